@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include "json.h"
+
+#define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
+
+/* serde_json (ryu) writes 1e-5 <= |x| < 1e16 without an exponent. */
+#define POINT_MIN (-5)
+#define POINT_MAX 16
+
+static void put_text(struct json *json, const char *text)
+{
+	fputs_unlocked(text, json->out);
+}
+
+/* The bit of has_items for the level that is open; the top needs none. */
+static uint32_t level_bit(const struct json *json)
+{
+	return 1u << ((json->depth - 1) & 31);
+}
+
+/* Length of the UTF-8 sequence at text, or 0 with *bad the bytes one U+FFFD stands for. */
+static size_t measure_utf8(const unsigned char *text, size_t *bad)
+{
+	unsigned char low = 0x80, high = 0xbf;
+	size_t length;
+
+	*bad = 1;
+	if (text[0] >= 0xc2 && text[0] <= 0xdf)
+		length = 2;
+	else if ((text[0] & 0xf0) == 0xe0)
+		length = 3;
+	else if (text[0] >= 0xf0 && text[0] <= 0xf4)
+		length = 4;
+	else
+		return 0;
+	/* No overlong forms, no surrogates, nothing above U+10FFFF. */
+	if (text[0] == 0xe0)
+		low = 0xa0;
+	else if (text[0] == 0xed)
+		high = 0x9f;
+	else if (text[0] == 0xf0)
+		low = 0x90;
+	else if (text[0] == 0xf4)
+		high = 0x8f;
+	for (size_t i = 1; i < length; i++) {
+		if (text[i] < low || text[i] > high) {
+			*bad = i;
+			return 0;
+		}
+		low = 0x80;
+		high = 0xbf;
+	}
+	return length;
+}
+
+static void put_escape(struct json *json, unsigned char byte)
+{
+	static const char named[] = "\bb\ff\nn\rr\tt\"\"\\\\";
+
+	for (const char *pair = named; *pair; pair += 2) {
+		if ((unsigned char)*pair == byte) {
+			putc_unlocked('\\', json->out);
+			putc_unlocked(pair[1], json->out);
+			return;
+		}
+	}
+	fprintf(json->out, "\\u%04x", byte);
+}
+
+static void put_string(struct json *json, const char *value)
+{
+	const unsigned char *at = (const unsigned char *)value;
+	const unsigned char *plain = at; /* start of the run that goes out as it is */
+
+	putc_unlocked('"', json->out);
+	while (*at) {
+		size_t length = 1, bad = 0;
+
+		if (*at >= 0x80)
+			length = measure_utf8(at, &bad);
+		else if (*at < 0x20 || *at == '"' || *at == '\\')
+			length = 0;
+		if (length) {
+			at += length;
+			continue;
+		}
+		fwrite_unlocked(plain, 1, (size_t)(at - plain), json->out);
+		if (bad)
+			put_text(json, REPLACEMENT);
+		else
+			put_escape(json, *at);
+		at += bad ? bad : 1;
+		plain = at;
+	}
+	fwrite_unlocked(plain, 1, (size_t)(at - plain), json->out);
+	putc_unlocked('"', json->out);
+}
+
+static void begin_value(struct json *json, const char *key)
+{
+	if (json->depth) {
+		if (json->has_items & level_bit(json))
+			putc_unlocked(',', json->out);
+		json->has_items |= level_bit(json);
+	}
+	if (key) {
+		put_string(json, key);
+		putc_unlocked(':', json->out);
+	}
+}
+
+static void open_level(struct json *json, const char *key, char bracket)
+{
+	begin_value(json, key);
+	putc_unlocked(bracket, json->out);
+	json->depth++;
+	json->has_items &= ~level_bit(json);
+}
+
+static void close_level(struct json *json, char bracket)
+{
+	json->depth--;
+	putc_unlocked(bracket, json->out);
+}
+
+void json_object_begin(struct json *json, const char *key)
+{
+	open_level(json, key, '{');
+}
+
+void json_object_end(struct json *json)
+{
+	close_level(json, '}');
+}
+
+void json_array_begin(struct json *json, const char *key)
+{
+	open_level(json, key, '[');
+}
+
+void json_array_end(struct json *json)
+{
+	close_level(json, ']');
+}
+
+void json_string(struct json *json, const char *key, const char *value)
+{
+	begin_value(json, key);
+	if (value)
+		put_string(json, value);
+	else
+		put_text(json, "null");
+}
+
+/* A trace holds millions of numbers: printf would be most of its cost. */
+static void put_uint(struct json *json, uint64_t value)
+{
+	char digits[20];
+	size_t at = sizeof(digits);
+
+	do {
+		digits[--at] = (char)('0' + value % 10);
+		value /= 10;
+	} while (value);
+	fwrite_unlocked(digits + at, 1, sizeof(digits) - at, json->out);
+}
+
+void json_uint(struct json *json, const char *key, uint64_t value)
+{
+	begin_value(json, key);
+	put_uint(json, value);
+}
+
+void json_int(struct json *json, const char *key, int64_t value)
+{
+	begin_value(json, key);
+	if (value < 0)
+		putc_unlocked('-', json->out);
+	put_uint(json, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+void json_bool(struct json *json, const char *key, bool value)
+{
+	begin_value(json, key);
+	put_text(json, value ? "true" : "false");
+}
+
+void json_null(struct json *json, const char *key)
+{
+	begin_value(json, key);
+	put_text(json, "null");
+}
+
+/* Significant digits of value > 0 without the point, and the decimal exponent of the first one. */
+static int find_digits(double value, char digits[18], int *exponent)
+{
+	char text[32];
+	int count = 0;
+
+	for (int precision = 0; precision <= 16; precision++) {
+		snprintf(text, sizeof(text), "%.*e", precision, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	for (const char *at = text; *at && *at != 'e'; at++) {
+		if (*at >= '0' && *at <= '9')
+			digits[count++] = *at;
+	}
+	*exponent = atoi(strchr(text, 'e') + 1);
+	return count;
+}
+
+static void put_zeros(struct json *json, int count)
+{
+	while (count-- > 0)
+		putc_unlocked('0', json->out);
+}
+
+/* digits with the point behind the first whole of them; whole may lie outside of digits. */
+static void put_decimal(struct json *json, const char *digits, int count, int whole)
+{
+	int before = whole < 0 ? 0 : whole < count ? whole : count;
+
+	if (whole <= 0)
+		putc_unlocked('0', json->out);
+	fwrite_unlocked(digits, 1, (size_t)before, json->out);
+	put_zeros(json, whole - count);
+	putc_unlocked('.', json->out);
+	put_zeros(json, -whole);
+	if (before == count)
+		putc_unlocked('0', json->out);
+	fwrite_unlocked(digits + before, 1, (size_t)(count - before), json->out);
+}
+
+void json_double(struct json *json, const char *key, double value)
+{
+	char digits[18];
+	int exponent, count;
+
+	if (!isfinite(value)) {
+		json_null(json, key);
+		return;
+	}
+	begin_value(json, key);
+	if (signbit(value))
+		putc_unlocked('-', json->out);
+	value = fabs(value);
+	if (value == 0.0) {
+		put_text(json, "0.0");
+		return;
+	}
+	count = find_digits(value, digits, &exponent);
+	if (exponent >= POINT_MIN && exponent < POINT_MAX) {
+		put_decimal(json, digits, count, exponent + 1);
+		return;
+	}
+	putc_unlocked(digits[0], json->out);
+	if (count > 1)
+		putc_unlocked('.', json->out);
+	fprintf(json->out, "%.*se%d", count - 1, digits + 1, exponent);
+}
+
+void json_raw(struct json *json, const char *key, const char *text)
+{
+	begin_value(json, key);
+	put_text(json, text);
+}
