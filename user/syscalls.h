@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Syscall numbers: names and the seed's categories (cbtop types.rs, SyscallBreakdown::add_syscall). */
+#ifndef FBT_SYSCALLS_H
+#define FBT_SYSCALLS_H
+
+#include <stdint.h>
+#include "fbt_event.h"
+
+/* The architecture this program was built for. */
+enum fbt_arch syscalls_arch(void);
+
+/* Name of a syscall, or NULL if the number has none there. Static memory. */
+const char *syscall_name(enum fbt_arch arch, uint32_t nr);
+
+/* As syscall_name, but writes "syscall_NR" for an unknown number. Returns buffer or static memory. */
+const char *syscall_label(enum fbt_arch arch, uint32_t nr, char buffer[24]);
+
+/* By exact name, as the seed does: everything it does not list is FBT_OTHER. */
+enum fbt_category syscall_category(enum fbt_arch arch, uint32_t nr);
+
+/* "mmap", "futex", "ioctl", "read", "write", "other". */
+const char *category_name(enum fbt_category category);
+
+#endif
