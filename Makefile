@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The whole build. `make help` lists the targets.
+
+CC            ?= gcc
+CLANG         ?= clang
+BPFTOOL       ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+PKG_CONFIG    ?= pkg-config
+prefix        ?= /usr/local
+DESTDIR       ?=
+ARCH          ?= $(shell uname -m | sed 's/aarch64/arm64/')
+CROSS_COMPILE ?=
+V             ?= 0
+SAN           ?= 0
+STATIC        ?= 0
+WERROR        ?= 0
+VERSION       := 0.1.0
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+cc := $(CROSS_COMPILE)$(CC)
+ar := $(CROSS_COMPILE)ar
+
+variant := $(ARCH)-$(notdir $(CC))$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(STATIC)),-static)$(if $(filter 1,$(WERROR)),-werror)
+O ?= build/$(variant)
+
+ifeq ($(V),1)
+Q :=
+msg = @true
+else
+Q := @
+msg = @printf '  %-8s %s\n' "$(1)" "$(patsubst $(O)/%,%,$(2))"
+MAKEFLAGS += --no-print-directory
+endif
+
+bpf_arch_x86_64 := x86
+bpf_arch_arm64  := arm64
+bpf_arch        := $(bpf_arch_$(ARCH))
+
+warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
+            -Wno-unused-parameter
+CFLAGS   ?= -O2 -g
+cflags   := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"$(VERSION)"' $(warnings) -fno-strict-aliasing \
+            -fstack-protector-strong -Iinclude -Iuser -I$(O) $(CFLAGS)
+ldflags  := $(LDFLAGS)
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty
+
+ifeq ($(SAN),1)
+san      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+cflags   += $(san)
+ldflags  += $(san)
+endif
+ifeq ($(WERROR),1)
+cflags   += -Werror
+bpf_werror := -Werror
+endif
+ifeq ($(STATIC),1)
+ldflags  += -static
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lm
+else
+libs     += -lm
+endif
+
+user_src := $(sort $(wildcard user/*.c))
+lib_src  := $(filter-out user/main.c,$(user_src))
+lib_obj  := $(lib_src:%.c=$(O)/%.o)
+tool     := $(O)/ferrum-bpftrace
+engine   := $(O)/tests/engine
+
+unit_src := $(sort $(wildcard tests/unit/*_test.c))
+unit_bin := $(unit_src:tests/unit/%.c=$(O)/tests/%)
+bpf_src  := $(sort $(wildcard bpf/*.bpf.c))
+skels    := $(bpf_src:bpf/%.bpf.c=$(O)/%.skel.h)
+
+.DELETE_ON_ERROR:
+.SUFFIXES:
+.SECONDARY:
+
+all: deps $(tool) $(engine) ## build the tool and the embedded engine into build/
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z_.]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' Makefile
+	@echo
+	@echo '  V=1 commands shown   SAN=1 ASan + UBSan   STATIC=1 one static file   WERROR=1'
+	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-  DESTDIR= prefix='
+
+deps: ## install the Debian packages that are missing (needs root; else names them)
+	$(Q)packaging/deps.sh build
+
+# --- BPF ---------------------------------------------------------------------------------------
+
+bpf_sys_includes = $(shell $(CLANG) -v -E - </dev/null 2>&1 | sed -n '/<...> search starts here:/,/End of search list./{s| \(/.*\)|-idirafter \1|p}')
+
+$(O)/%.bpf.o: bpf/%.bpf.c | $(O)
+	$(call msg,BPF,$@)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(bpf_arch) -O2 -g -Wall -Wextra -Wno-unused-parameter \
+		$(bpf_werror) -Iinclude -Ivmlinux $(bpf_sys_includes) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@.tmp
+	$(Q)$(BPFTOOL) gen object $@ $@.tmp && rm -f $@.tmp
+
+$(O)/%.skel.h: $(O)/%.bpf.o
+	$(call msg,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
+
+# --- C -----------------------------------------------------------------------------------------
+
+$(O) $(O)/user $(O)/tests:
+	$(Q)mkdir -p $@
+
+$(O)/user/%.o: user/%.c | $(O)/user $(skels)
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
+
+$(O)/libfbt.a: $(lib_obj)
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && $(ar) rcs $@ $^
+
+$(tool): $(O)/user/main.o $(O)/libfbt.a
+	$(call msg,LINK,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) $^ $(libs) -o $@
+
+$(engine): tests/fake/engine.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fcf-protection=full -MMD -MP $< -lpthread -o $@
+
+$(O)/tests/%_test: tests/unit/%_test.c $(O)/libfbt.a | $(O)/tests
+	$(call msg,TEST,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -lcmocka -o $@
+
+-include $(shell find $(O) -name '*.d' 2>/dev/null)
+
+clean: ## remove what was built
+	$(Q)rm -rf build compile_commands.json
+
+# --- tests and checks ----------------------------------------------------------------------------
+
+TESTS  ?= unit golden live e2e
+UPDATE ?=
+
+jobs     = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+test_env := FBT_BUILD=$(O) FBT=$(tool) FBT_ENGINE=$(engine) UPDATE=$(UPDATE) V=$(V) CC=$(cc) CLANG=$(CLANG)
+
+live_src  := $(sort $(wildcard tests/live/*.c))
+live_bin  := $(live_src:tests/live/%.c=$(O)/tests/live_%)
+bench_src := $(sort $(wildcard tests/bench/*.c))
+bench_bpf := $(filter %.bpf.c,$(bench_src))
+bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf),$(bench_src)))
+
+# What the tests of $(TESTS) run.
+test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
+            $(if $(filter live,$(TESTS)),$(live_bin))
+
+$(O)/tests/live_%: tests/live/%.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
+
+$(O)/tests/bench_%.bpf.o: tests/bench/%.bpf.c | $(O)/tests
+	$(call msg,BPF,$@)
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(bpf_arch) -O2 -g -Wall -Wextra -Wno-unused-parameter \
+		$(bpf_werror) -Ivmlinux $(bpf_sys_includes) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@
+
+$(O)/tests/bench_%: tests/bench/%.c $(bench_bpf:tests/bench/%.bpf.c=$(O)/tests/bench_%.skel.h) | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -ljson-c -lpthread -o $@
+
+build-tests: $(test_bin)
+
+run-tests:
+	$(Q)$(MAKE) $(jobs) build-tests
+	$(Q)$(test_env) tests/run.sh $(TESTS)
+
+test: ## every test this machine can run; TESTS='unit live' for some, UPDATE=1 rewrites golden files
+	$(Q)packaging/deps.sh test
+	$(Q)$(MAKE) run-tests
+
+check: ## lint, then gcc and clang with -Werror and SAN=1: build, unit and golden tests
+	$(Q)packaging/deps.sh test
+	$(Q)+tests/sum.sh '$(MAKE) lint' \
+		"$(MAKE) CC=gcc WERROR=1 TESTS='unit golden' run-tests" \
+		"$(MAKE) CC=clang WERROR=1 TESTS='unit golden' run-tests" \
+		"$(MAKE) CC=gcc SAN=1 TESTS='unit golden' run-tests"
+
+lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
+	$(Q)packaging/deps.sh test
+	$(Q)$(MAKE) $(jobs) $(tool) $(skels)
+	$(Q)$(test_env) tests/run.sh lint
+
+fmt: ## rewrite the C files with clang-format 14
+	$(Q)find include bpf cupti user vmlinux tests -name '*.[ch]' | xargs clang-format-14 -i
+
+bench: ## what tracing costs here, one JSON line a figure (root)
+	$(Q)packaging/deps.sh test
+	$(Q)$(MAKE) $(jobs) $(tool) $(bench_bin) >&2
+	$(Q)$(test_env) tests/bench/run.sh
+
+demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl
+	$(Q)packaging/deps.sh build
+	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
+	$(Q)$(test_env) tests/demo.sh
+
+install: $(tool) ## install the tool and its man page under DESTDIR and prefix
+	$(call msg,INSTALL,$(DESTDIR)$(prefix))
+	$(Q)install -D -m 755 $(tool) $(DESTDIR)$(prefix)/bin/ferrum-bpftrace
+	$(Q)install -D -m 644 user/ferrum-bpftrace.8 $(DESTDIR)$(prefix)/share/man/man8/ferrum-bpftrace.8
+
+# One entry of compile_commands.json: file, command.
+define compile_command
+  {"directory": "$(CURDIR)", "file": "$(1)", "command": "$(subst ",\",$(2)) -c $(1)"}
+endef
+comma := ,
+
+define compile_commands
+[
+$(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags))$(comma)
+)$(foreach file,$(live_src) $(filter-out $(bench_bpf),$(bench_src)) $(wildcard tests/fake/*.c),$(call \
+	compile_command,$(file),$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -I$(O)/tests)$(comma)
+)$(foreach file,$(bpf_src) $(bench_bpf),$(call compile_command,$(file),$(CLANG) -target bpf -mcpu=v3 \
+	-D__TARGET_ARCH_$(bpf_arch) -O2 -g -Iinclude -Ivmlinux)$(comma)
+)  {"directory": "$(CURDIR)", "file": "include/fbt_event.h", "command": "$(cc) -Iinclude -c include/fbt_event.h"}
+]
+endef
+
+compile_commands.json: FORCE ## for clangd and clang-tidy
+	$(call msg,GEN,$@)
+	$(file >$@,$(compile_commands))
+
+FORCE:
+.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo install FORCE

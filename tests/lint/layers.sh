@@ -1,0 +1,91 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Who may include whom. In user/ a module includes only headers of lines above its own; a file
+# without a line here is an error, so is a line without a file.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+layers='
+log vec
+syscalls json stats output
+step step_spec
+window
+decode assemble sink metadata profile
+sink_chrome sink_jsonl sink_report sink_status
+pipeline
+options
+elf_file
+target capture
+loader
+main
+'
+status=0
+
+fail()
+{
+	echo "layers: $1"
+	status=1
+}
+
+# Number of the line a module stands on, or nothing. syscall_table_* are part of syscalls.
+layer_of()
+{
+	awk -v module="${1/#syscall_table_*/syscalls}" \
+		'{ for (i = 1; i <= NF; i++) if ($i == module) print NR }' <<<"$layers"
+}
+
+includes_of()
+{
+	sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$1"
+}
+
+check_user_file()
+{
+	local file=$1 module layer header other
+
+	module=$(basename "${file%.*}")
+	layer=$(layer_of "$module")
+	[ -n "$layer" ] || fail "$file has no layer: give $module a line in $0"
+	for header in $(includes_of "$file"); do
+		other=${header%.h}
+		case $header in
+		fbt_*.h | "$module.h") continue ;;
+		*.skel.h)
+			[ "$module" = loader ] || fail "$module may not include $header: only loader may"
+			continue
+			;;
+		syscall_table_*)
+			[ "$module" = syscalls ] || fail "$module may not include $header"
+			continue
+			;;
+		esac
+		if [ -z "$(layer_of "$other")" ]; then
+			fail "$module includes $header, which has no layer"
+		elif [ -n "$layer" ] && [ "$(layer_of "$other")" -ge "$layer" ]; then
+			fail "$module may not include $header"
+		fi
+	done
+}
+
+for file in user/*.[ch]; do
+	check_user_file "$file"
+done
+for module in $layers; do
+	[ -e "user/$module.c" ] || [ -e "user/$module.h" ] || fail "no file for $module"
+done
+for file in include/*.h; do
+	for header in $(includes_of "$file"); do
+		[ -e "include/$header" ] || fail "$file may include only include/, not $header"
+	done
+done
+for file in bpf/*.[ch] cupti/*.[ch]; do
+	[ -e "$file" ] || continue
+	for header in $(includes_of "$file"); do
+		[ -e "include/$header" ] || [ -e "$(dirname "$file")/$header" ] ||
+			[ "$header" = vmlinux.h ] ||
+			fail "$file may include only include/ and its own folder, not $header"
+	done
+done
+[ $status = 0 ] && echo 'ok - every include points to a layer above' ||
+	echo 'not ok - every include points to a layer above'
+exit $status
