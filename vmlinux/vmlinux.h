@@ -64,10 +64,6 @@ enum {
 };
 
 enum {
-	BPF_F_CURRENT_CPU = 4294967295ULL,
-};
-
-enum {
 	BPF_RB_NO_WAKEUP = 1,
 	BPF_RB_FORCE_WAKEUP = 2,
 };
