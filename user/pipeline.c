@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "pipeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "assemble.h"
+#include "decode.h"
+#include "log.h"
+#include "vec.h"
+
+struct output_state {
+	struct sink *sink;
+	bool failed;
+};
+
+struct pipeline {
+	struct assembler *assembler;
+	VEC(struct output_state) outputs;
+	int first_err;
+	bool assembler_failed; /* and it was said */
+	bool finished;
+};
+
+static void keep_first_error(struct pipeline *pipeline, int err)
+{
+	if (!pipeline->first_err)
+		pipeline->first_err = err;
+}
+
+static const char *failure_advice(int err)
+{
+	if (err == -ENOSPC || err == -EDQUOT)
+		return "; free some space or name a file elsewhere";
+	return "";
+}
+
+/* Puts an output that failed out of use. */
+static void check_sink(struct pipeline *pipeline, struct output_state *output, int err)
+{
+	if (!err)
+		return;
+	output->failed = true;
+	keep_first_error(pipeline, err);
+	log_err("%s: %s: the %s ends here, other outputs go on%s", output->sink->name,
+		strerror(-err), output->sink->name, failure_advice(err));
+}
+
+static int write_step(void *ctx, const struct window *window, struct step *step)
+{
+	struct pipeline *pipeline = ctx;
+
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->write_step)
+			check_sink(pipeline, output,
+				   output->sink->write_step(output->sink, window, step));
+	}
+	return 0;
+}
+
+static int write_call(void *ctx, const struct window *window, const struct fbt_call *call)
+{
+	struct pipeline *pipeline = ctx;
+
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->write_call)
+			check_sink(pipeline, output,
+				   output->sink->write_call(output->sink, window, call));
+	}
+	return 0;
+}
+
+struct pipeline *pipeline__new(void)
+{
+	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
+	struct assembler_output output = {write_step, write_call, pipeline};
+
+	if (!pipeline)
+		return NULL;
+	pipeline->assembler = assembler__new(&output);
+	if (!pipeline->assembler) {
+		free(pipeline);
+		return NULL;
+	}
+	return pipeline;
+}
+
+void pipeline__free(struct pipeline *pipeline)
+{
+	if (!pipeline)
+		return;
+	vec_for_each (output, &pipeline->outputs)
+		output->sink->free(output->sink);
+	vec_free(&pipeline->outputs);
+	assembler__free(pipeline->assembler);
+	free(pipeline);
+}
+
+int pipeline__add_sink(struct pipeline *pipeline, struct sink *sink)
+{
+	struct output_state output = {.sink = sink};
+	int err;
+
+	err = vec_push(&pipeline->outputs, output);
+	if (err)
+		sink->free(sink);
+	return err;
+}
+
+/* The sinks' errors end in write_step and write_call: what is left is a lack of memory. */
+static void check_assembler(struct pipeline *pipeline, int err)
+{
+	if (!err)
+		return;
+	keep_first_error(pipeline, err);
+	if (!pipeline->assembler_failed)
+		log_err("steps: %s: some records were not taken", strerror(-err));
+	pipeline->assembler_failed = true;
+}
+
+void pipeline__push(struct pipeline *pipeline, const void *data, size_t size)
+{
+	const char *position = data;
+	const struct fbt_header *event;
+	long taken;
+
+	while (size) {
+		taken = decode_event(position, size, &event);
+		if (taken > 0)
+			check_assembler(pipeline, assembler__push(pipeline->assembler, event));
+		else
+			assembler__count_skipped(pipeline->assembler);
+		/* Without a sound header nobody knows where the next record begins. */
+		if (!event)
+			return;
+		position += event->size;
+		size -= event->size;
+	}
+}
+
+int pipeline__finish(struct pipeline *pipeline)
+{
+	const struct window *window = pipeline__window(pipeline);
+
+	if (pipeline->finished)
+		return pipeline->first_err;
+	pipeline->finished = true;
+	check_assembler(pipeline, assembler__flush(pipeline->assembler));
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->finish)
+			check_sink(pipeline, output, output->sink->finish(output->sink, window));
+	}
+	return pipeline->first_err;
+}
+
+const struct window *pipeline__window(const struct pipeline *pipeline)
+{
+	return assembler__window(pipeline->assembler);
+}
+
+bool pipeline__has_failed(const struct pipeline *pipeline)
+{
+	return pipeline->first_err != 0;
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The only file that knows the order of the stages: decode, assemble, sinks. */
+#ifndef FBT_PIPELINE_H
+#define FBT_PIPELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include "sink.h"
+
+struct pipeline;
+
+struct pipeline *pipeline__new(void); /* NULL: -ENOMEM */
+
+/* Takes the sink over, on failure too. 0 or -ENOMEM. */
+int pipeline__add_sink(struct pipeline *pipeline, struct sink *sink);
+
+/*
+ * Takes size bytes that hold whole records. A record that is not sound is counted and skipped. A
+ * sink that fails is reported once, put out of use, and remembered; the others go on.
+ */
+void pipeline__push(struct pipeline *pipeline, const void *data, size_t size);
+
+/* Ends the window and finishes all sinks: 0, or the first error any of them had. */
+int pipeline__finish(struct pipeline *pipeline);
+const struct window *pipeline__window(const struct pipeline *pipeline);
+bool pipeline__has_failed(const struct pipeline *pipeline);
+void pipeline__free(struct pipeline *pipeline);
+
+#endif
