@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Installs what building, testing or checking needs, as Debian packages, and only what is missing.
+# usage: deps.sh [build|test|check]; each includes the one before it. Silent when nothing is missing.
+set -euo pipefail
+
+build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
+	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev)
+test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
+check_packages=(shellcheck clang-format clang-tidy)
+
+build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
+test_commands=(python3 strace bpftrace perf ps setpriv node npm)
+check_commands=(shellcheck clang-format clang-tidy)
+build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
+	libiberty/demangle.h openssl/sha.h)
+test_headers=(cmocka.h)
+
+# A node from elsewhere, a version manager or another repository, is as good as Debian's.
+has_node() {
+	local version
+
+	version=$(node --version 2>/dev/null) && command -v npm >/dev/null || return 1
+	version=${version#v}
+	[ "${version%%.*}" -ge 18 ] 2>/dev/null
+}
+
+has_header() {
+	local lead=
+
+	# cmocka.h wants these before it.
+	[ "$1" != cmocka.h ] || lead='#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n'
+	printf '%b#include <%s>\n' "$lead" "$1" | "${CC:-gcc}" -E -o /dev/null - 2>/dev/null
+}
+
+# Without apt: nothing is installed, what is missing is named.
+check_by_hand() {
+	local item missing=()
+
+	for item in "${commands[@]}"; do
+		PATH=$PATH:/usr/sbin:/sbin command -v "$item" >/dev/null || missing+=("$item")
+	done
+	for item in "${headers[@]}"; do
+		has_header "$item" || missing+=("<$item>")
+	done
+	[ ${#missing[@]} -eq 0 ] && return
+	echo "deps: no apt-get here; install these yourself: ${missing[*]}" >&2
+	exit 1
+}
+
+# The sanitizers' library of the clang that is installed.
+clang_rt_package() {
+	local depends
+
+	depends=$(dpkg-query -W -f '${Depends}' clang)
+	[[ $depends =~ clang-([0-9]+) ]] && echo "libclang-rt-${BASH_REMATCH[1]}-dev"
+}
+
+# Sets missing to those of the packages that are not installed.
+find_missing() {
+	local item installed
+
+	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null) || true
+	missing=()
+	for item in "${packages[@]}"; do
+		[[ $'\n'$installed$'\n' == *$'\n'"installed $item"$'\n'* ]] || missing+=("$item")
+	done
+}
+
+install_missing() {
+	local log
+
+	export DEBIAN_FRONTEND=noninteractive
+	if [ "$(id -u)" -ne 0 ]; then
+		echo "deps: not root; install these first: apt-get install ${missing[*]}" >&2
+		exit 1
+	fi
+	echo "deps: installing ${missing[*]}"
+	log=$(mktemp)
+	# An update that fails may still leave lists that are good enough.
+	apt-get -q -o DPkg::Lock::Timeout=300 update >"$log" 2>&1 ||
+		echo 'deps: apt-get update failed, trying with the lists that are here' >&2
+	if ! apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
+		install "${missing[@]}" >>"$log" 2>&1; then
+		tail -n 20 "$log" >&2
+		rm -f "$log"
+		echo "deps: apt-get could not install ${missing[*]}" >&2
+		exit 1
+	fi
+	rm -f "$log"
+}
+
+packages=("${build_packages[@]}")
+commands=("${build_commands[@]}")
+headers=("${build_headers[@]}")
+case ${1:-build} in
+build) ;;
+test | check)
+	packages+=("${test_packages[@]}")
+	commands+=("${test_commands[@]}")
+	headers+=("${test_headers[@]}")
+	has_node || packages+=(nodejs npm)
+	if [ "$1" = check ]; then
+		packages+=("${check_packages[@]}")
+		commands+=("${check_commands[@]}")
+	fi
+	;;
+*)
+	echo 'usage: deps.sh [build|test|check]' >&2
+	exit 2
+	;;
+esac
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+	check_by_hand
+	exit 0
+fi
+find_missing
+[ ${#missing[@]} -eq 0 ] || install_missing
+[ "${1:-build}" = check ] || exit 0
+packages=("$(clang_rt_package)")
+find_missing
+[ ${#missing[@]} -eq 0 ] || install_missing
