@@ -269,3 +269,71 @@ void json_raw(struct json *json, const char *key, const char *text)
 	begin_value(json, key);
 	put_text(json, text);
 }
+
+static bool add_field(struct json_fields *fields, struct json_field field)
+{
+	uint32_t at = fields->count;
+	int order = -1;
+
+	while (at && (order = strcmp(fields->items[at - 1].key, field.key)) > 0)
+		at--;
+	if ((at && !order) || fields->count == JSON_FIELDS_MAX)
+		return false;
+	memmove(&fields->items[at + 1], &fields->items[at],
+		(fields->count - at) * sizeof(fields->items[0]));
+	fields->items[at] = field;
+	fields->count++;
+	return true;
+}
+
+bool json_fields_uint(struct json_fields *fields, const char *key, uint64_t value)
+{
+	return add_field(fields, (struct json_field){key, JSON_FIELD_UINT, {.u = value}});
+}
+
+bool json_fields_int(struct json_fields *fields, const char *key, int64_t value)
+{
+	return add_field(fields, (struct json_field){key, JSON_FIELD_INT, {.i = value}});
+}
+
+bool json_fields_double(struct json_fields *fields, const char *key, double value)
+{
+	return add_field(fields, (struct json_field){key, JSON_FIELD_DOUBLE, {.d = value}});
+}
+
+bool json_fields_bool(struct json_fields *fields, const char *key, bool value)
+{
+	return add_field(fields, (struct json_field){key, JSON_FIELD_BOOL, {.b = value}});
+}
+
+bool json_fields_string(struct json_fields *fields, const char *key, const char *value)
+{
+	return add_field(fields, (struct json_field){key, JSON_FIELD_STRING, {.s = value}});
+}
+
+void json_fields_write(struct json *json, const char *key, const struct json_fields *fields)
+{
+	json_object_begin(json, key);
+	for (uint32_t i = 0; i < fields->count; i++) {
+		const struct json_field *field = &fields->items[i];
+
+		switch (field->type) {
+		case JSON_FIELD_UINT:
+			json_uint(json, field->key, field->u);
+			break;
+		case JSON_FIELD_INT:
+			json_int(json, field->key, field->i);
+			break;
+		case JSON_FIELD_DOUBLE:
+			json_double(json, field->key, field->d);
+			break;
+		case JSON_FIELD_BOOL:
+			json_bool(json, field->key, field->b);
+			break;
+		case JSON_FIELD_STRING:
+			json_string(json, field->key, field->s);
+			break;
+		}
+	}
+	json_object_end(json);
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The only JSON writer: compact, commas and escaping handled here. Strings are escaped as serde_json
- * does (\b \f \n \r \t \" \\, other controls as \u00xx, everything else raw); bytes that are not
- * UTF-8 become U+FFFD. Reading is json-c's business.
+ * The only JSON writer: compact, commas and escaping handled here. Strings are escaped as
+ * serde_json does (\b \f \n \r \t \" \\, other controls as \u00xx, everything else raw); bytes
+ * that are not UTF-8 become U+FFFD. Reading is json-c's business.
  *
  *	struct json json = {.out = file};
  *	json_object_begin(&json, NULL);
@@ -39,5 +39,46 @@ void json_double(struct json *json, const char *key, double value);
 
 /* Text that is JSON already, unchecked. */
 void json_raw(struct json *json, const char *key, const char *text);
+
+/*
+ * Members collected in any order and written sorted by key, bytewise, as the seed's maps are. Keys
+ * and strings are borrowed until json_fields_write; {0} is empty. A key that is there already, or
+ * one more than JSON_FIELDS_MAX, is not taken: the functions then return false.
+ */
+#define JSON_FIELDS_MAX 64
+
+enum json_field_type {
+	JSON_FIELD_UINT,
+	JSON_FIELD_INT,
+	JSON_FIELD_DOUBLE,
+	JSON_FIELD_BOOL,
+	JSON_FIELD_STRING
+};
+
+struct json_field {
+	const char *key;
+	enum json_field_type type;
+	union {
+		uint64_t u;
+		int64_t i;
+		double d;
+		bool b;
+		const char *s;
+	};
+};
+
+struct json_fields {
+	struct json_field items[JSON_FIELDS_MAX]; /* sorted */
+	uint32_t count;
+};
+
+bool json_fields_uint(struct json_fields *fields, const char *key, uint64_t value);
+bool json_fields_int(struct json_fields *fields, const char *key, int64_t value);
+bool json_fields_double(struct json_fields *fields, const char *key, double value);
+bool json_fields_bool(struct json_fields *fields, const char *key, bool value);
+bool json_fields_string(struct json_fields *fields, const char *key, const char *value);
+
+/* As an object; key as everywhere above. */
+void json_fields_write(struct json *json, const char *key, const struct json_fields *fields);
 
 #endif

@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdio.h>
+#include <stdlib.h>
 #include "step.h"
 #include "syscalls.h"
 
@@ -101,6 +103,14 @@ double breakdown_overhead_percent(const struct breakdown *breakdown)
 	if (!breakdown->total_us)
 		return 0.0;
 	return (double)breakdown_syscall_us(breakdown) / (double)breakdown->total_us * 100.0;
+}
+
+double breakdown_overhead_tenths(const struct breakdown *breakdown)
+{
+	char text[48];
+
+	snprintf(text, sizeof(text), "%.1f", breakdown_overhead_percent(breakdown));
+	return strtod(text, NULL);
 }
 
 const char *breakdown_dominant(const struct breakdown *breakdown)

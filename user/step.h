@@ -14,12 +14,12 @@
 typedef VEC(struct fbt_call) call_vec;
 
 struct step {
-	uint64_t number;        /* 1, 2, … in the order they ended, over the whole window */
-	uint64_t kind_number;   /* the same among the steps of its kind */
+	uint64_t number;      /* 1, 2, … in the order they ended, over the whole window */
+	uint64_t kind_number; /* the same among the steps of its kind */
 	struct fbt_step record;
-	call_vec calls;         /* by start time; empty unless the kernel sent them */
+	call_vec calls; /* by start time; empty unless the kernel sent them */
 	bool calls_truncated;
-	bool complete;          /* nothing of it was lost or cut off */
+	bool complete; /* nothing of it was lost or cut off */
 };
 
 /* The seed's SyscallBreakdown. */
@@ -29,7 +29,7 @@ struct breakdown {
 };
 
 uint64_t step_total_ns(const struct step *step);   /* of the step thread(s): record.thread_ns */
-uint64_t step_wall_ns(const struct step *step);    /* end - start */
+uint64_t step_wall_ns(const struct step *step);	   /* end - start */
 uint64_t step_syscall_ns(const struct step *step); /* sum of the six */
 uint64_t step_compute_ns(const struct step *step); /* total - syscall, never below 0 */
 uint64_t step_calls(const struct step *step);
@@ -40,7 +40,12 @@ const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "trunc
 void step_breakdown(const struct step *step, struct breakdown *breakdown);
 uint64_t breakdown_syscall_us(const struct breakdown *breakdown); /* saturates */
 uint64_t breakdown_compute_us(const struct breakdown *breakdown);
-double breakdown_overhead_percent(const struct breakdown *breakdown); /* 0 if total is 0; not clamped */
+
+/* 0 if total is 0; not clamped. */
+double breakdown_overhead_percent(const struct breakdown *breakdown);
+
+/* The same as the number that the seed's text form "{:.1}" shows. */
+double breakdown_overhead_tenths(const struct breakdown *breakdown);
 
 /* Category with the most time, the last of equals; "none" if all are 0. */
 const char *breakdown_dominant(const struct breakdown *breakdown);

@@ -204,6 +204,41 @@ static void json_writes_the_extremes_of_doubles(void **state)
 	expect_double(*state, 5e-324, "5e-324");
 }
 
+static void json_fields_refuse_a_key_twice(void **state)
+{
+	struct json_fields fields = {0};
+
+	assert_true(json_fields_uint(&fields, "b", 1));
+	assert_true(json_fields_uint(&fields, "c", 1));
+	assert_false(json_fields_uint(&fields, "b", 2));
+	assert_int_equal(fields.count, 2);
+}
+
+static void json_fields_refuse_more_than_there_is_room_for(void **state)
+{
+	struct json_fields fields = {0};
+	char keys[JSON_FIELDS_MAX + 1][16];
+
+	for (int i = 0; i <= JSON_FIELDS_MAX; i++) {
+		snprintf(keys[i], sizeof(keys[i]), "%d", i);
+		assert_int_equal(json_fields_uint(&fields, keys[i], 0), i < JSON_FIELDS_MAX);
+	}
+}
+
+static void json_fields_come_out_sorted_by_bytes(void **state)
+{
+	struct writer *writer = *state;
+	struct json_fields fields = {0};
+
+	json_fields_uint(&fields, "b", 2);
+	json_fields_string(&fields, "ä", NULL);
+	json_fields_int(&fields, "a_", -1);
+	json_fields_bool(&fields, "B", true);
+	json_fields_double(&fields, "a", 1.5);
+	json_fields_write(&writer->json, NULL, &fields);
+	expect_text(writer, "{\"B\":true,\"a\":1.5,\"a_\":-1,\"b\":2,\"ä\":null}");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_writer, close_writer)
 
 int main(void)
@@ -223,6 +258,9 @@ int main(void)
 		TEST(json_writes_doubles_as_serde_json_does),
 		TEST(json_uses_an_exponent_where_serde_json_does),
 		TEST(json_writes_the_extremes_of_doubles),
+		TEST(json_fields_refuse_a_key_twice),
+		TEST(json_fields_refuse_more_than_there_is_room_for),
+		TEST(json_fields_come_out_sorted_by_bytes),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -63,6 +63,17 @@ static void breakdown_has_the_figures_of_the_seed(void **state)
 	assert_string_equal(breakdown_dominant(&breakdown), "mmap");
 }
 
+static void breakdown_overhead_tenths_are_those_of_the_seeds_text(void **state)
+{
+	struct breakdown breakdown = {.category_us = {267}, .total_us = 400};
+
+	assert_true(breakdown_overhead_tenths(&breakdown) == 66.8);
+	breakdown = (struct breakdown){.category_us = {1}, .total_us = 400};
+	assert_true(breakdown_overhead_tenths(&breakdown) == 0.2);
+	breakdown = (struct breakdown){.category_us = {UINT64_MAX}, .total_us = 1};
+	assert_true(breakdown_overhead_tenths(&breakdown) > 1e21);
+}
+
 static void breakdown_dominant_of_nothing_is_none(void **state)
 {
 	struct breakdown breakdown = {.total_us = 1000};
@@ -131,6 +142,7 @@ int main(void)
 		cmocka_unit_test(breakdown_overhead_of_nothing_is_zero),
 		cmocka_unit_test(breakdown_overhead_may_exceed_100),
 		cmocka_unit_test(breakdown_has_the_figures_of_the_seed),
+		cmocka_unit_test(breakdown_overhead_tenths_are_those_of_the_seeds_text),
 		cmocka_unit_test(breakdown_dominant_of_nothing_is_none),
 		cmocka_unit_test(breakdown_dominant_is_the_last_of_equals),
 		cmocka_unit_test(step_total_is_the_time_of_its_threads),
