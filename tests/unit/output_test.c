@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "output.h"
+#include "output_fixture.h"
+
+static void free_accepts_null(void **state)
+{
+	(void)state;
+	output__free(NULL);
+}
+
+static void create_refuses_a_file_that_another_run_is_writing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *first = NULL, *second = NULL;
+
+	assert_int_equal(output__create(&first, fixture->path), 0);
+	assert_int_equal(output__create(&second, fixture->path), -EBUSY);
+	assert_null(second);
+	assert_one_message(fixture, "is being written by another ferrum-bpftrace");
+	fputs("whole", output__file(first));
+	assert_int_equal(output__commit(first), 0);
+	output__free(first);
+	assert_text(fixture->path, "whole");
+}
+
+static void create_replaces_the_temporary_file_of_a_killed_run(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	write_text(fixture->partial, "left over and longer than what comes");
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	fputs("new", output__file(output));
+	assert_int_equal(output__commit(output), 0);
+	output__free(output);
+	assert_text(fixture->path, "new");
+	assert_false(exists(fixture->partial));
+}
+
+static void commit_reports_a_full_device(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	assert_int_equal(output__create(&output, "/dev/full"), 0);
+	fputs("data", output__file(output));
+	assert_int_equal(output__commit(output), -ENOSPC);
+	output__free(output);
+	assert_one_message(fixture, "/dev/full: No space left on device: free some space");
+}
+
+static void commit_on_a_full_disk_names_the_partial_file(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	char *block = calloc(1, 65536);
+	struct stat file;
+
+	assert_non_null(block);
+	if (geteuid() || mount("tmpfs", fixture->dir, "tmpfs", 0, "size=128k")) {
+		free(block);
+		skip();
+	}
+	write_text(fixture->path, "earlier");
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	for (int i = 0; i < 8; i++)
+		fwrite(block, 1, 65536, output__file(output));
+	assert_true(output__commit(output) < 0);
+	output__free(output);
+	assert_one_message(fixture, ".partial");
+	assert_text(fixture->path, "earlier");
+	assert_int_equal(stat(fixture->partial, &file), 0);
+	assert_true(file.st_size > 0);
+	umount(fixture->dir);
+	free(block);
+}
+
+static void without_commit_the_temporary_file_stays_readable(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	write_text(fixture->path, "earlier");
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	fputs("half", output__file(output));
+	output__free(output);
+	assert_text(fixture->path, "earlier");
+	assert_text(fixture->partial, "half");
+}
+
+static void without_commit_an_empty_temporary_file_goes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	assert_true(exists(fixture->partial));
+	output__free(output);
+	assert_false(exists(fixture->partial));
+}
+
+static void append_keeps_what_is_there(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	write_text(fixture->path, "one\n");
+	assert_int_equal(output__append(&output, fixture->path), 0);
+	assert_null(output__file(output));
+	assert_int_equal(write(output__fd(output), "two\n", 4), 4);
+	assert_int_equal(output__commit(output), 0);
+	output__free(output);
+	assert_text(fixture->path, "one\ntwo\n");
+}
+
+static void append_ends_a_line_that_was_cut_off(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	write_text(fixture->path, "one\n{\"half");
+	assert_int_equal(output__append(&output, fixture->path), 0);
+	assert_int_equal(write(output__fd(output), "two\n", 4), 4);
+	output__free(output);
+	assert_text(fixture->path, "one\n{\"half\ntwo\n");
+}
+
+static void a_character_device_is_written_to_as_it_is(void **state)
+{
+	struct output *output = NULL;
+
+	(void)state;
+	assert_int_equal(output__create(&output, "/dev/null"), 0);
+	fputs("data", output__file(output));
+	assert_int_equal(output__commit(output), 0);
+	output__free(output);
+	assert_false(exists("/dev/null.partial"));
+}
+
+static void a_descriptor_path_is_written_to_as_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	char path[32];
+	int fd = open(fixture->path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+
+	assert_true(fd >= 0);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	assert_int_equal(output__create(&output, path), 0);
+	fputs("data", output__file(output));
+	assert_int_equal(output__commit(output), 0);
+	output__free(output);
+	close(fd);
+	assert_text(fixture->path, "data");
+}
+
+static void a_fifo_is_written_to_as_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	char text[8] = "";
+	int reader;
+
+	assert_int_equal(mkfifo(fixture->path, 0600), 0);
+	reader = open(fixture->path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	assert_true(reader >= 0);
+	assert_int_equal(output__append(&output, fixture->path), 0);
+	assert_int_equal(write(output__fd(output), "line\n", 5), 5);
+	output__free(output);
+	assert_int_equal(read(reader, text, sizeof(text)), 5);
+	close(reader);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(free_accepts_null),
+		TEST(create_refuses_a_file_that_another_run_is_writing),
+		TEST(create_replaces_the_temporary_file_of_a_killed_run),
+		TEST(commit_reports_a_full_device),
+		TEST(commit_on_a_full_disk_names_the_partial_file),
+		TEST(without_commit_the_temporary_file_stays_readable),
+		TEST(without_commit_an_empty_temporary_file_goes),
+		TEST(append_keeps_what_is_there),
+		TEST(append_ends_a_line_that_was_cut_off),
+		TEST(a_character_device_is_written_to_as_it_is),
+		TEST(a_descriptor_path_is_written_to_as_it_is),
+		TEST(a_fifo_is_written_to_as_it_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

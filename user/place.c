@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "place.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "log.h"
+
+/* The user behind sudo, or false. */
+static bool find_sudo_user(uid_t *uid, gid_t *gid)
+{
+	const char *uid_text = getenv("SUDO_UID");
+	const char *gid_text = getenv("SUDO_GID");
+	char *uid_end = NULL, *gid_end = NULL;
+	unsigned long uid_value, gid_value;
+
+	if (geteuid() || !uid_text || !*uid_text || !gid_text || !*gid_text)
+		return false;
+	uid_value = strtoul(uid_text, &uid_end, 10);
+	gid_value = strtoul(gid_text, &gid_end, 10);
+	if (*uid_end || *gid_end || uid_value >= UINT32_MAX || gid_value >= UINT32_MAX)
+		return false;
+	*uid = (uid_t)uid_value;
+	*gid = (gid_t)gid_value;
+	return true;
+}
+
+static void give_to_sudo_user(int fd, const char *path)
+{
+	uid_t uid;
+	gid_t gid;
+
+	/* Some file systems have no owners; the file is no worse for it. */
+	if (find_sudo_user(&uid, &gid) && fchown(fd, uid, gid))
+		log_debug("%s: owner not changed: %s", path, strerror(errno));
+}
+
+const char *place_advice(int err)
+{
+	switch (err) {
+	case ENOSPC:
+	case EDQUOT:
+		return ": free some space or name a file elsewhere";
+	case EACCES:
+	case EPERM:
+	case EROFS:
+		return ": name a file in a folder that can be written to";
+	case ELOOP:
+		return ": a symbolic link is not followed, name the file itself";
+	case ENOTDIR:
+	case EISDIR:
+		return ": name a file in a folder";
+	default:
+		return "";
+	}
+}
+
+int place_fail(const char *path, int err)
+{
+	log_err("%s: %s%s", path, strerror(err), place_advice(err));
+	return -err;
+}
+
+int place_find_own_fd(const char *path)
+{
+	static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
+	char *end = NULL;
+	unsigned long fd;
+
+	if (!strcmp(path, "/dev/stdout"))
+		return STDOUT_FILENO;
+	if (!strcmp(path, "/dev/stderr"))
+		return STDERR_FILENO;
+	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
+		size_t length = strlen(folders[i]);
+
+		if (strncmp(path, folders[i], length) || path[length] < '0' || path[length] > '9')
+			continue;
+		fd = strtoul(path + length, &end, 10);
+		return *end || fd > INT32_MAX ? -1 : (int)fd;
+	}
+	return -1;
+}
+
+/* Opens folder dir's child name, made if missing. Takes dir over. The descriptor or -errno. */
+static int enter_folder(int dir, const char *name, const char *path)
+{
+	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int err = fd < 0 ? -errno : 0;
+
+	if (err == -ENOENT) {
+		bool made = !mkdirat(dir, name, 0755);
+
+		err = made || errno == EEXIST ? 0 : -errno;
+		if (!err) {
+			fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+			err = fd < 0 ? -errno : 0;
+		}
+		if (made && !err)
+			give_to_sudo_user(fd, path);
+	}
+	close(dir);
+	return err ? err : fd;
+}
+
+/* Opens the folder of path and sets *name to the rest of it. The descriptor or -errno. */
+static int open_folder(const char *path, char *folders, char **name)
+{
+	int dir = open(*folders == '/' ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	char *slash;
+
+	if (dir < 0)
+		return -errno;
+	*name = folders;
+	while (dir >= 0 && (slash = strchr(*name, '/'))) {
+		*slash = '\0';
+		if (**name)
+			dir = enter_folder(dir, *name, path);
+		*name = slash + 1;
+	}
+	return dir;
+}
+
+int place_open(struct place *place, const char *path)
+{
+	char *folders = strdup(path), *name = NULL;
+	int err = 0;
+
+	*place = (struct place){.path = strdup(path), .dir = -1};
+	if (!folders || !place->path) {
+		err = -ENOMEM;
+		goto out;
+	}
+	place->dir = open_folder(path, folders, &name);
+	if (place->dir < 0) {
+		err = place->dir;
+		goto out;
+	}
+	if (!*name || !strcmp(name, ".") || !strcmp(name, "..")) {
+		err = -EISDIR;
+		goto out;
+	}
+	place->name = strdup(name);
+	if (!place->name)
+		err = -ENOMEM;
+out:
+	free(folders);
+	if (err) {
+		place_fail(path, -err);
+		place_clear(place);
+	}
+	return err;
+}
+
+void place_clear(struct place *place)
+{
+	if (place->dir >= 0)
+		close(place->dir);
+	free(place->path);
+	free(place->name);
+	*place = (struct place){.dir = -1};
+}
+
+/* Whether a file belongs to us, to the user behind sudo or to the folder's owner. */
+static bool is_ours(const struct place *place, const struct stat *file)
+{
+	struct stat dir;
+	uid_t uid;
+	gid_t gid;
+
+	if (file->st_uid == geteuid() || (find_sudo_user(&uid, &gid) && file->st_uid == uid))
+		return true;
+	/* In a folder that everyone may write to, its owner's files are not the user's. */
+	return !fstat(place->dir, &dir) && !(dir.st_mode & S_IWOTH) && file->st_uid == dir.st_uid;
+}
+
+int place_stat(const struct place *place, struct stat *file)
+{
+	int err;
+
+	if (!fstatat(place->dir, place->name, file, AT_SYMLINK_NOFOLLOW))
+		return 0;
+	err = errno;
+	return err == ENOENT ? -err : place_fail(place->path, err);
+}
+
+int place_check(const struct place *place, const struct stat *file)
+{
+	const char *path = place->path;
+
+	if (S_ISLNK(file->st_mode))
+		return place_fail(path, ELOOP);
+	if (S_ISDIR(file->st_mode))
+		return place_fail(path, EISDIR);
+	if (S_ISCHR(file->st_mode))
+		return 0;
+	if (!S_ISREG(file->st_mode) && !S_ISFIFO(file->st_mode)) {
+		log_err("%s: neither a regular file nor a FIFO: name another file", path);
+		return -EINVAL;
+	}
+	if (!is_ours(place, file)) {
+		log_err("%s: belongs to another user (uid %u): name another file", path,
+			(unsigned int)file->st_uid);
+		return -EPERM;
+	}
+	if (S_ISREG(file->st_mode) && file->st_nlink > 1) {
+		log_err("%s: has %lu hard links: name another file", path,
+			(unsigned long)file->st_nlink);
+		return -EPERM;
+	}
+	return 0;
+}
+
+int place_open_existing(const struct place *place, int flags, int *result)
+{
+	struct stat file;
+	int fd = -1, err;
+
+	err = place_stat(place, &file);
+	if (!err)
+		err = place_check(place, &file);
+	if (err)
+		return err;
+	/*
+	 * Waiting for a FIFO's reader is what its user asked for; a regular file may have been
+	 * replaced by one meanwhile, and that must not hang.
+	 */
+	if (S_ISREG(file.st_mode))
+		flags |= O_NONBLOCK;
+	else
+		flags = (flags & ~O_ACCMODE) | O_WRONLY;
+	fd = openat(place->dir, place->name, flags | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	if (fd < 0)
+		return place_fail(place->path, errno);
+	err = fstat(fd, &file) ? place_fail(place->path, errno) : place_check(place, &file);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	if (flags & O_NONBLOCK)
+		(void)fcntl(fd, F_SETFL, flags & ~O_NONBLOCK);
+	*result = fd;
+	return 0;
+}
+
+int place_create(const struct place *place, int flags, int *result)
+{
+	int fd = openat(place->dir, place->name,
+			flags | O_CREAT | O_EXCL | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC, 0600);
+	int err = fd < 0 ? errno : 0;
+
+	if (err)
+		return err == EEXIST ? -err : place_fail(place->path, err);
+	give_to_sudo_user(fd, place->path);
+	*result = fd;
+	return 0;
+}
