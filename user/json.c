@@ -16,10 +16,13 @@ static void put_text(struct json *json, const char *text)
 	fputs_unlocked(text, json->out);
 }
 
-/* The bit of has_items for the level that is open; the top needs none. */
-static uint32_t level_bit(const struct json *json)
+/* The bit of the level that is open, and the word of has_items it is in; the top has none. */
+static uint64_t *find_level(struct json *json, uint64_t *bit)
 {
-	return 1u << ((json->depth - 1) & 31);
+	uint32_t level = (json->depth - 1) & 127;
+
+	*bit = 1ull << (level & 63);
+	return &json->has_items[level >> 6];
 }
 
 /* Length of the UTF-8 sequence at text, or 0 with *bad the bytes one U+FFFD stands for. */
@@ -102,10 +105,13 @@ static void put_string(struct json *json, const char *value)
 
 static void begin_value(struct json *json, const char *key)
 {
+	uint64_t bit, *items;
+
 	if (json->depth) {
-		if (json->has_items & level_bit(json))
+		items = find_level(json, &bit);
+		if (*items & bit)
 			putc_unlocked(',', json->out);
-		json->has_items |= level_bit(json);
+		*items |= bit;
 	}
 	if (key) {
 		put_string(json, key);
@@ -115,10 +121,13 @@ static void begin_value(struct json *json, const char *key)
 
 static void open_level(struct json *json, const char *key, char bracket)
 {
+	uint64_t bit, *items;
+
 	begin_value(json, key);
 	putc_unlocked(bracket, json->out);
 	json->depth++;
-	json->has_items &= ~level_bit(json);
+	items = find_level(json, &bit);
+	*items &= ~bit;
 }
 
 static void close_level(struct json *json, char bracket)

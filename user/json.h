@@ -9,7 +9,7 @@
  *	json_string(&json, "name", "futex");
  *	json_object_end(&json);
  *
- * key is NULL inside arrays and at the top. Errors show in ferror(out). At most 32 levels deep.
+ * key is NULL inside arrays and at the top. Errors show in ferror(out). At most 128 levels deep.
  */
 #ifndef FBT_JSON_H
 #define FBT_JSON_H
@@ -21,7 +21,7 @@
 struct json {
 	FILE *out;
 	uint32_t depth;
-	uint32_t has_items; /* bit per level: a comma is due */
+	uint64_t has_items[2]; /* bit per level: a comma is due */
 };
 
 void json_object_begin(struct json *json, const char *key);

@@ -145,18 +145,18 @@ static void json_puts_no_comma_between_documents(void **state)
 	expect_text(writer, "{}{}");
 }
 
-static void json_nests_32_levels(void **state)
+static void json_nests_128_levels(void **state)
 {
 	struct writer *writer = *state;
 
-	for (int i = 0; i < 32; i++) {
+	for (int i = 0; i < 128; i++) {
 		json_array_begin(&writer->json, NULL);
 		json_uint(&writer->json, NULL, 1);
 	}
-	for (int i = 0; i < 32; i++)
+	for (int i = 0; i < 128; i++)
 		json_array_end(&writer->json);
 	fflush(writer->json.out);
-	assert_int_equal(writer->size, 32 * 3 + 31);
+	assert_int_equal(writer->size, 128 * 3 + 127);
 }
 
 static void json_writes_the_extremes_of_integers(void **state)
@@ -253,7 +253,7 @@ int main(void)
 		TEST(json_writes_null_for_a_null_string),
 		TEST(json_puts_commas_between_items_only),
 		TEST(json_puts_no_comma_between_documents),
-		TEST(json_nests_32_levels),
+		TEST(json_nests_128_levels),
 		TEST(json_writes_the_extremes_of_integers),
 		TEST(json_writes_doubles_as_serde_json_does),
 		TEST(json_uses_an_exponent_where_serde_json_does),
