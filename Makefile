@@ -187,10 +187,10 @@ lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
 fmt: ## rewrite the C files with clang-format 14
 	$(Q)find include bpf cupti user vmlinux tests -name '*.[ch]' | xargs clang-format-14 -i
 
-bench: ## what tracing costs here, one JSON line a figure (root)
+bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for a part
 	$(Q)packaging/deps.sh test
 	$(Q)$(MAKE) $(jobs) $(tool) $(bench_bin) >&2
-	$(Q)$(test_env) tests/bench/run.sh
+	$(Q)$(test_env) tests/bench/run.py $(BENCH)
 
 demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl
 	$(Q)packaging/deps.sh build

@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""What tracing costs on this machine: one JSON line a figure on stdout, progress on stderr.
+
+Every figure is a difference or a ratio of measurements made side by side in one run: the variants
+take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
+rounds counts. Names given as arguments choose parts: calls loss attach steps peers.
+"""
+import json
+import os
+import shutil
+import signal
+import statistics
+import subprocess
+import sys
+import time
+
+BUILD = os.environ.get("FBT_BUILD", "build/x86_64-gcc")
+TOOL = os.environ.get("FBT", BUILD + "/ferrum-bpftrace")
+ROUNDS = int(os.environ.get("BENCH_ROUNDS", "9"))
+FLOOD_SECONDS = float(os.environ.get("BENCH_FLOOD_SECONDS", "10"))
+LOOPS = {
+    "getppid, 1 thread": "loop getppid 1 60 20000",
+    "mixed, 1 thread": "loop mixed 1 60 16000",
+    "getppid, 2 threads": "loop getppid 2 60 20000",
+}
+failures = 0
+
+
+def note(text):
+    print("bench: " + text, file=sys.stderr, flush=True)
+
+
+def figure(name, value, unit, ratio=None, limit=None, ok=None):
+    """A figure with a limit is wanted at most that large, in the unit of its ratio if it has one."""
+    global failures
+    row = {"bench": name, "value": round(value, 2), "unit": unit}
+    if ratio is not None:
+        row["ratio"] = round(ratio, 2)
+    if limit is not None:
+        row["limit"] = limit
+        if ok is None:
+            ok = (value if ratio is None else ratio) <= limit
+    if ok is not None:
+        row["ok"] = ok
+        failures += not ok
+    print(json.dumps(row), flush=True)
+
+
+class Worker:
+    def __init__(self):
+        self.process = subprocess.Popen([BUILD + "/tests/bench_worker"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE, text=True)
+        self.pid = int(self.process.stdout.readline().split()[1])
+
+    def ask(self, command):
+        self.process.stdin.write(command + "\n")
+        self.process.stdin.flush()
+        return [float(word) for word in self.process.stdout.readline().split()]
+
+    def loop(self, command):
+        return statistics.mean(self.ask(command))
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def count_links(pid):
+    """BPF links and perf events that a process holds."""
+    count = 0
+    folder = "/proc/%d/fdinfo" % pid
+    try:
+        for fd in os.listdir(folder):
+            try:
+                with open(folder + "/" + fd) as info:
+                    count += "link_type:" in info.read()
+                count += os.readlink("/proc/%d/fd/%s" % (pid, fd)).startswith("anon_inode:[perf")
+            except OSError:
+                pass
+    except OSError:
+        pass
+    return count
+
+
+class Tool:
+    """The tool attached to a process. attach_ms is until the last of its links was there."""
+
+    def __init__(self, pid, *options):
+        before = time.monotonic()
+        self.process = subprocess.Popen(
+            [TOOL, "-q", "-p", str(pid), "--report", "json", "--trace", "none", "--profile", "none",
+             "-d", "3600", *options], stdout=subprocess.PIPE, text=True)
+        links, since = 0, before
+        while links < 3 or time.monotonic() < since + 0.15:
+            count = count_links(self.process.pid)
+            if count != links:
+                links, since = count, time.monotonic()
+            if self.process.poll() is not None or time.monotonic() > before + 15:
+                raise SystemExit("bench: the tool did not attach")
+            time.sleep(0.0005)
+        self.attach_ms = (since - before) * 1e3
+
+    def rss_beside_rings(self):
+        """KiB, without the memory shared with the kernel."""
+        total, skip = 0, False
+        with open("/proc/%d/smaps" % self.process.pid) as maps:
+            for line in maps:
+                words = line.split()
+                if "-" in words[0] and ":" not in words[0]:
+                    skip = "bpf" in line
+                elif words[0] == "Rss:" and not skip:
+                    total += int(words[1])
+        return total
+
+    def stop(self):
+        before = time.monotonic()
+        self.process.send_signal(signal.SIGINT)
+        out = self.process.communicate(timeout=60)[0]
+        self.detach_ms = (time.monotonic() - before) * 1e3
+        return json.loads(out)
+
+
+class EmptyPair:
+    def __init__(self):
+        self.process = subprocess.Popen([BUILD + "/tests/bench_empty_pair"], stdin=subprocess.PIPE,
+                                        stdout=subprocess.PIPE)
+        self.process.stdout.readline()
+
+    def stop(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Nothing:
+    def stop(self):
+        pass
+
+
+def bench_calls():
+    """Added cost per syscall of each variant, and of a process that is not the traced one."""
+    worker, other = Worker(), Worker()
+    variants = {
+        "bare": Nothing,
+        "empty pair": EmptyPair,
+        "--detail steps": lambda: Tool(worker.pid, "--step", "bench_step", "--detail", "steps"),
+        "--detail all": lambda: Tool(worker.pid, "--step", "bench_step", "--detail", "all"),
+        "untraced neighbour": lambda: Tool(other.pid, "--step", "bench_step", "--detail", "steps"),
+    }
+    seen = {(name, loop): [] for name in variants for loop in LOOPS}
+    names = list(variants)
+    for number in range(ROUNDS):
+        note("round %d of %d" % (number + 1, ROUNDS))
+        shift = number % len(names)
+        for name in names[shift:] + names[:shift]:
+            attached = variants[name]()
+            for loop, command in LOOPS.items():
+                seen[name, loop].append(worker.loop(command))
+            attached.stop()
+    worker.close()
+    other.close()
+
+    def added(name, loop):
+        return statistics.median(value - bare for value, bare
+                                 in zip(seen[name, loop], seen["bare", loop]))
+
+    limits = {"--detail steps": 2.1, "--detail all": 2.5, "untraced neighbour": 1.1}
+    for loop in LOOPS:
+        figure(loop + ": bare", statistics.median(seen["bare", loop]), "ns/call")
+        floor = added("empty pair", loop)
+        figure(loop + ": empty pair", floor, "ns/call added")
+        for name, limit in limits.items():
+            value = added(name, loop)
+            figure(loop + ": " + name, value, "ns/call added", value / floor, limit)
+
+
+def bench_loss():
+    """Every call recorded, as fast as two threads can: none may be lost, none counted wrong."""
+    worker = Worker()
+    tool = Tool(worker.pid, "--step", "bench_step", "--detail", "all")
+    note("flood of %g s" % FLOOD_SECONDS)
+    calls, seconds = worker.ask("flood 2 %g" % FLOOD_SECONDS)
+    rss = tool.rss_beside_rings()
+    report = tool.stop()
+    worker.close()
+    rate = calls / seconds
+    figure("flood, 2 threads, --detail all: rate", rate / 1e6, "million calls/s", ok=rate >= 2e6)
+    lost = sum(report["lost"].values())
+    figure("flood: records lost", lost, "of %d" % calls, limit=0)
+    counted = sum(row["calls"] for row in report["syscalls"] if row["name"] == "getppid")
+    figure("flood: calls missing in the table", calls - counted, "of %d" % calls,
+           ok=calls == counted)
+    figure("flood: RSS besides the rings", rss / 1024, "MiB", limit=64)
+
+
+def bench_attach():
+    for functions, spec in ((1, "bench_step"), (16, "bench_many_*")):
+        attach, detach = [], []
+        worker = Worker()
+        for _ in range(5):
+            tool = Tool(worker.pid, "--step", spec)
+            tool.stop()
+            attach.append(tool.attach_ms)
+            detach.append(tool.detach_ms)
+        worker.close()
+        plural = "s" if functions > 1 else ""
+        figure("attach, %d step function%s" % (functions, plural), statistics.median(attach), "ms",
+               limit=300)
+        figure("detach, %d step function%s" % (functions, plural), statistics.median(detach), "ms",
+               limit=300)
+
+
+def bench_steps():
+    worker = Worker()
+    bare = worker.loop("steps 200000")
+    tool = Tool(worker.pid, "--step", "bench_empty_step", "--detail", "steps")
+    value = worker.loop("steps 200000")
+    tool.stop()
+    worker.close()
+    figure("step: its two probes", value - bare, "ns/step added")
+
+
+def bench_peers():
+    """The same loop under other tracers, counting calls by number of one process."""
+    worker = Worker()
+    pid = str(worker.pid)
+    script = ("tracepoint:raw_syscalls:sys_enter /pid == %s/ { @start[tid] = nsecs; } "
+              "tracepoint:raw_syscalls:sys_exit /pid == %s && @start[tid]/ "
+              "{ @total[args->id] = sum(nsecs - @start[tid]); @count[args->id] = count(); "
+              "delete(@start[tid]); }" % (pid, pid))
+    peers = {
+        "ferrum-bpftrace --detail steps": None,
+        "bcc syscount -L": ["syscount-bpfcc", "-L", "-p", pid],
+        "bpftrace, sum and count": ["bpftrace", "-e", script],
+        "perf trace -s": ["perf", "trace", "-s", "-p", pid],
+        "strace -c -f": ["strace", "-c", "-f", "-p", pid],
+    }
+    command = "loop getppid 1 20 5000"
+    for name, arguments in peers.items():
+        if arguments and not shutil.which(arguments[0]):
+            note(arguments[0] + " is not installed")
+            continue
+        note(name)
+        values = []
+        for _ in range(3):
+            bare = worker.loop(command)
+            if arguments:
+                peer = subprocess.Popen(arguments, stdin=subprocess.DEVNULL,
+                                        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                time.sleep(4)
+                if peer.poll() is not None:
+                    note(name + " does not run here")
+                    break
+                values.append(worker.loop(command) - bare)
+                peer.send_signal(signal.SIGINT)
+                peer.wait()
+            else:
+                tool = Tool(worker.pid, "--step", "bench_step", "--detail", "steps")
+                values.append(worker.loop(command) - bare)
+                tool.stop()
+        if values:
+            figure("peers, getppid, 1 thread: " + name, statistics.median(values), "ns/call added")
+    worker.close()
+
+
+def main():
+    parts = {"calls": bench_calls, "loss": bench_loss, "attach": bench_attach,
+             "steps": bench_steps, "peers": bench_peers}
+    if os.geteuid() != 0:
+        raise SystemExit("bench: needs root")
+    for name in sys.argv[1:] or parts:
+        parts[name]()
+    sys.exit(1 if failures else 0)
+
+
+main()

@@ -1,0 +1,19 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""The lines of `make bench` on stdin as a Markdown table for the README."""
+import json
+import sys
+
+print("| figure | measured | ratio | wanted |")
+print("|---|---|---|---|")
+for line in sys.stdin:
+    if not line.startswith("{"):
+        continue
+    row = json.loads(line)
+    ratio = "%.2f×" % row["ratio"] if "ratio" in row else ""
+    wanted = ""
+    if "limit" in row:
+        wanted = "≤ %g%s" % (row["limit"], "×" if ratio else " " + row["unit"].split(" of ")[0])
+    if not row.get("ok", True):
+        wanted += " **missed**"
+    print("| %s | %g %s | %s | %s |" % (row["bench"], row["value"], row["unit"], ratio, wanted))

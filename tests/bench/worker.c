@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * What is measured: pinned threads in tight syscall loops, each chunk of calls being one step
+ * (bench_step). Commands on stdin, one answer line each on stdout:
+ *
+ *	loop getppid|mixed THREADS CHUNKS CALLS	ns per call of each thread, lower quartile of chunks
+ *	steps COUNT				ns per call of a step function that does nothing
+ *	flood THREADS SECONDS			getppid calls made, seconds it took
+ *
+ * Thread I runs on the I-th last of the CPUs it may use. The first line is "ready PID".
+ */
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#define THREADS_MAX 16
+#define CHUNKS_MAX  100000
+#define STEP_CHUNK  2000
+
+#if __has_attribute(noipa)
+#define STEP __attribute__((noipa, used))
+#else
+#define STEP __attribute__((noinline, used))
+#endif
+
+struct job;
+typedef void (*loop_fn)(struct job *job, long calls);
+
+struct job {
+	pthread_t thread;
+	pthread_barrier_t *start;
+	loop_fn loop;
+	long chunks;
+	long calls;
+	double seconds; /* 0: by chunks */
+	int cpu;
+	int zero_fd;
+	int null_fd;
+	void *page;
+	double *ns; /* per call, of each chunk */
+	uint64_t done;
+	double took;
+};
+
+void bench_step(struct job *job, loop_fn loop, long calls);
+long bench_empty_step(long value);
+
+static double now_seconds(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+static void loop_getppid(struct job *job, long calls)
+{
+	for (long i = 0; i < calls; i++)
+		syscall(SYS_getppid);
+}
+
+/* Eight calls a turn. */
+static void loop_mixed(struct job *job, long calls)
+{
+	int word = 0;
+	char byte = 0;
+
+	for (long i = 0; i < calls; i += 8) {
+		syscall(SYS_getppid);
+		syscall(SYS_futex, &word, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+		syscall(SYS_write, job->null_fd, &byte, 1);
+		syscall(SYS_read, job->zero_fd, &byte, 1);
+		syscall(SYS_ioctl, job->null_fd, TCGETS, &byte);
+		syscall(SYS_gettid);
+		syscall(SYS_pread64, job->zero_fd, &byte, 1, 0);
+		syscall(SYS_mprotect, job->page, 4096, PROT_READ | PROT_WRITE);
+	}
+}
+
+STEP void bench_step(struct job *job, loop_fn loop, long calls)
+{
+	loop(job, calls);
+}
+
+STEP long bench_empty_step(long value)
+{
+	return value + 1;
+}
+
+/* The first declaration keeps -Wmissing-prototypes content, the last one takes the semicolon. */
+#define MANY(name)                                                                                 \
+	long bench_many_##name(long value);                                                        \
+	STEP long bench_many_##name(long value)                                                    \
+	{                                                                                          \
+		return bench_empty_step(value) + 1;                                                \
+	}                                                                                          \
+	long bench_many_##name(long value)
+
+MANY(00);
+MANY(01);
+MANY(02);
+MANY(03);
+MANY(04);
+MANY(05);
+MANY(06);
+MANY(07);
+MANY(08);
+MANY(09);
+MANY(10);
+MANY(11);
+MANY(12);
+MANY(13);
+MANY(14);
+MANY(15);
+
+/* The number-th last of the allowed CPUs. */
+static int find_cpu(int number)
+{
+	cpu_set_t allowed;
+	int cpu = CPU_SETSIZE - 1;
+
+	sched_getaffinity(0, sizeof(allowed), &allowed);
+	number %= CPU_COUNT(&allowed);
+	for (; cpu > 0; cpu--)
+		if (CPU_ISSET(cpu, &allowed) && number-- == 0)
+			break;
+	return cpu;
+}
+
+static void pin(int cpu)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	sched_setaffinity(0, sizeof(one), &one);
+}
+
+static void *run_job(void *arg)
+{
+	struct job *job = arg;
+	double begin, before;
+
+	pin(job->cpu);
+	pthread_barrier_wait(job->start);
+	begin = now_seconds();
+	if (job->seconds > 0) {
+		while (now_seconds() < begin + job->seconds) {
+			bench_step(job, job->loop, job->calls);
+			job->done += (uint64_t)job->calls;
+		}
+	}
+	for (long i = 0; job->seconds == 0 && i < job->chunks; i++) {
+		before = now_seconds();
+		bench_step(job, job->loop, job->calls);
+		job->ns[i] = (now_seconds() - before) * 1e9 / (double)job->calls;
+	}
+	job->took = now_seconds() - begin;
+	return NULL;
+}
+
+static int compare(const void *a, const void *b)
+{
+	double left = *(const double *)a, right = *(const double *)b;
+
+	return (left > right) - (left < right);
+}
+
+static double lower_quartile(double *values, long count)
+{
+	qsort(values, (size_t)count, sizeof(*values), compare);
+	return values[count / 4];
+}
+
+/* One thread is the main thread: some tracers see no thread that begins after they came. */
+static void run_jobs(struct job *jobs, int threads)
+{
+	pthread_barrier_t start;
+
+	pthread_barrier_init(&start, NULL, (unsigned int)threads);
+	for (int i = 0; i < threads; i++) {
+		jobs[i].start = &start;
+		if (i > 0 && pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]))
+			exit(EXIT_FAILURE); /* the others would wait for ever */
+	}
+	run_job(&jobs[0]);
+	for (int i = 1; i < threads; i++)
+		pthread_join(jobs[i].thread, NULL);
+	pthread_barrier_destroy(&start);
+}
+
+static void answer_loop(struct job *jobs, int threads, long chunks)
+{
+	run_jobs(jobs, threads);
+	for (int i = 0; i < threads; i++)
+		printf("%s%.2f", i ? " " : "", lower_quartile(jobs[i].ns, chunks));
+	putchar('\n');
+}
+
+static void answer_flood(struct job *jobs, int threads)
+{
+	uint64_t done = 0;
+	double took = 0;
+
+	run_jobs(jobs, threads);
+	for (int i = 0; i < threads; i++) {
+		done += jobs[i].done;
+		took = jobs[i].took > took ? jobs[i].took : took;
+	}
+	printf("%llu %.3f\n", (unsigned long long)done, took);
+}
+
+static void answer_steps(double *ns, long count)
+{
+	long chunks = count / STEP_CHUNK;
+	volatile long value = 0;
+
+	for (long i = 0; i < chunks; i++) {
+		double before = now_seconds();
+
+		for (int call = 0; call < STEP_CHUNK; call++)
+			value = bench_empty_step(value);
+		ns[i] = (now_seconds() - before) * 1e9 / STEP_CHUNK;
+	}
+	printf("%.2f\n", lower_quartile(ns, chunks));
+}
+
+static bool answer(struct job *jobs, const char *line)
+{
+	char kind[16];
+	long chunks, calls;
+	double seconds;
+	int threads;
+
+	for (int i = 0; i < THREADS_MAX; i++)
+		jobs[i].done = 0;
+	if (sscanf(line, "loop %15s %d %ld %ld", kind, &threads, &chunks, &calls) == 4) {
+		if (threads < 1 || threads > THREADS_MAX || chunks < 1 || chunks > CHUNKS_MAX)
+			return false;
+		for (int i = 0; i < threads; i++) {
+			jobs[i].loop = strcmp(kind, "mixed") ? loop_getppid : loop_mixed;
+			jobs[i].chunks = chunks;
+			jobs[i].calls = calls;
+			jobs[i].seconds = 0;
+		}
+		answer_loop(jobs, threads, chunks);
+		return true;
+	}
+	if (sscanf(line, "flood %d %lf", &threads, &seconds) == 2) {
+		if (threads < 1 || threads > THREADS_MAX)
+			return false;
+		for (int i = 0; i < threads; i++) {
+			jobs[i].loop = loop_getppid;
+			jobs[i].calls = 20000;
+			jobs[i].seconds = seconds;
+		}
+		answer_flood(jobs, threads);
+		return true;
+	}
+	if (sscanf(line, "steps %ld", &calls) != 1 || calls < STEP_CHUNK ||
+	    calls / STEP_CHUNK > CHUNKS_MAX)
+		return false;
+	answer_steps(jobs[0].ns, calls);
+	return true;
+}
+
+int main(void)
+{
+	static struct job jobs[THREADS_MAX];
+	char line[128];
+
+	for (int i = 0; i < THREADS_MAX; i++) {
+		jobs[i].cpu = find_cpu(i);
+		jobs[i].null_fd = open("/dev/null", O_RDWR | O_CLOEXEC);
+		jobs[i].zero_fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+		jobs[i].ns = calloc(CHUNKS_MAX, sizeof(*jobs[i].ns));
+		jobs[i].page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				    -1, 0);
+	}
+	printf("ready %d\n", getpid());
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin)) {
+		if (!answer(jobs, line))
+			printf("what?\n");
+		fflush(stdout);
+	}
+	return EXIT_SUCCESS;
+}
