@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Maps and knobs. Sizes that depend on the machine are set by the loader before loading. */
+#ifndef FBT_MAPS_BPF_H
+#define FBT_MAPS_BPF_H
+
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include "fbt_shared.h"
+
+/* Knobs: defaults take the longest path, so that the verifier proves what users may switch on. */
+const volatile __u32 call_detail = FBT_DETAIL_ALL;
+const volatile __u32 free_mask = 1023;
+const volatile __u32 ring_mask = 1023;
+const volatile __u32 ring_shift = 10;
+const volatile __u32 self_tgid = 0;
+const volatile __u8 trace_all = 1;
+const volatile __u8 follow = 1;
+const volatile __u8 category[FBT_NR_COUNT] = {};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 8);
+	__type(key, __u32);
+	__type(value, struct fbt_ids);
+} thread_ids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct fbt_slot);
+} slots SEC(".maps");
+
+/* Per slot FBT_NR_COUNT sums, one for each syscall number. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024 * FBT_NR_COUNT);
+	__type(key, __u32);
+	__type(value, struct fbt_sum);
+} rows SEC(".maps");
+
+struct fbt_slot_tgids {
+	__u32 tgid[FBT_SLOTS_MAX];
+};
+
+/* The processes of the slots, close together for the walk at each step: 0 if not live. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fbt_slot_tgids);
+} slot_tgids SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, __u32);
+} free_slots SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fbt_control);
+} control SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fbt_ring_heads);
+} ring_heads SEC(".maps");
+
+/* Per CPU ring_mask + 1 places. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct fbt_ring_call);
+} ring_calls SEC(".maps");
+
+/* Step records, and fbt_target records without strings when a process appears or calls execve. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 << 20);
+} events SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32); /* tgid */
+	__type(value, struct fbt_target_state);
+} targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FBT_KIND_COUNT);
+	__type(key, __u32);
+	__type(value, struct fbt_kind_args);
+} kind_args SEC(".maps");
+
+#endif

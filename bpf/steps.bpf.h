@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Steps. The outermost attached function on a thread is the step. Stack pointers are compared, depth
+ * is not counted: a depth counter never comes back to zero after an exception.
+ */
+#ifndef FBT_STEPS_BPF_H
+#define FBT_STEPS_BPF_H
+
+#include <bpf/bpf_tracing.h>
+#include "threads.bpf.h"
+
+/* After a step shorter than this the other threads are not walked: it would cost too much of it. */
+#define WALK_MIN_NS 200000
+
+/* What the process's other threads have spent in syscalls up to now; unsure if that is not known. */
+static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 now)
+{
+	struct busy_sum sum = {.now = now, .tgid = slot->tgid, .unsure = 1};
+
+	sum_busy(&sum);
+	sum.ns -= fbt_busy_ns(slot->busy, now);
+	return sum;
+}
+
+__noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
+{
+	struct busy_sum others = {.unsure = 1};
+	struct fbt_step *step;
+
+	if (!slot)
+		return 0;
+	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
+		others = sum_others(slot, now);
+	if (others.unsure || others.ns < slot->step_others_ns)
+		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
+	step = bpf_ringbuf_reserve(&events, sizeof(*step), 0);
+	if (!step) {
+		count_lost(FBT_LOST_STEPS);
+		goto out;
+	}
+	step->header.type = FBT_EVENT_STEP;
+	step->header.size = sizeof(*step);
+	step->tgid = slot->tgid;
+	step->tid = slot->tid;
+	step->kind = slot->step_kind;
+	step->end = end;
+	step->start_ns = slot->step_start_ns;
+	step->end_ns = now;
+	step->thread_ns = now - slot->step_start_ns;
+	step->gap_ns = slot->gap_ns;
+	step->gap_syscall_ns = slot->gap_syscall_ns;
+	step->lost_calls = slot->lost_calls - slot->step_lost_calls;
+	step->arg_mask = slot->arg_mask;
+	__builtin_memcpy(step->args, slot->args, sizeof(step->args));
+	__builtin_memcpy(step->sums, slot->sums, sizeof(step->sums));
+
+	step->other_syscall_ns = 0;
+	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
+		step->other_syscall_ns = others.ns - slot->step_others_ns;
+	step->threads = others.threads;
+	step->header.flags = slot->step_flags;
+	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
+out:
+	slot->step_last_ns = now - slot->step_start_ns;
+	slot->step_end_ns = now;
+	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, now);
+	slot->step_start_ns = 0;
+	return 0;
+}
+
+#ifdef __TARGET_ARCH_x86
+#define SIXTH_ARGUMENT(ctx) ((ctx)->r9)
+#else
+#define SIXTH_ARGUMENT(ctx) PT_REGS_PARM6(ctx)
+#endif
+
+static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
+{
+	__u32 word = 0;
+	long err;
+
+	if (width >= 2)
+		return bpf_probe_read_user(value, sizeof(*value), (void *)address);
+	err = bpf_probe_read_user(&word, sizeof(word), (void *)address);
+	*value = width == 0 ? (__s64)(__s32)word : (__s64)word;
+	return err;
+}
+
+static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx, __u32 kind)
+{
+	struct fbt_kind_args *spec = bpf_map_lookup_elem(&kind_args, &kind);
+	/* All read at constant offsets: the verifier allows no other way into the context. */
+	volatile __u64 registers[8] = {
+		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
+		PT_REGS_PARM5(ctx), SIXTH_ARGUMENT(ctx), PT_REGS_SP(ctx),
+	};
+
+	slot->arg_mask = 0;
+	if (!spec)
+		return;
+	for (__u32 i = 0; i < FBT_ARG_COUNT; i++) {
+		if (i >= spec->count)
+			break;
+		struct fbt_arg_spec *arg = &spec->args[i];
+		__s64 value = registers[arg->base & 7];
+
+		if (arg->reads >= 1 && read_width(&value, value + arg->offset[0], arg->width[0]))
+			continue;
+		if (arg->reads >= 2 && read_width(&value, value + arg->offset[1], arg->width[1]))
+			continue;
+		slot->args[i] = value;
+		slot->arg_mask |= 1u << i;
+	}
+}
+
+static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie)
+{
+	__u64 sp = (cookie & FBT_PROBE_NO_SP) ? ~0ull : PT_REGS_SP(ctx);
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+
+	if (!slot) {
+		__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+		if (bpf_map_lookup_elem(&targets, &tgid))
+			count_lost(FBT_LOST_BEGINS);
+		return 0;
+	}
+	/* Deeper is recursion or an inner step function. Else the open step was unwound. */
+	if (slot->step_start_ns && sp < slot->step_sp)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+
+	if (slot->step_start_ns)
+		close_step(slot, now, FBT_END_UNWOUND);
+	slot->step_flags = 0;
+	slot->gap_ns = 0;
+	slot->gap_syscall_ns = 0;
+	if (slot->step_end_ns) {
+		slot->gap_ns = now - slot->step_end_ns;
+		slot->gap_syscall_ns = fbt_busy_ns(slot->busy, now) - slot->step_end_busy_ns;
+	} else {
+		slot->step_flags |= FBT_STEP_NO_GAP;
+	}
+	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
+	slot->step_lost_calls = slot->lost_calls;
+	slot->step_kind = cookie & FBT_PROBE_KIND;
+	slot->step_sp = sp;
+	read_args(slot, ctx, slot->step_kind);
+
+	struct busy_sum others = {.unsure = 1};
+
+	if (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS)
+		others = sum_others(slot, now);
+	if (others.unsure)
+		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
+	slot->step_others_ns = others.ns;
+	slot->step_start_ns = now;
+	return 0;
+}
+
+static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie)
+{
+	__u64 sp = PT_REGS_SP(ctx);
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+	__u32 end = FBT_END_RETURN;
+
+	if (!slot || !slot->step_start_ns)
+		return 0;
+	if (cookie & FBT_PROBE_RETURN)
+		sp -= sizeof(__u64);
+	if (!(cookie & FBT_PROBE_NO_SP)) {
+		if (sp < slot->step_sp)
+			return 0;
+		if (sp > slot->step_sp)
+			end = FBT_END_UNWOUND;
+	}
+	close_step(slot, bpf_ktime_get_ns(), end);
+	return 0;
+}
+
+#endif

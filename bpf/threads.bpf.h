@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* From a thread to its slot, and how slots begin and end. */
+#ifndef FBT_THREADS_BPF_H
+#define FBT_THREADS_BPF_H
+
+#include "maps.bpf.h"
+
+static const __u32 zero = 0;
+
+/* Orders stores against each other; x86 keeps them in order by itself. */
+#ifdef __TARGET_ARCH_x86
+#define store_barrier() asm volatile("" ::: "memory")
+#else
+static __u64 barrier_word;
+#define store_barrier() ((void)__sync_lock_test_and_set(&barrier_word, 1))
+#endif
+
+static __always_inline __u16 *slot_of_tid(__u32 tid)
+{
+	__u32 chunk = tid / FBT_IDS;
+	struct fbt_ids *ids = bpf_map_lookup_elem(&thread_ids, &chunk);
+
+	return ids ? &ids->slot[tid % FBT_IDS] : NULL;
+}
+
+static __always_inline struct fbt_slot *current_slot(__u32 *index)
+{
+	__u16 *id = slot_of_tid((__u32)bpf_get_current_pid_tgid());
+
+	if (!id || !*id)
+		return NULL;
+	*index = *id;
+	return bpf_map_lookup_elem(&slots, index);
+}
+
+static __always_inline void count_lost(__u32 cause)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+
+	if (c && cause < FBT_LOST_COUNT)
+		__sync_fetch_and_add(&c->lost[cause], 1);
+}
+
+/* Takes a free slot: its index, 0 if there is none. */
+static __always_inline __u32 take_slot(void)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+
+	if (!c)
+		return 0;
+	for (int i = 0; i < 16; i++) {
+		__u64 head = c->free_head;
+		__u32 place = head & free_mask;
+		__u32 *slot = bpf_map_lookup_elem(&free_slots, &place);
+
+		if (!slot || head == c->free_tail)
+			return 0;
+		__u32 index = *slot;
+
+		if (__sync_val_compare_and_swap(&c->free_head, head, head + 1) == head)
+			return index;
+	}
+	return 0;
+}
+
+static __always_inline void set_slot_tgid(__u32 index, __u32 tgid)
+{
+	struct fbt_slot_tgids *tgids = bpf_map_lookup_elem(&slot_tgids, &zero);
+
+	/* Masked, not compared: the compiler would test one copy of index and use another. */
+	if (tgids)
+		tgids->tgid[index & (FBT_SLOTS_MAX - 1)] = tgid;
+}
+
+static __always_inline void begin_thread(__u32 tgid, __u32 tid)
+{
+	__u16 *id = slot_of_tid(tid);
+
+	if (!id) {
+		count_lost(FBT_LOST_THREADS);
+		return;
+	}
+	/* The loader may have seen the new thread in /proc before this runs. */
+	if (*id)
+		return;
+	__u32 index = take_slot();
+	struct fbt_slot *slot = index ? bpf_map_lookup_elem(&slots, &index) : NULL;
+
+	if (!slot) {
+		count_lost(FBT_LOST_THREADS);
+		return;
+	}
+	slot->tgid = tgid;
+	slot->tid = tid;
+	slot->born_ns = bpf_ktime_get_ns();
+	slot->state = FBT_SLOT_LIVE;
+	set_slot_tgid(index, tgid);
+	*id = index;
+}
+
+/* Syscall time up to now of all threads of a process, ended ones included. */
+struct busy_sum {
+	__u64 now;
+	__u64 ns;
+	__u32 tgid;
+	__u32 threads;
+	__u32 unsure; /* a thread was ending meanwhile */
+	__u32 reserved;
+};
+
+#define SLOTS_PER_WALK 8
+
+/* Global functions are verified once and by themselves, else the walk is too long for a program. */
+__noinline int walk_slots(struct busy_sum *sum, __u32 base)
+{
+	struct fbt_slot_tgids *tgids = bpf_map_lookup_elem(&slot_tgids, &zero);
+
+	if (!sum || !tgids)
+		return 0;
+	for (__u32 i = 0; i < SLOTS_PER_WALK; i++) {
+		__u32 index = base + i;
+
+		if (index >= FBT_SLOTS_MAX || tgids->tgid[index] != sum->tgid)
+			continue;
+		struct fbt_slot *slot = bpf_map_lookup_elem(&slots, &index);
+
+		if (!slot)
+			break;
+		sum->ns += fbt_busy_ns(*(volatile __u64 *)&slot->busy, sum->now);
+		sum->threads++;
+	}
+	return 0;
+}
+
+__noinline int sum_busy(struct busy_sum *sum)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+	struct fbt_target_state *target;
+	__u32 tgid, exits;
+
+	if (!sum || !c)
+		return 0;
+	tgid = sum->tgid;
+	target = bpf_map_lookup_elem(&targets, &tgid);
+	if (!target)
+		return 0;
+	exits = *(volatile __u32 *)&target->exits_begun;
+	sum->unsure = exits != *(volatile __u32 *)&target->exits_done;
+	sum->ns = *(volatile __u64 *)&target->ended_busy_ns;
+	for (__u32 base = 0; base < FBT_SLOTS_MAX; base += SLOTS_PER_WALK) {
+		if (base > c->free_head)
+			break;
+		walk_slots(sum, base);
+	}
+	if (exits != *(volatile __u32 *)&target->exits_begun)
+		sum->unsure = 1;
+	return 0;
+}
+
+#endif

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The probes. One program per tracepoint, target filter first: a second program on a tracepoint
+ * makes it a loop of indirect calls, and whatever comes before the filter is paid by every process
+ * of the machine.
+ */
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "steps.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#ifdef __TARGET_ARCH_x86
+/* sys_uretprobe and sys_uprobe: calls that the kernel's own probes make, never the engine's. */
+#define is_probe_call(nr) ((__u32)(nr) - 335 <= 1)
+#else
+#define is_probe_call(nr) 0
+#endif
+
+static __always_inline void send_call(struct fbt_slot *slot, __u32 index, __u64 start,
+				      __u64 duration, long ret)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct fbt_ring_heads *heads = bpf_map_lookup_elem(&ring_heads, &cpu);
+
+	if (!heads)
+		return;
+	if (*(volatile __u64 *)&heads->head - *(volatile __u64 *)&heads->tail >
+	    ring_mask - FBT_RING_MARGIN) {
+		__sync_fetch_and_add(&heads->lost, 1);
+		slot->lost_calls++;
+		return;
+	}
+	__u64 place = __sync_fetch_and_add(&heads->head, 1);
+	__u32 at = (cpu << ring_shift) + (place & ring_mask);
+	struct fbt_ring_call *call = bpf_map_lookup_elem(&ring_calls, &at);
+
+	if (!call)
+		return;
+	call->start_ns = start;
+	call->duration_ns = duration;
+	call->ret = ret;
+	call->nr = slot->nr;
+	call->slot = index;
+	store_barrier();
+	*(volatile __u32 *)&call->lap = (place >> ring_shift) + 1;
+}
+
+static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, int failed)
+{
+	sum->calls++;
+	sum->ns += duration;
+	sum->errors += failed;
+	if (duration > sum->max_ns)
+		sum->max_ns = duration;
+}
+
+SEC("tp_btf/sys_enter")
+int BPF_PROG(handle_sys_enter, struct pt_regs *regs, long id)
+{
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+
+	if (!slot || is_probe_call(id))
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+
+	slot->nr = id;
+	slot->start_ns = now;
+	slot->busy -= (now << 1) - 1;
+	return 0;
+}
+
+SEC("tp_btf/sys_exit")
+int BPF_PROG(handle_sys_exit, struct pt_regs *regs, long ret)
+{
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+
+	/* No enter was seen: the thread was in the call when it came under trace, or was born in it. */
+	if (!slot || !slot->start_ns)
+		return 0;
+	__u64 now = bpf_ktime_get_ns();
+	__u64 start = slot->start_ns;
+	__u64 duration = now - start;
+	__u32 nr = slot->nr < FBT_NR_COUNT ? slot->nr : FBT_NR_COUNT - 1;
+	__u32 at = index * FBT_NR_COUNT + nr;
+	int failed = (__u64)ret >= (__u64)-4095;
+	struct fbt_sum *row = bpf_map_lookup_elem(&rows, &at);
+
+	slot->start_ns = 0;
+	slot->busy += (now << 1) - 1;
+	if (row)
+		add_call(row, duration, failed);
+	if (slot->step_start_ns) {
+		__u8 which = category[nr];
+
+		if (which < FBT_CATEGORY_COUNT)
+			add_call(&slot->sums[which], duration, failed);
+		if (call_detail >= FBT_DETAIL_ESCALATED)
+			send_call(slot, index, start, duration, ret);
+	} else if (call_detail == FBT_DETAIL_ALL) {
+		send_call(slot, index, start, duration, ret);
+	}
+	return 0;
+}
+
+/* Tells the loader, which looks the names up: there is no safe way to read them here. */
+static __always_inline void announce(__u32 tgid, __u32 parent_tgid)
+{
+	struct fbt_target *target = bpf_ringbuf_reserve(&events, sizeof(*target), 0);
+
+	if (!target) {
+		count_lost(FBT_LOST_NAMES);
+		return;
+	}
+	target->header.type = FBT_EVENT_TARGET;
+	target->header.flags = 0;
+	target->header.size = sizeof(*target);
+	target->start_ns = bpf_ktime_get_ns();
+	target->tgid = tgid;
+	target->parent_tgid = parent_tgid;
+	bpf_ringbuf_submit(target, BPF_RB_NO_WAKEUP);
+}
+
+/* Parent of all kernel threads, which make no syscalls. */
+#define KTHREADD 2
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
+{
+	__u32 tgid = child->tgid;
+	__u32 parent_tgid = parent->tgid;
+	__u16 *stale = slot_of_tid(child->pid);
+	struct fbt_target_state fresh = {};
+
+	if (!bpf_map_lookup_elem(&targets, &parent_tgid)) {
+		/* An id left behind by a thread that ended while the loader gave it a slot. */
+		if (stale && *stale)
+			*stale = 0;
+		if (!trace_all || parent_tgid == self_tgid || parent_tgid == KTHREADD)
+			return 0;
+	}
+	if (tgid != parent_tgid) {
+		if (!follow && !trace_all)
+			return 0;
+		if (bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
+			count_lost(FBT_LOST_NAMES);
+			return 0;
+		}
+		announce(tgid, parent_tgid);
+	}
+	begin_thread(tgid, child->pid);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(handle_exit, struct task_struct *task)
+{
+	__u32 tgid = task->tgid;
+	__u16 *id = slot_of_tid(task->pid);
+
+	if (!id || !*id)
+		return 0;
+	__u32 index = *id;
+	struct fbt_slot *slot = bpf_map_lookup_elem(&slots, &index);
+	struct fbt_target_state *target = bpf_map_lookup_elem(&targets, &tgid);
+	__u64 now = bpf_ktime_get_ns();
+
+	*id = 0;
+	if (!slot)
+		return 0;
+	if (slot->step_start_ns)
+		close_step(slot, now, FBT_END_EXITED);
+	if (target)
+		__sync_fetch_and_add(&target->exits_begun, 1);
+	set_slot_tgid(index, 0);
+	if (target) {
+		__sync_fetch_and_add(&target->ended_busy_ns, fbt_busy_ns(slot->busy, now));
+		__sync_fetch_and_add(&target->exits_done, 1);
+	}
+	slot->died_ns = now;
+	store_barrier();
+	*(volatile __u32 *)&slot->state = FBT_SLOT_DEAD;
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+	struct fbt_target_state fresh = {};
+	__u32 tgid = task->tgid;
+	__u16 *old_id = slot_of_tid(old_tid);
+	__u16 *id = slot_of_tid(task->pid);
+
+	if (!c || !id || !old_id)
+		return 0;
+	if (c->pending_tgid == tgid) {
+		c->pending_tgid = 0;
+		bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY);
+		begin_thread(tgid, task->pid);
+		announce(tgid, 0);
+		return 0;
+	}
+	__u32 index = *old_id;
+	struct fbt_slot *slot = index ? bpf_map_lookup_elem(&slots, &index) : NULL;
+
+	if (!slot)
+		return 0;
+	/* A thread that is not the leader takes the leader's id over; the leader has ended by now. */
+	if (task->pid != old_tid) {
+		*old_id = 0;
+		slot->tid = task->pid;
+		*id = index;
+	}
+	if (slot->step_start_ns)
+		close_step(slot, bpf_ktime_get_ns(), FBT_END_EXITED);
+	announce(tgid, 0);
+	return 0;
+}
+
+/* Entries and exits share a program, so that one link holds all probes of a file. */
+SEC("uprobe")
+int handle_step(struct pt_regs *ctx)
+{
+	__u64 cookie = bpf_get_attach_cookie(ctx);
+
+	return cookie & FBT_PROBE_END ? end_step(ctx, cookie) : begin_step(ctx, cookie);
+}

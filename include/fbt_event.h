@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The records that bpf/ sends, that user/ passes from stage to stage and that --record keeps.
+ *
+ * A stream is a sequence of records. Each begins with a struct fbt_header whose size covers the
+ * whole record, strings included, and is a multiple of 8. Where a record says "strings", that many
+ * NUL-terminated strings follow the struct, then zero bytes up to the multiple of 8.
+ *
+ * Times are CLOCK_MONOTONIC nanoseconds. tgid and tid are those of the initial PID namespace.
+ * Values are append-only: a number once given is never reused.
+ */
+#ifndef FBT_EVENT_H
+#define FBT_EVENT_H
+
+#ifndef __VMLINUX_H__
+#include <linux/types.h>
+#endif
+
+/* The seed's six categories, in the seed's order (cbtop SyscallBreakdown). */
+enum fbt_category {
+	FBT_MMAP = 0,
+	FBT_FUTEX = 1,
+	FBT_IOCTL = 2,
+	FBT_READ = 3,
+	FBT_WRITE = 4,
+	FBT_OTHER = 5,
+	FBT_CATEGORY_COUNT = 6,
+};
+
+/* Rows of a syscall table. Numbers from FBT_NR_COUNT - 1 on share the last row. */
+#define FBT_NR_COUNT 512
+/* Numbers recorded with one step by --step-arg. */
+#define FBT_ARG_COUNT 4
+/* Step kinds are 1 … FBT_KIND_COUNT - 1; 0 is the fixed interval. */
+#define FBT_KIND_COUNT 64
+
+enum fbt_event_type {
+	FBT_EVENT_WINDOW = 1,
+	FBT_EVENT_TARGET = 2,
+	FBT_EVENT_THREAD = 3,
+	FBT_EVENT_KIND = 4,
+	FBT_EVENT_STEP = 5,
+	FBT_EVENT_CALL = 6,
+	FBT_EVENT_TABLE = 7,
+	FBT_EVENT_LOST = 8,
+	FBT_EVENT_COST = 9,
+	FBT_EVENT_TARGET_EXIT = 10,
+	FBT_EVENT_WINDOW_END = 11,
+};
+
+struct fbt_header {
+	__u16 type;  /* enum fbt_event_type */
+	__u16 flags; /* by type */
+	__u32 size;  /* bytes, this header included; a multiple of 8 */
+};
+
+enum fbt_detail {
+	FBT_DETAIL_STEPS = 0,
+	FBT_DETAIL_ESCALATED = 1,
+	FBT_DETAIL_ALL = 2,
+};
+
+enum fbt_step_source {
+	FBT_SOURCE_FUNCTION = 0, /* uprobes on a function's entry and exits */
+	FBT_SOURCE_USDT = 1,
+	FBT_SOURCE_INTERVAL = 2,
+};
+
+enum fbt_arch {
+	FBT_ARCH_X86_64 = 1,
+	FBT_ARCH_ARM64 = 2,
+};
+
+/* First record of a stream. Strings: tag, tool version, kernel release, host name. */
+struct fbt_window {
+	struct fbt_header header;
+	__u64 start_ns;
+	__u64 realtime_ns; /* CLOCK_REALTIME at start_ns */
+	__u32 detail;      /* enum fbt_detail */
+	__u32 arch;        /* enum fbt_arch: whose syscall numbers these are */
+	__u64 interval_ns; /* length of interval steps; 0 unless they are used */
+};
+
+/* A traced process. Strings: comm, executable path, command line (arguments joined by spaces). */
+struct fbt_target {
+	struct fbt_header header;
+	__u64 start_ns; /* when it came under trace */
+	__u32 tgid;
+	__u32 parent_tgid; /* set if it was found by --follow, else 0 */
+};
+
+/* A thread's name, sent when it is first seen and again when the tool notices a change. */
+struct fbt_thread_name {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	char comm[16];
+};
+
+/*
+ * A step function. Strings: name (demangled), path as the target sees it, the names of its
+ * arg_count arguments. Sent before the first step of that kind.
+ */
+struct fbt_kind {
+	struct fbt_header header;
+	__u32 kind;
+	__u32 source;   /* enum fbt_step_source */
+	__u64 address;  /* ELF virtual address of the function; 0 if not known */
+	__u32 builtin;  /* 1: found by the built-in table, 0: named by the user */
+	__u32 exits;    /* probed exits; 0 with a uretprobe */
+	__u32 tgid;     /* the process it was first found in */
+	__u32 arg_count;
+};
+
+struct fbt_sum {
+	__u64 ns;
+	__u64 calls;
+	__u64 errors; /* returned -4095 … -1 */
+	__u64 max_ns;
+};
+
+enum fbt_step_end {
+	FBT_END_RETURN = 0,
+	FBT_END_UNWOUND = 1,   /* left by an exception, a panic or longjmp; closed when that was seen */
+	FBT_END_TRUNCATED = 2, /* still open when the window ended */
+	FBT_END_EXITED = 3,    /* its thread ended inside it */
+};
+
+/* fbt_step.header.flags */
+#define FBT_STEP_NO_GAP        1 /* first step seen on its thread: gap_* are 0 and mean nothing */
+#define FBT_STEP_OTHER_UNKNOWN 2 /* other_syscall_ns was not measured */
+
+/*
+ * One step. sums holds the step thread's own syscalls that returned inside the step (in a step
+ * that was truncated, also the part of the open call before end_ns, without counting the call).
+ * Interval steps: tid = tgid, sums are over all threads and thread_ns is the time those threads
+ * existed, so that the sum of sums[].ns never exceeds thread_ns.
+ */
+struct fbt_step {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u32 kind;
+	__u32 end; /* enum fbt_step_end */
+	__u64 start_ns;
+	__u64 end_ns;
+	__u64 thread_ns;        /* end_ns - start_ns, or see above */
+	__u64 gap_ns;           /* from the end of the thread's previous step to start_ns */
+	__u64 gap_syscall_ns;   /* syscall time of the thread in that gap */
+	__u64 other_syscall_ns; /* syscall time of the process's other threads during the step */
+	__u64 lost_calls;       /* call records of this step that found no room */
+	__u32 threads;          /* threads of the process seen at its end; 0: not counted */
+	__u32 arg_mask;         /* bit i: args[i] was read */
+	__s64 args[FBT_ARG_COUNT];
+	struct fbt_sum sums[FBT_CATEGORY_COUNT];
+};
+
+/* fbt_call.header.flags */
+#define FBT_CALL_UNFINISHED 1 /* had not returned when the window ended; ret means nothing */
+
+/* One syscall. */
+struct fbt_call {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns;
+	__u64 duration_ns;
+	__s64 ret;
+	__u32 nr;
+	__u32 reserved;
+};
+
+/*
+ * All calls of one number that returned in one process, whatever the detail: exact. Totals since
+ * the window began; a later row of the same process and number replaces an earlier one.
+ */
+struct fbt_table {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 nr;
+	struct fbt_sum sum;
+	__u64 unfinished; /* calls of that number that were open when the row was made */
+};
+
+enum fbt_lost_cause {
+	FBT_LOST_CALLS = 0,   /* call ring full */
+	FBT_LOST_STEPS = 1,   /* step ring full */
+	FBT_LOST_THREADS = 2, /* threads not followed: no free slot; their calls were not counted */
+	FBT_LOST_BEGINS = 3,  /* step begins on a thread that is not followed */
+	FBT_LOST_NAMES = 4,   /* processes that could not be followed: table full */
+	FBT_LOST_COUNT = 5,
+};
+
+/* Totals since the window began. */
+struct fbt_lost {
+	struct fbt_header header;
+	__u64 count[FBT_LOST_COUNT];
+};
+
+/* What the tool itself costs, calibrated on this machine when it attached. 0: not measured. */
+struct fbt_cost {
+	struct fbt_header header;
+	__u64 call_ps;     /* added to each syscall of a traced thread, picoseconds */
+	__u64 neighbor_ps; /* added to each syscall of an untraced thread, picoseconds */
+	__u64 step_ns;     /* added to each step by its two probes */
+	__u64 floor_ns;    /* what a getppid reads as in the outputs: the resolution floor */
+	__u64 rss_bytes;   /* of the tool */
+	__u64 ring_bytes;  /* of which rings and tables shared with the kernel */
+	__u64 bpf_run_ns;  /* kernel's own BPF run time statistics, if asked for */
+	__u64 bpf_run_count;
+	__u64 cpu_ns;      /* user + system time of the tool in the window */
+};
+
+struct fbt_target_exit {
+	struct fbt_header header;
+	__u64 end_ns;
+	__u32 tgid;
+	__u32 reserved;
+};
+
+/* Last record of a stream that was not cut off. */
+struct fbt_window_end {
+	struct fbt_header header;
+	__u64 end_ns;
+};
+
+#define FBT_ASSERT_SIZE(type, bytes)                                                               \
+	_Static_assert(sizeof(struct type) == (bytes), #type " is part of the capture format")
+FBT_ASSERT_SIZE(fbt_header, 8);
+FBT_ASSERT_SIZE(fbt_window, 40);
+FBT_ASSERT_SIZE(fbt_target, 24);
+FBT_ASSERT_SIZE(fbt_thread_name, 32);
+FBT_ASSERT_SIZE(fbt_kind, 40);
+FBT_ASSERT_SIZE(fbt_sum, 32);
+FBT_ASSERT_SIZE(fbt_step, 312);
+FBT_ASSERT_SIZE(fbt_call, 48);
+FBT_ASSERT_SIZE(fbt_table, 56);
+FBT_ASSERT_SIZE(fbt_lost, 48);
+FBT_ASSERT_SIZE(fbt_cost, 80);
+FBT_ASSERT_SIZE(fbt_target_exit, 24);
+FBT_ASSERT_SIZE(fbt_window_end, 16);
+
+#endif

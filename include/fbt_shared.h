@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Memory that bpf/ and the loader share while a window is open: the mapped BPF maps. Not part of
+ * the capture format.
+ *
+ * A traced thread owns a slot. The table from thread id to slot is filter and lookup at once; slot 0
+ * means "not traced". Only the owning thread writes its slot and its rows while it lives, so plain
+ * stores are exact however it is preempted. Slots are taken by the kernel side (fork) and by the
+ * loader (threads that were there already), and given back by the loader alone.
+ */
+#ifndef FBT_SHARED_H
+#define FBT_SHARED_H
+
+#include "fbt_event.h"
+
+/* thread_ids: value tid % FBT_IDS of element tid / FBT_IDS. */
+#define FBT_IDS 4096
+struct fbt_ids {
+	__u16 slot[FBT_IDS];
+};
+
+/* Bound of every loop over slots: the verifier needs one. */
+#define FBT_SLOTS_MAX 4096
+
+enum fbt_slot_state {
+	FBT_SLOT_FREE = 0,
+	FBT_SLOT_LIVE = 1,
+	FBT_SLOT_DEAD = 2, /* the thread has ended: the loader adds its rows up and frees the slot */
+};
+
+struct fbt_slot {
+	__u64 start_ns; /* when the open syscall was entered; 0 in user mode */
+	/*
+	 * Time in syscalls so far, as one word that other CPUs can read whole: even = ns * 2; odd =
+	 * (ns - start_ns) * 2 + 1 while a call is open, so that adding the present gives the time
+	 * up to now (fbt_busy_ns).
+	 */
+	__u64 busy;
+	__u32 nr;    /* of the open syscall */
+	__u32 state; /* enum fbt_slot_state */
+	__u32 tgid;
+	__u32 tid;
+	__u64 step_start_ns; /* 0: no step is open */
+	__u64 step_sp;
+	__u64 lost_calls;  /* call records of this thread that found no room */
+	__u64 step_end_ns; /* of the previous step; 0: none yet */
+
+	__u64 step_end_busy_ns; /* syscall time of the thread at step_end_ns */
+	__u64 step_last_ns;     /* length of the previous step */
+	__u64 step_lost_calls;  /* lost_calls when the step began */
+	__u64 step_others_ns;   /* fbt_target_state sum when the step began */
+	__u64 gap_ns;
+	__u64 gap_syscall_ns;
+	__u64 born_ns;
+	__u64 died_ns;
+	__u32 step_kind;
+	__u32 step_flags; /* FBT_STEP_* */
+	__u32 arg_mask;
+	__u32 reserved;
+	__s64 args[FBT_ARG_COUNT];
+	struct fbt_sum sums[FBT_CATEGORY_COUNT];
+} __attribute__((aligned(64)));
+
+/* What a slot's busy says at now_ns. */
+static inline __u64 fbt_busy_ns(__u64 busy, __u64 now_ns)
+{
+	return (__u64)((__s64)busy >> 1) + (now_ns & -(busy & 1));
+}
+
+/* A traced process. */
+struct fbt_target_state {
+	/*
+	 * Syscall time of its threads that have ended. exits_begun and exits_done let a reader see
+	 * that no thread was between the list of slots and this sum.
+	 */
+	__u64 ended_busy_ns;
+	__u32 exits_begun;
+	__u32 exits_done;
+};
+
+/* One syscall in a call ring. */
+struct fbt_ring_call {
+	__u64 start_ns;
+	__u64 duration_ns;
+	__s64 ret;
+	__u16 nr;
+	__u16 slot;
+	__u32 lap; /* written last: (index >> ring_shift) + 1 says that the rest is this lap's */
+};
+
+/*
+ * Heads of one CPU's call ring. A place is reserved with an atomic add and made valid by its lap, so
+ * records are exact even if a program is preempted by another on the same CPU. The reader stops at
+ * the first place that is not valid yet.
+ */
+struct fbt_ring_heads {
+	__u64 head; /* next place to reserve */
+	__u64 pad0[7];
+	__u64 tail; /* next place to read; the loader's */
+	__u64 pad1[7];
+	__u64 lost;
+	__u64 pad2[7];
+};
+
+/* Places kept empty: more programs than this cannot be between check and reservation on one CPU. */
+#define FBT_RING_MARGIN 256
+
+struct fbt_control {
+	/*
+	 * Next free slot to take: free_slots[free_head & mask]. Slots are first handed out in
+	 * rising order, so none above free_head was ever used.
+	 */
+	__u64 free_head;
+	__u64 free_tail; /* the loader's */
+	__u64 lost[FBT_LOST_COUNT];
+	__u32 pending_tgid; /* process that comes under trace when it calls execve */
+	__u32 reserved;
+};
+
+/* How to read a step argument; see step_spec.h for the text form. */
+struct fbt_arg_spec {
+	__u32 base; /* 0 … 5 integer argument registers, 6 stack pointer */
+	__u32 reads;
+	__s32 offset[2];
+	__u32 width[2]; /* 0 s32, 1 u32, 2 s64, 3 u64 */
+};
+
+struct fbt_kind_args {
+	__u32 count;
+	__u32 reserved;
+	struct fbt_arg_spec args[FBT_ARG_COUNT];
+};
+
+/* Cookie of a step probe: the kind in the low 16 bits and these. */
+#define FBT_PROBE_NO_SP  (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
+#define FBT_PROBE_RETURN (1u << 17) /* uretprobe: the return address is already off the stack */
+#define FBT_PROBE_END    (1u << 18) /* an exit of the function; else its entry */
+#define FBT_PROBE_KIND   0xffffu
+
+#endif

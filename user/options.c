@@ -1,0 +1,409 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <argp.h>
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "log.h"
+#include "options.h"
+
+#define NS_PER_S  1000000000ull
+#define NS_PER_MS 1000000ull
+
+enum key {
+	KEY_STEP = 256,
+	KEY_STEP_ARG,
+	KEY_SYMBOLS,
+	KEY_URETPROBE,
+	KEY_WAIT_STEP,
+	KEY_INTERVAL,
+	KEY_LIST_STEPS,
+	KEY_DETAIL,
+	KEY_RING_RECORDS,
+	KEY_TRACE,
+	KEY_TRACE_FORMAT,
+	KEY_PROFILE,
+	KEY_REPORT,
+	KEY_RECORD,
+	KEY_REPLAY,
+	KEY_COMMIT_SHA,
+	KEY_ENV_HASH,
+	KEY_MODEL,
+	KEY_CONCURRENCY,
+	KEY_RUNTIME_FLAGS,
+	KEY_BPF_STATS,
+	KEY_REQUIRE_EVENTS,
+};
+
+static const struct argp_option option_table[] = {
+	{0, 0, 0, 0, "What to trace:", 1},
+	{"pid", 'p', "PID[,PID...]", 0, "Attach to these processes", 0},
+	{"all", 'a', 0, 0, "Attach to every process", 0},
+	{"follow", 'f', 0, 0, "Also trace child processes, those there are and new ones", 0},
+	{"duration", 'd', "SECONDS", 0, "Stop after this time", 0},
+	{"steps", 'n', "STEPS", 0, "Stop after this many steps", 0},
+	{0, 0, 0, 0, "Where a step begins and ends:", 2},
+	{"step", KEY_STEP, "SPEC", 0,
+	 "Step function: SYMBOL, a glob, /REGEX/, PATH:SYMBOL, PATH+0xADDR or "
+	 "usdt:PROVIDER:BEGIN,END; may be repeated (default: known engines)",
+	 0},
+	{"step-arg", KEY_STEP_ARG, "NAME=EXPR", 0,
+	 "Record a number with each step: argN, or s32|u32|s64|u64(argN+OFF), (sp+OFF), "
+	 "or of (u64(...)+OFF)",
+	 0},
+	{"symbols", KEY_SYMBOLS, "FILE", 0, "Symbols of a stripped file with the same build-id", 0},
+	{"uretprobe", KEY_URETPROBE, 0, 0,
+	 "End steps by a uretprobe. Dangerous: a panic or exception through the function aborts the "
+	 "engine",
+	 0},
+	{"wait-step", KEY_WAIT_STEP, 0, 0,
+	 "No error if --step is not found yet: wait for a library that is loaded later", 0},
+	{"interval", KEY_INTERVAL, "MS", 0, "Length of a step where there is no step function (100)", 0},
+	{"list-steps", KEY_LIST_STEPS, 0, 0, "Print step candidates of -p PID with rates, and exit", 0},
+	{0, 0, 0, 0, "Output:", 3},
+	{"detail", KEY_DETAIL, "LEVEL", 0, "Calls recorded: steps (none), escalated (of steps), all", 0},
+	{"trace", KEY_TRACE, "FILE", 0, "Chrome trace, or none (./ferrum_trace_TAG.json)", 0},
+	{"trace-format", KEY_TRACE_FORMAT, "FORMAT", 0, "ferrum", 0},
+	{"profile", KEY_PROFILE, "FILE", 0, "JSON Lines, or none (./ferrum_profile_TAG.jsonl)", 0},
+	{"report", KEY_REPORT, "FORMAT", 0, "Report on stdout: text, json or none", 0},
+	{"record", KEY_RECORD, "FILE", 0, "Keep the raw records for --replay", 0},
+	{"replay", KEY_REPLAY, "FILE", 0, "Read records from a file; no root needed", 0},
+	{0, 0, 0, 0, "Metadata of the profile (over FERRUM_PROFILE_* of the environment):", 4},
+	{"profile-commit-sha", KEY_COMMIT_SHA, "SHA", 0, "Commit of the engine", 0},
+	{"profile-env-hash", KEY_ENV_HASH, "HASH", 0, "Environment hash, sha256:...", 0},
+	{"profile-model", KEY_MODEL, "NAME", 0, "Model", 0},
+	{"profile-concurrency", KEY_CONCURRENCY, "N", 0, "Concurrent requests", 0},
+	{"profile-runtime-flags-json", KEY_RUNTIME_FLAGS, "OBJECT", 0, "Runtime flags", 0},
+	{0, 0, 0, 0, "Other:", 5},
+	{"ring-records", KEY_RING_RECORDS, "N", 0, "Calls each CPU's ring holds (131072)", 0},
+	{"bpf-stats", KEY_BPF_STATS, 0, 0, "Measure our BPF programs by kernel statistics; costs 45 ns a run", 0},
+	{"require-events", KEY_REQUIRE_EVENTS, "A,B", 0, "validate: events that must be there", 0},
+	{"quiet", 'q', 0, 0, "Only warnings and errors; twice: errors", 0},
+	{"verbose", 'v', 0, 0, "Say more", 0},
+	{0},
+};
+
+const char *argp_program_version = "ferrum-bpftrace " FBT_VERSION;
+
+static const char doc[] =
+	"Say where each step of a running LLM inference server spends its time."
+	"\vvalidate checks profiles and traces; everything else needs root or CAP_BPF, CAP_PERFMON and "
+	"CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
+
+static const char args_doc[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate FILE...";
+
+static int bad_value(const char *option, const char *value, const char *wanted)
+{
+	log_err("%s %s: not %s", option, value, wanted);
+	return EINVAL;
+}
+
+static int parse_number(const char *text, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || *text == '+' || *value > max)
+		return -EINVAL;
+	return 0;
+}
+
+static int parse_pids(struct options *options, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+	int err = copy ? 0 : ENOMEM;
+
+	while (!err && (word = strsep(&rest, ","))) {
+		uint64_t pid;
+
+		if (parse_number(word, INT32_MAX, &pid) || !pid)
+			err = bad_value("--pid", text, "a list of process ids (123 or 123,456)");
+		else
+			err = -vec_push(&options->pids, (uint32_t)pid);
+	}
+	free(copy);
+	return err;
+}
+
+static int parse_duration(const char *option, const char *text, double unit_ns, uint64_t *ns)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(value) || value <= 0 || value > 1e9 ||
+	    value * unit_ns < NS_PER_MS)
+		return bad_value(option, text, "a time of at least a millisecond");
+	*ns = (uint64_t)(value * unit_ns);
+	return 0;
+}
+
+static int parse_word(const char *option, const char *text, const char *const *words,
+		      const char *wanted, int *value)
+{
+	for (*value = 0; words[*value]; (*value)++) {
+		if (!strcmp(text, words[*value]))
+			return 0;
+	}
+	return bad_value(option, text, wanted);
+}
+
+static int add_step(struct options *options, const char *text)
+{
+	struct step_spec spec = {0};
+	int err = step_spec_parse(&spec, text);
+
+	if (!err)
+		err = vec_push(&options->specs, spec);
+	return -err;
+}
+
+static int add_step_arg(struct options *options, const char *text)
+{
+	struct step_arg arg = {0};
+	int err;
+
+	if (options->args.count == FBT_ARG_COUNT) {
+		log_err("--step-arg %s: at most %d can be recorded", text, FBT_ARG_COUNT);
+		return EINVAL;
+	}
+	err = step_arg_parse(&arg, text);
+	if (!err)
+		err = vec_push(&options->args, arg);
+	return -err;
+}
+
+static int parse_ring_records(struct options *options, const char *text)
+{
+	uint64_t records;
+
+	if (parse_number(text, 1u << 22, &records) || records < 512)
+		return bad_value("--ring-records", text, "a number from 512 to 4194304");
+	options->ring_records = (uint32_t)records;
+	return 0;
+}
+
+static int parse_output(struct options *options, int key, const char *arg)
+{
+	static const char *const formats[] = {"none", "text", "json", NULL};
+	static const char *const details[] = {"steps", "escalated", "all", NULL};
+	int value = 0, err = 0;
+
+	switch (key) {
+	case KEY_DETAIL:
+		err = parse_word("--detail", arg, details, "steps, escalated or all", &value);
+		options->detail = (enum fbt_detail)value;
+		break;
+	case KEY_REPORT:
+		err = parse_word("--report", arg, formats, "text, json or none", &value);
+		options->report = (enum report_format)value;
+		break;
+	case KEY_TRACE_FORMAT:
+		if (strcmp(arg, "ferrum"))
+			err = bad_value("--trace-format", arg, "ferrum");
+		break;
+	case KEY_TRACE:
+		options->trace = arg;
+		break;
+	case KEY_PROFILE:
+		options->profile = arg;
+		break;
+	case KEY_RECORD:
+		options->record = arg;
+		break;
+	case KEY_REPLAY:
+		options->replay = arg;
+		break;
+	default:
+		err = ARGP_ERR_UNKNOWN;
+	}
+	return err;
+}
+
+static int parse_other(struct options *options, int key, const char *arg)
+{
+	switch (key) {
+	case KEY_COMMIT_SHA:
+		options->metadata.commit_sha = arg;
+		return 0;
+	case KEY_ENV_HASH:
+		options->metadata.env_hash = arg;
+		return 0;
+	case KEY_MODEL:
+		options->metadata.model = arg;
+		return 0;
+	case KEY_CONCURRENCY:
+		options->metadata.concurrency = arg;
+		return 0;
+	case KEY_RUNTIME_FLAGS:
+		options->metadata.runtime_flags = arg;
+		return 0;
+	case KEY_BPF_STATS:
+		options->bpf_stats = true;
+		return 0;
+	case KEY_REQUIRE_EVENTS:
+		options->require_events = arg;
+		return 0;
+	case 'q':
+		log_set_level(log_level() > LOG_ERR ? log_level() - 1 : LOG_ERR);
+		return 0;
+	case 'v':
+		log_set_level(LOG_DEBUG);
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static int parse_step_option(struct options *options, int key, const char *arg)
+{
+	switch (key) {
+	case KEY_STEP:
+		return add_step(options, arg);
+	case KEY_STEP_ARG:
+		return add_step_arg(options, arg);
+	case KEY_SYMBOLS:
+		return -vec_push(&options->symbol_files, arg);
+	case KEY_URETPROBE:
+		options->uretprobe = true;
+		return 0;
+	case KEY_WAIT_STEP:
+		options->wait_step = true;
+		return 0;
+	case KEY_INTERVAL:
+		return parse_duration("--interval", arg, NS_PER_MS, &options->interval_ns);
+	case KEY_LIST_STEPS:
+		options->mode = MODE_LIST_STEPS;
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static int parse_selection(struct options *options, int key, const char *arg)
+{
+	switch (key) {
+	case 'p':
+		return parse_pids(options, arg);
+	case 'a':
+		options->all = true;
+		return 0;
+	case 'f':
+		options->follow = true;
+		return 0;
+	case 'd':
+		return parse_duration("--duration", arg, NS_PER_S, &options->duration_ns);
+	case 'n':
+		if (parse_number(arg, UINT64_MAX, &options->steps) || !options->steps)
+			return bad_value("--steps", arg, "a number above 0");
+		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+/* COMMAND and validate end our own options: what follows is theirs. */
+static int parse_argument(struct options *options, const char *arg, struct argp_state *state)
+{
+	bool after_dashes = state->next >= 2 && !strcmp(state->argv[state->next - 2], "--");
+
+	if (!after_dashes && !strcmp(arg, "validate")) {
+		options->mode = MODE_VALIDATE;
+		return 0;
+	}
+	if (options->mode == MODE_VALIDATE) {
+		options->files = &state->argv[state->next - 1];
+		options->file_count = (size_t)(state->argc - state->next + 1);
+		state->next = state->argc;
+		return 0;
+	}
+	if (!after_dashes) {
+		log_err("%s: what is that? To start a program and trace it: -- %s", arg, arg);
+		return EINVAL;
+	}
+	options->command = &state->argv[state->next - 1];
+	state->next = state->argc;
+	return 0;
+}
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+	struct options *options = state->input;
+	int err = parse_selection(options, key, arg);
+
+	if (err == ARGP_ERR_UNKNOWN)
+		err = parse_step_option(options, key, arg);
+	if (err == ARGP_ERR_UNKNOWN)
+		err = parse_output(options, key, arg);
+	if (err == ARGP_ERR_UNKNOWN)
+		err = parse_other(options, key, arg);
+	if (err == ARGP_ERR_UNKNOWN && key == ARGP_KEY_ARG)
+		err = parse_argument(options, arg, state);
+	return err;
+}
+
+static int usage_error(const char *message)
+{
+	log_err("%s (see --help)", message);
+	return -EINVAL;
+}
+
+static int check_selection(const struct options *options)
+{
+	int selected = (options->pids.count > 0) + options->all + (options->command != NULL);
+
+	if (options->mode == MODE_VALIDATE)
+		return options->file_count ? 0 : usage_error("validate: name the files to check");
+	if (options->mode == MODE_LIST_STEPS && (selected != 1 || options->pids.count != 1))
+		return usage_error("--list-steps: needs one process: -p PID");
+	if (options->replay)
+		return selected || options->record
+			       ? usage_error("--replay: reads a file, so -p, -a, COMMAND and --record "
+					     "do not go with it")
+			       : 0;
+	if (!selected)
+		return usage_error("nothing to trace: -p PID, -a or -- COMMAND");
+	if (selected > 1)
+		return usage_error("-p, -a and COMMAND exclude each other");
+	if (options->wait_step && !options->specs.count)
+		return usage_error("--wait-step: needs a --step to wait for");
+	return 0;
+}
+
+static void apply_environment(struct options *options)
+{
+	const char *trace = getenv("FERRUM_TRACE_OUT");
+	const char *profile = getenv("FERRUM_PROFILE_JSONL");
+
+	if (!options->trace && trace && *trace)
+		options->trace = trace;
+	/* The seed takes a blank path of the profile for none, and trims it for that test only. */
+	if (!options->profile && profile && profile[strspn(profile, " \t\r\n\v\f")])
+		options->profile = profile;
+	options->perf_uprobes = getenv("FBT_UPROBES") && !strcmp(getenv("FBT_UPROBES"), "perf");
+}
+
+int options_parse(struct options *options, int argc, char **argv)
+{
+	static const struct argp argp = {option_table, parse_option, args_doc, doc, NULL, NULL, NULL};
+	int err;
+
+	memset(options, 0, sizeof(*options));
+	options->detail = FBT_DETAIL_ESCALATED;
+	options->report = REPORT_TEXT;
+	options->interval_ns = 100 * NS_PER_MS;
+	argp_err_exit_status = 2;
+	err = argp_parse(&argp, argc, argv, 0, NULL, options);
+	if (err)
+		return err == ENOMEM ? -ENOMEM : -EINVAL;
+	if (options->replay)
+		options->mode = MODE_REPLAY;
+	apply_environment(options);
+	return check_selection(options);
+}
+
+void options_clear(struct options *options)
+{
+	vec_for_each(spec, &options->specs) step_spec_clear(spec);
+	vec_free(&options->specs);
+	vec_free(&options->args);
+	vec_free(&options->symbol_files);
+	vec_free(&options->pids);
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* argv to const struct options. */
+#ifndef FBT_OPTIONS_H
+#define FBT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "fbt_event.h"
+#include "metadata.h"
+#include "sink_report.h"
+#include "step_spec.h"
+#include "vec.h"
+
+enum options_mode {
+	MODE_TRACE,
+	MODE_LIST_STEPS,
+	MODE_REPLAY,
+	MODE_VALIDATE,
+};
+
+struct options {
+	enum options_mode mode;
+	VEC(uint32_t) pids;
+	bool all;
+	bool follow;
+	char **command; /* NULL, or COMMAND ARGS… NULL: inside argv */
+	uint64_t duration_ns; /* 0: until stopped */
+	uint64_t steps;       /* 0: no limit */
+	VEC(struct step_spec) specs;
+	VEC(struct step_arg) args;
+	VEC(const char *) symbol_files;
+	bool uretprobe;
+	bool wait_step;
+	uint64_t interval_ns;
+	enum fbt_detail detail;
+	uint32_t ring_records;
+	bool bpf_stats;
+	bool perf_uprobes; /* FBT_UPROBES=perf: for tests on kernels that have better */
+	const char *trace;   /* path, "none", or NULL: the default */
+	const char *profile;
+	const char *record;
+	const char *replay;
+	enum report_format report;
+	struct metadata_options metadata;
+	const char *require_events;
+	char *const *files; /* validate */
+	size_t file_count;
+};
+
+/*
+ * Parses the command line and the tool's environment. 0; -EINVAL: one line was logged; -ENOMEM.
+ * --help, --version and unknown options end the program, as argp does. Strings are borrowed from argv
+ * and the environment.
+ */
+int options_parse(struct options *options, int argc, char **argv);
+void options_clear(struct options *options);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Step functions to probes. */
+#ifndef FBT_STEP_PROBES_H
+#define FBT_STEP_PROBES_H
+
+#include <stddef.h>
+#include "target.h"
+#include "uprobes.h"
+
+/*
+ * Probes functions[i] as kind first_kind + i: one link for each file. In process tgid, or in every
+ * process if tgid is 0. 0 or -errno, logged.
+ */
+int step_probes_attach(struct uprobes *uprobes, const struct bpf_program *program,
+		       struct step_function *const *functions, size_t count, uint32_t first_kind,
+		       uint32_t tgid);
+
+#endif
