@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdlib.h>
+#include "tid_map.h"
+
+static int open_map(void **state)
+{
+	*state = tid_map__new();
+	return *state ? 0 : -1;
+}
+
+static int close_map(void **state)
+{
+	tid_map__free(*state);
+	return 0;
+}
+
+static void map_free_takes_null(void **state)
+{
+	tid_map__free(NULL);
+}
+
+static void map_has_nothing_at_first(void **state)
+{
+	assert_null(tid_map__get(*state, 0));
+	assert_int_equal(tid_map__count(*state), 0);
+}
+
+static void map_removes_what_is_absent_in_silence(void **state)
+{
+	tid_map__remove(*state, 7);
+	assert_int_equal(tid_map__count(*state), 0);
+}
+
+static void map_holds_thread_zero(void **state)
+{
+	int value;
+
+	assert_int_equal(tid_map__set(*state, 0, &value), 0);
+	assert_ptr_equal(tid_map__get(*state, 0), &value);
+}
+
+static void map_replaces_a_value(void **state)
+{
+	int first, second;
+
+	assert_int_equal(tid_map__set(*state, 7, &first), 0);
+	assert_int_equal(tid_map__set(*state, 7, &second), 0);
+	assert_ptr_equal(tid_map__get(*state, 7), &second);
+	assert_int_equal(tid_map__count(*state), 1);
+}
+
+/* Against a plain array, with numbers that collide and are removed in the midst of others. */
+static void map_agrees_with_an_array_after_many_changes(void **state)
+{
+	enum { TIDS = 300 };
+	static int marks[TIDS];
+	void *expected[TIDS] = {NULL};
+	uint32_t random = 1;
+	size_t count = 0;
+
+	for (int round = 0; round < 20000; round++) {
+		random = random * 1103515245 + 12345;
+		uint32_t tid = (random >> 8) % TIDS;
+
+		if (random >> 30 == 0) {
+			count -= expected[tid] != NULL;
+			expected[tid] = NULL;
+			tid_map__remove(*state, tid);
+		} else {
+			count += expected[tid] == NULL;
+			expected[tid] = &marks[tid];
+			assert_int_equal(tid_map__set(*state, tid, &marks[tid]), 0);
+		}
+		if (round % 500)
+			continue;
+		for (tid = 0; tid < TIDS; tid++)
+			assert_ptr_equal(tid_map__get(*state, tid), expected[tid]);
+		assert_int_equal(tid_map__count(*state), count);
+	}
+}
+
+#define MAP_TEST(test) cmocka_unit_test_setup_teardown(test, open_map, close_map)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(map_free_takes_null),
+		MAP_TEST(map_has_nothing_at_first),
+		MAP_TEST(map_removes_what_is_absent_in_silence),
+		MAP_TEST(map_holds_thread_zero),
+		MAP_TEST(map_replaces_a_value),
+		MAP_TEST(map_agrees_with_an_array_after_many_changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

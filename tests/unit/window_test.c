@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include "window.h"
+
+static int open_window(void **state)
+{
+	*state = window__new();
+	return *state ? 0 : -1;
+}
+
+static int close_window(void **state)
+{
+	window__free(*state);
+	return 0;
+}
+
+static int add_process(struct window *window, uint32_t tgid, uint64_t start_ns, const char *comm)
+{
+	struct fbt_target target = {.tgid = tgid, .start_ns = start_ns};
+
+	return window__add_process(window, &target, comm, "/bin/x", "x");
+}
+
+static int add_thread(struct window *window, uint32_t tgid, uint32_t tid, const char *comm)
+{
+	struct fbt_thread_name thread = {.tgid = tgid, .tid = tid};
+
+	snprintf(thread.comm, sizeof(thread.comm), "%s", comm);
+	return window__add_thread(window, &thread);
+}
+
+static void window_free_takes_null(void **state)
+{
+	window__free(NULL);
+}
+
+static void a_process_that_was_not_named_is_not_known(void **state)
+{
+	assert_null(window__process(*state, 7));
+}
+
+static void a_thread_that_was_not_named_is_not_known(void **state)
+{
+	struct window *window = *state;
+
+	assert_int_equal(add_thread(window, 7, 8, "worker"), 0);
+	assert_null(window__thread_name(window, 7));
+	assert_null(window__thread_name(window, 9));
+}
+
+static void more_processes_than_are_kept_are_refused(void **state)
+{
+	struct window *window = *state;
+	int err = 0;
+	uint32_t tgid = 1;
+
+	for (; !err; tgid++)
+		err = add_process(window, tgid, 1, "p");
+	assert_int_equal(err, -ENOSPC);
+	assert_true(tgid > 1000);
+	assert_null(window__touch_process(window, tgid));
+	assert_non_null(window__touch_process(window, 1));
+}
+
+static void threads_of_exited_processes_make_room_for_new_ones(void **state)
+{
+	struct window *window = *state;
+	int err = 0;
+	uint32_t tid = 100;
+
+	assert_int_equal(add_process(window, 7, 1, "old"), 0);
+	assert_int_equal(add_thread(window, 8, 1, "kept"), 0);
+	for (; !err; tid++)
+		err = add_thread(window, 7, tid, "t");
+	assert_int_equal(err, -ENOSPC);
+
+	window__touch_process(window, 7)->exit_ns = 5;
+	assert_int_equal(add_thread(window, 9, 50, "new"), 0);
+	assert_string_equal(window__thread_name(window, 50), "new");
+	assert_string_equal(window__thread_name(window, 1), "kept");
+	assert_null(window__thread_name(window, 100));
+}
+
+static void a_kind_that_is_not_known_is_a_step(void **state)
+{
+	assert_string_equal(window__kind_name(*state, 3), "step");
+	assert_string_equal(window__step_source(*state, 3), "function");
+}
+
+static void a_kind_out_of_range_is_a_step(void **state)
+{
+	assert_string_equal(window__kind_name(*state, FBT_KIND_COUNT), "step");
+	assert_string_equal(window__step_source(*state, FBT_KIND_COUNT), "function");
+}
+
+static void kind_zero_is_the_interval(void **state)
+{
+	assert_string_equal(window__kind_name(*state, 0), "interval");
+	assert_string_equal(window__step_source(*state, 0), "interval");
+}
+
+static void a_record_cannot_rename_the_interval(void **state)
+{
+	struct window *window = *state;
+	struct fbt_kind record = {.kind = 0};
+
+	assert_int_equal(window__add_kind(window, &record, "other", "/lib", NULL), 0);
+	assert_string_equal(window__kind_name(window, 0), "interval");
+	assert_string_equal(window__step_source(window, 0), "interval");
+	assert_true(window->kind_known[0]);
+}
+
+static void a_kind_has_its_name_source_and_argument_names(void **state)
+{
+	struct window *window = *state;
+	struct fbt_kind record = {.kind = 2, .source = FBT_SOURCE_USDT, .arg_count = 1};
+	const char *args[] = {"n_tokens"};
+
+	assert_int_equal(window__add_kind(window, &record, "decode", "/lib", args), 0);
+	assert_string_equal(window__kind_name(window, 2), "decode");
+	assert_string_equal(window__step_source(window, 2), "usdt");
+	assert_string_equal(window->kinds[2].arg_names[0], "n_tokens");
+}
+
+static void a_later_kind_record_replaces_an_earlier_one(void **state)
+{
+	struct window *window = *state;
+	struct fbt_kind record = {.kind = 2, .arg_count = 1};
+	const char *args[] = {"n"};
+
+	assert_int_equal(window__add_kind(window, &record, "first", "/lib", args), 0);
+	record.arg_count = 0;
+	assert_int_equal(window__add_kind(window, &record, "second", "/lib", NULL), 0);
+	assert_string_equal(window__kind_name(window, 2), "second");
+	assert_null(window->kinds[2].arg_names[0]);
+}
+
+static void processes_are_found_in_any_order_of_arrival(void **state)
+{
+	struct window *window = *state;
+	static const uint32_t tgids[] = {50, 3, 99, 7, 1};
+
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(add_process(window, tgids[i], 1, "p"), 0);
+	for (size_t i = 0; i < 5; i++)
+		assert_int_equal(window__process(window, tgids[i])->record.tgid, tgids[i]);
+	assert_null(window__process(window, 8));
+}
+
+static void a_process_is_named_after_it_was_first_touched(void **state)
+{
+	struct window *window = *state;
+	struct process *process = window__touch_process(window, 7);
+
+	assert_string_equal(process->comm, "");
+	assert_int_equal(add_process(window, 7, 1, "engine"), 0);
+	assert_ptr_equal(window__process(window, 7), process);
+	assert_string_equal(process->comm, "engine");
+}
+
+static void a_process_number_that_is_used_again_is_another_process(void **state)
+{
+	struct window *window = *state;
+
+	assert_int_equal(add_process(window, 7, 1, "old"), 0);
+	window__touch_process(window, 7)->exit_ns = 5;
+	assert_int_equal(add_process(window, 7, 6, "new"), 0);
+	assert_int_equal(window->processes.count, 2);
+	assert_string_equal(window->processes.items[0]->comm, "old");
+	assert_string_equal(window__process(window, 7)->comm, "new");
+}
+
+static void a_late_record_names_a_process_that_has_exited(void **state)
+{
+	struct window *window = *state;
+
+	window__touch_process(window, 7)->exit_ns = 5;
+	assert_int_equal(add_process(window, 7, 1, "engine"), 0);
+	assert_int_equal(window->processes.count, 1);
+	assert_int_equal(window__process(window, 7)->exit_ns, 5);
+}
+
+static void threads_are_found_in_any_order_of_arrival(void **state)
+{
+	struct window *window = *state;
+
+	assert_int_equal(add_thread(window, 7, 30, "c"), 0);
+	assert_int_equal(add_thread(window, 7, 10, "a"), 0);
+	assert_int_equal(add_thread(window, 7, 20, "b"), 0);
+	assert_string_equal(window__thread_name(window, 10), "a");
+	assert_string_equal(window__thread_name(window, 20), "b");
+	assert_string_equal(window__thread_name(window, 30), "c");
+}
+
+static void a_thread_can_change_its_name(void **state)
+{
+	struct window *window = *state;
+
+	assert_int_equal(add_thread(window, 7, 8, "old"), 0);
+	assert_int_equal(add_thread(window, 7, 8, "new"), 0);
+	assert_string_equal(window__thread_name(window, 8), "new");
+	assert_int_equal(window->threads.count, 1);
+}
+
+static void a_thread_name_always_ends(void **state)
+{
+	struct window *window = *state;
+	struct fbt_thread_name record = {.tgid = 7, .tid = 8};
+
+	memset(record.comm, 'x', sizeof(record.comm));
+	assert_int_equal(window__add_thread(window, &record), 0);
+	assert_string_equal(window__thread_name(window, 8), "xxxxxxxxxxxxxxx");
+}
+
+static void nothing_is_lost_at_first(void **state)
+{
+	assert_int_equal(window__lost_total(*state), 0);
+}
+
+static void lost_total_counts_every_cause(void **state)
+{
+	struct window *window = *state;
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		window->lost.count[i] = 1u << i;
+	assert_int_equal(window__lost_total(window), 31);
+}
+
+static void lost_total_does_not_wrap(void **state)
+{
+	struct window *window = *state;
+
+	window->lost.count[0] = UINT64_MAX;
+	window->lost.count[1] = 2;
+	assert_true(window__lost_total(window) == UINT64_MAX);
+}
+
+static void each_cause_of_loss_has_a_name(void **state)
+{
+	assert_string_equal(lost_cause_name(FBT_LOST_CALLS), "calls");
+	assert_string_equal(lost_cause_name(FBT_LOST_STEPS), "steps");
+	assert_string_equal(lost_cause_name(FBT_LOST_THREADS), "threads");
+	assert_string_equal(lost_cause_name(FBT_LOST_BEGINS), "begins");
+	assert_string_equal(lost_cause_name(FBT_LOST_NAMES), "processes");
+}
+
+#define WINDOW_TEST(test) cmocka_unit_test_setup_teardown(test, open_window, close_window)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(window_free_takes_null),
+		WINDOW_TEST(a_process_that_was_not_named_is_not_known),
+		WINDOW_TEST(a_thread_that_was_not_named_is_not_known),
+		WINDOW_TEST(more_processes_than_are_kept_are_refused),
+		WINDOW_TEST(threads_of_exited_processes_make_room_for_new_ones),
+		WINDOW_TEST(a_kind_that_is_not_known_is_a_step),
+		WINDOW_TEST(a_kind_out_of_range_is_a_step),
+		WINDOW_TEST(kind_zero_is_the_interval),
+		WINDOW_TEST(a_record_cannot_rename_the_interval),
+		WINDOW_TEST(a_kind_has_its_name_source_and_argument_names),
+		WINDOW_TEST(a_later_kind_record_replaces_an_earlier_one),
+		WINDOW_TEST(processes_are_found_in_any_order_of_arrival),
+		WINDOW_TEST(a_process_is_named_after_it_was_first_touched),
+		WINDOW_TEST(a_process_number_that_is_used_again_is_another_process),
+		WINDOW_TEST(a_late_record_names_a_process_that_has_exited),
+		WINDOW_TEST(threads_are_found_in_any_order_of_arrival),
+		WINDOW_TEST(a_thread_can_change_its_name),
+		WINDOW_TEST(a_thread_name_always_ends),
+		WINDOW_TEST(nothing_is_lost_at_first),
+		WINDOW_TEST(lost_total_counts_every_cause),
+		WINDOW_TEST(lost_total_does_not_wrap),
+		WINDOW_TEST(each_cause_of_loss_has_a_name),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
