@@ -271,6 +271,8 @@ static int parse_step_option(struct options *options, int key, const char *arg)
 		return 0;
 	case KEY_INTERVAL:
 		return parse_duration("--interval", arg, NS_PER_MS, &options->interval_ns);
+	case KEY_RING_RECORDS:
+		return parse_ring_records(options, arg);
 	case KEY_LIST_STEPS:
 		options->mode = MODE_LIST_STEPS;
 		return 0;
