@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "report_text.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "report_part.h"
+
+static const char *const style_codes[] = {
+	[STYLE_BOLD] = "\033[1m",
+	[STYLE_WARN] = "\033[1;33m",
+	[STYLE_DIM] = "\033[2m",
+};
+
+void report_line(const struct report *report, enum report_style style, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	if (report->color)
+		fputs(style_codes[style], report->out);
+	vfprintf(report->out, format, args);
+	fputs(report->color ? "\033[0m\n" : "\n", report->out);
+	va_end(args);
+}
+
+/* Bytes of text that go on a line of columns characters: up to a space, else a "::" or "/". */
+static size_t find_break(const char *text, size_t columns)
+{
+	size_t bytes = 0, space = 0, other = 0;
+
+	while (text[bytes]) {
+		if ((text[bytes] & 0xc0) != 0x80 && !columns--)
+			break;
+		bytes++;
+		if (text[bytes] == ' ')
+			space = bytes;
+		else if (text[bytes - 1] == '/' ||
+			 (bytes > 1 && !strncmp(text + bytes - 2, "::", 2)))
+			other = bytes;
+	}
+	if (!text[bytes] || text[bytes] == ' ')
+		return bytes;
+	if (space)
+		return space;
+	return other ? other : bytes;
+}
+
+void report_field(const struct report *report, const char *label, const char *format, ...)
+{
+	char *text = NULL;
+	const char *rest;
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vasprintf(&text, format, args);
+	va_end(args);
+	if (length < 0)
+		return;
+	rest = text;
+	do {
+		size_t bytes = find_break(rest, REPORT_WIDTH - LABEL_WIDTH);
+
+		if (report->color && *label)
+			fprintf(report->out, "\033[1m%-*s\033[0m", LABEL_WIDTH, label);
+		else
+			fprintf(report->out, "%-*s", LABEL_WIDTH, label);
+		fprintf(report->out, "%.*s\n", (int)bytes, rest);
+		rest += bytes;
+		while (*rest == ' ')
+			rest++;
+		label = "";
+	} while (*rest);
+	free(text);
+}
+
+void report_text_write(const struct report *report)
+{
+	const struct tally *tally = report->tally;
+	int main_kind = tally_main_kind(tally);
+
+	report_headline(report);
+	report_warnings(report);
+	if (main_kind >= 0)
+		report_kind(report, main_kind);
+	for (int i = 0; i < FBT_KIND_COUNT; i++)
+		if (tally->kinds[i] && i != main_kind)
+			report_kind(report, i);
+	report_processes(report);
+	report_about(report);
+}
