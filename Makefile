@@ -160,7 +160,7 @@ $(O)/tests/bench_%.bpf.o: tests/bench/%.bpf.c | $(O)/tests
 
 $(O)/tests/bench_%: tests/bench/%.c $(bench_bpf:tests/bench/%.bpf.c=$(O)/tests/bench_%.skel.h) | $(O)/tests
 	$(call msg,CC,$@)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -ljson-c -lpthread -o $@
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -lpthread -o $@
 
 build-tests: $(test_bin)
 
@@ -173,14 +173,14 @@ test: ## every test this machine can run; TESTS='unit live' for some, UPDATE=1 r
 	$(Q)$(MAKE) run-tests
 
 check: ## lint, then gcc and clang with -Werror and SAN=1: build, unit and golden tests
-	$(Q)packaging/deps.sh test
+	$(Q)packaging/deps.sh check
 	$(Q)+tests/sum.sh '$(MAKE) lint' \
 		"$(MAKE) CC=gcc WERROR=1 TESTS='unit golden' run-tests" \
 		"$(MAKE) CC=clang WERROR=1 TESTS='unit golden' run-tests" \
 		"$(MAKE) CC=gcc SAN=1 TESTS='unit golden' run-tests"
 
 lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
-	$(Q)packaging/deps.sh test
+	$(Q)packaging/deps.sh check
 	$(Q)$(MAKE) $(jobs) $(tool) $(skels)
 	$(Q)$(test_env) tests/run.sh lint
 

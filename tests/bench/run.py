@@ -185,9 +185,10 @@ def bench_loss():
     worker.close()
     rate = calls / seconds
     figure("flood, 2 threads, --detail all: rate", rate / 1e6, "million calls/s", ok=rate >= 2e6)
-    lost = sum(report["lost"].values())
+    lost = report["lost"]["total"]
     figure("flood: records lost", lost, "of %d" % calls, limit=0)
-    counted = sum(row["calls"] for row in report["syscalls"] if row["name"] == "getppid")
+    counted = sum(row["calls"] for row in report["processes"][0]["syscalls"]
+                  if row["name"] == "getppid")
     figure("flood: calls missing in the table", calls - counted, "of %d" % calls,
            ok=calls == counted)
     figure("flood: RSS besides the rings", rss / 1024, "MiB", limit=64)

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2119
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # What the live tests share: sourced first, it goes to the repository's root, skips where there is no
 # root or no BTF, and gives a folder $TMP that is removed at the end, with all that was started.
@@ -75,6 +75,135 @@ has()
 		sed 's/^/#   /' "$2"
 		not_ok "$1"
 	fi
+}
+
+# q EXPRESSION: see query.py; OUT=PREFIX q … asks about another run
+OUT=$TMP/out
+export TMP OUT
+q()
+{
+	python3 tests/live/query.py "$1" 2>&1
+}
+
+# fact NAME EXPRESSION: the expression is true
+fact()
+{
+	local got
+
+	got=$(q "$2")
+	[ "$got" = True ] || echo "# $2: $got"
+	holds "$1" [ "$got" = True ]
+}
+
+# start_engine OPTION…: the engine waits for its go; its id is in ENGINE, its truth in $TMP/truth.json
+start_engine()
+{
+	rm -f "$TMP/go" "$TMP/truth.json"
+	mkfifo "$TMP/go" "$TMP/ready"
+	# Its own descriptors must not keep the fifo open, or it would never see the end of stdin.
+	"$FBT_ENGINE" --wait --truth "$TMP/truth.json" "$@" <"$TMP/go" >"$TMP/ready" 7>&- &
+	ENGINE=$!
+	exec 7>"$TMP/go"
+	read -r _ <"$TMP/ready"
+	rm "$TMP/ready"
+}
+
+go()
+{
+	echo >&7
+	exec 7>&-
+}
+
+# Links and perf events that a process holds: 5 tracepoints and one or more for steps.
+count_links()
+{
+	local links perf
+
+	links=$(cat "/proc/$1/fdinfo/"* 2>/dev/null | grep -c link_type)
+	perf=$(find "/proc/$1/fd" -lname '*perf_event*' 2>/dev/null | wc -l)
+	echo $((links + perf))
+}
+
+# run_tool ARGUMENT…: in the background, outputs under $OUT; its id is in TOOL. Background jobs of a
+# shell ignore SIGINT unless told otherwise.
+run_tool()
+{
+	env --default-signal=INT "$FBT" --report json --trace "$OUT.trace" --profile "$OUT.profile" \
+		"$@" >"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
+	TOOL=$!
+}
+
+# wait_attached PID: until its links are there and no more come
+wait_attached()
+{
+	local links before=0 same=0
+
+	for _ in $(seq 300); do
+		kill -0 "$1" 2>/dev/null || return 1
+		links=$(count_links "$1")
+		if [ "$links" -ge 5 ] && [ "$links" = "$before" ]; then
+			same=$((same + 1))
+			[ $same = 10 ] && return 0
+		else
+			same=0
+		fi
+		before=$links
+		sleep 0.02
+	done
+	return 1
+}
+
+# attach ARGUMENT…: the tool on the engine's steps, ready
+attach()
+{
+	run_tool -p "$ENGINE" --step engine_step "$@"
+	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
+}
+
+# shellcheck disable=SC2120
+# end_tool [STATUS [NAME]]: waits for it to end by itself; the fact is its exit status
+end_tool()
+{
+	local status
+
+	wait "$TOOL"
+	status=$?
+	[ "$status" = "${1:-0}" ] || sed 's/^/# /' "$OUT.err"
+	is "${2:-the tool ends with ${1:-0}}" "$status" "${1:-0}"
+}
+
+stop_tool()
+{
+	kill -INT "$TOOL"
+	end_tool
+}
+
+# trace_engine 'ENGINE OPTIONS' TOOL-OPTION…: one run from the go to the end of both
+trace_engine()
+{
+	local options=$1
+
+	shift
+	rm -f "$OUT".*
+	# shellcheck disable=SC2086
+	start_engine $options
+	attach "$@"
+	go
+	wait "$ENGINE"
+	end_tool
+}
+
+# The facts that hold in every whole run against the engine.
+check_truth()
+{
+	fact "$1: as many steps as the engine made" 'len(S) == T["steps"]'
+	fact "$1: every call of every step in its category" 'total(S) == T["in_steps"]'
+	fact "$1: the table has exactly the engine's calls" \
+		'{k: v for k, v in table.items() if k in T["calls"]} == T["calls"]'
+	fact "$1: and its errors" '{k: v for k, v in errors.items() if k in T["errors"]} == T["errors"]'
+	fact "$1: nothing lost, all complete" \
+		'all(v == 0 for k, v in W.items() if k.startswith("lost_")) and W["incomplete_steps"] == 0'
+	holds "$1: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
 }
 
 finish()

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# -a and several processes: each is itself.
+. "$(dirname "$0")/lib.sh"
+
+start_engine --steps 60 --sleep-us 500
+first=$ENGINE
+exec 6>&7
+mkfifo "$TMP/go2" "$TMP/ready2"
+"$FBT_ENGINE" --wait --steps 90 --sleep-us 500 --truth "$TMP/second.json" <"$TMP/go2" >"$TMP/ready2" 6>&- 7>&- &
+second=$!
+exec 5>"$TMP/go2"
+read -r _ <"$TMP/ready2"
+run_tool -p "$first,$second" --step engine_step
+wait_attached "$TOOL"
+echo >&6
+echo >&5
+wait "$first" "$second"
+end_tool
+fact 'two processes: the steps of each' \
+	"(len([s for s in S if s['pid'] == $first]), len([s for s in S if s['pid'] == $second])) == (60, 90)"
+fact 'two processes: a table of each' "sorted(tables) == sorted([$first, $second])"
+fact 'two processes: the first is exact' \
+	"{k: v for k, v in tables[$first].items() if k in T['calls']} == T['calls']"
+holds 'two processes: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+exec 5>&- 6>&- 7>&-
+
+start_engine --steps 0 --sleep-us 500
+run_tool -a --step engine_step -d 3
+wait_attached "$TOOL"
+go
+sleep 1
+# Born after the tool has attached.
+"$FBT_ENGINE" --steps 17 --sleep-us 500
+end_tool
+fact '-a: steps of what ran already' "len([s for s in S if s['pid'] == $ENGINE]) > 100"
+fact '-a: and of what came later' "len([s for s in S if s['pid'] != $ENGINE]) == 17"
+fact '-a: each step alike' "len({str(s['by']) for s in S if s['end'] == 'return'}) == 1"
+fact '-a: never the tool itself' "$TOOL not in tables"
+holds '-a: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+finish

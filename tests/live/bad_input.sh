@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# One clear line, the right exit status, and nothing lost that was captured.
+. "$(dirname "$0")/lib.sh"
+
+# refuses NAME STATUS REGEX ARGUMENT…
+refuses()
+{
+	local name=$1 status=$2 regex=$3 got
+
+	shift 3
+	rm -f "$OUT".*
+	timeout 20 "$FBT" --trace "$OUT.trace" --profile "$OUT.profile" "$@" >"$OUT.report" 2>"$OUT.err" </dev/null
+	got=$?
+	is "$name: exit status $status" "$got" "$status"
+	has "$name: says what" "$OUT.err" "$regex"
+	is "$name: in one line" "$(grep -c . "$OUT.err")" 1
+}
+
+nobody=$((1 << 22))
+while kill -0 $nobody 2>/dev/null; do nobody=$((nobody - 1)); done
+refuses 'no such process' 1 "$nobody.*no such process|no process" -p $nobody
+refuses 'kernel thread' 1 'kernel thread' -p 2
+refuses 'nothing to trace' 2 '-p' -d 1
+refuses 'two selections' 2 'exclude' -p $$ -a
+refuses 'pid that is none' 2 'pid' -p abc
+refuses 'unknown detail' 2 'detail' -p $$ --detail some
+refuses 'zero steps' 2 'steps' -p $$ -n 0
+refuses 'no time' 2 'duration' -p $$ -d 0
+refuses 'bad step' 2 'step' -p $$ --step '/(/'
+refuses 'bad argument expression' 2 'step-arg' -p $$ --step-arg 'n=arg9'
+refuses 'hash without sha256:' 2 'sha256:' -p $$ --profile-env-hash abc
+refuses 'replay and pid' 2 'replay' --replay "$TMP/x" -p $$
+refuses 'replay of nothing' 1 'No such file' --replay "$TMP/nothing"
+refuses 'list of no process' 2 'list-steps' --list-steps
+refuses 'stray word' 2 'bogus' bogus
+
+start_engine --steps 0 --sleep-us 500
+go
+refuses 'unwritable trace' 1 '/proc/nowhere' -p "$ENGINE" --step engine_step -d 1 --trace /proc/nowhere/t
+refuses 'unwritable profile' 1 '/proc/nowhere' -p "$ENGINE" --step engine_step -d 1 --profile /proc/nowhere/p
+refuses 'unwritable record' 1 '/proc/nowhere' -p "$ENGINE" --step engine_step -d 1 --record /proc/nowhere/r
+refuses 'a folder as trace' 1 "$TMP" -p "$ENGINE" --step engine_step -d 1 --trace "$TMP"
+ln -s "$TMP/elsewhere" "$TMP/link"
+refuses 'a symbolic link as profile' 1 'link' -p "$ENGINE" --step engine_step -d 1 --profile "$TMP/link"
+holds 'and nothing was written through it' [ ! -e "$TMP/elsewhere" ]
+refuses 'function that is not there' 1 'no_such_step' -p "$ENGINE" --step no_such_step -d 1
+refuses 'address outside of any function' 1 '0x1' -p "$ENGINE" --step "engine+0x1" -d 1
+refuses 'pattern that is too wide' 1 'match' -p "$ENGINE" --step '/./' -d 1
+
+for capability in sys_ptrace bpf,-perfmon,-sys_admin; do
+	rm -f "$OUT".*
+	setpriv --bounding-set "-$capability" --inh-caps "-$capability" \
+		"$FBT" -p "$ENGINE" --step engine_step -d 1 --trace none --profile none >"$OUT.report" 2>"$OUT.err"
+	is "without $capability: exit status 1" $? 1
+	has "without $capability: names what is missing" "$OUT.err" \
+		"CAP_$(echo "$capability" | tr '[:lower:]' '[:upper:]' | cut -d, -f1)"
+done
+setpriv --reuid 65534 --regid 65534 --clear-groups "$FBT" -p "$ENGINE" --trace none --profile none \
+	>"$OUT.report" 2>"$OUT.err"
+is 'without root: exit status 1' $? 1
+has 'without root: names a capability' "$OUT.err" 'CAP_BPF'
+is 'without root: in one line' "$(grep -c . "$OUT.err")" 1
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+
+# Processes that end just then: an error or an empty window, but never a hang or a crash.
+worst=0
+for _ in $(seq 12); do
+	sleep 0.0"$((RANDOM % 9))" &
+	timeout 20 "$FBT" -q -p $! -d 1 --trace none --profile none --report none >/dev/null 2>"$OUT.err"
+	status=$?
+	[ $status -le "$worst" ] || worst=$status
+done
+holds "a process that dies while attaching (worst status $worst)" [ "$worst" -le 1 ]
+
+# A full disk: the trace stops there, the profile keeps whole lines, the run goes on to its end.
+mkdir "$TMP/small"
+if mount -t tmpfs -o size=64k tmpfs "$TMP/small"; then
+	start_engine --steps 400 --sleep-us 500
+	run_tool -p "$ENGINE" --step engine_step --detail all --trace "$TMP/small/trace" \
+		--profile "$TMP/small/profile"
+	wait_attached "$TOOL"
+	go
+	wait "$ENGINE"
+	end_tool 1 'full disk: exit status 1'
+	has 'full disk: says so' "$OUT.err" 'No space left'
+	holds 'full disk: the profile is whole lines' "$FBT" validate "$TMP/small/profile"
+	fact 'full disk: the report is there, and exact' 'R["steps"] == T["steps"] == 400'
+	umount "$TMP/small"
+
+	# Only the trace does not fit: the profile is complete.
+	mount -t tmpfs -o size=16k tmpfs "$TMP/small"
+	start_engine --steps 300 --sleep-us 500
+	run_tool -p "$ENGINE" --step engine_step --detail all --trace "$TMP/small/trace"
+	wait_attached "$TOOL"
+	go
+	wait "$ENGINE"
+	end_tool 1 'disk full of trace: exit status 1'
+	fact 'disk full of trace: the profile is complete' 'len(S) == T["steps"] == 300 and W["steps"] == 300'
+	umount "$TMP/small"
+else
+	not_ok 'full disk: a tmpfs can be mounted'
+fi
+finish

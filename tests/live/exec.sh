@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A target that replaces itself, from its first thread and from another; and one started by the tool.
+. "$(dirname "$0")/lib.sh"
+
+# The second image traces no go and makes its steps at once; probes stay, being those of the file.
+for how in --exec --exec-thread; do
+	trace_engine "$how --steps 30 --sleep-us 1000"
+	fact "$how: steps of both images" 'len(S) == B["steps"] + T["steps"] == 60'
+	fact "$how: each step alike" 'all(s["by"] == T["per_step"] for s in S)'
+	fact "$how: the table has at least the calls of both" \
+		'all(table[k] >= T["calls"].get(k, 0) + B["calls"].get(k, 0) for k in set(T["calls"]) | set(B["calls"]))'
+	fact "$how: calls that only the engine makes are exact" \
+		'table["getppid"] == T["calls"]["getppid"] + B["calls"]["getppid"]'
+	fact "$how: nothing lost" 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
+done
+
+rm -f "$OUT".* "$TMP/truth.json"
+run_tool --step engine_step -- "$FBT_ENGINE" --steps 50 --sleep-us 1000 --truth "$TMP/truth.json"
+end_tool 0 'COMMAND: the tool ends when it does'
+fact 'COMMAND: no step is missed' 'len(S) == T["steps"] == 50'
+fact 'COMMAND: each step alike' 'all(s["by"] == T["per_step"] for s in S)'
+fact 'COMMAND: traced from its first instruction' 'table["execve"] >= 1 or table["brk"] >= 1'
+fact 'COMMAND: what only the engine calls is exact' 'table["getppid"] == T["calls"]["getppid"]'
+
+rm -f "$OUT".*
+run_tool -- /nonexistent/command
+end_tool 1 'COMMAND that is not there: exit status 1'
+has 'and it is named' "$OUT.err" '/nonexistent/command'
+rm -f "$OUT".*
+run_tool --step engine_step --wait-step -- sh -c 'exit 7'
+end_tool 0 'COMMAND that fails is still a whole window'
+finish

@@ -1,0 +1,68 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The same calls counted by someone else: bpftrace on the same tracepoint, or strace.
+. "$(dirname "$0")/lib.sh"
+
+# python3 makes calls that nobody here has counted in advance.
+cat >"$TMP/load.py" <<'END'
+import os, sys, threading, time
+sys.stdin.readline()
+def work():
+    for i in range(300):
+        open("/etc/hostname").read()
+        os.getppid()
+        time.sleep(0.0005)
+threads = [threading.Thread(target=work) for _ in range(3)]
+[t.start() for t in threads]
+[t.join() for t in threads]
+os._exit(0)
+END
+mkfifo "$TMP/go"
+python3 "$TMP/load.py" <"$TMP/go" &
+load=$!
+exec 7>"$TMP/go"
+sleep 0.5
+run_tool -p $load --detail steps
+wait_attached "$TOOL"
+if command -v bpftrace >/dev/null; then
+	how=bpftrace
+	bpftrace -e "tracepoint:raw_syscalls:sys_exit /pid == $load/ { @calls[args->id] = count(); }
+		BEGIN { printf(\"counting\n\"); }" >"$TMP/counts" 2>&1 7>&- </dev/null &
+	for _ in $(seq 200); do grep -q counting "$TMP/counts" && break; sleep 0.1; done
+elif command -v strace >/dev/null; then
+	how=strace
+	strace -f -c -U name,calls -o "$TMP/counts" -p $load 7>&- </dev/null 2>/dev/null &
+	sleep 2
+else
+	echo 'SKIP neither bpftrace nor strace is installed'
+	exit 77
+fi
+counter=$!
+sleep 0.5
+echo >&7
+exec 7>&-
+wait $load
+end_tool
+if [ $how = bpftrace ]; then
+	# Background jobs ignore SIGINT; bpftrace prints its maps at SIGTERM as well.
+	kill -TERM $counter 2>/dev/null
+	wait $counter
+	theirs=$(sed -n 's/^@calls\[\([0-9]*\)\]: \([0-9]*\)/\1 \2/p' "$TMP/counts" | sort -n)
+	ours=$(python3 -c '
+import json, sys
+for row in json.load(open(sys.argv[1]))["processes"][0]["syscalls"]:
+    if row["calls"]:
+        print(row["nr"], row["calls"])' "$OUT.report" | sort -n)
+else
+	wait $counter
+	theirs=$(awk 'NF == 2 && $2 ~ /^[0-9]+$/ && $1 != "total" { print $1, $2 }' "$TMP/counts" | sort)
+	ours=$(q '"\n".join(k + " " + str(v) for k, v in table.items())' | sort)
+fi
+# The read that ended the wait is the one call that they may see and we do not (we had not seen it begin).
+diff <(echo "$theirs") <(echo "$ours") | sed 's/^/# /'
+difference=$(diff <(echo "$theirs") <(echo "$ours") | grep -c '^[<>]')
+total=$(echo "$ours" | awk '{ sum += $2 } END { print sum }')
+holds "$how counted something" [ -n "$theirs" ]
+holds "the same counts as $how, but for the call that was open at the beginning ($total calls)" \
+	[ "$difference" -le 2 ]
+finish

@@ -1,0 +1,19 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Where nothing matches, steps are intervals of a process, and every output says so.
+. "$(dirname "$0")/lib.sh"
+
+start_engine --steps 0 --sleep-us 500 --noise 1
+run_tool -p "$ENGINE" --interval 50 -d 2
+go
+end_tool
+fact 'as many steps as intervals' '30 <= len(S) <= 42'
+fact 'they say so' 'all(s["step_source"] == "interval" for s in S) and R["interval_ns"] == 50000000'
+fact 'and last as long' 'all(49000 <= s["us"]["wall"] <= 80000 for s in S[1:-1])'
+fact 'syscalls never exceed the time of the threads' \
+	'all(sum(s["six"][c] for c in CATEGORIES) <= s["six"]["total"] for s in S)'
+fact 'calls are those of the table' \
+	'abs(sum(s["calls"] for s in S) - sum(table.values())) <= sum(table.values()) / 20 + 5'
+holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+has 'the trace says so' "$OUT.trace" '"step_source":"interval"'
+finish

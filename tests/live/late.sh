@@ -1,0 +1,30 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A step function in a library that is loaded after the tool has attached.
+. "$(dirname "$0")/lib.sh"
+
+cat >"$TMP/late.c" <<'END'
+long late_step(void (*body)(void *), void *arg);
+
+__attribute__((noinline)) long late_step(void (*body)(void *), void *arg)
+{
+	body(arg);
+	return 1;
+}
+END
+"${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/liblate.so" "$TMP/late.c"
+# It is there from 1.5 s on, steps go on for 4 s: a rescan once a second must find it in between.
+start_engine --late "$TMP/liblate.so" --late-ms 1500 --steps 200 --sleep-us 20000
+run_tool -p "$ENGINE" --step late_step --wait-step
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool
+fact 'steps of a late library are seen' '100 <= len(S) <= T["steps"] == 200'
+fact 'and their calls are exact' 'all(s["by"] == T["per_step"] for s in S)'
+holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+run_tool -p $$ --step no_such_function
+end_tool 1 'without --wait-step a function that is nowhere is an error'
+has 'and it is named' "$OUT.err" no_such_function
+finish

@@ -1,0 +1,21 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# --list-steps measures candidates; a step function that is never called is pointed out.
+. "$(dirname "$0")/lib.sh"
+
+start_engine --steps 0 --sleep-us 2000
+go
+env --default-signal=INT "$FBT" --list-steps -p "$ENGINE" >"$TMP/list" 2>"$TMP/err" </dev/null
+is 'it exits with 0' $? 0
+has 'it names the step function' "$TMP/list" engine_step
+rate=$(grep engine_step "$TMP/list" | head -1 | grep -oE '[0-9]+(\.[0-9]+)?' | head -1)
+echo "# $(grep engine_step "$TMP/list" | head -1)"
+holds "it measured calls ($rate)" [ "${rate%.*}" -gt 0 ]
+holds 'the engine goes on' kill -0 "$ENGINE"
+
+run_tool -p "$ENGINE" --step 'print_help'
+sleep 7
+stop_tool
+has 'no step in 5 s: it says so' "$OUT.err" '[Nn]o step'
+has 'and names the busiest candidate' "$OUT.err" engine_step
+finish

@@ -1,0 +1,34 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# --replay of what --record kept gives the same outputs, byte by byte, without root.
+. "$(dirname "$0")/lib.sh"
+
+trace_engine '--steps 83 --noise 1 --panic-every 9 --sleep-us 300' --detail all --record "$OUT.capture"
+mkdir "$TMP/again"
+chmod 711 "$TMP"
+chmod 777 "$TMP/again"
+chmod 644 "$OUT.capture"
+cp "$FBT" "$TMP/tool"
+setpriv --reuid 65534 --regid 65534 --clear-groups "$TMP/tool" --replay "$OUT.capture" --report json \
+	--trace "$TMP/again/trace" --profile "$TMP/again/profile" >"$TMP/again/report" 2>"$TMP/again/err"
+is 'replay: exit status 0 without root' $? 0
+for output in trace profile; do
+	holds "replay: the same $output" cmp "$OUT.$output" "$TMP/again/$output"
+done
+# The names of the files are all that differs.
+strip_files()
+{
+	sed 's/"files":\[.*\]//' "$1"
+}
+is 'replay: the same report' "$(strip_files "$TMP/again/report" | cksum)" "$(strip_files "$OUT.report" | cksum)"
+
+# A capture of a tracer that was killed: what is whole is used.
+size=$(stat -c %s "$OUT.capture")
+head -c $((size * 2 / 3 + 3)) "$OUT.capture" >"$TMP/cut"
+"$FBT" --replay "$TMP/cut" --report json --trace "$TMP/cut.trace" --profile "$TMP/cut.profile" \
+	>"$TMP/cut.report" 2>"$TMP/cut.err"
+is 'cut off: exit status 0' $? 0
+has 'cut off: says so' "$TMP/cut.err" 'cut off'
+holds 'cut off: outputs are valid' "$FBT" validate "$TMP/cut.trace" "$TMP/cut.profile"
+OUT=$TMP/cut fact 'cut off: has what was whole' '0 < len(S) < 83 and W["cut_off"]'
+finish
