@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "trace_check.h"
+
+#define EVENT                                                                                      \
+	"{\"name\":\"futex\",\"cat\":\"syscall\",\"ph\":\"X\",\"ts\":1,\"dur\":2,\"pid\":3,"       \
+	"\"tid\":4}"
+
+static int check(const char *text, size_t size, bool *is_trace, uint64_t *events, char error[256])
+{
+	FILE *in = tmpfile();
+	int err;
+
+	assert_non_null(in);
+	fwrite(text, 1, size, in);
+	rewind(in);
+	error[0] = '\0';
+	err = trace_check(in, is_trace, events, error, 256);
+	fclose(in);
+	return err;
+}
+
+static void expect_refused(const char *text, const char *reason)
+{
+	uint64_t events;
+	bool is_trace;
+	char error[256];
+
+	assert_int_equal(check(text, strlen(text), &is_trace, &events, error), -EBADMSG);
+	assert_true(is_trace);
+	assert_string_equal(error, reason);
+}
+
+static void expect_sound(const char *text, uint64_t count)
+{
+	uint64_t events;
+	bool is_trace;
+	char error[256];
+
+	if (check(text, strlen(text), &is_trace, &events, error))
+		fail_msg("%s", error);
+	assert_true(is_trace);
+	assert_int_equal(events, count);
+}
+
+static void expect_no_trace(const char *text)
+{
+	uint64_t events;
+	bool is_trace;
+	char error[256];
+
+	assert_int_equal(check(text, strlen(text), &is_trace, &events, error), 0);
+	assert_false(is_trace);
+}
+
+static void trace_names_the_missing_field(void **state)
+{
+	expect_refused("[" EVENT ",{}]", "event 2: missing field `name`");
+	expect_refused("[{\"name\":\"\",\"cat\":\"\",\"ph\":\"X\",\"dur\":1}]",
+		       "event 1: missing field `ts`");
+}
+
+static void trace_refuses_wrong_types_in_serdes_words(void **state)
+{
+	expect_refused("[1]", "event 1: invalid type: integer `1`, expected struct TraceEvent");
+	expect_refused("[{\"name\":null}]", "event 1: invalid type: null, expected a string");
+	expect_refused("[{\"ph\":\"XY\"}]",
+		       "event 1: invalid value: string \"XY\", expected a character");
+	expect_refused("[{\"ph\":\"\"}]",
+		       "event 1: invalid value: string \"\", expected a character");
+	expect_refused("[{\"ts\":1.5}]",
+		       "event 1: invalid type: floating point `1.5`, expected u64");
+	expect_refused("[{\"dur\":-1}]", "event 1: invalid value: integer `-1`, expected u64");
+	expect_refused("[{\"pid\":4294967296}]",
+		       "event 1: invalid value: integer `4294967296`, expected u32");
+	expect_refused("[{\"tid\":\"1\"}]", "event 1: invalid type: string \"1\", expected u32");
+	expect_refused("[{\"args\":null}]", "event 1: invalid type: null, expected a map");
+}
+
+static void trace_refuses_a_list_that_is_cut_off(void **state)
+{
+	expect_refused("[", "invalid JSON: EOF while parsing a value at byte 2");
+	expect_refused("[" EVENT, "invalid JSON: EOF while parsing a list at byte 74");
+	expect_refused("[" EVENT ",{\"na", "invalid JSON: EOF while parsing a value at byte 79");
+	expect_refused("{\"traceEvents\":[]",
+		       "invalid JSON: EOF while parsing an object at byte 18");
+}
+
+static void trace_refuses_what_stands_behind_its_end(void **state)
+{
+	expect_refused("[]\n[]", "invalid JSON: trailing characters at byte 4");
+	expect_refused("{\"traceEvents\":[]} 1", "invalid JSON: trailing characters at byte 20");
+}
+
+static void trace_refuses_bad_separators(void **state)
+{
+	expect_refused("[" EVENT " " EVENT "]", "invalid JSON: expected `,` or `]` at byte 75");
+	expect_refused("[" EVENT ",]", "invalid JSON: unexpected character at byte 75");
+}
+
+static void trace_refuses_what_only_json_c_takes(void **state)
+{
+	expect_refused("[{\"ts\":NaN}]", "invalid JSON: expected value at byte 8");
+	expect_refused("[{\"a\":\"\xff\"}]", "invalid JSON: invalid UTF-8 at byte 8");
+}
+
+static void trace_refuses_nul_bytes(void **state)
+{
+	static const char text[] = "[\0]";
+	uint64_t events;
+	bool is_trace;
+	char error[256];
+
+	assert_int_equal(check(text, 3, &is_trace, &events, error), -EBADMSG);
+	assert_string_equal(error, "invalid JSON: expected value at byte 2");
+}
+
+static void trace_of_another_tool_needs_names_and_phases(void **state)
+{
+	expect_refused("{\"traceEvents\":{}}", "traceEvents must be an array");
+	expect_refused("{\"traceEvents\":[1]}",
+		       "event 1: invalid type: integer `1`, expected a map");
+	expect_refused("{\"traceEvents\":[{\"ph\":\"M\"}]}", "event 1: missing field `name`");
+	expect_refused("{\"traceEvents\":[{\"ph\":1,\"name\":\"\"}]}",
+		       "event 1: invalid type: integer `1`, expected a string");
+	expect_refused("{\"traceEvents\":[],1:2}", "invalid JSON: key must be a string at byte 20");
+}
+
+static void trace_is_an_array_or_has_trace_events(void **state)
+{
+	expect_no_trace("");
+	expect_no_trace("{}");
+	expect_no_trace("{\"event\":\"step_prof\"}\n{\"event\":\"window_prof\"}");
+	expect_no_trace("{broken");
+	expect_no_trace("1");
+}
+
+static void trace_takes_the_seeds_form(void **state)
+{
+	expect_sound("[]", 0);
+	expect_sound(" [" EVENT "]\n", 1);
+	expect_sound("[" EVENT ",\n" EVENT "]", 2);
+	expect_sound("[{\"tid\":4294967295,\"pid\":0,\"dur\":18446744073709551615,\"ts\":0,"
+		     "\"ph\":\"é\",\"cat\":\"\",\"name\":\"\",\"extra\":[],\"args\":{\"a\":1.5}}]",
+		     1);
+}
+
+static void trace_takes_the_object_form(void **state)
+{
+	expect_sound("{\"schemaVersion\":1,\"x\":{\"y\":[]},\"traceEvents\":[{\"name\":\"a\","
+		     "\"ph\":\"s\",\"ts\":1.5}],\"displayTimeUnit\":\"ms\"}",
+		     1);
+}
+
+static void trace_is_checked_across_block_borders(void **state)
+{
+	const size_t count = 5000;
+	const size_t length = strlen(EVENT) + 1;
+	char *text = malloc(count * length + 2);
+	char *at = text;
+
+	*at++ = '[';
+	for (size_t i = 0; i < count; i++) {
+		memcpy(at, EVENT ",", length);
+		at += length;
+	}
+	at[-1] = ']';
+	*at = '\0';
+	expect_sound(text, count);
+	free(text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(trace_names_the_missing_field),
+		cmocka_unit_test(trace_refuses_wrong_types_in_serdes_words),
+		cmocka_unit_test(trace_refuses_a_list_that_is_cut_off),
+		cmocka_unit_test(trace_refuses_what_stands_behind_its_end),
+		cmocka_unit_test(trace_refuses_bad_separators),
+		cmocka_unit_test(trace_refuses_what_only_json_c_takes),
+		cmocka_unit_test(trace_refuses_nul_bytes),
+		cmocka_unit_test(trace_of_another_tool_needs_names_and_phases),
+		cmocka_unit_test(trace_is_an_array_or_has_trace_events),
+		cmocka_unit_test(trace_takes_the_seeds_form),
+		cmocka_unit_test(trace_takes_the_object_form),
+		cmocka_unit_test(trace_is_checked_across_block_borders),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
