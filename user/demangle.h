@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Symbol names as people write them: Rust (legacy and v0), C++, C. */
+#ifndef FBT_DEMANGLE_H
+#define FBT_DEMANGLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Names longer than this are not looked at. */
+#define DEMANGLE_NAME_MAX 65536
+
+/* Length of symbol without what compilers append to clones: .llvm.NNN, .constprop.0, .cold, … */
+size_t symbol_base_length(const char *symbol);
+
+/* NAME.cold, NAME.cold.1, NAME.part.0: a piece of NAME, no function of its own. */
+bool symbol_is_cold(const char *symbol);
+bool symbol_is_part(const char *symbol);
+bool symbol_is_mangled(const char *symbol);
+
+/*
+ * The name without arguments, without the hash of Rust's legacy mangling and without clone
+ * suffixes; symbol itself, less suffixes, if it is not mangled. NULL: -ENOMEM or too long. The
+ * caller frees.
+ */
+char *demangle_symbol(const char *symbol);
+
+/* The same with the arguments of a C++ function. NULL if it has none. */
+char *demangle_with_arguments(const char *symbol);
+
+#endif

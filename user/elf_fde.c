@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "elf_fde.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Pointer encodings, DWARF in the LSB's form: low four bits are the format, the next three the
+ * base. */
+#define PE_ABSPTR  0x00
+#define PE_UDATA2  0x02
+#define PE_UDATA4  0x03
+#define PE_UDATA8  0x04
+#define PE_SDATA2  0x0a
+#define PE_SDATA4  0x0b
+#define PE_SDATA8  0x0c
+#define PE_PCREL   0x10
+#define PE_DATAREL 0x30
+#define PE_OMIT	   0xff
+
+#define TABLE_ENTRY_BYTES 8
+#define TABLE_BYTES_MAX	  (256u << 20)
+/* Enough of a CIE to find how its FDEs write addresses. */
+#define CIE_BYTES_MAX 256
+#define FDE_BYTES_MAX 32
+
+struct reader {
+	const uint8_t *data;
+	size_t left;
+	uint64_t address; /* of data in the file's address space */
+};
+
+static bool take(struct reader *reader, void *value, size_t size)
+{
+	if (reader->left < size)
+		return false;
+	memcpy(value, reader->data, size);
+	reader->data += size;
+	reader->left -= size;
+	reader->address += size;
+	return true;
+}
+
+/* A value in one of the fixed-size formats. Bases other than pc are the caller's. */
+static bool take_encoded(struct reader *reader, uint8_t encoding, uint64_t *value)
+{
+	uint64_t pc = encoding & PE_PCREL ? reader->address : 0;
+	uint16_t half = 0;
+	uint32_t word = 0;
+	bool ok;
+
+	switch (encoding & 0x0f) {
+	case PE_UDATA2:
+	case PE_SDATA2:
+		ok = take(reader, &half, sizeof(half));
+		*value = (encoding & 0x0f) == PE_SDATA2 ? (uint64_t)(int16_t)half : half;
+		break;
+	case PE_UDATA4:
+	case PE_SDATA4:
+		ok = take(reader, &word, sizeof(word));
+		*value = (encoding & 0x0f) == PE_SDATA4 ? (uint64_t)(int32_t)word : word;
+		break;
+	case PE_ABSPTR:
+	case PE_UDATA8:
+	case PE_SDATA8:
+		ok = take(reader, value, sizeof(*value));
+		break;
+	default:
+		return false;
+	}
+	*value += pc;
+	return ok;
+}
+
+static bool skip_leb128(struct reader *reader)
+{
+	uint8_t byte = 0x80;
+
+	while (byte & 0x80)
+		if (!take(reader, &byte, 1))
+			return false;
+	return true;
+}
+
+int elf_fdes_read(struct elf_fdes *fdes, const struct elf_file *file)
+{
+	uint8_t head[4 + 8 + 8];
+	struct reader reader = {.data = head};
+	uint64_t ignored, count;
+	Elf64_Phdr segment;
+	size_t size;
+
+	memset(fdes, 0, sizeof(*fdes));
+	if (elf_file__segment(file, PT_GNU_EH_FRAME, &segment))
+		return 0;
+	size = segment.p_filesz < sizeof(head) ? segment.p_filesz : sizeof(head);
+	if (size < 4 || elf_file__read(file, segment.p_vaddr, head, size))
+		return -EBADMSG;
+	reader.left = size - 4;
+	reader.data += 4;
+	reader.address = segment.p_vaddr + 4;
+	if (head[0] != 1 || head[2] == PE_OMIT || head[3] != (PE_DATAREL | PE_SDATA4))
+		return 0;
+	if (!take_encoded(&reader, head[1], &ignored) || !take_encoded(&reader, head[2], &count))
+		return -EBADMSG;
+	size = segment.p_filesz - (reader.data - head);
+	if (count > size / TABLE_ENTRY_BYTES || count > TABLE_BYTES_MAX / TABLE_ENTRY_BYTES)
+		return -EBADMSG;
+	if (!count)
+		return 0;
+	fdes->table = malloc(count * TABLE_ENTRY_BYTES);
+	if (!fdes->table)
+		return -ENOMEM;
+	if (elf_file__read(file, reader.address, fdes->table, count * TABLE_ENTRY_BYTES)) {
+		elf_fdes_clear(fdes);
+		return -EBADMSG;
+	}
+	fdes->count = count;
+	fdes->base = segment.p_vaddr;
+	return 0;
+}
+
+void elf_fdes_clear(struct elf_fdes *fdes)
+{
+	free(fdes->table);
+	memset(fdes, 0, sizeof(*fdes));
+}
+
+static uint64_t entry_value(const struct elf_fdes *fdes, size_t index, size_t field)
+{
+	int32_t value;
+
+	memcpy(&value, fdes->table + index * TABLE_ENTRY_BYTES + field * sizeof(value),
+	       sizeof(value));
+	return fdes->base + (int64_t)value;
+}
+
+/* How the FDEs of the CIE at address write code addresses. */
+static int read_encoding(const struct elf_file *file, uint64_t address, uint8_t *encoding)
+{
+	uint64_t size = elf_file__available(file, address);
+	uint8_t data[CIE_BYTES_MAX];
+	struct reader reader = {.data = data, .address = address};
+	uint32_t length, id;
+	uint8_t version = 0, ignored;
+	const char *letters;
+
+	reader.left = size < sizeof(data) ? size : sizeof(data);
+	if (elf_file__read(file, address, data, reader.left) ||
+	    !take(&reader, &length, sizeof(length)) || length == UINT32_MAX ||
+	    !take(&reader, &id, sizeof(id)) || id || !take(&reader, &version, 1))
+		return -EBADMSG;
+	letters = (const char *)reader.data;
+	if ((version != 1 && version != 3) || !memchr(letters, 0, reader.left))
+		return -EBADMSG;
+	*encoding = PE_ABSPTR;
+	reader.left -= strlen(letters) + 1;
+	reader.data += strlen(letters) + 1;
+	if (*letters != 'z')
+		return *letters ? -EBADMSG : 0;
+	/* code and data alignment, return address register, size of what follows */
+	for (int i = 0; i < 4; i++)
+		if (!skip_leb128(&reader))
+			return -EBADMSG;
+	for (letters++; *letters && *letters != 'R'; letters++) {
+		uint64_t personality;
+
+		if (*letters == 'L' && !take(&reader, &ignored, 1))
+			return -EBADMSG;
+		if (*letters == 'P' &&
+		    (!take(&reader, &ignored, 1) || !take_encoded(&reader, ignored, &personality)))
+			return -EBADMSG;
+	}
+	return *letters && !take(&reader, encoding, 1) ? -EBADMSG : 0;
+}
+
+static int read_fde(const struct elf_file *file, uint64_t address, uint64_t *start, uint64_t *size)
+{
+	uint64_t available = elf_file__available(file, address);
+	struct reader reader = {.address = address};
+	uint8_t data[FDE_BYTES_MAX], encoding;
+	uint32_t length, cie;
+	int err;
+
+	reader.data = data;
+	reader.left = available < sizeof(data) ? available : sizeof(data);
+	if (elf_file__read(file, address, data, reader.left) ||
+	    !take(&reader, &length, sizeof(length)) || !length || length == UINT32_MAX ||
+	    !take(&reader, &cie, sizeof(cie)) || !cie)
+		return -EBADMSG;
+	err = read_encoding(file, address + sizeof(length) - cie, &encoding);
+	if (err)
+		return err;
+	if (!take_encoded(&reader, encoding, start) ||
+	    !take_encoded(&reader, encoding & 0x0f, size))
+		return -EBADMSG;
+	return 0;
+}
+
+int elf_fdes_find(const struct elf_fdes *fdes, const struct elf_file *file, uint64_t address,
+		  uint64_t *start, uint64_t *size)
+{
+	size_t low = 0, high = fdes->count;
+	int err;
+
+	*start = 0;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (entry_value(fdes, middle, 0) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return -ENOENT;
+	err = read_fde(file, entry_value(fdes, low - 1, 1), start, size);
+	if (err)
+		return err;
+	if (*start != entry_value(fdes, low - 1, 0))
+		return -EBADMSG;
+	return address - *start < *size ? 0 : -ENOENT;
+}

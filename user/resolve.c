@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "resolve.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "demangle.h"
+#include "flow.h"
+
+#define PIECES_MAX 16
+
+struct place {
+	const struct image *image;
+	const char *symbol; /* of the function, NULL if nameless */
+};
+
+static int read_code(void *ctx, uint64_t address, void *data, size_t size)
+{
+	const struct place *place = ctx;
+
+	return elf_file__read(place->image->elf, address, data, size);
+}
+
+/* NAME.cold, NAME.cold.1, NAME.part.0 of NAME. */
+static bool is_piece(const char *symbol, const char *name)
+{
+	size_t size = strlen(name);
+
+	if (strncmp(symbol, name, size) || symbol[size] != '.')
+		return false;
+	return !strncmp(symbol + size, ".cold", 5) || !strncmp(symbol + size, ".part.", 6) ||
+	       !strncmp(symbol + size, ".__part.", 8);
+}
+
+static enum region_kind find_region(void *ctx, uint64_t address, struct code_range *range)
+{
+	const struct place *place = ctx;
+	const struct elf_symbols *symbols = &place->image->symbols;
+	const struct elf_symbol *symbol = elf_symbols_around(symbols, address);
+	const struct elf_symbol *end = symbols->items + symbols->count;
+
+	if (image_extent(place->image, address, range))
+		return REGION_UNKNOWN;
+	if (!symbol)
+		return REGION_NAMELESS;
+	if (!place->symbol)
+		return symbol_is_cold(symbol->name) ? REGION_NAMELESS : REGION_FUNCTION;
+	for (symbol = elf_symbols_at(symbols, symbol->address);
+	     symbol < end && symbol->address == range->address; symbol++)
+		if (is_piece(symbol->name, place->symbol))
+			return REGION_PART;
+	return REGION_FUNCTION;
+}
+
+/*
+ * The body and its cold part. A name may be that of several static functions: then only the code
+ * tells which cold part is whose, and exits_find looks at that.
+ */
+static size_t gather_ranges(const struct image *image, const char *name,
+			    const struct code_range *body, struct code_range *ranges)
+{
+	const struct elf_symbols *symbols = &image->symbols;
+	size_t count = 1, namesakes = 0;
+
+	ranges[0] = *body;
+	if (!name)
+		return count;
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct elf_symbol *symbol = &symbols->items[i];
+
+		if (symbol->name[0] != name[0])
+			continue;
+		namesakes += !strcmp(symbol->name, name);
+		if (count < PIECES_MAX && symbol->size && is_piece(symbol->name, name) &&
+		    !strncmp(symbol->name + strlen(name), ".cold", 5))
+			ranges[count++] = (struct code_range){symbol->address, symbol->size};
+	}
+	return namesakes == 1 ? count : 1;
+}
+
+static int fill_offsets(struct step_function *function, const struct image *image,
+			const struct exits *exits)
+{
+	uint64_t offset;
+	int err;
+
+	err = elf_file__offset(image->elf, exits->begin, true, &function->begin_offset);
+	for (size_t i = 0; i < exits->addresses.count && !err; i++) {
+		err = elf_file__offset(image->elf, exits->addresses.items[i], true, &offset);
+		if (!err)
+			err = vec_push(&function->exit_offsets, offset);
+	}
+	return err;
+}
+
+/* Only the begin: a uretprobe finds the end by itself. */
+static void find_begin(const struct image *image, uint64_t address, struct exits *exits)
+{
+	uint8_t marker[4];
+
+	exits->begin = address;
+	if (!elf_file__read(image->elf, address, marker, sizeof(marker)))
+		exits->begin +=
+			flow_marker_size(elf_file__arch(image->elf), marker, sizeof(marker));
+}
+
+static int find_offsets(struct step_function *function, const struct image *image,
+			const struct code_range *body, char reason[RESOLVE_REASON_BYTES])
+{
+	struct place place = {.image = image, .symbol = function->symbol};
+	struct exits_source source = {.read = read_code, .region = find_region, .ctx = &place};
+	struct code_range ranges[PIECES_MAX];
+	struct exits exits = {0};
+	size_t count;
+	int err = 0;
+
+	source.arch = elf_file__arch(image->elf);
+	if (function->uretprobe) {
+		find_begin(image, body->address, &exits);
+	} else {
+		count = gather_ranges(image, function->symbol, body, ranges);
+		err = exits_find(&exits, &source, ranges, count);
+	}
+	if (!err)
+		err = fill_offsets(function, image, &exits);
+	if (err == -ENOTSUP)
+		snprintf(reason, RESOLVE_REASON_BYTES, "%s", exits.reason);
+	else if (err)
+		snprintf(reason, RESOLVE_REASON_BYTES, "its code cannot be read");
+	vec_free(&exits.addresses);
+	return err;
+}
+
+/* Where the function at address ends. A symbol without a size leaves it to the unwind table. */
+static int find_body(const struct image *image, const struct elf_symbol *symbol, uint64_t address,
+		     struct code_range *body, char reason[RESOLVE_REASON_BYTES])
+{
+	uint64_t offset;
+
+	if (elf_file__offset(image->elf, address, true, &offset)) {
+		snprintf(reason, RESOLVE_REASON_BYTES, "0x%" PRIx64 " is not in its code", address);
+		return -ERANGE;
+	}
+	if (symbol && symbol->size) {
+		*body = (struct code_range){address, symbol->size};
+		return 0;
+	}
+	if (!image_extent(image, address, body) && body->address == address)
+		return 0;
+	snprintf(reason, RESOLVE_REASON_BYTES,
+		 "neither a symbol nor the unwind table tells where the function at 0x%" PRIx64
+		 " ends",
+		 address);
+	return -ENOENT;
+}
+
+static int fill_names(struct step_function *function, const struct image *image,
+		      const struct elf_symbol *symbol, uint64_t address)
+{
+	function->path = strdup(image->path);
+	if (symbol) {
+		function->symbol = strdup(symbol->name);
+		function->name = demangle_symbol(symbol->name);
+		if (!function->symbol)
+			return -ENOMEM;
+	} else if (asprintf(&function->name, "%s+0x%" PRIx64, image->path, address) < 0) {
+		function->name = NULL;
+	}
+	return function->path && function->name ? 0 : -ENOMEM;
+}
+
+static int fill_function(struct step_function *function, const struct image *image,
+			 const struct elf_symbol *symbol, uint64_t address,
+			 char reason[RESOLVE_REASON_BYTES])
+{
+	struct code_range body;
+	int err;
+
+	err = find_body(image, symbol, address, &body, reason);
+	if (err)
+		return err;
+	err = fill_names(function, image, symbol, address);
+	if (err)
+		return err;
+	function->device = image->device;
+	function->inode = image->inode;
+	function->address = address;
+	function->size = body.size;
+	function->fd = fcntl(image->fd, F_DUPFD_CLOEXEC, 0);
+	if (function->fd < 0) {
+		err = -errno;
+		snprintf(reason, RESOLVE_REASON_BYTES, "%s", strerror(-err));
+		return err;
+	}
+	return find_offsets(function, image, &body, reason);
+}
+
+int resolve_function(struct step_function **result, const struct image *image,
+		     const struct elf_symbol *symbol, uint64_t address, bool uretprobe,
+		     char reason[RESOLVE_REASON_BYTES])
+{
+	struct step_function *function = target_function_new();
+	int err;
+
+	snprintf(reason, RESOLVE_REASON_BYTES, "%s", strerror(ENOMEM));
+	if (!function)
+		return -ENOMEM;
+	function->uretprobe = uretprobe;
+	err = fill_function(function, image, symbol, address, reason);
+	if (err) {
+		target_function_free(function);
+		return err;
+	}
+	*result = function;
+	return 0;
+}

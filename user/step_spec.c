@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "step_spec.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+static int copy_text(char **copy, const char *text, size_t size)
+{
+	*copy = strndup(text, size);
+	return *copy ? 0 : -ENOMEM;
+}
+
+/* A name as SystemTap probes have: letters, digits and underscores. */
+static bool is_probe_name(const char *text, size_t size)
+{
+	for (size_t i = 0; i < size; i++)
+		if (!isalnum((unsigned char)text[i]) && text[i] != '_')
+			return false;
+	return size > 0;
+}
+
+static int parse_usdt(struct step_spec *spec, const char *text)
+{
+	const char *begin = strchr(text, ':');
+	const char *end = begin ? strchr(begin, ',') : NULL;
+	int err;
+
+	if (!end || !is_probe_name(text, begin - text) ||
+	    !is_probe_name(begin + 1, end - begin - 1) ||
+	    !is_probe_name(end + 1, strlen(end + 1))) {
+		log_err("--step %s: write usdt:PROVIDER:BEGIN,END", spec->text);
+		return -EINVAL;
+	}
+	spec->form = STEP_SPEC_USDT;
+	err = copy_text(&spec->provider, text, begin - text);
+	if (!err)
+		err = copy_text(&spec->begin_name, begin + 1, end - begin - 1);
+	if (!err)
+		err = copy_text(&spec->end_name, end + 1, strlen(end + 1));
+	return err;
+}
+
+/* The "+0x" of PATH+0xADDR: the last one, with a path before it and hex digits to the end behind.
+ */
+static const char *find_address(const char *text)
+{
+	const char *found = NULL;
+	size_t digits;
+
+	for (const char *at = strstr(text, "+0x"); at; at = strstr(at + 1, "+0x"))
+		found = at;
+	if (!found || found == text)
+		return NULL;
+	digits = strspn(found + 3, "0123456789abcdefABCDEF");
+	return found[3 + digits] ? NULL : found;
+}
+
+static int parse_address(struct step_spec *spec, const char *text, const char *plus)
+{
+	char *end;
+
+	spec->form = STEP_SPEC_ADDRESS;
+	errno = 0;
+	spec->address = strtoull(plus + 1, &end, 16);
+	if (errno || !plus[3]) {
+		log_err("--step %s: %s is not an address", spec->text, plus + 1);
+		return -EINVAL;
+	}
+	return copy_text(&spec->path, text, plus - text);
+}
+
+/*
+ * The colon of PATH:SYMBOL, or NULL. A C++ or Rust name has only double colons, but for an ABI tag
+ * as in name[abi:cxx11], which is behind a bracket.
+ */
+static const char *find_path_colon(const char *text)
+{
+	for (const char *at = text; *at && !strchr("<({[*?", *at); at++) {
+		if (*at != ':')
+			continue;
+		if (at[1] != ':')
+			return at;
+		at++;
+	}
+	return NULL;
+}
+
+static bool is_regex(const char *text, size_t size)
+{
+	return size > 2 && text[0] == '/' && text[size - 1] == '/';
+}
+
+static int parse_regex(struct step_spec *spec, const char *text, size_t size)
+{
+	char reason[128];
+	int err;
+
+	spec->form = STEP_SPEC_REGEX;
+	err = copy_text(&spec->pattern, text + 1, size - 2);
+	if (err)
+		return err;
+	err = regcomp(&spec->regex, spec->pattern, REG_EXTENDED | REG_NOSUB);
+	if (err) {
+		regerror(err, &spec->regex, reason, sizeof(reason));
+		log_err("--step %s: not a regular expression: %s", spec->text, reason);
+		return err == REG_ESPACE ? -ENOMEM : -EINVAL;
+	}
+	spec->has_regex = true;
+	return 0;
+}
+
+static int parse_symbol(struct step_spec *spec, const char *text)
+{
+	const char *colon = is_regex(text, strlen(text)) ? NULL : find_path_colon(text);
+	const char *symbol = colon ? colon + 1 : text;
+	int err;
+
+	if (colon == text || !*symbol) {
+		log_err("--step %s: %s is missing; write SYMBOL, PATH:SYMBOL, /REGEX/, "
+			"PATH+0xADDR or usdt:PROVIDER:BEGIN,END",
+			spec->text, colon == text ? "the path" : "the symbol");
+		return -EINVAL;
+	}
+	if (colon) {
+		err = copy_text(&spec->path, text, colon - text);
+		if (err)
+			return err;
+	}
+	if (is_regex(symbol, strlen(symbol)))
+		return parse_regex(spec, symbol, strlen(symbol));
+	spec->form = STEP_SPEC_SYMBOL;
+	return copy_text(&spec->pattern, symbol, strlen(symbol));
+}
+
+int step_spec_parse(struct step_spec *spec, const char *text)
+{
+	const char *plus = find_address(text);
+	int err;
+
+	memset(spec, 0, sizeof(*spec));
+	err = copy_text(&spec->text, text, strlen(text));
+	if (err)
+		goto out;
+	if (!strncmp(text, "usdt:", 5))
+		err = parse_usdt(spec, text + 5);
+	else if (plus)
+		err = parse_address(spec, text, plus);
+	else
+		err = parse_symbol(spec, text);
+out:
+	if (err)
+		step_spec_clear(spec);
+	return err;
+}
+
+void step_spec_clear(struct step_spec *spec)
+{
+	if (spec->has_regex)
+		regfree(&spec->regex);
+	free(spec->text);
+	free(spec->path);
+	free(spec->pattern);
+	free(spec->provider);
+	free(spec->begin_name);
+	free(spec->end_name);
+	memset(spec, 0, sizeof(*spec));
+}
+
+static const char *const width_names[] = {
+	[STEP_ARG_S32] = "s32",
+	[STEP_ARG_U32] = "u32",
+	[STEP_ARG_S64] = "s64",
+	[STEP_ARG_U64] = "u64",
+};
+
+/* Takes "WIDTH(" off *text. */
+static bool take_width(const char **text, uint32_t *width)
+{
+	for (uint32_t i = 0; i < 4; i++) {
+		if (strncmp(*text, width_names[i], 3) || (*text)[3] != '(')
+			continue;
+		*width = i;
+		*text += 4;
+		return true;
+	}
+	return false;
+}
+
+static bool take_base(const char **text, uint32_t *base)
+{
+	if (!strncmp(*text, "sp", 2)) {
+		*base = STEP_ARG_SP;
+		*text += 2;
+		return true;
+	}
+	if (strncmp(*text, "arg", 3) || (*text)[3] < '0' || (*text)[3] > '5')
+		return false;
+	*base = (*text)[3] - '0';
+	*text += 4;
+	return true;
+}
+
+/* Takes "+OFF)", "-OFF)" or ")" off *text. */
+static bool take_offset(const char **text, int32_t *offset)
+{
+	const char *at = *text;
+	long long value = 0;
+	char *end;
+
+	if (*at == '+' || *at == '-') {
+		if (!isdigit((unsigned char)at[1]))
+			return false;
+		errno = 0;
+		value = strtoll(at, &end, at[1] == '0' && (at[2] == 'x' || at[2] == 'X') ? 16 : 10);
+		if (errno || value < INT32_MIN || value > INT32_MAX)
+			return false;
+		at = end;
+	}
+	if (*at != ')')
+		return false;
+	*offset = value;
+	*text = at + 1;
+	return true;
+}
+
+static bool parse_expression(struct step_arg *arg, const char *text)
+{
+	uint32_t width[2] = {0};
+
+	while (arg->reads < 2 && take_width(&text, &width[arg->reads]))
+		arg->reads++;
+	if (!take_base(&text, &arg->base))
+		return false;
+	for (uint32_t i = 0; i < arg->reads; i++) {
+		arg->width[i] = width[arg->reads - 1 - i];
+		if (!take_offset(&text, &arg->offset[i]))
+			return false;
+	}
+	/* What is read first is an address. */
+	if (arg->reads == 2 && arg->width[0] != STEP_ARG_U64)
+		return false;
+	return !*text && (arg->reads || arg->base != STEP_ARG_SP);
+}
+
+int step_arg_parse(struct step_arg *arg, const char *text)
+{
+	const char *equals = strchr(text, '=');
+	size_t size = equals ? (size_t)(equals - text) : 0;
+
+	memset(arg, 0, sizeof(*arg));
+	if (!is_probe_name(text, size) || isdigit((unsigned char)*text) ||
+	    size >= sizeof(arg->name)) {
+		log_err("--step-arg %s: write NAME=EXPR, NAME of letters, digits and _, "
+			"at most %zu long",
+			text, sizeof(arg->name) - 1);
+		return -EINVAL;
+	}
+	memcpy(arg->name, text, size);
+	if (!parse_expression(arg, equals + 1)) {
+		log_err("--step-arg %s: EXPR is argN (N 0 to 5), WIDTH(argN+OFF), WIDTH(sp+OFF) or "
+			"WIDTH(u64(argN+OFF)+OFF), WIDTH one of s32 u32 s64 u64",
+			text);
+		return -EINVAL;
+	}
+	return 0;
+}
