@@ -4,7 +4,8 @@
 #define FBT_IMAGE_SCAN_H
 
 #include "image.h"
-#include "target.h"
+#include "step_function.h"
+#include "target_options.h"
 
 /*
  * Appends to functions what options ask for in image. 0 (also if that is nothing) or -errno,

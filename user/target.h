@@ -7,20 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "step_function.h"
-#include "step_spec.h"
-
-/* More matches than this is an error: the pattern is too wide. */
-#define TARGET_FUNCTIONS_MAX 16
-
-struct target_options {
-	const struct step_spec *specs; /* none: the built-in table */
-	size_t spec_count;
-	const struct step_arg *args; /* --step-arg: go to every function found */
-	size_t arg_count;
-	const char *const *symbol_files; /* --symbols, by build-id */
-	size_t symbol_file_count;
-	bool uretprobe;
-};
+#include "target_options.h"
 
 /*
  * Finds the step functions of a process: looks at every executable file mapping of it that was not
