@@ -142,7 +142,6 @@ void report_warnings(const struct report *report)
 		report_line(report, STYLE_WARN,
 			    "! The step function was not called, or it is not the right one:");
 		report_line(report, STYLE_WARN,
-			    "  --list-steps -p PID shows candidates, --step SPEC names one, "
-			    "--interval 100 needs none");
+			    "  --list-steps -p PID shows candidates, --step SPEC names one");
 	}
 }
