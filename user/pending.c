@@ -84,10 +84,17 @@ static void free_queue(struct pending *pending, struct thread_queue *queue)
 
 void pending__free(struct pending *pending)
 {
+	struct thread_queue *queue;
+
 	if (!pending)
 		return;
-	while (!LIST_EMPTY(&pending->all))
-		free_queue(pending, LIST_FIRST(&pending->all));
+	queue = LIST_FIRST(&pending->all);
+	while (queue) {
+		struct thread_queue *next = LIST_NEXT(queue, in_all);
+
+		free_queue(pending, queue);
+		queue = next;
+	}
 	tid_map__free(pending->threads);
 	tid_map__free(pending->processes);
 	free(pending);
@@ -351,9 +358,10 @@ void pending__mark_exited(struct pending *pending, uint32_t tgid)
 		process->exited = true;
 }
 
-static int release_process(struct pending *pending, struct process_queues *process)
+int pending__release(struct pending *pending, uint32_t tgid)
 {
-	struct thread_queue *queue = LIST_FIRST(&process->threads);
+	struct process_queues *process = tid_map__get(pending->processes, tgid);
+	struct thread_queue *queue = process ? LIST_FIRST(&process->threads) : NULL;
 	int err = 0;
 
 	while (queue) {
@@ -365,19 +373,17 @@ static int release_process(struct pending *pending, struct process_queues *proce
 	return err;
 }
 
-int pending__release(struct pending *pending, uint32_t tgid)
-{
-	struct process_queues *process = tid_map__get(pending->processes, tgid);
-
-	return process ? release_process(pending, process) : 0;
-}
-
 int pending__flush(struct pending *pending)
 {
+	struct thread_queue *queue = LIST_FIRST(&pending->all);
 	int err = 0;
 
-	while (!LIST_EMPTY(&pending->all))
-		keep_first(&err, release_queue(pending, LIST_FIRST(&pending->all)));
+	while (queue) {
+		struct thread_queue *next = LIST_NEXT(queue, in_all);
+
+		keep_first(&err, release_queue(pending, queue));
+		queue = next;
+	}
 	return err;
 }
 
