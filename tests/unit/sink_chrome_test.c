@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "sink_chrome.h"
+
+#define EPOCH_NS 1000000500ull
+
+struct fixture {
+	struct window *window;
+	struct step step;
+	struct sink *sink;
+	FILE *out;
+	char *text;
+	size_t size;
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct kind *kind;
+
+	assert_non_null(fixture);
+	fixture->window = window__new();
+	fixture->window->record.start_ns = EPOCH_NS;
+	fixture->window->record.arch = FBT_ARCH_X86_64;
+	fixture->window->record.detail = FBT_DETAIL_ESCALATED;
+	kind = &fixture->window->kinds[1];
+	kind->name = strdup("llama_decode");
+	kind->arg_names[0] = strdup("n_tokens");
+	fixture->window->kind_known[1] = true;
+	fixture->step = (struct step){
+		.number = 7,
+		.kind_number = 1,
+		.complete = true,
+		.record = {.header.flags = FBT_STEP_NO_GAP,
+			   .tgid = 100,
+			   .tid = 101,
+			   .kind = 1,
+			   .start_ns = EPOCH_NS + 1999,
+			   .end_ns = EPOCH_NS + 1001000,
+			   .thread_ns = 999001},
+	};
+	fixture->out = open_memstream(&fixture->text, &fixture->size);
+	fixture->sink = sink_chrome__new(fixture->out);
+	assert_non_null(fixture->sink);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->sink->free(fixture->sink);
+	fclose(fixture->out);
+	free(fixture->text);
+	vec_free(&fixture->step.calls);
+	window__free(fixture->window);
+	free(fixture);
+	return 0;
+}
+
+static void write_step(struct fixture *fixture)
+{
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), 0);
+}
+
+static void write_call(struct fixture *fixture, const struct fbt_call *call)
+{
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->write_call(sink, fixture->window, call), 0);
+}
+
+static void expect_trace(struct fixture *fixture, const char *expected)
+{
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window), 0);
+	assert_string_equal(fixture->text, expected);
+}
+
+static void expect_part(struct fixture *fixture, const char *part, bool present)
+{
+	fflush(fixture->out);
+	if (!strstr(fixture->text, part) == present)
+		fail_msg("%s: %s", part, fixture->text);
+}
+
+static struct fbt_call make_call(uint32_t nr, int64_t ret)
+{
+	return (struct fbt_call){.tgid = 100,
+				 .tid = 102,
+				 .nr = nr,
+				 .ret = ret,
+				 .start_ns = EPOCH_NS + 2500,
+				 .duration_ns = 1000};
+}
+
+static void trace_that_cannot_be_written_gives_the_errno(void **state)
+{
+	struct fixture *fixture = *state;
+	FILE *full = fopen("/dev/full", "w");
+	struct sink *sink = sink_chrome__new(full);
+
+	assert_int_equal(sink->finish(sink, fixture->window), -ENOSPC);
+	sink->free(sink);
+	fclose(full);
+}
+
+static void trace_reports_a_full_disk_at_the_step_that_meets_it(void **state)
+{
+	struct fixture *fixture = *state;
+	FILE *full = fopen("/dev/full", "w");
+	struct sink *sink;
+
+	setvbuf(full, NULL, _IONBF, 0);
+	sink = sink_chrome__new(full);
+	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), -ENOSPC);
+	sink->free(sink);
+	fclose(full);
+}
+
+static void trace_of_an_empty_window_is_an_empty_array(void **state)
+{
+	expect_trace(*state, "[]");
+}
+
+static void trace_has_the_seeds_form(void **state)
+{
+	struct fixture *fixture = *state;
+
+	write_step(fixture);
+	expect_trace(
+		fixture,
+		"[{\"name\":\"llama_decode\",\"cat\":\"step\",\"ph\":\"X\",\"ts\":1,\"dur\":1000,"
+		"\"pid\":100,\"tid\":101,\"args\":{\"calls\":0,\"compute_us\":999,"
+		"\"dominant\":\"none\",\"errors\":0,\"futex_us\":0,\"ioctl_us\":0,"
+		"\"kind_number\":1,\"mmap_us\":0,\"other_us\":0,\"overhead_percent\":0.0,"
+		"\"read_us\":0,\"step\":7,\"syscall_us\":0,\"write_us\":0}}]");
+}
+
+static void trace_puts_a_step_before_its_calls(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(vec_push(&fixture->step.calls, make_call(0, 5)), 0);
+	write_step(fixture);
+	expect_part(fixture,
+		    "\"write_us\":0}},{\"name\":\"read\",\"cat\":\"syscall\",\"ph\":\"X\",\"ts\":2,"
+		    "\"dur\":1,\"pid\":100,\"tid\":102,\"args\":{\"ret\":5}}",
+		    true);
+}
+
+static void trace_names_the_error_of_a_call(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_call call = make_call(202, -11);
+
+	write_call(fixture, &call);
+	expect_part(fixture, "\"args\":{\"errno\":\"EAGAIN\",\"ret\":-11}", true);
+	call = make_call(202, -512);
+	write_call(fixture, &call);
+	expect_part(fixture, "\"args\":{\"errno\":\"ERESTARTSYS\",\"ret\":-512}", true);
+}
+
+static void trace_takes_an_address_for_no_error(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_call call = make_call(9, -4096);
+
+	write_call(fixture, &call);
+	expect_part(fixture, "\"args\":{\"ret\":-4096}", true);
+	call = make_call(9, INT64_MIN);
+	write_call(fixture, &call);
+	expect_part(fixture, "\"args\":{\"ret\":-9223372036854775808}", true);
+}
+
+static void trace_marks_a_call_that_did_not_return(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_call call = make_call(202, -11);
+
+	call.header.flags = FBT_CALL_UNFINISHED;
+	write_call(fixture, &call);
+	expect_part(fixture, "\"args\":{\"truncated\":true}", true);
+}
+
+static void trace_labels_a_call_without_a_name(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_call call = make_call(500, 0);
+
+	write_call(fixture, &call);
+	expect_part(fixture, "{\"name\":\"syscall_500\"", true);
+}
+
+static void trace_begins_at_0_for_what_was_open_already(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_call call = make_call(0, 0);
+
+	call.start_ns = EPOCH_NS - 5000;
+	call.duration_ns = 8000;
+	write_call(fixture, &call);
+	expect_part(fixture, "\"ts\":0,\"dur\":3,", true);
+	call.duration_ns = UINT64_MAX;
+	write_call(fixture, &call);
+	expect_part(fixture, "\"ts\":0,\"dur\":18446744072709551,", true);
+}
+
+static void trace_slices_nest_after_rounding(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_call call = make_call(0, 0);
+
+	/* 1.999 … 1001.000: a rounded difference would end the call 1 us behind the step. */
+	call.start_ns = EPOCH_NS + 1999;
+	call.duration_ns = 999001;
+	write_call(fixture, &call);
+	expect_part(fixture, "\"ts\":1,\"dur\":1000,", true);
+}
+
+static void trace_holds_calls_of_the_first_three_steps_of_a_kind(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(vec_push(&fixture->step.calls, make_call(0, 5)), 0);
+	fixture->step.kind_number = 4;
+	write_step(fixture);
+	expect_part(fixture, "\"cat\":\"syscall\"", false);
+	fixture->step.kind_number = 3;
+	write_step(fixture);
+	expect_part(fixture, "\"cat\":\"syscall\"", true);
+}
+
+static void trace_holds_all_calls_if_all_are_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->record.detail = FBT_DETAIL_ALL;
+	assert_int_equal(vec_push(&fixture->step.calls, make_call(0, 5)), 0);
+	fixture->step.kind_number = 4;
+	write_step(fixture);
+	expect_part(fixture, "\"cat\":\"syscall\"", true);
+}
+
+static void trace_shows_what_is_wrong_with_a_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.complete = false;
+	fixture->step.calls_truncated = true;
+	fixture->step.record.lost_calls = 3;
+	fixture->step.record.end = FBT_END_UNWOUND;
+	write_step(fixture);
+	expect_part(fixture, "\"calls_truncated\":true,\"complete\":false,", true);
+	expect_part(fixture, "\"end\":\"unwound\",", true);
+	expect_part(fixture, "\"lost_calls\":3,", true);
+}
+
+static void trace_shows_the_gap_if_there_was_a_step_before(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.header.flags = 0;
+	fixture->step.record.gap_ns = 5999;
+	write_step(fixture);
+	expect_part(fixture, "\"gap_us\":5,", true);
+}
+
+static void trace_shows_step_arguments_that_were_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.args[0] = -3;
+	write_step(fixture);
+	expect_part(fixture, "n_tokens", false);
+	fixture->step.record.arg_mask = 1;
+	write_step(fixture);
+	expect_part(fixture, "\"mmap_us\":0,\"n_tokens\":-3,\"other_us\":0", true);
+}
+
+static void trace_keeps_step_arguments_and_figures_apart(void **state)
+{
+	struct fixture *fixture = *state;
+
+	free(fixture->window->kinds[1].arg_names[0]);
+	fixture->window->kinds[1].arg_names[0] = strdup("calls");
+	fixture->step.record.arg_mask = 1;
+	fixture->step.record.args[0] = 9;
+	write_step(fixture);
+	expect_part(fixture, "\"args\":{\"arg0.calls\":9,\"calls\":0,", true);
+}
+
+static void trace_says_that_steps_are_intervals(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.kind = 0;
+	write_step(fixture);
+	expect_part(fixture, "{\"name\":\"interval\",\"cat\":\"step\"", true);
+	expect_part(fixture, "\"step_source\":\"interval\"", true);
+}
+
+static void trace_can_be_read_before_it_is_finished(void **state)
+{
+	struct fixture *fixture = *state;
+
+	/* The first event is flushed at once: nothing was for longer than a second. */
+	write_step(fixture);
+	assert_true(fixture->size > 100);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(trace_that_cannot_be_written_gives_the_errno),
+		TEST(trace_reports_a_full_disk_at_the_step_that_meets_it),
+		TEST(trace_of_an_empty_window_is_an_empty_array),
+		TEST(trace_has_the_seeds_form),
+		TEST(trace_puts_a_step_before_its_calls),
+		TEST(trace_names_the_error_of_a_call),
+		TEST(trace_takes_an_address_for_no_error),
+		TEST(trace_marks_a_call_that_did_not_return),
+		TEST(trace_labels_a_call_without_a_name),
+		TEST(trace_begins_at_0_for_what_was_open_already),
+		TEST(trace_slices_nest_after_rounding),
+		TEST(trace_holds_calls_of_the_first_three_steps_of_a_kind),
+		TEST(trace_holds_all_calls_if_all_are_asked_for),
+		TEST(trace_shows_what_is_wrong_with_a_step),
+		TEST(trace_shows_the_gap_if_there_was_a_step_before),
+		TEST(trace_shows_step_arguments_that_were_read),
+		TEST(trace_keeps_step_arguments_and_figures_apart),
+		TEST(trace_says_that_steps_are_intervals),
+		TEST(trace_can_be_read_before_it_is_finished),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The seed's trace (ferrum-bench-core trace.rs): one compact JSON array of complete events. */
+#ifndef FBT_SINK_CHROME_H
+#define FBT_SINK_CHROME_H
+
+#include <stdio.h>
+#include "sink.h"
+
+/*
+ * Writes to out, which stays the caller's. Which calls are written: those that came with a step if
+ * the detail is FBT_DETAIL_ALL, else those of the first 3 steps of each kind. NULL: -ENOMEM.
+ */
+struct sink *sink_chrome__new(FILE *out);
+
+#endif
