@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "profile.h"
+#include "sink_jsonl.h"
+
+#define EPOCH_NS 1000000500ull
+
+struct fixture {
+	struct window *window;
+	struct metadata metadata;
+	struct process process[2];
+	struct step step;
+	struct sink *sink;
+	char path[64];
+	int fd;
+	char text[16384];
+};
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	struct kind *kind;
+
+	assert_non_null(fixture);
+	fixture->window = window__new();
+	assert_non_null(fixture->window);
+	fixture->window->record.start_ns = EPOCH_NS;
+	fixture->window->record.realtime_ns = 1700000000123456789ull;
+	fixture->window->record.arch = FBT_ARCH_X86_64;
+	fixture->window->record.detail = FBT_DETAIL_ESCALATED;
+	kind = &fixture->window->kinds[1];
+	kind->name = strdup("llama_decode");
+	kind->arg_names[0] = strdup("n_tokens");
+	kind->record.address = 0x1234;
+	fixture->window->kind_known[1] = true;
+	fixture->step = (struct step){
+		.number = 7,
+		.kind_number = 2,
+		.complete = true,
+		.record = {.tgid = 100,
+			   .tid = 101,
+			   .kind = 1,
+			   .start_ns = EPOCH_NS + 2999,
+			   .end_ns = EPOCH_NS + 403000,
+			   .thread_ns = 400001,
+			   .gap_ns = 5999,
+			   .gap_syscall_ns = 1999,
+			   .other_syscall_ns = 3999},
+	};
+	fixture->step.record.sums[FBT_FUTEX] = (struct fbt_sum){100999, 3, 1, 90000};
+	fixture->metadata = (struct metadata){NULL, "sha256:env", "model", 32, "{\"a\":1}"};
+	strcpy(fixture->path, "/tmp/ferrum-jsonl-test-XXXXXX");
+	fixture->fd = mkostemp(fixture->path, O_APPEND);
+	assert_true(fixture->fd >= 0);
+	fixture->sink = sink_jsonl__new(fixture->fd, &fixture->metadata);
+	assert_non_null(fixture->sink);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->sink->free(fixture->sink);
+	close(fixture->fd);
+	unlink(fixture->path);
+	fixture->window->processes.count = 0; /* they are the fixture's */
+	window__free(fixture->window);
+	free(fixture);
+	return 0;
+}
+
+static void write_step(struct fixture *fixture)
+{
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), 0);
+}
+
+static void finish(struct fixture *fixture)
+{
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window), 0);
+}
+
+static const char *read_text(struct fixture *fixture)
+{
+	ssize_t size = pread(fixture->fd, fixture->text, sizeof(fixture->text) - 1, 0);
+
+	assert_true(size >= 0);
+	fixture->text[size] = '\0';
+	return fixture->text;
+}
+
+static void expect_part(struct fixture *fixture, const char *part, bool present)
+{
+	if (!strstr(read_text(fixture), part) == present)
+		fail_msg("%s: %s", part, fixture->text);
+}
+
+static void profile_that_cannot_be_written_gives_the_errno(void **state)
+{
+	struct fixture *fixture = *state;
+	int full = open("/dev/full", O_WRONLY);
+	struct sink *sink = sink_jsonl__new(full, &fixture->metadata);
+
+	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), -ENOSPC);
+	sink->free(sink);
+	close(full);
+}
+
+/* A file that may not grow takes part of a write, as a full disk does. */
+static void profile_keeps_whole_lines_when_there_is_no_more_room(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sink *sink = fixture->sink;
+	struct rlimit limit, saved;
+	size_t whole;
+
+	write_step(fixture);
+	whole = strlen(read_text(fixture));
+	getrlimit(RLIMIT_FSIZE, &saved);
+	signal(SIGXFSZ, SIG_IGN);
+	limit = (struct rlimit){whole + 100, saved.rlim_max};
+	setrlimit(RLIMIT_FSIZE, &limit);
+	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), -EFBIG);
+	setrlimit(RLIMIT_FSIZE, &saved);
+	assert_int_equal(strlen(read_text(fixture)), whole);
+}
+
+static void step_prof_has_the_seeds_envelope(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *line =
+		"{\"event\":\"step_prof\",\"commit_sha\":null,\"env_hash\":\"sha256:env\","
+		"\"model\":\"model\",\"concurrency\":32,\"shape\":{\"arg.n_tokens\":null,"
+		"\"calls\":3,\"complete\":true,\"end\":\"return\",\"errors\":1,"
+		"\"kind\":\"llama_decode\",\"kind_number\":2,\"lost_calls\":0,\"max_call_us\":90,"
+		"\"pid\":100,\"start_us\":2,\"step\":7,\"step_address\":\"0x1234\","
+		"\"step_source\":\"function\",\"tid\":101},\"stage_us\":{\"compute\":300,\"gap\":5,"
+		"\"gap_syscall\":1,\"other_threads_syscall\":3,\"syscall\":100,\"total\":400},"
+		"\"graph_enabled\":false,\"runtime_flags\":{\"a\":1},"
+		"\"source\":\"ferrum-bpftrace\"}\n";
+
+	write_step(fixture);
+	read_text(fixture);
+	fixture->text[strcspn(fixture->text, "\n") + 1] = '\0';
+	assert_string_equal(fixture->text, line);
+}
+
+static void syscall_prof_has_the_seeds_figures(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *line;
+
+	write_step(fixture);
+	line = strchr(read_text(fixture), '\n') + 1;
+	assert_string_equal(
+		line,
+		"{\"event\":\"syscall_prof\",\"commit_sha\":null,\"env_hash\":\"sha256:env\","
+		"\"model\":\"model\",\"concurrency\":32,\"shape\":{\"calls\":3,"
+		"\"dominant\":\"futex\",\"futex_calls\":3,\"futex_errors\":1,\"futex_max_us\":90,"
+		"\"ioctl_calls\":0,\"ioctl_errors\":0,\"ioctl_max_us\":0,\"mmap_calls\":0,"
+		"\"mmap_errors\":0,\"mmap_max_us\":0,\"other_calls\":0,\"other_errors\":0,"
+		"\"other_max_us\":0,\"overhead_percent\":25.0,\"read_calls\":0,\"read_errors\":0,"
+		"\"read_max_us\":0,\"step\":7,\"write_calls\":0,\"write_errors\":0,"
+		"\"write_max_us\":0},\"stage_us\":{\"compute\":300,\"futex\":100,\"ioctl\":0,"
+		"\"mmap\":0,\"other\":0,\"read\":0,\"total\":400,\"write\":0},"
+		"\"graph_enabled\":false,\"runtime_flags\":{\"a\":1},"
+		"\"source\":\"ferrum-bpftrace\"}\n");
+}
+
+static void step_prof_leaves_out_what_is_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.header.flags = FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN;
+	write_step(fixture);
+	expect_part(fixture, "\"stage_us\":{\"compute\":300,\"syscall\":100,\"total\":400},", true);
+}
+
+static void step_prof_shows_what_is_wrong_with_a_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.complete = false;
+	fixture->step.calls_truncated = true;
+	fixture->step.record.lost_calls = 3;
+	fixture->step.record.end = FBT_END_EXITED;
+	fixture->step.record.threads = 4;
+	write_step(fixture);
+	expect_part(fixture, "\"calls_truncated\":true,\"complete\":false,\"end\":\"exited\"",
+		    true);
+	expect_part(fixture, "\"lost_calls\":3,", true);
+	expect_part(fixture, "\"threads\":4,", true);
+}
+
+static void step_prof_has_step_arguments_that_were_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.arg_mask = 1;
+	fixture->step.record.args[0] = -3;
+	write_step(fixture);
+	expect_part(fixture, "\"arg.n_tokens\":-3,", true);
+}
+
+static void step_prof_of_an_interval_has_its_wall_time(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.kind = 0;
+	fixture->step.record.thread_ns = 1600000;
+	write_step(fixture);
+	expect_part(fixture, "\"kind\":\"interval\",", true);
+	expect_part(fixture, "\"step_source\":\"interval\",", true);
+	expect_part(fixture, "\"total\":1600,\"wall\":400}", true);
+}
+
+static void window_prof_says_what_was_traced_and_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	struct window *window = fixture->window;
+
+	window->end_ns = EPOCH_NS + 5000999;
+	window->steps = 9;
+	window->incomplete_steps = 1;
+	window->skipped_records = 2;
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		window->lost.count[i] = 10 + i;
+	for (int i = 0; i < 2; i++) {
+		fixture->process[i].record.tgid = 100 + i;
+		assert_int_equal(vec_push(&window->processes, &fixture->process[i]), 0);
+	}
+	window->kinds[2].name = strdup("f(int, int)");
+	window->kind_known[2] = true;
+	finish(fixture);
+	expect_part(fixture,
+		    "\"shape\":{\"arch\":\"x86_64\",\"cut_off\":false,\"detail\":\"escalated\","
+		    "\"epoch_monotonic_us\":1000000,\"epoch_realtime_us\":1700000000123456,"
+		    "\"host\":\"\",\"incomplete_steps\":1,\"kernel\":\"\",\"lost_begins\":13,"
+		    "\"lost_calls\":10,\"lost_processes\":14,\"lost_steps\":11,\"lost_threads\":12,"
+		    "\"pids\":\"100,101\",\"skipped_records\":2,"
+		    "\"step_functions\":\"llama_decode; f(int, int)\",\"steps\":9,\"tag\":\"\","
+		    "\"targets\":2,\"tool_version\":\"\"},\"stage_us\":{\"total\":5000},",
+		    true);
+	free(window->processes.items);
+	window->processes.items = NULL;
+}
+
+static void window_prof_has_the_cost_that_was_measured(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->cost.call_ps = 123500;
+	fixture->window->cost.cpu_ns = 7000999;
+	finish(fixture);
+	expect_part(fixture, "\"call_overhead_ns\":123.5,", true);
+	expect_part(fixture, "\"tool_cpu_us\":7000,", true);
+	expect_part(fixture, "neighbor_overhead_ns", false);
+}
+
+static void window_prof_tells_how_long_intervals_were(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->record.interval_ns = 100000000;
+	finish(fixture);
+	expect_part(fixture, "\"interval_us\":100000,", true);
+}
+
+static void profile_of_a_shorter_line_holds_no_rest_of_the_longer(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.number = UINT64_MAX;
+	write_step(fixture);
+	fixture->step.number = 1;
+	write_step(fixture);
+	finish(fixture);
+	read_text(fixture);
+	for (char *line = fixture->text; *line; line = strchr(line, '\n') + 1)
+		assert_int_equal(strncmp(line, "{\"event\":\"", 10), 0);
+}
+
+static void profile_is_appended_to_what_is_there(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(write(fixture->fd, "first\n", 6), 6);
+	lseek(fixture->fd, 0, SEEK_SET);
+	write_step(fixture);
+	assert_int_equal(strncmp(read_text(fixture), "first\n{", 7), 0);
+}
+
+static void profile_passes_its_own_validation(void **state)
+{
+	struct fixture *fixture = *state;
+	char *paths[] = {fixture->path};
+	char *said = NULL;
+	size_t size;
+	FILE *out = open_memstream(&said, &size);
+
+	fixture->step.record.arg_mask = 1;
+	write_step(fixture);
+	fixture->step.record.kind = 0;
+	write_step(fixture);
+	finish(fixture);
+	assert_int_equal(
+		profile_validate_files(paths, 1, "step_prof,syscall_prof,window_prof", out, out),
+		0);
+	fclose(out);
+	assert_non_null(strstr(said, ": 5 events, ok\n"));
+	free(said);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(profile_that_cannot_be_written_gives_the_errno),
+		TEST(profile_keeps_whole_lines_when_there_is_no_more_room),
+		TEST(step_prof_has_the_seeds_envelope),
+		TEST(syscall_prof_has_the_seeds_figures),
+		TEST(step_prof_leaves_out_what_is_not_known),
+		TEST(step_prof_shows_what_is_wrong_with_a_step),
+		TEST(step_prof_has_step_arguments_that_were_read),
+		TEST(step_prof_of_an_interval_has_its_wall_time),
+		TEST(window_prof_says_what_was_traced_and_lost),
+		TEST(window_prof_has_the_cost_that_was_measured),
+		TEST(window_prof_tells_how_long_intervals_were),
+		TEST(profile_of_a_shorter_line_holds_no_rest_of_the_longer),
+		TEST(profile_is_appended_to_what_is_there),
+		TEST(profile_passes_its_own_validation),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

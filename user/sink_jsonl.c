@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "json.h"
+#include "sink_jsonl.h"
+#include "syscalls.h"
+
+#define NS_PER_US 1000
+#define KEY_SIZE  64
+
+struct jsonl_sink {
+	struct sink sink;
+	int fd;
+	const struct metadata *metadata;
+	struct json json; /* writes to line; rewound for each event */
+	char *line;
+	size_t size;
+};
+
+static struct jsonl_sink *to_jsonl(struct sink *sink)
+{
+	return (struct jsonl_sink *)sink;
+}
+
+/*
+ * Takes the first written bytes of a line away again: readers stop at half a line. Not if someone
+ * else has appended since.
+ */
+static void drop_partial_line(int fd, size_t written)
+{
+	struct stat stat;
+	off_t end = lseek(fd, 0, SEEK_CUR);
+
+	if (!written || end < (off_t)written || fstat(fd, &stat) || !S_ISREG(stat.st_mode))
+		return;
+	if (stat.st_size == end && ftruncate(fd, end - (off_t)written) == 0)
+		lseek(fd, end - (off_t)written, SEEK_SET);
+}
+
+static int write_line(int fd, const char *line, size_t size)
+{
+	size_t written = 0;
+
+	while (written < size) {
+		ssize_t count = write(fd, line + written, size - written);
+		int err = count < 0 ? -errno : -EIO;
+
+		if (err == -EINTR)
+			continue;
+		if (count <= 0) {
+			drop_partial_line(fd, written);
+			return err;
+		}
+		written += (size_t)count;
+	}
+	return 0;
+}
+
+/* The order of members is part of the seed's schema. */
+static int put_event(struct jsonl_sink *jsonl, const char *event, const struct json_fields *shape,
+		     const struct json_fields *stage_us)
+{
+	const struct metadata *metadata = jsonl->metadata;
+	struct json *json = &jsonl->json;
+
+	rewind(json->out);
+	json_object_begin(json, NULL);
+	json_string(json, "event", event);
+	json_string(json, "commit_sha", metadata->commit_sha);
+	json_string(json, "env_hash", metadata->env_hash);
+	json_string(json, "model", metadata->model);
+	json_uint(json, "concurrency", metadata->concurrency);
+	json_fields_write(json, "shape", shape);
+	json_fields_write(json, "stage_us", stage_us);
+	json_bool(json, "graph_enabled", false);
+	json_raw(json, "runtime_flags", metadata->runtime_flags);
+	json_string(json, "source", "ferrum-bpftrace");
+	json_object_end(json);
+	putc_unlocked('\n', json->out);
+	if (fflush(json->out) || ferror(json->out))
+		return -ENOMEM;
+	return write_line(jsonl->fd, jsonl->line, jsonl->size);
+}
+
+static uint64_t find_max_call_ns(const struct step *step)
+{
+	uint64_t max_ns = 0;
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		if (step->record.sums[i].max_ns > max_ns)
+			max_ns = step->record.sums[i].max_ns;
+	}
+	return max_ns;
+}
+
+/* keys and text must outlive shape. */
+static void add_kind(struct json_fields *shape, char keys[][KEY_SIZE], char text[24],
+		     const struct window *window, const struct fbt_step *record)
+{
+	const struct kind *kind;
+
+	json_fields_string(shape, "kind", window__kind_name(window, record->kind));
+	json_fields_string(shape, "step_source", window__step_source(window, record->kind));
+	if (record->kind >= FBT_KIND_COUNT)
+		return;
+	kind = &window->kinds[record->kind];
+	if (kind->record.address) {
+		snprintf(text, 24, "0x%llx", (unsigned long long)kind->record.address);
+		json_fields_string(shape, "step_address", text);
+	}
+	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++) {
+		if (!kind->arg_names[i])
+			continue;
+		snprintf(keys[i], KEY_SIZE, "arg.%s", kind->arg_names[i]);
+		if (record->arg_mask & (1u << i))
+			json_fields_int(shape, keys[i], record->args[i]);
+		else
+			json_fields_string(shape, keys[i], NULL);
+	}
+}
+
+static void add_step_times(struct json_fields *stage_us, const struct window *window,
+			   const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	struct breakdown breakdown;
+
+	step_breakdown(step, &breakdown);
+	json_fields_uint(stage_us, "total", breakdown.total_us);
+	json_fields_uint(stage_us, "syscall", breakdown_syscall_us(&breakdown));
+	json_fields_uint(stage_us, "compute", breakdown_compute_us(&breakdown));
+	if (!strcmp(window__step_source(window, record->kind), "interval"))
+		json_fields_uint(stage_us, "wall", step_wall_ns(step) / NS_PER_US);
+	if (!(record->header.flags & FBT_STEP_NO_GAP)) {
+		json_fields_uint(stage_us, "gap", record->gap_ns / NS_PER_US);
+		json_fields_uint(stage_us, "gap_syscall", record->gap_syscall_ns / NS_PER_US);
+	}
+	if (!(record->header.flags & FBT_STEP_OTHER_UNKNOWN))
+		json_fields_uint(stage_us, "other_threads_syscall",
+				 record->other_syscall_ns / NS_PER_US);
+}
+
+static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
+			 const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	uint64_t window_ns = window->record.start_ns;
+	uint64_t since_ns = record->start_ns > window_ns ? record->start_ns - window_ns : 0;
+	struct json_fields shape = {.count = 0};
+	struct json_fields stage_us = {.count = 0};
+	char keys[FBT_ARG_COUNT][KEY_SIZE];
+	char text[24];
+
+	json_fields_uint(&shape, "step", step->number);
+	json_fields_uint(&shape, "kind_number", step->kind_number);
+	json_fields_uint(&shape, "tid", record->tid);
+	json_fields_uint(&shape, "pid", record->tgid);
+	json_fields_uint(&shape, "calls", step_calls(step));
+	json_fields_uint(&shape, "errors", step_errors(step));
+	json_fields_uint(&shape, "lost_calls", record->lost_calls);
+	json_fields_bool(&shape, "complete", step->complete);
+	json_fields_string(&shape, "end", step_end_name((enum fbt_step_end)record->end));
+	json_fields_uint(&shape, "max_call_us", find_max_call_ns(step) / NS_PER_US);
+	json_fields_uint(&shape, "start_us", since_ns / NS_PER_US);
+	if (record->threads)
+		json_fields_uint(&shape, "threads", record->threads);
+	if (step->calls_truncated)
+		json_fields_bool(&shape, "calls_truncated", true);
+	add_kind(&shape, keys, text, window, record);
+	add_step_times(&stage_us, window, step);
+	return put_event(jsonl, "step_prof", &shape, &stage_us);
+}
+
+static int put_syscall_prof(struct jsonl_sink *jsonl, const struct step *step)
+{
+	struct json_fields shape = {.count = 0};
+	struct json_fields stage_us = {.count = 0};
+	char keys[FBT_CATEGORY_COUNT][3][24];
+	struct breakdown breakdown;
+
+	step_breakdown(step, &breakdown);
+	json_fields_uint(&shape, "step", step->number);
+	json_fields_string(&shape, "dominant", breakdown_dominant(&breakdown));
+	json_fields_double(&shape, "overhead_percent", breakdown_overhead_tenths(&breakdown));
+	json_fields_uint(&shape, "calls", step_calls(step));
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		const struct fbt_sum *sum = &step->record.sums[i];
+		const char *name = category_name((enum fbt_category)i);
+
+		snprintf(keys[i][0], sizeof(keys[i][0]), "%s_calls", name);
+		snprintf(keys[i][1], sizeof(keys[i][1]), "%s_errors", name);
+		snprintf(keys[i][2], sizeof(keys[i][2]), "%s_max_us", name);
+		json_fields_uint(&shape, keys[i][0], sum->calls);
+		json_fields_uint(&shape, keys[i][1], sum->errors);
+		json_fields_uint(&shape, keys[i][2], sum->max_ns / NS_PER_US);
+		json_fields_uint(&stage_us, name, breakdown.category_us[i]);
+	}
+	json_fields_uint(&stage_us, "compute", breakdown_compute_us(&breakdown));
+	json_fields_uint(&stage_us, "total", breakdown.total_us);
+	return put_event(jsonl, "syscall_prof", &shape, &stage_us);
+}
+
+static void add_identity(struct json_fields *shape, const struct window *window)
+{
+	static const char *const details[] = {"steps", "escalated", "all"};
+	const struct fbt_window *record = &window->record;
+
+	json_fields_string(shape, "tag", window->tag);
+	json_fields_string(shape, "tool_version", window->tool_version);
+	json_fields_string(shape, "kernel", window->kernel_release);
+	json_fields_string(shape, "host", window->host);
+	json_fields_string(shape, "arch", record->arch == FBT_ARCH_ARM64 ? "arm64" : "x86_64");
+	json_fields_string(shape, "detail",
+			   record->detail <= FBT_DETAIL_ALL ? details[record->detail] : "unknown");
+	json_fields_uint(shape, "epoch_monotonic_us", record->start_ns / NS_PER_US);
+	json_fields_uint(shape, "epoch_realtime_us", record->realtime_ns / NS_PER_US);
+	if (record->interval_ns)
+		json_fields_uint(shape, "interval_us", record->interval_ns / NS_PER_US);
+}
+
+/* lost_keys must outlive shape. */
+static void add_counts(struct json_fields *shape, char lost_keys[][KEY_SIZE],
+		       const struct window *window)
+{
+	json_fields_uint(shape, "steps", window->steps);
+	json_fields_uint(shape, "incomplete_steps", window->incomplete_steps);
+	json_fields_uint(shape, "skipped_records", window->skipped_records);
+	json_fields_bool(shape, "cut_off", window->cut_off);
+	for (int i = 0; i < FBT_LOST_COUNT; i++) {
+		snprintf(lost_keys[i], KEY_SIZE, "lost_%s",
+			 lost_cause_name((enum fbt_lost_cause)i));
+		json_fields_uint(shape, lost_keys[i], window->lost.count[i]);
+	}
+}
+
+/* What was not measured is left out and not written as 0. */
+static void add_cost(struct json_fields *shape, const struct fbt_cost *cost)
+{
+	if (cost->call_ps)
+		json_fields_double(shape, "call_overhead_ns", (double)cost->call_ps / 1000.0);
+	if (cost->neighbor_ps)
+		json_fields_double(shape, "neighbor_overhead_ns",
+				   (double)cost->neighbor_ps / 1000.0);
+	if (cost->step_ns)
+		json_fields_uint(shape, "step_overhead_ns", cost->step_ns);
+	if (cost->floor_ns)
+		json_fields_uint(shape, "floor_ns", cost->floor_ns);
+	if (cost->rss_bytes)
+		json_fields_uint(shape, "rss_bytes", cost->rss_bytes);
+	if (cost->ring_bytes)
+		json_fields_uint(shape, "ring_bytes", cost->ring_bytes);
+	if (cost->bpf_run_count) {
+		json_fields_uint(shape, "bpf_run_us", cost->bpf_run_ns / NS_PER_US);
+		json_fields_uint(shape, "bpf_run_count", cost->bpf_run_count);
+	}
+	if (cost->cpu_ns)
+		json_fields_uint(shape, "tool_cpu_us", cost->cpu_ns / NS_PER_US);
+}
+
+/* "1,2,3" and "f; g" (names of C++ functions hold commas). -ENOMEM, or 0 with both to be freed. */
+static int join_names(const struct window *window, char **pids, char **functions)
+{
+	size_t pids_size, functions_size;
+	FILE *pids_out = open_memstream(pids, &pids_size);
+	FILE *functions_out = open_memstream(functions, &functions_size);
+	const char *separator = "";
+	int err = 0;
+
+	if (!pids_out || !functions_out) {
+		err = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 0; i < window->processes.count; i++)
+		fprintf(pids_out, "%s%u", i ? "," : "", window->processes.items[i]->record.tgid);
+	for (uint32_t i = 0; i < FBT_KIND_COUNT; i++) {
+		if (!window->kind_known[i])
+			continue;
+		fprintf(functions_out, "%s%s", separator, window__kind_name(window, i));
+		separator = "; ";
+	}
+out:
+	if (pids_out && fclose(pids_out))
+		err = -ENOMEM;
+	if (functions_out && fclose(functions_out))
+		err = -ENOMEM;
+	return err;
+}
+
+static int put_window_prof(struct jsonl_sink *jsonl, const struct window *window)
+{
+	struct json_fields shape = {.count = 0};
+	struct json_fields stage_us = {.count = 0};
+	uint64_t start_ns = window->record.start_ns;
+	uint64_t total_ns = window->end_ns > start_ns ? window->end_ns - start_ns : 0;
+	char lost_keys[FBT_LOST_COUNT][KEY_SIZE];
+	char *pids = NULL, *functions = NULL;
+	int err;
+
+	err = join_names(window, &pids, &functions);
+	if (err)
+		goto out;
+	add_identity(&shape, window);
+	add_counts(&shape, lost_keys, window);
+	add_cost(&shape, &window->cost);
+	json_fields_uint(&shape, "targets", window->processes.count);
+	json_fields_string(&shape, "pids", pids);
+	json_fields_string(&shape, "step_functions", functions);
+	json_fields_uint(&stage_us, "total", total_ns / NS_PER_US);
+	err = put_event(jsonl, "window_prof", &shape, &stage_us);
+out:
+	free(functions);
+	free(pids);
+	return err;
+}
+
+static int write_step(struct sink *sink, const struct window *window, const struct step *step)
+{
+	struct jsonl_sink *jsonl = to_jsonl(sink);
+	int err = put_step_prof(jsonl, window, step);
+
+	return err ? err : put_syscall_prof(jsonl, step);
+}
+
+static int finish(struct sink *sink, const struct window *window)
+{
+	return put_window_prof(to_jsonl(sink), window);
+}
+
+static void free_jsonl(struct sink *sink)
+{
+	struct jsonl_sink *jsonl = to_jsonl(sink);
+
+	if (!sink)
+		return;
+	fclose(jsonl->json.out);
+	free(jsonl->line);
+	free(jsonl);
+}
+
+struct sink *sink_jsonl__new(int fd, const struct metadata *metadata)
+{
+	struct jsonl_sink *jsonl = calloc(1, sizeof(*jsonl));
+
+	if (!jsonl)
+		return NULL;
+	jsonl->json.out = open_memstream(&jsonl->line, &jsonl->size);
+	if (!jsonl->json.out) {
+		free(jsonl);
+		return NULL;
+	}
+	jsonl->sink = (struct sink){
+		.name = "profile",
+		.write_step = write_step,
+		.finish = finish,
+		.free = free_jsonl,
+	};
+	jsonl->fd = fd;
+	jsonl->metadata = metadata;
+	return &jsonl->sink;
+}
