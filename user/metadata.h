@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 struct metadata {
-	char *commit_sha;    /* NULL: null */
-	char *env_hash;      /* begins with "sha256:" */
+	char *commit_sha; /* NULL: null */
+	char *env_hash;	  /* begins with "sha256:" */
 	char *model;
 	uint32_t concurrency;
 	char *runtime_flags; /* a JSON object, compact */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Syscall numbers: names and the seed's categories (cbtop types.rs, SyscallBreakdown::add_syscall). */
+/* Syscall numbers: names, and the seed's categories (cbtop types.rs, add_syscall). */
 #ifndef FBT_SYSCALLS_H
 #define FBT_SYSCALLS_H
 
@@ -12,7 +12,7 @@ enum fbt_arch syscalls_arch(void);
 /* Name of a syscall, or NULL if the number has none there. Static memory. */
 const char *syscall_name(enum fbt_arch arch, uint32_t nr);
 
-/* As syscall_name, but writes "syscall_NR" for an unknown number. Returns buffer or static memory. */
+/* As syscall_name, but "syscall_NR", written to buffer, for an unknown number. */
 const char *syscall_label(enum fbt_arch arch, uint32_t nr, char buffer[24]);
 
 /* By exact name, as the seed does: everything it does not list is FBT_OTHER. */
