@@ -1,0 +1,63 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The ways to say where a step is, and the two other ways to see its end.
+. "$(dirname "$0")/lib.sh"
+
+# traced NAME ARGUMENT…: a run with those arguments gives the engine's steps
+traced()
+{
+	local name=$1
+
+	shift
+	rm -f "$OUT".*
+	start_engine --steps 37 --sleep-us 300
+	run_tool -p "$ENGINE" "$@"
+	wait_attached "$TOOL" || sed 's/^/# /' "$OUT.err"
+	go
+	wait "$ENGINE"
+	wait "$TOOL"
+	is "$name: a clean end" $? 0
+	fact "$name: the engine's steps" 'len(S) == T["steps"] == 37 and total(S) == T["in_steps"]'
+}
+
+address=$(nm "$FBT_ENGINE" | awk '$3 == "engine_step" { print "0x" $1 }' | sed 's/0x0*/0x/')
+engine=$(basename "$FBT_ENGINE")
+traced 'glob' --step 'engine_s*p'
+traced 'regular expression' --step '/^engine_.tep$/'
+traced 'path and symbol' --step "$engine:engine_step"
+traced 'path and address' --step "$engine+$address"
+traced "two patterns, one function" --step engine_step --step "engine_s*p"
+traced 'uretprobe' --step engine_step --uretprobe
+has 'uretprobe: warns' "$OUT.err" 'uretprobe'
+fact 'uretprobe: its own calls are nobody'"'"'s' 'all("probe" not in name for name in table)'
+
+# A copy without symbols.
+cp "$FBT_ENGINE" "$TMP/stripped"
+strip "$TMP/stripped"
+whole=$FBT_ENGINE
+FBT_ENGINE=$TMP/stripped
+traced 'stripped, by address' --step "stripped+$address"
+traced 'stripped, symbols from another file' --step engine_step --symbols "$whole"
+cp "$whole" "$TMP/deleted"
+FBT_ENGINE=$TMP/deleted
+start_engine --steps 37 --sleep-us 300
+rm "$TMP/deleted"
+attach
+go
+wait "$ENGINE"
+end_tool
+fact 'deleted file: the engine'"'"'s steps' 'len(S) == T["steps"] == 37 and total(S) == T["in_steps"]'
+
+rm -f "$TMP/go"
+mkfifo "$TMP/go"
+"$FBT_BUILD/tests/live_usdt_loop" 43 <"$TMP/go" &
+ENGINE=$!
+exec 7>"$TMP/go"
+run_tool -p $ENGINE --step usdt:fake:step_begin,step_end
+wait_attached "$TOOL" || sed 's/^/# /' "$OUT.err"
+go
+wait $ENGINE
+end_tool
+fact 'usdt: its steps' 'len(S) == 43 and all(s["step_source"] == "usdt" for s in S)'
+fact 'usdt: exactly the calls between the two places' 'all(s["calls"] == s["by"]["other"]["calls"] == 8 for s in S)'
+finish
