@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Installs what building, testing or checking needs, as Debian packages, and only what is missing.
-# usage: deps.sh [build|test|check]; each includes the one before it. Silent when nothing is missing.
+# Silent when nothing is. usage: deps.sh [build|test|check], each including the one before it
 set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
@@ -17,7 +17,8 @@ build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/c
 test_headers=(cmocka.h)
 
 # A node from elsewhere, a version manager or another repository, is as good as Debian's.
-has_node() {
+has_node()
+{
 	local version
 
 	version=$(node --version 2>/dev/null) && command -v npm >/dev/null || return 1
@@ -25,16 +26,18 @@ has_node() {
 	[ "${version%%.*}" -ge 18 ] 2>/dev/null
 }
 
-has_header() {
+has_header()
+{
 	local lead=
 
 	# cmocka.h wants these before it.
-	[ "$1" != cmocka.h ] || lead='#include <stdarg.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <setjmp.h>\n'
+	[ "$1" != cmocka.h ] || lead=$(printf '#include <%s.h>\\n' stdarg stddef stdint setjmp)
 	printf '%b#include <%s>\n' "$lead" "$1" | "${CC:-gcc}" -E -o /dev/null - 2>/dev/null
 }
 
 # Without apt: nothing is installed, what is missing is named.
-check_by_hand() {
+check_by_hand()
+{
 	local item missing=()
 
 	for item in "${commands[@]}"; do
@@ -49,7 +52,8 @@ check_by_hand() {
 }
 
 # The sanitizers' library of the clang that is installed.
-clang_rt_package() {
+clang_rt_package()
+{
 	local depends
 
 	depends=$(dpkg-query -W -f '${Depends}' clang)
@@ -57,17 +61,20 @@ clang_rt_package() {
 }
 
 # Sets missing to those of the packages that are not installed.
-find_missing() {
+find_missing()
+{
 	local item installed
 
-	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" 2>/dev/null) || true
+	installed=$(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "${packages[@]}" \
+		2>/dev/null) || true
 	missing=()
 	for item in "${packages[@]}"; do
 		[[ $'\n'$installed$'\n' == *$'\n'"installed $item"$'\n'* ]] || missing+=("$item")
 	done
 }
 
-install_missing() {
+install_missing()
+{
 	local log
 
 	export DEBIAN_FRONTEND=noninteractive
