@@ -5,87 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
-#include <stdlib.h>
-#include "assemble.h"
-#include "decode.h"
-#include "stream_fixture.h"
-
-#define STEPS_MAX 16
-
-struct fixture {
-	struct assembler *assembler;
-	struct stream stream;
-	struct step steps[STEPS_MAX]; /* as they came; their calls are gone */
-	size_t call_counts[STEPS_MAX];
-	size_t count;
-	size_t outside;
-	int result; /* what the receivers return */
-};
-
-static int keep_step(void *ctx, const struct window *window, struct step *step)
-{
-	struct fixture *fixture = ctx;
-
-	assert_true(fixture->count < STEPS_MAX);
-	assert_non_null(window);
-	fixture->steps[fixture->count] = *step;
-	fixture->call_counts[fixture->count++] = step->calls.count;
-	return fixture->result;
-}
-
-static int count_call(void *ctx, const struct window *window, const struct fbt_call *call)
-{
-	struct fixture *fixture = ctx;
-
-	fixture->outside++;
-	return fixture->result;
-}
-
-static int open_fixture(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	const struct assembler_output output = {keep_step, count_call, fixture};
-
-	assert_non_null(fixture);
-	fixture->assembler = assembler__new(&output);
-	assert_non_null(fixture->assembler);
-	*state = fixture;
-	return 0;
-}
-
-static int close_fixture(void **state)
-{
-	struct fixture *fixture = *state;
-
-	assembler__free(fixture->assembler);
-	free(fixture);
-	return 0;
-}
-
-/* Pushes all records of the stream; the first error. */
-static int play(struct fixture *fixture)
-{
-	const struct fbt_header *event;
-	size_t position = 0;
-	int err = 0;
-
-	while (position < fixture->stream.size) {
-		int result;
-		long size = decode_event(fixture->stream.bytes + position,
-					 fixture->stream.size - position, &event);
-
-		assert_true(size > 0);
-		result = assembler__push(fixture->assembler, event);
-		err = err ? err : result;
-		position += size;
-	}
-	return err;
-}
-
-static const struct window *view(const struct fixture *fixture)
-{
-	return assembler__window(fixture->assembler);
-}
+#include "assemble_fixture.h"
 
 static void assembler_free_takes_null(void **state)
 {
@@ -116,9 +36,8 @@ static void records_before_the_window_are_skipped(void **state)
 
 static void a_second_window_is_skipped(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
 
-	add_window(&fixture->stream, FBT_DETAIL_ALL);
 	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	play(fixture);
 	assert_int_equal(view(fixture)->skipped_records, 1);
@@ -136,9 +55,8 @@ static void a_stream_without_a_window_can_be_flushed(void **state)
 
 static void a_step_of_an_unknown_kind_and_process_is_taken(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
 
-	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	add_step(&fixture->stream, 7, 9, 1000, 2000);
 	assert_int_equal(play(fixture), 0);
 	assert_int_equal(fixture->count, 1);
@@ -147,9 +65,8 @@ static void a_step_of_an_unknown_kind_and_process_is_taken(void **state)
 
 static void a_table_row_of_an_unknown_process_is_kept(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
 
-	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	add_table(&fixture->stream, 99, 3, 5);
 	play(fixture);
 	assert_int_equal(window__process(view(fixture), 99)->table[3].sum.calls, 5);
@@ -157,9 +74,8 @@ static void a_table_row_of_an_unknown_process_is_kept(void **state)
 
 static void a_stream_without_an_end_is_cut_off_at_its_latest_time(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
 
-	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	add_step(&fixture->stream, 7, 1, 1000, 5000);
 	add_step(&fixture->stream, 8, 1, 1000, 4000);
 	play(fixture);
@@ -170,9 +86,8 @@ static void a_stream_without_an_end_is_cut_off_at_its_latest_time(void **state)
 
 static void a_window_is_open_until_the_flush(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
 
-	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	add_end(&fixture->stream, 9000);
 	play(fixture);
 	assert_int_equal(view(fixture)->end_ns, 0);
@@ -183,9 +98,8 @@ static void a_window_is_open_until_the_flush(void **state)
 
 static void a_window_does_not_end_before_it_begins(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
 
-	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	add_end(&fixture->stream, 5);
 	play(fixture);
 	assembler__flush(fixture->assembler);
@@ -194,9 +108,8 @@ static void a_window_does_not_end_before_it_begins(void **state)
 
 static void steps_are_numbered_over_all_and_by_kind(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
 
-	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	add_step(&fixture->stream, 7, 1, 1000, 2000);
 	add_step(&fixture->stream, 7, 2, 2000, 3000);
 	add_step(&fixture->stream, 7, 1, 3000, 4000);
@@ -209,9 +122,8 @@ static void steps_are_numbered_over_all_and_by_kind(void **state)
 
 static void steps_of_overlapping_threads_take_their_own_calls(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
 
-	add_window(&fixture->stream, FBT_DETAIL_ESCALATED);
 	add_call(&fixture->stream, 7, 1100);
 	add_call(&fixture->stream, 8, 1100);
 	add_call(&fixture->stream, 8, 1200);
@@ -225,9 +137,8 @@ static void steps_of_overlapping_threads_take_their_own_calls(void **state)
 
 static void calls_outside_of_steps_are_passed_on_with_all_detail(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
 
-	add_window(&fixture->stream, FBT_DETAIL_ALL);
 	add_call(&fixture->stream, 7, 1100);
 	add_call(&fixture->stream, 9, 1100);
 	add_step(&fixture->stream, 7, 1, 2000, 3000);
@@ -239,9 +150,8 @@ static void calls_outside_of_steps_are_passed_on_with_all_detail(void **state)
 
 static void calls_outside_of_steps_are_dropped_with_less_detail(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
 
-	add_window(&fixture->stream, FBT_DETAIL_ESCALATED);
 	add_call(&fixture->stream, 7, 1100);
 	add_step(&fixture->stream, 7, 1, 2000, 3000);
 	play(fixture);
@@ -251,9 +161,8 @@ static void calls_outside_of_steps_are_dropped_with_less_detail(void **state)
 
 static void calls_of_an_exited_process_still_meet_a_late_step(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
 
-	add_window(&fixture->stream, FBT_DETAIL_ALL);
 	add_call(&fixture->stream, 7, 1100);
 	add_exit(&fixture->stream, 7, 3000);
 	add_step(&fixture->stream, 7, 1, 1000, 2000);
@@ -264,9 +173,8 @@ static void calls_of_an_exited_process_still_meet_a_late_step(void **state)
 
 static void calls_of_an_exited_process_leave_when_its_number_is_used_again(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
 
-	add_window(&fixture->stream, FBT_DETAIL_ALL);
 	add_call(&fixture->stream, 7, 1100);
 	add_exit(&fixture->stream, 7, 3000);
 	add_target(&fixture->stream, 7, "new")->start_ns = 4000;
@@ -319,9 +227,8 @@ static void a_step_is_complete_without_calls_that_nobody_asked_for(void **state)
 
 static void an_interval_is_complete_though_its_edges_are_blurred(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
 
-	add_window(&fixture->stream, FBT_DETAIL_ALL);
 	add_step(&fixture->stream, 7, 0, 1000, 2000)->sums[FBT_READ].calls = 2;
 	play(fixture);
 	assert_true(fixture->steps[0].complete);
@@ -339,9 +246,8 @@ static void a_step_with_all_its_calls_is_complete(void **state)
 
 static void a_later_table_row_replaces_an_earlier_one(void **state)
 {
-	struct fixture *fixture = *state;
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
 
-	add_window(&fixture->stream, FBT_DETAIL_STEPS);
 	add_table(&fixture->stream, 7, 3, 5);
 	add_table(&fixture->stream, 7, 3, 6);
 	play(fixture);
