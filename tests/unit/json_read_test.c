@@ -76,6 +76,7 @@ static void json_read_refuses_lone_surrogates(void **state)
 	expect_refused("\"\\ud800x\"", "lone leading surrogate");
 	expect_refused("\"\\ud800\\n\"", "lone leading surrogate");
 	expect_refused("\"\\ud800\\ud800\"", "lone leading surrogate");
+	expect_refused("\"\\ud800\\u0041\"", "lone leading surrogate");
 }
 
 static void json_read_refuses_what_is_not_utf8(void **state)

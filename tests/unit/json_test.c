@@ -79,6 +79,7 @@ static void json_replaces_bytes_that_are_not_utf8(void **state)
 		      "\"a\xef\xbf\xbd"
 		      "b\"");
 	expect_quoted(*state, "\xc0\xaf", "\"\xef\xbf\xbd\xef\xbf\xbd\"");
+	expect_quoted(*state, "\xe0\x80\x80", "\"\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\"");
 }
 
 static void json_replaces_a_sequence_that_is_cut_off_once(void **state)
@@ -132,6 +133,20 @@ static void json_puts_commas_between_items_only(void **state)
 	json_raw(json, "d", "{\"e\":1}");
 	json_object_end(json);
 	expect_text(writer, "{\"a\":[1,{},[]],\"b\":true,\"c\":null,\"d\":{\"e\":1}}");
+}
+
+static void json_puts_no_comma_before_the_first_item_of_a_second_level(void **state)
+{
+	struct writer *writer = *state;
+
+	json_array_begin(&writer->json, NULL);
+	for (int i = 0; i < 2; i++) {
+		json_array_begin(&writer->json, NULL);
+		json_int(&writer->json, NULL, i);
+		json_array_end(&writer->json);
+	}
+	json_array_end(&writer->json);
+	expect_text(writer, "[[0],[1]]");
 }
 
 static void json_puts_no_comma_between_documents(void **state)
@@ -252,6 +267,7 @@ int main(void)
 		TEST(json_leaves_utf8_as_it_is),
 		TEST(json_writes_null_for_a_null_string),
 		TEST(json_puts_commas_between_items_only),
+		TEST(json_puts_no_comma_before_the_first_item_of_a_second_level),
 		TEST(json_puts_no_comma_between_documents),
 		TEST(json_nests_128_levels),
 		TEST(json_writes_the_extremes_of_integers),

@@ -126,9 +126,9 @@ static void metadata_comes_from_the_environment(void **state)
 {
 	char *environment[] = {"FERRUM_PROFILE_COMMIT_SHA=abc123",
 			       "FERRUM_PROFILE_ENV_HASH=sha256:env",
-			       "FERRUM_PROFILE_MODELS=not this",
 			       "FERRUM_PROFILE_MODEL=first",
 			       "FERRUM_PROFILE_MODEL=model",
+			       "FERRUM_PROFILE_MODELS=not this",
 			       "FERRUM_PROFILE_CONCURRENCY=+32",
 			       "FERRUM_PROFILE_RUNTIME_FLAGS_JSON={\"fa_layout\": true}",
 			       NULL};

@@ -67,6 +67,23 @@ static void trace_names_the_missing_field(void **state)
 		       "event 1: missing field `ts`");
 }
 
+static void trace_needs_every_field(void **state)
+{
+	static const char *const fields[] = {"name", "cat", "ph", "ts", "dur", "pid", "tid"};
+	char text[128], message[64], *at;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+		/* A name that nobody asks for takes the field's place. */
+		strcpy(text, "[" EVENT "]");
+		snprintf(message, sizeof(message), "\"%s\":", fields[i]);
+		at = strstr(text, message);
+		assert_non_null(at);
+		at[1] = '_';
+		snprintf(message, sizeof(message), "event 1: missing field `%s`", fields[i]);
+		expect_refused(text, message);
+	}
+}
+
 static void trace_refuses_wrong_types_in_serdes_words(void **state)
 {
 	expect_refused("[1]", "event 1: invalid type: integer `1`, expected struct TraceEvent");
@@ -181,6 +198,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(trace_names_the_missing_field),
+		cmocka_unit_test(trace_needs_every_field),
 		cmocka_unit_test(trace_refuses_wrong_types_in_serdes_words),
 		cmocka_unit_test(trace_refuses_a_list_that_is_cut_off),
 		cmocka_unit_test(trace_refuses_what_stands_behind_its_end),
