@@ -131,6 +131,13 @@ struct fbt_kind_args {
 	struct fbt_arg_spec args[FBT_ARG_COUNT];
 };
 
+/* Calls of a candidate for the step function, for --list-steps. */
+struct fbt_rate {
+	__u64 begun;
+	__u64 ended;
+	__u64 total_ns; /* of those that ended */
+};
+
 /* Cookie of a step probe: the kind in the low 16 bits and these. */
 #define FBT_PROBE_NO_SP  (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
 #define FBT_PROBE_RETURN (1u << 17) /* uretprobe: the return address is already off the stack */

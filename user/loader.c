@@ -264,14 +264,26 @@ struct shared *loader__shared(struct loader *loader)
 	return &loader->shared;
 }
 
-uint64_t loader__ring_bytes(const struct loader *loader)
+uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes)
 {
-	/* The event ring is mapped twice in a row, but takes its size once. */
-	uint64_t bytes = bpf_map__max_entries(loader->skel->maps.events);
+	uint64_t event_bytes = bpf_map__max_entries(loader->skel->maps.events);
+	uint64_t bytes = 0;
 
 	for (size_t i = 0; i < loader->mapping_count; i++)
 		bytes += loader->mappings[i].size;
-	return bytes;
+	/* libbpf maps the event ring twice in a row, to read a record that wraps around in one piece. */
+	*mapped_bytes = bytes + 2 * event_bytes;
+	return bytes + event_bytes;
+}
+
+void loader__set_pending(struct loader *loader, uint32_t tgid)
+{
+	__atomic_store_n(&loader->shared.control->pending_tgid, tgid, __ATOMIC_RELEASE);
+}
+
+bool loader__has_pending(const struct loader *loader)
+{
+	return __atomic_load_n(&loader->shared.control->pending_tgid, __ATOMIC_ACQUIRE) != 0;
 }
 
 static int attach_program(const struct bpf_program *program, struct bpf_link **link)
@@ -352,7 +364,7 @@ void loader__detach(struct loader *loader)
 	trace_bpf__detach(loader->skel);
 }
 
-void loader__run_stats(const struct loader *loader, uint64_t *run_ns, uint64_t *run_count)
+void loader__run_stats(const struct loader *loader, __u64 *run_ns, __u64 *run_count)
 {
 	struct bpf_program *program;
 

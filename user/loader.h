@@ -28,8 +28,8 @@ void loader__free(struct loader *loader); /* detaches */
 
 struct shared *loader__shared(struct loader *loader);
 
-/* What the rings and tables take, for the report. */
-uint64_t loader__ring_bytes(const struct loader *loader);
+/* What the rings and tables take; mapped_bytes: as our resident memory counts them. */
+uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes);
 
 /* Thread begin, end and exec; before the threads of a target are looked for in /proc. */
 int loader__attach_threads(struct loader *loader);
@@ -44,6 +44,10 @@ struct uprobes *loader__uprobes(struct loader *loader);
 const struct bpf_program *loader__step_program(const struct loader *loader);
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 
+/* The process comes under trace when it calls execve; whether it has not done so yet. */
+void loader__set_pending(struct loader *loader, uint32_t tgid);
+bool loader__has_pending(const struct loader *loader);
+
 /* Hands on what is in the event ring: struct fbt_step, and fbt_target without strings. */
 void loader__drain_events(struct loader *loader,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx);
@@ -52,6 +56,6 @@ void loader__drain_events(struct loader *loader,
 void loader__detach(struct loader *loader);
 
 /* Kernel statistics of our programs, all 0 unless the kernel keeps them. */
-void loader__run_stats(const struct loader *loader, uint64_t *run_ns, uint64_t *run_count);
+void loader__run_stats(const struct loader *loader, __u64 *run_ns, __u64 *run_count);
 
 #endif

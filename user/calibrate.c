@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "calibrate.h"
+#include "clock.h"
+#include "log.h"
+#include "slots.h"
+#include "uprobes.h"
+
+#define CALL_CHUNKS     24
+#define CALLS_PER_CHUNK 200
+#define STEP_CHUNKS     8
+#define STEPS_PER_CHUNK 16
+
+/* The smallest real function: entry, and a return that can be probed apart from it. */
+void calibrate_probe_site(void);
+extern const char calibrate_probe_exit[];
+
+__asm__(".pushsection .text\n"
+	".globl calibrate_probe_site\n"
+	".type calibrate_probe_site, %function\n"
+	"calibrate_probe_site:\n"
+#ifdef __x86_64__
+	"push %rbp\n"
+	"pop %rbp\n"
+#else
+	"nop\n"
+#endif
+	".globl calibrate_probe_exit\n"
+	"calibrate_probe_exit:\n"
+	"ret\n"
+	".size calibrate_probe_site, . - calibrate_probe_site\n"
+	".popsection\n");
+
+/* Quickest of some chunks: what disturbs a measurement only ever makes it longer. */
+static uint64_t measure_calls_ps(const volatile struct fbt_sum *row, uint64_t *row_ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int chunk = 0; chunk < CALL_CHUNKS; chunk++) {
+		uint64_t before_ns = row ? row->ns : 0;
+		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+
+		for (int i = 0; i < CALLS_PER_CHUNK; i++)
+			syscall(SYS_getppid);
+		start = clock_ns(CLOCK_MONOTONIC) - start;
+		if (start >= best)
+			continue;
+		best = start;
+		if (row)
+			*row_ns = (row->ns - before_ns) / CALLS_PER_CHUNK;
+	}
+	return best * 1000 / CALLS_PER_CHUNK;
+}
+
+uint64_t calibrate_bare_ps(void)
+{
+	return measure_calls_ps(NULL, NULL);
+}
+
+static uint64_t difference(uint64_t value, uint64_t base)
+{
+	return value > base ? value - base : 0;
+}
+
+/* Our own thread comes under trace for a moment, as tgid 0. */
+static int take_own_slot(struct shared *shared)
+{
+	return slots_take(shared, 0, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
+}
+
+static void give_own_slot_back(struct shared *shared, int slot)
+{
+	slots_end(shared, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
+	slots_give_back(shared, (uint32_t)slot);
+}
+
+void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost)
+{
+	struct shared *shared = loader__shared(loader);
+	uint64_t row_ns = 0;
+	int slot;
+
+	cost->neighbor_ps = difference(measure_calls_ps(NULL, NULL), bare_ps);
+	slot = take_own_slot(shared);
+	if (slot <= 0)
+		return;
+	cost->call_ps = difference(
+		measure_calls_ps(&shared->rows[(uint32_t)slot * FBT_NR_COUNT + SYS_getppid], &row_ns),
+		bare_ps);
+	cost->floor_ns = row_ns;
+	give_own_slot_back(shared, slot);
+}
+
+/* File offset of an address in our own program. */
+static int find_own_offset(uintptr_t address, uint64_t *offset)
+{
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int err = -ENOENT;
+
+	if (!maps)
+		return -errno;
+	while (err && fgets(line, sizeof(line), maps)) {
+		unsigned long start, end, at;
+
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &at) != 3 || address < start ||
+		    address >= end)
+			continue;
+		*offset = address - start + at;
+		err = 0;
+	}
+	fclose(maps);
+	return err;
+}
+
+static uint64_t measure_steps_ns(void)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int chunk = 0; chunk < STEP_CHUNKS; chunk++) {
+		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+
+		for (int i = 0; i < STEPS_PER_CHUNK; i++)
+			calibrate_probe_site();
+		start = clock_ns(CLOCK_MONOTONIC) - start;
+		if (start < best)
+			best = start;
+	}
+	return best / STEPS_PER_CHUNK;
+}
+
+int calibrate_step(struct loader *loader, struct fbt_cost *cost)
+{
+	uint64_t kind = FBT_KIND_COUNT - 1;
+	struct uprobe_place places[2] = {{.cookie = kind}, {.cookie = kind | FBT_PROBE_END}};
+	struct shared *shared = loader__shared(loader);
+	int err = find_own_offset((uintptr_t)calibrate_probe_site, &places[0].offset);
+	int fd = -1, slot;
+
+	if (!err)
+		err = find_own_offset((uintptr_t)calibrate_probe_exit, &places[1].offset);
+	if (!err && (fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) < 0)
+		err = -errno;
+	if (err) {
+		log_err("/proc/self: %s", strerror(-err));
+		return err;
+	}
+	err = uprobes__attach(loader__uprobes(loader), loader__step_program(loader), fd,
+			      "/proc/self/exe", places, 2, (uint32_t)getpid(), false);
+	close(fd);
+	if (err)
+		return err;
+	slot = take_own_slot(shared);
+	if (slot <= 0)
+		return 0;
+	cost->step_ns = measure_steps_ns();
+	give_own_slot_back(shared, slot);
+	return 0;
+}

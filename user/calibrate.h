@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What the probes cost on this machine, measured on the tool itself before the window begins. */
+#ifndef FBT_CALIBRATE_H
+#define FBT_CALIBRATE_H
+
+#include "loader.h"
+
+/* Picoseconds of a getppid. Once before the syscall probes are attached, in calibrate_calls after. */
+uint64_t calibrate_bare_ps(void);
+
+/* Fills call_ps, neighbor_ps and floor_ns. Takes about 3 ms; leaves records of tgid 0 in the rings. */
+void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost);
+
+/*
+ * Fills step_ns with what the two probes of a step take, on a function of our own; its probes stay until
+ * loader__detach, for they cost nothing and their removal would. 0 or -errno, logged. Leaves
+ * records of tgid 0 in the event ring.
+ */
+int calibrate_step(struct loader *loader, struct fbt_cost *cost);
+
+#endif

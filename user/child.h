@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* COMMAND: a program that is started stopped, so that it can be traced from its first instruction. */
+#ifndef FBT_CHILD_H
+#define FBT_CHILD_H
+
+#include <sys/types.h>
+
+struct child;
+
+/* Forks; the child waits before it calls execvp. 0 or -errno, logged. */
+int child__start(struct child **child, char **command);
+
+/* Its process id. */
+pid_t child__pid(const struct child *child);
+
+/* Lets it go. 0, or -errno of its execvp, logged. */
+int child__release(struct child *child);
+
+/* Ends a child that was not released; one that was runs on. */
+void child__free(struct child *child);
+
+#endif

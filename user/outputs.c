@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "capture.h"
+#include "log.h"
+#include "output.h"
+#include "outputs.h"
+#include "sink_chrome.h"
+#include "sink_jsonl.h"
+#include "sink_report.h"
+#include "sink_status.h"
+
+struct outputs {
+	struct pipeline *pipeline;
+	struct sink *status; /* the pipeline's; NULL: not on a terminal */
+	struct output *trace;
+	struct output *profile;
+	struct output *record;
+	char *trace_path;
+	char *profile_path;
+	const char *report_lines[4];
+	char *report_text[3];
+	int record_err;
+};
+
+/* The path to write: NULL for none. */
+static int choose_path(char **path, const char *option, const char *format, const char *tag)
+{
+	*path = NULL;
+	if (option)
+		*path = strcmp(option, "none") ? strdup(option) : NULL;
+	else if (tag && asprintf(path, format, tag) < 0)
+		*path = NULL;
+	else if (!tag)
+		return 0;
+	return *path || (option && !strcmp(option, "none")) ? 0 : -ENOMEM;
+}
+
+static int add_sink(struct outputs *outputs, struct sink *sink)
+{
+	return sink ? pipeline__add_sink(outputs->pipeline, sink) : -ENOMEM;
+}
+
+static int add_report_line(struct outputs *outputs, int index, const char *what, const char *path)
+{
+	int used = 0;
+
+	if (asprintf(&outputs->report_text[index], "%-8s %s", what, path) < 0)
+		return -ENOMEM;
+	while (outputs->report_lines[used])
+		used++;
+	outputs->report_lines[used] = outputs->report_text[index];
+	return 0;
+}
+
+static int open_trace(struct outputs *outputs, const struct options *options, const char *tag)
+{
+	int err = choose_path(&outputs->trace_path, options->trace, "./ferrum_trace_%s.json", tag);
+
+	if (err || !outputs->trace_path)
+		return err;
+	err = output__create(&outputs->trace, outputs->trace_path);
+	if (!err)
+		err = add_report_line(outputs, 0, "trace", outputs->trace_path);
+	if (!err)
+		err = add_sink(outputs, sink_chrome__new(output__file(outputs->trace)));
+	return err;
+}
+
+static int open_profile(struct outputs *outputs, const struct options *options,
+			const struct metadata *metadata, const char *tag)
+{
+	int err = choose_path(&outputs->profile_path, options->profile,
+			      "./ferrum_profile_%s.jsonl", tag);
+
+	if (err || !outputs->profile_path)
+		return err;
+	err = output__append(&outputs->profile, outputs->profile_path);
+	if (!err)
+		err = add_report_line(outputs, 1, "profile", outputs->profile_path);
+	if (!err)
+		err = add_sink(outputs, sink_jsonl__new(output__fd(outputs->profile), metadata));
+	return err;
+}
+
+static int open_record(struct outputs *outputs, const struct options *options)
+{
+	int err;
+
+	if (!options->record)
+		return 0;
+	err = output__create(&outputs->record, options->record);
+	if (!err)
+		err = add_report_line(outputs, 2, "record", options->record);
+	if (!err)
+		err = capture_write_header(output__file(outputs->record));
+	return err;
+}
+
+static int add_report(struct outputs *outputs, const struct options *options)
+{
+	struct report_options report = {
+		.format = options->report,
+		.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+		.files = outputs->report_lines,
+	};
+
+	if (options->report == REPORT_NONE)
+		return 0;
+	return add_sink(outputs, sink_report__new(stdout, &report));
+}
+
+static int add_status(struct outputs *outputs, const struct options *options)
+{
+	if (options->mode != MODE_TRACE || !isatty(STDERR_FILENO) || log_level() < LOG_INFO)
+		return 0;
+	outputs->status = sink_status__new();
+	return add_sink(outputs, outputs->status);
+}
+
+int outputs__open(struct outputs **result, const struct options *options,
+		  const struct metadata *metadata, const char *tag)
+{
+	struct outputs *outputs = calloc(1, sizeof(*outputs));
+	int err = -ENOMEM;
+
+	if (!outputs)
+		return err;
+	outputs->pipeline = pipeline__new();
+	if (outputs->pipeline)
+		err = open_trace(outputs, options, tag);
+	if (!err)
+		err = open_profile(outputs, options, metadata, tag);
+	if (!err)
+		err = open_record(outputs, options);
+	if (!err)
+		err = add_report(outputs, options);
+	if (!err)
+		err = add_status(outputs, options);
+	if (err) {
+		outputs__free(outputs);
+		outputs = NULL;
+	}
+	*result = outputs;
+	return err;
+}
+
+void outputs__push(struct outputs *outputs, const void *data, size_t size)
+{
+	pipeline__push(outputs->pipeline, data, size);
+}
+
+static void emit(void *ctx, const void *data, size_t size)
+{
+	struct outputs *outputs = ctx;
+
+	if (outputs->record && !outputs->record_err) {
+		outputs->record_err = capture_write(output__file(outputs->record), data, size);
+		if (outputs->record_err)
+			log_err("record: %s: the recording ends here",
+				strerror(-outputs->record_err));
+	}
+	pipeline__push(outputs->pipeline, data, size);
+}
+
+struct record_output outputs__records(struct outputs *outputs)
+{
+	return (struct record_output){.emit = emit, .ctx = outputs};
+}
+
+const struct window *outputs__window(const struct outputs *outputs)
+{
+	return pipeline__window(outputs->pipeline);
+}
+
+void outputs__show_status(struct outputs *outputs, uint64_t now_ns)
+{
+	if (outputs->status && !pipeline__has_failed(outputs->pipeline))
+		sink_status__show(outputs->status, outputs__window(outputs), now_ns);
+}
+
+static int commit(struct output *output, int err)
+{
+	int failed = output ? output__commit(output) : 0;
+
+	return err ? err : failed;
+}
+
+int outputs__finish(struct outputs *outputs)
+{
+	int err;
+
+	log_status(NULL);
+	err = pipeline__finish(outputs->pipeline);
+	err = commit(outputs->trace, err);
+	err = commit(outputs->profile, err);
+	if (!outputs->record_err)
+		err = commit(outputs->record, err);
+	return err ? err : outputs->record_err;
+}
+
+void outputs__free(struct outputs *outputs)
+{
+	if (!outputs)
+		return;
+	pipeline__free(outputs->pipeline);
+	output__free(outputs->trace);
+	output__free(outputs->profile);
+	output__free(outputs->record);
+	free(outputs->trace_path);
+	free(outputs->profile_path);
+	for (size_t i = 0; i < sizeof(outputs->report_text) / sizeof(outputs->report_text[0]); i++)
+		free(outputs->report_text[i]);
+	free(outputs);
+}

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+#include "log.h"
+#include "processes.h"
+
+/* Parent of all kernel threads, and itself one. */
+#define KTHREADD 2
+
+static int read_parent(uint32_t tgid, uint32_t *parent)
+{
+	char path[32], line[512];
+	const char *end;
+	int err = -ESRCH;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
+	file = fopen(path, "re");
+	if (!file)
+		return -errno;
+	/* The name in field 2 may hold anything but ends with the last parenthesis. */
+	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
+	    sscanf(end + 1, " %*c %u", parent) == 1)
+		err = 0;
+	fclose(file);
+	return err;
+}
+
+int processes_list(process_vec *processes)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	int err = 0;
+
+	if (!folder) {
+		err = -errno;
+		log_err("/proc: %s", strerror(-err));
+		return err;
+	}
+	while (!err && (entry = readdir(folder))) {
+		struct process_entry process = {0};
+
+		if (!isdigit((unsigned char)entry->d_name[0]) ||
+		    sscanf(entry->d_name, "%u", &process.tgid) != 1 ||
+		    process.tgid == (uint32_t)getpid() || process.tgid == KTHREADD ||
+		    read_parent(process.tgid, &process.parent_tgid) ||
+		    process.parent_tgid == KTHREADD)
+			continue;
+		err = vec_push(processes, process);
+	}
+	closedir(folder);
+	return err;
+}
+
+static uint32_t parent_of(const process_vec *processes, uint32_t tgid)
+{
+	vec_for_each(process, processes)
+	{
+		if (process->tgid == tgid)
+			return process->parent_tgid;
+	}
+	return 0;
+}
+
+bool processes_descends(const process_vec *processes, uint32_t tgid, const uint32_t *roots,
+			size_t root_count)
+{
+	/* The list is no instant's picture: a bound keeps a loop in it from being endless. */
+	for (size_t depth = 0; tgid && depth <= processes->count; depth++) {
+		for (size_t i = 0; i < root_count; i++) {
+			if (roots[i] == tgid)
+				return true;
+		}
+		tgid = parent_of(processes, tgid);
+	}
+	return false;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The processes there are, from /proc. */
+#ifndef FBT_PROCESSES_H
+#define FBT_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "vec.h"
+
+struct process_entry {
+	uint32_t tgid;
+	uint32_t parent_tgid;
+};
+
+typedef VEC(struct process_entry) process_vec;
+
+/* All processes but kernel threads and ourselves. 0 or -errno, logged. */
+int processes_list(process_vec *processes);
+
+/* Whether tgid is one of roots, or descends from one of them, by the parents in processes. */
+bool processes_descends(const process_vec *processes, uint32_t tgid, const uint32_t *roots,
+			size_t root_count);
+
+#endif

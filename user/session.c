@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include "calibrate.h"
+#include "child.h"
+#include "clock.h"
+#include "interval.h"
+#include "list_steps.h"
+#include "loader.h"
+#include "log.h"
+#include "processes.h"
+#include "session.h"
+#include "steps_found.h"
+#include "stream.h"
+#include "syscalls.h"
+
+#define NS_PER_S      1000000000ull
+#define RESCAN_NS     NS_PER_S
+/* A program that was just started maps its libraries in its first moments. */
+#define RESCAN_SOON_NS  (50 * 1000000ull)
+#define SOON_NS         (3 * NS_PER_S)
+/* Without a step for this long the user is told, once. */
+#define HINT_NS (5 * NS_PER_S)
+/* Handlers that were running when their probe was detached need some 100 ns more. */
+#define SETTLE_US 1000
+
+struct session {
+	const struct options *options;
+	const struct record_output *output;
+	struct loader *loader;
+	struct traced_set *traced;
+	struct steps_found *found;
+	struct stream *stream;
+	struct child *child;
+	struct fbt_cost cost;
+	uint64_t start_ns;
+	uint64_t start_cpu_ns;
+	uint64_t rescan_ns;   /* when to look for new files next */
+	uint64_t interval_ns; /* next boundary of interval steps; 0: a step function is probed */
+	uint64_t interval_steps;
+	uint64_t hint_ns; /* when to look why there is no step; 0: done */
+	struct hint *hint;
+};
+
+static int count_system_threads(void)
+{
+	unsigned int running, total;
+	FILE *file = fopen("/proc/loadavg", "re");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*f %*f %*f %u/%u", &running, &total) != 2)
+		total = 0;
+	fclose(file);
+	return (int)total;
+}
+
+static int open_loader(struct session *session)
+{
+	const struct options *options = session->options;
+	struct loader_options loader_options = {
+		.detail = options->detail,
+		.trace_all = options->all,
+		.follow = options->follow || options->command,
+		.ring_records = options->ring_records,
+		.perf_uprobes = options->perf_uprobes,
+		.thread_count = (uint32_t)count_system_threads(),
+	};
+
+	return loader__open(&session->loader, &loader_options);
+}
+
+/* Finds the step functions of the -p targets: an error in one of them is one for the user. */
+static int search_targets(struct session *session)
+{
+	const struct options *options = session->options;
+	bool must_match = options->specs.count && !options->wait_step && options->pids.count;
+	int err = 0;
+
+	for (size_t i = 0; i < options->pids.count && !err; i++) {
+		struct traced *traced = traced_set__add(session->traced, options->pids.items[i]);
+		int added;
+
+		if (!traced)
+			return -ENOMEM;
+		traced->wanted = true;
+		added = steps_found__search(session->found, traced);
+		err = added < 0 ? added : 0;
+	}
+	if (err || !must_match || steps_found__count(session->found))
+		return err;
+	steps_found__explain(session->found, options->pids.items[0]);
+	return -ENOENT;
+}
+
+/* A process that --follow or -a found, or that called execve: its files are new either way. */
+static void take_announced(void *ctx, uint32_t tgid, uint32_t parent_tgid)
+{
+	struct session *session = ctx;
+	struct traced *traced = traced_set__add(session->traced, tgid);
+
+	if (!traced) {
+		log_warn("process %u: no memory to follow it", tgid);
+		return;
+	}
+	traced->rescan = true;
+	session->rescan_ns = 0;
+	record_send_target(session->output, tgid, parent_tgid, clock_ns(CLOCK_MONOTONIC));
+}
+
+int session__open(struct session **result, const struct options *options,
+		  const struct record_output *output)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int err = -ENOMEM;
+
+	if (!session)
+		return err;
+	session->options = options;
+	session->output = output;
+	err = open_loader(session);
+	if (err)
+		goto out;
+	err = -ENOMEM;
+	session->traced = traced_set__new(loader__shared(session->loader), output);
+	session->found = steps_found__new(options, session->loader, output);
+	if (!session->traced || !session->found)
+		goto out;
+	session->stream = stream__new(session->loader, session->traced, output,
+				      &(struct stream_options){.detail = options->detail,
+							       .steps_max = options->steps,
+							       .on_process = take_announced,
+							       .ctx = session});
+	if (!session->stream)
+		goto out;
+	err = search_targets(session);
+	if (!err && options->command)
+		err = child__start(&session->child, options->command);
+out:
+	if (err) {
+		session__free(session);
+		session = NULL;
+	}
+	*result = session;
+	return err;
+}
+
+uint32_t session__main_tgid(const struct session *session)
+{
+	if (session->child)
+		return (uint32_t)child__pid(session->child);
+	return session->options->pids.count ? session->options->pids.items[0] : 0;
+}
+
+void session__free(struct session *session)
+{
+	if (!session)
+		return;
+	child__free(session->child);
+	hint__free(session->hint);
+	stream__free(session->stream);
+	steps_found__free(session->found);
+	traced_set__free(session->traced);
+	loader__free(session->loader);
+	free(session);
+}
+
+static int send_window(struct session *session, const char *tag)
+{
+	struct utsname name;
+	struct fbt_window window = {
+		.start_ns = session->start_ns,
+		.realtime_ns = clock_ns(CLOCK_REALTIME) -
+			       (clock_ns(CLOCK_MONOTONIC) - session->start_ns),
+		.detail = session->options->detail,
+		.arch = syscalls_arch(),
+		.interval_ns = session->interval_ns ? session->options->interval_ns : 0,
+	};
+	const char *strings[] = {tag, FBT_VERSION, name.release, name.nodename};
+
+	if (uname(&name))
+		memset(&name, 0, sizeof(name));
+	return record_send_strings(session->output, &window, sizeof(window), FBT_EVENT_WINDOW,
+				   strings, 4);
+}
+
+static int attach_syscalls(struct session *session)
+{
+	uint64_t bare_ps = calibrate_bare_ps();
+	int err = loader__attach_syscalls(session->loader);
+
+	if (!err && steps_found__count(session->found))
+		err = calibrate_step(session->loader, &session->cost);
+	if (err)
+		return err;
+	calibrate_calls(session->loader, bare_ps, &session->cost);
+	stream__discard(session->stream);
+	return loader__attach_threads(session->loader);
+}
+
+/* A thread that is made meanwhile is seen by the kernel side, or else by the second look. */
+static int take_process(struct session *session, struct traced *traced, uint32_t parent_tgid)
+{
+	int threads, err = loader__add_target(session->loader, traced->tgid);
+
+	if (err)
+		return err;
+	threads = traced_set__take_threads(session->traced, traced->tgid, session->start_ns);
+	if (threads >= 0)
+		threads = traced_set__take_threads(session->traced, traced->tgid,
+						   session->start_ns);
+	if (threads < 0)
+		return threads;
+	return record_send_target(session->output, traced->tgid, parent_tgid, session->start_ns);
+}
+
+/* Children of the targets for --follow, everything for -a. One that is gone meanwhile is no error. */
+static int take_others(struct session *session)
+{
+	const struct options *options = session->options;
+	process_vec processes = {0};
+	int err = 0;
+
+	if (options->all || (options->follow && options->pids.count))
+		err = processes_list(&processes);
+	vec_for_each(process, &processes)
+	{
+		struct traced *traced;
+
+		if (err || traced_set__find(session->traced, process->tgid) ||
+		    (!options->all && !processes_descends(&processes, process->tgid,
+							  options->pids.items,
+							  options->pids.count)))
+			continue;
+		traced = traced_set__add(session->traced, process->tgid);
+		if (!traced)
+			err = -ENOMEM;
+		else if (take_process(session, traced, process->parent_tgid))
+			traced_set__forget(session->traced, traced);
+	}
+	vec_free(&processes);
+	return err;
+}
+
+static int take_targets(struct session *session)
+{
+	const struct options *options = session->options;
+
+	for (size_t i = 0; i < options->pids.count; i++) {
+		struct traced *traced = traced_set__find(session->traced, options->pids.items[i]);
+		int err = take_process(session, traced, 0);
+
+		if (!err)
+			err = steps_found__attach(session->found, traced);
+		if (err == -ESRCH)
+			log_err("process %u: ended while attaching", options->pids.items[i]);
+		if (err)
+			return err;
+	}
+	return take_others(session);
+}
+
+int session__start(struct session *session, const char *tag)
+{
+	int err;
+
+	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	err = attach_syscalls(session);
+	session->start_ns = clock_ns(CLOCK_MONOTONIC);
+	session->hint_ns = session->start_ns + HINT_NS;
+	if (!steps_found__count(session->found))
+		session->interval_ns = session->start_ns;
+	if (!err)
+		err = send_window(session, tag);
+	if (!err)
+		err = steps_found__describe(session->found);
+	if (!err)
+		err = take_targets(session);
+	if (!err && session->child) {
+		loader__set_pending(session->loader, (uint32_t)child__pid(session->child));
+		err = child__release(session->child);
+	}
+	if (err)
+		loader__detach(session->loader);
+	return err;
+}
+
+/* Looks for step functions in files that were mapped since the last time. */
+static void rescan(struct session *session, uint64_t now_ns)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++) {
+		/* With -a the files of all processes are too many to look at every second. */
+		if (session->options->all && !traced->rescan)
+			continue;
+		if (steps_found__search(session->found, traced) < 0)
+			continue;
+		if (steps_found__describe(session->found) ||
+		    steps_found__attach(session->found, traced))
+			log_warn("process %u: its steps are not seen", traced->tgid);
+	}
+	if (session->interval_ns && steps_found__count(session->found)) {
+		session->interval_ns = 0;
+		log_info("found a step function: steps are its calls from now on");
+	}
+	session->rescan_ns = now_ns + (session->child && now_ns < session->start_ns + SOON_NS
+					       ? RESCAN_SOON_NS
+					       : RESCAN_NS);
+}
+
+static void send_intervals(struct session *session, uint64_t now_ns, bool truncated)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++) {
+		if (session__is_over(session))
+			return;
+		session->interval_steps += traced->previous != NULL;
+		if (interval_send(session->traced, traced, now_ns, truncated, session->output))
+			log_warn("process %u: no memory for an interval", traced->tgid);
+	}
+	/* The boundaries stay where they are even if one is served late. */
+	while (session->interval_ns <= now_ns)
+		session->interval_ns += session->options->interval_ns;
+}
+
+static void remove_ended(struct session *session)
+{
+	struct traced *traced;
+	size_t i = 0;
+
+	while ((traced = traced_set__at(session->traced, i))) {
+		if (traced->live_threads) {
+			i++;
+			continue;
+		}
+		if (session->interval_ns)
+			interval_send(session->traced, traced, clock_ns(CLOCK_MONOTONIC), true,
+				      session->output);
+		loader__remove_target(session->loader, traced->tgid);
+		traced_set__remove(session->traced, traced, clock_ns(CLOCK_MONOTONIC));
+	}
+}
+
+/* Nothing silently measures a function that is never called. */
+static void look_for_steps(struct session *session, uint64_t now_ns)
+{
+	const struct traced *first = traced_set__at(session->traced, 0);
+
+	if (session->hint) {
+		if (!hint__check(session->hint))
+			return;
+		hint__free(session->hint);
+		session->hint = NULL;
+	}
+	if (!session->hint_ns || now_ns < session->hint_ns)
+		return;
+	session->hint_ns = 0;
+	if (!stream__steps(session->stream) && first && !session->options->all)
+		session->hint = hint__begin(session->options, first->tgid);
+}
+
+void session__poll(struct session *session)
+{
+	uint64_t now_ns;
+
+	stream__drain(session->stream);
+	stream__send_lost(session->stream);
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	if (session->interval_ns && now_ns >= session->interval_ns)
+		send_intervals(session, now_ns, false);
+	remove_ended(session);
+	if (now_ns >= session->rescan_ns)
+		rescan(session, now_ns);
+	look_for_steps(session, now_ns);
+}
+
+bool session__is_over(const struct session *session)
+{
+	uint64_t steps = stream__steps(session->stream) + session->interval_steps;
+
+	if (session->options->steps && steps >= session->options->steps)
+		return true;
+	return !session->options->all && !traced_set__at(session->traced, 0) &&
+	       !loader__has_pending(session->loader);
+}
+
+static uint64_t read_rss_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+static void send_cost(struct session *session)
+{
+	struct fbt_cost *cost = &session->cost;
+	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
+
+	cost->ring_bytes = loader__ring_bytes(session->loader, &mapped_bytes);
+	cost->rss_bytes = rss_bytes > mapped_bytes ? rss_bytes - mapped_bytes : 0;
+	cost->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
+	if (session->options->bpf_stats)
+		loader__run_stats(session->loader, &cost->bpf_run_ns, &cost->bpf_run_count);
+	record_send(session->output, cost, sizeof(*cost), FBT_EVENT_COST);
+}
+
+void session__finish(struct session *session)
+{
+	struct fbt_window_end end = {0};
+	struct traced *traced;
+
+	loader__detach(session->loader);
+	end.end_ns = clock_ns(CLOCK_MONOTONIC);
+	usleep(SETTLE_US);
+	stream__finish(session->stream, end.end_ns);
+	if (session->interval_ns)
+		send_intervals(session, end.end_ns, true);
+	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++)
+		traced_set__send_table(session->traced, traced, end.end_ns);
+	send_cost(session);
+	record_send(session->output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <errno.h>
+#include <stdlib.h>
+#include "log.h"
+#include "step_probes.h"
+#include "steps_found.h"
+#include "target.h"
+
+struct steps_found {
+	const struct options *options;
+	struct loader *loader;
+	const struct record_output *output;
+	struct target_options target_options;
+	function_vec functions; /* functions[i] is kind i + 1 */
+	VEC(uint32_t) tgids;    /* where each was found first */
+	size_t described;
+	size_t probed; /* where links are for every process */
+};
+
+struct steps_found *steps_found__new(const struct options *options, struct loader *loader,
+				     const struct record_output *output)
+{
+	struct steps_found *found = calloc(1, sizeof(*found));
+
+	if (!found)
+		return NULL;
+	found->options = options;
+	found->loader = loader;
+	found->output = output;
+	found->target_options = (struct target_options){
+		.specs = options->specs.items,
+		.spec_count = options->specs.count,
+		.args = options->args.items,
+		.arg_count = options->args.count,
+		.symbol_files = options->symbol_files.items,
+		.symbol_file_count = options->symbol_files.count,
+		.uretprobe = options->uretprobe,
+	};
+	return found;
+}
+
+void steps_found__free(struct steps_found *found)
+{
+	if (!found)
+		return;
+	vec_for_each(function, &found->functions) target_function_free(*function);
+	vec_free(&found->functions);
+	vec_free(&found->tgids);
+	free(found);
+}
+
+size_t steps_found__count(const struct steps_found *found)
+{
+	return found->functions.count;
+}
+
+void steps_found__explain(const struct steps_found *found, uint32_t tgid)
+{
+	target_explain_no_match(tgid, &found->target_options);
+}
+
+/* Links for every process where new ones may come at any time; else for each, to spare the others. */
+static bool probes_all(const struct steps_found *found)
+{
+	return found->options->all || found->options->follow || found->options->command ||
+	       (!found->options->perf_uprobes && !uprobes_multi_can_filter());
+}
+
+static bool is_known(const struct steps_found *found, const struct step_function *function,
+		     size_t before)
+{
+	for (size_t i = 0; i < before; i++) {
+		const struct step_function *known = found->functions.items[i];
+
+		if (known->device == function->device && known->inode == function->inode &&
+		    known->begin_offset == function->begin_offset)
+			return true;
+	}
+	return false;
+}
+
+/* Another process may map the same file: its functions are the kinds we have. */
+static int drop_known(struct steps_found *found, size_t before, uint32_t tgid)
+{
+	size_t kept = before;
+	int err = 0;
+
+	for (size_t i = before; i < found->functions.count; i++) {
+		struct step_function *function = found->functions.items[i];
+
+		if (is_known(found, function, kept) || kept + 2 >= FBT_KIND_COUNT) {
+			target_function_free(function);
+			continue;
+		}
+		found->functions.items[kept++] = function;
+		if (!err)
+			err = vec_push(&found->tgids, tgid);
+	}
+	found->functions.count = kept;
+	return err;
+}
+
+int steps_found__search(struct steps_found *found, struct traced *traced)
+{
+	size_t before = found->functions.count;
+	int added, err;
+
+	traced->rescan = false;
+	added = target_find(traced->tgid, &found->target_options, traced->seen, &found->functions);
+	err = drop_known(found, before, traced->tgid);
+	if (added < 0)
+		return added;
+	return err ? err : added;
+}
+
+static int set_args(struct steps_found *found, size_t index)
+{
+	const struct step_function *function = found->functions.items[index];
+	struct fbt_kind_args args = {.count = function->arg_count};
+
+	for (uint32_t i = 0; i < function->arg_count; i++) {
+		const struct step_arg *arg = &function->args[i];
+
+		args.args[i] = (struct fbt_arg_spec){
+			.base = arg->base,
+			.reads = arg->reads,
+			.offset = {arg->offset[0], arg->offset[1]},
+			.width = {arg->width[0], arg->width[1]},
+		};
+	}
+	return loader__set_kind_args(found->loader, (uint32_t)index + 1, &args);
+}
+
+int steps_found__attach(struct steps_found *found, struct traced *traced)
+{
+	bool all = probes_all(found);
+	size_t first = all ? found->probed : traced->probed_kinds;
+	size_t count = found->functions.count;
+	int err = 0;
+
+	for (size_t i = first; i < count && !err; i++)
+		err = set_args(found, i);
+	if (!err && first < count)
+		err = step_probes_attach(loader__uprobes(found->loader),
+					 loader__step_program(found->loader),
+					 found->functions.items + first, count - first,
+					 (uint32_t)first + 1, all ? 0 : traced->tgid);
+	if (err)
+		return err;
+	if (all)
+		found->probed = count;
+	else
+		traced->probed_kinds = (uint32_t)count;
+	return 0;
+}
+
+static int describe(const struct steps_found *found, size_t index)
+{
+	const struct step_function *function = found->functions.items[index];
+	const char *strings[2 + FBT_ARG_COUNT] = {function->name, function->path};
+	struct fbt_kind kind = {
+		.kind = (uint32_t)index + 1,
+		.source = function->usdt ? FBT_SOURCE_USDT : FBT_SOURCE_FUNCTION,
+		.address = function->address,
+		.builtin = function->builtin,
+		.exits = (uint32_t)function->exit_offsets.count,
+		.tgid = found->tgids.items[index],
+		.arg_count = function->arg_count,
+	};
+
+	for (uint32_t i = 0; i < function->arg_count; i++)
+		strings[2 + i] = function->args[i].name;
+	return record_send_strings(found->output, &kind, sizeof(kind), FBT_EVENT_KIND, strings,
+				   2 + function->arg_count);
+}
+
+int steps_found__describe(struct steps_found *found)
+{
+	while (found->described < found->functions.count) {
+		int err = describe(found, found->described);
+
+		if (err)
+			return err;
+		found->described++;
+	}
+	return 0;
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The step functions that are probed: found per process, one kind for a function wherever it is
+ * found, attached once or per process, described in the stream.
+ */
+#ifndef FBT_STEPS_FOUND_H
+#define FBT_STEPS_FOUND_H
+
+#include "loader.h"
+#include "options.h"
+#include "record.h"
+#include "traced.h"
+
+struct steps_found;
+
+/* Everything is borrowed. NULL: -ENOMEM. */
+struct steps_found *steps_found__new(const struct options *options, struct loader *loader,
+				     const struct record_output *output);
+void steps_found__free(struct steps_found *found);
+
+/* Looks through the files a process has mapped since the last time: number of new functions, or -errno, logged. */
+int steps_found__search(struct steps_found *found, struct traced *traced);
+
+/* Functions known. */
+size_t steps_found__count(const struct steps_found *found);
+
+/* One line for the user: no step function matched --step in tgid, and what to do. */
+void steps_found__explain(const struct steps_found *found, uint32_t tgid);
+
+/* Probes what is known and not probed yet, in traced. 0 or -errno, logged. */
+int steps_found__attach(struct steps_found *found, struct traced *traced);
+
+/* Describes the kinds that were not described yet; after the window's first record. 0 or -ENOMEM. */
+int steps_found__describe(struct steps_found *found);
+
+#endif

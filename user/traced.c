@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "target.h"
+#include "traced.h"
+
+/* PF_EXITING of the kernel, in field 9 of /proc/PID/task/TID/stat. */
+#define TASK_EXITING 4u
+
+struct traced_set {
+	struct shared *shared;
+	const struct record_output *output;
+	VEC(struct traced *) processes;
+	VEC(uint32_t) ended_slots;
+	uint64_t lost_threads;
+};
+
+struct traced_set *traced_set__new(struct shared *shared, const struct record_output *output)
+{
+	struct traced_set *set = calloc(1, sizeof(*set));
+
+	if (!set)
+		return NULL;
+	set->shared = shared;
+	set->output = output;
+	return set;
+}
+
+static void free_traced(struct traced *traced)
+{
+	target_seen__free(traced->seen);
+	free(traced->previous);
+	free(traced);
+}
+
+void traced_set__free(struct traced_set *set)
+{
+	if (!set)
+		return;
+	vec_for_each(traced, &set->processes) free_traced(*traced);
+	vec_free(&set->processes);
+	vec_free(&set->ended_slots);
+	free(set);
+}
+
+struct traced *traced_set__find(struct traced_set *set, uint32_t tgid)
+{
+	vec_for_each(traced, &set->processes)
+	{
+		if ((*traced)->tgid == tgid)
+			return *traced;
+	}
+	return NULL;
+}
+
+struct traced *traced_set__at(struct traced_set *set, size_t index)
+{
+	return index < set->processes.count ? set->processes.items[index] : NULL;
+}
+
+struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
+{
+	struct traced *traced = traced_set__find(set, tgid);
+
+	if (traced)
+		return traced;
+	traced = calloc(1, sizeof(*traced));
+	if (!traced)
+		return NULL;
+	traced->tgid = tgid;
+	traced->rescan = true;
+	traced->live_threads = 1;
+	traced->seen = target_seen__new();
+	if (!traced->seen || vec_push(&set->processes, traced)) {
+		free_traced(traced);
+		return NULL;
+	}
+	return traced;
+}
+
+/* Whether a thread has begun to end, so that the kernel side may have seen its end already. */
+static bool is_ending(uint32_t tgid, uint32_t tid)
+{
+	char path[64], line[512];
+	unsigned int flags = TASK_EXITING;
+	const char *end;
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
+	file = fopen(path, "re");
+	if (!file)
+		return true;
+	/* The name in field 2 may hold anything but ends with the last parenthesis. */
+	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
+	    sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
+		flags = TASK_EXITING;
+	fclose(file);
+	return flags & TASK_EXITING;
+}
+
+static int list_threads(uint32_t tgid, uint32_t **tids, size_t *count)
+{
+	VEC(uint32_t) found = {0};
+	char path[32];
+	struct dirent *entry;
+	DIR *folder;
+	int err = 0;
+
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	folder = opendir(path);
+	if (!folder)
+		return -ESRCH;
+	while (!err && (entry = readdir(folder))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = vec_push(&found, (uint32_t)strtoul(entry->d_name, NULL, 10));
+	}
+	closedir(folder);
+	*tids = found.items;
+	*count = found.count;
+	return err;
+}
+
+int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns)
+{
+	uint32_t *tids = NULL;
+	size_t count = 0;
+	int err = list_threads(tgid, &tids, &count);
+
+	for (size_t i = 0; !err && i < count; i++) {
+		int slot = slots_take(set->shared, tgid, tids[i], now_ns);
+
+		if (slot < 0)
+			set->lost_threads++;
+		else if (slot && is_ending(tgid, tids[i]))
+			slots_end(set->shared, tids[i], now_ns);
+	}
+	free(tids);
+	return err ? err : (int)count;
+}
+
+uint64_t traced_set__lost_threads(const struct traced_set *set)
+{
+	return set->lost_threads;
+}
+
+/* Slots that were ever used. */
+static uint32_t used_slots(const struct shared *shared)
+{
+	uint64_t taken = __atomic_load_n(&shared->control->free_head, __ATOMIC_ACQUIRE) + 1;
+
+	return taken < shared->slot_count ? (uint32_t)taken : shared->slot_count;
+}
+
+void traced_set__mark_ended(struct traced_set *set)
+{
+	uint32_t used = used_slots(set->shared);
+
+	for (uint32_t i = 1; i < used; i++) {
+		if (__atomic_load_n(&set->shared->slots[i].state, __ATOMIC_ACQUIRE) ==
+			    FBT_SLOT_DEAD &&
+		    vec_push(&set->ended_slots, i))
+			break;
+	}
+}
+
+static void count_live(struct traced_set *set)
+{
+	uint32_t used = used_slots(set->shared);
+
+	vec_for_each(traced, &set->processes)
+	{
+		(*traced)->live_threads = 0;
+		for (uint32_t i = 1; i < used; i++)
+			(*traced)->live_threads += set->shared->tgids[i] == (*traced)->tgid;
+	}
+}
+
+void traced_set__collect(struct traced_set *set)
+{
+	vec_for_each(slot, &set->ended_slots)
+	{
+		struct traced *traced = traced_set__find(set, set->shared->slots[*slot].tgid);
+
+		if (traced)
+			slots_add(set->shared, *slot, 0, &traced->ended);
+		slots_give_back(set->shared, *slot);
+	}
+	if (set->ended_slots.count)
+		count_live(set);
+	set->ended_slots.count = 0;
+}
+
+void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64_t now_ns,
+		     struct process_sums *sums)
+{
+	uint32_t used = used_slots(set->shared);
+
+	*sums = traced->ended;
+	for (uint32_t i = 1; i < used; i++) {
+		if (set->shared->slots[i].tgid == traced->tgid &&
+		    set->shared->slots[i].state != FBT_SLOT_FREE)
+			slots_add(set->shared, i, now_ns, sums);
+	}
+}
+
+void traced_set__send_table(struct traced_set *set, const struct traced *traced, uint64_t now_ns)
+{
+	struct process_sums *sums = malloc(sizeof(*sums));
+
+	if (!sums)
+		return;
+	traced_set__sum(set, traced, now_ns, sums);
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
+		struct fbt_table row = {.tgid = traced->tgid,
+					.nr = nr,
+					.sum = sums->rows[nr],
+					.unfinished = sums->unfinished[nr]};
+
+		if (row.sum.calls || row.unfinished)
+			record_send(set->output, &row, sizeof(row), FBT_EVENT_TABLE);
+	}
+	free(sums);
+}
+
+void traced_set__forget(struct traced_set *set, struct traced *traced)
+{
+	for (size_t i = 0; i < set->processes.count; i++) {
+		if (set->processes.items[i] == traced) {
+			set->processes.items[i] = set->processes.items[--set->processes.count];
+			break;
+		}
+	}
+	free_traced(traced);
+}
+
+void traced_set__remove(struct traced_set *set, struct traced *traced, uint64_t now_ns)
+{
+	struct fbt_target_exit gone = {.end_ns = now_ns, .tgid = traced->tgid};
+
+	traced_set__send_table(set, traced, now_ns);
+	record_send(set->output, &gone, sizeof(gone), FBT_EVENT_TARGET_EXIT);
+	traced_set__forget(set, traced);
+}
