@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include "assemble_fixture.h"
+#include "pending.h"
 
 static void assembler_free_takes_null(void **state)
 {
@@ -200,6 +201,26 @@ static bool is_complete(struct fixture *fixture, uint32_t detail, uint32_t end, 
 	return fixture->steps[0].complete;
 }
 
+static void calls_of_an_exited_process_leave_first_when_room_is_needed(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+	struct fbt_call call = {.header = {FBT_EVENT_CALL, 0, sizeof(call)}, .tgid = 6, .tid = 6};
+
+	add_call(&fixture->stream, 7, 1100);
+	play(fixture);
+	for (size_t i = 1; i < PENDING_CALLS_MAX; i++) {
+		call.tid = 100 + i % 50;
+		assembler__push(fixture->assembler, &call.header);
+	}
+	fixture->stream.size = 0;
+	add_exit(&fixture->stream, 6, 3000);
+	add_call(&fixture->stream, 7, 1200);
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	play(fixture);
+	assert_int_equal(fixture->outside, PENDING_CALLS_MAX - 1);
+	assert_int_equal(fixture->call_counts[0], 2);
+}
+
 static void a_truncated_step_is_not_complete(void **state)
 {
 	assert_false(is_complete(*state, FBT_DETAIL_ESCALATED, FBT_END_TRUNCATED, 1, 0));
@@ -307,6 +328,7 @@ int main(void)
 		ASSEMBLE_TEST(calls_outside_of_steps_are_dropped_with_less_detail),
 		ASSEMBLE_TEST(calls_of_an_exited_process_still_meet_a_late_step),
 		ASSEMBLE_TEST(calls_of_an_exited_process_leave_when_its_number_is_used_again),
+		ASSEMBLE_TEST(calls_of_an_exited_process_leave_first_when_room_is_needed),
 		ASSEMBLE_TEST(a_truncated_step_is_not_complete),
 		ASSEMBLE_TEST(a_step_whose_thread_ended_is_not_complete),
 		ASSEMBLE_TEST(a_step_with_lost_calls_is_not_complete),

@@ -54,7 +54,7 @@ static void decode_refuses_a_size_that_is_smaller_than_a_header(void **state)
 {
 	struct stream *stream = *state;
 
-	add_window(stream, FBT_DETAIL_STEPS)->header.size = 0;
+	((struct fbt_header *)stream_add(stream, 999, 16, NULL, 0))->size = 0;
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 
@@ -62,7 +62,7 @@ static void decode_refuses_a_size_that_is_no_multiple_of_8(void **state)
 {
 	struct stream *stream = *state;
 
-	add_window(stream, FBT_DETAIL_STEPS)->header.size -= 4;
+	((struct fbt_header *)stream_add(stream, 999, 16, NULL, 0))->size = 12;
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 

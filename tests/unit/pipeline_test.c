@@ -191,10 +191,11 @@ static void finish_twice_finishes_once(void **state)
 	struct fixture *fixture = *state;
 
 	add_letter(fixture, 'A')->finish_result = -EIO;
+	add_letter(fixture, 'B');
 	add_two_steps(fixture);
 	assert_int_equal(run_quietly(fixture), -EIO);
 	assert_int_equal(pipeline__finish(fixture->pipeline), -EIO);
-	assert_string_equal(fixture->log, "AsAsAf");
+	assert_string_equal(fixture->log, "AsBsAsBsAfBf");
 }
 
 static void a_record_with_bad_contents_is_counted_and_skipped(void **state)
