@@ -247,7 +247,7 @@ static void put_decimal(struct json *json, const char *digits, int count, int wh
 
 void json_double(struct json *json, const char *key, double value)
 {
-	char digits[18];
+	char digits[18] = "";
 	int exponent, count;
 
 	if (!isfinite(value)) {
