@@ -22,7 +22,7 @@
 #define TABLE_BYTES_MAX	  (256u << 20)
 /* Enough of a CIE to find how its FDEs write addresses. */
 #define CIE_BYTES_MAX 256
-#define FDE_BYTES_MAX 32
+#define FDE_BYTES_MAX 64
 
 struct reader {
 	const uint8_t *data;
@@ -72,13 +72,19 @@ static bool take_encoded(struct reader *reader, uint8_t encoding, uint64_t *valu
 	return ok;
 }
 
-static bool skip_leb128(struct reader *reader)
+static bool take_leb128(struct reader *reader, uint64_t *value)
 {
+	unsigned int shift = 0;
 	uint8_t byte = 0x80;
 
-	while (byte & 0x80)
+	*value = 0;
+	while (byte & 0x80) {
 		if (!take(reader, &byte, 1))
 			return false;
+		if (shift < 64)
+			*value |= (uint64_t)(byte & 0x7f) << shift;
+		shift += 7;
+	}
 	return true;
 }
 
@@ -135,14 +141,19 @@ static uint64_t entry_value(const struct elf_fdes *fdes, size_t index, size_t fi
 	return fdes->base + (int64_t)value;
 }
 
-/* How the FDEs of the CIE at address write code addresses. */
-static int read_encoding(const struct elf_file *file, uint64_t address, uint8_t *encoding)
+struct cie {
+	uint8_t encoding;      /* how its FDEs write code addresses */
+	bool has_augmentation; /* its FDEs hold data behind the addresses, with its size */
+};
+
+static int read_cie(const struct elf_file *file, uint64_t address, struct cie *cie)
 {
 	uint64_t size = elf_file__available(file, address);
 	uint8_t data[CIE_BYTES_MAX];
 	struct reader reader = {.data = data, .address = address};
 	uint32_t length, id;
 	uint8_t version = 0, ignored;
+	uint64_t number;
 	const char *letters;
 
 	reader.left = size < sizeof(data) ? size : sizeof(data);
@@ -153,57 +164,79 @@ static int read_encoding(const struct elf_file *file, uint64_t address, uint8_t 
 	letters = (const char *)reader.data;
 	if ((version != 1 && version != 3) || !memchr(letters, 0, reader.left))
 		return -EBADMSG;
-	*encoding = PE_ABSPTR;
+	cie->encoding = PE_ABSPTR;
+	cie->has_augmentation = *letters == 'z';
 	reader.left -= strlen(letters) + 1;
 	reader.data += strlen(letters) + 1;
 	if (*letters != 'z')
 		return *letters ? -EBADMSG : 0;
 	/* code and data alignment, return address register, size of what follows */
 	for (int i = 0; i < 4; i++)
-		if (!skip_leb128(&reader))
+		if (!take_leb128(&reader, &number))
 			return -EBADMSG;
 	for (letters++; *letters && *letters != 'R'; letters++) {
-		uint64_t personality;
-
 		if (*letters == 'L' && !take(&reader, &ignored, 1))
 			return -EBADMSG;
 		if (*letters == 'P' &&
-		    (!take(&reader, &ignored, 1) || !take_encoded(&reader, ignored, &personality)))
+		    (!take(&reader, &ignored, 1) || !take_encoded(&reader, ignored, &number)))
 			return -EBADMSG;
 	}
-	return *letters && !take(&reader, encoding, 1) ? -EBADMSG : 0;
+	return *letters && !take(&reader, &cie->encoding, 1) ? -EBADMSG : 0;
 }
 
-static int read_fde(const struct elf_file *file, uint64_t address, uint64_t *start, uint64_t *size)
+/*
+ * The pieces that a compiler splits off are entered with the frame in place, so their unwind
+ * instructions begin with where it is; a function starts from what its CIE says.
+ */
+static bool begins_with_frame(struct reader *reader)
 {
-	uint64_t available = elf_file__available(file, address);
+	uint8_t operation = 0;
+
+	/* DW_CFA_def_cfa, _def_cfa_register, _def_cfa_offset, _def_cfa_expression */
+	return take(reader, &operation, 1) && operation >= 0x0c && operation <= 0x0f;
+}
+
+static int read_fde(const struct elf_file *file, uint64_t address, struct elf_fde *fde)
+{
+	uint64_t available = elf_file__available(file, address), skipped;
 	struct reader reader = {.address = address};
-	uint8_t data[FDE_BYTES_MAX], encoding;
-	uint32_t length, cie;
+	uint8_t data[FDE_BYTES_MAX];
+	uint32_t length, back;
+	struct cie cie;
 	int err;
 
 	reader.data = data;
 	reader.left = available < sizeof(data) ? available : sizeof(data);
 	if (elf_file__read(file, address, data, reader.left) ||
-	    !take(&reader, &length, sizeof(length)) || !length || length == UINT32_MAX ||
-	    !take(&reader, &cie, sizeof(cie)) || !cie)
+	    !take(&reader, &length, sizeof(length)) || length < sizeof(back) ||
+	    length == UINT32_MAX || !take(&reader, &back, sizeof(back)) || !back)
 		return -EBADMSG;
-	err = read_encoding(file, address + sizeof(length) - cie, &encoding);
+	err = read_cie(file, address + sizeof(length) - back, &cie);
 	if (err)
 		return err;
-	if (!take_encoded(&reader, encoding, start) ||
-	    !take_encoded(&reader, encoding & 0x0f, size))
+	if (reader.left > length - sizeof(back))
+		reader.left = length - sizeof(back);
+	if (!take_encoded(&reader, cie.encoding, &fde->start) ||
+	    !take_encoded(&reader, cie.encoding & 0x0f, &fde->size))
 		return -EBADMSG;
+	if (cie.has_augmentation) {
+		if (!take_leb128(&reader, &skipped))
+			return -EBADMSG;
+		skipped = skipped < reader.left ? skipped : reader.left;
+		reader.data += skipped;
+		reader.left -= skipped;
+	}
+	fde->has_frame = begins_with_frame(&reader);
 	return 0;
 }
 
 int elf_fdes_find(const struct elf_fdes *fdes, const struct elf_file *file, uint64_t address,
-		  uint64_t *start, uint64_t *size)
+		  struct elf_fde *fde)
 {
 	size_t low = 0, high = fdes->count;
 	int err;
 
-	*start = 0;
+	memset(fde, 0, sizeof(*fde));
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
@@ -214,10 +247,10 @@ int elf_fdes_find(const struct elf_fdes *fdes, const struct elf_file *file, uint
 	}
 	if (!low)
 		return -ENOENT;
-	err = read_fde(file, entry_value(fdes, low - 1, 1), start, size);
+	err = read_fde(file, entry_value(fdes, low - 1, 1), fde);
 	if (err)
 		return err;
-	if (*start != entry_value(fdes, low - 1, 0))
+	if (fde->start != entry_value(fdes, low - 1, 0))
 		return -EBADMSG;
-	return address - *start < *size ? 0 : -ENOENT;
+	return address - fde->start < fde->size ? 0 : -ENOENT;
 }

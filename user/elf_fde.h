@@ -18,11 +18,17 @@ struct elf_fdes {
 int elf_fdes_read(struct elf_fdes *fdes, const struct elf_file *file);
 void elf_fdes_clear(struct elf_fdes *fdes);
 
+struct elf_fde {
+	uint64_t start;
+	uint64_t size;
+	bool has_frame; /* its first instruction finds a frame set up: the rest of a function */
+};
+
 /*
  * The entry that covers address: 0, -ENOENT if none does (then *start is that of the last one
  * before it, 0 if there is none), or -EBADMSG.
  */
 int elf_fdes_find(const struct elf_fdes *fdes, const struct elf_file *file, uint64_t address,
-		  uint64_t *start, uint64_t *size);
+		  struct elf_fde *fde);
 
 #endif

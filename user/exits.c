@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "flow.h"
+#include "flow_reach.h"
 
 #define PARTS_MAX      64
 #define PART_BYTES_MAX (8u << 20)
@@ -223,6 +224,25 @@ static int check_direct(struct search *search, const struct flow *flow)
 	return 0;
 }
 
+/* A jump that no table and no epilogue explains leaves if nothing in the function needs it. */
+static int check_indirect(struct search *search, const struct flow *flow)
+{
+	const flow_vec *pieces[PARTS_MAX];
+	bool all = flow->restored;
+	int err = 0;
+
+	for (size_t i = 0; i < search->count; i++)
+		pieces[i] = &search->parts[i].flows;
+	if (!all)
+		err = flow_reach(pieces, search->count, &all);
+	if (err)
+		return err;
+	if (all)
+		return add_exit(search, flow);
+	return refuse(search, "an indirect jump that may or may not leave the function",
+		      flow->address);
+}
+
 static int check_flow(struct search *search, const struct flow *flow)
 {
 	switch (flow->kind) {
@@ -238,10 +258,7 @@ static int check_flow(struct search *search, const struct flow *flow)
 			return 0;
 		/* fallthrough */
 	case FLOW_INDIRECT:
-		if (flow->restored)
-			return add_exit(search, flow);
-		return refuse(search, "an indirect jump that may or may not leave the function",
-			      flow->address);
+		return check_indirect(search, flow);
 	case FLOW_FAR:
 		return refuse(search, "a far jump, a far return or a 16-bit jump", flow->address);
 	default:
@@ -281,7 +298,7 @@ static int check_parts(struct search *search)
 			return err;
 	}
 	if (!search->exits->addresses.count)
-		return refuse(search, "no return: the function does not come back,",
+		return refuse(search, "no return instruction and no tail call in the function",
 			      search->parts[0].range.address);
 	return 0;
 }

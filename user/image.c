@@ -87,22 +87,32 @@ int image_read(struct image *image, uint32_t tgid, const char *const *symbol_fil
 int image_extent(const struct image *image, uint64_t address, struct code_range *range)
 {
 	const struct elf_symbol *symbol = elf_symbols_around(&image->symbols, address);
+	struct elf_fde fde;
 
 	if (symbol) {
 		*range = (struct code_range){symbol->address, symbol->size};
 		return 0;
 	}
-	return elf_fdes_find(&image->fdes, image->elf, address, &range->address, &range->size)
-		       ? -ENOENT
-		       : 0;
+	if (elf_fdes_find(&image->fdes, image->elf, address, &fde))
+		return -ENOENT;
+	*range = (struct code_range){fde.start, fde.size};
+	return 0;
+}
+
+bool image_has_frame(const struct image *image, uint64_t address)
+{
+	struct elf_fde fde;
+
+	return !elf_fdes_find(&image->fdes, image->elf, address, &fde) && fde.has_frame;
 }
 
 uint64_t image_nearest(const struct image *image, uint64_t address)
 {
 	const struct elf_symbol *symbol = elf_symbols_before(&image->symbols, address);
-	uint64_t start = 0, size;
+	uint64_t start = 0;
+	struct elf_fde fde;
 
-	if (elf_fdes_find(&image->fdes, image->elf, address, &start, &size) == -EBADMSG)
-		start = 0;
+	if (elf_fdes_find(&image->fdes, image->elf, address, &fde) != -EBADMSG)
+		start = fde.start;
 	return symbol && symbol->address > start ? symbol->address : start;
 }

@@ -42,6 +42,9 @@ int image_read(struct image *image, uint32_t tgid, const char *const *symbol_fil
  */
 int image_extent(const struct image *image, uint64_t address, struct code_range *range);
 
+/* Whether the code that covers address is entered with a frame in place: a piece of a function. */
+bool image_has_frame(const struct image *image, uint64_t address);
+
 /* Start of the function at or before address, 0 if none is known. */
 uint64_t image_nearest(const struct image *image, uint64_t address);
 

@@ -14,7 +14,8 @@
 
 struct place {
 	const struct image *image;
-	const char *symbol; /* of the function, NULL if nameless */
+	const struct elf_symbol *names; /* of the function: all at its address */
+	size_t name_count;
 };
 
 static int read_code(void *ctx, uint64_t address, void *data, size_t size)
@@ -25,7 +26,7 @@ static int read_code(void *ctx, uint64_t address, void *data, size_t size)
 }
 
 /* NAME.cold, NAME.cold.1, NAME.part.0 of NAME. */
-static bool is_piece(const char *symbol, const char *name)
+static bool is_piece_of(const char *symbol, const char *name)
 {
 	size_t size = strlen(name);
 
@@ -33,6 +34,27 @@ static bool is_piece(const char *symbol, const char *name)
 		return false;
 	return !strncmp(symbol + size, ".cold", 5) || !strncmp(symbol + size, ".part.", 6) ||
 	       !strncmp(symbol + size, ".__part.", 8);
+}
+
+/* The cold part of a constructor is called after one of its two names only. */
+static bool is_piece(const struct place *place, const char *symbol)
+{
+	for (size_t i = 0; i < place->name_count; i++)
+		if (is_piece_of(symbol, place->names[i].name))
+			return true;
+	return false;
+}
+
+static void find_names(struct place *place, uint64_t address)
+{
+	const struct elf_symbols *symbols = &place->image->symbols;
+
+	place->names = elf_symbols_at(symbols, address);
+	if (!place->names)
+		return;
+	while (place->names + place->name_count < symbols->items + symbols->count &&
+	       place->names[place->name_count].address == address)
+		place->name_count++;
 }
 
 static enum region_kind find_region(void *ctx, uint64_t address, struct code_range *range)
@@ -45,12 +67,10 @@ static enum region_kind find_region(void *ctx, uint64_t address, struct code_ran
 	if (image_extent(place->image, address, range))
 		return REGION_UNKNOWN;
 	if (!symbol)
-		return REGION_NAMELESS;
-	if (!place->symbol)
-		return symbol_is_cold(symbol->name) ? REGION_NAMELESS : REGION_FUNCTION;
+		return image_has_frame(place->image, address) ? REGION_PART : REGION_NAMELESS;
 	for (symbol = elf_symbols_at(symbols, symbol->address);
 	     symbol < end && symbol->address == range->address; symbol++)
-		if (is_piece(symbol->name, place->symbol))
+		if (is_piece(place, symbol->name))
 			return REGION_PART;
 	return REGION_FUNCTION;
 }
@@ -59,23 +79,19 @@ static enum region_kind find_region(void *ctx, uint64_t address, struct code_ran
  * The body and its cold part. A name may be that of several static functions: then only the code
  * tells which cold part is whose, and exits_find looks at that.
  */
-static size_t gather_ranges(const struct image *image, const char *name,
-			    const struct code_range *body, struct code_range *ranges)
+static size_t gather_ranges(const struct place *place, const struct code_range *body,
+			    struct code_range *ranges)
 {
-	const struct elf_symbols *symbols = &image->symbols;
+	const struct elf_symbols *symbols = &place->image->symbols;
 	size_t count = 1, namesakes = 0;
 
 	ranges[0] = *body;
-	if (!name)
-		return count;
-	for (size_t i = 0; i < symbols->count; i++) {
+	for (size_t i = 0; i < symbols->count && place->name_count; i++) {
 		const struct elf_symbol *symbol = &symbols->items[i];
 
-		if (symbol->name[0] != name[0])
-			continue;
-		namesakes += !strcmp(symbol->name, name);
-		if (count < PIECES_MAX && symbol->size && is_piece(symbol->name, name) &&
-		    !strncmp(symbol->name + strlen(name), ".cold", 5))
+		namesakes += !strcmp(symbol->name, place->names[0].name);
+		if (count < PIECES_MAX && symbol->size && symbol_is_cold(symbol->name) &&
+		    !symbol_is_part(symbol->name) && is_piece(place, symbol->name))
 			ranges[count++] = (struct code_range){symbol->address, symbol->size};
 	}
 	return namesakes == 1 ? count : 1;
@@ -110,7 +126,7 @@ static void find_begin(const struct image *image, uint64_t address, struct exits
 static int find_offsets(struct step_function *function, const struct image *image,
 			const struct code_range *body, char reason[RESOLVE_REASON_BYTES])
 {
-	struct place place = {.image = image, .symbol = function->symbol};
+	struct place place = {.image = image};
 	struct exits_source source = {.read = read_code, .region = find_region, .ctx = &place};
 	struct code_range ranges[PIECES_MAX];
 	struct exits exits = {0};
@@ -121,7 +137,8 @@ static int find_offsets(struct step_function *function, const struct image *imag
 	if (function->uretprobe) {
 		find_begin(image, body->address, &exits);
 	} else {
-		count = gather_ranges(image, function->symbol, body, ranges);
+		find_names(&place, body->address);
+		count = gather_ranges(&place, body, ranges);
 		err = exits_find(&exits, &source, ranges, count);
 	}
 	if (!err)

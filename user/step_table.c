@@ -196,7 +196,7 @@ unsigned int step_table_rank(const char *symbol)
 	if (!found)
 		return 0;
 	name = demangle_symbol(symbol);
-	if (name && !strstr(name, "drop_in_place<"))
+	if (name && !strstr(name, "drop_in_place"))
 		rank = rank_component(last_component(name));
 	free(name);
 	return rank;
