@@ -113,9 +113,9 @@ static int open_folder(const char *path, char *folders, char **name)
 	int dir = open(*folders == '/' ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	char *slash;
 
+	*name = folders;
 	if (dir < 0)
 		return -errno;
-	*name = folders;
 	while (dir >= 0 && (slash = strchr(*name, '/'))) {
 		*slash = '\0';
 		if (**name)

@@ -12,7 +12,8 @@ enum report_format { REPORT_NONE = 0, REPORT_TEXT = 1, REPORT_JSON = 2 };
 struct report_options {
 	enum report_format format;
 	bool color;
-	const char *const *files; /* lines "trace  PATH" to show at the end, NULL-terminated; or NULL */
+	const char *const
+		*files; /* lines "trace  PATH" to show at the end, NULL-terminated; or NULL */
 };
 
 /* Writes to out, which stays the caller's; options are copied, files borrowed. NULL: -ENOMEM. */

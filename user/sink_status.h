@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* One line a second on a terminal while the window is open: steps/s, p50, share of syscalls, lost. */
+/* One line a second on a terminal while the window is open: steps/s, p50, share of syscalls, lost.
+ */
 #ifndef FBT_SINK_STATUS_H
 #define FBT_SINK_STATUS_H
 

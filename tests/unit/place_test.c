@@ -59,8 +59,8 @@ static void create_refuses_a_path_without_a_name(void **state)
 	struct fixture *fixture = *state;
 	struct output *output = NULL;
 
-	strcat(fixture->dir, "/");
-	assert_int_equal(output__create(&output, fixture->dir), -EISDIR);
+	snprintf(fixture->path, sizeof(fixture->path), "%s/", fixture->dir);
+	assert_int_equal(output__create(&output, fixture->path), -EISDIR);
 	assert_int_equal(output__create(&output, ""), -EISDIR);
 }
 

@@ -34,6 +34,7 @@ static int setup(void **state)
 
 	if (!fixture)
 		return -1;
+	*state = fixture;
 	fixture->sink = sink_status__new();
 	fixture->window = window__new();
 	fixture->leader = posix_openpt(O_RDWR | O_NOCTTY | O_NONBLOCK);
@@ -48,7 +49,6 @@ static int setup(void **state)
 	dup2(follower, STDERR_FILENO);
 	close(follower);
 	setenv("TERM", "xterm", 1);
-	*state = fixture;
 	return 0;
 }
 
