@@ -137,6 +137,21 @@ static bool belongs(const struct search *search, const struct code_range *range,
 	return !leaves;
 }
 
+/* A stub that only jumps on through the GOT, as the PLT consists of; a marker may come first. */
+static bool is_stub(const flow_vec *flows, uint64_t target)
+{
+	for (size_t i = 0; i < flows->count; i++) {
+		const struct flow *flow = &flows->items[i];
+
+		if (flow->address < target)
+			continue;
+		return flow->kind == FLOW_LEAVE ||
+		       (flow->kind == FLOW_NEXT && flow->size == 4 && i + 1 < flows->count &&
+			flow[1].kind == FLOW_LEAVE);
+	}
+	return false;
+}
+
 /* Adds what lies at target if it is a piece of the function. */
 static int adopt(struct search *search, uint64_t target)
 {
@@ -150,10 +165,11 @@ static int adopt(struct search *search, uint64_t target)
 	kind = search->source->region(search->source->ctx, target, &range);
 	if (kind == REGION_PART)
 		return add_part(search, &range);
-	if (kind != REGION_NAMELESS)
+	if (kind != REGION_NAMELESS && kind != REGION_FRAMED)
 		return 0;
 	err = decode_range(search->source, &range, &flows, &bad);
-	is_ours = !err && belongs(search, &range, &flows);
+	is_ours = !err && !is_stub(&flows, target) &&
+		  (kind == REGION_FRAMED || belongs(search, &range, &flows));
 	vec_free(&flows);
 	if (is_ours)
 		return add_part(search, &range);

@@ -21,6 +21,7 @@ enum region_kind {
 	REGION_UNKNOWN,	 /* nothing is known of the address */
 	REGION_FUNCTION, /* a function with a name of its own */
 	REGION_PART,	 /* by its name a piece of the function in question */
+	REGION_FRAMED,	 /* known extent, no name, entered with a frame in place: a piece or PLT */
 	REGION_NAMELESS, /* known extent, no name: a piece or a function, the code tells */
 };
 

@@ -67,7 +67,7 @@ static enum region_kind find_region(void *ctx, uint64_t address, struct code_ran
 	if (image_extent(place->image, address, range))
 		return REGION_UNKNOWN;
 	if (!symbol)
-		return image_has_frame(place->image, address) ? REGION_PART : REGION_NAMELESS;
+		return image_has_frame(place->image, address) ? REGION_FRAMED : REGION_NAMELESS;
 	for (symbol = elf_symbols_at(symbols, symbol->address);
 	     symbol < end && symbol->address == range->address; symbol++)
 		if (is_piece(place, symbol->name))

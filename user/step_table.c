@@ -112,17 +112,17 @@ bool step_table_arg(const char *symbol, enum fbt_arch arch, struct step_arg *arg
 bool step_table_is_runtime(const char *path)
 {
 	static const char *const names[] = {
-		"libc.so", "libc-",    "libpthread", "libstdc++", "ld-linux",
-		"ld-musl", "ld-2",     "libm.so",    "libm-",	  "libdl",
-		"librt",   "libgcc_s", "libc++",     "libresolv", "libnss_",
-		"ld.so",   "libz.so",  "libcrypto",  "libssl",	  "libsystemd",
+		"libc.so", "libc-",	 "libpthread", "libstdc++", "ld-linux", "ld-musl",
+		"ld-2",	   "libm.so",	 "libm-",      "libdl",	    "librt",	"libgcc_s",
+		"libc++",  "libresolv",	 "libnss_",    "ld.so",	    "libz.so",	"libcrypto",
+		"libssl",  "libsystemd", "libpython",  "python3",   "libnode",	"libjvm",
 	};
 	const char *name = base_name(path);
 
 	for (size_t i = 0; i < COUNT(names); i++)
 		if (!strncmp(name, names[i], strlen(names[i])))
 			return true;
-	return false;
+	return !strcmp(name, "node");
 }
 
 /* Cuts closures off the end of a demangled name. */

@@ -16,7 +16,7 @@ bool step_table_has(const char *symbol, const char *path, bool is_program);
 /* The number to record with a step of that function: true with *arg set, if one is known. */
 bool step_table_arg(const char *symbol, enum fbt_arch arch, struct step_arg *arg);
 
-/* Libraries that cannot hold an engine's step: C and C++ runtime, loader. */
+/* Files that do not hold an engine's step: C and C++ runtime, loader, interpreters. */
 bool step_table_is_runtime(const char *path);
 
 /*
