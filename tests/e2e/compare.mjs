@@ -102,6 +102,17 @@ function compareCalls(report, outer, inner) {
 	console.log(`# calls: ${totals.map((counts) => sum(Object.values(counts))).join(' <= ')}`);
 }
 
+// With --detail all the trace holds every call as a slice of its own, else none.
+function compareTrace(report, trace) {
+	const count = (category) => trace.filter((event) => event.cat === category).length;
+	const rows = report.processes[0].syscalls.filter((row) => row.name !== 'exit');
+	const calls = sum(rows.map((row) => row.calls + row.unfinished));
+
+	is('every step is in the trace', count('step'), report.steps);
+	is('and every call as --detail wants it',
+		count('syscall'), report.detail === 'all' ? calls : 0);
+}
+
 const report = JSON.parse(read('report'));
 const profile = lines('profile');
 const before = JSON.parse(read('before'));
@@ -118,3 +129,4 @@ const steps = profile.filter((line) => line.event === 'step_prof');
 
 compareSteps(report, steps, engine, outer, JSON.parse(read('perf')));
 compareCalls(report, outer, readMaps('inner.json'));
+compareTrace(report, JSON.parse(read('trace')));

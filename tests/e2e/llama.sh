@@ -41,9 +41,10 @@ install_engine()
 		mkdir -p "$CACHE"
 		cp "$HERE/package.json" "$HERE/package-lock.json" "$CACHE"
 		if ! (cd "$CACHE" && npm ci --omit=optional --ignore-scripts --no-audit --no-fund \
+			--fetch-retries 3 --fetch-retry-maxtimeout 5000 \
 			--cache "$CACHE/npm-cache") >"$TMP/npm" 2>&1; then
 			sed 's/^/# /' "$TMP/npm"
-			skip "npm could not install llama.cpp: $(grep -m1 -i 'error' "$TMP/npm")"
+			skip "npm could not install llama.cpp: $(grep -m1 -iE '^npm err' "$TMP/npm")"
 		fi
 		rm -rf "$CACHE/npm-cache"
 		touch "$CACHE/installed"
@@ -106,24 +107,24 @@ stop()
 	wait "$1"
 }
 
+# start_tool ARGUMENT…
 start_tool()
 {
-	"$FBT" -p "$PID" --report json --profile "$TMP/profile" --trace "$TMP/trace" -v \
+	rm -f "$TMP/profile" "$TMP/trace" # the round before's: a profile is appended to
+	"$FBT" -p "$PID" --report json --profile "$TMP/profile" --trace "$TMP/trace" "$@" \
 		>"$TMP/report" 2>"$TMP/tool.err" &
 	TOOL=$!
-	# Probes are in place some tenths of a second later; nothing is lost by waiting longer.
-	sleep 2
-	holds 'the tool attaches to llama.cpp' kill -0 "$TOOL"
+	holds 'the tool attaches to llama.cpp' wait_attached "$TOOL"
 }
 
-# trace_one_load REQUESTS TOKENS: one window, between two of bpftrace's, all requests inside all
+# trace_one_load REQUESTS TOKENS DETAIL: one window, between two of bpftrace's, all requests in all
 trace_one_load()
 {
 	local outer inner
 
 	start_counter outer || return
 	outer=$COUNTER
-	start_tool
+	start_tool --detail "$3"
 	start_counter inner || return
 	inner=$COUNTER
 	get stats >"$TMP/before"
@@ -159,11 +160,11 @@ mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracin
 install_engine
 # With one thread a step is all computing. With two, llama.cpp starts a thread in every step and
 # both spin, which takes long where cores are few: less work.
-for round in '1 16 24' '2 6 6'; do
-	read -r threads requests tokens <<<"$round"
-	echo "# llama.cpp with $threads threads"
+for round in '1 16 24 steps' '2 6 6 all'; do
+	read -r threads requests tokens detail <<<"$round"
+	echo "# llama.cpp with $threads threads, --detail $detail"
 	start_server "$threads"
-	if ! trace_one_load "$requests" "$tokens"; then
+	if ! trace_one_load "$requests" "$tokens" "$detail"; then
 		sed 's/^/# /' "$TMP"/*.err
 		not_ok 'bpftrace counts at the same tracepoints'
 		finish
