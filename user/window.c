@@ -10,7 +10,7 @@
 #define THREADS_MAX 65536
 
 /* Processes that are kept; up to 28 KiB each. Above it records of new ones are skipped. */
-#define PROCESSES_MAX 4096
+#define PROCESSES_MAX 2048
 
 struct window *window__new(void)
 {
