@@ -106,7 +106,7 @@ static void write_window(const struct report *report)
 static void write_lost(const struct report *report)
 {
 	const struct window *window = report->window;
-	char total[FORMAT_MAX], count[FORMAT_MAX], text[256];
+	char total[FORMAT_MAX], count[FORMAT_MAX], open[FORMAT_MAX], text[256];
 	size_t used = 0;
 
 	format_count(total, window__lost_total(window));
@@ -115,8 +115,10 @@ static void write_lost(const struct report *report)
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s %s", i ? ", " : "",
 					 lost_cause_name(i), count);
 	}
+	report_field(report, "Records", "lost %s (%s)", total, text);
 	format_count(count, window->incomplete_steps);
-	report_field(report, "Records", "lost %s (%s); incomplete steps %s", total, text, count);
+	format_count(open, tally_open_steps(report->tally));
+	report_field(report, "", "incomplete steps %s, of them open at the end %s", count, open);
 }
 
 static void write_added(const struct report *report, const struct tally_cost *cost)
@@ -139,8 +141,11 @@ static void write_added(const struct report *report, const struct tally_cost *co
 	report_field(report, "Cost",
 		     "added to the target: %s of the traced time, %s of the step time", share,
 		     format_percent(in_steps, cost->step_percent));
-	report_field(report, "", "%s calls x %s = %s, %s steps x %s = %s", calls, each, calls_ns,
-		     steps, step, steps_ns);
+	if (cost->steps)
+		report_field(report, "", "%s calls x %s = %s, %s steps x %s = %s", calls, each,
+			     calls_ns, steps, step, steps_ns);
+	else
+		report_field(report, "", "%s calls x %s = %s", calls, each, calls_ns);
 }
 
 static void write_cost(const struct report *report)
@@ -158,8 +163,11 @@ static void write_cost(const struct report *report)
 		       percent_of((double)measured->cpu_ns, (double)tally_window_ns(window)));
 	format_bytes(rss, measured->rss_bytes);
 	format_bytes(rings, measured->ring_bytes);
-	report_field(report, "", "the tool: %s CPU (%s of one core), RSS %s, %s of it rings", cpu,
-		     share, rss, rings);
+	if (measured->rss_bytes)
+		report_field(report, "",
+			     "the tool: %s CPU (%s of one core), RSS %s, rings shared with the "
+			     "kernel %s",
+			     cpu, share, rss, rings);
 	if (measured->neighbor_ps) {
 		format_time(neighbor, (double)measured->neighbor_ps / 1000);
 		report_field(report, "", "added to each call of processes that are not traced: %s",

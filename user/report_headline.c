@@ -87,15 +87,15 @@ void report_headline(const struct report *report)
 static void warn_of_steps(const struct report *report)
 {
 	const struct window *window = report->window;
+	uint64_t open = tally_open_steps(report->tally);
 	char count[FORMAT_MAX], of[FORMAT_MAX];
 
-	if (!window->incomplete_steps)
+	if (window->incomplete_steps <= open)
 		return;
-	format_count(count, window->incomplete_steps);
+	format_count(count, window->incomplete_steps - open);
 	format_count(of, window->steps);
 	report_line(report, STYLE_WARN,
-		    "! %s of %s steps are incomplete: some of their records were lost or cut off",
-		    count, of);
+		    "! %s of %s steps are incomplete: some of their records were lost", count, of);
 }
 
 static void warn_of_lost(const struct report *report)

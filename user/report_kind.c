@@ -22,6 +22,14 @@ static void write_durations(const struct report *report, const struct tally_kind
 	fprintf(report->out, " %9s\n", format_percent(cell, stats__cv_percent(duration)));
 }
 
+/* Interval steps know of a longest call only if it was the longest so far. */
+static const char *format_max(char buffer[FORMAT_MAX], const struct fbt_sum *sum)
+{
+	if (sum->ns && !sum->max_ns)
+		return strcpy(buffer, "-");
+	return format_time(buffer, (double)sum->max_ns);
+}
+
 /* One row of "where the time went"; sum is NULL for compute. */
 static void write_row(const struct report *report, const struct tally_kind *kind, const char *name,
 		      uint64_t ns, const struct fbt_sum *sum)
@@ -39,8 +47,11 @@ static void write_row(const struct report *report, const struct tally_kind *kind
 		return;
 	}
 	format_count(calls, sum->calls);
-	format_number(each, (double)sum->calls / steps);
-	format_time(max, (double)sum->max_ns);
+	if (sum->calls / kind->steps < 1000)
+		format_number(each, (double)sum->calls / steps);
+	else
+		format_count(each, sum->calls / kind->steps);
+	format_max(max, sum);
 	format_count(errors, sum->errors);
 	fprintf(report->out, " %9s %10s %9s %8s\n", calls, each, max, errors);
 }
@@ -196,7 +207,7 @@ static void write_slowest(const struct report *report, const struct tally_kind *
 		if (step->sum.ns) {
 			snprintf(rest, sizeof(rest), "%-7s %9s", category_name(step->dominant),
 				 format_time(time, (double)step->sum.ns));
-			format_time(max, (double)step->sum.max_ns);
+			format_max(max, &step->sum);
 		}
 		fprintf(report->out, "  %-10s %9s %9s %9s  %-18s %9s %8" PRIu32 "%s%s\n", number,
 			at, took, compute, rest, max, step->tid, *find_doubt(step) ? "  " : "",
@@ -219,8 +230,8 @@ void report_kind(const struct report *report, int index)
 	if (index) {
 		write_gap(report, kind);
 		write_others(report, kind);
+		write_args(report, kind, index);
+		write_ends(report, kind);
 	}
-	write_args(report, kind, index);
-	write_ends(report, kind);
 	write_incomplete(report, kind);
 }

@@ -181,6 +181,16 @@ uint64_t tally_calls(const struct tally_kind *kind)
 	return sum;
 }
 
+uint64_t tally_open_steps(const struct tally *tally)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < FBT_KIND_COUNT; i++)
+		if (tally->kinds[i])
+			count += tally->kinds[i]->ends[FBT_END_TRUNCATED];
+	return count;
+}
+
 void tally_sort_categories(const struct tally_kind *kind,
 			   enum fbt_category order[FBT_CATEGORY_COUNT])
 {

@@ -67,6 +67,9 @@ int tally_main_kind(const struct tally *tally);
 uint64_t tally_syscall_ns(const struct tally_kind *kind);
 uint64_t tally_calls(const struct tally_kind *kind);
 
+/* Steps that were open when the window ended: incomplete, but nothing went wrong. */
+uint64_t tally_open_steps(const struct tally *tally);
+
 /* Categories of a kind, the most time first. */
 void tally_sort_categories(const struct tally_kind *kind,
 			   enum fbt_category order[FBT_CATEGORY_COUNT]);

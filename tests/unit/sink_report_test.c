@@ -71,8 +71,9 @@ static void lost_records_are_warned_of_by_cause(void **state)
 
 static void that_nothing_was_lost_is_said_too(void **state)
 {
-	assert_has(finish(*state), "lost 0 (calls 0, steps 0, threads 0, begins 0, processes 0); "
-				   "incomplete steps 0\n");
+	assert_has(finish(*state),
+		   "lost 0 (calls 0, steps 0, threads 0, begins 0, processes 0)\n"
+		   "                incomplete steps 0, of them open at the end 0\n");
 }
 
 static void incomplete_steps_are_counted_and_marked(void **state)
@@ -105,6 +106,20 @@ static void a_step_that_did_not_return_is_listed_but_not_in_the_percentiles(void
 		   "return 3; exception or longjmp 0, thread exit 0, end of window 1");
 	assert_has(fixture->text, "  * still open\n");
 	assert_has(fixture->text, "#4 ");
+}
+
+static void a_step_that_was_open_at_the_end_is_no_reason_to_warn(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = make_step(fixture, MS);
+
+	step.complete = false;
+	step.record.end = FBT_END_TRUNCATED;
+	fixture->window->incomplete_steps = 1;
+	write_step(fixture, &step);
+	finish(fixture);
+	assert_has_not(fixture->text, "\n! ");
+	assert_has(fixture->text, "incomplete steps 1, of them open at the end 1\n");
 }
 
 static void steps_of_which_none_returned_have_no_percentiles(void **state)
@@ -340,6 +355,7 @@ int main(void)
 		TEST(that_nothing_was_lost_is_said_too),
 		TEST(incomplete_steps_are_counted_and_marked),
 		TEST(a_step_that_did_not_return_is_listed_but_not_in_the_percentiles),
+		TEST(a_step_that_was_open_at_the_end_is_no_reason_to_warn),
 		TEST(steps_of_which_none_returned_have_no_percentiles),
 		TEST(the_headline_names_an_outlier),
 		TEST(categories_are_shown_per_step_and_in_total),
