@@ -103,6 +103,35 @@ static void files_of_others_in_a_shared_folder_are_refused(void **state)
 	assert_text(fixture->path, "theirs\n");
 }
 
+static void files_of_the_owner_of_a_shared_folder_are_refused_too(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	if (geteuid())
+		skip();
+	write_text(fixture->path, "theirs\n");
+	assert_int_equal(chown(fixture->path, 12345, 12345), 0);
+	assert_int_equal(chown(fixture->dir, 12345, 12345), 0);
+	assert_int_equal(chmod(fixture->dir, 0777), 0);
+	assert_int_equal(output__append(&output, fixture->path), -EPERM);
+	assert_one_message(fixture, "belongs to another user (uid 12345)");
+}
+
+static void files_of_the_owner_of_a_private_folder_are_the_users(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	if (geteuid())
+		skip();
+	write_text(fixture->path, "theirs\n");
+	assert_int_equal(chown(fixture->path, 12345, 12345), 0);
+	assert_int_equal(chown(fixture->dir, 12345, 12345), 0);
+	assert_int_equal(output__append(&output, fixture->path), 0);
+	output__free(output);
+}
+
 static void a_block_device_is_refused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -177,7 +206,9 @@ int main(void)
 		TEST(create_refuses_a_file_as_folder),
 		TEST(append_refuses_a_file_with_two_names),
 		TEST(files_of_others_in_a_shared_folder_are_refused),
+		TEST(files_of_the_owner_of_a_shared_folder_are_refused_too),
 		TEST(a_block_device_is_refused),
+		TEST(files_of_the_owner_of_a_private_folder_are_the_users),
 		TEST(create_makes_missing_folders),
 		TEST(files_are_for_their_owner_alone),
 		TEST(files_and_folders_belong_to_the_user_behind_sudo),
