@@ -41,8 +41,8 @@ install_engine()
 		mkdir -p "$CACHE"
 		cp "$HERE/package.json" "$HERE/package-lock.json" "$CACHE"
 		if ! (cd "$CACHE" && npm ci --omit=optional --ignore-scripts --no-audit --no-fund \
-			--fetch-retries 3 --fetch-retry-mintimeout 1000 --fetch-retry-maxtimeout 5000 \
-			--cache "$CACHE/npm-cache") >"$TMP/npm" 2>&1; then
+			--fetch-retries 3 --fetch-retry-mintimeout 1000 \
+			--fetch-retry-maxtimeout 5000 --cache "$CACHE/npm-cache") >"$TMP/npm" 2>&1; then
 			sed 's/^/# /' "$TMP/npm"
 			skip "npm could not install it: $(grep -m1 -iE '^npm err' "$TMP/npm")"
 		fi
