@@ -29,6 +29,13 @@ until_true()
 	return 1
 }
 
+run_npm()
+{
+	npm ci --prefix "$CACHE" --omit=optional --ignore-scripts --no-audit --no-fund \
+		--fetch-retries 3 --fetch-retry-mintimeout 1000 --fetch-retry-maxtimeout 5000 \
+		--cache "$CACHE/npm-cache"
+}
+
 install_engine()
 {
 	local lock=$CACHE/package-lock.json
@@ -40,9 +47,7 @@ install_engine()
 		rm -rf "$CACHE"
 		mkdir -p "$CACHE"
 		cp "$HERE/package.json" "$HERE/package-lock.json" "$CACHE"
-		if ! (cd "$CACHE" && npm ci --omit=optional --ignore-scripts --no-audit --no-fund \
-			--fetch-retries 3 --fetch-retry-mintimeout 1000 \
-			--fetch-retry-maxtimeout 5000 --cache "$CACHE/npm-cache") >"$TMP/npm" 2>&1; then
+		if ! run_npm >"$TMP/npm" 2>&1; then
 			sed 's/^/# /' "$TMP/npm"
 			skip "npm could not install it: $(grep -m1 -iE '^npm err' "$TMP/npm")"
 		fi
