@@ -113,9 +113,19 @@ static int parse_regex(struct step_spec *spec, const char *text, size_t size)
 	return 0;
 }
 
+/* /REGEX/ and /PATH:/REGEX/ both begin and end with a slash; the second has ":/" inside. */
+static const char *find_colon(const char *text)
+{
+	const char *inner = strstr(text, ":/");
+
+	if (!is_regex(text, strlen(text)))
+		return find_path_colon(text);
+	return inner && is_regex(inner + 1, strlen(inner + 1)) ? inner : NULL;
+}
+
 static int parse_symbol(struct step_spec *spec, const char *text)
 {
-	const char *colon = is_regex(text, strlen(text)) ? NULL : find_path_colon(text);
+	const char *colon = find_colon(text);
 	const char *symbol = colon ? colon + 1 : text;
 	int err;
 
