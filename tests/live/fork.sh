@@ -7,14 +7,14 @@ trace_engine '--steps 60 --fork-every 6 --sleep-us 500'
 fact 'without -f: the steps of the parent only' 'len(S) == T["steps"]'
 fact 'without -f: one process' 'len(tables) == 1 and W["targets"] == 1'
 fact 'without -f: its table is exact' \
-	'{k: v for k, v in table.items() if k in T["calls"]} == T["calls"]'
+	'near(table, T, "calls")'
 
 trace_engine '--steps 60 --fork-every 6 --sleep-us 500' -f
 fact '-f: the children'"'"'s steps too' 'len(S) == T["steps"] + T["children"] and T["children"] == 10'
 fact '-f: each step alike, in parent and child' 'all(s["by"] == T["per_step"] for s in S)'
 fact '-f: a table for each process' 'len(tables) == 1 + T["children"]'
 fact '-f: the parent'"'"'s is as without' \
-	'{k: v for k, v in tables[T["pid"]].items() if k in T["calls"]} == T["calls"]'
+	'near(tables[T["pid"]], T, "calls")'
 fact '-f: children know their parent' \
 	'[p["parent_pid"] for p in R["processes"] if p["pid"] != T["pid"]] == [T["pid"]] * 10'
 holds '-f: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"

@@ -26,7 +26,9 @@ run_tool -p $load --detail steps
 wait_attached "$TOOL"
 if command -v bpftrace >/dev/null; then
 	how=bpftrace
-	bpftrace -e "tracepoint:raw_syscalls:sys_exit /pid == $load/ { @calls[args->id] = count(); }
+	bpftrace -e "tracepoint:raw_syscalls:sys_enter /pid == $load/ { @inside[tid] = 1; }
+		tracepoint:raw_syscalls:sys_exit /pid == $load && @inside[tid]/
+			{ @calls[args->id] = count(); delete(@inside[tid]); }
 		BEGIN { printf(\"counting\n\"); }" >"$TMP/counts" 2>&1 7>&- </dev/null &
 	for _ in $(seq 200); do grep -q counting "$TMP/counts" && break; sleep 0.1; done
 elif command -v strace >/dev/null; then
@@ -58,11 +60,11 @@ else
 	theirs=$(awk 'NF == 2 && $2 ~ /^[0-9]+$/ && $1 != "total" { print $1, $2 }' "$TMP/counts" | sort)
 	ours=$(q '"\n".join(k + " " + str(v) for k, v in table.items())' | sort)
 fi
-# The read that ended the wait is the one call that they may see and we do not (we had not seen it begin).
+# Nobody saw the read begin that waits for the go, so none of the two counts it. A new thread only
+# leaves clone3: bpftrace would count that as a call too but for @inside.
 diff <(echo "$theirs") <(echo "$ours") | sed 's/^/# /'
 difference=$(diff <(echo "$theirs") <(echo "$ours") | grep -c '^[<>]')
 total=$(echo "$ours" | awk '{ sum += $2 } END { print sum }')
 holds "$how counted something" [ -n "$theirs" ]
-holds "the same counts as $how, but for the call that was open at the beginning ($total calls)" \
-	[ "$difference" -le 2 ]
+is "the same counts as $how, of all $total calls" "$difference" 0
 finish

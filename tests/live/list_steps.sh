@@ -13,8 +13,9 @@ echo "# $(grep engine_step "$TMP/list" | head -1)"
 holds "it measured calls ($rate)" [ "${rate%.*}" -gt 0 ]
 holds 'the engine goes on' kill -0 "$ENGINE"
 
-run_tool -p "$ENGINE" --step 'print_help'
-sleep 7
+run_tool -p "$ENGINE" --step main
+# It measures candidates for two seconds before it speaks.
+sleep 9
 stop_tool
 has 'no step in 5 s: it says so' "$OUT.err" '[Nn]o step'
 has 'and names the busiest candidate' "$OUT.err" engine_step

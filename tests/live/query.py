@@ -9,6 +9,7 @@
     R       the report; table and errors are its calls and failed calls by syscall name, tables is
             table by process
     total   sums counts of steps, in the form of the engine's account
+    near    whether a table is the engine's
 
 Files are $OUT.profile, $OUT.trace and $OUT.report, and $TMP/truth.json.
 """
@@ -61,6 +62,16 @@ def total(steps):
                    for what in ("calls", "errors")} for name in CATEGORIES}
 
 
+def near(table, truth, what):
+    """
+    Exactly what the engine counted. Only its threads that wait in a futex call at the end are not
+    counted by it, though the kernel ends that call, with an error, when it ends the process.
+    """
+    waiting = range(len(truth["threads"]))
+    return all(table.get(name, 0) - count in (waiting if name == "futex" else (0,))
+               for name, count in truth[what].items())
+
+
 makers = {
     "T": lambda: load(TRUTH),
     "B": lambda: load(TRUTH + ".before-exec"),
@@ -73,8 +84,29 @@ makers = {
     "table": lambda: add_up(load_syscalls("calls").values()),
     "errors": lambda: add_up(load_syscalls("errors").values()),
     "total": lambda: total,
+    "near": lambda: near,
     "CATEGORIES": lambda: CATEGORIES,
 }
-tree = ast.parse(sys.argv[1], mode="eval")
-used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-print(eval(compile(tree, "expression", "eval"), {name: makers[name]() for name in used if name in makers}))
+def explain(tree, namespace):
+    """What stands on the sides of a comparison that does not hold."""
+    parts = tree.body.values if isinstance(tree.body, ast.BoolOp) else [tree.body]
+    for part in parts:
+        sides = [part.left] + part.comparators if isinstance(part, ast.Compare) else [part]
+        values = [eval(compile(ast.Expression(side), "side", "eval"), namespace) for side in sides]
+        print("  " + "\n  ".join(repr(value)[:600] for value in values))
+
+
+def main():
+    tree = ast.parse(sys.argv[1].replace("\n", " "), mode="eval")
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    try:
+        namespace = {name: makers[name]() for name in used if name in makers}
+        value = eval(compile(tree, "expression", "eval"), namespace)
+        print(value)
+        if value is False:
+            explain(tree, namespace)
+    except Exception as error:  # the reader is a test: one line says it all
+        print("%s: %s" % (type(error).__name__, error))
+
+
+main()

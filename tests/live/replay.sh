@@ -5,8 +5,8 @@
 
 trace_engine '--steps 83 --noise 1 --panic-every 9 --sleep-us 300' --detail all --record "$OUT.capture"
 mkdir "$TMP/again"
-chmod 711 "$TMP"
-chmod 777 "$TMP/again"
+chmod 755 "$TMP"
+chown 65534 "$TMP/again"
 chmod 644 "$OUT.capture"
 cp "$FBT" "$TMP/tool"
 setpriv --reuid 65534 --regid 65534 --clear-groups "$TMP/tool" --replay "$OUT.capture" --report json \
