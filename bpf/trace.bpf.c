@@ -107,7 +107,7 @@ int BPF_PROG(handle_sys_exit, struct pt_regs *regs, long ret)
 }
 
 /* Tells the loader, which looks the names up: there is no safe way to read them here. */
-static __always_inline void announce(__u32 tgid, __u32 parent_tgid)
+static __always_inline void announce(__u32 tgid, __u32 parent_tgid, __u16 flags)
 {
 	struct fbt_target *target = bpf_ringbuf_reserve(&events, sizeof(*target), 0);
 
@@ -116,7 +116,7 @@ static __always_inline void announce(__u32 tgid, __u32 parent_tgid)
 		return;
 	}
 	target->header.type = FBT_EVENT_TARGET;
-	target->header.flags = 0;
+	target->header.flags = flags;
 	target->header.size = sizeof(*target);
 	target->start_ns = bpf_ktime_get_ns();
 	target->tgid = tgid;
@@ -149,7 +149,7 @@ int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
 			count_lost(FBT_LOST_NAMES);
 			return 0;
 		}
-		announce(tgid, parent_tgid);
+		announce(tgid, parent_tgid, 0);
 	}
 	begin_thread(tgid, child->pid);
 	return 0;
@@ -186,6 +186,16 @@ int BPF_PROG(handle_exit, struct task_struct *task)
 	return 0;
 }
 
+#define SIGSTOP 19
+
+static __always_inline void stop_command(__u32 tgid)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+
+	if (c && c->command_tgid == tgid)
+		bpf_send_signal(SIGSTOP);
+}
+
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 {
@@ -197,11 +207,12 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 
 	if (!c || !id || !old_id)
 		return 0;
+	stop_command(tgid);
 	if (c->pending_tgid == tgid) {
 		c->pending_tgid = 0;
 		bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY);
 		begin_thread(tgid, task->pid);
-		announce(tgid, 0);
+		announce(tgid, 0, 0);
 		return 0;
 	}
 	__u32 index = *old_id;
@@ -217,7 +228,7 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 	}
 	if (slot->step_start_ns)
 		close_step(slot, bpf_ktime_get_ns(), FBT_END_EXITED);
-	announce(tgid, 0);
+	announce(tgid, 0, task->pid != old_tid ? FBT_TARGET_NEW_LEADER : 0);
 	return 0;
 }
 
@@ -227,5 +238,9 @@ int handle_step(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 
+	if (cookie & FBT_PROBE_STOP) {
+		stop_command(bpf_get_current_pid_tgid() >> 32);
+		return 0;
+	}
 	return cookie & FBT_PROBE_END ? end_step(ctx, cookie) : begin_step(ctx, cookie);
 }

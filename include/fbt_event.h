@@ -81,6 +81,9 @@ struct fbt_window {
 	__u64 interval_ns; /* length of interval steps; 0 unless they are used */
 };
 
+/* fbt_target.header.flags */
+#define FBT_TARGET_NEW_LEADER 1 /* a thread that was not the first one called execve */
+
 /* A traced process. Strings: comm, executable path, command line (arguments joined by spaces). */
 struct fbt_target {
 	struct fbt_header header;
@@ -204,8 +207,8 @@ struct fbt_cost {
 	__u64 neighbor_ps; /* added to each syscall of an untraced thread, picoseconds */
 	__u64 step_ns;     /* added to each step by its two probes */
 	__u64 floor_ns;    /* what a getppid reads as in the outputs: the resolution floor */
-	__u64 rss_bytes;   /* of the tool */
-	__u64 ring_bytes;  /* of which rings and tables shared with the kernel */
+	__u64 rss_bytes;   /* of the tool, without what it shares with the kernel */
+	__u64 ring_bytes;  /* rings and tables shared with the kernel */
 	__u64 bpf_run_ns;  /* kernel's own BPF run time statistics, if asked for */
 	__u64 bpf_run_count;
 	__u64 cpu_ns;      /* user + system time of the tool in the window */

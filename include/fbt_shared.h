@@ -114,7 +114,7 @@ struct fbt_control {
 	__u64 free_tail; /* the loader's */
 	__u64 lost[FBT_LOST_COUNT];
 	__u32 pending_tgid; /* process that comes under trace when it calls execve */
-	__u32 reserved;
+	__u32 command_tgid; /* process that is stopped after each execve: see user/launch.h */
 };
 
 /* How to read a step argument; see step_spec.h for the text form. */
@@ -142,6 +142,7 @@ struct fbt_rate {
 #define FBT_PROBE_NO_SP  (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
 #define FBT_PROBE_RETURN (1u << 17) /* uretprobe: the return address is already off the stack */
 #define FBT_PROBE_END    (1u << 18) /* an exit of the function; else its entry */
+#define FBT_PROBE_STOP   (1u << 19) /* entry of the program of command_tgid: stop there */
 #define FBT_PROBE_KIND   0xffffu
 
 #endif

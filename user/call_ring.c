@@ -147,3 +147,9 @@ uint64_t call_ring__lost(const struct call_ring *ring)
 		lost += __atomic_load_n(&ring->shared->heads[cpu].lost, __ATOMIC_RELAXED);
 	return lost;
 }
+
+void call_ring__reset_lost(struct call_ring *ring)
+{
+	for (uint32_t cpu = 0; cpu < ring->shared->cpu_count; cpu++)
+		__atomic_store_n(&ring->shared->heads[cpu].lost, 0, __ATOMIC_RELAXED);
+}

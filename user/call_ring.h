@@ -22,5 +22,6 @@ uint64_t call_ring__drain(struct call_ring *ring, uint64_t cutoff_ns, call_fn on
 
 /* Calls that found no room, all CPUs. */
 uint64_t call_ring__lost(const struct call_ring *ring);
+void call_ring__reset_lost(struct call_ring *ring);
 
 #endif

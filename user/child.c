@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "child.h"
@@ -25,6 +26,8 @@ static void run_child(char **command, int go, int failed)
 	/* The tool's own blocked signals are not the child's. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	/* Should the tool die while it has the program stopped (launch.h), that goes on. */
+	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
 	execvp(command[0], command);

@@ -276,12 +276,13 @@ uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes)
 	return bytes + event_bytes;
 }
 
-void loader__set_pending(struct loader *loader, uint32_t tgid)
+void loader__set_command(struct loader *loader, uint32_t tgid)
 {
+	__atomic_store_n(&loader->shared.control->command_tgid, tgid, __ATOMIC_RELEASE);
 	__atomic_store_n(&loader->shared.control->pending_tgid, tgid, __ATOMIC_RELEASE);
 }
 
-bool loader__has_pending(const struct loader *loader)
+bool loader__awaits_command(const struct loader *loader)
 {
 	return __atomic_load_n(&loader->shared.control->pending_tgid, __ATOMIC_ACQUIRE) != 0;
 }
@@ -337,6 +338,11 @@ void loader__remove_target(struct loader *loader, uint32_t tgid)
 struct uprobes *loader__uprobes(struct loader *loader)
 {
 	return loader->uprobes;
+}
+
+bool loader__has_multi(const struct loader *loader)
+{
+	return loader->multi;
 }
 
 const struct bpf_program *loader__step_program(const struct loader *loader)

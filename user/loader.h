@@ -39,14 +39,18 @@ int loader__attach_syscalls(struct loader *loader);
 int loader__add_target(struct loader *loader, uint32_t tgid);
 void loader__remove_target(struct loader *loader, uint32_t tgid);
 
-/* For step_probes: where step probes are kept until loader__detach, and what they run. */
+/* For step probes: what they run, how, and where those of every process stay until loader__detach. */
 struct uprobes *loader__uprobes(struct loader *loader);
+bool loader__has_multi(const struct loader *loader); /* uprobe_multi links, else perf uprobes */
 const struct bpf_program *loader__step_program(const struct loader *loader);
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 
-/* The process comes under trace when it calls execve; whether it has not done so yet. */
-void loader__set_pending(struct loader *loader, uint32_t tgid);
-bool loader__has_pending(const struct loader *loader);
+/*
+ * tgid comes under trace when it calls execve, and stops after each execve (launch.h). Whether it has
+ * not called it yet.
+ */
+void loader__set_command(struct loader *loader, uint32_t tgid);
+bool loader__awaits_command(const struct loader *loader);
 
 /* Hands on what is in the event ring: struct fbt_step, and fbt_target without strings. */
 void loader__drain_events(struct loader *loader,

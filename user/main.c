@@ -81,16 +81,21 @@ static void restore_signals(void)
 static bool loop_wait(struct loop *loop)
 {
 	struct epoll_event events[2];
+	struct signalfd_siginfo signal;
 	uint64_t expirations;
+	bool go_on = true;
 	int count = epoll_wait(loop->epoll_fd, events, 2, -1);
 
+	if (count < 0)
+		return errno == EINTR;
 	for (int i = 0; i < count; i++) {
+		/* Read, so that it is not delivered once signals do what they do by default. */
 		if (events[i].data.fd == loop->signal_fd)
-			return false;
-		if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 && errno != EINTR)
-			return false;
+			go_on = read(loop->signal_fd, &signal, sizeof(signal)) < 0;
+		else if (read(loop->timer_fd, &expirations, sizeof(expirations)) < 0)
+			go_on = go_on && errno == EINTR;
 	}
-	return count >= 0 || errno == EINTR;
+	return go_on;
 }
 
 static void run(struct loop *loop, struct session *session, struct outputs *outputs,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <argp.h>
 #include <errno.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include "log.h"
+#include "option_value.h"
 #include "options.h"
 
-#define NS_PER_S  1000000000ull
-#define NS_PER_MS 1000000ull
+#define NS_PER_S  1000000000.0
+#define NS_PER_MS 1000000.0
 
 enum key {
 	KEY_STEP = 256,
@@ -92,62 +92,6 @@ static const char doc[] =
 
 static const char args_doc[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate FILE...";
 
-static int bad_value(const char *option, const char *value, const char *wanted)
-{
-	log_err("%s %s: not %s", option, value, wanted);
-	return EINVAL;
-}
-
-static int parse_number(const char *text, uint64_t max, uint64_t *value)
-{
-	char *end;
-
-	errno = 0;
-	*value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || *text == '+' || *value > max)
-		return -EINVAL;
-	return 0;
-}
-
-static int parse_pids(struct options *options, const char *text)
-{
-	char *copy = strdup(text), *rest = copy, *word;
-	int err = copy ? 0 : ENOMEM;
-
-	while (!err && (word = strsep(&rest, ","))) {
-		uint64_t pid;
-
-		if (parse_number(word, INT32_MAX, &pid) || !pid)
-			err = bad_value("--pid", text, "a list of process ids (123 or 123,456)");
-		else
-			err = -vec_push(&options->pids, (uint32_t)pid);
-	}
-	free(copy);
-	return err;
-}
-
-static int parse_duration(const char *option, const char *text, double unit_ns, uint64_t *ns)
-{
-	char *end;
-	double value = strtod(text, &end);
-
-	if (end == text || *end || !isfinite(value) || value <= 0 || value > 1e9 ||
-	    value * unit_ns < NS_PER_MS)
-		return bad_value(option, text, "a time of at least a millisecond");
-	*ns = (uint64_t)(value * unit_ns);
-	return 0;
-}
-
-static int parse_word(const char *option, const char *text, const char *const *words,
-		      const char *wanted, int *value)
-{
-	for (*value = 0; words[*value]; (*value)++) {
-		if (!strcmp(text, words[*value]))
-			return 0;
-	}
-	return bad_value(option, text, wanted);
-}
-
 static int add_step(struct options *options, const char *text)
 {
 	struct step_spec spec = {0};
@@ -173,16 +117,6 @@ static int add_step_arg(struct options *options, const char *text)
 	return -err;
 }
 
-static int parse_ring_records(struct options *options, const char *text)
-{
-	uint64_t records;
-
-	if (parse_number(text, 1u << 22, &records) || records < 512)
-		return bad_value("--ring-records", text, "a number from 512 to 4194304");
-	options->ring_records = (uint32_t)records;
-	return 0;
-}
-
 static int parse_output(struct options *options, int key, const char *arg)
 {
 	static const char *const formats[] = {"none", "text", "json", NULL};
@@ -191,16 +125,16 @@ static int parse_output(struct options *options, int key, const char *arg)
 
 	switch (key) {
 	case KEY_DETAIL:
-		err = parse_word("--detail", arg, details, "steps, escalated or all", &value);
+		err = option_parse_word("--detail", arg, details, "steps, escalated or all", &value);
 		options->detail = (enum fbt_detail)value;
 		break;
 	case KEY_REPORT:
-		err = parse_word("--report", arg, formats, "text, json or none", &value);
+		err = option_parse_word("--report", arg, formats, "text, json or none", &value);
 		options->report = (enum report_format)value;
 		break;
 	case KEY_TRACE_FORMAT:
 		if (strcmp(arg, "ferrum"))
-			err = bad_value("--trace-format", arg, "ferrum");
+			err = option_bad_value("--trace-format", arg, "ferrum");
 		break;
 	case KEY_TRACE:
 		options->trace = arg;
@@ -270,9 +204,9 @@ static int parse_step_option(struct options *options, int key, const char *arg)
 		options->wait_step = true;
 		return 0;
 	case KEY_INTERVAL:
-		return parse_duration("--interval", arg, NS_PER_MS, &options->interval_ns);
+		return option_parse_duration("--interval", arg, NS_PER_MS, &options->interval_ns);
 	case KEY_RING_RECORDS:
-		return parse_ring_records(options, arg);
+		return option_parse_ring_records(&options->ring_records, arg);
 	case KEY_LIST_STEPS:
 		options->mode = MODE_LIST_STEPS;
 		return 0;
@@ -284,7 +218,7 @@ static int parse_selection(struct options *options, int key, const char *arg)
 {
 	switch (key) {
 	case 'p':
-		return parse_pids(options, arg);
+		return option_parse_pids(&options->pids, arg);
 	case 'a':
 		options->all = true;
 		return 0;
@@ -292,10 +226,10 @@ static int parse_selection(struct options *options, int key, const char *arg)
 		options->follow = true;
 		return 0;
 	case 'd':
-		return parse_duration("--duration", arg, NS_PER_S, &options->duration_ns);
+		return option_parse_duration("--duration", arg, NS_PER_S, &options->duration_ns);
 	case 'n':
-		if (parse_number(arg, UINT64_MAX, &options->steps) || !options->steps)
-			return bad_value("--steps", arg, "a number above 0");
+		if (option_parse_number(arg, UINT64_MAX, &options->steps) || !options->steps)
+			return option_bad_value("--steps", arg, "a number above 0");
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -390,7 +324,7 @@ int options_parse(struct options *options, int argc, char **argv)
 	memset(options, 0, sizeof(*options));
 	options->detail = FBT_DETAIL_ESCALATED;
 	options->report = REPORT_TEXT;
-	options->interval_ns = 100 * NS_PER_MS;
+	options->interval_ns = 100 * 1000000ull;
 	argp_err_exit_status = 2;
 	err = argp_parse(&argp, argc, argv, 0, NULL, options);
 	if (err)

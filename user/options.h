@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "fbt_event.h"
 #include "metadata.h"
+#include "option_value.h"
 #include "sink_report.h"
 #include "step_spec.h"
 #include "vec.h"
@@ -20,7 +21,7 @@ enum options_mode {
 
 struct options {
 	enum options_mode mode;
-	VEC(uint32_t) pids;
+	pid_vec pids;
 	bool all;
 	bool follow;
 	char **command; /* NULL, or COMMAND ARGS… NULL: inside argv */

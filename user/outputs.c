@@ -27,16 +27,17 @@ struct outputs {
 };
 
 /* The path to write: NULL for none. */
-static int choose_path(char **path, const char *option, const char *format, const char *tag)
+static int choose_path(char **path, const char *option, const char *prefix, const char *tag,
+		       const char *suffix)
 {
 	*path = NULL;
-	if (option)
-		*path = strcmp(option, "none") ? strdup(option) : NULL;
-	else if (tag && asprintf(path, format, tag) < 0)
-		*path = NULL;
-	else if (!tag)
+	if (option ? !strcmp(option, "none") : !tag)
 		return 0;
-	return *path || (option && !strcmp(option, "none")) ? 0 : -ENOMEM;
+	if (option)
+		*path = strdup(option);
+	else if (asprintf(path, "./%s_%s.%s", prefix, tag, suffix) < 0)
+		*path = NULL;
+	return *path ? 0 : -ENOMEM;
 }
 
 static int add_sink(struct outputs *outputs, struct sink *sink)
@@ -58,7 +59,7 @@ static int add_report_line(struct outputs *outputs, int index, const char *what,
 
 static int open_trace(struct outputs *outputs, const struct options *options, const char *tag)
 {
-	int err = choose_path(&outputs->trace_path, options->trace, "./ferrum_trace_%s.json", tag);
+	int err = choose_path(&outputs->trace_path, options->trace, "ferrum_trace", tag, "json");
 
 	if (err || !outputs->trace_path)
 		return err;
@@ -73,8 +74,8 @@ static int open_trace(struct outputs *outputs, const struct options *options, co
 static int open_profile(struct outputs *outputs, const struct options *options,
 			const struct metadata *metadata, const char *tag)
 {
-	int err = choose_path(&outputs->profile_path, options->profile,
-			      "./ferrum_profile_%s.jsonl", tag);
+	int err = choose_path(&outputs->profile_path, options->profile, "ferrum_profile", tag,
+			      "jsonl");
 
 	if (err || !outputs->profile_path)
 		return err;
@@ -100,11 +101,19 @@ static int open_record(struct outputs *outputs, const struct options *options)
 	return err;
 }
 
+/* https://no-color.org: set and not empty. */
+static bool wants_color(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color);
+}
+
 static int add_report(struct outputs *outputs, const struct options *options)
 {
 	struct report_options report = {
 		.format = options->report,
-		.color = isatty(STDOUT_FILENO) && !getenv("NO_COLOR"),
+		.color = wants_color(),
 		.files = outputs->report_lines,
 	};
 

@@ -9,6 +9,7 @@
 #include "child.h"
 #include "clock.h"
 #include "interval.h"
+#include "launch.h"
 #include "list_steps.h"
 #include "loader.h"
 #include "log.h"
@@ -36,6 +37,7 @@ struct session {
 	struct steps_found *found;
 	struct stream *stream;
 	struct child *child;
+	struct launch *launch;
 	struct fbt_cost cost;
 	uint64_t start_ns;
 	uint64_t start_cpu_ns;
@@ -98,18 +100,24 @@ static int search_targets(struct session *session)
 }
 
 /* A process that --follow or -a found, or that called execve: its files are new either way. */
-static void take_announced(void *ctx, uint32_t tgid, uint32_t parent_tgid)
+static void take_announced(void *ctx, const struct fbt_target *target)
 {
 	struct session *session = ctx;
-	struct traced *traced = traced_set__add(session->traced, tgid);
+	struct traced *traced = traced_set__add(session->traced, target->tgid);
 
 	if (!traced) {
-		log_warn("process %u: no memory to follow it", tgid);
+		log_warn("process %u: no memory to follow it", target->tgid);
 		return;
 	}
+	/* Links of one process are bound to its first thread, which is gone. */
+	if (target->header.flags & FBT_TARGET_NEW_LEADER)
+		steps_found__detach(traced, true);
+	if (session->launch && target->tgid == session__main_tgid(session))
+		launch__exec(session->launch);
 	traced->rescan = true;
 	session->rescan_ns = 0;
-	record_send_target(session->output, tgid, parent_tgid, clock_ns(CLOCK_MONOTONIC));
+	record_send_target(session->output, target->tgid, target->parent_tgid,
+			   clock_ns(CLOCK_MONOTONIC));
 }
 
 int session__open(struct session **result, const struct options *options,
@@ -160,6 +168,7 @@ void session__free(struct session *session)
 {
 	if (!session)
 		return;
+	launch__free(session->launch);
 	child__free(session->child);
 	hint__free(session->hint);
 	stream__free(session->stream);
@@ -281,8 +290,9 @@ int session__start(struct session *session, const char *tag)
 	if (!err)
 		err = take_targets(session);
 	if (!err && session->child) {
-		loader__set_pending(session->loader, (uint32_t)child__pid(session->child));
-		err = child__release(session->child);
+		session->launch = launch__new(session->loader, session__main_tgid(session));
+		loader__set_command(session->loader, session__main_tgid(session));
+		err = session->launch ? child__release(session->child) : -ENOMEM;
 	}
 	if (err)
 		loader__detach(session->loader);
@@ -368,6 +378,7 @@ static void look_for_steps(struct session *session, uint64_t now_ns)
 void session__poll(struct session *session)
 {
 	uint64_t now_ns;
+	bool stopped;
 
 	stream__drain(session->stream);
 	stream__send_lost(session->stream);
@@ -375,8 +386,11 @@ void session__poll(struct session *session)
 	if (session->interval_ns && now_ns >= session->interval_ns)
 		send_intervals(session, now_ns, false);
 	remove_ended(session);
-	if (now_ns >= session->rescan_ns)
+	stopped = session->launch && launch__is_stopped(session->launch);
+	if (stopped || now_ns >= session->rescan_ns)
 		rescan(session, now_ns);
+	if (stopped)
+		launch__continue(session->launch);
 	look_for_steps(session, now_ns);
 }
 
@@ -387,7 +401,7 @@ bool session__is_over(const struct session *session)
 	if (session->options->steps && steps >= session->options->steps)
 		return true;
 	return !session->options->all && !traced_set__at(session->traced, 0) &&
-	       !loader__has_pending(session->loader);
+	       !loader__awaits_command(session->loader);
 }
 
 static uint64_t read_rss_bytes(void)
@@ -421,6 +435,8 @@ void session__finish(struct session *session)
 	struct fbt_window_end end = {0};
 	struct traced *traced;
 
+	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++)
+		steps_found__detach(traced, false);
 	loader__detach(session->loader);
 	end.end_ns = clock_ns(CLOCK_MONOTONIC);
 	usleep(SETTLE_US);

@@ -131,27 +131,49 @@ static int set_args(struct steps_found *found, size_t index)
 	return loader__set_kind_args(found->loader, (uint32_t)index + 1, &args);
 }
 
+/* Links for every process are the loader's; those of one process go with it. */
+static struct uprobes *choose_links(const struct steps_found *found, struct traced *traced)
+{
+	if (probes_all(found))
+		return loader__uprobes(found->loader);
+	if (!traced->uprobes)
+		traced->uprobes = uprobes__new(loader__has_multi(found->loader));
+	return traced->uprobes;
+}
+
 int steps_found__attach(struct steps_found *found, struct traced *traced)
 {
 	bool all = probes_all(found);
+	struct uprobes *links = choose_links(found, traced);
 	size_t first = all ? found->probed : traced->probed_kinds;
 	size_t count = found->functions.count;
-	int err = 0;
+	int err = links ? 0 : -ENOMEM;
 
 	for (size_t i = first; i < count && !err; i++)
 		err = set_args(found, i);
 	if (!err && first < count)
-		err = step_probes_attach(loader__uprobes(found->loader),
-					 loader__step_program(found->loader),
+		err = step_probes_attach(links, loader__step_program(found->loader),
 					 found->functions.items + first, count - first,
 					 (uint32_t)first + 1, all ? 0 : traced->tgid);
 	if (err)
 		return err;
+	uprobes__free(traced->stale);
+	traced->stale = NULL;
 	if (all)
 		found->probed = count;
 	else
 		traced->probed_kinds = (uint32_t)count;
 	return 0;
+}
+
+void steps_found__detach(struct traced *traced, bool replace)
+{
+	uprobes__free(traced->stale);
+	traced->stale = replace ? traced->uprobes : NULL;
+	if (!replace)
+		uprobes__free(traced->uprobes);
+	traced->uprobes = NULL;
+	traced->probed_kinds = 0;
 }
 
 static int describe(const struct steps_found *found, size_t index)

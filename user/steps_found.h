@@ -30,6 +30,12 @@ void steps_found__explain(const struct steps_found *found, uint32_t tgid);
 /* Probes what is known and not probed yet, in traced. 0 or -errno, logged. */
 int steps_found__attach(struct steps_found *found, struct traced *traced);
 
+/*
+ * Takes the probes of one process away (not those for every process). replace: only once the next
+ * attach has put others in their place.
+ */
+void steps_found__detach(struct traced *traced, bool replace);
+
 /* Describes the kinds that were not described yet; after the window's first record. 0 or -ENOMEM. */
 int steps_found__describe(struct steps_found *found);
 

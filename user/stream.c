@@ -69,6 +69,8 @@ void stream__discard(struct stream *stream)
 {
 	loader__drain_events(stream->loader, drop_event, NULL);
 	call_ring__drain(stream->ring, UINT64_MAX, drop_call, NULL);
+	call_ring__reset_lost(stream->ring);
+	memset(stream->shared->control->lost, 0, sizeof(stream->shared->control->lost));
 }
 
 static void take_event(void *ctx, const struct fbt_header *event)
@@ -79,9 +81,7 @@ static void take_event(void *ctx, const struct fbt_header *event)
 		if (vec_push(&stream->steps, *(const struct fbt_step *)event))
 			stream->steps_dropped++;
 	} else if (event->type == FBT_EVENT_TARGET) {
-		const struct fbt_target *target = (const struct fbt_target *)event;
-
-		stream->options.on_process(stream->options.ctx, target->tgid, target->parent_tgid);
+		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
 	}
 }
 

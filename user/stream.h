@@ -16,7 +16,7 @@ struct stream_options {
 	enum fbt_detail detail;
 	uint64_t steps_max; /* later steps are dropped; 0: no limit */
 	/* A process appeared (parent_tgid set) or called execve (0). */
-	void (*on_process)(void *ctx, uint32_t tgid, uint32_t parent_tgid);
+	void (*on_process)(void *ctx, const struct fbt_target *target);
 	void *ctx;
 };
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include "target.h"
 #include "traced.h"
+#include "uprobes.h"
 
 /* PF_EXITING of the kernel, in field 9 of /proc/PID/task/TID/stat. */
 #define TASK_EXITING 4u
@@ -33,6 +34,8 @@ struct traced_set *traced_set__new(struct shared *shared, const struct record_ou
 static void free_traced(struct traced *traced)
 {
 	target_seen__free(traced->seen);
+	uprobes__free(traced->uprobes);
+	uprobes__free(traced->stale);
 	free(traced->previous);
 	free(traced);
 }

@@ -12,6 +12,7 @@
 #include "vec.h"
 
 struct target_seen;
+struct uprobes;
 
 /* A process. */
 struct traced {
@@ -19,7 +20,9 @@ struct traced {
 	uint32_t live_threads; /* with a slot, as of the last traced__collect */
 	bool wanted;           /* named by -p or started as COMMAND, not found by --follow or -a */
 	bool rescan;           /* look for step functions now */
-	uint32_t probed_kinds; /* kinds below this are probed in it, where links are per process */
+	struct uprobes *uprobes; /* where links are per process, else NULL */
+	struct uprobes *stale;   /* bound to a first thread that is gone; until new ones are there */
+	uint32_t probed_kinds;   /* so many kinds are probed by them */
 	struct target_seen *seen;
 	struct process_sums ended; /* what its ended threads left */
 	struct process_sums *previous; /* interval steps: sums at the last boundary, or NULL */

@@ -51,8 +51,12 @@ static inline int vec_grow(void **items, size_t count, size_t *capacity, size_t 
 		(vec)->count = (vec)->capacity = 0;                                                \
 	} while (0)
 
-/* Not typeof(items): in a const vector that pointer is const, what it points to is not. */
+/*
+ * Not typeof(items): in a const vector that pointer is const, what it points to is not. count is
+ * asked first because NULL + 0 is undefined in C.
+ */
 #define vec_for_each(item, vec)                                                                    \
-	for (typeof(*(vec)->items) *item = (vec)->items; item < (vec)->items + (vec)->count; item++)
+	for (typeof(*(vec)->items) *item = (vec)->items;                                           \
+	     (vec)->count && item < (vec)->items + (vec)->count; item++)
 
 #endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include "log.h"
+#include "option_value.h"
+
+int option_bad_value(const char *option, const char *value, const char *wanted)
+{
+	log_err("%s %s: not %s", option, value, wanted);
+	return EINVAL;
+}
+
+int option_parse_number(const char *text, uint64_t max, uint64_t *value)
+{
+	char *end;
+
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	if (errno || end == text || *end || *text == '-' || *text == '+' || *value > max)
+		return -EINVAL;
+	return 0;
+}
+
+int option_parse_pids(pid_vec *pids, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *word;
+	int err = copy ? 0 : ENOMEM;
+
+	while (!err && (word = strsep(&rest, ","))) {
+		uint64_t pid;
+
+		if (option_parse_number(word, INT32_MAX, &pid) || !pid)
+			err = option_bad_value("--pid", text, "a list of process ids (123 or 123,456)");
+		else
+			err = -vec_push(pids, (uint32_t)pid);
+	}
+	free(copy);
+	return err;
+}
+
+int option_parse_duration(const char *option, const char *text, double unit_ns, uint64_t *ns)
+{
+	char *end;
+	double value = strtod(text, &end);
+
+	if (end == text || *end || !isfinite(value) || value <= 0 || value > 1e9 ||
+	    value * unit_ns < 1e6)
+		return option_bad_value(option, text, "a time of at least a millisecond");
+	*ns = (uint64_t)(value * unit_ns);
+	return 0;
+}
+
+int option_parse_word(const char *option, const char *text, const char *const *words,
+		      const char *wanted, int *value)
+{
+	for (*value = 0; words[*value]; (*value)++) {
+		if (!strcmp(text, words[*value]))
+			return 0;
+	}
+	return option_bad_value(option, text, wanted);
+}
+
+int option_parse_ring_records(uint32_t *value, const char *text)
+{
+	uint64_t records;
+
+	if (option_parse_number(text, 1u << 22, &records) || records < 512)
+		return option_bad_value("--ring-records", text, "a number from 512 to 4194304");
+	*value = (uint32_t)records;
+	return 0;
+}

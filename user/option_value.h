@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Values of options from their texts. 0, or EINVAL (positive, as argp wants it) with one line logged
+ * that names the option, or ENOMEM.
+ */
+#ifndef FBT_OPTION_VALUE_H
+#define FBT_OPTION_VALUE_H
+
+#include <stdint.h>
+#include "vec.h"
+
+typedef VEC(uint32_t) pid_vec;
+
+/* Logs "OPTION VALUE: not WANTED" and returns EINVAL. */
+int option_bad_value(const char *option, const char *value, const char *wanted);
+
+/* Decimal digits only, 0 … max. 0, or -EINVAL without a message. */
+int option_parse_number(const char *text, uint64_t max, uint64_t *value);
+
+/* PID[,PID…], appended. */
+int option_parse_pids(pid_vec *pids, const char *text);
+
+/* A decimal number of units, at least a millisecond in all. */
+int option_parse_duration(const char *option, const char *text, double unit_ns, uint64_t *ns);
+
+/* Index of text in the NULL-terminated words; wanted names them for the message. */
+int option_parse_word(const char *option, const char *text, const char *const *words,
+		      const char *wanted, int *value);
+
+int option_parse_ring_records(uint32_t *value, const char *text);
+
+#endif
