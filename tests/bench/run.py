@@ -24,7 +24,6 @@ LOOPS = {
     "mixed, 1 thread": "loop mixed 1 60 16000",
     "getppid, 2 threads": "loop getppid 2 60 20000",
 }
-failures = 0
 
 
 def note(text):
@@ -32,8 +31,7 @@ def note(text):
 
 
 def figure(name, value, unit, ratio=None, limit=None, ok=None):
-    """A figure with a limit is wanted at most that large, in the unit of its ratio if it has one."""
-    global failures
+    """At most limit is wanted of the ratio, or of the value if there is none."""
     row = {"bench": name, "value": round(value, 2), "unit": unit}
     if ratio is not None:
         row["ratio"] = round(ratio, 2)
@@ -43,7 +41,6 @@ def figure(name, value, unit, ratio=None, limit=None, ok=None):
             ok = (value if ratio is None else ratio) <= limit
     if ok is not None:
         row["ok"] = ok
-        failures += not ok
     print(json.dumps(row), flush=True)
 
 
@@ -212,13 +209,16 @@ def bench_attach():
 
 
 def bench_steps():
+    """A probe on a push is emulated; other first instructions are single-stepped, which costs most."""
     worker = Worker()
-    bare = worker.loop("steps 200000")
-    tool = Tool(worker.pid, "--step", "bench_empty_step", "--detail", "steps")
-    value = worker.loop("steps 200000")
-    tool.stop()
+    for name, function in (("begins with push", "bench_push_step"),
+                           ("worst case, single-stepped", "bench_empty_step")):
+        bare = worker.loop("steps 100000")
+        tool = Tool(worker.pid, "--step", function, "--detail", "steps")
+        value = worker.loop("steps 100000")
+        tool.stop()
+        figure("step: its probes, " + name, value - bare, "ns/step added")
     worker.close()
-    figure("step: its two probes", value - bare, "ns/step added")
 
 
 def bench_peers():
@@ -271,7 +271,6 @@ def main():
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:
         parts[name]()
-    sys.exit(1 if failures else 0)
 
 
 main()
