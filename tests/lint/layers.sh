@@ -5,20 +5,50 @@
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-layers='
-log vec
-syscalls json stats output
+layers=$(grep -v '^#' <<'END'
+# what all may use
+clock log record shared tid_map vec whitespace
+json place regular_file stats syscalls
+json_read output
+json_expect
+# the model
 step step_spec
 window
-decode assemble sink metadata profile
+# the stages, in the order of the data
+decode metadata pending sink
+assemble capture profile_event trace_check
+profile
+report_format tally
+report_part
+report_about report_headline report_kind report_process
+report_text
+report_json
 sink_chrome sink_jsonl sink_report sink_status
 pipeline
+# what the user asked for
+option_value
 options
-elf_file
-target capture
+outputs
+# from a process to where its steps begin and end
+demangle elf_file flow maps
+debug_file elf_fde elf_symbols flow_arm64 flow_reach flow_x86 usdt
+exits
+image
+step_function step_match step_table target_options
+resolve
+image_scan
+target
+target_candidates target_explain
+# the kernel side
+call_ring child privilege processes slots uprobes
 loader
+calibrate launch step_probes traced
+interval rates steps_found stream
+list_steps
+session
 main
-'
+END
+)
 status=0
 
 fail()
@@ -51,7 +81,8 @@ check_user_file()
 		case $header in
 		fbt_*.h | "$module.h") continue ;;
 		*.skel.h)
-			[ "$module" = loader ] || fail "$module may not include $header: only loader may"
+			[ "$module" = loader ] || [ "$module $header" = 'rates rates.skel.h' ] ||
+				fail "$module may not include $header: only loader (and rates its own) may"
 			continue
 			;;
 		syscall_table_*)

@@ -3,16 +3,7 @@
 # A step function in a library that is loaded after the tool has attached.
 . "$(dirname "$0")/lib.sh"
 
-cat >"$TMP/late.c" <<'END'
-long late_step(void (*body)(void *), void *arg);
-
-__attribute__((noinline)) long late_step(void (*body)(void *), void *arg)
-{
-	body(arg);
-	return 1;
-}
-END
-"${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/liblate.so" "$TMP/late.c"
+"${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/liblate.so" tests/fake/late_step.c
 # It is there from 1.5 s on, steps go on for 4 s: a rescan once a second must find it in between.
 start_engine --late "$TMP/liblate.so" --late-ms 1500 --steps 200 --sleep-us 20000
 run_tool -p "$ENGINE" --step late_step --wait-step
