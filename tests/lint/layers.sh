@@ -101,6 +101,9 @@ check_user_file()
 for file in user/*.[ch]; do
 	check_user_file "$file"
 done
+for module in $(grep -oE '[a-z0-9_]+' <<<"$layers" | sort | uniq -d); do
+	fail "$module has more than one layer"
+done
 for module in $layers; do
 	[ -e "user/$module.c" ] || [ -e "user/$module.h" ] || fail "no file for $module"
 done
