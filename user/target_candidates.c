@@ -43,11 +43,11 @@ static int gather_symbols(const struct image *image, candidate_vec *candidates)
 		struct candidate candidate = {.symbol = &symbols->items[i]};
 
 		candidate.size = candidate.symbol->size;
-		if (candidate.size < CANDIDATE_BYTES_MIN ||
-		    (i && symbols->items[i - 1].address == candidate.symbol->address))
+		if (i && symbols->items[i - 1].address == candidate.symbol->address)
 			continue;
 		candidate.rank = step_table_rank(candidate.symbol->name);
-		if (!candidate.rank)
+		if (!candidate.rank ||
+		    (candidate.rank != 1 && candidate.size < CANDIDATE_BYTES_MIN))
 			continue;
 		err = vec_push(candidates, candidate);
 		if (err)
