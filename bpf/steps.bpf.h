@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Steps. The outermost attached function on a thread is the step. Stack pointers are compared, depth
- * is not counted: a depth counter never comes back to zero after an exception.
+ * Steps. The outermost attached function on a thread is the step. Stack pointers are compared,
+ * depth is not counted: a depth counter never comes back to zero after an exception.
  */
 #ifndef FBT_STEPS_BPF_H
 #define FBT_STEPS_BPF_H
@@ -12,7 +12,8 @@
 /* After a step shorter than this the other threads are not walked: it would cost too much of it. */
 #define WALK_MIN_NS 200000
 
-/* What the process's other threads have spent in syscalls up to now; unsure if that is not known. */
+/* What the process's other threads have spent in syscalls up to now; unsure if that is not known.
+ */
 static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 now)
 {
 	struct busy_sum sum = {.now = now, .tgid = slot->tgid, .unsure = 1};
@@ -68,10 +69,11 @@ out:
 	return 0;
 }
 
+/* libbpf before 1.2 has no PT_REGS_PARM6. */
 #ifdef __TARGET_ARCH_x86
 #define SIXTH_ARGUMENT(ctx) ((ctx)->r9)
 #else
-#define SIXTH_ARGUMENT(ctx) PT_REGS_PARM6(ctx)
+#define SIXTH_ARGUMENT(ctx) (((const volatile struct user_pt_regs *)(ctx))->regs[5])
 #endif
 
 static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
@@ -91,7 +93,7 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 	struct fbt_kind_args *spec = bpf_map_lookup_elem(&kind_args, &kind);
 	/* All read at constant offsets: the verifier allows no other way into the context. */
 	volatile __u64 registers[8] = {
-		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx), PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
+		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx),	 PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
 		PT_REGS_PARM5(ctx), SIXTH_ARGUMENT(ctx), PT_REGS_SP(ctx),
 	};
 

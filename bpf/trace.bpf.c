@@ -13,7 +13,7 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #ifdef __TARGET_ARCH_x86
 /* sys_uretprobe and sys_uprobe: calls that the kernel's own probes make, never the engine's. */
-#define is_probe_call(nr) ((__u32)(nr) - 335 <= 1)
+#define is_probe_call(nr) ((__u32)(nr)-335 <= 1)
 #else
 #define is_probe_call(nr) 0
 #endif
@@ -78,7 +78,8 @@ int BPF_PROG(handle_sys_exit, struct pt_regs *regs, long ret)
 	__u32 index;
 	struct fbt_slot *slot = current_slot(&index);
 
-	/* No enter was seen: the thread was in the call when it came under trace, or was born in it. */
+	/* No enter was seen: the thread was in the call when it came under trace, or was born in
+	 * it. */
 	if (!slot || !slot->start_ns)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
@@ -220,7 +221,8 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 
 	if (!slot)
 		return 0;
-	/* A thread that is not the leader takes the leader's id over; the leader has ended by now. */
+	/* A thread that is not the leader takes the leader's id over; the leader has ended by now.
+	 */
 	if (task->pid != old_tid) {
 		*old_id = 0;
 		slot->tid = task->pid;

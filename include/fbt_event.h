@@ -76,8 +76,8 @@ struct fbt_window {
 	struct fbt_header header;
 	__u64 start_ns;
 	__u64 realtime_ns; /* CLOCK_REALTIME at start_ns */
-	__u32 detail;      /* enum fbt_detail */
-	__u32 arch;        /* enum fbt_arch: whose syscall numbers these are */
+	__u32 detail;	   /* enum fbt_detail */
+	__u32 arch;	   /* enum fbt_arch: whose syscall numbers these are */
 	__u64 interval_ns; /* length of interval steps; 0 unless they are used */
 };
 
@@ -107,11 +107,11 @@ struct fbt_thread_name {
 struct fbt_kind {
 	struct fbt_header header;
 	__u32 kind;
-	__u32 source;   /* enum fbt_step_source */
-	__u64 address;  /* ELF virtual address of the function; 0 if not known */
-	__u32 builtin;  /* 1: found by the built-in table, 0: named by the user */
-	__u32 exits;    /* probed exits; 0 with a uretprobe */
-	__u32 tgid;     /* the process it was first found in */
+	__u32 source;  /* enum fbt_step_source */
+	__u64 address; /* ELF virtual address of the function; 0 if not known */
+	__u32 builtin; /* 1: found by the built-in table, 0: named by the user */
+	__u32 exits;   /* probed exits; 0 with a uretprobe */
+	__u32 tgid;    /* the process it was first found in */
 	__u32 arg_count;
 };
 
@@ -124,13 +124,14 @@ struct fbt_sum {
 
 enum fbt_step_end {
 	FBT_END_RETURN = 0,
-	FBT_END_UNWOUND = 1,   /* left by an exception, a panic or longjmp; closed when that was seen */
+	FBT_END_UNWOUND =
+		1, /* left by an exception, a panic or longjmp; closed when that was seen */
 	FBT_END_TRUNCATED = 2, /* still open when the window ended */
 	FBT_END_EXITED = 3,    /* its thread ended inside it */
 };
 
 /* fbt_step.header.flags */
-#define FBT_STEP_NO_GAP        1 /* first step seen on its thread: gap_* are 0 and mean nothing */
+#define FBT_STEP_NO_GAP	       1 /* first step seen on its thread: gap_* are 0 and mean nothing */
 #define FBT_STEP_OTHER_UNKNOWN 2 /* other_syscall_ns was not measured */
 
 /*
@@ -147,13 +148,13 @@ struct fbt_step {
 	__u32 end; /* enum fbt_step_end */
 	__u64 start_ns;
 	__u64 end_ns;
-	__u64 thread_ns;        /* end_ns - start_ns, or see above */
-	__u64 gap_ns;           /* from the end of the thread's previous step to start_ns */
-	__u64 gap_syscall_ns;   /* syscall time of the thread in that gap */
+	__u64 thread_ns;	/* end_ns - start_ns, or see above */
+	__u64 gap_ns;		/* from the end of the thread's previous step to start_ns */
+	__u64 gap_syscall_ns;	/* syscall time of the thread in that gap */
 	__u64 other_syscall_ns; /* syscall time of the process's other threads during the step */
-	__u64 lost_calls;       /* call records of this step that found no room */
-	__u32 threads;          /* threads of the process seen at its end; 0: not counted */
-	__u32 arg_mask;         /* bit i: args[i] was read */
+	__u64 lost_calls;	/* call records of this step that found no room */
+	__u32 threads;		/* threads of the process seen at its end; 0: not counted */
+	__u32 arg_mask;		/* bit i: args[i] was read */
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 };
@@ -203,15 +204,15 @@ struct fbt_lost {
 /* What the tool itself costs, calibrated on this machine when it attached. 0: not measured. */
 struct fbt_cost {
 	struct fbt_header header;
-	__u64 call_ps;     /* added to each syscall of a traced thread, picoseconds */
+	__u64 call_ps;	   /* added to each syscall of a traced thread, picoseconds */
 	__u64 neighbor_ps; /* added to each syscall of an untraced thread, picoseconds */
-	__u64 step_ns;     /* added to each step by its two probes */
-	__u64 floor_ns;    /* what a getppid reads as in the outputs: the resolution floor */
+	__u64 step_ns;	   /* added to each step by its two probes */
+	__u64 floor_ns;	   /* what a getppid reads as in the outputs: the resolution floor */
 	__u64 rss_bytes;   /* of the tool, without what it shares with the kernel */
 	__u64 ring_bytes;  /* rings and tables shared with the kernel */
 	__u64 bpf_run_ns;  /* kernel's own BPF run time statistics, if asked for */
 	__u64 bpf_run_count;
-	__u64 cpu_ns;      /* user + system time of the tool in the window */
+	__u64 cpu_ns; /* user + system time of the tool in the window */
 };
 
 struct fbt_target_exit {

@@ -3,10 +3,10 @@
  * Memory that bpf/ and the loader share while a window is open: the mapped BPF maps. Not part of
  * the capture format.
  *
- * A traced thread owns a slot. The table from thread id to slot is filter and lookup at once; slot 0
- * means "not traced". Only the owning thread writes its slot and its rows while it lives, so plain
- * stores are exact however it is preempted. Slots are taken by the kernel side (fork) and by the
- * loader (threads that were there already), and given back by the loader alone.
+ * A traced thread owns a slot. The table from thread id to slot is filter and lookup at once; slot
+ * 0 means "not traced". Only the owning thread writes its slot and its rows while it lives, so
+ * plain stores are exact however it is preempted. Slots are taken by the kernel side (fork) and by
+ * the loader (threads that were there already), and given back by the loader alone.
  */
 #ifndef FBT_SHARED_H
 #define FBT_SHARED_H
@@ -25,7 +25,8 @@ struct fbt_ids {
 enum fbt_slot_state {
 	FBT_SLOT_FREE = 0,
 	FBT_SLOT_LIVE = 1,
-	FBT_SLOT_DEAD = 2, /* the thread has ended: the loader adds its rows up and frees the slot */
+	FBT_SLOT_DEAD =
+		2, /* the thread has ended: the loader adds its rows up and frees the slot */
 };
 
 struct fbt_slot {
@@ -46,9 +47,9 @@ struct fbt_slot {
 	__u64 step_end_ns; /* of the previous step; 0: none yet */
 
 	__u64 step_end_busy_ns; /* syscall time of the thread at step_end_ns */
-	__u64 step_last_ns;     /* length of the previous step */
-	__u64 step_lost_calls;  /* lost_calls when the step began */
-	__u64 step_others_ns;   /* fbt_target_state sum when the step began */
+	__u64 step_last_ns;	/* length of the previous step */
+	__u64 step_lost_calls;	/* lost_calls when the step began */
+	__u64 step_others_ns;	/* fbt_target_state sum when the step began */
 	__u64 gap_ns;
 	__u64 gap_syscall_ns;
 	__u64 born_ns;
@@ -89,9 +90,9 @@ struct fbt_ring_call {
 };
 
 /*
- * Heads of one CPU's call ring. A place is reserved with an atomic add and made valid by its lap, so
- * records are exact even if a program is preempted by another on the same CPU. The reader stops at
- * the first place that is not valid yet.
+ * Heads of one CPU's call ring. A place is reserved with an atomic add and made valid by its lap,
+ * so records are exact even if a program is preempted by another on the same CPU. The reader stops
+ * at the first place that is not valid yet.
  */
 struct fbt_ring_heads {
 	__u64 head; /* next place to reserve */
@@ -139,10 +140,10 @@ struct fbt_rate {
 };
 
 /* Cookie of a step probe: the kind in the low 16 bits and these. */
-#define FBT_PROBE_NO_SP  (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
+#define FBT_PROBE_NO_SP	 (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
 #define FBT_PROBE_RETURN (1u << 17) /* uretprobe: the return address is already off the stack */
-#define FBT_PROBE_END    (1u << 18) /* an exit of the function; else its entry */
-#define FBT_PROBE_STOP   (1u << 19) /* entry of the program of command_tgid: stop there */
-#define FBT_PROBE_KIND   0xffffu
+#define FBT_PROBE_END	 (1u << 18) /* an exit of the function; else its entry */
+#define FBT_PROBE_STOP	 (1u << 19) /* entry of the program of command_tgid: stop there */
+#define FBT_PROBE_KIND	 0xffffu
 
 #endif

@@ -11,9 +11,9 @@
 #include "slots.h"
 #include "uprobes.h"
 
-#define CALL_CHUNKS     24
+#define CALL_CHUNKS	24
 #define CALLS_PER_CHUNK 200
-#define STEP_CHUNKS     8
+#define STEP_CHUNKS	8
 #define STEPS_PER_CHUNK 16
 
 /* The smallest real function: entry, and a return that can be probed apart from it. */
@@ -90,7 +90,8 @@ void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *c
 	if (slot <= 0)
 		return;
 	cost->call_ps = difference(
-		measure_calls_ps(&shared->rows[(uint32_t)slot * FBT_NR_COUNT + SYS_getppid], &row_ns),
+		measure_calls_ps(&shared->rows[(uint32_t)slot * FBT_NR_COUNT + SYS_getppid],
+				 &row_ns),
 		bare_ps);
 	cost->floor_ns = row_ns;
 	give_own_slot_back(shared, slot);
@@ -161,4 +162,29 @@ int calibrate_step(struct loader *loader, struct fbt_cost *cost)
 	cost->step_ns = measure_steps_ns();
 	give_own_slot_back(shared, slot);
 	return 0;
+}
+
+static uint64_t read_rss_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %lu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+void calibrate_finish(struct fbt_cost *cost, const struct loader *loader, uint64_t cpu_ns,
+		      bool bpf_stats)
+{
+	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
+
+	cost->ring_bytes = loader__ring_bytes(loader, &mapped_bytes);
+	cost->rss_bytes = rss_bytes > mapped_bytes ? rss_bytes - mapped_bytes : 0;
+	cost->cpu_ns = cpu_ns;
+	if (bpf_stats)
+		loader__run_stats(loader, &cost->bpf_run_ns, &cost->bpf_run_count);
 }

@@ -5,17 +5,23 @@
 
 #include "loader.h"
 
-/* Picoseconds of a getppid. Once before the syscall probes are attached, in calibrate_calls after. */
+/* Picoseconds of a getppid. Once before the syscall probes are attached, in calibrate_calls after.
+ */
 uint64_t calibrate_bare_ps(void);
 
-/* Fills call_ps, neighbor_ps and floor_ns. Takes about 3 ms; leaves records of tgid 0 in the rings. */
+/* Fills call_ps, neighbor_ps and floor_ns. Takes about 3 ms; leaves records of tgid 0 in the rings.
+ */
 void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost);
 
 /*
- * Fills step_ns with what the two probes of a step take, on a function of our own; its probes stay until
- * loader__detach, for they cost nothing and their removal would. 0 or -errno, logged. Leaves
+ * Fills step_ns with what the two probes of a step take, on a function of our own; its probes stay
+ * until loader__detach, for they cost nothing and their removal would. 0 or -errno, logged. Leaves
  * records of tgid 0 in the event ring.
  */
 int calibrate_step(struct loader *loader, struct fbt_cost *cost);
+
+/* At the end: fills memory, CPU time (cpu_ns) and, if bpf_stats, the kernel's own statistics. */
+void calibrate_finish(struct fbt_cost *cost, const struct loader *loader, uint64_t cpu_ns,
+		      bool bpf_stats);
 
 #endif

@@ -41,7 +41,8 @@ void call_ring__free(struct call_ring *ring)
 	free(ring);
 }
 
-static const struct fbt_ring_call *call_at(const struct call_ring *ring, const struct cursor *cursor)
+static const struct fbt_ring_call *call_at(const struct call_ring *ring,
+					   const struct cursor *cursor)
 {
 	uint32_t shift = ring->shared->ring_shift;
 	uint64_t place = cursor->tail & ((1ull << shift) - 1);
@@ -97,7 +98,8 @@ static void heap_fill(struct call_ring *ring, uint64_t cutoff_ns)
 static void hand_on(const struct call_ring *ring, const struct fbt_ring_call *from, call_fn on_call,
 		    void *ctx)
 {
-	const struct fbt_slot *slot = &ring->shared->slots[from->slot & (ring->shared->slot_count - 1)];
+	const struct fbt_slot *slot =
+		&ring->shared->slots[from->slot & (ring->shared->slot_count - 1)];
 	struct fbt_call call = {
 		.header = {.type = FBT_EVENT_CALL, .size = sizeof(call)},
 		.tgid = slot->tgid,

@@ -14,8 +14,8 @@ struct call_ring *call_ring__new(struct shared *shared);
 void call_ring__free(struct call_ring *ring);
 
 /*
- * Hands on the calls that returned up to cutoff_ns (the present, or UINT64_MAX for the last time) and
- * makes room. The calls of one thread come in order even if it changed its CPU: what returned
+ * Hands on the calls that returned up to cutoff_ns (the present, or UINT64_MAX for the last time)
+ * and makes room. The calls of one thread come in order even if it changed its CPU: what returned
  * before cutoff_ns is in its ring by the time this is called. Returns the number of calls.
  */
 uint64_t call_ring__drain(struct call_ring *ring, uint64_t cutoff_ns, call_fn on_call, void *ctx);

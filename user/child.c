@@ -13,7 +13,7 @@
 struct child {
 	pid_t pid;
 	const char *name;
-	int go;     /* write end: one byte lets the child go */
+	int go;	    /* write end: one byte lets the child go */
 	int failed; /* read end: errno of execvp, or end of file if that went well */
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* COMMAND: a program that is started stopped, so that it can be traced from its first instruction. */
+/* COMMAND: a program that is started stopped, so that it can be traced from its first instruction.
+ */
 #ifndef FBT_CHILD_H
 #define FBT_CHILD_H
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Brings a COMMAND to its first own instruction with probes in place. The kernel side stops it where
- * execve returns, when the program and its dynamic loader are mapped, and again at the program's entry,
- * when the loader has mapped the libraries it is linked with. At both stops the caller looks for
- * step functions. If the tool dies meanwhile the program goes on: its parent death signal is SIGCONT.
+ * Brings a COMMAND to its first own instruction with probes in place. The kernel side stops it
+ * where execve returns, when the program and its dynamic loader are mapped, and again at the
+ * program's entry, when the loader has mapped the libraries it is linked with. At both stops the
+ * caller looks for step functions. If the tool dies meanwhile the program goes on: its parent death
+ * signal is SIGCONT.
  */
 #ifndef FBT_LAUNCH_H
 #define FBT_LAUNCH_H

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 #include "clock.h"
 #include "list_steps.h"
@@ -34,7 +35,8 @@ void hint__free(struct hint *hint)
 	if (!hint)
 		return;
 	rates__free(hint->rates);
-	vec_for_each(function, &hint->functions) target_function_free(*function);
+	vec_for_each (function, &hint->functions)
+		target_function_free(*function);
 	vec_free(&hint->functions);
 	free(hint);
 }
@@ -86,7 +88,8 @@ static void name_busiest(const struct hint *hint)
 		named++;
 	}
 	if (!named)
-		log_info("  no other candidate was called in two seconds either: is the server idle? "
+		log_info("  no other candidate was called in two seconds either: is the server "
+			 "idle? "
 			 "(--list-steps -p %u shows all of them)",
 			 hint->tgid);
 }
@@ -102,21 +105,42 @@ bool hint__check(struct hint *hint)
 	return true;
 }
 
+static void print_rate(const struct rate *rate, FILE *out)
+{
+	const char *path = rate->function->path ? rate->function->path : "";
+	const char *slash = strrchr(path, '/');
+	double per_s = (double)rate->calls * 1e9 / (double)(rate->since_ns ? rate->since_ns : 1);
+	char name[256];
+
+	if (rate->too_often)
+		fprintf(out, "%9.0f+  %12s  ", per_s, "too often");
+	else if (rate->mean_ns)
+		fprintf(out, "%10.1f  %9.3f ms  ", per_s, (double)rate->mean_ns / 1e6);
+	else
+		fprintf(out, "%10.1f  %12s  ", per_s, "-");
+	log_escape(name, sizeof(name), rate->function->name);
+	fprintf(out, "%s  [%s%s]\n", name, slash ? slash + 1 : path,
+		rate->function->builtin ? ", built in" : "");
+}
+
 static void print_rates(const struct hint *hint, FILE *out)
 {
+	size_t idle = 0;
+
 	fprintf(out, "%10s  %12s  %s\n", "calls/s", "mean", "step function");
 	for (size_t i = 0; i < hint->functions.count; i++) {
 		const struct rate *rate = &hint->result[i];
-		double per_s = (double)rate->calls * 1e9 / (double)(rate->since_ns ? rate->since_ns : 1);
 
-		if (rate->too_often)
-			fprintf(out, "%9.0f+  %12s  ", per_s, "too often");
-		else if (rate->mean_ns)
-			fprintf(out, "%10.1f  %9.3f ms  ", per_s, (double)rate->mean_ns / 1e6);
+		if (rate->calls || rate->function->builtin)
+			print_rate(rate, out);
 		else
-			fprintf(out, "%10.1f  %12s  ", per_s, "-");
-		fprintf(out, "%s%s\n            %28s%s\n", rate->function->name,
-			rate->function->builtin ? "  (built in)" : "", "", rate->function->path);
+			idle++;
+	}
+	if (idle)
+		fprintf(out, "%zu more were not called:\n", idle);
+	for (size_t i = 0; i < hint->functions.count; i++) {
+		if (!hint->result[i].calls && !hint->result[i].function->builtin)
+			print_rate(&hint->result[i], out);
 	}
 }
 
@@ -129,7 +153,8 @@ int list_steps(const struct options *options, FILE *out)
 	if (err)
 		return err;
 	if (!hint->functions.count) {
-		log_err("process %u: no function looks like a step: name one with --step, or give the "
+		log_err("process %u: no function looks like a step: name one with --step, or give "
+			"the "
 			"symbols of a stripped file with --symbols",
 			tgid);
 		hint__free(hint);

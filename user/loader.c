@@ -16,11 +16,11 @@
 #include "uprobes.h"
 
 /* Call records: room for 60 ms of the fastest caller, and a bound on the memory of big machines. */
-#define RING_RECORDS     (1u << 17)
+#define RING_RECORDS	 (1u << 17)
 #define RING_RECORDS_MIN (1u << 12)
-#define RING_BYTES_MAX   (128ull << 20)
+#define RING_BYTES_MAX	 (128ull << 20)
 
-#define SLOTS_MIN 1024u
+#define SLOTS_MIN   1024u
 #define SLOTS_SPARE 512u
 
 struct mapping {
@@ -37,6 +37,7 @@ struct loader {
 	struct uprobes *uprobes;
 	bool multi;
 	struct shared shared;
+	int stats_fd; /* while it is open the kernel keeps statistics; -1 */
 	struct mapping mappings[MAPPINGS_MAX];
 	size_t mapping_count;
 	void (*on_event)(void *ctx, const struct fbt_header *event);
@@ -82,7 +83,8 @@ static uint32_t read_pid_max(void)
 
 static uint32_t choose_ring_records(const struct loader_options *options, uint32_t cpu_count)
 {
-	uint32_t records = options->ring_records ? round_up_pow2(options->ring_records) : RING_RECORDS;
+	uint32_t records =
+		options->ring_records ? round_up_pow2(options->ring_records) : RING_RECORDS;
 
 	if (options->detail == FBT_DETAIL_STEPS)
 		return FBT_RING_MARGIN * 2;
@@ -218,6 +220,7 @@ int loader__open(struct loader **result, const struct loader_options *options)
 		return err;
 	libbpf_set_print(print_libbpf);
 	loader->options = *options;
+	loader->stats_fd = options->bpf_stats ? bpf_enable_stats(BPF_STATS_RUN_TIME) : -1;
 	loader->multi = !options->perf_uprobes && uprobes_have_multi();
 	choose_sizes(loader);
 	loader->uprobes = uprobes__new(loader->multi);
@@ -232,8 +235,8 @@ int loader__open(struct loader **result, const struct loader_options *options)
 	if (err)
 		goto out;
 	slots_init(&loader->shared);
-	loader->events = ring_buffer__new(bpf_map__fd(loader->skel->maps.events), handle_event, loader,
-					  NULL);
+	loader->events = ring_buffer__new(bpf_map__fd(loader->skel->maps.events), handle_event,
+					  loader, NULL);
 	if (!loader->events) {
 		err = -errno;
 		log_err("event ring: %s", strerror(-err));
@@ -251,6 +254,8 @@ void loader__free(struct loader *loader)
 {
 	if (!loader)
 		return;
+	if (loader->stats_fd >= 0)
+		close(loader->stats_fd);
 	uprobes__free(loader->uprobes);
 	ring_buffer__free(loader->events);
 	for (size_t i = 0; i < loader->mapping_count; i++)
@@ -271,7 +276,8 @@ uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes)
 
 	for (size_t i = 0; i < loader->mapping_count; i++)
 		bytes += loader->mappings[i].size;
-	/* libbpf maps the event ring twice in a row, to read a record that wraps around in one piece. */
+	/* libbpf maps the event ring twice in a row, to read a record that wraps around in one
+	 * piece. */
 	*mapped_bytes = bytes + 2 * event_bytes;
 	return bytes + event_bytes;
 }

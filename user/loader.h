@@ -16,6 +16,7 @@ struct loader_options {
 	bool follow;
 	uint32_t ring_records; /* places of each CPU's call ring; 0: the default */
 	uint32_t thread_count; /* threads there are now; room is made for that and many more */
+	bool bpf_stats;	       /* have the kernel keep run time statistics: 45 ns a run */
 	bool perf_uprobes;     /* not uprobe_multi, even where the kernel has it */
 };
 
@@ -39,15 +40,16 @@ int loader__attach_syscalls(struct loader *loader);
 int loader__add_target(struct loader *loader, uint32_t tgid);
 void loader__remove_target(struct loader *loader, uint32_t tgid);
 
-/* For step probes: what they run, how, and where those of every process stay until loader__detach. */
+/* For step probes: what they run, how, and where those of every process stay until loader__detach.
+ */
 struct uprobes *loader__uprobes(struct loader *loader);
 bool loader__has_multi(const struct loader *loader); /* uprobe_multi links, else perf uprobes */
 const struct bpf_program *loader__step_program(const struct loader *loader);
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 
 /*
- * tgid comes under trace when it calls execve, and stops after each execve (launch.h). Whether it has
- * not called it yet.
+ * tgid comes under trace when it calls execve, and stops after each execve (launch.h). Whether it
+ * has not called it yet.
  */
 void loader__set_command(struct loader *loader, uint32_t tgid);
 bool loader__awaits_command(const struct loader *loader);

@@ -19,11 +19,10 @@
 #include "profile.h"
 #include "session.h"
 
-/* No wakeups from the kernel: each would cost a traced thread 10 us. Half of what a ring must hold. */
-#define POLL_NS   (10 * 1000000ull)
+/* No wakeups from the kernel: each would cost a traced thread 10 us. Half of what a ring must hold.
+ */
+#define POLL_NS	  (10 * 1000000ull)
 #define STATUS_NS (1000 * 1000000ull)
-extern char **environ;
-
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 struct loop {
@@ -101,12 +100,13 @@ static bool loop_wait(struct loop *loop)
 static void run(struct loop *loop, struct session *session, struct outputs *outputs,
 		const struct options *options)
 {
-	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), now_ns = start_ns;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 	uint64_t status_ns = start_ns + STATUS_NS;
 
 	while (loop_wait(loop)) {
 		session__poll(session);
-		now_ns = clock_ns(CLOCK_MONOTONIC);
+		uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
 		if (session__is_over(session) ||
 		    (options->duration_ns && now_ns - start_ns >= options->duration_ns))
 			break;

@@ -32,7 +32,8 @@ int option_parse_pids(pid_vec *pids, const char *text)
 		uint64_t pid;
 
 		if (option_parse_number(word, INT32_MAX, &pid) || !pid)
-			err = option_bad_value("--pid", text, "a list of process ids (123 or 123,456)");
+			err = option_bad_value("--pid", text,
+					       "a list of process ids (123 or 123,456)");
 		else
 			err = -vec_push(pids, (uint32_t)pid);
 	}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Values of options from their texts. 0, or EINVAL (positive, as argp wants it) with one line logged
- * that names the option, or ENOMEM.
+ * Values of options from their texts. 0, or EINVAL (positive, as argp wants it) with one line
+ * logged that names the option, or ENOMEM.
  */
 #ifndef FBT_OPTION_VALUE_H
 #define FBT_OPTION_VALUE_H

@@ -53,15 +53,19 @@ static const struct argp_option option_table[] = {
 	 0},
 	{"symbols", KEY_SYMBOLS, "FILE", 0, "Symbols of a stripped file with the same build-id", 0},
 	{"uretprobe", KEY_URETPROBE, 0, 0,
-	 "End steps by a uretprobe. Dangerous: a panic or exception through the function aborts the "
+	 "End steps by a uretprobe. Dangerous: a panic or exception through the function aborts "
+	 "the "
 	 "engine",
 	 0},
 	{"wait-step", KEY_WAIT_STEP, 0, 0,
 	 "No error if --step is not found yet: wait for a library that is loaded later", 0},
-	{"interval", KEY_INTERVAL, "MS", 0, "Length of a step where there is no step function (100)", 0},
-	{"list-steps", KEY_LIST_STEPS, 0, 0, "Print step candidates of -p PID with rates, and exit", 0},
+	{"interval", KEY_INTERVAL, "MS", 0,
+	 "Length of a step where there is no step function (100)", 0},
+	{"list-steps", KEY_LIST_STEPS, 0, 0, "Print step candidates of -p PID with rates, and exit",
+	 0},
 	{0, 0, 0, 0, "Output:", 3},
-	{"detail", KEY_DETAIL, "LEVEL", 0, "Calls recorded: steps (none), escalated (of steps), all", 0},
+	{"detail", KEY_DETAIL, "LEVEL", 0,
+	 "Calls recorded: steps (none), escalated (of steps), all", 0},
 	{"trace", KEY_TRACE, "FILE", 0, "Chrome trace, or none (./ferrum_trace_TAG.json)", 0},
 	{"trace-format", KEY_TRACE_FORMAT, "FORMAT", 0, "ferrum", 0},
 	{"profile", KEY_PROFILE, "FILE", 0, "JSON Lines, or none (./ferrum_profile_TAG.jsonl)", 0},
@@ -76,7 +80,8 @@ static const struct argp_option option_table[] = {
 	{"profile-runtime-flags-json", KEY_RUNTIME_FLAGS, "OBJECT", 0, "Runtime flags", 0},
 	{0, 0, 0, 0, "Other:", 5},
 	{"ring-records", KEY_RING_RECORDS, "N", 0, "Calls each CPU's ring holds (131072)", 0},
-	{"bpf-stats", KEY_BPF_STATS, 0, 0, "Measure our BPF programs by kernel statistics; costs 45 ns a run", 0},
+	{"bpf-stats", KEY_BPF_STATS, 0, 0,
+	 "Measure our BPF programs by kernel statistics; costs 45 ns a run", 0},
 	{"require-events", KEY_REQUIRE_EVENTS, "A,B", 0, "validate: events that must be there", 0},
 	{"quiet", 'q', 0, 0, "Only warnings and errors; twice: errors", 0},
 	{"verbose", 'v', 0, 0, "Say more", 0},
@@ -85,10 +90,10 @@ static const struct argp_option option_table[] = {
 
 const char *argp_program_version = "ferrum-bpftrace " FBT_VERSION;
 
-static const char doc[] =
-	"Say where each step of a running LLM inference server spends its time."
-	"\vvalidate checks profiles and traces; everything else needs root or CAP_BPF, CAP_PERFMON and "
-	"CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
+static const char doc[] = "Say where each step of a running LLM inference server spends its time."
+			  "\vvalidate checks profiles and traces; everything else needs root or "
+			  "CAP_BPF, CAP_PERFMON and "
+			  "CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
 
 static const char args_doc[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate FILE...";
 
@@ -125,7 +130,8 @@ static int parse_output(struct options *options, int key, const char *arg)
 
 	switch (key) {
 	case KEY_DETAIL:
-		err = option_parse_word("--detail", arg, details, "steps, escalated or all", &value);
+		err = option_parse_word("--detail", arg, details, "steps, escalated or all",
+					&value);
 		options->detail = (enum fbt_detail)value;
 		break;
 	case KEY_REPORT:
@@ -291,8 +297,9 @@ static int check_selection(const struct options *options)
 		return usage_error("--list-steps: needs one process: -p PID");
 	if (options->replay)
 		return selected || options->record
-			       ? usage_error("--replay: reads a file, so -p, -a, COMMAND and --record "
-					     "do not go with it")
+			       ? usage_error(
+					 "--replay: reads a file, so -p, -a, COMMAND and --record "
+					 "do not go with it")
 			       : 0;
 	if (!selected)
 		return usage_error("nothing to trace: -p PID, -a or -- COMMAND");
@@ -307,18 +314,20 @@ static void apply_environment(struct options *options)
 {
 	const char *trace = getenv("FERRUM_TRACE_OUT");
 	const char *profile = getenv("FERRUM_PROFILE_JSONL");
+	const char *uprobes = getenv("FBT_UPROBES");
 
 	if (!options->trace && trace && *trace)
 		options->trace = trace;
 	/* The seed takes a blank path of the profile for none, and trims it for that test only. */
 	if (!options->profile && profile && profile[strspn(profile, " \t\r\n\v\f")])
 		options->profile = profile;
-	options->perf_uprobes = getenv("FBT_UPROBES") && !strcmp(getenv("FBT_UPROBES"), "perf");
+	options->perf_uprobes = uprobes && !strcmp(uprobes, "perf");
 }
 
 int options_parse(struct options *options, int argc, char **argv)
 {
-	static const struct argp argp = {option_table, parse_option, args_doc, doc, NULL, NULL, NULL};
+	static const struct argp argp = {option_table, parse_option, args_doc, doc,
+					 NULL,	       NULL,	     NULL};
 	int err;
 
 	memset(options, 0, sizeof(*options));
@@ -337,7 +346,8 @@ int options_parse(struct options *options, int argc, char **argv)
 
 void options_clear(struct options *options)
 {
-	vec_for_each(spec, &options->specs) step_spec_clear(spec);
+	vec_for_each (spec, &options->specs)
+		step_spec_clear(spec);
 	vec_free(&options->specs);
 	vec_free(&options->args);
 	vec_free(&options->symbol_files);

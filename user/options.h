@@ -24,9 +24,9 @@ struct options {
 	pid_vec pids;
 	bool all;
 	bool follow;
-	char **command; /* NULL, or COMMAND ARGS… NULL: inside argv */
+	char **command;	      /* NULL, or COMMAND ARGS… NULL: inside argv */
 	uint64_t duration_ns; /* 0: until stopped */
-	uint64_t steps;       /* 0: no limit */
+	uint64_t steps;	      /* 0: no limit */
 	VEC(struct step_spec) specs;
 	VEC(struct step_arg) args;
 	VEC(const char *) symbol_files;
@@ -37,7 +37,7 @@ struct options {
 	uint32_t ring_records;
 	bool bpf_stats;
 	bool perf_uprobes; /* FBT_UPROBES=perf: for tests on kernels that have better */
-	const char *trace;   /* path, "none", or NULL: the default */
+	const char *trace; /* path, "none", or NULL: the default */
 	const char *profile;
 	const char *record;
 	const char *replay;
@@ -50,8 +50,8 @@ struct options {
 
 /*
  * Parses the command line and the tool's environment. 0; -EINVAL: one line was logged; -ENOMEM.
- * --help, --version and unknown options end the program, as argp does. Strings are borrowed from argv
- * and the environment.
+ * --help, --version and unknown options end the program, as argp does. Strings are borrowed from
+ * argv and the environment.
  */
 int options_parse(struct options *options, int argc, char **argv);
 void options_clear(struct options *options);

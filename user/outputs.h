@@ -11,8 +11,8 @@
 struct outputs;
 
 /*
- * Opens what the options ask for. tag names the default files; NULL (replay): there are none. options and
- * metadata are borrowed. 0 or -errno, logged; then nothing was left behind.
+ * Opens what the options ask for. tag names the default files; NULL (replay): there are none.
+ * options and metadata are borrowed. 0 or -errno, logged; then nothing was left behind.
  */
 int outputs__open(struct outputs **outputs, const struct options *options,
 		  const struct metadata *metadata, const char *tag);

@@ -14,7 +14,7 @@
 
 /* Linux 5.8; older <linux/capability.h> lack them. */
 #define CAPABILITY_PERFMON 38
-#define CAPABILITY_BPF     39
+#define CAPABILITY_BPF	   39
 
 /* PROC_PID_INIT_INO of the kernel: the initial PID namespace. */
 #define INITIAL_PID_NAMESPACE 0xeffffffcu
@@ -56,11 +56,13 @@ static int check_kernel(void)
 	if (uname(&name) || sscanf(name.release, "%u.%u", &major, &minor) != 2)
 		return 0;
 	if (major < 5 || (major == 5 && minor < 15)) {
-		log_err("kernel %s: needs Linux 5.15 or newer (BPF cookies of uprobes)", name.release);
+		log_err("kernel %s: needs Linux 5.15 or newer (BPF cookies of uprobes)",
+			name.release);
 		return -EOPNOTSUPP;
 	}
 	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		log_err("kernel %s: has no readable BTF (/sys/kernel/btf/vmlinux): needs a kernel built "
+		log_err("kernel %s: has no readable BTF (/sys/kernel/btf/vmlinux): needs a kernel "
+			"built "
 			"with CONFIG_DEBUG_INFO_BTF=y, and /sys mounted",
 			name.release);
 		return -EOPNOTSUPP;
@@ -74,7 +76,8 @@ static int check_namespace(void)
 
 	if (stat("/proc/self/ns/pid", &namespace) || namespace.st_ino == INITIAL_PID_NAMESPACE)
 		return 0;
-	log_err("PID namespace: not the host's, so process ids would mean other processes: run on the "
+	log_err("PID namespace: not the host's, so process ids would mean other processes: run on "
+		"the "
 		"host, or with --pid=host (docker), hostPID: true (Kubernetes)");
 	return -EPERM;
 }

@@ -58,8 +58,7 @@ int processes_list(process_vec *processes)
 
 static uint32_t parent_of(const process_vec *processes, uint32_t tgid)
 {
-	vec_for_each(process, processes)
-	{
+	vec_for_each (process, processes) {
 		if (process->tgid == tgid)
 			return process->parent_tgid;
 	}
@@ -78,4 +77,17 @@ bool processes_descends(const process_vec *processes, uint32_t tgid, const uint3
 		tgid = parent_of(processes, tgid);
 	}
 	return false;
+}
+
+uint32_t processes_count_threads(void)
+{
+	unsigned int total = 0;
+	FILE *file = fopen("/proc/loadavg", "re");
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*f %*f %*f %*u/%u", &total) != 1)
+		total = 0;
+	fclose(file);
+	return total;
 }

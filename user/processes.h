@@ -21,4 +21,7 @@ int processes_list(process_vec *processes);
 bool processes_descends(const process_vec *processes, uint32_t tgid, const uint32_t *roots,
 			size_t root_count);
 
+/* Threads on the machine, about; 0 if that cannot be read. */
+uint32_t processes_count_threads(void);
+
 #endif

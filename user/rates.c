@@ -12,9 +12,10 @@
 #include "rates.skel.h"
 #include "step_probes.h"
 
-/* A probed return may take 20 us in a virtual machine: this is 1 % of a thread at the very most. */
-#define CALLS_PER_S_MAX 500
-#define CALLS_MIN       100
+/* A probed return may take 20 us in a virtual machine: this is 4 % of a thread for two seconds, at
+ * most. */
+#define CALLS_PER_S_MAX 2000
+#define CALLS_MIN	100
 
 struct watched {
 	struct rate rate;
@@ -43,8 +44,8 @@ static int load(struct rates *rates, bool multi)
 	err = rates_bpf__load(rates->skel);
 	if (err)
 		return err;
-	rates->counts = mmap(NULL, size, PROT_READ, MAP_SHARED,
-			     bpf_map__fd(rates->skel->maps.rates), 0);
+	rates->counts =
+		mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(rates->skel->maps.rates), 0);
 	if (rates->counts != MAP_FAILED)
 		return 0;
 	rates->counts = NULL;
@@ -119,8 +120,7 @@ void rates__check(struct rates *rates)
 			continue;
 		read_rate(rates, i);
 		if (watched->rate.calls < CALLS_MIN ||
-		    watched->rate.calls * 1000000000ull <
-			    watched->rate.since_ns * CALLS_PER_S_MAX)
+		    watched->rate.calls * 1000000000ull < watched->rate.since_ns * CALLS_PER_S_MAX)
 			continue;
 		watched->rate.too_often = true;
 		let_go(watched);
@@ -132,8 +132,12 @@ static int compare_rates(const void *left, const void *right)
 	const struct rate *a = left, *b = right;
 	uint64_t a_ns = a->calls * a->mean_ns, b_ns = b->calls * b->mean_ns;
 
+	bool a_known = a->function->builtin && a->calls, b_known = b->function->builtin && b->calls;
+
 	if (a->too_often != b->too_often)
 		return a->too_often ? 1 : -1;
+	if (a_known != b_known)
+		return a_known ? -1 : 1;
 	if (a_ns != b_ns)
 		return a_ns > b_ns ? -1 : 1;
 	return a->calls == b->calls ? 0 : a->calls > b->calls ? -1 : 1;

@@ -18,7 +18,7 @@ struct rate {
 	uint64_t calls;
 	uint64_t mean_ns;  /* 0: none ended */
 	uint64_t since_ns; /* how long it was watched */
-	bool too_often;    /* let go: calls is what it did in since_ns */
+	bool too_often;	   /* let go: calls is what it did in since_ns */
 };
 
 /* Probes functions in tgid, which are borrowed. 0 or -errno, logged. */
@@ -28,7 +28,10 @@ int rates__open(struct rates **rates, struct step_function *const *functions, si
 /* Lets go of what is called too often; every 20 ms or so. */
 void rates__check(struct rates *rates);
 
-/* Detaches, and fills result (count of rates__open entries), most time first. */
+/*
+ * Detaches, and fills result (count of rates__open entries), likeliest step first: one of the
+ * built-in table that is called, then what takes most time.
+ */
 void rates__finish(struct rates *rates, struct rate *result);
 void rates__free(struct rates *rates);
 

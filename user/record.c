@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/utsname.h>
 #include <unistd.h>
 #include "record.h"
 
@@ -44,6 +45,17 @@ int record_send_strings(const struct record_output *output, void *record, size_t
 	return 0;
 }
 
+int record_send_window(const struct record_output *output, struct fbt_window *window,
+		       const char *tag)
+{
+	struct utsname name;
+	const char *strings[] = {tag, FBT_VERSION, name.release, name.nodename};
+
+	if (uname(&name))
+		memset(&name, 0, sizeof(name));
+	return record_send_strings(output, window, sizeof(*window), FBT_EVENT_WINDOW, strings, 4);
+}
+
 /* Reads what is there, at most size - 1 bytes; a file of /proc may end early. */
 static size_t read_proc(uint32_t tgid, const char *name, char *text, size_t size)
 {
@@ -69,8 +81,7 @@ static size_t read_proc(uint32_t tgid, const char *name, char *text, size_t size
 int record_send_target(const struct record_output *output, uint32_t tgid, uint32_t parent_tgid,
 		       uint64_t start_ns)
 {
-	struct fbt_target target = {
-		.start_ns = start_ns, .tgid = tgid, .parent_tgid = parent_tgid};
+	struct fbt_target target = {.start_ns = start_ns, .tgid = tgid, .parent_tgid = parent_tgid};
 	char comm[32], exe[STRING_MAX], cmdline[STRING_MAX], path[64];
 	const char *strings[] = {comm, exe, cmdline};
 	size_t length;

@@ -13,7 +13,8 @@ struct record_output {
 	void *ctx;
 };
 
-/* Sends a record without strings: fills header.type and header.size; header.flags are the caller's. */
+/* Sends a record without strings: fills header.type and header.size; header.flags are the caller's.
+ */
 void record_send(const struct record_output *output, void *record, size_t size,
 		 enum fbt_event_type type);
 
@@ -24,7 +25,12 @@ void record_send(const struct record_output *output, void *record, size_t size,
 int record_send_strings(const struct record_output *output, void *record, size_t size,
 			enum fbt_event_type type, const char *const *strings, size_t count);
 
-/* comm, exe and command line of a process, from /proc; what cannot be read is empty. 0 or -ENOMEM. */
+/* The first record: tag, and this program's version, kernel and host. 0 or -ENOMEM. */
+int record_send_window(const struct record_output *output, struct fbt_window *window,
+		       const char *tag);
+
+/* comm, exe and command line of a process, from /proc; what cannot be read is empty. 0 or -ENOMEM.
+ */
 int record_send_target(const struct record_output *output, uint32_t tgid, uint32_t parent_tgid,
 		       uint64_t start_ns);
 

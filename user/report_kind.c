@@ -26,7 +26,7 @@ static void write_durations(const struct report *report, const struct tally_kind
 static const char *format_max(char buffer[FORMAT_MAX], const struct fbt_sum *sum)
 {
 	if (sum->ns && !sum->max_ns)
-		return strcpy(buffer, "-");
+		return "-";
 	return format_time(buffer, (double)sum->max_ns);
 }
 

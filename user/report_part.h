@@ -3,7 +3,18 @@
 #ifndef FBT_REPORT_PART_H
 #define FBT_REPORT_PART_H
 
-#include "report_text.h"
+#include <stdbool.h>
+#include <stdio.h>
+#include "tally.h"
+#include "window.h"
+
+struct report {
+	FILE *out;
+	bool color;
+	const char *const *files; /* NULL-terminated, or NULL */
+	const struct window *window;
+	const struct tally *tally;
+};
 
 #define REPORT_WIDTH 100
 #define LABEL_WIDTH  16 /* of "Target         42 llama-server" */

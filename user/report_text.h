@@ -3,18 +3,7 @@
 #ifndef FBT_REPORT_TEXT_H
 #define FBT_REPORT_TEXT_H
 
-#include <stdbool.h>
-#include <stdio.h>
-#include "tally.h"
-#include "window.h"
-
-struct report {
-	FILE *out;
-	bool color;
-	const char *const *files; /* NULL-terminated, or NULL */
-	const struct window *window;
-	const struct tally *tally;
-};
+#include "report_part.h"
 
 /* Errors show in ferror(report->out). */
 void report_text_write(const struct report *report);

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/utsname.h>
 #include <unistd.h>
 #include "calibrate.h"
 #include "child.h"
@@ -19,13 +16,9 @@
 #include "stream.h"
 #include "syscalls.h"
 
-#define NS_PER_S      1000000000ull
-#define RESCAN_NS     NS_PER_S
-/* A program that was just started maps its libraries in its first moments. */
-#define RESCAN_SOON_NS  (50 * 1000000ull)
-#define SOON_NS         (3 * NS_PER_S)
+#define RESCAN_NS 1000000000ull
 /* Without a step for this long the user is told, once. */
-#define HINT_NS (5 * NS_PER_S)
+#define HINT_NS 5000000000ull
 /* Handlers that were running when their probe was detached need some 100 ns more. */
 #define SETTLE_US 1000
 
@@ -48,29 +41,17 @@ struct session {
 	struct hint *hint;
 };
 
-static int count_system_threads(void)
-{
-	unsigned int running, total;
-	FILE *file = fopen("/proc/loadavg", "re");
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*f %*f %*f %u/%u", &running, &total) != 2)
-		total = 0;
-	fclose(file);
-	return (int)total;
-}
-
 static int open_loader(struct session *session)
 {
 	const struct options *options = session->options;
 	struct loader_options loader_options = {
 		.detail = options->detail,
 		.trace_all = options->all,
-		.follow = options->follow || options->command,
+		.follow = options->follow,
 		.ring_records = options->ring_records,
+		.bpf_stats = options->bpf_stats,
 		.perf_uprobes = options->perf_uprobes,
-		.thread_count = (uint32_t)count_system_threads(),
+		.thread_count = processes_count_threads(),
 	};
 
 	return loader__open(&session->loader, &loader_options);
@@ -180,21 +161,16 @@ void session__free(struct session *session)
 
 static int send_window(struct session *session, const char *tag)
 {
-	struct utsname name;
 	struct fbt_window window = {
 		.start_ns = session->start_ns,
-		.realtime_ns = clock_ns(CLOCK_REALTIME) -
-			       (clock_ns(CLOCK_MONOTONIC) - session->start_ns),
+		.realtime_ns =
+			clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - session->start_ns),
 		.detail = session->options->detail,
 		.arch = syscalls_arch(),
 		.interval_ns = session->interval_ns ? session->options->interval_ns : 0,
 	};
-	const char *strings[] = {tag, FBT_VERSION, name.release, name.nodename};
 
-	if (uname(&name))
-		memset(&name, 0, sizeof(name));
-	return record_send_strings(session->output, &window, sizeof(window), FBT_EVENT_WINDOW,
-				   strings, 4);
+	return record_send_window(session->output, &window, tag);
 }
 
 static int attach_syscalls(struct session *session)
@@ -220,14 +196,15 @@ static int take_process(struct session *session, struct traced *traced, uint32_t
 		return err;
 	threads = traced_set__take_threads(session->traced, traced->tgid, session->start_ns);
 	if (threads >= 0)
-		threads = traced_set__take_threads(session->traced, traced->tgid,
-						   session->start_ns);
+		threads =
+			traced_set__take_threads(session->traced, traced->tgid, session->start_ns);
 	if (threads < 0)
 		return threads;
 	return record_send_target(session->output, traced->tgid, parent_tgid, session->start_ns);
 }
 
-/* Children of the targets for --follow, everything for -a. One that is gone meanwhile is no error. */
+/* Children of the targets for --follow, everything for -a. One that is gone meanwhile is no error.
+ */
 static int take_others(struct session *session)
 {
 	const struct options *options = session->options;
@@ -236,14 +213,13 @@ static int take_others(struct session *session)
 
 	if (options->all || (options->follow && options->pids.count))
 		err = processes_list(&processes);
-	vec_for_each(process, &processes)
-	{
+	vec_for_each (process, &processes) {
 		struct traced *traced;
 
 		if (err || traced_set__find(session->traced, process->tgid) ||
-		    (!options->all && !processes_descends(&processes, process->tgid,
-							  options->pids.items,
-							  options->pids.count)))
+		    (!options->all &&
+		     !processes_descends(&processes, process->tgid, options->pids.items,
+					 options->pids.count)))
 			continue;
 		traced = traced_set__add(session->traced, process->tgid);
 		if (!traced)
@@ -318,9 +294,7 @@ static void rescan(struct session *session, uint64_t now_ns)
 		session->interval_ns = 0;
 		log_info("found a step function: steps are its calls from now on");
 	}
-	session->rescan_ns = now_ns + (session->child && now_ns < session->start_ns + SOON_NS
-					       ? RESCAN_SOON_NS
-					       : RESCAN_NS);
+	session->rescan_ns = now_ns + RESCAN_NS;
 }
 
 static void send_intervals(struct session *session, uint64_t now_ns, bool truncated)
@@ -404,34 +378,9 @@ bool session__is_over(const struct session *session)
 	       !loader__awaits_command(session->loader);
 }
 
-static uint64_t read_rss_bytes(void)
-{
-	unsigned long pages = 0;
-	FILE *file = fopen("/proc/self/statm", "re");
-
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*u %lu", &pages) != 1)
-		pages = 0;
-	fclose(file);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
-}
-
-static void send_cost(struct session *session)
-{
-	struct fbt_cost *cost = &session->cost;
-	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
-
-	cost->ring_bytes = loader__ring_bytes(session->loader, &mapped_bytes);
-	cost->rss_bytes = rss_bytes > mapped_bytes ? rss_bytes - mapped_bytes : 0;
-	cost->cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
-	if (session->options->bpf_stats)
-		loader__run_stats(session->loader, &cost->bpf_run_ns, &cost->bpf_run_count);
-	record_send(session->output, cost, sizeof(*cost), FBT_EVENT_COST);
-}
-
 void session__finish(struct session *session)
 {
+	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
 	struct fbt_window_end end = {0};
 	struct traced *traced;
 
@@ -445,6 +394,7 @@ void session__finish(struct session *session)
 		send_intervals(session, end.end_ns, true);
 	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++)
 		traced_set__send_table(session->traced, traced, end.end_ns);
-	send_cost(session);
+	calibrate_finish(&session->cost, session->loader, cpu_ns, session->options->bpf_stats);
+	record_send(session->output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
 	record_send(session->output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
 }

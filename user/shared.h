@@ -10,7 +10,7 @@ struct shared {
 	struct fbt_ids *ids;
 	uint32_t id_chunks;
 	struct fbt_slot *slots;
-	uint32_t slot_count; /* a power of two; slot 0 is never used */
+	uint32_t slot_count;  /* a power of two; slot 0 is never used */
 	struct fbt_sum *rows; /* slot_count * FBT_NR_COUNT */
 	uint32_t *tgids;
 	/* free_slots: the kernel rounds elements of an array up to 8 bytes. */

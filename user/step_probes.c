@@ -22,13 +22,11 @@ static int add_function(const struct step_function *function, uint64_t kind, pla
 
 	if (!function->usdt)
 		err = add_place(places, function->begin_offset, 0, cookie);
-	vec_for_each(begin, &function->usdt_begins)
-	{
+	vec_for_each (begin, &function->usdt_begins) {
 		if (!err)
 			err = add_place(places, *begin, function->begin_ref_ctr, cookie);
 	}
-	vec_for_each(offset, &function->exit_offsets)
-	{
+	vec_for_each (offset, &function->exit_offsets) {
 		if (!err)
 			err = add_place(places, *offset, function->end_ref_ctr,
 					cookie | FBT_PROBE_END);

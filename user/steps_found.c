@@ -12,7 +12,7 @@ struct steps_found {
 	const struct record_output *output;
 	struct target_options target_options;
 	function_vec functions; /* functions[i] is kind i + 1 */
-	VEC(uint32_t) tgids;    /* where each was found first */
+	VEC(uint32_t) tgids;	/* where each was found first */
 	size_t described;
 	size_t probed; /* where links are for every process */
 };
@@ -43,7 +43,8 @@ void steps_found__free(struct steps_found *found)
 {
 	if (!found)
 		return;
-	vec_for_each(function, &found->functions) target_function_free(*function);
+	vec_for_each (function, &found->functions)
+		target_function_free(*function);
 	vec_free(&found->functions);
 	vec_free(&found->tgids);
 	free(found);
@@ -59,7 +60,8 @@ void steps_found__explain(const struct steps_found *found, uint32_t tgid)
 	target_explain_no_match(tgid, &found->target_options);
 }
 
-/* Links for every process where new ones may come at any time; else for each, to spare the others. */
+/* Links for every process where new ones may come at any time; else for each, to spare the others.
+ */
 static bool probes_all(const struct steps_found *found)
 {
 	return found->options->all || found->options->follow || found->options->command ||

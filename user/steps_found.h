@@ -18,7 +18,8 @@ struct steps_found *steps_found__new(const struct options *options, struct loade
 				     const struct record_output *output);
 void steps_found__free(struct steps_found *found);
 
-/* Looks through the files a process has mapped since the last time: number of new functions, or -errno, logged. */
+/* Looks through the files a process has mapped since the last time: number of new functions, or
+ * -errno, logged. */
 int steps_found__search(struct steps_found *found, struct traced *traced);
 
 /* Functions known. */
@@ -36,7 +37,8 @@ int steps_found__attach(struct steps_found *found, struct traced *traced);
  */
 void steps_found__detach(struct traced *traced, bool replace);
 
-/* Describes the kinds that were not described yet; after the window's first record. 0 or -ENOMEM. */
+/* Describes the kinds that were not described yet; after the window's first record. 0 or -ENOMEM.
+ */
 int steps_found__describe(struct steps_found *found);
 
 #endif

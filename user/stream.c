@@ -15,7 +15,7 @@ struct stream {
 	struct call_ring *ring;
 	const struct record_output *output;
 	struct stream_options options;
-	struct tid_map *named; /* threads whose name was sent, to stream itself */
+	struct tid_map *named;	    /* threads whose name was sent, to stream itself */
 	VEC(struct fbt_step) steps; /* held back until their calls are sent */
 	struct fbt_lost lost;
 	uint64_t steps_sent;
@@ -118,7 +118,8 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 	if (cutoff_ns != UINT64_MAX)
 		cutoff_ns = clock_ns(CLOCK_MONOTONIC);
 	call_ring__drain(stream->ring, cutoff_ns, send_call, stream);
-	vec_for_each(step, &stream->steps) send_step(stream, step);
+	vec_for_each (step, &stream->steps)
+		send_step(stream, step);
 	stream->steps.count = 0;
 	traced_set__collect(stream->traced);
 }
@@ -138,7 +139,8 @@ void stream__send_lost(struct stream *stream)
 	struct fbt_lost lost = {.header = stream->lost.header};
 
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
-		lost.count[i] = __atomic_load_n(&stream->shared->control->lost[i], __ATOMIC_RELAXED);
+		lost.count[i] =
+			__atomic_load_n(&stream->shared->control->lost[i], __ATOMIC_RELAXED);
 	lost.count[FBT_LOST_CALLS] += call_ring__lost(stream->ring);
 	lost.count[FBT_LOST_THREADS] += traced_set__lost_threads(stream->traced);
 	lost.count[FBT_LOST_STEPS] += stream->steps_dropped;
@@ -182,7 +184,8 @@ static void send_open_step(struct stream *stream, const struct fbt_slot *slot, u
 	memcpy(step.args, slot->args, sizeof(step.args));
 	memcpy(step.sums, slot->sums, sizeof(step.sums));
 	if (slot->start_ns && now_ns > slot->start_ns)
-		step.sums[syscall_category(syscalls_arch(), slot->nr)].ns += now_ns - slot->start_ns;
+		step.sums[syscall_category(syscalls_arch(), slot->nr)].ns +=
+			now_ns - slot->start_ns;
 	send_step(stream, &step);
 }
 

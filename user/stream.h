@@ -22,7 +22,8 @@ struct stream_options {
 
 /* loader, traced and output are borrowed. NULL: -ENOMEM. */
 struct stream *stream__new(struct loader *loader, struct traced_set *traced,
-			   const struct record_output *output, const struct stream_options *options);
+			   const struct record_output *output,
+			   const struct stream_options *options);
 void stream__free(struct stream *stream);
 
 /* Throws away what is in the rings: what calibration left there. */

@@ -44,7 +44,8 @@ void traced_set__free(struct traced_set *set)
 {
 	if (!set)
 		return;
-	vec_for_each(traced, &set->processes) free_traced(*traced);
+	vec_for_each (traced, &set->processes)
+		free_traced(*traced);
 	vec_free(&set->processes);
 	vec_free(&set->ended_slots);
 	free(set);
@@ -52,8 +53,7 @@ void traced_set__free(struct traced_set *set)
 
 struct traced *traced_set__find(struct traced_set *set, uint32_t tgid)
 {
-	vec_for_each(traced, &set->processes)
-	{
+	vec_for_each (traced, &set->processes) {
 		if ((*traced)->tgid == tgid)
 			return *traced;
 	}
@@ -174,8 +174,7 @@ static void count_live(struct traced_set *set)
 {
 	uint32_t used = used_slots(set->shared);
 
-	vec_for_each(traced, &set->processes)
-	{
+	vec_for_each (traced, &set->processes) {
 		(*traced)->live_threads = 0;
 		for (uint32_t i = 1; i < used; i++)
 			(*traced)->live_threads += set->shared->tgids[i] == (*traced)->tgid;
@@ -184,8 +183,7 @@ static void count_live(struct traced_set *set)
 
 void traced_set__collect(struct traced_set *set)
 {
-	vec_for_each(slot, &set->ended_slots)
-	{
+	vec_for_each (slot, &set->ended_slots) {
 		struct traced *traced = traced_set__find(set, set->shared->slots[*slot].tgid);
 
 		if (traced)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The processes under trace: their threads get slots, what ended threads counted is kept, exact tables
- * are sent when a process or the window ends.
+ * The processes under trace: their threads get slots, what ended threads counted is kept, exact
+ * tables are sent when a process or the window ends.
  */
 #ifndef FBT_TRACED_H
 #define FBT_TRACED_H
@@ -18,13 +18,13 @@ struct uprobes;
 struct traced {
 	uint32_t tgid;
 	uint32_t live_threads; /* with a slot, as of the last traced__collect */
-	bool wanted;           /* named by -p or started as COMMAND, not found by --follow or -a */
-	bool rescan;           /* look for step functions now */
+	bool wanted;	       /* named by -p or started as COMMAND, not found by --follow or -a */
+	bool rescan;	       /* look for step functions now */
 	struct uprobes *uprobes; /* where links are per process, else NULL */
-	struct uprobes *stale;   /* bound to a first thread that is gone; until new ones are there */
-	uint32_t probed_kinds;   /* so many kinds are probed by them */
+	struct uprobes *stale; /* bound to a first thread that is gone; until new ones are there */
+	uint32_t probed_kinds; /* so many kinds are probed by them */
 	struct target_seen *seen;
-	struct process_sums ended; /* what its ended threads left */
+	struct process_sums ended;     /* what its ended threads left */
 	struct process_sums *previous; /* interval steps: sums at the last boundary, or NULL */
 	uint64_t previous_ns;
 };

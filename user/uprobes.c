@@ -49,9 +49,9 @@ void uprobes__free(struct uprobes *uprobes)
 {
 	if (!uprobes)
 		return;
-	vec_for_each(fd, &uprobes->link_fds)
+	vec_for_each (fd, &uprobes->link_fds)
 		close(*fd);
-	vec_for_each(link, &uprobes->perf_links)
+	vec_for_each (link, &uprobes->perf_links)
 		bpf_link__destroy(*link);
 	vec_free(&uprobes->link_fds);
 	vec_free(&uprobes->perf_links);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Probes on places of a file. uprobe_multi links (Linux 6.6), made by the raw bpf syscall because
- * libbpf before 1.3 has no call for them: one link holds all places and is detached at once. On older
- * kernels one perf uprobe a place, whose detach takes 0.1 s each.
+ * libbpf before 1.3 has no call for them: one link holds all places and is detached at once. On
+ * older kernels one perf uprobe a place, whose detach takes 0.1 s each.
  */
 #ifndef FBT_UPROBES_H
 #define FBT_UPROBES_H
@@ -41,7 +41,8 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 /* Whether this kernel has uprobe_multi links. */
 bool uprobes_have_multi(void);
 
-/* Whether a multi link may be limited to a process: before 6.10 that meant its first thread only. */
+/* Whether a multi link may be limited to a process: before 6.10 that meant its first thread only.
+ */
 bool uprobes_multi_can_filter(void);
 
 #endif

@@ -378,9 +378,11 @@ int main(int argc, char **argv)
 				    .errors = {1, 2, 0, 3, 1, 1}};
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {
 		print_help();
+		free(e);
 		return 0;
 	}
 	if (parse_options(&e->config, argc, argv)) {
+		free(e);
 		fprintf(stderr, "engine: bad option, --help lists them\n");
 		return 2;
 	}
