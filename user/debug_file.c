@@ -18,8 +18,8 @@ struct search {
 	uint8_t id[ELF_BUILD_ID_MAX];
 	size_t id_size;
 	uint32_t tgid;
-	struct elf_file **debug;
-	int *fd;
+	struct elf_file *debug;
+	int fd; /* of debug */
 };
 
 static int open_elf(const char *path, struct elf_file **elf, int *fd)
@@ -80,8 +80,8 @@ static bool try_file(struct search *search, const char *path, const uint32_t *ch
 		close(fd);
 		return false;
 	}
-	*search->debug = elf;
-	*search->fd = fd;
+	search->debug = elf;
+	search->fd = fd;
 	return true;
 }
 
@@ -151,15 +151,18 @@ static bool try_link(struct search *search, const char *file_path)
 }
 
 int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
-		    const char *const *symbol_files, size_t count, struct elf_file **debug, int *fd)
+		    const char *const *symbol_files, size_t count, struct elf_file **debug)
 {
-	struct search search = {.file = file, .tgid = tgid, .debug = debug, .fd = fd};
+	struct search search = {.file = file, .tgid = tgid};
+	bool found = false;
 
 	search.id_size = elf_file__build_id(file, search.id);
-	for (size_t i = 0; i < count && search.id_size; i++)
-		if (try_file(&search, symbol_files[i], NULL))
-			return 0;
-	return try_build_id(&search) || try_link(&search, path) ? 0 : -ENOENT;
+	for (size_t i = 0; i < count && search.id_size && !found; i++)
+		found = try_file(&search, symbol_files[i], NULL);
+	if (!found && !try_build_id(&search) && !try_link(&search, path))
+		return -ENOENT;
+	*debug = search.debug;
+	return search.fd;
 }
 
 int debug_file_check(const char *path)

@@ -50,10 +50,10 @@ static int read_debug_symbols(struct image *image, uint32_t tgid, const char *co
 	struct elf_symbols symbols;
 	int err;
 
-	err = debug_file_find(image->elf, tgid, image->path, symbol_files, count, &image->debug,
-			      &image->debug_fd);
-	if (err)
-		return err == -ENOENT ? 0 : err;
+	image->debug_fd =
+		debug_file_find(image->elf, tgid, image->path, symbol_files, count, &image->debug);
+	if (image->debug_fd < 0)
+		return 0;
 	err = elf_symbols_read(&symbols, image->debug);
 	if (err)
 		return err == -ENOMEM ? err : 0;

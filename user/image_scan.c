@@ -89,10 +89,10 @@ static int check_go(const struct scan *scan)
 static int explain_resolve(const struct scan *scan, const struct step_spec *spec, const char *name,
 			   int err, const char *reason)
 {
-	const char *hint = err == -ENOTSUP
-				   ? "; try another function, --interval, or --uretprobe (an "
-				     "exception that passes it then aborts the engine)"
-				   : "";
+	const char *hint =
+		err == -ENOTSUP ? "; name another function or PATH+0xADDR, or use --interval, or "
+				  "--uretprobe (an exception through it then aborts the engine)"
+				: "";
 
 	if (!spec && err != -ENOMEM) {
 		log_warn("%s in %s: %s%s%s", name, scan->image->path,

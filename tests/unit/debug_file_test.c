@@ -30,19 +30,19 @@ static int find(struct elf_fixture *fixture, const char *name, const char *symbo
 	char path[128], symbol_path[128];
 	const char *symbol_files[] = {symbol_path};
 	struct elf_file *file = NULL, *debug = NULL;
-	int fd = elf_fixture_open(fixture, name), debug_fd = -1, err;
+	int fd = elf_fixture_open(fixture, name), debug_fd;
 
 	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
 	snprintf(symbol_path, sizeof(symbol_path), "%s/%s", fixture->folder, symbols);
 	assert_int_equal(elf_file__open(&file, fd), 0);
-	err = debug_file_find(file, getpid(), path, symbol_files, 1, &debug, &debug_fd);
-	assert_true(err ? !debug : !!debug);
+	debug_fd = debug_file_find(file, getpid(), path, symbol_files, 1, &debug);
+	assert_true(debug_fd < 0 ? !debug : !!debug);
 	elf_file__free(debug);
 	elf_file__free(file);
 	if (debug_fd >= 0)
 		close(debug_fd);
 	close(fd);
-	return err;
+	return debug_fd < 0 ? debug_fd : 0;
 }
 
 static void check_refused(struct elf_fixture *fixture, const char *name, const char *message)
