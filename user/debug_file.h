@@ -13,8 +13,7 @@
  * *debug and *fd (the caller's), -ENOENT, -ENOMEM.
  */
 int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
-		    const char *const *symbol_files, size_t count, struct elf_file **debug,
-		    int *fd);
+		    const char *const *symbol_files, size_t count, struct elf_file **debug);
 
 /*
  * Checks what --symbols names: 0, or -errno, logged as one line: cannot be opened, no ELF file, no
