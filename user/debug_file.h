@@ -9,8 +9,8 @@
 /*
  * Looks for the symbols of file, which the process sees as path: symbol_files with its build-id,
  * then /usr/lib/debug/.build-id and the file that .gnu_debuglink names, each as the process sees
- * them and as we do. A file that has another build-id, or another checksum, is passed over. 0 with
- * *debug and *fd (the caller's), -ENOENT, -ENOMEM.
+ * them and as we do. A file that has another build-id, or another checksum, is passed over. The
+ * descriptor behind *debug, both the caller's, or -ENOENT.
  */
 int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
 		    const char *const *symbol_files, size_t count, struct elf_file **debug);
