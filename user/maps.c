@@ -197,33 +197,41 @@ void maps_free(mapping_vec *maps)
 	vec_free(maps);
 }
 
-int mapping_open(uint32_t tgid, const struct mapping *mapping)
+/*
+ * Opens the path that maps shows, behind prefix, if it is the same file. Only the inode is
+ * compared: btrfs and overlayfs show another device in maps than in stat.
+ */
+static int open_path(const char *prefix, const struct mapping *mapping)
 {
 	char path[PATH_MAX + 64];
+	struct stat status;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s%s", prefix, mapping->path) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = regular_file_open(path, &status);
+	if (fd >= 0 && status.st_ino != mapping->inode) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+int mapping_open(uint32_t tgid, const struct mapping *mapping)
+{
+	char path[128];
 	struct stat status;
 	int fd, first;
 
 	snprintf(path, sizeof(path), "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, tgid,
 		 mapping->start, mapping->end);
-	fd = regular_file_open(path, &status);
-	if (fd >= 0)
-		return fd;
-	first = fd;
-	if (mapping->deleted)
+	first = regular_file_open(path, &status);
+	if (first >= 0 || mapping->deleted)
 		return first;
-	if (snprintf(path, sizeof(path), "/proc/%u/root%s", tgid, mapping->path) >=
-	    (int)sizeof(path))
-		return first;
-	fd = regular_file_open(path, &status);
-	if (fd < 0)
-		return first == -ENOENT ? fd : first;
-	/*
-	 * Only the inode is compared where the device differs: btrfs and overlayfs show another
-	 * device in maps than in stat.
-	 */
-	if (status.st_ino != mapping->inode) {
-		close(fd);
-		return first == -ENOENT ? -ESTALE : first;
-	}
-	return fd;
+	/* A container's path is that in its own root, a chroot's path is that in ours. */
+	snprintf(path, sizeof(path), "/proc/%u/root", tgid);
+	fd = open_path(path, mapping);
+	if (fd < 0 && fd != -ENOEXEC)
+		fd = open_path("", mapping);
+	return fd >= 0 || first == -ENOENT ? fd : first;
 }
