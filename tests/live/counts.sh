@@ -15,7 +15,7 @@ for detail in steps escalated all; do
 	fact "$detail: times of a step are inside the engine's own" \
 		'all(a["us"]["total"] <= b[1] / 1000 + 1 for a, b in zip(S, T["threads"][0]["spans_ns"]))'
 	fact "$detail: steps start when the engine says" \
-		'all(-1 <= W["epoch_monotonic_us"] + a["start_us"] - b[0] / 1000 <= b[1] / 1000
+		'all(-2 <= W["epoch_monotonic_us"] + a["start_us"] - b[0] / 1000 <= b[1] / 1000
 			for a, b in zip(S, T["threads"][0]["spans_ns"]))'
 	fact "$detail: the six and compute make the total" \
 		'all(sum(s["six"][c] for c in CATEGORIES) + s["six"]["compute"] == s["six"]["total"] for s in S)'

@@ -18,4 +18,14 @@ fact '-f: the parent'"'"'s is as without' \
 fact '-f: children know their parent' \
 	'[p["parent_pid"] for p in R["processes"] if p["pid"] != T["pid"]] == [T["pid"]] * 10'
 holds '-f: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+# A child that was there before.
+sh -c '"$0" --steps 0 --sleep-us 500 & echo $!; wait' "$FBT_ENGINE" >"$TMP/child" &
+parent=$!
+sleep 0.5
+child=$(cat "$TMP/child")
+run_tool -p $parent -f --step engine_step -n 50
+end_tool 0 '-f: attaches to a parent whose child has the step'
+fact '-f: steps of a child that was there before' "len([s for s in S if s['pid'] == $child]) >= 50"
+kill "$child"
 finish

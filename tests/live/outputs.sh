@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Where outputs go, whose they are, and what a terminal gets.
+. "$(dirname "$0")/lib.sh"
+
+start_engine --steps 0 --sleep-us 500
+go
+mkdir "$TMP/here"
+trace_here()
+{
+	(cd "$TMP/here" && "$FBT" -p "$ENGINE" --step engine_step -d 0.5 "$@" >"$OUT.report" 2>"$OUT.err" </dev/null)
+}
+
+trace_here
+is 'without options: exit status 0' $? 0
+name=$(cd "$TMP/here" && echo ferrum_*.json)
+has 'the trace has the tag in its name' <(echo "$name") "^ferrum_trace_pid${ENGINE}_[0-9]{13}\.json$"
+tag=${name#ferrum_trace_}
+holds 'the profile has the same' [ -s "$TMP/here/ferrum_profile_${tag%.json}.jsonl" ]
+is 'and nothing else is left' "$(find "$TMP/here" -type f | wc -l)" 2
+holds 'both are valid' "$FBT" validate "$TMP"/here/ferrum_*
+is 'nobody else may read them' "$(stat -c %a "$TMP"/here/ferrum_* | sort -u)" 600
+for word in engine_step "$ENGINE" p50 p99 futex compute mmap getppid; do
+	has "the report says $word" "$OUT.report" "$word"
+done
+is 'no colour where there is no terminal' "$(grep -c $'\033' "$OUT.report")" 0
+is 'and no status line' "$(grep -c $'\r' "$OUT.err")" 0
+rm "$TMP"/here/*
+
+FERRUM_TRACE_OUT=$TMP/here/t FERRUM_PROFILE_JSONL=$TMP/here/p FERRUM_PROFILE_MODEL=tiny \
+	FERRUM_PROFILE_CONCURRENCY=7 trace_here --report none
+is 'the environment names the files' "$(cd "$TMP/here" && echo *)" 'p t'
+has 'and the metadata' "$TMP/here/p" '"model":"tiny","concurrency":7,'
+is '--report none prints nothing' "$(cat "$OUT.report")" ''
+FERRUM_TRACE_OUT=$TMP/here/t FERRUM_PROFILE_MODEL=tiny \
+	trace_here --profile "$TMP/here/p" --profile-model large --trace none
+is 'none is no file' "$(cd "$TMP/here" && echo *)" 'p t'
+has 'an option comes before the environment' "$TMP/here/p" '"model":"large"'
+is 'a profile is added to' "$(grep -c '"event":"window_prof"' "$TMP/here/p")" 2
+holds 'and valid' "$FBT" validate "$TMP/here/p"
+rm "$TMP"/here/*
+
+chown 65534:65534 "$TMP/here"
+chmod 755 "$TMP"
+SUDO_UID=65534 SUDO_GID=65534 trace_here
+is 'under sudo files are the user'"'"'s' "$(stat -c %u:%g "$TMP"/here/ferrum_* | sort -u)" 65534:65534
+
+# A terminal: colour, unless it is not wanted, and a status line a second.
+command="'$FBT' -p $ENGINE --step engine_step -d 2.5 --trace none --profile none"
+unset NO_COLOR
+TERM=xterm script -qec "$command" /dev/null >"$TMP/terminal" </dev/null
+has 'terminal: a status line' "$TMP/terminal" 'steps/s'
+has 'terminal: colour' "$TMP/terminal" $'\033\\[[0-9;]*m'
+TERM=xterm NO_COLOR=1 script -qec "$command" /dev/null >"$TMP/terminal" </dev/null
+is 'terminal: no colour with NO_COLOR' "$(grep -c $'\033\\[[0-9;]*m' "$TMP/terminal")" 0
+
+trace_here --trace none --profile none --bpf-stats --report json
+fact '--bpf-stats: the kernel'"'"'s own figures' 'R["cost"]["bpf_run_count"] > 0'
+is '--bpf-stats: off again afterwards' "$(cat /proc/sys/kernel/bpf_stats_enabled)" 0
+finish
