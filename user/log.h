@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-enum log_level { LOG_ERR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
+enum log_level { LOG_NONE = -1, LOG_ERR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
 
 /* Lowest level that is dropped + 1; LOG_INFO unless set. The one piece of process-wide state. */
 void log_set_level(enum log_level level);

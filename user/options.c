@@ -305,6 +305,10 @@ static int check_selection(const struct options *options)
 		return usage_error("nothing to trace: -p PID, -a or -- COMMAND");
 	if (selected > 1)
 		return usage_error("-p, -a and COMMAND exclude each other");
+	if (options->uretprobe)
+		log_warn("--uretprobe: a panic or exception that passes through the step function "
+			 "will "
+			 "abort the target");
 	if (options->wait_step && !options->specs.count)
 		return usage_error("--wait-step: needs a --step to wait for");
 	return 0;

@@ -11,6 +11,7 @@
 #include "loader.h"
 #include "log.h"
 #include "processes.h"
+#include "selection.h"
 #include "session.h"
 #include "steps_found.h"
 #include "stream.h"
@@ -57,27 +58,15 @@ static int open_loader(struct session *session)
 	return loader__open(&session->loader, &loader_options);
 }
 
-/* Finds the step functions of the -p targets: an error in one of them is one for the user. */
-static int search_targets(struct session *session)
+static struct selection selection_of(const struct session *session)
 {
-	const struct options *options = session->options;
-	bool must_match = options->specs.count && !options->wait_step && options->pids.count;
-	int err = 0;
-
-	for (size_t i = 0; i < options->pids.count && !err; i++) {
-		struct traced *traced = traced_set__add(session->traced, options->pids.items[i]);
-		int added;
-
-		if (!traced)
-			return -ENOMEM;
-		traced->wanted = true;
-		added = steps_found__search(session->found, traced);
-		err = added < 0 ? added : 0;
-	}
-	if (err || !must_match || steps_found__count(session->found))
-		return err;
-	steps_found__explain(session->found, options->pids.items[0]);
-	return -ENOENT;
+	return (struct selection){
+		.options = session->options,
+		.loader = session->loader,
+		.traced = session->traced,
+		.found = session->found,
+		.output = session->output,
+	};
 }
 
 /* A process that --follow or -a found, or that called execve: its files are new either way. */
@@ -95,6 +84,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		steps_found__detach(traced, true);
 	if (session->launch && target->tgid == session__main_tgid(session))
 		launch__exec(session->launch);
+	traced->taken = true;
 	traced->rescan = true;
 	session->rescan_ns = 0;
 	record_send_target(session->output, target->tgid, target->parent_tgid,
@@ -105,6 +95,7 @@ int session__open(struct session **result, const struct options *options,
 		  const struct record_output *output)
 {
 	struct session *session = calloc(1, sizeof(*session));
+	struct selection selection;
 	int err = -ENOMEM;
 
 	if (!session)
@@ -126,7 +117,8 @@ int session__open(struct session **result, const struct options *options,
 							       .ctx = session});
 	if (!session->stream)
 		goto out;
-	err = search_targets(session);
+	selection = selection_of(session);
+	err = selection_find(&selection);
 	if (!err && options->command)
 		err = child__start(&session->child, options->command);
 out:
@@ -187,70 +179,9 @@ static int attach_syscalls(struct session *session)
 	return loader__attach_threads(session->loader);
 }
 
-/* A thread that is made meanwhile is seen by the kernel side, or else by the second look. */
-static int take_process(struct session *session, struct traced *traced, uint32_t parent_tgid)
-{
-	int threads, err = loader__add_target(session->loader, traced->tgid);
-
-	if (err)
-		return err;
-	threads = traced_set__take_threads(session->traced, traced->tgid, session->start_ns);
-	if (threads >= 0)
-		threads =
-			traced_set__take_threads(session->traced, traced->tgid, session->start_ns);
-	if (threads < 0)
-		return threads;
-	return record_send_target(session->output, traced->tgid, parent_tgid, session->start_ns);
-}
-
-/* Children of the targets for --follow, everything for -a. One that is gone meanwhile is no error.
- */
-static int take_others(struct session *session)
-{
-	const struct options *options = session->options;
-	process_vec processes = {0};
-	int err = 0;
-
-	if (options->all || (options->follow && options->pids.count))
-		err = processes_list(&processes);
-	vec_for_each (process, &processes) {
-		struct traced *traced;
-
-		if (err || traced_set__find(session->traced, process->tgid) ||
-		    (!options->all &&
-		     !processes_descends(&processes, process->tgid, options->pids.items,
-					 options->pids.count)))
-			continue;
-		traced = traced_set__add(session->traced, process->tgid);
-		if (!traced)
-			err = -ENOMEM;
-		else if (take_process(session, traced, process->parent_tgid))
-			traced_set__forget(session->traced, traced);
-	}
-	vec_free(&processes);
-	return err;
-}
-
-static int take_targets(struct session *session)
-{
-	const struct options *options = session->options;
-
-	for (size_t i = 0; i < options->pids.count; i++) {
-		struct traced *traced = traced_set__find(session->traced, options->pids.items[i]);
-		int err = take_process(session, traced, 0);
-
-		if (!err)
-			err = steps_found__attach(session->found, traced);
-		if (err == -ESRCH)
-			log_err("process %u: ended while attaching", options->pids.items[i]);
-		if (err)
-			return err;
-	}
-	return take_others(session);
-}
-
 int session__start(struct session *session, const char *tag)
 {
+	struct selection selection = selection_of(session);
 	int err;
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
@@ -264,7 +195,7 @@ int session__start(struct session *session, const char *tag)
 	if (!err)
 		err = steps_found__describe(session->found);
 	if (!err)
-		err = take_targets(session);
+		err = selection_take(&selection, session->start_ns);
 	if (!err && session->child) {
 		session->launch = launch__new(session->loader, session__main_tgid(session));
 		loader__set_command(session->loader, session__main_tgid(session));

@@ -105,10 +105,15 @@ static int drop_known(struct steps_found *found, size_t before, uint32_t tgid)
 int steps_found__search(struct steps_found *found, struct traced *traced)
 {
 	size_t before = found->functions.count;
+	enum log_level level = log_level();
 	int added, err;
 
 	traced->rescan = false;
+	/* Why nothing can be probed in a process that nobody named is no news, unless -v. */
+	if (!traced->wanted && level < LOG_DEBUG)
+		log_set_level(LOG_NONE);
 	added = target_find(traced->tgid, &found->target_options, traced->seen, &found->functions);
+	log_set_level(level);
 	err = drop_known(found, before, traced->tgid);
 	if (added < 0)
 		return added;

@@ -19,6 +19,8 @@ struct traced {
 	uint32_t tgid;
 	uint32_t live_threads; /* with a slot, as of the last traced__collect */
 	bool wanted;	       /* named by -p or started as COMMAND, not found by --follow or -a */
+	uint32_t parent_tgid;  /* set if --follow found it */
+	bool taken;	       /* its threads have slots, and new ones get them */
 	bool rescan;	       /* look for step functions now */
 	struct uprobes *uprobes; /* where links are per process, else NULL */
 	struct uprobes *stale; /* bound to a first thread that is gone; until new ones are there */

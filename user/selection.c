@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <errno.h>
+#include <string.h>
+#include "log.h"
+#include "processes.h"
+#include "selection.h"
+
+static int search_wanted(const struct selection *selection, uint32_t tgid)
+{
+	struct traced *traced = traced_set__add(selection->traced, tgid);
+	int added;
+
+	if (!traced)
+		return -ENOMEM;
+	traced->wanted = true;
+	added = steps_found__search(selection->found, traced);
+	return added < 0 ? added : 0;
+}
+
+static int search_other(const struct selection *selection, const struct process_entry *process)
+{
+	struct traced *traced = traced_set__add(selection->traced, process->tgid);
+
+	if (!traced)
+		return -ENOMEM;
+	traced->parent_tgid = process->parent_tgid;
+	steps_found__search(selection->found, traced);
+	return 0;
+}
+
+/* Children of -p for -f, everything for -a: those that are not known yet. */
+static int search_others(const struct selection *selection)
+{
+	const struct options *options = selection->options;
+	process_vec processes = {0};
+	int err = 0;
+
+	if (options->all || (options->follow && options->pids.count))
+		err = processes_list(&processes);
+	vec_for_each (process, &processes) {
+		if (!err && !traced_set__find(selection->traced, process->tgid) &&
+		    (options->all || processes_descends(&processes, process->tgid,
+							options->pids.items, options->pids.count)))
+			err = search_other(selection, process);
+	}
+	vec_free(&processes);
+	return err;
+}
+
+int selection_find(const struct selection *selection)
+{
+	const struct options *options = selection->options;
+	bool must_match = options->specs.count && !options->wait_step && options->pids.count;
+	int err = 0;
+
+	for (size_t i = 0; i < options->pids.count && !err; i++)
+		err = search_wanted(selection, options->pids.items[i]);
+	if (!err)
+		err = search_others(selection);
+	if (err || !must_match || steps_found__count(selection->found))
+		return err;
+	steps_found__explain(selection->found, options->pids.items[0]);
+	return -ENOENT;
+}
+
+/* A thread that is made meanwhile is seen by the kernel side, or else by the second look. */
+static int take_process(const struct selection *selection, struct traced *traced, uint64_t start_ns)
+{
+	int err = loader__add_target(selection->loader, traced->tgid), threads;
+
+	if (err)
+		return err;
+	traced->taken = true;
+	threads = traced_set__take_threads(selection->traced, traced->tgid, start_ns);
+	if (threads >= 0)
+		threads = traced_set__take_threads(selection->traced, traced->tgid, start_ns);
+	if (threads < 0)
+		return threads;
+	err = record_send_target(selection->output, traced->tgid, traced->parent_tgid, start_ns);
+	return err ? err : steps_found__attach(selection->found, traced);
+}
+
+/* Takes what was found and is not taken yet. A process that -p does not name may be gone. */
+static int take_found(const struct selection *selection, uint64_t start_ns)
+{
+	struct traced *traced;
+	size_t i = 0;
+
+	while ((traced = traced_set__at(selection->traced, i))) {
+		int err = traced->taken ? 0 : take_process(selection, traced, start_ns);
+
+		if (err && traced->wanted) {
+			log_err("process %u: %s", traced->tgid,
+				err == -ESRCH ? "ended while attaching" : strerror(-err));
+			return err;
+		}
+		if (err)
+			traced_set__forget(selection->traced, traced);
+		else
+			i++;
+	}
+	return 0;
+}
+
+int selection_take(const struct selection *selection, uint64_t start_ns)
+{
+	int err = take_found(selection, start_ns);
+
+	if (!err)
+		err = search_others(selection);
+	return err ? err : take_found(selection, start_ns);
+}
