@@ -84,6 +84,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		steps_found__detach(traced, true);
 	if (session->launch && target->tgid == session__main_tgid(session))
 		launch__exec(session->launch);
+	traced->wanted |= target->tgid == session__main_tgid(session);
 	traced->taken = true;
 	traced->rescan = true;
 	session->rescan_ns = 0;

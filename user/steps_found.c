@@ -6,6 +6,9 @@
 #include "steps_found.h"
 #include "target.h"
 
+/* Kind 0 is the interval, the last one is calibration's. */
+#define KINDS_MAX (FBT_KIND_COUNT - 2)
+
 struct steps_found {
 	const struct options *options;
 	struct loader *loader;
@@ -68,6 +71,12 @@ static bool probes_all(const struct steps_found *found)
 	       (!found->options->perf_uprobes && !uprobes_multi_can_filter());
 }
 
+static uint64_t begin_of(const struct step_function *function)
+{
+	return function->usdt && function->usdt_begins.count ? function->usdt_begins.items[0]
+							     : function->begin_offset;
+}
+
 static bool is_known(const struct steps_found *found, const struct step_function *function,
 		     size_t before)
 {
@@ -75,7 +84,7 @@ static bool is_known(const struct steps_found *found, const struct step_function
 		const struct step_function *known = found->functions.items[i];
 
 		if (known->device == function->device && known->inode == function->inode &&
-		    known->begin_offset == function->begin_offset)
+		    begin_of(known) == begin_of(function))
 			return true;
 	}
 	return false;
@@ -89,8 +98,12 @@ static int drop_known(struct steps_found *found, size_t before, uint32_t tgid)
 
 	for (size_t i = before; i < found->functions.count; i++) {
 		struct step_function *function = found->functions.items[i];
+		bool is_full = kept >= KINDS_MAX;
 
-		if (is_known(found, function, kept) || kept + 2 >= FBT_KIND_COUNT) {
+		if (is_full || is_known(found, function, kept)) {
+			if (is_full)
+				log_warn("%s: not probed: %d step functions are the most",
+					 function->name, KINDS_MAX);
 			target_function_free(function);
 			continue;
 		}
