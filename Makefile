@@ -136,7 +136,7 @@ clean: ## remove what was built
 TESTS  ?= unit golden live e2e
 UPDATE ?=
 
-jobs     = $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
+jobs     = $(if $(filter 1,$(V)),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 test_env := FBT_BUILD=$(O) FBT=$(tool) FBT_ENGINE=$(engine) UPDATE=$(UPDATE) V=$(V) CC=$(cc) CLANG=$(CLANG)
 
 live_src  := $(sort $(wildcard tests/live/*.c))

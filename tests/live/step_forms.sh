@@ -49,16 +49,20 @@ end_tool
 fact 'deleted file: the engine'"'"'s steps' 'len(S) == T["steps"] == 37 and total(S) == T["in_steps"]'
 
 # A file that only the engine's own mounts show, as in a container.
-mkdir "$TMP/hidden"
-cat >"$TMP/contained" <<END
-#!/bin/sh
-exec unshare -m sh -c 'mount -t tmpfs tmpfs $TMP/hidden && cp $whole $TMP/hidden/contained &&
-	exec $TMP/hidden/contained "\$@"' sh "\$@"
-END
-chmod +x "$TMP/contained"
-FBT_ENGINE=$TMP/contained
-traced 'other mount namespace' --step engine_step
-is 'other mount namespace: the file is not ours to see' "$(find "$TMP/hidden" -type f)" ''
+if unshare -m true 2>/dev/null; then
+	mkdir "$TMP/hidden"
+	cat >"$TMP/contained" <<-END
+	#!/bin/sh
+	exec unshare -m sh -c 'mount -t tmpfs tmpfs $TMP/hidden && cp $whole $TMP/hidden/contained &&
+		exec $TMP/hidden/contained "\$@"' sh "\$@"
+	END
+	chmod +x "$TMP/contained"
+	FBT_ENGINE=$TMP/contained
+	traced 'other mount namespace' --step engine_step
+	is 'other mount namespace: the file is not ours to see' "$(find "$TMP/hidden" -type f)" ''
+else
+	echo 'SKIP no mount namespace can be made in a chroot'
+fi
 
 rm -f "$TMP/go"
 mkfifo "$TMP/go"
