@@ -18,20 +18,14 @@ typedef int __s32;
 typedef unsigned int __u32;
 typedef long long __s64;
 typedef unsigned long long __u64;
-typedef __s8 s8;
-typedef __u8 u8;
-typedef __s16 s16;
-typedef __u16 u16;
 typedef __s32 s32;
 typedef __u32 u32;
 typedef __s64 s64;
 typedef __u64 u64;
 typedef __u16 __be16;
 typedef __u32 __be32;
-typedef __u64 __be64;
 typedef __u32 __wsum;
 typedef int pid_t;
-typedef unsigned long size_t;
 typedef _Bool bool;
 
 enum {
@@ -42,46 +36,27 @@ enum {
 enum bpf_map_type {
 	BPF_MAP_TYPE_HASH = 1,
 	BPF_MAP_TYPE_ARRAY = 2,
-	BPF_MAP_TYPE_PERCPU_HASH = 5,
-	BPF_MAP_TYPE_PERCPU_ARRAY = 6,
 	BPF_MAP_TYPE_LRU_HASH = 9,
-	BPF_MAP_TYPE_ARRAY_OF_MAPS = 12,
 	BPF_MAP_TYPE_RINGBUF = 27,
-	BPF_MAP_TYPE_TASK_STORAGE = 29,
 };
 
 /* Anonymous in the kernel too. */
 enum {
 	BPF_ANY = 0,
-	BPF_NOEXIST = 1,
-	BPF_EXIST = 2,
-	BPF_F_LOCK = 4,
 };
 
 enum {
-	BPF_F_NO_PREALLOC = 1,
 	BPF_F_MMAPABLE = 1024,
 };
 
 enum {
 	BPF_RB_NO_WAKEUP = 1,
-	BPF_RB_FORCE_WAKEUP = 2,
-};
-
-enum {
-	BPF_RB_AVAIL_DATA = 0,
-	BPF_RB_RING_SIZE = 1,
-	BPF_RB_CONS_POS = 2,
-	BPF_RB_PROD_POS = 3,
 };
 
 struct task_struct {
 	pid_t pid;
 	pid_t tgid;
 };
-
-/* Only its address is passed around: third argument of sched_process_exec. */
-struct linux_binprm;
 
 #if defined(__TARGET_ARCH_x86)
 
