@@ -33,7 +33,7 @@ static void write_targets(const struct report *report)
 		char comm[40], cmdline[4 * CMDLINE_WIDTH + 1], end[FORMAT_MAX + 16] = "";
 		char time[FORMAT_MAX];
 
-		shorten_text(comm, sizeof(comm), process->comm, 15);
+		shorten_text(comm, sizeof(comm), *process->comm ? process->comm : "?", 15);
 		shorten_text(cmdline, sizeof(cmdline), shown, CMDLINE_WIDTH);
 		if (process->exit_ns)
 			snprintf(end, sizeof(end), ", exited after %s",

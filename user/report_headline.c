@@ -18,7 +18,7 @@ static void format_shares(const struct tally_kind *kind, char *to, size_t size)
 	for (int i = 0; i < 2; i++) {
 		double percent = percent_of((double)kind->sums[order[i]].ns, total);
 
-		if (percent >= 0.5)
+		if (percent >= 1.0)
 			used += (size_t)snprintf(to + used, size - used, ", %.0f %% %s", percent,
 						 category_name(order[i]));
 	}
@@ -95,7 +95,9 @@ static void warn_of_steps(const struct report *report)
 	format_count(count, window->incomplete_steps - open);
 	format_count(of, window->steps);
 	report_line(report, STYLE_WARN,
-		    "! %s of %s steps are incomplete: some of their records were lost", count, of);
+		    "! %s of %s steps are incomplete: records of theirs were lost, or their thread "
+		    "ended",
+		    count, of);
 }
 
 static void warn_of_lost(const struct report *report)

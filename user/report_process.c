@@ -71,7 +71,7 @@ static void write_process(const struct report *report, const struct entry *entry
 		if (is_used(&process->table[nr]))
 			rows[count++] = &process->table[nr];
 	qsort(rows, count, sizeof(*rows), compare_rows);
-	shorten_text(comm, sizeof(comm), process->comm, 15);
+	shorten_text(comm, sizeof(comm), *process->comm ? process->comm : "?", 15);
 	format_count(calls, entry->calls);
 	fputc('\n', report->out);
 	report_line(report, STYLE_BOLD,

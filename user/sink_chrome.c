@@ -180,7 +180,8 @@ static void put_step(struct chrome_sink *chrome, const struct window *window,
 		.start_ns = record->start_ns,
 		.end_ns = record->end_ns,
 		.pid = record->tgid,
-		.tid = record->tid,
+		/* An interval is no thread's: beside the calls of one it would cut through them. */
+		.tid = record->kind ? record->tid : 0,
 	};
 
 	add_step_figures(&args, step);
