@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <ctype.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -18,7 +19,8 @@ int option_parse_number(const char *text, uint64_t max, uint64_t *value)
 
 	errno = 0;
 	*value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || *text == '+' || *value > max)
+	/* strtoull skips spaces and takes signs. */
+	if (errno || !isdigit((unsigned char)*text) || *end || *value > max)
 		return -EINVAL;
 	return 0;
 }

@@ -242,18 +242,19 @@ static int parse_selection(struct options *options, int key, const char *arg)
 }
 
 /* COMMAND and validate end our own options: what follows is theirs. */
-static int parse_argument(struct options *options, const char *arg, struct argp_state *state)
+static int parse_argument(struct options *options, char *arg, struct argp_state *state)
 {
 	bool after_dashes = state->next >= 2 && !strcmp(state->argv[state->next - 2], "--");
 
-	if (!after_dashes && !strcmp(arg, "validate")) {
-		options->mode = MODE_VALIDATE;
+	/* The files are gathered in the places of argv that have been read. */
+	if (options->mode == MODE_VALIDATE) {
+		if (!options->file_count)
+			options->files = &state->argv[state->next - 1];
+		options->files[options->file_count++] = arg;
 		return 0;
 	}
-	if (options->mode == MODE_VALIDATE) {
-		options->files = &state->argv[state->next - 1];
-		options->file_count = (size_t)(state->argc - state->next + 1);
-		state->next = state->argc;
+	if (!after_dashes && !strcmp(arg, "validate")) {
+		options->mode = MODE_VALIDATE;
 		return 0;
 	}
 	if (!after_dashes) {
@@ -339,10 +340,11 @@ int options_parse(struct options *options, int argc, char **argv)
 	options->report = REPORT_TEXT;
 	options->interval_ns = 100 * 1000000ull;
 	argp_err_exit_status = 2;
-	err = argp_parse(&argp, argc, argv, 0, NULL, options);
+	/* In order: else argp moves what stands before "--" behind it, as if it were COMMAND. */
+	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options);
 	if (err)
 		return err == ENOMEM ? -ENOMEM : -EINVAL;
-	if (options->replay)
+	if (options->replay && options->mode == MODE_TRACE)
 		options->mode = MODE_REPLAY;
 	apply_environment(options);
 	return check_selection(options);

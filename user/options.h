@@ -44,7 +44,7 @@ struct options {
 	enum report_format report;
 	struct metadata_options metadata;
 	const char *require_events;
-	char *const *files; /* validate */
+	char **files; /* validate; inside argv */
 	size_t file_count;
 };
 
