@@ -23,9 +23,10 @@ static void run_child(char **command, int go, int failed)
 	char byte;
 	int err;
 
-	/* The tool's own blocked signals are not the child's. */
+	/* The signals that the tool blocks and ignores are not the child's. */
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
+	signal(SIGPIPE, SIG_DFL);
 	/* Should the tool die while it has the program stopped (launch.h), that goes on. */
 	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (read(go, &byte, 1) != 1)
