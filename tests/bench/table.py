@@ -13,7 +13,8 @@ for line in sys.stdin:
     ratio = "%.2f×" % row["ratio"] if "ratio" in row else ""
     wanted = ""
     if "limit" in row:
-        wanted = "≤ %g%s" % (row["limit"], "×" if ratio else " " + row["unit"].split(" of ")[0])
+        unit = "×" if ratio else "" if row["unit"].startswith("of ") else " " + row["unit"]
+        wanted = "≤ %g%s" % (row["limit"], unit)
     if not row.get("ok", True):
         wanted += " **missed**"
     print("| %s | %g %s | %s | %s |" % (row["bench"], row["value"], row["unit"], ratio, wanted))
