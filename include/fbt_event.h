@@ -228,6 +228,9 @@ struct fbt_window_end {
 	__u64 end_ns;
 };
 
+#ifdef __cplusplus
+#define _Static_assert static_assert
+#endif
 #define FBT_ASSERT_SIZE(type, bytes)                                                               \
 	_Static_assert(sizeof(struct type) == (bytes), #type " is part of the capture format")
 FBT_ASSERT_SIZE(fbt_header, 8);

@@ -51,6 +51,13 @@ static bool is_known(const struct scan *scan, uint64_t address)
 	return false;
 }
 
+static int refuse_many(const struct scan *scan, const struct step_spec *spec)
+{
+	log_err("--step %s: matches more than %d functions in %s; name fewer",
+		spec ? spec->text : "(built-in)", TARGET_FUNCTIONS_MAX, scan->image->path);
+	return -E2BIG;
+}
+
 static int add_function(struct scan *scan, struct step_function *function,
 			const struct step_spec *spec)
 {
@@ -58,10 +65,8 @@ static int add_function(struct scan *scan, struct step_function *function,
 	int err;
 
 	if (scan->functions->count - scan->first >= TARGET_FUNCTIONS_MAX) {
-		log_err("--step %s: matches more than %d functions in %s; name fewer",
-			spec ? spec->text : "(built-in)", TARGET_FUNCTIONS_MAX, scan->image->path);
 		target_function_free(function);
-		return -E2BIG;
+		return refuse_many(scan, spec);
 	}
 	function->builtin = !spec;
 	for (size_t i = 0; i < scan->options->arg_count; i++)
@@ -127,12 +132,32 @@ static int take_symbol(struct scan *scan, const struct elf_symbol *symbol,
 	return err;
 }
 
+/* Before any of them is resolved: that one cannot be is no news among hundreds. */
+static bool matches_many(const struct scan *scan, const struct step_spec *spec)
+{
+	const struct elf_symbols *symbols = &scan->image->symbols;
+	uint64_t last = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < symbols->count && count <= TARGET_FUNCTIONS_MAX; i++) {
+		const struct elf_symbol *symbol = &symbols->items[i];
+
+		if (symbol->address == last || !step_match_symbol(spec, symbol->name))
+			continue;
+		last = symbol->address;
+		count++;
+	}
+	return count > TARGET_FUNCTIONS_MAX;
+}
+
 static int scan_symbols(struct scan *scan, const struct step_spec *spec)
 {
 	const struct elf_symbols *symbols = &scan->image->symbols;
 	bool is_program = elf_file__is_executable(scan->image->elf);
 	int err;
 
+	if (spec && matches_many(scan, spec))
+		return refuse_many(scan, spec);
 	for (size_t i = 0; i < symbols->count; i++) {
 		const char *name = symbols->items[i].name;
 

@@ -44,7 +44,8 @@ struct loader {
 	void *on_event_ctx;
 };
 
-static int print_libbpf(enum libbpf_print_level level, const char *format, va_list args)
+__attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_level level,
+							      const char *format, va_list args)
 {
 	char line[1024];
 	int length;

@@ -86,10 +86,13 @@ int place_find_own_fd(const char *path)
 	return -1;
 }
 
-/* Opens folder dir's child name, made if missing. Takes dir over. The descriptor or -errno. */
+/*
+ * Opens folder dir's child name, made if missing. O_PATH: passing through needs no right to read.
+ * Takes dir over. The descriptor or -errno.
+ */
 static int enter_folder(int dir, const char *name, const char *path)
 {
-	int fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
 	int err = fd < 0 ? -errno : 0;
 
 	if (err == -ENOENT) {
@@ -110,7 +113,7 @@ static int enter_folder(int dir, const char *name, const char *path)
 /* Opens the folder of path and sets *name to the rest of it. The descriptor or -errno. */
 static int open_folder(const char *path, char *folders, char **name)
 {
-	int dir = open(*folders == '/' ? "/" : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int dir = open(*folders == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	char *slash;
 
 	*name = folders;

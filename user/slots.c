@@ -31,7 +31,7 @@ uint32_t slots_find(const struct shared *shared, uint32_t tid)
 static uint32_t pop_free(struct shared *shared)
 {
 	struct fbt_control *control = shared->control;
-	uint64_t head = __atomic_load_n(&control->free_head, __ATOMIC_ACQUIRE);
+	__u64 head = __atomic_load_n(&control->free_head, __ATOMIC_ACQUIRE);
 
 	while (head != control->free_tail) {
 		uint32_t slot = shared->free_slots[head & (shared->slot_count - 1)];
