@@ -57,48 +57,55 @@ static int add_report_line(struct outputs *outputs, int index, const char *what,
 	return 0;
 }
 
-static int open_trace(struct outputs *outputs, const struct options *options, const char *tag)
+/*
+ * All files before anything is written, so that one that cannot be opened leaves no others behind:
+ * empty temporary files go away. The profile, which has no temporary name, comes last.
+ */
+static int open_files(struct outputs *outputs, const struct options *options, const char *tag)
 {
 	int err = choose_path(&outputs->trace_path, options->trace, "ferrum_trace", tag, "json");
 
-	if (err || !outputs->trace_path)
-		return err;
-	err = output__create(&outputs->trace, outputs->trace_path);
 	if (!err)
-		err = add_report_line(outputs, 0, "trace", outputs->trace_path);
-	if (!err)
-		err = add_sink(outputs, sink_chrome__new(output__file(outputs->trace)));
+		err = choose_path(&outputs->profile_path, options->profile, "ferrum_profile", tag,
+				  "jsonl");
+	if (!err && outputs->trace_path)
+		err = output__create(&outputs->trace, outputs->trace_path);
+	if (!err && options->record)
+		err = output__create(&outputs->record, options->record);
+	if (!err && outputs->profile_path)
+		err = output__append(&outputs->profile, outputs->profile_path);
 	return err;
 }
 
-static int open_profile(struct outputs *outputs, const struct options *options,
-			const struct metadata *metadata, const char *tag)
-{
-	int err = choose_path(&outputs->profile_path, options->profile, "ferrum_profile", tag,
-			      "jsonl");
-
-	if (err || !outputs->profile_path)
-		return err;
-	err = output__append(&outputs->profile, outputs->profile_path);
-	if (!err)
-		err = add_report_line(outputs, 1, "profile", outputs->profile_path);
-	if (!err)
-		err = add_sink(outputs, sink_jsonl__new(output__fd(outputs->profile), metadata));
-	return err;
-}
-
-static int open_record(struct outputs *outputs, const struct options *options)
+static int begin_trace(struct outputs *outputs)
 {
 	int err;
 
-	if (!options->record)
+	if (!outputs->trace)
 		return 0;
-	err = output__create(&outputs->record, options->record);
-	if (!err)
-		err = add_report_line(outputs, 2, "record", options->record);
-	if (!err)
-		err = capture_write_header(output__file(outputs->record));
-	return err;
+	err = add_report_line(outputs, 0, "trace", outputs->trace_path);
+	return err ? err : add_sink(outputs, sink_chrome__new(output__file(outputs->trace)));
+}
+
+static int begin_profile(struct outputs *outputs, const struct metadata *metadata)
+{
+	int err;
+
+	if (!outputs->profile)
+		return 0;
+	err = add_report_line(outputs, 1, "profile", outputs->profile_path);
+	return err ? err
+		   : add_sink(outputs, sink_jsonl__new(output__fd(outputs->profile), metadata));
+}
+
+static int begin_record(struct outputs *outputs, const struct options *options)
+{
+	int err;
+
+	if (!outputs->record)
+		return 0;
+	err = add_report_line(outputs, 2, "record", options->record);
+	return err ? err : capture_write_header(output__file(outputs->record));
 }
 
 /* https://no-color.org: set and not empty. */
@@ -140,11 +147,13 @@ int outputs__open(struct outputs **result, const struct options *options,
 		return err;
 	outputs->pipeline = pipeline__new();
 	if (outputs->pipeline)
-		err = open_trace(outputs, options, tag);
+		err = open_files(outputs, options, tag);
 	if (!err)
-		err = open_profile(outputs, options, metadata, tag);
+		err = begin_trace(outputs);
 	if (!err)
-		err = open_record(outputs, options);
+		err = begin_profile(outputs, metadata);
+	if (!err)
+		err = begin_record(outputs, options);
 	if (!err)
 		err = add_report(outputs, options);
 	if (!err)

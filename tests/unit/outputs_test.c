@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include "capture.h"
+#include "outputs.h"
+#include "stderr_fixture.h"
+#include "stream_fixture.h"
+#include "window.h"
+
+struct fixture {
+	struct stderr_fixture *errors;
+	char dir[32];
+	int stdout_saved;
+	int stdout_file;
+	struct options options;
+	struct metadata metadata;
+	struct outputs *outputs;
+	struct stream stream;
+	struct stream replayed;
+	char text[1 << 16];
+};
+
+/* In a folder of its own, with stdout and stderr in files. */
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	if (!fixture || stderr_setup((void **)&fixture->errors))
+		return -1;
+	strcpy(fixture->dir, "/tmp/fbt_outputs_XXXXXX");
+	if (!mkdtemp(fixture->dir) || chdir(fixture->dir))
+		return -1;
+	unsetenv("SUDO_UID");
+	unsetenv("SUDO_GID");
+	fflush(stdout);
+	fixture->stdout_saved = dup(STDOUT_FILENO);
+	fixture->stdout_file = memfd_create("stdout", MFD_CLOEXEC);
+	dup2(fixture->stdout_file, STDOUT_FILENO);
+	fixture->options.report = REPORT_TEXT;
+	fixture->metadata.env_hash = (char *)"sha256:0";
+	fixture->metadata.model = (char *)"m";
+	fixture->metadata.runtime_flags = (char *)"{}";
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+	char command[64];
+
+	outputs__free(fixture->outputs);
+	fflush(stdout);
+	dup2(fixture->stdout_saved, STDOUT_FILENO);
+	close(fixture->stdout_saved);
+	close(fixture->stdout_file);
+	stderr_teardown((void **)&fixture->errors);
+	snprintf(command, sizeof(command), "rm -rf '%s'", fixture->dir);
+	if (chdir("/") || system(command))
+		return -1;
+	free(fixture);
+	return 0;
+}
+
+static int count_files(void)
+{
+	DIR *folder = opendir(".");
+	int count = 0;
+
+	assert_non_null(folder);
+	while (readdir(folder))
+		count++;
+	closedir(folder);
+	return count - 2;
+}
+
+static const char *text_of(struct fixture *fixture, const char *path)
+{
+	FILE *file = fopen(path, "r");
+
+	if (!file)
+		fail_msg("%s is not there", path);
+	fixture->text[fread(fixture->text, 1, sizeof(fixture->text) - 1, file)] = '\0';
+	fclose(file);
+	return fixture->text;
+}
+
+static const char *stdout_text(struct fixture *fixture)
+{
+	ssize_t length;
+
+	fflush(stdout);
+	length = pread(fixture->stdout_file, fixture->text, sizeof(fixture->text) - 1, 0);
+	fixture->text[length > 0 ? length : 0] = '\0';
+	return fixture->text;
+}
+
+static bool is_there(const char *path)
+{
+	struct stat file;
+
+	return !lstat(path, &file);
+}
+
+static int open_outputs(struct fixture *fixture, const char *tag)
+{
+	return outputs__open(&fixture->outputs, &fixture->options, &fixture->metadata, tag);
+}
+
+static void open_well(struct fixture *fixture, const char *tag)
+{
+	assert_int_equal(open_outputs(fixture, tag), 0);
+	assert_non_null(fixture->outputs);
+}
+
+/* A window with one step, as one block. */
+static void send_window(struct fixture *fixture)
+{
+	struct record_output output = outputs__records(fixture->outputs);
+
+	add_window(&fixture->stream, FBT_DETAIL_ALL);
+	add_target(&fixture->stream, 7, "engine");
+	add_kind(&fixture->stream, 1, "decode", NULL);
+	add_call(&fixture->stream, 7, 2100);
+	add_step(&fixture->stream, 7, 1, 2000, 500000);
+	add_end(&fixture->stream, 900000);
+	output.emit(output.ctx, fixture->stream.bytes, fixture->stream.size);
+}
+
+/* An impossible path: trace.json in a file. */
+static void make_file(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
+static void refuse_to_open(struct fixture *fixture, const char *path)
+{
+	make_file("file");
+	assert_int_equal(open_outputs(fixture, "tag"), -ENOTDIR);
+	assert_null(fixture->outputs);
+	assert_one_line(fixture->errors, path);
+	assert_int_equal(count_files(), 1);
+}
+
+static void free_accepts_null(void **state)
+{
+	outputs__free(NULL);
+}
+
+static void an_impossible_trace_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "file/trace.json";
+	refuse_to_open(fixture, "file/trace.json");
+}
+
+static void an_impossible_profile_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.profile = "file/profile.jsonl";
+	refuse_to_open(fixture, "file/profile.jsonl");
+}
+
+static void an_impossible_record_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.record = "file/capture";
+	refuse_to_open(fixture, "file/capture");
+}
+
+static void an_impossible_record_leaves_an_older_profile_as_it_was(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_file("file");
+	make_file("profile");
+	fixture->options.trace = "none";
+	fixture->options.profile = "profile";
+	fixture->options.record = "file/capture";
+	assert_int_equal(open_outputs(fixture, NULL), -ENOTDIR);
+	assert_true(is_there("profile"));
+}
+
+static void a_trace_on_a_full_disk_is_told_and_the_others_are_whole(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "/dev/full";
+	fixture->options.profile = "profile";
+	fixture->options.record = "capture";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), -ENOSPC);
+	assert_non_null(strstr(stderr_text(fixture->errors), "trace: No space left"));
+	assert_non_null(strstr(text_of(fixture, "profile"), "window_prof"));
+	assert_true(is_there("capture"));
+}
+
+static void a_profile_on_a_full_disk_is_told_and_the_others_are_whole(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "trace";
+	fixture->options.profile = "/dev/full";
+	fixture->options.record = "capture";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), -ENOSPC);
+	assert_non_null(strstr(stderr_text(fixture->errors), "No space left"));
+	assert_non_null(strstr(text_of(fixture, "trace"), "decode"));
+	assert_true(is_there("capture"));
+}
+
+static void a_record_on_a_full_disk_is_told_and_the_others_are_whole(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "trace";
+	fixture->options.profile = "profile";
+	fixture->options.record = "/dev/full";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), -ENOSPC);
+	assert_non_null(strstr(stderr_text(fixture->errors), "No space left"));
+	assert_non_null(strstr(text_of(fixture, "trace"), "decode"));
+	assert_non_null(strstr(text_of(fixture, "profile"), "window_prof"));
+}
+
+/* More than stdio keeps, so that the write itself fails. */
+static void a_recording_that_fails_ends_and_the_window_goes_on(void **state)
+{
+	struct fixture *fixture = *state;
+	struct record_output output;
+
+	fixture->options.trace = "trace";
+	fixture->options.profile = "none";
+	fixture->options.record = "/dev/full";
+	open_well(fixture, "tag");
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	for (int i = 0; i < 150; i++)
+		add_step(&fixture->stream, 7, 1, 2000 + (uint64_t)i * 100,
+			 2050 + (uint64_t)i * 100);
+	output = outputs__records(fixture->outputs);
+	for (int i = 0; i < 100; i++)
+		output.emit(output.ctx, fixture->stream.bytes, fixture->stream.size);
+	assert_one_line(fixture->errors, "record: No space left on device: the recording ends");
+	assert_int_equal(outputs__finish(fixture->outputs), -ENOSPC);
+	assert_true(is_there("trace"));
+}
+
+static void replay_writes_no_file_that_was_not_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_well(fixture, NULL);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_int_equal(count_files(), 0);
+}
+
+static void none_is_no_file(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "none";
+	fixture->options.profile = "none";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_int_equal(count_files(), 0);
+}
+
+static void the_tag_names_the_files(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_well(fixture, "pid7_99");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_int_equal(count_files(), 2);
+	assert_true(is_there("ferrum_trace_pid7_99.json"));
+	assert_true(is_there("ferrum_profile_pid7_99.jsonl"));
+	assert_string_equal(stderr_text(fixture->errors), "");
+}
+
+static void without_an_end_the_trace_stays_partial(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "trace";
+	fixture->options.profile = "none";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	outputs__free(fixture->outputs);
+	fixture->outputs = NULL;
+	assert_false(is_there("trace"));
+	assert_non_null(strstr(text_of(fixture, "trace.partial"), "decode"));
+}
+
+static void all_outputs_hold_the_window(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "trace";
+	fixture->options.profile = "profile";
+	fixture->options.record = "capture";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_non_null(outputs__window(fixture->outputs));
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_int_equal(count_files(), 3);
+	assert_non_null(strstr(text_of(fixture, "trace"), "\"decode\""));
+	assert_non_null(strstr(text_of(fixture, "profile"), "step_prof"));
+	assert_non_null(strstr(stdout_text(fixture), "decode"));
+}
+
+static void the_report_names_the_files_that_were_written(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "none";
+	fixture->options.profile = "profile";
+	fixture->options.record = "capture";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_non_null(strstr(stdout_text(fixture), "profile  profile"));
+	assert_non_null(strstr(stdout_text(fixture), "record   capture"));
+	assert_null(strstr(stdout_text(fixture), "trace    "));
+}
+
+static void keep_replayed(void *ctx, const void *data, size_t size)
+{
+	struct stream *replayed = ctx;
+
+	assert_true(replayed->size + size <= sizeof(replayed->bytes));
+	memcpy(replayed->bytes + replayed->size, data, size);
+	replayed->size += size;
+}
+
+static void the_record_is_the_stream_again(void **state)
+{
+	struct fixture *fixture = *state;
+	FILE *in;
+
+	fixture->options.record = "capture";
+	open_well(fixture, NULL);
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	in = fopen("capture", "r");
+	assert_non_null(in);
+	assert_int_equal(capture_read(in, "capture", keep_replayed, &fixture->replayed), 0);
+	fclose(in);
+	assert_int_equal(fixture->replayed.size, fixture->stream.size);
+	assert_memory_equal(fixture->replayed.bytes, fixture->stream.bytes, fixture->stream.size);
+}
+
+static void push_goes_to_the_sinks_and_not_to_the_record(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stat file;
+
+	fixture->options.trace = "trace";
+	fixture->options.record = "capture";
+	open_well(fixture, NULL);
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	add_step(&fixture->stream, 7, 0, 2000, 3000);
+	outputs__push(fixture->outputs, fixture->stream.bytes, fixture->stream.size);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_non_null(strstr(text_of(fixture, "trace"), "\"cat\":\"step\""));
+	assert_int_equal(stat("capture", &file), 0);
+	assert_int_equal(file.st_size, sizeof(struct capture_header));
+}
+
+static void report_none_says_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.report = REPORT_NONE;
+	open_well(fixture, NULL);
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_string_equal(stdout_text(fixture), "");
+}
+
+static void report_json_is_an_object(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.report = REPORT_JSON;
+	open_well(fixture, NULL);
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_int_equal(stdout_text(fixture)[0], '{');
+}
+
+static void no_status_line_goes_where_no_terminal_is(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_well(fixture, NULL);
+	send_window(fixture);
+	outputs__show_status(fixture->outputs, 600000);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_string_equal(stderr_text(fixture->errors), "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(free_accepts_null),
+		TEST(an_impossible_trace_leaves_nothing),
+		TEST(an_impossible_profile_leaves_nothing),
+		TEST(an_impossible_record_leaves_nothing),
+		TEST(an_impossible_record_leaves_an_older_profile_as_it_was),
+		TEST(a_trace_on_a_full_disk_is_told_and_the_others_are_whole),
+		TEST(a_profile_on_a_full_disk_is_told_and_the_others_are_whole),
+		TEST(a_record_on_a_full_disk_is_told_and_the_others_are_whole),
+		TEST(a_recording_that_fails_ends_and_the_window_goes_on),
+		TEST(replay_writes_no_file_that_was_not_named),
+		TEST(none_is_no_file),
+		TEST(the_tag_names_the_files),
+		TEST(without_an_end_the_trace_stays_partial),
+		TEST(all_outputs_hold_the_window),
+		TEST(the_report_names_the_files_that_were_written),
+		TEST(the_record_is_the_stream_again),
+		TEST(push_goes_to_the_sinks_and_not_to_the_record),
+		TEST(report_none_says_nothing),
+		TEST(report_json_is_an_object),
+		TEST(no_status_line_goes_where_no_terminal_is),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
