@@ -76,6 +76,14 @@ static void check(void **state, uint64_t capabilities, const char *missing)
 	assert_one_line(*state, missing);
 }
 
+static void a_refusal_is_one_line(void **state)
+{
+	if (privilege_check())
+		assert_one_line(*state, "ferrum-bpftrace: ");
+	else
+		assert_silent(*state);
+}
+
 static void without_capabilities_both_are_named(void **state)
 {
 	check(state, 0, "no permission: CAP_BPF and CAP_PERFMON missing: run with sudo");
@@ -141,6 +149,7 @@ static void sys_admin_is_enough(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(a_refusal_is_one_line),
 		TEST(without_capabilities_both_are_named),
 		TEST(with_perfmon_alone_bpf_is_named),
 		TEST(with_bpf_alone_perfmon_is_named),
