@@ -64,15 +64,6 @@ void assembler__count_skipped(struct assembler *assembler)
 	assembler->window->skipped_records++;
 }
 
-/* What finds no room in the model is no reason to end the window. */
-static int settle(struct assembler *assembler, int err)
-{
-	if (err != -ENOSPC)
-		return err;
-	assembler__count_skipped(assembler);
-	return 0;
-}
-
 static int open_window(struct assembler *assembler, const struct fbt_window *record)
 {
 	const char *strings[WINDOW_STRINGS];
@@ -94,17 +85,27 @@ static int open_window(struct assembler *assembler, const struct fbt_window *rec
 
 static int add_target(struct assembler *assembler, const struct fbt_target *record)
 {
-	const struct process *process = window__process(assembler->window, record->tgid);
 	int err = 0;
 	int result;
 
 	note_time(assembler, record->start_ns);
-	if (process && process->exit_ns)
+	if (window__has_ended(assembler->window, record->tgid))
 		err = pending__release(assembler->pending, record->tgid);
 	result = window__add_process(assembler->window, record, decode_string(&record->header, 0),
 				     decode_string(&record->header, 1),
 				     decode_string(&record->header, 2));
-	return err ? err : settle(assembler, result);
+	return err ? err : result;
+}
+
+/* A name that finds no room is no reason to end the window. */
+static int add_thread(struct assembler *assembler, const struct fbt_thread_name *record)
+{
+	int err = window__add_thread(assembler->window, record);
+
+	if (err != -ENOSPC)
+		return err;
+	assembler__count_skipped(assembler);
+	return 0;
 }
 
 static int add_kind(struct assembler *assembler, const struct fbt_kind *record)
@@ -117,26 +118,19 @@ static int add_kind(struct assembler *assembler, const struct fbt_kind *record)
 				decode_string(&record->header, 1), arg_names);
 }
 
-static int set_table_row(struct assembler *assembler, const struct fbt_table *row)
+static void set_table_row(struct assembler *assembler, const struct fbt_table *row)
 {
 	struct process *process = window__touch_process(assembler->window, row->tgid);
 
-	if (!process)
-		return settle(assembler, -ENOSPC);
-	process->table[row->nr] = *row;
-	return 0;
+	if (process)
+		process->table[row->nr] = *row;
 }
 
-static int end_target(struct assembler *assembler, const struct fbt_target_exit *record)
+static void end_target(struct assembler *assembler, const struct fbt_target_exit *record)
 {
-	struct process *process = window__touch_process(assembler->window, record->tgid);
-
 	note_time(assembler, record->end_ns);
-	if (!process)
-		return settle(assembler, -ENOSPC);
-	process->exit_ns = record->end_ns;
+	window__end_process(assembler->window, record->tgid, record->end_ns);
 	pending__mark_exited(assembler->pending, record->tgid);
-	return 0;
 }
 
 /*
@@ -165,8 +159,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	note_time(assembler, record->end_ns);
 	if (record->kind == 0)
 		window->kind_known[0] = true;
-	if (!window__touch_process(window, record->tgid))
-		settle(assembler, -ENOSPC);
+	window__touch_process(window, record->tgid);
 
 	err = pending__take(assembler->pending, &step);
 	step.number = ++window->steps;
@@ -205,8 +198,7 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	case FBT_EVENT_TARGET:
 		return add_target(assembler, (const struct fbt_target *)event);
 	case FBT_EVENT_THREAD:
-		return settle(assembler, window__add_thread(assembler->window,
-							    (const struct fbt_thread_name *)event));
+		return add_thread(assembler, (const struct fbt_thread_name *)event);
 	case FBT_EVENT_KIND:
 		return add_kind(assembler, (const struct fbt_kind *)event);
 	case FBT_EVENT_STEP:
@@ -214,7 +206,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	case FBT_EVENT_CALL:
 		return push_call(assembler, (const struct fbt_call *)event);
 	case FBT_EVENT_TABLE:
-		return set_table_row(assembler, (const struct fbt_table *)event);
+		set_table_row(assembler, (const struct fbt_table *)event);
+		return 0;
 	case FBT_EVENT_LOST:
 		assembler->window->lost = *(const struct fbt_lost *)event;
 		return 0;
@@ -222,7 +215,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		assembler->window->cost = *(const struct fbt_cost *)event;
 		return 0;
 	case FBT_EVENT_TARGET_EXIT:
-		return end_target(assembler, (const struct fbt_target_exit *)event);
+		end_target(assembler, (const struct fbt_target_exit *)event);
+		return 0;
 	case FBT_EVENT_WINDOW_END:
 		end_window(assembler, (const struct fbt_window_end *)event);
 		return 0;

@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "left_out.h"
 
 /* Names of threads that are kept; 24 bytes each. Above it those of exited processes are forgotten.
  */
 #define THREADS_MAX 65536
-
-/* Processes that are kept; up to 28 KiB each. Above it records of new ones are skipped. */
-#define PROCESSES_MAX 2048
 
 struct window *window__new(void)
 {
@@ -24,8 +22,9 @@ struct window *window__new(void)
 	window->tool_version = strdup("");
 	window->kernel_release = strdup("");
 	window->host = strdup("");
+	window->left_out = left_out__new();
 	if (!window->kinds[0].name || !window->tag || !window->tool_version ||
-	    !window->kernel_release || !window->host) {
+	    !window->kernel_release || !window->host || !window->left_out) {
 		window__free(window);
 		return NULL;
 	}
@@ -61,6 +60,7 @@ void window__free(struct window *window)
 		process_free(*process);
 	vec_free(&window->processes);
 	vec_free(&window->threads);
+	left_out__free(window->left_out);
 	free(window->tag);
 	free(window->tool_version);
 	free(window->kernel_release);
@@ -147,7 +147,8 @@ static struct process *find_process(const struct window *window, uint32_t tgid)
 	size_t position = process_position(window, tgid);
 	struct process *process;
 
-	if (!position)
+	/* Its number was another one's before: that one is not it. */
+	if (!position || left_out__has(window->left_out, tgid))
 		return NULL;
 	process = window->processes.items[position - 1];
 	return process->record.tgid == tgid ? process : NULL;
@@ -158,7 +159,7 @@ static struct process *insert_process(struct window *window, uint32_t tgid)
 	struct process *process = NULL;
 	size_t position = process_position(window, tgid);
 
-	if (window->processes.count >= PROCESSES_MAX)
+	if (window->processes.count >= WINDOW_PROCESSES_MAX)
 		return NULL;
 	process = calloc(1, sizeof(*process));
 	if (!process)
@@ -178,24 +179,43 @@ static struct process *insert_process(struct window *window, uint32_t tgid)
 	return process;
 }
 
+static void leave_out(struct window *window, uint32_t tgid, uint64_t start_ns)
+{
+	if (left_out__add(window->left_out, tgid, start_ns))
+		window->processes_left_out++;
+}
+
 struct process *window__touch_process(struct window *window, uint32_t tgid)
 {
 	struct process *process = find_process(window, tgid);
 
-	return process ? process : insert_process(window, tgid);
+	if (!process && !left_out__has(window->left_out, tgid))
+		process = insert_process(window, tgid);
+	if (!process)
+		leave_out(window, tgid, 0);
+	return process;
+}
+
+static bool is_full(const struct window *window, uint32_t tgid)
+{
+	return window->processes.count >= WINDOW_PROCESSES_MAX ||
+	       left_out__has(window->left_out, tgid);
 }
 
 int window__add_process(struct window *window, const struct fbt_target *record, const char *comm,
 			const char *exe, const char *cmdline)
 {
 	struct process *process = find_process(window, record->tgid);
+	struct fbt_target first;
 	int err;
 
 	/* The number was given to another process: what is known of the old one stays its own. */
 	if (process && process->exit_ns && record->start_ns >= process->exit_ns)
 		process = NULL;
-	if (!process && window->processes.count >= PROCESSES_MAX)
-		return -ENOSPC;
+	if (!process && is_full(window, record->tgid)) {
+		leave_out(window, record->tgid, record->start_ns);
+		return 0;
+	}
 	if (!process)
 		process = insert_process(window, record->tgid);
 	if (!process)
@@ -206,9 +226,33 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 		err = replace_string(&process->exe, exe);
 	if (!err)
 		err = replace_string(&process->cmdline, cmdline);
-	if (!err)
-		process->record = *record;
-	return err;
+	if (err)
+		return err;
+	first = process->record;
+	process->record = *record;
+	/* After execve it is announced without a parent: it is traced since the first time. */
+	if (!record->parent_tgid && first.start_ns) {
+		process->record.parent_tgid = first.parent_tgid;
+		process->record.start_ns = first.start_ns;
+	}
+	return 0;
+}
+
+void window__end_process(struct window *window, uint32_t tgid, uint64_t end_ns)
+{
+	struct process *process = window__touch_process(window, tgid);
+
+	if (process)
+		process->exit_ns = end_ns;
+	else
+		left_out__end(window->left_out, tgid, end_ns);
+}
+
+bool window__has_ended(const struct window *window, uint32_t tgid)
+{
+	const struct process *process = find_process(window, tgid);
+
+	return process ? process->exit_ns != 0 : left_out__has_ended(window->left_out, tgid);
 }
 
 /* Threads are sorted by tid: where it is, or belongs. */
@@ -232,9 +276,7 @@ static void forget_exited_threads(struct window *window)
 	size_t kept = 0;
 
 	vec_for_each (thread, &window->threads) {
-		const struct process *process = find_process(window, thread->tgid);
-
-		if (!process || !process->exit_ns)
+		if (!window__has_ended(window, thread->tgid))
 			window->threads.items[kept++] = *thread;
 	}
 	window->threads.count = kept;

@@ -11,6 +11,11 @@
 #include "fbt_event.h"
 #include "vec.h"
 
+/* Processes that are kept; up to 28 KiB each. */
+#define WINDOW_PROCESSES_MAX 1024
+
+struct left_out;
+
 struct kind {
 	struct fbt_kind record;
 	char *name; /* demangled function name, "interval" for kind 0 */
@@ -45,6 +50,8 @@ struct window {
 	bool kind_known[FBT_KIND_COUNT];
 	VEC(struct process *) processes; /* by tgid; a reused tgid by age */
 	VEC(struct thread) threads;	 /* by tid */
+	struct left_out *left_out;	 /* which were not kept */
+	uint64_t processes_left_out;
 	struct fbt_lost lost;
 	struct fbt_cost cost;
 	uint64_t steps;
@@ -57,7 +64,7 @@ void window__free(struct window *window);
 
 /*
  * What assemble fills in. Strings are copied. 0, -ENOMEM (then what was known before stays), or
- * -ENOSPC: more processes or threads than are kept.
+ * -ENOSPC: more threads than are kept. A process that is not kept is counted, and no error.
  */
 #define WINDOW_STRINGS 4 /* tag, tool version, kernel release, host name */
 int window__open(struct window *window, const struct fbt_window *record,
@@ -68,8 +75,12 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 			const char *exe, const char *cmdline);
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
 
-/* The process, added without a name if it is not known; NULL: no room. */
+/* The process, added without a name if it is not known; NULL: not kept, counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);
+
+/* Also of processes that are not kept. */
+void window__end_process(struct window *window, uint32_t tgid, uint64_t end_ns);
+bool window__has_ended(const struct window *window, uint32_t tgid);
 
 /* NULL if not known; the latest one if the number was used twice. */
 const struct process *window__process(const struct window *window, uint32_t tgid);

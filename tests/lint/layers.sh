@@ -12,7 +12,7 @@ json place regular_file stats syscalls
 json_read output
 json_expect
 # the model
-step step_spec
+left_out step step_spec
 window
 # the stages, in the order of the data
 decode metadata pending sink

@@ -73,6 +73,43 @@ static void a_table_row_of_an_unknown_process_is_kept(void **state)
 	assert_int_equal(window__process(view(fixture), 99)->table[3].sum.calls, 5);
 }
 
+/* The stream has played as many processes as are kept, from 1,000 on; process 7 has no room. */
+static struct fixture *begin_full(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	for (uint32_t i = 0; i < WINDOW_PROCESSES_MAX; i++) {
+		add_table(&fixture->stream, 1000 + i, 3, 5);
+		assert_int_equal(play(fixture), 0);
+		fixture->stream.size = 0;
+	}
+	assert_int_equal(view(fixture)->processes_left_out, 0);
+	return fixture;
+}
+
+static void steps_of_a_process_that_is_not_kept_are_taken(void **state)
+{
+	struct fixture *fixture = begin_full(state);
+
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(view(fixture)->steps, 1);
+}
+
+static void a_process_that_is_not_kept_is_counted_and_no_record_is_skipped(void **state)
+{
+	struct fixture *fixture = begin_full(state);
+
+	add_target(&fixture->stream, 7, "engine");
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	add_table(&fixture->stream, 7, 3, 5);
+	add_exit(&fixture->stream, 7, 3000);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(view(fixture)->processes_left_out, 1);
+	assert_int_equal(view(fixture)->skipped_records, 0);
+}
+
 static void a_stream_without_an_end_is_cut_off_at_its_latest_time(void **state)
 {
 	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
@@ -319,6 +356,8 @@ int main(void)
 		ASSEMBLE_TEST(a_stream_without_a_window_can_be_flushed),
 		ASSEMBLE_TEST(a_step_of_an_unknown_kind_and_process_is_taken),
 		ASSEMBLE_TEST(a_table_row_of_an_unknown_process_is_kept),
+		ASSEMBLE_TEST(steps_of_a_process_that_is_not_kept_are_taken),
+		ASSEMBLE_TEST(a_process_that_is_not_kept_is_counted_and_no_record_is_skipped),
 		ASSEMBLE_TEST(a_stream_without_an_end_is_cut_off_at_its_latest_time),
 		ASSEMBLE_TEST(a_window_is_open_until_the_flush),
 		ASSEMBLE_TEST(a_window_does_not_end_before_it_begins),

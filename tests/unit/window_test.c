@@ -55,18 +55,70 @@ static void a_thread_that_was_not_named_is_not_known(void **state)
 	assert_null(window__thread_name(window, 9));
 }
 
-static void more_processes_than_are_kept_are_refused(void **state)
+/* Processes 1 to WINDOW_PROCESSES_MAX, named "kept". */
+static struct window *fill(void **state)
 {
 	struct window *window = *state;
-	int err = 0;
-	uint32_t tgid = 1;
 
-	for (; !err; tgid++)
-		err = add_process(window, tgid, 1, "p");
-	assert_int_equal(err, -ENOSPC);
-	assert_true(tgid > 1000);
-	assert_null(window__touch_process(window, tgid));
-	assert_non_null(window__touch_process(window, 1));
+	for (uint32_t tgid = 1; tgid <= WINDOW_PROCESSES_MAX; tgid++)
+		assert_int_equal(add_process(window, tgid, 1, "kept"), 0);
+	assert_int_equal(window->processes_left_out, 0);
+	return window;
+}
+
+static void a_process_beyond_those_that_are_kept_is_counted(void **state)
+{
+	struct window *window = fill(state);
+
+	assert_int_equal(add_process(window, 5000, 1, "p"), 0);
+	assert_int_equal(window->processes_left_out, 1);
+	assert_int_equal(window->processes.count, WINDOW_PROCESSES_MAX);
+	assert_null(window__process(window, 5000));
+}
+
+static void a_process_that_is_not_kept_is_counted_once(void **state)
+{
+	struct window *window = fill(state);
+
+	assert_null(window__touch_process(window, 5000));
+	assert_int_equal(add_process(window, 5000, 1, "p"), 0);
+	assert_int_equal(add_process(window, 5000, 9, "after execve"), 0);
+	assert_null(window__touch_process(window, 5000));
+	window__end_process(window, 5000, 20);
+	assert_int_equal(window->processes_left_out, 1);
+}
+
+static void processes_that_are_kept_stay_known_when_others_are_not(void **state)
+{
+	struct window *window = fill(state);
+
+	assert_int_equal(add_process(window, 5000, 1, "p"), 0);
+	assert_int_equal(add_process(window, 1, 9, "renamed"), 0);
+	assert_string_equal(window__process(window, 1)->comm, "renamed");
+	assert_int_equal(window->processes_left_out, 1);
+}
+
+static void what_is_not_kept_is_not_taken_for_the_one_that_had_its_number(void **state)
+{
+	struct window *window = fill(state);
+
+	window__end_process(window, 7, 5);
+	assert_int_equal(add_process(window, 7, 6, "new"), 0);
+	assert_int_equal(window->processes_left_out, 1);
+	assert_null(window__process(window, 7));
+	assert_null(window__touch_process(window, 7));
+	assert_string_equal(window->processes.items[6]->comm, "kept");
+}
+
+static void the_end_of_a_process_that_is_not_kept_is_known(void **state)
+{
+	struct window *window = fill(state);
+
+	assert_int_equal(add_process(window, 5000, 1, "p"), 0);
+	assert_false(window__has_ended(window, 5000));
+	window__end_process(window, 5000, 20);
+	assert_true(window__has_ended(window, 5000));
+	assert_false(window__has_ended(window, 1));
 }
 
 static void threads_of_exited_processes_make_room_for_new_ones(void **state)
@@ -187,6 +239,59 @@ static void a_late_record_names_a_process_that_has_exited(void **state)
 	assert_int_equal(window__process(window, 7)->exit_ns, 5);
 }
 
+static void add_again(struct window *window, uint32_t parent_tgid, uint64_t start_ns)
+{
+	struct fbt_target target = {.tgid = 7, .parent_tgid = parent_tgid, .start_ns = start_ns};
+
+	assert_int_equal(window__add_process(window, &target, "new", "/bin/new", "new -x"), 0);
+}
+
+static void execve_keeps_the_parent_and_the_start_of_a_process(void **state)
+{
+	struct window *window = *state;
+	struct fbt_target forked = {.tgid = 7, .parent_tgid = 3, .start_ns = 100};
+	const struct process *process;
+
+	assert_int_equal(window__add_process(window, &forked, "old", "/bin/old", "old"), 0);
+	add_again(window, 0, 200);
+	process = window__process(window, 7);
+	assert_int_equal(process->record.parent_tgid, 3);
+	assert_int_equal(process->record.start_ns, 100);
+	assert_int_equal(window->processes.count, 1);
+}
+
+static void execve_replaces_the_names_of_a_process(void **state)
+{
+	struct window *window = *state;
+	const struct process *process;
+
+	assert_int_equal(add_process(window, 7, 100, "old"), 0);
+	add_again(window, 0, 200);
+	process = window__process(window, 7);
+	assert_string_equal(process->comm, "new");
+	assert_string_equal(process->exe, "/bin/new");
+	assert_string_equal(process->cmdline, "new -x");
+}
+
+static void a_record_with_a_parent_replaces_one_without(void **state)
+{
+	struct window *window = *state;
+
+	assert_int_equal(add_process(window, 7, 100, "old"), 0);
+	add_again(window, 3, 200);
+	assert_int_equal(window__process(window, 7)->record.parent_tgid, 3);
+	assert_int_equal(window__process(window, 7)->record.start_ns, 200);
+}
+
+static void a_process_that_was_only_touched_starts_as_its_record_says(void **state)
+{
+	struct window *window = *state;
+
+	window__touch_process(window, 7);
+	add_again(window, 0, 200);
+	assert_int_equal(window__process(window, 7)->record.start_ns, 200);
+}
+
 static void threads_are_found_in_any_order_of_arrival(void **state)
 {
 	struct window *window = *state;
@@ -259,7 +364,11 @@ int main(void)
 		cmocka_unit_test(window_free_takes_null),
 		WINDOW_TEST(a_process_that_was_not_named_is_not_known),
 		WINDOW_TEST(a_thread_that_was_not_named_is_not_known),
-		WINDOW_TEST(more_processes_than_are_kept_are_refused),
+		WINDOW_TEST(a_process_beyond_those_that_are_kept_is_counted),
+		WINDOW_TEST(a_process_that_is_not_kept_is_counted_once),
+		WINDOW_TEST(processes_that_are_kept_stay_known_when_others_are_not),
+		WINDOW_TEST(what_is_not_kept_is_not_taken_for_the_one_that_had_its_number),
+		WINDOW_TEST(the_end_of_a_process_that_is_not_kept_is_known),
 		WINDOW_TEST(threads_of_exited_processes_make_room_for_new_ones),
 		WINDOW_TEST(a_kind_that_is_not_known_is_a_step),
 		WINDOW_TEST(a_kind_out_of_range_is_a_step),
@@ -271,6 +380,10 @@ int main(void)
 		WINDOW_TEST(a_process_is_named_after_it_was_first_touched),
 		WINDOW_TEST(a_process_number_that_is_used_again_is_another_process),
 		WINDOW_TEST(a_late_record_names_a_process_that_has_exited),
+		WINDOW_TEST(execve_keeps_the_parent_and_the_start_of_a_process),
+		WINDOW_TEST(execve_replaces_the_names_of_a_process),
+		WINDOW_TEST(a_record_with_a_parent_replaces_one_without),
+		WINDOW_TEST(a_process_that_was_only_touched_starts_as_its_record_says),
 		WINDOW_TEST(threads_are_found_in_any_order_of_arrival),
 		WINDOW_TEST(a_thread_can_change_its_name),
 		WINDOW_TEST(a_thread_name_always_ends),
