@@ -125,6 +125,24 @@ static void warn_of_lost(const struct report *report)
 	}
 }
 
+static void warn_of_processes(const struct report *report)
+{
+	uint64_t left_out = report->window->processes_left_out;
+	char count[FORMAT_MAX], kept[FORMAT_MAX];
+
+	if (!left_out)
+		return;
+	format_count(count, left_out);
+	format_count(kept, WINDOW_PROCESSES_MAX);
+	report_line(report, STYLE_WARN,
+		    left_out == 1
+			    ? "! %s process beyond the first %s: its steps are in the outputs, its "
+			      "syscall table is not"
+			    : "! %s processes beyond the first %s: their steps are in the outputs, "
+			      "their syscall tables are not",
+		    count, kept);
+}
+
 void report_warnings(const struct report *report)
 {
 	char end[FORMAT_MAX];
@@ -139,6 +157,7 @@ void report_warnings(const struct report *report)
 			    "  process, lost records and cost may be missing or too small");
 	}
 	warn_of_lost(report);
+	warn_of_processes(report);
 	warn_of_steps(report);
 	if (tally_main_kind(report->tally) < 0) {
 		report_line(report, STYLE_WARN,

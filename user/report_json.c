@@ -49,6 +49,7 @@ static void write_window(struct json *json, const struct window *window)
 	json_uint(json, "steps", window->steps);
 	json_uint(json, "incomplete_steps", window->incomplete_steps);
 	json_uint(json, "skipped_records", window->skipped_records);
+	json_uint(json, "processes_left_out", window->processes_left_out);
 
 	json_object_begin(json, "lost");
 	for (int i = 0; i < FBT_LOST_COUNT; i++)

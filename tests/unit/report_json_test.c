@@ -83,6 +83,18 @@ static void lost_records_are_there_by_cause(void **state)
 	json_object_put(root);
 }
 
+static void processes_that_were_not_kept_are_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *root;
+
+	fixture->window->processes_left_out = 3;
+	root = parse(fixture);
+	assert_number(3, root, "processes_left_out");
+	assert_number(0, root, "skipped_records");
+	json_object_put(root);
+}
+
 static void steps_are_summed_up_in_nanoseconds(void **state)
 {
 	struct fixture *fixture = *state;
@@ -137,6 +149,7 @@ int main(void)
 		TEST(a_window_without_steps_names_the_functions),
 		TEST(what_was_not_measured_is_null),
 		TEST(lost_records_are_there_by_cause),
+		TEST(processes_that_were_not_kept_are_counted),
 		TEST(steps_are_summed_up_in_nanoseconds),
 		TEST(the_whole_syscall_table_is_there),
 		TEST(names_from_the_target_stay_valid_json),

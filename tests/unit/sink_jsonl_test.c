@@ -260,6 +260,23 @@ static void window_prof_says_what_was_traced_and_lost(void **state)
 	window->processes.items = NULL;
 }
 
+static void window_prof_says_how_many_processes_were_not_kept(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->processes_left_out = 3;
+	finish(fixture);
+	expect_part(fixture, "\"processes_left_out\":3,", true);
+}
+
+static void window_prof_says_nothing_of_processes_if_all_were_kept(void **state)
+{
+	struct fixture *fixture = *state;
+
+	finish(fixture);
+	expect_part(fixture, "processes_left_out", false);
+}
+
 static void window_prof_has_the_cost_that_was_measured(void **state)
 {
 	struct fixture *fixture = *state;
@@ -340,6 +357,8 @@ int main(void)
 		TEST(step_prof_has_step_arguments_that_were_read),
 		TEST(step_prof_of_an_interval_has_its_wall_time),
 		TEST(window_prof_says_what_was_traced_and_lost),
+		TEST(window_prof_says_how_many_processes_were_not_kept),
+		TEST(window_prof_says_nothing_of_processes_if_all_were_kept),
 		TEST(window_prof_has_the_cost_that_was_measured),
 		TEST(window_prof_tells_how_long_intervals_were),
 		TEST(profile_of_a_shorter_line_holds_no_rest_of_the_longer),

@@ -69,6 +69,26 @@ static void lost_records_are_warned_of_by_cause(void **state)
 	assert_has(fixture->text, "lost 1,234 (calls 1,234, steps 0,");
 }
 
+static void processes_that_were_not_kept_have_a_warning_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->processes_left_out = 3;
+	finish(fixture);
+	assert_has(fixture->text, "! 3 processes beyond the first 1,024: their steps are in the "
+				  "outputs, their syscall tables are not\n");
+	assert_has_not(fixture->text, "damaged");
+}
+
+static void one_process_that_was_not_kept_is_warned_of_too(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->processes_left_out = 1;
+	assert_has(finish(fixture), "! 1 process beyond the first 1,024: its steps are in the "
+				    "outputs, its syscall table is not\n");
+}
+
 static void that_nothing_was_lost_is_said_too(void **state)
 {
 	assert_has(finish(*state),
@@ -352,6 +372,8 @@ int main(void)
 		TEST(a_window_without_steps_says_so_and_what_to_do),
 		TEST(a_stream_that_was_cut_off_is_said_to_be),
 		TEST(lost_records_are_warned_of_by_cause),
+		TEST(processes_that_were_not_kept_have_a_warning_of_their_own),
+		TEST(one_process_that_was_not_kept_is_warned_of_too),
 		TEST(that_nothing_was_lost_is_said_too),
 		TEST(incomplete_steps_are_counted_and_marked),
 		TEST(a_step_that_did_not_return_is_listed_but_not_in_the_percentiles),
