@@ -7,6 +7,9 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* Before Linux 6.10 links are for every process that maps the file. */
+const volatile __u32 target_tgid = 0;
+
 struct open_call {
 	__u32 tid;
 	__u32 kind;
@@ -39,7 +42,7 @@ int handle_rate(struct pt_regs *ctx)
 	struct fbt_rate *rate = bpf_map_lookup_elem(&rates, &call.kind);
 	__u64 *start;
 
-	if (!rate)
+	if (!rate || bpf_get_current_pid_tgid() >> 32 != target_tgid)
 		return 0;
 	if (!(cookie & FBT_PROBE_END)) {
 		__sync_fetch_and_add(&rate->begun, 1);

@@ -63,8 +63,9 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
 out:
 	slot->step_last_ns = now - slot->step_start_ns;
-	slot->step_end_ns = now;
-	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, now);
+	/* Not now: what the walk above took is no part of the gap. */
+	slot->step_end_ns = bpf_ktime_get_ns();
+	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
 	slot->step_start_ns = 0;
 	return 0;
 }
@@ -115,26 +116,45 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 	}
 }
 
-static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie)
+/*
+ * The return address, which stays where sp points while the function's frame lives. 0: not known,
+ * because a uretprobe will replace it, or because it is in a register.
+ */
+static __always_inline __u64 read_return_address(__u64 sp, __u64 cookie)
 {
-	__u64 sp = (cookie & FBT_PROBE_NO_SP) ? ~0ull : PT_REGS_SP(ctx);
-	__u32 index;
-	struct fbt_slot *slot = current_slot(&index);
+	__u64 address = 0;
 
-	if (!slot) {
-		__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+#ifdef __TARGET_ARCH_x86
+	if (!(cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)) &&
+	    bpf_probe_read_user(&address, sizeof(address), (void *)sp))
+		address = 0;
+#endif
+	return address;
+}
 
-		if (bpf_map_lookup_elem(&targets, &tgid))
-			count_lost(FBT_LOST_BEGINS);
-		return 0;
+/* Whether a begin at sp is inside the open step: recursion, or an inner step function. */
+static __always_inline bool is_nested(struct fbt_slot *slot, __u64 sp)
+{
+	__u64 address;
+
+	/* The open step has jumped to another step function and goes on there. */
+	if (sp == slot->step_sp && slot->step_tail) {
+		slot->step_tail = 0;
+		return true;
 	}
-	/* Deeper is recursion or an inner step function. Else the open step was unwound. */
-	if (slot->step_start_ns && sp < slot->step_sp)
-		return 0;
+	if (sp >= slot->step_sp)
+		return false;
+	/* Deeper, but the open step was unwound if its frame has been written over. */
+	address = read_return_address(slot->step_sp, 0);
+	return !slot->step_return || !address || address == slot->step_return;
+}
+
+static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
+				      __u64 sp)
+{
+	struct busy_sum others = {.unsure = 1};
 	__u64 now = bpf_ktime_get_ns();
 
-	if (slot->step_start_ns)
-		close_step(slot, now, FBT_END_UNWOUND);
 	slot->step_flags = 0;
 	slot->gap_ns = 0;
 	slot->gap_syscall_ns = 0;
@@ -148,16 +168,37 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie)
 	slot->step_lost_calls = slot->lost_calls;
 	slot->step_kind = cookie & FBT_PROBE_KIND;
 	slot->step_sp = sp;
+	slot->step_tail = 0;
+	slot->step_return = read_return_address(sp, cookie);
 	read_args(slot, ctx, slot->step_kind);
-
-	struct busy_sum others = {.unsure = 1};
-
 	if (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS)
 		others = sum_others(slot, now);
 	if (others.unsure)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	slot->step_others_ns = others.ns;
-	slot->step_start_ns = now;
+	/* Not now: what the walk took is no part of the step either. */
+	slot->step_start_ns = bpf_ktime_get_ns();
+}
+
+static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie)
+{
+	__u64 sp = (cookie & FBT_PROBE_NO_SP) ? ~0ull : PT_REGS_SP(ctx);
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+
+	if (!slot) {
+		__u32 tgid = bpf_get_current_pid_tgid() >> 32;
+
+		if (bpf_map_lookup_elem(&targets, &tgid))
+			count_lost(FBT_LOST_BEGINS);
+		return 0;
+	}
+	if (slot->step_start_ns) {
+		if (is_nested(slot, sp))
+			return 0;
+		close_step(slot, bpf_ktime_get_ns(), FBT_END_UNWOUND);
+	}
+	open_step(slot, ctx, cookie, sp);
 	return 0;
 }
 
@@ -170,13 +211,19 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie)
 
 	if (!slot || !slot->step_start_ns)
 		return 0;
+#ifdef __TARGET_ARCH_x86
 	if (cookie & FBT_PROBE_RETURN)
 		sp -= sizeof(__u64);
+#endif
 	if (!(cookie & FBT_PROBE_NO_SP)) {
 		if (sp < slot->step_sp)
 			return 0;
 		if (sp > slot->step_sp)
 			end = FBT_END_UNWOUND;
+		if (sp == slot->step_sp && (cookie & FBT_PROBE_TAIL)) {
+			slot->step_tail = 1;
+			return 0;
+		}
 	}
 	close_step(slot, bpf_ktime_get_ns(), end);
 	return 0;

@@ -18,6 +18,18 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define is_probe_call(nr) 0
 #endif
 
+/* A 32-bit call of a 64-bit kernel: its number means another call, so it goes to the last row. */
+static __always_inline bool is_32_bit(void)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+
+#ifdef __TARGET_ARCH_x86
+	return task->thread_info.status & 2; /* TS_COMPAT */
+#else
+	return task->thread_info.flags & (1ul << 22); /* TIF_32BIT */
+#endif
+}
+
 static __always_inline void send_call(struct fbt_slot *slot, __u32 index, __u64 start,
 				      __u64 duration, long ret)
 {
@@ -66,7 +78,7 @@ int BPF_PROG(handle_sys_enter, struct pt_regs *regs, long id)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 
-	slot->nr = id;
+	slot->nr = is_32_bit() ? FBT_NR_COUNT - 1 : id;
 	slot->start_ns = now;
 	slot->busy -= (now << 1) - 1;
 	return 0;
@@ -108,13 +120,13 @@ int BPF_PROG(handle_sys_exit, struct pt_regs *regs, long ret)
 }
 
 /* Tells the loader, which looks the names up: there is no safe way to read them here. */
-static __always_inline void announce(__u32 tgid, __u32 parent_tgid, __u16 flags)
+static __always_inline bool announce(__u32 tgid, __u32 parent_tgid, __u16 flags)
 {
 	struct fbt_target *target = bpf_ringbuf_reserve(&events, sizeof(*target), 0);
 
 	if (!target) {
 		count_lost(FBT_LOST_NAMES);
-		return;
+		return false;
 	}
 	target->header.type = FBT_EVENT_TARGET;
 	target->header.flags = flags;
@@ -123,6 +135,7 @@ static __always_inline void announce(__u32 tgid, __u32 parent_tgid, __u16 flags)
 	target->tgid = tgid;
 	target->parent_tgid = parent_tgid;
 	bpf_ringbuf_submit(target, BPF_RB_NO_WAKEUP);
+	return true;
 }
 
 /* Parent of all kernel threads, which make no syscalls. */
@@ -176,9 +189,12 @@ int BPF_PROG(handle_exit, struct task_struct *task)
 		close_step(slot, now, FBT_END_EXITED);
 	if (target)
 		__sync_fetch_and_add(&target->exits_begun, 1);
+	store_barrier();
 	set_slot_tgid(index, 0);
+	store_barrier();
 	if (target) {
 		__sync_fetch_and_add(&target->ended_busy_ns, fbt_busy_ns(slot->busy, now));
+		store_barrier();
 		__sync_fetch_and_add(&target->exits_done, 1);
 	}
 	slot->died_ns = now;
@@ -208,12 +224,13 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 
 	if (!c || !id || !old_id)
 		return 0;
-	stop_command(tgid);
 	if (c->pending_tgid == tgid) {
 		c->pending_tgid = 0;
 		bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY);
 		begin_thread(tgid, task->pid);
-		announce(tgid, 0, 0);
+		/* It stays stopped until the loader, which must hear of it, lets it go. */
+		if (announce(tgid, 0, 0))
+			stop_command(tgid);
 		return 0;
 	}
 	__u32 index = *old_id;
@@ -239,7 +256,10 @@ SEC("uprobe")
 int handle_step(struct pt_regs *ctx)
 {
 	__u64 cookie = bpf_get_attach_cookie(ctx);
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
 
+	if (!c || c->closed)
+		return 0;
 	if (cookie & FBT_PROBE_STOP) {
 		stop_command(bpf_get_current_pid_tgid() >> 32);
 		return 0;

@@ -57,7 +57,8 @@ struct fbt_slot {
 	__u32 step_kind;
 	__u32 step_flags; /* FBT_STEP_* */
 	__u32 arg_mask;
-	__u32 reserved;
+	__u32 step_tail;   /* it has left by a jump to another step function */
+	__u64 step_return; /* return address at step_sp; 0: not known */
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 } __attribute__((aligned(64)));
@@ -115,6 +116,8 @@ struct fbt_control {
 	__u64 free_tail; /* the loader's */
 	__u64 lost[FBT_LOST_COUNT];
 	__u32 pending_tgid; /* process that comes under trace when it calls execve */
+	__u32 closed;	    /* the window has ended: step probes that are still there do nothing */
+	__u32 reserved;
 	__u32 command_tgid; /* process that is stopped after each execve: see user/launch.h */
 };
 
@@ -144,6 +147,7 @@ struct fbt_rate {
 #define FBT_PROBE_RETURN (1u << 17) /* uretprobe: the return address is already off the stack */
 #define FBT_PROBE_END	 (1u << 18) /* an exit of the function; else its entry */
 #define FBT_PROBE_STOP	 (1u << 19) /* entry of the program of command_tgid: stop there */
+#define FBT_PROBE_TAIL	 (1u << 20) /* exit that jumps to another step function: the step goes on */
 #define FBT_PROBE_KIND	 0xffffu
 
 #endif

@@ -4,7 +4,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "child.h"
@@ -27,8 +26,6 @@ static void run_child(char **command, int go, int failed)
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	signal(SIGPIPE, SIG_DFL);
-	/* Should the tool die while it has the program stopped (launch.h), that goes on. */
-	prctl(PR_SET_PDEATHSIG, SIGCONT);
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
 	execvp(command[0], command);

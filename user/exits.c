@@ -217,7 +217,9 @@ static bool is_own_table(const struct search *search, const struct flow *flow)
 
 static int add_exit(struct search *search, const struct flow *flow)
 {
-	return vec_push(&search->exits->addresses, flow->address);
+	int err = vec_push(&search->exits->targets, flow->kind == FLOW_JUMP ? flow->target : 0);
+
+	return err ? err : vec_push(&search->exits->addresses, flow->address);
 }
 
 static int check_direct(struct search *search, const struct flow *flow)

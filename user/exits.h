@@ -38,13 +38,14 @@ struct exits_source {
 struct exits {
 	uint64_t begin; /* where to probe the entry: past a branch-target marker if that is safe */
 	VEC(uint64_t) addresses;
-	char reason[160]; /* of -ENOTSUP: why there is no safe exit */
+	VEC(uint64_t) targets; /* beside addresses: where a direct jump goes, 0 for all others */
+	char reason[160];      /* of -ENOTSUP: why there is no safe exit */
 };
 
 /*
  * Finds every instruction with which the function in ranges (its body first, then known pieces)
  * returns or jumps out. 0; -ENOTSUP with a reason if that cannot be told for sure; -ENOMEM, -EIO or
- * -ERANGE. Free exits->addresses with vec_free, on failure too.
+ * -ERANGE. Free addresses and targets with vec_free, on failure too.
  */
 int exits_find(struct exits *exits, const struct exits_source *source,
 	       const struct code_range *ranges, size_t count);

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "elf_file.h"
 #include "launch.h"
@@ -23,50 +24,21 @@ struct launch {
 	uint32_t tgid;
 	enum launch_state state;
 	struct uprobes *entry;
+	pid_t guard;
+	int guard_pipe;
 };
 
-struct launch *launch__new(struct loader *loader, uint32_t tgid)
-{
-	struct launch *launch = calloc(1, sizeof(*launch));
+/* How long a stop may take to arrive that was on its way when the tool died. */
+#define GUARD_TRIES    40
+#define GUARD_SLEEP_US 50000
 
-	if (!launch)
-		return NULL;
-	launch->loader = loader;
-	launch->tgid = tgid;
-	launch->state = LAUNCH_EXEC;
-	return launch;
-}
-
-void launch__free(struct launch *launch)
-{
-	if (!launch)
-		return;
-	uprobes__free(launch->entry);
-	/* Whatever stop it stands at or comes to now is the last. */
-	if (launch->state != LAUNCH_DONE)
-		kill((pid_t)launch->tgid, SIGCONT);
-	free(launch);
-}
-
-void launch__exec(struct launch *launch)
-{
-	launch->state = LAUNCH_EXEC;
-}
-
-bool launch__is_pending(const struct launch *launch)
-{
-	return launch->state != LAUNCH_DONE;
-}
-
-bool launch__is_stopped(const struct launch *launch)
+static bool is_stopped(uint32_t tgid)
 {
 	char path[32], line[512], state = 0;
 	const char *end;
 	FILE *file;
 
-	if (launch->state == LAUNCH_DONE)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%u/stat", launch->tgid);
+	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
 	file = fopen(path, "re");
 	if (!file)
 		return false;
@@ -76,6 +48,101 @@ bool launch__is_stopped(const struct launch *launch)
 		state = 0;
 	fclose(file);
 	return state == 'T';
+}
+
+/* A byte: all is well. End of file: the tool has died. Keeps nothing of the tool's open. */
+static void run_guard(uint32_t tgid, int pipe_fd)
+{
+	char byte;
+
+	setsid();
+	if (dup2(pipe_fd, 3) != 3)
+		_exit(1);
+	close_range(4, ~0u, 0);
+	if (read(3, &byte, 1) == 1)
+		_exit(0);
+	for (int i = 0; i < GUARD_TRIES; i++) {
+		if (is_stopped(tgid))
+			kill((pid_t)tgid, SIGCONT);
+		usleep(GUARD_SLEEP_US);
+	}
+	_exit(0);
+}
+
+static int start_guard(struct launch *launch)
+{
+	int ends[2];
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	launch->guard = fork();
+	if (launch->guard == 0) {
+		close(ends[1]);
+		run_guard(launch->tgid, ends[0]);
+	}
+	close(ends[0]);
+	launch->guard_pipe = ends[1];
+	return launch->guard < 0 ? -errno : 0;
+}
+
+/* The last stop is over. */
+static void finish(struct launch *launch)
+{
+	uprobes__free(launch->entry);
+	launch->entry = NULL;
+	launch->state = LAUNCH_DONE;
+	loader__release_command(launch->loader);
+}
+
+static void dismiss_guard(struct launch *launch)
+{
+	if (launch->guard > 0 && write(launch->guard_pipe, "", 1) == 1)
+		waitpid(launch->guard, NULL, 0);
+	if (launch->guard_pipe >= 0)
+		close(launch->guard_pipe);
+	launch->guard_pipe = -1;
+	launch->guard = 0;
+}
+
+int launch__new(struct launch **result, struct loader *loader, uint32_t tgid)
+{
+	struct launch *launch = calloc(1, sizeof(*launch));
+	int err;
+
+	*result = NULL;
+	if (!launch)
+		return -ENOMEM;
+	launch->loader = loader;
+	launch->tgid = tgid;
+	launch->state = LAUNCH_EXEC;
+	launch->guard_pipe = -1;
+	err = start_guard(launch);
+	if (err) {
+		log_err("COMMAND: %s", strerror(-err));
+		dismiss_guard(launch);
+		free(launch);
+		return err;
+	}
+	loader__set_command(loader, tgid);
+	*result = launch;
+	return 0;
+}
+
+void launch__free(struct launch *launch)
+{
+	if (!launch)
+		return;
+	if (launch->state != LAUNCH_DONE) {
+		finish(launch);
+		kill((pid_t)launch->tgid, SIGCONT);
+	}
+	dismiss_guard(launch);
+	free(launch);
+}
+
+bool launch__is_stopped(const struct launch *launch)
+{
+	return launch->state != LAUNCH_DONE && is_stopped(launch->tgid);
 }
 
 /* File offset of the entry of a program with a dynamic loader; -ENOENT if it has none. */
@@ -119,13 +186,12 @@ static int stop_at_entry(struct launch *launch)
 
 void launch__continue(struct launch *launch)
 {
-	if (launch->state == LAUNCH_EXEC && !stop_at_entry(launch)) {
+	if (launch->state == LAUNCH_EXEC && !stop_at_entry(launch))
 		launch->state = LAUNCH_ENTRY;
-	} else {
-		uprobes__free(launch->entry);
-		launch->entry = NULL;
-		launch->state = LAUNCH_DONE;
-	}
+	else
+		finish(launch);
 	if (kill((pid_t)launch->tgid, SIGCONT))
 		log_debug("COMMAND: %s", strerror(errno));
+	if (launch->state == LAUNCH_DONE)
+		dismiss_guard(launch);
 }

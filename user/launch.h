@@ -3,8 +3,8 @@
  * Brings a COMMAND to its first own instruction with probes in place. The kernel side stops it
  * where execve returns, when the program and its dynamic loader are mapped, and again at the
  * program's entry, when the loader has mapped the libraries it is linked with. At both stops the
- * caller looks for step functions. If the tool dies meanwhile the program goes on: its parent death
- * signal is SIGCONT.
+ * caller looks for step functions. Later calls of execve do not stop it. Should the tool die before
+ * that is over, a guard, a process of its own, lets the program go on.
  */
 #ifndef FBT_LAUNCH_H
 #define FBT_LAUNCH_H
@@ -14,18 +14,12 @@
 
 struct launch;
 
-/* loader is borrowed. NULL: -ENOMEM. */
-struct launch *launch__new(struct loader *loader, uint32_t tgid);
+/* From now on tgid stops. loader is borrowed. 0 or -errno, logged. */
+int launch__new(struct launch **launch, struct loader *loader, uint32_t tgid);
 void launch__free(struct launch *launch);
-
-/* It has called execve (again): it is about to stop. */
-void launch__exec(struct launch *launch);
 
 /* Whether it stands at a stop now: look for steps, then launch__continue. */
 bool launch__is_stopped(const struct launch *launch);
 void launch__continue(struct launch *launch);
-
-/* Whether a stop is still to come. */
-bool launch__is_pending(const struct launch *launch);
 
 #endif

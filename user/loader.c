@@ -289,6 +289,11 @@ void loader__set_command(struct loader *loader, uint32_t tgid)
 	__atomic_store_n(&loader->shared.control->pending_tgid, tgid, __ATOMIC_RELEASE);
 }
 
+void loader__release_command(struct loader *loader)
+{
+	__atomic_store_n(&loader->shared.control->command_tgid, 0, __ATOMIC_RELEASE);
+}
+
 bool loader__awaits_command(const struct loader *loader)
 {
 	return __atomic_load_n(&loader->shared.control->pending_tgid, __ATOMIC_ACQUIRE) != 0;
@@ -372,9 +377,8 @@ void loader__drain_events(struct loader *loader,
 
 void loader__detach(struct loader *loader)
 {
-	uprobes__free(loader->uprobes);
-	loader->uprobes = NULL;
 	trace_bpf__detach(loader->skel);
+	__atomic_store_n(&loader->shared.control->closed, 1, __ATOMIC_RELEASE);
 }
 
 void loader__run_stats(const struct loader *loader, __u64 *run_ns, __u64 *run_count)

@@ -48,17 +48,21 @@ const struct bpf_program *loader__step_program(const struct loader *loader);
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 
 /*
- * tgid comes under trace when it calls execve, and stops after each execve (launch.h). Whether it
- * has not called it yet.
+ * tgid comes under trace when it calls execve, and stops there and at probes with FBT_PROBE_STOP
+ * until loader__release_command (launch.h). Whether it has not called execve yet.
  */
 void loader__set_command(struct loader *loader, uint32_t tgid);
+void loader__release_command(struct loader *loader);
 bool loader__awaits_command(const struct loader *loader);
 
 /* Hands on what is in the event ring: struct fbt_step, and fbt_target without strings. */
 void loader__drain_events(struct loader *loader,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx);
 
-/* Detaches everything; the maps stay readable. */
+/*
+ * Ends the window: the tracepoints are detached, step probes do nothing from now on. They are
+ * removed by loader__free, which takes longer. The maps stay readable.
+ */
 void loader__detach(struct loader *loader);
 
 /* Kernel statistics of our programs, all 0 unless the kernel keeps them. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Parse, wire, one event loop, exit code. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,9 +34,25 @@ struct loop {
 
 static void loop_close(struct loop *loop)
 {
-	close(loop->epoll_fd);
-	close(loop->timer_fd);
-	close(loop->signal_fd);
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	if (loop->timer_fd >= 0)
+		close(loop->timer_fd);
+	if (loop->signal_fd >= 0)
+		close(loop->signal_fd);
+}
+
+/* What ends a window; not what is ignored from the start, as nohup and scripts do. */
+static void collect_signals(sigset_t *signals)
+{
+	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP};
+	struct sigaction action;
+
+	sigemptyset(signals);
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
+		if (!sigaction(wanted[i], NULL, &action) && action.sa_handler != SIG_IGN)
+			sigaddset(signals, wanted[i]);
+	}
 }
 
 static int loop_open(struct loop *loop)
@@ -45,12 +62,8 @@ static int loop_open(struct loop *loop)
 	sigset_t signals;
 	int err = 0;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	sigaddset(&signals, SIGHUP);
+	collect_signals(&signals);
 	sigprocmask(SIG_BLOCK, &signals, NULL);
-	signal(SIGPIPE, SIG_IGN);
 	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
 	loop->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC);
@@ -124,46 +137,45 @@ static void make_tag(char tag[64], uint32_t tgid)
 		 (unsigned long long)(clock_ns(CLOCK_REALTIME) / 1000000));
 }
 
-static int trace_with(struct loop *loop, const struct options *options,
-		      const struct metadata *metadata)
+/* Signals come through the loop only from here on: before, they end us, and nothing is attached. */
+static int attach_and_run(struct session *session, struct outputs *outputs,
+			  const struct options *options, const char *tag)
+{
+	struct loop loop;
+	int err = loop_open(&loop);
+
+	if (!err)
+		err = session__start(session, tag);
+	if (!err) {
+		run(&loop, session, outputs, options);
+		session__finish(session);
+		err = outputs__finish(outputs);
+	}
+	loop_close(&loop);
+	return err;
+}
+
+static int trace(const struct options *options, const struct metadata *metadata)
 {
 	/* Filled in once the outputs are open; the session sends nothing before it starts. */
 	struct record_output records = {0};
 	struct session *session = NULL;
 	struct outputs *outputs = NULL;
 	char tag[64];
-	int err = session__open(&session, options, &records);
-
-	if (err)
-		goto out;
-	make_tag(tag, session__main_tgid(session));
-	err = outputs__open(&outputs, options, metadata, tag);
-	if (err)
-		goto out;
-	records = outputs__records(outputs);
-	err = session__start(session, tag);
-	if (err)
-		goto out;
-	run(loop, session, outputs, options);
-	session__finish(session);
-	err = outputs__finish(outputs);
-out:
-	session__free(session);
-	outputs__free(outputs);
-	return err;
-}
-
-static int trace(const struct options *options, const struct metadata *metadata)
-{
-	struct loop loop;
 	int err = privilege_check();
 
 	if (!err)
-		err = loop_open(&loop);
+		err = session__open(&session, options, &records);
 	if (err)
 		return err;
-	err = trace_with(&loop, options, metadata);
-	loop_close(&loop);
+	make_tag(tag, session__main_tgid(session));
+	err = outputs__open(&outputs, options, metadata, tag);
+	if (!err) {
+		records = outputs__records(outputs);
+		err = attach_and_run(session, outputs, options, tag);
+	}
+	session__free(session);
+	outputs__free(outputs);
 	return err;
 }
 
@@ -201,12 +213,30 @@ static int list(const struct options *options)
 	return err ? err : list_steps(options, stdout);
 }
 
+/* Where 0, 1 or 2 is closed, the next file we open would take its place. */
+static int fill_standard_fds(void)
+{
+	int fd;
+
+	do {
+		fd = open("/dev/null", O_RDWR);
+	} while (fd >= 0 && fd <= STDERR_FILENO);
+	if (fd < 0)
+		return -errno;
+	close(fd);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	struct metadata metadata = {0};
 	struct options options;
-	int err = options_parse(&options, argc, argv);
+	int err = fill_standard_fds();
 
+	if (err)
+		return EXIT_FAILED;
+	signal(SIGPIPE, SIG_IGN);
+	err = options_parse(&options, argc, argv);
 	if (!err && options.mode != MODE_VALIDATE && options.mode != MODE_LIST_STEPS)
 		err = metadata_resolve(&metadata, &options.metadata, environ);
 	if (err) {

@@ -315,6 +315,22 @@ static int check_selection(const struct options *options)
 	return 0;
 }
 
+static bool is_same_file(const char *a, const char *b)
+{
+	return a && b && !strcmp(a, b) && strcmp(a, "none") && strncmp(a, "/dev/", 5) != 0;
+}
+
+/* One would be renamed over the other. */
+static int check_outputs(const struct options *options)
+{
+	if (is_same_file(options->trace, options->profile) ||
+	    is_same_file(options->trace, options->record) ||
+	    is_same_file(options->profile, options->record))
+		return usage_error(
+			"--trace, --profile and --record: two of them name the same file");
+	return 0;
+}
+
 static void apply_environment(struct options *options)
 {
 	const char *trace = getenv("FERRUM_TRACE_OUT");
@@ -347,7 +363,8 @@ int options_parse(struct options *options, int argc, char **argv)
 	if (options->replay && options->mode == MODE_TRACE)
 		options->mode = MODE_REPLAY;
 	apply_environment(options);
-	return check_selection(options);
+	err = check_outputs(options);
+	return err ? err : check_selection(options);
 }
 
 void options_clear(struct options *options)

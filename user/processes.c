@@ -11,23 +11,59 @@
 /* Parent of all kernel threads, and itself one. */
 #define KTHREADD 2
 
-static int read_parent(uint32_t tgid, uint32_t *parent)
+/* State and parent from a stat file of /proc. */
+static int read_stat(const char *path, char *state, uint32_t *parent)
 {
-	char path[32], line[512];
+	char line[512];
 	const char *end;
 	int err = -ESRCH;
-	FILE *file;
+	FILE *file = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
-	file = fopen(path, "re");
 	if (!file)
 		return -errno;
 	/* The name in field 2 may hold anything but ends with the last parenthesis. */
 	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
-	    sscanf(end + 1, " %*c %u", parent) == 1)
+	    sscanf(end + 1, " %c %u", state, parent) == 2)
 		err = 0;
 	fclose(file);
 	return err;
+}
+
+static int read_parent(uint32_t tgid, uint32_t *parent)
+{
+	char path[32], state;
+
+	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
+	return read_stat(path, &state, parent);
+}
+
+static bool has_ended(uint32_t tgid, uint32_t tid)
+{
+	char path[64], state;
+	uint32_t parent;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
+	return read_stat(path, &state, &parent) || state == 'Z' || state == 'X';
+}
+
+uint32_t processes_living_thread(uint32_t tgid)
+{
+	uint32_t found = tgid, tid;
+	char path[32];
+	struct dirent *entry;
+	DIR *folder;
+
+	if (!has_ended(tgid, tgid))
+		return tgid;
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	folder = opendir(path);
+	while (folder && found == tgid && (entry = readdir(folder))) {
+		if (sscanf(entry->d_name, "%u", &tid) == 1 && !has_ended(tgid, tid))
+			found = tid;
+	}
+	if (folder)
+		closedir(folder);
+	return found;
 }
 
 int processes_list(process_vec *processes)

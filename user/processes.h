@@ -21,6 +21,12 @@ int processes_list(process_vec *processes);
 bool processes_descends(const process_vec *processes, uint32_t tgid, const uint32_t *roots,
 			size_t root_count);
 
+/*
+ * A thread of the process by which /proc knows its files: tgid, or another one where the first
+ * thread has ended before the others. tgid if there is none.
+ */
+uint32_t processes_living_thread(uint32_t tgid);
+
 /* Threads on the machine, about; 0 if that cannot be read. */
 uint32_t processes_count_threads(void);
 

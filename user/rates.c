@@ -30,7 +30,7 @@ struct rates {
 	size_t count;
 };
 
-static int load(struct rates *rates, bool multi)
+static int load(struct rates *rates, uint32_t tgid, bool multi)
 {
 	size_t size = FBT_KIND_COUNT * sizeof(struct fbt_rate);
 	int err;
@@ -38,6 +38,7 @@ static int load(struct rates *rates, bool multi)
 	rates->skel = rates_bpf__open();
 	if (!rates->skel)
 		return -ENOMEM;
+	rates->skel->rodata->target_tgid = tgid;
 	if (multi)
 		bpf_program__set_expected_attach_type(rates->skel->progs.handle_rate,
 						      UPROBES_MULTI_ATTACH_TYPE);
@@ -52,19 +53,19 @@ static int load(struct rates *rates, bool multi)
 	return -errno;
 }
 
-static int watch(struct rates *rates, size_t index, struct step_function *const *function,
+static int watch(struct rates *rates, size_t index, const struct step_function *function,
 		 uint32_t tgid, bool multi)
 {
+	struct step_probe probe = {function, (uint32_t)index + 1};
 	struct watched *watched = &rates->watched[index];
 	int err;
 
-	watched->rate.function = *function;
+	watched->rate.function = function;
 	watched->start_ns = clock_ns(CLOCK_MONOTONIC);
 	watched->uprobes = uprobes__new(multi);
 	if (!watched->uprobes)
 		return -ENOMEM;
-	err = step_probes_attach(watched->uprobes, rates->skel->progs.handle_rate, function, 1,
-				 (uint32_t)index + 1,
+	err = step_probes_attach(watched->uprobes, rates->skel->progs.handle_rate, &probe, 1,
 				 multi && !uprobes_multi_can_filter() ? 0 : tgid);
 	return err;
 }
@@ -82,11 +83,11 @@ int rates__open(struct rates **result, struct step_function *const *functions, s
 	rates->count = count < FBT_KIND_COUNT - 1 ? count : FBT_KIND_COUNT - 1;
 	rates->watched = calloc(rates->count + 1, sizeof(*rates->watched));
 	if (rates->watched)
-		err = load(rates, multi);
+		err = load(rates, tgid, multi);
 	if (err)
 		log_err("rates: load: %s (-v shows the kernel's words)", strerror(-err));
 	for (size_t i = 0; i < rates->count && !err; i++)
-		err = watch(rates, i, &functions[i], tgid, multi);
+		err = watch(rates, i, functions[i], tgid, multi);
 	if (err) {
 		rates__free(rates);
 		return err;

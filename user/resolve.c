@@ -108,6 +108,8 @@ static int fill_offsets(struct step_function *function, const struct image *imag
 		err = elf_file__offset(image->elf, exits->addresses.items[i], true, &offset);
 		if (!err)
 			err = vec_push(&function->exit_offsets, offset);
+		if (!err)
+			err = vec_push(&function->exit_targets, exits->targets.items[i]);
 	}
 	return err;
 }
@@ -148,6 +150,7 @@ static int find_offsets(struct step_function *function, const struct image *imag
 	else if (err)
 		snprintf(reason, RESOLVE_REASON_BYTES, "its code cannot be read");
 	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
 	return err;
 }
 

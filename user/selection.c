@@ -17,6 +17,19 @@ static int search_wanted(const struct selection *selection, uint32_t tgid)
 	return added < 0 ? added : 0;
 }
 
+/* Nothing silently goes without steps beside a process that has them. */
+static void warn_of_unmatched(const struct selection *selection)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(selection->traced, i)); i++) {
+		if (traced->wanted && !traced->kinds.count)
+			log_warn(
+				"process %u: no step function in it: only its syscalls are counted",
+				traced->tgid);
+	}
+}
+
 static int search_other(const struct selection *selection, const struct process_entry *process)
 {
 	struct traced *traced = traced_set__add(selection->traced, process->tgid);
@@ -57,6 +70,8 @@ int selection_find(const struct selection *selection)
 		err = search_wanted(selection, options->pids.items[i]);
 	if (!err)
 		err = search_others(selection);
+	if (!err && steps_found__count(selection->found))
+		warn_of_unmatched(selection);
 	if (err || !must_match || steps_found__count(selection->found))
 		return err;
 	steps_found__explain(selection->found, options->pids.items[0]);
@@ -71,13 +86,16 @@ static int take_process(const struct selection *selection, struct traced *traced
 	if (err)
 		return err;
 	traced->taken = true;
+	traced->start_ns = start_ns;
 	threads = traced_set__take_threads(selection->traced, traced->tgid, start_ns);
 	if (threads >= 0)
 		threads = traced_set__take_threads(selection->traced, traced->tgid, start_ns);
 	if (threads < 0)
 		return threads;
 	err = record_send_target(selection->output, traced->tgid, traced->parent_tgid, start_ns);
-	return err ? err : steps_found__attach(selection->found, traced);
+	if (!err)
+		err = steps_found__attach(selection->found, traced);
+	return err < 0 ? err : 0;
 }
 
 /* Takes what was found and is not taken yet. A process that -p does not name may be gone. */
@@ -102,11 +120,21 @@ static int take_found(const struct selection *selection, uint64_t start_ns)
 	return 0;
 }
 
+/* A process may fork between the list and its own turn: until a list brings nothing new. */
+#define LISTS_MAX 20
+
 int selection_take(const struct selection *selection, uint64_t start_ns)
 {
 	int err = take_found(selection, start_ns);
 
-	if (!err)
+	for (int i = 0; i < LISTS_MAX && !err; i++) {
+		size_t before = traced_set__count(selection->traced);
+
 		err = search_others(selection);
-	return err ? err : take_found(selection, start_ns);
+		if (!err)
+			err = take_found(selection, start_ns);
+		if (traced_set__count(selection->traced) == before)
+			break;
+	}
+	return err;
 }

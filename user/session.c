@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "calibrate.h"
@@ -38,7 +39,8 @@ struct session {
 	uint64_t rescan_ns;   /* when to look for new files next */
 	uint64_t interval_ns; /* next boundary of interval steps; 0: a step function is probed */
 	uint64_t interval_steps;
-	uint64_t hint_ns; /* when to look why there is no step; 0: done */
+	uint64_t lost_threads; /* as of the last look */
+	uint64_t hint_ns;      /* when to look why there is no step; 0: done */
 	struct hint *hint;
 };
 
@@ -82,14 +84,15 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 	/* Links of one process are bound to its first thread, which is gone. */
 	if (target->header.flags & FBT_TARGET_NEW_LEADER)
 		steps_found__detach(traced, true);
-	if (session->launch && target->tgid == session__main_tgid(session))
-		launch__exec(session->launch);
+	if (!traced->taken) {
+		traced->parent_tgid = target->parent_tgid;
+		traced->start_ns = target->start_ns;
+		traced->taken = true;
+	}
 	traced->wanted |= target->tgid == session__main_tgid(session);
-	traced->taken = true;
 	traced->rescan = true;
 	session->rescan_ns = 0;
-	record_send_target(session->output, target->tgid, target->parent_tgid,
-			   clock_ns(CLOCK_MONOTONIC));
+	record_send_target(session->output, traced->tgid, traced->parent_tgid, traced->start_ns);
 }
 
 int session__open(struct session **result, const struct options *options,
@@ -198,9 +201,9 @@ int session__start(struct session *session, const char *tag)
 	if (!err)
 		err = selection_take(&selection, session->start_ns);
 	if (!err && session->child) {
-		session->launch = launch__new(session->loader, session__main_tgid(session));
-		loader__set_command(session->loader, session__main_tgid(session));
-		err = session->launch ? child__release(session->child) : -ENOMEM;
+		err = launch__new(&session->launch, session->loader, session__main_tgid(session));
+		if (!err)
+			err = child__release(session->child);
 	}
 	if (err)
 		loader__detach(session->loader);
@@ -208,24 +211,37 @@ int session__start(struct session *session, const char *tag)
 }
 
 /* Looks for step functions in files that were mapped since the last time. */
+static void search_again(struct session *session, struct traced *traced)
+{
+	int probed;
+
+	/* With -a the files of all processes are too many to look at every second. */
+	if (session->options->all && !traced->rescan)
+		return;
+	if (steps_found__search(session->found, traced) < 0 ||
+	    steps_found__describe(session->found))
+		return;
+	probed = steps_found__attach(session->found, traced);
+	if (probed <= 0 || !session->interval_ns)
+		return;
+	session->interval_ns = 0;
+	log_info("found a step function: steps are its calls from now on");
+}
+
 static void rescan(struct session *session, uint64_t now_ns)
 {
+	uint64_t lost = stream__lost_threads(session->stream);
 	struct traced *traced;
 
 	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++) {
-		/* With -a the files of all processes are too many to look at every second. */
-		if (session->options->all && !traced->rescan)
-			continue;
-		if (steps_found__search(session->found, traced) < 0)
-			continue;
-		if (steps_found__describe(session->found) ||
-		    steps_found__attach(session->found, traced))
-			log_warn("process %u: its steps are not seen", traced->tgid);
+		if (traced->taken && (traced->missing || lost != session->lost_threads))
+			traced_set__take_threads(session->traced, traced->tgid, now_ns);
+		if (kill((pid_t)traced->tgid, 0) && errno == ESRCH)
+			traced_set__end_slots(session->traced, traced, now_ns);
+		else
+			search_again(session, traced);
 	}
-	if (session->interval_ns && steps_found__count(session->found)) {
-		session->interval_ns = 0;
-		log_info("found a step function: steps are its calls from now on");
-	}
+	session->lost_threads = lost;
 	session->rescan_ns = now_ns + RESCAN_NS;
 }
 
@@ -249,8 +265,14 @@ static void remove_ended(struct session *session)
 {
 	struct traced *traced;
 	size_t i = 0;
+	int live;
 
 	while ((traced = traced_set__at(session->traced, i))) {
+		/* Threads without a slot may live on. */
+		if (!traced->live_threads && traced->taken &&
+		    (live = traced_set__take_threads(session->traced, traced->tgid,
+						     clock_ns(CLOCK_MONOTONIC))) > 0)
+			traced->live_threads = (uint32_t)live;
 		if (traced->live_threads) {
 			i++;
 			continue;
@@ -316,8 +338,6 @@ void session__finish(struct session *session)
 	struct fbt_window_end end = {0};
 	struct traced *traced;
 
-	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++)
-		steps_found__detach(traced, false);
 	loader__detach(session->loader);
 	end.end_ns = clock_ns(CLOCK_MONOTONIC);
 	usleep(SETTLE_US);

@@ -3,7 +3,7 @@
 #include <string.h>
 #include "slots.h"
 
-/* A running thread is between two of our reads for some 50 ns: a handful of tries is plenty. */
+/* A try takes 1 to 2 us: a thread that makes calls all the time leaves such gaps often enough. */
 #define READ_TRIES 64
 
 void slots_init(struct shared *shared)

@@ -24,6 +24,7 @@ void target_function_free(struct step_function *function)
 	free(function->symbol);
 	free(function->path);
 	vec_free(&function->exit_offsets);
+	vec_free(&function->exit_targets);
 	vec_free(&function->usdt_begins);
 	free(function);
 }

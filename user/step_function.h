@@ -24,6 +24,8 @@ struct step_function {
 	uint64_t size;
 	uint64_t begin_offset;	    /* past an endbr64 / bti */
 	VEC(uint64_t) exit_offsets; /* returns and tail jumps; empty with a uretprobe */
+	/* Beside exit_offsets: address that a direct tail jump goes to, else 0. Empty for USDT. */
+	VEC(uint64_t) exit_targets;
 	bool uretprobe;
 	bool builtin;
 	bool usdt; /* begin and exit_offsets are USDT locations, maybe several begins */

@@ -13,46 +13,77 @@ static int add_place(place_vec *places, uint64_t offset, uint64_t ref_ctr, uint6
 	return vec_push(places, place);
 }
 
-/* A uretprobe is a link of its own, so its place goes to returns. */
-static int add_function(const struct step_function *function, uint64_t kind, place_vec *places,
-			place_vec *returns)
+static bool is_same_file(const struct step_function *a, const struct step_function *b)
 {
-	uint64_t cookie = kind | (function->usdt ? FBT_PROBE_NO_SP : 0);
+	return a->device == b->device && a->inode == b->inode;
+}
+
+/* What is attached together. */
+struct group {
+	const struct step_probe *probes;
+	size_t count;
+};
+
+/* Whether an exit jumps to another step function of the group, in which the step goes on. */
+static bool is_tail(const struct group *group, const struct step_function *function, size_t exit)
+{
+	uint64_t target = function->exit_targets.count ? function->exit_targets.items[exit] : 0;
+
+	for (size_t i = 0; target && i < group->count; i++) {
+		const struct step_function *other = group->probes[i].function;
+
+		if (other != function && other->address == target && is_same_file(other, function))
+			return true;
+	}
+	return false;
+}
+
+static int add_exits(const struct group *group, const struct step_function *function,
+		     uint64_t cookie, place_vec *places)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < function->exit_offsets.count && !err; i++)
+		err = add_place(places, function->exit_offsets.items[i], function->end_ref_ctr,
+				cookie | FBT_PROBE_END |
+					(is_tail(group, function, i) ? FBT_PROBE_TAIL : 0));
+	return err;
+}
+
+/* A uretprobe is a link of its own, so its place goes to returns. */
+static int add_function(const struct group *group, const struct step_probe *probe,
+			place_vec *places, place_vec *returns)
+{
+	const struct step_function *function = probe->function;
+	uint64_t cookie = probe->kind | (function->usdt ? FBT_PROBE_NO_SP : 0);
 	int err = 0;
 
 	if (!function->usdt)
-		err = add_place(places, function->begin_offset, 0, cookie);
+		err = add_place(places, function->begin_offset, 0,
+				cookie | (function->uretprobe ? FBT_PROBE_RETURN : 0));
 	vec_for_each (begin, &function->usdt_begins) {
 		if (!err)
 			err = add_place(places, *begin, function->begin_ref_ctr, cookie);
 	}
-	vec_for_each (offset, &function->exit_offsets) {
-		if (!err)
-			err = add_place(places, *offset, function->end_ref_ctr,
-					cookie | FBT_PROBE_END);
-	}
+	if (!err)
+		err = add_exits(group, function, cookie, places);
 	if (!err && function->uretprobe)
 		err = add_place(returns, function->begin_offset, 0,
 				cookie | FBT_PROBE_END | FBT_PROBE_RETURN);
 	return err;
 }
 
-static bool is_same_file(const struct step_function *a, const struct step_function *b)
-{
-	return a->device == b->device && a->inode == b->inode;
-}
-
+/* All functions of the file of group->probes[first]. */
 static int attach_file(struct uprobes *uprobes, const struct bpf_program *program,
-		       struct step_function *const *functions, size_t count, size_t first,
-		       uint32_t first_kind, uint32_t tgid)
+		       const struct group *group, size_t first, uint32_t tgid)
 {
-	const struct step_function *file = functions[first];
+	const struct step_function *file = group->probes[first].function;
 	place_vec places = {0}, returns = {0};
 	int err = 0;
 
-	for (size_t i = first; i < count && !err; i++) {
-		if (is_same_file(functions[i], file))
-			err = add_function(functions[i], first_kind + i, &places, &returns);
+	for (size_t i = first; i < group->count && !err; i++) {
+		if (is_same_file(group->probes[i].function, file))
+			err = add_function(group, &group->probes[i], &places, &returns);
 	}
 	/* The return probes first: a begin without its end would be a step that never closes. */
 	if (!err && returns.count)
@@ -67,18 +98,19 @@ static int attach_file(struct uprobes *uprobes, const struct bpf_program *progra
 }
 
 int step_probes_attach(struct uprobes *uprobes, const struct bpf_program *program,
-		       struct step_function *const *functions, size_t count, uint32_t first_kind,
-		       uint32_t tgid)
+		       const struct step_probe *probes, size_t count, uint32_t tgid)
 {
+	struct group group = {probes, count};
+
 	for (size_t i = 0; i < count; i++) {
 		bool done = false;
 		int err;
 
 		for (size_t j = 0; j < i && !done; j++)
-			done = is_same_file(functions[j], functions[i]);
+			done = is_same_file(probes[j].function, probes[i].function);
 		if (done)
 			continue;
-		err = attach_file(uprobes, program, functions, count, i, first_kind, tgid);
+		err = attach_file(uprobes, program, &group, i, tgid);
 		if (err)
 			return err;
 	}

@@ -4,15 +4,20 @@
 #define FBT_STEP_PROBES_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include "target.h"
 #include "uprobes.h"
 
+struct step_probe {
+	const struct step_function *function;
+	uint32_t kind;
+};
+
 /*
- * Probes functions[i] as kind first_kind + i: one link for each file. In process tgid, or in every
- * process if tgid is 0. 0 or -errno, logged.
+ * Probes functions: one link for each file. In process tgid, or in every process if tgid is 0.
+ * 0 or -errno, logged.
  */
 int step_probes_attach(struct uprobes *uprobes, const struct bpf_program *program,
-		       struct step_function *const *functions, size_t count, uint32_t first_kind,
-		       uint32_t tgid);
+		       const struct step_probe *probes, size_t count, uint32_t tgid);
 
 #endif

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "log.h"
+#include "processes.h"
 #include "step_probes.h"
 #include "steps_found.h"
 #include "target.h"
@@ -17,7 +18,7 @@ struct steps_found {
 	function_vec functions; /* functions[i] is kind i + 1 */
 	VEC(uint32_t) tgids;	/* where each was found first */
 	size_t described;
-	size_t probed; /* where links are for every process */
+	bool probed[FBT_KIND_COUNT]; /* where links are for every process */
 };
 
 struct steps_found *steps_found__new(const struct options *options, struct loader *loader,
@@ -77,39 +78,44 @@ static uint64_t begin_of(const struct step_function *function)
 							     : function->begin_offset;
 }
 
-static bool is_known(const struct steps_found *found, const struct step_function *function,
-		     size_t before)
+/* Index of the same function among those known before, or limit. */
+static size_t find_known(const struct steps_found *found, const struct step_function *function,
+			 size_t limit)
 {
-	for (size_t i = 0; i < before; i++) {
+	size_t i = 0;
+
+	while (i < limit) {
 		const struct step_function *known = found->functions.items[i];
 
 		if (known->device == function->device && known->inode == function->inode &&
 		    begin_of(known) == begin_of(function))
-			return true;
+			break;
+		i++;
 	}
-	return false;
+	return i;
 }
 
 /* Another process may map the same file: its functions are the kinds we have. */
-static int drop_known(struct steps_found *found, size_t before, uint32_t tgid)
+static int sort_in(struct steps_found *found, size_t before, struct traced *traced)
 {
 	size_t kept = before;
 	int err = 0;
 
 	for (size_t i = before; i < found->functions.count; i++) {
 		struct step_function *function = found->functions.items[i];
-		bool is_full = kept >= KINDS_MAX;
+		size_t index = find_known(found, function, kept);
 
-		if (is_full || is_known(found, function, kept)) {
-			if (is_full)
+		if (index == kept && kept < KINDS_MAX) {
+			found->functions.items[kept++] = function;
+			err = err ? err : vec_push(&found->tgids, traced->tgid);
+		} else {
+			if (index == kept)
 				log_warn("%s: not probed: %d step functions are the most",
 					 function->name, KINDS_MAX);
 			target_function_free(function);
-			continue;
 		}
-		found->functions.items[kept++] = function;
-		if (!err)
-			err = vec_push(&found->tgids, tgid);
+		if (index < kept)
+			err = err ? err : vec_push(&traced->kinds, (uint32_t)index + 1);
 	}
 	found->functions.count = kept;
 	return err;
@@ -125,9 +131,10 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	/* Why nothing can be probed in a process that nobody named is no news, unless -v. */
 	if (!traced->wanted && level < LOG_DEBUG)
 		log_set_level(LOG_NONE);
-	added = target_find(traced->tgid, &found->target_options, traced->seen, &found->functions);
+	added = target_find(processes_living_thread(traced->tgid), &found->target_options,
+			    traced->seen, &found->functions);
 	log_set_level(level);
-	err = drop_known(found, before, traced->tgid);
+	err = sort_in(found, before, traced);
 	if (added < 0)
 		return added;
 	return err ? err : added;
@@ -161,29 +168,43 @@ static struct uprobes *choose_links(const struct steps_found *found, struct trac
 	return traced->uprobes;
 }
 
-int steps_found__attach(struct steps_found *found, struct traced *traced)
+/* The kinds in a process's files that are not probed there yet, marked as probed. */
+static size_t take_unprobed(struct steps_found *found, struct traced *traced,
+			    struct step_probe probes[FBT_KIND_COUNT])
 {
 	bool all = probes_all(found);
+	size_t count = 0;
+
+	for (size_t i = traced->probed_kinds; i < traced->kinds.count; i++) {
+		uint32_t kind = traced->kinds.items[i];
+
+		if ((all && found->probed[kind]) || count == FBT_KIND_COUNT)
+			continue;
+		found->probed[kind] = true;
+		probes[count++] = (struct step_probe){found->functions.items[kind - 1], kind};
+	}
+	traced->probed_kinds = traced->kinds.count;
+	return count;
+}
+
+/* What failed once is not tried again: it would fail at each look. */
+int steps_found__attach(struct steps_found *found, struct traced *traced)
+{
 	struct uprobes *links = choose_links(found, traced);
-	size_t first = all ? found->probed : traced->probed_kinds;
-	size_t count = found->functions.count;
+	struct step_probe probes[FBT_KIND_COUNT];
+	size_t count = take_unprobed(found, traced, probes);
 	int err = links ? 0 : -ENOMEM;
 
-	for (size_t i = first; i < count && !err; i++)
-		err = set_args(found, i);
-	if (!err && first < count)
-		err = step_probes_attach(links, loader__step_program(found->loader),
-					 found->functions.items + first, count - first,
-					 (uint32_t)first + 1, all ? 0 : traced->tgid);
+	for (size_t i = 0; i < count && !err; i++)
+		err = set_args(found, probes[i].kind - 1);
+	if (!err && count)
+		err = step_probes_attach(links, loader__step_program(found->loader), probes, count,
+					 probes_all(found) ? 0 : traced->tgid);
 	if (err)
 		return err;
 	uprobes__free(traced->stale);
 	traced->stale = NULL;
-	if (all)
-		found->probed = count;
-	else
-		traced->probed_kinds = (uint32_t)count;
-	return 0;
+	return (int)count;
 }
 
 void steps_found__detach(struct traced *traced, bool replace)

@@ -28,7 +28,10 @@ size_t steps_found__count(const struct steps_found *found);
 /* One line for the user: no step function matched --step in tgid, and what to do. */
 void steps_found__explain(const struct steps_found *found, uint32_t tgid);
 
-/* Probes what is known and not probed yet, in traced. 0 or -errno, logged. */
+/*
+ * Probes what is known of the process's files and not probed yet: how many functions, or -errno,
+ * logged.
+ */
 int steps_found__attach(struct steps_found *found, struct traced *traced);
 
 /*

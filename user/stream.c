@@ -110,6 +110,14 @@ static void send_step(struct stream *stream, struct fbt_step *step)
 	stream->steps_sent++;
 }
 
+/* Its number may soon be another thread's. */
+static void forget_thread(void *ctx, uint32_t tid)
+{
+	const struct stream *stream = ctx;
+
+	tid_map__remove(stream->named, tid);
+}
+
 static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 {
 	traced_set__mark_ended(stream->traced);
@@ -121,7 +129,7 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 	vec_for_each (step, &stream->steps)
 		send_step(stream, step);
 	stream->steps.count = 0;
-	traced_set__collect(stream->traced);
+	traced_set__collect(stream->traced, forget_thread, stream);
 }
 
 void stream__drain(struct stream *stream)
@@ -132,6 +140,11 @@ void stream__drain(struct stream *stream)
 uint64_t stream__steps(const struct stream *stream)
 {
 	return stream->steps_sent;
+}
+
+uint64_t stream__lost_threads(const struct stream *stream)
+{
+	return __atomic_load_n(&stream->shared->control->lost[FBT_LOST_THREADS], __ATOMIC_RELAXED);
 }
 
 void stream__send_lost(struct stream *stream)

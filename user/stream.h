@@ -35,6 +35,9 @@ void stream__drain(struct stream *stream);
 /* Steps sent. */
 uint64_t stream__steps(const struct stream *stream);
 
+/* Threads that found no slot when they were made. */
+uint64_t stream__lost_threads(const struct stream *stream);
+
 /* Sends the lost counters if they changed. */
 void stream__send_lost(struct stream *stream);
 

@@ -17,7 +17,6 @@ struct traced_set {
 	const struct record_output *output;
 	VEC(struct traced *) processes;
 	VEC(uint32_t) ended_slots;
-	uint64_t lost_threads;
 };
 
 struct traced_set *traced_set__new(struct shared *shared, const struct record_output *output)
@@ -36,6 +35,7 @@ static void free_traced(struct traced *traced)
 	target_seen__free(traced->seen);
 	uprobes__free(traced->uprobes);
 	uprobes__free(traced->stale);
+	vec_free(&traced->kinds);
 	free(traced->previous);
 	free(traced);
 }
@@ -58,6 +58,11 @@ struct traced *traced_set__find(struct traced_set *set, uint32_t tgid)
 			return *traced;
 	}
 	return NULL;
+}
+
+size_t traced_set__count(const struct traced_set *set)
+{
+	return set->processes.count;
 }
 
 struct traced *traced_set__at(struct traced_set *set, size_t index)
@@ -129,25 +134,33 @@ static int list_threads(uint32_t tgid, uint32_t **tids, size_t *count)
 
 int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns)
 {
-	uint32_t *tids = NULL;
+	struct traced *traced = traced_set__find(set, tgid);
+	uint32_t *tids = NULL, missing = 0;
 	size_t count = 0;
-	int err = list_threads(tgid, &tids, &count);
+	int taken = 0, err = list_threads(tgid, &tids, &count);
 
 	for (size_t i = 0; !err && i < count; i++) {
 		int slot = slots_take(set->shared, tgid, tids[i], now_ns);
+		bool ends = slot && is_ending(tgid, tids[i]);
 
-		if (slot < 0)
-			set->lost_threads++;
-		else if (slot && is_ending(tgid, tids[i]))
+		if (slot > 0 && ends)
 			slots_end(set->shared, tids[i], now_ns);
+		missing += slot < 0 && !ends;
+		taken += slot >= 0 && !ends;
 	}
 	free(tids);
-	return err ? err : (int)count;
+	if (traced)
+		traced->missing = missing;
+	return err ? err : taken;
 }
 
 uint64_t traced_set__lost_threads(const struct traced_set *set)
 {
-	return set->lost_threads;
+	uint64_t lost = 0;
+
+	vec_for_each (traced, &set->processes)
+		lost += (*traced)->missing;
+	return lost;
 }
 
 /* Slots that were ever used. */
@@ -181,18 +194,35 @@ static void count_live(struct traced_set *set)
 	}
 }
 
-void traced_set__collect(struct traced_set *set)
+void traced_set__collect(struct traced_set *set, void (*on_end)(void *ctx, uint32_t tid), void *ctx)
 {
 	vec_for_each (slot, &set->ended_slots) {
 		struct traced *traced = traced_set__find(set, set->shared->slots[*slot].tgid);
 
 		if (traced)
 			slots_add(set->shared, *slot, 0, &traced->ended);
+		if (on_end)
+			on_end(ctx, set->shared->slots[*slot].tid);
 		slots_give_back(set->shared, *slot);
 	}
 	if (set->ended_slots.count)
 		count_live(set);
 	set->ended_slots.count = 0;
+}
+
+void traced_set__end_slots(struct traced_set *set, const struct traced *traced, uint64_t now_ns)
+{
+	uint32_t used = used_slots(set->shared);
+
+	for (uint32_t i = 1; i < used; i++) {
+		struct fbt_slot *slot = &set->shared->slots[i];
+
+		if (slot->tgid != traced->tgid || slot->state != FBT_SLOT_LIVE)
+			continue;
+		set->shared->tgids[i] = 0;
+		slot->died_ns = now_ns;
+		__atomic_store_n(&slot->state, FBT_SLOT_DEAD, __ATOMIC_RELEASE);
+	}
 }
 
 void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64_t now_ns,

@@ -13,6 +13,8 @@
 #include "vec.h"
 
 #define UPROBE_MULTI_RETURN 1
+/* The kernel's own ENOTSUPP, which no libc knows. */
+#define KERNEL_ENOTSUPP 524
 
 /* union bpf_attr of BPF_LINK_CREATE, uprobe_multi part (include/uapi/linux/bpf.h of Linux 6.6). */
 struct link_create_attr {
@@ -142,7 +144,10 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 				   at_return);
 	else
 		err = attach_perf(uprobes, program, path, places, count, tgid, at_return);
-	if (err)
+	if (err == -KERNEL_ENOTSUPP)
+		log_err("attach: %s: an instruction there cannot be probed: name another function",
+			name);
+	else if (err)
 		log_err("attach: %s: %s", name, strerror(-err));
 	return err;
 }

@@ -53,7 +53,16 @@ enum {
 	BPF_RB_NO_WAKEUP = 1,
 };
 
+struct thread_info {
+#ifdef __TARGET_ARCH_x86
+	u32 status;
+#else
+	unsigned long flags;
+#endif
+};
+
 struct task_struct {
+	struct thread_info thread_info;
 	pid_t pid;
 	pid_t tgid;
 };

@@ -216,7 +216,7 @@ static void threads_that_come_and_end_give_their_part(void **state)
 	play_exit(fixture->shared, slot, 0, 165);
 	slots_end(fixture->shared, 8, 170);
 	traced_set__mark_ended(fixture->set);
-	traced_set__collect(fixture->set);
+	traced_set__collect(fixture->set, NULL, NULL);
 	step = step_to(fixture, 200);
 	assert_int_equal(step->thread_ns, 120);
 	assert_int_equal(step->sums[FBT_READ].ns, 5);

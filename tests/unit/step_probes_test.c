@@ -57,6 +57,18 @@ static struct step_function *new_function(uint64_t inode, uint64_t begin)
 	return function;
 }
 
+/* functions[i] as kind first_kind + i */
+static int attach_as(struct uprobes *uprobes, const struct bpf_program *program,
+		     struct step_function *const *functions, size_t count, uint32_t first_kind,
+		     uint32_t tgid)
+{
+	struct step_probe probes[8];
+
+	for (size_t i = 0; i < count; i++)
+		probes[i] = (struct step_probe){functions[i], first_kind + (uint32_t)i};
+	return step_probes_attach(uprobes, program, probes, count, tgid);
+}
+
 static void free_functions(struct step_function **functions, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -76,7 +88,7 @@ static void a_file_that_fails_ends_the_attaching(void **state)
 	struct step_function *functions[] = {new_function(1, 100), new_function(2, 200)};
 	struct uprobes uprobes = {.fail_at = 1};
 
-	assert_int_equal(step_probes_attach(&uprobes, NULL, functions, 2, 1, 7), -EINVAL);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 2, 1, 7), -EINVAL);
 	assert_int_equal(uprobes.count, 1);
 	free_functions(functions, 2);
 }
@@ -88,7 +100,7 @@ static void returns_that_fail_leave_the_begins_unprobed(void **state)
 
 	functions[0]->uretprobe = true;
 	vec_free(&functions[0]->exit_offsets);
-	assert_int_equal(step_probes_attach(&uprobes, NULL, functions, 1, 1, 7), -EINVAL);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 1, 1, 7), -EINVAL);
 	assert_int_equal(uprobes.count, 1);
 	assert_true(uprobes.attached[0].at_return);
 	free_functions(functions, 1);
@@ -98,7 +110,7 @@ static void no_functions_are_no_links(void **state)
 {
 	struct uprobes uprobes = {0};
 
-	assert_int_equal(step_probes_attach(&uprobes, NULL, NULL, 0, 1, 7), 0);
+	assert_int_equal(attach_as(&uprobes, NULL, NULL, 0, 1, 7), 0);
 	assert_int_equal(uprobes.count, 0);
 }
 
@@ -110,7 +122,7 @@ static void a_function_is_probed_at_its_begin_and_exits(void **state)
 
 	vec_push(&functions[0]->exit_offsets, 140);
 	functions[0]->fd = 55;
-	assert_int_equal(step_probes_attach(&uprobes, NULL, functions, 1, 3, 7), 0);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 1, 3, 7), 0);
 	functions[0]->fd = -1;
 	assert_int_equal(uprobes.count, 1);
 	assert_int_equal(attached->fd, 55);
@@ -130,7 +142,7 @@ static void functions_of_a_file_share_a_link(void **state)
 					     new_function(1, 300)};
 	struct uprobes uprobes = {0};
 
-	assert_int_equal(step_probes_attach(&uprobes, NULL, functions, 3, 5, 0), 0);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 3, 5, 0), 0);
 	assert_int_equal(uprobes.count, 2);
 	assert_int_equal(uprobes.attached[0].count, 4);
 	assert_place(&uprobes.attached[0].places[0], 100, 0, 5);
@@ -146,7 +158,7 @@ static void files_of_one_inode_number_on_two_devices_are_two(void **state)
 	struct uprobes uprobes = {0};
 
 	functions[1]->device = 2;
-	assert_int_equal(step_probes_attach(&uprobes, NULL, functions, 2, 1, 0), 0);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 2, 1, 0), 0);
 	assert_int_equal(uprobes.count, 2);
 	free_functions(functions, 2);
 }
@@ -158,15 +170,35 @@ static void a_uretprobe_is_a_link_of_its_own_and_comes_first(void **state)
 
 	functions[0]->uretprobe = true;
 	vec_free(&functions[0]->exit_offsets);
-	assert_int_equal(step_probes_attach(&uprobes, NULL, functions, 1, 1, 7), 0);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 1, 1, 7), 0);
 	assert_int_equal(uprobes.count, 2);
 	assert_true(uprobes.attached[0].at_return);
 	assert_int_equal(uprobes.attached[0].count, 1);
 	assert_place(&uprobes.attached[0].places[0], 100, 0, 1 | FBT_PROBE_END | FBT_PROBE_RETURN);
 	assert_false(uprobes.attached[1].at_return);
 	assert_int_equal(uprobes.attached[1].count, 1);
-	assert_place(&uprobes.attached[1].places[0], 100, 0, 1);
+	assert_place(&uprobes.attached[1].places[0], 100, 0, 1 | FBT_PROBE_RETURN);
 	free_functions(functions, 1);
+}
+
+static void a_jump_to_another_step_function_is_no_end(void **state)
+{
+	struct step_function *functions[] = {new_function(1, 100), new_function(1, 200),
+					     new_function(2, 300)};
+	struct uprobes uprobes = {0};
+
+	functions[0]->address = 0x1100;
+	functions[1]->address = 0x1200;
+	functions[2]->address = 0x1300;
+	vec_push(&functions[0]->exit_targets, 0x1200);
+	vec_push(&functions[1]->exit_targets, 0);
+	/* The same address in another file is another function. */
+	vec_push(&functions[2]->exit_targets, 0x1200);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 3, 1, 7), 0);
+	assert_place(&uprobes.attached[0].places[1], 108, 0, 1 | FBT_PROBE_END | FBT_PROBE_TAIL);
+	assert_place(&uprobes.attached[0].places[3], 208, 0, 2 | FBT_PROBE_END);
+	assert_place(&uprobes.attached[1].places[1], 308, 0, 3 | FBT_PROBE_END);
+	free_functions(functions, 3);
 }
 
 static void usdt_places_have_semaphores_and_no_stack_pointers(void **state)
@@ -180,7 +212,7 @@ static void usdt_places_have_semaphores_and_no_stack_pointers(void **state)
 	functions[0]->end_ref_ctr = 902;
 	vec_push(&functions[0]->usdt_begins, 100);
 	vec_push(&functions[0]->usdt_begins, 120);
-	assert_int_equal(step_probes_attach(&uprobes, NULL, functions, 1, 1, 7), 0);
+	assert_int_equal(attach_as(&uprobes, NULL, functions, 1, 1, 7), 0);
 	assert_int_equal(attached->count, 3);
 	assert_place(&attached->places[0], 100, 900, 1 | FBT_PROBE_NO_SP);
 	assert_place(&attached->places[1], 120, 900, 1 | FBT_PROBE_NO_SP);
@@ -198,6 +230,7 @@ int main(void)
 		cmocka_unit_test(functions_of_a_file_share_a_link),
 		cmocka_unit_test(files_of_one_inode_number_on_two_devices_are_two),
 		cmocka_unit_test(a_uretprobe_is_a_link_of_its_own_and_comes_first),
+		cmocka_unit_test(a_jump_to_another_step_function_is_no_end),
 		cmocka_unit_test(usdt_places_have_semaphores_and_no_stack_pointers),
 	};
 

@@ -71,7 +71,7 @@ static uint32_t add_worker(struct fixture *fixture, uint32_t tgid, uint32_t tid,
 static void collect(struct fixture *fixture)
 {
 	traced_set__mark_ended(fixture->set);
-	traced_set__collect(fixture->set);
+	traced_set__collect(fixture->set, NULL, NULL);
 }
 
 static void free_accepts_null(void **state)
@@ -119,16 +119,21 @@ static void stop_sleeper(struct sleeper *sleeper)
 	close(sleeper->pipe[0]);
 }
 
-static void take_threads_counts_those_that_find_no_slot(void **state)
+static void take_threads_counts_those_without_a_slot_once(void **state)
 {
 	struct fixture *fixture = *state;
 	struct sleeper sleeper;
 
 	fixture->shared->control->free_tail = 1;
+	traced_set__add(fixture->set, (uint32_t)getpid());
 	start_sleeper(&sleeper);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
+	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
+	fixture->shared->control->free_tail = 2;
 	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 2);
 	stop_sleeper(&sleeper);
-	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
+	assert_int_equal(traced_set__lost_threads(fixture->set), 0);
 }
 
 static void take_threads_gives_each_thread_a_slot_once(void **state)
@@ -161,7 +166,7 @@ static void take_threads_ends_a_thread_that_has_begun_to_end(void **state)
 	if (!pid)
 		_exit(0);
 	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)pid, 5), 1);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)pid, 5), 0);
 	waitpid(pid, NULL, 0);
 	assert_int_equal(slots_find(fixture->shared, (uint32_t)pid), 0);
 	assert_int_equal(fixture->shared->slots[1].state, FBT_SLOT_DEAD);
@@ -207,7 +212,7 @@ static void collect_without_a_mark_gives_nothing_back(void **state)
 	traced_set__add(fixture->set, 7);
 	traced_set__mark_ended(fixture->set);
 	slots_end(fixture->shared, 7, 100);
-	traced_set__collect(fixture->set);
+	traced_set__collect(fixture->set, NULL, NULL);
 	assert_int_equal(fixture->shared->slots[index].state, FBT_SLOT_DEAD);
 	collect(fixture);
 	assert_int_equal(fixture->shared->slots[index].state, FBT_SLOT_FREE);
@@ -222,7 +227,7 @@ static void collect_frees_the_slot_of_an_unknown_process_once(void **state)
 	slots_end(fixture->shared, 9, 100);
 	collect(fixture);
 	assert_int_equal(fixture->shared->slots[index].state, FBT_SLOT_FREE);
-	traced_set__collect(fixture->set);
+	traced_set__collect(fixture->set, NULL, NULL);
 	assert_int_equal(fixture->shared->control->free_tail, tail + 1);
 }
 
@@ -369,7 +374,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(free_accepts_null),
 		TEST(take_threads_of_a_process_that_is_gone_is_esrch),
-		TEST(take_threads_counts_those_that_find_no_slot),
+		TEST(take_threads_counts_those_without_a_slot_once),
 		TEST(take_threads_gives_each_thread_a_slot_once),
 		TEST(take_threads_ends_a_thread_that_has_begun_to_end),
 		TEST(find_knows_no_stranger),
