@@ -31,7 +31,7 @@ static int read_stat(const char *path, char *state, uint32_t *parent)
 
 static int read_parent(uint32_t tgid, uint32_t *parent)
 {
-	char path[32], state;
+	char path[32], state = 0;
 
 	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
 	return read_stat(path, &state, parent);
@@ -39,7 +39,7 @@ static int read_parent(uint32_t tgid, uint32_t *parent)
 
 static bool has_ended(uint32_t tgid, uint32_t tid)
 {
-	char path[64], state;
+	char path[64], state = 0;
 	uint32_t parent;
 
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
