@@ -23,6 +23,15 @@ static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 n
 	return sum;
 }
 
+/* Its length depends on the threads there are, so it is measured where it happens. */
+static __always_inline void count_walk(__u64 ns)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+
+	if (c)
+		__sync_fetch_and_add(&c->walk_ns, ns);
+}
+
 __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 {
 	struct busy_sum others = {.unsure = 1};
@@ -65,6 +74,7 @@ out:
 	slot->step_last_ns = now - slot->step_start_ns;
 	/* Not now: what the walk above took is no part of the gap. */
 	slot->step_end_ns = bpf_ktime_get_ns();
+	count_walk(slot->step_end_ns - now);
 	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
 	slot->step_start_ns = 0;
 	return 0;
@@ -178,6 +188,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_others_ns = others.ns;
 	/* Not now: what the walk took is no part of the step either. */
 	slot->step_start_ns = bpf_ktime_get_ns();
+	count_walk(slot->step_start_ns - now);
 }
 
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie)

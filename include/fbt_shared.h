@@ -115,6 +115,7 @@ struct fbt_control {
 	__u64 free_head;
 	__u64 free_tail; /* the loader's */
 	__u64 lost[FBT_LOST_COUNT];
+	__u64 walk_ns;	    /* time that step probes spent on the process's other threads */
 	__u32 pending_tgid; /* process that comes under trace when it calls execve */
 	__u32 closed;	    /* the window has ended: step probes that are still there do nothing */
 	__u32 reserved;

@@ -177,7 +177,7 @@ static uint64_t read_rss_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-void calibrate_finish(struct fbt_cost *cost, const struct loader *loader, uint64_t cpu_ns,
+void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns, uint64_t steps,
 		      bool bpf_stats)
 {
 	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
@@ -185,6 +185,8 @@ void calibrate_finish(struct fbt_cost *cost, const struct loader *loader, uint64
 	cost->ring_bytes = loader__ring_bytes(loader, &mapped_bytes);
 	cost->rss_bytes = rss_bytes > mapped_bytes ? rss_bytes - mapped_bytes : 0;
 	cost->cpu_ns = cpu_ns;
+	if (steps)
+		cost->step_ns += loader__shared(loader)->control->walk_ns / steps;
 	if (bpf_stats)
 		loader__run_stats(loader, &cost->bpf_run_ns, &cost->bpf_run_count);
 }

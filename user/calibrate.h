@@ -20,8 +20,12 @@ void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *c
  */
 int calibrate_step(struct loader *loader, struct fbt_cost *cost);
 
-/* At the end: fills memory, CPU time (cpu_ns) and, if bpf_stats, the kernel's own statistics. */
-void calibrate_finish(struct fbt_cost *cost, const struct loader *loader, uint64_t cpu_ns,
+/*
+ * At the end: fills memory, CPU time (cpu_ns) and, if bpf_stats, the kernel's own statistics. Adds
+ * to step_ns what the probes of the window's steps spent on other threads, which calibration has
+ * not seen.
+ */
+void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns, uint64_t steps,
 		      bool bpf_stats);
 
 #endif

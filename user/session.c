@@ -346,7 +346,8 @@ void session__finish(struct session *session)
 		send_intervals(session, end.end_ns, true);
 	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++)
 		traced_set__send_table(session->traced, traced, end.end_ns);
-	calibrate_finish(&session->cost, session->loader, cpu_ns, session->options->bpf_stats);
+	calibrate_finish(&session->cost, session->loader, cpu_ns, stream__steps(session->stream),
+			 session->options->bpf_stats);
 	record_send(session->output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
 	record_send(session->output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
 }

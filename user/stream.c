@@ -71,6 +71,7 @@ void stream__discard(struct stream *stream)
 	call_ring__drain(stream->ring, UINT64_MAX, drop_call, NULL);
 	call_ring__reset_lost(stream->ring);
 	memset(stream->shared->control->lost, 0, sizeof(stream->shared->control->lost));
+	stream->shared->control->walk_ns = 0;
 }
 
 static void take_event(void *ctx, const struct fbt_header *event)
