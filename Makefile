@@ -189,7 +189,7 @@ fmt: ## rewrite the C files with clang-format 14
 
 bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for a part
 	$(Q)packaging/deps.sh test
-	$(Q)$(MAKE) $(jobs) $(tool) $(bench_bin) >&2
+	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(bench_bin) >&2
 	$(Q)$(test_env) tests/bench/run.py $(BENCH)
 
 demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl

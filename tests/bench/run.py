@@ -4,7 +4,7 @@
 
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
-rounds counts. Names given as arguments choose parts: calls loss attach steps peers.
+rounds counts. Names given as arguments choose parts: calls loss attach steps latency peers.
 """
 import json
 import os
@@ -221,6 +221,28 @@ def bench_steps():
     worker.close()
 
 
+def bench_latency():
+    """From the end of a step to its line in the profile."""
+    engine = subprocess.Popen([BUILD + "/tests/engine", "--steps", "0", "--compute-us", "1000"])
+    tool = subprocess.Popen([TOOL, "-q", "-p", str(engine.pid), "--step", "engine_step", "-n", "1000",
+                             "--report", "none", "--trace", "none", "--profile", "/dev/stdout"],
+                            stdout=subprocess.PIPE, text=True)
+    ends = []
+    for line in tool.stdout:
+        now = time.time()
+        event = json.loads(line)
+        if event["event"] == "step_prof":
+            ends.append((now, event["shape"]["start_us"] + event["stage_us"]["total"]))
+        elif event["event"] == "window_prof":
+            epoch = event["shape"]["epoch_realtime_us"]
+    tool.wait()
+    engine.kill()
+    engine.wait()
+    late = sorted((now * 1e6 - epoch - end) / 1e3 for now, end in ends)
+    figure("from the end of a step to its record, median", statistics.median(late), "ms")
+    figure("from the end of a step to its record, p99", late[len(late) * 99 // 100], "ms", limit=50)
+
+
 def bench_peers():
     """The same loop under other tracers, counting calls by number of one process."""
     worker = Worker()
@@ -266,7 +288,7 @@ def bench_peers():
 
 def main():
     parts = {"calls": bench_calls, "loss": bench_loss, "attach": bench_attach,
-             "steps": bench_steps, "peers": bench_peers}
+             "steps": bench_steps, "latency": bench_latency, "peers": bench_peers}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:
