@@ -11,6 +11,7 @@
 #include "elf_file.h"
 #include "launch.h"
 #include "log.h"
+#include "processes.h"
 #include "uprobes.h"
 
 enum launch_state {
@@ -34,20 +35,9 @@ struct launch {
 
 static bool is_stopped(uint32_t tgid)
 {
-	char path[32], line[512], state = 0;
-	const char *end;
-	FILE *file;
+	struct thread_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
-	file = fopen(path, "re");
-	if (!file)
-		return false;
-	/* The name in field 2 may hold anything but ends with the last parenthesis. */
-	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
-	    sscanf(end + 1, " %c", &state) != 1)
-		state = 0;
-	fclose(file);
-	return state == 'T';
+	return !thread_stat_read(&stat, tgid, tgid) && stat.state == 'T';
 }
 
 /* A byte: all is well. End of file: the tool has died. Keeps nothing of the tool's open. */

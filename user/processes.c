@@ -11,39 +11,31 @@
 /* Parent of all kernel threads, and itself one. */
 #define KTHREADD 2
 
-/* State and parent from a stat file of /proc. */
-static int read_stat(const char *path, char *state, uint32_t *parent)
+int thread_stat_read(struct thread_stat *stat, uint32_t tgid, uint32_t tid)
 {
-	char line[512];
+	char path[64], line[512];
 	const char *end;
 	int err = -ESRCH;
-	FILE *file = fopen(path, "re");
+	FILE *file;
 
+	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
+	file = fopen(path, "re");
 	if (!file)
 		return -errno;
 	/* The name in field 2 may hold anything but ends with the last parenthesis. */
 	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
-	    sscanf(end + 1, " %c %u", state, parent) == 2)
+	    sscanf(end + 1, " %c %u %*d %*d %*d %*d %u", &stat->state, &stat->parent_tgid,
+		   &stat->flags) == 3)
 		err = 0;
 	fclose(file);
 	return err;
 }
 
-static int read_parent(uint32_t tgid, uint32_t *parent)
-{
-	char path[32], state = 0;
-
-	snprintf(path, sizeof(path), "/proc/%u/stat", tgid);
-	return read_stat(path, &state, parent);
-}
-
 static bool has_ended(uint32_t tgid, uint32_t tid)
 {
-	char path[64], state = 0;
-	uint32_t parent;
+	struct thread_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
-	return read_stat(path, &state, &parent) || state == 'Z' || state == 'X';
+	return thread_stat_read(&stat, tgid, tid) || stat.state == 'Z' || stat.state == 'X';
 }
 
 uint32_t processes_living_thread(uint32_t tgid)
@@ -79,13 +71,15 @@ int processes_list(process_vec *processes)
 	}
 	while (!err && (entry = readdir(folder))) {
 		struct process_entry process = {0};
+		struct thread_stat stat;
 
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
 		    sscanf(entry->d_name, "%u", &process.tgid) != 1 ||
 		    process.tgid == (uint32_t)getpid() || process.tgid == KTHREADD ||
-		    read_parent(process.tgid, &process.parent_tgid) ||
-		    process.parent_tgid == KTHREADD)
+		    thread_stat_read(&stat, process.tgid, process.tgid) ||
+		    stat.parent_tgid == KTHREADD)
 			continue;
+		process.parent_tgid = stat.parent_tgid;
 		err = vec_push(processes, process);
 	}
 	closedir(folder);

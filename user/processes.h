@@ -14,6 +14,16 @@ struct process_entry {
 
 typedef VEC(struct process_entry) process_vec;
 
+/* From /proc/TGID/task/TID/stat (proc(5)). */
+struct thread_stat {
+	char state; /* R, S, D, T, Z, … */
+	uint32_t parent_tgid;
+	uint32_t flags; /* PF_* of the kernel */
+};
+
+/* 0, or -ESRCH if the thread is gone, -errno of the open; without a message. */
+int thread_stat_read(struct thread_stat *stat, uint32_t tgid, uint32_t tid);
+
 /* All processes but kernel threads and ourselves. 0 or -errno, logged. */
 int processes_list(process_vec *processes);
 

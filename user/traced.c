@@ -5,11 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "processes.h"
 #include "target.h"
 #include "traced.h"
 #include "uprobes.h"
 
-/* PF_EXITING of the kernel, in field 9 of /proc/PID/task/TID/stat. */
+/* PF_EXITING of the kernel. */
 #define TASK_EXITING 4u
 
 struct traced_set {
@@ -93,21 +94,9 @@ struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
 /* Whether a thread has begun to end, so that the kernel side may have seen its end already. */
 static bool is_ending(uint32_t tgid, uint32_t tid)
 {
-	char path[64], line[512];
-	unsigned int flags = TASK_EXITING;
-	const char *end;
-	FILE *file;
+	struct thread_stat stat;
 
-	snprintf(path, sizeof(path), "/proc/%u/task/%u/stat", tgid, tid);
-	file = fopen(path, "re");
-	if (!file)
-		return true;
-	/* The name in field 2 may hold anything but ends with the last parenthesis. */
-	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
-	    sscanf(end + 1, " %*c %*d %*d %*d %*d %*d %u", &flags) != 1)
-		flags = TASK_EXITING;
-	fclose(file);
-	return flags & TASK_EXITING;
+	return thread_stat_read(&stat, tgid, tid) || (stat.flags & TASK_EXITING);
 }
 
 static int list_threads(uint32_t tgid, uint32_t **tids, size_t *count)
