@@ -137,15 +137,19 @@ static void make_tag(char tag[64], uint32_t tgid)
 		 (unsigned long long)(clock_ns(CLOCK_REALTIME) / 1000000));
 }
 
-/* Signals come through the loop only from here on: before, they end us, and nothing is attached. */
+/*
+ * 0, or -errno; *began tells whether there was a window, so that the outputs hold something.
+ * Signals come through the loop only from here on: before, they end us, and nothing is attached.
+ */
 static int attach_and_run(struct session *session, struct outputs *outputs,
-			  const struct options *options, const char *tag)
+			  const struct options *options, const char *tag, bool *began)
 {
 	struct loop loop;
 	int err = loop_open(&loop);
 
 	if (!err)
 		err = session__start(session, tag);
+	*began = !err;
 	if (!err) {
 		run(&loop, session, outputs, options);
 		session__finish(session);
@@ -161,6 +165,7 @@ static int trace(const struct options *options, const struct metadata *metadata)
 	struct record_output records = {0};
 	struct session *session = NULL;
 	struct outputs *outputs = NULL;
+	bool began = false;
 	char tag[64];
 	int err = privilege_check();
 
@@ -172,10 +177,13 @@ static int trace(const struct options *options, const struct metadata *metadata)
 	err = outputs__open(&outputs, options, metadata, tag);
 	if (!err) {
 		records = outputs__records(outputs);
-		err = attach_and_run(session, outputs, options, tag);
+		err = attach_and_run(session, outputs, options, tag, &began);
 	}
 	session__free(session);
-	outputs__free(outputs);
+	if (began)
+		outputs__free(outputs);
+	else
+		outputs__discard(outputs);
 	return err;
 }
 

@@ -21,7 +21,8 @@ struct output {
 	struct place place;   /* all empty for one of our own descriptors */
 	struct place partial; /* as place, with the temporary name; path NULL if there is none */
 	FILE *file;
-	int fd; /* the file's, or our own if file is NULL */
+	int fd;	   /* the file's, or our own if file is NULL */
+	bool made; /* by output__append; it was not there before */
 };
 
 static struct output *new_output(const char *path)
@@ -150,6 +151,7 @@ static int open_lines(struct output *output)
 		if (err != -ENOENT)
 			return err;
 		err = place_create(&output->place, flags, &output->fd);
+		output->made = !err;
 		if (err != -EEXIST)
 			return err;
 	}
@@ -228,6 +230,19 @@ int output__commit(struct output *output)
 	else
 		place_clear(&output->partial);
 	return err;
+}
+
+void output__discard(struct output *output)
+{
+	struct stat file;
+
+	if (!output)
+		return;
+	if (output->partial.path)
+		(void)unlinkat(output->partial.dir, output->partial.name, 0);
+	else if (output->made && !fstat(output->fd, &file) && !file.st_size)
+		(void)unlinkat(output->place.dir, output->place.name, 0);
+	output__free(output);
 }
 
 void output__free(struct output *output)

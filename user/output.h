@@ -34,6 +34,9 @@ int output__fd(struct output *output);
  */
 int output__commit(struct output *output);
 
+/* Nothing came of it: as output__free, and leaves no file behind that was not there before. */
+void output__discard(struct output *output);
+
 /* Without commit, the temporary file stays, unless it is empty. */
 void output__free(struct output *output);
 

@@ -220,17 +220,27 @@ int outputs__finish(struct outputs *outputs)
 	return err ? err : outputs->record_err;
 }
 
-void outputs__free(struct outputs *outputs)
+static void free_with(struct outputs *outputs, void (*close_output)(struct output *output))
 {
 	if (!outputs)
 		return;
 	pipeline__free(outputs->pipeline);
-	output__free(outputs->trace);
-	output__free(outputs->profile);
-	output__free(outputs->record);
+	close_output(outputs->trace);
+	close_output(outputs->profile);
+	close_output(outputs->record);
 	free(outputs->trace_path);
 	free(outputs->profile_path);
 	for (size_t i = 0; i < sizeof(outputs->report_text) / sizeof(outputs->report_text[0]); i++)
 		free(outputs->report_text[i]);
 	free(outputs);
+}
+
+void outputs__free(struct outputs *outputs)
+{
+	free_with(outputs, output__free);
+}
+
+void outputs__discard(struct outputs *outputs)
+{
+	free_with(outputs, output__discard);
 }

@@ -32,4 +32,7 @@ void outputs__show_status(struct outputs *outputs, uint64_t now_ns);
 int outputs__finish(struct outputs *outputs);
 void outputs__free(struct outputs *outputs);
 
+/* As outputs__free where no window began: leaves no files behind. */
+void outputs__discard(struct outputs *outputs);
+
 #endif

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
-#include <string.h>
 #include "log.h"
 #include "processes.h"
 #include "selection.h"
@@ -108,8 +107,8 @@ static int take_found(const struct selection *selection, uint64_t start_ns)
 		int err = traced->taken ? 0 : take_process(selection, traced, start_ns);
 
 		if (err && traced->wanted) {
-			log_err("process %u: %s", traced->tgid,
-				err == -ESRCH ? "ended while attaching" : strerror(-err));
+			if (err == -ESRCH)
+				log_err("process %u: ended while attaching", traced->tgid);
 			return err;
 		}
 		if (err)

@@ -145,6 +145,32 @@ static void a_character_device_is_written_to_as_it_is(void **state)
 	assert_false(exists("/dev/null.partial"));
 }
 
+static void discard_leaves_nothing_that_was_not_there(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	fputs("[", output__file(output));
+	output__discard(output);
+	assert_false(exists(fixture->partial));
+	assert_false(exists(fixture->path));
+	assert_int_equal(output__append(&output, fixture->path), 0);
+	output__discard(output);
+	assert_false(exists(fixture->path));
+}
+
+static void discard_keeps_a_profile_that_was_there(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	close(open(fixture->path, O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
+	assert_int_equal(output__append(&output, fixture->path), 0);
+	output__discard(output);
+	assert_true(exists(fixture->path));
+}
+
 static void a_descriptor_path_is_written_to_as_it_is(void **state)
 {
 	struct fixture *fixture = *state;
@@ -194,6 +220,8 @@ int main(void)
 		TEST(append_keeps_what_is_there),
 		TEST(append_ends_a_line_that_was_cut_off),
 		TEST(a_character_device_is_written_to_as_it_is),
+		TEST(discard_leaves_nothing_that_was_not_there),
+		TEST(discard_keeps_a_profile_that_was_there),
 		TEST(a_descriptor_path_is_written_to_as_it_is),
 		TEST(a_fifo_is_written_to_as_it_is),
 	};
