@@ -185,3 +185,8 @@ void launch__continue(struct launch *launch)
 	if (launch->state == LAUNCH_DONE)
 		dismiss_guard(launch);
 }
+
+bool launch__is_done(const struct launch *launch)
+{
+	return launch->state == LAUNCH_DONE;
+}

@@ -22,4 +22,7 @@ void launch__free(struct launch *launch);
 bool launch__is_stopped(const struct launch *launch);
 void launch__continue(struct launch *launch);
 
+/* Whether it stands or stood at its last stop. */
+bool launch__is_done(const struct launch *launch);
+
 #endif

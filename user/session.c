@@ -311,7 +311,10 @@ void session__poll(struct session *session)
 	stream__drain(session->stream);
 	stream__send_lost(session->stream);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
-	if (session->interval_ns && now_ns >= session->interval_ns)
+	/* Before its first own instruction a COMMAND has no steps of any kind. */
+	if (session->interval_ns && session->launch && !launch__is_done(session->launch))
+		session->interval_ns = now_ns;
+	else if (session->interval_ns && now_ns >= session->interval_ns)
 		send_intervals(session, now_ns, false);
 	remove_ended(session);
 	stopped = session->launch && launch__is_stopped(session->launch);
