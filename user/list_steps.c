@@ -12,97 +12,55 @@
 #define CANDIDATES_MAX 16
 #define WATCH_NS       (2000 * 1000000ull)
 #define CHECK_US       20000
-#define NAMED_MAX      3
+/* A shortened name is of no use to --step. */
+#define NAME_BYTES 2048
 
-struct hint {
-	uint32_t tgid;
+struct watch {
 	function_vec functions;
 	struct rates *rates;
-	uint64_t end_ns;
 	struct rate result[CANDIDATES_MAX];
 };
 
-static struct target_options candidate_options(const struct options *options)
+static void watch_end(struct watch *watch)
 {
-	return (struct target_options){
+	rates__free(watch->rates);
+	vec_for_each (function, &watch->functions)
+		target_function_free(*function);
+	vec_free(&watch->functions);
+}
+
+static int find_candidates(struct watch *watch, const struct options *options, uint32_t tgid)
+{
+	struct target_options target_options = {
 		.symbol_files = options->symbol_files.items,
 		.symbol_file_count = options->symbol_files.count,
 	};
+	int count =
+		target_find_candidates(tgid, &target_options, CANDIDATES_MAX, &watch->functions);
+
+	if (count)
+		return count < 0 ? count : 0;
+	log_err("process %u: no function looks like a step: name one with --step, or give the "
+		"symbols of a stripped file with --symbols",
+		tgid);
+	return -ENOENT;
 }
 
-void hint__free(struct hint *hint)
+static int measure(struct watch *watch, const struct options *options, uint32_t tgid)
 {
-	if (!hint)
-		return;
-	rates__free(hint->rates);
-	vec_for_each (function, &hint->functions)
-		target_function_free(*function);
-	vec_free(&hint->functions);
-	free(hint);
-}
+	uint64_t end_ns;
+	int err = rates__open(&watch->rates, watch->functions.items, watch->functions.count, tgid,
+			      options->perf_uprobes);
 
-static int watch_begin(struct hint **result, const struct options *options, uint32_t tgid)
-{
-	struct target_options target_options = candidate_options(options);
-	struct hint *hint = calloc(1, sizeof(*hint));
-	int err;
-
-	*result = NULL;
-	if (!hint)
-		return -ENOMEM;
-	hint->tgid = tgid;
-	err = target_find_candidates(tgid, &target_options, CANDIDATES_MAX, &hint->functions);
-	if (err >= 0)
-		err = rates__open(&hint->rates, hint->functions.items, hint->functions.count, tgid,
-				  options->perf_uprobes);
-	hint->end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
-	if (err < 0) {
-		hint__free(hint);
+	if (err)
 		return err;
+	end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
+	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+		usleep(CHECK_US);
+		rates__check(watch->rates);
 	}
-	*result = hint;
+	rates__finish(watch->rates, watch->result);
 	return 0;
-}
-
-struct hint *hint__begin(const struct options *options, uint32_t tgid)
-{
-	struct hint *hint;
-
-	if (watch_begin(&hint, options, tgid))
-		return NULL;
-	return hint;
-}
-
-static void name_busiest(const struct hint *hint)
-{
-	size_t named = 0;
-
-	for (size_t i = 0; i < hint->functions.count && named < NAMED_MAX; i++) {
-		const struct rate *rate = &hint->result[i];
-
-		if (!rate->calls || rate->too_often)
-			continue;
-		log_info("  --step '%s'  (%.1f calls/s, mean %.3f ms)", rate->function->name,
-			 (double)rate->calls * 1e9 / (double)rate->since_ns,
-			 (double)rate->mean_ns / 1e6);
-		named++;
-	}
-	if (!named)
-		log_info("  no other candidate was called in two seconds either: is the server "
-			 "idle? "
-			 "(--list-steps -p %u shows all of them)",
-			 hint->tgid);
-}
-
-bool hint__check(struct hint *hint)
-{
-	rates__check(hint->rates);
-	if (clock_ns(CLOCK_MONOTONIC) < hint->end_ns)
-		return false;
-	rates__finish(hint->rates, hint->result);
-	log_info("no step was seen yet; the busiest candidates of process %u are:", hint->tgid);
-	name_busiest(hint);
-	return true;
 }
 
 static void print_rate(const struct rate *rate, FILE *out)
@@ -110,7 +68,7 @@ static void print_rate(const struct rate *rate, FILE *out)
 	const char *path = rate->function->path ? rate->function->path : "";
 	const char *slash = strrchr(path, '/');
 	double per_s = (double)rate->calls * 1e9 / (double)(rate->since_ns ? rate->since_ns : 1);
-	char name[256];
+	char name[NAME_BYTES];
 
 	if (rate->too_often)
 		fprintf(out, "%9.0f+  %12s  ", per_s, "too often");
@@ -123,13 +81,13 @@ static void print_rate(const struct rate *rate, FILE *out)
 		rate->function->builtin ? ", built in" : "");
 }
 
-static void print_rates(const struct hint *hint, FILE *out)
+static void print_rates(const struct watch *watch, FILE *out)
 {
 	size_t idle = 0;
 
 	fprintf(out, "%10s  %12s  %s\n", "calls/s", "mean", "step function");
-	for (size_t i = 0; i < hint->functions.count; i++) {
-		const struct rate *rate = &hint->result[i];
+	for (size_t i = 0; i < watch->functions.count; i++) {
+		const struct rate *rate = &watch->result[i];
 
 		if (rate->calls || rate->function->builtin)
 			print_rate(rate, out);
@@ -138,34 +96,22 @@ static void print_rates(const struct hint *hint, FILE *out)
 	}
 	if (idle)
 		fprintf(out, "%zu more were not called:\n", idle);
-	for (size_t i = 0; i < hint->functions.count; i++) {
-		if (!hint->result[i].calls && !hint->result[i].function->builtin)
-			print_rate(&hint->result[i], out);
+	for (size_t i = 0; i < watch->functions.count; i++) {
+		if (!watch->result[i].calls && !watch->result[i].function->builtin)
+			print_rate(&watch->result[i], out);
 	}
 }
 
 int list_steps(const struct options *options, FILE *out)
 {
 	uint32_t tgid = options->pids.items[0];
-	struct hint *hint;
-	int err = watch_begin(&hint, options, tgid);
+	struct watch watch = {0};
+	int err = find_candidates(&watch, options, tgid);
 
-	if (err)
-		return err;
-	if (!hint->functions.count) {
-		log_err("process %u: no function looks like a step: name one with --step, or give "
-			"the "
-			"symbols of a stripped file with --symbols",
-			tgid);
-		hint__free(hint);
-		return -ENOENT;
-	}
-	while (clock_ns(CLOCK_MONOTONIC) < hint->end_ns) {
-		usleep(CHECK_US);
-		rates__check(hint->rates);
-	}
-	rates__finish(hint->rates, hint->result);
-	print_rates(hint, out);
-	hint__free(hint);
-	return 0;
+	if (!err)
+		err = measure(&watch, options, tgid);
+	if (!err)
+		print_rates(&watch, out);
+	watch_end(&watch);
+	return err;
 }

@@ -44,7 +44,7 @@ call_ring child privilege processes slots uprobes
 loader
 calibrate launch step_probes traced
 interval rates steps_found stream
-list_steps selection
+hint list_steps selection
 session
 main
 END

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * When no step is seen: what else could be one. Finding candidates takes long in a large process,
+ * so a child does it, this very program with --list-steps, while the window goes on.
+ */
+#ifndef FBT_HINT_H
+#define FBT_HINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "options.h"
+
+struct hint;
+
+/* NULL: it cannot be started, which is logged, or nobody would hear it. */
+struct hint *hint__begin(const struct options *options, uint32_t tgid);
+
+/* The same with another program, for tests. */
+struct hint *hint__begin_with(const char *program, const struct options *options, uint32_t tgid);
+
+/* Never waits. True once it has said what it has to say; then it is to be freed. */
+bool hint__check(struct hint *hint);
+
+/* Ends the child if it still runs, without waiting until all its probes are gone. */
+void hint__free(struct hint *hint);
+
+#endif
