@@ -52,7 +52,7 @@ struct fbt_slot {
 	__u64 step_others_ns;	/* fbt_target_state sum when the step began */
 	__u64 gap_ns;
 	__u64 gap_syscall_ns;
-	__u64 born_ns;
+	__u64 born_ns; /* since when its time counts; ~0: it is in a call that began before */
 	__u64 died_ns;
 	__u32 step_kind;
 	__u32 step_flags; /* FBT_STEP_* */

@@ -12,6 +12,10 @@ static void format_shares(const struct tally_kind *kind, char *to, size_t size)
 	double total = (double)kind->total_ns;
 	size_t used;
 
+	if (!kind->total_ns) {
+		snprintf(to, size, "no thread left the call it was in");
+		return;
+	}
 	used = (size_t)snprintf(to, size, "%.0f %% compute",
 				percent_of((double)kind->compute_ns, total));
 	tally_sort_categories(kind, order);

@@ -70,6 +70,11 @@ int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_
 	return 0;
 }
 
+void slots_mark_blocked(struct shared *shared, uint32_t slot)
+{
+	shared->slots[slot].born_ns = UINT64_MAX;
+}
+
 void slots_end(struct shared *shared, uint32_t tid, uint64_t now_ns)
 {
 	uint16_t *id = slot_id(shared, tid);
@@ -131,6 +136,9 @@ bool slots_add(const struct shared *shared, uint32_t index, uint64_t now_ns,
 		if (now_ns > start && slot->state == FBT_SLOT_LIVE)
 			sums->open_ns[nr] += now_ns - start;
 	}
+	/* What it did before its first call here is not known: no time of its is computing. */
+	if (slot->born_ns == UINT64_MAX && (start || ns))
+		shared->slots[index].born_ns = now_ns;
 	ns = slot->state == FBT_SLOT_DEAD ? slot->died_ns : now_ns;
 	if (ns > slot->born_ns)
 		sums->thread_ns += ns - slot->born_ns;

@@ -23,6 +23,10 @@ void slots_init(struct shared *shared);
  * free. */
 int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_ns);
 
+/* The thread was in a call when it got its slot: its time counts from when that is seen to be over.
+ */
+void slots_mark_blocked(struct shared *shared, uint32_t slot);
+
 /* Slot of a thread, 0 if it is not traced. */
 uint32_t slots_find(const struct shared *shared, uint32_t tid);
 

@@ -91,14 +91,6 @@ struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
 	return traced;
 }
 
-/* Whether a thread has begun to end, so that the kernel side may have seen its end already. */
-static bool is_ending(uint32_t tgid, uint32_t tid)
-{
-	struct thread_stat stat;
-
-	return thread_stat_read(&stat, tgid, tid) || (stat.flags & TASK_EXITING);
-}
-
 static int list_threads(uint32_t tgid, uint32_t **tids, size_t *count)
 {
 	VEC(uint32_t) found = {0};
@@ -121,6 +113,27 @@ static int list_threads(uint32_t tgid, uint32_t **tids, size_t *count)
 	return err;
 }
 
+/* Whether the thread has a slot now and is not ending; *missing counts those that found none. */
+static bool take_thread(struct traced_set *set, uint32_t tgid, uint32_t tid, uint64_t now_ns,
+			uint32_t *missing)
+{
+	int slot = slots_take(set->shared, tgid, tid, now_ns);
+	struct thread_stat stat;
+	bool ends;
+
+	if (!slot)
+		return true;
+	/* It has begun to end, so that the kernel side may have seen its end already. */
+	ends = thread_stat_read(&stat, tgid, tid) || (stat.flags & TASK_EXITING);
+	if (slot < 0)
+		*missing += !ends;
+	else if (ends)
+		slots_end(set->shared, tid, now_ns);
+	else if (stat.state != 'R')
+		slots_mark_blocked(set->shared, (uint32_t)slot);
+	return slot > 0 && !ends;
+}
+
 int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns)
 {
 	struct traced *traced = traced_set__find(set, tgid);
@@ -128,15 +141,8 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	size_t count = 0;
 	int taken = 0, err = list_threads(tgid, &tids, &count);
 
-	for (size_t i = 0; !err && i < count; i++) {
-		int slot = slots_take(set->shared, tgid, tids[i], now_ns);
-		bool ends = slot && is_ending(tgid, tids[i]);
-
-		if (slot > 0 && ends)
-			slots_end(set->shared, tids[i], now_ns);
-		missing += slot < 0 && !ends;
-		taken += slot >= 0 && !ends;
-	}
+	for (size_t i = 0; !err && i < count; i++)
+		taken += take_thread(set, tgid, tids[i], now_ns, &missing);
 	free(tids);
 	if (traced)
 		traced->missing = missing;

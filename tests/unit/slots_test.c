@@ -461,6 +461,23 @@ static void add_beside_a_thread_that_never_rests_refuses_rather_than_guesses(voi
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void a_blocked_thread_counts_from_when_its_call_is_over(void **state)
+{
+	struct shared *shared = *state;
+	struct process_sums sums = {0};
+	uint32_t slot = (uint32_t)slots_take(shared, 7, 8, 100);
+
+	slots_mark_blocked(shared, slot);
+	assert_true(slots_add(shared, slot, 200, &sums));
+	assert_int_equal(sums.thread_ns, 0);
+	play_enter(shared, slot, 3, 250);
+	play_exit(shared, slot, 0, 260);
+	assert_true(slots_add(shared, slot, 300, &sums));
+	assert_int_equal(sums.thread_ns, 0);
+	assert_true(slots_add(shared, slot, 400, &sums));
+	assert_int_equal(sums.thread_ns, 100);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -471,6 +488,7 @@ int main(void)
 		TEST(end_of_an_unknown_thread_does_nothing),
 		TEST(slot_zero_is_never_handed_out),
 		TEST(take_fills_the_slot_in),
+		TEST(a_blocked_thread_counts_from_when_its_call_is_over),
 		TEST(end_keeps_the_slot_until_it_is_given_back),
 		TEST(a_slot_given_back_is_zero_and_comes_last),
 		TEST(slots_go_round_the_free_list_many_times),
