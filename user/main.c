@@ -42,17 +42,19 @@ static void loop_close(struct loop *loop)
 		close(loop->signal_fd);
 }
 
-/* What ends a window; not what is ignored from the start, as nohup and scripts do. */
+/*
+ * What ends a window. SIGHUP not if it is ignored from the start, as nohup does; but SIGINT is
+ * ignored in background jobs of a script, which then sends it itself.
+ */
 static void collect_signals(sigset_t *signals)
 {
-	static const int wanted[] = {SIGINT, SIGTERM, SIGHUP};
 	struct sigaction action;
 
 	sigemptyset(signals);
-	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++) {
-		if (!sigaction(wanted[i], NULL, &action) && action.sa_handler != SIG_IGN)
-			sigaddset(signals, wanted[i]);
-	}
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+	if (!sigaction(SIGHUP, NULL, &action) && action.sa_handler != SIG_IGN)
+		sigaddset(signals, SIGHUP);
 }
 
 static int loop_open(struct loop *loop)
@@ -85,6 +87,7 @@ static void restore_signals(void)
 {
 	sigset_t signals;
 
+	signal(SIGINT, SIG_DFL);
 	sigfillset(&signals);
 	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 }
