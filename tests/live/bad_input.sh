@@ -48,29 +48,33 @@ refuses 'function that is not there' 1 'no_such_step' -p "$ENGINE" --step no_suc
 refuses 'address outside of any function' 1 '0x1' -p "$ENGINE" --step "engine+0x1" -d 1
 refuses 'pattern that is too wide' 1 'more than 16' -p "$ENGINE" --step 'libc.so.6:pthread_*' -d 1
 
+# Files that a stranger may open: the capabilities are the point, not the folders.
 cp "$FBT" "$TMP/tool"
+cp "$FBT_ENGINE" "$TMP/engine"
 chmod 755 "$TMP"
+"$TMP/engine" --steps 0 &
+OPEN=$!
 for missing in bpf perfmon; do
 	rm -f "$OUT".*
 	given=$([ $missing = bpf ] && echo perfmon || echo bpf)
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps "+$given,+sys_ptrace" \
-		--ambient-caps "+$given,+sys_ptrace" "$TMP/tool" -p "$ENGINE" --step engine_step -d 1 \
+		--ambient-caps "+$given,+sys_ptrace" "$TMP/tool" -p "$OPEN" --step engine_step -d 1 \
 		--trace none --profile none >"$OUT.report" 2>"$OUT.err"
 	is "without $missing: exit status 1" $? 1
 	has "without $missing: names what is missing" "$OUT.err" \
 		"CAP_$(echo "$missing" | tr '[:lower:]' '[:upper:]') missing"
 done
 setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +bpf,+perfmon,+sys_ptrace \
-	--ambient-caps +bpf,+perfmon,+sys_ptrace "$TMP/tool" -p "$ENGINE" --step engine_step -d 0.5 \
+	--ambient-caps +bpf,+perfmon,+sys_ptrace "$TMP/tool" -p "$OPEN" --step engine_step -d 0.5 \
 	--trace none --profile none --report json >"$OUT.report" 2>"$OUT.err"
 is 'with no more than the three capabilities: exit status 0' $? 0
 fact 'and steps' 'R["steps"] > 10'
-setpriv --reuid 65534 --regid 65534 --clear-groups "$TMP/tool" -p "$ENGINE" --trace none --profile none \
+setpriv --reuid 65534 --regid 65534 --clear-groups "$TMP/tool" -p "$OPEN" --trace none --profile none \
 	>"$OUT.report" 2>"$OUT.err"
 is 'without root: exit status 1' $? 1
 has 'without root: names a capability' "$OUT.err" 'CAP_BPF'
 is 'without root: in one line' "$(grep -c . "$OUT.err")" 1
-kill -TERM "$ENGINE"
+kill -TERM "$OPEN" "$ENGINE"
 wait "$ENGINE"
 
 # Processes that end just then: an error or an empty window, but never a hang or a crash.

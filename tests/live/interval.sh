@@ -9,7 +9,8 @@ go
 end_tool
 fact 'as many steps as intervals' '30 <= len(S) <= 42'
 fact 'they say so' 'all(s["step_source"] == "interval" for s in S) and R["interval_ns"] == 50000000'
-fact 'and last as long' 'all(40000 <= s["us"]["wall"] <= 100000 for s in S[1:-1])'
+# One that is served late on a busy machine is longer, and the next one shorter.
+fact 'and last as long' '45000 <= sorted(s["us"]["wall"] for s in S[1:-1])[len(S) // 2] <= 60000'
 fact 'syscalls never exceed the time of the threads' \
 	'all(sum(s["six"][c] for c in CATEGORIES) <= s["six"]["total"] for s in S)'
 fact 'calls are those of the table' \
