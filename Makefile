@@ -79,7 +79,7 @@ skels    := $(bpf_src:bpf/%.bpf.c=$(O)/%.skel.h)
 all: deps $(tool) $(engine) ## build the tool and the embedded engine into build/
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z_.]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' Makefile
 	@echo
 	@echo '  V=1 commands shown   SAN=1 ASan + UBSan   STATIC=1 one static file   WERROR=1'
 	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-  DESTDIR= prefix='
@@ -197,6 +197,11 @@ demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_p
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
 	$(Q)$(test_env) tests/demo.sh
 
+demo-llama: ## the same with llama.cpp, which npm installs (root): llama_trace.json, llama_profile.jsonl
+	$(Q)packaging/deps.sh test
+	$(Q)$(MAKE) $(jobs) $(tool) >&2
+	$(Q)$(test_env) tests/show_llama.sh
+
 install: $(tool) ## install the tool and its man page under DESTDIR and prefix
 	$(call msg,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -D -m 755 $(tool) $(DESTDIR)$(prefix)/bin/ferrum-bpftrace
@@ -224,4 +229,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo install FORCE
+.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-llama install FORCE

@@ -109,15 +109,27 @@ bool processes_descends(const process_vec *processes, uint32_t tgid, const uint3
 	return false;
 }
 
-uint32_t processes_count_threads(void)
+uint32_t processes_count_threads(uint32_t tgid)
 {
 	unsigned int total = 0;
-	FILE *file = fopen("/proc/loadavg", "re");
+	struct dirent *entry;
+	char path[32];
+	DIR *folder;
+	FILE *file;
 
-	if (!file)
-		return 0;
-	if (fscanf(file, "%*f %*f %*f %*u/%u", &total) != 1)
-		total = 0;
-	fclose(file);
+	if (!tgid) {
+		file = fopen("/proc/loadavg", "re");
+		if (file && fscanf(file, "%*f %*f %*f %*u/%u", &total) != 1)
+			total = 0;
+		if (file)
+			fclose(file);
+		return total;
+	}
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	folder = opendir(path);
+	while (folder && (entry = readdir(folder)))
+		total += isdigit((unsigned char)entry->d_name[0]) != 0;
+	if (folder)
+		closedir(folder);
 	return total;
 }

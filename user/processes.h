@@ -37,7 +37,7 @@ bool processes_descends(const process_vec *processes, uint32_t tgid, const uint3
  */
 uint32_t processes_living_thread(uint32_t tgid);
 
-/* Threads on the machine, about; 0 if that cannot be read. */
-uint32_t processes_count_threads(void);
+/* Threads of a process, or of the whole machine for tgid 0; 0 if that cannot be read. */
+uint32_t processes_count_threads(uint32_t tgid);
 
 #endif

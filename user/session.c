@@ -54,9 +54,13 @@ static int open_loader(struct session *session)
 		.ring_records = options->ring_records,
 		.bpf_stats = options->bpf_stats,
 		.perf_uprobes = options->perf_uprobes,
-		.thread_count = processes_count_threads(),
 	};
 
+	/* Without -p, and with -f, any process of the machine may come under trace. */
+	if (!options->pids.count || options->follow)
+		loader_options.thread_count = processes_count_threads(0);
+	vec_for_each (pid, &options->pids)
+		loader_options.thread_count += processes_count_threads(*pid);
 	return loader__open(&session->loader, &loader_options);
 }
 

@@ -1,0 +1,73 @@
+# shellcheck shell=bash disable=SC2034
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# llama.cpp behind an HTTP server, for what sources this after tests/live/lib.sh with HERE set to
+# tests/e2e. FBT_E2E_CACHE is where the engine is installed (build/e2e).
+CACHE=$(realpath -m "${FBT_E2E_CACHE:-build/e2e}")
+
+skip()
+{
+	echo "SKIP $1"
+	exit 77
+}
+
+# until_true SECONDS COMMAND…: runs it until it succeeds
+until_true()
+{
+	local tries=$(($1 * 20))
+
+	shift
+	while [ "$tries" -gt 0 ]; do
+		"$@" && return 0
+		sleep 0.05
+		tries=$((tries - 1))
+	done
+	return 1
+}
+
+run_npm()
+{
+	npm ci --prefix "$CACHE" --omit=optional --ignore-scripts --no-audit --no-fund \
+		--fetch-retries 3 --fetch-retry-mintimeout 1000 --fetch-retry-maxtimeout 5000 \
+		--cache "$CACHE/npm-cache"
+}
+
+install_engine()
+{
+	local lock=$CACHE/package-lock.json
+
+	[ "$(uname -m)" = x86_64 ] || skip 'the pinned llama.cpp package is for x86-64'
+	command -v npm >/dev/null || skip 'npm is not installed'
+	command -v node >/dev/null || skip 'node is not installed'
+	if ! cmp -s "$HERE/package-lock.json" "$lock" || [ ! -e "$CACHE/installed" ]; then
+		rm -rf "$CACHE"
+		mkdir -p "$CACHE"
+		cp "$HERE/package.json" "$HERE/package-lock.json" "$CACHE"
+		if ! run_npm >"$TMP/npm" 2>&1; then
+			sed 's/^/# /' "$TMP/npm"
+			skip "npm could not install it: $(grep -m1 -iE '^npm err' "$TMP/npm")"
+		fi
+		rm -rf "$CACHE/npm-cache"
+		touch "$CACHE/installed"
+	fi
+	node "$HERE/model.mjs" "$TMP/model.gguf" || skip 'the model could not be written'
+}
+
+# start_server THREADS: sets PID and PORT
+start_server()
+{
+	rm -f "$TMP/server.out"
+	node "$HERE/server.mjs" "$CACHE/node_modules" "$TMP/model.gguf" "$1" \
+		>"$TMP/server.out" 2>"$TMP/server.err" &
+	if ! until_true 60 grep -qs '^ready' "$TMP/server.out"; then
+		sed 's/^/# /' "$TMP/server.err"
+		not_ok 'llama.cpp starts'
+		finish
+	fi
+	read -r _ PID PORT < <(grep '^ready' "$TMP/server.out")
+}
+
+get()
+{
+	node -e 'fetch(process.argv[1]).then(async (r) => process.stdout.write(await r.text()))' \
+		"http://127.0.0.1:$PORT/$1"
+}
