@@ -377,8 +377,9 @@ void loader__drain_events(struct loader *loader,
 
 void loader__detach(struct loader *loader)
 {
-	trace_bpf__detach(loader->skel);
+	/* In this order: a step after the last call that is seen would look as if it made none. */
 	__atomic_store_n(&loader->shared.control->closed, 1, __ATOMIC_RELEASE);
+	trace_bpf__detach(loader->skel);
 }
 
 void loader__run_stats(const struct loader *loader, __u64 *run_ns, __u64 *run_count)
