@@ -99,17 +99,32 @@ fact()
 	fi
 }
 
-# start_engine OPTION…: the engine waits for its go; its id is in ENGINE, its truth in $TMP/truth.json
-start_engine()
+# start_waiting COMMAND…: it says ready and waits for its go; its id is in ENGINE
+start_waiting()
 {
 	rm -f "$TMP/go" "$TMP/truth.json"
 	mkfifo "$TMP/go" "$TMP/ready"
 	# Its own descriptors must not keep the fifo open, or it would never see the end of stdin.
-	"$FBT_ENGINE" --wait --truth "$TMP/truth.json" "$@" <"$TMP/go" >"$TMP/ready" 7>&- &
+	"$@" <"$TMP/go" >"$TMP/ready" 7>&- &
 	ENGINE=$!
 	exec 7>"$TMP/go"
 	read -r _ <"$TMP/ready"
 	rm "$TMP/ready"
+}
+
+# start_engine OPTION…: the embedded engine; its truth will be in $TMP/truth.json
+start_engine()
+{
+	start_waiting "$FBT_ENGINE" --wait --truth "$TMP/truth.json" "$@"
+}
+
+# start_program NAME ARGUMENT…: the same with what tests/live/NAME.c is
+start_program()
+{
+	local program=$FBT_BUILD/tests/live_$1
+
+	shift
+	start_waiting "$program" "$TMP/truth.json" "$@"
 }
 
 go()

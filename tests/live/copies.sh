@@ -1,0 +1,56 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# -p with several processes that each run a file of their own, and with one that has no such step.
+. "$(dirname "$0")/lib.sh"
+
+# Each makes steps of another number and another length.
+mkfifo "$TMP/go"
+pids=
+for i in 1 2 3 4 5 6 7 8; do
+	cp "$FBT_BUILD/tests/live_own_steps" "$TMP/copy$i"
+	mkfifo "$TMP/ready"
+	"$TMP/copy$i" "$TMP/truth$i" $((40 + i)) "$i" <"$TMP/go" >"$TMP/ready" 7>&- &
+	pids=$pids${pids:+,}$!
+	[ "$i" != 1 ] || exec 7>"$TMP/go"
+	read -r _ <"$TMP/ready"
+	rm "$TMP/ready"
+done
+run_tool -p "$pids" --step my_step -d 2
+for _ in $(seq 200); do
+	[ "$(count_links "$TOOL")" -ge 13 ] && break
+	sleep 0.02
+done
+wait_attached "$TOOL"
+# The end of stdin is the go for all of them.
+exec 7>&-
+end_tool
+ended_us=$(($(date +%s%N) / 1000))
+fact 'copies: the window is as long as was asked for' '1.9e9 <= R["window_ns"] < 2.3e9'
+fact 'copies: and the tool ends soon after it' \
+	"$ended_us - W['epoch_realtime_us'] - R['window_ns'] / 1000 < 1.5e6"
+python3 -c '
+import json, sys
+json.dump({t["pid"]: [t["calls"]] * t["steps"] for t in map(json.load, map(open, sys.argv[1:]))}, sys.stdout)' \
+	"$TMP"/truth? >"$TMP/truth.json"
+fact 'copies: the steps of each process are its own, and all of them' \
+	'{str(p): [s["calls"] for s in S if s["pid"] == p] for p in {s["pid"] for s in S}} == T and len(T) == 8'
+fact 'copies: each has a table' \
+	'{str(p): tables[p]["getppid"] for p in tables} == {p: sum(T[p]) for p in T}'
+# shellcheck disable=SC2086
+kill ${pids//,/ }
+
+# Only the first of two has the step.
+rm -f "$OUT".*
+start_program own_steps 20 3
+first=$ENGINE
+sleep 30 &
+second=$!
+run_tool -p "$first,$second" --step my_step -d 1.5
+wait_attached "$TOOL"
+go
+end_tool
+is 'a process without the step: one line names it' "$(grep -cw $second "$OUT.err")" 1
+fact 'a process without the step: the steps of the other' \
+	'len(S) == T["steps"] == 20 and {s["pid"] for s in S} == {T["pid"]}'
+fact 'a process without the step: its calls are still in a table' "sorted(tables) == sorted([$first, $second])"
+finish

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# -f while the tree of children grows, and children that become other programs.
+. "$(dirname "$0")/lib.sh"
+
+for round in 1 2 3; do
+	rm -f "$OUT".*
+	start_program fork_tree
+	run_tool -p "$ENGINE" -f --profile none
+	wait_attached "$TOOL"
+	echo >&7
+	for _ in $(seq 100); do
+		[ -s "$TMP/truth.json" ] && break
+		sleep 0.05
+	done
+	stop_tool
+	exec 7>&-
+	wait "$ENGINE"
+	fact "round $round: every process that was alive is there" \
+		'len({int(p) for p in T["parents"]} & set(tables)) == len(T["parents"]) > 100'
+	fact "round $round: with exactly its calls" \
+		'len([p for p in T["parents"] if tables.get(int(p), {}).get("getppid") == T["calls"]]) == len(T["parents"])'
+	fact "round $round: and its parent" \
+		'len([p for p in R["processes"] if p["parent_pid"] == T["parents"].get(str(p["pid"]), 0)]) == len(T["parents"])'
+	fact "round $round: nothing lost" 'R["lost"]["total"] == 0'
+	is "round $round: what came and went is no news" "$(cat "$OUT.err")" ''
+done
+
+rm -f "$OUT".*
+# shellcheck disable=SC2016
+start_waiting sh -c 'echo ready; read -r go; for i in 1 2 3; do sh -c "exec sleep 0.\$1" sh $i & done; wait'
+run_tool -p "$ENGINE" -f
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool
+fact 'execve: a child still has its parent' \
+	"[p['parent_pid'] for p in R['processes'] if p['pid'] != $ENGINE] == [$ENGINE] * 3"
+fact 'execve: and the name of what it has become' \
+	"{p['comm'] for p in R['processes'] if p['pid'] != $ENGINE} == {'sleep'}"
+finish

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * What the programs of the live tests share. The first argument of each is the file to which it
+ * writes its own account, as JSON.
+ */
+#ifndef FBT_TESTS_LIVE_PROGRAM_H
+#define FBT_TESTS_LIVE_PROGRAM_H
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* Kept as it is written: neither inlined nor cloned. Declare it first for -Wmissing-prototypes. */
+#if __has_attribute(noipa)
+#define STEP __attribute__((noipa, used))
+#else
+#define STEP __attribute__((noinline, used))
+#endif
+
+/* A statement after the last call of a step: else that call becomes a jump out of the step. */
+#define STAY() __asm__ volatile("" ::: "memory")
+
+/* Says that all is in place and waits for a line on stdin or for its end. */
+static inline void wait_for_go(void)
+{
+	puts("ready");
+	fflush(stdout);
+	getchar();
+}
+
+static inline FILE *open_truth(char **argv)
+{
+	FILE *truth = argv[1] ? fopen(argv[1], "w") : stdout;
+
+	if (!truth) {
+		perror(argv[1]);
+		exit(EXIT_FAILURE);
+	}
+	return truth;
+}
+
+static inline long number_at(char **argv, int index, long otherwise)
+{
+	for (int i = 1; i <= index; i++)
+		if (!argv[i])
+			return otherwise;
+	return strtol(argv[index], NULL, 10);
+}
+
+#endif

@@ -1,0 +1,55 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Signals that the tool was started without, and the one that must always end it.
+. "$(dirname "$0")/lib.sh"
+
+# start_ignoring SIGNAL ARGUMENT…: as nohup does
+start_ignoring()
+{
+	local signal=$1
+
+	shift
+	rm -f "$OUT".*
+	env --default-signal=INT,TERM,HUP --ignore-signal="$signal" "$FBT" --report json \
+		--trace "$OUT.trace" --profile "$OUT.profile" "$@" >"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
+	TOOL=$!
+}
+
+start_engine --steps 0 --sleep-us 500
+go
+start_ignoring HUP -p "$ENGINE" --step engine_step
+wait_attached "$TOOL"
+kill -HUP "$TOOL"
+sleep 0.3
+holds 'SIGHUP ignored at the start stays so' kill -0 "$TOOL"
+kill -TERM "$TOOL"
+end_tool 0 'SIGHUP ignored: SIGTERM ends the window'
+fact 'SIGHUP ignored: everything is written' 'len(S) > 100 and R["steps"] == len(S)'
+
+# A shell ignores it for every job in the background, where scripts run the tool.
+start_ignoring INT -p "$ENGINE" --step engine_step
+wait_attached "$TOOL"
+kill -INT "$TOOL"
+end_tool 0 'SIGINT ends the window even where it was ignored'
+fact 'SIGINT: everything is written' 'len(S) > 100 and R["steps"] == len(S)'
+
+# A fifo that nobody reads: opening it waits.
+mkfifo "$TMP/fifo"
+for signal in INT TERM; do
+	rm -f "$OUT".*
+	run_tool -p "$ENGINE" --step engine_step --trace "$TMP/fifo"
+	sleep 0.7
+	holds "a fifo without a reader: the tool waits or traces (SIG$signal)" kill -0 "$TOOL"
+	kill -$signal "$TOOL"
+	before=$(date +%s%N)
+	(sleep 5 && kill -KILL "$TOOL") 2>/dev/null 7>&- &
+	watchdog=$!
+	wait "$TOOL" 2>/dev/null
+	took=$((($(date +%s%N) - before) / 1000000))
+	kill $watchdog 2>/dev/null
+	holds "a fifo without a reader: SIG$signal ends it at once ($took ms)" [ $took -lt 1000 ]
+done
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+fact 'the engine was not disturbed' 'T["exact"]'
+finish

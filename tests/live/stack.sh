@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Where a step is on the stack: after an unwind the next one may begin deeper, and a function that
+# ends with a jump into another step function is one step with it.
+. "$(dirname "$0")/lib.sh"
+
+start_program deeper
+run_tool -p "$ENGINE" --step my_step
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool
+fact 'unwound, then deeper: every step is seen' 'len(S) == T["steps"] == 111'
+fact 'unwound, then deeper: only the one that longjmp left is unwound' \
+	'[i for i, s in enumerate(S) if s["end"] == "unwound"] == [10] and
+		len([s for s in S if s["end"] == "return"]) == T["steps"] - T["unwound"]'
+fact 'unwound, then deeper: each has its own calls' 'all(s["by"]["other"]["calls"] == 1 for s in S if s["end"] == "return")'
+fact 'unwound, then deeper: nothing lost' 'W["incomplete_steps"] == R["lost"]["total"] == 0'
+
+program=$FBT_BUILD/tests/live_tail_call
+holds 'tail call: it is a jump' \
+	grep -qE '\s(jmp|b)\s.*<my_process>' <(objdump -d --disassemble=my_decode "$program")
+while read -r first second; do
+	order="$first first"
+	rm -f "$OUT".*
+	start_program tail_call
+	run_tool -p "$ENGINE" --step "$first" --step "$second"
+	wait_attached "$TOOL"
+	go
+	wait "$ENGINE"
+	end_tool
+	fact "tail call ($order): each call is one step, of the function that was called" \
+		'{k: len([s for s in S if s["kind"] == k]) for k in T["calls"]} == {k: T[k] for k in T["calls"]}'
+	fact "tail call ($order): with the calls of both functions" \
+		'{k: sorted({s["calls"] for s in S if s["kind"] == k}) for k in T["calls"]} == T["calls"]'
+	fact "tail call ($order): all returned" 'all(s["end"] == "return" and s["complete"] for s in S)'
+done <<END
+my_decode my_process
+my_process my_decode
+END
+finish
