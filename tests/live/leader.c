@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * leader TRUTH STEPS AFTER: a second thread makes so many steps (my_step); the first thread ends by
+ * pthread_exit when AFTER of them are made, or before the go if that is 0.
+ */
+#include <pthread.h>
+#include <semaphore.h>
+#include <time.h>
+#include "program.h"
+
+struct run {
+	char **argv;
+	long steps;
+	long after;
+	sem_t leave;
+};
+
+void my_step(void);
+
+STEP void my_step(void)
+{
+	syscall(SYS_getppid);
+	syscall(SYS_getppid);
+	STAY();
+}
+
+static void *run_steps(void *arg)
+{
+	const struct timespec between = {.tv_nsec = 500000}, rest = {.tv_nsec = 50000000};
+	struct run *run = arg;
+	FILE *truth;
+
+	if (!run->after) {
+		sem_post(&run->leave);
+		nanosleep(&rest, NULL);
+	}
+	wait_for_go();
+	for (long i = 0; i < run->steps; i++) {
+		my_step();
+		nanosleep(&between, NULL);
+		if (i + 1 != run->after)
+			continue;
+		sem_post(&run->leave);
+		nanosleep(&rest, NULL);
+	}
+	truth = open_truth(run->argv);
+	fprintf(truth, "{\"steps\": %ld, \"getppid\": %ld}\n", run->steps, run->steps * 2);
+	exit(fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS);
+}
+
+int main(int argc, char **argv)
+{
+	static struct run run;
+	pthread_t thread;
+
+	run.argv = argv;
+	run.steps = number_at(argv, 2, 1);
+	run.after = number_at(argv, 3, 0);
+	sem_init(&run.leave, 0, 0);
+	if (pthread_create(&thread, NULL, run_steps, &run))
+		return EXIT_FAILURE;
+	while (sem_wait(&run.leave))
+		;
+	pthread_exit(NULL);
+}

@@ -1,0 +1,22 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A process goes on when its first thread has ended, and so do its steps: the kernel shows no maps and
+# no program of such a process under its own number.
+. "$(dirname "$0")/lib.sh"
+
+# Steps take 2 s: the tool looks for new files twice in that time.
+for after in 0 1500; do
+	name="first thread ends $([ $after = 0 ] && echo 'before' || echo 'under trace')"
+	rm -f "$OUT".*
+	start_program leader 3000 $after
+	run_tool -p "$ENGINE" --step my_step --detail all
+	wait_attached "$TOOL"
+	go
+	wait "$ENGINE"
+	end_tool 0 "$name: a clean end"
+	fact "$name: every step is seen" 'len(S) == T["steps"] == 3000'
+	fact "$name: with its calls" 'all(s["calls"] == 2 and s["end"] == "return" for s in S)'
+	fact "$name: the table is exact" 'table["getppid"] == T["getppid"]'
+	is "$name: no complaint" "$(cat "$OUT.err")" ''
+done
+finish

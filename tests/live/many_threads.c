@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * many_threads TRUTH COUNT: so many threads that wait. After the go every other one ends; 2 s later
+ * each of those that are left makes 10 getppid calls, as does the first thread.
+ */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <time.h>
+#include "program.h"
+
+#define CALLS 10
+
+struct crowd {
+	pthread_mutex_t mutex;
+	pthread_cond_t changed;
+	int phase; /* 0: all wait; 1: odd ones end; 2: the others call; 3: and end */
+	_Atomic long done;
+};
+
+struct member {
+	struct crowd *crowd;
+	pthread_t thread;
+	long number;
+};
+
+static void wait_for_phase(struct crowd *crowd, int phase)
+{
+	pthread_mutex_lock(&crowd->mutex);
+	while (crowd->phase < phase)
+		pthread_cond_wait(&crowd->changed, &crowd->mutex);
+	pthread_mutex_unlock(&crowd->mutex);
+}
+
+static void set_phase(struct crowd *crowd, int phase)
+{
+	pthread_mutex_lock(&crowd->mutex);
+	crowd->phase = phase;
+	pthread_cond_broadcast(&crowd->changed);
+	pthread_mutex_unlock(&crowd->mutex);
+}
+
+static void make_calls(struct crowd *crowd)
+{
+	for (int i = 0; i < CALLS; i++)
+		syscall(SYS_getppid);
+	atomic_fetch_add(&crowd->done, 1);
+}
+
+static void *run_member(void *arg)
+{
+	struct member *member = arg;
+
+	wait_for_phase(member->crowd, member->number % 2 ? 1 : 2);
+	if (member->number % 2 == 0) {
+		make_calls(member->crowd);
+		wait_for_phase(member->crowd, 3);
+	}
+	return NULL;
+}
+
+static long start(struct crowd *crowd, struct member *members, long count)
+{
+	pthread_attr_t small;
+	long made = 0;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	for (; made < count; made++) {
+		members[made] = (struct member){.crowd = crowd, .number = made};
+		if (pthread_create(&members[made].thread, &small, run_member, &members[made]))
+			break;
+	}
+	pthread_attr_destroy(&small);
+	return made;
+}
+
+int main(int argc, char **argv)
+{
+	static struct crowd crowd = {
+		.mutex = PTHREAD_MUTEX_INITIALIZER,
+		.changed = PTHREAD_COND_INITIALIZER,
+	};
+	const struct timespec quiet = {.tv_sec = 2}, tick = {.tv_nsec = 5000000};
+	long count = number_at(argv, 2, 100), left;
+	struct member *members = calloc((size_t)count, sizeof(*members));
+	FILE *truth;
+
+	if (!members)
+		return EXIT_FAILURE;
+	if (start(&crowd, members, count) < count)
+		exit(77);
+	wait_for_go();
+	set_phase(&crowd, 1);
+	for (long i = 1; i < count; i += 2)
+		pthread_join(members[i].thread, NULL);
+	nanosleep(&quiet, NULL);
+	set_phase(&crowd, 2);
+	make_calls(&crowd);
+	left = (count + 1) / 2 + 1;
+	while (atomic_load(&crowd.done) < left)
+		nanosleep(&tick, NULL);
+	set_phase(&crowd, 3);
+	for (long i = 0; i < count; i += 2)
+		pthread_join(members[i].thread, NULL);
+	free(members);
+	truth = open_truth(argv);
+	fprintf(truth, "{\"threads\": %ld, \"left\": %ld, \"getppid\": %ld}\n", count + 1, left,
+		left * CALLS);
+	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

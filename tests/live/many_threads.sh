@@ -1,0 +1,24 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# More threads than there is room for: those that are missed are counted, and followed once there is.
+. "$(dirname "$0")/lib.sh"
+
+# FBT_SLOTS_MAX but for the first one.
+room=4095
+start_program many_threads 5000
+if ! kill -0 "$ENGINE" 2>/dev/null; then
+	echo 'SKIP the limits here do not allow 5000 threads'
+	exit 77
+fi
+run_tool -p "$ENGINE"
+wait_attached "$TOOL"
+# Time to look again, and to count the same threads twice.
+sleep 1.2
+go
+wait "$ENGINE"
+end_tool
+fact 'those that found no room are counted, once' \
+	"0 <= R['lost']['threads'] - (T['threads'] - $room) <= 4"
+fact 'they are followed once others have ended: each call is there' 'table["getppid"] == T["getppid"]'
+fact 'nothing else is lost' 'R["lost"]["total"] == R["lost"]["threads"]'
+finish

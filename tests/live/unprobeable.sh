@@ -1,0 +1,43 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A step function that the kernel refuses to probe: said once, and the window goes on without it.
+. "$(dirname "$0")/lib.sh"
+
+[ "$(uname -m)" = x86_64 ] || { echo 'SKIP the function is written for x86' && exit 77; }
+"${CC:-gcc}" -shared -fPIC -o "$TMP/libllama.so" tests/fake/unprobeable_step.c
+
+# Named, and there from the start.
+start_waiting env LD_PRELOAD="$TMP/libllama.so" "$FBT_ENGINE" --wait --steps 0 --sleep-us 2000 \
+	--truth "$TMP/truth.json"
+rm -f "$OUT".*
+run_tool -p "$ENGINE" --step late_step -d 1
+end_tool 1 'named: exit status 1'
+is 'named: in one line' "$(grep -c . "$OUT.err")" 1
+has 'named: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
+
+# The same function, but the tool has found it itself.
+rm -f "$OUT".*
+run_tool -p "$ENGINE" -d 2.5
+go
+end_tool 0 'found: the window goes on'
+is 'found: one line' "$(grep -c . "$OUT.err")" 1
+has 'found: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
+fact 'found: steps are intervals' 'len(S) > 15 and {s["step_source"] for s in S} == {"interval"}'
+
+kill "$ENGINE"
+wait "$ENGINE"
+
+# It comes later.
+rm -f "$OUT".*
+start_engine --late "$TMP/libllama.so" --late-ms 500 --steps 100 --sleep-us 30000
+run_tool -p "$ENGINE" --step late_step --wait-step
+wait_attached "$TOOL"
+go
+wait "$ENGINE"
+end_tool 0 'late: the window goes on'
+is 'late: one line' "$(grep -c . "$OUT.err")" 1
+has 'late: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
+fact 'late: steps are intervals to the end' \
+	'len(S) > 25 and {s["step_source"] for s in S} == {"interval"}'
+fact 'late: the engine was not disturbed' 'T["steps"] == 100 and table["getppid"] > 0'
+finish
