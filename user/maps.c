@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "processes.h"
 #include "regular_file.h"
 
 #define DELETED " (deleted)"
@@ -102,7 +103,8 @@ static int check_is_process(uint32_t tgid)
 		if (sscanf(line, "Tgid: %" SCNu32, &found) == 1)
 			break;
 	fclose(file);
-	if (found != tgid) {
+	/* By such a thread /proc knows the files of a process whose first thread has ended. */
+	if (found != tgid && processes_living_thread(found) != tgid) {
 		log_err("process %u: is a thread of process %u; use -p %u", tgid, found, found);
 		return -EINVAL;
 	}

@@ -77,6 +77,21 @@ int selection_find(const struct selection *selection)
 	return -ENOENT;
 }
 
+int selection_attach(const struct selection *selection)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(selection->traced, i)); i++) {
+		int err = steps_found__attach(selection->found, traced);
+
+		/* Nobody asked for what the built-in table found: then there are intervals. */
+		if (err < 0 && traced->wanted &&
+		    (selection->options->specs.count || err == -ENOMEM))
+			return err;
+	}
+	return 0;
+}
+
 /* A thread that is made meanwhile is seen by the kernel side, or else by the second look. */
 static int take_process(const struct selection *selection, struct traced *traced, uint64_t start_ns)
 {

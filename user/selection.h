@@ -23,6 +23,9 @@ struct selection {
  */
 int selection_find(const struct selection *selection);
 
+/* Probes the step functions found. 0 or -errno, logged; only what --step names can fail. */
+int selection_attach(const struct selection *selection);
+
 /*
  * Once the kernel side follows threads: takes the processes found, and those that came meanwhile,
  * under trace as of start_ns. 0 or -errno, logged.

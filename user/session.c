@@ -194,9 +194,11 @@ int session__start(struct session *session, const char *tag)
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
 	err = attach_syscalls(session);
+	if (!err)
+		err = selection_attach(&selection);
 	session->start_ns = clock_ns(CLOCK_MONOTONIC);
 	session->hint_ns = session->start_ns + HINT_NS;
-	if (!steps_found__count(session->found))
+	if (!steps_found__is_probing(session->found))
 		session->interval_ns = session->start_ns;
 	if (!err)
 		err = send_window(session, tag);

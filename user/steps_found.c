@@ -18,6 +18,7 @@ struct steps_found {
 	function_vec functions; /* functions[i] is kind i + 1 */
 	VEC(uint32_t) tgids;	/* where each was found first */
 	size_t described;
+	bool is_probing;
 	bool probed[FBT_KIND_COUNT]; /* where links are for every process */
 };
 
@@ -57,6 +58,11 @@ void steps_found__free(struct steps_found *found)
 size_t steps_found__count(const struct steps_found *found)
 {
 	return found->functions.count;
+}
+
+bool steps_found__is_probing(const struct steps_found *found)
+{
+	return found->is_probing;
 }
 
 void steps_found__explain(const struct steps_found *found, uint32_t tgid)
@@ -187,6 +193,17 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 	return count;
 }
 
+/*
+ * A link of one process is bound to its first thread; where that has ended, only one for every
+ * process reaches the others.
+ */
+static uint32_t choose_tgid(const struct steps_found *found, const struct traced *traced)
+{
+	if (probes_all(found) || processes_living_thread(traced->tgid) != traced->tgid)
+		return 0;
+	return traced->tgid;
+}
+
 /* What failed once is not tried again: it would fail at each look. */
 int steps_found__attach(struct steps_found *found, struct traced *traced)
 {
@@ -199,9 +216,10 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 		err = set_args(found, probes[i].kind - 1);
 	if (!err && count)
 		err = step_probes_attach(links, loader__step_program(found->loader), probes, count,
-					 probes_all(found) ? 0 : traced->tgid);
+					 choose_tgid(found, traced));
 	if (err)
 		return err;
+	found->is_probing |= count > 0;
 	uprobes__free(traced->stale);
 	traced->stale = NULL;
 	return (int)count;

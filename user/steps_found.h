@@ -22,8 +22,9 @@ void steps_found__free(struct steps_found *found);
  * -errno, logged. */
 int steps_found__search(struct steps_found *found, struct traced *traced);
 
-/* Functions known. */
+/* Functions known; whether any of them is probed. */
 size_t steps_found__count(const struct steps_found *found);
+bool steps_found__is_probing(const struct steps_found *found);
 
 /* One line for the user: no step function matched --step in tgid, and what to do. */
 void steps_found__explain(const struct steps_found *found, uint32_t tgid);

@@ -18,6 +18,7 @@ struct traced_set {
 	const struct record_output *output;
 	VEC(struct traced *) processes;
 	VEC(uint32_t) ended_slots;
+	uint64_t lost_threads; /* most that were without a slot at once */
 };
 
 struct traced_set *traced_set__new(struct shared *shared, const struct record_output *output)
@@ -134,6 +135,15 @@ static bool take_thread(struct traced_set *set, uint32_t tgid, uint32_t tid, uin
 	return slot > 0 && !ends;
 }
 
+static uint64_t count_missing(const struct traced_set *set)
+{
+	uint64_t missing = 0;
+
+	vec_for_each (traced, &set->processes)
+		missing += (*traced)->missing;
+	return missing;
+}
+
 int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns)
 {
 	struct traced *traced = traced_set__find(set, tgid);
@@ -146,16 +156,14 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	free(tids);
 	if (traced)
 		traced->missing = missing;
+	if (count_missing(set) > set->lost_threads)
+		set->lost_threads = count_missing(set);
 	return err ? err : taken;
 }
 
 uint64_t traced_set__lost_threads(const struct traced_set *set)
 {
-	uint64_t lost = 0;
-
-	vec_for_each (traced, &set->processes)
-		lost += (*traced)->missing;
-	return lost;
+	return set->lost_threads;
 }
 
 /* Slots that were ever used. */

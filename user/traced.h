@@ -56,7 +56,7 @@ struct traced *traced_set__at(struct traced_set *set, size_t index);
  */
 int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns);
 
-/* Threads that have no slot since the last take_threads, all processes. */
+/* The most threads that were without a slot at once: what they did then was not seen. */
 uint64_t traced_set__lost_threads(const struct traced_set *set);
 
 /*

@@ -30,7 +30,8 @@ option_value
 options
 outputs
 # from a process to where its steps begin and end
-demangle elf_file flow maps
+demangle elf_file flow processes
+maps
 debug_file elf_fde elf_symbols flow_arm64 flow_reach flow_x86 usdt
 exits
 image
@@ -40,7 +41,7 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child privilege processes slots uprobes
+call_ring child privilege slots uprobes
 loader
 calibrate launch step_probes traced
 interval rates steps_found stream

@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""Puts real output into README.md, between its <!-- NAME --> and <!-- /NAME --> marks.
+
+usage: tests/fill_readme.py BENCH REPORT PROFILE
+BENCH is the output of `make bench`, REPORT that of `make demo-llama` and PROFILE the
+llama_profile.jsonl it leaves.
+"""
+import re
+import subprocess
+import sys
+
+
+def fill(text, name, content):
+    marks = "<!-- %s -->" % name, "<!-- /%s -->" % name
+    pattern = re.escape(marks[0]) + ".*?" + re.escape(marks[1])
+    filled, count = re.subn(pattern, lambda _: "%s\n%s\n%s" % (marks[0], content.rstrip(), marks[1]),
+                            text, flags=re.S)
+    if count != 1:
+        raise SystemExit("fill_readme: %s: %d places, one was expected" % (name, count))
+    return filled
+
+
+def report_of(path):
+    """From the command on, without the folders of the machine it was made on."""
+    lines = open(path).read().split("\n")
+    start = next(i for i, line in enumerate(lines) if line.startswith("$ "))
+    text = "\n".join(lines[start:])
+    return re.sub(r"/[^\s:]*/(tests/e2e|build/e2e|model)", r"\1", text)
+
+
+def main():
+    bench, report, profile = sys.argv[1:]
+    text = open("README.md").read()
+    table = subprocess.run([sys.executable, "tests/bench/table.py"], stdin=open(bench),
+                           stdout=subprocess.PIPE, text=True, check=True).stdout
+    lines = open(profile).read().split("\n")
+    text = fill(text, "bench", table)
+    text = fill(text, "report", "```\n" + report_of(report) + "```")
+    text = fill(text, "jsonl", "```json\n" + lines[-5] + "\n" + lines[-4] + "\n```")
+    open("README.md", "w").write(text)
+
+
+main()
