@@ -33,6 +33,15 @@ struct {
 	__type(value, struct fbt_slot);
 } slots SEC(".maps");
 
+/* See struct fbt_control: threads found to be untraced, by their kernel stack. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FBT_STRANGERS);
+	__type(key, __u32);
+	__type(value, __u64);
+} strangers SEC(".maps");
+
 /* Per slot FBT_NR_COUNT sums, one for each syscall number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

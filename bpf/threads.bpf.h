@@ -3,6 +3,7 @@
 #ifndef FBT_THREADS_BPF_H
 #define FBT_THREADS_BPF_H
 
+#include <bpf/bpf_core_read.h>
 #include "maps.bpf.h"
 
 static const __u32 zero = 0;
@@ -21,6 +22,27 @@ static __always_inline __u16 *slot_of_tid(__u32 tid)
 	struct fbt_ids *ids = bpf_map_lookup_elem(&thread_ids, &chunk);
 
 	return ids ? &ids->slot[tid % FBT_IDS] : NULL;
+}
+
+/* Where a thread with registers at regs is remembered if it is untraced. */
+static __always_inline __u64 *stranger_of(__u64 regs)
+{
+	__u32 place = (regs >> FBT_STRANGER_SHIFT) % FBT_STRANGERS;
+
+	return bpf_map_lookup_elem(&strangers, &place);
+}
+
+/* Before a thread comes under trace: its stack may have been a stranger's. */
+static __always_inline void forget_stranger(struct task_struct *task)
+{
+	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
+
+	for (int i = 0; i < FBT_STRANGER_SPAN; i++) {
+		__u64 *stranger = stranger_of(stack + ((__u64)i << FBT_STRANGER_SHIFT));
+
+		if (stranger)
+			*stranger = 0;
+	}
 }
 
 static __always_inline struct fbt_slot *current_slot(__u32 *index)
@@ -72,8 +94,9 @@ static __always_inline void set_slot_tgid(__u32 index, __u32 tgid)
 		tgids->tgid[index & (FBT_SLOTS_MAX - 1)] = tgid;
 }
 
-static __always_inline void begin_thread(__u32 tgid, __u32 tid)
+static __always_inline void begin_thread(struct task_struct *task)
 {
+	__u32 tgid = task->tgid, tid = task->pid;
 	__u16 *id = slot_of_tid(tid);
 
 	if (!id) {
@@ -83,6 +106,7 @@ static __always_inline void begin_thread(__u32 tgid, __u32 tid)
 	/* The loader may have seen the new thread in /proc before this runs. */
 	if (*id)
 		return;
+	forget_stranger(task);
 	__u32 index = take_slot();
 	struct fbt_slot *slot = index ? bpf_map_lookup_elem(&slots, &index) : NULL;
 

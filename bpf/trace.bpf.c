@@ -68,11 +68,30 @@ static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, int fa
 		sum->max_ns = duration;
 }
 
-SEC("tp_btf/sys_enter")
-int BPF_PROG(handle_sys_enter, struct pt_regs *regs, long id)
+/*
+ * Raw tracepoints: to them the address of the registers is a number, and numbers can be looked up.
+ * NULL: not traced.
+ */
+static __always_inline struct fbt_slot *find_slot(__u64 regs, __u32 *index)
+{
+	__u64 key = regs >> FBT_STRANGER_SHIFT;
+	__u64 *stranger = stranger_of(regs);
+	struct fbt_slot *slot;
+
+	if (!stranger || *stranger == key)
+		return NULL;
+	slot = current_slot(index);
+	if (!slot)
+		*stranger = key;
+	return slot;
+}
+
+SEC("raw_tp/sys_enter")
+int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 index;
-	struct fbt_slot *slot = current_slot(&index);
+	struct fbt_slot *slot = find_slot(ctx->args[0], &index);
+	long id = ctx->args[1];
 
 	if (!slot || is_probe_call(id))
 		return 0;
@@ -84,11 +103,12 @@ int BPF_PROG(handle_sys_enter, struct pt_regs *regs, long id)
 	return 0;
 }
 
-SEC("tp_btf/sys_exit")
-int BPF_PROG(handle_sys_exit, struct pt_regs *regs, long ret)
+SEC("raw_tp/sys_exit")
+int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 index;
-	struct fbt_slot *slot = current_slot(&index);
+	struct fbt_slot *slot = find_slot(ctx->args[0], &index);
+	long ret = ctx->args[1];
 
 	/* No enter was seen: the thread was in the call when it came under trace, or was born in
 	 * it. */
@@ -165,7 +185,7 @@ int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
 		}
 		announce(tgid, parent_tgid, 0);
 	}
-	begin_thread(tgid, child->pid);
+	begin_thread(child);
 	return 0;
 }
 
@@ -227,7 +247,7 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 	if (c->pending_tgid == tgid) {
 		c->pending_tgid = 0;
 		bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY);
-		begin_thread(tgid, task->pid);
+		begin_thread(task);
 		/* It stays stopped until the loader, which must hear of it, lets it go. */
 		if (announce(tgid, 0, 0))
 			stop_command(tgid);

@@ -19,6 +19,18 @@ struct fbt_ids {
 	__u16 slot[FBT_IDS];
 };
 
+/*
+ * strangers: a thread that has no slot is remembered by where its registers lie at a syscall, at
+ * the top of its kernel stack, which the tracepoint hands over: so that it is let go without asking
+ * the kernel who it is, which would be most of what tracing costs the processes that are not
+ * traced. Element key % FBT_STRANGERS is the key. A thread that comes under trace must not be in
+ * it: the kernel side takes its stack out, the loader, which does not know the stacks, empties the
+ * table.
+ */
+#define FBT_STRANGERS	   4096
+#define FBT_STRANGER_SHIFT 14 /* no stack is smaller */
+#define FBT_STRANGER_SPAN  4  /* nor larger than 4 such parts: 64 KiB */
+
 /* Bound of every loop over slots: the verifier needs one. */
 #define FBT_SLOTS_MAX 4096
 

@@ -70,7 +70,10 @@ static uint64_t difference(uint64_t value, uint64_t base)
 /* Our own thread comes under trace for a moment, as tgid 0. */
 static int take_own_slot(struct shared *shared)
 {
-	return slots_take(shared, 0, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
+	int slot = slots_take(shared, 0, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
+
+	slots_forget_strangers(shared);
+	return slot;
 }
 
 static void give_own_slot_back(struct shared *shared, int slot)

@@ -28,7 +28,7 @@ struct mapping {
 	size_t size;
 };
 
-#define MAPPINGS_MAX 8
+#define MAPPINGS_MAX 9
 
 struct loader {
 	struct loader_options options;
@@ -176,6 +176,7 @@ static int map_shared(struct loader *loader)
 	shared->slots = map_memory(loader, skel->maps.slots);
 	shared->rows = map_memory(loader, skel->maps.rows);
 	shared->tgids = map_memory(loader, skel->maps.slot_tgids);
+	shared->strangers = map_memory(loader, skel->maps.strangers);
 	shared->free_slots = map_memory(loader, skel->maps.free_slots);
 	shared->control = map_memory(loader, skel->maps.control);
 	shared->heads = map_memory(loader, skel->maps.ring_heads);

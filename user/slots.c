@@ -70,6 +70,11 @@ int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_
 	return 0;
 }
 
+void slots_forget_strangers(struct shared *shared)
+{
+	memset(shared->strangers, 0, FBT_STRANGERS * sizeof(*shared->strangers));
+}
+
 void slots_mark_blocked(struct shared *shared, uint32_t slot)
 {
 	shared->slots[slot].born_ns = UINT64_MAX;

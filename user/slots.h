@@ -23,6 +23,12 @@ void slots_init(struct shared *shared);
  * free. */
 int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_ns);
 
+/*
+ * After slots were taken, and now and then: a program that was just looking at a thread may put it
+ * back among the strangers.
+ */
+void slots_forget_strangers(struct shared *shared);
+
 /* The thread was in a call when it got its slot: its time counts from when that is seen to be over.
  */
 void slots_mark_blocked(struct shared *shared, uint32_t slot);

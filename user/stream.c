@@ -121,6 +121,7 @@ static void forget_thread(void *ctx, uint32_t tid)
 
 static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 {
+	slots_forget_strangers(stream->shared);
 	traced_set__mark_ended(stream->traced);
 	loader__drain_events(stream->loader, take_event, stream);
 	/* After the steps were read: every call of theirs has returned, and is in a ring. */

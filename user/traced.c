@@ -154,6 +154,7 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	for (size_t i = 0; !err && i < count; i++)
 		taken += take_thread(set, tgid, tids[i], now_ns, &missing);
 	free(tids);
+	slots_forget_strangers(set->shared);
 	if (traced)
 		traced->missing = missing;
 	if (count_missing(set) > set->lost_threads)

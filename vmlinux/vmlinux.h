@@ -53,6 +53,10 @@ enum {
 	BPF_RB_NO_WAKEUP = 1,
 };
 
+struct bpf_raw_tracepoint_args {
+	__u64 args[0];
+};
+
 struct thread_info {
 #ifdef __TARGET_ARCH_x86
 	u32 status;
@@ -63,6 +67,7 @@ struct thread_info {
 
 struct task_struct {
 	struct thread_info thread_info;
+	void *stack;
 	pid_t pid;
 	pid_t tgid;
 };
