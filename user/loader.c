@@ -10,18 +10,11 @@
 #include <unistd.h>
 #include "loader.h"
 #include "log.h"
+#include "sizing.h"
 #include "slots.h"
 #include "syscalls.h"
 #include "trace.skel.h"
 #include "uprobes.h"
-
-/* Call records: room for 60 ms of the fastest caller, and a bound on the memory of big machines. */
-#define RING_RECORDS	 (1u << 17)
-#define RING_RECORDS_MIN (1u << 12)
-#define RING_BYTES_MAX	 (128ull << 20)
-
-#define SLOTS_MIN   1024u
-#define SLOTS_SPARE 512u
 
 struct mapping {
 	void *address;
@@ -58,57 +51,6 @@ __attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_
 		line[strlen(line) - 1] = '\0';
 	log_debug("%s", line);
 	return 0;
-}
-
-static uint32_t round_up_pow2(uint32_t value)
-{
-	uint32_t power = 1;
-
-	while (power < value && power < (1u << 31))
-		power <<= 1;
-	return power;
-}
-
-static uint32_t read_pid_max(void)
-{
-	unsigned int pid_max = 4194304;
-	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
-
-	if (!file)
-		return pid_max;
-	if (fscanf(file, "%u", &pid_max) != 1)
-		pid_max = 4194304;
-	fclose(file);
-	return pid_max;
-}
-
-static uint32_t choose_ring_records(const struct loader_options *options, uint32_t cpu_count)
-{
-	uint32_t records =
-		options->ring_records ? round_up_pow2(options->ring_records) : RING_RECORDS;
-
-	if (options->detail == FBT_DETAIL_STEPS)
-		return FBT_RING_MARGIN * 2;
-	while (!options->ring_records && records > RING_RECORDS_MIN &&
-	       (uint64_t)records * cpu_count * sizeof(struct fbt_ring_call) > RING_BYTES_MAX)
-		records /= 2;
-	return records < FBT_RING_MARGIN * 2 ? FBT_RING_MARGIN * 2 : records;
-}
-
-static void choose_sizes(struct loader *loader)
-{
-	struct shared *shared = &loader->shared;
-	uint32_t wanted = loader->options.thread_count * 2 + SLOTS_SPARE;
-	uint32_t records;
-
-	shared->cpu_count = libbpf_num_possible_cpus();
-	shared->id_chunks = read_pid_max() / FBT_IDS + 1;
-	shared->slot_count = round_up_pow2(wanted < SLOTS_MIN ? SLOTS_MIN : wanted);
-	if (shared->slot_count > FBT_SLOTS_MAX)
-		shared->slot_count = FBT_SLOTS_MAX;
-	records = choose_ring_records(&loader->options, shared->cpu_count);
-	while ((1u << shared->ring_shift) < records)
-		shared->ring_shift++;
 }
 
 static void set_knobs(struct loader *loader)
@@ -224,7 +166,8 @@ int loader__open(struct loader **result, const struct loader_options *options)
 	loader->options = *options;
 	loader->stats_fd = options->bpf_stats ? bpf_enable_stats(BPF_STATS_RUN_TIME) : -1;
 	loader->multi = !options->perf_uprobes && uprobes_have_multi();
-	choose_sizes(loader);
+	sizing_choose(&loader->shared, options->detail, options->ring_records,
+		      options->thread_count);
 	loader->uprobes = uprobes__new(loader->multi);
 	loader->skel = trace_bpf__open();
 	if (!loader->uprobes || !loader->skel)

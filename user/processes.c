@@ -33,7 +33,7 @@ int thread_stat_read(struct thread_stat *stat, uint32_t tgid, uint32_t tid)
 
 static bool has_ended(uint32_t tgid, uint32_t tid)
 {
-	struct thread_stat stat;
+	struct thread_stat stat = {0};
 
 	return thread_stat_read(&stat, tgid, tid) || stat.state == 'Z' || stat.state == 'X';
 }
@@ -71,7 +71,7 @@ int processes_list(process_vec *processes)
 	}
 	while (!err && (entry = readdir(folder))) {
 		struct process_entry process = {0};
-		struct thread_stat stat;
+		struct thread_stat stat = {0};
 
 		if (!isdigit((unsigned char)entry->d_name[0]) ||
 		    sscanf(entry->d_name, "%u", &process.tgid) != 1 ||

@@ -41,7 +41,7 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child privilege slots uprobes
+call_ring child privilege sizing slots uprobes
 loader
 calibrate launch step_probes traced
 interval rates steps_found stream

@@ -61,6 +61,7 @@ static void refuse(struct memory memory, const char *reason)
 	assert_int_equal(find(&memory, &exits), -ENOTSUP);
 	assert_non_null(strstr(exits.reason, reason));
 	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
 }
 
 /* The only exit of the code, or 0 if there is another number of them. */
@@ -72,6 +73,7 @@ static uint64_t only_exit(struct memory memory)
 	assert_int_equal(find(&memory, &exits), 0);
 	address = exits.addresses.count == 1 ? exits.addresses.items[0] : 0;
 	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
 	return address;
 }
 
@@ -81,6 +83,7 @@ static uint64_t begin_of(struct memory memory)
 
 	assert_int_equal(find(&memory, &exits), 0);
 	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
 	return exits.begin;
 }
 
@@ -146,6 +149,7 @@ static void exits_find_every_return(void **state)
 	assert_int_equal(exits.addresses.items[0], BODY + 2);
 	assert_int_equal(exits.addresses.items[1], BODY + 5);
 	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
 }
 
 static void exits_allow_a_call_that_does_not_return_at_the_end(void **state)
@@ -181,6 +185,7 @@ static void exits_follow_a_conditional_jump_to_a_cold_part(void **state)
 	assert_int_equal(exits.addresses.count, 2);
 	assert_int_equal(exits.addresses.items[1], COLD);
 	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
 }
 
 static void exits_do_not_count_jumps_between_the_pieces(void **state)

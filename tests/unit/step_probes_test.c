@@ -62,7 +62,7 @@ static int attach_as(struct uprobes *uprobes, const struct bpf_program *program,
 		     struct step_function *const *functions, size_t count, uint32_t first_kind,
 		     uint32_t tgid)
 {
-	struct step_probe probes[8];
+	struct step_probe probes[8] = {0};
 
 	for (size_t i = 0; i < count; i++)
 		probes[i] = (struct step_probe){functions[i], first_kind + (uint32_t)i};
