@@ -37,7 +37,7 @@ def main():
     lines = open(profile).read().split("\n")
     text = fill(text, "bench", table)
     text = fill(text, "report", "```\n" + report_of(report) + "```")
-    text = fill(text, "jsonl", "```json\n" + lines[-5] + "\n" + lines[-4] + "\n```")
+    text = fill(text, "jsonl", "```json\n" + lines[-6] + "\n" + lines[-5] + "\n```")
     open("README.md", "w").write(text)
 
 

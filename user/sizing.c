@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include "sizing.h"
 
-/* Call records: room for 60 ms of the fastest caller, and a bound on the memory of big machines. */
+/* Call records: room for 50 ms of the fastest caller, and a bound on the memory of big machines. */
 #define RING_RECORDS	 (1u << 17)
 #define RING_RECORDS_MIN (1u << 12)
 #define RING_BYTES_MAX	 (128ull << 20)
