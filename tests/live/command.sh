@@ -115,7 +115,8 @@ for how in INT KILL; do
 	sleep 0.1
 	command=$(pgrep -P "$TOOL" -x sh)
 	kill -STOP "$command"
-	[ $how = KILL ] || sleep 1.2
+	sleep 0.2
+	[ $how = KILL ] || sleep 1
 	is "stopped by the user: so it stays in the window (SIG$how)" "$(state_of "$command")" T
 	kill -$how "$TOOL"
 	wait "$TOOL" 2>/dev/null
