@@ -112,9 +112,15 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 
 	/* No enter was seen: the thread was in the call when it came under trace, or was born in
 	 * it. */
-	if (!slot || !slot->start_ns)
+	if (!slot)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
+
+	if (!slot->start_ns) {
+		if (slot->born_ns == ~0ull)
+			slot->born_ns = now;
+		return 0;
+	}
 	__u64 start = slot->start_ns;
 	__u64 duration = now - start;
 	__u32 nr = slot->nr < FBT_NR_COUNT ? slot->nr : FBT_NR_COUNT - 1;

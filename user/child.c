@@ -93,6 +93,19 @@ int child__release(struct child *child)
 	return err;
 }
 
+void child__report(const struct child *child)
+{
+	int status;
+
+	if (waitpid(child->pid, &status, WNOHANG) != child->pid)
+		return;
+	if (WIFEXITED(status) && WEXITSTATUS(status))
+		log_info("%s: exited with status %d", child->name, WEXITSTATUS(status));
+	else if (WIFSIGNALED(status))
+		log_info("%s: killed by SIG%s", child->name,
+			 sigabbrev_np(WTERMSIG(status)) ? sigabbrev_np(WTERMSIG(status)) : "?");
+}
+
 void child__free(struct child *child)
 {
 	if (!child)

@@ -17,6 +17,9 @@ pid_t child__pid(const struct child *child);
 /* Lets it go. 0, or -errno of its execvp, logged. */
 int child__release(struct child *child);
 
+/* Says how it ended, if it has. */
+void child__report(const struct child *child);
+
 /* Ends a child that was not released; one that was runs on. */
 void child__free(struct child *child);
 

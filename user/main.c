@@ -87,7 +87,6 @@ static void restore_signals(void)
 {
 	sigset_t signals;
 
-	signal(SIGINT, SIG_DFL);
 	sigfillset(&signals);
 	sigprocmask(SIG_UNBLOCK, &signals, NULL);
 }
@@ -207,14 +206,17 @@ static int replay(const struct options *options, const struct metadata *metadata
 		return err;
 	}
 	err = outputs__open(&outputs, options, metadata, NULL);
-	if (!err) {
+	if (!err)
 		err = capture_read(in, options->replay, push_records, outputs);
-		failed = outputs__finish(outputs);
-		err = err ? err : failed;
-	}
 	fclose(in);
+	/* Nothing in it was a capture: there is nothing to say but that. */
+	if (err && (!outputs || !outputs__window(outputs)->record.start_ns)) {
+		outputs__discard(outputs);
+		return err;
+	}
+	failed = outputs__finish(outputs);
 	outputs__free(outputs);
-	return err;
+	return err ? err : failed;
 }
 
 static int list(const struct options *options)
@@ -247,6 +249,8 @@ int main(int argc, char **argv)
 	if (err)
 		return EXIT_FAILED;
 	signal(SIGPIPE, SIG_IGN);
+	/* A script's shell ignores it in background jobs, and then sends it itself. */
+	signal(SIGINT, SIG_DFL);
 	err = options_parse(&options, argc, argv);
 	if (!err && options.mode != MODE_VALIDATE && options.mode != MODE_LIST_STEPS)
 		err = metadata_resolve(&metadata, &options.metadata, environ);

@@ -50,7 +50,9 @@ int option_parse_duration(const char *option, const char *text, double unit_ns, 
 
 	if (end == text || *end || !isfinite(value) || value <= 0 || value > 1e9 ||
 	    value * unit_ns < 1e6)
-		return option_bad_value(option, text, "a time of at least a millisecond");
+		return option_bad_value(option, text,
+					unit_ns > 1e6 ? "a number of seconds, 0.001 or more"
+						      : "a number of milliseconds, 1 or more");
 	*ns = (uint64_t)(value * unit_ns);
 	return 0;
 }

@@ -359,4 +359,6 @@ void session__finish(struct session *session)
 			 session->options->bpf_stats);
 	record_send(session->output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
 	record_send(session->output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
+	if (session->child)
+		child__report(session->child);
 }

@@ -142,9 +142,11 @@ bool slots_add(const struct shared *shared, uint32_t index, uint64_t now_ns,
 			sums->open_ns[nr] += now_ns - start;
 	}
 	/* What it did before its first call here is not known: no time of its is computing. */
+	if (slot->state == FBT_SLOT_DEAD)
+		now_ns = slot->died_ns;
 	if (slot->born_ns == UINT64_MAX && (start || ns))
 		shared->slots[index].born_ns = now_ns;
-	ns = slot->state == FBT_SLOT_DEAD ? slot->died_ns : now_ns;
+	ns = now_ns;
 	if (ns > slot->born_ns)
 		sums->thread_ns += ns - slot->born_ns;
 	if (slot->state == FBT_SLOT_LIVE)
