@@ -24,7 +24,8 @@ is 'replay: the same report' "$(strip_files "$TMP/again/report" | cksum)" "$(str
 
 # A capture of a tracer that was killed: what is whole is used.
 size=$(stat -c %s "$OUT.capture")
-head -c $((size * 2 / 3 + 3)) "$OUT.capture" >"$TMP/cut"
+# In the middle of a record: they are multiples of 8.
+head -c $((size * 2 / 3 / 8 * 8 + 3)) "$OUT.capture" >"$TMP/cut"
 "$FBT" --replay "$TMP/cut" --report json --trace "$TMP/cut.trace" --profile "$TMP/cut.profile" \
 	>"$TMP/cut.report" 2>"$TMP/cut.err"
 is 'cut off: exit status 0' $? 0
