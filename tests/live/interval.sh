@@ -11,6 +11,8 @@ fact 'as many steps as intervals' '30 <= len(S) <= 42'
 fact 'they say so' 'all(s["step_source"] == "interval" for s in S) and R["interval_ns"] == 50000000'
 # One that is served late on a busy machine is longer, and the next one shorter.
 fact 'and last as long' '45000 <= sorted(s["us"]["wall"] for s in S[1:-1])[len(S) // 2] <= 60000'
+fact 'without a hole between them' \
+	'all(abs(a["start_us"] + a["us"]["wall"] - b["start_us"]) <= 1 for a, b in zip(S, S[1:]))'
 fact 'syscalls never exceed the time of the threads' \
 	'all(sum(s["six"][c] for c in CATEGORIES) <= s["six"]["total"] for s in S)'
 fact 'calls are those of the table' \
