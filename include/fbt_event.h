@@ -46,6 +46,8 @@ enum fbt_event_type {
 	FBT_EVENT_COST = 9,
 	FBT_EVENT_TARGET_EXIT = 10,
 	FBT_EVENT_WINDOW_END = 11,
+	FBT_EVENT_FILE = 12,
+	FBT_EVENT_MANUAL = 13,
 };
 
 struct fbt_header {
@@ -79,6 +81,7 @@ struct fbt_window {
 	__u32 detail;	   /* enum fbt_detail */
 	__u32 arch;	   /* enum fbt_arch: whose syscall numbers these are */
 	__u64 interval_ns; /* length of interval steps; 0 unless they are used */
+	__u64 fault_ps;	   /* least that a page fault costs on this machine; 0: not measured */
 };
 
 /* fbt_target.header.flags */
@@ -133,6 +136,7 @@ enum fbt_step_end {
 /* fbt_step.header.flags */
 #define FBT_STEP_NO_GAP	       1 /* first step seen on its thread: gap_* are 0 and mean nothing */
 #define FBT_STEP_OTHER_UNKNOWN 2 /* other_syscall_ns was not measured */
+#define FBT_STEP_SCHED_UNKNOWN 4 /* run_delay_ns and the faults were not measured */
 
 /*
  * One step. sums holds the step thread's own syscalls that returned inside the step (in a step
@@ -156,11 +160,20 @@ struct fbt_step {
 	__u32 threads;		/* threads of the process seen at its end; 0: not counted */
 	__u32 arg_mask;		/* bit i: args[i] was read */
 	__s64 args[FBT_ARG_COUNT];
+	/*
+	 * Of the step thread, and hidden in what is not syscalls: time it was ready to run and had
+	 * no CPU (outside of its syscalls), and page faults (in its syscalls too).
+	 */
+	__u64 run_delay_ns;
+	__u32 minor_faults;
+	__u32 major_faults; /* those that waited for a disk */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 };
 
 /* fbt_call.header.flags */
 #define FBT_CALL_UNFINISHED 1 /* had not returned when the window ended; ret means nothing */
+#define FBT_CALL_BLOCKED    2 /* the thread gave its CPU away to wait */
+#define FBT_CALL_ARGS	    4 /* args and file are known, and whether it blocked: calls in steps */
 
 /* One syscall. */
 struct fbt_call {
@@ -171,7 +184,29 @@ struct fbt_call {
 	__u64 duration_ns;
 	__s64 ret;
 	__u32 nr;
-	__u32 reserved;
+	__u32 file; /* fbt_file.id of the descriptor it worked on, or made; 0: none, or unknown */
+	__u64 args[2]; /* its first two arguments */
+};
+
+/*
+ * An open file of a traced process, sent before the first call that names it. Strings: path, as
+ * the kernel knew it while it was open: "/dev/nvidiactl", "socket:[123]"; "" if it has no name.
+ */
+struct fbt_file {
+	struct fbt_header header;
+	__u32 id; /* 1, 2, … */
+	__u32 tgid;
+	__s32 fd;
+	__u32 mode; /* st_mode */
+	__u64 ino;
+	__u32 device;	   /* that holds it: major << 20 | minor */
+	__u32 node_device; /* that it stands for, if it is a device file; the same form */
+};
+
+/* The user asks for the next step that ends to be escalated (SIGUSR1, --escalate-now). */
+struct fbt_manual {
+	struct fbt_header header;
+	__u64 time_ns;
 };
 
 /*
@@ -192,7 +227,8 @@ enum fbt_lost_cause {
 	FBT_LOST_THREADS = 2, /* threads not followed: no free slot; their calls were not counted */
 	FBT_LOST_BEGINS = 3,  /* step begins on a thread that is not followed */
 	FBT_LOST_NAMES = 4,   /* processes that could not be followed: table full */
-	FBT_LOST_COUNT = 5,
+	FBT_LOST_FILES = 5,   /* files whose name found no room */
+	FBT_LOST_COUNT = 6,
 };
 
 /* Totals since the window began. */
@@ -234,17 +270,19 @@ struct fbt_window_end {
 #define FBT_ASSERT_SIZE(type, bytes)                                                               \
 	_Static_assert(sizeof(struct type) == (bytes), #type " is part of the capture format")
 FBT_ASSERT_SIZE(fbt_header, 8);
-FBT_ASSERT_SIZE(fbt_window, 40);
+FBT_ASSERT_SIZE(fbt_window, 48);
 FBT_ASSERT_SIZE(fbt_target, 24);
 FBT_ASSERT_SIZE(fbt_thread_name, 32);
 FBT_ASSERT_SIZE(fbt_kind, 40);
 FBT_ASSERT_SIZE(fbt_sum, 32);
-FBT_ASSERT_SIZE(fbt_step, 312);
-FBT_ASSERT_SIZE(fbt_call, 48);
+FBT_ASSERT_SIZE(fbt_step, 328);
+FBT_ASSERT_SIZE(fbt_call, 64);
 FBT_ASSERT_SIZE(fbt_table, 56);
-FBT_ASSERT_SIZE(fbt_lost, 48);
+FBT_ASSERT_SIZE(fbt_lost, 56);
 FBT_ASSERT_SIZE(fbt_cost, 80);
 FBT_ASSERT_SIZE(fbt_target_exit, 24);
 FBT_ASSERT_SIZE(fbt_window_end, 16);
+FBT_ASSERT_SIZE(fbt_file, 40);
+FBT_ASSERT_SIZE(fbt_manual, 16);
 
 #endif

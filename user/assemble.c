@@ -108,6 +108,17 @@ static int add_thread(struct assembler *assembler, const struct fbt_thread_name 
 	return 0;
 }
 
+/* A name that finds no room is no reason to end the window. */
+static int add_file(struct assembler *assembler, const struct fbt_file *record)
+{
+	int err = window__add_file(assembler->window, record, decode_string(&record->header, 0));
+
+	if (err != -ENOSPC)
+		return err;
+	assembler__count_skipped(assembler);
+	return 0;
+}
+
 static int add_kind(struct assembler *assembler, const struct fbt_kind *record)
 {
 	const char *arg_names[FBT_ARG_COUNT];
@@ -205,6 +216,12 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return push_step(assembler, (const struct fbt_step *)event);
 	case FBT_EVENT_CALL:
 		return push_call(assembler, (const struct fbt_call *)event);
+	case FBT_EVENT_FILE:
+		return add_file(assembler, (const struct fbt_file *)event);
+	case FBT_EVENT_MANUAL:
+		if (assembler->output.on_manual)
+			assembler->output.on_manual(assembler->output.ctx);
+		return 0;
 	case FBT_EVENT_TABLE:
 		set_table_row(assembler, (const struct fbt_table *)event);
 		return 0;

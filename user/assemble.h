@@ -9,13 +9,14 @@
 struct assembler;
 
 /*
- * Where results go. step is freed by the assembler when on_step returns. 0 or -errno, passed up.
- * on_call is given calls outside of steps, if the detail is FBT_DETAIL_ALL: in order per thread,
- * late and in no order between threads (pending.h says when). It may be NULL.
+ * Where results go. step is freed by the assembler when on_step returns; its calls may be taken. 0
+ * or -errno, passed up. on_call is given calls outside of steps, if the detail is FBT_DETAIL_ALL:
+ * in order per thread, late and in no order between threads (pending.h says when). It may be NULL.
  */
 struct assembler_output {
 	int (*on_step)(void *ctx, const struct window *window, struct step *step);
 	int (*on_call)(void *ctx, const struct window *window, const struct fbt_call *call);
+	void (*on_manual)(void *ctx); /* the user asks for an escalation; may be NULL */
 	void *ctx;
 };
 

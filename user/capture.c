@@ -105,6 +105,12 @@ static int read_header(struct reader *reader)
 			reader->name, header.version, CAPTURE_VERSION);
 		return -EOPNOTSUPP;
 	}
+	if (header.version && header.version < CAPTURE_VERSION) {
+		log_err("%s: capture format %u is older than this program's %u: use the version of "
+			"ferrum-bpftrace that recorded it, or record again",
+			reader->name, header.version, CAPTURE_VERSION);
+		return -EOPNOTSUPP;
+	}
 	if (header.version == 0 || header.header_bytes < sizeof(header) ||
 	    header.header_bytes > HEADER_BYTES_MAX || header.header_bytes % 8)
 		return refuse(reader, "damaged: its header is impossible");

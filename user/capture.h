@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #define CAPTURE_MAGIC	0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
-#define CAPTURE_VERSION 1
+#define CAPTURE_VERSION 2 /* 1: calls without arguments */
 
 struct capture_header {
 	uint64_t magic;
@@ -27,7 +27,7 @@ int capture_write(FILE *out, const void *data, size_t size);
 
 /*
  * Reads a whole capture and hands on its records in blocks of whole records. name is for messages.
- * 0; -EBADMSG not a capture or damaged, -EOPNOTSUPP a newer version, -errno of a read: logged as
+ * 0; -EBADMSG not a capture or damaged, -EOPNOTSUPP another version, -errno of a read: logged as
  * one line. A file that is cut off gives all whole records, a warning, and 0.
  */
 int capture_read(FILE *in, const char *name,

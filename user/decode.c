@@ -24,6 +24,8 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_COST] = {sizeof(struct fbt_cost), 0},
 	[FBT_EVENT_TARGET_EXIT] = {sizeof(struct fbt_target_exit), 0},
 	[FBT_EVENT_WINDOW_END] = {sizeof(struct fbt_window_end), 0},
+	[FBT_EVENT_FILE] = {sizeof(struct fbt_file), 1},
+	[FBT_EVENT_MANUAL] = {sizeof(struct fbt_manual), 0},
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -78,6 +80,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_thread_sound((const struct fbt_thread_name *)event);
 	case FBT_EVENT_TABLE:
 		return ((const struct fbt_table *)event)->nr < FBT_NR_COUNT;
+	case FBT_EVENT_FILE:
+		return ((const struct fbt_file *)event)->id != 0;
 	default:
 		return true;
 	}

@@ -272,6 +272,8 @@ int main(int argc, char **argv)
 		err = profile_validate_files(options.files, options.file_count,
 					     options.require_events, stdout, stderr);
 		break;
+	case MODE_ENV_HASH:
+		break;
 	}
 	metadata_clear(&metadata);
 	options_clear(&options);

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "log.h"
@@ -23,6 +24,33 @@ int option_parse_number(const char *text, uint64_t max, uint64_t *value)
 	if (errno || !isdigit((unsigned char)*text) || *end || *value > max)
 		return -EINVAL;
 	return 0;
+}
+
+int option_parse_range(const char *option, const char *text, uint64_t min, uint64_t max,
+		       uint64_t *value)
+{
+	char wanted[96];
+
+	if (!option_parse_number(text, max, value) && *value >= min)
+		return 0;
+	if (max == UINT64_MAX)
+		snprintf(wanted, sizeof(wanted), "a whole number, %llu or more",
+			 (unsigned long long)min);
+	else
+		snprintf(wanted, sizeof(wanted), "a whole number from %llu to %llu",
+			 (unsigned long long)min, (unsigned long long)max);
+	return option_bad_value(option, text, wanted);
+}
+
+int option_parse_percent(const char *option, const char *text, double max, double *value)
+{
+	char wanted[96], *end;
+
+	*value = strtod(text, &end);
+	if (end != text && !*end && *value >= 0 && *value <= max)
+		return 0;
+	snprintf(wanted, sizeof(wanted), "a number of percent from 0 to %g", max);
+	return option_bad_value(option, text, wanted);
 }
 
 int option_parse_pids(pid_vec *pids, const char *text)

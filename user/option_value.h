@@ -17,6 +17,13 @@ int option_bad_value(const char *option, const char *value, const char *wanted);
 /* Decimal digits only, 0 … max. 0, or -EINVAL without a message. */
 int option_parse_number(const char *text, uint64_t max, uint64_t *value);
 
+/* The same from min to max, with a message. */
+int option_parse_range(const char *option, const char *text, uint64_t min, uint64_t max,
+		       uint64_t *value);
+
+/* A decimal number from 0 to max. */
+int option_parse_percent(const char *option, const char *text, double max, double *value);
+
 /* PID[,PID…], appended. */
 int option_parse_pids(pid_vec *pids, const char *text);
 

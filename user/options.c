@@ -1,101 +1,17 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include <argp.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "log.h"
+#include "option_judging.h"
+#include "option_table.h"
 #include "option_value.h"
 #include "options.h"
 
 #define NS_PER_S  1000000000.0
 #define NS_PER_MS 1000000.0
 
-enum key {
-	KEY_STEP = 256,
-	KEY_STEP_ARG,
-	KEY_SYMBOLS,
-	KEY_URETPROBE,
-	KEY_WAIT_STEP,
-	KEY_INTERVAL,
-	KEY_LIST_STEPS,
-	KEY_DETAIL,
-	KEY_RING_RECORDS,
-	KEY_TRACE,
-	KEY_TRACE_FORMAT,
-	KEY_PROFILE,
-	KEY_REPORT,
-	KEY_RECORD,
-	KEY_REPLAY,
-	KEY_COMMIT_SHA,
-	KEY_ENV_HASH,
-	KEY_MODEL,
-	KEY_CONCURRENCY,
-	KEY_RUNTIME_FLAGS,
-	KEY_BPF_STATS,
-	KEY_REQUIRE_EVENTS,
-};
-
-static const struct argp_option option_table[] = {
-	{0, 0, 0, 0, "What to trace:", 1},
-	{"pid", 'p', "PID[,PID...]", 0, "Attach to these processes", 0},
-	{"all", 'a', 0, 0, "Attach to every process", 0},
-	{"follow", 'f', 0, 0, "Also trace child processes, those there are and new ones", 0},
-	{"duration", 'd', "SECONDS", 0, "Stop after this time", 0},
-	{"steps", 'n', "STEPS", 0, "Stop after this many steps", 0},
-	{0, 0, 0, 0, "Where a step begins and ends:", 2},
-	{"step", KEY_STEP, "SPEC", 0,
-	 "Step function: SYMBOL, a glob, /REGEX/, PATH:SYMBOL, PATH+0xADDR or "
-	 "usdt:PROVIDER:BEGIN,END; may be repeated (default: known engines)",
-	 0},
-	{"step-arg", KEY_STEP_ARG, "NAME=EXPR", 0,
-	 "Record a number with each step: argN, or s32|u32|s64|u64(argN+OFF), (sp+OFF), "
-	 "or of (u64(...)+OFF)",
-	 0},
-	{"symbols", KEY_SYMBOLS, "FILE", 0, "Symbols of a stripped file with the same build-id", 0},
-	{"uretprobe", KEY_URETPROBE, 0, 0,
-	 "End steps by a uretprobe. Dangerous: a panic or exception through the function aborts "
-	 "the "
-	 "engine",
-	 0},
-	{"wait-step", KEY_WAIT_STEP, 0, 0,
-	 "No error if --step is not found yet: wait for a library that is loaded later", 0},
-	{"interval", KEY_INTERVAL, "MS", 0,
-	 "Length of a step where there is no step function (100)", 0},
-	{"list-steps", KEY_LIST_STEPS, 0, 0, "Print step candidates of -p PID with rates, and exit",
-	 0},
-	{0, 0, 0, 0, "Output:", 3},
-	{"detail", KEY_DETAIL, "LEVEL", 0,
-	 "Calls recorded: steps (none), escalated (of steps), all", 0},
-	{"trace", KEY_TRACE, "FILE", 0, "Chrome trace, or none (./ferrum_trace_TAG.json)", 0},
-	{"trace-format", KEY_TRACE_FORMAT, "FORMAT", 0, "ferrum", 0},
-	{"profile", KEY_PROFILE, "FILE", 0, "JSON Lines, or none (./ferrum_profile_TAG.jsonl)", 0},
-	{"report", KEY_REPORT, "FORMAT", 0, "Report on stdout: text, json or none", 0},
-	{"record", KEY_RECORD, "FILE", 0, "Keep the raw records for --replay", 0},
-	{"replay", KEY_REPLAY, "FILE", 0, "Read records from a file; no root needed", 0},
-	{0, 0, 0, 0, "Metadata of the profile (over FERRUM_PROFILE_* of the environment):", 4},
-	{"profile-commit-sha", KEY_COMMIT_SHA, "SHA", 0, "Commit of the engine", 0},
-	{"profile-env-hash", KEY_ENV_HASH, "HASH", 0, "Environment hash, sha256:...", 0},
-	{"profile-model", KEY_MODEL, "NAME", 0, "Model", 0},
-	{"profile-concurrency", KEY_CONCURRENCY, "N", 0, "Concurrent requests", 0},
-	{"profile-runtime-flags-json", KEY_RUNTIME_FLAGS, "OBJECT", 0, "Runtime flags", 0},
-	{0, 0, 0, 0, "Other:", 5},
-	{"ring-records", KEY_RING_RECORDS, "N", 0, "Calls each CPU's ring holds (131072)", 0},
-	{"bpf-stats", KEY_BPF_STATS, 0, 0,
-	 "Measure our BPF programs by kernel statistics; costs 45 ns a run", 0},
-	{"require-events", KEY_REQUIRE_EVENTS, "A,B", 0, "validate: events that must be there", 0},
-	{"quiet", 'q', 0, 0, "Only warnings and errors; twice: errors", 0},
-	{"verbose", 'v', 0, 0, "Say more", 0},
-	{0},
-};
-
 const char *argp_program_version = "ferrum-bpftrace " FBT_VERSION;
-
-static const char doc[] = "Say where each step of a running LLM inference server spends its time."
-			  "\vvalidate checks profiles and traces; everything else needs root or "
-			  "CAP_BPF, CAP_PERFMON and "
-			  "CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
-
-static const char args_doc[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate FILE...";
 
 static int add_step(struct options *options, const char *text)
 {
@@ -178,6 +94,12 @@ static int parse_other(struct options *options, int key, const char *arg)
 	case KEY_RUNTIME_FLAGS:
 		options->metadata.runtime_flags = arg;
 		return 0;
+	case KEY_COMPUTE_ENV_HASH:
+		options->compute_env_hash = true;
+		return 0;
+	case KEY_OTLP:
+		options->otlp = arg;
+		return 0;
 	case KEY_BPF_STATS:
 		options->bpf_stats = true;
 		return 0;
@@ -190,6 +112,24 @@ static int parse_other(struct options *options, int key, const char *arg)
 	case 'v':
 		log_set_level(LOG_DEBUG);
 		return 0;
+	}
+	return ARGP_ERR_UNKNOWN;
+}
+
+static int parse_window(struct options *options, int key, const char *arg)
+{
+	switch (key) {
+	case KEY_FLAG:
+		options->flag = arg;
+		return 0;
+	case KEY_DIR:
+		options->dir = arg;
+		return 0;
+	case KEY_ESCALATE_NOW:
+		options->escalate_now = true;
+		return 0;
+	case KEY_MAX_STEPS:
+		return option_parse_range("--max-steps", arg, 0, UINT64_MAX, &options->max_steps);
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -234,9 +174,7 @@ static int parse_selection(struct options *options, int key, const char *arg)
 	case 'd':
 		return option_parse_duration("--duration", arg, NS_PER_S, &options->duration_ns);
 	case 'n':
-		if (option_parse_number(arg, UINT64_MAX, &options->steps) || !options->steps)
-			return option_bad_value("--steps", arg, "a number above 0");
-		return 0;
+		return option_parse_range("--steps", arg, 1, UINT64_MAX, &options->steps);
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -247,7 +185,7 @@ static int parse_argument(struct options *options, char *arg, struct argp_state 
 	bool after_dashes = state->next >= 2 && !strcmp(state->argv[state->next - 2], "--");
 
 	/* The files are gathered in the places of argv that have been read. */
-	if (options->mode == MODE_VALIDATE) {
+	if (options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH) {
 		if (!options->file_count)
 			options->files = &state->argv[state->next - 1];
 		options->files[options->file_count++] = arg;
@@ -255,6 +193,10 @@ static int parse_argument(struct options *options, char *arg, struct argp_state 
 	}
 	if (!after_dashes && !strcmp(arg, "validate")) {
 		options->mode = MODE_VALIDATE;
+		return 0;
+	}
+	if (!after_dashes && !strcmp(arg, "env-hash")) {
+		options->mode = MODE_ENV_HASH;
 		return 0;
 	}
 	if (!after_dashes) {
@@ -274,6 +216,10 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	if (err == ARGP_ERR_UNKNOWN)
 		err = parse_step_option(options, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
+		err = option_parse_judging(&options->judging, key, arg);
+	if (err == ARGP_ERR_UNKNOWN)
+		err = parse_window(options, key, arg);
+	if (err == ARGP_ERR_UNKNOWN)
 		err = parse_output(options, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
 		err = parse_other(options, key, arg);
@@ -288,12 +234,28 @@ static int usage_error(const char *message)
 	return -EINVAL;
 }
 
+static int check_class_by(const struct options *options)
+{
+	const char *name = options->judging.classify.class_by;
+
+	if (!name)
+		return 0;
+	vec_for_each (arg, &options->args) {
+		if (!strcmp(arg->name, name))
+			return 0;
+	}
+	log_err("--class-by %s: no such step argument: name one of --step-arg", name);
+	return -EINVAL;
+}
+
 static int check_selection(const struct options *options)
 {
 	int selected = (options->pids.count > 0) + options->all + (options->command != NULL);
 
 	if (options->mode == MODE_VALIDATE)
 		return options->file_count ? 0 : usage_error("validate: name the files to check");
+	if (options->mode == MODE_ENV_HASH)
+		return options->file_count <= 1 ? 0 : usage_error("env-hash: one file at a time");
 	if (options->mode == MODE_LIST_STEPS && (selected != 1 || options->pids.count != 1))
 		return usage_error("--list-steps: needs one process: -p PID");
 	if (options->replay)
@@ -312,7 +274,7 @@ static int check_selection(const struct options *options)
 			 "abort the target");
 	if (options->wait_step && !options->specs.count)
 		return usage_error("--wait-step: needs a --step to wait for");
-	return 0;
+	return check_class_by(options);
 }
 
 static bool is_same_file(const char *a, const char *b)
@@ -347,13 +309,16 @@ static void apply_environment(struct options *options)
 
 int options_parse(struct options *options, int argc, char **argv)
 {
-	static const struct argp argp = {option_table, parse_option, args_doc, doc,
-					 NULL,	       NULL,	     NULL};
+	static const struct argp argp = {
+		option_table, parse_option, option_args_doc, option_doc, NULL, NULL, NULL};
 	int err;
 
 	memset(options, 0, sizeof(*options));
 	options->detail = FBT_DETAIL_ESCALATED;
 	options->report = REPORT_TEXT;
+	options->judging.classify = classify_default_options();
+	options->judging.context = 1;
+	options->dir = ".";
 	options->interval_ns = 100 * 1000000ull;
 	argp_err_exit_status = 2;
 	/* In order: else argp moves what stands before "--" behind it, as if it were COMMAND. */

@@ -8,6 +8,7 @@
 #include "fbt_event.h"
 #include "metadata.h"
 #include "option_value.h"
+#include "pipeline.h"
 #include "sink_report.h"
 #include "step_spec.h"
 #include "vec.h"
@@ -17,6 +18,7 @@ enum options_mode {
 	MODE_LIST_STEPS,
 	MODE_REPLAY,
 	MODE_VALIDATE,
+	MODE_ENV_HASH,
 };
 
 struct options {
@@ -42,9 +44,16 @@ struct options {
 	const char *record;
 	const char *replay;
 	enum report_format report;
+	struct pipeline_options judging;
+	bool escalate_now;
+	const char *flag;   /* windows are opened by this file; NULL: one window */
+	const char *dir;    /* for the files that are named by a tag */
+	uint64_t max_steps; /* of a window by flag; 0: no limit */
+	const char *otlp;   /* URL, or NULL */
 	struct metadata_options metadata;
+	bool compute_env_hash;
 	const char *require_events;
-	char **files; /* validate; inside argv */
+	char **files; /* validate, env-hash; inside argv */
 	size_t file_count;
 };
 

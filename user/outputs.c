@@ -145,7 +145,7 @@ int outputs__open(struct outputs **result, const struct options *options,
 
 	if (!outputs)
 		return err;
-	outputs->pipeline = pipeline__new();
+	outputs->pipeline = pipeline__new(&options->judging);
 	if (outputs->pipeline)
 		err = open_files(outputs, options, tag);
 	if (!err)

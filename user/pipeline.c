@@ -7,6 +7,7 @@
 
 #include "assemble.h"
 #include "decode.h"
+#include "evidence.h"
 #include "log.h"
 #include "vec.h"
 
@@ -17,6 +18,8 @@ struct output_state {
 
 struct pipeline {
 	struct assembler *assembler;
+	struct classifier *classifier;
+	struct evidence *evidence;
 	VEC(struct output_state) outputs;
 	int first_err;
 	bool assembler_failed; /* and it was said */
@@ -47,14 +50,43 @@ static void check_sink(struct pipeline *pipeline, struct output_state *output, i
 		strerror(-err), output->sink->name, failure_advice(err));
 }
 
+static void write_escalation(struct pipeline *pipeline, const struct window *window,
+			     const struct step *step, const struct escalation *escalation)
+{
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->write_escalation)
+			check_sink(pipeline, output,
+				   output->sink->write_escalation(output->sink, window, step,
+								  escalation));
+	}
+}
+
 static int write_step(void *ctx, const struct window *window, struct step *step)
 {
+	const struct escalation *escalation = NULL;
 	struct pipeline *pipeline = ctx;
+	int err = classifier__judge(pipeline->classifier, window, step, &escalation), result;
 
 	vec_for_each (output, &pipeline->outputs) {
 		if (!output->failed && output->sink->write_step)
 			check_sink(pipeline, output,
 				   output->sink->write_step(output->sink, window, step));
+	}
+	if (escalation)
+		write_escalation(pipeline, window, step, escalation);
+	result = evidence__push(pipeline->evidence, window, step,
+				escalation && !escalation->suppressed);
+	return err ? err : result;
+}
+
+static int write_calls(void *ctx, const struct window *window, const struct step *step)
+{
+	struct pipeline *pipeline = ctx;
+
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->write_calls)
+			check_sink(pipeline, output,
+				   output->sink->write_calls(output->sink, window, step));
 	}
 	return 0;
 }
@@ -71,16 +103,25 @@ static int write_call(void *ctx, const struct window *window, const struct fbt_c
 	return 0;
 }
 
-struct pipeline *pipeline__new(void)
+static void request_manual(void *ctx)
+{
+	struct pipeline *pipeline = ctx;
+
+	classifier__request_manual(pipeline->classifier);
+}
+
+struct pipeline *pipeline__new(const struct pipeline_options *options)
 {
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
-	struct assembler_output output = {write_step, write_call, pipeline};
+	struct assembler_output output = {write_step, write_call, request_manual, pipeline};
 
 	if (!pipeline)
 		return NULL;
 	pipeline->assembler = assembler__new(&output);
-	if (!pipeline->assembler) {
-		free(pipeline);
+	pipeline->classifier = classifier__new(&options->classify);
+	pipeline->evidence = evidence__new(options->context, write_calls, pipeline);
+	if (!pipeline->assembler || !pipeline->classifier || !pipeline->evidence) {
+		pipeline__free(pipeline);
 		return NULL;
 	}
 	return pipeline;
@@ -93,6 +134,8 @@ void pipeline__free(struct pipeline *pipeline)
 	vec_for_each (output, &pipeline->outputs)
 		output->sink->free(output->sink);
 	vec_free(&pipeline->outputs);
+	evidence__free(pipeline->evidence);
+	classifier__free(pipeline->classifier);
 	assembler__free(pipeline->assembler);
 	free(pipeline);
 }
@@ -149,9 +192,19 @@ int pipeline__finish(struct pipeline *pipeline)
 	check_assembler(pipeline, assembler__flush(pipeline->assembler));
 	vec_for_each (output, &pipeline->outputs) {
 		if (!output->failed && output->sink->finish)
-			check_sink(pipeline, output, output->sink->finish(output->sink, window));
+			check_sink(
+				pipeline, output,
+				output->sink->finish(output->sink, window, pipeline->classifier));
 	}
 	return pipeline->first_err;
+}
+
+void pipeline__poll(struct pipeline *pipeline)
+{
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->poll)
+			check_sink(pipeline, output, output->sink->poll(output->sink));
+	}
 }
 
 const struct window *pipeline__window(const struct pipeline *pipeline)

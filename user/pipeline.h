@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The only file that knows the order of the stages: decode, assemble, sinks. */
+/* The only file that knows the order of the stages: decode, assemble, classify, sinks. */
 #ifndef FBT_PIPELINE_H
 #define FBT_PIPELINE_H
 
@@ -9,7 +9,13 @@
 
 struct pipeline;
 
-struct pipeline *pipeline__new(void); /* NULL: -ENOMEM */
+struct pipeline_options {
+	struct classify_options classify;
+	uint32_t context; /* see evidence.h */
+};
+
+/* options are copied. NULL: -ENOMEM. */
+struct pipeline *pipeline__new(const struct pipeline_options *options);
 
 /* Takes the sink over, on failure too. 0 or -ENOMEM. */
 int pipeline__add_sink(struct pipeline *pipeline, struct sink *sink);
@@ -19,6 +25,9 @@ int pipeline__add_sink(struct pipeline *pipeline, struct sink *sink);
  * sink that fails is reported once, put out of use, and remembered; the others go on.
  */
 void pipeline__push(struct pipeline *pipeline, const void *data, size_t size);
+
+/* Lets sinks go on with what they do in the background. */
+void pipeline__poll(struct pipeline *pipeline);
 
 /* Ends the window and finishes all sinks: 0, or the first error any of them had. */
 int pipeline__finish(struct pipeline *pipeline);

@@ -112,6 +112,7 @@ static void warn_of_lost(const struct report *report)
 		[FBT_LOST_THREADS] = "threads: not followed, their calls are not counted",
 		[FBT_LOST_BEGINS] = "step begins: on threads that are not followed",
 		[FBT_LOST_NAMES] = "processes: not followed, nothing of theirs is counted",
+		[FBT_LOST_FILES] = "names of files: their calls are counted",
 	};
 	const struct window *window = report->window;
 	char count[FORMAT_MAX];

@@ -7,10 +7,9 @@
 #include "sink_chrome.h"
 #include "syscalls.h"
 
-#define NS_PER_US      1000
-#define NS_PER_S       1000000000ull
-#define CALLS_OF_STEPS 3 /* of each kind, unless the detail is all */
-#define ARG_KEY_SIZE   64
+#define NS_PER_US    1000
+#define NS_PER_S     1000000000ull
+#define ARG_KEY_SIZE 64
 
 struct chrome_sink {
 	struct sink sink;
@@ -225,10 +224,16 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 
 	errno = 0;
 	put_step(chrome, window, step);
-	if (window->record.detail == FBT_DETAIL_ALL || step->kind_number <= CALLS_OF_STEPS) {
-		for (size_t i = 0; i < step->calls.count; i++)
-			put_call(chrome, window, &step->calls.items[i]);
-	}
+	return check_out(chrome);
+}
+
+static int write_calls(struct sink *sink, const struct window *window, const struct step *step)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	errno = 0;
+	for (size_t i = 0; i < step->calls.count; i++)
+		put_call(chrome, window, &step->calls.items[i]);
 	return check_out(chrome);
 }
 
@@ -241,7 +246,8 @@ static int write_call(struct sink *sink, const struct window *window, const stru
 	return check_out(chrome);
 }
 
-static int finish(struct sink *sink, const struct window *window)
+static int finish(struct sink *sink, const struct window *window,
+		  const struct classifier *classifier)
 {
 	struct chrome_sink *chrome = to_chrome(sink);
 
@@ -264,6 +270,7 @@ struct sink *sink_chrome__new(FILE *out)
 	chrome->sink = (struct sink){
 		.name = "trace",
 		.write_step = write_step,
+		.write_calls = write_calls,
 		.write_call = write_call,
 		.finish = finish,
 		.free = free_chrome,

@@ -326,7 +326,8 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	return err ? err : put_syscall_prof(jsonl, step);
 }
 
-static int finish(struct sink *sink, const struct window *window)
+static int finish(struct sink *sink, const struct window *window,
+		  const struct classifier *classifier)
 {
 	return put_window_prof(to_jsonl(sink), window);
 }

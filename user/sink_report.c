@@ -22,7 +22,8 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	return self->options.format == REPORT_NONE ? 0 : tally_add(&self->tally, window, step);
 }
 
-static int finish(struct sink *sink, const struct window *window)
+static int finish(struct sink *sink, const struct window *window,
+		  const struct classifier *classifier)
 {
 	struct sink_report *self = (struct sink_report *)sink;
 	struct report report = {

@@ -94,7 +94,8 @@ void sink_status__show(struct sink *sink, const struct window *window, uint64_t 
 	self->shown_ns = now_ns;
 }
 
-static int finish(struct sink *sink, const struct window *window)
+static int finish(struct sink *sink, const struct window *window,
+		  const struct classifier *classifier)
 {
 	(void)sink;
 	(void)window;

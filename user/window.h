@@ -13,6 +13,8 @@
 
 /* Processes that are kept; up to 28 KiB each. */
 #define WINDOW_PROCESSES_MAX 1024
+/* Files that are kept: those of more calls have no name. */
+#define WINDOW_FILES_MAX 65536
 
 struct left_out;
 
@@ -38,6 +40,11 @@ struct thread {
 	char comm[16];
 };
 
+struct file {
+	struct fbt_file record;
+	char *path; /* "" if it has no name */
+};
+
 struct window {
 	struct fbt_window record;
 	uint64_t end_ns; /* 0 while it is open; latest time seen if the stream was cut off */
@@ -50,6 +57,7 @@ struct window {
 	bool kind_known[FBT_KIND_COUNT];
 	VEC(struct process *) processes; /* by tgid; a reused tgid by age */
 	VEC(struct thread) threads;	 /* by tid */
+	VEC(struct file) files;		 /* by id */
 	struct left_out *left_out;	 /* which were not kept */
 	uint64_t processes_left_out;
 	struct fbt_lost lost;
@@ -64,7 +72,8 @@ void window__free(struct window *window);
 
 /*
  * What assemble fills in. Strings are copied. 0, -ENOMEM (then what was known before stays), or
- * -ENOSPC: more threads than are kept. A process that is not kept is counted, and no error.
+ * -ENOSPC: more threads or files than are kept. A process that is not kept is counted, and no
+ * error.
  */
 #define WINDOW_STRINGS 4 /* tag, tool version, kernel release, host name */
 int window__open(struct window *window, const struct fbt_window *record,
@@ -74,6 +83,7 @@ int window__add_kind(struct window *window, const struct fbt_kind *record, const
 int window__add_process(struct window *window, const struct fbt_target *record, const char *comm,
 			const char *exe, const char *cmdline);
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
+int window__add_file(struct window *window, const struct fbt_file *record, const char *path);
 
 /* The process, added without a name if it is not known; NULL: not kept, counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);
@@ -86,6 +96,9 @@ bool window__has_ended(const struct window *window, uint32_t tgid);
 const struct process *window__process(const struct window *window, uint32_t tgid);
 const char *window__thread_name(const struct window *window, uint32_t tid);
 
+/* The file of fbt_call.file, NULL if it is not known. */
+const struct file *window__file(const struct window *window, uint32_t id);
+
 /* Name of a step kind, "step" if it is not known. */
 const char *window__kind_name(const struct window *window, uint32_t kind);
 
@@ -94,7 +107,7 @@ const char *window__step_source(const struct window *window, uint32_t kind);
 
 uint64_t window__lost_total(const struct window *window);
 
-/* "calls", "steps", "threads", "begins", "processes". */
+/* "calls", "steps", "threads", "begins", "processes", "files". */
 const char *lost_cause_name(enum fbt_lost_cause cause);
 
 #endif

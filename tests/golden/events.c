@@ -80,6 +80,7 @@ static void write_window(struct events *events)
 	window->detail = line_take_name(&events->line, "detail", details);
 	window->arch = line_take_name(&events->line, "arch", arches) + 1;
 	window->interval_ns = line_take_time(&events->line, "interval", 0);
+	window->fault_ps = line_take_number(&events->line, "fault_ps", 0);
 	events->window_ns = window->start_ns;
 	for (int i = 0; i < 4; i++) {
 		const char *text = line_take_text(&events->line, strings[i][0], strings[i][1]);
@@ -206,6 +207,9 @@ static void write_step(struct events *events)
 	step->lost_calls = line_take_number(&events->line, "lost", 0);
 	step->threads = (uint32_t)line_take_number(&events->line, "threads", 0);
 	take_args(events, step);
+	step->run_delay_ns = line_take_time(&events->line, "run_delay", 0);
+	step->minor_faults = (uint32_t)line_take_number(&events->line, "faults", 0);
+	step->major_faults = (uint32_t)line_take_number(&events->line, "major_faults", 0);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		take_sum(events, category_name(i), &step->sums[i]);
 }
@@ -222,6 +226,37 @@ static void write_call(struct events *events)
 	call->nr = take_syscall(events);
 	if (line_take_number(&events->line, "unfinished", 0))
 		call->header.flags |= FBT_CALL_UNFINISHED;
+	if (line_take_number(&events->line, "blocked", 0))
+		call->header.flags |= FBT_CALL_BLOCKED;
+	call->file = (uint32_t)line_take_number(&events->line, "file", 0);
+	call->args[0] = line_take_number(&events->line, "a0", UINT64_MAX);
+	call->args[1] = line_take_number(&events->line, "a1", 0);
+	if (call->args[0] == UINT64_MAX)
+		call->args[0] = 0;
+	else
+		call->header.flags |= FBT_CALL_ARGS;
+}
+
+static void write_file(struct events *events)
+{
+	struct fbt_file *file = begin_record(events, FBT_EVENT_FILE, sizeof(*file));
+	const char *path = line_take_text(&events->line, "path", "");
+
+	file->tgid = take_tgid(events);
+	file->id = (uint32_t)line_take_number(&events->line, "id", 1);
+	file->fd = (int32_t)line_take_number(&events->line, "fd", 3);
+	file->mode = (uint32_t)line_take_number(&events->line, "mode", 0100644);
+	file->ino = line_take_number(&events->line, "ino", 1);
+	file->device = (uint32_t)line_take_number(&events->line, "device", 0);
+	file->node_device = (uint32_t)line_take_number(&events->line, "node_device", 0);
+	add_string(events, path, strlen(path));
+}
+
+static void write_manual(struct events *events)
+{
+	struct fbt_manual *manual = begin_record(events, FBT_EVENT_MANUAL, sizeof(*manual));
+
+	manual->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
 }
 
 static void write_table(struct events *events)
@@ -236,7 +271,8 @@ static void write_table(struct events *events)
 
 static void write_lost(struct events *events)
 {
-	static const char *const causes[] = {"calls", "steps", "threads", "begins", "processes"};
+	static const char *const causes[] = {"calls",  "steps",	    "threads",
+					     "begins", "processes", "files"};
 	struct fbt_lost *lost = begin_record(events, FBT_EVENT_LOST, sizeof(*lost));
 
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
@@ -288,6 +324,7 @@ static const struct {
 	{"kind", write_kind},	  {"step", write_step},	    {"call", write_call},
 	{"table", write_table},	  {"lost", write_lost},	    {"cost", write_cost},
 	{"exit", write_exit},	  {"end", write_end},	    {"unknown", write_unknown},
+	{"file", write_file},	  {"manual", write_manual},
 };
 
 static void convert_line(struct events *events, const char *text, FILE *out)

@@ -10,23 +10,28 @@ layers=$(grep -v '^#' <<'END'
 clock log record shared tid_map vec whitespace
 json place regular_file stats syscalls
 json_read output
-json_expect
+json_expect json_keys
 # the model
 left_out step step_spec
 window
+escalation
+cause
+classify
 # the stages, in the order of the data
-decode metadata pending sink
+decode env_document evidence metadata pending sink
 assemble capture profile_event trace_check
 profile
 report_format tally
 report_part
-report_about report_headline report_kind report_process
+report_about report_escalations report_headline report_kind report_process
 report_text
 report_json
-sink_chrome sink_jsonl sink_report sink_status
+otlp_span otlp_client
+sink_alert sink_chrome sink_jsonl sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
-option_value
+option_table option_value
+option_judging
 options
 outputs
 # from a process to where its steps begin and end
@@ -47,6 +52,8 @@ calibrate launch step_probes traced
 interval rates steps_found stream
 hint list_steps selection
 session
+flag loop
+trace
 main
 END
 )

@@ -42,7 +42,8 @@ static inline int count_call(void *ctx, const struct window *window, const struc
 static inline int open_fixture(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	const struct assembler_output output = {keep_step, count_call, fixture};
+	const struct assembler_output output = {
+		.on_step = keep_step, .on_call = count_call, .ctx = fixture};
 
 	assert_non_null(fixture);
 	fixture->assembler = assembler__new(&output);

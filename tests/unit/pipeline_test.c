@@ -53,7 +53,8 @@ static int letter_call(struct sink *sink, const struct window *window, const str
 	return note(self, 'c', self->call_result);
 }
 
-static int letter_finish(struct sink *sink, const struct window *window)
+static int letter_finish(struct sink *sink, const struct window *window,
+			 const struct classifier *classifier)
 {
 	struct letter_sink *self = (struct letter_sink *)sink;
 
@@ -70,7 +71,13 @@ static struct letter_sink *add_letter(struct fixture *fixture, char letter)
 	struct letter_sink *sink = calloc(1, sizeof(*sink));
 
 	assert_non_null(sink);
-	sink->sink = (struct sink){"trace", letter_step, letter_call, letter_finish, letter_free};
+	sink->sink = (struct sink){
+		.name = "trace",
+		.write_step = letter_step,
+		.write_call = letter_call,
+		.finish = letter_finish,
+		.free = letter_free,
+	};
 	sink->letter = letter;
 	sink->log = fixture->log;
 	assert_int_equal(pipeline__add_sink(fixture->pipeline, &sink->sink), 0);
@@ -82,7 +89,8 @@ static int open_fixture(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	assert_non_null(fixture);
-	fixture->pipeline = pipeline__new();
+	fixture->pipeline = pipeline__new(
+		&(struct pipeline_options){.classify = classify_default_options(), .context = 1});
 	assert_non_null(fixture->pipeline);
 	*state = fixture;
 	return 0;

@@ -120,7 +120,7 @@ static inline void add_steps(struct fixture *fixture, int count, uint64_t length
 
 static inline const char *finish(struct fixture *fixture)
 {
-	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window), 0);
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, NULL), 0);
 	return fixture->text;
 }
 

@@ -83,7 +83,7 @@ static void write_call(struct fixture *fixture, const struct fbt_call *call)
 
 static void expect_trace(struct fixture *fixture, const char *expected)
 {
-	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window), 0);
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, NULL), 0);
 	assert_string_equal(fixture->text, expected);
 }
 
@@ -110,7 +110,7 @@ static void trace_that_cannot_be_written_gives_the_errno(void **state)
 	FILE *full = fopen("/dev/full", "w");
 	struct sink *sink = sink_chrome__new(full);
 
-	assert_int_equal(sink->finish(sink, fixture->window), -ENOSPC);
+	assert_int_equal(sink->finish(sink, fixture->window, NULL), -ENOSPC);
 	sink->free(sink);
 	fclose(full);
 }

@@ -92,7 +92,7 @@ static void write_step(struct fixture *fixture)
 
 static void finish(struct fixture *fixture)
 {
-	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window), 0);
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, NULL), 0);
 }
 
 static const char *read_text(struct fixture *fixture)

@@ -56,7 +56,7 @@ static int teardown(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->sink->finish(fixture->sink, fixture->window);
+	fixture->sink->finish(fixture->sink, fixture->window, NULL);
 	dup2(fixture->saved, STDERR_FILENO);
 	close(fixture->saved);
 	close(fixture->leader);
@@ -134,7 +134,7 @@ static void finish_clears_the_line(void **state)
 	struct fixture *fixture = *state;
 
 	show(fixture, START + SECOND);
-	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window), 0);
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, NULL), 0);
 	assert_int_equal(read(fixture->leader, fixture->text, sizeof(fixture->text)), 4);
 	assert_memory_equal(fixture->text, "\r\033[K", 4);
 }

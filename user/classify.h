@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Steps to verdicts: is this step wrong, why, and what caused it.
+ *
+ * A step is held against the steps before it in its class: same process, same kind, same
+ * power-of-two bucket of its work (what remains without syscalls, run queue and page faults) or of
+ * the argument that --class-by names. Over the last window_steps complete steps of the class:
+ *
+ *   budget      --budget-us, else the step's own work + the median of what is not work
+ *   efficiency  budget / actual * 100
+ *   cv          robust CV (IQR filter, population deviation: seed-semantics of cbtop's
+ *               calculate_latency_stats) of the steps with their work held constant: median work
+ *               + what is not work. It is charged to a step only if that step is over its budget by
+ *               more than the CV threshold: the steps that make a class unsteady, not its others.
+ *   drop        (1 - (work + median) / actual) * 100: loss of throughput; a cliff is one above the
+ *               threshold while mmap is the dominant category
+ *   transfer    time of GPU copies / actual * 100; not known without GPU records: never fires
+ *
+ * Precedence: manual > memory_cliff > gpu_transfer_overhead > the seed's escalation_reason.
+ * Nothing is judged before CLASSIFY_STEPS_MIN steps of its class; intervals are never judged;
+ * either may be escalated by hand.
+ */
+#ifndef FBT_CLASSIFY_H
+#define FBT_CLASSIFY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "cause.h"
+#include "escalation.h"
+#include "step.h"
+#include "window.h"
+
+#define CLASSIFY_STEPS_MIN	10
+#define CLASSIFY_WINDOW_DEFAULT 64
+#define CLASSIFY_WINDOW_MAX	1024
+
+struct classify_options {
+	struct escalation_thresholds thresholds;
+	uint32_t window_steps; /* CLASSIFY_STEPS_MIN … CLASSIFY_WINDOW_MAX */
+	uint64_t budget_us;    /* 0: of the class */
+	const char *class_by;  /* name of a step argument, borrowed; NULL: by work */
+};
+
+struct classify_options classify_default_options(void);
+
+/* A step that was found wrong. */
+struct escalation {
+	uint64_t number;      /* 1, 2, … suppressed ones too */
+	bool suppressed;      /* over the rate limit: counted, not shown */
+	bool judged;	      /* else by hand, in a class that is not known yet */
+	uint32_t fired;	      /* bit per enum escalation_reason; BOTH is two bits */
+	double cv_percent;    /* of the class; NaN if not judged */
+	double drop_percent;  /* NaN if not judged */
+	uint32_t class_steps; /* in the window of its class */
+	uint64_t budget_ns;   /* actual if not judged */
+	uint64_t usual_ns;    /* median length of the class; 0 if not judged */
+	bool budget_given;    /* by --budget-us */
+	struct trace_result result;
+	struct cause cause;
+	struct fbt_call worst; /* the longest call; duration_ns 0: not known */
+};
+
+/* Totals so far. */
+struct classify_counts {
+	uint64_t judged;
+	uint64_t unjudged; /* too few steps in their class yet, or intervals */
+	uint64_t escalated;
+	uint64_t suppressed;
+	uint64_t by_reason[ESCALATION_REASON_COUNT]; /* suppressed ones too */
+};
+
+struct classifier;
+
+/* options are copied. NULL: -ENOMEM. */
+struct classifier *classifier__new(const struct classify_options *options);
+void classifier__free(struct classifier *classifier);
+
+/* The next step that comes will be escalated. */
+void classifier__request_manual(struct classifier *classifier);
+
+/*
+ * Judges a step and remembers it. *escalation is set to the verdict, valid until the next call, or
+ * NULL. 0, or -ENOMEM: the step was not remembered.
+ */
+int classifier__judge(struct classifier *classifier, const struct window *window,
+		      const struct step *step, const struct escalation **escalation);
+
+const struct classify_counts *classifier__counts(const struct classifier *classifier);
+
+/* Thresholds, and the last escalations that were not suppressed. */
+const struct escalation_manager *classifier__manager(const struct classifier *classifier);
+
+#endif
