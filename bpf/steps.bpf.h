@@ -61,6 +61,9 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	step->gap_syscall_ns = slot->gap_syscall_ns;
 	step->lost_calls = slot->lost_calls - slot->step_lost_calls;
 	step->arg_mask = slot->arg_mask;
+	step->run_delay_ns = 0;
+	step->minor_faults = 0;
+	step->major_faults = 0;
 	__builtin_memcpy(step->args, slot->args, sizeof(step->args));
 	__builtin_memcpy(step->sums, slot->sums, sizeof(step->sums));
 
@@ -68,7 +71,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		step->other_syscall_ns = others.ns - slot->step_others_ns;
 	step->threads = others.threads;
-	step->header.flags = slot->step_flags;
+	step->header.flags = slot->step_flags | FBT_STEP_SCHED_UNKNOWN;
 	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
 out:
 	slot->step_last_ns = now - slot->step_start_ns;

@@ -182,7 +182,7 @@ static void send_open_call(struct stream *stream, const struct fbt_slot *slot, u
 static void send_open_step(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
 {
 	struct fbt_step step = {
-		.header.flags = slot->step_flags | FBT_STEP_OTHER_UNKNOWN,
+		.header.flags = slot->step_flags | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
 		.tgid = slot->tgid,
 		.tid = slot->tid,
 		.kind = slot->step_kind,
