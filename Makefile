@@ -43,7 +43,7 @@ CFLAGS   ?= -O2 -g
 cflags   := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"$(VERSION)"' $(warnings) -fno-strict-aliasing \
             -fstack-protector-strong -Iinclude -Iuser -I$(O) $(CFLAGS)
 ldflags  := $(LDFLAGS)
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto
 
 ifeq ($(SAN),1)
 san      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -56,7 +56,7 @@ bpf_werror := -Werror
 endif
 ifeq ($(STATIC),1)
 ldflags  += -static
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lm
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lm
 else
 libs     += -lm
 endif
