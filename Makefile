@@ -54,11 +54,13 @@ ifeq ($(WERROR),1)
 cflags   += -Werror
 bpf_werror := -Werror
 endif
+# libcurl is loaded when --otlp asks for it: only its header is needed here.
 ifeq ($(STATIC),1)
+cflags   += -DFBT_WITHOUT_CURL
 ldflags  += -static
 libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lm
 else
-libs     += -lm
+libs     += -lm -ldl
 endif
 
 user_src := $(sort $(wildcard user/*.c))

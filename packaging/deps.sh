@@ -13,7 +13,7 @@ build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
 check_commands=(shellcheck clang-format clang-tidy)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
-	libiberty/demangle.h openssl/sha.h)
+	libiberty/demangle.h openssl/sha.h curl/curl.h)
 test_headers=(cmocka.h)
 
 # A node from elsewhere, a version manager or another repository, is as good as Debian's.
@@ -98,6 +98,8 @@ install_missing()
 }
 
 packages=("${build_packages[@]}")
+# Its flavours, by the library for TLS, exclude each other: any will do, and none is put out.
+has_header curl/curl.h || packages+=(libcurl4-openssl-dev)
 commands=("${build_commands[@]}")
 headers=("${build_headers[@]}")
 case ${1:-build} in

@@ -26,7 +26,8 @@ report_part
 report_about report_escalations report_headline report_kind report_process
 report_text
 report_json
-otlp_span otlp_client
+curl_library otlp_answer otlp_endpoint otlp_span
+otlp_client
 sink_alert sink_chrome sink_jsonl sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
