@@ -194,6 +194,11 @@ const struct window *outputs__window(const struct outputs *outputs)
 	return pipeline__window(outputs->pipeline);
 }
 
+void outputs__poll(struct outputs *outputs)
+{
+	pipeline__poll(outputs->pipeline);
+}
+
 void outputs__show_status(struct outputs *outputs, uint64_t now_ns)
 {
 	if (outputs->status && !pipeline__has_failed(outputs->pipeline))

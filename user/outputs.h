@@ -25,6 +25,9 @@ void outputs__push(struct outputs *outputs, const void *data, size_t size);
 
 const struct window *outputs__window(const struct outputs *outputs);
 
+/* Lets outputs go on with what they do in the background; every few milliseconds. */
+void outputs__poll(struct outputs *outputs);
+
 /* The status line; once a second. */
 void outputs__show_status(struct outputs *outputs, uint64_t now_ns);
 

@@ -54,7 +54,7 @@ interval rates steps_found stream
 hint list_steps selection
 session
 flag loop
-trace
+replay trace
 main
 END
 )

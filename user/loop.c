@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "loop.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define NS_PER_S   1000000000ull
+#define EVENTS_MAX 4
+
+struct loop {
+	int epoll_fd;
+	int timer_fd;
+	int signal_fd;
+	uint64_t turn_ns;
+	sigset_t signals;
+};
+
+/* SIGHUP not if it is ignored from the start, as nohup does. */
+static void collect_signals(sigset_t *signals)
+{
+	struct sigaction action;
+
+	sigemptyset(signals);
+	sigaddset(signals, SIGINT);
+	sigaddset(signals, SIGTERM);
+	sigaddset(signals, SIGUSR1);
+	if (!sigaction(SIGHUP, NULL, &action) && action.sa_handler != SIG_IGN)
+		sigaddset(signals, SIGHUP);
+}
+
+static int fail(void)
+{
+	int err = -errno;
+
+	log_err("event loop: %s", strerror(-err));
+	return err;
+}
+
+int loop__watch(struct loop *loop, int fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+
+	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? fail() : 0;
+}
+
+int loop__new(struct loop **result)
+{
+	struct loop *loop = calloc(1, sizeof(*loop));
+	int err = 0;
+
+	*result = NULL;
+	if (!loop)
+		return -ENOMEM;
+	collect_signals(&loop->signals);
+	sigprocmask(SIG_BLOCK, &loop->signals, NULL);
+	loop->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	loop->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	loop->signal_fd = signalfd(-1, &loop->signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (loop->epoll_fd < 0 || loop->timer_fd < 0 || loop->signal_fd < 0)
+		err = fail();
+	if (!err)
+		err = loop__watch(loop, loop->timer_fd);
+	if (!err)
+		err = loop__watch(loop, loop->signal_fd);
+	if (err) {
+		loop__free(loop);
+		return err;
+	}
+	*result = loop;
+	return 0;
+}
+
+void loop__free(struct loop *loop)
+{
+	if (!loop)
+		return;
+	if (loop->epoll_fd >= 0)
+		close(loop->epoll_fd);
+	if (loop->timer_fd >= 0)
+		close(loop->timer_fd);
+	if (loop->signal_fd >= 0)
+		close(loop->signal_fd);
+	free(loop);
+}
+
+int loop__set_turn(struct loop *loop, uint64_t ns)
+{
+	struct timespec turn = {(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
+	struct itimerspec period = {.it_interval = turn, .it_value = turn};
+
+	/* Set anew, the timer would begin anew. */
+	if (loop->turn_ns == ns)
+		return 0;
+	loop->turn_ns = ns;
+	return timerfd_settime(loop->timer_fd, 0, &period, NULL) ? fail() : 0;
+}
+
+/* Read, so that they are not delivered once signals do what they do by default. */
+static unsigned int take_signals(struct loop *loop)
+{
+	struct signalfd_siginfo signal;
+	unsigned int news = 0;
+
+	while (read(loop->signal_fd, &signal, sizeof(signal)) == sizeof(signal))
+		news |= signal.ssi_signo == SIGUSR1 ? LOOP_MANUAL : LOOP_END;
+	return news;
+}
+
+unsigned int loop__wait(struct loop *loop)
+{
+	struct epoll_event events[EVENTS_MAX];
+	uint64_t expirations;
+	unsigned int news = 0;
+	int count = epoll_wait(loop->epoll_fd, events, EVENTS_MAX, -1);
+
+	if (count < 0 && errno != EINTR) {
+		fail();
+		return LOOP_END;
+	}
+	for (int i = 0; i < count; i++) {
+		if (events[i].data.fd == loop->signal_fd)
+			news |= take_signals(loop);
+		else if (events[i].data.fd == loop->timer_fd &&
+			 read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
+			 errno != EAGAIN && errno != EINTR)
+			news |= LOOP_END;
+	}
+	return news;
+}
+
+void loop__restore_signals(const struct loop *loop)
+{
+	sigprocmask(SIG_UNBLOCK, &loop->signals, NULL);
+}
