@@ -27,7 +27,10 @@ enum escalation_reason {
 /* "CV exceeded threshold (unstable performance)", …; "" of ESCALATION_NONE. */
 const char *escalation_description(enum escalation_reason reason);
 
-/* "cv_exceeded", "efficiency_low", "both", "memory_cliff", "gpu_transfer_overhead", "manual". */
+/*
+ * "cv_exceeded", "efficiency_low", "both", "memory_cliff", "gpu_transfer_overhead", "manual"; "" of
+ * ESCALATION_NONE.
+ */
 const char *escalation_otlp_value(enum escalation_reason reason);
 
 struct escalation_thresholds {
@@ -63,7 +66,7 @@ struct trace_result {
 bool trace_result_over_budget(const struct trace_result *result);
 double trace_result_efficiency(const struct trace_result *result); /* 100 if actual is 0 */
 
-/* Room for any double in the form of Rust's {:.1}. */
+/* Room for any double in the form of Rust's {:.1}: 309 digits, a sign, a point and a tenth. */
 #define PERCENT_SIZE 320
 
 /* As Rust's format!("{:.1}"): "NaN", "inf", "-inf", else as printf does. */
@@ -91,7 +94,7 @@ void trace_result_attributes(const struct trace_result *result,
 
 /* The seed's 8 attributes of a SyscallBreakdown: "syscall.mmap_us" … "syscall.total_us". */
 struct breakdown_attribute {
-	const char *key;
+	const char *key; /* static */
 	uint64_t us;
 };
 void breakdown_attributes(const struct breakdown *breakdown,
@@ -99,7 +102,7 @@ void breakdown_attributes(const struct breakdown *breakdown,
 
 /*
  * The seed's rate limiter: a fixed window that is only looked at when it is asked; the count stays
- * as it is until then. Times are CLOCK_MONOTONIC.
+ * as it is until then. Times are CLOCK_MONOTONIC; one before the window's start is as the start.
  */
 struct rate_limiter {
 	uint32_t limit;
@@ -130,13 +133,15 @@ void escalation_manager__set_thresholds(struct escalation_manager *manager,
 
 /*
  * The seed's try_trace, at result->timestamp_ns: false if the limiter refuses, which leaves no
- * history. The name is not kept: in the history brick_name is what it points to.
+ * history. The name is copied: in the history brick_name is the manager's ("" if there was no
+ * memory for it).
  */
 bool escalation_manager__try_trace(struct escalation_manager *manager,
 				   const struct trace_result *result);
 uint32_t escalation_manager__trace_count(const struct escalation_manager *manager);
 
-/* The index-th oldest that is kept, NULL behind the last. */
+/* The index-th oldest that is kept, NULL behind the last. Valid until the next try_trace or clear.
+ */
 const struct trace_result *escalation_manager__history(const struct escalation_manager *manager,
 						       uint32_t index);
 void escalation_manager__clear_history(struct escalation_manager *manager);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "step.h"
 #include "syscalls.h"
 
@@ -80,6 +81,25 @@ void step_breakdown(const struct step *step, struct breakdown *breakdown)
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		breakdown->category_us[i] = step->record.sums[i].ns / NS_PER_US;
 	breakdown->total_us = step_total_ns(step) / NS_PER_US;
+}
+
+/* The categories' names are the same on all architectures, and x86-64 has every one of them. */
+static enum fbt_category category_of_name(const char *name)
+{
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
+		const char *other = syscall_name(FBT_ARCH_X86_64, nr);
+
+		if (other && !strcmp(name, other))
+			return syscall_category(FBT_ARCH_X86_64, nr);
+	}
+	return FBT_OTHER;
+}
+
+void breakdown_add_syscall(struct breakdown *breakdown, const char *name, uint64_t duration_us)
+{
+	uint64_t *us = &breakdown->category_us[category_of_name(name)];
+
+	*us = add_saturating(*us, duration_us);
 }
 
 uint64_t breakdown_syscall_us(const struct breakdown *breakdown)

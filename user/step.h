@@ -38,6 +38,9 @@ const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "trunc
 
 /* Nanoseconds to microseconds by floor, each figure once, so the sum never exceeds the total. */
 void step_breakdown(const struct step *step, struct breakdown *breakdown);
+
+/* Adds a call by its exact name, as the seed's add_syscall; saturates. total_us stays. */
+void breakdown_add_syscall(struct breakdown *breakdown, const char *name, uint64_t duration_us);
 uint64_t breakdown_syscall_us(const struct breakdown *breakdown); /* saturates */
 uint64_t breakdown_compute_us(const struct breakdown *breakdown);
 
