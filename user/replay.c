@@ -2,20 +2,45 @@
 #include "replay.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "capture.h"
+#include "fbt_event.h"
 #include "log.h"
 #include "outputs.h"
 
+struct replay {
+	struct outputs *outputs;
+	bool escalate; /* and it was not asked for yet */
+};
+
 static void push_records(void *ctx, const void *data, size_t size)
 {
-	outputs__push(ctx, data, size);
+	struct replay *replay = ctx;
+	const struct fbt_window *window = data;
+
+	/* As while tracing: right behind the window's record, with which a capture begins. */
+	if (replay->escalate && size >= sizeof(*window) &&
+	    window->header.type == FBT_EVENT_WINDOW && window->header.size <= size) {
+		struct fbt_manual manual = {
+			.header = {.type = FBT_EVENT_MANUAL, .size = sizeof(manual)},
+			.time_ns = window->start_ns,
+		};
+
+		replay->escalate = false;
+		outputs__push(replay->outputs, data, window->header.size);
+		outputs__push(replay->outputs, &manual, sizeof(manual));
+		data = (const char *)data + window->header.size;
+		size -= window->header.size;
+	}
+	outputs__push(replay->outputs, data, size);
 }
 
 int replay_run(const struct options *options, const struct metadata *metadata)
 {
+	struct replay replay = {.escalate = options->escalate_now};
 	struct outputs *outputs = NULL;
 	int err = 0, failed;
 	FILE *in = fopen(options->replay, "re");
@@ -26,8 +51,9 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 		return err;
 	}
 	err = outputs__open(&outputs, options, metadata, NULL);
+	replay.outputs = outputs;
 	if (!err)
-		err = capture_read(in, options->replay, push_records, outputs);
+		err = capture_read(in, options->replay, push_records, &replay);
 	fclose(in);
 	/* Nothing in it was a capture: there is nothing to say but that. */
 	if (err && (!outputs || !outputs__window(outputs)->record.start_ns)) {

@@ -173,6 +173,20 @@ static int send_window(struct session *session, const char *tag)
 	return record_send_window(session->output, &window, tag);
 }
 
+static void send_manual(struct session *session, uint64_t now_ns)
+{
+	struct fbt_manual manual = {.time_ns = now_ns};
+
+	record_send(session->output, &manual, sizeof(manual), FBT_EVENT_MANUAL);
+}
+
+/* Sent behind the steps that ended before. */
+void session__escalate(struct session *session)
+{
+	stream__drain(session->stream);
+	send_manual(session, clock_ns(CLOCK_MONOTONIC));
+}
+
 static int attach_syscalls(struct session *session)
 {
 	uint64_t bare_ps = calibrate_bare_ps();
@@ -202,6 +216,8 @@ int session__start(struct session *session, const char *tag)
 		session->interval_ns = session->start_ns;
 	if (!err)
 		err = send_window(session, tag);
+	if (!err && session->options->escalate_now)
+		send_manual(session, session->start_ns);
 	if (!err)
 		err = steps_found__describe(session->found);
 	if (!err)

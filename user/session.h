@@ -29,6 +29,9 @@ int session__start(struct session *session, const char *tag);
 /* Sends what came since the last call; every few milliseconds. */
 void session__poll(struct session *session);
 
+/* Asks for the next step that ends to be escalated; in the window. */
+void session__escalate(struct session *session);
+
 /* All targets have ended, or the last step wanted was seen. */
 bool session__is_over(const struct session *session);
 

@@ -20,9 +20,12 @@ static void run(struct loop *loop, struct session *session, struct outputs *outp
 {
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
 	uint64_t status_ns = start_ns + STATUS_NS;
+	unsigned int news;
 
-	while (!(loop__wait(loop) & LOOP_END)) {
+	while (!((news = loop__wait(loop)) & LOOP_END)) {
 		session__poll(session);
+		if (news & LOOP_MANUAL)
+			session__escalate(session);
 		outputs__poll(outputs);
 		uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
