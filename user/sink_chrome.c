@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include "call_args.h"
 #include "json.h"
 #include "sink_chrome.h"
 #include "syscalls.h"
@@ -69,27 +70,10 @@ static void put_slice(struct chrome_sink *chrome, const struct window *window,
 	json_object_end(json);
 }
 
-/* What a tracepoint shows of calls that the kernel restarts has no name in libc. */
-static const char *errno_name(int64_t ret)
-{
-	switch (ret) {
-	case -512:
-		return "ERESTARTSYS";
-	case -513:
-		return "ERESTARTNOINTR";
-	case -514:
-		return "ERESTARTNOHAND";
-	case -516:
-		return "ERESTART_RESTARTBLOCK";
-	}
-	return ret < 0 && ret >= -4095 ? strerrorname_np((int)-ret) : NULL;
-}
-
 static void put_call(struct chrome_sink *chrome, const struct window *window,
 		     const struct fbt_call *call)
 {
-	struct json_fields args = {.count = 0};
-	const char *error = errno_name(call->ret);
+	struct call_args args;
 	char label[24];
 	struct slice slice = {
 		.name = syscall_label((enum fbt_arch)window->record.arch, call->nr, label),
@@ -101,14 +85,8 @@ static void put_call(struct chrome_sink *chrome, const struct window *window,
 
 	if (__builtin_add_overflow(call->start_ns, call->duration_ns, &slice.end_ns))
 		slice.end_ns = UINT64_MAX;
-	if (call->header.flags & FBT_CALL_UNFINISHED) {
-		json_fields_bool(&args, "truncated", true);
-	} else {
-		json_fields_int(&args, "ret", call->ret);
-		if (error)
-			json_fields_string(&args, "errno", error);
-	}
-	put_slice(chrome, window, &slice, &args);
+	call_args_fill(&args, window, call);
+	put_slice(chrome, window, &slice, &args.fields);
 }
 
 /* --step-arg names are free: one that is taken gets a prefix. keys must outlive fields. */

@@ -7,8 +7,8 @@
 #include "sink.h"
 
 /*
- * Writes to out, which stays the caller's. Which calls are written: those that came with a step if
- * the detail is FBT_DETAIL_ALL, else those of the first 3 steps of each kind. NULL: -ENOMEM.
+ * Writes to out, which stays the caller's. Calls of a step come when it is known that they are
+ * evidence, which may be some steps later. NULL: -ENOMEM.
  */
 struct sink *sink_chrome__new(FILE *out);
 

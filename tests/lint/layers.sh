@@ -19,7 +19,7 @@ cause
 classify
 # the stages, in the order of the data
 decode env_document evidence metadata pending sink
-assemble capture profile_event trace_check
+assemble call_args capture profile_event trace_check
 profile
 report_format tally
 report_part

@@ -74,6 +74,13 @@ static void write_step(struct fixture *fixture)
 	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), 0);
 }
 
+static void write_calls(struct fixture *fixture)
+{
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->write_calls(sink, fixture->window, &fixture->step), 0);
+}
+
 static void write_call(struct fixture *fixture, const struct fbt_call *call)
 {
 	struct sink *sink = fixture->sink;
@@ -153,6 +160,7 @@ static void trace_puts_a_step_before_its_calls(void **state)
 
 	assert_int_equal(vec_push(&fixture->step.calls, make_call(0, 5)), 0);
 	write_step(fixture);
+	write_calls(fixture);
 	expect_part(fixture,
 		    "\"write_us\":0}},{\"name\":\"read\",\"cat\":\"syscall\",\"ph\":\"X\",\"ts\":2,"
 		    "\"dur\":1,\"pid\":100,\"tid\":102,\"args\":{\"ret\":5}}",
@@ -228,28 +236,29 @@ static void trace_slices_nest_after_rounding(void **state)
 	expect_part(fixture, "\"ts\":1,\"dur\":1000,", true);
 }
 
-static void trace_holds_calls_of_the_first_three_steps_of_a_kind(void **state)
+static void trace_holds_calls_of_a_step_only_when_they_are_evidence(void **state)
 {
 	struct fixture *fixture = *state;
 
 	assert_int_equal(vec_push(&fixture->step.calls, make_call(0, 5)), 0);
-	fixture->step.kind_number = 4;
 	write_step(fixture);
 	expect_part(fixture, "\"cat\":\"syscall\"", false);
-	fixture->step.kind_number = 3;
-	write_step(fixture);
+	write_calls(fixture);
 	expect_part(fixture, "\"cat\":\"syscall\"", true);
 }
 
-static void trace_holds_all_calls_if_all_are_asked_for(void **state)
+static void trace_shows_what_a_call_worked_on(void **state)
 {
 	struct fixture *fixture = *state;
+	struct fbt_file file = {.id = 1, .fd = 3};
+	struct fbt_call call = make_call(0, 5);
 
-	fixture->window->record.detail = FBT_DETAIL_ALL;
-	assert_int_equal(vec_push(&fixture->step.calls, make_call(0, 5)), 0);
-	fixture->step.kind_number = 4;
-	write_step(fixture);
-	expect_part(fixture, "\"cat\":\"syscall\"", true);
+	assert_int_equal(window__add_file(fixture->window, &file, "/models/\x1b\xff"), 0);
+	call.header.flags = FBT_CALL_ARGS;
+	call.file = 1;
+	write_call(fixture, &call);
+	expect_part(fixture,
+		    "\"args\":{\"fd\":3,\"path\":\"/models/\\u001b\xef\xbf\xbd\",\"ret\":5}", true);
 }
 
 static void trace_shows_what_is_wrong_with_a_step(void **state)
@@ -335,8 +344,8 @@ int main(void)
 		TEST(trace_labels_a_call_without_a_name),
 		TEST(trace_begins_at_0_for_what_was_open_already),
 		TEST(trace_slices_nest_after_rounding),
-		TEST(trace_holds_calls_of_the_first_three_steps_of_a_kind),
-		TEST(trace_holds_all_calls_if_all_are_asked_for),
+		TEST(trace_holds_calls_of_a_step_only_when_they_are_evidence),
+		TEST(trace_shows_what_a_call_worked_on),
 		TEST(trace_shows_what_is_wrong_with_a_step),
 		TEST(trace_shows_the_gap_if_there_was_a_step_before),
 		TEST(trace_shows_step_arguments_that_were_read),
