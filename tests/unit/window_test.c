@@ -335,7 +335,7 @@ static void lost_total_counts_every_cause(void **state)
 
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		window->lost.count[i] = 1u << i;
-	assert_int_equal(window__lost_total(window), 31);
+	assert_int_equal(window__lost_total(window), 63);
 }
 
 static void lost_total_does_not_wrap(void **state)
@@ -354,6 +354,7 @@ static void each_cause_of_loss_has_a_name(void **state)
 	assert_string_equal(lost_cause_name(FBT_LOST_THREADS), "threads");
 	assert_string_equal(lost_cause_name(FBT_LOST_BEGINS), "begins");
 	assert_string_equal(lost_cause_name(FBT_LOST_NAMES), "processes");
+	assert_string_equal(lost_cause_name(FBT_LOST_FILES), "files");
 }
 
 #define WINDOW_TEST(test) cmocka_unit_test_setup_teardown(test, open_window, close_window)
