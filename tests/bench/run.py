@@ -4,7 +4,8 @@
 
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
-rounds counts. Names given as arguments choose parts: calls loss attach steps latency peers.
+rounds counts. Names given as arguments choose parts: calls loss attach steps latency judge
+idle peers.
 """
 import json
 import os
@@ -13,6 +14,7 @@ import signal
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 
 BUILD = os.environ.get("FBT_BUILD", "build/x86_64-gcc")
@@ -243,6 +245,38 @@ def bench_latency():
     figure("from the end of a step to its record, p99", late[len(late) * 99 // 100], "ms", limit=50)
 
 
+def bench_judge():
+    """Telling whether a step is wrong, and keeping its calls as evidence."""
+    for calls in (0, 20, 200):
+        out = subprocess.run([BUILD + "/tests/bench_judge", "50000", str(calls)],
+                             stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+        figure("judging a step of %d calls" % calls, float(out[0]) / 1e3, "us",
+               limit=2 if calls <= 20 else None)
+
+
+def bench_idle():
+    """What a process pays while the tool waits for its flag."""
+    worker = Worker()
+    folder = tempfile.mkdtemp()
+    command = LOOPS["getppid, 1 thread"]
+    pairs = []
+    for _ in range(ROUNDS):
+        bare = worker.loop(command)
+        tool = subprocess.Popen(
+            [TOOL, "-q", "-p", str(worker.pid), "--step", "bench_step", "--report", "none",
+             "--flag", folder + "/flag", "--dir", folder], stdout=subprocess.DEVNULL)
+        time.sleep(1)
+        pairs.append((worker.loop(command), bare, worker.loop(command)))
+        tool.send_signal(signal.SIGINT)
+        tool.wait()
+    worker.close()
+    shutil.rmtree(folder)
+    figure("idle flag window, getppid, 1 thread", statistics.median(pair[0] for pair in pairs),
+           "ns/call", statistics.median(pair[0] / pair[1] for pair in pairs), limit=1.03)
+    figure("the same twice, bench's noise", statistics.median(pair[2] for pair in pairs), "ns/call",
+           statistics.median(pair[0] / pair[2] for pair in pairs))
+
+
 def bench_peers():
     """The same loop under other tracers, counting calls by number of one process."""
     worker = Worker()
@@ -288,7 +322,8 @@ def bench_peers():
 
 def main():
     parts = {"calls": bench_calls, "loss": bench_loss, "attach": bench_attach,
-             "steps": bench_steps, "latency": bench_latency, "peers": bench_peers}
+             "steps": bench_steps, "latency": bench_latency, "judge": bench_judge,
+             "idle": bench_idle, "peers": bench_peers}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:
