@@ -164,6 +164,11 @@ $(O)/tests/bench_%: tests/bench/%.c $(bench_bpf:tests/bench/%.bpf.c=$(O)/tests/b
 	$(call msg,CC,$@)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -lpthread -o $@
 
+# It times stages of the tool, so it is linked with them.
+$(O)/tests/bench_judge: tests/bench/judge.c $(O)/libfbt.a | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+
 build-tests: $(test_bin)
 
 run-tests:
