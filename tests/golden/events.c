@@ -207,7 +207,11 @@ static void write_step(struct events *events)
 	step->lost_calls = line_take_number(&events->line, "lost", 0);
 	step->threads = (uint32_t)line_take_number(&events->line, "threads", 0);
 	take_args(events, step);
-	step->run_delay_ns = line_take_time(&events->line, "run_delay", 0);
+	step->run_delay_ns = line_take_time(&events->line, "run_delay", UINT64_MAX);
+	if (step->run_delay_ns == UINT64_MAX) {
+		step->run_delay_ns = 0;
+		step->header.flags |= FBT_STEP_SCHED_UNKNOWN;
+	}
 	step->minor_faults = (uint32_t)line_take_number(&events->line, "faults", 0);
 	step->major_faults = (uint32_t)line_take_number(&events->line, "major_faults", 0);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)

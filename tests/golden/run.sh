@@ -45,13 +45,14 @@ replay()
 # Files as they are compared: the text report under its usual ending, stderr only if not empty.
 run_case()
 {
-	local code=0
+	local code=0 options=()
 
+	[ ! -e "$1.options" ] || read -ra options <"$1.options"
 	rm -rf "$work/run" "$work/capture"
 	mkdir "$work/run"
 	"$events" "$1.events" "$work/capture" || return 1
-	replay text --trace trace.json --profile profile.jsonl || code=$?
-	replay json --trace none --profile none || code=$?
+	replay text --trace trace.json --profile profile.jsonl "${options[@]}" || code=$?
+	replay json --trace none --profile none "${options[@]}" || code=$?
 	[ "$code" = 0 ] || echo "exit status $code" >>"$work/run/stderr.text"
 	mv "$work/run/report.text" "$work/run/report.txt"
 	mv "$work/run/stderr.text" "$work/run/stderr"

@@ -251,7 +251,8 @@ static void window_prof_says_what_was_traced_and_lost(void **state)
 		    "\"shape\":{\"arch\":\"x86_64\",\"cut_off\":false,\"detail\":\"escalated\","
 		    "\"epoch_monotonic_us\":1000000,\"epoch_realtime_us\":1700000000123456,"
 		    "\"host\":\"\",\"incomplete_steps\":1,\"kernel\":\"\",\"lost_begins\":13,"
-		    "\"lost_calls\":10,\"lost_processes\":14,\"lost_steps\":11,\"lost_threads\":12,"
+		    "\"lost_calls\":10,\"lost_files\":15,\"lost_processes\":14,\"lost_steps\":11,"
+		    "\"lost_threads\":12,"
 		    "\"pids\":\"100,101\",\"skipped_records\":2,"
 		    "\"step_functions\":\"llama_decode; f(int, int)\",\"steps\":9,\"tag\":\"\","
 		    "\"targets\":2,\"tool_version\":\"\"},\"stage_us\":{\"total\":5000},",

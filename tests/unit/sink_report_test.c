@@ -92,7 +92,7 @@ static void one_process_that_was_not_kept_is_warned_of_too(void **state)
 static void that_nothing_was_lost_is_said_too(void **state)
 {
 	assert_has(finish(*state),
-		   "lost 0 (calls 0, steps 0, threads 0, begins 0, processes 0)\n"
+		   "lost 0 (calls 0, steps 0, threads 0, begins 0, processes 0, files 0)\n"
 		   "                incomplete steps 0, of them open at the end 0\n");
 }
 
