@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "list_steps.h"
+#include "log.h"
 #include "metadata.h"
 #include "options.h"
 #include "privilege.h"
@@ -59,6 +60,11 @@ static int dispatch(const struct options *options, const struct metadata *metada
 {
 	switch (options->mode) {
 	case MODE_TRACE:
+		if (options->windows.disabled) {
+			log_info("FERRUM_BPFTRACE is off: no window will be opened by %s",
+				 options->windows.flag);
+			return 0;
+		}
 		return trace_run(options, metadata);
 	case MODE_REPLAY:
 		return replay_run(options, metadata);

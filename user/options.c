@@ -100,6 +100,9 @@ static int parse_other(struct options *options, int key, const char *arg)
 	case KEY_OTLP:
 		options->otlp = arg;
 		return 0;
+	case KEY_ESCALATE_NOW:
+		options->escalate_now = true;
+		return 0;
 	case KEY_BPF_STATS:
 		options->bpf_stats = true;
 		return 0;
@@ -112,24 +115,6 @@ static int parse_other(struct options *options, int key, const char *arg)
 	case 'v':
 		log_set_level(LOG_DEBUG);
 		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static int parse_window(struct options *options, int key, const char *arg)
-{
-	switch (key) {
-	case KEY_FLAG:
-		options->flag = arg;
-		return 0;
-	case KEY_DIR:
-		options->dir = arg;
-		return 0;
-	case KEY_ESCALATE_NOW:
-		options->escalate_now = true;
-		return 0;
-	case KEY_MAX_STEPS:
-		return option_parse_range("--max-steps", arg, 0, UINT64_MAX, &options->max_steps);
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -218,7 +203,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	if (err == ARGP_ERR_UNKNOWN)
 		err = option_parse_judging(&options->judging, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
-		err = parse_window(options, key, arg);
+		err = option_parse_windows(&options->windows, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
 		err = parse_output(options, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
@@ -259,10 +244,9 @@ static int check_selection(const struct options *options)
 	if (options->mode == MODE_LIST_STEPS && (selected != 1 || options->pids.count != 1))
 		return usage_error("--list-steps: needs one process: -p PID");
 	if (options->replay)
-		return selected || options->record
-			       ? usage_error(
-					 "--replay: reads a file, so -p, -a, COMMAND and --record "
-					 "do not go with it")
+		return selected || options->record || options->windows.flag
+			       ? usage_error("--replay: reads a file, so -p, -a, COMMAND, --record "
+					     "and --flag do not go with it")
 			       : 0;
 	if (!selected)
 		return usage_error("nothing to trace: -p PID, -a or -- COMMAND");
@@ -293,13 +277,46 @@ static int check_outputs(const struct options *options)
 	return 0;
 }
 
+static int refuse_with_flag(const struct options *options, const char *message)
+{
+	log_err("%s (%s)", message,
+		options->windows.flag_by_environment ? "FERRUM_BPFTRACE_FLAG gives --flag"
+						     : "see --help");
+	return -EINVAL;
+}
+
+/* What cannot be where windows come and go. */
+static int check_windows(const struct options *options)
+{
+	const struct option_windows *windows = &options->windows;
+
+	if (options->mode == MODE_TRACE && windows->max_steps_given && !windows->flag)
+		return usage_error("--max-steps: goes with --flag; -n ends a single window");
+	if (options->mode != MODE_TRACE || !windows->flag)
+		return 0;
+	if (options->command)
+		return refuse_with_flag(options, "COMMAND: --flag waits for windows of what runs: "
+						 "start the engine first, then name it by -p");
+	if (options->steps)
+		return refuse_with_flag(options, "-n: ends a single window; with --flag, "
+						 "--max-steps ends each");
+	if (options->record)
+		return refuse_with_flag(options, "--record: holds one window, not those of --flag");
+	if (options->trace && strcmp(options->trace, "none"))
+		return refuse_with_flag(options, "--trace: --flag names its files by tag: use "
+						 "--dir, or --trace none");
+	return 0;
+}
+
 static void apply_environment(struct options *options)
 {
 	const char *trace = getenv("FERRUM_TRACE_OUT");
 	const char *profile = getenv("FERRUM_PROFILE_JSONL");
 	const char *uprobes = getenv("FBT_UPROBES");
 
-	if (!options->trace && trace && *trace)
+	if (options->windows.flag && !options->trace && trace && *trace)
+		log_warn("FERRUM_TRACE_OUT: has no effect where --flag names the files");
+	else if (!options->trace && trace && *trace)
 		options->trace = trace;
 	/* The seed takes a blank path of the profile for none, and trims it for that test only. */
 	if (!options->profile && profile && profile[strspn(profile, " \t\r\n\v\f")])
@@ -318,7 +335,6 @@ int options_parse(struct options *options, int argc, char **argv)
 	options->report = REPORT_TEXT;
 	options->judging.classify = classify_default_options();
 	options->judging.context = 1;
-	options->dir = ".";
 	options->interval_ns = 100 * 1000000ull;
 	argp_err_exit_status = 2;
 	/* In order: else argp moves what stands before "--" behind it, as if it were COMMAND. */
@@ -327,9 +343,12 @@ int options_parse(struct options *options, int argc, char **argv)
 		return err == ENOMEM ? -ENOMEM : -EINVAL;
 	if (options->replay && options->mode == MODE_TRACE)
 		options->mode = MODE_REPLAY;
+	option_complete_windows(&options->windows, options->mode == MODE_TRACE);
 	apply_environment(options);
 	err = check_outputs(options);
-	return err ? err : check_selection(options);
+	if (!err)
+		err = check_selection(options);
+	return err ? err : check_windows(options);
 }
 
 void options_clear(struct options *options)

@@ -8,6 +8,7 @@
 #include "fbt_event.h"
 #include "metadata.h"
 #include "option_value.h"
+#include "option_windows.h"
 #include "pipeline.h"
 #include "sink_report.h"
 #include "step_spec.h"
@@ -46,10 +47,8 @@ struct options {
 	enum report_format report;
 	struct pipeline_options judging;
 	bool escalate_now;
-	const char *flag;   /* windows are opened by this file; NULL: one window */
-	const char *dir;    /* for the files that are named by a tag */
-	uint64_t max_steps; /* of a window by flag; 0: no limit */
-	const char *otlp;   /* URL, or NULL */
+	struct option_windows windows;
+	const char *otlp; /* URL, or NULL */
 	struct metadata_options metadata;
 	bool compute_env_hash;
 	const char *require_events;

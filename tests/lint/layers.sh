@@ -26,13 +26,13 @@ report_part
 report_about report_escalations report_headline report_kind report_process
 report_text
 report_json
-curl_library otlp_answer otlp_endpoint otlp_span
+curl_library otlp_answer otlp_endpoint otlp_queue otlp_span
 otlp_client
 sink_alert sink_chrome sink_jsonl sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
 option_table option_value
-option_judging
+option_judging option_windows
 options
 outputs
 # from a process to where its steps begin and end

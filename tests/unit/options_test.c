@@ -20,6 +20,7 @@ static int setup(void **state)
 	unsetenv("FERRUM_TRACE_OUT");
 	unsetenv("FERRUM_PROFILE_JSONL");
 	unsetenv("FBT_UPROBES");
+	unsetenv("FERRUM_BPFTRACE_FLAG");
 	log_set_level(LOG_INFO);
 	return stderr_setup(state);
 }
@@ -114,6 +115,7 @@ REFUSED(all_and_command_exclude_each_other, "exclude each other", "-a", "--", "s
 REFUSED(replay_refuses_a_pid, "--replay", "--replay", "f", "-p", "1")
 REFUSED(replay_refuses_all, "--replay", "--replay", "f", "-a")
 REFUSED(replay_refuses_a_command, "--replay", "--replay", "f", "--", "sleep")
+REFUSED(replay_refuses_a_flag, "--replay", "--replay", "f", "--flag", "g")
 REFUSED(replay_refuses_record, "--replay", "--replay", "f", "--record", "g")
 REFUSED(list_steps_refuses_no_pid, "--list-steps", "--list-steps")
 REFUSED(list_steps_refuses_two_pids, "--list-steps", "--list-steps", "-p", "1,2")
@@ -122,6 +124,12 @@ REFUSED(list_steps_refuses_all_beside_a_pid, "--list-steps", "--list-steps", "-a
 REFUSED(list_steps_refuses_a_command, "--list-steps", "--list-steps", "--", "sleep")
 REFUSED(list_steps_refuses_replay, "--list-steps", "--list-steps", "--replay", "f")
 REFUSED(wait_step_refuses_to_wait_for_nothing, "--wait-step", "-p", "1", "--wait-step")
+REFUSED(a_flag_refuses_a_command, "start the engine first", "--flag", "f", "--", "sleep")
+REFUSED(a_flag_refuses_a_number_of_steps, "--max-steps", "-p1", "--flag", "f", "-n", "5")
+REFUSED(a_flag_refuses_record, "--record", "-p1", "--flag", "f", "--record", "r")
+REFUSED(a_flag_refuses_a_trace, "--trace none", "-p1", "--flag", "f", "--trace", "t")
+REFUSED(max_steps_refuse_no_flag, "-n ends", "-p1", "--max-steps", "5")
+REFUSED(no_dir_is_refused, "--dir", "-p1", "--dir", "")
 REFUSED(validate_refuses_no_files, "validate", "validate")
 REFUSED(a_word_without_dashes_is_refused_with_advice, "-- sleep", "sleep", "1")
 REFUSED(a_word_before_the_dashes_is_refused, "tpyo", "tpyo", "--", "sleep")
@@ -317,6 +325,39 @@ static void only_perf_of_the_environment_means_perf_uprobes(void **state)
 	options_clear(&options);
 }
 
+static void a_flag_goes_with_limits_a_folder_and_a_profile(void **state)
+{
+	char *argv[ARGS_MAX + 1];
+	struct options options;
+
+	accept(state, &options, argv, "-p1", "--flag=f", "--dir=d", "--max-steps=7", "-d", "5",
+	       "--trace=none", "--profile=p", "--escalate-now", NULL);
+	assert_string_equal(options.windows.flag, "f");
+	assert_string_equal(options.windows.dir, "d");
+	assert_int_equal(options.windows.max_steps, 7);
+	assert_string_equal(options.profile, "p");
+	assert_true(options.escalate_now);
+	options_clear(&options);
+}
+
+static void what_does_not_go_with_the_environments_flag_names_it(void **state)
+{
+	setenv("FERRUM_BPFTRACE_FLAG", "f", 1);
+	refuse(state, "FERRUM_BPFTRACE_FLAG gives --flag", "-p1", "-n", "5", NULL);
+}
+
+static void the_environments_trace_does_not_go_with_a_flag(void **state)
+{
+	char *argv[] = {(char *)"ferrum-bpftrace", (char *)"-p1", (char *)"--flag=f", NULL};
+	struct options options;
+
+	setenv("FERRUM_TRACE_OUT", "/t", 1);
+	assert_int_equal(options_parse(&options, 3, argv), 0);
+	assert_null(options.trace);
+	assert_one_line(*state, "FERRUM_TRACE_OUT: has no effect");
+	options_clear(&options);
+}
+
 static void options_behind_the_dashes_are_the_commands(void **state)
 {
 	char *argv[ARGS_MAX + 1];
@@ -444,6 +485,13 @@ int main(void)
 		TEST(replay_refuses_all),
 		TEST(replay_refuses_a_command),
 		TEST(replay_refuses_record),
+		TEST(replay_refuses_a_flag),
+		TEST(a_flag_refuses_a_command),
+		TEST(a_flag_refuses_a_number_of_steps),
+		TEST(a_flag_refuses_record),
+		TEST(a_flag_refuses_a_trace),
+		TEST(max_steps_refuse_no_flag),
+		TEST(no_dir_is_refused),
 		TEST(list_steps_refuses_no_pid),
 		TEST(list_steps_refuses_two_pids),
 		TEST(list_steps_refuses_all),
@@ -480,6 +528,9 @@ int main(void)
 		TEST(options_go_before_the_environment),
 		TEST(blank_names_of_the_environment_are_none),
 		TEST(only_perf_of_the_environment_means_perf_uprobes),
+		TEST(a_flag_goes_with_limits_a_folder_and_a_profile),
+		TEST(what_does_not_go_with_the_environments_flag_names_it),
+		TEST(the_environments_trace_does_not_go_with_a_flag),
 		TEST(options_behind_the_dashes_are_the_commands),
 		TEST(dashes_of_the_command_stay_its_own),
 		TEST(a_command_may_be_called_validate),
