@@ -12,8 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "engine_background.h"
+#include "engine_batch.h"
 #include "engine_calls.h"
 #include "engine_options.h"
+#include "engine_trouble.h"
 #include "engine_truth.h"
 
 #if __has_attribute(noipa)
@@ -44,7 +47,9 @@ EXPORTED long engine_step(struct worker *w, const struct batch *batch, long dept
 		longjmp(w->unwound, 1);
 	else if (w->slow_now) /* ETIMEDOUT */
 		call(w, SYS_futex, (long)&word, FUTEX_WAIT_PRIVATE, 0, (long)&slow);
-	spin((long)((double)e->config.compute_us * e->spins_per_us));
+	else if (w->trouble && w->trouble->in_step)
+		w->trouble->in_step(w);
+	spin((long)((double)w->compute_us * e->spins_per_us));
 	make_categories(w, CAT_READ, CATS);
 	return batch->n_tokens;
 }
@@ -73,13 +78,15 @@ static void run_one_step(struct worker *w)
 	uint64_t begin;
 
 	w->steps++;
-	w->batch.n_tokens = (int32_t)w->steps;
-	w->batch.n_tokens_wide = (int64_t)w->steps;
-	w->n_tokens += w->steps;
 	w->panic_now = !e->late_step && is_due(e->config.panic_every, w->steps);
 	w->slow_now = !e->late_step && !w->panic_now && is_due(e->config.slow_every, w->steps);
+	w->trouble = is_due(e->config.trouble_every, w->steps) ? e->trouble : NULL;
 	w->panics += w->panic_now;
 	w->slow += w->slow_now;
+	w->troubled += w->trouble != NULL;
+	set_batch(w);
+	if (w->trouble && w->trouble->before)
+		w->trouble->before(w);
 	begin = now_ns();
 	w->in_step = true;
 	if (!setjmp(w->unwound)) {
@@ -93,6 +100,8 @@ static void run_one_step(struct worker *w)
 		w->spans[w->steps - 1][0] = begin;
 		w->spans[w->steps - 1][1] = now_ns() - begin;
 	}
+	if (w->trouble && w->trouble->behind)
+		w->trouble->behind(w);
 }
 
 /* The child makes one step and ends; what it counts stays in its own copy of the memory. */
@@ -102,6 +111,7 @@ static void run_child(struct worker *w)
 
 	if (pid == 0) {
 		w->panic_now = w->slow_now = false;
+		w->trouble = NULL;
 		call_engine_step(w);
 		syscall(SYS_exit_group, 0);
 	}
@@ -120,27 +130,6 @@ static void run_steps(struct worker *w)
 		if (is_due(c->fork_every, w->steps))
 			run_child(w);
 	}
-}
-
-static void run_noise(struct worker *w)
-{
-	struct engine *e = w->engine;
-
-	while (!__atomic_load_n(&e->stop_noise, __ATOMIC_ACQUIRE)) {
-		make_calls(w, CAT_OTHER, 2, 0);
-		make_calls(w, CAT_WRITE, 1, 0);
-		make_calls(w, CAT_FUTEX, 1, 1);
-		if (e->config.noise_us > 0)
-			sleep_us(w, e->config.noise_us);
-	}
-}
-
-static void run_blocked(struct worker *w)
-{
-	char byte;
-
-	syscall(SYS_read, w->engine->pipe[0], &byte, 1); /* entered before the go: not counted */
-	make_calls(w, CAT_OTHER, 3, 0);
 }
 
 /* Never returns, so that no thread makes the calls libc makes at its end; the wait is not counted.
@@ -178,27 +167,6 @@ static void *run_thread(void *arg)
 	return NULL;
 }
 
-static void *run_short_thread(void *arg)
-{
-	long n = *(long *)arg;
-
-	while (n-- > 0)
-		syscall(SYS_getppid);
-	return NULL;
-}
-
-static void run_short_threads(struct worker *w)
-{
-	struct config *c = &w->engine->config;
-	pthread_t thread;
-
-	for (long i = 0; i < c->short_threads; i++) {
-		if (pthread_create(&thread, NULL, run_short_thread, &c->short_calls) == 0)
-			pthread_join(thread, NULL);
-		w->calls[SYS_getppid] += (uint64_t)c->short_calls;
-	}
-}
-
 static void finish(struct worker *w)
 {
 	struct engine *e = w->engine;
@@ -207,6 +175,8 @@ static void finish(struct worker *w)
 	if (c->blocked)
 		call(w, SYS_write, e->pipe[1], (long)"", 1, 0);
 	__atomic_store_n(&e->stop_noise, 1, __ATOMIC_RELEASE);
+	if (e->helper)
+		ask_helper(w);
 	for (int i = 0; i < e->n_workers; i++)
 		while (&e->workers[i] != w &&
 		       __atomic_load_n(&e->workers[i].state, __ATOMIC_ACQUIRE) < 3)
@@ -268,6 +238,8 @@ static int add_workers(struct engine *e)
 		ok = ok && add_worker(e, "blocked", run_blocked);
 	if (c->exec_thread)
 		ok = ok && add_worker(e, "exec", run_finish);
+	if (e->trouble && e->trouble->help)
+		ok = ok && (e->helper = add_worker(e, "helper", run_helper));
 	return ok ? 0 : -EAGAIN;
 }
 
@@ -276,8 +248,11 @@ static int set_up(struct engine *e, int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	sigset_t signals;
-	int n = 0;
+	int n = 0, err;
 
+	err = set_up_trouble(e);
+	if (err)
+		return err;
 	e->next_argv = calloc((size_t)argc + 1, sizeof(*argv));
 	e->devnull = open("/dev/null", O_RDWR | O_CLOEXEC);
 	e->devzero = open("/dev/zero", O_RDONLY | O_CLOEXEC);
@@ -305,7 +280,7 @@ static int set_up(struct engine *e, int argc, char **argv)
 		while (__atomic_load_n(&e->workers[i].state, __ATOMIC_ACQUIRE) == 0)
 			spin(100);
 	usleep(10000); /* from "ready to wait" into the wait itself */
-	return 0;
+	return e->trouble && e->trouble->start ? e->trouble->start(e) : 0;
 }
 
 static void await_go(struct engine *e)
@@ -340,7 +315,8 @@ static void run(struct engine *e)
 	const struct config *c = &e->config;
 	struct worker *w = &e->workers[0];
 
-	e->exact = c->wait && !c->late && c->short_threads == 0;
+	e->exact = c->wait && !c->late && c->short_threads == 0 &&
+		   !(e->trouble && e->trouble->inexact);
 	if (c->wait)
 		await_go(e);
 	__atomic_store_n(&e->go, 1, __ATOMIC_RELEASE);
@@ -374,6 +350,8 @@ int main(int argc, char **argv)
 				    .slow_us = 20000,
 				    .noise_us = 100,
 				    .short_calls = 10,
+				    .trouble_every = 20,
+				    .trouble_us = 50000,
 				    .calls = {5, 4, 3, 7, 6, 2},
 				    .errors = {1, 2, 0, 3, 1, 1}};
 	if (argc == 2 && strcmp(argv[1], "--help") == 0) {

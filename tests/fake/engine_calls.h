@@ -48,24 +48,30 @@ static const struct {
 	{SYS_openat, CAT_OTHER, "openat"},
 	{SYS_execve, CAT_OTHER, "execve"},
 	{SYS_rt_sigreturn, CAT_OTHER, "rt_sigreturn"},
+	{SYS_lseek, CAT_OTHER, "lseek"},
+	{SYS_ftruncate, CAT_OTHER, "ftruncate"},
+	{SYS_madvise, CAT_OTHER, "madvise"},
+	{SYS_tgkill, CAT_OTHER, "tgkill"},
 };
 
 struct config {
 	long steps, sleep_us, compute_us, step_threads, noise, noise_us, recurse, panic_every;
 	long fork_every, short_threads, short_calls, slow_every, slow_us, late_ms;
+	long trouble_every, trouble_us, mixed_us;
 	bool exec, exec_thread, blocked, wait;
-	const char *late, *truth;
+	const char *late, *truth, *trouble, *file;
 	char truth_before_exec[4096];
 	long calls[CATS], errors[CATS];
 };
 
 struct batch {
-	int32_t n_tokens; /* the number of the step on its thread, from 1 */
+	int32_t n_tokens; /* see set_batch */
 	int32_t unused;
 	int64_t n_tokens_wide;
 };
 
 struct engine;
+struct trouble;
 typedef void body_fn(void *arg);
 
 struct worker {
@@ -76,9 +82,11 @@ struct worker {
 	int state; /* 0 new, 1 waits for the go, 2 at work, 3 done: its counts are final */
 	int tid;
 	bool in_step, panic_now, slow_now;
+	const struct trouble *trouble; /* of this step */
+	long compute_us;
 	jmp_buf unwound;
 	struct batch batch;
-	uint64_t steps, panics, slow, children, n_tokens;
+	uint64_t steps, panics, slow, troubled, children, n_tokens;
 	uint64_t calls[MAX_NR], errors[MAX_NR];
 	uint64_t step_calls[CATS], step_errors[CATS];
 	uint64_t (
@@ -92,6 +100,13 @@ struct engine {
 	double spins_per_us;
 	bool exact;
 	void (*late_step)(body_fn *body, void *arg);
+	const struct trouble *trouble; /* NULL: none */
+	struct worker *helper;
+	int asked, helping, lock; /* the first and the last are futex words */
+	int file, trouble_pipe[2];
+	char *block, *fresh;
+	long touched; /* bytes of fresh */
+	uint32_t random;
 	char **next_argv; /* of the image after --exec */
 	char *text;	  /* the truth, TEXT_BYTES reserved before the go */
 	size_t text_len;

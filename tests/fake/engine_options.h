@@ -16,6 +16,8 @@ enum kind { NUMBER, FLAG, STRING, SIX };
 		name, kind, offsetof(struct config, member), help                                  \
 	}
 
+#define INDENT "                             "
+
 static const struct row {
 	const char *name;
 	enum kind kind;
@@ -34,6 +36,15 @@ static const struct row {
 	ROW("--panic-every", NUMBER, panic_every, "every Nth step is left by longjmp, before read"),
 	ROW("--slow-futex-every", NUMBER, slow_every, "every Nth step waits on a futex"),
 	ROW("--slow-us", NUMBER, slow_us, "for that long (20000)"),
+	ROW("--mixed-us", NUMBER, mixed_us,
+	    "two sorts of steps at random, one computes about as long, one about --compute-us"),
+	ROW("--trouble", STRING, trouble,
+	    "what every Nth step suffers from: lock, mmap, write, bigwrite, fileread,\n" INDENT
+	    "pipe, ioctl, threads, processes, sleep, signals, runqueue (root), faults\n" INDENT
+	    "or compute"),
+	ROW("--trouble-every", NUMBER, trouble_every, "N (20)"),
+	ROW("--trouble-us", NUMBER, trouble_us, "for about that long (50000)"),
+	ROW("--file", STRING, file, "of write, bigwrite and fileread"),
 	ROW("--fork-every", NUMBER, fork_every,
 	    "a child that makes one step, after every Nth step"),
 	ROW("--noise", NUMBER, noise, "threads that make calls all the time"),
@@ -111,6 +122,8 @@ static inline int parse_options(struct config *c, int argc, char **argv)
 	for (int i = 0; i < CATS; i++)
 		if (c->errors[i] > c->calls[i])
 			return -EINVAL;
+	if (c->trouble && (c->step_threads != 1 || c->late || c->trouble_every < 1))
+		return -EINVAL;
 	if (c->step_threads < 1 || c->step_threads + c->noise > MAX_THREADS - 4)
 		return -EINVAL;
 	if (c->truth)

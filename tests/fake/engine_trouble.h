@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The ways in which the embedded engine's steps are slow on demand (--trouble). A kind has up to
+ * four parts: before the step, in it, behind it, and what a helper thread does when it is asked.
+ * Parts outside of the step make what they need calls for there, so that the step holds nothing but
+ * its trouble.
+ */
+#ifndef FBT_TESTS_ENGINE_TROUBLE_H
+#define FBT_TESTS_ENGINE_TROUBLE_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include "engine_calls.h"
+
+enum { MAPPED_BYTES = 2 << 20, BLOCK_BYTES = 1 << 20, FILE_BLOCKS = 4, PIPE_BYTES = 1 << 20 };
+enum { PAGE_BYTES = 4096, PAGES_A_LOOK = 32, CALLS_A_LOOK = 16 };
+#define FRESH_BYTES (1L << 30)
+/* As the control device of an NVIDIA driver is asked; /dev/null answers ENOTTY. */
+#define TROUBLE_IOCTL 0xc020462aL
+
+struct trouble {
+	const char *name;
+	bool inexact;	/* libc makes calls, or none can say how many there will be */
+	bool with_file; /* needs --file */
+	int (*set_up)(struct engine *e); /* before there are threads, and with them: */
+	int (*start)(struct engine *e);
+	void (*before)(struct worker *w);
+	void (*in_step)(struct worker *w);
+	void (*behind)(struct worker *w);
+	void (*help)(struct worker *helper);
+};
+
+static inline bool is_over(uint64_t begin, const struct engine *e)
+{
+	return now_ns() - begin >= (uint64_t)e->config.trouble_us * 1000;
+}
+
+/* A mutex of three states (0 free, 1 held, 2 held and waited for), as libc's, but counted. */
+static inline void take_lock(struct worker *w)
+{
+	int *lock = &w->engine->lock;
+	int expected = 0;
+
+	if (__atomic_compare_exchange_n(lock, &expected, 1, false, __ATOMIC_ACQUIRE,
+					__ATOMIC_RELAXED))
+		return;
+	while (__atomic_exchange_n(lock, 2, __ATOMIC_ACQUIRE) != 0)
+		call(w, SYS_futex, (long)lock, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+static inline void release_lock(struct worker *w)
+{
+	int *lock = &w->engine->lock;
+
+	if (__atomic_exchange_n(lock, 0, __ATOMIC_RELEASE) == 2)
+		call(w, SYS_futex, (long)lock, FUTEX_WAKE_PRIVATE, 1, 0);
+}
+
+static inline void ask_helper(struct worker *w)
+{
+	struct engine *e = w->engine;
+
+	__atomic_store_n(&e->helping, 0, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&e->asked, 1, __ATOMIC_ACQ_REL);
+	call(w, SYS_futex, (long)&e->asked, FUTEX_WAKE_PRIVATE, 1, 0);
+}
+
+static inline void await_helper(struct worker *w)
+{
+	ask_helper(w);
+	while (!__atomic_load_n(&w->engine->helping, __ATOMIC_ACQUIRE))
+		spin(10);
+}
+
+/* The lock is held for the whole time, by a thread that could give it away at any moment. */
+static inline void hold_lock(struct worker *helper)
+{
+	take_lock(helper);
+	__atomic_store_n(&helper->engine->helping, 1, __ATOMIC_RELEASE);
+	sleep_us(helper, helper->engine->config.trouble_us);
+	release_lock(helper);
+}
+
+static inline void wait_for_lock(struct worker *w)
+{
+	take_lock(w);
+	release_lock(w);
+}
+
+static inline void map_and_unmap(struct worker *w)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+	const uint64_t begin = now_ns();
+	long block;
+
+	while (!is_over(begin, w->engine)) {
+		block = call(w, SYS_mmap, 0, MAPPED_BYTES, PROT_READ | PROT_WRITE, flags);
+		if (block == -1)
+			return;
+		for (long at = 0; at < MAPPED_BYTES; at += PAGE_BYTES)
+			((volatile char *)block)[at] = 1;
+		call(w, SYS_munmap, block, MAPPED_BYTES, 0, 0);
+	}
+}
+
+static inline int open_file(struct engine *e)
+{
+	const int flags = O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC;
+
+	e->file = open(e->config.file, flags, 0644);
+	e->block = calloc(1, BLOCK_BYTES);
+	if (e->file < 0 || !e->block)
+		return -errno;
+	for (int i = 0; i < FILE_BLOCKS; i++)
+		if (write(e->file, e->block, BLOCK_BYTES) != BLOCK_BYTES)
+			return -EIO;
+	return lseek(e->file, 0, SEEK_SET) < 0 ? -errno : 0;
+}
+
+static inline void write_often(struct worker *w)
+{
+	const uint64_t begin = now_ns();
+
+	while (!is_over(begin, w->engine))
+		for (int i = 0; i < CALLS_A_LOOK; i++)
+			call(w, SYS_write, w->engine->file, (long)"tinytiny", 8, 0);
+}
+
+static inline void empty_file(struct worker *w)
+{
+	call(w, SYS_lseek, w->engine->file, 0, SEEK_SET, 0);
+	call(w, SYS_ftruncate, w->engine->file, 0, 0, 0);
+}
+
+static inline void write_much(struct worker *w)
+{
+	struct engine *e = w->engine;
+	const uint64_t begin = now_ns();
+
+	while (!is_over(begin, e))
+		call(w, SYS_pwrite64, e->file, (long)e->block, BLOCK_BYTES, 0);
+}
+
+static inline void read_file(struct worker *w)
+{
+	struct engine *e = w->engine;
+	const uint64_t begin = now_ns();
+	long fd;
+
+	while (!is_over(begin, e)) {
+		fd = call(w, SYS_openat, AT_FDCWD, (long)e->config.file, O_RDONLY | O_CLOEXEC, 0);
+		while (call(w, SYS_read, fd, (long)e->block, BLOCK_BYTES, 0) > 0)
+			;
+		call(w, SYS_close, fd, 0, 0, 0);
+	}
+}
+
+static inline int open_pipe(struct engine *e)
+{
+	e->block = calloc(1, BLOCK_BYTES);
+	if (!e->block || pipe2(e->trouble_pipe, O_CLOEXEC | O_NONBLOCK) < 0 ||
+	    fcntl(e->trouble_pipe[1], F_SETPIPE_SZ, PIPE_BYTES) < 0)
+		return -errno;
+	return 0;
+}
+
+static inline void write_to_pipe(struct worker *w)
+{
+	const uint64_t begin = now_ns();
+	long written = 8;
+
+	while (written == 8 && !is_over(begin, w->engine))
+		for (int i = 0; i < CALLS_A_LOOK && written == 8; i++)
+			written = call(w, SYS_write, w->engine->trouble_pipe[1], (long)"tinytiny",
+				       8, 0);
+}
+
+static inline void drain_pipe(struct worker *w)
+{
+	struct engine *e = w->engine;
+
+	while (call(w, SYS_read, e->trouble_pipe[0], (long)e->block, BLOCK_BYTES, 0) > 0)
+		;
+}
+
+static inline void ask_driver(struct worker *w)
+{
+	const uint64_t begin = now_ns();
+
+	while (!is_over(begin, w->engine))
+		for (int i = 0; i < CALLS_A_LOOK; i++)
+			call(w, SYS_ioctl, w->engine->devnull, TROUBLE_IOCTL, 0, 0);
+}
+
+static inline void *return_at_once(void *arg)
+{
+	return arg;
+}
+
+static inline void make_threads(struct worker *w)
+{
+	const uint64_t begin = now_ns();
+	pthread_t thread;
+
+	while (!is_over(begin, w->engine))
+		if (pthread_create(&thread, NULL, return_at_once, NULL) == 0)
+			pthread_join(thread, NULL);
+}
+
+static inline void make_processes(struct worker *w)
+{
+	const uint64_t begin = now_ns();
+	long pid;
+
+	while (!is_over(begin, w->engine)) {
+		pid = call(w, SYS_clone, SIGCHLD, 0, 0, 0);
+		if (pid == 0)
+			syscall(SYS_exit_group, 0);
+		call(w, SYS_wait4, pid, 0, 0, 0);
+	}
+}
+
+static inline void sleep_in_step(struct worker *w)
+{
+	sleep_us(w, w->engine->config.trouble_us);
+}
+
+/* Not a trouble that a tool should speak of: the step has more to do. */
+static inline void compute_more(struct worker *w)
+{
+	spin((long)((double)w->engine->config.trouble_us * w->engine->spins_per_us));
+}
+
+static inline void on_storm(int signo)
+{
+	(void)signo;
+}
+
+static inline int handle_storm(struct engine *e)
+{
+	struct sigaction action = {.sa_handler = on_storm, .sa_flags = SA_RESTART};
+
+	(void)e;
+	return sigaction(SIGUSR2, &action, NULL) < 0 ? -errno : 0;
+}
+
+static inline void send_signals(struct worker *helper)
+{
+	struct engine *e = helper->engine;
+	const uint64_t begin = now_ns();
+
+	__atomic_store_n(&e->helping, 1, __ATOMIC_RELEASE);
+	while (!is_over(begin, e))
+		call(helper, SYS_tgkill, e->workers[0].tid, e->workers[0].tid, SIGUSR2, 0);
+	__atomic_store_n(&e->helping, 0, __ATOMIC_RELEASE);
+}
+
+static inline void bear_signals(struct worker *w)
+{
+	while (__atomic_load_n(&w->engine->helping, __ATOMIC_ACQUIRE))
+		spin(10);
+}
+
+/* Both on one CPU; the helper goes first whenever it wants to run. */
+static inline int share_cpu(struct engine *e)
+{
+	const struct sched_param first = {.sched_priority = 1};
+	cpu_set_t cpus, last;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return -errno;
+	CPU_ZERO(&last);
+	for (int i = CPU_SETSIZE - 1; i >= 0 && CPU_COUNT(&last) == 0; i--)
+		if (CPU_ISSET(i, &cpus))
+			CPU_SET(i, &last);
+	if (sched_setaffinity(0, sizeof(last), &last) < 0 ||
+	    sched_setaffinity(e->helper->tid, sizeof(last), &last) < 0 ||
+	    sched_setscheduler(e->helper->tid, SCHED_FIFO, &first) < 0)
+		return -errno;
+	return 0;
+}
+
+/* It takes the CPU when the step has begun to compute. */
+static inline void take_cpu(struct worker *helper)
+{
+	const struct engine *e = helper->engine;
+	uint64_t begin;
+
+	sleep_us(helper, e->config.compute_us / 4);
+	begin = now_ns();
+	while (!is_over(begin, e))
+		spin(100);
+}
+
+static inline int reserve_pages(struct engine *e)
+{
+	e->fresh = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (e->fresh == MAP_FAILED || madvise(e->fresh, FRESH_BYTES, MADV_NOHUGEPAGE) < 0)
+		return -errno;
+	return 0;
+}
+
+static inline void touch_pages(struct worker *w)
+{
+	struct engine *e = w->engine;
+	const uint64_t begin = now_ns();
+
+	while (e->touched + PAGES_A_LOOK * PAGE_BYTES <= FRESH_BYTES && !is_over(begin, e))
+		for (int i = 0; i < PAGES_A_LOOK; i++, e->touched += PAGE_BYTES)
+			e->fresh[e->touched] = 1;
+}
+
+static inline void give_pages_back(struct worker *w)
+{
+	struct engine *e = w->engine;
+
+	call(w, SYS_madvise, (long)e->fresh, e->touched, MADV_DONTNEED, 0);
+	e->touched = 0;
+}
+
+static const struct trouble troubles[] = {
+	{.name = "lock", .before = await_helper, .in_step = wait_for_lock, .help = hold_lock},
+	{.name = "mmap", .in_step = map_and_unmap},
+	{.name = "write",
+	 .with_file = true,
+	 .set_up = open_file,
+	 .in_step = write_often,
+	 .behind = empty_file},
+	{.name = "bigwrite", .with_file = true, .set_up = open_file, .in_step = write_much},
+	{.name = "fileread", .with_file = true, .set_up = open_file, .in_step = read_file},
+	{.name = "pipe", .set_up = open_pipe, .in_step = write_to_pipe, .behind = drain_pipe},
+	{.name = "ioctl", .in_step = ask_driver},
+	{.name = "threads", .inexact = true, .in_step = make_threads},
+	{.name = "processes", .in_step = make_processes},
+	{.name = "sleep", .in_step = sleep_in_step},
+	{.name = "signals",
+	 .inexact = true,
+	 .set_up = handle_storm,
+	 .before = await_helper,
+	 .in_step = bear_signals,
+	 .help = send_signals},
+	{.name = "runqueue", .start = share_cpu, .before = ask_helper, .help = take_cpu},
+	{.name = "faults",
+	 .set_up = reserve_pages,
+	 .in_step = touch_pages,
+	 .behind = give_pages_back},
+	{.name = "compute", .in_step = compute_more},
+};
+
+static inline const struct trouble *find_trouble(const char *name)
+{
+	for (size_t i = 0; i < sizeof(troubles) / sizeof(troubles[0]); i++)
+		if (strcmp(troubles[i].name, name) == 0)
+			return &troubles[i];
+	return NULL;
+}
+
+static inline int set_up_trouble(struct engine *e)
+{
+	e->random = 1;
+	if (!e->config.trouble)
+		return 0;
+	e->trouble = find_trouble(e->config.trouble);
+	if (!e->trouble || (e->trouble->with_file && !e->config.file))
+		return -EINVAL;
+	return e->trouble->set_up ? e->trouble->set_up(e) : 0;
+}
+
+static inline void run_helper(struct worker *w)
+{
+	struct engine *e = w->engine;
+	int seen = 0, asked;
+
+	while (!__atomic_load_n(&e->stop_noise, __ATOMIC_ACQUIRE)) {
+		asked = __atomic_load_n(&e->asked, __ATOMIC_ACQUIRE);
+		if (asked == seen) {
+			call(w, SYS_futex, (long)&e->asked, FUTEX_WAIT_PRIVATE, seen, 0);
+			continue;
+		}
+		seen = asked;
+		e->trouble->help(w);
+	}
+}
+
+#endif
