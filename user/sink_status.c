@@ -16,7 +16,8 @@ struct sink_status {
 	struct sink sink;      /* first: what the pipeline holds */
 	uint64_t shown_ns;     /* 0: not yet */
 	uint64_t last_step_ns; /* when the line was shown that had the last step; 0: none yet */
-	/* Since then: */
+	uint64_t escalations;  /* all of the window */
+	/* Since the line was shown: */
 	struct stats *duration;
 	uint64_t total_ns;
 	uint64_t category_ns[FBT_CATEGORY_COUNT];
@@ -35,6 +36,15 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	self->total_ns += step_total_ns(step);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		self->category_ns[i] += step->record.sums[i].ns;
+	return 0;
+}
+
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	struct sink_status *self = (struct sink_status *)sink;
+
+	self->escalations++;
 	return 0;
 }
 
@@ -70,7 +80,7 @@ void sink_status__show(struct sink *sink, const struct window *window, uint64_t 
 	struct sink_status *self = (struct sink_status *)sink;
 	uint64_t start_ns = window->record.start_ns;
 	uint64_t since_ns, quiet_ns;
-	char steps[160], line[256], lost[FORMAT_MAX];
+	char steps[160], line[256], escalations[FORMAT_MAX], lost[FORMAT_MAX];
 
 	if (!start_ns || now_ns <= start_ns)
 		return; /* the window's first record is still on its way */
@@ -87,8 +97,9 @@ void sink_status__show(struct sink *sink, const struct window *window, uint64_t 
 		snprintf(steps, sizeof(steps), "no step yet");
 	}
 	format_count(lost, window__lost_total(window));
-	snprintf(line, sizeof(line), "%.0f s  %s  lost %s", (double)(now_ns - start_ns) / SECOND_NS,
-		 steps, lost);
+	format_count(escalations, self->escalations);
+	snprintf(line, sizeof(line), "%.0f s  %s  escalated %s  lost %s",
+		 (double)(now_ns - start_ns) / SECOND_NS, steps, escalations, lost);
 	log_status(line);
 	start_over(self);
 	self->shown_ns = now_ns;
@@ -122,6 +133,7 @@ struct sink *sink_status__new(void)
 	self->sink = (struct sink){
 		.name = "status",
 		.write_step = write_step,
+		.write_escalation = write_escalation,
 		.finish = finish,
 		.free = free_sink,
 	};

@@ -12,6 +12,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "escalation_fixture.h"
 #include "sink_status.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -95,7 +96,8 @@ static void before_the_window_begins_nothing_is_shown(void **state)
 
 static void without_steps_it_says_so(void **state)
 {
-	assert_string_equal(show(*state, START + 2 * SECOND), "\r\033[K2 s  no step yet  lost 0");
+	assert_string_equal(show(*state, START + 2 * SECOND),
+			    "\r\033[K2 s  no step yet  escalated 0  lost 0");
 }
 
 static void when_steps_stop_it_says_for_how_long(void **state)
@@ -105,7 +107,7 @@ static void when_steps_stop_it_says_for_how_long(void **state)
 	add_step(fixture, 8000000);
 	show(fixture, START + SECOND);
 	assert_string_equal(show(fixture, START + 4 * SECOND),
-			    "\r\033[K4 s  no step for 3 s  lost 0");
+			    "\r\033[K4 s  no step for 3 s  escalated 0  lost 0");
 }
 
 static void lost_records_are_shown(void **state)
@@ -113,7 +115,8 @@ static void lost_records_are_shown(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->window->lost.count[FBT_LOST_CALLS] = 1042;
-	assert_string_equal(show(fixture, START + SECOND), "\r\033[K1 s  no step yet  lost 1,042");
+	assert_string_equal(show(fixture, START + SECOND),
+			    "\r\033[K1 s  no step yet  escalated 0  lost 1,042");
 }
 
 static void the_figures_are_those_since_the_last_line(void **state)
@@ -126,7 +129,25 @@ static void the_figures_are_those_since_the_last_line(void **state)
 		add_step(fixture, 8000000);
 	assert_string_equal(
 		show(fixture, START + 2 * SECOND),
-		"\r\033[K2 s  118 steps/s  p50 8.00 ms  syscalls 12.5 %  futex  lost 0");
+		"\r\033[K2 s  118 steps/s  p50 8.00 ms  syscalls 12.5 %  futex  escalated 0  "
+		"lost 0");
+}
+
+static void escalations_are_counted_from_the_start_of_the_window(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+	struct step step = {.number = 1};
+
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(fixture->sink->write_escalation(fixture->sink, fixture->window,
+								 &step, &escalation),
+				 0);
+		escalation.suppressed = true;
+	}
+	show(fixture, START + SECOND);
+	assert_string_equal(show(fixture, START + 2 * SECOND),
+			    "\r\033[K2 s  no step yet  escalated 2  lost 0");
 }
 
 static void finish_clears_the_line(void **state)
@@ -144,9 +165,13 @@ static void finish_clears_the_line(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(before_the_window_begins_nothing_is_shown), TEST(without_steps_it_says_so),
-		TEST(when_steps_stop_it_says_for_how_long),	 TEST(lost_records_are_shown),
-		TEST(the_figures_are_those_since_the_last_line), TEST(finish_clears_the_line),
+		TEST(before_the_window_begins_nothing_is_shown),
+		TEST(without_steps_it_says_so),
+		TEST(when_steps_stop_it_says_for_how_long),
+		TEST(lost_records_are_shown),
+		TEST(the_figures_are_those_since_the_last_line),
+		TEST(escalations_are_counted_from_the_start_of_the_window),
+		TEST(finish_clears_the_line),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
