@@ -7,7 +7,7 @@
 #define FBT_STEPS_BPF_H
 
 #include <bpf/bpf_tracing.h>
-#include "threads.bpf.h"
+#include "calls.bpf.h"
 
 /* After a step shorter than this the other threads are not walked: it would cost too much of it. */
 #define WALK_MIN_NS 200000
@@ -34,11 +34,14 @@ static __always_inline void count_walk(__u64 ns)
 
 __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
 	struct fbt_step *step;
 
 	if (!slot)
 		return 0;
+	leave_call(slot, task, slot->start_ns);
+	slot->step_delay_ns = run_delay_of(task) - slot->step_delay_ns;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		others = sum_others(slot, now);
 	if (others.unsure || others.ns < slot->step_others_ns)
@@ -61,9 +64,9 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	step->gap_syscall_ns = slot->gap_syscall_ns;
 	step->lost_calls = slot->lost_calls - slot->step_lost_calls;
 	step->arg_mask = slot->arg_mask;
-	step->run_delay_ns = 0;
-	step->minor_faults = 0;
-	step->major_faults = 0;
+	step->run_delay_ns = slot->step_delay_ns;
+	step->minor_faults = task->min_flt - slot->step_minor_faults;
+	step->major_faults = task->maj_flt - slot->step_major_faults;
 	__builtin_memcpy(step->args, slot->args, sizeof(step->args));
 	__builtin_memcpy(step->sums, slot->sums, sizeof(step->sums));
 
@@ -71,7 +74,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		step->other_syscall_ns = others.ns - slot->step_others_ns;
 	step->threads = others.threads;
-	step->header.flags = slot->step_flags | FBT_STEP_SCHED_UNKNOWN;
+	step->header.flags = slot->step_flags;
 	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
 out:
 	slot->step_last_ns = now - slot->step_start_ns;
@@ -165,10 +168,11 @@ static __always_inline bool is_nested(struct fbt_slot *slot, __u64 sp)
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp)
 {
+	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
 	__u64 now = bpf_ktime_get_ns();
 
-	slot->step_flags = 0;
+	slot->step_flags = has_run_delay(task) ? 0 : FBT_STEP_SCHED_UNKNOWN;
 	slot->gap_ns = 0;
 	slot->gap_syscall_ns = 0;
 	if (slot->step_end_ns) {
@@ -190,6 +194,9 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	slot->step_others_ns = others.ns;
 	/* Not now: what the walk took is no part of the step either. */
+	slot->step_delay_ns = run_delay_of(task);
+	slot->step_minor_faults = task->min_flt;
+	slot->step_major_faults = task->maj_flt;
 	slot->step_start_ns = bpf_ktime_get_ns();
 	count_walk(slot->step_start_ns - now);
 }

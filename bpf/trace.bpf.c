@@ -19,10 +19,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #endif
 
 /* A 32-bit call of a 64-bit kernel: its number means another call, so it goes to the last row. */
-static __always_inline bool is_32_bit(void)
+static __always_inline bool is_32_bit(struct task_struct *task)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-
 #ifdef __TARGET_ARCH_x86
 	return task->thread_info.status & 2; /* TS_COMPAT */
 #else
@@ -31,7 +29,7 @@ static __always_inline bool is_32_bit(void)
 }
 
 static __always_inline void send_call(struct fbt_slot *slot, __u32 index, __u64 start,
-				      __u64 duration, long ret)
+				      __u64 duration, long ret, __u32 flags)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct fbt_ring_heads *heads = bpf_map_lookup_elem(&ring_heads, &cpu);
@@ -55,6 +53,12 @@ static __always_inline void send_call(struct fbt_slot *slot, __u32 index, __u64 
 	call->ret = ret;
 	call->nr = slot->nr;
 	call->slot = index;
+	call->flags = flags;
+	if (flags) {
+		call->args[0] = slot->call_args[0];
+		call->args[1] = slot->call_args[1];
+		call->file = slot->call_file;
+	}
 	store_barrier();
 	*(volatile __u32 *)&call->lap = (place >> ring_shift) + 1;
 }
@@ -95,9 +99,14 @@ int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 
 	if (!slot || is_probe_call(id))
 		return 0;
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 nr = is_32_bit(task) ? FBT_NR_COUNT - 1 : id;
+
+	if (slot->step_start_ns)
+		enter_call(slot, task, nr);
 	__u64 now = bpf_ktime_get_ns();
 
-	slot->nr = is_32_bit() ? FBT_NR_COUNT - 1 : id;
+	slot->nr = nr;
 	slot->start_ns = now;
 	slot->busy -= (now << 1) - 1;
 	return 0;
@@ -133,14 +142,15 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (row)
 		add_call(row, duration, failed);
 	if (slot->step_start_ns) {
+		__u32 flags = leave_call(slot, bpf_get_current_task_btf(), start);
 		__u8 which = category[nr];
 
 		if (which < FBT_CATEGORY_COUNT)
 			add_call(&slot->sums[which], duration, failed);
 		if (call_detail >= FBT_DETAIL_ESCALATED)
-			send_call(slot, index, start, duration, ret);
+			send_call(slot, index, start, duration, ret, flags);
 	} else if (call_detail == FBT_DETAIL_ALL) {
-		send_call(slot, index, start, duration, ret);
+		send_call(slot, index, start, duration, ret, 0);
 	}
 	return 0;
 }

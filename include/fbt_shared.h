@@ -71,6 +71,18 @@ struct fbt_slot {
 	__u32 arg_mask;
 	__u32 step_tail;   /* it has left by a jump to another step function */
 	__u64 step_return; /* return address at step_sp; 0: not known */
+	/* The thread's counters when the step began; step_delay_ns also grows with its calls. */
+	__u64 step_delay_ns;
+	__u64 step_minor_faults;
+	__u64 step_major_faults;
+
+	/* Of the open call, if it was entered in a step. */
+	__u64 call_delay_ns; /* the thread's counters when it was entered */
+	__u64 call_switches;
+	__u64 call_args[2];
+	__u32 call_file;
+	__u32 call_flags; /* FBT_CALL_ARGS, or 0 */
+
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 } __attribute__((aligned(64)));
@@ -99,6 +111,9 @@ struct fbt_ring_call {
 	__s64 ret;
 	__u16 nr;
 	__u16 slot;
+	__u32 flags;   /* FBT_CALL_* */
+	__u64 args[2]; /* these and file: only with FBT_CALL_ARGS */
+	__u32 file;
 	__u32 lap; /* written last: (index >> ring_shift) + 1 says that the rest is this lap's */
 };
 

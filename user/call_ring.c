@@ -101,7 +101,7 @@ static void hand_on(const struct call_ring *ring, const struct fbt_ring_call *fr
 	const struct fbt_slot *slot =
 		&ring->shared->slots[from->slot & (ring->shared->slot_count - 1)];
 	struct fbt_call call = {
-		.header = {.type = FBT_EVENT_CALL, .size = sizeof(call)},
+		.header = {.type = FBT_EVENT_CALL, .flags = from->flags, .size = sizeof(call)},
 		.tgid = slot->tgid,
 		.tid = slot->tid,
 		.start_ns = from->start_ns,
@@ -110,6 +110,11 @@ static void hand_on(const struct call_ring *ring, const struct fbt_ring_call *fr
 		.nr = from->nr,
 	};
 
+	if (from->flags & FBT_CALL_ARGS) {
+		call.args[0] = from->args[0];
+		call.args[1] = from->args[1];
+		call.file = from->file;
+	}
 	on_call(ctx, &call);
 }
 

@@ -8,7 +8,7 @@
 
 #include "tid_map.h"
 
-/* Arrays up to this many calls (12 KiB) stay with a thread that has none waiting. */
+/* Arrays up to this many calls (16 KiB) stay with a thread that has none waiting. */
 #define SPARE_CALLS 256
 
 struct process_queues;

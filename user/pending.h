@@ -14,7 +14,7 @@
 
 #include "step.h"
 
-/* Limits of one object: 12 MiB of calls, 6 MiB of one thread's. */
+/* Limits of one object: 16 MiB of calls, 8 MiB of one thread's. */
 #define PENDING_CALLS_MAX	 262144
 #define PENDING_THREAD_CALLS_MAX 131072
 #define PENDING_THREADS_MAX	 4096

@@ -65,11 +65,19 @@ struct thread_info {
 #endif
 };
 
+struct sched_info {
+	unsigned long long run_delay;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
+	struct sched_info sched_info;
 	pid_t pid;
 	pid_t tgid;
+	unsigned long nvcsw;
+	unsigned long min_flt;
+	unsigned long maj_flt;
 };
 
 #if defined(__TARGET_ARCH_x86)

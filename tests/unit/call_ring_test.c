@@ -99,6 +99,10 @@ static void fill(struct shared *shared, uint32_t cpu, uint64_t place,
 	call->ret = from->ret;
 	call->nr = from->nr;
 	call->slot = from->slot;
+	call->flags = from->flags;
+	call->args[0] = from->args[0];
+	call->args[1] = from->args[1];
+	call->file = from->file;
 	__atomic_store_n(&call->lap, (uint32_t)(place >> shared->ring_shift) + 1, __ATOMIC_RELEASE);
 }
 
@@ -269,6 +273,48 @@ static void a_call_is_handed_on_whole(void **state)
 	assert_memory_equal(&fixture->calls[0], &wanted, sizeof(wanted));
 }
 
+static void a_call_in_a_step_has_its_arguments(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_ring_call call = {
+		.start_ns = 5,
+		.duration_ns = 7,
+		.nr = 16,
+		.slot = 3,
+		.flags = FBT_CALL_ARGS | FBT_CALL_BLOCKED,
+		.args = {9, 0xc0384627},
+		.file = 12,
+	};
+	const struct fbt_call wanted = {
+		.header = {.type = FBT_EVENT_CALL, .flags = call.flags, .size = sizeof(wanted)},
+		.tgid = 100,
+		.tid = 103,
+		.start_ns = 5,
+		.duration_ns = 7,
+		.nr = 16,
+		.file = 12,
+		.args = {9, 0xc0384627},
+	};
+
+	send_call(fixture->shared, 2, &call);
+	assert_int_equal(drain(fixture, UINT64_MAX), 1);
+	assert_memory_equal(&fixture->calls[0], &wanted, sizeof(wanted));
+}
+
+/* The kernel side leaves there what the call of the lap before had. */
+static void a_call_without_arguments_shows_nobody_elses(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_ring_call call = {.slot = 3, .args = {9, 10}, .file = 12};
+
+	send_call(fixture->shared, 2, &call);
+	assert_int_equal(drain(fixture, UINT64_MAX), 1);
+	assert_int_equal(fixture->calls[0].header.flags, 0);
+	assert_int_equal(fixture->calls[0].args[0], 0);
+	assert_int_equal(fixture->calls[0].args[1], 0);
+	assert_int_equal(fixture->calls[0].file, 0);
+}
+
 static void a_long_drain_makes_room_as_it_goes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -310,6 +356,9 @@ static struct fbt_ring_call make_call(uint32_t slot, uint64_t n)
 		.ret = (int64_t)(n * 0x9e3779b97f4a7c15ull) ^ slot,
 		.nr = (uint16_t)(n * 7 + slot),
 		.slot = (uint16_t)slot,
+		.flags = FBT_CALL_ARGS,
+		.args = {n * 13, ~n},
+		.file = (uint32_t)(n * 3),
 	};
 }
 
@@ -351,7 +400,8 @@ static void check_call(void *ctx, const struct fbt_call *call)
 
 	if (slot < 1 || slot > WRITERS || call->tgid != 100 ||
 	    call->duration_ns != wanted.duration_ns || call->ret != wanted.ret ||
-	    call->nr != wanted.nr) {
+	    call->nr != wanted.nr || call->args[0] != wanted.args[0] ||
+	    call->args[1] != wanted.args[1] || call->file != wanted.file) {
 		stress->mixed++;
 		return;
 	}
@@ -443,6 +493,8 @@ int main(void)
 		TEST(drain_merges_the_cpus_in_order_of_return),
 		TEST(calls_of_a_cpu_stay_in_the_order_of_their_places),
 		TEST(a_call_is_handed_on_whole),
+		TEST(a_call_in_a_step_has_its_arguments),
+		TEST(a_call_without_arguments_shows_nobody_elses),
 		TEST(a_long_drain_makes_room_as_it_goes),
 		cmocka_unit_test(preempted_programs_of_one_cpu_lose_and_repeat_nothing),
 	};
