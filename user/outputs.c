@@ -27,15 +27,15 @@ struct outputs {
 };
 
 /* The path to write: NULL for none. */
-static int choose_path(char **path, const char *option, const char *prefix, const char *tag,
-		       const char *suffix)
+static int choose_path(char **path, const char *option, const char *dir, const char *prefix,
+		       const char *tag, const char *suffix)
 {
 	*path = NULL;
 	if (option ? !strcmp(option, "none") : !tag)
 		return 0;
 	if (option)
 		*path = strdup(option);
-	else if (asprintf(path, "./%s_%s.%s", prefix, tag, suffix) < 0)
+	else if (asprintf(path, "%s/%s_%s.%s", dir, prefix, tag, suffix) < 0)
 		*path = NULL;
 	return *path ? 0 : -ENOMEM;
 }
@@ -63,11 +63,13 @@ static int add_report_line(struct outputs *outputs, int index, const char *what,
  */
 static int open_files(struct outputs *outputs, const struct options *options, const char *tag)
 {
-	int err = choose_path(&outputs->trace_path, options->trace, "ferrum_trace", tag, "json");
+	const char *dir = options->windows.dir;
+	int err =
+		choose_path(&outputs->trace_path, options->trace, dir, "ferrum_trace", tag, "json");
 
 	if (!err)
-		err = choose_path(&outputs->profile_path, options->profile, "ferrum_profile", tag,
-				  "jsonl");
+		err = choose_path(&outputs->profile_path, options->profile, dir, "ferrum_profile",
+				  tag, "jsonl");
 	if (!err && outputs->trace_path)
 		err = output__create(&outputs->trace, outputs->trace_path);
 	if (!err && options->record)

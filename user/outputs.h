@@ -11,7 +11,8 @@
 struct outputs;
 
 /*
- * Opens what the options ask for. tag names the default files; NULL (replay): there are none.
+ * Opens what the options ask for. tag names the default files, in the folder that options name;
+ * NULL (replay): there are none.
  * options and metadata are borrowed. 0 or -errno, logged; then nothing was left behind.
  */
 int outputs__open(struct outputs **outputs, const struct options *options,

@@ -7,21 +7,29 @@ cd "$(dirname "$0")/../.." || exit 1
 
 layers=$(grep -v '^#' <<'END'
 # what all may use
-clock log record shared tid_map vec whitespace
-json place regular_file stats syscalls
-json_read output
+clock log record rust_number shared tid_map vec whitespace
+json place processes program_output regular_file sha256 stats syscalls
+report_format shares
+json_read output process_strings
 json_expect json_keys
 # the model
-left_out step step_spec
+file_table left_out step step_spec
 window
 escalation
+cause_kind
+call_rule
+call_walk
 cause
+cause_text
 classify
+# the environment an engine runs in
+env_document env_host
+env_collect env_hash_command
 # the stages, in the order of the data
-decode env_document evidence metadata pending sink
+decode evidence metadata pending sink
 assemble call_args capture profile_event trace_check
 profile
-report_format tally
+tally
 report_part
 report_about report_escalations report_headline report_kind report_process
 report_text
@@ -35,8 +43,9 @@ option_table option_value
 option_judging option_windows
 options
 outputs
+exports
 # from a process to where its steps begin and end
-demangle elf_file flow processes
+demangle elf_file flow
 maps
 debug_file elf_fde elf_symbols flow_arm64 flow_reach flow_x86 usdt
 exits
@@ -47,7 +56,7 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child privilege sizing slots uprobes
+call_ring child file_names privilege sizing slots uprobes
 loader
 calibrate launch step_probes traced
 interval rates steps_found stream

@@ -47,6 +47,7 @@ static int setup(void **state)
 	fixture->stdout_file = memfd_create("stdout", MFD_CLOEXEC);
 	dup2(fixture->stdout_file, STDOUT_FILENO);
 	fixture->options.report = REPORT_TEXT;
+	fixture->options.windows.dir = ".";
 	fixture->metadata.env_hash = (char *)"sha256:0";
 	fixture->metadata.model = (char *)"m";
 	fixture->metadata.runtime_flags = (char *)"{}";
@@ -298,6 +299,19 @@ static void the_tag_names_the_files(void **state)
 	assert_string_equal(stderr_text(fixture->errors), "");
 }
 
+static void a_folder_that_is_not_there_is_made_for_the_tag(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.windows.dir = "new/folder";
+	open_well(fixture, "pid7_99");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_true(is_there("new/folder/ferrum_trace_pid7_99.json"));
+	assert_true(is_there("new/folder/ferrum_profile_pid7_99.jsonl"));
+	assert_non_null(strstr(stdout_text(fixture), "new/folder/ferrum_profile_pid7_99.jsonl"));
+}
+
 static void without_an_end_the_trace_stays_partial(void **state)
 {
 	struct fixture *fixture = *state;
@@ -437,6 +451,7 @@ int main(void)
 		TEST(replay_writes_no_file_that_was_not_named),
 		TEST(none_is_no_file),
 		TEST(the_tag_names_the_files),
+		TEST(a_folder_that_is_not_there_is_made_for_the_tag),
 		TEST(without_an_end_the_trace_stays_partial),
 		TEST(all_outputs_hold_the_window),
 		TEST(the_report_names_the_files_that_were_written),

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "exports.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "clock.h"
+#include "log.h"
+#include "metadata.h"
+#include "outputs.h"
+#include "vec.h"
+
+/* Descriptors an export may need: files, their folders, a connection to a collector. */
+#define FDS_EACH 8
+#define TAG_SIZE 64
+
+struct export_entry {
+	uint32_t tgid;
+	struct metadata metadata;
+	struct outputs *outputs; /* NULL: it could not be opened */
+	struct record_output records;
+};
+
+struct exports {
+	const struct options *options;
+	uint64_t unix_ms;
+	char tag[TAG_SIZE];
+	bool each;
+	size_t max; /* of processes with an export of their own */
+	VEC(struct export_entry *) list;
+	struct export_entry *shared; /* of the list; NULL: there was room for all */
+	struct export_entry *last;   /* that a record went to */
+	/* What an export that is opened later has to hear first. */
+	struct fbt_window window;
+	struct fbt_lost lost;
+	struct fbt_manual manual;
+	VEC(struct fbt_kind *) kinds;
+	int first_err;
+};
+
+static void make_tag(char tag[TAG_SIZE], uint32_t tgid, uint64_t unix_ms)
+{
+	snprintf(tag, TAG_SIZE, "pid%u_%llu", tgid, (unsigned long long)unix_ms);
+}
+
+static void keep_first_error(struct exports *exports, int err)
+{
+	if (!exports->first_err)
+		exports->first_err = err;
+}
+
+/* The one place where the metadata of an export are made. */
+static int make_metadata(const struct exports *exports, struct export_entry *entry)
+{
+	return metadata_resolve(&entry->metadata, &exports->options->metadata, environ);
+}
+
+static void free_export(struct export_entry *entry, void (*free_outputs)(struct outputs *outputs))
+{
+	free_outputs(entry->outputs);
+	metadata_clear(&entry->metadata);
+	free(entry);
+}
+
+/* 0, or -errno, logged; one whose outputs could not be opened is in the list, and takes nothing. */
+static int add_export(struct exports *exports, uint32_t tgid, struct export_entry **result)
+{
+	struct export_entry *entry = calloc(1, sizeof(*entry));
+	char tag[TAG_SIZE];
+	int err;
+
+	*result = NULL;
+	if (!entry || vec_push(&exports->list, entry)) {
+		free(entry);
+		log_err("process %u: no memory for its export", tgid);
+		return -ENOMEM;
+	}
+	*result = entry;
+	entry->tgid = tgid;
+	make_tag(tag, tgid, exports->unix_ms);
+	err = make_metadata(exports, entry);
+	if (!err)
+		err = outputs__open(&entry->outputs, exports->options, &entry->metadata, tag);
+	if (!err)
+		entry->records = outputs__records(entry->outputs);
+	return err;
+}
+
+static struct exports *new_exports(const struct options *options, uint32_t tgid)
+{
+	struct exports *exports = calloc(1, sizeof(*exports));
+
+	if (!exports)
+		return NULL;
+	exports->options = options;
+	exports->unix_ms = clock_ns(CLOCK_REALTIME) / 1000000;
+	make_tag(exports->tag, tgid, exports->unix_ms);
+	return exports;
+}
+
+int exports__open_one(struct exports **result, const struct options *options, uint32_t tgid)
+{
+	struct exports *exports = new_exports(options, tgid);
+	struct export_entry *entry;
+	int err = exports ? add_export(exports, tgid, &entry) : -ENOMEM;
+
+	if (err) {
+		exports__discard(exports);
+		exports = NULL;
+	}
+	*result = exports;
+	return err;
+}
+
+/* Half of the descriptors stay for tracing. */
+static size_t count_room(void)
+{
+	struct rlimit limit;
+	size_t room;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit))
+		return EXPORTS_MAX;
+	room = (size_t)limit.rlim_cur / 2 / FDS_EACH;
+	return room < EXPORTS_MAX ? room : EXPORTS_MAX;
+}
+
+int exports__open_each(struct exports **result, const struct options *options)
+{
+	struct exports *exports = new_exports(options, 0);
+
+	*result = exports;
+	if (!exports)
+		return -ENOMEM;
+	exports->each = true;
+	exports->max = count_room();
+	return 0;
+}
+
+static struct export_entry *find_export(struct exports *exports, uint32_t tgid)
+{
+	if (exports->last && exports->last->tgid == tgid)
+		return exports->last;
+	vec_for_each (entry, &exports->list) {
+		if ((*entry)->tgid == tgid) {
+			exports->last = *entry;
+			return *entry;
+		}
+	}
+	return exports->shared;
+}
+
+static void push(const struct export_entry *entry, const void *data, size_t size)
+{
+	if (entry && entry->outputs)
+		entry->records.emit(entry->records.ctx, data, size);
+}
+
+/* The records of a window that come before those of a process. */
+static void begin_window(const struct exports *exports, const struct export_entry *entry)
+{
+	struct fbt_window window = exports->window;
+	char tag[TAG_SIZE];
+
+	if (!entry->outputs)
+		return;
+	make_tag(tag, entry->tgid, exports->unix_ms);
+	if (record_send_window(&entry->records, &window, tag))
+		log_err("process %u: no memory for its export", entry->tgid);
+	vec_for_each (kind, &exports->kinds)
+		push(entry, *kind, (*kind)->header.size);
+	if (exports->lost.header.size)
+		push(entry, &exports->lost, sizeof(exports->lost));
+}
+
+static struct export_entry *open_next(struct exports *exports, uint32_t tgid)
+{
+	bool has_room = exports->list.count < exports->max;
+	struct export_entry *entry;
+	int err;
+
+	if (!has_room && exports->shared)
+		return exports->shared;
+	err = add_export(exports, has_room ? tgid : 0, &entry);
+	if (err)
+		keep_first_error(exports, err);
+	if (!entry)
+		return NULL;
+	if (!has_room) {
+		exports->shared = entry;
+		log_warn(
+			"process %u and all that come after it share one export: %zu is the most%s",
+			tgid, exports->max,
+			exports->max < EXPORTS_MAX ? " with so few file descriptors (ulimit -n)"
+						   : "");
+	}
+	begin_window(exports, entry);
+	return entry;
+}
+
+static void take_target(struct exports *exports, const struct fbt_target *target)
+{
+	struct export_entry *entry = find_export(exports, target->tgid);
+
+	if (!entry || entry->tgid != target->tgid)
+		entry = open_next(exports, target->tgid);
+	push(entry, target, target->header.size);
+	/* It was asked for when this process was under trace already: --escalate-now. */
+	if (exports->manual.header.size && exports->manual.time_ns >= target->start_ns)
+		push(entry, &exports->manual, sizeof(exports->manual));
+}
+
+static void take_kind(struct exports *exports, const struct fbt_kind *kind)
+{
+	struct fbt_kind *copy = malloc(kind->header.size);
+
+	if (copy)
+		memcpy(copy, kind, kind->header.size);
+	if (!copy || vec_push(&exports->kinds, copy)) {
+		free(copy);
+		keep_first_error(exports, -ENOMEM);
+		log_warn("step kind %u: no memory to name it to processes that come later",
+			 kind->kind);
+	}
+}
+
+static void push_all(const struct exports *exports, const void *data, size_t size)
+{
+	vec_for_each (entry, &exports->list)
+		push(*entry, data, size);
+}
+
+/* The process that a record is about. */
+static uint32_t tgid_of(const struct fbt_header *event)
+{
+	switch (event->type) {
+	case FBT_EVENT_THREAD:
+		return ((const struct fbt_thread_name *)event)->tgid;
+	case FBT_EVENT_STEP:
+		return ((const struct fbt_step *)event)->tgid;
+	case FBT_EVENT_CALL:
+		return ((const struct fbt_call *)event)->tgid;
+	case FBT_EVENT_TABLE:
+		return ((const struct fbt_table *)event)->tgid;
+	case FBT_EVENT_FILE:
+		return ((const struct fbt_file *)event)->tgid;
+	case FBT_EVENT_TARGET_EXIT:
+		return ((const struct fbt_target_exit *)event)->tgid;
+	default:
+		return 0;
+	}
+}
+
+static void route(void *ctx, const void *data, size_t size)
+{
+	struct exports *exports = ctx;
+	const struct fbt_header *event = data;
+
+	switch (event->type) {
+	case FBT_EVENT_WINDOW:
+		exports->window = *(const struct fbt_window *)event;
+		break;
+	case FBT_EVENT_TARGET:
+		take_target(exports, (const struct fbt_target *)event);
+		break;
+	case FBT_EVENT_KIND:
+		take_kind(exports, (const struct fbt_kind *)event);
+		push_all(exports, data, size);
+		break;
+	case FBT_EVENT_LOST:
+		exports->lost = *(const struct fbt_lost *)event;
+		push_all(exports, data, size);
+		break;
+	case FBT_EVENT_MANUAL:
+		exports->manual = *(const struct fbt_manual *)event;
+		push_all(exports, data, size);
+		break;
+	case FBT_EVENT_COST:
+	case FBT_EVENT_WINDOW_END:
+		push_all(exports, data, size);
+		break;
+	default:
+		push(find_export(exports, tgid_of(event)), data, size);
+	}
+}
+
+struct record_output exports__records(struct exports *exports)
+{
+	if (!exports->each)
+		return exports->list.items[0]->records;
+	return (struct record_output){.emit = route, .ctx = exports};
+}
+
+const char *exports__tag(const struct exports *exports)
+{
+	return exports->tag;
+}
+
+size_t exports__count(const struct exports *exports)
+{
+	return exports->list.count;
+}
+
+void exports__poll(struct exports *exports)
+{
+	vec_for_each (entry, &exports->list) {
+		if ((*entry)->outputs)
+			outputs__poll((*entry)->outputs);
+	}
+}
+
+void exports__show_status(struct exports *exports, uint64_t now_ns)
+{
+	if (exports->list.count && exports->list.items[0]->outputs)
+		outputs__show_status(exports->list.items[0]->outputs, now_ns);
+}
+
+int exports__finish(struct exports *exports)
+{
+	vec_for_each (entry, &exports->list) {
+		if ((*entry)->outputs)
+			keep_first_error(exports, outputs__finish((*entry)->outputs));
+	}
+	return exports->first_err;
+}
+
+static void free_with(struct exports *exports, void (*free_outputs)(struct outputs *outputs))
+{
+	if (!exports)
+		return;
+	vec_for_each (entry, &exports->list)
+		free_export(*entry, free_outputs);
+	vec_for_each (kind, &exports->kinds)
+		free(*kind);
+	vec_free(&exports->list);
+	vec_free(&exports->kinds);
+	free(exports);
+}
+
+void exports__free(struct exports *exports)
+{
+	free_with(exports, outputs__free);
+}
+
+void exports__discard(struct exports *exports)
+{
+	free_with(exports, outputs__discard);
+}
