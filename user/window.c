@@ -60,9 +60,7 @@ void window__free(struct window *window)
 		process_free(*process);
 	vec_free(&window->processes);
 	vec_free(&window->threads);
-	vec_for_each (file, &window->files)
-		free(file->path);
-	vec_free(&window->files);
+	file_table_clear(&window->files);
 	left_out__free(window->left_out);
 	free(window->tag);
 	free(window->tool_version);
@@ -312,54 +310,14 @@ int window__add_thread(struct window *window, const struct fbt_thread_name *reco
 	return 0;
 }
 
-/* Files are sorted by id, and come in about that order: where it is, or belongs. */
-static size_t file_position(const struct window *window, uint32_t id)
-{
-	size_t low = 0, high = window->files.count;
-
-	while (low < high) {
-		size_t middle = low + (high - low) / 2;
-
-		if (window->files.items[middle].record.id < id)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low;
-}
-
 int window__add_file(struct window *window, const struct fbt_file *record, const char *path)
 {
-	struct file file = {.record = *record};
-	size_t position = file_position(window, record->id);
-	int err;
-
-	if (window__file(window, record->id)) {
-		window->files.items[position].record = *record;
-		return replace_string(&window->files.items[position].path, path);
-	}
-	if (window->files.count >= WINDOW_FILES_MAX)
-		return -ENOSPC;
-	err = replace_string(&file.path, path);
-	if (!err)
-		err = vec_push(&window->files, file);
-	if (err) {
-		free(file.path);
-		return err;
-	}
-	memmove(&window->files.items[position + 1], &window->files.items[position],
-		(window->files.count - 1 - position) * sizeof(file));
-	window->files.items[position] = file;
-	return 0;
+	return file_table_add(&window->files, record, path);
 }
 
 const struct file *window__file(const struct window *window, uint32_t id)
 {
-	size_t position = file_position(window, id);
-
-	if (position == window->files.count || window->files.items[position].record.id != id)
-		return NULL;
-	return &window->files.items[position];
+	return file_table_find(&window->files, id);
 }
 
 const struct process *window__process(const struct window *window, uint32_t tgid)

@@ -9,12 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "fbt_event.h"
+#include "file_table.h"
 #include "vec.h"
 
 /* Processes that are kept; up to 28 KiB each. */
 #define WINDOW_PROCESSES_MAX 1024
-/* Files that are kept: those of more calls have no name. */
-#define WINDOW_FILES_MAX 65536
 
 struct left_out;
 
@@ -40,11 +39,6 @@ struct thread {
 	char comm[16];
 };
 
-struct file {
-	struct fbt_file record;
-	char *path; /* "" if it has no name */
-};
-
 struct window {
 	struct fbt_window record;
 	uint64_t end_ns; /* 0 while it is open; latest time seen if the stream was cut off */
@@ -57,8 +51,8 @@ struct window {
 	bool kind_known[FBT_KIND_COUNT];
 	VEC(struct process *) processes; /* by tgid; a reused tgid by age */
 	VEC(struct thread) threads;	 /* by tid */
-	VEC(struct file) files;		 /* by id */
-	struct left_out *left_out;	 /* which were not kept */
+	struct file_table files;
+	struct left_out *left_out; /* which were not kept */
 	uint64_t processes_left_out;
 	struct fbt_lost lost;
 	struct fbt_cost cost;
