@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "env_hash_command.h"
 #include "list_steps.h"
 #include "log.h"
 #include "metadata.h"
@@ -74,7 +75,7 @@ static int dispatch(const struct options *options, const struct metadata *metada
 		return profile_validate_files(options->files, options->file_count,
 					      options->require_events, stdout, stderr);
 	case MODE_ENV_HASH:
-		break;
+		return env_hash_command(options->file_count ? options->files[0] : NULL, stdout);
 	}
 	return 0;
 }
