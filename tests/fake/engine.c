@@ -99,6 +99,7 @@ static void run_one_step(struct worker *w)
 	if (w->steps <= MAX_SPANS) {
 		w->spans[w->steps - 1][0] = begin;
 		w->spans[w->steps - 1][1] = now_ns() - begin;
+		w->spans[w->steps - 1][2] = (uint64_t)w->compute_us;
 	}
 	if (w->trouble && w->trouble->behind)
 		w->trouble->behind(w);

@@ -89,8 +89,8 @@ struct worker {
 	uint64_t steps, panics, slow, troubled, children, n_tokens;
 	uint64_t calls[MAX_NR], errors[MAX_NR];
 	uint64_t step_calls[CATS], step_errors[CATS];
-	uint64_t (
-		*spans)[2]; /* begin and length of the first MAX_SPANS steps, CLOCK_MONOTONIC ns */
+	/* Of the first MAX_SPANS steps: begin and length (CLOCK_MONOTONIC ns), work (us). */
+	uint64_t (*spans)[3];
 };
 
 struct engine {

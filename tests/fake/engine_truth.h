@@ -54,8 +54,8 @@ static inline void emit_threads(struct engine *e)
 		emit(e, "%s\n{\"tid\":%d,\"role\":\"%s\",\"steps\":%" PRIu64 ",\"spans_ns\":[",
 		     i ? "," : "", w->tid, w->role, w->steps);
 		for (uint64_t s = 0; s < shown; s++)
-			emit(e, "%s[%" PRIu64 ",%" PRIu64 "]", s ? "," : "", w->spans[s][0],
-			     w->spans[s][1]);
+			emit(e, "%s[%" PRIu64 ",%" PRIu64 ",%" PRIu64 "]", s ? "," : "",
+			     w->spans[s][0], w->spans[s][1], w->spans[s][2]);
 		emit(e, "],\"troubled\":[");
 		for (uint64_t s = 1; s <= w->troubled; s++)
 			emit(e, "%s%" PRIu64, s > 1 ? "," : "",
@@ -119,8 +119,8 @@ static inline void write_truth(struct worker *self, const char *path)
 	emit(e, "{\"pid\":%d,\"exact\":%s,\n", e->workers[0].tid, e->exact ? "true" : "false");
 	emit(e, "\"steps\":%" PRIu64 ",\"panics\":%" PRIu64 ",\"slow_steps\":%" PRIu64, sum.steps,
 	     sum.panics, sum.slow);
-	emit(e, ",\"trouble\":\"%s\",\"trouble_us\":%ld",
-	     e->config.trouble ? e->config.trouble : "none", e->config.trouble_us);
+	emit(e, ",\"trouble\":\"%s\",\"trouble_every\":%ld",
+	     e->config.trouble ? e->config.trouble : "none", e->config.trouble_every);
 	emit(e, ",\"children\":%" PRIu64 ",\"n_tokens\":%" PRIu64 ",\n", sum.children,
 	     sum.n_tokens);
 	emit_step_shape(e);

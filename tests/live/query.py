@@ -10,10 +10,17 @@
             table by process
     total   sums counts of steps, in the form of the engine's account
     near    whether a table is the engine's
+    G       escalation_prof by number of step, times under us
+    due     steps that the engine was in trouble in, but for those before their class is known
+    slower  slower(F): steps not in trouble that took F times as long as usual for their work, by
+            the engine's own clock: the machine's doing, and rightly named
+    inside  inside(N): what happened in step N, of the trace: its calls
+    spent   spent(N): us that step N spent in those
 
 Files are $OUT.profile, $OUT.trace and $OUT.report, and $TMP/truth.json.
 """
 import ast
+import functools
 import json
 import os
 import sys
@@ -23,6 +30,7 @@ OUT = os.environ["OUT"]
 TRUTH = os.environ["TMP"] + "/truth.json"
 
 
+@functools.lru_cache(maxsize=None)
 def load(path):
     with open(path, encoding="utf-8") as file:
         return json.load(file)
@@ -72,6 +80,33 @@ def near(table, truth, what):
                for name, count in truth[what].items())
 
 
+def load_escalations():
+    return {row["shape"]["step"]: dict(row["shape"], us=row["stage_us"])
+            for row in load_events() if row["event"] == "escalation_prof"}
+
+
+def find_due(truth):
+    """A class is judged from its 11th step on."""
+    every = truth["trouble_every"]
+    return {n for n in truth["threads"][0]["troubled"] if n - n // every > 10}
+
+
+def find_slower(truth, factor):
+    thread = truth["threads"][0]
+    pace = {n: ns / (work_us or 1) for n, (_, ns, work_us) in enumerate(thread["spans_ns"], 1)
+            if n not in thread["troubled"]}
+    usual = sorted(pace.values())[len(pace) // 2]
+    return {n for n in pace if pace[n] >= factor * usual}
+
+
+def find_inside(number):
+    """The calls of one step, by the trace alone."""
+    events = load(OUT + ".trace")
+    step, = [x for x in events if x["cat"] == "step" and x["args"]["step"] == number]
+    return [x for x in events if x["cat"] == "syscall" and x["tid"] == step["tid"] and
+            step["ts"] <= x["ts"] and x["ts"] + x["dur"] <= step["ts"] + step["dur"]]
+
+
 makers = {
     "T": lambda: load(TRUTH),
     "B": lambda: load(TRUTH + ".before-exec"),
@@ -85,8 +120,15 @@ makers = {
     "errors": lambda: add_up(load_syscalls("errors").values()),
     "total": lambda: total,
     "near": lambda: near,
+    "G": load_escalations,
+    "due": lambda: find_due(load(TRUTH)),
+    "slower": lambda: lambda factor: find_slower(load(TRUTH), factor),
+    "inside": lambda: find_inside,
+    "spent": lambda: lambda number: sum(call["dur"] for call in find_inside(number)),
     "CATEGORIES": lambda: CATEGORIES,
 }
+
+
 def explain(tree, namespace):
     """What stands on the sides of a comparison that does not hold."""
     parts = tree.body.values if isinstance(tree.body, ast.BoolOp) else [tree.body]
