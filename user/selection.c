@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
+#include <signal.h>
 #include "log.h"
 #include "processes.h"
 #include "selection.h"
+
+/* Where windows come and go one target may end, and the others still be waited for. */
+static bool may_be_gone(const struct selection *selection, const struct traced *traced, int err)
+{
+	return !traced->wanted || (err == -ESRCH && selection->options->windows.flag);
+}
 
 static int search_wanted(const struct selection *selection, uint32_t tgid)
 {
@@ -13,6 +20,10 @@ static int search_wanted(const struct selection *selection, uint32_t tgid)
 		return -ENOMEM;
 	traced->wanted = true;
 	added = steps_found__search(selection->found, traced);
+	if (added < 0 && may_be_gone(selection, traced, added)) {
+		traced_set__forget(selection->traced, traced);
+		return 0;
+	}
 	return added < 0 ? added : 0;
 }
 
@@ -77,6 +88,51 @@ int selection_find(const struct selection *selection)
 	return -ENOENT;
 }
 
+static bool is_named(const struct options *options, uint32_t tgid)
+{
+	vec_for_each (pid, &options->pids) {
+		if (*pid == tgid)
+			return true;
+	}
+	return false;
+}
+
+/* processes: with -f, those there are, else empty. A number may be another process's by now. */
+static bool is_still_selected(const struct selection *selection, const struct traced *traced,
+			      const process_vec *processes)
+{
+	const struct options *options = selection->options;
+
+	if (traced->wanted)
+		return is_named(options, traced->tgid);
+	if (options->follow && options->pids.count)
+		return processes_descends(processes, traced->tgid, options->pids.items,
+					  options->pids.count);
+	return !kill((pid_t)traced->tgid, 0) || errno != ESRCH;
+}
+
+void selection_refresh(const struct selection *selection)
+{
+	const struct options *options = selection->options;
+	process_vec processes = {0};
+	struct traced *traced;
+	size_t i = 0;
+
+	if (options->follow && options->pids.count)
+		processes_list(&processes);
+	while ((traced = traced_set__at(selection->traced, i))) {
+		if (!is_still_selected(selection, traced, &processes)) {
+			traced_set__forget(selection->traced, traced);
+			continue;
+		}
+		traced->rescan = true;
+		if (!options->all)
+			steps_found__search(selection->found, traced);
+		i++;
+	}
+	vec_free(&processes);
+}
+
 int selection_attach(const struct selection *selection)
 {
 	struct traced *traced;
@@ -85,7 +141,7 @@ int selection_attach(const struct selection *selection)
 		int err = steps_found__attach(selection->found, traced);
 
 		/* Nobody asked for what the built-in table found: then there are intervals. */
-		if (err < 0 && traced->wanted &&
+		if (err < 0 && !may_be_gone(selection, traced, err) &&
 		    (selection->options->specs.count || err == -ENOMEM))
 			return err;
 	}
@@ -121,7 +177,7 @@ static int take_found(const struct selection *selection, uint64_t start_ns)
 	while ((traced = traced_set__at(selection->traced, i))) {
 		int err = traced->taken ? 0 : take_process(selection, traced, start_ns);
 
-		if (err && traced->wanted) {
+		if (err && !may_be_gone(selection, traced, err)) {
 			if (err == -ESRCH)
 				log_err("process %u: ended while attaching", traced->tgid);
 			return err;

@@ -19,9 +19,17 @@ struct selection {
 
 /*
  * Adds the processes there are to traced and looks for their step functions. 0, or -errno, logged;
- * only what -p names can fail. -ENOENT: no function matched --step.
+ * only what -p names can fail, and where a flag opens windows it may be gone. -ENOENT: no function
+ * matched --step.
  */
 int selection_find(const struct selection *selection);
+
+/*
+ * Of the processes found some time ago: looks for step functions in what they have mapped since
+ * (with -a, only once they are under trace), and forgets those that are gone. Never fails: what
+ * cannot be looked at now, attaching will meet.
+ */
+void selection_refresh(const struct selection *selection);
 
 /* Probes the step functions found. 0 or -errno, logged; only what --step names can fail. */
 int selection_attach(const struct selection *selection);

@@ -10,6 +10,7 @@
 #include "interval.h"
 #include "launch.h"
 #include "loader.h"
+#include "loading.h"
 #include "log.h"
 #include "processes.h"
 #include "selection.h"
@@ -34,6 +35,7 @@ struct session {
 	struct child *child;
 	struct launch *launch;
 	struct fbt_cost cost;
+	bool cost_known; /* from before; else it is measured when the window begins */
 	uint64_t start_ns;
 	uint64_t start_cpu_ns;
 	uint64_t rescan_ns;   /* when to look for new files next */
@@ -43,26 +45,6 @@ struct session {
 	uint64_t hint_ns;      /* when to look why there is no step; 0: done */
 	struct hint *hint;
 };
-
-static int open_loader(struct session *session)
-{
-	const struct options *options = session->options;
-	struct loader_options loader_options = {
-		.detail = options->detail,
-		.trace_all = options->all,
-		.follow = options->follow,
-		.ring_records = options->ring_records,
-		.bpf_stats = options->bpf_stats,
-		.perf_uprobes = options->perf_uprobes,
-	};
-
-	/* Without -p, and with -f, any process of the machine may come under trace. */
-	if (!options->pids.count || options->follow)
-		loader_options.thread_count = processes_count_threads(0);
-	vec_for_each (pid, &options->pids)
-		loader_options.thread_count += processes_count_threads(*pid);
-	return loader__open(&session->loader, &loader_options);
-}
 
 static struct selection selection_of(const struct session *session)
 {
@@ -100,7 +82,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 }
 
 int session__open(struct session **result, const struct options *options,
-		  const struct record_output *output)
+		  const struct record_output *output, const struct fbt_cost *cost)
 {
 	struct session *session = calloc(1, sizeof(*session));
 	struct selection selection;
@@ -110,7 +92,10 @@ int session__open(struct session **result, const struct options *options,
 		return err;
 	session->options = options;
 	session->output = output;
-	err = open_loader(session);
+	session->cost_known = cost;
+	if (cost)
+		session->cost = *cost;
+	err = loading_open(&session->loader, options);
 	if (err)
 		goto out;
 	err = -ENOMEM;
@@ -187,18 +172,30 @@ void session__escalate(struct session *session)
 	send_manual(session, clock_ns(CLOCK_MONOTONIC));
 }
 
-static int attach_syscalls(struct session *session)
+static int attach_kernel_side(struct session *session)
 {
-	uint64_t bare_ps = calibrate_bare_ps();
-	int err = loader__attach_syscalls(session->loader);
+	bool with_steps = steps_found__count(session->found);
+	int err;
 
-	if (!err && steps_found__count(session->found))
-		err = calibrate_step(session->loader, &session->cost);
-	if (err)
-		return err;
-	calibrate_calls(session->loader, bare_ps, &session->cost);
-	stream__discard(session->stream);
-	return loader__attach_threads(session->loader);
+	if (session->cost_known) {
+		err = loader__attach_syscalls(session->loader);
+	} else {
+		err = loading_attach_syscalls(session->loader, with_steps, &session->cost);
+		stream__discard(session->stream);
+	}
+	return err ? err : loader__attach_threads(session->loader);
+}
+
+void session__refresh(struct session *session)
+{
+	struct selection selection = selection_of(session);
+
+	selection_refresh(&selection);
+}
+
+bool session__has_room(const struct session *session)
+{
+	return loading_has_room(session->loader, session->options);
 }
 
 int session__start(struct session *session, const char *tag)
@@ -207,7 +204,7 @@ int session__start(struct session *session, const char *tag)
 	int err;
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	err = attach_syscalls(session);
+	err = attach_kernel_side(session);
 	if (!err)
 		err = selection_attach(&selection);
 	session->start_ns = clock_ns(CLOCK_MONOTONIC);

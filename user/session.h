@@ -15,10 +15,21 @@ struct session;
 
 /*
  * Loads the programs, finds the targets (starts COMMAND, stopped) and their step functions; changes
- * nothing in them yet. options and output are borrowed. 0, or -errno with one line logged.
+ * nothing in them yet. options and output are borrowed. cost: what loading_measure found; NULL: it
+ * is measured when the window begins, which makes that 20 ms later. 0, or -errno with one line
+ * logged.
  */
 int session__open(struct session **session, const struct options *options,
-		  const struct record_output *output);
+		  const struct record_output *output, const struct fbt_cost *cost);
+
+/*
+ * Before session__start, if that comes long after session__open: looks for what the targets have
+ * mapped since, and forgets those that are gone or that options name no more.
+ */
+void session__refresh(struct session *session);
+
+/* Whether the targets have not grown too many threads since session__open. */
+bool session__has_room(const struct session *session);
 
 /* The process the tag is made of; 0 with -a. */
 uint32_t session__main_tgid(const struct session *session);

@@ -81,7 +81,7 @@ int trace_run(const struct options *options, const struct metadata *metadata)
 	int err = privilege_check();
 
 	if (!err)
-		err = session__open(&session, options, &records);
+		err = session__open(&session, options, &records, NULL);
 	if (err)
 		return err;
 	make_tag(tag, session__main_tgid(session));

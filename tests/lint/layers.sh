@@ -59,7 +59,7 @@ target_candidates target_explain
 call_ring child file_names privilege sizing slots uprobes
 loader
 calibrate launch step_probes traced
-interval rates steps_found stream
+interval loading rates steps_found stream
 hint list_steps selection
 session
 flag loop
