@@ -35,6 +35,25 @@ refuses 'replay of nothing' 1 'No such file' --replay "$TMP/nothing"
 refuses 'list of no process' 2 'list-steps' --list-steps
 refuses 'stray word' 2 'bogus' bogus
 
+# What steps are judged by: below the range, above it, and no number.
+while read -r option below above; do
+	for value in "$below" "$above" nan inf 1e99 4x; do
+		refuses "$option=$value" 2 "$option $value: not a" -p $$ "$option=$value"
+	done
+	refuses "$option of nothing" 2 "$option : not a" -p $$ "$option="
+done <<-END
+	--cv-threshold -0.1 10000.1
+	--efficiency-threshold -1 100.5
+	--gpu-transfer-threshold -1 101
+	--memory-cliff-threshold -1 101
+	--rate-limit -1 4294967296
+	--rate-interval 0 99999999999999999999
+	--cv-window 9 1025
+	--budget-us 0 3600000001
+	--context -1 65
+END
+refuses 'class by nothing that is recorded' 2 'class-by m' -p $$ --step-arg n=arg1 --class-by m
+
 start_engine --steps 0 --sleep-us 500
 go
 refuses 'unwritable trace' 1 '/proc/nowhere' -p "$ENGINE" --step engine_step -d 1 --trace /proc/nowhere/t
