@@ -143,17 +143,23 @@ test_env := FBT_BUILD=$(O) FBT=$(tool) FBT_ENGINE=$(engine) UPDATE=$(UPDATE) V=$
 
 live_src  := $(sort $(wildcard tests/live/*.c))
 live_bin  := $(live_src:tests/live/%.c=$(O)/tests/live_%)
+e2e_src   := $(sort $(wildcard tests/e2e/*.c))
+e2e_bin   := $(e2e_src:tests/e2e/%.c=$(O)/tests/e2e_%.so)
 bench_src := $(sort $(wildcard tests/bench/*.c))
 bench_bpf := $(filter %.bpf.c,$(bench_src))
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf),$(bench_src)))
 
 # What the tests of $(TESTS) run.
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
-            $(if $(filter live,$(TESTS)),$(live_bin))
+            $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin))
 
 $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
+
+$(O)/tests/e2e_%.so: tests/e2e/%.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fPIC -shared -MMD -MP $< -lpthread -ldl -o $@
 
 $(O)/tests/bench_%.bpf.o: tests/bench/%.bpf.c | $(O)/tests
 	$(call msg,BPF,$@)
@@ -223,7 +229,7 @@ comma := ,
 define compile_commands
 [
 $(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags))$(comma)
-)$(foreach file,$(live_src) $(filter-out $(bench_bpf),$(bench_src)) $(wildcard tests/fake/*.c),$(call \
+)$(foreach file,$(live_src) $(e2e_src) $(filter-out $(bench_bpf),$(bench_src)) $(wildcard tests/fake/*.c),$(call \
 	compile_command,$(file),$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -I$(O)/tests)$(comma)
 )$(foreach file,$(bpf_src) $(bench_bpf),$(call compile_command,$(file),$(CLANG) -target bpf -mcpu=v3 \
 	-D__TARGET_ARCH_$(bpf_arch) -O2 -g -Iinclude -Ivmlinux)$(comma)
