@@ -8,14 +8,10 @@
 
 #ifdef FBT_WITHOUT_CURL
 
-bool curl_library_can_load(void)
-{
-	return false;
-}
-
 int curl_library_load(struct curl_library *curl)
 {
-	log_err("--otlp: this is a static build, which cannot send");
+	log_err("--otlp: this is a static build, which cannot send: use one that is not: use one "
+		"that is not");
 	return -ENOSYS;
 }
 
@@ -35,11 +31,6 @@ static int find_functions(struct curl_library *curl, void *library)
 	CURL_LIBRARY_FUNCTIONS(FIND)
 #undef FIND
 	return 0;
-}
-
-bool curl_library_can_load(void)
-{
-	return true;
 }
 
 int curl_library_load(struct curl_library *curl)

@@ -7,7 +7,6 @@
 #define FBT_CURL_LIBRARY_H
 
 #include <curl/curl.h>
-#include <stdbool.h>
 
 #define CURL_LIBRARY_FUNCTIONS(X)                                                                  \
 	X(global_init)                                                                             \
@@ -34,13 +33,10 @@ struct curl_library {
 #undef CURL_LIBRARY_MEMBER
 };
 
-/* Whether this build can load it: a static one (FBT_WITHOUT_CURL) cannot. */
-bool curl_library_can_load(void);
-
 /*
  * Loads and starts it. It stays until the process ends: a name that is still being resolved keeps a
- * thread in it. 0; -ENOENT, -ENOSYS (too old, or it would block while it resolves names), -ENOMEM,
- * logged.
+ * thread in it. 0; -ENOENT, -ENOSYS (a static build, FBT_WITHOUT_CURL; a libcurl that is too old,
+ * or would wait while it resolves names), -ENOMEM: all logged.
  */
 int curl_library_load(struct curl_library *curl);
 

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Sends escalations to a collector: OTLP/HTTP with JSON, over libcurl. A bounded queue
- * (otlp_queue.h), one request at a time, retries as the OTLP specification has them. Nothing waits
- * but finish: what libcurl can do without waiting is done in poll. Certificates are checked,
- * redirects are not followed, an answer above OTLP_ANSWER_MAX is cut off. Proxies are those of the
- * environment, as libcurl reads it (http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY). SIGPIPE must be
- * ignored by the process.
+ * Sends escalations to a collector: OTLP/HTTP with JSON. A bounded queue (otlp_queue.h), one
+ * request at a time (otlp_request.h), retries as the OTLP specification has them. Nothing waits but
+ * finish.
  *
  * What goes wrong outside is said once, when it begins; counts tell the rest.
  */
@@ -17,8 +14,7 @@
 #include "otlp_endpoint.h"
 
 /* Escalations in a request. */
-#define OTLP_BATCH_MAX	64
-#define OTLP_ANSWER_MAX 65536
+#define OTLP_BATCH_MAX 64
 
 struct otlp_limits {
 	long connect_ms;	   /* 3 s */
@@ -42,9 +38,9 @@ struct otlp_counts {
 
 struct otlp_client;
 
-/* endpoint is borrowed. 0 or -errno, logged but for -ENOMEM. */
-int otlp_client__new(struct otlp_client **client, const struct otlp_endpoint *endpoint,
-		     const struct otlp_limits *limits);
+/* endpoint is borrowed. NULL: -ENOMEM. */
+struct otlp_client *otlp_client__new(const struct otlp_endpoint *endpoint,
+				     const struct otlp_limits *limits);
 void otlp_client__free(struct otlp_client *client);
 
 /*
@@ -53,7 +49,8 @@ void otlp_client__free(struct otlp_client *client);
  */
 int otlp_client__queue(struct otlp_client *client, char *text, size_t size, uint32_t spans);
 
-/* Goes on with sending, without waiting. now_ns: CLOCK_MONOTONIC. 0 or -ENOMEM. */
+/* Goes on with sending, without waiting. now_ns: CLOCK_MONOTONIC. 0 or -errno, then logged, or
+ * -ENOMEM. */
 int otlp_client__poll(struct otlp_client *client, uint64_t now_ns);
 
 /* Waits until all is sent, or it takes too long. */

@@ -115,7 +115,8 @@ int otlp_endpoint_parse(struct otlp_endpoint *endpoint, const char *url)
 		endpoint->label = NULL;
 	if (endpoint->label && asprintf(&endpoint->url, "%s%s", endpoint->label, query) < 0)
 		endpoint->url = NULL;
-	return endpoint->url ? 0 : -ENOMEM;
+	endpoint->health = calloc(1, sizeof(*endpoint->health));
+	return endpoint->url && endpoint->health ? 0 : -ENOMEM;
 }
 
 /* Undoes %XX in place. False: a % without two digits, or a byte no header may hold. */
@@ -240,5 +241,6 @@ void otlp_endpoint_clear(struct otlp_endpoint *endpoint)
 	vec_free(&endpoint->headers);
 	free(endpoint->url);
 	free(endpoint->label);
+	free(endpoint->health);
 	*endpoint = (struct otlp_endpoint){0};
 }

@@ -4,13 +4,20 @@
 #define FBT_OTLP_ENDPOINT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "vec.h"
+
+/* What the clients of an endpoint tell each other of it. */
+struct otlp_health {
+	uint64_t gave_up_ns; /* when one last waited in vain; 0: something was taken since */
+};
 
 /* Zero-initialised is none. */
 struct otlp_endpoint {
-	char *url;	      /* with the path of traces */
-	char *label;	      /* for messages: without the query, which may hold a key */
-	VEC(char *) headers;  /* "Name: value"; often a key: never shown */
+	char *url;	     /* with the path of traces */
+	char *label;	     /* for messages: without the query, which may hold a key */
+	VEC(char *) headers; /* "Name: value"; often a key: never shown */
+	struct otlp_health *health;
 	bool has_port_of_rpc; /* 4317: there usually listens OTLP/gRPC, which this is not */
 };
 

@@ -35,6 +35,7 @@ report_about report_escalations report_headline report_kind report_process
 report_text
 report_json
 curl_library otlp_answer otlp_endpoint otlp_queue otlp_span
+otlp_request
 otlp_client
 sink_alert sink_chrome sink_jsonl sink_otlp sink_report sink_status
 pipeline

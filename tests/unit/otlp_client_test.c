@@ -509,6 +509,48 @@ static void finish_does_not_wait_for_a_later_time(void **state)
 	assert_int_equal(counts_of(collector)->requests, 1);
 }
 
+/* A window of many exports has many clients. */
+static void finish_does_not_wait_where_another_just_did_in_vain(void **state)
+{
+	struct collector *collector = *state;
+	struct otlp_client *first;
+
+	collector->limits.finish_ns = 100 * NS_PER_MS;
+	open_client(collector, "");
+	offer(collector, "1", 1);
+	assert_true(finish_in_ns(collector) >= 100 * NS_PER_MS);
+	first = collector->client;
+	collector->limits.finish_ns = PATIENCE_NS;
+	collector->client = otlp_client__new(&collector->endpoint, &collector->limits);
+	offer(collector, "2", 1);
+	assert_true(finish_in_ns(collector) < PATIENCE_NS / 2);
+	assert_int_equal(counts_of(collector)->requests, 1);
+	otlp_client__free(first);
+}
+
+static void finish_waits_again_once_something_was_taken(void **state)
+{
+	static const char *const answers[] = {"503 Busy", "200 OK", NULL};
+	struct collector *collector = *state;
+	pid_t server;
+
+	open_client(collector, "");
+	collector->endpoint.health->gave_up_ns = clock_ns(CLOCK_MONOTONIC);
+	offer(collector, "1", 1);
+	expect_request(collector);
+	answer(collector, "200 OK", "");
+	expect_ended(collector, 1, 0, 0);
+	otlp_client__free(collector->client);
+	close_connection(collector);
+	collector->limits.finish_ns = PATIENCE_NS;
+	collector->client = otlp_client__new(&collector->endpoint, &collector->limits);
+	server = serve(collector, answers);
+	offer(collector, "1", 1);
+	otlp_client__finish(collector->client);
+	end_server(server);
+	assert_int_equal(counts_of(collector)->sent, 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, collector_setup, collector_teardown)
 
 int main(void)
@@ -542,6 +584,8 @@ int main(void)
 		TEST(finish_does_not_wait_for_ever),
 		TEST(finish_gives_up_soon_what_has_failed),
 		TEST(finish_does_not_wait_for_a_later_time),
+		TEST(finish_does_not_wait_where_another_just_did_in_vain),
+		TEST(finish_waits_again_once_something_was_taken),
 	};
 
 	signal(SIGPIPE, SIG_IGN);
