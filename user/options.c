@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "curl_library.h"
 #include "log.h"
 #include "option_judging.h"
 #include "option_table.h"
@@ -277,6 +278,24 @@ static int check_outputs(const struct options *options)
 	return 0;
 }
 
+/* Also loads libcurl: now, while nothing waits for it, and what cannot be sent is said at once. */
+static int check_otlp(struct options *options)
+{
+	const char *headers = getenv("OTEL_EXPORTER_OTLP_HEADERS");
+	struct curl_library curl;
+	int err;
+
+	if (!options->otlp)
+		return 0;
+	err = otlp_endpoint_parse(&options->collector, options->otlp);
+	if (!err && headers)
+		err = otlp_endpoint_add_headers(&options->collector, headers);
+	if (err)
+		return err;
+	err = curl_library_load(&curl);
+	return err && err != -ENOMEM ? -EINVAL : err;
+}
+
 static int refuse_with_flag(const struct options *options, const char *message)
 {
 	log_err("%s (%s)", message,
@@ -348,7 +367,9 @@ int options_parse(struct options *options, int argc, char **argv)
 	err = check_outputs(options);
 	if (!err)
 		err = check_selection(options);
-	return err ? err : check_windows(options);
+	if (!err)
+		err = check_windows(options);
+	return err ? err : check_otlp(options);
 }
 
 void options_clear(struct options *options)
@@ -359,4 +380,5 @@ void options_clear(struct options *options)
 	vec_free(&options->args);
 	vec_free(&options->symbol_files);
 	vec_free(&options->pids);
+	otlp_endpoint_clear(&options->collector);
 }

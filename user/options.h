@@ -9,6 +9,7 @@
 #include "metadata.h"
 #include "option_value.h"
 #include "option_windows.h"
+#include "otlp_endpoint.h"
 #include "pipeline.h"
 #include "sink_report.h"
 #include "step_spec.h"
@@ -48,7 +49,8 @@ struct options {
 	struct pipeline_options judging;
 	bool escalate_now;
 	struct option_windows windows;
-	const char *otlp; /* URL, or NULL */
+	const char *otlp;		/* URL, or NULL */
+	struct otlp_endpoint collector; /* what it says, if it was given */
 	struct metadata_options metadata;
 	bool compute_env_hash;
 	const char *require_events;
