@@ -11,35 +11,16 @@
 #define FBT_CAUSE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
+#include "cause_kind.h"
 #include "step.h"
 #include "window.h"
 
-enum cause_kind {
-	CAUSE_LOCK_CONTENTION = 0, /* futex */
-	CAUSE_ALLOCATION_CHURN,	   /* mmap, munmap, mprotect, mremap, brk, madvise */
-	CAUSE_DRIVER_CALLS,	   /* ioctl */
-	CAUSE_FILE_IO,		   /* read, write, open, stat, fsync … of files */
-	CAUSE_TINY_WRITES,	   /* many writes of few bytes: instead of FILE_IO or SOCKET_IO */
-	CAUSE_SOCKET_IO,	   /* reads, writes … of sockets and pipes */
-	CAUSE_THREAD_CHURN,	   /* clone, fork, exit, wait */
-	CAUSE_SIGNAL_STORM,	   /* signal handlers, sigreturn */
-	CAUSE_SLEEP,		   /* poll, epoll_wait, select, nanosleep */
-	CAUSE_OTHER_CALLS,	   /* any other syscall: named in the evidence */
-	CAUSE_RUN_QUEUE,	   /* ready to run, no CPU free */
-	CAUSE_PAGE_FAULTS,	   /* estimated: their number is exact, their time is not */
-	CAUSE_COMPUTE,		   /* none of the above: the step itself had more to do */
-	CAUSE_COUNT,
-};
-
-/* "lock_contention", … */
-const char *cause_name(enum cause_kind kind);
-
-/* One sentence: what to do about it. */
-const char *cause_advice(enum cause_kind kind);
-
-/* Time of a step by part. Their sum is its total, but for CAUSE_TINY_WRITES and SIGNAL_STORM, which
- * have no time of their own here unless calls say so. */
+/*
+ * Time of a step by part; the sum is its total (step_total_ns), exactly. TINY_WRITES is 0: those
+ * calls are in FILE_IO or SOCKET_IO.
+ */
 struct cause_times {
 	uint64_t ns[CAUSE_COUNT];
 	uint32_t threads_made; /* clone, fork … that succeeded */
@@ -47,8 +28,9 @@ struct cause_times {
 };
 
 /*
- * Splits a step. fault_ps: fbt_window.fault_ps. Where its calls are not known (--detail steps,
- * calls_truncated) the categories stand for them: other is CAUSE_OTHER_CALLS then.
+ * Splits a step. Page faults are taken at window->record.fault_ps each, as far as time is left for
+ * them. Where calls are not known (--detail steps, lost or cut off ones) the categories stand for
+ * them: mmap is allocation, futex is locks, ioctl is the driver, read and write are files.
  */
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times);
 
@@ -58,38 +40,47 @@ uint64_t cause_work_ns(const struct cause_times *times);
 /* The evidence. Counts are of the calls of that cause in this step. */
 struct cause {
 	enum cause_kind kind;
-	bool estimated;	   /* time_ns is an estimate */
-	bool calls_known;  /* else the counts below mean nothing */
-	uint64_t time_ns;  /* of this part of the step */
-	uint64_t usual_ns; /* the class's median of it; 0 if the class is not known yet */
+	bool estimated;	    /* time_ns is an estimate */
+	bool usual_known;   /* else usual_ns is 0 and means nothing */
+	bool calls_known;   /* else the counts of calls, and what they name, are 0 */
+	bool calls_partial; /* some of the step's calls were lost: counts are of the others */
+	uint64_t time_ns;   /* of this part of the step */
+	uint64_t usual_ns;  /* the class's median of it */
 	uint64_t calls;
 	uint64_t blocked; /* of them */
 	uint64_t bytes;	  /* read, written, mapped, unmapped, advised */
-	uint32_t nr;	  /* the syscall that took most of the time */
+	uint32_t nr;	  /* the syscall that took most of the time, if nr_calls is not 0 */
 	uint64_t nr_calls;
 	uint64_t nr_ns;
-	uint32_t file;	  /* window file id that took most of the time; 0: none or not known */
-	uint32_t command; /* DRIVER_CALLS: the ioctl command that took most of the time */
-	uint64_t command_calls;
+	uint32_t file;	     /* window file id that took most of the time; 0: none or not known */
+	uint64_t file_calls; /* that worked on it */
+	uint32_t command;    /* DRIVER_CALLS: the ioctl command that took most of the time */
+	uint64_t command_calls; /* 0: not known; file is that of the command's calls */
 	uint64_t command_ns;
 	uint64_t lock; /* LOCK_CONTENTION: address of the futex that was waited for longest */
-	uint32_t minor_faults;
+	uint32_t minor_faults; /* of the whole step, as the next three */
 	uint32_t major_faults;
 	uint32_t signals;
 	uint32_t threads_made;
 };
 
 /*
- * Finds the cause of a step: times are its own, usual are the medians of its class (all 0 if there
- * are none yet), usual_signals and usual_threads those of the counts.
+ * Finds the cause of a step: times are its own, usual are the medians of its class, NULL if they
+ * are not known. A part whose usual time is set to the step's own has not grown: how a caller says
+ * that it is not in question.
+ *
+ * THREAD_CHURN: in a step that made more threads than usual each of them also claims the mapping
+ * and unmapping of its stack and one wait for its end. TINY_WRITES: 32 writes or more, of less than
+ * 512 bytes on average, took half of the part that won. SIGNAL_STORM: more than 10 signals, and
+ * than 4 times the usual, where compute would win.
  */
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,
 		struct cause *cause);
 
 /*
- * One line of evidence: "futex 291.0 ms (usually 0.1 ms), 3 of 12 calls blocked, lock 0x7f…". Cut
- * at size; control characters of paths are escaped.
+ * One line of evidence: "futex 291 ms (usually 0.10 ms), 3 of 12 calls blocked, lock at 0x7f…". Cut
+ * at size (at least 1), NUL included, to whole characters; control characters of paths are escaped.
  */
 void cause_describe(const struct cause *cause, const struct window *window, char *text,
 		    size_t size);

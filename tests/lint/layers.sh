@@ -63,7 +63,7 @@ calibrate launch step_probes traced
 interval loading rates steps_found stream
 hint list_steps selection
 session
-flag loop
+flag living loop
 replay trace
 main
 END
