@@ -129,6 +129,8 @@ REFUSED(a_flag_refuses_a_number_of_steps, "--max-steps", "-p1", "--flag", "f", "
 REFUSED(a_flag_refuses_record, "--record", "-p1", "--flag", "f", "--record", "r")
 REFUSED(a_flag_refuses_a_trace, "--trace none", "-p1", "--flag", "f", "--trace", "t")
 REFUSED(max_steps_refuse_no_flag, "-n ends", "-p1", "--max-steps", "5")
+REFUSED(a_bad_url_is_refused, "--otlp ftp://x: not http://", "-p1", "--otlp", "ftp://x")
+REFUSED(a_password_in_a_url_is_refused, "no user or password", "-p1", "--otlp", "http://a:b@c")
 REFUSED(no_dir_is_refused, "--dir", "-p1", "--dir", "")
 REFUSED(validate_refuses_no_files, "validate", "validate")
 REFUSED(a_word_without_dashes_is_refused_with_advice, "-- sleep", "sleep", "1")
@@ -145,6 +147,23 @@ REFUSED(a_bad_step_is_refused, "--step", "-p", "1", "--step", "")
 REFUSED(a_bad_step_arg_is_refused, "--step-arg", "-p", "1", "--step-arg", "tokens")
 REFUSED(a_fifth_step_arg_is_refused, "at most 4", "-p", "1", "--step-arg", "a=arg0", "--step-arg",
 	"b=arg1", "--step-arg", "c=arg2", "--step-arg", "d=arg3", "--step-arg", "e=arg4")
+
+static void a_url_and_headers_are_a_collector(void **state)
+{
+	char *argv[ARGS_MAX + 1];
+	struct options options;
+
+#ifdef FBT_WITHOUT_CURL
+	skip();
+#endif
+	setenv("OTEL_EXPORTER_OTLP_HEADERS", "key=secret", 1);
+	accept(state, &options, argv, "-p1", "--otlp", "http://box:4318", NULL);
+	unsetenv("OTEL_EXPORTER_OTLP_HEADERS");
+	assert_string_equal(options.collector.url, "http://box:4318/v1/traces");
+	assert_int_equal(options.collector.headers.count, 1);
+	options_clear(&options);
+	assert_null(options.collector.url);
+}
 
 static void an_unknown_option_ends_with_status_2(void **state)
 {
@@ -491,6 +510,9 @@ int main(void)
 		TEST(a_flag_refuses_record),
 		TEST(a_flag_refuses_a_trace),
 		TEST(max_steps_refuse_no_flag),
+		TEST(a_bad_url_is_refused),
+		TEST(a_password_in_a_url_is_refused),
+		TEST(a_url_and_headers_are_a_collector),
 		TEST(no_dir_is_refused),
 		TEST(list_steps_refuses_no_pid),
 		TEST(list_steps_refuses_two_pids),
