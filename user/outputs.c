@@ -10,6 +10,7 @@
 #include "outputs.h"
 #include "sink_chrome.h"
 #include "sink_jsonl.h"
+#include "sink_otlp.h"
 #include "sink_report.h"
 #include "sink_status.h"
 
@@ -139,6 +140,14 @@ static int add_status(struct outputs *outputs, const struct options *options)
 	return add_sink(outputs, outputs->status);
 }
 
+/* The last: its finish waits, and the others' shall not wait for it. */
+static int add_otlp(struct outputs *outputs, const struct options *options)
+{
+	if (!options->otlp)
+		return 0;
+	return add_sink(outputs, sink_otlp__new(&options->collector, getenv("OTEL_SERVICE_NAME")));
+}
+
 int outputs__open(struct outputs **result, const struct options *options,
 		  const struct metadata *metadata, const char *tag)
 {
@@ -160,6 +169,8 @@ int outputs__open(struct outputs **result, const struct options *options,
 		err = add_report(outputs, options);
 	if (!err)
 		err = add_status(outputs, options);
+	if (!err)
+		err = add_otlp(outputs, options);
 	if (err) {
 		outputs__free(outputs);
 		outputs = NULL;
