@@ -51,7 +51,7 @@ static const struct {
 	{SYS_lseek, CAT_OTHER, "lseek"},
 	{SYS_ftruncate, CAT_OTHER, "ftruncate"},
 	{SYS_madvise, CAT_OTHER, "madvise"},
-	{SYS_tgkill, CAT_OTHER, "tgkill"},
+	{SYS_timer_settime, CAT_OTHER, "timer_settime"},
 };
 
 struct config {
@@ -103,7 +103,7 @@ struct engine {
 	const struct trouble *trouble; /* NULL: none */
 	struct worker *helper;
 	int asked, helping, lock; /* the first and the last are futex words */
-	int file, trouble_pipe[2];
+	int file, trouble_pipe[2], timer;
 	char *block, *fresh;
 	long touched; /* bytes of fresh */
 	uint32_t random;

@@ -10,14 +10,13 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <string.h>
 #include "engine_calls.h"
+#include "engine_hidden.h"
 
 enum { MAPPED_BYTES = 2 << 20, BLOCK_BYTES = 1 << 20, FILE_BLOCKS = 4, PIPE_BYTES = 1 << 20 };
-enum { PAGE_BYTES = 4096, PAGES_A_LOOK = 32, CALLS_A_LOOK = 16 };
-#define FRESH_BYTES (1L << 30)
+enum { CALLS_A_LOOK = 16 };
 /* As the control device of an NVIDIA driver is asked; /dev/null answers ENOTTY. */
 #define TROUBLE_IOCTL 0xc020462aL
 
@@ -32,11 +31,6 @@ struct trouble {
 	void (*behind)(struct worker *w);
 	void (*help)(struct worker *helper);
 };
-
-static inline bool is_over(uint64_t begin, const struct engine *e)
-{
-	return now_ns() - begin >= (uint64_t)e->config.trouble_us * 1000;
-}
 
 /* A mutex of three states (0 free, 1 held, 2 held and waited for), as libc's, but counted. */
 static inline void take_lock(struct worker *w)
@@ -57,15 +51,6 @@ static inline void release_lock(struct worker *w)
 
 	if (__atomic_exchange_n(lock, 0, __ATOMIC_RELEASE) == 2)
 		call(w, SYS_futex, (long)lock, FUTEX_WAKE_PRIVATE, 1, 0);
-}
-
-static inline void ask_helper(struct worker *w)
-{
-	struct engine *e = w->engine;
-
-	__atomic_store_n(&e->helping, 0, __ATOMIC_RELEASE);
-	__atomic_add_fetch(&e->asked, 1, __ATOMIC_ACQ_REL);
-	call(w, SYS_futex, (long)&e->asked, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
 static inline void await_helper(struct worker *w)
@@ -228,100 +213,6 @@ static inline void sleep_in_step(struct worker *w)
 	sleep_us(w, w->engine->config.trouble_us);
 }
 
-/* Not a trouble that a tool should speak of: the step has more to do. */
-static inline void compute_more(struct worker *w)
-{
-	spin((long)((double)w->engine->config.trouble_us * w->engine->spins_per_us));
-}
-
-static inline void on_storm(int signo)
-{
-	(void)signo;
-}
-
-static inline int handle_storm(struct engine *e)
-{
-	struct sigaction action = {.sa_handler = on_storm, .sa_flags = SA_RESTART};
-
-	(void)e;
-	return sigaction(SIGUSR2, &action, NULL) < 0 ? -errno : 0;
-}
-
-static inline void send_signals(struct worker *helper)
-{
-	struct engine *e = helper->engine;
-	const uint64_t begin = now_ns();
-
-	__atomic_store_n(&e->helping, 1, __ATOMIC_RELEASE);
-	while (!is_over(begin, e))
-		call(helper, SYS_tgkill, e->workers[0].tid, e->workers[0].tid, SIGUSR2, 0);
-	__atomic_store_n(&e->helping, 0, __ATOMIC_RELEASE);
-}
-
-static inline void bear_signals(struct worker *w)
-{
-	while (__atomic_load_n(&w->engine->helping, __ATOMIC_ACQUIRE))
-		spin(10);
-}
-
-/* Both on one CPU; the helper goes first whenever it wants to run. */
-static inline int share_cpu(struct engine *e)
-{
-	const struct sched_param first = {.sched_priority = 1};
-	cpu_set_t cpus, last;
-
-	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
-		return -errno;
-	CPU_ZERO(&last);
-	for (int i = CPU_SETSIZE - 1; i >= 0 && CPU_COUNT(&last) == 0; i--)
-		if (CPU_ISSET(i, &cpus))
-			CPU_SET(i, &last);
-	if (sched_setaffinity(0, sizeof(last), &last) < 0 ||
-	    sched_setaffinity(e->helper->tid, sizeof(last), &last) < 0 ||
-	    sched_setscheduler(e->helper->tid, SCHED_FIFO, &first) < 0)
-		return -errno;
-	return 0;
-}
-
-/* It takes the CPU when the step has begun to compute. */
-static inline void take_cpu(struct worker *helper)
-{
-	const struct engine *e = helper->engine;
-	uint64_t begin;
-
-	sleep_us(helper, e->config.compute_us / 4);
-	begin = now_ns();
-	while (!is_over(begin, e))
-		spin(100);
-}
-
-static inline int reserve_pages(struct engine *e)
-{
-	e->fresh = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-	if (e->fresh == MAP_FAILED || madvise(e->fresh, FRESH_BYTES, MADV_NOHUGEPAGE) < 0)
-		return -errno;
-	return 0;
-}
-
-static inline void touch_pages(struct worker *w)
-{
-	struct engine *e = w->engine;
-	const uint64_t begin = now_ns();
-
-	while (e->touched + PAGES_A_LOOK * PAGE_BYTES <= FRESH_BYTES && !is_over(begin, e))
-		for (int i = 0; i < PAGES_A_LOOK; i++, e->touched += PAGE_BYTES)
-			e->fresh[e->touched] = 1;
-}
-
-static inline void give_pages_back(struct worker *w)
-{
-	struct engine *e = w->engine;
-
-	call(w, SYS_madvise, (long)e->fresh, e->touched, MADV_DONTNEED, 0);
-	e->touched = 0;
-}
-
 static const struct trouble troubles[] = {
 	{.name = "lock", .before = await_helper, .in_step = wait_for_lock, .help = hold_lock},
 	{.name = "mmap", .in_step = map_and_unmap},
@@ -339,10 +230,9 @@ static const struct trouble troubles[] = {
 	{.name = "sleep", .in_step = sleep_in_step},
 	{.name = "signals",
 	 .inexact = true,
-	 .set_up = handle_storm,
-	 .before = await_helper,
-	 .in_step = bear_signals,
-	 .help = send_signals},
+	 .set_up = create_timer,
+	 .before = start_storm,
+	 .in_step = bear_storm},
 	{.name = "runqueue", .start = share_cpu, .before = ask_helper, .help = take_cpu},
 	{.name = "faults",
 	 .set_up = reserve_pages,

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The embedded engine's troubles that are no syscalls of the step: hidden in what looks like work.
+ */
+#ifndef FBT_TESTS_ENGINE_HIDDEN_H
+#define FBT_TESTS_ENGINE_HIDDEN_H
+
+#include <errno.h>
+#include <sched.h>
+#include <signal.h>
+#include "engine_calls.h"
+
+enum { PAGE_BYTES = 4096, PAGES_A_LOOK = 32, STORM_US = 20 };
+#define FRESH_BYTES (1L << 30)
+
+static inline bool is_over(uint64_t begin, const struct engine *e)
+{
+	return now_ns() - begin >= (uint64_t)e->config.trouble_us * 1000;
+}
+
+static inline void ask_helper(struct worker *w)
+{
+	struct engine *e = w->engine;
+
+	__atomic_store_n(&e->helping, 0, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&e->asked, 1, __ATOMIC_ACQ_REL);
+	call(w, SYS_futex, (long)&e->asked, FUTEX_WAKE_PRIVATE, 1, 0);
+}
+
+/* Not a trouble that a tool should speak of: the step has more to do. */
+static inline void compute_more(struct worker *w)
+{
+	spin((long)((double)w->engine->config.trouble_us * w->engine->spins_per_us));
+}
+
+/* The handler has no other way to know how long it should take. */
+static long storm_spins;
+
+static inline void on_storm(int signo)
+{
+	(void)signo;
+	spin(storm_spins);
+}
+
+/* A timer of this thread, as of a profiler that is asked for too much. */
+static inline int create_timer(struct engine *e)
+{
+	struct sigaction action = {.sa_handler = on_storm, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
+
+	event._sigev_un._tid = getpid();
+	if (sigaction(SIGUSR2, &action, NULL) < 0 ||
+	    syscall(SYS_timer_create, CLOCK_MONOTONIC, &event, &e->timer) < 0)
+		return -errno;
+	return 0;
+}
+
+static inline void set_timer(struct worker *w, long interval_ns)
+{
+	const struct itimerspec times = {{0, interval_ns}, {0, interval_ns}};
+
+	call(w, SYS_timer_settime, w->engine->timer, 0, (long)&times, 0);
+}
+
+static inline void start_storm(struct worker *w)
+{
+	storm_spins = (long)(w->engine->spins_per_us * STORM_US / 2);
+	set_timer(w, STORM_US * 1000);
+}
+
+/* It ends in the step: what is left to do there would take who knows how long. */
+static inline void bear_storm(struct worker *w)
+{
+	const uint64_t begin = now_ns();
+
+	while (!is_over(begin, w->engine))
+		spin(100);
+	set_timer(w, 0);
+}
+
+/* Both on one CPU; the helper goes first whenever it wants to run. */
+static inline int share_cpu(struct engine *e)
+{
+	const struct sched_param first = {.sched_priority = 1};
+	cpu_set_t cpus, last;
+
+	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)
+		return -errno;
+	CPU_ZERO(&last);
+	for (int i = CPU_SETSIZE - 1; i >= 0 && CPU_COUNT(&last) == 0; i--)
+		if (CPU_ISSET(i, &cpus))
+			CPU_SET(i, &last);
+	if (sched_setaffinity(0, sizeof(last), &last) < 0 ||
+	    sched_setaffinity(e->helper->tid, sizeof(last), &last) < 0 ||
+	    sched_setscheduler(e->helper->tid, SCHED_FIFO, &first) < 0)
+		return -errno;
+	return 0;
+}
+
+/* It takes the CPU when the step has begun to compute. */
+static inline void take_cpu(struct worker *helper)
+{
+	const struct engine *e = helper->engine;
+	uint64_t begin;
+
+	sleep_us(helper, e->config.compute_us / 4);
+	begin = now_ns();
+	while (!is_over(begin, e))
+		spin(100);
+}
+
+static inline int reserve_pages(struct engine *e)
+{
+	e->fresh = mmap(NULL, FRESH_BYTES, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	if (e->fresh == MAP_FAILED || madvise(e->fresh, FRESH_BYTES, MADV_NOHUGEPAGE) < 0)
+		return -errno;
+	return 0;
+}
+
+static inline void touch_pages(struct worker *w)
+{
+	struct engine *e = w->engine;
+	const uint64_t begin = now_ns();
+
+	while (e->touched + PAGES_A_LOOK * PAGE_BYTES <= FRESH_BYTES && !is_over(begin, e))
+		for (int i = 0; i < PAGES_A_LOOK; i++, e->touched += PAGE_BYTES)
+			e->fresh[e->touched] = 1;
+}
+
+static inline void give_pages_back(struct worker *w)
+{
+	struct engine *e = w->engine;
+
+	call(w, SYS_madvise, (long)e->fresh, e->touched, MADV_DONTNEED, 0);
+	e->touched = 0;
+}
+
+#endif
