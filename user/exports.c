@@ -299,6 +299,11 @@ const char *exports__tag(const struct exports *exports)
 	return exports->tag;
 }
 
+uint64_t exports__unix_ms(const struct exports *exports)
+{
+	return exports->unix_ms;
+}
+
 size_t exports__count(const struct exports *exports)
 {
 	return exports->list.count;

@@ -30,8 +30,11 @@ int exports__open_each(struct exports **exports, const struct options *options);
 /* Where the records of the window go, one at a time. */
 struct record_output exports__records(struct exports *exports);
 
-/* pidPID_MS, of the one export; MS, the window's start as unix time, is in all tags. */
+/* pidPID_MS, of the one export. */
 const char *exports__tag(const struct exports *exports);
+
+/* The window's start as unix time in milliseconds, which is in all tags. */
+uint64_t exports__unix_ms(const struct exports *exports);
 
 /* How many there are by now. */
 size_t exports__count(const struct exports *exports);

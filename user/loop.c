@@ -51,6 +51,11 @@ int loop__watch(struct loop *loop, int fd)
 	return epoll_ctl(loop->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? fail() : 0;
 }
 
+void loop__unwatch(struct loop *loop, int fd)
+{
+	epoll_ctl(loop->epoll_fd, EPOLL_CTL_DEL, fd, NULL);
+}
+
 int loop__new(struct loop **result)
 {
 	struct loop *loop = calloc(1, sizeof(*loop));

@@ -24,8 +24,9 @@ void loop__free(struct loop *loop); /* the signals stay as they are */
  * logged. */
 int loop__set_turn(struct loop *loop, uint64_t ns);
 
-/* loop__wait returns while fd is readable. 0 or -errno, logged. */
+/* loop__wait returns while fd is readable, until loop__unwatch. 0 or -errno, logged. */
 int loop__watch(struct loop *loop, int fd);
+void loop__unwatch(struct loop *loop, int fd);
 
 /* Waits for the next turn: what signals asked for meanwhile. */
 unsigned int loop__wait(struct loop *loop);

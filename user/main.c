@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <unistd.h>
 #include "env_hash_command.h"
+#include "flag.h"
 #include "list_steps.h"
 #include "log.h"
 #include "metadata.h"
@@ -57,16 +58,22 @@ static int list(const struct options *options)
 	return err ? err : list_steps(options, stdout);
 }
 
-static int dispatch(const struct options *options, const struct metadata *metadata)
+static int trace(const struct options *options, struct flag *flag)
+{
+	if (options->windows.disabled) {
+		log_info("FERRUM_BPFTRACE is off: no window will be opened by %s",
+			 options->windows.flag);
+		return 0;
+	}
+	return flag ? trace_by_flag(options, flag) : trace_once(options);
+}
+
+static int dispatch(const struct options *options, const struct metadata *metadata,
+		    struct flag *flag)
 {
 	switch (options->mode) {
 	case MODE_TRACE:
-		if (options->windows.disabled) {
-			log_info("FERRUM_BPFTRACE is off: no window will be opened by %s",
-				 options->windows.flag);
-			return 0;
-		}
-		return trace_run(options, metadata);
+		return trace(options, flag);
 	case MODE_REPLAY:
 		return replay_run(options, metadata);
 	case MODE_LIST_STEPS:
@@ -84,6 +91,7 @@ int main(int argc, char **argv)
 {
 	struct metadata metadata = {0};
 	struct options options;
+	struct flag *flag = NULL;
 	int err = fill_standard_fds();
 
 	if (err)
@@ -92,11 +100,15 @@ int main(int argc, char **argv)
 	err = options_parse(&options, argc, argv);
 	if (!err && options.mode != MODE_VALIDATE && options.mode != MODE_LIST_STEPS)
 		err = metadata_resolve(&metadata, &options.metadata, environ);
+	if (!err && options.windows.flag && !options.windows.disabled)
+		err = flag__new(&flag, options.windows.flag);
 	if (err) {
+		metadata_clear(&metadata);
 		options_clear(&options);
 		return err == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
 	}
-	err = dispatch(&options, &metadata);
+	err = dispatch(&options, &metadata, flag);
+	flag__free(flag);
 	metadata_clear(&metadata);
 	options_clear(&options);
 	return err ? EXIT_FAILED : EXIT_DONE;

@@ -29,6 +29,8 @@ env_collect env_hash_command
 decode evidence metadata pending sink
 assemble call_args capture profile_event trace_check
 profile
+escalation_text
+escalation_fields
 tally
 report_part
 report_about report_escalations report_headline report_kind report_process
