@@ -4,6 +4,7 @@
 #include <string.h>
 #include <time.h>
 #include "call_args.h"
+#include "escalation_fields.h"
 #include "json.h"
 #include "sink_chrome.h"
 #include "syscalls.h"
@@ -144,6 +145,21 @@ static void add_step_flaws(struct json_fields *fields, const struct step *step)
 		json_fields_bool(fields, "calls_truncated", true);
 }
 
+static struct slice step_slice(const struct step *step, const char *name, const char *cat)
+{
+	const struct fbt_step *record = &step->record;
+
+	return (struct slice){
+		.name = name,
+		.cat = cat,
+		.start_ns = record->start_ns,
+		.end_ns = record->end_ns,
+		.pid = record->tgid,
+		/* An interval is no thread's: beside the calls of one it would cut through them. */
+		.tid = record->kind ? record->tid : 0,
+	};
+}
+
 static void put_step(struct chrome_sink *chrome, const struct window *window,
 		     const struct step *step)
 {
@@ -151,15 +167,7 @@ static void put_step(struct chrome_sink *chrome, const struct window *window,
 	const char *source = window__step_source(window, record->kind);
 	struct json_fields args = {.count = 0};
 	char arg_keys[FBT_ARG_COUNT][ARG_KEY_SIZE];
-	struct slice slice = {
-		.name = window__kind_name(window, record->kind),
-		.cat = "step",
-		.start_ns = record->start_ns,
-		.end_ns = record->end_ns,
-		.pid = record->tgid,
-		/* An interval is no thread's: beside the calls of one it would cut through them. */
-		.tid = record->kind ? record->tid : 0,
-	};
+	struct slice slice = step_slice(step, window__kind_name(window, record->kind), "step");
 
 	add_step_figures(&args, step);
 	add_step_flaws(&args, step);
@@ -167,6 +175,22 @@ static void put_step(struct chrome_sink *chrome, const struct window *window,
 		json_fields_string(&args, "step_source", source);
 	add_step_args(&args, arg_keys, window, record);
 	put_slice(chrome, window, &slice, &args);
+}
+
+/* Of two slices of one time the one that was written first is the outer one. */
+static void put_escalation(struct chrome_sink *chrome, const struct window *window,
+			   const struct step *step, const struct escalation *escalation)
+{
+	struct escalation_fields args;
+	char name[64];
+	struct slice slice = step_slice(step, name, "escalation");
+
+	snprintf(name, sizeof(name), "escalation: %s",
+		 escalation_otlp_value(escalation->result.reason));
+	escalation_fields_fill(&args, window, escalation);
+	if (!step->complete)
+		json_fields_bool(&args.fields, "complete", false);
+	put_slice(chrome, window, &slice, &args.fields);
 }
 
 /* Of a write that failed since errno was cleared: stdio only remembers that one did. */
@@ -202,6 +226,18 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 
 	errno = 0;
 	put_step(chrome, window, step);
+	return check_out(chrome);
+}
+
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	if (escalation->suppressed)
+		return 0;
+	errno = 0;
+	put_escalation(chrome, window, step, escalation);
 	return check_out(chrome);
 }
 
@@ -248,6 +284,7 @@ struct sink *sink_chrome__new(FILE *out)
 	chrome->sink = (struct sink){
 		.name = "trace",
 		.write_step = write_step,
+		.write_escalation = write_escalation,
 		.write_calls = write_calls,
 		.write_call = write_call,
 		.finish = finish,

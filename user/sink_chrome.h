@@ -7,8 +7,9 @@
 #include "sink.h"
 
 /*
- * Writes to out, which stays the caller's. Calls of a step come when it is known that they are
- * evidence, which may be some steps later. NULL: -ENOMEM.
+ * Writes to out, which stays the caller's. A step is a slice, and an escalated one two of the same
+ * time; calls come when it is known that they are evidence, which may be some steps later. NULL:
+ * -ENOMEM.
  */
 struct sink *sink_chrome__new(FILE *out);
 

@@ -28,6 +28,7 @@ static inline struct escalation make_escalation(void)
 			   .actual_us = 312400,
 			   .reason = ESCALATION_EFFICIENCY_LOW},
 		.cause = {.kind = CAUSE_LOCK_CONTENTION,
+			  .usual_known = true,
 			  .calls_known = true,
 			  .time_ns = 291000999,
 			  .usual_ns = 100999,

@@ -5,15 +5,18 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#include "escalation_fixture.h"
 #include "sink_chrome.h"
 
 #define EPOCH_NS 1000000500ull
 
 struct fixture {
 	struct window *window;
+	struct classifier *classifier;
 	struct step step;
 	struct sink *sink;
 	FILE *out;
@@ -28,6 +31,7 @@ static int set_up(void **state)
 
 	assert_non_null(fixture);
 	fixture->window = window__new();
+	fixture->classifier = make_classifier();
 	fixture->window->record.start_ns = EPOCH_NS;
 	fixture->window->record.arch = FBT_ARCH_X86_64;
 	fixture->window->record.detail = FBT_DETAIL_ESCALATED;
@@ -62,6 +66,7 @@ static int tear_down(void **state)
 	fclose(fixture->out);
 	free(fixture->text);
 	vec_free(&fixture->step.calls);
+	classifier__free(fixture->classifier);
 	window__free(fixture->window);
 	free(fixture);
 	return 0;
@@ -81,6 +86,14 @@ static void write_calls(struct fixture *fixture)
 	assert_int_equal(sink->write_calls(sink, fixture->window, &fixture->step), 0);
 }
 
+static void write_escalation(struct fixture *fixture, const struct escalation *escalation)
+{
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->write_escalation(sink, fixture->window, &fixture->step, escalation),
+			 0);
+}
+
 static void write_call(struct fixture *fixture, const struct fbt_call *call)
 {
 	struct sink *sink = fixture->sink;
@@ -90,7 +103,9 @@ static void write_call(struct fixture *fixture, const struct fbt_call *call)
 
 static void expect_trace(struct fixture *fixture, const char *expected)
 {
-	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, NULL), 0);
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->finish(sink, fixture->window, fixture->classifier), 0);
 	assert_string_equal(fixture->text, expected);
 }
 
@@ -117,7 +132,7 @@ static void trace_that_cannot_be_written_gives_the_errno(void **state)
 	FILE *full = fopen("/dev/full", "w");
 	struct sink *sink = sink_chrome__new(full);
 
-	assert_int_equal(sink->finish(sink, fixture->window, NULL), -ENOSPC);
+	assert_int_equal(sink->finish(sink, fixture->window, fixture->classifier), -ENOSPC);
 	sink->free(sink);
 	fclose(full);
 }
@@ -319,6 +334,61 @@ static void trace_says_that_steps_are_intervals(void **state)
 	expect_part(fixture, "\"step_source\":\"interval\"", true);
 }
 
+static void trace_has_a_slice_over_an_escalated_step(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	write_step(fixture);
+	write_escalation(fixture, &escalation);
+	/* Behind the step, as the inner one of two slices of one time. */
+	expect_part(fixture,
+		    "\"write_us\":0}},{\"name\":\"escalation: efficiency_low\","
+		    "\"cat\":\"escalation\",\"ph\":\"X\",\"ts\":1,\"dur\":1000,\"pid\":100,"
+		    "\"tid\":101,\"args\":{\"brick.actual_us\":\"312400\","
+		    "\"brick.budget_us\":\"21000\",\"brick.efficiency\":\"6.7\","
+		    "\"brick.name\":\"llama_decode\",\"brick.over_budget\":\"true\","
+		    "\"cause\":\"lock_contention\",\"cause_evidence\":\"",
+		    true);
+	expect_part(fixture,
+		    "\",\"class_steps\":64,\"cv_percent\":12.35,"
+		    "\"escalation.reason\":\"efficiency_low\",\"fired\":\"efficiency_low\","
+		    "\"syscall.dominant\":\"futex\",\"syscall.overhead_percent\":\"93.3\"}}",
+		    true);
+}
+
+static void trace_leaves_out_what_was_suppressed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	escalation.suppressed = true;
+	write_escalation(fixture, &escalation);
+	expect_trace(fixture, "[]");
+}
+
+static void trace_says_that_an_escalated_step_is_incomplete(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	fixture->step.complete = false;
+	escalation.cv_percent = NAN;
+	write_escalation(fixture, &escalation);
+	expect_part(fixture, "\",\"class_steps\":64,\"complete\":false,\"escalation.reason\"",
+		    true);
+}
+
+static void trace_keeps_an_escalated_interval_beside_the_threads(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	fixture->step.record.kind = 0;
+	write_escalation(fixture, &escalation);
+	expect_part(fixture, "\"pid\":100,\"tid\":0,\"args\"", true);
+}
+
 static void trace_can_be_read_before_it_is_finished(void **state)
 {
 	struct fixture *fixture = *state;
@@ -351,6 +421,10 @@ int main(void)
 		TEST(trace_shows_step_arguments_that_were_read),
 		TEST(trace_keeps_step_arguments_and_figures_apart),
 		TEST(trace_says_that_steps_are_intervals),
+		TEST(trace_has_a_slice_over_an_escalated_step),
+		TEST(trace_leaves_out_what_was_suppressed),
+		TEST(trace_says_that_an_escalated_step_is_incomplete),
+		TEST(trace_keeps_an_escalated_interval_beside_the_threads),
 		TEST(trace_can_be_read_before_it_is_finished),
 	};
 
