@@ -5,6 +5,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "json.h"
+#include "jsonl_escalation.h"
+#include "jsonl_window.h"
 #include "sink_jsonl.h"
 #include "syscalls.h"
 
@@ -141,6 +143,8 @@ static void add_step_times(struct json_fields *stage_us, const struct window *wi
 	if (!(record->header.flags & FBT_STEP_OTHER_UNKNOWN))
 		json_fields_uint(stage_us, "other_threads_syscall",
 				 record->other_syscall_ns / NS_PER_US);
+	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN))
+		json_fields_uint(stage_us, "run_delay", record->run_delay_ns / NS_PER_US);
 }
 
 static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
@@ -169,6 +173,10 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 		json_fields_uint(&shape, "threads", record->threads);
 	if (step->calls_truncated)
 		json_fields_bool(&shape, "calls_truncated", true);
+	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN)) {
+		json_fields_uint(&shape, "minor_faults", record->minor_faults);
+		json_fields_uint(&shape, "major_faults", record->major_faults);
+	}
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
 	return put_event(jsonl, "step_prof", &shape, &stage_us);
@@ -203,118 +211,25 @@ static int put_syscall_prof(struct jsonl_sink *jsonl, const struct step *step)
 	return put_event(jsonl, "syscall_prof", &shape, &stage_us);
 }
 
-static void add_identity(struct json_fields *shape, const struct window *window)
+static int put_escalation_prof(struct jsonl_sink *jsonl, const struct window *window,
+			       const struct step *step, const struct escalation *escalation)
 {
-	static const char *const details[] = {"steps", "escalated", "all"};
-	const struct fbt_window *record = &window->record;
+	struct jsonl_escalation event;
 
-	json_fields_string(shape, "tag", window->tag);
-	json_fields_string(shape, "tool_version", window->tool_version);
-	json_fields_string(shape, "kernel", window->kernel_release);
-	json_fields_string(shape, "host", window->host);
-	json_fields_string(shape, "arch", record->arch == FBT_ARCH_ARM64 ? "arm64" : "x86_64");
-	json_fields_string(shape, "detail",
-			   record->detail <= FBT_DETAIL_ALL ? details[record->detail] : "unknown");
-	json_fields_uint(shape, "epoch_monotonic_us", record->start_ns / NS_PER_US);
-	json_fields_uint(shape, "epoch_realtime_us", record->realtime_ns / NS_PER_US);
-	if (record->interval_ns)
-		json_fields_uint(shape, "interval_us", record->interval_ns / NS_PER_US);
+	jsonl_escalation_fill(&event, window, step, escalation);
+	return put_event(jsonl, "escalation_prof", &event.common.fields, &event.stage_us);
 }
 
-/* lost_keys must outlive shape. */
-static void add_counts(struct json_fields *shape, char lost_keys[][KEY_SIZE],
-		       const struct window *window)
+static int put_window_prof(struct jsonl_sink *jsonl, const struct window *window,
+			   const struct classify_counts *counts)
 {
-	json_fields_uint(shape, "steps", window->steps);
-	json_fields_uint(shape, "incomplete_steps", window->incomplete_steps);
-	json_fields_uint(shape, "skipped_records", window->skipped_records);
-	if (window->processes_left_out)
-		json_fields_uint(shape, "processes_left_out", window->processes_left_out);
-	json_fields_bool(shape, "cut_off", window->cut_off);
-	for (int i = 0; i < FBT_LOST_COUNT; i++) {
-		snprintf(lost_keys[i], KEY_SIZE, "lost_%s",
-			 lost_cause_name((enum fbt_lost_cause)i));
-		json_fields_uint(shape, lost_keys[i], window->lost.count[i]);
-	}
-}
+	struct jsonl_window event;
+	int err = jsonl_window_fill(&event, window, counts);
 
-/* What was not measured is left out and not written as 0. */
-static void add_cost(struct json_fields *shape, const struct fbt_cost *cost)
-{
-	if (cost->call_ps)
-		json_fields_double(shape, "call_overhead_ns", (double)cost->call_ps / 1000.0);
-	if (cost->neighbor_ps)
-		json_fields_double(shape, "neighbor_overhead_ns",
-				   (double)cost->neighbor_ps / 1000.0);
-	if (cost->step_ns)
-		json_fields_uint(shape, "step_overhead_ns", cost->step_ns);
-	if (cost->floor_ns)
-		json_fields_uint(shape, "floor_ns", cost->floor_ns);
-	if (cost->rss_bytes)
-		json_fields_uint(shape, "rss_bytes", cost->rss_bytes);
-	if (cost->ring_bytes)
-		json_fields_uint(shape, "ring_bytes", cost->ring_bytes);
-	if (cost->bpf_run_count) {
-		json_fields_uint(shape, "bpf_run_us", cost->bpf_run_ns / NS_PER_US);
-		json_fields_uint(shape, "bpf_run_count", cost->bpf_run_count);
-	}
-	if (cost->cpu_ns)
-		json_fields_uint(shape, "tool_cpu_us", cost->cpu_ns / NS_PER_US);
-}
-
-/* "1,2,3" and "f; g" (names of C++ functions hold commas). -ENOMEM, or 0 with both to be freed. */
-static int join_names(const struct window *window, char **pids, char **functions)
-{
-	size_t pids_size, functions_size;
-	FILE *pids_out = open_memstream(pids, &pids_size);
-	FILE *functions_out = open_memstream(functions, &functions_size);
-	const char *separator = "";
-	int err = 0;
-
-	if (!pids_out || !functions_out) {
-		err = -ENOMEM;
-		goto out;
-	}
-	for (size_t i = 0; i < window->processes.count; i++)
-		fprintf(pids_out, "%s%u", i ? "," : "", window->processes.items[i]->record.tgid);
-	for (uint32_t i = 0; i < FBT_KIND_COUNT; i++) {
-		if (!window->kind_known[i])
-			continue;
-		fprintf(functions_out, "%s%s", separator, window__kind_name(window, i));
-		separator = "; ";
-	}
-out:
-	if (pids_out && fclose(pids_out))
-		err = -ENOMEM;
-	if (functions_out && fclose(functions_out))
-		err = -ENOMEM;
-	return err;
-}
-
-static int put_window_prof(struct jsonl_sink *jsonl, const struct window *window)
-{
-	struct json_fields shape = {.count = 0};
-	struct json_fields stage_us = {.count = 0};
-	uint64_t start_ns = window->record.start_ns;
-	uint64_t total_ns = window->end_ns > start_ns ? window->end_ns - start_ns : 0;
-	char lost_keys[FBT_LOST_COUNT][KEY_SIZE];
-	char *pids = NULL, *functions = NULL;
-	int err;
-
-	err = join_names(window, &pids, &functions);
 	if (err)
-		goto out;
-	add_identity(&shape, window);
-	add_counts(&shape, lost_keys, window);
-	add_cost(&shape, &window->cost);
-	json_fields_uint(&shape, "targets", window->processes.count);
-	json_fields_string(&shape, "pids", pids);
-	json_fields_string(&shape, "step_functions", functions);
-	json_fields_uint(&stage_us, "total", total_ns / NS_PER_US);
-	err = put_event(jsonl, "window_prof", &shape, &stage_us);
-out:
-	free(functions);
-	free(pids);
+		return err;
+	err = put_event(jsonl, "window_prof", &event.shape, &event.stage_us);
+	jsonl_window_clear(&event);
 	return err;
 }
 
@@ -326,10 +241,18 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	return err ? err : put_syscall_prof(jsonl, step);
 }
 
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	if (escalation->suppressed)
+		return 0;
+	return put_escalation_prof(to_jsonl(sink), window, step, escalation);
+}
+
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
-	return put_window_prof(to_jsonl(sink), window);
+	return put_window_prof(to_jsonl(sink), window, classifier__counts(classifier));
 }
 
 static void free_jsonl(struct sink *sink)
@@ -357,6 +280,7 @@ struct sink *sink_jsonl__new(int fd, const struct metadata *metadata)
 	jsonl->sink = (struct sink){
 		.name = "profile",
 		.write_step = write_step,
+		.write_escalation = write_escalation,
 		.finish = finish,
 		.free = free_jsonl,
 	};

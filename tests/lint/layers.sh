@@ -31,6 +31,7 @@ assemble call_args capture profile_event trace_check
 profile
 escalation_text
 escalation_fields
+jsonl_escalation jsonl_window
 tally
 report_part
 report_about report_escalations report_headline report_kind report_process

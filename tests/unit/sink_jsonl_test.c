@@ -6,12 +6,14 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
+#include "escalation_fixture.h"
 #include "profile.h"
 #include "sink_jsonl.h"
 
@@ -19,6 +21,7 @@
 
 struct fixture {
 	struct window *window;
+	struct classifier *classifier;
 	struct metadata metadata;
 	struct process process[2];
 	struct step step;
@@ -36,6 +39,7 @@ static int set_up(void **state)
 	assert_non_null(fixture);
 	fixture->window = window__new();
 	assert_non_null(fixture->window);
+	fixture->classifier = make_classifier();
 	fixture->window->record.start_ns = EPOCH_NS;
 	fixture->window->record.realtime_ns = 1700000000123456789ull;
 	fixture->window->record.arch = FBT_ARCH_X86_64;
@@ -57,7 +61,10 @@ static int set_up(void **state)
 			   .thread_ns = 400001,
 			   .gap_ns = 5999,
 			   .gap_syscall_ns = 1999,
-			   .other_syscall_ns = 3999},
+			   .other_syscall_ns = 3999,
+			   .run_delay_ns = 7999,
+			   .minor_faults = 2,
+			   .major_faults = 1},
 	};
 	fixture->step.record.sums[FBT_FUTEX] = (struct fbt_sum){100999, 3, 1, 90000};
 	fixture->metadata = (struct metadata){NULL, "sha256:env", "model", 32, "{\"a\":1}"};
@@ -79,6 +86,7 @@ static int tear_down(void **state)
 	unlink(fixture->path);
 	fixture->window->processes.count = 0; /* they are the fixture's */
 	window__free(fixture->window);
+	classifier__free(fixture->classifier);
 	free(fixture);
 	return 0;
 }
@@ -90,9 +98,19 @@ static void write_step(struct fixture *fixture)
 	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), 0);
 }
 
+static void write_escalation(struct fixture *fixture, const struct escalation *escalation)
+{
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->write_escalation(sink, fixture->window, &fixture->step, escalation),
+			 0);
+}
+
 static void finish(struct fixture *fixture)
 {
-	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, NULL), 0);
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->finish(sink, fixture->window, fixture->classifier), 0);
 }
 
 static const char *read_text(struct fixture *fixture)
@@ -147,11 +165,12 @@ static void step_prof_has_the_seeds_envelope(void **state)
 		"{\"event\":\"step_prof\",\"commit_sha\":null,\"env_hash\":\"sha256:env\","
 		"\"model\":\"model\",\"concurrency\":32,\"shape\":{\"arg.n_tokens\":null,"
 		"\"calls\":3,\"complete\":true,\"end\":\"return\",\"errors\":1,"
-		"\"kind\":\"llama_decode\",\"kind_number\":2,\"lost_calls\":0,\"max_call_us\":90,"
+		"\"kind\":\"llama_decode\",\"kind_number\":2,\"lost_calls\":0,"
+		"\"major_faults\":1,\"max_call_us\":90,\"minor_faults\":2,"
 		"\"pid\":100,\"start_us\":2,\"step\":7,\"step_address\":\"0x1234\","
 		"\"step_source\":\"function\",\"tid\":101},\"stage_us\":{\"compute\":300,\"gap\":5,"
-		"\"gap_syscall\":1,\"other_threads_syscall\":3,\"syscall\":100,\"total\":400},"
-		"\"graph_enabled\":false,\"runtime_flags\":{\"a\":1},"
+		"\"gap_syscall\":1,\"other_threads_syscall\":3,\"run_delay\":7,\"syscall\":100,"
+		"\"total\":400},\"graph_enabled\":false,\"runtime_flags\":{\"a\":1},"
 		"\"source\":\"ferrum-bpftrace\"}\n";
 
 	write_step(fixture);
@@ -186,9 +205,11 @@ static void step_prof_leaves_out_what_is_not_known(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->step.record.header.flags = FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN;
+	fixture->step.record.header.flags =
+		FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN;
 	write_step(fixture);
 	expect_part(fixture, "\"stage_us\":{\"compute\":300,\"syscall\":100,\"total\":400},", true);
+	expect_part(fixture, "faults", false);
 }
 
 static void step_prof_shows_what_is_wrong_with_a_step(void **state)
@@ -229,6 +250,63 @@ static void step_prof_of_an_interval_has_its_wall_time(void **state)
 	expect_part(fixture, "\"total\":1600,\"wall\":400}", true);
 }
 
+static void escalation_prof_has_the_verdict_and_its_evidence(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	write_escalation(fixture, &escalation);
+	expect_part(fixture,
+		    "{\"event\":\"escalation_prof\",\"commit_sha\":null,"
+		    "\"env_hash\":\"sha256:env\",\"model\":\"model\",\"concurrency\":32,"
+		    "\"shape\":{\"brick.actual_us\":\"312400\",\"brick.budget_us\":\"21000\","
+		    "\"brick.efficiency\":\"6.7\",\"brick.name\":\"llama_decode\","
+		    "\"brick.over_budget\":\"true\",\"cause\":\"lock_contention\","
+		    "\"cause_evidence\":\"",
+		    true);
+	expect_part(fixture,
+		    "\",\"cause_us\":291000,\"cause_usual_us\":100,\"class_steps\":64,"
+		    "\"complete\":true,\"cv_percent\":12.35,\"drop_percent\":93.3,"
+		    "\"escalation.reason\":\"efficiency_low\",\"fired\":\"efficiency_low\","
+		    "\"judged\":true,\"kind_number\":2,\"number\":3,\"pid\":100,\"step\":7,"
+		    "\"syscall.dominant\":\"futex\",\"syscall.overhead_percent\":\"93.3\","
+		    "\"tid\":101,\"usual_us\":20500,\"worst_call\":\"futex\","
+		    "\"worst_call_us\":290800},\"stage_us\":{\"actual\":312400,"
+		    "\"budget\":21000},\"graph_enabled\":false,\"runtime_flags\":{\"a\":1},"
+		    "\"source\":\"ferrum-bpftrace\"}\n",
+		    true);
+}
+
+static void escalation_prof_leaves_out_what_is_not_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	escalation.judged = false;
+	escalation.cause.usual_known = false;
+	escalation.cv_percent = NAN;
+	escalation.drop_percent = NAN;
+	escalation.worst.duration_ns = 0;
+	fixture->step.complete = false;
+	write_escalation(fixture, &escalation);
+	expect_part(fixture, "\"complete\":false,", true);
+	expect_part(fixture, "\"judged\":false,", true);
+	expect_part(fixture, "cv_percent", false);
+	expect_part(fixture, "drop_percent", false);
+	expect_part(fixture, "usual_us", false);
+	expect_part(fixture, "worst", false);
+}
+
+static void there_is_no_escalation_prof_of_what_was_suppressed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	escalation.suppressed = true;
+	write_escalation(fixture, &escalation);
+	assert_string_equal(read_text(fixture), "");
+}
+
 static void window_prof_says_what_was_traced_and_lost(void **state)
 {
 	struct fixture *fixture = *state;
@@ -250,12 +328,15 @@ static void window_prof_says_what_was_traced_and_lost(void **state)
 	expect_part(fixture,
 		    "\"shape\":{\"arch\":\"x86_64\",\"cut_off\":false,\"detail\":\"escalated\","
 		    "\"epoch_monotonic_us\":1000000,\"epoch_realtime_us\":1700000000123456,"
-		    "\"host\":\"\",\"incomplete_steps\":1,\"kernel\":\"\",\"lost_begins\":13,"
+		    "\"escalations\":0,\"escalations_suppressed\":0,"
+		    "\"host\":\"\",\"incomplete_steps\":1,\"judged_steps\":0,\"kernel\":\"\","
+		    "\"lost_begins\":13,"
 		    "\"lost_calls\":10,\"lost_files\":15,\"lost_processes\":14,\"lost_steps\":11,"
 		    "\"lost_threads\":12,"
 		    "\"pids\":\"100,101\",\"skipped_records\":2,"
 		    "\"step_functions\":\"llama_decode; f(int, int)\",\"steps\":9,\"tag\":\"\","
-		    "\"targets\":2,\"tool_version\":\"\"},\"stage_us\":{\"total\":5000},",
+		    "\"targets\":2,\"tool_version\":\"\","
+		    "\"unjudged_steps\":0},\"stage_us\":{\"total\":5000},",
 		    true);
 	free(window->processes.items);
 	window->processes.items = NULL;
@@ -326,6 +407,7 @@ static void profile_is_appended_to_what_is_there(void **state)
 static void profile_passes_its_own_validation(void **state)
 {
 	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
 	char *paths[] = {fixture->path};
 	char *said = NULL;
 	size_t size;
@@ -333,14 +415,16 @@ static void profile_passes_its_own_validation(void **state)
 
 	fixture->step.record.arg_mask = 1;
 	write_step(fixture);
+	write_escalation(fixture, &escalation);
 	fixture->step.record.kind = 0;
 	write_step(fixture);
 	finish(fixture);
 	assert_int_equal(
-		profile_validate_files(paths, 1, "step_prof,syscall_prof,window_prof", out, out),
+		profile_validate_files(
+			paths, 1, "step_prof,syscall_prof,escalation_prof,window_prof", out, out),
 		0);
 	fclose(out);
-	assert_non_null(strstr(said, ": 5 events, ok\n"));
+	assert_non_null(strstr(said, ": 6 events, ok\n"));
 	free(said);
 }
 
@@ -357,6 +441,9 @@ int main(void)
 		TEST(step_prof_shows_what_is_wrong_with_a_step),
 		TEST(step_prof_has_step_arguments_that_were_read),
 		TEST(step_prof_of_an_interval_has_its_wall_time),
+		TEST(escalation_prof_has_the_verdict_and_its_evidence),
+		TEST(escalation_prof_leaves_out_what_is_not_known),
+		TEST(there_is_no_escalation_prof_of_what_was_suppressed),
 		TEST(window_prof_says_what_was_traced_and_lost),
 		TEST(window_prof_says_how_many_processes_were_not_kept),
 		TEST(window_prof_says_nothing_of_processes_if_all_were_kept),
