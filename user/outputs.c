@@ -8,6 +8,7 @@
 #include "log.h"
 #include "output.h"
 #include "outputs.h"
+#include "sink_alert.h"
 #include "sink_chrome.h"
 #include "sink_jsonl.h"
 #include "sink_otlp.h"
@@ -165,6 +166,8 @@ int outputs__open(struct outputs **result, const struct options *options,
 		err = begin_profile(outputs, metadata);
 	if (!err)
 		err = begin_record(outputs, options);
+	if (!err)
+		err = add_sink(outputs, sink_alert__new(&options->judging.classify.thresholds));
 	if (!err)
 		err = add_report(outputs, options);
 	if (!err)

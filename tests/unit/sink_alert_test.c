@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include "escalation_fixture.h"
+#include "log.h"
+#include "sink_alert.h"
+#include "stderr_fixture.h"
+
+#define MS UINT64_C(1000000)
+
+struct fixture {
+	struct stderr_fixture *errors;
+	struct window *window;
+	struct sink *sink;
+	struct step step;
+	struct escalation escalation;
+	char evidence[512];
+	char expected[1024];
+};
+
+static int set_up(void **state)
+{
+	struct escalation_thresholds thresholds = escalation_default_thresholds();
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	if (!fixture || stderr_setup((void **)&fixture->errors))
+		return -1;
+	fixture->window = window__new();
+	fixture->sink = sink_alert__new(&thresholds);
+	if (!fixture->window || !fixture->sink)
+		return -1;
+	fixture->window->record.arch = FBT_ARCH_X86_64;
+	fixture->window->kinds[1].name = strdup("llama_decode");
+	fixture->window->kind_known[1] = true;
+	fixture->step = (struct step){
+		.number = 4711,
+		.complete = true,
+		.record = {.tgid = 42, .tid = 43, .kind = 1, .thread_ns = 312400000},
+	};
+	fixture->escalation = make_escalation();
+	log_set_level(LOG_INFO);
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	stderr_teardown((void **)&fixture->errors);
+	fixture->sink->free(fixture->sink);
+	window__free(fixture->window);
+	free(fixture);
+	return 0;
+}
+
+static void escalate(struct fixture *fixture)
+{
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(
+		sink->write_escalation(sink, fixture->window, &fixture->step, &fixture->escalation),
+		0);
+}
+
+/* One line was said: begin, the evidence, end. */
+static void expect_line(struct fixture *fixture, const char *begin, const char *end)
+{
+	cause_describe(&fixture->escalation.cause, fixture->window, fixture->evidence,
+		       sizeof(fixture->evidence));
+	snprintf(fixture->expected, sizeof(fixture->expected), "%s%s%s\n", begin, fixture->evidence,
+		 end);
+	assert_string_equal(stderr_text(fixture->errors), fixture->expected);
+}
+
+static void an_escalation_is_one_line(void **state)
+{
+	escalate(*state);
+	expect_line(*state,
+		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; futex 291 ms, "
+		    "longest futex 291 ms; lock contention: ",
+		    "");
+}
+
+static void quiet_says_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	log_set_level(LOG_WARN);
+	escalate(fixture);
+	fixture->escalation.suppressed = true;
+	escalate(fixture);
+	assert_silent(fixture->errors);
+}
+
+static void the_process_is_named_if_there_are_several(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_non_null(window__touch_process(fixture->window, 42));
+	assert_non_null(window__touch_process(fixture->window, 43));
+	escalate(fixture);
+	assert_one_line(fixture->errors, "step 4711 llama_decode of 42 312 ms, budget");
+}
+
+static void other_triggers_stand_behind_the_reason(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.fired = FIRED(CV_EXCEEDED) | FIRED(EFFICIENCY_LOW);
+	fixture->escalation.result.reason = ESCALATION_MEMORY_CLIFF;
+	escalate(fixture);
+	assert_one_line(fixture->errors, ": memory_cliff (and cv_exceeded,efficiency_low); ");
+}
+
+static void both_names_no_trigger_twice(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.fired = FIRED(CV_EXCEEDED) | FIRED(EFFICIENCY_LOW);
+	fixture->escalation.result.reason = ESCALATION_BOTH;
+	escalate(fixture);
+	assert_one_line(fixture->errors, ": both; ");
+}
+
+static void a_step_that_was_not_judged_has_no_budget(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.judged = false;
+	fixture->escalation.fired = FIRED(MANUAL);
+	fixture->escalation.result.reason = ESCALATION_MANUAL;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "llama_decode 312 ms: manual (not judged); futex 291 ms");
+}
+
+static void without_syscalls_there_is_only_the_cause(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.result.breakdown = (struct breakdown){.total_us = 312400};
+	fixture->escalation.worst.duration_ns = 0;
+	fixture->escalation.cause = (struct cause){.kind = CAUSE_COMPUTE, .time_ns = 312 * MS};
+	escalate(fixture);
+	expect_line(fixture,
+		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; compute: ", "");
+}
+
+static void an_incomplete_step_says_why(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.complete = false;
+	escalate(fixture);
+	expect_line(fixture,
+		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; futex 291 ms, "
+		    "longest futex 291 ms; lock contention: ",
+		    "; incomplete: records lost");
+}
+
+static void a_step_that_is_still_open_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.complete = false;
+	fixture->step.record.end = FBT_END_TRUNCATED;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "; incomplete: still open when the window ended\n");
+}
+
+static void a_step_whose_thread_exited_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.complete = false;
+	fixture->step.record.end = FBT_END_EXITED;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "; incomplete: its thread exited\n");
+}
+
+static void names_from_the_target_are_escaped(void **state)
+{
+	struct fixture *fixture = *state;
+
+	free(fixture->window->kinds[1].name);
+	fixture->window->kinds[1].name = strdup("de\033[31mcode\n\xff");
+	escalate(fixture);
+	assert_one_line(fixture->errors, "step 4711 de\\x1b[31mcode\\n\\xff 312 ms");
+}
+
+static void a_name_without_end_leaves_room_for_the_rest(void **state)
+{
+	struct fixture *fixture = *state;
+	char name[4096];
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	free(fixture->window->kinds[1].name);
+	fixture->window->kinds[1].name = strdup(name);
+	escalate(fixture);
+	assert_one_line(fixture->errors, "xxx 312 ms, budget 21.0 ms: efficiency_low; ");
+}
+
+static void suppression_is_told_once_and_again_when_it_begins_again(void **state)
+{
+	static const char *const limit =
+		"more than 100 escalations in 60 s: further ones are counted, not shown; see "
+		"--rate-limit\n";
+	struct fixture *fixture = *state;
+	const char *text;
+
+	fixture->escalation.suppressed = true;
+	for (int i = 0; i < 3; i++)
+		escalate(fixture);
+	assert_string_equal(stderr_text(fixture->errors), limit);
+	fixture->escalation.suppressed = false;
+	escalate(fixture);
+	fixture->escalation.suppressed = true;
+	escalate(fixture);
+	escalate(fixture);
+	text = stderr_text(fixture->errors) + strlen(limit);
+	assert_int_equal(strncmp(text, "step 4711 ", 10), 0);
+	assert_string_equal(strchr(text, '\n') + 1, limit);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(an_escalation_is_one_line),
+		TEST(quiet_says_nothing),
+		TEST(the_process_is_named_if_there_are_several),
+		TEST(other_triggers_stand_behind_the_reason),
+		TEST(both_names_no_trigger_twice),
+		TEST(a_step_that_was_not_judged_has_no_budget),
+		TEST(without_syscalls_there_is_only_the_cause),
+		TEST(an_incomplete_step_says_why),
+		TEST(a_step_that_is_still_open_says_so),
+		TEST(a_step_whose_thread_exited_says_so),
+		TEST(names_from_the_target_are_escaped),
+		TEST(a_name_without_end_leaves_room_for_the_rest),
+		TEST(suppression_is_told_once_and_again_when_it_begins_again),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
