@@ -6,6 +6,7 @@
 
 #include "json.h"
 #include "report_format.h"
+#include "report_json_escalations.h"
 #include "syscalls.h"
 
 static void write_sum(struct json *json, const struct fbt_sum *sum)
@@ -256,6 +257,7 @@ void report_json_write(const struct report *report)
 	for (size_t i = 0; i < window->processes.count; i++)
 		write_process(&json, window, window->processes.items[i]);
 	json_array_end(&json);
+	report_json_escalations(&json, report);
 	write_cost(&json, report);
 	json_array_begin(&json, "files");
 	for (size_t i = 0; report->files && report->files[i]; i++)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include "classify.h"
 #include "tally.h"
 #include "window.h"
 
@@ -14,6 +15,7 @@ struct report {
 	const char *const *files; /* NULL-terminated, or NULL */
 	const struct window *window;
 	const struct tally *tally;
+	const struct classifier *classifier;
 };
 
 #define REPORT_WIDTH 100

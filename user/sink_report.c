@@ -22,6 +22,16 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	return self->options.format == REPORT_NONE ? 0 : tally_add(&self->tally, window, step);
 }
 
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	struct sink_report *self = (struct sink_report *)sink;
+
+	if (self->options.format == REPORT_NONE)
+		return 0;
+	return escalation_tally_add(&self->tally.escalations, window, step, escalation);
+}
+
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
@@ -32,6 +42,7 @@ static int finish(struct sink *sink, const struct window *window,
 		.files = self->options.files,
 		.window = window,
 		.tally = &self->tally,
+		.classifier = classifier,
 	};
 	int err = 0;
 
@@ -65,6 +76,7 @@ struct sink *sink_report__new(FILE *out, const struct report_options *options)
 	self->sink = (struct sink){
 		.name = "report",
 		.write_step = write_step,
+		.write_escalation = write_escalation,
 		.finish = finish,
 		.free = free_sink,
 	};

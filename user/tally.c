@@ -147,6 +147,7 @@ void tally_clear(struct tally *tally)
 {
 	for (int i = 0; i < FBT_KIND_COUNT; i++)
 		free_kind(tally->kinds[i]);
+	escalation_tally_clear(&tally->escalations);
 	*tally = (struct tally){0};
 }
 

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "escalation_tally.h"
 #include "stats.h"
 #include "step.h"
 #include "window.h"
@@ -56,6 +57,7 @@ struct tally_kind {
 
 struct tally {
 	struct tally_kind *kinds[FBT_KIND_COUNT]; /* NULL: no step of that kind */
+	struct escalation_tally escalations;
 };
 
 /* 0 or -ENOMEM. */

@@ -30,12 +30,13 @@ decode evidence metadata pending sink
 assemble call_args capture profile_event trace_check
 profile
 escalation_text
-escalation_fields
+escalation_fields escalation_tally
 jsonl_escalation jsonl_window
 tally
 report_part
 report_about report_escalations report_headline report_kind report_process
 report_text
+report_json_escalations
 report_json
 curl_library otlp_answer otlp_endpoint otlp_queue otlp_span
 otlp_request

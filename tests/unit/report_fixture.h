@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "escalation_fixture.h"
 #include "sink_report.h"
 
 #define START_NS UINT64_C(1000000000000)
@@ -20,6 +21,7 @@
 
 struct fixture {
 	struct window *window;
+	struct classifier *classifier;
 	struct sink *sink;
 	FILE *out;
 	char *text;
@@ -65,6 +67,7 @@ static inline struct fixture *new_fixture(enum report_format format)
 	assert_non_null(fixture);
 	fixture->window = window__new();
 	assert_non_null(fixture->window);
+	fixture->classifier = make_classifier();
 	assert_int_equal(window__open(fixture->window, &record, strings), 0);
 	fixture->window->end_ns = START_NS + 10000 * MS;
 	add_process(fixture, 42, "engine");
@@ -82,6 +85,7 @@ static inline void free_fixture(struct fixture *fixture)
 	fclose(fixture->out);
 	free(fixture->text);
 	window__free(fixture->window);
+	classifier__free(fixture->classifier);
 	free(fixture);
 }
 
@@ -120,7 +124,8 @@ static inline void add_steps(struct fixture *fixture, int count, uint64_t length
 
 static inline const char *finish(struct fixture *fixture)
 {
-	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, NULL), 0);
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, fixture->classifier),
+			 0);
 	return fixture->text;
 }
 

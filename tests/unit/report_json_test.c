@@ -141,6 +141,73 @@ static void names_from_the_target_stay_valid_json(void **state)
 	json_object_put(root);
 }
 
+/* Feeds a verdict to the sink; the counts are the classifier's. */
+static void escalate(struct fixture *fixture, const struct escalation *escalation)
+{
+	struct step step = make_step(fixture, 312 * MS);
+
+	assert_int_equal(
+		fixture->sink->write_escalation(fixture->sink, fixture->window, &step, escalation),
+		0);
+}
+
+static void a_healthy_window_has_no_escalations(void **state)
+{
+	struct json_object *root = parse(*state);
+
+	assert_number(0, root, "escalations", "judged");
+	assert_number(0, root, "escalations", "escalated");
+	assert_number(0, root, "escalations", "by_reason", "memory_cliff");
+	assert_int_equal(json_object_array_length(find(root, "escalations", "causes", NULL)), 0);
+	assert_int_equal(json_object_array_length(find(root, "escalations", "last", NULL)), 0);
+	json_object_put(root);
+}
+
+static void escalations_are_listed_with_their_causes(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+	struct json_object *root;
+
+	escalate(fixture, &escalation);
+	escalation.suppressed = true;
+	escalate(fixture, &escalation);
+	root = parse(fixture);
+	assert_text("lock_contention", root, "escalations", "causes", "0", "cause");
+	assert_number(2, root, "escalations", "causes", "0", "steps");
+	assert_number(581800000, root, "escalations", "causes", "0", "extra_ns");
+	assert_number(1, root, "escalations", "causes", "0", "worst_step");
+	assert_text(cause_advice(CAUSE_LOCK_CONTENTION), root, "escalations", "causes", "0",
+		    "advice");
+	assert_int_equal(json_object_array_length(find(root, "escalations", "last", NULL)), 1);
+	assert_number(3, root, "escalations", "last", "0", "number");
+	assert_number(1, root, "escalations", "last", "0", "step");
+	assert_text("llama_decode", root, "escalations", "last", "0", "name");
+	assert_number(10 * MS, root, "escalations", "last", "0", "start_ns");
+	assert_number(312 * MS, root, "escalations", "last", "0", "duration_ns");
+	assert_number(21000999, root, "escalations", "last", "0", "budget_ns");
+	assert_text("efficiency_low", root, "escalations", "last", "0", "reason");
+	assert_text("lock_contention", root, "escalations", "last", "0", "cause");
+	json_object_put(root);
+}
+
+static void of_what_was_not_judged_nothing_usual_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+	struct json_object *root;
+
+	escalation.judged = false;
+	escalation.cause.usual_known = false;
+	escalate(fixture, &escalation);
+	root = parse(fixture);
+	assert_null(find(root, "escalations", "last", "0", "budget_ns", NULL));
+	assert_null(find(root, "escalations", "last", "0", "usual_ns", NULL));
+	assert_null(find(root, "escalations", "last", "0", "cause_usual_ns", NULL));
+	assert_number(0, root, "escalations", "causes", "0", "usual_known_steps");
+	json_object_put(root);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -153,6 +220,9 @@ int main(void)
 		TEST(steps_are_summed_up_in_nanoseconds),
 		TEST(the_whole_syscall_table_is_there),
 		TEST(names_from_the_target_stay_valid_json),
+		TEST(a_healthy_window_has_no_escalations),
+		TEST(escalations_are_listed_with_their_causes),
+		TEST(of_what_was_not_judged_nothing_usual_is_known),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static void finish_reports_a_full_device(void **state)
 	assert_non_null(full);
 	sink = sink_report__new(full, &options);
 	assert_non_null(sink);
-	assert_int_equal(sink->finish(sink, fixture->window, NULL), -ENOSPC);
+	assert_int_equal(sink->finish(sink, fixture->window, fixture->classifier), -ENOSPC);
 	sink->free(sink);
 	fclose(full);
 }
@@ -357,7 +357,7 @@ static void colour_is_used_only_if_asked_for(void **state)
 	assert_non_null(sink);
 	add_steps(fixture, 1, MS);
 	assert_has_not(finish(fixture), "\033");
-	assert_int_equal(sink->finish(sink, fixture->window, NULL), 0);
+	assert_int_equal(sink->finish(sink, fixture->window, fixture->classifier), 0);
 	assert_has(fixture->text, "\033[1m");
 	sink->free(sink);
 }
