@@ -1,25 +1,132 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "metadata.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include "env_collect.h"
 #include "json_read.h"
 #include "log.h"
-#include "metadata.h"
+#include "process_strings.h"
+#include "rust_number.h"
 #include "whitespace.h"
 
-#define HASH_PREFIX  "sha256:"
-#define MESSAGE_SIZE 160
-#define U32_DIGITS   "0123456789"
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+#define REASON_SIZE  192
+
+/*
+ * Takes a value: 0; -EBADMSG with the reason, which names the option, and metadata as it was; or
+ * -ENOMEM.
+ */
+typedef int take_value(struct metadata *metadata, const char *text, char reason[REASON_SIZE]);
+
+struct value {
+	const char *option;
+	const char *variable;
+	take_value *take;
+	size_t longest; /* of those that the target gives */
+};
 
 static bool is_blank(const char *text)
 {
 	return whitespace_only(text, strlen(text));
 }
 
-static bool is_hash(const char *text)
+static int copy_string(char **copy, const char *value)
 {
-	return !strncmp(text, HASH_PREFIX, strlen(HASH_PREFIX));
+	*copy = strdup(value);
+	return *copy ? 0 : -ENOMEM;
+}
+
+static int refuse(char reason[REASON_SIZE], const char *text)
+{
+	snprintf(reason, REASON_SIZE, "%s", text);
+	return -EBADMSG;
+}
+
+static int take_commit_sha(struct metadata *metadata, const char *text, char reason[REASON_SIZE])
+{
+	if (is_blank(text))
+		return refuse(reason, "--profile-commit-sha must be non-empty");
+	return copy_string(&metadata->commit_sha, text);
+}
+
+static int take_env_hash(struct metadata *metadata, const char *text, char reason[REASON_SIZE])
+{
+	if (strncmp(text, ENV_HASH_PREFIX, strlen(ENV_HASH_PREFIX)) != 0)
+		return refuse(reason, "--profile-env-hash must start with " ENV_HASH_PREFIX);
+	return copy_string(&metadata->env_hash, text);
+}
+
+static int take_model(struct metadata *metadata, const char *text, char reason[REASON_SIZE])
+{
+	if (is_blank(text))
+		return refuse(reason, "--profile-model must be non-empty");
+	return copy_string(&metadata->model, text);
+}
+
+static int take_concurrency(struct metadata *metadata, const char *text, char reason[REASON_SIZE])
+{
+	const char *error;
+	uint32_t value = 0;
+
+	error = rust_parse_u32(text, &value);
+	if (error) {
+		snprintf(reason, REASON_SIZE, "invalid --profile-concurrency: %s", error);
+		return -EBADMSG;
+	}
+	if (!value)
+		return refuse(reason, "--profile-concurrency must be > 0");
+	metadata->concurrency = value;
+	return 0;
+}
+
+/* Compact text of a JSON value, as serde_json would write it again. */
+static int write_compact(char **compact, struct json_object *value)
+{
+	struct json json = {.out = NULL};
+	size_t size;
+
+	json.out = open_memstream(compact, &size);
+	if (!json.out)
+		return -ENOMEM;
+	json_write_value(&json, NULL, value);
+	if (!fclose(json.out))
+		return 0;
+	free(*compact);
+	*compact = NULL;
+	return -ENOMEM;
+}
+
+/* It will be a member of another object, which may be nested no deeper than any. */
+static bool is_too_deep(const char *text)
+{
+	struct json_lexer lexer = {.depth = 1};
+
+	json_lexer_check(&lexer, text, strlen(text));
+	return lexer.error;
+}
+
+static int take_runtime_flags(struct metadata *metadata, const char *text, char reason[REASON_SIZE])
+{
+	struct json_object *value = NULL;
+	char error[REASON_SIZE / 2] = "";
+	int err;
+
+	err = json_read(text, strlen(text), &value, error, sizeof(error));
+	if (!err && is_too_deep(text)) {
+		snprintf(error, sizeof(error), "recursion limit exceeded");
+		err = -EBADMSG;
+	}
+	if (err == -EBADMSG)
+		snprintf(reason, REASON_SIZE, "invalid --profile-runtime-flags-json: %s", error);
+	else if (!err && !json_object_is_type(value, json_type_object))
+		err = refuse(reason, "--profile-runtime-flags-json must be a JSON object");
+	if (!err)
+		err = write_compact(&metadata->runtime_flags, value);
+	json_object_put(value);
+	return err;
 }
 
 /* The seed collects the environment into a map, so the last of equal names counts. */
@@ -35,180 +142,159 @@ static const char *find_variable(char *const *environment, const char *name)
 	return value;
 }
 
-static int copy_string(char **copy, const char *value)
-{
-	*copy = strdup(value);
-	return *copy ? 0 : -ENOMEM;
-}
-
-/* As Rust's str::parse::<u32>. Returns NULL, or the text of its error. */
-static const char *parse_u32(const char *text, uint32_t *value)
-{
-	const char *digits = text + (*text == '+');
-	uint64_t sum = 0;
-
-	if (!*text)
-		return "cannot parse integer from empty string";
-	if (!*digits || digits[strspn(digits, U32_DIGITS)])
-		return "invalid digit found in string";
-	for (; *digits; digits++) {
-		sum = sum * 10 + (uint64_t)(*digits - '0');
-		if (sum > UINT32_MAX)
-			return "number too large to fit in target type";
-	}
-	*value = (uint32_t)sum;
-	return NULL;
-}
-
-/*
- * Compact text of a JSON object, as serde_json would write it again: 0, -ENOMEM, or -EBADMSG with
- * the reason, an empty one if the text is JSON but no object.
+/* Options end at "--". The engine takes each of ours once; of a program that takes more, the last.
  */
-static int read_flags(const char *text, char **compact, char reason[MESSAGE_SIZE])
+static const char *find_option(char *const *arguments, const char *name)
 {
-	struct json_object *value = NULL;
-	struct json json = {.out = NULL};
-	size_t size;
+	size_t length = strlen(name);
+	const char *value = NULL;
+
+	/* The first is the program's name. */
+	for (size_t i = 1; arguments && arguments[0] && arguments[i]; i++) {
+		if (!strcmp(arguments[i], "--"))
+			break;
+		if (!strcmp(arguments[i], name) && arguments[i + 1])
+			value = arguments[++i];
+		else if (!strncmp(arguments[i], name, length) && arguments[i][length] == '=')
+			value = arguments[i] + length + 1;
+	}
+	return value;
+}
+
+/* 0 and *taken, or -ENOMEM. A value that does not count is no error. */
+static int try_value(struct metadata *metadata, const struct value *value, const char *text,
+		     size_t longest, const char *source, bool *taken)
+{
+	char reason[REASON_SIZE] = "";
 	int err;
 
-	reason[0] = '\0';
-	err = json_read(text, strlen(text), &value, reason, MESSAGE_SIZE);
-	if (err)
-		return err;
-	if (!json_object_is_type(value, json_type_object)) {
-		err = -EBADMSG;
-		goto out;
+	if (*taken || !text)
+		return 0;
+	if (strnlen(text, longest + 1) > longest) {
+		log_debug("%s %s: longer than %zu bytes, not used", source, value->variable,
+			  longest);
+		return 0;
 	}
-	json.out = open_memstream(compact, &size);
-	if (!json.out) {
-		err = -ENOMEM;
-		goto out;
+	err = value->take(metadata, text, reason);
+	*taken = !err;
+	if (err == -EBADMSG) {
+		log_debug("%s: not used: %s", source, reason);
+		err = 0;
 	}
-	json_write_value(&json, NULL, value);
-	if (fclose(json.out)) {
-		free(*compact);
-		*compact = NULL;
-		err = -ENOMEM;
-	}
-out:
-	json_object_put(value);
 	return err;
 }
 
-static int resolve_commit_sha(struct metadata *metadata, const char *option, const char *variable)
+static int resolve_value(struct metadata *metadata, const struct value *value, const char *option,
+			 const struct metadata_sources *sources)
 {
-	if (option && is_blank(option)) {
-		log_err("--profile-commit-sha must be non-empty");
-		return -EINVAL;
-	}
-	if (option)
-		return copy_string(&metadata->commit_sha, option);
-	if (variable && !is_blank(variable))
-		return copy_string(&metadata->commit_sha, variable);
-	return 0;
-}
-
-static int resolve_env_hash(struct metadata *metadata, const char *option, const char *variable)
-{
-	if (option && !is_hash(option)) {
-		log_err("--profile-env-hash must start with " HASH_PREFIX);
-		return -EINVAL;
-	}
-	if (option)
-		return copy_string(&metadata->env_hash, option);
-	if (variable && is_hash(variable))
-		return copy_string(&metadata->env_hash, variable);
-	return copy_string(&metadata->env_hash, HASH_PREFIX "unknown");
-}
-
-static int resolve_model(struct metadata *metadata, const char *option, const char *variable)
-{
-	if (option && is_blank(option)) {
-		log_err("--profile-model must be non-empty");
-		return -EINVAL;
-	}
-	if (option)
-		return copy_string(&metadata->model, option);
-	if (variable && !is_blank(variable))
-		return copy_string(&metadata->model, variable);
-	return copy_string(&metadata->model, "unknown");
-}
-
-static int resolve_concurrency(struct metadata *metadata, const char *option, const char *variable)
-{
-	const char *reason;
-	uint32_t value = 0;
-
-	metadata->concurrency = 1;
-	if (option) {
-		reason = parse_u32(option, &value);
-		if (reason) {
-			log_err("invalid --profile-concurrency: %s", reason);
-			return -EINVAL;
-		}
-		if (!value) {
-			log_err("--profile-concurrency must be > 0");
-			return -EINVAL;
-		}
-		metadata->concurrency = value;
-	} else if (variable && !parse_u32(variable, &value) && value) {
-		metadata->concurrency = value;
-	}
-	return 0;
-}
-
-static int resolve_runtime_flags(struct metadata *metadata, const char *option,
-				 const char *variable)
-{
-	char reason[MESSAGE_SIZE];
+	char reason[REASON_SIZE] = "";
+	bool taken = false;
 	int err;
 
 	if (option) {
-		err = read_flags(option, &metadata->runtime_flags, reason);
+		err = value->take(metadata, option, reason);
 		if (err != -EBADMSG)
 			return err;
-		if (reason[0])
-			log_err("invalid --profile-runtime-flags-json: %s", reason);
-		else
-			log_err("--profile-runtime-flags-json must be a JSON object");
+		log_err("%s", reason);
 		return -EINVAL;
 	}
-	if (variable) {
-		err = read_flags(variable, &metadata->runtime_flags, reason);
-		if (err != -EBADMSG)
-			return err;
-	}
-	return copy_string(&metadata->runtime_flags, "{}");
+	err = try_value(metadata, value, find_variable(sources->environment, value->variable),
+			SIZE_MAX - 1, "environment", &taken);
+	if (!err)
+		err = try_value(metadata, value,
+				find_option(sources->target_arguments, value->option),
+				value->longest, "target's command line", &taken);
+	if (!err)
+		err = try_value(metadata, value,
+				find_variable(sources->target_environment, value->variable),
+				value->longest, "target's environment", &taken);
+	return err;
+}
+
+/* What no source had. */
+static int fill_defaults(struct metadata *metadata, const struct metadata_sources *sources)
+{
+	char hash[ENV_HASH_SIZE];
+	int err = 0;
+
+	if (!metadata->env_hash && sources->host &&
+	    !env_collect_hash(hash, sources->host, metadata->commit_sha,
+			      sources->target_environment))
+		err = copy_string(&metadata->env_hash, hash);
+	if (!err && !metadata->env_hash)
+		err = copy_string(&metadata->env_hash, METADATA_ENV_HASH_UNKNOWN);
+	if (!err && !metadata->model)
+		err = copy_string(&metadata->model, "unknown");
+	if (!err && !metadata->runtime_flags)
+		err = copy_string(&metadata->runtime_flags, "{}");
+	if (!metadata->concurrency)
+		metadata->concurrency = 1;
+	return err;
+}
+
+int metadata_resolve_from(struct metadata *metadata, const struct metadata_options *options,
+			  const struct metadata_sources *sources)
+{
+	static const struct value values[] = {
+		{"--profile-commit-sha", "FERRUM_PROFILE_COMMIT_SHA", take_commit_sha,
+		 METADATA_TARGET_VALUE_MAX},
+		{"--profile-env-hash", "FERRUM_PROFILE_ENV_HASH", take_env_hash,
+		 METADATA_TARGET_VALUE_MAX},
+		{"--profile-model", "FERRUM_PROFILE_MODEL", take_model, METADATA_TARGET_VALUE_MAX},
+		{"--profile-concurrency", "FERRUM_PROFILE_CONCURRENCY", take_concurrency,
+		 METADATA_TARGET_VALUE_MAX},
+		{"--profile-runtime-flags-json", "FERRUM_PROFILE_RUNTIME_FLAGS_JSON",
+		 take_runtime_flags, METADATA_TARGET_FLAGS_MAX},
+	};
+	const char *const given[COUNT(values)] = {options->commit_sha, options->env_hash,
+						  options->model, options->concurrency,
+						  options->runtime_flags};
+	int err = 0;
+
+	memset(metadata, 0, sizeof(*metadata));
+	for (size_t i = 0; !err && i < COUNT(values); i++)
+		err = resolve_value(metadata, &values[i], given[i], sources);
+	if (!err)
+		err = fill_defaults(metadata, sources);
+	if (err)
+		metadata_clear(metadata);
+	return err;
 }
 
 int metadata_resolve(struct metadata *metadata, const struct metadata_options *options,
 		     char *const *environment)
 {
+	struct metadata_sources sources = {.environment = environment};
+
+	return metadata_resolve_from(metadata, options, &sources);
+}
+
+int metadata_for_target(struct metadata *metadata, const struct metadata_run *run, uint32_t tgid)
+{
+	struct metadata_sources sources = {.environment = run->environment};
+	struct process_strings arguments = {0}, environment = {0};
 	int err;
 
-	memset(metadata, 0, sizeof(*metadata));
-	err = resolve_commit_sha(metadata, options->commit_sha,
-				 find_variable(environment, "FERRUM_PROFILE_COMMIT_SHA"));
-	if (err)
-		goto out;
-	err = resolve_env_hash(metadata, options->env_hash,
-			       find_variable(environment, "FERRUM_PROFILE_ENV_HASH"));
-	if (err)
-		goto out;
-	err = resolve_model(metadata, options->model,
-			    find_variable(environment, "FERRUM_PROFILE_MODEL"));
-	if (err)
-		goto out;
-	err = resolve_concurrency(metadata, options->concurrency,
-				  find_variable(environment, "FERRUM_PROFILE_CONCURRENCY"));
-	if (err)
-		goto out;
-	err = resolve_runtime_flags(
-		metadata, options->runtime_flags,
-		find_variable(environment, "FERRUM_PROFILE_RUNTIME_FLAGS_JSON"));
-out:
-	if (err)
-		metadata_clear(metadata);
+	if (run->command) {
+		sources.target_arguments = run->command;
+		sources.target_environment = run->environment;
+	} else if (tgid) {
+		process_strings_read(&arguments, tgid, "cmdline");
+		process_strings_read(&environment, tgid, "environ");
+		sources.target_arguments = arguments.items;
+		sources.target_environment = environment.items;
+	}
+	if (sources.target_environment)
+		sources.host = run->host;
+	err = metadata_resolve_from(metadata, run->options, &sources);
+	/* A hash without the target's FERRUM_* would be that of another environment. */
+	if (!err && run->host && !sources.host &&
+	    !strcmp(metadata->env_hash, METADATA_ENV_HASH_UNKNOWN))
+		log_warn("--compute-env-hash: %s: the hash stays unknown",
+			 tgid ? "the target's environment cannot be read"
+			      : "needs one target: -p PID or -- COMMAND");
+	process_strings_clear(&arguments);
+	process_strings_clear(&environment);
 	return err;
 }
 
