@@ -27,6 +27,7 @@ struct export_entry {
 
 struct exports {
 	const struct options *options;
+	const struct env_host *host;
 	uint64_t unix_ms;
 	char tag[TAG_SIZE];
 	bool each;
@@ -56,7 +57,12 @@ static void keep_first_error(struct exports *exports, int err)
 /* The one place where the metadata of an export are made. */
 static int make_metadata(const struct exports *exports, struct export_entry *entry)
 {
-	return metadata_resolve(&entry->metadata, &exports->options->metadata, environ);
+	struct metadata_run run = {.options = &exports->options->metadata,
+				   .environment = environ,
+				   .command = exports->options->command,
+				   .host = exports->host};
+
+	return metadata_for_target(&entry->metadata, &run, entry->tgid);
 }
 
 static void free_export(struct export_entry *entry, void (*free_outputs)(struct outputs *outputs))
@@ -90,21 +96,24 @@ static int add_export(struct exports *exports, uint32_t tgid, struct export_entr
 	return err;
 }
 
-static struct exports *new_exports(const struct options *options, uint32_t tgid)
+static struct exports *new_exports(const struct options *options, const struct env_host *host,
+				   uint32_t tgid)
 {
 	struct exports *exports = calloc(1, sizeof(*exports));
 
 	if (!exports)
 		return NULL;
 	exports->options = options;
+	exports->host = host;
 	exports->unix_ms = clock_ns(CLOCK_REALTIME) / 1000000;
 	make_tag(exports->tag, tgid, exports->unix_ms);
 	return exports;
 }
 
-int exports__open_one(struct exports **result, const struct options *options, uint32_t tgid)
+int exports__open_one(struct exports **result, const struct options *options,
+		      const struct env_host *host, uint32_t tgid)
 {
-	struct exports *exports = new_exports(options, tgid);
+	struct exports *exports = new_exports(options, host, tgid);
 	struct export_entry *entry;
 	int err = exports ? add_export(exports, tgid, &entry) : -ENOMEM;
 
@@ -128,9 +137,10 @@ static size_t count_room(void)
 	return room < EXPORTS_MAX ? room : EXPORTS_MAX;
 }
 
-int exports__open_each(struct exports **result, const struct options *options)
+int exports__open_each(struct exports **result, const struct options *options,
+		       const struct env_host *host)
 {
-	struct exports *exports = new_exports(options, 0);
+	struct exports *exports = new_exports(options, host, 0);
 
 	*result = exports;
 	if (!exports)

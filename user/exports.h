@@ -10,6 +10,7 @@
 #include "options.h"
 #include "record.h"
 
+struct env_host;
 struct exports;
 
 /* Processes that have an export of their own; all others share one, with the tag of process 0. */
@@ -17,15 +18,18 @@ struct exports;
 
 /*
  * One export, of the process tgid and whatever else is traced, or of no certain process (0). Its
- * files are opened now. options are borrowed. 0, or -errno, logged; then nothing was left behind.
+ * files are opened now. options and host, which is for metadata_for_target, are borrowed. 0, or
+ * -errno, logged; then nothing was left behind.
  */
-int exports__open_one(struct exports **exports, const struct options *options, uint32_t tgid);
+int exports__open_one(struct exports **exports, const struct options *options,
+		      const struct env_host *host, uint32_t tgid);
 
 /*
  * One export of each process, opened when the process comes (FBT_EVENT_TARGET). One that cannot be
  * opened is told of in the log and by exports__finish; the others go on. 0 or -ENOMEM.
  */
-int exports__open_each(struct exports **exports, const struct options *options);
+int exports__open_each(struct exports **exports, const struct options *options,
+		       const struct env_host *host);
 
 /* Where the records of the window go, one at a time. */
 struct record_output exports__records(struct exports *exports);

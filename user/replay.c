@@ -50,6 +50,9 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 		log_err("%s: %s", options->replay, strerror(-err));
 		return err;
 	}
+	if (options->compute_env_hash && !strcmp(metadata->env_hash, METADATA_ENV_HASH_UNKNOWN))
+		log_warn("--compute-env-hash: a capture does not tell of its host: the hash stays "
+			 "unknown");
 	err = outputs__open(&outputs, options, metadata, NULL);
 	replay.outputs = outputs;
 	if (!err)

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "env_host.h"
 #include "exports.h"
 #include "living.h"
 #include "loading.h"
@@ -27,6 +28,7 @@ struct trace {
 	struct loop *loop;
 	struct session *session; /* NULL: there is none yet */
 	struct exports *exports; /* of the window that is open */
+	struct env_host host;	 /* empty unless a hash is made of it */
 	/* Where the session sends; filled in before it starts. */
 	struct record_output records;
 	uint64_t end_ns; /* the limit of time; 0: there is none */
@@ -130,18 +132,37 @@ static int attach_and_run(struct trace *trace)
 	return err;
 }
 
+/* It runs programs, for a second or more: once, and before anything is attached. */
+static int collect_host(struct trace *trace)
+{
+	struct env_tools tools = env_tools_default();
+
+	if (!trace->options->compute_env_hash || trace->options->metadata.env_hash)
+		return 0;
+	return env_host_collect(&trace->host, &tools);
+}
+
+static const struct env_host *host_of(const struct trace *trace)
+{
+	return trace->host.hw_id ? &trace->host : NULL;
+}
+
 int trace_once(const struct options *options)
 {
 	struct trace trace = {.options = options};
 	int err = privilege_check();
 
 	if (!err)
+		err = collect_host(&trace);
+	if (!err)
 		err = session__open(&trace.session, options, &trace.records, NULL);
 	if (!err)
-		err = exports__open_one(&trace.exports, options, session__main_tgid(trace.session));
+		err = exports__open_one(&trace.exports, options, host_of(&trace),
+					session__main_tgid(trace.session));
 	if (!err)
 		err = attach_and_run(&trace);
 	session__free(trace.session);
+	env_host_clear(&trace.host);
 	return err;
 }
 
@@ -248,9 +269,9 @@ static int open_window_by_flag(struct trace *trace)
 	narrow_options(trace);
 	session__refresh(trace->session);
 	if (trace->options->all)
-		err = exports__open_one(&trace->exports, trace->options, 0);
+		err = exports__open_one(&trace->exports, trace->options, host_of(trace), 0);
 	else
-		err = exports__open_each(&trace->exports, trace->options);
+		err = exports__open_each(&trace->exports, trace->options, host_of(trace));
 	if (!err)
 		err = open_window(trace);
 	if (!err)
@@ -310,6 +331,8 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 	int err = privilege_check();
 
 	trace.window_options.steps = options->windows.max_steps;
+	if (!err)
+		err = collect_host(&trace);
 	if (!err && !options->all)
 		err = living__new(&trace.living, &options->pids);
 	if (!err)
@@ -323,5 +346,6 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 	loop__free(trace.loop);
 	session__free(trace.session);
 	living__free(trace.living);
+	env_host_clear(&trace.host);
 	return err;
 }

@@ -138,7 +138,7 @@ static void send(struct fixture *fixture)
 
 static void begin(struct fixture *fixture)
 {
-	assert_int_equal(exports__open_each(&fixture->exports, &fixture->options), 0);
+	assert_int_equal(exports__open_each(&fixture->exports, &fixture->options, NULL), 0);
 	add_window(&fixture->stream, FBT_DETAIL_ALL);
 	add_kind(&fixture->stream, 1, "decode", NULL);
 	send(fixture);
@@ -183,7 +183,7 @@ static void one_export_has_all_processes(void **state)
 {
 	struct fixture *fixture = *state;
 
-	assert_int_equal(exports__open_one(&fixture->exports, &fixture->options, 7), 0);
+	assert_int_equal(exports__open_one(&fixture->exports, &fixture->options, NULL, 7), 0);
 	assert_int_equal(count_files("ferrum_profile_pid7_"), 1);
 	assert_int_equal(strncmp(exports__tag(fixture->exports), "pid7_", 5), 0);
 	add_window(&fixture->stream, FBT_DETAIL_ALL);
@@ -203,7 +203,7 @@ static void one_export_that_cannot_be_opened_is_an_error(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->options.windows.dir = "/proc/nowhere";
-	assert_true(exports__open_one(&fixture->exports, &fixture->options, 7) < 0);
+	assert_true(exports__open_one(&fixture->exports, &fixture->options, NULL, 7) < 0);
 	assert_null(fixture->exports);
 	assert_one_line(fixture->errors, "/proc/nowhere");
 }
