@@ -47,6 +47,7 @@ static int setup(void **state)
 	fixture->stdout_file = memfd_create("stdout", MFD_CLOEXEC);
 	dup2(fixture->stdout_file, STDOUT_FILENO);
 	fixture->options.report = REPORT_TEXT;
+	fixture->options.judging.classify = classify_default_options();
 	fixture->options.windows.dir = ".";
 	fixture->metadata.env_hash = (char *)"sha256:0";
 	fixture->metadata.model = (char *)"m";
