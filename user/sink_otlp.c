@@ -75,7 +75,8 @@ static int finish(struct sink *sink, const struct window *window,
 			 (unsigned long long)counts->queued, label,
 			 otlp_client__reason(otlp->client));
 	else if (counts->sent)
-		log_info("otlp: %llu escalations sent to %s", (unsigned long long)counts->sent,
+		log_info("otlp: %llu of %llu escalations were sent to %s",
+			 (unsigned long long)counts->sent, (unsigned long long)counts->queued,
 			 label);
 	return 0;
 }

@@ -124,7 +124,8 @@ static void every_escalation_has_ids_of_its_own(void **state)
 	json_object_put(first);
 	json_object_put(others);
 	finish(fixture);
-	assert_one_line(fixture->collector->errors, "otlp: 3 escalations sent to http://127.0.0.1");
+	assert_one_line(fixture->collector->errors,
+			"otlp: 3 of 3 escalations were sent to http://127.0.0.1");
 }
 
 static void a_suppressed_one_is_not_sent(void **state)
