@@ -6,7 +6,7 @@
 #ifndef FBT_CALLS_BPF_H
 #define FBT_CALLS_BPF_H
 
-#include "threads.bpf.h"
+#include "files.bpf.h"
 
 /* CONFIG_SCHED_INFO. */
 #define has_run_delay(task) bpf_core_field_exists((task)->sched_info.run_delay)
@@ -20,18 +20,30 @@ static __always_inline __u64 run_delay_of(struct task_struct *task)
 	return has_run_delay(task) ? task->sched_info.run_delay : 0;
 }
 
-/* The first two arguments; at entry, for the result takes the place of one of them on arm64. */
-static __always_inline void read_call_args(struct fbt_slot *slot, struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
+/* At entry: on arm64 the result takes the place of the first argument. */
 #ifdef __TARGET_ARCH_x86
-	slot->call_args[0] = regs->di;
-	slot->call_args[1] = regs->si;
+#define FIRST_OF(regs)	((regs)->di)
+#define SECOND_OF(regs) ((regs)->si)
+#define FOURTH_OF(regs) ((regs)->r10)
 #else
-	slot->call_args[0] = regs->user_regs.regs[0];
-	slot->call_args[1] = regs->user_regs.regs[1];
+#define FIRST_OF(regs)	((regs)->user_regs.regs[0])
+#define SECOND_OF(regs) ((regs)->user_regs.regs[1])
+#define FOURTH_OF(regs) ((regs)->user_regs.regs[3])
 #endif
+
+/* The file that a call is about to work on. */
+static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_struct *task, __u8 how,
+					  struct pt_regs *regs)
+{
+	__u32 fd = FIRST_OF(regs);
+	__u32 id;
+
+	if ((how & FBT_FD_RING) && (FOURTH_OF(regs) & FBT_RING_INDEX))
+		return 0;
+	id = file_of(slot, task, fd);
+	if (how & FBT_FD_CLOSED)
+		forget_file(slot, fd);
+	return id;
 }
 
 static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr)
@@ -40,25 +52,36 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	slot->call_flags = 0;
 	if (call_detail < FBT_DETAIL_ESCALATED || nr >= FBT_NR_COUNT - 1)
 		return;
+	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
+	__u8 how = descriptors[nr];
+
 	slot->call_switches = task->nvcsw;
 	slot->call_flags = FBT_CALL_ARGS;
-	read_call_args(slot, task);
+	slot->call_args[0] = FIRST_OF(regs);
+	slot->call_args[1] = SECOND_OF(regs);
+	slot->call_file = how & FBT_FD_FIRST ? file_of_call(slot, task, how, regs) : 0;
 }
 
-/*
- * Of a call that was entered at start: takes what it waited for a CPU out of the step's figure.
- * Returns the FBT_CALL_* flags.
- */
-static __always_inline __u32 leave_call(struct fbt_slot *slot, struct task_struct *task,
-					__u64 start)
+/* The step waits for a CPU only outside of its calls. */
+static __always_inline void leave_call(struct fbt_slot *slot, struct task_struct *task)
+{
+	slot->step_delay_ns += run_delay_of(task) - slot->call_delay_ns;
+}
+
+/* What there is to say of a call that returns ret: FBT_CALL_*, and call_args and call_file. */
+static __always_inline __u32 know_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr,
+				       long ret)
 {
 	__u32 flags = slot->call_flags;
 
-	if (start < slot->step_start_ns)
+	if (!flags)
 		return 0;
-	slot->step_delay_ns += run_delay_of(task) - slot->call_delay_ns;
-	if (flags && task->nvcsw != slot->call_switches)
+	if (task->nvcsw != slot->call_switches)
 		flags |= FBT_CALL_BLOCKED;
+	if (nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_MADE) && ret >= 0) {
+		forget_file(slot, ret);
+		slot->call_file = file_of(slot, task, ret);
+	}
 	return flags;
 }
 

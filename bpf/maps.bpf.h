@@ -16,6 +16,7 @@ const volatile __u32 self_tgid = 0;
 const volatile __u8 trace_all = 1;
 const volatile __u8 follow = 1;
 const volatile __u8 category[FBT_NR_COUNT] = {};
+const volatile __u8 descriptors[FBT_NR_COUNT] = {}; /* enum fbt_descriptor */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -97,7 +98,10 @@ struct {
 	__type(value, struct fbt_ring_call);
 } ring_calls SEC(".maps");
 
-/* Step records, and fbt_target records without strings when a process appears or calls execve. */
+/*
+ * Step records, fbt_target records without strings when a process appears or calls execve, and
+ * fbt_ring_file records.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4 << 20);
@@ -109,6 +113,43 @@ struct {
 	__type(key, __u32); /* tgid */
 	__type(value, struct fbt_target_state);
 } targets SEC(".maps");
+
+/* What makes two open files of a process the same to a reader of the outputs. */
+struct file_key {
+	__u64 ino;
+	__u64 name;	  /* hash of name and folder; a rename makes another file of it */
+	__u64 operations; /* tells apart what shares one anonymous inode */
+	__u32 device;
+	__u32 tgid;
+	__u32 fd;
+	__u32 deleted;
+};
+
+/* The ids of files that were announced. One that falls out is announced again when it is used. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, struct file_key);
+	__type(value, __u32);
+} known_files SEC(".maps");
+
+/* From a file up to the root. */
+struct path_walk {
+	__u64 dentry;
+	__u64 mount; /* struct vfsmount */
+	__u64 root_dentry;
+	__u64 root_mount;
+	__u64 names;
+	struct fbt_ring_file record;
+};
+
+/* Too large for a stack. Programs on syscall tracepoints are not preempted. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct path_walk);
+} path_walks SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -40,7 +40,8 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 
 	if (!slot)
 		return 0;
-	leave_call(slot, task, slot->start_ns);
+	if (slot->start_ns)
+		leave_call(slot, task);
 	slot->step_delay_ns = run_delay_of(task) - slot->step_delay_ns;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		others = sum_others(slot, now);
@@ -187,6 +188,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_sp = sp;
 	slot->step_tail = 0;
 	slot->step_return = read_return_address(sp, cookie);
+	forget_files(slot);
 	read_args(slot, ctx, slot->step_kind);
 	if (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS)
 		others = sum_others(slot, now);

@@ -142,13 +142,15 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (row)
 		add_call(row, duration, failed);
 	if (slot->step_start_ns) {
-		__u32 flags = leave_call(slot, bpf_get_current_task_btf(), start);
+		struct task_struct *task = bpf_get_current_task_btf();
 		__u8 which = category[nr];
 
+		leave_call(slot, task);
 		if (which < FBT_CATEGORY_COUNT)
 			add_call(&slot->sums[which], duration, failed);
 		if (call_detail >= FBT_DETAIL_ESCALATED)
-			send_call(slot, index, start, duration, ret, flags);
+			send_call(slot, index, start, duration, ret,
+				  know_call(slot, task, nr, ret));
 	} else if (call_detail == FBT_DETAIL_ALL) {
 		send_call(slot, index, start, duration, ret, 0);
 	}

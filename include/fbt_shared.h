@@ -41,6 +41,26 @@ enum fbt_slot_state {
 		2, /* the thread has ended: the loader adds its rows up and frees the slot */
 };
 
+/* What is done about the descriptors of a call, by its number. */
+enum fbt_descriptor {
+	FBT_FD_FIRST = 1,  /* its first argument is one */
+	FBT_FD_CLOSED = 2, /* and is none any more afterwards */
+	FBT_FD_RING = 4,   /* unless its fourth argument says FBT_RING_INDEX */
+	FBT_FD_MADE = 8,   /* it returns one */
+};
+
+/* IORING_ENTER_REGISTERED_RING */
+#define FBT_RING_INDEX 16
+
+/* Files that a thread has worked on in its step, by descriptor: so that each is looked up once. */
+#define FBT_SLOT_FILES 8
+struct fbt_slot_file {
+	__u64 file; /* address of the kernel's struct file; 0: none */
+	__u64 inode;
+	__u32 fd;
+	__u32 id;
+};
+
 struct fbt_slot {
 	__u64 start_ns; /* when the open syscall was entered; 0 in user mode */
 	/*
@@ -85,6 +105,7 @@ struct fbt_slot {
 
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
+	struct fbt_slot_file files[FBT_SLOT_FILES];
 } __attribute__((aligned(64)));
 
 /* What a slot's busy says at now_ns. */
@@ -145,8 +166,27 @@ struct fbt_control {
 	__u64 walk_ns;	    /* time that step probes spent on the process's other threads */
 	__u32 pending_tgid; /* process that comes under trace when it calls execve */
 	__u32 closed;	    /* the window has ended: step probes that are still there do nothing */
-	__u32 reserved;
+	__u32 files;	    /* ids of files given out */
 	__u32 command_tgid; /* process that is stopped after each execve: see user/launch.h */
+};
+
+/* fbt_ring_file.flags */
+#define FBT_PATH_CUT	  1 /* the names nearest to the root are missing */
+#define FBT_PATH_FLOATING 2 /* its only name belongs to no folder: a socket, a pipe, memfd */
+#define FBT_PATH_DELETED  4
+
+#define FBT_PATH_NAMES 32
+#define FBT_PATH_BYTES 1024
+#define FBT_NAME_BYTES 256 /* the longest name of all file systems, and its NUL */
+
+/* A file as the event ring has it; user/file_path.h makes an fbt_file of it. */
+struct fbt_ring_file {
+	struct fbt_file file; /* header.size is that of the whole, rounded up to 8 */
+	__u32 magic;	      /* statfs f_type of its file system */
+	__u16 flags;
+	__u16 length; /* of the names */
+	/* Names from the file to the root, each with a NUL. None begins after FBT_PATH_BYTES. */
+	char names[FBT_PATH_BYTES + FBT_NAME_BYTES];
 };
 
 /* How to read a step argument; see step_spec.h for the text form. */

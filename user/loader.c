@@ -23,6 +23,10 @@ struct mapping {
 
 #define MAPPINGS_MAX 9
 
+/* Files whose ids are kept: about 1 MiB. Without call records none is looked up. */
+#define KNOWN_FILES	8192
+#define KNOWN_FILES_MIN 64
+
 struct loader {
 	struct loader_options options;
 	struct trace_bpf *skel;
@@ -65,8 +69,10 @@ static void set_knobs(struct loader *loader)
 	skel->rodata->free_mask = shared->slot_count - 1;
 	skel->rodata->ring_shift = shared->ring_shift;
 	skel->rodata->ring_mask = (1u << shared->ring_shift) - 1;
-	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++)
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
 		skel->rodata->category[nr] = syscall_category(syscalls_arch(), nr);
+		skel->rodata->descriptors[nr] = syscall_descriptors(syscalls_arch(), nr);
+	}
 	if (loader->multi)
 		bpf_program__set_expected_attach_type(skel->progs.handle_step,
 						      UPROBES_MULTI_ATTACH_TYPE);
@@ -76,6 +82,8 @@ static int set_map_sizes(struct loader *loader)
 {
 	struct trace_bpf *skel = loader->skel;
 	const struct shared *shared = &loader->shared;
+	uint32_t known_files =
+		loader->options.detail == FBT_DETAIL_STEPS ? KNOWN_FILES_MIN : KNOWN_FILES;
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
@@ -86,6 +94,7 @@ static int set_map_sizes(struct loader *loader)
 		{skel->maps.free_slots, shared->slot_count},
 		{skel->maps.ring_heads, shared->cpu_count},
 		{skel->maps.ring_calls, shared->cpu_count << shared->ring_shift},
+		{skel->maps.known_files, known_files},
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "call_ring.h"
 #include "clock.h"
+#include "file_names.h"
 #include "log.h"
 #include "stream.h"
 #include "syscalls.h"
 #include "tid_map.h"
+
+/* How long the calls of a drain wait for names, which take another CPU some 100 ns more. */
+#define FILE_TRIES   100
+#define FILE_WAIT_US 100
 
 struct stream {
 	struct loader *loader;
 	struct shared *shared;
 	struct traced_set *traced;
 	struct call_ring *ring;
+	struct file_names *files;
 	const struct record_output *output;
 	struct stream_options options;
 	struct tid_map *named;	    /* threads whose name was sent, to stream itself */
@@ -20,6 +28,8 @@ struct stream {
 	struct fbt_lost lost;
 	uint64_t steps_sent;
 	uint64_t steps_dropped; /* no memory to hold them back */
+	unsigned int file_tries;
+	uint64_t files_dropped; /* calls whose file could not be named */
 };
 
 struct stream *stream__new(struct loader *loader, struct traced_set *traced,
@@ -36,7 +46,8 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->options = *options;
 	stream->named = tid_map__new();
 	stream->ring = call_ring__new(stream->shared);
-	if (!stream->named || !stream->ring) {
+	stream->files = file_names__new();
+	if (!stream->named || !stream->ring || !stream->files) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -49,6 +60,7 @@ void stream__free(struct stream *stream)
 		return;
 	tid_map__free(stream->named);
 	call_ring__free(stream->ring);
+	file_names__free(stream->files);
 	vec_free(&stream->steps);
 	free(stream);
 }
@@ -83,13 +95,40 @@ static void take_event(void *ctx, const struct fbt_header *event)
 			stream->steps_dropped++;
 	} else if (event->type == FBT_EVENT_TARGET) {
 		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
+	} else if (event->type == FBT_EVENT_FILE) {
+		if (file_names__send(stream->files, event, stream->output))
+			stream->files_dropped++;
 	}
+}
+
+/*
+ * A file is announced before its call is in a ring, but maybe after the events were last read; and
+ * an event is not to be had while one before it is being written.
+ */
+static bool await_file(struct stream *stream, uint32_t id)
+{
+	while (!file_names__has(stream->files, id)) {
+		if (stream->file_tries == FILE_TRIES)
+			return false;
+		if (stream->file_tries++)
+			usleep(FILE_WAIT_US);
+		loader__drain_events(stream->loader, take_event, stream);
+	}
+	return true;
 }
 
 static void send_call(void *ctx, const struct fbt_call *call)
 {
-	const struct stream *stream = ctx;
+	struct stream *stream = ctx;
+	struct fbt_call nameless;
 
+	if (call->file && !file_names__has(stream->files, call->file) &&
+	    !await_file(stream, call->file)) {
+		stream->files_dropped++;
+		nameless = *call;
+		nameless.file = 0;
+		call = &nameless;
+	}
 	stream->output->emit(stream->output->ctx, call, sizeof(*call));
 }
 
@@ -119,18 +158,30 @@ static void forget_thread(void *ctx, uint32_t tid)
 	tid_map__remove(stream->named, tid);
 }
 
+/* Those that were read while calls were sent wait for the next time: so may their calls. */
+static void send_steps(struct stream *stream, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		send_step(stream, &stream->steps.items[i]);
+	stream->steps.count -= count;
+	memmove(stream->steps.items, stream->steps.items + count,
+		stream->steps.count * sizeof(*stream->steps.items));
+}
+
 static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 {
+	size_t steps;
+
 	slots_forget_strangers(stream->shared);
 	traced_set__mark_ended(stream->traced);
 	loader__drain_events(stream->loader, take_event, stream);
+	stream->file_tries = 0;
+	steps = stream->steps.count;
 	/* After the steps were read: every call of theirs has returned, and is in a ring. */
 	if (cutoff_ns != UINT64_MAX)
 		cutoff_ns = clock_ns(CLOCK_MONOTONIC);
 	call_ring__drain(stream->ring, cutoff_ns, send_call, stream);
-	vec_for_each (step, &stream->steps)
-		send_step(stream, step);
-	stream->steps.count = 0;
+	send_steps(stream, steps);
 	traced_set__collect(stream->traced, forget_thread, stream);
 }
 
@@ -159,10 +210,43 @@ void stream__send_lost(struct stream *stream)
 	lost.count[FBT_LOST_CALLS] += call_ring__lost(stream->ring);
 	lost.count[FBT_LOST_THREADS] += traced_set__lost_threads(stream->traced);
 	lost.count[FBT_LOST_STEPS] += stream->steps_dropped;
+	lost.count[FBT_LOST_FILES] += stream->files_dropped;
 	if (!memcmp(lost.count, stream->lost.count, sizeof(lost.count)))
 		return;
 	stream->lost = lost;
 	record_send(stream->output, &stream->lost, sizeof(stream->lost), FBT_EVENT_LOST);
+}
+
+/* How often the thread has given its CPU away to wait; 0 if it has ended. */
+static uint64_t read_switches(uint32_t tgid, uint32_t tid)
+{
+	unsigned long long switches = 0;
+	char line[128];
+	FILE *file;
+
+	snprintf(line, sizeof(line), "/proc/%u/task/%u/status", tgid, tid);
+	file = fopen(line, "re");
+	if (!file)
+		return 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (sscanf(line, "voluntary_ctxt_switches: %llu", &switches) == 1)
+			break;
+	}
+	fclose(file);
+	return switches;
+}
+
+/* What the kernel side noted of a call when it was entered in a step. */
+static void know_open_call(const struct stream *stream, const struct fbt_slot *slot,
+			   struct fbt_call *call)
+{
+	call->header.flags |= slot->call_flags;
+	call->args[0] = slot->call_args[0];
+	call->args[1] = slot->call_args[1];
+	if (file_names__has(stream->files, slot->call_file))
+		call->file = slot->call_file;
+	if (read_switches(slot->tgid, slot->tid) > slot->call_switches)
+		call->header.flags |= FBT_CALL_BLOCKED;
 }
 
 static void send_open_call(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
@@ -176,6 +260,8 @@ static void send_open_call(struct stream *stream, const struct fbt_slot *slot, u
 		.nr = slot->nr,
 	};
 
+	if (slot->step_start_ns && slot->call_flags)
+		know_open_call(stream, slot, &call);
 	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
 }
 
@@ -219,6 +305,7 @@ static void send_open(struct stream *stream, const struct fbt_slot *slot, uint64
 void stream__finish(struct stream *stream, uint64_t now_ns)
 {
 	drain_until(stream, UINT64_MAX);
+	send_steps(stream, stream->steps.count);
 	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
 		const struct fbt_slot *slot = &stream->shared->slots[i];
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -65,6 +66,52 @@ enum fbt_category syscall_category(enum fbt_arch arch, uint32_t nr)
 			return rules[i].category;
 	}
 	return FBT_OTHER;
+}
+
+/* Between spaces. What takes a folder's descriptor and a path (openat) works on the path. */
+static const char *const takes_descriptor =
+	" accept accept4 bind cachestat connect copy_file_range dup dup2 dup3 epoll_ctl epoll_pwait"
+	" epoll_pwait2 epoll_wait fadvise64 fallocate fanotify_mark fchdir fchmod fchown fcntl"
+	" fdatasync fgetxattr flistxattr flock fremovexattr fsetxattr fstat fstatfs fsync ftruncate"
+	" getdents getdents64 getpeername getsockname getsockopt inotify_add_watch inotify_rm_watch"
+	" ioctl listen lseek mq_getsetattr mq_notify mq_timedreceive mq_timedsend pidfd_getfd"
+	" pidfd_send_signal pread64 preadv preadv2 process_madvise process_mrelease pwrite64 "
+	"pwritev"
+	" pwritev2 read readahead readv recvfrom recvmmsg recvmsg sendfile sendmmsg sendmsg sendto"
+	" setns setsockopt shutdown splice sync_file_range syncfs tee timerfd_gettime"
+	" timerfd_settime vmsplice write writev ";
+
+static const char *const returns_descriptor =
+	" accept accept4 creat dup dup2 dup3 epoll_create epoll_create1 eventfd eventfd2"
+	" fanotify_init fsopen inotify_init inotify_init1 io_uring_setup landlock_create_ruleset"
+	" memfd_create memfd_secret mq_open open open_by_handle_at open_tree openat openat2"
+	" perf_event_open pidfd_getfd pidfd_open signalfd signalfd4 socket timerfd_create"
+	" userfaultfd ";
+
+static bool has_word(const char *words, const char *word)
+{
+	char spaced[64];
+
+	snprintf(spaced, sizeof(spaced), " %s ", word);
+	return strstr(words, spaced) != NULL;
+}
+
+uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
+{
+	const char *name = syscall_name(arch, nr);
+	uint32_t found = 0;
+
+	if (!name)
+		return 0;
+	if (!strcmp(name, "close"))
+		return FBT_FD_FIRST | FBT_FD_CLOSED;
+	if (!strcmp(name, "io_uring_enter"))
+		return FBT_FD_FIRST | FBT_FD_RING;
+	if (has_word(takes_descriptor, name))
+		found |= FBT_FD_FIRST;
+	if (has_word(returns_descriptor, name))
+		found |= FBT_FD_MADE;
+	return found;
 }
 
 const char *category_name(enum fbt_category category)

@@ -4,7 +4,7 @@
 #define FBT_SYSCALLS_H
 
 #include <stdint.h>
-#include "fbt_event.h"
+#include "fbt_shared.h"
 
 /* The architecture this program was built for. */
 enum fbt_arch syscalls_arch(void);
@@ -17,6 +17,9 @@ const char *syscall_label(enum fbt_arch arch, uint32_t nr, char buffer[24]);
 
 /* By exact name, as the seed does: everything it does not list is FBT_OTHER. */
 enum fbt_category syscall_category(enum fbt_arch arch, uint32_t nr);
+
+/* FBT_FD_* of a syscall: whether it takes a descriptor, and returns one; 0 if it does neither. */
+uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr);
 
 /* "mmap", "futex", "ioctl", "read", "write", "other". */
 const char *category_name(enum fbt_category category);

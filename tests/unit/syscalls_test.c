@@ -175,6 +175,78 @@ static void category_names_are_those_of_the_seed(void **state)
 	assert_string_equal(category_name(FBT_OTHER), "other");
 }
 
+static uint32_t number_of(enum fbt_arch arch, const char *name)
+{
+	uint32_t nr = 0;
+
+	while (nr < FBT_NR_COUNT &&
+	       (!syscall_name(arch, nr) || strcmp(syscall_name(arch, nr), name)))
+		nr++;
+	return nr;
+}
+
+/* On both architectures, where they have it. */
+static void expect_descriptors(const char *name, uint32_t wanted)
+{
+	uint32_t x86 = number_of(FBT_ARCH_X86_64, name), arm = number_of(FBT_ARCH_ARM64, name);
+
+	if (x86 == FBT_NR_COUNT)
+		fail_msg("%s is no syscall", name);
+	if (syscall_descriptors(FBT_ARCH_X86_64, x86) != wanted)
+		fail_msg("%s: %u", name, syscall_descriptors(FBT_ARCH_X86_64, x86));
+	if (arm < FBT_NR_COUNT)
+		assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, arm), wanted);
+}
+
+static void syscall_descriptors_are_first_arguments_or_results(void **state)
+{
+	static const char *const first[] = {
+		"read",	      "write",	"pread64",   "pwritev2",	"ioctl",
+		"fsync",      "sendto", "recvmmsg",  "epoll_wait",	"epoll_pwait2",
+		"getdents64", "fcntl",	"sendfile",  "splice",		"timerfd_settime",
+		"fstat",      "lseek",	"fallocate", "sync_file_range",
+	};
+	static const char *const made[] = {
+		"open",		  "openat",	    "openat2",	    "creat",
+		"socket",	  "eventfd2",	    "memfd_create", "epoll_create1",
+		"timerfd_create", "io_uring_setup", "pidfd_open",
+	};
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		expect_descriptors(first[i], FBT_FD_FIRST);
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+		expect_descriptors(made[i], FBT_FD_MADE);
+	expect_descriptors("accept4", FBT_FD_FIRST | FBT_FD_MADE);
+	expect_descriptors("dup3", FBT_FD_FIRST | FBT_FD_MADE);
+	expect_descriptors("close", FBT_FD_FIRST | FBT_FD_CLOSED);
+	expect_descriptors("io_uring_enter", FBT_FD_FIRST | FBT_FD_RING);
+}
+
+/* What takes a folder and a path works on neither's descriptor; the last is the one for all. */
+static void other_syscalls_have_no_descriptor(void **state)
+{
+	static const char *const none[] = {
+		"mmap",	      "munmap",	   "futex",	   "brk",   "poll",	   "ppoll",
+		"newfstatat", "statx",	   "unlinkat",	   "pipe2", "close_range", "execveat",
+		"getppid",    "nanosleep", "rt_sigreturn", "clone",
+	};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		expect_descriptors(none[i], 0);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 400), 0);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 244), 0);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, FBT_NR_COUNT - 1), 0);
+	assert_int_equal(syscall_descriptors((enum fbt_arch)3, 0), 0);
+}
+
+static void syscall_descriptors_follow_the_architecture(void **state)
+{
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 16), FBT_FD_FIRST);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 29), FBT_FD_FIRST);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 257), FBT_FD_MADE);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 56), FBT_FD_MADE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +262,9 @@ int main(void)
 		cmocka_unit_test(syscall_categories_go_by_exact_name),
 		cmocka_unit_test(only_twelve_calls_are_in_a_named_category),
 		cmocka_unit_test(category_names_are_those_of_the_seed),
+		cmocka_unit_test(syscall_descriptors_are_first_arguments_or_results),
+		cmocka_unit_test(other_syscalls_have_no_descriptor),
+		cmocka_unit_test(syscall_descriptors_follow_the_architecture),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
