@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "calibrate.h"
@@ -15,6 +16,8 @@
 #define CALLS_PER_CHUNK 200
 #define STEP_CHUNKS	8
 #define STEPS_PER_CHUNK 16
+#define FAULT_ROUNDS	6
+#define FAULT_PAGES	64
 
 /* The smallest real function: entry, and a return that can be probed apart from it. */
 void calibrate_probe_site(void);
@@ -60,6 +63,30 @@ static uint64_t measure_calls_ps(const volatile struct fbt_sum *row, uint64_t *r
 uint64_t calibrate_bare_ps(void)
 {
 	return measure_calls_ps(NULL, NULL);
+}
+
+uint64_t calibrate_fault_ps(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = page * FAULT_PAGES;
+	uint64_t best = UINT64_MAX;
+	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return 0;
+	/* One fault for many pages is another thing; a kernel without huge pages refuses. */
+	madvise(pages, size, MADV_NOHUGEPAGE);
+	for (int round = 0; round < FAULT_ROUNDS; round++) {
+		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+
+		for (size_t at = 0; at < size; at += page)
+			*(volatile char *)(pages + at) = 1;
+		start = clock_ns(CLOCK_MONOTONIC) - start;
+		if (start < best)
+			best = start;
+		madvise(pages, size, MADV_DONTNEED);
+	}
+	munmap(pages, size);
+	return best * 1000 / FAULT_PAGES;
 }
 
 static uint64_t difference(uint64_t value, uint64_t base)

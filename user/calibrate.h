@@ -9,6 +9,13 @@
  */
 uint64_t calibrate_bare_ps(void);
 
+/*
+ * The least that a page fault costs here, in picoseconds: a fresh anonymous page, touched by one
+ * thread that is alone in its memory. Those of an engine cost more. Takes half a millisecond; 0 if
+ * there is no memory for it.
+ */
+uint64_t calibrate_fault_ps(void);
+
 /* Fills call_ps, neighbor_ps and floor_ns. Takes about 3 ms; leaves records of tgid 0 in the rings.
  */
 void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost);

@@ -38,6 +38,7 @@ struct session {
 	bool cost_known; /* from before; else it is measured when the window begins */
 	uint64_t start_ns;
 	uint64_t start_cpu_ns;
+	uint64_t fault_ps;    /* fbt_window.fault_ps */
 	uint64_t rescan_ns;   /* when to look for new files next */
 	uint64_t interval_ns; /* next boundary of interval steps; 0: a step function is probed */
 	uint64_t interval_steps;
@@ -153,6 +154,7 @@ static int send_window(struct session *session, const char *tag)
 		.detail = session->options->detail,
 		.arch = syscalls_arch(),
 		.interval_ns = session->interval_ns ? session->options->interval_ns : 0,
+		.fault_ps = session->fault_ps,
 	};
 
 	return record_send_window(session->output, &window, tag);
@@ -204,6 +206,7 @@ int session__start(struct session *session, const char *tag)
 	int err;
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	session->fault_ps = calibrate_fault_ps();
 	err = attach_kernel_side(session);
 	if (!err)
 		err = selection_attach(&selection);
