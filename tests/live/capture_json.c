@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * capture_json FILE: the calls, steps, files and losses of a capture as one JSON array, in their
+ * order. A byte of a string is a character of the text.
+ */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "../../include/fbt_event.h"
+
+struct capture_start {
+	uint64_t magic;
+	uint32_t version;
+	uint32_t header_bytes;
+};
+
+static const char *comma = "";
+
+static void write_call(const struct fbt_call *call)
+{
+	printf("%s{\"type\": \"call\", \"tgid\": %u, \"tid\": %u, \"nr\": %u, \"ret\": %lld, "
+	       "\"flags\": %u, \"args\": [%llu, %llu], \"file\": %u, \"start_ns\": %llu, "
+	       "\"duration_ns\": %llu}",
+	       comma, call->tgid, call->tid, call->nr, (long long)call->ret, call->header.flags,
+	       (unsigned long long)call->args[0], (unsigned long long)call->args[1], call->file,
+	       (unsigned long long)call->start_ns, (unsigned long long)call->duration_ns);
+}
+
+static void write_step(const struct fbt_step *step)
+{
+	printf("%s{\"type\": \"step\", \"tgid\": %u, \"tid\": %u, \"flags\": %u, \"end\": %u, "
+	       "\"run_delay_ns\": %llu, \"minor\": %u, \"major\": %u, \"start_ns\": %llu, "
+	       "\"end_ns\": %llu}",
+	       comma, step->tgid, step->tid, step->header.flags, step->end,
+	       (unsigned long long)step->run_delay_ns, step->minor_faults, step->major_faults,
+	       (unsigned long long)step->start_ns, (unsigned long long)step->end_ns);
+}
+
+static void write_file(const struct fbt_file *file)
+{
+	const char *path = (const char *)(file + 1);
+
+	printf("%s{\"type\": \"file\", \"id\": %u, \"tgid\": %u, \"fd\": %d, \"mode\": %u, "
+	       "\"ino\": %llu, \"device\": %u, \"node_device\": %u, \"path\": \"",
+	       comma, file->id, file->tgid, file->fd, file->mode, (unsigned long long)file->ino,
+	       file->device, file->node_device);
+	for (; *path; path++)
+		printf("\\u%04x", (unsigned char)*path);
+	printf("\"}");
+}
+
+static void write_window(const struct fbt_window *window)
+{
+	printf("%s{\"type\": \"window\", \"fault_ps\": %llu}", comma,
+	       (unsigned long long)window->fault_ps);
+}
+
+static void write_lost(const struct fbt_lost *lost)
+{
+	printf("%s{\"type\": \"lost\", \"count\": [", comma);
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		printf("%s%llu", i ? ", " : "", (unsigned long long)lost->count[i]);
+	printf("]}");
+}
+
+static void write_event(const struct fbt_header *event)
+{
+	if (event->type == FBT_EVENT_WINDOW)
+		write_window((const struct fbt_window *)event);
+	else if (event->type == FBT_EVENT_CALL)
+		write_call((const struct fbt_call *)event);
+	else if (event->type == FBT_EVENT_STEP)
+		write_step((const struct fbt_step *)event);
+	else if (event->type == FBT_EVENT_FILE)
+		write_file((const struct fbt_file *)event);
+	else if (event->type == FBT_EVENT_LOST)
+		write_lost((const struct fbt_lost *)event);
+	else
+		return;
+	comma = ",\n";
+}
+
+int main(int argc, char **argv)
+{
+	static _Alignas(8) char record[1 << 20];
+	struct fbt_header *event = (struct fbt_header *)record;
+	FILE *file = argc == 2 ? fopen(argv[1], "r") : NULL;
+	struct capture_start start;
+
+	if (!file || fread(&start, sizeof(start), 1, file) != 1 ||
+	    fseek(file, start.header_bytes, SEEK_SET))
+		return EXIT_FAILURE;
+	printf("[");
+	while (fread(event, sizeof(*event), 1, file) == 1) {
+		if (event->size < sizeof(*event) || event->size > sizeof(record) ||
+		    fread(event + 1, event->size - sizeof(*event), 1, file) != 1)
+			return EXIT_FAILURE;
+		write_event(event);
+	}
+	puts("]");
+	fclose(file);
+	return EXIT_SUCCESS;
+}
