@@ -1,44 +1,313 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "classify.h"
 
+#include <errno.h>
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include "class_table.h"
+#include "syscalls.h"
+
+#define NS_PER_US 1000
+#define BIT(n)	  (1u << (n))
 
 struct classifier {
 	struct classify_options options;
 	struct classify_counts counts;
+	struct class_table *classes;
+	struct escalation_manager *manager;
+	struct escalation escalation; /* the latest */
+	bool begun;
+	bool manual;
+};
+
+/* A step held against its class. */
+struct verdict {
+	bool judged;
+	bool budget_given;
+	uint64_t actual_ns;
+	uint64_t budget_ns;
+	double cv_percent;
+	double drop_percent;
+	uint32_t fired; /* bit per enum escalation_reason */
+	enum escalation_reason reason;
 };
 
 struct classify_options classify_default_options(void)
 {
-	return (struct classify_options){.window_steps = CLASSIFY_WINDOW_DEFAULT};
+	return (struct classify_options){.thresholds = escalation_default_thresholds(),
+					 .window_steps = CLASSIFY_WINDOW_DEFAULT};
 }
 
 struct classifier *classifier__new(const struct classify_options *options)
 {
 	struct classifier *classifier = calloc(1, sizeof(*classifier));
 
-	if (classifier)
-		classifier->options = *options;
+	if (!classifier)
+		return NULL;
+	classifier->options = *options;
+	classifier->classes = class_table__new(options->window_steps);
+	classifier->manager = escalation_manager__new(&options->thresholds, 0);
+	if (!classifier->classes || !classifier->manager) {
+		classifier__free(classifier);
+		return NULL;
+	}
 	return classifier;
 }
 
 void classifier__free(struct classifier *classifier)
 {
+	if (!classifier)
+		return;
+	class_table__free(classifier->classes);
+	escalation_manager__free(classifier->manager);
 	free(classifier);
 }
 
 void classifier__request_manual(struct classifier *classifier)
 {
-}
-
-int classifier__judge(struct classifier *classifier, const struct window *window,
-		      const struct step *step, const struct escalation **escalation)
-{
-	*escalation = NULL;
-	return 0;
+	classifier->manual = true;
 }
 
 const struct classify_counts *classifier__counts(const struct classifier *classifier)
 {
 	return &classifier->counts;
+}
+
+const struct escalation_manager *classifier__manager(const struct classifier *classifier)
+{
+	return classifier->manager;
+}
+
+/* --- the class of a step -------------------------------------------------------------------- */
+
+static uint64_t bucket_of(uint64_t value)
+{
+	return value ? 64 - (uint64_t)__builtin_clzll(value) : 0;
+}
+
+/* The argument that classes go by, if the step has it. */
+static bool find_argument(const struct classifier *classifier, const struct window *window,
+			  const struct fbt_step *record, int64_t *value)
+{
+	const char *name = classifier->options.class_by;
+	const struct kind *kind = &window->kinds[record->kind % FBT_KIND_COUNT];
+
+	for (uint32_t i = 0; name && i < FBT_ARG_COUNT; i++) {
+		if (!(record->arg_mask & BIT(i)) || !kind->arg_names[i] ||
+		    strcmp(kind->arg_names[i], name) != 0)
+			continue;
+		*value = record->args[i];
+		return true;
+	}
+	return false;
+}
+
+static uint64_t class_key(const struct classifier *classifier, const struct window *window,
+			  const struct fbt_step *record, uint64_t work_ns)
+{
+	uint64_t bucket = bucket_of(work_ns), by_argument = 0;
+	int64_t value;
+
+	if (find_argument(classifier, window, record, &value)) {
+		bucket = bucket_of(value > 0 ? (uint64_t)value : 0);
+		by_argument = 1;
+	}
+	return (uint64_t)record->tgid << 32 | (uint64_t)(uint16_t)record->kind << 16 |
+	       by_argument << 8 | bucket;
+}
+
+/* Of a step whose end is not its own nobody knows what it would have taken. */
+static bool is_memorable(const struct fbt_step *record)
+{
+	return record->kind && (record->end == FBT_END_RETURN || record->end == FBT_END_UNWOUND);
+}
+
+/* --- what fires ----------------------------------------------------------------------------- */
+
+static double percent_of_ns(uint64_t part_ns, uint64_t whole_ns)
+{
+	return whole_ns ? (double)part_ns / (double)whole_ns * 100.0 : 100.0;
+}
+
+/* The share of throughput that a step lost against what its class takes. */
+static double drop_of(uint64_t base_ns, uint64_t actual_ns)
+{
+	if (!base_ns || actual_ns <= base_ns)
+		return 0;
+	return (double)(actual_ns - base_ns) / (double)actual_ns * 100.0;
+}
+
+static bool is_far_over(const struct verdict *verdict, double percent)
+{
+	return (double)verdict->actual_ns > (double)verdict->budget_ns * (1.0 + percent / 100.0);
+}
+
+static double efficiency_of(const struct verdict *verdict)
+{
+	const struct trace_result result = {.budget_us = verdict->budget_ns / NS_PER_US,
+					    .actual_us = verdict->actual_ns / NS_PER_US};
+
+	return fmax(trace_result_efficiency(&result),
+		    percent_of_ns(verdict->budget_ns, verdict->actual_ns));
+}
+
+static uint32_t bits_of(enum escalation_reason reason)
+{
+	if (reason == ESCALATION_BOTH)
+		return BIT(ESCALATION_CV_EXCEEDED) | BIT(ESCALATION_EFFICIENCY_LOW);
+	return reason == ESCALATION_NONE ? 0 : BIT(reason);
+}
+
+static void hold_against(const struct classifier *classifier, const struct class_history *history,
+			 const struct step *step, uint64_t work_ns, struct verdict *verdict)
+{
+	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
+	double charged_percent = (double)NAN;
+	struct breakdown breakdown;
+	uint64_t base_ns;
+
+	if (__builtin_add_overflow(work_ns, class_history__usual_rest_ns(history), &base_ns))
+		base_ns = UINT64_MAX;
+	verdict->judged = true;
+	verdict->budget_given = classifier->options.budget_us != 0;
+	verdict->budget_ns =
+		verdict->budget_given ? classifier->options.budget_us * NS_PER_US : base_ns;
+	verdict->drop_percent = drop_of(base_ns, verdict->actual_ns);
+	/* Only now: it takes as long as all the rest, and few steps come this far. */
+	if (is_far_over(verdict, thresholds->cv_percent))
+		charged_percent = class_history__cv_percent(history);
+	verdict->reason = escalation_reason(thresholds, charged_percent, efficiency_of(verdict));
+	verdict->fired = bits_of(verdict->reason);
+	if (verdict->drop_percent > thresholds->memory_cliff_percent) {
+		step_breakdown(step, &breakdown);
+		if (!strcmp(breakdown_dominant(&breakdown), category_name(FBT_MMAP))) {
+			verdict->fired |= BIT(ESCALATION_MEMORY_CLIFF);
+			verdict->reason = ESCALATION_MEMORY_CLIFF;
+		}
+	}
+	if (verdict->fired)
+		verdict->cv_percent = class_history__cv_percent(history);
+}
+
+static struct verdict judge(struct classifier *classifier, const struct class_history *history,
+			    const struct step *step, uint64_t work_ns)
+{
+	struct verdict verdict = {.actual_ns = step_total_ns(step),
+				  .budget_ns = step_total_ns(step),
+				  .cv_percent = (double)NAN,
+				  .drop_percent = (double)NAN};
+
+	if (history && class_history__count(history) >= CLASSIFY_STEPS_MIN)
+		hold_against(classifier, history, step, work_ns, &verdict);
+	if (classifier->manual) {
+		if (verdict.judged)
+			verdict.cv_percent = class_history__cv_percent(history);
+		verdict.fired |= BIT(ESCALATION_MANUAL);
+		verdict.reason = ESCALATION_MANUAL;
+		classifier->manual = false;
+	}
+	return verdict;
+}
+
+/* --- what is told of it --------------------------------------------------------------------- */
+
+static struct fbt_call longest_call(const struct step *step)
+{
+	struct fbt_call longest = {0};
+
+	vec_for_each (call, &step->calls) {
+		if (call->duration_ns > longest.duration_ns)
+			longest = *call;
+	}
+	return longest;
+}
+
+static void find_cause(const struct window *window, const struct step *step,
+		       const struct cause_times *times, const struct class_history *history,
+		       const struct verdict *verdict, struct cause *cause)
+{
+	struct cause_times usual;
+	uint64_t usual_work_ns;
+
+	if (!verdict->judged) {
+		cause_find(window, step, times, NULL, cause);
+		return;
+	}
+	class_history__usual(history, &usual);
+	usual_work_ns = cause_work_ns(&usual);
+	/* Its own work was in its budget: that it had more of it is not what was found wrong. */
+	if (!verdict->budget_given && verdict->fired != BIT(ESCALATION_MANUAL))
+		usual.ns[CAUSE_COMPUTE] = cause_work_ns(times);
+	cause_find(window, step, times, &usual, cause);
+	if (cause->kind == CAUSE_COMPUTE)
+		cause->usual_ns = usual_work_ns;
+}
+
+static void escalate(struct classifier *classifier, const struct window *window,
+		     const struct step *step, const struct cause_times *times,
+		     const struct class_history *history, const struct verdict *verdict)
+{
+	struct classify_counts *counts = &classifier->counts;
+	struct escalation *escalation = &classifier->escalation;
+
+	*escalation = (struct escalation){
+		.number = ++counts->escalated,
+		.judged = verdict->judged,
+		.fired = verdict->fired,
+		.cv_percent = verdict->cv_percent,
+		.drop_percent = verdict->drop_percent,
+		.class_steps = history ? class_history__count(history) : 0,
+		.budget_ns = verdict->budget_ns,
+		.usual_ns = verdict->judged ? class_history__usual_ns(history) : 0,
+		.budget_given = verdict->budget_given,
+		.result = {.brick_name = window__kind_name(window, step->record.kind),
+			   .budget_us = verdict->budget_ns / NS_PER_US,
+			   .actual_us = verdict->actual_ns / NS_PER_US,
+			   .reason = verdict->reason,
+			   .timestamp_ns = step->record.end_ns},
+		.worst = longest_call(step),
+	};
+	step_breakdown(step, &escalation->result.breakdown);
+	find_cause(window, step, times, history, verdict, &escalation->cause);
+	escalation->suppressed =
+		!escalation_manager__try_trace(classifier->manager, &escalation->result);
+	counts->suppressed += escalation->suppressed;
+	counts->by_reason[verdict->reason]++;
+}
+
+int classifier__judge(struct classifier *classifier, const struct window *window,
+		      const struct step *step, const struct escalation **escalation)
+{
+	const struct fbt_step *record = &step->record;
+	struct class_history *history = NULL;
+	struct cause_times times;
+	struct verdict verdict;
+	uint64_t key;
+
+	if (!classifier->begun)
+		escalation_manager__set_thresholds(classifier->manager,
+						   &classifier->options.thresholds,
+						   window->record.start_ns);
+	classifier->begun = true;
+	cause_split(window, step, &times);
+	key = class_key(classifier, window, record, cause_work_ns(&times));
+	if (record->kind)
+		history = class_table__find(classifier->classes, key);
+	verdict = judge(classifier, history, step, cause_work_ns(&times));
+	if (verdict.judged)
+		classifier->counts.judged++;
+	else
+		classifier->counts.unjudged++;
+	*escalation = NULL;
+	if (verdict.fired) {
+		escalate(classifier, window, step, &times, history, &verdict);
+		*escalation = &classifier->escalation;
+	}
+	if (!is_memorable(record))
+		return 0;
+	if (!history)
+		history = class_table__add(classifier->classes, key);
+	return history ? class_history__add(history, &times) : -ENOMEM;
 }

@@ -4,21 +4,28 @@
  *
  * A step is held against the steps before it in its class: same process, same kind, same
  * power-of-two bucket of its work (what remains without syscalls, run queue and page faults) or of
- * the argument that --class-by names. Over the last window_steps complete steps of the class:
+ * the argument that --class-by names (0 and negative values are one bucket; where the argument was
+ * not read, work). Over the last window_steps steps of the class, those that were cut off left out:
  *
  *   budget      --budget-us, else the step's own work + the median of what is not work
- *   efficiency  budget / actual * 100
- *   cv          robust CV (IQR filter, population deviation: seed-semantics of cbtop's
- *               calculate_latency_stats) of the steps with their work held constant: median work
+ *   efficiency  budget / actual * 100: of the microseconds that are shown, and of the nanoseconds
+ *               too, so that rounding alone makes no short step inefficient
+ *   cv          robust CV (class_history.h) of the steps with their work held constant: median work
  *               + what is not work. It is charged to a step only if that step is over its budget by
  *               more than the CV threshold: the steps that make a class unsteady, not its others.
- *   drop        (1 - (work + median) / actual) * 100: loss of throughput; a cliff is one above the
- *               threshold while mmap is the dominant category
+ *   drop        (actual - (work + median)) / actual * 100: loss of throughput, never below 0; a
+ *               cliff is one above the threshold while mmap is the dominant category
  *   transfer    time of GPU copies / actual * 100; not known without GPU records: never fires
  *
  * Precedence: manual > memory_cliff > gpu_transfer_overhead > the seed's escalation_reason.
  * Nothing is judged before CLASSIFY_STEPS_MIN steps of its class; intervals are never judged;
- * either may be escalated by hand.
+ * either may be escalated by hand. A step that was cut off is judged by what is known of it.
+ *
+ * By design these are not named:
+ * - more work, whatever the reason: work is part of the budget (--budget-us names it);
+ * - with the defaults, a step that waited for less than 3 times its budget, in a class that seldom
+ *   does: its efficiency is above 25 %, and the IQR filter keeps a rare wait out of the CV;
+ * - the first steps of a class, and steps of a size that comes too seldom to have a class.
  */
 #ifndef FBT_CLASSIFY_H
 #define FBT_CLASSIFY_H
@@ -49,45 +56,46 @@ struct escalation {
 	bool suppressed;      /* over the rate limit: counted, not shown */
 	bool judged;	      /* else by hand, in a class that is not known yet */
 	uint32_t fired;	      /* bit per enum escalation_reason; BOTH is two bits */
-	double cv_percent;    /* of the class; NaN if not judged */
+	double cv_percent;    /* of the class, charged or not; NaN if not judged */
 	double drop_percent;  /* NaN if not judged */
-	uint32_t class_steps; /* in the window of its class */
+	uint32_t class_steps; /* in the window of its class, without this one */
 	uint64_t budget_ns;   /* actual if not judged */
 	uint64_t usual_ns;    /* median length of the class; 0 if not judged */
-	bool budget_given;    /* by --budget-us */
+	bool budget_given;    /* by --budget-us, and judged by it */
 	struct trace_result result;
 	struct cause cause;
-	struct fbt_call worst; /* the longest call; duration_ns 0: not known */
+	struct fbt_call worst; /* the longest call, unfinished ones too; duration_ns 0: not known */
 };
 
 /* Totals so far. */
 struct classify_counts {
 	uint64_t judged;
-	uint64_t unjudged; /* too few steps in their class yet, or intervals */
-	uint64_t escalated;
+	uint64_t unjudged;  /* too few steps in their class yet, or intervals */
+	uint64_t escalated; /* suppressed ones too */
 	uint64_t suppressed;
-	uint64_t by_reason[ESCALATION_REASON_COUNT]; /* suppressed ones too */
+	uint64_t by_reason[ESCALATION_REASON_COUNT]; /* sum: escalated */
 };
 
 struct classifier;
 
-/* options are copied. NULL: -ENOMEM. */
+/* options are copied, class_by stays borrowed. NULL: -ENOMEM. */
 struct classifier *classifier__new(const struct classify_options *options);
 void classifier__free(struct classifier *classifier);
 
-/* The next step that comes will be escalated. */
+/* The next step that comes will be escalated, whatever it is; the rate limit may suppress it. */
 void classifier__request_manual(struct classifier *classifier);
 
 /*
  * Judges a step and remembers it. *escalation is set to the verdict, valid until the next call, or
- * NULL. 0, or -ENOMEM: the step was not remembered.
+ * NULL. The rate limit goes by the ends of steps and begins with the window of the first one. 0, or
+ * -ENOMEM: the step was judged, not remembered.
  */
 int classifier__judge(struct classifier *classifier, const struct window *window,
 		      const struct step *step, const struct escalation **escalation);
 
 const struct classify_counts *classifier__counts(const struct classifier *classifier);
 
-/* Thresholds, and the last escalations that were not suppressed. */
+/* Thresholds, and the last results that were not suppressed. */
 const struct escalation_manager *classifier__manager(const struct classifier *classifier);
 
 #endif

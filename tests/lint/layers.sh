@@ -20,7 +20,8 @@ cause_kind
 call_rule
 call_walk
 cause
-cause_text
+cause_text class_history
+class_table
 classify
 # the environment an engine runs in
 env_document env_host

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judged_fixture.h"
+
+#include <math.h>
+
+#include "class_history.h"
+
+/* Work, and the rest as time on locks. */
+static struct cause_times times_of(uint64_t work_ns, uint64_t rest_ns)
+{
+	return (struct cause_times){
+		.ns = {[CAUSE_COMPUTE] = work_ns, [CAUSE_LOCK_CONTENTION] = rest_ns}};
+}
+
+static void add(struct class_history *history, uint64_t work_ns, uint64_t rest_ns)
+{
+	struct cause_times times = times_of(work_ns, rest_ns);
+
+	assert_int_equal(class_history__add(history, &times), 0);
+}
+
+static struct class_history *new_history(uint32_t window_steps)
+{
+	struct class_history *history = class_history__new(window_steps);
+
+	assert_non_null(history);
+	return history;
+}
+
+static void a_history_of_nothing_is_zero(void **state)
+{
+	struct class_history *history = new_history(64);
+	struct cause_times usual;
+
+	memset(&usual, 0xff, sizeof(usual));
+	class_history__usual(history, &usual);
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		assert_int_equal(usual.ns[i], 0);
+	assert_int_equal(usual.threads_made + usual.signals, 0);
+	assert_int_equal(class_history__count(history), 0);
+	assert_int_equal(class_history__usual_work_ns(history), 0);
+	assert_int_equal(class_history__usual_rest_ns(history), 0);
+	assert_int_equal(class_history__usual_ns(history), 0);
+	assert_true(class_history__cv_percent(history) == 0.0);
+	class_history__free(history);
+}
+
+/* round(0.5 * (n - 1)): the upper one of two in the middle. */
+static void medians_have_the_seeds_rank(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	add(history, 30, 3);
+	assert_int_equal(class_history__usual_work_ns(history), 30);
+	add(history, 10, 9);
+	assert_int_equal(class_history__usual_work_ns(history), 30);
+	assert_int_equal(class_history__usual_rest_ns(history), 9);
+	add(history, 20, 1);
+	assert_int_equal(class_history__usual_work_ns(history), 20);
+	assert_int_equal(class_history__usual_rest_ns(history), 3);
+	assert_int_equal(class_history__usual_ns(history), 21);
+	class_history__free(history);
+}
+
+static void the_oldest_step_goes(void **state)
+{
+	struct class_history *history = new_history(10);
+
+	for (uint64_t i = 0; i < 10; i++)
+		add(history, 100, 5);
+	for (uint64_t i = 0; i < 5; i++)
+		add(history, 200, 50);
+	assert_int_equal(class_history__count(history), 10);
+	assert_int_equal(class_history__usual_work_ns(history), 200);
+	for (uint64_t i = 0; i < 5; i++)
+		add(history, 1, 0);
+	assert_int_equal(class_history__usual_work_ns(history), 200);
+	add(history, 1, 0);
+	assert_int_equal(class_history__usual_work_ns(history), 1);
+	assert_int_equal(class_history__usual_rest_ns(history), 0);
+	assert_int_equal(class_history__count(history), 10);
+	class_history__free(history);
+}
+
+static void each_part_has_its_own_median(void **state)
+{
+	struct class_history *history = new_history(64);
+	struct cause_times usual;
+
+	for (uint64_t i = 0; i < 11; i++) {
+		struct cause_times times = {.threads_made = (uint32_t)i, .signals = 10 * i};
+
+		for (uint64_t part = 0; part < CAUSE_COUNT; part++)
+			times.ns[part] = 1000 * part + (i * 7) % 11;
+		assert_int_equal(class_history__add(history, &times), 0);
+	}
+	class_history__usual(history, &usual);
+	for (int part = 0; part < CAUSE_COUNT; part++)
+		assert_int_equal(usual.ns[part], 1000 * part + 5);
+	assert_int_equal(usual.threads_made, 5);
+	assert_int_equal(usual.signals, 50);
+	class_history__free(history);
+}
+
+static void cv_of_equal_steps_is_zero(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	for (int i = 0; i < 64; i++)
+		add(history, 20 * MS + (uint64_t)i * US, 3 * MS);
+	assert_true(class_history__cv_percent(history) == 0.0);
+	class_history__free(history);
+}
+
+static void cv_of_nothing_but_zeros_is_zero(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	for (int i = 0; i < 12; i++)
+		add(history, 0, 0);
+	assert_true(class_history__cv_percent(history) == 0.0);
+	class_history__free(history);
+}
+
+/* Values 1 and 3: mean 2, population deviation 1. The sample one would be 51.6 %. */
+static void cv_is_of_the_population(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	for (uint64_t i = 0; i < 16; i++)
+		add(history, 1, i % 2 ? 0 : 2);
+	assert_true(class_history__cv_percent(history) == 50.0);
+	class_history__free(history);
+}
+
+static void a_rare_outlier_is_no_part_of_cv(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	for (uint64_t i = 0; i < 64; i++)
+		add(history, 20 * MS, i == 40 ? 300 * MS : i % 2 * MS);
+	assert_true(class_history__cv_percent(history) < 3.0);
+	class_history__free(history);
+}
+
+/* 9 of 12 pass the filter: fewer than 10, so all count. */
+static void cv_of_few_that_pass_is_that_of_all(void **state)
+{
+	struct class_history *history = new_history(64);
+	double mean, squares;
+
+	for (uint64_t i = 0; i < 12; i++)
+		add(history, 10, i < 2 ? 1000 : i == 2 ? 500 : 0);
+	mean = (2 * 1010.0 + 510 + 9 * 10) / 12;
+	squares = 2 * (1010 - mean) * (1010 - mean) + (510 - mean) * (510 - mean) +
+		  9 * (10 - mean) * (10 - mean);
+	assert_true(fabs(class_history__cv_percent(history) - sqrt(squares / 12) / mean * 100) <
+		    1e-9);
+	class_history__free(history);
+}
+
+/* Quartiles 20 and 30: 5 and 45 are just inside. Mean 25, squares 2 * 400 + 14 * 25. */
+static void steps_at_the_edge_of_the_filter_count(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	add(history, 0, 5);
+	add(history, 0, 45);
+	for (uint64_t i = 0; i < 14; i++)
+		add(history, 0, i % 2 ? 20 : 30);
+	assert_true(fabs(class_history__cv_percent(history) - sqrt(1150.0 / 16) / 25 * 100) < 1e-9);
+	class_history__free(history);
+}
+
+static void extreme_steps_do_no_harm(void **state)
+{
+	struct class_history *history = new_history(16);
+
+	for (int i = 0; i < 40; i++)
+		add(history, i % 2 ? UINT64_MAX : 0, i % 2 ? 0 : UINT64_MAX);
+	assert_true(class_history__cv_percent(history) >= 0.0);
+	assert_true(class_history__usual_ns(history) == UINT64_MAX);
+	class_history__free(history);
+}
+
+/* --- against the plain way ------------------------------------------------------------------ */
+
+#define STEPS 700
+
+static int compare(const void *left, const void *right)
+{
+	const uint64_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static uint64_t plain_median(const uint64_t *values, size_t count)
+{
+	uint64_t sorted[STEPS];
+
+	memcpy(sorted, values, count * sizeof(*values));
+	qsort(sorted, count, sizeof(*sorted), compare);
+	return sorted[(size_t)round(0.5 * (double)(count - 1))];
+}
+
+static int compare_doubles(const void *left, const void *right)
+{
+	const double *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+/* headless/mod.rs, line by line. */
+static double plain_cv(const double *data, size_t count)
+{
+	double sorted[STEPS], kept[STEPS], sum = 0, squares = 0, mean;
+	size_t kept_count = 0;
+
+	memcpy(sorted, data, count * sizeof(*data));
+	qsort(sorted, count, sizeof(*sorted), compare_doubles);
+	for (size_t i = 0; i < count; i++) {
+		double q1 = sorted[count / 4], q3 = sorted[3 * count / 4], iqr = q3 - q1;
+
+		if (count < 4 || (data[i] >= q1 - 1.5 * iqr && data[i] <= q3 + 1.5 * iqr))
+			kept[kept_count++] = data[i];
+	}
+	if (kept_count < 10) {
+		memcpy(kept, data, count * sizeof(*data));
+		kept_count = count;
+	}
+	for (size_t i = 0; i < kept_count; i++)
+		sum += kept[i];
+	mean = sum / (double)kept_count;
+	for (size_t i = 0; i < kept_count; i++)
+		squares += (kept[i] - mean) * (kept[i] - mean);
+	return mean > 0 ? sqrt(squares / (double)kept_count) / mean * 100.0 : 0;
+}
+
+static void check_window(const struct class_history *history, const struct cause_times *steps,
+			 size_t count)
+{
+	uint64_t works[STEPS] = {0}, rests[STEPS] = {0}, totals[STEPS] = {0}, work;
+	double data[STEPS], cv;
+
+	for (size_t i = 0; i < count; i++) {
+		works[i] = steps[i].ns[CAUSE_COMPUTE];
+		rests[i] = steps[i].ns[CAUSE_LOCK_CONTENTION];
+		totals[i] = works[i] + rests[i];
+	}
+	work = plain_median(works, count);
+	for (size_t i = 0; i < count; i++)
+		data[i] = (double)work + (double)rests[i];
+	cv = plain_cv(data, count);
+	assert_int_equal(class_history__count(history), count);
+	assert_int_equal(class_history__usual_work_ns(history), work);
+	assert_int_equal(class_history__usual_rest_ns(history), plain_median(rests, count));
+	assert_int_equal(class_history__usual_ns(history), plain_median(totals, count));
+	assert_true(fabs(class_history__cv_percent(history) - cv) <= 1e-9 * (1 + cv));
+}
+
+static uint64_t random_rest(uint64_t *seed)
+{
+	switch (random_below(seed, 8)) {
+	case 0:
+		return 0;
+	case 1:
+		return random_below(seed, 300 * MS);
+	case 2:
+		return 5 * MS;
+	}
+	return random_below(seed, 10 * MS);
+}
+
+static void medians_and_cv_are_those_of_the_plain_way(void **state)
+{
+	static const uint32_t windows[] = {1, 2, 3, 4, 10, 11, 64, 100, 257};
+	static struct cause_times steps[STEPS];
+	uint64_t seed = 7;
+
+	for (size_t w = 0; w < sizeof(windows) / sizeof(windows[0]); w++) {
+		struct class_history *history = new_history(windows[w]);
+
+		for (size_t i = 0; i < STEPS; i++) {
+			size_t count = i + 1 < windows[w] ? i + 1 : windows[w];
+
+			steps[i] = times_of(20 * MS + random_below(&seed, 15 * MS),
+					    random_rest(&seed));
+			assert_int_equal(class_history__add(history, &steps[i]), 0);
+			check_window(history, &steps[i + 1 - count], count);
+		}
+		class_history__free(history);
+	}
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test(name)
+	const struct CMUnitTest tests[] = {
+		TEST(a_history_of_nothing_is_zero),
+		TEST(medians_have_the_seeds_rank),
+		TEST(the_oldest_step_goes),
+		TEST(each_part_has_its_own_median),
+		TEST(cv_of_equal_steps_is_zero),
+		TEST(cv_of_nothing_but_zeros_is_zero),
+		TEST(cv_is_of_the_population),
+		TEST(a_rare_outlier_is_no_part_of_cv),
+		TEST(cv_of_few_that_pass_is_that_of_all),
+		TEST(steps_at_the_edge_of_the_filter_count),
+		TEST(extreme_steps_do_no_harm),
+		TEST(medians_and_cv_are_those_of_the_plain_way),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
