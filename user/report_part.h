@@ -45,4 +45,7 @@ void report_processes(const struct report *report);
 /* Target, step functions, lost records, cost, resolution, notes, files. */
 void report_about(const struct report *report);
 
+/* How many steps were found wrong, and the most expensive causes. */
+void report_escalations(const struct report *report);
+
 #endif

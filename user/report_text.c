@@ -90,4 +90,6 @@ void report_text_write(const struct report *report)
 			report_kind(report, i);
 	report_processes(report);
 	report_about(report);
+	/* What is at the end is what a terminal shows. */
+	report_escalations(report);
 }
