@@ -71,24 +71,39 @@ static void add_reason(struct line *line, const struct escalation *escalation)
 		add(line, " (not judged)");
 }
 
+/* By the call itself, or by its category where calls are not known or some were lost. */
+static void add_longest(struct line *line, const struct window *window, const struct step *step,
+			const struct fbt_call *worst)
+{
+	bool is_known = worst->duration_ns && step->complete;
+	uint64_t longest_ns = worst->duration_ns;
+	char time[FORMAT_MAX], label[24];
+	const char *name = syscall_label((enum fbt_arch)window->record.arch, worst->nr, label);
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT && !is_known; i++) {
+		if (step->record.sums[i].max_ns <= longest_ns)
+			continue;
+		longest_ns = step->record.sums[i].max_ns;
+		name = category_name((enum fbt_category)i);
+	}
+	if (longest_ns)
+		add(line, ", longest %s %s", name, format_time(time, (double)longest_ns));
+}
+
 /* The seed's dominant category with its time, and the longest call. */
-static void add_calls(struct line *line, const struct window *window,
+static void add_calls(struct line *line, const struct window *window, const struct step *step,
 		      const struct escalation *escalation)
 {
 	const struct breakdown *breakdown = &escalation->result.breakdown;
-	const struct fbt_call *worst = &escalation->worst;
 	const char *dominant = breakdown_dominant(breakdown);
-	char time[FORMAT_MAX], label[24];
+	char time[FORMAT_MAX];
 
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		if (!strcmp(category_name((enum fbt_category)i), dominant))
 			add(line, "; %s %s", dominant,
 			    format_time(time, (double)breakdown->category_us[i] * NS_PER_US));
 	}
-	if (worst->duration_ns)
-		add(line, ", longest %s %s",
-		    syscall_label((enum fbt_arch)window->record.arch, worst->nr, label),
-		    format_time(time, (double)worst->duration_ns));
+	add_longest(line, window, step, &escalation->worst);
 }
 
 static void add_cause(struct line *line, const struct window *window, const struct cause *cause)
@@ -115,9 +130,10 @@ static void tell_of_limit(const struct escalation_thresholds *thresholds)
 {
 	char limit[FORMAT_MAX];
 
-	log_info("more than %s escalations in %g s: further ones are counted, not shown; see "
+	log_info("more than %s escalation%s in %g s: further ones are counted, not shown; see "
 		 "--rate-limit",
 		 format_count(limit, thresholds->rate_limit),
+		 thresholds->rate_limit == 1 ? "" : "s",
 		 (double)thresholds->rate_interval_ns / NS_PER_S);
 }
 
@@ -138,7 +154,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	self->suppressing = false;
 	add_step(&line, window, step, escalation);
 	add_reason(&line, escalation);
-	add_calls(&line, window, escalation);
+	add_calls(&line, window, step, escalation);
 	add_cause(&line, window, &escalation->cause);
 	add_flaw(&line, step);
 	log_info("%s", line.text);

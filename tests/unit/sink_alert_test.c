@@ -151,6 +151,39 @@ static void without_syscalls_there_is_only_the_cause(void **state)
 		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; compute: ", "");
 }
 
+static void without_calls_the_longest_is_that_of_a_category(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.worst = (struct fbt_call){0};
+	fixture->step.record.sums[FBT_FUTEX].max_ns = 290 * MS;
+	fixture->step.record.sums[FBT_OTHER].max_ns = 5 * MS;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "; futex 291 ms, longest futex 290 ms; lock");
+}
+
+static void where_calls_were_lost_the_longest_may_be_one_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.complete = false;
+	fixture->escalation.worst.nr = 0;
+	fixture->escalation.worst.duration_ns = 100 * MS;
+	fixture->step.record.sums[FBT_FUTEX].max_ns = 290 * MS;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "; futex 291 ms, longest futex 290 ms; lock");
+}
+
+static void the_longest_call_has_its_own_name(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.worst.nr = 232;
+	fixture->step.record.sums[FBT_OTHER].max_ns = 300 * MS;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "; futex 291 ms, longest epoll_wait 291 ms; lock");
+}
+
 static void an_incomplete_step_says_why(void **state)
 {
 	struct fixture *fixture = *state;
@@ -241,6 +274,9 @@ int main(void)
 		TEST(both_names_no_trigger_twice),
 		TEST(a_step_that_was_not_judged_has_no_budget),
 		TEST(without_syscalls_there_is_only_the_cause),
+		TEST(without_calls_the_longest_is_that_of_a_category),
+		TEST(where_calls_were_lost_the_longest_may_be_one_of_them),
+		TEST(the_longest_call_has_its_own_name),
 		TEST(an_incomplete_step_says_why),
 		TEST(a_step_that_is_still_open_says_so),
 		TEST(a_step_whose_thread_exited_says_so),
