@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 
 #include "capture.h"
+#include "log.h"
 #include "outputs.h"
 #include "stderr_fixture.h"
 #include "stream_fixture.h"
@@ -424,6 +425,46 @@ static void report_json_is_an_object(void **state)
 	assert_int_equal(stdout_text(fixture)[0], '{');
 }
 
+/* A step of 1 ms after 12 of 1 us: the rest of it in a futex call. */
+static void send_slow_step(struct fixture *fixture)
+{
+	struct record_output output = outputs__records(fixture->outputs);
+	struct fbt_step *step;
+
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	add_target(&fixture->stream, 7, "engine");
+	add_kind(&fixture->stream, 1, "decode", NULL);
+	for (uint64_t i = 1; i <= 12; i++)
+		add_step(&fixture->stream, 7, 1, i * 10000, i * 10000 + 1000);
+	step = add_step(&fixture->stream, 7, 1, 1000000, 2000000);
+	step->sums[FBT_FUTEX] = (struct fbt_sum){999000, 1, 0, 999000};
+	add_end(&fixture->stream, 3000000);
+	output.emit(output.ctx, fixture->stream.bytes, fixture->stream.size);
+}
+
+static void an_escalation_is_told_as_it_happens(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_well(fixture, NULL);
+	send_slow_step(fixture);
+	assert_one_line(fixture->errors, "step 13 decode 1.00 ms, budget 1.00 us: efficiency_low; "
+					 "futex 999 us, longest futex 999 us; lock contention: ");
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_non_null(strstr(stdout_text(fixture), "\nEscalations: 1 of 13 steps\n"));
+}
+
+static void an_escalation_is_not_told_if_quiet(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_well(fixture, NULL);
+	log_set_level(LOG_WARN);
+	send_slow_step(fixture);
+	log_set_level(LOG_INFO);
+	assert_silent(fixture->errors);
+}
+
 static void no_status_line_goes_where_no_terminal_is(void **state)
 {
 	struct fixture *fixture = *state;
@@ -460,6 +501,8 @@ int main(void)
 		TEST(push_goes_to_the_sinks_and_not_to_the_record),
 		TEST(report_none_says_nothing),
 		TEST(report_json_is_an_object),
+		TEST(an_escalation_is_told_as_it_happens),
+		TEST(an_escalation_is_not_told_if_quiet),
 		TEST(no_status_line_goes_where_no_terminal_is),
 	};
 
