@@ -20,6 +20,11 @@ struct events {
 	uint32_t tgid;	    /* of the line before */
 	_Alignas(8) char record[RECORD_MAX];
 	size_t size;
+	FILE *block; /* the lines behind "repeat", NULL outside of one */
+	char *block_text;
+	size_t block_size;
+	uint64_t times;
+	uint64_t every_ns;
 };
 
 static uint32_t take_tgid(struct events *events)
@@ -331,6 +336,18 @@ static const struct {
 	{"file", write_file},	  {"manual", write_manual},
 };
 
+static void begin_block(struct events *events)
+{
+	if (events->block_text)
+		line_stop(&events->line, "repeat within repeat");
+	events->times = line_take_number(&events->line, "times", 1);
+	events->every_ns = line_take_time(&events->line, "every", 0);
+	line_check_used(&events->line);
+	events->block = open_memstream(&events->block_text, &events->block_size);
+	if (!events->block)
+		line_stop(&events->line, "out of memory");
+}
+
 static void convert_line(struct events *events, const char *text, FILE *out)
 {
 	const char *type = line_read(&events->line, text);
@@ -339,6 +356,10 @@ static void convert_line(struct events *events, const char *text, FILE *out)
 
 	if (!type)
 		return;
+	if (!strcmp(type, "repeat")) {
+		begin_block(events);
+		return;
+	}
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
 		if (strcmp(writers[i].type, type) != 0)
 			continue;
@@ -353,6 +374,33 @@ static void convert_line(struct events *events, const char *text, FILE *out)
 		return;
 	}
 	line_stop(&events->line, "unknown record: %s", type);
+}
+
+/* The lines of the block again and again, each time later. */
+static void end_block(struct events *events, FILE *out)
+{
+	uint64_t window_ns = events->window_ns;
+
+	fclose(events->block);
+	events->block = NULL;
+	for (uint64_t i = 0; i < events->times; i++) {
+		for (const char *text = events->block_text; *text; text += strlen(text) + 1)
+			convert_line(events, text, out);
+		events->window_ns += events->every_ns;
+	}
+	events->window_ns = window_ns;
+	free(events->block_text);
+	events->block_text = NULL;
+}
+
+static void take_line(struct events *events, const char *text, FILE *out)
+{
+	if (events->block && !strcmp(text, "done\n"))
+		end_block(events, out);
+	else if (events->block)
+		fwrite(text, 1, strlen(text) + 1, events->block);
+	else
+		convert_line(events, text, out);
 }
 
 static int open_failed(const char *path)
@@ -383,8 +431,10 @@ int main(int argc, char **argv)
 	events.line.path = argv[1];
 	capture_write_header(out);
 	while (getline(&text, &capacity, in) > 0)
-		convert_line(&events, text, out);
+		take_line(&events, text, out);
 	free(text);
+	if (events.block)
+		line_stop(&events.line, "\"done\" is missing");
 	failed = ferror(in) || ferror(out);
 	fclose(in);
 	return fclose(out) || failed ? 2 : 0;

@@ -58,6 +58,8 @@ run_case()
 	mv "$work/run/stderr.text" "$work/run/stderr"
 	rm "$work/run/stderr.json"
 	[ -s "$work/run/stderr" ] || rm "$work/run/stderr"
+	# The seed's own rules, whatever is expected.
+	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null
 }
 
 check_file()
