@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "otlp_request.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include "curl_library.h"
+
+#define HEX "0123456789abcdef"
 
 struct otlp_request {
 	const struct otlp_endpoint *endpoint;
@@ -12,7 +15,8 @@ struct otlp_request {
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
-	char *body; /* NULL: none is under way */
+	const char *authorities; /* file that is not used yet, NULL: it is */
+	char *body;		 /* NULL: none is under way */
 	char answer[OTLP_ANSWER_MAX + 1];
 	size_t answer_size;
 	size_t header_bytes;
@@ -108,6 +112,44 @@ static int set_options(struct otlp_request *request, long connect_ms, long whole
 	return failed ? -ENOMEM : 0;
 }
 
+static bool has_hashes(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	bool found = false;
+
+	while (dir && !found && (entry = readdir(dir)))
+		found = strlen(entry->d_name) == 10 && strspn(entry->d_name, HEX) == 8 &&
+			!strcmp(entry->d_name + 8, ".0");
+	if (dir)
+		closedir(dir);
+	return found;
+}
+
+/*
+ * The file of all authorities takes OpenSSL 0.1 s to read, in which nothing else would be done; of
+ * a folder with their hashes it only reads the one it needs. Where that folder knows less than the
+ * file, the next attempt reads the file.
+ */
+static void prefer_folder(struct otlp_request *request)
+{
+	const curl_version_info_data *info = request->curl.version_info(CURLVERSION_NOW);
+
+	if (info->age < CURLVERSION_SEVENTH || !info->ssl_version ||
+	    strncmp(info->ssl_version, "OpenSSL/", 8) || !info->cainfo || !info->capath ||
+	    !has_hashes(info->capath))
+		return;
+	request->authorities = info->cainfo;
+	request->curl.easy_setopt(request->easy, CURLOPT_CAINFO, NULL);
+}
+
+static void forget_folder(struct otlp_request *request)
+{
+	if (request->authorities)
+		request->curl.easy_setopt(request->easy, CURLOPT_CAINFO, request->authorities);
+	request->authorities = NULL;
+}
+
 int otlp_request__new(struct otlp_request **result, const struct otlp_endpoint *endpoint,
 		      long connect_ms, long whole_ms)
 {
@@ -132,6 +174,7 @@ int otlp_request__new(struct otlp_request **result, const struct otlp_endpoint *
 		otlp_request__free(request);
 		return err;
 	}
+	prefer_folder(request);
 	*result = request;
 	return 0;
 }
@@ -196,6 +239,8 @@ static void read_result(struct otlp_request *request, CURLcode code, struct otlp
 		code = CURLE_PARTIAL_FILE;
 	if (code && !(code == CURLE_WRITE_ERROR && request->answer_cut)) {
 		result->error = describe_error(request, code);
+		if (code == CURLE_PEER_FAILED_VERIFICATION)
+			forget_folder(request);
 		return;
 	}
 	request->answer[request->answer_size] = '\0';

@@ -75,7 +75,7 @@ is 'lock: no header is shown' "$(grep -cE 's3cret|broken' "$OUT.err")" 0
 
 # A collector that never answers: nothing waits for it while steps go on.
 start_collector hang
-trace_engine "--steps 90 --trouble lock --trouble-us 40000" --otlp "$URL"
+trace_engine "--steps 90 --compute-us 2000 --trouble lock --trouble-us 40000" --otlp "$URL" --escalate-now
 end_collector hang
 fact 'hang: nothing lost, all complete' \
 	'len(S) == T["steps"] and W["incomplete_steps"] == 0 and
@@ -101,14 +101,16 @@ has_libcurl --otlp http://127.0.0.1:9
 # One escalation, again and again, by replay: so few steps are not judged, but by hand.
 trace_engine '--steps 5' --record "$TMP/capture"
 
+within=()
+
 # replay NAME REGEX TOOL-OPTION…: REGEX is of stderr; nothing else of the outputs may differ
 replay()
 {
 	local name=$1 regex=$2 status
 
 	shift 2
-	timeout 30 "$FBT" --replay "$TMP/capture" --escalate-now --report none --trace "$TMP/again" \
-		--profile none "$@" >"$OUT.report" 2>"$OUT.err"
+	"${within[@]}" timeout 30 "$FBT" --replay "$TMP/capture" --escalate-now --report none \
+		--trace "$TMP/again" --profile none "$@" >"$OUT.report" 2>"$OUT.err"
 	status=$?
 	is "$name: exit status 0" "$status" 0
 	has "$name: says so" "$OUT.err" "$regex"
@@ -162,16 +164,36 @@ end_collector query
 sent 'query: the collector gets it' 'Q[0]["path"] == "/in?key=s3cret"'
 sent 'query: the service is named' '[p["resource"]["service.name"] for p in P.values()] == ["llm \"one\""]'
 
-# A certificate that nobody vouches for.
-if openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=127.0.0.1 \
-	-keyout "$TMP/key" -out "$TMP/certificate" 2>/dev/null; then
-	cat "$TMP/key" "$TMP/certificate" >"$TMP/both"
+# with_authorities FOLDER NAME REGEX: the replay where that folder is the system's
+with_authorities()
+{
+	# shellcheck disable=SC2016
+	within=(unshare --mount sh -c 'mount --bind "$0" /etc/ssl/certs && exec "$@"' "$1")
+	shift
 	start_collector --tls "$TMP/both" 200
-	replay 'certificate' 'were not sent: https://127.*certificate' --otlp "https://127.0.0.1:$PORT"
-	end_collector certificate
-	sent 'certificate: nothing was sent' 'Q == []'
+	replay "$@" --otlp "https://127.0.0.1:$PORT"
+	end_collector "$1"
+	within=()
+}
+
+# A certificate that nobody vouches for, and the same where the system does: by a folder of hashes, by
+# a file of all authorities.
+if [ ! -d /etc/ssl/certs ] || ! openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
+	-days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout "$TMP/key" \
+	-out "$TMP/certificate" 2>/dev/null; then
+	echo 'SKIP certificates: no openssl command, or not the folders of Debian'
 else
-	echo 'SKIP certificate: no openssl command'
+	cat "$TMP/key" "$TMP/certificate" >"$TMP/both"
+	mkdir "$TMP/hashes" "$TMP/file" "$TMP/other"
+	cp "$TMP/certificate" "$TMP/hashes/$(openssl x509 -hash -noout -in "$TMP/certificate").0"
+	cp "$TMP/certificate" "$TMP/file/ca-certificates.crt"
+	cp "$TMP/certificate" "$TMP/other/ca-certificates.crt"
+	touch "$TMP/other/01234567.0"
+	with_authorities /etc/ssl/certs 'strange certificate' 'were not sent: https://127.*certificate'
+	sent 'strange certificate: nothing was sent' 'Q == []'
+	with_authorities "$TMP/hashes" 'known by its hash' '1 of 1 escalations were sent to https'
+	with_authorities "$TMP/file" 'known by the file' '1 of 1 escalations were sent to https'
+	with_authorities "$TMP/other" 'known by the file only' '1 of 1 escalations were sent to https'
 fi
 
 # What is no address of a collector.
