@@ -96,6 +96,7 @@ int session__open(struct session **result, const struct options *options,
 	session->cost_known = cost;
 	if (cost)
 		session->cost = *cost;
+	session->fault_ps = calibrate_fault_ps();
 	err = loading_open(&session->loader, options);
 	if (err)
 		goto out;
@@ -200,13 +201,20 @@ bool session__has_room(const struct session *session)
 	return loading_has_room(session->loader, session->options);
 }
 
+/* A step that began just before its thread came under trace is not lost: it is not the window's. */
+static void forget_early_begins(struct session *session)
+{
+	struct shared *shared = loader__shared(session->loader);
+
+	__atomic_store_n(&shared->control->lost[FBT_LOST_BEGINS], 0, __ATOMIC_RELAXED);
+}
+
 int session__start(struct session *session, const char *tag)
 {
 	struct selection selection = selection_of(session);
 	int err;
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
-	session->fault_ps = calibrate_fault_ps();
 	err = attach_kernel_side(session);
 	if (!err)
 		err = selection_attach(&selection);
@@ -222,6 +230,7 @@ int session__start(struct session *session, const char *tag)
 		err = steps_found__describe(session->found);
 	if (!err)
 		err = selection_take(&selection, session->start_ns);
+	forget_early_begins(session);
 	if (!err && session->child) {
 		err = launch__new(&session->launch, session->loader, session__main_tgid(session));
 		if (!err)
