@@ -39,6 +39,8 @@ struct options {
 	uint64_t interval_ns;
 	enum fbt_detail detail;
 	uint32_t ring_records;
+	bool escalate_now;
+	bool compute_env_hash;
 	bool bpf_stats;
 	bool perf_uprobes; /* FBT_UPROBES=perf: for tests on kernels that have better */
 	const char *trace; /* path, "none", or NULL: the default */
@@ -47,12 +49,10 @@ struct options {
 	const char *replay;
 	enum report_format report;
 	struct pipeline_options judging;
-	bool escalate_now;
 	struct option_windows windows;
 	const char *otlp;		/* URL, or NULL */
 	struct otlp_endpoint collector; /* what it says, if it was given */
 	struct metadata_options metadata;
-	bool compute_env_hash;
 	const char *require_events;
 	char **files; /* validate, env-hash; inside argv */
 	size_t file_count;
