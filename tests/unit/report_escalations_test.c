@@ -72,21 +72,41 @@ static void a_healthy_run_is_one_line(void **state)
 				    "not (fewer than 10 like them before)\n");
 }
 
-static void intervals_are_not_judged(void **state)
+static void push_intervals(struct fixture *fixture, int count)
 {
-	struct fixture *fixture = *state;
 	const struct escalation *escalation;
 	struct step step = make_step(fixture, MS);
+	struct sink *sink = fixture->sink;
 
 	step.record.kind = 0;
-	for (int i = 0; i < 20; i++) {
+	while (count--) {
 		assert_int_equal(
 			classifier__judge(fixture->classifier, fixture->window, &step, &escalation),
 			0);
 		write_step(fixture, &step);
+		if (escalation)
+			assert_int_equal(
+				sink->write_escalation(sink, fixture->window, &step, escalation),
+				0);
 	}
-	assert_ends(finish(fixture), "\n\nEscalations     intervals are not judged; --step SPEC "
-				     "names a step function\n");
+}
+
+static void intervals_are_not_judged(void **state)
+{
+	push_intervals(*state, 20);
+	assert_ends(finish(*state), "\n\nEscalations     intervals are not judged; --step SPEC "
+				    "names a step function\n");
+}
+
+static void an_interval_can_be_asked_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	classifier__request_manual(fixture->classifier);
+	push_intervals(fixture, 20);
+	assert_ends(finish(fixture), "\n\nEscalations: 1 of 20 steps\n"
+				     "  reasons       manual 1\n"
+				     "  not judged    20: intervals never are\n");
 }
 
 static void escalations_are_counted_by_reason(void **state)
@@ -136,6 +156,7 @@ static void three_causes_are_shown_the_most_expensive_first(void **state)
 	assert_has(fixture->text, "\n  1  driver calls                 1      400 ms");
 	assert_has(fixture->text, "\n  2  file io                      1      300 ms");
 	assert_has(fixture->text, "\n  3  compute                      1      200 ms");
+	assert_has_not(fixture->text, "\n  4  ");
 	assert_ends(fixture->text, "\n  and 2 more (--report json has all)\n");
 }
 
@@ -203,6 +224,7 @@ int main(void)
 		TEST(before_a_class_is_known_nothing_is_judged),
 		TEST(a_healthy_run_is_one_line),
 		TEST(intervals_are_not_judged),
+		TEST(an_interval_can_be_asked_for),
 		TEST(escalations_are_counted_by_reason),
 		TEST(the_most_expensive_cause_comes_last_with_what_to_do),
 		TEST(three_causes_are_shown_the_most_expensive_first),
