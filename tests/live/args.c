@@ -158,6 +158,10 @@ static void use_devices(void)
 	MAKE(ioctl, "/dev/null", NO, copy, COMMAND + 1, bytes, 0);
 	MAKE(close, "/dev/null", NO, copy, 0, 0, 0);
 	MAKE(ioctl, NULL, NO, copy, COMMAND, 0, 0);
+	/* Two descriptors that share a place where the kernel side remembers them. */
+	copy = (int)MAKE(dup3, "/dev/null", NO, null_fd, null_fd + 8, 0, 0);
+	MAKE(ioctl, "/dev/null", NO, null_fd, COMMAND, 0, 0);
+	MAKE(ioctl, "/dev/null", NO, copy, COMMAND, 0, 0);
 }
 
 static void use_nameless(void)
