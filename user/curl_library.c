@@ -10,8 +10,7 @@
 
 int curl_library_load(struct curl_library *curl)
 {
-	log_err("--otlp: this is a static build, which cannot send: use one that is not: use one "
-		"that is not");
+	log_err("--otlp: this is a static build, which cannot send: use one that is not");
 	return -ENOSYS;
 }
 
