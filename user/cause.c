@@ -194,10 +194,11 @@ static bool find_key(const struct call_walk *walk, enum share_key by, uint64_t *
 
 static struct share find_share(const struct scope *scope, enum share_key by)
 {
-	struct shares shares = {0};
+	struct shares shares;
 	struct call_walk walk;
 	uint64_t key;
 
+	shares_clear(&shares);
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
 		if (find_key(&walk, by, &key))

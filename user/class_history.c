@@ -105,33 +105,45 @@ static void insert_sorted(uint64_t *sorted, uint32_t count, uint64_t value)
 	sorted[at] = value;
 }
 
-static void remove_sorted(uint64_t *sorted, uint32_t count, uint64_t value)
+/* Moves only what lies between the two. */
+static void replace_sorted(uint64_t *sorted, uint32_t count, uint64_t old, uint64_t value)
 {
-	uint32_t at = position_of(sorted, count, value);
+	uint32_t from = position_of(sorted, count, old);
+	uint32_t to = position_of(sorted, count, value);
 
-	memmove(&sorted[at], &sorted[at + 1], (count - at - 1) * sizeof(*sorted));
+	if (to > from) {
+		to--;
+		memmove(&sorted[from], &sorted[from + 1], (to - from) * sizeof(*sorted));
+	} else {
+		memmove(&sorted[to + 1], &sorted[to], (from - to) * sizeof(*sorted));
+	}
+	sorted[to] = value;
+}
+
+static void replace_oldest(struct class_history *history, const struct cause_times *times)
+{
+	struct cause_times *oldest = &history->steps[history->oldest];
+
+	replace_sorted(history->works, history->count, cause_work_ns(oldest), cause_work_ns(times));
+	replace_sorted(history->rests, history->count, rest_of(oldest), rest_of(times));
+	*oldest = *times;
+	history->oldest = (history->oldest + 1) % history->window_steps;
 }
 
 int class_history__add(struct class_history *history, const struct cause_times *times)
 {
-	uint32_t at = history->count;
 	int err;
 
 	if (history->count == history->window_steps) {
-		at = history->oldest;
-		history->oldest = (at + 1) % history->window_steps;
-		remove_sorted(history->works, history->count, cause_work_ns(&history->steps[at]));
-		remove_sorted(history->rests, history->count, rest_of(&history->steps[at]));
-		history->count--;
-	} else {
-		err = grow(history);
-		if (err)
-			return err;
+		replace_oldest(history, times);
+		return 0;
 	}
+	err = grow(history);
+	if (err)
+		return err;
 	insert_sorted(history->works, history->count, cause_work_ns(times));
 	insert_sorted(history->rests, history->count, rest_of(times));
-	history->steps[at] = *times;
-	history->count++;
+	history->steps[history->count++] = *times;
 	return 0;
 }
 
@@ -196,19 +208,51 @@ double class_history__cv_percent(const struct class_history *history)
 	return cv_of(history, work, 0, history->count);
 }
 
-static int compare(const void *left, const void *right)
+static void swap(uint64_t *a, uint64_t *b)
 {
-	const uint64_t *a = left, *b = right;
+	uint64_t value = *a;
 
-	return (*a > *b) - (*a < *b);
+	*a = *b;
+	*b = value;
 }
 
-/* Of what was put into scratch. */
+/* Hoare's selection: the value that would be at rank if values were sorted. Reorders them. */
+static uint64_t value_at_rank(uint64_t *values, int64_t count, int64_t rank)
+{
+	int64_t low = 0, high = count - 1;
+
+	while (low < high) {
+		uint64_t pivot = values[low + (high - low) / 2];
+		int64_t i = low, j = high;
+
+		while (i <= j) {
+			while (values[i] < pivot)
+				i++;
+			while (values[j] > pivot)
+				j--;
+			if (i <= j)
+				swap(&values[i++], &values[j--]);
+		}
+		if (rank <= j)
+			high = j;
+		else if (rank >= i)
+			low = i;
+		else
+			break;
+	}
+	return values[rank];
+}
+
+/* Of what was put into scratch. Most parts of most steps are 0. */
 static uint64_t scratch_median(const struct class_history *history)
 {
-	if (history->count)
-		qsort(history->scratch, history->count, sizeof(*history->scratch), compare);
-	return median_of(history, history->scratch);
+	uint32_t zeros = 0;
+
+	for (uint32_t i = 0; i < history->count; i++)
+		zeros += !history->scratch[i];
+	if (zeros > history->count / 2 || !history->count)
+		return 0;
+	return value_at_rank(history->scratch, history->count, history->count / 2);
 }
 
 void class_history__usual(const struct class_history *history, struct cause_times *usual)

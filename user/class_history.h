@@ -30,7 +30,7 @@ uint64_t class_history__usual_rest_ns(const struct class_history *history);
  */
 double class_history__cv_percent(const struct class_history *history);
 
-/* Medians of each part and count, and of the length: these sort, the others do not. */
+/* Medians of each part and count, and of the length: these take microseconds. */
 void class_history__usual(const struct class_history *history, struct cause_times *usual);
 uint64_t class_history__usual_ns(const struct class_history *history);
 

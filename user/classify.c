@@ -164,7 +164,7 @@ static void hold_against(const struct classifier *classifier, const struct class
 			 const struct step *step, uint64_t work_ns, struct verdict *verdict)
 {
 	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
-	double charged_percent = (double)NAN;
+	bool far_over;
 	struct breakdown breakdown;
 	uint64_t base_ns;
 
@@ -176,9 +176,11 @@ static void hold_against(const struct classifier *classifier, const struct class
 		verdict->budget_given ? classifier->options.budget_us * NS_PER_US : base_ns;
 	verdict->drop_percent = drop_of(base_ns, verdict->actual_ns);
 	/* Only now: it takes as long as all the rest, and few steps come this far. */
-	if (is_far_over(verdict, thresholds->cv_percent))
-		charged_percent = class_history__cv_percent(history);
-	verdict->reason = escalation_reason(thresholds, charged_percent, efficiency_of(verdict));
+	far_over = is_far_over(verdict, thresholds->cv_percent);
+	if (far_over)
+		verdict->cv_percent = class_history__cv_percent(history);
+	verdict->reason =
+		escalation_reason(thresholds, verdict->cv_percent, efficiency_of(verdict));
 	verdict->fired = bits_of(verdict->reason);
 	if (verdict->drop_percent > thresholds->memory_cliff_percent) {
 		step_breakdown(step, &breakdown);
@@ -187,7 +189,7 @@ static void hold_against(const struct classifier *classifier, const struct class
 			verdict->reason = ESCALATION_MEMORY_CLIFF;
 		}
 	}
-	if (verdict->fired)
+	if (verdict->fired && !far_over)
 		verdict->cv_percent = class_history__cv_percent(history);
 }
 
@@ -202,7 +204,7 @@ static struct verdict judge(struct classifier *classifier, const struct class_hi
 	if (history && class_history__count(history) >= CLASSIFY_STEPS_MIN)
 		hold_against(classifier, history, step, work_ns, &verdict);
 	if (classifier->manual) {
-		if (verdict.judged)
+		if (verdict.judged && isnan(verdict.cv_percent))
 			verdict.cv_percent = class_history__cv_percent(history);
 		verdict.fired |= BIT(ESCALATION_MANUAL);
 		verdict.reason = ESCALATION_MANUAL;

@@ -1,19 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "shares.h"
 
+#include <string.h>
+
+void shares_clear(struct shares *shares)
+{
+	memset(shares->slots, 0, sizeof(shares->slots));
+	shares->count = 0;
+}
+
+/* The share of key, added if it is new; NULL if there is no room. */
+static struct share *find_share(struct shares *shares, uint64_t key)
+{
+	uint32_t i = (uint32_t)(key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SHARES_SLOTS;
+
+	while (shares->slots[i]) {
+		struct share *share = &shares->items[shares->slots[i] - 1];
+
+		if (share->key == key)
+			return share;
+		i = (i + 1) % SHARES_SLOTS;
+	}
+	if (shares->count == SHARES_MAX)
+		return NULL;
+	shares->items[shares->count] = (struct share){.key = key};
+	shares->slots[i] = (uint16_t)++shares->count;
+	return &shares->items[shares->count - 1];
+}
+
 void shares_add(struct shares *shares, uint64_t key, uint64_t ns)
 {
-	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15) >> 32) % SHARES_MAX;
-	struct share *share;
+	struct share *share = find_share(shares, key);
 
-	while (shares->items[i].calls && shares->items[i].key != key)
-		i = (i + 1) % SHARES_MAX;
-	share = &shares->items[i];
-	/* One stays free, so that the search above ends. */
-	if (!share->calls && shares->count == SHARES_MAX - 1)
+	if (!share)
 		return;
-	shares->count += !share->calls;
-	share->key = key;
 	share->calls++;
 	if (__builtin_add_overflow(share->ns, ns, &share->ns))
 		share->ns = UINT64_MAX;
@@ -23,11 +43,9 @@ struct share shares_largest(const struct shares *shares)
 {
 	struct share largest = {0};
 
-	for (size_t i = 0; shares->count && i < SHARES_MAX; i++) {
-		const struct share *share = &shares->items[i];
-
-		if (share->calls && (!largest.calls || share->ns > largest.ns))
-			largest = *share;
+	for (uint32_t i = 0; i < shares->count; i++) {
+		if (!largest.calls || shares->items[i].ns > largest.ns)
+			largest = shares->items[i];
 	}
 	return largest;
 }

@@ -333,6 +333,13 @@ static void a_cv_threshold_is_one_of_charging_too(void **state)
 	push_uneven(fixture, 105);
 	assert_false(push_lock(fixture, 20 * MS, 25 * MS));
 	assert_int_equal(classifier__counts(fixture->classifier)->escalated, 0);
+	/* What fires for another reason tells the CV all the same. */
+	fixture->options.thresholds.cv_percent = 10000.0;
+	begin(fixture);
+	push_uneven(fixture, 105);
+	assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+	assert_int_equal(fixture->last.fired, bit(ESCALATION_EFFICIENCY_LOW));
+	assert_true(fixture->last.cv_percent > 15.0);
 }
 
 /* The work of a step is in its budget, so it is not what was found wrong. */
