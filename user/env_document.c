@@ -333,9 +333,10 @@ static int refuse_container(struct writer *writer, struct json_object *value)
 
 int env_document_write(FILE *out, struct json_object *document, char *error, size_t size)
 {
-	struct writer writer = {.json.out = out, .error = error, .error_size = size};
+	struct writer writer = {.json.out = out, .error_size = size};
 	int err;
 
+	writer.error = error;
 	switch (json_object_get_type(document)) {
 	case json_type_array:
 		return write_entries(&writer, NULL, document);
@@ -371,23 +372,23 @@ int env_document_hash(char hash[ENV_HASH_SIZE], struct json_object *document, ch
 	return err;
 }
 
-int env_document_hash_text(char hash[ENV_HASH_SIZE], const char *text, size_t length, char *error,
-			   size_t size)
+int env_document_hash_text(char hash[ENV_HASH_SIZE], const char *text, size_t size, char *error,
+			   size_t error_size)
 {
 	struct json_object *document = NULL;
 	char *key = NULL;
 	int err;
 
-	err = json_read(text, length, &document, error, size);
+	err = json_read(text, size, &document, error, error_size);
 	if (err)
 		return err;
-	err = json_keys_check(text, length, &key);
+	err = json_keys_check(text, size, &key);
 	if (err == -EEXIST) {
-		snprintf(error, size, "duplicate field `%.64s`", key);
+		snprintf(error, error_size, "duplicate field `%.64s`", key);
 		err = -EBADMSG;
 	}
 	if (!err)
-		err = env_document_hash(hash, document, error, size);
+		err = env_document_hash(hash, document, error, error_size);
 	free(key);
 	json_object_put(document);
 	return err;

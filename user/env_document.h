@@ -29,8 +29,8 @@ int env_document_write(FILE *out, struct json_object *document, char *error, siz
 int env_document_hash(char hash[ENV_HASH_SIZE], struct json_object *document, char *error,
 		      size_t size);
 
-/* The same of a text, in which no object may have a key twice. text[length] must be NUL. */
-int env_document_hash_text(char hash[ENV_HASH_SIZE], const char *text, size_t length, char *error,
-			   size_t size);
+/* The same of a text, in which no object may have a key twice. text[size] must be NUL. */
+int env_document_hash_text(char hash[ENV_HASH_SIZE], const char *text, size_t size, char *error,
+			   size_t error_size);
 
 #endif

@@ -11,12 +11,10 @@
 struct walk {
 	const char *at;
 	const char *end;
-	char *names; /* keys of the objects that are open, each with a NUL; never longer than the
-			text */
+	char *names; /* all keys so far, each with a NUL: no longer than the text */
 	size_t used;
-	VEC(const char *) keys;		    /* the same, in names */
+	VEC(const char *) keys;		    /* of the open objects, in names */
 	size_t first_keys[JSON_READ_DEPTH]; /* of the open objects and arrays */
-	size_t first_names[JSON_READ_DEPTH];
 	size_t depth;
 };
 
@@ -123,7 +121,6 @@ static int close_level(struct walk *walk, char **key)
 		return *key ? -EEXIST : -ENOMEM;
 	}
 	walk->keys.count = first;
-	walk->used = walk->first_names[walk->depth];
 	return 0;
 }
 
@@ -134,8 +131,7 @@ static int take(struct walk *walk, char **key)
 	if (byte == '"')
 		return take_string(walk);
 	if (byte == '{' || byte == '[') {
-		walk->first_keys[walk->depth] = walk->keys.count;
-		walk->first_names[walk->depth++] = walk->used;
+		walk->first_keys[walk->depth++] = walk->keys.count;
 	} else if (byte == '}' || byte == ']') {
 		return close_level(walk, key);
 	}

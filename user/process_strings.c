@@ -43,20 +43,21 @@ int process_strings_split(struct process_strings *strings, char *text, size_t si
 /* Up to the bound. *text has room for one byte more than *size. */
 static int read_all(int fd, char **text, size_t *size)
 {
-	size_t capacity = 0;
+	size_t capacity = FIRST_READ;
 	ssize_t got = 1;
 
-	*text = NULL;
 	*size = 0;
+	*text = malloc(capacity + 1);
+	if (!*text)
+		return -ENOMEM;
 	while (got > 0 && *size < PROCESS_STRINGS_BYTES_MAX) {
 		if (*size == capacity) {
-			size_t larger = capacity ? 2 * capacity : FIRST_READ;
-			char *moved = realloc(*text, larger + 1);
+			char *moved = realloc(*text, 2 * capacity + 1);
 
 			if (!moved)
 				return -ENOMEM;
 			*text = moved;
-			capacity = larger;
+			capacity *= 2;
 		}
 		got = read(fd, *text + *size, capacity - *size);
 		if (got < 0)
@@ -85,17 +86,21 @@ int process_strings_read(struct process_strings *strings, uint32_t tgid, const c
 	/* A first thread that has ended has no memory to read them from. */
 	snprintf(path, sizeof(path), "/proc/%u/%s", processes_living_thread(tgid), file);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
-	err = fd < 0 ? -errno : read_all(fd, &text, &size);
-	if (fd >= 0)
-		close(fd);
-	if (!err && size == PROCESS_STRINGS_BYTES_MAX) {
-		log_debug("%s: more than %u bytes: the rest is left out", path, (unsigned int)size);
-		size = drop_cut_string(text, size);
+	if (fd < 0) {
+		err = -errno;
+		log_debug("%s: %s", path, strerror(-err));
+		return err;
 	}
+	err = read_all(fd, &text, &size);
+	close(fd);
 	if (err) {
 		free(text);
 		log_debug("%s: %s", path, strerror(-err));
 		return err;
+	}
+	if (size == PROCESS_STRINGS_BYTES_MAX) {
+		log_debug("%s: more than %u bytes: the rest is left out", path, (unsigned int)size);
+		size = drop_cut_string(text, size);
 	}
 	return process_strings_split(strings, text, size);
 }

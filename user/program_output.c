@@ -120,9 +120,10 @@ static int read_to_end(struct run *run)
 
 int program_output(const struct program *program, char *text, size_t size, int *status)
 {
-	struct run run = {.pid = -1, .pid_fd = -1, .out_fd = -1, .text = text, .room = size - 1};
+	struct run run = {.pid = -1, .pid_fd = -1, .out_fd = -1, .room = size - 1};
 	int wait_status = 0, err;
 
+	run.text = text;
 	run.timeout_ns = clock_ns(CLOCK_MONOTONIC) + (uint64_t)program->timeout_ms * NS_PER_MS;
 	err = start(&run, program);
 	if (!err)

@@ -22,7 +22,7 @@
 struct machine {
 	char folder[64];
 	char cpuinfo[96];
-	const char *folders[3];
+	const char *folders[3]; /* the first is "/nowhere" unless it is set */
 	struct env_tools tools;
 	struct env_host host;
 };
@@ -74,7 +74,8 @@ static void put_gpu(struct machine *machine, const char *text)
 
 static const struct env_host *collect(struct machine *machine)
 {
-	machine->folders[0] = "/nowhere";
+	if (!machine->folders[0])
+		machine->folders[0] = "/nowhere";
 	machine->folders[1] = machine->folder;
 	machine->tools.folders = machine->folders;
 	machine->tools.cpuinfo = machine->cpuinfo;
@@ -310,13 +311,19 @@ static void env_host_runs_the_rustc_that_is_named(void **state)
 static void env_host_runs_only_programs(void **state)
 {
 	struct machine machine = machine_new();
-	char path[128];
+	char first[128], path[256];
 
-	put_file(machine.folder, "rustc", "#!/bin/sh\necho 'rustc 1'\n", 0644);
-	snprintf(path, sizeof(path), "%s/nvcc", machine.folder);
+	/* A file that is no program, and a folder, before the one that is. */
+	snprintf(first, sizeof(first), "%s/first", machine.folder);
+	assert_int_equal(mkdir(first, 0755), 0);
+	put_file(first, "rustc", "#!/bin/sh\necho 'rustc 1'\n", 0644);
+	snprintf(path, sizeof(path), "%s/nvcc", first);
 	assert_int_equal(mkdir(path, 0755), 0);
-	assert_text(collect(&machine)->rust, "unknown");
-	assert_null(machine.host.cuda);
+	put_program(&machine, "rustc", "echo 'rustc 2'");
+	put_program(&machine, "nvcc", "echo 'release 2,'");
+	machine.folders[0] = first;
+	assert_text(collect(&machine)->rust, "2");
+	assert_text(machine.host.cuda, "2");
 	machine_remove(&machine);
 }
 
