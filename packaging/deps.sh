@@ -13,7 +13,7 @@ build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
 check_commands=(shellcheck clang-format clang-tidy)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
-	libiberty/demangle.h openssl/sha.h curl/curl.h)
+	libiberty/demangle.h openssl/evp.h curl/curl.h)
 test_headers=(cmocka.h)
 
 # A node from elsewhere, a version manager or another repository, is as good as Debian's.
