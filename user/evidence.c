@@ -5,32 +5,39 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tid_map.h"
+
+/* Threads whose latest steps are held: those that come and go leave lanes behind. */
+#define LANES_MAX 1024
+
 /* A step whose calls nobody wanted yet. */
 struct held {
 	struct step step;
-	uint64_t order; /* the oldest goes first where there is no room */
+	uint64_t position; /* among the steps of its thread */
+	uint64_t order;	   /* among all: the oldest goes first where there is no room */
 };
 
-/* The latest steps of one thread. */
+/* The latest steps of one thread. An interval is a step of its process's first thread. */
 struct lane {
 	uint32_t tgid;
 	uint32_t tid;
 	uint32_t wanted; /* so many steps more are context of an escalated one */
-	uint64_t latest_ns;
-	VEC(struct held) held; /* oldest first, at most context */
+	uint64_t steps;
+	uint64_t order;	   /* of the latest */
+	struct held *held; /* a ring of context steps; NULL until one is held */
+	uint32_t first;
+	uint32_t count;
 };
 
 struct evidence {
 	uint32_t context;
 	int (*on_calls)(void *ctx, const struct window *window, const struct step *step);
 	void *ctx;
-	VEC(struct lane) lanes;
-	size_t calls; /* held */
-	uint64_t pushed;
+	struct tid_map *lanes_by_tid;
+	VEC(struct lane *) lanes;
+	size_t calls;	 /* held */
+	uint64_t pushed; /* steps */
 };
-
-/* Threads that come and go leave lanes behind. */
-#define LANES_MAX 4096
 
 struct evidence *evidence__new(uint32_t context,
 			       int (*on_calls)(void *ctx, const struct window *window,
@@ -41,57 +48,109 @@ struct evidence *evidence__new(uint32_t context,
 
 	if (!evidence)
 		return NULL;
+	evidence->lanes_by_tid = tid_map__new();
+	if (!evidence->lanes_by_tid) {
+		free(evidence);
+		return NULL;
+	}
 	evidence->context = context;
 	evidence->on_calls = on_calls;
 	evidence->ctx = ctx;
 	return evidence;
 }
 
+static struct held *oldest_held(const struct lane *lane)
+{
+	return &lane->held[lane->first];
+}
+
 static void drop_oldest(struct evidence *evidence, struct lane *lane)
 {
-	evidence->calls -= lane->held.items[0].step.calls.count;
-	vec_free(&lane->held.items[0].step.calls);
-	lane->held.count--;
-	memmove(&lane->held.items[0], &lane->held.items[1],
-		lane->held.count * sizeof(lane->held.items[0]));
+	struct held *held = oldest_held(lane);
+
+	evidence->calls -= held->step.calls.count;
+	vec_free(&held->step.calls);
+	lane->first = (lane->first + 1) % evidence->context;
+	lane->count--;
 }
 
 static void clear_lane(struct evidence *evidence, struct lane *lane)
 {
-	while (lane->held.count)
+	while (lane->count)
 		drop_oldest(evidence, lane);
-	vec_free(&lane->held);
+	free(lane->held);
 }
 
 void evidence__free(struct evidence *evidence)
 {
 	if (!evidence)
 		return;
-	vec_for_each (lane, &evidence->lanes)
-		clear_lane(evidence, lane);
+	vec_for_each (lane, &evidence->lanes) {
+		clear_lane(evidence, *lane);
+		free(*lane);
+	}
 	vec_free(&evidence->lanes);
+	tid_map__free(evidence->lanes_by_tid);
 	free(evidence);
+}
+
+/* Gives a lane to another thread. */
+static int restart_lane(struct evidence *evidence, struct lane *lane, const struct fbt_step *record)
+{
+	int err = tid_map__set(evidence->lanes_by_tid, record->tid, lane);
+
+	if (err)
+		return err;
+	if (lane->tid != record->tid)
+		tid_map__remove(evidence->lanes_by_tid, lane->tid);
+	clear_lane(evidence, lane);
+	*lane = (struct lane){.tgid = record->tgid, .tid = record->tid};
+	return 0;
+}
+
+static struct lane *add_lane(struct evidence *evidence, const struct fbt_step *record)
+{
+	struct lane *lane = calloc(1, sizeof(*lane));
+
+	if (!lane)
+		return NULL;
+	lane->tgid = record->tgid;
+	lane->tid = record->tid;
+	if (vec_push(&evidence->lanes, lane)) {
+		free(lane);
+		return NULL;
+	}
+	if (tid_map__set(evidence->lanes_by_tid, record->tid, lane)) {
+		evidence->lanes.count--;
+		free(lane);
+		return NULL;
+	}
+	return lane;
+}
+
+static struct lane *oldest_lane(const struct evidence *evidence)
+{
+	struct lane *oldest = NULL;
+
+	vec_for_each (lane, &evidence->lanes) {
+		if (!oldest || (*lane)->order < oldest->order)
+			oldest = *lane;
+	}
+	return oldest;
 }
 
 static struct lane *find_lane(struct evidence *evidence, const struct fbt_step *record)
 {
-	struct lane fresh = {.tgid = record->tgid, .tid = record->tid};
-	struct lane *oldest = NULL;
+	struct lane *lane = tid_map__get(evidence->lanes_by_tid, record->tid);
 
-	vec_for_each (lane, &evidence->lanes) {
-		if (lane->tid == record->tid && lane->tgid == record->tgid)
-			return lane;
-		if (!oldest || lane->latest_ns < oldest->latest_ns)
-			oldest = lane;
-	}
-	if (evidence->lanes.count >= LANES_MAX) {
-		clear_lane(evidence, oldest);
-		*oldest = fresh;
-		return oldest;
-	}
-	if (vec_push(&evidence->lanes, fresh))
-		return NULL;
-	return &evidence->lanes.items[evidence->lanes.count - 1];
+	if (lane && lane->tgid == record->tgid)
+		return lane;
+	if (!lane && evidence->lanes.count < LANES_MAX)
+		return add_lane(evidence, record);
+	/* The thread's number was another process's before, or there are too many threads. */
+	if (!lane)
+		lane = oldest_lane(evidence);
+	return restart_lane(evidence, lane, record) ? NULL : lane;
 }
 
 static void make_room(struct evidence *evidence, size_t calls)
@@ -100,9 +159,9 @@ static void make_room(struct evidence *evidence, size_t calls)
 		struct lane *oldest = NULL;
 
 		vec_for_each (lane, &evidence->lanes) {
-			if (lane->held.count &&
-			    (!oldest || lane->held.items[0].order < oldest->held.items[0].order))
-				oldest = lane;
+			if ((*lane)->count &&
+			    (!oldest || oldest_held(*lane)->order < oldest_held(oldest)->order))
+				oldest = *lane;
 		}
 		if (!oldest)
 			return;
@@ -110,29 +169,42 @@ static void make_room(struct evidence *evidence, size_t calls)
 	}
 }
 
-/* Takes the calls of a step; they may be context of the next one. */
+/* Takes the calls of a step; they may be context of a later one. */
 static int hold(struct evidence *evidence, struct lane *lane, struct step *step)
 {
-	struct held held = {.step = *step, .order = evidence->pushed};
+	struct held *held;
 
 	if (!evidence->context)
 		return 0;
-	if (lane->held.count == evidence->context)
+	if (!lane->held)
+		lane->held = calloc(evidence->context, sizeof(*lane->held));
+	if (!lane->held)
+		return -ENOMEM;
+	if (lane->count == evidence->context)
 		drop_oldest(evidence, lane);
 	make_room(evidence, step->calls.count);
-	if (vec_push(&lane->held, held))
-		return -ENOMEM;
+	held = &lane->held[(lane->first + lane->count++) % evidence->context];
+	*held = (struct held){.step = *step, .position = lane->steps, .order = evidence->pushed};
 	evidence->calls += step->calls.count;
 	memset(&step->calls, 0, sizeof(step->calls));
 	return 0;
+}
+
+/* Begins the lane's next step: what was held for so long that it is no context of it goes. */
+static void advance(struct evidence *evidence, struct lane *lane)
+{
+	lane->order = ++evidence->pushed;
+	lane->steps++;
+	while (lane->count && oldest_held(lane)->position + evidence->context < lane->steps)
+		drop_oldest(evidence, lane);
 }
 
 static int show_held(struct evidence *evidence, const struct window *window, struct lane *lane)
 {
 	int err = 0, result;
 
-	while (lane->held.count) {
-		result = evidence->on_calls(evidence->ctx, window, &lane->held.items[0].step);
+	while (lane->count) {
+		result = evidence->on_calls(evidence->ctx, window, &oldest_held(lane)->step);
 		err = err ? err : result;
 		drop_oldest(evidence, lane);
 	}
@@ -144,19 +216,16 @@ int evidence__push(struct evidence *evidence, const struct window *window, struc
 {
 	bool shown = escalated || step->kind_number <= EVIDENCE_FIRST ||
 		     window->record.detail == FBT_DETAIL_ALL;
-	struct lane *lane;
+	struct lane *lane = find_lane(evidence, &step->record);
 	int err = 0, result;
 
-	/* Interval steps take the calls of all threads: no thread's steps are beside them. */
-	lane = find_lane(evidence, &step->record);
 	if (!lane)
 		return shown ? evidence->on_calls(evidence->ctx, window, step) : -ENOMEM;
-	evidence->pushed++;
-	lane->latest_ns = step->record.end_ns;
-	if (lane->wanted && !shown)
-		shown = true;
-	if (lane->wanted)
+	advance(evidence, lane);
+	if (lane->wanted) {
 		lane->wanted--;
+		shown = true;
+	}
 	if (escalated) {
 		lane->wanted = evidence->context;
 		err = show_held(evidence, window, lane);

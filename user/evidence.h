@@ -2,7 +2,7 @@
 /*
  * Which steps' calls are shown: those of escalated steps, of the context steps before and after
  * them on the same thread, and of the first EVIDENCE_FIRST steps of each kind; with --detail all,
- * all. Until that is known the calls of the last steps of each thread are held.
+ * all. Until that is known the calls of the last context steps of each thread are held.
  */
 #ifndef FBT_EVIDENCE_H
 #define FBT_EVIDENCE_H
@@ -19,8 +19,8 @@
 struct evidence;
 
 /*
- * on_calls is given each step whose calls are to be shown, once; 0 or -errno, passed up. NULL:
- * -ENOMEM.
+ * on_calls is given each step whose calls are to be shown, once, those of one thread in their
+ * order; 0 or -errno, passed up. NULL: -ENOMEM.
  */
 struct evidence *evidence__new(uint32_t context,
 			       int (*on_calls)(void *ctx, const struct window *window,
@@ -30,7 +30,7 @@ void evidence__free(struct evidence *evidence);
 
 /*
  * The next step. Its calls may be taken (step->calls is empty then). 0, -ENOMEM (the step's calls
- * are not held), or the first error of on_calls.
+ * are not held), or the first error of on_calls; after either it goes on.
  */
 int evidence__push(struct evidence *evidence, const struct window *window, struct step *step,
 		   bool escalated);
