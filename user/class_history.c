@@ -12,6 +12,7 @@
 struct class_history {
 	uint32_t window_steps;
 	uint32_t count;
+	uint32_t told;	 /* so many steps more */
 	uint32_t oldest; /* 0 until the window is full */
 	uint32_t capacity;
 	struct cause_times *steps; /* a ring once it is full */
@@ -134,6 +135,7 @@ int class_history__add(struct class_history *history, const struct cause_times *
 {
 	int err;
 
+	history->told -= history->told != 0;
 	if (history->count == history->window_steps) {
 		replace_oldest(history, times);
 		return 0;
@@ -145,6 +147,16 @@ int class_history__add(struct class_history *history, const struct cause_times *
 	insert_sorted(history->rests, history->count, rest_of(times));
 	history->steps[history->count++] = *times;
 	return 0;
+}
+
+void class_history__mark_told(struct class_history *history)
+{
+	history->told = history->window_steps;
+}
+
+bool class_history__is_told(const struct class_history *history)
+{
+	return history->told != 0;
 }
 
 uint32_t class_history__count(const struct class_history *history)

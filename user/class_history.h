@@ -7,6 +7,7 @@
 #ifndef FBT_CLASS_HISTORY_H
 #define FBT_CLASS_HISTORY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "cause.h"
 
@@ -33,5 +34,9 @@ double class_history__cv_percent(const struct class_history *history);
 /* Medians of each part and count, and of the length: these take microseconds. */
 void class_history__usual(const struct class_history *history, struct cause_times *usual);
 uint64_t class_history__usual_ns(const struct class_history *history);
+
+/* For the next window_steps steps it is known that something was said of the class. */
+void class_history__mark_told(struct class_history *history);
+bool class_history__is_told(const struct class_history *history);
 
 #endif

@@ -31,7 +31,6 @@ struct verdict {
 	double cv_percent;
 	double drop_percent;
 	uint32_t fired; /* bit per enum escalation_reason */
-	enum escalation_reason reason;
 };
 
 struct classify_options classify_default_options(void)
@@ -160,15 +159,61 @@ static uint32_t bits_of(enum escalation_reason reason)
 	return reason == ESCALATION_NONE ? 0 : BIT(reason);
 }
 
+/* The most specific of those that fired. */
+static enum escalation_reason precedence(uint32_t fired)
+{
+	static const enum escalation_reason order[] = {
+		ESCALATION_MANUAL, ESCALATION_MEMORY_CLIFF, ESCALATION_GPU_TRANSFER_OVERHEAD,
+		ESCALATION_BOTH,   ESCALATION_CV_EXCEEDED,  ESCALATION_EFFICIENCY_LOW,
+	};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if ((fired & bits_of(order[i])) == bits_of(order[i]))
+			return order[i];
+	}
+	return ESCALATION_NONE;
+}
+
+static uint64_t memory_ns(const struct cause_times *times)
+{
+	return times->ns[CAUSE_ALLOCATION_CHURN] + times->ns[CAUSE_PAGE_FAULTS];
+}
+
+/* mmap may be the largest of six categories and still a thousandth of what went wrong. */
+static bool is_cliff(const struct classifier *classifier, const struct class_history *history,
+		     const struct step *step, const struct cause_times *times,
+		     const struct verdict *verdict, uint64_t base_ns)
+{
+	struct breakdown breakdown;
+	struct cause_times usual;
+	uint64_t growth_ns;
+
+	if (!(verdict->drop_percent > classifier->options.thresholds.memory_cliff_percent))
+		return false;
+	step_breakdown(step, &breakdown);
+	if (strcmp(breakdown_dominant(&breakdown), category_name(FBT_MMAP)) != 0)
+		return false;
+	class_history__usual(history, &usual);
+	growth_ns = memory_ns(times) > memory_ns(&usual) ? memory_ns(times) - memory_ns(&usual) : 0;
+	return growth_ns > (verdict->actual_ns - base_ns) / 2;
+}
+
+/* Without GPU records nobody knows. */
+static double transfer_percent(const struct step *step)
+{
+	return (double)NAN;
+}
+
 static void hold_against(const struct classifier *classifier, const struct class_history *history,
-			 const struct step *step, uint64_t work_ns, struct verdict *verdict)
+			 const struct step *step, const struct cause_times *times,
+			 struct verdict *verdict)
 {
 	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
-	bool far_over;
-	struct breakdown breakdown;
 	uint64_t base_ns;
+	bool far_over;
 
-	if (__builtin_add_overflow(work_ns, class_history__usual_rest_ns(history), &base_ns))
+	if (__builtin_add_overflow(cause_work_ns(times), class_history__usual_rest_ns(history),
+				   &base_ns))
 		base_ns = UINT64_MAX;
 	verdict->judged = true;
 	verdict->budget_given = classifier->options.budget_us != 0;
@@ -179,22 +224,18 @@ static void hold_against(const struct classifier *classifier, const struct class
 	far_over = is_far_over(verdict, thresholds->cv_percent);
 	if (far_over)
 		verdict->cv_percent = class_history__cv_percent(history);
-	verdict->reason =
-		escalation_reason(thresholds, verdict->cv_percent, efficiency_of(verdict));
-	verdict->fired = bits_of(verdict->reason);
-	if (verdict->drop_percent > thresholds->memory_cliff_percent) {
-		step_breakdown(step, &breakdown);
-		if (!strcmp(breakdown_dominant(&breakdown), category_name(FBT_MMAP))) {
-			verdict->fired |= BIT(ESCALATION_MEMORY_CLIFF);
-			verdict->reason = ESCALATION_MEMORY_CLIFF;
-		}
-	}
+	verdict->fired =
+		bits_of(escalation_reason(thresholds, verdict->cv_percent, efficiency_of(verdict)));
+	if (is_cliff(classifier, history, step, times, verdict, base_ns))
+		verdict->fired |= BIT(ESCALATION_MEMORY_CLIFF);
+	if (escalation_should_trace_gpu_transfer(thresholds, transfer_percent(step)))
+		verdict->fired |= BIT(ESCALATION_GPU_TRANSFER_OVERHEAD);
 	if (verdict->fired && !far_over)
 		verdict->cv_percent = class_history__cv_percent(history);
 }
 
 static struct verdict judge(struct classifier *classifier, const struct class_history *history,
-			    const struct step *step, uint64_t work_ns)
+			    const struct step *step, const struct cause_times *times)
 {
 	struct verdict verdict = {.actual_ns = step_total_ns(step),
 				  .budget_ns = step_total_ns(step),
@@ -202,12 +243,11 @@ static struct verdict judge(struct classifier *classifier, const struct class_hi
 				  .drop_percent = (double)NAN};
 
 	if (history && class_history__count(history) >= CLASSIFY_STEPS_MIN)
-		hold_against(classifier, history, step, work_ns, &verdict);
+		hold_against(classifier, history, step, times, &verdict);
 	if (classifier->manual) {
 		if (verdict.judged && isnan(verdict.cv_percent))
 			verdict.cv_percent = class_history__cv_percent(history);
 		verdict.fired |= BIT(ESCALATION_MANUAL);
-		verdict.reason = ESCALATION_MANUAL;
 		classifier->manual = false;
 	}
 	return verdict;
@@ -247,9 +287,28 @@ static void find_cause(const struct window *window, const struct step *step,
 		cause->usual_ns = usual_work_ns;
 }
 
+bool escalation_is_shown(const struct escalation *escalation)
+{
+	return !escalation->suppressed && !escalation->repeated;
+}
+
+static void show(struct classifier *classifier, struct class_history *history,
+		 struct escalation *escalation)
+{
+	escalation->repeated = history && escalation->fired == BIT(ESCALATION_CV_EXCEEDED) &&
+			       class_history__is_told(history);
+	if (!escalation->repeated)
+		escalation->suppressed =
+			!escalation_manager__try_trace(classifier->manager, &escalation->result);
+	classifier->counts.suppressed += escalation->suppressed;
+	classifier->counts.repeated += escalation->repeated;
+	if (escalation->fired & BIT(ESCALATION_CV_EXCEEDED) && escalation_is_shown(escalation))
+		class_history__mark_told(history);
+}
+
 static void escalate(struct classifier *classifier, const struct window *window,
 		     const struct step *step, const struct cause_times *times,
-		     const struct class_history *history, const struct verdict *verdict)
+		     struct class_history *history, const struct verdict *verdict)
 {
 	struct classify_counts *counts = &classifier->counts;
 	struct escalation *escalation = &classifier->escalation;
@@ -267,16 +326,14 @@ static void escalate(struct classifier *classifier, const struct window *window,
 		.result = {.brick_name = window__kind_name(window, step->record.kind),
 			   .budget_us = verdict->budget_ns / NS_PER_US,
 			   .actual_us = verdict->actual_ns / NS_PER_US,
-			   .reason = verdict->reason,
+			   .reason = precedence(verdict->fired),
 			   .timestamp_ns = step->record.end_ns},
 		.worst = longest_call(step),
 	};
 	step_breakdown(step, &escalation->result.breakdown);
 	find_cause(window, step, times, history, verdict, &escalation->cause);
-	escalation->suppressed =
-		!escalation_manager__try_trace(classifier->manager, &escalation->result);
-	counts->suppressed += escalation->suppressed;
-	counts->by_reason[verdict->reason]++;
+	show(classifier, history, escalation);
+	counts->by_reason[escalation->result.reason]++;
 }
 
 int classifier__judge(struct classifier *classifier, const struct window *window,
@@ -297,7 +354,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 	key = class_key(classifier, window, record, cause_work_ns(&times));
 	if (record->kind)
 		history = class_table__find(classifier->classes, key);
-	verdict = judge(classifier, history, step, cause_work_ns(&times));
+	verdict = judge(classifier, history, step, &times);
 	if (verdict.judged)
 		classifier->counts.judged++;
 	else

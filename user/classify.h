@@ -13,9 +13,13 @@
  *   cv          robust CV (class_history.h) of the steps with their work held constant: median work
  *               + what is not work. It is charged to a step only if that step is over its budget by
  *               more than the CV threshold: the steps that make a class unsteady, not its others.
- *   drop        (actual - (work + median)) / actual * 100: loss of throughput, never below 0; a
- *               cliff is one above the threshold while mmap is the dominant category
- *   transfer    time of GPU copies / actual * 100; not known without GPU records: never fires
+ *   drop        (1 - (work + median) / actual) * 100: loss of throughput. A memory cliff is one
+ * above the threshold, with mmap the dominant category, most of which memory accounts for: growth
+ * of allocation calls and page faults against what is usual in the class transfer    time of GPU
+ * copies / actual * 100; not known without GPU records: never fires
+ *
+ * That a class is unsteady is said of one step in window_steps of them, the others of which nothing
+ * else is wrong are counted (repeated).
  *
  * Precedence: manual > memory_cliff > gpu_transfer_overhead > the seed's escalation_reason.
  * Nothing is judged before CLASSIFY_STEPS_MIN steps of its class; intervals are never judged;
@@ -52,8 +56,9 @@ struct classify_options classify_default_options(void);
 
 /* A step that was found wrong. */
 struct escalation {
-	uint64_t number;      /* 1, 2, … suppressed ones too */
+	uint64_t number;      /* 1, 2, … those too that are not shown */
 	bool suppressed;      /* over the rate limit: counted, not shown */
+	bool repeated;	      /* its class was said to be unsteady already: the same */
 	bool judged;	      /* else by hand, in a class that is not known yet */
 	uint32_t fired;	      /* bit per enum escalation_reason; BOTH is two bits */
 	double cv_percent;    /* of the class, charged or not; NaN if not judged */
@@ -67,12 +72,16 @@ struct escalation {
 	struct fbt_call worst; /* the longest call, unfinished ones too; duration_ns 0: not known */
 };
 
+/* Neither suppressed nor repeated. */
+bool escalation_is_shown(const struct escalation *escalation);
+
 /* Totals so far. */
 struct classify_counts {
 	uint64_t judged;
-	uint64_t unjudged;  /* too few steps in their class yet, or intervals */
-	uint64_t escalated; /* suppressed ones too */
-	uint64_t suppressed;
+	uint64_t unjudged;   /* too few steps in their class yet, or intervals */
+	uint64_t escalated;  /* those too that are not shown */
+	uint64_t suppressed; /* by the rate limit */
+	uint64_t repeated;
 	uint64_t by_reason[ESCALATION_REASON_COUNT]; /* sum: escalated */
 };
 

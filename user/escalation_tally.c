@@ -71,7 +71,7 @@ int escalation_tally_add(struct escalation_tally *tally, const struct window *wi
 {
 	if ((uint32_t)escalation->cause.kind < CAUSE_COUNT)
 		add_to_cause(&tally->causes[escalation->cause.kind], window, step, escalation);
-	return escalation->suppressed ? 0 : add_entry(tally, window, step, escalation);
+	return escalation_is_shown(escalation) ? add_entry(tally, window, step, escalation) : 0;
 }
 
 void escalation_tally_clear(struct escalation_tally *tally)

@@ -99,6 +99,7 @@ static void add_verdicts(struct json_fields *shape, const struct classify_counts
 {
 	json_fields_uint(shape, "escalations", counts->escalated);
 	json_fields_uint(shape, "escalations_suppressed", counts->suppressed);
+	json_fields_uint(shape, "escalations_repeated", counts->repeated);
 	json_fields_uint(shape, "judged_steps", counts->judged);
 	json_fields_uint(shape, "unjudged_steps", counts->unjudged);
 }

@@ -75,7 +75,7 @@ static int write_step(void *ctx, const struct window *window, struct step *step)
 	if (escalation)
 		write_escalation(pipeline, window, step, escalation);
 	result = evidence__push(pipeline->evidence, window, step,
-				escalation && !escalation->suppressed);
+				escalation && escalation_is_shown(escalation));
 	return err ? err : result;
 }
 

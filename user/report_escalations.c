@@ -74,6 +74,18 @@ static void write_suppressed(const struct report *report, const struct classify_
 		     suppressed, limit, (double)thresholds->rate_interval_ns / NS_PER_S);
 }
 
+static void write_repeated(const struct report *report, const struct classify_counts *counts)
+{
+	char repeated[FORMAT_MAX];
+
+	if (!counts->repeated)
+		return;
+	format_count(repeated, counts->repeated);
+	report_field(report, counts->suppressed ? "" : "  not shown",
+		     "%s more of classes already said to be unsteady: one in --cv-window is shown",
+		     repeated);
+}
+
 static void write_cause(const struct report *report, int rank, enum cause_kind kind)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
@@ -131,5 +143,6 @@ void report_escalations(const struct report *report)
 	write_reasons(report, counts);
 	write_unjudged(report, counts);
 	write_suppressed(report, counts);
+	write_repeated(report, counts);
 	write_causes(report);
 }

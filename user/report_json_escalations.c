@@ -7,6 +7,7 @@ static void write_counts(struct json *json, const struct classify_counts *counts
 	json_uint(json, "unjudged", counts->unjudged);
 	json_uint(json, "escalated", counts->escalated);
 	json_uint(json, "suppressed", counts->suppressed);
+	json_uint(json, "repeated", counts->repeated);
 	json_object_begin(json, "by_reason");
 	for (int i = ESCALATION_NONE + 1; i < ESCALATION_REASON_COUNT; i++)
 		json_uint(json, escalation_otlp_value((enum escalation_reason)i),

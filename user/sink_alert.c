@@ -143,7 +143,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	struct sink_alert *self = (struct sink_alert *)sink;
 	struct line line = {.used = 0};
 
-	if (log_level() < LOG_INFO)
+	if (log_level() < LOG_INFO || escalation->repeated)
 		return 0;
 	if (escalation->suppressed) {
 		if (!self->suppressing)

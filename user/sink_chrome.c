@@ -234,7 +234,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 {
 	struct chrome_sink *chrome = to_chrome(sink);
 
-	if (escalation->suppressed)
+	if (!escalation_is_shown(escalation))
 		return 0;
 	errno = 0;
 	put_escalation(chrome, window, step, escalation);

@@ -244,7 +244,7 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
 			    const struct escalation *escalation)
 {
-	if (escalation->suppressed)
+	if (!escalation_is_shown(escalation))
 		return 0;
 	return put_escalation_prof(to_jsonl(sink), window, step, escalation);
 }

@@ -39,7 +39,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	bool failed;
 	int err;
 
-	if (escalation->suppressed)
+	if (!escalation_is_shown(escalation))
 		return 0;
 	if (getrandom(&ids, sizeof(ids), 0) != sizeof(ids))
 		return -EIO;

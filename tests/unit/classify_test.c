@@ -259,6 +259,43 @@ static void a_memory_cliff_is_a_drop_with_mmap_dominant(void **state)
 	assert_false(push(fixture, step_of(70 * MS, "madvise", 40 * MS)));
 }
 
+/* The largest of six categories, and not what took the time. */
+static void a_wait_for_a_cpu_with_mmap_dominant_is_no_cliff(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step;
+
+	for (int i = 0; i < 20; i++)
+		assert_false(push(fixture, step_of(70 * MS, "munmap", 10 * US)));
+	step = step_of(140 * MS, "munmap", 10 * US);
+	step.record.run_delay_ns = 70 * MS;
+	assert_false(push(fixture, step));
+	/* Usual mmap does not make a cliff of what a lock took either. */
+	begin(fixture);
+	for (int i = 0; i < 70; i++)
+		assert_false(push(fixture, step_of(70 * MS, "munmap", 60 * MS)));
+	step = step_of(70 * MS, "munmap", 60 * MS);
+	add_call(&step, "futex", 58 * MS);
+	step.record.end_ns += 58 * MS;
+	step.record.thread_ns += 58 * MS;
+	assert_false(push(fixture, step));
+}
+
+static void a_cliff_may_be_of_page_faults(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step;
+
+	fixture->window->record.fault_ps = 1000000;
+	for (int i = 0; i < 20; i++)
+		assert_false(push(fixture, step_of(70 * MS, "munmap", 10 * US)));
+	step = step_of(110 * MS, "munmap", 10 * US);
+	step.record.minor_faults = 40000;
+	assert_true(push(fixture, step));
+	assert_int_equal(fixture->last.fired, bit(ESCALATION_MEMORY_CLIFF));
+	assert_int_equal(fixture->last.cause.kind, CAUSE_PAGE_FAULTS);
+}
+
 /* Less than usual of what is dominant. */
 static void a_step_that_is_faster_is_no_cliff(void **state)
 {
@@ -311,6 +348,30 @@ static void an_unsteady_class_is_charged_to_the_steps_that_make_it(void **state)
 	assert_int_equal(fixture->last.cause.kind, CAUSE_LOCK_CONTENTION);
 	assert_true(fixture->last.cv_percent > 15.0 && fixture->last.cv_percent < 25.0);
 	assert_int_equal(counts->by_reason[ESCALATION_CV_EXCEEDED], seen + 1);
+}
+
+static void an_unsteady_class_is_told_once_a_window(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct classify_counts *counts = classifier__counts(fixture->classifier);
+	uint64_t shown = 0;
+
+	fixture->options.window_steps = 50;
+	begin(fixture);
+	counts = classifier__counts(fixture->classifier);
+	for (uint64_t i = 0; i < 500; i++) {
+		if (push_lock(fixture, 20 * MS, i * 13 % 21 * MS))
+			shown += escalation_is_shown(&fixture->last);
+	}
+	assert_true(counts->escalated > 80);
+	assert_int_equal(counts->repeated, counts->escalated - shown);
+	assert_int_equal(counts->suppressed, 0);
+	assert_true(shown >= 9 && shown <= 10);
+	/* What else is wrong is always said. */
+	for (int i = 0; i < 3; i++) {
+		assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+		assert_true(escalation_is_shown(&fixture->last));
+	}
 }
 
 static void unsteady_and_inefficient_is_both(void **state)
@@ -786,9 +847,12 @@ int main(void)
 		TEST(a_wait_below_three_budgets_is_not_named_but_can_be),
 		TEST(rounding_alone_makes_no_short_step_inefficient),
 		TEST(a_memory_cliff_is_a_drop_with_mmap_dominant),
+		TEST(a_wait_for_a_cpu_with_mmap_dominant_is_no_cliff),
+		TEST(a_cliff_may_be_of_page_faults),
 		TEST(a_step_that_is_faster_is_no_cliff),
 		TEST(a_cliff_that_is_inefficient_too_says_both),
 		TEST(an_unsteady_class_is_charged_to_the_steps_that_make_it),
+		TEST(an_unsteady_class_is_told_once_a_window),
 		TEST(unsteady_and_inefficient_is_both),
 		TEST(a_cv_threshold_is_one_of_charging_too),
 		TEST(work_that_grew_is_not_the_cause_where_it_is_in_the_budget),

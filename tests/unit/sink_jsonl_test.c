@@ -328,7 +328,7 @@ static void window_prof_says_what_was_traced_and_lost(void **state)
 	expect_part(fixture,
 		    "\"shape\":{\"arch\":\"x86_64\",\"cut_off\":false,\"detail\":\"escalated\","
 		    "\"epoch_monotonic_us\":1000000,\"epoch_realtime_us\":1700000000123456,"
-		    "\"escalations\":0,\"escalations_suppressed\":0,"
+		    "\"escalations\":0,\"escalations_repeated\":0,\"escalations_suppressed\":0,"
 		    "\"host\":\"\",\"incomplete_steps\":1,\"judged_steps\":0,\"kernel\":\"\","
 		    "\"lost_begins\":13,"
 		    "\"lost_calls\":10,\"lost_files\":15,\"lost_processes\":14,\"lost_steps\":11,"
