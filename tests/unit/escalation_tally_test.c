@@ -118,15 +118,18 @@ static void without_a_usual_time_there_is_no_extra_time(void **state)
 	assert_int_equal(cause->worst_step, 1);
 }
 
-static void suppressed_ones_are_counted_and_not_listed(void **state)
+static void those_that_are_not_shown_are_counted_and_not_listed(void **state)
 {
 	struct fixture *fixture = *state;
 	struct escalation escalation = make_escalation();
 
 	escalation.suppressed = true;
 	add(fixture, &escalation);
-	assert_int_equal(fixture->tally.causes[CAUSE_LOCK_CONTENTION].steps, 1);
-	assert_true(fixture->tally.causes[CAUSE_LOCK_CONTENTION].extra_ns > 290 * MS);
+	escalation.suppressed = false;
+	escalation.repeated = true;
+	add(fixture, &escalation);
+	assert_int_equal(fixture->tally.causes[CAUSE_LOCK_CONTENTION].steps, 2);
+	assert_true(fixture->tally.causes[CAUSE_LOCK_CONTENTION].extra_ns > 580 * MS);
 	assert_null(escalation_tally_entry(&fixture->tally, 0));
 }
 
@@ -201,7 +204,7 @@ int main(void)
 		TEST(time_under_the_usual_is_no_extra),
 		TEST(extra_time_saturates),
 		TEST(without_a_usual_time_there_is_no_extra_time),
-		TEST(suppressed_ones_are_counted_and_not_listed),
+		TEST(those_that_are_not_shown_are_counted_and_not_listed),
 		TEST(causes_are_sorted_by_their_extra_time),
 		TEST(an_entry_says_which_step_it_was),
 		TEST(the_last_ones_are_kept_in_their_order),

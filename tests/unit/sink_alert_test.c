@@ -262,6 +262,22 @@ static void suppression_is_told_once_and_again_when_it_begins_again(void **state
 	assert_string_equal(strchr(text, '\n') + 1, limit);
 }
 
+/* Nor does one between them end a suppression. */
+static void what_a_class_did_already_is_not_told_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.suppressed = true;
+	escalate(fixture);
+	fixture->escalation.suppressed = false;
+	fixture->escalation.repeated = true;
+	escalate(fixture);
+	fixture->escalation.suppressed = true;
+	fixture->escalation.repeated = false;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "more than 100 escalations in 60 s: ");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -283,6 +299,7 @@ int main(void)
 		TEST(names_from_the_target_are_escaped),
 		TEST(a_name_without_end_leaves_room_for_the_rest),
 		TEST(suppression_is_told_once_and_again_when_it_begins_again),
+		TEST(what_a_class_did_already_is_not_told_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -357,12 +357,15 @@ static void trace_has_a_slice_over_an_escalated_step(void **state)
 		    true);
 }
 
-static void trace_leaves_out_what_was_suppressed(void **state)
+static void trace_leaves_out_what_is_not_shown(void **state)
 {
 	struct fixture *fixture = *state;
 	struct escalation escalation = make_escalation();
 
 	escalation.suppressed = true;
+	write_escalation(fixture, &escalation);
+	escalation.suppressed = false;
+	escalation.repeated = true;
 	write_escalation(fixture, &escalation);
 	expect_trace(fixture, "[]");
 }
@@ -422,7 +425,7 @@ int main(void)
 		TEST(trace_keeps_step_arguments_and_figures_apart),
 		TEST(trace_says_that_steps_are_intervals),
 		TEST(trace_has_a_slice_over_an_escalated_step),
-		TEST(trace_leaves_out_what_was_suppressed),
+		TEST(trace_leaves_out_what_is_not_shown),
 		TEST(trace_says_that_an_escalated_step_is_incomplete),
 		TEST(trace_keeps_an_escalated_interval_beside_the_threads),
 		TEST(trace_can_be_read_before_it_is_finished),

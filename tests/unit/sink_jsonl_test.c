@@ -297,12 +297,15 @@ static void escalation_prof_leaves_out_what_is_not_known(void **state)
 	expect_part(fixture, "worst", false);
 }
 
-static void there_is_no_escalation_prof_of_what_was_suppressed(void **state)
+static void there_is_no_escalation_prof_of_what_is_not_shown(void **state)
 {
 	struct fixture *fixture = *state;
 	struct escalation escalation = make_escalation();
 
 	escalation.suppressed = true;
+	write_escalation(fixture, &escalation);
+	escalation.suppressed = false;
+	escalation.repeated = true;
 	write_escalation(fixture, &escalation);
 	assert_string_equal(read_text(fixture), "");
 }
@@ -443,7 +446,7 @@ int main(void)
 		TEST(step_prof_of_an_interval_has_its_wall_time),
 		TEST(escalation_prof_has_the_verdict_and_its_evidence),
 		TEST(escalation_prof_leaves_out_what_is_not_known),
-		TEST(there_is_no_escalation_prof_of_what_was_suppressed),
+		TEST(there_is_no_escalation_prof_of_what_is_not_shown),
 		TEST(window_prof_says_what_was_traced_and_lost),
 		TEST(window_prof_says_how_many_processes_were_not_kept),
 		TEST(window_prof_says_nothing_of_processes_if_all_were_kept),
