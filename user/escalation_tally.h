@@ -14,7 +14,7 @@
 /* Escalations that are listed: the last ones. */
 #define ESCALATIONS_LISTED 1000
 
-/* The steps that had one cause, suppressed escalations included. */
+/* The steps that had one cause, those too that are not shown. */
 struct cause_tally {
 	uint64_t steps;
 	uint64_t usual_known; /* of them: it is known how much time the cause usually takes */
