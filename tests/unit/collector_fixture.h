@@ -40,7 +40,7 @@ struct collector {
 	struct otlp_endpoint endpoint;
 	struct otlp_limits limits;
 	struct otlp_client *client;
-	char request[1 << 20];
+	char request[1 << 21];
 	size_t size;
 	char *body; /* in request, once it is whole */
 };
