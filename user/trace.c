@@ -101,11 +101,19 @@ static enum ending run_window(struct trace *trace)
 	return ENDED_BY_USER;
 }
 
+static void drop_session(struct trace *trace)
+{
+	session__free(trace->session);
+	trace->session = NULL;
+}
+
 static int close_window(struct trace *trace)
 {
 	int err;
 
 	session__finish(trace->session);
+	/* Its probes cost the target something until they are gone, and a collector may be slow. */
+	drop_session(trace);
 	err = exports__finish(trace->exports);
 	exports__free(trace->exports);
 	trace->exports = NULL;
@@ -166,12 +174,6 @@ int trace_once(const struct options *options)
 	return err;
 }
 
-static void drop_session(struct trace *trace)
-{
-	session__free(trace->session);
-	trace->session = NULL;
-}
-
 /* What the window options say of the targets is what is left of them. */
 static void narrow_options(struct trace *trace)
 {
@@ -214,21 +216,30 @@ static void keep_room(struct trace *trace, uint64_t now_ns)
 	prepare_again(trace);
 }
 
-static int wait_a_turn(struct trace *trace, uint64_t now_ns, unsigned int *news)
+static void keep_first_error(struct trace *trace, int err)
+{
+	if (!trace->first_err)
+		trace->first_err = err;
+}
+
+/* What signals asked for; without a loop there is nothing to wait for but the end. */
+static unsigned int wait_a_turn(struct trace *trace, uint64_t now_ns)
 {
 	uint64_t turn_ns = flag__turn_ns(trace->flag);
+	unsigned int news;
 	int err;
 
 	if (trace->end_ns && trace->end_ns - now_ns < turn_ns)
 		turn_ns = trace->end_ns - now_ns;
 	err = loop__set_turn(trace->loop, turn_ns);
+	keep_first_error(trace, err);
 	if (err)
-		return err;
+		return LOOP_END;
 	usleep(LOOK_GAP_US);
-	*news = loop__wait(trace->loop);
-	if (*news & LOOP_MANUAL)
+	news = loop__wait(trace->loop);
+	if (news & LOOP_MANUAL)
 		log_info("SIGUSR1: no window is open, so there is no step to escalate");
-	return 0;
+	return news;
 }
 
 /* Whether a window is to be opened; else it is time to end. */
@@ -255,8 +266,7 @@ static bool wait_for_flag(struct trace *trace)
 			log_info("waiting for %s", trace->options->windows.flag);
 		told = true;
 		keep_room(trace, now_ns);
-		if (wait_a_turn(trace, now_ns, &news))
-			return false;
+		news = wait_a_turn(trace, now_ns);
 	}
 }
 
@@ -291,8 +301,8 @@ static bool serve_flag(struct trace *trace)
 			loop__restore_signals(trace->loop);
 		err = close_window(trace);
 	}
-	if (!trace->first_err)
-		trace->first_err = err;
+	keep_first_error(trace, err);
+	/* Where no window was opened it is what it was when that failed. */
 	drop_session(trace);
 	if (ending == ENDED_BY_USER)
 		return false;
@@ -312,11 +322,10 @@ static int serve_flags(struct trace *trace)
 
 	set_deadline(trace);
 	while (goes_on) {
-		if (fd >= 0 && loop__watch(trace->loop, fd))
-			break;
+		/* Not in a window: there are turns enough, and other files of its folder. */
+		if (fd >= 0)
+			keep_first_error(trace, loop__watch(trace->loop, fd));
 		goes_on = wait_for_flag(trace);
-		/* In a window there are turns enough, and other files of its folder do not matter.
-		 */
 		if (fd >= 0)
 			loop__unwatch(trace->loop, fd);
 		if (goes_on)

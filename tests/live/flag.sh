@@ -91,7 +91,11 @@ start_steady()
 {
 	"$FBT_ENGINE" --steps 0 --sleep-us 500 "$@" >/dev/null 2>&1 </dev/null &
 	STEADY=$!
-	while [ "$(readlink "/proc/$STEADY/exe")" != "$FBT_ENGINE" ]; do sleep 0.01; done
+	for _ in $(seq 500); do
+		[ "$(readlink "/proc/$STEADY/exe")" = "$FBT_ENGINE" ] && return
+		sleep 0.01
+	done
+	not_ok 'the engine starts'
 }
 
 end_steady()
@@ -370,7 +374,10 @@ end_steady "$STEADY"
 start_engine --late "$TMP/liblate.so" --steps 0 --sleep-us 1000
 run_waiting -p "$ENGINE" --step late_step --wait-step
 go
-while ! grep -q liblate "/proc/$ENGINE/maps"; do sleep 0.02; done
+for _ in $(seq 500); do
+	grep -q liblate "/proc/$ENGINE/maps" && break
+	sleep 0.02
+done
 open_window 1
 sleep 0.2
 close_window 1
