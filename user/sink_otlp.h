@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Sends each escalation that is not suppressed to a collector. What the collector does wrong never
- * is an error of this sink: it is said, counted, and told again at the end.
+ * Sends each escalation that is shown to a collector. What the collector does wrong never is an
+ * error of this sink: it is said, counted, and told again at the end.
  */
 #ifndef FBT_SINK_OTLP_H
 #define FBT_SINK_OTLP_H
