@@ -20,8 +20,12 @@
 #define TURN_NS	      100000000ull
 #define QUIET_TURN_NS 1000000000ull
 
-/* Events that come while we look make us look again; somebody may go on for ever. */
+/*
+ * Events that come while we look make us look again; somebody may go on for ever. A queue of
+ * inotify holds 16,384 by default, of some 32 bytes.
+ */
 #define LOOKS_MAX 8
+#define READS_MAX 256
 
 /* Of <linux/magic.h> of newer kernels. */
 #define MAGIC_CIFS 0xff534d42
@@ -164,7 +168,10 @@ static bool take_events(struct flag *flag, bool *present, bool *went, uint64_t *
 	bool told = false;
 	ssize_t length;
 
-	while (flag->fd >= 0 && (length = read(flag->fd, buffer, sizeof(buffer))) > 0) {
+	for (int i = 0; flag->fd >= 0 && i < READS_MAX; i++) {
+		length = read(flag->fd, buffer, sizeof(buffer));
+		if (length <= 0)
+			break;
 		told = true;
 		for (ssize_t at = 0; at < length; at += (ssize_t)(sizeof(*event) + event->len)) {
 			event = (const struct inotify_event *)(buffer + at);
