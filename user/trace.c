@@ -21,7 +21,7 @@
 #define STATUS_NS (1000 * 1000000ull)
 /* Between two looks for the flag, however much goes on in its folder. */
 #define LOOK_GAP_US 5000
-#define ROOM_NS	    (30 * 1000000000ull)
+#define ROOM_NS	    (10 * 1000000000ull)
 
 struct trace {
 	const struct options *options;
