@@ -146,7 +146,8 @@ static int add_otlp(struct outputs *outputs, const struct options *options)
 {
 	if (!options->otlp)
 		return 0;
-	return add_sink(outputs, sink_otlp__new(&options->collector, getenv("OTEL_SERVICE_NAME")));
+	return add_sink(outputs, sink_otlp__new(&options->collector, getenv("OTEL_SERVICE_NAME"),
+						options->windows.flag));
 }
 
 int outputs__open(struct outputs **result, const struct options *options,

@@ -89,13 +89,15 @@ static void free_sink(struct sink *sink)
 	free(sink);
 }
 
-struct sink *sink_otlp__new(const struct otlp_endpoint *endpoint, const char *service)
+struct sink *sink_otlp__new(const struct otlp_endpoint *endpoint, const char *service, bool hurry)
 {
 	struct otlp_sink *otlp = calloc(1, sizeof(*otlp));
 	struct otlp_limits limits = otlp_default_limits();
 
 	if (!otlp)
 		return NULL;
+	if (hurry)
+		limits.finish_ns = limits.finish_failed_ns;
 	otlp->sink = (struct sink){
 		.name = "otlp",
 		.write_escalation = write_escalation,

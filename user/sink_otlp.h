@@ -9,7 +9,10 @@
 #include "otlp_endpoint.h"
 #include "sink.h"
 
-/* endpoint and service (as for otlp_span_write) are borrowed. NULL: -ENOMEM. */
-struct sink *sink_otlp__new(const struct otlp_endpoint *endpoint, const char *service);
+/*
+ * endpoint and service (as for otlp_span_write) are borrowed. hurry: finish waits for a second
+ * instead of five, because another window may begin meanwhile. NULL: -ENOMEM.
+ */
+struct sink *sink_otlp__new(const struct otlp_endpoint *endpoint, const char *service, bool hurry);
 
 #endif

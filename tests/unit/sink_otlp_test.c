@@ -36,7 +36,7 @@ static int setup(void **state)
 	if (otlp_endpoint_parse(&fixture->collector->endpoint, url))
 		return -1;
 	*state = fixture;
-	fixture->sink = sink_otlp__new(&fixture->collector->endpoint, "service");
+	fixture->sink = sink_otlp__new(&fixture->collector->endpoint, "service", true);
 	return fixture->sink ? 0 : -1;
 }
 
@@ -161,6 +161,19 @@ static void what_could_not_be_sent_is_told_at_the_end(void **state)
 	assert_string_equal(strchr(text, '\n'), "\n");
 }
 
+/* The collector takes the connection, and says nothing. */
+static void in_a_hurry_it_waits_for_a_second(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), took_ns;
+
+	escalate(fixture);
+	finish(fixture);
+	took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
+	assert_in_range(took_ns, NS_PER_S, 4 * NS_PER_S);
+	assert_one_line(fixture->collector->errors, "no answer in time");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -168,6 +181,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(every_escalation_has_ids_of_its_own),
 		TEST(a_suppressed_one_is_not_sent),
+		TEST(in_a_hurry_it_waits_for_a_second),
 		TEST(what_could_not_be_sent_is_told_at_the_end),
 	};
 
