@@ -1,0 +1,93 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# llama.cpp under mixed prompt lengths. A healthy server gives at most one escalation in 1,000 steps;
+# the same server with a lock that another thread holds for 300 ms now and then gives exactly the
+# steps that waited for it, by the account of the library that holds it (held_lock.c).
+# shellcheck source=tests/live/lib.sh
+. "$(dirname "$0")/../live/lib.sh"
+
+HERE=$PWD/tests/e2e
+# shellcheck source=tests/e2e/lib/engine.sh
+. "$HERE/lib/engine.sh"
+
+# Before its neighbours on this machine: a step without a CPU is rightly named, but here nothing may
+# be wrong with the server. The threads of node are there when it is ready.
+favour()
+{
+	local task
+
+	for task in /proc/"$1"/task/*; do
+		chrt -f -p 1 "${task##*/}" 2>/dev/null || renice -n -20 -p "${task##*/}" >/dev/null
+	done
+}
+
+start_server_with_lock()
+{
+	mkfifo "$TMP/hold"
+	exec 8<>"$TMP/hold"
+	export FBT_LOCK_GO=$TMP/hold FBT_LOCK_LOG=$TMP/waits FBT_LOCK_MS=300
+	export LD_PRELOAD=$LIBRARY
+	start_server 1
+	unset LD_PRELOAD
+	favour "$PID"
+}
+
+# start_load REQUESTS: of prompts of 20 to 140 tokens, four at once
+start_load()
+{
+	node "$HERE/load.mjs" "$PORT" "$1" 4 24 >"$TMP/load" &
+	LOAD=$!
+	favour "$LOAD"
+}
+
+start_tool()
+{
+	OUT=$TMP/$1
+	rm -f "$OUT".* # the try before's: a profile is appended to
+	run_tool -p "$PID"
+	holds "$1: the tool attaches" wait_attached "$TOOL"
+}
+
+# What the machine did to the server is less and less likely to happen in a second and third try.
+check_healthy()
+{
+	local try
+
+	for try in 1 2 3; do
+		start_tool healthy
+		start_load 200
+		wait "$LOAD"
+		is 'healthy: every request is answered' $? 0
+		stop_tool
+		node "$HERE/named.mjs" healthy "$OUT" >"$TMP/verdict" && break
+		[ $try = 3 ] || sed 's/^/# /' "$TMP/verdict"
+	done
+	cat "$TMP/verdict"
+	! grep -q '^not ok' "$TMP/verdict" || FAILED=1
+}
+
+check_lock()
+{
+	start_tool lock
+	start_load 100000
+	sleep 5 # until the classes are known
+	for _ in $(seq 12); do
+		printf x >&8
+		sleep 1
+	done
+	stop_tool
+	kill "$LOAD"
+	node "$HERE/named.mjs" lock "$OUT" "$TMP/waits" || FAILED=1
+}
+
+LIBRARY=$(realpath -m "$FBT_BUILD/tests/e2e_held_lock.so")
+[ -x "$FBT" ] || skip "no $FBT: build it first"
+[ -e "$LIBRARY" ] || skip "no $LIBRARY: make TESTS=e2e build-tests builds it"
+install_engine
+start_server_with_lock
+check_healthy
+check_lock
+kill "$PID"
+wait "$PID"
+is 'llama.cpp ends well on SIGTERM' $? 0
+finish
