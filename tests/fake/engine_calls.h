@@ -102,7 +102,7 @@ struct engine {
 	void (*late_step)(body_fn *body, void *arg);
 	const struct trouble *trouble; /* NULL: none */
 	struct worker *helper;
-	int asked, helping, lock; /* the first and the last are futex words */
+	int asked, helping, lock; /* futex words */
 	int file, trouble_pipe[2], timer;
 	char *block, *fresh;
 	long touched; /* bytes of fresh */

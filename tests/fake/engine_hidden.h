@@ -9,7 +9,7 @@
 #include <signal.h>
 #include "engine_calls.h"
 
-enum { PAGE_BYTES = 4096, PAGES_A_LOOK = 32, STORM_US = 20 };
+enum { PAGE_BYTES = 4096, PAGES_A_LOOK = 32, STORM_US = 20, FIRST = 50 };
 #define FRESH_BYTES (1L << 30)
 
 static inline bool is_over(uint64_t begin, const struct engine *e)
@@ -80,7 +80,7 @@ static inline void bear_storm(struct worker *w)
 /* Both on one CPU; the helper goes first whenever it wants to run. */
 static inline int share_cpu(struct engine *e)
 {
-	const struct sched_param first = {.sched_priority = 1};
+	const struct sched_param first = {.sched_priority = FIRST};
 	cpu_set_t cpus, last;
 
 	if (sched_getaffinity(0, sizeof(cpus), &cpus) < 0)

@@ -53,20 +53,25 @@ static inline void release_lock(struct worker *w)
 		call(w, SYS_futex, (long)lock, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
-static inline void await_helper(struct worker *w)
-{
-	ask_helper(w);
-	while (!__atomic_load_n(&w->engine->helping, __ATOMIC_ACQUIRE))
-		spin(10);
-}
-
 /* The lock is held for the whole time, by a thread that could give it away at any moment. */
 static inline void hold_lock(struct worker *helper)
 {
+	int *helping = &helper->engine->helping;
+
 	take_lock(helper);
-	__atomic_store_n(&helper->engine->helping, 1, __ATOMIC_RELEASE);
+	__atomic_store_n(helping, 1, __ATOMIC_RELEASE);
+	call(helper, SYS_futex, (long)helping, FUTEX_WAKE_PRIVATE, 1, 0);
 	sleep_us(helper, helper->engine->config.trouble_us);
 	release_lock(helper);
+}
+
+static inline void await_held_lock(struct worker *w)
+{
+	int *helping = &w->engine->helping;
+
+	ask_helper(w);
+	while (!__atomic_load_n(helping, __ATOMIC_ACQUIRE))
+		call(w, SYS_futex, (long)helping, FUTEX_WAIT_PRIVATE, 0, 0);
 }
 
 static inline void wait_for_lock(struct worker *w)
@@ -214,7 +219,7 @@ static inline void sleep_in_step(struct worker *w)
 }
 
 static const struct trouble troubles[] = {
-	{.name = "lock", .before = await_helper, .in_step = wait_for_lock, .help = hold_lock},
+	{.name = "lock", .before = await_held_lock, .in_step = wait_for_lock, .help = hold_lock},
 	{.name = "mmap", .in_step = map_and_unmap},
 	{.name = "write",
 	 .with_file = true,

@@ -6,6 +6,7 @@
     E W     events of the profile; its last window_prof
     S       steps: step_prof and syscall_prof in one, times under us and six, counts under by
     X       events of the trace
+    lines   what the tool said on stderr
     R       the report; table and errors are its calls and failed calls by syscall name, tables is
             table by process
     total   sums counts of steps, in the form of the engine's account
@@ -80,6 +81,11 @@ def near(table, truth, what):
                for name, count in truth[what].items())
 
 
+def load_lines():
+    with open(OUT + ".err", encoding="utf-8") as file:
+        return file.read().splitlines()
+
+
 def load_escalations():
     return {row["shape"]["step"]: dict(row["shape"], us=row["stage_us"])
             for row in load_events() if row["event"] == "escalation_prof"}
@@ -87,8 +93,7 @@ def load_escalations():
 
 def find_due(truth):
     """A class is judged from its 11th step on."""
-    every = truth["trouble_every"]
-    return {n for n in truth["threads"][0]["troubled"] if n - n // every > 10}
+    return {n for n in truth["threads"][0]["troubled"] if n > 10}
 
 
 def find_slower(truth, factor):
@@ -115,6 +120,7 @@ makers = {
     "S": load_steps,
     "X": lambda: load(OUT + ".trace"),
     "R": lambda: load(OUT + ".report"),
+    "lines": load_lines,
     "tables": lambda: load_syscalls("calls"),
     "table": lambda: add_up(load_syscalls("calls").values()),
     "errors": lambda: add_up(load_syscalls("errors").values()),
