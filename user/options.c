@@ -224,7 +224,8 @@ static int check_class_by(const struct options *options)
 {
 	const char *name = options->judging.classify.class_by;
 
-	if (!name)
+	/* Without --step-arg it may be one of those that known engines have. */
+	if (!name || !options->args.count)
 		return 0;
 	vec_for_each (arg, &options->args) {
 		if (!strcmp(arg->name, name))

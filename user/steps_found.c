@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 #include "log.h"
 #include "processes.h"
 #include "step_probes.h"
@@ -235,6 +236,22 @@ void steps_found__detach(struct traced *traced, bool replace)
 	traced->probed_kinds = 0;
 }
 
+/* Nothing is silently compared by something else than was asked for. */
+static void check_class_by(const struct steps_found *found, const struct step_function *function)
+{
+	const char *name = found->options->judging.classify.class_by;
+
+	if (!name)
+		return;
+	for (uint32_t i = 0; i < function->arg_count; i++) {
+		if (!strcmp(function->args[i].name, name))
+			return;
+	}
+	log_warn("--class-by %s: %s has no such argument (see --step-arg): its steps are compared "
+		 "by their work",
+		 name, function->name);
+}
+
 static int describe(const struct steps_found *found, size_t index)
 {
 	const struct step_function *function = found->functions.items[index];
@@ -249,6 +266,7 @@ static int describe(const struct steps_found *found, size_t index)
 		.arg_count = function->arg_count,
 	};
 
+	check_class_by(found, function);
 	for (uint32_t i = 0; i < function->arg_count; i++)
 		strings[2 + i] = function->args[i].name;
 	return record_send_strings(found->output, &kind, sizeof(kind), FBT_EVENT_KIND, strings,

@@ -56,6 +56,10 @@ refuses 'class by nothing that is recorded' 2 'class-by m' -p $$ --step-arg n=ar
 
 start_engine --steps 0 --sleep-us 500
 go
+"$FBT" -p "$ENGINE" --step engine_step -n 1 --trace none --profile none --report none \
+	--class-by depth 2>"$OUT.err"
+is 'class by an argument that the function has not: traced all the same' $? 0
+has 'and said' "$OUT.err" 'class-by depth: engine_step has no such argument'
 refuses 'unwritable trace' 1 '/proc/nowhere' -p "$ENGINE" --step engine_step -d 1 --trace /proc/nowhere/t
 refuses 'unwritable profile' 1 '/proc/nowhere' -p "$ENGINE" --step engine_step -d 1 --profile /proc/nowhere/p
 refuses 'unwritable record' 1 '/proc/nowhere' -p "$ENGINE" --step engine_step -d 1 --record /proc/nowhere/r
