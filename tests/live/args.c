@@ -24,13 +24,14 @@
 #include <time.h>
 #include "program.h"
 
-#define CALLS_MAX 256
-#define TEXT	  "0123456789"
-#define ODD_NAME  "odd\n\"\xff name"
-#define DEEP	  40 /* folders: more than the tool follows */
-#define FRESH	  300
-#define COMMAND	  0x1234
-#define SPINS	  400000000 /* most of a second */
+#define CALLS_MAX  256
+#define TEXT	   "0123456789"
+#define ODD_NAME   "odd\n\"\xff name"
+#define DEEP	   40 /* folders: more than the tool follows */
+#define FRESH	   300
+#define COMMAND	   0x1234
+#define RING_INDEX 16	     /* IORING_ENTER_REGISTERED_RING */
+#define SPINS	   400000000 /* most of a second */
 
 struct call {
 	long nr;
@@ -184,6 +185,22 @@ static void use_nameless(void)
 	MAKE(close, "/memfd:weights", MAYBE, fd, 0, 0, 0);
 }
 
+/* With that flag the first argument is no descriptor. */
+static void use_ring(void)
+{
+	static unsigned char params[120];
+	const char *name = "anon_inode:[io_uring]";
+	int fd = (int)MAKE(io_uring_setup, name, MAYBE, 4, params, 0, 0);
+
+	if (fd < 0) { /* not here, or not allowed */
+		calls[call_count - 1].path = NULL;
+		return;
+	}
+	MAKE(io_uring_enter, name, NO, fd, 0, 0, 0);
+	MAKE(io_uring_enter, NULL, NO, fd, 0, 0, RING_INDEX);
+	MAKE(close, name, MAYBE, fd, 0, 0, 0);
+}
+
 static void use_changed(void)
 {
 	MAKE(pread64, deleted, MAYBE, deleted_fd, bytes, 5, 0);
@@ -235,7 +252,7 @@ static void doze(void)
 {
 	static const struct timespec pause = {.tv_nsec = 300000};
 
-	for (int i = 0; i < 100; i++)
+	for (int i = 0; i < 20; i++)
 		MAKE(nanosleep, NULL, YES, &pause, 0, 0, 0);
 }
 
@@ -254,11 +271,11 @@ static void wait_for_ever(void)
 static struct step steps[] = {
 	{.name = "warm", .body = do_nothing},	  {.name = "files", .body = use_files},
 	{.name = "devices", .body = use_devices}, {.name = "nameless", .body = use_nameless},
-	{.name = "changed", .body = use_changed}, {.name = "renamed", .body = use_changed},
-	{.name = "waits", .body = use_waits},	  {.name = "memory", .body = use_memory},
-	{.name = "touch", .body = touch_pages},	  {.name = "burn", .body = burn},
-	{.name = "doze", .body = doze},		  {.name = "root", .body = leave_root},
-	{.name = "end", .body = wait_for_ever},
+	{.name = "ring", .body = use_ring},	  {.name = "changed", .body = use_changed},
+	{.name = "renamed", .body = use_changed}, {.name = "waits", .body = use_waits},
+	{.name = "memory", .body = use_memory},	  {.name = "touch", .body = touch_pages},
+	{.name = "burn", .body = burn},		  {.name = "doze", .body = doze},
+	{.name = "root", .body = leave_root},	  {.name = "end", .body = wait_for_ever},
 };
 #define STEPS (int)(sizeof(steps) / sizeof(steps[0]))
 
@@ -373,8 +390,9 @@ static void run_step(struct step *step, int schedstat)
 		pin();
 		spinning = start_spinning();
 	}
+	/* So that it takes the CPU from nobody when it wakes up. */
 	if (step->body == doze)
-		setpriority(PRIO_PROCESS, 0, 19);
+		sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
 	if (step->body == use_changed && step[-1].body == use_changed) {
 		rename(in_folder("before"), in_folder("after"));
 		moved = in_folder("after");
@@ -388,6 +406,7 @@ static void run_step(struct step *step, int schedstat)
 	step->end = call_count;
 	step->minor = after.ru_minflt - before.ru_minflt;
 	step->major = after.ru_majflt - before.ru_majflt;
+	sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){0});
 	if (spinning) {
 		kill(spinning, SIGKILL);
 		waitpid(spinning, NULL, 0);

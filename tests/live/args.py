@@ -88,7 +88,7 @@ def check_waits(steps, truth):
                  whole > 50e6 and 0.97 * whole <= delay <= whole, (delay, whole))
         elif name == "doze":
             fact("doze: waits for the CPU inside of calls are not the step's",
-                 whole > 10e6 and delay <= whole / 2, (delay, whole))
+                 whole > 2e6 and delay <= whole / 2, (delay, whole))
         else:
             fact("%s: no wait that the scheduler does not know" % name, delay <= whole,
                  (delay, whole))
