@@ -13,7 +13,7 @@
 #include <stdio.h>
 
 #define CAPTURE_MAGIC	0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
-#define CAPTURE_VERSION 2 /* 1: calls without arguments */
+#define CAPTURE_VERSION 2		      /* 1: calls without arguments */
 
 struct capture_header {
 	uint64_t magic;
