@@ -166,6 +166,8 @@ static void send_steps(struct stream *stream, size_t count)
 	for (size_t i = 0; i < count; i++)
 		send_step(stream, &stream->steps.items[i]);
 	stream->steps.count -= count;
+	if (!stream->steps.count)
+		return;
 	memmove(stream->steps.items, stream->steps.items + count,
 		stream->steps.count * sizeof(*stream->steps.items));
 }
