@@ -49,7 +49,7 @@ EXPORTED long engine_step(struct worker *w, const struct batch *batch, long dept
 		call(w, SYS_futex, (long)&word, FUTEX_WAIT_PRIVATE, 0, (long)&slow);
 	else if (w->trouble && w->trouble->in_step)
 		w->trouble->in_step(w);
-	spin((long)((double)w->compute_us * e->spins_per_us));
+	compute(w);
 	make_categories(w, CAT_READ, CATS);
 	return batch->n_tokens;
 }

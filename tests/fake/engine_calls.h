@@ -58,7 +58,7 @@ struct config {
 	long steps, sleep_us, compute_us, step_threads, noise, noise_us, recurse, panic_every;
 	long fork_every, short_threads, short_calls, slow_every, slow_us, late_ms;
 	long trouble_every, trouble_us, mixed_us;
-	bool exec, exec_thread, blocked, wait;
+	bool exec, exec_thread, blocked, wait, steady;
 	const char *late, *truth, *trouble, *file;
 	char truth_before_exec[4096];
 	long calls[CATS], errors[CATS];
@@ -154,6 +154,29 @@ static inline void spin(long count)
 {
 	for (long i = 0; i < count; i++)
 		__asm__ volatile("" ::: "memory");
+}
+
+/* As long as it has a CPU, however fast that is: longer pieces are those in which it had none. */
+static inline void spin_by_clock(struct worker *w, long us)
+{
+	const long piece = (long)(w->engine->spins_per_us * 4) + 1;
+	uint64_t last = now_ns(), now;
+	int64_t left_ns = us * 1000;
+
+	while (left_ns > 0) {
+		spin(piece);
+		now = now_ns();
+		left_ns -= now - last < 40000 ? (int64_t)(now - last) : 4000;
+		last = now;
+	}
+}
+
+static inline void compute(struct worker *w)
+{
+	if (w->engine->config.steady)
+		spin_by_clock(w, w->compute_us);
+	else
+		spin((long)((double)w->compute_us * w->engine->spins_per_us));
 }
 
 static inline void calibrate(struct engine *e)

@@ -27,6 +27,7 @@ static const struct row {
 	ROW("--steps", NUMBER, steps, "steps of each step thread; 0: until SIGTERM (100)"),
 	ROW("--sleep-us", NUMBER, sleep_us, "one nanosleep of that length between steps (1000)"),
 	ROW("--compute-us", NUMBER, compute_us, "busy time in a step, no syscall (0)"),
+	ROW("--steady", FLAG, steady, "busy by the clock, not by a number of loops"),
 	ROW("--step-threads", NUMBER, step_threads, "1: the main thread makes the steps (1)"),
 	ROW("--calls", SIX, calls,
 	    "calls in a step: mmap,futex,ioctl,read,write,other (5,4,3,7,6,2)"),
