@@ -212,7 +212,7 @@ demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_p
 
 demo-llama: ## the same with llama.cpp, which npm installs (root): llama_trace.json, llama_profile.jsonl
 	$(Q)packaging/deps.sh test
-	$(Q)$(MAKE) $(jobs) $(tool) >&2
+	$(Q)$(MAKE) $(jobs) $(tool) $(e2e_bin) >&2
 	$(Q)$(test_env) tests/show_llama.sh
 
 install: $(tool) ## install the tool and its man page under DESTDIR and prefix

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# llama.cpp under four concurrent requests, traced for ten seconds: the example in the README. Leaves
-# llama_trace.json and llama_profile.jsonl.
+# llama.cpp under four concurrent requests, traced for ten seconds, while another thread holds a lock of
+# it for 300 ms now and then: the example in the README. Leaves llama_trace.json and
+# llama_profile.jsonl.
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/live/lib.sh"
 HERE=$PWD/tests/e2e
@@ -9,9 +10,10 @@ HERE=$PWD/tests/e2e
 . "$HERE/lib/engine.sh"
 
 install_engine
-start_server 1
+start_server_with_lock 1
 node "$HERE/load.mjs" "$PORT" 100000 4 24 >/dev/null 2>&1 &
 sleep 1
+while sleep 2; do printf x >&8; done &
 rm -f llama_trace.json llama_profile.jsonl
 echo "\$ sudo ferrum-bpftrace -p $PID -d 10"
-"$FBT" -q -p "$PID" -d 10 --trace llama_trace.json --profile llama_profile.jsonl
+"$FBT" -p "$PID" -d 10 --trace llama_trace.json --profile llama_profile.jsonl 2>&1

@@ -161,8 +161,6 @@ static void forget_thread(void *ctx, uint32_t tid)
 /* Those that were read while calls were sent wait for the next time: so may their calls. */
 static void send_steps(struct stream *stream, size_t count)
 {
-	if (!count)
-		return;
 	for (size_t i = 0; i < count; i++)
 		send_step(stream, &stream->steps.items[i]);
 	stream->steps.count -= count;

@@ -21,17 +21,6 @@ favour()
 	done
 }
 
-start_server_with_lock()
-{
-	mkfifo "$TMP/hold"
-	exec 8<>"$TMP/hold"
-	export FBT_LOCK_GO=$TMP/hold FBT_LOCK_LOG=$TMP/waits FBT_LOCK_MS=300
-	export LD_PRELOAD=$LIBRARY
-	start_server 1
-	unset LD_PRELOAD
-	favour "$PID"
-}
-
 # start_load REQUESTS: of prompts of 20 to 140 tokens, four at once
 start_load()
 {
@@ -80,11 +69,10 @@ check_lock()
 	node "$HERE/named.mjs" lock "$OUT" "$TMP/waits" || FAILED=1
 }
 
-LIBRARY=$(realpath -m "$FBT_BUILD/tests/e2e_held_lock.so")
 [ -x "$FBT" ] || skip "no $FBT: build it first"
-[ -e "$LIBRARY" ] || skip "no $LIBRARY: make TESTS=e2e build-tests builds it"
 install_engine
-start_server_with_lock
+start_server_with_lock 1
+favour "$PID"
 check_healthy
 check_lock
 kill "$PID"

@@ -66,6 +66,21 @@ start_server()
 	read -r _ PID PORT < <(grep '^ready' "$TMP/server.out")
 }
 
+# start_server_with_lock THREADS: the same with held_lock.c in it, which writes to $TMP/waits. A byte
+# written to descriptor 8 has the lock held for 300 ms.
+start_server_with_lock()
+{
+	local library
+
+	library=$(realpath -m "$FBT_BUILD/tests/e2e_held_lock.so")
+	[ -e "$library" ] || skip "no $library: make TESTS=e2e build-tests builds it"
+	mkfifo "$TMP/hold"
+	exec 8<>"$TMP/hold"
+	export FBT_LOCK_GO=$TMP/hold FBT_LOCK_LOG=$TMP/waits FBT_LOCK_MS=300 LD_PRELOAD=$library
+	start_server "$1"
+	unset LD_PRELOAD
+}
+
 get()
 {
 	node -e 'fetch(process.argv[1]).then(async (r) => process.stdout.write(await r.text()))' \
