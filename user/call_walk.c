@@ -97,12 +97,27 @@ static bool is_claimed(struct call_walk *walk)
 	return traits & CALL_STACK_NEW && is_new_stack(walk);
 }
 
+uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call)
+{
+	const struct fbt_step *record = &step->record;
+	uint64_t start_ns = call->start_ns, end_ns;
+
+	if (record->kind)
+		return call->duration_ns;
+	if (__builtin_add_overflow(start_ns, call->duration_ns, &end_ns) || end_ns > record->end_ns)
+		end_ns = record->end_ns;
+	if (start_ns < record->start_ns)
+		start_ns = record->start_ns;
+	return end_ns > start_ns ? end_ns - start_ns : 0;
+}
+
 bool call_walk_next(struct call_walk *walk)
 {
 	if (walk->next >= walk->step->calls.count)
 		return false;
 	walk->call = &walk->step->calls.items[walk->next++];
 	walk->rule = rule_of(walk, walk->call);
+	walk->ns = call_walk_ns(walk->step, walk->call);
 	walk->part = find_part(walk);
 	walk->cause = walk->claims && is_claimed(walk) ? CAUSE_THREAD_CHURN : walk->part;
 	return true;

@@ -12,6 +12,7 @@ struct call_walk {
 	/* Of the current call. */
 	const struct fbt_call *call;
 	const struct call_rule *rule;
+	uint64_t ns;	       /* that it took in the step (call_walk_ns) */
 	enum cause_kind part;  /* that it is of by itself */
 	enum cause_kind cause; /* the same, or CAUSE_THREAD_CHURN where a thread claims it */
 
@@ -37,6 +38,12 @@ void call_walk_begin(struct call_walk *walk, const struct window *window, const 
 
 /* To the next call; false behind the last. */
 bool call_walk_next(struct call_walk *walk);
+
+/*
+ * What a call took in a step: all of it, but of an interval only what lies between its edges: its
+ * calls are those that returned in it, whenever they began.
+ */
+uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call);
 
 /* The current call made a thread or process. */
 bool call_walk_made_thread(const struct call_walk *walk);

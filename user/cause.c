@@ -10,8 +10,6 @@
 #define STORM_FACTOR	4
 #define TINY_WRITES_MIN 32
 #define TINY_BYTES	512
-/* Different locks, files or commands of one step that are told apart; a power of two. */
-#define SHARES_MAX 1024
 
 static uint64_t add_saturating(uint64_t a, uint64_t b)
 {
@@ -63,8 +61,8 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	while (call_walk_next(&walk)) {
 		uint64_t *known = &known_ns[walk.rule->category];
 
-		give(times, walk.cause, walk.call->duration_ns, &left_ns);
-		*known = add_saturating(*known, walk.call->duration_ns);
+		give(times, walk.cause, walk.ns, &left_ns);
+		*known = add_saturating(*known, walk.ns);
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
@@ -89,7 +87,7 @@ static void claim(const struct window *window, const struct step *step, struct c
 	call_walk_begin(&walk, window, step, true);
 	while (call_walk_next(&walk)) {
 		uint64_t *from = &times->ns[walk.part];
-		uint64_t moved = walk.call->duration_ns < *from ? walk.call->duration_ns : *from;
+		uint64_t moved = walk.ns < *from ? walk.ns : *from;
 
 		*from -= moved;
 		times->ns[walk.cause] += moved;
@@ -202,7 +200,7 @@ static struct share find_share(const struct scope *scope, enum share_key by)
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
 		if (find_key(&walk, by, &key))
-			shares_add(&shares, key, walk.call->duration_ns);
+			shares_add(&shares, key, walk.ns);
 	}
 	return shares_largest(&shares);
 }
@@ -273,7 +271,7 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	while (next_in(scope, &walk)) {
 		calls++;
 		bytes = add_saturating(bytes, bytes_of(&walk, &end));
-		ns = add_saturating(ns, walk.call->duration_ns);
+		ns = add_saturating(ns, walk.ns);
 	}
 	scope->writes = calls >= TINY_WRITES_MIN && bytes / calls < TINY_BYTES &&
 			ns >= cause->time_ns / 2 + cause->time_ns % 2;
@@ -300,10 +298,14 @@ static void find_storm(const struct cause_times *times, const struct cause_times
 	cause->kind = CAUSE_SIGNAL_STORM;
 }
 
+/* Of an interval the count is no test: its edges are not read at one instant for all threads. */
 static bool has_all_calls(const struct step *step)
 {
-	return step->calls.count >= step_calls(step) && !step->calls_truncated &&
-	       !step->record.lost_calls;
+	if (step->calls_truncated || step->record.lost_calls)
+		return false;
+	if (!step->record.kind && step->calls.count)
+		return true;
+	return step->calls.count >= step_calls(step);
 }
 
 static void add_counts(const struct step *step, const struct cause_times *times,

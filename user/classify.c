@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "call_walk.h"
 #include "class_table.h"
 #include "syscalls.h"
 
@@ -260,8 +261,12 @@ static struct fbt_call longest_call(const struct step *step)
 	struct fbt_call longest = {0};
 
 	vec_for_each (call, &step->calls) {
-		if (call->duration_ns > longest.duration_ns)
-			longest = *call;
+		uint64_t ns = call_walk_ns(step, call);
+
+		if (ns <= longest.duration_ns)
+			continue;
+		longest = *call;
+		longest.duration_ns = ns;
 	}
 	return longest;
 }

@@ -69,7 +69,8 @@ struct escalation {
 	bool budget_given;    /* by --budget-us, and judged by it */
 	struct trace_result result;
 	struct cause cause;
-	struct fbt_call worst; /* the longest call, unfinished ones too; duration_ns 0: not known */
+	struct fbt_call worst; /* the longest call, unfinished ones too; duration_ns: in the step,
+				* 0: not known */
 };
 
 /* Neither suppressed nor repeated. */

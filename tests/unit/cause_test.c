@@ -818,6 +818,38 @@ static void calls_that_were_not_sent_are_not_known(void **state)
 	assert_int_equal(cause.calls + cause.nr_calls + cause.lock, 0);
 }
 
+/* Its calls are those that returned in it: of a long wait only what is left is the interval's. */
+static void an_interval_has_of_a_call_what_lies_between_its_edges(void **state)
+{
+	struct step step = make_step(200 * MS);
+	struct cause_times times;
+	struct cause cause;
+	struct fbt_call *call;
+
+	step.record.kind = 0;
+	step.record.end_ns = step.record.start_ns + 100 * MS;
+	call = add_call(&step, "futex", S);
+	call->start_ns = step.record.start_ns - S + 30 * MS;
+	add_call(&step, "read", 40 * MS)->start_ns = step.record.start_ns + 50 * MS;
+	/* As it was measured: also what another thread still waits for. */
+	step.record.sums[FBT_FUTEX] = (struct fbt_sum){.ns = 36 * MS, .calls = 2};
+	times = split(*state, &step);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 36 * MS);
+	assert_int_equal(times.ns[CAUSE_FILE_IO], 40 * MS);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 124 * MS);
+	cause = find(*state, &step,
+		     &(struct cause_times){
+			     .ns = {[CAUSE_COMPUTE] = 200 * MS, [CAUSE_FILE_IO] = 40 * MS}});
+	assert_int_equal(cause.kind, CAUSE_LOCK_CONTENTION);
+	assert_int_equal(cause.nr_ns, 30 * MS);
+	/* The edges are not read at one instant: their number says nothing. */
+	assert_true(cause.calls_known);
+	assert_false(cause.calls_partial);
+	step.record.lost_calls = 1;
+	assert_true(find(*state, &step, NULL).calls_partial);
+	free_step(&step);
+}
+
 static void thousands_of_locks_are_no_trouble(void **state)
 {
 	struct step step = make_step(100 * MS);
@@ -885,6 +917,7 @@ int main(void)
 		TEST(signals_explain_nothing_that_a_lock_does),
 		TEST(lost_calls_are_said),
 		TEST(calls_that_were_not_sent_are_not_known),
+		TEST(an_interval_has_of_a_call_what_lies_between_its_edges),
 		TEST(thousands_of_locks_are_no_trouble),
 		TEST(causes_have_names_and_advice),
 	};

@@ -744,6 +744,21 @@ static void an_interval_can_be_escalated_by_hand(void **state)
 	assert_int_equal(fixture->last.cause.kind, CAUSE_LOCK_CONTENTION);
 }
 
+static void the_longest_call_of_an_interval_is_its_part_of_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = make_step(100 * MS);
+
+	step.record.kind = 0;
+	fixture->now_ns = step.record.end_ns;
+	add_call(&step, "futex", S)->start_ns = step.record.start_ns + 60 * MS - S;
+	add_call(&step, "read", 70 * MS);
+	classifier__request_manual(fixture->classifier);
+	assert_true(push(fixture, step));
+	assert_int_equal(fixture->last.worst.nr, nr_of("read"));
+	assert_int_equal(fixture->last.worst.duration_ns, 70 * MS);
+}
+
 /* --- the rate limit ------------------------------------------------------------------------- */
 
 static void escalations_over_the_rate_limit_are_counted(void **state)
@@ -874,6 +889,7 @@ int main(void)
 		TEST(a_known_class_is_told_by_hand_too),
 		TEST(by_hand_comes_before_what_else_fired),
 		TEST(an_interval_can_be_escalated_by_hand),
+		TEST(the_longest_call_of_an_interval_is_its_part_of_it),
 		TEST(escalations_over_the_rate_limit_are_counted),
 		TEST(steps_that_end_before_the_window_began_do_no_harm),
 		TEST(the_longest_call_is_told),
