@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -21,6 +22,7 @@ struct loop {
 	int signal_fd;
 	uint64_t turn_ns;
 	sigset_t signals;
+	bool ended; /* LOOP_END was told */
 };
 
 /* SIGHUP not if it is ignored from the start, as nohup does. */
@@ -116,6 +118,7 @@ static unsigned int take_signals(struct loop *loop)
 
 	while (read(loop->signal_fd, &signal, sizeof(signal)) == sizeof(signal))
 		news |= signal.ssi_signo == SIGUSR1 ? LOOP_MANUAL : LOOP_END;
+	loop->ended |= news & LOOP_END;
 	return news;
 }
 
@@ -141,7 +144,27 @@ unsigned int loop__wait(struct loop *loop)
 	return news;
 }
 
+static void do_nothing(int signo)
+{
+	(void)signo;
+}
+
+/* SIGUSR1 never ends us: main sees to that. */
+static void pass_over_first(const struct loop *loop)
+{
+	static const int ends[] = {SIGINT, SIGTERM, SIGHUP};
+	const struct sigaction once = {.sa_handler = do_nothing,
+				       .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
+
+	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
+		if (sigismember(&loop->signals, ends[i]))
+			sigaction(ends[i], &once, NULL);
+	}
+}
+
 void loop__restore_signals(const struct loop *loop)
 {
+	if (!loop->ended)
+		pass_over_first(loop);
 	sigprocmask(SIG_UNBLOCK, &loop->signals, NULL);
 }

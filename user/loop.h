@@ -31,7 +31,10 @@ void loop__unwatch(struct loop *loop, int fd);
 /* Waits for the next turn: what signals asked for meanwhile. */
 unsigned int loop__wait(struct loop *loop);
 
-/* From here on those signals do at once what they do by default. */
+/*
+ * From here on those signals do at once what they do by default. Where none has asked for the end,
+ * the first of each does nothing: whoever sends it means the window, not what is being written.
+ */
 void loop__restore_signals(const struct loop *loop);
 
 #endif

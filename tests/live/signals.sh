@@ -49,6 +49,39 @@ for signal in INT TERM; do
 	kill $watchdog 2>/dev/null
 	holds "a fifo without a reader: SIG$signal ends it at once ($took ms)" [ $took -lt 1000 ]
 done
+
+# The target ends, and who asks for the end does not know it yet: a supervisor stops both. Until the
+# reader of the report comes the tool is still writing.
+for signal in INT TERM HUP; do
+	rm -f "$OUT".*
+	"$FBT_ENGINE" --steps 0 --sleep-us 500 >/dev/null 2>&1 </dev/null 7>&- &
+	target=$!
+	mkfifo "$OUT.slow"
+	exec 8<>"$OUT.slow"
+	# Full: the report waits.
+	timeout 0.3 cat /dev/zero >"$OUT.slow"
+	env --default-signal=INT,TERM,HUP "$FBT" --report json --trace "$OUT.trace" \
+		--profile "$OUT.profile" -p "$target" --interval 50 >&8 2>"$OUT.err" 7>&- 8>&- </dev/null &
+	TOOL=$!
+	wait_attached "$TOOL"
+	kill -TERM "$target"
+	wait "$target"
+	for _ in $(seq 300); do
+		[ "$(count_links "$TOOL")" = 0 ] && break
+		sleep 0.02
+	done
+	sleep 0.2
+	kill -"$signal" "$TOOL"
+	sleep 0.2
+	holds "SIG$signal just after the target's end: the tool goes on writing" kill -0 "$TOOL"
+	cat <&8 >/dev/null &
+	reader=$!
+	end_tool 0 "SIG$signal just after the target's end: all is written"
+	kill $reader
+	exec 8>&-
+	holds "SIG$signal just after the target's end: the outputs are whole" \
+		"$FBT" validate "$OUT.profile" "$OUT.trace"
+done
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 fact 'the engine was not disturbed' 'T["exact"]'

@@ -21,6 +21,8 @@ static int setup(void **state)
 	struct loop *loop;
 
 	signal(SIGHUP, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
 	if (loop__new(&loop))
 		return -1;
 	*state = loop;
@@ -162,6 +164,23 @@ static void once_restored_a_signal_ends_the_program(void **state)
 	assert_int_equal(WTERMSIG(status), SIGINT);
 }
 
+/* The window had ended by itself: who sends one does not know that yet. */
+static void once_restored_the_first_signal_that_ends_is_passed_over(void **state)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct loop *loop;
+
+		_exit(loop__new(&loop) || raise(SIGTERM) || (loop__restore_signals(loop), false) ||
+		      raise(SIGINT) || raise(SIGHUP) || raise(SIGINT));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGINT);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -177,6 +196,7 @@ int main(void)
 		TEST(a_descriptor_with_news_makes_a_turn),
 		TEST(an_ignored_sighup_stays_ignored),
 		TEST(once_restored_a_signal_ends_the_program),
+		TEST(once_restored_the_first_signal_that_ends_is_passed_over),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
