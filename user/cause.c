@@ -79,16 +79,23 @@ uint64_t cause_work_ns(const struct cause_times *times)
 
 /* --- the part that has grown most ----------------------------------------------------------- */
 
-/* Moves what made threads cost beside their clone from other parts to theirs. */
-static void claim(const struct window *window, const struct step *step, struct cause_times *times)
+/*
+ * Moves what made threads cost beside their clone from other parts to theirs. No more than those
+ * have grown: what is usual was not moved.
+ */
+static void claim(const struct window *window, const struct step *step,
+		  const struct cause_times *usual, struct cause_times *times)
 {
 	struct call_walk walk;
 
 	call_walk_begin(&walk, window, step, true);
 	while (call_walk_next(&walk)) {
 		uint64_t *from = &times->ns[walk.part];
-		uint64_t moved = walk.ns < *from ? walk.ns : *from;
+		uint64_t growth = excess(*from, usual->ns[walk.part]);
+		uint64_t moved = walk.ns < growth ? walk.ns : growth;
 
+		if (walk.part == walk.cause)
+			continue;
 		*from -= moved;
 		times->ns[walk.cause] += moved;
 	}
@@ -228,9 +235,11 @@ static void count_calls(const struct scope *scope, struct cause *cause)
 	struct call_walk walk;
 	uint64_t end = 0;
 
+	cause->blocked_known = true;
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
 		cause->calls++;
+		cause->blocked_known &= (walk.call->header.flags & FBT_CALL_ARGS) != 0;
 		cause->blocked += (walk.call->header.flags & FBT_CALL_BLOCKED) != 0;
 		cause->bytes = add_saturating(cause->bytes, bytes_of(&walk, &end));
 	}
@@ -256,6 +265,7 @@ static void name_shares(struct scope *scope, struct cause *cause)
 	share = find_share(scope, BY_FILE);
 	cause->file = (uint32_t)share.key;
 	cause->file_calls = share.calls;
+	cause->file_ns = share.ns;
 }
 
 /* --- the cause ------------------------------------------------------------------------------ */
@@ -278,7 +288,7 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	if (!scope->writes)
 		return;
 	cause->kind = CAUSE_TINY_WRITES;
-	cause->time_ns = ns < cause->time_ns ? ns : cause->time_ns;
+	cause->writes_ns = ns < cause->time_ns ? ns : cause->time_ns;
 }
 
 /* What handlers take is compute: only their number shows them. */
@@ -333,7 +343,7 @@ void cause_find(const struct window *window, const struct step *step,
 	usual = usual ? usual : &nothing;
 	scope.claims = times->threads_made > usual->threads_made;
 	if (scope.claims)
-		claim(window, step, &own);
+		claim(window, step, usual, &own);
 	cause->kind = scope.cause = find_winner(&own, usual);
 	cause->time_ns = own.ns[cause->kind];
 	cause->usual_ns = usual->ns[cause->kind];

@@ -47,14 +47,17 @@ struct cause {
 	uint64_t time_ns;   /* of this part of the step */
 	uint64_t usual_ns;  /* the class's median of it */
 	uint64_t calls;
-	uint64_t blocked; /* of them */
-	uint64_t bytes;	  /* read, written, mapped, unmapped, advised */
-	uint32_t nr;	  /* the syscall that took most of the time, if nr_calls is not 0 */
+	bool blocked_known; /* of each call it is known whether it blocked */
+	uint64_t blocked;   /* of them */
+	uint64_t bytes;	    /* read, written, mapped, unmapped, advised */
+	uint32_t nr;	    /* the syscall that took most of the time, if nr_calls is not 0 */
 	uint64_t nr_calls;
 	uint64_t nr_ns;
 	uint32_t file;	     /* window file id that took most of the time; 0: none or not known */
 	uint64_t file_calls; /* that worked on it */
-	uint32_t command;    /* DRIVER_CALLS: the ioctl command that took most of the time */
+	uint64_t file_ns;
+	uint64_t writes_ns;	/* TINY_WRITES: that they took of time_ns; usual_ns is of all I/O */
+	uint32_t command;	/* DRIVER_CALLS: the ioctl command that took most of the time */
 	uint64_t command_calls; /* 0: not known; file is that of the command's calls */
 	uint64_t command_ns;
 	uint64_t lock; /* LOCK_CONTENTION: address of the futex that was waited for longest */
@@ -70,7 +73,8 @@ struct cause {
  * that it is not in question.
  *
  * THREAD_CHURN: in a step that made more threads than usual each of them also claims the mapping
- * and unmapping of its stack and one wait for its end. TINY_WRITES: 32 writes or more, of less than
+ * and unmapping of its stack and one wait for its end, as far as those parts have grown.
+ * TINY_WRITES: 32 writes or more, of less than
  * 512 bytes on average, took half of the part that won. SIGNAL_STORM: more than 10 signals, and
  * than 4 times the usual, where compute would win.
  */

@@ -82,7 +82,7 @@ static void add_calls(struct line *line, const struct cause *cause)
 	format_count(calls, cause->calls);
 	if (!cause->calls_known)
 		return;
-	if (cause->kind == CAUSE_LOCK_CONTENTION)
+	if (cause->kind == CAUSE_LOCK_CONTENTION && cause->blocked_known)
 		add(line, ", %s of %s call%s blocked", format_count(blocked, cause->blocked), calls,
 		    plural(cause->calls));
 	else
@@ -97,7 +97,18 @@ static void add_bytes(struct line *line, const struct cause *cause)
 		add(line, ", %s", format_bytes(bytes, cause->bytes));
 }
 
-/* " of PATH", or ", most of PATH": the path is the target's, so it may hold anything. */
+/* What add_file compares with: the time of the calls that the file was found among. */
+static uint64_t time_of_calls(const struct cause *cause)
+{
+	if (cause->command_calls)
+		return cause->command_ns;
+	return cause->kind == CAUSE_TINY_WRITES ? cause->writes_ns : cause->time_ns;
+}
+
+/*
+ * " of PATH", ", most of PATH", or ", 12.0 ms of PATH" of the first of many: the path is the
+ * target's, so it may hold anything.
+ */
 static void add_file(struct line *line, const struct cause *cause, const struct window *window,
 		     const char *word)
 {
@@ -105,14 +116,35 @@ static void add_file(struct line *line, const struct cause *cause, const struct 
 	const struct file *file = cause->file ? window__file(window, cause->file) : NULL;
 	char path[4 * PATH_COLUMNS + 1];
 
-	if (file && *file->path)
-		add(line, "%s %s %s", cause->file_calls < calls ? ", most" : "", word,
-		    shorten_text(path, sizeof(path), file->path, PATH_COLUMNS));
+	if (!file || !*file->path)
+		return;
+	if (cause->file_calls < calls && cause->file_ns < time_of_calls(cause) / 2) {
+		add(line, ", ");
+		add_time(line, cause->file_ns);
+	} else if (cause->file_calls < calls) {
+		add(line, ", most");
+	}
+	add(line, " %s %s", word, shorten_text(path, sizeof(path), file->path, PATH_COLUMNS));
 }
 
 static const char *label(const struct cause *cause, const struct window *window, char buffer[24])
 {
 	return syscall_label((enum fbt_arch)window->record.arch, cause->nr, buffer);
+}
+
+/* Where calls are not known, what stands for them is all of a category. */
+static const char *category_words(enum cause_kind kind)
+{
+	switch (kind) {
+	case CAUSE_LOCK_CONTENTION:
+		return "futex";
+	case CAUSE_ALLOCATION_CHURN:
+		return "mmap, munmap, mprotect, brk";
+	case CAUSE_FILE_IO:
+		return "reads and writes, of files or not,";
+	default:
+		return NULL;
+	}
 }
 
 /* "read 120 ms (usually 1.00 ms), 118 calls" */
@@ -124,10 +156,13 @@ static void add_head(struct line *line, const struct cause *cause, const struct 
 		[CAUSE_SOCKET_IO] = "socket calls", [CAUSE_SIGNAL_STORM] = "signal calls",
 		[CAUSE_SLEEP] = "waiting calls",    [CAUSE_OTHER_CALLS] = "other calls",
 	};
+	const char *words = cause->calls_known ? NULL : category_words(cause->kind);
 	bool one = cause->nr_calls && cause->nr_calls == cause->calls;
 	char buffer[24];
 
-	add(line, "%s ", one ? label(cause, window, buffer) : groups[cause->kind]);
+	if (!words)
+		words = one ? label(cause, window, buffer) : groups[cause->kind];
+	add(line, "%s ", words);
 	add_time(line, cause->time_ns);
 	add_usual(line, cause);
 	add_calls(line, cause);
@@ -156,17 +191,24 @@ static void add_driver(struct line *line, const struct cause *cause, const struc
 	add_file(line, cause, window, "on");
 }
 
+/* "write 12.0 ms of 22.0 ms of I/O (usually 10.0 ms), 4,096 calls of 17 bytes on average" */
 static void add_tiny_writes(struct line *line, const struct cause *cause,
 			    const struct window *window)
 {
 	char buffer[24], calls[FORMAT_MAX];
 
-	add(line, "%s: %s calls of %" PRIu64 " bytes on average", label(cause, window, buffer),
-	    format_count(calls, cause->calls), cause->calls ? cause->bytes / cause->calls : 0);
-	add_file(line, cause, window, "to");
-	add(line, ", ");
+	add(line, "%s ", label(cause, window, buffer));
+	if (cause->writes_ns < cause->time_ns) {
+		add_time(line, cause->writes_ns);
+		add(line, " of ");
+	}
 	add_time(line, cause->time_ns);
+	if (cause->writes_ns < cause->time_ns)
+		add(line, " of I/O");
 	add_usual(line, cause);
+	add(line, ", %s calls of %" PRIu64 " bytes on average", format_count(calls, cause->calls),
+	    cause->calls ? cause->bytes / cause->calls : 0);
+	add_file(line, cause, window, "to");
 }
 
 static void add_threads(struct line *line, const struct cause *cause)
@@ -215,7 +257,6 @@ static void add_hidden(struct line *line, const struct cause *cause)
 		add(line, "no free CPU for ");
 		add_time(line, cause->time_ns);
 		add_usual(line, cause);
-		add(line, ": ready to run while others ran");
 		return;
 	}
 	add(line, cause->kind == CAUSE_PAGE_FAULTS ? "about " : "work ");

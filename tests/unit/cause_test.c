@@ -637,13 +637,33 @@ static void many_tiny_writes_are_a_cause_of_their_own(void **state)
 	assert_int_equal(cause.kind, CAUSE_TINY_WRITES);
 	assert_int_equal(cause.calls, 32);
 	assert_int_equal(cause.bytes, 32 * 512 - 1);
-	assert_int_equal(cause.time_ns, 32 * MS);
+	assert_int_equal(cause.time_ns, 64 * MS);
+	assert_int_equal(cause.writes_ns, 32 * MS);
 	assert_int_equal(cause.file, 2);
+	assert_int_equal(cause.file_ns, 32 * MS);
 	assert_int_equal(find_writes(*state, 31, 31, 31 * MS).kind, CAUSE_SOCKET_IO);
 	assert_int_equal(find_writes(*state, 32, 32 * 512, 32 * MS).kind, CAUSE_SOCKET_IO);
 	assert_int_equal(find_writes(*state, 32, 0, 32 * MS).kind, CAUSE_TINY_WRITES);
 	assert_int_equal(find_writes(*state, 64, 64, 31 * MS).kind, CAUSE_SOCKET_IO);
 	assert_int_equal(find_writes(*state, 32, 32, 31 * MS).calls, 33);
+}
+
+/* What is usual is known of all I/O: the reads of each step are no part of what is extra. */
+static void reads_as_usual_take_nothing_from_tiny_writes(void **state)
+{
+	struct cause_times usual = {
+		.ns = {[CAUSE_COMPUTE] = 100 * MS, [CAUSE_SOCKET_IO] = 20 * MS}};
+	struct step step = make_step(100 * MS);
+	struct cause cause;
+
+	name_file(*state, 2, S_IFSOCK, "socket:[5]");
+	add_call(&step, "recvfrom", 20 * MS)->ret = 100000;
+	write_tiny(&step, 50, 50, 25 * MS);
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_TINY_WRITES);
+	assert_int_equal(cause.time_ns - cause.usual_ns, 25 * MS);
+	assert_int_equal(cause.writes_ns, 25 * MS);
+	free_step(&step);
 }
 
 static void writes_that_fail_are_not_tiny(void **state)
@@ -749,6 +769,30 @@ static void as_many_threads_as_usual_claim_nothing(void **state)
 	free_step(&step);
 }
 
+/* What the usual threads cost was in other parts. */
+static void one_more_thread_claims_no_more_than_has_grown(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS,
+					   [CAUSE_THREAD_CHURN] = 4 * MS,
+					   [CAUSE_LOCK_CONTENTION] = 20 * MS,
+					   [CAUSE_ALLOCATION_CHURN] = 4 * MS},
+				    .threads_made = 4};
+	struct step step = make_step(100 * MS);
+	struct cause cause;
+
+	for (int i = 0; i < 5; i++)
+		make_thread(&step, MS, MS / 3, 5 * MS);
+	add_call(&step, "pread64", 12 * MS);
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_FILE_IO);
+	assert_int_equal(cause.time_ns, 12 * MS);
+	usual.ns[CAUSE_FILE_IO] = 12 * MS;
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_THREAD_CHURN);
+	assert_in_range(cause.time_ns, 10 * MS, 12 * MS);
+	free_step(&step);
+}
+
 static struct cause find_signals(const struct window *window, int signals, uint32_t usual_signals,
 				 uint64_t lock_ns)
 {
@@ -784,6 +828,20 @@ static void signals_explain_compute(void **state)
 static void signals_explain_nothing_that_a_lock_does(void **state)
 {
 	assert_int_equal(find_signals(*state, 100, 0, 50 * MS).kind, CAUSE_LOCK_CONTENTION);
+}
+
+static void whether_calls_blocked_is_known_of_those_with_arguments(void **state)
+{
+	struct step step = make_step(100 * MS);
+	struct cause cause;
+
+	wait_on(&step, 0x10, 60 * MS);
+	cause = find(*state, &step, NULL);
+	assert_true(cause.blocked_known);
+	assert_int_equal(cause.blocked, 1);
+	add_call(&step, "futex", MS)->header.flags = 0;
+	assert_false(find(*state, &step, NULL).blocked_known);
+	free_step(&step);
 }
 
 static void lost_calls_are_said(void **state)
@@ -908,13 +966,16 @@ int main(void)
 		TEST(driver_calls_are_named_by_command_and_its_file),
 		TEST(file_io_is_named_by_the_file_with_the_most_time),
 		TEST(many_tiny_writes_are_a_cause_of_their_own),
+		TEST(reads_as_usual_take_nothing_from_tiny_writes),
 		TEST(writes_that_fail_are_not_tiny),
 		TEST(threads_claim_their_stacks_and_joins),
 		TEST(threads_claim_one_wait_and_one_unmap_each),
 		TEST(mappings_far_from_a_clone_are_no_stacks),
 		TEST(as_many_threads_as_usual_claim_nothing),
+		TEST(one_more_thread_claims_no_more_than_has_grown),
 		TEST(signals_explain_compute),
 		TEST(signals_explain_nothing_that_a_lock_does),
+		TEST(whether_calls_blocked_is_known_of_those_with_arguments),
 		TEST(lost_calls_are_said),
 		TEST(calls_that_were_not_sent_are_not_known),
 		TEST(an_interval_has_of_a_call_what_lies_between_its_edges),

@@ -39,6 +39,7 @@ static void locks_are_described(void **state)
 		.time_ns = 291 * MS,
 		.usual_ns = 100 * US,
 		.calls = 12,
+		.blocked_known = true,
 		.blocked = 3,
 		.nr = nr_of("futex"),
 		.nr_calls = 12,
@@ -53,6 +54,10 @@ static void locks_are_described(void **state)
 	cause.usual_ns = cause.lock = 0;
 	check(state, cause,
 	      "futex 291 ms (usually none), 1 of 1 call blocked; some calls were lost");
+	/* Of calls without arguments nobody knows. */
+	cause.calls_partial = cause.blocked_known = false;
+	cause.calls = cause.nr_calls = 12;
+	check(state, cause, "futex 291 ms (usually none), 12 calls");
 }
 
 static void calls_of_several_numbers_are_described(void **state)
@@ -101,6 +106,7 @@ static void driver_calls_are_described(void **state)
 	      "ioctl 15.0 ms (usually none), 4 calls, most in 0xc020462a (14.1 ms in 3) on "
 	      "/dev/nvidiactl");
 	cause.file_calls = 2;
+	cause.file_ns = 7050 * US;
 	check(state, cause,
 	      "ioctl 15.0 ms (usually none), 4 calls, most in 0xc020462a (14.1 ms in 3), most on "
 	      "/dev/nvidiactl");
@@ -126,7 +132,11 @@ static void file_and_socket_io_are_described(void **state)
 	cause.kind = CAUSE_SOCKET_IO;
 	cause.file = 3;
 	check(state, cause, "read 120 ms, 118 calls, 1.20 MiB of socket:[123]");
+	cause.file_calls = 2;
+	cause.file_ns = 12 * MS;
+	check(state, cause, "read 120 ms, 118 calls, 1.20 MiB, 12.0 ms of socket:[123]");
 	cause.file_calls = 117;
+	cause.file_ns = 60200 * US;
 	check(state, cause, "read 120 ms, 118 calls, 1.20 MiB, most of socket:[123]");
 	cause.file = 5;
 	check(state, cause, "read 120 ms, 118 calls, 1.20 MiB");
@@ -141,6 +151,7 @@ static void tiny_writes_are_described(void **state)
 		.usual_known = true,
 		.calls_known = true,
 		.time_ns = 14 * MS,
+		.writes_ns = 14 * MS,
 		.calls = 4096,
 		.bytes = 4096 * 17 + 5,
 		.nr = nr_of("write"),
@@ -150,7 +161,18 @@ static void tiny_writes_are_described(void **state)
 	};
 
 	check(state, cause,
-	      "write: 4,096 calls of 17 bytes on average to socket:[123], 14.0 ms (usually none)");
+	      "write 14.0 ms (usually none), 4,096 calls of 17 bytes on average to socket:[123]");
+	/* What is usual is known of all its I/O. */
+	cause.time_ns = 24 * MS;
+	cause.usual_ns = 10 * MS;
+	check(state, cause,
+	      "write 14.0 ms of 24.0 ms of I/O (usually 10.0 ms), 4,096 calls of 17 bytes on "
+	      "average to socket:[123]");
+	cause.file_calls = 2;
+	cause.file_ns = 7 * MS;
+	check(state, cause,
+	      "write 14.0 ms of 24.0 ms of I/O (usually 10.0 ms), 4,096 calls of 17 bytes on "
+	      "average, most to socket:[123]");
 }
 
 static void threads_are_described(void **state)
@@ -193,8 +215,7 @@ static void what_is_in_no_call_is_described(void **state)
 			      .minor_faults = 12345,
 			      .major_faults = 1};
 
-	check(state, cause,
-	      "no free CPU for 12.0 ms (usually 1.00 ms): ready to run while others ran");
+	check(state, cause, "no free CPU for 12.0 ms (usually 1.00 ms)");
 	cause.kind = CAUSE_PAGE_FAULTS;
 	check(state, cause,
 	      "about 12.0 ms (usually 1.00 ms) in 12,345 page faults (estimated), 1 page fault "
@@ -213,11 +234,13 @@ static void calls_that_are_not_known_are_said(void **state)
 {
 	struct cause cause = {.kind = CAUSE_LOCK_CONTENTION, .time_ns = MS};
 
-	check(state, cause, "locks 1.00 ms; its calls are not known");
+	check(state, cause, "futex 1.00 ms; its calls are not known");
 	cause.kind = CAUSE_DRIVER_CALLS;
 	check(state, cause, "ioctl 1.00 ms; its calls are not known");
 	cause.kind = CAUSE_FILE_IO;
-	check(state, cause, "file calls 1.00 ms; its calls are not known");
+	check(state, cause, "reads and writes, of files or not, 1.00 ms; its calls are not known");
+	cause.kind = CAUSE_ALLOCATION_CHURN;
+	check(state, cause, "mmap, munmap, mprotect, brk 1.00 ms; its calls are not known");
 	cause.kind = CAUSE_OTHER_CALLS;
 	check(state, cause, "other calls 1.00 ms; its calls are not known");
 }

@@ -33,6 +33,7 @@ static inline struct escalation make_escalation(void)
 			  .time_ns = 291000999,
 			  .usual_ns = 100999,
 			  .calls = 12,
+			  .blocked_known = true,
 			  .blocked = 3,
 			  .nr = 202,
 			  .nr_calls = 12,

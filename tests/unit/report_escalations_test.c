@@ -131,7 +131,7 @@ static void the_most_expensive_cause_comes_last_with_what_to_do(void **state)
 	assert_has(fixture->text,
 		   "  most expensive causes       steps  extra time  worst step      took\n"
 		   "  1  lock contention              2      499 ms         #32    321 ms\n"
-		   "     evidence   locks 301 ms (usually 1.00 ms)");
+		   "     evidence   futex 301 ms (usually 1.00 ms)");
 	snprintf(advice, sizeof(advice), "%s", cause_advice(CAUSE_LOCK_CONTENTION));
 	assert_has(strstr(fixture->text, "\n     advice     "), advice);
 	assert_has_not(strstr(fixture->text, "\n     advice     "), "\n\n");
