@@ -78,6 +78,14 @@ struct fbt_slot {
 	__u64 lost_calls;  /* call records of this thread that found no room */
 	__u64 step_end_ns; /* of the previous step; 0: none yet */
 
+	/* Of the open call, if it was entered in a step. */
+	__u64 call_delay_ns; /* the thread's counters when it was entered */
+	__u64 call_switches;
+	__u64 call_args[2];
+	__u32 call_file;
+	__u32 call_flags;    /* FBT_CALL_ARGS, or 0 */
+	__u64 step_delay_ns; /* the counter when the step began, plus what it grew in its calls */
+
 	__u64 step_end_busy_ns; /* syscall time of the thread at step_end_ns */
 	__u64 step_last_ns;	/* length of the previous step */
 	__u64 step_lost_calls;	/* lost_calls when the step began */
@@ -89,20 +97,10 @@ struct fbt_slot {
 	__u32 step_kind;
 	__u32 step_flags; /* FBT_STEP_* */
 	__u32 arg_mask;
-	__u32 step_tail;   /* it has left by a jump to another step function */
-	__u64 step_return; /* return address at step_sp; 0: not known */
-	/* The thread's counters when the step began; step_delay_ns also grows with its calls. */
-	__u64 step_delay_ns;
-	__u64 step_minor_faults;
+	__u32 step_tail;	 /* it has left by a jump to another step function */
+	__u64 step_return;	 /* return address at step_sp; 0: not known */
+	__u64 step_minor_faults; /* the thread's counters when the step began */
 	__u64 step_major_faults;
-
-	/* Of the open call, if it was entered in a step. */
-	__u64 call_delay_ns; /* the thread's counters when it was entered */
-	__u64 call_switches;
-	__u64 call_args[2];
-	__u32 call_file;
-	__u32 call_flags; /* FBT_CALL_ARGS, or 0 */
-
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	struct fbt_slot_file files[FBT_SLOT_FILES];
