@@ -3,6 +3,7 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "json_read.h"
 #include <json-c/json_visit.h>
@@ -247,24 +248,78 @@ static int visit_number(json_object *value, int flags, json_object *parent, cons
 	return JSON_C_VISIT_RETURN_CONTINUE;
 }
 
-int json_read(const char *text, size_t size, struct json_object **value, char *error,
-	      size_t error_size)
+/* Whether serde_json reads an integer as a float: beyond 64 bits, and -0. */
+static bool is_float_to_serde(const char *digits)
 {
-	struct json_lexer lexer = {.error = NULL};
+	errno = 0;
+	if (*digits != '-')
+		strtoull(digits, NULL, 10);
+	else if (!strtoll(digits, NULL, 10))
+		return true;
+	return errno == ERANGE;
+}
+
+/* The next such integer in a sound text, NULL if there is none; *length is its own. */
+static const char *find_float(const char *at, size_t *length)
+{
+	while (*at) {
+		at += strcspn(at, "\"-0123456789");
+		if (*at == '"') {
+			for (at++; *at && *at != '"'; at++)
+				at += *at == '\\' && at[1];
+			at += *at == '"';
+			continue;
+		}
+		*length = strspn(at, "+-.eE0123456789");
+		if (*length && strspn(at, "-0123456789") == *length && is_float_to_serde(at))
+			return at;
+		at += *length;
+	}
+	return NULL;
+}
+
+/*
+ * json-c would make the next best integer of them: they get a ".0". 0 and *copy, which is NULL if
+ * the text has none of them, or -ENOMEM.
+ */
+static int mark_floats(const char *text, char **copy, size_t *size)
+{
+	size_t length, marked_size;
+	const char *found = find_float(text, &length);
+	FILE *out;
+	bool failed;
+
+	*copy = NULL;
+	if (!found)
+		return 0;
+	out = open_memstream(copy, &marked_size);
+	if (!out)
+		return -ENOMEM;
+	for (; found; found = find_float(text, &length)) {
+		length += (size_t)(found - text);
+		fwrite(text, 1, length, out);
+		fputs(".0", out);
+		text += length;
+	}
+	fputs(text, out);
+	failed = ferror(out);
+	if (!fclose(out) && !failed) {
+		*size = marked_size;
+		return 0;
+	}
+	free(*copy);
+	*copy = NULL;
+	return -ENOMEM;
+}
+
+static int parse(const char *text, size_t size, struct json_object **value, char *error,
+		 size_t error_size)
+{
 	struct json_tokener *tokener = NULL;
 	enum json_tokener_error parse_error;
 	bool infinite = false;
-	size_t sound;
 	int err = -EBADMSG;
 
-	*value = NULL;
-	sound = json_lexer_check(&lexer, text, size);
-	json_lexer_finish(&lexer);
-	if (lexer.error || size >= INT_MAX) {
-		snprintf(error, error_size, "%s at column %zu",
-			 lexer.error ? lexer.error : "text too long", sound + 1);
-		return -EBADMSG;
-	}
 	tokener = json_tokener_new_ex(JSON_READ_DEPTH + 1);
 	if (!tokener)
 		return -ENOMEM;
@@ -290,6 +345,29 @@ out:
 		*value = NULL;
 	}
 	json_tokener_free(tokener);
+	return err;
+}
+
+int json_read(const char *text, size_t size, struct json_object **value, char *error,
+	      size_t error_size)
+{
+	struct json_lexer lexer = {.error = NULL};
+	char *marked = NULL;
+	size_t sound;
+	int err;
+
+	*value = NULL;
+	sound = json_lexer_check(&lexer, text, size);
+	json_lexer_finish(&lexer);
+	if (lexer.error || size >= INT_MAX / 2) {
+		snprintf(error, error_size, "%s at column %zu",
+			 lexer.error ? lexer.error : "text too long", sound + 1);
+		return -EBADMSG;
+	}
+	err = mark_floats(text, &marked, &size);
+	if (!err)
+		err = parse(marked ? marked : text, size, value, error, error_size);
+	free(marked);
 	return err;
 }
 

@@ -2,7 +2,8 @@
 /*
  * Reading JSON with json-c, as strict as serde_json. json-c builds the value; the lexer here
  * refuses what json-c lets through even when strict: NaN, -01, 1., control characters and lone
- * surrogates in strings, UTF-8 that is none, and keys with a NUL (json-c would cut them there).
+ * surrogates in strings, UTF-8 that is none, and keys with a NUL (json-c would cut them there). An
+ * integer beyond 64 bits, and -0, is a double, as to serde_json: json-c would take the nearest.
  */
 #ifndef FBT_JSON_READ_H
 #define FBT_JSON_READ_H

@@ -290,6 +290,7 @@ static void env_document_refuses_what_is_no_u32(void **state)
 		const char *text;
 		const char *reason;
 	} cases[] = {
+		{"-0", "invalid type: floating point `-0.0`, expected u32"},
 		{"2520.0", "invalid type: floating point `2520.0`, expected u32"},
 		{"2.52e3", "invalid type: floating point `2520.0`, expected u32"},
 		{"-1", "invalid value: integer `-1`, expected u32"},

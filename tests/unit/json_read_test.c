@@ -139,6 +139,20 @@ static void json_write_value_writes_doubles_as_serde_json_does(void **state)
 	expect_rewritten("[1.50,1E3,0.00001,1e16]", "[1.5,1000.0,0.00001,1e16]");
 }
 
+/* As serde_json does: the nearest integer would be a number that nobody wrote. */
+static void json_read_makes_floats_of_integers_beyond_64_bits_and_of_minus_zero(void **state)
+{
+	expect_rewritten("-0", "-0.0");
+	expect_rewritten("[-0,0,-0.0,-0e1]", "[-0.0,0,-0.0,-0.0]");
+	expect_rewritten("18446744073709551616", "1.8446744073709552e19");
+	expect_rewritten("[-9223372036854775808,-9223372036854775809]",
+			 "[-9223372036854775808,-9.223372036854776e18]");
+	expect_rewritten("{\"-0\":[\"-0 \\\" -0\",-0],\"a\":123456789012345678901234567890}",
+			 "{\"-0\":[\"-0 \\\" -0\",-0.0],\"a\":1.2345678901234568e29}");
+	expect_refused("[-0,1-]", "invalid number");
+	expect_refused("[-0 -0]", "separator");
+}
+
 static void json_write_value_keeps_the_last_of_equal_keys(void **state)
 {
 	expect_rewritten("{\"a\":1,\"b\":2,\"a\":3}", "{\"a\":3,\"b\":2}");
@@ -147,6 +161,8 @@ static void json_write_value_keeps_the_last_of_equal_keys(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(
+			json_read_makes_floats_of_integers_beyond_64_bits_and_of_minus_zero),
 		cmocka_unit_test(json_read_refuses_what_only_json_c_takes_for_a_number),
 		cmocka_unit_test(json_read_refuses_numbers_that_are_none),
 		cmocka_unit_test(json_read_refuses_a_number_out_of_range),
