@@ -8,6 +8,7 @@
 
 #include "call_walk.h"
 #include "class_table.h"
+#include "step_class.h"
 #include "syscalls.h"
 
 #define NS_PER_US 1000
@@ -26,6 +27,7 @@ struct classifier {
 /* A step held against its class. */
 struct verdict {
 	bool judged;
+	bool nearest; /* by a class that is not its own */
 	bool budget_given;
 	uint64_t actual_ns;
 	uint64_t budget_ns;
@@ -70,6 +72,11 @@ void classifier__request_manual(struct classifier *classifier)
 	classifier->manual = true;
 }
 
+bool classifier__is_manual(const struct classifier *classifier)
+{
+	return classifier->manual;
+}
+
 const struct classify_counts *classifier__counts(const struct classifier *classifier)
 {
 	return &classifier->counts;
@@ -80,51 +87,13 @@ const struct escalation_manager *classifier__manager(const struct classifier *cl
 	return classifier->manager;
 }
 
-/* --- the class of a step -------------------------------------------------------------------- */
-
-static uint64_t bucket_of(uint64_t value)
-{
-	return value ? 64 - (uint64_t)__builtin_clzll(value) : 0;
-}
-
-/* The argument that classes go by, if the step has it. */
-static bool find_argument(const struct classifier *classifier, const struct window *window,
-			  const struct fbt_step *record, int64_t *value)
-{
-	const char *name = classifier->options.class_by;
-	const struct kind *kind = &window->kinds[record->kind % FBT_KIND_COUNT];
-
-	for (uint32_t i = 0; name && i < FBT_ARG_COUNT; i++) {
-		if (!(record->arg_mask & BIT(i)) || !kind->arg_names[i] ||
-		    strcmp(kind->arg_names[i], name) != 0)
-			continue;
-		*value = record->args[i];
-		return true;
-	}
-	return false;
-}
-
-static uint64_t class_key(const struct classifier *classifier, const struct window *window,
-			  const struct fbt_step *record, uint64_t work_ns)
-{
-	uint64_t bucket = bucket_of(work_ns), by_argument = 0;
-	int64_t value;
-
-	if (find_argument(classifier, window, record, &value)) {
-		bucket = bucket_of(value > 0 ? (uint64_t)value : 0);
-		by_argument = 1;
-	}
-	return (uint64_t)record->tgid << 32 | (uint64_t)(uint16_t)record->kind << 16 |
-	       by_argument << 8 | bucket;
-}
+/* --- what fires ----------------------------------------------------------------------------- */
 
 /* Of a step whose end is not its own nobody knows what it would have taken. */
 static bool is_memorable(const struct fbt_step *record)
 {
 	return record->kind && (record->end == FBT_END_RETURN || record->end == FBT_END_UNWOUND);
 }
-
-/* --- what fires ----------------------------------------------------------------------------- */
 
 static double percent_of_ns(uint64_t part_ns, uint64_t whole_ns)
 {
@@ -221,8 +190,11 @@ static void hold_against(const struct classifier *classifier, const struct class
 	verdict->budget_ns =
 		verdict->budget_given ? classifier->options.budget_us * NS_PER_US : base_ns;
 	verdict->drop_percent = drop_of(base_ns, verdict->actual_ns);
-	/* Only now: it takes as long as all the rest, and few steps come this far. */
-	far_over = is_far_over(verdict, thresholds->cv_percent);
+	/*
+	 * Only now: it takes as long as all the rest, and few steps come this far. That another
+	 * class is unsteady says nothing of this step.
+	 */
+	far_over = !verdict->nearest && is_far_over(verdict, thresholds->cv_percent);
 	if (far_over)
 		verdict->cv_percent = class_history__cv_percent(history);
 	verdict->fired =
@@ -231,22 +203,23 @@ static void hold_against(const struct classifier *classifier, const struct class
 		verdict->fired |= BIT(ESCALATION_MEMORY_CLIFF);
 	if (escalation_should_trace_gpu_transfer(thresholds, transfer_percent(step)))
 		verdict->fired |= BIT(ESCALATION_GPU_TRANSFER_OVERHEAD);
-	if (verdict->fired && !far_over)
+	if (verdict->fired && !far_over && !verdict->nearest)
 		verdict->cv_percent = class_history__cv_percent(history);
 }
 
 static struct verdict judge(struct classifier *classifier, const struct class_history *history,
-			    const struct step *step, const struct cause_times *times)
+			    bool nearest, const struct step *step, const struct cause_times *times)
 {
-	struct verdict verdict = {.actual_ns = step_total_ns(step),
+	struct verdict verdict = {.nearest = nearest,
+				  .actual_ns = step_total_ns(step),
 				  .budget_ns = step_total_ns(step),
 				  .cv_percent = (double)NAN,
 				  .drop_percent = (double)NAN};
 
-	if (history && class_history__count(history) >= CLASSIFY_STEPS_MIN)
+	if (step_class_is_known(history))
 		hold_against(classifier, history, step, times, &verdict);
 	if (classifier->manual) {
-		if (verdict.judged && isnan(verdict.cv_percent))
+		if (verdict.judged && !nearest && isnan(verdict.cv_percent))
 			verdict.cv_percent = class_history__cv_percent(history);
 		verdict.fired |= BIT(ESCALATION_MANUAL);
 		classifier->manual = false;
@@ -321,6 +294,7 @@ static void escalate(struct classifier *classifier, const struct window *window,
 	*escalation = (struct escalation){
 		.number = ++counts->escalated,
 		.judged = verdict->judged,
+		.nearest = verdict->judged && verdict->nearest,
 		.fired = verdict->fired,
 		.cv_percent = verdict->cv_percent,
 		.drop_percent = verdict->drop_percent,
@@ -345,7 +319,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		      const struct step *step, const struct escalation **escalation)
 {
 	const struct fbt_step *record = &step->record;
-	struct class_history *history = NULL;
+	struct class_history *history = NULL, *known = NULL;
 	struct cause_times times;
 	struct verdict verdict;
 	uint64_t key;
@@ -356,17 +330,19 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 						   window->record.start_ns);
 	classifier->begun = true;
 	cause_split(window, step, &times);
-	key = class_key(classifier, window, record, cause_work_ns(&times));
-	if (record->kind)
+	key = step_class_key(window, record, classifier->options.class_by, cause_work_ns(&times));
+	if (record->kind) {
 		history = class_table__find(classifier->classes, key);
-	verdict = judge(classifier, history, step, &times);
+		known = step_class_find_known(classifier->classes, history, key);
+	}
+	verdict = judge(classifier, known, known != history, step, &times);
 	if (verdict.judged)
 		classifier->counts.judged++;
 	else
 		classifier->counts.unjudged++;
 	*escalation = NULL;
 	if (verdict.fired) {
-		escalate(classifier, window, step, &times, history, &verdict);
+		escalate(classifier, window, step, &times, known, &verdict);
 		*escalation = &classifier->escalation;
 	}
 	if (!is_memorable(record))

@@ -22,7 +22,8 @@
  * else is wrong are counted (repeated).
  *
  * Precedence: manual > memory_cliff > gpu_transfer_overhead > the seed's escalation_reason.
- * Nothing is judged before CLASSIFY_STEPS_MIN steps of its class; intervals are never judged;
+ * While a class has fewer than CLASS_KNOWN_STEPS steps, the nearest by work that has more stands
+ * for it, but for its CV. Nothing is judged before there is one; intervals are never judged;
  * either may be escalated by hand. A step that was cut off is judged by what is known of it.
  *
  * By design these are not named:
@@ -39,15 +40,15 @@
 #include "cause.h"
 #include "escalation.h"
 #include "step.h"
+#include "step_class.h"
 #include "window.h"
 
-#define CLASSIFY_STEPS_MIN	10
 #define CLASSIFY_WINDOW_DEFAULT 64
 #define CLASSIFY_WINDOW_MAX	1024
 
 struct classify_options {
 	struct escalation_thresholds thresholds;
-	uint32_t window_steps; /* CLASSIFY_STEPS_MIN … CLASSIFY_WINDOW_MAX */
+	uint32_t window_steps; /* CLASS_KNOWN_STEPS … CLASSIFY_WINDOW_MAX */
 	uint64_t budget_us;    /* 0: of the class */
 	const char *class_by;  /* name of a step argument, borrowed; NULL: by work */
 };
@@ -60,6 +61,7 @@ struct escalation {
 	bool suppressed;      /* over the rate limit: counted, not shown */
 	bool repeated;	      /* its class was said to be unsteady already: the same */
 	bool judged;	      /* else by hand, in a class that is not known yet */
+	bool nearest;	      /* by the nearest class that is known: its own is not yet */
 	uint32_t fired;	      /* bit per enum escalation_reason; BOTH is two bits */
 	double cv_percent;    /* of the class, charged or not; NaN if not judged */
 	double drop_percent;  /* NaN if not judged */
@@ -94,6 +96,9 @@ void classifier__free(struct classifier *classifier);
 
 /* The next step that comes will be escalated, whatever it is; the rate limit may suppress it. */
 void classifier__request_manual(struct classifier *classifier);
+
+/* It was requested, and no step has come since. */
+bool classifier__is_manual(const struct classifier *classifier);
 
 /*
  * Judges a step and remembers it. *escalation is set to the verdict, valid until the next call, or

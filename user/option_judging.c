@@ -45,8 +45,8 @@ int option_parse_judging(struct pipeline_options *options, int key, const char *
 
 	switch (key) {
 	case KEY_CV_WINDOW:
-		err = option_parse_range("--cv-window", arg, CLASSIFY_STEPS_MIN,
-					 CLASSIFY_WINDOW_MAX, &number);
+		err = option_parse_range("--cv-window", arg, CLASS_KNOWN_STEPS, CLASSIFY_WINDOW_MAX,
+					 &number);
 		classify->window_steps = (uint32_t)number;
 		return err;
 	case KEY_BUDGET:

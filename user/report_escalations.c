@@ -18,12 +18,12 @@ static void write_none(const struct report *report, const struct classify_counts
 			     "intervals are not judged; --step SPEC names a step function");
 	else if (!counts->judged)
 		report_field(report, "Escalations",
-			     "no step was judged: none had %d like it before", CLASSIFY_STEPS_MIN);
+			     "no step was judged: none had %d like it before", CLASS_KNOWN_STEPS);
 	else if (counts->unjudged)
 		report_field(
 			report, "Escalations",
 			"no step was escalated: %s judged, %s not (fewer than %d like them before)",
-			judged, unjudged, CLASSIFY_STEPS_MIN);
+			judged, unjudged, CLASS_KNOWN_STEPS);
 	else
 		report_field(report, "Escalations", "no step was escalated: %s judged", judged);
 }
@@ -55,7 +55,7 @@ static void write_unjudged(const struct report *report, const struct classify_co
 		report_field(report, "  not judged", "%s: intervals never are", unjudged);
 	else
 		report_field(report, "  not judged", "%s, which had fewer than %d like them before",
-			     unjudged, CLASSIFY_STEPS_MIN);
+			     unjudged, CLASS_KNOWN_STEPS);
 }
 
 static void write_suppressed(const struct report *report, const struct classify_counts *counts)

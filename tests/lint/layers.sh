@@ -22,6 +22,7 @@ call_walk
 cause
 cause_text class_history
 class_table
+step_class
 classify
 # the environment an engine runs in
 env_document env_host

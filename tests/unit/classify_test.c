@@ -464,13 +464,49 @@ static void work_is_bucketed_by_powers_of_two(void **state)
 	for (int i = 0; i < 20; i++)
 		assert_false(push_lock(fixture, (1 << 24) + i, 0));
 	assert_true(push_lock(fixture, (1 << 24), 300 * MS));
+	assert_false(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 20);
 	assert_true(push_lock(fixture, (1 << 25) - 1, 300 * MS));
-	assert_false(push_lock(fixture, (1 << 24) - 1, 300 * MS));
-	assert_false(push_lock(fixture, (1 << 25), 300 * MS));
+	assert_false(fixture->last.nearest);
+	assert_true(push_lock(fixture, (1 << 24) - 1, 300 * MS));
+	assert_true(fixture->last.nearest);
+	assert_true(push_lock(fixture, (1 << 25), 300 * MS));
+	assert_true(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 22);
 	for (int i = 0; i < 10; i++)
-		assert_false(push_lock(fixture, 0, MS));
+		push_lock(fixture, 0, MS);
 	assert_true(push_lock(fixture, 0, 300 * MS));
-	assert_false(push_lock(fixture, 1, 300 * MS));
+	assert_false(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 10);
+}
+
+/* A trouble that takes work too must not hide in a class where nothing is known yet. */
+static void a_step_of_an_unknown_class_is_held_against_the_nearest(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_steady(fixture, 20);
+	for (int i = 0; i < 12; i++)
+		assert_false(push_lock(fixture, 500 * MS, 200 * MS));
+	/* Of work it is nearer to 500 ms: 200 ms are usual there. */
+	assert_false(push_lock(fixture, 200 * MS, 400 * MS));
+	assert_true(push_lock(fixture, 50 * MS, 400 * MS));
+	assert_true(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 20);
+	assert_int_equal(fixture->last.budget_ns, 50 * MS + 100 * US);
+	assert_int_equal(fixture->last.cause.kind, CAUSE_LOCK_CONTENTION);
+	/* More work is no trouble, however much. */
+	assert_false(push_lock(fixture, 30000 * MS, 100 * US));
+}
+
+static void an_unsteady_neighbour_is_not_charged_to_a_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_uneven(fixture, 105);
+	assert_false(push_lock(fixture, 70 * MS, 60 * MS));
+	assert_true(push_lock(fixture, 20 * MS, 16 * MS));
+	assert_int_equal(fixture->last.fired, bit(ESCALATION_CV_EXCEEDED));
 }
 
 static bool push_argument(struct fixture *fixture, uint32_t mask, int64_t value, uint64_t work_ns,
@@ -513,7 +549,8 @@ static void steps_without_the_argument_go_by_work(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_false(push_argument(fixture, 1, 5, 20 * MS, 0));
 	assert_false(push_argument(fixture, 3, 5, 20 * MS, 300 * MS));
-	assert_false(push_argument(fixture, 1, 5, 50 * MS, 300 * MS));
+	assert_true(push_argument(fixture, 1, 5, 50 * MS, 300 * MS));
+	assert_true(fixture->last.nearest);
 	assert_true(push_argument(fixture, 1, 900, 20 * MS, 300 * MS));
 	/* An argument that is 25 is not a step of 20 ms of work: bucket 25 each. */
 	assert_false(push_argument(fixture, 3, (1 << 24) + 1, 20 * MS, 300 * MS));
@@ -875,6 +912,8 @@ int main(void)
 		TEST(a_class_that_stays_slow_becomes_usual),
 		TEST(processes_and_functions_are_classes_of_their_own),
 		TEST(work_is_bucketed_by_powers_of_two),
+		TEST(a_step_of_an_unknown_class_is_held_against_the_nearest),
+		TEST(an_unsteady_neighbour_is_not_charged_to_a_step),
 		TEST(classes_go_by_an_argument_where_one_is_named),
 		TEST(steps_without_the_argument_go_by_work),
 		TEST(an_argument_of_no_function_leaves_classes_by_work),

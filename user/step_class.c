@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "step_class.h"
+
+#include <string.h>
+
+/* Of a key: bits of the work or of the argument, and which it is. */
+#define KEY_BUCKET	0xffu
+#define KEY_BY_ARGUMENT 0x100u
+#define BUCKETS		64
+
+static uint64_t bucket_of(uint64_t value)
+{
+	return value ? BUCKETS - (uint64_t)__builtin_clzll(value) : 0;
+}
+
+/* The argument that classes go by, if the step has it. */
+static bool find_argument(const struct window *window, const struct fbt_step *record,
+			  const char *name, int64_t *value)
+{
+	const struct kind *kind = &window->kinds[record->kind % FBT_KIND_COUNT];
+
+	for (uint32_t i = 0; name && i < FBT_ARG_COUNT; i++) {
+		if (!(record->arg_mask & (1u << i)) || !kind->arg_names[i] ||
+		    strcmp(kind->arg_names[i], name) != 0)
+			continue;
+		*value = record->args[i];
+		return true;
+	}
+	return false;
+}
+
+uint64_t step_class_key(const struct window *window, const struct fbt_step *record,
+			const char *class_by, uint64_t work_ns)
+{
+	uint64_t bucket = bucket_of(work_ns);
+	int64_t value;
+
+	if (find_argument(window, record, class_by, &value))
+		bucket = bucket_of(value > 0 ? (uint64_t)value : 0) | KEY_BY_ARGUMENT;
+	return (uint64_t)record->tgid << 32 | (uint64_t)(uint16_t)record->kind << 16 | bucket;
+}
+
+bool step_class_is_known(const struct class_history *history)
+{
+	return history && class_history__count(history) >= CLASS_KNOWN_STEPS;
+}
+
+struct class_history *step_class_find_known(struct class_table *classes, struct class_history *own,
+					    uint64_t key)
+{
+	uint64_t bucket = key & KEY_BUCKET;
+
+	if (step_class_is_known(own) || key & KEY_BY_ARGUMENT)
+		return own;
+	for (uint64_t far = 1; far <= BUCKETS; far++) {
+		struct class_history *history = NULL;
+
+		if (far <= bucket)
+			history = class_table__find(classes, key - far);
+		if (!step_class_is_known(history) && bucket + far <= BUCKETS)
+			history = class_table__find(classes, key + far);
+		if (step_class_is_known(history))
+			return history;
+	}
+	return own;
+}
