@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "syscalls.h"
+
 const char *escalation_fired_text(uint32_t fired, char text[FIRED_SIZE])
 {
 	size_t used = 0;
@@ -15,6 +17,29 @@ const char *escalation_fired_text(uint32_t fired, char text[FIRED_SIZE])
 					 escalation_otlp_value((enum escalation_reason)i));
 	}
 	return text;
+}
+
+void escalation_worst(const struct escalation *escalation, const struct window *window,
+		      const struct step *step, struct worst *worst)
+{
+	const struct fbt_call *call = &escalation->worst;
+	bool is_known = call->duration_ns && step->complete;
+
+	*worst = (struct worst){.ns = call->duration_ns};
+	if (call->duration_ns)
+		worst->name =
+			syscall_label((enum fbt_arch)window->record.arch, call->nr, worst->label);
+	for (int i = 0; i < FBT_CATEGORY_COUNT && !is_known; i++) {
+		const struct fbt_sum *sum = &step->record.sums[i];
+		/* Of an interval the longest call may have begun before it. */
+		uint64_t ns = sum->max_ns < sum->ns ? sum->max_ns : sum->ns;
+
+		if (ns <= worst->ns)
+			continue;
+		worst->ns = ns;
+		worst->name = category_name((enum fbt_category)i);
+		worst->is_category = true;
+	}
 }
 
 const char *cause_words(enum cause_kind kind, char text[CAUSE_WORDS_SIZE])

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 #include "cause.h"
-#include "escalation.h"
+#include "classify.h"
 
 /* Room for the names of all reasons. */
 #define FIRED_SIZE 128
@@ -15,6 +15,16 @@
 
 /* "cv_exceeded,efficiency_low" of a bit per reason. Writes to text and returns it. */
 const char *escalation_fired_text(uint32_t fired, char text[FIRED_SIZE]);
+
+/* The call of a step that took longest, or the category it is of. */
+struct worst {
+	const char *name; /* points into label, or is static; NULL if there was no call */
+	uint64_t ns;	  /* in the step */
+	bool is_category; /* the call itself is not known: not all were sent, or kept */
+	char label[24];
+};
+void escalation_worst(const struct escalation *escalation, const struct window *window,
+		      const struct step *step, struct worst *worst);
 
 /* "lock contention". Writes to text and returns it. */
 const char *cause_words(enum cause_kind kind, char text[CAUSE_WORDS_SIZE]);

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "jsonl_escalation.h"
 
-#include "syscalls.h"
-
 #define NS_PER_US 1000
 
 void jsonl_escalation_fill(struct jsonl_escalation *event, const struct window *window,
@@ -10,7 +8,7 @@ void jsonl_escalation_fill(struct jsonl_escalation *event, const struct window *
 {
 	struct json_fields *shape = &event->common.fields;
 	const struct cause *cause = &escalation->cause;
-	const struct fbt_call *worst = &escalation->worst;
+	struct worst *worst = &event->worst;
 
 	escalation_fields_fill(&event->common, window, escalation);
 	json_fields_uint(shape, "number", escalation->number);
@@ -26,11 +24,14 @@ void jsonl_escalation_fill(struct jsonl_escalation *event, const struct window *
 	if (escalation->judged)
 		json_fields_uint(shape, "usual_us", escalation->usual_ns / NS_PER_US);
 	escalation_fields_percent(shape, "drop_percent", escalation->drop_percent);
-	if (worst->duration_ns) {
-		json_fields_string(
-			shape, "worst_call",
-			syscall_label((enum fbt_arch)window->record.arch, worst->nr, event->worst));
-		json_fields_uint(shape, "worst_call_us", worst->duration_ns / NS_PER_US);
+	if (cause->estimated)
+		json_fields_bool(shape, "cause_estimated", true);
+	escalation_worst(escalation, window, step, worst);
+	if (worst->name) {
+		json_fields_string(shape, worst->is_category ? "worst_category" : "worst_call",
+				   worst->name);
+		json_fields_uint(shape, worst->is_category ? "worst_category_us" : "worst_call_us",
+				 worst->ns / NS_PER_US);
 	}
 	event->stage_us.count = 0;
 	json_fields_uint(&event->stage_us, "budget", escalation->result.budget_us);

@@ -9,7 +9,7 @@
 struct jsonl_escalation {
 	struct escalation_fields common; /* common.fields is the shape */
 	struct json_fields stage_us;
-	char worst[24];
+	struct worst worst;
 };
 
 /* event must not be moved. */

@@ -12,7 +12,6 @@
 #include "report_format.h"
 #include "syscalls.h"
 
-#define NS_PER_US  1000
 #define NS_PER_S   1e9
 #define NAME_WIDTH 32
 
@@ -71,47 +70,75 @@ static void add_reason(struct line *line, const struct escalation *escalation)
 		add(line, " (not judged)");
 }
 
-/* By the call itself, or by its category where calls are not known or some were lost. */
-static void add_longest(struct line *line, const struct window *window, const struct step *step,
-			const struct fbt_call *worst)
+/* By its name; NULL of "none". */
+static const struct fbt_sum *sum_of(const struct step *step, const char *category)
 {
-	bool is_known = worst->duration_ns && step->complete;
-	uint64_t longest_ns = worst->duration_ns;
-	char time[FORMAT_MAX], label[24];
-	const char *name = syscall_label((enum fbt_arch)window->record.arch, worst->nr, label);
-
-	for (int i = 0; i < FBT_CATEGORY_COUNT && !is_known; i++) {
-		if (step->record.sums[i].max_ns <= longest_ns)
-			continue;
-		longest_ns = step->record.sums[i].max_ns;
-		name = category_name((enum fbt_category)i);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		if (!strcmp(category_name((enum fbt_category)i), category))
+			return &step->record.sums[i];
 	}
-	if (longest_ns)
-		add(line, ", longest %s %s", name, format_time(time, (double)longest_ns));
+	return NULL;
 }
 
-/* The seed's dominant category with its time, and the longest call. */
-static void add_calls(struct line *line, const struct window *window, const struct step *step,
-		      const struct escalation *escalation)
+/* The evidence begins with the name and has its time: before what is usual, and other figures. */
+static bool begins_with(const char *evidence, const char *name, const char *time)
 {
-	const struct breakdown *breakdown = &escalation->result.breakdown;
-	const char *dominant = breakdown_dominant(breakdown);
+	const char *at = strstr(evidence, time);
+
+	return !strncmp(evidence, name, strlen(name)) && evidence[strlen(name)] == ' ' && at &&
+	       at < evidence + strcspn(evidence, "(,;") && at[-1] == ' ' &&
+	       (!at[strlen(time)] || strchr(" ,;", at[strlen(time)]));
+}
+
+/* What was said before: a category, its time and its calls. */
+struct said {
+	const char *name;
+	const char *time;
+	uint64_t calls;
+};
+
+/* No figure is told twice: of all that was said one call may be nearly all. */
+static void add_worst(struct line *line, const struct worst *worst, const struct said *said,
+		      const char *separator)
+{
 	char time[FORMAT_MAX];
 
-	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
-		if (!strcmp(category_name((enum fbt_category)i), dominant))
-			add(line, "; %s %s", dominant,
-			    format_time(time, (double)breakdown->category_us[i] * NS_PER_US));
-	}
-	add_longest(line, window, step, &escalation->worst);
+	if (!worst->name)
+		return;
+	format_time(time, (double)worst->ns);
+	if (strcmp(worst->name, said->name) != 0 || strcmp(time, said->time) != 0)
+		add(line, "%s longest %s %s", separator, worst->name, time);
+	else if (said->calls != 1)
+		add(line, "%s nearly all in one call", separator);
 }
 
-static void add_cause(struct line *line, const struct window *window, const struct cause *cause)
+/* The seed's dominant category with its time, the longest call, and the cause. */
+static void add_cause(struct line *line, const struct window *window, const struct step *step,
+		      const struct escalation *escalation)
 {
-	char words[CAUSE_WORDS_SIZE], evidence[EVIDENCE_SIZE];
+	const char *dominant = breakdown_dominant(&escalation->result.breakdown);
+	const struct fbt_sum *sum = sum_of(step, dominant);
+	char words[CAUSE_WORDS_SIZE], evidence[EVIDENCE_SIZE], time[FORMAT_MAX];
+	struct said said = {dominant, time, sum ? sum->calls : 0};
+	struct worst worst;
+	bool in_evidence;
 
-	cause_describe(cause, window, evidence, sizeof(evidence));
-	add(line, "; %s: %s", cause_words(cause->kind, words), evidence);
+	/* The sums do not count a call that is still open. */
+	if (escalation->worst.header.flags & FBT_CALL_UNFINISHED)
+		said.calls++;
+	format_time(time, sum ? (double)sum->ns : 0);
+	cause_words(escalation->cause.kind, words);
+	cause_describe(&escalation->cause, window, evidence, sizeof(evidence));
+	escalation_worst(escalation, window, step, &worst);
+	in_evidence = sum && begins_with(evidence, dominant, time);
+	if (!in_evidence) {
+		if (sum)
+			add(line, "; %s %s", dominant, time);
+		add_worst(line, &worst, &said, sum ? "," : ";");
+	}
+	add(line, "; %s: %s", words, evidence);
+	if (in_evidence)
+		add_worst(line, &worst, &said, ";");
 }
 
 static void add_flaw(struct line *line, const struct step *step)
@@ -149,15 +176,26 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		if (!self->suppressing)
 			tell_of_limit(&self->thresholds);
 		self->suppressing = true;
+		if (escalation->fired & 1u << ESCALATION_MANUAL)
+			log_info("step %" PRIu64 " is the one that was asked for, and over that "
+				 "limit: ask again later",
+				 step->number);
 		return 0;
 	}
 	self->suppressing = false;
 	add_step(&line, window, step, escalation);
 	add_reason(&line, escalation);
-	add_calls(&line, window, step, escalation);
-	add_cause(&line, window, &escalation->cause);
+	add_cause(&line, window, step, escalation);
 	add_flaw(&line, step);
 	log_info("%s", line.text);
+	return 0;
+}
+
+static int finish(struct sink *sink, const struct window *window,
+		  const struct classifier *classifier)
+{
+	if (classifier__is_manual(classifier))
+		log_info("the escalation that was asked for was of no step: none ended after that");
 	return 0;
 }
 
@@ -175,6 +213,7 @@ struct sink *sink_alert__new(const struct escalation_thresholds *thresholds)
 	self->sink = (struct sink){
 		.name = "messages",
 		.write_escalation = write_escalation,
+		.finish = finish,
 		.free = free_sink,
 	};
 	self->thresholds = *thresholds;

@@ -42,6 +42,8 @@ static int set_up(void **state)
 		.complete = true,
 		.record = {.tgid = 42, .tid = 43, .kind = 1, .thread_ns = 312400000},
 	};
+	fixture->step.record.sums[FBT_FUTEX] =
+		(struct fbt_sum){.ns = 291000999, .calls = 12, .max_ns = 290800999};
 	fixture->escalation = make_escalation();
 	log_set_level(LOG_INFO);
 	*state = fixture;
@@ -82,9 +84,9 @@ static void an_escalation_is_one_line(void **state)
 {
 	escalate(*state);
 	expect_line(*state,
-		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; futex 291 ms, "
-		    "longest futex 291 ms; lock contention: ",
-		    "");
+		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; lock "
+		    "contention: ",
+		    "; nearly all in one call");
 }
 
 static void quiet_says_nothing(void **state)
@@ -136,7 +138,9 @@ static void a_step_that_was_not_judged_has_no_budget(void **state)
 	fixture->escalation.fired = FIRED(MANUAL);
 	fixture->escalation.result.reason = ESCALATION_MANUAL;
 	escalate(fixture);
-	assert_one_line(fixture->errors, "llama_decode 312 ms: manual (not judged); futex 291 ms");
+	assert_one_line(fixture->errors,
+			"llama_decode 312 ms: manual (not judged); lock contention: "
+			"futex 291 ms");
 }
 
 static void without_syscalls_there_is_only_the_cause(void **state)
@@ -145,6 +149,7 @@ static void without_syscalls_there_is_only_the_cause(void **state)
 
 	fixture->escalation.result.breakdown = (struct breakdown){.total_us = 312400};
 	fixture->escalation.worst.duration_ns = 0;
+	fixture->step.record.sums[FBT_FUTEX] = (struct fbt_sum){0};
 	fixture->escalation.cause = (struct cause){.kind = CAUSE_COMPUTE, .time_ns = 312 * MS};
 	escalate(fixture);
 	expect_line(fixture,
@@ -156,10 +161,11 @@ static void without_calls_the_longest_is_that_of_a_category(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->escalation.worst = (struct fbt_call){0};
-	fixture->step.record.sums[FBT_FUTEX].max_ns = 290 * MS;
-	fixture->step.record.sums[FBT_OTHER].max_ns = 5 * MS;
+	fixture->step.record.sums[FBT_FUTEX] =
+		(struct fbt_sum){.ns = 291 * MS, .calls = 12, .max_ns = 290 * MS};
+	fixture->step.record.sums[FBT_OTHER] = (struct fbt_sum){.ns = 5 * MS, .max_ns = 5 * MS};
 	escalate(fixture);
-	assert_one_line(fixture->errors, "; futex 291 ms, longest futex 290 ms; lock");
+	assert_one_line(fixture->errors, ", lock at 0x7f00aa10; longest futex 290 ms\n");
 }
 
 static void where_calls_were_lost_the_longest_may_be_one_of_them(void **state)
@@ -169,9 +175,10 @@ static void where_calls_were_lost_the_longest_may_be_one_of_them(void **state)
 	fixture->step.complete = false;
 	fixture->escalation.worst.nr = 0;
 	fixture->escalation.worst.duration_ns = 100 * MS;
-	fixture->step.record.sums[FBT_FUTEX].max_ns = 290 * MS;
+	fixture->step.record.sums[FBT_FUTEX] =
+		(struct fbt_sum){.ns = 291 * MS, .calls = 12, .max_ns = 290 * MS};
 	escalate(fixture);
-	assert_one_line(fixture->errors, "; futex 291 ms, longest futex 290 ms; lock");
+	assert_one_line(fixture->errors, "; longest futex 290 ms; incomplete");
 }
 
 static void the_longest_call_has_its_own_name(void **state)
@@ -179,9 +186,58 @@ static void the_longest_call_has_its_own_name(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->escalation.worst.nr = 232;
-	fixture->step.record.sums[FBT_OTHER].max_ns = 300 * MS;
+	fixture->step.record.sums[FBT_OTHER] = (struct fbt_sum){.ns = 300 * MS, .max_ns = 300 * MS};
 	escalate(fixture);
-	assert_one_line(fixture->errors, "; futex 291 ms, longest epoll_wait 291 ms; lock");
+	assert_one_line(fixture->errors, ", lock at 0x7f00aa10; longest epoll_wait 291 ms\n");
+}
+
+static void one_call_is_told_once(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.sums[FBT_FUTEX].calls = 1;
+	escalate(fixture);
+	expect_line(fixture,
+		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; lock "
+		    "contention: ",
+		    "");
+}
+
+/* The evidence of another cause does not hold it, be it the same number elsewhere. */
+static void the_dominant_category_is_told_where_the_evidence_does_not(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.cause =
+		(struct cause){.kind = CAUSE_COMPUTE, .time_ns = 18 * MS, .usual_known = true};
+	escalate(fixture);
+	expect_line(fixture,
+		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; futex 291 ms, "
+		    "nearly all in one call; compute: ",
+		    "");
+	fixture->escalation.worst.duration_ns = 60 * MS;
+	escalate(fixture);
+	assert_non_null(strstr(stderr_text(fixture->errors),
+			       "; futex 291 ms, longest futex 60.0 ms; compute: "));
+	fixture->escalation.cause = make_escalation().cause;
+	fixture->escalation.cause.time_ns = 18 * MS;
+	fixture->escalation.cause.usual_ns = 291 * MS;
+	escalate(fixture);
+	assert_non_null(strstr(stderr_text(fixture->errors),
+			       "; futex 291 ms, longest futex 60.0 ms; lock contention: futex 18"));
+}
+
+/* The longest call of the window so far is no longer than all of the interval's. */
+static void the_longest_of_an_interval_is_no_longer_than_its_sum(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.worst = (struct fbt_call){0};
+	fixture->step.record.kind = 0;
+	fixture->step.record.sums[FBT_FUTEX] =
+		(struct fbt_sum){.ns = 80 * MS, .max_ns = UINT64_C(10000) * MS};
+	escalate(fixture);
+	assert_one_line(fixture->errors, "; futex 80.0 ms, nearly all in one call; lock");
 }
 
 static void an_incomplete_step_says_why(void **state)
@@ -191,9 +247,9 @@ static void an_incomplete_step_says_why(void **state)
 	fixture->step.complete = false;
 	escalate(fixture);
 	expect_line(fixture,
-		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; futex 291 ms, "
-		    "longest futex 291 ms; lock contention: ",
-		    "; incomplete: records lost");
+		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; lock "
+		    "contention: ",
+		    "; nearly all in one call; incomplete: records lost");
 }
 
 static void a_step_that_is_still_open_says_so(void **state)
@@ -262,6 +318,33 @@ static void suppression_is_told_once_and_again_when_it_begins_again(void **state
 	assert_string_equal(strchr(text, '\n') + 1, limit);
 }
 
+static void a_step_that_was_asked_for_in_vain_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	const char *line;
+
+	fixture->escalation.suppressed = true;
+	fixture->escalation.fired = FIRED(MANUAL) | FIRED(EFFICIENCY_LOW);
+	escalate(fixture);
+	escalate(fixture);
+	line = strstr(stderr_text(fixture->errors), "step 4711 is the one that was asked for");
+	assert_non_null(line);
+	assert_non_null(strstr(line + 1, "step 4711 is the one that was asked for"));
+}
+
+static void an_escalation_of_no_step_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct classifier *classifier = make_classifier();
+
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, classifier), 0);
+	assert_silent(fixture->errors);
+	classifier__request_manual(classifier);
+	assert_int_equal(fixture->sink->finish(fixture->sink, fixture->window, classifier), 0);
+	assert_one_line(fixture->errors, "the escalation that was asked for was of no step: ");
+	classifier__free(classifier);
+}
+
 /* Nor does one between them end a suppression. */
 static void what_a_class_did_already_is_not_told_again(void **state)
 {
@@ -293,12 +376,17 @@ int main(void)
 		TEST(without_calls_the_longest_is_that_of_a_category),
 		TEST(where_calls_were_lost_the_longest_may_be_one_of_them),
 		TEST(the_longest_call_has_its_own_name),
+		TEST(one_call_is_told_once),
+		TEST(the_dominant_category_is_told_where_the_evidence_does_not),
+		TEST(the_longest_of_an_interval_is_no_longer_than_its_sum),
 		TEST(an_incomplete_step_says_why),
 		TEST(a_step_that_is_still_open_says_so),
 		TEST(a_step_whose_thread_exited_says_so),
 		TEST(names_from_the_target_are_escaped),
 		TEST(a_name_without_end_leaves_room_for_the_rest),
 		TEST(suppression_is_told_once_and_again_when_it_begins_again),
+		TEST(a_step_that_was_asked_for_in_vain_is_told),
+		TEST(an_escalation_of_no_step_is_told),
 		TEST(what_a_class_did_already_is_not_told_again),
 	};
 

@@ -287,6 +287,8 @@ static void escalation_prof_leaves_out_what_is_not_known(void **state)
 	escalation.cv_percent = NAN;
 	escalation.drop_percent = NAN;
 	escalation.worst.duration_ns = 0;
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		fixture->step.record.sums[i].max_ns = 0;
 	fixture->step.complete = false;
 	write_escalation(fixture, &escalation);
 	expect_part(fixture, "\"complete\":false,", true);
@@ -295,6 +297,22 @@ static void escalation_prof_leaves_out_what_is_not_known(void **state)
 	expect_part(fixture, "drop_percent", false);
 	expect_part(fixture, "usual_us", false);
 	expect_part(fixture, "worst", false);
+	expect_part(fixture, "estimated", false);
+}
+
+static void the_longest_call_may_be_one_that_was_lost(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	escalation.cause.estimated = true;
+	fixture->step.complete = false;
+	fixture->step.record.sums[FBT_READ] =
+		(struct fbt_sum){.ns = 300000999, .max_ns = 291000999};
+	write_escalation(fixture, &escalation);
+	expect_part(fixture, "\"worst_category\":\"read\",\"worst_category_us\":291000}", true);
+	expect_part(fixture, "worst_call", false);
+	expect_part(fixture, ",\"cause_estimated\":true,", true);
 }
 
 static void there_is_no_escalation_prof_of_what_is_not_shown(void **state)
@@ -446,6 +464,7 @@ int main(void)
 		TEST(step_prof_of_an_interval_has_its_wall_time),
 		TEST(escalation_prof_has_the_verdict_and_its_evidence),
 		TEST(escalation_prof_leaves_out_what_is_not_known),
+		TEST(the_longest_call_may_be_one_that_was_lost),
 		TEST(there_is_no_escalation_prof_of_what_is_not_shown),
 		TEST(window_prof_says_what_was_traced_and_lost),
 		TEST(window_prof_says_how_many_processes_were_not_kept),
