@@ -6,7 +6,11 @@
 /* Of a key: bits of the work or of the argument, and which it is. */
 #define KEY_BUCKET	0xffu
 #define KEY_BY_ARGUMENT 0x100u
-#define BUCKETS		64
+#define KEY_KIND	16
+#define KEY_PROCESS	22
+_Static_assert(FBT_KIND_COUNT <= 1 << (KEY_PROCESS - KEY_KIND), "a kind has its bits of a key");
+_Static_assert(WINDOW_PROCESSES_MAX <= 1 << (32 - KEY_PROCESS), "so have those of one number");
+#define BUCKETS 64
 
 static uint64_t bucket_of(uint64_t value)
 {
@@ -29,6 +33,25 @@ static bool find_argument(const struct window *window, const struct fbt_step *re
 	return false;
 }
 
+/* How many processes had that number: what was usual of one is not of the next. */
+static uint64_t processes_of(const struct window *window, uint32_t tgid)
+{
+	size_t low = 0, high = window->processes.count;
+	uint64_t count = 0;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (window->processes.items[middle]->record.tgid < tgid)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (low < window->processes.count && window->processes.items[low++]->record.tgid == tgid)
+		count++;
+	return count % WINDOW_PROCESSES_MAX;
+}
+
 uint64_t step_class_key(const struct window *window, const struct fbt_step *record,
 			const char *class_by, uint64_t work_ns)
 {
@@ -37,7 +60,8 @@ uint64_t step_class_key(const struct window *window, const struct fbt_step *reco
 
 	if (find_argument(window, record, class_by, &value))
 		bucket = bucket_of(value > 0 ? (uint64_t)value : 0) | KEY_BY_ARGUMENT;
-	return (uint64_t)record->tgid << 32 | (uint64_t)(uint16_t)record->kind << 16 | bucket;
+	return (uint64_t)record->tgid << 32 | processes_of(window, record->tgid) << KEY_PROCESS |
+	       (uint64_t)(record->kind % FBT_KIND_COUNT) << KEY_KIND | bucket;
 }
 
 bool step_class_is_known(const struct class_history *history)

@@ -456,6 +456,29 @@ static void processes_and_functions_are_classes_of_their_own(void **state)
 	assert_true(push(fixture, step));
 }
 
+static void a_process_does_not_inherit_from_one_that_had_its_number(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_target target = {.tgid = 7, .start_ns = 2 * S};
+
+	assert_int_equal(window__add_process(fixture->window, &target, "a", "/a", "a"), 0);
+	target.tgid = 6;
+	assert_int_equal(window__add_process(fixture->window, &target, "c", "/c", "c"), 0);
+	push_steady(fixture, 50);
+	window__end_process(fixture->window, 6, 3 * S);
+	target.start_ns = 3 * S;
+	assert_int_equal(window__add_process(fixture->window, &target, "d", "/d", "d"), 0);
+	assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+	window__end_process(fixture->window, 7, 3 * S);
+	assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+	target.tgid = 7;
+	assert_int_equal(window__add_process(fixture->window, &target, "b", "/b", "b"), 0);
+	for (int i = 0; i < 10; i++)
+		assert_false(push_lock(fixture, 20 * MS, 300 * MS));
+	/* Its own usual is another. */
+	assert_false(push_lock(fixture, 20 * MS, 300 * MS));
+}
+
 /* 16.78 ms … 33.55 ms of work are one bucket. */
 static void work_is_bucketed_by_powers_of_two(void **state)
 {
@@ -789,7 +812,7 @@ static void the_longest_call_of_an_interval_is_its_part_of_it(void **state)
 	step.record.kind = 0;
 	fixture->now_ns = step.record.end_ns;
 	add_call(&step, "futex", S)->start_ns = step.record.start_ns + 60 * MS - S;
-	add_call(&step, "read", 70 * MS);
+	add_call(&step, "read", 70 * MS)->start_ns = step.record.start_ns;
 	classifier__request_manual(fixture->classifier);
 	assert_true(push(fixture, step));
 	assert_int_equal(fixture->last.worst.nr, nr_of("read"));
@@ -911,6 +934,7 @@ int main(void)
 		TEST(gpu_transfer_is_not_known_and_never_fires),
 		TEST(a_class_that_stays_slow_becomes_usual),
 		TEST(processes_and_functions_are_classes_of_their_own),
+		TEST(a_process_does_not_inherit_from_one_that_had_its_number),
 		TEST(work_is_bucketed_by_powers_of_two),
 		TEST(a_step_of_an_unknown_class_is_held_against_the_nearest),
 		TEST(an_unsteady_neighbour_is_not_charged_to_a_step),
