@@ -339,6 +339,10 @@ int exports__finish(struct exports *exports)
 		if ((*entry)->outputs)
 			keep_first_error(exports, outputs__finish((*entry)->outputs));
 	}
+	vec_for_each (entry, &exports->list) {
+		if ((*entry)->outputs)
+			outputs__wait((*entry)->outputs);
+	}
 	return exports->first_err;
 }
 

@@ -141,7 +141,6 @@ static int add_status(struct outputs *outputs, const struct options *options)
 	return add_sink(outputs, outputs->status);
 }
 
-/* The last: its finish waits, and the others' shall not wait for it. */
 static int add_otlp(struct outputs *outputs, const struct options *options)
 {
 	if (!options->otlp)
@@ -240,6 +239,11 @@ int outputs__finish(struct outputs *outputs)
 	if (!outputs->record_err)
 		err = commit(outputs->record, err);
 	return err ? err : outputs->record_err;
+}
+
+void outputs__wait(struct outputs *outputs)
+{
+	pipeline__wait(outputs->pipeline);
 }
 
 static void free_with(struct outputs *outputs, void (*close_output)(struct output *output))

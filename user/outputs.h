@@ -34,6 +34,9 @@ void outputs__show_status(struct outputs *outputs, uint64_t now_ns);
 
 /* Ends the window and puts the files in their places: 0, or the first error, all of them logged. */
 int outputs__finish(struct outputs *outputs);
+
+/* Then: waits for a collector, for seconds. Who loses patience has the files. */
+void outputs__wait(struct outputs *outputs);
 void outputs__free(struct outputs *outputs);
 
 /* As outputs__free where no window began: leaves no files behind. */

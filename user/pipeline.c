@@ -199,6 +199,14 @@ int pipeline__finish(struct pipeline *pipeline)
 	return pipeline->first_err;
 }
 
+void pipeline__wait(struct pipeline *pipeline)
+{
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->wait)
+			output->sink->wait(output->sink);
+	}
+}
+
 void pipeline__poll(struct pipeline *pipeline)
 {
 	vec_for_each (output, &pipeline->outputs) {

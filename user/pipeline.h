@@ -31,6 +31,9 @@ void pipeline__poll(struct pipeline *pipeline);
 
 /* Ends the window and finishes all sinks: 0, or the first error any of them had. */
 int pipeline__finish(struct pipeline *pipeline);
+
+/* Behind pipeline__finish, once the files are in their places: may take seconds. */
+void pipeline__wait(struct pipeline *pipeline);
 const struct window *pipeline__window(const struct pipeline *pipeline);
 bool pipeline__has_failed(const struct pipeline *pipeline);
 void pipeline__free(struct pipeline *pipeline);

@@ -64,6 +64,7 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 		return err;
 	}
 	failed = outputs__finish(outputs);
+	outputs__wait(outputs);
 	outputs__free(outputs);
 	return err ? err : failed;
 }

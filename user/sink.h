@@ -29,6 +29,8 @@ struct sink {
 	/* The window has ended; its figures, and the classifier's, are final. */
 	int (*finish)(struct sink *sink, const struct window *window,
 		      const struct classifier *classifier);
+	/* What others have to answer is waited for, a few seconds: no file is. May be NULL. */
+	void (*wait)(struct sink *sink);
 	void (*free)(struct sink *sink);
 };
 

@@ -56,15 +56,12 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return err ? err : poll_client(sink);
 }
 
-static int finish(struct sink *sink, const struct window *window,
-		  const struct classifier *classifier)
+static void wait_for_collector(struct sink *sink)
 {
 	struct otlp_sink *otlp = to_otlp(sink);
 	const struct otlp_counts *counts = otlp_client__counts(otlp->client);
 	const char *label = otlp->endpoint->label;
 
-	(void)window;
-	(void)classifier;
 	otlp_client__finish(otlp->client);
 	if (counts->rejected_spans)
 		log_warn("otlp: %s rejected %llu spans", label,
@@ -78,7 +75,6 @@ static int finish(struct sink *sink, const struct window *window,
 		log_info("otlp: %llu of %llu escalations were sent to %s",
 			 (unsigned long long)counts->sent, (unsigned long long)counts->queued,
 			 label);
-	return 0;
 }
 
 static void free_sink(struct sink *sink)
@@ -102,7 +98,7 @@ struct sink *sink_otlp__new(const struct otlp_endpoint *endpoint, const char *se
 		.name = "otlp",
 		.write_escalation = write_escalation,
 		.poll = poll_client,
-		.finish = finish,
+		.wait = wait_for_collector,
 		.free = free_sink,
 	};
 	otlp->endpoint = endpoint;

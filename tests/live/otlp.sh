@@ -83,6 +83,30 @@ fact 'hang: nothing lost, all complete' \
 has 'hang: says what was not sent' "$OUT.err" 'otlp: ([0-9]+) of \1 escalations were not sent: .*: no answer in time'
 holds 'hang: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
+# Who loses patience with it has the outputs.
+start_collector hang
+rm -f "$OUT".*
+start_engine --steps 0 --sleep-us 500
+attach --otlp "$URL" --escalate-now
+go
+for _ in $(seq 300); do
+	grep -qs 'efficiency\|manual' "$OUT.err" && break
+	sleep 0.02
+done
+kill -INT "$TOOL"
+for _ in $(seq 100); do
+	[ -e "$OUT.trace" ] && break
+	sleep 0.02
+done
+holds 'a second Ctrl-C: the tool still waits' kill -0 "$TOOL"
+kill -INT "$TOOL"
+end_tool 130 'a second Ctrl-C ends the wait for a collector'
+end_collector 'a second Ctrl-C'
+holds 'a second Ctrl-C: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+fact 'a second Ctrl-C: and whole' 'R["steps"] == len(S) and W["cut_off"] == False'
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+
 # libcurl and what it brings is only there when it is asked for.
 has_libcurl()
 {

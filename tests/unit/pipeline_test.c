@@ -61,6 +61,11 @@ static int letter_finish(struct sink *sink, const struct window *window,
 	return note(self, window->end_ns ? 'f' : '?', self->finish_result);
 }
 
+static void letter_wait(struct sink *sink)
+{
+	note((struct letter_sink *)sink, 'w', 0);
+}
+
 static void letter_free(struct sink *sink)
 {
 	free(sink);
@@ -76,6 +81,7 @@ static struct letter_sink *add_letter(struct fixture *fixture, char letter)
 		.write_step = letter_step,
 		.write_call = letter_call,
 		.finish = letter_finish,
+		.wait = letter_wait,
 		.free = letter_free,
 	};
 	sink->letter = letter;
@@ -297,6 +303,20 @@ static void sinks_are_served_in_the_order_they_were_added(void **state)
 	assert_string_equal(fixture->log, "AsBsAsBsAfBf");
 }
 
+static void sinks_are_waited_for_behind_the_end_if_they_did_not_fail(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_letter(fixture, 'A')->finish_result = -EIO;
+	add_letter(fixture, 'B')->sink.wait = NULL;
+	add_letter(fixture, 'C');
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	assert_int_equal(run_quietly(fixture), -EIO);
+	assert_string_equal(fixture->log, "AfBfCf");
+	pipeline__wait(fixture->pipeline);
+	assert_string_equal(fixture->log, "AfBfCfCw");
+}
+
 #define PIPELINE_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -315,6 +335,7 @@ int main(void)
 		PIPELINE_TEST(an_empty_block_is_no_error),
 		PIPELINE_TEST(a_sink_without_write_call_gets_none),
 		PIPELINE_TEST(sinks_are_served_in_the_order_they_were_added),
+		PIPELINE_TEST(sinks_are_waited_for_behind_the_end_if_they_did_not_fail),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
