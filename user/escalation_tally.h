@@ -19,6 +19,7 @@ struct cause_tally {
 	uint64_t steps;
 	uint64_t usual_known; /* of them: it is known how much time the cause usually takes */
 	uint64_t extra_ns;    /* time of the cause over what is usual, of those */
+	bool estimated;	      /* extra_ns is, in part at least */
 	/* The step with the most extra time: */
 	uint64_t worst_step; /* its number */
 	uint64_t worst_extra_ns;

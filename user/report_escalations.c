@@ -90,14 +90,15 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
 	char words[CAUSE_WORDS_SIZE], steps[FORMAT_MAX], extra[FORMAT_MAX], took[FORMAT_MAX];
-	char worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
+	char about[FORMAT_MAX + 1], worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
 
 	cause_words(kind, words);
 	format_count(steps, cause->steps);
-	format_time(extra, (double)cause->extra_ns);
+	snprintf(about, sizeof(about), "%s%s", cause->estimated ? "~" : "",
+		 format_time(extra, (double)cause->extra_ns));
 	snprintf(worst, sizeof(worst), "#%" PRIu64, cause->worst_step);
 	format_time(took, (double)cause->worst_total_ns);
-	fprintf(report->out, "  %d  %-20s %9s %11s %11s %9s\n", rank, words, steps, extra, worst,
+	fprintf(report->out, "  %d  %-20s %9s %11s %11s %9s\n", rank, words, steps, about, worst,
 		took);
 	shorten_text(evidence, sizeof(evidence), cause->worst_evidence, EVIDENCE_SIZE);
 	report_field(report, "     evidence", "%s", evidence);

@@ -29,6 +29,7 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		json_uint(json, "steps", cause->steps);
 		json_uint(json, "usual_known_steps", cause->usual_known);
 		json_uint(json, "extra_ns", cause->extra_ns);
+		json_bool(json, "estimated", cause->estimated);
 		json_uint(json, "worst_step", cause->worst_step);
 		json_uint(json, "worst_extra_ns", cause->worst_extra_ns);
 		json_uint(json, "worst_duration_ns", cause->worst_total_ns);

@@ -160,6 +160,23 @@ static void three_causes_are_shown_the_most_expensive_first(void **state)
 	assert_ends(fixture->text, "\n  and 2 more (--report json has all)\n");
 }
 
+static void time_that_is_estimated_is_marked(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	push_steps(fixture, 30, MS);
+	push_step(fixture, 90 * MS);
+	escalation.cause = (struct cause){.kind = CAUSE_PAGE_FAULTS,
+					  .usual_known = true,
+					  .estimated = true,
+					  .time_ns = 400 * MS};
+	push_escalation(fixture, &escalation);
+	finish(fixture);
+	assert_has(fixture->text, "\n  1  page faults                  1     ~400 ms");
+	assert_has(fixture->text, "\n  2  lock contention              1     89.0 ms");
+}
+
 static void a_cause_that_cost_no_time_is_not_expensive(void **state)
 {
 	struct fixture *fixture = *state;
@@ -228,6 +245,7 @@ int main(void)
 		TEST(escalations_are_counted_by_reason),
 		TEST(the_most_expensive_cause_comes_last_with_what_to_do),
 		TEST(three_causes_are_shown_the_most_expensive_first),
+		TEST(time_that_is_estimated_is_marked),
 		TEST(a_cause_that_cost_no_time_is_not_expensive),
 		TEST(what_was_not_shown_is_counted),
 		TEST(evidence_is_escaped_and_wrapped),
