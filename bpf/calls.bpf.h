@@ -49,6 +49,8 @@ static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_str
 static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr)
 {
 	slot->call_delay_ns = run_delay_of(task);
+	slot->call_minor_faults = task->min_flt;
+	slot->call_major_faults = task->maj_flt;
 	slot->call_flags = 0;
 	if (call_detail < FBT_DETAIL_ESCALATED || nr >= FBT_NR_COUNT - 1)
 		return;
@@ -62,10 +64,12 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	slot->call_file = how & FBT_FD_FIRST ? file_of_call(slot, task, how, regs) : 0;
 }
 
-/* The step waits for a CPU only outside of its calls. */
+/* Waits for a CPU and page faults count outside of calls: there they are in the call's time. */
 static __always_inline void leave_call(struct fbt_slot *slot, struct task_struct *task)
 {
 	slot->step_delay_ns += run_delay_of(task) - slot->call_delay_ns;
+	slot->step_minor_faults += task->min_flt - slot->call_minor_faults;
+	slot->step_major_faults += task->maj_flt - slot->call_major_faults;
 }
 
 /* What there is to say of a call that returns ret: FBT_CALL_*, and call_args and call_file. */

@@ -161,8 +161,8 @@ struct fbt_step {
 	__u32 arg_mask;		/* bit i: args[i] was read */
 	__s64 args[FBT_ARG_COUNT];
 	/*
-	 * Of the step thread, and hidden in what is not syscalls: time it was ready to run and had
-	 * no CPU (outside of its syscalls), and page faults (in its syscalls too).
+	 * Of the step thread, outside of its syscalls, where nothing else tells of it: time it was
+	 * ready to run and had no CPU, and page faults.
 	 */
 	__u64 run_delay_ns;
 	__u32 minor_faults;

@@ -80,6 +80,8 @@ struct fbt_slot {
 
 	/* Of the open call, if it was entered in a step. */
 	__u64 call_delay_ns; /* the thread's counters when it was entered */
+	__u64 call_minor_faults;
+	__u64 call_major_faults;
 	__u64 call_switches;
 	__u64 call_args[2];
 	__u32 call_file;
@@ -99,7 +101,8 @@ struct fbt_slot {
 	__u32 arg_mask;
 	__u32 step_tail;	 /* it has left by a jump to another step function */
 	__u64 step_return;	 /* return address at step_sp; 0: not known */
-	__u64 step_minor_faults; /* the thread's counters when the step began */
+	__u64 step_minor_faults; /* the thread's counter when the step began, plus what it grew in
+				    calls */
 	__u64 step_major_faults;
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];

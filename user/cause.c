@@ -45,6 +45,22 @@ static void split_hidden(const struct window *window, const struct fbt_step *rec
 	     left_ns);
 }
 
+/*
+ * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
+ * calls would look like work. Less than this between two calls is no time to work in.
+ */
+#define BETWEEN_CALLS_NS 1000
+
+/* From the call before to this one, if that belongs to this one. Intervals have many threads. */
+static uint64_t between_calls_ns(const struct step *step, const struct fbt_call *call,
+				 uint64_t *last_ns)
+{
+	uint64_t gap_ns = excess(call->start_ns, *last_ns);
+
+	*last_ns = add_saturating(call->start_ns, call->duration_ns);
+	return step->record.kind && gap_ns < BETWEEN_CALLS_NS ? gap_ns : 0;
+}
+
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
 	static const enum cause_kind stand_ins[FBT_CATEGORY_COUNT] = {
@@ -53,7 +69,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		[FBT_WRITE] = CAUSE_FILE_IO,	     [FBT_OTHER] = CAUSE_OTHER_CALLS,
 	};
 	uint64_t known_ns[FBT_CATEGORY_COUNT] = {0};
-	uint64_t left_ns = step_total_ns(step);
+	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0}, last_ns = 0;
 	struct call_walk walk;
 
 	*times = (struct cause_times){0};
@@ -63,12 +79,15 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 
 		give(times, walk.cause, walk.ns, &left_ns);
 		*known = add_saturating(*known, walk.ns);
+		between_ns[walk.cause] += between_calls_ns(step, walk.call, &last_ns);
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		give(times, stand_ins[i], excess(step->record.sums[i].ns, known_ns[i]), &left_ns);
 	split_hidden(window, &step->record, times, &left_ns);
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] = left_ns;
 }
 
@@ -273,9 +292,12 @@ static void name_shares(struct scope *scope, struct cause *cause)
 /* Makes file or socket I/O of tiny writes into those, if they are what takes its time. */
 static void find_tiny_writes(struct scope *scope, struct cause *cause)
 {
-	uint64_t calls = 0, bytes = 0, ns = 0, end = 0;
+	uint64_t calls = 0, bytes = 0, ns = 0, all_ns = 0, end = 0;
 	struct call_walk walk;
 
+	begin_scope(scope, &walk);
+	while (next_in(scope, &walk))
+		all_ns = add_saturating(all_ns, walk.ns);
 	scope->writes = true;
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
@@ -284,7 +306,7 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 		ns = add_saturating(ns, walk.ns);
 	}
 	scope->writes = calls >= TINY_WRITES_MIN && bytes / calls < TINY_BYTES &&
-			ns >= cause->time_ns / 2 + cause->time_ns % 2;
+			ns >= all_ns / 2 + all_ns % 2;
 	if (!scope->writes)
 		return;
 	cause->kind = CAUSE_TINY_WRITES;

@@ -28,9 +28,11 @@ struct cause_times {
 };
 
 /*
- * Splits a step. Page faults are taken at window->record.fault_ps each, as far as time is left for
- * them. Where calls are not known (--detail steps, lost or cut off ones) the categories stand for
- * them: mmap is allocation, futex is locks, ioctl is the driver, read and write are files.
+ * Splits a step. Less than a microsecond between two calls of a step belongs to the second: it went
+ * into entering and leaving them. Page faults are taken at window->record.fault_ps each, as far as
+ * time is left for them. Where calls are not known (--detail steps, lost or cut off ones) the
+ * categories stand for them: mmap is allocation, futex is locks, ioctl is the driver, read and
+ * write are files.
  */
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times);
 

@@ -30,7 +30,7 @@ static void send_step(const struct traced *traced, const struct process_sums *no
 	const struct process_sums *before = traced->previous;
 	uint64_t syscall_ns = 0;
 	struct fbt_step step = {
-		.header.flags = FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN,
+		.header.flags = FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
 		.tgid = traced->tgid,
 		.tid = traced->tgid,
 		.end = truncated ? FBT_END_TRUNCATED : FBT_END_RETURN,

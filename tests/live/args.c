@@ -16,6 +16,7 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -55,7 +56,7 @@ static char paths[32][PATH_MAX];
 static int path_count;
 static char folder[PATH_MAX];
 static int pipe_fds[2], socket_fds[2], null_fd, deleted_fd, moved_fd, mounted_fd;
-static char *fresh, *file_pages;
+static char *fresh, *populated, *file_pages;
 static size_t page;
 
 void args_step(void (*body)(void));
@@ -237,6 +238,13 @@ static void touch_pages(void)
 	(void)*(volatile char *)file_pages;
 }
 
+/* Pages that a call touches are in that call's time. */
+static void populate(void)
+{
+	make(SYS_madvise, NULL, MAYBE, (unsigned long)populated, FRESH * page, MADV_POPULATE_WRITE,
+	     0);
+}
+
 static void do_nothing(void)
 {
 }
@@ -274,8 +282,9 @@ static struct step steps[] = {
 	{.name = "ring", .body = use_ring},	  {.name = "changed", .body = use_changed},
 	{.name = "renamed", .body = use_changed}, {.name = "waits", .body = use_waits},
 	{.name = "memory", .body = use_memory},	  {.name = "touch", .body = touch_pages},
-	{.name = "burn", .body = burn},		  {.name = "doze", .body = doze},
-	{.name = "root", .body = leave_root},	  {.name = "end", .body = wait_for_ever},
+	{.name = "populate", .body = populate},	  {.name = "burn", .body = burn},
+	{.name = "doze", .body = doze},		  {.name = "root", .body = leave_root},
+	{.name = "end", .body = wait_for_ever},
 };
 #define STEPS (int)(sizeof(steps) / sizeof(steps[0]))
 
@@ -342,10 +351,13 @@ static void prepare_pages(void)
 	page = (size_t)sysconf(_SC_PAGESIZE);
 	fresh = mmap(NULL, FRESH * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 		     0);
+	populated = mmap(NULL, FRESH * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			 -1, 0);
 	file_pages = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
-	if (fresh == MAP_FAILED || file_pages == MAP_FAILED)
+	if (fresh == MAP_FAILED || populated == MAP_FAILED || file_pages == MAP_FAILED)
 		exit(EXIT_FAILURE);
 	madvise(fresh, FRESH * page, MADV_NOHUGEPAGE);
+	madvise(populated, FRESH * page, MADV_NOHUGEPAGE);
 	close(fd);
 	memset(calls, 0, sizeof(calls));
 }
@@ -376,6 +388,7 @@ static pid_t start_spinning(void)
 
 	if (pid)
 		return pid;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	for (;;)
 		;
 }

@@ -251,6 +251,27 @@ static void run_queue_and_faults_are_taken_out_of_work(void **state)
 	assert_int_equal(times.ns[CAUSE_COMPUTE], 1000000);
 }
 
+/* A loop of calls: what lies between two tracepoints is not work. */
+static void time_between_calls_close_to_each_other_is_theirs(void **state)
+{
+	struct step step = make_step(10 * MS);
+	struct cause_times times;
+
+	add_call(&step, "ioctl", 100 * US);
+	add_call(&step, "ioctl", 100 * US)->start_ns += 999;
+	add_call(&step, "futex", 100 * US)->start_ns += 400;
+	add_call(&step, "futex", 100 * US)->start_ns += 1000;
+	times = split(*state, &step);
+	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US + 999);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 200 * US + 400);
+	assert_int_equal(cause_work_ns(&times), 10 * MS - 400 * US - 1399);
+	/* In an interval the next call may be another thread's. */
+	step.record.kind = 0;
+	times = split(*state, &step);
+	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US);
+	free_step(&step);
+}
+
 static void faults_take_no_more_than_is_left(void **state)
 {
 	struct step step = make_step(100);
@@ -951,6 +972,7 @@ int main(void)
 		TEST(categories_stand_for_calls_that_are_not_known),
 		TEST(categories_stand_for_what_lost_calls_took),
 		TEST(run_queue_and_faults_are_taken_out_of_work),
+		TEST(time_between_calls_close_to_each_other_is_theirs),
 		TEST(faults_take_no_more_than_is_left),
 		TEST(parts_never_exceed_a_step_that_its_sums_exceed),
 		TEST(parts_of_random_steps_sum_to_their_total),

@@ -94,6 +94,14 @@ static inline struct step make_step(uint64_t total_ns)
 					.thread_ns = total_ns}};
 }
 
+/* Where the calls of a step end so far. */
+static inline uint64_t end_of_calls(const struct step *step)
+{
+	const struct fbt_call *last = &step->calls.items[step->calls.count - 1];
+
+	return step->calls.count ? last->start_ns + last->duration_ns : step->record.start_ns;
+}
+
 /* Adds a call of ns at the end of the step's calls, and to its sums. Valid until the next one. */
 static inline struct fbt_call *add_nr(struct step *step, uint32_t nr, uint64_t ns)
 {
@@ -101,7 +109,7 @@ static inline struct fbt_call *add_nr(struct step *step, uint32_t nr, uint64_t n
 	struct fbt_call call = {.header.flags = FBT_CALL_ARGS,
 				.tgid = step->record.tgid,
 				.tid = step->record.tid,
-				.start_ns = step->record.start_ns + step->calls.count,
+				.start_ns = end_of_calls(step),
 				.duration_ns = ns,
 				.nr = nr};
 
