@@ -20,11 +20,11 @@ fact 'all: slices of a thread nest' \
 		for steps in [[x for x in X if x["cat"] == "step" and x["tid"] == t]]
 		for a, b in zip(steps, steps[1:]))'
 
-trace_engine '--steps 30'
+trace_engine '--steps 30' "${calm[@]}"
 fact 'escalated: every step' 'len([x for x in X if x["cat"] == "step"]) == 30'
 fact 'escalated: calls of the first three' \
 	'len([x for x in X if x["cat"] == "syscall"]) == sum(s["calls"] for s in S[:3])'
-trace_engine '--steps 30' --detail steps
+trace_engine '--steps 30' --detail steps "${calm[@]}"
 fact 'steps: no calls' '{x["cat"] for x in X} == {"step"}'
 
 # A ring too small for what comes: loss is counted and shown, sums stay exact.

@@ -9,7 +9,7 @@ for after in 0 1500; do
 	name="first thread ends $([ $after = 0 ] && echo 'before' || echo 'under trace')"
 	rm -f "$OUT".*
 	start_program leader 3000 $after
-	run_tool -p "$ENGINE" --step my_step --detail all
+	run_tool -p "$ENGINE" --step my_step --detail all "${calm[@]}"
 	wait_attached "$TOOL"
 	go
 	wait "$ENGINE"

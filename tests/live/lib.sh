@@ -12,7 +12,7 @@ FBT=$(realpath -m "$FBT")
 FBT_ENGINE=$(realpath -m "$FBT_ENGINE")
 [ "$(id -u)" = 0 ] || { echo 'SKIP needs root' && exit 77; }
 [ -r /sys/kernel/btf/vmlinux ] || { echo 'SKIP the kernel has no BTF' && exit 77; }
-unset FERRUM_TRACE_OUT FERRUM_PROFILE_JSONL
+unset FERRUM_TRACE_OUT FERRUM_PROFILE_JSONL "${!FERRUM_BPFTRACE@}"
 
 FAILED=0
 TMP=$(mktemp -d)
@@ -142,6 +142,10 @@ count_links()
 	perf=$(find "/proc/$1/fd" -lname '*perf_event*' 2>/dev/null | wc -l)
 	echo $((links + perf))
 }
+
+# Nothing is escalated, whatever the machine does to steps of a few microseconds.
+# shellcheck disable=SC2034
+calm=(--efficiency-threshold 0 --cv-threshold 10000 --memory-cliff-threshold 100)
 
 # run_tool ARGUMENT…: in the background, outputs under $OUT; its id is in TOOL. Background jobs of a
 # shell ignore SIGINT unless told otherwise.
