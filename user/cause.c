@@ -310,7 +310,7 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	if (!scope->writes)
 		return;
 	cause->kind = CAUSE_TINY_WRITES;
-	cause->writes_ns = ns < cause->time_ns ? ns : cause->time_ns;
+	cause->writes_ns = ns < all_ns && ns < cause->time_ns ? ns : cause->time_ns;
 }
 
 /* What handlers take is compute: only their number shows them. */
