@@ -15,11 +15,13 @@
 #include "vec.h"
 
 /* Descriptors an export may need: files, their folders, a connection to a collector. */
-#define FDS_EACH 8
-#define TAG_SIZE 64
+#define FDS_EACH  8
+#define TAG_SIZE  64
+#define TAG_TRIES 100
 
 struct export_entry {
 	uint32_t tgid;
+	uint64_t unix_ms; /* in its tag */
 	struct metadata metadata;
 	struct outputs *outputs; /* NULL: it could not be opened */
 	struct record_output records;
@@ -28,7 +30,7 @@ struct export_entry {
 struct exports {
 	const struct options *options;
 	const struct env_host *host;
-	uint64_t unix_ms;
+	uint64_t unix_ms; /* of the next export */
 	char tag[TAG_SIZE];
 	bool each;
 	size_t max; /* of processes with an export of their own */
@@ -72,11 +74,31 @@ static void free_export(struct export_entry *entry, void (*free_outputs)(struct 
 	free(entry);
 }
 
+/*
+ * Another tool on the same process, with the same flag, has a window of the same millisecond: then
+ * this one's is of the next.
+ */
+static int open_outputs(struct exports *exports, struct export_entry *entry)
+{
+	char tag[TAG_SIZE];
+	int err = -EEXIST;
+
+	for (int i = 0; i < TAG_TRIES && err == -EEXIST; i++, exports->unix_ms += err == -EEXIST) {
+		make_tag(tag, entry->tgid, exports->unix_ms);
+		err = outputs__open(&entry->outputs, exports->options, &entry->metadata, tag);
+	}
+	if (err == -EEXIST)
+		log_err("%s: there are files with that tag, and with the %d next: use another "
+			"--dir",
+			tag, TAG_TRIES - 1);
+	entry->unix_ms = exports->unix_ms;
+	return err;
+}
+
 /* 0, or -errno, logged; one whose outputs could not be opened is in the list, and takes nothing. */
 static int add_export(struct exports *exports, uint32_t tgid, struct export_entry **result)
 {
 	struct export_entry *entry = calloc(1, sizeof(*entry));
-	char tag[TAG_SIZE];
 	int err;
 
 	*result = NULL;
@@ -87,10 +109,9 @@ static int add_export(struct exports *exports, uint32_t tgid, struct export_entr
 	}
 	*result = entry;
 	entry->tgid = tgid;
-	make_tag(tag, tgid, exports->unix_ms);
 	err = make_metadata(exports, entry);
 	if (!err)
-		err = outputs__open(&entry->outputs, exports->options, &entry->metadata, tag);
+		err = open_outputs(exports, entry);
 	if (!err)
 		entry->records = outputs__records(entry->outputs);
 	return err;
@@ -120,6 +141,8 @@ int exports__open_one(struct exports **result, const struct options *options,
 	if (err) {
 		exports__discard(exports);
 		exports = NULL;
+	} else {
+		make_tag(exports->tag, tgid, entry->unix_ms);
 	}
 	*result = exports;
 	return err;
@@ -177,7 +200,7 @@ static void begin_window(const struct exports *exports, const struct export_entr
 
 	if (!entry->outputs)
 		return;
-	make_tag(tag, entry->tgid, exports->unix_ms);
+	make_tag(tag, entry->tgid, entry->unix_ms);
 	if (record_send_window(&entry->records, &window, tag))
 		log_err("process %u: no memory for its export", entry->tgid);
 	vec_for_each (kind, &exports->kinds)

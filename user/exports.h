@@ -37,7 +37,8 @@ struct record_output exports__records(struct exports *exports);
 /* pidPID_MS, of the one export. */
 const char *exports__tag(const struct exports *exports);
 
-/* The window's start as unix time in milliseconds, which is in all tags. */
+/* The window's start as unix time in milliseconds, which is in its tags but where other files have
+ * them: there a later one is. */
 uint64_t exports__unix_ms(const struct exports *exports);
 
 /* How many there are by now. */

@@ -117,6 +117,22 @@ static int open_document(struct output *output)
 	return place_open_existing(&output->place, O_WRONLY, &output->fd);
 }
 
+/* The document is open, or err says why not. */
+static int finish_create(struct output **result, struct output *output, int err)
+{
+	if (!err) {
+		output->file = fdopen(output->fd, "w");
+		err = output->file ? 0 : place_fail(output->path, errno);
+	}
+	if (err) {
+		output__free(output);
+		return err;
+	}
+	(void)setvbuf(output->file, NULL, _IOFBF, BUFFER_BYTES);
+	*result = output;
+	return 0;
+}
+
 int output__create(struct output **result, const char *path)
 {
 	struct output *output = new_output(path);
@@ -126,17 +142,7 @@ int output__create(struct output **result, const char *path)
 	if (!output)
 		return place_fail(path, ENOMEM);
 	err = own >= 0 ? open_own_fd(output, own) : open_document(output);
-	if (!err) {
-		output->file = fdopen(output->fd, "w");
-		err = output->file ? 0 : place_fail(path, errno);
-	}
-	if (err) {
-		output__free(output);
-		return err;
-	}
-	(void)setvbuf(output->file, NULL, _IOFBF, BUFFER_BYTES);
-	*result = output;
-	return 0;
+	return finish_create(result, output, err);
 }
 
 static int open_lines(struct output *output)
@@ -169,6 +175,55 @@ static int end_last_line(const struct output *output)
 	if (pread(output->fd, &last, 1, file.st_size - 1) != 1 || last == '\n')
 		return 0;
 	return write(output->fd, "\n", 1) == 1 ? 0 : place_fail(output->path, errno);
+}
+
+static int open_new_document(struct output *output)
+{
+	struct stat file;
+	char *path = NULL;
+	int err = place_open(&output->place, output->path);
+
+	if (err)
+		return err;
+	if (asprintf(&path, "%s" PARTIAL_SUFFIX, output->path) < 0)
+		return place_fail(output->path, ENOMEM);
+	err = place_open(&output->partial, path);
+	free(path);
+	if (!err)
+		err = place_create(&output->partial, O_WRONLY, &output->fd);
+	/* Another's: output__free would remove it, were it empty. */
+	if (err)
+		place_clear(&output->partial);
+	else if (flock(output->fd, LOCK_EX | LOCK_NB))
+		err = -EEXIST;
+	else
+		/* Only now: it got its name from the temporary one. */
+		err = place_stat(&output->place, &file);
+	return err == -ENOENT ? 0 : err ? err : -EEXIST;
+}
+
+int output__create_new(struct output **result, const char *path)
+{
+	struct output *output = new_output(path);
+	int err = output ? open_new_document(output) : place_fail(path, ENOMEM);
+
+	return finish_create(result, output, err);
+}
+
+int output__append_new(struct output **result, const char *path)
+{
+	struct output *output = new_output(path);
+	int err = output ? place_open(&output->place, path) : place_fail(path, ENOMEM);
+
+	if (!err)
+		err = place_create(&output->place, O_RDWR | O_APPEND, &output->fd);
+	if (err) {
+		output__free(output);
+		return err;
+	}
+	output->made = true;
+	*result = output;
+	return 0;
 }
 
 int output__append(struct output **result, const char *path)

@@ -20,6 +20,13 @@ struct output;
 int output__create(struct output **output, const char *path);
 
 /*
+ * As output__create and output__append, for a name that we made up: -EEXIST, not logged, if there
+ * is such a file, or another ferrum-bpftrace is writing it.
+ */
+int output__create_new(struct output **output, const char *path);
+int output__append_new(struct output **output, const char *path);
+
+/*
  * Opens PATH for appending lines (O_APPEND, no temporary name); made if missing. A last line that
  * was cut off is ended first, so that the next one is whole.
  */

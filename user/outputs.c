@@ -73,11 +73,14 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 		err = choose_path(&outputs->profile_path, options->profile, dir, "ferrum_profile",
 				  tag, "jsonl");
 	if (!err && outputs->trace_path)
-		err = output__create(&outputs->trace, outputs->trace_path);
+		err = options->trace ? output__create(&outputs->trace, outputs->trace_path)
+				     : output__create_new(&outputs->trace, outputs->trace_path);
 	if (!err && options->record)
 		err = output__create(&outputs->record, options->record);
 	if (!err && outputs->profile_path)
-		err = output__append(&outputs->profile, outputs->profile_path);
+		err = options->profile
+			      ? output__append(&outputs->profile, outputs->profile_path)
+			      : output__append_new(&outputs->profile, outputs->profile_path);
 	return err;
 }
 

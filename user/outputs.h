@@ -13,7 +13,8 @@ struct outputs;
 /*
  * Opens what the options ask for. tag names the default files, in the folder that options name;
  * NULL (replay): there are none.
- * options and metadata are borrowed. 0 or -errno, logged; then nothing was left behind.
+ * options and metadata are borrowed. 0 or -errno, logged; then nothing was left behind. -EEXIST,
+ * not logged: there are files with that tag, so take another.
  */
 int outputs__open(struct outputs **outputs, const struct options *options,
 		  const struct metadata *metadata, const char *tag);

@@ -173,6 +173,32 @@ is "a flickering flag: each of $opened windows has its export" "$(count 'ferrum_
 holds 'a flickering flag: all are valid' are_valid "$DIR"/*
 is 'a flickering flag: nothing half done' "$(count '*.partial')" 0
 
+# Two tools with one flag: each has all of its windows.
+run_waiting -p "$STEADY" --step engine_step
+first=$TOOL
+OUT=$TMP/second run_by_flag -p "$STEADY" --step engine_step
+second=$TOOL
+both()
+{
+	OUT=$TMP/second wait_for_line "$@"
+	TOOL=$first wait_for_line "$@"
+}
+both 'waiting for'
+for window in $(seq 8); do
+	touch "$FLAG"
+	both 'window [0-9]+ is open' "$window"
+	rm "$FLAG"
+	both 'waiting for' $((window + 1))
+done
+kill -INT "$first" "$second"
+TOOL=$first end_tool 0 'two tools with one flag: the first ends with 0'
+OUT=$TMP/second end_tool 0 'two tools with one flag: the second ends with 0'
+is 'two tools with one flag: an export for each window' \
+	"$(count 'ferrum_trace_*.json') $(count 'ferrum_*')" '16 32'
+holds 'two tools with one flag: all are valid' are_valid "$DIR"/*
+is 'two tools with one flag: each is of one window' \
+	"$(cat "$DIR"/ferrum_profile_* | grep -c '"event":"window_prof"')" 16
+
 # --- how windows begin and end --------------------------------------------------------------------
 
 rm -rf "$DIR"

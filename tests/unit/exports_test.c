@@ -430,6 +430,35 @@ static void discarded_exports_leave_no_files(void **state)
 	assert_int_equal(count_files("ferrum_"), 0);
 }
 
+/* Tools with the same flag see it at the same time. */
+static void windows_of_one_process_and_millisecond_have_files_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+	struct exports *others[20];
+
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(exports__open_one(&others[i], &fixture->options, NULL, 7), 0);
+	assert_int_equal(count_files("ferrum_profile_pid7_"), 20);
+	for (int i = 0; i < 20; i++) {
+		exports__finish(others[i]);
+		exports__free(others[i]);
+	}
+	assert_int_equal(count_files("ferrum_trace_pid7_"), 20);
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(exports__open_one(&others[i], &fixture->options, NULL, 7), 0);
+	for (int i = 0; i < 20; i++)
+		exports__discard(others[i]);
+	assert_int_equal(count_files("ferrum_profile_pid7_"), 20);
+	assert_int_equal(count_files("ferrum_"), 40);
+	fixture->options.trace = "none";
+	for (int i = 0; i < 20; i++)
+		assert_int_equal(exports__open_one(&others[i], &fixture->options, NULL, 7), 0);
+	assert_int_equal(count_files("ferrum_profile_pid7_"), 40);
+	for (int i = 0; i < 20; i++)
+		exports__discard(others[i]);
+	assert_string_equal(stderr_text(fixture->errors), "");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -451,6 +480,7 @@ int main(void)
 		TEST(a_named_profile_is_appended_to_by_all),
 		TEST(each_has_the_metadata_that_options_give),
 		TEST(discarded_exports_leave_no_files),
+		TEST(windows_of_one_process_and_millisecond_have_files_of_their_own),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
