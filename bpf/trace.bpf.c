@@ -188,8 +188,11 @@ int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
 	struct fbt_target_state fresh = {};
 
 	if (!bpf_map_lookup_elem(&targets, &parent_tgid)) {
-		/* An id left behind by a thread that ended while the loader gave it a slot. */
-		if (stale && *stale)
+		/*
+		 * An id left behind by a thread that ended while the loader gave it a slot. But not
+		 * that of a process the loader has just found: it is in /proc before this runs.
+		 */
+		if (stale && *stale && !bpf_map_lookup_elem(&targets, &tgid))
 			*stale = 0;
 		if (!trace_all || parent_tgid == self_tgid || parent_tgid == KTHREADD)
 			return 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
+#include "clock.h"
 #include <signal.h>
 #include "log.h"
 #include "processes.h"
@@ -40,33 +41,41 @@ static void warn_of_unmatched(const struct selection *selection)
 	}
 }
 
-static int search_other(const struct selection *selection, const struct process_entry *process)
-{
-	struct traced *traced = traced_set__add(selection->traced, process->tgid);
-
-	if (!traced)
-		return -ENOMEM;
-	traced->parent_tgid = process->parent_tgid;
-	steps_found__search(selection->found, traced);
-	return 0;
-}
-
 /* Children of -p for -f, everything for -a: those that are not known yet. */
-static int search_others(const struct selection *selection)
+static int add_others(const struct selection *selection)
 {
 	const struct options *options = selection->options;
 	process_vec processes = {0};
+	struct traced *traced;
 	int err = 0;
 
 	if (options->all || (options->follow && options->pids.count))
 		err = processes_list(&processes);
 	vec_for_each (process, &processes) {
-		if (!err && !traced_set__find(selection->traced, process->tgid) &&
-		    (options->all || processes_descends(&processes, process->tgid,
-							options->pids.items, options->pids.count)))
-			err = search_other(selection, process);
+		if (err || traced_set__find(selection->traced, process->tgid) ||
+		    (!options->all &&
+		     !processes_descends(&processes, process->tgid, options->pids.items,
+					 options->pids.count)))
+			continue;
+		traced = traced_set__add(selection->traced, process->tgid);
+		if (traced)
+			traced->parent_tgid = process->parent_tgid;
+		else
+			err = -ENOMEM;
 	}
 	vec_free(&processes);
+	return err;
+}
+
+static int search_others(const struct selection *selection)
+{
+	struct traced *traced;
+	int err = add_others(selection);
+
+	for (size_t i = 0; !err && (traced = traced_set__at(selection->traced, i)); i++) {
+		if (!traced->wanted)
+			steps_found__search(selection->found, traced);
+	}
 	return err;
 }
 
@@ -149,33 +158,40 @@ int selection_attach(const struct selection *selection)
 }
 
 /* A thread that is made meanwhile is seen by the kernel side, or else by the second look. */
-static int take_process(const struct selection *selection, struct traced *traced, uint64_t start_ns)
+static int take_threads(const struct selection *selection, struct traced *traced)
 {
 	int err = loader__add_target(selection->loader, traced->tgid), threads;
 
 	if (err)
 		return err;
 	traced->taken = true;
-	traced->start_ns = start_ns;
-	threads = traced_set__take_threads(selection->traced, traced->tgid, start_ns);
+	traced->start_ns = clock_ns(CLOCK_MONOTONIC);
+	threads = traced_set__take_threads(selection->traced, traced->tgid, traced->start_ns);
 	if (threads >= 0)
-		threads = traced_set__take_threads(selection->traced, traced->tgid, start_ns);
-	if (threads < 0)
-		return threads;
-	err = record_send_target(selection->output, traced->tgid, traced->parent_tgid, start_ns);
+		threads =
+			traced_set__take_threads(selection->traced, traced->tgid, traced->start_ns);
+	return threads < 0 ? threads : 0;
+}
+
+static int describe_process(const struct selection *selection, struct traced *traced)
+{
+	int err = record_send_target(selection->output, traced->tgid, traced->parent_tgid,
+				     traced->start_ns);
+
 	if (!err)
 		err = steps_found__attach(selection->found, traced);
 	return err < 0 ? err : 0;
 }
 
-/* Takes what was found and is not taken yet. A process that -p does not name may be gone. */
-static int take_found(const struct selection *selection, uint64_t start_ns)
+/* With each that is taken, or is not. A process that -p does not name may be gone. */
+static int for_each_found(const struct selection *selection, bool taken,
+			  int (*act)(const struct selection *selection, struct traced *traced))
 {
 	struct traced *traced;
 	size_t i = 0;
 
 	while ((traced = traced_set__at(selection->traced, i))) {
-		int err = traced->taken ? 0 : take_process(selection, traced, start_ns);
+		int err = traced->taken == taken ? act(selection, traced) : 0;
 
 		if (err && !may_be_gone(selection, traced, err)) {
 			if (err == -ESRCH)
@@ -193,18 +209,23 @@ static int take_found(const struct selection *selection, uint64_t start_ns)
 /* A process may fork between the list and its own turn: until a list brings nothing new. */
 #define LISTS_MAX 20
 
-int selection_take(const struct selection *selection, uint64_t start_ns)
+int selection_take(const struct selection *selection)
 {
-	int err = take_found(selection, start_ns);
+	struct traced *traced;
+	int err = for_each_found(selection, false, take_threads);
 
 	for (int i = 0; i < LISTS_MAX && !err; i++) {
 		size_t before = traced_set__count(selection->traced);
 
-		err = search_others(selection);
+		err = add_others(selection);
+		for (size_t j = before; !err && (traced = traced_set__at(selection->traced, j));
+		     j++)
+			traced->rescan = true;
 		if (!err)
-			err = take_found(selection, start_ns);
+			err = for_each_found(selection, false, take_threads);
 		if (traced_set__count(selection->traced) == before)
 			break;
 	}
-	return err;
+	/* Names and files take longer, and can wait. */
+	return err ? err : for_each_found(selection, true, describe_process);
 }

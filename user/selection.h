@@ -36,8 +36,8 @@ int selection_attach(const struct selection *selection);
 
 /*
  * Once the kernel side follows threads: takes the processes found, and those that came meanwhile,
- * under trace as of start_ns. 0 or -errno, logged.
+ * under trace: all of them first, as what they do before is not seen. 0 or -errno, logged.
  */
-int selection_take(const struct selection *selection, uint64_t start_ns);
+int selection_take(const struct selection *selection);
 
 #endif

@@ -229,7 +229,7 @@ int session__start(struct session *session, const char *tag)
 	if (!err)
 		err = steps_found__describe(session->found);
 	if (!err)
-		err = selection_take(&selection, session->start_ns);
+		err = selection_take(&selection);
 	forget_early_begins(session);
 	if (!err && session->child) {
 		err = launch__new(&session->launch, session->loader, session__main_tgid(session));
