@@ -224,12 +224,13 @@ int session__start(struct session *session, const char *tag)
 		session->interval_ns = session->start_ns;
 	if (!err)
 		err = send_window(session, tag);
-	if (!err && session->options->escalate_now)
-		send_manual(session, session->start_ns);
 	if (!err)
 		err = steps_found__describe(session->found);
 	if (!err)
 		err = selection_take(&selection);
+	/* Of each process there is, in an export of its own. */
+	if (!err && session->options->escalate_now)
+		send_manual(session, clock_ns(CLOCK_MONOTONIC));
 	forget_early_begins(session);
 	if (!err && session->child) {
 		err = launch__new(&session->launch, session->loader, session__main_tgid(session));
