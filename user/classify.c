@@ -108,6 +108,18 @@ static double drop_of(uint64_t base_ns, uint64_t actual_ns)
 	return (double)(actual_ns - base_ns) / (double)actual_ns * 100.0;
 }
 
+/*
+ * Nobody can stand behind less: a cold cache, an interrupt or the tool's own two probes take as
+ * long as that in a step of some microseconds.
+ */
+#define EXCESS_MIN_NS 100000
+
+static bool is_over(const struct verdict *verdict)
+{
+	return verdict->actual_ns > verdict->budget_ns &&
+	       verdict->actual_ns - verdict->budget_ns >= EXCESS_MIN_NS;
+}
+
 static bool is_far_over(const struct verdict *verdict, double percent)
 {
 	return (double)verdict->actual_ns > (double)verdict->budget_ns * (1.0 + percent / 100.0);
@@ -180,7 +192,7 @@ static void hold_against(const struct classifier *classifier, const struct class
 {
 	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
 	uint64_t base_ns;
-	bool far_over;
+	bool over, far_over;
 
 	if (__builtin_add_overflow(cause_work_ns(times), class_history__usual_rest_ns(history),
 				   &base_ns))
@@ -190,16 +202,18 @@ static void hold_against(const struct classifier *classifier, const struct class
 	verdict->budget_ns =
 		verdict->budget_given ? classifier->options.budget_us * NS_PER_US : base_ns;
 	verdict->drop_percent = drop_of(base_ns, verdict->actual_ns);
+	over = is_over(verdict);
 	/*
-	 * Only now: it takes as long as all the rest, and few steps come this far. That another
+	 * Only then: it takes as long as all the rest, and few steps come this far. That another
 	 * class is unsteady says nothing of this step.
 	 */
-	far_over = !verdict->nearest && is_far_over(verdict, thresholds->cv_percent);
+	far_over = over && !verdict->nearest && is_far_over(verdict, thresholds->cv_percent);
 	if (far_over)
 		verdict->cv_percent = class_history__cv_percent(history);
-	verdict->fired =
-		bits_of(escalation_reason(thresholds, verdict->cv_percent, efficiency_of(verdict)));
-	if (is_cliff(classifier, history, step, times, verdict, base_ns))
+	if (over)
+		verdict->fired = bits_of(
+			escalation_reason(thresholds, verdict->cv_percent, efficiency_of(verdict)));
+	if (over && is_cliff(classifier, history, step, times, verdict, base_ns))
 		verdict->fired |= BIT(ESCALATION_MEMORY_CLIFF);
 	if (escalation_should_trace_gpu_transfer(thresholds, transfer_percent(step)))
 		verdict->fired |= BIT(ESCALATION_GPU_TRANSFER_OVERHEAD);

@@ -22,6 +22,8 @@
  * else is wrong are counted (repeated).
  *
  * Precedence: manual > memory_cliff > gpu_transfer_overhead > the seed's escalation_reason.
+ * An excess of less than 0.1 ms over the budget is never named: noise is as long.
+ *
  * While a class has fewer than CLASS_KNOWN_STEPS steps, the nearest by work that has more stands
  * for it, but for its CV. Nothing is judged before there is one; intervals are never judged;
  * either may be escalated by hand. A step that was cut off is judged by what is known of it.

@@ -225,21 +225,30 @@ static void a_wait_below_three_budgets_is_not_named_but_can_be(void **state)
 	assert_true(fixture->last.budget_given);
 }
 
-/* 1.9 us of 5 us is 38 %, but 1 us of 5 us is 20 %. */
-static void rounding_alone_makes_no_short_step_inefficient(void **state)
+/* Ten times what is usual, and nothing that anyone could tell from noise. */
+static void less_than_a_tenth_of_a_millisecond_is_noise(void **state)
 {
 	struct fixture *fixture = *state;
 
 	for (int i = 0; i < 20; i++)
-		assert_false(push_lock(fixture, 1900, 0));
-	assert_false(push_lock(fixture, 1900, 3100));
-	assert_true(push_lock(fixture, 1900, 9100));
-	assert_int_equal(fixture->last.result.budget_us, 1);
-	assert_int_equal(fixture->last.result.actual_us, 11);
-	/* And 1 us of 4.9 us is 20.4 %, but 1 us of 4 us, as it is shown, is 25 %. */
+		assert_false(push(fixture, step_of(10 * US, "mmap", 1 * US)));
+	assert_false(push(fixture, step_of(10 * US, "mmap", 101 * US - 1)));
+	assert_true(push(fixture, step_of(10 * US, "mmap", 101 * US)));
+	assert_int_equal(fixture->last.fired,
+			 bit(ESCALATION_MEMORY_CLIFF) | bit(ESCALATION_EFFICIENCY_LOW));
+}
+
+/* What is shown is whole microseconds: 25.0 % of a budget that is not below a quarter. */
+static void rounding_alone_makes_no_step_inefficient(void **state)
+{
+	struct fixture *fixture = *state;
+
 	for (int i = 0; i < 20; i++)
-		assert_false(push_lock(fixture, 1000, 0));
-	assert_false(push_lock(fixture, 1000, 3900));
+		assert_false(push_lock(fixture, 100900, 0));
+	assert_false(push_lock(fixture, 100900, 302100));
+	assert_true(push_lock(fixture, 100900, 305100));
+	assert_int_equal(fixture->last.result.budget_us, 100);
+	assert_int_equal(fixture->last.result.actual_us, 406);
 }
 
 static void a_memory_cliff_is_a_drop_with_mmap_dominant(void **state)
@@ -920,7 +929,8 @@ int main(void)
 		TEST(nothing_is_judged_before_ten_steps_of_its_class),
 		TEST(efficiency_is_low_below_its_threshold_only),
 		TEST(a_wait_below_three_budgets_is_not_named_but_can_be),
-		TEST(rounding_alone_makes_no_short_step_inefficient),
+		TEST(less_than_a_tenth_of_a_millisecond_is_noise),
+		TEST(rounding_alone_makes_no_step_inefficient),
 		TEST(a_memory_cliff_is_a_drop_with_mmap_dominant),
 		TEST(a_wait_for_a_cpu_with_mmap_dominant_is_no_cliff),
 		TEST(a_cliff_may_be_of_page_faults),
