@@ -37,7 +37,9 @@ def main():
     lines = open(profile).read().split("\n")
     text = fill(text, "bench", table)
     text = fill(text, "report", "```\n" + report_of(report) + "```")
-    text = fill(text, "jsonl", "```json\n" + lines[-6] + "\n" + lines[-5] + "\n```")
+    # Of an escalated step: it is in three lines.
+    last = next(i for i, line in enumerate(lines) if '"event":"escalation_prof"' in line)
+    text = fill(text, "jsonl", "```json\n" + "\n".join(lines[last - 2:last + 1]) + "\n```")
     open("README.md", "w").write(text)
 
 

@@ -5,7 +5,9 @@
  *
  *	loop getppid|mixed THREADS CHUNKS CALLS	ns per call of each thread, lower quartile of chunks
  *	steps COUNT				ns per call of bench_push_step, which calls
- *bench_empty_step flood THREADS SECONDS			getppid calls made, seconds it took
+ *					bench_empty_step
+ *	flood THREADS SECONDS			getppid calls made outside of steps, and seconds it
+ *took stepflood THREADS SECONDS		the same, the calls in steps of 20000
  *
  * Thread I runs on the I-th last of the CPUs it may use. The first line is "ready PID".
  */
@@ -44,6 +46,7 @@ struct job {
 	long chunks;
 	long calls;
 	double seconds; /* 0: by chunks */
+	bool outside;	/* of steps */
 	int cpu;
 	int zero_fd;
 	int null_fd;
@@ -92,6 +95,8 @@ static void loop_mixed(struct job *job, long calls)
 STEP void bench_step(struct job *job, loop_fn loop, long calls)
 {
 	loop(job, calls);
+	/* No tail jump: with it the step would end before the loop begins. */
+	__asm__ volatile("");
 }
 
 STEP long bench_empty_step(long value)
@@ -164,7 +169,10 @@ static void *run_job(void *arg)
 	begin = now_seconds();
 	if (job->seconds > 0) {
 		while (now_seconds() < begin + job->seconds) {
-			bench_step(job, job->loop, job->calls);
+			if (job->outside)
+				job->loop(job, job->calls);
+			else
+				bench_step(job, job->loop, job->calls);
 			job->done += (uint64_t)job->calls;
 		}
 	}
@@ -264,13 +272,15 @@ static bool answer(struct job *jobs, const char *line)
 		answer_loop(jobs, threads, chunks);
 		return true;
 	}
-	if (sscanf(line, "flood %d %lf", &threads, &seconds) == 2) {
+	if (sscanf(line, "flood %d %lf", &threads, &seconds) == 2 ||
+	    sscanf(line, "stepflood %d %lf", &threads, &seconds) == 2) {
 		if (threads < 1 || threads > THREADS_MAX)
 			return false;
 		for (int i = 0; i < threads; i++) {
 			jobs[i].loop = loop_getppid;
 			jobs[i].calls = 20000;
 			jobs[i].seconds = seconds;
+			jobs[i].outside = line[0] == 'f';
 		}
 		answer_flood(jobs, threads);
 		return true;
