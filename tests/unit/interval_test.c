@@ -127,7 +127,8 @@ static void a_step_is_of_the_process_and_of_kind_zero(void **state)
 	assert_int_equal(step->end, FBT_END_RETURN);
 	assert_int_equal(step->start_ns, 100);
 	assert_int_equal(step->end_ns, 200);
-	assert_int_equal(step->header.flags, FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN);
+	assert_int_equal(step->header.flags,
+			 FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN);
 	assert_int_equal(step->threads, 1);
 }
 

@@ -97,9 +97,12 @@ static inline struct step make_step(uint64_t total_ns)
 /* Where the calls of a step end so far. */
 static inline uint64_t end_of_calls(const struct step *step)
 {
-	const struct fbt_call *last = &step->calls.items[step->calls.count - 1];
+	const struct fbt_call *last;
 
-	return step->calls.count ? last->start_ns + last->duration_ns : step->record.start_ns;
+	if (!step->calls.count)
+		return step->record.start_ns;
+	last = &step->calls.items[step->calls.count - 1];
+	return last->start_ns + last->duration_ns;
 }
 
 /* Adds a call of ns at the end of the step's calls, and to its sums. Valid until the next one. */
