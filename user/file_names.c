@@ -64,7 +64,7 @@ static bool write_made_up(const struct fbt_ring_file *file, const char *name,
 		snprintf(path, FILE_PATH_BYTES, "anon_inode:%s", name);
 		return true;
 	case PID_FS_MAGIC_6_9:
-		strcpy(path, "anon_inode:[pidfd]");
+		snprintf(path, FILE_PATH_BYTES, "anon_inode:[pidfd]");
 		return true;
 	default:
 		return false;
