@@ -30,5 +30,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 	json_fields_string(to, "cause_evidence", fields->evidence);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));
 	json_fields_uint(to, "class_steps", escalation->class_steps);
+	if (escalation->nearest)
+		json_fields_bool(to, "class_nearest", true);
 	escalation_fields_percent(to, "cv_percent", escalation->cv_percent);
 }

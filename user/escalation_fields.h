@@ -16,8 +16,8 @@ struct escalation_fields {
 };
 
 /*
- * The seed's 8 span attributes, as strings; cause, cause_evidence, fired, class_steps, and
- * cv_percent if it is known.
+ * The seed's 8 span attributes, as strings; cause, cause_evidence, fired, class_steps, cv_percent
+ * if it is known, and class_nearest if the class that was judged by is not its own.
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation);
