@@ -197,12 +197,50 @@ static void end_window(struct assembler *assembler, const struct fbt_window_end 
 		assembler->end_ns = assembler->window->record.start_ns;
 }
 
+/* What finds no room is no reason to end the window. */
+static int add_gpu(struct assembler *assembler, const struct fbt_header *event)
+{
+	struct gpu_table *gpus = &assembler->window->gpus;
+	const char *first = decode_string(event, 0);
+	int err = 0, result = 0;
+
+	switch (event->type) {
+	case FBT_EVENT_GPU_STATE:
+		err = gpu_table_set_state(gpus, (const struct fbt_gpu_state *)event, first,
+					  decode_string(event, 1));
+		break;
+	case FBT_EVENT_GPU_NAME:
+		err = gpu_table_add_name(gpus, (const struct fbt_gpu_name *)event, first);
+		break;
+	case FBT_EVENT_GPU_DEVICE:
+		err = gpu_table_add_device(gpus, (const struct fbt_gpu_device *)event, first);
+		break;
+	case FBT_EVENT_GPU_FLUSH:
+		err = gpu_table_set_flush(gpus, (const struct fbt_gpu_flush *)event);
+		break;
+	}
+	if (err == -ENOSPC) {
+		assembler__count_skipped(assembler);
+		err = 0;
+	}
+	if (assembler->output.on_gpu)
+		result = assembler->output.on_gpu(assembler->output.ctx, assembler->window, event);
+	return err ? err : result;
+}
+
+static bool is_gpu(const struct fbt_header *event)
+{
+	return event->type >= FBT_EVENT_GPU_STATE && event->type <= FBT_EVENT_GPU_FLUSH;
+}
+
 int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 {
 	if (!assembler->opened && event->type != FBT_EVENT_WINDOW) {
 		assembler__count_skipped(assembler);
 		return 0;
 	}
+	if (is_gpu(event))
+		return add_gpu(assembler, event);
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return open_window(assembler, (const struct fbt_window *)event);
@@ -246,11 +284,13 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 int assembler__flush(struct assembler *assembler)
 {
 	struct window *window = assembler->window;
-	int err = pending__flush(assembler->pending);
+	int err = pending__flush(assembler->pending), result = 0;
 
 	window->cut_off = !assembler->ended;
 	window->end_ns = assembler->ended ? assembler->end_ns : assembler->latest_ns;
-	return err;
+	if (assembler->output.on_end)
+		result = assembler->output.on_end(assembler->output.ctx, window);
+	return err ? err : result;
 }
 
 const struct window *assembler__window(const struct assembler *assembler)

@@ -14,9 +14,13 @@ struct assembler;
  * in order per thread, late and in no order between threads (pending.h says when). It may be NULL.
  */
 struct assembler_output {
-	int (*on_step)(void *ctx, const struct window *window, struct step *step);
+	int (*on_step)(void *ctx, struct window *window, struct step *step);
 	int (*on_call)(void *ctx, const struct window *window, const struct fbt_call *call);
 	void (*on_manual)(void *ctx); /* the user asks for an escalation; may be NULL */
+	/* A record of fbt_gpu.h; what it says of the process is in window->gpus. May be NULL. */
+	int (*on_gpu)(void *ctx, struct window *window, const struct fbt_header *event);
+	/* All has been passed on, and window->end_ns is set; may be NULL. */
+	int (*on_end)(void *ctx, struct window *window);
 	void *ctx;
 };
 

@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "fbt_gpu.h"
+
 /* What is fixed about a type: bytes of its struct, and the strings that must follow it. */
 struct layout {
 	uint32_t bytes;
@@ -26,6 +28,15 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WINDOW_END] = {sizeof(struct fbt_window_end), 0},
 	[FBT_EVENT_FILE] = {sizeof(struct fbt_file), 1},
 	[FBT_EVENT_MANUAL] = {sizeof(struct fbt_manual), 0},
+	[FBT_EVENT_GPU_STATE] = {sizeof(struct fbt_gpu_state), 2},
+	[FBT_EVENT_GPU_NAME] = {sizeof(struct fbt_gpu_name), 1},
+	[FBT_EVENT_GPU_DEVICE] = {sizeof(struct fbt_gpu_device), 1},
+	[FBT_EVENT_GPU_WORK] = {sizeof(struct fbt_gpu_work), 0},
+	[FBT_EVENT_GPU_API] = {sizeof(struct fbt_gpu_api), 0},
+	[FBT_EVENT_GPU_SYNC] = {sizeof(struct fbt_gpu_sync), 0},
+	[FBT_EVENT_GPU_OVERHEAD] = {sizeof(struct fbt_gpu_overhead), 0},
+	[FBT_EVENT_GPU_FLUSH] = {sizeof(struct fbt_gpu_flush), 0},
+	[FBT_EVENT_GPU_CLOCK] = {sizeof(struct fbt_gpu_clock), 0},
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -65,6 +76,58 @@ static bool is_thread_sound(const struct fbt_thread_name *thread)
 	return memchr(thread->comm, '\0', sizeof(thread->comm)) != NULL;
 }
 
+static bool is_gpu_state_sound(const struct fbt_gpu_state *state)
+{
+	return state->status < FBT_GPU_STATUS_COUNT &&
+	       state->clock_method < FBT_GPU_CLOCK_METHOD_COUNT;
+}
+
+static bool is_gpu_name_sound(const struct fbt_gpu_name *name)
+{
+	return name->id && name->id <= FBT_GPU_NAMES_MAX && name->kind < FBT_GPU_NAME_KIND_COUNT;
+}
+
+/* Without an end it was not measured: then it has no start either. */
+static bool is_gpu_work_sound(const struct fbt_gpu_work *work)
+{
+	return work->kind < FBT_GPU_WORK_KIND_COUNT && work->end_ns >= work->start_ns &&
+	       (work->kind == FBT_GPU_KERNEL || work->copy.kind < FBT_GPU_COPY_KIND_COUNT);
+}
+
+static bool is_gpu_api_sound(const struct fbt_gpu_api *api)
+{
+	return api->class < FBT_GPU_API_CLASS_COUNT && api->end_ns >= api->start_ns;
+}
+
+static bool is_gpu_sync_sound(const struct fbt_gpu_sync *sync)
+{
+	return sync->kind < FBT_GPU_SYNC_KIND_COUNT && sync->end_ns >= sync->start_ns;
+}
+
+static bool are_gpu_fields_sound(const struct fbt_header *event)
+{
+	const struct fbt_gpu_overhead *overhead = (const struct fbt_gpu_overhead *)event;
+
+	switch (event->type) {
+	case FBT_EVENT_GPU_STATE:
+		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
+	case FBT_EVENT_GPU_NAME:
+		return is_gpu_name_sound((const struct fbt_gpu_name *)event);
+	case FBT_EVENT_GPU_WORK:
+		return is_gpu_work_sound((const struct fbt_gpu_work *)event);
+	case FBT_EVENT_GPU_API:
+		return is_gpu_api_sound((const struct fbt_gpu_api *)event);
+	case FBT_EVENT_GPU_SYNC:
+		return is_gpu_sync_sound((const struct fbt_gpu_sync *)event);
+	case FBT_EVENT_GPU_OVERHEAD:
+		return overhead->end_ns >= overhead->start_ns;
+	case FBT_EVENT_GPU_CLOCK:
+		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
+	default:
+		return true;
+	}
+}
+
 static bool are_fields_sound(const struct fbt_header *event)
 {
 	switch (event->type) {
@@ -83,7 +146,7 @@ static bool are_fields_sound(const struct fbt_header *event)
 	case FBT_EVENT_FILE:
 		return ((const struct fbt_file *)event)->id != 0;
 	default:
-		return true;
+		return are_gpu_fields_sound(event);
 	}
 }
 

@@ -13,6 +13,7 @@
 #include "metadata.h"
 #include "outputs.h"
 #include "vec.h"
+#include "fbt_gpu.h"
 
 /* Descriptors an export may need: files, their folders, a connection to a collector. */
 #define FDS_EACH  8
@@ -282,6 +283,22 @@ static uint32_t tgid_of(const struct fbt_header *event)
 		return ((const struct fbt_file *)event)->tgid;
 	case FBT_EVENT_TARGET_EXIT:
 		return ((const struct fbt_target_exit *)event)->tgid;
+	case FBT_EVENT_GPU_STATE:
+		return ((const struct fbt_gpu_state *)event)->tgid;
+	case FBT_EVENT_GPU_NAME:
+		return ((const struct fbt_gpu_name *)event)->tgid;
+	case FBT_EVENT_GPU_DEVICE:
+		return ((const struct fbt_gpu_device *)event)->tgid;
+	case FBT_EVENT_GPU_WORK:
+		return ((const struct fbt_gpu_work *)event)->tgid;
+	case FBT_EVENT_GPU_API:
+		return ((const struct fbt_gpu_api *)event)->tgid;
+	case FBT_EVENT_GPU_SYNC:
+		return ((const struct fbt_gpu_sync *)event)->tgid;
+	case FBT_EVENT_GPU_OVERHEAD:
+		return ((const struct fbt_gpu_overhead *)event)->tgid;
+	case FBT_EVENT_GPU_FLUSH:
+		return ((const struct fbt_gpu_flush *)event)->tgid;
 	default:
 		return 0;
 	}

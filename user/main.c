@@ -7,6 +7,7 @@
 #include <unistd.h>
 #include "env_hash_command.h"
 #include "flag.h"
+#include "gpu_shim.h"
 #include "list_steps.h"
 #include "log.h"
 #include "metadata.h"
@@ -81,6 +82,8 @@ static int dispatch(const struct options *options, const struct metadata *metada
 	case MODE_VALIDATE:
 		return profile_validate_files(options->files, options->file_count,
 					      options->require_events, stdout, stderr);
+	case MODE_GPU_ENV:
+		return gpu_env_print(stdout);
 	case MODE_ENV_HASH:
 		return env_hash_command(options->file_count ? options->files[0] : NULL, stdout);
 	}

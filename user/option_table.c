@@ -54,12 +54,21 @@ const struct argp_option option_table[] = {
 	 "Trace only while this file exists: one export for each time and process", 0},
 	{"max-steps", KEY_MAX_STEPS, "N", 0,
 	 "With --flag: end a window after this many steps, until the flag has gone", 0},
-	{0, 0, 0, 0, "Output:", 5},
+	{0, 0, 0, 0, "GPU:", 5},
+	{"gpu", KEY_GPU, "MODE", 0,
+	 "GPU records: auto (of processes that have the shim, see gpu-env), off, or require (auto)",
+	 0},
+	{"gpu-strict", KEY_GPU_STRICT, 0, 0,
+	 "A step's GPU work is only what its own thread launched, not other threads meanwhile", 0},
+	{0, 0, 0, 0, "Output:", 6},
 	{"dir", KEY_DIR, "DIR", 0, "Folder of the files that are named by a tag (.)", 0},
 	{"detail", KEY_DETAIL, "LEVEL", 0,
 	 "Calls recorded: steps (none), escalated (of steps), all", 0},
 	{"trace", KEY_TRACE, "FILE", 0, "Chrome trace, or none (./ferrum_trace_TAG.json)", 0},
-	{"trace-format", KEY_TRACE_FORMAT, "FORMAT", 0, "ferrum", 0},
+	{"trace-format", KEY_TRACE_FORMAT, "FORMAT", 0,
+	 "ferrum, or kineto: as torch.profiler writes it", 0},
+	{"rank", KEY_RANK, "N", 0,
+	 "Rank in a kineto trace (RANK or LOCAL_RANK of the target, or 0)", 0},
 	{"profile", KEY_PROFILE, "FILE", 0, "JSON Lines, or none (./ferrum_profile_TAG.jsonl)", 0},
 	{"report", KEY_REPORT, "FORMAT", 0, "Report on stdout: text, json or none", 0},
 	{"record", KEY_RECORD, "FILE", 0, "Keep the raw records for --replay", 0},
@@ -68,7 +77,7 @@ const struct argp_option option_table[] = {
 	{0, 0, 0, 0,
 	 "Metadata of the profile (over FERRUM_PROFILE_* of the environment, then the target's own "
 	 "--profile-* and FERRUM_PROFILE_*):",
-	 6},
+	 7},
 	{"profile-commit-sha", KEY_COMMIT_SHA, "SHA", 0, "Commit of the engine", 0},
 	{"profile-env-hash", KEY_ENV_HASH, "HASH", 0, "Environment hash, sha256:...", 0},
 	{"profile-model", KEY_MODEL, "NAME", 0, "Model", 0},
@@ -76,7 +85,7 @@ const struct argp_option option_table[] = {
 	{"profile-runtime-flags-json", KEY_RUNTIME_FLAGS, "OBJECT", 0, "Runtime flags", 0},
 	{"compute-env-hash", KEY_COMPUTE_ENV_HASH, 0, 0,
 	 "Where no env hash is given, compute it of this host and the target", 0},
-	{0, 0, 0, 0, "Other:", 7},
+	{0, 0, 0, 0, "Other:", 8},
 	{"ring-records", KEY_RING_RECORDS, "N", 0, "Calls each CPU's ring holds (131072)", 0},
 	{"bpf-stats", KEY_BPF_STATS, 0, 0,
 	 "Measure our BPF programs by kernel statistics; costs 45 ns a run", 0},
@@ -88,9 +97,10 @@ const struct argp_option option_table[] = {
 
 const char option_doc[] = "Say where each step of a running LLM inference server spends its time."
 			  "\vvalidate checks profiles and traces, env-hash prints the hash of an "
-			  "environment document; tracing needs root or "
+			  "environment document, gpu-env how to start an engine so that it has GPU "
+			  "records; tracing needs root or "
 			  "CAP_BPF, CAP_PERFMON and "
 			  "CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
 
-const char option_args_doc[] =
-	"-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate FILE...\nenv-hash [FILE]";
+const char option_args_doc[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate "
+			       "FILE...\nenv-hash [FILE]\ngpu-env";

@@ -45,6 +45,9 @@ enum option_key {
 	KEY_DIR,
 	KEY_MAX_STEPS,
 	KEY_COMPUTE_ENV_HASH,
+	KEY_GPU,
+	KEY_GPU_STRICT,
+	KEY_RANK,
 };
 
 /* For struct argp. */

@@ -42,6 +42,7 @@ static int add_step_arg(struct options *options, const char *text)
 static int parse_output(struct options *options, int key, const char *arg)
 {
 	static const char *const formats[] = {"none", "text", "json", NULL};
+	static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
 	static const char *const details[] = {"steps", "escalated", "all", NULL};
 	int value = 0, err = 0;
 
@@ -56,8 +57,9 @@ static int parse_output(struct options *options, int key, const char *arg)
 		options->report = (enum report_format)value;
 		break;
 	case KEY_TRACE_FORMAT:
-		if (strcmp(arg, "ferrum"))
-			err = option_bad_value("--trace-format", arg, "ferrum");
+		err = option_parse_word("--trace-format", arg, trace_formats, "ferrum or kineto",
+					&value);
+		options->trace_format = (enum trace_format)value;
 		break;
 	case KEY_TRACE:
 		options->trace = arg;
@@ -185,6 +187,10 @@ static int parse_argument(struct options *options, char *arg, struct argp_state 
 		options->mode = MODE_ENV_HASH;
 		return 0;
 	}
+	if (!after_dashes && !strcmp(arg, "gpu-env")) {
+		options->mode = MODE_GPU_ENV;
+		return 0;
+	}
 	if (!after_dashes) {
 		log_err("%s: what is that? To start a program and trace it: -- %s", arg, arg);
 		return EINVAL;
@@ -205,6 +211,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 		err = option_parse_judging(&options->judging, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
 		err = option_parse_windows(&options->windows, key, arg);
+	if (err == ARGP_ERR_UNKNOWN)
+		err = option_parse_gpu(&options->gpu, &options->judging.merge, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
 		err = parse_output(options, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
@@ -243,6 +251,8 @@ static int check_selection(const struct options *options)
 		return options->file_count ? 0 : usage_error("validate: name the files to check");
 	if (options->mode == MODE_ENV_HASH)
 		return options->file_count <= 1 ? 0 : usage_error("env-hash: one file at a time");
+	if (options->mode == MODE_GPU_ENV)
+		return 0;
 	if (options->mode == MODE_LIST_STEPS && (selected != 1 || options->pids.count != 1))
 		return usage_error("--list-steps: needs one process: -p PID");
 	if (options->replay)
@@ -355,6 +365,7 @@ int options_parse(struct options *options, int argc, char **argv)
 	options->report = REPORT_TEXT;
 	options->judging.classify = classify_default_options();
 	options->judging.context = 1;
+	options->judging.merge.timeout_ns = MERGE_TIMEOUT_NS;
 	options->interval_ns = 100 * 1000000ull;
 	argp_err_exit_status = 2;
 	/* In order: else argp moves what stands before "--" behind it, as if it were COMMAND. */

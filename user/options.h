@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "fbt_event.h"
 #include "metadata.h"
+#include "option_gpu.h"
 #include "option_value.h"
 #include "option_windows.h"
 #include "otlp_endpoint.h"
@@ -21,6 +22,12 @@ enum options_mode {
 	MODE_REPLAY,
 	MODE_VALIDATE,
 	MODE_ENV_HASH,
+	MODE_GPU_ENV,
+};
+
+enum trace_format {
+	TRACE_FERRUM, /* an array of slices, as the seed writes it */
+	TRACE_KINETO, /* as torch.profiler writes it */
 };
 
 struct options {
@@ -44,12 +51,14 @@ struct options {
 	bool bpf_stats;
 	bool perf_uprobes; /* FBT_UPROBES=perf: for tests on kernels that have better */
 	const char *trace; /* path, "none", or NULL: the default */
+	enum trace_format trace_format;
 	const char *profile;
 	const char *record;
 	const char *replay;
 	enum report_format report;
 	struct pipeline_options judging;
 	struct option_windows windows;
+	struct option_gpu gpu;
 	const char *otlp;		/* URL, or NULL */
 	struct otlp_endpoint collector; /* what it says, if it was given */
 	struct metadata_options metadata;

@@ -18,11 +18,13 @@ struct output_state {
 
 struct pipeline {
 	struct assembler *assembler;
+	struct merger *merger;
 	struct classifier *classifier;
 	struct evidence *evidence;
 	VEC(struct output_state) outputs;
 	int first_err;
 	bool assembler_failed; /* and it was said */
+	bool manual;	       /* the next step that ends is to be escalated */
 	bool finished;
 };
 
@@ -65,8 +67,11 @@ static int write_step(void *ctx, const struct window *window, struct step *step)
 {
 	const struct escalation *escalation = NULL;
 	struct pipeline *pipeline = ctx;
-	int err = classifier__judge(pipeline->classifier, window, step, &escalation), result;
+	int err, result;
 
+	if (step->manual)
+		classifier__request_manual(pipeline->classifier);
+	err = classifier__judge(pipeline->classifier, window, step, &escalation);
 	vec_for_each (output, &pipeline->outputs) {
 		if (!output->failed && output->sink->write_step)
 			check_sink(pipeline, output,
@@ -103,24 +108,71 @@ static int write_call(void *ctx, const struct window *window, const struct fbt_c
 	return 0;
 }
 
+static int write_gpu(void *ctx, const struct window *window, const struct gpu_batch *batch)
+{
+	struct pipeline *pipeline = ctx;
+
+	vec_for_each (output, &pipeline->outputs) {
+		if (!output->failed && output->sink->write_gpu)
+			check_sink(pipeline, output,
+				   output->sink->write_gpu(output->sink, window, batch));
+	}
+	return 0;
+}
+
+/* Of the next step that ends, not of the next that merge lets go. */
 static void request_manual(void *ctx)
 {
 	struct pipeline *pipeline = ctx;
 
-	classifier__request_manual(pipeline->classifier);
+	pipeline->manual = true;
+}
+
+static int merge_step(void *ctx, struct window *window, struct step *step)
+{
+	struct pipeline *pipeline = ctx;
+
+	step->manual = pipeline->manual;
+	pipeline->manual = false;
+	return merger__push_step(pipeline->merger, window, step);
+}
+
+static int merge_gpu(void *ctx, struct window *window, const struct fbt_header *event)
+{
+	struct pipeline *pipeline = ctx;
+
+	return merger__push_gpu(pipeline->merger, window, event);
+}
+
+static int merge_end(void *ctx, struct window *window)
+{
+	struct pipeline *pipeline = ctx;
+	int err = merger__flush(pipeline->merger, window);
+
+	if (pipeline->manual)
+		classifier__request_manual(pipeline->classifier);
+	return err;
 }
 
 struct pipeline *pipeline__new(const struct pipeline_options *options)
 {
 	struct pipeline *pipeline = calloc(1, sizeof(*pipeline));
-	struct assembler_output output = {write_step, write_call, request_manual, pipeline};
+	struct assembler_output assembled = {.on_step = merge_step,
+					     .on_call = write_call,
+					     .on_manual = request_manual,
+					     .on_gpu = merge_gpu,
+					     .on_end = merge_end,
+					     .ctx = pipeline};
+	struct merge_output merged = {write_step, write_gpu, pipeline};
 
 	if (!pipeline)
 		return NULL;
-	pipeline->assembler = assembler__new(&output);
+	pipeline->assembler = assembler__new(&assembled);
+	pipeline->merger = merger__new(&options->merge, &merged);
 	pipeline->classifier = classifier__new(&options->classify);
 	pipeline->evidence = evidence__new(options->context, write_calls, pipeline);
-	if (!pipeline->assembler || !pipeline->classifier || !pipeline->evidence) {
+	if (!pipeline->assembler || !pipeline->merger || !pipeline->classifier ||
+	    !pipeline->evidence) {
 		pipeline__free(pipeline);
 		return NULL;
 	}
@@ -136,6 +188,7 @@ void pipeline__free(struct pipeline *pipeline)
 	vec_free(&pipeline->outputs);
 	evidence__free(pipeline->evidence);
 	classifier__free(pipeline->classifier);
+	merger__free(pipeline->merger);
 	assembler__free(pipeline->assembler);
 	free(pipeline);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The only file that knows the order of the stages: decode, assemble, classify, sinks. */
+/* The only file that knows the order of the stages: decode, assemble, merge, classify, sinks. */
 #ifndef FBT_PIPELINE_H
 #define FBT_PIPELINE_H
 
 #include <stdbool.h>
 #include <stddef.h>
+#include "merge.h"
 #include "sink.h"
 
 struct pipeline;
@@ -12,6 +13,7 @@ struct pipeline;
 struct pipeline_options {
 	struct classify_options classify;
 	uint32_t context; /* see evidence.h */
+	struct merge_options merge;
 };
 
 /* options are copied. NULL: -ENOMEM. */

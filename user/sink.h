@@ -7,6 +7,7 @@
 #define FBT_SINK_H
 
 #include "classify.h"
+#include "gpu_step.h"
 #include "step.h"
 #include "window.h"
 
@@ -24,6 +25,9 @@ struct sink {
 	/* A call outside any step (--detail all). May be NULL. */
 	int (*write_call)(struct sink *sink, const struct window *window,
 			  const struct fbt_call *call);
+	/* GPU records; those of a step behind write_step and before write_calls. May be NULL. */
+	int (*write_gpu)(struct sink *sink, const struct window *window,
+			 const struct gpu_batch *batch);
 	/* Now and then, so that work in the background goes on. May be NULL. */
 	int (*poll)(struct sink *sink);
 	/* The window has ended; its figures, and the classifier's, are final. */

@@ -13,13 +13,17 @@
 
 typedef VEC(struct fbt_call) call_vec;
 
+struct step_gpu;
+
 struct step {
 	uint64_t number;      /* 1, 2, … in the order they ended, over the whole window */
 	uint64_t kind_number; /* the same among the steps of its kind */
 	struct fbt_step record;
 	call_vec calls; /* by start time; empty unless the kernel sent them */
 	bool calls_truncated;
-	bool complete; /* nothing of it was lost or cut off */
+	bool complete;	      /* nothing of it was lost or cut off; says nothing of gpu */
+	bool manual;	      /* the user asked for it to be escalated */
+	struct step_gpu *gpu; /* NULL: no GPU records of its process; merge's */
 };
 
 /* The seed's SyscallBreakdown. */

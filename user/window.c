@@ -61,6 +61,7 @@ void window__free(struct window *window)
 	vec_free(&window->processes);
 	vec_free(&window->threads);
 	file_table_clear(&window->files);
+	gpu_table_clear(&window->gpus);
 	left_out__free(window->left_out);
 	free(window->tag);
 	free(window->tool_version);

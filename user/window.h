@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "fbt_event.h"
 #include "file_table.h"
+#include "gpu_table.h"
 #include "vec.h"
 
 /* Processes that are kept; up to 28 KiB each. */
@@ -52,6 +53,7 @@ struct window {
 	VEC(struct process *) processes; /* by tgid; a reused tgid by age */
 	VEC(struct thread) threads;	 /* by tid */
 	struct file_table files;
+	struct gpu_table gpus;
 	struct left_out *left_out; /* which were not kept */
 	uint64_t processes_left_out;
 	struct fbt_lost lost;

@@ -7,13 +7,13 @@ cd "$(dirname "$0")/../.." || exit 1
 
 layers=$(grep -v '^#' <<'END'
 # what all may use
-clock log record rust_number shared tid_map vec whitespace
+clock demangle log record rust_number shared tid_map vec whitespace
 json place processes program_output regular_file sha256 stats syscalls
 report_format shares
 json_read output process_strings
 json_expect json_keys
 # the model
-file_table left_out step step_spec
+file_table gpu_step gpu_table left_out step step_spec
 window
 escalation
 cause_kind
@@ -28,31 +28,36 @@ classify
 env_document env_host
 env_collect env_hash_command
 # the stages, in the order of the data
-decode evidence metadata pending sink
+decode evidence gpu_clock gpu_interval metadata pending sink
+gpu_host_wait gpu_queue
+gpu_metrics
+gpu_join gpu_timeline
+merge
 assemble call_args capture profile_event trace_check
 profile
 escalation_text
 escalation_fields escalation_tally
-jsonl_escalation jsonl_window
+jsonl_escalation jsonl_gpu jsonl_window
 tally
 report_part
-report_about report_escalations report_headline report_kind report_process
+report_about report_escalations report_gpu report_headline report_kind report_process
 report_text
-report_json_escalations
+report_json_escalations report_json_gpu
 report_json
 curl_library otlp_answer otlp_endpoint otlp_queue otlp_span
 otlp_request
 otlp_client
-sink_alert sink_chrome sink_jsonl sink_otlp sink_report sink_status
+kineto_event
+sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
 option_table option_value
-option_judging option_windows
+option_gpu option_judging option_windows
 options
 outputs
 exports
 # from a process to where its steps begin and end
-demangle elf_file flow
+elf_file flow
 maps
 debug_file elf_fde elf_symbols flow_arm64 flow_reach flow_x86 usdt
 exits
@@ -63,7 +68,8 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child file_names privilege sizing slots uprobes
+call_ring child file_names gpu_ring gpu_shim gpu_tids privilege sizing slots uprobes
+gpu_link
 loader
 calibrate launch step_probes traced
 interval loading rates steps_found stream

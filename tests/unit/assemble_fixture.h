@@ -20,7 +20,7 @@ struct fixture {
 	int result; /* what the receivers return */
 };
 
-static inline int keep_step(void *ctx, const struct window *window, struct step *step)
+static inline int keep_step(void *ctx, struct window *window, struct step *step)
 {
 	struct fixture *fixture = ctx;
 

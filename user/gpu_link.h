@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The GPU side of a session: finds the shims of the traced processes, arms them, sends their
+ * records on and says how things stand with each process (FBT_EVENT_GPU_STATE), once and at each
+ * change.
+ */
+#ifndef FBT_GPU_LINK_H
+#define FBT_GPU_LINK_H
+
+#include <stdbool.h>
+#include "option_gpu.h"
+#include "record.h"
+
+struct gpu_link;
+
+/* output is borrowed. NULL: -ENOMEM. */
+struct gpu_link *gpu_link__new(enum gpu_mode mode, const struct record_output *output);
+
+/* Disarms what is armed; waits for nothing. */
+void gpu_link__free(struct gpu_link *link);
+
+/*
+ * A process is traced (again: its shim may come later, when it first uses CUDA; looked for at most
+ * once a second, and 5 times as seldom once a minute has passed). Reads /proc.
+ */
+void gpu_link__take(struct gpu_link *link, uint32_t tgid, uint64_t now_ns);
+
+/* It has ended: the rest of its records is sent. */
+void gpu_link__end(struct gpu_link *link, uint32_t tgid, uint64_t now_ns);
+
+/* Sends what has come, and beats. Every few milliseconds. */
+void gpu_link__poll(struct gpu_link *link, uint64_t now_ns);
+
+/* Processes whose shim has been armed. */
+size_t gpu_link__armed(const struct gpu_link *link);
+
+/* Something was asked of a shim, and it has not answered yet. */
+bool gpu_link__is_waiting(const struct gpu_link *link);
+
+/*
+ * The window ends: disarms all, waits for their last records, at most two seconds, and sends them.
+ */
+void gpu_link__finish(struct gpu_link *link);
+
+#endif

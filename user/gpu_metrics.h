@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The figures of a step from its GPU records, and its syscalls. Pure. */
+#ifndef FBT_GPU_METRICS_H
+#define FBT_GPU_METRICS_H
+
+#include "gpu_step.h"
+#include "gpu_table.h"
+#include "step.h"
+
+/* One piece of work with what is known of it. */
+struct gpu_item {
+	const struct fbt_gpu_work *work; /* with times: end_ns > 0 */
+	const struct fbt_gpu_api *api;	 /* that launched it; NULL: not known */
+	bool mine;			 /* the step launched it */
+	bool comm;			 /* NCCL's */
+};
+
+/* The name of a kernel that communicates: HolisticTraceAnalysis' rule,
+ * "^nccl|ncclKernel|ncclDevKernel". */
+bool gpu_name_is_comm(const char *name);
+
+struct gpu_metrics_input {
+	const struct step *step; /* H, the step thread, and its calls */
+	/*
+	 * By start: all that overlaps H or that the step launched, of all devices; and, so that the
+	 * gap at the end of H can be judged, what was launched in H by others and starts behind.
+	 */
+	const struct gpu_item *items;
+	size_t item_count;
+	/* By start: those of all threads that overlap H, without FBT_GPU_API_NESTED. */
+	const struct fbt_gpu_api *const *apis;
+	size_t api_count;
+	/* In any order, those that overlap H. */
+	const struct fbt_gpu_sync *const *syncs;
+	size_t sync_count;
+	const struct fbt_gpu_overhead *const *overheads;
+	size_t overhead_count;
+};
+
+/*
+ * Fills all figures of gpu but sealed, complete, and what of "how far to trust it" only merge knows
+ * (missing, unmeasured, dropped, lost, shim_ns, clock_error_ns); gpu is zero before. The record
+ * vectors stay as they are. 0 or -ENOMEM.
+ *
+ * A gap of U(all work) in H from p to q is charged by the work that begins at q (the one launched
+ * first, if several do), whose call is [a, b], both clamped into [p, q]: host_wait [p, a], launch
+ * [a, b], queue [b, q]; a gap up to the end of H by the first work behind it that was launched
+ * before that end, all to host_wait if there is none. Where its call is not known, the gap is
+ * unattributed.
+ */
+int gpu_metrics_compute(const struct gpu_metrics_input *input, struct step_gpu *gpu);
+
+#endif
