@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "gpu_table.h"
+
+static int open_table(void **state)
+{
+	*state = calloc(1, sizeof(struct gpu_table));
+	return *state ? 0 : -1;
+}
+
+static int close_table(void **state)
+{
+	gpu_table_clear(*state);
+	free(*state);
+	return 0;
+}
+
+static void add_name(struct gpu_table *table, uint32_t id, uint32_t kind, const char *text)
+{
+	struct fbt_gpu_name name = {.tgid = 7, .id = id, .kind = kind};
+
+	assert_int_equal(gpu_table_add_name(table, &name, text), 0);
+}
+
+static void processes_are_found_by_their_number(void **state)
+{
+	static const uint32_t tgids[] = {9, 3, 7, 1};
+
+	for (size_t i = 0; i < 4; i++) {
+		struct fbt_gpu_flush flush = {.tgid = tgids[i], .records = tgids[i]};
+
+		assert_int_equal(gpu_table_set_flush(*state, &flush), 0);
+	}
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(gpu_table_find(*state, tgids[i])->flush.records, tgids[i]);
+	assert_null(gpu_table_find(*state, 2));
+	assert_null(gpu_table_find(*state, 10));
+}
+
+static void a_later_state_replaces_the_earlier_one(void **state)
+{
+	struct fbt_gpu_state record = {.tgid = 7, .status = FBT_GPU_ARMED};
+	const struct gpu_process *process;
+
+	assert_int_equal(gpu_table_set_state(*state, &record, "", "/lib/libcupti.so.13"), 0);
+	record.status = FBT_GPU_BUSY;
+	assert_int_equal(gpu_table_set_state(*state, &record, "held by nsys", ""), 0);
+	process = gpu_table_find(*state, 7);
+	assert_int_equal(process->state.status, FBT_GPU_BUSY);
+	assert_string_equal(process->detail, "held by nsys");
+	assert_true(process->armed);
+}
+
+static void names_are_shown_as_people_write_them(void **state)
+{
+	const struct gpu_process *process;
+
+	add_name(*state, 2, FBT_GPU_NAME_KERNEL, "_Z7mul_matILi8EEvPKfi");
+	add_name(*state, 3, FBT_GPU_NAME_API, "cudaLaunchKernel_v7000");
+	add_name(*state, 4, FBT_GPU_NAME_API, "cuMemcpyHtoDAsync_v2");
+	add_name(*state, 5, FBT_GPU_NAME_KERNEL, "gemv2T_kernel_val");
+	add_name(*state, 6, FBT_GPU_NAME_API, "cudaLaunchKernel_ptsz_v7000");
+	process = gpu_table_find(*state, 7);
+	assert_string_equal(gpu_process_kernel_name(process, 2),
+			    "void mul_mat<8>(float const*, int)");
+	assert_string_equal(gpu_process_api_name(process, 3), "cudaLaunchKernel");
+	assert_string_equal(gpu_process_api_name(process, 4), "cuMemcpyHtoDAsync_v2");
+	assert_string_equal(gpu_process_kernel_name(process, 5), "gemv2T_kernel_val");
+	assert_string_equal(gpu_process_api_name(process, 6), "cudaLaunchKernel_ptsz");
+}
+
+static void a_name_that_is_not_known_has_a_stand_in(void **state)
+{
+	const struct gpu_process *process;
+
+	add_name(*state, 2, FBT_GPU_NAME_KERNEL, "k");
+	process = gpu_table_find(*state, 7);
+	assert_string_equal(gpu_process_kernel_name(process, 0), "kernel");
+	assert_string_equal(gpu_process_kernel_name(process, 1), "kernel");
+	assert_string_equal(gpu_process_kernel_name(process, 3), "kernel");
+	assert_string_equal(gpu_process_api_name(process, 2), "cuda call");
+}
+
+static void a_name_that_comes_again_is_replaced(void **state)
+{
+	add_name(*state, 1, FBT_GPU_NAME_KERNEL, "before");
+	add_name(*state, 1, FBT_GPU_NAME_KERNEL, "after");
+	assert_string_equal(gpu_process_kernel_name(gpu_table_find(*state, 7), 1), "after");
+	assert_int_equal(gpu_table_find(*state, 7)->name_bytes, 12);
+}
+
+/* A process could send names for ever. */
+static void bytes_of_names_are_bounded(void **state)
+{
+	struct fbt_gpu_name name = {.tgid = 7};
+	char *text = malloc(FBT_GPU_NAME_BYTES_MAX);
+	int err = 0;
+
+	memset(text, 'x', FBT_GPU_NAME_BYTES_MAX - 1);
+	text[FBT_GPU_NAME_BYTES_MAX - 1] = '\0';
+	for (name.id = 1; !err && name.id <= FBT_GPU_NAMES_MAX; name.id++)
+		err = gpu_table_add_name(*state, &name, text);
+	assert_int_equal(err, -ENOSPC);
+	assert_true(gpu_table_find(*state, 7)->name_bytes <= GPU_NAME_BYTES_MAX);
+	/* One that is known may still be replaced by a shorter one. */
+	add_name(*state, 1, FBT_GPU_NAME_KERNEL, "short");
+	free(text);
+}
+
+static void devices_are_in_order_and_bounded(void **state)
+{
+	struct fbt_gpu_device device = {.tgid = 7};
+	const struct gpu_process *process;
+
+	for (device.id = GPU_DEVICES_MAX; device.id; device.id--)
+		assert_int_equal(gpu_table_add_device(*state, &device, "H200"), 0);
+	device.id = 1000;
+	assert_int_equal(gpu_table_add_device(*state, &device, "one too many"), -ENOSPC);
+	device.id = 5;
+	assert_int_equal(gpu_table_add_device(*state, &device, "again"), 0);
+	process = gpu_table_find(*state, 7);
+	for (size_t i = 0; i < GPU_DEVICES_MAX; i++)
+		assert_int_equal(process->devices.items[i].record.id, i + 1);
+	assert_string_equal(gpu_process_device(process, 5)->name, "again");
+	assert_null(gpu_process_device(process, 1000));
+}
+
+static void versions_have_the_names_of_cuda_releases(void **state)
+{
+	char text[32];
+
+	assert_string_equal(gpu_cupti_version_name(18, text), "11.8");
+	assert_string_equal(gpu_cupti_version_name(26, text), "12.8");
+	assert_string_equal(gpu_cupti_version_name(130000, text), "13.0");
+	assert_string_equal(gpu_cupti_version_name(130001, text), "13.0 U1");
+	assert_string_equal(gpu_cupti_version_name(130400, text), "13.4");
+	assert_string_equal(gpu_cupti_version_name(25, text), "CUPTI 25");
+	assert_string_equal(gpu_cupti_version_name(0, text), "CUPTI 0");
+	assert_string_equal(gpu_cupti_version_name(UINT32_MAX, text), "CUPTI 4294967295");
+	(void)state;
+}
+
+static void one_violation_in_a_thousand_is_no_suspicion(void **state)
+{
+	struct gpu_process process = {.counts = {.joined = 1000, .violations = 1}};
+
+	assert_false(gpu_process_is_clock_suspect(&process));
+	process.counts.violations = 2;
+	assert_true(gpu_process_is_clock_suspect(&process));
+	process.counts = (struct gpu_counts){0};
+	assert_false(gpu_process_is_clock_suspect(&process));
+	(void)state;
+}
+
+static void every_enumerator_has_a_name_of_its_own(void **state)
+{
+	for (int i = 0; i < FBT_GPU_STATUS_COUNT; i++) {
+		assert_non_null(gpu_status_name((enum fbt_gpu_status)i));
+		for (int j = 0; j < i; j++)
+			assert_string_not_equal(gpu_status_name((enum fbt_gpu_status)i),
+						gpu_status_name((enum fbt_gpu_status)j));
+	}
+	assert_string_equal(gpu_status_name((enum fbt_gpu_status)FBT_GPU_STATUS_COUNT), "unknown");
+	assert_string_equal(gpu_status_name(FBT_GPU_NOT_CUDA), "not_cuda");
+	assert_string_equal(gpu_clock_name(FBT_GPU_CLOCK_CUPTI), "cupti");
+	(void)state;
+}
+
+#define TEST(function) cmocka_unit_test_setup_teardown(function, open_table, close_table)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(processes_are_found_by_their_number),
+		TEST(a_later_state_replaces_the_earlier_one),
+		TEST(names_are_shown_as_people_write_them),
+		TEST(a_name_that_is_not_known_has_a_stand_in),
+		TEST(a_name_that_comes_again_is_replaced),
+		TEST(bytes_of_names_are_bounded),
+		TEST(devices_are_in_order_and_bounded),
+		TEST(versions_have_the_names_of_cuda_releases),
+		TEST(one_violation_in_a_thousand_is_no_suspicion),
+		TEST(every_enumerator_has_a_name_of_its_own),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
