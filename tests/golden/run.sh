@@ -21,10 +21,10 @@ fi
 # The converter needs nothing of the tool's build options.
 build_converter()
 {
-	local sources=(events.c line.c "$root"/user/{capture,log,syscalls}.c)
+	local sources=(events.c records.c gpu_records.c line.c "$root"/user/{capture,log,syscalls}.c)
 	local source
 
-	for source in "${sources[@]}" "$root"/include/fbt_event.h; do
+	for source in "${sources[@]}" "$root"/include/fbt_{event,gpu}.h; do
 		[ "$events" -nt "$source" ] && continue
 		mkdir -p "$(dirname "$events")"
 		"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter \

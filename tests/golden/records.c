@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "records.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include "fbt_event.h"
+#include "syscalls.h"
+
+uint32_t record_take_tgid(struct events *events)
+{
+	events->tgid = (uint32_t)line_take_number(&events->line, "tgid", events->tgid);
+	return events->tgid;
+}
+
+static uint32_t take_syscall(struct events *events)
+{
+	const char *name = line_take(&events->line, "name");
+
+	if (!name)
+		return (uint32_t)line_take_number(&events->line, "nr", 0);
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
+		const char *known = syscall_name(FBT_ARCH_X86_64, nr);
+
+		if (known && strcmp(known, name) == 0)
+			return nr;
+	}
+	line_stop(&events->line, "unknown syscall: %s", name);
+}
+
+void *record_begin(struct events *events, uint16_t type, size_t bytes)
+{
+	struct fbt_header *header = (struct fbt_header *)events->record;
+
+	memset(events->record, 0, bytes);
+	header->type = type;
+	events->size = bytes;
+	return header;
+}
+
+void record_add_string(struct events *events, const char *text, size_t length)
+{
+	if (events->size + length + 9 > RECORD_MAX)
+		line_stop(&events->line, "record too long");
+	memcpy(events->record + events->size, text, length);
+	events->size += length;
+	events->record[events->size++] = '\0';
+}
+
+static void write_window(struct events *events)
+{
+	static const char *const details[] = {"steps", "escalated", "all", NULL};
+	static const char *const arches[] = {"x86_64", "arm64", NULL};
+	static const char *const strings[][2] = {
+		{"tag", "pid7_1700000000000"},
+		{"version", "0.1.0"},
+		{"kernel", "6.1.0"},
+		{"host", "box"},
+	};
+	struct fbt_window *window = record_begin(events, FBT_EVENT_WINDOW, sizeof(*window));
+
+	window->start_ns = line_take_time(&events->line, "start", UINT64_C(1000000000000));
+	window->realtime_ns =
+		line_take_time(&events->line, "realtime", UINT64_C(1700000000000000000));
+	window->detail = line_take_name(&events->line, "detail", details);
+	window->arch = line_take_name(&events->line, "arch", arches) + 1;
+	window->interval_ns = line_take_time(&events->line, "interval", 0);
+	window->fault_ps = line_take_number(&events->line, "fault_ps", 0);
+	events->window_ns = window->start_ns;
+	for (int i = 0; i < 4; i++) {
+		const char *text = line_take_text(&events->line, strings[i][0], strings[i][1]);
+
+		record_add_string(events, text, strlen(text));
+	}
+}
+
+static void write_target(struct events *events)
+{
+	static const char *const strings[] = {"comm", "exe", "cmdline"};
+	struct fbt_target *target = record_begin(events, FBT_EVENT_TARGET, sizeof(*target));
+
+	target->tgid = record_take_tgid(events);
+	target->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	target->parent_tgid = (uint32_t)line_take_number(&events->line, "parent", 0);
+	for (int i = 0; i < 3; i++) {
+		const char *text = line_take_text(&events->line, strings[i], "");
+
+		record_add_string(events, text, strlen(text));
+	}
+}
+
+static void write_thread(struct events *events)
+{
+	struct fbt_thread_name *thread = record_begin(events, FBT_EVENT_THREAD, sizeof(*thread));
+	const char *comm = line_take_text(&events->line, "comm", "");
+
+	thread->tgid = record_take_tgid(events);
+	thread->tid = (uint32_t)line_take_number(&events->line, "tid", thread->tgid);
+	memcpy(thread->comm, comm,
+	       strlen(comm) < sizeof(thread->comm) ? strlen(comm) : sizeof(thread->comm) - 1);
+}
+
+static void write_kind(struct events *events)
+{
+	static const char *const sources[] = {"function", "usdt", "interval", NULL};
+	struct fbt_kind *kind = record_begin(events, FBT_EVENT_KIND, sizeof(*kind));
+	const char *name = line_take_text(&events->line, "name", "");
+	const char *path = line_take_text(&events->line, "path", "/usr/lib/libengine.so");
+	const char *args = line_take(&events->line, "args");
+
+	kind->kind = (uint32_t)line_take_number(&events->line, "kind", 1);
+	kind->source = line_take_name(&events->line, "source", sources);
+	kind->address = line_take_number(&events->line, "address", 0x1000);
+	kind->builtin = (uint32_t)line_take_number(&events->line, "builtin", 1);
+	kind->exits = (uint32_t)line_take_number(&events->line, "exits", 1);
+	kind->tgid = record_take_tgid(events);
+	record_add_string(events, name, strlen(name));
+	record_add_string(events, path, strlen(path));
+	while (args && *args) {
+		size_t length = strcspn(args, ",");
+
+		record_add_string(events, args, length);
+		kind->arg_count++;
+		args += length + (args[length] == ',');
+	}
+}
+
+/* CALLS/TIME[/MAX[/ERRORS]]; MAX is the mean if it is left out. */
+static void take_sum(struct events *events, const char *key, struct fbt_sum *sum)
+{
+	const char *text = line_take(&events->line, key);
+	char *end;
+
+	if (!text)
+		return;
+	sum->calls = line_parse_number(&events->line, text, &end);
+	if (*end != '/')
+		line_stop(&events->line, "%s: want CALLS/TIME[/MAX[/ERRORS]]: %s", key, text);
+	sum->ns = line_parse_time(&events->line, end + 1, &end);
+	sum->max_ns = sum->calls ? sum->ns / sum->calls : sum->ns;
+	if (*end == '/')
+		sum->max_ns = line_parse_time(&events->line, end + 1, &end);
+	if (*end == '/')
+		sum->errors = line_parse_number(&events->line, end + 1, &end);
+	if (*end)
+		line_stop(&events->line, "%s: want CALLS/TIME[/MAX[/ERRORS]]: %s", key, text);
+}
+
+static void take_args(struct events *events, struct fbt_step *step)
+{
+	const char *args = line_take(&events->line, "args");
+
+	for (int i = 0; args && *args; i++) {
+		char *end = NULL;
+
+		if (i == FBT_ARG_COUNT)
+			line_stop(&events->line, "too many args");
+		if (strncmp(args, "null", 4) == 0) {
+			args += 4;
+		} else {
+			step->args[i] = strtoll(args, &end, 0);
+			step->arg_mask |= 1u << i;
+			args = end;
+		}
+		args += *args == ',';
+	}
+}
+
+static void write_step(struct events *events)
+{
+	static const char *const ends[] = {"return", "unwound", "truncated", "exited", NULL};
+	struct fbt_step *step = record_begin(events, FBT_EVENT_STEP, sizeof(*step));
+
+	step->tgid = record_take_tgid(events);
+	step->tid = (uint32_t)line_take_number(&events->line, "tid", step->tgid);
+	step->kind = (uint32_t)line_take_number(&events->line, "kind", 1);
+	step->end = line_take_name(&events->line, "ended", ends);
+	step->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	step->end_ns = events->window_ns + line_take_time(&events->line, "end", 0);
+	step->thread_ns = line_take_time(&events->line, "thread", step->end_ns - step->start_ns);
+	step->gap_ns = line_take_time(&events->line, "gap", UINT64_MAX);
+	if (step->gap_ns == UINT64_MAX) {
+		step->gap_ns = 0;
+		step->header.flags |= FBT_STEP_NO_GAP;
+	}
+	step->gap_syscall_ns = line_take_time(&events->line, "gap_syscall", 0);
+	step->other_syscall_ns = line_take_time(&events->line, "other_threads", UINT64_MAX);
+	if (step->other_syscall_ns == UINT64_MAX) {
+		step->other_syscall_ns = 0;
+		step->header.flags |= FBT_STEP_OTHER_UNKNOWN;
+	}
+	step->lost_calls = line_take_number(&events->line, "lost", 0);
+	step->threads = (uint32_t)line_take_number(&events->line, "threads", 0);
+	take_args(events, step);
+	step->run_delay_ns = line_take_time(&events->line, "run_delay", UINT64_MAX);
+	if (step->run_delay_ns == UINT64_MAX) {
+		step->run_delay_ns = 0;
+		step->header.flags |= FBT_STEP_SCHED_UNKNOWN;
+	}
+	step->minor_faults = (uint32_t)line_take_number(&events->line, "faults", 0);
+	step->major_faults = (uint32_t)line_take_number(&events->line, "major_faults", 0);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		take_sum(events, category_name(i), &step->sums[i]);
+}
+
+static void write_call(struct events *events)
+{
+	struct fbt_call *call = record_begin(events, FBT_EVENT_CALL, sizeof(*call));
+
+	call->tgid = record_take_tgid(events);
+	call->tid = (uint32_t)line_take_number(&events->line, "tid", call->tgid);
+	call->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	call->duration_ns = line_take_time(&events->line, "dur", 0);
+	call->ret = (int64_t)line_take_number(&events->line, "ret", 0);
+	call->nr = take_syscall(events);
+	if (line_take_number(&events->line, "unfinished", 0))
+		call->header.flags |= FBT_CALL_UNFINISHED;
+	if (line_take_number(&events->line, "blocked", 0))
+		call->header.flags |= FBT_CALL_BLOCKED;
+	call->file = (uint32_t)line_take_number(&events->line, "file", 0);
+	call->args[0] = line_take_number(&events->line, "a0", UINT64_MAX);
+	call->args[1] = line_take_number(&events->line, "a1", 0);
+	if (call->args[0] == UINT64_MAX)
+		call->args[0] = 0;
+	else
+		call->header.flags |= FBT_CALL_ARGS;
+}
+
+static void write_file(struct events *events)
+{
+	struct fbt_file *file = record_begin(events, FBT_EVENT_FILE, sizeof(*file));
+	const char *path = line_take_text(&events->line, "path", "");
+
+	file->tgid = record_take_tgid(events);
+	file->id = (uint32_t)line_take_number(&events->line, "id", 1);
+	file->fd = (int32_t)line_take_number(&events->line, "fd", 3);
+	file->mode = (uint32_t)line_take_number(&events->line, "mode", 0100644);
+	file->ino = line_take_number(&events->line, "ino", 1);
+	file->device = (uint32_t)line_take_number(&events->line, "device", 0);
+	file->node_device = (uint32_t)line_take_number(&events->line, "node_device", 0);
+	record_add_string(events, path, strlen(path));
+}
+
+static void write_manual(struct events *events)
+{
+	struct fbt_manual *manual = record_begin(events, FBT_EVENT_MANUAL, sizeof(*manual));
+
+	manual->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+}
+
+static void write_table(struct events *events)
+{
+	struct fbt_table *row = record_begin(events, FBT_EVENT_TABLE, sizeof(*row));
+
+	row->tgid = record_take_tgid(events);
+	row->nr = take_syscall(events);
+	take_sum(events, "sum", &row->sum);
+	row->unfinished = line_take_number(&events->line, "unfinished", 0);
+}
+
+static void write_lost(struct events *events)
+{
+	static const char *const causes[] = {"calls",  "steps",	    "threads",
+					     "begins", "processes", "files"};
+	struct fbt_lost *lost = record_begin(events, FBT_EVENT_LOST, sizeof(*lost));
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		lost->count[i] = line_take_number(&events->line, causes[i], 0);
+}
+
+static void write_cost(struct events *events)
+{
+	struct fbt_cost *cost = record_begin(events, FBT_EVENT_COST, sizeof(*cost));
+
+	cost->call_ps = line_take_number(&events->line, "call_ps", 0);
+	cost->neighbor_ps = line_take_number(&events->line, "neighbor_ps", 0);
+	cost->step_ns = line_take_number(&events->line, "step_ns", 0);
+	cost->floor_ns = line_take_number(&events->line, "floor_ns", 0);
+	cost->rss_bytes = line_take_number(&events->line, "rss", 0);
+	cost->ring_bytes = line_take_number(&events->line, "ring", 0);
+	cost->bpf_run_ns = line_take_number(&events->line, "bpf_run_ns", 0);
+	cost->bpf_run_count = line_take_number(&events->line, "bpf_run_count", 0);
+	cost->cpu_ns = line_take_time(&events->line, "cpu", 0);
+}
+
+static void write_exit(struct events *events)
+{
+	struct fbt_target_exit *exited =
+		record_begin(events, FBT_EVENT_TARGET_EXIT, sizeof(*exited));
+
+	exited->tgid = record_take_tgid(events);
+	exited->end_ns = events->window_ns + line_take_time(&events->line, "end", 0);
+}
+
+static void write_end(struct events *events)
+{
+	struct fbt_window_end *end = record_begin(events, FBT_EVENT_WINDOW_END, sizeof(*end));
+
+	end->end_ns = events->window_ns + line_take_time(&events->line, "end", 0);
+}
+
+/* A record of a type that no version knows. */
+static void write_unknown(struct events *events)
+{
+	record_begin(events, 999, 16);
+}
+
+static const struct {
+	const char *type;
+	record_writer write;
+} writers[] = {
+	{"window", write_window}, {"target", write_target}, {"thread", write_thread},
+	{"kind", write_kind},	  {"step", write_step},	    {"call", write_call},
+	{"table", write_table},	  {"lost", write_lost},	    {"cost", write_cost},
+	{"exit", write_exit},	  {"end", write_end},	    {"unknown", write_unknown},
+	{"file", write_file},	  {"manual", write_manual},
+};
+
+record_writer record_writer_of(const char *type)
+{
+	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
+		if (!strcmp(writers[i].type, type))
+			return writers[i].write;
+	}
+	return NULL;
+}
