@@ -185,6 +185,8 @@ static int hold(struct evidence *evidence, struct lane *lane, struct step *step)
 	make_room(evidence, step->calls.count);
 	held = &lane->held[(lane->first + lane->count++) % evidence->context];
 	*held = (struct held){.step = *step, .position = lane->steps, .order = evidence->pushed};
+	/* Freed before these calls may be shown. */
+	held->step.gpu = NULL;
 	evidence->calls += step->calls.count;
 	memset(&step->calls, 0, sizeof(step->calls));
 	return 0;
