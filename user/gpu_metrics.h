@@ -3,17 +3,10 @@
 #ifndef FBT_GPU_METRICS_H
 #define FBT_GPU_METRICS_H
 
+#include "gpu_item.h"
 #include "gpu_step.h"
 #include "gpu_table.h"
 #include "step.h"
-
-/* One piece of work with what is known of it. */
-struct gpu_item {
-	const struct fbt_gpu_work *work; /* with times: end_ns > 0 */
-	const struct fbt_gpu_api *api;	 /* that launched it; NULL: not known */
-	bool mine;			 /* the step launched it */
-	bool comm;			 /* NCCL's */
-};
 
 /* The name of a kernel that communicates: HolisticTraceAnalysis' rule,
  * "^nccl|ncclKernel|ncclDevKernel". */

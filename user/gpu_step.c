@@ -7,11 +7,17 @@ void step_gpu_free(struct step_gpu *gpu)
 		return;
 	vec_free(&gpu->devices);
 	vec_free(&gpu->busy);
+	vec_free(&gpu->sync_busy);
 	vec_free(&gpu->works);
 	vec_free(&gpu->apis);
 	vec_free(&gpu->syncs);
 	vec_free(&gpu->overheads);
 	free(gpu);
+}
+
+bool gpu_api_waits(const struct fbt_gpu_api *api)
+{
+	return api->class == FBT_GPU_API_SYNC || api->header.flags & FBT_GPU_API_BLOCKING;
 }
 
 const char *gpu_seal_name(enum gpu_seal seal)

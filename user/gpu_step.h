@@ -133,6 +133,7 @@ struct step_gpu {
 	struct gpu_figures all;		 /* all devices as one; device is that of the most work */
 	VEC(struct gpu_figures) devices; /* by device; those with work of the step or in it */
 	gpu_interval_vec busy;		 /* U(all work) in H */
+	gpu_interval_vec sync_busy; /* … while the step thread was in a call that waits for it */
 
 	/* The step thread. */
 	uint64_t sync_ns;		/* |U(calls that wait for the GPU) in H| */
@@ -142,7 +143,7 @@ struct step_gpu {
 	uint64_t exposed_syscall_ns;	/* |U(syscalls) without U(work)|, without cuda_internal */
 	uint64_t overlapped_syscall_ns; /* |U(syscalls) in U(work)|, without cuda_internal */
 	uint64_t cuda_internal_ns;	/* syscalls inside of calls that wait for the GPU */
-	bool calls_known; /* else these three, and what wait_* says of calls, mean nothing */
+	bool calls_known; /* else these three and sync_spin_ns are 0, and wait_* say nothing */
 
 	/* H is the sum of these, to the nanosecond: of all devices as one, and the step thread. */
 	uint64_t gpu_only_ns; /* busy, and the thread waits: blocked, or in a sync call */
@@ -175,6 +176,9 @@ struct step_gpu {
 };
 
 void step_gpu_free(struct step_gpu *gpu); /* NULL is allowed */
+
+/* The call returns when the GPU has done something: it waits for that, or is a copy that does. */
+bool gpu_api_waits(const struct fbt_gpu_api *api);
 
 /* "watermark", "timeout", "window_end", "room", "ended". */
 const char *gpu_seal_name(enum gpu_seal seal);
