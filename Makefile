@@ -170,10 +170,40 @@ $(O)/tests/bench_%: tests/bench/%.c $(bench_bpf:tests/bench/%.bpf.c=$(O)/tests/b
 	$(call msg,CC,$@)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -lpthread -o $@
 
-# It times stages of the tool, so it is linked with them.
-$(O)/tests/bench_judge: tests/bench/judge.c $(O)/libfbt.a | $(O)/tests
+# They time stages of the tool, so they are linked with them.
+$(O)/tests/bench_judge $(O)/tests/bench_merge: $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+
+# What tests/gpu/run.sh needs, in one folder for a machine with a GPU: of STATIC=1 it runs anywhere.
+# Where there is no nvcc the CUDA engine is left out: run.sh builds it there, or takes PyTorch.
+nvcc     := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) \
+            $(wildcard /usr/local/cuda/bin/nvcc))
+gpu_arch ?= all-major
+gpu_bin  := $(O)/tests/gpu_arm $(O)/tests/gpu_results
+gpu_kit  := $(O)/gpu-kit
+
+$(gpu_bin): $(O)/tests/gpu_%: tests/gpu/%.c $(O)/libfbt.a | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+
+$(O)/tests/libgpu_step.so: tests/gpu/step.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 $(warnings) -O2 -g -fPIC -shared -MMD -MP $< -o $@
+
+$(O)/tests/gpu_engine_cuda: tests/gpu/engine.cu | $(O)/tests
+	$(call msg,NVCC,$@)
+	$(Q)$(nvcc) -O2 -arch=$(gpu_arch) -Xcompiler -static-libgcc,-static-libstdc++ $< -o $@ -ldl
+
+gpu-kit: deps ## what measures the GPU side on a machine with a GPU, see tests/gpu/README.md; with STATIC=1
+	$(Q)$(MAKE) $(jobs) $(tool) $(O)/libferrum_cupti.so $(gpu_bin) $(O)/tests/libgpu_step.so \
+		$(if $(nvcc),$(O)/tests/gpu_engine_cuda)
+	$(Q)rm -rf $(gpu_kit) && mkdir $(gpu_kit)
+	$(Q)cp $(tool) $(O)/libferrum_cupti.so $(gpu_bin) $(O)/tests/libgpu_step.so tests/gpu/run.sh \
+		tests/gpu/decode.py tests/gpu/step.c tests/gpu/engine.cu tests/gpu/README.md $(gpu_kit)
+	$(Q)$(if $(nvcc),cp $(O)/tests/gpu_engine_cuda $(gpu_kit)/engine,true)
+	$(Q)tar -C $(O) -czf $(O)/gpu-kit.tar.gz gpu-kit
+	@echo $(O)/gpu-kit.tar.gz
 
 build-tests: $(test_bin)
 
@@ -242,4 +272,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-llama install FORCE
+.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-llama gpu-kit install FORCE
