@@ -12,6 +12,28 @@
  * "^nccl|ncclKernel|ncclDevKernel". */
 bool gpu_name_is_comm(const char *name);
 
+/*
+ * What the verdict goes by, in this order; shares of H but for the last of WAIT and LAUNCH. Which
+ * fits first is what is said.
+ *
+ *   UNKNOWN  nothing was launched and nothing ran, or unattributed > UNKNOWN_SHARE
+ *   GPU      busy > BUSY, or the launch queue was full for > FULL
+ *   COPY     exposed_copy > COPIES
+ *   NONE     B1 = host_wait + launch is not > IDLE; else
+ *   WAIT     blocked > BLOCKED of host_wait
+ *   LAUNCH   B2 < WORK, and B3 > EMPTY
+ *   HOST     B2 >= WORK
+ *   NONE     any other
+ */
+#define GPU_BOUND_UNKNOWN_SHARE 0.2
+#define GPU_BOUND_BUSY		0.9
+#define GPU_BOUND_FULL		0.01
+#define GPU_BOUND_COPIES	0.2
+#define GPU_BOUND_IDLE		0.2
+#define GPU_BOUND_BLOCKED	0.5
+#define GPU_BOUND_WORK		1.5
+#define GPU_BOUND_EMPTY		0.8
+
 struct gpu_metrics_input {
 	const struct step *step; /* H, the step thread, and its calls */
 	/*

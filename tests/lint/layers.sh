@@ -7,14 +7,14 @@ cd "$(dirname "$0")/../.." || exit 1
 
 layers=$(grep -v '^#' <<'END'
 # what all may use
-clock demangle log record rust_number shared tid_map vec whitespace
+clock demangle id_set log record rust_number shared tid_map vec whitespace
 json place processes program_output regular_file sha256 stats syscalls
 report_format shares
 json_read output process_strings
 json_expect json_keys
 # the model
 file_table gpu_step gpu_table left_out step step_spec
-window
+gpu_interval window
 escalation
 cause_kind
 call_rule
@@ -28,19 +28,20 @@ classify
 env_document env_host
 env_collect env_hash_command
 # the stages, in the order of the data
-decode evidence gpu_clock gpu_interval metadata pending sink
+decode evidence gpu_clock gpu_item metadata pending sink
 gpu_host_wait gpu_queue
+gpu_figures gpu_thread
 gpu_metrics
 gpu_join gpu_timeline
 merge
-assemble call_args capture profile_event trace_check
+assemble call_args capture gpu_slice profile_event step_args trace_check trace_out
 profile
 escalation_text
-escalation_fields escalation_tally
+escalation_fields escalation_tally gpu_tally gpu_text
 jsonl_escalation jsonl_gpu jsonl_window
 tally
 report_part
-report_about report_escalations report_gpu report_headline report_kind report_process
+report_about report_escalations report_gpu report_gpu_state report_headline report_kind report_process
 report_text
 report_json_escalations report_json_gpu
 report_json
