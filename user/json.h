@@ -37,6 +37,12 @@ void json_null(struct json *json, const char *key);
 /* As serde_json prints an f64: shortest form that reads back the same; NaN and infinities: null. */
 void json_double(struct json *json, const char *key, double value);
 
+/* Nanoseconds as microseconds with all three decimals: 1234567 is 1234.567. */
+void json_micros(struct json *json, const char *key, uint64_t ns);
+
+/* The next value begins on a line of its own, behind it the comma that may be due. */
+void json_newline(struct json *json);
+
 /* Text that is JSON already, unchecked. */
 void json_raw(struct json *json, const char *key, const char *text);
 
@@ -45,7 +51,7 @@ void json_raw(struct json *json, const char *key, const char *text);
  * and strings are borrowed until json_fields_write; {0} is empty. A key that is there already, or
  * one more than JSON_FIELDS_MAX, is not taken: the functions then return false.
  */
-#define JSON_FIELDS_MAX 64
+#define JSON_FIELDS_MAX 96
 
 enum json_field_type {
 	JSON_FIELD_UINT,

@@ -104,6 +104,153 @@ static void add_verdicts(struct json_fields *shape, const struct classify_counts
 	json_fields_uint(shape, "unjudged_steps", counts->unjudged);
 }
 
+/* How things stand with a process, where that says more than that it uses no GPU. */
+static bool is_told(const struct gpu_process *process)
+{
+	return process->state.status != FBT_GPU_NOT_CUDA;
+}
+
+/* "1,2", "armed,busy" and "held by nsys; …". -ENOMEM, or 0 with all three to be freed. */
+static int join_gpu_states(struct jsonl_window *event, const struct gpu_table *table)
+{
+	char **const texts[] = {&event->gpu.pids, &event->gpu.status, &event->gpu.detail};
+	size_t sizes[3], count = 0, details = 0;
+	FILE *out[3];
+	int err = 0;
+
+	for (int i = 0; i < 3; i++)
+		out[i] = open_memstream(texts[i], &sizes[i]);
+	for (size_t i = 0; i < table->processes.count && out[0] && out[1] && out[2]; i++) {
+		const struct gpu_process *process = table->processes.items[i];
+
+		if (!is_told(process))
+			continue;
+		fprintf(out[0], "%s%u", count ? "," : "", process->tgid);
+		fprintf(out[1], "%s%s", count++ ? "," : "",
+			gpu_status_name((enum fbt_gpu_status)process->state.status));
+		if (*process->detail)
+			fprintf(out[2], "%s%s", details++ ? "; " : "", process->detail);
+	}
+	if (!count && out[1])
+		fputs(gpu_status_name(FBT_GPU_NOT_CUDA), out[1]);
+	for (int i = 0; i < 3; i++) {
+		if (!out[i] || fclose(out[i]))
+			err = -ENOMEM;
+	}
+	return err;
+}
+
+static uint64_t larger(uint64_t left, uint64_t right)
+{
+	return left > right ? left : right;
+}
+
+/* What is the same for all processes of one machine is told of the last that was armed. */
+static void add_gpu_setup(struct jsonl_window *event, const struct gpu_table *table)
+{
+	struct json_fields *shape = &event->shape;
+	const struct gpu_process *armed = NULL;
+	uint64_t count = 0, arm_ns = 0, error_ns = 0, clock_steps = 0;
+
+	vec_for_each (entry, &table->processes) {
+		const struct gpu_process *process = *entry;
+
+		if (!process->armed)
+			continue;
+		armed = process;
+		count++;
+		arm_ns = larger(arm_ns, process->state.arm_ns);
+		error_ns = larger(error_ns, process->flush.clock_error_ns);
+		clock_steps += process->flush.clock_steps;
+	}
+	json_fields_uint(shape, "gpu_armed", count);
+	if (!armed)
+		return;
+	json_fields_uint(shape, "gpu_arm_us", arm_ns / NS_PER_US);
+	json_fields_string(shape, "gpu_cupti",
+			   gpu_cupti_version_name(armed->state.cupti_version, event->gpu.version));
+	json_fields_uint(shape, "gpu_cupti_version", armed->state.cupti_version);
+	json_fields_uint(shape, "gpu_driver_version", armed->state.driver_version);
+	json_fields_uint(shape, "gpu_shim_version", armed->state.shim_version);
+	json_fields_string(shape, "gpu_library", armed->library);
+	json_fields_string(shape, "gpu_clock",
+			   gpu_clock_name((enum fbt_gpu_clock_method)armed->state.clock_method));
+	json_fields_uint(shape, "gpu_clock_error_ns", error_ns);
+	json_fields_uint(shape, "gpu_clock_steps", clock_steps);
+}
+
+static void sum_gpu(const struct gpu_table *table, struct gpu_counts *counts,
+		    struct fbt_gpu_flush *flush)
+{
+	vec_for_each (entry, &table->processes) {
+		const struct gpu_counts *of = &(*entry)->counts;
+		const struct fbt_gpu_flush *last = &(*entry)->flush;
+
+		counts->kernels += of->kernels;
+		counts->memcpys += of->memcpys;
+		counts->memsets += of->memsets;
+		counts->apis += of->apis;
+		counts->syncs += of->syncs;
+		counts->unmeasured += of->unmeasured;
+		counts->joined += of->joined;
+		counts->unjoined += of->unjoined;
+		counts->violations += of->violations;
+		counts->outside += of->outside;
+		counts->steps += of->steps;
+		counts->timeouts += of->timeouts;
+		flush->records += last->records;
+		flush->cupti_dropped += last->cupti_dropped;
+		flush->ring_lost += last->ring_lost;
+		flush->no_buffer += last->no_buffer;
+		flush->unknown += last->unknown;
+		flush->shim_ns += last->shim_ns;
+	}
+}
+
+static void add_gpu_counts(struct json_fields *shape, const struct gpu_table *table)
+{
+	struct gpu_counts counts = {0};
+	struct fbt_gpu_flush flush = {.records = 0};
+
+	sum_gpu(table, &counts, &flush);
+	json_fields_uint(shape, "gpu_kernels", counts.kernels);
+	json_fields_uint(shape, "gpu_memcpys", counts.memcpys);
+	json_fields_uint(shape, "gpu_memsets", counts.memsets);
+	json_fields_uint(shape, "gpu_apis", counts.apis);
+	json_fields_uint(shape, "gpu_syncs", counts.syncs);
+	json_fields_uint(shape, "gpu_unmeasured", counts.unmeasured);
+	json_fields_uint(shape, "gpu_joined", counts.joined);
+	json_fields_uint(shape, "gpu_unjoined", counts.unjoined);
+	json_fields_uint(shape, "gpu_violations", counts.violations);
+	json_fields_uint(shape, "gpu_outside", counts.outside);
+	json_fields_uint(shape, "gpu_steps", counts.steps);
+	json_fields_uint(shape, "gpu_timeouts", counts.timeouts);
+	json_fields_uint(shape, "gpu_records", flush.records);
+	json_fields_uint(shape, "gpu_cupti_dropped", flush.cupti_dropped);
+	json_fields_uint(shape, "gpu_ring_lost", flush.ring_lost);
+	json_fields_uint(shape, "gpu_no_buffer", flush.no_buffer);
+	json_fields_uint(shape, "gpu_unknown", flush.unknown);
+	json_fields_uint(shape, "gpu_shim_us", flush.shim_ns / NS_PER_US);
+}
+
+/* Nothing if nothing was said of any process: a capture of a version without a GPU side. */
+static int add_gpu(struct jsonl_window *event, const struct gpu_table *table)
+{
+	int err;
+
+	if (!table->processes.count)
+		return 0;
+	err = join_gpu_states(event, table);
+	if (err)
+		return err;
+	json_fields_string(&event->shape, "gpu_pids", event->gpu.pids);
+	json_fields_string(&event->shape, "gpu_status", event->gpu.status);
+	json_fields_string(&event->shape, "gpu_detail", event->gpu.detail);
+	add_gpu_setup(event, table);
+	add_gpu_counts(&event->shape, table);
+	return 0;
+}
+
 int jsonl_window_fill(struct jsonl_window *event, const struct window *window,
 		      const struct classify_counts *counts)
 {
@@ -113,6 +260,8 @@ int jsonl_window_fill(struct jsonl_window *event, const struct window *window,
 
 	*event = (struct jsonl_window){0};
 	err = join_names(window, &event->pids, &event->functions);
+	if (!err)
+		err = add_gpu(event, &window->gpus);
 	if (err) {
 		jsonl_window_clear(event);
 		return err;
@@ -132,6 +281,12 @@ void jsonl_window_clear(struct jsonl_window *event)
 {
 	free(event->pids);
 	free(event->functions);
+	free(event->gpu.pids);
+	free(event->gpu.status);
+	free(event->gpu.detail);
 	event->pids = NULL;
 	event->functions = NULL;
+	event->gpu.pids = NULL;
+	event->gpu.status = NULL;
+	event->gpu.detail = NULL;
 }

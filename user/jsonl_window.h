@@ -15,6 +15,12 @@ struct jsonl_window {
 	char lost_keys[FBT_LOST_COUNT][JSONL_KEY_SIZE];
 	char *pids;
 	char *functions;
+	struct {
+		char *pids;
+		char *status;
+		char *detail;
+		char version[32];
+	} gpu;
 };
 
 /* 0, to be cleared, or -ENOMEM. event must not be moved. */

@@ -208,6 +208,7 @@ void report_about(const struct report *report)
 	write_functions(report);
 	write_window(report);
 	write_lost(report);
+	report_gpu_about(report);
 	write_cost(report);
 	write_notes(report);
 	for (size_t i = 0; report->files && report->files[i]; i++)

@@ -7,6 +7,7 @@
 #include "json.h"
 #include "report_format.h"
 #include "report_json_escalations.h"
+#include "report_json_gpu.h"
 #include "syscalls.h"
 
 static void write_sum(struct json *json, const struct fbt_sum *sum)
@@ -177,6 +178,7 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 	json_uint(json, "threads_max", kind->threads_max);
 	write_args(json, &report->window->kinds[index], kind);
 	write_slowest(json, kind);
+	report_json_gpu_kind(json, report, index);
 out:
 	json_object_end(json);
 }
@@ -257,6 +259,7 @@ void report_json_write(const struct report *report)
 	for (size_t i = 0; i < window->processes.count; i++)
 		write_process(&json, window, window->processes.items[i]);
 	json_array_end(&json);
+	report_json_gpu_processes(&json, window);
 	report_json_escalations(&json, report);
 	write_cost(&json, report);
 	json_array_begin(&json, "files");

@@ -234,4 +234,5 @@ void report_kind(const struct report *report, int index)
 		write_ends(report, kind);
 	}
 	write_incomplete(report, kind);
+	report_gpu_kind(report, index);
 }

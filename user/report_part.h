@@ -45,6 +45,15 @@ void report_processes(const struct report *report);
 /* Target, step functions, lost records, cost, resolution, notes, files. */
 void report_about(const struct report *report);
 
+/* What the GPU did in steps: the one sentence, and the figures of a kind. Nothing without records.
+ */
+void report_gpu_headline(const struct report *report);
+void report_gpu_kind(const struct report *report, int kind);
+
+/* What makes GPU figures doubtful; where they come from, or why there are none. */
+void report_gpu_warnings(const struct report *report);
+void report_gpu_about(const struct report *report);
+
 /* How many steps were found wrong, and the most expensive causes. */
 void report_escalations(const struct report *report);
 

@@ -82,7 +82,9 @@ void report_text_write(const struct report *report)
 	int main_kind = tally_main_kind(tally);
 
 	report_headline(report);
+	report_gpu_headline(report);
 	report_warnings(report);
+	report_gpu_warnings(report);
 	if (main_kind >= 0)
 		report_kind(report, main_kind);
 	for (int i = 0; i < FBT_KIND_COUNT; i++)

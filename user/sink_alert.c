@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "escalation_text.h"
+#include "gpu_text.h"
 #include "log.h"
 #include "report_format.h"
 #include "syscalls.h"
@@ -141,6 +142,24 @@ static void add_cause(struct line *line, const struct window *window, const stru
 		add_worst(line, &worst, &said, ";");
 }
 
+/* "; GPU idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code" */
+static void add_gpu(struct line *line, const struct window *window, const struct step *step)
+{
+	const struct step_gpu *gpu = step->gpu;
+	char text[GPU_IDLE_TEXT_SIZE], busy[FORMAT_MAX];
+
+	if (!gpu)
+		return;
+	if (!gpu->all.idle_ns)
+		add(line, "; GPU busy all of %s", format_time(busy, (double)gpu->all.busy_ns));
+	else
+		add(line, "; GPU %s",
+		    gpu_idle_text(&gpu->all, step_wall_ns(step), (enum fbt_arch)window->record.arch,
+				  text));
+	if (!gpu->complete)
+		add(line, " (GPU records missing)");
+}
+
 static void add_flaw(struct line *line, const struct step *step)
 {
 	if (step->complete)
@@ -186,6 +205,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	add_step(&line, window, step, escalation);
 	add_reason(&line, escalation);
 	add_cause(&line, window, step, escalation);
+	add_gpu(&line, window, step);
 	add_flaw(&line, step);
 	log_info("%s", line.text);
 	return 0;

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "json.h"
 #include "jsonl_escalation.h"
+#include "jsonl_gpu.h"
 #include "jsonl_window.h"
 #include "sink_jsonl.h"
 #include "syscalls.h"
@@ -17,6 +18,7 @@ struct jsonl_sink {
 	struct sink sink;
 	int fd;
 	const struct metadata *metadata;
+	bool graph;	  /* the event is of a step that launched a CUDA graph */
 	struct json json; /* writes to line; rewound for each event */
 	char *line;
 	size_t size;
@@ -77,7 +79,7 @@ static int put_event(struct jsonl_sink *jsonl, const char *event, const struct j
 	json_uint(json, "concurrency", metadata->concurrency);
 	json_fields_write(json, "shape", shape);
 	json_fields_write(json, "stage_us", stage_us);
-	json_bool(json, "graph_enabled", false);
+	json_bool(json, "graph_enabled", jsonl->graph);
 	json_raw(json, "runtime_flags", metadata->runtime_flags);
 	json_string(json, "source", "ferrum-bpftrace");
 	json_object_end(json);
@@ -179,6 +181,8 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 	}
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
+	if (step->gpu)
+		jsonl_gpu_add_to_step(&shape, &stage_us, step);
 	return put_event(jsonl, "step_prof", &shape, &stage_us);
 }
 
@@ -211,6 +215,19 @@ static int put_syscall_prof(struct jsonl_sink *jsonl, const struct step *step)
 	return put_event(jsonl, "syscall_prof", &shape, &stage_us);
 }
 
+static int put_gpu_prof(struct jsonl_sink *jsonl, const struct window *window,
+			const struct step *step)
+{
+	struct jsonl_gpu event;
+	int err = 0;
+
+	for (size_t i = 0; !err && step->gpu && i < jsonl_gpu_lines(step->gpu); i++) {
+		jsonl_gpu_fill(&event, window, step, i);
+		err = put_event(jsonl, "gpu_prof", &event.shape, &event.stage_us);
+	}
+	return err;
+}
+
 static int put_escalation_prof(struct jsonl_sink *jsonl, const struct window *window,
 			       const struct step *step, const struct escalation *escalation)
 {
@@ -236,9 +253,13 @@ static int put_window_prof(struct jsonl_sink *jsonl, const struct window *window
 static int write_step(struct sink *sink, const struct window *window, const struct step *step)
 {
 	struct jsonl_sink *jsonl = to_jsonl(sink);
-	int err = put_step_prof(jsonl, window, step);
+	int err;
 
-	return err ? err : put_syscall_prof(jsonl, step);
+	jsonl->graph = jsonl_gpu_has_graph(step);
+	err = put_step_prof(jsonl, window, step);
+	if (!err)
+		err = put_syscall_prof(jsonl, step);
+	return err ? err : put_gpu_prof(jsonl, window, step);
 }
 
 static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
@@ -246,12 +267,14 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 {
 	if (!escalation_is_shown(escalation))
 		return 0;
+	to_jsonl(sink)->graph = jsonl_gpu_has_graph(step);
 	return put_escalation_prof(to_jsonl(sink), window, step, escalation);
 }
 
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
+	to_jsonl(sink)->graph = false;
 	return put_window_prof(to_jsonl(sink), window, classifier__counts(classifier));
 }
 

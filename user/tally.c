@@ -140,7 +140,7 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	add_sums(kind, record);
 	add_args(kind, record);
 	add_to_slowest(kind, window, step);
-	return 0;
+	return gpu_tally_add(&tally->gpu, step);
 }
 
 void tally_clear(struct tally *tally)
@@ -148,6 +148,7 @@ void tally_clear(struct tally *tally)
 	for (int i = 0; i < FBT_KIND_COUNT; i++)
 		free_kind(tally->kinds[i]);
 	escalation_tally_clear(&tally->escalations);
+	gpu_tally_clear(&tally->gpu);
 	*tally = (struct tally){0};
 }
 

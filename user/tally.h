@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "escalation_tally.h"
+#include "gpu_tally.h"
 #include "stats.h"
 #include "step.h"
 #include "window.h"
@@ -58,6 +59,7 @@ struct tally_kind {
 struct tally {
 	struct tally_kind *kinds[FBT_KIND_COUNT]; /* NULL: no step of that kind */
 	struct escalation_tally escalations;
+	struct gpu_tally gpu;
 };
 
 /* 0 or -ENOMEM. */

@@ -7,6 +7,7 @@
 
 #include <stdio.h>
 #include "escalation_fixture.h"
+#include "gpu_step_fixture.h"
 #include "log.h"
 #include "sink_alert.h"
 #include "stderr_fixture.h"
@@ -87,6 +88,31 @@ static void an_escalation_is_one_line(void **state)
 		    "step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; lock "
 		    "contention: ",
 		    "; nearly all in one call");
+}
+
+static void what_the_gpu_waited_for_is_said(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.gpu = make_gpu();
+	fixture->step.record.end_ns = GPU_STEP_NS;
+	escalate(fixture);
+	step_gpu_free(fixture->step.gpu);
+	assert_one_line(fixture->errors, "; nearly all in one call; GPU idle 1.80 ms of 6.20 ms: "
+					 "1.10 ms futex (blocked), 400 us user code, 199 us in "
+					 "launch calls, 100 us queued\n");
+}
+
+static void gpu_records_that_are_missing_are_said_to_be(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.gpu = make_gpu();
+	fixture->step.gpu->complete = false;
+	fixture->step.gpu->all.idle_ns = 0;
+	escalate(fixture);
+	step_gpu_free(fixture->step.gpu);
+	assert_one_line(fixture->errors, "; GPU busy all of 4.40 ms (GPU records missing)\n");
 }
 
 static void quiet_says_nothing(void **state)
@@ -367,6 +393,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_escalation_is_one_line),
+		TEST(what_the_gpu_waited_for_is_said),
+		TEST(gpu_records_that_are_missing_are_said_to_be),
 		TEST(quiet_says_nothing),
 		TEST(the_process_is_named_if_there_are_several),
 		TEST(other_triggers_stand_behind_the_reason),

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "escalation_fixture.h"
+#include "gpu_step_fixture.h"
 #include "profile.h"
 #include "sink_jsonl.h"
 
@@ -401,6 +402,78 @@ static void window_prof_tells_how_long_intervals_were(void **state)
 	expect_part(fixture, "\"interval_us\":100000,", true);
 }
 
+static void add_gpu_state(struct fixture *fixture, uint32_t tgid, enum fbt_gpu_status status,
+			  const char *detail)
+{
+	struct fbt_gpu_state state = {.tgid = tgid,
+				      .status = status,
+				      .cupti_version = 130001,
+				      .driver_version = 13000,
+				      .shim_version = 1,
+				      .clock_method = FBT_GPU_CLOCK_REALTIME,
+				      .arm_ns = 12000999};
+	struct gpu_table *gpus = &fixture->window->gpus;
+
+	assert_int_equal(gpu_table_set_state(gpus, &state, detail, "/lib/libcupti.so"), 0);
+}
+
+static void window_prof_says_how_things_stand_with_gpus(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_gpu_flush flush = {.tgid = 100, .records = 9, .clock_error_ns = 80};
+
+	add_gpu_state(fixture, 100, FBT_GPU_ARMED, "");
+	add_gpu_state(fixture, 101, FBT_GPU_BUSY, "held by \"nsys\"");
+	add_gpu_state(fixture, 102, FBT_GPU_NOT_CUDA, "");
+	assert_int_equal(gpu_table_set_flush(&fixture->window->gpus, &flush), 0);
+	gpu_table_find(&fixture->window->gpus, 100)->counts.kernels = 7;
+	finish(fixture);
+	expect_part(fixture,
+		    "\"gpu_apis\":0,\"gpu_arm_us\":12000,\"gpu_armed\":1,"
+		    "\"gpu_clock\":\"realtime\",\"gpu_clock_error_ns\":80,"
+		    "\"gpu_clock_steps\":0,\"gpu_cupti\":\"13.0 U1\",\"gpu_cupti_dropped\":0,"
+		    "\"gpu_cupti_version\":130001,\"gpu_detail\":\"held by \\\"nsys\\\"\","
+		    "\"gpu_driver_version\":13000,\"gpu_joined\":0,\"gpu_kernels\":7,"
+		    "\"gpu_library\":\"/lib/libcupti.so\",",
+		    true);
+	expect_part(fixture, "\"gpu_pids\":\"100,101\",\"gpu_records\":9,", true);
+	expect_part(fixture, "\"gpu_status\":\"armed,busy\",", true);
+}
+
+static void window_prof_of_processes_without_cuda_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_gpu_state(fixture, 100, FBT_GPU_NOT_CUDA, "");
+	finish(fixture);
+	expect_part(fixture, "\"gpu_pids\":\"\",", true);
+	expect_part(fixture, "\"gpu_status\":\"not_cuda\",", true);
+	expect_part(fixture, "gpu_cupti_version", false);
+}
+
+static void a_step_with_gpu_records_has_a_gpu_prof(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step_gpu *gpu = make_gpu();
+	struct escalation escalation = make_escalation();
+
+	gpu->all.graph_launches = 1;
+	assert_int_equal(vec_push(&gpu->devices, gpu->all), 0);
+	fixture->step.gpu = gpu;
+	write_step(fixture);
+	write_escalation(fixture, &escalation);
+	finish(fixture);
+	step_gpu_free(gpu);
+	expect_part(fixture, ",\"gpu_complete\":true,", true);
+	expect_part(fixture, "\"gpu_busy\":4400,\"gpu_host_wait\":1500,\"gpu_idle\":1799,", true);
+	expect_part(fixture, "{\"event\":\"gpu_prof\",\"commit_sha\":null,\"env_hash\":", true);
+	expect_part(fixture, "\"scope\":\"device\"", true);
+	expect_part(fixture, "\"scope\":\"step\"", true);
+	expect_part(fixture, "},\"graph_enabled\":true,\"runtime_flags\":{\"a\":1},", true);
+	/* The window is of no step. */
+	expect_part(fixture, "\"stage_us\":{\"total\":0},\"graph_enabled\":false,", true);
+}
+
 static void profile_of_a_shorter_line_holds_no_rest_of_the_longer(void **state)
 {
 	struct fixture *fixture = *state;
@@ -438,14 +511,17 @@ static void profile_passes_its_own_validation(void **state)
 	write_step(fixture);
 	write_escalation(fixture, &escalation);
 	fixture->step.record.kind = 0;
+	fixture->step.gpu = make_gpu();
 	write_step(fixture);
+	step_gpu_free(fixture->step.gpu);
 	finish(fixture);
-	assert_int_equal(
-		profile_validate_files(
-			paths, 1, "step_prof,syscall_prof,escalation_prof,window_prof", out, out),
-		0);
+	assert_int_equal(profile_validate_files(
+				 paths, 1,
+				 "step_prof,syscall_prof,gpu_prof,escalation_prof,window_prof", out,
+				 out),
+			 0);
 	fclose(out);
-	assert_non_null(strstr(said, ": 6 events, ok\n"));
+	assert_non_null(strstr(said, ": 7 events, ok\n"));
 	free(said);
 }
 
@@ -471,6 +547,9 @@ int main(void)
 		TEST(window_prof_says_nothing_of_processes_if_all_were_kept),
 		TEST(window_prof_has_the_cost_that_was_measured),
 		TEST(window_prof_tells_how_long_intervals_were),
+		TEST(window_prof_says_how_things_stand_with_gpus),
+		TEST(window_prof_of_processes_without_cuda_says_so),
+		TEST(a_step_with_gpu_records_has_a_gpu_prof),
 		TEST(profile_of_a_shorter_line_holds_no_rest_of_the_longer),
 		TEST(profile_is_appended_to_what_is_there),
 		TEST(profile_passes_its_own_validation),

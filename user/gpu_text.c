@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "gpu_text.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "report_format.h"
+#include "syscalls.h"
+
+/* Calls by name, their rest, user code and unknown; launch, queue and unattributed. */
+#define PARTS_MAX   (GPU_WAIT_CALLS_MAX + 7)
+#define PARTS_SHOWN 4
+#define WORDS_SIZE  48
+
+struct part {
+	uint64_t ns;
+	char words[WORDS_SIZE];
+};
+
+struct parts {
+	struct part items[PARTS_MAX]; /* the longest first */
+	int count;
+};
+
+__attribute__((format(printf, 3, 4))) static void add_part(struct parts *parts, uint64_t ns,
+							   const char *format, ...)
+{
+	int place = parts->count;
+	va_list args;
+
+	if (!ns)
+		return;
+	for (; place && parts->items[place - 1].ns < ns; place--)
+		parts->items[place] = parts->items[place - 1];
+	parts->items[place].ns = ns;
+	va_start(args, format);
+	vsnprintf(parts->items[place].words, WORDS_SIZE, format, args);
+	va_end(args);
+	parts->count++;
+}
+
+static uint64_t subtract(uint64_t from, uint64_t what)
+{
+	return from > what ? from - what : 0;
+}
+
+static void add_host_wait(struct parts *parts, const struct gpu_figures *figures,
+			  enum fbt_arch arch)
+{
+	uint64_t blocked_ns = figures->wait_blocked_ns, syscall_ns = figures->wait_syscall_ns;
+	char label[24];
+
+	for (int i = 0; i < GPU_WAIT_CALLS_MAX; i++) {
+		const struct gpu_wait_call *call = &figures->wait_calls[i];
+
+		add_part(parts, call->ns, "%s%s", syscall_label(arch, call->nr, label),
+			 call->blocked ? " (blocked)" : "");
+		if (call->blocked)
+			blocked_ns = subtract(blocked_ns, call->ns);
+		else
+			syscall_ns = subtract(syscall_ns, call->ns);
+	}
+	add_part(parts, blocked_ns, "%s",
+		 figures->wait_calls[0].ns ? "other calls (blocked)" : "calls (blocked)");
+	add_part(parts, syscall_ns, "%s", figures->wait_calls[0].ns ? "other calls" : "calls");
+	add_part(parts, figures->wait_user_ns, "user code");
+	add_part(parts, figures->wait_unknown_ns, "the host, its calls are not known");
+}
+
+/* Appends "1.10 ms futex (blocked), 400 us user code and 12.0 us more". */
+static void write_parts(const struct parts *parts, char *text, size_t used)
+{
+	char time[FORMAT_MAX];
+	uint64_t rest_ns = 0;
+
+	for (int i = 0; i < parts->count; i++) {
+		if (i >= PARTS_SHOWN) {
+			rest_ns += parts->items[i].ns;
+			continue;
+		}
+		format_time(time, (double)parts->items[i].ns);
+		used += (size_t)snprintf(text + used, GPU_IDLE_TEXT_SIZE - used, "%s%s %s",
+					 i ? ", " : "", time, parts->items[i].words);
+	}
+	if (rest_ns)
+		snprintf(text + used, GPU_IDLE_TEXT_SIZE - used, ", %s more",
+			 format_time(time, (double)rest_ns));
+}
+
+const char *gpu_wait_text(const struct gpu_figures *figures, enum fbt_arch arch,
+			  char text[GPU_IDLE_TEXT_SIZE])
+{
+	struct parts parts = {.count = 0};
+
+	text[0] = '\0';
+	add_host_wait(&parts, figures, arch);
+	write_parts(&parts, text, 0);
+	return text;
+}
+
+const char *gpu_idle_text(const struct gpu_figures *figures, uint64_t total_ns, enum fbt_arch arch,
+			  char text[GPU_IDLE_TEXT_SIZE])
+{
+	struct parts parts = {.count = 0};
+	char idle[FORMAT_MAX], total[FORMAT_MAX];
+	int used;
+
+	format_time(idle, (double)figures->idle_ns);
+	format_time(total, (double)total_ns);
+	add_host_wait(&parts, figures, arch);
+	add_part(&parts, figures->launch_ns, "in launch calls");
+	add_part(&parts, figures->queue_ns, "queued");
+	add_part(&parts, figures->unattributed_ns, "not attributed");
+	used = snprintf(text, GPU_IDLE_TEXT_SIZE, "idle %s of %s%s", idle, total,
+			parts.count ? ": " : "");
+	write_parts(&parts, text, (size_t)used);
+	return text;
+}
+
+const char *gpu_bound_words(enum gpu_bound bound)
+{
+	static const char *const words[GPU_BOUND_COUNT] = {
+		[GPU_BOUND_UNKNOWN] = "not known",
+		[GPU_BOUND_GPU] = "GPU-bound",
+		[GPU_BOUND_COPY] = "copy-bound",
+		[GPU_BOUND_WAIT] = "wait-bound",
+		[GPU_BOUND_LAUNCH] = "launch-bound",
+		[GPU_BOUND_HOST] = "host-bound",
+		[GPU_BOUND_NONE] = "not bound by one thing",
+	};
+
+	return bound < GPU_BOUND_COUNT ? words[bound] : words[GPU_BOUND_UNKNOWN];
+}

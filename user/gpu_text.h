@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What the GPU did and waited for, in words, as report and messages show it. Pure. */
+#ifndef FBT_GPU_TEXT_H
+#define FBT_GPU_TEXT_H
+
+#include <stddef.h>
+#include "gpu_step.h"
+
+/* Room for the text of gpu_idle_text. */
+#define GPU_IDLE_TEXT_SIZE 384
+
+/*
+ * "idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code, 300 us in launch calls": why
+ * the GPU had nothing to do in total_ns, the longest parts first. Writes to text and returns it.
+ */
+const char *gpu_idle_text(const struct gpu_figures *figures, uint64_t total_ns, enum fbt_arch arch,
+			  char text[GPU_IDLE_TEXT_SIZE]);
+
+/* Names a host wait by what the thread did, the longest first: "1.10 ms futex (blocked), …". */
+const char *gpu_wait_text(const struct gpu_figures *figures, enum fbt_arch arch,
+			  char text[GPU_IDLE_TEXT_SIZE]);
+
+/* "GPU-bound", "launch-bound", "bound by nothing in particular", … */
+const char *gpu_bound_words(enum gpu_bound bound);
+
+#endif
