@@ -273,6 +273,21 @@ void json_double(struct json *json, const char *key, double value)
 	fprintf(json->out, "%.*se%d", count - 1, digits + 1, exponent);
 }
 
+void json_micros(struct json *json, const char *key, uint64_t ns)
+{
+	char decimals[] = {'.', (char)('0' + ns / 100 % 10), (char)('0' + ns / 10 % 10),
+			   (char)('0' + ns % 10)};
+
+	begin_value(json, key);
+	put_uint(json, ns / 1000);
+	fwrite_unlocked(decimals, 1, sizeof(decimals), json->out);
+}
+
+void json_newline(struct json *json)
+{
+	putc_unlocked('\n', json->out);
+}
+
 void json_raw(struct json *json, const char *key, const char *text)
 {
 	begin_value(json, key);

@@ -2,6 +2,7 @@
 #include "metadata.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -232,6 +233,23 @@ static int fill_defaults(struct metadata *metadata, const struct metadata_source
 	return err;
 }
 
+/* As torchrun sets them. False: not set, or no number; then *number stays. */
+static bool find_number(char *const *environment, const char *name, uint32_t *number)
+{
+	const char *value = find_variable(environment, name);
+
+	return value && strnlen(value, METADATA_TARGET_VALUE_MAX) < METADATA_TARGET_VALUE_MAX &&
+	       !rust_parse_u32(value, number);
+}
+
+static void find_rank(struct metadata *metadata, char *const *environment)
+{
+	if (!find_number(environment, "RANK", &metadata->rank))
+		find_number(environment, "LOCAL_RANK", &metadata->rank);
+	if (!find_number(environment, "WORLD_SIZE", &metadata->world_size) || !metadata->world_size)
+		metadata->world_size = 1;
+}
+
 int metadata_resolve_from(struct metadata *metadata, const struct metadata_options *options,
 			  const struct metadata_sources *sources)
 {
@@ -252,6 +270,7 @@ int metadata_resolve_from(struct metadata *metadata, const struct metadata_optio
 	int err = 0;
 
 	memset(metadata, 0, sizeof(*metadata));
+	find_rank(metadata, sources->target_environment);
 	for (size_t i = 0; !err && i < COUNT(values); i++)
 		err = resolve_value(metadata, &values[i], given[i], sources);
 	if (!err)

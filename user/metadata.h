@@ -25,6 +25,12 @@ struct metadata {
 	char *model;
 	uint32_t concurrency;
 	char *runtime_flags; /* a JSON object, compact */
+	/*
+	 * Not of the envelope: the target's place among the processes of its job, for traces. Of
+	 * its environment alone: RANK or LOCAL_RANK, WORLD_SIZE; else 0 and 1.
+	 */
+	uint32_t rank;
+	uint32_t world_size;
 };
 
 /*

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <ctype.h>
 #include <errno.h>
+#include <fnmatch.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -93,6 +94,11 @@ int option_parse_word(const char *option, const char *text, const char *const *w
 			return 0;
 	}
 	return option_bad_value(option, text, wanted);
+}
+
+bool option_is_json_path(const char *path)
+{
+	return !path || !strcmp(path, "none") || !fnmatch("*.json", path, 0);
 }
 
 int option_parse_ring_records(uint32_t *value, const char *text)

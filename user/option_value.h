@@ -6,6 +6,7 @@
 #ifndef FBT_OPTION_VALUE_H
 #define FBT_OPTION_VALUE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "vec.h"
 
@@ -33,6 +34,9 @@ int option_parse_duration(const char *option, const char *text, double unit_ns, 
 /* Index of text in the NULL-terminated words; wanted names them for the message. */
 int option_parse_word(const char *option, const char *text, const char *const *words,
 		      const char *wanted, int *value);
+
+/* Whether a file of that name ends in ".json". NULL (the default name) and "none" pass. */
+bool option_is_json_path(const char *path);
 
 int option_parse_ring_records(uint32_t *value, const char *text);
 

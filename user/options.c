@@ -286,6 +286,9 @@ static int check_outputs(const struct options *options)
 	    is_same_file(options->profile, options->record))
 		return usage_error(
 			"--trace, --profile and --record: two of them name the same file");
+	if (options->trace_format == TRACE_KINETO && !option_is_json_path(options->trace))
+		return usage_error("--trace-format kineto: torch's tools open only files that are "
+				   "named *.json: name the trace so");
 	return 0;
 }
 

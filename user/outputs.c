@@ -11,6 +11,7 @@
 #include "sink_alert.h"
 #include "sink_chrome.h"
 #include "sink_jsonl.h"
+#include "sink_kineto.h"
 #include "sink_otlp.h"
 #include "sink_report.h"
 #include "sink_status.h"
@@ -84,14 +85,35 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 	return err;
 }
 
-static int begin_trace(struct outputs *outputs)
+/* A rank beyond the number of processes that the environment tells of is one of so many at least.
+ */
+static struct sink *new_kineto(const struct outputs *outputs, const struct options *options,
+			       const struct metadata *metadata)
+{
+	struct kineto_options kineto = {
+		.rank = options->gpu.rank_given ? options->gpu.rank : metadata->rank,
+		.world_size = metadata->world_size,
+		.path = outputs->trace_path,
+	};
+
+	if (kineto.world_size <= kineto.rank)
+		kineto.world_size = kineto.rank + 1;
+	return sink_kineto__new(output__file(outputs->trace), &kineto);
+}
+
+static int begin_trace(struct outputs *outputs, const struct options *options,
+		       const struct metadata *metadata)
 {
 	int err;
 
 	if (!outputs->trace)
 		return 0;
 	err = add_report_line(outputs, 0, "trace", outputs->trace_path);
-	return err ? err : add_sink(outputs, sink_chrome__new(output__file(outputs->trace)));
+	if (err)
+		return err;
+	return add_sink(outputs, options->trace_format == TRACE_KINETO
+					 ? new_kineto(outputs, options, metadata)
+					 : sink_chrome__new(output__file(outputs->trace)));
 }
 
 static int begin_profile(struct outputs *outputs, const struct metadata *metadata)
@@ -164,7 +186,7 @@ int outputs__open(struct outputs **result, const struct options *options,
 	if (outputs->pipeline)
 		err = open_files(outputs, options, tag);
 	if (!err)
-		err = begin_trace(outputs);
+		err = begin_trace(outputs, options, metadata);
 	if (!err)
 		err = begin_profile(outputs, metadata);
 	if (!err)

@@ -1,22 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include "call_args.h"
 #include "escalation_fields.h"
+#include "gpu_slice.h"
 #include "json.h"
 #include "sink_chrome.h"
+#include "step_args.h"
 #include "syscalls.h"
+#include "trace_out.h"
 
-#define NS_PER_US    1000
-#define NS_PER_S     1000000000ull
-#define ARG_KEY_SIZE 64
+#define NS_PER_US 1000
+
+/* Lanes of streams: below every number of the next device, and above all thread ids. */
+#define GPU_LANES	 10000000u
+#define GPU_DEVICE_LANES 100000u
+#define GPU_DEVICES	 40000u
 
 struct chrome_sink {
 	struct sink sink;
 	struct json json;
-	uint64_t flushed_ns; /* CLOCK_MONOTONIC of now, not of the window */
+	struct trace_out out;
+	struct fbt_step step; /* the last one written; all 0 before */
 };
 
 static struct chrome_sink *to_chrome(struct sink *sink)
@@ -90,61 +95,6 @@ static void put_call(struct chrome_sink *chrome, const struct window *window,
 	put_slice(chrome, window, &slice, &args.fields);
 }
 
-/* --step-arg names are free: one that is taken gets a prefix. keys must outlive fields. */
-static void add_step_args(struct json_fields *fields, char keys[][ARG_KEY_SIZE],
-			  const struct window *window, const struct fbt_step *record)
-{
-	if (record->kind >= FBT_KIND_COUNT)
-		return;
-	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++) {
-		const char *name = window->kinds[record->kind].arg_names[i];
-
-		if (!name || !(record->arg_mask & (1u << i)))
-			continue;
-		snprintf(keys[i], ARG_KEY_SIZE, "%s", name);
-		if (json_fields_int(fields, keys[i], record->args[i]))
-			continue;
-		snprintf(keys[i], ARG_KEY_SIZE, "arg%u.%s", i, name);
-		json_fields_int(fields, keys[i], record->args[i]);
-	}
-}
-
-static void add_step_figures(struct json_fields *fields, const struct step *step)
-{
-	static const char *const category_keys[FBT_CATEGORY_COUNT] = {
-		"mmap_us", "futex_us", "ioctl_us", "read_us", "write_us", "other_us",
-	};
-	struct breakdown breakdown;
-
-	step_breakdown(step, &breakdown);
-	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
-		json_fields_uint(fields, category_keys[i], breakdown.category_us[i]);
-	json_fields_uint(fields, "compute_us", breakdown_compute_us(&breakdown));
-	json_fields_uint(fields, "syscall_us", breakdown_syscall_us(&breakdown));
-	json_fields_string(fields, "dominant", breakdown_dominant(&breakdown));
-	json_fields_double(fields, "overhead_percent", breakdown_overhead_tenths(&breakdown));
-	json_fields_uint(fields, "calls", step_calls(step));
-	json_fields_uint(fields, "errors", step_errors(step));
-	json_fields_uint(fields, "step", step->number);
-	json_fields_uint(fields, "kind_number", step->kind_number);
-}
-
-/* Only what is out of the ordinary, so that it stands out in a viewer. */
-static void add_step_flaws(struct json_fields *fields, const struct step *step)
-{
-	if (!(step->record.header.flags & FBT_STEP_NO_GAP))
-		json_fields_uint(fields, "gap_us", step->record.gap_ns / NS_PER_US);
-	if (step->record.end != FBT_END_RETURN)
-		json_fields_string(fields, "end",
-				   step_end_name((enum fbt_step_end)step->record.end));
-	if (!step->complete)
-		json_fields_bool(fields, "complete", false);
-	if (step->record.lost_calls)
-		json_fields_uint(fields, "lost_calls", step->record.lost_calls);
-	if (step->calls_truncated)
-		json_fields_bool(fields, "calls_truncated", true);
-}
-
 static struct slice step_slice(const struct step *step, const char *name, const char *cat)
 {
 	const struct fbt_step *record = &step->record;
@@ -163,18 +113,11 @@ static struct slice step_slice(const struct step *step, const char *name, const 
 static void put_step(struct chrome_sink *chrome, const struct window *window,
 		     const struct step *step)
 {
-	const struct fbt_step *record = &step->record;
-	const char *source = window__step_source(window, record->kind);
-	struct json_fields args = {.count = 0};
-	char arg_keys[FBT_ARG_COUNT][ARG_KEY_SIZE];
-	struct slice slice = step_slice(step, window__kind_name(window, record->kind), "step");
+	struct slice slice = step_slice(step, window__kind_name(window, step->record.kind), "step");
+	struct step_args args;
 
-	add_step_figures(&args, step);
-	add_step_flaws(&args, step);
-	if (!strcmp(source, "interval"))
-		json_fields_string(&args, "step_source", source);
-	add_step_args(&args, arg_keys, window, record);
-	put_slice(chrome, window, &slice, &args);
+	step_args_fill(&args, window, step);
+	put_slice(chrome, window, &slice, &args.fields);
 }
 
 /* Of two slices of one time the one that was written first is the outer one. */
@@ -193,31 +136,74 @@ static void put_escalation(struct chrome_sink *chrome, const struct window *wind
 	put_slice(chrome, window, &slice, &args.fields);
 }
 
-/* Of a write that failed since errno was cleared: stdio only remembers that one did. */
-static int output_error(void)
+/* Streams that do not fit between two devices share the last lane of theirs. */
+static uint32_t work_lane(const struct fbt_gpu_work *work)
 {
-	return errno ? -errno : -EIO;
+	uint32_t device = work->device < GPU_DEVICES ? work->device : GPU_DEVICES;
+	uint32_t stream = work->stream < GPU_DEVICE_LANES ? work->stream : GPU_DEVICE_LANES - 1;
+
+	return GPU_LANES + device * GPU_DEVICE_LANES + stream;
 }
 
-static int flush_out(struct chrome_sink *chrome)
+static void add_size(struct json_fields *fields, const char *key, char text[40],
+		     const uint32_t size[3])
 {
-	return fflush(chrome->json.out) || ferror(chrome->json.out) ? output_error() : 0;
+	snprintf(text, 40, "%ux%ux%u", size[0], size[1], size[2]);
+	json_fields_string(fields, key, text);
 }
 
-/* A tracer that is killed leaves all but the last second. */
-static int check_out(struct chrome_sink *chrome)
+static void put_work(struct chrome_sink *chrome, const struct window *window,
+		     const struct gpu_process *process, const struct fbt_gpu_work *work,
+		     uint64_t step)
 {
-	struct timespec now = {0};
-	uint64_t now_ns;
+	static const char *const cats[FBT_GPU_WORK_KIND_COUNT] = {"kernel", "gpu_memcpy",
+								  "gpu_memset"};
+	char text[GPU_SLICE_NAME_SIZE], grid[40], block[40];
+	struct json_fields args = {.count = 0};
+	struct slice slice = {
+		.name = gpu_slice_work_name(process, work, text),
+		.cat = cats[work->kind],
+		.start_ns = work->start_ns,
+		.end_ns = work->end_ns,
+		.pid = work->tgid,
+		.tid = work_lane(work),
+	};
 
-	if (ferror(chrome->json.out))
-		return output_error();
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	now_ns = (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-	if (now_ns - chrome->flushed_ns < NS_PER_S)
-		return 0;
-	chrome->flushed_ns = now_ns;
-	return flush_out(chrome);
+	if (work->correlation)
+		json_fields_uint(&args, "correlation", work->correlation);
+	if (step)
+		json_fields_uint(&args, "step", step);
+	if (work->graph)
+		json_fields_uint(&args, "graph", work->graph);
+	if (work->kind == FBT_GPU_KERNEL) {
+		add_size(&args, "grid", grid, work->kernel.grid);
+		add_size(&args, "block", block, work->kernel.block);
+	} else {
+		json_fields_uint(&args, "bytes", work->copy.bytes);
+	}
+	if (work->stream >= GPU_DEVICE_LANES - 1)
+		json_fields_uint(&args, "stream", work->stream);
+	put_slice(chrome, window, &slice, &args);
+}
+
+static void put_api(struct chrome_sink *chrome, const struct window *window,
+		    const struct gpu_process *process, const struct fbt_gpu_api *api)
+{
+	struct json_fields args = {.count = 0};
+	struct slice slice = {
+		.name = gpu_slice_api_name(process, api),
+		.cat = api->header.flags & FBT_GPU_API_DRIVER ? "cuda_driver" : "cuda_runtime",
+		.start_ns = api->start_ns,
+		.end_ns = gpu_slice_api_end_ns(api, &chrome->step),
+		.pid = api->tgid,
+		.tid = api->tid,
+	};
+
+	if (api->correlation)
+		json_fields_uint(&args, "correlation", api->correlation);
+	if (api->result)
+		json_fields_uint(&args, "result", api->result);
+	put_slice(chrome, window, &slice, &args);
 }
 
 static int write_step(struct sink *sink, const struct window *window, const struct step *step)
@@ -225,8 +211,9 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	struct chrome_sink *chrome = to_chrome(sink);
 
 	errno = 0;
+	chrome->step = step->record;
 	put_step(chrome, window, step);
-	return check_out(chrome);
+	return trace_out_check(&chrome->out);
 }
 
 static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
@@ -238,7 +225,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	errno = 0;
 	put_escalation(chrome, window, step, escalation);
-	return check_out(chrome);
+	return trace_out_check(&chrome->out);
 }
 
 static int write_calls(struct sink *sink, const struct window *window, const struct step *step)
@@ -248,7 +235,7 @@ static int write_calls(struct sink *sink, const struct window *window, const str
 	errno = 0;
 	for (size_t i = 0; i < step->calls.count; i++)
 		put_call(chrome, window, &step->calls.items[i]);
-	return check_out(chrome);
+	return trace_out_check(&chrome->out);
 }
 
 static int write_call(struct sink *sink, const struct window *window, const struct fbt_call *call)
@@ -257,7 +244,25 @@ static int write_call(struct sink *sink, const struct window *window, const stru
 
 	errno = 0;
 	put_call(chrome, window, call);
-	return check_out(chrome);
+	return trace_out_check(&chrome->out);
+}
+
+/* What has no end was not measured: nobody knows where it belongs. */
+static int write_gpu(struct sink *sink, const struct window *window, const struct gpu_batch *batch)
+{
+	const struct gpu_process *process = gpu_table_find(&window->gpus, batch->tgid);
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	errno = 0;
+	vec_for_each (api, batch->apis) {
+		if (api->end_ns)
+			put_api(chrome, window, process, api);
+	}
+	vec_for_each (work, batch->works) {
+		if (work->end_ns && work->kind < FBT_GPU_WORK_KIND_COUNT)
+			put_work(chrome, window, process, work, batch->step);
+	}
+	return trace_out_check(&chrome->out);
 }
 
 static int finish(struct sink *sink, const struct window *window,
@@ -267,7 +272,7 @@ static int finish(struct sink *sink, const struct window *window,
 
 	errno = 0;
 	json_array_end(&chrome->json);
-	return flush_out(chrome);
+	return trace_out_flush(&chrome->out);
 }
 
 static void free_chrome(struct sink *sink)
@@ -287,10 +292,12 @@ struct sink *sink_chrome__new(FILE *out)
 		.write_escalation = write_escalation,
 		.write_calls = write_calls,
 		.write_call = write_call,
+		.write_gpu = write_gpu,
 		.finish = finish,
 		.free = free_chrome,
 	};
 	chrome->json.out = out;
+	chrome->out.file = out;
 	json_array_begin(&chrome->json, NULL);
 	return &chrome->sink;
 }

@@ -49,6 +49,8 @@ curl_library otlp_answer otlp_endpoint otlp_queue otlp_span
 otlp_request
 otlp_client
 kineto_event
+kineto_file
+kineto_gpu
 sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
