@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "gpu_text.h"
 
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -23,21 +22,36 @@ struct parts {
 	int count;
 };
 
-__attribute__((format(printf, 3, 4))) static void add_part(struct parts *parts, uint64_t ns,
-							   const char *format, ...)
+/* A part of that length, where it belongs; NULL if it has none. */
+static struct part *make_part(struct parts *parts, uint64_t ns)
 {
 	int place = parts->count;
-	va_list args;
 
 	if (!ns)
-		return;
+		return NULL;
 	for (; place && parts->items[place - 1].ns < ns; place--)
 		parts->items[place] = parts->items[place - 1];
-	parts->items[place].ns = ns;
-	va_start(args, format);
-	vsnprintf(parts->items[place].words, WORDS_SIZE, format, args);
-	va_end(args);
 	parts->count++;
+	parts->items[place].ns = ns;
+	return &parts->items[place];
+}
+
+static void add_part(struct parts *parts, uint64_t ns, const char *words)
+{
+	struct part *part = make_part(parts, ns);
+
+	if (part)
+		snprintf(part->words, sizeof(part->words), "%s", words);
+}
+
+static void add_call(struct parts *parts, const struct gpu_wait_call *call, enum fbt_arch arch)
+{
+	struct part *part = make_part(parts, call->ns);
+	char label[24];
+
+	if (part)
+		snprintf(part->words, sizeof(part->words), "%s%s",
+			 syscall_label(arch, call->nr, label), call->blocked ? " (blocked)" : "");
 }
 
 static uint64_t subtract(uint64_t from, uint64_t what)
@@ -49,21 +63,19 @@ static void add_host_wait(struct parts *parts, const struct gpu_figures *figures
 			  enum fbt_arch arch)
 {
 	uint64_t blocked_ns = figures->wait_blocked_ns, syscall_ns = figures->wait_syscall_ns;
-	char label[24];
 
 	for (int i = 0; i < GPU_WAIT_CALLS_MAX; i++) {
 		const struct gpu_wait_call *call = &figures->wait_calls[i];
 
-		add_part(parts, call->ns, "%s%s", syscall_label(arch, call->nr, label),
-			 call->blocked ? " (blocked)" : "");
+		add_call(parts, call, arch);
 		if (call->blocked)
 			blocked_ns = subtract(blocked_ns, call->ns);
 		else
 			syscall_ns = subtract(syscall_ns, call->ns);
 	}
-	add_part(parts, blocked_ns, "%s",
+	add_part(parts, blocked_ns,
 		 figures->wait_calls[0].ns ? "other calls (blocked)" : "calls (blocked)");
-	add_part(parts, syscall_ns, "%s", figures->wait_calls[0].ns ? "other calls" : "calls");
+	add_part(parts, syscall_ns, figures->wait_calls[0].ns ? "other calls" : "calls");
 	add_part(parts, figures->wait_user_ns, "user code");
 	add_part(parts, figures->wait_unknown_ns, "the host, its calls are not known");
 }
