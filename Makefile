@@ -69,6 +69,12 @@ lib_obj  := $(lib_src:%.c=$(O)/%.o)
 tool     := $(O)/ferrum-bpftrace
 engine   := $(O)/tests/engine
 
+# Doubles of CUDA and CUPTI, three releases of that, and an engine on them.
+fake_cuda  := $(O)/tests/libcuda.so.1
+fake_cupti := $(O)/tests/libcupti.so.13 $(O)/tests/libcupti.so.12 $(O)/tests/libcupti.so.11.8
+gpu_engine := $(O)/tests/gpu_engine
+gpu_fakes  := $(fake_cuda) $(fake_cupti) $(gpu_engine)
+
 unit_src := $(sort $(wildcard tests/unit/*_test.c))
 unit_bin := $(unit_src:tests/unit/%.c=$(O)/tests/%)
 bpf_src  := $(sort $(wildcard bpf/*.bpf.c))
@@ -124,6 +130,22 @@ $(engine): tests/fake/engine.c | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fcf-protection=full -MMD -MP $< -lpthread -o $@
 
+$(fake_cuda): tests/fake/libcuda.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fPIC -shared -fvisibility=hidden \
+		-Wl,-soname,$(notdir $@) -MMD -MP -MT $@ -MF $@.d $< -lpthread -ldl -o $@
+
+$(fake_cupti): tests/fake/libcupti.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fPIC -shared -fvisibility=hidden \
+		-DFAKE_CUPTI_MAJOR=$(word 3,$(subst ., ,$(notdir $@))) -Wl,-soname,$(notdir $@) \
+		-MMD -MP -MT $@ -MF $@.d $< -lpthread -ldl -o $@
+
+$(gpu_engine): tests/fake/gpu_engine.c $(fake_cuda) | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fcf-protection=full -MMD -MP $< \
+		-L$(O)/tests -l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN' -lpthread -o $@
+
 $(O)/tests/%_test: tests/unit/%_test.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,TEST,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -lcmocka -o $@
@@ -151,7 +173,8 @@ bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_
 
 # What the tests of $(TESTS) run.
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
-            $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin))
+            $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
+            $(if $(filter unit live,$(TESTS)),$(gpu_fakes))
 
 $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(call msg,CC,$@)

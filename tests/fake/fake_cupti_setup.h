@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* How the double of libcupti comes to life, and to libcuda. */
+#ifndef FBT_TESTS_FAKE_CUPTI_SETUP_H
+#define FBT_TESTS_FAKE_CUPTI_SETUP_H
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <signal.h>
+#include "fake_cupti_trace.h"
+
+static uint64_t get_number(const char *name, uint64_t otherwise)
+{
+	const char *text = getenv(name);
+
+	return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static void on_fork(void)
+{
+	cupti.forked = true;
+}
+
+/* The narrowest of many sandwiches. */
+static int64_t measure_realtime(void)
+{
+	uint64_t best = UINT64_MAX, before, behind;
+	struct timespec real;
+	int64_t offset = 0;
+
+	for (int i = 0; i < 1000; i++) {
+		before = mono_ns();
+		clock_gettime(CLOCK_REALTIME, &real);
+		behind = mono_ns();
+		if (behind - before >= best)
+			continue;
+		best = behind - before;
+		offset = (int64_t)((uint64_t)real.tv_sec * 1000000000ull + (uint64_t)real.tv_nsec -
+				   before - best / 2);
+	}
+	return offset;
+}
+
+__attribute__((constructor)) static void set_up(void)
+{
+	static const uint32_t versions[] = {[11] = 18, [12] = 26, [13] = 130001};
+	const char *log = getenv("FAKE_CUPTI_LOG");
+	pthread_condattr_t monotonic;
+
+	pthread_condattr_init(&monotonic);
+	pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+	pthread_cond_init(&cupti.wake, &monotonic);
+	pthread_cond_init(&cupti.done, &monotonic);
+	cupti.config = (struct config){
+		.version = (uint32_t)get_number("FAKE_CUPTI_VERSION", versions[FAKE_CUPTI_MAJOR]),
+		.no_driver = getenv("FAKE_CUPTI_NO_DRIVER"),
+		.seat = getenv("FAKE_CUPTI_SEAT"),
+		.seat_file = getenv("FAKE_CUPTI_SEAT_FILE"),
+		.zero_every = get_number("FAKE_CUPTI_ZERO", 0),
+		.drop_every = get_number("FAKE_CUPTI_DROP", 0),
+		.late_percent = get_number("FAKE_CUPTI_LATE", 0),
+		.late_ms = get_number("FAKE_CUPTI_LATE_MS", 20),
+		.skip_percent = get_number("FAKE_CUPTI_SKIP", 0),
+		.in_order = getenv("FAKE_CUPTI_IN_ORDER"),
+		.settles = get_number("FAKE_CUPTI_CLOCK_SETTLES", 0),
+		.log = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1,
+	};
+	cupti.pid = (uint32_t)getpid();
+	cupti.realtime_ns = measure_realtime();
+	cupti.per_thread = cupti.config.version >= 130000;
+	cupti.random = 1;
+	pthread_atfork(NULL, NULL, on_fork);
+}
+
+/* The driver is looked for at each call, as long as there is none. */
+static bool has_driver(void)
+{
+	void (*set_tracer)(const struct fake_tracer *);
+	void *driver;
+
+	if (cupti.config.no_driver)
+		return false;
+	driver = dlopen("libcuda.so.1", RTLD_NOW);
+	*(void **)&set_tracer = driver ? dlsym(driver, "fake_cuda_set_tracer") : NULL;
+	if (set_tracer)
+		set_tracer(&tracer);
+	return set_tracer;
+}
+
+/* What activity calls say first: 0, or that they will not. */
+static int check_ready(const char *name)
+{
+	check_free(name);
+	if (!has_driver())
+		return FAKE_UNKNOWN;
+	if (cupti.config.seat && !cupti.subscribed &&
+	    (!cupti.config.seat_file || access(cupti.config.seat_file, F_OK) == 0))
+		die("%s called while %s is subscribed: its buffers are stolen", name,
+		    cupti.config.seat);
+	return cupti.subscribed ? FAKE_OK : FAKE_NOT_INITIALIZED;
+}
+
+static void start_worker(void)
+{
+	sigset_t all, before;
+
+	if (cupti.working)
+		return;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	if (pthread_create(&cupti.worker, NULL, run_worker, NULL) != 0)
+		die("no thread");
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	cupti.working = true;
+}
+
+#endif
