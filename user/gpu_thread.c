@@ -121,7 +121,7 @@ static uint64_t last_end(const struct awaited *awaited, const struct fbt_gpu_api
 	while (i-- > stop && awaited->ends_ns[i] > gpu_ns_max(end_ns, api->start_ns)) {
 		const struct gpu_item *item = &awaited->input->items[i];
 
-		if (is_awaited(item, api, sync, match))
+		if (item->work->end_ns > api->start_ns && is_awaited(item, api, sync, match))
 			end_ns = gpu_ns_max(end_ns, item->work->end_ns);
 	}
 	return end_ns;
