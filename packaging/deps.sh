@@ -8,6 +8,8 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
+# Tests that use these are left out where they cannot be had.
+optional_packages=(python3-pandas)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
@@ -97,6 +99,30 @@ install_missing()
 	rm -f "$log"
 }
 
+has_module()
+{
+	python3 -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$1'))" 2>/dev/null
+}
+
+# Tries, says if that fails, and is content. From elsewhere than Debian they are as good.
+install_optional()
+{
+	local item
+
+	packages=("${optional_packages[@]}")
+	find_missing
+	[ "$(id -u)" -eq 0 ] || return 0
+	for item in "${missing[@]}"; do
+		if has_module "${item#python3-}" || ! apt-cache show "$item" >/dev/null 2>&1; then
+			continue
+		fi
+		echo "deps: installing $item"
+		DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=300 \
+			--no-install-recommends install "$item" >/dev/null 2>&1 ||
+			echo "deps: apt-get could not install $item; its tests are left out" >&2
+	done
+}
+
 packages=("${build_packages[@]}")
 # Its flavours, by the library for TLS, exclude each other: any will do, and none is put out.
 has_header curl/curl.h || packages+=(libcurl4-openssl-dev)
@@ -126,6 +152,7 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 fi
 find_missing
 [ ${#missing[@]} -eq 0 ] || install_missing
+[ "${1:-build}" = build ] || install_optional
 [ "${1:-build}" = check ] || exit 0
 packages=("$(clang_rt_package)")
 find_missing
