@@ -15,6 +15,8 @@ for line in sys.stdin:
     if "limit" in row:
         unit = "×" if ratio else "" if row["unit"].startswith("of ") else " " + row["unit"]
         wanted = "≤ %g%s" % (row["limit"], unit)
+    if "least" in row:
+        wanted = "≥ %g %s" % (row["least"], row["unit"])
     if not row.get("ok", True):
         wanted += " **missed**"
     print("| %s | %g %s | %s | %s |" % (row["bench"], row["value"], row["unit"], ratio, wanted))
