@@ -22,15 +22,17 @@ static const struct {
 	[FBT_GPU_STALLED] = {"GPU records ended early: the shim no longer answers",
 			     "if the process is not stopped, start it anew"},
 	[FBT_GPU_NO_CUPTI] = {"no GPU records: the shim found no libcupti",
-			      "install it (CUDA toolkit, nvidia-cuda-cupti) or name it in the "
-			      "server's FERRUM_CUPTI_LIBRARY"},
+			      "install the CUDA toolkit or the wheel nvidia-cuda-cupti, or "
+			      "name the file in the server's FERRUM_CUPTI_LIBRARY"},
 	[FBT_GPU_OLD_CUPTI] = {"no GPU records: its libcupti is too old",
-			       "name a newer one in the server's FERRUM_CUPTI_LIBRARY"},
+			       "use that of CUDA 12.6 or newer, or start it with "
+			       "FERRUM_CUPTI_EARLY=1"},
 	[FBT_GPU_NO_DRIVER] = {"no GPU records: CUPTI finds no NVIDIA driver",
-			       "see whether nvidia-smi works where the server runs"},
+			       "nvidia-smi, run where the server runs, says why"},
 	[FBT_GPU_BUSY] = {"no GPU records: another tool has CUPTI's one seat",
-			  "end it (nsys, torch.profiler, ...) and trace again"},
-	[FBT_GPU_FAILED] = {"no GPU records: CUPTI refused", "the syscall side is whole"},
+			  "end it (nsys, ncu, the PyTorch profiler) and trace again"},
+	[FBT_GPU_FAILED] = {"no GPU records: CUPTI refused to collect",
+			    "the server's FERRUM_CUPTI_LIBRARY can name another one"},
 	[FBT_GPU_BAD_RING] = {"no GPU records: what it shares is not what the shim would",
 			      "start it anew with the shim, " GPU_ENV},
 	[FBT_GPU_OTHER_SHIM] = {"no GPU records: its shim is of another version",
