@@ -67,6 +67,9 @@ user_src := $(sort $(wildcard user/*.c))
 lib_src  := $(filter-out user/main.c,$(user_src))
 lib_obj  := $(lib_src:%.c=$(O)/%.o)
 tool     := $(O)/ferrum-bpftrace
+shim_src := $(sort $(wildcard cupti/*.c))
+shim     := $(O)/libferrum_cupti.so
+shim_lib := $(O)/libferrum_cupti_test.a
 engine   := $(O)/tests/engine
 
 # Doubles of CUDA and CUPTI, three releases of that, and an engine on them.
@@ -84,7 +87,7 @@ skels    := $(bpf_src:bpf/%.bpf.c=$(O)/%.skel.h)
 .SUFFIXES:
 .SECONDARY:
 
-all: deps $(tool) $(engine) ## build the tool and the embedded engine into build/
+all: deps $(tool) $(shim) $(engine) ## build the tool, the CUPTI shim and the embedded engine
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' Makefile
@@ -111,7 +114,7 @@ $(O)/%.skel.h: $(O)/%.bpf.o
 
 # --- C -----------------------------------------------------------------------------------------
 
-$(O) $(O)/user $(O)/tests:
+$(O) $(O)/user $(O)/cupti $(O)/cupti_test $(O)/tests:
 	$(Q)mkdir -p $@
 
 $(O)/user/%.o: user/%.c | $(O)/user $(skels)
@@ -125,6 +128,30 @@ $(O)/libfbt.a: $(lib_obj)
 $(tool): $(O)/user/main.o $(O)/libfbt.a
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) $^ $(libs) -o $@
+
+# The shim is loaded into processes that are not ours: no sanitizers, nothing bound late, never
+# unloaded, and no symbol of theirs or of its own that the other could meet.
+shim_cflags := -std=gnu11 -D_GNU_SOURCE $(warnings) -fno-strict-aliasing -fstack-protector-strong \
+               -fPIC -fvisibility=hidden -Iinclude $(if $(filter 1,$(WERROR)),-Werror) $(CFLAGS)
+shim_ldflags := -shared -Wl,-soname,libferrum_cupti.so -Wl,-z,nodelete,-z,now,-z,relro,-z,defs \
+                $(LDFLAGS)
+
+$(O)/cupti/%.o: cupti/%.c | $(O)/cupti
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(shim_cflags) -MMD -MP -c $< -o $@
+
+$(shim): $(shim_src:cupti/%.c=$(O)/cupti/%.o)
+	$(call msg,LINK,$@)
+	$(Q)$(cc) $(shim_cflags) $(shim_ldflags) $^ -lpthread -ldl -o $@
+
+# The same once more for its unit tests, as they are built.
+$(O)/cupti_test/%.o: cupti/%.c | $(O)/cupti_test
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
+
+$(shim_lib): $(shim_src:cupti/%.c=$(O)/cupti_test/%.o)
+	$(call msg,AR,$@)
+	$(Q)rm -f $@ && $(ar) rcs $@ $^
 
 $(engine): tests/fake/engine.c | $(O)/tests
 	$(call msg,CC,$@)
@@ -149,6 +176,11 @@ $(gpu_engine): tests/fake/gpu_engine.c $(fake_cuda) | $(O)/tests
 $(O)/tests/%_test: tests/unit/%_test.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,TEST,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -lcmocka -o $@
+
+# Those of the shim: of its objects, and of the library as it is loaded.
+$(O)/tests/cupti_%_test: tests/unit/cupti_%_test.c $(O)/libfbt.a $(shim_lib) $(shim) | $(O)/tests
+	$(call msg,TEST,$@)
+	$(Q)$(cc) $(cflags) -Icupti $(ldflags) -MMD -MP $< $(shim_lib) $(O)/libfbt.a $(libs) -lpthread -lcmocka -o $@
 
 -include $(shell find $(O) -name '*.d' 2>/dev/null)
 
@@ -268,9 +300,10 @@ demo-llama: ## the same with llama.cpp, which npm installs (root): llama_trace.j
 	$(Q)$(MAKE) $(jobs) $(tool) $(e2e_bin) >&2
 	$(Q)$(test_env) tests/show_llama.sh
 
-install: $(tool) ## install the tool and its man page under DESTDIR and prefix
+install: $(tool) $(shim) ## install the tool, the shim and the man page under DESTDIR and prefix
 	$(call msg,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)install -D -m 755 $(tool) $(DESTDIR)$(prefix)/bin/ferrum-bpftrace
+	$(Q)install -D -m 755 $(shim) $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_cupti.so
 	$(Q)install -D -m 644 user/ferrum-bpftrace.8 $(DESTDIR)$(prefix)/share/man/man8/ferrum-bpftrace.8
 
 # One entry of compile_commands.json: file, command.
@@ -281,7 +314,8 @@ comma := ,
 
 define compile_commands
 [
-$(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags))$(comma)
+$(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags) -Icupti)$(comma)
+)$(foreach file,$(shim_src),$(call compile_command,$(file),$(cc) $(shim_cflags))$(comma)
 )$(foreach file,$(live_src) $(e2e_src) $(filter-out $(bench_bpf),$(bench_src)) $(wildcard tests/fake/*.c),$(call \
 	compile_command,$(file),$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -I$(O)/tests)$(comma)
 )$(foreach file,$(bpf_src) $(bench_bpf),$(call compile_command,$(file),$(CLANG) -target bpf -mcpu=v3 \

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "buffer_pool.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define ALL_FREE   ((uint32_t)((1ull << BUFFER_POOL_COUNT) - 1))
+#define POOL_TOTAL ((size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES)
+
+int buffer_pool__prepare(struct buffer_pool *pool)
+{
+	void *memory;
+
+	if (pool->memory)
+		return 0;
+	memory = mmap(NULL, POOL_TOTAL, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	/*
+	 * A forked child gets zero pages in its place, which cost the fork nothing. Not no pages at
+	 * all: CUPTI in the child still believes in the buffers that it was given before, and may
+	 * write into one.
+	 */
+	madvise(memory, POOL_TOTAL, MADV_WIPEONFORK);
+	pool->memory = memory;
+	__atomic_store_n(&pool->free, ALL_FREE, __ATOMIC_RELEASE);
+	return 0;
+}
+
+uint8_t *buffer_pool__take(struct buffer_pool *pool)
+{
+	uint32_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
+
+	/* The lowest one first: as few pages as will do are touched. */
+	while (free)
+		if (__atomic_compare_exchange_n(&pool->free, &free, free & (free - 1), true,
+						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			return pool->memory + (size_t)__builtin_ctz(free) * BUFFER_POOL_BYTES;
+	return NULL;
+}
+
+bool buffer_pool__owns(const struct buffer_pool *pool, const uint8_t *buffer)
+{
+	return pool->memory && buffer >= pool->memory && buffer < pool->memory + POOL_TOTAL;
+}
+
+void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer)
+{
+	uint32_t place = (uint32_t)((size_t)(buffer - pool->memory) / BUFFER_POOL_BYTES);
+
+	/* All of it: CUPTI may have begun records that it did not count as valid. */
+	memset(buffer, 0, BUFFER_POOL_BYTES);
+	__atomic_fetch_or(&pool->free, 1u << place, __ATOMIC_RELEASE);
+}
+
+uint32_t buffer_pool__out(const struct buffer_pool *pool)
+{
+	if (!pool->memory)
+		return 0;
+	return BUFFER_POOL_COUNT -
+	       (uint32_t)__builtin_popcount(__atomic_load_n(&pool->free, __ATOMIC_ACQUIRE));
+}
+
+uint8_t *buffer_pool__scrap(void)
+{
+	static uint8_t scrap[BUFFER_SCRAP_BYTES] __attribute__((aligned(64)));
+
+	return scrap;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The buffers that CUPTI fills. A buffer that was handed out is CUPTI's until it is completed,
+ * however long that takes: the memory is never given back. Where all are out, CUPTI gets one that
+ * is shared and never read, for it does not survive to get none (before 12.9). Lock-free: requests
+ * come from application threads.
+ */
+#ifndef FERRUM_BUFFER_POOL_H
+#define FERRUM_BUFFER_POOL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define BUFFER_POOL_COUNT  16u
+#define BUFFER_POOL_BYTES  (512u << 10) /* of one */
+#define BUFFER_SCRAP_BYTES (256u << 10)
+
+struct buffer_pool {
+	uint8_t *memory;
+	uint32_t free; /* a bit per buffer */
+};
+
+/* Maps the memory, once. 0 or -errno. */
+int buffer_pool__prepare(struct buffer_pool *pool);
+
+/* A buffer of BUFFER_POOL_BYTES zero bytes, 8-byte aligned; NULL: all are out. */
+uint8_t *buffer_pool__take(struct buffer_pool *pool);
+
+/* Whether it is one of the pool's. */
+bool buffer_pool__owns(const struct buffer_pool *pool, const uint8_t *buffer);
+
+/* Takes it back from CUPTI, and clears it. */
+void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer);
+
+/* Buffers that CUPTI holds. */
+uint32_t buffer_pool__out(const struct buffer_pool *pool);
+
+/*
+ * The one that is never read, of BUFFER_SCRAP_BYTES: static, so that it is there in a forked child
+ * too.
+ */
+uint8_t *buffer_pool__scrap(void);
+
+#endif

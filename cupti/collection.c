@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "collection.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "delivery.h"
+#include "seat.h"
+
+#define DEVICE_BUFFERS	  8 /* of 3.2 MB each on the GPU, which is the model's: CUPTI takes 250 */
+#define LAST_BUFFERS_MS	  1000 /* that buffers which are out are waited for at the end */
+#define CALLBACKS_MS	  20   /* that a delivery which has begun is waited for */
+#define DEVICE_NAME_BYTES 256
+
+static const struct {
+	uint32_t kind;
+	const char *name;
+} kinds[] = {
+	{CUPTI_KIND_CONCURRENT_KERNEL, "CONCURRENT_KERNEL"}, /* the one that is required */
+	{CUPTI_KIND_MEMCPY, "MEMCPY"},
+	{CUPTI_KIND_MEMCPY2, "MEMCPY2"},
+	{CUPTI_KIND_MEMSET, "MEMSET"},
+	{CUPTI_KIND_SYNCHRONIZATION, "SYNCHRONIZATION"},
+	{CUPTI_KIND_OVERHEAD, "OVERHEAD"},
+};
+
+static const struct {
+	uint32_t attribute;
+	size_t size;
+	uint64_t value;
+	uint32_t since; /* version */
+} attributes[SHIM_ATTRIBUTES] = {
+	/* Per-thread buffers are on from 13.0 on, and are a buffer for each thread of the engine.
+	 */
+	{CUPTI_ATTRIBUTE_PER_THREAD, sizeof(uint8_t), 0, CUPTI_VERSION_12_3},
+	/* Or CUPTI clears each buffer, on an application thread. */
+	{CUPTI_ATTRIBUTE_ZEROED, sizeof(uint8_t), 1, CUPTI_VERSION_11_8},
+	{CUPTI_ATTRIBUTE_POOL_LIMIT, sizeof(size_t), DEVICE_BUFFERS, CUPTI_VERSION_11_8},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static void put_state(struct shim *shim, enum fbt_gpu_status status, const char *detail,
+		      uint64_t arm_ns)
+{
+	const char *strings[] = {detail, shim->library.path};
+	struct fbt_gpu_state state = {
+		.status = status,
+		.time_ns = shim_clock__now(),
+		.cupti_version = shim->library.version,
+		.driver_version = shim->driver_version,
+		.shim_version = FBT_GPU_VERSION,
+		.clock_method = shim->clock.method,
+		.arm_ns = arm_ns,
+	};
+
+	pthread_mutex_lock(&shim->lock);
+	shim_ring__put_strings(&shim->ring, &state, sizeof(state), FBT_EVENT_GPU_STATE,
+			       SHIM_FRAME_CONTROL, strings, COUNT(strings));
+	shim_ring__publish(&shim->ring);
+	pthread_mutex_unlock(&shim->lock);
+}
+
+/* Until the driver has been initialized it does not tell of its devices: asked again each turn. */
+static void tell_devices(struct shim *shim)
+{
+	uint32_t count = cuda_driver__devices(&shim->driver);
+
+	for (uint32_t i = 0; i < count; i++) {
+		char name[DEVICE_NAME_BYTES];
+		const char *string = name;
+		struct fbt_gpu_device device;
+
+		cuda_driver__describe(&shim->driver, i, &device, name, sizeof(name));
+		pthread_mutex_lock(&shim->lock);
+		shim_ring__put_strings(&shim->ring, &device, sizeof(device), FBT_EVENT_GPU_DEVICE,
+				       SHIM_FRAME_CONTROL, &string, 1);
+		shim_ring__publish(&shim->ring);
+		pthread_mutex_unlock(&shim->lock);
+	}
+	shim->devices_told = count > 0;
+}
+
+/* Changes an attribute, and remembers what it was: other tools of this process rely on it. */
+static void set_attribute(struct shim *shim, size_t i)
+{
+	const struct cupti_calls *calls = &shim->library.calls;
+	size_t size = attributes[i].size;
+	uint64_t value = attributes[i].value;
+	uint64_t old = 0;
+
+	if (shim->library.version < attributes[i].since)
+		return;
+	/* Little-endian: the low bytes are those of the shorter type. */
+	if (calls->get_attribute(attributes[i].attribute, &size, &old) || old == value)
+		return;
+	size = attributes[i].size;
+	if (calls->set_attribute(attributes[i].attribute, &size, &value))
+		return;
+	shim->saved.attributes[i] = old;
+	shim->saved.attribute_mask |= 1u << i;
+}
+
+static void configure(struct shim *shim)
+{
+	const struct cupti_calls *calls = &shim->library.calls;
+	uint32_t type = CUPTI_THREAD_ID_SYSTEM;
+
+	memset(&shim->saved, 0, sizeof(shim->saved));
+	for (size_t i = 0; i < SHIM_ATTRIBUTES; i++)
+		set_attribute(shim, i);
+	if (!calls->get_thread_id_type(&type) && type != CUPTI_THREAD_ID_SYSTEM &&
+	    !calls->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM)) {
+		shim->saved.thread_id_type = type;
+		shim->saved.thread_id_changed = true;
+	}
+	shim_clock__begin(&shim->clock, calls, shim->library.version);
+}
+
+static void restore(struct shim *shim)
+{
+	const struct cupti_calls *calls = &shim->library.calls;
+
+	if (shim->saved.thread_id_changed)
+		calls->set_thread_id_type(shim->saved.thread_id_type);
+	for (size_t i = 0; i < SHIM_ATTRIBUTES; i++) {
+		size_t size = attributes[i].size;
+
+		if (shim->saved.attribute_mask & 1u << i)
+			calls->set_attribute(attributes[i].attribute, &size,
+					     &shim->saved.attributes[i]);
+	}
+	memset(&shim->saved, 0, sizeof(shim->saved));
+}
+
+static void note_failure(const struct shim *shim, const char *name, uint32_t result, char *detail)
+{
+	size_t used = strlen(detail);
+
+	snprintf(detail + used, CUPTI_DETAIL_BYTES - used, "%s%s (%s)",
+		 used ? ", " : "not collected: ", name,
+		 cupti_library__result(&shim->library.calls, result));
+}
+
+static void disable_kinds(struct shim *shim)
+{
+	if (shim->apis_enabled)
+		api_table__enable(&shim->apis, &shim->library.calls, 0);
+	shim->apis_enabled = false;
+	for (size_t i = COUNT(kinds); i-- > 0;)
+		if (shim->kinds_enabled & 1u << i)
+			shim->library.calls.disable(kinds[i].kind);
+	shim->kinds_enabled = 0;
+}
+
+/* The calls first: without them CUPTI gives no correlation ids to the work that they launch. */
+static enum fbt_gpu_status enable_kinds(struct shim *shim, char *detail)
+{
+	const struct cupti_calls *calls = &shim->library.calls;
+	uint32_t result;
+
+	api_table__fill(&shim->apis, calls);
+	shim->apis_enabled = true;
+	result = api_table__enable(&shim->apis, calls, 1);
+	if (result)
+		note_failure(shim, "some calls of the CUDA API", result, detail);
+	for (size_t i = 0; i < COUNT(kinds); i++) {
+		result = calls->enable(kinds[i].kind);
+		if (!result)
+			shim->kinds_enabled |= 1u << i;
+		else if (i == 0)
+			return seat__judge(shim, result, "cuptiActivityEnable(CONCURRENT_KERNEL)",
+					   detail);
+		else
+			note_failure(shim, kinds[i].name, result, detail);
+	}
+	return FBT_GPU_ARMED;
+}
+
+static void set_collecting(struct shim *shim, uint32_t value)
+{
+	__atomic_store_n(&shim->collecting, value, __ATOMIC_RELEASE);
+}
+
+static enum fbt_gpu_status enable(struct shim *shim, char *detail)
+{
+	enum fbt_gpu_status status;
+	uint32_t result;
+
+	configure(shim);
+	result = shim->library.calls.register_callbacks(delivery__request, delivery__complete);
+	if (result) {
+		status = seat__judge(shim, result, "cuptiActivityRegisterCallbacks", detail);
+	} else {
+		set_collecting(shim, 1);
+		status = enable_kinds(shim, detail);
+	}
+	if (status == FBT_GPU_ARMED)
+		return status;
+	disable_kinds(shim);
+	set_collecting(shim, 0);
+	restore(shim);
+	return status;
+}
+
+/* What is counted since arming, and what a new reader has to be told. */
+static int start_over(struct shim *shim)
+{
+	int err = buffer_pool__prepare(&shim->pool);
+
+	if (!err && !shim->names)
+		shim->names = name_table__new();
+	if (!shim->names)
+		err = -ENOMEM;
+	if (err)
+		return err;
+	pthread_mutex_lock(&shim->lock);
+	name_table__forget(shim->names);
+	shim->copy = (struct record_copy){
+		.ring = &shim->ring,
+		.names = shim->names,
+		.apis = &shim->apis,
+		.strides = shim->library.strides,
+		.overhead_threads = shim->library.version >= CUPTI_VERSION_12_5,
+	};
+	pthread_mutex_unlock(&shim->lock);
+	shim->dropped = 0;
+	shim->no_buffer = 0;
+	shim->spent_ns = 0;
+	shim->devices_told = false;
+	return 0;
+}
+
+void collection__attach(struct shim *shim)
+{
+	char detail[CUPTI_DETAIL_BYTES] = "";
+	enum fbt_gpu_status status;
+
+	/* What would be too old to come late is not when it comes early. */
+	shim->attached_early = true;
+	status = seat__find_cupti(shim, detail);
+	if (status == FBT_GPU_ARMED)
+		status = seat__take(shim, detail);
+	shim->attached_early = status == FBT_GPU_ARMED || status == FBT_GPU_BUSY;
+}
+
+bool collection__begin(struct shim *shim, uint64_t wish_ns)
+{
+	char detail[CUPTI_DETAIL_BYTES] = "";
+	enum fbt_gpu_status status = seat__find_cupti(shim, detail);
+
+	shim->clock.method = FBT_GPU_CLOCK_UNKNOWN;
+	if (status == FBT_GPU_ARMED && start_over(shim)) {
+		snprintf(detail, sizeof(detail), "no memory for the shim's buffers");
+		status = FBT_GPU_FAILED;
+	}
+	if (status == FBT_GPU_ARMED)
+		status = seat__take(shim, detail);
+	if (status == FBT_GPU_ARMED) {
+		tell_devices(shim);
+		status = enable(shim, detail);
+	}
+	put_state(shim, status, detail, status == FBT_GPU_ARMED ? shim_clock__now() - wish_ns : 0);
+	if (status != FBT_GPU_ARMED)
+		seat__leave(shim);
+	return status == FBT_GPU_ARMED;
+}
+
+static void sleep_ms(long ms)
+{
+	struct timespec time = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	nanosleep(&time, NULL);
+}
+
+/* Deliveries that have begun on other threads; they take microseconds. */
+static void await_callbacks(const struct shim *shim)
+{
+	for (int ms = 0; ms < CALLBACKS_MS; ms++) {
+		if (!__atomic_load_n(&shim->in_callbacks, __ATOMIC_ACQUIRE))
+			return;
+		sleep_ms(1);
+	}
+}
+
+static void put_clock(struct shim *shim)
+{
+	struct fbt_gpu_clock sample;
+
+	/* CUPTI's clock may not have settled before the first record has come. */
+	if (!shim->clock.settled)
+		return;
+	shim_clock__check(&shim->clock, &shim->library.calls);
+	if (!shim_clock__sample(&shim->clock, &shim->library.calls, &sample))
+		return;
+	pthread_mutex_lock(&shim->lock);
+	delivery__put_clock(shim, &sample);
+	shim_ring__publish(&shim->ring);
+	pthread_mutex_unlock(&shim->lock);
+}
+
+static void put_flush(struct shim *shim, uint64_t time_ns, bool last)
+{
+	struct fbt_gpu_flush flush = {
+		.header = {.type = FBT_EVENT_GPU_FLUSH, .size = sizeof(flush)},
+		.last = last,
+		.time_ns = time_ns,
+		.cupti_dropped = __atomic_load_n(&shim->dropped, __ATOMIC_RELAXED),
+		.no_buffer = __atomic_load_n(&shim->no_buffer, __ATOMIC_RELAXED),
+		.shim_ns = __atomic_load_n(&shim->spent_ns, __ATOMIC_RELAXED),
+	};
+
+	pthread_mutex_lock(&shim->lock);
+	flush.records = shim->copy.counts.records;
+	flush.ring_lost = shim->copy.counts.lost;
+	flush.unknown = shim->copy.counts.unknown;
+	flush.clock_error_ns = shim->clock.error_ns;
+	flush.clock_steps = shim->clock.steps;
+	shim_ring__put(&shim->ring, &flush.header, SHIM_FRAME_CONTROL);
+	shim_ring__publish(&shim->ring);
+	pthread_mutex_unlock(&shim->lock);
+}
+
+/* Returns when the flush began: what was done by then has come. */
+static uint64_t flush(struct shim *shim, uint32_t flag)
+{
+	uint64_t begin_ns = shim_clock__now();
+
+	/*
+	 * Not FORCED while it goes on: what still runs would come without an end, and not again.
+	 */
+	shim->library.calls.flush_all(flag);
+	await_callbacks(shim);
+	delivery__count_dropped(shim);
+	__atomic_fetch_add(&shim->spent_ns, shim_clock__now() - begin_ns, __ATOMIC_RELAXED);
+	return begin_ns;
+}
+
+void collection__turn(struct shim *shim)
+{
+	uint64_t time_ns;
+
+	if (!shim->devices_told)
+		tell_devices(shim);
+	put_clock(shim);
+	time_ns = flush(shim, 0);
+	put_flush(shim, time_ns, false);
+	__atomic_fetch_add(&shim->ring.shared->pulse, 1, __ATOMIC_RELEASE);
+}
+
+/*
+ * No cuptiFinalize: it stops all threads of the engine to synchronize all contexts, has crashed
+ * engines under load (jax #40260, kineto PR 686), and leaves this libcupti unfit for the next
+ * profiler. What stays behind without it is CUPTI's own, at rest.
+ */
+void collection__end(struct shim *shim)
+{
+	uint64_t time_ns;
+
+	disable_kinds(shim);
+	put_clock(shim);
+	flush(shim, 0);
+	for (int ms = 0; ms < LAST_BUFFERS_MS && buffer_pool__out(&shim->pool); ms += 10)
+		sleep_ms(10);
+	time_ns = flush(shim, CUPTI_FLUSH_FORCED);
+	set_collecting(shim, 0);
+	put_flush(shim, time_ns, true);
+	restore(shim);
+	seat__leave(shim);
+	put_state(shim, FBT_GPU_ENDED, "", 0);
+}

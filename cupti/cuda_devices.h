@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What the driver says of itself and its devices, from the libcuda that the engine has mapped. */
+#ifndef FERRUM_CUDA_DEVICES_H
+#define FERRUM_CUDA_DEVICES_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "fbt_gpu.h"
+
+#define CUDA_DEVICES_MAX 64
+
+/* Its functions. Nothing to free: libcuda stays mapped. */
+struct cuda_driver {
+	uint32_t (*driver_version)(int *version);
+	uint32_t (*count)(int *count);
+	uint32_t (*get)(int *device, int ordinal);
+	uint32_t (*name)(char *name, int length, int device);
+	uint32_t (*memory)(size_t *bytes, int device);
+	uint32_t (*attribute)(int *value, uint32_t attribute, int device);
+	uint32_t (*uuid)(uint8_t uuid[16], int device); /* optional */
+};
+
+/* Looks for libcuda among what is mapped, never loads it. 0 or -ENOENT. */
+int cuda_driver__find(struct cuda_driver *driver);
+
+/* As FBT_EVENT_GPU_STATE has it; 0: not known. */
+uint32_t cuda_driver__version(const struct cuda_driver *driver);
+
+/* Devices that this process sees; 0 also while it has not initialized CUDA, which we never do. */
+uint32_t cuda_driver__devices(const struct cuda_driver *driver);
+
+/* Fills in a device, but for the header; what the driver does not say is 0, or an empty name. */
+void cuda_driver__describe(const struct cuda_driver *driver, uint32_t ordinal,
+			   struct fbt_gpu_device *device, char *name, size_t name_size);
+
+#endif

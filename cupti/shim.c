@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * libferrum_cupti.so: loaded by the CUDA driver into a process whose environment has
+ * CUDA_INJECTION64_PATH. It makes the ring, starts one thread, and that thread waits for the tool.
+ * Until then nothing of CUPTI is loaded.
+ *
+ * It lives in a stranger's process: it prints nothing, ends nothing, takes no signals, and is never
+ * unloaded.
+ */
+#include "shim.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "collection.h"
+#include "delivery.h"
+
+#define TURN_MS	    250
+#define IDLE_MS	    2000 /* a wake-up that was missed costs no more than that */
+#define STACK_BYTES (1u << 20)
+
+int InitializeInjection(void);
+
+/* Waits until the tool changes its wish. Shared: the tool is another process. */
+static void await_wish(const struct shim *shim, uint32_t wish, unsigned int ms)
+{
+	struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	syscall(SYS_futex, &shim->ring.shared->armed, FUTEX_WAIT, wish, &timeout, NULL, 0);
+}
+
+static uint32_t read_wish(const struct shim *shim)
+{
+	return __atomic_load_n(&shim->ring.shared->armed, __ATOMIC_ACQUIRE);
+}
+
+static void set_phase(struct shim *shim, enum fbt_gpu_phase phase)
+{
+	__atomic_store_n(&shim->ring.shared->phase, phase, __ATOMIC_RELEASE);
+}
+
+static void set_served(struct shim *shim, uint32_t wish)
+{
+	__atomic_store_n(&shim->ring.shared->served, wish, __ATOMIC_RELEASE);
+}
+
+/* Flushes until the tool wants something else, or is gone. */
+static void collect(struct shim *shim, uint32_t wish)
+{
+	uint32_t beat = __atomic_load_n(&shim->ring.shared->beat, __ATOMIC_RELAXED);
+	uint64_t beat_ns = shim_clock__now();
+
+	for (;;) {
+		uint32_t latest;
+		uint64_t now_ns;
+
+		await_wish(shim, wish, TURN_MS);
+		if (!shim__is_alive(shim) || read_wish(shim) != wish)
+			return;
+		latest = __atomic_load_n(&shim->ring.shared->beat, __ATOMIC_RELAXED);
+		now_ns = shim_clock__now();
+		if (latest != beat) {
+			beat = latest;
+			beat_ns = now_ns;
+		} else if (now_ns - beat_ns >= FBT_GPU_BEAT_STALE_NS) {
+			return;
+		}
+		collection__turn(shim);
+	}
+}
+
+/* Returns the wish that has been dealt with. */
+static uint32_t serve(struct shim *shim, uint32_t wish)
+{
+	if (wish & 1) {
+		set_phase(shim, FBT_GPU_WORKING);
+		if (collection__begin(shim, shim_clock__now())) {
+			uint32_t latest;
+
+			set_served(shim, wish);
+			collect(shim, wish);
+			if (!shim__is_alive(shim))
+				return wish;
+			collection__end(shim);
+			latest = read_wish(shim);
+			/* Another odd one is a wish of its own. */
+			if (!(latest & 1))
+				wish = latest;
+		}
+		set_phase(shim, FBT_GPU_DORMANT);
+	}
+	set_served(shim, wish);
+	return wish;
+}
+
+static void *run(void *arg)
+{
+	struct shim *shim = arg;
+	uint32_t served = 0;
+
+	prctl(PR_SET_NAME, "ferrum-cupti");
+	while (shim__is_alive(shim)) {
+		uint32_t wish = read_wish(shim);
+
+		if (wish == served)
+			await_wish(shim, wish, IDLE_MS);
+		else
+			served = serve(shim, wish);
+	}
+	return NULL;
+}
+
+static int start_thread(struct shim *shim)
+{
+	pthread_attr_t attributes;
+	sigset_t all;
+	sigset_t before;
+	int err = pthread_attr_init(&attributes);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	pthread_attr_setstacksize(&attributes, STACK_BYTES);
+	/* It is born with the mask of its maker: no signal of the engine's may ever reach it. */
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&shim->thread, &attributes, run, shim);
+	/* The engine's thread-local storage alone may be larger than that. */
+	if (err == EINVAL && !pthread_attr_setstacksize(&attributes, 16 * (size_t)STACK_BYTES))
+		err = pthread_create(&shim->thread, &attributes, run, shim);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -err;
+}
+
+static void *map(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Not malloc: it is called from within the driver, on an application thread. */
+static struct shim *new_shim(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	struct shim *shim = map(sizeof(*shim));
+
+	if (!shim)
+		return NULL;
+	shim->alive = map(page);
+	if (!shim->alive)
+		goto fail;
+	/* Also where a child is made by the system call alone, without our handler. */
+	madvise(shim->alive, page, MADV_WIPEONFORK);
+	if (shim_ring__create(&shim->ring))
+		goto fail;
+	pthread_mutex_init(&shim->lock, NULL);
+	*shim->alive = 1;
+	return shim;
+fail:
+	if (shim->alive)
+		munmap(shim->alive, page);
+	munmap(shim, sizeof(*shim));
+	return NULL;
+}
+
+/* The ring is not there any more, and CUPTI's threads are not: nothing of either may be used. */
+static void on_fork_in_child(void)
+{
+	struct shim *shim = delivery__bound();
+
+	if (!shim)
+		return;
+	*shim->alive = 0;
+	shim_ring__close_in_child(&shim->ring);
+}
+
+/* The process ends: CUPTI takes itself apart, and is not to be called by our thread meanwhile. */
+__attribute__((destructor)) static void on_exit_of_process(void)
+{
+	struct shim *shim = delivery__bound();
+
+	if (shim)
+		__atomic_store_n(shim->alive, 0, __ATOMIC_RELAXED);
+}
+
+static void start(void)
+{
+	const char *early = secure_getenv("FERRUM_CUPTI_EARLY");
+	struct shim *shim = new_shim();
+
+	if (!shim)
+		return;
+	if (!delivery__bind(shim)) {
+		/* Two threads were here at once. The other one's it is. */
+		shim_ring__destroy(&shim->ring);
+		return;
+	}
+	if (pthread_atfork(NULL, NULL, on_fork_in_child)) {
+		set_phase(shim, FBT_GPU_DEAD);
+		return;
+	}
+	shim->early = early && !strcmp(early, "1");
+	if (shim->early)
+		collection__attach(shim);
+	if (start_thread(shim))
+		set_phase(shim, FBT_GPU_DEAD);
+}
+
+/*
+ * What the CUDA driver calls, 1 being success. It always is: that there is no ring is for the tool
+ * to find out, and nothing that an engine should fail for.
+ */
+__attribute__((visibility("default"))) int InitializeInjection(void)
+{
+	int error = errno;
+
+	if (!delivery__bound())
+		start();
+	errno = error;
+	return 1;
+}

@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "shim_clock.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define TRIES 5
+/* A call that was under way when records were asked for began before that. */
+#define RECORD_SLACK_NS 1000000000ull
+
+static uint64_t read_clock(clockid_t id)
+{
+	struct timespec now = {0};
+
+	clock_gettime(id, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+uint64_t shim_clock__now(void)
+{
+	return read_clock(CLOCK_MONOTONIC);
+}
+
+uint64_t shim_clock__realtime(void)
+{
+	return read_clock(CLOCK_REALTIME);
+}
+
+/*
+ * From 12.6 Update 2 to 13.0 kernels have no times where a callback is registered (fixed in 13.1);
+ * 12.6 and its update have one version number.
+ */
+enum fbt_gpu_clock_method shim_clock__method_for(uint32_t version)
+{
+	return version >= CUPTI_VERSION_12_6 && version < CUPTI_VERSION_13_1
+		       ? FBT_GPU_CLOCK_REALTIME
+		       : FBT_GPU_CLOCK_CALLBACK;
+}
+
+void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls, uint32_t version)
+{
+	clock->method = shim_clock__method_for(version);
+	clock->settled = false;
+	clock->began_ns = shim_clock__realtime();
+	clock->record_ns = 0;
+	clock->has_offset = false;
+	clock->error_ns = 0;
+	clock->steps = 0;
+	if (clock->method != FBT_GPU_CLOCK_CALLBACK || clock->registered)
+		return;
+	/* Each registration after the first spoils the times of some kernels. */
+	if (calls->register_timestamp && !calls->register_timestamp(shim_clock__now))
+		clock->registered = true;
+	else
+		clock->method = FBT_GPU_CLOCK_REALTIME;
+}
+
+static uint64_t distance(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : b - a;
+}
+
+/* One sandwich; false: CUPTI did not say. */
+static bool sandwich(uint32_t method, const struct cupti_calls *calls, struct fbt_gpu_clock *sample)
+{
+	uint64_t before = shim_clock__now();
+	uint64_t time = 0;
+	uint64_t after;
+
+	if (method == FBT_GPU_CLOCK_REALTIME)
+		time = shim_clock__realtime();
+	else if (calls->get_timestamp(&time))
+		return false;
+	after = shim_clock__now();
+	sample->mono_ns = before + (after - before) / 2;
+	sample->gpu_ns = time;
+	sample->error_ns = (after - before + 1) / 2;
+	return true;
+}
+
+bool shim_clock__sample(const struct shim_clock *clock, const struct cupti_calls *calls,
+			struct fbt_gpu_clock *sample)
+{
+	bool found = false;
+
+	*sample = (struct fbt_gpu_clock){.method = clock->method};
+	if (clock->method == FBT_GPU_CLOCK_CALLBACK) {
+		sample->mono_ns = shim_clock__now();
+		sample->gpu_ns = sample->mono_ns;
+		return true;
+	}
+	if (clock->method == FBT_GPU_CLOCK_CUPTI && !calls)
+		return false;
+	for (int i = 0; i < TRIES; i++) {
+		struct fbt_gpu_clock one = *sample;
+
+		if (sandwich(clock->method, calls, &one) &&
+		    (!found || one.error_ns < sample->error_ns)) {
+			*sample = one;
+			found = true;
+		}
+	}
+	return found;
+}
+
+static void change_method(struct shim_clock *clock, enum fbt_gpu_clock_method method)
+{
+	clock->method = method;
+	clock->has_offset = false;
+}
+
+/* Another tool of this process may have registered a callback of its own since we did. */
+static void check_callback(struct shim_clock *clock)
+{
+	uint64_t time = clock->record_ns;
+
+	if (time && distance(time, shim_clock__realtime()) < distance(time, shim_clock__now()))
+		change_method(clock, FBT_GPU_CLOCK_REALTIME);
+}
+
+/* Whether the record can be from after arming by a clock that is at now_ns. */
+static bool goes_with(uint64_t record_ns, uint64_t now_ns, uint64_t armed_for_ns)
+{
+	return record_ns <= now_ns + SHIM_CLOCK_APART_NS &&
+	       record_ns + armed_for_ns + RECORD_SLACK_NS >= now_ns;
+}
+
+void shim_clock__check(struct shim_clock *clock, const struct cupti_calls *calls)
+{
+	uint64_t time = 0;
+	uint64_t before;
+	uint64_t after;
+
+	if (clock->method == FBT_GPU_CLOCK_CALLBACK)
+		check_callback(clock);
+	if (clock->method == FBT_GPU_CLOCK_REALTIME) {
+		before = shim_clock__realtime();
+		if (calls->get_timestamp(&time))
+			return;
+		/* Between two readings, so that it does not matter if this thread was away. */
+		after = shim_clock__realtime();
+		if ((time + SHIM_CLOCK_APART_NS < before || time > after + SHIM_CLOCK_APART_NS) &&
+		    clock->record_ns && goes_with(clock->record_ns, time, after - clock->began_ns))
+			change_method(clock, FBT_GPU_CLOCK_CUPTI);
+	}
+	clock->settled = clock->record_ns != 0;
+}
+
+void shim_clock__account(struct shim_clock *clock, const struct fbt_gpu_clock *sample)
+{
+	int64_t offset = (int64_t)(sample->gpu_ns - sample->mono_ns);
+
+	if (sample->method != clock->method)
+		return;
+	if (sample->error_ns > clock->error_ns)
+		clock->error_ns = sample->error_ns;
+	if (clock->has_offset && llabs(offset - clock->offset_ns) > (int64_t)SHIM_CLOCK_APART_NS)
+		clock->steps++;
+	clock->offset_ns = offset;
+	clock->has_offset = true;
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "shim_ring.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define RING_MAP_BYTES (FBT_GPU_HEADER_BYTES + FBT_GPU_RING_BYTES)
+#define LOW_FDS	       64
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+static int open_memfd(void)
+{
+	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = (int)syscall(SYS_memfd_create, FBT_GPU_MEMFD, flags | MFD_NOEXEC_SEAL);
+	int high;
+
+	/* Kernels before 6.3 do not know the flag. */
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_memfd_create, FBT_GPU_MEMFD, flags);
+	if (fd < 0)
+		return -errno;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, LOW_FDS);
+	if (high < 0 && fd > STDERR_FILENO)
+		return fd;
+	if (high < 0)
+		high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+	if (high < 0)
+		high = -errno;
+	close(fd);
+	return high;
+}
+
+static int fill(struct shim_ring *ring)
+{
+	struct stat stat;
+	void *memory;
+
+	if (ftruncate(ring->fd, RING_MAP_BYTES) || fstat(ring->fd, &stat))
+		return -errno;
+	/* Sealed before anyone can map it: a reader whose pages vanish would get SIGBUS. */
+	if (fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	memory = mmap(NULL, RING_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	/* A child must not write what its parent says. */
+	madvise(memory, RING_MAP_BYTES, MADV_DONTFORK);
+	ring->device = stat.st_dev;
+	ring->inode = stat.st_ino;
+	ring->shared = memory;
+	ring->bytes = (uint8_t *)memory + FBT_GPU_HEADER_BYTES;
+	ring->head = 0;
+	ring->shared->version = FBT_GPU_VERSION;
+	ring->shared->header_bytes = FBT_GPU_HEADER_BYTES;
+	ring->shared->ring_bytes = FBT_GPU_RING_BYTES;
+	__atomic_store_n(&ring->shared->magic, FBT_GPU_MAGIC, __ATOMIC_RELEASE);
+	return 0;
+}
+
+int shim_ring__create(struct shim_ring *ring)
+{
+	int err;
+
+	ring->fd = open_memfd();
+	if (ring->fd < 0)
+		return ring->fd;
+	err = fill(ring);
+	if (err)
+		close(ring->fd);
+	return err;
+}
+
+void shim_ring__destroy(struct shim_ring *ring)
+{
+	munmap(ring->shared, RING_MAP_BYTES);
+	close(ring->fd);
+}
+
+void shim_ring__close_in_child(const struct shim_ring *ring)
+{
+	struct stat stat;
+
+	/* The engine may have closed it, and got another file under its number. */
+	if (!fstat(ring->fd, &stat) && stat.st_dev == ring->device && stat.st_ino == ring->inode)
+		close(ring->fd);
+}
+
+static uint64_t room(const struct shim_ring *ring, enum shim_frame_kind kind)
+{
+	uint64_t tail = __atomic_load_n(&ring->shared->tail, __ATOMIC_ACQUIRE);
+	uint64_t used = ring->head - tail;
+	uint64_t limit = FBT_GPU_RING_BYTES - (kind == SHIM_FRAME_RECORD ? SHIM_RING_RESERVE : 0);
+
+	/* Also where tail is nonsense: before what was overwritten, or behind head. */
+	return used < limit ? limit - used : 0;
+}
+
+static void copy(struct shim_ring *ring, const void *data, size_t size)
+{
+	size_t place = ring->head % FBT_GPU_RING_BYTES;
+	size_t first = FBT_GPU_RING_BYTES - place;
+
+	if (first > size)
+		first = size;
+	memcpy(ring->bytes + place, data, first);
+	memcpy(ring->bytes, (const uint8_t *)data + first, size - first);
+	ring->head += size;
+}
+
+bool shim_ring__put(struct shim_ring *ring, const struct fbt_header *frame,
+		    enum shim_frame_kind kind)
+{
+	if (room(ring, kind) < frame->size)
+		return false;
+	copy(ring, frame, frame->size);
+	return true;
+}
+
+void shim_ring__publish(struct shim_ring *ring)
+{
+	__atomic_store_n(&ring->shared->head, ring->head, __ATOMIC_RELEASE);
+}
+
+bool shim_ring__put_strings(struct shim_ring *ring, const void *record, size_t size,
+			    enum fbt_event_type type, enum shim_frame_kind kind,
+			    const char *const *strings, size_t count)
+{
+	uint8_t frame[FBT_GPU_FRAME_MAX] __attribute__((aligned(8)));
+	struct fbt_header *header = (struct fbt_header *)frame;
+	size_t used = size;
+
+	memcpy(frame, record, size);
+	for (size_t i = 0; i < count; i++) {
+		/* Room for this one: what the NULs of the others leave. */
+		size_t most = sizeof(frame) - used - (count - i);
+		size_t length = strnlen(strings[i], most);
+
+		memcpy(frame + used, strings[i], length);
+		used += length;
+		frame[used++] = '\0';
+	}
+	while (used % 8)
+		frame[used++] = '\0';
+	header->type = (uint16_t)type;
+	header->size = (uint32_t)used;
+	return shim_ring__put(ring, header, kind);
+}
