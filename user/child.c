@@ -16,7 +16,7 @@ struct child {
 	int failed; /* read end: errno of execvp, or end of file if that went well */
 };
 
-static void run_child(char **command, int go, int failed)
+static void run_child(char **command, const char *injection, int go, int failed)
 {
 	sigset_t none;
 	char byte;
@@ -28,6 +28,9 @@ static void run_child(char **command, int go, int failed)
 	signal(SIGPIPE, SIG_DFL);
 	if (read(go, &byte, 1) != 1)
 		_exit(127);
+	/* Whoever has set it wants another library there: CUDA loads one. */
+	if (injection)
+		setenv(CHILD_INJECTION, injection, 0);
 	execvp(command[0], command);
 	err = errno;
 	if (write(failed, &err, sizeof(err)) != sizeof(err))
@@ -35,7 +38,7 @@ static void run_child(char **command, int go, int failed)
 	_exit(127);
 }
 
-int child__start(struct child **result, char **command)
+int child__start(struct child **result, char **command, const char *injection)
 {
 	struct child *child = calloc(1, sizeof(*child));
 	int go[2] = {-1, -1}, failed[2] = {-1, -1}, err = 0;
@@ -50,7 +53,7 @@ int child__start(struct child **result, char **command)
 		err = -errno;
 	if (!err && child->pid == 0) {
 		close(go[1]);
-		run_child(command, go[0], failed[1]);
+		run_child(command, injection, go[0], failed[1]);
 	}
 	close(go[0]);
 	close(failed[1]);

@@ -8,8 +8,14 @@
 
 struct child;
 
-/* Forks; the child waits before it calls execvp. 0 or -errno, logged. */
-int child__start(struct child **child, char **command);
+/* Names a library that CUDA loads when a process first uses it. */
+#define CHILD_INJECTION "CUDA_INJECTION64_PATH"
+
+/*
+ * Forks; the child waits before it calls execvp. injection: what CHILD_INJECTION is set to, unless
+ * it is set already; NULL: it is left alone. 0 or -errno, logged.
+ */
+int child__start(struct child **child, char **command, const char *injection);
 
 /* Its process id. */
 pid_t child__pid(const struct child *child);

@@ -2,17 +2,19 @@
 /*
  * Times of CUPTI's clock to CLOCK_MONOTONIC of the initial time namespace, which is what the kernel
  * side stamps. Pure. Between two samples the offset is interpolated, before the first and behind
- * the last it is that of the nearest.
+ * the last it is that of the nearest; across a step it is that of one side.
  */
 #ifndef FBT_GPU_CLOCK_H
 #define FBT_GPU_CLOCK_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "fbt_gpu.h"
 
 /* Samples that are kept: records are older than the oldest of them only if they are very late. */
 #define GPU_CLOCK_SAMPLES 64
-/* An offset that changes by more between two samples is a step, not a drift. */
+/* An offset that changes by more between two samples (and 0.1 % of the time) is a step, no drift.
+ */
 #define GPU_CLOCK_STEP_NS 1000000ull
 
 struct gpu_clock {
@@ -26,9 +28,9 @@ struct gpu_clock {
 };
 
 /*
- * Takes a sample, which the target may have made up: what cannot be (mono_ns or gpu_ns before those
- * of an earlier sample of the same method, or in the far future of now_ns) is not taken: false. A
- * new method throws the old samples away.
+ * Takes a sample, which the target may have made up: what cannot be (mono_ns before that of an
+ * earlier sample of the same method, or in the far future of now_ns) is not taken: false. A new
+ * method throws the old samples away, and so does a clock that was set back.
  */
 bool gpu_clock_add(struct gpu_clock *clock, const struct fbt_gpu_clock *sample, uint64_t now_ns);
 

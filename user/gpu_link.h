@@ -8,6 +8,8 @@
 #define FBT_GPU_LINK_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include "option_gpu.h"
 #include "record.h"
 
@@ -20,15 +22,16 @@ struct gpu_link *gpu_link__new(enum gpu_mode mode, const struct record_output *o
 void gpu_link__free(struct gpu_link *link);
 
 /*
- * A process is traced (again: its shim may come later, when it first uses CUDA; looked for at most
- * once a second, and 5 times as seldom once a minute has passed). Reads /proc.
+ * A process is traced; one that was taken before has called execve. Its shim may come later, when
+ * it first uses CUDA: it is looked for at most once a second, and 5 times as seldom once a minute
+ * has passed.
  */
 void gpu_link__take(struct gpu_link *link, uint32_t tgid, uint64_t now_ns);
 
 /* It has ended: the rest of its records is sent. */
 void gpu_link__end(struct gpu_link *link, uint32_t tgid, uint64_t now_ns);
 
-/* Sends what has come, and beats. Every few milliseconds. */
+/* Looks for shims (reads /proc), sends what has come, and beats. Every few milliseconds. */
 void gpu_link__poll(struct gpu_link *link, uint64_t now_ns);
 
 /* Processes whose shim has been armed. */
@@ -36,6 +39,12 @@ size_t gpu_link__armed(const struct gpu_link *link);
 
 /* Something was asked of a shim, and it has not answered yet. */
 bool gpu_link__is_waiting(const struct gpu_link *link);
+
+/*
+ * --gpu require: 0; or -ENOENT, logged once, if no process was armed and none is waited for.
+ * may_come: one may still use CUDA for the first time. 0 in other modes.
+ */
+int gpu_link__check(struct gpu_link *link, bool may_come);
 
 /*
  * The window ends: disarms all, waits for their last records, at most two seconds, and sends them.

@@ -8,6 +8,7 @@
 #define FBT_GPU_RING_H
 
 #include <stdbool.h>
+#include <stdint.h>
 #include "fbt_gpu.h"
 
 struct gpu_ring;
@@ -16,7 +17,8 @@ struct gpu_ring;
  * Finds and maps the ring of a process. 0; or -errno, without a message: -ENOENT it has none,
  * -ESRCH it is gone, -EBADMSG it is none that a shim makes (not sealed, too small, wrong magic,
  * huge pages …), -EPROTONOSUPPORT of another version (*version says which), -EBUSY another tracer
- * has it (*holder is its pid), -EPERM/-EACCES.
+ * has it (*holder is its pid), -EPERM/-EACCES, -ENOMEM. A ring that is still being made is none,
+ * and so is one that the process only has a descriptor of: that is its parent's.
  */
 int gpu_ring__open(struct gpu_ring **ring, uint32_t tgid, uint32_t *version, uint32_t *holder);
 
@@ -31,6 +33,12 @@ void gpu_ring__disarm(struct gpu_ring *ring);
 
 /* The shim has dealt with the latest wish, and is back at rest (or says that it is dead). */
 bool gpu_ring__is_dormant(const struct gpu_ring *ring);
+
+/* The shim has dealt with the latest wish, one way or the other. */
+bool gpu_ring__has_answered(const struct gpu_ring *ring);
+
+/* It says that it will not work again in this process. */
+bool gpu_ring__is_dead(const struct gpu_ring *ring);
 
 /* Tells the shim that the tracer is there; at least every FBT_GPU_BEAT_NS. */
 void gpu_ring__beat(struct gpu_ring *ring);

@@ -11,10 +11,17 @@
  */
 char *gpu_shim_path(void);
 
+/* The same for the program of that path. */
+char *gpu_shim_path_from(const char *program);
+
 /*
  * gpu-env: prints, as shell, systemd, docker and Kubernetes want it, what makes a new server load
- * the shim. 0, or -ENOENT: there is no shim, logged.
+ * the shim. 0, or -errno, logged: -ENOENT there is no shim, -EINVAL it is at a path that cannot be
+ * quoted in all of them.
  */
 int gpu_env_print(FILE *out);
+
+/* The same for a shim of that path. */
+int gpu_env_print_for(FILE *out, const char *path);
 
 #endif

@@ -211,6 +211,22 @@ bool hint__check(struct hint *hint)
 	return true;
 }
 
+void hint_wait_turn(struct hint_wait *wait, const struct options *options, uint32_t tgid,
+		    uint64_t steps, uint64_t now_ns)
+{
+	if (wait->hint) {
+		if (!hint__check(wait->hint))
+			return;
+		hint__free(wait->hint);
+		wait->hint = NULL;
+	}
+	if (!wait->due_ns || now_ns < wait->due_ns)
+		return;
+	wait->due_ns = 0;
+	if (!steps && tgid)
+		wait->hint = hint__begin(options, tgid);
+}
+
 void hint__free(struct hint *hint)
 {
 	if (!hint)

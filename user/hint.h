@@ -21,6 +21,16 @@ struct hint *hint__begin_with(const char *program, const struct options *options
 /* Never waits. True once it has said what it has to say; then it is to be freed. */
 bool hint__check(struct hint *hint);
 
+/* Of a window: when one is given, and while it is. */
+struct hint_wait {
+	uint64_t due_ns; /* 0: it was */
+	struct hint *hint;
+};
+
+/* Nothing silently measures a function that is never called; tgid 0: there is no telling which. */
+void hint_wait_turn(struct hint_wait *wait, const struct options *options, uint32_t tgid,
+		    uint64_t steps, uint64_t now_ns);
+
 /* Ends the child if it still runs, without waiting until all its probes are gone. */
 void hint__free(struct hint *hint);
 

@@ -45,6 +45,13 @@ int record_send_strings(const struct record_output *output, void *record, size_t
 	return 0;
 }
 
+void record_send_manual(const struct record_output *output, uint64_t time_ns)
+{
+	struct fbt_manual manual = {.time_ns = time_ns};
+
+	record_send(output, &manual, sizeof(manual), FBT_EVENT_MANUAL);
+}
+
 int record_send_window(const struct record_output *output, struct fbt_window *window,
 		       const char *tag)
 {

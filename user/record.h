@@ -25,6 +25,9 @@ void record_send(const struct record_output *output, void *record, size_t size,
 int record_send_strings(const struct record_output *output, void *record, size_t size,
 			enum fbt_event_type type, const char *const *strings, size_t count);
 
+/* The user asks for the next step that ends to be escalated. */
+void record_send_manual(const struct record_output *output, uint64_t time_ns);
+
 /* The first record: tag, and this program's version, kernel and host. 0 or -ENOMEM. */
 int record_send_window(const struct record_output *output, struct fbt_window *window,
 		       const char *tag);

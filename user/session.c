@@ -6,6 +6,8 @@
 #include "calibrate.h"
 #include "child.h"
 #include "clock.h"
+#include "gpu_link.h"
+#include "gpu_shim.h"
 #include "hint.h"
 #include "interval.h"
 #include "launch.h"
@@ -43,8 +45,9 @@ struct session {
 	uint64_t interval_ns; /* next boundary of interval steps; 0: a step function is probed */
 	uint64_t interval_steps;
 	uint64_t lost_threads; /* as of the last look */
-	uint64_t hint_ns;      /* when to look why there is no step; 0: done */
-	struct hint *hint;
+	struct hint_wait hint;
+	struct gpu_link *gpu;
+	int gpu_err; /* --gpu require is not met */
 };
 
 static struct selection selection_of(const struct session *session)
@@ -80,6 +83,17 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 	traced->rescan = true;
 	session->rescan_ns = 0;
 	record_send_target(session->output, traced->tgid, traced->parent_tgid, traced->start_ns);
+	gpu_link__take(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
+}
+
+/* It loads the shim when it first uses CUDA. */
+static int start_command(struct session *session)
+{
+	char *shim = session->options->gpu.mode == GPU_OFF ? NULL : gpu_shim_path();
+	int err = child__start(&session->child, session->options->command, shim);
+
+	free(shim);
+	return err;
 }
 
 int session__open(struct session **result, const struct options *options,
@@ -103,7 +117,8 @@ int session__open(struct session **result, const struct options *options,
 	err = -ENOMEM;
 	session->traced = traced_set__new(loader__shared(session->loader), output);
 	session->found = steps_found__new(options, session->loader, output);
-	if (!session->traced || !session->found)
+	session->gpu = gpu_link__new(options->gpu.mode, output);
+	if (!session->traced || !session->found || !session->gpu)
 		goto out;
 	session->stream = stream__new(session->loader, session->traced, output,
 				      &(struct stream_options){.detail = options->detail,
@@ -115,7 +130,7 @@ int session__open(struct session **result, const struct options *options,
 	selection = selection_of(session);
 	err = selection_find(&selection);
 	if (!err && options->command)
-		err = child__start(&session->child, options->command);
+		err = start_command(session);
 out:
 	if (err) {
 		session__free(session);
@@ -138,7 +153,8 @@ void session__free(struct session *session)
 		return;
 	launch__free(session->launch);
 	child__free(session->child);
-	hint__free(session->hint);
+	hint__free(session->hint.hint);
+	gpu_link__free(session->gpu);
 	stream__free(session->stream);
 	steps_found__free(session->found);
 	traced_set__free(session->traced);
@@ -161,18 +177,11 @@ static int send_window(struct session *session, const char *tag)
 	return record_send_window(session->output, &window, tag);
 }
 
-static void send_manual(struct session *session, uint64_t now_ns)
-{
-	struct fbt_manual manual = {.time_ns = now_ns};
-
-	record_send(session->output, &manual, sizeof(manual), FBT_EVENT_MANUAL);
-}
-
 /* Sent behind the steps that ended before. */
 void session__escalate(struct session *session)
 {
 	stream__drain(session->stream);
-	send_manual(session, clock_ns(CLOCK_MONOTONIC));
+	record_send_manual(session->output, clock_ns(CLOCK_MONOTONIC));
 }
 
 static int attach_kernel_side(struct session *session)
@@ -201,12 +210,15 @@ bool session__has_room(const struct session *session)
 	return loading_has_room(session->loader, session->options);
 }
 
-/* A step that began just before its thread came under trace is not lost: it is not the window's. */
-static void forget_early_begins(struct session *session)
+static int take_gpu(struct session *session)
 {
-	struct shared *shared = loader__shared(session->loader);
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct traced *traced;
 
-	__atomic_store_n(&shared->control->lost[FBT_LOST_BEGINS], 0, __ATOMIC_RELAXED);
+	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++)
+		gpu_link__take(session->gpu, traced->tgid, now_ns);
+	gpu_link__poll(session->gpu, now_ns);
+	return gpu_link__check(session->gpu, session->child);
 }
 
 int session__start(struct session *session, const char *tag)
@@ -219,7 +231,7 @@ int session__start(struct session *session, const char *tag)
 	if (!err)
 		err = selection_attach(&selection);
 	session->start_ns = clock_ns(CLOCK_MONOTONIC);
-	session->hint_ns = session->start_ns + HINT_NS;
+	session->hint.due_ns = session->start_ns + HINT_NS;
 	if (!steps_found__is_probing(session->found))
 		session->interval_ns = session->start_ns;
 	if (!err)
@@ -228,10 +240,12 @@ int session__start(struct session *session, const char *tag)
 		err = steps_found__describe(session->found);
 	if (!err)
 		err = selection_take(&selection);
+	if (!err)
+		err = take_gpu(session);
 	/* Of each process there is, in an export of its own. */
 	if (!err && session->options->escalate_now)
-		send_manual(session, clock_ns(CLOCK_MONOTONIC));
-	forget_early_begins(session);
+		record_send_manual(session->output, clock_ns(CLOCK_MONOTONIC));
+	stream__forget_early_begins(session->stream);
 	if (!err && session->child) {
 		err = launch__new(&session->launch, session->loader, session__main_tgid(session));
 		if (!err)
@@ -312,31 +326,15 @@ static void remove_ended(struct session *session)
 		if (session->interval_ns)
 			interval_send(session->traced, traced, clock_ns(CLOCK_MONOTONIC), true,
 				      session->output);
+		gpu_link__end(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
 		loader__remove_target(session->loader, traced->tgid);
 		traced_set__remove(session->traced, traced, clock_ns(CLOCK_MONOTONIC));
 	}
 }
 
-/* Nothing silently measures a function that is never called. */
-static void look_for_steps(struct session *session, uint64_t now_ns)
-{
-	const struct traced *first = traced_set__at(session->traced, 0);
-
-	if (session->hint) {
-		if (!hint__check(session->hint))
-			return;
-		hint__free(session->hint);
-		session->hint = NULL;
-	}
-	if (!session->hint_ns || now_ns < session->hint_ns)
-		return;
-	session->hint_ns = 0;
-	if (!stream__steps(session->stream) && first && !session->options->all)
-		session->hint = hint__begin(session->options, first->tgid);
-}
-
 void session__poll(struct session *session)
 {
+	const struct traced *first;
 	uint64_t now_ns;
 	bool stopped;
 
@@ -354,20 +352,26 @@ void session__poll(struct session *session)
 		rescan(session, now_ns);
 	if (stopped)
 		launch__continue(session->launch);
-	look_for_steps(session, now_ns);
+	first = traced_set__at(session->traced, 0);
+	hint_wait_turn(&session->hint, session->options,
+		       first && !session->options->all ? first->tgid : 0,
+		       stream__steps(session->stream), now_ns);
+	gpu_link__poll(session->gpu, now_ns);
+	/* A COMMAND may come to use CUDA as long as it runs. */
+	session->gpu_err = gpu_link__check(session->gpu, session->child);
 }
 
 bool session__is_over(const struct session *session)
 {
 	uint64_t steps = stream__steps(session->stream) + session->interval_steps;
 
-	if (session->options->steps && steps >= session->options->steps)
+	if (session->gpu_err || (session->options->steps && steps >= session->options->steps))
 		return true;
 	return !session->options->all && !traced_set__at(session->traced, 0) &&
 	       !loader__awaits_command(session->loader);
 }
 
-void session__finish(struct session *session)
+int session__finish(struct session *session)
 {
 	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
 	struct fbt_window_end end = {0};
@@ -376,6 +380,7 @@ void session__finish(struct session *session)
 	loader__detach(session->loader);
 	end.end_ns = clock_ns(CLOCK_MONOTONIC);
 	usleep(SETTLE_US);
+	gpu_link__finish(session->gpu);
 	stream__finish(session->stream, end.end_ns);
 	if (session->interval_ns)
 		send_intervals(session, end.end_ns, true);
@@ -387,4 +392,5 @@ void session__finish(struct session *session)
 	record_send(session->output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
 	if (session->child)
 		child__report(session->child);
+	return gpu_link__check(session->gpu, false);
 }

@@ -46,8 +46,11 @@ void session__escalate(struct session *session);
 /* All targets have ended, or the last step wanted was seen. */
 bool session__is_over(const struct session *session);
 
-/* Detaches, sends the rest and the final tables, ends the stream. */
-void session__finish(struct session *session);
+/*
+ * Detaches, sends the rest and the final tables, ends the stream. 0, or -ENOENT, logged: --gpu
+ * require was not met.
+ */
+int session__finish(struct session *session);
 void session__free(struct session *session);
 
 #endif

@@ -86,6 +86,11 @@ void stream__discard(struct stream *stream)
 	stream->shared->control->walk_ns = 0;
 }
 
+void stream__forget_early_begins(struct stream *stream)
+{
+	__atomic_store_n(&stream->shared->control->lost[FBT_LOST_BEGINS], 0, __ATOMIC_RELAXED);
+}
+
 static void take_event(void *ctx, const struct fbt_header *event)
 {
 	struct stream *stream = ctx;

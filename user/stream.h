@@ -29,6 +29,9 @@ void stream__free(struct stream *stream);
 /* Throws away what is in the rings: what calibration left there. */
 void stream__discard(struct stream *stream);
 
+/* A step that began just before its thread came under trace is not lost: it is not the window's. */
+void stream__forget_early_begins(struct stream *stream);
+
 /* Sends what there is up to now, and gives the slots of ended threads back. */
 void stream__drain(struct stream *stream);
 

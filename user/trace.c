@@ -109,15 +109,14 @@ static void drop_session(struct trace *trace)
 
 static int close_window(struct trace *trace)
 {
-	int err;
+	int unmet = session__finish(trace->session), err;
 
-	session__finish(trace->session);
 	/* Its probes cost the target something until they are gone, and a collector may be slow. */
 	drop_session(trace);
 	err = exports__finish(trace->exports);
 	exports__free(trace->exports);
 	trace->exports = NULL;
-	return err;
+	return err ? err : unmet;
 }
 
 /* Signals come through the loop only from here on: before, they end us, and nothing is attached. */

@@ -12,6 +12,7 @@ json place processes program_output regular_file sha256 stats syscalls
 report_format shares
 json_read output process_strings
 json_expect json_keys
+kineto_rules
 # the model
 file_table gpu_step gpu_table left_out step step_spec
 gpu_interval window
@@ -71,7 +72,10 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child file_names gpu_ring gpu_shim gpu_tids privilege sizing slots uprobes
+call_ring child file_names gpu_notice gpu_shim gpu_tids map_search privilege sizing slots time_namespace uprobes
+gpu_memfd gpu_relay gpu_standing
+gpu_ring
+gpu_peer
 gpu_link
 loader
 calibrate launch step_probes traced

@@ -27,7 +27,7 @@ static struct child *start(const char *program, const char *argument)
 	char *command[] = {(char *)program, (char *)argument, NULL};
 	struct child *child;
 
-	assert_int_equal(child__start(&child, command), 0);
+	assert_int_equal(child__start(&child, command, NULL), 0);
 	return child;
 }
 
@@ -52,7 +52,7 @@ static void start_without_descriptors_is_emfile(void **state)
 	none = before;
 	none.rlim_cur = 3;
 	setrlimit(RLIMIT_NOFILE, &none);
-	err = child__start(&child, command);
+	err = child__start(&child, command, NULL);
 	setrlimit(RLIMIT_NOFILE, &before);
 	assert_int_equal(err, -EMFILE);
 	assert_null(child);
@@ -125,7 +125,7 @@ static void a_released_child_is_the_program(void **state)
 	int status;
 	pid_t pid;
 
-	assert_int_equal(child__start(&child, command), 0);
+	assert_int_equal(child__start(&child, command, NULL), 0);
 	pid = child__pid(child);
 	assert_int_equal(child__release(child), 0);
 	child__free(child);

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The memory file that the shim of a process shares (fbt_gpu.h), from /proc/PID/fd. */
+#ifndef FBT_GPU_MEMFD_H
+#define FBT_GPU_MEMFD_H
+
+#include <stdint.h>
+#include "fbt_gpu.h"
+
+struct gpu_memfd {
+	struct fbt_gpu_ring header; /* as it was when it was checked */
+	uint32_t version;	    /* -EPROTONOSUPPORT: the one it is of */
+	uint32_t holder;	    /* -EBUSY: pid of the tracer that has it */
+};
+
+/*
+ * Finds, checks and locks it. A descriptor whose first header_bytes + ring_bytes can be mapped for
+ * reading and writing and will stay; the lock lasts until a descriptor of the file is closed. Or
+ * -errno, without a message: see gpu_ring__open.
+ */
+int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found);
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "gpu_notice.h"
+
+#include "gpu_table.h"
+#include "log.h"
+
+/* Of a text that the target may have made up. */
+#define DETAIL_MAX 200
+
+/* What is wrong, and what to do next. NULL: nothing is, or it takes words of its own. */
+static const char *const problems[FBT_GPU_STATUS_COUNT] = {
+	[FBT_GPU_STALLED] = "its shim does not answer: is the process stopped?",
+	[FBT_GPU_NO_CUPTI] = "it has no libcupti: install the CUDA toolkit or the wheel "
+			     "nvidia-cuda-cupti where it runs, or name the file in "
+			     "FERRUM_CUPTI_LIBRARY when it starts",
+	[FBT_GPU_OLD_CUPTI] = "its CUPTI is too old: use that of CUDA 12.6 or later, or start it "
+			      "with FERRUM_CUPTI_EARLY=1",
+	[FBT_GPU_NO_DRIVER] = "CUPTI finds no NVIDIA driver: nvidia-smi, run where the process "
+			      "runs, says why",
+	[FBT_GPU_BUSY] = "another tool holds CUPTI: end nsys, ncu, cuda-gdb or the PyTorch "
+			 "profiler in it and trace again",
+	[FBT_GPU_FAILED] = "CUPTI refused to collect: FERRUM_CUPTI_LIBRARY can name another one "
+			   "when it starts",
+	[FBT_GPU_BAD_RING] = "what it shares is not what a shim would: is its "
+			     "libferrum_cupti.so the one of gpu-env?",
+	[FBT_GPU_OTHER_SHIM] = "its shim is of another version than this program: restart it with "
+			       "the one of gpu-env",
+	[FBT_GPU_TAKEN] = "another tracer reads them: end that one first",
+};
+
+static void warn(const struct fbt_gpu_state *state, const char *detail)
+{
+	const char *problem = problems[state->status];
+
+	if (*detail)
+		log_warn("process %u: GPU records are off: %.*s: %s", state->tgid, DETAIL_MAX,
+			 detail, problem);
+	else
+		log_warn("process %u: GPU records are off: %s", state->tgid, problem);
+}
+
+void gpu_notice_log(const struct fbt_gpu_state *state, const char *detail)
+{
+	char version[32];
+
+	switch (state->status) {
+	case FBT_GPU_ABSENT:
+		log_info("process %u: no GPU records: it uses CUDA, but was not started with the "
+			 "shim (ferrum-bpftrace gpu-env says how)",
+			 state->tgid);
+		break;
+	case FBT_GPU_ARMED:
+		log_debug("process %u: GPU records are on, CUPTI %s, after %.3f s", state->tgid,
+			  gpu_cupti_version_name(state->cupti_version, version),
+			  (double)state->arm_ns / 1e9);
+		break;
+	case FBT_GPU_ENDED:
+	case FBT_GPU_EXITED:
+	case FBT_GPU_NOT_CUDA:
+	case FBT_GPU_OFF:
+		log_debug("process %u: GPU status %s", state->tgid,
+			  gpu_status_name((enum fbt_gpu_status)state->status));
+		break;
+	default:
+		warn(state, detail);
+	}
+}

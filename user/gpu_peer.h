@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * One traced process and its shim: looks for it, arms it, sends its records on and says how things
+ * stand (FBT_EVENT_GPU_STATE) whenever that changes.
+ */
+#ifndef FBT_GPU_PEER_H
+#define FBT_GPU_PEER_H
+
+#include <stdbool.h>
+#include "record.h"
+
+/* A shim that has not answered for this long is waited for aloud … */
+#define GPU_PEER_PATIENCE_NS 10000000000ull
+/* … and given up: CUPTI takes up to 15 s when it is first used. */
+#define GPU_PEER_ANSWER_NS 30000000000ull
+/* The flusher of an armed shim turns several times a second. */
+#define GPU_PEER_PULSE_NS 5000000000ull
+
+struct gpu_peer;
+
+/* output is borrowed. NULL: -ENOMEM. */
+struct gpu_peer *gpu_peer__new(uint32_t tgid, const struct record_output *output, uint64_t now_ns);
+
+/* Disarms the shim, waits for nothing and says nothing. */
+void gpu_peer__free(struct gpu_peer *peer);
+
+uint32_t gpu_peer__tgid(const struct gpu_peer *peer);
+
+/* Its shim is to be looked for now: gpu_peer__look, which takes as long as the process has files.
+ */
+bool gpu_peer__is_due(const struct gpu_peer *peer, uint64_t now_ns);
+void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns);
+
+/* It called execve: what it shared is over, and is looked for anew. */
+void gpu_peer__restart(struct gpu_peer *peer, uint64_t now_ns);
+
+/* Sends what has come, and beats. */
+void gpu_peer__poll(struct gpu_peer *peer, uint64_t now_ns);
+
+/* The process has ended: sends the rest. */
+void gpu_peer__end(struct gpu_peer *peer, uint64_t now_ns);
+
+/* The window ends: disarms; gpu_peer__poll then sends what is left, until gpu_peer__is_settled. */
+void gpu_peer__leave(struct gpu_peer *peer, uint64_t now_ns);
+
+/* Nothing comes any more. */
+bool gpu_peer__is_settled(const struct gpu_peer *peer);
+
+/* Has been left, and is not settled in time. */
+void gpu_peer__give_up(struct gpu_peer *peer, uint64_t now_ns);
+
+/* No shim was found: says so, if it does now what it did not do at the last look: use CUDA. */
+void gpu_peer__look_for_cuda(struct gpu_peer *peer, uint64_t now_ns);
+
+/* It was armed at some time. */
+bool gpu_peer__was_armed(const struct gpu_peer *peer);
+
+/* It has not been looked for yet, or has not answered. */
+bool gpu_peer__is_waiting(const struct gpu_peer *peer);
+
+/* --gpu off: says that, once. */
+void gpu_peer__send_off(struct gpu_peer *peer, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Records as a shim wrote them to records of the stream: whose they are, and our clock. */
+#ifndef FBT_GPU_RELAY_H
+#define FBT_GPU_RELAY_H
+
+#include <stdint.h>
+#include "gpu_clock.h"
+#include "gpu_tids.h"
+#include "record.h"
+
+struct gpu_relay {
+	uint32_t tgid;
+	const struct record_output *output;
+	struct gpu_clock clock;
+	struct gpu_tids *tids;
+	struct fbt_gpu_flush flush; /* the latest that was sent; size 0: none was */
+	uint64_t impossible;	    /* records that were not sent: their times have not come yet */
+};
+
+/*
+ * Converts a checked record (gpu_ring__read), in its place, and sends it; a clock sample is kept
+ * instead, a state is the caller's. skipped: records of the ring that were not sound, which are
+ * told of with the next flush.
+ */
+void gpu_relay_record(struct gpu_relay *relay, struct fbt_header *record, uint64_t skipped,
+		      uint64_t now_ns);
+
+/* Tells that nothing comes any more, where the shim did not. */
+void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped, uint64_t now_ns);
+
+/* CLOCK_MONOTONIC of the process to ours; not behind now_ns. */
+uint64_t gpu_relay_mono(const struct gpu_relay *relay, uint64_t mono_ns, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "gpu_standing.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "decode.h"
+#include "gpu_notice.h"
+#include "log.h"
+#include "map_search.h"
+
+#define LIBCUDA "libcuda.so"
+
+void gpu_standing_clear(struct gpu_standing *standing)
+{
+	free(standing->library);
+	standing->library = NULL;
+}
+
+void gpu_standing_say(struct gpu_standing *standing, enum fbt_gpu_status status, const char *detail,
+		      uint64_t time_ns)
+{
+	const char *const strings[] = {detail, standing->library};
+	struct fbt_gpu_state *state = &standing->state;
+
+	if (standing->said && state->status == status)
+		return;
+	standing->said = true;
+	state->status = status;
+	state->time_ns = time_ns;
+	if (status != FBT_GPU_ARMED)
+		state->arm_ns = 0;
+	if (record_send_strings(standing->output, state, sizeof(*state), FBT_EVENT_GPU_STATE,
+				strings, 2))
+		log_warn("process %u: no memory for its GPU status", state->tgid);
+	gpu_notice_log(state, detail);
+}
+
+void gpu_standing_learn(struct gpu_standing *standing, const struct fbt_gpu_state *said)
+{
+	const char *library = decode_string(&said->header, 1);
+	char *copy = *library ? strdup(library) : NULL;
+
+	standing->state.cupti_version = said->cupti_version;
+	standing->state.driver_version = said->driver_version;
+	standing->state.shim_version = FBT_GPU_VERSION;
+	standing->state.clock_method = said->clock_method;
+	if (!copy)
+		return;
+	free(standing->library);
+	standing->library = copy;
+}
+
+bool gpu_standing_is_refusal(uint32_t status)
+{
+	return status == FBT_GPU_NO_CUPTI || status == FBT_GPU_OLD_CUPTI ||
+	       status == FBT_GPU_NO_DRIVER || status == FBT_GPU_BUSY || status == FBT_GPU_FAILED;
+}
+
+static bool is_libcuda(const struct mapping *mapping, const void *ctx)
+{
+	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
+
+	(void)ctx;
+	return name && !strncmp(name + 1, LIBCUDA, strlen(LIBCUDA));
+}
+
+void gpu_standing_say_absent(struct gpu_standing *standing, uint64_t now_ns)
+{
+	if (standing->said && standing->state.status != FBT_GPU_NOT_CUDA)
+		return;
+	if (map_search(standing->state.tgid, LIBCUDA, is_libcuda, NULL))
+		gpu_standing_say(standing, FBT_GPU_ABSENT, "", now_ns);
+	else
+		gpu_standing_say(standing, FBT_GPU_NOT_CUDA, "", now_ns);
+}
+
+void gpu_standing_explain(struct gpu_standing *standing, int err, uint32_t version, uint32_t holder,
+			  uint64_t now_ns)
+{
+	char detail[64];
+
+	switch (err) {
+	case -ESRCH:
+		break;
+	case -EBUSY:
+		snprintf(detail, sizeof(detail), "process %u has them", holder);
+		gpu_standing_say(standing, FBT_GPU_TAKEN, detail, now_ns);
+		break;
+	case -EPROTONOSUPPORT:
+		snprintf(detail, sizeof(detail), "version %u, not %u", version, FBT_GPU_VERSION);
+		standing->state.shim_version = version;
+		gpu_standing_say(standing, FBT_GPU_OTHER_SHIM, detail, now_ns);
+		break;
+	case -EBADMSG:
+		gpu_standing_say(standing, FBT_GPU_BAD_RING, "", now_ns);
+		break;
+	case -ENOENT:
+		gpu_standing_say_absent(standing, now_ns);
+		break;
+	default:
+		log_debug("process %u: its files: %s", standing->state.tgid, strerror(-err));
+		gpu_standing_say_absent(standing, now_ns);
+	}
+}
