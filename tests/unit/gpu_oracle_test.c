@@ -12,7 +12,7 @@
 #define TICKS 60
 #define FIRST (START - 20)
 #define LAST  (START + TICKS + 20)
-#define SEEDS 20000
+#define SEEDS 10000
 
 /* --- a random scene ------------------------------------------------------------------------- */
 
