@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "gpu_step.h"
 #include "log.h"
 #include "report_format.h"
 #include "stats.h"
@@ -21,6 +22,8 @@ struct sink_status {
 	struct stats *duration;
 	uint64_t total_ns;
 	uint64_t category_ns[FBT_CATEGORY_COUNT];
+	uint64_t gpu_ns; /* of steps with GPU records … */
+	uint64_t gpu_busy_ns;
 };
 
 static int write_step(struct sink *sink, const struct window *window, const struct step *step)
@@ -36,6 +39,10 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	self->total_ns += step_total_ns(step);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		self->category_ns[i] += step->record.sums[i].ns;
+	if (step->gpu) {
+		self->gpu_ns += step_wall_ns(step);
+		self->gpu_busy_ns += step->gpu->all.busy_ns;
+	}
 	return 0;
 }
 
@@ -50,7 +57,8 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 
 static void format_steps(struct sink_status *self, char *to, size_t size, uint64_t since_ns)
 {
-	char p50[FORMAT_MAX], share[FORMAT_MAX], rate[FORMAT_MAX];
+	char p50[FORMAT_MAX], share[FORMAT_MAX], rate[FORMAT_MAX], busy[FORMAT_MAX];
+	char gpu[FORMAT_MAX + 8] = "";
 	struct breakdown breakdown = {.total_us = self->total_ns};
 	uint64_t syscall_ns = 0;
 
@@ -62,8 +70,12 @@ static void format_steps(struct sink_status *self, char *to, size_t size, uint64
 	format_number(rate, (double)stats__count(self->duration) * SECOND_NS / (double)since_ns);
 	format_time(p50, (double)stats__percentile(self->duration, 0.5));
 	format_percent(share, percent_of((double)syscall_ns, (double)self->total_ns));
-	snprintf(to, size, "%s steps/s  p50 %s  syscalls %s  %s", rate, p50, share,
-		 breakdown_dominant(&breakdown));
+	if (self->gpu_ns)
+		snprintf(gpu, sizeof(gpu), "  GPU %s",
+			 format_percent(busy, percent_of((double)self->gpu_busy_ns,
+							 (double)self->gpu_ns)));
+	snprintf(to, size, "%s steps/s  p50 %s  syscalls %s  %s%s", rate, p50, share,
+		 breakdown_dominant(&breakdown), gpu);
 }
 
 static void start_over(struct sink_status *self)
@@ -71,6 +83,8 @@ static void start_over(struct sink_status *self)
 	stats__free(self->duration);
 	self->duration = NULL;
 	self->total_ns = 0;
+	self->gpu_ns = 0;
+	self->gpu_busy_ns = 0;
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		self->category_ns[i] = 0;
 }

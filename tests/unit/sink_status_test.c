@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "escalation_fixture.h"
+#include "gpu_step_fixture.h"
 #include "sink_status.h"
 
 #define SECOND UINT64_C(1000000000)
@@ -100,6 +101,20 @@ static void without_steps_it_says_so(void **state)
 			    "\r\033[K2 s  no step yet  escalated 0  lost 0");
 }
 
+/* Of the steps since the line was shown before. */
+static void with_gpu_records_it_says_how_busy_the_gpu_is(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = {.record = {.kind = 1, .thread_ns = GPU_STEP_NS, .end_ns = GPU_STEP_NS}};
+
+	step.gpu = make_gpu();
+	assert_int_equal(fixture->sink->write_step(fixture->sink, fixture->window, &step), 0);
+	step_gpu_free(step.gpu);
+	assert_non_null(strstr(show(fixture, START + SECOND), "%  none  GPU 71.0 %  escalated"));
+	add_step(fixture, 8000000);
+	assert_null(strstr(show(fixture, START + 2 * SECOND), "GPU"));
+}
+
 static void when_steps_stop_it_says_for_how_long(void **state)
 {
 	struct fixture *fixture = *state;
@@ -167,6 +182,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(before_the_window_begins_nothing_is_shown),
 		TEST(without_steps_it_says_so),
+		TEST(with_gpu_records_it_says_how_busy_the_gpu_is),
 		TEST(when_steps_stop_it_says_for_how_long),
 		TEST(lost_records_are_shown),
 		TEST(the_figures_are_those_since_the_last_line),
