@@ -201,7 +201,9 @@ e2e_src   := $(sort $(wildcard tests/e2e/*.c))
 e2e_bin   := $(e2e_src:tests/e2e/%.c=$(O)/tests/e2e_%.so)
 bench_src := $(sort $(wildcard tests/bench/*.c))
 bench_bpf := $(filter %.bpf.c,$(bench_src))
-bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf),$(bench_src)))
+bench_so  := tests/bench/cupti_double.c
+bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf) $(bench_so),$(bench_src)))
+bench_gpu := $(O)/libferrum_cupti.so $(O)/tests/bench_cupti.so
 
 # What the tests of $(TESTS) run.
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
@@ -225,8 +227,12 @@ $(O)/tests/bench_%: tests/bench/%.c $(bench_bpf:tests/bench/%.bpf.c=$(O)/tests/b
 	$(call msg,CC,$@)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -lpthread -o $@
 
+$(O)/tests/bench_cupti.so: tests/bench/cupti_double.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 $(warnings) -Wno-missing-prototypes -O2 -g -fPIC -shared -MMD -MP $< -o $@
+
 # They time stages of the tool, so they are linked with them.
-$(O)/tests/bench_judge $(O)/tests/bench_merge: $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
+$(O)/tests/bench_judge $(O)/tests/bench_merge $(O)/tests/bench_shim: $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
 
@@ -236,6 +242,7 @@ nvcc     := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvc
             $(wildcard /usr/local/cuda/bin/nvcc))
 gpu_arch ?= all-major
 gpu_bin  := $(O)/tests/gpu_arm $(O)/tests/gpu_results
+gpu_fake := $(gpu_bin) $(O)/tests/libgpu_step.so $(O)/tests/gpu_fake_engine
 gpu_kit  := $(O)/gpu-kit
 
 $(gpu_bin): $(O)/tests/gpu_%: tests/gpu/%.c $(O)/libfbt.a | $(O)/tests
@@ -245,6 +252,10 @@ $(gpu_bin): $(O)/tests/gpu_%: tests/gpu/%.c $(O)/libfbt.a | $(O)/tests
 $(O)/tests/libgpu_step.so: tests/gpu/step.c | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) -std=gnu11 $(warnings) -O2 -g -fPIC -shared -MMD -MP $< -o $@
+
+$(O)/tests/gpu_fake_engine: tests/gpu/fake_engine.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -ldl -o $@
 
 $(O)/tests/gpu_engine_cuda: tests/gpu/engine.cu | $(O)/tests
 	$(call msg,NVCC,$@)
@@ -287,7 +298,7 @@ fmt: ## rewrite the C files with clang-format 14
 
 bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for a part
 	$(Q)packaging/deps.sh test
-	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(bench_bin) >&2
+	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(bench_bin) $(bench_gpu) >&2
 	$(Q)$(test_env) tests/bench/run.py $(BENCH)
 
 demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl
