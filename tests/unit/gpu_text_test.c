@@ -72,6 +72,17 @@ static void what_the_host_did_may_not_be_known(void **state)
 			    "1.00 ms not attributed");
 }
 
+static void calls_that_exceed_their_sum_leave_no_others(void **state)
+{
+	struct gpu_figures figures = make_figures();
+	char text[GPU_IDLE_TEXT_SIZE];
+
+	(void)state;
+	figures.wait_blocked_ns = 1000000;
+	gpu_wait_text(&figures, FBT_ARCH_X86_64, text);
+	assert_string_equal(text, "1.10 ms futex (blocked), 400 us user code");
+}
+
 /* A capture may say anything: no text is longer than its room, no sum goes below zero. */
 static void figures_that_make_no_sense_are_text_too(void **state)
 {
@@ -100,6 +111,7 @@ int main(void)
 		cmocka_unit_test(short_parts_are_summed_up),
 		cmocka_unit_test(calls_that_are_not_among_the_longest_are_others),
 		cmocka_unit_test(what_the_host_did_may_not_be_known),
+		cmocka_unit_test(calls_that_exceed_their_sum_leave_no_others),
 		cmocka_unit_test(figures_that_make_no_sense_are_text_too),
 		cmocka_unit_test(verdicts_have_words),
 	};
