@@ -182,15 +182,15 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 				   "                `ferrum-bpftrace gpu-env` prints how\n",
 		[FBT_GPU_STALLED] = "GPU             GPU records ended early: the shim no longer",
 		[FBT_GPU_NO_CUPTI] = "GPU             no GPU records: the shim found no libcupti "
-				     "(why); install it",
+				     "(why); install",
 		[FBT_GPU_OLD_CUPTI] =
-			"GPU             no GPU records: its libcupti is too old (why)",
+			"GPU             no GPU records: its libcupti is too old (why);",
 		[FBT_GPU_NO_DRIVER] =
 			"GPU             no GPU records: CUPTI finds no NVIDIA driver",
 		[FBT_GPU_BUSY] =
 			"GPU             no GPU records: another tool has CUPTI's one seat "
 			"(why); end it",
-		[FBT_GPU_FAILED] = "GPU             no GPU records: CUPTI refused (why)",
+		[FBT_GPU_FAILED] = "GPU             no GPU records: CUPTI refused to collect",
 		[FBT_GPU_BAD_RING] = "GPU             no GPU records: what it shares is not what",
 		[FBT_GPU_OTHER_SHIM] = "GPU             no GPU records: its shim is of another",
 		[FBT_GPU_TAKEN] = "GPU             no GPU records: another tracer reads them (why)",

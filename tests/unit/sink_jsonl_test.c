@@ -68,7 +68,10 @@ static int set_up(void **state)
 			   .major_faults = 1},
 	};
 	fixture->step.record.sums[FBT_FUTEX] = (struct fbt_sum){100999, 3, 1, 90000};
-	fixture->metadata = (struct metadata){NULL, "sha256:env", "model", 32, "{\"a\":1}"};
+	fixture->metadata = (struct metadata){.env_hash = "sha256:env",
+					      .model = "model",
+					      .concurrency = 32,
+					      .runtime_flags = "{\"a\":1}"};
 	strcpy(fixture->path, "/tmp/ferrum-jsonl-test-XXXXXX");
 	fixture->fd = mkostemp(fixture->path, O_APPEND);
 	assert_true(fixture->fd >= 0);
