@@ -111,7 +111,10 @@ int gpu_table_set_state(struct gpu_table *table, const struct fbt_gpu_state *rec
 	process->detail = new_detail;
 	process->library = new_library;
 	process->state = *record;
-	process->armed |= record->status == FBT_GPU_ARMED;
+	if (record->status == FBT_GPU_ARMED) {
+		process->armed = true;
+		process->arm_ns = record->arm_ns;
+	}
 	return 0;
 }
 

@@ -44,7 +44,8 @@ struct gpu_process {
 	struct fbt_gpu_state state; /* the latest */
 	char *detail;		    /* of it; never NULL */
 	char *library;
-	bool armed;			/* it was, at some time in this window */
+	bool armed;			/* it was, at some time in this window … */
+	uint64_t arm_ns;		/* … and the latest time that took so long */
 	struct fbt_gpu_flush flush;	/* the latest; all 0 before the first */
 	struct gpu_counts counts;	/* kept by merge */
 	VEC(struct gpu_device) devices; /* by id */

@@ -159,7 +159,7 @@ static void add_gpu_setup(struct jsonl_window *event, const struct gpu_table *ta
 			continue;
 		armed = process;
 		count++;
-		arm_ns = larger(arm_ns, process->state.arm_ns);
+		arm_ns = larger(arm_ns, process->arm_ns);
 		error_ns = larger(error_ns, process->flush.clock_error_ns);
 		clock_steps += process->flush.clock_steps;
 	}

@@ -91,7 +91,7 @@ static void write_setup(const struct report *report, const char *label,
 	gpu_cupti_version_name(state->cupti_version, version);
 	snprintf(driver, sizeof(driver), "%" PRIu32 ".%" PRIu32, state->driver_version / 1000,
 		 state->driver_version % 1000 / 10);
-	format_time(arm, (double)state->arm_ns);
+	format_time(arm, (double)process->arm_ns);
 	format_time(error, (double)process->flush.clock_error_ns);
 	if (report->window->gpus.processes.count > 1)
 		snprintf(pid, sizeof(pid), "%" PRIu32 ": ", process->tgid);

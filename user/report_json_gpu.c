@@ -236,7 +236,7 @@ void report_json_gpu_processes(struct json *json, const struct window *window)
 		json_string(json, "clock",
 			    gpu_clock_name((enum fbt_gpu_clock_method)state->clock_method));
 		json_bool(json, "clock_suspect", gpu_process_is_clock_suspect(process));
-		json_uint(json, "arm_ns", state->arm_ns);
+		json_uint(json, "arm_ns", process->arm_ns);
 		write_counts(json, &process->counts);
 		write_flush(json, &process->flush);
 		write_devices(json, process);

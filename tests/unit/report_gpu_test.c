@@ -23,9 +23,11 @@ static void add_gpu_state(struct fixture *fixture, uint32_t tgid, enum fbt_gpu_s
 				      .status = status,
 				      .cupti_version = 130001,
 				      .driver_version = 13010,
-				      .clock_method = FBT_GPU_CLOCK_REALTIME,
-				      .arm_ns = 12 * MS};
+				      .clock_method = FBT_GPU_CLOCK_REALTIME};
 
+	/* Only that state has it: what a process ends with says nothing of it. */
+	if (status == FBT_GPU_ARMED)
+		state.arm_ns = 12 * MS;
 	assert_int_equal(gpu_table_set_state(&fixture->window->gpus, &state, detail, ""), 0);
 }
 
