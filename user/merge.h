@@ -17,15 +17,9 @@
 
 #include <stdbool.h>
 #include "gpu_step.h"
+#include "merge_limits.h"
 #include "step.h"
 #include "window.h"
-
-#define MERGE_TIMEOUT_NS 2000000000ull
-/* Held at most: steps of all processes, and GPU records of each. */
-#define MERGE_STEPS_MAX	  4096
-#define MERGE_RECORDS_MAX 262144
-/* … and calls of the steps that are held. */
-#define MERGE_CALLS_MAX 1048576
 
 struct merge_options {
 	bool strict; /* only work that the step thread launched */

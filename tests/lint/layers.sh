@@ -21,7 +21,7 @@ cause_kind
 call_rule
 call_walk
 cause
-cause_text class_history
+cause_split cause_text class_history
 class_table
 step_class
 classify
@@ -33,7 +33,10 @@ decode evidence gpu_clock gpu_item metadata pending sink
 gpu_host_wait gpu_queue
 gpu_figures gpu_thread
 gpu_metrics
-gpu_join gpu_timeline
+gpu_correlation gpu_owner gpu_timeline merge_limits
+gpu_join
+gpu_claim
+merge_process
 merge
 assemble call_args capture gpu_slice profile_event step_args trace_check trace_out
 profile
