@@ -140,7 +140,7 @@ bool id_set__find(const struct id_set *set, unsigned int some, unsigned int miss
 		for (unsigned int index = 0; page && index < PAGE_IDS; index++) {
 			unsigned int marks = page_marks(page, index);
 
-			if (!(marks & some) || (marks & missing) == missing)
+			if (!(marks & some) || (missing && (marks & missing) == missing))
 				continue;
 			*id = (page->key << PAGE_BITS) + index;
 			return true;

@@ -4,17 +4,22 @@
 #include <stdlib.h>
 #include <string.h>
 #include "json_expect.h"
+#include "kineto_rules.h"
 #include "trace_check.h"
 
 #define BLOCK_SIZE 65536
 #define ERROR_SIZE 256
 #define END	   (-1) /* of the file, where a byte is asked for */
 
+/* A member that only Kineto traces of this program have. */
+#define OWN_MEMBER "ferrum.mono_base_ns"
+
 struct reader {
 	FILE *in;
 	char *error;
 	size_t error_size;
 	uint64_t events;
+	struct kineto_rules *rules; /* NULL: not a Kineto trace of this program */
 	struct json_lexer lexer;
 	struct json_tokener *tokener;
 	uint64_t offset; /* of block in the file */
@@ -142,7 +147,11 @@ static int take_event(struct reader *reader, check_event_fn check)
 		return err;
 	reader->events++;
 	if (!check(event, reason, sizeof(reason)))
-		err = refuse(reader, "event %llu: %s", (unsigned long long)reader->events, reason);
+		err = -EBADMSG;
+	else if (reader->rules)
+		err = kineto_rules__check(reader->rules, event, reason, sizeof(reason));
+	if (err == -EBADMSG)
+		refuse(reader, "event %llu: %s", (unsigned long long)reader->events, reason);
 	json_object_put(event);
 	return err;
 }
@@ -253,6 +262,13 @@ static int take_member(struct reader *reader, bool *is_trace)
 		goto out;
 	}
 	reader->at++;
+	if (!strcmp(json_object_get_string(key), OWN_MEMBER) && !reader->rules) {
+		reader->rules = kineto_rules__new();
+		if (!reader->rules) {
+			err = -ENOMEM;
+			goto out;
+		}
+	}
 	if (strcmp(json_object_get_string(key), "traceEvents")) {
 		err = take_value(reader, &value);
 		json_object_put(value);
@@ -282,6 +298,8 @@ static int take_object(struct reader *reader, bool *is_trace)
 		if (!err)
 			err = take_separator(reader, '}', &is_closed);
 	}
+	if (!err && reader->rules)
+		err = kineto_rules__finish(reader->rules, reader->error, reader->error_size);
 	return err;
 }
 
@@ -334,6 +352,7 @@ int trace_check(FILE *in, bool *is_trace, uint64_t *events, char *error, size_t 
 out:
 	if (reader->tokener)
 		json_tokener_free(reader->tokener);
+	kineto_rules__free(reader->rules);
 	free(reader);
 	return err;
 }

@@ -139,6 +139,27 @@ static void trace_refuses_nul_bytes(void **state)
 	assert_string_equal(error, "invalid JSON: expected value at byte 2");
 }
 
+#define CALL(id)                                                                                   \
+	"{\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\",\"ph\":\"X\",\"ts\":1.5,\"dur\":" \
+	"2,"                                                                                       \
+	"\"pid\":3,\"tid\":4,\"args\":{\"correlation\":" #id "}}"
+
+/* It keeps more than names and phases; what another tool writes need not. */
+static void kineto_trace_of_ours_keeps_its_rules(void **state)
+{
+	expect_sound("{\"ferrum.mono_base_ns\":1,\"traceEvents\":[" CALL(5) "," CALL(6) "]}", 2);
+	expect_refused("{\"ferrum.mono_base_ns\":1,\"traceEvents\":[" CALL(5) "," CALL(5) "]}",
+		       "event 2: correlation 5 is on two host events");
+	expect_refused(
+		"{\"ferrum.mono_base_ns\":1,\"traceEvents\":[{\"name\":\"\",\"ph\":\"s\","
+		"\"cat\":\"ac2g\",\"id\":7,\"ts\":1,\"pid\":1,\"tid\":1}],\"traceName\":\"\"}",
+		"arrow 7 begins and does not end");
+	expect_sound("{\"schemaVersion\":1,\"traceEvents\":[" CALL(5) "," CALL(5) "]}", 2);
+	/* Twice the member: still one file. */
+	expect_sound("{\"ferrum.mono_base_ns\":1,\"ferrum.mono_base_ns\":1,\"traceEvents\":[]}", 0);
+	expect_no_trace("{\"ferrum.mono_base_ns\":1}");
+}
+
 static void trace_of_another_tool_needs_names_and_phases(void **state)
 {
 	expect_refused("{\"traceEvents\":{}}", "traceEvents must be an array");
@@ -205,6 +226,7 @@ int main(void)
 		cmocka_unit_test(trace_refuses_bad_separators),
 		cmocka_unit_test(trace_refuses_what_only_json_c_takes),
 		cmocka_unit_test(trace_refuses_nul_bytes),
+		cmocka_unit_test(kineto_trace_of_ours_keeps_its_rules),
 		cmocka_unit_test(trace_of_another_tool_needs_names_and_phases),
 		cmocka_unit_test(trace_is_an_array_or_has_trace_events),
 		cmocka_unit_test(trace_takes_the_seeds_form),
