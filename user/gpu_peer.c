@@ -43,6 +43,7 @@ struct gpu_peer {
 	bool was_armed; /* ever */
 	bool told;	/* that it is waited for */
 	bool flowing;	/* records come, and their end was not told yet */
+	bool foreign;	/* it still works for a tracer that was before us */
 	bool ended;	/* the shim says that it stopped … */
 	bool refused;	/* … or that it will not collect */
 };
@@ -120,6 +121,7 @@ static void ask(struct gpu_peer *peer)
 	peer->beat_ns = peer->now_ns;
 	peer->told = false;
 	memset(&peer->relay.flush, 0, sizeof(peer->relay.flush));
+	peer->foreign = !gpu_ring__is_dormant(peer->ring);
 	gpu_ring__arm(peer->ring);
 }
 
@@ -147,6 +149,7 @@ static void take_state(struct gpu_peer *peer, const struct fbt_gpu_state *said)
 {
 	uint64_t time_ns = gpu_relay_mono(&peer->relay, said->time_ns, peer->now_ns);
 
+	peer->foreign = false;
 	if (!is_timely(peer, said->status))
 		return;
 	gpu_standing_learn(&peer->standing, said);
@@ -162,15 +165,14 @@ static void take_state(struct gpu_peer *peer, const struct fbt_gpu_state *said)
 			 decode_string(&said->header, 0), time_ns);
 }
 
-/* Before the shim has answered, work may still come that another tracer had asked for. */
+/* What another tracer had asked for uses names that we were never told. */
 static void take_record(void *ctx, struct fbt_header *record)
 {
 	struct gpu_peer *peer = ctx;
 
 	if (record->type == FBT_EVENT_GPU_STATE)
 		take_state(peer, (const struct fbt_gpu_state *)record);
-	else if (peer->phase != PEER_ASKED || record->type == FBT_EVENT_GPU_CLOCK ||
-		 record->type == FBT_EVENT_GPU_NAME || record->type == FBT_EVENT_GPU_DEVICE)
+	else if (!peer->foreign)
 		gpu_relay_record(&peer->relay, record, skipped(peer), peer->now_ns);
 }
 
@@ -179,8 +181,7 @@ static bool read_ring(struct gpu_peer *peer)
 {
 	if (!gpu_ring__read(peer->ring, take_record, peer))
 		return true;
-	stop(peer, FBT_GPU_BAD_RING, "",
-	     peer->phase == PEER_LEAVING ? PEER_DONE : PEER_SEARCHING);
+	stop(peer, FBT_GPU_BAD_RING, "", peer->phase == PEER_LEAVING ? PEER_DONE : PEER_SEARCHING);
 	return false;
 }
 
