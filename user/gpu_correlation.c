@@ -6,6 +6,7 @@
 #include <sys/random.h>
 
 #define SLOTS_MIN 256 /* a power of two, as all sizes are */
+#define BLOCK_IDS 8
 
 struct join_map {
 	struct join_ids *slots; /* free: no calls, and nothing waits */
@@ -150,9 +151,12 @@ static bool is_free(const struct join_ids *ids)
 	return !ids->calls && LIST_EMPTY(&ids->waiting);
 }
 
+/* Ids that follow each other are asked for together: so many of them stay side by side. */
 static size_t home_slot(const struct join_map *map, uint32_t correlation)
 {
-	return (correlation * map->factor >> 32) & (map->size - 1);
+	size_t block = correlation / BLOCK_IDS * map->factor >> 32;
+
+	return (block * BLOCK_IDS + correlation % BLOCK_IDS) & (map->size - 1);
 }
 
 /* The slot of it, or the free one where it belongs. One slot at least is always free. */
