@@ -3,6 +3,8 @@
 
 #include <sys/stat.h>
 
+#include "gpu_interval.h"
+
 /* Calls from the mmap of a thread's stack to its clone: mprotect, rt_sigprocmask. */
 #define STACK_DISTANCE 4
 
@@ -111,6 +113,23 @@ uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call)
 	return end_ns > start_ns ? end_ns - start_ns : 0;
 }
 
+static uint64_t covered_ns(struct call_walk *walk)
+{
+	const struct step_gpu *gpu = walk->step->gpu;
+	const struct fbt_call *call = walk->call;
+	struct gpu_interval time = {call->start_ns, gpu_ns_add(call->start_ns, call->duration_ns)};
+	uint64_t ns;
+
+	/* Of many threads some always wait. */
+	if (!gpu || !walk->step->record.kind)
+		return 0;
+	if (call->header.flags & FBT_CALL_BLOCKED)
+		ns = gpu_interval_common_with(&gpu->busy, &walk->busy, time);
+	else
+		ns = gpu_interval_common_with(&gpu->sync_busy, &walk->sync_busy, time);
+	return gpu_ns_min(ns, walk->ns);
+}
+
 bool call_walk_next(struct call_walk *walk)
 {
 	if (walk->next >= walk->step->calls.count)
@@ -118,6 +137,8 @@ bool call_walk_next(struct call_walk *walk)
 	walk->call = &walk->step->calls.items[walk->next++];
 	walk->rule = rule_of(walk, walk->call);
 	walk->ns = call_walk_ns(walk->step, walk->call);
+	walk->covered_ns = covered_ns(walk);
+	walk->ns -= walk->covered_ns;
 	walk->part = find_part(walk);
 	walk->cause = walk->claims && is_claimed(walk) ? CAUSE_THREAD_CHURN : walk->part;
 	return true;

@@ -12,7 +12,8 @@ struct call_walk {
 	/* Of the current call. */
 	const struct fbt_call *call;
 	const struct call_rule *rule;
-	uint64_t ns;	       /* that it took in the step (call_walk_ns) */
+	uint64_t ns;	       /* that it took in the step (call_walk_ns), without … */
+	uint64_t covered_ns;   /* … waiting for the GPU while that worked: that is work */
 	enum cause_kind part;  /* that it is of by itself */
 	enum cause_kind cause; /* the same, or CAUSE_THREAD_CHURN where a thread claims it */
 
@@ -21,6 +22,8 @@ struct call_walk {
 	const struct step *step;
 	const struct call_rule *rules;
 	size_t next;
+	size_t busy; /* where to look in step->gpu */
+	size_t sync_busy;
 	uint32_t file; /* the latest one that was looked up */
 	bool file_is_socket;
 	bool claims;
@@ -40,6 +43,9 @@ void call_walk_begin(struct call_walk *walk, const struct window *window, const 
 bool call_walk_next(struct call_walk *walk);
 
 /*
+ * Waiting is being blocked, or being inside of a call that waits for the GPU. Without GPU records,
+ * and of an interval, nothing is covered.
+ *
  * What a call took in a step: all of it, but of an interval only what lies between its edges: its
  * calls are those that returned in it, whenever they began.
  */

@@ -19,10 +19,12 @@
 
 /*
  * Time of a step by part; the sum is its total (step_total_ns), exactly. TINY_WRITES is 0: those
- * calls are in FILE_IO or SOCKET_IO.
+ * calls are in FILE_IO or SOCKET_IO. So is
+ * GPU_TRANSFER: copies go on beside the other parts.
  */
 struct cause_times {
 	uint64_t ns[CAUSE_COUNT];
+	uint64_t covered_ns;   /* of COMPUTE: calls that waited for the GPU while that worked */
 	uint32_t threads_made; /* clone, fork … that succeeded */
 	uint32_t signals;      /* handlers that returned */
 };
@@ -36,7 +38,7 @@ struct cause_times {
  */
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times);
 
-/* What remains of a step without syscalls, run queue and page faults. */
+/* What remains of a step without syscalls that are not covered, run queue and page faults. */
 uint64_t cause_work_ns(const struct cause_times *times);
 
 /* The evidence. Counts are of the calls of that cause in this step. */
@@ -67,6 +69,14 @@ struct cause {
 	uint32_t major_faults;
 	uint32_t signals;
 	uint32_t threads_made;
+	uint64_t covered_ns; /* COMPUTE: of time_ns, waiting for the GPU while that worked */
+	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
+	uint64_t total_ns;
+	uint64_t h2d_bytes;
+	uint64_t d2h_bytes;
+	uint64_t p2p_bytes;
+	uint32_t copies; /* from or to pageable memory: pageable of all copies */
+	uint32_t pageable;
 };
 
 /*
@@ -83,6 +93,9 @@ struct cause {
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,
 		struct cause *cause);
+
+/* The cause of a step with GPU figures whose copies were found too long: they are. */
+void cause_set_transfer(const struct step *step, struct cause *cause);
 
 /*
  * One line of evidence: "futex 291 ms (usually 0.10 ms), 3 of 12 calls blocked, lock at 0x7f…". Cut

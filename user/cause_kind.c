@@ -35,6 +35,9 @@ static const struct {
 	[CAUSE_PAGE_FAULTS] = {"page_faults",
 			       "touch memory before the step and keep it: pre-fault, lock it, or "
 			       "use huge pages"},
+	[CAUSE_GPU_TRANSFER] = {"gpu_transfer",
+				"keep data on the GPU between steps, copy less of it at once and "
+				"from pinned memory, or while kernels run"},
 	[CAUSE_COMPUTE] = {"compute", "profile the code itself: the operating system does not "
 				      "explain this time"},
 };

@@ -16,6 +16,7 @@ enum cause_kind {
 	CAUSE_OTHER_CALLS,	   /* any other syscall: named in the evidence */
 	CAUSE_RUN_QUEUE,	   /* ready to run, no CPU free */
 	CAUSE_PAGE_FAULTS,	   /* estimated: their number is exact, their time is not */
+	CAUSE_GPU_TRANSFER,	   /* GPU copies: found by their share, a part of no step */
 	CAUSE_COMPUTE,		   /* none of the above: the step itself had more to do */
 	CAUSE_COUNT,
 };

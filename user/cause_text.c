@@ -249,6 +249,17 @@ static void add_major_faults(struct line *line, const struct cause *cause)
 		    format_count(count, cause->major_faults), plural(cause->major_faults));
 }
 
+static void add_work(struct line *line, const struct cause *cause)
+{
+	if (!cause->covered_ns) {
+		add(line, ": not in syscalls, not for want of a CPU");
+		return;
+	}
+	add(line, ", ");
+	add_time(line, cause->covered_ns);
+	add(line, " of it waiting for the GPU, which worked");
+}
+
 static void add_hidden(struct line *line, const struct cause *cause)
 {
 	char count[FORMAT_MAX];
@@ -266,8 +277,37 @@ static void add_hidden(struct line *line, const struct cause *cause)
 		add(line, " in %s page fault%s (estimated)",
 		    format_count(count, cause->minor_faults), plural(cause->minor_faults));
 	else
-		add(line, ": not in syscalls, not for want of a CPU");
+		add_work(line, cause);
 	add_major_faults(line, cause);
+}
+
+static void add_direction(struct line *line, const char *separator, const char *name,
+			  uint64_t bytes)
+{
+	char text[FORMAT_MAX];
+
+	if (bytes)
+		add(line, "%s%s %s", separator, name, format_bytes(text, bytes));
+}
+
+/* "copies 6.10 ms of 9.80 ms: H2D 1.20 GiB, D2H 4.00 KiB, 2 of 12 of pageable memory" */
+static void add_transfer(struct line *line, const struct cause *cause)
+{
+	char count[FORMAT_MAX], copies[FORMAT_MAX];
+	const char *separator = ": ";
+
+	add(line, "copies ");
+	add_time(line, cause->time_ns);
+	add(line, " of ");
+	add_time(line, cause->total_ns);
+	add_direction(line, separator, "H2D", cause->h2d_bytes);
+	separator = cause->h2d_bytes ? ", " : separator;
+	add_direction(line, separator, "D2H", cause->d2h_bytes);
+	separator = cause->d2h_bytes ? ", " : separator;
+	add_direction(line, separator, "P2P", cause->p2p_bytes);
+	if (cause->pageable)
+		add(line, ", %s of %s of pageable memory", format_count(count, cause->pageable),
+		    format_count(copies, cause->copies));
 }
 
 static void add_called(struct line *line, const struct cause *cause, const struct window *window)
@@ -310,6 +350,9 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_PAGE_FAULTS:
 	case CAUSE_COMPUTE:
 		add_hidden(&line, cause);
+		break;
+	case CAUSE_GPU_TRANSFER:
+		add_transfer(&line, cause);
 		break;
 	case CAUSE_COUNT:
 		break;

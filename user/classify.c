@@ -8,6 +8,7 @@
 
 #include "call_walk.h"
 #include "class_table.h"
+#include "gpu_step.h"
 #include "step_class.h"
 #include "syscalls.h"
 
@@ -180,10 +181,12 @@ static bool is_cliff(const struct classifier *classifier, const struct class_his
 	return growth_ns > (verdict->actual_ns - base_ns) / 2;
 }
 
-/* Without GPU records nobody knows. */
+/* Without GPU records nobody knows. Where some were lost it is no more than was seen. */
 static double transfer_percent(const struct step *step)
 {
-	return (double)NAN;
+	if (!step->gpu || !step_total_ns(step))
+		return (double)NAN;
+	return percent_of_ns(step->gpu->all.transfer_ns, step_total_ns(step));
 }
 
 static void hold_against(const struct classifier *classifier, const struct class_history *history,
@@ -265,6 +268,11 @@ static void find_cause(const struct window *window, const struct step *step,
 	struct cause_times usual;
 	uint64_t usual_work_ns;
 
+	if (precedence(verdict->fired & ~BIT(ESCALATION_MANUAL)) ==
+	    ESCALATION_GPU_TRANSFER_OVERHEAD) {
+		cause_set_transfer(step, cause);
+		return;
+	}
 	if (!verdict->judged) {
 		cause_find(window, step, times, NULL, cause);
 		return;

@@ -3,9 +3,10 @@
  * Steps to verdicts: is this step wrong, why, and what caused it.
  *
  * A step is held against the steps before it in its class: same process, same kind, same
- * power-of-two bucket of its work (what remains without syscalls, run queue and page faults) or of
- * the argument that --class-by names (0 and negative values are one bucket; where the argument was
- * not read, work). Over the last window_steps steps of the class, those that were cut off left out:
+ * power-of-two bucket of its work (what remains without syscalls, run queue and page faults;
+ * waiting for the GPU while it works is work, see cause.h) or of the argument that --class-by names
+ * (0 and negative values are one bucket; where the argument was not read, work). Over the last
+ * window_steps steps of the class, those that were cut off left out:
  *
  *   budget      --budget-us, else the step's own work + the median of what is not work
  *   efficiency  budget / actual * 100: of the microseconds that are shown, and of the nanoseconds
@@ -14,9 +15,12 @@
  *               + what is not work. It is charged to a step only if that step is over its budget by
  *               more than the CV threshold: the steps that make a class unsteady, not its others.
  *   drop        (1 - (work + median) / actual) * 100: loss of throughput. A memory cliff is one
- * above the threshold, with mmap the dominant category, most of which memory accounts for: growth
- * of allocation calls and page faults against what is usual in the class transfer    time of GPU
- * copies / actual * 100; not known without GPU records: never fires
+ *               above the threshold, with mmap the dominant category, most of which memory accounts
+ *               for: growth of allocation calls and page faults against what is usual in the class
+ *   transfer    time in which the GPU copied from host to device, from device to host or between
+ *               devices, whoever launched it, / actual * 100: above the threshold it is named,
+ *               whatever the class. Not known without GPU records: never fires. Its cause is the
+ *               copies, but for a memory cliff.
  *
  * That a class is unsteady is said of one step in window_steps of them, the others of which nothing
  * else is wrong are counted (repeated).

@@ -21,6 +21,9 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 
 	if (cause->usual_known)
 		extra_ns = subtract(cause->time_ns, cause->usual_ns);
+	/* Found by its share of the step, however usual that is. */
+	if (cause->kind == CAUSE_GPU_TRANSFER)
+		extra_ns = cause->time_ns;
 	to->steps++;
 	to->usual_known += cause->usual_known;
 	to->extra_ns = add_saturating(to->extra_ns, extra_ns);

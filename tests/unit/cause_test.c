@@ -948,7 +948,7 @@ static void causes_have_names_and_advice(void **state)
 	static const char *const names[CAUSE_COUNT] = {
 		"lock_contention", "allocation_churn", "driver_calls", "file_io", "tiny_writes",
 		"socket_io",	   "thread_churn",     "signal_storm", "sleep",	  "other_calls",
-		"run_queue",	   "page_faults",      "compute",
+		"run_queue",	   "page_faults",      "gpu_transfer", "compute",
 	};
 
 	for (int i = 0; i < CAUSE_COUNT; i++) {
