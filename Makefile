@@ -203,12 +203,16 @@ bench_src := $(sort $(wildcard tests/bench/*.c))
 bench_bpf := $(filter %.bpf.c,$(bench_src))
 bench_so  := tests/bench/cupti_double.c
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf) $(bench_so),$(bench_src)))
-bench_gpu := $(O)/libferrum_cupti.so $(O)/tests/bench_cupti.so
+bench_gpu := $(shim) $(O)/tests/bench_cupti.so
+
+# tests/gpu: what reads a shim there, and what stands for a GPU here.
+gpu_bin   := $(O)/tests/gpu_arm $(O)/tests/gpu_results
+gpu_trial := $(shim) $(gpu_bin) $(O)/tests/gpu_fake_engine
 
 # What the tests of $(TESTS) run.
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
             $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
-            $(if $(filter unit live,$(TESTS)),$(gpu_fakes))
+            $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(gpu_trial))
 
 $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(call msg,CC,$@)
@@ -241,8 +245,6 @@ $(O)/tests/bench_judge $(O)/tests/bench_merge $(O)/tests/bench_shim: $(O)/tests/
 nvcc     := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) \
             $(wildcard /usr/local/cuda/bin/nvcc))
 gpu_arch ?= all-major
-gpu_bin  := $(O)/tests/gpu_arm $(O)/tests/gpu_results
-gpu_fake := $(gpu_bin) $(O)/tests/libgpu_step.so $(O)/tests/gpu_fake_engine
 gpu_kit  := $(O)/gpu-kit
 
 $(gpu_bin): $(O)/tests/gpu_%: tests/gpu/%.c $(O)/libfbt.a | $(O)/tests
@@ -262,10 +264,10 @@ $(O)/tests/gpu_engine_cuda: tests/gpu/engine.cu | $(O)/tests
 	$(Q)$(nvcc) -O2 -arch=$(gpu_arch) -Xcompiler -static-libgcc,-static-libstdc++ $< -o $@ -ldl
 
 gpu-kit: deps ## what measures the GPU side on a machine with a GPU, see tests/gpu/README.md; with STATIC=1
-	$(Q)$(MAKE) $(jobs) $(tool) $(O)/libferrum_cupti.so $(gpu_bin) $(O)/tests/libgpu_step.so \
+	$(Q)$(MAKE) $(jobs) $(tool) $(shim) $(gpu_bin) $(O)/tests/libgpu_step.so \
 		$(if $(nvcc),$(O)/tests/gpu_engine_cuda)
 	$(Q)rm -rf $(gpu_kit) && mkdir $(gpu_kit)
-	$(Q)cp $(tool) $(O)/libferrum_cupti.so $(gpu_bin) $(O)/tests/libgpu_step.so tests/gpu/run.sh \
+	$(Q)cp $(tool) $(shim) $(gpu_bin) $(O)/tests/libgpu_step.so tests/gpu/run.sh \
 		tests/gpu/decode.py tests/gpu/step.c tests/gpu/engine.cu tests/gpu/README.md $(gpu_kit)
 	$(Q)$(if $(nvcc),cp $(O)/tests/gpu_engine_cuda $(gpu_kit)/engine,true)
 	$(Q)tar -C $(O) -czf $(O)/gpu-kit.tar.gz gpu-kit

@@ -180,7 +180,7 @@ static void write_process(struct json *json, const struct gpu_process *process)
 	json_string(json, "cupti", gpu_cupti_version_name(process->state.cupti_version, version));
 	json_uint(json, "driver_version", process->state.driver_version);
 	json_string(json, "clock", gpu_clock_name(process->state.clock_method));
-	json_uint(json, "arm_ns", process->state.arm_ns);
+	json_uint(json, "arm_ns", process->arm_ns);
 	json_uint(json, "cupti_dropped", process->flush.cupti_dropped);
 	json_uint(json, "ring_lost", process->flush.ring_lost);
 	json_uint(json, "no_buffer", process->flush.no_buffer);

@@ -142,10 +142,12 @@ def main():
     work = ctypes.CFUNCTYPE(None)(loop.call)
     for _ in range(options.warm_up):
         loop.call()
+    if loop.error:
+        raise loop.error
     out.write(json.dumps({
         "engine": "pytorch " + torch.__version__, "variant": options.variant, "pid": os.getpid(),
         "device": torch.cuda.get_device_name(0), "driver": 0,
-        "runtime": int((torch.version.cuda or "0").replace(".", "")) * 100}) + "\n")
+        "runtime": int((torch.version.cuda or "0").replace(".", "")) * 100, "gapless": False}) + "\n")
     out.flush()
     print("ready %d" % os.getpid(), flush=True)
     if not sys.stdin.readline():
@@ -166,6 +168,8 @@ def main():
             time.sleep(options.pause_us / 1e6)
     out.write(json.dumps({"done": options.steps, "wall_ns": end - first}) + "\n")
     out.close()
+    print("done", flush=True)
+    sys.stdin.read()
 
 
 main()

@@ -4,7 +4,8 @@
  * events around the work of each step.
  *
  *	engine --list			the variants, a line each
- *	engine --out FILE [OPTION]…	says "ready PID", waits for a line on stdin, makes its steps
+ *	engine --out FILE [OPTION]…	says "ready PID", waits for a line on stdin, makes its steps,
+ *					says "done", and ends with its stdin
  *
  * FILE gets JSON lines; every engine that tests/gpu/run.sh measures writes these:
  *
@@ -346,5 +347,11 @@ int main(int argc, char **argv)
 	if (!fgets(line, sizeof(line), stdin))
 		return EXIT_FAILURE;
 	make_steps(&engine, out, steps, pause_us);
-	return fclose(out) ? EXIT_FAILURE : EXIT_SUCCESS;
+	if (fclose(out))
+		return EXIT_FAILURE;
+	puts("done");
+	fflush(stdout);
+	while (fgets(line, sizeof(line), stdin))
+		;
+	return EXIT_SUCCESS;
 }

@@ -339,7 +339,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "gpu_results: %s: %s\n", argv[1], strerror(-err));
 	else if (!results.runs.count)
 		puts("not ok - nothing was run");
+	err = err || results.failed || !results.runs.count;
 	free(results.checks_text);
 	vec_free(&results.runs);
-	return err || results.failed || !results.runs.count;
+	return err;
 }

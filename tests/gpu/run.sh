@@ -88,9 +88,10 @@ first_of()
 # --- what is needed ---------------------------------------------------------------------------
 
 [ "$(id -u)" = 0 ] || die 'needs root'
-tool=${FBT:-$(first_of "$here/ferrum-bpftrace" "$here"/../../build/*-static/ferrum-bpftrace \
-	"$here"/../../build/*/ferrum-bpftrace)} ||
-	die 'no ferrum-bpftrace: make gpu-kit, or name it in FBT'
+tool=${FBT:-$(first_of "$here/ferrum-bpftrace" \
+	"$here"/../../build/*-static/gpu-kit/ferrum-bpftrace \
+	"$here"/../../build/*/gpu-kit/ferrum-bpftrace)} ||
+	die 'no ferrum-bpftrace: make gpu-kit STATIC=1, or name it in FBT'
 tool=$(realpath -m "$tool")
 built=$(dirname "$tool")
 [ -x "$tool" ] || die "$tool: not a program: name the tool in FBT"
@@ -206,7 +207,7 @@ end_all()
 	local pid
 
 	for pid in "${running[@]}"; do
-		kill "$pid" 2>/dev/null
+		[ -z "$pid" ] || kill "$pid" 2>/dev/null
 	done
 	running=()
 }
@@ -246,7 +247,8 @@ wait_attached()
 	return 1
 }
 
-# start_tracer MODE PID BASE: 0 once it collects; its id is in $tracer
+# start_tracer MODE PID BASE: 0 once it collects; its id is in $tracer. Without --foreground timeout
+# signals its program twice, and twice means at once.
 start_tracer()
 {
 	local said
@@ -255,35 +257,38 @@ start_tracer()
 	case $1 in
 	armed)
 		mkfifo "$3.said"
-		timeout -k 5 "$limit" "$arm" "$2" "$3.arm" >"$3.said" 2>"$3.err" &
+		timeout --foreground -k 5 "$limit" "$arm" "$2" "$3.arm" >"$3.said" 2>"$3.err" &
 		tracer=$!
 		read -r -t 60 said <"$3.said"
 		rm "$3.said"
 		[ "$said" = armed ]
 		;;
 	full)
-		timeout -k 5 "$limit" "$tool" -q -p "$2" --step "$step" --gpu require \
+		timeout --foreground -k 5 "$limit" "$tool" -q -p "$2" --step "$step" --gpu require \
 			--trace "$3.trace" --profile "$3.profile" >"$3.report" 2>"$3.err" &
 		tracer=$!
-		# timeout has the tool as its child.
-		for _ in $(seq 100); do
-			[ -n "$(children "$tracer")" ] && break
-			sleep 0.02
-		done
-		wait_attached "$(children "$tracer")" && "$arm" --wait "$2" 60 2>>"$3.err"
+		wait_attached "$(child_of "$tracer")" && "$arm" --wait "$2" 60 2>>"$3.err"
 		;;
 	esac
 }
 
-children()
+# child_of PID: timeout has its program as a child, in a moment
+child_of()
 {
-	cat "/proc/$1/task/$1/children" 2>/dev/null
+	local child=
+
+	for _ in $(seq 100); do
+		read -r child _ <"/proc/$1/task/$1/children" && break
+		sleep 0.02
+	done 2>/dev/null
+	echo "$child"
 }
 
-# end_tracer: it ends by itself once its target has; 0 if it ended well
+# end_tracer: 0 if it ended well
 end_tracer()
 {
 	[ -z "$tracer" ] && return
+	kill -TERM "$tracer" 2>/dev/null
 	wait "$tracer"
 }
 
@@ -295,8 +300,9 @@ run_one()
 	[ "$4" = bare ] || environment=(CUDA_INJECTION64_PATH="$shim")
 	rm -f "$base".*
 	mkfifo "$base.go" "$base.ready"
-	timeout -k 5 "$limit" env "${environment[@]}" "${engines[$1]}" --variant "$2" --steps "$steps" \
-		--out "$base.steps" "${options[@]}" <"$base.go" >"$base.ready" 2>"$base.engine_err" &
+	timeout --foreground -k 5 "$limit" env "${environment[@]}" "${engines[$1]}" --variant "$2" \
+		--steps "$steps" --out "$base.steps" "${options[@]}" <"$base.go" >"$base.ready" \
+		2>"$base.engine_err" &
 	engine=$!
 	running=("$engine")
 	exec 7>"$base.go" 8<"$base.ready"
@@ -304,20 +310,21 @@ run_one()
 	tracer=
 	if read -r -t 90 -u 8 word pid && [ "$word" = ready ]; then
 		if start_tracer "$4" "$pid" "$base" 7>&- 8<&-; then
+			running+=("$tracer")
 			echo >&7
+			read -r -t "$limit" -u 8 word || status=6
 		else
 			status=3
-			kill "$engine"
 		fi
 	else
 		status=4
-		kill "$engine" 2>/dev/null
 	fi
+	# The tracer first: what CUPTI still has of a process that ends is lost.
+	end_tracer || status=$((status ? status : 5))
 	exec 7>&-
-	[ -z "$tracer" ] || running+=("$tracer")
+	[ $status = 0 ] || kill "$engine" 2>/dev/null
 	wait "$engine" || status=$((status ? status : $?))
 	exec 8<&-
-	end_tracer || status=$((status ? status : 5))
 	running=()
 	if [ $status != 0 ]; then
 		say "$1 $2, $4, round $3: failed ($status): $(cat "$base.engine_err" "$base.err" \
