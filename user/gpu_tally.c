@@ -148,11 +148,19 @@ static void add_quality(struct gpu_tally_kind *kind, const struct step_gpu *gpu)
 	add(&kind->cupti_overhead_ns, gpu->cupti_overhead_ns);
 }
 
+static uint64_t run_delay_of(const struct step *step)
+{
+	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
+		return UINT64_MAX;
+	return step->record.run_delay_ns;
+}
+
 static void add_to_slowest(struct gpu_tally_kind *kind, const struct step *step)
 {
 	struct gpu_tally_step entry = {
 		.number = step->number,
 		.total_ns = step_wall_ns(step),
+		.run_delay_ns = run_delay_of(step),
 		.figures = step->gpu->all,
 		.bound = step->gpu->bound,
 		.complete = step->gpu->complete,
@@ -183,6 +191,7 @@ int gpu_tally_add(struct gpu_tally *tally, const struct step *step)
 		return -ENOMEM;
 	kind->steps++;
 	add(&kind->total_ns, step_wall_ns(step));
+	add(&kind->run_delay_ns, run_delay_of(step));
 	add_figures(kind, &step->gpu->all);
 	add_thread(kind, step->gpu);
 	add_quality(kind, step->gpu);

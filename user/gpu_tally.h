@@ -14,6 +14,7 @@
 struct gpu_tally_step {
 	uint64_t number; /* 0: none */
 	uint64_t total_ns;
+	uint64_t run_delay_ns;	    /* UINT64_MAX: not known */
 	struct gpu_figures figures; /* of all devices as one */
 	enum gpu_bound bound;
 	bool complete;
@@ -25,7 +26,8 @@ struct gpu_tally_kind {
 	uint64_t complete;
 	uint64_t sealed[GPU_SEAL_COUNT];
 	uint64_t bound[GPU_BOUND_COUNT];
-	uint64_t total_ns; /* of their time */
+	uint64_t total_ns;     /* of their time */
+	uint64_t run_delay_ns; /* in which their threads waited for a CPU; UINT64_MAX: not known */
 	/* Per step. */
 	struct stats *busy;
 	struct stats *idle;

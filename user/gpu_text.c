@@ -59,15 +59,22 @@ static uint64_t subtract(uint64_t from, uint64_t what)
 	return from > what ? from - what : 0;
 }
 
-static void add_host_wait(struct parts *parts, const struct gpu_figures *figures,
-			  enum fbt_arch arch)
+/* Where in the step its thread waited for a CPU is not known, only how long. */
+static const char *outside_words(const struct gpu_text *about)
 {
+	return about->run_delay_ns > about->figures->wait_user_ns / 10 ? "user code and run queue"
+								       : "user code";
+}
+
+static void add_host_wait(struct parts *parts, const struct gpu_text *about)
+{
+	const struct gpu_figures *figures = about->figures;
 	uint64_t blocked_ns = figures->wait_blocked_ns, syscall_ns = figures->wait_syscall_ns;
 
 	for (int i = 0; i < GPU_WAIT_CALLS_MAX; i++) {
 		const struct gpu_wait_call *call = &figures->wait_calls[i];
 
-		add_call(parts, call, arch);
+		add_call(parts, call, about->arch);
 		if (call->blocked)
 			blocked_ns = subtract(blocked_ns, call->ns);
 		else
@@ -76,7 +83,7 @@ static void add_host_wait(struct parts *parts, const struct gpu_figures *figures
 	add_part(parts, blocked_ns,
 		 figures->wait_calls[0].ns ? "other calls (blocked)" : "calls (blocked)");
 	add_part(parts, syscall_ns, figures->wait_calls[0].ns ? "other calls" : "calls");
-	add_part(parts, figures->wait_user_ns, "user code");
+	add_part(parts, figures->wait_user_ns, outside_words(about));
 	add_part(parts, figures->wait_unknown_ns, "the host, its calls are not known");
 }
 
@@ -100,27 +107,26 @@ static void write_parts(const struct parts *parts, char *text, size_t used)
 			 format_time(time, (double)rest_ns));
 }
 
-const char *gpu_wait_text(const struct gpu_figures *figures, enum fbt_arch arch,
-			  char text[GPU_IDLE_TEXT_SIZE])
+const char *gpu_wait_text(const struct gpu_text *about, char text[GPU_IDLE_TEXT_SIZE])
 {
 	struct parts parts = {.count = 0};
 
 	text[0] = '\0';
-	add_host_wait(&parts, figures, arch);
+	add_host_wait(&parts, about);
 	write_parts(&parts, text, 0);
 	return text;
 }
 
-const char *gpu_idle_text(const struct gpu_figures *figures, uint64_t total_ns, enum fbt_arch arch,
-			  char text[GPU_IDLE_TEXT_SIZE])
+const char *gpu_idle_text(const struct gpu_text *about, char text[GPU_IDLE_TEXT_SIZE])
 {
+	const struct gpu_figures *figures = about->figures;
 	struct parts parts = {.count = 0};
 	char idle[FORMAT_MAX], total[FORMAT_MAX];
 	int used;
 
 	format_time(idle, (double)figures->idle_ns);
-	format_time(total, (double)total_ns);
-	add_host_wait(&parts, figures, arch);
+	format_time(total, (double)about->total_ns);
+	add_host_wait(&parts, about);
 	add_part(&parts, figures->launch_ns, "in launch calls");
 	add_part(&parts, figures->queue_ns, "queued");
 	add_part(&parts, figures->unattributed_ns, "not attributed");

@@ -9,16 +9,22 @@
 /* Room for the text of gpu_idle_text. */
 #define GPU_IDLE_TEXT_SIZE 384
 
+/* What is told of: a step, or a mean one. */
+struct gpu_text {
+	const struct gpu_figures *figures;
+	uint64_t total_ns;
+	uint64_t run_delay_ns; /* in it the thread waited for a CPU; UINT64_MAX: not known */
+	enum fbt_arch arch;
+};
+
 /*
  * "idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code, 300 us in launch calls": why
- * the GPU had nothing to do in total_ns, the longest parts first. Writes to text and returns it.
+ * the GPU had nothing to do, the longest parts first. Writes to text and returns it.
  */
-const char *gpu_idle_text(const struct gpu_figures *figures, uint64_t total_ns, enum fbt_arch arch,
-			  char text[GPU_IDLE_TEXT_SIZE]);
+const char *gpu_idle_text(const struct gpu_text *about, char text[GPU_IDLE_TEXT_SIZE]);
 
 /* Names a host wait by what the thread did, the longest first: "1.10 ms futex (blocked), …". */
-const char *gpu_wait_text(const struct gpu_figures *figures, enum fbt_arch arch,
-			  char text[GPU_IDLE_TEXT_SIZE]);
+const char *gpu_wait_text(const struct gpu_text *about, char text[GPU_IDLE_TEXT_SIZE]);
 
 /* "GPU-bound", "launch-bound", "bound by nothing in particular", … */
 const char *gpu_bound_words(enum gpu_bound bound);

@@ -10,9 +10,19 @@ static const struct gpu_tally_kind *gpu_of(const struct report *report, int kind
 	return kind >= 0 ? report->tally->gpu.kinds[kind] : NULL;
 }
 
-static enum fbt_arch arch_of(const struct report *report)
+/* Of the mean step; mean is filled and stays in use. */
+static struct gpu_text mean_of(const struct report *report, const struct gpu_tally_kind *kind,
+			       struct gpu_figures *mean)
 {
-	return (enum fbt_arch)report->window->record.arch;
+	bool known = kind->run_delay_ns != UINT64_MAX;
+
+	gpu_tally_mean(kind, mean);
+	return (struct gpu_text){
+		.figures = mean,
+		.total_ns = kind->total_ns / kind->steps,
+		.run_delay_ns = known ? kind->run_delay_ns / kind->steps : UINT64_MAX,
+		.arch = (enum fbt_arch)report->window->record.arch,
+	};
 }
 
 static void format_per_step(char to[FORMAT_MAX], const struct gpu_tally_kind *kind, uint64_t ns)
@@ -33,13 +43,14 @@ void report_gpu_headline(const struct report *report)
 	const struct gpu_tally_kind *kind = gpu_of(report, tally_main_kind(report->tally));
 	char busy[FORMAT_MAX], idle[GPU_IDLE_TEXT_SIZE], bound[96];
 	struct gpu_figures mean;
+	struct gpu_text about;
 
 	if (!kind)
 		return;
-	gpu_tally_mean(kind, &mean);
+	about = mean_of(report, kind, &mean);
 	format_percent(busy, percent_of((double)kind->sum.busy_ns, (double)kind->total_ns));
 	format_bound(kind, gpu_tally_bound(kind), bound, sizeof(bound));
-	gpu_idle_text(&mean, kind->total_ns / kind->steps, arch_of(report), idle);
+	gpu_idle_text(&about, idle);
 	report_field(report, "GPU", "busy %s of the step time, %s", busy, bound);
 	report_field(report, "", "%s (mean step)", idle);
 }
@@ -85,9 +96,9 @@ static void write_wait(const struct report *report, const struct gpu_tally_kind 
 {
 	char text[GPU_IDLE_TEXT_SIZE];
 	struct gpu_figures mean;
+	struct gpu_text about = mean_of(report, kind, &mean);
 
-	gpu_tally_mean(kind, &mean);
-	gpu_wait_text(&mean, arch_of(report), text);
+	gpu_wait_text(&about, text);
 	if (*text)
 		report_field(report, "  host wait", "%s (mean step)", text);
 }
@@ -135,16 +146,17 @@ static void write_work(const struct report *report, const struct gpu_tally_kind 
 				       ? (double)kind->sum.work_sum_ns / (double)kind->sum.busy_ns
 				       : 0);
 	report_field(report, "  GPU work",
-		     "%s kernels, %s copies, %s memsets a step, %s at a time; %s launches, %s of "
-		     "them CUDA graphs",
-		     kernels, copies, memsets, at_once, launches, graphs);
+		     "%s kernels, %s copies, %s memsets a step, %s at a time; %s launches%s%s%s",
+		     kernels, copies, memsets, at_once, launches, kind->graph_launches ? ", " : "",
+		     kind->graph_launches ? graphs : "",
+		     kind->graph_launches ? " of them CUDA graphs" : "");
 	if (!stats__count(kind->work))
 		return;
 	format_time(call, (double)stats__percentile(kind->launch_api, 0.5));
 	format_time(latency, (double)stats__percentile(kind->launch_latency, 0.5));
 	format_time(work, (double)stats__percentile(kind->work, 0.5));
 	report_field(report, "  launches",
-		     "the call takes %s, the work starts %s behind it and takes %s (medians)", call,
+		     "the call takes %s, the work starts %s after it and takes %s (medians)", call,
 		     latency, work);
 }
 
@@ -161,7 +173,7 @@ static void write_copies(const struct report *report, const struct gpu_tally_kin
 		format_percent(share,
 			       percent_of((double)kind->sum.transfer_ns, (double)kind->total_ns));
 		report_field(report, "  copies",
-			     "%s to the GPU, %s from it, %s between devices or on one a step; "
+			     "%s to the GPU, %s from it, %s within or between GPUs a step; "
 			     "transfers take %s of the step time",
 			     to, from, within, share);
 	}
@@ -227,10 +239,16 @@ static void write_slowest(const struct report *report, const struct gpu_tally_ki
 	report_line(report, STYLE_DIM, "  slowest, on the GPU");
 	for (int i = 0; i < GPU_TALLY_SLOWEST && kind->slowest[i].number; i++) {
 		const struct gpu_tally_step *step = &kind->slowest[i];
+		const struct gpu_text about = {
+			.figures = &step->figures,
+			.total_ns = step->total_ns,
+			.run_delay_ns = step->run_delay_ns,
+			.arch = (enum fbt_arch)report->window->record.arch,
+		};
 
 		snprintf(label, sizeof(label), "  #%" PRIu64, step->number);
 		format_time(busy, (double)step->figures.busy_ns);
-		gpu_idle_text(&step->figures, step->total_ns, arch_of(report), text);
+		gpu_idle_text(&about, text);
 		report_field(report, label, "busy %s, %s; %s%s", busy, text,
 			     gpu_bound_words(step->bound), step->complete ? "" : " * incomplete");
 	}

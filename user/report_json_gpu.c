@@ -123,6 +123,8 @@ static void write_slowest(struct json *json, const struct gpu_tally_kind *kind, 
 	json_array_begin(json, "slowest");
 	for (int i = 0; i < GPU_TALLY_SLOWEST && kind->slowest[i].number; i++) {
 		const struct gpu_tally_step *step = &kind->slowest[i];
+		const struct gpu_text about = {&step->figures, step->total_ns, step->run_delay_ns,
+					       arch};
 
 		json_object_begin(json, NULL);
 		json_uint(json, "step", step->number);
@@ -131,8 +133,7 @@ static void write_slowest(struct json *json, const struct gpu_tally_kind *kind, 
 		write_times(json, &step->figures);
 		json_string(json, "bound", gpu_bound_name(step->bound));
 		json_bool(json, "complete", step->complete);
-		json_string(json, "text",
-			    gpu_idle_text(&step->figures, step->total_ns, arch, text));
+		json_string(json, "text", gpu_idle_text(&about, text));
 		json_object_end(json);
 	}
 	json_array_end(json);

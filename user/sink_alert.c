@@ -147,15 +147,22 @@ static void add_gpu(struct line *line, const struct window *window, const struct
 {
 	const struct step_gpu *gpu = step->gpu;
 	char text[GPU_IDLE_TEXT_SIZE], busy[FORMAT_MAX];
+	struct gpu_text about;
 
 	if (!gpu)
 		return;
+	about = (struct gpu_text){
+		.figures = &gpu->all,
+		.total_ns = step_wall_ns(step),
+		.run_delay_ns = step->record.header.flags & FBT_STEP_SCHED_UNKNOWN
+					? UINT64_MAX
+					: step->record.run_delay_ns,
+		.arch = (enum fbt_arch)window->record.arch,
+	};
 	if (!gpu->all.idle_ns)
 		add(line, "; GPU busy all of %s", format_time(busy, (double)gpu->all.busy_ns));
 	else
-		add(line, "; GPU %s",
-		    gpu_idle_text(&gpu->all, step_wall_ns(step), (enum fbt_arch)window->record.arch,
-				  text));
+		add(line, "; GPU %s", gpu_idle_text(&about, text));
 	if (!gpu->complete)
 		add(line, " (GPU records missing)");
 }

@@ -12,8 +12,9 @@
 static const char *idle_text(const struct gpu_figures *figures)
 {
 	static char text[GPU_IDLE_TEXT_SIZE];
+	const struct gpu_text about = {figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64};
 
-	return gpu_idle_text(figures, GPU_STEP_NS, FBT_ARCH_X86_64, text);
+	return gpu_idle_text(&about, text);
 }
 
 static void idle_time_is_told_by_what_the_gpu_waited_for(void **state)
@@ -49,6 +50,7 @@ static void short_parts_are_summed_up(void **state)
 static void calls_that_are_not_among_the_longest_are_others(void **state)
 {
 	struct gpu_figures figures = make_figures();
+	const struct gpu_text about = {&figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64};
 	char text[GPU_IDLE_TEXT_SIZE];
 
 	(void)state;
@@ -56,7 +58,7 @@ static void calls_that_are_not_among_the_longest_are_others(void **state)
 	figures.wait_syscall_ns = 300000;
 	figures.wait_calls[1] = (struct gpu_wait_call){NR_READ, false, 250000};
 	figures.wait_user_ns = 0;
-	gpu_wait_text(&figures, FBT_ARCH_X86_64, text);
+	gpu_wait_text(&about, text);
 	assert_string_equal(text, "1.10 ms futex (blocked), 500 us other calls (blocked), "
 				  "250 us read, 50.0 us other calls");
 }
@@ -75,12 +77,27 @@ static void what_the_host_did_may_not_be_known(void **state)
 static void calls_that_exceed_their_sum_leave_no_others(void **state)
 {
 	struct gpu_figures figures = make_figures();
+	const struct gpu_text about = {&figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64};
 	char text[GPU_IDLE_TEXT_SIZE];
 
 	(void)state;
 	figures.wait_blocked_ns = 1000000;
-	gpu_wait_text(&figures, FBT_ARCH_X86_64, text);
+	gpu_wait_text(&about, text);
 	assert_string_equal(text, "1.10 ms futex (blocked), 400 us user code");
+}
+
+static void a_thread_that_waited_for_a_cpu_may_have_done_so_then(void **state)
+{
+	struct gpu_figures figures = make_figures();
+	struct gpu_text about = {&figures, GPU_STEP_NS, 40000, FBT_ARCH_X86_64};
+	char text[GPU_IDLE_TEXT_SIZE];
+
+	(void)state;
+	assert_string_equal(gpu_wait_text(&about, text),
+			    "1.10 ms futex (blocked), 400 us user code");
+	about.run_delay_ns++;
+	assert_string_equal(gpu_wait_text(&about, text),
+			    "1.10 ms futex (blocked), 400 us user code and run queue");
 }
 
 /* A capture may say anything: no text is longer than its room, no sum goes below zero. */
@@ -112,6 +129,7 @@ int main(void)
 		cmocka_unit_test(calls_that_are_not_among_the_longest_are_others),
 		cmocka_unit_test(what_the_host_did_may_not_be_known),
 		cmocka_unit_test(calls_that_exceed_their_sum_leave_no_others),
+		cmocka_unit_test(a_thread_that_waited_for_a_cpu_may_have_done_so_then),
 		cmocka_unit_test(figures_that_make_no_sense_are_text_too),
 		cmocka_unit_test(verdicts_have_words),
 	};

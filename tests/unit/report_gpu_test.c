@@ -93,8 +93,7 @@ static void the_figures_of_a_kind_are_shown_per_step(void **state)
 	assert_has(text, "  host wait     1.10 ms futex (blocked), 400 us user code (mean step)\n");
 	assert_has(text, "  verdict       wait-bound in 100 % of steps\n");
 	assert_has(text, "  GPU work      42.0 kernels, 2.00 copies, 1.00 memsets a step, 1.50 at");
-	assert_has(text,
-		   "the call takes 4.00 us, the work starts 6.00 us behind it and takes 3.10");
+	assert_has(text, "the call takes 4.00 us, the work starts 6.00 us after it and takes 3.10");
 	assert_has(text, "  copies        1.00 MiB to the GPU, 4.00 KiB from it,");
 	assert_has(text, "  GPU sync      3.00 ms a step in calls that wait for the GPU: 2.90 ms");
 	assert_has(text, "  syscalls      1.10 ms a step while the GPU was idle, 200 us while it");
