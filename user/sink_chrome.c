@@ -22,6 +22,7 @@ struct chrome_sink {
 	struct json json;
 	struct trace_out out;
 	struct fbt_step step; /* the last one written; all 0 before */
+	uint64_t drawn;	      /* number of the last one whose GPU records are written; 0: none */
 };
 
 static struct chrome_sink *to_chrome(struct sink *sink)
@@ -228,11 +229,50 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return trace_out_check(&chrome->out);
 }
 
+/* What has no end was not measured: nobody knows where it belongs. */
+static void put_gpu(struct chrome_sink *chrome, const struct window *window,
+		    const struct gpu_batch *batch)
+{
+	const struct gpu_process *process = gpu_table_find(&window->gpus, batch->tgid);
+
+	if (batch->step)
+		chrome->drawn = batch->step;
+	vec_for_each (api, batch->apis) {
+		if (api->end_ns)
+			put_api(chrome, window, process, api);
+	}
+	vec_for_each (work, batch->works) {
+		if (work->end_ns && work->kind < FBT_GPU_WORK_KIND_COUNT)
+			put_work(chrome, window, process, work, batch->step);
+	}
+}
+
+/*
+ * The syscalls of a step lie in its calls to CUDA, which are therefore written first, also where
+ * their batch is yet to come.
+ */
+static void put_gpu_of(struct chrome_sink *chrome, const struct window *window,
+		       const struct step *step)
+{
+	const struct step_gpu *gpu = step->gpu;
+
+	if (!gpu || step->number == chrome->drawn)
+		return;
+	put_gpu(chrome, window,
+		&(struct gpu_batch){.tgid = step->record.tgid,
+				    .step = step->number,
+				    .works = &gpu->works,
+				    .apis = &gpu->apis,
+				    .syncs = &gpu->syncs,
+				    .overheads = &gpu->overheads});
+}
+
 static int write_calls(struct sink *sink, const struct window *window, const struct step *step)
 {
 	struct chrome_sink *chrome = to_chrome(sink);
 
 	errno = 0;
+	put_gpu_of(chrome, window, step);
 	for (size_t i = 0; i < step->calls.count; i++)
 		put_call(chrome, window, &step->calls.items[i]);
 	return trace_out_check(&chrome->out);
@@ -247,21 +287,14 @@ static int write_call(struct sink *sink, const struct window *window, const stru
 	return trace_out_check(&chrome->out);
 }
 
-/* What has no end was not measured: nobody knows where it belongs. */
 static int write_gpu(struct sink *sink, const struct window *window, const struct gpu_batch *batch)
 {
-	const struct gpu_process *process = gpu_table_find(&window->gpus, batch->tgid);
 	struct chrome_sink *chrome = to_chrome(sink);
 
+	if (batch->step && batch->step == chrome->drawn)
+		return 0;
 	errno = 0;
-	vec_for_each (api, batch->apis) {
-		if (api->end_ns)
-			put_api(chrome, window, process, api);
-	}
-	vec_for_each (work, batch->works) {
-		if (work->end_ns && work->kind < FBT_GPU_WORK_KIND_COUNT)
-			put_work(chrome, window, process, work, batch->step);
-	}
+	put_gpu(chrome, window, batch);
 	return trace_out_check(&chrome->out);
 }
 

@@ -401,6 +401,204 @@ static void trace_can_be_read_before_it_is_finished(void **state)
 	assert_true(fixture->size > 100);
 }
 
+struct gpu_fixture {
+	gpu_work_vec works;
+	gpu_api_vec apis;
+	gpu_sync_vec syncs;
+	gpu_overhead_vec overheads;
+	struct step_gpu step;
+};
+
+static void add_gpu_name(struct fixture *fixture, uint32_t id, uint32_t kind, const char *name)
+{
+	struct fbt_gpu_name record = {.tgid = 100, .id = id, .kind = kind};
+
+	assert_int_equal(gpu_table_add_name(&fixture->window->gpus, &record, name), 0);
+}
+
+/* Of the fixture's step. */
+static void write_gpu(struct fixture *fixture, const struct gpu_fixture *gpu)
+{
+	const struct gpu_batch batch = {100,	    7,		 &gpu->works,
+					&gpu->apis, &gpu->syncs, &gpu->overheads};
+	struct sink *sink = fixture->sink;
+
+	assert_int_equal(sink->write_gpu(sink, fixture->window, &batch), 0);
+}
+
+static void clear_gpu(struct gpu_fixture *gpu)
+{
+	vec_free(&gpu->works);
+	vec_free(&gpu->apis);
+	vec_free(&gpu->step.works);
+	vec_free(&gpu->step.apis);
+}
+
+static struct fbt_gpu_work make_kernel(uint32_t device, uint32_t stream)
+{
+	return (struct fbt_gpu_work){.tgid = 100,
+				     .kind = FBT_GPU_KERNEL,
+				     .start_ns = EPOCH_NS + 10999,
+				     .end_ns = EPOCH_NS + 12000,
+				     .device = device,
+				     .stream = stream,
+				     .correlation = 5,
+				     .name = 1,
+				     .kernel = {.grid = {8, 2, 1}, .block = {64, 1, 1}}};
+}
+
+static struct fbt_gpu_api make_api(uint64_t at, uint64_t length)
+{
+	return (struct fbt_gpu_api){.tgid = 100,
+				    .tid = 101,
+				    .start_ns = EPOCH_NS + at,
+				    .end_ns = EPOCH_NS + at + length,
+				    .correlation = 5,
+				    .name = 2};
+}
+
+static void work_of_gpus_has_lanes_by_device_and_stream(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gpu_fixture gpu = {0};
+	struct fbt_gpu_work copy = make_kernel(0, 14);
+
+	add_gpu_name(fixture, 1, FBT_GPU_NAME_KERNEL, "_Z3mulPf");
+	vec_push(&gpu.works, make_kernel(2, 7));
+	memset(&copy.kernel, 0, sizeof(copy.kernel));
+	copy.kind = FBT_GPU_MEMCPY;
+	copy.copy.kind = FBT_GPU_COPY_D2H;
+	copy.copy.source_memory = FBT_GPU_MEMORY_DEVICE;
+	copy.copy.target_memory = FBT_GPU_MEMORY_PAGEABLE;
+	copy.copy.bytes = 64;
+	copy.graph = 3;
+	vec_push(&gpu.works, copy);
+	copy.kind = FBT_GPU_MEMSET;
+	copy.correlation = 0;
+	vec_push(&gpu.works, copy);
+	write_gpu(fixture, &gpu);
+	expect_trace(
+		fixture,
+		"[{\"name\":\"mul(float*)\",\"cat\":\"kernel\",\"ph\":\"X\",\"ts\":10,\"dur\":2,"
+		"\"pid\":100,\"tid\":10200007,\"args\":{\"block\":\"64x1x1\",\"correlation\":5,"
+		"\"grid\":\"8x2x1\",\"step\":7}},"
+		"{\"name\":\"Memcpy DtoH (Device -> "
+		"Pageable)\",\"cat\":\"gpu_memcpy\",\"ph\":\"X\","
+		"\"ts\":10,\"dur\":2,\"pid\":100,\"tid\":10000014,\"args\":{\"bytes\":64,"
+		"\"correlation\":5,\"graph\":3,\"step\":7}},"
+		"{\"name\":\"Memset (Pageable)\",\"cat\":\"gpu_memset\",\"ph\":\"X\",\"ts\":10,"
+		"\"dur\":2,\"pid\":100,\"tid\":10000014,\"args\":{\"bytes\":64,\"graph\":3,"
+		"\"step\":7}}]");
+	clear_gpu(&gpu);
+}
+
+/* A lane of the next device must not be run into, whatever the numbers. */
+static void streams_beyond_a_devices_lanes_share_the_last(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gpu_fixture gpu = {0};
+
+	vec_push(&gpu.works, make_kernel(0, 99998));
+	vec_push(&gpu.works, make_kernel(1, 100000));
+	vec_push(&gpu.works, make_kernel(UINT32_MAX, UINT32_MAX));
+	write_gpu(fixture, &gpu);
+	expect_part(fixture,
+		    "\"tid\":10099998,\"args\":{\"block\":\"64x1x1\",\"correlation\":5,"
+		    "\"grid\":\"8x2x1\",\"step\":7}",
+		    true);
+	expect_part(fixture, "\"tid\":10199999,", true);
+	expect_part(fixture, "\"stream\":100000}", true);
+	expect_part(fixture, "\"tid\":4010099999,", true);
+	clear_gpu(&gpu);
+}
+
+static void calls_to_cuda_are_on_their_thread_and_end_in_its_step(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gpu_fixture gpu = {0};
+	struct fbt_gpu_api other = make_api(1000000, 2000);
+
+	add_gpu_name(fixture, 2, FBT_GPU_NAME_API, "cudaLaunchKernel_v7000");
+	/* The step ends at 1001000. */
+	vec_push(&gpu.apis, make_api(1000000, 2000));
+	other.tid = 102;
+	other.correlation = 0;
+	other.header.flags = FBT_GPU_API_DRIVER;
+	other.result = 700;
+	vec_push(&gpu.apis, other);
+	write_step(fixture);
+	write_gpu(fixture, &gpu);
+	expect_part(
+		fixture,
+		"{\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_runtime\",\"ph\":\"X\",\"ts\":1000,"
+		"\"dur\":1,\"pid\":100,\"tid\":101,\"args\":{\"correlation\":5}}",
+		true);
+	expect_part(
+		fixture,
+		"{\"name\":\"cudaLaunchKernel\",\"cat\":\"cuda_driver\",\"ph\":\"X\",\"ts\":1000,"
+		"\"dur\":2,\"pid\":100,\"tid\":102,\"args\":{\"result\":700}}",
+		true);
+	clear_gpu(&gpu);
+}
+
+static void gpu_records_without_times_are_not_drawn(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gpu_fixture gpu = {0};
+	struct fbt_gpu_work work = make_kernel(0, 7);
+	struct fbt_gpu_api api = make_api(0, 0);
+
+	work.start_ns = work.end_ns = 0;
+	api.start_ns = api.end_ns = 0;
+	vec_push(&gpu.works, work);
+	vec_push(&gpu.apis, api);
+	write_gpu(fixture, &gpu);
+	expect_trace(fixture, "[]");
+	clear_gpu(&gpu);
+}
+
+/* Of slices of one microsecond the first in the file is the outer one. */
+static void calls_to_cuda_come_before_the_syscalls_in_them_and_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct gpu_fixture gpu = {0};
+	const char *api, *call;
+
+	vec_push(&gpu.apis, make_api(2400, 1200));
+	vec_push(&gpu.step.apis, gpu.apis.items[0]);
+	fixture->step.gpu = &gpu.step;
+	vec_push(&fixture->step.calls, make_call(16, 0));
+	write_step(fixture);
+	write_calls(fixture);
+	write_gpu(fixture, &gpu);
+	fflush(fixture->out);
+	api = strstr(fixture->text, "cuda_runtime");
+	assert_non_null(api);
+	assert_null(strstr(api + 1, "cuda_runtime"));
+	call = strstr(fixture->text, "\"cat\":\"syscall\"");
+	assert_true(api < call);
+	clear_gpu(&gpu);
+}
+
+static void step_has_what_the_gpu_did_in_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step_gpu gpu = {.bound = GPU_BOUND_WAIT};
+
+	gpu.all.busy_ns = 600999;
+	gpu.all.idle_ns = 398002;
+	gpu.all.host_wait_ns = 300000;
+	gpu.all.launch_ns = 1000;
+	gpu.all.queue_ns = 2000;
+	fixture->step.gpu = &gpu;
+	write_step(fixture);
+	expect_part(fixture,
+		    "\"gpu_bound\":\"wait\",\"gpu_busy_us\":600,\"gpu_complete\":false,"
+		    "\"gpu_host_wait_us\":300,\"gpu_idle_us\":398,\"gpu_launch_us\":1,"
+		    "\"gpu_queue_us\":2,",
+		    true);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -429,6 +627,12 @@ int main(void)
 		TEST(trace_says_that_an_escalated_step_is_incomplete),
 		TEST(trace_keeps_an_escalated_interval_beside_the_threads),
 		TEST(trace_can_be_read_before_it_is_finished),
+		TEST(work_of_gpus_has_lanes_by_device_and_stream),
+		TEST(streams_beyond_a_devices_lanes_share_the_last),
+		TEST(calls_to_cuda_are_on_their_thread_and_end_in_its_step),
+		TEST(gpu_records_without_times_are_not_drawn),
+		TEST(calls_to_cuda_come_before_the_syscalls_in_them_and_once),
+		TEST(step_has_what_the_gpu_did_in_it),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
