@@ -317,8 +317,32 @@ def bench_shim():
            max(added_mib(row) for row in rows), "MiB", limit=32)
 
 
+def time_launches(shim):
+    """ns of a launch of the double of CUDA, which itself takes as little as it can."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=BUILD + "/tests",
+                       FERRUM_CUPTI_LIBRARY=os.path.abspath(BUILD + "/tests/libcupti.so.13"))
+    if shim:
+        environment["CUDA_INJECTION64_PATH"] = os.path.abspath(BUILD + "/libferrum_cupti.so")
+    with tempfile.NamedTemporaryFile("r") as out:
+        subprocess.run([BUILD + "/tests/gpu_fake_engine", "--out", out.name, "--steps", "4000",
+                        "--kernels", "200", "--work-us", "0", "--api-ns", "0"], input="go\n",
+                       stdout=subprocess.DEVNULL, text=True, check=True, env=environment)
+        steps = [json.loads(line) for line in out]
+    lengths = sorted(row["end_ns"] - row["start_ns"] for row in steps if "step" in row)
+    return lengths[len(lengths) // 4] / 200
+
+
 def bench_gpu_idle():
     """What the shim costs while nobody reads it."""
+    pairs = []
+    for _ in range(ROUNDS):
+        bare = time_launches(False)
+        pairs.append((time_launches(True), bare, time_launches(False)))
+    figure("idle shim: a launch of the double of CUDA",
+           statistics.median(pair[0] for pair in pairs), "ns",
+           statistics.median(pair[0] / pair[1] for pair in pairs), limit=1.03)
+    figure("the same twice without it, bench's noise", statistics.median(pair[2] for pair in pairs),
+           "ns", statistics.median(pair[2] / pair[1] for pair in pairs))
     row = run_shim("idle", "10")
     figure("idle shim: wake-ups", row["wakeups"], "a second", limit=4)
     figure("idle shim: CPU time", row["cpu_us"], "us a second", limit=100)

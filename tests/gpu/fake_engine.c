@@ -19,6 +19,7 @@ struct engine {
 	uint64_t (*now)(void);
 	uint32_t kernels;
 	uint64_t work_ns;
+	uint64_t api_ns; /* least length of a launch */
 	bool graph;
 	bool driver;
 	uint64_t first_ns; /* of the work of one step */
@@ -33,7 +34,7 @@ static void launch(struct engine *engine, struct fake_work *works, uint32_t coun
 		.driver_cbid = engine->graph ? FAKE_CU_GRAPH_LAUNCH : FAKE_CU_LAUNCH,
 		.count = count,
 		.works = works,
-		.api_ns = 2000};
+		.api_ns = engine->api_ns};
 
 	engine->launch(&launch);
 	if (!engine->first_ns)
@@ -105,7 +106,7 @@ static void make_steps(struct engine *engine, FILE *out, long steps)
 
 int main(int argc, char **argv)
 {
-	struct engine engine = {.kernels = 20, .work_ns = 30000};
+	struct engine engine = {.kernels = 20, .work_ns = 30000, .api_ns = 2000};
 	const char *variant = "kernels", *path = NULL;
 	long steps = 100;
 	char line[64];
@@ -126,6 +127,8 @@ int main(int argc, char **argv)
 			engine.kernels = (uint32_t)atol(argv[i + 1]);
 		else if (!strcmp(argv[i], "--work-us"))
 			engine.work_ns = (uint64_t)atol(argv[i + 1]) * 1000;
+		else if (!strcmp(argv[i], "--api-ns"))
+			engine.api_ns = (uint64_t)atol(argv[i + 1]);
 		else
 			return 2;
 	}
