@@ -35,8 +35,11 @@ static inline void player_fork(struct player *player, void (*act)(struct player 
 {
 	player->child = fork();
 	assert_true(player->child >= 0);
-	if (player->child)
+	if (player->child) {
+		/* The next child is another process, without this shim. */
+		madvise(player->shared, FBT_GPU_HEADER_BYTES + PLAYED_BYTES, MADV_DONTFORK);
 		return;
+	}
 	for (;;) {
 		if (act)
 			act(player);
