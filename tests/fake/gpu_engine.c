@@ -18,7 +18,7 @@
 #define THREADS 8
 
 struct config {
-	long steps, sleep_us, step_threads, helper_us, fork_every, init_ms;
+	long steps, sleep_us, step_threads, helper_us, fork_every, init_ms, linger_ms;
 	bool wait, exec;
 	const char *script, *outside, *helper, *truth;
 };
@@ -64,6 +64,8 @@ static const struct {
 	{"--fork-every", 'n', offsetof(struct config, fork_every), "a child after every Nth step"},
 	{"--exec", 'f', offsetof(struct config, exec), "run itself again at the end, once"},
 	{"--init-ms", 'n', offsetof(struct config, init_ms), "cuInit so long after the go"},
+	{"--linger-ms", 'n', offsetof(struct config, linger_ms),
+	 "rest at the end; TRUTH.done is there from then on"},
 	{"--truth", 's', offsetof(struct config, truth), "FILE"},
 	{"--wait", 'f', offsetof(struct config, wait), "for a line on stdin, after 'ready PID'"},
 };
@@ -210,6 +212,21 @@ static void on_signal(int signo)
 	signals_seen = 1;
 }
 
+static void linger(const struct config *config)
+{
+	char path[4096];
+	int fd;
+
+	if (config->truth) {
+		snprintf(path, sizeof(path), "%s.done", config->truth);
+		fd = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0644);
+		if (fd >= 0)
+			close(fd);
+	}
+	for (long ms = 0; !signals_seen && ms < config->linger_ms; ms += 10)
+		sleep_us(10000);
+}
+
 /* The same again, but for the exec and the wait. */
 static void exec_self(struct engine *engine, int argc, char **argv)
 {
@@ -263,6 +280,8 @@ int main(int argc, char **argv)
 		cuInit(0);
 	}
 	run(&engine);
+	if (config->linger_ms)
+		linger(config);
 	if (config->exec)
 		exec_self(&engine, argc, argv);
 	return 0;

@@ -1,0 +1,362 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""gpu_truth.py [OPTION…]: holds what the tool recorded and what it printed of the GPU against the
+GPU engine's own account, and prints a line for each fact:
+
+    records    every piece of work, and every call that launches or waits, is in the capture once,
+               as the engine made it, at its time; and nothing else is
+    figures    each figure of each gpu_prof line is that of a brute-force computation over them
+
+Files are $OUT.capture, $OUT.profile and $TMP/truth.gpu. Options:
+
+    --name TEXT      before each fact
+    --tids FILE      lines "TID NSTID": the engine is in a PID namespace of its own
+    --mono NS        its CLOCK_MONOTONIC is so far ahead of that of this machine
+    --lenient        records may be missing: those that are there are right, and are counted
+    --losses         CUPTI lost some of them, and steps have to say so
+    --strict         the tool ran with --gpu-strict
+    --min-steps N    so many steps are held against their figures (10)
+"""
+import argparse
+import os
+import sys
+import traceback
+
+import gpu_figures
+from gpu_capture import (API, CALL, DROPPED, FLUSH, KERNEL, MEMCPY, STATE, STEP, TRACED, WORK, ZERO,
+                         Row, load_capture, load_profile, load_truth)
+from gpu_sets import overlaps
+
+ARMED, CALLBACK = 1, 1
+NCCL = 1
+DEVICE = 1  # what a call waits for: a stream, a device, an event
+# Calls that neither launch nor wait, of both domains: cudaGetDevice, cuCtxGetCurrent, …
+NOISE = {(2, 17), (1, 304), (2, 147), (1, 295)}
+SYNCS = {(2, 131), (2, 137), (2, 165), (1, 17), (1, 121), (1, 126)}
+BLOCKING_COPY = (2, 31)
+# The double of CUPTI measures the offset of CLOCK_REALTIME itself.
+OWN_ERROR_NS = 200
+
+
+class Facts:
+    def __init__(self, name):
+        self.name = name
+        self.failed = False
+
+    def say(self, text, problems):
+        for problem in problems[:6]:
+            print("# %s" % (problem,))
+        if len(problems) > 6:
+            print("# … and %d more" % (len(problems) - 6))
+        print("%s - %s%s" % ("not ok" if problems else "ok", self.name, text))
+        self.failed = self.failed or bool(problems)
+
+
+class Clock:
+    """From the engine's times to the tool's, and how far those may be off."""
+
+    def __init__(self, capture, ahead_ns):
+        armed = [x for x in capture[STATE] if x.status == ARMED]
+        assert armed, "the shim was never armed: %s" % capture[STATE]
+        self.start = armed[0].time
+        self.stop = max((x.time for x in capture[FLUSH]), default=0)
+        self.ahead = ahead_ns
+        self.error = 0
+        if armed[-1].clock != CALLBACK:
+            self.error = OWN_ERROR_NS + max((x.error_ns for x in capture[FLUSH]), default=0)
+
+    def convert(self, time_ns):
+        return time_ns - self.ahead
+
+    def is_same(self, theirs, ours):
+        return abs(self.convert(theirs) - ours) <= self.error
+
+
+def load_tids(path):
+    if not path:
+        return {}
+    with open(path, encoding="utf-8") as file:
+        return {int(ns): int(tid) for tid, ns in (line.split() for line in file)}
+
+
+# --- records ---------------------------------------------------------------------------------
+
+
+def work_key(work):
+    return work.correlation, work.node
+
+
+def differences(theirs, ours, clock):
+    """In what a record is not as the engine made it."""
+    names = ["kind", "device", "stream", "graph"]
+    if theirs.kind != KERNEL:
+        names += ["bytes", "copy_kind", "target"]
+    if theirs.kind == MEMCPY:
+        names += ["source"]
+    found = [name for name in names if getattr(theirs, name) != getattr(ours, name)]
+    if theirs.fate == ZERO:
+        return found + (["times"] if (ours.start, ours.stop) != (0, 0) else [])
+    # Work that still ran when records were asked for by force has no end.
+    if ours.stop == 0 and clock.convert(theirs.stop) > clock.stop - clock.error:
+        return found
+    if not clock.is_same(theirs.start, ours.start) or not clock.is_same(theirs.stop, ours.stop):
+        found.append("times")
+    return found
+
+
+def match_works(truth, capture, clock, facts, lenient):
+    """Gives each record its account, .truth."""
+    ours = {}
+    for work in capture[WORK]:
+        ours.setdefault(work_key(work), []).append(work)
+    wrong, missing = [], []
+    for theirs in truth["works"]:
+        if theirs.fate not in (TRACED, ZERO) or not theirs.correlation:
+            continue
+        found = ours.pop(work_key(theirs), [])
+        if len(found) == 1:
+            found[0].truth = theirs
+            bad = differences(theirs, found[0], clock)
+            if bad:
+                wrong.append((bad, theirs, found[0]))
+        elif found:
+            wrong.append(("%d records of" % len(found), theirs))
+        else:
+            missing.append(("missing", theirs))
+    strange = [("nobody did", x) for rest in ours.values() for x in rest]
+    facts.say("work is as the engine made it (%d records)" % len(capture[WORK]), wrong + strange)
+    if not lenient:
+        facts.say("and all of it is there", missing)
+    return len(missing)
+
+
+def match_calls(truth, capture, clock, tids, facts, lenient):
+    ours = {}
+    for call in capture[API]:
+        ours.setdefault((call.correlation, call.domain, call.cbid), []).append(call)
+    noise = [("noise", x) for x in capture[API] if (x.domain, x.cbid) in NOISE]
+    wrong, missing, count = [], [], 0
+    for theirs in truth["calls"]:
+        if not theirs.fate or (theirs.domain, theirs.cbid) in NOISE:
+            continue
+        found = ours.pop((theirs.correlation, theirs.domain, theirs.cbid), [])
+        if len(found) != 1:
+            (missing if not found else wrong).append(("%d records of" % len(found), theirs))
+            continue
+        count += 1
+        theirs.record = found[0]
+        if found[0].tid != tids.get(theirs.tid, theirs.tid) or \
+                not clock.is_same(theirs.start, found[0].start) or \
+                not clock.is_same(theirs.stop, found[0].stop):
+            wrong.append((theirs, found[0]))
+    strange = [("nobody made", x) for rest in ours.values() for x in rest
+               if (x.domain, x.cbid) not in NOISE]
+    facts.say("calls are as the engine made them (%d records), and no noise" % count,
+              wrong + strange + noise)
+    if not lenient:
+        facts.say("and all of them are there", missing)
+
+
+# --- figures ---------------------------------------------------------------------------------
+
+
+def engine_call(truth, launch):
+    """The record of the call that the engine itself made, or of the one inside."""
+    for call in truth["calls_of"].get(launch, []):
+        record = getattr(call, "record", None)
+        if record:
+            return record
+    return None
+
+
+def find_owner(steps, call):
+    """The step of the thread, else the open one of the process that began last."""
+    open_steps = [s for s in steps if s.start <= call.start < s.stop]
+    own = [s for s in open_steps if s.tid == call.tid]
+    if own:
+        return own[0]
+    return max(open_steps, key=lambda s: s.start) if open_steps else None
+
+
+def make_items(truth, capture, steps, strict):
+    items = []
+    for work in capture[WORK]:
+        account = getattr(work, "truth", None)
+        if not account or work.stop == 0:
+            continue
+        work.call = engine_call(truth, account.launch)
+        work.comm = account.name == NCCL and account.kind == KERNEL
+        work.owner = find_owner(steps, work.call or work)
+        if strict and work.owner and work.call and work.owner.tid != work.call.tid:
+            work.owner = None
+        items.append(work)
+    return items
+
+
+def find_awaited(items, sync, call):
+    """The end of the last work that a call waited for, of what there are records of."""
+    return max((x.stop for x in items if x.truth.device == sync.device and
+                (sync.kind == DEVICE or x.truth.stream == sync.stream) and
+                (not x.call or x.call.start < call.start)), default=0)
+
+
+def make_syncs(truth, items, step):
+    """Calls of the step thread that wait, with the end of what they waited for."""
+    ends = {}
+    for sync in truth["syncs"]:
+        call = engine_call(truth, sync.launch)
+        if call and call.tid == step.tid and overlaps(call, step.start, step.stop):
+            ends[sync.launch] = find_awaited(items, sync, call)
+    for item in items:
+        if (item.truth.domain, item.truth.cbid) == BLOCKING_COPY:
+            ends[item.truth.launch] = item.stop
+    syncs = []
+    for launch, end in ends.items():
+        call = engine_call(truth, launch)
+        if call and call.tid == step.tid and overlaps(call, step.start, step.stop):
+            syncs.append(Row(start=call.start, stop=call.stop, end=end))
+    return syncs
+
+
+SHAPE_NS = ("total", "busy", "idle", "host_wait", "launch", "queue", "unattributed",
+            "wait_blocked", "wait_syscall", "wait_user", "wait_unknown")
+SHAPE = ("kernels", "memcpys", "memsets", "graph_launches", "graph_nodes", "pageable",
+         "h2d_bytes", "d2h_bytes", "d2d_bytes", "p2p_bytes", "memset_bytes", "launches")
+LAUNCH_NS = ("launch_latency", "launch_api", "queue_delay", "wait_behind", "work")
+STAGE = ("total", "busy", "kernel", "memcpy", "memcpy_h2d", "memcpy_d2h", "memcpy_d2d",
+         "memcpy_p2p", "memset", "transfer", "exposed_copy", "comm", "exposed_comm", "idle",
+         "host_wait", "launch", "queue", "unattributed", "kernel_wait", "dependency",
+         "wait_blocked", "wait_syscall", "wait_user", "wait_unknown", "hta_host_wait", "tklqt",
+         "view", "view_busy", "gpu_only", "gpu_host", "sync", "sync_useful", "sync_tail",
+         "sync_spin", "exposed_syscall", "overlapped_syscall", "cuda_internal")
+
+
+def wanted_fields(figures):
+    """What the line has to say: (part, key, value)."""
+    fields = [("shape", name + "_ns", figures[name]) for name in SHAPE_NS]
+    fields += [("shape", name, figures[name]) for name in SHAPE]
+    if figures["launches"]:
+        fields += [("shape", name + "_ns", figures[name]) for name in LAUNCH_NS]
+    fields += [("stage_us", name, figures[name] // 1000) for name in STAGE if name in figures]
+    for name in ("gpu_only", "gpu_host"):
+        if name in figures:
+            fields.append(("shape", name + "_ns", figures[name]))
+    for key, part, whole in (("concurrency", figures["work_sum"], figures["busy"]),
+                             ("idle_empty", figures["empty_ns"], figures["idle"]),
+                             ("queue_depth", figures.get("depth_ns"), figures["total"])):
+        if part is not None and whole and (figures["launches"] or key != "queue_depth"):
+            fields.append(("shape", key, round(part / whole, 4)))
+    return fields
+
+
+def compare(row, figures):
+    bad = []
+    for part, key, wanted in wanted_fields(figures):
+        got = row[part].get(key)
+        slack = 0.00011 if isinstance(wanted, float) else 0
+        if got is None or abs(got - wanted) > slack:
+            bad.append("%s.%s is %s, should be %s" % (part, key, got, wanted))
+    return bad
+
+
+def find_step(steps, window_ns, shape):
+    """The step of a step_prof line."""
+    same = [s for s in steps if s.tid == shape["tid"] and
+            (s.start - window_ns) // 1000 == shape["start_us"]]
+    return same[0] if len(same) == 1 else None
+
+
+def check_line(row, step, items, calls, syncs):
+    scope, shape = row["shape"]["scope"], row["shape"]
+    if scope == "device":
+        items = [x for x in items if x.device == shape["device"]]
+    near = [x for x in items if overlaps(x, step.start, step.stop) or x.mine or
+            (x.call and step.start <= x.call.start < step.stop)]
+    for item in near:
+        item.mine = item.owner is step
+    # Work before, in the same streams, is what queue figures know no more of than the step does.
+    figures = gpu_figures.compute(step, near, calls)
+    if scope == "step":
+        gpu_figures.measure_thread(step, near, calls, syncs, figures)
+    return compare(row, figures)
+
+
+def check_losses(truth, capture, profile, facts):
+    """What there are no records of, or no times, is told: in all, and of the steps that had it."""
+    dropped = [x for x in truth["works"] if x.fate == DROPPED]
+    zero = [x for x in truth["works"] if x.fate == ZERO]
+    lines = [r["shape"] for r in profile if r["event"] == "gpu_prof" and
+             r["shape"]["scope"] == "step"]
+    told = max((x.dropped for x in capture[FLUSH]), default=0)
+    bad = [] if told == len(dropped) else ["%d dropped, %d told" % (len(dropped), told)]
+    in_steps = len([x for x in zero if x.step])
+    told = sum(x["unmeasured"] for x in lines)
+    bad += [] if told == in_steps else ["%d without times, %d told" % (in_steps, told)]
+    whole = [x["step"] for x in lines if x["complete"] and (x["unmeasured"] or x["missing"])]
+    bad += ["step %d is not complete" % n for n in whole]
+    facts.say("what is missing is told (%d dropped, %d without times)" % (len(dropped), len(zero)),
+              bad)
+
+
+def check_figures(truth, capture, profile, clock, options, facts):
+    steps = [s for s in capture[STEP] if s.kind]
+    items = make_items(truth, capture, steps, options.strict)
+    shapes = {r["shape"]["step"]: r["shape"] for r in profile if r["event"] == "step_prof"}
+    wrong, checked, partial = [], set(), 0
+    for row in profile:
+        if row["event"] != "gpu_prof":
+            continue
+        step = find_step(steps, capture["start"], shapes[row["shape"]["step"]])
+        if not step or step.start < clock.start:
+            continue
+        if not row["shape"]["complete"]:
+            partial += 1
+        calls = None
+        if row["shape"].get("calls_known", True):
+            calls = [c for c in capture[CALL] if c.tid == step.tid and
+                     overlaps(c, step.start, step.stop)]
+        for item in items:
+            item.mine = item.owner is step
+        bad = check_line(row, step, items, calls, make_syncs(truth, items, step))
+        checked.add(row["shape"]["step"])
+        if bad:
+            wrong.append("step %d (%s): %s" % (row["shape"]["step"], row["shape"]["scope"],
+                                               "; ".join(bad)))
+    few = [] if len(checked) >= options.min_steps else ["only %d steps" % len(checked)]
+    facts.say("every figure of every step is what it should be (%d steps)" % len(checked),
+              few + wrong)
+    return partial
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--name", default="")
+    parser.add_argument("--tids")
+    parser.add_argument("--mono", type=int, default=0)
+    parser.add_argument("--lenient", action="store_true")
+    parser.add_argument("--losses", action="store_true")
+    parser.add_argument("--strict", action="store_true")
+    parser.add_argument("--min-steps", type=int, default=10)
+    options = parser.parse_args()
+    facts = Facts(options.name and options.name + ": ")
+    capture = load_capture(os.environ["OUT"] + ".capture")
+    truth = load_truth(os.environ["TMP"] + "/truth.gpu")
+    profile = load_profile(os.environ["OUT"] + ".profile")
+    clock = Clock(capture, options.mono)
+    match_works(truth, capture, clock, facts, options.lenient)
+    match_calls(truth, capture, clock, load_tids(options.tids), facts, options.lenient)
+    if not options.lenient:
+        check_losses(truth, capture, profile, facts)
+        partial = check_figures(truth, capture, profile, clock, options, facts)
+        facts.say("%s" % ("steps that lack records say so (%d lines)" % partial if options.losses
+                          else "every step is complete"),
+                  [] if bool(partial) == options.losses else ["%d lines are not" % partial])
+    sys.exit(facts.failed)
+
+
+try:
+    main()
+except Exception as error:  # the reader is a test: it must not stop without a word
+    traceback.print_exc()
+    print("not ok - gpu_truth.py: %s: %s" % (type(error).__name__, error))
+    sys.exit(1)
