@@ -109,7 +109,7 @@ uint32_t api_table__enable(const struct api_table *table, const struct cupti_cal
 		[API_DRIVER] = CUPTI_KIND_DRIVER,
 		[API_RUNTIME] = CUPTI_KIND_RUNTIME,
 	};
-	uint32_t failed = CUPTI_SUCCESS;
+	uint32_t failed = CUPTI_OK;
 
 	for (int domain = 0; domain < API_DOMAIN_COUNT; domain++) {
 		if (!each[domain]) {

@@ -28,15 +28,20 @@ int buffer_pool__prepare(struct buffer_pool *pool)
 	return 0;
 }
 
-uint8_t *buffer_pool__take(struct buffer_pool *pool)
+uint8_t *buffer_pool__take(struct buffer_pool *pool, uint64_t now_ns)
 {
 	uint32_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
 
 	/* The lowest one first: as few pages as will do are touched. */
-	while (free)
-		if (__atomic_compare_exchange_n(&pool->free, &free, free & (free - 1), true,
-						__ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
-			return pool->memory + (size_t)__builtin_ctz(free) * BUFFER_POOL_BYTES;
+	while (free) {
+		uint32_t place = (uint32_t)__builtin_ctz(free);
+
+		if (!__atomic_compare_exchange_n(&pool->free, &free, free & (free - 1), true,
+						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+			continue;
+		__atomic_store_n(&pool->taken_ns[place], now_ns, __ATOMIC_RELAXED);
+		return pool->memory + (size_t)place * BUFFER_POOL_BYTES;
+	}
 	return NULL;
 }
 
@@ -54,12 +59,15 @@ void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer)
 	__atomic_fetch_or(&pool->free, 1u << place, __ATOMIC_RELEASE);
 }
 
-uint32_t buffer_pool__out(const struct buffer_pool *pool)
+uint32_t buffer_pool__out(const struct buffer_pool *pool, uint64_t time_ns)
 {
-	if (!pool->memory)
-		return 0;
-	return BUFFER_POOL_COUNT -
-	       (uint32_t)__builtin_popcount(__atomic_load_n(&pool->free, __ATOMIC_ACQUIRE));
+	uint32_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT && pool->memory; i++)
+		count += !(free & 1u << i) &&
+			 __atomic_load_n(&pool->taken_ns[i], __ATOMIC_RELAXED) < time_ns;
+	return count;
 }
 
 uint8_t *buffer_pool__scrap(void)

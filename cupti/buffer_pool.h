@@ -18,14 +18,15 @@
 
 struct buffer_pool {
 	uint8_t *memory;
-	uint32_t free; /* a bit per buffer */
+	uint32_t free;			      /* a bit per buffer */
+	uint64_t taken_ns[BUFFER_POOL_COUNT]; /* when it was last handed out */
 };
 
 /* Maps the memory, once. 0 or -errno. */
 int buffer_pool__prepare(struct buffer_pool *pool);
 
 /* A buffer of BUFFER_POOL_BYTES zero bytes, 8-byte aligned; NULL: all are out. */
-uint8_t *buffer_pool__take(struct buffer_pool *pool);
+uint8_t *buffer_pool__take(struct buffer_pool *pool, uint64_t now_ns);
 
 /* Whether it is one of the pool's. */
 bool buffer_pool__owns(const struct buffer_pool *pool, const uint8_t *buffer);
@@ -33,8 +34,8 @@ bool buffer_pool__owns(const struct buffer_pool *pool, const uint8_t *buffer);
 /* Takes it back from CUPTI, and clears it. */
 void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer);
 
-/* Buffers that CUPTI holds. */
-uint32_t buffer_pool__out(const struct buffer_pool *pool);
+/* Buffers that CUPTI holds and that were handed out before time_ns. */
+uint32_t buffer_pool__out(const struct buffer_pool *pool, uint64_t time_ns);
 
 /*
  * The one that is never read, of BUFFER_SCRAP_BYTES: static, so that it is there in a forked child

@@ -11,7 +11,8 @@
 
 #define DEVICE_BUFFERS	  8 /* of 3.2 MB each on the GPU, which is the model's: CUPTI takes 250 */
 #define LAST_BUFFERS_MS	  1000 /* that buffers which are out are waited for at the end */
-#define CALLBACKS_MS	  20   /* that a delivery which has begun is waited for */
+#define LATE_MS		  40   /* that buffers are waited for which come after a flush */
+#define STEP_MS		  5
 #define DEVICE_NAME_BYTES 256
 
 static const struct {
@@ -230,6 +231,7 @@ static int start_over(struct shim *shim)
 	shim->no_buffer = 0;
 	shim->spent_ns = 0;
 	shim->devices_told = false;
+	shim->flushed_ns = 0;
 	return 0;
 }
 
@@ -275,14 +277,15 @@ static void sleep_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* Deliveries that have begun on other threads; they take microseconds. */
-static void await_callbacks(const struct shim *shim)
+/* Until buffers that were handed out before time_ns have come back, or for so long. */
+static bool await_buffers(const struct shim *shim, uint64_t time_ns, int most_ms)
 {
-	for (int ms = 0; ms < CALLBACKS_MS; ms++) {
-		if (!__atomic_load_n(&shim->in_callbacks, __ATOMIC_ACQUIRE))
-			return;
-		sleep_ms(1);
+	for (int ms = 0; buffer_pool__out(&shim->pool, time_ns); ms += STEP_MS) {
+		if (ms >= most_ms)
+			return false;
+		sleep_ms(STEP_MS);
 	}
+	return true;
 }
 
 static void put_clock(struct shim *shim)
@@ -323,21 +326,20 @@ static void put_flush(struct shim *shim, uint64_t time_ns, bool last)
 	pthread_mutex_unlock(&shim->lock);
 }
 
-/* Returns when the flush began: what was done by then has come. */
-static uint64_t flush(struct shim *shim, uint32_t flag)
+static void flush(struct shim *shim, uint32_t flag)
 {
 	uint64_t begin_ns = shim_clock__now();
 
-	/*
-	 * Not FORCED while it goes on: what still runs would come without an end, and not again.
-	 */
 	shim->library.calls.flush_all(flag);
-	await_callbacks(shim);
 	delivery__count_dropped(shim);
 	__atomic_fetch_add(&shim->spent_ns, shim_clock__now() - begin_ns, __ATOMIC_RELAXED);
-	return begin_ns;
 }
 
+/*
+ * Not FORCED: what still runs would come without an end, and not again. CUPTI may bring a buffer
+ * only after the flush has returned. Where one from before does not come at all, there is work in
+ * it that still runs, or it is late: then only what the flush before this one was to bring is here.
+ */
 void collection__turn(struct shim *shim)
 {
 	uint64_t time_ns;
@@ -345,8 +347,10 @@ void collection__turn(struct shim *shim)
 	if (!shim->devices_told)
 		tell_devices(shim);
 	put_clock(shim);
-	time_ns = flush(shim, 0);
-	put_flush(shim, time_ns, false);
+	time_ns = shim_clock__now();
+	flush(shim, 0);
+	put_flush(shim, await_buffers(shim, time_ns, LATE_MS) ? time_ns : shim->flushed_ns, false);
+	shim->flushed_ns = time_ns;
 	__atomic_fetch_add(&shim->ring.shared->pulse, 1, __ATOMIC_RELEASE);
 }
 
@@ -362,9 +366,10 @@ void collection__end(struct shim *shim)
 	disable_kinds(shim);
 	put_clock(shim);
 	flush(shim, 0);
-	for (int ms = 0; ms < LAST_BUFFERS_MS && buffer_pool__out(&shim->pool); ms += 10)
-		sleep_ms(10);
-	time_ns = flush(shim, CUPTI_FLUSH_FORCED);
+	await_buffers(shim, UINT64_MAX, LAST_BUFFERS_MS);
+	time_ns = shim_clock__now();
+	flush(shim, CUPTI_FLUSH_FORCED);
+	await_buffers(shim, UINT64_MAX, LATE_MS);
 	set_collecting(shim, 0);
 	put_flush(shim, time_ns, true);
 	restore(shim);

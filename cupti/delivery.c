@@ -43,7 +43,7 @@ void delivery__request(uint8_t **buffer, size_t *size, size_t *max_records)
 	struct shim *shim = living();
 	uint64_t begin_ns = shim ? shim_clock__now() : 0;
 
-	*buffer = shim ? buffer_pool__take(&shim->pool) : NULL;
+	*buffer = shim ? buffer_pool__take(&shim->pool, begin_ns) : NULL;
 	*size = BUFFER_POOL_BYTES;
 	*max_records = 0;
 	if (!*buffer) {
@@ -111,7 +111,7 @@ static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid)
 {
 	void *batch[BATCH];
 	void *record = NULL;
-	uint32_t result = CUPTI_SUCCESS;
+	uint32_t result = CUPTI_OK;
 	bool first = true;
 
 	while (!result) {
@@ -149,7 +149,6 @@ void delivery__complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	if (!shim)
 		return;
 	begin_ns = shim_clock__now();
-	__atomic_fetch_add(&shim->in_callbacks, 1, __ATOMIC_ACQ_REL);
 	if (__atomic_load_n(&shim->collecting, __ATOMIC_ACQUIRE)) {
 		if (buffer_pool__owns(&shim->pool, buffer) && valid)
 			copy_buffer(shim, buffer, valid < size ? valid : size);
@@ -158,6 +157,5 @@ void delivery__complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	if (buffer_pool__owns(&shim->pool, buffer))
 		buffer_pool__give_back(&shim->pool, buffer);
 	add_spent(shim, begin_ns);
-	__atomic_fetch_sub(&shim->in_callbacks, 1, __ATOMIC_ACQ_REL);
 	errno = error;
 }

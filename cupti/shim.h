@@ -50,7 +50,7 @@ struct shim {
 	struct shim_saved saved;
 	/* Of application threads too: atomic. */
 	uint32_t collecting;
-	uint32_t in_callbacks; /* threads that deliver a buffer right now */
+	uint64_t flushed_ns; /* when the latest flush began */
 	/* Since arming: */
 	uint64_t dropped;
 	uint64_t no_buffer;

@@ -100,8 +100,8 @@ static uint64_t room(const struct shim_ring *ring, enum shim_frame_kind kind)
 	uint64_t used = ring->head - tail;
 	uint64_t limit = FBT_GPU_RING_BYTES - (kind == SHIM_FRAME_RECORD ? SHIM_RING_RESERVE : 0);
 
-	/* Also where tail is nonsense: before what was overwritten, or behind head. */
-	return used < limit ? limit - used : 0;
+	/* A tail that makes no sense, before what is still there or behind head, is a full ring. */
+	return tail <= ring->head && used < limit ? limit - used : 0;
 }
 
 static void copy(struct shim_ring *ring, const void *data, size_t size)
