@@ -138,7 +138,7 @@ static void count_work(const struct fbt_gpu_work *work, struct gpu_figures *figu
 {
 	bool first = !figures->kernels && !figures->memcpys && !figures->memsets;
 
-	if (first || work->start_ns < figures->view_start_ns)
+	if (first)
 		figures->view_start_ns = work->start_ns;
 	figures->view_end_ns = gpu_ns_max(figures->view_end_ns, work->end_ns);
 	figures->graph_nodes += work->graph_node != 0;

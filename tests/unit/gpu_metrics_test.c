@@ -254,7 +254,7 @@ static void calls_that_are_not_at_hand_are_not_guessed(void **state)
 	scene->step.calls.count = 0;
 	check_unknown(scene);
 	/* The step was cut off in a call, which has time and is not counted. */
-	scene->step.record.sums[FBT_READ].calls = 0;
+	scene->step.record.sums[FBT_WRITE].calls = 0;
 	check_unknown(scene);
 	scene->step = step;
 	end_scene(scene, NULL);
@@ -342,6 +342,22 @@ static void a_copy_awaits_itself(void **state)
 	assert_int_equal(gpu->sync_ns, 200 * US);
 	assert_int_equal(gpu->sync_useful_ns, 90 * US);
 	assert_int_equal(gpu->sync_tail_ns, 100 * US);
+	end_scene(scene, gpu);
+}
+
+static void calls_without_times_are_not_known(void **state)
+{
+	struct scene *scene = *state;
+	struct fbt_gpu_api *api = wait_for(scene, 100, 300);
+	struct step_gpu *gpu;
+
+	api->start_ns = 0;
+	kernel(scene, api, 400, 1000);
+	gpu = measure_scene(scene);
+	assert_int_equal(gpu->sync_ns, 0);
+	check_idle(&gpu->all, 0, 0, 0, 400);
+	assert_int_equal(gpu->joined, 1);
+	assert_int_equal(gpu->all.launches, 0);
 	end_scene(scene, gpu);
 }
 
@@ -639,6 +655,7 @@ int main(void)
 		TEST(a_synchronization_is_useful_then_a_tail),
 		TEST(a_tail_goes_by_what_was_awaited),
 		TEST(a_copy_awaits_itself),
+		TEST(calls_without_times_are_not_known),
 		TEST(a_step_is_bound_by_what_its_figures_say),
 		TEST(a_full_launch_queue_means_that_the_gpu_is_behind),
 		TEST(a_graph_is_one_launch),
