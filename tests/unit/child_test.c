@@ -134,6 +134,38 @@ static void a_released_child_is_the_program(void **state)
 	assert_silent(*state);
 }
 
+/* Exit status of a shell that compares what is set with expected. */
+static int injection_is(const char *injection, const char *expected)
+{
+	char script[128];
+	char *command[] = {(char *)"sh", (char *)"-c", script, NULL};
+	struct child *child;
+	int status;
+	pid_t pid;
+
+	snprintf(script, sizeof(script), "test \"${" CHILD_INJECTION "-unset}\" = '%s'", expected);
+	assert_int_equal(child__start(&child, command, injection), 0);
+	pid = child__pid(child);
+	assert_int_equal(child__release(child), 0);
+	child__free(child);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return WEXITSTATUS(status);
+}
+
+static void the_injection_is_set_unless_it_is_set_already(void **state)
+{
+	unsetenv(CHILD_INJECTION);
+	assert_int_equal(injection_is("/opt/shim.so", "/opt/shim.so"), 0);
+	assert_int_equal(injection_is(NULL, "unset"), 0);
+	/* Not ours. */
+	assert_null(getenv(CHILD_INJECTION));
+	setenv(CHILD_INJECTION, "/other.so", 1);
+	assert_int_equal(injection_is("/opt/shim.so", "/other.so"), 0);
+	setenv(CHILD_INJECTION, "", 1);
+	assert_int_equal(injection_is("/opt/shim.so", ""), 0);
+	unsetenv(CHILD_INJECTION);
+}
+
 static void a_released_child_outlives_its_handle(void **state)
 {
 	struct child *child = start("sleep", "600");
@@ -259,6 +291,7 @@ int main(void)
 		TEST(a_child_that_is_not_released_never_runs_the_program),
 		TEST(free_leaves_no_child_that_was_not_released),
 		TEST(a_released_child_is_the_program),
+		TEST(the_injection_is_set_unless_it_is_set_already),
 		TEST(a_released_child_outlives_its_handle),
 		TEST(the_program_has_none_of_our_blocked_signals),
 		TEST(the_program_takes_sigpipe_as_it_comes),

@@ -142,6 +142,10 @@ REFUSED(no_steps_are_refused, "--steps 0", "-p", "1", "-n", "0")
 REFUSED(a_bad_detail_is_refused, "--detail x", "-p", "1", "--detail", "x")
 REFUSED(a_bad_report_is_refused, "--report xml", "-p", "1", "--report", "xml")
 REFUSED(a_bad_trace_format_is_refused, "--trace-format", "-p", "1", "--trace-format", "perfetto")
+REFUSED(a_bad_gpu_mode_is_refused, "--gpu on", "-p", "1", "--gpu", "on")
+REFUSED(a_bad_rank_is_refused, "--rank -1", "-p", "1", "--rank", "-1")
+REFUSED(a_huge_rank_is_refused, "--rank 1000001", "-p", "1", "--rank", "1000001")
+REFUSED(gpu_env_refuses_files, "x: what is that?", "gpu-env", "x")
 REFUSED(a_bad_number_of_ring_records_is_refused, "--ring-records 1", "--ring-records", "1")
 REFUSED(a_bad_step_is_refused, "--step", "-p", "1", "--step", "")
 REFUSED(a_bad_step_arg_is_refused, "--step-arg", "-p", "1", "--step-arg", "tokens")
@@ -230,6 +234,42 @@ static void what_selects_and_limits_is_kept(void **state)
 	assert_int_equal(options.steps, 9);
 	assert_int_equal(options.interval_ns, 20000000);
 	assert_int_equal(options.ring_records, 4096);
+	options_clear(&options);
+}
+
+static void gpu_options_are_kept(void **state)
+{
+	static const struct {
+		const char *word;
+		enum gpu_mode mode;
+	} modes[] = {{"auto", GPU_AUTO}, {"off", GPU_OFF}, {"require", GPU_REQUIRE}};
+	char *argv[ARGS_MAX + 1];
+	struct options options;
+
+	for (int i = 0; i < 3; i++) {
+		accept(state, &options, argv, "-p1", "--gpu", modes[i].word, "--rank", "7",
+		       "--gpu-strict", NULL);
+		assert_int_equal(options.gpu.mode, modes[i].mode);
+		assert_true(options.gpu.rank_given);
+		assert_int_equal(options.gpu.rank, 7);
+		assert_true(options.judging.merge.strict);
+		options_clear(&options);
+	}
+	accept(state, &options, argv, "-p1", NULL);
+	assert_int_equal(options.gpu.mode, GPU_AUTO);
+	assert_false(options.gpu.rank_given);
+	assert_false(options.judging.merge.strict);
+	assert_true(options.judging.merge.timeout_ns > 0);
+	options_clear(&options);
+}
+
+static void gpu_env_is_a_mode_of_its_own(void **state)
+{
+	char *argv[ARGS_MAX + 1];
+	struct options options;
+
+	accept(state, &options, argv, "gpu-env", NULL);
+	assert_int_equal(options.mode, MODE_GPU_ENV);
 	options_clear(&options);
 }
 
@@ -531,6 +571,10 @@ int main(void)
 		TEST(a_bad_detail_is_refused),
 		TEST(a_bad_report_is_refused),
 		TEST(a_bad_trace_format_is_refused),
+		TEST(a_bad_gpu_mode_is_refused),
+		TEST(a_bad_rank_is_refused),
+		TEST(a_huge_rank_is_refused),
+		TEST(gpu_env_refuses_files),
 		TEST(a_bad_number_of_ring_records_is_refused),
 		TEST(a_bad_step_is_refused),
 		TEST(a_bad_step_arg_is_refused),
@@ -542,6 +586,8 @@ int main(void)
 		TEST(defaults_are_those_of_the_manual),
 		TEST(pids_of_several_options_add_up),
 		TEST(what_selects_and_limits_is_kept),
+		TEST(gpu_options_are_kept),
+		TEST(gpu_env_is_a_mode_of_its_own),
 		TEST(step_options_are_kept_in_their_order),
 		TEST(uretprobe_is_taken_with_a_warning),
 		TEST(output_options_are_kept),

@@ -210,6 +210,18 @@ static void thread_name_of_fifteen_bytes_is_whole(void **state)
 	assert_string_equal(name->comm, "fifteen bytes !");
 }
 
+static void a_wish_for_an_escalation_has_its_time(void **state)
+{
+	struct record_keeper *keeper = *state;
+	struct record_output output = keeper_output(keeper);
+	const struct fbt_manual *manual;
+
+	record_send_manual(&output, 77);
+	manual = kept(keeper, 0, FBT_EVENT_MANUAL);
+	assert_int_equal(manual->header.size, sizeof(*manual));
+	assert_int_equal(manual->time_ns, 77);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -224,6 +236,7 @@ int main(void)
 		TEST(window_names_tag_version_kernel_and_host),
 		TEST(target_has_name_path_and_arguments_joined_by_spaces),
 		TEST(thread_name_of_fifteen_bytes_is_whole),
+		TEST(a_wish_for_an_escalation_has_its_time),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
