@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Releases of CUPTI from 11.8 on: how long their records are, which clock may be used, what they can
+# filter; and records that are dropped, or have no times.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/gpu/lib.sh"
+
+# release LIBRARY VERSION CLOCK [NAME=VALUE…]
+release()
+{
+	local clock=$3
+
+	CUPTI=$1
+	gpu_env=(FAKE_CUPTI_VERSION="$2" "${@:4}")
+	trace_gpu '--steps 30 --script j3,k50,h20.1,K10,n30,m5,q15.2,b5,d20@1,k40@1,p20,g5,s'
+	truth_of "$1 $2"
+	fact "$1 $2: clock" '{r["shape"]["clock"] for r in E if r["event"] == "gpu_prof"} == {"'"$clock"'"}'
+	fact "$1 $2: within 20 us" \
+		'all(r["shape"]["clock_error_ns"] < 20000 for r in E if r["event"] == "gpu_prof")'
+}
+
+# Below 12.6 it has to be there before CUDA graphs are made.
+release libcupti.so.11.8 18 callback FERRUM_CUPTI_EARLY=1
+release libcupti.so.11.8 19 callback FERRUM_CUPTI_EARLY=1
+release libcupti.so.11.8 22 callback FERRUM_CUPTI_EARLY=1
+release libcupti.so.12 23 callback FERRUM_CUPTI_EARLY=1
+release libcupti.so.12 24 realtime
+release libcupti.so.12 28 realtime
+release libcupti.so.13 130000 realtime
+release libcupti.so.13 130001 realtime
+release libcupti.so.13 130100 callback
+release libcupti.so.13 130400 callback
+
+CUPTI=libcupti.so.13
+gpu_env=(FAKE_CUPTI_CLOCK_SETTLES=500)
+trace_gpu '--steps 200 --script k50,h20.1,d10,s'
+truth_of 'a clock that settles late'
+
+gpu_env=(FAKE_CUPTI_ZERO=7)
+trace_gpu '--steps 100 --script k50,h20.1,d10,s'
+truth_of 'zero times' --losses
+holds 'zero times: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+gpu_env=(FAKE_CUPTI_DROP=9)
+trace_gpu '--steps 100 --script k50,h20.1,d10,s'
+truth_of dropped --losses
+holds 'dropped: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+# What comes with a record of overhead is freed: 8 KiB each, 200 MiB in all.
+gpu_env=()
+start_gpu --linger-ms 20000 --steps 5000 --sleep-us 0 --script 'c1 k1 c1 k1 c1 k1 c1 k1 c1 k1 s'
+attach_gpu
+before=$(awk '/^VmRSS/ { print $2 }' "/proc/$ENGINE/status")
+go
+wait_for 60 is_done
+sleep 0.5
+grown=$(($(awk '/^VmRSS/ { print $2 }' "/proc/$ENGINE/status") - before))
+holds "overhead data is freed (grown by $grown KiB)" [ $grown -lt 65536 ]
+stop_tool
+end_gpu
+finish
