@@ -3,11 +3,13 @@
 
 int gpu_interval_append(gpu_interval_vec *set, struct gpu_interval interval)
 {
-	struct gpu_interval *last = set->count ? &set->items[set->count - 1] : NULL;
+	if (set->count) {
+		struct gpu_interval *last = &set->items[set->count - 1];
 
-	if (last && interval.start_ns <= last->end_ns) {
-		last->end_ns = gpu_ns_max(last->end_ns, interval.end_ns);
-		return 0;
+		if (interval.start_ns <= last->end_ns) {
+			last->end_ns = gpu_ns_max(last->end_ns, interval.end_ns);
+			return 0;
+		}
 	}
 	return gpu_interval_ns(interval) ? vec_push(set, interval) : 0;
 }

@@ -121,10 +121,14 @@ struct gpu_figures {
 	uint64_t queue_delay_ns;    /* max(0, start - max(end of the call, end of the work before it
 				     * in its stream)) */
 	uint64_t wait_behind_ns;    /* max(0, min(start, that end) - end of the call) */
-	uint64_t work_ns;	    /* length of the work; of a graph its nodes' */
+	uint64_t work_ns;	    /* length of the work; of a graph the sum of its nodes' */
 	uint64_t tklqt_ns;	    /* sum of launch calls and queue delays */
-	double queue_depth;	    /* mean over H of launched and not started; NaN: no launches */
-	double idle_empty; /* share of idle_ns with nothing in that queue; NaN: no idle time */
+	/*
+	 * Of all launches whose call is known, whoever made them: in the queue from the end of the
+	 * call to the start of its last work.
+	 */
+	double queue_depth; /* mean over H; NaN: no launches */
+	double idle_empty;  /* share of idle_ns with nothing in that queue; NaN: no idle time */
 };
 
 struct step_gpu {
@@ -135,10 +139,11 @@ struct step_gpu {
 	gpu_interval_vec busy;		 /* U(all work) in H */
 	gpu_interval_vec sync_busy; /* … while the step thread was in a call that waits for it */
 
-	/* The step thread. */
+	/* The step thread; of an interval, which has none, all threads. */
 	uint64_t sync_ns;		/* |U(calls that wait for the GPU) in H| */
 	uint64_t sync_useful_ns;	/* … while it worked */
-	uint64_t sync_tail_ns;		/* … behind the end of the last work that was awaited */
+	uint64_t sync_tail_ns;		/* … behind the end of the last work that was awaited:
+					 * other work may go on */
 	uint64_t sync_spin_ns;		/* … on a CPU: not in a syscall that blocked */
 	uint64_t exposed_syscall_ns;	/* |U(syscalls) without U(work)|, without cuda_internal */
 	uint64_t overlapped_syscall_ns; /* |U(syscalls) in U(work)|, without cuda_internal */
@@ -161,7 +166,7 @@ struct step_gpu {
 	uint32_t by_time;	    /* work without, taken because it began in H */
 	uint32_t unmeasured;	    /* work of it that has no times */
 	uint32_t missing;	    /* launches whose work has not come */
-	uint32_t violations;	    /* work that began before its call */
+	uint32_t violations;	    /* work of it that began before its call */
 	uint64_t cupti_dropped;	    /* of the process, since the step before it was sealed */
 	uint64_t ring_lost;	    /* the same: records that found no room, scrap buffers too */
 	uint64_t cupti_overhead_ns; /* |U(overhead records) in H| */
