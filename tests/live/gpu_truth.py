@@ -12,7 +12,8 @@ Files are $OUT.capture, $OUT.profile and $TMP/truth.gpu. Options:
     --name TEXT      before each fact
     --tids FILE      lines "TID NSTID": the engine is in a PID namespace of its own
     --mono NS        its CLOCK_MONOTONIC is so far ahead of that of this machine
-    --lenient        records may be missing: those that are there are right, and are counted
+    --cut MS         the engine was killed: records of its last MS may be missing, and figures are
+                     not looked at
     --losses         CUPTI lost some of them, and steps have to say so
     --strict         the tool ran with --gpu-strict
     --min-steps N    so many steps are held against their figures (10)
@@ -104,7 +105,13 @@ def differences(theirs, ours, clock):
     return found
 
 
-def match_works(truth, capture, clock, facts, lenient):
+def cut_off(truth, cut_ms):
+    """Of what was launched later than that, records may be missing."""
+    last = max(x.call_start for x in truth["calls"])
+    return last - cut_ms * 1000000 if cut_ms is not None else last + 1
+
+
+def match_works(truth, capture, clock, facts, until):
     """Gives each record its account, .truth."""
     ours = {}
     for work in capture[WORK]:
@@ -121,16 +128,14 @@ def match_works(truth, capture, clock, facts, lenient):
                 wrong.append((bad, theirs, found[0]))
         elif found:
             wrong.append(("%d records of" % len(found), theirs))
-        else:
+        elif theirs.call_start < until:
             missing.append(("missing", theirs))
     strange = [("nobody did", x) for rest in ours.values() for x in rest]
     facts.say("work is as the engine made it (%d records)" % len(capture[WORK]), wrong + strange)
-    if not lenient:
-        facts.say("and all of it is there", missing)
-    return len(missing)
+    facts.say("and all of it is there", missing)
 
 
-def match_calls(truth, capture, clock, tids, facts, lenient):
+def match_calls(truth, capture, clock, tids, facts, until):
     ours = {}
     for call in capture[API]:
         ours.setdefault((call.correlation, call.domain, call.cbid), []).append(call)
@@ -141,7 +146,8 @@ def match_calls(truth, capture, clock, tids, facts, lenient):
             continue
         found = ours.pop((theirs.correlation, theirs.domain, theirs.cbid), [])
         if len(found) != 1:
-            (missing if not found else wrong).append(("%d records of" % len(found), theirs))
+            if found or theirs.call_start < until:
+                (wrong if found else missing).append(("%d records of" % len(found), theirs))
             continue
         count += 1
         theirs.record = found[0]
@@ -153,8 +159,7 @@ def match_calls(truth, capture, clock, tids, facts, lenient):
                if (x.domain, x.cbid) not in NOISE]
     facts.say("calls are as the engine made them (%d records), and no noise" % count,
               wrong + strange + noise)
-    if not lenient:
-        facts.say("and all of them are there", missing)
+    facts.say("and all of them are there", missing)
 
 
 # --- figures ---------------------------------------------------------------------------------
@@ -333,7 +338,7 @@ def main():
     parser.add_argument("--name", default="")
     parser.add_argument("--tids")
     parser.add_argument("--mono", type=int, default=0)
-    parser.add_argument("--lenient", action="store_true")
+    parser.add_argument("--cut", type=int)
     parser.add_argument("--losses", action="store_true")
     parser.add_argument("--strict", action="store_true")
     parser.add_argument("--min-steps", type=int, default=10)
@@ -343,9 +348,10 @@ def main():
     truth = load_truth(os.environ["TMP"] + "/truth.gpu")
     profile = load_profile(os.environ["OUT"] + ".profile")
     clock = Clock(capture, options.mono)
-    match_works(truth, capture, clock, facts, options.lenient)
-    match_calls(truth, capture, clock, load_tids(options.tids), facts, options.lenient)
-    if not options.lenient:
+    until = cut_off(truth, options.cut)
+    match_works(truth, capture, clock, facts, until)
+    match_calls(truth, capture, clock, load_tids(options.tids), facts, until)
+    if options.cut is None:
         check_losses(truth, capture, profile, facts)
         partial = check_figures(truth, capture, profile, clock, options, facts)
         facts.say("%s" % ("steps that lack records say so (%d lines)" % partial if options.losses
