@@ -141,8 +141,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	fprintf(out,
 		"{\"engine\":\"fake\",\"variant\":\"%s\",\"pid\":%d,\"device\":\"none\","
-		"\"driver\":0,\"runtime\":0,\"gapless\":true}\n",
-		variant, (int)getpid());
+		"\"driver\":0,\"runtime\":0,\"gapless\":%s}\n",
+		variant, (int)getpid(), engine.graph ? "true" : "false");
 	fflush(out);
 	printf("ready %d\n", (int)getpid());
 	fflush(stdout);

@@ -69,6 +69,7 @@ static void write_facts(struct results *results)
 			continue;
 		*value++ = 0;
 		json_string(&results->json, line, value);
+		results->failed += !strcmp(line, "cut_off");
 	}
 	json_object_end(&results->json);
 	if (file)
@@ -207,6 +208,22 @@ static void write_mode(struct results *results, const struct run *first, enum mo
 	vec_free(&fewer);
 }
 
+static void print_traced(const struct run *run)
+{
+	const struct traced *traced = &run->traced;
+	double works = traced->joined + traced->unjoined;
+
+	printf("%-8s %-13s %-6s %.0f records, %.4g %% joined, %.0f dropped, %.0f without times, "
+	       "%.0f too early, clock %s +- %.0f ns, armed in %.1f ms",
+	       run->engine, run->variant, mode_names[run->mode], traced->records,
+	       works > 0 ? 100 * traced->joined / works : NAN,
+	       traced->cupti_dropped + traced->ring_lost + traced->no_buffer, traced->unmeasured,
+	       traced->violations, traced->clock, traced->clock_error_ns, traced->arm_ns / 1e6);
+	if (run->mode == FULL && run->gpu_ns > 0)
+		printf(", GPU time %.4g %% of CUDA events'", 100 * traced->view_ns / run->gpu_ns);
+	putchar('\n');
+}
+
 static void write_traced(struct json *json, const struct run *run)
 {
 	const struct traced *traced = &run->traced;
@@ -275,6 +292,8 @@ static void write_variant(struct results *results, const struct run *first)
 		      !run->status && run->done > 0 && run->done == run->steps, run->status);
 		if (run->mode < ARMED)
 			continue;
+		if (run->round == first->round && run->traced.armed)
+			print_traced(run);
 		write_traced(json, run);
 		check_traced(results, run);
 	}

@@ -216,6 +216,7 @@ end_all()
 cut_off()
 {
 	end_all
+	fact cut_off 'before all was measured'
 	"$results" "$out"
 	die 'cut off; what was measured is in results.json'
 }
@@ -308,7 +309,7 @@ run_one()
 	exec 7>"$base.go" 8<"$base.ready"
 	rm "$base.go" "$base.ready"
 	tracer=
-	if read -r -t 90 -u 8 word pid && [ "$word" = ready ]; then
+	if read -r -t "$limit" -u 8 word pid && [ "$word" = ready ]; then
 		if start_tracer "$4" "$pid" "$base" 7>&- 8<&-; then
 			running+=("$tracer")
 			echo >&7

@@ -82,6 +82,24 @@ is 'broken: exit status 1' $status 1
 result broken 'failed == ["it ran to its end", "the shim was armed"] and not R["ok"]' \
 	'results are there all the same'
 
+# Cut off in the middle: nothing that was started is left behind.
+tests/gpu/run.sh --out "$TMP/cut" --steps 100000 --rounds 1 --variants kernels \
+	--engine "fake=$build/tests/gpu_fake_engine" >"$TMP/cut.out" 2>&1 </dev/null &
+measuring=$!
+for _ in $(seq 300); do
+	[ -s "$TMP/cut/fake.kernels.1.bare.steps" ] && break
+	sleep 0.1
+done
+kill "$measuring"
+wait "$measuring"
+is 'cut: exit status 1' $? 1
+result cut 'not R["ok"] and "cut_off" in R["machine"]' 'and results that say so'
+for _ in $(seq 100); do
+	pgrep -f "$TMP/cut/" >/dev/null || break
+	sleep 0.1
+done
+is 'cut: the engine has ended' "$(pgrep -cf "$TMP/cut/")" 0
+
 FBT=$TMP/nowhere measure nothing
 is 'no tool: one line' "$(wc -l <"$TMP/nothing.out")" 1
 FBT=$TMP/kit/ferrum-bpftrace measure no_gpu
