@@ -12,7 +12,14 @@
 #include "vec.h"
 
 /* Of a turn: the rings of the kernel side are not to wait for /proc. */
-#define LOOK_BUDGET_NS 2000000ull
+#define LOOK_BUDGET_NS 1000000ull
+/* Between two looks at a process: the more processes there are, the longer. */
+#define LOOK_NS	    12500000ull
+#define LOOK_NS_MIN 100000000ull
+#define LOOK_NS_MAX 1000000000ull
+/* A process that has not used CUDA for so long hardly will: then it is so many times as long. */
+#define LATE_NS	    60000000000ull
+#define LATE_FACTOR 5
 /* The target's last records: its shim flushes CUPTI for them. */
 #define FINISH_NS 2000000000ull
 #define FINISH_US 2000
@@ -89,6 +96,18 @@ void gpu_link__end(struct gpu_link *link, uint32_t tgid, uint64_t now_ns)
 	*peer = link->peers.items[--link->peers.count];
 }
 
+static uint64_t look_pause(const struct gpu_link *link, const struct gpu_peer *peer,
+			   uint64_t now_ns)
+{
+	uint64_t pause_ns = link->peers.count * LOOK_NS;
+
+	if (pause_ns < LOOK_NS_MIN)
+		pause_ns = LOOK_NS_MIN;
+	if (pause_ns > LOOK_NS_MAX)
+		pause_ns = LOOK_NS_MAX;
+	return gpu_peer__age(peer, now_ns) < LATE_NS ? pause_ns : LATE_FACTOR * pause_ns;
+}
+
 /* Each in its turn, until the time of this one is over; one at least. */
 static void look_for_shims(struct gpu_link *link, uint64_t now_ns)
 {
@@ -101,7 +120,7 @@ static void look_for_shims(struct gpu_link *link, uint64_t now_ns)
 		peer = link->peers.items[link->next];
 		if (!gpu_peer__is_due(peer, now_ns))
 			continue;
-		gpu_peer__look(peer, now_ns);
+		gpu_peer__look(peer, now_ns, look_pause(link, peer, now_ns));
 		if (clock_ns(CLOCK_MONOTONIC) - start_ns >= LOOK_BUDGET_NS)
 			return;
 	}
@@ -139,8 +158,9 @@ int gpu_link__check(struct gpu_link *link, bool may_come)
 	if (may_come || (link->peers.count && gpu_link__is_waiting(link)))
 		return 0;
 	if (!link->refused)
-		log_err("--gpu require: no traced process has GPU records; start the engine with "
-			"the shim (ferrum-bpftrace gpu-env says how), or use --gpu auto");
+		log_err("--gpu require: no traced process has GPU records: it must use CUDA, have "
+			"been started with the shim (ferrum-bpftrace gpu-env says how), and no "
+			"other tool may hold CUPTI; --gpu auto goes on without");
 	link->refused = true;
 	return -ENOENT;
 }

@@ -7,36 +7,42 @@
 /* Of a text that the target may have made up. */
 #define DETAIL_MAX 200
 
-/* What is wrong, and what to do next. NULL: nothing is, or it takes words of its own. */
-static const char *const problems[FBT_GPU_STATUS_COUNT] = {
-	[FBT_GPU_STALLED] = "its shim does not answer: is the process stopped?",
-	[FBT_GPU_NO_CUPTI] = "it has no libcupti: install the CUDA toolkit or the wheel "
-			     "nvidia-cuda-cupti where it runs, or name the file in "
-			     "FERRUM_CUPTI_LIBRARY when it starts",
-	[FBT_GPU_OLD_CUPTI] = "its CUPTI is too old: use that of CUDA 12.6 or later, or start it "
-			      "with FERRUM_CUPTI_EARLY=1",
-	[FBT_GPU_NO_DRIVER] = "CUPTI finds no NVIDIA driver: nvidia-smi, run where the process "
-			      "runs, says why",
-	[FBT_GPU_BUSY] = "another tool holds CUPTI: end nsys, ncu, cuda-gdb or the PyTorch "
-			 "profiler in it and trace again",
-	[FBT_GPU_FAILED] = "CUPTI refused to collect: FERRUM_CUPTI_LIBRARY can name another one "
-			   "when it starts",
-	[FBT_GPU_BAD_RING] = "what it shares is not what a shim would: is its "
-			     "libferrum_cupti.so the one of gpu-env?",
-	[FBT_GPU_OTHER_SHIM] = "its shim is of another version than this program: restart it with "
-			       "the one of gpu-env",
-	[FBT_GPU_TAKEN] = "another tracer reads them: end that one first",
+/* NULL: nothing is wrong, or it takes words of its own. */
+static const struct {
+	const char *what;
+	const char *advice;
+} problems[FBT_GPU_STATUS_COUNT] = {
+	[FBT_GPU_STALLED] = {"its shim does not answer",
+			     "is the process stopped? It is asked again in a while"},
+	[FBT_GPU_NO_CUPTI] = {"it has no libcupti",
+			      "install the CUDA toolkit or the wheel nvidia-cuda-cupti where it "
+			      "runs, or name the file in FERRUM_CUPTI_LIBRARY when it starts"},
+	[FBT_GPU_OLD_CUPTI] = {"its CUPTI is too old",
+			       "use that of CUDA 12.6 or later, or start it with "
+			       "FERRUM_CUPTI_EARLY=1"},
+	[FBT_GPU_NO_DRIVER] = {"CUPTI finds no NVIDIA driver",
+			       "nvidia-smi, run where the process runs, says why"},
+	[FBT_GPU_BUSY] = {"another tool has CUPTI",
+			  "end nsys, ncu, cuda-gdb or the PyTorch profiler in it"},
+	[FBT_GPU_FAILED] = {"CUPTI does not collect",
+			    "FERRUM_CUPTI_LIBRARY can name another libcupti when it starts"},
+	[FBT_GPU_BAD_RING] = {"what it shares is not what a shim would",
+			      "is its libferrum_cupti.so the one of ferrum-bpftrace gpu-env?"},
+	[FBT_GPU_OTHER_SHIM] = {"its shim is of another version than this program",
+				"restart it with the one of ferrum-bpftrace gpu-env"},
+	[FBT_GPU_TAKEN] = {"another tracer reads them", "end that one first"},
 };
 
 static void warn(const struct fbt_gpu_state *state, const char *detail)
 {
-	const char *problem = problems[state->status];
+	const char *what = problems[state->status].what;
+	const char *advice = problems[state->status].advice;
 
 	if (*detail)
-		log_warn("process %u: GPU records are off: %.*s: %s", state->tgid, DETAIL_MAX,
-			 detail, problem);
+		log_warn("process %u: GPU records are off: %s (%.*s): %s", state->tgid, what,
+			 DETAIL_MAX, detail, advice);
 	else
-		log_warn("process %u: GPU records are off: %s", state->tgid, problem);
+		log_warn("process %u: GPU records are off: %s: %s", state->tgid, what, advice);
 }
 
 void gpu_notice_log(const struct fbt_gpu_state *state, const char *detail)

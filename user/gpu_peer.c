@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "clock.h"
 #include "decode.h"
 #include "gpu_relay.h"
 #include "gpu_ring.h"
@@ -12,9 +13,8 @@
 #include "log.h"
 #include "time_namespace.h"
 
-#define LOOK_NS	     1000000000ull
-#define LOOK_LATE_NS 5000000000ull
-#define LATE_NS	     60000000000ull
+/* Looking takes so small a part of the time. */
+#define LOOK_SHARE 100
 /* What may be over by then: another tool in CUPTI's seat, another tracer, a stopped process. */
 #define RETRY_NS 10000000000ull
 #define BEAT_NS	 (FBT_GPU_BEAT_NS / 2)
@@ -33,7 +33,7 @@ struct gpu_peer {
 	struct gpu_relay relay;
 	struct gpu_standing standing;
 	uint64_t now_ns;   /* of the call we are in */
-	uint64_t since_ns; /* when the process came */
+	uint64_t since_ns; /* when it came, or called execve */
 	uint64_t look_ns;  /* when to look next */
 	uint64_t asked_ns;
 	uint64_t beat_ns;
@@ -210,18 +210,26 @@ static void look_into(struct gpu_peer *peer)
 	ask(peer);
 }
 
+uint64_t gpu_peer__age(const struct gpu_peer *peer, uint64_t now_ns)
+{
+	return now_ns - peer->since_ns;
+}
+
 bool gpu_peer__is_due(const struct gpu_peer *peer, uint64_t now_ns)
 {
 	return peer->phase == PEER_SEARCHING && now_ns >= peer->look_ns;
 }
 
-void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns)
+void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns, uint64_t pause_ns)
 {
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), took_ns;
 	uint32_t version, holder;
 	int err = gpu_ring__open(&peer->ring, peer->relay.tgid, &version, &holder);
 
+	took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	peer->now_ns = now_ns;
-	peer->look_ns = now_ns + (now_ns - peer->since_ns < LATE_NS ? LOOK_NS : LOOK_LATE_NS);
+	peer->look_ns =
+		now_ns + (pause_ns > LOOK_SHARE * took_ns ? pause_ns : LOOK_SHARE * took_ns);
 	if (!err)
 		look_into(peer);
 	else if (err != -ENOENT || !peer->looked)

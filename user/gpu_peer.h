@@ -26,10 +26,15 @@ void gpu_peer__free(struct gpu_peer *peer);
 
 uint32_t gpu_peer__tgid(const struct gpu_peer *peer);
 
-/* Its shim is to be looked for now: gpu_peer__look, which takes as long as the process has files.
+/* Since it came, or called execve. */
+uint64_t gpu_peer__age(const struct gpu_peer *peer, uint64_t now_ns);
+
+/*
+ * Its shim is to be looked for now: gpu_peer__look, which takes the longer the more files it has
+ * open. The next time is pause_ns later, or 100 times as much later as it took.
  */
 bool gpu_peer__is_due(const struct gpu_peer *peer, uint64_t now_ns);
-void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns);
+void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns, uint64_t pause_ns);
 
 /* It called execve: what it shared is over, and is looked for anew. */
 void gpu_peer__restart(struct gpu_peer *peer, uint64_t now_ns);
