@@ -87,14 +87,19 @@ static void add_host_wait(struct parts *parts, const struct gpu_text *about)
 	add_part(parts, figures->wait_unknown_ns, "the host, its calls are not known");
 }
 
-/* Appends "1.10 ms futex (blocked), 400 us user code and 12.0 us more". */
+/*
+ * Appends "1.10 ms futex (blocked), 400 us user code, 12.0 us more", without what is less than a
+ * hundredth.
+ */
 static void write_parts(const struct parts *parts, char *text, size_t used)
 {
+	uint64_t sum_ns = 0, rest_ns = 0;
 	char time[FORMAT_MAX];
-	uint64_t rest_ns = 0;
 
+	for (int i = 0; i < parts->count; i++)
+		sum_ns += parts->items[i].ns;
 	for (int i = 0; i < parts->count; i++) {
-		if (i >= PARTS_SHOWN) {
+		if (i >= PARTS_SHOWN || (i && parts->items[i].ns < sum_ns / 100)) {
 			rest_ns += parts->items[i].ns;
 			continue;
 		}
@@ -102,7 +107,7 @@ static void write_parts(const struct parts *parts, char *text, size_t used)
 		used += (size_t)snprintf(text + used, GPU_IDLE_TEXT_SIZE - used, "%s%s %s",
 					 i ? ", " : "", time, parts->items[i].words);
 	}
-	if (rest_ns)
+	if (rest_ns && rest_ns >= sum_ns / 100)
 		snprintf(text + used, GPU_IDLE_TEXT_SIZE - used, ", %s more",
 			 format_time(time, (double)rest_ns));
 }

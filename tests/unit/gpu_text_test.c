@@ -47,6 +47,17 @@ static void short_parts_are_summed_up(void **state)
 			    "199 us in launch calls, 100 us queued, 52.0 us more");
 }
 
+static void what_does_not_matter_is_not_told(void **state)
+{
+	struct gpu_figures figures = make_figures();
+
+	(void)state;
+	figures.queue_ns = 10000;
+	assert_string_equal(idle_text(&figures),
+			    "idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code, "
+			    "199 us in launch calls");
+}
+
 static void calls_that_are_not_among_the_longest_are_others(void **state)
 {
 	struct gpu_figures figures = make_figures();
@@ -126,6 +137,7 @@ int main(void)
 		cmocka_unit_test(idle_time_is_told_by_what_the_gpu_waited_for),
 		cmocka_unit_test(a_busy_gpu_waited_for_nothing),
 		cmocka_unit_test(short_parts_are_summed_up),
+		cmocka_unit_test(what_does_not_matter_is_not_told),
 		cmocka_unit_test(calls_that_are_not_among_the_longest_are_others),
 		cmocka_unit_test(what_the_host_did_may_not_be_known),
 		cmocka_unit_test(calls_that_exceed_their_sum_leave_no_others),
