@@ -59,7 +59,9 @@ run_case()
 	rm "$work/run/stderr.json"
 	[ -s "$work/run/stderr" ] || rm "$work/run/stderr"
 	# The seed's own rules, whatever is expected.
-	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null
+	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null || return 1
+	# And those of who reads a Kineto trace.
+	[[ "${options[*]}" != *kineto* ]] || python3 ../kineto_check.py "$work/run/trace.json"
 }
 
 check_file()
