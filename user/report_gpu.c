@@ -109,6 +109,7 @@ static void write_bound(const struct report *report, const struct gpu_tally_kind
 	char text[GPU_BOUND_COUNT * 48];
 	bool said[GPU_BOUND_COUNT] = {false};
 	size_t used = 0;
+	double percent;
 
 	for (int round = 0; round < GPU_BOUND_COUNT; round++) {
 		int best = -1;
@@ -121,10 +122,10 @@ static void write_bound(const struct report *report, const struct gpu_tally_kind
 		if (best < 0)
 			break;
 		said[best] = true;
-		used += (size_t)snprintf(
-			text + used, sizeof(text) - used, "%s%s in %.0f %%", round ? ", " : "",
-			gpu_bound_words((enum gpu_bound)best),
-			percent_of((double)kind->bound[best], (double)kind->steps));
+		percent = percent_of((double)kind->bound[best], (double)kind->steps);
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s in %s%.0f %%",
+					 round ? ", " : "", gpu_bound_words((enum gpu_bound)best),
+					 percent < 1 ? "<" : "", percent < 1 ? 1 : percent);
 	}
 	if (used)
 		report_field(report, "  verdict", "%s of steps", text);
