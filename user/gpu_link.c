@@ -16,10 +16,7 @@
 /* Between two looks at a process: the more processes there are, the longer. */
 #define LOOK_NS	    12500000ull
 #define LOOK_NS_MIN 100000000ull
-#define LOOK_NS_MAX 1000000000ull
-/* A process that has not used CUDA for so long hardly will: then it is so many times as long. */
-#define LATE_NS	    60000000000ull
-#define LATE_FACTOR 5
+#define LOOK_NS_MAX 5000000000ull
 /* The target's last records: its shim flushes CUPTI for them. */
 #define FINISH_NS 2000000000ull
 #define FINISH_US 2000
@@ -96,16 +93,13 @@ void gpu_link__end(struct gpu_link *link, uint32_t tgid, uint64_t now_ns)
 	*peer = link->peers.items[--link->peers.count];
 }
 
-static uint64_t look_pause(const struct gpu_link *link, const struct gpu_peer *peer,
-			   uint64_t now_ns)
+static uint64_t look_pause(const struct gpu_link *link)
 {
 	uint64_t pause_ns = link->peers.count * LOOK_NS;
 
 	if (pause_ns < LOOK_NS_MIN)
-		pause_ns = LOOK_NS_MIN;
-	if (pause_ns > LOOK_NS_MAX)
-		pause_ns = LOOK_NS_MAX;
-	return gpu_peer__age(peer, now_ns) < LATE_NS ? pause_ns : LATE_FACTOR * pause_ns;
+		return LOOK_NS_MIN;
+	return pause_ns < LOOK_NS_MAX ? pause_ns : LOOK_NS_MAX;
 }
 
 /* Each in its turn, until the time of this one is over; one at least. */
@@ -120,7 +114,7 @@ static void look_for_shims(struct gpu_link *link, uint64_t now_ns)
 		peer = link->peers.items[link->next];
 		if (!gpu_peer__is_due(peer, now_ns))
 			continue;
-		gpu_peer__look(peer, now_ns, look_pause(link, peer, now_ns));
+		gpu_peer__look(peer, now_ns, look_pause(link));
 		if (clock_ns(CLOCK_MONOTONIC) - start_ns >= LOOK_BUDGET_NS)
 			return;
 	}

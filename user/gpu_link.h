@@ -23,8 +23,8 @@ void gpu_link__free(struct gpu_link *link);
 
 /*
  * A process is traced; one that was taken before has called execve. Its shim may come later, when
- * it first uses CUDA: it is looked for every 100 ms, more seldom where that takes long, where there
- * are many processes (once a second) and once a minute has passed.
+ * it first uses CUDA: it is looked for every 100 ms, more seldom where that takes long and where
+ * there are many processes (80 of them: once a second).
  */
 void gpu_link__take(struct gpu_link *link, uint32_t tgid, uint64_t now_ns);
 

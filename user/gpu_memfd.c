@@ -69,7 +69,8 @@ static int check_header(int fd, struct gpu_memfd *found)
 	return is_sound(fd, header) ? 0 : -EBADMSG;
 }
 
-static int take_lock(int fd, struct gpu_memfd *found)
+/* A process that has the lock itself is a tracer, and this the ring of what it traces. */
+static int take_lock(int fd, uint32_t tgid, struct gpu_memfd *found)
 {
 	for (int i = 0; i < LOCK_TRIES; i++) {
 		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -82,7 +83,7 @@ static int take_lock(int fd, struct gpu_memfd *found)
 			return -errno;
 		if (lock.l_type != F_UNLCK) {
 			found->holder = (uint32_t)lock.l_pid;
-			return -EBUSY;
+			return found->holder == tgid ? -ENOENT : -EBUSY;
 		}
 	}
 	return -EBUSY;
@@ -120,7 +121,8 @@ out:
 }
 
 /* A descriptor that is checked and locked, or -errno. */
-static int try_candidate(int folder, const char *number, uint32_t thread, struct gpu_memfd *found)
+static int try_candidate(int folder, const char *number, uint32_t thread, uint32_t tgid,
+			 struct gpu_memfd *found)
 {
 	int fd = open_memfd(folder, number, thread), err;
 
@@ -128,7 +130,7 @@ static int try_candidate(int folder, const char *number, uint32_t thread, struct
 		return fd;
 	err = check_header(fd, found);
 	if (!err)
-		err = take_lock(fd, found);
+		err = take_lock(fd, tgid, found);
 	if (err)
 		close(fd);
 	return err ? err : fd;
@@ -165,7 +167,7 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 		if (!is_candidate(dirfd(folder), entry->d_name))
 			continue;
 		tried++;
-		candidate = try_candidate(dirfd(folder), entry->d_name, thread, found);
+		candidate = try_candidate(dirfd(folder), entry->d_name, thread, tgid, found);
 		if (candidate >= 0 || fd == -ENOENT || (fd == -EBADMSG && candidate != -ENOENT))
 			fd = candidate;
 	}

@@ -12,8 +12,7 @@ static const struct {
 	const char *what;
 	const char *advice;
 } problems[FBT_GPU_STATUS_COUNT] = {
-	[FBT_GPU_STALLED] = {"its shim does not answer",
-			     "is the process stopped? It is asked again in a while"},
+	[FBT_GPU_STALLED] = {"its shim does not answer", "is the process stopped?"},
 	[FBT_GPU_NO_CUPTI] = {"it has no libcupti",
 			      "install the CUDA toolkit or the wheel nvidia-cuda-cupti where it "
 			      "runs, or name the file in FERRUM_CUPTI_LIBRARY when it starts"},
@@ -51,9 +50,10 @@ void gpu_notice_log(const struct fbt_gpu_state *state, const char *detail)
 
 	switch (state->status) {
 	case FBT_GPU_ABSENT:
-		log_info("process %u: no GPU records: it uses CUDA, but was not started with the "
-			 "shim (ferrum-bpftrace gpu-env says how)",
-			 state->tgid);
+		log_info("process %u: no GPU records: %s (ferrum-bpftrace gpu-env says how to "
+			 "have them)",
+			 state->tgid,
+			 *detail ? detail : "it uses CUDA, but was not started with the shim");
 		break;
 	case FBT_GPU_ARMED:
 		log_debug("process %u: GPU records are on, CUPTI %s, after %.3f s", state->tgid,

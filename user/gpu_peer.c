@@ -32,9 +32,8 @@ struct gpu_peer {
 	struct gpu_ring *ring; /* while asked, armed or leaving */
 	struct gpu_relay relay;
 	struct gpu_standing standing;
-	uint64_t now_ns;   /* of the call we are in */
-	uint64_t since_ns; /* when it came, or called execve */
-	uint64_t look_ns;  /* when to look next */
+	uint64_t now_ns;  /* of the call we are in */
+	uint64_t look_ns; /* when to look next */
 	uint64_t asked_ns;
 	uint64_t beat_ns;
 	uint64_t pulse_ns; /* when it last changed */
@@ -43,6 +42,7 @@ struct gpu_peer {
 	bool was_armed; /* ever */
 	bool told;	/* that it is waited for */
 	bool flowing;	/* records come, and their end was not told yet */
+	bool silent;	/* armed, and its pulse stands still */
 	bool foreign;	/* it still works for a tracer that was before us */
 	bool ended;	/* the shim says that it stopped … */
 	bool refused;	/* … or that it will not collect */
@@ -55,7 +55,6 @@ struct gpu_peer *gpu_peer__new(uint32_t tgid, const struct record_output *output
 	if (!peer)
 		return NULL;
 	peer->standing.output = output;
-	peer->since_ns = now_ns;
 	peer->look_ns = now_ns;
 	peer->relay.tgid = tgid;
 	peer->relay.output = output;
@@ -125,14 +124,22 @@ static void ask(struct gpu_peer *peer)
 	gpu_ring__arm(peer->ring);
 }
 
-static void take_armed(struct gpu_peer *peer, uint64_t time_ns)
+static void start_pulse(struct gpu_peer *peer)
+{
+	peer->pulse = gpu_ring__pulse(peer->ring);
+	peer->pulse_ns = peer->now_ns;
+}
+
+static void say_armed(struct gpu_peer *peer, const char *detail, uint64_t time_ns)
 {
 	peer->phase = PEER_ARMED;
 	peer->was_armed = true;
 	peer->flowing = true;
-	peer->pulse = gpu_ring__pulse(peer->ring);
-	peer->pulse_ns = peer->now_ns;
+	peer->silent = false;
+	peer->relay.flush.last = 0;
+	start_pulse(peer);
 	peer->standing.state.arm_ns = time_ns > peer->asked_ns ? time_ns - peer->asked_ns : 0;
+	gpu_standing_say(&peer->standing, FBT_GPU_ARMED, detail, time_ns);
 }
 
 /* Whether a shim would say this now: in answer to what it was asked, not of another time. */
@@ -153,12 +160,12 @@ static void take_state(struct gpu_peer *peer, const struct fbt_gpu_state *said)
 	if (!is_timely(peer, said->status))
 		return;
 	gpu_standing_learn(&peer->standing, said);
-	if (said->status == FBT_GPU_ARMED)
-		take_armed(peer, time_ns);
-	else if (said->status == FBT_GPU_ENDED)
-		peer->ended = true;
-	else
-		peer->refused = true;
+	if (said->status == FBT_GPU_ARMED) {
+		say_armed(peer, decode_string(&said->header, 0), time_ns);
+		return;
+	}
+	peer->ended |= said->status == FBT_GPU_ENDED;
+	peer->refused |= said->status != FBT_GPU_ENDED;
 	if (peer->refused)
 		close_records(peer);
 	gpu_standing_say(&peer->standing, (enum fbt_gpu_status)said->status,
@@ -210,11 +217,6 @@ static void look_into(struct gpu_peer *peer)
 	ask(peer);
 }
 
-uint64_t gpu_peer__age(const struct gpu_peer *peer, uint64_t now_ns)
-{
-	return now_ns - peer->since_ns;
-}
-
 bool gpu_peer__is_due(const struct gpu_peer *peer, uint64_t now_ns)
 {
 	return peer->phase == PEER_SEARCHING && now_ns >= peer->look_ns;
@@ -253,18 +255,25 @@ static void check_answer(struct gpu_peer *peer, bool answered)
 	}
 }
 
+/*
+ * A process that is stopped goes on where it was: as long as we beat, its shim stays armed. What it
+ * could not send meanwhile nobody waits for.
+ */
 static void check_pulse(struct gpu_peer *peer, bool rests)
 {
 	uint32_t pulse = gpu_ring__pulse(peer->ring);
 
-	if (pulse != peer->pulse) {
-		peer->pulse = pulse;
-		peer->pulse_ns = peer->now_ns;
-	}
-	if (rests)
+	if (rests) {
 		stop(peer, FBT_GPU_FAILED, "its shim stopped", PEER_DONE);
-	else if (peer->now_ns - peer->pulse_ns >= GPU_PEER_PULSE_NS)
-		stop(peer, FBT_GPU_STALLED, "", PEER_SEARCHING);
+	} else if (pulse != peer->pulse) {
+		start_pulse(peer);
+		if (peer->silent)
+			say_armed(peer, "", peer->now_ns);
+	} else if (peer->now_ns - peer->pulse_ns >= GPU_PEER_PULSE_NS) {
+		close_records(peer);
+		say(peer, FBT_GPU_STALLED, "");
+		peer->silent = true;
+	}
 }
 
 /* Its shim stopped of itself: it has not seen us for a while. */
@@ -336,7 +345,6 @@ void gpu_peer__restart(struct gpu_peer *peer, uint64_t now_ns)
 {
 	gpu_peer__end(peer, now_ns);
 	peer->phase = PEER_SEARCHING;
-	peer->since_ns = now_ns;
 	peer->look_ns = now_ns;
 	peer->looked = false;
 }
@@ -344,14 +352,14 @@ void gpu_peer__restart(struct gpu_peer *peer, uint64_t now_ns)
 void gpu_peer__leave(struct gpu_peer *peer, uint64_t now_ns)
 {
 	peer->now_ns = now_ns;
-	if (peer->phase == PEER_ARMED) {
+	if (peer->phase == PEER_ARMED && !peer->silent) {
 		peer->phase = PEER_LEAVING;
 		gpu_ring__disarm(peer->ring);
 	} else if (peer->phase == PEER_ASKED) {
 		stop(peer, FBT_GPU_STALLED, "CUPTI had not started when the window ended",
 		     PEER_DONE);
 	} else {
-		peer->phase = PEER_DONE;
+		release(peer, PEER_DONE);
 	}
 }
 

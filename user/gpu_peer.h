@@ -26,9 +26,6 @@ void gpu_peer__free(struct gpu_peer *peer);
 
 uint32_t gpu_peer__tgid(const struct gpu_peer *peer);
 
-/* Since it came, or called execve. */
-uint64_t gpu_peer__age(const struct gpu_peer *peer, uint64_t now_ns);
-
 /*
  * Its shim is to be looked for now: gpu_peer__look, which takes the longer the more files it has
  * open. The next time is pause_ns later, or 100 times as much later as it took.

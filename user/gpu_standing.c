@@ -6,12 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cuda_use.h"
 #include "decode.h"
 #include "gpu_notice.h"
 #include "log.h"
-#include "map_search.h"
-
-#define LIBCUDA "libcuda.so"
 
 void gpu_standing_clear(struct gpu_standing *standing)
 {
@@ -59,20 +57,14 @@ bool gpu_standing_is_refusal(uint32_t status)
 	       status == FBT_GPU_NO_DRIVER || status == FBT_GPU_BUSY || status == FBT_GPU_FAILED;
 }
 
-static bool is_libcuda(const struct mapping *mapping, const void *ctx)
-{
-	const char *name = mapping->path ? strrchr(mapping->path, '/') : NULL;
-
-	(void)ctx;
-	return name && !strncmp(name + 1, LIBCUDA, strlen(LIBCUDA));
-}
-
 void gpu_standing_say_absent(struct gpu_standing *standing, uint64_t now_ns)
 {
+	char detail[CUDA_USE_DETAIL_SIZE];
+
 	if (standing->said && standing->state.status != FBT_GPU_NOT_CUDA)
 		return;
-	if (map_search(standing->state.tgid, LIBCUDA, is_libcuda, NULL))
-		gpu_standing_say(standing, FBT_GPU_ABSENT, "", now_ns);
+	if (cuda_use_lacks_shim(standing->state.tgid, detail))
+		gpu_standing_say(standing, FBT_GPU_ABSENT, detail, now_ns);
 	else
 		gpu_standing_say(standing, FBT_GPU_NOT_CUDA, "", now_ns);
 }

@@ -76,7 +76,8 @@ target
 target_candidates target_explain
 # the kernel side
 call_ring child file_names gpu_notice gpu_shim gpu_tids map_search privilege sizing slots time_namespace uprobes
-gpu_memfd gpu_relay gpu_standing
+cuda_use gpu_memfd gpu_relay
+gpu_standing
 gpu_ring
 gpu_peer
 gpu_link

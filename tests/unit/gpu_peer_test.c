@@ -141,7 +141,6 @@ static void a_process_without_cuda_is_told_once(void **state)
 	look(fixture);
 	assert_int_equal(fixture->keeper.count, 1);
 	assert_silent(fixture->text);
-	assert_int_equal(gpu_peer__age(fixture->peer, fixture->now_ns), S);
 	player_kill(&fixture->player);
 }
 
@@ -186,7 +185,7 @@ static void cuda_without_a_shim_is_told_when_it_comes(void **state)
 	assert_said(fixture, FBT_GPU_ABSENT, "");
 	gpu_peer__look_for_cuda(fixture->peer, fixture->now_ns);
 	assert_int_equal(fixture->keeper.count, 2);
-	assert_one_line(fixture->text, "gpu-env says how");
+	assert_one_line(fixture->text, "it uses CUDA, but was not started with the shim");
 }
 
 static void off_is_told(void **state)
@@ -301,6 +300,21 @@ static void a_pulse_that_stops_is_a_stall(void **state)
 	flush = kept(&fixture->keeper, 2, FBT_EVENT_GPU_FLUSH);
 	assert_int_equal(flush->last, 1);
 	assert_one_line(fixture->text, "its shim does not answer: is the process stopped?");
+	/* It goes on where it was. */
+	fixture->player.shared->pulse++;
+	player_put_kernel(&fixture->player, 6, 10, 20);
+	poll_after(fixture, 10 * S);
+	assert_int_equal(fixture->player.shared->armed, 1);
+	assert_said(fixture, FBT_GPU_ARMED, "");
+	poll_after(fixture, 6 * S);
+	assert_said(fixture, FBT_GPU_STALLED, "");
+	assert_int_equal(fixture->keeper.count, 8);
+	kept(&fixture->keeper, 4, FBT_EVENT_GPU_WORK);
+	kept(&fixture->keeper, 6, FBT_EVENT_GPU_FLUSH);
+	/* It is not waited for at the end. */
+	gpu_peer__leave(fixture->peer, fixture->now_ns);
+	assert_true(gpu_peer__is_settled(fixture->peer));
+	assert_int_equal(fixture->player.shared->armed, 2);
 }
 
 static void refuse(struct fixture *fixture, enum fbt_gpu_status status, const char *detail)

@@ -330,6 +330,24 @@ static void a_second_tracer_is_told_who_is_first(void **state)
 	assert_int_equal(status, 0);
 }
 
+/* With -a another tracer is a process like any other: what it has mapped is not its own. */
+static void a_tracer_has_no_ring_of_its_own(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t version, holder;
+	struct gpu_ring *ring;
+	int status;
+	pid_t other;
+
+	open_sound(fixture);
+	other = fork();
+	if (!other)
+		_exit(gpu_ring__open(&ring, (uint32_t)getppid(), &version, &holder) == -ENOENT ? 0
+											       : 1);
+	waitpid(other, &status, 0);
+	assert_int_equal(status, 0);
+}
+
 static void a_tracer_that_was_killed_holds_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -790,6 +808,7 @@ int main(void)
 		TEST(a_child_that_has_only_the_descriptor_has_no_ring),
 		TEST(the_sound_one_of_several_is_taken),
 		TEST(a_second_tracer_is_told_who_is_first),
+		TEST(a_tracer_has_no_ring_of_its_own),
 		TEST(a_tracer_that_was_killed_holds_nothing),
 		TEST(arming_counts_up_and_disarming_too),
 		TEST(free_disarms),

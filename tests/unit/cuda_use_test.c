@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "cuda_use.h"
+
+struct fixture {
+	char folder[64];
+	pid_t child;
+	char detail[CUDA_USE_DETAIL_SIZE];
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	if (!fixture)
+		return -1;
+	strcpy(fixture->folder, "/tmp/fbt_cuda_XXXXXX");
+	*state = fixture;
+	return mkdtemp(fixture->folder) ? 0 : -1;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	if (fixture->child > 0) {
+		kill(fixture->child, SIGKILL);
+		waitpid(fixture->child, NULL, 0);
+	}
+	rmdir(fixture->folder);
+	free(fixture);
+	return 0;
+}
+
+/* Maps a file of that name, as the dynamic loader would. */
+static void map_file(const struct fixture *fixture, const char *name)
+{
+	char path[128];
+	int fd;
+
+	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	if (fd < 0 || ftruncate(fd, 4096) ||
+	    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+		_exit(1);
+	close(fd);
+	unlink(path);
+}
+
+/* Whether a child that has mapped these files (the second may be NULL) lacks the shim. */
+static bool lacks_shim(struct fixture *fixture, const char *first, const char *second)
+{
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	fixture->child = fork();
+	if (!fixture->child) {
+		map_file(fixture, first);
+		if (second)
+			map_file(fixture, second);
+		if (write(ends[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	return cuda_use_lacks_shim((uint32_t)fixture->child, fixture->detail);
+}
+
+static void a_process_without_libcuda_does_not(void **state)
+{
+	assert_false(lacks_shim(*state, "libcudart.so.13", "libmycuda.so"));
+}
+
+static void a_process_with_libcuda_alone_does(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_true(lacks_shim(fixture, "libcuda.so.580.65.06", NULL));
+	assert_string_equal(fixture->detail, "");
+}
+
+static void a_process_with_both_does_not(void **state)
+{
+	assert_false(lacks_shim(*state, "libcuda.so.1", "libferrum_cupti.so"));
+}
+
+static void a_process_that_is_gone_does_not(void **state)
+{
+	struct fixture *fixture = *state;
+	pid_t child = fork();
+
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	assert_false(cuda_use_lacks_shim((uint32_t)child, fixture->detail));
+}
+
+/* /proc shows what a program was started with. */
+static void detail_with_environment(struct fixture *fixture, const char *variable)
+{
+	char script[256];
+	char *const environment[] = {(char *)variable, NULL};
+	int ends[2];
+	char byte;
+
+	snprintf(script, sizeof(script),
+		 "import mmap, os\nf = open('%s/libcuda.so.1', 'w+b'); f.truncate(4096)\n"
+		 "m = mmap.mmap(f.fileno(), 4096, mmap.MAP_PRIVATE)\nos.unlink(f.name)\n"
+		 "os.write(1, b'x')\nimport signal; signal.pause()\n",
+		 fixture->folder);
+	assert_int_equal(pipe(ends), 0);
+	fixture->child = fork();
+	if (!fixture->child) {
+		dup2(ends[1], STDOUT_FILENO);
+		execle("/usr/bin/python3", "python3", "-S", "-c", script, NULL, environment);
+		_exit(1);
+	}
+	close(ends[1]);
+	if (read(ends[0], &byte, 1) != 1)
+		skip();
+	close(ends[0]);
+	assert_true(cuda_use_lacks_shim((uint32_t)fixture->child, fixture->detail));
+}
+
+static void a_shim_that_was_named_and_is_not_loaded_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	detail_with_environment(fixture, "CUDA_INJECTION64_PATH=/opt/x/libferrum_cupti.so");
+	assert_non_null(strstr(fixture->detail, "/opt/x/libferrum_cupti.so of "
+						"CUDA_INJECTION64_PATH is not loaded"));
+}
+
+static void another_library_in_its_place_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	detail_with_environment(fixture, "CUDA_INJECTION64_PATH=/opt/nsys/libInjection64.so");
+	assert_string_equal(fixture->detail,
+			    "CUDA_INJECTION64_PATH names /opt/nsys/libInjection64.so");
+}
+
+static void an_empty_name_is_none(void **state)
+{
+	struct fixture *fixture = *state;
+
+	detail_with_environment(fixture, "CUDA_INJECTION64_PATH=");
+	assert_string_equal(fixture->detail, "");
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_process_without_libcuda_does_not),
+		TEST(a_process_with_libcuda_alone_does),
+		TEST(a_process_with_both_does_not),
+		TEST(a_process_that_is_gone_does_not),
+		TEST(a_shim_that_was_named_and_is_not_loaded_is_told),
+		TEST(another_library_in_its_place_is_told),
+		TEST(an_empty_name_is_none),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Whether a process that shares no ring uses CUDA, and why it then has no shim. */
+#ifndef FBT_CUDA_USE_H
+#define FBT_CUDA_USE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define CUDA_USE_DETAIL_SIZE 256
+
+/*
+ * Reads /proc. true: it has libcuda and not the shim; detail says what was done to load one, which
+ * may be nothing. A forked child that has both is not true: CUDA cannot be used there.
+ */
+bool cuda_use_lacks_shim(uint32_t tgid, char detail[CUDA_USE_DETAIL_SIZE]);
+
+#endif
