@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -22,7 +21,7 @@ struct loop {
 	int signal_fd;
 	uint64_t turn_ns;
 	sigset_t signals;
-	bool ended; /* LOOP_END was told */
+	int ended_by; /* the signal that LOOP_END was told for; 0: none yet */
 };
 
 /* SIGHUP not if it is ignored from the start, as nohup does. */
@@ -116,9 +115,11 @@ static unsigned int take_signals(struct loop *loop)
 	struct signalfd_siginfo signal;
 	unsigned int news = 0;
 
-	while (read(loop->signal_fd, &signal, sizeof(signal)) == sizeof(signal))
+	while (read(loop->signal_fd, &signal, sizeof(signal)) == sizeof(signal)) {
+		if (signal.ssi_signo != SIGUSR1 && !loop->ended_by)
+			loop->ended_by = (int)signal.ssi_signo;
 		news |= signal.ssi_signo == SIGUSR1 ? LOOP_MANUAL : LOOP_END;
-	loop->ended |= news & LOOP_END;
+	}
 	return news;
 }
 
@@ -157,14 +158,14 @@ static void pass_over_first(const struct loop *loop)
 				       .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (sigismember(&loop->signals, ends[i]))
+		if (sigismember(&loop->signals, ends[i]) &&
+		    (!loop->ended_by || ends[i] == loop->ended_by))
 			sigaction(ends[i], &once, NULL);
 	}
 }
 
 void loop__restore_signals(const struct loop *loop)
 {
-	if (!loop->ended)
-		pass_over_first(loop);
+	pass_over_first(loop);
 	sigprocmask(SIG_UNBLOCK, &loop->signals, NULL);
 }

@@ -32,8 +32,9 @@ void loop__unwatch(struct loop *loop, int fd);
 unsigned int loop__wait(struct loop *loop);
 
 /*
- * From here on those signals do at once what they do by default. Where none has asked for the end,
- * the first of each does nothing: whoever sends it means the window, not what is being written.
+ * From here on those signals do at once what they do by default, but for one more of the signal
+ * that asked for the end (timeout(1) sends each twice), or, where none did, the first of each:
+ * whoever sends it means the window, not what is being written.
  */
 void loop__restore_signals(const struct loop *loop);
 

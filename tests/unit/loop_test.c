@@ -164,6 +164,48 @@ static void once_restored_a_signal_ends_the_program(void **state)
 	assert_int_equal(WTERMSIG(status), SIGINT);
 }
 
+/* timeout(1) sends a signal to its child, and then to its group, where that child is. */
+static void once_restored_the_same_signal_is_passed_over_once(void **state)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct loop *loop;
+
+		if (loop__new(&loop) || loop__set_turn(loop, LONG_NS) || raise(SIGTERM) ||
+		    loop__wait(loop) != LOOP_END)
+			_exit(1);
+		loop__restore_signals(loop);
+		raise(SIGTERM);
+		raise(SIGTERM);
+		_exit(2);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	assert_int_equal(WTERMSIG(status), SIGTERM);
+}
+
+static void once_restored_a_signal_that_comes_twice_leaves_it_alive(void **state)
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (!pid) {
+		struct loop *loop;
+
+		if (loop__new(&loop) || loop__set_turn(loop, LONG_NS) || raise(SIGTERM) ||
+		    loop__wait(loop) != LOOP_END)
+			_exit(1);
+		loop__restore_signals(loop);
+		raise(SIGTERM);
+		_exit(7);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 7);
+}
+
 /* The window had ended by itself: who sends one does not know that yet. */
 static void once_restored_the_first_signal_that_ends_is_passed_over(void **state)
 {
@@ -196,6 +238,8 @@ int main(void)
 		TEST(a_descriptor_with_news_makes_a_turn),
 		TEST(an_ignored_sighup_stays_ignored),
 		TEST(once_restored_a_signal_ends_the_program),
+		TEST(once_restored_the_same_signal_is_passed_over_once),
+		TEST(once_restored_a_signal_that_comes_twice_leaves_it_alive),
 		TEST(once_restored_the_first_signal_that_ends_is_passed_over),
 	};
 
