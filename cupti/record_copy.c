@@ -175,7 +175,7 @@ static void put_api(struct record_copy *copy, const struct cupti_api *from)
 	if (!call)
 		return;
 	api.header.flags = call->flags;
-	api.class = call->class;
+	api.api_class = call->class;
 	api.name = tell_name(copy, call->name, FBT_GPU_NAME_API);
 	set_times(&api.start_ns, &api.end_ns, from->start, from->end);
 	put(copy, &api, sizeof(api), FBT_EVENT_GPU_API);

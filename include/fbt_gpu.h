@@ -196,8 +196,8 @@ struct fbt_gpu_api {
 	__u64 end_ns;
 	__u32 correlation;
 	__u32 cbid;
-	__u32 name;  /* fbt_gpu_name.id */
-	__u32 class; /* enum fbt_gpu_api_class */
+	__u32 name;	 /* fbt_gpu_name.id */
+	__u32 api_class; /* enum fbt_gpu_api_class */
 	__u32 result;
 	__u32 reserved;
 };
@@ -228,12 +228,13 @@ struct fbt_gpu_sync {
 };
 
 /* CUpti_ActivityOverheadKind that mean something to us */
-#define FBT_GPU_OVERHEAD_BUFFER_FLUSH	     (1u << 16)
-#define FBT_GPU_OVERHEAD_INSTRUMENTATION     (2u << 16)
-#define FBT_GPU_OVERHEAD_RESOURCE	     (3u << 16)
-#define FBT_GPU_OVERHEAD_LAZY_LOADING	     (5u << 16)
-#define FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL (6u << 16) /* the launch queue is: the GPU is behind  \
-							 */
+#define FBT_GPU_OVERHEAD_BUFFER_FLUSH	 (1u << 16)
+#define FBT_GPU_OVERHEAD_INSTRUMENTATION (2u << 16)
+#define FBT_GPU_OVERHEAD_RESOURCE	 (3u << 16)
+#define FBT_GPU_OVERHEAD_LAZY_LOADING	 (5u << 16)
+#define FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL                                                       \
+	(6u << 16) /* the launch queue is: the GPU is behind                                       \
+		    */
 #define FBT_GPU_OVERHEAD_BUFFER_REQUEST (7u << 16)
 
 /* What CUPTI says that it, or the driver, took from a thread. */

@@ -3,40 +3,52 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
 #include "fbt_gpu.h"
 
-/* What is fixed about a type: bytes of its struct, and the strings that must follow it. */
+/* What is fixed about a type. */
 struct layout {
-	uint32_t bytes;
-	uint32_t strings;
+	uint32_t bytes;	  /* of its struct */
+	uint32_t strings; /* that must follow it */
+	uint32_t tgid;	  /* where the process it is of stands; 0: it is of none */
 };
 
 static const struct layout layouts[] = {
 	[FBT_EVENT_WINDOW] = {sizeof(struct fbt_window), 4},
-	[FBT_EVENT_TARGET] = {sizeof(struct fbt_target), 3},
-	[FBT_EVENT_THREAD] = {sizeof(struct fbt_thread_name), 0},
+	[FBT_EVENT_TARGET] = {sizeof(struct fbt_target), 3, offsetof(struct fbt_target, tgid)},
+	[FBT_EVENT_THREAD] = {sizeof(struct fbt_thread_name), 0,
+			      offsetof(struct fbt_thread_name, tgid)},
 	[FBT_EVENT_KIND] = {sizeof(struct fbt_kind), 2},
-	[FBT_EVENT_STEP] = {sizeof(struct fbt_step), 0},
-	[FBT_EVENT_CALL] = {sizeof(struct fbt_call), 0},
-	[FBT_EVENT_TABLE] = {sizeof(struct fbt_table), 0},
+	[FBT_EVENT_STEP] = {sizeof(struct fbt_step), 0, offsetof(struct fbt_step, tgid)},
+	[FBT_EVENT_CALL] = {sizeof(struct fbt_call), 0, offsetof(struct fbt_call, tgid)},
+	[FBT_EVENT_TABLE] = {sizeof(struct fbt_table), 0, offsetof(struct fbt_table, tgid)},
 	[FBT_EVENT_LOST] = {sizeof(struct fbt_lost), 0},
 	[FBT_EVENT_COST] = {sizeof(struct fbt_cost), 0},
-	[FBT_EVENT_TARGET_EXIT] = {sizeof(struct fbt_target_exit), 0},
+	[FBT_EVENT_TARGET_EXIT] = {sizeof(struct fbt_target_exit), 0,
+				   offsetof(struct fbt_target_exit, tgid)},
 	[FBT_EVENT_WINDOW_END] = {sizeof(struct fbt_window_end), 0},
-	[FBT_EVENT_FILE] = {sizeof(struct fbt_file), 1},
+	[FBT_EVENT_FILE] = {sizeof(struct fbt_file), 1, offsetof(struct fbt_file, tgid)},
 	[FBT_EVENT_MANUAL] = {sizeof(struct fbt_manual), 0},
-	[FBT_EVENT_GPU_STATE] = {sizeof(struct fbt_gpu_state), 2},
-	[FBT_EVENT_GPU_NAME] = {sizeof(struct fbt_gpu_name), 1},
-	[FBT_EVENT_GPU_DEVICE] = {sizeof(struct fbt_gpu_device), 1},
-	[FBT_EVENT_GPU_WORK] = {sizeof(struct fbt_gpu_work), 0},
-	[FBT_EVENT_GPU_API] = {sizeof(struct fbt_gpu_api), 0},
-	[FBT_EVENT_GPU_SYNC] = {sizeof(struct fbt_gpu_sync), 0},
-	[FBT_EVENT_GPU_OVERHEAD] = {sizeof(struct fbt_gpu_overhead), 0},
-	[FBT_EVENT_GPU_FLUSH] = {sizeof(struct fbt_gpu_flush), 0},
-	[FBT_EVENT_GPU_CLOCK] = {sizeof(struct fbt_gpu_clock), 0},
+	[FBT_EVENT_GPU_STATE] = {sizeof(struct fbt_gpu_state), 2,
+				 offsetof(struct fbt_gpu_state, tgid)},
+	[FBT_EVENT_GPU_NAME] = {sizeof(struct fbt_gpu_name), 1,
+				offsetof(struct fbt_gpu_name, tgid)},
+	[FBT_EVENT_GPU_DEVICE] = {sizeof(struct fbt_gpu_device), 1,
+				  offsetof(struct fbt_gpu_device, tgid)},
+	[FBT_EVENT_GPU_WORK] = {sizeof(struct fbt_gpu_work), 0,
+				offsetof(struct fbt_gpu_work, tgid)},
+	[FBT_EVENT_GPU_API] = {sizeof(struct fbt_gpu_api), 0, offsetof(struct fbt_gpu_api, tgid)},
+	[FBT_EVENT_GPU_SYNC] = {sizeof(struct fbt_gpu_sync), 0,
+				offsetof(struct fbt_gpu_sync, tgid)},
+	[FBT_EVENT_GPU_OVERHEAD] = {sizeof(struct fbt_gpu_overhead), 0,
+				    offsetof(struct fbt_gpu_overhead, tgid)},
+	[FBT_EVENT_GPU_FLUSH] = {sizeof(struct fbt_gpu_flush), 0,
+				 offsetof(struct fbt_gpu_flush, tgid)},
+	[FBT_EVENT_GPU_CLOCK] = {sizeof(struct fbt_gpu_clock), 0,
+				 offsetof(struct fbt_gpu_clock, tgid)},
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -96,7 +108,7 @@ static bool is_gpu_work_sound(const struct fbt_gpu_work *work)
 
 static bool is_gpu_api_sound(const struct fbt_gpu_api *api)
 {
-	return api->class < FBT_GPU_API_CLASS_COUNT && api->end_ns >= api->start_ns;
+	return api->api_class < FBT_GPU_API_CLASS_COUNT && api->end_ns >= api->start_ns;
 }
 
 static bool is_gpu_sync_sound(const struct fbt_gpu_sync *sync)
@@ -202,6 +214,15 @@ long decode_event(const void *data, size_t size, const struct fbt_header **event
 	    !are_strings_sound(header, layout))
 		return -EBADMSG;
 	return header->size;
+}
+
+uint32_t decode_tgid(const struct fbt_header *event)
+{
+	const struct layout *layout = find_layout(event->type);
+
+	if (!layout || !layout->tgid)
+		return 0;
+	return *(const uint32_t *)((const char *)event + layout->tgid);
 }
 
 const char *decode_string(const struct fbt_header *event, unsigned int index)

@@ -4,6 +4,7 @@
 #define FBT_DECODE_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include "fbt_event.h"
 
 /* Bytes. Longer records are impossible: the longest string in one is a command line. */
@@ -20,6 +21,9 @@
  * known: the header is impossible or the record is cut off.
  */
 long decode_event(const void *data, size_t size, const struct fbt_header **event);
+
+/* The process a record is of; 0: of none. Only of a record that decode_event took. */
+uint32_t decode_tgid(const struct fbt_header *event);
 
 /* The index-th string behind the record's struct, or NULL. Only of a record that decode_event took.
  */

@@ -9,11 +9,11 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "decode.h"
 #include "log.h"
 #include "metadata.h"
 #include "outputs.h"
 #include "vec.h"
-#include "fbt_gpu.h"
 
 /* Descriptors an export may need: files, their folders, a connection to a collector. */
 #define FDS_EACH  8
@@ -267,43 +267,6 @@ static void push_all(const struct exports *exports, const void *data, size_t siz
 		push(*entry, data, size);
 }
 
-/* The process that a record is about. */
-static uint32_t tgid_of(const struct fbt_header *event)
-{
-	switch (event->type) {
-	case FBT_EVENT_THREAD:
-		return ((const struct fbt_thread_name *)event)->tgid;
-	case FBT_EVENT_STEP:
-		return ((const struct fbt_step *)event)->tgid;
-	case FBT_EVENT_CALL:
-		return ((const struct fbt_call *)event)->tgid;
-	case FBT_EVENT_TABLE:
-		return ((const struct fbt_table *)event)->tgid;
-	case FBT_EVENT_FILE:
-		return ((const struct fbt_file *)event)->tgid;
-	case FBT_EVENT_TARGET_EXIT:
-		return ((const struct fbt_target_exit *)event)->tgid;
-	case FBT_EVENT_GPU_STATE:
-		return ((const struct fbt_gpu_state *)event)->tgid;
-	case FBT_EVENT_GPU_NAME:
-		return ((const struct fbt_gpu_name *)event)->tgid;
-	case FBT_EVENT_GPU_DEVICE:
-		return ((const struct fbt_gpu_device *)event)->tgid;
-	case FBT_EVENT_GPU_WORK:
-		return ((const struct fbt_gpu_work *)event)->tgid;
-	case FBT_EVENT_GPU_API:
-		return ((const struct fbt_gpu_api *)event)->tgid;
-	case FBT_EVENT_GPU_SYNC:
-		return ((const struct fbt_gpu_sync *)event)->tgid;
-	case FBT_EVENT_GPU_OVERHEAD:
-		return ((const struct fbt_gpu_overhead *)event)->tgid;
-	case FBT_EVENT_GPU_FLUSH:
-		return ((const struct fbt_gpu_flush *)event)->tgid;
-	default:
-		return 0;
-	}
-}
-
 static void route(void *ctx, const void *data, size_t size)
 {
 	struct exports *exports = ctx;
@@ -333,7 +296,7 @@ static void route(void *ctx, const void *data, size_t size)
 		push_all(exports, data, size);
 		break;
 	default:
-		push(find_export(exports, tgid_of(event)), data, size);
+		push(find_export(exports, decode_tgid(event)), data, size);
 	}
 }
 

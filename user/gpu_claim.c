@@ -61,11 +61,11 @@ static bool is_mine(const struct gpu_claim *claim, const struct join_call *call)
 static void count_awaited(const struct gpu_claim *claim, const struct step *step,
 			  const struct join_call *call, struct gpu_awaited *awaited)
 {
-	bool is_graph = call->api.class == FBT_GPU_API_GRAPH;
+	bool is_graph = call->api.api_class == FBT_GPU_API_GRAPH;
 
 	if (!join_call_is_launch(call) || !is_mine(claim, call))
 		return;
-	if (!call->has_work && (is_graph || call->api.class == FBT_GPU_API_LAUNCH))
+	if (!call->has_work && (is_graph || call->api.api_class == FBT_GPU_API_LAUNCH))
 		awaited->launches++;
 	else if (!call->has_work)
 		awaited->perhaps++;

@@ -21,8 +21,8 @@ bool join_call_is_launch(const struct join_call *call)
 
 	if (!api->correlation || api->result || api->header.flags & FBT_GPU_API_NESTED)
 		return false;
-	return api->class == FBT_GPU_API_LAUNCH || api->class == FBT_GPU_API_GRAPH ||
-	       api->class == FBT_GPU_API_MEMCPY || api->class == FBT_GPU_API_MEMSET;
+	return api->api_class == FBT_GPU_API_LAUNCH || api->api_class == FBT_GPU_API_GRAPH ||
+	       api->api_class == FBT_GPU_API_MEMCPY || api->api_class == FBT_GPU_API_MEMSET;
 }
 
 void join_call_give_work(struct join_call *call, struct join_work *work, uint32_t turn)

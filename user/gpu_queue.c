@@ -231,7 +231,7 @@ static void fill(struct queue *queue, struct gpu_interval step, struct gpu_figur
 		if (!launch->mine)
 			continue;
 		figures->launches++;
-		figures->graph_launches += launch->call->class == FBT_GPU_API_GRAPH;
+		figures->graph_launches += launch->call->api_class == FBT_GPU_API_GRAPH;
 		figures->tklqt_ns = gpu_ns_add(figures->tklqt_ns,
 					       gpu_ns_add(call_of(launch), delay_of(launch)));
 	}

@@ -17,7 +17,7 @@ void step_gpu_free(struct step_gpu *gpu)
 
 bool gpu_api_waits(const struct fbt_gpu_api *api)
 {
-	return api->class == FBT_GPU_API_SYNC || api->header.flags & FBT_GPU_API_BLOCKING;
+	return api->api_class == FBT_GPU_API_SYNC || api->header.flags & FBT_GPU_API_BLOCKING;
 }
 
 const char *gpu_seal_name(enum gpu_seal seal)

@@ -140,7 +140,7 @@ static uint64_t tail_start(const struct awaited *awaited, const struct fbt_gpu_a
 	enum match match = BY_TIME;
 	uint64_t end_ns;
 
-	if (api->class != FBT_GPU_API_SYNC)
+	if (api->api_class != FBT_GPU_API_SYNC)
 		match = BY_CALL;
 	else if (says_what(sync))
 		match = BY_SYNC;

@@ -176,7 +176,7 @@ static int put_api(const struct writing *writing, const struct fbt_gpu_api *api)
 	};
 	struct kineto_slice slice = kineto_file_slice(writing->file, writing->window, api->start_ns,
 						      gpu_slice_api_end_ns(api, writing->step));
-	bool has_flow = ids.is_linked && api->class != FBT_GPU_API_OTHER &&
+	bool has_flow = ids.is_linked && api->api_class != FBT_GPU_API_OTHER &&
 			(marks & (MARK_WORK | MARK_PAST)) == MARK_WORK;
 	int err = kineto_file_thread(writing->file, writing->window, api->tgid, api->tid,
 				     KINETO_THREADS, &slice.lane);

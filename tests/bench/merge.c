@@ -151,7 +151,7 @@ static void put_api(struct writer *writer, uint64_t start_ns, uint32_t correlati
 				  .correlation = correlation,
 				  .cbid = 211,
 				  .name = NAMES + 1,
-				  .class = class};
+				  .api_class = class};
 
 	put_record(writer, &api, sizeof(api), FBT_EVENT_GPU_API);
 }

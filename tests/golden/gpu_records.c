@@ -176,7 +176,7 @@ static void write_api(struct events *events)
 	api->correlation = take_u32(events, "correlation", 0);
 	api->cbid = take_u32(events, "cbid", 0);
 	api->name = take_u32(events, "name", 0);
-	api->class = line_take_name(&events->line, "class", classes);
+	api->api_class = line_take_name(&events->line, "class", classes);
 	api->result = take_u32(events, "result", 0);
 	if (line_take_number(&events->line, "driver", 0))
 		api->header.flags |= FBT_GPU_API_DRIVER;

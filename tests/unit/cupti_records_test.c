@@ -236,7 +236,7 @@ static void test_calls(void **state)
 	assert_int_equal(api->end_ns, 200);
 	assert_int_equal(api->correlation, 5);
 	assert_int_equal(api->cbid, 31);
-	assert_int_equal(api->class, FBT_GPU_API_MEMCPY);
+	assert_int_equal(api->api_class, FBT_GPU_API_MEMCPY);
 	assert_int_equal(api->result, 2);
 	assert_string_equal(fixture.peer.names[api->name], "cudaMemcpy_v3020");
 	call.kind = CUPTI_KIND_DRIVER;
@@ -361,22 +361,25 @@ static void test_pool(void **state)
 	uint8_t *buffers[BUFFER_POOL_COUNT];
 
 	assert_null(buffer_pool__take(&pool, 1));
+	assert_int_equal(buffer_pool__oldest_ns(&pool), UINT64_MAX);
 	assert_int_equal(buffer_pool__prepare(&pool), 0);
 	for (uint32_t i = 0; i < BUFFER_POOL_COUNT; i++) {
 		buffers[i] = buffer_pool__take(&pool, 100 + i);
 		assert_non_null(buffers[i]);
 		assert_true(buffer_pool__owns(&pool, buffers[i]));
-		memset(buffers[i], 0xff, BUFFER_POOL_BYTES);
 	}
 	assert_null(buffer_pool__take(&pool, 1000));
-	assert_int_equal(buffer_pool__out(&pool, UINT64_MAX), BUFFER_POOL_COUNT);
-	assert_int_equal(buffer_pool__out(&pool, 103), 3);
 	assert_false(buffer_pool__owns(&pool, buffer_pool__scrap()));
+	/* One without a record holds nothing back. */
+	assert_int_equal(buffer_pool__oldest_ns(&pool), UINT64_MAX);
+	memset(buffers[7], 0xff, BUFFER_POOL_BYTES);
+	memset(buffers[5], 0xff, BUFFER_POOL_BYTES);
+	assert_int_equal(buffer_pool__oldest_ns(&pool), 105);
 	/* Arming again: what CUPTI holds stays its own. */
 	assert_int_equal(buffer_pool__prepare(&pool), 0);
 	assert_null(buffer_pool__take(&pool, 1000));
 	buffer_pool__give_back(&pool, buffers[5]);
-	assert_int_equal(buffer_pool__out(&pool, UINT64_MAX), BUFFER_POOL_COUNT - 1);
+	assert_int_equal(buffer_pool__oldest_ns(&pool), 107);
 	assert_ptr_equal(buffer_pool__take(&pool, 1000), buffers[5]);
 	for (size_t i = 0; i < BUFFER_POOL_BYTES; i++)
 		assert_int_equal(buffers[5][i], 0);

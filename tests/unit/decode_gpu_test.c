@@ -110,7 +110,7 @@ static void a_call_of_an_unknown_class_is_refused(void **state)
 {
 	struct fbt_gpu_api *api = ADD(*state, FBT_EVENT_GPU_API, fbt_gpu_api);
 
-	api->class = FBT_GPU_API_CLASS_COUNT;
+	api->api_class = FBT_GPU_API_CLASS_COUNT;
 	assert_int_equal(decode(*state), -EBADMSG);
 }
 

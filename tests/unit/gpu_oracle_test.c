@@ -334,7 +334,7 @@ static bool blocks_at(const struct scene *scene, uint64_t at)
 static bool is_sync(const struct scene *scene, const struct fbt_gpu_api *api)
 {
 	return (!scene->step.record.kind || api->tid == SCENE_THREAD) && api->start_ns &&
-	       (api->class == FBT_GPU_API_SYNC || api->header.flags & FBT_GPU_API_BLOCKING);
+	       (api->api_class == FBT_GPU_API_SYNC || api->header.flags & FBT_GPU_API_BLOCKING);
 }
 
 static bool syncs_at(const struct scene *scene, uint64_t at)
@@ -575,7 +575,7 @@ static void expect_launch(const struct oracle *oracle, size_t of, struct launche
 	launches->behind[n] = above(smaller(begin, before), call_end);
 	launches->work[n] = work;
 	expected->tklqt_ns += launches->call[n] + launches->delay[n];
-	expected->graph_launches += first->api->class == FBT_GPU_API_GRAPH;
+	expected->graph_launches += first->api->api_class == FBT_GPU_API_GRAPH;
 	expected->launches++;
 }
 
@@ -807,7 +807,7 @@ static uint64_t end_of(const struct scene *scene, const struct fbt_gpu_api *api,
 
 static bool in_tail(const struct scene *scene, const struct fbt_gpu_api *api, uint64_t at)
 {
-	bool own = api->class != FBT_GPU_API_SYNC;
+	bool own = api->api_class != FBT_GPU_API_SYNC;
 	uint64_t end = end_of(scene, api, own);
 
 	if (own && end <= api->start_ns)

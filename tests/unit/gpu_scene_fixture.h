@@ -43,7 +43,7 @@ static inline struct fbt_gpu_api *add_api(struct scene *scene, enum fbt_gpu_api_
 				    .start_ns = start_ns,
 				    .end_ns = end_ns,
 				    .correlation = (uint32_t)scene->api_count,
-				    .class = class};
+				    .api_class = class};
 	return api;
 }
 

@@ -73,6 +73,7 @@ static inline int peer_find_fd(pid_t pid, int *count)
 /* Maps the ring of a process; false: it has none. */
 static inline bool peer_open(struct peer *peer, pid_t pid)
 {
+	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	char path[64];
 	void *memory;
 	int count;
@@ -85,10 +86,17 @@ static inline bool peer_open(struct peer *peer, pid_t pid)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return false;
+	/* It may be in the making: there is nothing behind a mapping of it yet. */
+	if ((fcntl(fd, F_GET_SEALS) & seals) != seals) {
+		close(fd);
+		return false;
+	}
 	memory = mmap(NULL, PEER_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	close(fd);
 	if (memory == MAP_FAILED)
 		return false;
+	while (__atomic_load_n((uint64_t *)memory, __ATOMIC_ACQUIRE) != FBT_GPU_MAGIC)
+		;
 	peer->shared = memory;
 	peer->bytes = (uint8_t *)memory + FBT_GPU_HEADER_BYTES;
 	return true;
@@ -157,7 +165,7 @@ static inline void peer_take(struct peer *peer, const uint8_t *frame)
 		name = ((const struct fbt_gpu_work *)header)->name;
 		break;
 	case FBT_EVENT_GPU_API:
-		peer->apis[((const struct fbt_gpu_api *)header)->class]++;
+		peer->apis[((const struct fbt_gpu_api *)header)->api_class]++;
 		name = ((const struct fbt_gpu_api *)header)->name;
 		break;
 	case FBT_EVENT_GPU_FLUSH:

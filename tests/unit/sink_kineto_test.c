@@ -104,7 +104,7 @@ static struct fbt_gpu_api *add_api(struct fixture *fixture, uint64_t at, uint64_
 				  .correlation = correlation,
 				  .cbid = 211,
 				  .name = 2,
-				  .class = FBT_GPU_API_LAUNCH};
+				  .api_class = FBT_GPU_API_LAUNCH};
 
 	assert_int_equal(vec_push(&fixture->apis, api), 0);
 	return &fixture->apis.items[fixture->apis.count - 1];
@@ -313,7 +313,7 @@ static void arrow_leads_from_the_call_to_all_its_work(void **state)
 	struct fixture *fixture = *state;
 	char text[64], expected[160];
 
-	add_api(fixture, 2000, 500, 5)->class = FBT_GPU_API_GRAPH;
+	add_api(fixture, 2000, 500, 5)->api_class = FBT_GPU_API_GRAPH;
 	add_kernel(fixture, 3000, 500, 5);
 	add_kernel(fixture, 4000, 500, 5);
 	write_batch(fixture);
@@ -423,7 +423,7 @@ static void sync_has_no_stream_and_no_correlation_for_readers(void **state)
 				    .context = 2,
 				    .stream = 7};
 
-	add_api(fixture, 2000, 500, 5)->class = FBT_GPU_API_SYNC;
+	add_api(fixture, 2000, 500, 5)->api_class = FBT_GPU_API_SYNC;
 	add_kernel(fixture, 1500, 500, 4);
 	assert_int_equal(vec_push(&fixture->syncs, sync), 0);
 	sync.kind = FBT_GPU_SYNC_CONTEXT;
