@@ -110,7 +110,7 @@ void gpu_relay_record(struct gpu_relay *relay, struct fbt_header *record, uint64
 		relay->impossible++;
 }
 
-void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped, uint64_t now_ns)
+void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped)
 {
 	struct fbt_gpu_flush last = relay->flush;
 
@@ -118,7 +118,7 @@ void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped, uint64_t now_ns)
 		return;
 	last.tgid = relay->tgid;
 	last.last = 1;
-	last.time_ns = now_ns;
+	/* What was done since the shim's own last one is in buffers that are gone. */
 	relay->flush.last = 1;
 	complete_flush(relay, &last, skipped);
 	record_send(relay->output, &last, sizeof(last), FBT_EVENT_GPU_FLUSH);

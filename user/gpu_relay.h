@@ -25,8 +25,9 @@ struct gpu_relay {
 void gpu_relay_record(struct gpu_relay *relay, struct fbt_header *record, uint64_t skipped,
 		      uint64_t now_ns);
 
-/* Tells that nothing comes any more, where the shim did not. */
-void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped, uint64_t now_ns);
+/* Tells that nothing comes any more, where the shim did not: a last flush of the time of its
+ * latest. */
+void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped);
 
 /* CLOCK_MONOTONIC of the process to ours; not behind now_ns. */
 uint64_t gpu_relay_mono(const struct gpu_relay *relay, uint64_t mono_ns, uint64_t now_ns);
