@@ -254,6 +254,43 @@ static void json_fields_come_out_sorted_by_bytes(void **state)
 	expect_text(writer, "{\"B\":true,\"a\":1.5,\"a_\":-1,\"b\":2,\"ä\":null}");
 }
 
+static void json_writes_microseconds_with_three_decimals(void **state)
+{
+	static const struct {
+		uint64_t ns;
+		const char *text;
+	} cases[] = {
+		{0, "0.000"},
+		{7, "0.007"},
+		{77, "0.077"},
+		{999, "0.999"},
+		{1000, "1.000"},
+		{1234567, "1234.567"},
+		{UINT64_MAX, "18446744073709551.615"},
+	};
+	struct writer *writer = *state;
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		start_over(writer);
+		json_micros(&writer->json, NULL, cases[i].ns);
+		expect_text(writer, cases[i].text);
+	}
+}
+
+static void json_begins_a_line_before_the_comma(void **state)
+{
+	struct writer *writer = *state;
+	struct json *json = &writer->json;
+
+	json_array_begin(json, NULL);
+	json_newline(json);
+	json_uint(json, NULL, 1);
+	json_newline(json);
+	json_micros(json, NULL, 2);
+	json_array_end(json);
+	expect_text(writer, "[\n1\n,0.002]");
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_writer, close_writer)
 
 int main(void)
@@ -274,6 +311,8 @@ int main(void)
 		TEST(json_writes_doubles_as_serde_json_does),
 		TEST(json_uses_an_exponent_where_serde_json_does),
 		TEST(json_writes_the_extremes_of_doubles),
+		TEST(json_writes_microseconds_with_three_decimals),
+		TEST(json_begins_a_line_before_the_comma),
 		TEST(json_fields_refuse_a_key_twice),
 		TEST(json_fields_refuse_more_than_there_is_room_for),
 		TEST(json_fields_come_out_sorted_by_bytes),

@@ -541,6 +541,50 @@ static void metadata_of_a_target_says_why_a_value_does_not_count(void **state)
 				"invalid digit found in string");
 }
 
+static struct metadata resolve_in(char *const *target_environment)
+{
+	struct metadata_sources sources = {.target_environment = target_environment};
+	struct metadata_options options = {0};
+	struct metadata metadata;
+
+	assert_int_equal(metadata_resolve_from(&metadata, &options, &sources), 0);
+	return metadata;
+}
+
+static void expect_rank(char *const *target_environment, uint32_t rank, uint32_t world_size)
+{
+	struct metadata metadata = resolve_in(target_environment);
+
+	assert_int_equal(metadata.rank, rank);
+	assert_int_equal(metadata.world_size, world_size);
+	metadata_clear(&metadata);
+}
+
+static void rank_is_that_of_the_targets_environment(void **state)
+{
+	expect_rank(NULL, 0, 1);
+	expect_rank((char *[]){"RANK=3", "WORLD_SIZE=8", NULL}, 3, 8);
+	expect_rank((char *[]){"LOCAL_RANK=1", "WORLD_SIZE=2", NULL}, 1, 2);
+	expect_rank((char *[]){"LOCAL_RANK=1", "RANK=9", "WORLD_SIZE=16", NULL}, 9, 16);
+}
+
+static void rank_that_is_no_number_does_not_count(void **state)
+{
+	expect_rank((char *[]){"RANK=", "LOCAL_RANK=2", "WORLD_SIZE=x", NULL}, 2, 1);
+	expect_rank((char *[]){"RANK=-1", "WORLD_SIZE=0", NULL}, 0, 1);
+	expect_rank((char *[]){"RANK=4294967296", "XRANK=1", NULL}, 0, 1);
+}
+
+static void rank_of_the_tool_itself_does_not_count(void **state)
+{
+	struct metadata_options options = {0};
+	struct metadata metadata = resolve(&options, (char *[]){"RANK=3", "WORLD_SIZE=8", NULL});
+
+	assert_int_equal(metadata.rank, 0);
+	assert_int_equal(metadata.world_size, 1);
+	metadata_clear(&metadata);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stderr_setup, stderr_teardown)
 
 int main(void)
@@ -569,6 +613,9 @@ int main(void)
 		TEST(metadata_of_no_target_has_no_hash),
 		TEST(metadata_of_a_target_that_has_gone_is_that_of_the_tool),
 		TEST(metadata_of_a_target_says_why_a_value_does_not_count),
+		TEST(rank_is_that_of_the_targets_environment),
+		TEST(rank_that_is_no_number_does_not_count),
+		TEST(rank_of_the_tool_itself_does_not_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -112,6 +112,8 @@ REFUSED(nothing_to_trace_is_refused, "nothing to trace")
 REFUSED(pid_and_all_exclude_each_other, "exclude each other", "-p", "1", "-a")
 REFUSED(pid_and_command_exclude_each_other, "exclude each other", "-p", "1", "--", "sleep")
 REFUSED(all_and_command_exclude_each_other, "exclude each other", "-a", "--", "sleep")
+REFUSED(kineto_refuses_a_name_that_torch_does_not_open, "*.json", "--trace-format", "kineto",
+	"--trace", "t.js", "-p", "1")
 REFUSED(replay_refuses_a_pid, "--replay", "--replay", "f", "-p", "1")
 REFUSED(replay_refuses_all, "--replay", "--replay", "f", "-a")
 REFUSED(replay_refuses_a_command, "--replay", "--replay", "f", "--", "sleep")
@@ -540,6 +542,7 @@ int main(void)
 		TEST(pid_and_all_exclude_each_other),
 		TEST(pid_and_command_exclude_each_other),
 		TEST(all_and_command_exclude_each_other),
+		TEST(kineto_refuses_a_name_that_torch_does_not_open),
 		TEST(replay_refuses_a_pid),
 		TEST(replay_refuses_all),
 		TEST(replay_refuses_a_command),

@@ -314,6 +314,35 @@ static void a_folder_that_is_not_there_is_made_for_the_tag(void **state)
 	assert_non_null(strstr(stdout_text(fixture), "new/folder/ferrum_profile_pid7_99.jsonl"));
 }
 
+static void expect_rank(struct fixture *fixture, const char *name, const char *expected)
+{
+	fixture->options.trace = name;
+	fixture->options.profile = "none";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	outputs__free(fixture->outputs);
+	fixture->outputs = NULL;
+	if (!strstr(text_of(fixture, name), expected))
+		fail_msg("%s: %s", expected, fixture->text);
+}
+
+/* A rank of N stands for N + 1 processes at least. */
+static void kineto_trace_has_the_rank_of_the_target_or_the_option(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace_format = TRACE_KINETO;
+	fixture->metadata.rank = 2;
+	fixture->metadata.world_size = 4;
+	expect_rank(fixture, "a.json", "{\"rank\": 2, \"world_size\": 4}");
+	assert_non_null(strstr(text_of(fixture, "a.json"), "\"traceName\":\"a.json\""));
+	fixture->options.gpu.rank_given = true;
+	expect_rank(fixture, "b.json", "{\"rank\": 0, \"world_size\": 4}");
+	fixture->options.gpu.rank = 7;
+	expect_rank(fixture, "c.json", "{\"rank\": 7, \"world_size\": 8}");
+}
+
 static void without_an_end_the_trace_stays_partial(void **state)
 {
 	struct fixture *fixture = *state;
@@ -494,6 +523,7 @@ int main(void)
 		TEST(none_is_no_file),
 		TEST(the_tag_names_the_files),
 		TEST(a_folder_that_is_not_there_is_made_for_the_tag),
+		TEST(kineto_trace_has_the_rank_of_the_target_or_the_option),
 		TEST(without_an_end_the_trace_stays_partial),
 		TEST(all_outputs_hold_the_window),
 		TEST(the_report_names_the_files_that_were_written),
