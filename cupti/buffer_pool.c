@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 
 #define ALL_FREE   ((uint32_t)((1ull << BUFFER_POOL_COUNT) - 1))
+#define LOOK_BYTES 64 /* of a buffer: the beginning of its first record */
 #define POOL_TOTAL ((size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES)
 
 int buffer_pool__prepare(struct buffer_pool *pool)
@@ -59,15 +60,29 @@ void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer)
 	__atomic_fetch_or(&pool->free, 1u << place, __ATOMIC_RELEASE);
 }
 
-uint32_t buffer_pool__out(const struct buffer_pool *pool, uint64_t time_ns)
+static bool is_clear(const uint8_t *buffer)
+{
+	const uint64_t *words = (const uint64_t *)buffer;
+	uint64_t bits = 0;
+
+	for (size_t i = 0; i < LOOK_BYTES / sizeof(*words); i++)
+		bits |= __atomic_load_n(&words[i], __ATOMIC_RELAXED);
+	return !bits;
+}
+
+uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool)
 {
 	uint32_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
-	uint32_t count = 0;
+	uint64_t oldest_ns = UINT64_MAX;
 
-	for (uint32_t i = 0; i < BUFFER_POOL_COUNT && pool->memory; i++)
-		count += !(free & 1u << i) &&
-			 __atomic_load_n(&pool->taken_ns[i], __ATOMIC_RELAXED) < time_ns;
-	return count;
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT && pool->memory; i++) {
+		uint64_t taken_ns = __atomic_load_n(&pool->taken_ns[i], __ATOMIC_RELAXED);
+
+		if (!(free & 1u << i) && taken_ns < oldest_ns &&
+		    !is_clear(pool->memory + (size_t)i * BUFFER_POOL_BYTES))
+			oldest_ns = taken_ns;
+	}
+	return oldest_ns;
 }
 
 uint8_t *buffer_pool__scrap(void)

@@ -34,8 +34,11 @@ bool buffer_pool__owns(const struct buffer_pool *pool, const uint8_t *buffer);
 /* Takes it back from CUPTI, and clears it. */
 void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer);
 
-/* Buffers that CUPTI holds and that were handed out before time_ns. */
-uint32_t buffer_pool__out(const struct buffer_pool *pool, uint64_t time_ns);
+/*
+ * When the oldest buffer was handed out that CUPTI holds and has written into; UINT64_MAX: there is
+ * none. A look into CUPTI's buffers, which are clear when it gets them, and no more than that.
+ */
+uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool);
 
 /*
  * The one that is never read, of BUFFER_SCRAP_BYTES: static, so that it is there in a forked child

@@ -11,7 +11,7 @@
 
 #define DEVICE_BUFFERS	  8 /* of 3.2 MB each on the GPU, which is the model's: CUPTI takes 250 */
 #define LAST_BUFFERS_MS	  1000 /* that buffers which are out are waited for at the end */
-#define LATE_MS		  40   /* that buffers are waited for which come after a flush */
+#define LATE_MS		  20   /* that buffers are waited for which come after a flush */
 #define STEP_MS		  5
 #define DEVICE_NAME_BYTES 256
 
@@ -32,13 +32,16 @@ static const struct {
 	size_t size;
 	uint64_t value;
 	uint32_t since; /* version */
+	bool for_good;	/* not put back */
 } attributes[SHIM_ATTRIBUTES] = {
-	/* Per-thread buffers are on from 13.0 on, and are a buffer for each thread of the engine.
+	/*
+	 * Per-thread buffers are on from 13.0 on, and are a buffer for each thread of the engine.
+	 * It may be set only before buffer callbacks are registered, so not twice.
 	 */
-	{CUPTI_ATTRIBUTE_PER_THREAD, sizeof(uint8_t), 0, CUPTI_VERSION_12_3},
+	{CUPTI_ATTRIBUTE_PER_THREAD, sizeof(uint8_t), 0, CUPTI_VERSION_12_3, true},
 	/* Or CUPTI clears each buffer, on an application thread. */
-	{CUPTI_ATTRIBUTE_ZEROED, sizeof(uint8_t), 1, CUPTI_VERSION_11_8},
-	{CUPTI_ATTRIBUTE_POOL_LIMIT, sizeof(size_t), DEVICE_BUFFERS, CUPTI_VERSION_11_8},
+	{CUPTI_ATTRIBUTE_ZEROED, sizeof(uint8_t), 1, CUPTI_VERSION_11_8, false},
+	{CUPTI_ATTRIBUTE_POOL_LIMIT, sizeof(size_t), DEVICE_BUFFERS, CUPTI_VERSION_11_8, false},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -98,7 +101,7 @@ static void set_attribute(struct shim *shim, size_t i)
 	if (calls->get_attribute(attributes[i].attribute, &size, &old) || old == value)
 		return;
 	size = attributes[i].size;
-	if (calls->set_attribute(attributes[i].attribute, &size, &value))
+	if (calls->set_attribute(attributes[i].attribute, &size, &value) || attributes[i].for_good)
 		return;
 	shim->saved.attributes[i] = old;
 	shim->saved.attribute_mask |= 1u << i;
@@ -277,15 +280,20 @@ static void sleep_ms(long ms)
 	nanosleep(&time, NULL);
 }
 
-/* Until buffers that were handed out before time_ns have come back, or for so long. */
-static bool await_buffers(const struct shim *shim, uint64_t time_ns, int most_ms)
+/*
+ * Waits until buffers with records from before time_ns have come back, or for so long. CUPTI may
+ * bring one only after the flush has returned, and keeps one back while work in it runs. Returns up
+ * to when all has come.
+ */
+static uint64_t await_buffers(const struct shim *shim, uint64_t time_ns, int most_ms)
 {
-	for (int ms = 0; buffer_pool__out(&shim->pool, time_ns); ms += STEP_MS) {
-		if (ms >= most_ms)
-			return false;
+	for (int ms = 0;; ms += STEP_MS) {
+		uint64_t oldest_ns = buffer_pool__oldest_ns(&shim->pool);
+
+		if (oldest_ns >= time_ns || ms >= most_ms)
+			return oldest_ns < time_ns ? oldest_ns : time_ns;
 		sleep_ms(STEP_MS);
 	}
-	return true;
 }
 
 static void put_clock(struct shim *shim)
@@ -335,11 +343,7 @@ static void flush(struct shim *shim, uint32_t flag)
 	__atomic_fetch_add(&shim->spent_ns, shim_clock__now() - begin_ns, __ATOMIC_RELAXED);
 }
 
-/*
- * Not FORCED: what still runs would come without an end, and not again. CUPTI may bring a buffer
- * only after the flush has returned. Where one from before does not come at all, there is work in
- * it that still runs, or it is late: then only what the flush before this one was to bring is here.
- */
+/* Not FORCED: what still runs would come without an end, and not again. */
 void collection__turn(struct shim *shim)
 {
 	uint64_t time_ns;
@@ -349,8 +353,11 @@ void collection__turn(struct shim *shim)
 	put_clock(shim);
 	time_ns = shim_clock__now();
 	flush(shim, 0);
-	put_flush(shim, await_buffers(shim, time_ns, LATE_MS) ? time_ns : shim->flushed_ns, false);
-	shim->flushed_ns = time_ns;
+	time_ns = await_buffers(shim, time_ns, LATE_MS);
+	/* Also if a buffer was just being handed out, and said when it was the time before. */
+	if (time_ns > shim->flushed_ns)
+		shim->flushed_ns = time_ns;
+	put_flush(shim, shim->flushed_ns, false);
 	__atomic_fetch_add(&shim->ring.shared->pulse, 1, __ATOMIC_RELEASE);
 }
 

@@ -55,37 +55,31 @@ static void on_callback(void *user, uint32_t domain, uint32_t cbid, const void *
 {
 }
 
-static uint32_t subscribe_with_name(struct shim *shim, char *holder)
+/* Names us, and tells in params->holder who has the seat if it is taken. */
+static uint32_t subscribe_by_name(struct shim *shim, struct cupti_subscriber_params *params)
 {
-	struct cupti_subscriber_params params = {
-		.size = sizeof(params),
-		.name = "ferrum-bpftrace",
-		.holder = holder,
-		.holder_size = CUPTI_HOLDER_BYTES,
-	};
-
-	return shim->library.calls.subscribe_v2(&shim->subscriber, on_callback, NULL, &params);
+	return shim->library.calls.subscribe_v2(&shim->subscriber, on_callback, NULL, params);
 }
 
 /*
  * From 13.2 on whoever subscribes with the newer call is held to newer calls throughout, so there
  * it is only asked for who has the seat.
  */
-static uint32_t subscribe(struct shim *shim, char *holder)
+static uint32_t subscribe(struct shim *shim, struct cupti_subscriber_params *params)
 {
 	const struct cupti_calls *calls = &shim->library.calls;
 	uint32_t result;
 
 	if (calls->subscribe_v2 && shim->library.version < CUPTI_VERSION_13_2)
-		return subscribe_with_name(shim, holder);
+		return subscribe_by_name(shim, params);
 	result = calls->subscribe(&shim->subscriber, on_callback, NULL);
 	if ((result != CUPTI_MULTIPLE_SUBSCRIBERS && result != CUPTI_NOT_COMPATIBLE) ||
 	    !calls->subscribe_v2)
 		return result;
-	if (!subscribe_with_name(shim, holder)) {
+	if (!subscribe_by_name(shim, params)) {
 		/* Free in between. It is busy all the same: better than mixing the two. */
 		calls->unsubscribe(shim->subscriber);
-		holder[0] = '\0';
+		params->holder[0] = '\0';
 	}
 	return CUPTI_MULTIPLE_SUBSCRIBERS;
 }
@@ -93,11 +87,17 @@ static uint32_t subscribe(struct shim *shim, char *holder)
 enum fbt_gpu_status seat__take(struct shim *shim, char *detail)
 {
 	char holder[CUPTI_HOLDER_BYTES] = "";
+	struct cupti_subscriber_params params = {
+		.size = sizeof(params),
+		.name = "ferrum-bpftrace",
+		.holder = holder,
+		.holder_size = sizeof(holder),
+	};
 	uint32_t result;
 
 	if (shim->subscriber)
 		return FBT_GPU_ARMED;
-	result = subscribe(shim, holder);
+	result = subscribe(shim, &params);
 	if (!result)
 		return FBT_GPU_ARMED;
 	shim->subscriber = NULL;

@@ -50,7 +50,7 @@ struct shim {
 	struct shim_saved saved;
 	/* Of application threads too: atomic. */
 	uint32_t collecting;
-	uint64_t flushed_ns; /* when the latest flush began */
+	uint64_t flushed_ns; /* up to when all has come, of this arming */
 	/* Since arming: */
 	uint64_t dropped;
 	uint64_t no_buffer;
