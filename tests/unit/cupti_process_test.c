@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "delivery.h"
+#include "shim_fixture.h"
+
+/*
+ * What becomes of the shim where its process is not an ordinary one. The shim is linked in, so that
+ * its callbacks can be called as CUPTI would. Each fact has a process of its own: there is one shim
+ * in each, for good.
+ */
+
+int InitializeInjection(void);
+
+static struct peer peer;
+
+/* Runs the function in a new process; what it returns is 0 if all is well. */
+static void in_process(int (*function)(void))
+{
+	int status = 0;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		alarm(60);
+		_exit(function());
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+}
+
+/* A process on the doubles of libcuda and libcupti whose shim is armed. 0 or a line number. */
+static int arm_own(void)
+{
+	const char *build = getenv("FBT_BUILD");
+	char path[600];
+
+	snprintf(path, sizeof(path), "%s/tests/libcuda.so.1", build ? build : "build/x86_64-gcc");
+	/* Global, and found by its name from here on: libcupti's double looks for it. */
+	if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL))
+		return __LINE__;
+	snprintf(path, sizeof(path), "%s/tests/libcupti.so.13", build ? build : "build/x86_64-gcc");
+	setenv("FERRUM_CUPTI_LIBRARY", path, 1);
+	if (InitializeInjection() != 1 || !peer_open(&peer, getpid()))
+		return __LINE__;
+	peer_wish(&peer, 1);
+	if (!peer_await(&peer, 1) || peer.state.status != FBT_GPU_ARMED)
+		return __LINE__;
+	return 0;
+}
+
+/* What has to hold in a child, however it was made: no CUPTI call, or its double aborts. */
+static int check_child(void)
+{
+	uint8_t *buffer = NULL;
+	size_t size = 0;
+	size_t records = 1;
+
+	for (int i = 0; i < 3 * (int)BUFFER_POOL_COUNT; i++) {
+		delivery__request(&buffer, &size, &records);
+		if (buffer != buffer_pool__scrap() || size != BUFFER_SCRAP_BYTES || records)
+			return __LINE__;
+		memset(buffer, 1, size);
+		delivery__complete(NULL, 0, buffer, size, size);
+	}
+	/* It does not begin anew: a child has no use of CUDA that its parent has set up. */
+	return InitializeInjection() == 1 ? 0 : __LINE__;
+}
+
+static int await_child(pid_t pid)
+{
+	int status = 0;
+
+	if (pid < 0 || waitpid(pid, &status, 0) != pid)
+		return __LINE__;
+	return WIFEXITED(status) ? WEXITSTATUS(status) : __LINE__;
+}
+
+static int check_fork(void)
+{
+	uint32_t pulse;
+	pid_t pid;
+	int count;
+	int err = arm_own();
+
+	if (err)
+		return err;
+	pid = fork();
+	if (pid == 0) {
+		err = check_child();
+		/* Or the tool would find the parent's ring in the child. */
+		if (!err && peer_find_fd(getpid(), &count) >= 0)
+			err = __LINE__;
+		/* exit, so that handlers and destructors run. */
+		exit(err);
+	}
+	err = await_child(pid);
+	if (err)
+		return err;
+	/* The parent's goes on. */
+	pulse = peer.shared->pulse;
+	for (int i = 0; i < 5000 && peer.shared->pulse == pulse; i++) {
+		__atomic_fetch_add(&peer.shared->beat, 1, __ATOMIC_RELEASE);
+		peer_sleep_ms(1);
+	}
+	if (peer.shared->pulse == pulse || peer_find_fd(getpid(), &count) < 0)
+		return __LINE__;
+	peer_wish(&peer, 2);
+	return peer_await(&peer, 2) && peer.state.status == FBT_GPU_ENDED ? 0 : __LINE__;
+}
+
+/* No handler of fork runs where the system call is made by hand. */
+static int check_raw_fork(void)
+{
+	int err = arm_own();
+	pid_t pid;
+
+	if (err)
+		return err;
+	pid = (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL);
+	if (pid == 0)
+		_exit(check_child());
+	return await_child(pid);
+}
+
+/* The engine has closed what it did not know, and opened a file of its own. */
+static int check_descriptor_reused(void)
+{
+	int err = arm_own();
+	int count;
+	int fd = peer_find_fd(getpid(), &count);
+	int other = open("/dev/null", O_RDONLY);
+	pid_t pid;
+
+	if (err || count != 1)
+		return __LINE__;
+	if (dup2(other, fd) != fd)
+		return __LINE__;
+	pid = fork();
+	if (pid == 0)
+		_exit(fcntl(fd, F_GETFD) < 0);
+	return await_child(pid);
+}
+
+static int check_exec(void)
+{
+	int err = arm_own();
+
+	if (err)
+		return err;
+	execlp("sh", "sh", "-c", "! ls -l /proc/$$/fd | grep -q ferrum-cupti", (char *)NULL);
+	return __LINE__;
+}
+
+static int check_twice(void)
+{
+	int count;
+
+	for (int i = 0; i < 3; i++)
+		if (InitializeInjection() != 1)
+			return __LINE__;
+	peer_find_fd(getpid(), &count);
+	return count == 1 ? 0 : __LINE__;
+}
+
+/* A sandbox that allows no memory files. */
+static int check_seccomp(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	int count;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return __LINE__;
+	errno = 4711;
+	if (InitializeInjection() != 1 || InitializeInjection() != 1 || errno != 4711)
+		return __LINE__;
+	peer_find_fd(getpid(), &count);
+	return count ? __LINE__ : 0;
+}
+
+/* All buffers are out: CUPTI still gets one, and it is counted. Then they come back. */
+static int check_buffers(void)
+{
+	uint8_t *buffers[BUFFER_POOL_COUNT + 2];
+	size_t size;
+	size_t records;
+	int err = arm_own();
+
+	if (err)
+		return err;
+	for (size_t i = 0; i < BUFFER_POOL_COUNT + 2; i++) {
+		errno = 4711;
+		delivery__request(&buffers[i], &size, &records);
+		if (!buffers[i] || records || (uintptr_t)buffers[i] % 8 || errno != 4711)
+			return __LINE__;
+		if ((i >= BUFFER_POOL_COUNT) != (buffers[i] == buffer_pool__scrap()))
+			return __LINE__;
+	}
+	for (size_t i = 0; i < BUFFER_POOL_COUNT + 2; i++)
+		delivery__complete(NULL, 0, buffers[i], size, 0);
+	peer_wish(&peer, 2);
+	if (!peer_await(&peer, 2))
+		return __LINE__;
+	return peer.flush.no_buffer == 2 && peer.flush.records == 0 ? 0 : __LINE__;
+}
+
+#define PROCESS_TEST(name)                                                                         \
+	static void test_##name(void **state)                                                      \
+	{                                                                                          \
+		in_process(check_##name);                                                          \
+	}
+
+PROCESS_TEST(fork)
+PROCESS_TEST(raw_fork)
+PROCESS_TEST(descriptor_reused)
+PROCESS_TEST(exec)
+PROCESS_TEST(twice)
+PROCESS_TEST(seccomp)
+PROCESS_TEST(buffers)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fork),	cmocka_unit_test(test_raw_fork),
+		cmocka_unit_test(test_exec),	cmocka_unit_test(test_descriptor_reused),
+		cmocka_unit_test(test_twice),	cmocka_unit_test(test_seccomp),
+		cmocka_unit_test(test_buffers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
