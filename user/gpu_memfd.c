@@ -28,10 +28,11 @@
 /* How often a lock is asked for that its holder gives back just then. */
 #define LOCK_TRIES 3
 
-static bool is_inode(const struct mapping *mapping, const void *inode)
+/* inode: the one it must be; NULL: any. */
+static bool is_memfd(const struct mapping *mapping, const void *inode)
 {
-	return mapping->inode == *(const ino_t *)inode && mapping->path &&
-	       !strcmp(mapping->path, MEMFD_PATH);
+	return mapping->path && !strcmp(mapping->path, MEMFD_PATH) &&
+	       (!inode || mapping->inode == *(const ino_t *)inode);
 }
 
 /* Whether what is mapped of it can be read and written, whatever the process does. */
@@ -107,7 +108,7 @@ static int open_memfd(int folder, const char *number, uint32_t thread)
 		goto out;
 	/* A child has the descriptors of its parent, but not this memory: the shim asks for that.
 	 */
-	if (!map_search(thread, MEMFD_PATH, is_inode, &status.st_ino)) {
+	if (!map_search(thread, MEMFD_PATH, is_memfd, &status.st_ino)) {
 		fd = -ENOENT;
 		goto out;
 	}
@@ -161,6 +162,9 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 	folder = opendir(path);
 	if (!folder)
 		return errno == ENOENT ? -ESRCH : -errno;
+	/* A process has fewer mappings than files, and each is looked at faster. */
+	if (!map_search(thread, MEMFD_PATH, is_memfd, NULL))
+		tried = CANDIDATES_MAX;
 	while (fd < 0 && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
 		int candidate;
 
