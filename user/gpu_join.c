@@ -242,8 +242,6 @@ int gpu_join__resolve(struct gpu_join *join, uint64_t epsilon_ns, struct gpu_cou
 	int err = 0;
 
 	*is_late = false;
-	if (!LIST_EMPTY(&join->fresh))
-		join->turn++;
 	while (!err && !LIST_EMPTY(&join->fresh)) {
 		struct join_work *work = LIST_FIRST(&join->fresh);
 		struct join_ids *ids;

@@ -44,7 +44,7 @@ struct gpu_join {
 	struct join_map *map;	       /* by correlation */
 	struct join_work_list fresh;   /* not asked for their calls yet */
 	struct join_work_list orphans; /* they name no call */
-	uint32_t turn;		       /* counts up with each resolve */
+	uint32_t turn;		       /* counts flushes: the owner counts it up */
 	uint64_t gone_ns;	       /* what was dropped, or found no memory, ended by then */
 	uint64_t known_until_ns;       /* where records without times are kept */
 };

@@ -190,6 +190,7 @@ static int make_room(struct merger *merger, const struct window *window)
 		records -= own;
 		keep_first(&err, seal_first(merger, window));
 	}
+	keep_first(&err, pass_sealed(merger, window));
 	return err;
 }
 

@@ -131,6 +131,7 @@ static int take_flush(struct merge_process *process, const struct fbt_gpu_flush 
 		process->flush.time_ns = before.time_ns;
 	process->last |= flush->last;
 	process->claim.join->known_until_ns = process->flush.time_ns;
+	process->claim.join->turn++;
 	if (flush->cupti_dropped > before.cupti_dropped ||
 	    without_room(flush) > without_room(&before))
 		err = note_loss(process, before.time_ns, process->flush.time_ns);
