@@ -15,6 +15,8 @@
 
 /* Looking takes so small a part of the time. */
 #define LOOK_SHARE 100
+/* Looks for the shim to one for CUDA without it. */
+#define CUDA_EVERY 4
 /* What may be over by then: another tool in CUPTI's seat, another tracer, a stopped process. */
 #define RETRY_NS 10000000000ull
 #define BEAT_NS	 (FBT_GPU_BEAT_NS / 2)
@@ -38,7 +40,7 @@ struct gpu_peer {
 	uint64_t beat_ns;
 	uint64_t pulse_ns; /* when it last changed */
 	uint32_t pulse;
-	bool looked;	/* at least once */
+	uint32_t looks;
 	bool was_armed; /* ever */
 	bool told;	/* that it is waited for */
 	bool flowing;	/* records come, and their end was not told yet */
@@ -230,13 +232,12 @@ void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns, uint64_t pause_ns)
 
 	took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 	peer->now_ns = now_ns;
-	peer->look_ns =
-		now_ns + (pause_ns > LOOK_SHARE * took_ns ? pause_ns : LOOK_SHARE * took_ns);
+	peer->look_ns = now_ns + pause_ns + LOOK_SHARE * took_ns;
 	if (!err)
 		look_into(peer);
-	else if (err != -ENOENT || !peer->looked)
+	else if (err != -ENOENT || peer->looks % CUDA_EVERY == 0)
 		gpu_standing_explain(&peer->standing, err, version, holder, now_ns);
-	peer->looked = true;
+	peer->looks++;
 }
 
 static void check_answer(struct gpu_peer *peer, bool answered)
@@ -346,7 +347,7 @@ void gpu_peer__restart(struct gpu_peer *peer, uint64_t now_ns)
 	gpu_peer__end(peer, now_ns);
 	peer->phase = PEER_SEARCHING;
 	peer->look_ns = now_ns;
-	peer->looked = false;
+	peer->looks = 0;
 }
 
 void gpu_peer__leave(struct gpu_peer *peer, uint64_t now_ns)
@@ -388,12 +389,11 @@ bool gpu_peer__was_armed(const struct gpu_peer *peer)
 
 bool gpu_peer__is_waiting(const struct gpu_peer *peer)
 {
-	return peer->phase == PEER_ASKED || (peer->phase == PEER_SEARCHING && !peer->looked);
+	return peer->phase == PEER_ASKED || (peer->phase == PEER_SEARCHING && !peer->looks);
 }
 
 void gpu_peer__send_off(struct gpu_peer *peer, uint64_t now_ns)
 {
-	peer->now_ns = now_ns;
-	say(peer, FBT_GPU_OFF, "");
+	gpu_standing_say(&peer->standing, FBT_GPU_OFF, "", now_ns);
 	peer->phase = PEER_DONE;
 }

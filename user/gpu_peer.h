@@ -28,7 +28,7 @@ uint32_t gpu_peer__tgid(const struct gpu_peer *peer);
 
 /*
  * Its shim is to be looked for now: gpu_peer__look, which takes the longer the more files it has
- * open. The next time is pause_ns later, or 100 times as much later as it took.
+ * open. The next time is later by pause_ns and by 100 times what it took.
  */
 bool gpu_peer__is_due(const struct gpu_peer *peer, uint64_t now_ns);
 void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns, uint64_t pause_ns);

@@ -15,6 +15,8 @@
 
 #define MS 1000000ull
 #define S  1000000000ull
+/* Looking takes time, of which a hundred times as much has to pass. */
+#define LOOK_NS (100 * S)
 
 struct fixture {
 	struct stderr_fixture *text;
@@ -87,6 +89,12 @@ static void look(struct fixture *fixture)
 	gpu_peer__look(fixture->peer, fixture->now_ns, S);
 }
 
+static void look_after(struct fixture *fixture, uint64_t ns)
+{
+	fixture->now_ns += ns;
+	look(fixture);
+}
+
 static void poll_after(struct fixture *fixture, uint64_t ns)
 {
 	fixture->now_ns += ns;
@@ -137,8 +145,7 @@ static void a_process_without_cuda_is_told_once(void **state)
 	assert_said(fixture, FBT_GPU_NOT_CUDA, "");
 	assert_false(gpu_peer__is_waiting(fixture->peer));
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + S - 1));
-	fixture->now_ns += S;
-	look(fixture);
+	look_after(fixture, LOOK_NS);
 	assert_int_equal(fixture->keeper.count, 1);
 	assert_silent(fixture->text);
 	player_kill(&fixture->player);
@@ -168,10 +175,8 @@ static void wait_to_map_libcuda(struct player *player)
 	__atomic_store_n(&player->shared->pulse, 2, __ATOMIC_RELEASE);
 }
 
-static void cuda_without_a_shim_is_told_when_it_comes(void **state)
+static void tell_of_cuda(struct fixture *fixture, bool at_end)
 {
-	struct fixture *fixture = *state;
-
 	/* Its memory is no ring, it only holds the two together. */
 	player_make(&fixture->player, FBT_GPU_HEADER_BYTES, 0);
 	player_fork(&fixture->player, wait_to_map_libcuda);
@@ -181,11 +186,24 @@ static void cuda_without_a_shim_is_told_when_it_comes(void **state)
 	fixture->player.shared->pulse = 1;
 	while (__atomic_load_n(&fixture->player.shared->pulse, __ATOMIC_ACQUIRE) != 2)
 		usleep(100);
-	gpu_peer__look_for_cuda(fixture->peer, fixture->now_ns);
+	if (at_end)
+		gpu_peer__look_for_cuda(fixture->peer, fixture->now_ns);
+	for (int i = 0; i < 4; i++)
+		look_after(fixture, LOOK_NS);
 	assert_said(fixture, FBT_GPU_ABSENT, "");
 	gpu_peer__look_for_cuda(fixture->peer, fixture->now_ns);
 	assert_int_equal(fixture->keeper.count, 2);
 	assert_one_line(fixture->text, "it uses CUDA, but was not started with the shim");
+}
+
+static void cuda_without_a_shim_is_told_at_a_later_look(void **state)
+{
+	tell_of_cuda(*state, false);
+}
+
+static void cuda_without_a_shim_is_told_at_the_end(void **state)
+{
+	tell_of_cuda(*state, true);
 }
 
 static void off_is_told(void **state)
@@ -429,8 +447,7 @@ static void another_tracer_is_told(void **state)
 	assert_said(fixture, FBT_GPU_TAKEN, detail);
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
-	fixture->now_ns += S;
-	look(fixture);
+	look_after(fixture, LOOK_NS);
 	assert_int_equal(fixture->player.shared->armed, 1);
 	close(ends[0]);
 	close(ends[1]);
@@ -619,7 +636,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(free_accepts_null),
 		TEST(a_process_without_cuda_is_told_once),
-		TEST(cuda_without_a_shim_is_told_when_it_comes),
+		TEST(cuda_without_a_shim_is_told_at_a_later_look),
+		TEST(cuda_without_a_shim_is_told_at_the_end),
 		TEST(off_is_told),
 		TEST(an_armed_shim_is_told_with_what_it_says_of_cupti),
 		TEST(records_are_sent_on),
