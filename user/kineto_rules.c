@@ -182,7 +182,7 @@ static int check_slice(struct kineto_rules *rules, const struct place *place, co
 	static const char *const work[] = {"kernel", "gpu_memcpy", "gpu_memset",
 					   "kernel_uncorrelated", NULL};
 	struct json_object *args = NULL;
-	const char *cat;
+	const char *cat = "";
 	int err = need_text(place, "cat", &cat);
 
 	if (!err)
@@ -197,7 +197,7 @@ static int check_slice(struct kineto_rules *rules, const struct place *place, co
 
 static int check_arrow(struct kineto_rules *rules, const struct place *place, char phase)
 {
-	const char *cat;
+	const char *cat = "";
 	uint64_t id;
 	int err = need_text(place, "cat", &cat);
 
@@ -211,11 +211,13 @@ static int check_arrow(struct kineto_rules *rules, const struct place *place, ch
 int kineto_rules__check(struct kineto_rules *rules, struct json_object *event, char *error,
 			size_t size)
 {
-	const struct place place = {event, error, size};
+	const struct place place = {.event = event, .error = error, .size = size};
 	struct json_object *args;
-	const char *name, *phase;
-	int err = need_text(&place, "name", &name);
+	const char *name = "", *phase = "";
+	int err;
 
+	error[0] = '\0';
+	err = need_text(&place, "name", &name);
 	if (!err)
 		err = need_text(&place, "ph", &phase);
 	if (!err && (strlen(phase) != 1 || !strchr("XMsfi", *phase)))
@@ -240,9 +242,10 @@ int kineto_rules__check(struct kineto_rules *rules, struct json_object *event, c
 
 int kineto_rules__finish(const struct kineto_rules *rules, char *error, size_t size)
 {
-	const struct place place = {NULL, error, size};
+	const struct place place = {.error = error, .size = size};
 	uint64_t id;
 
+	error[0] = '\0';
 	if (id_set__find(rules->ids, MARK_WORK, MARK_HOST, &id))
 		return refuse(&place, "no host event has correlation %llu, which work has",
 			      (unsigned long long)id);

@@ -51,11 +51,11 @@ struct options {
 	bool bpf_stats;
 	bool perf_uprobes; /* FBT_UPROBES=perf: for tests on kernels that have better */
 	const char *trace; /* path, "none", or NULL: the default */
-	enum trace_format trace_format;
 	const char *profile;
 	const char *record;
 	const char *replay;
 	enum report_format report;
+	enum trace_format trace_format;
 	struct pipeline_options judging;
 	struct option_windows windows;
 	struct option_gpu gpu;
