@@ -69,6 +69,8 @@ static int be_in_namespace(int ready)
 	if (fd < 0 || write(fd, text, strlen(text)) < 0)
 		return 1;
 	child = fork();
+	while (!child)
+		pause();
 	if (child < 0 || write(ready, &child, sizeof(child)) != sizeof(child))
 		return 1;
 	pause();
