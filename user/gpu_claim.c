@@ -62,15 +62,14 @@ static void count_awaited(const struct gpu_claim *claim, const struct step *step
 			  const struct join_call *call, struct gpu_awaited *awaited)
 {
 	bool is_graph = call->api.api_class == FBT_GPU_API_GRAPH;
+	bool goes_on = is_graph && call->news == claim->join->turn &&
+		       call->works_end_ns > step->record.end_ns;
 
-	if (!join_call_is_launch(call) || !is_mine(claim, call))
+	if (!join_call_is_launch(call) || !is_mine(claim, call) || (call->has_work && !goes_on))
 		return;
 	if (!call->has_work && (is_graph || call->api.api_class == FBT_GPU_API_LAUNCH))
 		awaited->launches++;
-	else if (!call->has_work)
-		awaited->perhaps++;
-	else if (is_graph && call->news == claim->join->turn &&
-		 call->works_end_ns > step->record.end_ns)
+	else
 		awaited->perhaps++;
 }
 

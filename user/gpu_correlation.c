@@ -104,9 +104,9 @@ void join_ids_add(struct join_ids *ids, struct join_call *call, uint32_t turn)
 		if (oldest == call)
 			return;
 	}
-	for (struct join_call *other = ids->calls; other; other = other->older) {
-		nest_if_inside(call, other, turn);
-		nest_if_inside(other, call, turn);
+	for (struct join_call *known = ids->calls; known; known = known->older) {
+		nest_if_inside(call, known, turn);
+		nest_if_inside(known, call, turn);
 	}
 }
 

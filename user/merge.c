@@ -14,10 +14,10 @@ struct merger {
 	struct merge_output output;
 	struct tid_map *by_tgid;
 	VEC(struct merge_process *) processes;
-	struct held_list held; /* in the order they came */
-	size_t steps;	       /* held */
-	size_t calls;	       /* of them */
-	size_t records;	       /* of those that are sealed */
+	struct held_queue held; /* in the order they came */
+	size_t steps;		/* held */
+	size_t calls;		/* of them */
+	size_t records;		/* of those that are sealed */
 };
 
 struct merger *merger__new(const struct merge_options *options, const struct merge_output *output)
@@ -30,7 +30,7 @@ struct merger *merger__new(const struct merge_options *options, const struct mer
 	merger->output = *output;
 	if (!merger->options.timeout_ns)
 		merger->options.timeout_ns = MERGE_TIMEOUT_NS;
-	TAILQ_INIT(&merger->held);
+	STAILQ_INIT(&merger->held);
 	merger->by_tgid = tid_map__new();
 	if (!merger->by_tgid) {
 		free(merger);
@@ -52,8 +52,8 @@ void merger__free(struct merger *merger)
 
 	if (!merger)
 		return;
-	while ((held = TAILQ_FIRST(&merger->held))) {
-		TAILQ_REMOVE(&merger->held, held, in_all);
+	while ((held = STAILQ_FIRST(&merger->held))) {
+		STAILQ_REMOVE_HEAD(&merger->held, in_all);
 		held_step_free(held);
 	}
 	vec_for_each (process, &merger->processes)
@@ -131,10 +131,10 @@ static int pass_left(const struct merger *merger, const struct window *window,
 
 static int pass_first(struct merger *merger, const struct window *window)
 {
-	struct held_step *held = TAILQ_FIRST(&merger->held);
+	struct held_step *held = STAILQ_FIRST(&merger->held);
 	int err;
 
-	TAILQ_REMOVE(&merger->held, held, in_all);
+	STAILQ_REMOVE_HEAD(&merger->held, in_all);
 	merger->steps--;
 	merger->calls -= held->step.calls.count;
 	err = pass_step(merger, window, &held->step);
@@ -147,7 +147,7 @@ static int pass_sealed(struct merger *merger, const struct window *window)
 	const struct held_step *held;
 	int err = 0;
 
-	while ((held = TAILQ_FIRST(&merger->held)) && held->sealed)
+	while ((held = STAILQ_FIRST(&merger->held)) && held->sealed)
 		keep_first(&err, pass_first(merger, window));
 	return err;
 }
@@ -158,7 +158,7 @@ static size_t sealed_records(const struct merger *merger)
 	const struct held_step *held;
 	size_t count = 0;
 
-	TAILQ_FOREACH(held, &merger->held, in_all)
+	STAILQ_FOREACH(held, &merger->held, in_all)
 	count += count_records(held->step.gpu);
 	return count;
 }
@@ -170,7 +170,7 @@ static bool has_room(const struct merger *merger)
 
 static int seal_first(struct merger *merger, const struct window *window)
 {
-	struct held_step *held = TAILQ_FIRST(&merger->held);
+	struct held_step *held = STAILQ_FIRST(&merger->held);
 	int err = 0;
 
 	if (!held->sealed)
@@ -184,8 +184,8 @@ static int make_room(struct merger *merger, const struct window *window)
 	size_t records = sealed_records(merger);
 	int err = 0;
 
-	while (!TAILQ_EMPTY(&merger->held) && (!has_room(merger) || records > MERGE_RECORDS_MAX)) {
-		size_t own = count_records(TAILQ_FIRST(&merger->held)->step.gpu);
+	while (!STAILQ_EMPTY(&merger->held) && (!has_room(merger) || records > MERGE_RECORDS_MAX)) {
+		size_t own = count_records(STAILQ_FIRST(&merger->held)->step.gpu);
 
 		records -= own;
 		keep_first(&err, seal_first(merger, window));
@@ -207,7 +207,7 @@ static int pass_on(struct merger *merger, const struct window *window,
 /* Steps keep their order without memory too. */
 static int pass_unheld(struct merger *merger, const struct window *window, struct step *step)
 {
-	while (!TAILQ_EMPTY(&merger->held))
+	while (!STAILQ_EMPTY(&merger->held))
 		seal_first(merger, window);
 	pass_step(merger, window, step);
 	return -ENOMEM;
@@ -223,7 +223,7 @@ static int hold_step(struct merger *merger, const struct window *window, struct 
 		return pass_unheld(merger, window, step);
 	held->step = *step;
 	step->calls = (call_vec){0};
-	TAILQ_INSERT_TAIL(&merger->held, held, in_all);
+	STAILQ_INSERT_TAIL(&merger->held, held, in_all);
 	merger->steps++;
 	merger->calls += held->step.calls.count;
 	held->sealed = !process;
@@ -243,7 +243,7 @@ int merger__push_step(struct merger *merger, struct window *window, struct step 
 		process = tid_map__get(merger->by_tgid, step->record.tgid);
 	if (process && !merge_process__covers(process, step))
 		process = NULL;
-	if (!process && TAILQ_EMPTY(&merger->held))
+	if (!process && STAILQ_EMPTY(&merger->held))
 		return pass_step(merger, window, step);
 	return hold_step(merger, window, step, process);
 }

@@ -20,10 +20,11 @@ struct held_step {
 	struct merge_process *process; /* NULL: it waits for others only */
 	bool sealed;
 	uint32_t flushes; /* that came later than its end */
-	TAILQ_ENTRY(held_step) in_all;
+	STAILQ_ENTRY(held_step) in_all;
 	TAILQ_ENTRY(held_step) in_process; /* until it is sealed */
 };
 
+STAILQ_HEAD(held_queue, held_step);
 TAILQ_HEAD(held_list, held_step);
 
 /* Records were lost of what happened in between. */
