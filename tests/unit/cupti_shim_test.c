@@ -213,6 +213,16 @@ static void test_cupti_13_1(void **state)
 	collect_twice("libcupti.so.13", variables, 130100, FBT_GPU_CLOCK_CALLBACK);
 }
 
+/* Whose newer subscription would hold us to newer calls. */
+static void test_cupti_13_2(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130200", NULL};
+
+	collect_twice("libcupti.so.13", variables, 130200, FBT_GPU_CLOCK_CALLBACK);
+	assert_true(was_called("cuptiSubscribe = 0"));
+	assert_false(was_called("cuptiSubscribe_v2"));
+}
+
 static void test_cupti_12(void **state)
 {
 	collect_twice("libcupti.so.12", NULL, 26, FBT_GPU_CLOCK_REALTIME);
@@ -442,6 +452,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_at_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cupti_13, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cupti_13_1, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cupti_13_2, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cupti_12, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cupti_11_attached_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_at_its_worst, setup, teardown),
