@@ -5,7 +5,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#define ALL_FREE   ((uint32_t)((1ull << BUFFER_POOL_COUNT) - 1))
+#define ALL_FREE   (UINT64_MAX >> (64 - BUFFER_POOL_COUNT))
 #define LOOK_BYTES 64 /* of a buffer: the beginning of its first record */
 #define POOL_TOTAL ((size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES)
 
@@ -31,11 +31,11 @@ int buffer_pool__prepare(struct buffer_pool *pool)
 
 uint8_t *buffer_pool__take(struct buffer_pool *pool, uint64_t now_ns)
 {
-	uint32_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
+	uint64_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
 
 	/* The lowest one first: as few pages as will do are touched. */
 	while (free) {
-		uint32_t place = (uint32_t)__builtin_ctz(free);
+		uint32_t place = (uint32_t)__builtin_ctzll(free);
 
 		if (!__atomic_compare_exchange_n(&pool->free, &free, free & (free - 1), true,
 						 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
@@ -57,7 +57,7 @@ void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer)
 
 	/* All of it: CUPTI may have begun records that it did not count as valid. */
 	memset(buffer, 0, BUFFER_POOL_BYTES);
-	__atomic_fetch_or(&pool->free, 1u << place, __ATOMIC_RELEASE);
+	__atomic_fetch_or(&pool->free, UINT64_C(1) << place, __ATOMIC_RELEASE);
 }
 
 static bool is_clear(const uint8_t *buffer)
@@ -72,13 +72,13 @@ static bool is_clear(const uint8_t *buffer)
 
 uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool)
 {
-	uint32_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
+	uint64_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
 	uint64_t oldest_ns = UINT64_MAX;
 
 	for (uint32_t i = 0; i < BUFFER_POOL_COUNT && pool->memory; i++) {
 		uint64_t taken_ns = __atomic_load_n(&pool->taken_ns[i], __ATOMIC_RELAXED);
 
-		if (!(free & 1u << i) && taken_ns < oldest_ns &&
+		if (!(free & UINT64_C(1) << i) && taken_ns < oldest_ns &&
 		    !is_clear(pool->memory + (size_t)i * BUFFER_POOL_BYTES))
 			oldest_ns = taken_ns;
 	}

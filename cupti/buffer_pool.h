@@ -12,13 +12,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define BUFFER_POOL_COUNT  16u
-#define BUFFER_POOL_BYTES  (512u << 10) /* of one */
-#define BUFFER_SCRAP_BYTES (256u << 10)
+/*
+ * Many small ones: CUPTI keeps a buffer back while any work in it runs, and on a GPU that is never
+ * idle the one it fills comes back only when it is full.
+ */
+#define BUFFER_POOL_COUNT  64u
+#define BUFFER_POOL_BYTES  (128u << 10) /* of one */
+#define BUFFER_SCRAP_BYTES (128u << 10)
 
 struct buffer_pool {
 	uint8_t *memory;
-	uint32_t free;			      /* a bit per buffer */
+	uint64_t free;			      /* a bit per buffer */
 	uint64_t taken_ns[BUFFER_POOL_COUNT]; /* when it was last handed out */
 };
 

@@ -318,6 +318,7 @@ static void put_flush(struct shim *shim, uint64_t time_ns, bool last)
 		.header = {.type = FBT_EVENT_GPU_FLUSH, .size = sizeof(flush)},
 		.last = last,
 		.time_ns = time_ns,
+		.sent_ns = shim_clock__now(),
 		.cupti_dropped = __atomic_load_n(&shim->dropped, __ATOMIC_RELAXED),
 		.no_buffer = __atomic_load_n(&shim->no_buffer, __ATOMIC_RELAXED),
 		.shim_ns = __atomic_load_n(&shim->spent_ns, __ATOMIC_RELAXED),

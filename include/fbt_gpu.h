@@ -259,7 +259,8 @@ struct fbt_gpu_flush {
 	__u32 tgid;
 	__u32 last; /* 1: nothing comes any more */
 	__u64 time_ns;
-	__u64 records;	      /* written to the ring */
+	__u64 sent_ns; /* when this was said; later than time_ns while a buffer is kept back */
+	__u64 records; /* written to the ring */
 	__u64 cupti_dropped;  /* CUPTI had no buffer, or no room on the device */
 	__u64 ring_lost;      /* no room in the ring */
 	__u64 no_buffer;      /* requests that got the scrap buffer: its records are lost */
@@ -334,7 +335,7 @@ FBT_ASSERT_SIZE(fbt_gpu_work, 104);
 FBT_ASSERT_SIZE(fbt_gpu_api, 56);
 FBT_ASSERT_SIZE(fbt_gpu_sync, 48);
 FBT_ASSERT_SIZE(fbt_gpu_overhead, 40);
-FBT_ASSERT_SIZE(fbt_gpu_flush, 88);
+FBT_ASSERT_SIZE(fbt_gpu_flush, 96);
 FBT_ASSERT_SIZE(fbt_gpu_clock, 40);
 FBT_ASSERT_SIZE(fbt_gpu_ring, 192);
 

@@ -102,7 +102,7 @@ static void say(struct gpu_peer *peer, enum fbt_gpu_status status, const char *d
 static void close_records(struct gpu_peer *peer)
 {
 	if (peer->flowing)
-		gpu_relay_end(&peer->relay, skipped(peer));
+		gpu_relay_end(&peer->relay, skipped(peer), peer->now_ns);
 	peer->flowing = false;
 }
 

@@ -51,6 +51,7 @@ static void send_flush(struct gpu_relay *relay, struct fbt_gpu_flush *flush, uin
 	flush->tgid = relay->tgid;
 	flush->last = flush->last != 0;
 	flush->time_ns = gpu_relay_mono(relay, flush->time_ns, now_ns);
+	flush->sent_ns = gpu_relay_mono(relay, flush->sent_ns, now_ns);
 	relay->flush = *flush;
 	complete_flush(relay, flush, skipped);
 	record_send(relay->output, flush, sizeof(*flush), FBT_EVENT_GPU_FLUSH);
@@ -110,7 +111,7 @@ void gpu_relay_record(struct gpu_relay *relay, struct fbt_header *record, uint64
 		relay->impossible++;
 }
 
-void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped)
+void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped, uint64_t now_ns)
 {
 	struct fbt_gpu_flush last = relay->flush;
 
@@ -118,7 +119,8 @@ void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped)
 		return;
 	last.tgid = relay->tgid;
 	last.last = 1;
-	/* What was done since the shim's own last one is in buffers that are gone. */
+	/* time_ns stays: what was done since is in buffers that are gone. */
+	last.sent_ns = now_ns;
 	relay->flush.last = 1;
 	complete_flush(relay, &last, skipped);
 	record_send(relay->output, &last, sizeof(last), FBT_EVENT_GPU_FLUSH);

@@ -27,7 +27,7 @@ void gpu_relay_record(struct gpu_relay *relay, struct fbt_header *record, uint64
 
 /* Tells that nothing comes any more, where the shim did not: a last flush of the time of its
  * latest. */
-void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped);
+void gpu_relay_end(struct gpu_relay *relay, uint64_t skipped, uint64_t now_ns);
 
 /* CLOCK_MONOTONIC of the process to ours; not behind now_ns. */
 uint64_t gpu_relay_mono(const struct gpu_relay *relay, uint64_t mono_ns, uint64_t now_ns);

@@ -9,7 +9,7 @@
  * without a call goes by its own start.
  *
  * A step is sealed once a flush later than its end has come and no launch of it waits for its work
- * (watermark), or timeout_ns after its end by the process's flushes, or when too much is held.
+ * (watermark), or timeout_ns after its end by when the process's flushes were said, or when too much is held.
  * Steps leave in the order in which they came, those of processes without a GPU too.
  */
 #ifndef FBT_MERGE_H

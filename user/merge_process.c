@@ -129,12 +129,15 @@ static int take_flush(struct merge_process *process, const struct fbt_gpu_flush 
 	process->flush = *flush;
 	if (flush->time_ns < before.time_ns)
 		process->flush.time_ns = before.time_ns;
+	/* A flush cannot be said before what it says. */
+	if (process->flush.sent_ns < process->flush.time_ns)
+		process->flush.sent_ns = process->flush.time_ns;
 	process->last |= flush->last;
 	process->claim.join->known_until_ns = process->flush.time_ns;
 	process->claim.join->turn++;
 	if (flush->cupti_dropped > before.cupti_dropped ||
 	    without_room(flush) > without_room(&before))
-		err = note_loss(process, before.time_ns, process->flush.time_ns);
+		err = note_loss(process, before.time_ns, process->flush.sent_ns);
 	keep_first(&err, resolve(process));
 	TAILQ_FOREACH(held, &process->waiting, in_process)
 	held->flushes += process->flush.time_ns >= held->step.record.end_ns;
@@ -229,18 +232,26 @@ int merge_process__seal(struct merge_process *process, struct held_step *held, e
 	return 0;
 }
 
+/* Since the end of the step, as of the latest flush: what it passes may lie far behind. */
+static uint64_t passed_ns(const struct merge_process *process, const struct held_step *held)
+{
+	uint64_t end_ns = held->step.record.end_ns;
+
+	return process->flush.sent_ns > end_ns ? process->flush.sent_ns - end_ns : 0;
+}
+
 /* GPU_SEAL_COUNT: not yet. */
 static enum gpu_seal judge(const struct merge_process *process, const struct held_step *held,
 			   const struct gpu_awaited *awaited)
 {
-	uint64_t passed_ns = process->flush.time_ns - held->step.record.end_ns;
-	bool is_over = process->last || passed_ns >= process->timeout_ns;
+	bool is_late = passed_ns(process, held) >= process->timeout_ns;
+	bool is_over = process->last || is_late;
 
 	if (!awaited->launches && (is_over || held->flushes >= process->patience)) {
 		if (!awaited->perhaps || is_over || held->flushes >= 2)
 			return GPU_SEAL_WATERMARK;
 	}
-	if (passed_ns >= process->timeout_ns)
+	if (is_late)
 		return GPU_SEAL_TIMEOUT;
 	return process->last ? GPU_SEAL_ENDED : GPU_SEAL_COUNT;
 }
@@ -251,8 +262,13 @@ static int seal_if_ready(struct merge_process *process, struct held_step *held)
 	enum gpu_seal seal;
 	int err;
 
-	if (process->flush.time_ns < held->step.record.end_ns)
-		return process->last ? merge_process__seal(process, held, GPU_SEAL_ENDED) : 0;
+	if (process->flush.time_ns < held->step.record.end_ns) {
+		if (process->last)
+			return merge_process__seal(process, held, GPU_SEAL_ENDED);
+		if (passed_ns(process, held) >= process->timeout_ns)
+			return merge_process__seal(process, held, GPU_SEAL_TIMEOUT);
+		return 0;
+	}
 	err = gpu_claim_await(&process->claim, &held->step, &awaited);
 	if (err)
 		return err;

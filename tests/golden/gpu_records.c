@@ -222,6 +222,9 @@ static void write_flush(struct events *events)
 	flush->tgid = record_take_tgid(events);
 	flush->last = take_u32(events, "last", 0);
 	flush->time_ns = take_instant(events, "time");
+	flush->sent_ns = take_instant(events, "sent");
+	if (flush->sent_ns < flush->time_ns)
+		flush->sent_ns = flush->time_ns;
 	flush->records = line_take_number(&events->line, "records", 0);
 	flush->cupti_dropped = line_take_number(&events->line, "dropped", 0);
 	flush->ring_lost = line_take_number(&events->line, "ring_lost", 0);

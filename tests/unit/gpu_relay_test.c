@@ -205,13 +205,14 @@ static void the_end_is_told_once_with_the_totals_there_were(void **state)
 	const struct fbt_gpu_flush *sent;
 
 	relay(fixture, &flush, sizeof(flush), FBT_EVENT_GPU_FLUSH);
-	gpu_relay_end(&fixture->relay, 2);
-	gpu_relay_end(&fixture->relay, 2);
+	gpu_relay_end(&fixture->relay, 2, NOW);
+	gpu_relay_end(&fixture->relay, 2, NOW);
 	assert_int_equal(fixture->keeper.count, 2);
 	sent = kept(&fixture->keeper, 1, FBT_EVENT_GPU_FLUSH);
 	assert_int_equal(sent->tgid, getpid());
 	assert_int_equal(sent->last, 1);
 	assert_int_equal(sent->time_ns, NOW - 5);
+	assert_int_equal(sent->sent_ns, NOW);
 	assert_int_equal(sent->records, 5);
 	assert_int_equal(sent->ring_lost, 6);
 	assert_int_equal(sent->unknown, 2);
@@ -223,7 +224,7 @@ static void the_end_that_the_shim_told_is_not_told_again(void **state)
 	struct fixture *fixture = *state;
 
 	relay(fixture, &flush, sizeof(flush), FBT_EVENT_GPU_FLUSH);
-	gpu_relay_end(&fixture->relay, 0);
+	gpu_relay_end(&fixture->relay, 0, NOW);
 	assert_int_equal(fixture->keeper.count, 1);
 }
 
