@@ -227,7 +227,9 @@ static inline void push_work(struct fixture *fixture, uint32_t correlation, uint
 static inline void push_flush(struct fixture *fixture, uint64_t time_ns)
 {
 	union gpu_record record = {
-		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, 88}, .tgid = 7, .time_ns = time_ns}};
+		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(record.flush)},
+			  .tgid = 7,
+			  .time_ns = time_ns}};
 
 	assert_int_equal(take(fixture, &record), 0);
 }

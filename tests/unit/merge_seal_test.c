@@ -14,23 +14,25 @@
 static void push_totals(struct fixture *fixture, uint64_t time_ns, uint64_t dropped,
 			uint64_t ring_lost, uint64_t no_buffer, uint64_t shim_ns)
 {
-	union gpu_record record = {.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, 88},
-					     .tgid = 7,
-					     .time_ns = time_ns,
-					     .cupti_dropped = dropped,
-					     .ring_lost = ring_lost,
-					     .no_buffer = no_buffer,
-					     .shim_ns = shim_ns}};
+	union gpu_record record = {
+		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(record.flush)},
+			  .tgid = 7,
+			  .time_ns = time_ns,
+			  .cupti_dropped = dropped,
+			  .ring_lost = ring_lost,
+			  .no_buffer = no_buffer,
+			  .shim_ns = shim_ns}};
 
 	assert_int_equal(take(fixture, &record), 0);
 }
 
 static void push_last(struct fixture *fixture, uint64_t time_ns)
 {
-	union gpu_record record = {.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, 88},
-					     .tgid = 7,
-					     .last = 1,
-					     .time_ns = time_ns}};
+	union gpu_record record = {
+		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(record.flush)},
+			  .tgid = 7,
+			  .last = 1,
+			  .time_ns = time_ns}};
 
 	assert_int_equal(take(fixture, &record), 0);
 }
@@ -134,6 +136,45 @@ static void the_end_of_a_process_seals_its_steps(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.sealed, GPU_SEAL_ENDED);
 	assert_false(seen(fixture, 2)->has_gpu);
 	assert_int_equal(counts(fixture)->timeouts, 2);
+}
+
+/* CUPTI may keep a buffer back for as long as the GPU has work: what is passed stands still. */
+static void a_flush_that_passes_nothing_still_tells_the_time(void **state)
+{
+	struct fixture *fixture = *state;
+	union gpu_record record = {
+		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(record.flush)},
+			  .tgid = 7,
+			  .time_ns = 50,
+			  .sent_ns = 60 + TIMEOUT - 1}};
+
+	push_step(fixture, 7, 20, 60);
+	assert_int_equal(take(fixture, &record), 0);
+	assert_int_equal(fixture->count, 0);
+	record.flush.sent_ns++;
+	assert_int_equal(take(fixture, &record), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_TIMEOUT);
+	assert_false(seen(fixture, 0)->gpu.complete);
+}
+
+/* Until it was said, not only until what it passes. */
+static void records_are_lost_up_to_when_that_was_said(void **state)
+{
+	struct fixture *fixture = *state;
+	union gpu_record record = {
+		.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(record.flush)},
+			  .tgid = 7,
+			  .time_ns = 50,
+			  .sent_ns = 100,
+			  .cupti_dropped = 1}};
+
+	assert_int_equal(take(fixture, &record), 0);
+	push_step(fixture, 7, 60, 90);
+	push_step(fixture, 7, 110, 120);
+	push_totals(fixture, 200, 1, 0, 0, 0);
+	assert_false(seen(fixture, 0)->gpu.complete);
+	assert_true(seen(fixture, 1)->gpu.complete);
 }
 
 static void a_process_that_is_armed_again_counts_from_zero(void **state)
@@ -629,6 +670,8 @@ int main(void)
 		MERGE_TEST(steps_behind_one_that_waits_are_bounded),
 		MERGE_TEST(the_oldest_step_makes_room_for_more),
 		MERGE_TEST(calls_of_held_steps_are_bounded),
+		MERGE_TEST(a_flush_that_passes_nothing_still_tells_the_time),
+		MERGE_TEST(records_are_lost_up_to_when_that_was_said),
 		MERGE_TEST(records_are_bounded_the_oldest_leave_first),
 		MERGE_TEST(the_oldest_steps_are_sealed_to_make_room_for_records),
 		cmocka_unit_test(figures_do_not_depend_on_the_order_of_records),
