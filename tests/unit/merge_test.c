@@ -274,7 +274,7 @@ static void of_ids_that_wrap_the_latest_call_before_the_work_wins(void **state)
 static void work_before_its_call_is_a_violation_beyond_the_clock_error(void **state)
 {
 	struct fixture *fixture = *state;
-	union gpu_record flush = {.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, 88},
+	union gpu_record flush = {.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(flush.flush)},
 					    .tgid = 7,
 					    .time_ns = 500,
 					    .clock_error_ns = 20}};
