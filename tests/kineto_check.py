@@ -259,6 +259,7 @@ class Checker:
 
     def check_steps(self):
         names = Counter()
+        devices = {event["pid"] for event in self.slices if event["cat"] in WORK}
         for event in self.slices:
             is_step = event["cat"] == "user_annotation"
             if event["name"].startswith("ProfilerStep") != is_step or \
@@ -266,16 +267,13 @@ class Checker:
                 self.fault("step", f"{event['name']} in {event['cat']}")
             elif is_step:
                 names[event["name"]] += 1
-                if event["pid"] in self.devices():
+                if event["pid"] in devices:
                     self.fault("step", f"{event['name']} on a device")
         for name, count in names.items():
             if count > 1:
                 self.fault("step", f"{name} is there {count} times")
         if not names:
             self.fault("step", "there is none")
-
-    def devices(self):
-        return {event["pid"] for event in self.slices if event["cat"] in WORK}
 
     def check_class(self):
         for event in self.slices:
@@ -333,8 +331,9 @@ class Checker:
 
     def check_nesting(self):
         lanes = defaultdict(list)
+        apart = {-1} | {event["pid"] for event in self.slices if event["cat"] in WORK | {"cuda_sync"}}
         for event in self.slices:
-            if event["pid"] not in self.devices_and_overhead():
+            if event["pid"] not in apart:
                 start = ns(event["ts"])
                 lanes[(event["pid"], event["tid"])].append((start, -ns(event["dur"]), event["name"]))
         for lane, spans in lanes.items():
@@ -346,12 +345,6 @@ class Checker:
                 if ends and end > ends[-1][0]:
                     self.fault("nest", f"{name} sticks out of {ends[-1][1]} on lane {lane}")
                 ends.append((end, name))
-
-    def devices_and_overhead(self):
-        if not hasattr(self, "apart"):
-            self.apart = {-1} | {event["pid"] for event in self.slices
-                                 if event["cat"] in WORK | {"cuda_sync"}}
-        return self.apart
 
     def check_names(self):
         given = defaultdict(set)
