@@ -105,20 +105,31 @@ def differences(theirs, ours, clock):
     return found
 
 
-def cut_off(truth, cut_ms):
-    """Of what was launched later than that, records may be missing."""
+def make_due(truth, clock, cut_ms):
+    """
+    Whether there has to be a record: not of what was launched for an earlier tracer, nor right
+    before the engine was killed.
+    """
     last = max(x.call_start for x in truth["calls"])
-    return last - cut_ms * 1000000 if cut_ms is not None else last + 1
+    until = last - cut_ms * 1000000 if cut_ms is not None else last + 1
+    return lambda x: clock.convert(x.call_start) >= clock.start and x.call_start < until
 
 
-def match_works(truth, capture, clock, facts, until):
+def match_works(truth, capture, clock, facts, is_due):
     """Gives each record its account, .truth."""
     ours = {}
     for work in capture[WORK]:
         ours.setdefault(work_key(work), []).append(work)
     wrong, missing = [], []
     for theirs in truth["works"]:
-        if theirs.fate not in (TRACED, ZERO) or not theirs.correlation:
+        if theirs.fate not in (TRACED, ZERO):
+            continue
+        if not theirs.correlation:  # while collecting begins or ends: its call is not known
+            same = [x for x in ours.get(work_key(theirs), []) if clock.is_same(theirs.start, x.start)
+                    and x.device == theirs.device and x.stream == theirs.stream]
+            for work in same:
+                work.truth = theirs
+                ours[work_key(theirs)].remove(work)
             continue
         found = ours.pop(work_key(theirs), [])
         if len(found) == 1:
@@ -128,14 +139,14 @@ def match_works(truth, capture, clock, facts, until):
                 wrong.append((bad, theirs, found[0]))
         elif found:
             wrong.append(("%d records of" % len(found), theirs))
-        elif theirs.call_start < until:
+        elif is_due(theirs):
             missing.append(("missing", theirs))
     strange = [("nobody did", x) for rest in ours.values() for x in rest]
     facts.say("work is as the engine made it (%d records)" % len(capture[WORK]), wrong + strange)
     facts.say("and all of it is there", missing)
 
 
-def match_calls(truth, capture, clock, tids, facts, until):
+def match_calls(truth, capture, clock, tids, facts, is_due):
     ours = {}
     for call in capture[API]:
         ours.setdefault((call.correlation, call.domain, call.cbid), []).append(call)
@@ -146,7 +157,7 @@ def match_calls(truth, capture, clock, tids, facts, until):
             continue
         found = ours.pop((theirs.correlation, theirs.domain, theirs.cbid), [])
         if len(found) != 1:
-            if found or theirs.call_start < until:
+            if found or is_due(theirs):
                 (wrong if found else missing).append(("%d records of" % len(found), theirs))
             continue
         count += 1
@@ -202,7 +213,7 @@ def find_awaited(items, sync, call):
     """The end of the last work that a call waited for, of what there are records of."""
     return max((x.stop for x in items if x.truth.device == sync.device and
                 (sync.kind == DEVICE or x.truth.stream == sync.stream) and
-                (not x.call or x.call.start < call.start)), default=0)
+                (x.call or x).start < call.start), default=0)
 
 
 def make_syncs(truth, items, step):
@@ -289,7 +300,7 @@ def check_line(row, step, items, calls, syncs):
 def check_losses(truth, capture, profile, facts):
     """What there are no records of, or no times, is told: in all, and of the steps that had it."""
     dropped = [x for x in truth["works"] if x.fate == DROPPED]
-    zero = [x for x in truth["works"] if x.fate == ZERO]
+    zero = [x.truth for x in capture[WORK] if x.stop == 0 and hasattr(x, "truth")]
     lines = [r["shape"] for r in profile if r["event"] == "gpu_prof" and
              r["shape"]["scope"] == "step"]
     told = max((x.dropped for x in capture[FLUSH]), default=0)
@@ -348,9 +359,9 @@ def main():
     truth = load_truth(os.environ["TMP"] + "/truth.gpu")
     profile = load_profile(os.environ["OUT"] + ".profile")
     clock = Clock(capture, options.mono)
-    until = cut_off(truth, options.cut)
-    match_works(truth, capture, clock, facts, until)
-    match_calls(truth, capture, clock, load_tids(options.tids), facts, until)
+    is_due = make_due(truth, clock, options.cut)
+    match_works(truth, capture, clock, facts, is_due)
+    match_calls(truth, capture, clock, load_tids(options.tids), facts, is_due)
     if options.cut is None:
         check_losses(truth, capture, profile, facts)
         partial = check_figures(truth, capture, profile, clock, options, facts)

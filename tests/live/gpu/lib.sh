@@ -49,6 +49,7 @@ is_done()
 # attach_gpu TOOL-OPTION…: the tool on the engine's steps, the shim armed
 attach_gpu()
 {
+	rm -f "$OUT".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --record "$OUT.capture" "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
 	wait_for 5 is_armed || not_ok 'the shim is armed'
@@ -63,7 +64,6 @@ trace_gpu()
 	local options=$1
 
 	shift
-	rm -f "$OUT".*
 	# shellcheck disable=SC2086
 	start_gpu --linger-ms 20000 $options
 	attach_gpu "$@"

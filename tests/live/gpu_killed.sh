@@ -1,0 +1,123 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Whoever is killed at whatever moment leaves the other working and what was written readable; and a
+# shim that nobody asks for anything does next to nothing.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/gpu/lib.sh"
+
+# Times in nanoseconds that calls of the shim's were made at.
+times_of()
+{
+	awk -v call="$1" '$3 == call { print $1 }' "$TMP/calls" 2>/dev/null
+}
+
+now_ns()
+{
+	python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC))'
+}
+
+shim_thread()
+{
+	grep -lx ferrum-cupti "/proc/$ENGINE/task/"*/comm | cut -d/ -f5
+}
+
+# Voluntary and other switches of the shim's thread in three seconds.
+count_wake_ups()
+{
+	local status before
+
+	status=/proc/$ENGINE/task/$(shim_thread)/status
+	before=$(awk '/ctxt_switches/ { sum += $2 } END { print sum }' "$status")
+	sleep 3
+	echo $(($(awk '/ctxt_switches/ { sum += $2 } END { print sum }' "$status") - before))
+}
+
+# shellcheck disable=SC2317
+is_seat_free()
+{
+	[ "$(times_of cuptiUnsubscribe | wc -l)" = "$(times_of cuptiSubscribe_v2 | wc -l)" ]
+}
+
+start_gpu --steps 0 --script k50,h20,K10,g4,s
+go
+holds 'idle: at most 4 wake-ups a second' [ "$(count_wake_ups)" -le 12 ]
+is 'idle: nothing of CUPTI is loaded' "$(grep -c libcupti "/proc/$ENGINE/maps")" 0
+
+# The tracer, at any moment.
+for i in 05 20 35 50 65 80 95; do
+	run_tool -p "$ENGINE" --step gpu_engine_step
+	sleep 0.$i
+	kill -KILL "$TOOL"
+	wait "$TOOL" 2>/dev/null
+done
+run_tool -p "$ENGINE" --step gpu_engine_step
+wait_for 5 is_armed
+sleep 0.5
+killed=$(now_ns)
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+holds 'tracer killed: the engine lives' kill -0 "$ENGINE"
+holds 'tracer killed: the shim leaves CUPTI by itself' wait_for 6 is_seat_free
+took=$((($(times_of cuptiUnsubscribe | tail -1) - killed) / 1000000))
+holds "tracer killed: about 4 s later ($took ms)" [ "$took" -le 4800 ]
+holds 'then: at most 4 wake-ups a second' [ "$(count_wake_ups)" -le 12 ]
+attach_gpu
+sleep 1
+stop_tool
+truth_of 'the next tracer'
+holds 'the next tracer: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+end_gpu
+
+# The next tracer does not wait for a shim to see that the first one is gone.
+start_gpu --steps 0 --script k50,h20,s
+attach_gpu
+go
+sleep 0.5
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+attach_gpu
+sleep 1.5
+stop_tool
+end_gpu
+truth_of 'the next tracer at once'
+
+# The target, at any moment.
+for seconds in 0.4 0.73 1.3; do
+	start_gpu --steps 0 --sleep-us 200 --script k50,h20,K10,g4,s
+	attach_gpu
+	go
+	sleep $seconds
+	kill -KILL "$ENGINE"
+	wait "$ENGINE" 2>/dev/null
+	end_tool 0 "target killed after $seconds s: the tool ends"
+	fact "target killed after $seconds s: that is told" \
+		'R["gpu_processes"][0]["status"] == "exited" and R["gpu_processes"][0]["armed"]'
+	truth_of "target killed after $seconds s" --cut 500
+	holds "target killed after $seconds s: outputs are valid" \
+		"$FBT" validate "$OUT.profile" "$OUT.trace"
+done
+
+# Children have no GPU, and no shim that does anything.
+trace_gpu '--steps 100 --fork-every 10 --script k50,h20,s'
+truth_of 'children'
+start_gpu --steps 0 --fork-every 20 --script k50,h20,s
+go
+attach_gpu --follow
+sleep 2
+stop_tool
+end_gpu
+truth_of 'children that are followed'
+
+# The same process, another program in it, another shim.
+start_gpu --linger-ms 3000 --steps 2000 --exec --script k50,h20,s
+attach_gpu
+go
+wait "$ENGINE"
+is 'execve: the engine ends as it wants' "$? $(cat "$TMP/engine.err")" '0 '
+end_tool
+fact 'execve: steps of both' 'len(S) == 4000'
+fact 'execve: GPU figures of both' \
+	'[sum(r["event"] == "gpu_prof" and r["shape"]["complete"] and r["shape"]["kernels"] == 1 and
+	      (r["shape"]["step"] <= 2000) == first for r in E) > 300 for first in (True, False)] == [True, True]'
+holds 'execve: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+finish
