@@ -237,11 +237,11 @@ static void attach(struct gpu_join *join, const struct join_ids *ids, struct joi
 }
 
 int gpu_join__resolve(struct gpu_join *join, uint64_t epsilon_ns, struct gpu_counts *counts,
-		      bool *is_late)
+		      const struct join_call **late)
 {
 	int err = 0;
 
-	*is_late = false;
+	*late = NULL;
 	while (!err && !LIST_EMPTY(&join->fresh)) {
 		struct join_work *work = LIST_FIRST(&join->fresh);
 		struct join_ids *ids;
@@ -253,7 +253,8 @@ int gpu_join__resolve(struct gpu_join *join, uint64_t epsilon_ns, struct gpu_cou
 			err = -ENOMEM;
 		} else if (ids->calls) {
 			attach(join, ids, work, epsilon_ns, counts);
-			*is_late |= work->call->step != 0;
+			if (work->call->step)
+				*late = work->call;
 		} else {
 			LIST_INSERT_HEAD(&ids->waiting, work, in_list);
 		}

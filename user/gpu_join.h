@@ -57,11 +57,11 @@ void gpu_join__free(struct gpu_join *join);
 int gpu_join__add(struct gpu_join *join, const struct fbt_header *event, struct gpu_counts *counts);
 
 /*
- * Finds the calls of the work that has come. epsilon_ns: what a clock may be wrong by. is_late is
- * set if some of it belongs to a call that was given to a step already. 0 or -ENOMEM.
+ * Finds the calls of the work that has come. epsilon_ns: what a clock may be wrong by. late becomes
+ * a call that was given to a step before this work of it came, or NULL. 0 or -ENOMEM.
  */
 int gpu_join__resolve(struct gpu_join *join, uint64_t epsilon_ns, struct gpu_counts *counts,
-		      bool *is_late);
+		      const struct join_call **late);
 
 /* The call of a correlation that was open at a time, or began last before; NULL: not known. */
 const struct join_call *gpu_join__find_call(const struct gpu_join *join, uint32_t correlation,

@@ -26,10 +26,10 @@ int gpu_owner__add(struct gpu_owner *owner, const struct step *step);
 /* Turns to a step that was added: what the next functions speak of. 0 or -ENOMEM. */
 int gpu_owner__select(struct gpu_owner *owner, const struct step *step);
 
-/* The step that is selected has its figures: what comes of it now is late. */
+/* All of the step that is selected has come, it is said: what comes of it now is late. */
 void gpu_owner__seal(struct gpu_owner *owner);
 
-/* What a thread began at a time is of a step on it that was sealed. */
+/* What a thread began at a time is of a step on it that was sealed so. */
 bool gpu_owner__is_late(const struct gpu_owner *owner, uint32_t tid, uint64_t time_ns);
 
 /* What a thread (0: not known which) began at a time is that step's. */

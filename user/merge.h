@@ -6,11 +6,19 @@
  * Work belongs to the step in which the call that launched it began (same correlation; of a driver
  * call inside of a runtime call, which share theirs, the runtime's): the step of that thread; if
  * there is none, unless strict, the step of the process that was open then and began last. Work
- * without a call goes by its own start.
+ * without a call goes by its own start, but to no step if strict. Only steps that have ended are
+ * known: a thread that has steps is taken to be in one behind the last that is.
  *
  * A step is sealed once a flush later than its end has come and no launch of it waits for its work
- * (watermark), or timeout_ns after its end by when the process's flushes were said, or when too much is held.
- * Steps leave in the order in which they came, those of processes without a GPU too.
+ * (watermark), or timeout_ns after its end by when the process's flushes were said, or when too
+ * much is held. Copies and memsets without work are waited for two flushes only: they may have
+ * nothing to do. If records of a step come behind its watermark after all, the steps after it wait
+ * for more flushes. Steps leave in the order in which they came, those of processes without a GPU
+ * too.
+ *
+ * A step is complete if it was sealed by a watermark, has all its work with times, began when the
+ * records did or later, and no record that it may have had was lost, given to another step, or
+ * passed on to make room.
  */
 #ifndef FBT_MERGE_H
 #define FBT_MERGE_H

@@ -108,13 +108,16 @@ static uint64_t without_room(const struct fbt_gpu_flush *flush)
 	return __builtin_add_overflow(flush->ring_lost, flush->no_buffer, &sum) ? UINT64_MAX : sum;
 }
 
+/* That a step was sealed too early is learnt from what comes of it later. */
 static int resolve(struct merge_process *process)
 {
-	bool is_late;
+	const struct join_call *late;
 	int err = gpu_join__resolve(process->claim.join, process->flush.clock_error_ns,
-				    process->counts, &is_late);
+				    process->counts, &late);
 
-	if ((is_late || process->late) && process->patience < PATIENCE_MAX)
+	if (late && gpu_owner__is_late(process->claim.owner, late->api.tid, late->api.start_ns))
+		process->late = true;
+	if (process->late && process->patience < PATIENCE_MAX)
 		process->patience *= 2;
 	process->late = false;
 	return err;
@@ -222,7 +225,9 @@ int merge_process__seal(struct merge_process *process, struct held_step *held, e
 		step_gpu_free(gpu);
 		return err;
 	}
-	gpu_owner__seal(process->claim.owner);
+	/* Of the others it was known that more may come. */
+	if (seal == GPU_SEAL_WATERMARK)
+		gpu_owner__seal(process->claim.owner);
 	gpu->sealed = seal;
 	gpu->complete = is_complete(process, &held->step, gpu);
 	tell_losses(process, gpu);

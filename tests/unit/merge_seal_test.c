@@ -289,6 +289,24 @@ static void what_comes_late_makes_steps_wait_longer(void **state)
 	assert_string_equal(fixture->left, "2");
 }
 
+/* Of a step that was sealed without its records it is no news that they come. */
+static void what_comes_behind_a_time_out_makes_no_step_wait_longer(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 120, 130);
+	push_step(fixture, 7, 100, 200);
+	push_flush(fixture, 200 + TIMEOUT);
+	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_TIMEOUT);
+	push_work(fixture, 1, 140, 150);
+	push_launch(fixture, 7, 2, 160, 170);
+	push_flush(fixture, 300 + TIMEOUT);
+	push_step(fixture, 7, 400 + TIMEOUT, 500 + TIMEOUT);
+	push_flush(fixture, 500 + TIMEOUT);
+	assert_int_equal(fixture->count, 2);
+	assert_true(seen(fixture, 1)->gpu.complete);
+}
+
 /* A thread that has not had a step yet may have been in one all the time. */
 static void a_step_from_before_what_was_given_away_is_not_complete(void **state)
 {
@@ -665,6 +683,7 @@ int main(void)
 		MERGE_TEST(late_nodes_of_a_graph_are_no_work_outside_of_steps),
 		MERGE_TEST(a_launch_outside_of_steps_is_kept_until_its_work_comes),
 		MERGE_TEST(what_comes_late_makes_steps_wait_longer),
+		MERGE_TEST(what_comes_behind_a_time_out_makes_no_step_wait_longer),
 		MERGE_TEST(a_step_from_before_what_was_given_away_is_not_complete),
 		MERGE_TEST(nothing_leaves_that_a_step_under_way_may_have),
 		MERGE_TEST(steps_behind_one_that_waits_are_bounded),
