@@ -25,7 +25,8 @@ struct sink {
 	/* A call outside any step (--detail all). May be NULL. */
 	int (*write_call)(struct sink *sink, const struct window *window,
 			  const struct fbt_call *call);
-	/* GPU records; those of a step behind write_step and before write_calls. May be NULL. */
+	/* GPU records; those of a step behind it, and behind its escalation and calls. May be NULL.
+	 */
 	int (*write_gpu)(struct sink *sink, const struct window *window,
 			 const struct gpu_batch *batch);
 	/* Now and then, so that work in the background goes on. May be NULL. */
