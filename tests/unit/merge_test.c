@@ -97,6 +97,37 @@ static void steps_keep_their_order_across_processes(void **state)
 	assert_string_equal(fixture->order, "s1 s2 s3 s4 s5");
 }
 
+/* Of the same correlations; the second has all its records before the first has. */
+static void processes_have_records_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+	union gpu_record work = {.work = {.header = {FBT_EVENT_GPU_WORK, 0, sizeof(work.work)},
+					  .tgid = 8,
+					  .start_ns = 260,
+					  .end_ns = 270,
+					  .correlation = 1}};
+	union gpu_record flush = {.flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(flush.flush)},
+					    .tgid = 8,
+					    .time_ns = 2000}};
+	struct fbt_gpu_api api = launch(8, 1, 200, 210);
+
+	api.tgid = 8;
+	push_state(fixture, 8, FBT_GPU_ARMED, 1);
+	push_api(fixture, api);
+	assert_int_equal(take(fixture, &work), 0);
+	push_example(fixture);
+	assert_int_equal(push_step_of(fixture, 8, 8, 1, 100, 1100), 0);
+	assert_int_equal(take(fixture, &flush), 0);
+	assert_int_equal(gpu_table_find(&fixture->window->gpus, 8)->counts.steps, 1);
+	assert_int_equal(counts(fixture)->steps, 0);
+	assert_string_equal(fixture->order, "");
+	push_flush(fixture, 1100);
+	assert_string_equal(fixture->order, "s1 b1 s2 b2");
+	check_example(seen(fixture, 0));
+	assert_int_equal(seen(fixture, 1)->gpu.all.busy_ns, 10);
+	assert_true(seen(fixture, 1)->gpu.complete);
+}
+
 static void a_launch_without_work_waits_for_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -522,6 +553,7 @@ int main(void)
 		MERGE_TEST(a_step_behind_a_flush_that_covers_it_is_not_held),
 		MERGE_TEST(without_gpu_nothing_is_held),
 		MERGE_TEST(steps_keep_their_order_across_processes),
+		MERGE_TEST(processes_have_records_of_their_own),
 		MERGE_TEST(a_launch_without_work_waits_for_it),
 		MERGE_TEST(a_launch_whose_work_never_comes_ends_by_time_out),
 		MERGE_TEST(a_launch_that_failed_is_not_waited_for),
