@@ -90,7 +90,10 @@ static void check_unused(const uint8_t *data, size_t size)
 		die("a buffer was handed out that CUPTI still has");
 }
 
-/* Asks the client. NULL: there is no client. The lock is held, as CUPTI's is. */
+/* Releases before 12.9 crash where a client has no buffer. */
+#define NULL_VERSION 27
+
+/* Asks the client. NULL: there is none. The lock is held, as CUPTI's is. */
 static struct buffer *request_buffer(void)
 {
 	const char *inside = self.inside;
@@ -103,6 +106,8 @@ static struct buffer *request_buffer(void)
 	self.inside = "the callback that requests a buffer";
 	cupti.request(&data, &size, &records);
 	self.inside = inside;
+	if (!data && cupti.config.version >= NULL_VERSION)
+		return NULL;
 	if (!data)
 		die("NULL was handed out as a buffer");
 	if ((uintptr_t)data % 8)

@@ -171,11 +171,32 @@ static void find_losses(void)
 	MUST(client.get_dropped(NULL, 0, &dropped) == 0 && dropped == 0);
 }
 
+/* From 12.9 on. */
+static void have_no_buffer(void)
+{
+	struct fake_work work;
+	size_t dropped = 0;
+
+	client.trouble = "null";
+	begin(kernels);
+	launch_kernels(1, 0, 1000, &work);
+	MUST(work.fate == FAKE_DROPPED);
+	client.trouble = NULL;
+	launch_kernels(1, 0, 1000, &work);
+	MUST(work.fate == FAKE_TRACED);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.count == 1);
+	MUST(client.get_dropped(NULL, 0, &dropped) == 0 && dropped == 1);
+}
+
 static void test_losses(void **state)
 {
+	static const char *const version[] = {"FAKE_CUPTI_VERSION=27", NULL};
 	static const char *const variables[] = {"FAKE_CUPTI_DROP=10", "FAKE_CUPTI_ZERO=9", NULL};
 
 	expect_good(find_losses, variables, "13");
+	expect_good(have_no_buffer, version, "12");
 }
 
 static void filter_calls(void)
@@ -486,7 +507,7 @@ static void set_late(void)
 
 static void test_bad_buffers(void **state)
 {
-	static const char *const null[] = {"TROUBLE=null", NULL};
+	static const char *const null[] = {"TROUBLE=null", "FAKE_CUPTI_VERSION=26", NULL};
 	static const char *const crooked[] = {"TROUBLE=crooked", NULL};
 	static const char *const record[] = {"WHERE=100", NULL};
 	static const char *const behind[] = {"WHERE=60000", NULL};
