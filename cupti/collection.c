@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "delivery.h"
+#include "ending.h"
 #include "seat.h"
 
 #define DEVICE_BUFFERS	  8 /* of 3.2 MB each on the GPU, which is the model's: CUPTI takes 250 */
@@ -248,6 +249,8 @@ void collection__attach(struct shim *shim)
 	status = seat__find_cupti(shim, detail);
 	if (status == FBT_GPU_ARMED)
 		status = seat__take(shim, detail);
+	if (status == FBT_GPU_ARMED)
+		ending__watch(shim, ENDING_LOADED);
 	shim->attached_early = status == FBT_GPU_ARMED || status == FBT_GPU_BUSY;
 }
 
@@ -257,6 +260,8 @@ bool collection__begin(struct shim *shim, uint64_t wish_ns)
 	enum fbt_gpu_status status = seat__find_cupti(shim, detail);
 
 	shim->clock.method = FBT_GPU_CLOCK_UNKNOWN;
+	if (status == FBT_GPU_ARMED)
+		ending__watch(shim, ENDING_LOADED);
 	if (status == FBT_GPU_ARMED && start_over(shim)) {
 		snprintf(detail, sizeof(detail), "no memory for the shim's buffers");
 		status = FBT_GPU_FAILED;
@@ -267,6 +272,8 @@ bool collection__begin(struct shim *shim, uint64_t wish_ns)
 		tell_devices(shim);
 		status = enable(shim, detail);
 	}
+	if (status == FBT_GPU_ARMED)
+		ending__watch(shim, ENDING_WORKING);
 	put_state(shim, status, detail, status == FBT_GPU_ARMED ? shim_clock__now() - wish_ns : 0);
 	if (status != FBT_GPU_ARMED)
 		seat__leave(shim);
@@ -290,6 +297,9 @@ static uint64_t await_buffers(const struct shim *shim, uint64_t time_ns, int mos
 	for (int ms = 0;; ms += STEP_MS) {
 		uint64_t oldest_ns = buffer_pool__oldest_ns(&shim->pool);
 
+		/* At the end of the process it is awaited as long as after any flush, at most. */
+		if (ending__is_near(shim) && most_ms > LATE_MS)
+			most_ms = LATE_MS;
 		if (oldest_ns >= time_ns || ms >= most_ms)
 			return oldest_ns < time_ns ? oldest_ns : time_ns;
 		sleep_ms(STEP_MS);

@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "ending.h"
+
 /* Records that are looked up in CUPTI before the lock is taken for all of them. */
 #define BATCH 128
 
@@ -142,11 +144,11 @@ void delivery__count_dropped(struct shim *shim)
 
 void delivery__complete(void *context, uint32_t stream, uint8_t *buffer, size_t size, size_t valid)
 {
-	struct shim *shim = living();
+	struct shim *shim = delivery__bound();
 	int error = errno;
 	uint64_t begin_ns;
 
-	if (!shim)
+	if (!shim || !ending__enter(shim))
 		return;
 	begin_ns = shim_clock__now();
 	if (__atomic_load_n(&shim->collecting, __ATOMIC_ACQUIRE)) {
@@ -157,5 +159,6 @@ void delivery__complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	if (buffer_pool__owns(&shim->pool, buffer))
 		buffer_pool__give_back(&shim->pool, buffer);
 	add_spent(shim, begin_ns);
+	ending__leave(shim);
 	errno = error;
 }

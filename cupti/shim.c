@@ -22,6 +22,7 @@
 
 #include "collection.h"
 #include "delivery.h"
+#include "ending.h"
 
 #define TURN_MS	    250
 #define IDLE_MS	    2000 /* a wake-up that was missed costs no more than that */
@@ -52,6 +53,21 @@ static void set_served(struct shim *shim, uint32_t wish)
 	__atomic_store_n(&shim->ring.shared->served, wish, __ATOMIC_RELEASE);
 }
 
+/* false: it was the last one, since the process ends. */
+static bool turn(struct shim *shim)
+{
+	/* Asked before: what was done until then is to be in it. */
+	bool last = ending__is_near(shim);
+
+	if (!ending__enter(shim))
+		return false;
+	collection__turn(shim);
+	if (last)
+		ending__be_done(shim);
+	ending__leave(shim);
+	return shim__is_alive(shim);
+}
+
 /* Flushes until the tool wants something else, or is gone. */
 static void collect(struct shim *shim, uint32_t wish)
 {
@@ -62,7 +78,8 @@ static void collect(struct shim *shim, uint32_t wish)
 		uint32_t latest;
 		uint64_t now_ns;
 
-		await_wish(shim, wish, TURN_MS);
+		if (!ending__is_near(shim))
+			await_wish(shim, wish, TURN_MS);
 		if (!shim__is_alive(shim) || read_wish(shim) != wish)
 			return;
 		latest = __atomic_load_n(&shim->ring.shared->beat, __ATOMIC_RELAXED);
@@ -73,7 +90,8 @@ static void collect(struct shim *shim, uint32_t wish)
 		} else if (now_ns - beat_ns >= FBT_GPU_BEAT_STALE_NS) {
 			return;
 		}
-		collection__turn(shim);
+		if (!turn(shim))
+			return;
 	}
 }
 
@@ -81,15 +99,22 @@ static void collect(struct shim *shim, uint32_t wish)
 static uint32_t serve(struct shim *shim, uint32_t wish)
 {
 	if (wish & 1) {
+		bool begun;
+
+		if (!ending__enter(shim))
+			return wish;
 		set_phase(shim, FBT_GPU_WORKING);
-		if (collection__begin(shim, shim_clock__now())) {
+		begun = collection__begin(shim, shim_clock__now());
+		ending__leave(shim);
+		if (begun) {
 			uint32_t latest;
 
 			set_served(shim, wish);
 			collect(shim, wish);
-			if (!shim__is_alive(shim))
+			if (!ending__enter(shim))
 				return wish;
 			collection__end(shim);
+			ending__leave(shim);
 			latest = read_wish(shim);
 			/* Another odd one is a wish of its own. */
 			if (!(latest & 1))

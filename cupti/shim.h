@@ -48,8 +48,11 @@ struct shim {
 	uint32_t kinds_enabled; /* bits of collection.c */
 	bool apis_enabled;
 	struct shim_saved saved;
+	uint32_t watched; /* enum ending_stage, 0: no handler of exit() yet */
 	/* Of application threads too: atomic. */
 	uint32_t collecting;
+	uint32_t inside;     /* threads of ours in CUPTI, see ending.h */
+	uint32_t ending;     /* exit() has been called */
 	uint64_t flushed_ns; /* up to when all has come, of this arming */
 	/* Since arming: */
 	uint64_t dropped;

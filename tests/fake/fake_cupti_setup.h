@@ -62,6 +62,7 @@ __attribute__((constructor)) static void set_up(void)
 		.skip_percent = get_number("FAKE_CUPTI_SKIP", 0),
 		.in_order = getenv("FAKE_CUPTI_IN_ORDER"),
 		.settles = get_number("FAKE_CUPTI_CLOCK_SETTLES", 0),
+		.flush_ms = get_number("FAKE_CUPTI_FLUSH_MS", 0),
 		.log = log ? open(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644) : -1,
 	};
 	cupti.pid = (uint32_t)getpid();
@@ -99,12 +100,23 @@ static int check_ready(const char *name)
 	return cupti.subscribed ? FAKE_OK : FAKE_NOT_INITIALIZED;
 }
 
+/* As the real one's, this takes apart what calls of the client use: none may be under way. */
+static void on_exit_call(void)
+{
+	if (cupti.forked)
+		return;
+	__atomic_store_n(&cupti.gone, true, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&cupti.flushing, __ATOMIC_ACQUIRE))
+		die("the process ends amid cuptiActivityFlushAll");
+}
+
 static void start_worker(void)
 {
 	sigset_t all, before;
 
 	if (cupti.working)
 		return;
+	atexit(on_exit_call);
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	if (pthread_create(&cupti.worker, NULL, run_worker, NULL) != 0)

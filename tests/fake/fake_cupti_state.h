@@ -65,6 +65,7 @@ struct config {
 	uint64_t skip_percent;
 	bool in_order;
 	uint64_t settles;
+	uint64_t flush_ms;
 	int log;
 };
 
@@ -80,6 +81,8 @@ typedef void (*callback_function)(void *userdata, uint32_t domain, uint32_t cbid
 struct state {
 	struct config config;
 	bool forked;
+	bool gone;	   /* the process ends, and CUPTI has */
+	uint32_t flushing; /* threads of the client's in a flush */
 	uint32_t pid;
 	uint32_t lock; /* of all below; never held for long, but over a request */
 	bool subscribed;
@@ -198,6 +201,8 @@ static void check_caller(const char *name)
 {
 	if (cupti.forked)
 		die("%s called in a forked child", name);
+	if (__atomic_load_n(&cupti.gone, __ATOMIC_ACQUIRE))
+		die("%s called at the end of the process, when CUPTI had ended", name);
 }
 
 /* … and for each that blocks or changes something. */

@@ -14,6 +14,7 @@
  *	FAKE_CUPTI_SKIP          percent of buffers that come one flush later
  *	FAKE_CUPTI_IN_ORDER      records come in the order in which they were made
  *	FAKE_CUPTI_CLOCK_SETTLES cuptiGetTimestamp is far off until so many records were delivered
+ *	FAKE_CUPTI_FLUSH_MS      a flush takes so much longer
  *	FAKE_CUPTI_LOG           file: a line for each call of the client
  */
 #include "fake_cupti_setup.h"
@@ -340,7 +341,10 @@ CALL cuptiActivityFlushAll(uint32_t flags)
 	if (result || !cupti.completed)
 		return note(result, "cuptiActivityFlushAll %u", flags);
 	start_ns = trace_now();
+	__atomic_add_fetch(&cupti.flushing, 1, __ATOMIC_ACQ_REL);
+	usleep((useconds_t)(1000 * cupti.config.flush_ms));
 	flush_all(flags & 1);
+	__atomic_sub_fetch(&cupti.flushing, 1, __ATOMIC_ACQ_REL);
 	lock_state();
 	if (cupti.flushes++ % 16 == 0)
 		put_overhead(OVERHEAD_FLUSH, 0, start_ns, trace_now());

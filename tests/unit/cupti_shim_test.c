@@ -315,6 +315,60 @@ static void test_no_library(void **state)
 	assert_string_equal(fixture.peer.path, "");
 }
 
+/* Awaits the next turn of the flusher. */
+static void await_turn(void)
+{
+	uint32_t pulse = fixture.peer.shared->pulse;
+
+	for (int i = 0; i < 20000 && fixture.peer.shared->pulse == pulse; i++) {
+		__atomic_fetch_add(&fixture.peer.shared->beat, 1, __ATOMIC_RELEASE);
+		assert_true(peer_read(&fixture.peer));
+		peer_sleep_ms(1);
+	}
+	assert_int_not_equal(fixture.peer.shared->pulse, pulse);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* exit() amid a flush: CUPTI must not be taken apart under it, and the last records still come. */
+static void test_exit(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_FLUSH_MS=200", NULL};
+	uint64_t end_ns;
+
+	start("libcupti.so.13", variables);
+	arm(1);
+	await_kernels(100);
+	await_turn();
+	peer_sleep_ms(350);
+	end_ns = now_ns();
+	stop();
+	assert_true(peer_read(&fixture.peer));
+	assert_true(fixture.peer.flush.time_ns >= end_ns);
+}
+
+/* … and where there is nothing to wait for, nothing is waited for. */
+static void test_exit_at_rest(void **state)
+{
+	uint64_t end_ns;
+
+	start("libcupti.so.13", NULL);
+	arm(1);
+	await_kernels(100);
+	disarm(2);
+	assert_int_equal(fixture.peer.flush.last, 1);
+	end_ns = fixture.peer.flush.time_ns;
+	stop();
+	assert_true(peer_read(&fixture.peer));
+	assert_int_equal(fixture.peer.flush.time_ns, end_ns);
+}
+
 /* The tracer was killed: its beats stop. The next one finds the shim at rest. */
 static void test_tracer_killed(void **state)
 {
@@ -462,6 +516,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_busy_13_2, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_driver, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_library, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_exit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_exit_at_rest, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_tracer_killed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_armed_anew, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),
