@@ -308,6 +308,11 @@ demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_p
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
 	$(Q)$(test_env) tests/demo.sh
 
+demo-gpu: ## the same on a double of CUDA, with GPU records and a Kineto trace
+	$(Q)packaging/deps.sh build
+	$(Q)$(MAKE) $(jobs) $(tool) $(shim) $(gpu_fakes) >&2
+	$(Q)$(test_env) tests/demo_gpu.sh
+
 demo-llama: ## the same with llama.cpp, which npm installs (root): llama_trace.json, llama_profile.jsonl
 	$(Q)packaging/deps.sh test
 	$(Q)$(MAKE) $(jobs) $(tool) $(e2e_bin) >&2
@@ -342,4 +347,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-llama gpu-kit install FORCE
+.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-gpu demo-llama gpu-kit install FORCE
