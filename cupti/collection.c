@@ -166,7 +166,6 @@ static enum fbt_gpu_status enable_kinds(struct shim *shim, char *detail)
 	const struct cupti_calls *calls = &shim->library.calls;
 	uint32_t result;
 
-	api_table__fill(&shim->apis, calls);
 	shim->apis_enabled = true;
 	result = api_table__enable(&shim->apis, calls, 1);
 	if (result)
@@ -194,6 +193,9 @@ static enum fbt_gpu_status enable(struct shim *shim, char *detail)
 	enum fbt_gpu_status status;
 	uint32_t result;
 
+	/* Once: buffers of an earlier window may still be on their way, and it is read for them. */
+	if (!shim->apis.count)
+		api_table__fill(&shim->apis, &shim->library.calls);
 	configure(shim);
 	result = shim->library.calls.register_callbacks(delivery__request, delivery__complete);
 	if (result) {
@@ -254,18 +256,32 @@ void collection__attach(struct shim *shim)
 	shim->attached_early = status == FBT_GPU_ARMED || status == FBT_GPU_BUSY;
 }
 
+/* What takes memory, and CUPTI. */
+static enum fbt_gpu_status prepare(struct shim *shim, char *detail)
+{
+	enum fbt_gpu_status status = FBT_GPU_ARMED;
+	int err = shim_ring__reserve(&shim->ring);
+
+	if (!err) {
+		status = seat__find_cupti(shim, detail);
+		if (status != FBT_GPU_ARMED)
+			return status;
+		err = start_over(shim);
+	}
+	if (!err)
+		return status;
+	snprintf(detail, CUPTI_DETAIL_BYTES, "no memory for the shim's buffers");
+	return FBT_GPU_FAILED;
+}
+
 bool collection__begin(struct shim *shim, uint64_t wish_ns)
 {
 	char detail[CUPTI_DETAIL_BYTES] = "";
-	enum fbt_gpu_status status = seat__find_cupti(shim, detail);
+	enum fbt_gpu_status status = prepare(shim, detail);
 
 	shim->clock.method = FBT_GPU_CLOCK_UNKNOWN;
 	if (status == FBT_GPU_ARMED)
 		ending__watch(shim, ENDING_LOADED);
-	if (status == FBT_GPU_ARMED && start_over(shim)) {
-		snprintf(detail, sizeof(detail), "no memory for the shim's buffers");
-		status = FBT_GPU_FAILED;
-	}
 	if (status == FBT_GPU_ARMED)
 		status = seat__take(shim, detail);
 	if (status == FBT_GPU_ARMED) {

@@ -25,9 +25,9 @@ enum {
 /* CUptiResult */
 enum {
 	CUPTI_OK = 0,
+	CUPTI_MAX_LIMIT = 12, /* that was the last record */
 	CUPTI_NOT_COMPATIBLE = 14,
 	CUPTI_NOT_INITIALIZED = 15,
-	CUPTI_INVALID_KIND = 21,
 	CUPTI_MULTIPLE_SUBSCRIBERS = 39,
 	CUPTI_UNKNOWN = 999,
 };

@@ -127,7 +127,7 @@ static void copy_buffer(struct shim *shim, uint8_t *buffer, size_t valid)
 		first = false;
 	}
 	/* There is more, and the library itself does not know what. */
-	if (result == CUPTI_INVALID_KIND) {
+	if (result != CUPTI_MAX_LIMIT) {
 		pthread_mutex_lock(&shim->lock);
 		shim->copy.counts.unknown++;
 		pthread_mutex_unlock(&shim->lock);

@@ -146,6 +146,11 @@ static void *run(void *arg)
 static int start_thread(struct shim *shim)
 {
 	pthread_attr_t attributes;
+	/*
+	 * What a thread does to itself: where that is blocked the kernel ends the process, without
+	 * the engine's report of the crash, or amid a sandbox that answers system calls by SIGSYS.
+	 */
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 	sigset_t all;
 	sigset_t before;
 	int err = pthread_attr_init(&attributes);
@@ -156,6 +161,8 @@ static int start_thread(struct shim *shim)
 	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	/* It is born with the mask of its maker: no signal of the engine's may ever reach it. */
 	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
 	err = pthread_create(&shim->thread, &attributes, run, shim);
 	/* The engine's thread-local storage alone may be larger than that. */

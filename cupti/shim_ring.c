@@ -6,6 +6,7 @@
 #include <linux/memfd.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -39,16 +40,42 @@ static int open_memfd(void)
 	return high;
 }
 
+/* Or the kernel ends the process, with SIGXFSZ: a limit of files is one of memory files too. */
+static bool may_be_large(void)
+{
+	struct rlimit limit;
+
+	return !getrlimit(RLIMIT_FSIZE, &limit) && limit.rlim_cur >= RING_MAP_BYTES;
+}
+
+/*
+ * Bytes that are not there when they are touched end the process (SIGBUS), as where memory may not
+ * be overcommitted. So they are asked for beforehand; other failures than that mean nothing.
+ */
+static int reserve(const struct shim_ring *ring, size_t size)
+{
+	if (!may_be_large() || !fallocate(ring->fd, 0, 0, (off_t)size))
+		return 0;
+	return errno == ENOSPC || errno == ENOMEM ? -errno : 0;
+}
+
 static int fill(struct shim_ring *ring)
 {
 	struct stat stat;
 	void *memory;
+	int err;
 
+	if (!may_be_large())
+		return -EFBIG;
 	if (ftruncate(ring->fd, RING_MAP_BYTES) || fstat(ring->fd, &stat))
 		return -errno;
 	/* Sealed before anyone can map it: a reader whose pages vanish would get SIGBUS. */
 	if (fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
+	err = reserve(ring, FBT_GPU_HEADER_BYTES + SHIM_RING_FIRST);
+	if (err)
+		return err;
+	ring->reserved = SHIM_RING_FIRST;
 	memory = mmap(NULL, RING_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
@@ -79,6 +106,23 @@ int shim_ring__create(struct shim_ring *ring)
 	return err;
 }
 
+/* The engine may have closed it, and got another file under its number. */
+static bool is_ours(const struct shim_ring *ring)
+{
+	struct stat stat;
+
+	return !fstat(ring->fd, &stat) && stat.st_dev == ring->device && stat.st_ino == ring->inode;
+}
+
+int shim_ring__reserve(struct shim_ring *ring)
+{
+	int err = is_ours(ring) ? reserve(ring, RING_MAP_BYTES) : 0;
+
+	if (!err)
+		ring->reserved = FBT_GPU_RING_BYTES;
+	return err;
+}
+
 void shim_ring__destroy(struct shim_ring *ring)
 {
 	munmap(ring->shared, RING_MAP_BYTES);
@@ -87,10 +131,7 @@ void shim_ring__destroy(struct shim_ring *ring)
 
 void shim_ring__close_in_child(const struct shim_ring *ring)
 {
-	struct stat stat;
-
-	/* The engine may have closed it, and got another file under its number. */
-	if (!fstat(ring->fd, &stat) && stat.st_dev == ring->device && stat.st_ino == ring->inode)
+	if (is_ours(ring))
 		close(ring->fd);
 }
 
@@ -100,6 +141,8 @@ static uint64_t room(const struct shim_ring *ring, enum shim_frame_kind kind)
 	uint64_t used = ring->head - tail;
 	uint64_t limit = FBT_GPU_RING_BYTES - (kind == SHIM_FRAME_RECORD ? SHIM_RING_RESERVE : 0);
 
+	if (ring->reserved < FBT_GPU_RING_BYTES && ring->head + FBT_GPU_FRAME_MAX > ring->reserved)
+		return 0;
 	/* A tail that makes no sense, before what is still there or behind head, is a full ring. */
 	return tail <= ring->head && used < limit ? limit - used : 0;
 }

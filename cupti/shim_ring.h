@@ -15,10 +15,14 @@
 /* Room that frames of records leave to those that say how things stand. */
 #define SHIM_RING_RESERVE 16384
 
+/* Bytes of the ring that are set aside from the beginning, for what has to be told in any case. */
+#define SHIM_RING_FIRST 16384
+
 struct shim_ring {
 	struct fbt_gpu_ring *shared;
 	uint8_t *bytes;
-	uint64_t head; /* with what is not yet published */
+	uint64_t head;	   /* with what is not yet published */
+	uint64_t reserved; /* SHIM_RING_FIRST, or all */
 	int fd;
 	dev_t device; /* of the memfd, to know it again in a forked child */
 	ino_t inode;
@@ -30,6 +34,12 @@ struct shim_ring {
  * not get a ring as one of them.
  */
 int shim_ring__create(struct shim_ring *ring);
+
+/*
+ * Has the memory of all of it set aside, before it is written to. 0, or -errno: there is not so
+ * much, and to write would end the process; what is put is then lost but for the first few frames.
+ */
+int shim_ring__reserve(struct shim_ring *ring);
 
 /* For what failed later on: nobody shall find this ring. */
 void shim_ring__destroy(struct shim_ring *ring);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "delivery.h"
@@ -199,6 +200,96 @@ static int check_seccomp(void)
 	return count ? __LINE__ : 0;
 }
 
+/* The limit of files is one of memory files: to pass it ends the process. */
+static int check_file_limit(void)
+{
+	struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+	int count;
+
+	if (setrlimit(RLIMIT_FSIZE, &limit) || InitializeInjection() != 1)
+		return __LINE__;
+	peer_find_fd(getpid(), &count);
+	return count ? __LINE__ : 0;
+}
+
+/* There is no memory for more than the first pages of the ring: none of the others is touched. */
+static int check_no_memory(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_fallocate, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[3])),
+		BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, 1 << 20, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSPC),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return __LINE__;
+	arm_own();
+	if (peer.state.status != FBT_GPU_FAILED || !strstr(peer.detail, "no memory"))
+		return __LINE__;
+	for (uint32_t wish = 3; wish < 1000; wish += 2) {
+		peer_wish(&peer, wish);
+		if (!peer_await(&peer, wish))
+			return __LINE__;
+	}
+	return peer.shared->head < 16384 && peer.counts[FBT_EVENT_GPU_STATE] > 10 ? 0 : __LINE__;
+}
+
+/* Signals that the shim's thread blocks; 0: there is no such thread. */
+static uint64_t read_blocked(void)
+{
+	char line[256];
+	uint64_t blocked = 0;
+	bool ours = false;
+	struct dirent *entry;
+	DIR *dir = opendir("/proc/self/task");
+
+	while (dir && (entry = readdir(dir))) {
+		FILE *file;
+
+		snprintf(line, sizeof(line), "/proc/self/task/%.20s/status", entry->d_name);
+		file = fopen(line, "r");
+		while (file && fgets(line, sizeof(line), file)) {
+			if (!strncmp(line, "Name:", 5))
+				ours = strstr(line, FBT_GPU_MEMFD);
+			if (ours && !strncmp(line, "SigBlk:", 7))
+				blocked = strtoull(line + 7, NULL, 16);
+		}
+		if (file)
+			fclose(file);
+	}
+	if (dir)
+		closedir(dir);
+	return blocked;
+}
+
+/* None of the engine's signals are for the shim's thread; its own faults are for the engine. */
+static int check_signals(void)
+{
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+	const int libc = 33; /* setuid() tells all threads by this one, and waits for them */
+	uint64_t blocked = 0;
+
+	if (InitializeInjection() != 1)
+		return __LINE__;
+	for (int i = 0; i < 5000 && !blocked; i++) {
+		peer_sleep_ms(1);
+		blocked = read_blocked();
+	}
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		if (blocked & UINT64_C(1) << (faults[i] - 1))
+			return faults[i];
+	if (blocked & UINT64_C(1) << (libc - 1) || setuid(65534))
+		return libc;
+	return blocked & UINT64_C(1) << (SIGTERM - 1) && blocked & UINT64_C(1) << (SIGPROF - 1)
+		       ? 0
+		       : __LINE__;
+}
+
 /* All buffers are out: CUPTI still gets one, and it is counted. Then they come back. */
 static int check_buffers(void)
 {
@@ -237,15 +328,19 @@ PROCESS_TEST(descriptor_reused)
 PROCESS_TEST(exec)
 PROCESS_TEST(twice)
 PROCESS_TEST(seccomp)
+PROCESS_TEST(file_limit)
+PROCESS_TEST(no_memory)
+PROCESS_TEST(signals)
 PROCESS_TEST(buffers)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fork),	cmocka_unit_test(test_raw_fork),
-		cmocka_unit_test(test_exec),	cmocka_unit_test(test_descriptor_reused),
-		cmocka_unit_test(test_twice),	cmocka_unit_test(test_seccomp),
-		cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_fork),	   cmocka_unit_test(test_raw_fork),
+		cmocka_unit_test(test_exec),	   cmocka_unit_test(test_descriptor_reused),
+		cmocka_unit_test(test_twice),	   cmocka_unit_test(test_seccomp),
+		cmocka_unit_test(test_file_limit), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_signals),	   cmocka_unit_test(test_buffers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

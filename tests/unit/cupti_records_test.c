@@ -33,7 +33,8 @@ static void keep(void *ctx, const struct fbt_header *frame)
 static int setup(void **state)
 {
 	memset(&fixture, 0, sizeof(fixture));
-	if (shim_ring__create(&fixture.ring) || !peer_open(&fixture.peer, getpid()))
+	if (shim_ring__create(&fixture.ring) || shim_ring__reserve(&fixture.ring) ||
+	    !peer_open(&fixture.peer, getpid()))
 		return -1;
 	fixture.peer.on_frame = keep;
 	fixture.apis.calls[API_RUNTIME][31] = (struct api_call){

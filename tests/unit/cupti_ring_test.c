@@ -23,7 +23,7 @@ static struct fixture fixture;
 static int setup(void **state)
 {
 	memset(&fixture, 0, sizeof(fixture));
-	if (shim_ring__create(&fixture.ring))
+	if (shim_ring__create(&fixture.ring) || shim_ring__reserve(&fixture.ring))
 		return -1;
 	return peer_open(&fixture.peer, getpid()) ? 0 : -1;
 }
