@@ -9,8 +9,8 @@
 #include "delivery.h"
 #include "ending.h"
 #include "seat.h"
+#include "settings.h"
 
-#define DEVICE_BUFFERS	  8 /* of 3.2 MB each on the GPU, which is the model's: CUPTI takes 250 */
 #define LAST_BUFFERS_MS	  1000 /* that buffers which are out are waited for at the end */
 #define LATE_MS		  20   /* that buffers are waited for which come after a flush */
 #define STEP_MS		  5
@@ -26,23 +26,6 @@ static const struct {
 	{CUPTI_KIND_MEMSET, "MEMSET"},
 	{CUPTI_KIND_SYNCHRONIZATION, "SYNCHRONIZATION"},
 	{CUPTI_KIND_OVERHEAD, "OVERHEAD"},
-};
-
-static const struct {
-	uint32_t attribute;
-	size_t size;
-	uint64_t value;
-	uint32_t since; /* version */
-	bool for_good;	/* not put back */
-} attributes[SHIM_ATTRIBUTES] = {
-	/*
-	 * Per-thread buffers are on from 13.0 on, and are a buffer for each thread of the engine.
-	 * It may be set only before buffer callbacks are registered, so not twice.
-	 */
-	{CUPTI_ATTRIBUTE_PER_THREAD, sizeof(uint8_t), 0, CUPTI_VERSION_12_3, true},
-	/* Or CUPTI clears each buffer, on an application thread. */
-	{CUPTI_ATTRIBUTE_ZEROED, sizeof(uint8_t), 1, CUPTI_VERSION_11_8, false},
-	{CUPTI_ATTRIBUTE_POOL_LIMIT, sizeof(size_t), DEVICE_BUFFERS, CUPTI_VERSION_11_8, false},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
@@ -86,58 +69,6 @@ static void tell_devices(struct shim *shim)
 		pthread_mutex_unlock(&shim->lock);
 	}
 	shim->devices_told = count > 0;
-}
-
-/* Changes an attribute, and remembers what it was: other tools of this process rely on it. */
-static void set_attribute(struct shim *shim, size_t i)
-{
-	const struct cupti_calls *calls = &shim->library.calls;
-	size_t size = attributes[i].size;
-	uint64_t value = attributes[i].value;
-	uint64_t old = 0;
-
-	if (shim->library.version < attributes[i].since)
-		return;
-	/* Little-endian: the low bytes are those of the shorter type. */
-	if (calls->get_attribute(attributes[i].attribute, &size, &old) || old == value)
-		return;
-	size = attributes[i].size;
-	if (calls->set_attribute(attributes[i].attribute, &size, &value) || attributes[i].for_good)
-		return;
-	shim->saved.attributes[i] = old;
-	shim->saved.attribute_mask |= 1u << i;
-}
-
-static void configure(struct shim *shim)
-{
-	const struct cupti_calls *calls = &shim->library.calls;
-	uint32_t type = CUPTI_THREAD_ID_SYSTEM;
-
-	memset(&shim->saved, 0, sizeof(shim->saved));
-	for (size_t i = 0; i < SHIM_ATTRIBUTES; i++)
-		set_attribute(shim, i);
-	if (!calls->get_thread_id_type(&type) && type != CUPTI_THREAD_ID_SYSTEM &&
-	    !calls->set_thread_id_type(CUPTI_THREAD_ID_SYSTEM)) {
-		shim->saved.thread_id_type = type;
-		shim->saved.thread_id_changed = true;
-	}
-	shim_clock__begin(&shim->clock, calls, shim->library.version);
-}
-
-static void restore(struct shim *shim)
-{
-	const struct cupti_calls *calls = &shim->library.calls;
-
-	if (shim->saved.thread_id_changed)
-		calls->set_thread_id_type(shim->saved.thread_id_type);
-	for (size_t i = 0; i < SHIM_ATTRIBUTES; i++) {
-		size_t size = attributes[i].size;
-
-		if (shim->saved.attribute_mask & 1u << i)
-			calls->set_attribute(attributes[i].attribute, &size,
-					     &shim->saved.attributes[i]);
-	}
-	memset(&shim->saved, 0, sizeof(shim->saved));
 }
 
 static void note_failure(const struct shim *shim, const char *name, uint32_t result, char *detail)
@@ -196,7 +127,8 @@ static enum fbt_gpu_status enable(struct shim *shim, char *detail)
 	/* Once: buffers of an earlier window may still be on their way, and it is read for them. */
 	if (!shim->apis.count)
 		api_table__fill(&shim->apis, &shim->library.calls);
-	configure(shim);
+	settings__change(shim);
+	shim_clock__begin(&shim->clock, &shim->library.calls, shim->library.version);
 	result = shim->library.calls.register_callbacks(delivery__request, delivery__complete);
 	if (result) {
 		status = seat__judge(shim, result, "cuptiActivityRegisterCallbacks", detail);
@@ -208,7 +140,7 @@ static enum fbt_gpu_status enable(struct shim *shim, char *detail)
 		return status;
 	disable_kinds(shim);
 	set_collecting(shim, 0);
-	restore(shim);
+	settings__put_back(shim);
 	return status;
 }
 
@@ -406,7 +338,7 @@ void collection__end(struct shim *shim)
 	await_buffers(shim, UINT64_MAX, LATE_MS);
 	set_collecting(shim, 0);
 	put_flush(shim, time_ns, true);
-	restore(shim);
+	settings__put_back(shim);
 	seat__leave(shim);
 	put_state(shim, FBT_GPU_ENDED, "", 0);
 }
