@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "gpu_owner.h"
 
+#include <stdlib.h>
+
+#include "gpu_timeline.h"
 #include "vec.h"
 
 struct span {
@@ -19,11 +22,12 @@ struct thread_end {
 
 struct gpu_owner {
 	bool strict;
-	VEC(struct span) spans; /* in the order they came: by end, nearly */
+	struct gpu_timeline *spans; /* of struct span: many, where one thread's steps are rare */
 	VEC(struct thread_end) threads;
 	uint64_t latest_ns; /* end of any step */
 	uint64_t sealed_ns; /* … that is sealed */
 	struct span selected;
+	struct span *own;	 /* the same, as it is kept; NULL: it is not any more */
 	VEC(struct span) rivals; /* that overlap the selected one */
 };
 
@@ -31,16 +35,33 @@ struct gpu_owner *gpu_owner__new(bool strict)
 {
 	struct gpu_owner *owner = calloc(1, sizeof(*owner));
 
-	if (owner)
-		owner->strict = strict;
-	return owner;
+	if (!owner)
+		return NULL;
+	owner->strict = strict;
+	owner->spans = gpu_timeline__new();
+	if (owner->spans)
+		return owner;
+	free(owner);
+	return NULL;
+}
+
+static void drop_first(struct gpu_owner *owner)
+{
+	struct span *span = gpu_timeline__first(owner->spans)->record;
+
+	gpu_timeline__drop_first(owner->spans);
+	if (span == owner->own)
+		owner->own = NULL;
+	free(span);
 }
 
 void gpu_owner__free(struct gpu_owner *owner)
 {
 	if (!owner)
 		return;
-	vec_free(&owner->spans);
+	while (gpu_timeline__count(owner->spans))
+		drop_first(owner);
+	gpu_timeline__free(owner->spans);
 	vec_free(&owner->threads);
 	vec_free(&owner->rivals);
 	free(owner);
@@ -95,32 +116,38 @@ static int note_end(struct gpu_owner *owner, uint32_t tid, uint64_t end_ns)
 
 int gpu_owner__add(struct gpu_owner *owner, const struct step *step)
 {
-	int err = vec_push(&owner->spans, span_of(step));
+	struct span *span = malloc(sizeof(*span));
 
-	if (err)
-		return err;
-	err = note_end(owner, step->record.tid, step->record.end_ns);
-	if (err)
-		owner->spans.count--;
-	return err;
+	if (!span)
+		return -ENOMEM;
+	*span = span_of(step);
+	if (note_end(owner, span->tid, span->end_ns) ||
+	    gpu_timeline__insert(owner->spans, span->start_ns, span->end_ns, span)) {
+		free(span);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 int gpu_owner__select(struct gpu_owner *owner, const struct step *step)
 {
-	int err;
+	struct gpu_timeline_cursor cursor =
+		gpu_timeline__overlapping(owner->spans, step->record.start_ns, step->record.end_ns);
+	const struct gpu_timeline_entry *entry;
+	int err = 0;
 
 	owner->selected = span_of(step);
+	owner->own = NULL;
 	owner->rivals.count = 0;
-	vec_for_each (span, &owner->spans) {
-		if (span->number == owner->selected.number ||
-		    span->start_ns >= owner->selected.end_ns ||
-		    span->end_ns <= owner->selected.start_ns)
-			continue;
-		err = vec_push(&owner->rivals, *span);
-		if (err)
-			return err;
+	while (!err && (entry = gpu_timeline__next(&cursor))) {
+		struct span *span = entry->record;
+
+		if (span->number == owner->selected.number)
+			owner->own = span;
+		else
+			err = vec_push(&owner->rivals, *span);
 	}
-	return 0;
+	return err;
 }
 
 static bool holds(const struct span *span, uint64_t time_ns)
@@ -130,19 +157,23 @@ static bool holds(const struct span *span, uint64_t time_ns)
 
 void gpu_owner__seal(struct gpu_owner *owner)
 {
-	vec_for_each (span, &owner->spans) {
-		if (span->number == owner->selected.number)
-			span->sealed = true;
-	}
+	if (owner->own)
+		owner->own->sealed = true;
 	if (owner->selected.end_ns > owner->sealed_ns)
 		owner->sealed_ns = owner->selected.end_ns;
 }
 
 bool gpu_owner__is_late(const struct gpu_owner *owner, uint32_t tid, uint64_t time_ns)
 {
+	struct gpu_timeline_cursor cursor;
+	const struct gpu_timeline_entry *entry;
+
 	if (time_ns >= owner->sealed_ns)
 		return false;
-	vec_for_each (span, &owner->spans) {
+	cursor = gpu_timeline__overlapping(owner->spans, time_ns, time_ns + 1);
+	while ((entry = gpu_timeline__next(&cursor))) {
+		const struct span *span = entry->record;
+
 		if (span->sealed && (span->whole || span->tid == tid) && holds(span, time_ns))
 			return true;
 	}
@@ -203,11 +234,8 @@ uint64_t gpu_owner__next_start(const struct gpu_owner *owner)
 
 void gpu_owner__forget(struct gpu_owner *owner, uint64_t until_ns)
 {
-	size_t kept = 0;
+	const struct gpu_timeline_entry *first;
 
-	vec_for_each (span, &owner->spans) {
-		if (span->end_ns > until_ns)
-			owner->spans.items[kept++] = *span;
-	}
-	owner->spans.count = kept;
+	while ((first = gpu_timeline__first(owner->spans)) && first->end_ns <= until_ns)
+		drop_first(owner);
 }

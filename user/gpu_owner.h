@@ -44,7 +44,7 @@ bool gpu_owner__has_alone(const struct gpu_owner *owner, uint32_t tid, uint64_t 
  */
 uint64_t gpu_owner__next_start(const struct gpu_owner *owner);
 
-/* Forgets steps that ended by a time. */
+/* Forgets steps that ended by a time, those that begin first out first. */
 void gpu_owner__forget(struct gpu_owner *owner, uint64_t until_ns);
 
 #endif

@@ -33,8 +33,8 @@ decode evidence gpu_clock gpu_item metadata pending sink
 gpu_host_wait gpu_queue
 gpu_figures gpu_thread
 gpu_metrics
-gpu_correlation gpu_owner gpu_timeline merge_limits
-gpu_join
+gpu_correlation gpu_timeline merge_limits
+gpu_join gpu_owner
 gpu_claim
 merge_process
 merge
