@@ -48,14 +48,20 @@ static void complete_flush(struct gpu_relay *relay, struct fbt_gpu_flush *flush,
 static void send_flush(struct gpu_relay *relay, struct fbt_gpu_flush *flush, uint64_t skipped,
 		       uint64_t now_ns)
 {
+	bool ends;
+
 	flush->tgid = relay->tgid;
 	flush->last = flush->last != 0;
 	flush->time_ns = gpu_relay_mono(relay, flush->time_ns, now_ns);
 	flush->sent_ns = gpu_relay_mono(relay, flush->sent_ns, now_ns);
+	ends = flush->last && !relay->flush.last;
+	flush->last |= relay->flush.last;
 	relay->flush = *flush;
+	if (!ends && relay->flush_ns && now_ns - relay->flush_ns < GPU_RELAY_FLUSH_NS)
+		return;
+	relay->flush_ns = now_ns;
 	complete_flush(relay, flush, skipped);
 	record_send(relay->output, flush, sizeof(*flush), FBT_EVENT_GPU_FLUSH);
-	relay->flush.header = flush->header;
 }
 
 static bool convert_api(struct gpu_relay *relay, struct fbt_gpu_api *api, uint64_t now_ns)

@@ -8,12 +8,19 @@
 #include "gpu_tids.h"
 #include "record.h"
 
+/*
+ * Of flushes that come faster than this all but the first are kept back: each is work for whoever
+ * waits for one, and a later one says what they did. A shim makes four in a second.
+ */
+#define GPU_RELAY_FLUSH_NS 50000000ull
+
 struct gpu_relay {
 	uint32_t tgid;
 	const struct record_output *output;
 	struct gpu_clock clock;
 	struct gpu_tids *tids;
-	struct fbt_gpu_flush flush; /* the latest that was sent; size 0: none was */
+	struct fbt_gpu_flush flush; /* the latest that came; size 0: none did */
+	uint64_t flush_ns;	    /* when one was sent last */
 	uint64_t impossible;	    /* records that were not sent: their times have not come yet */
 };
 

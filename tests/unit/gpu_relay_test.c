@@ -198,6 +198,50 @@ static void times_of_the_shim_itself_are_monotonic_of_its_namespace(void **state
 	assert_int_equal(gpu_relay_mono(&fixture->relay, UINT64_MAX, NOW), NOW);
 }
 
+static void of_flushes_in_a_hurry_one_is_sent(void **state)
+{
+	struct fbt_gpu_flush flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(flush)}};
+	struct fixture *fixture = *state;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		flush.records = i;
+		flush.time_ns = NOW + i;
+		gpu_relay_record(&fixture->relay, &flush.header, 0, NOW + i);
+	}
+	assert_int_equal(fixture->keeper.count, 1);
+	gpu_relay_record(&fixture->relay, &flush.header, 0, NOW + GPU_RELAY_FLUSH_NS);
+	assert_int_equal(fixture->keeper.count, 2);
+	/* What was not sent is not forgotten. */
+	flush.records = 200;
+	gpu_relay_record(&fixture->relay, &flush.header, 0, NOW + GPU_RELAY_FLUSH_NS + 1);
+	gpu_relay_end(&fixture->relay, 0, NOW + GPU_RELAY_FLUSH_NS + 2);
+	assert_int_equal(fixture->keeper.count, 3);
+	assert_int_equal(
+		((const struct fbt_gpu_flush *)kept(&fixture->keeper, 2, FBT_EVENT_GPU_FLUSH))
+			->records,
+		200);
+}
+
+static void the_last_flush_is_sent_at_once_and_once(void **state)
+{
+	struct fbt_gpu_flush flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(flush)}};
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 0; i < 100; i++) {
+		flush.last = i % 2;
+		gpu_relay_record(&fixture->relay, &flush.header, 0, NOW);
+	}
+	assert_int_equal(fixture->keeper.count, 2);
+	assert_int_equal(
+		((const struct fbt_gpu_flush *)kept(&fixture->keeper, 0, FBT_EVENT_GPU_FLUSH))
+			->last,
+		0);
+	assert_int_equal(
+		((const struct fbt_gpu_flush *)kept(&fixture->keeper, 1, FBT_EVENT_GPU_FLUSH))
+			->last,
+		1);
+}
+
 static void the_end_is_told_once_with_the_totals_there_were(void **state)
 {
 	struct fbt_gpu_flush flush = {.time_ns = NOW - 5, .records = 5, .ring_lost = 6};
@@ -241,6 +285,8 @@ int main(void)
 		TEST(what_has_not_come_yet_is_not_sent_and_counted),
 		TEST(a_flush_gets_the_clock_as_we_know_it),
 		TEST(times_of_the_shim_itself_are_monotonic_of_its_namespace),
+		TEST(of_flushes_in_a_hurry_one_is_sent),
+		TEST(the_last_flush_is_sent_at_once_and_once),
 		TEST(the_end_is_told_once_with_the_totals_there_were),
 		TEST(the_end_that_the_shim_told_is_not_told_again),
 	};
