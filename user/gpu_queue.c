@@ -2,6 +2,7 @@
 #include "gpu_queue.h"
 
 #include <math.h>
+#include <sys/random.h>
 
 #include "gpu_interval.h"
 
@@ -10,6 +11,8 @@ struct numbering {
 	uint64_t *keys;	 /* by number */
 	uint32_t *slots; /* a hash table: number + 1, 0: free */
 	size_t mask;	 /* slots - 1 */
+	int shift;	 /* that leaves the bits of mask, of 64 */
+	uint64_t factor; /* the process chooses the keys: it may not know which of them meet */
 	size_t count;
 	size_t last; /* number that was looked up last: most often it is asked for again */
 };
@@ -31,13 +34,14 @@ struct queue {
 	uint64_t *values;	  /* those that a median is looked for in */
 };
 
-static int numbering_init(struct numbering *numbering, size_t most)
+static int numbering_init(struct numbering *numbering, size_t most, uint64_t factor)
 {
 	size_t slots = 16;
+	int shift = 60;
 
-	while (slots < 2 * most)
+	for (; slots < 2 * most; shift--)
 		slots *= 2;
-	*numbering = (struct numbering){.mask = slots - 1};
+	*numbering = (struct numbering){.mask = slots - 1, .shift = shift, .factor = factor};
 	numbering->keys = reallocarray(NULL, most, sizeof(*numbering->keys));
 	numbering->slots = calloc(slots, sizeof(*numbering->slots));
 	return numbering->keys && numbering->slots ? 0 : -ENOMEM;
@@ -52,7 +56,7 @@ static void numbering_free(struct numbering *numbering)
 /* Number of a key; it is new if that is what count was. */
 static size_t find_number(struct numbering *numbering, uint64_t key)
 {
-	size_t i = (key * UINT64_C(0x9e3779b97f4a7c15) >> 32) & numbering->mask;
+	size_t i = key * numbering->factor >> numbering->shift;
 
 	if (numbering->count && numbering->keys[numbering->last] == key)
 		return numbering->last;
@@ -68,12 +72,16 @@ static size_t find_number(struct numbering *numbering, uint64_t key)
 
 static int queue_init(struct queue *queue, size_t count)
 {
+	uint64_t factor;
 	int err;
 
 	*queue = (struct queue){0};
-	err = numbering_init(&queue->calls, count);
+	if (getrandom(&factor, sizeof(factor), GRND_NONBLOCK) < 0)
+		factor = UINT64_C(0x9e3779b97f4a7c15);
+	factor |= 1;
+	err = numbering_init(&queue->calls, count, factor);
 	if (!err)
-		err = numbering_init(&queue->streams, count);
+		err = numbering_init(&queue->streams, count, factor);
 	if (err)
 		return err;
 	queue->launches = reallocarray(NULL, count, sizeof(*queue->launches));
