@@ -159,6 +159,40 @@ static int take_calls(struct gpu_claim *claim, const struct step *step, struct s
 	return err;
 }
 
+/*
+ * What was launched before the step and waited in the queue all through it: the step's own work
+ * stands behind that, and what comes next after the step may be of it. It begins before the last
+ * of the step's own mostly; behind that no more than a few pieces of work are looked through.
+ */
+#define QUEUED_FOREIGN_MAX 64
+#define QUEUED_MAX	   16384
+
+static int take_queued(struct gpu_claim *claim, const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	struct gpu_timeline_cursor cursor =
+		gpu_timeline__overlapping(claim->join->works, record->end_ns, UINT64_MAX);
+	const struct gpu_timeline_entry *entry;
+	size_t foreign = 0, queued = 0;
+	int err = 0;
+
+	while (!err && foreign < QUEUED_FOREIGN_MAX && queued < QUEUED_MAX &&
+	       (entry = gpu_timeline__next(&cursor))) {
+		const struct join_work *work = entry->record;
+		const struct fbt_gpu_api *api = work->call ? &work->call->api : NULL;
+
+		if (!work->work.end_ns || work->work.start_ns < record->end_ns)
+			continue;
+		if (!api || api->start_ns >= record->end_ns) {
+			foreign++;
+		} else if (api->start_ns < record->start_ns) {
+			queued++;
+			err = add_item(claim, work, step->number);
+		}
+	}
+	return err;
+}
+
 static int compare_items(const void *left, const void *right)
 {
 	const struct gpu_item *a = left, *b = right;
@@ -196,6 +230,8 @@ static int take_items(struct gpu_claim *claim, const struct step *step, struct s
 			work->step = step->number;
 		err = add_item(claim, work, step->number);
 	}
+	if (!err)
+		err = take_queued(claim, step);
 	sort_items(&claim->items);
 	for (size_t i = 0; !err && i < claim->items.count; i++) {
 		if (claim->items.items[i].mine)

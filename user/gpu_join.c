@@ -357,8 +357,8 @@ int gpu_join__drop_until(struct gpu_join *join, uint64_t until_ns, uint64_t wait
 	return err;
 }
 
-int gpu_join__drop_to(struct gpu_join *join, size_t count, struct gpu_counts *counts,
-		      struct gpu_left *left)
+int gpu_join__drop_to(struct gpu_join *join, size_t count, uint64_t until_ns,
+		      struct gpu_counts *counts, struct gpu_left *left)
 {
 	struct gpu_timeline *const timelines[] = {join->works, join->calls, join->syncs,
 						  join->overheads};
@@ -377,6 +377,8 @@ int gpu_join__drop_to(struct gpu_join *join, size_t count, struct gpu_counts *co
 			oldest = timelines[i];
 			oldest_ns = first->start_ns;
 		}
+		if (gpu_timeline__first(oldest)->end_ns > until_ns)
+			return err;
 		result = drop_first(join, oldest, counts, left);
 		err = err ? err : result;
 	}

@@ -77,8 +77,11 @@ size_t gpu_join__count(const struct gpu_join *join);
 int gpu_join__drop_until(struct gpu_join *join, uint64_t until_ns, uint64_t waiting_ns,
 			 struct gpu_counts *counts, struct gpu_left *left);
 
-/* The same until no more than so many are left, the ones that begin first out first. */
-int gpu_join__drop_to(struct gpu_join *join, size_t count, struct gpu_counts *counts,
-		      struct gpu_left *left);
+/*
+ * The same until no more than so many are left, the ones that begin first out first; none that ends
+ * behind until_ns.
+ */
+int gpu_join__drop_to(struct gpu_join *join, size_t count, uint64_t until_ns,
+		      struct gpu_counts *counts, struct gpu_left *left);
 
 #endif

@@ -37,7 +37,8 @@ enum gpu_seal {
 
 /* What a step is bound by (gpu-side verdict; GPU_BOUND_INPUTS says from what). */
 enum gpu_bound {
-	GPU_BOUND_UNKNOWN = 0, /* nothing was launched, or too little is known */
+	GPU_BOUND_UNKNOWN = 0, /* nothing was launched, or too little is known: it is not
+				* complete, and not GPU_BOUND_GPU by what there is */
 	GPU_BOUND_GPU = 1,     /* the GPU is busy, or its launch queue full */
 	GPU_BOUND_COPY = 2,    /* copies that no kernel covers */
 	GPU_BOUND_WAIT = 3,    /* the GPU waits for a host thread that is blocked */

@@ -101,6 +101,11 @@ static int note_loss(struct merge_process *process, uint64_t from_ns, uint64_t u
 	return 0;
 }
 
+static uint64_t growth(uint64_t now, uint64_t before)
+{
+	return now > before ? now - before : 0;
+}
+
 static uint64_t without_room(const struct fbt_gpu_flush *flush)
 {
 	uint64_t sum;
@@ -198,11 +203,6 @@ static bool is_complete(const struct merge_process *process, const struct step *
 	return true;
 }
 
-static uint64_t growth(uint64_t now, uint64_t before)
-{
-	return now > before ? now - before : 0;
-}
-
 static void tell_losses(struct merge_process *process, struct step_gpu *gpu)
 {
 	const struct fbt_gpu_flush *flush = &process->flush, *shared = &process->shared;
@@ -230,6 +230,9 @@ int merge_process__seal(struct merge_process *process, struct held_step *held, e
 		gpu_owner__seal(process->claim.owner);
 	gpu->sealed = seal;
 	gpu->complete = is_complete(process, &held->step, gpu);
+	/* What is missing can only make it busier. */
+	if (!gpu->complete && gpu->bound != GPU_BOUND_GPU)
+		gpu->bound = GPU_BOUND_UNKNOWN;
 	tell_losses(process, gpu);
 	process->counts->steps++;
 	process->counts->timeouts += seal != GPU_SEAL_WATERMARK;
@@ -240,9 +243,7 @@ int merge_process__seal(struct merge_process *process, struct held_step *held, e
 /* Since the end of the step, as of the latest flush: what it passes may lie far behind. */
 static uint64_t passed_ns(const struct merge_process *process, const struct held_step *held)
 {
-	uint64_t end_ns = held->step.record.end_ns;
-
-	return process->flush.sent_ns > end_ns ? process->flush.sent_ns - end_ns : 0;
+	return growth(process->flush.sent_ns, held->step.record.end_ns);
 }
 
 /* GPU_SEAL_COUNT: not yet. */
@@ -330,10 +331,9 @@ int merge_process__add_step(struct merge_process *process, struct held_step *hel
 	return err;
 }
 
-/* What ended by then no step that is yet to come can have. */
-static uint64_t horizon(const struct merge_process *process)
+/* Of the steps that wait, and of a time. */
+static uint64_t earliest_start(const struct merge_process *process, uint64_t earliest_ns)
 {
-	uint64_t earliest_ns = gpu_owner__next_start(process->claim.owner);
 	struct held_step *held;
 
 	TAILQ_FOREACH(held, &process->waiting, in_process)
@@ -344,9 +344,14 @@ static uint64_t horizon(const struct merge_process *process)
 	return earliest_ns;
 }
 
+/* What ended by then no step that waits, or is yet to come, can have. */
+static uint64_t horizon(const struct merge_process *process)
+{
+	return earliest_start(process, gpu_owner__next_start(process->claim.owner));
+}
+
 static int drop_until(struct merge_process *process, uint64_t until_ns)
 {
-	uint64_t flush_ns = process->flush.time_ns;
 	size_t gone = 0;
 
 	gpu_owner__forget(process->claim.owner, until_ns);
@@ -358,8 +363,7 @@ static int drop_until(struct merge_process *process, uint64_t until_ns)
 			process->losses.count * sizeof(*process->losses.items));
 	}
 	return gpu_join__drop_until(process->claim.join, until_ns,
-				    flush_ns > process->timeout_ns ? flush_ns - process->timeout_ns
-								   : 0,
+				    growth(process->flush.time_ns, process->timeout_ns),
 				    process->counts, &process->left);
 }
 
@@ -369,25 +373,28 @@ int merge_process__drop(struct merge_process *process, bool all)
 	int err;
 
 	if (all)
-		return gpu_join__drop_to(process->claim.join, 0, process->counts, &process->left);
+		return gpu_join__drop_to(process->claim.join, 0, UINT64_MAX, process->counts,
+					 &process->left);
 	err = drop_until(process, process->drop_ns);
 	process->drop_ns = horizon(process);
 	return err;
 }
 
+/* First goes what is kept for a step that may be under way: a thread whose steps are rare. */
 int merge_process__make_room(struct merge_process *process)
 {
 	struct gpu_join *join = process->claim.join;
 	int err = resolve(process);
 
 	keep_first(&err, drop_until(process, horizon(process)));
+	keep_first(&err, gpu_join__drop_to(join, ROOMY_RECORDS, earliest_start(process, UINT64_MAX),
+					   process->counts, &process->left));
 	while (gpu_join__count(join) > ROOMY_RECORDS && !TAILQ_EMPTY(&process->waiting)) {
 		keep_first(&err, merge_process__seal(process, TAILQ_FIRST(&process->waiting),
 						     GPU_SEAL_ROOM));
 		keep_first(&err, drop_until(process, horizon(process)));
 	}
-	if (gpu_join__count(join) > ROOMY_RECORDS)
-		keep_first(&err,
-			   gpu_join__drop_to(join, ROOMY_RECORDS, process->counts, &process->left));
+	keep_first(&err, gpu_join__drop_to(join, ROOMY_RECORDS, UINT64_MAX, process->counts,
+					   &process->left));
 	return err;
 }

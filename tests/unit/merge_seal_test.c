@@ -446,6 +446,31 @@ static void the_oldest_steps_are_sealed_to_make_room_for_records(void **state)
 	assert_true(seen(fixture, 1)->gpu.complete);
 }
 
+/* It may be under way for long: steps that have ended come first. */
+static void what_is_kept_for_a_thread_with_rare_steps_leaves_before_a_step_is_sealed(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_step(fixture, 8, 50, 60);
+	push_step(fixture, 7, 60, 70);
+	push_flush(fixture, 80);
+	for (uint64_t i = 1; i <= MERGE_RECORDS_MAX - 2; i++)
+		push_work(fixture, 0, 1000 + i, 1001 + i);
+	push_launch(fixture, 7, 1, 2000010, 2000020);
+	push_step(fixture, 7, 2000000, 3000000);
+	assert_int_equal(fixture->count, 2);
+	fixture->is_quiet = true;
+	push_work(fixture, 1, 2000030, 2000040);
+	push_work(fixture, 0, 2000050, 2000060);
+	assert_int_equal(fixture->count, 2);
+	fixture->is_quiet = false;
+	push_flush(fixture, 3000000);
+	assert_int_equal(fixture->count, 3);
+	assert_int_equal(counts(fixture)->timeouts, 0);
+	assert_true(seen(fixture, 2)->gpu.complete);
+	fixture->is_quiet = true;
+}
+
 static uint64_t figures_of(const struct fixture *fixture)
 {
 	uint64_t hash = 0;
@@ -693,6 +718,8 @@ int main(void)
 		MERGE_TEST(records_are_lost_up_to_when_that_was_said),
 		MERGE_TEST(records_are_bounded_the_oldest_leave_first),
 		MERGE_TEST(the_oldest_steps_are_sealed_to_make_room_for_records),
+		MERGE_TEST(
+			what_is_kept_for_a_thread_with_rare_steps_leaves_before_a_step_is_sealed),
 		cmocka_unit_test(figures_do_not_depend_on_the_order_of_records),
 		MERGE_TEST(errors_of_the_receivers_are_passed_up_and_all_goes_on),
 		MERGE_TEST(made_up_records_are_taken_in_their_stride),

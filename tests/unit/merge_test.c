@@ -512,6 +512,64 @@ static void what_others_launched_in_a_step_and_runs_behind_it_judges_its_last_ga
 	assert_int_equal(seen(fixture, 0)->gpu.all.queue_ns, 40);
 }
 
+/* An engine that is steps ahead of its GPU: the queue holds what the steps before launched. */
+static void what_was_launched_before_a_step_and_runs_behind_it_is_queued_in_it(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct gpu_figures *all = &fixture->steps[1].gpu.all;
+
+	push_launch(fixture, 7, 1, 110, 120);
+	push_launch(fixture, 7, 2, 130, 140);
+	push_launch(fixture, 7, 3, 210, 220);
+	push_work(fixture, 1, 150, 400);
+	push_work(fixture, 2, 400, 600);
+	push_work(fixture, 3, 600, 700);
+	push_step(fixture, 7, 100, 200);
+	push_step(fixture, 7, 200, 300);
+	push_flush(fixture, 800);
+	assert_string_equal(seen(fixture, 1)->works, "3");
+	assert_int_equal(all->queue_delay_ns, 0);
+	assert_int_equal(all->wait_behind_ns, 380);
+	assert_int_equal(all->tklqt_ns, 10);
+	/* The second launch all the time, the third for 80 of 100. */
+	assert_true(all->queue_depth > 1.799 && all->queue_depth < 1.801);
+}
+
+/* It was launched long ago, and waits for something else than the host. */
+static void a_gap_that_work_from_before_the_step_is_queued_in_is_no_host_wait(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 110, 120);
+	push_work(fixture, 1, 400, 500);
+	push_step(fixture, 7, 100, 200);
+	push_step(fixture, 7, 200, 300);
+	push_flush(fixture, 600);
+	assert_int_equal(seen(fixture, 1)->gpu.all.host_wait_ns, 0);
+	assert_int_equal(seen(fixture, 1)->gpu.all.queue_ns, 100);
+}
+
+static void an_incomplete_step_is_bound_by_nothing_that_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 110, 120);
+	push_launch(fixture, 7, 2, 150, 160);
+	push_work(fixture, 1, 160, 170);
+	push_step(fixture, 7, 100, 200);
+	push_launch(fixture, 7, 3, 206, 207);
+	push_launch(fixture, 7, 4, 250, 260);
+	push_work(fixture, 3, 207, 298);
+	push_step(fixture, 7, 205, 300);
+	push_flush(fixture, 300 + TIMEOUT);
+	assert_false(seen(fixture, 0)->gpu.complete);
+	assert_true(seen(fixture, 0)->gpu.bound_idle > 0.2);
+	assert_int_equal(seen(fixture, 0)->gpu.bound, GPU_BOUND_UNKNOWN);
+	/* What is missing can only make it busier. */
+	assert_false(seen(fixture, 1)->gpu.complete);
+	assert_int_equal(seen(fixture, 1)->gpu.bound, GPU_BOUND_GPU);
+}
+
 static void syncs_and_overheads_go_with_their_step(void **state)
 {
 	struct fixture *fixture = *state;
@@ -575,6 +633,9 @@ int main(void)
 		MERGE_TEST(a_step_that_others_took_from_is_not_complete),
 		MERGE_TEST(work_of_other_steps_makes_the_gpu_busy_in_this_one),
 		MERGE_TEST(what_others_launched_in_a_step_and_runs_behind_it_judges_its_last_gap),
+		MERGE_TEST(what_was_launched_before_a_step_and_runs_behind_it_is_queued_in_it),
+		MERGE_TEST(a_gap_that_work_from_before_the_step_is_queued_in_is_no_host_wait),
+		MERGE_TEST(an_incomplete_step_is_bound_by_nothing_that_is_known),
 		MERGE_TEST(syncs_and_overheads_go_with_their_step),
 	};
 
