@@ -135,11 +135,8 @@ static void add_thread(struct gpu_tally_kind *kind, const struct step_gpu *gpu)
 
 static void add_quality(struct gpu_tally_kind *kind, const struct step_gpu *gpu)
 {
-	kind->complete += gpu->complete;
 	if (gpu->sealed < GPU_SEAL_COUNT)
 		kind->sealed[gpu->sealed]++;
-	if (gpu->bound < GPU_BOUND_COUNT)
-		kind->bound[gpu->bound]++;
 	add(&kind->joined, gpu->joined);
 	add(&kind->by_time, gpu->by_time);
 	add(&kind->unmeasured, gpu->unmeasured);
@@ -190,12 +187,17 @@ int gpu_tally_add(struct gpu_tally *tally, const struct step *step)
 	if (!kind)
 		return -ENOMEM;
 	kind->steps++;
-	add(&kind->total_ns, step_wall_ns(step));
-	add(&kind->run_delay_ns, run_delay_of(step));
-	add_figures(kind, &step->gpu->all);
-	add_thread(kind, step->gpu);
 	add_quality(kind, step->gpu);
 	add_to_slowest(kind, step);
+	if (!step->gpu->complete)
+		return 0;
+	kind->complete++;
+	add(&kind->total_ns, step_wall_ns(step));
+	add(&kind->run_delay_ns, run_delay_of(step));
+	if (step->gpu->bound < GPU_BOUND_COUNT)
+		kind->bound[step->gpu->bound]++;
+	add_figures(kind, &step->gpu->all);
+	add_thread(kind, step->gpu);
 	return 0;
 }
 
@@ -211,7 +213,7 @@ static void find_wait_calls(const struct gpu_tally_kind *kind, struct gpu_figure
 {
 	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
 		for (int blocked = 0; blocked < 2; blocked++) {
-			uint64_t ns = kind->wait_ns[nr][blocked] / kind->steps;
+			uint64_t ns = kind->wait_ns[nr][blocked] / kind->complete;
 			int place = GPU_WAIT_CALLS_MAX;
 
 			while (place && mean->wait_calls[place - 1].ns < ns)
@@ -229,8 +231,10 @@ static void find_wait_calls(const struct gpu_tally_kind *kind, struct gpu_figure
 void gpu_tally_mean(const struct gpu_tally_kind *kind, struct gpu_figures *mean)
 {
 	*mean = (struct gpu_figures){0};
+	if (!kind->complete)
+		return;
 	for (size_t i = 0; i < SUMMED; i++)
-		*time_at(mean, i) = read_time(&kind->sum, i) / kind->steps;
+		*time_at(mean, i) = read_time(&kind->sum, i) / kind->complete;
 	find_wait_calls(kind, mean);
 }
 

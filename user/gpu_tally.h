@@ -20,9 +20,12 @@ struct gpu_tally_step {
 	bool complete;
 };
 
-/* Sums saturate. */
+/*
+ * Sums saturate. Only steps, sealed, what follows from joined on, and slowest are of all steps with
+ * GPU figures, all else is of those that are complete: of others it is not known how idle it was.
+ */
 struct gpu_tally_kind {
-	uint64_t steps; /* with GPU figures */
+	uint64_t steps;
 	uint64_t complete;
 	uint64_t sealed[GPU_SEAL_COUNT];
 	uint64_t bound[GPU_BOUND_COUNT];
@@ -77,7 +80,8 @@ struct gpu_tally {
 int gpu_tally_add(struct gpu_tally *tally, const struct step *step);
 void gpu_tally_clear(struct gpu_tally *tally);
 
-/* A mean step: its times, with the calls that its host_wait_ns was longest in; no counts. */
+/* A mean complete step, 0 if there is none: its times, with the calls that its host_wait_ns was
+ * longest in; no counts. */
 void gpu_tally_mean(const struct gpu_tally_kind *kind, struct gpu_figures *mean);
 
 /* The verdict of the most steps, "not known" last. */

@@ -126,11 +126,17 @@ const char *gpu_idle_text(const struct gpu_text *about, char text[GPU_IDLE_TEXT_
 {
 	const struct gpu_figures *figures = about->figures;
 	struct parts parts = {.count = 0};
-	char idle[FORMAT_MAX], total[FORMAT_MAX];
+	char idle[FORMAT_MAX], busy[FORMAT_MAX], total[FORMAT_MAX];
 	int used;
 
-	format_time(idle, (double)figures->idle_ns);
 	format_time(total, (double)about->total_ns);
+	if (about->incomplete) {
+		format_time(busy, (double)figures->busy_ns);
+		snprintf(text, GPU_IDLE_TEXT_SIZE, "busy at least %s of %s, GPU records missing",
+			 busy, total);
+		return text;
+	}
+	format_time(idle, (double)figures->idle_ns);
 	add_host_wait(&parts, about);
 	add_part(&parts, figures->launch_ns, "in launch calls");
 	add_part(&parts, figures->queue_ns, "queued");

@@ -15,11 +15,13 @@ struct gpu_text {
 	uint64_t total_ns;
 	uint64_t run_delay_ns; /* in it the thread waited for a CPU; UINT64_MAX: not known */
 	enum fbt_arch arch;
+	bool incomplete; /* GPU records are missing: it was busier than they say */
 };
 
 /*
  * "idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code, 300 us in launch calls": why
- * the GPU had nothing to do, the longest parts first. Writes to text and returns it.
+ * the GPU had nothing to do, the longest parts first. "busy at least 1.80 ms of 6.20 ms, GPU
+ * records missing" where that is all that is known. Writes to text and returns it.
  */
 const char *gpu_idle_text(const struct gpu_text *about, char text[GPU_IDLE_TEXT_SIZE]);
 

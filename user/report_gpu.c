@@ -19,15 +19,15 @@ static struct gpu_text mean_of(const struct report *report, const struct gpu_tal
 	gpu_tally_mean(kind, mean);
 	return (struct gpu_text){
 		.figures = mean,
-		.total_ns = kind->total_ns / kind->steps,
-		.run_delay_ns = known ? kind->run_delay_ns / kind->steps : UINT64_MAX,
+		.total_ns = kind->total_ns / kind->complete,
+		.run_delay_ns = known ? kind->run_delay_ns / kind->complete : UINT64_MAX,
 		.arch = (enum fbt_arch)report->window->record.arch,
 	};
 }
 
 static void format_per_step(char to[FORMAT_MAX], const struct gpu_tally_kind *kind, uint64_t ns)
 {
-	format_time(to, (double)ns / (double)kind->steps);
+	format_time(to, (double)ns / (double)kind->complete);
 }
 
 /* "launch-bound in 87 % of steps" */
@@ -35,24 +35,33 @@ static void format_bound(const struct gpu_tally_kind *kind, enum gpu_bound bound
 			 size_t size)
 {
 	snprintf(to, size, "%s in %.0f %% of steps", gpu_bound_words(bound),
-		 percent_of((double)kind->bound[bound], (double)kind->steps));
+		 percent_of((double)kind->bound[bound], (double)kind->complete));
 }
 
 void report_gpu_headline(const struct report *report)
 {
 	const struct gpu_tally_kind *kind = gpu_of(report, tally_main_kind(report->tally));
-	char busy[FORMAT_MAX], idle[GPU_IDLE_TEXT_SIZE], bound[96];
+	char busy[FORMAT_MAX], idle[GPU_IDLE_TEXT_SIZE], bound[96], left_out[FORMAT_MAX];
 	struct gpu_figures mean;
 	struct gpu_text about;
 
 	if (!kind)
 		return;
+	format_count(left_out, kind->steps - kind->complete);
+	if (!kind->complete) {
+		report_field(report, "GPU", "not known, of all %s steps GPU records are missing",
+			     left_out);
+		return;
+	}
 	about = mean_of(report, kind, &mean);
 	format_percent(busy, percent_of((double)kind->sum.busy_ns, (double)kind->total_ns));
 	format_bound(kind, gpu_tally_bound(kind), bound, sizeof(bound));
 	gpu_idle_text(&about, idle);
 	report_field(report, "GPU", "busy %s of the step time, %s", busy, bound);
 	report_field(report, "", "%s (mean step)", idle);
+	if (kind->steps > kind->complete)
+		report_field(report, "", "without %s steps of which GPU records are missing",
+			     left_out);
 }
 
 /* One row of "what the GPU did". */
@@ -99,7 +108,8 @@ static void write_wait(const struct report *report, const struct gpu_tally_kind 
 	struct gpu_text about = mean_of(report, kind, &mean);
 
 	gpu_wait_text(&about, text);
-	if (*text)
+	/* Less is not worth a line. */
+	if (*text && mean.host_wait_ns >= about.total_ns / 100)
 		report_field(report, "  host wait", "%s (mean step)", text);
 }
 
@@ -122,7 +132,7 @@ static void write_bound(const struct report *report, const struct gpu_tally_kind
 		if (best < 0)
 			break;
 		said[best] = true;
-		percent = percent_of((double)kind->bound[best], (double)kind->steps);
+		percent = percent_of((double)kind->bound[best], (double)kind->complete);
 		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s in %s%.0f %%",
 					 round ? ", " : "", gpu_bound_words((enum gpu_bound)best),
 					 percent < 1 ? "<" : "", percent < 1 ? 1 : percent);
@@ -136,7 +146,7 @@ static void write_work(const struct report *report, const struct gpu_tally_kind 
 	char kernels[FORMAT_MAX], copies[FORMAT_MAX], memsets[FORMAT_MAX], launches[FORMAT_MAX];
 	char graphs[FORMAT_MAX], at_once[FORMAT_MAX], call[FORMAT_MAX], latency[FORMAT_MAX];
 	char work[FORMAT_MAX];
-	double steps = (double)kind->steps;
+	double steps = (double)kind->complete;
 
 	format_number(kernels, (double)kind->kernels / steps);
 	format_number(copies, (double)kind->memcpys / steps);
@@ -168,9 +178,9 @@ static void write_copies(const struct report *report, const struct gpu_tally_kin
 	uint64_t inner_bytes = kind->d2d_bytes + kind->p2p_bytes;
 
 	if (kind->memcpys) {
-		format_bytes(to, kind->h2d_bytes / kind->steps);
-		format_bytes(from, kind->d2h_bytes / kind->steps);
-		format_bytes(within, inner_bytes / kind->steps);
+		format_bytes(to, kind->h2d_bytes / kind->complete);
+		format_bytes(from, kind->d2h_bytes / kind->complete);
+		format_bytes(within, inner_bytes / kind->complete);
 		format_percent(share,
 			       percent_of((double)kind->sum.transfer_ns, (double)kind->total_ns));
 		report_field(report, "  copies",
@@ -229,8 +239,9 @@ static void write_quality(const struct report *report, const struct gpu_tally_ki
 		snprintf(joined, sizeof(joined), "none");
 	report_field(
 		report, "  GPU records",
-		"of %s steps, %s incomplete; %s of the work joined by the call that launched it",
-		steps, incomplete, joined);
+		"of %s steps, %s incomplete%s; %s of the work joined by the call that launched it",
+		steps, incomplete, kind->steps > kind->complete ? " and left out above" : "",
+		joined);
 }
 
 static void write_slowest(const struct report *report, const struct gpu_tally_kind *kind)
@@ -245,13 +256,17 @@ static void write_slowest(const struct report *report, const struct gpu_tally_ki
 			.total_ns = step->total_ns,
 			.run_delay_ns = step->run_delay_ns,
 			.arch = (enum fbt_arch)report->window->record.arch,
+			.incomplete = !step->complete,
 		};
 
 		snprintf(label, sizeof(label), "  #%" PRIu64, step->number);
 		format_time(busy, (double)step->figures.busy_ns);
 		gpu_idle_text(&about, text);
-		report_field(report, label, "busy %s, %s; %s%s", busy, text,
-			     gpu_bound_words(step->bound), step->complete ? "" : " * incomplete");
+		if (step->complete)
+			report_field(report, label, "busy %s, %s; %s", busy, text,
+				     gpu_bound_words(step->bound));
+		else
+			report_field(report, label, "%s", text);
 	}
 }
 
@@ -261,12 +276,14 @@ void report_gpu_kind(const struct report *report, int index)
 
 	if (!kind)
 		return;
-	write_times(report, kind);
-	write_wait(report, kind);
-	write_bound(report, kind);
-	write_work(report, kind);
-	write_copies(report, kind);
-	write_thread(report, kind);
+	if (kind->complete) {
+		write_times(report, kind);
+		write_wait(report, kind);
+		write_bound(report, kind);
+		write_work(report, kind);
+		write_copies(report, kind);
+		write_thread(report, kind);
+	}
 	write_quality(report, kind);
 	write_slowest(report, kind);
 }

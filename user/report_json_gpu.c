@@ -124,7 +124,7 @@ static void write_slowest(struct json *json, const struct gpu_tally_kind *kind, 
 	for (int i = 0; i < GPU_TALLY_SLOWEST && kind->slowest[i].number; i++) {
 		const struct gpu_tally_step *step = &kind->slowest[i];
 		const struct gpu_text about = {&step->figures, step->total_ns, step->run_delay_ns,
-					       arch};
+					       arch, !step->complete};
 
 		json_object_begin(json, NULL);
 		json_uint(json, "step", step->number);

@@ -142,7 +142,7 @@ static void add_cause(struct line *line, const struct window *window, const stru
 		add_worst(line, &worst, &said, ";");
 }
 
-/* "; GPU idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code" */
+/* "; GPU idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code", if that is known */
 static void add_gpu(struct line *line, const struct window *window, const struct step *step)
 {
 	const struct step_gpu *gpu = step->gpu;
@@ -158,13 +158,12 @@ static void add_gpu(struct line *line, const struct window *window, const struct
 					? UINT64_MAX
 					: step->record.run_delay_ns,
 		.arch = (enum fbt_arch)window->record.arch,
+		.incomplete = !gpu->complete,
 	};
 	if (!gpu->all.idle_ns)
 		add(line, "; GPU busy all of %s", format_time(busy, (double)gpu->all.busy_ns));
 	else
 		add(line, "; GPU %s", gpu_idle_text(&about, text));
-	if (!gpu->complete)
-		add(line, " (GPU records missing)");
 }
 
 static void add_flaw(struct line *line, const struct step *step)

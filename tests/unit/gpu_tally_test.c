@@ -83,6 +83,30 @@ static void calls_that_are_not_known_count_for_nothing(void **state)
 	assert_int_equal(fixture->tally.kinds[1]->exposed_syscall_ns, 0);
 }
 
+static void incomplete_steps_count_for_no_sum(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct gpu_tally_kind *kind;
+	struct gpu_figures mean;
+
+	fixture->step.gpu->complete = false;
+	kind = add(fixture);
+	gpu_tally_mean(kind, &mean);
+	assert_int_equal(mean.busy_ns, 0);
+	fixture->step.gpu->complete = true;
+	kind = add(fixture);
+	assert_int_equal(kind->steps, 2);
+	assert_int_equal(kind->complete, 1);
+	assert_int_equal(kind->total_ns, GPU_STEP_NS);
+	assert_int_equal(kind->sum.busy_ns + kind->sum.idle_ns, GPU_STEP_NS);
+	assert_int_equal(kind->kernels, 42);
+	assert_int_equal(kind->bound[GPU_BOUND_WAIT], 1);
+	assert_int_equal(stats__count(kind->busy), 1);
+	assert_int_equal(kind->joined, 88);
+	gpu_tally_mean(kind, &mean);
+	assert_int_equal(mean.busy_ns + mean.idle_ns, GPU_STEP_NS);
+}
+
 static void the_mean_step_names_the_longest_calls_of_all(void **state)
 {
 	struct fixture *fixture = *state;
@@ -158,6 +182,7 @@ int main(void)
 		TEST(a_step_without_gpu_figures_is_left_alone),
 		TEST(times_and_counts_are_summed_up),
 		TEST(calls_that_are_not_known_count_for_nothing),
+		TEST(incomplete_steps_count_for_no_sum),
 		TEST(the_mean_step_names_the_longest_calls_of_all),
 		TEST(steps_without_launches_have_no_medians),
 		TEST(the_slowest_steps_come_slowest_first),

@@ -12,7 +12,7 @@
 static const char *idle_text(const struct gpu_figures *figures)
 {
 	static char text[GPU_IDLE_TEXT_SIZE];
-	const struct gpu_text about = {figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64};
+	const struct gpu_text about = {figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64, false};
 
 	return gpu_idle_text(&about, text);
 }
@@ -58,10 +58,21 @@ static void what_does_not_matter_is_not_told(void **state)
 			    "199 us in launch calls");
 }
 
+static void of_an_incomplete_step_only_the_least_is_told(void **state)
+{
+	struct gpu_figures figures = make_figures();
+	const struct gpu_text about = {&figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64, true};
+	char text[GPU_IDLE_TEXT_SIZE];
+
+	(void)state;
+	assert_string_equal(gpu_idle_text(&about, text),
+			    "busy at least 4.40 ms of 6.20 ms, GPU records missing");
+}
+
 static void calls_that_are_not_among_the_longest_are_others(void **state)
 {
 	struct gpu_figures figures = make_figures();
-	const struct gpu_text about = {&figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64};
+	const struct gpu_text about = {&figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64, false};
 	char text[GPU_IDLE_TEXT_SIZE];
 
 	(void)state;
@@ -88,7 +99,7 @@ static void what_the_host_did_may_not_be_known(void **state)
 static void calls_that_exceed_their_sum_leave_no_others(void **state)
 {
 	struct gpu_figures figures = make_figures();
-	const struct gpu_text about = {&figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64};
+	const struct gpu_text about = {&figures, GPU_STEP_NS, 0, FBT_ARCH_X86_64, false};
 	char text[GPU_IDLE_TEXT_SIZE];
 
 	(void)state;
@@ -100,7 +111,7 @@ static void calls_that_exceed_their_sum_leave_no_others(void **state)
 static void a_thread_that_waited_for_a_cpu_may_have_done_so_then(void **state)
 {
 	struct gpu_figures figures = make_figures();
-	struct gpu_text about = {&figures, GPU_STEP_NS, 40000, FBT_ARCH_X86_64};
+	struct gpu_text about = {&figures, GPU_STEP_NS, 40000, FBT_ARCH_X86_64, false};
 	char text[GPU_IDLE_TEXT_SIZE];
 
 	(void)state;
@@ -139,6 +150,7 @@ int main(void)
 		cmocka_unit_test(short_parts_are_summed_up),
 		cmocka_unit_test(what_does_not_matter_is_not_told),
 		cmocka_unit_test(calls_that_are_not_among_the_longest_are_others),
+		cmocka_unit_test(of_an_incomplete_step_only_the_least_is_told),
 		cmocka_unit_test(what_the_host_did_may_not_be_known),
 		cmocka_unit_test(calls_that_exceed_their_sum_leave_no_others),
 		cmocka_unit_test(a_thread_that_waited_for_a_cpu_may_have_done_so_then),

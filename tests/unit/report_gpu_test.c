@@ -127,9 +127,26 @@ static void incomplete_steps_are_marked(void **state)
 	gpu->complete = false;
 	gpu->sealed = GPU_SEAL_TIMEOUT;
 	add_gpu_step(fixture, gpu);
+	add_gpu_step(fixture, make_gpu());
 	finish(fixture);
-	assert_has(fixture->text, "wait-bound * incomplete\n");
-	assert_has(fixture->text, "of 1 steps, 1 incomplete;");
+	assert_has(fixture->text, "busy at least 4.40 ms of 6.20 ms, GPU records missing\n");
+	assert_has(fixture->text, "without 1 steps of which GPU records are missing\n");
+	assert_has(fixture->text, "of 2 steps, 1 incomplete and left out above;");
+	assert_has(fixture->text, "wait-bound in 100 % of steps\n");
+}
+
+static void of_incomplete_steps_no_mean_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step_gpu *gpu = make_gpu();
+
+	gpu->complete = false;
+	add_gpu_step(fixture, gpu);
+	finish(fixture);
+	assert_has(fixture->text, "GPU             not known, of all 1 steps GPU records are "
+				  "missing\n");
+	assert_null(strstr(fixture->text, "idle"));
+	assert_null(strstr(fixture->text, "-bound"));
 }
 
 static void a_process_with_records_has_its_setup_and_counts(void **state)
@@ -316,6 +333,7 @@ int main(void)
 		TEST(the_figures_of_a_kind_are_shown_per_step),
 		TEST(verdicts_are_shared_out),
 		TEST(incomplete_steps_are_marked),
+		TEST(of_incomplete_steps_no_mean_is_told),
 		TEST(a_process_with_records_has_its_setup_and_counts),
 		TEST(what_makes_gpu_figures_doubtful_is_warned_of),
 		cmocka_unit_test(without_records_one_line_says_why_and_how_to_get_them),
