@@ -181,10 +181,11 @@ static bool is_cliff(const struct classifier *classifier, const struct class_his
 	return growth_ns > (verdict->actual_ns - base_ns) / 2;
 }
 
-/* Without GPU records nobody knows. Where some were lost it is no more than was seen. */
+/* NaN: not known without GPU records; too little to be named. Where some were lost it is no more
+ * than was seen. */
 static double transfer_percent(const struct step *step)
 {
-	if (!step->gpu || !step_total_ns(step))
+	if (!step->gpu || !step_total_ns(step) || step->gpu->all.transfer_ns < EXCESS_MIN_NS)
 		return (double)NAN;
 	return percent_of_ns(step->gpu->all.transfer_ns, step_total_ns(step));
 }

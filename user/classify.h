@@ -26,7 +26,8 @@
  * else is wrong are counted (repeated).
  *
  * Precedence: manual > memory_cliff > gpu_transfer_overhead > the seed's escalation_reason.
- * An excess of less than 0.1 ms over the budget is never named: noise is as long.
+ * An excess of less than 0.1 ms over the budget is never named, nor are copies of less: noise is as
+ * long, and an engine that is ahead of its GPU has short steps while that copies.
  *
  * While a class has fewer than CLASS_KNOWN_STEPS steps, the nearest by work that has more stands
  * for it, but for its CV. Nothing is judged before there is one; intervals are never judged;

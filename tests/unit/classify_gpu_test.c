@@ -170,6 +170,18 @@ static void copies_above_the_threshold_are_named(void **state)
 }
 
 /* The report lists causes by what they cost. */
+/* A step of an engine that is ahead of its GPU only launches: what the GPU copies meanwhile is old.
+ */
+static void copies_below_the_floor_are_not_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 50; i++)
+		assert_false(push(fixture, make_step(90 * US), copies_of(90 * US)));
+	assert_false(push(fixture, make_step(120 * US), copies_of(100 * US - 1)));
+	assert_true(push(fixture, make_step(120 * US), copies_of(100 * US)));
+}
+
 static void copies_cost_all_their_time(void **state)
 {
 	struct fixture *fixture = *state;
@@ -245,6 +257,7 @@ int main(void)
 		TEST(a_long_wait_for_an_idle_gpu_is_not),
 		TEST(waits_for_the_gpu_choose_the_class),
 		TEST(copies_above_the_threshold_are_named),
+		TEST(copies_below_the_floor_are_not_named),
 		TEST(copies_cost_all_their_time),
 		TEST(copies_are_not_judged_before_their_class_is_known),
 		TEST(a_step_of_no_length_has_no_share_of_copies),
