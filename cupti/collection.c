@@ -254,22 +254,6 @@ static uint64_t await_buffers(const struct shim *shim, uint64_t time_ns, int mos
 	}
 }
 
-static void put_clock(struct shim *shim)
-{
-	struct fbt_gpu_clock sample;
-
-	/* CUPTI's clock may not have settled before the first record has come. */
-	if (!shim->clock.settled)
-		return;
-	shim_clock__check(&shim->clock, &shim->library.calls);
-	if (!shim_clock__sample(&shim->clock, &shim->library.calls, &sample))
-		return;
-	pthread_mutex_lock(&shim->lock);
-	delivery__put_clock(shim, &sample);
-	shim_ring__publish(&shim->ring);
-	pthread_mutex_unlock(&shim->lock);
-}
-
 static void put_flush(struct shim *shim, uint64_t time_ns, bool last)
 {
 	struct fbt_gpu_flush flush = {
@@ -309,7 +293,7 @@ void collection__turn(struct shim *shim)
 
 	if (!shim->devices_told)
 		tell_devices(shim);
-	put_clock(shim);
+	delivery__check_clock(shim);
 	time_ns = shim_clock__now();
 	flush(shim, 0);
 	time_ns = await_buffers(shim, time_ns, LATE_MS);
@@ -330,7 +314,7 @@ void collection__end(struct shim *shim)
 	uint64_t time_ns;
 
 	disable_kinds(shim);
-	put_clock(shim);
+	delivery__check_clock(shim);
 	flush(shim, 0);
 	await_buffers(shim, UINT64_MAX, LAST_BUFFERS_MS);
 	time_ns = shim_clock__now();

@@ -58,7 +58,8 @@ void delivery__request(uint8_t **buffer, size_t *size, size_t *max_records)
 		add_spent(shim, begin_ns);
 }
 
-void delivery__put_clock(struct shim *shim, struct fbt_gpu_clock *sample)
+/* For what follows. Under the lock. */
+static void put_clock(struct shim *shim, struct fbt_gpu_clock *sample)
 {
 	sample->header.type = FBT_EVENT_GPU_CLOCK;
 	sample->header.size = sizeof(*sample);
@@ -82,24 +83,61 @@ static void put_clock_of_buffer(struct shim *shim)
 
 	/* CUPTI is not asked from within its own callback but for the first time. */
 	if (shim_clock__sample(&shim->clock, NULL, &sample))
-		delivery__put_clock(shim, &sample);
+		put_clock(shim, &sample);
+}
+
+static struct shim_clock read_clock(struct shim *shim)
+{
+	struct shim_clock clock;
+
+	pthread_mutex_lock(&shim->lock);
+	clock = shim->clock;
+	pthread_mutex_unlock(&shim->lock);
+	return clock;
+}
+
+static void check_clock(struct shim *shim, struct shim_clock *clock)
+{
+	uint32_t method = clock->method;
+	struct fbt_gpu_clock sample;
+	bool has_sample;
+
+	shim_clock__check(clock, &shim->library.calls);
+	has_sample = shim_clock__sample(clock, &shim->library.calls, &sample);
+	pthread_mutex_lock(&shim->lock);
+	if (shim_clock__adopt(&shim->clock, method, clock) && has_sample)
+		put_clock(shim, &sample);
+	shim_ring__publish(&shim->ring);
+	pthread_mutex_unlock(&shim->lock);
+}
+
+void delivery__check_clock(struct shim *shim)
+{
+	struct shim_clock clock = read_clock(shim);
+
+	/* CUPTI's clock may not have settled before the first record has come. */
+	if (clock.settled)
+		check_clock(shim, &clock);
+}
+
+/* Before the first records are sent, it has to be known on which clock they are. */
+static bool settle_clock(struct shim *shim, void *const *records, size_t count)
+{
+	struct shim_clock clock = read_clock(shim);
+
+	if (clock.settled)
+		return false;
+	clock.record_ns = find_host_time(records, count);
+	check_clock(shim, &clock);
+	return true;
 }
 
 static void copy_batch(struct shim *shim, void *const *records, size_t count, bool first)
 {
-	struct fbt_gpu_clock sample = {0};
-	bool has_sample = false;
+	bool has_clock = !first || settle_clock(shim, records, count);
 
-	/* Before the first records are sent, it has to be known on which clock they are. */
-	if (first && !shim->clock.settled) {
-		shim->clock.record_ns = find_host_time(records, count);
-		shim_clock__check(&shim->clock, &shim->library.calls);
-		has_sample = shim_clock__sample(&shim->clock, &shim->library.calls, &sample);
-	}
 	pthread_mutex_lock(&shim->lock);
-	if (has_sample)
-		delivery__put_clock(shim, &sample);
-	else if (first)
+	if (!has_clock)
 		put_clock_of_buffer(shim);
 	for (size_t i = 0; i < count; i++)
 		record_copy__put(&shim->copy, records[i]);

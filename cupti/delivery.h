@@ -23,7 +23,7 @@ void delivery__complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 /* Asks CUPTI what it has dropped since it was last asked, and adds it up. Not under the lock. */
 void delivery__count_dropped(struct shim *shim);
 
-/* Puts a sample of the clock for what follows. Under the lock. */
-void delivery__put_clock(struct shim *shim, struct fbt_gpu_clock *sample);
+/* Holds the clock against CUPTI's, and puts a sample of it for what follows. Not under the lock. */
+void delivery__check_clock(struct shim *shim);
 
 #endif

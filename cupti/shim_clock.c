@@ -146,6 +146,17 @@ void shim_clock__check(struct shim_clock *clock, const struct cupti_calls *calls
 	clock->settled = clock->record_ns != 0;
 }
 
+bool shim_clock__adopt(struct shim_clock *clock, uint32_t method, const struct shim_clock *checked)
+{
+	if (clock->method != method && clock->method != checked->method)
+		return false;
+	if (clock->method != checked->method)
+		change_method(clock, checked->method);
+	clock->record_ns = checked->record_ns;
+	clock->settled = checked->settled;
+	return true;
+}
+
 void shim_clock__account(struct shim_clock *clock, const struct fbt_gpu_clock *sample)
 {
 	int64_t offset = (int64_t)(sample->gpu_ns - sample->mono_ns);

@@ -41,9 +41,15 @@ void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls
 /*
  * Holds the method against a record that has come (clock->record_ns) and against CUPTI's own clock.
  * That one may settle late, once CUDA is fully up: it is believed only if it goes with the record.
- * Calls CUPTI: not under the writer lock.
+ * Calls CUPTI: not under the writer lock, and so on a copy, see shim_clock__adopt.
  */
 void shim_clock__check(struct shim_clock *clock, const struct cupti_calls *calls);
+
+/*
+ * Takes over from a copy that was checked; method: what it was when copied. false: another thread
+ * has changed it meanwhile, and samples of the copy are no good. Under the writer lock.
+ */
+bool shim_clock__adopt(struct shim_clock *clock, uint32_t method, const struct shim_clock *checked);
 
 /*
  * Takes a sample by the method: the narrowest of five. calls NULL: without asking CUPTI. false: not
