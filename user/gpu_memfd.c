@@ -4,12 +4,12 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "map_search.h"
@@ -27,12 +27,62 @@
 #define SEALS	       (F_SEAL_SHRINK | F_SEAL_GROW)
 /* How often a lock is asked for that its holder gives back just then. */
 #define LOCK_TRIES 3
+#define HELD_LOCK                                                                                  \
+	{                                                                                          \
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 0, .l_len = 1                  \
+	}
+#define NAMED_LOCK                                                                                 \
+	{                                                                                          \
+		.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = 1, .l_len = 1                  \
+	}
 
-/* inode: the one it must be; NULL: any. */
-static bool is_memfd(const struct mapping *mapping, const void *inode)
+/* What a process has mapped of that name, and of the kernel's own file system for such memory. */
+struct mapped_files {
+	dev_t device;
+	uint64_t inodes[CANDIDATES_MAX];
+	size_t count;
+};
+
+static bool knows(const struct mapped_files *files, uint64_t inode)
 {
-	return mapping->path && !strcmp(mapping->path, MEMFD_PATH) &&
-	       (!inode || mapping->inode == *(const ino_t *)inode);
+	for (size_t i = 0; i < files->count; i++) {
+		if (files->inodes[i] == inode)
+			return true;
+	}
+	return false;
+}
+
+/* Whether there is room for no more. */
+static bool collect(const struct mapping *mapping, const void *ctx)
+{
+	struct mapped_files *files = *(struct mapped_files *const *)ctx;
+	bool ours = mapping->path && !strcmp(mapping->path, MEMFD_PATH) &&
+		    makedev(mapping->device_major, mapping->device_minor) == files->device;
+
+	if (ours && !knows(files, mapping->inode))
+		files->inodes[files->count++] = mapping->inode;
+	return files->count == CANDIDATES_MAX;
+}
+
+/*
+ * A child has the descriptors of its parent, but not this memory: the shim asks for that. All at
+ * once: a process may have so many mappings that to read them takes a while. 0 or -errno.
+ */
+static int collect_mapped(uint32_t thread, struct mapped_files *files)
+{
+	int own = memfd_create("ferrum-bpftrace", MFD_CLOEXEC), err = 0;
+	struct stat status;
+
+	files->count = 0;
+	if (own < 0)
+		return -errno;
+	if (fstat(own, &status))
+		err = -errno;
+	close(own);
+	files->device = status.st_dev;
+	if (!err)
+		map_search(thread, MEMFD_PATH, collect, &files);
+	return err;
 }
 
 /* Whether what is mapped of it can be read and written, whatever the process does. */
@@ -70,62 +120,80 @@ static int check_header(int fd, struct gpu_memfd *found)
 	return is_sound(fd, header) ? 0 : -EBADMSG;
 }
 
-/* A process that has the lock itself is a tracer, and this the ring of what it traces. */
-static int take_lock(int fd, uint32_t tgid, struct gpu_memfd *found)
+/* -ENOENT: it is a tracer that has it, and this the ring of what it traces; or we do, see below. */
+static int ask_holder(int fd, uint32_t tgid, struct gpu_memfd *found)
 {
-	for (int i = 0; i < LOCK_TRIES; i++) {
-		struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+	struct flock named = NAMED_LOCK;
+	struct mapped_files ours;
+	struct stat status;
+	int err;
 
-		if (!fcntl(fd, F_SETLK, &lock))
-			return 0;
-		if (errno != EACCES && errno != EAGAIN)
-			return -errno;
-		if (fcntl(fd, F_GETLK, &lock))
-			return -errno;
-		if (lock.l_type != F_UNLCK) {
-			found->holder = (uint32_t)lock.l_pid;
-			return found->holder == tgid ? -ENOENT : -EBUSY;
-		}
-	}
-	return -EBUSY;
+	if (fcntl(fd, F_GETLK, &named) || fstat(fd, &status))
+		return -errno;
+	/* No number: it is in another PID namespace, or is not a tracer that takes both. */
+	found->holder = named.l_type != F_UNLCK && named.l_pid > 0 ? (uint32_t)named.l_pid : 0;
+	if (found->holder)
+		return found->holder == tgid ? -ENOENT : -EBUSY;
+	err = collect_mapped((uint32_t)getpid(), &ours);
+	if (err)
+		return err;
+	return knows(&ours, status.st_ino) ? -ENOENT : -EBUSY;
 }
 
 /*
- * To look at a file is harmless, to open one may not be, and by now the number may stand for
- * another: only what is a plain memory file is opened. A descriptor, or -errno.
+ * The first lock is the descriptor's: a process has the memory of another between vfork and execve,
+ * and to close what was opened by the one must not let go of what was by the other. The second one,
+ * which it does let go of, is there to say who we are.
  */
-static int open_memfd(int folder, const char *number, uint32_t thread)
+static int take_lock(int fd, uint32_t tgid, struct gpu_memfd *found)
 {
-	int looked = openat(folder, number, O_PATH | O_CLOEXEC), fd = -EBADMSG;
-	struct statfs system;
-	struct stat status;
+	int err = -EBUSY;
+
+	for (int i = 0; i < LOCK_TRIES && err == -EBUSY; i++) {
+		struct flock lock = HELD_LOCK, named = NAMED_LOCK;
+
+		if (!fcntl(fd, F_OFD_SETLK, &lock)) {
+			fcntl(fd, F_SETLK, &named);
+			return 0;
+		}
+		if (errno != EACCES && errno != EAGAIN)
+			return -errno;
+		err = ask_holder(fd, tgid, found);
+	}
+	return err;
+}
+
+/*
+ * By now the number may stand for another file, and who made that need not answer: nothing is asked
+ * but what the kernel knows itself, and only what was collected is opened; of a file of which its
+ * owner wants to be told first, it is not waited for that. A descriptor, or -errno.
+ */
+static int open_memfd(int folder, const char *number, const struct mapped_files *files)
+{
+	int looked = openat(folder, number, O_PATH | O_CLOEXEC), fd = -ENOENT;
+	struct statx status;
 	char path[64];
 
 	if (looked < 0)
 		return -errno;
-	if (fstat(looked, &status) || fstatfs(looked, &system) || !S_ISREG(status.st_mode) ||
-	    system.f_type != TMPFS_MAGIC)
+	if (statx(looked, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status) ||
+	    makedev(status.stx_dev_major, status.stx_dev_minor) != files->device ||
+	    !knows(files, status.stx_ino))
 		goto out;
-	/* A child has the descriptors of its parent, but not this memory: the shim asks for that.
-	 */
-	if (!map_search(thread, MEMFD_PATH, is_memfd, &status.st_ino)) {
-		fd = -ENOENT;
-		goto out;
-	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", looked);
-	fd = open(path, O_RDWR | O_CLOEXEC);
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
 	if (fd < 0)
-		fd = errno == EPERM || errno == EACCES ? -errno : -EBADMSG;
+		fd = errno == EWOULDBLOCK || errno == ETXTBSY ? -EBADMSG : -errno;
 out:
 	close(looked);
 	return fd;
 }
 
 /* A descriptor that is checked and locked, or -errno. */
-static int try_candidate(int folder, const char *number, uint32_t thread, uint32_t tgid,
-			 struct gpu_memfd *found)
+static int try_candidate(int folder, const char *number, const struct mapped_files *files,
+			 uint32_t tgid, struct gpu_memfd *found)
 {
-	int fd = open_memfd(folder, number, thread), err;
+	int fd = open_memfd(folder, number, files), err;
 
 	if (fd < 0)
 		return fd;
@@ -152,7 +220,8 @@ static bool is_candidate(int folder, const char *number)
 int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 {
 	uint32_t thread = processes_living_thread(tgid);
-	int fd = -ENOENT, tried = 0;
+	int fd = -ENOENT, tried = 0, err;
+	struct mapped_files files;
 	struct dirent *entry;
 	char path[64];
 	DIR *folder;
@@ -163,7 +232,10 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 	if (!folder)
 		return errno == ENOENT ? -ESRCH : -errno;
 	/* A process has fewer mappings than files, and each is looked at faster. */
-	if (!map_search(thread, MEMFD_PATH, is_memfd, NULL))
+	err = collect_mapped(thread, &files);
+	if (err)
+		fd = err;
+	if (err || !files.count)
 		tried = CANDIDATES_MAX;
 	while (fd < 0 && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
 		int candidate;
@@ -171,7 +243,7 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 		if (!is_candidate(dirfd(folder), entry->d_name))
 			continue;
 		tried++;
-		candidate = try_candidate(dirfd(folder), entry->d_name, thread, tgid, found);
+		candidate = try_candidate(dirfd(folder), entry->d_name, &files, tgid, found);
 		if (candidate >= 0 || fd == -ENOENT || (fd == -EBADMSG && candidate != -ENOENT))
 			fd = candidate;
 	}

@@ -9,13 +9,13 @@
 struct gpu_memfd {
 	struct fbt_gpu_ring header; /* as it was when it was checked */
 	uint32_t version;	    /* -EPROTONOSUPPORT: the one it is of */
-	uint32_t holder;	    /* -EBUSY: pid of the tracer that has it */
+	uint32_t holder;	    /* -EBUSY: pid of the tracer that has it; 0: not known */
 };
 
 /*
  * Finds, checks and locks it. A descriptor whose first header_bytes + ring_bytes can be mapped for
- * reading and writing and will stay; the lock lasts until a descriptor of the file is closed. Or
- * -errno, without a message: see gpu_ring__open.
+ * reading and writing and will stay; the lock lasts until that descriptor is closed. Waits for
+ * nothing that the process could keep back. Or -errno, without a message: see gpu_ring__open.
  */
 int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found);
 

@@ -17,8 +17,9 @@ struct gpu_ring;
  * Finds and maps the ring of a process. 0; or -errno, without a message: -ENOENT it has none,
  * -ESRCH it is gone, -EBADMSG it is none that a shim makes (not sealed, too small, wrong magic,
  * huge pages …), -EPROTONOSUPPORT of another version (*version says which), -EBUSY another tracer
- * has it (*holder is its pid), -EPERM/-EACCES, -ENOMEM. A ring that is still being made is none,
- * and so is one that the process only has a descriptor of: that is its parent's.
+ * has it (*holder is its pid, or 0), -EPERM/-EACCES, -ENOMEM, -EMFILE. A ring that is still being
+ * made is none, and so is one that the process only has a descriptor of, which is its parent's, or
+ * that we have open: a child has its parent's memory until it calls execve.
  */
 int gpu_ring__open(struct gpu_ring **ring, uint32_t tgid, uint32_t *version, uint32_t *holder);
 
