@@ -40,6 +40,11 @@ static void explain(const char *path, char detail[CUDA_USE_DETAIL_SIZE])
 			 PATH_SHOWN, path);
 }
 
+bool cuda_use_is_there(uint32_t tgid)
+{
+	return has_file(tgid, LIBCUDA);
+}
+
 bool cuda_use_lacks_shim(uint32_t tgid, char detail[CUDA_USE_DETAIL_SIZE])
 {
 	struct process_strings environment = {0};

@@ -14,4 +14,7 @@
  */
 bool cuda_use_lacks_shim(uint32_t tgid, char detail[CUDA_USE_DETAIL_SIZE]);
 
+/* Reads /proc. It has libcuda. */
+bool cuda_use_is_there(uint32_t tgid);
+
 #endif

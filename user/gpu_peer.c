@@ -144,14 +144,14 @@ static void say_armed(struct gpu_peer *peer, const char *detail, uint64_t time_n
 	gpu_standing_say(&peer->standing, FBT_GPU_ARMED, detail, time_ns);
 }
 
-/* Whether a shim would say this now: in answer to what it was asked, not of another time. */
+/* Whether a shim would say this now: in answer to what it was asked, and if it refuses, once. */
 static bool is_timely(const struct gpu_peer *peer, uint32_t status)
 {
 	if (status == FBT_GPU_ARMED)
 		return peer->phase == PEER_ASKED;
 	if (status == FBT_GPU_ENDED)
 		return peer->phase == PEER_ARMED || peer->phase == PEER_LEAVING;
-	return gpu_standing_is_refusal(status);
+	return gpu_standing_is_refusal(status) && (!peer->refused || peer->phase == PEER_SEARCHING);
 }
 
 static void take_state(struct gpu_peer *peer, const struct fbt_gpu_state *said)

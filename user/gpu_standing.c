@@ -33,7 +33,11 @@ void gpu_standing_say(struct gpu_standing *standing, enum fbt_gpu_status status,
 	if (record_send_strings(standing->output, state, sizeof(*state), FBT_EVENT_GPU_STATE,
 				strings, 2))
 		log_warn("process %u: no memory for its GPU status", state->tgid);
-	gpu_notice_log(state, detail);
+	if (standing->logged++ < GPU_STANDING_LINES)
+		gpu_notice_log(state, detail);
+	else if (standing->logged == GPU_STANDING_LINES + 1)
+		log_info("process %u: its GPU status keeps changing: no more is said of it",
+			 state->tgid);
 }
 
 void gpu_standing_learn(struct gpu_standing *standing, const struct fbt_gpu_state *said)
@@ -69,6 +73,24 @@ void gpu_standing_say_absent(struct gpu_standing *standing, uint64_t now_ns)
 		gpu_standing_say(standing, FBT_GPU_NOT_CUDA, "", now_ns);
 }
 
+static const char *advice_for(int err)
+{
+	if (err == -EMFILE)
+		return ": trace fewer processes, or raise ulimit -n";
+	if (err == -EACCES || err == -EPERM)
+		return ": run with sudo, or grant CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE";
+	return "";
+}
+
+/* Of what could not be looked at nothing is claimed. */
+static void say_unknown(struct gpu_standing *standing, int err)
+{
+	if (!standing->unknown)
+		log_warn("process %u: cannot look for GPU records in it: %s%s",
+			 standing->state.tgid, strerror(-err), advice_for(err));
+	standing->unknown = true;
+}
+
 void gpu_standing_explain(struct gpu_standing *standing, int err, uint32_t version, uint32_t holder,
 			  uint64_t now_ns)
 {
@@ -78,7 +100,10 @@ void gpu_standing_explain(struct gpu_standing *standing, int err, uint32_t versi
 	case -ESRCH:
 		break;
 	case -EBUSY:
-		snprintf(detail, sizeof(detail), "process %u has them", holder);
+		if (holder)
+			snprintf(detail, sizeof(detail), "process %u has them", holder);
+		else
+			snprintf(detail, sizeof(detail), "one in another container, or itself");
 		gpu_standing_say(standing, FBT_GPU_TAKEN, detail, now_ns);
 		break;
 	case -EPROTONOSUPPORT:
@@ -92,8 +117,14 @@ void gpu_standing_explain(struct gpu_standing *standing, int err, uint32_t versi
 	case -ENOENT:
 		gpu_standing_say_absent(standing, now_ns);
 		break;
+	case -EACCES:
+	case -EPERM:
+		if (cuda_use_is_there(standing->state.tgid))
+			say_unknown(standing, err);
+		else
+			gpu_standing_say_absent(standing, now_ns);
+		break;
 	default:
-		log_debug("process %u: its files: %s", standing->state.tgid, strerror(-err));
-		gpu_standing_say_absent(standing, now_ns);
+		say_unknown(standing, err);
 	}
 }

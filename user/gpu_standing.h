@@ -7,16 +7,21 @@
 #include "fbt_gpu.h"
 #include "record.h"
 
+/* A process that changes it for ever is not to fill the log. */
+#define GPU_STANDING_LINES 32
+
 struct gpu_standing {
 	const struct record_output *output; /* borrowed */
 	struct fbt_gpu_state state;	    /* as it was last said; tgid is the caller's */
 	bool said;			    /* anything was */
+	bool unknown;			    /* that it could not be looked at was logged */
+	uint32_t logged;		    /* changes */
 	char *library; /* path of libcupti as the shim says it; NULL: not known */
 };
 
 void gpu_standing_clear(struct gpu_standing *standing);
 
-/* Sends and logs that status, unless it was the last one to be said. */
+/* Sends that status, unless it was the last one to be said, and logs it, unless many were. */
 void gpu_standing_say(struct gpu_standing *standing, enum fbt_gpu_status status, const char *detail,
 		      uint64_t time_ns);
 

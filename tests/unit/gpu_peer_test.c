@@ -408,6 +408,50 @@ static void a_dead_shim_that_said_nothing_has_failed(void **state)
 	assert_said(fixture, FBT_GPU_FAILED, "its shim has given up");
 }
 
+/* What a shim says once is a line; a process that says all of it for ever is no shim. */
+static void a_flood_of_refusals_is_one(void **state)
+{
+	static const enum fbt_gpu_status refusals[] = {FBT_GPU_NO_CUPTI, FBT_GPU_OLD_CUPTI,
+						       FBT_GPU_NO_DRIVER, FBT_GPU_FAILED};
+	struct fixture *fixture = *state;
+
+	ask(fixture);
+	for (int i = 0; i < 1000; i++)
+		player_put_state(&fixture->player, refusals[i % 4], "", "");
+	answer(fixture, FBT_GPU_DORMANT);
+	poll_after(fixture, 10 * MS);
+	assert_said(fixture, FBT_GPU_NO_CUPTI, "");
+	assert_int_equal(fixture->keeper.count, 1);
+	assert_one_line(fixture->text, "it has no libcupti");
+}
+
+static size_t count_lines(const char *text)
+{
+	size_t lines = 0;
+
+	while ((text = strchr(text, '\n'))) {
+		lines++;
+		text++;
+	}
+	return lines;
+}
+
+static void a_status_that_changes_for_ever_is_not_logged_for_ever(void **state)
+{
+	struct fixture *fixture = *state;
+
+	player_start(&fixture->player);
+	make_peer(fixture);
+	for (int i = 0; i < 200; i++) {
+		fixture->player.shared->version = FBT_GPU_VERSION + 1;
+		fixture->player.shared->magic = i % 2 ? FBT_GPU_MAGIC : 1;
+		look_after(fixture, LOOK_NS);
+	}
+	assert_int_equal(fixture->keeper.count, 200);
+	assert_in_range(count_lines(stderr_text(fixture->text)), 2, 40);
+	assert_non_null(strstr(stderr_text(fixture->text), "keeps changing"));
+}
+
 static void a_shim_of_another_version_is_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -649,6 +693,8 @@ int main(void)
 		TEST(a_shim_that_answers_nothing_has_failed),
 		TEST(a_dead_shim_is_not_asked),
 		TEST(a_dead_shim_that_said_nothing_has_failed),
+		TEST(a_flood_of_refusals_is_one),
+		TEST(a_status_that_changes_for_ever_is_not_logged_for_ever),
 		TEST(a_shim_of_another_version_is_told),
 		TEST(another_tracer_is_told),
 		TEST(a_ring_that_goes_bad_is_told_and_its_records_end),
