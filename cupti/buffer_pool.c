@@ -91,3 +91,8 @@ uint8_t *buffer_pool__scrap(void)
 
 	return scrap;
 }
+
+void buffer_pool__clear_scrap(void)
+{
+	memset(buffer_pool__scrap(), 0, BUFFER_SCRAP_BYTES);
+}

@@ -50,4 +50,10 @@ uint64_t buffer_pool__oldest_ns(const struct buffer_pool *pool);
  */
 uint8_t *buffer_pool__scrap(void);
 
+/*
+ * It came back. CUPTI was promised clear buffers; one that has it once more meanwhile is none the
+ * worse for it, since nobody reads what is written there.
+ */
+void buffer_pool__clear_scrap(void);
+
 #endif

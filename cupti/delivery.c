@@ -196,6 +196,8 @@ void delivery__complete(void *context, uint32_t stream, uint8_t *buffer, size_t 
 	}
 	if (buffer_pool__owns(&shim->pool, buffer))
 		buffer_pool__give_back(&shim->pool, buffer);
+	else if (buffer == buffer_pool__scrap())
+		buffer_pool__clear_scrap();
 	add_spent(shim, begin_ns);
 	ending__leave(shim);
 	errno = error;

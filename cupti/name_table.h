@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include "fbt_gpu.h"
 
-#define NAME_TABLE_BYTES (1u << 20) /* of text */
+#define NAME_TABLE_BYTES (4u << 20) /* of text: mangled templates have 500 bytes and more */
 
 struct name_table;
 
@@ -31,7 +31,7 @@ const char *name_table__text(const struct name_table *table, uint32_t id);
 bool name_table__is_sent(const struct name_table *table, uint32_t id);
 void name_table__set_sent(struct name_table *table, uint32_t id);
 
-/* A new reader knows no names. */
+/* A new reader knows no names. Their numbers stay: an old one may still have records with them. */
 void name_table__forget(struct name_table *table);
 
 #endif

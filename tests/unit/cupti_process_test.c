@@ -308,8 +308,13 @@ static int check_buffers(void)
 		if ((i >= BUFFER_POOL_COUNT) != (buffers[i] == buffer_pool__scrap()))
 			return __LINE__;
 	}
+	memset(buffer_pool__scrap(), 1, BUFFER_SCRAP_BYTES);
 	for (size_t i = 0; i < BUFFER_POOL_COUNT + 2; i++)
 		delivery__complete(NULL, 0, buffers[i], size, 0);
+	/* CUPTI was promised clear ones. */
+	for (size_t i = 0; i < BUFFER_SCRAP_BYTES; i++)
+		if (buffer_pool__scrap()[i])
+			return __LINE__;
 	peer_wish(&peer, 2);
 	if (!peer_await(&peer, 2))
 		return __LINE__;
