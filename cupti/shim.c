@@ -24,9 +24,8 @@
 #include "delivery.h"
 #include "ending.h"
 
-#define TURN_MS	    250
-#define IDLE_MS	    2000 /* a wake-up that was missed costs no more than that */
-#define STACK_BYTES (1u << 20)
+#define TURN_MS 250
+#define IDLE_MS 2000 /* a wake-up that was missed costs no more than that */
 
 int InitializeInjection(void);
 
@@ -145,6 +144,12 @@ static void *run(void *arg)
 
 static int start_thread(struct shim *shim)
 {
+	/*
+	 * First what threads usually have, and CUPTI may count on: pages are used as they are
+	 * touched. More where the engine's thread-local storage alone is larger, less where memory
+	 * is limited.
+	 */
+	static const size_t stacks[] = {8u << 20, 24u << 20, 1u << 20};
 	pthread_attr_t attributes;
 	/*
 	 * What a thread does to itself: where that is blocked the kernel ends the process, without
@@ -158,16 +163,15 @@ static int start_thread(struct shim *shim)
 	if (err)
 		return -err;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	pthread_attr_setstacksize(&attributes, STACK_BYTES);
 	/* It is born with the mask of its maker: no signal of the engine's may ever reach it. */
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigdelset(&all, faults[i]);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	err = pthread_create(&shim->thread, &attributes, run, shim);
-	/* The engine's thread-local storage alone may be larger than that. */
-	if (err == EINVAL && !pthread_attr_setstacksize(&attributes, 16 * (size_t)STACK_BYTES))
-		err = pthread_create(&shim->thread, &attributes, run, shim);
+	err = EINVAL;
+	for (size_t i = 0; i < sizeof(stacks) / sizeof(stacks[0]) && err; i++)
+		if (!pthread_attr_setstacksize(&attributes, stacks[i]))
+			err = pthread_create(&shim->thread, &attributes, run, shim);
 	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	pthread_attr_destroy(&attributes);
 	return -err;

@@ -290,6 +290,38 @@ static int check_signals(void)
 		       : __LINE__;
 }
 
+/* Memory is limited, and nearly gone: the shim makes do with less, or does without itself. */
+static int check_address_space(void)
+{
+	int mappings = 0;
+
+	for (size_t room = 32u << 20; room >= 1u << 20; room -= 1u << 20) {
+		pid_t pid = fork();
+		unsigned long pages = 0;
+		struct rlimit limit;
+		FILE *file;
+
+		if (pid) {
+			int err = await_child(pid);
+
+			if (err > 1)
+				return err;
+			mappings += err;
+			continue;
+		}
+		alarm(60);
+		file = fopen("/proc/self/statm", "r");
+		if (!file || fscanf(file, "%lu", &pages) != 1)
+			_exit(2);
+		limit.rlim_cur = pages * 4096 + room;
+		limit.rlim_max = limit.rlim_cur;
+		if (setrlimit(RLIMIT_AS, &limit) || InitializeInjection() != 1)
+			_exit(3);
+		_exit(peer_find_fd(getpid(), &(int){0}) >= 0);
+	}
+	return mappings > 20 ? 0 : __LINE__;
+}
+
 /* All buffers are out: CUPTI still gets one, and it is counted. Then they come back. */
 static int check_buffers(void)
 {
@@ -336,6 +368,7 @@ PROCESS_TEST(seccomp)
 PROCESS_TEST(file_limit)
 PROCESS_TEST(no_memory)
 PROCESS_TEST(signals)
+PROCESS_TEST(address_space)
 PROCESS_TEST(buffers)
 
 int main(void)
@@ -345,7 +378,8 @@ int main(void)
 		cmocka_unit_test(test_exec),	   cmocka_unit_test(test_descriptor_reused),
 		cmocka_unit_test(test_twice),	   cmocka_unit_test(test_seccomp),
 		cmocka_unit_test(test_file_limit), cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_signals),	   cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_signals),	   cmocka_unit_test(test_address_space),
+		cmocka_unit_test(test_buffers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
