@@ -191,6 +191,9 @@ static enum gpu_bound find_bound(const struct step_gpu *gpu, uint64_t step_ns)
 		return GPU_BOUND_NONE;
 	if (share(all->wait_blocked_ns, all->host_wait_ns) > GPU_BOUND_BLOCKED)
 		return GPU_BOUND_WAIT;
+	/* Whether it computed or was blocked: an interval, or another thread that launched. */
+	if (share(all->wait_unknown_ns, step_ns) > GPU_BOUND_UNKNOWN_SHARE)
+		return GPU_BOUND_UNKNOWN;
 	if (gpu->bound_work < GPU_BOUND_WORK && gpu->bound_empty > GPU_BOUND_EMPTY)
 		return GPU_BOUND_LAUNCH;
 	return gpu->bound_work >= GPU_BOUND_WORK ? GPU_BOUND_HOST : GPU_BOUND_NONE;

@@ -21,6 +21,7 @@ bool gpu_name_is_comm(const char *name);
  *   COPY     exposed_copy > COPIES
  *   NONE     B1 = host_wait + launch is not > IDLE; else
  *   WAIT     blocked > BLOCKED of host_wait
+ *   UNKNOWN  what the host did in host_wait is not known for > UNKNOWN_SHARE: it may have waited
  *   LAUNCH   B2 < WORK, and B3 > EMPTY
  *   HOST     B2 >= WORK
  *   NONE     any other

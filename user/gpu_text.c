@@ -150,7 +150,7 @@ const char *gpu_idle_text(const struct gpu_text *about, char text[GPU_IDLE_TEXT_
 const char *gpu_bound_words(enum gpu_bound bound)
 {
 	static const char *const words[GPU_BOUND_COUNT] = {
-		[GPU_BOUND_UNKNOWN] = "not known",
+		[GPU_BOUND_UNKNOWN] = "of unknown bound",
 		[GPU_BOUND_GPU] = "GPU-bound",
 		[GPU_BOUND_COPY] = "copy-bound",
 		[GPU_BOUND_WAIT] = "wait-bound",

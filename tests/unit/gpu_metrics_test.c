@@ -403,6 +403,21 @@ static void a_step_is_bound_by_what_its_figures_say(void **state)
 	check_bound(scene, GPU_BOUND_HOST);
 }
 
+/* As in an interval: that the GPU waited for the host is known, what the host did is not. */
+static void what_the_host_did_is_not_guessed(void **state)
+{
+	struct scene *scene = *state;
+
+	for (uint64_t from = 200; from <= 201; from++) {
+		kernel(scene, launch(scene, from, from + 10), from + 10, 1000);
+		scene->step.calls_truncated = true;
+		check_bound(scene, from > 200 ? GPU_BOUND_UNKNOWN : GPU_BOUND_HOST);
+	}
+	kernel(scene, launch(scene, 80, 90), 90, 1000);
+	scene->step.calls_truncated = true;
+	check_bound(scene, GPU_BOUND_GPU);
+}
+
 static void a_full_launch_queue_means_that_the_gpu_is_behind(void **state)
 {
 	struct scene *scene = *state;
@@ -657,6 +672,7 @@ int main(void)
 		TEST(a_copy_awaits_itself),
 		TEST(calls_without_times_are_not_known),
 		TEST(a_step_is_bound_by_what_its_figures_say),
+		TEST(what_the_host_did_is_not_guessed),
 		TEST(a_full_launch_queue_means_that_the_gpu_is_behind),
 		TEST(a_graph_is_one_launch),
 		TEST(devices_are_told_apart_and_together),

@@ -876,6 +876,8 @@ static enum gpu_bound expect_bound(const struct step_gpu *gpu, double step_ns)
 	if (gpu->bound_idle > 0.2) {
 		if (2 * all->wait_blocked_ns > all->host_wait_ns)
 			return GPU_BOUND_WAIT;
+		if ((double)all->wait_unknown_ns / step_ns > 0.2)
+			return GPU_BOUND_UNKNOWN;
 		if (gpu->bound_work < 1.5 && gpu->bound_empty > 0.8)
 			return GPU_BOUND_LAUNCH;
 		if (gpu->bound_work >= 1.5)

@@ -139,7 +139,7 @@ static void verdicts_have_words(void **state)
 	(void)state;
 	assert_string_equal(gpu_bound_words(GPU_BOUND_LAUNCH), "launch-bound");
 	assert_string_equal(gpu_bound_words(GPU_BOUND_WAIT), "wait-bound");
-	assert_string_equal(gpu_bound_words((enum gpu_bound)99), "not known");
+	assert_string_equal(gpu_bound_words((enum gpu_bound)99), "of unknown bound");
 }
 
 int main(void)
