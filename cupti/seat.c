@@ -16,11 +16,10 @@ static enum fbt_gpu_status judge_version(const struct shim *shim, char *detail)
 	}
 	if (version >= CUPTI_VERSION_12_6 || shim->attached_early)
 		return FBT_GPU_ARMED;
-	snprintf(
-		detail, CUPTI_DETAIL_BYTES,
-		"CUPTI %s could crash an engine that has captured CUDA graphs before CUPTI was "
-		"attached: start the engine with FERRUM_CUPTI_EARLY=1, or with CUPTI 12.6 or newer",
-		names[version - CUPTI_VERSION_11_8]);
+	snprintf(detail, CUPTI_DETAIL_BYTES,
+		 "CUPTI %s could crash an engine whose CUDA graphs were made before it came; "
+		 "FERRUM_CUPTI_EARLY=1 when the engine starts prevents that",
+		 names[version - CUPTI_VERSION_11_8]);
 	return FBT_GPU_OLD_CUPTI;
 }
 

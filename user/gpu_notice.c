@@ -16,9 +16,7 @@ static const struct {
 	[FBT_GPU_NO_CUPTI] = {"it has no libcupti",
 			      "install the CUDA toolkit or the wheel nvidia-cuda-cupti where it "
 			      "runs, or name the file in FERRUM_CUPTI_LIBRARY when it starts"},
-	[FBT_GPU_OLD_CUPTI] = {"its CUPTI is too old",
-			       "use that of CUDA 12.6 or later, or start it with "
-			       "FERRUM_CUPTI_EARLY=1"},
+	[FBT_GPU_OLD_CUPTI] = {"its CUPTI is too old", "use that of CUDA 12.6 or newer"},
 	[FBT_GPU_NO_DRIVER] = {"CUPTI finds no NVIDIA driver",
 			       "nvidia-smi, run where the process runs, says why"},
 	[FBT_GPU_BUSY] = {"another tool has CUPTI",

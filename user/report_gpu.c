@@ -78,14 +78,14 @@ static void write_row(const struct report *report, const struct gpu_tally_kind *
 		format_time(p50, (double)stats__percentile(stats, 0.5));
 		format_time(p95, (double)stats__percentile(stats, 0.95));
 	}
-	fprintf(report->out, "  %-15s %9s %8s %9s %9s %9s\n", name, mean, share, total, p50, p95);
+	fprintf(report->out, "  %-16s %8s %8s %9s %9s %9s\n", name, mean, share, total, p50, p95);
 }
 
 static void write_times(const struct report *report, const struct gpu_tally_kind *kind)
 {
 	const struct gpu_figures *sum = &kind->sum;
 
-	report_line(report, STYLE_DIM, "  %-15s %9s %8s %9s %9s %9s", "GPU", "per step", "share",
+	report_line(report, STYLE_DIM, "  %-16s %8s %8s %9s %9s %9s", "GPU", "per step", "share",
 		    "total", "p50", "p95");
 	write_row(report, kind, "busy", sum->busy_ns, kind->busy);
 	write_row(report, kind, "  kernels", sum->kernel_ns, NULL);

@@ -6,7 +6,7 @@
 #include "report_part.h"
 
 #define SHOWN_MAX    8
-#define DETAIL_WIDTH 120
+#define DETAIL_WIDTH 200
 #define GPU_ENV	     "`ferrum-bpftrace gpu-env` prints how"
 
 /* What it means that a process has no GPU records, or no more, and what to do; %s: the detail. */
@@ -25,8 +25,7 @@ static const struct {
 			      "install the CUDA toolkit or the wheel nvidia-cuda-cupti, or "
 			      "name the file in the server's FERRUM_CUPTI_LIBRARY"},
 	[FBT_GPU_OLD_CUPTI] = {"no GPU records: its libcupti is too old",
-			       "use that of CUDA 12.6 or newer, or start it with "
-			       "FERRUM_CUPTI_EARLY=1"},
+			       "use that of CUDA 12.6 or newer"},
 	[FBT_GPU_NO_DRIVER] = {"no GPU records: CUPTI finds no NVIDIA driver",
 			       "nvidia-smi, run where the server runs, says why"},
 	[FBT_GPU_BUSY] = {"no GPU records: another tool has CUPTI's one seat",
@@ -41,6 +40,13 @@ static const struct {
 	[FBT_GPU_OFF] = {"off (--gpu off)", NULL},
 	[FBT_GPU_NOT_CUDA] = {"no GPU records: it does not use CUDA", NULL},
 };
+
+static const char *meaning_of(uint32_t status, const struct gpu_process *process)
+{
+	if (status == FBT_GPU_STALLED && !process->armed)
+		return "no GPU records: its shim did not answer";
+	return states[status].meaning;
+}
 
 static uint32_t status_of(const struct gpu_process *process)
 {
@@ -59,7 +65,7 @@ static void write_state(const struct report *report, const char *label, uint32_t
 		snprintf(who, sizeof(who), "%zu processes: ", count);
 	else if (report->window->gpus.processes.count > 1)
 		snprintf(who, sizeof(who), "%" PRIu32 ": ", first->tgid);
-	report_field(report, label, "%s%s%s%s%s%s%s", who, states[status].meaning,
+	report_field(report, label, "%s%s%s%s%s%s%s", who, meaning_of(status, first),
 		     *detail ? " (" : "", detail, *detail ? ")" : "",
 		     states[status].advice ? "; " : "",
 		     states[status].advice ? states[status].advice : "");

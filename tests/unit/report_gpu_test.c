@@ -198,11 +198,13 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 		[FBT_GPU_ABSENT] = "GPU             no GPU records: it uses CUDA, without the shim "
 				   "(why); start it with the shim,\n"
 				   "                `ferrum-bpftrace gpu-env` prints how\n",
-		[FBT_GPU_STALLED] = "GPU             GPU records ended early: the shim no longer",
+		[FBT_GPU_STALLED] =
+			"GPU             no GPU records: its shim did not answer (why); if",
 		[FBT_GPU_NO_CUPTI] = "GPU             no GPU records: the shim found no libcupti "
 				     "(why); install",
-		[FBT_GPU_OLD_CUPTI] =
-			"GPU             no GPU records: its libcupti is too old (why);",
+		[FBT_GPU_OLD_CUPTI] = "GPU             no GPU records: its libcupti is too old "
+				      "(why); use that of CUDA "
+				      "12.6 or newer\n",
 		[FBT_GPU_NO_DRIVER] =
 			"GPU             no GPU records: CUPTI finds no NVIDIA driver",
 		[FBT_GPU_BUSY] =
