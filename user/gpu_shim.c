@@ -61,7 +61,8 @@ static void print_notes(FILE *out)
 	      "#   pip install nvidia-cuda-cupti (its name ends in -cu12 for CUDA 12). One that "
 	      "is not found by\n"
 	      "#   itself: FERRUM_CUPTI_LIBRARY=/path/of/libcupti.so.12\n"
-	      "# - CUPTI before 12.6 has to be there before CUDA is: FERRUM_CUPTI_EARLY=1\n"
+	      "# - CUPTI before 12.6 has to be there before the engine's CUDA graphs are: "
+	      "FERRUM_CUPTI_EARLY=1\n"
 	      "# - a container needs glibc 2.34 or later (not musl), and the file at a path of its "
 	      "own\n",
 	      out);
@@ -123,7 +124,8 @@ static int check_path(const char *path)
 {
 	if (!strpbrk(path, "'\"\\$%,\n\t"))
 		return 0;
-	log_err("gpu-env: %s: install it where the path has no quotes, commas or backslashes",
+	log_err("gpu-env: %s: install it where the path has none of ' \" \\ $ %% , and no tab or "
+		"line break",
 		path);
 	return -EINVAL;
 }

@@ -187,6 +187,8 @@ static void a_path_that_cannot_be_quoted_is_refused(void **state)
 	assert_int_equal(stderr_setup(&text), 0);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
 		assert_int_equal(gpu_env_print_for(file, paths[i]), -EINVAL);
+	assert_non_null(strstr(stderr_text(text),
+			       "/o%x: install it where the path has none of ' \" \\ $ % ,"));
 	fclose(file);
 	stderr_teardown(&text);
 }
