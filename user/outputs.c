@@ -8,6 +8,7 @@
 #include "log.h"
 #include "output.h"
 #include "outputs.h"
+#include "place.h"
 #include "sink_alert.h"
 #include "sink_chrome.h"
 #include "sink_jsonl.h"
@@ -219,8 +220,8 @@ static void emit(void *ctx, const void *data, size_t size)
 	if (outputs->record && !outputs->record_err) {
 		outputs->record_err = capture_write(output__file(outputs->record), data, size);
 		if (outputs->record_err)
-			log_err("record: %s: the recording ends here",
-				strerror(-outputs->record_err));
+			log_err("record: %s: the recording ends here, other outputs go on%s",
+				strerror(-outputs->record_err), place_advice(-outputs->record_err));
 	}
 	pipeline__push(outputs->pipeline, data, size);
 }

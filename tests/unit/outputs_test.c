@@ -262,7 +262,9 @@ static void a_recording_that_fails_ends_and_the_window_goes_on(void **state)
 	output = outputs__records(fixture->outputs);
 	for (int i = 0; i < 100; i++)
 		output.emit(output.ctx, fixture->stream.bytes, fixture->stream.size);
-	assert_one_line(fixture->errors, "record: No space left on device: the recording ends");
+	assert_one_line(fixture->errors,
+			"record: No space left on device: the recording ends here, "
+			"other outputs go on: free some space");
 	assert_int_equal(outputs__finish(fixture->outputs), -ENOSPC);
 	assert_true(is_there("trace"));
 }
