@@ -1,8 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "cuda_use.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "map_search.h"
 #include "process_strings.h"
@@ -26,14 +31,41 @@ static bool has_file(uint32_t tgid, const char *name)
 	return map_search(tgid, name, is_named, name);
 }
 
-static void explain(const char *path, char detail[CUDA_USE_DETAIL_SIZE])
+/* Symbolic links are followed as the process follows them. */
+static bool lacks_file(uint32_t tgid, const char *path)
+{
+	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
+	char root[64];
+	long found;
+	int dir;
+
+	if (*path != '/')
+		return false;
+	snprintf(root, sizeof(root), "/proc/%u/root", tgid);
+	dir = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (dir < 0)
+		return false;
+	found = syscall(SYS_openat2, dir, path, &how, sizeof(how));
+	if (found < 0)
+		found = errno == ENOENT || errno == ENOTDIR ? -1 : 0;
+	else
+		close((int)found);
+	close(dir);
+	return found < 0;
+}
+
+static void explain(uint32_t tgid, const char *path, char detail[CUDA_USE_DETAIL_SIZE])
 {
 	const char *slash = strrchr(path, '/');
 
-	if (!strcmp(slash ? slash + 1 : path, SHIM))
+	if (!strcmp(slash ? slash + 1 : path, SHIM) && lacks_file(tgid, path))
+		snprintf(detail, CUDA_USE_DETAIL_SIZE,
+			 "%.*s of CUDA_INJECTION64_PATH is not there where it runs", PATH_SHOWN,
+			 path);
+	else if (!strcmp(slash ? slash + 1 : path, SHIM))
 		snprintf(detail, CUDA_USE_DETAIL_SIZE,
 			 "%.*s of CUDA_INJECTION64_PATH is not loaded: CUDA was not used yet, or "
-			 "the file is not there for it",
+			 "it cannot load the file",
 			 PATH_SHOWN, path);
 	else
 		snprintf(detail, CUDA_USE_DETAIL_SIZE, "CUDA_INJECTION64_PATH names %.*s",
@@ -58,7 +90,7 @@ bool cuda_use_lacks_shim(uint32_t tgid, char detail[CUDA_USE_DETAIL_SIZE])
 		const char *item = environment.items[i];
 
 		if (!strncmp(item, INJECTION, strlen(INJECTION)) && item[strlen(INJECTION)])
-			explain(item + strlen(INJECTION), detail);
+			explain(tgid, item + strlen(INJECTION), detail);
 	}
 	process_strings_clear(&environment);
 	return true;

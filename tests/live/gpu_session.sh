@@ -75,7 +75,7 @@ CUDA_INJECTION64_PATH=/nonexistent/libferrum_cupti.so command_status
 is 'command: with a library of its own it keeps that' \
 	"$? $(grep -c gpu_prof "$TMP/command.jsonl")" '0 0'
 has 'command: and that is said' "$TMP/command.err" \
-	'/nonexistent/libferrum_cupti.so of CUDA_INJECTION64_PATH is not loaded'
+	'/nonexistent/libferrum_cupti.so of CUDA_INJECTION64_PATH is not there where it runs'
 rm "$TMP/command.jsonl"
 command_status --gpu off
 is 'command: off is off' "$? $(grep -c gpu_prof "$TMP/command.jsonl")" '0 0'

@@ -143,9 +143,24 @@ static void a_shim_that_was_named_and_is_not_loaded_is_told(void **state)
 {
 	struct fixture *fixture = *state;
 
+	char path[128], variable[192];
+
+	snprintf(path, sizeof(path), "%s/libferrum_cupti.so", fixture->folder);
+	snprintf(variable, sizeof(variable), "CUDA_INJECTION64_PATH=%s", path);
+	close(open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
+	detail_with_environment(fixture, variable);
+	unlink(path);
+	assert_non_null(strstr(fixture->detail, path));
+	assert_non_null(strstr(fixture->detail, " of CUDA_INJECTION64_PATH is not loaded: "));
+}
+
+static void a_path_where_nothing_is_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
 	detail_with_environment(fixture, "CUDA_INJECTION64_PATH=/opt/x/libferrum_cupti.so");
-	assert_non_null(strstr(fixture->detail, "/opt/x/libferrum_cupti.so of "
-						"CUDA_INJECTION64_PATH is not loaded"));
+	assert_string_equal(fixture->detail, "/opt/x/libferrum_cupti.so of CUDA_INJECTION64_PATH "
+					     "is not there where it runs");
 }
 
 static void another_library_in_its_place_is_told(void **state)
@@ -175,6 +190,7 @@ int main(void)
 		TEST(a_process_with_both_does_not),
 		TEST(a_process_that_is_gone_does_not),
 		TEST(a_shim_that_was_named_and_is_not_loaded_is_told),
+		TEST(a_path_where_nothing_is_is_told),
 		TEST(another_library_in_its_place_is_told),
 		TEST(an_empty_name_is_none),
 	};
