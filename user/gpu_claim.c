@@ -159,36 +159,54 @@ static int take_calls(struct gpu_claim *claim, const struct step *step, struct s
 	return err;
 }
 
-/*
- * What was launched before the step and waited in the queue all through it: the step's own work
- * stands behind that, and what comes next after the step may be of it. It begins before the last
- * of the step's own mostly; behind that no more than a few pieces of work are looked through.
- */
-#define QUEUED_FOREIGN_MAX 64
-#define QUEUED_MAX	   16384
+/* The end of the last work of the step; 0: it has none. */
+static uint64_t last_end(const struct gpu_claim *claim)
+{
+	uint64_t end_ns = 0;
 
-static int take_queued(struct gpu_claim *claim, const struct step *step)
+	vec_for_each (item, &claim->items) {
+		if (item->mine && item->work->end_ns > end_ns)
+			end_ns = item->work->end_ns;
+	}
+	return end_ns;
+}
+
+/*
+ * Of the work behind the step, what was launched before it and waited in the queue all through it:
+ * the step's own stands behind that, and what comes next after the step may be of it; and until the
+ * last of its own has ended, all: the GPU is busy with that too. Then no more than a few pieces of
+ * work that were launched later are looked through.
+ */
+#define LATER_MAX  64
+#define BEHIND_MAX 16384
+
+static int take_behind(struct gpu_claim *claim, const struct step *step)
 {
 	const struct fbt_step *record = &step->record;
 	struct gpu_timeline_cursor cursor =
 		gpu_timeline__overlapping(claim->join->works, record->end_ns, UINT64_MAX);
 	const struct gpu_timeline_entry *entry;
-	size_t foreign = 0, queued = 0;
+	uint64_t until_ns = last_end(claim);
+	size_t later = 0, taken = 0;
 	int err = 0;
 
-	while (!err && foreign < QUEUED_FOREIGN_MAX && queued < QUEUED_MAX &&
+	while (!err && later < LATER_MAX && taken < BEHIND_MAX &&
 	       (entry = gpu_timeline__next(&cursor))) {
 		const struct join_work *work = entry->record;
 		const struct fbt_gpu_api *api = work->call ? &work->call->api : NULL;
+		bool is_later = !api || api->start_ns >= record->end_ns;
 
 		if (!work->work.end_ns || work->work.start_ns < record->end_ns)
 			continue;
-		if (!api || api->start_ns >= record->end_ns) {
-			foreign++;
-		} else if (api->start_ns < record->start_ns) {
-			queued++;
-			err = add_item(claim, work, step->number);
+		/* What was launched in the step is there. */
+		if (api && !is_later && api->start_ns >= record->start_ns)
+			continue;
+		if (is_later && work->work.start_ns >= until_ns) {
+			later++;
+			continue;
 		}
+		taken++;
+		err = add_item(claim, work, step->number);
 	}
 	return err;
 }
@@ -231,7 +249,7 @@ static int take_items(struct gpu_claim *claim, const struct step *step, struct s
 		err = add_item(claim, work, step->number);
 	}
 	if (!err)
-		err = take_queued(claim, step);
+		err = take_behind(claim, step);
 	sort_items(&claim->items);
 	for (size_t i = 0; !err && i < claim->items.count; i++) {
 		if (claim->items.items[i].mine)

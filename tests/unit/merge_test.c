@@ -535,6 +535,26 @@ static void what_was_launched_before_a_step_and_runs_behind_it_is_queued_in_it(v
 	assert_true(all->queue_depth > 1.799 && all->queue_depth < 1.801);
 }
 
+static void others_work_behind_a_step_makes_the_gpu_busy_while_its_own_runs(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 110, 120);
+	push_launch(fixture, 8, 2, 210, 220);
+	push_work(fixture, 0, 230, 240);
+	push_work(fixture, 2, 250, 300);
+	push_work(fixture, 1, 290, 400);
+	push_work(fixture, 0, 500, 600);
+	push_work(fixture, 1, 150, 160);
+	push_step(fixture, 7, 100, 200);
+	push_flush(fixture, 700);
+	assert_string_equal(seen(fixture, 0)->works, "1 1");
+	assert_int_equal(seen(fixture, 0)->gpu.all.view_end_ns, 400);
+	assert_int_equal(seen(fixture, 0)->gpu.all.view_busy_ns, 10 + 10 + 150);
+	assert_int_equal(seen(fixture, 0)->gpu.all.busy_ns, 10);
+	assert_int_equal(seen(fixture, 0)->gpu.devices.count, 1);
+}
+
 /* It was launched long ago, and waits for something else than the host. */
 static void a_gap_that_work_from_before_the_step_is_queued_in_is_no_host_wait(void **state)
 {
@@ -634,6 +654,7 @@ int main(void)
 		MERGE_TEST(work_of_other_steps_makes_the_gpu_busy_in_this_one),
 		MERGE_TEST(what_others_launched_in_a_step_and_runs_behind_it_judges_its_last_gap),
 		MERGE_TEST(what_was_launched_before_a_step_and_runs_behind_it_is_queued_in_it),
+		MERGE_TEST(others_work_behind_a_step_makes_the_gpu_busy_while_its_own_runs),
 		MERGE_TEST(a_gap_that_work_from_before_the_step_is_queued_in_is_no_host_wait),
 		MERGE_TEST(an_incomplete_step_is_bound_by_nothing_that_is_known),
 		MERGE_TEST(syncs_and_overheads_go_with_their_step),
