@@ -13,17 +13,20 @@ count_calls()
 }
 
 # has_left COUNT: the seat was left that often
+# shellcheck disable=SC2317
 has_left()
 {
 	[ "$(count_calls cuptiUnsubscribe)" = "$1" ]
 }
 
 # is_armed_again COUNT: so many times the shim was armed
+# shellcheck disable=SC2317
 is_armed_again()
 {
 	[ "$(count_calls 'cuptiActivityEnable 10 = 0')" = "$1" ]
 }
 
+# shellcheck disable=SC2317
 says()
 {
 	[ "$(grep -c "$1" "$OUT.err")" -ge "$2" ]
