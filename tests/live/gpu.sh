@@ -36,8 +36,8 @@ whole graph '--steps 60 --script g8,z50,G5,k10,s,g12.1,k30,s,s.1'
 whole waits '--steps 60 --script k100.1,w1,k20,u20,o-2,k10,o8,k10,c300,k20,a1,k5,k5,k5,k5,s'
 whole early '--steps 60 --script o-3,k10,k1,p5,o0,k20,s --outside k10,h10,s'
 whole async '--steps 100 --script k300,h50,z50 --sleep-us 500'
-whole threads \
-	'--steps 60 --step-threads 3 --script k50,h20,z100,s --helper k20,d5,s --helper-us 100'
+whole threads '--steps 60 --step-threads 3 --script k50,h20,z100,s'
+whole helper '--steps 60 --script k50,h20,z100,s --helper k20,d5,s --helper-us 100'
 truth_options=(--strict)
 whole strict '--steps 60 --step-threads 2 --script k50,h20,z100,s --helper k20,d5,s --helper-us 100' \
 	--gpu-strict

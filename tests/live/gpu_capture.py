@@ -73,9 +73,9 @@ def read_overhead(data, flags):
 
 
 def read_flush(data, flags):
-    names = ("tgid", "last", "time", "records", "dropped", "lost", "no_buffer", "unknown",
+    names = ("tgid", "last", "time", "sent", "records", "dropped", "lost", "no_buffer", "unknown",
              "shim_ns", "error_ns", "clock_steps")
-    return Row(**dict(zip(names, struct.unpack_from("<IIQQQQQQQQQ", data, 8))))
+    return Row(**dict(zip(names, struct.unpack_from("<IIQQQQQQQQQQ", data, 8))))
 
 
 READERS = {STEP: read_step, CALL: read_call, STATE: read_state, WORK: read_work, API: read_api,

@@ -83,15 +83,16 @@ def measure_queue(step, items, idle, figures):
     figures["depth_ns"] = sum(length(both([x], h)) for x in waiting)
 
 
-def measure_launches(items, mine, figures):
+def measure_launches(items, figures):
     """A graph launch is one, its first node stands for it."""
-    launches = {}
+    launches, ends = {}, {}
     for work in sorted(items, key=lambda x: x.start):
-        before = [x.stop for x in items if x.stream == work.stream and x.context == work.context
-                  and x.start < work.start]
-        if work in mine and work.call:
+        stream = (work.context, work.stream)
+        before = ends.get(stream, 0)
+        ends[stream] = max(before, work.stop)
+        if work.mine and work.call:
             launch = launches.setdefault(id(work.call), Row(call=work.call, start=work.start,
-                                                            before=max(before, default=0), ns=0))
+                                                            before=before, ns=0))
             launch.ns += work.stop - work.start
     launches = list(launches.values())
     delays = [max(0, x.start - max(x.call.stop, x.before)) for x in launches]
@@ -149,7 +150,7 @@ def compute(step, items, calls):
     waits = split_idle(step, items, busy, figures)
     split_waits(step, waits, calls, figures)
     measure_queue(step, items, idle, figures)
-    measure_launches(items, mine, figures)
+    measure_launches(items, figures)
     count_mine(mine, figures)
     if mine:
         view = (min(x.start for x in mine), max(x.stop for x in mine))

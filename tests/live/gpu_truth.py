@@ -19,6 +19,7 @@ Files are $OUT.capture, $OUT.profile and $TMP/truth.gpu. Options:
     --min-steps N    so many steps are held against their figures (10)
 """
 import argparse
+import bisect
 import os
 import sys
 import traceback
@@ -185,17 +186,31 @@ def engine_call(truth, launch):
     return None
 
 
+class Index:
+    """Rows by start, for those near a step."""
+
+    def __init__(self, rows, start=lambda x: x.start, stop=lambda x: x.stop):
+        self.rows = sorted(rows, key=start)
+        self.starts = [start(x) for x in self.rows]
+        self.longest = max((stop(x) - start(x) for x in rows), default=0)
+
+    def near(self, start, stop):
+        """All that can overlap, and a few more."""
+        first = bisect.bisect_left(self.starts, start - self.longest)
+        return self.rows[first:bisect.bisect_right(self.starts, stop)]
+
+
 def find_owner(steps, call):
     """The step of the thread, else the open one of the process that began last."""
-    open_steps = [s for s in steps if s.start <= call.start < s.stop]
-    own = [s for s in open_steps if s.tid == call.tid]
+    open_steps = [s for s in steps.near(call.start, call.start) if s.start <= call.start < s.stop]
+    own = [s for s in open_steps if s.tid == getattr(call, "tid", None)]
     if own:
         return own[0]
     return max(open_steps, key=lambda s: s.start) if open_steps else None
 
 
 def make_items(truth, capture, steps, strict):
-    items = []
+    items, steps = [], Index(steps)
     for work in capture[WORK]:
         account = getattr(work, "truth", None)
         if not account or work.stop == 0:
@@ -216,22 +231,23 @@ def find_awaited(items, sync, call):
                 (x.call or x).start < call.start), default=0)
 
 
-def make_syncs(truth, items, step):
-    """Calls of the step thread that wait, with the end of what they waited for."""
-    ends = {}
+def make_syncs(truth, items):
+    """Calls that wait, with the end of what they waited for, by thread."""
+    syncs = {}
+    index = Index(items, start=lambda x: (x.call or x).start)
+
+    def add(call, end):
+        if call:
+            syncs.setdefault(call.tid, []).append(Row(start=call.start, stop=call.stop, end=end))
+
     for sync in truth["syncs"]:
         call = engine_call(truth, sync.launch)
-        if call and call.tid == step.tid and overlaps(call, step.start, step.stop):
-            ends[sync.launch] = find_awaited(items, sync, call)
+        if call:
+            add(call, find_awaited(index.near(call.start, call.start), sync, call))
     for item in items:
         if (item.truth.domain, item.truth.cbid) == BLOCKING_COPY:
-            ends[item.truth.launch] = item.stop
-    syncs = []
-    for launch, end in ends.items():
-        call = engine_call(truth, launch)
-        if call and call.tid == step.tid and overlaps(call, step.start, step.stop):
-            syncs.append(Row(start=call.start, stop=call.stop, end=end))
-    return syncs
+            add(item.call, item.stop)
+    return {tid: Index(rows) for tid, rows in syncs.items()}
 
 
 SHAPE_NS = ("total", "busy", "idle", "host_wait", "launch", "queue", "unattributed",
@@ -275,25 +291,50 @@ def compare(row, figures):
     return bad
 
 
-def find_step(steps, window_ns, shape):
-    """The step of a step_prof line."""
-    same = [s for s in steps if s.tid == shape["tid"] and
-            (s.start - window_ns) // 1000 == shape["start_us"]]
-    return same[0] if len(same) == 1 else None
+class Scene:
+    """What the figures of steps are made from."""
+
+    def __init__(self, truth, capture, strict):
+        self.steps = [s for s in capture[STEP] if s.kind]
+        items = make_items(truth, capture, self.steps, strict)
+        self.items = Index(items)
+        self.launched = Index([x for x in items if x.call], start=lambda x: x.call.start)
+        self.owned, self.calls = {}, {}
+        for item in items:
+            self.owned.setdefault(id(item.owner), []).append(item)
+        for call in capture[CALL]:
+            self.calls.setdefault(call.tid, []).append(call)
+        self.calls = {tid: Index(rows) for tid, rows in self.calls.items()}
+        self.syncs = make_syncs(truth, items)
+
+    def near(self, step):
+        """Work in the step, of it, or that stands in a queue in it."""
+        found = [x for x in self.items.near(step.start, step.stop)
+                 if overlaps(x, step.start, step.stop)]
+        found += self.owned.get(id(step), [])
+        found += [x for x in self.launched.near(step.start, step.stop)
+                  if x.call.start < step.stop and step.start < x.stop]
+        found = list({id(x): x for x in found}.values())
+        for item in found:
+            item.mine = item.owner is step
+        return found
+
+    @staticmethod
+    def rows_in(index, step):
+        rows = index.get(step.tid)
+        return [x for x in rows.near(step.start, step.stop)
+                if overlaps(x, step.start, step.stop)] if rows else []
 
 
-def check_line(row, step, items, calls, syncs):
-    scope, shape = row["shape"]["scope"], row["shape"]
-    if scope == "device":
-        items = [x for x in items if x.device == shape["device"]]
-    near = [x for x in items if overlaps(x, step.start, step.stop) or x.mine or
-            (x.call and step.start <= x.call.start < step.stop)]
-    for item in near:
-        item.mine = item.owner is step
-    # Work before, in the same streams, is what queue figures know no more of than the step does.
+def check_line(row, step, scene):
+    shape, near, calls = row["shape"], scene.near(step), None
+    if shape["scope"] == "device":
+        near = [x for x in near if x.device == shape["device"]]
+    if shape.get("calls_known", True):
+        calls = scene.rows_in(scene.calls, step)
     figures = gpu_figures.compute(step, near, calls)
-    if scope == "step":
-        gpu_figures.measure_thread(step, near, calls, syncs, figures)
+    if shape["scope"] == "step":
+        gpu_figures.measure_thread(step, near, calls, scene.rows_in(scene.syncs, step), figures)
     return compare(row, figures)
 
 
@@ -315,26 +356,20 @@ def check_losses(truth, capture, profile, facts):
 
 
 def check_figures(truth, capture, profile, clock, options, facts):
-    steps = [s for s in capture[STEP] if s.kind]
-    items = make_items(truth, capture, steps, options.strict)
+    scene = Scene(truth, capture, options.strict)
     shapes = {r["shape"]["step"]: r["shape"] for r in profile if r["event"] == "step_prof"}
+    steps = {(s.tid, (s.start - capture["start"]) // 1000): s for s in scene.steps}
     wrong, checked, partial = [], set(), 0
     for row in profile:
         if row["event"] != "gpu_prof":
             continue
-        step = find_step(steps, capture["start"], shapes[row["shape"]["step"]])
+        shape = shapes[row["shape"]["step"]]
+        step = steps.get((shape["tid"], shape["start_us"]))
         if not step or step.start < clock.start:
             continue
-        if not row["shape"]["complete"]:
-            partial += 1
-        calls = None
-        if row["shape"].get("calls_known", True):
-            calls = [c for c in capture[CALL] if c.tid == step.tid and
-                     overlaps(c, step.start, step.stop)]
-        for item in items:
-            item.mine = item.owner is step
-        bad = check_line(row, step, items, calls, make_syncs(truth, items, step))
+        partial += not row["shape"]["complete"]
         checked.add(row["shape"]["step"])
+        bad = check_line(row, step, scene)
         if bad:
             wrong.append("step %d (%s): %s" % (row["shape"]["step"], row["shape"]["scope"],
                                                "; ".join(bad)))
