@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The buffers that CUPTI fills. A buffer that was handed out is CUPTI's until it is completed,
- * however long that takes: the memory is never given back. Where all are out, CUPTI gets one that
- * is shared and never read, for it does not survive to get none (before 12.9). Lock-free: requests
+ * however long that takes: the memory is never given back. Where all are out, CUPTI gets none, or,
+ * before 12.9, which does not survive that, one that is shared and never read. Lock-free: requests
  * come from application threads.
  */
 #ifndef FERRUM_BUFFER_POOL_H

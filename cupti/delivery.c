@@ -40,6 +40,20 @@ static void add_spent(struct shim *shim, uint64_t since_ns)
 		__atomic_fetch_add(&shim->spent_ns, shim_clock__now() - since_ns, __ATOMIC_RELAXED);
 }
 
+/*
+ * CUPTI may crash that gets none before 12.9 ("Fixed a crash when the client fails to provide a
+ * buffer"); from then on the one that is not read would only be written by several at once.
+ */
+static void refuse_buffer(struct shim *shim, uint8_t **buffer, size_t *size)
+{
+	bool may_refuse = shim && shim->library.version >= CUPTI_VERSION_12_9;
+
+	*buffer = may_refuse ? NULL : buffer_pool__scrap();
+	*size = may_refuse ? 0 : BUFFER_SCRAP_BYTES;
+	if (shim)
+		__atomic_fetch_add(&shim->no_buffer, 1, __ATOMIC_RELAXED);
+}
+
 void delivery__request(uint8_t **buffer, size_t *size, size_t *max_records)
 {
 	struct shim *shim = living();
@@ -48,12 +62,8 @@ void delivery__request(uint8_t **buffer, size_t *size, size_t *max_records)
 	*buffer = shim ? buffer_pool__take(&shim->pool, begin_ns) : NULL;
 	*size = BUFFER_POOL_BYTES;
 	*max_records = 0;
-	if (!*buffer) {
-		*buffer = buffer_pool__scrap();
-		*size = BUFFER_SCRAP_BYTES;
-		if (shim)
-			__atomic_fetch_add(&shim->no_buffer, 1, __ATOMIC_RELAXED);
-	}
+	if (!*buffer)
+		refuse_buffer(shim, buffer, size);
 	if (shim)
 		add_spent(shim, begin_ns);
 }

@@ -261,11 +261,11 @@ struct fbt_gpu_flush {
 	__u64 time_ns;
 	__u64 sent_ns; /* when this was said; later than time_ns while a buffer is kept back */
 	__u64 records; /* written to the ring */
-	__u64 cupti_dropped;  /* CUPTI had no buffer, or no room on the device */
-	__u64 ring_lost;      /* no room in the ring */
-	__u64 no_buffer;      /* requests that got the scrap buffer: its records are lost */
-	__u64 unknown;	      /* records of kinds or sizes that the shim does not read */
-	__u64 shim_ns;	      /* time spent in the shim's callbacks and its flushes */
+	__u64 cupti_dropped; /* CUPTI had no buffer, or no room on the device */
+	__u64 ring_lost;     /* no room in the ring */
+	__u64 no_buffer;     /* requests that got none, or one that is not read: records are lost */
+	__u64 unknown;	     /* records of kinds or sizes that the shim does not read */
+	__u64 shim_ns;	     /* time spent in the shim's callbacks and its flushes */
 	__u64 clock_error_ns; /* bound of the conversion, CUPTI's own interpolation not included */
 	__u64 clock_steps;    /* jumps of the clock that CUPTI uses */
 };

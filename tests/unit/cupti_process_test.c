@@ -322,8 +322,8 @@ static int check_address_space(void)
 	return mappings > 20 ? 0 : __LINE__;
 }
 
-/* All buffers are out: CUPTI still gets one, and it is counted. Then they come back. */
-static int check_buffers(void)
+/* All buffers are out: that is counted. Then they come back. */
+static int use_up_buffers(bool gets_none)
 {
 	uint8_t *buffers[BUFFER_POOL_COUNT + 2];
 	size_t size;
@@ -335,22 +335,40 @@ static int check_buffers(void)
 	for (size_t i = 0; i < BUFFER_POOL_COUNT + 2; i++) {
 		errno = 4711;
 		delivery__request(&buffers[i], &size, &records);
-		if (!buffers[i] || records || (uintptr_t)buffers[i] % 8 || errno != 4711)
+		if (records || (uintptr_t)buffers[i] % 8 || errno != 4711)
 			return __LINE__;
-		if ((i >= BUFFER_POOL_COUNT) != (buffers[i] == buffer_pool__scrap()))
+		if (buffer_pool__owns(&delivery__bound()->pool, buffers[i]) !=
+		    (i < BUFFER_POOL_COUNT))
+			return __LINE__;
+		if (i >= BUFFER_POOL_COUNT &&
+		    buffers[i] != (gets_none ? NULL : buffer_pool__scrap()))
 			return __LINE__;
 	}
 	memset(buffer_pool__scrap(), 1, BUFFER_SCRAP_BYTES);
 	for (size_t i = 0; i < BUFFER_POOL_COUNT + 2; i++)
-		delivery__complete(NULL, 0, buffers[i], size, 0);
+		if (buffers[i])
+			delivery__complete(NULL, 0, buffers[i], size, 0);
 	/* CUPTI was promised clear ones. */
-	for (size_t i = 0; i < BUFFER_SCRAP_BYTES; i++)
+	for (size_t i = 0; i < BUFFER_SCRAP_BYTES && !gets_none; i++)
 		if (buffer_pool__scrap()[i])
 			return __LINE__;
 	peer_wish(&peer, 2);
 	if (!peer_await(&peer, 2))
 		return __LINE__;
 	return peer.flush.no_buffer == 2 && peer.flush.records == 0 ? 0 : __LINE__;
+}
+
+static int check_buffers(void)
+{
+	setenv("FAKE_CUPTI_VERSION", "27", 1);
+	return use_up_buffers(true);
+}
+
+/* It does not survive to get none. */
+static int check_buffers_of_12_8(void)
+{
+	setenv("FAKE_CUPTI_VERSION", "26", 1);
+	return use_up_buffers(false);
 }
 
 #define PROCESS_TEST(name)                                                                         \
@@ -370,6 +388,7 @@ PROCESS_TEST(no_memory)
 PROCESS_TEST(signals)
 PROCESS_TEST(address_space)
 PROCESS_TEST(buffers)
+PROCESS_TEST(buffers_of_12_8)
 
 int main(void)
 {
@@ -379,7 +398,7 @@ int main(void)
 		cmocka_unit_test(test_twice),	   cmocka_unit_test(test_seccomp),
 		cmocka_unit_test(test_file_limit), cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_signals),	   cmocka_unit_test(test_address_space),
-		cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_buffers),	   cmocka_unit_test(test_buffers_of_12_8),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
