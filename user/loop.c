@@ -158,14 +158,27 @@ static void pass_over_first(const struct loop *loop)
 				       .sa_flags = (int)(SA_RESETHAND | SA_RESTART)};
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++) {
-		if (sigismember(&loop->signals, ends[i]) &&
-		    (!loop->ended_by || ends[i] == loop->ended_by))
+		if (sigismember(&loop->signals, ends[i]))
 			sigaction(ends[i], &once, NULL);
 	}
 }
 
+/* timeout(1) sends a signal to its child and at once to its group, where that child is. */
+static void pass_over_same(int signo)
+{
+	const struct timespec soon = {.tv_nsec = 100000000};
+	sigset_t same;
+
+	sigemptyset(&same);
+	sigaddset(&same, signo);
+	sigtimedwait(&same, NULL, &soon);
+}
+
 void loop__restore_signals(const struct loop *loop)
 {
-	pass_over_first(loop);
+	if (loop->ended_by)
+		pass_over_same(loop->ended_by);
+	else
+		pass_over_first(loop);
 	sigprocmask(SIG_UNBLOCK, &loop->signals, NULL);
 }

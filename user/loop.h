@@ -32,9 +32,10 @@ void loop__unwatch(struct loop *loop, int fd);
 unsigned int loop__wait(struct loop *loop);
 
 /*
- * From here on those signals do at once what they do by default, but for one more of the signal
- * that asked for the end (timeout(1) sends each twice), or, where none did, the first of each:
- * whoever sends it means the window, not what is being written.
+ * From here on those signals do at once what they do by default. Where one has asked for the end,
+ * the same within 0.1 s is passed over, which this waits for: timeout(1) sends each twice. Where
+ * none has, the first of each does nothing: whoever sends it means the window, not what is being
+ * written.
  */
 void loop__restore_signals(const struct loop *loop);
 
