@@ -60,8 +60,8 @@ void report_gpu_headline(const struct report *report)
 	report_field(report, "GPU", "busy %s of the step time, %s", busy, bound);
 	report_field(report, "", "%s (mean step)", idle);
 	if (kind->steps > kind->complete)
-		report_field(report, "", "without %s steps of which GPU records are missing",
-			     left_out);
+		report_field(report, "", "without %s step%s of which GPU records are missing",
+			     left_out, kind->steps - kind->complete == 1 ? "" : "s");
 }
 
 /* One row of "what the GPU did". */

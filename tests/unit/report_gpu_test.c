@@ -130,7 +130,7 @@ static void incomplete_steps_are_marked(void **state)
 	add_gpu_step(fixture, make_gpu());
 	finish(fixture);
 	assert_has(fixture->text, "busy at least 4.40 ms of 6.20 ms, GPU records missing\n");
-	assert_has(fixture->text, "without 1 steps of which GPU records are missing\n");
+	assert_has(fixture->text, "without 1 step of which GPU records are missing\n");
 	assert_has(fixture->text, "of 2 steps, 1 incomplete and left out above;");
 	assert_has(fixture->text, "wait-bound in 100 % of steps\n");
 }
