@@ -70,6 +70,7 @@ tool     := $(O)/ferrum-bpftrace
 shim_src := $(sort $(wildcard cupti/*.c))
 shim     := $(O)/libferrum_cupti.so
 shim_lib := $(O)/libferrum_cupti_test.a
+stub     := $(O)/inject_code.h
 engine   := $(O)/tests/engine
 
 # Doubles of CUDA and CUPTI, three releases of that, and an engine on them.
@@ -77,6 +78,9 @@ fake_cuda  := $(O)/tests/libcuda.so.1
 fake_cupti := $(O)/tests/libcupti.so.13 $(O)/tests/libcupti.so.12 $(O)/tests/libcupti.so.11.8
 gpu_engine := $(O)/tests/gpu_engine
 gpu_fakes  := $(fake_cuda) $(fake_cupti) $(gpu_engine)
+
+# A program that watches over itself while it is injected, and what is injected.
+inject_fakes := $(O)/tests/inject_target $(O)/tests/inject_probe.so
 
 unit_src := $(sort $(wildcard tests/unit/*_test.c))
 unit_bin := $(unit_src:tests/unit/%.c=$(O)/tests/%)
@@ -114,10 +118,10 @@ $(O)/%.skel.h: $(O)/%.bpf.o
 
 # --- C -----------------------------------------------------------------------------------------
 
-$(O) $(O)/user $(O)/cupti $(O)/cupti_test $(O)/tests:
+$(O) $(O)/user $(O)/cupti $(O)/cupti/stub $(O)/cupti_test $(O)/tests:
 	$(Q)mkdir -p $@
 
-$(O)/user/%.o: user/%.c | $(O)/user $(skels)
+$(O)/user/%.o: user/%.c | $(O)/user $(skels) $(stub)
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
 
@@ -143,6 +147,36 @@ $(O)/cupti/%.o: cupti/%.c | $(O)/cupti
 $(shim): $(shim_src:cupti/%.c=$(O)/cupti/%.o)
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(shim_cflags) $(shim_ldflags) $^ -lpthread -ldl -o $@
+
+# What --gpu=inject writes into a process: bytes that run at any address. x86-64 only.
+stub_cflags := -std=gnu11 $(warnings) -Os -fPIC -ffreestanding -fno-builtin -mgeneral-regs-only \
+               -fno-stack-protector -fcf-protection=none -fno-asynchronous-unwind-tables -Iinclude \
+               $(if $(filter 1,$(WERROR)),-Werror)
+
+ifeq ($(ARCH),x86_64)
+stub_obj   := $(O)/cupti/stub/stub.o $(O)/cupti/stub/helper.o
+stub_link   = $(cc) -nostdlib -static -Wl,--build-id=none -Wl,-T,cupti/stub/stub.lds \
+              $(stub_obj) -o $@.elf && $(CROSS_COMPILE)objcopy -O binary -j .stub $@.elf $@
+else
+stub_link   = : > $@
+endif
+
+$(O)/cupti/stub/%.o: cupti/stub/%.c | $(O)/cupti/stub
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(stub_cflags) -MMD -MP -c $< -o $@
+
+$(O)/cupti/stub/%.o: cupti/stub/%.S | $(O)/cupti/stub
+	$(call msg,AS,$@)
+	$(Q)$(cc) $(stub_cflags) -MMD -MP -c $< -o $@
+
+$(O)/cupti/stub.bin: $(stub_obj) cupti/stub/stub.lds | $(O)/cupti/stub
+	$(call msg,LINK,$@)
+	$(Q)$(stub_link)
+
+$(stub): $(O)/cupti/stub.bin
+	$(call msg,GEN,$@)
+	$(Q){ echo 'static const unsigned char inject_code[] = {'; \
+		od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g'; echo '};'; } > $@
 
 # The same once more for its unit tests, as they are built.
 $(O)/cupti_test/%.o: cupti/%.c | $(O)/cupti_test
@@ -212,11 +246,25 @@ gpu_trial := $(shim) $(gpu_bin) $(O)/tests/gpu_fake_engine
 # What the tests of $(TESTS) run.
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
             $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
-            $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(gpu_trial))
+            $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(gpu_trial)) \
+            $(if $(filter live e2e,$(TESTS)),$(inject_fakes) $(O)/tests/live_inject_drive)
 
 $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
+
+# It does what the tool's child does.
+$(O)/tests/live_inject_drive: tests/live/inject_drive.c $(O)/libfbt.a | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+
+$(O)/tests/inject_target: tests/fake/inject_target.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lpthread -lm -o $@
+
+$(O)/tests/inject_probe.so: tests/fake/inject_probe.c | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fPIC -shared -MMD -MP $< -o $@
 
 $(O)/tests/e2e_%.so: tests/e2e/%.c | $(O)/tests
 	$(call msg,CC,$@)
