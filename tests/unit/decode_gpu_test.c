@@ -69,6 +69,64 @@ static void every_type_is_known_with_its_strings(void **state)
 	(void)state;
 }
 
+/* What decode_tgid says of a zeroed record but for the process 4711 at that place. */
+static uint32_t tgid_of(uint16_t type, size_t bytes, size_t place)
+{
+	struct stream stream = {0};
+	char *record = stream_add(&stream, type, bytes, NULL, 0);
+	const uint32_t tgid = 4711;
+
+	memcpy(record + place, &tgid, sizeof(tgid));
+	return decode_tgid((const struct fbt_header *)record);
+}
+
+static void every_record_of_a_process_says_which(void **state)
+{
+#define OF(event, type)                                                                            \
+	assert_int_equal(tgid_of(event, sizeof(struct type), offsetof(struct type, tgid)), 4711)
+	OF(FBT_EVENT_TARGET, fbt_target);
+	OF(FBT_EVENT_THREAD, fbt_thread_name);
+	OF(FBT_EVENT_STEP, fbt_step);
+	OF(FBT_EVENT_CALL, fbt_call);
+	OF(FBT_EVENT_TABLE, fbt_table);
+	OF(FBT_EVENT_TARGET_EXIT, fbt_target_exit);
+	OF(FBT_EVENT_FILE, fbt_file);
+	OF(FBT_EVENT_GPU_STATE, fbt_gpu_state);
+	OF(FBT_EVENT_GPU_NAME, fbt_gpu_name);
+	OF(FBT_EVENT_GPU_DEVICE, fbt_gpu_device);
+	OF(FBT_EVENT_GPU_WORK, fbt_gpu_work);
+	OF(FBT_EVENT_GPU_API, fbt_gpu_api);
+	OF(FBT_EVENT_GPU_SYNC, fbt_gpu_sync);
+	OF(FBT_EVENT_GPU_OVERHEAD, fbt_gpu_overhead);
+	OF(FBT_EVENT_GPU_FLUSH, fbt_gpu_flush);
+	OF(FBT_EVENT_GPU_CLOCK, fbt_gpu_clock);
+	(void)state;
+}
+
+static void records_of_no_process_name_none(void **state)
+{
+	static const uint16_t types[] = {
+		0,
+		FBT_EVENT_WINDOW,
+		FBT_EVENT_KIND,
+		FBT_EVENT_LOST,
+		FBT_EVENT_COST,
+		FBT_EVENT_WINDOW_END,
+		FBT_EVENT_MANUAL,
+		FBT_EVENT_GPU_CLOCK + 1,
+		UINT16_MAX,
+	};
+
+	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
+		struct stream stream = {0};
+		struct fbt_header *record = stream_add(&stream, types[i], 256, NULL, 0);
+
+		memset(record + 1, 0xff, 256 - sizeof(*record));
+		assert_int_equal(decode_tgid(record), 0);
+	}
+	(void)state;
+}
+
 #define ADD(stream, event, type)                                                                   \
 	(struct type *)stream_add(stream, event, sizeof(struct type), NULL, 0)
 
@@ -188,6 +246,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_type_is_known_with_its_strings),
+		TEST(every_record_of_a_process_says_which),
+		TEST(records_of_no_process_name_none),
 		TEST(work_of_an_unknown_kind_is_refused),
 		TEST(work_that_ends_before_it_begins_is_refused),
 		TEST(a_copy_of_an_unknown_kind_is_refused),
