@@ -2,6 +2,7 @@
 #include "judged_fixture.h"
 
 #include "evidence.h"
+#include "gpu_step.h"
 
 #define SHOWN_MAX 20000
 
@@ -12,7 +13,8 @@ struct fixture {
 	size_t calls[SHOWN_MAX];
 	size_t count;
 	uint64_t pushed;
-	bool fails; /* the receiver: with the number of the step */
+	bool fails;	     /* the receiver: with the number of the step */
+	struct step_gpu gpu; /* figures of the step that is pushed, gone when it has been */
 };
 
 static int keep_calls(void *ctx, const struct window *window, const struct step *step)
@@ -23,6 +25,8 @@ static int keep_calls(void *ctx, const struct window *window, const struct step 
 	assert_true(fixture->count < SHOWN_MAX);
 	for (size_t i = 0; i < step->calls.count; i++)
 		assert_int_equal(step->calls.items[i].nr, step->number);
+	/* A step that was held is shown when its figures are gone. */
+	assert_ptr_equal(step->gpu, step->number == fixture->pushed ? &fixture->gpu : NULL);
 	fixture->calls[fixture->count] = step->calls.count;
 	fixture->shown[fixture->count++] = step->number;
 	return fixture->fails ? -(int)step->number : 0;
@@ -64,7 +68,8 @@ static int push_step(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint6
 {
 	struct step step = {.number = ++fixture->pushed,
 			    .kind_number = kind_number,
-			    .record = {.tgid = tgid, .tid = tid, .kind = 1}};
+			    .record = {.tgid = tgid, .tid = tid, .kind = 1},
+			    .gpu = &fixture->gpu};
 	struct fbt_call call = {.nr = (uint32_t)step.number};
 	int err;
 
@@ -219,7 +224,7 @@ static void with_detail_all_everything_is_shown(void **state)
 static void steps_keep_their_calls_unless_they_are_held(void **state)
 {
 	struct fixture *fixture = *state;
-	struct step step = {.kind_number = 1};
+	struct step step = {.kind_number = 1, .gpu = &fixture->gpu};
 
 	add_nr(&step, 0, 1);
 	assert_int_equal(evidence__push(fixture->evidence, fixture->window, &step, false), 0);
