@@ -387,6 +387,42 @@ static void test_pool(void **state)
 	munmap(pool.memory, (size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES);
 }
 
+static void test_pool_gives_again_what_came_back(void **state)
+{
+	struct buffer_pool pool = {0};
+	uint8_t *buffers[BUFFER_POOL_COUNT];
+
+	assert_int_equal(buffer_pool__prepare(&pool), 0);
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT; i++)
+		buffers[i] = buffer_pool__take(&pool, 100 + i);
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT; i += 3)
+		buffer_pool__give_back(&pool, buffers[i]);
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT; i += 3)
+		assert_ptr_equal(buffer_pool__take(&pool, 1000 + i), buffers[i]);
+	assert_null(buffer_pool__take(&pool, 1000));
+	munmap(pool.memory, (size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES);
+	(void)state;
+}
+
+static void test_pool_knows_the_oldest_of_all(void **state)
+{
+	struct buffer_pool pool = {0};
+	uint8_t *buffers[BUFFER_POOL_COUNT];
+
+	assert_int_equal(buffer_pool__prepare(&pool), 0);
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT; i++) {
+		buffers[i] = buffer_pool__take(&pool, 100 + i);
+		buffers[i][0] = 1;
+	}
+	for (uint32_t i = 0; i < BUFFER_POOL_COUNT; i++) {
+		assert_int_equal(buffer_pool__oldest_ns(&pool), 100 + i);
+		buffer_pool__give_back(&pool, buffers[i]);
+	}
+	assert_int_equal(buffer_pool__oldest_ns(&pool), UINT64_MAX);
+	munmap(pool.memory, (size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES);
+	(void)state;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -400,6 +436,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unknown, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test(test_pool),
+		cmocka_unit_test(test_pool_gives_again_what_came_back),
+		cmocka_unit_test(test_pool_knows_the_oldest_of_all),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
