@@ -198,6 +198,32 @@ static void times_of_the_shim_itself_are_monotonic_of_its_namespace(void **state
 	assert_int_equal(gpu_relay_mono(&fixture->relay, UINT64_MAX, NOW), NOW);
 }
 
+static void a_flush_says_its_times_on_our_clock(void **state)
+{
+	struct fbt_gpu_flush flush = {.time_ns = NOW - 500, .sent_ns = NOW - 400};
+	struct fixture *fixture = *state;
+	const struct fbt_gpu_flush *sent;
+
+	fixture->relay.clock.timens_ns = 300;
+	relay(fixture, &flush, sizeof(flush), FBT_EVENT_GPU_FLUSH);
+	sent = kept(&fixture->keeper, 0, FBT_EVENT_GPU_FLUSH);
+	assert_int_equal(sent->time_ns, NOW - 800);
+	assert_int_equal(sent->sent_ns, NOW - 700);
+}
+
+/* A process may write there what it likes. */
+static void a_flush_was_not_sent_in_the_future(void **state)
+{
+	struct fbt_gpu_flush flush = {.time_ns = NOW - 500, .sent_ns = NOW + 1};
+	struct fixture *fixture = *state;
+	const struct fbt_gpu_flush *sent;
+
+	relay(fixture, &flush, sizeof(flush), FBT_EVENT_GPU_FLUSH);
+	sent = kept(&fixture->keeper, 0, FBT_EVENT_GPU_FLUSH);
+	assert_int_equal(sent->time_ns, NOW - 500);
+	assert_int_equal(sent->sent_ns, NOW);
+}
+
 static void of_flushes_in_a_hurry_one_is_sent(void **state)
 {
 	struct fbt_gpu_flush flush = {.header = {FBT_EVENT_GPU_FLUSH, 0, sizeof(flush)}};
@@ -285,6 +311,8 @@ int main(void)
 		TEST(what_has_not_come_yet_is_not_sent_and_counted),
 		TEST(a_flush_gets_the_clock_as_we_know_it),
 		TEST(times_of_the_shim_itself_are_monotonic_of_its_namespace),
+		TEST(a_flush_says_its_times_on_our_clock),
+		TEST(a_flush_was_not_sent_in_the_future),
 		TEST(of_flushes_in_a_hurry_one_is_sent),
 		TEST(the_last_flush_is_sent_at_once_and_once),
 		TEST(the_end_is_told_once_with_the_totals_there_were),
