@@ -15,6 +15,8 @@ struct inject_target {
 	uint32_t thread; /* a living one, for /proc: the first one may have ended */
 	int pidfd;
 	uint64_t start_ticks; /* field 22 of /proc/TGID/stat, see proc(5) */
+	uint64_t start_code;  /* fields 26 and 28: they change with execve */
+	uint64_t start_stack;
 	struct inject_place place;
 };
 
@@ -27,7 +29,10 @@ int inject_check(struct inject_target *target, struct inject_verdict *verdict, u
 		 bool need_cuda);
 void inject_target_clear(struct inject_target *target);
 
-/* Whether it is still that process, and the same program: start time and pidfd. */
+/*
+ * Whether it is still that process, and the same program. Without ASLR a program that calls execve
+ * with itself is the same: that the stub is gone is to be seen before a thread is sent to it.
+ */
 bool inject_target_is_there(const struct inject_target *target);
 
 #endif

@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "fbt_inject.h"
-#include "maps.h"
+#include "inject_maps.h"
+#include "inject_point.h"
 
 /* Room for the stub in any build of it; such a place has to have as many bytes. */
 #define INJECT_STUB_MAX 4096
@@ -29,16 +30,23 @@ uint32_t inject_stub_build(uint8_t bytes[INJECT_STUB_MAX],
 
 /*
  * Finds it, or room for it; writes nothing. thread: a living thread of the process, by which /proc
- * is read. maps: its executable mappings. 0; -ENOSPC no file has that much room; -EEXIST there is a
- * stub of another version, or other functions; -ENOEXEC none for this processor; -errno of /proc.
+ * is read. A stub that is there already is found wherever it lies; one that somebody who died left
+ * half written is room for the same bytes. 0; -ENOSPC no file has that much room; -EEXIST there is
+ * a stub of another version, or other functions; -ENOEXEC none for this processor; -errno of /proc.
  */
 int inject_place_find(struct inject_place *place, uint32_t tgid, uint32_t thread,
-		      const mapping_vec *maps, const uint64_t functions[FBT_INJECT_FUNCTION_COUNT]);
+		      const inject_mapping_vec *maps,
+		      const uint64_t functions[FBT_INJECT_FUNCTION_COUNT]);
 
 /*
- * Writes it through /proc/TGID/task/THREAD/mem, where it is not yet, and reads it back. 0, -EAGAIN
- * if the place is not empty any more, -errno.
+ * Writes it through /proc/TGID/task/THREAD/mem, where it is not yet, and reads it back. Its head
+ * comes last: what has none is neither taken for a stub nor gone to. hook (NULL: none) is called at
+ * INJECT_AT_STUB_PART, when half is written; not if it was written. 0, and written is set; -EAGAIN
+ * if the place is not free any more; -EACCES the kernel does not let us write there
+ * (proc_mem.force_override): nothing is changed; -ESRCH the process has ended or called execve;
+ * -errno.
  */
-int inject_place_write(struct inject_place *place, uint32_t tgid, uint32_t thread);
+int inject_place_write(struct inject_place *place, uint32_t tgid, uint32_t thread,
+		       const struct inject_hook *hook);
 
 #endif

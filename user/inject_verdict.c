@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "inject_verdict.h"
+
+#include <stdarg.h>
+#include <string.h>
+
+#include "log.h"
+
+/* Of an escaped text: each byte becomes at most \xNN. */
+#define ESCAPED_MAX (4 * INJECT_TEXT_MAX)
+
+static const char *const severity_names[] = {
+	[INJECT_FINE] = "ok",
+	[INJECT_WARNING] = "warning",
+	[INJECT_REFUSAL] = "refused",
+};
+
+void inject_verdict_add(struct inject_verdict *verdict, enum inject_severity severity,
+			const char *subject, const char *format, ...)
+{
+	struct inject_finding finding = {.severity = severity, .subject = subject, .text = ""};
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(finding.text, sizeof(finding.text), format, args);
+	va_end(args);
+	if (vec_push(&verdict->findings, finding) || severity == INJECT_REFUSAL)
+		verdict->refused = true;
+}
+
+static const struct inject_finding *first_refusal(const struct inject_verdict *verdict)
+{
+	vec_for_each (finding, &verdict->findings) {
+		if (finding->severity == INJECT_REFUSAL)
+			return finding;
+	}
+	return NULL;
+}
+
+void inject_verdict_reason(const struct inject_verdict *verdict, char *text)
+{
+	const struct inject_finding *finding = first_refusal(verdict);
+
+	*text = '\0';
+	if (finding)
+		snprintf(text, INJECT_TEXT_MAX, "%s: %.*s", finding->subject,
+			 INJECT_TEXT_MAX - (int)strlen(finding->subject) - 3, finding->text);
+	else if (verdict->refused)
+		snprintf(text, INJECT_TEXT_MAX, "%s", "out of memory");
+}
+
+static void print_finding(const struct inject_finding *finding, FILE *out)
+{
+	char text[ESCAPED_MAX];
+
+	log_escape(text, sizeof(text), finding->text);
+	fprintf(out, "  %-8s %-13s %s\n", severity_names[finding->severity], finding->subject,
+		text);
+}
+
+void inject_verdict_print(const struct inject_verdict *verdict, uint32_t tgid, FILE *out)
+{
+	char reason[INJECT_TEXT_MAX], text[ESCAPED_MAX];
+
+	fprintf(out, "process %u:\n", tgid);
+	vec_for_each (finding, &verdict->findings)
+		print_finding(finding, out);
+	inject_verdict_reason(verdict, reason);
+	log_escape(text, sizeof(text), reason);
+	if (verdict->refused)
+		fprintf(out, "--gpu=inject would do nothing: %s\n", text);
+	else if (verdict->present)
+		fputs("--gpu=inject would put nothing into it: the shim that is there would be "
+		      "switched on\n",
+		      out);
+	else
+		fputs("--gpu=inject would load the shim\n", out);
+}
+
+void inject_verdict_clear(struct inject_verdict *verdict)
+{
+	vec_free(&verdict->findings);
+	memset(verdict, 0, sizeof(*verdict));
+}
