@@ -8,19 +8,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "inject_rank.h"
 #include "vec.h"
-
-/* Lower is better. */
-enum inject_rank {
-	INJECT_RANK_BLOCK,   /* poll, nanosleep, futex with a time-out: keep their deadline */
-	INJECT_RANK_RESTART, /* restarted by the kernel, and no time-out to distort */
-	INJECT_RANK_WRITTEN, /* select, ppoll, clock_nanosleep(ABSTIME): what is left, or absolute
-			      */
-	INJECT_RANK_EINTR,   /* epoll_wait without time-out: EINTR if the tool dies while it is
-				stopped */
-	INJECT_RANK_EINTR_TIMED, /* … with one: it waits up to that much longer */
-	INJECT_RANK_NONE,	 /* not to be touched */
-};
 
 struct inject_thread {
 	uint32_t tid;
@@ -38,14 +27,21 @@ typedef VEC(struct inject_thread) inject_thread_vec;
 /* One line of that file: 0, -EAGAIN if the thread runs or is not in a call, -EBADMSG. */
 int inject_thread_parse(struct inject_thread *thread, const char *line);
 
-/* By call and arguments alone (a socket's SO_RCVTIMEO is asked for elsewhere). */
+/* inject_rank_of its call and arguments. */
 enum inject_rank inject_thread_rank(const struct inject_thread *thread);
 
 /*
- * The threads of a process that may be taken, best first; those in the code of ld.so or of the stub
- * (at stub, stub_size) are not, nor ones of a real-time policy, stopped or in state D. 0 or -errno:
- * -ESRCH it is gone, -EPERM may not be looked at, -ENOMEM. Without a message.
+ * The threads of a process that may be taken, best first: by rank; of equal ones those with fewer
+ * seccomp filters, then others than the first thread, then those that have slept less often. Not
+ * taken are: those in the code of ld.so or of the stub (at stub, stub_size), ones of a real-time
+ * policy or under strict seccomp, whatever does not sleep interruptibly, reads of other files than
+ * pipes, sockets and the kernel's own queues, and sockets with a time-out or a least count.
+ *
+ * Of a process with more than INJECT_THREADS_LOOKED threads only that many are looked at, 10 to
+ * 30 us each, from another one on each time. 0 or -errno: -ESRCH it is gone, -EPERM may not be
+ * looked at, -ENOMEM. Without a message; the caller frees threads also then.
  */
+#define INJECT_THREADS_LOOKED 1024
 int inject_threads_list(inject_thread_vec *threads, uint32_t tgid, uint64_t stub,
 			uint32_t stub_size);
 

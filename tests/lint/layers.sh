@@ -78,8 +78,10 @@ target_candidates target_explain
 call_ring child file_names gpu_notice gpu_shim gpu_tids map_search privilege sizing slots time_namespace uprobes
 cuda_use gpu_memfd gpu_relay
 # a shim for a process that runs already
-inject_maps inject_point inject_seccomp inject_verdict
+inject_maps inject_point inject_rank inject_seccomp inject_verdict
+inject_file
 inject_libc inject_page inject_place inject_thread
+inject_regs
 inject_check inject_stop
 inject_run
 inject
