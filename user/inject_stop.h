@@ -14,7 +14,8 @@ struct inject_stop;
 
 /*
  * Stops it. 0; -EAGAIN: it is not as it was looked at any more, or a signal or a stop came between:
- * it has been let go, try again later; -EPERM, -ESRCH. The caller lets go.
+ * it has been let go, try again later; -EPERM, -ESRCH. The caller lets go. -ETIMEDOUT: it does not
+ * stop (its group is frozen): asked to it stays, until our process ends.
  */
 int inject_stop__take(struct inject_stop **stop, const struct inject_thread *thread,
 		      const struct inject_hook *hook);

@@ -26,8 +26,11 @@
 #define CLOCK_MONOTONIC	  1
 #define DETACHED	  1 /* PTHREAD_CREATE_DETACHED */
 #define MFD_CLOEXEC	  0x01
+#define MFD_ALLOW_SEALING 0x02
 #define MFD_NOEXEC_SEAL	  0x08
 #define MFD_EXEC	  0x10
+#define F_ADD_SEALS	  1033
+#define F_SEAL_SHRINK	  2
 #define NO_MEMORY	  ((struct fbt_inject_page *)-1)
 
 struct stub_frame {
@@ -87,12 +90,13 @@ static void *function(enum fbt_inject_function which)
 static long new_memfd(const char *name)
 {
 	/* Before 6.3 there is no EXEC; where vm.memfd_noexec is 2 it is refused. */
-	long fd = sys(__NR_memfd_create, name, MFD_CLOEXEC | MFD_EXEC);
+	const long flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	long fd = sys(__NR_memfd_create, name, flags | MFD_EXEC);
 
 	if (fd < 0)
-		fd = sys(__NR_memfd_create, name, MFD_CLOEXEC);
+		fd = sys(__NR_memfd_create, name, flags);
 	if (fd < 0)
-		fd = sys(__NR_memfd_create, name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+		fd = sys(__NR_memfd_create, name, flags | MFD_NOEXEC_SEAL);
 	return fd;
 }
 
@@ -152,12 +156,16 @@ static void name_library(char *path, unsigned int fd, __u64 token)
 	put(to, digit);
 }
 
-/* Shared memory is had by a write: a file made longer may have no memory behind it when touched. */
+/*
+ * Shared memory is had by a write: a file made longer may have no memory behind it when touched.
+ * The tool maps no page that could become shorter.
+ */
 static struct fbt_inject_page *map_page(long fd)
 {
 	long memory;
 
-	if (fd < 0 || sys(__NR_pwrite64, fd, "", 1l, PAGE - 1l) != 1)
+	if (fd < 0 || sys(__NR_pwrite64, fd, "", 1l, PAGE - 1l) != 1 ||
+	    sys(__NR_fcntl, fd, (long)F_ADD_SEALS, (long)F_SEAL_SHRINK))
 		return NO_MEMORY;
 	memory = sys(__NR_mmap, 0l, (long)PAGE, (long)PROT_RW, (long)MAP_SHARED, fd, 0l);
 	return memory < 0 && memory >= -4095 ? NO_MEMORY : (struct fbt_inject_page *)memory;
