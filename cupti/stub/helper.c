@@ -245,12 +245,10 @@ static void meet_tool(struct fbt_inject_page *page, long library, __u64 token)
 static void *help(void *arg)
 {
 	__u64 token = (__u64)arg, page_inode, library_inode;
-	__u64 open = 1ul << (SIGCANCEL - 1) | 1ul << (SIGSETXID - 1);
 	struct fbt_inject_page *page;
 	long page_fd, library;
 	char name[32];
 
-	sys(__NR_rt_sigprocmask, (long)SIG_UNBLOCK, &open, 0l, 8l);
 	name_page(name, token);
 	library = new_memfd(FBT_INJECT_LIBRARY_NAME);
 	library_inode = inode_of(library);
@@ -301,8 +299,7 @@ static int interrupts(long signal, __u32 class)
 
 /*
  * Last thing before signals are let in: one that has come meanwhile has its handler run before the
- * call begins anew, so that the kernel would not know that it interrupts it. Of restart_syscall it
- * does.
+ * call begins anew, so that the kernel would not know that it interrupts it.
  */
 void ferrum_stub_settle(struct stub_frame *frame)
 {
@@ -310,7 +307,7 @@ void ferrum_stub_settle(struct stub_frame *frame)
 	__u64 pending = 0;
 
 	if (frame->interrupted || class == FBT_INJECT_ALWAYS ||
-	    frame->rax == __NR_restart_syscall || sys(__NR_rt_sigpending, &pending, 8l))
+	    sys(__NR_rt_sigpending, &pending, 8l))
 		return;
 	pending &= ~frame->mask;
 	for (long signal = 1; signal <= 64; signal++) {

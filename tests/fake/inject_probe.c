@@ -1,17 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What tests inject: it counts how often it was loaded, and says so in the environment's file. */
+/* What tests inject: it counts how often it was loaded, and looks at the thread it is called on. */
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/syscall.h>
 #include <unistd.h>
+
+/* Of pthread_cancel and set*id(), which no thread of libc's ever blocks. */
+#define LIBC_SIGNALS (1ul << (32 - 1) | 1ul << (33 - 1))
 
 int inject_probe(void);
 
-/* INJECT_PROBE_FILE of the process gets a byte for each load, if it is set. */
+/*
+ * 7; another number if the program's signals would come to this thread, or libc's would not.
+ * INJECT_PROBE_FILE of the process gets a byte for each load, if it is set.
+ */
 int inject_probe(void)
 {
 	const char *path = getenv("INJECT_PROBE_FILE");
+	unsigned long mask = 0;
 	int fd;
 
+	syscall(SYS_rt_sigprocmask, SIG_BLOCK, NULL, &mask, 8);
+	if (mask & LIBC_SIGNALS || !(mask & 1ul << (SIGTERM - 1)))
+		return 8;
 	if (!path)
 		return 7;
 	fd = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);

@@ -30,7 +30,8 @@
 
 #if defined(__x86_64__)
 
-#define NONCE 0xa5c3e1f0u
+#define NONCE	  0xa5c3e1f0u
+#define SIGCANCEL 32
 
 /* libc's functions, or those of a test in their place. */
 static uint8_t *new_stub(enum fbt_inject_function which, void *instead)
@@ -100,6 +101,13 @@ static int refuse_to_create(void *thread, const void *attributes, void *start, v
 static int raise_usr1(void *thread, const void *attributes, void *start, void *arg)
 {
 	raise(SIGUSR1);
+	return EAGAIN;
+}
+
+/* That of pthread_cancel, which libc lets nobody send. */
+static int raise_cancel(void *thread, const void *attributes, void *start, void *arg)
+{
+	syscall(SYS_tgkill, getpid(), gettid(), SIGCANCEL);
 	return EAGAIN;
 }
 
@@ -176,10 +184,26 @@ static void signals_wait_but_for_faults_and_setxid(void **state)
 	free_stub(stub);
 }
 
-/* Whether the program sees EINTR where a signal came while the thread was in the stub. */
-static bool is_interrupted(enum fbt_inject_class class, uint64_t nr)
+static void a_signal_after_an_interrupted_call_changes_nothing(void **state)
 {
 	uint8_t *stub = new_stub(FBT_INJECT_PTHREAD_CREATE, raise_usr1);
+	struct registers in =
+		full_registers((uint64_t)-EINTR, FBT_INJECT_TOKEN(NONCE, FBT_INJECT_NO_HAND));
+	struct registers out;
+
+	handle_usr1(0);
+	enter_stub(stub + FBT_INJECT_ENTRY_INTERRUPTED, &in, &out);
+	assert_kept(&in, &out);
+	assert_int_equal((int64_t)out.rax, -EINTR);
+	assert_int_equal(handled, 1);
+	signal(SIGUSR1, SIG_DFL);
+	free_stub(stub);
+}
+
+/* Whether the program sees EINTR where a signal came while the thread was in the stub. */
+static bool is_interrupted_by(void *raise_it, enum fbt_inject_class class, uint64_t nr)
+{
+	uint8_t *stub = new_stub(FBT_INJECT_PTHREAD_CREATE, raise_it);
 	struct registers in = full_registers(nr, FBT_INJECT_TOKEN(NONCE, class));
 	struct registers out;
 
@@ -190,6 +214,11 @@ static bool is_interrupted(enum fbt_inject_class class, uint64_t nr)
 		return true;
 	assert_int_equal(out.rax, getppid());
 	return false;
+}
+
+static bool is_interrupted(enum fbt_inject_class class, uint64_t nr)
+{
+	return is_interrupted_by(raise_usr1, class, nr);
 }
 
 static void a_signal_that_came_meanwhile_interrupts_what_it_would_have(void **state)
@@ -205,12 +234,56 @@ static void a_signal_that_came_meanwhile_interrupts_what_it_would_have(void **st
 	assert_true(is_interrupted(FBT_INJECT_SA, SYS_getppid));
 	assert_true(is_interrupted(FBT_INJECT_NO_HAND, SYS_getppid));
 	assert_int_equal(handled, 3);
-	/* The handler's return leaves nothing to restart: the kernel says EINTR itself. */
 	assert_true(is_interrupted(FBT_INJECT_BLOCK, SYS_restart_syscall));
 	assert_int_equal(handled, 4);
 	signal(SIGUSR1, SIG_IGN);
 	assert_false(is_interrupted(FBT_INJECT_NO_HAND, SYS_getppid));
 	signal(SIGUSR1, SIG_DFL);
+}
+
+/* glibc 2.41 only notes a cancellation that it sees in the midst of other code. */
+static void a_cancellation_interrupts_though_its_handler_restarts(void **state)
+{
+	struct {
+		void (*handler)(int signal);
+		unsigned long flags;
+		void (*restorer)(void);
+		unsigned long mask;
+	} action;
+
+	handle_usr1(SA_RESTART);
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGUSR1, NULL, &action, 8), 0);
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGCANCEL, &action, NULL, 8), 0);
+	assert_true(is_interrupted_by(raise_cancel, FBT_INJECT_SA, SYS_getppid));
+	assert_false(is_interrupted_by(raise_cancel, FBT_INJECT_ALWAYS, SYS_getppid));
+	assert_int_equal(handled, 2 * 2); /* two sizes of stack are tried */
+	action.handler = SIG_DFL;
+	assert_int_equal(syscall(SYS_rt_sigaction, SIGCANCEL, &action, NULL, 8), 0);
+	signal(SIGUSR1, SIG_DFL);
+}
+
+static size_t pages(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long count = 0;
+
+	assert_int_equal(fscanf(file, "%lu", &count), 1);
+	fclose(file);
+	return count;
+}
+
+static void the_memory_it_runs_on_is_given_back(void **state)
+{
+	uint8_t *stub = new_stub(FBT_INJECT_PTHREAD_CREATE, refuse_to_create);
+	struct registers in =
+		full_registers(SYS_getppid, FBT_INJECT_TOKEN(NONCE, FBT_INJECT_NO_HAND));
+	size_t before = pages();
+	struct registers out;
+
+	for (int i = 0; i < 50; i++)
+		enter_stub(stub, &in, &out);
+	assert_int_equal(pages(), before);
+	free_stub(stub);
 }
 
 static void a_signal_that_is_blocked_interrupts_nothing(void **state)
@@ -401,6 +474,7 @@ static void what_is_no_library_or_has_no_such_entry_is_explained(void **state)
 	assert_int_equal(page->stage, FBT_INJECT_STAGE_LOAD);
 	assert_non_null(strstr(page->text, "invalid ELF header"));
 	munmap(page, 4096);
+	await_count("/proc/self/task", threads);
 
 	send_through(stub, 2);
 	page = await_page(2);
@@ -414,6 +488,34 @@ static void what_is_no_library_or_has_no_such_entry_is_explained(void **state)
 	munmap(page, 4096);
 	await_count("/proc/self/task", threads);
 	await_count("/proc/self/fd", files);
+	free_stub(stub);
+}
+
+static void refuse_library(uint8_t *stub, uint32_t nonce, size_t threads)
+{
+	struct fbt_inject_page *page;
+
+	send_through(stub, nonce);
+	page = await_page(nonce);
+	wake(page, FBT_INJECT_FILLED);
+	await_done(page);
+	assert_int_equal(page->stage, FBT_INJECT_STAGE_LOAD);
+	munmap(page, 4096);
+	await_count("/proc/self/task", threads);
+}
+
+static void a_helper_leaves_neither_its_stack_nor_its_page(void **state)
+{
+	size_t threads = count_of("/proc/self/task"), before;
+	uint8_t *stub = new_stub(FBT_INJECT_PTHREAD_CREATE, NULL);
+
+	/* libc keeps a stack for the next thread, and what the loader has allocated. */
+	for (uint32_t i = 0; i < 3; i++)
+		refuse_library(stub, 100 + i, threads);
+	before = pages();
+	for (uint32_t i = 0; i < 5; i++)
+		refuse_library(stub, 200 + i, threads);
+	assert_int_equal(pages(), before);
 	free_stub(stub);
 }
 
@@ -440,12 +542,17 @@ static void a_helper_that_is_sent_away_goes(void **state)
 	size_t threads = count_of("/proc/self/task"), files = count_of("/proc/self/fd");
 	uint8_t *stub = new_stub(FBT_INJECT_PTHREAD_CREATE, NULL);
 	struct fbt_inject_page *page;
+	int library;
 
 	send_through(stub, 4);
 	page = await_page(4);
+	library = (int)page->library_fd;
+	/* The program closes what it does not know, and opens something else under that number. */
+	assert_int_equal(dup2(STDERR_FILENO, library), library);
 	wake(page, FBT_INJECT_LATE);
 	await_count("/proc/self/task", threads);
-	await_count("/proc/self/fd", files);
+	await_count("/proc/self/fd", files + 1);
+	assert_int_equal(close(library), 0);
 	assert_int_equal(page->state, FBT_INJECT_LATE);
 	munmap(page, 4096);
 	free_stub(stub);
@@ -467,10 +574,14 @@ int main(void)
 		cmocka_unit_test(a_restart_issues_the_call_with_all_registers_as_they_were),
 		cmocka_unit_test(an_interrupted_call_is_not_issued_and_says_so),
 		cmocka_unit_test(signals_wait_but_for_faults_and_setxid),
+		cmocka_unit_test(a_signal_after_an_interrupted_call_changes_nothing),
 		cmocka_unit_test(a_signal_that_came_meanwhile_interrupts_what_it_would_have),
+		cmocka_unit_test(a_cancellation_interrupts_though_its_handler_restarts),
+		cmocka_unit_test(the_memory_it_runs_on_is_given_back),
 		cmocka_unit_test(a_signal_that_is_blocked_interrupts_nothing),
 		cmocka_unit_test(the_helper_loads_what_it_is_given_each_time_anew),
 		cmocka_unit_test(what_is_no_library_or_has_no_such_entry_is_explained),
+		cmocka_unit_test(a_helper_leaves_neither_its_stack_nor_its_page),
 		cmocka_unit_test(a_helper_to_whom_nobody_comes_gives_up),
 		cmocka_unit_test(a_helper_that_is_sent_away_goes),
 		cmocka_unit_test(it_fits_into_what_libc_leaves_free),
