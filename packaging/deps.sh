@@ -9,7 +9,7 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
 # Tests that use these are left out where they cannot be had.
-optional_packages=(python3-pandas)
+optional_packages=(python3-pandas g++ redis-tools)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
@@ -99,12 +99,20 @@ install_missing()
 	rm -f "$log"
 }
 
-has_module()
+# has_optional PACKAGE: from elsewhere than Debian it is as good.
+has_optional()
 {
-	python3 -c "import importlib.util as u, sys; sys.exit(not u.find_spec('$1'))" 2>/dev/null
+	case $1 in
+	python3-*)
+		python3 -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${1#python3-}'))" \
+			2>/dev/null
+		;;
+	redis-tools) command -v redis-server >/dev/null || command -v redis-check-rdb >/dev/null ;;
+	*) command -v "$1" >/dev/null ;;
+	esac
 }
 
-# Tries, says if that fails, and is content. From elsewhere than Debian they are as good.
+# Tries, says if that fails, and is content.
 install_optional()
 {
 	local item
@@ -113,7 +121,7 @@ install_optional()
 	find_missing
 	[ "$(id -u)" -eq 0 ] || return 0
 	for item in "${missing[@]}"; do
-		if has_module "${item#python3-}" || ! apt-cache show "$item" >/dev/null 2>&1; then
+		if has_optional "$item" || ! apt-cache show "$item" >/dev/null 2>&1; then
 			continue
 		fi
 		echo "deps: installing $item"
