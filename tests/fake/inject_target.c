@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * A program that watches over itself while something is put into it: a thread for each kind of call
+ * that blocks, with known values in all registers; threads that take numbered signals; and, if
+ * asked for, threads that do what loading a library may meet. See usage().
+ */
+#include <stdio.h>
+
+#if defined(__x86_64__)
+
+#include <getopt.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <ucontext.h>
+#include "inject_kinds.h"
+#include "inject_nasty.h"
+#include "inject_report.h"
+
+struct options {
+	double seconds;
+	const char *with;
+	bool light, exec;
+};
+
+static void check_alternate(struct worker *w)
+{
+	stack_t now;
+
+	sigaltstack(NULL, &now);
+	if (now.ss_sp != w->fibre || now.ss_size != w->kind->stack || now.ss_flags != SS_ONSTACK)
+		complain(w, "signal stack", (uintptr_t)now.ss_sp, (uintptr_t)w->fibre);
+}
+
+static void work_on(void)
+{
+	struct worker *w = self;
+
+	for (;;) {
+		if (w->kind->plain)
+			w->kind->plain(w);
+		else
+			raw_call(w);
+		if (w->kind->alternate)
+			check_alternate(w);
+		atomic_fetch_add(&w->loops, 1);
+	}
+}
+
+/* A stack of that size, and what is no memory below it. */
+static void *new_stack(size_t size)
+{
+	uint8_t *memory = mmap(NULL, size + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED || mprotect(memory + 65536, size, PROT_READ | PROT_WRITE))
+		return NULL;
+	return memory + 65536;
+}
+
+static bool prepare_fibre(struct worker *w, ucontext_t *fibre)
+{
+	stack_t stack = {.ss_sp = w->fibre, .ss_size = w->kind->stack};
+
+	if (!w->fibre || (w->kind->alternate && sigaltstack(&stack, NULL)) || getcontext(fibre))
+		return false;
+	fibre->uc_stack.ss_sp = w->fibre;
+	fibre->uc_stack.ss_size = w->kind->stack;
+	makecontext(fibre, work_on, 0);
+	return true;
+}
+
+static void enter_fibre(struct worker *w)
+{
+	ucontext_t fibre;
+
+	/* The loader finds functions at their first use, for which there would be no room. */
+	raw_call(w);
+	w->fibre = new_stack(w->kind->stack);
+	if (prepare_fibre(w, &fibre))
+		setcontext(&fibre);
+	complain(w, "fibre", (uint64_t)errno, 0);
+}
+
+static void *work(void *arg)
+{
+	struct worker *w = arg;
+	sigset_t wanted;
+
+	self = w;
+	w->schedstat = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+	prctl(PR_SET_NAME, w->name);
+	if (w->kind->set_up && !w->kind->set_up(w)) {
+		complain(w, "set up", (uint64_t)errno, 0);
+		return NULL;
+	}
+	sigemptyset(&wanted);
+	if (w->signal) {
+		sigaddset(&wanted, w->signal);
+		pthread_sigmask(SIG_UNBLOCK, &wanted, NULL);
+	}
+	w->tid = gettid();
+	if (w->kind->stack)
+		enter_fibre(w);
+	else
+		work_on();
+	return NULL;
+}
+
+static int start_worker(struct target *target, const struct kind *kind, const char *prefix,
+			int signal)
+{
+	struct worker *w;
+	pthread_attr_t attributes;
+	int err;
+
+	if (target->count == WORKERS_MAX)
+		return -E2BIG;
+	w = aligned_alloc(64, sizeof(*w));
+	if (!w)
+		return -ENOMEM;
+	memset(w, 0, sizeof(*w));
+	w->kind = kind;
+	w->target = target;
+	w->signal = signal;
+	w->sa_restart = signal == SIGNAL_RESTART;
+	w->random = (0x9e3779b97f4a7c15 * (target->count + 1)) ^ (uint64_t)getpid();
+	snprintf(w->name, sizeof(w->name), "%s%s", prefix, kind->name);
+	target->workers[target->count] = w;
+	__atomic_store_n(&target->count, target->count + 1, __ATOMIC_RELEASE);
+	pthread_attr_init(&attributes);
+	pthread_attr_setstacksize(&attributes, 256u << 10);
+	err = pthread_create(&w->thread, &attributes, work, w);
+	pthread_attr_destroy(&attributes);
+	return -err;
+}
+
+static int start_nasty(struct target *target, const char *with)
+{
+	char name[16];
+	int size, err = 0;
+
+	for (const char *at = with; at && *at && !err; at += size + (at[size] == ',')) {
+		const struct kind *kind;
+
+		size = (int)strcspn(at, ",");
+		snprintf(name, sizeof(name), "%.*s", size, at);
+		kind = find_kind(nasty_kinds, sizeof(nasty_kinds) / sizeof(*nasty_kinds), name);
+		err = kind ? start_worker(target, kind, "", 0) : -EINVAL;
+		if (!err && kind->plain == malloc_plain)
+			err = start_worker(target, kind, "", 0);
+	}
+	return err;
+}
+
+static int start(struct target *target, const struct options *options)
+{
+	size_t count = options->light ? LIGHT_KINDS : KINDS;
+	int err = signals_set_up(!options->light);
+
+	for (size_t i = 0; i < count && !err; i++)
+		/* setresuid() sends a signal: no room for its frame, an end to a half read. */
+		if (!target->broadcasts || (kinds[i].stack != 4096 && kinds[i].feed != feed_half))
+			err = start_worker(target, &kinds[i], "", 0);
+	for (size_t i = 0; i < 6 && !options->light && !err; i++) {
+		const struct kind *kind = find_kind(kinds, KINDS, signal_kinds[i]);
+
+		err = start_worker(target, kind, "s_", SIGNAL_PLAIN);
+		if (!err)
+			err = start_worker(target, kind, "r_", SIGNAL_RESTART);
+	}
+	if (!options->light && !err)
+		err = start_worker(target, find_kind(kinds, KINDS, "poll_timed"), "a_", SIGALRM);
+	return err ? err : start_nasty(target, options->with);
+}
+
+/* Of a thread that has made no call in ten seconds of the main thread's. */
+static void look_for_stuck(struct target *target)
+{
+	for (size_t i = 0; i < target->count; i++) {
+		struct worker *w = target->workers[i];
+
+		w->still = w->loops == w->loops_seen ? w->still + 1 : 0;
+		w->loops_seen = w->loops;
+		if (w->still == 10)
+			complain(w, "stuck", w->loops, 0);
+	}
+}
+
+static bool is_drained(struct target *target)
+{
+	for (size_t i = 0; i < target->count; i++) {
+		struct worker *w = target->workers[i];
+
+		if (w->signal != SIGALRM && w->signals_handled < w->signals_sent)
+			return false;
+		if (w->kind->feed &&
+		    (w->received != w->sent || (w->kind->feed == feed_half && w->sent % 2)))
+			return false;
+	}
+	return true;
+}
+
+/* All that was sent has to come. */
+static void drain(struct target *target)
+{
+	target->stopping = true;
+	rest_us(30000);
+	for (int i = 0; i < 1000 && !is_drained(target); i++)
+		rest_us(10000);
+	for (size_t i = 0; i < target->count; i++) {
+		struct worker *w = target->workers[i];
+
+		if (w->signal != SIGALRM)
+			expect(w, "signals", w->signals_handled, w->signals_sent);
+		if (w->kind->feed)
+			expect(w, "numbers", w->received, w->sent);
+	}
+}
+
+/* Until its time is over, or it is told to end: true then. */
+static bool watch(struct target *target, double seconds, uint64_t start_ns)
+{
+	uint64_t end_ns = seconds > 0 ? start_ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;
+	uint64_t look_ns = start_ns + 1000000000;
+	sigset_t wanted;
+
+	sigemptyset(&wanted);
+	sigaddset(&wanted, SIGUSR1);
+	sigaddset(&wanted, SIGTERM);
+	sigaddset(&wanted, SIGINT);
+	for (uint64_t now = now_ns(); now < end_ns; now = now_ns()) {
+		uint64_t wait_ns = end_ns < look_ns ? end_ns - now : look_ns - now;
+		struct timespec time = timespec_of(now < look_ns ? wait_ns : 0);
+		int signal = sigtimedwait(&wanted, NULL, &time);
+
+		if (signal == SIGTERM || signal == SIGINT)
+			return true;
+		if (signal == SIGUSR1)
+			report(target, (double)(now_ns() - start_ns) / 1e9);
+		if (now_ns() >= look_ns) {
+			look_for_stuck(target);
+			look_ns = now_ns() + 1000000000;
+		}
+	}
+	return false;
+}
+
+static int usage(void)
+{
+	puts("usage: inject_target [OPTION]…\n"
+	     "Prints `ready`, at SIGUSR1 and at its end (SIGTERM, SIGINT, --seconds) a line of "
+	     "JSON.\n"
+	     "Exits with 0 if all was well, else with 1.\n"
+	     "  --seconds S    end by itself\n"
+	     "  --with LIST    threads that loop: dlopen,malloc,threads,setuid,fork\n"
+	     "  --light        five threads, no signals\n"
+	     "  --exec         call execve when the time is over, if all was well, and go on\n"
+	     "  --stray-epoll  count EINTR without a handler of epoll_wait and SO_RCVTIMEO; no "
+	     "error\n"
+	     "  --late-ms N    time-outs may be so late, of 250\n"
+	     "  -h, --help");
+	return 0;
+}
+
+static int parse(struct options *options, struct target *target, int argc, char **argv)
+{
+	static const struct option names[] = {
+		{"seconds", required_argument, NULL, 's'},
+		{"with", required_argument, NULL, 'w'},
+		{"light", no_argument, NULL, 'l'},
+		{"exec", no_argument, NULL, 'x'},
+		{"stray-epoll", no_argument, NULL, 'e'},
+		{"late-ms", required_argument, NULL, 'm'},
+		{"help", no_argument, NULL, 'h'},
+		{NULL, 0, NULL, 0},
+	};
+	int option;
+
+	while ((option = getopt_long(argc, argv, "h", names, NULL)) != -1) {
+		switch (option) {
+		case 's':
+			options->seconds = strtod(optarg, NULL);
+			break;
+		case 'w':
+			options->with = optarg;
+			target->broadcasts = strstr(optarg, "setuid") != NULL;
+			break;
+		case 'l':
+			options->light = target->is_light = true;
+			break;
+		case 'x':
+			options->exec = true;
+			break;
+		case 'e':
+			target->stray_epoll = true;
+			break;
+		case 'm':
+			target->late_limit_ns = strtoull(optarg, NULL, 10) * 1000000;
+			break;
+		default:
+			return option == 'h' ? usage() - 1 : 1;
+		}
+	}
+	return optind == argc ? 0 : 1;
+}
+
+int main(int argc, char **argv)
+{
+	static struct target target = {.late_limit_ns = 250000000};
+	struct options options = {0, NULL, false, false};
+	uint64_t start_ns = now_ns();
+	sigset_t all;
+	bool told;
+	int err = parse(&options, &target, argc, argv);
+
+	if (err)
+		return err < 0 ? 0 : 2;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, NULL);
+	target.width = call_width();
+	err = start(&target, &options);
+	if (err) {
+		fprintf(stderr, "inject_target: cannot start: %s\n", strerror(-err));
+		return 2;
+	}
+	puts("ready");
+	fflush(stdout);
+	told = watch(&target, options.seconds, start_ns);
+	if (options.exec && !told && !count_errors(&target)) {
+		execv("/proc/self/exe", argv);
+		return 2;
+	}
+	drain(&target);
+	report(&target, (double)(now_ns() - start_ns) / 1e9);
+	exit(count_errors(&target) ? 1 : 0);
+}
+
+#else
+
+int main(void)
+{
+	puts("SKIP x86-64 only");
+	return 77;
+}
+
+#endif
