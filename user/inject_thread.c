@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 #include "inject_file.h"
@@ -252,10 +253,22 @@ static int look_at_thread(struct look *look, uint32_t tid)
 	return vec_push(&look->found, candidate);
 }
 
+/*
+ * To be stopped there makes the kernel do a call, restart_syscall, that the filter may not know of;
+ * it can be read no sooner. One that has been stopped before has shown what becomes of it.
+ */
+static bool is_risky(const struct inject_thread *thread)
+{
+	return thread->filtered && thread->rank == INJECT_RANK_BLOCK &&
+	       thread->nr != SYS_restart_syscall;
+}
+
 static int compare(const void *left, const void *right)
 {
 	const struct candidate *a = left, *b = right;
 
+	if (is_risky(&a->thread) != is_risky(&b->thread))
+		return is_risky(&a->thread) ? 1 : -1;
 	if (a->thread.rank != b->thread.rank)
 		return a->thread.rank < b->thread.rank ? -1 : 1;
 	/* The helper inherits them. */

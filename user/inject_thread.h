@@ -31,11 +31,13 @@ int inject_thread_parse(struct inject_thread *thread, const char *line);
 enum inject_rank inject_thread_rank(const struct inject_thread *thread);
 
 /*
- * The threads of a process that may be taken, best first: by rank; of equal ones those with fewer
- * seccomp filters, then others than the first thread, then those that have slept less often. Not
- * taken are: those in the code of ld.so or of the stub (at stub, stub_size), ones of a real-time
- * policy or under strict seccomp, whatever does not sleep interruptibly, reads of other files than
- * pipes, sockets and the kernel's own queues, and sockets with a time-out or a least count.
+ * The threads of a process that may be taken, best first: by rank (but filtered ones of
+ * INJECT_RANK_BLOCK last: a stop makes the kernel do restart_syscall there); of equal ones those
+ * with fewer seccomp filters, then others than the first thread, then those that have slept less
+ * often. Not taken are: those in the code of ld.so or of the stub (at stub, stub_size), ones of a
+ * real-time policy or under strict seccomp, whatever does not sleep interruptibly, reads of other
+ * files than pipes, sockets and the kernel's own queues, and sockets with a time-out or a least
+ * count.
  *
  * Of a process with more than INJECT_THREADS_LOOKED threads only that many are looked at, 10 to
  * 30 us each, from another one on each time. 0 or -errno: -ESRCH it is gone, -EPERM may not be

@@ -59,7 +59,7 @@ sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
 option_table option_value
-option_gpu option_judging option_windows
+option_gpu option_judging option_metadata option_windows
 options
 outputs
 exports
@@ -78,21 +78,23 @@ target_candidates target_explain
 call_ring child file_names gpu_notice gpu_shim gpu_tids map_search privilege sizing slots time_namespace uprobes
 cuda_use gpu_memfd gpu_relay
 # a shim for a process that runs already
-inject_maps inject_point inject_rank inject_seccomp inject_verdict
-inject_file
-inject_libc inject_page inject_place inject_thread
-inject_regs
+inject_calls inject_filter inject_cgroup inject_maps inject_point inject_rank inject_root inject_status inject_verdict
+inject_file inject_seccomp
+inject_check_access inject_check_cuda inject_check_room inject_check_state inject_libc inject_page inject_place inject_thread
+inject_check_program inject_regs
 inject_check inject_stop
+inject_take
 inject_run
 inject
 gpu_standing
 gpu_ring
+gpu_inject gpu_watch
 gpu_peer
 gpu_link
 loader
 calibrate launch step_probes traced
 interval loading rates steps_found stream
-hint list_steps selection
+hint inject_dry_run list_steps selection
 session
 flag living loop
 replay trace
@@ -133,6 +135,11 @@ check_user_file()
 		*.skel.h)
 			[ "$module" = loader ] || [ "$module $header" = 'rates rates.skel.h' ] ||
 				fail "$module may not include $header: only loader (and rates its own) may"
+			continue
+			;;
+		inject_code.h)
+			[ "$module" = inject_place ] ||
+				fail "$module may not include $header: only inject_place may"
 			continue
 			;;
 		syscall_table_*)
