@@ -23,7 +23,8 @@ struct inject_target {
 /*
  * Fills target and verdict; the caller clears both, whatever is returned. need_cuda: a process
  * without libcuda, or with the shim, is refused or left alone (else any library may be injected, as
- * tests do). 0: it may be tried; -EPERM: refused, see verdict; -ESRCH, -ENOMEM, …
+ * tests do). 0: it may be tried, unless verdict says that the shim is present: then nothing else
+ * was looked at. Else verdict says why not: -EPERM; -ESRCH it has ended; -errno.
  */
 int inject_check(struct inject_target *target, struct inject_verdict *verdict, uint32_t tgid,
 		 bool need_cuda);

@@ -54,7 +54,7 @@ static void print_finding(const struct inject_finding *finding, FILE *out)
 	char text[ESCAPED_MAX];
 
 	log_escape(text, sizeof(text), finding->text);
-	fprintf(out, "  %-8s %-13s %s\n", severity_names[finding->severity], finding->subject,
+	fprintf(out, "  %-8s %-14s %s\n", severity_names[finding->severity], finding->subject,
 		text);
 }
 

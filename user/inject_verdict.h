@@ -10,6 +10,9 @@
 
 #define INJECT_TEXT_MAX 512
 
+/* What there is instead, for the texts of refusals. */
+#define INJECT_INSTEAD "start it with the shim instead (ferrum-bpftrace gpu-env)"
+
 enum inject_severity {
 	INJECT_FINE,
 	INJECT_WARNING, /* it is done all the same; the user is told */
