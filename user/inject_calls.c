@@ -71,11 +71,12 @@ static const struct inject_call calls[] = {
 	{CALL(rt_sigprocmask, NEEDED), {SIG_UNBLOCK, AT, 0, MASK}},
 
 	/* The helper. */
-	{CALL(memfd_create, OR_NEXT), {AT, MFD_CLOEXEC | MFD_EXEC}},
-	{CALL(memfd_create, OR_NEXT), {AT, MFD_CLOEXEC}},
-	{CALL(memfd_create, NEEDED), {AT, MFD_CLOEXEC | MFD_NOEXEC_SEAL}},
+	{CALL(memfd_create, OR_NEXT), {AT, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_EXEC}},
+	{CALL(memfd_create, OR_NEXT), {AT, MFD_CLOEXEC | MFD_ALLOW_SEALING}},
+	{CALL(memfd_create, NEEDED), {AT, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_NOEXEC_SEAL}},
 	{CALL(fstat, NEEDED), {FD, AT}},
 	{CALL(pwrite64, NEEDED), {FD, AT, 1, PAGE - 1}},
+	{CALL(fcntl, NEEDED), {FD, F_ADD_SEALS, F_SEAL_SHRINK}},
 	{CALL(mmap, NEEDED), {0, PAGE, RW, MAP_SHARED, FD, 0}},
 	{CALL(clock_gettime, NEEDED), {CLOCK_MONOTONIC, AT}},
 	{CALL(futex, NEEDED), {AT, FUTEX_WAKE, 0x7fffffff}},
