@@ -86,7 +86,8 @@ static void *open_library(uint32_t driver_major, char *detail)
 		opening.handle = dlopen(places.mapped, OPEN_FLAGS | RTLD_NOLOAD);
 	if (!opening.handle && !cupti_places__try(&places, open_path, &opening) && !*detail)
 		snprintf(detail, CUPTI_DETAIL_BYTES,
-			 "no libcupti.so.13, .12 or .11.8 beside libcudart, in CUDA_HOME, in "
+			 "no libcupti.so.13, .12 or .11.8 beside libcudart or torch, in "
+			 "CUDA_HOME, in "
 			 "/usr/local/cuda or on the library path: install it, or name it in the "
 			 "engine's environment: FERRUM_CUPTI_LIBRARY");
 	return opening.handle;

@@ -7,14 +7,23 @@
 #include <string.h>
 
 /* Libraries beside which libcupti lies, or beside whose folder its own does. */
-static const char *const neighbours[] = {"libcudart", "libcublas", "libnvrtc", "libcudnn"};
+static const char *const neighbours[] = {"libcudart", "libcublas", "libnvrtc",
+					 "libcudnn",  "libtorch",  "libc10_cuda"};
 
-/* Below the folder of such a library: the toolkit's, then the wheels' (one folder a library). */
+/* The driver's: not the engine's choice, so what lies beside it comes after all of the others. */
+#define DRIVER "libcuda.so"
+
+/*
+ * Below the folder of such a library: the toolkit's, then the wheels' (one folder a library), and
+ * those from torch's.
+ */
 static const char *const beside[] = {
 	"",
 	"/../../cuda_cupti/lib",
 	"/../extras/CUPTI/lib64",
 	"/../../cu13/lib",
+	"/../../nvidia/cuda_cupti/lib",
+	"/../../nvidia/cu13/lib",
 };
 
 static const char *const below_home[] = {"/lib64", "/lib", "/extras/CUPTI/lib64"};
@@ -64,6 +73,8 @@ void cupti_places__add_library(struct cupti_places *places, const char *path)
 	for (size_t i = 0; i < COUNT(neighbours); i++)
 		if (is_library(file, neighbours[i]))
 			add_folder(places, path, (size_t)(slash - path));
+	if (is_library(file, DRIVER) && !*places->driver)
+		snprintf(places->driver, sizeof(places->driver), "%.*s", (int)(slash - path), path);
 }
 
 static int on_library(struct dl_phdr_info *info, size_t size, void *ctx)
@@ -111,5 +122,7 @@ bool cupti_places__try(const struct cupti_places *places, bool (*take)(void *ctx
 		     k++)
 			if (try_folder(places, places->homes[i], below_home[k], take, ctx))
 				return true;
-	return try_folder(places, NULL, "", take, ctx);
+	if (try_folder(places, NULL, "", take, ctx))
+		return true;
+	return *places->driver && try_folder(places, places->driver, "", take, ctx);
 }

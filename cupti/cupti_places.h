@@ -17,6 +17,7 @@
 struct cupti_places {
 	char mapped[CUPTI_PATH_BYTES];		       /* libcupti that is there already */
 	char folders[CUPTI_FOLDERS][CUPTI_PATH_BYTES]; /* of the CUDA libraries it has mapped */
+	char driver[CUPTI_PATH_BYTES];		       /* folder of libcuda */
 	const char *homes[3];			       /* CUDA_HOME, CUDA_PATH, /usr/local/cuda */
 	uint32_t driver_major;			       /* of CUDA; 0: not known */
 };

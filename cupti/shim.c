@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * libferrum_cupti.so: loaded by the CUDA driver into a process whose environment has
- * CUDA_INJECTION64_PATH. It makes the ring, starts one thread, and that thread waits for the tool.
- * Until then nothing of CUPTI is loaded.
+ * CUDA_INJECTION64_PATH, or put by the tool into one that runs (fbt_inject.h). It makes the ring,
+ * starts one thread, and that thread waits for the tool. Until then nothing of CUPTI is loaded.
  *
  * It lives in a stranger's process: it prints nothing, ends nothing, takes no signals, and is never
  * unloaded.
@@ -11,11 +11,13 @@
 
 #include <errno.h>
 #include <linux/futex.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,11 +25,14 @@
 #include "collection.h"
 #include "delivery.h"
 #include "ending.h"
+#include "other_copy.h"
 
-#define TURN_MS 250
-#define IDLE_MS 2000 /* a wake-up that was missed costs no more than that */
+#define TURN_MS	 250
+#define IDLE_MS	 2000  /* a wake-up that was missed costs no more than that */
+#define SLACK_NS 50000 /* of timers: what processes begin with */
 
 int InitializeInjection(void);
+int ferrum_cupti_attach(void);
 
 /* Waits until the tool changes its wish. Shared: the tool is another process. */
 static void await_wish(const struct shim *shim, uint32_t wish, unsigned int ms)
@@ -125,11 +130,32 @@ static uint32_t serve(struct shim *shim, uint32_t wish)
 	return wish;
 }
 
+/*
+ * Where it was made by whichever thread could be taken, it has what that one was given: to run on
+ * one CPU, or last of all. It is to have what the first thread has; what cannot be had stays.
+ */
+static void be_an_ordinary_thread(void)
+{
+	cpu_set_t cpus;
+	pid_t first = getpid();
+	int nice;
+
+	if (!sched_getaffinity(first, sizeof(cpus), &cpus))
+		sched_setaffinity(0, sizeof(cpus), &cpus);
+	errno = 0;
+	nice = getpriority(PRIO_PROCESS, (id_t)first);
+	if (!errno)
+		setpriority(PRIO_PROCESS, 0, nice);
+	prctl(PR_SET_TIMERSLACK, SLACK_NS);
+}
+
 static void *run(void *arg)
 {
 	struct shim *shim = arg;
 	uint32_t served = 0;
 
+	if (shim->late)
+		be_an_ordinary_thread();
 	prctl(PR_SET_NAME, "ferrum-cupti");
 	while (shim__is_alive(shim)) {
 		uint32_t wish = read_wish(shim);
@@ -185,28 +211,31 @@ static void *map(size_t size)
 }
 
 /* Not malloc: it is called from within the driver, on an application thread. */
-static struct shim *new_shim(void)
+static int new_shim(struct shim **result)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	struct shim *shim = map(sizeof(*shim));
+	int err = -ENOMEM;
 
 	if (!shim)
-		return NULL;
+		return err;
 	shim->alive = map(page);
 	if (!shim->alive)
 		goto fail;
 	/* Also where a child is made by the system call alone, without our handler. */
 	madvise(shim->alive, page, MADV_WIPEONFORK);
-	if (shim_ring__create(&shim->ring))
+	err = shim_ring__create(&shim->ring);
+	if (err)
 		goto fail;
 	pthread_mutex_init(&shim->lock, NULL);
 	*shim->alive = 1;
-	return shim;
+	*result = shim;
+	return 0;
 fail:
 	if (shim->alive)
 		munmap(shim->alive, page);
 	munmap(shim, sizeof(*shim));
-	return NULL;
+	return err;
 }
 
 /* The ring is not there any more, and CUPTI's threads are not: nothing of either may be used. */
@@ -229,27 +258,42 @@ __attribute__((destructor)) static void on_exit_of_process(void)
 		__atomic_store_n(shim->alive, 0, __ATOMIC_RELAXED);
 }
 
-static void start(void)
+static int make_shim(void *ctx)
 {
-	const char *early = secure_getenv("FERRUM_CUPTI_EARLY");
-	struct shim *shim = new_shim();
+	struct shim **shim = ctx;
+	int err = new_shim(shim);
 
-	if (!shim)
-		return;
-	if (!delivery__bind(shim)) {
-		/* Two threads were here at once. The other one's it is. */
-		shim_ring__destroy(&shim->ring);
-		return;
+	/* Two threads were here, and the other one was first: his copy of it is seen by its ring.
+	 */
+	if (!err && !delivery__bind(*shim)) {
+		shim_ring__destroy(&(*shim)->ring);
+		*shim = NULL;
 	}
-	if (pthread_atfork(NULL, NULL, on_fork_in_child)) {
+	return err;
+}
+
+/* 0 also if another copy of this library has made what it takes. */
+static int start(bool late)
+{
+	const char *early = late ? NULL : secure_getenv("FERRUM_CUPTI_EARLY");
+	struct shim *shim = NULL;
+	int err = other_copy__make_first(make_shim, &shim);
+
+	if (err || !shim)
+		return err;
+	err = -pthread_atfork(NULL, NULL, on_fork_in_child);
+	if (err) {
 		set_phase(shim, FBT_GPU_DEAD);
-		return;
+		return err;
 	}
+	shim->late = late;
 	shim->early = early && !strcmp(early, "1");
 	if (shim->early)
 		collection__attach(shim);
-	if (start_thread(shim))
+	err = start_thread(shim);
+	if (err)
 		set_phase(shim, FBT_GPU_DEAD);
+	return err;
 }
 
 /*
@@ -261,7 +305,21 @@ __attribute__((visibility("default"))) int InitializeInjection(void)
 	int error = errno;
 
 	if (!delivery__bound())
-		start();
+		start(false);
 	errno = error;
 	return 1;
+}
+
+/*
+ * What the tool calls where it has put this library into a process that runs, on a thread of its
+ * own: 0, or an errno if there will be no ring. CUDA is in use by then: it is too late for
+ * FERRUM_CUPTI_EARLY. Harmless where the shim is there already, also as another copy.
+ */
+__attribute__((visibility("default"))) int ferrum_cupti_attach(void)
+{
+	const struct shim *shim = delivery__bound();
+
+	if (!shim)
+		return -start(true);
+	return shim__is_alive(shim) ? 0 : ECANCELED;
 }

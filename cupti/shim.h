@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * All that the shim knows. One object a process, made by InitializeInjection; delivery has the one
+ * All that the shim knows. One object a process, made by InitializeInjection or
+ * ferrum_cupti_attach; delivery has the one
  * pointer to it that CUPTI's buffer callbacks need, since they have no user data.
  *
  * Threads: the shim's own, which alone arms, flushes and disarms; application threads and CUPTI's
@@ -41,8 +42,9 @@ struct shim {
 	struct cuda_driver driver;
 	uint32_t driver_version;
 	struct api_table apis;
-	void *subscriber;    /* CUPTI's seat; NULL: we do not have it */
-	bool early;	     /* FERRUM_CUPTI_EARLY: the seat is kept between windows */
+	void *subscriber; /* CUPTI's seat; NULL: we do not have it */
+	bool early;	  /* FERRUM_CUPTI_EARLY: the seat is kept between windows */
+	bool late;	  /* put into a process that ran: on a thread that is not ours to choose */
 	bool attached_early; /* CUPTI was there before the engine could capture a graph */
 	bool devices_told;
 	uint32_t kinds_enabled; /* bits of collection.c */
