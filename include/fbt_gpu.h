@@ -18,22 +18,23 @@
 
 /* How things stand with the shim of a process. */
 enum fbt_gpu_status {
-	FBT_GPU_ABSENT = 0,	 /* no shim in this process */
-	FBT_GPU_ARMED = 1,	 /* records flow from time_ns on */
-	FBT_GPU_ENDED = 2,	 /* they flowed, and ended as asked for */
-	FBT_GPU_EXITED = 3,	 /* … because the process ended */
-	FBT_GPU_STALLED = 4,	 /* … because the shim no longer answers */
-	FBT_GPU_NO_CUPTI = 5,	 /* no libcupti was found */
-	FBT_GPU_OLD_CUPTI = 6,	 /* it is too old, or too old for what would be done */
-	FBT_GPU_NO_DRIVER = 7,	 /* CUPTI says that there is no driver */
-	FBT_GPU_BUSY = 8,	 /* another tool holds CUPTI's one subscriber seat */
-	FBT_GPU_FAILED = 9,	 /* CUPTI refused something else */
-	FBT_GPU_BAD_RING = 10,	 /* what the process shares is not what a shim would */
-	FBT_GPU_OTHER_SHIM = 11, /* a shim of another version */
-	FBT_GPU_TAKEN = 12,	 /* another tracer reads its records */
-	FBT_GPU_OFF = 13,	 /* --gpu off */
-	FBT_GPU_NOT_CUDA = 14,	 /* no shim, and no CUDA in the process either */
-	FBT_GPU_STATUS_COUNT = 15,
+	FBT_GPU_ABSENT = 0,	   /* no shim in this process */
+	FBT_GPU_ARMED = 1,	   /* records flow from time_ns on */
+	FBT_GPU_ENDED = 2,	   /* they flowed, and ended as asked for */
+	FBT_GPU_EXITED = 3,	   /* … because the process ended */
+	FBT_GPU_STALLED = 4,	   /* … because the shim no longer answers */
+	FBT_GPU_NO_CUPTI = 5,	   /* no libcupti was found */
+	FBT_GPU_OLD_CUPTI = 6,	   /* it is too old, or too old for what would be done */
+	FBT_GPU_NO_DRIVER = 7,	   /* CUPTI says that there is no driver */
+	FBT_GPU_BUSY = 8,	   /* another tool holds CUPTI's one subscriber seat */
+	FBT_GPU_FAILED = 9,	   /* CUPTI refused something else */
+	FBT_GPU_BAD_RING = 10,	   /* what the process shares is not what a shim would */
+	FBT_GPU_OTHER_SHIM = 11,   /* a shim of another version */
+	FBT_GPU_TAKEN = 12,	   /* another tracer reads its records */
+	FBT_GPU_OFF = 13,	   /* --gpu off */
+	FBT_GPU_NOT_CUDA = 14,	   /* no shim, and no CUDA in the process either */
+	FBT_GPU_NOT_INJECTED = 15, /* --gpu inject: the shim could not be put into it */
+	FBT_GPU_STATUS_COUNT = 16,
 };
 
 enum fbt_gpu_clock_method {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "cuda_use.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/openat2.h>
@@ -11,19 +12,30 @@
 
 #include "map_search.h"
 #include "process_strings.h"
+#include "processes.h"
 
 #define LIBCUDA	  "libcuda.so"
 #define SHIM	  "libferrum_cupti.so"
 #define INJECTION "CUDA_INJECTION64_PATH="
 /* Of a path that the target may have made up. */
-#define PATH_SHOWN 120
+#define PATH_SHOWN	 120
+#define THREAD_NAME_SIZE 64
+
+/* Of a file without a path: a shim that was put into a running process. */
+#define MEMFD "memfd:"
+/* Forked, and no program was started since (the kernel's PF_FORKNOEXEC). */
+#define FLAG_FORKED 0x40u
 
 /* Also libcuda.so.1 and libcuda.so.580.65.06. */
 static bool is_named(const struct mapping *mapping, const void *name)
 {
 	const char *slash = mapping->path ? strrchr(mapping->path, '/') : NULL;
 
-	return slash && !strncmp(slash + 1, name, strlen(name));
+	if (!slash++)
+		return false;
+	if (!strncmp(slash, MEMFD, strlen(MEMFD)))
+		slash += strlen(MEMFD);
+	return !strncmp(slash, name, strlen(name));
 }
 
 static bool has_file(uint32_t tgid, const char *name)
@@ -75,6 +87,69 @@ static void explain(uint32_t tgid, const char *path, char detail[CUDA_USE_DETAIL
 bool cuda_use_is_there(uint32_t tgid)
 {
 	return has_file(tgid, LIBCUDA);
+}
+
+static bool read_name(char name[THREAD_NAME_SIZE], uint32_t tgid, const char *thread)
+{
+	char path[64];
+	FILE *file;
+	bool read;
+
+	snprintf(path, sizeof(path), "/proc/%u/task/%.20s/comm", tgid, thread);
+	file = fopen(path, "re");
+	read = file && fgets(name, THREAD_NAME_SIZE, file);
+	if (file)
+		fclose(file);
+	return read;
+}
+
+/* The driver's own, "cuda-EvtHandlr", "cuda00001400006": threads are not inherited. */
+static bool has_cuda_thread(uint32_t tgid)
+{
+	char path[64], first[THREAD_NAME_SIZE] = "", name[THREAD_NAME_SIZE];
+	struct dirent *entry;
+	bool found = false;
+	DIR *folder;
+
+	snprintf(path, sizeof(path), "%u", tgid);
+	read_name(first, tgid, path);
+	snprintf(path, sizeof(path), "/proc/%u/task", tgid);
+	folder = opendir(path);
+	while (folder && !found && (entry = readdir(folder)))
+		found = read_name(name, tgid, entry->d_name) && !strncmp(name, "cuda", 4) &&
+			strcmp(name, first) != 0;
+	if (folder)
+		closedir(folder);
+	return found;
+}
+
+bool cuda_use_is_inherited(uint32_t tgid)
+{
+	struct thread_stat stat;
+
+	return !thread_stat_read(&stat, tgid, tgid) && stat.flags & FLAG_FORKED &&
+	       has_file(stat.parent_tgid, LIBCUDA) && !has_cuda_thread(tgid);
+}
+
+static bool is_shim_there(uint32_t tgid, const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash && !strcmp(slash + 1, SHIM) && !lacks_file(tgid, path);
+}
+
+bool cuda_use_will_have_shim(uint32_t tgid)
+{
+	struct process_strings environment = {0};
+	bool found = false;
+
+	if (process_strings_read(&environment, tgid, "environ"))
+		return false;
+	for (size_t i = 0; i < environment.count && !found; i++)
+		found = !strncmp(environment.items[i], INJECTION, strlen(INJECTION)) &&
+			is_shim_there(tgid, environment.items[i] + strlen(INJECTION));
+	process_strings_clear(&environment);
+	return found;
 }
 
 bool cuda_use_lacks_shim(uint32_t tgid, char detail[CUDA_USE_DETAIL_SIZE])

@@ -14,6 +14,15 @@
  */
 bool cuda_use_lacks_shim(uint32_t tgid, char detail[CUDA_USE_DETAIL_SIZE]);
 
+/*
+ * Reads /proc. It was forked by a process that has libcuda too, and shows no sign of using CUDA
+ * itself: what it has of it is its parent's, and of no use to it.
+ */
+bool cuda_use_is_inherited(uint32_t tgid);
+
+/* Reads /proc. CUDA is to load a shim that is there (CUDA_INJECTION64_PATH), when it is used. */
+bool cuda_use_will_have_shim(uint32_t tgid);
+
 /* Reads /proc. It has libcuda. */
 bool cuda_use_is_there(uint32_t tgid);
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "gpu_inject.h"
 #include "gpu_peer.h"
 #include "log.h"
 #include "vec.h"
@@ -27,9 +28,10 @@ struct gpu_link {
 	enum gpu_mode mode;
 	const struct record_output *output;
 	VEC(struct gpu_peer *) peers;
-	size_t next;	   /* of peers: whose turn it is to be looked for */
-	size_t armed_gone; /* ended, and had been armed */
-	bool refused;	   /* --gpu require was not met, which was said */
+	size_t next;		   /* of peers: whose turn it is to be looked for */
+	size_t armed_gone;	   /* ended, and had been armed */
+	bool refused;		   /* --gpu require was not met, which was said */
+	struct gpu_inject *inject; /* NULL: no shim is put into a process */
 };
 
 struct gpu_link *gpu_link__new(enum gpu_mode mode, const struct record_output *output)
@@ -43,6 +45,22 @@ struct gpu_link *gpu_link__new(enum gpu_mode mode, const struct record_output *o
 	return link;
 }
 
+int gpu_link__open(struct gpu_link **result, const struct option_gpu *options,
+		   const struct record_output *output)
+{
+	struct gpu_link *link = gpu_link__new(options->mode, output);
+	int err = link ? 0 : -ENOMEM;
+
+	if (!err && options->mode == GPU_INJECT)
+		err = gpu_inject__new(&link->inject, options->inject_timeout_ns);
+	if (err) {
+		gpu_link__free(link);
+		link = NULL;
+	}
+	*result = link;
+	return err;
+}
+
 void gpu_link__free(struct gpu_link *link)
 {
 	if (!link)
@@ -50,6 +68,7 @@ void gpu_link__free(struct gpu_link *link)
 	vec_for_each (peer, &link->peers)
 		gpu_peer__free(*peer);
 	vec_free(&link->peers);
+	gpu_inject__free(link->inject);
 	free(link);
 }
 
@@ -66,6 +85,8 @@ void gpu_link__take(struct gpu_link *link, uint32_t tgid, uint64_t now_ns)
 {
 	struct gpu_peer **known = find_peer(link, tgid), *peer;
 
+	if (link->inject)
+		gpu_inject__forget(link->inject, tgid);
 	if (known) {
 		if (link->mode != GPU_OFF)
 			gpu_peer__restart(*known, now_ns);
@@ -79,12 +100,16 @@ void gpu_link__take(struct gpu_link *link, uint32_t tgid, uint64_t now_ns)
 	}
 	if (link->mode == GPU_OFF)
 		gpu_peer__send_off(peer, now_ns);
+	if (link->inject)
+		gpu_peer__await_injection(peer);
 }
 
 void gpu_link__end(struct gpu_link *link, uint32_t tgid, uint64_t now_ns)
 {
 	struct gpu_peer **peer = find_peer(link, tgid);
 
+	if (link->inject)
+		gpu_inject__forget(link->inject, tgid);
 	if (!peer)
 		return;
 	gpu_peer__end(*peer, now_ns);
@@ -120,10 +145,34 @@ static void look_for_shims(struct gpu_link *link, uint64_t now_ns)
 	}
 }
 
+static void inject_shims(struct gpu_link *link, uint64_t now_ns)
+{
+	struct gpu_injected injected;
+	struct gpu_peer **peer;
+
+	vec_for_each (lacking, &link->peers) {
+		bool from_start;
+		uint64_t since_ns = gpu_peer__lacks_shim(*lacking, &from_start);
+
+		if (since_ns)
+			gpu_inject__want(link->inject, gpu_peer__tgid(*lacking), since_ns,
+					 from_start);
+	}
+	if (!gpu_inject__poll(link->inject, now_ns, &injected))
+		return;
+	peer = find_peer(link, injected.tgid);
+	if (peer && injected.loaded)
+		gpu_peer__take_shim(*peer, now_ns);
+	else if (peer && *injected.why)
+		gpu_peer__do_without(*peer, injected.why, now_ns);
+}
+
 void gpu_link__poll(struct gpu_link *link, uint64_t now_ns)
 {
 	vec_for_each (peer, &link->peers)
 		gpu_peer__poll(*peer, now_ns);
+	if (link->inject)
+		inject_shims(link, now_ns);
 	look_for_shims(link, now_ns);
 }
 
@@ -179,6 +228,18 @@ static void poll_living(struct gpu_link *link, uint64_t now_ns)
 	}
 }
 
+/* Last, since it may take a while: the others have been left by now. */
+static void finish_injections(struct gpu_link *link, uint64_t now_ns)
+{
+	bool from_start;
+
+	gpu_inject__finish(link->inject);
+	vec_for_each (peer, &link->peers) {
+		if (gpu_peer__lacks_shim(*peer, &from_start))
+			gpu_peer__do_without(*peer, "the window ended first", now_ns);
+	}
+}
+
 void gpu_link__finish(struct gpu_link *link)
 {
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), now_ns = start_ns;
@@ -198,4 +259,6 @@ void gpu_link__finish(struct gpu_link *link)
 		if (clock_ns(CLOCK_MONOTONIC) - start_ns >= CUDA_BUDGET_NS)
 			break;
 	}
+	if (link->inject)
+		finish_injections(link, now_ns);
 }

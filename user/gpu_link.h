@@ -18,7 +18,14 @@ struct gpu_link;
 /* output is borrowed. NULL: -ENOMEM. */
 struct gpu_link *gpu_link__new(enum gpu_mode mode, const struct record_output *output);
 
-/* Disarms what is armed; waits for nothing. */
+/*
+ * The same, with what the mode needs: a shim that can be injected. 0 or -errno, logged but for
+ * -ENOMEM.
+ */
+int gpu_link__open(struct gpu_link **link, const struct option_gpu *options,
+		   const struct record_output *output);
+
+/* Disarms what is armed; waits for nothing but an injection (gpu_inject.h). */
 void gpu_link__free(struct gpu_link *link);
 
 /*
@@ -47,7 +54,8 @@ bool gpu_link__is_waiting(const struct gpu_link *link);
 int gpu_link__check(struct gpu_link *link, bool may_come);
 
 /*
- * The window ends: disarms all, waits for their last records, at most two seconds, and sends them.
+ * The window ends: disarms all, waits for their last records, at most two seconds, and sends them;
+ * an injection that runs is waited for.
  */
 void gpu_link__finish(struct gpu_link *link);
 

@@ -28,6 +28,8 @@ static const struct {
 	[FBT_GPU_OTHER_SHIM] = {"its shim is of another version than this program",
 				"restart it with the one of ferrum-bpftrace gpu-env"},
 	[FBT_GPU_TAKEN] = {"another tracer reads them", "end that one first"},
+	[FBT_GPU_NOT_INJECTED] = {"the shim was not put into it",
+				  "restart it with the shim, ferrum-bpftrace gpu-env says how"},
 };
 
 static void warn(const struct fbt_gpu_state *state, const char *detail)

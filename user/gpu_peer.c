@@ -10,7 +10,7 @@
 #include "gpu_relay.h"
 #include "gpu_ring.h"
 #include "gpu_standing.h"
-#include "log.h"
+#include "gpu_watch.h"
 #include "time_namespace.h"
 
 /* Looking takes so small a part of the time. */
@@ -19,7 +19,6 @@
 #define CUDA_EVERY 4
 /* What may be over by then: another tool in CUPTI's seat, another tracer, a stopped process. */
 #define RETRY_NS 10000000000ull
-#define BEAT_NS	 (FBT_GPU_BEAT_NS / 2)
 
 enum peer_phase {
 	PEER_SEARCHING,
@@ -36,13 +35,9 @@ struct gpu_peer {
 	struct gpu_standing standing;
 	uint64_t now_ns;  /* of the call we are in */
 	uint64_t look_ns; /* when to look next */
-	uint64_t asked_ns;
-	uint64_t beat_ns;
-	uint64_t pulse_ns; /* when it last changed */
-	uint32_t pulse;
+	struct gpu_watch watch;
 	uint32_t looks;
 	bool was_armed; /* ever */
-	bool told;	/* that it is waited for */
 	bool flowing;	/* records come, and their end was not told yet */
 	bool silent;	/* armed, and its pulse stands still */
 	bool foreign;	/* it still works for a tracer that was before us */
@@ -118,29 +113,23 @@ static void stop(struct gpu_peer *peer, enum fbt_gpu_status status, const char *
 static void ask(struct gpu_peer *peer)
 {
 	peer->phase = PEER_ASKED;
-	peer->asked_ns = peer->now_ns;
-	peer->beat_ns = peer->now_ns;
-	peer->told = false;
+	gpu_watch_ask(&peer->watch, peer->now_ns);
 	memset(&peer->relay.flush, 0, sizeof(peer->relay.flush));
 	peer->foreign = !gpu_ring__is_dormant(peer->ring);
 	gpu_ring__arm(peer->ring);
 }
 
-static void start_pulse(struct gpu_peer *peer)
-{
-	peer->pulse = gpu_ring__pulse(peer->ring);
-	peer->pulse_ns = peer->now_ns;
-}
-
 static void say_armed(struct gpu_peer *peer, const char *detail, uint64_t time_ns)
 {
+	uint64_t asked_ns = peer->watch.asked_ns;
+
 	peer->phase = PEER_ARMED;
 	peer->was_armed = true;
 	peer->flowing = true;
 	peer->silent = false;
 	peer->relay.flush.last = 0;
-	start_pulse(peer);
-	peer->standing.state.arm_ns = time_ns > peer->asked_ns ? time_ns - peer->asked_ns : 0;
+	gpu_watch_start(&peer->watch, peer->ring, peer->now_ns);
+	peer->standing.state.arm_ns = time_ns > asked_ns ? time_ns - asked_ns : 0;
 	gpu_standing_say(&peer->standing, FBT_GPU_ARMED, detail, time_ns);
 }
 
@@ -242,18 +231,10 @@ void gpu_peer__look(struct gpu_peer *peer, uint64_t now_ns, uint64_t pause_ns)
 
 static void check_answer(struct gpu_peer *peer, bool answered)
 {
-	uint64_t waited_ns = peer->now_ns - peer->asked_ns;
-
-	if (answered) {
+	if (answered)
 		stop(peer, FBT_GPU_FAILED, "its shim does not say why", PEER_DONE);
-	} else if (waited_ns >= GPU_PEER_ANSWER_NS) {
+	else if (gpu_watch_is_overdue(&peer->watch, peer->relay.tgid, peer->now_ns))
 		stop(peer, FBT_GPU_STALLED, "CUPTI has not started in 30 s", PEER_SEARCHING);
-	} else if (waited_ns >= GPU_PEER_PATIENCE_NS && !peer->told) {
-		peer->told = true;
-		log_info("process %u: waiting for CUPTI to start in it, which may take 15 s the "
-			 "first time",
-			 peer->relay.tgid);
-	}
 }
 
 /*
@@ -262,15 +243,12 @@ static void check_answer(struct gpu_peer *peer, bool answered)
  */
 static void check_pulse(struct gpu_peer *peer, bool rests)
 {
-	uint32_t pulse = gpu_ring__pulse(peer->ring);
-
 	if (rests) {
 		stop(peer, FBT_GPU_FAILED, "its shim stopped", PEER_DONE);
-	} else if (pulse != peer->pulse) {
-		start_pulse(peer);
+	} else if (gpu_watch_lives(&peer->watch, peer->ring, peer->now_ns)) {
 		if (peer->silent)
 			say_armed(peer, "", peer->now_ns);
-	} else if (peer->now_ns - peer->pulse_ns >= GPU_PEER_PULSE_NS) {
+	} else if (gpu_watch_is_silent(&peer->watch, peer->now_ns)) {
 		close_records(peer);
 		say(peer, FBT_GPU_STALLED, "");
 		peer->silent = true;
@@ -310,10 +288,7 @@ void gpu_peer__poll(struct gpu_peer *peer, uint64_t now_ns)
 	peer->now_ns = now_ns;
 	if (!peer->ring)
 		return;
-	if (now_ns - peer->beat_ns >= BEAT_NS) {
-		gpu_ring__beat(peer->ring);
-		peer->beat_ns = now_ns;
-	}
+	gpu_watch_beat(&peer->watch, peer->ring, now_ns);
 	/* Asked first: what it wrote before it came to rest is there then. */
 	rests = gpu_ring__is_dormant(peer->ring);
 	if (!read_ring(peer))
@@ -345,6 +320,7 @@ void gpu_peer__end(struct gpu_peer *peer, uint64_t now_ns)
 void gpu_peer__restart(struct gpu_peer *peer, uint64_t now_ns)
 {
 	gpu_peer__end(peer, now_ns);
+	gpu_standing_renew(&peer->standing);
 	peer->phase = PEER_SEARCHING;
 	peer->look_ns = now_ns;
 	peer->looks = 0;
@@ -390,6 +366,27 @@ bool gpu_peer__was_armed(const struct gpu_peer *peer)
 bool gpu_peer__is_waiting(const struct gpu_peer *peer)
 {
 	return peer->phase == PEER_ASKED || (peer->phase == PEER_SEARCHING && !peer->looks);
+}
+
+void gpu_peer__await_injection(struct gpu_peer *peer)
+{
+	peer->standing.injects = true;
+}
+
+uint64_t gpu_peer__lacks_shim(const struct gpu_peer *peer, bool *from_start)
+{
+	*from_start = peer->standing.lacked;
+	return gpu_standing_awaits_shim(&peer->standing) ? peer->standing.lacks_ns : 0;
+}
+
+void gpu_peer__take_shim(struct gpu_peer *peer, uint64_t now_ns)
+{
+	peer->look_ns = now_ns;
+}
+
+void gpu_peer__do_without(struct gpu_peer *peer, const char *why, uint64_t now_ns)
+{
+	gpu_standing_say(&peer->standing, FBT_GPU_NOT_INJECTED, why, now_ns);
 }
 
 void gpu_peer__send_off(struct gpu_peer *peer, uint64_t now_ns)

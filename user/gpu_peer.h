@@ -9,13 +9,6 @@
 #include <stdbool.h>
 #include "record.h"
 
-/* A shim that has not answered for this long is waited for aloud … */
-#define GPU_PEER_PATIENCE_NS 10000000000ull
-/* … and given up: CUPTI takes up to 15 s when it is first used. */
-#define GPU_PEER_ANSWER_NS 30000000000ull
-/* The flusher of an armed shim turns several times a second. */
-#define GPU_PEER_PULSE_NS 5000000000ull
-
 struct gpu_peer;
 
 /* output is borrowed. NULL: -ENOMEM. */
@@ -59,6 +52,21 @@ bool gpu_peer__was_armed(const struct gpu_peer *peer);
 
 /* It has not been looked for yet, or has not answered. */
 bool gpu_peer__is_waiting(const struct gpu_peer *peer);
+
+/* --gpu inject, before the first look: that it lacks a shim is not the end of it. */
+void gpu_peer__await_injection(struct gpu_peer *peer);
+
+/*
+ * 0: nothing is to be injected; else since when it has been seen to lack a shim. *from_start: it
+ * was so when it was first looked at.
+ */
+uint64_t gpu_peer__lacks_shim(const struct gpu_peer *peer, bool *from_start);
+
+/* One was injected: it is looked for at the next turn. */
+void gpu_peer__take_shim(struct gpu_peer *peer, uint64_t now_ns);
+
+/* None will be: says why. */
+void gpu_peer__do_without(struct gpu_peer *peer, const char *why, uint64_t now_ns);
 
 /* --gpu off: says that, once. */
 void gpu_peer__send_off(struct gpu_peer *peer, uint64_t now_ns);

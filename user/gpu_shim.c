@@ -154,9 +154,7 @@ int gpu_env_print(FILE *out)
 	int err;
 
 	if (!path) {
-		log_err("gpu-env: " SHIM_FILE
-			" is not beside this program, nor in ../lib/ferrum-bpftrace from there: "
-			"make install puts it there");
+		log_err("gpu-env: " GPU_SHIM_MISSING);
 		return -ENOENT;
 	}
 	err = gpu_env_print_for(out, path);

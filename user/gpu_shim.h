@@ -5,6 +5,12 @@
 
 #include <stdio.h>
 
+/* What to say where gpu_shim_path finds none. */
+#define GPU_SHIM_MISSING                                                                           \
+	"libferrum_cupti.so is not beside this program, nor in ../lib/ferrum-bpftrace from "       \
+	"there: "                                                                                  \
+	"make install puts it there"
+
 /*
  * Path of libferrum_cupti.so: beside the running program, as in the build folder, or in
  * ../lib/ferrum-bpftrace from there. NULL: it is not there, or -ENOMEM. The caller frees.

@@ -23,6 +23,7 @@ void gpu_standing_say(struct gpu_standing *standing, enum fbt_gpu_status status,
 	const char *const strings[] = {detail, standing->library};
 	struct fbt_gpu_state *state = &standing->state;
 
+	standing->renewed = false;
 	if (standing->said && state->status == status)
 		return;
 	standing->said = true;
@@ -61,16 +62,47 @@ bool gpu_standing_is_refusal(uint32_t status)
 	       status == FBT_GPU_NO_DRIVER || status == FBT_GPU_BUSY || status == FBT_GPU_FAILED;
 }
 
+static void note_lack(struct gpu_standing *standing, uint64_t now_ns)
+{
+	if (standing->lacks_ns)
+		return;
+	standing->lacks_ns = now_ns;
+	standing->lacked = !standing->said;
+}
+
 void gpu_standing_say_absent(struct gpu_standing *standing, uint64_t now_ns)
 {
+	bool open = !standing->said || standing->state.status == FBT_GPU_NOT_CUDA;
+	uint32_t tgid = standing->state.tgid;
 	char detail[CUDA_USE_DETAIL_SIZE];
+	bool lacks;
 
-	if (standing->said && standing->state.status != FBT_GPU_NOT_CUDA)
+	if (!open && !standing->renewed)
 		return;
-	if (cuda_use_lacks_shim(standing->state.tgid, detail))
+	lacks = cuda_use_lacks_shim(tgid, detail);
+	if (lacks && standing->injects && !cuda_use_will_have_shim(tgid)) {
+		if (!cuda_use_is_inherited(tgid)) {
+			note_lack(standing, now_ns);
+			return;
+		}
+		lacks = false;
+	}
+	if (lacks)
 		gpu_standing_say(standing, FBT_GPU_ABSENT, detail, now_ns);
-	else
+	else if (open)
 		gpu_standing_say(standing, FBT_GPU_NOT_CUDA, "", now_ns);
+}
+
+void gpu_standing_renew(struct gpu_standing *standing)
+{
+	standing->lacks_ns = 0;
+	standing->renewed = standing->injects;
+}
+
+bool gpu_standing_awaits_shim(const struct gpu_standing *standing)
+{
+	return standing->lacks_ns &&
+	       (!standing->said || standing->renewed || standing->state.status == FBT_GPU_NOT_CUDA);
 }
 
 static const char *advice_for(int err)

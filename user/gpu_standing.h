@@ -16,7 +16,11 @@ struct gpu_standing {
 	bool said;			    /* anything was */
 	bool unknown;			    /* that it could not be looked at was logged */
 	uint32_t logged;		    /* changes */
-	char *library; /* path of libcupti as the shim says it; NULL: not known */
+	char *library;	   /* path of libcupti as the shim says it; NULL: not known */
+	bool injects;	   /* a shim that it lacks will be put into it: ABSENT is not said */
+	uint64_t lacks_ns; /* since when it has been seen to lack one; 0: it has not */
+	bool lacked;	   /* … and so it was when it was first looked at */
+	bool renewed;	   /* it has called execve since */
 };
 
 void gpu_standing_clear(struct gpu_standing *standing);
@@ -33,6 +37,12 @@ bool gpu_standing_is_refusal(uint32_t status);
 
 /* There is no shim: NOT_CUDA or ABSENT, unless more than that was said already. Reads /proc. */
 void gpu_standing_say_absent(struct gpu_standing *standing, uint64_t now_ns);
+
+/* It has called execve: where injects is set, it may lack a shim anew. */
+void gpu_standing_renew(struct gpu_standing *standing);
+
+/* It lacks a shim, and nothing else was said of it yet. */
+bool gpu_standing_awaits_shim(const struct gpu_standing *standing);
 
 /* What gpu_ring__open said; of a process that is gone nothing. */
 void gpu_standing_explain(struct gpu_standing *standing, int err, uint32_t version, uint32_t holder,

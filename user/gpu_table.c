@@ -252,9 +252,9 @@ const struct gpu_device *gpu_process_device(const struct gpu_process *process, u
 const char *gpu_status_name(enum fbt_gpu_status status)
 {
 	static const char *const names[FBT_GPU_STATUS_COUNT] = {
-		"absent",   "armed",	  "ended",     "exited", "stalled",
-		"no_cupti", "old_cupti",  "no_driver", "busy",	 "failed",
-		"bad_ring", "other_shim", "taken",     "off",	 "not_cuda",
+		"absent",    "armed",	  "ended",    "exited",	      "stalled",  "no_cupti",
+		"old_cupti", "no_driver", "busy",     "failed",	      "bad_ring", "other_shim",
+		"taken",     "off",	  "not_cuda", "not_injected",
 	};
 
 	return status < FBT_GPU_STATUS_COUNT ? names[status] : "unknown";

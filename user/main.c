@@ -8,6 +8,7 @@
 #include "env_hash_command.h"
 #include "flag.h"
 #include "gpu_shim.h"
+#include "inject_dry_run.h"
 #include "list_steps.h"
 #include "log.h"
 #include "metadata.h"
@@ -84,6 +85,8 @@ static int dispatch(const struct options *options, const struct metadata *metada
 					      options->require_events, stdout, stderr);
 	case MODE_GPU_ENV:
 		return gpu_env_print(stdout);
+	case MODE_DRY_RUN:
+		return inject_dry_run(options->pids.items, options->pids.count, stdout);
 	case MODE_ENV_HASH:
 		return env_hash_command(options->file_count ? options->files[0] : NULL, stdout);
 	}
@@ -101,7 +104,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILED;
 	set_signals();
 	err = options_parse(&options, argc, argv);
-	if (!err && options.mode != MODE_VALIDATE && options.mode != MODE_LIST_STEPS)
+	if (!err && options.mode != MODE_VALIDATE && options.mode != MODE_LIST_STEPS &&
+	    options.mode != MODE_DRY_RUN)
 		err = metadata_resolve(&metadata, &options.metadata, environ);
 	if (!err && options.windows.flag && !options.windows.disabled)
 		err = flag__new(&flag, options.windows.flag);

@@ -5,6 +5,7 @@
 #include "curl_library.h"
 #include "log.h"
 #include "option_judging.h"
+#include "option_metadata.h"
 #include "option_table.h"
 #include "option_value.h"
 #include "options.h"
@@ -82,21 +83,6 @@ static int parse_output(struct options *options, int key, const char *arg)
 static int parse_other(struct options *options, int key, const char *arg)
 {
 	switch (key) {
-	case KEY_COMMIT_SHA:
-		options->metadata.commit_sha = arg;
-		return 0;
-	case KEY_ENV_HASH:
-		options->metadata.env_hash = arg;
-		return 0;
-	case KEY_MODEL:
-		options->metadata.model = arg;
-		return 0;
-	case KEY_CONCURRENCY:
-		options->metadata.concurrency = arg;
-		return 0;
-	case KEY_RUNTIME_FLAGS:
-		options->metadata.runtime_flags = arg;
-		return 0;
 	case KEY_COMPUTE_ENV_HASH:
 		options->compute_env_hash = true;
 		return 0;
@@ -214,6 +200,8 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 	if (err == ARGP_ERR_UNKNOWN)
 		err = option_parse_gpu(&options->gpu, &options->judging.merge, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
+		err = option_parse_metadata(&options->metadata, key, arg);
+	if (err == ARGP_ERR_UNKNOWN)
 		err = parse_output(options, key, arg);
 	if (err == ARGP_ERR_UNKNOWN)
 		err = parse_other(options, key, arg);
@@ -271,6 +259,11 @@ static int check_selection(const struct options *options)
 	if (options->wait_step && !options->specs.count)
 		return usage_error("--wait-step: needs a --step to wait for");
 	return check_class_by(options);
+}
+
+static bool by_pid(const struct options *options)
+{
+	return options->pids.count && !options->all && !options->command;
 }
 
 static bool is_same_file(const char *a, const char *b)
@@ -377,9 +370,13 @@ int options_parse(struct options *options, int argc, char **argv)
 		return err == ENOMEM ? -ENOMEM : -EINVAL;
 	if (options->replay && options->mode == MODE_TRACE)
 		options->mode = MODE_REPLAY;
+	if (options->gpu.dry_run && options->mode == MODE_TRACE)
+		options->mode = MODE_DRY_RUN;
 	option_complete_windows(&options->windows, options->mode == MODE_TRACE);
 	apply_environment(options);
-	err = check_outputs(options);
+	err = option_complete_gpu(&options->gpu, options->mode == MODE_DRY_RUN && by_pid(options));
+	if (!err)
+		err = check_outputs(options);
 	if (!err)
 		err = check_selection(options);
 	if (!err)

@@ -23,6 +23,7 @@ enum options_mode {
 	MODE_VALIDATE,
 	MODE_ENV_HASH,
 	MODE_GPU_ENV,
+	MODE_DRY_RUN,
 };
 
 enum trace_format {

@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,8 +25,10 @@ int thread_stat_read(struct thread_stat *stat, uint32_t tgid, uint32_t tid)
 		return -errno;
 	/* The name in field 2 may hold anything but ends with the last parenthesis. */
 	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')) &&
-	    sscanf(end + 1, " %c %u %*d %*d %*d %*d %u", &stat->state, &stat->parent_tgid,
-		   &stat->flags) == 3)
+	    sscanf(end + 1,
+		   " %c %u %*d %*d %*d %*d %u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d "
+		   "%" SCNu64,
+		   &stat->state, &stat->parent_tgid, &stat->flags, &stat->start_ticks) == 4)
 		err = 0;
 	fclose(file);
 	return err;

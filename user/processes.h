@@ -18,7 +18,8 @@ typedef VEC(struct process_entry) process_vec;
 struct thread_stat {
 	char state; /* R, S, D, T, Z, … */
 	uint32_t parent_tgid;
-	uint32_t flags; /* PF_* of the kernel */
+	uint32_t flags;	      /* PF_* of the kernel */
+	uint64_t start_ticks; /* since boot, sysconf(_SC_CLK_TCK) a second */
 };
 
 /* 0, or -ESRCH if the thread is gone, -errno of the open; without a message. */

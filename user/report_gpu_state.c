@@ -39,6 +39,8 @@ static const struct {
 	[FBT_GPU_TAKEN] = {"no GPU records: another tracer reads them", "end that one first"},
 	[FBT_GPU_OFF] = {"off (--gpu off)", NULL},
 	[FBT_GPU_NOT_CUDA] = {"no GPU records: it does not use CUDA", NULL},
+	[FBT_GPU_NOT_INJECTED] = {"no GPU records: the shim was not put into it",
+				  "start it anew with the shim, " GPU_ENV},
 };
 
 static const char *meaning_of(uint32_t status, const struct gpu_process *process)

@@ -117,9 +117,12 @@ int session__open(struct session **result, const struct options *options,
 	err = -ENOMEM;
 	session->traced = traced_set__new(loader__shared(session->loader), output);
 	session->found = steps_found__new(options, session->loader, output);
-	session->gpu = gpu_link__new(options->gpu.mode, output);
-	if (!session->traced || !session->found || !session->gpu)
+	if (!session->traced || !session->found)
 		goto out;
+	err = gpu_link__open(&session->gpu, &options->gpu, output);
+	if (err)
+		goto out;
+	err = -ENOMEM;
 	session->stream = stream__new(session->loader, session->traced, output,
 				      &(struct stream_options){.detail = options->detail,
 							       .steps_max = options->steps,

@@ -38,9 +38,9 @@ static void take_string(struct events *events, const char *key, const char *fall
 static void write_state(struct events *events)
 {
 	static const char *const statuses[] = {
-		"absent",    "armed",	  "ended",    "exited", "stalled",  "no_cupti",
-		"old_cupti", "no_driver", "busy",     "failed", "bad_ring", "other_shim",
-		"taken",     "off",	  "not_cuda", NULL,
+		"absent",    "armed",	  "ended",    "exited",	      "stalled",  "no_cupti",
+		"old_cupti", "no_driver", "busy",     "failed",	      "bad_ring", "other_shim",
+		"taken",     "off",	  "not_cuda", "not_injected", NULL,
 	};
 	static const char *const methods[] = {"unknown", "callback", "realtime", "cupti", NULL};
 	struct fbt_gpu_state *state = record_begin(events, FBT_EVENT_GPU_STATE, sizeof(*state));

@@ -6,11 +6,13 @@
 #include <cmocka.h>
 
 #include <fcntl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -101,6 +103,101 @@ static void a_process_with_both_does_not(void **state)
 	assert_false(lacks_shim(*state, "libcuda.so.1", "libferrum_cupti.so"));
 }
 
+/* As /proc shows it where the shim was put into a running process. */
+static void a_process_with_a_shim_without_a_path_does_not(void **state)
+{
+	struct fixture *fixture = *state;
+	int ends[2];
+	char byte;
+
+	assert_int_equal(pipe(ends), 0);
+	fixture->child = fork();
+	if (!fixture->child) {
+		int fd = memfd_create("libferrum_cupti.so", MFD_CLOEXEC);
+
+		map_file(fixture, "libcuda.so.1");
+		if (fd < 0 || ftruncate(fd, 4096) ||
+		    mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+			_exit(1);
+		if (write(ends[1], "x", 1) == 1)
+			pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &byte, 1), 1);
+	close(ends[0]);
+	close(ends[1]);
+	assert_false(cuda_use_lacks_shim((uint32_t)fixture->child, fixture->detail));
+}
+
+/* Forked by one that has libcuda too, and without a thread of the driver's. */
+static void what_a_fork_has_is_its_parents(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t pids[2];
+	int ends[2];
+
+	assert_int_equal(pipe(ends), 0);
+	fixture->child = fork();
+	if (!fixture->child) {
+		map_file(fixture, "libcuda.so.1");
+		if (!fork())
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pids[0] = (uint32_t)getpid();
+		if (write(ends[1], pids, sizeof(pids[0])) == sizeof(pids[0]))
+			pause();
+		_exit(1);
+	}
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(read(ends[0], &pids[i], sizeof(pids[i])), sizeof(pids[i]));
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < 2; i++) {
+		assert_true(cuda_use_is_there(pids[i]));
+		assert_int_equal(cuda_use_is_inherited(pids[i]),
+				 pids[i] != (uint32_t)fixture->child);
+	}
+}
+
+static void *rest(void *name)
+{
+	prctl(PR_SET_NAME, name);
+	pause();
+	return NULL;
+}
+
+/* … and it has libcuda of its own where the driver has made a thread. */
+static void a_thread_of_the_driver_is_not_inherited(void **state)
+{
+	struct fixture *fixture = *state;
+	int ends[2];
+	pid_t child;
+
+	assert_int_equal(pipe(ends), 0);
+	fixture->child = fork();
+	if (!fixture->child) {
+		map_file(fixture, "libcuda.so.1");
+		child = fork();
+		if (!child) {
+			pthread_t thread;
+
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pthread_create(&thread, NULL, rest, (void *)"cuda-EvtHandlr");
+			child = getpid();
+			usleep(10000);
+			if (write(ends[1], &child, sizeof(child)) != sizeof(child))
+				_exit(1);
+		}
+		pause();
+		_exit(1);
+	}
+	assert_int_equal(read(ends[0], &child, sizeof(child)), sizeof(child));
+	close(ends[0]);
+	close(ends[1]);
+	for (int i = 0; i < 5000 && cuda_use_is_inherited((uint32_t)child); i++)
+		usleep(1000);
+	assert_false(cuda_use_is_inherited((uint32_t)child));
+}
+
 static void a_process_that_is_gone_does_not(void **state)
 {
 	struct fixture *fixture = *state;
@@ -188,6 +285,9 @@ int main(void)
 		TEST(a_process_without_libcuda_does_not),
 		TEST(a_process_with_libcuda_alone_does),
 		TEST(a_process_with_both_does_not),
+		TEST(a_process_with_a_shim_without_a_path_does_not),
+		TEST(what_a_fork_has_is_its_parents),
+		TEST(a_thread_of_the_driver_is_not_inherited),
 		TEST(a_process_that_is_gone_does_not),
 		TEST(a_shim_that_was_named_and_is_not_loaded_is_told),
 		TEST(a_path_where_nothing_is_is_told),

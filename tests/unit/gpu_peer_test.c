@@ -626,8 +626,9 @@ static void leaving_a_ring_that_goes_bad_is_settled(void **state)
 static void what_only_we_can_say_is_not_taken_from_a_process(void **state)
 {
 	static const enum fbt_gpu_status ours[] = {
-		FBT_GPU_ABSENT,	    FBT_GPU_EXITED, FBT_GPU_STALLED, FBT_GPU_BAD_RING,
-		FBT_GPU_OTHER_SHIM, FBT_GPU_TAKEN,  FBT_GPU_OFF,     FBT_GPU_NOT_CUDA};
+		FBT_GPU_ABSENT,	  FBT_GPU_EXITED,     FBT_GPU_STALLED,
+		FBT_GPU_BAD_RING, FBT_GPU_OTHER_SHIM, FBT_GPU_TAKEN,
+		FBT_GPU_OFF,	  FBT_GPU_NOT_CUDA,   FBT_GPU_NOT_INJECTED};
 	struct fixture *fixture = *state;
 
 	arm(fixture);

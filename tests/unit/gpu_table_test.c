@@ -169,6 +169,7 @@ static void every_enumerator_has_a_name_of_its_own(void **state)
 	}
 	assert_string_equal(gpu_status_name((enum fbt_gpu_status)FBT_GPU_STATUS_COUNT), "unknown");
 	assert_string_equal(gpu_status_name(FBT_GPU_NOT_CUDA), "not_cuda");
+	assert_string_equal(gpu_status_name(FBT_GPU_NOT_INJECTED), "not_injected");
 	assert_string_equal(gpu_clock_name(FBT_GPU_CLOCK_CUPTI), "cupti");
 	(void)state;
 }

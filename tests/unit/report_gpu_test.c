@@ -216,6 +216,8 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 		[FBT_GPU_TAKEN] = "GPU             no GPU records: another tracer reads them (why)",
 		[FBT_GPU_OFF] = "GPU             off (--gpu off) (why)\n",
 		[FBT_GPU_NOT_CUDA] = "GPU             no GPU records: it does not use CUDA (why)\n",
+		[FBT_GPU_NOT_INJECTED] = "GPU             no GPU records: the shim was not put "
+					 "into it (why); start it",
 	};
 
 	(void)state;
