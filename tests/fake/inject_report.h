@@ -40,9 +40,10 @@ static void report(const struct target *target, double seconds)
 		loops += target->workers[i]->loops;
 	}
 	printf("{\"ok\":%s,\"errors\":%ju,\"seconds\":%.3f,\"loops\":%ju,\"eintr\":%ju,"
-	       "\"eintr_stray\":%ju,\"eintr_lost\":%ju,\"vectors\":\"%s\",\"threads\":[",
+	       "\"eintr_stray\":%ju,\"eintr_lost\":%ju,\"stall_us\":%ju,\"vectors\":\"%s\","
+	       "\"threads\":[",
 	       count_errors(target) ? "false" : "true", count_errors(target), seconds, loops, eintr,
-	       stray, lost,
+	       stray, lost, target->stall_ns / 1000,
 	       target->width == CALL_ZMM   ? "zmm"
 	       : target->width == CALL_YMM ? "ymm"
 					   : "xmm");

@@ -205,11 +205,11 @@ static bool semaphore_set_up(struct worker *w)
 
 static void semaphore_plain(struct worker *w)
 {
-	uint64_t due_ns = now_ns() + pick_timeout_ns(w), waited_ns = waited_for_cpu_ns(w);
+	uint64_t due_ns = now_ns() + pick_timeout_ns(w), excuse_ns = excused_ns(w);
 	struct timespec until = timespec_of(due_ns);
 	int error = sem_clockwait(&w->semaphore, CLOCK_MONOTONIC, &until) ? errno : 0;
 
-	judge_plain(w, error, due_ns, waited_ns);
+	judge_plain(w, error, due_ns, excuse_ns);
 }
 
 static bool condition_set_up(struct worker *w)
@@ -223,7 +223,7 @@ static bool condition_set_up(struct worker *w)
 
 static void condition_plain(struct worker *w)
 {
-	uint64_t due_ns = now_ns() + pick_timeout_ns(w), waited_ns = waited_for_cpu_ns(w);
+	uint64_t due_ns = now_ns() + pick_timeout_ns(w), excuse_ns = excused_ns(w);
 	struct timespec until = timespec_of(due_ns);
 	int error;
 
@@ -233,7 +233,7 @@ static void condition_plain(struct worker *w)
 	/* It is allowed to come back for nothing, which setresuid() of another thread makes it. */
 	if (!error && w->target->broadcasts)
 		return;
-	judge_plain(w, error, due_ns, waited_ns);
+	judge_plain(w, error, due_ns, excuse_ns);
 }
 
 /* Vectors of the compiler's, in a thread that sleeps from time to time. */

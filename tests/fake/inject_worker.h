@@ -96,6 +96,8 @@ struct target {
 	bool stray_epoll;
 	bool is_light;
 	_Atomic bool stopping;
+	_Atomic uint64_t progress_ns; /* when any of them last came out of a call */
+	_Atomic uint64_t stall_ns;    /* times in which none did, all together */
 };
 
 /* Of the thread; a handler asks for it. */
@@ -165,7 +167,29 @@ static uint64_t waited_for_cpu_ns(struct worker *w)
 	return space ? strtoull(space, NULL, 10) : 0;
 }
 
-static void judge_time(struct worker *w, uint64_t end_ns, uint64_t waited_ns)
+/*
+ * With so many threads one comes out of its call all the time: if for 20 ms none does, the machine
+ * or all of the process stood still, and that is no thread's lateness. Two may count the same
+ * stall.
+ */
+static uint64_t stall_ns(struct target *target)
+{
+	uint64_t now = now_ns(), before = target->progress_ns;
+
+	if (before && now > before + 20000000)
+		atomic_fetch_add(&target->stall_ns, now - before);
+	if (now > before)
+		target->progress_ns = now;
+	return target->stall_ns;
+}
+
+/* ns that are no fault of whoever stops the thread, of all time. */
+static uint64_t excused_ns(struct worker *w)
+{
+	return waited_for_cpu_ns(w) + stall_ns(w->target);
+}
+
+static void judge_time(struct worker *w, uint64_t end_ns, uint64_t excuse_ns)
 {
 	uint64_t early_ns = w->kind->timing == TIMING_JIFFY ? 10000000 : 0, late_ns;
 
@@ -173,7 +197,7 @@ static void judge_time(struct worker *w, uint64_t end_ns, uint64_t waited_ns)
 		complain(w, "early, ns", w->due_ns - end_ns, 0);
 		return;
 	}
-	late_ns = end_ns > w->due_ns + waited_ns ? end_ns - w->due_ns - waited_ns : 0;
+	late_ns = end_ns > w->due_ns + excuse_ns ? end_ns - w->due_ns - excuse_ns : 0;
 	if (late_ns > atomic_load(&w->late_max_ns))
 		atomic_store(&w->late_max_ns, late_ns);
 	if (w->kind->timing == TIMING_EXACT && late_ns > w->target->late_limit_ns)
@@ -202,7 +226,7 @@ static void judge_eintr(struct worker *w, bool is_eintr)
 static void raw_call(struct worker *w)
 {
 	int mark = (int)random_below(w, 1000) + 1000, after;
-	uint64_t waited_ns, end_ns, got, want;
+	uint64_t excuse_ns, end_ns, got, want;
 	const char *changed;
 	long result;
 
@@ -210,7 +234,7 @@ static void raw_call(struct worker *w)
 	w->timeout_ns = 0;
 	w->due_ns = 0;
 	w->kind->prepare(w);
-	waited_ns = waited_for_cpu_ns(w);
+	excuse_ns = excused_ns(w);
 	if (!w->due_ns)
 		w->due_ns = now_ns() + w->timeout_ns;
 	errno = mark;
@@ -223,7 +247,7 @@ static void raw_call(struct worker *w)
 	w->in_call = 0;
 	after = errno;
 	end_ns = now_ns();
-	waited_ns = waited_for_cpu_ns(w) - waited_ns;
+	excuse_ns = excused_ns(w) - excuse_ns;
 	result = (long)w->out.rax;
 	changed = call_compare(&w->in, &w->out, &got, &want);
 	if (changed)
@@ -234,22 +258,22 @@ static void raw_call(struct worker *w)
 		return;
 	w->kind->check(w, result);
 	if (w->kind->timing != TIMING_NONE)
-		judge_time(w, end_ns, waited_ns);
+		judge_time(w, end_ns, excuse_ns);
 }
 
 /* Of a call through libc. */
-static void judge_plain(struct worker *w, int error, uint64_t due_ns, uint64_t waited_ns)
+static void judge_plain(struct worker *w, int error, uint64_t due_ns, uint64_t excuse_ns)
 {
 	uint64_t end_ns = now_ns();
 
 	w->due_ns = due_ns;
-	waited_ns = waited_for_cpu_ns(w) - waited_ns;
+	excuse_ns = excused_ns(w) - excuse_ns;
 	if (error == EINTR) {
 		judge_eintr(w, true);
 		return;
 	}
 	expect(w, "result", (uint64_t)error, ETIMEDOUT);
-	judge_time(w, end_ns, waited_ns);
+	judge_time(w, end_ns, excuse_ns);
 }
 
 #endif
