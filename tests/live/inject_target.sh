@@ -1,0 +1,64 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A program that watches over itself is injected again and again: any thread, each of its threads, and
+# with threads beside it that hold what loading a library needs. Nothing it can see has changed.
+#
+#	INJECT_ROUNDS=100 INJECT_AIMED=20 INJECT_NASTY=30
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/inject/lib.sh"
+
+: "${INJECT_ROUNDS:=100}" "${INJECT_AIMED:=20}" "${INJECT_NASTY:=30}"
+
+# What a stop would harm by itself.
+never=(recv_waitall recv_timeo)
+aimed=(nanosleep clock_relative clock_absolute poll poll_timed ppoll select select_timed pselect6
+	epoll epoll_timed epoll_pwait epoll_pwait_t epoll_pwait2 read_pipe read_socket read_eventfd
+	read_timerfd recvfrom recvmsg accept futex futex_timed futex_bitset semaphore condition wait4 math
+	fibre_8k fibre_4k altstack s_nanosleep r_nanosleep s_clock_absolut r_clock_absolut s_poll_timed
+	r_poll_timed s_epoll r_epoll s_read_pipe r_read_pipe s_futex r_futex a_poll_timed)
+
+start_target
+drive
+is 'the first time: it is loaded' "$(ask '[r["ok"] or r for r in R]')" '[True]'
+held=$(count_held)
+drive -n "$INJECT_ROUNDS" -T 20
+is "any thread, $INJECT_ROUNDS times: it is loaded" \
+	"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_ROUNDS, [])"
+is 'any thread: it was called as often' "$(count_probes)" $((INJECT_ROUNDS + 1))
+ask '"# stopped for %.0f us at the median, %.0f us at most" % (
+	(s := sorted(r["stop_us"] for r in R))[len(s) // 2], s[-1])'
+back_to 'any thread' "$held"
+is_clean 'any thread'
+
+loaded=0
+for name in "${aimed[@]}"; do
+	drive -n "$INJECT_AIMED" -T 20 -t "$(thread_of "$name")"
+	loaded=$((loaded + INJECT_AIMED))
+	is "$name, $INJECT_AIMED times: it is loaded" \
+		"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_AIMED, [])"
+done
+is 'each thread: it was called as often' "$(count_probes)" $((loaded + INJECT_ROUNDS + 1))
+for name in "${never[@]}"; do
+	drive -T 0.3 -t "$(thread_of "$name")"
+	is "$name is never taken" "$(ask '[r["status"] for r in R]')" "['no_thread']"
+done
+back_to 'each thread' "$held"
+end_target 'each thread'
+is 'each thread: nobody has seen an EINTR for nothing' "$(ask 'T["eintr_stray"]')" 0
+# One that comes with the last instructions before the call begins anew.
+ask '"# %d EINTR after a handler; %d handlers after which the call went on" % (T["eintr"], T["eintr_lost"])'
+holds 'each thread: hardly a handler is overlooked' \
+	[ "$(ask 'T["eintr_lost"] <= 1 + len(R) / 100 + '"$loaded / 200")" = True ]
+
+for with in dlopen malloc threads setuid fork; do
+	start_target --with $with
+	drive -T 20
+	held=$(count_held)
+	drive -n "$INJECT_NASTY" -T 20
+	is "$with, $INJECT_NASTY times: it is loaded" \
+		"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_NASTY, [])"
+	back_to "$with" "$held"
+	end_target "$with"
+	is "$with: it was called as often" "$(count_probes)" $((INJECT_NASTY + 1))
+done
+finish
