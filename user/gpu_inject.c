@@ -31,22 +31,30 @@ struct gpu_inject {
 	bool finished;
 };
 
-int gpu_inject__new(struct gpu_inject **result, uint64_t timeout_ns)
+struct gpu_inject *gpu_inject__new_for(char *shim, uint64_t timeout_ns)
 {
 	struct gpu_inject *inject = calloc(1, sizeof(*inject));
 
-	*result = NULL;
-	if (!inject)
-		return -ENOMEM;
+	if (!inject) {
+		free(shim);
+		return NULL;
+	}
 	inject->timeout_ns = timeout_ns;
-	inject->shim = gpu_shim_path();
-	if (!inject->shim) {
+	inject->shim = shim;
+	return inject;
+}
+
+int gpu_inject__new(struct gpu_inject **inject, uint64_t timeout_ns)
+{
+	char *shim = gpu_shim_path();
+
+	*inject = NULL;
+	if (!shim) {
 		log_err("--gpu inject: " GPU_SHIM_MISSING);
-		gpu_inject__free(inject);
 		return -ENOENT;
 	}
-	*result = inject;
-	return 0;
+	*inject = gpu_inject__new_for(shim, timeout_ns);
+	return *inject ? 0 : -ENOMEM;
 }
 
 void gpu_inject__finish(struct gpu_inject *inject)

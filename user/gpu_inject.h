@@ -29,6 +29,9 @@ struct gpu_injected {
 /* timeout_ns: to find a thread in each. 0; -ENOENT, logged: there is no shim to inject; -ENOMEM. */
 int gpu_inject__new(struct gpu_inject **inject, uint64_t timeout_ns);
 
+/* The same with a shim of that path, from malloc, which is taken over. NULL: -ENOMEM. */
+struct gpu_inject *gpu_inject__new_for(char *shim, uint64_t timeout_ns);
+
 /* Waits for a running injection, see inject__free. */
 void gpu_inject__free(struct gpu_inject *inject);
 

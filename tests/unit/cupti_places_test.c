@@ -58,6 +58,12 @@ static void test_wheel(void **state)
 	cupti_places__add_library(&places, "/v/site-packages/nvidia/cu13/lib/libcudart.so.13");
 	assert_true(try_all(&places, "/v/site-packages/nvidia/cu13/lib/libcupti.so.13"));
 	memset(&places, 0, sizeof(places));
+	cupti_places__add_library(&places, "/v/site-packages/torch/lib/libtorch_cuda.so");
+	assert_true(try_all(&places, "/v/site-packages/torch/lib/../../nvidia/cuda_cupti/lib/"
+				     "libcupti.so.12"));
+	assert_true(try_all(&places,
+			    "/v/site-packages/torch/lib/../../nvidia/cu13/lib/libcupti.so.13"));
+	memset(&places, 0, sizeof(places));
 	cupti_places__add_library(&places, "/v/site-packages/nvidia/cudnn/lib/libcudnn.so.9");
 	assert_true(try_all(&places,
 			    "/v/site-packages/nvidia/cudnn/lib/../../cu13/lib/libcupti.so.13"));
@@ -92,6 +98,20 @@ static void test_driver(void **state)
 	assert_tried("/usr/local/cuda/lib64/libcupti.so.11.8");
 }
 
+/* The driver's folder comes behind what the dynamic linker finds: it is not the engine's choice. */
+static void test_driver_folder(void **state)
+{
+	struct cupti_places places = {.homes = {"/opt/cuda"}};
+
+	cupti_places__add_library(&places, "/driver/libcuda.so.580.65.06");
+	cupti_places__add_library(&places, "/other/libcuda.so.1");
+	assert_false(try_all(&places, NULL));
+	assert_tried("/driver/libcupti.so.13");
+	assert_null(strstr(tries.text, "/other/"));
+	assert_true(strstr(tries.text, "/driver/") > strstr(tries.text, "\nlibcupti.so.13\n"));
+	assert_null(strstr(tries.text, "/driver/.."));
+}
+
 static void test_mapped(void **state)
 {
 	struct cupti_places places = {0};
@@ -117,9 +137,8 @@ static void test_mapped(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_wheel),
-		cmocka_unit_test(test_toolkit),
-		cmocka_unit_test(test_driver),
+		cmocka_unit_test(test_wheel),  cmocka_unit_test(test_toolkit),
+		cmocka_unit_test(test_driver), cmocka_unit_test(test_driver_folder),
 		cmocka_unit_test(test_mapped),
 	};
 

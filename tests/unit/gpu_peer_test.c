@@ -151,9 +151,10 @@ static void a_process_without_cuda_is_told_once(void **state)
 	player_kill(&fixture->player);
 }
 
-/* Maps a file of that name, as a process that uses CUDA does. */
-static void map_libcuda(void)
+/* Maps a file of that name, as a process that uses CUDA does; where it is. */
+static void *map_libcuda(void)
 {
+	void *memory;
 	char path[] = "/tmp/fbt_peer_XXXXXX", file[64];
 	int fd;
 
@@ -161,10 +162,12 @@ static void map_libcuda(void)
 	snprintf(file, sizeof(file), "%s/libcuda.so.1", path);
 	fd = open(file, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	assert_int_equal(ftruncate(fd, 4096), 0);
-	assert_true(mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0) != MAP_FAILED);
+	memory = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE, fd, 0);
+	assert_true(memory != MAP_FAILED);
 	close(fd);
 	unlink(file);
 	rmdir(path);
+	return memory;
 }
 
 static void wait_to_map_libcuda(struct player *player)
@@ -204,6 +207,90 @@ static void cuda_without_a_shim_is_told_at_a_later_look(void **state)
 static void cuda_without_a_shim_is_told_at_the_end(void **state)
 {
 	tell_of_cuda(*state, true);
+}
+
+/* A process that has mapped libcuda, and nothing of a ring. */
+static void start_lacking(struct fixture *fixture)
+{
+	player_make(&fixture->player, FBT_GPU_HEADER_BYTES, 0);
+	player_fork(&fixture->player, wait_to_map_libcuda);
+	fixture->player.shared->pulse = 1;
+	while (__atomic_load_n(&fixture->player.shared->pulse, __ATOMIC_ACQUIRE) != 2)
+		usleep(100);
+}
+
+static void a_shim_that_will_be_injected_is_not_missed_aloud(void **state)
+{
+	struct fixture *fixture = *state;
+	bool from_start = false;
+
+	start_lacking(fixture);
+	make_peer(fixture);
+	gpu_peer__await_injection(fixture->peer);
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), 0);
+	look(fixture);
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), fixture->now_ns);
+	assert_true(from_start);
+	assert_int_equal(fixture->keeper.count, 0);
+	assert_silent(fixture->text);
+	/* The next look is soon, once it is there. */
+	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns));
+	gpu_peer__take_shim(fixture->peer, fixture->now_ns);
+	assert_true(gpu_peer__is_due(fixture->peer, fixture->now_ns));
+	gpu_peer__do_without(fixture->peer, "libc: too old", fixture->now_ns);
+	assert_said(fixture, FBT_GPU_NOT_INJECTED, "libc: too old");
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), 0);
+	for (int i = 0; i < 8; i++)
+		look_after(fixture, LOOK_NS);
+	assert_int_equal(fixture->keeper.count, 1);
+	assert_one_line(fixture->text, "GPU records are off: the shim was not put into it (libc: "
+				       "too old): restart it with the shim");
+	/* Another program, another shim. */
+	gpu_peer__restart(fixture->peer, fixture->now_ns);
+	look(fixture);
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), fixture->now_ns);
+	assert_false(from_start);
+	assert_int_equal(fixture->keeper.count, 1);
+}
+
+static void cuda_that_comes_later_is_seen_to_lack_a_shim_then(void **state)
+{
+	struct fixture *fixture = *state;
+	bool from_start = true;
+
+	player_make(&fixture->player, FBT_GPU_HEADER_BYTES, 0);
+	player_fork(&fixture->player, wait_to_map_libcuda);
+	make_peer(fixture);
+	gpu_peer__await_injection(fixture->peer);
+	look(fixture);
+	assert_said(fixture, FBT_GPU_NOT_CUDA, "");
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), 0);
+	fixture->player.shared->pulse = 1;
+	while (__atomic_load_n(&fixture->player.shared->pulse, __ATOMIC_ACQUIRE) != 2)
+		usleep(100);
+	for (int i = 0; i < 4; i++)
+		look_after(fixture, LOOK_NS);
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), fixture->now_ns);
+	assert_false(from_start);
+	assert_int_equal(fixture->keeper.count, 1);
+}
+
+/* The library in a fork is its parent's. */
+static void nothing_is_missed_in_a_mere_fork(void **state)
+{
+	struct fixture *fixture = *state;
+	bool from_start;
+	void *mapped;
+
+	/* The test is the parent of the process. */
+	mapped = map_libcuda();
+	start_lacking(fixture);
+	make_peer(fixture);
+	gpu_peer__await_injection(fixture->peer);
+	look(fixture);
+	munmap(mapped, 4096);
+	assert_said(fixture, FBT_GPU_NOT_CUDA, "");
+	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), 0);
 }
 
 static void off_is_told(void **state)
@@ -683,6 +770,9 @@ int main(void)
 		TEST(a_process_without_cuda_is_told_once),
 		TEST(cuda_without_a_shim_is_told_at_a_later_look),
 		TEST(cuda_without_a_shim_is_told_at_the_end),
+		TEST(a_shim_that_will_be_injected_is_not_missed_aloud),
+		TEST(cuda_that_comes_later_is_seen_to_lack_a_shim_then),
+		TEST(nothing_is_missed_in_a_mere_fork),
 		TEST(off_is_told),
 		TEST(an_armed_shim_is_told_with_what_it_says_of_cupti),
 		TEST(records_are_sent_on),

@@ -145,6 +145,21 @@ REFUSED(a_bad_detail_is_refused, "--detail x", "-p", "1", "--detail", "x")
 REFUSED(a_bad_report_is_refused, "--report xml", "-p", "1", "--report", "xml")
 REFUSED(a_bad_trace_format_is_refused, "--trace-format", "-p", "1", "--trace-format", "perfetto")
 REFUSED(a_bad_gpu_mode_is_refused, "--gpu on", "-p", "1", "--gpu", "on")
+REFUSED(a_timeout_refuses_another_gpu_mode, "--inject-timeout: goes with --gpu inject", "-p", "1",
+	"--inject-timeout", "5")
+REFUSED(no_timeout_is_refused, "--inject-timeout 0", "-p", "1", "--gpu=inject", "--inject-timeout",
+	"0")
+REFUSED(a_long_timeout_is_refused, "--inject-timeout 61", "-p", "1", "--gpu=inject",
+	"--inject-timeout", "61")
+REFUSED(a_dry_run_refuses_another_gpu_mode, "--dry-run: goes with --gpu inject", "-p", "1",
+	"--dry-run")
+REFUSED(a_dry_run_refuses_no_pid, "--dry-run: needs processes, -p PID", "--gpu=inject", "--dry-run")
+REFUSED(a_dry_run_refuses_all, "--dry-run: needs processes, -p PID", "--gpu=inject", "--dry-run",
+	"-a")
+REFUSED(a_dry_run_refuses_a_command, "--dry-run: needs processes, -p PID", "--gpu=inject",
+	"--dry-run", "--", "sleep")
+REFUSED(a_dry_run_refuses_another_mode, "--dry-run: needs processes, -p PID", "--gpu=inject",
+	"--dry-run", "-p", "1", "--list-steps")
 REFUSED(a_bad_rank_is_refused, "--rank -1", "-p", "1", "--rank", "-1")
 REFUSED(a_huge_rank_is_refused, "--rank 1000001", "-p", "1", "--rank", "1000001")
 REFUSED(gpu_env_refuses_files, "x: what is that?", "gpu-env", "x")
@@ -262,6 +277,24 @@ static void gpu_options_are_kept(void **state)
 	assert_false(options.gpu.rank_given);
 	assert_false(options.judging.merge.strict);
 	assert_true(options.judging.merge.timeout_ns > 0);
+	options_clear(&options);
+}
+
+static void inject_options_are_kept(void **state)
+{
+	char *argv[ARGS_MAX + 1];
+	struct options options;
+
+	accept(state, &options, argv, "-p1", "--gpu=inject", NULL);
+	assert_int_equal(options.mode, MODE_TRACE);
+	assert_int_equal(options.gpu.mode, GPU_INJECT);
+	assert_int_equal(options.gpu.inject_timeout_ns, 5000000000);
+	assert_false(options.gpu.dry_run);
+	options_clear(&options);
+	accept(state, &options, argv, "-p1,2", "--gpu=inject", "--inject-timeout", "60",
+	       "--dry-run", NULL);
+	assert_int_equal(options.mode, MODE_DRY_RUN);
+	assert_int_equal(options.gpu.inject_timeout_ns, 60000000000);
 	options_clear(&options);
 }
 
@@ -575,6 +608,15 @@ int main(void)
 		TEST(a_bad_report_is_refused),
 		TEST(a_bad_trace_format_is_refused),
 		TEST(a_bad_gpu_mode_is_refused),
+		TEST(a_timeout_refuses_another_gpu_mode),
+		TEST(no_timeout_is_refused),
+		TEST(a_long_timeout_is_refused),
+		TEST(a_dry_run_refuses_another_gpu_mode),
+		TEST(a_dry_run_refuses_no_pid),
+		TEST(a_dry_run_refuses_all),
+		TEST(a_dry_run_refuses_a_command),
+		TEST(a_dry_run_refuses_another_mode),
+		TEST(inject_options_are_kept),
 		TEST(a_bad_rank_is_refused),
 		TEST(a_huge_rank_is_refused),
 		TEST(gpu_env_refuses_files),
