@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# What injects is killed at each of its steps, and at random moments: the target goes on unharmed,
+# nobody holds it, it can be injected again, and nothing stays open in it.
+#
+# One thing cannot be hidden by anybody: a thread in epoll_wait() that was asked to stop sees an EINTR
+# if the one who asked dies before it has said how it is to go on. Such threads are held to that, all
+# others to nothing.
+#
+#	INJECT_KILLS=5 INJECT_KILLS_LOADED=3 INJECT_KILLS_EPOLL=2 INJECT_RANDOM=200 INJECT_SEED=1
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/inject/lib.sh"
+
+: "${INJECT_KILLS:=5}" "${INJECT_KILLS_LOADED:=3}" "${INJECT_KILLS_EPOLL:=2}"
+: "${INJECT_RANDOM:=200}" "${INJECT_SEED:=1}"
+
+loaded=(s_poll_timed r_read_pipe altstack s_futex r_nanosleep fibre_4k s_clock_absolut)
+epolls=(epoll s_epoll epoll_pwait r_epoll)
+turn=0
+declare -A held
+
+# kill_at POINT NAMES…: a driver at one of TARGET's threads of these names, or at any; what went wrong
+# is added to $trouble
+kill_at()
+{
+	local point=$1 status thread=()
+
+	shift
+	if [ $# != 0 ]; then
+		turn=$((turn + 1))
+		thread=(-t "$(thread_of "${!turn}")")
+		turn=$((turn % $#))
+	fi
+	drive -T 20 -k "$point" "${thread[@]}" 2>/dev/null
+	status=$?
+	[ $status = 137 ] || trouble+=" driver=$status:$(cat "$TMP/rounds")"
+	wait_until 2 is_let_go || trouble+=" held:$(grep -hE '^(State|TracerPid)' \
+		"/proc/$TARGET/task/"*/status | sort | uniq -c | tr '\n\t' ' ')"
+}
+
+# kill_often POINT TIMES NAMES…: and a whole round behind them
+kill_often()
+{
+	local point=$1 times=$2
+
+	shift 2
+	for ((i = 0; i < times; i++)); do
+		kill_at "$point" "$@"
+		kills=$((kills + 1))
+	done
+	drive -T 20 || trouble+=" after:$(cat "$TMP/rounds" "$TMP/drive.err")"
+}
+
+# check_clean: what TARGET says of itself goes to $trouble
+check_clean()
+{
+	report_target || trouble+=' silent'
+	[ "$(ask 'T["ok"]')" = True ] || trouble+=" check:$(ask wrong)"
+}
+
+# The stub is written once in a process: these need a new one each time.
+is_first_only()
+{
+	[[ $1 == stub_part || $1 == stub_written ]]
+}
+
+# fresh_targets POINT: each killed there once, then injected
+fresh_targets()
+{
+	local before
+
+	for ((n = 0; n < INJECT_KILLS + INJECT_KILLS_LOADED; n++)); do
+		if [ $n -lt "$INJECT_KILLS" ]; then
+			start_target --light
+			before=$(count_held)
+			kill_often "$1" 1
+		else
+			start_target
+			before=$(count_held)
+			kill_often "$1" 1 "${loaded[@]}"
+		fi
+		wait_until 5 holds_as "$before" || trouble+=" held $(count_held), not $before"
+		kill -TERM "$TARGET"
+		wait "$TARGET" || trouble+=" check:$(ask wrong)"
+	done
+}
+
+start_target --light
+idle=$TARGET
+start_target
+busy=$TARGET
+start_target --stray-epoll
+epoll=$TARGET
+for TARGET in $idle $busy $epoll; do
+	drive -T 20
+	is 'the first time: it is loaded' "$(ask '[r["ok"] or r for r in R]')" '[True]'
+	held[$TARGET]=$(count_held)
+done
+
+stray=0
+"$DRIVE" -k list >"$TMP/points"
+while read -r number point; do
+	trouble=
+	kills=0
+	if is_first_only "$point"; then
+		fresh_targets "$number"
+	else
+		TARGET=$idle
+		kill_often "$number" "$INJECT_KILLS"
+		TARGET=$busy
+		kill_often "$number" "$INJECT_KILLS_LOADED" "${loaded[@]}"
+		TARGET=$epoll
+		kill_often "$number" "$INJECT_KILLS_EPOLL" "${epolls[@]}"
+		for TARGET in $idle $busy $epoll; do
+			wait_until 5 holds_as "${held[$TARGET]}" ||
+				trouble+=" held $(count_held), not ${held[$TARGET]}"
+			check_clean
+		done
+		case $point in
+		interrupted | stopped | registers_read | filters_read | stub_compared) window=yes ;;
+		*) window=no ;;
+		esac
+		more=$(($(ask 'T["eintr_stray"]') - stray))
+		stray=$((stray + more))
+		[ "$more" -le "$([ $window = yes ] && echo "$INJECT_KILLS_EPOLL" || echo 0)" ] ||
+			trouble+=" $more EINTR"
+	fi
+	is "killed at $point, $kills times: unharmed, and injected after" "$trouble" ''
+done <"$TMP/points"
+holds 'there were points' [ "$(wc -l <"$TMP/points")" -ge 20 ]
+echo "# $stray EINTR of threads in epoll_wait"
+
+TARGET=$busy
+read -r killed ended whole < <(tests/live/inject/kill.py "$INJECT_SEED" "$INJECT_RANDOM" \
+	"$DRIVE" -T 20 "$TARGET")
+echo "# killed $killed times in the middle of $whole us, $ended times too late"
+holds "killed $INJECT_RANDOM times at random: mostly in the middle" \
+	[ "$killed" -ge $((INJECT_RANDOM / 2)) ]
+holds 'killed at random: nobody holds it' wait_until 2 is_let_go
+drive -T 20 -n 3
+is 'killed at random: it can be injected after' "$(ask '[r["ok"] or r for r in R]')" '[True, True, True]'
+back_to 'killed at random' "${held[$TARGET]}"
+for TARGET in $idle $busy $epoll; do
+	end_target 'killed'
+done
+finish
