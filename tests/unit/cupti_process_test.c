@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,6 +28,7 @@
  */
 
 int InitializeInjection(void);
+int ferrum_cupti_attach(void);
 
 static struct peer peer;
 
@@ -239,6 +241,250 @@ static int check_no_memory(void)
 	return peer.shared->head < 16384 && peer.counts[FBT_EVENT_GPU_STATE] > 10 ? 0 : __LINE__;
 }
 
+/* The shim's thread, once it has got its name; 0: there is none. */
+static pid_t find_thread(void)
+{
+	char path[64], name[32];
+	pid_t found = 0;
+
+	for (int i = 0; i < 5000 && !found; i++) {
+		struct dirent *entry;
+		DIR *dir = opendir("/proc/self/task");
+
+		while (dir && (entry = readdir(dir))) {
+			FILE *file;
+
+			snprintf(path, sizeof(path), "/proc/self/task/%.20s/comm", entry->d_name);
+			file = fopen(path, "r");
+			if (file && fgets(name, sizeof(name), file) &&
+			    strcmp(name, FBT_GPU_MEMFD "\n") == 0)
+				found = atoi(entry->d_name);
+			if (file)
+				fclose(file);
+		}
+		if (dir)
+			closedir(dir);
+		if (!found)
+			peer_sleep_ms(1);
+	}
+	return found;
+}
+
+static int count_threads(void)
+{
+	DIR *dir = opendir("/proc/self/task");
+	int count = -2;
+
+	while (dir && readdir(dir))
+		count++;
+	if (dir)
+		closedir(dir);
+	return count;
+}
+
+/* Put into a process that runs: as by the driver, only that CUPTI stays away until it is wanted. */
+static int check_late(void)
+{
+	const char *build = getenv("FBT_BUILD");
+	char path[600];
+	int count;
+
+	setenv("FERRUM_CUPTI_EARLY", "1", 1);
+	snprintf(path, sizeof(path), "%s/tests/libcuda.so.1", build ? build : "build/x86_64-gcc");
+	if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL))
+		return __LINE__;
+	snprintf(path, sizeof(path), "%s/tests/libcupti.so.13", build ? build : "build/x86_64-gcc");
+	setenv("FERRUM_CUPTI_LIBRARY", path, 1);
+	if (ferrum_cupti_attach() || ferrum_cupti_attach() || InitializeInjection() != 1)
+		return __LINE__;
+	peer_find_fd(getpid(), &count);
+	if (count != 1 || !find_thread() || count_threads() != 2 || !peer_open(&peer, getpid()))
+		return __LINE__;
+	if (dlopen(path, RTLD_NOW | RTLD_NOLOAD) || delivery__bound()->attached_early)
+		return __LINE__;
+	peer_wish(&peer, 1);
+	if (!peer_await(&peer, 1) || peer.state.status != FBT_GPU_ARMED)
+		return __LINE__;
+	peer_wish(&peer, 2);
+	if (!peer_await(&peer, 2) || delivery__bound()->subscriber)
+		return __LINE__;
+	return 0;
+}
+
+/* What would be too old for an engine with graphs is not excused by a variable any more. */
+static int check_late_and_old(void)
+{
+	const char *build = getenv("FBT_BUILD");
+	char path[600];
+
+	setenv("FERRUM_CUPTI_EARLY", "1", 1);
+	snprintf(path, sizeof(path), "%s/tests/libcupti.so.11.8",
+		 build ? build : "build/x86_64-gcc");
+	setenv("FERRUM_CUPTI_LIBRARY", path, 1);
+	if (ferrum_cupti_attach() || !peer_open(&peer, getpid()))
+		return __LINE__;
+	peer_wish(&peer, 1);
+	if (!peer_await(&peer, 1) || peer.state.status != FBT_GPU_OLD_CUPTI)
+		return __LINE__;
+	return 0;
+}
+
+static void *attach_niced(void *result)
+{
+	cpu_set_t one;
+
+	CPU_ZERO(&one);
+	CPU_SET(*(int *)result, &one);
+	*(int *)result = sched_setaffinity(0, sizeof(one), &one) ||
+			 setpriority(PRIO_PROCESS, 0, 19) || prctl(PR_SET_TIMERSLACK, 1000000000) ||
+			 ferrum_cupti_attach();
+	return NULL;
+}
+
+/* It has what the first thread has, not what the one that was taken was given. */
+static int check_late_thread(void)
+{
+	cpu_set_t before, after;
+	char path[64], text[32] = "";
+	pthread_t thread;
+	FILE *file;
+	int result = 0;
+	pid_t tid;
+
+	if (geteuid())
+		return 0;
+	sched_getaffinity(0, sizeof(before), &before);
+	while (!CPU_ISSET(result, &before))
+		result++;
+	setpriority(PRIO_PROCESS, 0, 3);
+	if (pthread_create(&thread, NULL, attach_niced, &result) || pthread_join(thread, NULL) ||
+	    result)
+		return __LINE__;
+	tid = find_thread();
+	snprintf(path, sizeof(path), "/proc/%d/timerslack_ns", (int)tid);
+	for (int i = 0; i < 5000 && strcmp(text, "50000\n") != 0; i++) {
+		peer_sleep_ms(1);
+		file = fopen(path, "r");
+		if (!file || !fgets(text, sizeof(text), file))
+			return __LINE__;
+		fclose(file);
+	}
+	if (sched_getaffinity(tid, sizeof(after), &after) || !CPU_EQUAL(&before, &after))
+		return __LINE__;
+	return getpriority(PRIO_PROCESS, (id_t)tid) == 3 && !strcmp(text, "50000\n") ? 0 : __LINE__;
+}
+
+/* Loads the shim as a file of its own: a copy. NULL: it cannot be. */
+static int (*load_copy(const char *entry))(void)
+{
+	const char *build = getenv("FBT_BUILD");
+	int copy = memfd_create("libferrum_cupti.so", MFD_CLOEXEC), source, (*function)(void);
+	char path[600];
+	ssize_t got;
+	void *handle;
+
+	snprintf(path, sizeof(path), "%s/libferrum_cupti.so", build ? build : "build/x86_64-gcc");
+	source = open(path, O_RDONLY | O_CLOEXEC);
+	while ((got = read(source, path, sizeof(path))) > 0)
+		if (write(copy, path, (size_t)got) != got)
+			return NULL;
+	close(source);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", copy);
+	handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+	if (!handle)
+		return NULL;
+	*(void **)&function = dlsym(handle, entry);
+	return function;
+}
+
+/* Whichever comes first has the ring and the thread, and the other one is content. */
+static int check_copies(void)
+{
+	int (*early)(void) = load_copy("InitializeInjection");
+	int (*late)(void) = load_copy("ferrum_cupti_attach");
+	int count;
+
+	if (!early || !late || early() != 1 || late() || late() || ferrum_cupti_attach() ||
+	    InitializeInjection() != 1)
+		return __LINE__;
+	peer_find_fd(getpid(), &count);
+	if (count != 1 || !find_thread() || count_threads() != 2 || !peer_open(&peer, getpid()))
+		return __LINE__;
+	return delivery__bound() ? __LINE__ : 0;
+}
+
+struct start {
+	pthread_t thread;
+	pthread_barrier_t *barrier;
+	int (*function)(void);
+};
+
+static void *start_copy(void *arg)
+{
+	struct start *start = arg;
+
+	pthread_barrier_wait(start->barrier);
+	start->function();
+	return NULL;
+}
+
+/* All at once, too. */
+static int check_copies_at_once(void)
+{
+	enum { COPIES = 8 };
+	struct start starts[COPIES];
+	pthread_barrier_t barrier;
+	int count;
+
+	pthread_barrier_init(&barrier, NULL, COPIES);
+	for (int i = 0; i < COPIES; i++) {
+		starts[i].barrier = &barrier;
+		starts[i].function =
+			load_copy(i % 2 ? "InitializeInjection" : "ferrum_cupti_attach");
+		if (!starts[i].function)
+			return __LINE__;
+	}
+	for (int i = 0; i < COPIES; i++)
+		pthread_create(&starts[i].thread, NULL, start_copy, &starts[i]);
+	for (int i = 0; i < COPIES; i++)
+		pthread_join(starts[i].thread, NULL);
+	peer_find_fd(getpid(), &count);
+	return count == 1 && find_thread() && count_threads() == 2 ? 0 : __LINE__;
+}
+
+/* A line of /proc/self/maps that a piece of it ends in is read all the same. */
+static int check_copy_among_many(void)
+{
+	int (*late)(void) = load_copy("ferrum_cupti_attach");
+	int (*early)(void) = load_copy("InitializeInjection");
+	int count;
+
+	/* Mappings that cannot become one. */
+	for (int i = 0; i < 1000; i++)
+		if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
+			 0) == MAP_FAILED)
+			return __LINE__;
+	if (!late || !early || late())
+		return __LINE__;
+	for (int i = 0; i < 200; i++)
+		if (!mmap(NULL, 4096 * (size_t)(i % 7 + 1), i % 2 ? PROT_READ : PROT_NONE,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ||
+		    early() != 1)
+			return __LINE__;
+	peer_find_fd(getpid(), &count);
+	return count == 1 ? 0 : __LINE__;
+}
+
+/* Why there is no ring is told to the tool. */
+static int check_late_refused(void)
+{
+	struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+
+	if (setrlimit(RLIMIT_FSIZE, &limit))
+		return __LINE__;
+	return ferrum_cupti_attach() == EFBIG ? 0 : __LINE__;
+}
+
 /* Signals that the shim's thread blocks; 0: there is no such thread. */
 static uint64_t read_blocked(void)
 {
@@ -385,6 +631,13 @@ PROCESS_TEST(twice)
 PROCESS_TEST(seccomp)
 PROCESS_TEST(file_limit)
 PROCESS_TEST(no_memory)
+PROCESS_TEST(late)
+PROCESS_TEST(late_and_old)
+PROCESS_TEST(late_thread)
+PROCESS_TEST(late_refused)
+PROCESS_TEST(copies)
+PROCESS_TEST(copies_at_once)
+PROCESS_TEST(copy_among_many)
 PROCESS_TEST(signals)
 PROCESS_TEST(address_space)
 PROCESS_TEST(buffers)
@@ -393,12 +646,25 @@ PROCESS_TEST(buffers_of_12_8)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_fork),	   cmocka_unit_test(test_raw_fork),
-		cmocka_unit_test(test_exec),	   cmocka_unit_test(test_descriptor_reused),
-		cmocka_unit_test(test_twice),	   cmocka_unit_test(test_seccomp),
-		cmocka_unit_test(test_file_limit), cmocka_unit_test(test_no_memory),
-		cmocka_unit_test(test_signals),	   cmocka_unit_test(test_address_space),
-		cmocka_unit_test(test_buffers),	   cmocka_unit_test(test_buffers_of_12_8),
+		cmocka_unit_test(test_fork),
+		cmocka_unit_test(test_raw_fork),
+		cmocka_unit_test(test_exec),
+		cmocka_unit_test(test_descriptor_reused),
+		cmocka_unit_test(test_twice),
+		cmocka_unit_test(test_seccomp),
+		cmocka_unit_test(test_file_limit),
+		cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_signals),
+		cmocka_unit_test(test_address_space),
+		cmocka_unit_test(test_buffers),
+		cmocka_unit_test(test_buffers_of_12_8),
+		cmocka_unit_test(test_late),
+		cmocka_unit_test(test_late_and_old),
+		cmocka_unit_test(test_late_thread),
+		cmocka_unit_test(test_late_refused),
+		cmocka_unit_test(test_copies),
+		cmocka_unit_test(test_copies_at_once),
+		cmocka_unit_test(test_copy_among_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
