@@ -118,10 +118,10 @@ static void check_path(struct inject_verdict *verdict, uint32_t tgid, uint32_t t
 				   "that one has CUPTI",
 				   path);
 	else if (*path == '/' && inject_root_has(tgid, thread, path))
-		inject_verdict_add(verdict, INJECT_REFUSAL, "shim",
-				   "CUDA loads %.200s as soon as the process uses it "
-				   "(CUDA_INJECTION64_PATH): there would be two; wait for that "
-				   "one (--gpu=auto)",
+		inject_verdict_add(verdict, INJECT_WARNING, "shim",
+				   "CUDA loads %.200s itself when the process first uses it "
+				   "(CUDA_INJECTION64_PATH): --gpu=auto is enough if that is still "
+				   "to come",
 				   path);
 }
 
