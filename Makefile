@@ -237,7 +237,7 @@ bench_src := $(sort $(wildcard tests/bench/*.c))
 bench_bpf := $(filter %.bpf.c,$(bench_src))
 bench_so  := tests/bench/cupti_double.c
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf) $(bench_so),$(bench_src)))
-bench_gpu := $(shim) $(O)/tests/bench_cupti.so $(O)/tests/gpu_fake_engine $(gpu_fakes)
+bench_gpu := $(inject_fakes) $(shim) $(O)/tests/bench_cupti.so $(O)/tests/gpu_fake_engine $(gpu_fakes)
 
 # tests/gpu: what reads a shim there, and what stands for a GPU here.
 gpu_bin   := $(O)/tests/gpu_arm $(O)/tests/gpu_results
@@ -285,9 +285,11 @@ $(O)/tests/bench_cupti.so: tests/bench/cupti_double.c | $(O)/tests
 	$(Q)$(cc) -std=gnu11 $(warnings) -Wno-missing-prototypes -O2 -g -fPIC -shared -MMD -MP $< -o $@
 
 # They time stages of the tool, so they are linked with them.
-$(O)/tests/bench_judge $(O)/tests/bench_merge $(O)/tests/bench_shim: $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
+$(patsubst %,$(O)/tests/bench_%,inject judge merge shim): $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
-	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+	$(Q)$(cc) -I$(O)/tests $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+
+$(O)/tests/bench_inject: $(O)/tests/bench_away.skel.h
 
 # What tests/gpu/run.sh needs, in one folder for a machine with a GPU: of STATIC=1 it runs anywhere.
 # Where there is no nvcc the CUDA engine is left out: run.sh builds it there, or takes PyTorch.

@@ -5,7 +5,7 @@
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
 rounds counts. Names given as arguments choose parts: calls loss attach steps latency judge
-idle shim merge gpu-idle peers.
+idle shim merge gpu-idle inject peers.
 """
 import json
 import os
@@ -362,6 +362,17 @@ def bench_merge():
            "of 2000", limit=0)
 
 
+def bench_inject():
+    """What --gpu=inject does to the one thread that it takes, nothing else running."""
+    row = run_gpu("inject", os.environ.get("BENCH_INJECT_ROUNDS", "500"),
+                  BUILD + "/tests/inject_probe.so")
+    figure("inject: one thread stopped, median", row["stop_p50"], "us")
+    figure("inject: … p99", row["stop_p99"], "us", limit=1000)
+    figure("inject: that thread then away from its call, median", row["away_p50"], "us")
+    figure("inject: … p99", row["away_p99"], "us", limit=1000)
+    figure("inject: from the stop to the loaded library, median", row["total_p50"], "us")
+
+
 def bench_peers():
     """The same loop under other tracers, counting calls by number of one process."""
     worker = Worker()
@@ -409,7 +420,7 @@ def main():
     parts = {"calls": bench_calls, "loss": bench_loss, "attach": bench_attach,
              "steps": bench_steps, "latency": bench_latency, "judge": bench_judge,
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
-             "gpu-idle": bench_gpu_idle, "peers": bench_peers}
+             "gpu-idle": bench_gpu_idle, "inject": bench_inject, "peers": bench_peers}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:
