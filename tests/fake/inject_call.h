@@ -40,8 +40,8 @@ enum call_width { CALL_XMM = 0, CALL_YMM = 1, CALL_ZMM = 2 };
 
 /* Makes the call as in says; out->width has to be that of in. */
 void inject_call(const struct call *in, struct call *out);
-/* Where the program goes on behind `syscall`. */
-extern const char inject_call_done[];
+/* The `syscall`, and where the program goes on behind it. */
+extern const char inject_call_instruction[], inject_call_done[];
 
 /* Between the load of the flags and their store there are only moves, which change none. */
 __asm__(".pushsection .text\n"
@@ -88,6 +88,7 @@ __asm__(".pushsection .text\n"
 	"	mov 8(%r11), %rdi\n	mov 16(%r11), %rsi\n	mov 24(%r11), %rdx\n"
 	"	mov 32(%r11), %r10\n	mov 40(%r11), %r8\n	mov 48(%r11), %r9\n"
 	"	mov (%r11), %rax\n"
+	"inject_call_instruction:\n"
 	"	syscall\n"
 	"inject_call_done:\n"
 	"	mov 8(%rsp), %r11\n"

@@ -17,15 +17,18 @@ extern const char __executable_start[], etext[];
 /*
  * Where it finds the thread tells what the call has to return. Code that is not the program's can
  * be met there only if somebody has put it there: then the call may return EINTR, and what a signal
- * in its last instructions does cannot be told from one that came before the call.
+ * in its last instructions does cannot be told from one that came before the call. A call that the
+ * kernel is about to restart by restart_syscall returns EINTR too: there is no restart after that.
  */
 static void see_call(struct worker *w, const ucontext_t *context)
 {
 	const char *pc = (const char *)context->uc_mcontext.gregs[REG_RIP];
+	greg_t rax = context->uc_mcontext.gregs[REG_RAX];
 
 	if (!w->in_call)
 		return;
-	if (pc == inject_call_done && context->uc_mcontext.gregs[REG_RAX] == -EINTR)
+	if ((pc == inject_call_done && rax == -EINTR) ||
+	    (pc == inject_call_instruction && rax == SYS_restart_syscall))
 		w->handler_saw_eintr = 1;
 	else if ((pc < __executable_start || pc >= etext) &&
 		 (w->kind->restart != RESTART_SA || !w->sa_restart))

@@ -151,14 +151,23 @@ static int start_nasty(struct target *target, const char *with)
 	return err;
 }
 
+/* Not what would go wrong by itself. */
+static bool is_wanted(const struct target *target, const struct kind *kind)
+{
+	/* setresuid() sends a signal, whose frame has no room there. */
+	if (target->broadcasts && kind->stack == 4096)
+		return false;
+	/* Whatever interrupts it makes it return half of what it waits for. */
+	return kind->feed != feed_half || (!target->broadcasts && !target->stray_epoll);
+}
+
 static int start(struct target *target, const struct options *options)
 {
 	size_t count = options->light ? LIGHT_KINDS : KINDS;
 	int err = signals_set_up(!options->light);
 
 	for (size_t i = 0; i < count && !err; i++)
-		/* setresuid() sends a signal: no room for its frame, an end to a half read. */
-		if (!target->broadcasts || (kinds[i].stack != 4096 && kinds[i].feed != feed_half))
+		if (is_wanted(target, &kinds[i]))
 			err = start_worker(target, &kinds[i], "", 0);
 	for (size_t i = 0; i < 6 && !options->light && !err; i++) {
 		const struct kind *kind = find_kind(kinds, KINDS, signal_kinds[i]);
