@@ -4,6 +4,7 @@
 #include <dirent.h>
 #include <inttypes.h>
 
+#include "fbt_gpu.h"
 #include "inject_cgroup.h"
 #include "inject_status.h"
 #include "processes.h"
@@ -54,6 +55,18 @@ static void check_memory(struct inject_verdict *verdict, const char *name, uint6
 				   used_kib / 1024, limit >> 20);
 }
 
+/* Memory files count too; beyond the limit a write is answered with a signal. */
+static void check_file_size(struct inject_verdict *verdict, uint32_t tgid, uint32_t thread)
+{
+	uint64_t limit = inject_limit_read(tgid, thread, "Max file size");
+
+	if (limit < FBT_GPU_HEADER_BYTES + FBT_GPU_RING_BYTES)
+		inject_verdict_add(verdict, INJECT_REFUSAL, "limits",
+				   "RLIMIT_FSIZE is %" PRIu64 " KiB, less than what the shim "
+				   "shares: " INSTEAD,
+				   limit >> 10);
+}
+
 static uint64_t count_threads_of(uint32_t uid)
 {
 	process_vec processes = {0};
@@ -98,6 +111,7 @@ void inject_check_room(struct inject_verdict *verdict, uint32_t tgid, uint32_t t
 	if (inject_status_read(&status, tgid, thread))
 		return;
 	check_files(verdict, tgid, thread);
+	check_file_size(verdict, tgid, thread);
 	check_memory(verdict, "RLIMIT_AS", inject_limit_read(tgid, thread, "Max address space"),
 		     status.size_kib);
 	check_memory(verdict, "RLIMIT_DATA", inject_limit_read(tgid, thread, "Max data size"),

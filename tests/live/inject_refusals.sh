@@ -194,6 +194,9 @@ end 'of another user'
 with files
 refused 'no descriptors left' 'limits +RLIMIT_NOFILE: '
 end 'no descriptors left'
+with filesize
+refused 'small files only' 'limits +RLIMIT_FSIZE is 1024 KiB'
+end 'small files only'
 with memory
 refused 'no address space left' 'limits +RLIMIT_AS: '
 end 'no address space left'

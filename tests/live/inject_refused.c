@@ -7,6 +7,7 @@
  *   strict filter  is under seccomp, with a filter that allows everything
  *   cancel         has cancelled a thread
  *   files          has no descriptor left
+ *   filesize       may write no file of more than 1 MiB
  *   memory data    has 1 MiB of address space, or of data, left
  *   user=UID       becomes another user
  *   threads        may not have more threads than it has
@@ -126,6 +127,12 @@ static void use_up_data(const char *value)
 	limit(RLIMIT_DATA, one_more("VmData:"));
 }
 
+static void limit_file_size(const char *value)
+{
+	(void)value;
+	limit(RLIMIT_FSIZE, 1 << 20);
+}
+
 static void become(const char *value)
 {
 	uid_t uid = (uid_t)strtoul(value, NULL, 10);
@@ -210,6 +217,7 @@ static const struct {
 	{"strict", strict},
 	{"filter", filter},
 	{"cancel", cancel},
+	{"filesize", limit_file_size},
 	{"files", use_up_files},
 	{"memory", use_up_memory},
 	{"data", use_up_data},
