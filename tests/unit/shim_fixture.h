@@ -76,7 +76,7 @@ static inline bool peer_open(struct peer *peer, pid_t pid)
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 	char path[64];
 	void *memory;
-	int count;
+	int count, given;
 	int fd = peer_find_fd(pid, &count);
 
 	memset(peer, 0, sizeof(*peer));
@@ -87,7 +87,9 @@ static inline bool peer_open(struct peer *peer, pid_t pid)
 	if (fd < 0)
 		return false;
 	/* It may be in the making: there is nothing behind a mapping of it yet. */
-	if ((fcntl(fd, F_GET_SEALS) & seals) != seals) {
+	given = fcntl(fd, F_GET_SEALS);
+	/* -1: the number is another file's by now. */
+	if (given < 0 || (given & seals) != seals) {
 		close(fd);
 		return false;
 	}
