@@ -328,6 +328,59 @@ static void await_turn(void)
 	assert_int_not_equal(fixture.peer.shared->pulse, pulse);
 }
 
+/* That all has come which was done by the time that a flush says. */
+struct promise {
+	uint64_t time_ns; /* of the latest flush */
+	uint32_t records;
+	uint32_t broken; /* of them, those that it had said were there */
+};
+
+static void hold_to_it(void *ctx, const struct fbt_header *frame)
+{
+	const struct fbt_gpu_work *work = (const void *)frame;
+	const struct fbt_gpu_api *api = (const void *)frame;
+	struct promise *promise = ctx;
+
+	switch (frame->type) {
+	case FBT_EVENT_GPU_FLUSH:
+		promise->time_ns = ((const struct fbt_gpu_flush *)frame)->time_ns;
+		break;
+	case FBT_EVENT_GPU_WORK:
+		promise->records++;
+		promise->broken += work->end_ns && work->end_ns <= promise->time_ns;
+		break;
+	case FBT_EVENT_GPU_API:
+		promise->records++;
+		promise->broken += api->end_ns <= promise->time_ns;
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * A buffer that is out holds back all that is in it: buffers that come long after their flush, and
+ * the one that CUPTI keeps as long as work in it runs. The times are those of our clock. A call may
+ * end just before the buffer is asked for that it is put into: one or two of each turn.
+ */
+static void test_late_buffers_hold_back_the_time_of_a_flush(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130100", "FAKE_CUPTI_LATE=100",
+						"FAKE_CUPTI_LATE_MS=150", NULL};
+	struct promise promise = {0};
+
+	start("libcupti.so.13", variables);
+	arm(1);
+	fixture.peer.on_frame = hold_to_it;
+	fixture.peer.ctx = &promise;
+	for (int turn = 0; turn < 6; turn++)
+		await_turn();
+	disarm(2);
+	assert_true(promise.records > 1000);
+	assert_true(promise.broken < promise.records / 50);
+	stop();
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;
@@ -515,6 +568,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_cupti_12, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cupti_11_attached_early, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_at_its_worst, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_buffers_hold_back_the_time_of_a_flush,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(test_attached_too_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_old, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
