@@ -91,12 +91,13 @@ void inject_check_namespaces(struct inject_verdict *verdict, uint32_t tgid, uint
 {
 	static const char *const names[] = {"user", "pid", "mnt", "time"};
 	char own[64] = "";
+	size_t length = 0;
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
 		if (!has_own(tgid, thread, names[i]))
 			continue;
-		strcat(own, *own ? ", " : "");
-		strcat(own, names[i]);
+		length += (size_t)snprintf(own + length, sizeof(own) - length, "%s%s",
+					   length ? ", " : "", names[i]);
 	}
 	if (*own)
 		inject_verdict_add(verdict, INJECT_FINE, "namespaces", "its own: %s; no obstacle",

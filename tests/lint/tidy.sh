@@ -8,10 +8,10 @@ cd "$(dirname "$0")/../.." || exit 1
 : "${FBT_BUILD:=build/$(uname -m | sed 's/aarch64/arm64/')-gcc}"
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 
-# Mistakes in generated skeletons are bpftool's.
+# Mistakes in generated skeletons are bpftool's; the stub's bytes are no code to look at.
 skeletons=$(mktemp -d)
 trap 'rm -rf "$skeletons"' EXIT
-for skeleton in "$FBT_BUILD"/*.skel.h; do
+for skeleton in "$FBT_BUILD"/*.skel.h "$FBT_BUILD"/inject_code.h; do
 	{ echo '// NOLINTBEGIN' && cat "$skeleton" && echo '// NOLINTEND'; } >"$skeletons/${skeleton##*/}"
 done
 
