@@ -4,6 +4,9 @@
 usage: http_load.py PORT CONNECTIONS files FOLDER   GET /NAME is the file's bytes
        http_load.py PORT CONNECTIONS sha256         GET /sha256/TEXT is its digest, in hex
 
+Between two requests of a connection it waits a little: a server that is never idle is never found
+where its event loop waits.
+
 Says "ready" when every connection had an answer; SIGTERM ends it, and it says how it went. After
 SIGUSR1 the server may close a connection between two answers, as one does that is told to reload:
 the request is then sent again on a new one, and counted.
@@ -18,6 +21,7 @@ import time
 
 STOP = threading.Event()
 MAY_CLOSE = threading.Event()
+PAUSE = 0.002
 
 
 class Files:
@@ -91,6 +95,7 @@ class Client(threading.Thread):
                 self.connect()
             self.begun.set()
             number += 1000003
+            time.sleep(PAUSE)
         self.connection.close()
 
 

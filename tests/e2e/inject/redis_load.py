@@ -15,6 +15,7 @@ import threading
 import time
 
 STOP = threading.Event()
+PAUSE = 0.002  # or the server's event loop would never wait
 
 
 class Connection:
@@ -101,6 +102,7 @@ class Client(threading.Thread):
             while not STOP.is_set():
                 self.step()
                 self.begun.set()
+                time.sleep(PAUSE)
         except (OSError, ValueError) as error:
             self.failures.append(repr(error))
             self.begun.set()
