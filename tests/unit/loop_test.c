@@ -164,8 +164,8 @@ static void once_restored_a_signal_ends_the_program(void **state)
 	assert_int_equal(WTERMSIG(status), SIGINT);
 }
 
-/* timeout(1) sends a signal to its child, and at once to its group, where that child is. */
-static void a_signal_that_comes_twice_at_once_is_one(void **state)
+/* A program that was told to end by SIGTERM, and gets it again then. Its wait status. */
+static int get_sigterm_again(bool restored)
 {
 	int status = 0;
 	pid_t pid = fork();
@@ -176,11 +176,22 @@ static void a_signal_that_comes_twice_at_once_is_one(void **state)
 		if (loop__new(&loop) || loop__set_turn(loop, LONG_NS) || raise(SIGTERM) ||
 		    loop__wait(loop) != LOOP_END)
 			_exit(1);
-		raise(SIGTERM);
+		if (!restored)
+			raise(SIGTERM);
 		loop__restore_signals(loop);
+		if (restored)
+			raise(SIGTERM);
 		_exit(7);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* timeout(1) sends a signal to its child, and at once to its group, where that child is. */
+static void a_signal_that_comes_twice_at_once_is_one(void **state)
+{
+	int status = get_sigterm_again(false);
+
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 7);
 }
@@ -188,20 +199,8 @@ static void a_signal_that_comes_twice_at_once_is_one(void **state)
 /* A person who does not want to wait for what is written. */
 static void the_same_signal_later_ends_the_program(void **state)
 {
-	int status = 0;
-	pid_t pid = fork();
+	int status = get_sigterm_again(true);
 
-	if (!pid) {
-		struct loop *loop;
-
-		if (loop__new(&loop) || loop__set_turn(loop, LONG_NS) || raise(SIGTERM) ||
-		    loop__wait(loop) != LOOP_END)
-			_exit(1);
-		loop__restore_signals(loop);
-		raise(SIGTERM);
-		_exit(7);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGTERM);
 }
