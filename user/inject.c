@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -68,17 +67,6 @@ out:
 	return err;
 }
 
-static void write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (write(fd, text, strlen(text)) < 0)
-		errno = 0; /* it is slower then, that is all */
-	close(fd);
-}
-
 /* Nothing of the tool's: neither its terminal nor its signals, nor files that it may close. */
 static int detach_child(int outcome_fd)
 {
@@ -87,7 +75,7 @@ static int detach_child(int outcome_fd)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
-	setsid();
+	inject_hurry();
 	prctl(PR_SET_NAME, CHILD_NAME);
 	nothing = open("/dev/null", O_RDWR);
 	fd = fcntl(outcome_fd, F_DUPFD, 3);
@@ -98,9 +86,6 @@ static int detach_child(int outcome_fd)
 	if (dup2(fd, 3) < 0)
 		return -1;
 	close_range(4, ~0u, 0);
-	/* A session has a share of the processor of its own where the kernel groups by it. */
-	write_file("/proc/self/autogroup", "-20");
-	setpriority(PRIO_PROCESS, 0, -20);
 	return 3;
 }
 

@@ -44,6 +44,13 @@ struct inject_outcome {
 	char text[INJECT_TEXT_MAX]; /* a reason, "" if LOADED; may hold the target's own text */
 };
 
+/*
+ * For a process that is there to call inject_run: a session of its own, and before all others on
+ * the processor, so that no thread stands for long because we have to wait. Where that is not
+ * allowed it is left at that.
+ */
+void inject_hurry(void);
+
 /* Blocks; logs nothing. */
 void inject_run(const struct inject_wish *wish, struct inject_outcome *outcome);
 

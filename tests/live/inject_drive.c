@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -249,7 +248,7 @@ int main(int argc, char **argv)
 		read_library(options.path, &options.wish.library);
 	else
 		read_default_library(&options.wish.library);
-	setpriority(PRIO_PROCESS, 0, -20);
+	inject_hurry();
 	for (long i = 0; i < options.rounds; i++) {
 		struct timespec pause = {options.pause_ms / 1000,
 					 options.pause_ms % 1000 * 1000000};
