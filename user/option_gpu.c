@@ -50,8 +50,13 @@ static int usage_error(const char *message)
 	return -EINVAL;
 }
 
-int option_complete_gpu(struct option_gpu *options, bool by_pid)
+int option_complete_gpu(struct option_gpu *options, const struct merge_options *merge, bool by_pid,
+			bool kineto)
 {
+	if (options->rank_given && !kineto)
+		return usage_error("--rank: goes with --trace-format kineto");
+	if (merge->strict && options->mode == GPU_OFF)
+		return usage_error("--gpu-strict: is about GPU records, and --gpu off takes none");
 	if (options->inject_timeout_ns && options->mode != GPU_INJECT)
 		return usage_error("--inject-timeout: goes with --gpu inject");
 	if (options->dry_run && options->mode != GPU_INJECT)

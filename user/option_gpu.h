@@ -29,8 +29,9 @@ int option_parse_gpu(struct option_gpu *options, struct merge_options *merge, in
 
 /*
  * Behind the options: checks them and sets what they left open. by_pid: -p alone says what is
- * traced. 0, or -EINVAL, logged.
+ * traced. kineto: the trace is one. 0, or -EINVAL, logged.
  */
-int option_complete_gpu(struct option_gpu *options, bool by_pid);
+int option_complete_gpu(struct option_gpu *options, const struct merge_options *merge, bool by_pid,
+			bool kineto);
 
 #endif

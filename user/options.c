@@ -374,7 +374,9 @@ int options_parse(struct options *options, int argc, char **argv)
 		options->mode = MODE_DRY_RUN;
 	option_complete_windows(&options->windows, options->mode == MODE_TRACE);
 	apply_environment(options);
-	err = option_complete_gpu(&options->gpu, options->mode == MODE_DRY_RUN && by_pid(options));
+	err = option_complete_gpu(&options->gpu, &options->judging.merge,
+				  options->mode == MODE_DRY_RUN && by_pid(options),
+				  options->trace_format == TRACE_KINETO);
 	if (!err)
 		err = check_outputs(options);
 	if (!err)

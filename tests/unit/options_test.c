@@ -162,6 +162,10 @@ REFUSED(a_dry_run_refuses_another_mode, "--dry-run: needs processes, -p PID", "-
 	"--dry-run", "-p", "1", "--list-steps")
 REFUSED(a_bad_rank_is_refused, "--rank -1", "-p", "1", "--rank", "-1")
 REFUSED(a_huge_rank_is_refused, "--rank 1000001", "-p", "1", "--rank", "1000001")
+REFUSED(a_rank_refuses_another_trace_format, "--rank: goes with --trace-format kineto", "-p", "1",
+	"--rank", "3")
+REFUSED(strict_refuses_no_gpu_records, "--gpu off takes none", "-p", "1", "--gpu-strict", "--gpu",
+	"off")
 REFUSED(gpu_env_refuses_files, "x: what is that?", "gpu-env", "x")
 REFUSED(a_bad_number_of_ring_records_is_refused, "--ring-records 1", "--ring-records", "1")
 REFUSED(a_bad_step_is_refused, "--step", "-p", "1", "--step", "")
@@ -264,14 +268,16 @@ static void gpu_options_are_kept(void **state)
 	struct options options;
 
 	for (int i = 0; i < 3; i++) {
-		accept(state, &options, argv, "-p1", "--gpu", modes[i].word, "--rank", "7",
-		       "--gpu-strict", NULL);
+		accept(state, &options, argv, "-p1", "--gpu", modes[i].word, NULL);
 		assert_int_equal(options.gpu.mode, modes[i].mode);
-		assert_true(options.gpu.rank_given);
-		assert_int_equal(options.gpu.rank, 7);
-		assert_true(options.judging.merge.strict);
 		options_clear(&options);
 	}
+	accept(state, &options, argv, "-p1", "--rank", "7", "--trace-format", "kineto",
+	       "--gpu-strict", NULL);
+	assert_true(options.gpu.rank_given);
+	assert_int_equal(options.gpu.rank, 7);
+	assert_true(options.judging.merge.strict);
+	options_clear(&options);
 	accept(state, &options, argv, "-p1", NULL);
 	assert_int_equal(options.gpu.mode, GPU_AUTO);
 	assert_false(options.gpu.rank_given);
@@ -619,6 +625,8 @@ int main(void)
 		TEST(inject_options_are_kept),
 		TEST(a_bad_rank_is_refused),
 		TEST(a_huge_rank_is_refused),
+		TEST(a_rank_refuses_another_trace_format),
+		TEST(strict_refuses_no_gpu_records),
 		TEST(gpu_env_refuses_files),
 		TEST(a_bad_number_of_ring_records_is_refused),
 		TEST(a_bad_step_is_refused),
