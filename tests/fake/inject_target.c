@@ -177,7 +177,7 @@ static int start(struct target *target, const struct options *options)
 			err = start_worker(target, kind, "r_", SIGNAL_RESTART);
 	}
 	if (!options->light && !err)
-		err = start_worker(target, find_kind(kinds, KINDS, "poll_timed"), "a_", SIGALRM);
+		err = start_worker(target, find_kind(kinds, KINDS, "epoll"), "a_", SIGALRM);
 	return err ? err : start_nasty(target, options->with);
 }
 
