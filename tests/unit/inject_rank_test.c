@@ -390,12 +390,24 @@ static void read_inotify(void)
 	syscall(SYS_read, must(inotify_init()), bytes, 4096);
 }
 
-static void read_terminal(void)
+static int new_terminal(void)
 {
 	int keys, screen;
 
 	must(openpty(&keys, &screen, NULL, NULL, NULL));
-	syscall(SYS_read, screen, bytes, 9);
+	return screen;
+}
+
+static void read_terminal(void)
+{
+	syscall(SYS_read, new_terminal(), bytes, 9);
+}
+
+static void readv_terminal(void)
+{
+	struct iovec part = {bytes, 9};
+
+	syscall(SYS_readv, new_terminal(), &part, 1);
 }
 
 static void accept_free(void)
@@ -512,17 +524,22 @@ static void wait_for_any_signal(void)
 	syscall(SYS_pause);
 }
 
-/* Removed with its maker's end by nobody else: the call holds it until then. */
+/* A child that waits for our end, after which it is to tidy up; 0 in it. */
+static pid_t new_heir(void)
+{
+	struct pollfd ended = {must((int)syscall(SYS_pidfd_open, getpid(), 0)), POLLIN, 0};
+	pid_t pid = must(fork());
+
+	if (!pid)
+		poll(&ended, 1, LONG_MS);
+	return pid;
+}
+
 static void receive_sysv(void)
 {
 	int id = must(msgget(IPC_PRIVATE, 0600));
-	pid_t parent = getpid();
 
-	if (!must(fork())) {
-		int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
-		struct pollfd ended = {pidfd, POLLIN, 0};
-
-		poll(&ended, 1, LONG_MS);
+	if (!new_heir()) {
 		msgctl(id, IPC_RMID, NULL);
 		_exit(0);
 	}
@@ -533,13 +550,8 @@ static void wait_for_semaphore(void)
 {
 	int id = must(semget(IPC_PRIVATE, 1, 0600));
 	struct sembuf take = {0, -1, 0};
-	pid_t parent = getpid();
 
-	if (!must(fork())) {
-		int pidfd = (int)syscall(SYS_pidfd_open, parent, 0);
-		struct pollfd ended = {pidfd, POLLIN, 0};
-
-		poll(&ended, 1, LONG_MS);
+	if (!new_heir()) {
 		semctl(id, 0, IPC_RMID);
 		_exit(0);
 	}
@@ -688,6 +700,7 @@ static const struct {
 	{"read of a signalfd", read_signalfd, SYS_read, INJECT_RANK_RESTART},
 	{"read of inotify", read_inotify, SYS_read, INJECT_RANK_RESTART},
 	{"read of a terminal", read_terminal, SYS_read, INJECT_RANK_NONE},
+	{"readv of a terminal", readv_terminal, SYS_readv, INJECT_RANK_NONE},
 	{"read of a FIFO with a name", read_fifo, SYS_read, INJECT_RANK_NONE},
 	{"accept", accept_free, SYS_accept, INJECT_RANK_RESTART},
 	{"accept4", accept4_free, SYS_accept4, INJECT_RANK_RESTART},
