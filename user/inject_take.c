@@ -203,9 +203,12 @@ static int search_once(struct search *search)
 		err = try_threads(search, &threads);
 	vec_free(&threads);
 	took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
-	if (err == -EAGAIN)
-		pause_for(took_ns > LOOK_NS ? took_ns : LOOK_NS);
-	return err;
+	if (err != -EAGAIN)
+		return err;
+	if (!inject_target_is_there(target))
+		return -ESRCH;
+	pause_for(took_ns > LOOK_NS ? took_ns : LOOK_NS);
+	return -EAGAIN;
 }
 
 int inject_take(const struct inject_take *take, struct inject_taken *taken)
