@@ -169,21 +169,23 @@ int inject_seccomp_judge(const struct sock_fprog *filters, size_t count, const c
 	return 0;
 }
 
-/* Of /proc/TID/status; that file is there for every thread. */
+/* Of /proc/TID/status; that file is there for every thread. A kernel without filters has no line.
+ */
 static uint32_t read_mode(uint32_t tid)
 {
 	char path[32], line[256];
-	uint32_t mode = FILTERED;
+	uint32_t mode = 0;
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%" PRIu32 "/status", tid);
 	file = fopen(path, "re");
-	while (file && fgets(line, sizeof(line), file)) {
+	if (!file)
+		return FILTERED;
+	while (fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "Seccomp: %" SCNu32, &mode) == 1)
 			break;
 	}
-	if (file)
-		fclose(file);
+	fclose(file);
 	return mode;
 }
 

@@ -23,6 +23,9 @@
 #define SECCOMP_STRICT 1
 #define HEADERS_MAX    64
 
+/* Its longest line, of the groups, may have 65536 of them: who has so many is not offered. */
+#define STATUS_BYTES 16384
+
 struct range {
 	uint64_t start;
 	uint64_t end;
@@ -73,6 +76,8 @@ static int read_text(uint32_t tgid, uint32_t tid, const char *name, char *text, 
 	got = read(fd, text, size - 1);
 	if (got < 0)
 		err = map_error(-errno);
+	else if (got == (ssize_t)size - 1)
+		err = -E2BIG;
 	text[got > 0 ? got : 0] = '\0';
 	close(fd);
 	return err ? err : got ? 0 : -ESRCH;
@@ -142,28 +147,25 @@ static bool is_at_rest(uint32_t tgid, uint32_t tid)
 	return policy != POLICY_FIFO && policy != POLICY_RR && policy != POLICY_DEADLINE;
 }
 
+/* A number behind such a key, which is at the start of a line: the name cannot have one in it. */
+static uint64_t find_number(const char *text, const char *key)
+{
+	const char *at = strstr(text, key);
+
+	return at ? strtoull(at + strlen(key), NULL, 10) : 0;
+}
+
 /* False if the thread is gone, or may make no call at all but four. */
 static bool read_status(struct candidate *candidate, uint32_t tgid)
 {
-	uint32_t mode = 0;
-	size_t capacity = 0;
-	char *line = NULL;
-	char path[64];
-	FILE *file;
+	char text[STATUS_BYTES];
+	uint64_t mode;
 
-	format_path(path, tgid, candidate->thread.tid, "status");
-	file = fopen(path, "re");
-	if (!file)
+	if (read_text(tgid, candidate->thread.tid, "status", text, sizeof(text)))
 		return false;
-	/* One line for each key: the kernel escapes newlines in the name. */
-	while (getline(&line, &capacity, file) > 0) {
-		if (sscanf(line, "Seccomp: %" SCNu32, &mode) == 1 ||
-		    sscanf(line, "Seccomp_filters: %" SCNu32, &candidate->filters) == 1 ||
-		    sscanf(line, "voluntary_ctxt_switches: %" SCNu64, &candidate->sleeps) == 1)
-			continue;
-	}
-	free(line);
-	fclose(file);
+	mode = find_number(text, "\nSeccomp:");
+	candidate->filters = (uint32_t)find_number(text, "\nSeccomp_filters:");
+	candidate->sleeps = find_number(text, "\nvoluntary_ctxt_switches:");
 	candidate->thread.filtered = mode != 0;
 	return mode != SECCOMP_STRICT;
 }

@@ -39,11 +39,11 @@ enum inject_rank inject_thread_rank(const struct inject_thread *thread);
  * files than pipes, sockets and the kernel's own queues, and sockets with a time-out or a least
  * count.
  *
- * Of a process with more than INJECT_THREADS_LOOKED threads only that many are looked at, 10 to
- * 30 us each, from another one on each time. 0 or -errno: -ESRCH it is gone, -EPERM may not be
+ * Of a process with more than INJECT_THREADS_LOOKED threads only that many are looked at, some
+ * 40 us each, from another one on each time. 0 or -errno: -ESRCH it is gone, -EPERM may not be
  * looked at, -ENOMEM. Without a message; the caller frees threads also then.
  */
-#define INJECT_THREADS_LOOKED 1024
+#define INJECT_THREADS_LOOKED 256
 int inject_threads_list(inject_thread_vec *threads, uint32_t tgid, uint64_t stub,
 			uint32_t stub_size);
 
