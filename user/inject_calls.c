@@ -96,6 +96,8 @@ static const struct inject_call calls[] = {
 	{CALL(mmap, NEEDED), {AT, 127112, RW, MEMORY | MAP_FIXED, NO_FD, 0}},
 	{CALL(mprotect, NEEDED), {AT, PAGE, PROT_READ}},
 	{CALL(mmap, NEEDED), {0, 1 << 27, PROT_NONE, MEMORY | MAP_NORESERVE, NO_FD, 0}},
+	/* malloc, of a process that has not called it yet: the clock will do. */
+	{CALL(getrandom, IGNORED), {AT, 8, 1 /* GRND_NONBLOCK */}},
 	/* malloc takes mmap then. */
 	{CALL(brk, IGNORED), {AT}},
 	{CALL(futex, NEEDED), {AT, FUTEX_WAIT_PRIVATE, 2}},

@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Processes under filters for system calls: a container's does not stand in the way, one that would
+# kill the process for a call of ours is seen before any is made, and the list of those is complete.
+#
+#	INJECT_ROUNDS=30
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/inject/lib.sh"
+
+: "${INJECT_ROUNDS:=30}"
+filtered=$(realpath -m "$FBT_BUILD/tests/live_inject_seccomp")
+shim=$(realpath -m "$FBT_BUILD/libferrum_cupti.so")
+program=$INJECT_TARGET
+trap '' PIPE
+
+# start_filtered FILTERS OPTION…: the target that watches over itself, under them
+start_filtered()
+{
+	local filters=$1
+
+	shift
+	printf '#!/bin/sh\nexec %s %s -- %s "$@"\n' "$filtered" "$filters" "$program" >"$TMP/launch"
+	chmod 755 "$TMP/launch"
+	INJECT_TARGET=$TMP/launch
+	start_target "$@"
+}
+
+# loads FILTERS: under which it is loaded, each time
+loads()
+{
+	start_filtered "$1"
+	grep -q '^Seccomp:.*2$' "/proc/$TARGET/status" || not_ok "$1: it has a filter"
+	drive -n "$INJECT_ROUNDS" -T 20
+	is "$1, $INJECT_ROUNDS times: it is loaded" \
+		"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_ROUNDS, [])"
+	is "$1: it was called as often" "$(count_probes)" "$INJECT_ROUNDS"
+	ask '"# stopped for %.0f us at the median, %.0f us at most" % (
+		(s := sorted(r["stop_us"] for r in R))[len(s) // 2], s[-1])'
+	end_target "$1"
+}
+
+# refuses FILTERS CALL OPTION…: of the driver
+refuses()
+{
+	local filters=$1 call=$2
+
+	shift 2
+	drive -T 5 "$@"
+	is "$filters: it is refused" "$(ask '[r["status"] for r in R]')" "['refused']"
+	is "$filters: the call is named" "$(ask "'$call' in R[0]['text'] or R")" True
+	is "$filters: nothing was loaded" "$(count_probes)" 0
+	holds "$filters: nobody holds it" wait_until 2 is_let_go
+}
+
+loads docker
+loads 'docker enosys-clone3 errno-rseq errno-fallocate'
+
+for filter in kill-memfd_create errno-memfd_create kill-pwrite64; do
+	start_filtered $filter
+	refuses $filter "${filter#*-}"
+	end_target $filter
+done
+
+# There the stop itself is dangerous: the kernel would do that call for a thread in poll().
+start_filtered kill-restart_syscall
+for name in poll s_read_pipe futex; do
+	refuses kill-restart_syscall restart_syscall -t "$(thread_of $name)"
+done
+end_target kill-restart_syscall
+
+# needed NAME DRIVER-OPTION…: a process that may make no other calls lives on
+needed()
+{
+	local name=$1 line input output
+
+	shift
+	coproc ONLY { exec "$filtered" only-needed; }
+	TARGET=$ONLY_PID
+	# The array is gone when the process is.
+	exec {output}<&"${ONLY[0]}" {input}>&"${ONLY[1]}"
+	eval "exec ${ONLY[1]}>&-"
+	read -r -t 20 line <&"$output"
+	drive -n 3 -T 10 "$@"
+	is "only needed calls: $name is loaded" "$(ask '[r["status"] for r in R]')" \
+		"['loaded', 'loaded', 'loaded']"
+	# The shim's thread looks around every 2 s.
+	sleep 3
+	line=
+	echo hello >&"$input"
+	read -r -t 20 line <&"$output"
+	is "only needed calls: with $name it goes on" "$line" hello
+	exec {input}>&- {output}<&-
+	wait "$TARGET"
+	is "only needed calls: with $name it ends as it should" $? 0
+}
+needed 'the probe'
+needed 'the shim' -l "$shim" -e InitializeInjection
+finish
