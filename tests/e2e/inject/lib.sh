@@ -16,7 +16,7 @@ ROUNDS=${FBT_INJECT_ROUNDS:-100}
 PAUSE=${FBT_INJECT_PAUSE_MS:-10}
 PARTS=$HERE/inject
 DRIVE=$(realpath -m "$FBT_BUILD/tests/live_inject_drive")
-# A byte for each library that was loaded and whose entry ran.
+# A byte for each entry of a library that was called.
 LOADS=$TMP/loads
 
 [ "$(uname -m)" = x86_64 ] || skip 'injecting is for x86-64'
@@ -121,9 +121,16 @@ drive()
 	"$DRIVE" -n "$rounds" -p "$PAUSE" -T 20 "$@" "$pid" >"$TMP/rounds" 2>"$TMP/rounds.err"
 }
 
+# Entries that were called.
 loads()
 {
 	stat -c %s "$LOADS"
+}
+
+# libraries_of PROCESS: that are in it; dlopen gives the one it has for a name that it knows
+libraries_of()
+{
+	awk '/\/memfd:libferrum_cupti/ {print $5}' "/proc/$1/maps" | sort -u | wc -l
 }
 
 # The facts of one series: every round loaded a library of its own, and what was there after the
@@ -131,7 +138,7 @@ loads()
 # inject NAME PROCESS [ARGUMENT…]: ROUNDS times in a row
 inject()
 {
-	local name=$1 pid=$2 before threads files memory
+	local name=$1 pid=$2 before libraries threads files memory
 
 	shift 2
 	drive 1 "$pid" "$@"
@@ -141,11 +148,13 @@ inject()
 	files=$(most files_of "$pid")
 	memory=$(memory_of "$pid")
 	before=$(loads)
+	libraries=$(libraries_of "$pid")
 	drive "$ROUNDS" "$pid" "$@"
 	is "$name: injected $ROUNDS times in a row" $? 0
 	sed 's/^/# /' "$TMP/rounds.err"
 	python3 "$PARTS/rounds.py" "$name" "$TMP/rounds" "$ROUNDS" || FAILED=1
-	is "$name: as many libraries were loaded" $(($(loads) - before)) "$ROUNDS"
+	is "$name: as many entries were called" $(($(loads) - before)) "$ROUNDS"
+	is "$name: in libraries of their own" $(($(libraries_of "$pid") - libraries)) "$ROUNDS"
 	holds "$name: no thread is left behind" until_true 10 at_most threads_of "$pid" "$threads"
 	holds "$name: no descriptor is left behind" until_true 10 at_most files_of "$pid" "$files"
 	echo "# $name: $threads threads, $files descriptors," \
