@@ -109,7 +109,7 @@ static int map_page(int fd, struct inject_page *page)
 		return -ENOENT;
 	memory = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
-		return errno == EPERM ? -EBADMSG : -errno;
+		return errno == EPERM ? -EBADMSG : -ENOMEM;
 	page->shared = memory;
 	return 0;
 }
@@ -215,7 +215,7 @@ static int search(const struct files *files, uint64_t token, struct inject_page 
 int inject_page__open(struct inject_page **result, uint32_t tgid, uint32_t thread, uint64_t token)
 {
 	struct inject_page *page = calloc(1, sizeof(*page));
-	struct files files;
+	struct files files = {.folder = -1};
 	int err;
 
 	*result = NULL;

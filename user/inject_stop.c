@@ -44,16 +44,17 @@ struct inject_stop {
 	char status[8192];
 };
 
-static int stop_new(struct inject_stop **result, const struct inject_thread *thread,
-		    const struct inject_hook *hook)
+/* NULL and err, -ESRCH if there is no such thread. */
+static struct inject_stop *stop_new(const struct inject_thread *thread,
+				    const struct inject_hook *hook, int *err)
 {
 	struct inject_stop *stop = mmap(NULL, sizeof(*stop), PROT_READ | PROT_WRITE,
 					MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 	char path[64];
 
-	*result = NULL;
+	*err = -ENOMEM;
 	if (stop == MAP_FAILED)
-		return -errno;
+		return NULL;
 	/* Where it may not be locked it is there all the same, but for a machine short of memory.
 	 */
 	mlock(stop, sizeof(*stop));
@@ -62,13 +63,12 @@ static int stop_new(struct inject_stop **result, const struct inject_thread *thr
 	snprintf(path, sizeof(path), "/proc/%u/status", thread->tid);
 	stop->status_fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (stop->status_fd < 0) {
-		int err = errno == ENOENT ? -ESRCH : -errno;
-
+		*err = errno == ENOENT ? -ESRCH : -errno;
 		inject_stop__free(stop);
-		return err;
+		return NULL;
 	}
-	*result = stop;
-	return 0;
+	*err = 0;
+	return stop;
 }
 
 void inject_stop__free(struct inject_stop *stop)
@@ -175,12 +175,12 @@ static int check(const struct inject_stop *stop)
 int inject_stop__take(struct inject_stop **result, const struct inject_thread *thread,
 		      const struct inject_hook *hook)
 {
-	struct inject_stop *stop;
 	sigset_t child, before;
-	int err = stop_new(&stop, thread, hook);
+	int err;
+	struct inject_stop *stop = stop_new(thread, hook, &err);
 
 	*result = NULL;
-	if (err)
+	if (!stop)
 		return err;
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);

@@ -385,6 +385,7 @@ static void a_signal_that_waits_is_handled_first(void **state)
 	take_at_last(fixture);
 	kill(fixture->child, SIGUSR1);
 	assert_int_equal(divert(fixture), -EAGAIN);
+	assert_false(fixture->reached & 1u << INJECT_AT_DIVERTED);
 	let_go(fixture);
 	result = result_of(fixture);
 	assert_int_equal(result.err, EINTR);
@@ -464,6 +465,34 @@ static void a_signal_between_the_checks_takes_it_back(void **state)
 	result = result_of(fixture);
 	assert_int_equal(result.err, EINTR);
 	assert_int_equal(result.token, 0);
+}
+
+static void stop_by_signal(void *ctx, enum inject_point point)
+{
+	struct fixture *fixture = ctx;
+
+	if (point != INJECT_AT_SEIZED)
+		return;
+	kill(fixture->child, SIGUSR1);
+	while (state_of(fixture) != 't')
+		usleep(1000);
+}
+
+static void a_signal_that_stops_it_first_is_handed_on(void **state)
+{
+	struct fixture *fixture = *state;
+	struct inject_hook hook = {stop_by_signal, fixture};
+	struct result result;
+	int err;
+
+	start(fixture, EPOLL, 0);
+	err = inject_stop__take(&fixture->stop, &fixture->thread, &hook);
+	if (err == -EPERM)
+		skip();
+	assert_int_equal(err, -EAGAIN);
+	result = result_of(fixture);
+	assert_int_equal(result.err, EINTR);
+	assert_int_equal(result.handled, 1);
 }
 
 static void other_bytes_are_no_stub(void **state)
@@ -603,6 +632,7 @@ int main(void)
 		TEST(a_signal_behind_the_last_check_ends_the_call),
 		TEST(a_signal_behind_the_last_check_restarts_what_it_would),
 		TEST(a_signal_between_the_checks_takes_it_back),
+		TEST(a_signal_that_stops_it_first_is_handed_on),
 		TEST(other_bytes_are_no_stub),
 		TEST(a_thread_that_waits_elsewhere_is_let_be),
 		TEST(a_thread_that_runs_is_let_be),
