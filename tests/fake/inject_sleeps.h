@@ -205,7 +205,7 @@ static bool semaphore_set_up(struct worker *w)
 
 static void semaphore_plain(struct worker *w)
 {
-	uint64_t due_ns = now_ns() + pick_timeout_ns(w), excuse_ns = excused_ns(w);
+	uint64_t excuse_ns = excused_ns(w), due_ns = now_ns() + pick_timeout_ns(w);
 	struct timespec until = timespec_of(due_ns);
 	int error = sem_clockwait(&w->semaphore, CLOCK_MONOTONIC, &until) ? errno : 0;
 
@@ -223,7 +223,7 @@ static bool condition_set_up(struct worker *w)
 
 static void condition_plain(struct worker *w)
 {
-	uint64_t due_ns = now_ns() + pick_timeout_ns(w), excuse_ns = excused_ns(w);
+	uint64_t excuse_ns = excused_ns(w), due_ns = now_ns() + pick_timeout_ns(w);
 	struct timespec until = timespec_of(due_ns);
 	int error;
 

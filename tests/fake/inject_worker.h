@@ -233,8 +233,8 @@ static void raw_call(struct worker *w)
 	call_fill(&w->in, &w->out, w->target->width, &w->random);
 	w->timeout_ns = 0;
 	w->due_ns = 0;
-	w->kind->prepare(w);
 	excuse_ns = excused_ns(w);
+	w->kind->prepare(w);
 	if (!w->due_ns)
 		w->due_ns = now_ns() + w->timeout_ns;
 	errno = mark;
