@@ -15,8 +15,9 @@
 #include "processes.h"
 
 #define MS 1000000ull
-/* The helper is there, or never comes: pthread_create has failed. */
-#define HELPER_WAIT_NS (2500 * MS)
+/* The helper is there, or never comes: pthread_create has failed. On a busy machine it takes long.
+ */
+#define HELPER_WAIT_NS (4000 * MS)
 /* For the library to be loaded and its entry to return. */
 #define ANSWER_WAIT_NS (5000 * MS)
 /* How often a process that may have called execve is looked at meanwhile. */
