@@ -43,7 +43,7 @@ static bool is_valid_sum(const struct sock_filter *insn)
 	case BPF_ALU | BPF_LSH | BPF_K:
 	case BPF_ALU | BPF_RSH | BPF_K:
 		return insn->k < 32;
-	case BPF_ALU | BPF_ADD | BPF_K:
+	case BPF_ALU | BPF_ADD | BPF_K: /* NOLINT: two of them are 0 */
 	case BPF_ALU | BPF_ADD | BPF_X:
 	case BPF_ALU | BPF_SUB | BPF_K:
 	case BPF_ALU | BPF_SUB | BPF_X:
