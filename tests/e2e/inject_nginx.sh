@@ -27,7 +27,7 @@ find_nginx()
 write_site()
 {
 	mkdir -p "$TMP/site" "$TMP/logs"
-	for size in 1 100 4000 70000 1500000; do
+	for size in 1 100 4000 70000 500000; do
 		head -c "$size" /dev/urandom >"$TMP/site/$size"
 	done
 	# Its workers are another user. A connection is kept for as many requests as come.

@@ -21,7 +21,7 @@ import time
 
 STOP = threading.Event()
 MAY_CLOSE = threading.Event()
-PAUSE = 0.002
+PAUSE = 0.005
 
 
 class Files:

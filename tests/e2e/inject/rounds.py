@@ -9,7 +9,7 @@ import sys
 
 
 def share(values, percent):
-    return sorted(values)[min(len(values) - 1, len(values) * percent // 100)]
+    return sorted(values)[(len(values) * percent + 99) // 100 - 1]
 
 
 def main():

@@ -265,7 +265,9 @@ bool pass(Baton &baton, int mine)
 	if (baton.turn % 2 != mine)
 		return true;
 	baton.turn++;
+	lock.unlock();
 	baton.passed.notify_all();
+	usleep(50);
 	return true;
 }
 
