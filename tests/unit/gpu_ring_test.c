@@ -391,6 +391,8 @@ static void arming_counts_up_and_disarming_too(void **state)
 	open_sound(fixture);
 	shared = fixture->player.shared;
 	assert_int_equal(shared->armed, 1);
+	/* A shim may look whether we are there as soon as it is awake. */
+	assert_int_equal(shared->beat, 1);
 	assert_false(gpu_ring__has_answered(fixture->ring));
 	assert_false(gpu_ring__is_dormant(fixture->ring));
 	shared->phase = FBT_GPU_WORKING;
@@ -444,6 +446,7 @@ static void arming_skips_what_was_there_before(void **state)
 	player_start(&fixture->player);
 	player_put_kernel(&fixture->player, 1, 10, 20);
 	assert_int_equal(open_ring(fixture), 0);
+	player_put_kernel(&fixture->player, 2, 10, 20);
 	gpu_ring__arm(fixture->ring);
 	assert_int_equal(read_ring(fixture), 0);
 	assert_int_equal(fixture->reading.count, 0);
@@ -533,6 +536,23 @@ static void a_size_that_lies_ends_the_reading(void **state)
 	}
 }
 
+static void a_size_that_is_no_multiple_of_8_ends_the_reading_whatever_follows(void **state)
+{
+	struct fbt_gpu_work work = {.header = {FBT_EVENT_GPU_WORK, 0, sizeof(work) + 4}};
+	struct fixture *fixture = *state;
+
+	open_sound(fixture);
+	player_put_kernel(&fixture->player, 1, 10, 20);
+	player_write(&fixture->player, &work, sizeof(work));
+	player_write(&fixture->player, "1234", 4);
+	work.header.size = sizeof(work);
+	player_write(&fixture->player, &work, sizeof(work));
+	player_write(&fixture->player, "1234", 4);
+	player_publish(&fixture->player);
+	assert_int_equal(read_ring(fixture), -EBADMSG);
+	assert_int_equal(fixture->reading.count, 1);
+}
+
 static void a_frame_longer_than_what_is_there_ends_the_reading(void **state)
 {
 	struct fbt_gpu_work work = {.header = {FBT_EVENT_GPU_WORK, 0, sizeof(work)}};
@@ -604,6 +624,94 @@ static void a_head_that_goes_back_over_what_was_not_read_yet_is_seen(void **stat
 	fixture->player.head -= sizeof(struct fbt_gpu_work);
 	player_publish(&fixture->player);
 	assert_int_equal(read_ring(fixture), -EBADMSG);
+}
+
+/* A frame whose length divides that of any ring: wherever one may begin, one does. */
+struct even_frame {
+	struct fbt_gpu_name name;
+	char text[40];
+};
+
+static const struct even_frame even_frame = {
+	.name = {.header = {FBT_EVENT_GPU_NAME, 0, sizeof(even_frame)}, .id = 1},
+	.text = "a name of as many bytes as it takes"};
+
+static void what_a_writer_has_written_over_is_not_read(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_sound(fixture);
+	while (fixture->player.head <= PLAYED_BYTES)
+		player_write(&fixture->player, &even_frame, sizeof(even_frame));
+	player_publish(&fixture->player);
+	assert_int_equal(read_ring(fixture), -EBADMSG);
+	assert_int_equal(fixture->reading.count, 0);
+}
+
+/* A ring twice as large as a shim's, full of frames. */
+static void open_large(struct fixture *fixture)
+{
+	struct even_frame frames[1024];
+	struct player *player = &fixture->player;
+
+	for (size_t i = 0; i < sizeof(frames) / sizeof(frames[0]); i++)
+		frames[i] = even_frame;
+	player_make(player, FBT_GPU_HEADER_BYTES + 2 * FBT_GPU_RING_BYTES, PLAYED_SEALS);
+	for (off_t at = 0; at < 2 * FBT_GPU_RING_BYTES; at += sizeof(frames))
+		assert_int_equal(
+			pwrite(player->fd, frames, sizeof(frames), FBT_GPU_HEADER_BYTES + at),
+			sizeof(frames));
+	player_fill_header(player);
+	player->shared->ring_bytes = 2 * FBT_GPU_RING_BYTES;
+	player_fork(player, NULL);
+	assert_int_equal(open_ring(fixture), 0);
+	gpu_ring__arm(fixture->ring);
+	player->head = 2 * FBT_GPU_RING_BYTES;
+	player_publish(player);
+}
+
+static void so_much_is_read_at_once_and_then_the_rest(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_large(fixture);
+	for (size_t read = 1; read <= 2; read++) {
+		assert_int_equal(read_ring(fixture), 0);
+		assert_int_equal(fixture->reading.count,
+				 read * FBT_GPU_RING_BYTES / sizeof(even_frame));
+	}
+}
+
+static void a_head_that_goes_back_over_the_rest_is_seen(void **state)
+{
+	struct fixture *fixture = *state;
+
+	open_large(fixture);
+	assert_int_equal(read_ring(fixture), 0);
+	fixture->player.head -= sizeof(even_frame);
+	player_publish(&fixture->player);
+	assert_int_equal(read_ring(fixture), -EBADMSG);
+}
+
+/* Of what was said before us; what is asked for is read from where it begins. */
+static void from_a_tail_of_nonsense_nothing_is_read(void **state)
+{
+	static const uint64_t tails[] = {4, 1ull << 63, PLAYED_BYTES};
+
+	for (size_t i = 0; i < sizeof(tails) / sizeof(tails[0]); i++) {
+		struct fixture *fixture = *state;
+
+		player_start(&fixture->player);
+		player_put_state(&fixture->player, FBT_GPU_NO_DRIVER, "", "");
+		fixture->player.shared->tail = tails[i];
+		assert_int_equal(open_ring(fixture), 0);
+		assert_int_equal(read_ring(fixture), 0);
+		assert_int_equal(fixture->reading.count, 0);
+		gpu_ring__free(fixture->ring);
+		fixture->ring = NULL;
+		player_stop(&fixture->player);
+		fixture->player.shared = NULL;
+	}
 }
 
 static void a_tail_of_nonsense_is_not_believed(void **state)
@@ -821,10 +929,15 @@ int main(void)
 		TEST(a_full_ring_is_read_whole),
 		TEST(what_is_not_published_is_not_read),
 		TEST(a_size_that_lies_ends_the_reading),
+		TEST(a_size_that_is_no_multiple_of_8_ends_the_reading_whatever_follows),
 		TEST(a_frame_longer_than_what_is_there_ends_the_reading),
 		TEST(unsound_frames_are_skipped_and_counted),
 		TEST(a_head_that_cannot_be_ends_the_reading),
 		TEST(a_head_that_goes_back_over_what_was_not_read_yet_is_seen),
+		TEST(what_a_writer_has_written_over_is_not_read),
+		TEST(so_much_is_read_at_once_and_then_the_rest),
+		TEST(a_head_that_goes_back_over_the_rest_is_seen),
+		TEST(from_a_tail_of_nonsense_nothing_is_read),
 		TEST(a_tail_of_nonsense_is_not_believed),
 		TEST(positions_far_on_are_as_good_as_any),
 		TEST(all_that_a_killed_writer_published_is_read),
