@@ -123,8 +123,22 @@ static void a_step_forward_is_counted_and_bounds_the_error(void **state)
 	assert_int_equal(clock.error_ns, 20 * MS);
 	/* Near a sample it is that one's offset. */
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 10 * MS), 10 * S + 10 * MS);
+	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 100 * MS), 10 * S + 100 * MS);
+	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 200 * MS), 10 * S + 180 * MS);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 265 * MS), 10 * S + 245 * MS);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 300 * MS), 10 * S + 280 * MS);
+}
+
+static void a_step_back_that_the_clock_made_up_for_is_one_too(void **state)
+{
+	struct gpu_clock clock = {0};
+
+	add(&clock, 10 * S, REALTIME);
+	add(&clock, 10 * S + 250 * MS, REALTIME + 230 * MS);
+	assert_int_equal(clock.steps, 1);
+	assert_int_equal(clock.error_ns, 20 * MS);
+	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 100 * MS), 10 * S + 100 * MS);
+	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 200 * MS), 10 * S + 220 * MS);
 }
 
 static void across_a_large_step_there_is_but_one_answer(void **state)
@@ -161,6 +175,7 @@ static void a_long_gap_may_drift_more(void **state)
 	/* 500 ppm, which the kernel may slew by, of 20 s are 10 ms. */
 	add(&clock, 30 * S, REALTIME + 20 * S + 10 * MS);
 	assert_int_equal(clock.steps, 0);
+	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 10 * S + 5 * MS), 20 * S);
 	add(&clock, 31 * S, REALTIME + 21 * S + 13 * MS);
 	assert_int_equal(clock.steps, 1);
 }
@@ -184,6 +199,7 @@ static void what_cannot_be_is_not_taken(void **state)
 {
 	struct gpu_clock clock = {0}, before;
 
+	assert_false(add(&clock, 0, REALTIME));
 	assert_true(add(&clock, 10 * S, REALTIME));
 	before = clock;
 	assert_false(add(&clock, 9 * S, REALTIME + S));
@@ -204,6 +220,8 @@ static void the_future_is_that_of_the_target(void **state)
 	struct gpu_clock clock = {.timens_ns = (int64_t)(100 * S)};
 
 	assert_true(add(&clock, NOW + 100 * S, REALTIME));
+	/* The clocks of two CPUs may differ a little. */
+	assert_true(add(&clock, NOW + 100 * S + MS, REALTIME + MS));
 	assert_false(add(&clock, NOW + 102 * S, REALTIME + S));
 }
 
@@ -211,12 +229,14 @@ static void more_samples_than_there_is_room_for_push_the_oldest_out(void **state
 {
 	struct gpu_clock clock = {0};
 
+	/* It drifts to and fro: of a sample that is gone another time would come out. */
 	for (uint64_t i = 0; i < 3 * GPU_CLOCK_SAMPLES + 7; i++)
-		assert_true(add(&clock, S + i * S, REALTIME + i * S + i * 1000));
+		assert_true(add(&clock, S + i * S, REALTIME + i * S + i % 2 * 1000));
 	assert_int_equal(clock.count, GPU_CLOCK_SAMPLES);
 	assert_int_equal(clock.steps, 0);
 	for (uint64_t i = 3 * GPU_CLOCK_SAMPLES + 6; i > 2 * GPU_CLOCK_SAMPLES + 7; i--)
-		assert_int_equal(gpu_clock_convert(&clock, REALTIME + i * S + i * 1000), S + i * S);
+		assert_int_equal(gpu_clock_convert(&clock, REALTIME + i * S + i % 2 * 1000),
+				 S + i * S);
 }
 
 static void results_saturate(void **state)
@@ -271,6 +291,7 @@ int main(void)
 		cmocka_unit_test(drift_is_interpolated),
 		cmocka_unit_test(conversion_never_runs_backwards),
 		cmocka_unit_test(a_step_forward_is_counted_and_bounds_the_error),
+		cmocka_unit_test(a_step_back_that_the_clock_made_up_for_is_one_too),
 		cmocka_unit_test(across_a_large_step_there_is_but_one_answer),
 		cmocka_unit_test(a_clock_that_was_set_back_starts_anew),
 		cmocka_unit_test(a_long_gap_may_drift_more),
