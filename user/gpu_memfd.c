@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "map_search.h"
+#include "memfd.h"
 #include "processes.h"
 
 /* What /proc calls it. */
@@ -70,16 +71,9 @@ static bool collect(const struct mapping *mapping, const void *ctx)
  */
 static int collect_mapped(uint32_t thread, struct mapped_files *files)
 {
-	int own = memfd_create("ferrum-bpftrace", MFD_CLOEXEC), err = 0;
-	struct stat status;
+	int err = memfd_device(&files->device);
 
 	files->count = 0;
-	if (own < 0)
-		return -errno;
-	if (fstat(own, &status))
-		err = -errno;
-	close(own);
-	files->device = status.st_dev;
 	if (!err)
 		map_search(thread, MEMFD_PATH, collect, &files);
 	return err;
@@ -163,37 +157,23 @@ static int take_lock(int fd, uint32_t tgid, struct gpu_memfd *found)
 	return err;
 }
 
-/*
- * By now the number may stand for another file, and who made that need not answer: nothing is asked
- * but what the kernel knows itself, and only what was collected is opened; of a file of which its
- * owner wants to be told first, it is not waited for that. A descriptor, or -errno.
- */
-static int open_memfd(int folder, const char *number, const struct mapped_files *files)
+/* By now the number may stand for another file: only what was collected is looked into. */
+static int open_candidate(int folder, const char *number, const struct mapped_files *files)
 {
-	int looked = openat(folder, number, O_PATH | O_CLOEXEC), fd = -ENOENT;
-	struct statx status;
-	char path[64];
+	int fd = memfd_open(folder, number, files->device);
+	struct stat status;
 
-	if (looked < 0)
-		return -errno;
-	if (statx(looked, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_INO, &status) ||
-	    makedev(status.stx_dev_major, status.stx_dev_minor) != files->device ||
-	    !knows(files, status.stx_ino))
-		goto out;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", looked);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		fd = errno == EWOULDBLOCK || errno == ETXTBSY ? -EBADMSG : -errno;
-out:
-	close(looked);
-	return fd;
+	if (fd < 0 || (!fstat(fd, &status) && knows(files, status.st_ino)))
+		return fd;
+	close(fd);
+	return -ENOENT;
 }
 
 /* A descriptor that is checked and locked, or -errno. */
 static int try_candidate(int folder, const char *number, const struct mapped_files *files,
 			 uint32_t tgid, struct gpu_memfd *found)
 {
-	int fd = open_memfd(folder, number, files), err;
+	int fd = open_candidate(folder, number, files), err;
 
 	if (fd < 0)
 		return fd;

@@ -14,10 +14,10 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include "clock.h"
+#include "memfd.h"
 
 /* What /proc calls a memfd. */
 #define MEMFD_PREFIX   "/memfd:"
@@ -42,18 +42,11 @@ struct files {
 
 static int files_open(struct files *files, uint32_t tgid, uint32_t thread)
 {
-	int own = memfd_create("ferrum-bpftrace", MFD_CLOEXEC), err = 0;
-	struct stat status;
+	int err = memfd_device(&files->device);
 	char path[64];
 
-	if (own < 0)
-		return -errno;
-	if (fstat(own, &status))
-		err = -errno;
-	close(own);
 	if (err)
 		return err;
-	files->device = status.st_dev;
 	snprintf(path, sizeof(path), "/proc/%u/task/%u/fd", tgid, thread);
 	files->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (files->folder < 0)
@@ -70,30 +63,12 @@ static bool has_name(const struct files *files, const char *number, const char *
 	return length == wanted && !memcmp(link, expected, (size_t)length);
 }
 
-/*
- * By now the number may stand for another file, and who made that need not answer: nothing is asked
- * but what the kernel knows itself, and only its own shared memory is opened; of a file of which
- * its owner wants to be told first, it is not waited for that. A descriptor, or -errno.
- */
+/* A file that has the name of ours and is none. */
 static int open_memory(const struct files *files, const char *number)
 {
-	int looked = openat(files->folder, number, O_PATH | O_CLOEXEC), fd = -EBADMSG;
-	struct statx status;
-	char path[64];
+	int fd = memfd_open(files->folder, number, files->device);
 
-	if (looked < 0)
-		return -errno;
-	if (statx(looked, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) ||
-	    !S_ISREG(status.stx_mode) ||
-	    makedev(status.stx_dev_major, status.stx_dev_minor) != files->device)
-		goto out;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", looked);
-	fd = open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK);
-	if (fd < 0)
-		fd = errno == EWOULDBLOCK || errno == ETXTBSY ? -EBADMSG : -errno;
-out:
-	close(looked);
-	return fd;
+	return fd == -ENOENT ? -EBADMSG : fd;
 }
 
 /* -ENOENT: the helper has not come so far. A page that cannot become shorter can be touched. */

@@ -75,7 +75,7 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child file_names gpu_notice gpu_shim gpu_tids map_search privilege sizing slots time_namespace uprobes
+call_ring child file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
 cuda_use gpu_memfd gpu_relay
 # a shim for a process that runs already
 inject_calls inject_filter inject_cgroup inject_maps inject_point inject_rank inject_root inject_status inject_verdict
