@@ -39,12 +39,17 @@ static void conclude(struct run *run, enum inject_status status, const char *tex
 	snprintf(run->outcome->text, sizeof(run->outcome->text), "%s", text);
 }
 
+static bool is_gone(const struct run *run)
+{
+	return run->target.pidfd >= 0 && !inject_target_is_there(&run->target);
+}
+
 /* What failed may have failed because there is no such process any more. */
 static void conclude_error(struct run *run, const char *what, int err)
 {
 	char text[INJECT_TEXT_MAX];
 
-	if (err == -ESRCH || (run->target.pidfd >= 0 && !inject_target_is_there(&run->target))) {
+	if (err == -ESRCH || is_gone(run)) {
 		conclude(run, INJECT_GONE, "the process has ended, or runs another program");
 		return;
 	}
@@ -63,7 +68,7 @@ static bool check(struct run *run)
 	inject_verdict_reason(&verdict, text);
 	if (!err && verdict.present)
 		conclude(run, INJECT_PRESENT, "the shim is in the process already");
-	else if (err == -EPERM && text[0])
+	else if (err == -EPERM && text[0] && !is_gone(run))
 		conclude(run, INJECT_REFUSED, text);
 	else if (err)
 		conclude_error(run, "the process cannot be looked at", err);
