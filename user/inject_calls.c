@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
@@ -118,6 +119,10 @@ static const struct inject_call calls[] = {
 	{CALL(madvise, NEEDED), {AT, 8392704, MADV_DONTFORK}},
 	{CALL(madvise, NEEDED), {AT, PAGE, MADV_WIPEONFORK}},
 	{CALL(prctl, IGNORED), {PR_SET_NAME, AT}},
+	{CALL(prctl, IGNORED), {PR_SET_TIMERSLACK, 50000}},
+	{CALL(sched_setaffinity, IGNORED), {0, 128, AT}},
+	{CALL(getpriority, IGNORED), {PRIO_PROCESS, 1}},
+	{CALL(setpriority, IGNORED), {PRIO_PROCESS, 0, 0}},
 	{CALL(futex, NEEDED), {AT, FUTEX_WAIT, 0, AT}},
 	{CALL(clock_nanosleep, NEEDED), {CLOCK_REALTIME, 0, AT, AT}},
 	/*
