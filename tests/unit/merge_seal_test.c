@@ -113,6 +113,8 @@ static void the_last_flush_seals_what_it_covers(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.missing, 1);
 	assert_int_equal(seen(fixture, 2)->gpu.sealed, GPU_SEAL_ENDED);
 	assert_false(seen(fixture, 2)->gpu.complete);
+	/* It stays the last, whatever is said behind it. */
+	push_flush(fixture, 610);
 	push_step(fixture, 7, 500, 550);
 	push_step(fixture, 7, 800, 900);
 	assert_int_equal(seen(fixture, 3)->gpu.sealed, GPU_SEAL_WATERMARK);
@@ -129,6 +131,7 @@ static void the_end_of_a_process_seals_its_steps(void **state)
 	push_state(fixture, 7, FBT_GPU_EXITED, 300);
 	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_ENDED);
 	assert_string_equal(seen(fixture, 0)->works, "1");
+	assert_int_equal(seen(fixture, 0)->gpu.joined, 1);
 	/* One that was under way, and one that began later. */
 	push_step(fixture, 7, 250, 310);
 	push_step(fixture, 7, 320, 330);
@@ -136,6 +139,18 @@ static void the_end_of_a_process_seals_its_steps(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.sealed, GPU_SEAL_ENDED);
 	assert_false(seen(fixture, 2)->has_gpu);
 	assert_int_equal(counts(fixture)->timeouts, 2);
+}
+
+static void records_end_when_that_was_said_first(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_state(fixture, 7, FBT_GPU_ENDED, 300);
+	push_state(fixture, 7, FBT_GPU_EXITED, 500);
+	push_step(fixture, 7, 250, 310);
+	push_step(fixture, 7, 320, 330);
+	assert_true(seen(fixture, 0)->has_gpu);
+	assert_false(seen(fixture, 1)->has_gpu);
 }
 
 /* CUPTI may keep a buffer back for as long as the GPU has work: what is passed stands still. */
@@ -193,6 +208,51 @@ static void a_process_that_is_armed_again_counts_from_zero(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.cupti_dropped, 12);
 }
 
+static void a_process_that_is_armed_again_has_flushes_to_wait_for(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_last(fixture, 100);
+	push_state(fixture, 7, FBT_GPU_ENDED, 110);
+	push_state(fixture, 7, FBT_GPU_ARMED, 200);
+	push_step(fixture, 7, 220, 230);
+	assert_int_equal(fixture->count, 0);
+	push_flush(fixture, 230);
+	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_WATERMARK);
+}
+
+/* More than are told apart. */
+static void of_many_losses_each_counts(void **state)
+{
+	struct fixture *fixture = *state;
+	const uint64_t losses = 200;
+
+	push_launch(fixture, 8, 1, 20, 30);
+	push_step(fixture, 8, 10, 40);
+	for (uint64_t i = 1; i <= losses; i++)
+		push_totals(fixture, 100 + i * 10, i, 0, 0, 0);
+	push_step(fixture, 7, 105 + losses * 10 - 10, 105 + losses * 10);
+	push_step(fixture, 7, 105 + losses * 10, 110 + losses * 10);
+	push_totals(fixture, 200 + losses * 10, losses, 0, 0, 0);
+	push_work(fixture, 1, 32, 35);
+	push_totals(fixture, 210 + losses * 10, losses, 0, 0, 0);
+	assert_int_equal(fixture->count, 3);
+	assert_false(seen(fixture, 0)->gpu.complete);
+	assert_false(seen(fixture, 1)->gpu.complete);
+	assert_true(seen(fixture, 2)->gpu.complete);
+}
+
+/* Totals are what a process says. */
+static void losses_that_cannot_be_are_all_that_can_be_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_totals(fixture, 100, 0, UINT64_MAX, 5, 0);
+	push_step(fixture, 7, 110, 150);
+	push_totals(fixture, 200, 0, UINT64_MAX, 5, 0);
+	assert_true(seen(fixture, 0)->gpu.ring_lost == UINT64_MAX);
+}
+
 static void the_end_of_the_window_seals_the_rest(void **state)
 {
 	struct fixture *fixture = *state;
@@ -222,6 +282,20 @@ static void at_the_end_a_flush_that_covers_a_step_is_enough(void **state)
 	finish(fixture);
 	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_WATERMARK);
 	assert_true(seen(fixture, 0)->gpu.complete);
+}
+
+/* It was covered, and yet its work has not come. */
+static void at_the_end_a_launch_without_work_is_not_covered(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 120, 130);
+	push_step(fixture, 7, 100, 200);
+	push_flush(fixture, 210);
+	assert_int_equal(fixture->count, 0);
+	finish(fixture);
+	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_WINDOW_END);
+	assert_int_equal(seen(fixture, 0)->gpu.missing, 1);
 }
 
 static void late_nodes_of_a_graph_are_no_work_outside_of_steps(void **state)
@@ -280,13 +354,44 @@ static void what_comes_late_makes_steps_wait_longer(void **state)
 	push_work(fixture, 2, 180, 190);
 	push_flush(fixture, 220);
 	push_step(fixture, 7, 300, 400);
+	/* One that does not cover it is not one of them. */
+	push_flush(fixture, 350);
 	push_flush(fixture, 410);
 	assert_int_equal(fixture->count, 1);
 	push_flush(fixture, 420);
 	assert_int_equal(fixture->count, 2);
 	assert_int_equal(seen(fixture, 1)->gpu.sealed, GPU_SEAL_WATERMARK);
+	/* … but not longer than until the time-out. */
+	push_step(fixture, 7, 500, 600);
+	push_flush(fixture, 600 + TIMEOUT);
+	assert_int_equal(fixture->count, 3);
+	assert_int_equal(seen(fixture, 2)->gpu.sealed, GPU_SEAL_WATERMARK);
 	finish(fixture);
 	assert_string_equal(fixture->left, "2");
+}
+
+static void whatever_comes_late_eight_flushes_are_enough(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t time_ns = 100;
+
+	for (uint32_t round = 1; round <= 9; round++) {
+		push_class(fixture, 7, round, time_ns + 1, time_ns + 2, FBT_GPU_API_GRAPH);
+		push_work(fixture, round, time_ns + 3, time_ns + 4);
+		push_step(fixture, 7, time_ns, time_ns + 10);
+		for (uint64_t i = 1; i <= 8 && fixture->count < round; i++)
+			push_flush(fixture, time_ns + 10 + i);
+		assert_int_equal(fixture->count, round);
+		push_work(fixture, round, time_ns + 5, time_ns + 6);
+		push_flush(fixture, time_ns + 20);
+		time_ns += 100;
+	}
+	push_step(fixture, 7, time_ns, time_ns + 10);
+	for (uint64_t i = 1; i <= 7; i++)
+		push_flush(fixture, time_ns + 10 + i);
+	assert_int_equal(fixture->count, 9);
+	push_flush(fixture, time_ns + 18);
+	assert_int_equal(fixture->count, 10);
 }
 
 /* Of a step that was sealed without its records it is no news that they come. */
@@ -703,11 +808,17 @@ int main(void)
 		MERGE_TEST(the_last_flush_seals_what_it_covers),
 		MERGE_TEST(the_end_of_a_process_seals_its_steps),
 		MERGE_TEST(a_process_that_is_armed_again_counts_from_zero),
+		MERGE_TEST(a_process_that_is_armed_again_has_flushes_to_wait_for),
+		MERGE_TEST(records_end_when_that_was_said_first),
+		MERGE_TEST(of_many_losses_each_counts),
+		MERGE_TEST(losses_that_cannot_be_are_all_that_can_be_told),
 		MERGE_TEST(the_end_of_the_window_seals_the_rest),
+		MERGE_TEST(at_the_end_a_launch_without_work_is_not_covered),
 		MERGE_TEST(at_the_end_a_flush_that_covers_a_step_is_enough),
 		MERGE_TEST(late_nodes_of_a_graph_are_no_work_outside_of_steps),
 		MERGE_TEST(a_launch_outside_of_steps_is_kept_until_its_work_comes),
 		MERGE_TEST(what_comes_late_makes_steps_wait_longer),
+		MERGE_TEST(whatever_comes_late_eight_flushes_are_enough),
 		MERGE_TEST(what_comes_behind_a_time_out_makes_no_step_wait_longer),
 		MERGE_TEST(a_step_from_before_what_was_given_away_is_not_complete),
 		MERGE_TEST(nothing_leaves_that_a_step_under_way_may_have),

@@ -590,6 +590,20 @@ static void an_incomplete_step_is_bound_by_nothing_that_is_known(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.bound, GPU_BOUND_GPU);
 }
 
+/* The same as the first of those, but for the launch whose work is missing. */
+static void a_complete_step_is_bound_by_what_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_launch(fixture, 7, 1, 110, 120);
+	push_work(fixture, 1, 160, 170);
+	push_step(fixture, 7, 100, 200);
+	push_flush(fixture, 300);
+	assert_true(seen(fixture, 0)->gpu.complete);
+	assert_true(seen(fixture, 0)->gpu.bound_idle > 0.2);
+	assert_int_not_equal(seen(fixture, 0)->gpu.bound, GPU_BOUND_UNKNOWN);
+}
+
 static void syncs_and_overheads_go_with_their_step(void **state)
 {
 	struct fixture *fixture = *state;
@@ -657,6 +671,7 @@ int main(void)
 		MERGE_TEST(others_work_behind_a_step_makes_the_gpu_busy_while_its_own_runs),
 		MERGE_TEST(a_gap_that_work_from_before_the_step_is_queued_in_is_no_host_wait),
 		MERGE_TEST(an_incomplete_step_is_bound_by_nothing_that_is_known),
+		MERGE_TEST(a_complete_step_is_bound_by_what_is_known),
 		MERGE_TEST(syncs_and_overheads_go_with_their_step),
 	};
 
