@@ -141,6 +141,7 @@ int main(int argc, char **argv)
 	}
 	skel->bss->call = SYS_poll;
 	skel->bss->tid = wish.tgid;
+	inject_hurry(); /* as the tool's child does */
 	err = run_rounds(skel, &wish, rounds);
 out:
 	bench_away_bpf__destroy(skel);
