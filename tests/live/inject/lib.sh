@@ -73,14 +73,17 @@ count_probes()
 	stat -Lc %s "$TMP/probes.$TARGET" 2>/dev/null || echo 0
 }
 
-# Files and threads that TARGET holds when it holds fewest: it opens and closes some itself.
+# count_held [EXPECTED]: files and threads that TARGET holds when it holds fewest, as it opens and
+# closes some itself; looks no longer than until they are as many as expected
 count_held()
 {
-	python3 - "$TARGET" <<'END'
+	python3 - "$TARGET" "${1:-}" <<'END'
 import os, sys, time
 
 least = [10**6, 10**6]
 for i in range(25):
+    if ' '.join(map(str, least)) == sys.argv[2]:
+        break
     for kind, folder in enumerate(('fd', 'task')):
         least[kind] = min(least[kind], len(os.listdir(f'/proc/{sys.argv[1]}/{folder}')))
     time.sleep(0.005)
@@ -91,14 +94,14 @@ END
 # holds_as BEFORE: as many as then
 holds_as()
 {
-	[ "$(count_held)" = "$1" ]
+	[ "$(count_held "$1")" = "$1" ]
 }
 
 # back_to NAME BEFORE: within 5 s
 back_to()
 {
 	wait_until 5 holds_as "$2"
-	is "$1: files and threads are as before" "$(count_held)" "$2"
+	is "$1: files and threads are as before" "$(count_held "$2")" "$2"
 }
 
 # No thread of TARGET is traced or stopped.
