@@ -143,6 +143,37 @@ static void test_times(void **state)
 	}
 }
 
+/* It took less than the clock can tell. */
+static void test_no_time(void **state)
+{
+	static const struct cupti_kernel kernel = {
+		.kind = CUPTI_KIND_CONCURRENT_KERNEL, .start = 500, .end = 500};
+	const struct fbt_gpu_work *work = copy(&kernel);
+
+	assert_int_equal(work->start_ns, 500);
+	assert_int_equal(work->end_ns, 500);
+}
+
+/* What the work of all kinds below has in common. */
+static void check_common(const struct fbt_gpu_work *work, enum fbt_gpu_work_kind kind)
+{
+	assert_int_equal(work->header.type, FBT_EVENT_GPU_WORK);
+	assert_int_equal(work->kind, kind);
+	assert_int_equal(work->start_ns, 1000);
+	assert_int_equal(work->end_ns, 3000);
+	assert_int_equal(work->device, 3);
+	assert_int_equal(work->context, 4);
+	assert_int_equal(work->stream, 5);
+	assert_int_equal(work->correlation, 8);
+	assert_int_equal(work->graph_node, 0x100000006);
+	assert_int_equal(work->graph, 2);
+	assert_int_equal(work->name, 0);
+}
+
+#define COMMON                                                                                     \
+	.start = 1000, .end = 3000, .device = 3, .context = 4, .stream = 5, .correlation = 8,      \
+	.graph_node = 0x100000006, .graph = 2
+
 static void test_copies(void **state)
 {
 	static const struct cupti_memcpy memory = {
@@ -151,46 +182,60 @@ static void test_copies(void **state)
 		.source_memory = FBT_GPU_MEMORY_PAGEABLE,
 		.target_memory = FBT_GPU_MEMORY_DEVICE,
 		.bytes = 1ull << 33,
-		.start = 10,
-		.end = 20,
-		.device = 3,
-		.stream = 5,
-		.correlation = 8,
-		.graph_node = 6,
-		.graph = 2,
+		COMMON,
 	};
-	static const struct cupti_memcpy2 peer = {
-		.kind = CUPTI_KIND_MEMCPY2,
-		.bytes = 64,
-		.start = 10,
-		.end = 20,
-		.device = 3,
-		.source_device = 3,
-		.target_device = 1,
-		.correlation = 9,
-		.graph = 4,
-	};
-	static const struct cupti_memcpy odd = {
-		.kind = CUPTI_KIND_MEMCPY, .copy_kind = 200, .source_memory = 99};
 	const struct fbt_gpu_work *work = copy(&memory);
 
-	assert_int_equal(work->kind, FBT_GPU_MEMCPY);
+	check_common(work, FBT_GPU_MEMCPY);
 	assert_int_equal(work->copy.bytes, 1ull << 33);
 	assert_int_equal(work->copy.kind, FBT_GPU_COPY_H2D);
 	assert_int_equal(work->copy.source_memory, FBT_GPU_MEMORY_PAGEABLE);
 	assert_int_equal(work->copy.target_memory, FBT_GPU_MEMORY_DEVICE);
 	assert_int_equal(work->copy.source_device, 3);
-	assert_int_equal(work->graph_node, 6);
-	assert_int_equal(work->graph, 2);
-	work = copy(&peer);
+	assert_int_equal(work->copy.target_device, 3);
+}
+
+static void test_copies_between_devices(void **state)
+{
+	static const struct cupti_memcpy2 peer = {
+		.kind = CUPTI_KIND_MEMCPY2,
+		.bytes = 64,
+		.source_memory = FBT_GPU_MEMORY_DEVICE,
+		.target_memory = FBT_GPU_MEMORY_ARRAY,
+		.source_device = 7,
+		.target_device = 1,
+		COMMON,
+	};
+	const struct fbt_gpu_work *work = copy(&peer);
+
+	check_common(work, FBT_GPU_MEMCPY);
+	assert_int_equal(work->copy.bytes, 64);
 	assert_int_equal(work->copy.kind, FBT_GPU_COPY_P2P);
-	assert_int_equal(work->copy.source_device, 3);
+	assert_int_equal(work->copy.source_device, 7);
 	assert_int_equal(work->copy.target_device, 1);
-	assert_int_equal(work->correlation, 9);
-	assert_int_equal(work->graph, 4);
-	work = copy(&odd);
+	assert_int_equal(work->copy.source_memory, FBT_GPU_MEMORY_DEVICE);
+	assert_int_equal(work->copy.target_memory, FBT_GPU_MEMORY_ARRAY);
+}
+
+/* Kinds of copies and of memory that a later version may have, beside the last that are known. */
+static void test_unknown_kinds(void **state)
+{
+	struct cupti_memcpy odd = {.kind = CUPTI_KIND_MEMCPY,
+				   .copy_kind = FBT_GPU_COPY_KIND_COUNT,
+				   .source_memory = FBT_GPU_MEMORY_MANAGED_STATIC + 1,
+				   .target_memory = FBT_GPU_MEMORY_MANAGED_STATIC};
+	struct cupti_synchronization sync = {.kind = CUPTI_KIND_SYNCHRONIZATION,
+					     .type = FBT_GPU_SYNC_KIND_COUNT};
+	const struct fbt_gpu_work *work = copy(&odd);
+
 	assert_int_equal(work->copy.kind, FBT_GPU_COPY_UNKNOWN);
 	assert_int_equal(work->copy.source_memory, FBT_GPU_MEMORY_UNKNOWN);
+	assert_int_equal(work->copy.target_memory, FBT_GPU_MEMORY_MANAGED_STATIC);
+	odd.copy_kind = FBT_GPU_COPY_KIND_COUNT - 1;
+	assert_int_equal(((const struct fbt_gpu_work *)copy(&odd))->copy.kind, odd.copy_kind);
+	assert_int_equal(((const struct fbt_gpu_sync *)copy(&sync))->kind, FBT_GPU_SYNC_UNKNOWN);
+	sync.type = FBT_GPU_SYNC_KIND_COUNT - 1;
+	assert_int_equal(((const struct fbt_gpu_sync *)copy(&sync))->kind, sync.type);
 }
 
 static void test_memset(void **state)
@@ -199,21 +244,17 @@ static void test_memset(void **state)
 		.kind = CUPTI_KIND_MEMSET,
 		.value = 0xab,
 		.bytes = 512,
-		.start = 1,
-		.end = 2,
-		.correlation = 3,
 		.memory = FBT_GPU_MEMORY_DEVICE,
-		.graph = 5,
+		COMMON,
 	};
 	const struct fbt_gpu_work *work = copy(&fill);
 
-	assert_int_equal(work->kind, FBT_GPU_MEMSET);
+	check_common(work, FBT_GPU_MEMSET);
 	assert_int_equal(work->copy.value, 0xab);
 	assert_int_equal(work->copy.bytes, 512);
 	assert_int_equal(work->copy.kind, 0);
+	assert_int_equal(work->copy.source_memory, 0);
 	assert_int_equal(work->copy.target_memory, FBT_GPU_MEMORY_DEVICE);
-	assert_int_equal(work->correlation, 3);
-	assert_int_equal(work->graph, 5);
 }
 
 static void test_calls(void **state)
@@ -256,7 +297,7 @@ static void test_calls(void **state)
 
 static void test_sync(void **state)
 {
-	struct cupti_synchronization record = {
+	static const struct cupti_synchronization record = {
 		.kind = CUPTI_KIND_SYNCHRONIZATION,
 		.type = FBT_GPU_SYNC_STREAM,
 		.start = 1,
@@ -276,8 +317,6 @@ static void test_sync(void **state)
 	assert_int_equal(sync->context, 2);
 	assert_int_equal(sync->stream, FBT_GPU_NO_STREAM);
 	assert_int_equal(sync->event, 4);
-	record.type = 17;
-	assert_int_equal(((const struct fbt_gpu_sync *)copy(&record))->kind, FBT_GPU_SYNC_UNKNOWN);
 }
 
 static void test_overhead(void **state)
@@ -299,6 +338,8 @@ static void test_overhead(void **state)
 	fixture.strides[CUPTI_KIND_OVERHEAD] = 40;
 	overhead = copy(&record);
 	assert_int_equal(overhead->header.type, FBT_EVENT_GPU_OVERHEAD);
+	assert_int_equal(overhead->start_ns, 1);
+	assert_int_equal(overhead->end_ns, 2);
 	assert_int_equal(overhead->correlation, 0);
 	assert_int_equal(overhead->tid, 12);
 	assert_int_equal(overhead->kind, FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL);
@@ -309,7 +350,14 @@ static void test_overhead(void **state)
 	assert_int_equal(((const struct fbt_gpu_overhead *)copy(&record))->correlation, 3);
 	fixture.copy.overhead_threads = false;
 	assert_int_equal(((const struct fbt_gpu_overhead *)copy(&record))->tid, 0);
+	fixture.copy.overhead_threads = true;
+	record.object_kind = CUPTI_OBJECT_THREAD - 1;
+	assert_int_equal(((const struct fbt_gpu_overhead *)copy(&record))->tid, 0);
 	record.overhead_kind = FBT_GPU_OVERHEAD_RESOURCE;
+	assert_null(record_owned_data(&record, 56));
+	/* What another kind has in that place is not for us to free. */
+	record.overhead_kind = FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL;
+	record.kind = CUPTI_KIND_MEMCPY;
 	assert_null(record_owned_data(&record, 56));
 }
 
@@ -428,7 +476,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_kernel, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_times, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_copies, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_copies_between_devices, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_kinds, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_calls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sync, setup, teardown),
