@@ -110,6 +110,47 @@ static void test_too_much_text(void **state)
 	assert_int_equal(name_table__intern(table, name), 4);
 }
 
+static uint32_t intern_long(struct name_table *table, char letter, size_t length)
+{
+	char name[FBT_GPU_NAME_BYTES_MAX] = "";
+
+	memset(name, letter, length);
+	return name_table__intern(table, name);
+}
+
+/* A name is of no use without the NUL behind it. */
+static void test_full_to_the_byte(void **state)
+{
+	struct name_table *table = *state;
+	char name[FBT_GPU_NAME_BYTES_MAX];
+	uint32_t id;
+
+	memset(name, 'x', sizeof(name) - 1);
+	name[sizeof(name) - 1] = '\0';
+	for (uint32_t i = 1; i < NAME_TABLE_BYTES / FBT_GPU_NAME_BYTES_MAX; i++) {
+		snprintf(name, 9, "%08u", i);
+		name[8] = 'x';
+		assert_int_equal(name_table__intern(table, name), i);
+	}
+	assert_int_not_equal(intern_long(table, 'a', 1000), 0);
+	assert_int_equal(intern_long(table, 'b', 2048 - 1001), 0);
+	id = intern_long(table, 'c', 2048 - 1002);
+	assert_int_not_equal(id, 0);
+	assert_int_equal(strlen(name_table__text(table, id)), 2048 - 1002);
+	assert_int_equal(name_table__intern(table, ""), 0);
+}
+
+/* FNV-1a makes the same of these two. */
+static void test_names_of_one_hash(void **state)
+{
+	struct name_table *table = *state;
+
+	assert_int_equal(name_table__intern(table, "liquid"), 1);
+	assert_int_equal(name_table__intern(table, "costarring"), 2);
+	assert_string_equal(name_table__text(table, 1), "liquid");
+	assert_string_equal(name_table__text(table, 2), "costarring");
+}
+
 static void test_sent(void **state)
 {
 	struct name_table *table = *state;
@@ -131,6 +172,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_too_much_text, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_full_to_the_byte, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_of_one_hash, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sent, setup, teardown),
 	};
 
