@@ -5,8 +5,10 @@
 #include <math.h>
 
 #include "gpu_figures.h"
+#include "gpu_host_wait.h"
 #include "gpu_interval.h"
 #include "gpu_queue.h"
+#include "gpu_table.h"
 
 #define OTHER_THREAD 8
 
@@ -610,6 +612,70 @@ static void a_step_of_no_length_has_no_figures(void **state)
 	end_scene(scene, gpu);
 }
 
+/* --- much of all ---------------------------------------------------------------------------- */
+
+#define MANY 3000
+
+struct many {
+	struct fbt_gpu_work works[MANY];
+	struct fbt_gpu_api apis[MANY];
+	struct gpu_item items[MANY];
+};
+
+/* Every 2 us a call that takes 1, and 1 later a kernel that takes 1: each of its own stream. */
+static struct many *make_many(void)
+{
+	struct many *many = calloc(1, sizeof(*many));
+
+	assert_non_null(many);
+	for (uint32_t i = 0; i < MANY; i++) {
+		many->apis[i] = (struct fbt_gpu_api){.tid = SCENE_THREAD,
+						     .start_ns = at(2 * i),
+						     .end_ns = at(2 * i + 1),
+						     .correlation = 1 + i * 64,
+						     .api_class = FBT_GPU_API_LAUNCH};
+		many->works[i] = (struct fbt_gpu_work){.start_ns = at(2 * i + 2),
+						       .end_ns = at(2 * i + 3),
+						       .device = i,
+						       .context = 1,
+						       .stream = i,
+						       .correlation = many->apis[i].correlation};
+		many->items[i] = (struct gpu_item){
+			.work = &many->works[i], .api = &many->apis[i], .mine = true};
+	}
+	return many;
+}
+
+static void many_launches_are_told_apart(void **state)
+{
+	struct many *many = make_many();
+	struct gpu_figures figures = {0};
+	struct gpu_interval step = {at(0), at(2 * MANY)};
+
+	assert_int_equal(gpu_queue_compute(many->items, MANY, step, &figures), 0);
+	assert_int_equal(figures.launches, MANY);
+	assert_int_equal(figures.tklqt_ns, MANY * 2 * US);
+	assert_int_equal(figures.wait_behind_ns, 0);
+	free(many);
+	(void)state;
+}
+
+static void devices_beyond_the_most_count_with_all_only(void **state)
+{
+	struct many *many = make_many();
+	struct scene *scene = *state;
+	struct step_gpu *gpu = calloc(1, sizeof(*gpu));
+	const struct gpu_metrics_input input = {
+		.step = &scene->step, .items = many->items, .item_count = GPU_DEVICES_MAX + 30};
+
+	assert_non_null(gpu);
+	assert_int_equal(gpu_metrics_compute(&input, gpu), 0);
+	assert_int_equal(gpu->devices.count, GPU_DEVICES_MAX);
+	assert_int_equal(gpu->all.busy_ns, (GPU_DEVICES_MAX + 30) * US);
+	end_scene(scene, gpu);
+	free(many);
+}
+
 /* --- parts ---------------------------------------------------------------------------------- */
 
 static int compare_values(const void *a, const void *b)
@@ -643,12 +709,28 @@ static void a_median_is_the_value_of_its_rank(void **state)
 	}
 }
 
+/* The call that a step was cut off in is there, and not counted. */
+static void calls_are_known_if_all_that_were_counted_are_there(void **state)
+{
+	struct scene *scene = *state;
+
+	assert_true(gpu_calls_known(&scene->step));
+	add_call_at(scene, 3, at(100), at(300), true);
+	assert_true(gpu_calls_known(&scene->step));
+	scene->step.record.sums[syscall_category(FBT_ARCH_X86_64, 3)].calls--;
+	assert_true(gpu_calls_known(&scene->step));
+	scene->step.record.sums[syscall_category(FBT_ARCH_X86_64, 3)].calls += 2;
+	assert_false(gpu_calls_known(&scene->step));
+	vec_free(&scene->step.calls);
+}
+
 static void communication_is_known_by_its_kernels(void **state)
 {
 	assert_true(gpu_name_is_comm("ncclDevKernel_AllReduce_Sum_bf16"));
 	assert_true(gpu_name_is_comm("void ncclKernel_Broadcast(int)"));
 	assert_true(gpu_name_is_comm("x::ncclDevKernel"));
 	assert_false(gpu_name_is_comm("my_nccl_like"));
+	assert_false(gpu_name_is_comm("ncc_init"));
 	assert_false(gpu_name_is_comm("gemm"));
 	assert_false(gpu_name_is_comm(""));
 }
@@ -679,7 +761,10 @@ int main(void)
 		TEST(steps_share_the_work_that_goes_on_in_them),
 		TEST(sums_hold_whatever_comes_in),
 		TEST(a_step_of_no_length_has_no_figures),
+		TEST(many_launches_are_told_apart),
+		TEST(devices_beyond_the_most_count_with_all_only),
 		TEST(a_median_is_the_value_of_its_rank),
+		TEST(calls_are_known_if_all_that_were_counted_are_there),
 		TEST(communication_is_known_by_its_kernels),
 	};
 
