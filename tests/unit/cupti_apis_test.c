@@ -69,7 +69,7 @@ static void test_class_by_name(void **state)
 	}
 }
 
-/* A CUPTI with two names in each domain, and what is switched on in it. */
+/* A CUPTI with a few names in each domain, one that is none, and what is switched on in it. */
 static struct {
 	uint32_t enabled[2][API_TABLE_CBIDS];
 	uint32_t kinds;
@@ -79,7 +79,11 @@ static struct {
 
 static uint32_t get_name(uint32_t domain, uint32_t cbid, const char **name)
 {
-	if (domain == CUPTI_DOMAIN_DRIVER && (cbid == 307 || cbid == 1900))
+	if (domain == CUPTI_DOMAIN_DRIVER && cbid == 1)
+		*name = "cuMemcpy";
+	else if (domain == CUPTI_DOMAIN_DRIVER && cbid == 2)
+		*name = NULL;
+	else if (domain == CUPTI_DOMAIN_DRIVER && (cbid == 307 || cbid == 1900))
 		*name = cbid == 307 ? "cuLaunchKernel" : "cuGraphLaunch_v9";
 	else if (domain == CUPTI_DOMAIN_RUNTIME && (cbid == 17 || cbid == 31))
 		*name = cbid == 17 ? "cudaGetDevice_v3020" : "cudaMemcpy_v3020";
@@ -105,7 +109,7 @@ static uint32_t enable_runtime(uint32_t cbid, uint8_t enable)
 static uint32_t enable_kind(uint32_t kind)
 {
 	cupti.kinds |= 1u << kind;
-	return CUPTI_OK;
+	return kind == CUPTI_KIND_DRIVER ? cupti.result : CUPTI_OK;
 }
 
 static uint32_t disable_kind(uint32_t kind)
@@ -125,8 +129,13 @@ static void test_table(void **state)
 	static struct api_table table;
 	const struct api_call *call;
 
+	/* Anew, as for another library. */
+	table.calls[API_RUNTIME][55].name = "cudaMemcpy_v1";
+	table.count = 77;
 	api_table__fill(&table, &calls);
-	assert_int_equal(table.count, 3);
+	assert_int_equal(table.count, 4);
+	assert_null(api_table__find(&table, CUPTI_KIND_RUNTIME, 55));
+	assert_string_equal(api_table__find(&table, CUPTI_KIND_DRIVER, 1)->name, "cuMemcpy");
 	call = api_table__find(&table, CUPTI_KIND_DRIVER, 307);
 	assert_non_null(call);
 	assert_string_equal(call->name, "cuLaunchKernel");
@@ -139,6 +148,8 @@ static void test_table(void **state)
 	assert_null(api_table__find(&table, CUPTI_KIND_RUNTIME, 307));
 	assert_null(api_table__find(&table, CUPTI_KIND_RUNTIME, 17));
 	assert_null(api_table__find(&table, CUPTI_KIND_DRIVER, UINT32_MAX));
+	assert_null(api_table__find(&table, CUPTI_KIND_DRIVER, API_TABLE_CBIDS));
+	assert_null(api_table__find(&table, CUPTI_KIND_RUNTIME, API_TABLE_CBIDS));
 }
 
 static void test_enable_each(void **state)
@@ -150,7 +161,7 @@ static void test_enable_each(void **state)
 	calls.enable_runtime_api = enable_runtime;
 	api_table__fill(&table, &calls);
 	assert_int_equal(api_table__enable(&table, &calls, 1), CUPTI_OK);
-	assert_int_equal(cupti.calls, 3);
+	assert_int_equal(cupti.calls, 4);
 	assert_int_equal(cupti.kinds, 0);
 	assert_int_equal(cupti.enabled[API_DRIVER][307], 1);
 	assert_int_equal(cupti.enabled[API_RUNTIME][31], 1);
@@ -174,6 +185,9 @@ static void test_enable_kinds(void **state)
 	assert_int_equal(cupti.kinds, 1u << CUPTI_KIND_DRIVER | 1u << CUPTI_KIND_RUNTIME);
 	assert_int_equal(api_table__enable(&table, &calls, 0), CUPTI_OK);
 	assert_int_equal(cupti.kinds, 0);
+	cupti.result = 27;
+	assert_int_equal(api_table__enable(&table, &calls, 1), 27);
+	assert_int_equal(cupti.kinds, 1u << CUPTI_KIND_DRIVER | 1u << CUPTI_KIND_RUNTIME);
 }
 
 int main(void)
