@@ -7,7 +7,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "shim_fixture.h"
@@ -40,6 +44,8 @@ static bool put(uint64_t correlation, enum shim_frame_kind kind)
 	struct fbt_gpu_work work = {
 		.header = {.type = FBT_EVENT_GPU_WORK, .size = sizeof(work)},
 		.start_ns = correlation,
+		.graph_node = correlation,
+		.copy.bytes = correlation,
 	};
 
 	return shim_ring__put(&fixture.ring, &work.header, kind);
@@ -48,8 +54,10 @@ static bool put(uint64_t correlation, enum shim_frame_kind kind)
 static void test_header(void **state)
 {
 	const struct fbt_gpu_ring *shared = fixture.peer.shared;
-	int seals;
+	int seals, count;
 
+	peer_find_fd(getpid(), &count);
+	assert_int_equal(count, 1);
 	assert_int_equal(shared->magic, FBT_GPU_MAGIC);
 	assert_memory_equal(&shared->magic, "FRMBTGPU", 8);
 	assert_int_equal(shared->version, FBT_GPU_VERSION);
@@ -64,30 +72,134 @@ static void test_header(void **state)
 	assert_int_equal(ftruncate(fixture.ring.fd, 0), -1);
 }
 
-/* An engine may be started with its standard streams closed; fprintf shall not go to the ring. */
-static void test_closed_streams(void **state)
+static void in_child(int (*act)(void))
 {
 	int status;
 	pid_t pid = fork();
 
-	if (pid == 0) {
-		struct shim_ring ring;
-
-		close(0);
-		close(1);
-		close(2);
-		_exit(shim_ring__create(&ring) || ring.fd <= 2);
-	}
-	waitpid(pid, &status, 0);
+	if (pid == 0)
+		_exit(act());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_int_equal(status, 0);
+}
+
+static int create_without_streams(void)
+{
+	struct shim_ring ring;
+
+	close(0);
+	close(1);
+	close(2);
+	return shim_ring__create(&ring) || ring.fd <= 2;
+}
+
+/* An engine may be started with its standard streams closed; fprintf shall not go to the ring. */
+static void test_closed_streams(void **state)
+{
+	in_child(create_without_streams);
+}
+
+static int create_with_few_numbers(void)
+{
+	const struct rlimit limit = {.rlim_cur = 32, .rlim_max = 32};
+
+	return setrlimit(RLIMIT_NOFILE, &limit) ? 77 : create_without_streams();
+}
+
+/* … also where there are no high numbers. */
+static void test_closed_streams_and_few_numbers(void **state)
+{
+	in_child(create_with_few_numbers);
+}
+
+/* A kernel before 6.3. */
+static int create_on_old_kernel(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_memfd_create, 0, 3),
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[1])),
+		BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, 8, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EINVAL),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog program = {.len = sizeof(code) / sizeof(code[0]), .filter = code};
+	struct shim_ring ring;
+
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program))
+		return 77;
+	return shim_ring__create(&ring) != 0;
+}
+
+static void test_old_kernel(void **state)
+{
+	in_child(create_on_old_kernel);
+}
+
+static int create_where_files_are_small(void)
+{
+	const struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
+	struct shim_ring ring;
+	int count;
+
+	close(fixture.ring.fd);
+	if (setrlimit(RLIMIT_FSIZE, &limit))
+		return 77;
+	if (shim_ring__create(&ring) != -EFBIG)
+		return 1;
+	peer_find_fd(getpid(), &count);
+	return count;
+}
+
+/* The limit of files is one of memory files: to pass it ends the process. */
+static void test_small_files(void **state)
+{
+	in_child(create_where_files_are_small);
+}
+
+/* So many control frames as find memory that was set aside from the beginning. */
+static void test_nothing_reserved(void **state)
+{
+	struct fbt_gpu_work work = {.header = {FBT_EVENT_GPU_WORK, 0, sizeof(work)}};
+	struct shim_ring ring;
+	uint64_t count = 0;
+
+	assert_int_equal(shim_ring__create(&ring), 0);
+	while (shim_ring__put(&ring, &work.header, SHIM_FRAME_CONTROL))
+		count++;
+	assert_int_equal(count,
+			 (SHIM_RING_FIRST - FBT_GPU_FRAME_MAX) / sizeof(struct fbt_gpu_work) + 1);
+	shim_ring__destroy(&ring);
+}
+
+/* The engine closed it, and got another file under its number: neither grown nor closed by us. */
+static void test_number_of_another_file(void **state)
+{
+	int fd = (int)syscall(SYS_memfd_create, "engine's", 0);
+	struct stat stat;
+
+	assert_int_equal(dup2(fd, fixture.ring.fd), fixture.ring.fd);
+	assert_int_equal(shim_ring__reserve(&fixture.ring), 0);
+	assert_int_equal(fstat(fd, &stat), 0);
+	assert_int_equal(stat.st_size, 0);
+	shim_ring__close_in_child(&fixture.ring);
+	assert_int_equal(fcntl(fixture.ring.fd, F_GETFD), 0);
+	close(fd);
 }
 
 static void check_frame(void *ctx, const struct fbt_header *frame)
 {
+	const struct fbt_gpu_work *work = (const struct fbt_gpu_work *)frame;
 	uint64_t *next = ctx;
 
-	if (frame->type == FBT_EVENT_GPU_WORK)
-		assert_int_equal(((const struct fbt_gpu_work *)frame)->start_ns, (*next)++);
+	if (frame->type != FBT_EVENT_GPU_WORK)
+		return;
+	/* In each half of it. */
+	assert_int_equal(work->start_ns, *next);
+	assert_int_equal(work->graph_node, *next);
+	assert_int_equal(work->copy.bytes, *next);
+	++*next;
 }
 
 /* Twice around, in bites of different length, so that frames lie across the end. */
@@ -134,6 +246,19 @@ static void test_full(void **state)
 	assert_true(peer_read(&fixture.peer));
 	assert_int_equal(fixture.peer.counts[FBT_EVENT_GPU_WORK], count + 1);
 	assert_true(put(0, SHIM_FRAME_RECORD));
+}
+
+/* A frame may fill it to the byte. */
+static void test_exact_room(void **state)
+{
+	while (put(0, SHIM_FRAME_CONTROL))
+		;
+	fixture.peer.shared->tail =
+		fixture.ring.head + sizeof(struct fbt_gpu_work) - FBT_GPU_RING_BYTES - 8;
+	assert_false(put(0, SHIM_FRAME_CONTROL));
+	fixture.peer.shared->tail += 8;
+	assert_true(put(0, SHIM_FRAME_CONTROL));
+	assert_false(put(0, SHIM_FRAME_CONTROL));
 }
 
 static void test_bad_tail(void **state)
@@ -197,9 +322,16 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_header, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_closed_streams, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_closed_streams_and_few_numbers, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(test_old_kernel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_small_files, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nothing_reserved, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_number_of_another_file, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wrap, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unseen_before_published, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_exact_room, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bad_tail, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_spoiled_header, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_strings, setup, teardown),
