@@ -152,6 +152,19 @@ static int create_where_files_are_small(void)
 	return count;
 }
 
+static int look_for_memory(void)
+{
+	unsigned char page;
+
+	return mincore(fixture.ring.shared, 1, &page) != -1 || errno != ENOMEM;
+}
+
+/* A child must not write what its parent says. */
+static void test_fork(void **state)
+{
+	in_child(look_for_memory);
+}
+
 /* The limit of files is one of memory files: to pass it ends the process. */
 static void test_small_files(void **state)
 {
@@ -325,6 +338,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_closed_streams_and_few_numbers, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(test_old_kernel, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fork, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_small_files, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nothing_reserved, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_number_of_another_file, setup, teardown),
