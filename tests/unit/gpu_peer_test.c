@@ -5,127 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include <stdio.h>
-
-#include "gpu_peer.h"
-#include "gpu_ring_fixture.h"
-#include "log.h"
-#include "record_keeper.h"
-#include "stderr_fixture.h"
-
-#define MS 1000000ull
-#define S  1000000000ull
-/* Looking takes time, of which a hundred times as much has to pass. */
-#define LOOK_NS (100 * S)
-
-struct fixture {
-	struct stderr_fixture *text;
-	struct player player;
-	struct record_keeper keeper;
-	struct record_output output;
-	struct gpu_peer *peer;
-	uint64_t now_ns;
-};
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-
-	log_set_level(LOG_INFO);
-	if (!fixture || stderr_setup((void **)&fixture->text))
-		return -1;
-	fixture->output = keeper_output(&fixture->keeper);
-	fixture->now_ns = clock_ns(CLOCK_MONOTONIC);
-	*state = fixture;
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-	void *text = fixture->text;
-
-	gpu_peer__free(fixture->peer);
-	if (fixture->player.shared)
-		player_stop(&fixture->player);
-	free(fixture);
-	return stderr_teardown(&text);
-}
-
-static void make_peer(struct fixture *fixture)
-{
-	fixture->peer =
-		gpu_peer__new((uint32_t)fixture->player.child, &fixture->output, fixture->now_ns);
-	assert_non_null(fixture->peer);
-}
-
-/* What has been said last. */
-static const struct fbt_gpu_state *last_state(const struct fixture *fixture)
-{
-	for (size_t i = fixture->keeper.count; i-- > 0;) {
-		const struct fbt_header *record =
-			(const void *)(fixture->keeper.bytes + fixture->keeper.at[i]);
-
-		if (record->type == FBT_EVENT_GPU_STATE)
-			return (const struct fbt_gpu_state *)record;
-	}
-	fail_msg("nothing was said");
-	return NULL;
-}
-
-static void assert_said(const struct fixture *fixture, enum fbt_gpu_status status,
-			const char *detail)
-{
-	const struct fbt_gpu_state *said = last_state(fixture);
-
-	assert_int_equal(said->status, status);
-	assert_int_equal(said->tgid, fixture->player.child);
-	assert_string_equal(kept_string(said, sizeof(*said), 0), detail);
-}
-
-static void look(struct fixture *fixture)
-{
-	assert_true(gpu_peer__is_due(fixture->peer, fixture->now_ns));
-	gpu_peer__look(fixture->peer, fixture->now_ns, S);
-}
-
-static void look_after(struct fixture *fixture, uint64_t ns)
-{
-	fixture->now_ns += ns;
-	look(fixture);
-}
-
-static void poll_after(struct fixture *fixture, uint64_t ns)
-{
-	fixture->now_ns += ns;
-	gpu_peer__poll(fixture->peer, fixture->now_ns);
-}
-
-/* The shim has been asked. */
-static void ask(struct fixture *fixture)
-{
-	player_start(&fixture->player);
-	make_peer(fixture);
-	look(fixture);
-	assert_int_equal(fixture->player.shared->armed, 1);
-	assert_true(gpu_peer__is_waiting(fixture->peer));
-}
-
-static void answer(struct fixture *fixture, enum fbt_gpu_phase phase)
-{
-	fixture->player.shared->phase = phase;
-	fixture->player.shared->served = fixture->player.shared->armed;
-}
-
-/* … and collects. */
-static void arm(struct fixture *fixture)
-{
-	ask(fixture);
-	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "/usr/lib/libcupti.so.12");
-	answer(fixture, FBT_GPU_WORKING);
-	poll_after(fixture, 10 * MS);
-	assert_said(fixture, FBT_GPU_ARMED, "");
-}
+#include "gpu_peer_fixture.h"
 
 static void free_accepts_null(void **state)
 {
@@ -422,17 +302,6 @@ static void a_pulse_that_stops_is_a_stall(void **state)
 	assert_int_equal(fixture->player.shared->armed, 2);
 }
 
-static void refuse(struct fixture *fixture, enum fbt_gpu_status status, const char *detail)
-{
-	ask(fixture);
-	player_put_state(&fixture->player, status, detail, "");
-	answer(fixture, FBT_GPU_DORMANT);
-	poll_after(fixture, 10 * MS);
-	assert_said(fixture, status, detail);
-	assert_false(gpu_peer__is_waiting(fixture->peer));
-	assert_false(gpu_peer__was_armed(fixture->peer));
-}
-
 static void a_seat_that_is_taken_is_asked_for_again(void **state)
 {
 	struct fixture *fixture = *state;
@@ -441,6 +310,7 @@ static void a_seat_that_is_taken_is_asked_for_again(void **state)
 	assert_one_line(fixture->text,
 			"GPU records are off: another tool has CUPTI (nsys holds CUPTI): end");
 	fixture->now_ns += 10 * S;
+	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns - 1));
 	look(fixture);
 	player_put_state(&fixture->player, FBT_GPU_BUSY, "nsys holds CUPTI", "");
 	answer(fixture, FBT_GPU_DORMANT);
@@ -468,6 +338,7 @@ static void a_shim_that_answers_nothing_has_failed(void **state)
 	answer(fixture, FBT_GPU_DORMANT);
 	poll_after(fixture, 10 * MS);
 	assert_said(fixture, FBT_GPU_FAILED, "its shim does not say why");
+	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + 1000 * S));
 }
 
 static void a_dead_shim_is_not_asked(void **state)
@@ -476,10 +347,14 @@ static void a_dead_shim_is_not_asked(void **state)
 
 	player_start(&fixture->player);
 	fixture->player.shared->phase = FBT_GPU_DEAD;
+	/* It was armed before, then refused, and gave up at last. */
+	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
+	player_put_state(&fixture->player, FBT_GPU_BUSY, "", "");
 	player_put_state(&fixture->player, FBT_GPU_NO_DRIVER, "cuInit says 100", "");
 	make_peer(fixture);
 	look(fixture);
 	assert_said(fixture, FBT_GPU_NO_DRIVER, "cuInit says 100");
+	assert_false(gpu_peer__was_armed(fixture->peer));
 	assert_int_equal(fixture->player.shared->armed, 0);
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + 1000 * S));
 }
@@ -596,6 +471,9 @@ static void a_ring_that_goes_bad_is_told_and_its_records_end(void **state)
 	assert_said(fixture, FBT_GPU_BAD_RING, "");
 	kept(&fixture->keeper, 1, FBT_EVENT_GPU_FLUSH);
 	assert_one_line(fixture->text, "is not what a shim would");
+	/* There may be another one by then. */
+	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + S));
+	assert_true(gpu_peer__is_due(fixture->peer, fixture->now_ns + 100 * S));
 }
 
 /* A process that is stopped for a while, or a tool: its shim thinks that it is alone. */
@@ -760,8 +638,6 @@ static void work_that_another_tracer_asked_for_is_not_ours(void **state)
 	kept(&fixture->keeper, 0, FBT_EVENT_GPU_WORK);
 	assert_said(fixture, FBT_GPU_ARMED, "");
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
 {
