@@ -14,6 +14,7 @@
 #define LAST_BUFFERS_MS	  1000 /* that buffers which are out are waited for at the end */
 #define LATE_MS		  20   /* that buffers are waited for which come after a flush */
 #define STEP_MS		  5
+#define ASKED_NS	  1000000u /* from the end of a call to the buffer that CUPTI puts it into */
 #define DEVICE_NAME_BYTES 256
 
 static const struct {
@@ -243,13 +244,15 @@ static void sleep_ms(long ms)
 static uint64_t await_buffers(const struct shim *shim, uint64_t time_ns, int most_ms)
 {
 	for (int ms = 0;; ms += STEP_MS) {
-		uint64_t oldest_ns = buffer_pool__oldest_ns(&shim->pool);
+		uint64_t out_ns = buffer_pool__oldest_ns(&shim->pool);
 
+		/* What a record tells of has ended before its buffer is asked for. */
+		out_ns -= out_ns != UINT64_MAX && out_ns > ASKED_NS ? ASKED_NS : 0;
 		/* At the end of the process it is awaited as long as after any flush, at most. */
 		if (ending__is_near(shim) && most_ms > LATE_MS)
 			most_ms = LATE_MS;
-		if (oldest_ns >= time_ns || ms >= most_ms)
-			return oldest_ns < time_ns ? oldest_ns : time_ns;
+		if (out_ns >= time_ns || ms >= most_ms)
+			return out_ns < time_ns ? out_ns : time_ns;
 		sleep_ms(STEP_MS);
 	}
 }

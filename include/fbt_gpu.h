@@ -252,8 +252,9 @@ struct fbt_gpu_overhead {
 /*
  * All records of what was done by time_ns have been sent: of calls, and of work but for that which
  * still runs. CUPTI keeps a buffer back, with all that is in it, as long as one piece of its work
- * runs, and where a GPU is always busy one does at every flush: time_ns is then no later than when
- * the oldest buffer that is out, and has records, was handed out. Totals are since arming.
+ * runs, and where a GPU is always busy one does at every flush: time_ns is then earlier, by what a
+ * call may take to be written down, than when the oldest buffer that is out, and has records, was
+ * handed out. Totals are since arming.
  */
 struct fbt_gpu_flush {
 	struct fbt_header header;

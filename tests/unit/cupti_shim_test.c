@@ -360,8 +360,9 @@ static void hold_to_it(void *ctx, const struct fbt_header *frame)
 
 /*
  * A buffer that is out holds back all that is in it: buffers that come long after their flush, and
- * the one that CUPTI keeps as long as work in it runs. The times are those of our clock. A call may
- * end just before the buffer is asked for that it is put into: one or two of each turn.
+ * the one that CUPTI keeps as long as work in it runs. The times are those of our clock. A call
+ * ends just before the buffer is asked for that it is put into, unless its thread lost the CPU in
+ * between.
  */
 static void test_late_buffers_hold_back_the_time_of_a_flush(void **state)
 {
@@ -377,7 +378,7 @@ static void test_late_buffers_hold_back_the_time_of_a_flush(void **state)
 		await_turn();
 	disarm(2);
 	assert_true(promise.records > 1000);
-	assert_true(promise.broken < promise.records / 50);
+	assert_true(promise.broken <= promise.records / 500);
 	stop();
 }
 
