@@ -4,16 +4,9 @@
 # engine and an engine with mixed work give none; and what the thresholds do to that.
 . "$(dirname "$0")/lib.sh"
 
-# Before their neighbours on this machine, where that is allowed: a step that those slow is rightly
-# named, but not our trouble, and a storm of calls waits for no tool that has no CPU.
-if chrt -f 1 true 2>/dev/null; then
-	for name in FBT FBT_ENGINE; do
-		printf '#!/bin/sh\nexec chrt -f 1 "%s" "$@"\n' "${!name}" >"$TMP/$name"
-		chmod +x "$TMP/$name"
-	done
-	FBT=$TMP/FBT
-	FBT_ENGINE=$TMP/FBT_ENGINE
-fi
+# A step that its neighbours on this machine slow is rightly named, but not our trouble, and a storm of
+# calls waits for no tool that has no CPU.
+go_first FBT FBT_ENGINE
 
 # Work in the middle of its class, which goes from 2.1 to 4.2 ms.
 steady='--steady --compute-us 3000 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'

@@ -3,6 +3,9 @@
 # -f while the tree of children grows, and children that become other programs.
 . "$(dirname "$0")/lib.sh"
 
+# Hundreds of processes that do nothing but fork and call leave it no CPU, and it says that it lost records.
+go_first FBT
+
 for round in 1 2 3; do
 	rm -f "$OUT".*
 	start_program fork_tree

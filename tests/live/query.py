@@ -92,8 +92,9 @@ def load_escalations():
 
 
 def find_due(truth):
-    """A class is judged from its 11th step on."""
-    return {n for n in truth["threads"][0]["troubled"] if n > 10}
+    """A class is judged from its 11th step on; one that the machine slowed is of another class."""
+    other = find_slower(truth, 1.3)
+    return {n for n in truth["threads"][0]["troubled"] if n - 1 - sum(m < n for m in other) >= 10}
 
 
 def find_slower(truth, factor):
