@@ -26,7 +26,7 @@ seconds_for()
 {
 	case $1 in
 	unit) echo "${TEST_SECONDS:-120}" ;;
-	e2e) echo "${TEST_SECONDS:-900}" ;;
+	e2e | lint) echo "${TEST_SECONDS:-900}" ;;
 	*) echo "${TEST_SECONDS:-300}" ;;
 	esac
 }
