@@ -9,7 +9,6 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <time.h>
 
