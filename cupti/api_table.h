@@ -39,8 +39,8 @@ const struct api_call *api_table__find(const struct api_table *table, uint32_t k
 
 /*
  * Switches the records of those calls on or off: one by one, or where CUPTI cannot (before 12.5) by
- * whole kinds, of which records__copy takes only those calls. Returns CUPTI's result of the first
- * that failed.
+ * whole kinds, of which record_copy__put takes only those calls. Returns CUPTI's result of the
+ * first that failed.
  */
 uint32_t api_table__enable(const struct api_table *table, const struct cupti_calls *calls,
 			   uint8_t enable);

@@ -244,7 +244,7 @@ static void say_thread(struct inject_verdict *verdict, const struct inject_threa
 	char label[24];
 
 	inject_verdict_add(verdict, INJECT_FINE, "thread",
-			   "%zu can be taken now, first thread %u, which waits in %s", count,
+			   "%zu can be taken now; it would be %u, which waits in %s", count,
 			   thread->tid,
 			   syscall_label(syscalls_arch(), (uint32_t)thread->nr, label));
 	if (thread->rank == INJECT_RANK_EINTR_TIMED)
