@@ -105,10 +105,10 @@ explained sleep
 trouble runqueue efficiency_low run_queue
 
 # What handlers and faults take looks like work, of which more is no inefficiency: a budget shows it.
-one_class=(--step-arg 'depth=arg2' --class-by depth --budget-us 8000)
-trouble signals efficiency_low signal_storm 50000 "${one_class[@]}"
-trouble faults efficiency_low page_faults 50000 "${one_class[@]}"
-trouble compute efficiency_low compute 50000 "${one_class[@]}"
+one_class=(--step-arg 'depth=arg2' --class-by depth)
+trouble signals efficiency_low signal_storm 50000 "${one_class[@]}" --budget-us 8000
+trouble faults efficiency_low page_faults 50000 "${one_class[@]}" --budget-us 8000
+trouble compute efficiency_low compute 50000 "${one_class[@]}" --budget-us 8000
 
 # quiet NAME ENGINE-OPTIONS TOOL-OPTION…: nothing is named but what the machine did
 quiet()
@@ -153,7 +153,8 @@ unsteady 'inefficient only' efficiency_low --efficiency-threshold 60 --cv-thresh
 quiet 'neither' "$unsteady" --cv-threshold 90
 quiet 'compared with their like' "$unsteady" --step-arg 'n=s32(arg1)' --class-by n
 
-trace_engine "$steady --steps 40" --budget-us 400 --rate-limit 3
+# One class: a step that this machine slows out of its class would not be its 11th.
+trace_engine "$steady --steps 40" "${one_class[@]}" --budget-us 400 --rate-limit 3
 fact 'budget: every step is over it from the 11th on' 'W["escalations"] == 30'
 fact 'rate limit: three are shown, the others counted' \
 	'len(G) == 3 and W["escalations_suppressed"] == 27 and len([x for x in X if x["cat"] == "escalation"]) == 3'
