@@ -43,7 +43,7 @@ CFLAGS   ?= -O2 -g
 cflags   := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"$(VERSION)"' $(warnings) -fno-strict-aliasing \
             -fstack-protector-strong -Iinclude -Iuser -I$(O) $(CFLAGS)
 ldflags  := $(LDFLAGS)
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp
 
 ifeq ($(SAN),1)
 san      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -58,7 +58,7 @@ endif
 ifeq ($(STATIC),1)
 cflags   += -DFBT_WITHOUT_CURL
 ldflags  += -static
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lm
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lm
 else
 libs     += -lm -ldl
 endif
@@ -94,7 +94,7 @@ skels    := $(bpf_src:bpf/%.bpf.c=$(O)/%.skel.h)
 all: deps $(tool) $(shim) $(engine) ## build the tool, the CUPTI shim and the embedded engine
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo '  V=1 commands shown   SAN=1 ASan + UBSan   STATIC=1 one static file   WERROR=1'
 	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-  DESTDIR= prefix='
@@ -374,6 +374,8 @@ install: $(tool) $(shim) ## install the tool, the shim and the man page under DE
 	$(Q)install -D -m 755 $(tool) $(DESTDIR)$(prefix)/bin/ferrum-bpftrace
 	$(Q)install -D -m 755 $(shim) $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_cupti.so
 	$(Q)install -D -m 644 user/ferrum-bpftrace.8 $(DESTDIR)$(prefix)/share/man/man8/ferrum-bpftrace.8
+
+include tests/fuzz/fuzz.mk tests/kernels/kernels.mk
 
 # One entry of compile_commands.json: file, command.
 define compile_command

@@ -5,7 +5,8 @@
 set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
-	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev)
+	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev
+	libcap-ng-dev libseccomp-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
 # Tests that use these are left out where they cannot be had.
@@ -15,7 +16,7 @@ build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
 check_commands=(shellcheck clang-format clang-tidy)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
-	libiberty/demangle.h openssl/evp.h curl/curl.h)
+	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
 test_headers=(cmocka.h)
 
 # A node from elsewhere, a version manager or another repository, is as good as Debian's.
