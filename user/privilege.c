@@ -1,34 +1,68 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "privilege.h"
+
 #include <errno.h>
-#include <linux/capability.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/utsname.h>
 #include <unistd.h>
-#include "log.h"
-#include "privilege.h"
 
-/* Linux 5.8; older <linux/capability.h> lack them. */
-#define CAPABILITY_PERFMON 38
-#define CAPABILITY_BPF	   39
+#include "log.h"
 
 /* PROC_PID_INIT_INO of the kernel: the initial PID namespace. */
 #define INITIAL_PID_NAMESPACE 0xeffffffcu
 
-static bool has_capability(const struct __user_cap_data_struct *data, unsigned int capability)
+static bool is_in(uint64_t set, unsigned int capability)
 {
-	return data[capability / 32].effective & (1u << (capability % 32));
+	return set & (1ull << capability);
 }
 
-static int check_capabilities(void)
+bool privilege_has(const struct privilege_state *state, unsigned int capability)
+{
+	if (is_in(state->effective, capability))
+		return true;
+	return (capability == CAP_BPF || capability == CAP_PERFMON ||
+		capability == CAP_CHECKPOINT_RESTORE) &&
+	       is_in(state->effective, CAP_SYS_ADMIN);
+}
+
+const char *privilege_name(unsigned int capability)
+{
+	switch (capability) {
+	case CAP_CHOWN:
+		return "CAP_CHOWN";
+	case CAP_DAC_OVERRIDE:
+		return "CAP_DAC_OVERRIDE";
+	case CAP_DAC_READ_SEARCH:
+		return "CAP_DAC_READ_SEARCH";
+	case CAP_FOWNER:
+		return "CAP_FOWNER";
+	case CAP_KILL:
+		return "CAP_KILL";
+	case CAP_SYS_PTRACE:
+		return "CAP_SYS_PTRACE";
+	case CAP_SYS_ADMIN:
+		return "CAP_SYS_ADMIN";
+	case CAP_SYS_RESOURCE:
+		return "CAP_SYS_RESOURCE";
+	case CAP_PERFMON:
+		return "CAP_PERFMON";
+	case CAP_BPF:
+		return "CAP_BPF";
+	case CAP_CHECKPOINT_RESTORE:
+		return "CAP_CHECKPOINT_RESTORE";
+	}
+	return NULL;
+}
+
+static int read_capabilities(struct privilege_state *state)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
 	struct __user_cap_data_struct data[2] = {{0}};
-	bool bpf, perfmon;
 
 	if (syscall(SYS_capget, &header, data)) {
 		int err = -errno;
@@ -36,10 +70,111 @@ static int check_capabilities(void)
 		log_err("capabilities: %s", strerror(-err));
 		return err;
 	}
-	if (has_capability(data, CAP_SYS_ADMIN))
-		return 0;
-	bpf = has_capability(data, CAPABILITY_BPF);
-	perfmon = has_capability(data, CAPABILITY_PERFMON);
+	state->effective = data[0].effective | (uint64_t)data[1].effective << 32;
+	state->permitted = data[0].permitted | (uint64_t)data[1].permitted << 32;
+	for (unsigned int i = 0; i < 64; i++) {
+		if (prctl(PR_CAPBSET_READ, i, 0, 0, 0) == 1)
+			state->bounding |= 1ull << i;
+	}
+	state->no_new_privs = prctl(PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0) == 1;
+	return 0;
+}
+
+static int read_number(const char *path, int otherwise)
+{
+	FILE *file = fopen(path, "re");
+	int number = otherwise;
+
+	if (!file)
+		return otherwise;
+	if (fscanf(file, "%d", &number) != 1)
+		number = otherwise;
+	fclose(file);
+	return number;
+}
+
+/* "none [integrity] confidentiality" */
+static enum privilege_lockdown read_lockdown(void)
+{
+	FILE *file = fopen("/sys/kernel/security/lockdown", "re");
+	enum privilege_lockdown lockdown = PRIVILEGE_LOCKDOWN_UNKNOWN;
+	char text[64] = "";
+
+	if (!file)
+		return lockdown;
+	if (!fgets(text, sizeof(text), file))
+		lockdown = PRIVILEGE_LOCKDOWN_UNKNOWN;
+	else if (strstr(text, "[none]"))
+		lockdown = PRIVILEGE_LOCKDOWN_NONE;
+	else if (strstr(text, "[integrity]"))
+		lockdown = PRIVILEGE_LOCKDOWN_INTEGRITY;
+	else if (strstr(text, "[confidentiality]"))
+		lockdown = PRIVILEGE_LOCKDOWN_CONFIDENTIALITY;
+	fclose(file);
+	return lockdown;
+}
+
+static void read_kernel(struct privilege_state *state)
+{
+	struct stat namespace;
+	struct rlimit limit;
+	struct utsname name;
+
+	if (!uname(&name)) {
+		snprintf(state->release, sizeof(state->release), "%s", name.release);
+		if (sscanf(name.release, "%u.%u", &state->major, &state->minor) != 2)
+			state->major = state->minor = 0;
+	}
+	state->btf_err = access("/sys/kernel/btf/vmlinux", R_OK) ? -errno : 0;
+	state->is_host_namespace =
+		stat("/proc/self/ns/pid", &namespace) || namespace.st_ino == INITIAL_PID_NAMESPACE;
+	state->unprivileged_bpf_disabled =
+		read_number("/proc/sys/kernel/unprivileged_bpf_disabled", -1);
+	state->perf_event_paranoid =
+		read_number("/proc/sys/kernel/perf_event_paranoid", PRIVILEGE_UNKNOWN);
+	state->ptrace_scope = read_number("/proc/sys/kernel/yama/ptrace_scope", -1);
+	state->lockdown = read_lockdown();
+	state->memlock_bytes = UINT64_MAX;
+	if (!getrlimit(RLIMIT_MEMLOCK, &limit) && limit.rlim_cur != RLIM_INFINITY)
+		state->memlock_bytes = limit.rlim_cur;
+}
+
+int privilege_read(struct privilege_state *state)
+{
+	*state = (struct privilege_state){0};
+	read_kernel(state);
+	return read_capabilities(state);
+}
+
+bool privilege_kernel_is_new_enough(const struct privilege_state *state)
+{
+	if (!state->major)
+		return true; /* it does not say */
+	return state->major > PRIVILEGE_KERNEL_MAJOR ||
+	       (state->major == PRIVILEGE_KERNEL_MAJOR && state->minor >= PRIVILEGE_KERNEL_MINOR);
+}
+
+static int check_kernel(const struct privilege_state *state)
+{
+	if (!privilege_kernel_is_new_enough(state)) {
+		log_err("kernel %s: needs Linux 5.15 or newer (BPF cookies of uprobes)",
+			state->release);
+		return -EOPNOTSUPP;
+	}
+	if (state->btf_err) {
+		log_err("kernel %s: has no readable BTF (/sys/kernel/btf/vmlinux): needs a kernel "
+			"built "
+			"with CONFIG_DEBUG_INFO_BTF=y, and /sys mounted",
+			state->release);
+		return -EOPNOTSUPP;
+	}
+	return 0;
+}
+
+static int check_capabilities(const struct privilege_state *state)
+{
+	bool bpf = privilege_has(state, CAP_BPF), perfmon = privilege_has(state, CAP_PERFMON);
+
 	if (bpf && perfmon)
 		return 0;
 	log_err("no permission: %s%s%s missing: run with sudo, or grant CAP_BPF, CAP_PERFMON and "
@@ -48,33 +183,9 @@ static int check_capabilities(void)
 	return -EPERM;
 }
 
-static int check_kernel(void)
+static int check_namespace(const struct privilege_state *state)
 {
-	struct utsname name;
-	unsigned int major = 0, minor = 0;
-
-	if (uname(&name) || sscanf(name.release, "%u.%u", &major, &minor) != 2)
-		return 0;
-	if (major < 5 || (major == 5 && minor < 15)) {
-		log_err("kernel %s: needs Linux 5.15 or newer (BPF cookies of uprobes)",
-			name.release);
-		return -EOPNOTSUPP;
-	}
-	if (access("/sys/kernel/btf/vmlinux", R_OK)) {
-		log_err("kernel %s: has no readable BTF (/sys/kernel/btf/vmlinux): needs a kernel "
-			"built "
-			"with CONFIG_DEBUG_INFO_BTF=y, and /sys mounted",
-			name.release);
-		return -EOPNOTSUPP;
-	}
-	return 0;
-}
-
-static int check_namespace(void)
-{
-	struct stat namespace;
-
-	if (stat("/proc/self/ns/pid", &namespace) || namespace.st_ino == INITIAL_PID_NAMESPACE)
+	if (state->is_host_namespace)
 		return 0;
 	log_err("PID namespace: not the host's, so process ids would mean other processes: run on "
 		"the "
@@ -84,11 +195,14 @@ static int check_namespace(void)
 
 int privilege_check(void)
 {
-	int err = check_kernel();
+	struct privilege_state state;
+	int err = privilege_read(&state);
 
 	if (!err)
-		err = check_capabilities();
+		err = check_kernel(&state);
 	if (!err)
-		err = check_namespace();
+		err = check_capabilities(&state);
+	if (!err)
+		err = check_namespace(&state);
 	return err;
 }

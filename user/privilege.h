@@ -3,6 +3,65 @@
 #ifndef FBT_PRIVILEGE_H
 #define FBT_PRIVILEGE_H
 
+#include <linux/capability.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Linux 5.8 and 5.9; older <linux/capability.h> lack them. */
+#ifndef CAP_PERFMON
+#define CAP_PERFMON 38
+#define CAP_BPF	    39
+#endif
+#ifndef CAP_CHECKPOINT_RESTORE
+#define CAP_CHECKPOINT_RESTORE 40
+#endif
+
+/* The oldest kernel with BPF cookies of uprobes. */
+#define PRIVILEGE_KERNEL_MAJOR 5
+#define PRIVILEGE_KERNEL_MINOR 15
+
+/* The kernel's own, in the order of what they forbid. */
+enum privilege_lockdown {
+	PRIVILEGE_LOCKDOWN_UNKNOWN, /* securityfs is not mounted, or there is no lockdown */
+	PRIVILEGE_LOCKDOWN_NONE,
+	PRIVILEGE_LOCKDOWN_INTEGRITY,
+	PRIVILEGE_LOCKDOWN_CONFIDENTIALITY, /* BPF may not read kernel memory: nothing works */
+};
+
+struct privilege_state {
+	uint64_t effective; /* bit n: capability n; of this thread */
+	uint64_t permitted;
+	uint64_t bounding;
+	bool no_new_privs;
+
+	char release[65];   /* of uname; "" if that failed */
+	unsigned int major; /* of release; 0: not readable in it */
+	unsigned int minor;
+	int btf_err;		/* 0: /sys/kernel/btf/vmlinux is readable; else -errno */
+	bool is_host_namespace; /* of PIDs; also true where /proc does not tell */
+
+	int unprivileged_bpf_disabled; /* sysctls, as they are: 0 to 2; -1: not readable */
+	int perf_event_paranoid;       /* -1 to 4; PRIVILEGE_UNKNOWN: not readable */
+	int ptrace_scope;	       /* of Yama, 0 to 3; -1: there is no Yama */
+	enum privilege_lockdown lockdown;
+	uint64_t memlock_bytes; /* soft limit, UINT64_MAX: none; BPF maps count before 5.11 only */
+};
+
+#define PRIVILEGE_UNKNOWN 99
+
+/* What can be read is; 0, or -errno, logged: the capabilities could not be. */
+int privilege_read(struct privilege_state *state);
+
+/* Whether it is effective; CAP_SYS_ADMIN stands for CAP_BPF, CAP_PERFMON and
+ * CAP_CHECKPOINT_RESTORE, as in the kernel. */
+bool privilege_has(const struct privilege_state *state, unsigned int capability);
+
+/* "CAP_SYS_PTRACE"; NULL: not one of those that this program has to do with. */
+const char *privilege_name(unsigned int capability);
+
+/* Whether release is one that this program is for. */
+bool privilege_kernel_is_new_enough(const struct privilege_state *state);
+
 /*
  * 0 if BPF tracing can work here; else -EPERM or -EOPNOTSUPP with one line logged that names the
  * missing capability, BTF, kernel version or PID namespace and what to do.
