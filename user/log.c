@@ -18,6 +18,8 @@
 static struct {
 	enum log_level level;
 	bool status_shown;
+	void (*take)(void *ctx, enum log_level level, const char *message);
+	void *take_ctx;
 } state = {.level = LOG_INFO};
 
 void log_set_level(enum log_level level)
@@ -28,6 +30,12 @@ void log_set_level(enum log_level level)
 enum log_level log_level(void)
 {
 	return state.level;
+}
+
+void log_divert(void (*take)(void *ctx, enum log_level level, const char *message), void *ctx)
+{
+	state.take = take;
+	state.take_ctx = ctx;
 }
 
 /* Bytes of the well-formed UTF-8 character at text and its code point; 0 if it is none. */
@@ -113,8 +121,8 @@ static void write_stderr(const char *text, size_t length)
 	}
 }
 
-static void __attribute__((format(printf, 2, 0)))
-write_line(const char *prefix, const char *format, va_list args)
+static void __attribute__((format(printf, 3, 0)))
+write_line(enum log_level level, const char *prefix, const char *format, va_list args)
 {
 	char message[MESSAGE_MAX];
 	char line[4 * MESSAGE_MAX + 64];
@@ -127,6 +135,11 @@ write_line(const char *prefix, const char *format, va_list args)
 		snprintf(message, sizeof(message), "(message could not be formatted)");
 	else if ((size_t)length >= sizeof(message))
 		memcpy(message + sizeof(message) - 4, "...", 4);
+	if (state.take && level < LOG_DEBUG) {
+		state.take(state.take_ctx, level, message);
+		errno = saved;
+		return;
+	}
 
 	if (state.status_shown)
 		used = (size_t)snprintf(line, sizeof(line), CLEAR_LINE);
@@ -146,7 +159,7 @@ write_line(const char *prefix, const char *format, va_list args)
 		if (state.level < (lowest))                                                        \
 			return;                                                                    \
 		va_start(args, format);                                                            \
-		write_line(prefix, format, args);                                                  \
+		write_line(lowest, prefix, format, args);                                          \
 		va_end(args);                                                                      \
 	}
 

@@ -21,6 +21,12 @@ void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
+/*
+ * Errors, warnings and info lines of the level that is set go to take, as they are (nothing is
+ * escaped), instead of to stderr; NULL: to stderr again. For who reports them in words of its own.
+ */
+void log_divert(void (*take)(void *ctx, enum log_level level, const char *message), void *ctx);
+
 /* Replaces the status line of the terminal (stderr); NULL clears it. Cut to the terminal's width.
  */
 void log_status(const char *text);

@@ -235,6 +235,33 @@ static void a_message_clears_the_status_line_first(void **state)
 	assert_string_equal(capture.text, "\r\033[K12 s\r\033[Khello\r\n");
 }
 
+static void take(void *ctx, enum log_level level, const char *message)
+{
+	char *text = ctx;
+
+	text += strlen(text);
+	*text++ = (char)('0' + level);
+	strcpy(text, message);
+}
+
+static void what_is_diverted_is_handed_over_as_it_is_and_not_written(void **state)
+{
+	struct capture capture;
+	char text[64] = "";
+
+	(void)state;
+	stderr_to_socket(&capture);
+	log_divert(take, text);
+	log_err("bad\n");
+	log_warn("%d", 5);
+	log_debug("dropped");
+	log_divert(NULL, NULL);
+	log_info("written");
+	assert_int_equal(stderr_back(&capture), 1);
+	assert_string_equal(text, "0bad\n15");
+	assert_string_equal(capture.text, "written\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -251,6 +278,7 @@ int main(void)
 		cmocka_unit_test(status_writes_nothing_when_stderr_is_no_terminal),
 		cmocka_unit_test(status_is_cut_to_the_terminal),
 		cmocka_unit_test(a_message_clears_the_status_line_first),
+		cmocka_unit_test(what_is_diverted_is_handed_over_as_it_is_and_not_written),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
