@@ -1,0 +1,186 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""What fault_target did, against what the tool says of it. One fact a line.
+
+    fault_truth.py killed TRUTH OUT     the target was killed: OUT.profile, .trace, .report, .capture
+    fault_truth.py partial TRUTH OUT    the tool was killed: what it left behind is whole as far as it goes
+    fault_truth.py span TRUTH           steps begun so far, by thread
+
+A step is known by its thread and number, which are arguments of it.
+"""
+import json
+import re
+import struct
+import sys
+
+HEADER = struct.Struct("<5Q3Q")
+ACCOUNT = struct.Struct("<4Q")
+SPAN = struct.Struct("<2Q")
+MAGIC = 0x7475727468746C66
+
+
+class Truth:
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            data = file.read(HEADER.size)
+            magic, count, self.capacity, self.bad, self.done = HEADER.unpack(data)[:5]
+            assert magic == MAGIC, "no truth yet"
+            self.path = path
+            self.threads = []
+            for i in range(count):
+                file.seek(self.at(i))
+                tid, begun, ended, _ = ACCOUNT.unpack(file.read(ACCOUNT.size))
+                self.threads.append({"tid": tid, "begun": begun, "ended": ended})
+
+    def at(self, thread):
+        return HEADER.size + thread * (ACCOUNT.size + self.capacity * SPAN.size)
+
+    def spans(self, thread):
+        """(begin, end) in nanoseconds of the steps of a thread that ended."""
+        with open(self.path, "rb") as file:
+            file.seek(self.at(thread) + ACCOUNT.size)
+            data = file.read(self.threads[thread]["ended"] * SPAN.size)
+        return list(SPAN.iter_unpack(data))
+
+
+def calls_of(number, calls):
+    """What step n of fault_target makes, by category."""
+    return {"other": calls + number % 5, "read": number % 3, "write": number // 3 % 2}
+
+
+def load_lines(path):
+    """The events of a profile, and whether its last line has no end."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    whole, _, rest = text.rpartition("\n")
+    return [json.loads(line) for line in whole.split("\n") if line], rest
+
+
+def load_steps(events):
+    """By thread and number; a step that is there twice is an error."""
+    steps, by_id = {}, {}
+    for row in events:
+        shape = row["shape"]
+        if row["event"] == "step_prof":
+            key = (shape["arg.thread"], shape["arg.n"])
+            assert key not in steps, "step %r is there twice" % (key,)
+            steps[key] = by_id[shape["step"]] = dict(shape, us=row["stage_us"])
+        elif row["event"] == "syscall_prof":
+            by_id[shape["step"]]["by"] = {name: shape[name + "_calls"]
+                                          for name in ("mmap", "futex", "ioctl", "read", "write", "other")}
+    return steps
+
+
+def is_exact(step, key, calls, upto=False):
+    """Whether the calls of a step are those it made: all of them, or no more than them."""
+    wanted = calls_of(key[1], calls)
+    got = {name: count for name, count in step["by"].items() if count or name in wanted}
+    if upto:
+        return all(count <= wanted.get(name, 0) for name, count in got.items())
+    return got == wanted
+
+
+def load_partial_trace(path):
+    """The events of a trace that ends anywhere."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    if not text:
+        return []
+    try:
+        return json.loads(text)
+    except ValueError:
+        pass
+    decoder, at, events = json.JSONDecoder(), 1, []
+    assert text[0] == "["
+    while True:
+        at = re.compile(r"[\s,]*").match(text, at).end()
+        try:
+            event, at = decoder.raw_decode(text, at)
+        except ValueError:
+            assert len(text) - at < 65536, "garbage in the middle of the trace"
+            return events
+        events.append(event)
+
+
+class Facts:
+    def __init__(self):
+        self.failed = 0
+
+    def __call__(self, name, holds, *why):
+        if holds:
+            return
+        self.failed = 1
+        print("# " + name + ": " + " ".join(str(item) for item in why)[:2000])
+
+
+def check_prefix(facts, truth, steps, calls):
+    """Every step from the first that is there on, without a hole, and each as it was made."""
+    for thread in range(len(truth.threads)):
+        numbers = sorted(n for t, n in steps if t == thread)
+        if not numbers:
+            continue
+        missing = set(range(numbers[0], numbers[-1] + 1)) - set(numbers)
+        facts("no hole", not missing, thread, sorted(missing)[:10])
+    for key, step in steps.items():
+        whole = step["end"] == "return" and step["complete"]
+        facts("calls", is_exact(step, key, calls, upto=not whole), key, step)
+
+
+def check_killed(truth, out, calls):
+    facts = Facts()
+    events, rest = load_lines(out + ".profile")
+    steps = load_steps(events)
+    facts("the profile ends with a line", not rest, rest)
+    facts("the profile has its window", events[-1]["event"] == "window_prof", events[-1])
+    window = events[-1]["shape"]
+    facts("nothing is lost", all(v == 0 for k, v in window.items() if k.startswith("lost_")), window)
+    facts("the window counts its steps", window["steps"] == len(steps), window["steps"], len(steps))
+    check_prefix(facts, truth, steps, calls)
+    for thread, account in enumerate(truth.threads):
+        numbers = {n for t, n in steps if t == thread}
+        last = max(numbers, default=-1)
+        # From the first to the last; the one it was killed in may be there, or not begun at all.
+        facts("all that ended are there", account["ended"] <= last + 1 <= account["begun"],
+              thread, account, last, len(numbers))
+        facts("the first is there", not numbers or min(numbers) == 0, min(numbers, default=None))
+    with open(out + ".trace", encoding="utf-8") as file:
+        trace = json.load(file)
+    drawn = sum(event["cat"] == "step" for event in trace)
+    facts("the trace has each step", drawn == len(steps), drawn, len(steps))
+    with open(out + ".report", encoding="utf-8") as file:
+        report = json.load(file)
+    facts("the report has each step", report["steps"] == len(steps), report["steps"], len(steps))
+    table = {row["name"]: row["calls"] for process in report["processes"] for row in process["syscalls"]}
+    made = sum(step["by"]["other"] for step in steps.values())
+    facts("the table has their calls", table.get("getppid", 0) >= made, table, made)
+    return facts.failed
+
+
+def check_partial(truth, out, calls):
+    facts = Facts()
+    events, rest = load_lines(out + ".profile")
+    for row in events:
+        facts("lines", row["event"] != "window_prof", row)
+    facts("the last line", len(rest) < 16384 and "\n" not in rest, rest)
+    steps = load_steps([row for row in events])
+    check_prefix(facts, truth, {k: s for k, s in steps.items() if "by" in s}, calls)
+    for thread, account in enumerate(truth.threads):
+        numbers = [n for t, n in steps if t == thread]
+        facts("no step that was not made", max(numbers, default=0) < account["begun"] + 1, numbers[-3:], account)
+    for event in load_partial_trace(out + ".trace.partial"):
+        facts("events of the trace", event["ph"] == "X" and event["dur"] >= 0, event)
+    return facts.failed
+
+
+def main():
+    what, path = sys.argv[1:3]
+    truth = Truth(path)
+    if what == "span":
+        print(" ".join(str(account["begun"]) for account in truth.threads))
+        return 0
+    check = {"killed": check_killed, "partial": check_partial}[what]
+    return check(truth, sys.argv[3], int(sys.argv[4]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
