@@ -9,6 +9,7 @@ prefix        ?= /usr/local
 DESTDIR       ?=
 ARCH          ?= $(shell uname -m | sed 's/aarch64/arm64/')
 CROSS_COMPILE ?=
+SYSROOT       ?=
 V             ?= 0
 SAN           ?= 0
 STATIC        ?= 0
@@ -18,7 +19,7 @@ VERSION       := 0.1.0
 ifeq ($(origin CC),default)
 CC := gcc
 endif
-cc := $(CROSS_COMPILE)$(CC)
+cc := $(CROSS_COMPILE)$(CC)$(SYSROOT:%= --sysroot=%)
 ar := $(CROSS_COMPILE)ar
 
 variant := $(ARCH)-$(notdir $(CC))$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(STATIC)),-static)$(if $(filter 1,$(WERROR)),-werror)
@@ -36,6 +37,11 @@ endif
 bpf_arch_x86_64 := x86
 bpf_arch_arm64  := arm64
 bpf_arch        := $(bpf_arch_$(ARCH))
+
+# Engines of the tests begin as those of a distribution do: with a branch-target marker.
+marked_x86_64 := -fcf-protection=full
+marked_arm64  := -mbranch-protection=standard
+marked        := $(marked_$(ARCH))
 
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
             -Wno-unused-parameter
@@ -97,7 +103,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo '  V=1 commands shown   SAN=1 ASan + UBSan   STATIC=1 one static file   WERROR=1'
-	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu-  DESTDIR= prefix='
+	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- SYSROOT=DIR  DESTDIR= prefix='
 
 deps: ## install the Debian packages that are missing (needs root; else names them)
 	$(Q)packaging/deps.sh build
@@ -189,7 +195,7 @@ $(shim_lib): $(shim_src:cupti/%.c=$(O)/cupti_test/%.o)
 
 $(engine): tests/fake/engine.c | $(O)/tests
 	$(call msg,CC,$@)
-	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fcf-protection=full -MMD -MP $< -lpthread -o $@
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g $(marked) -MMD -MP $< -lpthread -o $@
 
 $(fake_cuda): tests/fake/libcuda.c | $(O)/tests
 	$(call msg,CC,$@)
@@ -204,7 +210,7 @@ $(fake_cupti): tests/fake/libcupti.c | $(O)/tests
 
 $(gpu_engine): tests/fake/gpu_engine.c $(fake_cuda) | $(O)/tests
 	$(call msg,CC,$@)
-	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fcf-protection=full -MMD -MP $< \
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g $(marked) -MMD -MP $< \
 		-L$(O)/tests -l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN' -lpthread -o $@
 
 $(O)/tests/%_test: tests/unit/%_test.c $(O)/libfbt.a | $(O)/tests
@@ -252,7 +258,7 @@ test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
 
 $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(call msg,CC,$@)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
 
 # It does what the tool's child does.
 $(O)/tests/live_inject_drive: tests/live/inject_drive.c $(O)/libfbt.a | $(O)/tests
@@ -269,7 +275,7 @@ $(O)/tests/inject_probe.so: tests/fake/inject_probe.c | $(O)/tests
 
 $(O)/tests/e2e_%.so: tests/e2e/%.c | $(O)/tests
 	$(call msg,CC,$@)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fPIC -shared -MMD -MP $< -lpthread -ldl -o $@
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -fPIC -shared -MMD -MP $< -lpthread -ldl -o $@
 
 $(O)/tests/bench_%.bpf.o: tests/bench/%.bpf.c | $(O)/tests
 	$(call msg,BPF,$@)
@@ -278,7 +284,7 @@ $(O)/tests/bench_%.bpf.o: tests/bench/%.bpf.c | $(O)/tests
 
 $(O)/tests/bench_%: tests/bench/%.c $(bench_bpf:tests/bench/%.bpf.c=$(O)/tests/bench_%.skel.h) | $(O)/tests
 	$(call msg,CC,$@)
-	$(Q)$(CC) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -lpthread -o $@
+	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -I$(O)/tests -MMD -MP $< -lbpf -lpthread -o $@
 
 $(O)/tests/bench_cupti.so: tests/bench/cupti_double.c | $(O)/tests
 	$(call msg,CC,$@)
