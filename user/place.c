@@ -8,36 +8,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "folder.h"
 #include "log.h"
-
-/* The user behind sudo, or false. */
-static bool find_sudo_user(uid_t *uid, gid_t *gid)
-{
-	const char *uid_text = getenv("SUDO_UID");
-	const char *gid_text = getenv("SUDO_GID");
-	char *uid_end = NULL, *gid_end = NULL;
-	unsigned long uid_value, gid_value;
-
-	if (geteuid() || !uid_text || !*uid_text || !gid_text || !*gid_text)
-		return false;
-	uid_value = strtoul(uid_text, &uid_end, 10);
-	gid_value = strtoul(gid_text, &gid_end, 10);
-	if (*uid_end || *gid_end || uid_value >= UINT32_MAX || gid_value >= UINT32_MAX)
-		return false;
-	*uid = (uid_t)uid_value;
-	*gid = (gid_t)gid_value;
-	return true;
-}
-
-static void give_to_sudo_user(int fd, const char *path)
-{
-	uid_t uid;
-	gid_t gid;
-
-	/* Some file systems have no owners; the file is no worse for it. */
-	if (find_sudo_user(&uid, &gid) && fchown(fd, uid, gid))
-		log_debug("%s: owner not changed: %s", path, strerror(errno));
-}
+#include "owner.h"
 
 const char *place_advice(int err)
 {
@@ -86,74 +59,23 @@ int place_find_own_fd(const char *path)
 	return -1;
 }
 
-/*
- * Opens folder dir's child name, made if missing. O_PATH: passing through needs no right to read.
- * Takes dir over. The descriptor or -errno.
- */
-static int enter_folder(int dir, const char *name, const char *path)
-{
-	int fd = openat(dir, name, O_PATH | O_DIRECTORY | O_CLOEXEC);
-	int err = fd < 0 ? -errno : 0;
-
-	if (err == -ENOENT) {
-		bool made = !mkdirat(dir, name, 0755);
-
-		err = made || errno == EEXIST ? 0 : -errno;
-		if (!err) {
-			fd = openat(dir, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-			err = fd < 0 ? -errno : 0;
-		}
-		if (made && !err)
-			give_to_sudo_user(fd, path);
-	}
-	close(dir);
-	return err ? err : fd;
-}
-
-/* Opens the folder of path and sets *name to the rest of it. The descriptor or -errno. */
-static int open_folder(const char *path, char *folders, char **name)
-{
-	int dir = open(*folders == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	char *slash;
-
-	*name = folders;
-	if (dir < 0)
-		return -errno;
-	while (dir >= 0 && (slash = strchr(*name, '/'))) {
-		*slash = '\0';
-		if (**name)
-			dir = enter_folder(dir, *name, path);
-		*name = slash + 1;
-	}
-	return dir;
-}
-
 int place_open(struct place *place, const char *path)
 {
-	char *folders = strdup(path), *name = NULL;
+	bool told = false;
 	int err = 0;
 
 	*place = (struct place){.path = strdup(path), .dir = -1};
-	if (!folders || !place->path) {
+	if (!place->path)
 		err = -ENOMEM;
-		goto out;
-	}
-	place->dir = open_folder(path, folders, &name);
-	if (place->dir < 0) {
+	else
+		place->dir = folder_open_parent(path, &place->name, &told);
+	if (!err && place->dir < 0)
 		err = place->dir;
-		goto out;
-	}
-	if (!*name || !strcmp(name, ".") || !strcmp(name, "..")) {
+	else if (!err && (!*place->name || !strcmp(place->name, ".") || !strcmp(place->name, "..")))
 		err = -EISDIR;
-		goto out;
-	}
-	place->name = strdup(name);
-	if (!place->name)
-		err = -ENOMEM;
-out:
-	free(folders);
 	if (err) {
-		place_fail(path, -err);
+		if (!told)
+			place_fail(path, -err);
 		place_clear(place);
 	}
 	return err;
@@ -172,10 +94,8 @@ void place_clear(struct place *place)
 static bool is_ours(const struct place *place, const struct stat *file)
 {
 	struct stat dir;
-	uid_t uid;
-	gid_t gid;
 
-	if (file->st_uid == geteuid() || (find_sudo_user(&uid, &gid) && file->st_uid == uid))
+	if (owner_is_us(file->st_uid))
 		return true;
 	/* In a folder that everyone may write to, its owner's files are not the user's. */
 	return !fstat(place->dir, &dir) && !(dir.st_mode & S_IWOTH) && file->st_uid == dir.st_uid;
@@ -258,7 +178,7 @@ int place_create(const struct place *place, int flags, int *result)
 
 	if (err)
 		return err == EEXIST ? -err : place_fail(place->path, err);
-	give_to_sudo_user(fd, place->path);
+	owner_give(fd, place->path);
 	*result = fd;
 	return 0;
 }

@@ -15,7 +15,7 @@ struct place {
 	int dir;
 };
 
-/* Makes missing folders, 0755, owned by the user behind sudo. To be freed with place_clear. */
+/* Makes missing folders: see folder_open_parent. To be freed with place_clear. */
 int place_open(struct place *place, const char *path);
 void place_clear(struct place *place);
 

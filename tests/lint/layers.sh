@@ -8,10 +8,10 @@ cd "$(dirname "$0")/../.." || exit 1
 layers=$(grep -v '^#' <<'END'
 # what all may use
 clock demangle id_set log record rust_number shared tid_map vec whitespace
-json place processes program_output regular_file sha256 stats syscalls
-report_format shares
-json_read output process_strings
-json_expect json_keys
+json owner processes program_output regular_file sha256 stats syscalls
+folder report_format shares
+json_read place process_strings
+json_expect json_keys output
 kineto_rules
 # the model
 file_table gpu_step gpu_table left_out step step_spec

@@ -107,14 +107,18 @@ static void files_of_the_owner_of_a_shared_folder_are_refused_too(void **state)
 {
 	struct fixture *fixture = *state;
 	struct output *output = NULL;
+	char dir[128], path[160];
 
 	if (geteuid())
 		skip();
-	write_text(fixture->path, "theirs\n");
-	assert_int_equal(chown(fixture->path, 12345, 12345), 0);
-	assert_int_equal(chown(fixture->dir, 12345, 12345), 0);
-	assert_int_equal(chmod(fixture->dir, 0777), 0);
-	assert_int_equal(output__append(&output, fixture->path), -EPERM);
+	snprintf(dir, sizeof(dir), "%s/shared", fixture->dir);
+	snprintf(path, sizeof(path), "%s/profile", dir);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	write_text(path, "theirs\n");
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(chown(dir, 12345, 12345), 0);
+	assert_int_equal(chmod(dir, 0777), 0);
+	assert_int_equal(output__append(&output, path), -EPERM);
 	assert_one_message(fixture, "belongs to another user (uid 12345)");
 }
 
@@ -122,13 +126,17 @@ static void files_of_the_owner_of_a_private_folder_are_the_users(void **state)
 {
 	struct fixture *fixture = *state;
 	struct output *output = NULL;
+	char dir[128], path[160];
 
 	if (geteuid())
 		skip();
-	write_text(fixture->path, "theirs\n");
-	assert_int_equal(chown(fixture->path, 12345, 12345), 0);
-	assert_int_equal(chown(fixture->dir, 12345, 12345), 0);
-	assert_int_equal(output__append(&output, fixture->path), 0);
+	snprintf(dir, sizeof(dir), "%s/home", fixture->dir);
+	snprintf(path, sizeof(path), "%s/profile", dir);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	write_text(path, "theirs\n");
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(chown(dir, 12345, 12345), 0);
+	assert_int_equal(output__append(&output, path), 0);
 	output__free(output);
 }
 
