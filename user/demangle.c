@@ -2,6 +2,7 @@
 #include "demangle.h"
 
 #include <libiberty/demangle.h>
+#include <setjmp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +95,54 @@ bool symbol_is_mangled(const char *symbol)
 	return !strncmp(symbol, "_Z", 2) || !strncmp(symbol, "_R", 2);
 }
 
+/* What the demanglers write, as far as there is room for it. */
+struct text {
+	jmp_buf full;
+	size_t size;
+	char bytes[DEMANGLE_NAME_MAX];
+};
+
+/*
+ * A name of n bytes may refer back to its own parts so that 2^n are written, and to leave in the
+ * middle is the only way to stop it. The demanglers keep what they work with on the stack, but for
+ * a few bytes of a Rust identifier that is not ASCII.
+ */
+static void add_piece(const char *piece, size_t size, void *ctx)
+{
+	struct text *text = ctx;
+
+	if (size >= sizeof(text->bytes) - text->size)
+		longjmp(text->full, 1);
+	memcpy(text->bytes + text->size, piece, size);
+	text->size += size;
+}
+
+/* In the order of cplus_demangle, which has no limit to what it writes. */
+static bool write_demangled(struct text *text, const char *symbol, int options)
+{
+	if (setjmp(text->full))
+		return false;
+	if (rust_demangle_callback(symbol, options, add_piece, text))
+		return true;
+	text->size = 0;
+	return cplus_demangle_v3_callback(symbol, options, add_piece, text);
+}
+
+/* NULL: it is not mangled, its name is too long, or -ENOMEM. */
+static char *demangle(const char *symbol, int options)
+{
+	struct text *text = malloc(sizeof(*text));
+	char *name = NULL;
+
+	if (!text)
+		return NULL;
+	text->size = 0;
+	if (write_demangled(text, symbol, options))
+		name = strndup(text->bytes, text->size);
+	free(text);
+	return name;
+}
+
 char *demangle_symbol(const char *symbol)
 {
 	char *base, *name = NULL;
@@ -103,7 +152,7 @@ char *demangle_symbol(const char *symbol)
 	base = strndup(symbol, symbol_base_length(symbol));
 	if (!base || !symbol_is_mangled(base))
 		return base;
-	name = cplus_demangle(base, DMGL_AUTO | DMGL_ANSI);
+	name = demangle(base, DMGL_ANSI);
 	if (!name)
 		return base;
 	free(base);
@@ -119,7 +168,7 @@ char *demangle_with_arguments(const char *symbol)
 	base = strndup(symbol, symbol_base_length(symbol));
 	if (!base)
 		return NULL;
-	name = cplus_demangle(base, DMGL_AUTO | DMGL_ANSI | DMGL_PARAMS);
+	name = demangle(base, DMGL_ANSI | DMGL_PARAMS);
 	free(base);
 	return name;
 }

@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Names longer than this are not looked at. */
+/* Names longer than this are not looked at, and none that is longer is given. */
 #define DEMANGLE_NAME_MAX 65536
 
 /* Length of symbol without what compilers append to clones: .llvm.NNN, .constprop.0, .cold, … */
@@ -19,12 +19,13 @@ bool symbol_is_mangled(const char *symbol);
 
 /*
  * The name without arguments, without the hash of Rust's legacy mangling and without clone
- * suffixes; symbol itself, less suffixes, if it is not mangled. NULL: -ENOMEM or too long. The
- * caller frees.
+ * suffixes; symbol itself, less suffixes, if it is not mangled or would become too long: a name of
+ * a few hundred bytes may stand for one of 2^64. NULL: -ENOMEM or symbol is too long. The caller
+ * frees.
  */
 char *demangle_symbol(const char *symbol);
 
-/* The same with the arguments of a C++ function. NULL if it has none. */
+/* The same with the arguments of a C++ function. NULL if it has none, or becomes too long. */
 char *demangle_with_arguments(const char *symbol);
 
 #endif

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include "demangle.h"
@@ -92,6 +93,33 @@ static void demangle_gives_arguments_when_asked(void **state)
 	assert_null(demangle_with_arguments("llama_decode"));
 }
 
+/* A name of a few hundred bytes that stands for one of 2^34 and more. */
+static void demangle_keeps_a_name_that_would_become_endless(void **state)
+{
+	/* f(A<int, int>, A<S0_, S0_>, A<S1_, S1_>, ...), and (((i32, i32), (i32, i32)), ...) */
+	char cpp[1024] = "_Z1f1AIiiE", rust[2048] = "_RIC1fTiiE";
+	size_t at = strlen("IC1f");
+
+	for (int i = 0; i < 34; i++) {
+		char digit[2] = {(char)(i < 10 ? '0' + i : 'A' + i - 10), '\0'};
+
+		sprintf(cpp + strlen(cpp), "S_IS%s_S%s_E", digit, digit);
+	}
+	for (int i = 0; i < 60; i++) {
+		size_t next = strlen(rust) - strlen("_R");
+		const char *digits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV"
+				     "WXYZ";
+		char number[3] = {digits[(at - 1) / 62], digits[(at - 1) % 62], '\0'};
+
+		sprintf(rust + strlen(rust), "TB%s_B%s_E", number, number);
+		at = next;
+	}
+	strcat(rust, "E");
+	check(cpp, "f");
+	assert_null(demangle_with_arguments(cpp));
+	check(rust, rust);
+}
+
 static void symbol_tells_cold_parts(void **state)
 {
 	assert_true(symbol_is_cold("step.cold"));
@@ -120,6 +148,7 @@ int main(void)
 		cmocka_unit_test(demangle_drops_clone_suffixes),
 		cmocka_unit_test(demangle_keeps_dots_that_are_no_clone_suffix),
 		cmocka_unit_test(demangle_gives_arguments_when_asked),
+		cmocka_unit_test(demangle_keeps_a_name_that_would_become_endless),
 		cmocka_unit_test(symbol_tells_cold_parts),
 		cmocka_unit_test(symbol_tells_split_parts),
 	};
