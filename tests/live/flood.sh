@@ -3,22 +3,6 @@
 # A record of every call of a thread that does nothing but call, up to the moment of detaching.
 . "$(dirname "$0")/lib.sh"
 
-# count_records FILE: finished calls in a capture (see fbt_event.h)
-count_records()
-{
-	python3 -c '
-import mmap, struct, sys
-with open(sys.argv[1], "rb") as file:
-    data = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-at, count, end = struct.unpack_from("<12xI", data, 0)[0], 0, len(data)
-header = struct.Struct("<HHI").unpack_from
-while at < end:
-    kind, flags, size = header(data, at)
-    count += kind == 6 and not flags & 1
-    at += size
-print(count)' "$1"
-}
-
 # Not on a disk: one that stalls for 50 ms would be the loss that is seen.
 capture=$(mktemp -p /dev/shm 2>/dev/null || echo "$TMP/capture")
 trap 'rm -f "$capture"; clean_up' EXIT
@@ -34,7 +18,7 @@ for uprobes in multi perf; do
 		go
 		end_tool
 		kill "$ENGINE"
-		records=$(count_records "$capture")
+		records=$(python3 tests/live/count_records.py "$capture")
 		fact "$uprobes: the table has the $records calls that have a record, and the lost ones" \
 			"sum(table.values()) == $records + R['lost']['calls'] and $records > 100000"
 		[ "$(q 'R["lost"]["total"]')" != 0 ] || break
