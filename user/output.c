@@ -269,22 +269,38 @@ static int flush_file(struct output *output)
 	return copy < 0 || close(copy) ? -errno : 0;
 }
 
+/* Of a document that was not put in its place. */
+static int fail_commit(const struct output *output, int err)
+{
+	const char *partial = output->partial.path;
+
+	if (err == -ESTALE)
+		log_err("%s: another user has put something else in place of %s: name a file in a "
+			"folder that is yours alone",
+			output->path, partial);
+	else if (err == -EEXIST)
+		log_err("%s: something else has come there meanwhile, and was left alone; what was "
+			"written is in %s",
+			output->path, partial);
+	else
+		log_err("%s: %s%s; what was written is in %s", output->path, strerror(-err),
+			place_advice(-err), partial);
+	return err;
+}
+
 int output__commit(struct output *output)
 {
 	const struct place *partial = &output->partial;
 	int err = flush_file(output);
 
-	if (!err && partial->path &&
-	    renameat(partial->dir, partial->name, output->place.dir, output->place.name))
-		err = -errno;
-	if (err && partial->path)
-		log_err("%s: %s%s; what was written is in %s", output->path, strerror(-err),
-			place_advice(-err), partial->path);
-	else if (err)
-		place_fail(output->path, -err);
-	else
-		place_clear(&output->partial);
-	return err;
+	if (!partial->path)
+		return err ? place_fail(output->path, -err) : 0;
+	if (!err)
+		err = place_rename(partial, &output->place, output->fd);
+	if (err)
+		return fail_commit(output, err);
+	place_clear(&output->partial);
+	return 0;
 }
 
 void output__discard(struct output *output)

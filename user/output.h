@@ -37,7 +37,8 @@ int output__fd(struct output *output);
 
 /*
  * Flushes, syncs to the file system's own buffers and renames: 0 or -errno, logged. On an error the
- * temporary file is left, readable, and named in the message. Only output__free may follow.
+ * temporary file is left, readable, and named in the message: also if something has come meanwhile
+ * that may not be replaced. Only output__free may follow.
  */
 int output__commit(struct output *output);
 

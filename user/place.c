@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -181,4 +182,62 @@ int place_create(const struct place *place, int flags, int *result)
 	owner_give(fd, place->path);
 	*result = fd;
 	return 0;
+}
+
+/* Whether it is what is behind fd that has the name. */
+static bool has_name(const struct place *place, int fd)
+{
+	struct stat named, file;
+
+	return !fstatat(place->dir, place->name, &named, AT_SYMLINK_NOFOLLOW) &&
+	       !fstat(fd, &file) && named.st_dev == file.st_dev && named.st_ino == file.st_ino;
+}
+
+/* As place_check of a regular file, without a message. */
+static bool may_replace(const struct place *place)
+{
+	struct stat file;
+
+	return !fstatat(place->dir, place->name, &file, AT_SYMLINK_NOFOLLOW) &&
+	       S_ISREG(file.st_mode) && file.st_nlink == 1 && is_ours(place, &file);
+}
+
+/*
+ * Gives from's file the name to, which something has: looked at before, and again when it is out of
+ * the way, where nobody can have changed it in between.
+ */
+static int replace(const struct place *from, const struct place *to)
+{
+	if (!may_replace(to))
+		return -EEXIST;
+	if (renameat2(from->dir, from->name, to->dir, to->name, RENAME_EXCHANGE)) {
+		if (errno != EINVAL && errno != ENOSYS)
+			return -errno;
+		return renameat(from->dir, from->name, to->dir, to->name) ? -errno : 0;
+	}
+	if (!may_replace(from)) {
+		(void)renameat2(from->dir, from->name, to->dir, to->name, RENAME_EXCHANGE);
+		return -EEXIST;
+	}
+	(void)unlinkat(from->dir, from->name, 0);
+	return 0;
+}
+
+int place_rename(const struct place *from, const struct place *to, int fd)
+{
+	int err = 0;
+
+	if (!has_name(from, fd))
+		return -ESTALE;
+	if (renameat2(from->dir, from->name, to->dir, to->name, RENAME_NOREPLACE))
+		err = -errno;
+	/* Not every file system can do that. */
+	if (err == -EINVAL || err == -ENOSYS) {
+		err = faccessat(to->dir, to->name, F_OK, AT_SYMLINK_NOFOLLOW) ? 0 : -EEXIST;
+		if (!err && renameat(from->dir, from->name, to->dir, to->name))
+			err = -errno;
+	}
+	if (err == -EEXIST)
+		err = replace(from, to);
+	return err || has_name(to, fd) ? err : -ESTALE;
 }

@@ -15,6 +15,9 @@ struct place {
 	int dir;
 };
 
+/* The user behind sudo, to whom outputs are given; false: we are not root, or there is none. */
+bool place_find_user(uid_t *uid, gid_t *gid);
+
 /* Makes missing folders: see folder_open_parent. To be freed with place_clear. */
 int place_open(struct place *place, const char *path);
 void place_clear(struct place *place);
@@ -30,6 +33,13 @@ int place_open_existing(const struct place *place, int flags, int *fd);
 
 /* Makes a file, mode 0600, owned by the user behind sudo; -EEXIST is not logged. */
 int place_create(const struct place *place, int flags, int *fd);
+
+/*
+ * Gives the file fd, which is at from, the name to in the same folder. 0, or without a message:
+ * -EEXIST something is there by now that may not be replaced, and is as it was; -ESTALE another has
+ * put something else in fd's place; -errno.
+ */
+int place_rename(const struct place *from, const struct place *to, int fd);
 
 /* N of /dev/fd/N, /dev/stdout and their other names; -1 if path is none of them. */
 int place_find_own_fd(const char *path);

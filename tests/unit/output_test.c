@@ -107,6 +107,74 @@ static void without_commit_an_empty_temporary_file_goes(void **state)
 	assert_false(exists(fixture->partial));
 }
 
+/* What comes under the name while the document is written: is it left alone, and the document too?
+ */
+static void assert_kept(struct fixture *fixture, struct output *output)
+{
+	fputs("document", output__file(output));
+	assert_int_equal(output__commit(output), -EEXIST);
+	output__free(output);
+	assert_one_message(fixture, "something else has come there meanwhile, and was left alone");
+	assert_text(fixture->partial, "document");
+}
+
+static void commit_leaves_a_strangers_file_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	if (geteuid())
+		skip();
+	assert_int_equal(chmod(fixture->dir, 01777), 0);
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	write_text(fixture->path, "theirs");
+	assert_int_equal(chown(fixture->path, 12345, 12345), 0);
+	assert_kept(fixture, output);
+	assert_text(fixture->path, "theirs");
+}
+
+static void commit_leaves_a_link_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	struct stat file;
+
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	assert_int_equal(symlink("/nowhere", fixture->path), 0);
+	assert_kept(fixture, output);
+	assert_int_equal(lstat(fixture->path, &file), 0);
+	assert_true(S_ISLNK(file.st_mode));
+}
+
+static void commit_leaves_a_file_with_two_names_alone(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	char other[128];
+
+	snprintf(other, sizeof(other), "%s/other", fixture->dir);
+	write_text(fixture->path, "earlier");
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	assert_int_equal(link(fixture->path, other), 0);
+	assert_kept(fixture, output);
+	assert_text(fixture->path, "earlier");
+}
+
+static void commit_tells_of_a_temporary_file_that_was_replaced(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+
+	assert_int_equal(output__create(&output, fixture->path), 0);
+	assert_int_equal(unlink(fixture->partial), 0);
+	assert_int_equal(symlink("/nowhere", fixture->partial), 0);
+	fputs("document", output__file(output));
+	assert_int_equal(output__commit(output), -ESTALE);
+	output__free(output);
+	assert_one_message(fixture, "another user has put something else in place of");
+	assert_false(exists(fixture->path));
+}
+
 static void append_keeps_what_is_there(void **state)
 {
 	struct fixture *fixture = *state;
@@ -217,6 +285,10 @@ int main(void)
 		TEST(commit_on_a_full_disk_names_the_partial_file),
 		TEST(without_commit_the_temporary_file_stays_readable),
 		TEST(without_commit_an_empty_temporary_file_goes),
+		TEST(commit_leaves_a_strangers_file_alone),
+		TEST(commit_leaves_a_link_alone),
+		TEST(commit_leaves_a_file_with_two_names_alone),
+		TEST(commit_tells_of_a_temporary_file_that_was_replaced),
 		TEST(append_keeps_what_is_there),
 		TEST(append_ends_a_line_that_was_cut_off),
 		TEST(a_character_device_is_written_to_as_it_is),
