@@ -188,6 +188,9 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_sp = sp;
 	slot->step_tail = 0;
 	slot->step_return = read_return_address(sp, cookie);
+	/* It may have been an untraced thread's until just now: then its calls would not be seen. */
+	if (!slot->step_end_ns)
+		forget_stranger(task);
 	forget_files(slot);
 	read_args(slot, ctx, slot->step_kind);
 	if (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS)
