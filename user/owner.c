@@ -9,8 +9,7 @@
 
 #include "log.h"
 
-/* The user behind sudo, or false. */
-static bool find_sudo_user(uid_t *uid, gid_t *gid)
+bool owner_find_user(uid_t *uid, gid_t *gid)
 {
 	const char *uid_text = getenv("SUDO_UID");
 	const char *gid_text = getenv("SUDO_GID");
@@ -33,7 +32,7 @@ bool owner_is_us(uid_t uid)
 	uid_t sudo_uid;
 	gid_t sudo_gid;
 
-	return uid == geteuid() || (find_sudo_user(&sudo_uid, &sudo_gid) && uid == sudo_uid);
+	return uid == geteuid() || (owner_find_user(&sudo_uid, &sudo_gid) && uid == sudo_uid);
 }
 
 bool owner_is_trusted(uid_t uid)
@@ -47,6 +46,6 @@ void owner_give(int fd, const char *path)
 	gid_t gid;
 
 	/* Some file systems have no owners; the file is no worse for it. */
-	if (find_sudo_user(&uid, &gid) && fchown(fd, uid, gid))
+	if (owner_find_user(&uid, &gid) && fchown(fd, uid, gid))
 		log_debug("%s: owner not changed: %s", path, strerror(errno));
 }

@@ -6,6 +6,9 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+/* The user behind sudo, to whom outputs are given; false: we are not root, or there is none. */
+bool owner_find_user(uid_t *uid, gid_t *gid);
+
 /* We run as uid, or it is the user behind sudo (SUDO_UID, SUDO_GID; taken from root alone). */
 bool owner_is_us(uid_t uid);
 

@@ -15,9 +15,6 @@ struct place {
 	int dir;
 };
 
-/* The user behind sudo, to whom outputs are given; false: we are not root, or there is none. */
-bool place_find_user(uid_t *uid, gid_t *gid);
-
 /* Makes missing folders: see folder_open_parent. To be freed with place_clear. */
 int place_open(struct place *place, const char *path);
 void place_clear(struct place *place);
