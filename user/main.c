@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
+#include "doctor.h"
 #include "env_hash_command.h"
 #include "flag.h"
 #include "gpu_shim.h"
@@ -87,6 +88,8 @@ static int dispatch(const struct options *options, const struct metadata *metada
 		return gpu_env_print(stdout);
 	case MODE_DRY_RUN:
 		return inject_dry_run(options->pids.items, options->pids.count, stdout);
+	case MODE_DOCTOR:
+		return doctor(options, stdout);
 	case MODE_ENV_HASH:
 		return env_hash_command(options->file_count ? options->files[0] : NULL, stdout);
 	}
@@ -105,7 +108,7 @@ int main(int argc, char **argv)
 	set_signals();
 	err = options_parse(&options, argc, argv);
 	if (!err && options.mode != MODE_VALIDATE && options.mode != MODE_LIST_STEPS &&
-	    options.mode != MODE_DRY_RUN)
+	    options.mode != MODE_DRY_RUN && options.mode != MODE_DOCTOR)
 		err = metadata_resolve(&metadata, &options.metadata, environ);
 	if (!err && options.windows.flag && !options.windows.disabled)
 		err = flag__new(&flag, options.windows.flag);

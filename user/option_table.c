@@ -100,12 +100,15 @@ const struct argp_option option_table[] = {
 	{0},
 };
 
-const char option_doc[] = "Say where each step of a running LLM inference server spends its time."
-			  "\vvalidate checks profiles and traces, env-hash prints the hash of an "
-			  "environment document, gpu-env how to start an engine so that it has GPU "
-			  "records; tracing needs root or "
-			  "CAP_BPF, CAP_PERFMON and "
-			  "CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
+const char option_doc[] =
+	"Say where each step of a running LLM inference server spends its time."
+	"\vvalidate checks profiles and traces, env-hash prints the hash of an "
+	"environment document, gpu-env how to start an engine so that it has GPU "
+	"records, doctor what works here (and for a process, as -p would) and what "
+	"to do about the rest; tracing needs root or "
+	"CAP_BPF, CAP_PERFMON and "
+	"CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
 
 const char option_args_doc[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate "
-			       "FILE...\nenv-hash [FILE]\ngpu-env";
+			       "FILE...\nenv-hash [FILE]\ngpu-env\ndoctor "
+			       "[PID...]";

@@ -165,18 +165,10 @@ static int parse_argument(struct options *options, char *arg, struct argp_state 
 		options->files[options->file_count++] = arg;
 		return 0;
 	}
-	if (!after_dashes && !strcmp(arg, "validate")) {
-		options->mode = MODE_VALIDATE;
+	if (options->mode == MODE_DOCTOR && !after_dashes)
+		return option_parse_pids(&options->pids, arg);
+	if (!after_dashes && option_argument_is_command(arg, &options->mode))
 		return 0;
-	}
-	if (!after_dashes && !strcmp(arg, "env-hash")) {
-		options->mode = MODE_ENV_HASH;
-		return 0;
-	}
-	if (!after_dashes && !strcmp(arg, "gpu-env")) {
-		options->mode = MODE_GPU_ENV;
-		return 0;
-	}
 	if (!after_dashes) {
 		log_err("%s: what is that? To start a program and trace it: -- %s", arg, arg);
 		return EINVAL;
@@ -241,6 +233,10 @@ static int check_selection(const struct options *options)
 		return options->file_count <= 1 ? 0 : usage_error("env-hash: one file at a time");
 	if (options->mode == MODE_GPU_ENV)
 		return 0;
+	if (options->mode == MODE_DOCTOR)
+		return options->all || options->command || options->replay
+			       ? usage_error("doctor: looks at processes that run: doctor PID")
+			       : 0;
 	if (options->mode == MODE_LIST_STEPS && (selected != 1 || options->pids.count != 1))
 		return usage_error("--list-steps: needs one process: -p PID");
 	if (options->replay)

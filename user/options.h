@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "fbt_event.h"
 #include "metadata.h"
+#include "option_argument.h"
 #include "option_gpu.h"
 #include "option_value.h"
 #include "option_windows.h"
@@ -15,16 +16,6 @@
 #include "sink_report.h"
 #include "step_spec.h"
 #include "vec.h"
-
-enum options_mode {
-	MODE_TRACE,
-	MODE_LIST_STEPS,
-	MODE_REPLAY,
-	MODE_VALIDATE,
-	MODE_ENV_HASH,
-	MODE_GPU_ENV,
-	MODE_DRY_RUN,
-};
 
 enum trace_format {
 	TRACE_FERRUM, /* an array of slices, as the seed writes it */

@@ -58,7 +58,7 @@ kineto_gpu
 sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
-option_table option_value
+option_argument option_table option_value
 option_gpu option_judging option_metadata option_windows
 options
 outputs
@@ -98,6 +98,11 @@ hint inject_dry_run list_steps selection
 session
 flag living loop
 replay trace
+# whether all that would work
+doctor_check
+doctor_gpu doctor_machine doctor_print doctor_process doctor_room doctor_trial
+doctor_engines doctor_steps
+doctor
 main
 END
 )
