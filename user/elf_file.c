@@ -3,22 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <gelf.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 /* Sanity bounds: the largest real files (PyTorch's CUDA libraries) stay far below them. */
-#define SEGMENTS_MAX	  4096
-#define SECTION_BYTES_MAX (1ull << 30)
-#define NOTE_BYTES_MAX	  65536
+#define SEGMENTS_MAX   4096
+#define NOTE_BYTES_MAX 65536
 
 struct elf_file {
-	Elf *elf;
 	int fd;
 	uint64_t size;
 	Elf64_Ehdr header;
+	struct elf_sections sections;
 	Elf64_Phdr *segments;
 	size_t segment_count;
 };
@@ -36,17 +34,19 @@ static int check_header(const struct elf_file *file, const uint8_t *ident)
 
 static int read_segments(struct elf_file *file)
 {
-	size_t count;
+	uint64_t count = elf_sections_segment_count(&file->sections, &file->header);
 
-	if (elf_getphdrnum(file->elf, &count) || count > SEGMENTS_MAX)
+	if (count > SEGMENTS_MAX)
 		return -ENOEXEC;
 	file->segments = calloc(count ? count : 1, sizeof(*file->segments));
 	if (!file->segments)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++) {
-		GElf_Phdr *segment = &file->segments[file->segment_count];
+	for (uint64_t i = 0; i < count; i++) {
+		Elf64_Phdr *segment = &file->segments[file->segment_count];
+		uint64_t offset = i * sizeof(*segment);
 
-		if (!gelf_getphdr(file->elf, i, segment))
+		if (file->header.e_phoff > file->size ||
+		    elf_read_at(file->fd, file->header.e_phoff + offset, segment, sizeof(*segment)))
 			return -ENOEXEC;
 		if (segment->p_offset > file->size ||
 		    segment->p_filesz > file->size - segment->p_offset ||
@@ -59,27 +59,28 @@ static int read_segments(struct elf_file *file)
 
 static int open_elf(struct elf_file *file, int fd)
 {
-	uint8_t ident[EI_NIDENT];
+	const uint8_t *ident = file->header.e_ident;
+	Elf64_Ehdr header = {0};
 	struct stat status;
 	ssize_t got;
+	int err;
 
 	file->fd = fd;
 	if (fstat(fd, &status))
 		return -errno;
 	file->size = status.st_size;
-	got = pread(fd, ident, sizeof(ident), 0);
+	got = pread(fd, &header, sizeof(header), 0);
 	if (got < 0)
 		return -errno;
-	if (got != sizeof(ident) || memcmp(ident, ELFMAG, SELFMAG))
+	file->header = header;
+	if (got < EI_NIDENT || memcmp(ident, ELFMAG, SELFMAG))
 		return -ENOEXEC;
 	if (ident[EI_CLASS] == ELFCLASS32 || ident[EI_DATA] == ELFDATA2MSB)
 		return -EAFNOSUPPORT;
-	elf_version(EV_CURRENT);
-	file->elf = elf_begin(fd, ELF_C_READ, NULL);
-	if (!file->elf || elf_kind(file->elf) != ELF_K_ELF ||
-	    !gelf_getehdr(file->elf, &file->header))
+	if (got < (ssize_t)sizeof(file->header) || ident[EI_VERSION] != EV_CURRENT)
 		return -ENOEXEC;
-	return check_header(file, ident);
+	err = check_header(file, ident);
+	return err ? err : elf_sections_read(&file->sections, fd, file->size, &file->header);
 }
 
 int elf_file__open(struct elf_file **result, int fd)
@@ -104,7 +105,7 @@ void elf_file__free(struct elf_file *file)
 {
 	if (!file)
 		return;
-	elf_end(file->elf);
+	elf_sections_clear(&file->sections);
 	free(file->segments);
 	free(file);
 }
@@ -150,67 +151,28 @@ bool elf_file__is_go(struct elf_file *file)
 	       elf_file__section(file, ".note.go.buildid", &section) != -ENOENT;
 }
 
-/* Fills section from scn; data only if load is set. */
-static int fill_section(struct elf_file *file, Elf_Scn *scn, struct elf_section *section)
-{
-	size_t names;
-	Elf_Data *data;
-
-	memset(section, 0, sizeof(*section));
-	if (!gelf_getshdr(scn, &section->header) || elf_getshdrstrndx(file->elf, &names))
-		return -EBADMSG;
-	section->index = elf_ndxscn(scn);
-	section->name = elf_strptr(file->elf, names, section->header.sh_name);
-	if (section->header.sh_type == SHT_NOBITS)
-		return 0;
-	if (section->header.sh_offset > file->size ||
-	    section->header.sh_size > file->size - section->header.sh_offset ||
-	    section->header.sh_size > SECTION_BYTES_MAX)
-		return -EBADMSG;
-	data = elf_rawdata(scn, NULL);
-	if (!data)
-		return -EBADMSG;
-	section->data = data->d_buf;
-	section->size = data->d_buf ? data->d_size : 0;
-	return 0;
-}
-
 int elf_file__section(struct elf_file *file, const char *name, struct elf_section *section)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr header;
-	size_t names;
+	for (size_t i = 1; i < file->sections.count; i++) {
+		const char *found = file->sections.items[i].name;
 
-	if (elf_getshdrstrndx(file->elf, &names))
-		return -ENOENT;
-	while ((scn = elf_nextscn(file->elf, scn))) {
-		const char *found;
-
-		if (!gelf_getshdr(scn, &header))
-			continue;
-		found = elf_strptr(file->elf, names, header.sh_name);
 		if (found && !strcmp(found, name))
-			return fill_section(file, scn, section);
+			return elf_sections_get(&file->sections, i, section);
 	}
 	return -ENOENT;
 }
 
 int elf_file__section_of_type(struct elf_file *file, uint32_t type, struct elf_section *section)
 {
-	Elf_Scn *scn = NULL;
-	GElf_Shdr header;
-
-	while ((scn = elf_nextscn(file->elf, scn)))
-		if (gelf_getshdr(scn, &header) && header.sh_type == type)
-			return fill_section(file, scn, section);
+	for (size_t i = 1; i < file->sections.count; i++)
+		if (file->sections.items[i].header.sh_type == type)
+			return elf_sections_get(&file->sections, i, section);
 	return -ENOENT;
 }
 
 int elf_file__section_at(struct elf_file *file, size_t index, struct elf_section *section)
 {
-	Elf_Scn *scn = elf_getscn(file->elf, index);
-
-	return scn && index ? fill_section(file, scn, section) : -ENOENT;
+	return elf_sections_get(&file->sections, index, section);
 }
 
 int elf_file__segment(const struct elf_file *file, uint32_t type, Elf64_Phdr *header)
@@ -253,23 +215,6 @@ uint64_t elf_file__available(const struct elf_file *file, uint64_t address)
 	return segment ? segment->p_filesz - (address - segment->p_vaddr) : 0;
 }
 
-static int read_at(const struct elf_file *file, uint64_t offset, void *data, size_t size)
-{
-	ssize_t got;
-
-	while (size) {
-		got = pread(file->fd, data, size, offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return -EIO;
-		data = (uint8_t *)data + got;
-		offset += got;
-		size -= got;
-	}
-	return 0;
-}
-
 int elf_file__read(const struct elf_file *file, uint64_t address, void *data, size_t size)
 {
 	uint64_t offset;
@@ -278,7 +223,7 @@ int elf_file__read(const struct elf_file *file, uint64_t address, void *data, si
 	if (size > elf_file__available(file, address))
 		return -ERANGE;
 	err = elf_file__offset(file, address, false, &offset);
-	return err ? err : read_at(file, offset, data, size);
+	return err ? err : elf_read_at(file->fd, offset, data, size);
 }
 
 /* The build-id in one segment of notes; 0 if it is not there. Notes are 4-byte aligned. */
@@ -322,7 +267,7 @@ size_t elf_file__build_id(const struct elf_file *file, uint8_t id[ELF_BUILD_ID_M
 		notes = malloc(segment->p_filesz);
 		if (!notes)
 			break;
-		if (!read_at(file, segment->p_offset, notes, segment->p_filesz))
+		if (!elf_read_at(file->fd, segment->p_offset, notes, segment->p_filesz))
 			found = find_build_id(notes, segment->p_filesz, id);
 		free(notes);
 	}

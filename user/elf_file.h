@@ -10,20 +10,13 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "elf_sections.h"
 #include "fbt_event.h"
 
 /* Longest build-id taken; GNU ld writes 20 bytes, lld up to 32. */
 #define ELF_BUILD_ID_MAX 64
 
 struct elf_file;
-
-struct elf_section {
-	Elf64_Shdr header;
-	const char *name;
-	size_t index;
-	const uint8_t *data; /* NULL where the file holds none; lives as long as the elf_file */
-	size_t size;
-};
 
 /*
  * Reads the headers of the file behind fd, which stays the caller's and must outlive the object.

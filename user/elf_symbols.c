@@ -7,6 +7,14 @@
 
 #include "demangle.h"
 
+/*
+ * Bounds for files that are made to be slow: names may lie on top of each other, and any number of
+ * symbols at one address. Real ones have some names per address, and each once.
+ */
+#define FUNCTIONS_MAX	 (4u << 20)
+#define ADDRESS_MAX	 256 /* names of one address */
+#define NAMES_FACTOR_MAX 8   /* bytes of all names, in those of the table they are in */
+
 static bool is_function(const Elf64_Sym *symbol)
 {
 	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
@@ -37,13 +45,16 @@ static int compare_symbols(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-static void fill_symbols(struct elf_symbols *symbols, const struct elf_section *table,
-			 const struct elf_section *strings)
+/* 0 or -EBADMSG. */
+static int fill_symbols(struct elf_symbols *symbols, const struct elf_section *table,
+			const struct elf_section *strings)
 {
+	uint64_t room = (uint64_t)strings->size * NAMES_FACTOR_MAX + DEMANGLE_NAME_MAX;
 	Elf64_Sym raw;
 
 	for (size_t at = 0; table->size - at >= sizeof(raw); at += sizeof(raw)) {
 		const char *name;
+		size_t size;
 
 		memcpy(&raw, table->data + at, sizeof(raw));
 		if (!is_function(&raw))
@@ -51,12 +62,31 @@ static void fill_symbols(struct elf_symbols *symbols, const struct elf_section *
 		name = find_name(strings, raw.st_name);
 		if (!name)
 			continue;
+		size = strlen(name);
+		if (size > room)
+			return -EBADMSG;
+		room -= size;
 		symbols->items[symbols->count++] = (struct elf_symbol){
 			.name = name,
 			.address = raw.st_value,
 			.size = raw.st_size,
 		};
 	}
+	return 0;
+}
+
+static void drop_crowd(struct elf_symbols *symbols)
+{
+	size_t kept = 0, alike = 0;
+
+	for (size_t i = 0; i < symbols->count; i++) {
+		const struct elf_symbol *symbol = &symbols->items[i];
+
+		alike = kept && symbols->items[kept - 1].address == symbol->address ? alike + 1 : 0;
+		if (alike < ADDRESS_MAX)
+			symbols->items[kept++] = *symbol;
+	}
+	symbols->count = kept;
 }
 
 static size_t count_functions(const struct elf_section *table)
@@ -81,6 +111,11 @@ static int find_table(struct elf_symbols *symbols, struct elf_file *file, struct
 	return err;
 }
 
+static int fail_section(const struct elf_section *section, int err)
+{
+	return err == -EBADMSG && section->header.sh_size > ELF_SECTION_BYTES_MAX ? -EFBIG : err;
+}
+
 int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 {
 	struct elf_section table, strings;
@@ -90,18 +125,25 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 	memset(symbols, 0, sizeof(*symbols));
 	err = find_table(symbols, file, &table);
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return err == -ENOENT ? 0 : fail_section(&table, err);
 	err = elf_file__section_at(file, table.header.sh_link, &strings);
 	if (err)
-		return -EBADMSG;
+		return err == -ENOENT ? -EBADMSG : fail_section(&strings, -EBADMSG);
 	count = count_functions(&table);
 	if (!count || !strings.size)
 		return 0;
+	if (count > FUNCTIONS_MAX)
+		return -EFBIG;
 	symbols->items = calloc(count, sizeof(*symbols->items));
 	if (!symbols->items)
 		return -ENOMEM;
-	fill_symbols(symbols, &table, &strings);
+	err = fill_symbols(symbols, &table, &strings);
+	if (err) {
+		elf_symbols_clear(symbols);
+		return err;
+	}
 	qsort(symbols->items, symbols->count, sizeof(*symbols->items), compare_symbols);
+	drop_crowd(symbols);
 	return 0;
 }
 

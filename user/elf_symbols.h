@@ -20,7 +20,8 @@ struct elf_symbols {
 
 /*
  * Functions (STT_FUNC) defined in file. IFUNC resolvers, imports and names without end or too long
- * are left out. 0 (also if there are none), -EBADMSG or -ENOMEM, without a message.
+ * are left out, and so are all names but the first 256 of an address. Without a message: 0 (also if
+ * there are none), -EFBIG more than 4 Mi functions or 256 MiB of a table, -EBADMSG, -ENOMEM.
  */
 int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file);
 void elf_symbols_clear(struct elf_symbols *symbols);

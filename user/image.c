@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "debug_file.h"
+#include "log.h"
 
 int image_open(struct image *image, uint32_t tgid, const struct mapping *mapping)
 {
@@ -44,6 +45,16 @@ void image_close(struct image *image)
 	image->fd = image->debug_fd = -1;
 }
 
+/* A file whose symbols cannot be read is as one without, but for lack of memory. */
+static int note_symbols(const struct image *image, int err)
+{
+	if (err == -EFBIG)
+		log_warn("%s: its symbol table is too large (more than %u MiB, or 4 Mi functions): "
+			 "not read; name the step as PATH+0xADDR",
+			 image->path, ELF_SECTION_BYTES_MAX >> 20);
+	return err == -ENOMEM ? err : 0;
+}
+
 static int read_debug_symbols(struct image *image, uint32_t tgid, const char *const *symbol_files,
 			      size_t count)
 {
@@ -56,7 +67,7 @@ static int read_debug_symbols(struct image *image, uint32_t tgid, const char *co
 		return 0;
 	err = elf_symbols_read(&symbols, image->debug);
 	if (err)
-		return err == -ENOMEM ? err : 0;
+		return note_symbols(image, err);
 	if (!symbols.count) {
 		elf_symbols_clear(&symbols);
 		return 0;
@@ -77,7 +88,8 @@ int image_read(struct image *image, uint32_t tgid, const char *const *symbol_fil
 	if (err == -ENOMEM)
 		return err;
 	err = elf_symbols_read(&image->symbols, image->elf);
-	if (err == -ENOMEM)
+	err = note_symbols(image, err);
+	if (err)
 		return err;
 	if (image->symbols.complete)
 		return 0;

@@ -64,8 +64,8 @@ options
 outputs
 exports
 # from a process to where its steps begin and end
-elf_file flow
-maps
+elf_sections flow maps
+elf_file
 debug_file elf_fde elf_symbols flow_arm64 flow_reach flow_x86 usdt
 exits
 image
@@ -75,8 +75,8 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
-cuda_use gpu_memfd gpu_relay
+broker call_ring child file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
+confine_capabilities confine_filter cuda_use gpu_memfd gpu_relay
 # a shim for a process that runs already
 inject_calls inject_filter inject_cgroup inject_maps inject_point inject_rank inject_root inject_status inject_verdict
 inject_file inject_seccomp
@@ -93,10 +93,10 @@ gpu_peer
 gpu_link
 loader
 calibrate launch step_probes traced
-interval loading rates steps_found stream
-hint inject_dry_run list_steps selection
+interval loading rate_guard rates steps_found stream
+hint inject_dry_run list_steps selection step_guard
 session
-flag living loop
+confine flag living loop
 replay trace
 # whether all that would work
 doctor_check
