@@ -13,6 +13,9 @@
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 
+/* More takes longer than it is worth; a sparse file has any size. */
+#define CHECKSUM_BYTES_MAX (1u << 30)
+
 struct search {
 	struct elf_file *file;
 	uint8_t id[ELF_BUILD_ID_MAX];
@@ -48,11 +51,14 @@ static bool has_build_id(const struct elf_file *elf, const uint8_t *id, size_t s
 static bool has_checksum(int fd, uint32_t wanted)
 {
 	uint8_t block[65536];
+	struct stat status;
 	uint32_t sum = 0;
 	off_t at = 0;
-	ssize_t got;
+	ssize_t got = 0;
 
-	while ((got = pread(fd, block, sizeof(block), at)) > 0) {
+	if (fstat(fd, &status) || status.st_size > CHECKSUM_BYTES_MAX)
+		return false;
+	while (at <= CHECKSUM_BYTES_MAX && (got = pread(fd, block, sizeof(block), at)) > 0) {
 		sum = crc32(sum, block, got);
 		at += got;
 	}

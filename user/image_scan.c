@@ -9,12 +9,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "clock.h"
 #include "demangle.h"
 #include "log.h"
 #include "resolve.h"
 #include "step_match.h"
 #include "step_table.h"
 #include "usdt.h"
+
+#define CLOCK_EVERY 256 /* symbols */
 
 struct scan {
 	struct image *image;
@@ -132,6 +135,14 @@ static int take_symbol(struct scan *scan, const struct elf_symbol *symbol,
 	return err;
 }
 
+/* Looked at now and then: a file may have millions of names that take long to read. */
+static bool is_too_late(const struct scan *scan, size_t index)
+{
+	uint64_t deadline_ns = scan->options->deadline_ns;
+
+	return deadline_ns && index % CLOCK_EVERY == 0 && clock_ns(CLOCK_MONOTONIC) > deadline_ns;
+}
+
 /* Before any of them is resolved: that one cannot be is no news among hundreds. */
 static bool matches_many(const struct scan *scan, const struct step_spec *spec)
 {
@@ -142,6 +153,8 @@ static bool matches_many(const struct scan *scan, const struct step_spec *spec)
 	for (size_t i = 0; i < symbols->count && count <= TARGET_FUNCTIONS_MAX; i++) {
 		const struct elf_symbol *symbol = &symbols->items[i];
 
+		if (is_too_late(scan, i))
+			return false;
 		if (symbol->address == last || !step_match_symbol(spec, symbol->name))
 			continue;
 		last = symbol->address;
@@ -161,6 +174,8 @@ static int scan_symbols(struct scan *scan, const struct step_spec *spec)
 	for (size_t i = 0; i < symbols->count; i++) {
 		const char *name = symbols->items[i].name;
 
+		if (is_too_late(scan, i))
+			return -ETIMEDOUT;
 		if (spec ? !step_match_symbol(spec, name)
 			 : !step_table_has(name, scan->image->path, is_program))
 			continue;

@@ -9,7 +9,8 @@
 
 /*
  * Appends to functions what options ask for in image. 0 (also if that is nothing) or -errno,
- * logged. What was appended before a failure stays.
+ * logged, or -ETIMEDOUT, not logged: the options' deadline is over. What was appended before a
+ * failure stays.
  */
 int image_scan(struct image *image, uint32_t tgid, const struct target_options *options,
 	       function_vec *functions);

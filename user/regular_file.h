@@ -5,7 +5,11 @@
 
 #include <sys/stat.h>
 
-/* A descriptor for reading, or -errno without a message; -ENOEXEC: not a regular file. */
+/*
+ * A descriptor for reading, or -errno without a message; -ENOEXEC: not a regular file, or one
+ * of the kernel's own (/proc, /sys …); -EAGAIN: another process holds a lease on it, and would have
+ * us wait.
+ */
 int regular_file_open(const char *path, struct stat *status);
 
 #endif

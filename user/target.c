@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "clock.h"
 #include "debug_file.h"
 #include "image_scan.h"
 #include "log.h"
@@ -18,8 +19,13 @@ struct file_id {
 	uint32_t minor;
 };
 
+/* What one process may cost, however many files, of however many names, it maps. */
+#define SEARCH_NS_MAX 30000000000ull
+
 struct target_seen {
 	VEC(struct file_id) files;
+	uint64_t spent_ns;    /* looking for steps in them */
+	bool gave_up;	      /* that was long enough */
 	bool symbols_checked; /* every --symbols file was found to belong to a mapped file */
 };
 
@@ -55,7 +61,7 @@ static int remember(struct target_seen *seen, const struct mapping *mapping)
 
 struct search {
 	uint32_t tgid;
-	const struct target_options *options;
+	struct target_options *options;
 	struct target_seen *seen;
 	function_vec *functions;
 	uint64_t exe_inode; /* 0: not known */
@@ -121,6 +127,28 @@ static void note_symbol_files(struct search *search, const struct image *image)
 				debug_file_fits(search->options->symbol_files[i], image->elf);
 }
 
+/* Scans the image, unless the time for that is over. */
+static int scan(struct search *search, const struct mapping *mapping, struct image *image)
+{
+	struct target_seen *seen = search->seen;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+	int err = -ETIMEDOUT;
+
+	search->options->deadline_ns = start_ns + SEARCH_NS_MAX - seen->spent_ns;
+	if (seen->spent_ns < SEARCH_NS_MAX)
+		err = image_scan(image, search->tgid, search->options, search->functions);
+	seen->spent_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
+	if (seen->spent_ns > SEARCH_NS_MAX)
+		seen->spent_ns = SEARCH_NS_MAX;
+	if (err != -ETIMEDOUT)
+		return err;
+	log_warn("process %u: looked for steps in its files for %llu s, up to %s: the rest is not "
+		 "looked at; put PATH: before the name of the step",
+		 search->tgid, SEARCH_NS_MAX / 1000000000, mapping->path);
+	seen->gave_up = true;
+	return 0;
+}
+
 static int look_at(struct search *search, const struct mapping *mapping)
 {
 	struct image image;
@@ -136,7 +164,7 @@ static int look_at(struct search *search, const struct mapping *mapping)
 		search->is_starting = elf_file__has_interpreter(image.elf);
 	if (!search->seen->symbols_checked)
 		note_symbol_files(search, &image);
-	err = image_scan(&image, search->tgid, search->options, search->functions);
+	err = scan(search, mapping, &image);
 	image_close(&image);
 	return err ? err : remember(search->seen, mapping);
 }
@@ -179,6 +207,8 @@ static int look_at_all(struct search *search, mapping_vec *maps, size_t first)
 	int err;
 
 	vec_for_each (mapping, maps) {
+		if (search->seen->gave_up)
+			break;
 		if (has_seen(search->seen, mapping))
 			continue;
 		err = look_at(search, mapping);
@@ -201,7 +231,8 @@ static int look_at_all(struct search *search, mapping_vec *maps, size_t first)
 int target_find(uint32_t tgid, const struct target_options *options, struct target_seen *seen,
 		function_vec *functions)
 {
-	struct search search = {.tgid = tgid, .options = options, .seen = seen};
+	struct target_options limited = *options;
+	struct search search = {.tgid = tgid, .options = &limited, .seen = seen};
 	size_t first = functions->count;
 	mapping_vec maps = {0};
 	int err;

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "clock.h"
 #include "image.h"
 #include "log.h"
 #include "resolve.h"
@@ -12,6 +13,10 @@
 
 /* Smaller functions only hand on to others. */
 #define CANDIDATE_BYTES_MIN 32
+
+/* What one process may cost, however many files, of however many names, it maps. */
+#define SEARCH_NS_MAX 30000000000ull
+#define CLOCK_EVERY   256 /* symbols */
 
 struct candidate {
 	const struct elf_symbol *symbol; /* while its image is open */
@@ -34,7 +39,8 @@ static int compare_candidates(const void *left, const void *right)
 	return 0;
 }
 
-static int gather_symbols(const struct image *image, candidate_vec *candidates)
+static int gather_symbols(const struct image *image, uint64_t deadline_ns,
+			  candidate_vec *candidates)
 {
 	const struct elf_symbols *symbols = &image->symbols;
 	int err;
@@ -42,6 +48,8 @@ static int gather_symbols(const struct image *image, candidate_vec *candidates)
 	for (size_t i = 0; i < symbols->count; i++) {
 		struct candidate candidate = {.symbol = &symbols->items[i]};
 
+		if (i % CLOCK_EVERY == 0 && clock_ns(CLOCK_MONOTONIC) > deadline_ns)
+			break;
 		candidate.size = candidate.symbol->size;
 		if (i && symbols->items[i - 1].address == candidate.symbol->address)
 			continue;
@@ -97,7 +105,7 @@ static int look_at(uint32_t tgid, const struct target_options *options,
 	}
 	err = image_read(&image, tgid, options->symbol_files, options->symbol_file_count);
 	if (!err)
-		err = gather_symbols(&image, &candidates);
+		err = gather_symbols(&image, options->deadline_ns, &candidates);
 	for (size_t i = 0; i < candidates.count && !err && found->count - first < max; i++)
 		err = resolve_one(&image, options, candidates.items[i], found);
 out:
@@ -119,6 +127,7 @@ static void keep_best(candidate_vec *found, size_t max)
 int target_find_candidates(uint32_t tgid, const struct target_options *options, size_t max,
 			   function_vec *functions)
 {
+	struct target_options limited = *options;
 	candidate_vec found = {0};
 	mapping_vec maps = {0};
 	int err, added = 0;
@@ -126,10 +135,18 @@ int target_find_candidates(uint32_t tgid, const struct target_options *options, 
 	err = maps_read(tgid, &maps);
 	if (err)
 		return err;
+	limited.deadline_ns = clock_ns(CLOCK_MONOTONIC) + SEARCH_NS_MAX;
 	vec_for_each (mapping, &maps) {
 		if (step_table_is_runtime(mapping->path))
 			continue;
-		err = look_at(tgid, options, mapping, max, &found);
+		if (clock_ns(CLOCK_MONOTONIC) > limited.deadline_ns) {
+			log_warn(
+				"process %u: looked at its files for %llu s, up to %s: the rest is "
+				"not looked at",
+				tgid, SEARCH_NS_MAX / 1000000000, mapping->path);
+			break;
+		}
+		err = look_at(tgid, &limited, mapping, max, &found);
 		if (err) {
 			log_err("%s: %s", mapping->path, strerror(-err));
 			break;

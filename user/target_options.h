@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "step_spec.h"
 
 /* More matches than this is an error: the pattern is too wide. */
@@ -18,6 +19,7 @@ struct target_options {
 	const char *const *symbol_files; /* --symbols, by build-id */
 	size_t symbol_file_count;
 	bool uretprobe;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC, set by target_find; 0: none */
 };
 
 #endif

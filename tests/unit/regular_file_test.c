@@ -6,7 +6,9 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdlib.h>
+#include <sys/wait.h>
 #include <unistd.h>
 #include "regular_file.h"
 
@@ -59,12 +61,66 @@ static void regular_file_opens_for_reading_only(void **state)
 	close(fd);
 }
 
+/* Reading it would take messages away that the log daemon waits for. */
+static void regular_file_refuses_files_of_the_kernel(void **state)
+{
+	static const char *const paths[] = {"/proc/kmsg", "/proc/self/maps",
+					    "/sys/kernel/btf/vmlinux"};
+	struct stat status;
+
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++)
+		if (!access(paths[i], F_OK))
+			assert_int_equal(regular_file_open(paths[i], &status), -ENOEXEC);
+}
+
+/* In the child: a lease that is never given back. Says whether there is one. */
+static void hold_lease(const char *path, int ready)
+{
+	int fd = open(path, O_RDONLY);
+	char held;
+
+	signal(SIGIO, SIG_IGN);
+	held = fd >= 0 && !fcntl(fd, F_SETLEASE, F_WRLCK);
+	if (write(ready, &held, 1) == 1)
+		pause();
+	_exit(0);
+}
+
+static void regular_file_does_not_wait_for_a_lease(void **state)
+{
+	char path[] = "/tmp/fbt-lease-XXXXXX";
+	int ready[2], made = mkstemp(path), result = 0;
+	struct stat status;
+	char held = 0;
+	pid_t child;
+
+	assert_true(made >= 0);
+	close(made);
+	assert_int_equal(pipe(ready), 0);
+	child = fork();
+	if (!child)
+		hold_lease(path, ready[1]);
+	assert_int_equal(read(ready[0], &held, 1), 1);
+	if (held)
+		result = regular_file_open(path, &status);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	unlink(path);
+	close(ready[0]);
+	close(ready[1]);
+	if (!held)
+		skip();
+	assert_int_equal(result, -EAGAIN);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(regular_file_refuses_a_device),
 		cmocka_unit_test(regular_file_refuses_a_folder),
 		cmocka_unit_test(regular_file_does_not_wait_for_a_pipe),
+		cmocka_unit_test(regular_file_refuses_files_of_the_kernel),
+		cmocka_unit_test(regular_file_does_not_wait_for_a_lease),
 		cmocka_unit_test(regular_file_names_what_is_missing),
 		cmocka_unit_test(regular_file_opens_for_reading_only),
 	};
