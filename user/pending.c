@@ -6,10 +6,8 @@
 #include <string.h>
 #include <sys/queue.h>
 
+#include "call_queue.h"
 #include "tid_map.h"
-
-/* Arrays up to this many calls (16 KiB) stay with a thread that has none waiting. */
-#define SPARE_CALLS 256
 
 struct process_queues;
 
@@ -18,7 +16,7 @@ struct thread_queue {
 	uint32_t tid;
 	bool has_steps;
 	uint64_t evicted_ns; /* when the last call returned that had to leave early; 0: none */
-	call_vec calls;
+	struct call_queue calls;
 	struct process_queues *process;
 	LIST_ENTRY(thread_queue) in_process;
 	LIST_ENTRY(thread_queue) in_all;
@@ -70,11 +68,11 @@ static void free_queue(struct pending *pending, struct thread_queue *queue)
 {
 	struct process_queues *process = queue->process;
 
-	pending->calls -= queue->calls.count;
+	pending->calls -= call_queue_count(&queue->calls);
 	tid_map__remove(pending->threads, queue->tid);
 	LIST_REMOVE(queue, in_all);
 	LIST_REMOVE(queue, in_process);
-	vec_free(&queue->calls);
+	call_queue_clear(&queue->calls);
 	free(queue);
 	if (LIST_EMPTY(&process->threads)) {
 		tid_map__remove(pending->processes, process->tgid);
@@ -141,54 +139,25 @@ out_of_memory:
 	return NULL;
 }
 
-/* Gives memory back that a burst of calls needed. */
-static void shrink(call_vec *calls)
-{
-	struct fbt_call *moved;
-
-	if (calls->capacity <= SPARE_CALLS || calls->capacity / 4 < calls->count)
-		return;
-	if (!calls->count) {
-		vec_free(calls);
-		return;
-	}
-	moved = reallocarray(calls->items, calls->count, sizeof(*calls->items));
-	if (!moved)
-		return;
-	calls->items = moved;
-	calls->capacity = calls->count;
-}
-
-static void drop_oldest(struct pending *pending, struct thread_queue *queue, size_t count)
-{
-	call_vec *calls = &queue->calls;
-
-	if (!count)
-		return;
-	memmove(calls->items, calls->items + count, (calls->count - count) * sizeof(*calls->items));
-	calls->count -= count;
-	pending->calls -= count;
-	shrink(calls);
-}
-
 /* Passes the oldest calls on though a step may yet come for them. */
 static int evict(struct pending *pending, struct thread_queue *queue, size_t count)
 {
 	int err = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct fbt_call *call = &queue->calls.items[i];
+		const struct fbt_call *call = call_queue_at(&queue->calls, i);
 
 		queue->evicted_ns = call->start_ns + call->duration_ns;
 		keep_first(&err, pending->on_outside(pending->ctx, call));
 	}
-	drop_oldest(pending, queue, count);
+	pending->calls -= count;
+	call_queue_drop(&queue->calls, count);
 	return err;
 }
 
 static int release_queue(struct pending *pending, struct thread_queue *queue)
 {
-	int err = evict(pending, queue, queue->calls.count);
+	int err = evict(pending, queue, call_queue_count(&queue->calls));
 
 	free_queue(pending, queue);
 	return err;
@@ -207,7 +176,7 @@ static int relieve_queue(struct pending *pending, struct thread_queue *queue,
 {
 	switch (pressure) {
 	case RELEASE_DEAD:
-		if (queue->calls.count && !queue->process->exited)
+		if (call_queue_count(&queue->calls) && !queue->process->exited)
 			return 0;
 		break;
 	case RELEASE_OUTSIDE:
@@ -215,7 +184,7 @@ static int relieve_queue(struct pending *pending, struct thread_queue *queue,
 			return 0;
 		break;
 	case HALVE:
-		return evict(pending, queue, (queue->calls.count + 1) / 2);
+		return evict(pending, queue, (call_queue_count(&queue->calls) + 1) / 2);
 	default:
 		break;
 	}
@@ -265,9 +234,9 @@ int pending__push(struct pending *pending, const struct fbt_call *call)
 	}
 	if (!queue)
 		return err ? err : -ENOMEM;
-	if (queue->calls.count >= PENDING_THREAD_CALLS_MAX)
+	if (call_queue_count(&queue->calls) >= PENDING_THREAD_CALLS_MAX)
 		keep_first(&err, evict(pending, queue, PENDING_THREAD_CALLS_MAX / 2));
-	if (vec_push(&queue->calls, *call))
+	if (call_queue_push(&queue->calls, call))
 		return err ? err : -ENOMEM;
 	pending->calls++;
 	return err;
@@ -293,26 +262,32 @@ static bool is_after(const struct fbt_step *step, const struct fbt_call *call)
 
 static int take_from(struct pending *pending, struct thread_queue *queue, struct step *step)
 {
-	call_vec *calls = &queue->calls;
-	size_t kept = 0;
+	struct call_queue *calls = &queue->calls;
+	size_t count = call_queue_count(calls), kept = 0, i;
 	int err = 0;
 
 	queue->has_steps = true;
 	if (queue->evicted_ns > step->record.start_ns)
 		step->calls_truncated = true;
-	for (size_t i = 0; i < calls->count; i++) {
-		const struct fbt_call *call = &calls->items[i];
+	for (i = 0; i < count; i++) {
+		const struct fbt_call *call = call_queue_at(calls, i);
+		bool stays = is_after(&step->record, call);
 
-		if (is_after(&step->record, call))
-			calls->items[kept++] = *call;
+		/* After a stall thousands of steps come at once, and their calls before them. */
+		if (stays && !calls->is_unordered)
+			break;
+		if (stays)
+			*call_queue_at(calls, kept++) = *call;
 		else if (is_before(&step->record, call))
 			keep_first(&err, pending->on_outside(pending->ctx, call));
 		else if (step->calls.count >= STEP_CALLS_MAX || vec_push(&step->calls, *call))
 			step->calls_truncated = true;
 	}
-	pending->calls -= calls->count - kept;
-	calls->count = kept;
-	shrink(calls);
+	pending->calls -= i - kept;
+	if (i == count)
+		call_queue_cut(calls, kept);
+	else
+		call_queue_drop(calls, i);
 	return err;
 }
 

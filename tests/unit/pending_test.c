@@ -6,6 +6,7 @@
 #include <cmocka.h>
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include "pending.h"
 
 struct fixture {
@@ -286,6 +287,45 @@ static void a_process_without_calls_can_be_released(void **state)
 	assert_int_equal(fixture->outside, 0);
 }
 
+/* Taken one by one from the front of all that wait this takes minutes. */
+static void a_backlog_of_many_steps_is_taken_in_no_time(void **state)
+{
+	const uint64_t steps = 20000, each = 6;
+	struct fixture *fixture = *state;
+	const clock_t begin = clock();
+
+	for (uint64_t i = 0; i < steps * each; i++)
+		assert_int_equal(push(fixture, 7, 7, 1000 + i * 100), 0);
+	for (uint64_t i = 0; i < steps; i++) {
+		assert_int_equal(take(fixture, 7, 1, 1000 + i * each * 100,
+				      1099 + ((i + 1) * each - 1) * 100),
+				 0);
+		assert_int_equal(fixture->step.calls.count, each);
+		assert_false(fixture->step.calls_truncated);
+	}
+	assert_int_equal(pending__call_count(fixture->pending), 0);
+	assert_int_equal(fixture->outside, 0);
+	assert_true(clock() - begin < 10 * CLOCKS_PER_SEC);
+}
+
+static void calls_that_come_out_of_order_are_taken_all_the_same(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push(fixture, 7, 7, 500);
+	push(fixture, 7, 7, 150);
+	push(fixture, 7, 7, 50);
+	push(fixture, 7, 7, 400);
+	take(fixture, 7, 1, 100, 200);
+	assert_int_equal(fixture->step.calls.count, 1);
+	assert_int_equal(fixture->step.calls.items[0].start_ns, 150);
+	assert_int_equal(fixture->outside, 1);
+	assert_int_equal(pending__call_count(fixture->pending), 2);
+	take(fixture, 7, 1, 300, 600);
+	assert_int_equal(fixture->step.calls.count, 2);
+	assert_int_equal(pending__call_count(fixture->pending), 0);
+}
+
 #define PENDING_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -310,6 +350,8 @@ int main(void)
 		PENDING_TEST(a_thread_number_in_another_process_is_another_thread),
 		PENDING_TEST(a_process_that_is_released_leaves_nothing_behind),
 		PENDING_TEST(a_process_without_calls_can_be_released),
+		PENDING_TEST(a_backlog_of_many_steps_is_taken_in_no_time),
+		PENDING_TEST(calls_that_come_out_of_order_are_taken_all_the_same),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
