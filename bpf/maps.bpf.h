@@ -98,6 +98,15 @@ struct {
 	__type(value, struct fbt_ring_call);
 } ring_calls SEC(".maps");
 
+/* Per CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct fbt_hits);
+} step_hits SEC(".maps");
+
 /*
  * Step records, fbt_target records without strings when a process appears or calls execve, and
  * fbt_ring_file records.

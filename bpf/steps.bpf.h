@@ -37,8 +37,13 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
 	struct fbt_step *step;
+	__u64 start;
 
 	if (!slot)
+		return 0;
+	/* The loader closes it too, where its probes are switched off: one of the two does. */
+	start = __sync_lock_test_and_set(&slot->step_start_ns, 0);
+	if (!start)
 		return 0;
 	if (slot->start_ns)
 		leave_call(slot, task);
@@ -58,9 +63,9 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	step->tid = slot->tid;
 	step->kind = slot->step_kind;
 	step->end = end;
-	step->start_ns = slot->step_start_ns;
+	step->start_ns = start;
 	step->end_ns = now;
-	step->thread_ns = now - slot->step_start_ns;
+	step->thread_ns = now - start;
 	step->gap_ns = slot->gap_ns;
 	step->gap_syscall_ns = slot->gap_syscall_ns;
 	step->lost_calls = slot->lost_calls - slot->step_lost_calls;
@@ -78,12 +83,11 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	step->header.flags = slot->step_flags;
 	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
 out:
-	slot->step_last_ns = now - slot->step_start_ns;
+	slot->step_last_ns = now - start;
 	/* Not now: what the walk above took is no part of the gap. */
 	slot->step_end_ns = bpf_ktime_get_ns();
 	count_walk(slot->step_end_ns - now);
 	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
-	slot->step_start_ns = 0;
 	return 0;
 }
 
@@ -167,7 +171,7 @@ static __always_inline bool is_nested(struct fbt_slot *slot, __u64 sp)
 }
 
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
-				      __u64 sp)
+				      __u64 sp, const struct fbt_control *c)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
@@ -176,19 +180,22 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_flags = has_run_delay(task) ? 0 : FBT_STEP_SCHED_UNKNOWN;
 	slot->gap_ns = 0;
 	slot->gap_syscall_ns = 0;
-	if (slot->step_end_ns) {
+	if (slot->step_end_ns > c->switched_ns) {
 		slot->gap_ns = now - slot->step_end_ns;
 		slot->gap_syscall_ns = fbt_busy_ns(slot->busy, now) - slot->step_end_busy_ns;
 	} else {
 		slot->step_flags |= FBT_STEP_NO_GAP;
 	}
+	if (c->sampled_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
+		slot->step_flags |= FBT_STEP_SAMPLED;
 	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
 	slot->step_lost_calls = slot->lost_calls;
 	slot->step_kind = cookie & FBT_PROBE_KIND;
 	slot->step_sp = sp;
 	slot->step_tail = 0;
 	slot->step_return = read_return_address(sp, cookie);
-	/* It may have been an untraced thread's until just now: then its calls would not be seen. */
+	/* It may have been an untraced thread's until just now: then its calls would not be seen.
+	 */
 	if (!slot->step_end_ns)
 		forget_stranger(task);
 	forget_files(slot);
@@ -206,12 +213,32 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	count_walk(slot->step_start_ns - now);
 }
 
-static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie)
+/* The traps are what costs: so they are counted whatever comes of them. */
+static __always_inline void count_hit(__u64 cookie)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1);
+	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
+
+	if (!hits)
+		return;
+	if (cookie & FBT_PROBE_END)
+		__sync_fetch_and_add(&hits->ends[kind], 1);
+	else
+		__sync_fetch_and_add(&hits->begins[kind], 1);
+}
+
+static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
+				      const struct fbt_control *c)
 {
 	__u64 sp = (cookie & FBT_PROBE_NO_SP) ? ~0ull : PT_REGS_SP(ctx);
 	__u32 index;
-	struct fbt_slot *slot = current_slot(&index);
+	struct fbt_slot *slot;
 
+	/* Not all of its probes are there: its end might not be seen. */
+	if (c->off_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
+		return 0;
+	slot = current_slot(&index);
 	if (!slot) {
 		__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 
@@ -224,7 +251,7 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie)
 			return 0;
 		close_step(slot, bpf_ktime_get_ns(), FBT_END_UNWOUND);
 	}
-	open_step(slot, ctx, cookie, sp);
+	open_step(slot, ctx, cookie, sp, c);
 	return 0;
 }
 

@@ -305,5 +305,6 @@ int handle_step(struct pt_regs *ctx)
 		stop_command(bpf_get_current_pid_tgid() >> 32);
 		return 0;
 	}
-	return cookie & FBT_PROBE_END ? end_step(ctx, cookie) : begin_step(ctx, cookie);
+	count_hit(cookie);
+	return cookie & FBT_PROBE_END ? end_step(ctx, cookie) : begin_step(ctx, cookie, c);
 }

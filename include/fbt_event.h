@@ -58,6 +58,8 @@ enum fbt_event_type {
 	FBT_EVENT_GPU_OVERHEAD = 20,
 	FBT_EVENT_GPU_FLUSH = 21,
 	FBT_EVENT_GPU_CLOCK = 22,
+
+	FBT_EVENT_SAMPLING = 23,
 };
 
 struct fbt_header {
@@ -139,14 +141,17 @@ enum fbt_step_end {
 	FBT_END_RETURN = 0,
 	FBT_END_UNWOUND =
 		1, /* left by an exception, a panic or longjmp; closed when that was seen */
-	FBT_END_TRUNCATED = 2, /* still open when the window ended */
-	FBT_END_EXITED = 3,    /* its thread ended inside it */
+	FBT_END_TRUNCATED =
+		2,	    /* still open when the window ended, or its probes were switched off */
+	FBT_END_EXITED = 3, /* its thread ended inside it */
 };
 
 /* fbt_step.header.flags */
-#define FBT_STEP_NO_GAP	       1 /* first step seen on its thread: gap_* are 0 and mean nothing */
+/* First step seen on its thread, or since probes were switched: gap_* are 0 and mean nothing. */
+#define FBT_STEP_NO_GAP	       1
 #define FBT_STEP_OTHER_UNKNOWN 2 /* other_syscall_ns was not measured */
 #define FBT_STEP_SCHED_UNKNOWN 4 /* run_delay_ns and the faults were not measured */
+#define FBT_STEP_SAMPLED       8 /* the probes of its kind are on for short times only */
 
 /*
  * One step. sums holds the step thread's own syscalls that returned inside the step (in a step
@@ -261,6 +266,22 @@ struct fbt_cost {
 	__u64 cpu_ns; /* user + system time of the tool in the window */
 };
 
+/*
+ * A step function that is called too often to be probed all the time: see user/rate_guard.h. What
+ * was seen of it in the window so far; a later record of the same kind replaces an earlier one.
+ */
+struct fbt_sampling {
+	struct fbt_header header;
+	__u32 kind;
+	__u32 cost_percent; /* of a CPU's time, that its probes took when they were first switched
+			       off */
+	__u64 time_ns;	    /* of this record */
+	__u64 watched_ns;   /* time its probes were on */
+	__u64 off_ns;	    /* and off */
+	__u64 calls;	    /* of the function while they were on, nested ones too */
+	__u64 cut_steps;    /* steps that were open when they were switched off */
+};
+
 struct fbt_target_exit {
 	struct fbt_header header;
 	__u64 end_ns;
@@ -294,5 +315,6 @@ FBT_ASSERT_SIZE(fbt_target_exit, 24);
 FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
+FBT_ASSERT_SIZE(fbt_sampling, 56);
 
 #endif

@@ -169,6 +169,17 @@ struct fbt_control {
 	__u32 closed;	    /* the window has ended: step probes that are still there do nothing */
 	__u32 files;	    /* ids of files given out */
 	__u32 command_tgid; /* process that is stopped after each execve: see user/launch.h */
+	/* The rate guard's, by step kind: steps that must not begin, and those that are a sample.
+	 */
+	__u64 off_kinds;
+	__u64 sampled_kinds;
+	__u64 switched_ns; /* no gap reaches back over this time */
+};
+
+/* Of one CPU, by kind: how often step probes were hit, in any thread. They are not set back. */
+struct fbt_hits {
+	__u64 begins[FBT_KIND_COUNT];
+	__u64 ends[FBT_KIND_COUNT];
 };
 
 /* fbt_ring_file.flags */

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "interval.h"
+#include "log.h"
 #include "syscalls.h"
 
 static uint64_t since(uint64_t now, uint64_t before)
@@ -64,4 +65,21 @@ int interval_send(struct traced_set *set, struct traced *traced, uint64_t now_ns
 	traced->previous = now;
 	traced->previous_ns = now_ns;
 	return 0;
+}
+
+void interval_send_all(struct intervals *intervals, struct traced_set *set, uint64_t now_ns,
+		       bool truncated, uint64_t steps_max, const struct record_output *output)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(set, i)); i++) {
+		if (steps_max && intervals->steps >= steps_max)
+			return;
+		intervals->steps += traced->previous != NULL;
+		if (interval_send(set, traced, now_ns, truncated, output))
+			log_warn("process %u: no memory for an interval", traced->tgid);
+	}
+	/* The boundaries stay where they are even if one is served late. */
+	while (intervals->next_ns <= now_ns)
+		intervals->next_ns += intervals->length_ns;
 }

@@ -21,7 +21,7 @@ struct mapping {
 	size_t size;
 };
 
-#define MAPPINGS_MAX 9
+#define MAPPINGS_MAX 10
 
 /* Files whose ids are kept: about 1 MiB. Without call records none is looked up. */
 #define KNOWN_FILES	8192
@@ -92,6 +92,7 @@ static int set_map_sizes(struct loader *loader)
 		{skel->maps.slots, shared->slot_count},
 		{skel->maps.rows, shared->slot_count * FBT_NR_COUNT},
 		{skel->maps.free_slots, shared->slot_count},
+		{skel->maps.step_hits, shared->cpu_count},
 		{skel->maps.ring_heads, shared->cpu_count},
 		{skel->maps.ring_calls, shared->cpu_count << shared->ring_shift},
 		{skel->maps.known_files, known_files},
@@ -130,6 +131,7 @@ static int map_shared(struct loader *loader)
 	shared->strangers = map_memory(loader, skel->maps.strangers);
 	shared->free_slots = map_memory(loader, skel->maps.free_slots);
 	shared->control = map_memory(loader, skel->maps.control);
+	shared->hits = map_memory(loader, skel->maps.step_hits);
 	shared->heads = map_memory(loader, skel->maps.ring_heads);
 	shared->calls = map_memory(loader, skel->maps.ring_calls);
 	if (loader->mapping_count == MAPPINGS_MAX)

@@ -50,6 +50,7 @@ enum option_key {
 	KEY_INJECT_TIMEOUT,
 	KEY_DRY_RUN,
 	KEY_RANK,
+	KEY_RATE_GUARD,
 };
 
 /* For struct argp. */

@@ -14,6 +14,8 @@
 
 /* Longer ones are neither a switch nor a number. */
 #define VALUE_SIZE 32
+/* An engine's step function has been seen to be called 5,000 times a second at most. */
+#define RATE_GUARD_PERCENT 5
 
 /* The value without the white space around it: false if it is not given, or too long to matter. */
 static bool read_value(char value[VALUE_SIZE], const char *name)
@@ -93,6 +95,9 @@ int option_parse_windows(struct option_windows *windows, int key, const char *ar
 	case KEY_MAX_STEPS:
 		windows->max_steps_given = true;
 		return option_parse_range("--max-steps", arg, 0, UINT64_MAX, &windows->max_steps);
+	case KEY_RATE_GUARD:
+		windows->rate_guard_given = true;
+		return option_parse_percent("--rate-guard", arg, 100, &windows->rate_guard_percent);
 	}
 	return ARGP_ERR_UNKNOWN;
 }
@@ -110,6 +115,8 @@ void option_complete_windows(struct option_windows *windows, bool traces)
 		windows->dir = ".";
 	if (!windows->max_steps_given && windows->flag)
 		windows->max_steps = read_steps("FERRUM_BPFTRACE_MAX_STEPS");
+	if (!windows->rate_guard_given)
+		windows->rate_guard_percent = RATE_GUARD_PERCENT;
 	/* -q and -v go before it. */
 	if (is_on("FERRUM_BPFTRACE_DEBUG", false) && log_level() == LOG_INFO)
 		log_set_level(LOG_DEBUG);

@@ -17,6 +17,7 @@
 #include "processes.h"
 #include "selection.h"
 #include "session.h"
+#include "step_guard.h"
 #include "steps_found.h"
 #include "stream.h"
 #include "syscalls.h"
@@ -33,6 +34,7 @@ struct session {
 	struct loader *loader;
 	struct traced_set *traced;
 	struct steps_found *found;
+	struct step_guard *guard;
 	struct stream *stream;
 	struct child *child;
 	struct launch *launch;
@@ -40,10 +42,9 @@ struct session {
 	bool cost_known; /* from before; else it is measured when the window begins */
 	uint64_t start_ns;
 	uint64_t start_cpu_ns;
-	uint64_t fault_ps;    /* fbt_window.fault_ps */
-	uint64_t rescan_ns;   /* when to look for new files next */
-	uint64_t interval_ns; /* next boundary of interval steps; 0: a step function is probed */
-	uint64_t interval_steps;
+	uint64_t fault_ps;  /* fbt_window.fault_ps */
+	uint64_t rescan_ns; /* when to look for new files next */
+	struct intervals intervals;
 	uint64_t lost_threads; /* as of the last look */
 	struct hint_wait hint;
 	struct gpu_link *gpu;
@@ -106,6 +107,7 @@ int session__open(struct session **result, const struct options *options,
 	if (!session)
 		return err;
 	session->options = options;
+	session->intervals.length_ns = options->interval_ns;
 	session->output = output;
 	session->cost_known = cost;
 	if (cost)
@@ -129,6 +131,11 @@ int session__open(struct session **result, const struct options *options,
 							       .on_process = take_announced,
 							       .ctx = session});
 	if (!session->stream)
+		goto out;
+	session->guard = step_guard__new(&(struct step_guard_parts){options, session->loader,
+								    session->traced, session->found,
+								    session->stream, output});
+	if (!session->guard)
 		goto out;
 	selection = selection_of(session);
 	err = selection_find(&selection);
@@ -158,6 +165,7 @@ void session__free(struct session *session)
 	child__free(session->child);
 	hint__free(session->hint.hint);
 	gpu_link__free(session->gpu);
+	step_guard__free(session->guard);
 	stream__free(session->stream);
 	steps_found__free(session->found);
 	traced_set__free(session->traced);
@@ -173,7 +181,7 @@ static int send_window(struct session *session, const char *tag)
 			clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - session->start_ns),
 		.detail = session->options->detail,
 		.arch = syscalls_arch(),
-		.interval_ns = session->interval_ns ? session->options->interval_ns : 0,
+		.interval_ns = session->intervals.next_ns ? session->options->interval_ns : 0,
 		.fault_ps = session->fault_ps,
 	};
 
@@ -236,7 +244,7 @@ int session__start(struct session *session, const char *tag)
 	session->start_ns = clock_ns(CLOCK_MONOTONIC);
 	session->hint.due_ns = session->start_ns + HINT_NS;
 	if (!steps_found__is_probing(session->found))
-		session->interval_ns = session->start_ns;
+		session->intervals.next_ns = session->start_ns;
 	if (!err)
 		err = send_window(session, tag);
 	if (!err)
@@ -271,9 +279,9 @@ static void search_again(struct session *session, struct traced *traced)
 	    steps_found__describe(session->found))
 		return;
 	probed = steps_found__attach(session->found, traced);
-	if (probed <= 0 || !session->interval_ns)
+	if (probed <= 0 || !session->intervals.next_ns)
 		return;
-	session->interval_ns = 0;
+	session->intervals.next_ns = 0;
 	log_info("found a step function: steps are its calls from now on");
 }
 
@@ -296,18 +304,8 @@ static void rescan(struct session *session, uint64_t now_ns)
 
 static void send_intervals(struct session *session, uint64_t now_ns, bool truncated)
 {
-	struct traced *traced;
-
-	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++) {
-		if (session__is_over(session))
-			return;
-		session->interval_steps += traced->previous != NULL;
-		if (interval_send(session->traced, traced, now_ns, truncated, session->output))
-			log_warn("process %u: no memory for an interval", traced->tgid);
-	}
-	/* The boundaries stay where they are even if one is served late. */
-	while (session->interval_ns <= now_ns)
-		session->interval_ns += session->options->interval_ns;
+	interval_send_all(&session->intervals, session->traced, now_ns, truncated,
+			  session->options->steps, session->output);
 }
 
 static void remove_ended(struct session *session)
@@ -326,7 +324,7 @@ static void remove_ended(struct session *session)
 			i++;
 			continue;
 		}
-		if (session->interval_ns)
+		if (session->intervals.next_ns)
 			interval_send(session->traced, traced, clock_ns(CLOCK_MONOTONIC), true,
 				      session->output);
 		gpu_link__end(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
@@ -344,10 +342,11 @@ void session__poll(struct session *session)
 	stream__drain(session->stream);
 	stream__send_lost(session->stream);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
+	step_guard__turn(session->guard, now_ns, session->cost.step_ns);
 	/* Before its first own instruction a COMMAND has no steps of any kind. */
-	if (session->interval_ns && session->launch && !launch__is_done(session->launch))
-		session->interval_ns = now_ns;
-	else if (session->interval_ns && now_ns >= session->interval_ns)
+	if (session->intervals.next_ns && session->launch && !launch__is_done(session->launch))
+		session->intervals.next_ns = now_ns;
+	else if (session->intervals.next_ns && now_ns >= session->intervals.next_ns)
 		send_intervals(session, now_ns, false);
 	remove_ended(session);
 	stopped = session->launch && launch__is_stopped(session->launch);
@@ -356,9 +355,9 @@ void session__poll(struct session *session)
 	if (stopped)
 		launch__continue(session->launch);
 	first = traced_set__at(session->traced, 0);
-	hint_wait_turn(&session->hint, session->options,
-		       first && !session->options->all ? first->tgid : 0,
-		       stream__steps(session->stream), now_ns);
+	hint_wait_turn(
+		&session->hint, session->options, first && !session->options->all ? first->tgid : 0,
+		stream__steps(session->stream) + step_guard__has_acted(session->guard), now_ns);
 	gpu_link__poll(session->gpu, now_ns);
 	/* A COMMAND may come to use CUDA as long as it runs. */
 	session->gpu_err = gpu_link__check(session->gpu, session->child);
@@ -366,7 +365,7 @@ void session__poll(struct session *session)
 
 bool session__is_over(const struct session *session)
 {
-	uint64_t steps = stream__steps(session->stream) + session->interval_steps;
+	uint64_t steps = stream__steps(session->stream) + session->intervals.steps;
 
 	if (session->gpu_err || (session->options->steps && steps >= session->options->steps))
 		return true;
@@ -383,9 +382,10 @@ int session__finish(struct session *session)
 	loader__detach(session->loader);
 	end.end_ns = clock_ns(CLOCK_MONOTONIC);
 	usleep(SETTLE_US);
+	step_guard__finish(session->guard, end.end_ns);
 	gpu_link__finish(session->gpu);
 	stream__finish(session->stream, end.end_ns);
-	if (session->interval_ns)
+	if (session->intervals.next_ns)
 		send_intervals(session, end.end_ns, true);
 	for (size_t i = 0; (traced = traced_set__at(session->traced, i)); i++)
 		traced_set__send_table(session->traced, traced, end.end_ns);

@@ -17,6 +17,7 @@ struct shared {
 	/* free_slots: the kernel rounds elements of an array up to 8 bytes. */
 	uint64_t *free_slots;
 	struct fbt_control *control;
+	const struct fbt_hits *hits; /* cpu_count */
 	struct fbt_ring_heads *heads;
 	struct fbt_ring_call *calls;
 	uint32_t cpu_count;

@@ -24,6 +24,22 @@ struct group {
 	size_t count;
 };
 
+static bool jumps_to(const struct step_function *function, const struct step_function *other)
+{
+	if (!other->address || other == function || !is_same_file(function, other))
+		return false;
+	vec_for_each (target, &function->exit_targets) {
+		if (*target == other->address)
+			return true;
+	}
+	return false;
+}
+
+bool step_probes_are_joined(const struct step_function *a, const struct step_function *b)
+{
+	return jumps_to(a, b) || jumps_to(b, a);
+}
+
 /* Whether an exit jumps to another step function of the group, in which the step goes on. */
 static bool is_tail(const struct group *group, const struct step_function *function, size_t exit)
 {
@@ -73,28 +89,28 @@ static int add_function(const struct group *group, const struct step_probe *prob
 	return err;
 }
 
-/* All functions of the file of group->probes[first]. */
-static int attach_file(struct uprobes *uprobes, const struct bpf_program *program,
-		       const struct group *group, size_t first, uint32_t tgid)
+static int attach_function(struct uprobes *uprobes, const struct bpf_program *program,
+			   const struct group *group, size_t index, uint32_t tgid)
 {
-	const struct step_function *file = group->probes[first].function;
+	const struct step_function *function = group->probes[index].function;
 	place_vec places = {0}, returns = {0};
-	int err = 0;
+	int err = add_function(group, &group->probes[index], &places, &returns);
 
-	for (size_t i = first; i < group->count && !err; i++) {
-		if (is_same_file(group->probes[i].function, file))
-			err = add_function(group, &group->probes[i], &places, &returns);
-	}
 	/* The return probes first: a begin without its end would be a step that never closes. */
 	if (!err && returns.count)
-		err = uprobes__attach(uprobes, program, file->fd, file->path, returns.items,
+		err = uprobes__attach(uprobes, program, function->fd, function->path, returns.items,
 				      returns.count, tgid, true);
 	if (!err && places.count)
-		err = uprobes__attach(uprobes, program, file->fd, file->path, places.items,
+		err = uprobes__attach(uprobes, program, function->fd, function->path, places.items,
 				      places.count, tgid, false);
 	vec_free(&places);
 	vec_free(&returns);
 	return err;
+}
+
+void step_probes_detach(struct uprobes *uprobes, uint32_t kind)
+{
+	uprobes__detach(uprobes, FBT_PROBE_KIND, kind);
 }
 
 int step_probes_attach(struct uprobes *uprobes, const struct bpf_program *program,
@@ -102,17 +118,11 @@ int step_probes_attach(struct uprobes *uprobes, const struct bpf_program *progra
 {
 	struct group group = {probes, count};
 
-	for (size_t i = 0; i < count; i++) {
-		bool done = false;
-		int err;
+	int err = 0;
 
-		for (size_t j = 0; j < i && !done; j++)
-			done = is_same_file(probes[j].function, probes[i].function);
-		if (done)
-			continue;
-		err = attach_file(uprobes, program, &group, i, tgid);
-		if (err)
-			return err;
-	}
-	return 0;
+	for (size_t i = 0; i < count && !err; i++)
+		err = attach_function(uprobes, program, &group, i, tgid);
+	for (size_t i = 0; i < count && err; i++)
+		step_probes_detach(uprobes, probes[i].kind);
+	return err;
 }

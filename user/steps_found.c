@@ -5,6 +5,7 @@
 #include "log.h"
 #include "processes.h"
 #include "step_probes.h"
+#include "step_units.h"
 #include "steps_found.h"
 #include "target.h"
 
@@ -21,6 +22,8 @@ struct steps_found {
 	size_t described;
 	bool is_probing;
 	bool probed[FBT_KIND_COUNT]; /* where links are for every process */
+	struct step_units units;
+	uint64_t off_kinds; /* not probed for now */
 };
 
 struct steps_found *steps_found__new(const struct options *options, struct loader *loader,
@@ -102,6 +105,18 @@ static size_t find_known(const struct steps_found *found, const struct step_func
 	return i;
 }
 
+uint64_t steps_found__unit(const struct steps_found *found, uint32_t kind)
+{
+	return kind < FBT_KIND_COUNT ? found->units.of[kind] : 0;
+}
+
+const char *steps_found__name(const struct steps_found *found, uint32_t kind)
+{
+	if (!kind || kind > found->functions.count)
+		return NULL;
+	return found->functions.items[kind - 1]->name;
+}
+
 /* Another process may map the same file: its functions are the kinds we have. */
 static int sort_in(struct steps_found *found, size_t before, struct traced *traced)
 {
@@ -114,6 +129,7 @@ static int sort_in(struct steps_found *found, size_t before, struct traced *trac
 
 		if (index == kept && kept < KINDS_MAX) {
 			found->functions.items[kept++] = function;
+			step_units_add(&found->units, &found->functions, (uint32_t)kept);
 			err = err ? err : vec_push(&found->tgids, traced->tgid);
 		} else {
 			if (index == kept)
@@ -185,7 +201,8 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 	for (size_t i = traced->probed_kinds; i < traced->kinds.count; i++) {
 		uint32_t kind = traced->kinds.items[i];
 
-		if ((all && found->probed[kind]) || count == FBT_KIND_COUNT)
+		if ((all && found->probed[kind]) || count == FBT_KIND_COUNT ||
+		    found->off_kinds & kind_bit(kind))
 			continue;
 		found->probed[kind] = true;
 		probes[count++] = (struct step_probe){found->functions.items[kind - 1], kind};
@@ -205,6 +222,22 @@ static uint32_t choose_tgid(const struct steps_found *found, const struct traced
 	return traced->tgid;
 }
 
+/* No step begins before all its probes are there: its end might not be seen. */
+static int attach_probes(const struct steps_found *found, struct uprobes *links,
+			 const struct step_probe *probes, size_t count, uint32_t tgid)
+{
+	__u64 *off = &loader__shared(found->loader)->control->off_kinds;
+	uint64_t kinds = 0;
+	int err;
+
+	for (size_t i = 0; i < count; i++)
+		kinds |= kind_bit(probes[i].kind);
+	__atomic_or_fetch(off, kinds, __ATOMIC_SEQ_CST);
+	err = step_probes_attach(links, loader__step_program(found->loader), probes, count, tgid);
+	__atomic_and_fetch(off, ~kinds, __ATOMIC_SEQ_CST);
+	return err;
+}
+
 /* What failed once is not tried again: it would fail at each look. */
 int steps_found__attach(struct steps_found *found, struct traced *traced)
 {
@@ -216,8 +249,7 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 	for (size_t i = 0; i < count && !err; i++)
 		err = set_args(found, probes[i].kind - 1);
 	if (!err && count)
-		err = step_probes_attach(links, loader__step_program(found->loader), probes, count,
-					 choose_tgid(found, traced));
+		err = attach_probes(found, links, probes, count, choose_tgid(found, traced));
 	if (err)
 		return err;
 	found->is_probing |= count > 0;
@@ -234,6 +266,86 @@ void steps_found__detach(struct traced *traced, bool replace)
 		uprobes__free(traced->uprobes);
 	traced->uprobes = NULL;
 	traced->probed_kinds = 0;
+}
+
+static void detach_kinds(struct uprobes *links, uint64_t kinds)
+{
+	for (uint32_t kind = 0; links && (kind = kind_next(kinds, kind));)
+		step_probes_detach(links, kind);
+}
+
+void steps_found__switch_off(struct steps_found *found, struct traced_set *set, uint64_t kinds)
+{
+	struct traced *traced;
+
+	found->off_kinds |= kinds;
+	detach_kinds(loader__uprobes(found->loader), kinds);
+	for (size_t i = 0; (traced = traced_set__at(set, i)); i++) {
+		detach_kinds(traced->uprobes, kinds);
+		detach_kinds(traced->stale, kinds);
+	}
+}
+
+static size_t take_kinds(const struct steps_found *found, uint64_t kinds,
+			 struct step_probe probes[FBT_KIND_COUNT])
+{
+	size_t count = 0;
+
+	for (uint32_t kind = 1; kind <= found->functions.count; kind++) {
+		if (kinds & kind_bit(kind))
+			probes[count++] =
+				(struct step_probe){found->functions.items[kind - 1], kind};
+	}
+	return count;
+}
+
+static int attach_again(struct steps_found *found, struct traced *traced, uint64_t kinds)
+{
+	struct step_probe probes[FBT_KIND_COUNT];
+	uint64_t probed = 0;
+	size_t count;
+
+	for (size_t i = 0; i < traced->probed_kinds; i++)
+		probed |= kind_bit(traced->kinds.items[i]);
+	count = take_kinds(found, kinds & probed, probes);
+	if (!count || !traced->uprobes)
+		return 0;
+	return attach_probes(found, traced->uprobes, probes, count, choose_tgid(found, traced));
+}
+
+/* A process that has ended meanwhile is no error. */
+static int attach_in_each(struct steps_found *found, struct traced_set *set, uint64_t kinds)
+{
+	enum log_level level = log_level();
+	struct traced *traced;
+	int err = 0;
+
+	for (size_t i = 0; (traced = traced_set__at(set, i)) && !err; i++) {
+		if (level < LOG_DEBUG)
+			log_set_level(LOG_NONE);
+		err = attach_again(found, traced, kinds);
+		log_set_level(level);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	return err;
+}
+
+int steps_found__switch_on(struct steps_found *found, struct traced_set *set, uint64_t kinds)
+{
+	struct step_probe probes[FBT_KIND_COUNT];
+	int err;
+
+	if (probes_all(found))
+		err = attach_probes(found, loader__uprobes(found->loader), probes,
+				    take_kinds(found, kinds, probes), 0);
+	else
+		err = attach_in_each(found, set, kinds);
+	if (err)
+		steps_found__switch_off(found, set, kinds);
+	else
+		found->off_kinds &= ~kinds;
+	return err;
 }
 
 /* Nothing is silently compared by something else than was asked for. */

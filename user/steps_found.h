@@ -41,6 +41,22 @@ int steps_found__attach(struct steps_found *found, struct traced *traced);
  */
 void steps_found__detach(struct traced *traced, bool replace);
 
+/*
+ * Kinds that are probed together or not at all, as a set of bits: those that kind is joined with,
+ * itself too.
+ */
+uint64_t steps_found__unit(const struct steps_found *found, uint32_t kind);
+
+/* NULL if there is no such kind. */
+const char *steps_found__name(const struct steps_found *found, uint32_t kind);
+
+/*
+ * Takes the probes of a set of kinds away in all processes, and puts them there again; meanwhile
+ * steps_found__attach leaves them out. 0, or -errno, logged: then they are probed nowhere.
+ */
+void steps_found__switch_off(struct steps_found *found, struct traced_set *set, uint64_t kinds);
+int steps_found__switch_on(struct steps_found *found, struct traced_set *set, uint64_t kinds);
+
 /* Describes the kinds that were not described yet; after the window's first record. 0 or -ENOMEM.
  */
 int steps_found__describe(struct steps_found *found);

@@ -272,10 +272,12 @@ static void send_open_call(struct stream *stream, const struct fbt_slot *slot, u
 	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
 }
 
-static void send_open_step(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
+static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct fbt_step *step)
 {
-	struct fbt_step step = {
+	*step = (struct fbt_step){
+		.header.type = FBT_EVENT_STEP,
 		.header.flags = slot->step_flags | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
+		.header.size = sizeof(*step),
 		.tgid = slot->tgid,
 		.tid = slot->tid,
 		.kind = slot->step_kind,
@@ -288,13 +290,57 @@ static void send_open_step(struct stream *stream, const struct fbt_slot *slot, u
 		.lost_calls = slot->lost_calls - slot->step_lost_calls,
 		.arg_mask = slot->arg_mask,
 	};
-
-	memcpy(step.args, slot->args, sizeof(step.args));
-	memcpy(step.sums, slot->sums, sizeof(step.sums));
+	memcpy(step->args, slot->args, sizeof(step->args));
+	memcpy(step->sums, slot->sums, sizeof(step->sums));
 	if (slot->start_ns && now_ns > slot->start_ns)
-		step.sums[syscall_category(syscalls_arch(), slot->nr)].ns +=
+		step->sums[syscall_category(syscalls_arch(), slot->nr)].ns +=
 			now_ns - slot->start_ns;
+}
+
+static void send_open_step(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
+{
+	struct fbt_step step;
+
+	make_open_step(slot, now_ns, &step);
 	send_step(stream, &step);
+}
+
+static bool is_open(const struct fbt_slot *slot, uint64_t kinds)
+{
+	return __atomic_load_n(&slot->step_start_ns, __ATOMIC_ACQUIRE) && slot->state &&
+	       kinds >> slot->step_kind % FBT_KIND_COUNT & 1;
+}
+
+bool stream__has_open_steps(const struct stream *stream, uint64_t kinds)
+{
+	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
+		if (is_open(&stream->shared->slots[i], kinds))
+			return true;
+	}
+	return false;
+}
+
+/* The kernel side may still close it for another reason: one of the two does. */
+uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_ns)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
+		struct fbt_slot *slot = &stream->shared->slots[i];
+		struct fbt_step step;
+
+		if (!is_open(slot, kinds))
+			continue;
+		make_open_step(slot, now_ns, &step);
+		if (step.start_ns > now_ns ||
+		    !__atomic_compare_exchange_n(&slot->step_start_ns, &step.start_ns, 0, false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			continue;
+		if (vec_push(&stream->steps, step))
+			stream->steps_dropped++;
+		count++;
+	}
+	return count;
 }
 
 static void send_open(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)

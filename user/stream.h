@@ -35,6 +35,15 @@ void stream__forget_early_begins(struct stream *stream);
 /* Sends what there is up to now, and gives the slots of ended threads back. */
 void stream__drain(struct stream *stream);
 
+/*
+ * Ends the steps of a set of kinds that are open now: they are marked as truncated and sent with
+ * the next drain. Only when nothing begins or ends such a step any more. How many.
+ */
+uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_ns);
+
+/* Whether a step of a set of kinds is open. */
+bool stream__has_open_steps(const struct stream *stream, uint64_t kinds);
+
 /* Steps sent. */
 uint64_t stream__steps(const struct stream *stream);
 

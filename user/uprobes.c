@@ -32,10 +32,16 @@ struct link_create_attr {
 	uint32_t reserved;
 };
 
+/* Either a multi link, or a perf uprobe. */
+struct attached {
+	uint64_t cookie; /* of the first place that was attached with it */
+	int fd;		 /* -1: it is none */
+	struct bpf_link *perf_link;
+};
+
 struct uprobes {
 	bool multi;
-	VEC(int) link_fds;
-	VEC(struct bpf_link *) perf_links;
+	VEC(struct attached) attached;
 };
 
 struct uprobes *uprobes__new(bool multi)
@@ -51,13 +57,29 @@ void uprobes__free(struct uprobes *uprobes)
 {
 	if (!uprobes)
 		return;
-	vec_for_each (fd, &uprobes->link_fds)
-		close(*fd);
-	vec_for_each (link, &uprobes->perf_links)
-		bpf_link__destroy(*link);
-	vec_free(&uprobes->link_fds);
-	vec_free(&uprobes->perf_links);
+	uprobes__detach(uprobes, 0, 0);
+	vec_free(&uprobes->attached);
 	free(uprobes);
+}
+
+static void detach(const struct attached *attached)
+{
+	if (attached->fd >= 0)
+		close(attached->fd);
+	bpf_link__destroy(attached->perf_link);
+}
+
+void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
+{
+	size_t kept = 0;
+
+	vec_for_each (attached, &uprobes->attached) {
+		if ((attached->cookie & mask) == value)
+			detach(attached);
+		else
+			uprobes->attached.items[kept++] = *attached;
+	}
+	uprobes->attached.count = kept;
 }
 
 static int create_link(struct link_create_attr *attr)
@@ -99,7 +121,9 @@ static int attach_multi(struct uprobes *uprobes, int program_fd, const char *pat
 	free(words);
 	if (fd < 0)
 		return fd;
-	err = vec_push(&uprobes->link_fds, fd);
+	struct attached attached = {.cookie = places[0].cookie, .fd = fd};
+
+	err = vec_push(&uprobes->attached, attached);
 	if (err)
 		close(fd);
 	return err;
@@ -109,25 +133,26 @@ static int attach_perf(struct uprobes *uprobes, const struct bpf_program *progra
 		       const struct uprobe_place *places, size_t count, uint32_t tgid,
 		       bool at_return)
 {
-	size_t first = uprobes->perf_links.count;
+	size_t first = uprobes->attached.count;
 	int err = 0;
 
 	for (size_t i = 0; i < count && !err; i++) {
 		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return,
 			    .bpf_cookie = places[i].cookie, .ref_ctr_offset = places[i].ref_ctr);
-		struct bpf_link *link = bpf_program__attach_uprobe_opts(
-			program, tgid ? (pid_t)tgid : -1, path, places[i].offset, &opts);
+		struct attached attached = {.cookie = places[0].cookie, .fd = -1};
 
-		if (!link) {
+		attached.perf_link = bpf_program__attach_uprobe_opts(
+			program, tgid ? (pid_t)tgid : -1, path, places[i].offset, &opts);
+		if (!attached.perf_link) {
 			err = -errno;
 			break;
 		}
-		err = vec_push(&uprobes->perf_links, link);
+		err = vec_push(&uprobes->attached, attached);
 		if (err)
-			bpf_link__destroy(link);
+			detach(&attached);
 	}
-	while (err && uprobes->perf_links.count > first)
-		bpf_link__destroy(uprobes->perf_links.items[--uprobes->perf_links.count]);
+	while (err && uprobes->attached.count > first)
+		detach(&uprobes->attached.items[--uprobes->attached.count]);
 	return err;
 }
 

@@ -38,6 +38,12 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 		    const char *name, const struct uprobe_place *places, size_t count,
 		    uint32_t tgid, bool at_return);
 
+/*
+ * Detaches what was attached by calls whose first place had a cookie that is value where mask is
+ * set. Takes some 10 ms for a link, 0.1 s for a perf uprobe.
+ */
+void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value);
+
 /* Whether this kernel has uprobe_multi links. */
 bool uprobes_have_multi(void);
 

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 layers=$(grep -v '^#' <<'END'
 # what all may use
 clock demangle id_set log record rust_number shared tid_map vec whitespace
-json owner processes program_output regular_file sha256 stats syscalls
+json owner processes program_output regular_file sha256 stats syscalls terminal
 folder report_format shares
 json_read place process_strings
 json_expect json_keys output
@@ -93,7 +93,8 @@ gpu_peer
 gpu_link
 loader
 calibrate launch step_probes traced
-interval loading rate_guard rates steps_found stream
+interval loading rate_guard rates step_units stream
+steps_found
 hint inject_dry_run list_steps selection step_guard
 session
 confine flag living loop

@@ -28,6 +28,7 @@ struct uprobes {
 	int fail_at; /* the call that fails, from 1 on; 0: none */
 	size_t count;
 	struct attached attached[ATTACHED_MAX];
+	uint64_t detached; /* kinds, as bits */
 };
 
 int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, int fd,
@@ -41,6 +42,12 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 		.fd = fd, .name = name, .tgid = tgid, .at_return = at_return, .count = count};
 	memcpy(attached->places, places, count * sizeof(*places));
 	return uprobes->fail_at == (int)uprobes->count ? -EINVAL : 0;
+}
+
+void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
+{
+	assert_int_equal(mask, FBT_PROBE_KIND);
+	uprobes->detached |= UINT64_C(1) << value;
 }
 
 /* A function of the file of that inode, with an exit 8 behind its begin. */
@@ -90,6 +97,7 @@ static void a_file_that_fails_ends_the_attaching(void **state)
 
 	assert_int_equal(attach_as(&uprobes, NULL, functions, 2, 1, 7), -EINVAL);
 	assert_int_equal(uprobes.count, 1);
+	assert_int_equal(uprobes.detached, 1u << 1 | 1u << 2);
 	free_functions(functions, 2);
 }
 
@@ -136,30 +144,32 @@ static void a_function_is_probed_at_its_begin_and_exits(void **state)
 	free_functions(functions, 1);
 }
 
-static void functions_of_a_file_share_a_link(void **state)
+static void each_function_has_a_link(void **state)
 {
 	struct step_function *functions[] = {new_function(1, 100), new_function(2, 200),
 					     new_function(1, 300)};
 	struct uprobes uprobes = {0};
 
 	assert_int_equal(attach_as(&uprobes, NULL, functions, 3, 5, 0), 0);
-	assert_int_equal(uprobes.count, 2);
-	assert_int_equal(uprobes.attached[0].count, 4);
-	assert_place(&uprobes.attached[0].places[0], 100, 0, 5);
-	assert_place(&uprobes.attached[0].places[2], 300, 0, 7);
-	assert_int_equal(uprobes.attached[1].count, 2);
-	assert_place(&uprobes.attached[1].places[0], 200, 0, 6);
+	assert_int_equal(uprobes.count, 3);
+	assert_int_equal(uprobes.detached, 0);
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(uprobes.attached[i].count, 2);
+		assert_place(&uprobes.attached[i].places[0], 100u * ((unsigned)i + 1), 0,
+			     5u + (unsigned)i);
+	}
 	free_functions(functions, 3);
 }
 
 static void files_of_one_inode_number_on_two_devices_are_two(void **state)
 {
 	struct step_function *functions[] = {new_function(1, 100), new_function(1, 200)};
-	struct uprobes uprobes = {0};
 
+	functions[1]->address = 0x1200;
+	vec_push(&functions[0]->exit_targets, 0x1200);
+	assert_true(step_probes_are_joined(functions[0], functions[1]));
 	functions[1]->device = 2;
-	assert_int_equal(attach_as(&uprobes, NULL, functions, 2, 1, 0), 0);
-	assert_int_equal(uprobes.count, 2);
+	assert_false(step_probes_are_joined(functions[0], functions[1]));
 	free_functions(functions, 2);
 }
 
@@ -196,9 +206,21 @@ static void a_jump_to_another_step_function_is_no_end(void **state)
 	vec_push(&functions[2]->exit_targets, 0x1200);
 	assert_int_equal(attach_as(&uprobes, NULL, functions, 3, 1, 7), 0);
 	assert_place(&uprobes.attached[0].places[1], 108, 0, 1 | FBT_PROBE_END | FBT_PROBE_TAIL);
-	assert_place(&uprobes.attached[0].places[3], 208, 0, 2 | FBT_PROBE_END);
-	assert_place(&uprobes.attached[1].places[1], 308, 0, 3 | FBT_PROBE_END);
+	assert_place(&uprobes.attached[1].places[1], 208, 0, 2 | FBT_PROBE_END);
+	assert_place(&uprobes.attached[2].places[1], 308, 0, 3 | FBT_PROBE_END);
+	assert_true(step_probes_are_joined(functions[0], functions[1]));
+	assert_true(step_probes_are_joined(functions[1], functions[0]));
+	assert_false(step_probes_are_joined(functions[2], functions[1]));
+	assert_false(step_probes_are_joined(functions[0], functions[0]));
 	free_functions(functions, 3);
+}
+
+static void a_kind_is_let_go_alone(void **state)
+{
+	struct uprobes uprobes = {0};
+
+	step_probes_detach(&uprobes, 5);
+	assert_int_equal(uprobes.detached, 1u << 5);
 }
 
 static void usdt_places_have_semaphores_and_no_stack_pointers(void **state)
@@ -227,7 +249,8 @@ int main(void)
 		cmocka_unit_test(returns_that_fail_leave_the_begins_unprobed),
 		cmocka_unit_test(no_functions_are_no_links),
 		cmocka_unit_test(a_function_is_probed_at_its_begin_and_exits),
-		cmocka_unit_test(functions_of_a_file_share_a_link),
+		cmocka_unit_test(each_function_has_a_link),
+		cmocka_unit_test(a_kind_is_let_go_alone),
 		cmocka_unit_test(files_of_one_inode_number_on_two_devices_are_two),
 		cmocka_unit_test(a_uretprobe_is_a_link_of_its_own_and_comes_first),
 		cmocka_unit_test(a_jump_to_another_step_function_is_no_end),
