@@ -6,12 +6,14 @@
 #include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "broker.h"
 #include "map_search.h"
 #include "memfd.h"
 #include "processes.h"
@@ -39,6 +41,7 @@
 
 /* What a process has mapped of that name, and of the kernel's own file system for such memory. */
 struct mapped_files {
+	uint32_t thread; /* whose they are */
 	dev_t device;
 	uint64_t inodes[CANDIDATES_MAX];
 	size_t count;
@@ -73,6 +76,7 @@ static int collect_mapped(uint32_t thread, struct mapped_files *files)
 {
 	int err = memfd_device(&files->device);
 
+	files->thread = thread;
 	files->count = 0;
 	if (!err)
 		map_search(thread, MEMFD_PATH, collect, &files);
@@ -160,9 +164,13 @@ static int take_lock(int fd, uint32_t tgid, struct gpu_memfd *found)
 /* By now the number may stand for another file: only what was collected is looked into. */
 static int open_candidate(int folder, const char *number, const struct mapped_files *files)
 {
-	int fd = memfd_open(folder, number, files->device);
 	struct stat status;
+	int fd;
 
+	if (broker_is_there())
+		fd = broker_open(BROKER_MEMFD, files->thread, (uint32_t)strtoul(number, NULL, 10));
+	else
+		fd = memfd_open(folder, number, files->device);
 	if (fd < 0 || (!fstat(fd, &status) && knows(files, status.st_ino)))
 		return fd;
 	close(fd);
@@ -191,6 +199,26 @@ static bool is_candidate(int folder, const char *number)
 	ssize_t length = readlinkat(folder, number, link, sizeof(link));
 
 	return length == sizeof(MEMFD_LINK) - 1 && !memcmp(link, MEMFD_LINK, (size_t)length);
+}
+
+int gpu_memfd_serve(const void *nothing, const struct broker_order *order)
+{
+	char path[64], number[16];
+	int folder, fd;
+	dev_t device;
+
+	(void)nothing;
+	fd = memfd_device(&device);
+	if (fd)
+		return fd;
+	snprintf(path, sizeof(path), "/proc/%u/fd", order->tgid);
+	folder = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0)
+		return -errno;
+	snprintf(number, sizeof(number), "%u", order->number);
+	fd = is_candidate(folder, number) ? memfd_open(folder, number, device) : -ENOENT;
+	close(folder);
+	return fd;
 }
 
 /*

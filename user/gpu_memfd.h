@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include "fbt_gpu.h"
 
+struct broker_order;
+
 struct gpu_memfd {
 	struct fbt_gpu_ring header; /* as it was when it was checked */
 	uint32_t version;	    /* -EPROTONOSUPPORT: the one it is of */
@@ -18,5 +20,9 @@ struct gpu_memfd {
  * nothing that the process could keep back. Or -errno, without a message: see gpu_ring__open.
  */
 int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found);
+
+/* Where a broker opens them for us (struct broker_task): such memory of that name, of any process.
+ */
+int gpu_memfd_serve(const void *nothing, const struct broker_order *order);
 
 #endif

@@ -8,11 +8,13 @@
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include "broker.h"
 #include "hint.h"
 #include "log.h"
 #include "vec.h"
 
 #define NAMED_MAX 3
+#define OURSELVES "/proc/self/exe"
 /* More than 16 candidates with long names. The rest is read and dropped. */
 #define TEXT_MAX (64 * 1024)
 /* Letting go of many probes takes a killed child up to some seconds: init reaps that one. */
@@ -69,13 +71,26 @@ static int start_child(struct hint *hint, const char *program, const string_vec 
 	hint->output = ends[0];
 	if (fcntl(hint->output, F_SETFL, O_NONBLOCK))
 		err = -errno;
-	hint->pid = err ? -1 : fork();
-	if (!err && hint->pid < 0)
-		err = -errno;
-	if (!err && hint->pid == 0)
-		run_child(program, args, ends[1]);
+	if (!err && broker_is_there()) {
+		err = broker_run(BROKER_HINT, hint->tgid, ends[1], &hint->pid);
+	} else if (!err) {
+		hint->pid = fork();
+		err = hint->pid < 0 ? -errno : 0;
+		if (hint->pid == 0)
+			run_child(program, args, ends[1]);
+	}
 	close(ends[1]);
 	return err;
+}
+
+void hint_run(const void *options, const struct broker_order *order, int output)
+{
+	string_vec args = {0};
+	char number[16];
+
+	snprintf(number, sizeof(number), "%u", order->tgid);
+	if (!make_args(&args, options, number))
+		run_child(OURSELVES, &args, output);
 }
 
 struct hint *hint__begin_with(const char *program, const struct options *options, uint32_t tgid)
@@ -108,7 +123,7 @@ struct hint *hint__begin_with(const char *program, const struct options *options
 
 struct hint *hint__begin(const struct options *options, uint32_t tgid)
 {
-	return hint__begin_with("/proc/self/exe", options, tgid);
+	return hint__begin_with(OURSELVES, options, tgid);
 }
 
 static void keep_text(struct hint *hint, const char *text, size_t length)
@@ -232,7 +247,7 @@ void hint__free(struct hint *hint)
 	if (!hint)
 		return;
 	if (hint->pid > 0) {
-		kill(hint->pid, SIGKILL);
+		broker_kill(hint->pid);
 		for (int i = 0; i < REAP_MS && !waitpid(hint->pid, NULL, WNOHANG); i++)
 			usleep(1000);
 	}

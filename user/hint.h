@@ -10,7 +10,11 @@
 #include <stdint.h>
 #include "options.h"
 
+struct broker_order;
 struct hint;
+
+/* The child, where a broker starts it: struct broker_task, its ctx are the options. */
+void hint_run(const void *options, const struct broker_order *order, int output);
 
 /* NULL: it cannot be started, which is logged, or nobody would hear it. */
 struct hint *hint__begin(const struct options *options, uint32_t tgid);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "broker.h"
 #include "clock.h"
 #include "log.h"
 
@@ -107,11 +108,14 @@ static int start_child(struct inject *inject, const struct inject_wish *wish)
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	inject->pid = fork();
-	if (!inject->pid)
-		run_child(wish, ends[1]);
-	if (inject->pid < 0)
-		err = -errno;
+	if (broker_is_there()) {
+		err = broker_run(BROKER_INJECT, wish->tgid, ends[1], &inject->pid);
+	} else {
+		inject->pid = fork();
+		err = inject->pid < 0 ? -errno : 0;
+		if (!inject->pid)
+			run_child(wish, ends[1]);
+	}
 	close(ends[1]);
 	if (err) {
 		close(ends[0]);
@@ -122,15 +126,32 @@ static int start_child(struct inject *inject, const struct inject_wish *wish)
 	return 0;
 }
 
-int inject__start(struct inject **result, uint32_t tgid, const char *shim, uint64_t timeout_ns)
+static struct inject_wish make_wish(uint32_t tgid, uint64_t timeout_ns)
 {
-	struct inject *inject = calloc(1, sizeof(*inject));
-	struct inject_wish wish = {
+	return (struct inject_wish){
 		.tgid = tgid,
 		.library = {.entry = ENTRY},
 		.need_cuda = true,
 		.timeout_ns = timeout_ns,
 	};
+}
+
+void inject_serve(const void *service, const struct broker_order *order, int output)
+{
+	const struct inject_service *what = service;
+	struct inject_wish wish = make_wish(order->tgid, what->timeout_ns);
+	void *bytes;
+
+	if (!what->shim || read_library(what->shim, &bytes, &wish.library.size))
+		return;
+	wish.library.bytes = bytes;
+	run_child(&wish, output);
+}
+
+int inject__start(struct inject **result, uint32_t tgid, const char *shim, uint64_t timeout_ns)
+{
+	struct inject *inject = calloc(1, sizeof(*inject));
+	struct inject_wish wish = make_wish(tgid, timeout_ns);
 	void *bytes = NULL;
 	int err;
 
@@ -158,7 +179,7 @@ static int bury_child(struct inject *inject)
 {
 	int status = 0;
 
-	kill(inject->pid, SIGKILL);
+	broker_kill(inject->pid);
 	while (waitpid(inject->pid, &status, 0) < 0 && errno == EINTR)
 		continue;
 	inject->pid = 0;

@@ -10,7 +10,17 @@
 
 #include "inject_run.h"
 
+struct broker_order;
 struct inject;
+
+/* What a broker does it with; borrowed. */
+struct inject_service {
+	const char *shim;
+	uint64_t timeout_ns;
+};
+
+/* The child, where a broker starts it: struct broker_task, its ctx is a struct inject_service. */
+void inject_serve(const void *service, const struct broker_order *order, int output);
 
 /*
  * Starts. shim: path of libferrum_cupti.so, read here. 0 or -errno, logged.

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "clock.h"
+#include "confine.h"
 #include "env_host.h"
 #include "exports.h"
 #include "living.h"
@@ -94,6 +95,7 @@ static enum ending run_window(struct trace *trace)
 		if (trace->flag && flag__look(trace->flag) != trace->served)
 			return ENDED_BY_FLAG;
 		if (now_ns >= status_ns) {
+			confine_report();
 			exports__show_status(trace->exports, now_ns);
 			status_ns += STATUS_NS;
 		}
@@ -111,11 +113,14 @@ static int close_window(struct trace *trace)
 {
 	int unmet = session__finish(trace->session), err;
 
+	confine_report();
+
 	/* Its probes cost the target something until they are gone, and a collector may be slow. */
 	drop_session(trace);
 	err = exports__finish(trace->exports);
 	exports__free(trace->exports);
 	trace->exports = NULL;
+	confine_report();
 	return err ? err : unmet;
 }
 
@@ -131,6 +136,7 @@ static int attach_and_run(struct trace *trace)
 	err = open_window(trace);
 	if (!err) {
 		set_deadline(trace);
+		confine(trace->options);
 		run_window(trace);
 		loop__restore_signals(trace->loop);
 		err = close_window(trace);
@@ -162,6 +168,8 @@ int trace_once(const struct options *options)
 	if (!err)
 		err = collect_host(&trace);
 	if (!err)
+		confine_prepare(options);
+	if (!err)
 		err = session__open(&trace.session, options, &trace.records, NULL);
 	if (!err)
 		err = exports__open_one(&trace.exports, options, host_of(&trace),
@@ -169,6 +177,7 @@ int trace_once(const struct options *options)
 	if (!err)
 		err = attach_and_run(&trace);
 	session__free(trace.session);
+	confine_finish();
 	env_host_clear(&trace.host);
 	return err;
 }
@@ -341,6 +350,8 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 	trace.window_options.steps = options->windows.max_steps;
 	if (!err)
 		err = collect_host(&trace);
+	if (!err)
+		confine_prepare(options);
 	if (!err && !options->all)
 		err = living__new(&trace.living, &options->pids);
 	if (!err)
@@ -350,10 +361,13 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 	if (!err)
 		err = loop__new(&trace.loop);
 	if (!err)
+		confine(options);
+	if (!err)
 		err = serve_flags(&trace);
 	loop__free(trace.loop);
 	session__free(trace.session);
 	living__free(trace.living);
+	confine_finish();
 	env_host_clear(&trace.host);
 	return err;
 }

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "broker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "log.h"
+
+#define NAME "ferrum-broker"
+/* Besides enum broker_work: of the process that the order's tgid names. */
+#define WORK_KILL BROKER_WORKS
+/* More than ever run at once. */
+#define STARTED_MAX 8
+
+struct answer {
+	int32_t result; /* of a process its id; -errno */
+};
+
+struct started {
+	pid_t pid;
+	int pidfd;
+};
+
+/* The broker's own. */
+struct service {
+	const struct broker_task *tasks;
+	int socket;
+	struct started started[STARTED_MAX];
+	unsigned int next;
+};
+
+/* Ours to it, as the filter is this process's: see above. */
+static int broker_socket = -1;
+static pid_t broker_pid;
+
+/* data with a descriptor, or none if that is -1. */
+static int send_with(int socket, void *data, size_t size, int fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec part = {data, size};
+	struct msghdr message = {.msg_iov = &part, .msg_iovlen = 1};
+	ssize_t sent;
+
+	if (fd >= 0) {
+		message.msg_control = &control;
+		message.msg_controllen = sizeof(control);
+		control.header = (struct cmsghdr){.cmsg_level = SOL_SOCKET,
+						  .cmsg_type = SCM_RIGHTS,
+						  .cmsg_len = CMSG_LEN(sizeof(int))};
+		memcpy(CMSG_DATA(&control.header), &fd, sizeof(fd));
+	}
+	do {
+		sent = sendmsg(socket, &message, MSG_NOSIGNAL);
+	} while (sent < 0 && errno == EINTR);
+	if (sent < 0)
+		return -errno;
+	return sent == (ssize_t)size ? 0 : -EIO;
+}
+
+/* The same, *fd is -1 if there came none. -EPIPE: the other side is gone. */
+static int receive_with(int socket, void *data, size_t size, int *fd)
+{
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(int))];
+	} control = {0};
+	struct iovec part = {data, size};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+	ssize_t got;
+
+	*fd = -1;
+	do {
+		got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC);
+	} while (got < 0 && errno == EINTR);
+	if (got < 0)
+		return -errno;
+	if (message.msg_controllen >= CMSG_LEN(sizeof(int)) &&
+	    control.header.cmsg_level == SOL_SOCKET && control.header.cmsg_type == SCM_RIGHTS)
+		memcpy(fd, CMSG_DATA(&control.header), sizeof(*fd));
+	if (got == (ssize_t)size)
+		return 0;
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+	return got ? -EIO : -EPIPE;
+}
+
+static void remember(struct service *service, pid_t pid)
+{
+	struct started *started = &service->started[service->next++ % STARTED_MAX];
+
+	if (started->pid)
+		close(started->pidfd);
+	started->pid = pid;
+	started->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+}
+
+/* By a descriptor: its number may be another's once the tool has waited for it. */
+static int end_started(struct service *service, pid_t pid)
+{
+	for (int i = 0; i < STARTED_MAX; i++) {
+		struct started *started = &service->started[i];
+
+		if (started->pid != pid)
+			continue;
+		if (syscall(SYS_pidfd_send_signal, started->pidfd, SIGKILL, NULL, 0))
+			return -errno;
+		return 0;
+	}
+	return -ESRCH;
+}
+
+/* A child of the tool, not of ours: that waits for it, and is told of its end. */
+static int run_task(struct service *service, const struct broker_order *order, int output)
+{
+	const struct broker_task *task = &service->tasks[order->work];
+	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+
+	if (pid < 0)
+		return -errno;
+	if (!pid) {
+		task->run(task->ctx, order, output);
+		_exit(1);
+	}
+	remember(service, pid);
+	return pid;
+}
+
+/* *made is a descriptor to be sent along, or stays -1. */
+static int obey(struct service *service, const struct broker_order *order, int output, int *made)
+{
+	const struct broker_task *task;
+
+	if (order->work == WORK_KILL)
+		return end_started(service, (pid_t)order->tgid);
+	if (order->work > WORK_KILL)
+		return -EINVAL;
+	task = &service->tasks[order->work];
+	if (task->run)
+		return output < 0 ? -EBADF : run_task(service, order, output);
+	if (!task->open)
+		return -ENOSYS;
+	*made = task->open(task->ctx, order);
+	return *made < 0 ? *made : 0;
+}
+
+static _Noreturn void serve(struct service *service)
+{
+	for (;;) {
+		struct broker_order order;
+		struct answer answer;
+		int output, made = -1, err;
+
+		err = receive_with(service->socket, &order, sizeof(order), &output);
+		if (err)
+			_exit(err != -EPIPE);
+		answer.result = obey(service, &order, output, &made);
+		err = send_with(service->socket, &answer, sizeof(answer), made);
+		if (output >= 0)
+			close(output);
+		if (made >= 0)
+			close(made);
+		if (err)
+			_exit(1);
+	}
+}
+
+/* Ctrl-C and the end of a service go to all processes of ours: it ends when the tool has. */
+static _Noreturn void run_broker(const struct broker_task *tasks, int socket)
+{
+	struct service service = {.tasks = tasks, .socket = socket};
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t all;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	prctl(PR_SET_NAME, NAME);
+	/* A pipe that the tool writes to is not to be kept open by us. */
+	for (int fd = 0; fd < 3 && nothing >= 0; fd++)
+		dup2(nothing, fd);
+	serve(&service);
+}
+
+int broker_start(const struct broker_task tasks[BROKER_WORKS])
+{
+	int ends[2] = {-1, -1}, err = 0;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+		err = -errno;
+	broker_pid = err ? -1 : fork();
+	if (!err && broker_pid < 0)
+		err = -errno;
+	if (err) {
+		log_err("broker: %s", strerror(-err));
+		if (ends[0] >= 0)
+			close(ends[0]);
+	} else if (!broker_pid) {
+		close(ends[0]);
+		run_broker(tasks, ends[1]);
+	} else {
+		broker_socket = ends[0];
+	}
+	if (ends[1] >= 0)
+		close(ends[1]);
+	return err;
+}
+
+void broker_stop(void)
+{
+	if (broker_socket < 0)
+		return;
+	close(broker_socket);
+	broker_socket = -1;
+	while (waitpid(broker_pid, NULL, 0) < 0 && errno == EINTR)
+		continue;
+}
+
+bool broker_is_there(void)
+{
+	return broker_socket >= 0;
+}
+
+/* What obey said. */
+static int order(uint32_t work, uint32_t tgid, uint32_t number, int output, int *made)
+{
+	struct broker_order wanted = {.work = work, .tgid = tgid, .number = number};
+	struct answer answer = {0};
+	int err = send_with(broker_socket, &wanted, sizeof(wanted), output);
+
+	*made = -1;
+	if (!err)
+		err = receive_with(broker_socket, &answer, sizeof(answer), made);
+	return err ? err : answer.result;
+}
+
+int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid)
+{
+	int made, result = order(work, tgid, 0, output, &made);
+
+	*pid = result > 0 ? result : -1;
+	if (made >= 0)
+		close(made);
+	return result > 0 ? 0 : result ? result : -EIO;
+}
+
+void broker_kill(pid_t pid)
+{
+	int made;
+
+	if (!broker_is_there())
+		kill(pid, SIGKILL);
+	else
+		(void)order(WORK_KILL, (uint32_t)pid, 0, -1, &made);
+}
+
+int broker_open(enum broker_work work, uint32_t tgid, uint32_t number)
+{
+	int made, err = order(work, tgid, number, -1, &made);
+
+	if (!err && made < 0)
+		err = -EBADF;
+	return err ? err : made;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * A process that was forked before we gave our rights up (confine.h), and does for us what then
+ * takes them: a few kinds of work, of a process that we name by its id. What it does of them was
+ * settled when it started, so that whoever takes us over can have no more from it than that.
+ *
+ * There is one for a process, as there is one filter. Where there is none, whoever asks does the
+ * work itself: nothing has been given up.
+ */
+#ifndef FBT_BROKER_H
+#define FBT_BROKER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+enum broker_work {
+	BROKER_HINT,   /* hint_run */
+	BROKER_INJECT, /* inject_serve */
+	BROKER_MEMFD,  /* gpu_memfd_serve */
+	BROKER_WORKS,
+};
+
+struct broker_order {
+	uint32_t work; /* enum broker_work */
+	uint32_t tgid;
+	uint32_t number; /* BROKER_MEMFD: of a descriptor of that process */
+};
+
+/* One of run and open, or none: refused. ctx is borrowed, and is as it was at broker_start. */
+struct broker_task {
+	/* In a process of its own, which writes to output. It never returns. */
+	void (*run)(const void *ctx, const struct broker_order *order, int output);
+	/* In the broker: a descriptor or -errno. */
+	int (*open)(const void *ctx, const struct broker_order *order);
+	const void *ctx;
+};
+
+/* Before any thread. 0 or -errno, logged. */
+int broker_start(const struct broker_task tasks[BROKER_WORKS]);
+
+/* It ends; what it started goes on. */
+void broker_stop(void);
+
+bool broker_is_there(void);
+
+/* Starts what run does: *pid is a child of ours, to be waited for. output stays ours. 0 or -errno.
+ */
+int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid);
+
+/* SIGKILL to what broker_run started: our own right may be gone. Without a broker it is our own. */
+void broker_kill(pid_t pid);
+
+/* What open makes: a descriptor or -errno. */
+int broker_open(enum broker_work work, uint32_t tgid, uint32_t number);
+
+#endif

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "confine_capabilities.h"
+
+#include <cap-ng.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/fsuid.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "privilege.h"
+
+static uint64_t bit(unsigned int capability)
+{
+	return 1ull << capability;
+}
+
+/*
+ * What a target that comes later takes: probes, its maps and files. CAP_SYS_ADMIN only where it is
+ * there in the place of others.
+ */
+uint64_t confine_wanted(const struct confine_rights *rights, uint64_t permitted)
+{
+	const uint64_t tracing = bit(CAP_BPF) | bit(CAP_PERFMON);
+	uint64_t wanted = tracing | bit(CAP_SYS_PTRACE) | bit(CAP_DAC_READ_SEARCH) |
+			  bit(CAP_CHECKPOINT_RESTORE);
+
+	if (rights->command)
+		wanted |= bit(CAP_KILL);
+	if (rights->statistics || (permitted & tracing) != tracing)
+		wanted |= bit(CAP_SYS_ADMIN);
+	return wanted & permitted;
+}
+
+static uint64_t read_permitted(void)
+{
+	uint64_t permitted = 0;
+
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capng_get_caps_process())
+		return 0;
+	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++) {
+		if (capng_have_capability(CAPNG_PERMITTED, i))
+			permitted |= bit(i);
+	}
+	return permitted;
+}
+
+static void select_set(capng_type_t types, uint64_t set)
+{
+	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++) {
+		if (set & bit(i))
+			capng_update(CAPNG_ADD, types, i);
+	}
+}
+
+/* For a moment: what is permitted stays. */
+static int use_only(uint64_t set)
+{
+	if (capng_get_caps_process())
+		return -EPERM;
+	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++)
+		capng_update(set & bit(i) ? CAPNG_ADD : CAPNG_DROP, CAPNG_EFFECTIVE, i);
+	return capng_apply(CAPNG_SELECT_CAPS) ? -EPERM : 0;
+}
+
+/* Of a folder that is still to be made, the one it will be in. */
+static bool can_write(const char *folder)
+{
+	char *path = strdup(folder), *slash;
+	bool can = false;
+
+	while (path) {
+		can = !faccessat(AT_FDCWD, *path ? path : "/", W_OK | X_OK, AT_EACCESS);
+		if (can || errno != ENOENT || !*path)
+			break;
+		slash = strrchr(path, '/');
+		if (!slash) {
+			can = !faccessat(AT_FDCWD, ".", W_OK | X_OK, AT_EACCESS);
+			break;
+		}
+		*slash = '\0';
+	}
+	free(path);
+	return can;
+}
+
+static bool can_write_all(const struct confine_rights *rights)
+{
+	for (size_t i = 0; i < rights->folder_count; i++) {
+		if (!can_write(rights->folders[i]))
+			return false;
+	}
+	return true;
+}
+
+/*
+ * Files as the user behind sudo: outputs are his, and in his folders; nothing else can be written.
+ * Only the file system's idea of who we are: signals, ptrace and limits go on as before.
+ */
+static bool become_user(const struct confine_rights *rights, uint64_t set)
+{
+	if (!rights->has_user)
+		return false;
+	setfsgid(rights->gid);
+	setfsuid(rights->uid);
+	if ((uid_t)setfsuid((uid_t)-1) == rights->uid &&
+	    (gid_t)setfsgid((gid_t)-1) == rights->gid && !use_only(set) && can_write_all(rights))
+		return true;
+	setfsuid(geteuid());
+	setfsgid(getegid());
+	return false;
+}
+
+/* Root's rights that outputs in another's folder take. */
+static uint64_t for_files(const struct confine_rights *rights, uint64_t set)
+{
+	uint64_t added = 0;
+
+	if (rights->has_user)
+		added |= bit(CAP_FOWNER); /* his file is renamed in a folder like /tmp */
+	if (rights->has_user && rights->makes_files)
+		added |= bit(CAP_CHOWN) | bit(CAP_DAC_OVERRIDE); /* his are the folders we make */
+	if (use_only(set) || !can_write_all(rights))
+		added |= bit(CAP_DAC_OVERRIDE);
+	return added;
+}
+
+int confine_capabilities(const struct confine_rights *rights, struct confined_rights *confined)
+{
+	uint64_t permitted = read_permitted(), set = confine_wanted(rights, permitted);
+	bool bounding = permitted & bit(CAP_SETPCAP);
+
+	confined->as_user = become_user(rights, set);
+	if (!confined->as_user)
+		set |= for_files(rights, set) & permitted;
+	confined->kept = set;
+	/* To drop from the bounding set takes CAP_SETPCAP itself. */
+	if (bounding && use_only(set | bit(CAP_SETPCAP)))
+		return -EPERM;
+	capng_clear(CAPNG_SELECT_ALL);
+	select_set(CAPNG_EFFECTIVE | CAPNG_PERMITTED, set);
+	return capng_apply(bounding ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS) ? -EPERM : 0;
+}
