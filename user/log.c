@@ -11,13 +11,21 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "patient.h"
+
 #define MESSAGE_MAX   2048
 #define CLEAR_LINE    "\r\033[K"
 #define DEFAULT_WIDTH 80
 
+/* For a reader of stderr; in a window, where rings fill up meanwhile, and else. */
+#define WINDOW_WAIT_NS 100000000ull
+#define WAIT_NS	       10000000000ull
+
 static struct {
 	enum log_level level;
 	bool status_shown;
+	uint64_t missed; /* messages since stderr took no more */
+	bool cut;	 /* it took the beginning of one */
 	void (*take)(void *ctx, enum log_level level, const char *message);
 	void *take_ctx;
 } state = {.level = LOG_INFO};
@@ -107,18 +115,37 @@ size_t log_escape(char *to, size_t size, const char *text)
 	return used;
 }
 
-static void write_stderr(const char *text, size_t length)
+/* Nobody is waited for twice. */
+static bool write_stderr(const char *text, size_t length)
 {
-	while (length) {
-		ssize_t written = write(STDERR_FILENO, text, length);
+	uint64_t wait_ns = state.missed ? 0 : patient_in_window() ? WINDOW_WAIT_NS : WAIT_NS;
+	size_t written;
 
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return; /* nobody is left to tell */
-		text += written;
-		length -= (size_t)written;
+	if (!patient_write(STDERR_FILENO, text, length, wait_ns, &written))
+		return true;
+	state.cut |= written && written < length;
+	return false;
+}
+
+/* What was missed is told first, once somebody reads again. */
+static void write_message(const char *line, size_t length)
+{
+	char notice[128];
+	int size;
+
+	if (state.missed) {
+		size = snprintf(notice, sizeof(notice),
+				"%sferrum-bpftrace: nobody read stderr: %llu messages are missing "
+				"here\n",
+				state.cut ? "\n" : "", (unsigned long long)state.missed);
+		if (!write_stderr(notice, (size_t)size)) {
+			state.missed++;
+			return;
+		}
+		state.missed = 0;
+		state.cut = false;
 	}
+	state.missed += !write_stderr(line, length);
 }
 
 static void __attribute__((format(printf, 3, 0)))
@@ -147,7 +174,7 @@ write_line(enum log_level level, const char *prefix, const char *format, va_list
 	used += (size_t)snprintf(line + used, sizeof(line) - used, "%s", prefix);
 	used += log_escape(line + used, sizeof(line) - used - 1, message);
 	line[used++] = '\n';
-	write_stderr(line, used);
+	write_message(line, used);
 	errno = saved;
 }
 

@@ -50,6 +50,8 @@ static void set_signals(void)
 	struct sigaction nothing = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
 
 	signal(SIGPIPE, SIG_IGN);
+	/* A file as large as ulimit -f allows is an error of its write. */
+	sigaction(SIGXFSZ, &nothing, NULL);
 	signal(SIGINT, SIG_DFL);
 	sigaction(SIGUSR1, &nothing, NULL);
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "log.h"
+#include "patient.h"
 #include "place.h"
 
 #define PARTIAL_SUFFIX ".partial"
@@ -117,11 +118,38 @@ static int open_document(struct output *output)
 	return place_open_existing(&output->place, O_WRONLY, &output->fd);
 }
 
+static ssize_t write_patiently(void *cookie, const char *data, size_t size)
+{
+	const struct output *output = cookie;
+	uint64_t wait_ns = patient_in_window() ? PATIENT_WINDOW_NS : PATIENT_FOR_EVER;
+	size_t written;
+	int err = patient_write(output->fd, data, size, wait_ns, &written);
+
+	if (err)
+		errno = -err;
+	return err ? 0 : (ssize_t)written;
+}
+
+static int close_cookie(void *cookie)
+{
+	return close(((struct output *)cookie)->fd) ? EOF : 0;
+}
+
+/* A pipe that nobody reads must not hold a window open. */
+static FILE *open_stream(struct output *output)
+{
+	const cookie_io_functions_t patient = {.write = write_patiently, .close = close_cookie};
+
+	if (patient_may_wait(output->fd))
+		return fopencookie(output, "w", patient);
+	return fdopen(output->fd, "w");
+}
+
 /* The document is open, or err says why not. */
 static int finish_create(struct output **result, struct output *output, int err)
 {
 	if (!err) {
-		output->file = fdopen(output->fd, "w");
+		output->file = open_stream(output);
 		err = output->file ? 0 : place_fail(output->path, errno);
 	}
 	if (err) {
@@ -262,11 +290,31 @@ static int flush_file(struct output *output)
 
 	if (output->file && fflush(output->file))
 		return -errno;
-	if (output->file && ferror(output->file))
-		return -EIO; /* an earlier write's errno is gone */
 	/* Network file systems tell of a full disk when a descriptor is closed. */
 	copy = fcntl(output->fd, F_DUPFD_CLOEXEC, 3);
 	return copy < 0 || close(copy) ? -errno : 0;
+}
+
+/* The folder with all that is in it, or the file alone: what is written then is lost. */
+static int check_still_there(const struct output *output)
+{
+	struct stat file;
+
+	if (fstat(output->fd, &file) || !S_ISREG(file.st_mode) || file.st_nlink)
+		return 0;
+	log_err("%s: was removed while it was written: what was in it is lost; name a file in a "
+		"folder that stays",
+		output->path);
+	return -ENOENT;
+}
+
+/* Of a write that failed whoever wrote has told. */
+static int fail_again(const struct output *output)
+{
+	if (output->partial.path)
+		log_err("%s: not complete; what was written is in %s", output->path,
+			output->partial.path);
+	return -EIO;
 }
 
 /* Of a document that was not put in its place. */
@@ -291,8 +339,13 @@ static int fail_commit(const struct output *output, int err)
 int output__commit(struct output *output)
 {
 	const struct place *partial = &output->partial;
-	int err = flush_file(output);
+	int err;
 
+	if (output->file && ferror(output->file))
+		return fail_again(output);
+	err = flush_file(output);
+	if (!err && check_still_there(output))
+		return -ENOENT;
 	if (!partial->path)
 		return err ? place_fail(output->path, -err) : 0;
 	if (!err)

@@ -262,9 +262,7 @@ int outputs__finish(struct outputs *outputs)
 	err = pipeline__finish(outputs->pipeline);
 	err = commit(outputs->trace, err);
 	err = commit(outputs->profile, err);
-	if (!outputs->record_err)
-		err = commit(outputs->record, err);
-	return err ? err : outputs->record_err;
+	return commit(outputs->record, err);
 }
 
 void outputs__wait(struct outputs *outputs)

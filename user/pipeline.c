@@ -34,8 +34,16 @@ static void keep_first_error(struct pipeline *pipeline, int err)
 		pipeline->first_err = err;
 }
 
+/* A wait that was given up is nobody's connection. */
+static const char *failure_text(int err)
+{
+	return err == -ETIMEDOUT ? "nobody reads it" : strerror(-err);
+}
+
 static const char *failure_advice(int err)
 {
+	if (err == -EFBIG)
+		return "; raise ulimit -f or trace for a shorter time";
 	if (err == -ENOSPC || err == -EDQUOT)
 		return "; free some space or name a file elsewhere";
 	return "";
@@ -49,7 +57,7 @@ static void check_sink(struct pipeline *pipeline, struct output_state *output, i
 	output->failed = true;
 	keep_first_error(pipeline, err);
 	log_err("%s: %s: the %s ends here, other outputs go on%s", output->sink->name,
-		strerror(-err), output->sink->name, failure_advice(err));
+		failure_text(err), output->sink->name, failure_advice(err));
 }
 
 static void write_escalation(struct pipeline *pipeline, const struct window *window,

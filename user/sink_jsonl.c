@@ -8,6 +8,7 @@
 #include "jsonl_escalation.h"
 #include "jsonl_gpu.h"
 #include "jsonl_window.h"
+#include "patient.h"
 #include "sink_jsonl.h"
 #include "syscalls.h"
 
@@ -17,6 +18,7 @@
 struct jsonl_sink {
 	struct sink sink;
 	int fd;
+	bool may_wait; /* fd is no file but a pipe or the like */
 	const struct metadata *metadata;
 	bool graph;	  /* the event is of a step that launched a CUDA graph */
 	struct json json; /* writes to line; rewound for each event */
@@ -63,6 +65,17 @@ static int write_line(int fd, const char *line, size_t size)
 	return 0;
 }
 
+/* Half a line that a pipe took cannot be taken away. */
+static int put_line(const struct jsonl_sink *jsonl)
+{
+	uint64_t wait_ns = patient_in_window() ? PATIENT_WINDOW_NS : PATIENT_FOR_EVER;
+	size_t written;
+
+	if (!jsonl->may_wait)
+		return write_line(jsonl->fd, jsonl->line, jsonl->size);
+	return patient_write(jsonl->fd, jsonl->line, jsonl->size, wait_ns, &written);
+}
+
 /* The order of members is part of the seed's schema. */
 static int put_event(struct jsonl_sink *jsonl, const char *event, const struct json_fields *shape,
 		     const struct json_fields *stage_us)
@@ -86,7 +99,7 @@ static int put_event(struct jsonl_sink *jsonl, const char *event, const struct j
 	putc_unlocked('\n', json->out);
 	if (fflush(json->out) || ferror(json->out))
 		return -ENOMEM;
-	return write_line(jsonl->fd, jsonl->line, jsonl->size);
+	return put_line(jsonl);
 }
 
 static uint64_t find_max_call_ns(const struct step *step)
@@ -308,6 +321,7 @@ struct sink *sink_jsonl__new(int fd, const struct metadata *metadata)
 		.free = free_jsonl,
 	};
 	jsonl->fd = fd;
+	jsonl->may_wait = patient_may_wait(fd);
 	jsonl->metadata = metadata;
 	return &jsonl->sink;
 }

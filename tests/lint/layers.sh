@@ -7,7 +7,9 @@ cd "$(dirname "$0")/../.." || exit 1
 
 layers=$(grep -v '^#' <<'END'
 # what all may use
-clock demangle id_set log record rust_number shared tid_map vec whitespace
+clock
+patient
+demangle id_set log record rust_number shared tid_map vec whitespace
 json owner processes program_output regular_file sha256 stats syscalls terminal
 folder report_format shares
 json_read place process_strings
@@ -29,8 +31,8 @@ classify
 env_document env_host
 env_collect env_hash_command
 # the stages, in the order of the data
-decode evidence gpu_clock gpu_item metadata pending sink
-gpu_host_wait gpu_queue
+call_queue decode evidence gpu_clock gpu_item metadata sink
+gpu_host_wait gpu_queue pending
 gpu_figures gpu_thread
 gpu_metrics
 gpu_correlation gpu_timeline merge_limits

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "patient.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "clock.h"
+
+#define END_NS	1000000000ull
+#define TURN_MS 100
+
+bool patient_may_wait(int fd)
+{
+	struct stat file;
+
+	if (fstat(fd, &file))
+		return false;
+	return S_ISFIFO(file.st_mode) || S_ISSOCK(file.st_mode) || isatty(fd);
+}
+
+bool patient_in_window(void)
+{
+	sigset_t blocked;
+
+	return !sigprocmask(SIG_BLOCK, NULL, &blocked) && sigismember(&blocked, SIGINT) == 1;
+}
+
+static bool is_end_asked_for(void)
+{
+	sigset_t pending;
+
+	return !sigpending(&pending) &&
+	       (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+		sigismember(&pending, SIGHUP) == 1);
+}
+
+/* 0 once fd takes something, or has failed, which the write will tell. */
+static int await_room(int fd, uint64_t wait_ns)
+{
+	struct pollfd room = {.fd = fd, .events = POLLOUT};
+	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), waited_ns;
+	int turn_ms = 0, count;
+
+	while ((count = poll(&room, 1, turn_ms)) <= 0) {
+		if (count < 0 && errno != EINTR)
+			return 0;
+		waited_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+		if (waited_ns >= wait_ns || (waited_ns >= END_NS && is_end_asked_for()))
+			return -ETIMEDOUT;
+		turn_ms = TURN_MS;
+	}
+	return 0;
+}
+
+int patient_write(int fd, const void *data, size_t size, uint64_t wait_ns, size_t *written)
+{
+	int err;
+
+	*written = 0;
+	while (*written < size) {
+		/* So much a pipe takes in one piece once it takes anything. */
+		size_t piece = size - *written < PIPE_BUF ? size - *written : PIPE_BUF;
+		ssize_t count;
+
+		err = await_room(fd, wait_ns);
+		if (err)
+			return err;
+		count = write(fd, (const char *)data + *written, piece);
+		err = count < 0 ? -errno : -EIO;
+		if (err == -EINTR || err == -EAGAIN)
+			continue;
+		if (count <= 0)
+			return err;
+		*written += (size_t)count;
+	}
+	return 0;
+}
