@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Code of the target: instructions, which of them are reached, and where a function is left. The
+ * input is the architecture, a list of regions, and the code that they lie in.
+ */
+#include <errno.h>
+#include "exits.h"
+#include "flow.h"
+#include "flow_reach.h"
+#include "fuzz.h"
+
+#define BASE	    0x10000ull
+#define REGIONS_MAX 8
+
+/* As in the input. */
+struct region {
+	uint8_t kind;
+	uint8_t from;	/* the base of switch tables lies at 256 * that, too */
+	uint16_t start; /* from BASE on */
+	uint16_t size;
+} __attribute__((packed));
+
+struct file {
+	struct region regions[REGIONS_MAX];
+	size_t count;
+	const uint8_t *code;
+	size_t size;
+};
+
+static int read_code(void *ctx, uint64_t address, void *data, size_t size)
+{
+	const struct file *file = ctx;
+
+	if (address < BASE || address - BASE > file->size || size > file->size - (address - BASE))
+		return -ERANGE;
+	memcpy(data, file->code + (address - BASE), size);
+	return 0;
+}
+
+static enum region_kind find_region(void *ctx, uint64_t address, struct code_range *range)
+{
+	const struct file *file = ctx;
+
+	for (size_t i = 0; i < file->count; i++) {
+		const struct region *region = &file->regions[i];
+
+		if (address - BASE - region->start >= region->size)
+			continue;
+		*range = (struct code_range){BASE + region->start, region->size};
+		return (enum region_kind)(REGION_FUNCTION + region->kind % 4);
+	}
+	return REGION_UNKNOWN;
+}
+
+static void check_exits(struct file *file, enum fbt_arch arch)
+{
+	const struct exits_source source = {arch, read_code, find_region, file};
+	struct code_range ranges[2] = {{BASE, file->size}, {BASE, 0}};
+	struct exits exits;
+	size_t count = 1;
+	int err;
+
+	if (file->count)
+		find_region(file, BASE + file->regions[0].start, &ranges[0]);
+	if (file->count > 1) {
+		find_region(file, BASE + file->regions[1].start, &ranges[1]);
+		count = ranges[1].size ? 2 : 1;
+	}
+	err = exits_find(&exits, &source, ranges, count);
+	fuzz_check(err <= 0);
+	fuzz_check(err || (exits.addresses.count && exits.begin >= ranges[0].address));
+	fuzz_check(exits.addresses.count == exits.targets.count || err == -ENOMEM);
+	fuzz_check(err != -ENOTSUP || exits.reason[0]);
+	vec_for_each (address, &exits.addresses)
+		fuzz_check(*address >= BASE && *address - BASE < file->size);
+	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
+}
+
+/* Each instruction follows the one before it, up to the end. */
+static void check_flows(enum fbt_arch arch, const uint8_t *code, size_t size)
+{
+	flow_vec flows = {0};
+	const flow_vec *pieces[] = {&flows};
+	uint64_t bad, at = BASE;
+	bool all;
+	int err = flow_decode(arch, code, size, BASE, &flows, &bad);
+
+	vec_for_each (flow, &flows) {
+		fuzz_check(flow->address == at && flow->size);
+		at += flow->size;
+	}
+	fuzz_check(at - BASE <= size && (err || at - BASE == size));
+	fuzz_check(err != -EBADMSG || (bad >= BASE && bad - BASE < size));
+	if (!err && flows.count)
+		flow_reach(pieces, 1, &all);
+	vec_free(&flows);
+	fuzz_check(flow_marker_size(arch, code, size) <= size);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	enum fbt_arch arch;
+	struct file file = {.count = 0};
+	uint8_t *code;
+
+	if (size < 1)
+		return -1;
+	arch = data[0] & 1 ? FBT_ARCH_ARM64 : FBT_ARCH_X86_64;
+	file.count = (data[0] >> 1) % (REGIONS_MAX + 1);
+	data++;
+	size--;
+	if (size < file.count * sizeof(file.regions[0]))
+		return -1;
+	memcpy(file.regions, data, file.count * sizeof(file.regions[0]));
+	data += file.count * sizeof(file.regions[0]);
+	size -= file.count * sizeof(file.regions[0]);
+	code = fuzz_copy(data, size);
+	file.code = code;
+	file.size = size;
+	check_flows(arch, code, size);
+	if (size)
+		check_exits(&file, arch);
+	free(code);
+	return 0;
+}

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Names from the target: symbols to what people read, in outputs and on the terminal. */
+#include "demangle.h"
+#include "fuzz.h"
+#include "json.h"
+#include "json_read.h"
+#include "log.h"
+#include "report_format.h"
+#include "rust_number.h"
+#include "step_match.h"
+#include "step_table.h"
+#include "whitespace.h"
+
+#define ERROR_SIZE 256
+
+static struct step_spec specs[3];
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	fuzz_check(!step_spec_parse(&specs[0], "*st?p*"));
+	fuzz_check(!step_spec_parse(&specs[1], "/(step|decode)+$/"));
+	fuzz_check(!step_spec_parse(&specs[2], "llama_context::decode"));
+	return 0;
+}
+
+/* Nothing that a terminal would take for more than text. */
+static void check_shown(const char *text, size_t length)
+{
+	fuzz_check(strlen(text) == length);
+	for (size_t i = 0; i < length; i++)
+		fuzz_check((unsigned char)text[i] >= 0x20 && text[i] != 0x7f);
+}
+
+static void check_escape(const char *text)
+{
+	char shown[128], line[40];
+
+	check_shown(shown, log_escape(shown, sizeof(shown), text));
+	shorten_text(line, sizeof(line), text, 24);
+	check_shown(line, strlen(line));
+	shorten_name(line, sizeof(line), text, 24);
+	check_shown(line, strlen(line));
+}
+
+/* A string of an output is one JSON string, and is read as one. */
+static void check_json(const char *text)
+{
+	char *written = NULL, error[ERROR_SIZE];
+	struct json_object *value = NULL;
+	size_t size;
+	struct json json = {.out = open_memstream(&written, &size)};
+
+	fuzz_check(json.out);
+	json_string(&json, NULL, text);
+	fuzz_check(!fclose(json.out));
+	fuzz_check(!json_read(written, size, &value, error, sizeof(error)));
+	json_object_put(value);
+	free(written);
+}
+
+static void check_symbol(const char *symbol)
+{
+	char *name = demangle_symbol(symbol), *call = demangle_with_arguments(symbol);
+	struct step_arg arg;
+
+	fuzz_check(!name || strlen(name) < DEMANGLE_NAME_MAX);
+	fuzz_check(!call || strlen(call) < DEMANGLE_NAME_MAX);
+	if (name)
+		check_escape(name);
+	if (call)
+		check_json(call);
+	free(name);
+	free(call);
+	symbol_is_cold(symbol);
+	symbol_is_part(symbol);
+	step_table_has(symbol, "/usr/lib/libllama.so", false);
+	step_table_wants(symbol, true);
+	step_table_is_runtime(symbol);
+	step_table_rank(symbol);
+	step_table_arg(symbol, FBT_ARCH_X86_64, &arg);
+	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
+		step_match_symbol(&specs[i], symbol);
+	step_match_path(symbol, "/usr/lib/libllama.so");
+	step_match_path("libllama.so", symbol);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size);
+	const char *trimmed = text;
+	size_t length = size;
+
+	check_symbol(text);
+	check_escape(text);
+	check_json(text);
+	whitespace_only(text, size);
+	whitespace_trim(&trimmed, &length);
+	fuzz_check(trimmed >= text && trimmed + length <= text + size);
+	free(text);
+	return 0;
+}

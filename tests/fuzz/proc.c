@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * What /proc says of a process, which holds names that the process has chosen: every file of the
+ * process that is asked about is the input.
+ *
+ * fuzz: wrap fopen
+ * fuzz: wrap open
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include "cuda_use.h"
+#include "decode.h"
+#include "fuzz.h"
+#include "gpu_tids.h"
+#include "inject_cgroup.h"
+#include "inject_maps.h"
+#include "inject_status.h"
+#include "inject_thread.h"
+#include "log.h"
+#include "maps.h"
+#include "process_strings.h"
+#include "processes.h"
+#include "record.h"
+#include "time_namespace.h"
+
+/* No process has that number. */
+#define TGID	    4200000000u
+#define PROC_FOLDER "/proc/4200000000/"
+
+FILE *__real_fopen(const char *path, const char *mode);
+FILE *__wrap_fopen(const char *path, const char *mode);
+int __real_open(const char *path, int flags, ...);
+int __wrap_open(const char *path, int flags, ...);
+
+static char *input;
+static size_t input_size;
+
+static bool is_its(const char *path)
+{
+	return !strncmp(path, PROC_FOLDER, strlen(PROC_FOLDER));
+}
+
+FILE *__wrap_fopen(const char *path, const char *mode)
+{
+	return is_its(path) ? fmemopen(input, input_size, "r") : __real_fopen(path, mode);
+}
+
+int __wrap_open(const char *path, int flags, ...)
+{
+	int fd, mode;
+	va_list args;
+
+	va_start(args, flags);
+	mode = flags & O_CREAT ? va_arg(args, int) : 0;
+	va_end(args);
+	if (!is_its(path))
+		return __real_open(path, flags, mode);
+	fd = fuzz_file(input, input_size);
+	lseek(fd, 0, SEEK_SET);
+	return fd;
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+	(void)argc;
+	(void)argv;
+	log_set_level(LOG_DEBUG);
+	return 0;
+}
+
+/* All that is sent of a process can be read again. */
+static void check_record(void *ctx, const void *data, size_t size)
+{
+	const struct fbt_header *event;
+
+	(void)ctx;
+	fuzz_check(decode_event(data, size, &event) == (long)size);
+}
+
+static void read_maps(void)
+{
+	inject_mapping_vec inject_maps = {0};
+	char detail[CUDA_USE_DETAIL_SIZE];
+	mapping_vec maps = {0};
+
+	if (!maps_read(TGID, &maps))
+		vec_for_each (mapping, &maps)
+			fuzz_check(mapping->path && *mapping->path == '/');
+	maps_free(&maps);
+	inject_maps_read(&inject_maps, TGID, TGID);
+	vec_for_each (mapping, &inject_maps)
+		fuzz_check(*inject_mapping_name(mapping) != '/');
+	inject_maps_free(&inject_maps);
+	cuda_use_is_there(TGID);
+	cuda_use_is_inherited(TGID);
+	cuda_use_will_have_shim(TGID);
+	if (cuda_use_lacks_shim(TGID, detail))
+		fuzz_check(memchr(detail, '\0', sizeof(detail)));
+}
+
+static void read_lines(void)
+{
+	char *copy = fuzz_text(input, input_size), *rest = copy, *line;
+	uint32_t outer, inner, depth;
+	struct inject_thread thread;
+	int64_t offset_ns;
+
+	while ((line = strsep(&rest, "\n"))) {
+		gpu_tids_parse(line, &outer, &inner, &depth);
+		time_namespace_parse(line, &offset_ns);
+		if (!inject_thread_parse(&thread, line))
+			inject_thread_rank(&thread);
+	}
+	free(copy);
+}
+
+static void read_rest(void)
+{
+	const struct record_output output = {.emit = check_record};
+	struct process_strings strings;
+	struct inject_status status;
+	struct thread_stat stat;
+
+	inject_status_read(&status, TGID, TGID);
+	inject_limit_read(TGID, TGID, "Max open files");
+	inject_cgroup_is_frozen(TGID, TGID);
+	inject_cgroup_threads_left(TGID, TGID);
+	thread_stat_read(&stat, TGID, TGID);
+	if (!process_strings_read(&strings, TGID, "cmdline"))
+		process_strings_clear(&strings);
+	record_send_target(&output, TGID, 0, 1);
+	record_send_thread(&output, TGID, TGID);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* fmemopen takes no empty buffer. */
+	if (!size)
+		return -1;
+	input = fuzz_copy(data, size);
+	input_size = size;
+	read_maps();
+	read_lines();
+	read_rest();
+	free(input);
+	return 0;
+}

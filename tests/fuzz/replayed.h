@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* A capture through all stages to all outputs, which must be sound whatever is in it. */
+#ifndef FBT_FUZZ_REPLAYED_H
+#define FBT_FUZZ_REPLAYED_H
+
+#include "fuzz.h"
+#include "log.h"
+#include "options.h"
+#include "profile.h"
+#include "replay.h"
+
+#define CAPTURE_FD   100
+#define CAPTURE_PATH "/dev/fd/100"
+#define TRACE_FD     101
+#define TRACE_PATH   "/dev/fd/101"
+#define PROFILE_FD   102
+#define PROFILE_PATH "/dev/fd/102"
+
+static struct options replay_options;
+
+/* Once: what the options are by default, as for "--replay". */
+static inline void replay_set_up(void)
+{
+	char *argv[] = {"fuzz",	    "--replay",	 CAPTURE_PATH, "--trace",
+			TRACE_PATH, "--profile", PROFILE_PATH, NULL};
+
+	log_set_level(LOG_DEBUG);
+	fuzz_check(!options_parse(&replay_options, 7, argv));
+}
+
+static inline void replay_file(int number, const void *data, size_t size)
+{
+	int fd = fuzz_file(data, size);
+
+	fuzz_check(dup2(fd, number) == number);
+	close(fd);
+}
+
+/* Whether "validate" takes it. */
+static inline void replay_check(char *path)
+{
+	char *paths[] = {path};
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	fuzz_check(out);
+	if (profile_validate_files(paths, 1, NULL, out, out)) {
+		fclose(out);
+		fprintf(stderr, "%s", text);
+		fuzz_stop("the output is valid", __FILE__, __LINE__);
+	}
+	fclose(out);
+	free(text);
+}
+
+/* The outputs are those of one format or the other. */
+static inline void replay_bytes(const void *data, size_t size, bool as_kineto)
+{
+	struct metadata metadata = {.commit_sha = NULL,
+				    .env_hash = "sha256:unknown",
+				    .model = "unknown",
+				    .concurrency = 1,
+				    .runtime_flags = "{}",
+				    .world_size = 1};
+
+	replay_file(CAPTURE_FD, data, size);
+	replay_file(TRACE_FD, "", 0);
+	replay_file(PROFILE_FD, "", 0);
+	replay_options.trace_format = as_kineto ? TRACE_KINETO : TRACE_FERRUM;
+	replay_options.report = as_kineto ? REPORT_JSON : REPORT_TEXT;
+	replay_options.escalate_now = as_kineto;
+	if (replay_run(&replay_options, &metadata))
+		return;
+	replay_check(TRACE_PATH);
+	replay_check(PROFILE_PATH);
+}
+
+#endif

@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# make fuzz, make fuzz-merge: tests/fuzz/run.sh fuzz|merge [TARGET]. States a fact for each target; what was
+# found lies in build/fuzz, as TARGET-crash-…, TARGET-timeout-…, and with it TARGET.log.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+# shellcheck source=lib.sh
+. tests/fuzz/lib.sh
+
+fuzz_target()
+{
+	local target=$1 log=$FUZZ_WORK/$1.log work=$FUZZ_WORK/corpus/$1
+
+	mkdir -p "$work"
+	if fuzz "$target" "$log" -max_total_time="${FUZZ_SECONDS:?}" "$work" "$corpora/$target"; then
+		echo "ok - $target: $(executions "$log") runs, $(figure "$log" cov) edges," \
+			"$(figure "$log" ft) features, nothing found"
+	else
+		echo "not ok - $target: $(finding "$log"): see $log and $FUZZ_WORK/$target-*"
+	fi
+}
+
+# By edges alone: by features it would be ten times as many.
+merge_target()
+{
+	local target=$1 log=$FUZZ_WORK/$1.merge.log merged=$FUZZ_WORK/merged/$1
+
+	rm -rf "$merged"
+	mkdir -p "$merged" "$FUZZ_WORK/corpus/$target" "$corpora/$target"
+	if fuzz "$target" "$log" -merge=1 -use_counters=0 "$merged" "$corpora/$target" \
+		"$FUZZ_WORK/corpus/$target"; then
+		# Regressions have names of their own and stay, whatever they reach.
+		find "$corpora/$target" -type f -regextype egrep -regex '.*/[0-9a-f]{40}' -delete
+		cp "$merged"/* "$corpora/$target"
+		echo "ok - $target: $(find "$corpora/$target" -type f | wc -l) inputs," \
+			"$(du -sb --apparent-size "$corpora/$target" | cut -f1) bytes"
+	else
+		echo "not ok - $target: $(finding "$log"): see $log"
+	fi
+}
+
+mkdir -p "$FUZZ_WORK"
+if [ $# = 2 ]; then
+	"$1_target" "$2"
+	exit
+fi
+result=$(mktemp)
+trap 'rm -f "$result"' EXIT
+tr -s ' ' '\n' <<<"$TARGETS" | xargs -P "${FUZZ_JOBS:-1}" -I{} tests/fuzz/run.sh "${1:?fuzz or merge}" {} |
+	tee "$result"
+bad=$(grep -c '^not ok' "$result")
+echo "$(grep -c '^ok' "$result") passed, $bad failed"
+[ "$bad" = 0 ]

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What "validate" reads, a trace or a profile, and JSON as such: read, checked, written again. */
+#include <errno.h>
+#include "env_document.h"
+#include "fuzz.h"
+#include "json.h"
+#include "json_keys.h"
+#include "json_read.h"
+#include "profile.h"
+
+#define INPUT_FD   100
+#define INPUT_PATH "/proc/self/fd/100"
+#define ERROR_SIZE 512
+
+static void check_file(const uint8_t *data, size_t size)
+{
+	char *paths[] = {INPUT_PATH};
+	int fd = fuzz_file(data, size);
+	FILE *out = fopen("/dev/null", "we");
+
+	fuzz_check(out && dup2(fd, INPUT_FD) == INPUT_FD);
+	close(fd);
+	profile_validate_files(paths, 1, "step_prof,window_prof", out, out);
+	fclose(out);
+}
+
+/* In one piece as byte by byte. */
+static void check_lexer(const char *text, size_t size)
+{
+	struct json_lexer whole = {0}, pieces = {0};
+	size_t sound = json_lexer_check(&whole, text, size), at = 0;
+
+	while (at < size && !pieces.error)
+		at += json_lexer_check(&pieces, text + at, 1);
+	fuzz_check(at == sound);
+	json_lexer_finish(&whole);
+	json_lexer_finish(&pieces);
+	fuzz_check(whole.error == pieces.error);
+}
+
+static char *write_value(struct json_object *value, size_t *size)
+{
+	char *text = NULL;
+	struct json json = {.out = open_memstream(&text, size)};
+
+	fuzz_check(json.out);
+	json_write_value(&json, NULL, value);
+	fuzz_check(!fclose(json.out));
+	return text;
+}
+
+/* What is written of a value is read as the same. */
+static void check_again(struct json_object *value)
+{
+	char *first, *second, error[ERROR_SIZE];
+	size_t first_size, second_size;
+	struct json_object *again;
+
+	first = write_value(value, &first_size);
+	fuzz_check(!json_read(first, first_size, &again, error, sizeof(error)));
+	second = write_value(again, &second_size);
+	fuzz_check(first_size == second_size && !memcmp(first, second, first_size));
+	json_object_put(again);
+	free(first);
+	free(second);
+}
+
+static void check_text(const char *text, size_t size)
+{
+	char error[ERROR_SIZE], hash[ENV_HASH_SIZE], *key = NULL;
+	struct json_object *value = NULL;
+	int err;
+
+	check_lexer(text, size);
+	err = json_read(text, size, &value, error, sizeof(error));
+	fuzz_check(!err || err == -EBADMSG);
+	if (!err) {
+		json_keys_check(text, size, &key);
+		free(key);
+		check_again(value);
+	}
+	json_object_put(value);
+	env_document_hash_text(hash, text, size, error, sizeof(error));
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	char *text = fuzz_text(data, size);
+
+	check_file(data, size);
+	check_text(text, size);
+	free(text);
+	return 0;
+}
