@@ -31,8 +31,9 @@ static bool is_named(const struct mapping *mapping, const void *name)
 {
 	const char *slash = mapping->path ? strrchr(mapping->path, '/') : NULL;
 
-	if (!slash++)
+	if (!slash)
 		return false;
+	slash++;
 	if (!strncmp(slash, MEMFD, strlen(MEMFD)))
 		slash += strlen(MEMFD);
 	return !strncmp(slash, name, strlen(name));

@@ -113,7 +113,8 @@ static void add_piece(const char *piece, size_t size, void *ctx)
 
 	if (size >= sizeof(text->bytes) - text->size)
 		longjmp(text->full, 1);
-	memcpy(text->bytes + text->size, piece, size);
+	if (size)
+		memcpy(text->bytes + text->size, piece, size);
 	text->size += size;
 }
 
