@@ -122,10 +122,14 @@ static void print_kubernetes(FILE *out, const char *path)
 /* Each of the forms above quotes in its own way. */
 static int check_path(const char *path)
 {
-	if (!strpbrk(path, "'\"\\$%,\n\t"))
+	char shown[PATH_MAX];
+
+	log_escape(shown, sizeof(shown), path);
+	if (!strpbrk(path, "'\"\\$%,\n\t") && !strcmp(path, shown))
 		return 0;
-	log_err("gpu-env: %s: install it where the path has none of ' \" \\ $ %% , and no tab or "
-		"line break",
+	log_err("gpu-env: %s: install it where the path has none of ' \" \\ $ %% , and no tab, "
+		"line "
+		"break or other control character",
 		path);
 	return -EINVAL;
 }

@@ -4,10 +4,7 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "log.h"
-
-/* Of an escaped text: each byte becomes at most \xNN. */
-#define ESCAPED_MAX (4 * INJECT_TEXT_MAX)
+#include "terminal.h"
 
 static const char *const severity_names[] = {
 	[INJECT_FINE] = "ok",
@@ -51,30 +48,25 @@ void inject_verdict_reason(const struct inject_verdict *verdict, char *text)
 
 static void print_finding(const struct inject_finding *finding, FILE *out)
 {
-	char text[ESCAPED_MAX];
-
-	log_escape(text, sizeof(text), finding->text);
-	fprintf(out, "  %-8s %-14s %s\n", severity_names[finding->severity], finding->subject,
-		text);
+	terminal_line(out, "  %-8s %-14s %s", severity_names[finding->severity], finding->subject,
+		      finding->text);
 }
 
 void inject_verdict_print(const struct inject_verdict *verdict, uint32_t tgid, FILE *out)
 {
-	char reason[INJECT_TEXT_MAX], text[ESCAPED_MAX];
+	char reason[INJECT_TEXT_MAX];
 
-	fprintf(out, "process %u:\n", tgid);
+	terminal_line(out, "process %u:", tgid);
 	vec_for_each (finding, &verdict->findings)
 		print_finding(finding, out);
 	inject_verdict_reason(verdict, reason);
-	log_escape(text, sizeof(text), reason);
 	if (verdict->refused)
-		fprintf(out, "--gpu=inject would do nothing: %s\n", text);
+		terminal_line(out, "--gpu=inject would do nothing: %s", reason);
 	else if (verdict->present)
-		fputs("--gpu=inject would put nothing into it: the shim that is there would be "
-		      "switched on\n",
-		      out);
+		terminal_line(out, "--gpu=inject would put nothing into it: the shim that is there "
+				   "would be switched on");
 	else
-		fputs("--gpu=inject would load the shim\n", out);
+		terminal_line(out, "--gpu=inject would load the shim");
 }
 
 void inject_verdict_clear(struct inject_verdict *verdict)

@@ -74,6 +74,23 @@ static void put_escape(struct json *json, unsigned char byte)
 	fprintf(json->out, "\\u%04x", byte);
 }
 
+/* Code point of a whole sequence of length bytes. */
+static unsigned int read_utf8(const unsigned char *text, size_t length)
+{
+	unsigned int point = length == 1 ? text[0] : text[0] & (0x7fu >> length);
+
+	for (size_t i = 1; i < length; i++)
+		point = point << 6 | (text[i] & 0x3f);
+	return point;
+}
+
+/* Delete, C1, line separators and what turns the direction of text, as in log_escape. */
+static bool steers_terminal(unsigned int point)
+{
+	return (point >= 0x7f && point < 0xa0) || (point >= 0x2028 && point <= 0x202e) ||
+	       (point >= 0x2066 && point <= 0x2069);
+}
+
 static void put_string(struct json *json, const char *value)
 {
 	const unsigned char *at = (const unsigned char *)value;
@@ -82,21 +99,26 @@ static void put_string(struct json *json, const char *value)
 	putc_unlocked('"', json->out);
 	while (*at) {
 		size_t length = 1, bad = 0;
+		bool steers = false;
 
 		if (*at >= 0x80)
 			length = measure_utf8(at, &bad);
 		else if (*at < 0x20 || *at == '"' || *at == '\\')
 			length = 0;
-		if (length) {
+		if (length && json->shown)
+			steers = steers_terminal(read_utf8(at, length));
+		if (length && !steers) {
 			at += length;
 			continue;
 		}
 		fwrite_unlocked(plain, 1, (size_t)(at - plain), json->out);
-		if (bad)
+		if (steers)
+			fprintf(json->out, "\\u%04x", read_utf8(at, length));
+		else if (bad)
 			put_text(json, REPLACEMENT);
 		else
 			put_escape(json, *at);
-		at += bad ? bad : 1;
+		at += length ? length : bad ? bad : 1;
 		plain = at;
 	}
 	fwrite_unlocked(plain, 1, (size_t)(at - plain), json->out);

@@ -20,6 +20,7 @@
 
 struct json {
 	FILE *out;
+	bool shown; /* on a terminal, maybe: what would steer it (log_escape) becomes \uXXXX too */
 	uint32_t depth;
 	uint64_t has_items[2]; /* bit per level: a comma is due */
 };

@@ -8,6 +8,7 @@
 #include "log.h"
 #include "rates.h"
 #include "target.h"
+#include "terminal.h"
 
 #define CANDIDATES_MAX 16
 #define WATCH_NS       (2000 * 1000000ull)
@@ -68,24 +69,24 @@ static void print_rate(const struct rate *rate, FILE *out)
 	const char *path = rate->function->path ? rate->function->path : "";
 	const char *slash = strrchr(path, '/');
 	double per_s = (double)rate->calls * 1e9 / (double)(rate->since_ns ? rate->since_ns : 1);
-	char name[NAME_BYTES];
+	char figures[64];
 
 	if (rate->too_often)
-		fprintf(out, "%9.0f+  %12s  ", per_s, "too often");
+		snprintf(figures, sizeof(figures), "%9.0f+  %12s", per_s, "too often");
 	else if (rate->mean_ns)
-		fprintf(out, "%10.1f  %9.3f ms  ", per_s, (double)rate->mean_ns / 1e6);
+		snprintf(figures, sizeof(figures), "%10.1f  %9.3f ms", per_s,
+			 (double)rate->mean_ns / 1e6);
 	else
-		fprintf(out, "%10.1f  %12s  ", per_s, "-");
-	log_escape(name, sizeof(name), rate->function->name);
-	fprintf(out, "%s  [%s%s]\n", name, slash ? slash + 1 : path,
-		rate->function->builtin ? ", built in" : "");
+		snprintf(figures, sizeof(figures), "%10.1f  %12s", per_s, "-");
+	terminal_line(out, "%s  %.*s  [%s%s]", figures, NAME_BYTES, rate->function->name,
+		      slash ? slash + 1 : path, rate->function->builtin ? ", built in" : "");
 }
 
 static void print_rates(const struct watch *watch, FILE *out)
 {
 	size_t idle = 0;
 
-	fprintf(out, "%10s  %12s  %s\n", "calls/s", "mean", "step function");
+	terminal_line(out, "%10s  %12s  %s", "calls/s", "mean", "step function");
 	for (size_t i = 0; i < watch->functions.count; i++) {
 		const struct rate *rate = &watch->result[i];
 
@@ -95,7 +96,7 @@ static void print_rates(const struct watch *watch, FILE *out)
 			idle++;
 	}
 	if (idle)
-		fprintf(out, "%zu more were not called:\n", idle);
+		terminal_line(out, "%zu more were not called:", idle);
 	for (size_t i = 0; i < watch->functions.count; i++) {
 		if (!watch->result[i].calls && !watch->result[i].function->builtin)
 			print_rate(&watch->result[i], out);

@@ -5,6 +5,7 @@
 #include "json_read.h"
 #include "profile.h"
 #include "profile_event.h"
+#include "terminal.h"
 #include "trace_check.h"
 #include "vec.h"
 #include "whitespace.h"
@@ -103,21 +104,26 @@ static int check_lines(FILE *in, struct groups *groups, uint64_t *events, char *
 /* The seed's require_profile_event_groups: 0, or 1 with its message printed. */
 static int report_missing_groups(const struct groups *groups, const char *path, FILE *err_out)
 {
-	const char *separator = "missing profile event groups: ";
-	int missing = 0;
+	const char *separator = "";
+	char *missing = NULL;
+	size_t size = 0;
+	FILE *list = open_memstream(&missing, &size);
+	int result = 0;
 
-	for (size_t i = 0; i < groups->list.count; i++) {
+	for (size_t i = 0; list && i < groups->list.count; i++) {
 		if (groups->list.items[i].seen)
 			continue;
-		if (!missing)
-			fprintf(err_out, "%s: ", path);
-		fprintf(err_out, "%s%s", separator, groups->list.items[i].name);
+		fprintf(list, "%s%s", separator, groups->list.items[i].name);
 		separator = ", ";
-		missing = 1;
+		result = 1;
 	}
-	if (missing)
-		putc('\n', err_out);
-	return missing;
+	if (!list || fclose(list))
+		result = 1;
+	if (result)
+		terminal_line(err_out, "%s: missing profile event groups: %s", path,
+			      missing ? missing : strerror(ENOMEM));
+	free(missing);
+	return result;
 }
 
 /* What cannot be read twice, a pipe, goes to a temporary file first. */
@@ -175,12 +181,12 @@ static int validate_file(const char *path, struct groups *groups, FILE *out, FIL
 	if (in)
 		fclose(in);
 	if (err) {
-		fprintf(err_out, "%s: %s\n", path, err == -EBADMSG ? error : strerror(-err));
+		terminal_line(err_out, "%s: %s", path, err == -EBADMSG ? error : strerror(-err));
 		return 1;
 	}
 	if (!is_trace && report_missing_groups(groups, path, err_out))
 		return 1;
-	fprintf(out, "%s: %llu events, ok\n", path, (unsigned long long)events);
+	terminal_line(out, "%s: %llu events, ok", path, (unsigned long long)events);
 	return 0;
 }
 
@@ -191,7 +197,7 @@ int profile_validate_files(char *const *paths, size_t count, const char *require
 	int result = 0;
 
 	if (parse_groups(&groups, required_events)) {
-		fprintf(err, "%s\n", strerror(ENOMEM));
+		terminal_line(err, "%s", strerror(ENOMEM));
 		result = 1;
 		goto out;
 	}

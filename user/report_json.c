@@ -246,7 +246,7 @@ static void write_cost(struct json *json, const struct report *report)
 void report_json_write(const struct report *report)
 {
 	const struct window *window = report->window;
-	struct json json = {.out = report->out};
+	struct json json = {.out = report->out, .shown = true};
 
 	json_object_begin(&json, NULL);
 	write_window(&json, window);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "report_part.h"
+#include "terminal.h"
 
 static const char *const style_codes[] = {
 	[STYLE_BOLD] = "\033[1m",
@@ -16,13 +17,16 @@ static const char *const style_codes[] = {
 void report_line(const struct report *report, enum report_style style, const char *format, ...)
 {
 	va_list args;
+	char *text;
 
 	va_start(args, format);
+	text = terminal_text(format, args);
+	va_end(args);
 	if (report->color)
 		fputs(style_codes[style], report->out);
-	vfprintf(report->out, format, args);
+	fputs(text ? text : "", report->out);
 	fputs(report->color ? "\033[0m\n" : "\n", report->out);
-	va_end(args);
+	free(text);
 }
 
 /* Bytes of text that go on a line of columns characters: up to a space, else a "::" or "/". */
@@ -49,15 +53,14 @@ static size_t find_break(const char *text, size_t columns)
 
 void report_field(const struct report *report, const char *label, const char *format, ...)
 {
-	char *text = NULL;
 	const char *rest;
 	va_list args;
-	int length;
+	char *text;
 
 	va_start(args, format);
-	length = vasprintf(&text, format, args);
+	text = terminal_text(format, args);
 	va_end(args);
-	if (length < 0)
+	if (!text)
 		return;
 	rest = text;
 	do {

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "terminal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "log.h"
+
+char *terminal_text(const char *format, va_list args)
+{
+	char *text = NULL, *safe;
+	size_t size;
+
+	if (vasprintf(&text, format, args) < 0)
+		return NULL;
+	size = 4 * strlen(text) + 1; /* each byte becomes at most \xNN */
+	safe = malloc(size);
+	if (safe)
+		log_escape(safe, size, text);
+	free(text);
+	return safe;
+}
+
+void terminal_line_args(FILE *out, const char *format, va_list args)
+{
+	char *text = terminal_text(format, args);
+
+	if (text)
+		fprintf(out, "%s\n", text);
+	free(text);
+}
+
+void terminal_line(FILE *out, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	terminal_line_args(out, format, args);
+	va_end(args);
+}
