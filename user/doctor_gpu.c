@@ -169,7 +169,7 @@ static void judge_injection(const struct doctor_process_gpu *gpu, uint32_t tgid,
 
 	inject_verdict_reason(&gpu->verdict, reason);
 	if (gpu->verdict.refused)
-		doctor_say(checks, DOCTOR_WARN, "--gpu=inject", "would do nothing: %s", reason);
+		doctor_say(checks, DOCTOR_NOTE, "--gpu=inject", "would do nothing: %s", reason);
 	else
 		doctor_say(checks, DOCTOR_OK, "--gpu=inject",
 			   "would load the shim, as far as can be seen without stopping a thread "
@@ -182,12 +182,15 @@ static void judge_absent(const struct doctor_process_gpu *gpu, uint32_t tgid,
 {
 	bool injects = gpu->verdict_made && !gpu->verdict.refused;
 
-	doctor_say(checks, injects && gpu->mode == GPU_INJECT ? DOCTOR_OK : lack_of(gpu),
-		   "GPU records", "%s",
-		   gpu->words.any ? gpu->words.text
-				  : "it uses CUDA, but was not started with the shim");
-	doctor_advise(checks, "%srestart it with what ferrum-bpftrace gpu-env prints",
-		      injects ? "-p PID --gpu=inject, or " : "");
+	if (injects && gpu->mode == GPU_INJECT) {
+		doctor_say(checks, DOCTOR_OK, "GPU records", "the shim would be put into it");
+	} else {
+		doctor_say(checks, lack_of(gpu), "GPU records", "%s",
+			   gpu->words.any ? gpu->words.text
+					  : "it uses CUDA, but was not started with the shim");
+		doctor_advise(checks, "%srestart it with what ferrum-bpftrace gpu-env prints",
+			      injects ? "--gpu=inject, or " : "");
+	}
 	if (gpu->verdict_made)
 		judge_injection(gpu, tgid, checks);
 }

@@ -9,6 +9,7 @@
 
 #include "gpu_tids.h"
 #include "maps.h"
+#include "privilege.h"
 #include "processes.h"
 
 #define DELETED " (deleted)"
@@ -69,9 +70,12 @@ void doctor_process_read(struct doctor_process *process, uint32_t tgid)
 {
 	uint32_t thread = processes_living_thread(tgid);
 	struct thread_stat stat;
+	struct privilege_state privilege;
 	mapping_vec maps = {0};
 
 	*process = (struct doctor_process){.tgid = tgid, .own_uid = geteuid()};
+	process->may_trace =
+		!privilege_read(&privilege) && privilege_has(&privilege, CAP_SYS_PTRACE);
 	doctor_listen(&process->words);
 	process->err = maps_read(thread, &maps);
 	doctor_listen_end();
@@ -91,6 +95,11 @@ static void advise_access(const struct doctor_process *process, struct doctor_ch
 	if (process->err == -ESRCH)
 		doctor_advise(checks, "ferrum-bpftrace doctor, without a number, names the engines "
 				      "that run here");
+	else if (process->err == -EPERM && process->may_trace)
+		doctor_advise(
+			checks,
+			"a security module (SELinux, AppArmor) does not let us, or it is in a "
+			"user namespace above ours: see the kernel's log, and run on the host");
 	else if (process->err == -EPERM)
 		doctor_advise(checks, "run with sudo, or grant CAP_SYS_PTRACE");
 	else if (process->err == -EINVAL)
@@ -113,6 +122,11 @@ static void judge_state(const struct doctor_process *process, struct doctor_chec
 
 void doctor_process_judge(const struct doctor_process *process, struct doctor_checks *checks)
 {
+	if (process->err == -EPERM) {
+		doctor_say(checks, DOCTOR_NO, "process", "its memory map may not be read");
+		advise_access(process, checks);
+		return;
+	}
 	if (process->err) {
 		doctor_say(checks, DOCTOR_NO, "process", "%s",
 			   process->words.any ? process->words.text : strerror(-process->err));

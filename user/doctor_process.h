@@ -9,7 +9,8 @@
 
 struct doctor_process {
 	uint32_t tgid;
-	int err; /* of reading its memory map: 0, or -errno, and words say why */
+	bool may_trace; /* we have CAP_SYS_PTRACE */
+	int err;	/* of reading its memory map: 0, or -errno, and words say why */
 	struct doctor_words words;
 	char comm[DOCTOR_COMM_MAX];
 	char exe[512];
