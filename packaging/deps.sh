@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Installs what building, testing or checking needs, as Debian packages, and only what is missing.
-# Silent when nothing is. usage: deps.sh [build|test|check], each including the one before it
+# Silent when nothing is. usage: deps.sh [build|test|check], each including the one before it, or
+# deps.sh kernels for what test-kernels needs
 set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
@@ -9,12 +10,14 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 	libcap-ng-dev libseccomp-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
+kernels_packages=(qemu-system-x86 qemu-system-arm cpio)
 # Tests that use these are left out where they cannot be had.
 optional_packages=(python3-pandas g++ redis-tools)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
 check_commands=(shellcheck clang-format clang-tidy)
+kernels_commands=(qemu-system-x86_64 qemu-system-aarch64 cpio dpkg-deb apt-get)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
 	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
 test_headers=(cmocka.h)
@@ -149,8 +152,12 @@ test | check)
 		commands+=("${check_commands[@]}")
 	fi
 	;;
+kernels)
+	packages+=("${kernels_packages[@]}")
+	commands+=("${kernels_commands[@]}")
+	;;
 *)
-	echo 'usage: deps.sh [build|test|check]' >&2
+	echo 'usage: deps.sh [build|test|check|kernels]' >&2
 	exit 2
 	;;
 esac
@@ -161,7 +168,9 @@ if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
 fi
 find_missing
 [ ${#missing[@]} -eq 0 ] || install_missing
-[ "${1:-build}" = build ] || install_optional
+case ${1:-build} in
+test | check) install_optional ;;
+esac
 [ "${1:-build}" = check ] || exit 0
 packages=("$(clang_rt_package)")
 find_missing

@@ -1,0 +1,28 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# guest.sh live|quick|refuses|LIST: in the guest, the tests of live.txt, the short ones of them, what
+# an unsupported kernel is to say, or those named, with commas between. Ends like tests/run.sh.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+case $1 in
+live) tests=$(awk '$1 ~ /^[a-z]/ { print "tests/live/" $1 ".sh" }' tests/kernels/live.txt) ;;
+quick) tests=$(awk '$2 == "quick" { print "tests/live/" $1 ".sh" }' tests/kernels/live.txt) ;;
+refuses) tests=tests/kernels/refuses.sh ;;
+all) tests=$(find tests/live -maxdepth 1 -name '*.sh' ! -name lib.sh | sort) ;;
+*) tests=${1//,/ } ;;
+esac
+passed=0
+failed=0
+skipped=0
+for file in $tests tests/kernels/complaints.sh; do
+	start=$SECONDS
+	tests/run.sh "$file" >/run/one 2>&1
+	sed "\$d; s|^  [PS][AK][SI][SP] .*|& ($((SECONDS - start)) s)|" /run/one
+	read -r good _ bad _ skips _ <<<"$(tail -n 1 /run/one)"
+	passed=$((passed + good))
+	failed=$((failed + bad))
+	skipped=$((skipped + ${skips:-0}))
+done
+echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
+[ "$failed" = 0 ]

@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# root.sh ARCH BUILD SUITE CACHE: prints the path of an initramfs with Debian's files, the tool and
+# test programs of BUILD, and tests/. CC and CLANG are the compilers of BUILD.
+set -euo pipefail
+shopt -s inherit_errexit
+cd "$(dirname "$0")/../.."
+
+# archive DIR FILE: as the kernel wants it, everything root's
+archive()
+{
+	(cd "$1" && find . -print0 | sort -z | cpio -0 -o -H newc -R 0:0 --quiet) >"$2.new"
+	mv "$2.new" "$2"
+}
+
+arch=$1 build=$2 suite=$3 cache=$(realpath -m "$4")
+base=$(tests/kernels/fetch.sh root "$arch" "$suite" tests/kernels/packages.txt "$cache")
+[ -e "$base.cpio" ] || archive "$base" "$base.cpio"
+
+added=$(mktemp -d)
+trap 'rm -rf "$added"' EXIT
+mkdir -p "$added/fbt/build/tests" "$added/fbt/build/made"
+cp tests/kernels/init "$added/init"
+cp "$build/ferrum-bpftrace" "$build/libferrum_cupti.so" "$added/fbt/build/"
+find "$build/tests" -maxdepth 1 -type f ! -name '*.d' ! -name '*_test' ! -name 'bench_*' \
+	! -name '*.o' -exec cp -t "$added/fbt/build/tests" {} +
+tar -c --exclude=node_modules --exclude=__pycache__ --exclude='tests/fuzz/corpus*' tests README.md | tar -x -C "$added/fbt"
+
+# What live tests build while they run, see made_cc.
+made=$added/fbt/build/made
+${CC:-gcc} -shared -fPIC -O2 -o "$made/late_step" tests/fake/late_step.c
+if [ "$arch" = x86_64 ]; then
+	${CC:-gcc} -shared -fPIC -o "$made/unprobeable_step" tests/fake/unprobeable_step.c
+fi
+ARCH=$arch tests/live/vmlinux.sh "$made/types"
+
+archive "$added" "$cache/$arch/added.cpio"
+cat "$base.cpio" "$cache/$arch/added.cpio" >"$cache/$arch/initramfs.new"
+mv "$cache/$arch/initramfs.new" "$cache/$arch/initramfs"
+rm "$cache/$arch/added.cpio"
+echo "$cache/$arch/initramfs"
