@@ -137,6 +137,12 @@ static void set_table_row(struct assembler *assembler, const struct fbt_table *r
 		process->table[row->nr] = *row;
 }
 
+static void set_sampling(struct assembler *assembler, const struct fbt_sampling *record)
+{
+	note_time(assembler, record->time_ns);
+	assembler->window->sampling[record->kind] = *record;
+}
+
 static void end_target(struct assembler *assembler, const struct fbt_target_exit *record)
 {
 	note_time(assembler, record->end_ns);
@@ -265,6 +271,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_LOST:
 		assembler->window->lost = *(const struct fbt_lost *)event;
+		return 0;
+	case FBT_EVENT_SAMPLING:
+		set_sampling(assembler, (const struct fbt_sampling *)event);
 		return 0;
 	case FBT_EVENT_COST:
 		assembler->window->cost = *(const struct fbt_cost *)event;

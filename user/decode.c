@@ -49,6 +49,7 @@ static const struct layout layouts[] = {
 				 offsetof(struct fbt_gpu_flush, tgid)},
 	[FBT_EVENT_GPU_CLOCK] = {sizeof(struct fbt_gpu_clock), 0,
 				 offsetof(struct fbt_gpu_clock, tgid)},
+	[FBT_EVENT_SAMPLING] = {sizeof(struct fbt_sampling), 0, 0},
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -81,6 +82,12 @@ static bool is_step_sound(const struct fbt_step *step)
 static bool is_call_sound(const struct fbt_call *call)
 {
 	return call->start_ns + call->duration_ns >= call->start_ns;
+}
+
+/* Intervals have no probes. */
+static bool is_sampling_sound(const struct fbt_sampling *sampling)
+{
+	return sampling->kind && sampling->kind < FBT_KIND_COUNT;
 }
 
 static bool is_thread_sound(const struct fbt_thread_name *thread)
@@ -157,6 +164,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return ((const struct fbt_table *)event)->nr < FBT_NR_COUNT;
 	case FBT_EVENT_FILE:
 		return ((const struct fbt_file *)event)->id != 0;
+	case FBT_EVENT_SAMPLING:
+		return is_sampling_sound((const struct fbt_sampling *)event);
 	default:
 		return are_gpu_fields_sound(event);
 	}

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "tally.h"
+
 #define NS_PER_US 1000
 
 static void add_identity(struct json_fields *shape, const struct window *window)
@@ -93,6 +95,29 @@ out:
 	if (functions_out && fclose(functions_out))
 		err = -ENOMEM;
 	return err;
+}
+
+/* Of those the one that was watched least. */
+static void add_sampling(struct jsonl_window *event, const struct window *window)
+{
+	uint32_t least = 0;
+	uint64_t count = 0;
+
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		if (!window->sampling[i].kind)
+			continue;
+		count++;
+		if (!least ||
+		    tally_sampled_percent(window, i) < tally_sampled_percent(window, least))
+			least = i;
+	}
+	if (!least)
+		return;
+	json_fields_uint(&event->shape, "sampled_functions", count);
+	json_fields_string(&event->shape, "sampled_function", window__kind_name(window, least));
+	json_fields_double(&event->shape, "sampled_percent", tally_sampled_percent(window, least));
+	json_fields_double(&event->shape, "sampled_calls_per_s",
+			   tally_sampled_calls_per_s(window, least));
 }
 
 static void add_verdicts(struct json_fields *shape, const struct classify_counts *counts)
@@ -268,6 +293,7 @@ int jsonl_window_fill(struct jsonl_window *event, const struct window *window,
 	}
 	add_identity(&event->shape, window);
 	add_counts(&event->shape, event->lost_keys, window);
+	add_sampling(event, window);
 	add_verdicts(&event->shape, counts);
 	add_cost(&event->shape, &window->cost);
 	json_fields_uint(&event->shape, "targets", window->processes.count);

@@ -130,6 +130,27 @@ static void warn_of_lost(const struct report *report)
 	}
 }
 
+static void warn_of_sampling(const struct report *report)
+{
+	const struct window *window = report->window;
+	char name[64], percent[FORMAT_MAX], rate[FORMAT_MAX];
+
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		if (!window->sampling[i].kind)
+			continue;
+		shorten_name(name, sizeof(name), window__kind_name(window, i), 32);
+		format_percent(percent, tally_sampled_percent(window, i));
+		format_count(rate, (uint64_t)tally_sampled_calls_per_s(window, i));
+		report_line(report, STYLE_WARN,
+			    "! %s is called %s times a second and more: its steps are a sample, of "
+			    "%s of the time",
+			    name, rate, percent);
+		report_line(report, STYLE_WARN,
+			    "  It is hardly a step: --list-steps -p PID shows candidates, --step "
+			    "SPEC names one");
+	}
+}
+
 static void warn_of_processes(const struct report *report)
 {
 	uint64_t left_out = report->window->processes_left_out;
@@ -163,6 +184,7 @@ void report_warnings(const struct report *report)
 	}
 	warn_of_lost(report);
 	warn_of_processes(report);
+	warn_of_sampling(report);
 	warn_of_steps(report);
 	if (tally_main_kind(report->tally) < 0) {
 		report_line(report, STYLE_WARN,

@@ -145,6 +145,26 @@ static void write_function(struct json *json, const struct window *window, uint3
 	json_uint(json, "exits", known->record.exits);
 }
 
+/* null: all of its steps are there. */
+static void write_sampling(struct json *json, const struct window *window, uint32_t index)
+{
+	const struct fbt_sampling *sampling = &window->sampling[index];
+
+	if (!sampling->kind) {
+		json_null(json, "sampling");
+		return;
+	}
+	json_object_begin(json, "sampling");
+	json_uint(json, "watched_ns", sampling->watched_ns);
+	json_uint(json, "off_ns", sampling->off_ns);
+	json_double(json, "watched_percent", tally_sampled_percent(window, index));
+	json_uint(json, "calls", sampling->calls);
+	json_double(json, "calls_per_s", tally_sampled_calls_per_s(window, index));
+	json_uint(json, "cost_percent", sampling->cost_percent);
+	json_uint(json, "cut_steps", sampling->cut_steps);
+	json_object_end(json);
+}
+
 static void write_kind(struct json *json, const struct report *report, uint32_t index)
 {
 	const struct tally_kind *kind = report->tally->kinds[index];
@@ -152,6 +172,7 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 	json_object_begin(json, NULL);
 	write_function(json, report->window, index);
 	json_uint(json, "steps", kind ? kind->steps : 0);
+	write_sampling(json, report->window, index);
 	if (!kind)
 		goto out;
 	json_object_begin(json, "ends");

@@ -36,6 +36,7 @@ static void write_row(const struct report *report, const struct tally_kind *kind
 {
 	char mean[FORMAT_MAX], share[FORMAT_MAX], total[FORMAT_MAX], calls[FORMAT_MAX];
 	char each[FORMAT_MAX], max[FORMAT_MAX], errors[FORMAT_MAX];
+	const char *longest;
 	double steps = (double)kind->steps;
 
 	format_time(mean, (double)ns / steps);
@@ -51,9 +52,9 @@ static void write_row(const struct report *report, const struct tally_kind *kind
 		format_number(each, (double)sum->calls / steps);
 	else
 		format_count(each, sum->calls / kind->steps);
-	format_max(max, sum);
+	longest = format_max(max, sum);
 	format_count(errors, sum->errors);
-	fprintf(report->out, " %9s %10s %9s %8s\n", calls, each, max, errors);
+	fprintf(report->out, " %9s %10s %9s %8s\n", calls, each, longest, errors);
 }
 
 static void write_categories(const struct report *report, const struct tally_kind *kind, int index)
@@ -162,6 +163,26 @@ static void write_ends(const struct report *report, const struct tally_kind *kin
 		     returned, unwound, exited, open);
 }
 
+static void write_sampling(const struct report *report, uint32_t index)
+{
+	const struct fbt_sampling *sampling = &report->window->sampling[index];
+	char on[FORMAT_MAX], all[FORMAT_MAX], percent[FORMAT_MAX], calls[FORMAT_MAX];
+	char cut[FORMAT_MAX], rate[FORMAT_MAX];
+
+	if (!sampling->kind)
+		return;
+	format_time(on, (double)sampling->watched_ns);
+	format_time(all, (double)sampling->watched_ns + (double)sampling->off_ns);
+	format_percent(percent, tally_sampled_percent(report->window, index));
+	format_count(calls, sampling->calls);
+	format_count(rate, (uint64_t)tally_sampled_calls_per_s(report->window, index));
+	format_count(cut, sampling->cut_steps);
+	report_field(report, "  sampled",
+		     "its probes were on for %s of %s (%s): %s calls of it in that time, %s a "
+		     "second; steps cut by the switch: %s",
+		     on, all, percent, calls, rate, cut);
+}
+
 static void write_incomplete(const struct report *report, const struct tally_kind *kind)
 {
 	char count[FORMAT_MAX], calls[FORMAT_MAX];
@@ -232,6 +253,7 @@ void report_kind(const struct report *report, int index)
 		write_others(report, kind);
 		write_args(report, kind, index);
 		write_ends(report, kind);
+		write_sampling(report, (uint32_t)index);
 	}
 	write_incomplete(report, kind);
 	report_gpu_kind(report, index);

@@ -75,6 +75,8 @@ static void add_flaws(struct json_fields *fields, const struct step *step)
 		json_fields_uint(fields, "lost_calls", step->record.lost_calls);
 	if (step->calls_truncated)
 		json_fields_bool(fields, "calls_truncated", true);
+	if (step->record.header.flags & FBT_STEP_SAMPLED)
+		json_fields_bool(fields, "sampled", true);
 }
 
 void step_args_fill(struct step_args *args, const struct window *window, const struct step *step)

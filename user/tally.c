@@ -222,6 +222,22 @@ uint64_t tally_process_ns(const struct window *window, const struct process *pro
 	return subtract(end_ns, start_ns);
 }
 
+double tally_sampled_percent(const struct window *window, uint32_t kind)
+{
+	const struct fbt_sampling *sampling = &window->sampling[kind];
+	double watched_ns = (double)sampling->watched_ns, off_ns = (double)sampling->off_ns;
+
+	return sampling->kind ? watched_ns * 100 / (watched_ns + off_ns + 1) : 0;
+}
+
+double tally_sampled_calls_per_s(const struct window *window, uint32_t kind)
+{
+	const struct fbt_sampling *sampling = &window->sampling[kind];
+
+	return sampling->watched_ns ? (double)sampling->calls * 1e9 / (double)sampling->watched_ns
+				    : 0;
+}
+
 void tally_cost(const struct tally *tally, const struct window *window, struct tally_cost *cost)
 {
 	uint64_t step_calls = 0;

@@ -50,8 +50,9 @@ struct window {
 	char *host;
 	struct kind kinds[FBT_KIND_COUNT];
 	bool kind_known[FBT_KIND_COUNT];
-	VEC(struct process *) processes; /* by tgid; a reused tgid by age */
-	VEC(struct thread) threads;	 /* by tid */
+	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* kind 0: all of its steps are there */
+	VEC(struct process *) processes;	      /* by tgid; a reused tgid by age */
+	VEC(struct thread) threads;		      /* by tid */
 	struct file_table files;
 	struct gpu_table gpus;
 	struct left_out *left_out; /* which were not kept */

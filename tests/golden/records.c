@@ -188,6 +188,8 @@ static void write_step(struct events *events)
 		step->other_syscall_ns = 0;
 		step->header.flags |= FBT_STEP_OTHER_UNKNOWN;
 	}
+	if (line_take_number(&events->line, "sampled", 0))
+		step->header.flags |= FBT_STEP_SAMPLED;
 	step->lost_calls = line_take_number(&events->line, "lost", 0);
 	step->threads = (uint32_t)line_take_number(&events->line, "threads", 0);
 	take_args(events, step);
@@ -245,6 +247,19 @@ static void write_manual(struct events *events)
 	struct fbt_manual *manual = record_begin(events, FBT_EVENT_MANUAL, sizeof(*manual));
 
 	manual->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+}
+
+static void write_sampling(struct events *events)
+{
+	struct fbt_sampling *sampling = record_begin(events, FBT_EVENT_SAMPLING, sizeof(*sampling));
+
+	sampling->kind = (uint32_t)line_take_number(&events->line, "kind", 1);
+	sampling->cost_percent = (uint32_t)line_take_number(&events->line, "cost", 0);
+	sampling->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	sampling->watched_ns = line_take_time(&events->line, "watched", 0);
+	sampling->off_ns = line_take_time(&events->line, "off", 0);
+	sampling->calls = line_take_number(&events->line, "calls", 0);
+	sampling->cut_steps = line_take_number(&events->line, "cut_steps", 0);
 }
 
 static void write_table(struct events *events)
@@ -312,7 +327,7 @@ static const struct {
 	{"kind", write_kind},	  {"step", write_step},	    {"call", write_call},
 	{"table", write_table},	  {"lost", write_lost},	    {"cost", write_cost},
 	{"exit", write_exit},	  {"end", write_end},	    {"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual},
+	{"file", write_file},	  {"manual", write_manual}, {"sampling", write_sampling},
 };
 
 record_writer record_writer_of(const char *type)

@@ -44,8 +44,8 @@ assemble call_args capture gpu_slice profile_event step_args trace_check trace_o
 profile
 escalation_text
 escalation_fields escalation_tally gpu_tally gpu_text
-jsonl_escalation jsonl_gpu jsonl_window
 tally
+jsonl_escalation jsonl_gpu jsonl_window
 report_part
 report_about report_escalations report_gpu report_gpu_state report_headline report_kind report_process
 report_text
