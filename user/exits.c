@@ -9,8 +9,9 @@
 #include "flow.h"
 #include "flow_reach.h"
 
-#define PARTS_MAX      64
-#define PART_BYTES_MAX (8u << 20)
+#define PARTS_MAX 64
+/* All code that is looked at for one function; a MiB takes up to 0.5 s and 24 MiB of memory. */
+#define CODE_BYTES_MAX (4u << 20)
 
 struct part {
 	struct code_range range;
@@ -22,6 +23,10 @@ struct search {
 	struct exits *exits;
 	struct part parts[PARTS_MAX];
 	size_t count;
+	struct part other; /* what was looked at last and is none of them, maybe the PLT */
+	uint64_t looked;   /* bytes decoded, or looked through again */
+	bool reach_known;
+	bool reaches_all; /* flow_reach of the parts */
 };
 
 static int refuse(struct search *search, const char *what, uint64_t address)
@@ -44,31 +49,52 @@ static const struct part *find_part(const struct search *search, uint64_t addres
 	return NULL;
 }
 
-static bool is_instruction(const struct part *part, uint64_t address)
+/* Index of the first instruction at or behind address. */
+static size_t find_flow(const flow_vec *flows, uint64_t address)
 {
-	size_t low = 0, high = part->flows.count;
+	size_t low = 0, high = flows->count;
 
 	while (low < high) {
 		size_t middle = low + (high - low) / 2;
 
-		if (part->flows.items[middle].address < address)
+		if (flows->items[middle].address < address)
 			low = middle + 1;
 		else
 			high = middle;
 	}
-	return low < part->flows.count && part->flows.items[low].address == address;
+	return low;
+}
+
+static bool is_instruction(const struct part *part, uint64_t address)
+{
+	size_t index = find_flow(&part->flows, address);
+
+	return index < part->flows.count && part->flows.items[index].address == address;
+}
+
+/* To be called before size bytes at address are looked at. */
+static int spend(struct search *search, uint64_t address, uint64_t size)
+{
+	if (size > CODE_BYTES_MAX - search->looked)
+		return refuse(search, "too much code belongs to it or is jumped to", address);
+	search->looked += size;
+	return 0;
 }
 
 /* Decodes range. -EBADMSG: not all of it is code, *bad is where. */
-static int decode_range(const struct exits_source *source, const struct code_range *range,
-			flow_vec *flows, uint64_t *bad)
+static int decode_range(struct search *search, const struct code_range *range, flow_vec *flows,
+			uint64_t *bad)
 {
+	const struct exits_source *source = search->source;
 	uint8_t *code;
 	int err;
 
 	*bad = range->address;
-	if (!range->size || range->size > PART_BYTES_MAX)
+	if (!range->size)
 		return -EBADMSG;
+	err = spend(search, range->address, range->size);
+	if (err)
+		return err;
 	code = malloc(range->size);
 	if (!code)
 		return -ENOMEM;
@@ -88,7 +114,7 @@ static int add_part(struct search *search, const struct code_range *range)
 	if (search->count == PARTS_MAX)
 		return refuse(search, "too many pieces", range->address);
 	*part = (struct part){.range = *range};
-	err = decode_range(search->source, range, &part->flows, &bad);
+	err = decode_range(search, range, &part->flows, &bad);
 	if (err) {
 		vec_free(&part->flows);
 		return err == -EBADMSG ? refuse(search, "code that cannot be decoded", bad) : err;
@@ -140,26 +166,40 @@ static bool belongs(const struct search *search, const struct code_range *range,
 /* A stub that only jumps on through the GOT, as the PLT consists of; a marker may come first. */
 static bool is_stub(const flow_vec *flows, uint64_t target)
 {
-	for (size_t i = 0; i < flows->count; i++) {
-		const struct flow *flow = &flows->items[i];
+	size_t index = find_flow(flows, target);
+	const struct flow *flow = flows->items + index;
 
-		if (flow->address < target)
-			continue;
-		return flow->kind == FLOW_LEAVE ||
-		       (flow->kind == FLOW_NEXT && flow->size == 4 && i + 1 < flows->count &&
-			flow[1].kind == FLOW_LEAVE);
-	}
-	return false;
+	if (index == flows->count)
+		return false;
+	return flow->kind == FLOW_LEAVE || (flow->kind == FLOW_NEXT && flow->size == 4 &&
+					    index + 1 < flows->count && flow[1].kind == FLOW_LEAVE);
+}
+
+/* Decodes range, unless that was done last: many jumps go to the PLT, which is one range. */
+static int look_at(struct search *search, const struct code_range *range)
+{
+	struct part *other = &search->other;
+	uint64_t bad;
+	int err;
+
+	if (other->range.address == range->address && other->range.size == range->size)
+		return 0;
+	vec_free(&other->flows);
+	*other = (struct part){.range = *range};
+	err = range->size > CODE_BYTES_MAX ? -EBADMSG
+					   : decode_range(search, range, &other->flows, &bad);
+	/* What is not code is no piece. */
+	if (err)
+		vec_free(&other->flows);
+	return err == -ENOMEM || err == -ENOTSUP ? err : 0;
 }
 
 /* Adds what lies at target if it is a piece of the function. */
 static int adopt(struct search *search, uint64_t target)
 {
+	flow_vec *flows = &search->other.flows;
 	struct code_range range;
-	flow_vec flows = {0};
 	enum region_kind kind;
-	bool is_ours;
-	uint64_t bad;
 	int err;
 
 	kind = search->source->region(search->source->ctx, target, &range);
@@ -167,13 +207,15 @@ static int adopt(struct search *search, uint64_t target)
 		return add_part(search, &range);
 	if (kind != REGION_NAMELESS && kind != REGION_FRAMED)
 		return 0;
-	err = decode_range(search->source, &range, &flows, &bad);
-	is_ours = !err && !is_stub(&flows, target) &&
-		  (kind == REGION_FRAMED || belongs(search, &range, &flows));
-	vec_free(&flows);
-	if (is_ours)
-		return add_part(search, &range);
-	return err == -ENOMEM ? err : 0;
+	err = look_at(search, &range);
+	if (err || !flows->count || is_stub(flows, target))
+		return err;
+	if (kind == REGION_NAMELESS) {
+		err = spend(search, target, range.size);
+		if (err || !belongs(search, &range, flows))
+			return err;
+	}
+	return add_part(search, &range);
 }
 
 static int gather_parts(struct search *search)
@@ -246,16 +288,17 @@ static int check_direct(struct search *search, const struct flow *flow)
 static int check_indirect(struct search *search, const struct flow *flow)
 {
 	const flow_vec *pieces[PARTS_MAX];
-	bool all = flow->restored;
 	int err = 0;
 
 	for (size_t i = 0; i < search->count; i++)
 		pieces[i] = &search->parts[i].flows;
-	if (!all)
-		err = flow_reach(pieces, search->count, &all);
+	if (!flow->restored && !search->reach_known) {
+		err = flow_reach(pieces, search->count, &search->reaches_all);
+		search->reach_known = !err;
+	}
 	if (err)
 		return err;
-	if (all)
+	if (flow->restored || search->reaches_all)
 		return add_exit(search, flow);
 	return refuse(search, "an indirect jump that may or may not leave the function",
 		      flow->address);
@@ -348,6 +391,7 @@ int exits_find(struct exits *exits, const struct exits_source *source,
 out:
 	for (size_t i = 0; i < search->count; i++)
 		vec_free(&search->parts[i].flows);
+	vec_free(&search->other.flows);
 	free(search);
 	return err;
 }

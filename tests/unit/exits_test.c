@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 #include "exits.h"
 
@@ -252,6 +253,83 @@ static void exits_begin_on_the_marker_if_a_loop_goes_behind_it(void **state)
 			 BODY);
 }
 
+/* count times piece, then tail. */
+static char *repeat(const char *piece, size_t size, size_t count, const char *tail)
+{
+	char *code = malloc(size * count + strlen(tail) + 1);
+
+	assert_non_null(code);
+	for (size_t i = 0; i < count; i++)
+		memcpy(code + i * size, piece, size);
+	strcpy(code + size * count, tail);
+	return code;
+}
+
+/* All of the code is looked through for one such jump, once for all: that took an hour. */
+static void exits_judge_a_hundred_thousand_indirect_jumps_at_once(void **state)
+{
+	const size_t count = 100000;
+	/* je .+4; jmp *%rax */
+	char *code = repeat("\x74\x02\xff\xe0", 4, count, "\xc3");
+	struct memory memory = {.body = code, .body_size = 4 * count + 1};
+	struct exits exits;
+
+	assert_int_equal(find(&memory, &exits), 0);
+	assert_int_equal(exits.addresses.count, count + 1);
+	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
+	free(code);
+}
+
+/* jmp to each piece of what lies at other, step bytes long. */
+static char *jump_to_each(uint64_t other, size_t step, size_t count)
+{
+	char *code = malloc(5 * count);
+
+	assert_non_null(code);
+	for (size_t i = 0; i < count; i++) {
+		int32_t distance = (int32_t)(other + step * i - (BODY + 5 * i + 5));
+
+		code[5 * i] = '\xe9';
+		memcpy(code + 5 * i + 1, &distance, sizeof(distance));
+	}
+	return code;
+}
+
+static void exits_refuse_to_look_at_code_again_and_again(void **state)
+{
+	char *body = jump_to_each(COLD, 1, 800);
+	char *other = repeat("\x90", 1, 100000, "\xc3");
+	struct memory memory = {body, 4000, other, 100001, REGION_NAMELESS};
+
+	refuse(memory, "too much code");
+	free(body);
+	free(other);
+}
+
+static void exits_look_at_a_large_plt_once(void **state)
+{
+	char *body = jump_to_each(COLD, 6, 800);
+	char *other = repeat("\xff\x25\x00\x00\x00\x00", 6, 20000, "");
+	struct memory memory = {body, 4000, other, 120000, REGION_FRAMED};
+	struct exits exits;
+
+	assert_int_equal(find(&memory, &exits), 0);
+	assert_int_equal(exits.addresses.count, 800);
+	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
+	free(body);
+	free(other);
+}
+
+static void exits_refuse_a_function_of_five_mebibytes(void **state)
+{
+	char *code = repeat("\x90", 1, 5 << 20, "\xc3");
+
+	refuse((struct memory){.body = code, .body_size = (5 << 20) + 1}, "too much code");
+	free(code);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -274,6 +352,10 @@ int main(void)
 		cmocka_unit_test(exits_adopt_nameless_code_that_never_returns),
 		cmocka_unit_test(exits_adopt_nameless_code_that_is_entered_with_a_frame),
 		cmocka_unit_test(exits_do_not_adopt_the_plt),
+		cmocka_unit_test(exits_judge_a_hundred_thousand_indirect_jumps_at_once),
+		cmocka_unit_test(exits_refuse_to_look_at_code_again_and_again),
+		cmocka_unit_test(exits_look_at_a_large_plt_once),
+		cmocka_unit_test(exits_refuse_a_function_of_five_mebibytes),
 		cmocka_unit_test(exits_tell_a_switch_by_its_table),
 		cmocka_unit_test(exits_begin_behind_a_branch_target_marker),
 		cmocka_unit_test(exits_begin_on_the_marker_if_a_loop_goes_behind_it),
