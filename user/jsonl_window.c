@@ -94,6 +94,9 @@ out:
 		err = -ENOMEM;
 	if (functions_out && fclose(functions_out))
 		err = -ENOMEM;
+	/* Without memory for its first byte a stream says nothing. */
+	if (!*pids || !*functions)
+		err = -ENOMEM;
 	return err;
 }
 
@@ -159,7 +162,7 @@ static int join_gpu_states(struct jsonl_window *event, const struct gpu_table *t
 	if (!count && out[1])
 		fputs(gpu_status_name(FBT_GPU_NOT_CUDA), out[1]);
 	for (int i = 0; i < 3; i++) {
-		if (!out[i] || fclose(out[i]))
+		if (!out[i] || fclose(out[i]) || !*texts[i])
 			err = -ENOMEM;
 	}
 	return err;

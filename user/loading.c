@@ -2,6 +2,7 @@
 #include "loading.h"
 
 #include "calibrate.h"
+#include "preflight.h"
 #include "processes.h"
 
 /* Of the threads that come in a window. */
@@ -36,6 +37,10 @@ static int open_for(struct loader **loader, const struct options *options, uint3
 
 int loading_open(struct loader **loader, const struct options *options)
 {
+	int err = preflight_check();
+
+	if (err)
+		return err;
 	return open_for(loader, options, count_threads(options));
 }
 

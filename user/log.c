@@ -23,6 +23,7 @@
 
 static struct {
 	enum log_level level;
+	bool told; /* an error */
 	bool status_shown;
 	uint64_t missed; /* messages since stderr took no more */
 	bool cut;	 /* it took the beginning of one */
@@ -38,6 +39,11 @@ void log_set_level(enum log_level level)
 enum log_level log_level(void)
 {
 	return state.level;
+}
+
+bool log_has_told(void)
+{
+	return state.told;
 }
 
 void log_divert(void (*take)(void *ctx, enum log_level level, const char *message), void *ctx)
@@ -157,6 +163,7 @@ write_line(enum log_level level, const char *prefix, const char *format, va_list
 	int saved = errno;
 	int length;
 
+	state.told |= level == LOG_ERR;
 	length = vsnprintf(message, sizeof(message), format, args);
 	if (length < 0)
 		snprintf(message, sizeof(message), "(message could not be formatted)");

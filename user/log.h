@@ -3,6 +3,7 @@
 #ifndef FBT_LOG_H
 #define FBT_LOG_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 enum log_level { LOG_NONE = -1, LOG_ERR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
@@ -20,6 +21,9 @@ void log_err(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_debug(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Whether log_err was called: what failed has been told. */
+bool log_has_told(void);
 
 /*
  * Errors, warnings and info lines of the level that is set go to take, as they are (nothing is

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 #include "doctor.h"
 #include "env_hash_command.h"
@@ -29,10 +30,21 @@ static int fill_standard_fds(void)
 	do {
 		fd = open("/dev/null", O_RDWR);
 	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0)
-		return -errno;
+	if (fd < 0) {
+		log_err("/dev/null: %s", strerror(errno));
+		return -EIO;
+	}
 	close(fd);
 	return 0;
+}
+
+/* No failure is silent: a lack of memory has no place that tells of it. */
+static void tell(int err)
+{
+	if (err == -ENOMEM && !log_has_told())
+		log_err("no memory: free some, or raise the limit (ulimit -v, memory.max)");
+	else if (err && !log_has_told())
+		log_err("%s", strerror(-err));
 }
 
 static void do_nothing(int signo)
@@ -117,9 +129,12 @@ int main(int argc, char **argv)
 	if (err) {
 		metadata_clear(&metadata);
 		options_clear(&options);
+		if (err == -ENOMEM)
+			tell(err);
 		return err == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
 	}
 	err = dispatch(&options, &metadata, flag);
+	tell(err);
 	flag__free(flag);
 	metadata_clear(&metadata);
 	options_clear(&options);

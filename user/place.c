@@ -19,6 +19,8 @@ const char *place_advice(int err)
 	case ENOSPC:
 	case EDQUOT:
 		return ": free some space or name a file elsewhere";
+	case EMFILE:
+		return ": raise ulimit -n";
 	case EFBIG:
 		return ": raise ulimit -f or trace for a shorter time";
 	case EACCES:

@@ -93,7 +93,7 @@ gpu_ring
 gpu_inject gpu_watch
 gpu_peer
 gpu_link
-loader
+loader preflight
 calibrate launch step_probes traced
 interval loading rate_guard rates step_units stream
 steps_found
