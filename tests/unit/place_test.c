@@ -140,6 +140,25 @@ static void files_of_the_owner_of_a_private_folder_are_the_users(void **state)
 	output__free(output);
 }
 
+/* It would have us wait for a reader. */
+static void a_pipe_of_the_owner_of_a_private_folder_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+	struct output *output = NULL;
+	char dir[128], path[160];
+
+	if (geteuid())
+		skip();
+	snprintf(dir, sizeof(dir), "%s/home", fixture->dir);
+	snprintf(path, sizeof(path), "%s/pipe", dir);
+	assert_int_equal(mkdir(dir, 0755), 0);
+	assert_int_equal(mkfifo(path, 0666), 0);
+	assert_int_equal(chown(path, 12345, 12345), 0);
+	assert_int_equal(chown(dir, 12345, 12345), 0);
+	assert_int_equal(output__create(&output, path), -EPERM);
+	assert_one_message(fixture, "belongs to another user (uid 12345)");
+}
+
 static void a_block_device_is_refused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -215,6 +234,7 @@ int main(void)
 		TEST(append_refuses_a_file_with_two_names),
 		TEST(files_of_others_in_a_shared_folder_are_refused),
 		TEST(files_of_the_owner_of_a_shared_folder_are_refused_too),
+		TEST(a_pipe_of_the_owner_of_a_private_folder_is_refused),
 		TEST(a_block_device_is_refused),
 		TEST(files_of_the_owner_of_a_private_folder_are_the_users),
 		TEST(create_makes_missing_folders),

@@ -1,0 +1,118 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Another user swaps files, links, pipes and folders under the names that the tool, as root, writes
+# to. Nothing of root's is written to, given away or told. outputs_attack.sh [ROUNDS], 60 in each folder.
+. "$(dirname "$0")/lib.sh"
+
+rounds=${1:-60}
+stranger=65534 user=12345
+
+chmod 755 "$TMP"
+cp "$FBT_BUILD/tests/live_swap" "$TMP/swap"
+chmod 755 "$TMP/swap"
+mkdir -m 755 "$TMP/victim" "$TMP/victim/folder"
+echo secret >"$TMP/victim/secret"
+echo open >"$TMP/victim/open"
+chmod 600 "$TMP/victim/secret"
+chmod 666 "$TMP/victim/open"
+look_at_victim()
+{
+	find "$TMP/victim" -printf '%i %U:%G %m %s %y %p\n' | sort
+	cat "$TMP"/victim/{secret,open}
+}
+look_at_victim >"$TMP/before"
+
+# folder NAME MODE OWNER
+folder()
+{
+	mkdir -m "$2" "$TMP/$1"
+	chmod "$2" "$TMP/$1"
+	chown "$3:$3" "$TMP/$1"
+}
+folder sticky 1777 0
+folder shared 777 0
+folder theirs 755 $stranger
+folder users 755 $user
+
+attack()
+{
+	local name=$1
+
+	setpriv --reuid $stranger --regid $stranger --clear-groups "$TMP/swap" "$TMP/$name" "$TMP/victim" \
+		"${@:2}" 7>&- &
+	ATTACKER=$!
+}
+
+# check NAME WORST: what may never be after rounds whose worst exit status was WORST
+check()
+{
+	local name=$1 told
+
+	kill -9 "$ATTACKER"
+	wait "$ATTACKER" 2>/dev/null
+	holds "$name: each run ends with 0 or 1 (worst $2)" [ "$2" -le 1 ]
+	is "$name: nothing of the victim's has changed" "$(look_at_victim | diff - "$TMP/before")" ''
+	told=$(find "$TMP/$name" -user $stranger -type f -size +5c)
+	is "$name: nothing was written to a file of the attacker's" "$told" ''
+	is "$name: nothing that was written can be read by another" \
+		"$(find "$TMP/$name" ! -user $stranger -type f -perm /077 ! -size 5c)" ''
+}
+
+# With names that the attacker knows, written from a recording.
+for name in sticky shared theirs; do
+	attack $name t.json t.json.partial p.jsonl sub deep
+	worst=0
+	for i in $(seq "$rounds"); do
+		sudo=()
+		[ $((i % 2)) = 0 ] && sudo=("SUDO_UID=$user" "SUDO_GID=$user")
+		# A profile that its folder's owner has made is the user's own wish.
+		profile=$TMP/$name/p.jsonl
+		[ $name = theirs ] && profile=none
+		env "${sudo[@]}" timeout 20 "$FBT" --replay tests/golden/all.events --report none \
+			--trace "$TMP/$name/t.json" --profile "$profile" 2>>"$OUT.err"
+		status=$?
+		[ $status -le $worst ] || worst=$status
+		env "${sudo[@]}" timeout 20 "$FBT" --replay tests/golden/all.events --report none \
+			--trace "$TMP/$name/sub/t.json" --profile "$TMP/$name/deep/down/p" 2>>"$OUT.err"
+		status=$?
+		[ $status -le $worst ] || worst=$status
+	done
+	check $name $worst
+done
+is 'attacked outputs: what is shown is printable' \
+	"$(python3 tests/live/hostile.py shown "$OUT.err")" printable
+
+# With names that the tool makes up, in the folder of the user behind sudo and in the attacker's.
+start_engine --steps 0 --sleep-us 500
+go
+for name in sticky theirs; do
+	rm -rf "${TMP:?}/$name"/*
+	attack $name out other2
+	worst=0
+	for _ in 1 2 3 4; do
+		SUDO_UID=$user SUDO_GID=$user timeout 30 "$FBT" -p "$ENGINE" --step engine_step -n 5 --report none \
+			--dir "$TMP/$name/out" 2>>"$OUT.err"
+		status=$?
+		[ $status -le $worst ] || worst=$status
+	done
+	check $name $worst
+done
+SUDO_UID=$user SUDO_GID=$user "$FBT" -p "$ENGINE" --step engine_step -n 5 --report none \
+	--dir "$TMP/users/new/folder"
+is 'the folder of the user behind sudo: written to' $? 0
+is 'and all of it is that user'"'"'s' "$(find "$TMP/users" ! -user $user)" ''
+
+# The link of a stranger, and one's own.
+rm -rf "$TMP"/sticky/*
+setpriv --reuid $stranger --regid $stranger --clear-groups ln -s "$TMP/victim" "$TMP/sticky/link"
+"$FBT" -p "$ENGINE" --step engine_step -n 1 --report none --dir "$TMP/sticky/link" 2>"$OUT.err"
+is 'a link of another user as --dir: refused' $? 1
+has 'and named' "$OUT.err" 'link is a symbolic link of another user \(uid 65534\)'
+is 'and nothing was written' "$(look_at_victim | diff - "$TMP/before")" ''
+mkdir "$TMP/mine"
+ln -s "$TMP/mine" "$TMP/link"
+"$FBT" -p "$ENGINE" --step engine_step -n 1 --report none --dir "$TMP/link"
+is 'a link of ours as --dir: followed' $? 0
+is 'into its folder' "$(find "$TMP/mine" -type f | wc -l)" 2
+kill "$ENGINE"
+finish
