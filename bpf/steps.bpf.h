@@ -137,37 +137,93 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 	}
 }
 
+#ifdef __TARGET_ARCH_x86
 /*
  * The return address, which stays where sp points while the function's frame lives. 0: not known,
- * because a uretprobe will replace it, or because it is in a register.
+ * because a uretprobe will replace it.
  */
-static __always_inline __u64 read_return_address(__u64 sp, __u64 cookie)
+static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
 {
 	__u64 address = 0;
 
-#ifdef __TARGET_ARCH_x86
 	if (!(cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)) &&
 	    bpf_probe_read_user(&address, sizeof(address), (void *)sp))
 		address = 0;
-#endif
 	return address;
 }
 
-/* Whether a begin at sp is inside the open step: recursion, or an inner step function. */
-static __always_inline bool is_nested(struct fbt_slot *slot, __u64 sp)
+/* Deeper, but the open step was unwound if its return address has been written over. */
+static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs *ctx)
 {
-	__u64 address;
+	__u64 address = slot->step_return ? read_return(ctx, slot->step_sp, 0) : 0;
 
+	return address && address != slot->step_return;
+}
+#else
+/* Frames between a step and another begin in it that are looked through. */
+#define FRAMES_MAX 32
+
+/* A frame record: x29 leads to the newest, each to its caller's (AAPCS64, 6.4.6). */
+struct frame_record {
+	__u64 next;
+	__u64 address;
+};
+
+/* Bits 48 and up of a return address may be a signature (pointer authentication). */
+static __always_inline __u64 frame_key(__u64 next, __u64 address)
+{
+	return (next << 16) ^ (address & 0xffffffffffffull);
+}
+
+/* What the function is about to store in its record. 0: not known, or it stores something else. */
+static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
+{
+	const volatile struct user_pt_regs *regs = (void *)ctx;
+
+	if (!(cookie & FBT_PROBE_FRAME) || (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)))
+		return 0;
+	return frame_key(regs->regs[29], regs->regs[30]);
+}
+
+/*
+ * Deeper, but the open step was unwound if the records of all callers, up to one above the step's
+ * stack pointer, are there and the step's is not among them.
+ */
+static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs *ctx)
+{
+	const volatile struct user_pt_regs *regs = (void *)ctx;
+	__u64 at = regs->regs[29], sp = regs->sp;
+	struct frame_record record;
+
+	if (!slot->step_return)
+		return false;
+	for (int i = 0; i < FRAMES_MAX; i++) {
+		if (at < sp || (at & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)at))
+			return false;
+		/* The last one of a thread leads nowhere. */
+		if (record.next && record.next <= at)
+			return false;
+		if (at >= slot->step_sp)
+			return record.address && !(record.address & 3);
+		if (frame_key(record.next, record.address) == slot->step_return)
+			return false;
+		at = record.next;
+	}
+	return false;
+}
+#endif
+
+/* Whether a begin at sp is inside the open step: recursion, or an inner step function. */
+static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
+				      __u64 sp)
+{
 	/* The open step has jumped to another step function and goes on there. */
 	if (sp == slot->step_sp && slot->step_tail) {
 		slot->step_tail = 0;
+		slot->step_return = read_return(ctx, sp, cookie);
 		return true;
 	}
-	if (sp >= slot->step_sp)
-		return false;
-	/* Deeper, but the open step was unwound if its frame has been written over. */
-	address = read_return_address(slot->step_sp, 0);
-	return !slot->step_return || !address || address == slot->step_return;
+	return sp < slot->step_sp && !is_frame_left(slot, ctx);
 }
 
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
@@ -193,7 +249,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_kind = cookie & FBT_PROBE_KIND;
 	slot->step_sp = sp;
 	slot->step_tail = 0;
-	slot->step_return = read_return_address(sp, cookie);
+	slot->step_return = read_return(ctx, sp, cookie);
 	/* It may have been an untraced thread's until just now: then its calls would not be seen.
 	 */
 	if (!slot->step_end_ns)
@@ -228,6 +284,24 @@ static __always_inline void count_hit(__u64 cookie)
 		__sync_fetch_and_add(&hits->begins[kind], 1);
 }
 
+/* Against what the hits of its begins are weighed: see user/rate_guard.h. */
+static __always_inline void count_run_time(struct fbt_slot *slot)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
+	__u64 ran = bpf_get_current_task_btf()->se.sum_exec_runtime;
+
+	if (!hits)
+		return;
+	if (!slot) {
+		__sync_fetch_and_add(&hits->untraced, 1);
+		return;
+	}
+	if (slot->begin_ran_ns && ran > slot->begin_ran_ns)
+		__sync_fetch_and_add(&hits->ran_ns, ran - slot->begin_ran_ns);
+	slot->begin_ran_ns = ran;
+}
+
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 				      const struct fbt_control *c)
 {
@@ -239,6 +313,7 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	if (c->off_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		return 0;
 	slot = current_slot(&index);
+	count_run_time(slot);
 	if (!slot) {
 		__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 
@@ -247,7 +322,7 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 		return 0;
 	}
 	if (slot->step_start_ns) {
-		if (is_nested(slot, sp))
+		if (is_nested(slot, ctx, cookie, sp))
 			return 0;
 		close_step(slot, bpf_ktime_get_ns(), FBT_END_UNWOUND);
 	}

@@ -96,11 +96,12 @@ struct fbt_slot {
 	__u64 gap_syscall_ns;
 	__u64 born_ns; /* since when its time counts; ~0: it is in a call that began before */
 	__u64 died_ns;
+	__u64 begin_ran_ns; /* how long the thread had run at the last begin probe it hit */
 	__u32 step_kind;
 	__u32 step_flags; /* FBT_STEP_* */
 	__u32 arg_mask;
 	__u32 step_tail;	 /* it has left by a jump to another step function */
-	__u64 step_return;	 /* return address at step_sp; 0: not known */
+	__u64 step_return;	 /* what tells its frame from others: read_return(); 0: not known */
 	__u64 step_minor_faults; /* the thread's counter when the step began, plus what it grew in
 				    calls */
 	__u64 step_major_faults;
@@ -176,10 +177,13 @@ struct fbt_control {
 	__u64 switched_ns; /* no gap reaches back over this time */
 };
 
-/* Of one CPU, by kind: how often step probes were hit, in any thread. They are not set back. */
+/* Of one CPU. What is counted here is not set back. */
 struct fbt_hits {
+	/* By kind: how often step probes were hit, in any thread. */
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
+	__u64 ran_ns;	/* time that traced threads ran between two begins of theirs */
+	__u64 untraced; /* begins in threads without a slot: how long those ran is not known */
 };
 
 /* fbt_ring_file.flags */
@@ -228,6 +232,7 @@ struct fbt_rate {
 #define FBT_PROBE_END	 (1u << 18) /* an exit of the function; else its entry */
 #define FBT_PROBE_STOP	 (1u << 19) /* entry of the program of command_tgid: stop there */
 #define FBT_PROBE_TAIL	 (1u << 20) /* exit that jumps to another step function: the step goes on */
+#define FBT_PROBE_FRAME	 (1u << 21) /* entry of a function that keeps a frame record (arm64) */
 #define FBT_PROBE_KIND	 0xffffu
 
 #endif

@@ -120,6 +120,8 @@ static int add_part(struct search *search, const struct code_range *range)
 		return err == -EBADMSG ? refuse(search, "code that cannot be decoded", bad) : err;
 	}
 	search->count++;
+	vec_for_each (flow, &part->flows)
+		search->exits->keeps_frame |= flow->frame;
 	return 0;
 }
 

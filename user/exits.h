@@ -39,6 +39,7 @@ struct exits {
 	uint64_t begin; /* where to probe the entry: past a branch-target marker if that is safe */
 	VEC(uint64_t) addresses;
 	VEC(uint64_t) targets; /* beside addresses: where a direct jump goes, 0 for all others */
+	bool keeps_frame;      /* arm64: it keeps a frame record, x29 leads to it */
 	char reason[160];      /* of -ENOTSUP: why there is no safe exit */
 };
 

@@ -30,6 +30,7 @@ struct flow {
 	uint8_t size;
 	uint8_t kind;	  /* enum flow_kind */
 	uint8_t restored; /* of an indirect jump: the frame was taken down just before it */
+	uint8_t frame;	  /* arm64: makes x29 point to a record of the caller's x29 and x30 */
 };
 
 typedef VEC(struct flow) flow_vec;

@@ -39,6 +39,13 @@ static void classify_indirect(const struct scan *scan, uint32_t word, struct flo
 		flow->kind = FLOW_INDIRECT;
 }
 
+/* add x29, sp, #imm, of which mov x29, sp is one: x29 and x30 were stored there (AAPCS64, 6.4.6).
+ */
+static bool is_frame(uint32_t word)
+{
+	return (word & 0xff8003ff) == 0x910003fd;
+}
+
 static void classify(const struct scan *scan, uint32_t word, struct flow *flow)
 {
 	int64_t offset;
@@ -94,6 +101,7 @@ int flow_decode_arm64(const uint8_t *code, size_t size, uint64_t address, flow_v
 		uint32_t word = code[0] | code[1] << 8 | code[2] << 16 | (uint32_t)code[3] << 24;
 
 		classify(&scan, word, &flow);
+		flow.frame = is_frame(word);
 		if (flow.kind == FLOW_NEXT || flow.kind == FLOW_NOP)
 			track(&scan, word);
 		else

@@ -103,6 +103,7 @@ static int fill_offsets(struct step_function *function, const struct image *imag
 	uint64_t offset;
 	int err;
 
+	function->keeps_frame = exits->keeps_frame;
 	err = elf_file__offset(image->elf, exits->begin, true, &function->begin_offset);
 	for (size_t i = 0; i < exits->addresses.count && !err; i++) {
 		err = elf_file__offset(image->elf, exits->addresses.items[i], true, &offset);

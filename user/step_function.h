@@ -26,6 +26,7 @@ struct step_function {
 	VEC(uint64_t) exit_offsets; /* returns and tail jumps; empty with a uretprobe */
 	/* Beside exit_offsets: address that a direct tail jump goes to, else 0. Empty for USDT. */
 	VEC(uint64_t) exit_targets;
+	bool keeps_frame; /* arm64: while it runs, x29 leads to a record of its caller's x29, x30 */
 	bool uretprobe;
 	bool builtin;
 	bool usdt; /* begin and exit_offsets are USDT locations, maybe several begins */

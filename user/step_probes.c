@@ -76,7 +76,8 @@ static int add_function(const struct group *group, const struct step_probe *prob
 
 	if (!function->usdt)
 		err = add_place(places, function->begin_offset, 0,
-				cookie | (function->uretprobe ? FBT_PROBE_RETURN : 0));
+				cookie | (function->uretprobe ? FBT_PROBE_RETURN : 0) |
+					(function->keeps_frame ? FBT_PROBE_FRAME : 0));
 	vec_for_each (begin, &function->usdt_begins) {
 		if (!err)
 			err = add_place(places, *begin, function->begin_ref_ctr, cookie);

@@ -211,6 +211,14 @@ static void flow_tells_switch_and_tail_call_of_arm64(void **state)
 	assert_false(ARM64("\x00\x02\x1f\xd6", 0).restored);
 }
 
+static void flow_sees_a_frame_record_of_arm64(void **state)
+{
+	assert_true(ARM64("\xfd\x03\x00\x91", 0).frame);  /* mov x29, sp */
+	assert_true(ARM64("\xfd\x43\x01\x91", 0).frame);  /* add x29, sp, #0x50 */
+	assert_false(ARM64("\xe0\x43\x01\x91", 0).frame); /* add x0, sp, #0x50 */
+	assert_false(ARM64("\xfd\x03\x00\xaa", 0).frame); /* mov x29, x0 */
+}
+
 static void flow_measures_branch_target_markers(void **state)
 {
 	const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
@@ -247,6 +255,7 @@ int main(void)
 		cmocka_unit_test(flow_knows_the_returns_of_arm64),
 		cmocka_unit_test(flow_follows_the_jumps_of_arm64),
 		cmocka_unit_test(flow_tells_switch_and_tail_call_of_arm64),
+		cmocka_unit_test(flow_sees_a_frame_record_of_arm64),
 		cmocka_unit_test(flow_measures_branch_target_markers),
 	};
 

@@ -144,6 +144,19 @@ static void a_function_is_probed_at_its_begin_and_exits(void **state)
 	free_functions(functions, 1);
 }
 
+static void a_frame_record_is_known_where_the_function_begins(void **state)
+{
+	struct step_function *function = new_function(1, 100);
+	struct uprobes uprobes = {0};
+
+	(void)state;
+	function->keeps_frame = true;
+	assert_int_equal(attach_as(&uprobes, NULL, &function, 1, 0, 7), 0);
+	assert_place(&uprobes.attached[0].places[0], 100, 0, FBT_PROBE_FRAME);
+	assert_place(&uprobes.attached[0].places[1], 108, 0, FBT_PROBE_END);
+	target_function_free(function);
+}
+
 static void each_function_has_a_link(void **state)
 {
 	struct step_function *functions[] = {new_function(1, 100), new_function(2, 200),
@@ -249,6 +262,7 @@ int main(void)
 		cmocka_unit_test(returns_that_fail_leave_the_begins_unprobed),
 		cmocka_unit_test(no_functions_are_no_links),
 		cmocka_unit_test(a_function_is_probed_at_its_begin_and_exits),
+		cmocka_unit_test(a_frame_record_is_known_where_the_function_begins),
 		cmocka_unit_test(each_function_has_a_link),
 		cmocka_unit_test(a_kind_is_let_go_alone),
 		cmocka_unit_test(files_of_one_inode_number_on_two_devices_are_two),
