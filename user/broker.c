@@ -168,6 +168,7 @@ static _Noreturn void serve(struct service *service)
 		err = receive_with(service->socket, &order, sizeof(order), &output);
 		if (err)
 			_exit(err != -EPIPE);
+		order.path[sizeof(order.path) - 1] = '\0';
 		answer.result = obey(service, &order, output, &made);
 		err = send_with(service->socket, &answer, sizeof(answer), made);
 		if (output >= 0)
@@ -235,11 +236,10 @@ bool broker_is_there(void)
 }
 
 /* What obey said. */
-static int order(uint32_t work, uint32_t tgid, uint32_t number, int output, int *made)
+static int give_order(struct broker_order *order, int output, int *made)
 {
-	struct broker_order wanted = {.work = work, .tgid = tgid, .number = number};
 	struct answer answer = {0};
-	int err = send_with(broker_socket, &wanted, sizeof(wanted), output);
+	int err = send_with(broker_socket, order, sizeof(*order), output);
 
 	*made = -1;
 	if (!err)
@@ -249,7 +249,8 @@ static int order(uint32_t work, uint32_t tgid, uint32_t number, int output, int 
 
 int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid)
 {
-	int made, result = order(work, tgid, 0, output, &made);
+	struct broker_order order = {.work = work, .tgid = tgid};
+	int made, result = give_order(&order, output, &made);
 
 	*pid = result > 0 ? result : -1;
 	if (made >= 0)
@@ -259,18 +260,25 @@ int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid)
 
 void broker_kill(pid_t pid)
 {
+	struct broker_order order = {.work = WORK_KILL, .tgid = (uint32_t)pid};
 	int made;
 
 	if (!broker_is_there())
 		kill(pid, SIGKILL);
 	else
-		(void)order(WORK_KILL, (uint32_t)pid, 0, -1, &made);
+		(void)give_order(&order, -1, &made);
 }
 
-int broker_open(enum broker_work work, uint32_t tgid, uint32_t number)
+int broker_open(enum broker_work work, uint32_t tgid, uint32_t number, const char *path)
 {
-	int made, err = order(work, tgid, number, -1, &made);
+	struct broker_order order = {.work = work, .tgid = tgid, .number = number};
+	int made, err;
 
+	if (path && strlen(path) >= sizeof(order.path))
+		return -ENAMETOOLONG;
+	if (path)
+		memcpy(order.path, path, strlen(path) + 1);
+	err = give_order(&order, -1, &made);
 	if (!err && made < 0)
 		err = -EBADF;
 	return err ? err : made;

@@ -10,6 +10,7 @@
 #ifndef FBT_BROKER_H
 #define FBT_BROKER_H
 
+#include <limits.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -18,13 +19,15 @@ enum broker_work {
 	BROKER_HINT,   /* hint_run */
 	BROKER_INJECT, /* inject_serve */
 	BROKER_MEMFD,  /* gpu_memfd_serve */
+	BROKER_LOOK,   /* cuda_use_serve */
 	BROKER_WORKS,
 };
 
 struct broker_order {
 	uint32_t work; /* enum broker_work */
 	uint32_t tgid;
-	uint32_t number; /* BROKER_MEMFD: of a descriptor of that process */
+	uint32_t number;     /* BROKER_MEMFD: of a descriptor of that process */
+	char path[PATH_MAX]; /* BROKER_LOOK */
 };
 
 /* One of run and open, or none: refused. ctx is borrowed, and is as it was at broker_start. */
@@ -51,7 +54,7 @@ int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid);
 /* SIGKILL to what broker_run started: our own right may be gone. Without a broker it is our own. */
 void broker_kill(pid_t pid);
 
-/* What open makes: a descriptor or -errno. */
-int broker_open(enum broker_work work, uint32_t tgid, uint32_t number);
+/* What open makes: a descriptor or -errno. path may be NULL. */
+int broker_open(enum broker_work work, uint32_t tgid, uint32_t number, const char *path);
 
 #endif

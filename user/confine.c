@@ -12,6 +12,7 @@
 #include "broker.h"
 #include "confine_capabilities.h"
 #include "confine_filter.h"
+#include "cuda_use.h"
 #include "gpu_memfd.h"
 #include "gpu_shim.h"
 #include "hint.h"
@@ -33,6 +34,7 @@ void confine_prepare(const struct options *options)
 	const struct broker_task tasks[BROKER_WORKS] = {
 		[BROKER_HINT] = {.run = hint_run, .ctx = options},
 		[BROKER_INJECT] = {.run = injects ? inject_serve : NULL, .ctx = &inject},
+		[BROKER_LOOK] = {.open = options->gpu.mode == GPU_OFF ? NULL : cuda_use_serve},
 		[BROKER_MEMFD] = {.open = options->gpu.mode == GPU_OFF ? NULL : gpu_memfd_serve},
 	};
 
@@ -110,6 +112,7 @@ static void give_up_rights(const struct options *options, const folder_vec *fold
 		.makes_files = options->windows.flag,
 		.command = options->command,
 		.statistics = options->bpf_stats && options->windows.flag,
+		.perf_probes = options->perf_uprobes || !uprobes_have_multi(),
 	};
 	uid_t uid = 0;
 	gid_t gid = 0;

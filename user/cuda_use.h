@@ -8,6 +8,11 @@
 
 #define CUDA_USE_DETAIL_SIZE 256
 
+struct broker_order;
+
+/* Where a broker looks for a file in a process's root for us (struct broker_task). */
+int cuda_use_serve(const void *nothing, const struct broker_order *order);
+
 /*
  * Reads /proc. true: it has libcuda and not the shim; detail says what was done to load one, which
  * may be nothing. A forked child that has both is not true: CUDA cannot be used there.

@@ -168,7 +168,7 @@ static int open_candidate(int folder, const char *number, const struct mapped_fi
 	int fd;
 
 	if (broker_is_there())
-		fd = broker_open(BROKER_MEMFD, files->thread, (uint32_t)strtoul(number, NULL, 10));
+		fd = broker_open(BROKER_MEMFD, files->thread, (uint32_t)strtoul(number, NULL, 10), NULL);
 	else
 		fd = memfd_open(folder, number, files->device);
 	if (fd < 0 || (!fstat(fd, &status) && knows(files, status.st_ino)))
