@@ -16,7 +16,7 @@
 #include "doctor_trial.h"
 #include "log.h"
 
-/* All of doctor is to take less than a second. */
+/* All of doctor is to take less than a second, on a machine that has time for it. */
 #define ENGINES_BUDGET_NS 300000000ull
 
 /* Each of these would keep -p from starting. */

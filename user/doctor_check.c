@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "doctor_check.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -89,4 +90,15 @@ void doctor_listen(struct doctor_words *words)
 void doctor_listen_end(void)
 {
 	log_divert(NULL, NULL);
+}
+
+const char *doctor_words_text(const struct doctor_words *words, uint32_t tgid, int err)
+{
+	char start[32];
+	size_t length;
+
+	if (!words->any)
+		return strerror(-err);
+	length = (size_t)snprintf(start, sizeof(start), "process %" PRIu32 ": ", tgid);
+	return strncmp(words->text, start, length) ? words->text : words->text + length;
 }

@@ -63,4 +63,10 @@ struct doctor_words {
 void doctor_listen(struct doctor_words *words); /* empties it */
 void doctor_listen_end(void);
 
+/*
+ * What was heard, without a "process TGID: " in front; where nothing was, what err (negative, or 0)
+ * means.
+ */
+const char *doctor_words_text(const struct doctor_words *words, uint32_t tgid, int err);
+
 #endif

@@ -65,7 +65,7 @@ static void look_at(struct doctor_engines *engines, uint32_t tgid)
 /* Those that are likely first: the time may be over before all are through. */
 void doctor_engines_find(struct doctor_engines *engines, uint64_t budget_ns)
 {
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + budget_ns;
+	uint64_t end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + budget_ns;
 	process_vec processes = {0};
 	struct doctor_words unheard;
 
@@ -73,7 +73,7 @@ void doctor_engines_find(struct doctor_engines *engines, uint64_t budget_ns)
 	doctor_listen(&unheard);
 	processes_list(&processes);
 	vec_for_each (process, &processes) {
-		if (clock_ns(CLOCK_MONOTONIC) >= end_ns || !is_likely(process->tgid))
+		if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= end_ns || !is_likely(process->tgid))
 			continue;
 		look_at(engines, process->tgid);
 		process->tgid = 0;
@@ -81,7 +81,7 @@ void doctor_engines_find(struct doctor_engines *engines, uint64_t budget_ns)
 	vec_for_each (process, &processes) {
 		if (!process->tgid)
 			continue;
-		if (clock_ns(CLOCK_MONOTONIC) >= end_ns)
+		if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= end_ns)
 			engines->not_looked++;
 		else
 			look_at(engines, process->tgid);

@@ -22,7 +22,7 @@ struct doctor_engines {
 	size_t not_looked; /* processes: the time was over */
 };
 
-/* Reads /proc and the files of processes for about budget_ns at most. */
+/* Reads /proc and the files of processes for about budget_ns of CPU time at most. */
 void doctor_engines_find(struct doctor_engines *engines, uint64_t budget_ns);
 
 /* Pure. */

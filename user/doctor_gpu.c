@@ -186,7 +186,7 @@ static void judge_absent(const struct doctor_process_gpu *gpu, uint32_t tgid,
 		doctor_say(checks, DOCTOR_OK, "GPU records", "the shim would be put into it");
 	} else {
 		doctor_say(checks, lack_of(gpu), "GPU records", "%s",
-			   gpu->words.any ? gpu->words.text
+			   gpu->words.any ? doctor_words_text(&gpu->words, tgid, 0)
 					  : "it uses CUDA, but was not started with the shim");
 		doctor_advise(checks, "%srestart it with what ferrum-bpftrace gpu-env prints",
 			      injects ? "--gpu=inject, or " : "");
@@ -230,7 +230,8 @@ void doctor_process_gpu_judge(const struct doctor_process_gpu *gpu, uint32_t tgi
 	case DOCTOR_SHIM_BAD:
 	case DOCTOR_SHIM_UNKNOWN:
 		doctor_say(checks, lack_of(gpu), "GPU records", "%s",
-			   gpu->words.any ? gpu->words.text : "not known: it cannot be looked at");
+			   gpu->words.any ? doctor_words_text(&gpu->words, tgid, 0)
+					  : "not known: it cannot be looked at");
 		doctor_advise(checks, "--gpu off goes without");
 		break;
 	}

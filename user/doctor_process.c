@@ -129,14 +129,15 @@ void doctor_process_judge(const struct doctor_process *process, struct doctor_ch
 	}
 	if (process->err) {
 		doctor_say(checks, DOCTOR_NO, "process", "%s",
-			   process->words.any ? process->words.text : strerror(-process->err));
+			   doctor_words_text(&process->words, process->tgid, process->err));
 		advise_access(process, checks);
 		return;
 	}
 	doctor_say(checks, DOCTOR_OK, "process",
 		   "%s, user %" PRIu32 "%s, %" PRIu32 " thread%s, %s%s", process->comm,
 		   process->uid, process->uid == process->own_uid ? " (as we)" : "",
-		   process->threads, process->threads == 1 ? "" : "s", process->exe,
+		   process->threads, process->threads == 1 ? "" : "s",
+		   *process->exe ? process->exe : "a program that may not be seen",
 		   process->replaced ? " (replaced since it was started)" : "");
 	judge_state(process, checks);
 	if (process->inner_pid)

@@ -15,18 +15,25 @@
 #include "report_format.h"
 
 #define CLOCK_SOURCE   "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-#define CLOCK_READINGS 1000
+#define CLOCK_READINGS 100
+/* The best of so many: others may have the CPU meanwhile. */
+#define CLOCK_CHUNKS 20
 /* Twice in each call of the engine. */
 #define CLOCK_SLOW_PS 300000
 
 static void read_clock(struct doctor_room *room)
 {
 	FILE *file = fopen(CLOCK_SOURCE, "re");
-	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+	room->clock_ps = UINT64_MAX;
+	for (int chunk = 0; chunk < CLOCK_CHUNKS; chunk++) {
+		uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), ps;
 
-	for (int i = 0; i < CLOCK_READINGS; i++)
-		clock_ns(CLOCK_MONOTONIC);
-	room->clock_ps = clock_ns(CLOCK_MONOTONIC) - start_ns;
+		for (int i = 0; i < CLOCK_READINGS; i++)
+			clock_ns(CLOCK_MONOTONIC);
+		ps = (clock_ns(CLOCK_MONOTONIC) - start_ns) * 1000 / CLOCK_READINGS;
+		if (ps < room->clock_ps)
+			room->clock_ps = ps;
+	}
 	if (!file)
 		return;
 	if (fscanf(file, "%31s", room->clock_source) != 1)

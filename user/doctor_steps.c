@@ -133,7 +133,7 @@ static void judge_function(const struct step_function *function, struct doctor_c
 
 static void judge_probe(const struct doctor_steps *steps, struct doctor_checks *checks)
 {
-	const char *words = steps->words.any ? steps->words.text : strerror(-steps->probe_err);
+	const char *words = doctor_words_text(&steps->words, 0, steps->probe_err);
 	char interval[FORMAT_MAX];
 
 	if (steps->named) {
@@ -201,7 +201,7 @@ void doctor_steps_judge(const struct doctor_steps *steps, uint32_t tgid,
 {
 	if (steps->found < 0) {
 		doctor_say(checks, DOCTOR_NO, "step function", "%s",
-			   steps->words.any ? steps->words.text : strerror(-steps->found));
+			   doctor_words_text(&steps->words, tgid, steps->found));
 		if (steps->found == -E2BIG)
 			doctor_advise(checks, "put PATH: before the name, or name it in full");
 		else if (steps->found == -EPERM)

@@ -65,7 +65,7 @@ void doctor_trial_judge(const struct doctor_trial *trial, struct doctor_checks *
 	}
 	if (trial->err) {
 		doctor_say(checks, DOCTOR_NO, "trial", "%s",
-			   trial->words.any ? trial->words.text : strerror(-trial->err));
+			   doctor_words_text(&trial->words, 0, trial->err));
 		advise(trial, checks);
 		return;
 	}
