@@ -29,7 +29,7 @@ uint64_t confine_wanted(const struct confine_rights *rights, uint64_t permitted)
 
 	if (rights->command)
 		wanted |= bit(CAP_KILL);
-	if (rights->statistics || (permitted & tracing) != tracing)
+	if (rights->statistics || rights->perf_probes || (permitted & tracing) != tracing)
 		wanted |= bit(CAP_SYS_ADMIN);
 	return wanted & permitted;
 }

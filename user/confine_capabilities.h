@@ -15,6 +15,7 @@ struct confine_rights {
 	bool makes_files; /* later, for a window by flag */
 	bool command;	  /* what was started may become another user's */
 	bool statistics;  /* the kernel's run time statistics are switched on anew */
+	bool perf_probes; /* step probes are perf uprobes: since 2025 those take CAP_SYS_ADMIN */
 };
 
 struct confined_rights {

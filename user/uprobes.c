@@ -172,6 +172,11 @@ int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, 
 	if (err == -KERNEL_ENOTSUPP)
 		log_err("attach: %s: an instruction there cannot be probed: name another function",
 			name);
+	else if (err == -EACCES && !uprobes->multi)
+		/* Commit ba677dbe77af of Linux 6.16, and the stable releases of that time. */
+		log_err("attach: %s: this kernel allows uprobes only with CAP_SYS_ADMIN: run with "
+			"sudo, or grant it too",
+			name);
 	else if (err)
 		log_err("attach: %s: %s", name, strerror(-err));
 	return err;

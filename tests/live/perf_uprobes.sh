@@ -11,4 +11,25 @@ go
 wait "$ENGINE"
 end_tool
 check_truth 'perf uprobes'
+
+# These come when the tool has given up its rights.
+rm -f "$OUT".*
+run_tool --step engine_step -- "$FBT_ENGINE" --steps 23 --sleep-us 300
+end_tool
+is 'COMMAND: nothing is refused' "$(grep -c 'attach:' "$OUT.err")" 0
+fact 'COMMAND: all its steps' 'len(S) == 23'
+
+# Kernels of 2025 and later, and stable ones of that time, take more for these than CAP_PERFMON.
+start_engine --steps 0 --sleep-us 1000
+rights=+bpf,+perfmon,+sys_ptrace,+dac_read_search,+dac_override,+checkpoint_restore
+setpriv --bounding-set="-all,$rights" --inh-caps="-all,$rights" \
+	"$FBT" -p "$ENGINE" --step engine_step -d 0.2 --trace none --profile none \
+	>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null
+status=$?
+if [ $status = 0 ]; then
+	ok 'without CAP_SYS_ADMIN: this kernel allows it'
+else
+	is 'without CAP_SYS_ADMIN: exit status 1' $status 1
+	has 'without CAP_SYS_ADMIN: that is said' "$OUT.err" 'uprobes only with CAP_SYS_ADMIN'
+fi
 finish
