@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """What fault_target did, against what the tool says of it. One fact a line.
 
-    fault_truth.py killed TRUTH OUT     the target was killed: OUT.profile, .trace, .report, .capture
-    fault_truth.py partial TRUTH OUT    the tool was killed: what it left behind is whole as far as it goes
+    fault_truth.py killed TRUTH OUT CALLS    the target was killed: OUT.profile, .trace, .report, .capture
+    fault_truth.py partial TRUTH OUT CALLS   the tool was killed: what it left is whole as far as it goes
+    fault_truth.py stopped TRUTH OUT CALLS BEGIN END   the tool was stopped from BEGIN to END (ns)
     fault_truth.py span TRUTH           steps begun so far, by thread
 
 A step is known by its thread and number, which are arguments of it.
 """
+import bisect
 import json
 import re
 import struct
@@ -109,7 +111,9 @@ class Facts:
     def __call__(self, name, holds, *why):
         if holds:
             return
-        self.failed = 1
+        self.failed += 1
+        if self.failed > 20:
+            return
         print("# " + name + ": " + " ".join(str(item) for item in why)[:2000])
 
 
@@ -153,7 +157,7 @@ def check_killed(truth, out, calls):
     table = {row["name"]: row["calls"] for process in report["processes"] for row in process["syscalls"]}
     made = sum(step["by"]["other"] for step in steps.values())
     facts("the table has their calls", table.get("getppid", 0) >= made, table, made)
-    return facts.failed
+    return min(facts.failed, 1)
 
 
 def check_partial(truth, out, calls):
@@ -169,7 +173,76 @@ def check_partial(truth, out, calls):
         facts("no step that was not made", max(numbers, default=0) < account["begun"] + 1, numbers[-3:], account)
     for event in load_partial_trace(out + ".trace.partial"):
         facts("events of the trace", event["ph"] == "X" and event["dur"] >= 0, event)
-    return facts.failed
+    return min(facts.failed, 1)
+
+
+def count_drawn(trace):
+    """Calls that lie in each step of the trace, by number of the step."""
+    calls, drawn = {}, {}
+    for event in trace:
+        if event["cat"] == "syscall" and event["name"] in ("getppid", "read", "write"):
+            calls.setdefault(event["tid"], []).append(event["ts"])
+    for starts in calls.values():
+        starts.sort()
+    for event in trace:
+        if event["cat"] == "step":
+            starts = calls.get(event["tid"], [])
+            # The next step begins at least a pause later: no call of it is in this microsecond.
+            drawn[event["args"]["step"]] = (bisect.bisect_right(starts, event["ts"] + event["dur"]) -
+                                            bisect.bisect_left(starts, event["ts"]))
+    return drawn
+
+
+def check_pace(facts, truth, begin, end):
+    """Nobody who is traced waits for the tool: steps a second, and the longest one."""
+    second = 1000000000
+    for thread in range(len(truth.threads)):
+        spans = truth.spans(thread)
+        before = [b for b, _ in spans if begin - second <= b < begin]
+        seconds = [sum(at <= b < at + second for b, _ in spans)
+                   for at in range(begin, end - second + 1, second)]
+        facts("as many steps a second as before", min(seconds) * 4 >= len(before), len(before), seconds)
+        starts = [b for b, _ in spans if begin <= b < end]
+        pause = max((later - b for b, later in zip(starts, starts[1:])), default=end - begin)
+        facts("no step waits", pause < 2 * second, pause)
+
+
+def check_stopped(truth, out, calls, begin, end):
+    facts = Facts()
+    events, rest = load_lines(out + ".profile")
+    steps = load_steps(events)
+    window = events[-1]["shape"]
+    facts("the profile ends with its window", not rest and events[-1]["event"] == "window_prof")
+    made = [(thread, n, b, e) for thread in range(len(truth.threads))
+            for n, (b, e) in enumerate(truth.spans(thread))]
+    facts("steps and lost steps are the target's", len(steps) + window["lost_steps"] == len(made),
+          len(steps), window["lost_steps"], len(made))
+    facts("steps were lost, and calls", window["lost_steps"] > 0 and window["lost_calls"] > 0, window)
+    for key, step in steps.items():
+        facts("sums are exact", is_exact(step, key, calls), key, step)
+        facts("complete is what lost no calls", step["complete"] == (step["lost_calls"] == 0), key, step)
+    incomplete = {key for key, step in steps.items() if not step["complete"]}
+    facts("incomplete steps are counted", window["incomplete_steps"] == len(incomplete) > 0)
+    whole = {key for key in steps if key not in incomplete}
+    settled = max(e for _, _, _, e in made) - 1000000000
+    for thread, n, b, e in made:
+        if e < begin or b > settled:
+            facts("before the stop, and long after it, all are there", (thread, n) in whole, thread, n)
+    with open(out + ".trace", encoding="utf-8") as file:
+        drawn = count_drawn(json.load(file))
+    for key in whole:
+        facts("the trace has each call of a complete step",
+              drawn[steps[key]["step"]] == steps[key]["calls"], key, steps[key], drawn[steps[key]["step"]])
+    with open(out + ".report", encoding="utf-8") as file:
+        report = json.load(file)
+    facts("the report tells of it", report["lost"]["calls"] == window["lost_calls"] and
+          report["lost"]["steps"] == window["lost_steps"], report["lost"])
+    table = {row["name"]: row["calls"] for process in report["processes"] for row in process["syscalls"]}
+    wanted = sum(calls_of(n, calls)["other"] for _, n, _, _ in made) + len(truth.threads)
+    facts("the table has each call", table["getppid"] == wanted, table["getppid"], wanted)
+    check_pace(facts, truth, begin, end)
+    print("# %d steps made, %d lost, %d incomplete" % (len(made), window["lost_steps"], len(incomplete)))
+    return min(facts.failed, 1)
 
 
 def main():
@@ -178,8 +251,8 @@ def main():
     if what == "span":
         print(" ".join(str(account["begun"]) for account in truth.threads))
         return 0
-    check = {"killed": check_killed, "partial": check_partial}[what]
-    return check(truth, sys.argv[3], int(sys.argv[4]))
+    check = {"killed": check_killed, "partial": check_partial, "stopped": check_stopped}[what]
+    return check(truth, sys.argv[3], *(int(argument) for argument in sys.argv[4:]))
 
 
 if __name__ == "__main__":
