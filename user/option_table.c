@@ -28,9 +28,8 @@ const struct argp_option option_table[] = {
 	{"interval", KEY_INTERVAL, "MS", 0,
 	 "Length of a step where there is no step function (100)", 0},
 	{"rate-guard", KEY_RATE_GUARD, "PERCENT", 0,
-	 "Most of a CPU's time that the probes of a step function may take; one that is called "
-	 "more "
-	 "often is sampled (5); 0: no limit",
+	 "Most of a thread's time that the probes of a step function may take (5): one that is "
+	 "called more often is sampled; 0: no limit",
 	 0},
 	{"list-steps", KEY_LIST_STEPS, 0, 0, "Print step candidates of -p PID with rates, and exit",
 	 0},

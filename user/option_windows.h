@@ -25,7 +25,7 @@ struct option_windows {
 	bool max_steps_given;	  /* as an option */
 	uint64_t max_steps;	  /* of a window by flag; 0: no limit */
 	bool rate_guard_given;
-	double rate_guard_percent; /* of a CPU, for the probes of a step function; 0: no limit */
+	double rate_guard_percent; /* see rate_guard.h; 0: no limit */
 };
 
 /* --flag, --dir, --max-steps and --rate-guard: 0, EINVAL, logged, or ARGP_ERR_UNKNOWN if key is

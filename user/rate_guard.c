@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdbool.h>
 #include "rate_guard.h"
 
 static uint64_t since(uint64_t now_ns, uint64_t before_ns)
@@ -17,13 +18,18 @@ static double slice_cost_ns(const struct rate_limits *limits)
 	return (double)limits->period_ns * sample_share(limits);
 }
 
+static void begin_at(struct rate_guard *guard, uint64_t now_ns)
+{
+	guard->begin_ns = now_ns;
+	guard->spent_ns = 0;
+	guard->ran_ns = 0;
+}
+
 void rate_guard_begin(struct rate_guard *guard, uint64_t now_ns)
 {
-	*guard = (struct rate_guard){
-		.state = RATE_WATCHED,
-		.looked_ns = now_ns,
-		.credit_ns = RATE_BURST_NS,
-	};
+	guard->state = RATE_WATCHED;
+	guard->credit_ns = RATE_BURST_NS;
+	begin_at(guard, now_ns);
 }
 
 static enum rate_verdict switch_off(struct rate_guard *guard)
@@ -33,20 +39,19 @@ static enum rate_verdict switch_off(struct rate_guard *guard)
 }
 
 static enum rate_verdict look_watched(struct rate_guard *guard, const struct rate_limits *limits,
-				      uint64_t now_ns, uint64_t spent_ns)
+				      uint64_t now_ns, uint64_t spent_ns, uint64_t ran_ns)
 {
 	double credit_ns =
-		(double)guard->credit_ns + (double)since(now_ns, guard->looked_ns) * limits->share;
+		(double)guard->credit_ns + (double)ran_ns * limits->share - (double)spent_ns;
 
-	if (credit_ns > (double)RATE_BURST_NS)
-		credit_ns = (double)RATE_BURST_NS;
-	credit_ns -= (double)spent_ns;
 	if (credit_ns >= 0) {
+		/* Not before: the look may be a late one, of a tool that was stopped for seconds. */
+		if (credit_ns > (double)RATE_BURST_NS)
+			credit_ns = (double)RATE_BURST_NS;
 		guard->credit_ns = (int64_t)credit_ns;
 		return RATE_STAY;
 	}
-	guard->begin_ns = now_ns;
-	guard->spent_ns = 0;
+	begin_at(guard, now_ns);
 	return switch_off(guard);
 }
 
@@ -60,19 +65,20 @@ static enum rate_verdict look_off(struct rate_guard *guard, const struct rate_li
 	    (double)off_ns * sample_share(limits) < (double)guard->spent_ns)
 		return RATE_STAY;
 	guard->state = RATE_SLICE;
-	guard->begin_ns = now_ns;
-	guard->spent_ns = 0;
+	begin_at(guard, now_ns);
 	return RATE_SWITCH_ON;
 }
 
 static enum rate_verdict look_slice(struct rate_guard *guard, const struct rate_limits *limits,
 				    uint64_t now_ns)
 {
-	double kept_ns = (double)since(now_ns, guard->begin_ns) * limits->share;
+	double long_ns = slice_cost_ns(limits) / limits->share;
+	bool is_long = (double)since(now_ns, guard->begin_ns) >= long_ns;
+	bool is_dear = (double)guard->spent_ns > (double)guard->ran_ns * limits->share;
 
-	if ((double)guard->spent_ns >= slice_cost_ns(limits))
+	if ((double)guard->spent_ns >= slice_cost_ns(limits) || (is_long && is_dear))
 		return switch_off(guard);
-	if (kept_ns < slice_cost_ns(limits))
+	if (!is_long)
 		return RATE_STAY;
 	guard->state = RATE_WATCHED;
 	guard->credit_ns = RATE_BURST_NS / 2;
@@ -80,17 +86,13 @@ static enum rate_verdict look_slice(struct rate_guard *guard, const struct rate_
 }
 
 enum rate_verdict rate_guard_look(struct rate_guard *guard, const struct rate_limits *limits,
-				  uint64_t now_ns, uint64_t spent_ns)
+				  uint64_t now_ns, uint64_t spent_ns, uint64_t ran_ns)
 {
-	enum rate_verdict verdict;
-
 	guard->spent_ns += spent_ns;
+	guard->ran_ns += ran_ns;
 	if (guard->state == RATE_WATCHED)
-		verdict = look_watched(guard, limits, now_ns, spent_ns);
-	else if (guard->state == RATE_OFF)
-		verdict = look_off(guard, limits, now_ns);
-	else
-		verdict = look_slice(guard, limits, now_ns);
-	guard->looked_ns = now_ns;
-	return verdict;
+		return look_watched(guard, limits, now_ns, spent_ns, ran_ns);
+	if (guard->state == RATE_OFF)
+		return look_off(guard, limits, now_ns);
+	return look_slice(guard, limits, now_ns);
 }

@@ -28,6 +28,14 @@ struct watch {
 	bool off;
 };
 
+/* Of one CPU, as of the last look. */
+struct seen {
+	uint64_t hits[FBT_KIND_COUNT];
+	uint64_t ran_ns;
+	uint64_t untraced;
+	uint64_t lately_ns; /* time that counts since the look before */
+};
+
 /* Kinds that are probed together; kept with the lowest of them. */
 struct unit {
 	struct rate_guard rate;
@@ -40,13 +48,15 @@ struct step_guard {
 	struct rate_limits limits;
 	struct unit units[FBT_KIND_COUNT];
 	struct watch watches[FBT_KIND_COUNT];
-	uint64_t *seen; /* hits by CPU and kind */
+	struct seen *seen; /* by CPU */
+	uint64_t looked_ns;
 	bool acted;
 };
 
 /* What happened to a unit since the last look. */
 struct look {
-	uint64_t spent_ns; /* on the CPU that spent most */
+	uint64_t spent_ns; /* these two: on the CPU where it is worst */
+	uint64_t ran_ns;
 	uint64_t calls;
 	uint64_t time_ns;
 };
@@ -63,7 +73,7 @@ struct step_guard *step_guard__new(const struct step_guard_parts *parts)
 		.share = parts->options->windows.rate_guard_percent / 100,
 		.period_ns = loader__has_multi(parts->loader) ? PERIOD_NS : SLOW_PERIOD_NS,
 	};
-	guard->seen = calloc((size_t)shared->cpu_count * FBT_KIND_COUNT, sizeof(*guard->seen));
+	guard->seen = calloc(shared->cpu_count, sizeof(*guard->seen));
 	if (guard->seen)
 		return guard;
 	free(guard);
@@ -92,8 +102,7 @@ static uint64_t load(const __u64 *counter)
 static uint64_t take_hits(struct step_guard *guard, uint32_t cpu, uint64_t kinds, uint64_t *calls)
 {
 	const struct fbt_hits *hits = &loader__shared(guard->parts.loader)->hits[cpu];
-	uint64_t *seen = guard->seen + (size_t)cpu * FBT_KIND_COUNT;
-	uint64_t count = 0;
+	uint64_t *seen = guard->seen[cpu].hits, count = 0;
 
 	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
 		uint64_t begins = load(&hits->begins[kind]), now = begins + load(&hits->ends[kind]);
@@ -115,25 +124,47 @@ static uint64_t count_calls(const struct step_guard *guard, uint32_t kind)
 	return calls;
 }
 
-static struct look look_at(struct step_guard *guard, const struct unit *unit, uint64_t now_ns,
-			   uint64_t step_ns)
+/* For all units: how long the threads that hit probes ran, at least. */
+static void count_run_time(struct step_guard *guard, uint64_t time_ns)
+{
+	const struct shared *shared = loader__shared(guard->parts.loader);
+
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++) {
+		struct seen *seen = &guard->seen[cpu];
+		uint64_t ran_ns = load(&shared->hits[cpu].ran_ns);
+		uint64_t untraced = load(&shared->hits[cpu].untraced);
+
+		seen->lately_ns = ran_ns - seen->ran_ns;
+		if (untraced != seen->untraced && seen->lately_ns < time_ns)
+			seen->lately_ns = time_ns;
+		seen->ran_ns = ran_ns;
+		seen->untraced = untraced;
+	}
+}
+
+static struct look look_at(struct step_guard *guard, const struct unit *unit, uint64_t step_ns)
 {
 	uint32_t cpus = loader__shared(guard->parts.loader)->cpu_count;
-	uint64_t before = 0, calls = 0, most = 0;
-	struct look look;
+	uint64_t before = 0, calls = 0;
+	struct look look = {0};
+	double worst = 0;
 
 	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));)
 		before += guard->watches[kind].sampling.calls;
 	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
-		uint64_t hits = take_hits(guard, cpu, unit->kinds, &calls);
+		uint64_t spent_ns = take_hits(guard, cpu, unit->kinds, &calls) * step_ns / 2;
+		uint64_t ran_ns = guard->seen[cpu].lately_ns;
+		double excess = (double)spent_ns - (double)ran_ns * guard->limits.share;
 
-		most = hits > most ? hits : most;
+		if (cpu && excess <= worst)
+			continue;
+		worst = excess;
+		look.spent_ns = spent_ns;
+		look.ran_ns = ran_ns;
 	}
 	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));)
 		guard->watches[kind].sampling.calls = count_calls(guard, kind);
-	look.spent_ns = most * step_ns / 2;
 	look.calls = calls > before ? calls - before : 0;
-	look.time_ns = now_ns > unit->rate.looked_ns ? now_ns - unit->rate.looked_ns : 1;
 	return look;
 }
 
@@ -185,10 +216,13 @@ static const char *name_of(const struct step_guard *guard, const struct unit *un
 static void tell_off(struct step_guard *guard, struct unit *unit, const struct look *look)
 {
 	double per_s = (double)look->calls * 1e9 / (double)look->time_ns;
-	double percent = percent_of((double)look->spent_ns, (double)look->time_ns);
+	double percent = percent_of((double)look->spent_ns, (double)look->ran_ns);
 	bool quick = guard->limits.period_ns == PERIOD_NS;
 	char count[FORMAT_MAX], share[FORMAT_MAX];
 
+	/* How long a thread ran is known as of its last tick. */
+	if (!look->ran_ns || percent > 100)
+		percent = 100;
 	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));) {
 		struct fbt_sampling *sampling = &guard->watches[kind].sampling;
 
@@ -197,10 +231,10 @@ static void tell_off(struct step_guard *guard, struct unit *unit, const struct l
 	}
 	if (unit->told++ >= TOLD_MAX)
 		return;
-	log_warn("%s: called %s times a second, its probes take %s of a CPU: from now on they are "
-		 "on for a moment each %s, and its steps are a sample. It is hardly a step: name "
-		 "another by --step (--list-steps -p PID shows candidates), or bear the cost with "
-		 "--rate-guard 0",
+	log_warn("%s: called %s times a second, its probes take %s of the time of its thread: from "
+		 "now on they are on for a moment each %s, and its steps are a sample. It is "
+		 "hardly a step: name another by --step (--list-steps -p PID shows candidates), or "
+		 "bear the cost with --rate-guard 0",
 		 name_of(guard, unit), format_count(count, (uint64_t)per_s),
 		 format_percent(share, percent), quick ? "second" : "minute");
 }
@@ -266,11 +300,12 @@ static void keep_on(struct step_guard *guard, struct unit *unit, uint64_t now_ns
 }
 
 static void turn_unit(struct step_guard *guard, struct unit *unit, uint64_t now_ns,
-		      uint64_t step_ns)
+		      uint64_t time_ns, uint64_t step_ns)
 {
-	struct look look = look_at(guard, unit, now_ns, step_ns);
+	struct look look = look_at(guard, unit, step_ns);
 
-	switch (rate_guard_look(&unit->rate, &guard->limits, now_ns, look.spent_ns)) {
+	look.time_ns = time_ns;
+	switch (rate_guard_look(&unit->rate, &guard->limits, now_ns, look.spent_ns, look.ran_ns)) {
 	case RATE_STAY:
 		return;
 	case RATE_SWITCH_OFF:
@@ -306,16 +341,20 @@ static void begin_watch(struct step_guard *guard, uint32_t kind, uint64_t now_ns
 void step_guard__turn(struct step_guard *guard, uint64_t now_ns, uint64_t step_ns)
 {
 	size_t count = steps_found__count(guard->parts.found);
+	uint64_t time_ns;
 
 	if (guard->limits.share <= 0)
 		return;
+	time_ns = guard->looked_ns && now_ns > guard->looked_ns ? now_ns - guard->looked_ns : 1;
+	guard->looked_ns = now_ns;
+	count_run_time(guard, time_ns);
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		if (!guard->watches[kind].since_ns)
 			begin_watch(guard, kind, now_ns);
 	}
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		if (guard->units[kind].kinds)
-			turn_unit(guard, &guard->units[kind], now_ns,
+			turn_unit(guard, &guard->units[kind], now_ns, time_ns,
 				  step_ns ? step_ns : STEP_NS_DEFAULT);
 	}
 }

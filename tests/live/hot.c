@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * hot TRUTH COUNTS [SLOW_US]: one thread calls hot_step as fast as it can, which does next to
+ * nothing; another makes steps of SLOW_US each, of CALLS getppid calls and 100 hot_step calls,
+ * until SIGTERM. COUNTS is a file of numbers of 8 bytes: how often the one was called so far, how
+ * often the other, and the id of the first thread.
+ */
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <string.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include "program.h"
+
+#define CALLS 3
+#define INNER 100
+
+struct counts {
+	_Atomic uint64_t hot; /* of the thread that does nothing else */
+	_Atomic uint64_t slow;
+	_Atomic uint64_t hot_tid;
+};
+
+struct work {
+	struct counts *counts;
+	struct timespec pause;
+	_Atomic int stop;
+};
+
+long hot_step(long value);
+void slow_step(const struct work *work);
+
+STEP long hot_step(long value)
+{
+	STAY();
+	return value + 1;
+}
+
+STEP void slow_step(const struct work *work)
+{
+	for (int i = 0; i < CALLS; i++)
+		syscall(SYS_getppid);
+	for (int i = 0; i < INNER; i++)
+		hot_step(i);
+	nanosleep(&work->pause, NULL);
+	STAY();
+}
+
+static void *run_hot(void *arg)
+{
+	struct work *work = arg;
+	uint64_t count = 0;
+
+	atomic_store(&work->counts->hot_tid, (uint64_t)syscall(SYS_gettid));
+	while (!atomic_load_explicit(&work->stop, memory_order_relaxed)) {
+		hot_step((long)count);
+		count++;
+		atomic_store_explicit(&work->counts->hot, count, memory_order_relaxed);
+	}
+	return NULL;
+}
+
+static void *run_slow(void *arg)
+{
+	struct work *work = arg;
+
+	while (!atomic_load(&work->stop)) {
+		slow_step(work);
+		atomic_fetch_add(&work->counts->slow, 1);
+	}
+	return NULL;
+}
+
+static struct counts *map_counts(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
+	void *counts;
+
+	if (fd < 0 || ftruncate(fd, sizeof(struct counts)))
+		exit(EXIT_FAILURE);
+	counts = mmap(NULL, sizeof(struct counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (counts == MAP_FAILED)
+		exit(EXIT_FAILURE);
+	close(fd);
+	return counts;
+}
+
+int main(int argc, char **argv)
+{
+	static struct work work;
+	long slow_us = number_at(argv, 3, 5000);
+	pthread_t threads[2];
+	sigset_t signals;
+	FILE *truth;
+	int signal;
+
+	if (argc < 3)
+		return EXIT_FAILURE;
+	work.counts = map_counts(argv[2]);
+	work.pause = (struct timespec){slow_us / 1000000, slow_us % 1000000 * 1000};
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	wait_for_go();
+	if (pthread_create(&threads[0], NULL, run_hot, &work) ||
+	    pthread_create(&threads[1], NULL, run_slow, &work))
+		return EXIT_FAILURE;
+	sigwait(&signals, &signal);
+	atomic_store(&work.stop, 1);
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	truth = open_truth(argv);
+	fprintf(truth, "{\"hot\": %llu, \"slow\": %llu, \"calls\": %d}\n",
+		(unsigned long long)work.counts->hot, (unsigned long long)work.counts->slow, CALLS);
+	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The rate guard: a function that is called as fast as can be is let go, and its steps are a sample;
+# the slow one beside it, in which it is called too, has all of its steps.
+. "$(dirname "$0")/lib.sh"
+
+# number N: the N-th of the program's
+number()
+{
+	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
+}
+
+# pace: calls of hot_step so far, and for how many ns its thread ran
+pace()
+{
+	echo "$(number 0) $(cut -d' ' -f1 "/proc/$ENGINE/task/$(number 2)/schedstat")"
+}
+
+# calls_per_ms: of the thread's own running time, whatever else this machine does
+calls_per_ms()
+{
+	local before after
+
+	read -ra before < <(pace)
+	sleep 1
+	read -ra after < <(pace)
+	echo $(((after[0] - before[0]) * 1000000 / (after[1] - before[1] + 1)))
+}
+
+times_told()
+{
+	grep -c 'times a second' "$OUT.err"
+}
+
+# await_told N
+await_told()
+{
+	for _ in $(seq 600); do
+		[ "$(times_told)" -lt "$1" ] || return 0
+		kill -0 "$TOOL" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# trace_hot ARGUMENT…: attached, and past the moment until the guard has acted
+trace_hot()
+{
+	rm -f "$OUT".*
+	run_tool -p "$ENGINE" --detail steps "${calm[@]}" "$@"
+	await_told 1
+}
+
+# compare NAME ROUNDS ARGUMENT…: how fast the target is under trace, and alone, by turns
+compare()
+{
+	local name=$1 rounds=$2 alone=0 traced=0
+
+	shift 2
+	for _ in $(seq "$rounds"); do
+		alone=$((alone + $(calls_per_ms)))
+		trace_hot "$@"
+		traced=$((traced + $(calls_per_ms)))
+		stop_tool
+	done
+	echo "# $name: $((traced / rounds)) calls per ms, alone $((alone / rounds))"
+	holds "$name: it goes on at half of its speed at least" [ $((traced * 2)) -gt "$alone" ]
+	has "$name: the user is told, and what to do" "$OUT.err" \
+		'hot_step: called .* times a second.* name another by --step'
+	is "$name: once" "$(times_told)" 1
+}
+
+start_program hot "$TMP/counts"
+go
+until [ "$(number 0)" -gt 1000 ]; do sleep 0.02; done
+compare 'a hot function' 2 --step hot_step --step slow_step
+
+# One longer run, by its outputs.
+before=$(number 1)
+trace_hot --step hot_step --step slow_step
+middle=$(number 1)
+sleep 3
+after=$(number 1)
+stop_tool
+least=$((after - middle)) most=$(($(number 1) - before))
+slow='[s for s in S if s["kind"] == "slow_step"]'
+hot='[s for s in S if s["kind"] == "hot_step"]'
+kinds='{k["name"]: k for k in R["kinds"]}'
+fact 'each step of the slow function is there' "$least <= len($slow) <= $most"
+fact 'and whole: its calls, its end, its gap but where probes were switched' \
+	"all(s['by']['other']['calls'] == 4 and s['end'] == 'return' and 'sampled' not in s
+		for s in ${slow}[:-1]) and
+	sum('gap' in s['us'] for s in $slow) > len($slow) / 2"
+fact 'no gap reaches over a switch' "all(s['us'].get('gap', 0) < 900000 for s in S)"
+fact 'no step of the hot function does either' \
+	"all(s['us']['total'] - s['us'].get('run_delay', 0) < 500000
+		for s in $hot if s['end'] == 'return')"
+fact 'those of the first moment are no sample, others are' \
+	"'sampled' not in ${hot}[0] and sum('sampled' in s for s in $hot) > 0"
+fact 'the window says so' \
+	"W['sampled_functions'] == 1 and W['sampled_function'] == 'hot_step' and
+	0 < W['sampled_percent'] < 90 and W['sampled_calls_per_s'] > 100"
+fact 'the report says of what time, and how often it is called' \
+	"$kinds['slow_step']['sampling'] is None and
+	$kinds['hot_step']['sampling']['watched_percent'] == W['sampled_percent'] and
+	$kinds['hot_step']['sampling']['calls'] >= len($hot) and
+	$kinds['hot_step']['sampling']['off_ns'] > 10**9"
+fact 'all but those that were cut are whole' \
+	"sum(s['end'] == 'truncated' for s in $hot) <= $kinds['hot_step']['sampling']['cut_steps'] + 1"
+holds 'outputs are valid' "$FBT" validate -q "$OUT.profile" "$OUT.trace"
+holds 'steps of the trace say that they are a sample' grep -q '"sampled":true' "$OUT.trace"
+
+compare 'all children' 1 --step hot_step --step slow_step -f
+FBT_UPROBES=perf compare 'perf uprobes' 1 --step hot_step
+has 'perf uprobes: they stay off for long' "$OUT.err" 'for a moment each minute'
+
+# Windows by flag.
+rm -f "$OUT".*
+env --default-signal=INT "$FBT" -p "$ENGINE" --step hot_step --flag "$TMP/flag" --dir "$TMP" \
+	--detail steps --report none "${calm[@]}" 2>"$OUT.err" 7>&- &
+TOOL=$!
+until grep -q 'waiting for' "$OUT.err"; do sleep 0.05; done
+for window in 1 2; do
+	touch "$TMP/flag"
+	holds "window $window by flag says so" await_told $window
+	rm "$TMP/flag"
+	until [ "$(grep -c 'waiting for' "$OUT.err")" -gt $window ]; do sleep 0.05; done
+done
+stop_tool
+
+# Without the guard nothing is let go.
+rm -f "$OUT".*
+run_tool -p "$ENGINE" --step hot_step --detail steps "${calm[@]}" --rate-guard 0 -n 50000
+end_tool
+is 'without a guard nobody is told' "$(times_told)" 0
+fact 'and nothing is a sample' \
+	'"sampled_functions" not in W and all("sampled" not in s for s in S) and len(S) == 50000'
+
+trace_hot --step hot_step --record "$TMP/capture"
+stop_tool
+was=$(q '[k["sampling"] for k in R["kinds"]]')
+"$FBT" -q --replay "$TMP/capture" --report json --trace none --profile none >"$OUT.report" 2>/dev/null
+is 'a replay says the same' "$(q '[k["sampling"] for k in R["kinds"]]')" "$was"
+kill "$ENGINE"
+wait "$ENGINE"
+finish

@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "rate_guard.h"
+
+#define MS 1000000ull
+#define S  (1000 * MS)
+
+static const struct rate_limits limits = {.share = 0.05, .period_ns = S};
+
+/* A function whose probes take share of a CPU while they are on, and a tool that looks at it. */
+struct play {
+	struct rate_guard guard;
+	struct rate_limits limits;
+	uint64_t now_ns;
+	uint64_t turn_ns;   /* between two looks */
+	uint64_t switch_ns; /* that a switch takes; the probes are hit up to its end */
+	double share;
+	double runs; /* of the thread that calls it, of the time */
+	uint64_t spent_ns;
+	uint64_t on_ns;
+	uint64_t off_at_ns; /* first time off; 0: not yet */
+	int switches;
+	int kept_on;
+};
+
+static struct play begin(double share)
+{
+	struct play play = {
+		.limits = limits, .turn_ns = 10 * MS, .share = share, .runs = 1, .now_ns = 5 * S};
+
+	rate_guard_begin(&play.guard, play.now_ns);
+	return play;
+}
+
+static uint64_t pass(struct play *play, uint64_t ns, double *left)
+{
+	uint64_t spent_ns = 0;
+
+	play->now_ns += ns;
+	if (play->guard.state == RATE_OFF)
+		return 0;
+	*left += (double)ns * play->share;
+	spent_ns = (uint64_t)*left;
+	*left -= (double)spent_ns;
+	play->spent_ns += spent_ns;
+	play->on_ns += ns;
+	return spent_ns;
+}
+
+static void run(struct play *play, uint64_t ns)
+{
+	uint64_t end_ns = play->now_ns + ns, late_ns = 0;
+	double left = 0;
+
+	while (play->now_ns < end_ns) {
+		uint64_t spent_ns = pass(play, play->turn_ns, &left) + late_ns;
+		enum rate_state before = play->guard.state;
+		uint64_t ran_ns =
+			before == RATE_OFF ? 0 : (uint64_t)((double)play->turn_ns * play->runs);
+		enum rate_verdict verdict = rate_guard_look(&play->guard, &play->limits,
+							    play->now_ns, spent_ns, ran_ns);
+
+		late_ns = 0;
+		if (verdict == RATE_STAY) {
+			assert_int_equal(play->guard.state, before);
+			continue;
+		}
+		play->switches += verdict != RATE_KEEP_ON;
+		play->kept_on += verdict == RATE_KEEP_ON;
+		if (verdict == RATE_SWITCH_OFF && !play->off_at_ns)
+			play->off_at_ns = play->now_ns;
+		if (verdict == RATE_SWITCH_OFF) {
+			late_ns = (uint64_t)((double)play->switch_ns * play->share);
+			play->spent_ns += late_ns;
+			play->on_ns += play->switch_ns;
+			play->now_ns += play->switch_ns;
+		}
+	}
+}
+
+static void what_an_engine_does_is_let_be(void **state)
+{
+	/* 5,000 steps a second whose two probes take 10 us each. */
+	struct play play = begin(0.0499);
+
+	(void)state;
+	run(&play, 3600 * S);
+	assert_int_equal(play.switches, 0);
+	assert_int_equal(play.guard.state, RATE_WATCHED);
+}
+
+static void a_burst_is_let_be(void **state)
+{
+	struct play play = begin(0.9);
+
+	(void)state;
+	for (int i = 0; i < 100; i++) {
+		play.share = 0.9;
+		run(&play, 50 * MS);
+		play.share = 0;
+		run(&play, S);
+	}
+	assert_int_equal(play.switches, 0);
+}
+
+static void a_hot_function_is_let_go_within_200_ms(void **state)
+{
+	struct play play = begin(1);
+
+	(void)state;
+	run(&play, 200 * MS);
+	assert_int_equal(play.switches, 1);
+	assert_in_range(play.off_at_ns - 5 * S, 10 * MS, 70 * MS);
+}
+
+/* Whatever it is called: from then on it costs about a hundredth. */
+static void what_is_let_go_costs_little_and_is_still_seen(void **state)
+{
+	static const double shares[] = {0.06, 0.1, 0.3, 0.6, 1};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
+		struct play play = begin(shares[i]);
+		uint64_t on_ns;
+
+		run(&play, 20 * S);
+		assert_int_not_equal(play.off_at_ns, 0);
+		play.spent_ns = 0;
+		on_ns = play.on_ns;
+		run(&play, 100 * S);
+		assert_in_range(play.spent_ns, 700 * MS, 2100 * MS);
+		assert_true(play.on_ns - on_ns >= S);
+		assert_int_equal(play.kept_on, 0);
+	}
+}
+
+static void slow_switches_make_longer_periods(void **state)
+{
+	struct play play = begin(1);
+
+	(void)state;
+	play.switch_ns = 400 * MS;
+	run(&play, 10 * S);
+	play.spent_ns = 0;
+	run(&play, 400 * S);
+	assert_in_range(play.spent_ns, 3 * S, 5 * S);
+}
+
+static void slow_probes_are_on_once_a_minute(void **state)
+{
+	struct play play = begin(1);
+
+	(void)state;
+	play.limits.period_ns = 60 * S;
+	play.switch_ns = 300 * MS;
+	run(&play, 59 * S);
+	assert_int_equal(play.switches, 1);
+	run(&play, 600 * S);
+	assert_in_range(play.switches, 14, 24);
+	assert_in_range(play.spent_ns, 5 * S, 12 * S);
+}
+
+static void a_function_that_calms_down_is_seen_whole_again(void **state)
+{
+	struct play play = begin(0.8);
+
+	(void)state;
+	run(&play, 5 * S);
+	play.share = 0.02;
+	run(&play, 3 * S);
+	assert_int_equal(play.kept_on, 1);
+	assert_int_equal(play.guard.state, RATE_WATCHED);
+	/* And let go again. */
+	play.off_at_ns = 0;
+	play.share = 1;
+	run(&play, 100 * MS);
+	assert_int_equal(play.guard.state, RATE_OFF);
+}
+
+/* On a busy machine: what it costs the thread that runs counts, not the CPU. */
+static void a_function_of_a_thread_that_rarely_runs_is_let_go(void **state)
+{
+	struct play play = begin(0.04);
+
+	(void)state;
+	play.runs = 0.05;
+	run(&play, 3 * S);
+	assert_int_not_equal(play.off_at_ns, 0);
+	run(&play, 10 * S);
+	assert_int_equal(play.kept_on, 0);
+}
+
+/* That is known after a moment. */
+static void a_function_that_is_called_no_more_is_watched(void **state)
+{
+	struct play play = begin(1);
+
+	(void)state;
+	run(&play, S);
+	play.share = 0;
+	play.runs = 0;
+	run(&play, 3 * S);
+	assert_int_equal(play.kept_on, 1);
+}
+
+/* The tool was stopped for 10 s: one look sees it all. */
+static void what_a_late_look_finds_is_paid_back(void **state)
+{
+	struct play play = begin(1);
+
+	(void)state;
+	run(&play, 5 * S);
+	play.turn_ns = 10 * S;
+	run(&play, 20 * S);
+	play.turn_ns = 10 * MS;
+	play.spent_ns = 0;
+	run(&play, 400 * S);
+	assert_in_range(play.spent_ns, 0, 5 * S);
+}
+
+static void a_small_limit_is_kept(void **state)
+{
+	struct play play = begin(0.5);
+
+	(void)state;
+	play.limits.share = 0.002;
+	run(&play, 10 * S);
+	play.spent_ns = 0;
+	run(&play, 1000 * S);
+	assert_in_range(play.spent_ns, S, 6 * S);
+}
+
+static void a_clock_that_stands_still_does_no_harm(void **state)
+{
+	struct rate_guard guard;
+
+	(void)state;
+	rate_guard_begin(&guard, S);
+	assert_int_equal(rate_guard_look(&guard, &limits, S, 0, 0), RATE_STAY);
+	assert_int_equal(rate_guard_look(&guard, &limits, S - 1, 1, 0), RATE_STAY);
+	assert_int_equal(rate_guard_look(&guard, &limits, S, UINT64_MAX / 2, 0), RATE_SWITCH_OFF);
+	assert_int_equal(rate_guard_look(&guard, &limits, S - 1, 0, 0), RATE_STAY);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_an_engine_does_is_let_be),
+		cmocka_unit_test(a_burst_is_let_be),
+		cmocka_unit_test(a_hot_function_is_let_go_within_200_ms),
+		cmocka_unit_test(what_is_let_go_costs_little_and_is_still_seen),
+		cmocka_unit_test(slow_switches_make_longer_periods),
+		cmocka_unit_test(slow_probes_are_on_once_a_minute),
+		cmocka_unit_test(a_function_that_calms_down_is_seen_whole_again),
+		cmocka_unit_test(a_function_of_a_thread_that_rarely_runs_is_let_go),
+		cmocka_unit_test(a_function_that_is_called_no_more_is_watched),
+		cmocka_unit_test(what_a_late_look_finds_is_paid_back),
+		cmocka_unit_test(a_small_limit_is_kept),
+		cmocka_unit_test(a_clock_that_stands_still_does_no_harm),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
