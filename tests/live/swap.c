@@ -2,7 +2,7 @@
 /*
  * swap FOLDER VICTIM NAME…: puts what an attacker would under the names in FOLDER, one after the
  * other for ever: links to VICTIM's file and folder, pipes, folders, files of its own, and what is
- * there under another name.
+ * there under another name. A line for each of its own files that is larger than it was.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -78,11 +78,28 @@ static void put_nothing(const struct swap *self, const char *path)
 	(void)path;
 }
 
+/* Whether somebody has written to a file of ours. */
+static void look(const char *path)
+{
+	struct stat file;
+
+	if (lstat(path, &file) || !S_ISREG(file.st_mode) || file.st_uid != geteuid() ||
+	    file.st_size <= 5)
+		return;
+	printf("%s: %lld bytes, uid %u\n", path, (long long)file.st_size,
+	       (unsigned int)file.st_uid);
+	fflush(stdout);
+}
+
 /* As far as its rights go. */
 static void clear(const struct swap *self, const char *path)
 {
-	if (!rename(path, self->other))
+	look(path);
+	look(self->other);
+	if (!rename(path, self->other)) {
+		look(self->other);
 		return;
+	}
 	if (unlink(path) && errno == EISDIR)
 		rmdir(path);
 	rmdir(self->other);
@@ -107,6 +124,6 @@ int main(int argc, char **argv)
 			 argv[3 + rand_r(&seed) % (argc - 3)]);
 		clear(&self, path);
 		puts[(unsigned int)rand_r(&seed) % (sizeof(puts) / sizeof(*puts))](&self, path);
-		usleep((unsigned int)rand_r(&seed) % 300);
+		usleep((unsigned int)rand_r(&seed) % 4000);
 	}
 }
