@@ -167,6 +167,10 @@ REFUSED(a_rank_refuses_another_trace_format, "--rank: goes with --trace-format k
 REFUSED(strict_refuses_no_gpu_records, "--gpu off takes none", "-p", "1", "--gpu-strict", "--gpu",
 	"off")
 REFUSED(gpu_env_refuses_files, "x: what is that?", "gpu-env", "x")
+REFUSED(doctor_refuses_what_is_no_pid, "x: not a list of process ids", "doctor", "x")
+REFUSED(doctor_refuses_all_processes, "doctor: looks at processes", "doctor", "-a")
+REFUSED(doctor_refuses_a_command, "doctor: looks at processes", "doctor", "--", "true")
+REFUSED(doctor_refuses_a_capture, "doctor: looks at processes", "doctor", "--replay", "x")
 REFUSED(a_bad_number_of_ring_records_is_refused, "--ring-records 1", "--ring-records", "1")
 REFUSED(a_bad_step_is_refused, "--step", "-p", "1", "--step", "")
 REFUSED(a_bad_step_arg_is_refused, "--step-arg", "-p", "1", "--step-arg", "tokens")
@@ -301,6 +305,28 @@ static void inject_options_are_kept(void **state)
 	       "--dry-run", NULL);
 	assert_int_equal(options.mode, MODE_DRY_RUN);
 	assert_int_equal(options.gpu.inject_timeout_ns, 60000000000);
+	options_clear(&options);
+}
+
+static void doctor_takes_processes_and_what_a_trace_of_them_takes(void **state)
+{
+	struct options options;
+	char *argv[ARGS_MAX + 1];
+
+	accept(state, &options, argv, "doctor", NULL);
+	assert_int_equal(options.mode, MODE_DOCTOR);
+	assert_int_equal(options.pids.count, 0);
+	options_clear(&options);
+	accept(state, &options, argv, "doctor", "5", "--step", "f", "6,7", "-p", "8", NULL);
+	assert_int_equal(options.mode, MODE_DOCTOR);
+	assert_int_equal(options.pids.count, 4);
+	assert_int_equal(options.pids.items[3], 8);
+	assert_int_equal(options.specs.count, 1);
+	options_clear(&options);
+	/* Behind "--" it is a program of that name. */
+	accept(state, &options, argv, "--", "doctor", "5", NULL);
+	assert_int_equal(options.mode, MODE_TRACE);
+	assert_string_equal(options.command[0], "doctor");
 	options_clear(&options);
 }
 
@@ -628,6 +654,10 @@ int main(void)
 		TEST(a_rank_refuses_another_trace_format),
 		TEST(strict_refuses_no_gpu_records),
 		TEST(gpu_env_refuses_files),
+		TEST(doctor_refuses_what_is_no_pid),
+		TEST(doctor_refuses_all_processes),
+		TEST(doctor_refuses_a_command),
+		TEST(doctor_refuses_a_capture),
 		TEST(a_bad_number_of_ring_records_is_refused),
 		TEST(a_bad_step_is_refused),
 		TEST(a_bad_step_arg_is_refused),
@@ -641,6 +671,7 @@ int main(void)
 		TEST(what_selects_and_limits_is_kept),
 		TEST(gpu_options_are_kept),
 		TEST(gpu_env_is_a_mode_of_its_own),
+		TEST(doctor_takes_processes_and_what_a_trace_of_them_takes),
 		TEST(step_options_are_kept_in_their_order),
 		TEST(uretprobe_is_taken_with_a_warning),
 		TEST(output_options_are_kept),
