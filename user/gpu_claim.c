@@ -32,8 +32,7 @@ static bool is_comm(struct gpu_claim *claim, const struct fbt_gpu_work *work)
 	uint32_t name = work->name;
 	bool known;
 
-	if (work->kind != FBT_GPU_KERNEL || !claim->process || !name ||
-	    name > claim->process->names.count)
+	if (work->kind != FBT_GPU_KERNEL || !claim->process || !name || name > FBT_GPU_NAMES_MAX)
 		return false;
 	while (claim->comm.count < name && !vec_push(&claim->comm, COMM_UNKNOWN))
 		;

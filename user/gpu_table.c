@@ -137,18 +137,50 @@ static char *kernel_text(const char *raw)
 	return text ? text : demangle_symbol(raw);
 }
 
+/* Where a name is, or belongs: they come in about their order. */
+static size_t find_name_place(const struct gpu_process *process, uint32_t id)
+{
+	size_t low = 0, high = process->names.count;
+
+	while (low < high) {
+		size_t middle = (low + high) / 2;
+
+		if (process->names.items[middle].id < id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+/* The name of that id, which is empty if it is new. NULL: -ENOMEM. */
+static struct gpu_name *touch_name(struct gpu_process *process, uint32_t id)
+{
+	size_t place = find_name_place(process, id);
+	struct gpu_name *items;
+
+	if (place < process->names.count && process->names.items[place].id == id)
+		return &process->names.items[place];
+	if (vec_push(&process->names, (struct gpu_name){.id = id}))
+		return NULL;
+	items = process->names.items;
+	memmove(&items[place + 1], &items[place],
+		(process->names.count - 1 - place) * sizeof(*items));
+	items[place] = (struct gpu_name){.id = id};
+	return &items[place];
+}
+
 int gpu_table_add_name(struct gpu_table *table, const struct fbt_gpu_name *record, const char *name)
 {
 	struct gpu_process *process = touch(table, record->tgid);
-	struct gpu_name added = {.kind = record->kind}, *place;
+	struct gpu_name added = {.kind = record->kind, .id = record->id}, *place;
 	size_t bytes;
 
 	if (!process)
 		return -ENOMEM;
-	while (process->names.count < record->id) {
-		if (vec_push(&process->names, (struct gpu_name){0}))
-			return -ENOMEM;
-	}
+	place = touch_name(process, record->id);
+	if (!place)
+		return -ENOMEM;
 	added.raw = strdup(name);
 	added.text = record->kind == FBT_GPU_NAME_API ? api_text(name) : kernel_text(name);
 	if (!added.raw || !added.text) {
@@ -157,12 +189,11 @@ int gpu_table_add_name(struct gpu_table *table, const struct fbt_gpu_name *recor
 		return -ENOMEM;
 	}
 	bytes = strlen(added.raw) + strlen(added.text) + 2;
-	place = &process->names.items[record->id - 1];
 	if (place->raw)
 		process->name_bytes -= strlen(place->raw) + strlen(place->text) + 2;
 	free(place->raw);
 	free(place->text);
-	*place = (struct gpu_name){0};
+	*place = (struct gpu_name){.id = record->id};
 	if (process->name_bytes + bytes > GPU_NAME_BYTES_MAX) {
 		free(added.raw);
 		free(added.text);
@@ -219,10 +250,11 @@ int gpu_table_set_flush(struct gpu_table *table, const struct fbt_gpu_flush *rec
 static const char *find_name(const struct gpu_process *process, uint32_t id, uint32_t kind)
 {
 	const struct gpu_name *name;
+	size_t place = find_name_place(process, id);
 
-	if (!id || id > process->names.count)
+	if (place == process->names.count || process->names.items[place].id != id)
 		return NULL;
-	name = &process->names.items[id - 1];
+	name = &process->names.items[place];
 	return name->text && name->kind == kind && *name->text ? name->text : NULL;
 }
 

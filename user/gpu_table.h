@@ -16,6 +16,7 @@ struct gpu_name {
 	char *raw;  /* as it came; NULL: not known */
 	char *text; /* as people write it: demangled with arguments; without "_v7000" */
 	uint32_t kind;
+	uint32_t id;
 };
 
 struct gpu_device {
@@ -49,7 +50,7 @@ struct gpu_process {
 	struct fbt_gpu_flush flush;	/* the latest; all 0 before the first */
 	struct gpu_counts counts;	/* kept by merge */
 	VEC(struct gpu_device) devices; /* by id */
-	VEC(struct gpu_name) names;	/* by id - 1 */
+	VEC(struct gpu_name) names;	/* by id */
 	size_t name_bytes;
 };
 

@@ -96,6 +96,22 @@ static void a_name_that_comes_again_is_replaced(void **state)
 	assert_int_equal(gpu_table_find(*state, 7)->name_bytes, 12);
 }
 
+/* A record is no longer than its name: a file of a megabyte may tell of many processes. */
+static void a_name_takes_no_room_for_those_before_it(void **state)
+{
+	const struct gpu_process *process;
+
+	add_name(*state, FBT_GPU_NAMES_MAX, FBT_GPU_NAME_KERNEL, "last");
+	add_name(*state, 3, FBT_GPU_NAME_KERNEL, "third");
+	add_name(*state, 5, FBT_GPU_NAME_API, "fifth");
+	process = gpu_table_find(*state, 7);
+	assert_int_equal(process->names.count, 3);
+	assert_string_equal(gpu_process_kernel_name(process, 3), "third");
+	assert_string_equal(gpu_process_kernel_name(process, 4), "kernel");
+	assert_string_equal(gpu_process_api_name(process, 5), "fifth");
+	assert_string_equal(gpu_process_kernel_name(process, FBT_GPU_NAMES_MAX), "last");
+}
+
 /* A process could send names for ever. */
 static void bytes_of_names_are_bounded(void **state)
 {
@@ -184,6 +200,7 @@ int main(void)
 		TEST(names_are_shown_as_people_write_them),
 		TEST(a_name_that_is_not_known_has_a_stand_in),
 		TEST(a_name_that_comes_again_is_replaced),
+		TEST(a_name_takes_no_room_for_those_before_it),
 		TEST(bytes_of_names_are_bounded),
 		TEST(devices_are_in_order_and_bounded),
 		TEST(versions_have_the_names_of_cuda_releases),
