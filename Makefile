@@ -233,7 +233,7 @@ TESTS  ?= unit golden live e2e
 UPDATE ?=
 
 jobs     = $(if $(filter 1,$(V)),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
-test_env := FBT_BUILD=$(O) FBT=$(tool) FBT_ENGINE=$(engine) UPDATE=$(UPDATE) V=$(V) CC=$(cc) CLANG=$(CLANG)
+test_env := FBT_BUILD=$(O) FBT=$(tool) FBT_ENGINE=$(engine) UPDATE=$(UPDATE) V=$(V) CC='$(cc)' CLANG=$(CLANG)
 
 live_src  := $(sort $(wildcard tests/live/*.c))
 live_bin  := $(live_src:tests/live/%.c=$(O)/tests/live_%)

@@ -10,14 +10,14 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 	libcap-ng-dev libseccomp-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
-kernels_packages=(qemu-system-x86 qemu-system-arm cpio)
+kernels_packages=(qemu-system-x86 qemu-system-arm cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
 # Tests that use these are left out where they cannot be had.
 optional_packages=(python3-pandas g++ redis-tools)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
 check_commands=(shellcheck clang-format clang-tidy)
-kernels_commands=(qemu-system-x86_64 qemu-system-aarch64 cpio dpkg-deb apt-get)
+kernels_commands=(qemu-system-x86_64 qemu-system-aarch64 cpio aarch64-linux-gnu-gcc dpkg-deb apt-get)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
 	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
 test_headers=(cmocka.h)

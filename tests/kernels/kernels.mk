@@ -8,6 +8,13 @@ kernels_build ?= build/$(ARCH)-gcc-static
 test-kernels: ## boot Debian's kernels under qemu, with the live tests; KERNELS='6.1 6.12' for some
 	$(Q)packaging/deps.sh kernels
 	$(Q)$(MAKE) $(jobs) STATIC=1 TESTS=live O=$(kernels_build) build-tests
-	$(Q)CC=$(cc) tests/kernels/run.sh $(ARCH) $(kernels_build) $(kernels_cache)
+	$(Q)CC='$(cc)' tests/kernels/run.sh $(ARCH) $(kernels_build) $(kernels_cache)
 
-.PHONY: test-kernels
+# Debian's libraries of arm64 as data: nothing is installed for another architecture.
+test-kernels-arm64: ## the same on kernels of arm64, emulated, with the tool cross-built for them
+	$(Q)packaging/deps.sh kernels
+	$(Q)+sysroot=$$(tests/kernels/fetch.sh root arm64 bookworm tests/kernels/arm64_sysroot.txt \
+		$(kernels_cache)/sysroot) && \
+		$(MAKE) ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- SYSROOT=$$sysroot test-kernels
+
+.PHONY: test-kernels test-kernels-arm64
