@@ -168,7 +168,8 @@ static int open_candidate(int folder, const char *number, const struct mapped_fi
 	int fd;
 
 	if (broker_is_there())
-		fd = broker_open(BROKER_MEMFD, files->thread, (uint32_t)strtoul(number, NULL, 10), NULL);
+		fd = broker_open(BROKER_MEMFD, files->thread, (uint32_t)strtoul(number, NULL, 10),
+				 NULL);
 	else
 		fd = memfd_open(folder, number, files->device);
 	if (fd < 0 || (!fstat(fd, &status) && knows(files, status.st_ino)))
@@ -193,11 +194,14 @@ static int try_candidate(int folder, const char *number, const struct mapped_fil
 	return err ? err : fd;
 }
 
-static bool is_candidate(int folder, const char *number)
+/* Whether it is one: -EACCES if we may not know. */
+static int is_candidate(int folder, const char *number)
 {
 	char link[sizeof(MEMFD_LINK) + 1];
 	ssize_t length = readlinkat(folder, number, link, sizeof(link));
 
+	if (length < 0 && (errno == EACCES || errno == EPERM))
+		return -EACCES;
 	return length == sizeof(MEMFD_LINK) - 1 && !memcmp(link, MEMFD_LINK, (size_t)length);
 }
 
@@ -216,7 +220,7 @@ int gpu_memfd_serve(const void *nothing, const struct broker_order *order)
 	if (folder < 0)
 		return -errno;
 	snprintf(number, sizeof(number), "%u", order->number);
-	fd = is_candidate(folder, number) ? memfd_open(folder, number, device) : -ENOENT;
+	fd = is_candidate(folder, number) > 0 ? memfd_open(folder, number, device) : -ENOENT;
 	close(folder);
 	return fd;
 }
@@ -246,9 +250,11 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 	if (err || !files.count)
 		tried = CANDIDATES_MAX;
 	while (fd < 0 && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
-		int candidate;
+		int candidate = is_candidate(dirfd(folder), entry->d_name);
 
-		if (!is_candidate(dirfd(folder), entry->d_name))
+		if (candidate < 0)
+			fd = candidate;
+		if (candidate <= 0)
 			continue;
 		tried++;
 		candidate = try_candidate(dirfd(folder), entry->d_name, &files, tgid, found);

@@ -24,6 +24,18 @@ static bool has_ptrace_capability(void)
 	       data[CAP_SYS_PTRACE / 32].effective & (1u << (CAP_SYS_PTRACE % 32));
 }
 
+/* Whether the files of /proc let us, were we allowed to trace it: its memory is its user's. */
+static bool may_write(const char *path)
+{
+	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
+	struct __user_cap_data_struct data[2] = {{0}};
+	struct stat file;
+
+	if (stat(path, &file) || file.st_uid == geteuid())
+		return true;
+	return !syscall(SYS_capget, &header, data) && data[0].effective & (1u << CAP_DAC_OVERRIDE);
+}
+
 static int read_scope(void)
 {
 	FILE *file = fopen("/proc/sys/kernel/yama/ptrace_scope", "re");
@@ -66,7 +78,11 @@ int inject_check_access(struct inject_verdict *verdict, uint32_t tgid, uint32_t 
 		inject_verdict_add(verdict, INJECT_REFUSAL, "process", "has ended");
 		return -ESRCH;
 	}
-	if (err == -EACCES || err == -EPERM)
+	if (err == -EACCES && has_ptrace_capability() && !may_write(path))
+		inject_verdict_add(verdict, INJECT_REFUSAL, "access",
+				   "needs CAP_DAC_OVERRIDE to write to the memory of another "
+				   "user's process: grant it, or run as root");
+	else if (err == -EACCES || err == -EPERM)
 		inject_verdict_add(verdict, INJECT_REFUSAL, "access", "%s",
 				   inject_access_advice(read_scope(), has_ptrace_capability()));
 	else

@@ -98,7 +98,10 @@ static bool is_named(const struct search *search, const struct mapping *mapping)
  */
 static int skip_mapping(const struct search *search, const struct mapping *mapping, int err)
 {
-	bool matters = mapping->inode == search->exe_inode || is_named(search, mapping);
+	bool refused = err == -EPERM || err == -EACCES;
+	/* Which file is the program is not said to whom it does not say what it maps. */
+	bool matters = mapping->inode == search->exe_inode || is_named(search, mapping) ||
+		       (refused && !search->exe_inode);
 	bool is_elf_error = err == -ENOEXEC || err == -EAFNOSUPPORT || err == -ENOSYS;
 
 	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
@@ -109,10 +112,12 @@ static int skip_mapping(const struct search *search, const struct mapping *mappi
 		log_err("%s: is %s", mapping->path, elf_file_strerror(err));
 		return -EINVAL;
 	}
-	if (matters && (err == -EPERM || err == -EACCES)) {
-		log_err("%s: may not be opened in process %u: needs CAP_SYS_PTRACE and "
-			"CAP_CHECKPOINT_RESTORE or CAP_SYS_ADMIN (run as root)",
-			mapping->path, search->tgid);
+	if (matters && refused) {
+		log_err("%s: may not be opened in process %u: run with sudo, or grant "
+			"CAP_SYS_PTRACE and %s",
+			mapping->path, search->tgid,
+			mapping->deleted ? "CAP_CHECKPOINT_RESTORE (it was deleted or replaced)"
+					 : "CAP_DAC_READ_SEARCH");
 		return -EPERM;
 	}
 	log_debug("%s: not looked at: %s", mapping->path, elf_file_strerror(err));
