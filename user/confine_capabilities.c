@@ -18,8 +18,8 @@ static uint64_t bit(unsigned int capability)
 }
 
 /*
- * What a target that comes later takes: probes, its maps and files. CAP_SYS_ADMIN only where it is
- * there in the place of others.
+ * What a target that comes later takes: probes, its maps and files. CAP_SYS_ADMIN and
+ * CAP_DAC_OVERRIDE only where they are there in the place of others.
  */
 uint64_t confine_wanted(const struct confine_rights *rights, uint64_t permitted)
 {
@@ -31,6 +31,9 @@ uint64_t confine_wanted(const struct confine_rights *rights, uint64_t permitted)
 		wanted |= bit(CAP_KILL);
 	if (rights->statistics || rights->perf_probes || (permitted & tracing) != tracing)
 		wanted |= bit(CAP_SYS_ADMIN);
+	/* As in a container, where the other is not given by default. */
+	if (!(permitted & bit(CAP_DAC_READ_SEARCH)))
+		wanted |= bit(CAP_DAC_OVERRIDE);
 	return wanted & permitted;
 }
 

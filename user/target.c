@@ -114,10 +114,9 @@ static int skip_mapping(const struct search *search, const struct mapping *mappi
 	}
 	if (matters && refused) {
 		log_err("%s: may not be opened in process %u: run with sudo, or grant "
-			"CAP_SYS_PTRACE and %s",
+			"%sCAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
 			mapping->path, search->tgid,
-			mapping->deleted ? "CAP_CHECKPOINT_RESTORE (it was deleted or replaced)"
-					 : "CAP_DAC_READ_SEARCH");
+			mapping->deleted ? "CAP_CHECKPOINT_RESTORE (the file was deleted), " : "");
 		return -EPERM;
 	}
 	log_debug("%s: not looked at: %s", mapping->path, elf_file_strerror(err));

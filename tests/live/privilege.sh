@@ -1,0 +1,182 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Without being root: each use works with exactly its capabilities, and each of them that is missing
+# is named with what to do. README, "Without root", has the same table.
+. "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/gpu/lib.sh"
+command -v setpriv >/dev/null || { echo 'SKIP there is no setpriv' && exit 77; }
+
+# Users that nobody is.
+us=64001
+them=64002
+# For all to enter, whatever the folder of the repository allows.
+bin=$TMP/bin
+chmod 755 "$TMP"
+mkdir "$bin" "$TMP/theirs"
+cp "$FBT" "$bin/ferrum-bpftrace"
+cp "$FBT_ENGINE" "$SHIM" "$GPU_ENGINE" "$FAKES/libcuda.so.1" "$FAKES/$CUPTI" "$bin"
+cp "$FBT_ENGINE" "$TMP/theirs/engine"
+chown -R $them:$them "$TMP/theirs"
+chmod -R u=rwX,go= "$TMP/theirs"
+chmod -R a+rX "$bin"
+mkdir "$TMP/ours"
+chown $us:$us "$TMP/ours"
+
+# as USER COMMAND…: in the background; its id is in PID
+as()
+{
+	local user=$1
+
+	shift
+	setpriv --reuid "$user" --regid "$user" --clear-groups "$@" >/dev/null 2>&1 </dev/null &
+	PID=$!
+}
+
+# with CAPABILITIES TOOL-OPTION…: the tool with these alone; its words are in $OUT.err, STATUS
+with()
+{
+	local set=-all
+
+	[ -z "$1" ] || set=-all,+${1//,/,+}
+	shift
+	rm -f "$TMP/ours/"*
+	(cd "$TMP/ours" && exec setpriv --reuid $us --regid $us --clear-groups --inh-caps="$set" \
+		--ambient-caps="$set" --bounding-set="$set" "$bin/ferrum-bpftrace" "$@" \
+		>"$OUT.report" 2>"$OUT.err" </dev/null)
+	STATUS=$?
+}
+
+out=(--report none --trace none --profile profile)
+
+# works NAME CAPABILITIES TOOL-OPTION…: and there are steps
+works()
+{
+	local name="$1 with $2" set=$2
+
+	shift 2
+	with "$set" "${out[@]}" "$@"
+	is "$name" "$STATUS" 0
+	holds "$name: steps" grep -q '"event":"step_prof"' "$TMP/ours/profile"
+	[ "$STATUS" = 0 ] || sed 's/^/# /' "$OUT.err"
+}
+
+# lacks NAME CAPABILITIES WANTED TOOL-OPTION…: it is refused, in one line that names WANTED
+lacks()
+{
+	local name="$1 without $3" wanted=$3
+	local set=$2
+
+	shift 3
+	with "$set" "${out[@]}" "$@"
+	is "$name: fails" "$STATUS" 1
+	has "$name: says so" "$OUT.err" "((sudo|grant|root).*$wanted|$wanted.*(sudo|grant|root))"
+	is "$name: in one line" "$(wc -l <"$OUT.err")" 1
+}
+
+# names NAME CAPABILITIES WANTED TOOL-OPTION…: the trace goes on, a line says what WANTED is for
+names()
+{
+	local name="$1 without $3" wanted=$3
+	local set=$2
+
+	shift 3
+	with "$set" "${out[@]}" "$@"
+	is "$name: the trace goes on" "$STATUS" 0
+	has "$name: says so" "$OUT.err" "$wanted"
+}
+
+# Since Linux 6.15 CAP_PERFMON reads the memory maps of others.
+kernel=$(uname -r | awk -F '[.-]' '{ print $1 * 1000 + $2 }')
+
+engine=("$bin/engine" --steps 0 --sleep-us 2000)
+as $us "${engine[@]}"
+own=$PID
+as $them "${engine[@]}"
+other=$PID
+as $them "$TMP/theirs/engine" --steps 0 --sleep-us 2000
+private=$PID
+sleep 0.3
+
+step=(--step engine_step -d 0.2)
+works 'own process' bpf,perfmon -p $own "${step[@]}"
+lacks 'own process' perfmon CAP_BPF -p $own "${step[@]}"
+lacks 'own process' bpf CAP_PERFMON -p $own "${step[@]}"
+lacks 'own process' '' 'CAP_BPF and CAP_PERFMON' -p $own "${step[@]}"
+
+works "another user's process" bpf,perfmon,sys_ptrace -p $other "${step[@]}"
+if [ "$kernel" -lt 6015 ]; then
+	lacks "another user's process" bpf,perfmon CAP_SYS_PTRACE -p $other "${step[@]}"
+else
+	works "another user's process, Linux 6.15" bpf,perfmon -p $other "${step[@]}"
+fi
+
+works 'a program that its user alone may read' bpf,perfmon,sys_ptrace,dac_read_search -p $private \
+	"${step[@]}"
+lacks 'a program that its user alone may read' bpf,perfmon,sys_ptrace CAP_DAC_READ_SEARCH \
+	-p $private "${step[@]}"
+lacks 'a program that its user alone may read' sys_ptrace,perfmon,dac_read_search CAP_BPF \
+	-p $private "${step[@]}"
+
+mv "$bin/engine" "$bin/old"
+rm "$bin/old"
+works 'a program that is deleted' \
+	bpf,perfmon,sys_ptrace,dac_read_search,checkpoint_restore -p $other "${step[@]}"
+lacks 'a program that is deleted' bpf,perfmon,sys_ptrace,dac_read_search CAP_CHECKPOINT_RESTORE -p $other \
+	"${step[@]}"
+cp "$FBT_ENGINE" "$bin/engine"
+
+works '-- COMMAND' bpf,perfmon --step engine_step -- "$bin/engine" --steps 20
+works '-f' bpf,perfmon -f --step engine_step -- /bin/sh -c "$bin/engine --steps 20; true"
+as $us "${engine[@]}"
+works '-a' bpf,perfmon,sys_ptrace,dac_read_search -a "${step[@]}"
+with bpf,perfmon --list-steps -p "$PID"
+is '--list-steps with bpf,perfmon' "$STATUS" 0
+has '--list-steps: names it' "$OUT.report" engine_step
+with perfmon --list-steps -p "$PID"
+is '--list-steps without CAP_BPF: fails' "$STATUS" 1
+has '--list-steps without CAP_BPF: says so' "$OUT.err" 'CAP_BPF missing: run with sudo'
+kill $own $other $private "$PID"
+
+# GPU records: what is shared is among the files of the process.
+gpu=(env FERRUM_CUPTI_LIBRARY="$bin/$CUPTI" "$bin/gpu_engine" --steps 0 --script 'k50,h20,z1000,s')
+gpu_step=(--step gpu_engine_step -d 0.6)
+cannot='cannot look for GPU records in it.*CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE'
+as $us env CUDA_INJECTION64_PATH="$bin/libferrum_cupti.so" "${gpu[@]}"
+own=$PID
+as $them env CUDA_INJECTION64_PATH="$bin/libferrum_cupti.so" "${gpu[@]}"
+other=$PID
+sleep 0.5
+has_gpu()
+{
+	holds "$1: GPU records" grep -q '"event":"gpu_prof"' "$TMP/ours/profile"
+}
+works 'own GPU records' bpf,perfmon -p $own "${gpu_step[@]}"
+has_gpu 'own'
+works "another user's GPU records" bpf,perfmon,sys_ptrace,dac_read_search -p $other "${gpu_step[@]}"
+has_gpu "another user's"
+names "another user's GPU records" bpf,perfmon,sys_ptrace "$cannot" -p $other "${gpu_step[@]}"
+[ "$kernel" -lt 6015 ] || names "another user's GPU records, no CAP_SYS_PTRACE" \
+	bpf,perfmon,dac_read_search "$cannot" -p $other "${gpu_step[@]}"
+kill $own $other
+
+if [ "$(uname -m)" = x86_64 ]; then
+	as $us "${gpu[@]}"
+	own=$PID
+	as $them "${gpu[@]}"
+	other=$PID
+	sleep 2.5
+	inject=(--gpu=inject --step gpu_engine_step -d 1.5)
+	names "inject into another user's process" bpf,perfmon,sys_ptrace,dac_read_search \
+		CAP_DAC_OVERRIDE -p $other "${inject[@]}"
+	names "inject into another user's process" bpf,perfmon,dac_override CAP_SYS_PTRACE -p $other \
+		"${inject[@]}"
+	works "inject into another user's process" bpf,perfmon,sys_ptrace,dac_override -p $other \
+		"${inject[@]}"
+	has_gpu "inject into another user's process"
+	set=bpf,perfmon,sys_ptrace
+	[ "$(cat /proc/sys/kernel/yama/ptrace_scope 2>/dev/null || echo 0)" != 0 ] || set=bpf,perfmon
+	works 'inject into an own process' $set -p $own "${inject[@]}"
+	has_gpu 'inject into an own process'
+	kill $own $other
+fi
+finish
