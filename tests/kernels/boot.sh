@@ -10,7 +10,7 @@ set -u
 
 arch=$1 kernel=$2 initramfs=$3 runs=$4 want=$5 seconds=$6 console=$7
 nonce=$(od -An -N8 -tx8 /dev/urandom | tr -d ' ')
-line="panic=-1 loglevel=2 fbt.nonce=$nonce fbt.runs=$runs fbt.want=${want// /_}"
+line="panic=-1 loglevel=2 fbt.nonce=$nonce fbt.runs=$runs fbt.want=${want// /%}"
 accel=${FBT_ACCEL:-tcg}
 case $arch in
 x86_64)
@@ -25,10 +25,15 @@ esac
 [ "$accel" != kvm ] || cpu=host
 command=("${machine[@]}" -accel "$accel" -cpu "$cpu" -smp 2 -m 2048 -display none -serial stdio
 	-no-reboot -kernel "$kernel" -initrd "$initramfs" -append "console=$tty $line")
-# User-mode Linux is a program.
+# User-mode Linux is a program, see fetch.sh.
 if head -c 4 "$kernel" | grep -q ELF; then
+	initramfs=$(realpath "$initramfs") console=$(realpath -m "$console")
+	own=$(mktemp -d)
+	trap 'rm -rf "$own"' EXIT
+	cd "${kernel%/*}" || exit 1
 	read -ra words <<<"$line"
-	command=("$kernel" mem=1G initrd="$initramfs" con=null 'con0=null,fd:1' "${words[@]}")
+	command=(env LD_LIBRARY_PATH=ld64 TMPDIR="$own" "./${kernel##*/}" mem=768M initrd="$initramfs"
+		uml_dir="$own/" con=null 'con0=null,fd:1' "${words[@]}")
 fi
 timeout -k 5 "$seconds" "${command[@]}" </dev/null >"$console" 2>&1
 status=$?

@@ -140,6 +140,16 @@ take_image()
 	[ -z "$path" ] || dpkg-deb --fsys-tarfile "$1" | tar -xO "$path" >"$2/vmlinuz"
 }
 
+# take_libc PACKAGE DIR: User-mode Linux is a program, and this machine's libc may be too old for it.
+# It finds that beside itself: the path of its loader is made a relative one, of the same length.
+take_libc()
+{
+	mkdir -p "$2/ld64"
+	dpkg-deb --fsys-tarfile "$1" | tar -x -C "$2/ld64" --transform 's|.*/||' \
+		--wildcards './usr/lib/*-linux-gnu/*.so*'
+	LC_ALL=C sed -i 's|/lib64/ld-linux-x86-64|./ld64/ld-linux-x86-64|' "$2/vmlinuz"
+}
+
 fetch_kernel()
 {
 	local packages version store file
@@ -157,6 +167,11 @@ fetch_kernel()
 			rm -f "$file"
 		done
 		[ -s "$store.new/vmlinuz" ] || die "${packages[*]}: no kernel is in there"
+		if [ "${packages[0]}" = user-mode-linux ]; then
+			file=$(download libc6)
+			take_libc "$file" "$store.new"
+			rm -f "$file"
+		fi
 		chmod +x "$store.new/vmlinuz"
 		mv "$store.new" "$store"
 	fi

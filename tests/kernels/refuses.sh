@@ -37,7 +37,7 @@ refused()
 	holds "$name: exit status 1" [ $exit_status = 1 ]
 	holds "$name: one line" [ "$(wc -l <"$TMP/err")" = 1 ]
 	holds "$name: that names the kernel" grep -qF "kernel $(uname -r)" "$TMP/err"
-	holds "$name: and what is missing" grep -qE "${FBT_WANT//_/ }" "$TMP/err"
+	holds "$name: and what is missing" grep -qE "${FBT_WANT//%/ }" "$TMP/err"
 	holds "$name: no file is left" [ -z "$(find "$TMP" -name 'ferrum_*')" ]
 }
 refused '-p' -p $engine --step engine_step -d 1
