@@ -27,8 +27,10 @@ static inline void assert_check(const struct doctor_checks *checks, const char *
 {
 	const struct doctor_check *check = find_check(checks, name);
 
-	if (!check)
+	if (!check) {
 		fail_msg("there is no check %s", name);
+		return;
+	}
 	if (check->status != status || !strstr(check->finding, finding))
 		fail_msg("%s: %s \"%s\", wanted %s \"%s\"", name, doctor_status_name(check->status),
 			 check->finding, doctor_status_name(status), finding);

@@ -126,11 +126,12 @@ static struct doctor_checks judge_steps(const struct doctor_steps *steps)
 static void step_functions_are_named_with_their_place(void **state)
 {
 	struct doctor_steps steps = {.found = 1, .interval_ns = 100000000};
+	struct step_function *llama = make_function("llama_decode");
 	struct doctor_checks checks;
 
 	(void)state;
-	assert_int_equal(vec_push(&steps.functions, make_function("llama_decode")), 0);
-	steps.functions.items[0]->builtin = true;
+	assert_int_equal(vec_push(&steps.functions, llama), 0);
+	llama->builtin = true;
 	checks = judge_steps(&steps);
 	assert_check(&checks, "step function", DOCTOR_OK,
 		     "llama_decode, 1 exit, of the built-in table, /lib/libllama.so+0x1f0", NULL);
@@ -145,7 +146,7 @@ static void step_functions_are_named_with_their_place(void **state)
 	assert_check(&checks, "step probes", DOCTOR_NO, "cannot be probed", "--step");
 	end_checks(&checks);
 	steps.probe_err = 0;
-	steps.functions.items[0]->uretprobe = true;
+	llama->uretprobe = true;
 	checks = judge_steps(&steps);
 	assert_check(&checks, "step function", DOCTOR_WARN, "aborts", "--uretprobe");
 	end_checks(&checks);
