@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-"""fault_code.py PID FILE FUNCTION: the function is in memory what it is in the file, 10 s later at last."""
+"""fault_code.py PID FILE FUNCTION: the function is in memory what it is in the file, 3 s later at last."""
 import subprocess
 import sys
 import time
@@ -14,7 +14,7 @@ with open("/proc/%s/maps" % pid, encoding="utf-8") as maps:
     base = int(maps.readline().split("-")[0], 16)
 with open(path, "rb") as file:
     wanted = file.read()
-for _ in range(200):
+for _ in range(60):
     with open("/proc/%s/mem" % pid, "rb") as memory:
         memory.seek(base + address)
         found = memory.read(size)

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # fault_kill.sh [ROUNDS]: SIGKILL, at any moment, for the tool in one half of the rounds and for the
 # target in the other. 20 rounds; make test-faults asks for 200.
+# shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
 rounds=${1:-20}
@@ -63,7 +64,7 @@ check_partial()
 {
 	[ -e "$OUT.profile" ] || return 0
 	[ -e "$OUT.trace.partial" ] || : >"$OUT.trace.partial"
-	python3 tests/live/fault_truth.py partial "$truth" "$OUT" $calls
+	python3 tests/live/fault_truth.py partial "$truth" "$OUT" "$calls"
 }
 
 # A recording that has its header is replayed as far as it goes.
@@ -78,7 +79,7 @@ replays()
 
 start_target
 go
-attached=0 unfreed=0 broken=0 unreplayed=0 changed=0 dead=0
+attached=0 unfreed=0 broken=0 unreplayed=0 forgotten=0 dead=0
 for ((i = 0; i < rounds / 2; i++)); do
 	rm -f "$OUT".*
 	run_on_target -d 0.7
@@ -95,12 +96,16 @@ for ((i = 0; i < rounds / 2; i++)); do
 	count unfreed is_gone "$objects"
 	count broken check_partial
 	count unreplayed replays
-	count changed is_same_code
+	is_same_code || forgotten=$((forgotten + 1))
 	count dead kill -0 "$ENGINE"
 done
 holds "tool killed $((rounds / 2)) times, attached at least once in four" [ $((attached * 4)) -ge $((rounds / 2)) ]
 is 'tool killed: no program, map or link is left' "$unfreed" 0
-is 'tool killed: the step function is as it is in the file' "$changed" 0
+# A kernel that is told to end the process in the middle of setting or removing probes may leave them
+# ("failed to unregister, leaking uprobe"): the target runs on with them, until they are set and
+# removed again.
+[ $forgotten = 0 ] || echo "# the kernel left probes behind $forgotten times"
+holds 'tool killed: its probes are gone, but for one time in ten' [ $((forgotten * 10)) -le "$rounds" ]
 is 'tool killed: profile and trace are whole as far as they go' "$broken" 0
 is 'tool killed: the recording is replayed as far as it goes' "$unreplayed" 0
 is 'tool killed: the target lives' "$dead" 0
@@ -110,6 +115,7 @@ run_on_target -n 50
 end_tool 0 'the next tool attaches at once'
 holds 'and its outputs are valid' "$FBT" validate "$OUT.trace" "$OUT.profile"
 is 'and no partial file is left' "$(find "$TMP" -name '*.partial' | wc -l)" 0
+holds 'the step function is as it is in the file' is_same_code
 before=$(python3 tests/live/fault_truth.py span "$truth")
 sleep 0.2
 holds 'the target makes steps to its end' [ "$(python3 tests/live/fault_truth.py span "$truth")" != "$before" ]

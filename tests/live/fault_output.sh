@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Outputs that cannot be written: full, read-only, removed or limited files, pipes that nobody reads.
 # One line says what to do, exit status 1, the other outputs and the target are as ever.
+# shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
 calls=3

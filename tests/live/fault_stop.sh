@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # fault_stop.sh [SECONDS]: the tool is stopped for 10 s under load. The target does not wait, and what
 # is lost is counted, to the record.
+# shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
 seconds=${1:-10}

@@ -1,0 +1,100 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# fault_clock.sh [really]: the wall clock jumps by an hour, to and fro, in a window: steps, times, -d, the
+# rate limit and flags go by the monotonic one. For the tool alone, by a library; "really" sets the
+# machine's clock, which is for a virtual machine of its own.
+# shellcheck disable=SC2317
+. "$(dirname "$0")/lib.sh"
+
+really=${1:-}
+truth=$TMP/truth.bin
+preload=()
+if [ "$really" != really ]; then
+	if ! ldd "$FBT" 2>/dev/null | grep -q libc.so || ldd "$FBT" | grep -q libasan; then
+		echo 'SKIP static, or with a sanitizer: the clock cannot be stepped for it alone'
+		exit 77
+	fi
+	"${CC:-cc}" -std=gnu11 -O2 -shared -fPIC tests/fake/step_clock.c -o "$TMP/step_clock.so"
+	preload=(env "LD_PRELOAD=$TMP/step_clock.so")
+fi
+
+# Sets the machine's clock to and fro for as long as it is told, and right at the end.
+step_machine()
+{
+	[ "$really" = really ] || { sleep "$1" && return; }
+	python3 - "$1" <<'END'
+import sys
+import time
+
+offset = time.clock_gettime_ns(time.CLOCK_REALTIME) - time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+end = time.monotonic() + float(sys.argv[1])
+shift = 0
+try:
+    while time.monotonic() < end:
+        shift = 0 if shift else 3600 * 10**9
+        time.clock_settime_ns(time.CLOCK_REALTIME, time.clock_gettime_ns(time.CLOCK_MONOTONIC) + offset + shift)
+        time.sleep(0.1)
+finally:
+    time.clock_settime_ns(time.CLOCK_REALTIME, time.clock_gettime_ns(time.CLOCK_MONOTONIC) + offset)
+END
+}
+
+start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 500 3
+tool=$FBT
+FBT="$TMP/tool"
+printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${preload[*]}" "$tool" >"$FBT"
+chmod +x "$FBT"
+rm -f "$OUT".*
+run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --cv-threshold 0 \
+	--rate-limit 5 --rate-interval 1 -d 3
+wait_attached "$TOOL"
+go
+step_machine 2.5
+end_tool 0 'the window ends'
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+is 'the target ends as it wants' $? 0
+fact 'after 3 s, by the monotonic clock' '2.9e9 < R["window_ns"] < 10e9'
+fact 'no step is longer than the window, none begins outside of it' \
+	'len(S) > 500 and all(s["us"]["total"] < 10**7 and s["start_us"] < 10**7 for s in S)'
+fact 'nothing lost' 'R["lost"]["total"] == 0'
+fact 'the rate limit is one of seconds that pass' \
+	'5 <= W["escalations"] <= 5 * (R["window_ns"] // 10**9 + 1) and W["escalations_suppressed"] > 0'
+fact 'times in the trace too' 'all(x["ts"] < 10**7 and x["dur"] < 10**7 for x in X)'
+holds 'outputs are valid' "$tool" validate "$OUT.profile" "$OUT.trace"
+
+# A flag: whether it is there counts, not when it was touched.
+start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 500 3
+go
+mkdir "$TMP/windows"
+env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --flag "$TMP/flag" --dir "$TMP/windows" "${calm[@]}" \
+	--report none >/dev/null 2>"$OUT.err" </dev/null 7>&- &
+TOOL=$!
+step_machine 0.5 &
+stepper=$!
+for _ in 1 2 3; do
+	before=$(grep -c 'is open' "$OUT.err")
+	touch "$TMP/flag"
+	for _ in $(seq 500); do
+		[ "$(grep -c 'is open' "$OUT.err")" -gt "$before" ] && break
+		sleep 0.02
+	done
+	sleep 0.3
+	# An hour in the future, or in the past.
+	touch -d "$((RANDOM % 2 * 2 - 1)) hour" "$TMP/flag" 2>/dev/null
+	sleep 0.1
+	rm "$TMP/flag"
+	for _ in $(seq 500); do
+		[ "$(find "$TMP/windows" -name '*.json' | wc -l)" -gt "$before" ] && break
+		sleep 0.02
+	done
+done
+wait $stepper
+kill -INT "$TOOL"
+end_tool 0 'flags: the tool ends'
+is 'flags: a window for each' "$(find "$TMP/windows" -name '*.json' | wc -l)" 3
+holds 'flags: their files are valid' "$tool" validate "$TMP/windows"/*
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+is 'flags: the target ends as it wants' $? 0
+finish

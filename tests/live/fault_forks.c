@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * fault_forks TRUTH KIND COUNT AT_ONCE: COUNT threads or processes, AT_ONCE of them at a time, each
+ * of which makes 3 getppid calls and ends. As many lines of makers as CPUs make none faster: one
+ * does.
+ */
+#include <pthread.h>
+#include <string.h>
+#include <sys/wait.h>
+#include "program.h"
+
+#define CALLS	    3
+#define AT_ONCE_MAX 1024
+
+static void make_calls(void)
+{
+	for (int i = 0; i < CALLS; i++)
+		syscall(SYS_getppid);
+}
+
+static void *run_thread(void *arg)
+{
+	make_calls();
+	return arg;
+}
+
+static long make_threads(long count)
+{
+	pthread_t threads[AT_ONCE_MAX];
+	pthread_attr_t small;
+	long made = 0;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	while (made < count && !pthread_create(&threads[made], &small, run_thread, NULL))
+		made++;
+	for (long i = 0; i < made; i++)
+		pthread_join(threads[i], NULL);
+	return made;
+}
+
+static long make_processes(long count)
+{
+	long made = 0;
+	pid_t child;
+
+	while (made < count) {
+		child = fork();
+		if (child < 0)
+			break;
+		if (!child) {
+			make_calls();
+			_exit(EXIT_SUCCESS);
+		}
+		made++;
+	}
+	while (wait(NULL) > 0)
+		;
+	return made;
+}
+
+int main(int argc, char **argv)
+{
+	int processes = argc > 2 && !strcmp(argv[2], "processes");
+	long count = number_at(argv, 3, 10000), at_once = number_at(argv, 4, 100), made = 0;
+	FILE *truth;
+
+	if (at_once < 1 || at_once > AT_ONCE_MAX)
+		return 2;
+	wait_for_go();
+	while (made < count) {
+		long now = processes ? make_processes(at_once) : make_threads(at_once);
+
+		if (!now)
+			return EXIT_FAILURE;
+		made += now;
+	}
+	truth = open_truth(argv);
+	fprintf(truth, "{\"made\": %ld, \"getppid\": %ld}\n", made, made * CALLS);
+	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
+}
