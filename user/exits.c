@@ -323,7 +323,7 @@ static int check_flow(struct search *search, const struct flow *flow)
 	case FLOW_INDIRECT:
 		return check_indirect(search, flow);
 	case FLOW_FAR:
-		return refuse(search, "a far jump, a far return or a 16-bit jump", flow->address);
+		return refuse(search, "a far or 16-bit jump, or retaa,", flow->address);
 	default:
 		return 0;
 	}

@@ -21,7 +21,7 @@ enum flow_kind {
 	FLOW_TABLE64,  /* the same with a table of addresses, which may be functions as well */
 	FLOW_INDIRECT, /* indirect jump that may be anything */
 	FLOW_STOP,     /* traps: nothing goes on */
-	FLOW_FAR,      /* far or interrupt return, far jump: none of a user function's business */
+	FLOW_FAR,      /* cannot be probed: far or interrupt return, far jump, retaa and its like */
 };
 
 struct flow {

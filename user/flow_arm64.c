@@ -46,13 +46,20 @@ static bool is_frame(uint32_t word)
 	return (word & 0xff8003ff) == 0x910003fd;
 }
 
+/* retaa, braa and the like, which no kernel lets be probed (arch/arm64, decode-insn.c). */
+static bool is_authenticated(uint32_t word)
+{
+	return (word & 0xfffffbff) == 0xd65f0bff || (word & 0xfefff800) == 0xd61f0800;
+}
+
 static void classify(const struct scan *scan, uint32_t word, struct flow *flow)
 {
 	int64_t offset;
 
 	flow->kind = FLOW_NEXT;
-	if ((word & 0xfffffc1f) == 0xd65f0000 || /* ret */
-	    (word & 0xfffffbff) == 0xd65f0bff) { /* retaa, retab */
+	if (is_authenticated(word)) {
+		flow->kind = FLOW_FAR;
+	} else if ((word & 0xfffffc1f) == 0xd65f0000) { /* ret */
 		flow->kind = FLOW_RETURN;
 	} else if ((word & 0xfc000000) == 0x14000000) { /* b */
 		flow->kind = FLOW_JUMP;

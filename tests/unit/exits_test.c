@@ -19,6 +19,7 @@ struct memory {
 	const char *other;
 	size_t other_size;
 	enum region_kind kind; /* of other */
+	bool is_arm64;
 };
 
 static int read_memory(void *ctx, uint64_t address, void *data, size_t size)
@@ -46,7 +47,8 @@ static enum region_kind find_region(void *ctx, uint64_t address, struct code_ran
 
 static int find(struct memory *memory, struct exits *exits)
 {
-	struct exits_source source = {FBT_ARCH_X86_64, read_memory, find_region, memory};
+	struct exits_source source = {memory->is_arm64 ? FBT_ARCH_ARM64 : FBT_ARCH_X86_64,
+				      read_memory, find_region, memory};
 	struct code_range range = {BODY, memory->body_size};
 
 	return exits_find(exits, &source, &range, 1);
@@ -240,6 +242,31 @@ static void exits_tell_a_switch_by_its_table(void **state)
 	refuse(memory, "indirect jump");
 }
 
+static void exits_of_arm64_cannot_authenticate(void **state)
+{
+	/* paciasp; nop; ret or retaa */
+	struct memory memory = {CODE("\x3f\x23\x03\xd5\x1f\x20\x03\xd5\xc0\x03\x5f\xd6"),
+				.is_arm64 = true};
+
+	assert_int_equal(only_exit(memory), BODY + 8);
+	memory.body = "\x3f\x23\x03\xd5\x1f\x20\x03\xd5\xff\x0b\x5f\xd6";
+	refuse(memory, "retaa");
+}
+
+static void exits_of_arm64_tell_of_a_frame_record(void **state)
+{
+	/* stp x29, x30, [sp, #-16]!; mov x29, sp; ldp x29, x30, [sp], #16; ret */
+	struct memory memory = {CODE("\xfd\x7b\xbf\xa9\xfd\x03\x00\x91\xfd\x7b\xc1\xa8"
+				     "\xc0\x03\x5f\xd6"),
+				.is_arm64 = true};
+	struct exits exits;
+
+	assert_int_equal(find(&memory, &exits), 0);
+	assert_true(exits.keeps_frame);
+	vec_free(&exits.addresses);
+	vec_free(&exits.targets);
+}
+
 static void exits_begin_behind_a_branch_target_marker(void **state)
 {
 	assert_int_equal(begin_of((struct memory){CODE("\xf3\x0f\x1e\xfa\xc3")}), BODY + 4);
@@ -300,7 +327,7 @@ static void exits_refuse_to_look_at_code_again_and_again(void **state)
 {
 	char *body = jump_to_each(COLD, 1, 800);
 	char *other = repeat("\x90", 1, 100000, "\xc3");
-	struct memory memory = {body, 4000, other, 100001, REGION_NAMELESS};
+	struct memory memory = {body, 4000, other, 100001, REGION_NAMELESS, false};
 
 	refuse(memory, "too much code");
 	free(body);
@@ -311,7 +338,7 @@ static void exits_look_at_a_large_plt_once(void **state)
 {
 	char *body = jump_to_each(COLD, 6, 800);
 	char *other = repeat("\xff\x25\x00\x00\x00\x00", 6, 20000, "");
-	struct memory memory = {body, 4000, other, 120000, REGION_FRAMED};
+	struct memory memory = {body, 4000, other, 120000, REGION_FRAMED, false};
 	struct exits exits;
 
 	assert_int_equal(find(&memory, &exits), 0);
@@ -357,6 +384,8 @@ int main(void)
 		cmocka_unit_test(exits_look_at_a_large_plt_once),
 		cmocka_unit_test(exits_refuse_a_function_of_five_mebibytes),
 		cmocka_unit_test(exits_tell_a_switch_by_its_table),
+		cmocka_unit_test(exits_of_arm64_cannot_authenticate),
+		cmocka_unit_test(exits_of_arm64_tell_of_a_frame_record),
 		cmocka_unit_test(exits_begin_behind_a_branch_target_marker),
 		cmocka_unit_test(exits_begin_on_the_marker_if_a_loop_goes_behind_it),
 	};

@@ -182,8 +182,6 @@ static void flow_tells_traps_calls_and_padding(void **state)
 static void flow_knows_the_returns_of_arm64(void **state)
 {
 	assert_int_equal(ARM64("\xc0\x03\x5f\xd6", 0).kind, FLOW_RETURN);
-	assert_int_equal(ARM64("\xff\x0b\x5f\xd6", 0).kind, FLOW_RETURN); /* retaa */
-	assert_int_equal(ARM64("\xff\x0f\x5f\xd6", 0).kind, FLOW_RETURN); /* retab */
 }
 
 static void flow_follows_the_jumps_of_arm64(void **state)
@@ -217,6 +215,15 @@ static void flow_sees_a_frame_record_of_arm64(void **state)
 	assert_true(ARM64("\xfd\x43\x01\x91", 0).frame);  /* add x29, sp, #0x50 */
 	assert_false(ARM64("\xe0\x43\x01\x91", 0).frame); /* add x0, sp, #0x50 */
 	assert_false(ARM64("\xfd\x03\x00\xaa", 0).frame); /* mov x29, x0 */
+}
+
+static void flow_takes_authenticated_returns_and_jumps_for_something_else(void **state)
+{
+	assert_int_equal(ARM64("\xff\x0b\x5f\xd6", 0).kind, FLOW_FAR);	/* retaa */
+	assert_int_equal(ARM64("\xff\x0f\x5f\xd6", 0).kind, FLOW_FAR);	/* retab */
+	assert_int_equal(ARM64("\x1f\x08\x1f\xd6", 0).kind, FLOW_FAR);	/* braaz x0 */
+	assert_int_equal(ARM64("\x01\x08\x1f\xd7", 0).kind, FLOW_FAR);	/* braa x0, x1 */
+	assert_int_equal(ARM64("\x1f\x08\x3f\xd6", 0).kind, FLOW_CALL); /* blraaz x0 */
 }
 
 static void flow_measures_branch_target_markers(void **state)
@@ -256,6 +263,7 @@ int main(void)
 		cmocka_unit_test(flow_follows_the_jumps_of_arm64),
 		cmocka_unit_test(flow_tells_switch_and_tail_call_of_arm64),
 		cmocka_unit_test(flow_sees_a_frame_record_of_arm64),
+		cmocka_unit_test(flow_takes_authenticated_returns_and_jumps_for_something_else),
 		cmocka_unit_test(flow_measures_branch_target_markers),
 	};
 
