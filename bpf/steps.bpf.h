@@ -284,12 +284,12 @@ static __always_inline void count_hit(__u64 cookie)
 		__sync_fetch_and_add(&hits->begins[kind], 1);
 }
 
-/* Against what the hits of its begins are weighed: see user/rate_guard.h. */
-static __always_inline void count_run_time(struct fbt_slot *slot)
+/* Against what hits are weighed: see user/rate_guard.h. */
+static __always_inline void count_own_time(struct fbt_slot *slot)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
-	__u64 ran = bpf_get_current_task_btf()->se.sum_exec_runtime;
+	__u64 own = bpf_ktime_get_ns() - run_delay_of(bpf_get_current_task_btf());
 
 	if (!hits)
 		return;
@@ -297,9 +297,9 @@ static __always_inline void count_run_time(struct fbt_slot *slot)
 		__sync_fetch_and_add(&hits->untraced, 1);
 		return;
 	}
-	if (slot->begin_ran_ns && ran > slot->begin_ran_ns)
-		__sync_fetch_and_add(&hits->ran_ns, ran - slot->begin_ran_ns);
-	slot->begin_ran_ns = ran;
+	if (slot->begin_own_ns && own > slot->begin_own_ns)
+		__sync_fetch_and_add(&hits->own_ns, own - slot->begin_own_ns);
+	slot->begin_own_ns = own;
 }
 
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
@@ -313,7 +313,7 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	if (c->off_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		return 0;
 	slot = current_slot(&index);
-	count_run_time(slot);
+	count_own_time(slot);
 	if (!slot) {
 		__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 

@@ -273,7 +273,7 @@ struct fbt_cost {
 struct fbt_sampling {
 	struct fbt_header header;
 	__u32 kind;
-	__u32 cost_percent; /* of the time its threads ran, when its probes were first let go */
+	__u32 cost_percent; /* of its threads' time, when its probes were first let go */
 	__u64 time_ns;	    /* of this record */
 	__u64 watched_ns;   /* time its probes were on */
 	__u64 off_ns;	    /* and off */

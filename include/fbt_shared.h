@@ -96,7 +96,8 @@ struct fbt_slot {
 	__u64 gap_syscall_ns;
 	__u64 born_ns; /* since when its time counts; ~0: it is in a call that began before */
 	__u64 died_ns;
-	__u64 begin_ran_ns; /* how long the thread had run at the last begin probe it hit */
+	__u64 begin_own_ns; /* at the last begin probe that the thread hit: when, less all waits for
+			       a CPU */
 	__u32 step_kind;
 	__u32 step_flags; /* FBT_STEP_* */
 	__u32 arg_mask;
@@ -182,8 +183,8 @@ struct fbt_hits {
 	/* By kind: how often step probes were hit, in any thread. */
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
-	__u64 ran_ns;	/* time that traced threads ran between two begins of theirs */
-	__u64 untraced; /* begins in threads without a slot: how long those ran is not known */
+	__u64 own_ns;	/* between two begins of a traced thread, but for its waits for a CPU */
+	__u64 untraced; /* begins in threads without a slot: of those it is not known */
 };
 
 /* fbt_ring_file.flags */

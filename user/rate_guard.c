@@ -22,7 +22,7 @@ static void begin_at(struct rate_guard *guard, uint64_t now_ns)
 {
 	guard->begin_ns = now_ns;
 	guard->spent_ns = 0;
-	guard->ran_ns = 0;
+	guard->own_ns = 0;
 }
 
 void rate_guard_begin(struct rate_guard *guard, uint64_t now_ns)
@@ -39,13 +39,14 @@ static enum rate_verdict switch_off(struct rate_guard *guard)
 }
 
 static enum rate_verdict look_watched(struct rate_guard *guard, const struct rate_limits *limits,
-				      uint64_t now_ns, uint64_t spent_ns, uint64_t ran_ns)
+				      uint64_t now_ns, uint64_t spent_ns, uint64_t own_ns)
 {
 	double credit_ns =
-		(double)guard->credit_ns + (double)ran_ns * limits->share - (double)spent_ns;
+		(double)guard->credit_ns + (double)own_ns * limits->share - (double)spent_ns;
 
 	if (credit_ns >= 0) {
-		/* Not before: the look may be a late one, of a tool that was stopped for seconds. */
+		/* Not before: the look may be a late one, of a tool that was stopped for seconds.
+		 */
 		if (credit_ns > (double)RATE_BURST_NS)
 			credit_ns = (double)RATE_BURST_NS;
 		guard->credit_ns = (int64_t)credit_ns;
@@ -74,7 +75,7 @@ static enum rate_verdict look_slice(struct rate_guard *guard, const struct rate_
 {
 	double long_ns = slice_cost_ns(limits) / limits->share;
 	bool is_long = (double)since(now_ns, guard->begin_ns) >= long_ns;
-	bool is_dear = (double)guard->spent_ns > (double)guard->ran_ns * limits->share;
+	bool is_dear = (double)guard->spent_ns > (double)guard->own_ns * limits->share;
 
 	if ((double)guard->spent_ns >= slice_cost_ns(limits) || (is_long && is_dear))
 		return switch_off(guard);
@@ -86,12 +87,12 @@ static enum rate_verdict look_slice(struct rate_guard *guard, const struct rate_
 }
 
 enum rate_verdict rate_guard_look(struct rate_guard *guard, const struct rate_limits *limits,
-				  uint64_t now_ns, uint64_t spent_ns, uint64_t ran_ns)
+				  uint64_t now_ns, uint64_t spent_ns, uint64_t own_ns)
 {
 	guard->spent_ns += spent_ns;
-	guard->ran_ns += ran_ns;
+	guard->own_ns += own_ns;
 	if (guard->state == RATE_WATCHED)
-		return look_watched(guard, limits, now_ns, spent_ns, ran_ns);
+		return look_watched(guard, limits, now_ns, spent_ns, own_ns);
 	if (guard->state == RATE_OFF)
 		return look_off(guard, limits, now_ns);
 	return look_slice(guard, limits, now_ns);

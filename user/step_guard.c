@@ -31,7 +31,7 @@ struct watch {
 /* Of one CPU, as of the last look. */
 struct seen {
 	uint64_t hits[FBT_KIND_COUNT];
-	uint64_t ran_ns;
+	uint64_t own_ns;
 	uint64_t untraced;
 	uint64_t lately_ns; /* time that counts since the look before */
 };
@@ -56,7 +56,7 @@ struct step_guard {
 /* What happened to a unit since the last look. */
 struct look {
 	uint64_t spent_ns; /* these two: on the CPU where it is worst */
-	uint64_t ran_ns;
+	uint64_t own_ns;
 	uint64_t calls;
 	uint64_t time_ns;
 };
@@ -124,20 +124,20 @@ static uint64_t count_calls(const struct step_guard *guard, uint32_t kind)
 	return calls;
 }
 
-/* For all units: how long the threads that hit probes ran, at least. */
-static void count_run_time(struct step_guard *guard, uint64_t time_ns)
+/* For all units: the time of the threads that hit probes, at most what has passed. */
+static void count_own_time(struct step_guard *guard, uint64_t time_ns)
 {
 	const struct shared *shared = loader__shared(guard->parts.loader);
 
 	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++) {
 		struct seen *seen = &guard->seen[cpu];
-		uint64_t ran_ns = load(&shared->hits[cpu].ran_ns);
+		uint64_t own_ns = load(&shared->hits[cpu].own_ns);
 		uint64_t untraced = load(&shared->hits[cpu].untraced);
 
-		seen->lately_ns = ran_ns - seen->ran_ns;
-		if (untraced != seen->untraced && seen->lately_ns < time_ns)
+		seen->lately_ns = own_ns - seen->own_ns;
+		if (untraced != seen->untraced || seen->lately_ns > time_ns)
 			seen->lately_ns = time_ns;
-		seen->ran_ns = ran_ns;
+		seen->own_ns = own_ns;
 		seen->untraced = untraced;
 	}
 }
@@ -153,14 +153,14 @@ static struct look look_at(struct step_guard *guard, const struct unit *unit, ui
 		before += guard->watches[kind].sampling.calls;
 	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
 		uint64_t spent_ns = take_hits(guard, cpu, unit->kinds, &calls) * step_ns / 2;
-		uint64_t ran_ns = guard->seen[cpu].lately_ns;
-		double excess = (double)spent_ns - (double)ran_ns * guard->limits.share;
+		uint64_t own_ns = guard->seen[cpu].lately_ns;
+		double excess = (double)spent_ns - (double)own_ns * guard->limits.share;
 
 		if (cpu && excess <= worst)
 			continue;
 		worst = excess;
 		look.spent_ns = spent_ns;
-		look.ran_ns = ran_ns;
+		look.own_ns = own_ns;
 	}
 	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));)
 		guard->watches[kind].sampling.calls = count_calls(guard, kind);
@@ -216,12 +216,11 @@ static const char *name_of(const struct step_guard *guard, const struct unit *un
 static void tell_off(struct step_guard *guard, struct unit *unit, const struct look *look)
 {
 	double per_s = (double)look->calls * 1e9 / (double)look->time_ns;
-	double percent = percent_of((double)look->spent_ns, (double)look->ran_ns);
+	double percent = percent_of((double)look->spent_ns, (double)look->own_ns);
 	bool quick = guard->limits.period_ns == PERIOD_NS;
 	char count[FORMAT_MAX], share[FORMAT_MAX];
 
-	/* How long a thread ran is known as of its last tick. */
-	if (!look->ran_ns || percent > 100)
+	if (!look->own_ns || percent > 100)
 		percent = 100;
 	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));) {
 		struct fbt_sampling *sampling = &guard->watches[kind].sampling;
@@ -305,7 +304,7 @@ static void turn_unit(struct step_guard *guard, struct unit *unit, uint64_t now_
 	struct look look = look_at(guard, unit, step_ns);
 
 	look.time_ns = time_ns;
-	switch (rate_guard_look(&unit->rate, &guard->limits, now_ns, look.spent_ns, look.ran_ns)) {
+	switch (rate_guard_look(&unit->rate, &guard->limits, now_ns, look.spent_ns, look.own_ns)) {
 	case RATE_STAY:
 		return;
 	case RATE_SWITCH_OFF:
@@ -347,7 +346,7 @@ void step_guard__turn(struct step_guard *guard, uint64_t now_ns, uint64_t step_n
 		return;
 	time_ns = guard->looked_ns && now_ns > guard->looked_ns ? now_ns - guard->looked_ns : 1;
 	guard->looked_ns = now_ns;
-	count_run_time(guard, time_ns);
+	count_own_time(guard, time_ns);
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		if (!guard->watches[kind].since_ns)
 			begin_watch(guard, kind, now_ns);

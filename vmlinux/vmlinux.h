@@ -66,10 +66,6 @@ struct thread_info {
 #endif
 };
 
-struct sched_entity {
-	__u64 sum_exec_runtime;
-};
-
 struct sched_info {
 	unsigned long long run_delay;
 };
@@ -138,7 +134,6 @@ struct fs_struct {
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
-	struct sched_entity se;
 	struct sched_info sched_info;
 	pid_t pid;
 	pid_t tgid;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * hot TRUTH COUNTS [SLOW_US]: one thread calls hot_step as fast as it can, which does next to
- * nothing; another makes steps of SLOW_US each, of CALLS getppid calls and 100 hot_step calls,
+ * hot TRUTH COUNTS INNER: one thread calls hot_step as fast as it can, which does next to
+ * nothing; another makes steps of 5 ms, of CALLS getppid calls and INNER hot_step calls,
  * until SIGTERM. COUNTS is a file of numbers of 8 bytes: how often the one was called so far, how
  * often the other, and the id of the first thread.
  */
@@ -16,7 +16,6 @@
 #include "program.h"
 
 #define CALLS 3
-#define INNER 100
 
 struct counts {
 	_Atomic uint64_t hot; /* of the thread that does nothing else */
@@ -27,6 +26,7 @@ struct counts {
 struct work {
 	struct counts *counts;
 	struct timespec pause;
+	long inner;
 	_Atomic int stop;
 };
 
@@ -43,7 +43,7 @@ STEP void slow_step(const struct work *work)
 {
 	for (int i = 0; i < CALLS; i++)
 		syscall(SYS_getppid);
-	for (int i = 0; i < INNER; i++)
+	for (long i = 0; i < work->inner; i++)
 		hot_step(i);
 	nanosleep(&work->pause, NULL);
 	STAY();
@@ -91,7 +91,6 @@ static struct counts *map_counts(const char *path)
 int main(int argc, char **argv)
 {
 	static struct work work;
-	long slow_us = number_at(argv, 3, 5000);
 	pthread_t threads[2];
 	sigset_t signals;
 	FILE *truth;
@@ -100,7 +99,8 @@ int main(int argc, char **argv)
 	if (argc < 3)
 		return EXIT_FAILURE;
 	work.counts = map_counts(argv[2]);
-	work.pause = (struct timespec){slow_us / 1000000, slow_us % 1000000 * 1000};
+	work.pause = (struct timespec){.tv_nsec = 5000000};
+	work.inner = number_at(argv, 3, 0);
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);
 	sigprocmask(SIG_BLOCK, &signals, NULL);

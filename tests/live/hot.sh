@@ -70,22 +70,40 @@ compare()
 	is "$name: once" "$(times_told)" 1
 }
 
-start_program hot "$TMP/counts"
-go
-until [ "$(number 0)" -gt 1000 ]; do sleep 0.02; done
+start_hot()
+{
+	start_program hot "$TMP/counts" "$1"
+	go
+	until [ "$(number 0)" -gt 1000 ]; do sleep 0.02; done
+}
+
+stop_hot()
+{
+	kill "$ENGINE"
+	wait "$ENGINE"
+}
+
+start_hot 0
 compare 'a hot function' 2 --step hot_step --step slow_step
 
-# One longer run, by its outputs.
-before=$(number 1)
-trace_hot --step hot_step --step slow_step
-middle=$(number 1)
+compare 'all children' 1 --step hot_step --step slow_step -f
+FBT_UPROBES=perf compare 'perf uprobes' 1 --step hot_step
+has 'perf uprobes: they stay off for long' "$OUT.err" 'for a moment each minute'
+stop_hot
+
+# One longer run, by its outputs; the hot function is called in the slow one too.
+start_hot 100
+first=$(number 1)
+trace_hot --step hot_step --step slow_step --rate-guard 1
+least=$(number 1)
 sleep 3
-after=$(number 1)
+least=$(($(number 1) - least))
 stop_tool
-least=$((after - middle)) most=$(($(number 1) - before))
+most=$(($(number 1) - first))
 slow='[s for s in S if s["kind"] == "slow_step"]'
 hot='[s for s in S if s["kind"] == "hot_step"]'
-kinds='{k["name"]: k for k in R["kinds"]}'
+of_slow='{k["name"]: k for k in R["kinds"]}["slow_step"]["sampling"]'
+of_hot='{k["name"]: k for k in R["kinds"]}["hot_step"]["sampling"]'
 fact 'each step of the slow function is there' "$least <= len($slow) <= $most"
 fact 'and whole: its calls, its end, its gap but where probes were switched' \
 	"all(s['by']['other']['calls'] == 4 and s['end'] == 'return' and 'sampled' not in s
@@ -101,23 +119,19 @@ fact 'the window says so' \
 	"W['sampled_functions'] == 1 and W['sampled_function'] == 'hot_step' and
 	0 < W['sampled_percent'] < 90 and W['sampled_calls_per_s'] > 100"
 fact 'the report says of what time, and how often it is called' \
-	"$kinds['slow_step']['sampling'] is None and
-	$kinds['hot_step']['sampling']['watched_percent'] == W['sampled_percent'] and
-	$kinds['hot_step']['sampling']['calls'] >= len($hot) and
-	$kinds['hot_step']['sampling']['off_ns'] > 10**9"
+	"$of_slow is None and
+	${of_hot}['watched_percent'] == W['sampled_percent'] and
+	${of_hot}['calls'] >= len($hot) and
+	${of_hot}['off_ns'] > 10**9"
 fact 'all but those that were cut are whole' \
-	"sum(s['end'] == 'truncated' for s in $hot) <= $kinds['hot_step']['sampling']['cut_steps'] + 1"
+	"sum(s['end'] == 'truncated' for s in $hot) <= ${of_hot}['cut_steps'] + 1"
 holds 'outputs are valid' "$FBT" validate -q "$OUT.profile" "$OUT.trace"
 holds 'steps of the trace say that they are a sample' grep -q '"sampled":true' "$OUT.trace"
-
-compare 'all children' 1 --step hot_step --step slow_step -f
-FBT_UPROBES=perf compare 'perf uprobes' 1 --step hot_step
-has 'perf uprobes: they stay off for long' "$OUT.err" 'for a moment each minute'
 
 # Windows by flag.
 rm -f "$OUT".*
 env --default-signal=INT "$FBT" -p "$ENGINE" --step hot_step --flag "$TMP/flag" --dir "$TMP" \
-	--detail steps --report none "${calm[@]}" 2>"$OUT.err" 7>&- &
+	--detail steps --report none "${calm[@]}" --rate-guard 1 2>"$OUT.err" 7>&- &
 TOOL=$!
 until grep -q 'waiting for' "$OUT.err"; do sleep 0.05; done
 for window in 1 2; do
@@ -136,11 +150,10 @@ is 'without a guard nobody is told' "$(times_told)" 0
 fact 'and nothing is a sample' \
 	'"sampled_functions" not in W and all("sampled" not in s for s in S) and len(S) == 50000'
 
-trace_hot --step hot_step --record "$TMP/capture"
+trace_hot --step hot_step --record "$TMP/capture" --rate-guard 1
 stop_tool
 was=$(q '[k["sampling"] for k in R["kinds"]]')
 "$FBT" -q --replay "$TMP/capture" --report json --trace none --profile none >"$OUT.report" 2>/dev/null
 is 'a replay says the same' "$(q '[k["sampling"] for k in R["kinds"]]')" "$was"
-kill "$ENGINE"
-wait "$ENGINE"
+stop_hot
 finish
