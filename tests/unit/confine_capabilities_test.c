@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "confine_capabilities.h"
+#include "privilege.h"
+
+#define BIT(capability) (1ull << (capability))
+#define TRACING		(BIT(CAP_BPF) | BIT(CAP_PERFMON))
+#define STEADY                                                                                     \
+	(TRACING | BIT(CAP_SYS_PTRACE) | BIT(CAP_DAC_READ_SEARCH) | BIT(CAP_CHECKPOINT_RESTORE))
+#define NOBODY 64001
+
+static const struct confine_rights plain = {.folders = NULL};
+
+static void of_roots_those_of_later_targets_stay(void **state)
+{
+	const struct confine_rights command = {.command = true};
+	const struct confine_rights statistics = {.statistics = true};
+	const struct confine_rights perf_probes = {.perf_probes = true};
+
+	(void)state;
+	assert_int_equal(confine_wanted(&plain, UINT64_MAX), STEADY);
+	assert_int_equal(confine_wanted(&command, UINT64_MAX), STEADY | BIT(CAP_KILL));
+	assert_int_equal(confine_wanted(&statistics, UINT64_MAX), STEADY | BIT(CAP_SYS_ADMIN));
+	assert_int_equal(confine_wanted(&perf_probes, UINT64_MAX), STEADY | BIT(CAP_SYS_ADMIN));
+}
+
+static void what_was_not_there_is_not_wanted(void **state)
+{
+	(void)state;
+	assert_int_equal(confine_wanted(&plain, TRACING), TRACING);
+	assert_int_equal(confine_wanted(&plain, 0), 0);
+}
+
+static void what_is_there_in_place_of_others_stays(void **state)
+{
+	const uint64_t container = TRACING | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN);
+
+	(void)state;
+	assert_int_equal(confine_wanted(&plain, BIT(CAP_SYS_ADMIN)), BIT(CAP_SYS_ADMIN));
+	assert_int_equal(confine_wanted(&plain, BIT(CAP_SYS_ADMIN) | BIT(CAP_BPF)),
+			 BIT(CAP_SYS_ADMIN) | BIT(CAP_BPF));
+	assert_int_equal(confine_wanted(&plain, BIT(CAP_SYS_ADMIN) | TRACING), TRACING);
+	assert_int_equal(confine_wanted(&plain, container), TRACING | BIT(CAP_DAC_OVERRIDE));
+}
+
+/* What stays of a root that gives the rest up: in a child. */
+static int confine_and(const struct confine_rights *rights,
+		       int (*body)(const struct confined_rights *confined))
+{
+	struct privilege_state before;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(privilege_read(&before), 0);
+	if (geteuid() || (before.permitted & STEADY) != STEADY)
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct confined_rights confined = {0};
+
+		_exit(confine_capabilities(rights, &confined) ? 98 : body(&confined));
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+static int is_steady(const struct confined_rights *confined)
+{
+	struct privilege_state after;
+
+	if (privilege_read(&after) || confined->as_user || confined->kept != STEADY)
+		return 1;
+	if (after.permitted != STEADY || after.effective != STEADY)
+		return 2;
+	return after.bounding ? 3 : 0;
+}
+
+static void the_kernel_agrees(void **state)
+{
+	const char *const folders[] = {"/", "/no/such/folder"};
+	const struct confine_rights rights = {.folders = folders, .folder_count = 2};
+
+	(void)state;
+	assert_int_equal(confine_and(&rights, is_steady), 0);
+}
+
+static int is_user(const struct confined_rights *confined)
+{
+	int fd;
+
+	if (!confined->as_user || confined->kept & BIT(CAP_DAC_OVERRIDE))
+		return 1;
+	/* Of what is root's nothing can be written: but read it can. */
+	fd = open("/etc/passwd", O_WRONLY);
+	if (fd >= 0 || open("/etc/shadow", O_RDONLY) < 0)
+		return 2;
+	return geteuid() ? 3 : 0;
+}
+
+static int keeps_override(const struct confined_rights *confined)
+{
+	if (confined->as_user)
+		return 1;
+	return confined->kept & BIT(CAP_DAC_OVERRIDE) ? 0 : 2;
+}
+
+static int has_no_override(const struct confined_rights *confined)
+{
+	if (confined->as_user)
+		return 1;
+	return confined->kept & BIT(CAP_DAC_OVERRIDE) ? 2 : 0;
+}
+
+static void make_folder(char *path, uid_t owner)
+{
+	assert_non_null(mkdtemp(path));
+	assert_int_equal(chown(path, owner, owner), 0);
+}
+
+static void in_a_folder_of_the_user_behind_sudo_files_are_written_as_him(void **state)
+{
+	char path[] = "/tmp/confine.XXXXXX";
+	const char *const folders[] = {path};
+	const struct confine_rights rights = {.folders = folders,
+					      .folder_count = 1,
+					      .has_user = true,
+					      .uid = NOBODY,
+					      .gid = NOBODY};
+	int status;
+
+	(void)state;
+	if (geteuid() || access("/etc/shadow", F_OK))
+		skip();
+	make_folder(path, NOBODY);
+	status = confine_and(&rights, is_user);
+	rmdir(path);
+	assert_int_equal(status, 0);
+}
+
+static void in_a_folder_of_root_they_are_written_as_root(void **state)
+{
+	char path[] = "/tmp/confine.XXXXXX";
+	const char *const folders[] = {path};
+	struct confine_rights rights = {.folders = folders,
+					.folder_count = 1,
+					.has_user = true,
+					.uid = NOBODY,
+					.gid = NOBODY};
+	int once, by_flag;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	make_folder(path, 0);
+	once = confine_and(&rights, has_no_override);
+	/* Folders that are made there are given to the user. */
+	rights.makes_files = true;
+	by_flag = confine_and(&rights, keeps_override);
+	rmdir(path);
+	assert_int_equal(once, 0);
+	assert_int_equal(by_flag, 0);
+}
+
+static void in_a_folder_of_another_the_right_to_write_there_stays(void **state)
+{
+	char path[] = "/tmp/confine.XXXXXX";
+	const char *const folders[] = {path};
+	const struct confine_rights rights = {.folders = folders, .folder_count = 1};
+	int status;
+
+	(void)state;
+	if (geteuid())
+		skip();
+	make_folder(path, NOBODY);
+	status = confine_and(&rights, keeps_override);
+	rmdir(path);
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(of_roots_those_of_later_targets_stay),
+		cmocka_unit_test(what_was_not_there_is_not_wanted),
+		cmocka_unit_test(what_is_there_in_place_of_others_stays),
+		cmocka_unit_test(the_kernel_agrees),
+		cmocka_unit_test(in_a_folder_of_the_user_behind_sudo_files_are_written_as_him),
+		cmocka_unit_test(in_a_folder_of_root_they_are_written_as_root),
+		cmocka_unit_test(in_a_folder_of_another_the_right_to_write_there_stays),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
