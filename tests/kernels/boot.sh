@@ -19,7 +19,8 @@ x86_64)
 	;;
 arm64)
 	machine=(qemu-system-aarch64 -machine virt -nodefaults)
-	cpu=max tty=ttyAMA0
+	# Signed return addresses, but not by the cipher that is slow to emulate.
+	cpu=max,pauth-impdef=on tty=ttyAMA0
 	;;
 esac
 [ "$accel" != kvm ] || cpu=host
