@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # fault_stop.sh [SECONDS]: the tool is stopped for 10 s under load. The target does not wait, and what
 # is lost is counted, to the record.
-# shellcheck disable=SC2317
+# shellcheck disable=SC2016,SC2317
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/gpu/lib.sh"
 
 seconds=${1:-10}
 calls=8
@@ -47,4 +48,54 @@ records=$(python3 tests/live/count_records.py "$OUT.capture")
 fact "the table has the $records calls that have a record, and the lost ones" \
 	"sum(table.values()) == $records + R['lost']['calls']"
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+# A window by flag that is stopped, and whose flag goes meanwhile.
+OUT=$TMP/out
+start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 500 $calls
+go
+mkdir "$TMP/windows"
+env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --flag "$TMP/flag" --dir "$TMP/windows" "${calm[@]}" \
+	--report none >/dev/null 2>"$OUT.err" </dev/null 7>&- &
+TOOL=$!
+for window in 1 2; do
+	touch "$TMP/flag"
+	wait_for 20 eval '[ "$(grep -c "is open" "$OUT.err")" = '$window' ]' || not_ok "flag: window $window opens"
+	kill -STOP "$TOOL"
+	sleep 1.5
+	rm "$TMP/flag"
+	kill -CONT "$TOOL"
+	wait_for 20 eval '[ "$(find "$TMP/windows" -name "*.json" | wc -l)" = '$window' ]'
+	is "flag: window $window is closed once the tool goes on" $? 0
+done
+kill -INT "$TOOL"
+end_tool 0 'flag: the tool ends'
+holds 'flag: their files are valid' "$FBT" validate "$TMP/windows"/*
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+is 'flag: the target ends as it wants' $? 0
+
+# The shim sees that nobody reads, and leaves CUPTI; it comes back with the tool.
+# shellcheck disable=SC2034
+truth=$TMP/truth.gpu
+count_calls()
+{
+	grep -c " $1" "$TMP/calls"
+}
+
+start_gpu --steps 0 --script k50,h20,s
+attach_gpu "${calm[@]}"
+go
+sleep 1
+kill -STOP "$TOOL"
+holds 'GPU: the shim leaves CUPTI while the tool is stopped' wait_for 15 eval '[ "$(count_calls cuptiUnsubscribe)" -gt 0 ]'
+sleep 0.5
+kill -CONT "$TOOL"
+holds 'GPU: and takes its seat again' wait_for 15 eval '[ "$(count_calls cuptiSubscribe)" -gt 1 ]'
+sleep 2
+stop_tool
+end_gpu
+fact 'GPU: steps of both halves have their figures, those between say that they are not complete' \
+	'[sum(r["event"] == "gpu_prof" and r["shape"]["complete"] == c for r in E) > 50 for c in (True, False)] == [True, True]'
+truth_of 'GPU: stopped' --cut 1000
+holds 'GPU: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 finish
