@@ -207,6 +207,8 @@ end_tool()
 	status=$?
 	[ "$status" = "${1:-0}" ] || sed 's/^/# /' "$OUT.err"
 	is "${2:-the tool ends with ${1:-0}}" "$status" "${1:-0}"
+	# What it does in a window its own filter allows (user/confine_filter.c), in every test.
+	! grep 'refused .* by our filter' "$OUT.err" 2>/dev/null || not_ok 'its filter lets it be'
 }
 
 stop_tool()
