@@ -345,7 +345,8 @@ check: ## lint, then gcc and clang with -Werror and SAN=1: build, unit and golde
 	$(Q)+tests/sum.sh '$(MAKE) lint' \
 		"$(MAKE) CC=gcc WERROR=1 TESTS='unit golden' run-tests" \
 		"$(MAKE) CC=clang WERROR=1 TESTS='unit golden' run-tests" \
-		"$(MAKE) CC=gcc SAN=1 TESTS='unit golden' run-tests"
+		"$(MAKE) CC=gcc SAN=1 TESTS='unit golden' run-tests" \
+		'$(MAKE) fuzz-corpus'
 
 lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
 	$(Q)packaging/deps.sh check
