@@ -144,11 +144,11 @@ stop_tool
 
 # Without the guard nothing is let go.
 rm -f "$OUT".*
-run_tool -p "$ENGINE" --step hot_step --detail steps "${calm[@]}" --rate-guard 0 -n 50000
+run_tool -p "$ENGINE" --step hot_step --detail steps "${calm[@]}" --rate-guard 0 -n 20000
 end_tool
 is 'without a guard nobody is told' "$(times_told)" 0
 fact 'and nothing is a sample' \
-	'"sampled_functions" not in W and all("sampled" not in s for s in S) and len(S) == 50000'
+	'"sampled_functions" not in W and all("sampled" not in s for s in S) and len(S) == 20000'
 
 trace_hot --step hot_step --record "$TMP/capture" --rate-guard 1
 stop_tool
