@@ -4,6 +4,7 @@
 # an unsupported kernel is to say, or those named, with commas between. Ends like tests/run.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+export TEST_SECONDS=${TEST_SECONDS:-900}
 
 case $1 in
 live) tests=$(awk '$1 ~ /^[a-z]/ { print "tests/live/" $1 ".sh" }' tests/kernels/live.txt) ;;
