@@ -13,8 +13,9 @@
 #include "program.h"
 
 #define THREADS_MAX 256
-#define TICK_NS	    1000000 /* of what is due, all that came due since the last tick is made at once \
-			     */
+#define TICK_NS                                                                                    \
+	1000000 /* of what is due, all that came due since the last tick is made at once           \
+		 */
 #define NS_PER_S 1000000000ull
 
 struct worker {
