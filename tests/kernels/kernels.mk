@@ -15,6 +15,7 @@ test-kernels-arm64: ## the same on kernels of arm64, emulated, with the tool cro
 	$(Q)packaging/deps.sh kernels
 	$(Q)+sysroot=$$(tests/kernels/fetch.sh root arm64 bookworm tests/kernels/arm64_sysroot.txt \
 		$(kernels_cache)/sysroot) && \
+		KERNEL_SECONDS=$${KERNEL_SECONDS:-1800} \
 		$(MAKE) ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- SYSROOT=$$sysroot test-kernels
 
 .PHONY: test-kernels test-kernels-arm64
