@@ -127,7 +127,8 @@ static bool write_stderr(const char *text, size_t length)
 	uint64_t wait_ns = state.missed ? 0 : patient_in_window() ? WINDOW_WAIT_NS : WAIT_NS;
 	size_t written;
 
-	if (!patient_write(STDERR_FILENO, text, length, wait_ns, &written))
+	/* Where it has failed nobody is left to tell. */
+	if (patient_write(STDERR_FILENO, text, length, wait_ns, &written) != -ETIMEDOUT)
 		return true;
 	state.cut |= written && written < length;
 	return false;

@@ -302,6 +302,9 @@ static int check_still_there(const struct output *output)
 
 	if (fstat(output->fd, &file) || !S_ISREG(file.st_mode) || file.st_nlink)
 		return 0;
+	/* Another's temporary file in its place is another story. */
+	if (output->partial.path && place_stat(&output->partial, &file) != -ENOENT)
+		return 0;
 	log_err("%s: was removed while it was written: what was in it is lost; name a file in a "
 		"folder that stays",
 		output->path);

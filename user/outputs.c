@@ -262,7 +262,7 @@ int outputs__finish(struct outputs *outputs)
 	err = pipeline__finish(outputs->pipeline);
 	err = commit(outputs->trace, err);
 	err = commit(outputs->profile, err);
-	return commit(outputs->record, err);
+	return commit(outputs->record, err ? err : outputs->record_err);
 }
 
 void outputs__wait(struct outputs *outputs)
