@@ -31,7 +31,7 @@ start_target()
 
 run_on_target()
 {
-	run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all \
+	run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --rate-guard 0 \
 		--record "$OUT.capture" "$@"
 }
 
