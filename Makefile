@@ -361,6 +361,11 @@ bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(bench_bin) $(bench_gpu) >&2
 	$(Q)$(test_env) tests/bench/run.py $(BENCH)
 
+soak: ## the steps of 8 hours at 50 a second in one window: memory, files and maps stay flat (root)
+	$(Q)packaging/deps.sh test
+	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
+	$(Q)SOAK_STEPS=720000 TEST_SECONDS=7200 $(test_env) tests/run.sh tests/live/soak.sh
+
 demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl
 	$(Q)packaging/deps.sh build
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
@@ -407,4 +412,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-gpu demo-llama gpu-kit install FORCE
+.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-gpu demo-llama gpu-kit soak install FORCE

@@ -162,7 +162,7 @@ def bench_idle():
         bare = worker.loop(command)
         tool = subprocess.Popen(
             [TOOL, "-q", "-p", str(worker.pid), "--step", "bench_step", "--report", "none",
-             "--flag", folder + "/flag", "--dir", folder], stdout=subprocess.DEVNULL)
+             "--rate-guard", "0", "--flag", folder + "/flag", "--dir", folder], stdout=subprocess.DEVNULL)
         time.sleep(1)
         pairs.append((worker.loop(command), bare, worker.loop(command)))
         tool.send_signal(signal.SIGINT)

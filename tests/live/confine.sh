@@ -127,6 +127,7 @@ run_by_flag=(--flag "$TMP/flag" --dir "$TMP/windows" --report none)
 env --default-signal=INT "$FBT" "${run_by_flag[@]}" -p "$ENGINE" --step engine_step \
 	>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 TOOL=$!
+# shellcheck disable=SC2317,SC2329 # called by name
 said()
 {
 	for _ in $(seq 500); do

@@ -12,7 +12,7 @@ for uprobes in multi perf; do
 	for try in 1 2 3; do
 		rm -f "$OUT".*
 		start_program flood
-		FBT_UPROBES=$uprobes run_tool -p "$ENGINE" --step 'flood_?' --detail all -d 2 --trace none \
+		FBT_UPROBES=$uprobes run_tool -p "$ENGINE" --step 'flood_?' --rate-guard 0 --detail all -d 2 --trace none \
 			--profile none --record "$capture"
 		wait_attached "$TOOL"
 		go

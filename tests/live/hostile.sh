@@ -57,7 +57,7 @@ make_library()
 		--redefine-sym "many_1=forward_$(printf 'x%.0s' $(seq 30000))" "$TMP/plain.so" "$1"
 }
 
-# shellcheck disable=SC2329 # called by name
+# shellcheck disable=SC2317,SC2329 # called by name
 lists_alike()
 {
 	diff <(cd "$TMP/theirs" && find . -name 'lib[^l]*' -printf '%i %s %u %m %p\n' | sort) "$TMP/theirs.list" >/dev/null
