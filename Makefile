@@ -100,7 +100,7 @@ skels    := $(bpf_src:bpf/%.bpf.c=$(O)/%.skel.h)
 all: deps $(tool) $(shim) $(engine) ## build the tool, the CUPTI shim and the embedded engine
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
 	@echo '  V=1 commands shown   SAN=1 ASan + UBSan   STATIC=1 one static file   WERROR=1'
 	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- SYSROOT=DIR  DESTDIR= prefix='
@@ -361,6 +361,11 @@ bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(bench_bin) $(bench_gpu) >&2
 	$(Q)$(test_env) tests/bench/run.py $(BENCH)
 
+test-faults: ## faults at length (root): 200 kills, each allocation, a tool that is stopped, CPUs that go
+	$(Q)packaging/deps.sh test
+	$(Q)$(MAKE) $(jobs) build-tests
+	$(Q)$(test_env) tests/faults.sh
+
 soak: ## the steps of 8 hours at 50 a second in one window: memory, files and maps stay flat (root)
 	$(Q)packaging/deps.sh test
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
@@ -412,4 +417,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-gpu demo-llama gpu-kit soak install FORCE
+.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-gpu demo-llama gpu-kit soak test-faults install FORCE

@@ -2,9 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """Puts real output into README.md, between its <!-- NAME --> and <!-- /NAME --> marks.
 
-usage: tests/fill_readme.py BENCH REPORT PROFILE GPU
-BENCH is the output of `make bench`, REPORT that of `make demo-llama`, PROFILE the
-llama_profile.jsonl it leaves, and GPU the output of `make demo-gpu`.
+usage: tests/fill_readme.py NAME FILE…, each NAME being one of
+    bench    what `make bench` printed
+    report   what `make demo-llama` printed
+    jsonl    the llama_profile.jsonl it left
+    gpu      what `make demo-gpu` printed
+    doctor   what `ferrum-bpftrace doctor PID` printed, its command line before it as "$ …"
+    kernels  build/kernels/table-*.md of `make test-kernels`
 """
 import re
 import subprocess
@@ -40,18 +44,41 @@ def gpu_parts_of(path):
                      lines[table:end])
 
 
-def main():
-    bench, report, profile, gpu = sys.argv[1:]
-    text = open("README.md").read()
-    table = subprocess.run([sys.executable, "tests/bench/table.py"], stdin=open(bench),
-                           stdout=subprocess.PIPE, text=True, check=True).stdout
-    lines = open(profile).read().split("\n")
-    text = fill(text, "bench", table)
-    text = fill(text, "report", "```\n" + report_of(report) + "```")
-    text = fill(text, "gpu", "```\n" + gpu_parts_of(gpu) + "\n```")
-    # Of an escalated step: it is in three lines.
+def bench_of(path):
+    return subprocess.run([sys.executable, "tests/bench/table.py"], stdin=open(path),
+                          stdout=subprocess.PIPE, text=True, check=True).stdout
+
+
+def quoted(text):
+    return "```\n" + text.rstrip() + "\n```"
+
+
+def events_of(path):
+    """Of an escalated step: it is in three lines."""
+    lines = open(path).read().split("\n")
     last = next(i for i, line in enumerate(lines) if '"event":"escalation_prof"' in line)
-    text = fill(text, "jsonl", "```json\n" + "\n".join(lines[last - 2:last + 1]) + "\n```")
+    return "```json\n" + "\n".join(lines[last - 2:last + 1]) + "\n```"
+
+
+def doctor_of(path):
+    """Without the folders of the machine it was made on."""
+    return re.sub(r"/\S*/(build/)", r"\1", open(path).read())
+
+
+MAKERS = {
+    "bench": bench_of,
+    "report": lambda path: quoted(report_of(path)),
+    "jsonl": events_of,
+    "gpu": lambda path: quoted(gpu_parts_of(path)),
+    "doctor": lambda path: quoted(doctor_of(path)),
+    "kernels": lambda path: open(path).read(),
+}
+
+
+def main():
+    text = open("README.md").read()
+    for name, path in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
+        text = fill(text, name, MAKERS[name](path))
     open("README.md", "w").write(text)
 
 
