@@ -10,6 +10,7 @@ go_first FBT FBT_ENGINE
 
 # Work in the middle of its class, which goes from 2.1 to 4.2 ms.
 steady='--steady --compute-us 3000 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
+short='--steady --compute-us 750 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
 
 # named_exactly NAME [FACTOR]: the steps in trouble, and of the others only what the machine made
 # slow, which the engine's own clock must say: FACTOR times as long as usual
@@ -21,11 +22,14 @@ named_exactly()
 	named_no_other "$@"
 }
 
+# Of an unsteady class a step is named that took little more than usual, else one that took far more.
 named_no_other()
 {
-	fact "$1: no other step is named" "set(G) - due <= slower(${2:-3})"
+	fact "$1: no other step is named" \
+		"set(G) - due <= slower(1.15) and inefficient - due <= slower(${2:-3})"
 	fact "$1: and the machine slowed few" 'len(set(G) - due) <= max(2, T["steps"] // 100)'
-	echo "# $1: the machine slowed and the tool named: $(q 'sorted(set(G) - due)')"
+	echo "# $1: the machine slowed and the tool named: $(q \
+		'[(n, G[n]["escalation.reason"], G[n]["cause_evidence"], G[n]["us"]) for n in sorted(set(G) - due)]')"
 }
 
 # told NAME REASON CAUSE
@@ -42,13 +46,14 @@ explained()
 		'all(spent(n) >= 0.9 * (G[n]["us"]["actual"] - G[n]["us"]["budget"]) for n in due)'
 }
 
-# trouble KIND REASON CAUSE [US [TOOL-OPTION…]]
+# trouble KIND REASON CAUSE [US [TOOL-OPTION…]], of the engine's usual: steady, or short
+usual=$steady
 trouble()
 {
 	local kind=$1 reason=$2 cause=$3 us=${4:-50000}
 
 	shift $(($# < 4 ? $# : 4))
-	trace_engine "$steady --steps 130 --trouble $kind --trouble-us $us --file $TMP/file" "$@"
+	trace_engine "$usual --steps 130 --trouble $kind --trouble-us $us --file $TMP/file" "$@"
 	named_exactly "$kind"
 	told "$kind" "$reason" "$cause"
 }
@@ -85,17 +90,21 @@ holds 'lock: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
 trouble mmap memory_cliff allocation_churn
 explained mmap
+# Calls that a step keeps are limited, and 15 ms of them must be far above its budget, whatever this
+# machine adds to either.
+usual=$short
 trouble write efficiency_low tiny_writes 15000
 evidence write "$TMP/file"
 trouble pipe efficiency_low tiny_writes 15000
+trouble ioctl efficiency_low driver_calls 15000
+evidence ioctl '0xc020462a'
+usual=$steady
 trouble bigwrite efficiency_low file_io
 explained bigwrite
 evidence bigwrite "$TMP/file"
 trouble fileread efficiency_low file_io
 explained fileread
 evidence fileread "$TMP/file"
-trouble ioctl efficiency_low driver_calls 15000
-evidence ioctl '0xc020462a'
 trouble threads efficiency_low thread_churn
 explained threads
 trouble processes efficiency_low thread_churn
@@ -117,9 +126,10 @@ quiet()
 
 	shift 2
 	trace_engine "$options" "$@"
-	fact "$name: no step is named" 'set(G) <= slower(3)'
+	fact "$name: no step is named" 'set(G) <= slower(1.15) and inefficient <= slower(3)'
 	fact "$name: and the machine slowed few" 'len(G) <= T["steps"] // 100'
-	echo "# $name: of $(q 'T["steps"]') steps the machine slowed and the tool named $(q 'len(G)')"
+	echo "# $name: of $(q 'T["steps"]') steps the machine slowed and the tool named $(q \
+		'[(n, g["escalation.reason"], g["cause_evidence"], g["us"]) for n, g in G.items()]')"
 }
 
 quiet 'steady' "$steady --steps 1000"

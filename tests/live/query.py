@@ -12,6 +12,7 @@
     total   sums counts of steps, in the form of the engine's account
     near    whether a table is the engine's
     G       escalation_prof by number of step, times under us
+    inefficient  those of G that are not named only because their class is unsteady
     due     steps that the engine was in trouble in, but for those before their class is known
     slower  slower(F): steps not in trouble that took F times as long as usual for their work, by
             the engine's own clock: the machine's doing, and rightly named
@@ -129,6 +130,8 @@ makers = {
     "near": lambda: near,
     "G": load_escalations,
     "due": lambda: find_due(load(TRUTH)),
+    "inefficient": lambda: {n for n, row in load_escalations().items()
+                            if row["escalation.reason"] != "cv_exceeded"},
     "slower": lambda: lambda factor: find_slower(load(TRUTH), factor),
     "inside": lambda: find_inside,
     "spent": lambda: lambda number: sum(call["dur"] for call in find_inside(number)),
