@@ -9,6 +9,8 @@
 /* Names of threads that are kept; 24 bytes each. Above it those of exited processes are forgotten.
  */
 #define THREADS_MAX 65536
+/* To look for those takes a look at all: once for so many threads that found no room. */
+#define THREADS_TURN 4096
 
 struct window *window__new(void)
 {
@@ -296,7 +298,8 @@ int window__add_thread(struct window *window, const struct fbt_thread_name *reco
 		window->threads.items[position] = thread;
 		return 0;
 	}
-	if (window->threads.count >= THREADS_MAX) {
+	if (window->threads.count >= THREADS_MAX &&
+	    window->nameless_threads++ % THREADS_TURN == 0) {
 		forget_exited_threads(window);
 		position = thread_position(window, record->tid);
 	}

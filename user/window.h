@@ -53,6 +53,7 @@ struct window {
 	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* kind 0: all of its steps are there */
 	VEC(struct process *) processes;	      /* by tgid; a reused tgid by age */
 	VEC(struct thread) threads;		      /* by tid */
+	uint64_t nameless_threads;		      /* that found no room */
 	struct file_table files;
 	struct gpu_table gpus;
 	struct left_out *left_out; /* which were not kept */
