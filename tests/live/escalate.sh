@@ -12,6 +12,18 @@ go_first FBT FBT_ENGINE
 steady='--steady --compute-us 3000 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
 short='--steady --compute-us 750 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
 
+# As trace_engine; but what a machine that slows the engine for a while does to a class is no subject
+# here: such a run is made again, by the engine's own clock, four times at most. Nor is what is lost
+# while this machine does not run the tool.
+trace_calmly()
+{
+	for _ in 1 2 3 4 5; do
+		trace_engine "$@" --ring-records 262144
+		[ "$(q 'len(slower(1.15)) <= T["steps"] // 50')" != True ] || return
+		echo "# the machine slowed $(q 'len(slower(1.15))') of $(q 'T["steps"]') steps"
+	done
+}
+
 # named_exactly NAME [FACTOR]: the steps in trouble, and of the others only what the machine made
 # slow, which the engine's own clock must say: FACTOR times as long as usual
 named_exactly()
@@ -53,7 +65,7 @@ trouble()
 	local kind=$1 reason=$2 cause=$3 us=${4:-50000}
 
 	shift $(($# < 4 ? $# : 4))
-	trace_engine "$usual --steps 130 --trouble $kind --trouble-us $us --file $TMP/file" "$@"
+	trace_calmly "$usual --steps 130 --trouble $kind --trouble-us $us --file $TMP/file" "$@"
 	named_exactly "$kind"
 	told "$kind" "$reason" "$cause"
 }
@@ -96,7 +108,7 @@ usual=$short
 trouble write efficiency_low tiny_writes 15000
 evidence write "$TMP/file"
 trouble pipe efficiency_low tiny_writes 15000
-trouble ioctl efficiency_low driver_calls 15000
+trouble ioctl efficiency_low driver_calls 12000
 evidence ioctl '0xc020462a'
 usual=$steady
 trouble bigwrite efficiency_low file_io
@@ -125,7 +137,7 @@ quiet()
 	local name=$1 options=$2
 
 	shift 2
-	trace_engine "$options" "$@"
+	trace_calmly "$options" "$@"
 	fact "$name: no step is named" 'set(G) <= slower(1.15) and inefficient <= slower(3)'
 	fact "$name: and the machine slowed few" 'len(G) <= T["steps"] // 100'
 	echo "# $name: of $(q 'T["steps"]') steps the machine slowed and the tool named $(q \
@@ -139,7 +151,7 @@ quiet 'more work' "$steady --steps 130 --trouble compute"
 # The thresholds. A third of the steps 2.5 times as long: the class is unsteady.
 unsteady="$steady --steps 100 --trouble sleep --trouble-us 4500 --trouble-every 3"
 
-trace_engine "$unsteady"
+trace_calmly "$unsteady"
 fact 'a third is slow: that is said once in 64 steps, of steps in trouble' \
 	'set(G) - slower(1.15) <= due and 1 <= len(set(G) & due) <= 2'
 fact 'a third is slow: the others are counted' \
@@ -153,7 +165,7 @@ unsteady()
 	local name=$1 reason=$2
 
 	shift 2
-	trace_engine "$unsteady" "$@"
+	trace_calmly "$unsteady" "$@"
 	named_exactly "$name"
 	told "$name" "$reason" sleep
 }
@@ -164,19 +176,19 @@ quiet 'neither' "$unsteady" --cv-threshold 90
 quiet 'compared with their like' "$unsteady" --step-arg 'n=s32(arg1)' --class-by n
 
 # One class: a step that this machine slows out of its class would not be its 11th.
-trace_engine "$steady --steps 40" "${one_class[@]}" --budget-us 400 --rate-limit 3
+trace_calmly "$steady --steps 40" "${one_class[@]}" --budget-us 400 --rate-limit 3
 fact 'budget: every step is over it from the 11th on' 'W["escalations"] == 30'
 fact 'rate limit: three are shown, the others counted' \
 	'len(G) == 3 and W["escalations_suppressed"] == 27 and len([x for x in X if x["cat"] == "escalation"]) == 3'
 fact 'budget: efficiency is budget by duration' \
 	'all((g["brick.budget_us"], g["escalation.reason"], g["brick.efficiency"]) ==
 		("400", "efficiency_low", "%.1f" % (40000 / g["us"]["actual"])) for g in G.values())'
-trace_engine "$steady --steps 40" --budget-us 400 --efficiency-threshold 0 --cv-threshold 10000
+trace_calmly "$steady --steps 40" --budget-us 400 --efficiency-threshold 0 --cv-threshold 10000
 fact 'thresholds that nothing reaches: no step is named' 'not G'
 
 # Context, and no call of any other step.
 for context in 0 2; do
-	trace_engine "$steady --steps 130 --trouble sleep" --context $context
+	trace_calmly "$steady --steps 130 --trouble sleep" --context $context
 	fact "context $context: calls of the first three steps, the named and their neighbours, of no other" \
 		"{s['step'] for s in S if inside(s['step'])} ==
 			{1, 2, 3} | {n + i for n in G for i in range(-$context, $context + 1) if 0 < n + i <= 130}"
@@ -186,18 +198,18 @@ for context in 0 2; do
 done
 
 # Without calls the categories still tell.
-trace_engine "$steady --steps 130 --trouble lock" --detail steps
+trace_calmly "$steady --steps 130 --trouble lock" --detail steps
 named_exactly 'detail steps'
 told 'detail steps' efficiency_low lock_contention
 fact 'detail steps: no calls' '{x["cat"] for x in X} == {"step", "escalation"}'
 fact 'detail steps: no call is said to be the worst' 'all(not G[n].get("worst_call") for n in due)'
-trace_engine "$steady --steps 130 --trouble lock" --detail all
+trace_calmly "$steady --steps 130 --trouble lock" --detail all
 named_exactly 'detail all'
 told 'detail all' efficiency_low lock_contention
 explained 'detail all'
 
 # By hand.
-trace_engine "$steady --steps 20" --escalate-now
+trace_calmly "$steady --steps 20" --escalate-now
 fact 'by hand: the first step' \
 	'[(n, g["escalation.reason"]) for n, g in G.items() if n <= 10] == [(1, "manual")]'
 rm "$OUT".*

@@ -99,11 +99,14 @@ def find_due(truth):
 
 
 def find_slower(truth, factor):
+    """By steps of the same work."""
     thread = truth["threads"][0]
-    pace = {n: ns / (work_us or 1) for n, (_, ns, work_us) in enumerate(thread["spans_ns"], 1)
-            if n not in thread["troubled"]}
-    usual = sorted(pace.values())[len(pace) // 2]
-    return {n for n in pace if pace[n] >= factor * usual}
+    took = {}
+    for n, (_, ns, work_us) in enumerate(thread["spans_ns"], 1):
+        if n not in thread["troubled"]:
+            took.setdefault(work_us, {})[n] = ns
+    return {n for same in took.values() for n, ns in same.items()
+            if ns >= factor * sorted(same.values())[len(same) // 2]}
 
 
 def find_inside(number):
