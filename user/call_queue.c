@@ -12,11 +12,20 @@ static uint64_t end_of(const struct fbt_call *call)
 	return call->start_ns + call->duration_ns;
 }
 
-int call_queue_push(struct call_queue *queue, const struct fbt_call *call)
+static bool is_in_order(const struct call_queue *queue, const struct fbt_call *call)
 {
 	size_t count = call_queue_count(queue);
-	const struct fbt_call *last = count ? call_queue_at(queue, count - 1) : NULL;
-	bool is_late = last && (call->start_ns < last->start_ns || end_of(call) < end_of(last));
+	const struct fbt_call *last;
+
+	if (!count)
+		return true;
+	last = call_queue_at(queue, count - 1);
+	return call->start_ns >= last->start_ns && end_of(call) >= end_of(last);
+}
+
+int call_queue_push(struct call_queue *queue, const struct fbt_call *call)
+{
+	bool is_late = !is_in_order(queue, call);
 	int err = vec_push(&queue->calls, *call);
 
 	if (!err)

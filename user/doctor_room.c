@@ -102,7 +102,8 @@ static void climb(char *path)
 	while (faccessat(AT_FDCWD, path, F_OK, AT_EACCESS) && errno == ENOENT) {
 		slash = strrchr(path, '/');
 		if (!slash) {
-			strcpy(path, ".");
+			path[0] = '.';
+			path[1] = '\0';
 			return;
 		}
 		slash[slash == path] = '\0';

@@ -57,7 +57,8 @@ static void classify(const struct scan *scan, uint32_t word, struct flow *flow)
 	int64_t offset;
 
 	flow->kind = FLOW_NEXT;
-	if (is_authenticated(word)) {
+	if (is_authenticated(word) ||
+	    (word & 0xfffff000) == 0xd69f0000) { /* eret, eretaa, eretab */
 		flow->kind = FLOW_FAR;
 	} else if ((word & 0xfffffc1f) == 0xd65f0000) { /* ret */
 		flow->kind = FLOW_RETURN;
@@ -76,8 +77,6 @@ static void classify(const struct scan *scan, uint32_t word, struct flow *flow)
 		flow->kind = FLOW_NOP;
 	} else if (!(word >> 16) || (word & 0xffe0001f) == 0xd4200000) { /* udf, brk */
 		flow->kind = FLOW_STOP;
-	} else if ((word & 0xfffff000) == 0xd69f0000) { /* eret, eretaa, eretab */
-		flow->kind = FLOW_FAR;
 	}
 }
 

@@ -22,9 +22,9 @@ static inline uint64_t kind_bit(uint32_t kind)
 }
 
 /* The next of a set above the one before, from 0 on; 0 behind the last: kind 0 has no probes. */
-static inline uint32_t kind_next(uint64_t kinds, uint32_t before)
+static inline uint32_t kind_next(uint64_t set, uint32_t before)
 {
-	uint64_t rest = before < 63 ? kinds & ~(kind_bit(before + 1) - 1) : 0;
+	uint64_t rest = before < 63 ? set & ~(kind_bit(before + 1) - 1) : 0;
 
 	return rest ? (uint32_t)__builtin_ctzll(rest) : 0;
 }
