@@ -15,6 +15,7 @@ fault_kill 200
 fault_memory 1 29
 fault_stop 10
 fault_cpu really
+long_step 1800
 END
 passed=$(grep -c '^ok' "$log")
 failed=$(grep -c '^not ok' "$log")

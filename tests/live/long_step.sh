@@ -1,0 +1,78 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# long_step.sh [SECONDS]: a step of that length that makes calls all the time, one that sleeps in a
+# single call, and one that is still open when the window ends: their times are those of the
+# program's own clock, their sums are exact, and the tool's memory stays.
+. "$(dirname "$0")/lib.sh"
+
+seconds=${1:-15}
+start_program long_step "$seconds" "$TMP/done"
+run_tool -p "$ENGINE" --step busy_step --step asleep_step --step open_step "${calm[@]}"
+wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }
+go
+
+# RssAnon in KiB, a hundred times at most: what is kept of a step is there after the first quarter.
+pause=$(awk "BEGIN { print $seconds / 100 < 0.2 ? 0.2 : $seconds / 100 }")
+while kill -0 "$ENGINE" 2>/dev/null && [ ! -e "$TMP/done" ]; do
+	awk '/^RssAnon/ { print $2 }' "/proc/$TOOL/status" >>"$TMP/samples" 2>/dev/null
+	sleep "$pause"
+done
+grown=$(awk '{ value[++count] = $1 }
+	END {
+		from = int(count / 4) + 1
+		for (i = from; i <= count; i++) if (value[i] > most) most = value[i]
+		print most - value[from]
+	}' "$TMP/samples")
+echo "# RssAnon $(head -1 "$TMP/samples") … $(tail -1 "$TMP/samples") KiB, $(grep -c . "$TMP/samples") samples, grown by $grown KiB"
+holds 'its memory was looked at' [ "$(grep -c . "$TMP/samples")" -ge 10 ]
+holds 'memory stays while a step is open: less than 2 MiB more after its first quarter' [ "$grown" -lt 2048 ]
+
+# Its window goes on for a while behind them.
+sleep 0.3
+stop_tool
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+is 'the program ends as it wants' $? 0
+
+# by(K): the step; span(K): us from its begin to its end, the shortest and the longest that it can be
+# by the program's clock; a microsecond more, because both are rounded.
+by='(lambda kind: next(s for s in S if s["kind"] == kind))'
+least="(lambda k: (T[k]['end'][0] - T[k]['begin'][1]) / 1e3 - 1)"
+most="(lambda k: (T[k]['end'][1] - T[k]['begin'][0]) / 1e3 + 1)"
+fact 'each is seen once, on its thread' \
+	'sorted((s["kind"], s["tid"]) for s in S) == sorted((k, T[k]["tid"]) for k in T if k.endswith("_step"))'
+for kind in busy_step asleep_step; do
+	fact "$kind: it took as long as the program says" \
+		"$seconds * 10**6 <= $least('$kind') + 1 and
+		$least('$kind') <= $by('$kind')['us']['total'] <= $most('$kind')"
+	fact "$kind: it ended by its return" "$by('$kind')['end'] == 'return'"
+	fact "$kind: the trace says the same" \
+		"[x['dur'] - $by('$kind')['us']['total'] in (0, 1) and x['ts'] == $by('$kind')['start_us']
+			for x in X if x['cat'] == 'step' and x['name'] == '$kind'] == [True]"
+done
+fact 'begins are as far from each other as the program says' \
+	"all(T[k]['begin'][0] - T['busy_step']['begin'][1] - 2000 <=
+		1000 * ($by(k)['start_us'] - $by('busy_step')['start_us']) <=
+		T[k]['begin'][1] - T['busy_step']['begin'][0] + 2000 for k in ('asleep_step', 'open_step'))"
+fact 'busy_step: each of its calls is in its sums' \
+	"$by('busy_step')['by']['write']['calls'] == T['writes'] and
+	$by('busy_step')['by']['futex']['calls'] == $by('busy_step')['by']['futex']['errors'] == T['waits']"
+fact 'busy_step: it says that not all of its calls are kept' \
+	"$by('busy_step')['calls_truncated'] and not $by('busy_step')['complete'] and
+	$by('busy_step')['lost_calls'] == 0 and $by('asleep_step')['complete']"
+fact 'busy_step: the rest of its time is where it belongs' \
+	"0.1e6 * T['waits'] <= $by('busy_step')['six']['futex'] <= $by('busy_step')['us']['total']"
+fact 'asleep_step: its one call is as long as it' \
+	"[$seconds * 10**6 <= e['shape']['other_max_us'] <= e['stage_us']['other'] <= e['stage_us']['total']
+		for e in E if e['event'] == 'syscall_prof' and e['shape']['step'] == $by('asleep_step')['step']] == [True]"
+fact 'open_step: it ends with the window, which is what it says' \
+	"$by('open_step')['end'] == 'truncated' and not $by('open_step')['complete'] and
+	abs($by('open_step')['start_us'] + $by('open_step')['us']['total'] - R['window_ns'] / 1e3) < 2"
+fact 'open_step: it is longer than the others, and counted as open' \
+	"$by('open_step')['us']['total'] > $seconds * 10**6 and W['incomplete_steps'] == 2 and
+	[k['ends']['truncated'] for k in R['kinds'] if k['name'] == 'open_step'] == [1]"
+fact 'the table has all calls, and the one that never returns' \
+	'table["write"] == T["writes"] and table["futex"] >= T["waits"]'
+fact 'nothing lost' 'R["lost"]["total"] == 0'
+holds 'outputs are valid' "$FBT" validate -q "$OUT.profile" "$OUT.trace"
+finish
