@@ -49,7 +49,7 @@
 	"newfstatat "                                                                              \
 	"stat lstat statx fstatfs statfs access faccessat faccessat2 readlink readlinkat "         \
 	"getdents "                                                                                \
-	"getdents64 getcwd fcntl flock ftruncate fsync fdatasync fadvise64 dup dup2 dup3 pipe2 "   \
+	"getdents64 getcwd flock ftruncate fsync fdatasync fadvise64 dup dup2 dup3 pipe2 "         \
 	"memfd_create rename renameat renameat2 unlink unlinkat sendfile copy_file_range "
 #define EVENTS                                                                                     \
 	"poll ppoll select pselect6 epoll_create1 epoll_ctl epoll_wait epoll_pwait epoll_pwait2 "  \
@@ -95,6 +95,12 @@ static const unsigned int ioctls[] = {
 	TIOCGWINSZ,
 	FIONBIO,
 	FIONREAD,
+};
+
+/* Of fcntl(2): not those that have a signal sent (F_SETOWN, F_SETSIG, F_SETLEASE, F_NOTIFY). */
+static const unsigned int fcntls[] = {
+	F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD,     F_SETFD,	    F_GETFL,	 F_SETFL,
+	F_GETLK, F_SETLK,	  F_OFD_GETLK, F_OFD_SETLK, F_GET_SEALS,
 };
 
 /* A signal's handler has nothing else to write to; of one process and its one filter. */
@@ -178,6 +184,8 @@ static int allow_own(scmp_filter_ctx filter, bool command)
 
 	for (size_t i = 0; i < sizeof(ioctls) / sizeof(ioctls[0]) && !err; i++)
 		err = allow_value(filter, "ioctl", 1, ioctls[i]);
+	for (size_t i = 0; i < sizeof(fcntls) / sizeof(fcntls[0]) && !err; i++)
+		err = allow_value(filter, "fcntl", 1, fcntls[i]);
 	if (!err)
 		err = allow_if(filter, "prlimit64", SCMP_CMP64(2, SCMP_CMP_EQ, 0, 0));
 	if (!err)

@@ -105,6 +105,35 @@ static int touch_nobody(void)
 	return 0;
 }
 
+/* A pipe's owner gets what signal was chosen, and root's may be anybody: fcntl(2), F_SETSIG. */
+static int have_nobody_signalled(void)
+{
+	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
+	int ends[2];
+
+	EXPECT(!pipe2(ends, O_CLOEXEC));
+	REFUSED(fcntl(ends[0], F_SETOWN, getppid()));
+	REFUSED(fcntl(ends[0], F_SETOWN_EX, NULL));
+	REFUSED(fcntl(ends[0], F_SETSIG, SIGTERM));
+	REFUSED(fcntl(ends[0], F_SETLEASE, F_RDLCK));
+	REFUSED(fcntl(ends[0], F_NOTIFY, DN_CREATE));
+	EXPECT(!fcntl(ends[0], F_SETFL, O_NONBLOCK));
+	EXPECT(fcntl(ends[0], F_GETFL) & O_NONBLOCK);
+	EXPECT(fcntl(ends[0], F_GETFD) == FD_CLOEXEC);
+	EXPECT(fcntl(ends[0], F_DUPFD_CLOEXEC, 10) >= 10);
+	ALLOWED(fcntl(ends[0], F_GETLK, &lock));
+	ALLOWED(fcntl(ends[0], F_GET_SEALS));
+	return 0;
+}
+
+static void nobody_is_signalled_by_a_file(void **state)
+{
+	(void)state;
+	assert_int_equal(run(&one_window, have_nobody_signalled), 0);
+	assert_int_equal(run(&by_flag, have_nobody_signalled), 0);
+	assert_int_equal(run(&sending, have_nobody_signalled), 0);
+}
+
 static void no_other_process_is_touched(void **state)
 {
 	(void)state;
@@ -383,6 +412,7 @@ int main(void)
 		TEST(there_is_a_filter_or_it_is_said_that_there_is_none),
 		TEST(no_program_and_no_process_is_started),
 		TEST(no_other_process_is_touched),
+		TEST(nobody_is_signalled_by_a_file),
 		TEST(the_machine_is_not_changed),
 		TEST(nothing_is_opened_for_writing),
 		TEST(by_flag_new_files_are_made_and_old_ones_left),
