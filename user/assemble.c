@@ -129,12 +129,11 @@ static int add_kind(struct assembler *assembler, const struct fbt_kind *record)
 				decode_string(&record->header, 1), arg_names);
 }
 
-static void set_table_row(struct assembler *assembler, const struct fbt_table *row)
+static int set_table_row(struct assembler *assembler, const struct fbt_table *row)
 {
 	struct process *process = window__touch_process(assembler->window, row->tgid);
 
-	if (process)
-		process->table[row->nr] = *row;
+	return process ? row_table_set(&process->table, row) : 0;
 }
 
 static void set_sampling(struct assembler *assembler, const struct fbt_sampling *record)
@@ -267,8 +266,7 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 			assembler->output.on_manual(assembler->output.ctx);
 		return 0;
 	case FBT_EVENT_TABLE:
-		set_table_row(assembler, (const struct fbt_table *)event);
-		return 0;
+		return set_table_row(assembler, (const struct fbt_table *)event);
 	case FBT_EVENT_LOST:
 		assembler->window->lost = *(const struct fbt_lost *)event;
 		return 0;

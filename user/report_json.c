@@ -221,16 +221,14 @@ static void write_process(struct json *json, const struct window *window,
 	json_uint(json, "traced_ns", tally_process_ns(window, process));
 	json_bool(json, "exited", process->exit_ns != 0);
 	json_array_begin(json, "syscalls");
-	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
-		const struct fbt_table *row = &process->table[nr];
-
+	vec_for_each (row, &process->table.rows) {
 		if (!row->sum.calls && !row->unfinished)
 			continue;
 		json_object_begin(json, NULL);
-		json_string(json, "name", syscall_label(window->record.arch, nr, name));
-		json_uint(json, "nr", nr);
+		json_string(json, "name", syscall_label(window->record.arch, row->nr, name));
+		json_uint(json, "nr", row->nr);
 		json_string(json, "category",
-			    category_name(syscall_category(window->record.arch, nr)));
+			    category_name(syscall_category(window->record.arch, row->nr)));
 		write_sum(json, &row->sum);
 		json_uint(json, "unfinished", row->unfinished);
 		json_object_end(json);

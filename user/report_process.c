@@ -41,13 +41,11 @@ static int compare_entries(const void *left, const void *right)
 	return a->process->record.tgid < b->process->record.tgid ? -1 : 1;
 }
 
-static void write_row(const struct report *report, const struct process *process,
-		      const struct fbt_table *row)
+static void write_row(const struct report *report, const struct fbt_table *row)
 {
 	const struct fbt_sum *sum = &row->sum;
 	char count[FORMAT_MAX], errors[FORMAT_MAX], total[FORMAT_MAX], mean[FORMAT_MAX];
 	char max[FORMAT_MAX], open[FORMAT_MAX], name[24];
-	uint32_t nr = (uint32_t)(row - process->table);
 
 	format_count(count, sum->calls);
 	format_count(errors, sum->errors);
@@ -56,8 +54,8 @@ static void write_row(const struct report *report, const struct process *process
 	format_time(max, (double)sum->max_ns);
 	format_count(open, row->unfinished);
 	fprintf(report->out, "  %-18s %10s %9s %9s %9s %9s %6s\n",
-		syscall_label(report->window->record.arch, nr, name), count, errors, total, mean,
-		max, open);
+		syscall_label(report->window->record.arch, row->nr, name), count, errors, total,
+		mean, max, open);
 }
 
 static void write_process(const struct report *report, const struct entry *entry)
@@ -67,9 +65,10 @@ static void write_process(const struct report *report, const struct entry *entry
 	char comm[32], calls[FORMAT_MAX];
 	size_t count = 0;
 
-	for (int nr = 0; nr < FBT_NR_COUNT; nr++)
-		if (is_used(&process->table[nr]))
-			rows[count++] = &process->table[nr];
+	vec_for_each (row, &process->table.rows) {
+		if (is_used(row))
+			rows[count++] = row;
+	}
 	qsort(rows, count, sizeof(*rows), compare_rows);
 	shorten_text(comm, sizeof(comm), *process->comm ? process->comm : "?", 15);
 	format_count(calls, entry->calls);
@@ -81,7 +80,7 @@ static void write_process(const struct report *report, const struct entry *entry
 	report_line(report, STYLE_DIM, "  %-18s %10s %9s %9s %9s %9s %6s", "syscall", "calls",
 		    "errors", "total", "mean", "max", "open");
 	for (size_t i = 0; i < count && i < ROWS_MAX; i++)
-		write_row(report, process, rows[i]);
+		write_row(report, rows[i]);
 	if (count > ROWS_MAX)
 		fprintf(report->out, "  and %zu more (--report json has all)\n", count - ROWS_MAX);
 }
@@ -98,10 +97,10 @@ void report_processes(const struct report *report)
 		struct entry entry = {.process = window->processes.items[i]};
 		bool used = false;
 
-		for (int nr = 0; nr < FBT_NR_COUNT; nr++) {
-			used |= is_used(&entry.process->table[nr]);
-			entry.ns += entry.process->table[nr].sum.ns;
-			entry.calls += entry.process->table[nr].sum.calls;
+		vec_for_each (row, &entry.process->table.rows) {
+			used |= is_used(row);
+			entry.ns += row->sum.ns;
+			entry.calls += row->sum.calls;
 		}
 		if (used)
 			entries[count++] = entry;

@@ -255,8 +255,8 @@ void tally_cost(const struct tally *tally, const struct window *window, struct t
 	for (size_t i = 0; i < window->processes.count; i++) {
 		const struct process *process = window->processes.items[i];
 
-		for (int nr = 0; nr < FBT_NR_COUNT; nr++)
-			cost->calls = add_saturating(cost->calls, process->table[nr].sum.calls);
+		vec_for_each (row, &process->table.rows)
+			cost->calls = add_saturating(cost->calls, row->sum.calls);
 		cost->traced_ns =
 			add_saturating(cost->traced_ns, tally_process_ns(window, process));
 	}

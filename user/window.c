@@ -49,6 +49,7 @@ static void process_free(struct process *process)
 	free(process->comm);
 	free(process->exe);
 	free(process->cmdline);
+	row_table_clear(&process->table);
 	free(process);
 }
 

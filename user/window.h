@@ -11,9 +11,10 @@
 #include "fbt_event.h"
 #include "file_table.h"
 #include "gpu_table.h"
+#include "row_table.h"
 #include "vec.h"
 
-/* Processes that are kept; up to 28 KiB each. */
+/* Processes that are kept; some KiB each. */
 #define WINDOW_PROCESSES_MAX 1024
 
 struct left_out;
@@ -31,7 +32,7 @@ struct process {
 	char *exe;
 	char *cmdline;
 	uint64_t exit_ns; /* 0: still running when the window ended */
-	struct fbt_table table[FBT_NR_COUNT];
+	struct row_table table;
 };
 
 struct thread {

@@ -8,15 +8,15 @@ cd "$(dirname "$0")/../.." || exit 1
 layers=$(grep -v '^#' <<'END'
 # what all may use
 clock
-patient
+disk_room patient
 demangle id_set log record rust_number shared tid_map vec whitespace
-json owner processes program_output regular_file sha256 stats syscalls terminal
+broker json owner processes program_output regular_file sha256 stats syscalls terminal
 folder report_format shares
 json_read place process_strings
 json_expect json_keys output
 kineto_rules
 # the model
-file_table gpu_step gpu_table left_out step step_spec
+file_table row_table gpu_step gpu_table left_out step step_spec
 gpu_interval window
 escalation
 cause_kind
@@ -77,7 +77,7 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-broker call_ring child file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
+call_ring child file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
 confine_capabilities confine_filter cuda_use gpu_memfd gpu_relay
 # a shim for a process that runs already
 inject_calls inject_filter inject_cgroup inject_maps inject_point inject_rank inject_root inject_status inject_verdict

@@ -70,7 +70,8 @@ static void a_table_row_of_an_unknown_process_is_kept(void **state)
 
 	add_table(&fixture->stream, 99, 3, 5);
 	play(fixture);
-	assert_int_equal(window__process(view(fixture), 99)->table[3].sum.calls, 5);
+	assert_int_equal(row_table_find(&window__process(view(fixture), 99)->table, 3)->sum.calls,
+			 5);
 }
 
 /* The stream has played as many processes as are kept, from 1,000 on; process 7 has no room. */
@@ -309,7 +310,8 @@ static void a_later_table_row_replaces_an_earlier_one(void **state)
 	add_table(&fixture->stream, 7, 3, 5);
 	add_table(&fixture->stream, 7, 3, 6);
 	play(fixture);
-	assert_int_equal(window__process(view(fixture), 7)->table[3].sum.calls, 6);
+	assert_int_equal(row_table_find(&window__process(view(fixture), 7)->table, 3)->sum.calls,
+			 6);
 }
 
 static void the_window_holds_what_the_records_say(void **state)

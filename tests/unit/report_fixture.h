@@ -51,10 +51,11 @@ static inline void add_row(struct fixture *fixture, uint32_t tgid, uint32_t nr, 
 			   uint64_t ns)
 {
 	struct process *process = window__touch_process(fixture->window, tgid);
+	struct fbt_table row = {
+		.tgid = tgid, .nr = nr, .sum = {.ns = ns, .calls = calls, .max_ns = ns}};
 
 	assert_non_null(process);
-	process->table[nr].nr = nr;
-	process->table[nr].sum = (struct fbt_sum){.ns = ns, .calls = calls, .max_ns = ns};
+	assert_int_equal(row_table_set(&process->table, &row), 0);
 }
 
 static inline struct fixture *new_fixture(enum report_format format)
