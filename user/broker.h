@@ -20,6 +20,7 @@ enum broker_work {
 	BROKER_INJECT, /* inject_serve */
 	BROKER_MEMFD,  /* gpu_memfd_serve */
 	BROKER_LOOK,   /* cuda_use_serve */
+	BROKER_APPEND, /* place_append_serve */
 	BROKER_WORKS,
 };
 

@@ -28,6 +28,7 @@ typedef VEC(char *) folder_vec;
 
 void confine_prepare(const struct options *options)
 {
+	bool appends = options->windows.flag && options->profile;
 	bool injects = options->gpu.mode == GPU_INJECT;
 	struct inject_service inject = {.shim = injects ? gpu_shim_path() : NULL,
 					.timeout_ns = options->gpu.inject_timeout_ns};
@@ -35,6 +36,8 @@ void confine_prepare(const struct options *options)
 		[BROKER_HINT] = {.run = hint_run, .ctx = options},
 		[BROKER_INJECT] = {.run = injects ? inject_serve : NULL, .ctx = &inject},
 		[BROKER_LOOK] = {.open = options->gpu.mode == GPU_OFF ? NULL : cuda_use_serve},
+		[BROKER_APPEND] = {.open = appends ? place_append_serve : NULL,
+				   .ctx = options->profile},
 		[BROKER_MEMFD] = {.open = options->gpu.mode == GPU_OFF ? NULL : gpu_memfd_serve},
 	};
 
@@ -131,7 +134,6 @@ static void filter_calls(const struct options *options)
 {
 	struct confine_calls calls = {
 		.windows = options->windows.flag,
-		.appends = options->profile,
 		.network = options->otlp,
 		.command = options->command,
 		.loads = options->perf_uprobes || !uprobes_have_multi(),

@@ -144,7 +144,7 @@ static int allow_value(scmp_filter_ctx filter, const char *name, unsigned int ar
 
 /*
  * Nothing that is there is opened for writing: no file, and no memory in /proc. New files are made
- * for a window by flag, and with --profile it appends to one.
+ * for a window by flag; what it appends to, the broker opens.
  */
 static int allow_open(scmp_filter_ctx filter, const struct confine_calls *calls)
 {
@@ -155,8 +155,6 @@ static int allow_open(scmp_filter_ctx filter, const struct confine_calls *calls)
 		err = allow_masked(filter, "open", 1, writing, O_RDONLY);
 	if (!err && calls->windows)
 		err = allow_masked(filter, "openat", 2, O_CREAT | O_EXCL, O_CREAT | O_EXCL);
-	if (!err && calls->windows && calls->appends)
-		err = allow_masked(filter, "openat", 2, writing | O_APPEND, O_RDWR | O_APPEND);
 	return err;
 }
 

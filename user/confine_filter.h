@@ -12,7 +12,6 @@
 
 struct confine_calls {
 	bool windows; /* --flag: load and attach programs anew, make files */
-	bool appends; /* then, to a file that is there */
 	bool loads;   /* load programs: libbpf tries what the kernel has before a perf uprobe */
 	bool network; /* --otlp: sockets, threads, and libraries that are loaded then */
 	bool command; /* SIGCONT to what was started */

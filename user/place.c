@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "broker.h"
 #include "folder.h"
 #include "log.h"
 #include "owner.h"
@@ -144,6 +145,32 @@ int place_check(const struct place *place, const struct stat *file)
 	return 0;
 }
 
+int place_append_serve(const void *path, const struct broker_order *nothing)
+{
+	struct place place;
+	int fd = -1, err = place_open(&place, path);
+
+	(void)nothing;
+	if (err)
+		return err;
+	err = place_open_existing(&place, O_RDWR | O_APPEND, &fd);
+	place_clear(&place);
+	return err ? err : fd;
+}
+
+/* A descriptor or -errno. */
+static int open_checked(const struct place *place, int flags)
+{
+	int fd = -ENOSYS;
+
+	if (flags & O_APPEND && broker_is_there())
+		fd = broker_open(BROKER_APPEND, 0, 0, NULL);
+	if (fd != -ENOSYS)
+		return fd;
+	fd = openat(place->dir, place->name, flags | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	return fd < 0 ? -errno : fd;
+}
+
 int place_open_existing(const struct place *place, int flags, int *result)
 {
 	struct stat file;
@@ -162,9 +189,9 @@ int place_open_existing(const struct place *place, int flags, int *result)
 		flags |= O_NONBLOCK;
 	else
 		flags = (flags & ~O_ACCMODE) | O_WRONLY;
-	fd = openat(place->dir, place->name, flags | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+	fd = open_checked(place, flags);
 	if (fd < 0)
-		return place_fail(place->path, errno);
+		return place_fail(place->path, -fd);
 	err = fstat(fd, &file) ? place_fail(place->path, errno) : place_check(place, &file);
 	if (err) {
 		close(fd);

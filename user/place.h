@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
+struct broker_order;
+
 struct place {
 	char *path; /* as given, for messages */
 	char *name; /* last component, within dir */
@@ -27,6 +29,12 @@ int place_check(const struct place *place, const struct stat *file);
 
 /* Opens what is there, checked before and after; -ENOENT is not logged. */
 int place_open_existing(const struct place *place, int flags, int *fd);
+
+/*
+ * Where a broker opens for us what is there and is appended to (struct broker_task): path, and no
+ * other. Our own filter cannot tell that from the memory of a process.
+ */
+int place_append_serve(const void *path, const struct broker_order *nothing);
 
 /* Makes a file, mode 0600, owned by the user behind sudo; -EEXIST is not logged. */
 int place_create(const struct place *place, int flags, int *fd);

@@ -123,7 +123,7 @@ holds "another's folder: the trace is there" "$FBT" validate "$TMP/home/trace"
 # By flag: it waits without rights, and opens windows.
 rm -f "$OUT".*
 mkdir "$TMP/windows"
-run_by_flag=(--flag "$TMP/flag" --dir "$TMP/windows" --report none)
+run_by_flag=(--flag "$TMP/flag" --dir "$TMP/windows" --profile "$TMP/windows/profile" --report none)
 env --default-signal=INT "$FBT" "${run_by_flag[@]}" -p "$ENGINE" --step engine_step \
 	>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 TOOL=$!
@@ -148,6 +148,7 @@ done
 stop_tool
 unrefused flag
 is 'flag: two exports' "$(find "$TMP/windows" -name 'ferrum_trace_*' | wc -l)" 2
+is 'flag: one profile, appended to' "$(grep -c '"event":"window_prof"' "$TMP/windows/profile")" 2
 
 # No step: who looks for candidates has the rights that takes.
 rm -f "$OUT".*
