@@ -5,6 +5,7 @@
 #include "curl_library.h"
 #include "log.h"
 #include "option_judging.h"
+#include "option_messages.h"
 #include "option_metadata.h"
 #include "option_table.h"
 #include "option_value.h"
@@ -102,7 +103,7 @@ static int parse_other(struct options *options, int key, const char *arg)
 		log_set_level(log_level() > LOG_ERR ? log_level() - 1 : LOG_ERR);
 		return 0;
 	case 'v':
-		log_set_level(LOG_DEBUG);
+		log_set_level(log_level() < LOG_DEBUG ? LOG_DEBUG : LOG_LIBBPF);
 		return 0;
 	}
 	return ARGP_ERR_UNKNOWN;
@@ -361,7 +362,7 @@ int options_parse(struct options *options, int argc, char **argv)
 	options->interval_ns = 100 * 1000000ull;
 	argp_err_exit_status = 2;
 	/* In order: else argp moves what stands before "--" behind it, as if it were COMMAND. */
-	err = argp_parse(&argp, argc, argv, ARGP_IN_ORDER, NULL, options);
+	err = option_messages_parse(&argp, argc, argv, ARGP_IN_ORDER, options);
 	if (err)
 		return err == ENOMEM ? -ENOMEM : -EINVAL;
 	if (options->replay && options->mode == MODE_TRACE)

@@ -8,11 +8,11 @@ cd "$(dirname "$0")/../.." || exit 1
 layers=$(grep -v '^#' <<'END'
 # what all may use
 clock
-disk_room patient
+patient
 demangle id_set log record rust_number shared tid_map vec whitespace
 broker json owner processes program_output regular_file sha256 stats syscalls terminal
 folder report_format shares
-json_read place process_strings
+disk_room json_read place process_strings
 json_expect json_keys output
 kineto_rules
 # the model
@@ -60,7 +60,7 @@ kineto_gpu
 sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_status
 pipeline
 # what the user asked for
-option_argument option_table option_value
+option_argument option_messages option_table option_value
 option_gpu option_judging option_metadata option_windows
 options
 outputs
