@@ -120,7 +120,7 @@ static void add_sampling(struct jsonl_window *event, const struct window *window
 	json_fields_string(&event->shape, "sampled_function", window__kind_name(window, least));
 	json_fields_double(&event->shape, "sampled_percent", tally_sampled_percent(window, least));
 	json_fields_double(&event->shape, "sampled_calls_per_s",
-			   tally_sampled_calls_per_s(window, least));
+			   (double)tally_sampled_calls_per_s(window, least));
 }
 
 static void add_verdicts(struct json_fields *shape, const struct classify_counts *counts)

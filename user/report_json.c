@@ -159,7 +159,7 @@ static void write_sampling(struct json *json, const struct window *window, uint3
 	json_uint(json, "off_ns", sampling->off_ns);
 	json_double(json, "watched_percent", tally_sampled_percent(window, index));
 	json_uint(json, "calls", sampling->calls);
-	json_double(json, "calls_per_s", tally_sampled_calls_per_s(window, index));
+	json_double(json, "calls_per_s", (double)tally_sampled_calls_per_s(window, index));
 	json_uint(json, "cost_percent", sampling->cost_percent);
 	json_uint(json, "cut_steps", sampling->cut_steps);
 	json_object_end(json);

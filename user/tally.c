@@ -12,6 +12,11 @@ static uint64_t add_saturating(uint64_t left, uint64_t right)
 	return __builtin_add_overflow(left, right, &sum) ? UINT64_MAX : sum;
 }
 
+static uint64_t round_saturating(long double value)
+{
+	return value >= 0x1p64l ? UINT64_MAX : (uint64_t)value;
+}
+
 static uint64_t subtract(uint64_t from, uint64_t what)
 {
 	return from > what ? from - what : 0;
@@ -230,12 +235,14 @@ double tally_sampled_percent(const struct window *window, uint32_t kind)
 	return sampling->kind ? watched_ns * 100 / (watched_ns + off_ns + 1) : 0;
 }
 
-double tally_sampled_calls_per_s(const struct window *window, uint32_t kind)
+uint64_t tally_sampled_calls_per_s(const struct window *window, uint32_t kind)
 {
 	const struct fbt_sampling *sampling = &window->sampling[kind];
 
-	return sampling->watched_ns ? (double)sampling->calls * 1e9 / (double)sampling->watched_ns
-				    : 0;
+	if (!sampling->watched_ns)
+		return 0;
+	return round_saturating((long double)sampling->calls * 1e9l /
+				(long double)sampling->watched_ns);
 }
 
 void tally_cost(const struct tally *tally, const struct window *window, struct tally_cost *cost)
@@ -263,8 +270,9 @@ void tally_cost(const struct tally *tally, const struct window *window, struct t
 	/* A stream that was cut off has no table. */
 	if (cost->calls < step_calls)
 		cost->calls = step_calls;
-	cost->call_ns = (uint64_t)(call_ns * (long double)cost->calls);
-	cost->step_ns = (uint64_t)((long double)window->cost.step_ns * (long double)cost->steps);
+	cost->call_ns = round_saturating(call_ns * (long double)cost->calls);
+	cost->step_ns =
+		round_saturating((long double)window->cost.step_ns * (long double)cost->steps);
 	added_ns = (long double)cost->call_ns + (long double)cost->step_ns;
 	if (cost->traced_ns)
 		cost->percent = (double)(added_ns * 100 / (long double)cost->traced_ns);

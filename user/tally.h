@@ -93,7 +93,7 @@ struct tally_cost {
 double tally_sampled_percent(const struct window *window, uint32_t kind);
 
 /* Calls a second of it while they were. */
-double tally_sampled_calls_per_s(const struct window *window, uint32_t kind);
+uint64_t tally_sampled_calls_per_s(const struct window *window, uint32_t kind);
 
 void tally_cost(const struct tally *tally, const struct window *window, struct tally_cost *cost);
 uint64_t tally_window_ns(const struct window *window);

@@ -99,6 +99,28 @@ static void cost_without_a_table_uses_the_calls_of_steps(void **state)
 	tally_clear(&tally);
 }
 
+/* Figures of a capture may be anything, and what no integer holds is the largest. */
+static void impossible_costs_saturate(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = make_step(fixture, 100 * MS);
+	struct fbt_sampling *sampling = &fixture->window->sampling[1];
+	struct tally tally = {0};
+	struct tally_cost cost;
+
+	fixture->window->cost.call_ps = UINT64_MAX;
+	fixture->window->cost.step_ns = UINT64_MAX;
+	step.record.sums[0].calls = UINT64_MAX;
+	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+	tally_cost(&tally, fixture->window, &cost);
+	assert_int_equal(cost.call_ns, UINT64_MAX);
+	assert_int_equal(cost.step_ns, UINT64_MAX);
+	tally_clear(&tally);
+	*sampling = (struct fbt_sampling){.kind = 1, .calls = UINT64_MAX, .watched_ns = 1};
+	assert_int_equal(tally_sampled_calls_per_s(fixture->window, 1), UINT64_MAX);
+}
+
 static void intervals_cost_no_probes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -125,6 +147,7 @@ int main(void)
 		TEST(categories_are_sorted_by_time_and_equals_keep_their_order),
 		TEST(a_process_is_traced_from_its_start_to_its_exit),
 		TEST(cost_without_a_table_uses_the_calls_of_steps),
+		TEST(impossible_costs_saturate),
 		TEST(intervals_cost_no_probes),
 	};
 
