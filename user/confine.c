@@ -142,7 +142,7 @@ static void filter_calls(const struct options *options)
 
 	if (!err)
 		err = confine_filter_apply(&calls);
-	if (err == -ENOSYS || err == -EINVAL)
+	if (err == -ENOSYS)
 		log_debug("system calls are not filtered: this kernel or build has no filters");
 	else if (err)
 		log_warn("system calls are not filtered: %s", strerror(-err));

@@ -27,6 +27,9 @@
 /* Calls of Linux 5.15 have numbers below this; what comes later is counted as the last. */
 #define NUMBERS 512
 #define SAID	0x8000u
+/* Below the size from which malloc takes pages of their own. */
+#define RESERVE_PIECE_BYTES (64u << 10)
+#define RESERVE_PIECES	    16
 
 #if defined(__SANITIZE_ADDRESS__)
 #define SANITIZED 1
@@ -263,18 +266,42 @@ static void on_refused(int signo, siginfo_t *info, void *context)
 	fail_call(context);
 }
 
+/*
+ * Sees to it that malloc has at hand what libseccomp takes (some 100 KiB): where that finds no
+ * memory it crashes, goes round for ever, or makes a filter that kills. What is returned is to be
+ * freed afterwards: it keeps the end of the heap, and with it the rest, from being given back.
+ * NULL: no memory.
+ */
+static void *reserve_memory(void)
+{
+	void *pieces[RESERVE_PIECES], *end = NULL;
+	size_t count = 0;
+
+	while (count < RESERVE_PIECES && (pieces[count] = malloc(RESERVE_PIECE_BYTES)))
+		count++;
+	if (count == RESERVE_PIECES)
+		end = malloc(RESERVE_PIECE_BYTES);
+	while (count)
+		free(pieces[--count]);
+	return end;
+}
+
 int confine_filter_apply(const struct confine_calls *calls)
 {
 	struct sigaction action = {.sa_sigaction = on_refused, .sa_flags = SA_SIGINFO};
 	scmp_filter_ctx filter;
+	void *reserve;
 	int err;
 
-	/* They make calls of their own. */
-	if (SANITIZED)
+	/* Sanitizers make calls of their own. */
+	if (SANITIZED || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
 		return -ENOSYS;
-	filter = seccomp_init(TRAP);
-	if (!filter)
+	reserve = reserve_memory();
+	filter = reserve ? seccomp_init(TRAP) : NULL;
+	if (!filter) {
+		free(reserve);
 		return -ENOMEM;
+	}
 	/* A call of another architecture (int 0x80) is none that this program makes. */
 	err = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
 	if (!err)
@@ -286,6 +313,7 @@ int confine_filter_apply(const struct confine_calls *calls)
 	if (!err)
 		err = seccomp_load(filter);
 	seccomp_release(filter);
+	free(reserve);
 	return err;
 }
 

@@ -30,6 +30,8 @@
 #include "stderr_fixture.h"
 
 #define CANNOT 99
+/* More than libseccomp takes. */
+#define MEMORY_KIB 256
 
 static const struct confine_calls one_window = {0};
 static const struct confine_calls by_flag = {.windows = true};
@@ -52,7 +54,7 @@ static int run(const struct confine_calls *calls, int (*body)(void))
 	if (!pid) {
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 		err = confine_filter_apply(calls);
-		_exit(err == -ENOSYS || err == -EINVAL ? CANNOT : err ? 98 : body());
+		_exit(err == -ENOSYS ? CANNOT : err ? 98 : body());
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
@@ -360,6 +362,47 @@ static void a_signal_from_elsewhere_does_what_it_did(void **state)
 	assert_int_equal(WTERMSIG(status), SIGSYS);
 }
 
+#ifdef __x86_64__
+static int call_as_x32(void)
+{
+	syscall(0x40000000 | SYS_getpid);
+	return 0;
+}
+
+static int call_as_i386(void)
+{
+	long nr = 20 /* getpid */;
+
+	__asm__ volatile("int $0x80" : "+a"(nr) : : "memory", "r8", "r9", "r10", "r11");
+	return 0;
+}
+
+/* The numbers mean other calls there. */
+static void calls_of_other_architectures_end_the_process(void **state)
+{
+	int (*const calls[])(void) = {call_as_x32, call_as_i386};
+	int status;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (!pid) {
+			prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+			_exit(confine_filter_apply(&sending) ? CANNOT : calls[i]());
+		}
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
+			skip();
+		assert_true(WIFSIGNALED(status));
+		/* A kernel without such calls does that. */
+		if (i == 0 || WTERMSIG(status) != SIGSEGV)
+			assert_int_equal(WTERMSIG(status), SIGSYS);
+	}
+}
+#endif
+
 static bool has_filter(void)
 {
 	FILE *status = fopen("/proc/self/status", "re");
@@ -373,9 +416,22 @@ static bool has_filter(void)
 	return has;
 }
 
-/* In a build or kernel that has none too, where all else here is skipped. */
+/* A build or kernel that has none, where all else here is skipped. */
+static bool can_filter(void)
+{
+#if defined(__SANITIZE_ADDRESS__)
+	return false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	return false;
+#endif
+#endif
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
 static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)
 {
+	bool can = can_filter();
 	int status, err;
 	pid_t pid = fork();
 
@@ -383,11 +439,61 @@ static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)
 	if (!pid) {
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
 		err = confine_filter_apply(&one_window);
-		_exit(err ? err != -ENOSYS && err != -EINVAL : !has_filter());
+		_exit(can ? err || !has_filter() : err != -ENOSYS);
 	}
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+/* All there is but so much, in a child: what the filter is then, and whether it is one. */
+static int run_with_memory(size_t bytes)
+{
+	const size_t piece = 1024;
+	void *last = NULL, *next;
+	int status, err;
+	pid_t pid = fork();
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct rlimit limit = {0, 0};
+
+		alarm(30);
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		for (size_t i = 0; (next = malloc(piece)); i++) {
+			*(void **)next = last;
+			last = next;
+			if (i == MEMORY_KIB)
+				setrlimit(RLIMIT_AS, &limit);
+		}
+		/* All but the end of the heap, else that is given back. */
+		last = *(void **)last;
+		for (size_t freed = 0; last && freed < bytes; freed += piece) {
+			next = *(void **)last;
+			free(last);
+			last = next;
+		}
+		err = confine_filter_apply(&sending);
+		if (err)
+			_exit(err == -ENOMEM ? 0 : 1);
+		_exit(chroot("/") != -1 || errno != EPERM || getppid() <= 0);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	return status;
+}
+
+/* libseccomp alone crashes, hangs, or makes one that kills. */
+static void without_memory_there_is_no_filter_or_a_whole_one(void **state)
+{
+	(void)state;
+	if (!can_filter())
+		skip();
+	for (size_t kib = 0; kib < MEMORY_KIB; kib += 3) {
+		int status = run_with_memory(kib << 10);
+
+		if (status)
+			fail_msg("with %zu KiB: status %#x", kib, (unsigned int)status);
+	}
 }
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stderr_setup, stderr_teardown)
@@ -396,6 +502,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(there_is_a_filter_or_it_is_said_that_there_is_none),
+		TEST(without_memory_there_is_no_filter_or_a_whole_one),
 		TEST(no_program_and_no_process_is_started),
 		TEST(no_other_process_is_touched),
 		TEST(nobody_is_signalled_by_a_file),
@@ -409,6 +516,9 @@ int main(void)
 		TEST(a_command_is_told_to_go_on_and_nothing_else),
 		TEST(a_refused_call_is_named_once),
 		TEST(a_signal_from_elsewhere_does_what_it_did),
+#ifdef __x86_64__
+		TEST(calls_of_other_architectures_end_the_process),
+#endif
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
