@@ -6,6 +6,7 @@
 
 #include "json.h"
 #include "log.h"
+#include "terminal.h"
 
 #define COLUMNS	   100
 #define NAME_WIDTH 16
@@ -23,16 +24,16 @@ static size_t width_of(const char *text, size_t bytes)
 	return width;
 }
 
-/* Breaks text at spaces so that no line is wider than COLUMNS, unless a single word is. */
+/* Breaks text at spaces so that no line is too wide, unless a single word is. */
 static void print_wrapped(const char *text, size_t indent, FILE *out)
 {
-	size_t column = indent;
+	size_t column = indent, columns = terminal_columns(out, COLUMNS);
 
 	while (*text) {
 		size_t bytes = strcspn(text, " ");
 		size_t width = width_of(text, bytes);
 
-		if (column > indent && column + 1 + width > COLUMNS) {
+		if (column > indent && column + 1 + width > columns) {
 			fprintf(out, "\n%*s", (int)indent, "");
 			column = indent;
 		} else if (column > indent) {

@@ -65,11 +65,11 @@ static void write_steps(const struct report *report, int index)
 			 kind->steps == 1 ? "step" : "steps", name, window, durations);
 	} else {
 		format_time(length, (double)report->window->record.interval_ns);
-		snprintf(first, sizeof(first), "%s intervals of %s in %s, no step function;", count,
-			 length, window);
+		snprintf(first, sizeof(first), "%s %s of %s in %s, no step function;", count,
+			 kind->steps == 1 ? "interval" : "intervals", length, window);
 	}
 	fprintf(report->out, "%s%c%s", first,
-		strlen(first) + 1 + strlen(shares) > REPORT_WIDTH ? '\n' : ' ', shares);
+		strlen(first) + 1 + strlen(shares) > report->width ? '\n' : ' ', shares);
 }
 
 void report_headline(const struct report *report)
@@ -140,7 +140,7 @@ static void warn_of_sampling(const struct report *report)
 			continue;
 		shorten_name(name, sizeof(name), window__kind_name(window, i), 32);
 		format_percent(percent, tally_sampled_percent(window, i));
-		format_count(rate, (uint64_t)tally_sampled_calls_per_s(window, i));
+		format_count(rate, tally_sampled_calls_per_s(window, i));
 		report_line(report, STYLE_WARN,
 			    "! %s is called %s times a second and more: its steps are a sample, of "
 			    "%s of the time",

@@ -175,7 +175,7 @@ static void write_sampling(const struct report *report, uint32_t index)
 	format_time(all, (double)sampling->watched_ns + (double)sampling->off_ns);
 	format_percent(percent, tally_sampled_percent(report->window, index));
 	format_count(calls, sampling->calls);
-	format_count(rate, (uint64_t)tally_sampled_calls_per_s(report->window, index));
+	format_count(rate, tally_sampled_calls_per_s(report->window, index));
 	format_count(cut, sampling->cut_steps);
 	report_field(report, "  sampled",
 		     "its probes were on for %s of %s (%s): %s calls of it in that time, %s a "
@@ -185,15 +185,16 @@ static void write_sampling(const struct report *report, uint32_t index)
 
 static void write_incomplete(const struct report *report, const struct tally_kind *kind)
 {
+	const char *noun = kind->incomplete == 1 ? "step" : "steps";
 	char count[FORMAT_MAX], calls[FORMAT_MAX];
 
 	format_count(count, kind->incomplete);
 	format_count(calls, kind->lost_calls);
 	if (kind->lost_calls)
-		report_field(report, "  incomplete", "%s steps; %s call records of steps lost",
-			     count, calls);
+		report_field(report, "  incomplete", "%s %s; %s call records of steps lost", count,
+			     noun, calls);
 	else if (kind->incomplete)
-		report_field(report, "  incomplete", "%s steps", count);
+		report_field(report, "  incomplete", "%s %s", count, noun);
 }
 
 /* Why the length of a step is not to be trusted, or "". */
@@ -214,7 +215,7 @@ static const char *find_doubt(const struct tally_step *step)
 
 static void write_slowest(const struct report *report, const struct tally_kind *kind)
 {
-	report_line(report, STYLE_DIM, "  %-10s %9s %9s %9s  %-18s %9s %8s", "slowest", "at",
+	report_line(report, STYLE_DIM, "  %-10s %9s %9s %9s  %-17s %9s %8s", "slowest", "at",
 		    "took", "compute", "most of the rest", "max call", "thread");
 	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++) {
 		const struct tally_step *step = &kind->slowest[i];
@@ -230,7 +231,7 @@ static void write_slowest(const struct report *report, const struct tally_kind *
 				 format_time(time, (double)step->sum.ns));
 			format_max(max, &step->sum);
 		}
-		fprintf(report->out, "  %-10s %9s %9s %9s  %-18s %9s %8" PRIu32 "%s%s\n", number,
+		fprintf(report->out, "  %-10s %9s %9s %9s  %-17s %9s %8" PRIu32 "%s%s\n", number,
 			at, took, compute, rest, max, step->tid, *find_doubt(step) ? "  " : "",
 			find_doubt(step));
 	}

@@ -12,6 +12,7 @@
 struct report {
 	FILE *out;
 	bool color;
+	size_t width;		  /* columns of lines of text, REPORT_WIDTH at most */
 	const char *const *files; /* NULL-terminated, or NULL */
 	const struct window *window;
 	const struct tally *tally;
@@ -27,8 +28,7 @@ enum report_style { STYLE_BOLD, STYLE_WARN, STYLE_DIM };
 void report_line(const struct report *report, enum report_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* "LABEL    text", wrapped at spaces, "::" and "/" within REPORT_WIDTH. Empty label: continuation.
- */
+/* "LABEL    text", wrapped at spaces, "::" and "/" within the width. Empty label: continuation. */
 void report_field(const struct report *report, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 

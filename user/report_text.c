@@ -64,7 +64,7 @@ void report_field(const struct report *report, const char *label, const char *fo
 		return;
 	rest = text;
 	do {
-		size_t bytes = find_break(rest, REPORT_WIDTH - LABEL_WIDTH);
+		size_t bytes = find_break(rest, report->width - LABEL_WIDTH);
 
 		if (report->color && *label)
 			fprintf(report->out, "\033[1m%-*s\033[0m", LABEL_WIDTH, label);

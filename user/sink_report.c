@@ -7,6 +7,7 @@
 #include "report_json.h"
 #include "report_text.h"
 #include "tally.h"
+#include "terminal.h"
 
 struct sink_report {
 	struct sink sink; /* first: what the pipeline holds */
@@ -39,6 +40,7 @@ static int finish(struct sink *sink, const struct window *window,
 	struct report report = {
 		.out = self->out,
 		.color = self->options.color,
+		.width = terminal_columns(self->out, REPORT_WIDTH),
 		.files = self->options.files,
 		.window = window,
 		.tally = &self->tally,

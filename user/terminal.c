@@ -3,8 +3,12 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "log.h"
+
+/* Below it a table is broken anyhow. */
+#define COLUMNS_LEAST 60
 
 char *terminal_text(const char *format, va_list args)
 {
@@ -37,4 +41,13 @@ void terminal_line(FILE *out, const char *format, ...)
 	va_start(args, format);
 	terminal_line_args(out, format, args);
 	va_end(args);
+}
+
+size_t terminal_columns(FILE *out, size_t most)
+{
+	struct winsize size = {0};
+
+	if (ioctl(fileno(out), TIOCGWINSZ, &size) || !size.ws_col || size.ws_col > most)
+		return most;
+	return size.ws_col < COLUMNS_LEAST ? COLUMNS_LEAST : size.ws_col;
 }

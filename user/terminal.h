@@ -20,4 +20,10 @@ void terminal_line_args(FILE *out, const char *format, va_list args)
 /* What is formatted, escaped, to be freed; NULL: no memory. */
 char *terminal_text(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
+/*
+ * How wide text on out may be: the columns of the terminal it is, at least 60, at most most; most
+ * where it is none.
+ */
+size_t terminal_columns(FILE *out, size_t most);
+
 #endif

@@ -107,7 +107,7 @@ static void incomplete_steps_are_counted_and_marked(void **state)
 	write_step(fixture, &step);
 	finish(fixture);
 	assert_has(fixture->text, "! 1 of 1 steps are incomplete");
-	assert_has(fixture->text, "1 steps; 7 call records of steps lost");
+	assert_has(fixture->text, "1 step; 7 call records of steps lost");
 	assert_has(fixture->text, "43  * incomplete\n");
 }
 
@@ -239,7 +239,7 @@ static void the_slowest_steps_come_slowest_first(void **state)
 	assert_true(first && second && third && first < second && second < third);
 	assert_has_not(fixture->text, "#2 ");
 	assert_has(fixture->text, "  #3           30.0 ms   9.00 ms   6.75 ms  futex     2.25 ms"
-				  "    1.12 ms       43\n");
+				  "   1.12 ms       43\n");
 }
 
 static void the_syscall_table_has_twelve_rows_and_says_what_is_left_out(void **state)
@@ -292,8 +292,7 @@ static void interval_mode_says_so(void **state)
 	fixture->window->record.interval_ns = 100 * MS;
 	write_step(fixture, &step);
 	finish(fixture);
-	assert_has(fixture->text,
-		   "1 intervals of 100 ms in 10.0 s, no step function; 75 % compute");
+	assert_has(fixture->text, "1 interval of 100 ms in 10.0 s, no step function; 75 % compute");
 	assert_has(fixture->text, "step_source: interval. Sums are time of all threads together");
 	assert_has_not(fixture->text, "gap before");
 }

@@ -7,6 +7,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "json.h"
 #include "terminal.h"
@@ -70,11 +71,40 @@ static void json_that_is_shown_escapes_what_steers_a_terminal(void **state)
 	free(text);
 }
 
+static void write_columns(FILE *out)
+{
+	fprintf(out, "%zu", terminal_columns(out, 100));
+}
+
+static void text_is_as_wide_as_its_terminal(void **state)
+{
+	static const struct {
+		unsigned short columns;
+		size_t text;
+	} sizes[] = {{0, 100}, {20, 60}, {60, 60}, {80, 80}, {100, 100}, {200, 100}};
+	FILE *out = fopen("/dev/ptmx", "r+");
+	char *text = print(write_columns);
+
+	(void)state;
+	assert_string_equal(text, "100");
+	free(text);
+	if (!out)
+		skip();
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct winsize size = {.ws_row = 24, .ws_col = sizes[i].columns};
+
+		assert_int_equal(ioctl(fileno(out), TIOCSWINSZ, &size), 0);
+		assert_int_equal(terminal_columns(out, 100), sizes[i].text);
+	}
+	assert_int_equal(fclose(out), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_line_is_one_line_of_printable_text),
 		cmocka_unit_test(json_that_is_shown_escapes_what_steers_a_terminal),
+		cmocka_unit_test(text_is_as_wide_as_its_terminal),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
