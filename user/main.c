@@ -39,8 +39,11 @@ static int fill_standard_fds(void)
 }
 
 /* No failure is silent: a lack of memory has no place that tells of it. */
-static void tell(int err)
+static void tell(int err, enum options_mode mode)
 {
+	/* What these print has said no already, and why. */
+	if (err == -EPERM && (mode == MODE_DOCTOR || mode == MODE_DRY_RUN))
+		return;
 	if (err == -ENOMEM && !log_has_told())
 		log_err("no memory: free some, or raise the limit (ulimit -v, memory.max)");
 	else if (err && !log_has_told())
@@ -130,11 +133,11 @@ int main(int argc, char **argv)
 		metadata_clear(&metadata);
 		options_clear(&options);
 		if (err == -ENOMEM)
-			tell(err);
+			tell(err, options.mode);
 		return err == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
 	}
 	err = dispatch(&options, &metadata, flag);
-	tell(err);
+	tell(err, options.mode);
 	flag__free(flag);
 	metadata_clear(&metadata);
 	options_clear(&options);
