@@ -47,8 +47,8 @@ __attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_
 	char line[1024];
 	int length;
 
-	(void)level;
-	if (log_level() < LOG_DEBUG)
+	/* Of what it is about to do it says a thousand lines. */
+	if (log_level() < (level == LIBBPF_DEBUG ? LOG_LIBBPF : LOG_DEBUG))
 		return 0;
 	length = vsnprintf(line, sizeof(line), format, args);
 	if (length > 0 && line[strlen(line) - 1] == '\n')

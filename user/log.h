@@ -6,7 +6,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum log_level { LOG_NONE = -1, LOG_ERR = 0, LOG_WARN = 1, LOG_INFO = 2, LOG_DEBUG = 3 };
+enum log_level {
+	LOG_NONE = -1,
+	LOG_ERR = 0,
+	LOG_WARN = 1,
+	LOG_INFO = 2,
+	LOG_DEBUG = 3,
+	LOG_LIBBPF = 4 /* what libbpf calls debug */
+};
 
 /* Lowest level that is dropped + 1; LOG_INFO unless set. The one piece of process-wide state. */
 void log_set_level(enum log_level level);

@@ -581,7 +581,7 @@ static void list_steps_takes_one_pid(void **state)
 	options_clear(&options);
 }
 
-static void quiet_counts_and_verbose_does_not(void **state)
+static void quiet_and_verbose_count(void **state)
 {
 	char *argv[ARGS_MAX + 1];
 	struct options options;
@@ -595,6 +595,10 @@ static void quiet_counts_and_verbose_does_not(void **state)
 	options_clear(&options);
 	accept(state, &options, argv, "-p1", "-v", NULL);
 	assert_int_equal(log_level(), LOG_DEBUG);
+	options_clear(&options);
+	log_set_level(LOG_INFO);
+	accept(state, &options, argv, "-p1", "-vvv", NULL);
+	assert_int_equal(log_level(), LOG_LIBBPF);
 	options_clear(&options);
 }
 
@@ -691,7 +695,7 @@ int main(void)
 		TEST(validate_takes_files_behind_dashes),
 		TEST(replay_is_a_mode_of_its_own),
 		TEST(list_steps_takes_one_pid),
-		TEST(quiet_counts_and_verbose_does_not),
+		TEST(quiet_and_verbose_count),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
