@@ -100,7 +100,7 @@ const struct argp_option option_table[] = {
 	 "Measure our BPF programs by kernel statistics; costs 45 ns a run", 0},
 	{"require-events", KEY_REQUIRE_EVENTS, "A,B", 0, "validate: events that must be there", 0},
 	{"quiet", 'q', 0, 0, "Only warnings and errors; twice: errors", 0},
-	{"verbose", 'v', 0, 0, "Say more", 0},
+	{"verbose", 'v', 0, 0, "Say more; twice: libbpf too", 0},
 	{0},
 };
 
