@@ -24,12 +24,16 @@ static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 n
 }
 
 /* Its length depends on the threads there are, so it is measured where it happens. */
-static __always_inline void count_walk(__u64 ns)
+static __always_inline void count_walk(__u32 kind, __u64 ns)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+	__u32 cpu = bpf_get_smp_processor_id();
+	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
 
 	if (c)
 		__sync_fetch_and_add(&c->walk_ns, ns);
+	if (hits)
+		__sync_fetch_and_add(&hits->walk_ns[kind & (FBT_KIND_COUNT - 1)], ns);
 }
 
 __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
@@ -86,7 +90,7 @@ out:
 	slot->step_last_ns = now - start;
 	/* Not now: what the walk above took is no part of the gap. */
 	slot->step_end_ns = bpf_ktime_get_ns();
-	count_walk(slot->step_end_ns - now);
+	count_walk(slot->step_kind, slot->step_end_ns - now);
 	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
 	return 0;
 }
@@ -266,7 +270,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;
 	slot->step_start_ns = bpf_ktime_get_ns();
-	count_walk(slot->step_start_ns - now);
+	count_walk(slot->step_kind, slot->step_start_ns - now);
 }
 
 /* The traps are what costs: so they are counted whatever comes of them. */

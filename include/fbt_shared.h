@@ -166,7 +166,7 @@ struct fbt_control {
 	__u64 free_head;
 	__u64 free_tail; /* the loader's */
 	__u64 lost[FBT_LOST_COUNT];
-	__u64 walk_ns;	    /* time that step probes spent on the process's other threads */
+	__u64 walk_ns;	    /* the sum of fbt_hits.walk_ns */
 	__u32 pending_tgid; /* process that comes under trace when it calls execve */
 	__u32 closed;	    /* the window has ended: step probes that are still there do nothing */
 	__u32 files;	    /* ids of files given out */
@@ -183,6 +183,7 @@ struct fbt_hits {
 	/* By kind: how often step probes were hit, in any thread. */
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
+	__u64 walk_ns[FBT_KIND_COUNT]; /* time that they spent on the process's other threads */
 	__u64 own_ns;	/* between two begins of a traced thread, but for its waits for a CPU */
 	__u64 untraced; /* begins in threads without a slot: of those it is not known */
 };

@@ -14,12 +14,19 @@
 
 #define CALL_CHUNKS	24
 #define CALLS_PER_CHUNK 200
-#define STEP_CHUNKS	8
-#define STEPS_PER_CHUNK 16
-#define FAULT_ROUNDS	6
-#define FAULT_PAGES	64
+#define STEP_ROUNDS	16
+#define STEP_PAUSE_US	200
+/* More than the caches of one core hold. */
+#define CACHES_BYTES (4 << 20)
+#define LINE_BYTES   64
+#define OWN_KIND     (FBT_KIND_COUNT - 1)
+#define FAULT_ROUNDS 6
+#define FAULT_PAGES  64
 
-/* The smallest real function: entry, and a return that can be probed apart from it. */
+/*
+ * The smallest real function: entry, and a return that can be probed apart from it. At both the
+ * kernel has to step over a copy of the instruction, which takes longest; it knows what some do.
+ */
 void calibrate_probe_site(void);
 extern const char calibrate_probe_exit[];
 
@@ -28,10 +35,10 @@ __asm__(".pushsection .text\n"
 	".type calibrate_probe_site, %function\n"
 	"calibrate_probe_site:\n"
 #ifdef __x86_64__
-	"push %rbp\n"
-	"pop %rbp\n"
+	"sub $8, %rsp\n"
+	"add $8, %rsp\n"
 #else
-	"nop\n"
+	"add x9, x9, #0\n"
 #endif
 	".globl calibrate_probe_exit\n"
 	"calibrate_probe_exit:\n"
@@ -149,26 +156,46 @@ static int find_own_offset(uintptr_t address, uint64_t *offset)
 	return err;
 }
 
+static uint64_t measure_step_ns(char *caches)
+{
+	uint64_t start;
+
+	usleep(STEP_PAUSE_US);
+	for (size_t at = 0; at < CACHES_BYTES; at += LINE_BYTES)
+		*(volatile char *)(caches + at) += 1;
+	start = clock_ns(CLOCK_MONOTONIC);
+	calibrate_probe_site();
+	return clock_ns(CLOCK_MONOTONIC) - start;
+}
+
+/*
+ * The upper quartile: longer than the mean of those that nothing disturbed, so that what is added
+ * up of it is not less than what steps cost.
+ */
 static uint64_t measure_steps_ns(void)
 {
-	uint64_t best = UINT64_MAX;
+	char *caches = mmap(NULL, CACHES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	uint64_t sorted[STEP_ROUNDS];
 
-	for (int chunk = 0; chunk < STEP_CHUNKS; chunk++) {
-		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	if (caches == MAP_FAILED)
+		return 0;
+	for (int i = 0; i < STEP_ROUNDS; i++) {
+		uint64_t step_ns = measure_step_ns(caches);
+		int place = i;
 
-		for (int i = 0; i < STEPS_PER_CHUNK; i++)
-			calibrate_probe_site();
-		start = clock_ns(CLOCK_MONOTONIC) - start;
-		if (start < best)
-			best = start;
+		for (; place && sorted[place - 1] > step_ns; place--)
+			sorted[place] = sorted[place - 1];
+		sorted[place] = step_ns;
 	}
-	return best / STEPS_PER_CHUNK;
+	munmap(caches, CACHES_BYTES);
+	return sorted[STEP_ROUNDS * 3 / 4];
 }
 
 int calibrate_step(struct loader *loader, struct fbt_cost *cost)
 {
-	uint64_t kind = FBT_KIND_COUNT - 1;
-	struct uprobe_place places[2] = {{.cookie = kind}, {.cookie = kind | FBT_PROBE_END}};
+	struct uprobe_place places[2] = {{.cookie = OWN_KIND},
+					 {.cookie = OWN_KIND | FBT_PROBE_END}};
 	struct shared *shared = loader__shared(loader);
 	int err = find_own_offset((uintptr_t)calibrate_probe_site, &places[0].offset);
 	int fd = -1, slot;
@@ -207,16 +234,31 @@ static uint64_t read_rss_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
+/* What the probes of all kinds but our own took: of steps that were not seen, and inside of others,
+ * too. */
+static double sum_hits_ns(const struct shared *shared, uint64_t step_ns)
+{
+	uint64_t hits = 0;
+
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++) {
+		for (int kind = 1; kind < OWN_KIND; kind++)
+			hits += shared->hits[cpu].begins[kind] + shared->hits[cpu].ends[kind];
+	}
+	return (double)hits * (double)step_ns / 2;
+}
+
 void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns, uint64_t steps,
 		      bool bpf_stats)
 {
+	const struct shared *shared = loader__shared(loader);
 	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
+	double all_ns = sum_hits_ns(shared, cost->step_ns) + (double)shared->control->walk_ns;
 
 	cost->ring_bytes = loader__ring_bytes(loader, &mapped_bytes);
 	cost->rss_bytes = rss_bytes > mapped_bytes ? rss_bytes - mapped_bytes : 0;
 	cost->cpu_ns = cpu_ns;
 	if (steps)
-		cost->step_ns += loader__shared(loader)->control->walk_ns / steps;
+		cost->step_ns = (uint64_t)(all_ns / (double)steps);
 	if (bpf_stats)
 		loader__run_stats(loader, &cost->bpf_run_ns, &cost->bpf_run_count);
 }

@@ -22,15 +22,17 @@ void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *c
 
 /*
  * Fills step_ns with what the two probes of a step take, on a function of our own; its probes stay
- * until loader__detach, for they cost nothing and their removal would. 0 or -errno, logged. Leaves
- * records of tgid 0 in the event ring.
+ * until loader__detach, for they cost nothing and their removal would. As much as it is at most
+ * in an engine, which has slept and has filled the caches since the step before: two or three times
+ * what it is in a loop.
+ * Takes some 20 ms. 0 or -errno, logged. Leaves records of tgid 0 in the event ring.
  */
 int calibrate_step(struct loader *loader, struct fbt_cost *cost);
 
 /*
- * At the end: fills memory, CPU time (cpu_ns) and, if bpf_stats, the kernel's own statistics. Adds
- * to step_ns what the probes of the window's steps spent on other threads, which calibration has
- * not seen.
+ * At the end: fills memory, CPU time (cpu_ns) and, if bpf_stats, the kernel's own statistics.
+ * Spreads over the steps that were seen, in step_ns, what all hits of the window's probes took, and
+ * what they spent on other threads, which calibration has not seen.
  */
 void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns, uint64_t steps,
 		      bool bpf_stats);

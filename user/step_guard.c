@@ -7,11 +7,12 @@
 #include "log.h"
 #include "rate_guard.h"
 #include "report_format.h"
+#include "step_cost.h"
 #include "step_guard.h"
 #include "step_units.h"
 
 /* Of a step's two probes, where it was not measured. */
-#define STEP_NS_DEFAULT 3000
+#define STEP_NS_DEFAULT 20000
 #define PERIOD_NS	1000000000ull
 /* Where probes are slow to go: each takes some 0.1 s. */
 #define SLOW_PERIOD_NS 60000000000ull
@@ -28,14 +29,6 @@ struct watch {
 	bool off;
 };
 
-/* Of one CPU, as of the last look. */
-struct seen {
-	uint64_t hits[FBT_KIND_COUNT];
-	uint64_t own_ns;
-	uint64_t untraced;
-	uint64_t lately_ns; /* time that counts since the look before */
-};
-
 /* Kinds that are probed together; kept with the lowest of them. */
 struct unit {
 	struct rate_guard rate;
@@ -46,25 +39,25 @@ struct unit {
 struct step_guard {
 	struct step_guard_parts parts;
 	struct rate_limits limits;
+	struct rate_budget budget;
+	struct step_cost *cost;
 	struct unit units[FBT_KIND_COUNT];
 	struct watch watches[FBT_KIND_COUNT];
-	struct seen *seen; /* by CPU */
 	uint64_t looked_ns;
 	bool acted;
 };
 
-/* What happened to a unit since the last look. */
+/* One look at all of them. */
 struct look {
-	uint64_t spent_ns; /* these two: on the CPU where it is worst */
-	uint64_t own_ns;
-	uint64_t calls;
-	uint64_t time_ns;
+	uint64_t now_ns;
+	uint64_t time_ns; /* since the one before */
+	uint64_t watched; /* kinds */
+	struct unit *to_go;
 };
 
 struct step_guard *step_guard__new(const struct step_guard_parts *parts)
 {
 	struct step_guard *guard = calloc(1, sizeof(*guard));
-	const struct shared *shared = loader__shared(parts->loader);
 
 	if (!guard)
 		return NULL;
@@ -73,8 +66,9 @@ struct step_guard *step_guard__new(const struct step_guard_parts *parts)
 		.share = parts->options->windows.rate_guard_percent / 100,
 		.period_ns = loader__has_multi(parts->loader) ? PERIOD_NS : SLOW_PERIOD_NS,
 	};
-	guard->seen = calloc(shared->cpu_count, sizeof(*guard->seen));
-	if (guard->seen)
+	rate_budget_begin(&guard->budget);
+	guard->cost = step_cost__new(loader__shared(parts->loader));
+	if (guard->cost)
 		return guard;
 	free(guard);
 	return NULL;
@@ -84,7 +78,7 @@ void step_guard__free(struct step_guard *guard)
 {
 	if (!guard)
 		return;
-	free(guard->seen);
+	step_cost__free(guard->cost);
 	free(guard);
 }
 
@@ -93,79 +87,9 @@ bool step_guard__has_acted(const struct step_guard *guard)
 	return guard->acted;
 }
 
-static uint64_t load(const __u64 *counter)
-{
-	return __atomic_load_n(counter, __ATOMIC_RELAXED);
-}
-
-/* Hits of some kinds on one CPU since the last look; adds to *calls. */
-static uint64_t take_hits(struct step_guard *guard, uint32_t cpu, uint64_t kinds, uint64_t *calls)
-{
-	const struct fbt_hits *hits = &loader__shared(guard->parts.loader)->hits[cpu];
-	uint64_t *seen = guard->seen[cpu].hits, count = 0;
-
-	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
-		uint64_t begins = load(&hits->begins[kind]), now = begins + load(&hits->ends[kind]);
-
-		count += now - seen[kind];
-		seen[kind] = now;
-		*calls += begins;
-	}
-	return count;
-}
-
 static uint64_t count_calls(const struct step_guard *guard, uint32_t kind)
 {
-	const struct shared *shared = loader__shared(guard->parts.loader);
-	uint64_t calls = 0;
-
-	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++)
-		calls += load(&shared->hits[cpu].begins[kind]);
-	return calls;
-}
-
-/* For all units: the time of the threads that hit probes, at most what has passed. */
-static void count_own_time(struct step_guard *guard, uint64_t time_ns)
-{
-	const struct shared *shared = loader__shared(guard->parts.loader);
-
-	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++) {
-		struct seen *seen = &guard->seen[cpu];
-		uint64_t own_ns = load(&shared->hits[cpu].own_ns);
-		uint64_t untraced = load(&shared->hits[cpu].untraced);
-
-		seen->lately_ns = own_ns - seen->own_ns;
-		if (untraced != seen->untraced || seen->lately_ns > time_ns)
-			seen->lately_ns = time_ns;
-		seen->own_ns = own_ns;
-		seen->untraced = untraced;
-	}
-}
-
-static struct look look_at(struct step_guard *guard, const struct unit *unit, uint64_t step_ns)
-{
-	uint32_t cpus = loader__shared(guard->parts.loader)->cpu_count;
-	uint64_t before = 0, calls = 0;
-	struct look look = {0};
-	double worst = 0;
-
-	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));)
-		before += guard->watches[kind].sampling.calls;
-	for (uint32_t cpu = 0; cpu < cpus; cpu++) {
-		uint64_t spent_ns = take_hits(guard, cpu, unit->kinds, &calls) * step_ns / 2;
-		uint64_t own_ns = guard->seen[cpu].lately_ns;
-		double excess = (double)spent_ns - (double)own_ns * guard->limits.share;
-
-		if (cpu && excess <= worst)
-			continue;
-		worst = excess;
-		look.spent_ns = spent_ns;
-		look.own_ns = own_ns;
-	}
-	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));)
-		guard->watches[kind].sampling.calls = count_calls(guard, kind);
-	look.calls = calls > before ? calls - before : 0;
-	return look;
+	return step_cost__calls(loader__shared(guard->parts.loader), kind);
 }
 
 /* Its probes were on, or off, up to now. */
@@ -213,15 +137,38 @@ static const char *name_of(const struct step_guard *guard, const struct unit *un
 	return steps_found__name(guard->parts.found, busiest);
 }
 
-static void tell_off(struct step_guard *guard, struct unit *unit, const struct look *look)
+/* Begins since the look before. */
+static uint64_t take_calls(struct step_guard *guard, const struct unit *unit)
 {
-	double per_s = (double)look->calls * 1e9 / (double)look->time_ns;
-	double percent = percent_of((double)look->spent_ns, (double)look->own_ns);
+	uint64_t calls = 0;
+
+	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));) {
+		__u64 *seen = &guard->watches[kind].sampling.calls;
+		uint64_t now = count_calls(guard, kind);
+
+		calls += now - *seen;
+		*seen = now;
+	}
+	return calls;
+}
+
+/* The share of the thread's time at that pace, where it exceeds its limit most. */
+static double find_percent(const struct step_guard *guard, const struct unit *unit)
+{
+	uint32_t cpu;
+	struct rate_cost cost = step_cost__worst(guard->cost, unit->kinds,
+						 rate_watched_share(&guard->limits), &cpu);
+
+	return cost.spent_ns < cost.own_ns ? percent_of((double)cost.spent_ns, (double)cost.own_ns)
+					   : 100;
+}
+
+static void tell_off(struct step_guard *guard, struct unit *unit, uint64_t calls, uint64_t time_ns)
+{
+	double percent = find_percent(guard, unit);
 	bool quick = guard->limits.period_ns == PERIOD_NS;
 	char count[FORMAT_MAX], share[FORMAT_MAX];
 
-	if (!look->own_ns || percent > 100)
-		percent = 100;
 	for (uint32_t kind = 0; (kind = kind_next(unit->kinds, kind));) {
 		struct fbt_sampling *sampling = &guard->watches[kind].sampling;
 
@@ -230,11 +177,12 @@ static void tell_off(struct step_guard *guard, struct unit *unit, const struct l
 	}
 	if (unit->told++ >= TOLD_MAX)
 		return;
-	log_warn("%s: called %s times a second, its probes take %s of the time of its thread: from "
-		 "now on they are on for a moment each %s, and its steps are a sample. It is "
-		 "hardly a step: name another by --step (--list-steps -p PID shows candidates), or "
-		 "bear the cost with --rate-guard 0",
-		 name_of(guard, unit), format_count(count, (uint64_t)per_s),
+	log_warn("%s: called at least %s times a second, its probes take up to %s of the time of "
+		 "its thread: from now on they are on for a moment each %s, and its steps are a "
+		 "sample. It is hardly a step: name another by --step (--list-steps -p PID shows "
+		 "candidates), or bear the cost with --rate-guard 0",
+		 name_of(guard, unit),
+		 format_count(count, (uint64_t)((double)calls * 1e9 / (double)time_ns)),
 		 format_percent(share, percent), quick ? "second" : "minute");
 }
 
@@ -284,6 +232,7 @@ static void switch_on(struct step_guard *guard, struct unit *unit)
 		return;
 	}
 	set_off(guard, unit->kinds, false, clock_ns(CLOCK_MONOTONIC));
+	step_cost__forget_time(guard->cost);
 }
 
 static void keep_on(struct step_guard *guard, struct unit *unit, uint64_t now_ns)
@@ -298,26 +247,69 @@ static void keep_on(struct step_guard *guard, struct unit *unit, uint64_t now_ns
 			 name_of(guard, unit));
 }
 
-static void turn_unit(struct step_guard *guard, struct unit *unit, uint64_t now_ns,
-		      uint64_t time_ns, uint64_t step_ns)
+/* Those that are watched share a budget: where it is exceeded, the one that spent most must go. */
+static void look_at_budget(struct step_guard *guard, struct look *look)
 {
-	struct look look = look_at(guard, unit, step_ns);
+	struct rate_cost cost;
+	uint32_t cpu;
 
-	look.time_ns = time_ns;
-	switch (rate_guard_look(&unit->rate, &guard->limits, now_ns, look.spent_ns, look.own_ns)) {
+	guard->limits.sampled = 0;
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		struct unit *unit = &guard->units[i];
+
+		if (unit->kinds && unit->rate.state == RATE_WATCHED)
+			look->watched |= unit->kinds;
+		else if (unit->kinds)
+			guard->limits.sampled++;
+	}
+	cost = step_cost__worst(guard->cost, look->watched, rate_watched_share(&guard->limits),
+				&cpu);
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		struct unit *unit = &guard->units[i];
+
+		if (!(unit->kinds & look->watched))
+			continue;
+		rate_guard_spend(&unit->rate, look->time_ns,
+				 step_cost__spent(guard->cost, cpu, unit->kinds));
+		if (!look->to_go || unit->rate.lately_ns > look->to_go->rate.lately_ns)
+			look->to_go = unit;
+	}
+	if (!rate_budget_look(&guard->budget, &guard->limits, &cost))
+		look->to_go = NULL;
+}
+
+static void turn_sampled(struct step_guard *guard, struct unit *unit, const struct look *look)
+{
+	uint32_t cpu;
+	struct rate_cost cost =
+		step_cost__worst(guard->cost, unit->kinds, guard->limits.share, &cpu);
+
+	cost.beside_ns = step_cost__spent(guard->cost, cpu, look->watched);
+	switch (rate_guard_look(&unit->rate, &guard->limits, look->now_ns, &cost)) {
 	case RATE_STAY:
 		return;
 	case RATE_SWITCH_OFF:
-		if (!(loader__shared(guard->parts.loader)->control->sampled_kinds & unit->kinds))
-			tell_off(guard, unit, &look);
-		switch_off(guard, unit->kinds, now_ns);
+		switch_off(guard, unit->kinds, look->now_ns);
 		return;
 	case RATE_SWITCH_ON:
 		switch_on(guard, unit);
 		return;
 	case RATE_KEEP_ON:
-		keep_on(guard, unit, now_ns);
+		keep_on(guard, unit, look->now_ns);
 		return;
+	}
+}
+
+static void turn_unit(struct step_guard *guard, struct unit *unit, const struct look *look)
+{
+	uint64_t calls = take_calls(guard, unit);
+
+	if (unit == look->to_go) {
+		rate_guard_let_go(&unit->rate, look->now_ns);
+		tell_off(guard, unit, calls, look->time_ns);
+		switch_off(guard, unit->kinds, look->now_ns);
+	} else if (!(unit->kinds & look->watched)) {
+		turn_sampled(guard, unit, look);
 	}
 }
 
@@ -339,22 +331,29 @@ static void begin_watch(struct step_guard *guard, uint32_t kind, uint64_t now_ns
 
 void step_guard__turn(struct step_guard *guard, uint64_t now_ns, uint64_t step_ns)
 {
+	struct look look = {.now_ns = now_ns, .time_ns = 1};
+	bool is_first = !guard->looked_ns;
 	size_t count = steps_found__count(guard->parts.found);
-	uint64_t time_ns;
+	uint64_t kinds = 0;
 
 	if (guard->limits.share <= 0)
 		return;
-	time_ns = guard->looked_ns && now_ns > guard->looked_ns ? now_ns - guard->looked_ns : 1;
+	if (now_ns > guard->looked_ns)
+		look.time_ns = now_ns - guard->looked_ns;
 	guard->looked_ns = now_ns;
-	count_own_time(guard, time_ns);
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		if (!guard->watches[kind].since_ns)
 			begin_watch(guard, kind, now_ns);
+		kinds |= guard->units[kind].kinds;
 	}
+	step_cost__look(guard->cost, kinds, look.time_ns, step_ns ? step_ns : STEP_NS_DEFAULT);
+	/* Since when there were hits is not known: none is held against them. */
+	if (is_first)
+		return;
+	look_at_budget(guard, &look);
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		if (guard->units[kind].kinds)
-			turn_unit(guard, &guard->units[kind], now_ns, time_ns,
-				  step_ns ? step_ns : STEP_NS_DEFAULT);
+			turn_unit(guard, &guard->units[kind], &look);
 	}
 }
 

@@ -57,7 +57,7 @@ otlp_client
 kineto_event
 kineto_file
 kineto_gpu
-sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_status
+sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_room sink_status
 pipeline
 # what the user asked for
 option_argument option_messages option_table option_value
@@ -96,7 +96,7 @@ gpu_link
 loader preflight
 calibrate launch step_probes traced
 interval loading rate_guard rates step_units stream
-steps_found
+step_cost steps_found
 hint inject_dry_run list_steps selection step_guard
 session
 confine flag living loop

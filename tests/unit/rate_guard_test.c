@@ -14,12 +14,15 @@ static const struct rate_limits limits = {.share = 0.05, .period_ns = S};
 /* A function whose probes take share of a CPU while they are on, and a tool that looks at it. */
 struct play {
 	struct rate_guard guard;
+	struct rate_budget budget;
 	struct rate_limits limits;
 	uint64_t now_ns;
 	uint64_t turn_ns;   /* between two looks */
 	uint64_t switch_ns; /* that a switch takes; the probes are hit up to its end */
 	double share;
-	double runs; /* of the thread that calls it, of the time */
+	double runs;	     /* of the thread that calls it, of the time */
+	double beside;	     /* share of other functions in it that are watched */
+	unsigned int others; /* that are sampled */
 	uint64_t spent_ns;
 	uint64_t on_ns;
 	uint64_t off_at_ns; /* first time off; 0: not yet */
@@ -33,7 +36,25 @@ static struct play begin(double share)
 		.limits = limits, .turn_ns = 10 * MS, .share = share, .runs = 1, .now_ns = 5 * S};
 
 	rate_guard_begin(&play.guard, play.now_ns);
+	rate_budget_begin(&play.budget);
 	return play;
+}
+
+/* What step_guard does: those that are watched have the budget, the others their slices. */
+static enum rate_verdict look(struct play *play, const struct rate_cost *cost, uint64_t time_ns)
+{
+	struct rate_cost watched = {.own_ns = cost->own_ns,
+				    .spent_ns = cost->beside_ns + cost->spent_ns};
+	bool is_watched = play->guard.state == RATE_WATCHED;
+
+	play->limits.sampled = play->others + !is_watched;
+	if (!is_watched)
+		return rate_guard_look(&play->guard, &play->limits, play->now_ns, cost);
+	rate_guard_spend(&play->guard, time_ns, cost->spent_ns);
+	if (!rate_budget_look(&play->budget, &play->limits, &watched))
+		return RATE_STAY;
+	rate_guard_let_go(&play->guard, play->now_ns);
+	return RATE_SWITCH_OFF;
 }
 
 static uint64_t pass(struct play *play, uint64_t ns, double *left)
@@ -61,8 +82,11 @@ static void run(struct play *play, uint64_t ns)
 		enum rate_state before = play->guard.state;
 		uint64_t ran_ns =
 			before == RATE_OFF ? 0 : (uint64_t)((double)play->turn_ns * play->runs);
-		enum rate_verdict verdict = rate_guard_look(&play->guard, &play->limits,
-							    play->now_ns, spent_ns, ran_ns);
+		struct rate_cost cost = {.spent_ns = spent_ns,
+					 .own_ns = ran_ns,
+					 .beside_ns =
+						 (uint64_t)((double)play->turn_ns * play->beside)};
+		enum rate_verdict verdict = look(play, &cost, play->turn_ns);
 
 		late_ns = 0;
 		if (verdict == RATE_STAY) {
@@ -231,19 +255,92 @@ static void a_small_limit_is_kept(void **state)
 	run(&play, 10 * S);
 	play.spent_ns = 0;
 	run(&play, 1000 * S);
-	assert_in_range(play.spent_ns, S, 6 * S);
+	assert_in_range(play.spent_ns, S / 2, 2 * S);
+}
+
+/* Two at 3 % are more than 5 %, whatever each of them is alone. */
+static void all_functions_have_one_budget(void **state)
+{
+	struct play play = begin(0.03);
+
+	(void)state;
+	run(&play, 100 * S);
+	assert_int_equal(play.switches, 0);
+	play.beside = 0.03;
+	run(&play, 10 * S);
+	assert_int_not_equal(play.off_at_ns, 0);
+	/* There is no room for it beside the other one, until that is gone. */
+	run(&play, 100 * S);
+	assert_int_equal(play.kept_on, 0);
+	play.beside = 0;
+	run(&play, 3 * S);
+	assert_int_equal(play.kept_on, 1);
+}
+
+/* What slices cost is not there for the others: all keep to the share. */
+static void those_that_are_sampled_have_a_part_of_the_budget(void **state)
+{
+	struct rate_limits some = limits;
+	struct play play = begin(0.045);
+
+	(void)state;
+	run(&play, 100 * S);
+	assert_int_equal(play.switches, 0);
+	play.others = 1;
+	run(&play, 100 * S);
+	assert_int_not_equal(play.off_at_ns, 0);
+	for (some.sampled = 0; some.sampled < 64; some.sampled++) {
+		double share = rate_watched_share(&some);
+
+		assert_true(share >= limits.share / 2 - 1e-9 && share <= limits.share);
+	}
+}
+
+/* Half of the share is for all slices together. */
+static void many_that_are_sampled_share_what_there_is(void **state)
+{
+	struct play play = begin(1);
+
+	(void)state;
+	play.others = 24;
+	run(&play, 10 * S);
+	play.spent_ns = 0;
+	run(&play, 1000 * S);
+	/* Each look is of 10 ms, so that is the least it can cost. */
+	assert_in_range(play.spent_ns, S / 2, 3 * S);
+}
+
+static void it_is_known_who_has_spent_most_lately(void **state)
+{
+	struct rate_guard was = {0}, is = {0};
+
+	(void)state;
+	rate_guard_begin(&was, S);
+	rate_guard_begin(&is, S);
+	for (int i = 0; i < 100; i++)
+		rate_guard_spend(&was, 10 * MS, 9 * MS);
+	assert_true(was.lately_ns > is.lately_ns);
+	for (int i = 0; i < 200; i++) {
+		rate_guard_spend(&was, 10 * MS, 0);
+		rate_guard_spend(&is, 10 * MS, 3 * MS);
+	}
+	assert_true(is.lately_ns > was.lately_ns);
+	rate_guard_spend(&is, 100 * S, 1);
+	assert_true(is.lately_ns < 2);
 }
 
 static void a_clock_that_stands_still_does_no_harm(void **state)
 {
-	struct rate_guard guard;
+	struct play play = begin(1);
+	const struct rate_cost none = {0}, much = {.spent_ns = UINT64_MAX / 2};
 
 	(void)state;
-	rate_guard_begin(&guard, S);
-	assert_int_equal(rate_guard_look(&guard, &limits, S, 0, 0), RATE_STAY);
-	assert_int_equal(rate_guard_look(&guard, &limits, S - 1, 1, 0), RATE_STAY);
-	assert_int_equal(rate_guard_look(&guard, &limits, S, UINT64_MAX / 2, 0), RATE_SWITCH_OFF);
-	assert_int_equal(rate_guard_look(&guard, &limits, S - 1, 0, 0), RATE_STAY);
+	assert_int_equal(look(&play, &none, 0), RATE_STAY);
+	play.now_ns--;
+	assert_int_equal(look(&play, &(struct rate_cost){.spent_ns = 1}, 0), RATE_STAY);
+	assert_int_equal(look(&play, &much, 0), RATE_SWITCH_OFF);
+	play.now_ns--;
+	assert_int_equal(look(&play, &none, 0), RATE_STAY);
 }
 
 int main(void)
@@ -260,6 +357,10 @@ int main(void)
 		cmocka_unit_test(a_function_that_is_called_no_more_is_watched),
 		cmocka_unit_test(what_a_late_look_finds_is_paid_back),
 		cmocka_unit_test(a_small_limit_is_kept),
+		cmocka_unit_test(all_functions_have_one_budget),
+		cmocka_unit_test(those_that_are_sampled_have_a_part_of_the_budget),
+		cmocka_unit_test(many_that_are_sampled_share_what_there_is),
+		cmocka_unit_test(it_is_known_who_has_spent_most_lately),
 		cmocka_unit_test(a_clock_that_stands_still_does_no_harm),
 	};
 
