@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 start_program deeper
-run_tool -p "$ENGINE" --step my_step
+run_tool -p "$ENGINE" --step my_step --rate-guard 0
 wait_attached "$TOOL"
 go
 wait "$ENGINE"
@@ -24,7 +24,7 @@ while read -r first second; do
 	order="$first first"
 	rm -f "$OUT".*
 	start_program tail_call
-	run_tool -p "$ENGINE" --step "$first" --step "$second"
+	run_tool -p "$ENGINE" --step "$first" --step "$second" --rate-guard 0
 	wait_attached "$TOOL"
 	go
 	wait "$ENGINE"
