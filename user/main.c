@@ -41,8 +41,8 @@ static int fill_standard_fds(void)
 /* No failure is silent: a lack of memory has no place that tells of it. */
 static void tell(int err, enum options_mode mode)
 {
-	/* What these print has said no already, and why. */
-	if (err == -EPERM && (mode == MODE_DOCTOR || mode == MODE_DRY_RUN))
+	/* What these print has said no already, and why; so has validate, whose no is positive. */
+	if (err > 0 || (err == -EPERM && (mode == MODE_DOCTOR || mode == MODE_DRY_RUN)))
 		return;
 	if (err == -ENOMEM && !log_has_told())
 		log_err("no memory: free some, or raise the limit (ulimit -v, memory.max)");

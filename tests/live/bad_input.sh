@@ -33,6 +33,9 @@ refuses 'hash without sha256:' 2 'sha256:' -p $$ --profile-env-hash abc
 refuses 'replay and pid' 2 'replay' --replay "$TMP/x" -p $$
 refuses 'replay of nothing' 1 'No such file' --replay "$TMP/nothing"
 refuses 'list of no process' 2 'list-steps' --list-steps
+echo '[' >"$TMP/bad.json"
+refuses 'trace that is none' 1 'bad.json: invalid JSON' validate "$TMP/bad.json"
+refuses 'trace that is not there' 1 'No such file' validate "$TMP/nothing"
 refuses 'stray word' 2 'bogus' bogus
 
 # What steps are judged by: below the range, above it, and no number.
