@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <string.h>
@@ -19,6 +20,10 @@
 #define WORK_KILL BROKER_WORKS
 /* More than ever run at once. */
 #define STARTED_MAX 8
+/* Far more than any work takes, but for one that waits for ever. */
+#define ANSWER_TURNS 50
+#define TURN_MS	     100
+#define END_MS	     1000
 
 struct answer {
 	int32_t result; /* of a process its id; -errno */
@@ -34,12 +39,12 @@ struct service {
 	const struct broker_task *tasks;
 	int socket;
 	struct started started[STARTED_MAX];
-	unsigned int next;
 };
 
-/* Ours to it, as the filter is this process's: see above. */
+/* Ours to it, as the filter is this process's: see above. The socket is -1 once it was given up. */
 static int broker_socket = -1;
-static pid_t broker_pid;
+static pid_t broker_pid = -1;
+static bool may_wait[BROKER_WORKS];
 
 /* data with a descriptor, or none if that is -1. */
 static int send_with(int socket, void *data, size_t size, int fd)
@@ -79,7 +84,8 @@ static int receive_with(int socket, void *data, size_t size, int *fd)
 	struct msghdr message = {.msg_iov = &part,
 				 .msg_iovlen = 1,
 				 .msg_control = &control,
-				 .msg_controllen = sizeof(control)};
+				 /* No padding, where a second one would be taken. */
+				 .msg_controllen = CMSG_LEN(sizeof(int))};
 	ssize_t got;
 
 	*fd = -1;
@@ -99,14 +105,27 @@ static int receive_with(int socket, void *data, size_t size, int *fd)
 	return got ? -EIO : -EPIPE;
 }
 
-static void remember(struct service *service, pid_t pid)
+static bool has_ended(const struct started *started)
 {
-	struct started *started = &service->started[service->next++ % STARTED_MAX];
+	struct pollfd end = {.fd = started->pidfd, .events = POLLIN};
 
-	if (started->pid)
-		close(started->pidfd);
-	started->pid = pid;
-	started->pidfd = (int)syscall(SYS_pidfd_open, pid, 0);
+	return !started->pid || poll(&end, 1, 0) == 1;
+}
+
+/* A place for one more: whoever has taken the tool over is not to fill the machine. */
+static struct started *find_place(struct service *service)
+{
+	for (int i = 0; i < STARTED_MAX; i++) {
+		struct started *started = &service->started[i];
+
+		if (!has_ended(started))
+			continue;
+		if (started->pid)
+			close(started->pidfd);
+		*started = (struct started){.pidfd = -1};
+		return started;
+	}
+	return NULL;
 }
 
 /* By a descriptor: its number may be another's once the tool has waited for it. */
@@ -115,7 +134,7 @@ static int end_started(struct service *service, pid_t pid)
 	for (int i = 0; i < STARTED_MAX; i++) {
 		struct started *started = &service->started[i];
 
-		if (started->pid != pid)
+		if (!pid || started->pid != pid)
 			continue;
 		if (syscall(SYS_pidfd_send_signal, started->pidfd, SIGKILL, NULL, 0))
 			return -errno;
@@ -128,15 +147,20 @@ static int end_started(struct service *service, pid_t pid)
 static int run_task(struct service *service, const struct broker_order *order, int output)
 {
 	const struct broker_task *task = &service->tasks[order->work];
-	pid_t pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | SIGCHLD, 0, 0, 0, 0);
+	struct started *started = find_place(service);
+	int pidfd = -1;
+	pid_t pid;
 
+	if (!started)
+		return -EAGAIN;
+	pid = (pid_t)syscall(SYS_clone, CLONE_PARENT | CLONE_PIDFD | SIGCHLD, 0, &pidfd, 0, 0);
 	if (pid < 0)
 		return -errno;
 	if (!pid) {
 		task->run(task->ctx, order, output);
 		_exit(1);
 	}
-	remember(service, pid);
+	*started = (struct started){.pid = pid, .pidfd = pidfd};
 	return pid;
 }
 
@@ -181,7 +205,7 @@ static _Noreturn void serve(struct service *service)
 }
 
 /* Ctrl-C and the end of a service go to all processes of ours: it ends when the tool has. */
-static _Noreturn void run_broker(const struct broker_task *tasks, int socket)
+static _Noreturn void run_broker(const struct broker_task *tasks, int socket, pid_t tool)
 {
 	struct service service = {.tasks = tasks, .socket = socket};
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -189,6 +213,10 @@ static _Noreturn void run_broker(const struct broker_task *tasks, int socket)
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
+	/* It may wait for a file system that does not answer when the tool has gone. */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != tool)
+		_exit(0);
 	prctl(PR_SET_NAME, NAME);
 	/* A pipe that the tool writes to is not to be kept open by us. */
 	for (int fd = 0; fd < 3 && nothing >= 0; fd++)
@@ -199,6 +227,7 @@ static _Noreturn void run_broker(const struct broker_task *tasks, int socket)
 int broker_start(const struct broker_task tasks[BROKER_WORKS])
 {
 	int ends[2] = {-1, -1}, err = 0;
+	pid_t tool = getpid();
 
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		err = -errno;
@@ -211,37 +240,67 @@ int broker_start(const struct broker_task tasks[BROKER_WORKS])
 			close(ends[0]);
 	} else if (!broker_pid) {
 		close(ends[0]);
-		run_broker(tasks, ends[1]);
+		run_broker(tasks, ends[1], tool);
 	} else {
 		broker_socket = ends[0];
+		for (int i = 0; i < BROKER_WORKS; i++)
+			may_wait[i] = tasks[i].may_wait;
 	}
 	if (ends[1] >= 0)
 		close(ends[1]);
 	return err;
 }
 
+static void give_up(void)
+{
+	if (broker_socket >= 0)
+		close(broker_socket);
+	broker_socket = -1;
+}
+
 void broker_stop(void)
 {
-	if (broker_socket < 0)
+	if (broker_pid < 0)
 		return;
-	close(broker_socket);
-	broker_socket = -1;
-	while (waitpid(broker_pid, NULL, 0) < 0 && errno == EINTR)
-		continue;
+	give_up();
+	for (int i = 0; i < END_MS && !waitpid(broker_pid, NULL, WNOHANG); i++)
+		usleep(1000);
+	broker_pid = -1;
 }
 
 bool broker_is_there(void)
 {
-	return broker_socket >= 0;
+	return broker_pid >= 0;
+}
+
+/* Counted in turns: whoever stops us and it is no reason. */
+static int await_answer(bool for_ever)
+{
+	struct pollfd answer = {.fd = broker_socket, .events = POLLIN};
+
+	for (int i = 0; for_ever || i < ANSWER_TURNS; i++) {
+		if (poll(&answer, 1, TURN_MS) > 0)
+			return 0;
+	}
+	log_warn("a file system does not answer, and the process that uses our rights for us waits "
+		 "for it: the window goes on without it (no search for candidates, no other GPU "
+		 "records)");
+	give_up();
+	return -ETIMEDOUT;
 }
 
 /* What obey said. */
 static int give_order(struct broker_order *order, int output, int *made)
 {
 	struct answer answer = {0};
-	int err = send_with(broker_socket, order, sizeof(*order), output);
+	bool waits = order->work < BROKER_WORKS && may_wait[order->work];
+	int err = -EPIPE;
 
 	*made = -1;
+	if (broker_socket >= 0)
+		err = send_with(broker_socket, order, sizeof(*order), output);
+	if (!err)
+		err = await_answer(waits);
 	if (!err)
 		err = receive_with(broker_socket, &answer, sizeof(answer), made);
 	return err ? err : answer.result;

@@ -5,7 +5,8 @@
  * settled when it started, so that whoever takes us over can have no more from it than that.
  *
  * There is one for a process, as there is one filter. Where there is none, whoever asks does the
- * work itself: nothing has been given up.
+ * work itself: nothing has been given up. One that does not answer (what it was to look at is on a
+ * file system that does not) is given up: it is still there, and all that is asked of it fails.
  */
 #ifndef FBT_BROKER_H
 #define FBT_BROKER_H
@@ -37,25 +38,31 @@ struct broker_task {
 	void (*run)(const void *ctx, const struct broker_order *order, int output);
 	/* In the broker: a descriptor or -errno. */
 	int (*open)(const void *ctx, const struct broker_order *order);
+	bool may_wait; /* open waits for whom the user has named, for as long as that takes */
 	const void *ctx;
 };
 
 /* Before any thread. 0 or -errno, logged. */
 int broker_start(const struct broker_task tasks[BROKER_WORKS]);
 
-/* It ends; what it started goes on. */
+/* It ends; what it started goes on. One that does not answer is not waited for. */
 void broker_stop(void);
 
 bool broker_is_there(void);
 
-/* Starts what run does: *pid is a child of ours, to be waited for. output stays ours. 0 or -errno.
+/*
+ * Starts what run does: *pid is a child of ours, to be waited for. output stays ours. 0 or -errno;
+ * -EAGAIN: too many of them run.
  */
 int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid);
 
 /* SIGKILL to what broker_run started: our own right may be gone. Without a broker it is our own. */
 void broker_kill(pid_t pid);
 
-/* What open makes: a descriptor or -errno. path may be NULL. */
+/*
+ * What open makes: a descriptor or -errno. path may be NULL. -ETIMEDOUT, logged, if it does not
+ * answer, and -EPIPE from then on.
+ */
 int broker_open(enum broker_work work, uint32_t tgid, uint32_t number, const char *path);
 
 #endif

@@ -30,19 +30,23 @@ void confine_prepare(const struct options *options)
 {
 	bool appends = options->windows.flag && options->profile;
 	bool injects = options->gpu.mode == GPU_INJECT;
-	struct inject_service inject = {.shim = injects ? gpu_shim_path() : NULL,
-					.timeout_ns = options->gpu.inject_timeout_ns};
+	char *shim = injects ? gpu_shim_path() : NULL;
+	struct inject_service inject = {0};
 	const struct broker_task tasks[BROKER_WORKS] = {
 		[BROKER_HINT] = {.run = hint_run, .ctx = options},
 		[BROKER_INJECT] = {.run = injects ? inject_serve : NULL, .ctx = &inject},
 		[BROKER_LOOK] = {.open = options->gpu.mode == GPU_OFF ? NULL : cuda_use_serve},
 		[BROKER_APPEND] = {.open = appends ? place_append_serve : NULL,
-				   .ctx = options->profile},
+				   .ctx = options->profile,
+				   .may_wait = true},
 		[BROKER_MEMFD] = {.open = options->gpu.mode == GPU_OFF ? NULL : gpu_memfd_serve},
 	};
 
+	if (shim)
+		(void)inject_service_open(&inject, shim, options->gpu.inject_timeout_ns);
 	broker_start(tasks);
-	free((char *)inject.shim);
+	inject_service_clear(&inject);
+	free(shim);
 }
 
 void confine_finish(void)

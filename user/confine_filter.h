@@ -19,7 +19,7 @@ struct confine_calls {
 
 /*
  * For all threads of this process, for good, and for what it forks. no_new_privs has to be set.
- * 0; -ENOSYS: this build (sanitizers) or kernel has no such filters; -errno.
+ * 0; -ENOSYS: this build (sanitizers) or kernel has no such filters; -ENOMEM; -errno.
  */
 int confine_filter_apply(const struct confine_calls *calls);
 

@@ -140,12 +140,24 @@ void inject_serve(const void *service, const struct broker_order *order, int out
 {
 	const struct inject_service *what = service;
 	struct inject_wish wish = make_wish(order->tgid, what->timeout_ns);
-	void *bytes;
 
-	if (!what->shim || read_library(what->shim, &bytes, &wish.library.size))
+	if (!what->library)
 		return;
-	wish.library.bytes = bytes;
+	wish.library.bytes = what->library;
+	wish.library.size = what->size;
 	run_child(&wish, output);
+}
+
+int inject_service_open(struct inject_service *service, const char *shim, uint64_t timeout_ns)
+{
+	*service = (struct inject_service){.timeout_ns = timeout_ns};
+	return read_library(shim, &service->library, &service->size);
+}
+
+void inject_service_clear(struct inject_service *service)
+{
+	free(service->library);
+	*service = (struct inject_service){0};
 }
 
 int inject__start(struct inject **result, uint32_t tgid, const char *shim, uint64_t timeout_ns)

@@ -13,11 +13,16 @@
 struct broker_order;
 struct inject;
 
-/* What a broker does it with; borrowed. */
+/* What a broker does it with. */
 struct inject_service {
-	const char *shim;
+	void *library; /* all of the shim, read here: its file may be another by then; owned */
+	size_t size;
 	uint64_t timeout_ns;
 };
+
+/* shim: as inject__start. 0 or -errno, logged; on failure nothing will be put anywhere. */
+int inject_service_open(struct inject_service *service, const char *shim, uint64_t timeout_ns);
+void inject_service_clear(struct inject_service *service);
 
 /* The child, where a broker starts it: struct broker_task, its ctx is a struct inject_service. */
 void inject_serve(const void *service, const struct broker_order *order, int output);

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "broker.h"
+#include "stderr_fixture.h"
 
 static const char greeting[] = "as it was settled";
 
@@ -157,18 +159,140 @@ static void what_was_not_settled_is_refused(void **state)
 	assert_int_equal(broker_run(BROKER_HINT, 1, -1, &pid), -EBADF);
 }
 
-static void more_than_it_remembers_are_started(void **state)
+/* Each of those that run can be killed, and no more than those are started. */
+static void it_starts_no_more_than_it_can_end(void **state)
 {
-	pid_t pids[20];
+	pid_t pids[8], pid;
 
 	(void)state;
-	for (int i = 0; i < 20; i++)
-		assert_int_equal(broker_run(BROKER_INJECT, 1, STDOUT_FILENO, &pids[i]), 0);
-	for (int i = 0; i < 20; i++) {
-		broker_kill(pids[i]);
-		kill(pids[i], SIGKILL);
-		assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+	for (int round = 0; round < 3; round++) {
+		for (int i = 0; i < 8; i++)
+			assert_int_equal(broker_run(BROKER_INJECT, 1, STDOUT_FILENO, &pids[i]), 0);
+		assert_int_equal(broker_run(BROKER_INJECT, 1, STDOUT_FILENO, &pid), -EAGAIN);
+		for (int i = 0; i < 8; i++) {
+			broker_kill(pids[i]);
+			assert_int_equal(waitpid(pids[i], NULL, 0), pids[i]);
+		}
 	}
+}
+
+static int open_never(const void *ctx, const struct broker_order *order)
+{
+	(void)ctx;
+	(void)order;
+	while (true)
+		pause();
+	return -1;
+}
+
+/* As of a file system whose server is the target. */
+static void one_that_does_not_answer_is_given_up(void **state)
+{
+	const struct broker_task tasks[BROKER_WORKS] = {[BROKER_LOOK] = {.open = open_never}};
+	struct stderr_fixture *fixture;
+	void *said = NULL;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(stderr_setup(&said), 0);
+	fixture = said;
+	assert_int_equal(broker_start(tasks), 0);
+	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -ETIMEDOUT);
+	assert_one_line(fixture, "does not answer");
+	/* What we may not do ourselves we do not try. */
+	assert_true(broker_is_there());
+	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -EPIPE);
+	assert_int_equal(broker_run(BROKER_HINT, 1, STDOUT_FILENO, &pid), -EPIPE);
+	broker_stop();
+	assert_false(broker_is_there());
+	stderr_teardown(&said);
+}
+
+static void one_that_does_not_answer_ends_with_us(void **state)
+{
+	const struct broker_task tasks[BROKER_WORKS] = {[BROKER_LOOK] = {.open = open_never}};
+	struct pollfd end = {.events = POLLIN};
+	int ends[2], status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	if (!pid) {
+		close(ends[0]);
+		if (!broker_start(tasks))
+			broker_open(BROKER_LOOK, 1, 0, "/");
+		_exit(0);
+	}
+	close(ends[1]);
+	/* Most likely it is asked by then; else it ends as others do. */
+	usleep(200000);
+	kill(pid, SIGKILL);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	end.fd = ends[0];
+	assert_int_equal(poll(&end, 1, 30000), 1);
+	close(ends[0]);
+}
+
+static int open_late(const void *ctx, const struct broker_order *order)
+{
+	(void)ctx;
+	(void)order;
+	sleep(6);
+	return -ENXIO;
+}
+
+static void one_that_may_wait_is_waited_for(void **state)
+{
+	const struct broker_task tasks[BROKER_WORKS] = {
+		[BROKER_LOOK] = {.open = open_late, .may_wait = true}};
+
+	(void)state;
+	assert_int_equal(broker_start(tasks), 0);
+	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -ENXIO);
+	broker_stop();
+}
+
+static int count_files(const void *ctx, const struct broker_order *order)
+{
+	int count = 0;
+
+	(void)ctx;
+	(void)order;
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) >= 0;
+	return -count;
+}
+
+/* What a tool that was taken over can send: two descriptors fit where one and its padding do. */
+static void no_more_than_one_descriptor_comes_in(void **state)
+{
+	const struct broker_task tasks[BROKER_WORKS] = {[BROKER_LOOK] = {.open = count_files}};
+	struct broker_order order = {.work = BROKER_LOOK};
+	int before, socket, answer, fds[2] = {0, 0};
+	union {
+		struct cmsghdr header;
+		char bytes[CMSG_SPACE(sizeof(fds))];
+	} control = {.header = {.cmsg_level = SOL_SOCKET,
+				.cmsg_type = SCM_RIGHTS,
+				.cmsg_len = CMSG_LEN(sizeof(fds))}};
+	struct iovec part = {&order, sizeof(order)};
+	struct msghdr message = {.msg_iov = &part,
+				 .msg_iovlen = 1,
+				 .msg_control = &control,
+				 .msg_controllen = sizeof(control)};
+
+	(void)state;
+	memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
+	/* The next one that is free is our end. */
+	socket = dup(STDIN_FILENO);
+	close(socket);
+	assert_int_equal(broker_start(tasks), 0);
+	before = broker_open(BROKER_LOOK, 1, 0, NULL);
+	assert_int_equal(sendmsg(socket, &message, 0), sizeof(order));
+	assert_int_equal(recv(socket, &answer, sizeof(answer), 0), sizeof(answer));
+	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, NULL), before);
+	broker_stop();
 }
 
 static void without_one_we_kill_ourselves(void **state)
@@ -224,7 +348,11 @@ int main(void)
 		TEST(what_it_opens_is_ours),
 		TEST(what_it_cannot_open_it_says),
 		TEST(what_was_not_settled_is_refused),
-		TEST(more_than_it_remembers_are_started),
+		TEST(it_starts_no_more_than_it_can_end),
+		cmocka_unit_test(one_that_does_not_answer_is_given_up),
+		cmocka_unit_test(one_that_does_not_answer_ends_with_us),
+		cmocka_unit_test(one_that_may_wait_is_waited_for),
+		cmocka_unit_test(no_more_than_one_descriptor_comes_in),
 		cmocka_unit_test(without_one_we_kill_ourselves),
 		cmocka_unit_test(it_ends_when_we_do_and_holds_nothing_of_ours),
 	};
