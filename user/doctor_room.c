@@ -7,11 +7,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "clock.h"
 #include "curl_library.h"
+#include "disk_room.h"
 #include "report_format.h"
 
 #define CLOCK_SOURCE   "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -110,10 +110,21 @@ static void climb(char *path)
 	}
 }
 
-static void look_at_folder(struct doctor_room *room, const char *path, size_t length)
+static void read_disk(struct doctor_folder *folder, uint64_t keep_bytes)
+{
+	int fd = open(folder->path, O_PATH | O_DIRECTORY | O_CLOEXEC);
+	struct disk_room disk = disk_room_of(fd, keep_bytes);
+
+	folder->free_bytes = disk.free_bytes;
+	folder->keep_bytes = disk.keep_bytes;
+	if (fd >= 0)
+		close(fd);
+}
+
+static void look_at_folder(struct doctor_room *room, const struct options *options,
+			   const char *path, size_t length)
 {
 	struct doctor_folder *folder = &room->folders[room->folder_count];
-	struct statvfs status;
 
 	if (room->folder_count == DOCTOR_FOLDERS_MAX || length >= sizeof(folder->path))
 		return;
@@ -124,22 +135,22 @@ static void look_at_folder(struct doctor_room *room, const char *path, size_t le
 		return;
 	if (faccessat(AT_FDCWD, folder->path, W_OK | X_OK, AT_EACCESS))
 		folder->err = -errno;
-	else if (!statvfs(folder->path, &status))
-		folder->free_bytes = (uint64_t)status.f_bavail * status.f_frsize;
+	else
+		read_disk(folder, options->windows.keep_free);
 	room->folder_count++;
 }
 
 /* Nothing is made in /dev. */
-static void look_at_file(struct doctor_room *room, const char *path)
+static void look_at_file(struct doctor_room *room, const struct options *options, const char *path)
 {
 	const char *slash = path ? strrchr(path, '/') : NULL;
 
 	if (!path || !strcmp(path, "none") || !strncmp(path, "/dev/", strlen("/dev/")))
 		return;
 	if (!slash)
-		look_at_folder(room, ".", 1);
+		look_at_folder(room, options, ".", 1);
 	else
-		look_at_folder(room, path, slash == path ? 1 : (size_t)(slash - path));
+		look_at_folder(room, options, path, slash == path ? 1 : (size_t)(slash - path));
 }
 
 static void look_at_folders(struct doctor_room *room, const struct options *options)
@@ -147,10 +158,10 @@ static void look_at_folders(struct doctor_room *room, const struct options *opti
 	const char *dir = options->windows.dir ? options->windows.dir : ".";
 
 	if (!options->trace || !options->profile)
-		look_at_folder(room, dir, strlen(dir));
-	look_at_file(room, options->trace);
-	look_at_file(room, options->profile);
-	look_at_file(room, options->record);
+		look_at_folder(room, options, dir, strlen(dir));
+	look_at_file(room, options, options->trace);
+	look_at_file(room, options, options->profile);
+	look_at_file(room, options, options->record);
 }
 
 static void look_for_curl(struct doctor_room *room)
@@ -217,10 +228,17 @@ static void judge_memory(const struct doctor_room *room, struct doctor_checks *c
 static void judge_folder(const struct doctor_folder *folder, struct doctor_checks *checks)
 {
 	const char *path = !strcmp(folder->path, ".") ? "this folder" : folder->path;
-	char bytes[FORMAT_MAX];
+	char bytes[FORMAT_MAX], kept[FORMAT_MAX];
 
 	format_bytes(bytes, folder->free_bytes);
-	if (folder->err) {
+	if (folder->free_bytes < folder->keep_bytes) {
+		doctor_say(checks, DOCTOR_NO, "files",
+			   "%s has only %s free, and %s stay free for "
+			   "others",
+			   path, bytes, format_bytes(kept, folder->keep_bytes));
+		doctor_advise(checks, "free some space, use --dir FOLDER, lower --keep-free, or "
+				      "--trace none --profile none");
+	} else if (folder->err) {
 		doctor_say(checks, DOCTOR_NO, "files", "%s: %s", path, strerror(-folder->err));
 		doctor_advise(checks, "cd to a folder that can be written to, or use --dir FOLDER, "
 				      "or --trace none --profile none");

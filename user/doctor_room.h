@@ -16,6 +16,7 @@ struct doctor_folder {
 	char path[512];
 	int err; /* of writing to it: 0 or -errno */
 	uint64_t free_bytes;
+	uint64_t keep_bytes; /* see disk_room.h */
 };
 
 struct doctor_room {

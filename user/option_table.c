@@ -71,6 +71,10 @@ const struct argp_option option_table[] = {
 	 "A step's GPU work is only what its own thread launched, not other threads meanwhile", 0},
 	{0, 0, 0, 0, "Output:", 6},
 	{"dir", KEY_DIR, "DIR", 0, "Folder of the files that are named by a tag (.)", 0},
+	{"keep-free", KEY_KEEP_FREE, "SIZE", 0,
+	 "Files end where less than this is free on their disk, as 500M or 2G; 0: no limit (5 % of "
+	 "it, 1G at most)",
+	 0},
 	{"detail", KEY_DETAIL, "LEVEL", 0,
 	 "Calls recorded: steps (none), escalated (of steps), all", 0},
 	{"trace", KEY_TRACE, "FILE", 0, "Chrome trace, or none (./ferrum_trace_TAG.json)", 0},

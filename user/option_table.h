@@ -51,6 +51,7 @@ enum option_key {
 	KEY_DRY_RUN,
 	KEY_RANK,
 	KEY_RATE_GUARD,
+	KEY_KEEP_FREE,
 };
 
 /* For struct argp. */

@@ -72,6 +72,25 @@ int option_parse_pids(pid_vec *pids, const char *text)
 	return err;
 }
 
+int option_parse_bytes(const char *option, const char *text, uint64_t *bytes)
+{
+	static const char units[] = "KMGT";
+	const char *unit = NULL;
+	char *end;
+
+	errno = 0;
+	*bytes = strtoull(text, &end, 10);
+	if (!errno && isdigit((unsigned char)*text) && *end)
+		unit = strchr(units, toupper((unsigned char)*end));
+	if (unit && !end[1] &&
+	    !__builtin_mul_overflow(*bytes, 1024ull << 10 * (unit - units), bytes))
+		return 0;
+	if (!errno && isdigit((unsigned char)*text) && !*end)
+		return 0;
+	return option_bad_value(option, text,
+				"a number of bytes, or one of K, M, G or T (500M, 2G; 0: none)");
+}
+
 int option_parse_duration(const char *option, const char *text, double unit_ns, uint64_t *ns)
 {
 	char *end;

@@ -28,6 +28,9 @@ int option_parse_percent(const char *option, const char *text, double max, doubl
 /* PID[,PID…], appended. */
 int option_parse_pids(pid_vec *pids, const char *text);
 
+/* A number of bytes, or of KiB, MiB, GiB or TiB with K, M, G or T behind it. */
+int option_parse_bytes(const char *option, const char *text, uint64_t *bytes);
+
 /* A decimal number of units, at least a millisecond in all. */
 int option_parse_duration(const char *option, const char *text, double unit_ns, uint64_t *ns);
 

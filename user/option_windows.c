@@ -7,6 +7,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "disk_room.h"
 #include "log.h"
 #include "option_table.h"
 #include "option_value.h"
@@ -92,6 +93,9 @@ int option_parse_windows(struct option_windows *windows, int key, const char *ar
 			return option_bad_value("--dir", arg, "the name of a folder");
 		windows->dir = arg;
 		return 0;
+	case KEY_KEEP_FREE:
+		windows->keep_free_given = true;
+		return option_parse_bytes("--keep-free", arg, &windows->keep_free);
 	case KEY_MAX_STEPS:
 		windows->max_steps_given = true;
 		return option_parse_range("--max-steps", arg, 0, UINT64_MAX, &windows->max_steps);
@@ -113,6 +117,8 @@ void option_complete_windows(struct option_windows *windows, bool traces)
 		windows->dir = read_path("FERRUM_BPFTRACE_DIR");
 	if (!windows->dir)
 		windows->dir = ".";
+	if (!windows->keep_free_given)
+		windows->keep_free = DISK_ROOM_DEFAULT;
 	if (!windows->max_steps_given && windows->flag)
 		windows->max_steps = read_steps("FERRUM_BPFTRACE_MAX_STEPS");
 	if (!windows->rate_guard_given)

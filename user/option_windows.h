@@ -24,12 +24,14 @@ struct option_windows {
 	const char *dir;	  /* for the files that are named by a tag */
 	bool max_steps_given;	  /* as an option */
 	uint64_t max_steps;	  /* of a window by flag; 0: no limit */
+	bool keep_free_given;
+	uint64_t keep_free; /* see disk_room.h; 0: none */
 	bool rate_guard_given;
 	double rate_guard_percent; /* see rate_guard.h; 0: no limit */
 };
 
-/* --flag, --dir, --max-steps and --rate-guard: 0, EINVAL, logged, or ARGP_ERR_UNKNOWN if key is
- * another's. */
+/* --flag, --dir, --keep-free, --max-steps and --rate-guard: 0, EINVAL, logged, or ARGP_ERR_UNKNOWN
+ * if key is another's. */
 int option_parse_windows(struct option_windows *windows, int key, const char *arg);
 
 /*

@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 #include "capture.h"
+#include "clock.h"
+#include "disk_room.h"
 #include "log.h"
 #include "output.h"
 #include "outputs.h"
@@ -15,19 +17,34 @@
 #include "sink_kineto.h"
 #include "sink_otlp.h"
 #include "sink_report.h"
+#include "sink_room.h"
 #include "sink_status.h"
+
+/*
+ * Looks for room on the disks: after so much time, so much of a recording, and what sink_room.h
+ * counts. A look costs some 0.5 us, but a file server is asked.
+ */
+#define ROOM_TURN_NS	1000000000ull
+#define ROOM_TURN_BYTES (4u << 20)
+
+enum file_line { LINE_TRACE, LINE_PROFILE, LINE_RECORD, LINES };
 
 struct outputs {
 	struct pipeline *pipeline;
 	struct sink *status; /* the pipeline's; NULL: not on a terminal */
+	struct sink *trace_sink;
+	struct sink *profile_sink;
 	struct output *trace;
 	struct output *profile;
 	struct output *record;
 	char *trace_path;
 	char *profile_path;
-	const char *report_lines[4];
-	char *report_text[3];
+	const char *report_lines[LINES + 1];
+	char *report_text[LINES];
 	int record_err;
+	uint64_t keep_free; /* see disk_room.h */
+	uint64_t room_ns;   /* when there was a look for room */
+	size_t room_bytes;  /* of records since the last one */
 };
 
 /* The path to write: NULL for none. */
@@ -49,7 +66,8 @@ static int add_sink(struct outputs *outputs, struct sink *sink)
 	return sink ? pipeline__add_sink(outputs->pipeline, sink) : -ENOMEM;
 }
 
-static int add_report_line(struct outputs *outputs, int index, const char *what, const char *path)
+static int add_report_line(struct outputs *outputs, enum file_line index, const char *what,
+			   const char *path)
 {
 	int used = 0;
 
@@ -86,6 +104,34 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 	return err;
 }
 
+static bool is_low(const struct outputs *outputs, struct output *output, struct disk_room *room)
+{
+	if (!output || !outputs->keep_free)
+		return false;
+	*room = disk_room_of(output__fd(output), outputs->keep_free);
+	return disk_room_is_low(room);
+}
+
+static int check_room(const struct outputs *outputs, struct output *output, const char *path)
+{
+	struct disk_room room;
+
+	if (!is_low(outputs, output, &room))
+		return 0;
+	disk_room_tell(&room, path, "");
+	return -ENOSPC;
+}
+
+/* What could be written for a moment only is not begun. */
+static int check_rooms(const struct outputs *outputs, const struct options *options)
+{
+	int err = check_room(outputs, outputs->trace, outputs->trace_path);
+
+	if (!err)
+		err = check_room(outputs, outputs->profile, outputs->profile_path);
+	return err ? err : check_room(outputs, outputs->record, options->record);
+}
+
 /* A rank beyond the number of processes that the environment tells of is one of so many at least.
  */
 static struct sink *new_kineto(const struct outputs *outputs, const struct options *options,
@@ -109,12 +155,13 @@ static int begin_trace(struct outputs *outputs, const struct options *options,
 
 	if (!outputs->trace)
 		return 0;
-	err = add_report_line(outputs, 0, "trace", outputs->trace_path);
+	err = add_report_line(outputs, LINE_TRACE, "trace", outputs->trace_path);
 	if (err)
 		return err;
-	return add_sink(outputs, options->trace_format == TRACE_KINETO
-					 ? new_kineto(outputs, options, metadata)
-					 : sink_chrome__new(output__file(outputs->trace)));
+	outputs->trace_sink = options->trace_format == TRACE_KINETO
+				      ? new_kineto(outputs, options, metadata)
+				      : sink_chrome__new(output__file(outputs->trace));
+	return add_sink(outputs, outputs->trace_sink);
 }
 
 static int begin_profile(struct outputs *outputs, const struct metadata *metadata)
@@ -123,9 +170,11 @@ static int begin_profile(struct outputs *outputs, const struct metadata *metadat
 
 	if (!outputs->profile)
 		return 0;
-	err = add_report_line(outputs, 1, "profile", outputs->profile_path);
-	return err ? err
-		   : add_sink(outputs, sink_jsonl__new(output__fd(outputs->profile), metadata));
+	err = add_report_line(outputs, LINE_PROFILE, "profile", outputs->profile_path);
+	if (err)
+		return err;
+	outputs->profile_sink = sink_jsonl__new(output__fd(outputs->profile), metadata);
+	return add_sink(outputs, outputs->profile_sink);
 }
 
 static int begin_record(struct outputs *outputs, const struct options *options)
@@ -134,7 +183,7 @@ static int begin_record(struct outputs *outputs, const struct options *options)
 
 	if (!outputs->record)
 		return 0;
-	err = add_report_line(outputs, 2, "record", options->record);
+	err = add_report_line(outputs, LINE_RECORD, "record", options->record);
 	return err ? err : capture_write_header(output__file(outputs->record));
 }
 
@@ -175,6 +224,45 @@ static int add_otlp(struct outputs *outputs, const struct options *options)
 						options->windows.flag));
 }
 
+/* Also in the report, which is how one hears of it who has not seen stderr. */
+static void tell_end(struct outputs *outputs, enum file_line index, const char *what,
+		     const struct disk_room *room)
+{
+	char *text;
+
+	disk_room_tell(room, what, ", so it ends here and other outputs go on");
+	if (asprintf(&text, "%s (ended early, its disk is nearly full)",
+		     outputs->report_text[index]) < 0)
+		return;
+	for (int i = 0; i < LINES; i++) {
+		if (outputs->report_lines[i] == outputs->report_text[index])
+			outputs->report_lines[i] = text;
+	}
+	free(outputs->report_text[index]);
+	outputs->report_text[index] = text;
+}
+
+/* Nobody else's disk is filled: what is there by now stays, and is whole. */
+static void leave_room(void *ctx)
+{
+	struct outputs *outputs = ctx;
+	struct pipeline *pipeline = outputs->pipeline;
+	struct disk_room room;
+
+	outputs->room_bytes = 0;
+	if (is_low(outputs, outputs->trace, &room) &&
+	    pipeline__end_sink(pipeline, outputs->trace_sink, -ENOSPC, true))
+		tell_end(outputs, LINE_TRACE, "trace", &room);
+	if (is_low(outputs, outputs->profile, &room) &&
+	    pipeline__end_sink(pipeline, outputs->profile_sink, -ENOSPC, false))
+		tell_end(outputs, LINE_PROFILE, "profile", &room);
+	if (!outputs->record_err && is_low(outputs, outputs->record, &room)) {
+		outputs->record_err = -ENOSPC;
+		(void)fflush(output__file(outputs->record));
+		tell_end(outputs, LINE_RECORD, "record", &room);
+	}
+}
+
 int outputs__open(struct outputs **result, const struct options *options,
 		  const struct metadata *metadata, const char *tag)
 {
@@ -186,6 +274,9 @@ int outputs__open(struct outputs **result, const struct options *options,
 	outputs->pipeline = pipeline__new(&options->judging);
 	if (outputs->pipeline)
 		err = open_files(outputs, options, tag);
+	outputs->keep_free = options->windows.keep_free;
+	if (!err)
+		err = check_rooms(outputs, options);
 	if (!err)
 		err = begin_trace(outputs, options, metadata);
 	if (!err)
@@ -200,8 +291,10 @@ int outputs__open(struct outputs **result, const struct options *options,
 		err = add_status(outputs, options);
 	if (!err)
 		err = add_otlp(outputs, options);
+	if (!err)
+		err = add_sink(outputs, sink_room__new(leave_room, outputs));
 	if (err) {
-		outputs__free(outputs);
+		outputs__discard(outputs);
 		outputs = NULL;
 	}
 	*result = outputs;
@@ -211,6 +304,9 @@ int outputs__open(struct outputs **result, const struct options *options,
 void outputs__push(struct outputs *outputs, const void *data, size_t size)
 {
 	pipeline__push(outputs->pipeline, data, size);
+	outputs->room_bytes += size;
+	if (outputs->room_bytes >= ROOM_TURN_BYTES)
+		leave_room(outputs);
 }
 
 static void emit(void *ctx, const void *data, size_t size)
@@ -223,7 +319,7 @@ static void emit(void *ctx, const void *data, size_t size)
 			log_err("record: %s: the recording ends here, other outputs go on%s",
 				strerror(-outputs->record_err), place_advice(-outputs->record_err));
 	}
-	pipeline__push(outputs->pipeline, data, size);
+	outputs__push(outputs, data, size);
 }
 
 struct record_output outputs__records(struct outputs *outputs)
@@ -238,7 +334,13 @@ const struct window *outputs__window(const struct outputs *outputs)
 
 void outputs__poll(struct outputs *outputs)
 {
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
 	pipeline__poll(outputs->pipeline);
+	if (now_ns - outputs->room_ns < ROOM_TURN_NS)
+		return;
+	outputs->room_ns = now_ns;
+	leave_room(outputs);
 }
 
 void outputs__show_status(struct outputs *outputs, uint64_t now_ns)
@@ -280,7 +382,7 @@ static void free_with(struct outputs *outputs, void (*close_output)(struct outpu
 	close_output(outputs->record);
 	free(outputs->trace_path);
 	free(outputs->profile_path);
-	for (size_t i = 0; i < sizeof(outputs->report_text) / sizeof(outputs->report_text[0]); i++)
+	for (size_t i = 0; i < LINES; i++)
 		free(outputs->report_text[i]);
 	free(outputs);
 }

@@ -243,6 +243,22 @@ void pipeline__push(struct pipeline *pipeline, const void *data, size_t size)
 	}
 }
 
+bool pipeline__end_sink(struct pipeline *pipeline, const struct sink *sink, int err, bool finish)
+{
+	vec_for_each (output, &pipeline->outputs) {
+		if (output->sink != sink || output->failed)
+			continue;
+		if (finish)
+			check_sink(pipeline, output,
+				   output->sink->finish(output->sink, pipeline__window(pipeline),
+							pipeline->classifier));
+		output->failed = true;
+		keep_first_error(pipeline, err);
+		return true;
+	}
+	return false;
+}
+
 int pipeline__finish(struct pipeline *pipeline)
 {
 	const struct window *window = pipeline__window(pipeline);

@@ -28,6 +28,12 @@ int pipeline__add_sink(struct pipeline *pipeline, struct sink *sink);
  */
 void pipeline__push(struct pipeline *pipeline, const void *data, size_t size);
 
+/*
+ * Ends a sink before its window, with err, about which the caller has told: it gets nothing more.
+ * With finish, what it has written becomes a whole document. False if it had ended before.
+ */
+bool pipeline__end_sink(struct pipeline *pipeline, const struct sink *sink, int err, bool finish);
+
 /* Lets sinks go on with what they do in the background. */
 void pipeline__poll(struct pipeline *pipeline);
 

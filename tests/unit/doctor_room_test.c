@@ -88,6 +88,23 @@ static void little_memory_and_disk_are_limits(void **state)
 	end_checks(&checks);
 }
 
+static void less_than_is_kept_free_is_an_obstacle(void **state)
+{
+	struct doctor_room room = good();
+	struct doctor_checks checks;
+
+	(void)state;
+	room.folders[0].free_bytes = (2ull << 30) - 1;
+	room.folders[0].keep_bytes = 2ull << 30;
+	checks = judge(&room);
+	assert_check(&checks, "files", DOCTOR_NO, "2.00 GiB stay free", "--keep-free");
+	end_checks(&checks);
+	room.folders[0].free_bytes++;
+	checks = judge(&room);
+	assert_check(&checks, "files", DOCTOR_OK, "2.00 GiB free", NULL);
+	end_checks(&checks);
+}
+
 static void a_folder_that_cannot_be_written_to_is_an_obstacle(void **state)
 {
 	struct doctor_room room = good();
@@ -214,6 +231,7 @@ int main(void)
 		cmocka_unit_test(a_good_room_has_nothing_to_mend),
 		cmocka_unit_test(a_slow_clock_is_a_limit),
 		cmocka_unit_test(little_memory_and_disk_are_limits),
+		cmocka_unit_test(less_than_is_kept_free_is_an_obstacle),
 		cmocka_unit_test(a_folder_that_cannot_be_written_to_is_an_obstacle),
 		cmocka_unit_test(other_tracers_and_a_missing_libcurl_are_no_limits),
 		cmocka_unit_test(the_folders_are_those_that_options_name),

@@ -193,6 +193,54 @@ static void ring_records_take_both_limits(void **state)
 	assert_int_equal(value, 4194304);
 }
 
+static void bytes_take_a_unit_of_1024(void **state)
+{
+	static const struct {
+		const char *text;
+		uint64_t bytes;
+	} good[] = {
+		{"0", 0},
+		{"1023", 1023},
+		{"3k", 3ull << 10},
+		{"500M", 500ull << 20},
+		{"2G", 2ull << 30},
+		{"1T", 1ull << 40},
+		{"18446744073709551615", UINT64_MAX},
+		{"16777215T", 16777215ull << 40},
+	};
+	uint64_t bytes;
+
+	for (size_t i = 0; i < sizeof(good) / sizeof(good[0]); i++) {
+		assert_int_equal(option_parse_bytes("--keep-free", good[i].text, &bytes), 0);
+		assert_true(bytes == good[i].bytes);
+	}
+	assert_silent(*state);
+}
+
+static void bytes_refuse_all_else(void **state)
+{
+	static const char *const texts[] = {"",
+					    "M",
+					    "-1",
+					    " 1",
+					    "1.5G",
+					    "1B",
+					    "1KiB",
+					    "1MM",
+					    "1 M",
+					    "5%",
+					    "0x1",
+					    "16777216T",
+					    "18446744073709551616"};
+	struct stderr_fixture *fixture = *state;
+	uint64_t bytes;
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+		assert_int_equal(option_parse_bytes("--keep-free", texts[i], &bytes), EINVAL);
+	assert_non_null(strstr(stderr_text(fixture), "--keep-free 1.5G: not a number of bytes, or "
+						     "one of K, M, G or T"));
+}
+
 static void a_bad_value_shows_no_control_characters(void **state)
 {
 	assert_int_equal(option_bad_value("--x", "a\n\033b", "that"), EINVAL);
@@ -227,6 +275,8 @@ int main(void)
 		TEST(ring_records_refuse_less_than_512),
 		TEST(ring_records_refuse_more_than_4194304),
 		TEST(ring_records_take_both_limits),
+		TEST(bytes_take_a_unit_of_1024),
+		TEST(bytes_refuse_all_else),
 		TEST(a_bad_value_shows_no_control_characters),
 	};
 

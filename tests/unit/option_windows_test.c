@@ -8,6 +8,7 @@
 #include <argp.h>
 #include <errno.h>
 
+#include "disk_room.h"
 #include "log.h"
 #include "option_table.h"
 #include "option_windows.h"
@@ -61,6 +62,20 @@ static void options_are_kept(void **state)
 	assert_int_equal(windows.max_steps, 5);
 	assert_true(windows.max_steps_given);
 	assert_false(windows.flag_by_environment);
+	assert_silent(*state);
+}
+
+static void room_is_kept_unless_told_otherwise(void **state)
+{
+	struct option_windows windows = complete(true);
+
+	assert_true(windows.keep_free == DISK_ROOM_DEFAULT);
+	assert_int_equal(option_parse_windows(&windows, KEY_KEEP_FREE, "0"), 0);
+	option_complete_windows(&windows, true);
+	assert_int_equal(windows.keep_free, 0);
+	assert_int_equal(option_parse_windows(&windows, KEY_KEEP_FREE, "2G"), 0);
+	option_complete_windows(&windows, true);
+	assert_true(windows.keep_free == 2ull << 30);
 	assert_silent(*state);
 }
 
@@ -218,6 +233,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_anything_there_is_one_window_here),
 		TEST(options_are_kept),
+		TEST(room_is_kept_unless_told_otherwise),
 		TEST(no_folder_is_refused),
 		TEST(steps_that_are_no_number_are_refused),
 		TEST(the_environment_says_what_options_do_not),

@@ -187,6 +187,57 @@ static void an_impossible_record_leaves_nothing(void **state)
 	refuse_to_open(fixture, "file/capture");
 }
 
+/* Of each, more than any disk has. */
+static void refuse_without_room(struct fixture *fixture, const char *path)
+{
+	fixture->options.windows.keep_free = UINT64_MAX - 1;
+	if (!open_outputs(fixture, NULL))
+		skip(); /* here disks have no limit */
+	assert_null(fixture->outputs);
+	assert_one_line(fixture->errors, path);
+	assert_int_equal(count_files(), 0);
+	fixture->options.windows.keep_free = 0;
+	open_well(fixture, NULL);
+}
+
+static void a_trace_without_room_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "trace.json";
+	fixture->options.record = "capture";
+	refuse_without_room(fixture, "trace.json: its disk has ");
+}
+
+static void a_profile_without_room_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.profile = "profile.jsonl";
+	refuse_without_room(fixture, "profile.jsonl: its disk has ");
+}
+
+static void a_record_without_room_leaves_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.record = "capture";
+	refuse_without_room(fixture, "capture: its disk has ");
+}
+
+static void devices_have_room(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.windows.keep_free = UINT64_MAX - 1;
+	fixture->options.trace = fixture->options.profile = "/dev/null";
+	open_well(fixture, NULL);
+	send_window(fixture);
+	outputs__poll(fixture->outputs);
+	assert_int_equal(outputs__finish(fixture->outputs), 0);
+	assert_silent(fixture->errors);
+}
+
 static void an_impossible_record_leaves_an_older_profile_as_it_was(void **state)
 {
 	struct fixture *fixture = *state;
@@ -516,6 +567,10 @@ int main(void)
 		TEST(an_impossible_trace_leaves_nothing),
 		TEST(an_impossible_profile_leaves_nothing),
 		TEST(an_impossible_record_leaves_nothing),
+		TEST(a_trace_without_room_leaves_nothing),
+		TEST(a_profile_without_room_leaves_nothing),
+		TEST(a_record_without_room_leaves_nothing),
+		TEST(devices_have_room),
 		TEST(an_impossible_record_leaves_an_older_profile_as_it_was),
 		TEST(a_trace_on_a_full_disk_is_told_and_the_others_are_whole),
 		TEST(a_profile_on_a_full_disk_is_told_and_the_others_are_whole),

@@ -317,6 +317,35 @@ static void sinks_are_waited_for_behind_the_end_if_they_did_not_fail(void **stat
 	assert_string_equal(fixture->log, "AfBfCfCw");
 }
 
+static void a_sink_that_is_ended_is_finished_if_wanted_and_gets_nothing_more(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct sink *a = &add_letter(fixture, 'A')->sink;
+	const struct sink *b = &add_letter(fixture, 'B')->sink;
+
+	add_letter(fixture, 'C');
+	add_two_steps(fixture);
+	push(fixture);
+	assert_true(pipeline__end_sink(fixture->pipeline, a, -ENOSPC, true));
+	assert_true(pipeline__end_sink(fixture->pipeline, b, -EDQUOT, false));
+	assert_false(pipeline__end_sink(fixture->pipeline, a, -ENOSPC, true));
+	assert_int_equal(pipeline__finish(fixture->pipeline), -ENOSPC);
+	pipeline__wait(fixture->pipeline);
+	assert_string_equal(fixture->log, "AsBsCsAsBsCsA?CfCw");
+}
+
+static void a_sink_that_failed_is_not_ended(void **state)
+{
+	struct fixture *fixture = *state;
+	struct letter_sink *a = add_letter(fixture, 'A');
+
+	a->step_result = -EIO;
+	add_two_steps(fixture);
+	assert_int_equal(run_quietly(fixture), -EIO);
+	assert_false(pipeline__end_sink(fixture->pipeline, &a->sink, -ENOSPC, true));
+	assert_string_equal(fixture->log, "As");
+}
+
 #define PIPELINE_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
 
 int main(void)
@@ -336,6 +365,8 @@ int main(void)
 		PIPELINE_TEST(a_sink_without_write_call_gets_none),
 		PIPELINE_TEST(sinks_are_served_in_the_order_they_were_added),
 		PIPELINE_TEST(sinks_are_waited_for_behind_the_end_if_they_did_not_fail),
+		PIPELINE_TEST(a_sink_that_is_ended_is_finished_if_wanted_and_gets_nothing_more),
+		PIPELINE_TEST(a_sink_that_failed_is_not_ended),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
