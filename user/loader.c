@@ -160,9 +160,11 @@ static int load(struct loader *loader)
 		return 0;
 	if (err == -EPERM)
 		log_err("load: the kernel refuses BPF: needs CAP_BPF and CAP_PERFMON, and no "
-			"lockdown=confidentiality (run with sudo; -v shows the kernel's words)");
+			"lockdown=confidentiality (run with sudo; ferrum-bpftrace doctor says what "
+			"is in the way, -v shows the kernel's words)");
 	else
-		log_err("load: %s (-v shows the kernel's words)", strerror(-err));
+		log_err("load: %s (ferrum-bpftrace doctor says more, -v shows the kernel's words)",
+			strerror(-err));
 	return err;
 }
 
