@@ -239,6 +239,7 @@ int broker_start(const struct broker_task tasks[BROKER_WORKS])
 		if (ends[0] >= 0)
 			close(ends[0]);
 	} else if (!broker_pid) {
+		broker_pid = -1; /* it has none itself */
 		close(ends[0]);
 		run_broker(tasks, ends[1], tool);
 	} else {

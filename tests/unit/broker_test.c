@@ -176,6 +176,23 @@ static void it_starts_no_more_than_it_can_end(void **state)
 	}
 }
 
+static int look_for_broker(const void *ctx, const struct broker_order *order)
+{
+	(void)ctx;
+	(void)order;
+	return broker_is_there() ? -EEXIST : -ENXIO;
+}
+
+static void the_broker_has_none_itself(void **state)
+{
+	const struct broker_task tasks[BROKER_WORKS] = {[BROKER_LOOK] = {.open = look_for_broker}};
+
+	(void)state;
+	assert_int_equal(broker_start(tasks), 0);
+	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -ENXIO);
+	broker_stop();
+}
+
 static int open_never(const void *ctx, const struct broker_order *order)
 {
 	(void)ctx;
@@ -349,6 +366,7 @@ int main(void)
 		TEST(what_it_cannot_open_it_says),
 		TEST(what_was_not_settled_is_refused),
 		TEST(it_starts_no_more_than_it_can_end),
+		cmocka_unit_test(the_broker_has_none_itself),
 		cmocka_unit_test(one_that_does_not_answer_is_given_up),
 		cmocka_unit_test(one_that_does_not_answer_ends_with_us),
 		cmocka_unit_test(one_that_may_wait_is_waited_for),
