@@ -366,10 +366,10 @@ test-faults: ## faults at length (root): 200 kills, each allocation, a tool that
 	$(Q)$(MAKE) $(jobs) build-tests
 	$(Q)$(test_env) tests/faults.sh
 
-soak: ## the steps of 8 hours at 50 a second in one window: memory, files and maps stay flat (root)
+soak: ## what comes in 8 hours, without the pauses: memory, files and maps stay flat (root); SOAK_HOURS=2
 	$(Q)packaging/deps.sh test
-	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
-	$(Q)SOAK_STEPS=720000 TEST_SECONDS=7200 $(test_env) tests/run.sh tests/live/soak.sh
+	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(shim) $(gpu_fakes) $(O)/tests/live_soak_target
+	$(Q)SOAK_HOURS=$(or $(SOAK_HOURS),8) TEST_SECONDS=7200 $(test_env) tests/run.sh tests/live/soak.sh
 
 demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl
 	$(Q)packaging/deps.sh build

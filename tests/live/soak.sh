@@ -1,52 +1,277 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Many steps and calls of two step threads in one window: the tool's memory, files and maps stay as
-# they are once it is warm. SOAK_STEPS=720000 is what 50 steps a second are in 8 hours.
+# soak.sh [KIND…]: what a server does in hours, without its pauses. In each kind the tool's memory, its
+# maps in the kernel, files, mappings, processes and temporary files stay as they are once it is
+# warm. SOAK_HOURS=8 makes as much as comes in so many hours.
 . "$(dirname "$0")/lib.sh"
+. "$(dirname "$0")/gpu/lib.sh"
 
-steps=${SOAK_STEPS:-30000}
+# Of each kind: how many, and how many an hour.
+counts='
+children 8000   3600   a child a second does (-f), some by way of execve
+threads  20000  36000  10 threads a second come, make a step and end
+windows  20     60     a window a minute by flag, the profile moved away now and then
+gpu      3000   12500  3 steps a second with GPU records and copies, and children
+files    40000  180000 50 steps a second, each on a file that was never there
+slow     2000   6000   100 escalations a minute, all shown, in a log that is cut off now and then
+steps    10000  90000  two threads that make 25 steps a second each, with calls and waits
+'
+KIND=''
+SAMPLES=''
+MEMORY_KIB=4096
 
-# sample: RssAnon in KiB, open files, mappings
+# how_many: of this kind
+how_many()
+{
+	awk -v kind="$KIND" -v hours="${SOAK_HOURS:-0}" \
+		'$1 == kind { print hours ? hours * $3 : $2 }' <<<"$counts"
+}
+
+# sample: of the tool and its helper: RssAnon in KiB, KiB of maps in the kernel, open files,
+# mappings, processes; and how many files there are beside the target's and the windows'
 sample()
 {
-	echo "$(awk '/^RssAnon/ { print $2 }' "/proc/$TOOL/status") $(find "/proc/$TOOL/fd" -type l |
-		wc -l) $(wc -l <"/proc/$TOOL/maps")"
-}
+	local children left pid texts=()
 
-start_engine --steps "$steps" --sleep-us 50 --step-threads 2 \
-	--noise 1 --slow-futex-every 500 --slow-us 3000
-attach --rate-guard 0
-go
-while kill -0 "$ENGINE" 2>/dev/null; do
-	sample >>"$TMP/samples" 2>/dev/null
-	sleep 0.2
-done
-wait "$ENGINE"
-end_tool
+	read -ra children <"/proc/$TOOL/task/$TOOL/children"
+	for pid in "$TOOL" "${children[@]}"; do
+		texts+=("/proc/$pid/"{status,maps} "/proc/$pid/fdinfo/"*)
+	done
+	left=("$TMP"/[!f]*)
+	cat "${texts[@]}" | awk -v left="${#left[@]}" '
+		/^RssAnon/ { anon += $2 }
+		/^memlock/ { locked += $2 / 1024 }
+		/^pos/ { files++ }
+		/^[0-9a-f]+-[0-9a-f]+ / { mappings++ }
+		/^Tgid/ { processes++ }
+		END { if (anon) print anon, int(locked), files, mappings, processes, left }' >>"$SAMPLES"
+} 2>/dev/null
 
-# grown COLUMN: from the median of the second fifth to the largest of the last
+# grown COLUMN: from the median of the middle fifth of the samples to that of the last: a burst that
+# the machine held up is no growth
 grown()
 {
-	awk -v column="$1" 'NF == 3 { value[++count] = $column }
-		END {
-			from = int(count / 5); to = int(2 * count / 5)
-			for (i = from + 1; i <= to; i++) sum += value[i]
-			for (i = count - from; i < count; i++) if (value[i] > most) most = value[i]
-			print int(most - sum / (to - from ? to - from : 1))
-		}' "$TMP/samples"
+	local before now
+
+	before=$(median "$1" 40 60)
+	now=$(median "$1" 80 100)
+	echo $((now - before))
 }
 
-samples=$(grep -c . "$TMP/samples")
-echo "# $samples samples of RssAnon, files, maps: $(head -1 "$TMP/samples") … $(tail -2 "$TMP/samples" | head -1)"
-echo "# grown by $(grown 1) KiB, $(grown 2) files, $(grown 3) maps"
-if [ "$samples" -lt 15 ]; then
-	echo 'SKIP it was over before the tool was warm: more SOAK_STEPS'
-	exit 77
-fi
-holds 'memory stays: less than 4 MiB more at the end than when it was warm' [ "$(grown 1)" -lt 4096 ]
-holds 'no files stay open' [ "$(grown 2)" -le 4 ]
-holds 'no mappings stay' [ "$(grown 3)" -le 16 ]
-holds 'outputs are valid' "$FBT" validate -q "$OUT.profile"
-fact 'each step is there, or counted' \
-	'W["steps"] + W["lost_steps"] >= 2 * '"$steps"
+# median COLUMN FROM TO: of the samples between those percentages
+median()
+{
+	awk -v column="$1" '{ print $column }' "$SAMPLES.whole" |
+		awk -v count="$(wc -l <"$SAMPLES.whole")" \
+			'NR > count * '"$2"' / 100 && NR <= count * '"$3"' / 100' | sort -n |
+		awk '{ value[NR] = $1 } END { print value[int((NR + 1) / 2)] }'
+}
+
+# stays WHAT COLUMN LESS-THAN UNIT
+stays()
+{
+	local grown
+
+	grown=$(grown "$2")
+	holds "$KIND: $1 stay: grown by $grown${4:+ $4}, allowed less than $3" [ "$grown" -lt "$3" ]
+}
+
+# A tool that the machine has held up has much to take in at once, and keeps some of the room: what
+# grows for another reason grows each time.
+check_memory()
+{
+	if [ "$(grown 1)" -ge $MEMORY_KIB ] && [ "$tries" -lt 3 ]; then
+		echo "# $KIND: memory: grown by $(grown 1) KiB: once more"
+		again=1
+		return
+	fi
+	stays memory 1 $MEMORY_KIB KiB
+}
+
+check_samples()
+{
+	local count
+
+	# The last ones may be of a tool that ends.
+	head -n -2 "$SAMPLES" >"$SAMPLES.whole"
+	count=$(grep -c . "$SAMPLES.whole")
+	echo "# $KIND: $count samples: anonymous KiB, KiB of maps in the kernel, files, mappings, processes, files left"
+	sed -n '1p; $p' "$SAMPLES.whole" | sed 's/^/#   /'
+	if [ "$count" -lt 15 ]; then
+		echo "SKIP $KIND: it was over before the tool was warm"
+		return
+	fi
+	check_memory
+	stays 'maps in the kernel' 2 64 KiB
+	stays files 3 5
+	stays mappings 4 17
+	stays processes 5 1
+	stays 'temporary files' 6 2
+}
+
+check_outputs()
+{
+	"$FBT" validate "$@" >"$TMP/valid" 2>&1
+	is "$KIND: outputs are valid" "$?" 0
+}
+
+# run_soak ARGUMENT…: the tool, with a log that it appends to
+run_soak()
+{
+	: >"$OUT.err"
+	env --default-signal=INT "$FBT" --report json --rate-guard 0 "$@" \
+		>"$OUT.report" 2>>"$OUT.err" 7>&- </dev/null &
+	TOOL=$!
+}
+
+# watch_to_end [FUNCTION]: samples until the target has ended, and then the tool
+watch_to_end()
+{
+	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "$KIND: the tool attaches"; }
+	go
+	while kill -0 "$ENGINE" 2>/dev/null; do
+		sample
+		${1:+"$1"}
+		sleep 0.01
+	done
+	wait "$ENGINE"
+	is "$KIND: the target ends as it wants" $? 0
+	end_tool 0 "$KIND: the tool ends"
+	check_samples
+	check_outputs "$OUT.profile" "$OUT.trace"
+	grep '"event":"window_prof"' "$OUT.profile" >"$OUT.last.profile"
+}
+
+# in_window NAME EXPRESSION: of its last line
+in_window()
+{
+	OUT=$OUT.last fact "$KIND: $1" "$2"
+}
+
+# soak_engine ENGINE-OPTION… -- TOOL-OPTION…
+soak_engine()
+{
+	local options=()
+
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	start_engine "${options[@]}"
+	run_soak -p "$ENGINE" --step engine_step --trace "$OUT.trace" --profile "$OUT.profile" "${@:2}"
+}
+
+soak_target()
+{
+	mkdir -p "$TMP/target"
+	start_program soak_target "$KIND" "$(how_many)" "$TMP/target"
+	run_soak -p "$ENGINE" --step soak_step --trace "$OUT.trace" --profile "$OUT.profile" "$@"
+	watch_to_end
+	in_window 'each step is there, or counted' \
+		'W["steps"] + W["lost_steps"] + W["lost_begins"] >= T["steps"]'
+}
+
+soak_steps()
+{
+	soak_engine --steps "$(how_many)" --sleep-us 50 --step-threads 2 --noise 1 \
+		--slow-futex-every 500 --slow-us 3000 --
+	watch_to_end
+	in_window 'each step is there, or counted' "W['steps'] + W['lost_steps'] >= 2 * $(how_many)"
+}
+
+soak_threads()
+{
+	soak_target
+}
+
+soak_children()
+{
+	soak_target -f
+}
+
+soak_files()
+{
+	soak_target
+}
+
+cut_log()
+{
+	[ "$(stat -c %s "$OUT.err")" -lt 20000 ] || : >"$OUT.err"
+}
+
+soak_slow()
+{
+	soak_engine --steps $(($(how_many) * 3)) --sleep-us 50 --slow-futex-every 3 --slow-us 500 -- \
+		--rate-limit 1000000000 --budget-us 100
+	watch_to_end cut_log
+	in_window 'each escalation is there' "W['escalations'] >= $(how_many)"
+}
+
+soak_gpu()
+{
+	start_gpu --steps "$(how_many)" --sleep-us 50 --fork-every 250 \
+		--script k20,h10,g4,s --outside k5
+	run_soak -p "$ENGINE" -f --step gpu_engine_step --trace "$OUT.trace" --profile "$OUT.profile"
+	wait_for 20 is_armed || not_ok "$KIND: the shim is armed"
+	watch_to_end
+	in_window 'each step is there, or counted' "W['steps'] + W['lost_steps'] >= $(how_many)"
+	in_window 'there are GPU records' "W['gpu_kernels'] >= 4 * $(how_many)"
+}
+
+# wait_for_lines REGEX COUNT
+wait_for_lines()
+{
+	for _ in $(seq 1500); do
+		[ "$(grep -cE -- "$1" "$OUT.err")" -ge "$2" ] && return 0
+		kill -0 "$TOOL" 2>/dev/null || break
+		sleep 0.02
+	done
+	sed 's/^/# /' "$OUT.err" | tail -5
+	not_ok "$KIND: the tool says $1"
+	return 1
+}
+
+soak_windows()
+{
+	local count flag=$TMP/flag window
+
+	count=$(how_many)
+	start_engine --steps 0 --sleep-us 500 --noise 1
+	run_soak -p "$ENGINE" --step engine_step --flag "$flag" --dir "$TMP/windows" \
+		--profile "$OUT.profile"
+	go
+	for window in $(seq "$count"); do
+		wait_for_lines 'waiting for' "$window" || break
+		touch "$flag"
+		wait_for_lines 'window [0-9]+ is open' "$window" || break
+		sleep 0.1
+		rm "$flag"
+		wait_for_lines 'waiting for' $((window + 1)) || break
+		[ $((window % 10)) != 0 ] || mv "$OUT.profile" "$TMP/ferrum_profile_moved.$window"
+		sample
+	done
+	kill -INT "$TOOL"
+	end_tool 0 "$KIND: the tool ends"
+	kill -TERM "$ENGINE"
+	wait "$ENGINE"
+	check_samples
+	is "$KIND: $count traces" "$(find "$TMP/windows" -name 'ferrum_trace_*.json' | wc -l)" "$count"
+	is "$KIND: $count windows in the profiles" \
+		"$(cat "$TMP"/ferrum_profile_moved.* "$OUT.profile" | grep -c '"event":"window_prof"')" \
+		"$count"
+	check_outputs "$TMP"/ferrum_profile_moved.* "$TMP/windows/"*
+}
+
+[ $# != 0 ] || read -ra all <<<"$(awk 'NF { printf "%s ", $1 }' <<<"$counts")"
+for KIND in "${@:-"${all[@]}"}"; do
+	SAMPLES=$TMP/samples
+	again=1
+	for ((tries = 1; again == 1; tries++)); do
+		again=0
+		rm -rf "$OUT".* "$TMP/target" "$TMP/windows" "$TMP"/ferrum_*
+		: >"$SAMPLES"
+		"soak_$KIND"
+	done
+	echo "# $KIND: done after $SECONDS s"
+done
 finish
