@@ -2,6 +2,7 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,6 +11,8 @@
 #include "traced.h"
 #include "uprobes.h"
 
+/* What a burst of children took lies between what stays: the heap alone would keep it. */
+#define TRIM_EVERY 256
 /* PF_EXITING of the kernel. */
 #define TASK_EXITING 4u
 
@@ -19,6 +22,7 @@ struct traced_set {
 	VEC(struct traced *) processes;
 	VEC(uint32_t) ended_slots;
 	uint64_t lost_threads; /* most that were without a slot at once */
+	uint32_t forgotten;    /* since the heap was trimmed */
 };
 
 struct traced_set *traced_set__new(struct shared *shared, const struct record_output *output)
@@ -270,6 +274,10 @@ void traced_set__forget(struct traced_set *set, struct traced *traced)
 		}
 	}
 	free_traced(traced);
+	if (++set->forgotten < TRIM_EVERY)
+		return;
+	set->forgotten = 0;
+	malloc_trim(0);
 }
 
 void traced_set__remove(struct traced_set *set, struct traced *traced, uint64_t now_ns)
