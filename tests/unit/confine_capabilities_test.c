@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/fsuid.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -119,7 +120,7 @@ static int keeps_override(const struct confined_rights *confined)
 
 static int has_no_override(const struct confined_rights *confined)
 {
-	if (confined->as_user)
+	if (confined->as_user || setfsuid((uid_t)-1) || setfsgid((gid_t)-1))
 		return 1;
 	return confined->kept & BIT(CAP_DAC_OVERRIDE) ? 2 : 0;
 }

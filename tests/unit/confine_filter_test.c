@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/bpf.h>
+#include <pthread.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
@@ -322,6 +323,46 @@ static void a_command_is_told_to_go_on_and_nothing_else(void **state)
 	assert_int_equal(run(&commanding, command_goes_on), 0);
 }
 
+static void *try_when_told(void *told)
+{
+	char byte;
+
+	if (read(*(int *)told, &byte, 1) != 1)
+		return told;
+	return chroot("/") == -1 && errno == EPERM ? NULL : told;
+}
+
+/* As of a library that has started one. */
+static void threads_that_are_there_have_the_filter_too(void **state)
+{
+	int status, ends[2];
+	pthread_t thread;
+	void *result;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(pipe(ends), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		if (pthread_create(&thread, NULL, try_when_told, &ends[0]))
+			_exit(3);
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		if (confine_filter_apply(&one_window))
+			_exit(CANNOT);
+		if (write(ends[1], "", 1) != 1 || pthread_join(thread, &result))
+			_exit(4);
+		_exit(result ? 5 : 0);
+	}
+	close(ends[0]);
+	close(ends[1]);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	if (WEXITSTATUS(status) == CANNOT)
+		skip();
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 static int be_refused(void)
 {
 	REFUSED(chroot("/"));
@@ -514,6 +555,7 @@ int main(void)
 		TEST(by_flag_programs_are_loaded_and_no_others_taken),
 		TEST(only_with_a_collector_there_is_a_network),
 		TEST(a_command_is_told_to_go_on_and_nothing_else),
+		TEST(threads_that_are_there_have_the_filter_too),
 		TEST(a_refused_call_is_named_once),
 		TEST(a_signal_from_elsewhere_does_what_it_did),
 #ifdef __x86_64__
