@@ -9,6 +9,8 @@
 #
 # What is in CACHE stays; a new name takes effect when it is whole. Lists older than LISTS_HOURS
 # (20) are fetched again; if that fails, what is there is used, and that is said.
+#
+# Exit status 77: the archive cannot be reached, and what is wanted is not in CACHE. 1: anything else.
 set -euo pipefail
 shopt -s inherit_errexit
 
@@ -18,6 +20,38 @@ die()
 {
 	echo "fetch: $*" >&2
 	exit 1
+}
+
+# lost LOG WHAT WHY…: ends with what apt said
+lost()
+{
+	local log=$1 what=$2
+
+	shift 2
+	sed 's/^/fetch: /' "$log" >&2
+	if ! grep -qE ' 404 |Hash Sum|NO_PUBKEY|BADSIG|EXPKEYSIG' "$log" &&
+		grep -qE "$unreachable" "$log"; then
+		echo "fetch: $what: the archive cannot be reached" >&2
+		exit 77
+	fi
+	die "$what: $*"
+}
+unreachable='Could not (resolve|connect|handshake)|[Tt]emporary failure|Unable to connect|timed out'
+unreachable+='|Connection (failed|refused|reset|closed)|unreachable|No route to host| 40[37] | 50[0-9] '
+unreachable+='|Cannot initiate the connection|[Pp]roxy'
+
+# gone LOG WHAT: a package is not there. The archive may have moved on since the lists were fetched:
+# then all is done once more, with new ones.
+gone()
+{
+	[ -n "$fresh" ] || ! grep -q ' 404 ' "$1" || exit 75
+	lost "$1" "$2" 'is not to be had in' "$suite: put a name that is, or another suite, in tests/kernels/$3"
+}
+
+# At the end
+once_more()
+{
+	[ $? != 75 ] || LISTS_HOURS=0 exec "$0" "${arguments[@]}"
 }
 
 # suite_source SUITE: one line of sources.list
@@ -96,11 +130,13 @@ update_lists()
 	[ -z "$(find "$dir/updated" -mmin "-$age" 2>/dev/null)" ] || return 0
 	if apt-get -q update >"$dir/update.log" 2>&1 && ! grep -q '^[EW]: ' "$dir/update.log"; then
 		touch "$dir/updated"
+		fresh=1
 	elif [ -e "$dir/updated" ]; then
+		fresh=1
 		echo "fetch: $1: the lists could not be updated, those of $(date -r "$dir/updated" +%F) are used" >&2
 	else
-		sed 's/^/fetch: /' "$dir/update.log" >&2
-		die "$1: its lists could not be fetched; see whether $(cut -d' ' -f3 "$dir/sources.list") can be reached"
+		lost "$dir/update.log" "$1" "its lists could not be had from $(cut -d' ' -f3 "$dir/sources.list");" \
+			'if the suite has moved, say so in suite_source of tests/kernels/fetch.sh'
 	fi
 }
 
@@ -111,9 +147,9 @@ download()
 
 	part=$(mktemp -d "$dir/part.XXXXXX")
 	if ! (cd "$part" && apt-get -q download "$@" >log 2>&1); then
-		sed 's/^/fetch: /' "$part/log" >&2
+		mv "$part/log" "$dir/download.log"
 		rm -rf "$part"
-		die "$*: could not be fetched"
+		gone "$dir/download.log" "$*" kernels.txt
 	fi
 	for file in "$part"/*.deb; do
 		mv "$file" "$dir/archives/"
@@ -152,17 +188,19 @@ take_libc()
 
 fetch_kernel()
 {
-	local packages version store file
+	local packages version store file files
 
 	mapfile -t packages < <(kernel_packages "$1")
-	[ ${#packages[@]} -gt 0 ] || die "$1: leads to no kernel in ${APT_CONFIG%/*}/sources.list"
+	[ ${#packages[@]} -gt 0 ] ||
+		die "$1: leads to no kernel in $suite any more: put the name of one that does in tests/kernels/kernels.txt"
 	# The last is linux-image, or linux-binary beside an empty linux-image.
 	version=$(apt-cache show --no-all-versions "${packages[0]}" | sed -n 's/^Version: //p')
 	store=$cache/$arch/${packages[0]}_${version//:/%3a}
 	if [ ! -e "$store/vmlinuz" ]; then
 		rm -rf "$store" "$store.new"
 		mkdir -p "$store.new"
-		for file in $(download "${packages[@]}"); do
+		files=$(download "${packages[@]}")
+		for file in $files; do
 			take_image "$file" "$store.new"
 			rm -f "$file"
 		done
@@ -186,16 +224,15 @@ fetch_root()
 	# It names only what is not in that folder.
 	mkdir -p "$dir/none/partial"
 	names=$(apt-get -q install -y --no-install-recommends --print-uris \
-		-o Dir::Cache::archives="$dir/none" "${packages[@]}" |
-		sed -n "s/^'[^']*' \([^ ]*\) .*/\1/p" | sort)
-	[ -n "$names" ] || die "$1: these packages cannot be had"
+		-o Dir::Cache::archives="$dir/none" "${packages[@]}" 2>"$dir/download.log" |
+		sed -n "s/^'[^']*' \([^ ]*\) .*/\1/p" | sort) ||
+		gone "$dir/download.log" "${1##*/}: a package" "${1##*/}"
 	store=$cache/$arch/root_$(cat "$0" - <<<"$names" | sha256sum | cut -c1-16)
 	if [ ! -d "$store" ]; then
 		rm -rf "$cache/$arch"/root_*
 		apt-get -q install -y --no-install-recommends --download-only "${packages[@]}" \
 			>"$dir/download.log" 2>&1 || {
-			sed 's/^/fetch: /' "$dir/download.log" >&2
-			die 'the packages of the guest could not be fetched'
+			gone "$dir/download.log" "${1##*/}: a package" "${1##*/}"
 		}
 		unpack_root "$store.new" "$dir/archives" "$names"
 		mv "$store.new" "$store"
@@ -229,6 +266,7 @@ unpack_root()
 	echo '127.0.0.1 localhost guest' >"$root/etc/hosts"
 }
 
+arguments=("$@") fresh=
 arch=$2 suite=$3 cache=$(realpath -m "$5")
 case $arch in
 x86_64) deb_arch=amd64 ;;
@@ -236,6 +274,7 @@ arm64) deb_arch=arm64 ;;
 *) die "$arch: only x86_64 and arm64 are known" ;;
 esac
 mkdir -p "$cache"
+trap once_more EXIT
 make_apt "$suite"
 case $1 in
 kernel) fetch_kernel "$4" ;;

@@ -7,7 +7,11 @@
 #	KERNEL_TESTS=live       what they run: quick, live, all, or files with commas between; by default
 #	                        live with KVM, else quick
 #	FBT_ACCEL=tcg           kvm or tcg; by default what the machine has
-#	KERNEL_SECONDS=900      how long one may take
+#	KERNEL_SECONDS=1800     how long one may take
+#	KERNEL_JOBS=1           how many run at once
+#
+# One whose package cannot be fetched, as the archive cannot be reached, is left out and counted as
+# skipped.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -24,12 +28,13 @@ export FBT_ACCEL
 default=quick
 [ "$FBT_ACCEL" = tcg ] || default=live
 logs=$build/logs
+seconds=${KERNEL_SECONDS:-1800}
 table=$cache/table-$arch.md
 passed=0
 failed=0
 skipped=0
 
-# tell NAME GOOD BAD SKIPS TEXT: a line for one kernel, and its figures into the sum
+# What is said of a kernel comes at its end, in the order of kernels.txt. tell NAME GOOD BAD SKIPS TEXT
 tell()
 {
 	local word=PASS
@@ -37,9 +42,14 @@ tell()
 	[ "$4" = 0 ] || word=SKIP
 	[ "$3" = 0 ] || word=FAIL
 	printf '  %-8s %-32s %s\n' $word "kernels/$1" "$2$([ "$3" = 0 ] || echo ", $3 failed")$5"
-	passed=$((passed + $2))
-	failed=$((failed + $3))
-	skipped=$((skipped + $4))
+	echo "$2 $3 $4" >"$own/$1.new"
+	mv "$own/$1.new" "$own/$1.figures"
+}
+
+# row NAME RELEASE RESULT FACTS SECONDS
+row()
+{
+	printf '| %s | %s | %s | %s | %s |\n' "$@" >"$own/$1.row"
 }
 
 # fails NAME WHY [LOG]
@@ -51,28 +61,25 @@ fails()
 	tell "$1" 0 1 0 ''
 }
 
-row()
+# skips NAME LOG
+skips()
 {
-	printf '| %s | %s | %s | %s | %s |\n' "$@" >>"$table"
+	row "$1" - 'left out: its package could not be fetched' - -
+	tell "$1" 0 0 1 ", skipped: $(tail -n 1 "$2")"
 }
 
-# run_kernel NAME SUITE PACKAGE RUNS [WANT]
+# run_kernel NAME IMAGE RUNS [WANT]
 run_kernel()
 {
-	local name=$1 runs=$4 want=${5:-} console=$logs/kernels-$arch-$1.log
-	local start=$SECONDS kernel result release status good bad skips
+	local name=$1 runs=$3 want=${4:-} console=$logs/kernels-$arch-$1.log
+	local start=$SECONDS result release status good bad skips
 
-	if ! kernel=$(tests/kernels/fetch.sh kernel "$arch" "$2" "$3" "$cache" 2>"$console"); then
-		fails "$name" 'its package could not be fetched' "$console"
-		return
-	fi
 	[ "$runs" != live ] || runs=${KERNEL_TESTS:-$default}
-	result=$(tests/kernels/boot.sh "$arch" "$kernel" "$initramfs" "$runs" "$want" \
-		"${KERNEL_SECONDS:-900}" "$console")
+	result=$(tests/kernels/boot.sh "$arch" "$2" "$initramfs" "$runs" "$want" "$seconds" "$console")
 	status=$?
 	if ! [[ $result =~ ^([^ ]+)\ ([0-9]+)\ ([0-9]+)\ passed,\ ([0-9]+)\ failed(,\ ([0-9]+)\ skipped)?$ ]]; then
 		if [ $status = 124 ]; then
-			fails "$name" "still running after ${KERNEL_SECONDS:-900} s" "$console"
+			fails "$name" "still running after $seconds s" "$console"
 		else
 			fails "$name" 'it did not come to the end of its tests' "$console"
 		fi
@@ -103,24 +110,81 @@ outcome()
 	fi
 }
 
+# make_files: the guest's, as $initramfs; else what became of that
+make_files()
+{
+	initramfs=$(tests/kernels/root.sh "$arch" "$build" "${ROOT_SUITE:-bookworm}" "$cache" 2>"$logs/kernels-root.log")
+	files=$?
+	[ $files = 0 ] || cat "$logs/kernels-root.log"
+}
+
+# start_kernel NAME SUITE PACKAGE RUNS [WANT]: what became of it is in NAME.said, once NAME.figures is
+# there. Packages are fetched one after the other: apt takes no two at once.
+start_kernel()
+{
+	local log=$logs/kernels-$arch-$1-package.log image status=$files why='no files for the guest, see above'
+
+	[ $status = 0 ] || log=$logs/kernels-root.log
+	if [ $status = 0 ]; then
+		why='its package could not be fetched'
+		image=$(tests/kernels/fetch.sh kernel "$arch" "$2" "$3" "$cache" 2>"$log")
+		status=$?
+	fi
+	case $status in
+	0) run_kernel "$1" "$image" "$4" "$5" ;;
+	77) skips "$1" "$log" ;;
+	*) fails "$1" "$why" "$log" ;;
+	esac </dev/null >"$own/$1.said" 2>&1 &
+}
+
+# tell_ended: of those that are through, in order
+tell_ended()
+{
+	local name good bad skips
+
+	while [ "$told" -lt ${#names[@]} ] && [ -e "$own/${names[told]}.figures" ]; do
+		name=${names[told]}
+		cat "$own/$name.said"
+		cat "$own/$name.row" >>"$table"
+		read -r good bad skips <"$own/$name.figures"
+		passed=$((passed + good))
+		failed=$((failed + bad))
+		skipped=$((skipped + skips))
+		told=$((told + 1))
+	done
+}
+
+# wait_below COUNT: until fewer kernels than that run
+wait_below()
+{
+	while [ "$(jobs -pr | wc -l)" -ge "$1" ]; do
+		sleep 1
+		tell_ended
+	done
+}
+
 mkdir -p "$logs" "$cache"
+own=$(mktemp -d)
+trap 'rm -rf "$own"' EXIT
 {
 	echo '| kernel | booted | result | facts | seconds |'
 	echo '|---|---|---|---|---|'
 } >"$table"
 echo "$arch, $FBT_ACCEL, ${KERNEL_TESTS:-$default} tests"
-initramfs=$(tests/kernels/root.sh "$arch" "$build" "${ROOT_SUITE:-bookworm}" "$cache" 2>"$logs/kernels-root.log") || {
-	cat "$logs/kernels-root.log"
-	initramfs=
-}
+make_files
+names=() told=0
 while read -r its_arch name suite package runs want; do
 	[ "$its_arch" = "$arch" ] || continue
 	[ -z "${KERNELS:-}" ] || [[ " $KERNELS " == *" $name "* ]] || continue
-	if [ -z "$initramfs" ]; then
-		fails "$name" 'no files for the guest, see above'
-	else
-		run_kernel "$name" "$suite" "$package" "$runs" "$want" </dev/null
-	fi
+	wait_below "${KERNEL_JOBS:-1}"
+	start_kernel "$name" "$suite" "$package" "$runs" "$want"
+	names+=("$name")
 done < <(grep -v '^#' tests/kernels/kernels.txt)
+wait_below 1
+tell_ended
+for name in "${names[@]:told}"; do
+	echo "not ok - kernels/$name: it was ended"
+	failed=$((failed + 1))
+done
 echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+[ "$failed" = 0 ] && [ $((passed + skipped)) != 0 ]
