@@ -3,10 +3,10 @@
  * many_threads TRUTH COUNT: so many threads that wait. After the go every other one ends; 2 s later
  * each of those that are left makes 10 getppid calls, as does the first thread.
  */
-#include <pthread.h>
 #include <stdatomic.h>
 #include <time.h>
 #include "program.h"
+#include "small_threads.h"
 
 #define CALLS 10
 
@@ -18,8 +18,8 @@ struct crowd {
 };
 
 struct member {
+	pthread_t thread; /* the first, for start_small_threads */
 	struct crowd *crowd;
-	pthread_t thread;
 	long number;
 };
 
@@ -58,22 +58,6 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-static long start(struct crowd *crowd, struct member *members, long count)
-{
-	pthread_attr_t small;
-	long made = 0;
-
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 64 << 10);
-	for (; made < count; made++) {
-		members[made] = (struct member){.crowd = crowd, .number = made};
-		if (pthread_create(&members[made].thread, &small, run_member, &members[made]))
-			break;
-	}
-	pthread_attr_destroy(&small);
-	return made;
-}
-
 int main(int argc, char **argv)
 {
 	static struct crowd crowd = {
@@ -87,7 +71,9 @@ int main(int argc, char **argv)
 
 	if (!members)
 		return EXIT_FAILURE;
-	if (start(&crowd, members, count) < count)
+	for (long i = 0; i < count; i++)
+		members[i] = (struct member){.crowd = &crowd, .number = i};
+	if (start_small_threads(members, sizeof(*members), count, run_member) < count)
 		exit(77);
 	wait_for_go();
 	set_phase(&crowd, 1);

@@ -5,9 +5,9 @@
  * byte; behind it the thread sleeps. The truth has each thread's id and what it made.
  */
 #include <fcntl.h>
-#include <pthread.h>
 #include <time.h>
 #include "program.h"
+#include "small_threads.h"
 
 struct crowd {
 	pthread_barrier_t barrier;
@@ -17,8 +17,8 @@ struct crowd {
 };
 
 struct member {
+	pthread_t thread; /* the first, for start_small_threads */
 	struct crowd *crowd;
-	pthread_t thread;
 	long number;
 	long tid;
 	long written;
@@ -53,22 +53,6 @@ static void *run_member(void *arg)
 	return NULL;
 }
 
-static long start(struct crowd *crowd, struct member *members, long count)
-{
-	pthread_attr_t small;
-	long made = 0;
-
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 64 << 10);
-	for (; made < count; made++) {
-		members[made] = (struct member){.crowd = crowd, .number = made};
-		if (pthread_create(&members[made].thread, &small, run_member, &members[made]))
-			break;
-	}
-	pthread_attr_destroy(&small);
-	return made;
-}
-
 int main(int argc, char **argv)
 {
 	long count = number_at(argv, 2, 1000), pause_us = number_at(argv, 4, 0);
@@ -83,7 +67,9 @@ int main(int argc, char **argv)
 	if (argc < 2 || !members || crowd.null < 0 ||
 	    pthread_barrier_init(&crowd.barrier, NULL, (unsigned int)count + 1))
 		return EXIT_FAILURE;
-	if (start(&crowd, members, count) < count)
+	for (long i = 0; i < count; i++)
+		members[i] = (struct member){.crowd = &crowd, .number = i};
+	if (start_small_threads(members, sizeof(*members), count, run_member) < count)
 		exit(77);
 	pthread_barrier_wait(&crowd.barrier);
 	wait_for_go();

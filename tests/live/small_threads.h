@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Thousands of threads, as the programs of some live tests start them: with small stacks. */
+#ifndef FBT_TESTS_LIVE_SMALL_THREADS_H
+#define FBT_TESTS_LIVE_SMALL_THREADS_H
+
+#include <pthread.h>
+
+/*
+ * members: count structs of size bytes that begin with a pthread_t; run gets its own. How many
+ * threads could be started.
+ */
+static inline long start_small_threads(void *members, size_t size, long count, void *(*run)(void *))
+{
+	pthread_attr_t small;
+	long made = 0;
+
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 64 << 10);
+	for (; made < count; made++) {
+		void *member = (char *)members + (size_t)made * size;
+		pthread_t thread;
+
+		if (pthread_create(&thread, &small, run, member))
+			break;
+		*(pthread_t *)member = thread;
+	}
+	pthread_attr_destroy(&small);
+	return made;
+}
+
+#endif
