@@ -10,24 +10,12 @@
 #include "image.h"
 #include "processes.h"
 #include "report_format.h"
+#include "steps_found.h"
 #include "target.h"
 
 /* A line that holds a whole one is of no use to read; --list-steps gives them uncut. */
 #define NAME_COLUMNS 120
 #define PATH_COLUMNS 160
-
-static struct target_options target_options_of(const struct options *options)
-{
-	return (struct target_options){
-		.specs = options->specs.items,
-		.spec_count = options->specs.count,
-		.args = options->args.items,
-		.arg_count = options->args.count,
-		.symbol_files = options->symbol_files.items,
-		.symbol_file_count = options->symbol_files.count,
-		.uretprobe = options->uretprobe,
-	};
-}
 
 static bool is_program_stripped(uint32_t thread, const struct target_options *options)
 {
@@ -84,7 +72,7 @@ static void look_further(struct doctor_steps *steps, uint32_t thread,
 void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
 		       struct doctor_trial *trial)
 {
-	struct target_options target_options = target_options_of(options);
+	struct target_options target_options = steps_found_options(options);
 	uint32_t thread = processes_living_thread(tgid);
 
 	*steps = (struct doctor_steps){
