@@ -23,13 +23,18 @@ static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 n
 	return sum;
 }
 
-/* Its length depends on the threads there are, so it is measured where it happens. */
-static __always_inline void count_walk(__u32 kind, __u64 ns)
+/*
+ * Its length depends on the threads there are, so it is measured where it happens. delay: that of
+ * the task when it began; other tasks may have run meanwhile.
+ */
+static __always_inline void count_walk(__u32 kind, __u64 ns, struct task_struct *task, __u64 delay)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
 
+	delay = run_delay_of(task) - delay;
+	ns = ns > delay ? ns - delay : 0;
 	if (c)
 		__sync_fetch_and_add(&c->walk_ns, ns);
 	if (hits)
@@ -41,7 +46,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
 	struct fbt_step *step;
-	__u64 start;
+	__u64 start, delay;
 
 	if (!slot)
 		return 0;
@@ -51,7 +56,8 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 		return 0;
 	if (slot->start_ns)
 		leave_call(slot, task);
-	slot->step_delay_ns = run_delay_of(task) - slot->step_delay_ns;
+	delay = run_delay_of(task);
+	slot->step_delay_ns = delay - slot->step_delay_ns;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		others = sum_others(slot, now);
 	if (others.unsure || others.ns < slot->step_others_ns)
@@ -90,7 +96,7 @@ out:
 	slot->step_last_ns = now - start;
 	/* Not now: what the walk above took is no part of the gap. */
 	slot->step_end_ns = bpf_ktime_get_ns();
-	count_walk(slot->step_kind, slot->step_end_ns - now);
+	count_walk(slot->step_kind, slot->step_end_ns - now, task, delay);
 	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
 	return 0;
 }
@@ -235,7 +241,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
-	__u64 now = bpf_ktime_get_ns();
+	__u64 now = bpf_ktime_get_ns(), delay = run_delay_of(task);
 
 	slot->step_flags = has_run_delay(task) ? 0 : FBT_STEP_SCHED_UNKNOWN;
 	slot->gap_ns = 0;
@@ -270,7 +276,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;
 	slot->step_start_ns = bpf_ktime_get_ns();
-	count_walk(slot->step_kind, slot->step_start_ns - now);
+	count_walk(slot->step_kind, slot->step_start_ns - now, task, delay);
 }
 
 /* The traps are what costs: so they are counted whatever comes of them. */
