@@ -2,13 +2,13 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """Puts real output into README.md, between its <!-- NAME --> and <!-- /NAME --> marks.
 
-usage: tests/fill_readme.py NAME FILE…, each NAME being one of
+usage: tests/fill_readme.py NAME FILE… [NAME FILE…]…, each NAME being one of
     bench    what `make bench` printed
     report   what `make demo-llama` printed
     jsonl    the llama_profile.jsonl it left
     gpu      what `make demo-gpu` printed
     doctor   what `ferrum-bpftrace doctor PID` printed, its command line before it as "$ …"
-    kernels  build/kernels/table-*.md of `make test-kernels`
+    kernels  the files build/kernels/table-ARCH.md of `make test-kernels`
 """
 import re
 import subprocess
@@ -65,20 +65,36 @@ def doctor_of(path):
     return re.sub(r"/\S*/(build/)", r"\1", open(path).read())
 
 
+def kernels_of(*paths):
+    """One table of several, with a column for what is in their names."""
+    rows = []
+    for path in paths:
+        arch = re.search(r"table-(\w+)\.md$", path).group(1)
+        lines = open(path).read().splitlines()
+        if not rows:
+            rows = ["| arch " + lines[0], "|---" + lines[1]]
+        rows += ["| %s %s" % (arch, line) for line in lines[2:]]
+    return "\n".join(rows)
+
+
 MAKERS = {
     "bench": bench_of,
     "report": lambda path: quoted(report_of(path)),
     "jsonl": events_of,
     "gpu": lambda path: quoted(gpu_parts_of(path)),
     "doctor": lambda path: quoted(doctor_of(path)),
-    "kernels": lambda path: open(path).read(),
+    "kernels": kernels_of,
 }
 
 
 def main():
     text = open("README.md").read()
-    for name, path in zip(sys.argv[1::2], sys.argv[2::2], strict=True):
-        text = fill(text, name, MAKERS[name](path))
+    words = sys.argv[1:]
+    while words:
+        name, paths = words.pop(0), []
+        while words and words[0] not in MAKERS:
+            paths.append(words.pop(0))
+        text = fill(text, name, MAKERS[name](*paths))
     open("README.md", "w").write(text)
 
 
