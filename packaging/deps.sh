@@ -10,7 +10,8 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 	libcap-ng-dev libseccomp-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
-kernels_packages=(qemu-system-x86 qemu-system-arm cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+kernels_packages=(qemu-system-x86 qemu-system-arm cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross
+	debian-archive-keyring)
 # Tests that use these are left out where they cannot be had.
 optional_packages=(python3-pandas g++ redis-tools)
 
