@@ -13,6 +13,11 @@
 #define REGISTERS 16
 #define NO_REG	  REGISTERS
 
+/* The same instruction has another name since capstone 5 (Debian 13). */
+#if CS_API_MAJOR < 5
+#define X86_INS_UD1 X86_INS_UD2B
+#endif
+
 enum loaded { LOADED_NOTHING, LOADED_ENTRY32, LOADED_TARGET32, LOADED_TARGET64 };
 
 struct scan {
@@ -191,7 +196,7 @@ static void classify(const struct scan *scan, csh handle, const cs_insn *insn, s
 		flow->kind = FLOW_FAR;
 		return;
 	case X86_INS_UD2:
-	case X86_INS_UD2B:
+	case X86_INS_UD1:
 	case X86_INS_UD0:
 	case X86_INS_INT3:
 	case X86_INS_HLT:
