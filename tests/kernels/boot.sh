@@ -16,6 +16,8 @@ case $arch in
 x86_64)
 	machine=(qemu-system-x86_64 -machine q35 -nodefaults)
 	cpu=max,la57=off,cx16=off tty=ttyS0
+	# On a busy host the timer does not come when the kernel's own check wants it: it would panic.
+	line+=' no_timer_check'
 	;;
 arm64)
 	machine=(qemu-system-aarch64 -machine virt -nodefaults)
@@ -24,6 +26,8 @@ arm64)
 	;;
 esac
 [ "$accel" != kvm ] || cpu=host
+# Nor is a processor locked up that the host gives no time for a while.
+[ "$accel" != tcg ] || line+=' watchdog_thresh=60'
 command=("${machine[@]}" -accel "$accel" -cpu "$cpu" -smp 2 -m 2048 -display none -serial stdio
 	-no-reboot -kernel "$kernel" -initrd "$initramfs" -append "console=$tty $line")
 # User-mode Linux is a program, see fetch.sh.
