@@ -224,13 +224,13 @@ static int add_gpu(struct assembler *assembler, const struct fbt_header *event)
 		err = gpu_table_set_flush(gpus, (const struct fbt_gpu_flush *)event);
 		break;
 	}
-	if (err == -ENOSPC) {
-		assembler__count_skipped(assembler);
-		err = 0;
-	}
 	if (assembler->output.on_gpu)
 		result = assembler->output.on_gpu(assembler->output.ctx, assembler->window, event);
-	return err ? err : result;
+	if (err == -ENOSPC || result == -ENOSPC)
+		assembler__count_skipped(assembler);
+	if (err && err != -ENOSPC)
+		return err;
+	return result == -ENOSPC ? 0 : result;
 }
 
 static bool is_gpu(const struct fbt_header *event)

@@ -72,19 +72,22 @@ static struct gpu_process *process_new(uint32_t tgid)
 	return NULL;
 }
 
-/* NULL: -ENOMEM. */
-static struct gpu_process *touch(struct gpu_table *table, uint32_t tgid)
+/* -ENOMEM or -ENOSPC. */
+static int touch(struct gpu_table *table, uint32_t tgid, struct gpu_process **result)
 {
 	struct gpu_process *process = gpu_table_find(table, tgid);
 	size_t place;
 
+	*result = process;
 	if (process)
-		return process;
+		return 0;
+	if (table->processes.count >= GPU_PROCESSES_MAX)
+		return -ENOSPC;
 	process = process_new(tgid);
 	if (!process || vec_push(&table->processes, process)) {
 		if (process)
 			process_free(process);
-		return NULL;
+		return -ENOMEM;
 	}
 	table->processes.count--;
 	place = find_place(table, tgid);
@@ -92,16 +95,32 @@ static struct gpu_process *touch(struct gpu_table *table, uint32_t tgid)
 		(table->processes.count - place) * sizeof(process));
 	table->processes.items[place] = process;
 	table->processes.count++;
-	return process;
+	*result = process;
+	return 0;
+}
+
+/* Nothing is lost with it: it has no records. */
+static bool is_idle(const struct gpu_table *table, const struct fbt_gpu_state *record)
+{
+	return (record->status == FBT_GPU_NOT_CUDA || record->status == FBT_GPU_OFF) &&
+	       table->processes.count >= GPU_IDLE_MAX && !gpu_table_find(table, record->tgid);
 }
 
 int gpu_table_set_state(struct gpu_table *table, const struct fbt_gpu_state *record,
 			const char *detail, const char *library)
 {
-	struct gpu_process *process = touch(table, record->tgid);
-	char *new_detail = strdup(detail), *new_library = strdup(library);
+	char *new_detail, *new_library;
+	struct gpu_process *process;
+	int err;
 
-	if (!process || !new_detail || !new_library) {
+	if (is_idle(table, record))
+		return 0;
+	err = touch(table, record->tgid, &process);
+	if (err)
+		return err;
+	new_detail = strdup(detail);
+	new_library = strdup(library);
+	if (!new_detail || !new_library) {
 		free(new_detail);
 		free(new_library);
 		return -ENOMEM;
@@ -172,12 +191,13 @@ static struct gpu_name *touch_name(struct gpu_process *process, uint32_t id)
 
 int gpu_table_add_name(struct gpu_table *table, const struct fbt_gpu_name *record, const char *name)
 {
-	struct gpu_process *process = touch(table, record->tgid);
 	struct gpu_name added = {.kind = record->kind, .id = record->id}, *place;
+	struct gpu_process *process;
 	size_t bytes;
+	int err = touch(table, record->tgid, &process);
 
-	if (!process)
-		return -ENOMEM;
+	if (err)
+		return err;
 	place = touch_name(process, record->id);
 	if (!place)
 		return -ENOMEM;
@@ -207,12 +227,13 @@ int gpu_table_add_name(struct gpu_table *table, const struct fbt_gpu_name *recor
 int gpu_table_add_device(struct gpu_table *table, const struct fbt_gpu_device *record,
 			 const char *name)
 {
-	struct gpu_process *process = touch(table, record->tgid);
 	struct gpu_device device = {.record = *record}, *known;
+	struct gpu_process *process;
 	size_t place;
+	int err = touch(table, record->tgid, &process);
 
-	if (!process)
-		return -ENOMEM;
+	if (err)
+		return err;
 	known = (struct gpu_device *)gpu_process_device(process, record->id);
 	if (!known && process->devices.count >= GPU_DEVICES_MAX)
 		return -ENOSPC;
@@ -239,12 +260,12 @@ int gpu_table_add_device(struct gpu_table *table, const struct fbt_gpu_device *r
 
 int gpu_table_set_flush(struct gpu_table *table, const struct fbt_gpu_flush *record)
 {
-	struct gpu_process *process = touch(table, record->tgid);
+	struct gpu_process *process;
+	int err = touch(table, record->tgid, &process);
 
-	if (!process)
-		return -ENOMEM;
-	process->flush = *record;
-	return 0;
+	if (!err)
+		process->flush = *record;
+	return err;
 }
 
 static const char *find_name(const struct gpu_process *process, uint32_t id, uint32_t kind)

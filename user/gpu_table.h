@@ -8,6 +8,11 @@
 #include "fbt_gpu.h"
 #include "vec.h"
 
+/* Processes that are kept; of those that do not use CUDA fewer, without a word: each child says so.
+ */
+#define GPU_PROCESSES_MAX 4096
+#define GPU_IDLE_MAX	  1024
+
 /* Devices of a process that are kept, and bytes of names: what comes beyond has no name. */
 #define GPU_DEVICES_MAX	   64
 #define GPU_NAME_BYTES_MAX (4u << 20)

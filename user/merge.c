@@ -312,6 +312,8 @@ int merger__push_gpu(struct merger *merger, struct window *window, const struct 
 
 	if (!process && !begins_process(event))
 		return 0;
+	if (!process && merger->processes.count >= GPU_PROCESSES_MAX)
+		return -ENOSPC;
 	if (!process) {
 		err = drop_ended(merger, window);
 		process = add_process(merger, tgid);

@@ -56,7 +56,8 @@ int merger__push_step(struct merger *merger, struct window *window, struct step 
 
 /*
  * A checked record of fbt_gpu.h, in any order. Names and devices are the window's already; counts
- * in window->gpus are kept here.
+ * in window->gpus are kept here. -ENOSPC: it is of one process more than GPU_PROCESSES_MAX, and not
+ * taken.
  */
 int merger__push_gpu(struct merger *merger, struct window *window, const struct fbt_header *event);
 

@@ -44,6 +44,36 @@ static void processes_are_found_by_their_number(void **state)
 	assert_null(gpu_table_find(*state, 10));
 }
 
+static int set_state(struct gpu_table *table, uint32_t tgid, enum fbt_gpu_status status)
+{
+	const struct fbt_gpu_state record = {.tgid = tgid, .status = status};
+
+	return gpu_table_set_state(table, &record, "", "");
+}
+
+static void processes_are_bounded(void **state)
+{
+	struct gpu_table *table = *state;
+
+	for (uint32_t tgid = 1; tgid <= GPU_PROCESSES_MAX; tgid++)
+		assert_int_equal(set_state(table, tgid, FBT_GPU_ARMED), 0);
+	assert_int_equal(set_state(table, GPU_PROCESSES_MAX + 1, FBT_GPU_ARMED), -ENOSPC);
+	assert_int_equal(set_state(table, 1, FBT_GPU_EXITED), 0);
+	assert_int_equal(gpu_table_find(table, 1)->state.status, FBT_GPU_EXITED);
+	assert_int_equal(table->processes.count, GPU_PROCESSES_MAX);
+}
+
+static void children_without_cuda_leave_room_for_those_with(void **state)
+{
+	struct gpu_table *table = *state;
+
+	for (uint32_t tgid = 1; tgid <= 2 * GPU_PROCESSES_MAX; tgid++)
+		assert_int_equal(set_state(table, tgid, FBT_GPU_NOT_CUDA), 0);
+	assert_int_equal(table->processes.count, GPU_IDLE_MAX);
+	assert_int_equal(set_state(table, 2 * GPU_PROCESSES_MAX, FBT_GPU_ARMED), 0);
+	assert_non_null(gpu_table_find(table, 2 * GPU_PROCESSES_MAX));
+}
+
 static void a_later_state_replaces_the_earlier_one(void **state)
 {
 	struct fbt_gpu_state record = {.tgid = 7, .status = FBT_GPU_ARMED};
@@ -196,6 +226,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(processes_are_found_by_their_number),
+		TEST(processes_are_bounded),
+		TEST(children_without_cuda_leave_room_for_those_with),
 		TEST(a_later_state_replaces_the_earlier_one),
 		TEST(names_are_shown_as_people_write_them),
 		TEST(a_name_that_is_not_known_has_a_stand_in),

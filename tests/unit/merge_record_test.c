@@ -231,6 +231,26 @@ static void syncs_and_overheads_are_bounded_too(void **state)
 	assert_int_equal(fixture->given, MERGE_RECORDS_MAX / 8);
 }
 
+static void of_one_process_too_many_nothing_is_taken(void **state)
+{
+	struct fixture *fixture = *state;
+	union gpu_record record = {.state = {.header = {FBT_EVENT_GPU_STATE, 0, 48},
+					     .status = FBT_GPU_ARMED,
+					     .time_ns = 1}};
+
+	for (uint32_t tgid = 1000; tgid < 1000 + GPU_PROCESSES_MAX - 1; tgid++) {
+		record.state.tgid = tgid;
+		assert_int_equal(merger__push_gpu(fixture->merger, fixture->window, &record.header),
+				 0);
+	}
+	record.state.tgid = 1;
+	assert_int_equal(merger__push_gpu(fixture->merger, fixture->window, &record.header),
+			 -ENOSPC);
+	record.state.tgid = 1000;
+	record.state.status = FBT_GPU_EXITED;
+	assert_int_equal(merger__push_gpu(fixture->merger, fixture->window, &record.header), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -247,6 +267,7 @@ int main(void)
 		MERGE_TEST(overhead_that_was_given_away_spoils_steps_from_before),
 		MERGE_TEST(overhead_from_before_a_step_costs_what_is_in_it),
 		MERGE_TEST(syncs_and_overheads_are_bounded_too),
+		MERGE_TEST(of_one_process_too_many_nothing_is_taken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
