@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The rate guard and functions that become hot and cool down again, two at once, and how they may be
+# probed: by links for one process or for all, with --uretprobe, in a COMMAND.
+. "$(dirname "$0")/lib.sh"
+
+# number N: the N-th of the program's
+number()
+{
+	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
+}
+
+# heat N: 0 none, 1 the first, 2 the second, 3 both
+heat()
+{
+	printf '%b' "\\x$1" | dd of="$TMP/counts" bs=1 seek=16 conv=notrunc status=none
+}
+
+# await_line N REGEX: so many lines of stderr
+# shellcheck disable=SC2317
+await_line()
+{
+	for _ in $(seq 1200); do
+		[ "$(grep -cE "$2" "$OUT.err")" -lt "$1" ] || return 0
+		kill -0 "$TOOL" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+# await_calls N COUNT: so many more calls of the N-th
+await_calls()
+{
+	local first
+
+	first=$(number "$1")
+	until [ $(($(number "$1") - first)) -ge "$2" ]; do sleep 0.05; done
+}
+
+# shellcheck disable=SC2317
+await_sample()
+{
+	for _ in $(seq 600); do
+		! grep -q '"sampled":true' "$OUT.profile" || return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+told='_step: called at least .* times a second'
+steps=(--step first_step --step second_step --detail steps "${calm[@]}")
+rm -f "$TMP/counts"
+start_program hot_turns "$TMP/counts"
+go
+until [ "$(number 1)" -gt 3 ] 2>/dev/null; do sleep 0.02; done
+
+# In the middle of a window both become hot, and cool down.
+run_tool -p "$ENGINE" "${steps[@]}"
+wait_attached "$TOOL"
+await_calls 0 20
+heat 3
+holds 'both are let go once they are hot' await_line 2 "$told"
+holds 'and are a sample' await_sample
+heat 0
+holds 'both are traced again once they are not' await_line 2 'called less often now'
+first=$(number 0)
+await_calls 0 50
+last=$(number 0)
+stop_tool
+one='[s for s in S if s["kind"] == "first_step"]'
+two='[s for s in S if s["kind"] == "second_step"]'
+fact 'before, all steps were whole' "all('sampled' not in s for s in ${one}[:20])"
+fact 'meanwhile they were a sample' \
+	"sum('sampled' in s for s in $one) > 0 and sum('sampled' in s for s in $two) > 0"
+fact 'afterwards each step is there, and no sample' \
+	"len($one) - 1 - max(i for i, s in enumerate($one) if 'sampled' in s) >= $last - $first"
+fact 'the window names them' "W['sampled_functions'] == 2"
+
+# Each way to probe. On a busy machine the hot thread may have little of a CPU: a small limit.
+steps+=(--rate-guard 3)
+for way in --uretprobe -f -a; do
+	rm -f "$OUT".*
+	heat 1
+	if [ $way = -a ]; then
+		run_tool -a "${steps[@]}"
+	else
+		run_tool -p "$ENGINE" $way "${steps[@]}"
+	fi
+	holds "$way: it is let go" await_line 1 "first$told"
+	await_calls 1 20
+	stop_tool
+	fact "$way: the other has all of its steps" \
+		"all('sampled' not in s for s in $two) and len($two) >= 20 and
+		all(k['sampling'] is None for k in R['kinds'] if k['name'] == 'second_step')"
+done
+kill "$ENGINE"
+wait "$ENGINE"
+is 'the program has come to no harm' "$?" 0
+
+rm -f "$OUT".*
+run_tool "${steps[@]}" -- "$FBT_BUILD/tests/live_hot_turns" "$TMP/truth.json" "$TMP/counts"
+holds 'a COMMAND: it is let go' await_line 1 "first$told"
+stop_tool
+finish
