@@ -162,6 +162,9 @@ static int load(struct loader *loader)
 		log_err("load: the kernel refuses BPF: needs CAP_BPF and CAP_PERFMON, and no "
 			"lockdown=confidentiality (run with sudo; ferrum-bpftrace doctor says what "
 			"is in the way, -v shows the kernel's words)");
+	else if (err == -ENOMEM)
+		log_err("load: no memory for the rings, which count where a unit or a container "
+			"has a limit: raise that, or make them smaller (--ring-records 16384)");
 	else
 		log_err("load: %s (ferrum-bpftrace doctor says more, -v shows the kernel's words)",
 			strerror(-err));
