@@ -212,14 +212,15 @@ static void use_changed(void)
 
 static void use_waits(void)
 {
-	static const struct timespec two_ms = {.tv_nsec = 2000000};
+	/* So long that a machine that took the CPU away cannot let it pass before we sleep. */
+	static const struct timespec pause = {.tv_nsec = 20000000};
 	static uint32_t word = 1;
 
-	MAKE(futex, NULL, YES, &word, FUTEX_WAIT_PRIVATE, 1, &two_ms);
-	MAKE(futex, NULL, NO, &word, FUTEX_WAIT_PRIVATE, 2, &two_ms);
+	MAKE(futex, NULL, YES, &word, FUTEX_WAIT_PRIVATE, 1, &pause);
+	MAKE(futex, NULL, NO, &word, FUTEX_WAIT_PRIVATE, 2, &pause);
 	MAKE(futex, NULL, NO, &word, FUTEX_WAKE_PRIVATE, 1, 0);
 	MAKE(sched_yield, NULL, NO, 0, 0, 0, 0);
-	MAKE(nanosleep, NULL, YES, &two_ms, 0, 0, 0);
+	MAKE(nanosleep, NULL, YES, &pause, 0, 0, 0);
 }
 
 static void use_memory(void)
@@ -261,7 +262,7 @@ static void doze(void)
 	static const struct timespec pause = {.tv_nsec = 300000};
 
 	for (int i = 0; i < 20; i++)
-		MAKE(nanosleep, NULL, YES, &pause, 0, 0, 0);
+		MAKE(nanosleep, NULL, MAYBE, &pause, 0, 0, 0);
 }
 
 static void leave_root(void)
@@ -276,11 +277,12 @@ static void wait_for_ever(void)
 	MAKE(read, pipe_name, YES, pipe_fds[0], bytes, 3, 0);
 }
 
+/* The wait before the ring: taking a ring down, some time later, ends a wait to be made again. */
 static struct step steps[] = {
 	{.name = "warm", .body = do_nothing},	  {.name = "files", .body = use_files},
 	{.name = "devices", .body = use_devices}, {.name = "nameless", .body = use_nameless},
-	{.name = "ring", .body = use_ring},	  {.name = "changed", .body = use_changed},
-	{.name = "renamed", .body = use_changed}, {.name = "waits", .body = use_waits},
+	{.name = "waits", .body = use_waits},	  {.name = "ring", .body = use_ring},
+	{.name = "changed", .body = use_changed}, {.name = "renamed", .body = use_changed},
 	{.name = "memory", .body = use_memory},	  {.name = "touch", .body = touch_pages},
 	{.name = "populate", .body = populate},	  {.name = "burn", .body = burn},
 	{.name = "doze", .body = doze},		  {.name = "root", .body = leave_root},
