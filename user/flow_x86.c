@@ -166,8 +166,14 @@ static void classify_indirect(const struct scan *scan, const cs_insn *insn, stru
 
 static void classify_jump(const struct scan *scan, const cs_insn *insn, struct flow *flow)
 {
-	const cs_x86_op *to = &insn->detail->x86.operands[0];
+	const cs_x86 *x86 = &insn->detail->x86;
+	const cs_x86_op *to = &x86->operands[0];
 
+	/* ljmp, which capstone 5 takes for a jmp. */
+	if (to->type == X86_OP_MEM && x86->opcode[0] == 0xff && (x86->modrm >> 3 & 7) == 5) {
+		flow->kind = FLOW_FAR;
+		return;
+	}
 	if (to->type != X86_OP_IMM) {
 		classify_indirect(scan, insn, flow);
 		return;
@@ -175,7 +181,7 @@ static void classify_jump(const struct scan *scan, const cs_insn *insn, struct f
 	flow->kind = insn->id == X86_INS_JMP ? FLOW_JUMP : FLOW_BRANCH;
 	flow->target = to->imm;
 	/* Intel and AMD disagree about what a 16-bit near jump does. */
-	if (insn->detail->x86.prefix[2] == 0x66)
+	if (x86->prefix[2] == 0x66)
 		flow->kind = FLOW_FAR;
 }
 
