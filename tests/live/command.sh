@@ -78,7 +78,7 @@ for i in 1 2 3 4; do
 	as=$([ $i -le 2 ] || echo setpriv --reuid 65534 --clear-groups)
 	# shellcheck disable=SC2086
 	kill_at_stop $as sh -c "echo caught$i >>$log" && caught=$((caught + 1))
-	holds "killed while COMMAND is stopped: COMMAND goes on ($i)" wait_for 4 logged caught$i
+	holds "killed while COMMAND is stopped: COMMAND goes on ($i)" wait_for 30 logged caught$i
 done
 holds "and it was stopped in $caught of 4 tries" [ $caught -ge 1 ]
 
@@ -94,15 +94,15 @@ done
 mkfifo -m 666 "$TMP/on"
 run_tool -- sh -c "echo first >>$log; read -r go <$TMP/on; exec setpriv --reuid 65534 --clear-groups \
 	sh -c 'echo second >>$log; read -r go <$TMP/on; exec sh -c \"echo third >>$log; exec sleep 20\"'"
-wait_for 4 logged first
+wait_for 30 logged first
 sleep 0.2
 command=$(pgrep -P "$TOOL" -x sh)
 kill -STOP "$TOOL"
 echo >"$TMP/on"
-holds 'a later execve does not wait for the tool' wait_for 2 logged second
+holds 'a later execve does not wait for the tool' wait_for 30 logged second
 kill_tool
 echo >"$TMP/on"
-holds 'killed: COMMAND goes on' wait_for 2 logged third
+holds 'killed: COMMAND goes on' wait_for 30 logged third
 sleep 0.3
 is 'killed: and waits as it wants to' "$(state_of "$command")" S
 kill "$command"
@@ -111,7 +111,7 @@ kill "$command"
 for how in INT KILL; do
 	rm -f "$OUT".*
 	run_tool -- sh -c "echo stop$how >>$log; sleep 20; :"
-	wait_for 4 logged stop$how
+	wait_for 30 logged stop$how
 	sleep 0.1
 	command=$(pgrep -P "$TOOL" -x sh)
 	kill -STOP "$command"
