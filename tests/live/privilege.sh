@@ -103,6 +103,20 @@ lacks 'own process' perfmon CAP_BPF -p $own "${step[@]}"
 lacks 'own process' bpf CAP_PERFMON -p $own "${step[@]}"
 lacks 'own process' '' 'CAP_BPF and CAP_PERFMON' -p $own "${step[@]}"
 
+# The same of the file, as README has it. Where those do not count, they cannot be tried.
+if command -v setcap >/dev/null && ! findmnt -no OPTIONS -T "$bin" | grep -q nosuid &&
+	setcap cap_bpf,cap_perfmon+ep "$bin/ferrum-bpftrace" 2>/dev/null; then
+	rm -f "$TMP/ours/"*
+	(cd "$TMP/ours" && exec setpriv --reuid $us --regid $us --clear-groups \
+		"$bin/ferrum-bpftrace" "${out[@]}" -v -p $own "${step[@]}" >"$OUT.report" 2>"$OUT.err" </dev/null)
+	is "own process with the file's capabilities" $? 0
+	holds "own process with the file's capabilities: steps" \
+		grep -q '"event":"step_prof"' "$TMP/ours/profile"
+	has "own process with the file's capabilities: these stay" "$OUT.err" \
+		'stay: CAP_PERFMON CAP_BPF$'
+	setcap -r "$bin/ferrum-bpftrace"
+fi
+
 works "another user's process" bpf,perfmon,sys_ptrace -p $other "${step[@]}"
 if [ "$kernel" -lt 6015 ]; then
 	lacks "another user's process" bpf,perfmon CAP_SYS_PTRACE -p $other "${step[@]}"

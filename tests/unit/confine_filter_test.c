@@ -476,6 +476,7 @@ static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)
 	int status, err;
 	pid_t pid = fork();
 
+	(void)state;
 	assert_true(pid >= 0);
 	if (!pid) {
 		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
