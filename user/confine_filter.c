@@ -294,7 +294,7 @@ int confine_filter_apply(const struct confine_calls *calls)
 	int err;
 
 	/* Sanitizers make calls of their own. */
-	if (SANITIZED || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0)
+	if (SANITIZED || (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0 && errno == EINVAL))
 		return -ENOSYS;
 	reserve = reserve_memory();
 	filter = reserve ? seccomp_init(TRAP) : NULL;
