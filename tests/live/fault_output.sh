@@ -83,7 +83,7 @@ for what in trace profile record; do
 	mount -t tmpfs -o size=128k tmpfs "$mount_point"
 	declare -A path=([trace]=$OUT.trace [profile]=$OUT.profile [record]=$OUT.capture)
 	path[$what]=$mount_point/$what
-	tool -d 2 --report json --trace "${path[trace]}" --profile "${path[profile]}" \
+	tool -d 2 --keep-free 0 --report json --trace "${path[trace]}" --profile "${path[profile]}" \
 		--record "${path[record]}" >"$OUT.report" 2>"$OUT.err"
 	ends "disk full of $what" 1 20
 	says_once "disk full of $what" "^ferrum-bpftrace: $what: No space left on device: .*free some space"
