@@ -117,7 +117,7 @@ holds "a process that dies while attaching (worst status $worst)" [ "$worst" -le
 mkdir "$TMP/small"
 if mount -t tmpfs -o size=64k tmpfs "$TMP/small"; then
 	start_engine --steps 400 --sleep-us 500
-	run_tool -p "$ENGINE" --step engine_step --detail all --trace "$TMP/small/trace" \
+	run_tool -p "$ENGINE" --step engine_step --detail all --keep-free 0 --trace "$TMP/small/trace" \
 		--profile "$TMP/small/profile"
 	wait_attached "$TOOL"
 	go
@@ -131,7 +131,7 @@ if mount -t tmpfs -o size=64k tmpfs "$TMP/small"; then
 	# Only the trace does not fit: the profile is complete.
 	mount -t tmpfs -o size=16k tmpfs "$TMP/small"
 	start_engine --steps 300 --sleep-us 500
-	run_tool -p "$ENGINE" --step engine_step --detail all --trace "$TMP/small/trace"
+	run_tool -p "$ENGINE" --step engine_step --detail all --keep-free 0 --trace "$TMP/small/trace"
 	wait_attached "$TOOL"
 	go
 	wait "$ENGINE"

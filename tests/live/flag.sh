@@ -338,7 +338,7 @@ stop_tool
 
 mkdir "$TMP/small"
 if mount -t tmpfs -o size=4k tmpfs "$TMP/small"; then
-	run_waiting -p "$STEADY" --step engine_step --dir "$TMP/small"
+	run_waiting -p "$STEADY" --step engine_step --dir "$TMP/small" --keep-free 0
 	open_window 1
 	sleep 0.2
 	close_window 1
