@@ -19,7 +19,7 @@ base=$(tests/kernels/fetch.sh root "$arch" "$suite" tests/kernels/packages.txt "
 
 added=$(mktemp -d)
 trap 'rm -rf "$added"' EXIT
-mkdir -p "$added/fbt/build/tests" "$added/fbt/build/made"
+mkdir -p "$added/fbt/build/tests" "$added/fbt/build/made/bin"
 cp tests/kernels/init "$added/init"
 cp "$build/ferrum-bpftrace" "$build/libferrum_cupti.so" "$added/fbt/build/"
 find "$build/tests" -maxdepth 1 -type f ! -name '*.d' ! -name '*_test' ! -name 'bench_*' \
@@ -29,6 +29,7 @@ tar -c --exclude=node_modules --exclude=__pycache__ --exclude='tests/fuzz/corpus
 # What live tests build while they run, see made_cc.
 made=$added/fbt/build/made
 ${CC:-gcc} -shared -fPIC -O2 -o "$made/late_step" tests/fake/late_step.c
+${CC:-gcc} -O2 -Wall -Wextra -o "$made/bin/python3" tests/kernels/python3.c
 if [ "$arch" = x86_64 ]; then
 	${CC:-gcc} -shared -fPIC -o "$made/unprobeable_step" tests/fake/unprobeable_step.c
 fi
