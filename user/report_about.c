@@ -142,8 +142,8 @@ static void write_added(const struct report *report, const struct tally_cost *co
 		     "added to the target: %s of the traced time, %s of the step time", share,
 		     format_percent(in_steps, cost->step_percent));
 	if (cost->steps)
-		report_field(report, "", "%s calls x %s = %s, %s steps x %s = %s", calls, each,
-			     calls_ns, steps, step, steps_ns);
+		report_field(report, "", "%s calls x %s = %s, %s steps x up to %s = %s", calls,
+			     each, calls_ns, steps, step, steps_ns);
 	else
 		report_field(report, "", "%s calls x %s = %s", calls, each, calls_ns);
 }

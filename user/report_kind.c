@@ -181,6 +181,10 @@ static void write_sampling(const struct report *report, uint32_t index)
 		     "its probes were on for %s of %s (%s): %s calls of it in that time, %s a "
 		     "second; steps cut by the switch: %s",
 		     on, all, percent, calls, rate, cut);
+	report_field(
+		report, "",
+		"what a step took holds for those that were seen, probes included; numbers, sums "
+		"and gaps are not those of all calls of it. The table of syscalls has all");
 }
 
 static void write_incomplete(const struct report *report, const struct tally_kind *kind)
