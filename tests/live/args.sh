@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 for detail in steps escalated all; do
-	rm -rf "$TMP/folder" "$OUT".*
+	rm -rf "$TMP/folder" "${OUT:?}".*
 	mkdir "$TMP/folder"
 	start_program args "$TMP/folder"
 	attach --step args_step --detail "$detail" --record "$OUT.capture"

@@ -23,7 +23,7 @@ fact '-d: with the window that was asked for' '0.9e9 <= R["window_ns"] <= 1.5e9'
 holds '-d: outputs are valid' "$FBT" validate --require-events step_prof,syscall_prof,window_prof "$OUT.profile" "$OUT.trace"
 
 for signal in INT TERM; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	attach
 	sleep 0.5
 	kill -$signal "$TOOL"

@@ -9,7 +9,7 @@ refuses()
 	local name=$1 status=$2 regex=$3 got
 
 	shift 3
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	timeout 20 "$FBT" --trace "$OUT.trace" --profile "$OUT.profile" "$@" >"$OUT.report" 2>"$OUT.err" </dev/null
 	got=$?
 	is "$name: exit status $status" "$got" "$status"
@@ -81,7 +81,7 @@ chmod 755 "$TMP"
 "$TMP/engine" --steps 0 &
 OPEN=$!
 for missing in bpf perfmon; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	given=$([ $missing = bpf ] && echo perfmon || echo bpf)
 	setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps "+$given,+sys_ptrace" \
 		--ambient-caps "+$given,+sys_ptrace" "$TMP/tool" -p "$OPEN" --step engine_step -d 1 \

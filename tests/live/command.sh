@@ -109,7 +109,7 @@ kill "$command"
 
 # Whoever else stops it decides when it goes on.
 for how in INT KILL; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -- sh -c "echo stop$how >>$log; sleep 20; :"
 	wait_for 30 logged stop$how
 	sleep 0.1

@@ -86,7 +86,7 @@ fact 'a window: steps' 'len(S) > 0'
 holds 'it has ended with the tool' [ ! -e "/proc/$broker" ]
 
 # Killed, it leaves none behind.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 attach
 broker=$(pgrep -P "$TOOL")
 kill -9 "$TOOL"
@@ -98,7 +98,7 @@ done
 holds 'nor is it left when the tool is killed' [ ! -e "/proc/$broker" ]
 
 # Behind sudo: files are his, where he alone may write, and not by a right to write everywhere.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 mkdir -m 700 "$TMP/home"
 chown 64001:64001 "$TMP/home"
 chmod 711 "$TMP"
@@ -125,7 +125,7 @@ stop_tool
 holds "another's folder: the trace is there" "$FBT" validate "$TMP/home/trace"
 
 # By flag: it waits without rights, and opens windows.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 mkdir "$TMP/windows"
 run_by_flag=(--flag "$TMP/flag" --dir "$TMP/windows" --profile "$TMP/windows/profile" --report none)
 env --default-signal=INT "$FBT" "${run_by_flag[@]}" -p "$ENGINE" --step engine_step \
@@ -155,7 +155,7 @@ is 'flag: two exports' "$(find "$TMP/windows" -name 'ferrum_trace_*' | wc -l)" 2
 is 'flag: one profile, appended to' "$(grep -c '"event":"window_prof"' "$TMP/windows/profile")" 2
 
 # No step: who looks for candidates has the rights that takes.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 start_engine --steps 0 --sleep-us 1000
 run_tool -p "$ENGINE" --step run_engine_never --wait-step
 wait_attached "$TOOL"
@@ -169,7 +169,7 @@ stop_tool
 unrefused 'no step'
 
 # A COMMAND has all that we had.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool --interval 100 -- grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
 end_tool
 is 'COMMAND: as without the tool' \

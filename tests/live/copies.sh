@@ -40,7 +40,7 @@ fact 'copies: each has a table' \
 kill ${pids//,/ }
 
 # Only the first of two has the step.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 start_program own_steps 20 3
 first=$ENGINE
 sleep 30 &

@@ -26,7 +26,7 @@ start_target()
 # trace_target ARGUMENT…: a short window; its outputs under $OUT
 trace_target()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -p "$TARGET" --interval 50 -d 0.3 "$@"
 	end_tool
 }
@@ -107,7 +107,7 @@ metadata_are 'any bytes' None '"sha256:unknown"' '"a\ufffdb\u001b[2J\"\\\n"' 8 '
 holds 'any bytes: the profile is valid' "$FBT" validate "$OUT.profile"
 end_target
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 FERRUM_PROFILE_CONCURRENCY=5 run_tool --interval 50 -- /bin/bash -c 'read -rt 0.3 <>'"$TMP/never" \
 	ferrum --profile-model m
 end_tool
@@ -121,7 +121,7 @@ done
 printf '#!/bin/sh\necho rustc 1.2.3-test\n' >"$TMP/my_rustc"
 chmod 755 "$TMP/bin/"* "$TMP/my_rustc"
 start_target FERRUM_KV_TEST=1 OTHER=2 -- --profile-commit-sha abc
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 PATH="$TMP/bin:$PATH" RUSTC="$TMP/my_rustc" strace -f -qq -e trace=execve,execveat -e signal=none \
 	-o "$OUT.exec" "$FBT" -v --report none --trace none --profile "$OUT.profile" -p "$TARGET" \
 	--interval 50 -d 0.3 --compute-env-hash 2>"$OUT.err" 7>&- </dev/null
@@ -143,13 +143,13 @@ grep -vE '^(/usr)?/(s?bin|local|lib)/' "$TMP/executed" | grep -vx "$TMP/my_rustc
 is 'compute-env-hash: and nothing else from anywhere' "$(cat "$TMP/others")" ''
 trace_target --compute-env-hash --profile-env-hash sha256:given
 metadata_are 'compute-env-hash: not where there is one' '"abc"' '"sha256:given"' '"unknown"' 1 '{}'
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 strace -f -qq -e trace=execve,execveat -e signal=none -o "$OUT.exec" "$FBT" --report none --trace none \
 	--profile "$OUT.profile" -p "$TARGET" --interval 50 -d 0.3 2>"$OUT.err" 7>&- </dev/null
 is 'nothing is run without it' "$(grep -c exec "$OUT.exec")" 1
 end_target
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -a -d 0.3 --compute-env-hash
 end_tool
 has 'compute-env-hash: not of all processes' "$OUT.err" 'needs one target'

@@ -218,7 +218,7 @@ explained 'detail all'
 trace_calmly "$steady --steps 20" --escalate-now
 fact 'by hand: the first step' \
 	'[(n, g["escalation.reason"]) for n, g in G.items() if n <= 10] == [(1, "manual")]'
-rm "$OUT".*
+rm "${OUT:?}".*
 start_engine --steps 0 --compute-us 500 --sleep-us 200
 attach
 go

@@ -23,9 +23,9 @@ exact()
 	local name=$1 threads=$2 calls=$3 steps=$4 records
 
 	shift 4
-	rm -f "$OUT".* "$capture"
+	rm -f "${OUT:?}".* "$capture"
 	start_program load "$threads" 1 "$calls" "$steps"
-	run_tool -p "$ENGINE" --step load_step --rate-guard 0 "${calm[@]}" --trace none --record "$capture" "$@"
+	run_tool -p "$ENGINE" --step load_step "${calm[@]}" --trace none --record "$capture" "$@"
 	wait_attached "$TOOL"
 	go
 	[ "$starve" = 0 ] || starve_tool

@@ -19,7 +19,7 @@ for how in --exec --exec-thread; do
 	fact "$how: nothing lost" 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
 done
 
-rm -f "$OUT".* "$TMP/truth.json"
+rm -f "${OUT:?}".* "$TMP/truth.json"
 run_tool --step engine_step -- "$FBT_ENGINE" --steps 50 --sleep-us 1000 --truth "$TMP/truth.json"
 end_tool 0 'COMMAND: the tool ends when it does'
 fact 'COMMAND: no step is missed' 'len(S) == T["steps"] == 50'
@@ -27,11 +27,11 @@ fact 'COMMAND: each step alike' 'all(s["by"] == T["per_step"] for s in S)'
 fact 'COMMAND: traced from its first instruction' 'table.get("set_tid_address") == 1'
 fact 'COMMAND: what only the engine calls is exact' 'table["getppid"] == T["calls"]["getppid"]'
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -- /nonexistent/command
 end_tool 1 'COMMAND that is not there: exit status 1'
 has 'and it is named' "$OUT.err" '/nonexistent/command'
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool --step engine_step --wait-step -- sh -c 'exit 7'
 end_tool 0 'COMMAND that fails is still a whole window'
 finish

@@ -53,7 +53,7 @@ said=0
 killed=0
 worked=0
 for mib in 1 2 4 6 8 10 14 20 26 32 40 64 256 4096; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	limited $mib
 	status=$?
 	case $status in

@@ -44,7 +44,7 @@ tool=$FBT
 FBT="$TMP/tool"
 printf '#!/bin/sh\nexec %s "%s" "$@"\n' "${preload[*]}" "$tool" >"$FBT"
 chmod +x "$FBT"
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step engine_step --detail all --rate-limit 2 --rate-interval 1 -d 4
 wait_attached "$TOOL"
 go

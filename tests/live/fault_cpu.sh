@@ -34,7 +34,7 @@ set_cpu "${cpus[0]}" 0 || { echo 'SKIP no CPU of this machine can be taken away'
 
 # The first is away when the tool looks how many CPUs there are.
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 4 500 $calls
-run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --rate-guard 0 \
+run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all \
 	--record "$OUT.capture" "${calm[@]}"
 wait_attached "$TOOL"
 set_cpu "${cpus[0]}" 1

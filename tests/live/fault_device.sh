@@ -15,7 +15,7 @@ steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all "
 # tool ARGUMENT…: in the background
 tool()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	env --default-signal=INT "$FBT" -p "$ENGINE" "${steps[@]}" --report json --keep-free 0 "$@" \
 		>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 	TOOL=$!

@@ -15,7 +15,7 @@ steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all "
 # tool ARGUMENT…: in the background
 tool()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	env --default-signal=INT "$FBT" -p "$ENGINE" "${steps[@]}" --report json "$@" \
 		>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 	TOOL=$!
@@ -181,7 +181,7 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 end_tool 0 'a recording of many calls'
 new_disk 64M
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 "$FBT" --replay "$TMP/capture" --keep-free 62M --trace "$disk/trace" --report json >"$OUT.report" 2>"$OUT.err"
 is 'a trace that is too long: it ends with 1' $? 1
 says_once 'a trace that is too long' '^ferrum-bpftrace: trace: its disk has .*, and 62.0 MiB stay free'

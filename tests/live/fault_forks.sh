@@ -42,7 +42,7 @@ bomb()
 
 	read -ra kind <<<"$2"
 	shift 2
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_program fault_forks "${kind[0]}" "$count" "${kind[1]}"
 	run_tool "${@/ENGINE/$ENGINE}" --trace none --record "$OUT.capture"
 	wait_attached "$TOOL"

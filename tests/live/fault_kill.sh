@@ -31,7 +31,7 @@ start_target()
 
 run_on_target()
 {
-	run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --rate-guard 0 \
+	run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all \
 		--record "$OUT.capture" "$@"
 }
 
@@ -81,7 +81,7 @@ start_target
 go
 attached=0 unfreed=0 broken=0 unreplayed=0 forgotten=0 dead=0
 for ((i = 0; i < rounds / 2; i++)); do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_on_target -d 0.7
 	sleep_at_most 1.1
 	# Every other time it is held first, so that no object can come after the look.
@@ -140,7 +140,7 @@ is_valid()
 
 status=0 untrue=0 invalid=0 steps=0 untold=0
 for ((i = 0; i < rounds - rounds / 2; i++)); do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_target
 	run_on_target
 	wait_attached "$TOOL"

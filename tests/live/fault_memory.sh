@@ -37,7 +37,7 @@ fi
 # limited WRAPPER…: a trace under it; status, and what it says, in $TMP
 limited()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	timeout 60 "$@" "$FBT" -p "$ENGINE" --step fault_step -n 20 --report json --trace "$OUT.trace" \
 		--profile "$OUT.profile" "${calm[@]}" >"$OUT.report" 2>"$OUT.err" </dev/null
 }

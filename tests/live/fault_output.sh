@@ -65,7 +65,7 @@ has_report()
 
 # --- files ---------------------------------------------------------------------------------------
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 (ulimit -f 300 && exec "$FBT" -p "$ENGINE" "${steps[@]}" -d 2 --report json --trace "$OUT.trace" \
 	--profile "$OUT.profile" --record "$OUT.capture" 2>"$OUT.err" </dev/null 7>&-) | cat >"$OUT.report"
 is 'ulimit -f: it ends with 1' "${PIPESTATUS[0]}" 1
@@ -79,7 +79,7 @@ has_report 'ulimit -f'
 
 # The same at each of three outputs, while the others have room.
 for what in trace profile record; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	mount -t tmpfs -o size=128k tmpfs "$mount_point"
 	declare -A path=([trace]=$OUT.trace [profile]=$OUT.profile [record]=$OUT.capture)
 	path[$what]=$mount_point/$what
@@ -103,7 +103,7 @@ is 'read-only disk: that is all it says' "$(wc -l <"$OUT.err")" 1
 umount "$mount_point"
 
 # A disk under open files becomes read-only in an emergency only; this is what can be had: no rename.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 mkdir "$TMP/below" && mount -t tmpfs tmpfs "$TMP/below" && mkdir "$TMP/below/d"
 tool -d 2 --report json --trace "$TMP/below/d/trace" --profile "$OUT.profile" >"$OUT.report" 2>"$OUT.err"
 wait_attached "$TOOL"
@@ -120,7 +120,7 @@ else
 fi
 umount "$TMP/below"
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 mkdir "$TMP/gone"
 tool -d 2 --report json --trace "$TMP/gone/trace" --profile "$TMP/gone/profile" \
 	--record "$TMP/gone/record" >"$OUT.report" 2>"$OUT.err"
@@ -133,7 +133,7 @@ for what in trace profile record; do
 done
 has_report 'folder removed'
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 tool -d 1 --trace /dev/full --profile /dev/full --record /dev/full --report json >"$OUT.report" 2>"$OUT.err"
 ends 'full device' 1 20
 is 'full device: a line for each output and no more' "$(grep -c . "$OUT.err")" 3
@@ -147,7 +147,7 @@ says_once 'full stdout' '^ferrum-bpftrace: report: No space left'
 holds 'full stdout: the files are valid' "$FBT" validate "$OUT.trace" "$OUT.profile"
 
 for what in report profile; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	mkfifo "$OUT.pipe"
 	if [ $what = report ]; then
 		# The reader has gone when the report comes.
@@ -167,7 +167,7 @@ mkfifo "$TMP/full"
 exec 8<>"$TMP/full"
 timeout 0.3 cat /dev/zero >&8
 for what in profile trace; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	declare -A path=([trace]=$OUT.trace [profile]=$OUT.profile)
 	path[$what]=$TMP/full
 	tool -d 1.5 --report json --trace "${path[trace]}" --profile "${path[profile]}" >"$OUT.report" 2>"$OUT.err"
@@ -175,14 +175,14 @@ for what in profile trace; do
 	says_once "$what into a full pipe" "^ferrum-bpftrace: $what: nobody reads it"
 	has_report "$what into a full pipe"
 done
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 tool --report none --trace none --profile "$TMP/full" 2>"$OUT.err"
 wait_attached "$TOOL"
 sleep 0.5
 kill -INT "$TOOL"
 ends 'SIGINT while a full pipe is waited for' 1 15
 # Each step is escalated, on a pipe that takes nothing, and the window goes on.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --budget-us 1 --rate-limit 0 -d 1.5 --report json \
 	--trace "$OUT.trace" --profile "$OUT.profile" >"$OUT.report" 2>&8 8>&- 7>&- </dev/null &
 TOOL=$!

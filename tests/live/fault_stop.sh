@@ -27,7 +27,7 @@ OUT=$SHM/out
 truth=$SHM/truth.bin
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 300 $calls
 run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all \
-	--rate-guard 0 --ring-records 16384 --record "$OUT.capture" "${calm[@]}"
+	--ring-records 16384 --record "$OUT.capture" "${calm[@]}"
 wait_attached "$TOOL"
 go
 sleep 1.5

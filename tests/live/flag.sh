@@ -18,7 +18,7 @@ run_waiting()
 
 run_by_flag()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	: >"$OUT.err"
 	env --default-signal=INT "$FBT" --flag "$FLAG" --dir "$DIR" --report none "$@" \
 		>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
@@ -366,7 +366,7 @@ end_tool 1 'a folder that cannot be made: it ends with 1'
 # refused NAME REGEX: status 2 and one line
 refused()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	timeout 20 "$FBT" -p "$STEADY" --flag "$FLAG" --trace none >/dev/null 2>"$OUT.err"
 	is "$1: exit status 2" $? 2
 	has "$1: says what" "$OUT.err" "$2"

@@ -10,9 +10,9 @@ trap 'rm -f "$capture"; clean_up' EXIT
 # tool that stops reading before it has detached loses them each time.
 for uprobes in multi perf; do
 	for try in 1 2 3; do
-		rm -f "$OUT".*
+		rm -f "${OUT:?}".*
 		start_program flood
-		FBT_UPROBES=$uprobes run_tool -p "$ENGINE" --step 'flood_?' --rate-guard 0 --detail all -d 2 --trace none \
+		FBT_UPROBES=$uprobes run_tool -p "$ENGINE" --step 'flood_?' --detail all -d 2 --trace none \
 			--profile none --record "$capture"
 		wait_attached "$TOOL"
 		go

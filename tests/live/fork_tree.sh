@@ -7,7 +7,7 @@
 go_first FBT
 
 for round in 1 2 3; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_program fork_tree
 	run_tool -p "$ENGINE" -f --profile none
 	wait_attached "$TOOL"
@@ -29,7 +29,7 @@ for round in 1 2 3; do
 	is "round $round: what came and went is no news" "$(cat "$OUT.err")" ''
 done
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 # shellcheck disable=SC2016
 start_waiting sh -c 'echo ready; read -r go; for i in 1 2 3; do sh -c "exec sleep 0.\$1" sh $i & done; wait'
 run_tool -p "$ENGINE" -f

@@ -66,7 +66,7 @@ fi
 gpu_under=()
 
 # COMMAND gets the shim by itself.
-rm -f "$OUT".* "$truth"* "$TMP/calls"
+rm -f "${OUT:?}".* "$truth"* "$TMP/calls"
 FERRUM_CUPTI_LIBRARY=$FAKES/$CUPTI FAKE_CUPTI_LOG=$TMP/calls run_tool --record "$OUT.capture" \
 	--step gpu_engine_step -- "$GPU_ENGINE" --steps 1500 --linger-ms 1000 --truth "$truth" \
 	--script k50,h20,z100,k30,d20,s
@@ -74,7 +74,7 @@ end_tool
 fact 'COMMAND: its steps' 'len(S) == 1500'
 truth_of COMMAND --min-steps 500
 holds 'COMMAND: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
-rm -f "$OUT".* "$truth"* "$TMP/calls"
+rm -f "${OUT:?}".* "$truth"* "$TMP/calls"
 FAKE_CUPTI_LOG=$TMP/calls run_tool --gpu off --step gpu_engine_step -- "$GPU_ENGINE" --steps 100
 end_tool
 holds 'COMMAND, --gpu off: no shim' [ ! -e "$TMP/calls" ]

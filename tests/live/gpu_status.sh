@@ -10,7 +10,7 @@ run()
 	local name=$1 status=$2
 
 	shift 2
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_gpu --linger-ms 20000 --steps 30 --script k50,z20,s
 	run_tool -p "$ENGINE" --step gpu_engine_step "$@"
 	wait_attached "$TOOL" || not_ok "$name: the tool attaches"
@@ -57,7 +57,7 @@ is 'off: and nothing is said' "$(grep -c GPU "$OUT.err")" 0
 # The seat is free again: the next one gets it, in the same engine.
 touch "$TMP/nsys"
 gpu_env=(FAKE_CUPTI_SEAT=nsys FAKE_CUPTI_SEAT_FILE="$TMP/nsys")
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 start_gpu --linger-ms 20000 --steps 100 --script k50,z20,s
 run_tool -p "$ENGINE" --step gpu_engine_step
 wait_attached "$TOOL"

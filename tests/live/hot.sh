@@ -4,6 +4,8 @@
 # the slow one beside it, in which it is called too, has all of its steps.
 . "$(dirname "$0")/lib.sh"
 
+RATE_GUARD=5
+
 # number N: the N-th of the program's
 number()
 {
@@ -46,7 +48,7 @@ await_told()
 # trace_hot ARGUMENT…: attached, and past the moment until the guard has acted
 trace_hot()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --detail steps "${calm[@]}" "$@"
 	await_told 1
 }
@@ -134,7 +136,7 @@ holds 'outputs are valid' "$FBT" validate -q "$OUT.profile" "$OUT.trace"
 holds 'steps of the trace say that they are a sample' grep -q '"sampled":true' "$OUT.trace"
 
 # Windows by flag.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 env --default-signal=INT "$FBT" -p "$ENGINE" --step hot_step --flag "$TMP/flag" --dir "$TMP" \
 	--detail steps --report none "${calm[@]}" --rate-guard 1 2>"$OUT.err" 7>&- &
 TOOL=$!
@@ -148,7 +150,7 @@ done
 stop_tool
 
 # Without the guard nothing is let go.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step hot_step --detail steps "${calm[@]}" --rate-guard 0 -n 20000
 end_tool
 is 'without a guard nobody is told' "$(times_told)" 0

@@ -4,6 +4,8 @@
 # probed: by links for one process or for all, with --uretprobe, in a COMMAND.
 . "$(dirname "$0")/lib.sh"
 
+RATE_GUARD=5
+
 # number N: the N-th of the program's
 number()
 {
@@ -79,7 +81,7 @@ fact 'the window names them' "W['sampled_functions'] == 2"
 # Each way to probe. On a busy machine the hot thread may have little of a CPU: a small limit.
 steps+=(--rate-guard 3)
 for way in --uretprobe -f -a; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	heat 1
 	if [ $way = -a ]; then
 		run_tool -a "${steps[@]}"
@@ -97,8 +99,12 @@ kill "$ENGINE"
 wait "$ENGINE"
 is 'the program has come to no harm' "$?" 0
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool "${steps[@]}" -- "$FBT_BUILD/tests/live_hot_turns" "$TMP/truth.json" "$TMP/counts"
 holds 'a COMMAND: it is let go' await_line 1 "first$told"
+# It outlives the tool.
+command=$(cat "/proc/$TOOL/task/$TOOL/children")
 stop_tool
+# shellcheck disable=SC2086
+kill $command
 finish

@@ -12,7 +12,7 @@ go
 first=$ENGINE
 start_plain --steps 0 --script $script
 go
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$first,$ENGINE" --step gpu_engine_step --gpu=inject
 holds 'two: the first' wait_for 20 has_shim "$first"
 holds 'two: the second' wait_for 20 has_shim "$ENGINE"
@@ -37,7 +37,7 @@ refused()
 	shift 2
 	"$FBT" --gpu=inject --dry-run -p "$ENGINE" >"$TMP/dry" 2>&1
 	dry=$?
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject "$@"
 	wait_attached "$TOOL" || not_ok "$name: the tool attaches"
 	holds "$name: a warning" wait_for 30 says 'GPU records are off'
@@ -80,13 +80,13 @@ end_gpu
 # Its thread never waits: there is nothing to be taken.
 start_plain --linger-ms 60000 --steps 0 --sleep-us 0 --script u1000
 go
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 1
 holds 'busy: a warning' wait_for 30 says 'the shim was not put into it'
 stop_tool
 fact 'busy: the report has it' 'R["gpu_processes"][0]["status"] == "not_injected"'
 # Ctrl-C while it is looked for one.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 3
 wait_attached "$TOOL"
 start=$SECONDS
@@ -96,7 +96,7 @@ fact 'Ctrl-C: and says so' '(R["gpu_processes"][0]["status"], R["gpu_processes"]
 	("not_injected", "the window ended first")'
 holds 'Ctrl-C: the engine goes on' kill -0 "$ENGINE"
 # It is killed while it is looked for one.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 20
 wait_attached "$TOOL"
 sleep 0.2
@@ -112,7 +112,7 @@ for delay in 0 0.005 0.02; do
 	start_plain --steps 0 --script $script
 	go
 	sleep 2
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject
 	wait_attached "$TOOL" || not_ok 'ends: the tool attaches'
 	sleep "$delay"
@@ -124,7 +124,7 @@ done
 # execve: the next program is injected anew. It makes its steps 5 s each time.
 start_plain --steps 400 --linger-ms 4500 --exec --sleep-us 1000 --script $script
 go
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject
 pid=$ENGINE
 wait "$ENGINE" 2>/dev/null
@@ -165,7 +165,7 @@ env FERRUM_CUPTI_LIBRARY="$FAKES/$CUPTI" python3 -S "$TMP/later.py" "$FAKES/libc
 parent=$!
 exec 8>"$TMP/later"
 holds 'later: the child is there' wait_for 10 grep -q . "$TMP/later.out"
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p $parent -f --gpu=inject
 wait_attached "$TOOL"
 sleep 0.5

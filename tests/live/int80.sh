@@ -9,7 +9,7 @@ if ! "$FBT_BUILD/tests/live_int80" "$TMP/truth.json" </dev/null >"$TMP/out" 2>&1
 	exit 77
 fi
 for detail in steps all; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_program int80
 	run_tool -p "$ENGINE" --step my_step --detail $detail --record "$OUT.capture"
 	wait_attached "$TOOL"

@@ -55,7 +55,7 @@ END
 holds 'what was written is whole lines' "$FBT" validate "$OUT.profile"
 is 'the trace is there as a partial file' "$(find "$TMP" -name 'out.trace.partial' | wc -l)" 1
 
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step engine_step -n 20
 end_tool 0 'another tracer attaches at once'
 fact 'and counts as ever' 'len(S) >= 20 and len({str(s["by"]) for s in S if s["end"] == "return"}) == 1'

@@ -55,7 +55,7 @@ check_kineto threads
 
 # As it is written while tracing, with a rank of its own.
 OUT=$TMP/live
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 start_gpu --linger-ms 20000 --steps 30 --script k20,s
 env --default-signal=INT "$FBT" -p "$ENGINE" --step gpu_engine_step --report none --rank 3 \
 	--trace-format kineto --trace "$OUT.json" --profile "$OUT.profile" >"$OUT.report" 2>"$OUT.err" \

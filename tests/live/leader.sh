@@ -7,7 +7,7 @@
 # Steps take 2 s: the tool looks for new files twice in that time.
 for after in 0 1500; do
 	name="first thread ends $([ $after = 0 ] && echo 'before' || echo 'under trace')"
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_program leader 3000 $after
 	run_tool -p "$ENGINE" --step my_step --detail all "${calm[@]}"
 	wait_attached "$TOOL"

@@ -85,7 +85,7 @@ holds 'hang: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
 # Who loses patience with it has the outputs.
 start_collector hang
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 start_engine --steps 0 --sleep-us 500
 attach --otlp "$URL" --escalate-now
 go

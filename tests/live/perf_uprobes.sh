@@ -13,7 +13,7 @@ end_tool
 check_truth 'perf uprobes'
 
 # These come when the tool has given up its rights.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool --step engine_step -- "$FBT_ENGINE" --steps 23 --sleep-us 300
 end_tool
 is 'COMMAND: nothing is refused' "$(grep -c 'attach:' "$OUT.err")" 0

@@ -9,7 +9,7 @@ start_ignoring()
 	local signal=$1
 
 	shift
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	env --default-signal=INT,TERM,HUP --ignore-signal="$signal" "$FBT" --report json \
 		--trace "$OUT.trace" --profile "$OUT.profile" "$@" >"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 	TOOL=$!
@@ -36,7 +36,7 @@ fact 'SIGINT: everything is written' 'len(S) > 100 and R["steps"] == len(S)'
 # A fifo that nobody reads: opening it waits.
 mkfifo "$TMP/fifo"
 for signal in INT TERM; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step engine_step --trace "$TMP/fifo"
 	sleep 0.7
 	holds "a fifo without a reader: the tool waits or traces (SIG$signal)" kill -0 "$TOOL"
@@ -53,7 +53,7 @@ done
 # The target ends, and who asks for the end does not know it yet: a supervisor stops both. Until the
 # reader of the report comes the tool is still writing.
 for signal in INT TERM HUP; do
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	"$FBT_ENGINE" --steps 0 --sleep-us 500 >/dev/null 2>&1 </dev/null 7>&- &
 	target=$!
 	mkfifo "$OUT.slow"

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 start_program deeper
-run_tool -p "$ENGINE" --step my_step --rate-guard 0
+run_tool -p "$ENGINE" --step my_step
 wait_attached "$TOOL"
 go
 wait "$ENGINE"
@@ -22,9 +22,9 @@ holds 'tail call: it is a jump' \
 	grep -qE '\s(jmp|b)\s.*<my_process>' <(objdump -d --disassemble=my_decode "$program")
 while read -r first second; do
 	order="$first first"
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_program tail_call
-	run_tool -p "$ENGINE" --step "$first" --step "$second" --rate-guard 0
+	run_tool -p "$ENGINE" --step "$first" --step "$second"
 	wait_attached "$TOOL"
 	go
 	wait "$ENGINE"

@@ -6,7 +6,7 @@
 
 run_crowd()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_program step_crowd "$@"
 	if ! kill -0 "$ENGINE" 2>/dev/null; then
 		echo 'SKIP the limits here do not allow 1000 threads'

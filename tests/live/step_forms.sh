@@ -9,7 +9,7 @@ traced()
 	local name=$1
 
 	shift
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	start_engine --steps 37 --sleep-us 300
 	run_tool -p "$ENGINE" "$@"
 	wait_attached "$TOOL" || sed 's/^/# /' "$OUT.err"

@@ -9,14 +9,14 @@
 # Named, and there from the start.
 start_waiting env LD_PRELOAD="$TMP/libllama.so" "$FBT_ENGINE" --wait --steps 0 --sleep-us 2000 \
 	--truth "$TMP/truth.json"
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step late_step -d 1
 end_tool 1 'named: exit status 1'
 is 'named: in one line' "$(grep -c . "$OUT.err")" 1
 has 'named: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
 
 # The same function, but the tool has found it itself.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" -d 2.5
 go
 end_tool 0 'found: the window goes on'
@@ -28,7 +28,7 @@ kill "$ENGINE"
 wait "$ENGINE"
 
 # It comes later.
-rm -f "$OUT".*
+rm -f "${OUT:?}".*
 start_engine --late "$TMP/libllama.so" --late-ms 500 --steps 100 --sleep-us 30000
 run_tool -p "$ENGINE" --step late_step --wait-step
 wait_attached "$TOOL"

@@ -49,7 +49,7 @@ is_done()
 # attach_gpu TOOL-OPTION…: the tool on the engine's steps, the shim armed
 attach_gpu()
 {
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --record "$OUT.capture" "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
 	wait_for 5 is_armed || not_ok 'the shim is armed'

@@ -51,7 +51,7 @@ attach_inject()
 	local count=$1
 
 	shift
-	rm -f "$OUT".*
+	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --record "$OUT.capture" --gpu=inject "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
 	wait_for 20 armings "$count" || { cat "$OUT.err" && not_ok 'the shim is armed'; }
