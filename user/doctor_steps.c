@@ -72,7 +72,7 @@ static void look_further(struct doctor_steps *steps, uint32_t thread,
 void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
 		       struct doctor_trial *trial)
 {
-	struct target_options target_options = steps_found_options(options);
+	struct target_options target_options = target_options_of(options);
 	uint32_t thread = processes_living_thread(tgid);
 
 	*steps = (struct doctor_steps){

@@ -26,19 +26,6 @@ struct steps_found {
 	uint64_t off_kinds; /* not probed for now */
 };
 
-struct target_options steps_found_options(const struct options *options)
-{
-	return (struct target_options){
-		.specs = options->specs.items,
-		.spec_count = options->specs.count,
-		.args = options->args.items,
-		.arg_count = options->args.count,
-		.symbol_files = options->symbol_files.items,
-		.symbol_file_count = options->symbol_files.count,
-		.uretprobe = options->uretprobe,
-	};
-}
-
 struct steps_found *steps_found__new(const struct options *options, struct loader *loader,
 				     const struct record_output *output)
 {
@@ -49,7 +36,7 @@ struct steps_found *steps_found__new(const struct options *options, struct loade
 	found->options = options;
 	found->loader = loader;
 	found->output = output;
-	found->target_options = steps_found_options(options);
+	found->target_options = target_options_of(options);
 	return found;
 }
 

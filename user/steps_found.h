@@ -12,9 +12,6 @@
 #include "target_options.h"
 #include "traced.h"
 
-/* What target_find is to look for; borrows from options. */
-struct target_options steps_found_options(const struct options *options);
-
 struct steps_found;
 
 /* Everything is borrowed. NULL: -ENOMEM. */

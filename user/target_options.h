@@ -22,4 +22,9 @@ struct target_options {
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, set by target_find; 0: none */
 };
 
+struct options;
+
+/* What of the command line says what to look for; borrows from options. */
+struct target_options target_options_of(const struct options *options);
+
 #endif
