@@ -32,7 +32,7 @@ start_load()
 start_tool()
 {
 	OUT=$TMP/$1
-	rm -f "$OUT".* # the try before's: a profile is appended to
+	rm -f "${OUT:?}".* # the try before's: a profile is appended to
 	run_tool -p "$PID"
 	holds "$1: the tool attaches" wait_attached "$TOOL"
 }
