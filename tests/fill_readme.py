@@ -8,6 +8,7 @@ usage: tests/fill_readme.py NAME FILE… [NAME FILE…]…, each NAME being one 
     jsonl    the llama_profile.jsonl it left
     gpu      what `make demo-gpu` printed
     doctor   what `ferrum-bpftrace doctor PID` printed, its command line before it as "$ …"
+    fuzz     what `make fuzz` printed; of several files it is the sum
     kernels  the files build/kernels/table-ARCH.md of `make test-kernels`
 """
 import re
@@ -77,12 +78,31 @@ def kernels_of(*paths):
     return "\n".join(rows)
 
 
+def fuzz_of(*paths):
+    """With what tests/fuzz/README.md says of each target."""
+    rows = {}
+    for line in open("tests/fuzz/README.md"):
+        target = re.match(r"\| `(\w+)` \| (.*) \|$", line)
+        if target:
+            rows[target.group(1)] = [target.group(2), 0, 0, 0]
+    for path in paths:
+        for target, *figures in re.findall(
+                r"^ok - (\w+): (\d+) runs in (\d+) s of CPU, (\d+) edges", open(path).read(), flags=re.M):
+            row, (runs, seconds, edges) = rows[target], map(int, figures)
+            row[1:] = [row[1] + runs, row[2] + seconds, max(row[3], edges)]
+    return "\n".join(["| target | what it takes | runs | CPU minutes | edges |", "|---|---|---|---|---|"] +
+                     ["| `%s` | %s | %s | %.1f | %s |" % (name, what, format(runs, ","), seconds / 60,
+                                                        format(edges, ","))
+                      for name, (what, runs, seconds, edges) in rows.items()])
+
+
 MAKERS = {
     "bench": bench_of,
     "report": lambda path: quoted(report_of(path)),
     "jsonl": events_of,
     "gpu": lambda path: quoted(gpu_parts_of(path)),
     "doctor": lambda path: quoted(doctor_of(path)),
+    "fuzz": fuzz_of,
     "kernels": kernels_of,
 }
 

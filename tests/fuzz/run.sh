@@ -7,14 +7,21 @@ cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=lib.sh
 . tests/fuzz/lib.sh
 
+# cpu_seconds LOG: of what this shell has started; of a busy machine it is what counts
+cpu_seconds()
+{
+	awk -F'[m.]' 'NR == 2 { print $1 * 60 + $2 }' "$1.times"
+}
+
 fuzz_target()
 {
 	local target=$1 log=$FUZZ_WORK/$1.log work=$FUZZ_WORK/corpus/$1
 
 	mkdir -p "$work"
 	if fuzz "$target" "$log" -max_total_time="${FUZZ_SECONDS:?}" "$work" "$corpora/$target"; then
-		echo "ok - $target: $(executions "$log") runs, $(figure "$log" cov) edges," \
-			"$(figure "$log" ft) features, nothing found"
+		times >"$log.times"
+		echo "ok - $target: $(executions "$log") runs in $(cpu_seconds "$log") s of CPU," \
+			"$(figure "$log" cov) edges, nothing found"
 	else
 		echo "not ok - $target: $(finding "$log"): see $log and $FUZZ_WORK/$target-*"
 	fi
