@@ -40,9 +40,14 @@ static bool is_stopped(uint32_t tgid)
 	return !thread_stat_read(&stat, tgid, tgid) && stat.state == 'T';
 }
 
-/* A byte: all is well. End of file: the tool has died. Keeps nothing of the tool's open. */
-static void run_guard(uint32_t tgid, int pipe_fd)
+/*
+ * A byte: all is well. End of file: the tool dies. While it does, its probes go one by one, which
+ * takes seconds where each takes 0.1 s: it has no children any more once they are gone. Keeps
+ * nothing of the tool's open.
+ */
+static void run_guard(uint32_t tgid, int pipe_fd, pid_t tool)
 {
+	int tries = 0;
 	char byte;
 
 	setsid();
@@ -51,7 +56,8 @@ static void run_guard(uint32_t tgid, int pipe_fd)
 	close_range(4, ~0u, 0);
 	if (read(3, &byte, 1) == 1)
 		_exit(0);
-	for (int i = 0; i < GUARD_TRIES; i++) {
+	while (tries < GUARD_TRIES) {
+		tries += getppid() != tool;
 		if (is_stopped(tgid))
 			kill((pid_t)tgid, SIGCONT);
 		usleep(GUARD_SLEEP_US);
@@ -61,6 +67,7 @@ static void run_guard(uint32_t tgid, int pipe_fd)
 
 static int start_guard(struct launch *launch)
 {
+	pid_t tool = getpid();
 	int ends[2];
 
 	if (pipe2(ends, O_CLOEXEC))
@@ -68,7 +75,7 @@ static int start_guard(struct launch *launch)
 	launch->guard = fork();
 	if (launch->guard == 0) {
 		close(ends[1]);
-		run_guard(launch->tgid, ends[0]);
+		run_guard(launch->tgid, ends[0], tool);
 	}
 	close(ends[0]);
 	launch->guard_pipe = ends[1];
