@@ -62,12 +62,13 @@ static enum region_kind find_region(void *ctx, uint64_t address, struct code_ran
 	const struct place *place = ctx;
 	const struct elf_symbols *symbols = &place->image->symbols;
 	const struct elf_symbol *symbol = elf_symbols_around(symbols, address);
-	const struct elf_symbol *end = symbols->items + symbols->count;
+	const struct elf_symbol *end;
 
 	if (image_extent(place->image, address, range))
 		return REGION_UNKNOWN;
 	if (!symbol)
 		return image_has_frame(place->image, address) ? REGION_FRAMED : REGION_NAMELESS;
+	end = symbols->items + symbols->count;
 	for (symbol = elf_symbols_at(symbols, symbol->address);
 	     symbol < end && symbol->address == range->address; symbol++)
 		if (is_piece(place, symbol->name))
