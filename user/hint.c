@@ -226,20 +226,16 @@ bool hint__check(struct hint *hint)
 	return true;
 }
 
-void hint_wait_turn(struct hint_wait *wait, const struct options *options, uint32_t tgid,
-		    uint64_t steps, uint64_t now_ns)
+bool hint_wait_turn(struct hint_wait *wait, uint64_t now_ns)
 {
-	if (wait->hint) {
-		if (!hint__check(wait->hint))
-			return;
+	if (wait->hint && hint__check(wait->hint)) {
 		hint__free(wait->hint);
 		wait->hint = NULL;
 	}
 	if (!wait->due_ns || now_ns < wait->due_ns)
-		return;
+		return false;
 	wait->due_ns = 0;
-	if (!steps && tgid)
-		wait->hint = hint__begin(options, tgid);
+	return true;
 }
 
 void hint__free(struct hint *hint)

@@ -31,9 +31,11 @@ struct hint_wait {
 	struct hint *hint;
 };
 
-/* Nothing silently measures a function that is never called; tgid 0: there is no telling which. */
-void hint_wait_turn(struct hint_wait *wait, const struct options *options, uint32_t tgid,
-		    uint64_t steps, uint64_t now_ns);
+/*
+ * True once, when it is due: where no step has begun until then, a hint is to begin. Nothing
+ * silently measures a function that is never called; but one call of it may well take that long.
+ */
+bool hint_wait_turn(struct hint_wait *wait, uint64_t now_ns);
 
 /* Ends the child if it still runs, without waiting until all its probes are gone. */
 void hint__free(struct hint *hint);

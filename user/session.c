@@ -355,9 +355,9 @@ void session__poll(struct session *session)
 	if (stopped)
 		launch__continue(session->launch);
 	first = traced_set__at(session->traced, 0);
-	hint_wait_turn(
-		&session->hint, session->options, first && !session->options->all ? first->tgid : 0,
-		stream__steps(session->stream) + step_guard__has_acted(session->guard), now_ns);
+	if (hint_wait_turn(&session->hint, now_ns) && !stream__has_steps(session->stream) &&
+	    !step_guard__has_acted(session->guard) && first && !session->options->all)
+		session->hint.hint = hint__begin(session->options, first->tgid);
 	gpu_link__poll(session->gpu, now_ns);
 	/* A COMMAND may come to use CUDA as long as it runs. */
 	session->gpu_err = gpu_link__check(session->gpu, session->child);

@@ -320,6 +320,11 @@ bool stream__has_open_steps(const struct stream *stream, uint64_t kinds)
 	return false;
 }
 
+bool stream__has_steps(const struct stream *stream)
+{
+	return stream->steps_sent || stream__has_open_steps(stream, UINT64_MAX);
+}
+
 /* The kernel side may still close it for another reason: one of the two does. */
 uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_ns)
 {

@@ -44,6 +44,9 @@ uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_n
 /* Whether a step of a set of kinds is open. */
 bool stream__has_open_steps(const struct stream *stream, uint64_t kinds);
 
+/* Whether any step was sent, or is open. */
+bool stream__has_steps(const struct stream *stream);
+
 /* Steps sent. */
 uint64_t stream__steps(const struct stream *stream);
 

@@ -28,6 +28,8 @@ holds 'its memory was looked at' [ "$(grep -c . "$TMP/samples")" -ge 10 ]
 # Of the calls of a thread 65,536 are kept; at that number the older half is dropped: 2 MiB to and fro.
 holds 'memory stays while a step is open: less than 4 MiB more after its first quarter' [ "$grown" -lt 4096 ]
 
+is 'a step that is open is not taken for none' "$(grep -c 'no step was seen' "$OUT.err")" 0
+
 # Its window goes on for a while behind them.
 sleep 0.3
 stop_tool

@@ -383,24 +383,15 @@ static void the_program_reads_nothing_of_ours(void **state)
 	assert_string_equal(seen, "/dev/null\n");
 }
 
-/* No hint is due, or wanted: nothing is started, and nothing said. */
-static void a_window_with_steps_or_without_a_process_gets_no_hint(void **state)
+static void a_hint_is_due_once(void **state)
 {
 	struct fixture *fixture = *state;
 	struct hint_wait wait = {.due_ns = 100};
 
-	hint_wait_turn(&wait, &fixture->options, 42, 0, 99);
+	assert_false(hint_wait_turn(&wait, 99));
+	assert_true(hint_wait_turn(&wait, 100));
+	assert_false(hint_wait_turn(&wait, 101));
 	assert_null(wait.hint);
-	assert_int_equal(wait.due_ns, 100);
-	hint_wait_turn(&wait, &fixture->options, 42, 1, 100);
-	assert_null(wait.hint);
-	assert_int_equal(wait.due_ns, 0);
-	hint_wait_turn(&wait, &fixture->options, 42, 0, 101);
-	assert_null(wait.hint);
-	wait.due_ns = 102;
-	hint_wait_turn(&wait, &fixture->options, 0, 0, 102);
-	assert_null(wait.hint);
-	assert_int_equal(wait.due_ns, 0);
 	assert_silent(fixture->said);
 }
 
@@ -415,7 +406,7 @@ static void a_hint_of_a_window_is_freed_when_it_is_said(void **state)
 	assert_non_null(wait.hint);
 	while (wait.hint) {
 		assert_true(turns++ < TURNS_MAX);
-		hint_wait_turn(&wait, &fixture->options, 42, 0, 1);
+		assert_false(hint_wait_turn(&wait, 1));
 		usleep(TURN_US);
 	}
 	assert_one_line(fixture->said, "no candidate was found in process 42");
@@ -454,7 +445,7 @@ int main(void)
 		TEST(the_program_has_none_of_our_blocked_signals),
 		TEST(the_program_takes_sigpipe_as_it_comes),
 		TEST(the_program_reads_nothing_of_ours),
-		TEST(a_window_with_steps_or_without_a_process_gets_no_hint),
+		TEST(a_hint_is_due_once),
 		TEST(a_hint_of_a_window_is_freed_when_it_is_said),
 	};
 
