@@ -126,9 +126,12 @@ static void check_exe(struct inject_verdict *verdict, uint32_t tgid, uint32_t th
 	exe[length > 0 ? length : 0] = '\0';
 	fd = regular_file_open(path, &status);
 	err = fd < 0 ? fd : elf_file__open(&file, fd);
+	/* At its end a process has none any more. */
+	if (err == -ENOENT && length <= 0)
+		err = -ESRCH;
 	if (err)
-		inject_verdict_add(verdict, INJECT_REFUSAL, "program", "%s: %s", exe,
-				   elf_file_strerror(err));
+		inject_verdict_add(verdict, INJECT_REFUSAL, "program", "%s: %s",
+				   *exe ? exe : "its file", elf_file_strerror(err));
 	else
 		check_elf(verdict, file, exe);
 	elf_file__free(file);
