@@ -10,7 +10,7 @@ truth=$TMP/truth.bin
 disk=$TMP/disk
 mkdir "$disk"
 trap 'umount -l "$disk" 2>/dev/null; clean_up' EXIT
-steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all "${calm[@]}")
+steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --rate-guard 0 "${calm[@]}")
 
 # tool ARGUMENT…: in the background
 tool()

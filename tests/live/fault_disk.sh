@@ -1,8 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Room on the disk is left to others (--keep-free): an output ends where there is too little, is whole
-# as far as it goes, and the others go on. Then what a disk says when it is no longer one: a quota, a
-# broken device, a file system that turns read-only under open files.
+# as far as it goes, and the others go on. Disks that fail are fault_device.sh's.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +9,7 @@ truth=$TMP/truth.bin
 disk=$TMP/disk
 mkdir "$disk"
 trap 'umount -l "$disk" 2>/dev/null; clean_up' EXIT
-steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all "${calm[@]}")
+steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --rate-guard 0 "${calm[@]}")
 
 # tool ARGUMENT…: in the background
 tool()

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/wait.h>
 #include "program.h"
+#include "small_threads.h"
 
 #define CALLS	    3
 #define AT_ONCE_MAX 1024
@@ -22,21 +23,6 @@ static void *run_thread(void *arg)
 {
 	make_calls();
 	return arg;
-}
-
-static long make_threads(long count)
-{
-	pthread_t threads[AT_ONCE_MAX];
-	pthread_attr_t small;
-	long made = 0;
-
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 64 << 10);
-	while (made < count && !pthread_create(&threads[made], &small, run_thread, NULL))
-		made++;
-	for (long i = 0; i < made; i++)
-		pthread_join(threads[i], NULL);
-	return made;
 }
 
 static long make_processes(long count)
@@ -69,7 +55,8 @@ int main(int argc, char **argv)
 		return 2;
 	wait_for_go();
 	while (made < count) {
-		long now = processes ? make_processes(at_once) : make_threads(at_once);
+		long now = processes ? make_processes(at_once)
+				     : run_small_threads(at_once, run_thread);
 
 		if (!now)
 			return EXIT_FAILURE;

@@ -10,8 +10,6 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <string.h>
-#include <fcntl.h>
-#include <sys/mman.h>
 #include <time.h>
 #include "program.h"
 
@@ -74,20 +72,6 @@ static void *run_slow(void *arg)
 	return NULL;
 }
 
-static struct counts *map_counts(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0600);
-	void *counts;
-
-	if (fd < 0 || ftruncate(fd, sizeof(struct counts)))
-		exit(EXIT_FAILURE);
-	counts = mmap(NULL, sizeof(struct counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (counts == MAP_FAILED)
-		exit(EXIT_FAILURE);
-	close(fd);
-	return counts;
-}
-
 int main(int argc, char **argv)
 {
 	static struct work work;
@@ -98,7 +82,7 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return EXIT_FAILURE;
-	work.counts = map_counts(argv[2]);
+	work.counts = map_shared(argv[2], sizeof(struct counts));
 	work.pause = (struct timespec){.tv_nsec = 5000000};
 	work.inner = number_at(argv, 3, 0);
 	sigemptyset(&signals);

@@ -74,6 +74,7 @@ compare()
 
 start_hot()
 {
+	rm -f "$TMP/counts"
 	start_program hot "$TMP/counts" "$1"
 	go
 	until [ "$(number 0)" -gt 1000 ]; do sleep 0.02; done

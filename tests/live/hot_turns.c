@@ -5,12 +5,10 @@
  * numbers of 8 bytes: how often the one was called so far, how often the other, and, to be written,
  * what is hot: 1 the first, 2 the second, 3 both.
  */
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
-#include <sys/mman.h>
 #include "program.h"
 
 #define PAUSE_US 20000
@@ -60,20 +58,6 @@ static void *run(void *arg)
 	return NULL;
 }
 
-static struct counts *map_counts(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT, 0600);
-	void *counts;
-
-	if (fd < 0 || ftruncate(fd, sizeof(struct counts)))
-		exit(EXIT_FAILURE);
-	counts = mmap(NULL, sizeof(struct counts), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (counts == MAP_FAILED)
-		exit(EXIT_FAILURE);
-	close(fd);
-	return counts;
-}
-
 int main(int argc, char **argv)
 {
 	static struct caller callers[2];
@@ -83,7 +67,8 @@ int main(int argc, char **argv)
 
 	if (argc < 3)
 		return EXIT_FAILURE;
-	callers[0] = (struct caller){.step = first_step, .counts = map_counts(argv[2])};
+	callers[0] = (struct caller){.step = first_step,
+				     .counts = map_shared(argv[2], sizeof(struct counts))};
 	callers[1] = (struct caller){.step = second_step, .counts = callers[0].counts, .number = 1};
 	sigemptyset(&signals);
 	sigaddset(&signals, SIGTERM);

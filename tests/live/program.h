@@ -6,8 +6,10 @@
 #ifndef FBT_TESTS_LIVE_PROGRAM_H
 #define FBT_TESTS_LIVE_PROGRAM_H
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -27,6 +29,22 @@ static inline void wait_for_go(void)
 	puts("ready");
 	fflush(stdout);
 	getchar();
+}
+
+/* size bytes that a test reads from the file while the program writes them; what is there stays. */
+static inline void *map_shared(const char *path, size_t size)
+{
+	int fd = open(path, O_RDWR | O_CREAT, 0600);
+	void *memory = MAP_FAILED;
+
+	if (fd >= 0 && !ftruncate(fd, (off_t)size))
+		memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED) {
+		perror(path);
+		exit(EXIT_FAILURE);
+	}
+	close(fd);
+	return memory;
 }
 
 static inline FILE *open_truth(char **argv)

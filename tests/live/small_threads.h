@@ -4,6 +4,7 @@
 #define FBT_TESTS_LIVE_SMALL_THREADS_H
 
 #include <pthread.h>
+#include <stdlib.h>
 
 /*
  * members: count structs of size bytes that begin with a pthread_t; run gets its own. How many
@@ -25,6 +26,18 @@ static inline long start_small_threads(void *members, size_t size, long count, v
 		*(pthread_t *)member = thread;
 	}
 	pthread_attr_destroy(&small);
+	return made;
+}
+
+/* count threads at once, ended when it returns. How many there were. */
+static inline long run_small_threads(long count, void *(*run)(void *))
+{
+	pthread_t *threads = calloc((size_t)count, sizeof(*threads));
+	long made = threads ? start_small_threads(threads, sizeof(*threads), count, run) : 0;
+
+	for (long i = 0; i < made; i++)
+		pthread_join(threads[i], NULL);
+	free(threads);
 	return made;
 }
 

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include "program.h"
+#include "small_threads.h"
 
 #define AT_ONCE	     8
 #define EXEC_EVERY   64
@@ -94,22 +95,6 @@ static void *run_thread(void *arg)
 	return arg;
 }
 
-static long make_threads(long count)
-{
-	pthread_t threads[AT_ONCE];
-	pthread_attr_t small;
-	long made = 0;
-
-	pthread_attr_init(&small);
-	pthread_attr_setstacksize(&small, 64 << 10);
-	while (made < count && !pthread_create(&threads[made], &small, run_thread, NULL))
-		made++;
-	for (long i = 0; i < made; i++)
-		pthread_join(threads[i], NULL);
-	pthread_attr_destroy(&small);
-	return made;
-}
-
 /* Some of them become another program, as workers do: the steps are of that one then. */
 static void run_child(long number)
 {
@@ -148,7 +133,7 @@ static long make_some(const char *kind, const char *folder, long first, long lef
 	long count = left < AT_ONCE ? left : AT_ONCE;
 
 	if (!strcmp(kind, "threads"))
-		return make_threads(count);
+		return run_small_threads(count, run_thread);
 	if (!strcmp(kind, "children"))
 		return make_children(first, count, alive);
 	for (long i = 0; i < count; i++)
