@@ -43,7 +43,7 @@ limited()
 	# shellcheck disable=SC2016
 	timeout 60 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
 		"$FBT" -p "$ENGINE" --step fault_step --detail all -d 1 --report json --trace "$OUT.trace" \
-		--profile "$OUT.profile" "${calm[@]}" "$@" >"$OUT.report" 2>"$OUT.err" </dev/null 7>&-
+		--profile "$OUT.profile" --rate-guard 0 "${calm[@]}" "$@" >"$OUT.report" 2>"$OUT.err" </dev/null 7>&-
 }
 
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 2000 3
@@ -73,7 +73,7 @@ holds 'enough is enough' [ $worked -gt 0 ]
 holds 'too little is noticed' [ $((said + killed)) -gt 0 ]
 holds 'the target goes on' kill -0 "$ENGINE"
 "$FBT" -p "$ENGINE" --step fault_step -n 20 --report json --trace "$OUT.trace" --profile "$OUT.profile" \
-	"${calm[@]}" >"$OUT.report" 2>"$OUT.err" </dev/null
+	--rate-guard 0 "${calm[@]}" >"$OUT.report" 2>"$OUT.err" </dev/null
 is 'the next trace attaches at once' $? 0
 kill -TERM "$ENGINE"
 wait "$ENGINE"

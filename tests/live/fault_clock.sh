@@ -67,7 +67,7 @@ start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 500 3
 go
 mkdir "$TMP/windows"
 env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --flag "$TMP/flag" --dir "$TMP/windows" "${calm[@]}" \
-	--report none >/dev/null 2>"$OUT.err" </dev/null 7>&- &
+	--rate-guard 0 --report none >/dev/null 2>"$OUT.err" </dev/null 7>&- &
 TOOL=$!
 step_machine 0.5 &
 stepper=$!

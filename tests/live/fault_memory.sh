@@ -13,7 +13,7 @@ truth=$TMP/truth.bin
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 2000 3
 go
 "$FBT" -p "$ENGINE" --step fault_step --detail all -n 200 --record "$TMP/capture" --trace none \
-	--profile none --report none "${calm[@]}"
+	--profile none --report none --rate-guard 0 "${calm[@]}"
 is 'a recording to replay' $? 0
 
 # --- each allocation in turn -----------------------------------------------------------------------
@@ -39,7 +39,7 @@ limited()
 {
 	rm -f "${OUT:?}".*
 	timeout 60 "$@" "$FBT" -p "$ENGINE" --step fault_step -n 20 --report json --trace "$OUT.trace" \
-		--profile "$OUT.profile" "${calm[@]}" >"$OUT.report" 2>"$OUT.err" </dev/null
+		--profile "$OUT.profile" --rate-guard 0 "${calm[@]}" >"$OUT.report" 2>"$OUT.err" </dev/null
 }
 
 # sweep NAME WRAPPER VALUE…: with the wrapper's % each of the values; every run works, or has its line

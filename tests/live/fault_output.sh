@@ -10,7 +10,7 @@ truth=$TMP/truth.bin
 mount_point=$TMP/disk
 mkdir "$mount_point"
 trap 'umount -l "$mount_point" 2>/dev/null; clean_up' EXIT
-steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all "${calm[@]}")
+steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --rate-guard 0 "${calm[@]}")
 
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 300 $calls
 go
@@ -183,8 +183,8 @@ kill -INT "$TOOL"
 ends 'SIGINT while a full pipe is waited for' 1 15
 # Each step is escalated, on a pipe that takes nothing, and the window goes on.
 rm -f "${OUT:?}".*
-env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --budget-us 1 --rate-limit 0 -d 1.5 --report json \
-	--trace "$OUT.trace" --profile "$OUT.profile" >"$OUT.report" 2>&8 8>&- 7>&- </dev/null &
+env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --budget-us 1 --rate-limit 0 --rate-guard 0 -d 1.5 \
+	--report json --trace "$OUT.trace" --profile "$OUT.profile" >"$OUT.report" 2>&8 8>&- 7>&- </dev/null &
 TOOL=$!
 : >"$OUT.err"
 ends 'stderr is a full pipe' 0 20

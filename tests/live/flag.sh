@@ -20,7 +20,7 @@ run_by_flag()
 {
 	rm -f "${OUT:?}".*
 	: >"$OUT.err"
-	env --default-signal=INT "$FBT" --flag "$FLAG" --dir "$DIR" --report none "$@" \
+	env --default-signal=INT "$FBT" --flag "$FLAG" --dir "$DIR" --report none --rate-guard 0 "$@" \
 		>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 	TOOL=$!
 }

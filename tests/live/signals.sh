@@ -10,7 +10,7 @@ start_ignoring()
 
 	shift
 	rm -f "${OUT:?}".*
-	env --default-signal=INT,TERM,HUP --ignore-signal="$signal" "$FBT" --report json \
+	env --default-signal=INT,TERM,HUP --ignore-signal="$signal" "$FBT" --rate-guard 0 --report json \
 		--trace "$OUT.trace" --profile "$OUT.profile" "$@" >"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 	TOOL=$!
 }
@@ -60,7 +60,7 @@ for signal in INT TERM HUP; do
 	exec 8<>"$OUT.slow"
 	# Full: the report waits.
 	timeout 0.3 cat /dev/zero >"$OUT.slow"
-	env --default-signal=INT,TERM,HUP "$FBT" --report json --trace "$OUT.trace" \
+	env --default-signal=INT,TERM,HUP "$FBT" --rate-guard 0 --report json --trace "$OUT.trace" \
 		--profile "$OUT.profile" -p "$target" --interval 50 >&8 2>"$OUT.err" 7>&- 8>&- </dev/null &
 	TOOL=$!
 	wait_attached "$TOOL"
