@@ -62,8 +62,7 @@ env --default-signal=INT "$FBT" -p "$ENGINE" --step gpu_engine_step --report non
 	7>&- </dev/null &
 TOOL=$!
 wait_attached "$TOOL" || not_ok 'the tool attaches'
-wait_for 5 is_armed || not_ok 'the shim is armed'
-sleep 0.3
+wait_for 60 is_serving || not_ok 'the shim is armed'
 go
 wait_for 60 is_done || not_ok 'the engine makes its steps'
 sleep 0.1

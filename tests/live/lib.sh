@@ -168,17 +168,32 @@ run_tool()
 	TOOL=$!
 }
 
-# wait_attached PID: until its links are there and no more come
+# Whether a process may gain no rights any more, which the tool does as the last thing before its
+# window (user/confine.c).
+has_confined()
+{
+	local key value
+
+	while read -r key value; do
+		[ "$key" != NoNewPrivs: ] || [ "$value" = 0 ] || return 0
+	done 2>/dev/null <"/proc/$1/status"
+	return 1
+}
+
+# wait_attached PID: until its links are there and no more come. It may think for long between two
+# of them on a busy machine; where it cannot give up its rights, ten seconds without one must do.
 wait_attached()
 {
-	local links before=0 same=0
+	local links before=0 same=0 end=$((SECONDS + 60)) quiet=0
 
-	for _ in $(seq 300); do
+	while [ $SECONDS -lt $end ]; do
 		kill -0 "$1" 2>/dev/null || return 1
 		links=$(count_links "$1")
 		if [ "$links" -ge 5 ] && [ "$links" = "$before" ]; then
+			[ $same != 0 ] || quiet=$SECONDS
 			same=$((same + 1))
-			[ $same = 10 ] && return 0
+			[ $same -ge 10 ] && { has_confined "$1" || [ $((SECONDS - quiet)) -ge 10 ]; } &&
+				return 0
 		else
 			same=0
 		fi

@@ -46,15 +46,25 @@ is_done()
 	[ -e "$truth.done" ]
 }
 
+# Whether the shim has answered the last wish to be armed: served and armed of struct fbt_gpu_ring,
+# at 76 and 136, are the same odd number.
+# shellcheck disable=SC2317
+is_serving()
+{
+	local ring
+
+	ring=$(find "/proc/$ENGINE/fd" -lname '/memfd:ferrum-cupti*' 2>/dev/null | head -1)
+	[ -n "$ring" ] && od -An -v -tu4 -w4 -j76 -N64 "$ring" 2>/dev/null |
+		awk 'NR == 1 { served = $1 } NR == 16 { armed = $1 } END { exit served != armed || armed % 2 == 0 }'
+}
+
 # attach_gpu TOOL-OPTION…: the tool on the engine's steps, the shim armed
 attach_gpu()
 {
 	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --record "$OUT.capture" "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
-	wait_for 5 is_armed || not_ok 'the shim is armed'
-	# It says so when all is enabled.
-	sleep 0.3
+	wait_for 60 is_serving || not_ok 'the shim is armed'
 }
 
 # trace_gpu 'ENGINE OPTIONS' TOOL-OPTION…: from the go until the engine has made its steps, and all

@@ -54,7 +54,6 @@ attach_inject()
 	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --record "$OUT.capture" --gpu=inject "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
-	wait_for 20 armings "$count" || { cat "$OUT.err" && not_ok 'the shim is armed'; }
-	# It says so when all is enabled.
-	sleep 0.3
+	{ wait_for 60 armings "$count" && wait_for 30 is_serving; } ||
+		{ cat "$OUT.err" && not_ok 'the shim is armed'; }
 }
