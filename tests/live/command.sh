@@ -33,6 +33,12 @@ logged()
 	grep -qx "$1" "$log"
 }
 
+# shellcheck disable=SC2317
+is_in_state()
+{
+	[ "$(state_of "$1")" = "$2" ]
+}
+
 # kill_at_stop COMMAND…: kills the tool while the command is stopped; the fact is that this was so
 kill_at_stop()
 {
@@ -103,8 +109,7 @@ holds 'a later execve does not wait for the tool' wait_for 30 logged second
 kill_tool
 echo >"$TMP/on"
 holds 'killed: COMMAND goes on' wait_for 30 logged third
-sleep 0.3
-is 'killed: and waits as it wants to' "$(state_of "$command")" S
+holds 'killed: and waits as it wants to' wait_for 15 is_in_state "$command" S
 kill "$command"
 
 # Whoever else stops it decides when it goes on.
@@ -115,7 +120,7 @@ for how in INT KILL; do
 	sleep 0.1
 	command=$(pgrep -P "$TOOL" -x sh)
 	kill -STOP "$command"
-	sleep 0.2
+	wait_for 15 is_in_state "$command" T
 	[ $how = KILL ] || sleep 1
 	is "stopped by the user: so it stays in the window (SIG$how)" "$(state_of "$command")" T
 	kill -$how "$TOOL"
