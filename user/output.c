@@ -118,38 +118,13 @@ static int open_document(struct output *output)
 	return place_open_existing(&output->place, O_WRONLY, &output->fd);
 }
 
-static ssize_t write_patiently(void *cookie, const char *data, size_t size)
-{
-	const struct output *output = cookie;
-	uint64_t wait_ns = patient_in_window() ? PATIENT_WINDOW_NS : PATIENT_FOR_EVER;
-	size_t written;
-	int err = patient_write(output->fd, data, size, wait_ns, &written);
-
-	if (err)
-		errno = -err;
-	return err ? 0 : (ssize_t)written;
-}
-
-static int close_cookie(void *cookie)
-{
-	return close(((struct output *)cookie)->fd) ? EOF : 0;
-}
-
-/* A pipe that nobody reads must not hold a window open. */
-static FILE *open_stream(struct output *output)
-{
-	const cookie_io_functions_t patient = {.write = write_patiently, .close = close_cookie};
-
-	if (patient_may_wait(output->fd))
-		return fopencookie(output, "w", patient);
-	return fdopen(output->fd, "w");
-}
-
 /* The document is open, or err says why not. */
 static int finish_create(struct output **result, struct output *output, int err)
 {
 	if (!err) {
-		output->file = open_stream(output);
+		/* A pipe that nobody reads must not hold a window open. */
+		output->file = patient_may_wait(output->fd) ? patient_open(output->fd)
+							    : fdopen(output->fd, "w");
 		err = output->file ? 0 : place_fail(output->path, errno);
 	}
 	if (err) {
@@ -311,12 +286,37 @@ static int check_still_there(const struct output *output)
 	return -ENOENT;
 }
 
-/* Of a write that failed whoever wrote has told. */
-static int fail_again(const struct output *output)
+const char *output__where(const struct output *output)
 {
-	if (output->partial.path)
-		log_err("%s: not complete; what was written is in %s", output->path,
-			output->partial.path);
+	const struct place *partial = &output->partial;
+	struct stat file, named;
+
+	if (fstat(output->fd, &file) || !S_ISREG(file.st_mode))
+		return output->path;
+	if (!partial->path)
+		return file.st_nlink ? output->path : NULL;
+	/* An empty one is removed by output__free. */
+	if (!file.st_size || place_stat(partial, &named) || named.st_dev != file.st_dev ||
+	    named.st_ino != file.st_ino)
+		return NULL;
+	return partial->path;
+}
+
+/* Of a write that failed whoever wrote has told. */
+int output__leave(struct output *output)
+{
+	const char *where;
+
+	if (!output->partial.path)
+		return -EIO;
+	/* Now, while it can be told what came of it. */
+	if (output->file)
+		(void)fflush(output->file);
+	where = output__where(output);
+	if (where)
+		log_err("%s: not complete; what was written is in %s", output->path, where);
+	else
+		log_err("%s: not complete, and no file is left of it", output->path);
 	return -EIO;
 }
 
@@ -345,7 +345,7 @@ int output__commit(struct output *output)
 	int err;
 
 	if (output->file && ferror(output->file))
-		return fail_again(output);
+		return output__leave(output);
 	err = flush_file(output);
 	if (!err && check_still_there(output))
 		return -ENOENT;

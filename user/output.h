@@ -42,6 +42,19 @@ int output__fd(struct output *output);
  */
 int output__commit(struct output *output);
 
+/*
+ * Instead of output__commit for what did not become a whole document: the temporary file stays, and
+ * the message names it. -EIO.
+ */
+int output__leave(struct output *output);
+
+/*
+ * The path of the file that holds what was written, behind one of these two: the final one, or the
+ * temporary one. NULL if there is none: it was removed or replaced, or nothing was written. Lives
+ * as long as output.
+ */
+const char *output__where(const struct output *output);
+
 /* Nothing came of it: as output__free, and leaves no file behind that was not there before. */
 void output__discard(struct output *output);
 

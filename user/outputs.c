@@ -8,7 +8,6 @@
 #include "clock.h"
 #include "disk_room.h"
 #include "log.h"
-#include "output.h"
 #include "outputs.h"
 #include "place.h"
 #include "sink_alert.h"
@@ -19,6 +18,7 @@
 #include "sink_report.h"
 #include "sink_room.h"
 #include "sink_status.h"
+#include "window_file.h"
 
 /*
  * Looks for room on the disks: after so much time, so much of a recording, and what sink_room.h
@@ -27,21 +27,17 @@
 #define ROOM_TURN_NS	1000000000ull
 #define ROOM_TURN_BYTES (4u << 20)
 
-enum file_line { LINE_TRACE, LINE_PROFILE, LINE_RECORD, LINES };
+enum { TRACE, PROFILE, RECORD, FILES };
 
 struct outputs {
 	struct pipeline *pipeline;
 	struct sink *status; /* the pipeline's; NULL: not on a terminal */
-	struct sink *trace_sink;
-	struct sink *profile_sink;
-	struct output *trace;
-	struct output *profile;
-	struct output *record;
-	char *trace_path;
-	char *profile_path;
-	const char *report_lines[LINES + 1];
-	char *report_text[LINES];
+	struct window_file files[FILES];
+	const char *end_reasons[FILES]; /* of what has ended early; NULL: not, or its sink knows */
+	struct sink *sinks[FILES];	/* the pipeline's; NULL of records */
+	const char *report_lines[FILES + 1];
 	int record_err;
+	int settle_err;
 	uint64_t keep_free; /* see disk_room.h */
 	uint64_t room_ns;   /* when there was a look for room */
 	size_t room_bytes;  /* of records since the last one */
@@ -66,17 +62,19 @@ static int add_sink(struct outputs *outputs, struct sink *sink)
 	return sink ? pipeline__add_sink(outputs->pipeline, sink) : -ENOMEM;
 }
 
-static int add_report_line(struct outputs *outputs, enum file_line index, const char *what,
-			   const char *path)
+static int choose_paths(struct outputs *outputs, const struct options *options, const char *tag)
 {
-	int used = 0;
+	const char *dir = options->windows.dir;
+	int err = choose_path(&outputs->files[TRACE].path, options->trace, dir, "ferrum_trace", tag,
+			      "json");
 
-	if (asprintf(&outputs->report_text[index], "%-8s %s", what, path) < 0)
-		return -ENOMEM;
-	while (outputs->report_lines[used])
-		used++;
-	outputs->report_lines[used] = outputs->report_text[index];
-	return 0;
+	if (!err)
+		err = choose_path(&outputs->files[PROFILE].path, options->profile, dir,
+				  "ferrum_profile", tag, "jsonl");
+	if (err || !options->record)
+		return err;
+	outputs->files[RECORD].path = strdup(options->record);
+	return outputs->files[RECORD].path ? 0 : -ENOMEM;
 }
 
 /*
@@ -85,51 +83,34 @@ static int add_report_line(struct outputs *outputs, enum file_line index, const 
  */
 static int open_files(struct outputs *outputs, const struct options *options, const char *tag)
 {
-	const char *dir = options->windows.dir;
-	int err =
-		choose_path(&outputs->trace_path, options->trace, dir, "ferrum_trace", tag, "json");
+	struct window_file *profile = &outputs->files[PROFILE];
+	struct window_file *record = &outputs->files[RECORD];
+	struct window_file *trace = &outputs->files[TRACE];
+	int err = choose_paths(outputs, options, tag);
 
-	if (!err)
-		err = choose_path(&outputs->profile_path, options->profile, dir, "ferrum_profile",
-				  tag, "jsonl");
-	if (!err && outputs->trace_path)
-		err = options->trace ? output__create(&outputs->trace, outputs->trace_path)
-				     : output__create_new(&outputs->trace, outputs->trace_path);
-	if (!err && options->record)
-		err = output__create(&outputs->record, options->record);
-	if (!err && outputs->profile_path)
-		err = options->profile
-			      ? output__append(&outputs->profile, outputs->profile_path)
-			      : output__append_new(&outputs->profile, outputs->profile_path);
+	if (!err && trace->path)
+		err = options->trace ? output__create(&trace->output, trace->path)
+				     : output__create_new(&trace->output, trace->path);
+	if (!err && record->path)
+		err = output__create(&record->output, record->path);
+	if (!err && profile->path)
+		err = options->profile ? output__append(&profile->output, profile->path)
+				       : output__append_new(&profile->output, profile->path);
 	return err;
 }
 
-static bool is_low(const struct outputs *outputs, struct output *output, struct disk_room *room)
-{
-	if (!output || !outputs->keep_free)
-		return false;
-	*room = disk_room_of(output__fd(output), outputs->keep_free);
-	return disk_room_is_low(room);
-}
-
-static int check_room(const struct outputs *outputs, struct output *output, const char *path)
+/* What could be written for a moment only is not begun. */
+static int check_rooms(const struct outputs *outputs)
 {
 	struct disk_room room;
 
-	if (!is_low(outputs, output, &room))
-		return 0;
-	disk_room_tell(&room, path, "");
-	return -ENOSPC;
-}
-
-/* What could be written for a moment only is not begun. */
-static int check_rooms(const struct outputs *outputs, const struct options *options)
-{
-	int err = check_room(outputs, outputs->trace, outputs->trace_path);
-
-	if (!err)
-		err = check_room(outputs, outputs->profile, outputs->profile_path);
-	return err ? err : check_room(outputs, outputs->record, options->record);
+	for (int i = 0; i < FILES; i++) {
+		if (!window_file_is_low(&outputs->files[i], outputs->keep_free, &room))
+			continue;
+		disk_room_tell(&room, outputs->files[i].path, "");
+		return -ENOSPC;
+	}
+	return 0;
 }
 
 /* A rank beyond the number of processes that the environment tells of is one of so many at least.
@@ -140,51 +121,42 @@ static struct sink *new_kineto(const struct outputs *outputs, const struct optio
 	struct kineto_options kineto = {
 		.rank = options->gpu.rank_given ? options->gpu.rank : metadata->rank,
 		.world_size = metadata->world_size,
-		.path = outputs->trace_path,
+		.path = outputs->files[TRACE].path,
 	};
 
 	if (kineto.world_size <= kineto.rank)
 		kineto.world_size = kineto.rank + 1;
-	return sink_kineto__new(output__file(outputs->trace), &kineto);
+	return sink_kineto__new(output__file(outputs->files[TRACE].output), &kineto);
 }
 
 static int begin_trace(struct outputs *outputs, const struct options *options,
 		       const struct metadata *metadata)
 {
-	int err;
+	struct output *trace = outputs->files[TRACE].output;
 
-	if (!outputs->trace)
+	if (!trace)
 		return 0;
-	err = add_report_line(outputs, LINE_TRACE, "trace", outputs->trace_path);
-	if (err)
-		return err;
-	outputs->trace_sink = options->trace_format == TRACE_KINETO
-				      ? new_kineto(outputs, options, metadata)
-				      : sink_chrome__new(output__file(outputs->trace));
-	return add_sink(outputs, outputs->trace_sink);
+	outputs->sinks[TRACE] = options->trace_format == TRACE_KINETO
+					? new_kineto(outputs, options, metadata)
+					: sink_chrome__new(output__file(trace));
+	return add_sink(outputs, outputs->sinks[TRACE]);
 }
 
 static int begin_profile(struct outputs *outputs, const struct metadata *metadata)
 {
-	int err;
+	struct output *profile = outputs->files[PROFILE].output;
 
-	if (!outputs->profile)
+	if (!profile)
 		return 0;
-	err = add_report_line(outputs, LINE_PROFILE, "profile", outputs->profile_path);
-	if (err)
-		return err;
-	outputs->profile_sink = sink_jsonl__new(output__fd(outputs->profile), metadata);
-	return add_sink(outputs, outputs->profile_sink);
+	outputs->sinks[PROFILE] = sink_jsonl__new(output__fd(profile), metadata);
+	return add_sink(outputs, outputs->sinks[PROFILE]);
 }
 
-static int begin_record(struct outputs *outputs, const struct options *options)
+static int begin_record(struct outputs *outputs)
 {
-	int err;
+	struct output *record = outputs->files[RECORD].output;
 
-	if (!outputs->record)
-		return 0;
-	err = add_report_line(outputs, LINE_RECORD, "record", options->record);
-	return err ? err : capture_write_header(output__file(outputs->record));
+	return record ? capture_write_header(output__file(record)) : 0;
 }
 
 /* https://no-color.org: set and not empty. */
@@ -224,42 +196,74 @@ static int add_otlp(struct outputs *outputs, const struct options *options)
 						options->windows.flag));
 }
 
-/* Also in the report, which is how one hears of it who has not seen stderr. */
-static void tell_end(struct outputs *outputs, enum file_line index, const char *what,
-		     const struct disk_room *room)
+static void end_record(struct outputs *outputs, int err)
 {
-	char *text;
+	outputs->record_err = err;
+	outputs->end_reasons[RECORD] = strerror(-err);
+	log_err("record: %s: the recording ends here, other outputs go on%s", strerror(-err),
+		place_advice(-err));
+}
 
-	disk_room_tell(room, what, ", so it ends here and other outputs go on");
-	if (asprintf(&text, "%s (ended early, its disk is nearly full)",
-		     outputs->report_text[index]) < 0)
-		return;
-	for (int i = 0; i < LINES; i++) {
-		if (outputs->report_lines[i] == outputs->report_text[index])
-			outputs->report_lines[i] = text;
-	}
-	free(outputs->report_text[index]);
-	outputs->report_text[index] = text;
+/* Ends what has not ended before; true if it had not. */
+static bool end_file(struct outputs *outputs, int index)
+{
+	if (index != RECORD)
+		return pipeline__end_sink(outputs->pipeline, outputs->sinks[index], -ENOSPC,
+					  index == TRACE);
+	if (outputs->record_err)
+		return false;
+	outputs->record_err = -ENOSPC;
+	(void)fflush(output__file(outputs->files[RECORD].output));
+	return true;
 }
 
 /* Nobody else's disk is filled: what is there by now stays, and is whole. */
 static void leave_room(void *ctx)
 {
 	struct outputs *outputs = ctx;
-	struct pipeline *pipeline = outputs->pipeline;
 	struct disk_room room;
 
 	outputs->room_bytes = 0;
-	if (is_low(outputs, outputs->trace, &room) &&
-	    pipeline__end_sink(pipeline, outputs->trace_sink, -ENOSPC, true))
-		tell_end(outputs, LINE_TRACE, "trace", &room);
-	if (is_low(outputs, outputs->profile, &room) &&
-	    pipeline__end_sink(pipeline, outputs->profile_sink, -ENOSPC, false))
-		tell_end(outputs, LINE_PROFILE, "profile", &room);
-	if (!outputs->record_err && is_low(outputs, outputs->record, &room)) {
-		outputs->record_err = -ENOSPC;
-		(void)fflush(output__file(outputs->record));
-		tell_end(outputs, LINE_RECORD, "record", &room);
+	for (int i = 0; i < FILES; i++) {
+		if (!window_file_is_low(&outputs->files[i], outputs->keep_free, &room) ||
+		    !end_file(outputs, i))
+			continue;
+		disk_room_tell(&room, outputs->files[i].name,
+			       ", so it ends here and other outputs go on");
+		outputs->end_reasons[i] = "its disk is nearly full";
+	}
+}
+
+/* A trace whose sink failed is not whole, but what has ended for want of room is. */
+static int settle_file(struct outputs *outputs, int index)
+{
+	const struct sink *sink = outputs->sinks[index];
+	const char *end_reason = outputs->end_reasons[index];
+	bool is_whole = true;
+
+	if (sink && !end_reason) {
+		end_reason = pipeline__end_reason(outputs->pipeline, sink);
+		is_whole = index != TRACE || !end_reason;
+	}
+	return window_file_settle(&outputs->files[index], end_reason, is_whole);
+}
+
+/* Before the report, which names the files as they are then. */
+static void settle(void *ctx)
+{
+	struct outputs *outputs = ctx;
+	struct output *record = outputs->files[RECORD].output;
+	size_t count = 0;
+
+	if (record && !outputs->record_err && fflush(output__file(record)))
+		end_record(outputs, -errno);
+	for (int i = 0; i < FILES; i++) {
+		int err = settle_file(outputs, i);
+
+		if (!outputs->settle_err)
+			outputs->settle_err = err;
+		if (outputs->files[i].line)
+			outputs->report_lines[count++] = outputs->files[i].line;
 	}
 }
 
@@ -271,18 +275,23 @@ int outputs__open(struct outputs **result, const struct options *options,
 
 	if (!outputs)
 		return err;
+	outputs->files[TRACE].name = "trace";
+	outputs->files[PROFILE].name = "profile";
+	outputs->files[RECORD].name = "record";
 	outputs->pipeline = pipeline__new(&options->judging);
 	if (outputs->pipeline)
 		err = open_files(outputs, options, tag);
 	outputs->keep_free = options->windows.keep_free;
 	if (!err)
-		err = check_rooms(outputs, options);
+		err = check_rooms(outputs);
 	if (!err)
 		err = begin_trace(outputs, options, metadata);
 	if (!err)
 		err = begin_profile(outputs, metadata);
 	if (!err)
-		err = begin_record(outputs, options);
+		err = begin_record(outputs);
+	if (!err)
+		err = add_sink(outputs, sink_room__new(leave_room, settle, outputs));
 	if (!err)
 		err = add_sink(outputs, sink_alert__new(&options->judging.classify.thresholds));
 	if (!err)
@@ -291,8 +300,6 @@ int outputs__open(struct outputs **result, const struct options *options,
 		err = add_status(outputs, options);
 	if (!err)
 		err = add_otlp(outputs, options);
-	if (!err)
-		err = add_sink(outputs, sink_room__new(leave_room, outputs));
 	if (err) {
 		outputs__discard(outputs);
 		outputs = NULL;
@@ -312,12 +319,13 @@ void outputs__push(struct outputs *outputs, const void *data, size_t size)
 static void emit(void *ctx, const void *data, size_t size)
 {
 	struct outputs *outputs = ctx;
+	struct output *record = outputs->files[RECORD].output;
+	int err;
 
-	if (outputs->record && !outputs->record_err) {
-		outputs->record_err = capture_write(output__file(outputs->record), data, size);
-		if (outputs->record_err)
-			log_err("record: %s: the recording ends here, other outputs go on%s",
-				strerror(-outputs->record_err), place_advice(-outputs->record_err));
+	if (record && !outputs->record_err) {
+		err = capture_write(output__file(record), data, size);
+		if (err)
+			end_record(outputs, err);
 	}
 	outputs__push(outputs, data, size);
 }
@@ -349,22 +357,15 @@ void outputs__show_status(struct outputs *outputs, uint64_t now_ns)
 		sink_status__show(outputs->status, outputs__window(outputs), now_ns);
 }
 
-static int commit(struct output *output, int err)
-{
-	int failed = output ? output__commit(output) : 0;
-
-	return err ? err : failed;
-}
-
 int outputs__finish(struct outputs *outputs)
 {
 	int err;
 
 	log_status(NULL);
 	err = pipeline__finish(outputs->pipeline);
-	err = commit(outputs->trace, err);
-	err = commit(outputs->profile, err);
-	return commit(outputs->record, err ? err : outputs->record_err);
+	if (!err)
+		err = outputs->record_err;
+	return err ? err : outputs->settle_err;
 }
 
 void outputs__wait(struct outputs *outputs)
@@ -377,13 +378,8 @@ static void free_with(struct outputs *outputs, void (*close_output)(struct outpu
 	if (!outputs)
 		return;
 	pipeline__free(outputs->pipeline);
-	close_output(outputs->trace);
-	close_output(outputs->profile);
-	close_output(outputs->record);
-	free(outputs->trace_path);
-	free(outputs->profile_path);
-	for (size_t i = 0; i < LINES; i++)
-		free(outputs->report_text[i]);
+	for (int i = 0; i < FILES; i++)
+		window_file_clear(&outputs->files[i], close_output);
 	free(outputs);
 }
 

@@ -79,3 +79,26 @@ int patient_write(int fd, const void *data, size_t size, uint64_t wait_ns, size_
 	}
 	return 0;
 }
+
+static ssize_t write_cookie(void *cookie, const char *data, size_t size)
+{
+	uint64_t wait_ns = patient_in_window() ? PATIENT_WINDOW_NS : PATIENT_FOR_EVER;
+	size_t written;
+	int err = patient_write((int)(intptr_t)cookie, data, size, wait_ns, &written);
+
+	if (err)
+		errno = -err;
+	return err ? 0 : (ssize_t)written;
+}
+
+static int close_cookie(void *cookie)
+{
+	return close((int)(intptr_t)cookie) ? EOF : 0;
+}
+
+FILE *patient_open(int fd)
+{
+	const cookie_io_functions_t functions = {.write = write_cookie, .close = close_cookie};
+
+	return fopencookie((void *)(intptr_t)fd, "w", functions);
+}

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* How long a window is held up by an output that takes nothing. */
 #define PATIENT_WINDOW_NS 5000000000ull
@@ -23,5 +24,11 @@ bool patient_in_window(void);
  * failure too. 0, -ETIMEDOUT or -errno of the write.
  */
 int patient_write(int fd, const void *data, size_t size, uint64_t wait_ns, size_t *written);
+
+/*
+ * A stream that writes so to fd, which it closes, and waits no longer than a window may be held up.
+ * NULL: errno tells why.
+ */
+FILE *patient_open(int fd);
 
 #endif

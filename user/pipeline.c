@@ -14,6 +14,7 @@
 struct output_state {
 	struct sink *sink;
 	bool failed;
+	int err; /* why */
 };
 
 struct pipeline {
@@ -55,6 +56,7 @@ static void check_sink(struct pipeline *pipeline, struct output_state *output, i
 	if (!err)
 		return;
 	output->failed = true;
+	output->err = err;
 	keep_first_error(pipeline, err);
 	log_err("%s: %s: the %s ends here, other outputs go on%s", output->sink->name,
 		failure_text(err), output->sink->name, failure_advice(err));
@@ -253,10 +255,20 @@ bool pipeline__end_sink(struct pipeline *pipeline, const struct sink *sink, int 
 				   output->sink->finish(output->sink, pipeline__window(pipeline),
 							pipeline->classifier));
 		output->failed = true;
+		output->err = output->err ? output->err : err;
 		keep_first_error(pipeline, err);
 		return true;
 	}
 	return false;
+}
+
+const char *pipeline__end_reason(const struct pipeline *pipeline, const struct sink *sink)
+{
+	vec_for_each (output, &pipeline->outputs) {
+		if (output->sink == sink && output->failed)
+			return failure_text(output->err);
+	}
+	return NULL;
 }
 
 int pipeline__finish(struct pipeline *pipeline)

@@ -34,6 +34,9 @@ void pipeline__push(struct pipeline *pipeline, const void *data, size_t size);
  */
 bool pipeline__end_sink(struct pipeline *pipeline, const struct sink *sink, int err, bool finish);
 
+/* Why a sink ended before its window, for a message; NULL: it did not, or is none of ours. */
+const char *pipeline__end_reason(const struct pipeline *pipeline, const struct sink *sink);
+
 /* Lets sinks go on with what they do in the background. */
 void pipeline__poll(struct pipeline *pipeline);
 

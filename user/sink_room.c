@@ -6,6 +6,7 @@
 struct room_sink {
 	struct sink sink;
 	void (*look)(void *ctx);
+	void (*settle)(void *ctx);
 	void *ctx;
 	size_t items; /* since the last look */
 };
@@ -45,6 +46,9 @@ static int write_gpu(struct sink *sink, const struct window *window, const struc
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
+	struct room_sink *room = (struct room_sink *)sink;
+
+	room->settle(room->ctx);
 	return 0;
 }
 
@@ -53,7 +57,7 @@ static void free_room(struct sink *sink)
 	free(sink);
 }
 
-struct sink *sink_room__new(void (*look)(void *ctx), void *ctx)
+struct sink *sink_room__new(void (*look)(void *ctx), void (*settle)(void *ctx), void *ctx)
 {
 	struct room_sink *room = calloc(1, sizeof(*room));
 
@@ -69,6 +73,7 @@ struct sink *sink_room__new(void (*look)(void *ctx), void *ctx)
 		.free = free_room,
 	};
 	room->look = look;
+	room->settle = settle;
 	room->ctx = ctx;
 	return &room->sink;
 }

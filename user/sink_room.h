@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* An output that writes nothing: it knows when the others have written enough for a look. */
+/*
+ * An output that writes nothing: it knows when the others have written enough for a look, and when
+ * all of it is written.
+ */
 #ifndef FBT_SINK_ROOM_H
 #define FBT_SINK_ROOM_H
 
@@ -9,9 +12,10 @@
 #define SINK_ROOM_ITEMS 16384
 
 /*
- * Calls look(ctx) after so many steps, calls and GPU records, at the end too. To be added behind
- * the others. NULL: -ENOMEM.
+ * Calls look(ctx) after so many steps, calls and GPU records, and settle(ctx) when the window has
+ * ended. To be added behind those that write files, and before the report, which says what came of
+ * them. NULL: -ENOMEM.
  */
-struct sink *sink_room__new(void (*look)(void *ctx), void *ctx);
+struct sink *sink_room__new(void (*look)(void *ctx), void (*settle)(void *ctx), void *ctx);
 
 #endif

@@ -14,7 +14,7 @@ broker json owner processes program_output regular_file sha256 stats syscalls te
 folder report_format shares
 disk_room json_read place process_strings
 json_expect json_keys output
-kineto_rules
+kineto_rules window_file
 # the model
 file_table row_table gpu_step gpu_table left_out step step_spec
 gpu_interval window
@@ -97,8 +97,9 @@ loader preflight
 calibrate launch step_probes traced
 interval loading rate_guard rates step_units stream
 step_cost steps_found
-hint inject_dry_run list_steps selection step_guard
+confine_broker_filter hint inject_dry_run list_steps selection step_guard
 session
+confine_broker
 confine flag living loop
 replay trace
 # whether all that would work

@@ -442,6 +442,42 @@ static void the_report_names_the_files_that_were_written(void **state)
 	assert_null(strstr(stdout_text(fixture), "trace    "));
 }
 
+/* Someone takes the place of the one, removes the other: the report comes behind that. */
+static void the_report_names_the_files_that_are_there(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.trace = "trace";
+	fixture->options.profile = "profile";
+	fixture->options.record = "capture";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(mkdir("trace", 0700), 0);
+	assert_int_equal(unlink("profile"), 0);
+	assert_int_equal(outputs__finish(fixture->outputs), -EEXIST);
+	assert_non_null(strstr(stdout_text(fixture), "trace    trace.partial (not in its place: "));
+	assert_non_null(
+		strstr(stdout_text(fixture), "profile  profile (not there: it was removed)"));
+	assert_non_null(strstr(stdout_text(fixture), "record   capture\n"));
+}
+
+static void the_report_tells_of_files_that_ended_early(void **state)
+{
+	static const char *const names[] = {"trace   ", "profile ", "record  "};
+	struct fixture *fixture = *state;
+	char line[80];
+
+	fixture->options.trace = fixture->options.profile = fixture->options.record = "/dev/full";
+	open_well(fixture, "tag");
+	send_window(fixture);
+	assert_int_equal(outputs__finish(fixture->outputs), -ENOSPC);
+	for (size_t i = 0; i < 3; i++) {
+		snprintf(line, sizeof(line), "%s /dev/full (ended early: No space left on device)",
+			 names[i]);
+		assert_non_null(strstr(stdout_text(fixture), line));
+	}
+}
+
 static void keep_replayed(void *ctx, const void *data, size_t size)
 {
 	struct stream *replayed = ctx;
@@ -584,6 +620,8 @@ int main(void)
 		TEST(without_an_end_the_trace_stays_partial),
 		TEST(all_outputs_hold_the_window),
 		TEST(the_report_names_the_files_that_were_written),
+		TEST(the_report_names_the_files_that_are_there),
+		TEST(the_report_tells_of_files_that_ended_early),
 		TEST(the_record_is_the_stream_again),
 		TEST(push_goes_to_the_sinks_and_not_to_the_record),
 		TEST(report_none_says_nothing),

@@ -329,6 +329,9 @@ static void a_sink_that_is_ended_is_finished_if_wanted_and_gets_nothing_more(voi
 	assert_true(pipeline__end_sink(fixture->pipeline, a, -ENOSPC, true));
 	assert_true(pipeline__end_sink(fixture->pipeline, b, -EDQUOT, false));
 	assert_false(pipeline__end_sink(fixture->pipeline, a, -ENOSPC, true));
+	assert_string_equal(pipeline__end_reason(fixture->pipeline, a), "No space left on device");
+	assert_string_equal(pipeline__end_reason(fixture->pipeline, b), "Disk quota exceeded");
+	assert_null(pipeline__end_reason(fixture->pipeline, NULL));
 	assert_int_equal(pipeline__finish(fixture->pipeline), -ENOSPC);
 	pipeline__wait(fixture->pipeline);
 	assert_string_equal(fixture->log, "AsBsCsAsBsCsA?CfCw");
@@ -343,6 +346,8 @@ static void a_sink_that_failed_is_not_ended(void **state)
 	add_two_steps(fixture);
 	assert_int_equal(run_quietly(fixture), -EIO);
 	assert_false(pipeline__end_sink(fixture->pipeline, &a->sink, -ENOSPC, true));
+	assert_string_equal(pipeline__end_reason(fixture->pipeline, &a->sink),
+			    "Input/output error");
 	assert_string_equal(fixture->log, "As");
 }
 
