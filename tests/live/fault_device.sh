@@ -31,6 +31,7 @@ says_once()
 check_others()
 {
 	fact "$1: the report is whole" 'R["steps"] > 20 and R["window_ns"] > 0'
+	fact "$1: the files that it names are there" honest
 	[ "$2" = profile ] || fact "$1: the profile is whole" 'W["steps"] == len(S) == R["steps"]'
 	[ "$2" = trace ] || holds "$1: the trace is whole" "$FBT" validate -q "$OUT.trace"
 	[ "$2" = record ] || holds "$1: the recording is whole" \
@@ -80,6 +81,10 @@ if [ -c /dev/fuse ] && mount_failing EIO 100; then
 			[ $error = EIO ] ||
 				has "$error of the $what: it says what to do" "$OUT.err" 'free some space or name a file elsewhere'
 			check_others "$error of the $what" $what
+			there=$disk/$what.partial
+			[ $what = profile ] && there=$disk/$what
+			is "$error of the $what: the report says where it is" "$(q "files['$what']")" \
+				"$there (ended early: $text)"
 			case $what in
 			profile) holds "$error of the $what: it is whole lines" is_whole_lines "$disk/profile" ;;
 			trace) has "$error of the $what: what there is stays" "$OUT.err" 'what was written is in .*/trace.partial' ;;
@@ -116,6 +121,7 @@ if mkfs.ext4 -q -F "$TMP/image" 2>/dev/null && mount -o loop,errors=remount-ro "
 			says_once "read-only in a window, $what" "^ferrum-bpftrace: $what: Read-only file system"
 		done
 		fact 'read-only in a window: the report is whole' 'R["steps"] > 20'
+		fact 'read-only in a window: the files that it names are there' honest
 		holds 'read-only in a window: the recording elsewhere too' \
 			"$FBT" -q --replay "$OUT.capture" --report none
 		holds 'read-only in a window: the profile is whole lines' is_whole_lines "$disk/profile"

@@ -61,6 +61,13 @@ END
 has_report()
 {
 	fact "$1: the report is whole" 'R["steps"] > 100 and R["window_ns"] > 0'
+	fact "$1: the files that it names are there" honest
+}
+
+# names NAME WHAT TEXT: what the report says of that file
+names()
+{
+	is "$1: the report says where the $2 is" "$(q "files['$2']")" "$3"
 }
 
 # --- files ---------------------------------------------------------------------------------------
@@ -76,6 +83,9 @@ holds 'ulimit -f: the profile is whole lines' is_whole "$OUT.profile"
 holds 'ulimit -f: what there is of the recording is replayed' \
 	"$FBT" -q --replay "$OUT.capture.partial" --report none
 has_report 'ulimit -f'
+names 'ulimit -f' trace "$OUT.trace.partial (ended early: File too large)"
+names 'ulimit -f' profile "$OUT.profile (ended early: File too large)"
+names 'ulimit -f' record "$OUT.capture.partial (ended early: File too large)"
 
 # The same at each of three outputs, while the others have room.
 for what in trace profile record; do
@@ -88,6 +98,9 @@ for what in trace profile record; do
 	ends "disk full of $what" 1 20
 	says_once "disk full of $what" "^ferrum-bpftrace: $what: No space left on device: .*free some space"
 	has_report "disk full of $what"
+	there=${path[$what]}.partial
+	[ $what = profile ] && there=${path[$what]}
+	names "disk full of $what" $what "$there (ended early: No space left on device)"
 	[ $what = profile ] || fact "disk full of $what: the profile is whole" 'W["steps"] == len(S) == R["steps"]'
 	[ $what = trace ] || holds "disk full of $what: the trace is whole" "$FBT" validate "$OUT.trace"
 	[ $what = record ] || holds "disk full of $what: the recording is whole" \
@@ -114,6 +127,9 @@ if [ "$immutable" ]; then
 	says_once 'a folder that was made immutable' 'what was written is in .*/trace.partial'
 	holds 'a folder that was made immutable: it is a whole trace' \
 		python3 -c 'import json, sys; json.load(open(sys.argv[1]))' "$TMP/below/d/trace.partial"
+	names 'a folder that was made immutable' trace \
+		"$TMP/below/d/trace.partial (not in its place: Operation not permitted)"
+	fact 'a folder that was made immutable: the files that the report names are there' honest
 	chattr -i "$TMP/below/d"
 else
 	ends 'a disk without immutable folders' 0 20
@@ -130,6 +146,7 @@ rm -r "$TMP/gone"
 ends 'folder removed' 1 20
 for what in trace profile record; do
 	says_once "folder removed, $what" "gone/$what: was removed while it was written"
+	names 'folder removed' $what "$TMP/gone/$what (not there: it was removed)"
 done
 has_report 'folder removed'
 
@@ -138,6 +155,7 @@ tool -d 1 --trace /dev/full --profile /dev/full --record /dev/full --report json
 ends 'full device' 1 20
 is 'full device: a line for each output and no more' "$(grep -c . "$OUT.err")" 3
 has_report 'full device'
+names 'full device' trace '/dev/full (ended early: No space left on device)'
 
 # --- pipes ---------------------------------------------------------------------------------------
 
@@ -173,6 +191,7 @@ for what in profile trace; do
 	tool -d 1.5 --report json --trace "${path[trace]}" --profile "${path[profile]}" >"$OUT.report" 2>"$OUT.err"
 	ends "$what into a full pipe" 1 30
 	says_once "$what into a full pipe" "^ferrum-bpftrace: $what: nobody reads it"
+	names "$what into a full pipe" $what "$TMP/full (ended early: nobody reads it)"
 	has_report "$what into a full pipe"
 done
 rm -f "${OUT:?}".*

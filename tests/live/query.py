@@ -9,6 +9,8 @@
     lines   what the tool said on stderr
     R       the report; table and errors are its calls and failed calls by syscall name, tables is
             table by process
+    files   what the report says of files, by output: "PATH", or "PATH (what is wrong)"
+    honest  whether each of them is there, and none that it says is not
     total   sums counts of steps, in the form of the engine's account
     near    whether a table is the engine's
     G       escalation_prof by number of step, times under us
@@ -65,6 +67,15 @@ def load_syscalls(what):
 def add_up(tables):
     names = {name for table in tables for name in table}
     return {name: sum(table.get(name, 0) for table in tables) for name in names}
+
+
+def load_files():
+    return dict(line.split(None, 1) for line in load(OUT + ".report")["files"])
+
+
+def is_honest():
+    return all(os.path.exists(text.split(" (")[0]) != (" (not there: " in text)
+               for text in load_files().values())
 
 
 def total(steps):
@@ -125,6 +136,8 @@ makers = {
     "S": load_steps,
     "X": lambda: load(OUT + ".trace"),
     "R": lambda: load(OUT + ".report"),
+    "files": load_files,
+    "honest": is_honest,
     "lines": load_lines,
     "tables": lambda: load_syscalls("calls"),
     "table": lambda: add_up(load_syscalls("calls").values()),
