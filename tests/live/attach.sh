@@ -14,11 +14,27 @@ end_tool 0 '-n: the tool ends by itself'
 fact '-n: after so many steps' '40 <= len(S) < 80'
 holds '-n: the target goes on' kill -0 "$ENGINE"
 
-run_tool -p "$ENGINE" --step engine_step -d 1
-begin=$(date +%s%N)
-end_tool 0 '-d: the tool ends by itself'
-took=$((($(date +%s%N) - begin) / 1000000))
-holds "-d: after that time ($took ms)" [ "$took" -ge 900 ] && holds '-d: and soon' [ "$took" -lt 2500 ]
+# timed ARGUMENT…: how long the tool takes to end by itself, in ms, goes to took
+timed()
+{
+	local begin
+
+	rm -f "${OUT:?}".*
+	begin=$(date +%s%N)
+	run_tool -p "$ENGINE" --step engine_step "$@"
+	end_tool 0 "$*: the tool ends by itself"
+	took=$((($(date +%s%N) - begin) / 1000000))
+}
+
+# What it takes to begin and to end is a matter of the machine, which may also be late once.
+timed -n 1
+usual=$took
+for _ in 1 2 3; do
+	timed -d 1
+	[ "$took" -lt $((2500 + 2 * usual)) ] && [ "$(q 'R["window_ns"] <= 1.5e9')" = True ] && break
+done
+holds "-d: after that time ($took ms)" [ "$took" -ge 900 ]
+holds "-d: and soon (-n 1 took $usual ms)" [ "$took" -lt $((2500 + 2 * usual)) ]
 fact '-d: with the window that was asked for' '0.9e9 <= R["window_ns"] <= 1.5e9'
 holds '-d: outputs are valid' "$FBT" validate --require-events step_prof,syscall_prof,window_prof "$OUT.profile" "$OUT.trace"
 

@@ -22,8 +22,11 @@ holds '-f: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 # A child that was there before.
 sh -c '"$0" --steps 0 --sleep-us 500 & echo $!; wait' "$FBT_ENGINE" >"$TMP/child" &
 parent=$!
-sleep 0.5
-child=$(cat "$TMP/child")
+for _ in $(seq 1500); do
+	child=$(cat "$TMP/child")
+	[ "$(readlink "/proc/$child/exe")" = "$FBT_ENGINE" ] && break
+	sleep 0.02
+done
 run_tool -p $parent -f --step engine_step -n 50
 end_tool 0 '-f: attaches to a parent whose child has the step'
 fact '-f: steps of a child that was there before' "len([s for s in S if s['pid'] == $child]) >= 50"

@@ -6,6 +6,7 @@
 # python3 makes calls that nobody here has counted in advance.
 cat >"$TMP/load.py" <<'END'
 import os, sys, threading, time
+print("ready", flush=True)
 sys.stdin.readline()
 def work():
     for i in range(300):
@@ -18,29 +19,34 @@ threads = [threading.Thread(target=work) for _ in range(3)]
 os._exit(0)
 END
 mkfifo "$TMP/go"
-python3 "$TMP/load.py" <"$TMP/go" &
+python3 "$TMP/load.py" <"$TMP/go" >"$TMP/ready" &
 load=$!
 exec 7>"$TMP/go"
-sleep 0.5
+# In its read, which nobody is to see begin.
+for _ in $(seq 3000); do
+	grep -q ready "$TMP/ready" && grep -q '^State:.*sleeping' "/proc/$load/status" && break
+	sleep 0.02
+done
 run_tool -p $load --detail steps
 wait_attached "$TOOL"
 if command -v bpftrace >/dev/null; then
 	how=bpftrace
-	bpftrace -e "tracepoint:raw_syscalls:sys_enter /pid == $load/ { @inside[tid] = 1; }
+	# It says so when it has seen a call of this shell.
+	bpftrace -e "tracepoint:raw_syscalls:sys_enter /pid == $load || pid == $$/ { @inside[tid] = 1; }
 		tracepoint:raw_syscalls:sys_exit /pid == $load && @inside[tid]/
 			{ @calls[args->id] = count(); delete(@inside[tid]); }
-		BEGIN { printf(\"counting\n\"); }" >"$TMP/counts" 2>&1 7>&- </dev/null &
-	for _ in $(seq 200); do grep -q counting "$TMP/counts" && break; sleep 0.1; done
+		tracepoint:raw_syscalls:sys_exit /pid == $$ && @inside[tid] && @said == 0/
+			{ @said = 1; printf(\"counting\n\"); }" >"$TMP/counts" 2>&1 7>&- </dev/null &
+	for _ in $(seq 900); do grep -q counting "$TMP/counts" && break; sleep 0.1; done
 elif command -v strace >/dev/null; then
 	how=strace
 	strace -f -c -U name,calls -o "$TMP/counts" -p $load 7>&- </dev/null 2>/dev/null &
-	sleep 2
+	for _ in $(seq 900); do grep -q '^TracerPid:.*[1-9]' "/proc/$load/status" && break; sleep 0.1; done
 else
 	echo 'SKIP neither bpftrace nor strace is installed'
 	exit 77
 fi
 counter=$!
-sleep 0.5
 echo >&7
 exec 7>&-
 wait $load
