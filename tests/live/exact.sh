@@ -7,14 +7,18 @@
 capture=$(mktemp -p /dev/shm 2>/dev/null || echo "$TMP/capture")
 trap 'rm -f "$capture"; clean_up' EXIT
 
+# From before the load begins, so that however slow this machine is, it meets a tool that stands.
 starve_tool()
 {
+	kill -STOP "$TOOL"
+	go
 	for _ in 1 2 3; do
-		sleep 0.1
-		kill -STOP "$TOOL"
 		sleep 0.2
 		kill -CONT "$TOOL"
+		sleep 0.1
+		kill -STOP "$TOOL"
 	done
+	kill -CONT "$TOOL"
 }
 
 # exact NAME THREADS CALLS STEPS TOOL-OPTION…: see load.c; one second
@@ -27,8 +31,7 @@ exact()
 	start_program load "$threads" 1 "$calls" "$steps"
 	run_tool -p "$ENGINE" --step load_step "${calm[@]}" --trace none --record "$capture" "$@"
 	wait_attached "$TOOL"
-	go
-	[ "$starve" = 0 ] || starve_tool
+	if [ "$starve" = 0 ]; then go; else starve_tool; fi
 	wait "$ENGINE"
 	end_tool
 	records=$(python3 tests/live/count_records.py "$capture")
