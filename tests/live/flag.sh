@@ -30,7 +30,7 @@ wait_for_line()
 {
 	local wanted=${2:-1}
 
-	for _ in $(seq 500); do
+	for _ in $(seq 3000); do
 		[ "$(grep -cE -- "$1" "$OUT.err")" -ge "$wanted" ] && return 0
 		kill -0 "$TOOL" 2>/dev/null || break
 		sleep 0.02
@@ -70,12 +70,15 @@ about()
 	OUT=$TMP/one q "$2"
 }
 
-# wait_for_step: the window that is open has one
+# wait_for_step [COUNT [PID]]: the window that is open has so many, of that process
 wait_for_step()
 {
-	for _ in $(seq 500); do
-		[ -s "$(find "$DIR" -name 'ferrum_profile_*' -printf '%f\n' | sort -t_ -k4 |
-			sed "s|^|$DIR/|" | tail -1)" ] && return
+	local newest
+
+	for _ in $(seq 3000); do
+		newest=$(find "$DIR" -name 'ferrum_profile_*' -printf '%f\n' | sort -t_ -k4 | tail -1)
+		[ -n "$newest" ] && [ "$(grep -cE "\"event\":\"step_prof\".*\"pid\":${2:-[0-9]+}[,}]" \
+			"$DIR/$newest")" -ge "${1:-1}" ] && return
 		sleep 0.01
 	done
 	not_ok 'there are steps in the window'
@@ -91,7 +94,7 @@ start_steady()
 {
 	"$FBT_ENGINE" --steps 0 --sleep-us 500 "$@" >/dev/null 2>&1 </dev/null &
 	STEADY=$!
-	for _ in $(seq 500); do
+	for _ in $(seq 3000); do
 		[ "$(readlink "/proc/$STEADY/exe")" = "$FBT_ENGINE" ] && return
 		sleep 0.01
 	done
@@ -146,7 +149,7 @@ kill -INT "$TOOL"
 end_tool 0 'Ctrl-C while waiting ends it with 0'
 is 'Ctrl-C while waiting: no other file' "$(count 'ferrum_*')" 100
 left=$programs
-for _ in $(seq 50); do
+for _ in $(seq 600); do
 	still=
 	for id in $left; do
 		bpftool prog show id "$id" >/dev/null 2>&1 && still="$still $id"
@@ -235,7 +238,7 @@ rm "$FLAG"
 run_waiting -p "$STEADY" --step engine_step -d 0.5
 end_tool 0 '-d ends it while it waits'
 is '-d while waiting: no file' "$(count 'ferrum_*')" 0
-run_waiting -p "$STEADY" --step engine_step -d 3
+run_waiting -p "$STEADY" --step engine_step -d 6
 open_window 1
 end_tool 0 '-d ends it in a window'
 is '-d in a window: it is exported' "$(count 'ferrum_trace_*.json')" 1
@@ -327,7 +330,7 @@ rm "$FLAG"
 start_steady
 run_waiting -a --step engine_step
 open_window 1
-sleep 0.3
+wait_for_step 60 "$STEADY"
 close_window 1
 is '-a: one export for all' "$(count 'ferrum_profile_pid0_*') $(count 'ferrum_profile_*')" '1 1'
 is '-a: with the steps of a process that nobody named' \
@@ -400,12 +403,12 @@ end_steady "$STEADY"
 start_engine --late "$TMP/liblate.so" --steps 0 --sleep-us 1000
 run_waiting -p "$ENGINE" --step late_step --wait-step
 go
-for _ in $(seq 500); do
+for _ in $(seq 3000); do
 	grep -q liblate "/proc/$ENGINE/maps" && break
 	sleep 0.02
 done
 open_window 1
-sleep 0.2
+wait_for_step 25
 close_window 1
 is 'a library that was loaded while the tool waited' \
 	"$(about '*' 'len(S) > 20 and {s["kind"] for s in S} == {"late_step"}')" True

@@ -91,9 +91,11 @@ end 'no libcuda'
 
 refused 'no such process' 'process +there is none' 4194303
 refused 'a kernel thread' 'process +is a kernel thread' 2
-bash -c 'sleep 0 & exec sleep 1000' &
+# It ends when its parent is one that does not wait for it.
+# shellcheck disable=SC2016
+bash -c '{ until grep -qx sleep "/proc/$$/comm"; do sleep 0.02; done; } & exec sleep 1000' &
 parent=$!
-for _ in $(seq 100); do
+for _ in $(seq 3000); do
 	zombie=$(pgrep -P $parent)
 	[ -n "$zombie" ] && grep -q '^State:.Z' "/proc/$zombie/status" && break
 	sleep 0.02
@@ -121,7 +123,7 @@ mkfifo "$TMP/hold"
 "$PROGRAM" trace="$ENGINE" <"$TMP/hold" >"$TMP/traced" &
 tracer=$!
 exec 8>"$TMP/hold"
-for _ in $(seq 100); do
+for _ in $(seq 3000); do
 	grep -q ready "$TMP/traced" && break
 	sleep 0.02
 done
@@ -140,7 +142,7 @@ if mkdir "$freezer" 2>/dev/null && echo "$ENGINE" >"$freezer/cgroup.procs" 2>/de
 	else
 		echo 1 >"$freezer/cgroup.freeze"
 	fi
-	for _ in $(seq 100); do
+	for _ in $(seq 3000); do
 		grep -qsE '^(FROZEN|frozen 1)$' "$freezer/freezer.state" "$freezer/cgroup.events" && break
 		sleep 0.02
 	done

@@ -3,10 +3,18 @@
 # Where nothing matches, steps are intervals of a process, and every output says so.
 . "$(dirname "$0")/lib.sh"
 
-start_engine --steps 0 --sleep-us 500 --noise 1
-run_tool -p "$ENGINE" --interval 50 -d 2
-go
-end_tool
+# A machine that is busy elsewhere may serve intervals late for once.
+for _ in 1 2 3; do
+	rm -f "${OUT:?}".*
+	start_engine --steps 0 --sleep-us 500 --noise 1
+	run_tool -p "$ENGINE" --interval 50 -d 2
+	go
+	end_tool
+	kill -TERM "$ENGINE"
+	wait "$ENGINE"
+	[ "$(q '30 <= len(S) <= 42 and
+		45000 <= sorted(s["us"]["wall"] for s in S[1:-1])[len(S) // 2] <= 60000')" != True ] || break
+done
 fact 'as many steps as intervals' '30 <= len(S) <= 42'
 fact 'they say so' 'all(s["step_source"] == "interval" for s in S) and R["interval_ns"] == 50000000'
 # One that is served late on a busy machine is longer, and the next one shorter.

@@ -29,7 +29,7 @@ links=$(ids_of_tool link)
 holds 'while it runs its programs and links are there' [ "$(count_left)" -ge 10 ]
 kill -KILL "$TOOL"
 wait "$TOOL" 2>/dev/null
-for _ in $(seq 50); do
+for _ in $(seq 600); do
 	[ "$(count_left)" = 0 ] && break
 	sleep 0.1
 done

@@ -89,12 +89,12 @@ rm -f "${OUT:?}".*
 start_engine --steps 0 --sleep-us 500
 attach --otlp "$URL" --escalate-now
 go
-for _ in $(seq 300); do
+for _ in $(seq 1500); do
 	grep -qs 'efficiency\|manual' "$OUT.err" && break
 	sleep 0.02
 done
 kill -INT "$TOOL"
-for _ in $(seq 100); do
+for _ in $(seq 1500); do
 	[ -e "$OUT.trace" ] && break
 	sleep 0.02
 done
