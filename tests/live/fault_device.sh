@@ -69,7 +69,7 @@ if [ -c /dev/fuse ] && mount_failing EIO 100; then
 			declare -A path=([trace]=$OUT.trace [profile]=$OUT.profile [record]=$OUT.capture)
 			path[$what]=$disk/$what
 			tool --trace "${path[trace]}" --profile "${path[profile]}" --record "${path[record]}"
-			for _ in $(seq 600); do
+			for _ in $(seq 1800); do
 				grep -q 'ends here' "$OUT.err" && break
 				kill -0 "$TOOL" 2>/dev/null || break
 				sleep 0.05
@@ -114,7 +114,10 @@ if mkfs.ext4 -q -F "$TMP/image" 2>/dev/null && mount -o loop,errors=remount-ro "
 	wait_attached "$TOOL"
 	sleep 1
 	if echo 1 2>/dev/null >"$trigger"; then
-		sleep 2
+		for _ in $(seq 600); do
+			[ "$(grep -c 'Read-only file system' "$OUT.err")" -ge 2 ] && break
+			sleep 0.1
+		done
 		kill -INT "$TOOL"
 		end_tool 1 'read-only in a window: it ends with 1'
 		for what in trace profile; do
