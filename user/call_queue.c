@@ -33,24 +33,6 @@ int call_queue_push(struct call_queue *queue, const struct fbt_call *call)
 	return err;
 }
 
-/* Gives memory back that a burst of calls needed. */
-static void shrink(call_vec *calls)
-{
-	struct fbt_call *moved;
-
-	if (calls->capacity <= SPARE_CALLS || calls->capacity / 4 < calls->count)
-		return;
-	if (!calls->count) {
-		vec_free(calls);
-		return;
-	}
-	moved = reallocarray(calls->items, calls->count, sizeof(*calls->items));
-	if (!moved)
-		return;
-	calls->items = moved;
-	calls->capacity = calls->count;
-}
-
 /* Once half of the array is of calls that have left, so that each is moved once on average. */
 static void close_up(struct call_queue *queue)
 {
@@ -65,7 +47,7 @@ static void close_up(struct call_queue *queue)
 		queue->is_unordered = false;
 	calls->count = count;
 	queue->first = 0;
-	shrink(calls);
+	vec_shrink(calls, SPARE_CALLS);
 }
 
 void call_queue_drop(struct call_queue *queue, size_t count)

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +15,12 @@
 /* How long the calls of a drain wait for names, which take another CPU some 100 ns more. */
 #define FILE_TRIES   100
 #define FILE_WAIT_US 100
+
+/* Room for so many steps (328 KiB) stays for the next drain: it has some hundreds at most. */
+#define SPARE_STEPS 1024
+
+/* Free memory that the heap keeps at its end; and blocks from half of it on are not in the heap. */
+#define HEAP_SPARE_BYTES (2 << 20)
 
 struct stream {
 	struct loader *loader;
@@ -32,6 +39,17 @@ struct stream {
 	uint64_t files_dropped; /* calls whose file could not be named */
 };
 
+/*
+ * After a stall all that was in the rings is taken in at once, in blocks of up to 8 MiB. glibc by
+ * itself keeps what is freed then: up to twice the largest block that was ever freed (man mallopt),
+ * and libbpf frees one of 5 MiB when it loads.
+ */
+static void bound_heap(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, HEAP_SPARE_BYTES / 2);
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_SPARE_BYTES);
+}
+
 struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 			   const struct record_output *output, const struct stream_options *options)
 {
@@ -39,6 +57,7 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 
 	if (!stream)
 		return NULL;
+	bound_heap();
 	stream->loader = loader;
 	stream->shared = loader__shared(loader);
 	stream->traced = traced;
@@ -169,10 +188,10 @@ static void send_steps(struct stream *stream, size_t count)
 	for (size_t i = 0; i < count; i++)
 		send_step(stream, &stream->steps.items[i]);
 	stream->steps.count -= count;
-	if (!stream->steps.count)
-		return;
-	memmove(stream->steps.items, stream->steps.items + count,
-		stream->steps.count * sizeof(*stream->steps.items));
+	if (stream->steps.count)
+		memmove(stream->steps.items, stream->steps.items + count,
+			stream->steps.count * sizeof(*stream->steps.items));
+	vec_shrink(&stream->steps, SPARE_STEPS);
 }
 
 static void drain_until(struct stream *stream, uint64_t cutoff_ns)

@@ -4,6 +4,7 @@
  *
  *	VEC(uint64_t) durations = {0};
  *	err = vec_push(&durations, value);	// 0 or -ENOMEM
+ *	vec_shrink(&durations, 1024);		// if it holds little of what it has room for
  *	vec_free(&durations);
  */
 #ifndef FBT_VEC_H
@@ -43,6 +44,34 @@ static inline int vec_grow(void **items, size_t count, size_t *capacity, size_t 
 			(vec)->items[(vec)->count++] = (value);                                    \
 		vec_err;                                                                           \
 	})
+
+/*
+ * Gives memory back that a burst needed: where there is room for more than spare items, and at most
+ * a quarter of it is in use. Without memory to do so the array stays as it is.
+ */
+static inline void vec_give_back(void **items, size_t count, size_t *capacity, size_t size,
+				 size_t spare)
+{
+	void *moved;
+
+	if (*capacity <= spare || *capacity / 4 < count)
+		return;
+	if (!count) {
+		free(*items);
+		*items = NULL;
+		*capacity = 0;
+		return;
+	}
+	moved = reallocarray(*items, count, size);
+	if (!moved)
+		return;
+	*items = moved;
+	*capacity = count;
+}
+
+#define vec_shrink(vec, spare)                                                                     \
+	vec_give_back((void **)&(vec)->items, (vec)->count, &(vec)->capacity,                      \
+		      sizeof(*(vec)->items), spare)
 
 #define vec_free(vec)                                                                              \
 	do {                                                                                       \

@@ -68,6 +68,41 @@ static void vec_is_empty_and_usable_after_free(void **state)
 	vec_free(&numbers);
 }
 
+static void vec_shrink_gives_back_what_is_hardly_used(void **state)
+{
+	number_vec numbers = {0};
+
+	for (uint64_t i = 0; i < 100; i++)
+		assert_int_equal(vec_push(&numbers, i), 0);
+	numbers.count = 33;
+	vec_shrink(&numbers, 64);
+	assert_int_equal(numbers.capacity, 128);
+	numbers.count = 32;
+	vec_shrink(&numbers, 128);
+	assert_int_equal(numbers.capacity, 128);
+	vec_shrink(&numbers, 64);
+	assert_int_equal(numbers.capacity, 32);
+	for (uint64_t i = 0; i < 32; i++)
+		assert_int_equal(numbers.items[i], i);
+	assert_int_equal(vec_push(&numbers, 32), 0);
+	assert_int_equal(numbers.items[32], 32);
+	vec_free(&numbers);
+}
+
+static void vec_shrink_frees_an_empty_array(void **state)
+{
+	number_vec numbers = {0};
+
+	vec_shrink(&numbers, 0);
+	assert_int_equal(vec_push(&numbers, 1), 0);
+	numbers.count = 0;
+	vec_shrink(&numbers, 8);
+	assert_non_null(numbers.items);
+	vec_shrink(&numbers, 0);
+	assert_null(numbers.items);
+	assert_int_equal(numbers.capacity, 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -76,6 +111,8 @@ int main(void)
 		cmocka_unit_test(vec_for_each_does_nothing_with_an_empty_array),
 		cmocka_unit_test(vec_keeps_what_was_pushed_in_order),
 		cmocka_unit_test(vec_is_empty_and_usable_after_free),
+		cmocka_unit_test(vec_shrink_gives_back_what_is_hardly_used),
+		cmocka_unit_test(vec_shrink_frees_an_empty_array),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
