@@ -9,7 +9,8 @@ for after in 0 1500; do
 	name="first thread ends $([ $after = 0 ] && echo 'before' || echo 'under trace')"
 	rm -f "${OUT:?}".*
 	start_program leader 3000 $after
-	run_tool -p "$ENGINE" --step my_step --detail all "${calm[@]}"
+	# -q: on a slow machine it may be 5 s until the go, and it would give hints.
+	run_tool -q -p "$ENGINE" --step my_step --detail all "${calm[@]}"
 	wait_attached "$TOOL"
 	go
 	wait "$ENGINE"
