@@ -184,7 +184,7 @@ has_confined()
 # of them on a busy machine; where it cannot give up its rights, ten seconds without one must do.
 wait_attached()
 {
-	local links before=0 same=0 end=$((SECONDS + 60)) quiet=0
+	local links before=0 same=0 end=$((SECONDS + 300)) quiet=0
 
 	while [ $SECONDS -lt $end ]; do
 		kill -0 "$1" 2>/dev/null || return 1
