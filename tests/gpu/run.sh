@@ -232,16 +232,18 @@ count_links()
 	echo $((links + perf))
 }
 
-# Until its links are there and no more come.
+# Until its links are there and no more come, and it has given up its rights, which is the last thing
+# that it does before its window; where it cannot, ten seconds without a new link must do.
 wait_attached()
 {
 	local links before=0 same=0
 
-	for _ in $(seq 500); do
+	for _ in $(seq 3000); do
 		kill -0 "$1" 2>/dev/null || return 1
 		links=$(count_links "$1")
 		same=$((links >= 3 && links == before ? same + 1 : 0))
-		[ $same = 10 ] && return
+		[ $same -ge 10 ] && { grep -q '^NoNewPrivs:.*1' "/proc/$1/status" || [ $same -ge 500 ]; } &&
+			return
 		before=$links
 		sleep 0.02
 	done
@@ -265,8 +267,9 @@ start_tracer()
 		[ "$said" = armed ]
 		;;
 	full)
+		# Each step is to be seen, also where probes are slow.
 		timeout --foreground -k 5 "$limit" "$tool" -q -p "$2" --step "$step" --gpu require \
-			--trace "$3.trace" --profile "$3.profile" >"$3.report" 2>"$3.err" &
+			--rate-guard 0 --trace "$3.trace" --profile "$3.profile" >"$3.report" 2>"$3.err" &
 		tracer=$!
 		wait_attached "$(child_of "$tracer")" && "$arm" --wait "$2" 60 2>>"$3.err"
 		;;

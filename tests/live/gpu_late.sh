@@ -27,7 +27,7 @@ late 'a second stream is never at rest' '--steps 1000 --sleep-us 300 --script k4
 
 # More than a buffer full, and the device a little behind until the end.
 gpu_env=()
-start_gpu --linger-ms 20000 --steps 400 --sleep-us 100 --script a1,k80,k80,k80,k80,k80,k80,k80,k80,k80,k80
+start_gpu --linger-ms 60000 --steps 400 --sleep-us 100 --script a1,k80,k80,k80,k80,k80,k80,k80,k80,k80,k80
 attach_gpu
 go
 wait_for 60 is_done

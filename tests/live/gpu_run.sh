@@ -14,7 +14,7 @@ measure()
 	local name=$1
 
 	shift
-	tests/gpu/run.sh --out "$TMP/$name" --steps 100 --limit 60 "$@" >"$TMP/$name.out" 2>&1 </dev/null
+	tests/gpu/run.sh --out "$TMP/$name" --steps 100 --limit 300 "$@" >"$TMP/$name.out" 2>&1 </dev/null
 	status=$?
 }
 
@@ -86,7 +86,7 @@ result broken 'failed == ["it ran to its end", "the shim was armed"] and not R["
 tests/gpu/run.sh --out "$TMP/cut" --steps 100000 --rounds 1 --variants kernels \
 	--engine "fake=$build/tests/gpu_fake_engine" >"$TMP/cut.out" 2>&1 </dev/null &
 measuring=$!
-for _ in $(seq 300); do
+for _ in $(seq 900); do
 	[ -s "$TMP/cut/fake.kernels.1.bare.steps" ] && break
 	sleep 0.1
 done
@@ -94,7 +94,7 @@ kill "$measuring"
 wait "$measuring"
 is 'cut: exit status 1' $? 1
 result cut 'not R["ok"] and "cut_off" in R["machine"]' 'and results that say so'
-for _ in $(seq 100); do
+for _ in $(seq 600); do
 	pgrep -f "$TMP/cut/" >/dev/null || break
 	sleep 0.1
 done

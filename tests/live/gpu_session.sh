@@ -32,6 +32,13 @@ says()
 	[ "$(grep -c "$1" "$OUT.err")" -ge "$2" ]
 }
 
+# have_figures COUNT: so many windows have GPU figures by now
+# shellcheck disable=SC2317
+have_figures()
+{
+	[ "$(find "$TMP/windows" -name '*.jsonl' -exec grep -l '"event":"gpu_prof"' {} + | wc -l)" = "$1" ]
+}
+
 # Only in a window something is asked of CUPTI.
 start_gpu --linger-ms 20000 --steps 0 --script $script
 go
@@ -39,7 +46,7 @@ env --default-signal=INT "$FBT" -p "$ENGINE" --step gpu_engine_step --flag "$TMP
 	--dir "$TMP/windows" --report none 2>"$OUT.err" 7>&- </dev/null &
 TOOL=$!
 for window in 1 2; do
-	holds "flag: it waits for window $window" wait_for 10 says 'waiting for' "$window"
+	holds "flag: it waits for window $window" wait_for 60 says 'waiting for' "$window"
 	sleep 0.3
 	is "flag: the shim rests before window $window" "$(count_calls 'cuptiActivityEnable 10 = 0')" \
 		"$((window - 1))"
@@ -47,12 +54,12 @@ for window in 1 2; do
 	sleep 0.3
 	is "flag: nothing is asked before window $window" "$(count_calls .)" "$calls"
 	touch "$TMP/flag"
-	holds "flag: the shim is armed in window $window" wait_for 10 is_armed_again $window
-	sleep 0.5
+	holds "flag: the shim is armed in window $window" wait_for 60 is_armed_again $window
+	wait_for 60 have_figures $window
 	rm "$TMP/flag"
-	holds "flag: the seat is left with window $window" wait_for 10 has_left $window
+	holds "flag: the seat is left with window $window" wait_for 60 has_left $window
 done
-wait_for 10 says 'waiting for' 3
+wait_for 60 says 'waiting for' 3
 kill -INT "$TOOL"
 wait "$TOOL"
 is 'flag: the tool ends with 0' $? 0
@@ -89,7 +96,7 @@ has 'command: … which is said at the end' "$TMP/command.err" '--gpu require: n
 # Another PID namespace, and a clock that is a day ahead.
 if unshare --fork --pid --mount-proc --time --monotonic 86400 true 2>/dev/null; then
 	gpu_under=(unshare --fork --pid --mount-proc --time --monotonic 86400 --kill-child)
-	start_gpu --linger-ms 20000 --steps 200 --script $script
+	start_gpu --linger-ms 60000 --steps 200 --script $script
 	outer=$ENGINE
 	ENGINE=$(pgrep -P "$outer")
 	attach_gpu --detail all
@@ -119,9 +126,9 @@ attach_gpu
 go
 sleep 0.5
 kill -STOP "$ENGINE"
-holds 'stopped: it is said' wait_for 12 grep -q 'its shim does not answer' "$OUT.err"
+holds 'stopped: it is said' wait_for 60 grep -q 'its shim does not answer' "$OUT.err"
 kill -CONT "$ENGINE"
-sleep 1
+sleep 2
 stop_tool
 fact 'stopped: it was armed again at the end' 'R["gpu_processes"][0]["status"] == "ended"'
 is 'stopped: by the same arming' "$(count_calls 'cuptiActivityEnable 10 = 0')" 1

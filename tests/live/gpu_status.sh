@@ -4,6 +4,12 @@
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
+# knows: the tool has learned how things stand with the shim, and said so
+knows()
+{
+	wait_for 60 grep -q 'GPU records' "$OUT.err"
+}
+
 # run NAME STATUS TOOL-OPTION…: in whatever gpu_env makes of the engine
 run()
 {
@@ -11,12 +17,13 @@ run()
 
 	shift 2
 	rm -f "${OUT:?}".*
-	start_gpu --linger-ms 20000 --steps 30 --script k50,z20,s
+	start_gpu --linger-ms 60000 --steps 30 --script k50,z20,s
 	run_tool -p "$ENGINE" --step gpu_engine_step "$@"
 	wait_attached "$TOOL" || not_ok "$name: the tool attaches"
 	sleep 0.5
+	[ "$status" = off ] || knows
 	go
-	wait_for 10 is_done
+	wait_for 60 is_done
 	sleep 0.3
 	stop_tool
 	end_gpu
@@ -58,16 +65,16 @@ is 'off: and nothing is said' "$(grep -c GPU "$OUT.err")" 0
 touch "$TMP/nsys"
 gpu_env=(FAKE_CUPTI_SEAT=nsys FAKE_CUPTI_SEAT_FILE="$TMP/nsys")
 rm -f "${OUT:?}".*
-start_gpu --linger-ms 20000 --steps 100 --script k50,z20,s
+start_gpu --linger-ms 60000 --steps 100 --script k50,z20,s
 run_tool -p "$ENGINE" --step gpu_engine_step
 wait_attached "$TOOL"
-sleep 0.5
+knows
 stop_tool
 fact 'busy at first: it is told' 'R["gpu_processes"][0]["status"] == "busy"'
 rm "$TMP/nsys"
 attach_gpu
 go
-wait_for 10 is_done
+wait_for 60 is_done
 sleep 0.1
 stop_tool
 end_gpu
@@ -87,14 +94,14 @@ trace_gpu '--steps 30 --script k50,z20,s' --gpu require
 truth_of require
 
 # Two tracers: the first one has the records, the second one says so, and has its syscalls.
-start_gpu --linger-ms 20000 --steps 100 --script k50,z20,s
+start_gpu --linger-ms 60000 --steps 100 --script k50,z20,s
 OUT=$TMP/first attach_gpu
 first=$TOOL
 OUT=$TMP/second run_tool -p "$ENGINE" --step gpu_engine_step
 wait_attached "$TOOL"
-sleep 1.2
+OUT=$TMP/second knows
 go
-wait_for 10 is_done
+wait_for 60 is_done
 sleep 0.1
 OUT=$TMP/second stop_tool
 OUT=$TMP/second fact 'two tracers: the second is told' 'R["gpu_processes"][0]["status"] == "taken"'

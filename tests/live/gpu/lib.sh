@@ -75,7 +75,7 @@ trace_gpu()
 
 	shift
 	# shellcheck disable=SC2086
-	start_gpu --linger-ms 20000 $options
+	start_gpu --linger-ms 60000 $options
 	attach_gpu "$@"
 	go
 	wait_for 60 is_done || not_ok 'the engine makes its steps'
