@@ -158,7 +158,7 @@ rm -f "${OUT:?}".*
 tool -d 1 --trace /dev/full --profile /dev/full --record /dev/full --report json >"$OUT.report" 2>"$OUT.err"
 ends 'full device' 1 20
 is 'full device: a line for each output and no more' "$(grep -c 'No space left on device' "$OUT.err")" 3
-for what in trace profile /dev/full; do
+for what in trace profile '(record|/dev/full)'; do
 	says_once "full device, $what" "^ferrum-bpftrace: $what: No space left on device"
 done
 has_report 'full device'

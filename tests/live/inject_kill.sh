@@ -35,7 +35,7 @@ kill_at()
 	drive -T 20 -k "$point" "${thread[@]}" 2>/dev/null
 	status=$?
 	[ $status = 137 ] || trouble+=" driver=$status:$(cat "$TMP/rounds")"
-	wait_until 2 is_let_go || trouble+=" held:$(grep -hE '^(State|TracerPid)' \
+	wait_until 20 is_let_go || trouble+=" held:$(grep -hE '^(State|TracerPid)' \
 		"/proc/$TARGET/task/"*/status | sort | uniq -c | tr '\n\t' ' ')"
 }
 
@@ -84,7 +84,7 @@ fresh_targets()
 			before=$(count_held)
 			kill_often "$1" 1 "${loaded[@]}"
 		fi
-		wait_until 5 holds_as "$before" || trouble+=" held $(count_held), not $before"
+		wait_until 30 holds_as "$before" || trouble+=" held $(count_held), not $before"
 		kill -TERM "$TARGET"
 		wait "$TARGET" || trouble+=" check:$(ask wrong)"
 	done
@@ -117,7 +117,7 @@ while read -r number point; do
 		TARGET=$epoll
 		kill_often "$number" "$INJECT_KILLS_EPOLL" "${epolls[@]}"
 		for TARGET in $idle $busy $epoll; do
-			wait_until 5 holds_as "${held[$TARGET]}" ||
+			wait_until 30 holds_as "${held[$TARGET]}" ||
 				trouble+=" held $(count_held), not ${held[$TARGET]}"
 			check_clean
 		done
@@ -141,7 +141,7 @@ read -r killed ended whole < <(tests/live/inject/kill.py "$INJECT_SEED" "$INJECT
 echo "# killed $killed times in the middle of $whole us, $ended times too late"
 holds "killed $INJECT_RANDOM times at random: mostly in the middle" \
 	[ "$killed" -ge $((INJECT_RANDOM / 2)) ]
-holds 'killed at random: nobody holds it' wait_until 2 is_let_go
+holds 'killed at random: nobody holds it' wait_until 20 is_let_go
 drive -T 20 -n 3
 is 'killed at random: it can be injected after' "$(ask '[r["ok"] or r for r in R]')" '[True, True, True]'
 back_to 'killed at random' "${held[$TARGET]}"

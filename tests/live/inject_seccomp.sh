@@ -49,7 +49,7 @@ refuses()
 	is "$filters: it is refused" "$(ask '[r["status"] for r in R]')" "['refused']"
 	is "$filters: the call is named" "$(ask "'$call' in R[0]['text'] or R")" True
 	is "$filters: nothing was loaded" "$(count_probes)" 0
-	holds "$filters: nobody holds it" wait_until 2 is_let_go
+	holds "$filters: nobody holds it" wait_until 20 is_let_go
 }
 
 loads docker

@@ -21,7 +21,7 @@ start_target()
 	TARGET=$!
 	ln -s "$log" "$TMP/target.$TARGET"
 	ln -s "$log.probes" "$TMP/probes.$TARGET"
-	wait_until 10 grep -q ready "$log" || not_ok "the target starts: $(cat "$log")"
+	wait_until 60 grep -q ready "$log" || not_ok "the target starts: $(cat "$log")"
 }
 
 # wait_until SECONDS COMMAND…
@@ -97,10 +97,10 @@ holds_as()
 	[ "$(count_held "$1")" = "$1" ]
 }
 
-# back_to NAME BEFORE: within 5 s
+# back_to NAME BEFORE: within 30 s
 back_to()
 {
-	wait_until 5 holds_as "$2"
+	wait_until 30 holds_as "$2"
 	is "$1: files and threads are as before" "$(count_held "$2")" "$2"
 }
 
@@ -120,7 +120,7 @@ report_target()
 	before=$(grep -c '^{' "$TMP/target.$TARGET")
 	kill -USR1 "$TARGET"
 	# shellcheck disable=SC2016
-	wait_until 10 sh -c '[ "$(grep -c "^{.*}$" "$1")" -gt "$2" ]' sh "$TMP/target.$TARGET" "$before"
+	wait_until 60 sh -c '[ "$(grep -c "^{.*}$" "$1")" -gt "$2" ]' sh "$TMP/target.$TARGET" "$before"
 }
 
 # is_clean NAME: TARGET has found nothing wrong in itself until now
