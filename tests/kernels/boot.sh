@@ -26,8 +26,11 @@ arm64)
 	;;
 esac
 [ "$accel" != kvm ] || cpu=host
-# Nor is a processor locked up that the host gives no time for a while.
-[ "$accel" != tcg ] || line+=' watchdog_thresh=60'
+# Nor is a processor locked up, a worker stuck or a task hung, that the host gives no time for a while.
+if [ "$accel" = tcg ]; then
+	line+=' watchdog_thresh=60 workqueue.watchdog_thresh=300'
+	line+=' sysctl.kernel.hung_task_timeout_secs=600'
+fi
 command=("${machine[@]}" -accel "$accel" -cpu "$cpu" -smp 2 -m 2048 -display none -serial stdio
 	-no-reboot -kernel "$kernel" -initrd "$initramfs" -append "console=$tty $line")
 # User-mode Linux is a program, see fetch.sh.
