@@ -90,7 +90,7 @@ reload()
 	kill -USR1 "$LOAD"
 	sleep 0.2
 	kill -HUP "$MASTER"
-	holds 'nginx reloads' until_true 20 new_workers
+	holds 'nginx reloads' until_true 120 new_workers
 }
 
 find_nginx
@@ -98,7 +98,7 @@ PORT=$(python3 "$PARTS/free_port.py")
 write_site
 "$NGINX" -c "$TMP/nginx.conf" -e "$TMP/error.log" 2>"$TMP/nginx.err" </dev/null &
 MASTER=$!
-holds 'nginx starts' until_true 20 serves
+holds 'nginx starts' until_true 120 serves
 start_load
 for worker in $(workers); do
 	inject 'nginx, worker' "$worker"

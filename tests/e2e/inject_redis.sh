@@ -23,7 +23,7 @@ start_redis()
 	"$TMP/redis-server" --port "$PORT" --bind 127.0.0.1 --dir "$TMP" --save '' --appendonly yes \
 		--appendfsync everysec --jemalloc-bg-thread no --daemonize no --logfile '' >"$TMP/redis.log" 2>&1 </dev/null &
 	REDIS=$!
-	until_true 30 grep -qs 'Ready to accept' "$TMP/redis.log" && return
+	until_true 120 grep -qs 'Ready to accept' "$TMP/redis.log" && return
 	sed 's/^/# /' "$TMP/redis.log"
 	not_ok 'redis starts'
 	finish

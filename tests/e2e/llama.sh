@@ -35,7 +35,7 @@ start_counter()
 	rm -f "$TMP/$1.json" # of the round before: it says armed
 	bpftrace -f json -B line "$TMP/$1.bt" >"$TMP/$1.json" 2>"$TMP/$1.err" &
 	COUNTER=$!
-	until_true 20 grep -qs armed "$TMP/$1.json"
+	until_true 120 grep -qs armed "$TMP/$1.json"
 }
 
 # stop PROCESS: as Ctrl-C does; its exit status

@@ -55,18 +55,35 @@ check_healthy()
 	! grep -q '^not ok' "$TMP/verdict" || FAILED=1
 }
 
+# shellcheck disable=SC2317
+has_steps()
+{
+	[ "$(grep -c '"event":"step_prof"' "$OUT.profile")" -ge "$1" ]
+}
+
 check_lock()
 {
-	start_tool lock
-	start_load 100000
-	sleep 5 # until the classes are known
-	for _ in $(seq 12); do
-		printf x >&8
-		sleep 1
+	local try
+
+	for try in 1 2 3; do
+		: >"$TMP/waits" # the try before
+		start_tool lock
+		start_load 100000
+		sleep 5
+		# Until the classes are known.
+		until_true 120 has_steps 300
+		for _ in $(seq 12); do
+			printf x >&8
+			sleep 1
+		done
+		stop_tool
+		kill "$LOAD"
+		wait "$LOAD" 2>/dev/null
+		node "$HERE/named.mjs" lock "$OUT" "$TMP/waits" >"$TMP/verdict" && break
+		[ $try = 3 ] || sed 's/^/# /' "$TMP/verdict"
 	done
-	stop_tool
-	kill "$LOAD"
-	node "$HERE/named.mjs" lock "$OUT" "$TMP/waits" || FAILED=1
+	cat "$TMP/verdict"
+	! grep -q '^not ok' "$TMP/verdict" || FAILED=1
 }
 
 [ -x "$FBT" ] || skip "no $FBT: build it first"

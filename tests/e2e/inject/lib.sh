@@ -44,7 +44,7 @@ start()
 	shift
 	"$@" >"$TMP/$name.out" 2>"$TMP/$name.err" </dev/null &
 	STARTED=$!
-	until_true 30 grep -qs '^ready' "$TMP/$name.out" && return
+	until_true 120 grep -qs '^ready' "$TMP/$name.out" && return
 	sed 's/^/# /' "$TMP/$name.out" "$TMP/$name.err"
 	not_ok "$name starts"
 	finish
@@ -155,8 +155,8 @@ inject()
 	python3 "$PARTS/rounds.py" "$name" "$TMP/rounds" "$ROUNDS" || FAILED=1
 	is "$name: as many entries were called" $(($(loads) - before)) "$ROUNDS"
 	is "$name: in libraries of their own" $(($(libraries_of "$pid") - libraries)) "$ROUNDS"
-	holds "$name: no thread is left behind" until_true 10 at_most threads_of "$pid" "$threads"
-	holds "$name: no descriptor is left behind" until_true 10 at_most files_of "$pid" "$files"
+	holds "$name: no thread is left behind" until_true 60 at_most threads_of "$pid" "$threads"
+	holds "$name: no descriptor is left behind" until_true 60 at_most files_of "$pid" "$files"
 	echo "# $name: $threads threads, $files descriptors," \
 		"memory $memory KiB, and $(($(memory_of "$pid") - memory)) KiB more"
 }
@@ -179,6 +179,6 @@ inject_not()
 	grep -m1 -o '"status.*' "$TMP/rounds" | sed "s/^/# $name: /"
 	sed 's/^/# /' "$TMP/rounds.err"
 	is "$name: nothing was loaded" "$(loads)" "$before"
-	holds "$name: no thread is left behind" until_true 10 at_most threads_of "$pid" "$threads"
-	holds "$name: no descriptor is left behind" until_true 10 at_most files_of "$pid" "$files"
+	holds "$name: no thread is left behind" until_true 60 at_most threads_of "$pid" "$threads"
+	holds "$name: no descriptor is left behind" until_true 60 at_most files_of "$pid" "$files"
 }

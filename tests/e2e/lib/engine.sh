@@ -58,7 +58,7 @@ start_server()
 	rm -f "$TMP/server.out"
 	node "$HERE/server.mjs" "$CACHE/node_modules" "$TMP/model.gguf" "$1" \
 		>"$TMP/server.out" 2>"$TMP/server.err" &
-	if ! until_true 60 grep -qs '^ready' "$TMP/server.out"; then
+	if ! until_true 300 grep -qs '^ready' "$TMP/server.out"; then
 		sed 's/^/# /' "$TMP/server.err"
 		not_ok 'llama.cpp starts'
 		finish
