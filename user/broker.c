@@ -205,14 +205,18 @@ static _Noreturn void serve(struct service *service)
 }
 
 /* Ctrl-C and the end of a service go to all processes of ours: it ends when the tool has. */
-static _Noreturn void run_broker(const struct broker_task *tasks, int socket, pid_t tool)
+static void block_signals(void)
 {
-	struct service service = {.tasks = tasks, .socket = socket};
-	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
 	sigset_t all;
 
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
+}
+
+static _Noreturn void run_broker(struct service *service, pid_t tool)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+
 	/* It may wait for a file system that does not answer when the tool has gone. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != tool)
@@ -221,10 +225,11 @@ static _Noreturn void run_broker(const struct broker_task *tasks, int socket, pi
 	/* A pipe that the tool writes to is not to be kept open by us. */
 	for (int fd = 0; fd < 3 && nothing >= 0; fd++)
 		dup2(nothing, fd);
-	serve(&service);
+	serve(service);
 }
 
-int broker_start(const struct broker_task tasks[BROKER_WORKS])
+int broker_start(const struct broker_task tasks[BROKER_WORKS], void (*give_up)(const void *ctx),
+		 const void *ctx)
 {
 	int ends[2] = {-1, -1}, err = 0;
 	pid_t tool = getpid();
@@ -239,9 +244,14 @@ int broker_start(const struct broker_task tasks[BROKER_WORKS])
 		if (ends[0] >= 0)
 			close(ends[0]);
 	} else if (!broker_pid) {
+		struct service service = {.tasks = tasks, .socket = ends[1]};
+
 		broker_pid = -1; /* it has none itself */
 		close(ends[0]);
-		run_broker(tasks, ends[1], tool);
+		block_signals();
+		if (give_up)
+			give_up(ctx);
+		run_broker(&service, tool);
 	} else {
 		broker_socket = ends[0];
 		for (int i = 0; i < BROKER_WORKS; i++)
@@ -252,7 +262,7 @@ int broker_start(const struct broker_task tasks[BROKER_WORKS])
 	return err;
 }
 
-static void give_up(void)
+static void close_socket(void)
 {
 	if (broker_socket >= 0)
 		close(broker_socket);
@@ -263,7 +273,7 @@ void broker_stop(void)
 {
 	if (broker_pid < 0)
 		return;
-	give_up();
+	close_socket();
 	for (int i = 0; i < END_MS && !waitpid(broker_pid, NULL, WNOHANG); i++)
 		usleep(1000);
 	broker_pid = -1;
@@ -286,7 +296,7 @@ static int await_answer(bool for_ever)
 	log_warn("a file system does not answer, and the process that uses our rights for us waits "
 		 "for it: the window goes on without it (no search for candidates, no other GPU "
 		 "records)");
-	give_up();
+	close_socket();
 	return -ETIMEDOUT;
 }
 

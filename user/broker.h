@@ -34,7 +34,8 @@ struct broker_order {
 
 /* One of run and open, or none: refused. ctx is borrowed, and is as it was at broker_start. */
 struct broker_task {
-	/* In a process of its own, which writes to output. It never returns. */
+	/* In a process of its own, which writes to output; its standard files are /dev/null. It
+	 * never returns. */
 	void (*run)(const void *ctx, const struct broker_order *order, int output);
 	/* In the broker: a descriptor or -errno. */
 	int (*open)(const void *ctx, const struct broker_order *order);
@@ -42,8 +43,12 @@ struct broker_task {
 	const void *ctx;
 };
 
-/* Before any thread. 0 or -errno, logged. */
-int broker_start(const struct broker_task tasks[BROKER_WORKS]);
+/*
+ * Before any thread. give_up, which may be NULL, is called with ctx in the broker, before the first
+ * order and with our standard error: it keeps there what the tasks take. 0 or -errno, logged.
+ */
+int broker_start(const struct broker_task tasks[BROKER_WORKS], void (*give_up)(const void *ctx),
+		 const void *ctx);
 
 /* It ends; what it started goes on. One that does not answer is not waited for. */
 void broker_stop(void);

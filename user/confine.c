@@ -10,13 +10,9 @@
 #include <sys/stat.h>
 
 #include "broker.h"
+#include "confine_broker.h"
 #include "confine_capabilities.h"
 #include "confine_filter.h"
-#include "cuda_use.h"
-#include "gpu_memfd.h"
-#include "gpu_shim.h"
-#include "hint.h"
-#include "inject.h"
 #include "log.h"
 #include "owner.h"
 #include "place.h"
@@ -28,25 +24,7 @@ typedef VEC(char *) folder_vec;
 
 void confine_prepare(const struct options *options)
 {
-	bool appends = options->windows.flag && options->profile;
-	bool injects = options->gpu.mode == GPU_INJECT;
-	char *shim = injects ? gpu_shim_path() : NULL;
-	struct inject_service inject = {0};
-	const struct broker_task tasks[BROKER_WORKS] = {
-		[BROKER_HINT] = {.run = hint_run, .ctx = options},
-		[BROKER_INJECT] = {.run = injects ? inject_serve : NULL, .ctx = &inject},
-		[BROKER_LOOK] = {.open = options->gpu.mode == GPU_OFF ? NULL : cuda_use_serve},
-		[BROKER_APPEND] = {.open = appends ? place_append_serve : NULL,
-				   .ctx = options->profile,
-				   .may_wait = true},
-		[BROKER_MEMFD] = {.open = options->gpu.mode == GPU_OFF ? NULL : gpu_memfd_serve},
-	};
-
-	if (shim)
-		(void)inject_service_open(&inject, shim, options->gpu.inject_timeout_ns);
-	broker_start(tasks);
-	inject_service_clear(&inject);
-	free(shim);
+	(void)confine_broker_start(options);
 }
 
 void confine_finish(void)

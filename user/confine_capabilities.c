@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/fsuid.h>
 #include <sys/stat.h>
+#include <sys/xattr.h>
 #include <unistd.h>
 
 #include "privilege.h"
@@ -34,6 +35,31 @@ uint64_t confine_wanted(const struct confine_rights *rights, uint64_t permitted)
 	/* As in a container, where the other is not given by default. */
 	if (!(permitted & bit(CAP_DAC_READ_SEARCH)))
 		wanted |= bit(CAP_DAC_OVERRIDE);
+	return wanted & permitted;
+}
+
+uint64_t confine_wanted_to_look(const struct confine_works *works, uint64_t permitted)
+{
+	const struct confine_rights rights = {.perf_probes = works->perf_probes};
+
+	if (!(permitted & bit(CAP_SYS_PTRACE)))
+		return permitted;
+	return confine_wanted(&rights, permitted);
+}
+
+/*
+ * To write to another's memory takes CAP_DAC_OVERRIDE, to be shown its filters CAP_SYS_ADMIN; the
+ * thread that is held is held for a shorter time with the other two.
+ */
+uint64_t confine_wanted_by_broker(const struct confine_works *works, uint64_t permitted)
+{
+	uint64_t wanted = confine_wanted_to_look(works, permitted);
+
+	if (works->injects)
+		wanted |= bit(CAP_DAC_OVERRIDE) | bit(CAP_SYS_ADMIN) | bit(CAP_SYS_NICE) |
+			  bit(CAP_IPC_LOCK);
+	if (works->appends)
+		wanted |= bit(CAP_DAC_OVERRIDE) | bit(CAP_CHOWN);
 	return wanted & permitted;
 }
 
@@ -146,4 +172,31 @@ int confine_capabilities(const struct confine_rights *rights, struct confined_ri
 	capng_clear(CAPNG_SELECT_ALL);
 	select_set(CAPNG_EFFECTIVE | CAPNG_PERMITTED, set);
 	return capng_apply(bounding ? CAPNG_SELECT_BOTH : CAPNG_SELECT_CAPS) ? -EPERM : 0;
+}
+
+/* The kernel starts no program whose file has one that the bounding set lacks. */
+static bool is_file_capable(void)
+{
+	return getxattr("/proc/self/exe", "security.capability", NULL, 0) > 0;
+}
+
+int confine_keep(uint64_t (*wanted)(const struct confine_works *works, uint64_t permitted),
+		 const struct confine_works *works)
+{
+	unsigned int types = CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE;
+	uint64_t set = wanted(works, read_permitted());
+	capng_select_t what = CAPNG_SELECT_CAPS;
+
+	capng_clear(CAPNG_SELECT_BOTH);
+	if (capng_get_caps_process())
+		return -EPERM;
+	if (capng_have_capability(CAPNG_EFFECTIVE, CAP_SETPCAP) && !is_file_capable()) {
+		types |= CAPNG_BOUNDING_SET;
+		what = CAPNG_SELECT_BOTH;
+	}
+	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++) {
+		if (!(set & bit(i)))
+			capng_update(CAPNG_DROP, (capng_type_t)types, i);
+	}
+	return capng_apply(what) ? -EPERM : 0;
 }

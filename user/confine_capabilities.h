@@ -30,6 +30,30 @@ struct confined_rights {
  */
 int confine_capabilities(const struct confine_rights *rights, struct confined_rights *confined);
 
+/* What a broker (broker.h) is to do. */
+struct confine_works {
+	bool injects; /* puts the shim into a process */
+	bool appends; /* opens what may be another user's, and makes the folder if that is gone */
+	bool perf_probes; /* as above, of those who look for candidates */
+};
+
+/*
+ * What such a broker keeps of those that are permitted. All, where CAP_SYS_PTRACE is not among
+ * them: a process may be looked into then that has none that we have not.
+ */
+uint64_t confine_wanted_by_broker(const struct confine_works *works, uint64_t permitted);
+
+/* The same of what it starts to look for candidates, which reads the target's files. */
+uint64_t confine_wanted_to_look(const struct confine_works *works, uint64_t permitted);
+
+/*
+ * Gives up all others of this thread, in every set; the bounding set where that is allowed, and
+ * not if this program's file has capabilities: one that may not be had keeps it from being run
+ * again. Those that are kept stay inheritable and ambient if they were. 0 or -errno.
+ */
+int confine_keep(uint64_t (*wanted)(const struct confine_works *works, uint64_t permitted),
+		 const struct confine_works *works);
+
 /* The set that is wanted of those that are permitted; for folders' sake nothing is added. */
 uint64_t confine_wanted(const struct confine_rights *rights, uint64_t permitted);
 

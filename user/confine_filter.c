@@ -266,13 +266,7 @@ static void on_refused(int signo, siginfo_t *info, void *context)
 	fail_call(context);
 }
 
-/*
- * Sees to it that malloc has at hand what libseccomp takes (some 100 KiB): where that finds no
- * memory it crashes, goes round for ever, or makes a filter that kills. What is returned is to be
- * freed afterwards: it keeps the end of the heap, and with it the rest, from being given back.
- * NULL: no memory.
- */
-static void *reserve_memory(void)
+void *confine_filter_reserve(void)
 {
 	void *pieces[RESERVE_PIECES], *end = NULL;
 	size_t count = 0;
@@ -286,6 +280,11 @@ static void *reserve_memory(void)
 	return end;
 }
 
+bool confine_filter_is_possible(void)
+{
+	return !SANITIZED && (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0 || errno != EINVAL);
+}
+
 int confine_filter_apply(const struct confine_calls *calls)
 {
 	struct sigaction action = {.sa_sigaction = on_refused, .sa_flags = SA_SIGINFO};
@@ -293,10 +292,9 @@ int confine_filter_apply(const struct confine_calls *calls)
 	void *reserve;
 	int err;
 
-	/* Sanitizers make calls of their own. */
-	if (SANITIZED || (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) < 0 && errno == EINVAL))
+	if (!confine_filter_is_possible())
 		return -ENOSYS;
-	reserve = reserve_memory();
+	reserve = confine_filter_reserve();
 	filter = reserve ? seccomp_init(TRAP) : NULL;
 	if (!filter) {
 		free(reserve);

@@ -29,10 +29,10 @@ struct hint {
 
 typedef VEC(const char *) string_vec;
 
-static void run_child(const char *program, const string_vec *args, int output)
+/* With the standard input and error that it has. */
+static void run_program(const char *program, const string_vec *args, int output)
 {
 	sigset_t none;
-	int null;
 
 	/* The signals that the tool blocks and ignores are not the child's. */
 	sigemptyset(&none);
@@ -40,12 +40,19 @@ static void run_child(const char *program, const string_vec *args, int output)
 	signal(SIGPIPE, SIG_DFL);
 	/* What it has attached goes with the tool, however that ends. */
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	null = open("/dev/null", O_RDWR | O_CLOEXEC);
-	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(output, STDOUT_FILENO) < 0 ||
-	    dup2(null, STDERR_FILENO) < 0)
+	if (dup2(output, STDOUT_FILENO) < 0)
 		_exit(127);
 	execv(program, (char *const *)args->items);
 	_exit(127);
+}
+
+static void run_child(const char *program, const string_vec *args, int output)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	if (null < 0 || dup2(null, STDIN_FILENO) < 0 || dup2(null, STDERR_FILENO) < 0)
+		_exit(127);
+	run_program(program, args, output);
 }
 
 static int make_args(string_vec *args, const struct options *options, const char *tgid)
@@ -89,8 +96,9 @@ void hint_run(const void *options, const struct broker_order *order, int output)
 	char number[16];
 
 	snprintf(number, sizeof(number), "%u", order->tgid);
+	/* A broker's are /dev/null, which its filter may not let be opened here. */
 	if (!make_args(&args, options, number))
-		run_child(OURSELVES, &args, output);
+		run_program(OURSELVES, &args, output);
 }
 
 struct hint *hint__begin_with(const char *program, const struct options *options, uint32_t tgid)

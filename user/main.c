@@ -25,16 +25,13 @@ enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* Where 0, 1 or 2 is closed, the next file we open would take its place. */
 static int fill_standard_fds(void)
 {
-	int fd;
-
-	do {
-		fd = open("/dev/null", O_RDWR);
-	} while (fd >= 0 && fd <= STDERR_FILENO);
-	if (fd < 0) {
-		log_err("/dev/null: %s", strerror(errno));
-		return -EIO;
+	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+		/* The lowest that is free is the one that is made. */
+		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) {
+			log_err("/dev/null: %s", strerror(errno));
+			return -EIO;
+		}
 	}
-	close(fd);
 	return 0;
 }
 

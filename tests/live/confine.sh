@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What the tool may still do while a window is open; that it is enough for what comes later; and
-# that nothing of it reaches a COMMAND. What the filter refuses is in confine_filter_test.
+# What the tool and its broker may still do while a window is open; that it is enough for what comes
+# later; and that nothing of it reaches a COMMAND. What the filters refuse is in confine_filter_test
+# and confine_broker_filter_test.
 . "$(dirname "$0")/lib.sh"
 
 # status PID FIELD: of /proc/PID/status
@@ -16,8 +17,8 @@ kept()
 	local set number names=''
 
 	set=$((16#$(status "$1" CapPrm)))
-	for number in 1:dac_override 2:dac_read_search 5:kill 19:sys_ptrace 21:sys_admin 38:perfmon \
-		39:bpf 40:checkpoint_restore; do
+	for number in 0:chown 1:dac_override 2:dac_read_search 5:kill 14:ipc_lock 19:sys_ptrace \
+		21:sys_admin 23:sys_nice 38:perfmon 39:bpf 40:checkpoint_restore; do
 		if ((set >> ${number%:*} & 1)); then
 			names+="${number#*:} "
 			((set &= ~(1 << ${number%:*})))
@@ -25,6 +26,33 @@ kept()
 	done
 	[ "$set" = 0 ] || names+="and $set "
 	echo "${names% }"
+}
+
+# has_given_up PID CAPABILITIES SECCOMP: by /proc
+# shellcheck disable=SC2317,SC2329 # called by name
+has_given_up()
+{
+	local number
+
+	[ "$(kept "$1")" = "$2" ] && [ "$(status "$1" NoNewPrivs)" = 1 ] &&
+		[ "$(status "$1" Seccomp)" = "$3" ] || return 1
+	number=$(status "$1" CapPrm)
+	# Its user's are all: whatever it runs may have these, and no others.
+	[ "$(status "$1" CapEff)" = "$number" ] && [ "$(status "$1" CapBnd)" = "$number" ] &&
+		[ $((16#$(status "$1" CapInh) | 16#$(status "$1" CapAmb))) = 0 ]
+}
+
+# broker_has NAME CAPABILITIES SECCOMP: after a while, it does that by itself
+broker_has()
+{
+	for _ in $(seq 500); do
+		BROKER=$(pgrep -o -P "$TOOL") && has_given_up "$BROKER" "$2" "$3" && break
+		sleep 0.02
+	done
+	is "$1: capabilities of the broker" "$(kept "$BROKER")" "$2"
+	is "$1: the broker can gain none, its filter" \
+		"$(status "$BROKER" NoNewPrivs) $(status "$BROKER" Seccomp)" "1 $3"
+	holds "$1: nor can what the broker runs" has_given_up "$BROKER" "$2" "$3"
 }
 
 # confined NAME: the tool is; FILTERED tells whether this build and kernel have filters
@@ -72,14 +100,19 @@ if grep -q '^Seccomp:' /proc/self/status && ! grep -q __asan_report_load "$FBT";
 else
 	has 'without filters that is said' "$OUT.err" 'calls are not filtered'
 fi
+looks='dac_read_search sys_ptrace perfmon bpf checkpoint_restore'
+appends="chown dac_override $looks"
 if grep -q 'CAP_SYS_ADMIN' "$OUT.err"; then
+	looks=${looks/sys_ptrace/sys_ptrace sys_admin}
+	appends=${appends/sys_ptrace/sys_ptrace sys_admin}
 	ok 'this kernel has perf uprobes alone: CAP_SYS_ADMIN stays'
 else
 	confined 'a window'
 fi
 has 'a window: -v says what stays' "$OUT.err" 'capabilities that stay: .*CAP_PERFMON CAP_BPF'
 broker=$(pgrep -P "$TOOL")
-is 'there is one process that has more' "$(wc -w <<<"$broker")" 1
+is 'there is one process that does the rest' "$(wc -w <<<"$broker")" 1
+broker_has 'a window' "$looks" "$FILTERED"
 stop_tool
 unrefused 'a window'
 fact 'a window: steps' 'len(S) > 0'
@@ -125,12 +158,6 @@ stop_tool
 holds "another's folder: the trace is there" "$FBT" validate "$TMP/home/trace"
 
 # By flag: it waits without rights, and opens windows.
-rm -f "${OUT:?}".*
-mkdir "$TMP/windows"
-run_by_flag=(--flag "$TMP/flag" --dir "$TMP/windows" --profile "$TMP/windows/profile" --report none)
-env --default-signal=INT "$FBT" "${run_by_flag[@]}" -p "$ENGINE" --step engine_step \
-	>"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
-TOOL=$!
 # shellcheck disable=SC2317,SC2329 # called by name
 said()
 {
@@ -140,32 +167,111 @@ said()
 	done
 	return 1
 }
-holds 'flag: it waits' said 'waiting for' 1
-is 'flag: it waits without rights' "$(status "$TOOL" NoNewPrivs)" 1
-for window in 1 2; do
-	touch "$TMP/flag"
-	holds "flag: window $window" said 'is open' $window
-	sleep 0.2
-	rm "$TMP/flag"
-	holds "flag: window $window ends" said 'waiting for' $((window + 1))
-done
-stop_tool
-unrefused flag
-is 'flag: two exports' "$(find "$TMP/windows" -name 'ferrum_trace_*' | wc -l)" 2
-is 'flag: one profile, appended to' "$(grep -c '"event":"window_prof"' "$TMP/windows/profile")" 2
 
-# No step: who looks for candidates has the rights that takes.
-rm -f "${OUT:?}".*
-start_engine --steps 0 --sleep-us 1000
-run_tool -p "$ENGINE" --step run_engine_never --wait-step
-wait_attached "$TOOL"
-go
-for _ in $(seq 150); do
-	grep -q "busiest candidates" "$OUT.err" && break
-	sleep 0.1
+# by_flag NAME FOLDER COMMAND…: two windows of the tool, which the command starts
+by_flag()
+{
+	local name=$1 folder=$2 window
+
+	shift 2
+	rm -f "${OUT:?}".*
+	"$@" --default-signal=INT "$FBT" --flag "$TMP/flag" --dir "$folder" --profile "$folder/profile" \
+		--report none -p "$ENGINE" --step engine_step >"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
+	TOOL=$!
+	holds "$name: it waits" said 'waiting for' 1
+	is "$name: it waits without rights" "$(status "$TOOL" NoNewPrivs)" 1
+	broker_has "$name" "$appends" "$FILTERED"
+	for window in 1 2; do
+		touch "$TMP/flag"
+		holds "$name: window $window" said 'is open' $window
+		sleep 0.2
+		rm "$TMP/flag"
+		holds "$name: window $window ends" said 'waiting for' $((window + 1))
+	done
+	stop_tool
+	unrefused "$name"
+	is "$name: two exports" "$(find "$folder" -name 'ferrum_trace_*' | wc -l)" 2
+	is "$name: one profile, appended to" "$(grep -c '"event":"window_prof"' "$folder/profile")" 2
+}
+mkdir "$TMP/windows"
+by_flag flag "$TMP/windows" env
+# There the profile is that user's alone, and the broker root's still.
+mkdir -m 700 "$TMP/home/windows"
+chown 64001:64001 "$TMP/home/windows"
+by_flag 'flag behind sudo' "$TMP/home/windows" env SUDO_UID=64001 SUDO_GID=64001
+is 'flag behind sudo: the profile is his alone' "$(stat -c '%u %a' "$TMP/home/windows/profile")" \
+	'64001 600'
+
+# Who puts the shim into a process has what that takes, and no filter: the kernel would not show it
+# those of the process, which a container's has.
+put_under_filter()
+{
+	local pid under=("$FBT_BUILD/tests/live_inject_seccomp" docker --)
+
+	env FERRUM_CUPTI_LIBRARY="$FBT_BUILD/tests/libcupti.so.13" "${under[@]}" \
+		"$FBT_BUILD/tests/gpu_engine" --steps 0 --script k50,h20,z1000,s \
+		>"$TMP/engine" 2>&1 7>&- < <(exec sleep 600) &
+	pid=$!
+	for _ in $(seq 500); do
+		grep -q 'libcuda[.]so' "/proc/$pid/maps" && break
+		sleep 0.02
+	done
+	is 'inject: the engine has a filter' "$(status "$pid" Seccomp)" 2
+	rm -f "${OUT:?}".*
+	run_tool -p "$pid" --step gpu_engine_step --gpu=inject
+	broker_has inject "dac_override dac_read_search ipc_lock sys_ptrace sys_admin sys_nice perfmon bpf \
+checkpoint_restore" 0
+	holds 'inject: the shim was put there' said 'the shim was put into it' 1
+	stop_tool
+	unrefused inject
+	kill -9 "$pid"
+}
+[ "$(uname -m)" != x86_64 ] || [ "$FILTERED" != 2 ] || [ ! -e "$FBT_BUILD/libferrum_cupti.so" ] ||
+	put_under_filter
+
+# No step: who looks for candidates has the rights that takes. It is held there to be looked at; where
+# it has ended before it is seen, it comes again with another window.
+# shellcheck disable=SC2317,SC2329 # called by name
+hold_seeker()
+{
+	local pid words
+
+	for pid in $(pgrep -P "$TOOL"); do
+		words=$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") || continue
+		[[ $words == *--list-steps* ]] || continue
+		kill -STOP "$pid" && SEEKER=$pid && return 0
+	done
+	return 1
+}
+
+SEEKER=
+for _ in 1 2 3; do
+	rm -f "${OUT:?}".*
+	start_engine --steps 0 --sleep-us 1000
+	run_tool -p "$ENGINE" --step run_engine_never --wait-step
+	wait_attached "$TOOL"
+	go
+	for _ in $(seq 600); do
+		hold_seeker || grep -q "busiest candidates" "$OUT.err" && break
+		sleep 0.05
+	done
+	[ -z "$SEEKER" ] || break
+	stop_tool
 done
-has 'no step: candidates are named' "$OUT.err" "step '.*calls/s"
-stop_tool
+if [ -n "$SEEKER" ]; then
+	is 'no step: capabilities of who looks for candidates' "$(kept "$SEEKER")" "$looks"
+	is 'no step: it can gain none, its filter' \
+		"$(status "$SEEKER" NoNewPrivs) $(status "$SEEKER" Seccomp)" "1 $FILTERED"
+	kill -CONT "$SEEKER"
+	for _ in $(seq 150); do
+		grep -q "busiest candidates" "$OUT.err" && break
+		sleep 0.1
+	done
+	has 'no step: candidates are named' "$OUT.err" "step '.*calls/s"
+	stop_tool
+else
+	not_ok 'no step: somebody looks for candidates'
+fi
 unrefused 'no step'
 
 # A COMMAND has all that we had.

@@ -140,7 +140,9 @@ lacks 'a program that is deleted' bpf,perfmon,sys_ptrace,dac_read_search CAP_CHE
 cp "$FBT_ENGINE" "$bin/engine"
 
 works '-- COMMAND' bpf,perfmon --step engine_step -- "$bin/engine" --steps 20
-works '-f' bpf,perfmon -f --step engine_step -- /bin/sh -c "$bin/engine --steps 20; true"
+# The child goes on until it was seen to make a step.
+works '-f' bpf,perfmon -f --step engine_step -- /bin/sh -c "$bin/engine --steps 0 --sleep-us 2000 &
+for i in \$(seq 300); do grep -q step_prof profile && break; sleep 0.1; done; kill \$!"
 as $us "${engine[@]}"
 works '-a' bpf,perfmon,sys_ptrace,dac_read_search -a "${step[@]}"
 with bpf,perfmon --list-steps -p "$PID"
@@ -150,6 +152,32 @@ with perfmon --list-steps -p "$PID"
 is '--list-steps without CAP_BPF: fails' "$STATUS" 1
 has '--list-steps without CAP_BPF: says so' "$OUT.err" 'CAP_BPF missing: run with sudo'
 kill $own $other $private "$PID"
+
+# Who looks for candidates is this program once more: it comes by what we have in the same way.
+as $us "${engine[@]}"
+seek=(-p "$PID" --step run_engine_never --wait-step --report none --trace none --profile none)
+set=-all,+bpf,+perfmon
+setpriv --reuid $us --regid $us --clear-groups --inh-caps=$set --ambient-caps=$set --bounding-set=$set \
+	"$bin/ferrum-bpftrace" "${seek[@]}" 2>"$TMP/ambient.err" </dev/null &
+seekers=$!
+if command -v setcap >/dev/null && ! findmnt -no OPTIONS -T "$bin" | grep -q nosuid &&
+	cp "$bin/ferrum-bpftrace" "$bin/capable" &&
+	setcap cap_bpf,cap_perfmon,cap_setpcap,cap_kill+ep "$bin/capable" 2>/dev/null &&
+	"$bin/capable" --version >"$OUT.report" 2>&1; then
+	setpriv --reuid $us --regid $us --clear-groups "$bin/capable" "${seek[@]}" \
+		2>"$TMP/file.err" </dev/null &
+	seekers+=" $!"
+	"$bin/capable" "${seek[@]}" 2>"$TMP/root.err" </dev/null &
+	seekers+=" $!"
+fi
+for way in ambient file root; do
+	[ -e "$TMP/$way.err" ] || continue
+	wait_for 60 grep -q 'calls/s' "$TMP/$way.err"
+	has "candidates, $way capabilities: they are named" "$TMP/$way.err" 'engine_step.*calls/s'
+done
+# shellcheck disable=SC2086
+kill -TERM $seekers
+kill "$PID"
 
 # GPU records: what is shared is among the files of the process.
 gpu=(env FERRUM_CUPTI_LIBRARY="$bin/$CUPTI" "$bin/gpu_engine" --steps 0 --script 'k50,h20,z1000,s')

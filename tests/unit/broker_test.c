@@ -59,7 +59,7 @@ static int set_up(void **state)
 	};
 
 	(void)state;
-	return broker_start(tasks);
+	return broker_start(tasks, NULL, NULL);
 }
 
 static int tear_down(void **state)
@@ -188,7 +188,7 @@ static void the_broker_has_none_itself(void **state)
 	const struct broker_task tasks[BROKER_WORKS] = {[BROKER_LOOK] = {.open = look_for_broker}};
 
 	(void)state;
-	assert_int_equal(broker_start(tasks), 0);
+	assert_int_equal(broker_start(tasks, NULL, NULL), 0);
 	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -ENXIO);
 	broker_stop();
 }
@@ -213,7 +213,7 @@ static void one_that_does_not_answer_is_given_up(void **state)
 	(void)state;
 	assert_int_equal(stderr_setup(&said), 0);
 	fixture = said;
-	assert_int_equal(broker_start(tasks), 0);
+	assert_int_equal(broker_start(tasks, NULL, NULL), 0);
 	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -ETIMEDOUT);
 	assert_one_line(fixture, "does not answer");
 	/* What we may not do ourselves we do not try. */
@@ -237,7 +237,7 @@ static void one_that_does_not_answer_ends_with_us(void **state)
 	pid = fork();
 	if (!pid) {
 		close(ends[0]);
-		if (!broker_start(tasks))
+		if (!broker_start(tasks, NULL, NULL))
 			broker_open(BROKER_LOOK, 1, 0, "/");
 		_exit(0);
 	}
@@ -265,7 +265,7 @@ static void one_that_may_wait_is_waited_for(void **state)
 		[BROKER_LOOK] = {.open = open_late, .may_wait = true}};
 
 	(void)state;
-	assert_int_equal(broker_start(tasks), 0);
+	assert_int_equal(broker_start(tasks, NULL, NULL), 0);
 	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -ENXIO);
 	broker_stop();
 }
@@ -304,7 +304,7 @@ static void no_more_than_one_descriptor_comes_in(void **state)
 	/* The next one that is free is our end. */
 	socket = dup(STDIN_FILENO);
 	close(socket);
-	assert_int_equal(broker_start(tasks), 0);
+	assert_int_equal(broker_start(tasks, NULL, NULL), 0);
 	before = broker_open(BROKER_LOOK, 1, 0, NULL);
 	assert_int_equal(sendmsg(socket, &message, 0), sizeof(order));
 	assert_int_equal(recv(socket, &answer, sizeof(answer), 0), sizeof(answer));

@@ -5,9 +5,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <cap-ng.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/fsuid.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -191,6 +193,133 @@ static void in_a_folder_of_another_the_right_to_write_there_stays(void **state)
 	assert_int_equal(status, 0);
 }
 
+static const struct confine_works looks = {0};
+static const struct confine_works injects = {.injects = true};
+static const struct confine_works appends = {.appends = true};
+static const struct confine_works perf_looks = {.perf_probes = true};
+
+static void a_broker_keeps_what_its_works_take(void **state)
+{
+	(void)state;
+	assert_int_equal(confine_wanted_by_broker(&looks, UINT64_MAX), STEADY);
+	assert_int_equal(confine_wanted_by_broker(&perf_looks, UINT64_MAX),
+			 STEADY | BIT(CAP_SYS_ADMIN));
+	assert_int_equal(confine_wanted_by_broker(&appends, UINT64_MAX),
+			 STEADY | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_CHOWN));
+	assert_int_equal(confine_wanted_by_broker(&injects, UINT64_MAX),
+			 STEADY | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_SYS_ADMIN) | BIT(CAP_SYS_NICE) |
+				 BIT(CAP_IPC_LOCK));
+	assert_int_equal(confine_wanted_by_broker(&injects, STEADY), STEADY);
+}
+
+static void who_looks_for_candidates_keeps_what_that_takes(void **state)
+{
+	(void)state;
+	assert_int_equal(confine_wanted_to_look(&injects, UINT64_MAX), STEADY);
+	assert_int_equal(confine_wanted_to_look(&appends, UINT64_MAX), STEADY);
+	assert_int_equal(confine_wanted_to_look(&perf_looks, UINT64_MAX),
+			 STEADY | BIT(CAP_SYS_ADMIN));
+}
+
+/* As in a container: of a process there one may be allowed as much as of oneself. */
+static void without_the_right_to_look_into_all_none_is_given_up(void **state)
+{
+	const uint64_t container = TRACING | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_NET_RAW);
+
+	(void)state;
+	assert_int_equal(confine_wanted_by_broker(&looks, container), container);
+	assert_int_equal(confine_wanted_to_look(&looks, container), container);
+}
+
+/* In a child that keeps that: what the file would be given is the bounding set's. */
+static int keep_and_read(const struct confine_works *works)
+{
+	struct privilege_state after;
+	uint64_t wanted;
+
+	if (privilege_read(&after))
+		return 90;
+	wanted = confine_wanted_by_broker(works, after.permitted);
+	if (confine_keep(confine_wanted_by_broker, works) || privilege_read(&after))
+		return 91;
+	if (after.permitted != wanted || after.effective != wanted)
+		return 92;
+	if (after.bounding & ~wanted)
+		return 93;
+	/* Once more, of what is left: without the right to change the bounding set. */
+	if (confine_keep(confine_wanted_to_look, works) || privilege_read(&after))
+		return 94;
+	return after.permitted == STEADY && after.effective == STEADY ? 0 : 95;
+}
+
+static void the_kernel_agrees_to_what_is_kept(void **state)
+{
+	const struct confine_works *const all[] = {&looks, &injects, &appends};
+	struct privilege_state before;
+
+	(void)state;
+	assert_int_equal(privilege_read(&before), 0);
+	if (geteuid() || (before.permitted & STEADY) != STEADY ||
+	    !(before.effective & BIT(CAP_SETPCAP)))
+		skip();
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		int status;
+		pid_t pid = fork();
+
+		assert_true(pid >= 0);
+		if (!pid)
+			_exit(keep_and_read(all[i]));
+		assert_int_equal(waitpid(pid, &status, 0), pid);
+		assert_true(WIFEXITED(status));
+		assert_int_equal(WEXITSTATUS(status), 0);
+	}
+}
+
+/* A program that is run again has them by these alone, where its user is not root. */
+static int keeps_ambient(void)
+{
+	struct privilege_state after;
+
+	if (capng_get_caps_process())
+		return 90;
+	for (unsigned int i = 0; i <= CAP_LAST_CAP; i++) {
+		if ((STEADY | BIT(CAP_CHOWN)) & BIT(i))
+			capng_update(CAPNG_ADD, CAPNG_INHERITABLE, i);
+	}
+	if (capng_apply(CAPNG_SELECT_CAPS))
+		return 91;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_BPF, 0, 0) ||
+	    prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, CAP_CHOWN, 0, 0))
+		return 92;
+	if (confine_keep(confine_wanted_to_look, &looks) || privilege_read(&after))
+		return 93;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_BPF, 0, 0) != 1)
+		return 94;
+	if (prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_CHOWN, 0, 0))
+		return 95;
+	return after.permitted == STEADY ? 0 : 96;
+}
+
+static void what_is_kept_and_ambient_stays_ambient(void **state)
+{
+	struct privilege_state before;
+	int status;
+	pid_t pid;
+
+	(void)state;
+	assert_int_equal(privilege_read(&before), 0);
+	if (geteuid() || (before.permitted & (STEADY | BIT(CAP_CHOWN) | BIT(CAP_SETPCAP))) !=
+				 (STEADY | BIT(CAP_CHOWN) | BIT(CAP_SETPCAP)))
+		skip();
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(keeps_ambient());
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -201,6 +330,11 @@ int main(void)
 		cmocka_unit_test(in_a_folder_of_the_user_behind_sudo_files_are_written_as_him),
 		cmocka_unit_test(in_a_folder_of_root_they_are_written_as_root),
 		cmocka_unit_test(in_a_folder_of_another_the_right_to_write_there_stays),
+		cmocka_unit_test(a_broker_keeps_what_its_works_take),
+		cmocka_unit_test(who_looks_for_candidates_keeps_what_that_takes),
+		cmocka_unit_test(without_the_right_to_look_into_all_none_is_given_up),
+		cmocka_unit_test(the_kernel_agrees_to_what_is_kept),
+		cmocka_unit_test(what_is_kept_and_ambient_stays_ambient),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
