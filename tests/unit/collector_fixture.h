@@ -28,7 +28,7 @@
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
 /* Of real time: for what has to come. */
-#define PATIENCE_NS (20 * NS_PER_S)
+#define PATIENCE_NS (60 * NS_PER_S)
 
 struct collector {
 	struct stderr_fixture *errors; /* first: stderr_fixture.h wants it in a void ** */

@@ -20,7 +20,7 @@
 #include "stderr_fixture.h"
 
 #define TURN_US	  10000
-#define TURNS_MAX 500
+#define TURNS_MAX 6000
 
 #define HEADER	"   calls/s          mean  step function\n"
 #define BUSIEST "no step was seen yet; the busiest candidates of process 42 are:\n"
