@@ -8,18 +8,23 @@ go_first FBT
 
 # Without hints and escalations (-q): there is no step, and how long a window lasts is up to the machine.
 for round in 1 2 3; do
-	rm -f "${OUT:?}".*
-	start_program fork_tree
-	run_tool -p "$ENGINE" -f -q --profile none
-	wait_attached "$TOOL"
-	echo >&7
-	for _ in $(seq 1200); do
-		[ -s "$TMP/truth.json" ] && break
-		sleep 0.05
+	# A machine that leaves the tool no CPU for a while may lose records, and then says so.
+	for _ in 1 2 3 4 5; do
+		rm -f "${OUT:?}".*
+		start_program fork_tree
+		run_tool -p "$ENGINE" -f -q --profile none
+		wait_attached "$TOOL"
+		echo >&7
+		for _ in $(seq 1200); do
+			[ -s "$TMP/truth.json" ] && break
+			sleep 0.05
+		done
+		stop_tool
+		exec 7>&-
+		wait "$ENGINE"
+		[ "$(q 'R["lost"]["total"]')" != 0 ] || break
+		echo "# round $round: $(q 'R["lost"]')"
 	done
-	stop_tool
-	exec 7>&-
-	wait "$ENGINE"
 	fact "round $round: every process that was alive is there" \
 		'len({int(p) for p in T["parents"]} & set(tables)) == len(T["parents"]) > 100'
 	fact "round $round: with exactly its calls" \
