@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * fault_forks TRUTH KIND COUNT AT_ONCE: COUNT threads or processes, AT_ONCE of them at a time, each
- * of which makes 3 getppid calls and ends. As many lines of makers as CPUs make none faster: one
- * does.
+ * fault_forks TRUTH KIND COUNT AT_ONCE [REST_MS]: COUNT threads or processes, AT_ONCE of them at a
+ * time with a rest between, each of which makes 3 getppid calls and ends. As many lines of makers
+ * as CPUs make none faster: one does.
  */
 #include <pthread.h>
 #include <string.h>
@@ -49,6 +49,7 @@ int main(int argc, char **argv)
 {
 	int processes = argc > 2 && !strcmp(argv[2], "processes");
 	long count = number_at(argv, 3, 10000), at_once = number_at(argv, 4, 100), made = 0;
+	long rest_ms = number_at(argv, 5, 0);
 	FILE *truth;
 
 	if (at_once < 1 || at_once > AT_ONCE_MAX)
@@ -61,6 +62,7 @@ int main(int argc, char **argv)
 		if (!now)
 			return EXIT_FAILURE;
 		made += now;
+		usleep((useconds_t)rest_ms * 1000);
 	}
 	truth = open_truth(argv);
 	fprintf(truth, "{\"made\": %ld, \"getppid\": %ld}\n", made, made * CALLS);
