@@ -10,7 +10,7 @@ refuses()
 
 	shift 3
 	rm -f "${OUT:?}".*
-	timeout 20 "$FBT" --trace "$OUT.trace" --profile "$OUT.profile" "$@" >"$OUT.report" 2>"$OUT.err" </dev/null
+	timeout 120 "$FBT" --trace "$OUT.trace" --profile "$OUT.profile" "$@" >"$OUT.report" 2>"$OUT.err" </dev/null
 	got=$?
 	is "$name: exit status $status" "$got" "$status"
 	has "$name: says what" "$OUT.err" "$regex"
@@ -107,7 +107,7 @@ wait "$ENGINE"
 worst=0
 for _ in $(seq 12); do
 	sleep 0.0"$((RANDOM % 9))" &
-	timeout 20 "$FBT" -q -p $! -d 1 --trace none --profile none --report none >/dev/null 2>"$OUT.err"
+	timeout 120 "$FBT" -q -p $! -d 1 --trace none --profile none --report none >/dev/null 2>"$OUT.err"
 	status=$?
 	[ $status -le "$worst" ] || worst=$status
 done

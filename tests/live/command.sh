@@ -90,7 +90,7 @@ holds "and it was stopped in $caught of 4 tries" [ $caught -ge 1 ]
 
 # At any moment: see the end for what became of their children.
 for i in 02 03 04 05 06 08; do
-	run_tool -- sh -c "echo \$\$ >>$TMP/pids; exec sleep 20"
+	run_tool -- sh -c "echo \$\$ >>$TMP/pids; exec sleep 60"
 	sleep 0.$i
 	pgrep -P "$TOOL" >>"$TMP/pids"
 	kill_tool
@@ -99,7 +99,7 @@ done
 # What it becomes later does not wait for the tool, which is frozen and then killed.
 mkfifo -m 666 "$TMP/on"
 run_tool -- sh -c "echo first >>$log; read -r go <$TMP/on; exec setpriv --reuid 65534 --clear-groups \
-	sh -c 'echo second >>$log; read -r go <$TMP/on; exec sh -c \"echo third >>$log; exec sleep 20\"'"
+	sh -c 'echo second >>$log; read -r go <$TMP/on; exec sh -c \"echo third >>$log; exec sleep 60\"'"
 wait_for 30 logged first
 sleep 0.2
 command=$(pgrep -P "$TOOL" -x sh)
@@ -115,7 +115,7 @@ kill "$command"
 # Whoever else stops it decides when it goes on.
 for how in INT KILL; do
 	rm -f "${OUT:?}".*
-	run_tool -- sh -c "echo stop$how >>$log; sleep 20; :"
+	run_tool -- sh -c "echo stop$how >>$log; sleep 60; :"
 	wait_for 30 logged stop$how
 	sleep 0.1
 	command=$(pgrep -P "$TOOL" -x sh)

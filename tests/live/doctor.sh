@@ -42,7 +42,7 @@ agrees()
 	shift 2
 	"${under[@]}" "$program" doctor "$pid" "$@" >"$TMP/doctor" 2>"$TMP/err" </dev/null
 	said=$?
-	timeout 30 "${under[@]}" "$program" -p "$pid" -d 0.2 --report none "$@" >"$OUT.report" \
+	timeout 120 "${under[@]}" "$program" -p "$pid" -d 0.2 --report none "$@" >"$OUT.report" \
 		2>"$OUT.err" </dev/null
 	did=$?
 	[ $said = $did ] || sed 's/^/# /' "$TMP/doctor" "$OUT.err"
@@ -221,7 +221,7 @@ fi
 gpu_env=(CUDA_INJECTION64_PATH=)
 start_gpu --linger-ms 60000 --steps 30 --script k50,z20,s
 go
-wait_for 20 is_done
+wait_for 120 is_done
 doctor 0 'no shim' "$ENGINE" "${nothing[@]}"
 says 'no shim: what to do' warn 'GPU records' gpu-env
 if [ "$(uname -m)" = x86_64 ]; then
@@ -232,7 +232,7 @@ end_gpu
 gpu_env=()
 start_gpu --linger-ms 60000 --steps 30 --script k50,z20,s
 go
-wait_for 20 is_done
+wait_for 120 is_done
 doctor 0 'shim' "$ENGINE" "${nothing[@]}"
 says 'shim: at rest' ok 'GPU records' 'at rest'
 agrees 'shim, required' "$ENGINE" --gpu require "${nothing[@]}"

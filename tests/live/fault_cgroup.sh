@@ -41,7 +41,7 @@ limited()
 	shift
 	[ ! -w "$group/memory.swap.max" ] || echo 0 >"$group/memory.swap.max"
 	# shellcheck disable=SC2016
-	timeout 60 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
+	timeout 200 sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" \
 		"$FBT" -p "$ENGINE" --step fault_step --detail all -d 1 --report json --trace "$OUT.trace" \
 		--profile "$OUT.profile" --rate-guard 0 "${calm[@]}" "$@" >"$OUT.report" 2>"$OUT.err" </dev/null 7>&-
 }

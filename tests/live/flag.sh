@@ -370,7 +370,7 @@ end_tool 1 'a folder that cannot be made: it ends with 1'
 refused()
 {
 	rm -f "${OUT:?}".*
-	timeout 20 "$FBT" -p "$STEADY" --flag "$FLAG" --trace none >/dev/null 2>"$OUT.err"
+	timeout 120 "$FBT" -p "$STEADY" --flag "$FLAG" --trace none >/dev/null 2>"$OUT.err"
 	is "$1: exit status 2" $? 2
 	has "$1: says what" "$OUT.err" "$2"
 	is "$1: in one line" "$(grep -c . "$OUT.err")" 1

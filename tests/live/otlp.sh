@@ -133,7 +133,7 @@ replay()
 	local name=$1 regex=$2 status
 
 	shift 2
-	"${within[@]}" timeout 30 "$FBT" --replay "$TMP/capture" --escalate-now --report none \
+	"${within[@]}" timeout 120 "$FBT" --replay "$TMP/capture" --escalate-now --report none \
 		--trace "$TMP/again" --profile none "$@" >"$OUT.report" 2>"$OUT.err"
 	status=$?
 	is "$name: exit status 0" "$status" 0
