@@ -238,7 +238,7 @@ int main(int argc, char **argv)
 	struct options options = {
 		.rounds = 1,
 		.point = NO_POINT,
-		.wish = {.library = {.entry = "inject_probe"}, .timeout_ns = 5000000000ull},
+		.wish = {.library = {.entry = "inject_probe"}, .timeout_ns = 60000000000ull},
 	};
 	struct inject_outcome outcome;
 	bool all = true;

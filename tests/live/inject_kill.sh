@@ -32,7 +32,7 @@ kill_at()
 		thread=(-t "$(thread_of "${!turn}")")
 		turn=$((turn % $#))
 	fi
-	drive -T 20 -k "$point" "${thread[@]}" 2>/dev/null
+	drive -T 60 -k "$point" "${thread[@]}" 2>/dev/null
 	status=$?
 	[ $status = 137 ] || trouble+=" driver=$status:$(cat "$TMP/rounds")"
 	wait_until 20 is_let_go || trouble+=" held:$(grep -hE '^(State|TracerPid)' \
@@ -49,7 +49,7 @@ kill_often()
 		kill_at "$point" "$@"
 		kills=$((kills + 1))
 	done
-	drive -T 20 || trouble+=" after:$(cat "$TMP/rounds" "$TMP/drive.err")"
+	drive -T 60 || trouble+=" after:$(cat "$TMP/rounds" "$TMP/drive.err")"
 }
 
 # check_clean: what TARGET says of itself goes to $trouble, and how many EINTR came to $all
@@ -97,7 +97,7 @@ busy=$TARGET
 start_target --stray-epoll
 epoll=$TARGET
 for TARGET in $idle $busy $epoll; do
-	drive -T 20
+	drive -T 60
 	is 'the first time: it is loaded' "$(ask '[r["ok"] or r for r in R]')" '[True]'
 	held[$TARGET]=$(count_held)
 done
@@ -137,12 +137,12 @@ echo "# $stray EINTR of threads in epoll_wait"
 
 TARGET=$busy
 read -r killed ended whole < <(tests/live/inject/kill.py "$INJECT_SEED" "$INJECT_RANDOM" \
-	"$DRIVE" -T 20 "$TARGET")
+	"$DRIVE" -T 60 "$TARGET")
 echo "# killed $killed times in the middle of $whole us, $ended times too late"
 holds "killed $INJECT_RANDOM times at random: mostly in the middle" \
 	[ "$killed" -ge $((INJECT_RANDOM / 2)) ]
 holds 'killed at random: nobody holds it' wait_until 20 is_let_go
-drive -T 20 -n 3
+drive -T 60 -n 3
 is 'killed at random: it can be injected after' "$(ask '[r["ok"] or r for r in R]')" '[True, True, True]'
 back_to 'killed at random' "${held[$TARGET]}"
 for TARGET in $idle $busy $epoll; do

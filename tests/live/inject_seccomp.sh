@@ -30,7 +30,7 @@ loads()
 {
 	start_filtered "$1"
 	grep -q '^Seccomp:.*2$' "/proc/$TARGET/status" || not_ok "$1: it has a filter"
-	drive -n "$INJECT_ROUNDS" -T 20
+	drive -n "$INJECT_ROUNDS" -T 60
 	is "$1, $INJECT_ROUNDS times: it is loaded" \
 		"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_ROUNDS, [])"
 	is "$1: it was called as often" "$(count_probes)" "$INJECT_ROUNDS"
@@ -79,15 +79,15 @@ needed()
 	# The array is gone when the process is.
 	exec {output}<&"${ONLY[0]}" {input}>&"${ONLY[1]}"
 	eval "exec ${ONLY[1]}>&-"
-	read -r -t 20 line <&"$output"
-	drive -n 3 -T 10 "$@"
+	read -r -t 120 line <&"$output"
+	drive -n 3 -T 60 "$@"
 	is "only needed calls: $name is loaded" "$(ask '[r["status"] for r in R]')" \
 		"['loaded', 'loaded', 'loaded']"
 	# The shim's thread looks around every 2 s.
 	sleep 3
 	line=
 	echo hello >&"$input"
-	read -r -t 20 line <&"$output"
+	read -r -t 120 line <&"$output"
 	is "only needed calls: with $name it goes on" "$line" hello
 	exec {input}>&- {output}<&-
 	wait "$TARGET"

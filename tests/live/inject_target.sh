@@ -21,7 +21,7 @@ start_target
 drive
 is 'the first time: it is loaded' "$(ask '[r["ok"] or r for r in R]')" '[True]'
 held=$(count_held)
-drive -n "$INJECT_ROUNDS" -T 20
+drive -n "$INJECT_ROUNDS" -T 60
 is "any thread, $INJECT_ROUNDS times: it is loaded" \
 	"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_ROUNDS, [])"
 is 'any thread: it was called as often' "$(count_probes)" $((INJECT_ROUNDS + 1))
@@ -32,7 +32,7 @@ is_clean 'any thread'
 
 loaded=0
 for name in "${aimed[@]}"; do
-	drive -n "$INJECT_AIMED" -T 20 -t "$(thread_of "$name")"
+	drive -n "$INJECT_AIMED" -T 60 -t "$(thread_of "$name")"
 	loaded=$((loaded + INJECT_AIMED))
 	is "$name, $INJECT_AIMED times: it is loaded" \
 		"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_AIMED, [])"
@@ -58,9 +58,9 @@ end_target 'each thread'
 is 'each thread: nobody has seen an EINTR for nothing' "$(ask 'T["eintr_stray"]')" 0
 for with in dlopen malloc threads setuid fork; do
 	start_target --with $with
-	drive -T 20
+	drive -T 60
 	held=$(count_held)
-	drive -n "$INJECT_NASTY" -T 20
+	drive -n "$INJECT_NASTY" -T 60
 	is "$with, $INJECT_NASTY times: it is loaded" \
 		"$(ask 'sum(r["ok"] for r in R), [r for r in R if not r["ok"]][:2]')" "($INJECT_NASTY, [])"
 	back_to "$with" "$held"

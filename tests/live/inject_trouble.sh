@@ -32,7 +32,7 @@ answers()
 
 goes_on()
 {
-	drive -T 20
+	drive -T 60
 	is "$1: then it can be injected" "$(ask '[r["ok"] or r for r in R]')" '[True]'
 	is_clean "$1"
 }
@@ -98,7 +98,7 @@ back_to 'it was stopped' "$held"
 before=$(count_probes)
 drivers=()
 for i in 1 2 3; do
-	"$DRIVE" -T 20 -n 20 "$TARGET" >"$TMP/rounds.$i" &
+	"$DRIVE" -T 60 -n 20 "$TARGET" >"$TMP/rounds.$i" &
 	drivers+=($!)
 done
 wait "${drivers[@]}"

@@ -118,7 +118,7 @@ drive()
 	local rounds=$1 pid=$2
 
 	shift 2
-	"$DRIVE" -n "$rounds" -p "$PAUSE" -T 20 "$@" "$pid" >"$TMP/rounds" 2>"$TMP/rounds.err"
+	"$DRIVE" -n "$rounds" -p "$PAUSE" -T 60 "$@" "$pid" >"$TMP/rounds" 2>"$TMP/rounds.err"
 }
 
 # Entries that were called.
