@@ -142,8 +142,8 @@ static int fail_read(uint32_t tgid, int err)
 {
 	if (err == -EACCES || err == -EPERM) {
 		log_err("process %u: its memory map may not be read: needs CAP_SYS_PTRACE "
-			"(run as root)",
-			tgid);
+			"(run as root); ferrum-bpftrace doctor %u says what is in the way",
+			tgid, tgid);
 		return -EPERM;
 	}
 	if (err == -ENOENT || err == -ESRCH) {

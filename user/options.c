@@ -171,7 +171,9 @@ static int parse_argument(struct options *options, char *arg, struct argp_state 
 	if (!after_dashes && option_argument_is_command(arg, &options->mode))
 		return 0;
 	if (!after_dashes) {
-		log_err("%s: what is that? To start a program and trace it: -- %s", arg, arg);
+		log_err("%s: what is that? To trace a process: -p PID. To start a program and "
+			"trace it: -- %s",
+			arg, arg);
 		return EINVAL;
 	}
 	options->command = &state->argv[state->next - 1];
