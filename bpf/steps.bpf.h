@@ -27,7 +27,8 @@ static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 n
  * Its length depends on the threads there are, so it is measured where it happens. delay: that of
  * the task when it began; other tasks may have run meanwhile.
  */
-static __always_inline void count_walk(__u32 kind, __u64 ns, struct task_struct *task, __u64 delay)
+static __always_inline void count_walk(struct fbt_slot *slot, __u64 ns, struct task_struct *task,
+				       __u64 delay)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -37,8 +38,10 @@ static __always_inline void count_walk(__u32 kind, __u64 ns, struct task_struct 
 	ns = ns > delay ? ns - delay : 0;
 	if (c)
 		__sync_fetch_and_add(&c->walk_ns, ns);
+	if (c && c->charge_ns)
+		slot->debt_ns += ns;
 	if (hits)
-		__sync_fetch_and_add(&hits->walk_ns[kind & (FBT_KIND_COUNT - 1)], ns);
+		__sync_fetch_and_add(&hits->walk_ns[slot->step_kind & (FBT_KIND_COUNT - 1)], ns);
 }
 
 __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
@@ -96,7 +99,7 @@ out:
 	slot->step_last_ns = now - start;
 	/* Not now: what the walk above took is no part of the gap. */
 	slot->step_end_ns = bpf_ktime_get_ns();
-	count_walk(slot->step_kind, slot->step_end_ns - now, task, delay);
+	count_walk(slot, slot->step_end_ns - now, task, delay);
 	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
 	return 0;
 }
@@ -276,7 +279,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;
 	slot->step_start_ns = bpf_ktime_get_ns();
-	count_walk(slot->step_kind, slot->step_start_ns - now, task, delay);
+	count_walk(slot, slot->step_start_ns - now, task, delay);
 }
 
 /* The traps are what costs: so they are counted whatever comes of them. */
@@ -294,22 +297,38 @@ static __always_inline void count_hit(__u64 cookie)
 		__sync_fetch_and_add(&hits->begins[kind], 1);
 }
 
-/* Against what hits are weighed: see user/rate_guard.h. */
-static __always_inline void count_own_time(struct fbt_slot *slot)
+/* Thread by thread: one that sleeps between its steps must not pay for another's. */
+static __always_inline void charge_thread(struct fbt_slot *slot, __u64 cookie,
+					  const struct fbt_control *c)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
 	__u64 own = bpf_ktime_get_ns() - run_delay_of(bpf_get_current_task_btf());
+	__u64 time = 0, paid, excess = 0;
+	__u32 cpu = bpf_get_smp_processor_id();
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1);
+	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
 
 	if (!hits)
 		return;
-	if (!slot) {
-		__sync_fetch_and_add(&hits->untraced, 1);
-		return;
-	}
 	if (slot->begin_own_ns && own > slot->begin_own_ns)
-		__sync_fetch_and_add(&hits->own_ns, own - slot->begin_own_ns);
+		time = own - slot->begin_own_ns;
+	if (time > FBT_PAYS_MAX_NS)
+		time = FBT_PAYS_MAX_NS;
 	slot->begin_own_ns = own;
+	paid = time * c->charge_part >> FBT_PART_SHIFT;
+	slot->debt_ns -= paid < slot->debt_ns ? paid : slot->debt_ns;
+	slot->debt_ns += c->charge_ns;
+	if ((c->sampled_kinds >> kind & 1) && slot->debt_ns > c->debt_max_ns / 2) {
+		excess = c->charge_ns;
+		slot->debt_ns -= excess;
+	}
+	if (slot->debt_ns > c->debt_max_ns) {
+		excess += slot->debt_ns - c->debt_max_ns;
+		slot->debt_ns = c->debt_max_ns;
+	}
+	if (!excess)
+		return;
+	__sync_fetch_and_add(&hits->excess_ns[kind], excess);
+	__sync_fetch_and_add(&hits->excess_own_ns, time);
 }
 
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
@@ -323,7 +342,8 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	if (c->off_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		return 0;
 	slot = current_slot(&index);
-	count_own_time(slot);
+	if (slot && c->charge_ns)
+		charge_thread(slot, cookie, c);
 	if (!slot) {
 		__u32 tgid = bpf_get_current_pid_tgid() >> 32;
 

@@ -98,6 +98,7 @@ struct fbt_slot {
 	__u64 died_ns;
 	__u64 begin_own_ns; /* at the last begin probe that the thread hit: when, less all waits for
 			       a CPU */
+	__u64 debt_ns; /* what probes cost it beyond the share of its time that they may take */
 	__u32 step_kind;
 	__u32 step_flags; /* FBT_STEP_* */
 	__u32 arg_mask;
@@ -176,7 +177,16 @@ struct fbt_control {
 	__u64 off_kinds;
 	__u64 sampled_kinds;
 	__u64 switched_ns; /* no gap reaches back over this time */
+	/* And what a thread is charged for probes, see fbt_hits.excess_ns. */
+	__u64 charge_ns;   /* a step's two; 0: nothing is charged */
+	__u64 charge_part; /* what they may take of a thread's time, in 1 / FBT_PART_ONE */
+	__u64 debt_max_ns;
 };
+
+#define FBT_PART_SHIFT 20
+#define FBT_PART_ONE   (1ull << FBT_PART_SHIFT)
+/* Time since a thread's last begin beyond this pays for nothing; the product fits 64 bits. */
+#define FBT_PAYS_MAX_NS (1ull << 43)
 
 /* Of one CPU. What is counted here is not set back. */
 struct fbt_hits {
@@ -184,8 +194,13 @@ struct fbt_hits {
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
 	__u64 walk_ns[FBT_KIND_COUNT]; /* time that they spent on the process's other threads */
-	__u64 own_ns;	/* between two begins of a traced thread, but for its waits for a CPU */
-	__u64 untraced; /* begins in threads without a slot: of those it is not known */
+	/*
+	 * A thread owes what probes cost it, less their part of its time. What is beyond
+	 * debt_max_ns is not owed, but counted here, by the kind that was hit; so is what a kind
+	 * that is a sample costs beyond half of that, so that the others have a half of their own.
+	 */
+	__u64 excess_ns[FBT_KIND_COUNT];
+	__u64 excess_own_ns; /* time of the threads to which that happened, from begin to begin */
 };
 
 /* fbt_ring_file.flags */

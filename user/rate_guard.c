@@ -33,11 +33,10 @@ void rate_budget_begin(struct rate_budget *budget)
 }
 
 bool rate_budget_look(struct rate_budget *budget, const struct rate_limits *limits,
-		      const struct rate_cost *cost)
+		      uint64_t time_ns, uint64_t spent_ns)
 {
 	double credit_ns = (double)budget->credit_ns +
-			   (double)cost->own_ns * rate_watched_share(limits) -
-			   (double)cost->spent_ns;
+			   (double)time_ns * rate_watched_share(limits) - (double)spent_ns;
 
 	/* Not before: the look may be a late one, of a tool that was stopped for seconds. */
 	if (credit_ns > (double)RATE_BURST_NS)
@@ -55,22 +54,34 @@ static void begin_at(struct rate_guard *guard, uint64_t now_ns)
 	guard->begin_ns = now_ns;
 	guard->spent_ns = 0;
 	guard->beside_ns = 0;
-	guard->own_ns = 0;
+	guard->excess_ns = 0;
 }
 
 void rate_guard_begin(struct rate_guard *guard, uint64_t now_ns)
 {
 	guard->state = RATE_WATCHED;
 	guard->lately_ns = 0;
+	guard->over_ns = 0;
 	begin_at(guard, now_ns);
 }
 
-void rate_guard_spend(struct rate_guard *guard, uint64_t time_ns, uint64_t spent_ns)
+void rate_guard_spend(struct rate_guard *guard, uint64_t time_ns, const struct rate_cost *cost)
 {
 	double forgotten = (double)time_ns / MEMORY_NS;
+	double kept = forgotten < 1 ? 1 - forgotten : 0;
 
-	guard->lately_ns -= guard->lately_ns * (forgotten < 1 ? forgotten : 1);
-	guard->lately_ns += (double)spent_ns;
+	guard->lately_ns = guard->lately_ns * kept + (double)cost->spent_ns;
+	guard->over_ns = guard->over_ns * kept + (double)cost->excess_ns;
+}
+
+bool rate_guard_is_over(const struct rate_guard *guard)
+{
+	return guard->over_ns >= (double)RATE_EXCESS_NS;
+}
+
+void rate_guard_forgive(struct rate_guard *guard)
+{
+	guard->over_ns = 0;
 }
 
 void rate_guard_let_go(struct rate_guard *guard, uint64_t now_ns)
@@ -94,20 +105,23 @@ static enum rate_verdict look_off(struct rate_guard *guard, const struct rate_li
 }
 
 /* Whether there would be room for it beside those that are watched. */
-static bool is_cheap(const struct rate_guard *guard, const struct rate_limits *limits)
+static bool is_cheap(const struct rate_guard *guard, const struct rate_limits *limits,
+		     uint64_t time_ns)
 {
 	double share = share_beside(limits, limits->sampled ? limits->sampled - 1 : 0);
 
-	return (double)guard->spent_ns + (double)guard->beside_ns <= (double)guard->own_ns * share;
+	return !guard->excess_ns &&
+	       (double)guard->spent_ns + (double)guard->beside_ns <= (double)time_ns * share;
 }
 
 static enum rate_verdict look_slice(struct rate_guard *guard, const struct rate_limits *limits,
 				    uint64_t now_ns)
 {
 	double cost_ns = (double)limits->period_ns * slice_share(limits, limits->sampled);
-	bool is_long = (double)since(now_ns, guard->begin_ns) >= cost_ns / limits->share;
+	uint64_t time_ns = since(now_ns, guard->begin_ns);
+	bool is_long = (double)time_ns >= cost_ns / limits->share;
 
-	if ((double)guard->spent_ns >= cost_ns || (is_long && !is_cheap(guard, limits))) {
+	if ((double)guard->spent_ns >= cost_ns || (is_long && !is_cheap(guard, limits, time_ns))) {
 		guard->state = RATE_OFF;
 		return RATE_SWITCH_OFF;
 	}
@@ -115,6 +129,7 @@ static enum rate_verdict look_slice(struct rate_guard *guard, const struct rate_
 		return RATE_STAY;
 	guard->state = RATE_WATCHED;
 	guard->lately_ns = 0;
+	guard->over_ns = 0;
 	return RATE_KEEP_ON;
 }
 
@@ -123,7 +138,7 @@ enum rate_verdict rate_guard_look(struct rate_guard *guard, const struct rate_li
 {
 	guard->spent_ns += cost->spent_ns;
 	guard->beside_ns += cost->beside_ns;
-	guard->own_ns += cost->own_ns;
+	guard->excess_ns += cost->excess_ns;
 	if (guard->state == RATE_OFF)
 		return look_off(guard, limits, now_ns);
 	return guard->state == RATE_SLICE ? look_slice(guard, limits, now_ns) : RATE_STAY;

@@ -1,25 +1,23 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include <stdlib.h>
+#include <string.h>
 #include "step_cost.h"
 #include "step_units.h"
-
-/* Time that a thread's next begin may still claim: it says only then that it was there. */
-#define CLAIM_NS 1000000000ull
 
 /* Of one CPU. */
 struct seen {
 	uint64_t hits[FBT_KIND_COUNT]; /* as of the last look, as are these three */
 	uint64_t walk_ns[FBT_KIND_COUNT];
-	uint64_t own_ns;
-	uint64_t untraced;
-	uint64_t spent_ns[FBT_KIND_COUNT]; /* between the last two, as is this */
-	uint64_t lately_ns;
-	uint64_t unclaimed_ns;
+	uint64_t excess_ns[FBT_KIND_COUNT];
+	uint64_t excess_own_ns;
+	uint64_t spent_ns[FBT_KIND_COUNT]; /* between the last two */
 };
 
 struct step_cost {
 	const struct shared *shared;
-	struct seen *seen; /* by CPU */
+	struct seen *seen;		    /* by CPU */
+	uint64_t excess_ns[FBT_KIND_COUNT]; /* between the last two looks, as is this */
+	uint64_t excess_own_ns;
 };
 
 struct step_cost *step_cost__new(const struct shared *shared)
@@ -64,33 +62,40 @@ static void take_spent(struct seen *seen, const struct fbt_hits *hits, uint32_t 
 	seen->walk_ns[kind] = walk_ns;
 }
 
-/* The time of the threads that hit probes, at most what has passed: all of a CPU. */
-static void take_own_time(struct seen *seen, const struct fbt_hits *hits, uint64_t time_ns)
+static void take_excess(struct step_cost *cost, struct seen *seen, const struct fbt_hits *hits,
+			uint32_t kind)
 {
-	uint64_t own_ns = load(&hits->own_ns), untraced = load(&hits->untraced);
+	uint64_t excess_ns = load(&hits->excess_ns[kind]);
 
-	seen->unclaimed_ns += time_ns;
-	seen->lately_ns = own_ns - seen->own_ns;
-	if (untraced != seen->untraced && seen->lately_ns < time_ns)
-		seen->lately_ns = time_ns;
-	if (seen->lately_ns > seen->unclaimed_ns)
-		seen->lately_ns = seen->unclaimed_ns;
-	seen->unclaimed_ns -= seen->lately_ns;
-	if (seen->unclaimed_ns > CLAIM_NS)
-		seen->unclaimed_ns = CLAIM_NS;
-	seen->own_ns = own_ns;
-	seen->untraced = untraced;
+	cost->excess_ns[kind] += excess_ns - seen->excess_ns[kind];
+	seen->excess_ns[kind] = excess_ns;
 }
 
 void step_cost__look(struct step_cost *cost, uint64_t kinds, uint64_t time_ns, uint64_t step_ns)
 {
+	cost->excess_own_ns = 0;
+	memset(cost->excess_ns, 0, sizeof(cost->excess_ns));
 	for (uint32_t cpu = 0; cpu < cost->shared->cpu_count; cpu++) {
 		const struct fbt_hits *hits = &cost->shared->hits[cpu];
+		struct seen *seen = &cost->seen[cpu];
+		uint64_t own_ns = load(&hits->excess_own_ns);
 
-		for (uint32_t kind = 0; (kind = kind_next(kinds, kind));)
-			take_spent(&cost->seen[cpu], hits, kind, step_ns, time_ns);
-		take_own_time(&cost->seen[cpu], hits, time_ns);
+		for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
+			take_spent(seen, hits, kind, step_ns, time_ns);
+			take_excess(cost, seen, hits, kind);
+		}
+		cost->excess_own_ns += own_ns - seen->excess_own_ns;
+		seen->excess_own_ns = own_ns;
 	}
+}
+
+void step_cost__charge(const struct step_cost *cost, double share, uint64_t step_ns)
+{
+	struct fbt_control *control = cost->shared->control;
+
+	control->debt_max_ns = RATE_BURST_NS;
+	control->charge_part = (uint64_t)(share * (double)FBT_PART_ONE);
+	__atomic_store_n(&control->charge_ns, step_ns, __ATOMIC_RELEASE);
 }
 
 uint64_t step_cost__spent(const struct step_cost *cost, uint32_t cpu, uint64_t kinds)
@@ -102,30 +107,35 @@ uint64_t step_cost__spent(const struct step_cost *cost, uint32_t cpu, uint64_t k
 	return spent_ns;
 }
 
-struct rate_cost step_cost__worst(const struct step_cost *cost, uint64_t kinds, double share,
-				  uint32_t *cpu)
+struct rate_cost step_cost__worst(const struct step_cost *cost, uint64_t kinds, uint64_t beside)
 {
 	struct rate_cost worst = {0};
-	double most = 0;
 
-	for (uint32_t i = 0; i < cost->shared->cpu_count; i++) {
-		uint64_t spent_ns = step_cost__spent(cost, i, kinds);
-		uint64_t own_ns = cost->seen[i].lately_ns;
-		double excess = (double)spent_ns - (double)own_ns * share;
+	for (uint32_t cpu = 0; cpu < cost->shared->cpu_count; cpu++) {
+		uint64_t spent_ns = step_cost__spent(cost, cpu, kinds);
 
-		if (i && excess <= most)
+		if (spent_ns <= worst.spent_ns)
 			continue;
-		most = excess;
-		worst = (struct rate_cost){.spent_ns = spent_ns, .own_ns = own_ns};
-		*cpu = i;
+		worst.spent_ns = spent_ns;
+		worst.beside_ns = step_cost__spent(cost, cpu, beside);
 	}
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));)
+		worst.excess_ns += cost->excess_ns[kind];
 	return worst;
 }
 
-void step_cost__forget_time(struct step_cost *cost)
+double step_cost__over_share(const struct step_cost *cost, double share)
 {
-	for (uint32_t cpu = 0; cpu < cost->shared->cpu_count; cpu++)
-		cost->seen[cpu].unclaimed_ns = 0;
+	uint64_t excess_ns = 0;
+
+	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++)
+		excess_ns += cost->excess_ns[kind];
+	if (!excess_ns)
+		return 0;
+	if (excess_ns >= cost->excess_own_ns)
+		return 1;
+	share += (double)excess_ns / (double)cost->excess_own_ns;
+	return share < 1 ? share : 1;
 }
 
 uint64_t step_cost__calls(const struct shared *shared, uint32_t kind)

@@ -20,15 +20,20 @@ void step_cost__free(struct step_cost *cost);
  */
 void step_cost__look(struct step_cost *cost, uint64_t kinds, uint64_t time_ns, uint64_t step_ns);
 
-/* As of the last look, on the CPU where the cost of kinds exceeds share of the own time most. */
-struct rate_cost step_cost__worst(const struct step_cost *cost, uint64_t kinds, double share,
-				  uint32_t *cpu);
+/* From now on threads are charged step_ns for each step: they may spend share of their time. */
+void step_cost__charge(const struct step_cost *cost, double share, uint64_t step_ns);
+
+/* As of the last look. beside: kinds whose cost on the same CPU is beside_ns. */
+struct rate_cost step_cost__worst(const struct step_cost *cost, uint64_t kinds, uint64_t beside);
 
 /* As of the last look, on one CPU: spent by kinds. */
 uint64_t step_cost__spent(const struct step_cost *cost, uint32_t cpu, uint64_t kinds);
 
-/* Time before the last look is no thread's own any more: a function was not seen in it. */
-void step_cost__forget_time(struct step_cost *cost);
+/*
+ * As of the last look: what probes take of the time of the threads where there was excess, which
+ * share is too; 0: there was none.
+ */
+double step_cost__over_share(const struct step_cost *cost, double share);
 
 /* Begins of a kind since the window began, nested ones too. */
 uint64_t step_cost__calls(const struct shared *shared, uint32_t kind);

@@ -39,12 +39,14 @@ struct unit {
 struct step_guard {
 	struct step_guard_parts parts;
 	struct rate_limits limits;
-	struct rate_budget budget;
+	struct rate_budget *budgets; /* by CPU */
 	struct step_cost *cost;
 	struct unit units[FBT_KIND_COUNT];
 	struct watch watches[FBT_KIND_COUNT];
 	uint64_t looked_ns;
 	bool acted;
+	bool forgives; /* a function that was let go at the last look may have driven threads over
+			*/
 };
 
 /* One look at all of them. */
@@ -58,6 +60,7 @@ struct look {
 struct step_guard *step_guard__new(const struct step_guard_parts *parts)
 {
 	struct step_guard *guard = calloc(1, sizeof(*guard));
+	const struct shared *shared = loader__shared(parts->loader);
 
 	if (!guard)
 		return NULL;
@@ -66,12 +69,15 @@ struct step_guard *step_guard__new(const struct step_guard_parts *parts)
 		.share = parts->options->windows.rate_guard_percent / 100,
 		.period_ns = loader__has_multi(parts->loader) ? PERIOD_NS : SLOW_PERIOD_NS,
 	};
-	rate_budget_begin(&guard->budget);
-	guard->cost = step_cost__new(loader__shared(parts->loader));
-	if (guard->cost)
-		return guard;
-	free(guard);
-	return NULL;
+	guard->cost = step_cost__new(shared);
+	guard->budgets = calloc(shared->cpu_count, sizeof(*guard->budgets));
+	if (!guard->cost || !guard->budgets) {
+		step_guard__free(guard);
+		return NULL;
+	}
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++)
+		rate_budget_begin(&guard->budgets[cpu]);
+	return guard;
 }
 
 void step_guard__free(struct step_guard *guard)
@@ -79,6 +85,7 @@ void step_guard__free(struct step_guard *guard)
 	if (!guard)
 		return;
 	step_cost__free(guard->cost);
+	free(guard->budgets);
 	free(guard);
 }
 
@@ -152,20 +159,20 @@ static uint64_t take_calls(struct step_guard *guard, const struct unit *unit)
 	return calls;
 }
 
-/* The share of the thread's time at that pace, where it exceeds its limit most. */
-static double find_percent(const struct step_guard *guard, const struct unit *unit)
+/* The share of a thread's time at that pace, or of a CPU's, which is no less. */
+static double find_percent(const struct step_guard *guard, const struct unit *unit,
+			   uint64_t time_ns)
 {
-	uint32_t cpu;
-	struct rate_cost cost = step_cost__worst(guard->cost, unit->kinds,
-						 rate_watched_share(&guard->limits), &cpu);
+	struct rate_cost cost = step_cost__worst(guard->cost, unit->kinds, 0);
+	double of_cpu = percent_of((double)cost.spent_ns, (double)time_ns);
+	double of_thread = 100 * step_cost__over_share(guard->cost, guard->limits.share);
 
-	return cost.spent_ns < cost.own_ns ? percent_of((double)cost.spent_ns, (double)cost.own_ns)
-					   : 100;
+	return of_thread > of_cpu ? of_thread : of_cpu;
 }
 
 static void tell_off(struct step_guard *guard, struct unit *unit, uint64_t calls, uint64_t time_ns)
 {
-	double percent = find_percent(guard, unit);
+	double percent = find_percent(guard, unit, time_ns);
 	bool quick = guard->limits.period_ns == PERIOD_NS;
 	char count[FORMAT_MAX], share[FORMAT_MAX];
 
@@ -208,6 +215,7 @@ static void switch_off(struct step_guard *guard, uint64_t kinds, uint64_t now_ns
 	struct fbt_control *control = loader__shared(guard->parts.loader)->control;
 
 	guard->acted = true;
+	guard->forgives = true;
 	__atomic_or_fetch(&control->off_kinds, kinds, __ATOMIC_SEQ_CST);
 	__atomic_or_fetch(&control->sampled_kinds, kinds, __ATOMIC_SEQ_CST);
 	await_ends(guard, kinds);
@@ -232,7 +240,6 @@ static void switch_on(struct step_guard *guard, struct unit *unit)
 		return;
 	}
 	set_off(guard, unit->kinds, false, clock_ns(CLOCK_MONOTONIC));
-	step_cost__forget_time(guard->cost);
 }
 
 static void keep_on(struct step_guard *guard, struct unit *unit, uint64_t now_ns)
@@ -250,8 +257,9 @@ static void keep_on(struct step_guard *guard, struct unit *unit, uint64_t now_ns
 /* Those that are watched share a budget: where it is exceeded, the one that spent most must go. */
 static void look_at_budget(struct step_guard *guard, struct look *look)
 {
-	struct rate_cost cost;
-	uint32_t cpu;
+	uint32_t cpu_count = loader__shared(guard->parts.loader)->cpu_count;
+	struct unit *most = NULL, *over = NULL;
+	bool is_spent = false;
 
 	guard->limits.sampled = 0;
 	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
@@ -262,29 +270,34 @@ static void look_at_budget(struct step_guard *guard, struct look *look)
 		else if (unit->kinds)
 			guard->limits.sampled++;
 	}
-	cost = step_cost__worst(guard->cost, look->watched, rate_watched_share(&guard->limits),
-				&cpu);
 	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
 		struct unit *unit = &guard->units[i];
+		struct rate_cost cost;
 
 		if (!(unit->kinds & look->watched))
 			continue;
-		rate_guard_spend(&unit->rate, look->time_ns,
-				 step_cost__spent(guard->cost, cpu, unit->kinds));
-		if (!look->to_go || unit->rate.lately_ns > look->to_go->rate.lately_ns)
-			look->to_go = unit;
+		cost = step_cost__worst(guard->cost, unit->kinds, 0);
+		rate_guard_spend(&unit->rate, look->time_ns, &cost);
+		if (guard->forgives)
+			rate_guard_forgive(&unit->rate);
+		if (!most || unit->rate.lately_ns > most->rate.lately_ns)
+			most = unit;
+		if (rate_guard_is_over(&unit->rate) &&
+		    (!over || unit->rate.over_ns > over->rate.over_ns))
+			over = unit;
 	}
-	if (!rate_budget_look(&guard->budget, &guard->limits, &cost))
-		look->to_go = NULL;
+	guard->forgives = false;
+	for (uint32_t cpu = 0; cpu < cpu_count; cpu++) {
+		is_spent |= rate_budget_look(&guard->budgets[cpu], &guard->limits, look->time_ns,
+					     step_cost__spent(guard->cost, cpu, look->watched));
+	}
+	look->to_go = over || !is_spent ? over : most;
 }
 
 static void turn_sampled(struct step_guard *guard, struct unit *unit, const struct look *look)
 {
-	uint32_t cpu;
-	struct rate_cost cost =
-		step_cost__worst(guard->cost, unit->kinds, guard->limits.share, &cpu);
+	struct rate_cost cost = step_cost__worst(guard->cost, unit->kinds, look->watched);
 
-	cost.beside_ns = step_cost__spent(guard->cost, cpu, look->watched);
 	switch (rate_guard_look(&unit->rate, &guard->limits, look->now_ns, &cost)) {
 	case RATE_STAY:
 		return;
@@ -346,7 +359,10 @@ void step_guard__turn(struct step_guard *guard, uint64_t now_ns, uint64_t step_n
 			begin_watch(guard, kind, now_ns);
 		kinds |= guard->units[kind].kinds;
 	}
-	step_cost__look(guard->cost, kinds, look.time_ns, step_ns ? step_ns : STEP_NS_DEFAULT);
+	if (!step_ns)
+		step_ns = STEP_NS_DEFAULT;
+	step_cost__look(guard->cost, kinds, look.time_ns, step_ns);
+	step_cost__charge(guard->cost, guard->limits.share, step_ns);
 	/* Since when there were hits is not known: none is held against them. */
 	if (is_first)
 		return;

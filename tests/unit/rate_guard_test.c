@@ -20,7 +20,7 @@ struct play {
 	uint64_t turn_ns;   /* between two looks */
 	uint64_t switch_ns; /* that a switch takes; the probes are hit up to its end */
 	double share;
-	double runs;	     /* of the thread that calls it, of the time */
+	double runs;	     /* of the thread that calls it, of the time: less, and it has excess */
 	double beside;	     /* share of other functions in it that are watched */
 	unsigned int others; /* that are sampled */
 	uint64_t spent_ns;
@@ -43,18 +43,26 @@ static struct play begin(double share)
 /* What step_guard does: those that are watched have the budget, the others their slices. */
 static enum rate_verdict look(struct play *play, const struct rate_cost *cost, uint64_t time_ns)
 {
-	struct rate_cost watched = {.own_ns = cost->own_ns,
-				    .spent_ns = cost->beside_ns + cost->spent_ns};
 	bool is_watched = play->guard.state == RATE_WATCHED;
 
 	play->limits.sampled = play->others + !is_watched;
 	if (!is_watched)
 		return rate_guard_look(&play->guard, &play->limits, play->now_ns, cost);
-	rate_guard_spend(&play->guard, time_ns, cost->spent_ns);
-	if (!rate_budget_look(&play->budget, &play->limits, &watched))
+	rate_guard_spend(&play->guard, time_ns, cost);
+	if (!rate_budget_look(&play->budget, &play->limits, time_ns,
+			      cost->beside_ns + cost->spent_ns) &&
+	    !rate_guard_is_over(&play->guard))
 		return RATE_STAY;
 	rate_guard_let_go(&play->guard, play->now_ns);
 	return RATE_SWITCH_OFF;
+}
+
+/* That of a thread that owes all it may: see struct fbt_hits. */
+static uint64_t excess(const struct play *play, uint64_t spent_ns)
+{
+	double paid_ns = (double)play->turn_ns * play->runs * play->limits.share;
+
+	return (double)spent_ns > paid_ns && play->runs < 1 ? spent_ns - (uint64_t)paid_ns : 0;
 }
 
 static uint64_t pass(struct play *play, uint64_t ns, double *left)
@@ -80,10 +88,8 @@ static void run(struct play *play, uint64_t ns)
 	while (play->now_ns < end_ns) {
 		uint64_t spent_ns = pass(play, play->turn_ns, &left) + late_ns;
 		enum rate_state before = play->guard.state;
-		uint64_t ran_ns =
-			before == RATE_OFF ? 0 : (uint64_t)((double)play->turn_ns * play->runs);
 		struct rate_cost cost = {.spent_ns = spent_ns,
-					 .own_ns = ran_ns,
+					 .excess_ns = excess(play, spent_ns),
 					 .beside_ns =
 						 (uint64_t)((double)play->turn_ns * play->beside)};
 		enum rate_verdict verdict = look(play, &cost, play->turn_ns);
@@ -312,21 +318,40 @@ static void many_that_are_sampled_share_what_there_is(void **state)
 
 static void it_is_known_who_has_spent_most_lately(void **state)
 {
+	const struct rate_cost none = {0}, some = {.spent_ns = 3 * MS}, much = {.spent_ns = 9 * MS};
 	struct rate_guard was = {0}, is = {0};
 
 	(void)state;
 	rate_guard_begin(&was, S);
 	rate_guard_begin(&is, S);
 	for (int i = 0; i < 100; i++)
-		rate_guard_spend(&was, 10 * MS, 9 * MS);
+		rate_guard_spend(&was, 10 * MS, &much);
 	assert_true(was.lately_ns > is.lately_ns);
 	for (int i = 0; i < 200; i++) {
-		rate_guard_spend(&was, 10 * MS, 0);
-		rate_guard_spend(&is, 10 * MS, 3 * MS);
+		rate_guard_spend(&was, 10 * MS, &none);
+		rate_guard_spend(&is, 10 * MS, &some);
 	}
 	assert_true(is.lately_ns > was.lately_ns);
-	rate_guard_spend(&is, 100 * S, 1);
-	assert_true(is.lately_ns < 2);
+	rate_guard_spend(&is, 100 * S, &none);
+	assert_true(is.lately_ns < 1);
+}
+
+static void excess_is_let_be_where_it_is_little_or_forgiven(void **state)
+{
+	const struct rate_cost some = {.excess_ns = RATE_EXCESS_NS / 10};
+	const struct rate_cost much = {.excess_ns = RATE_EXCESS_NS};
+	struct rate_guard guard = {0};
+
+	(void)state;
+	rate_guard_begin(&guard, S);
+	for (int i = 0; i < 100; i++) {
+		rate_guard_spend(&guard, 200 * MS, &some);
+		assert_false(rate_guard_is_over(&guard));
+	}
+	rate_guard_spend(&guard, 10 * MS, &much);
+	assert_true(rate_guard_is_over(&guard));
+	rate_guard_forgive(&guard);
+	assert_false(rate_guard_is_over(&guard));
 }
 
 static void a_clock_that_stands_still_does_no_harm(void **state)
@@ -361,6 +386,7 @@ int main(void)
 		cmocka_unit_test(those_that_are_sampled_have_a_part_of_the_budget),
 		cmocka_unit_test(many_that_are_sampled_share_what_there_is),
 		cmocka_unit_test(it_is_known_who_has_spent_most_lately),
+		cmocka_unit_test(excess_is_let_be_where_it_is_little_or_forgiven),
 		cmocka_unit_test(a_clock_that_stands_still_does_no_harm),
 	};
 

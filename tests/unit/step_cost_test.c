@@ -13,6 +13,7 @@
 /* Two CPUs; the counters are the kernel side's. */
 struct machine {
 	struct fbt_hits hits[2];
+	struct fbt_control control;
 	struct shared shared;
 	struct step_cost *cost;
 };
@@ -21,7 +22,8 @@ static int set_up(void **state)
 {
 	static struct machine machine;
 
-	machine = (struct machine){.shared = {.hits = machine.hits, .cpu_count = 2}};
+	machine = (struct machine){
+		.shared = {.hits = machine.hits, .control = &machine.control, .cpu_count = 2}};
 	machine.cost = step_cost__new(&machine.shared);
 	*state = &machine;
 	return machine.cost ? 0 : -1;
@@ -73,85 +75,72 @@ static void no_function_costs_more_than_a_cpu(void **state)
 	assert_int_equal(step_cost__spent(machine->cost, 0, kind_bit(1)), 10 * MS);
 }
 
-static void the_worst_is_where_the_share_is_exceeded_most(void **state)
+static void the_worst_is_where_most_is_spent(void **state)
 {
 	struct machine *machine = *state;
 	struct rate_cost worst;
-	uint32_t cpu;
 
-	/* More on the one, but less of its threads' time. */
-	make_steps(machine, 0, 1, 100);
-	machine->hits[0].own_ns = 100 * MS;
-	make_steps(machine, 1, 1, 50);
-	machine->hits[1].own_ns = 2 * MS;
+	make_steps(machine, 0, 1, 50);
+	make_steps(machine, 0, 2, 100);
+	make_steps(machine, 1, 1, 60);
+	make_steps(machine, 1, 2, 7);
 	look(machine, 100 * MS);
-	worst = step_cost__worst(machine->cost, kind_bit(1), 0.05, &cpu);
-	assert_int_equal(cpu, 1);
-	assert_int_equal(worst.spent_ns, 50 * STEP_NS);
-	assert_int_equal(worst.own_ns, 2 * MS);
-	/* Below it everywhere: where least is left. */
-	worst = step_cost__worst(machine->cost, kind_bit(2), 0.05, &cpu);
-	assert_int_equal(cpu, 1);
-	assert_int_equal(worst.spent_ns, 0);
+	worst = step_cost__worst(machine->cost, kind_bit(1), kind_bit(2));
+	assert_int_equal(worst.spent_ns, 60 * STEP_NS);
+	assert_int_equal(worst.beside_ns, 7 * STEP_NS);
+	worst = step_cost__worst(machine->cost, kind_bit(1) | kind_bit(2), 0);
+	assert_int_equal(worst.spent_ns, 150 * STEP_NS);
+	assert_int_equal(worst.excess_ns, 0);
 }
 
-static uint64_t own_ns(const struct machine *machine)
-{
-	uint32_t cpu;
-
-	/* All of them: that of the other CPU is 0, and so is the cost. */
-	return step_cost__worst(machine->cost, kind_bit(1), -1, &cpu).own_ns;
-}
-
-static void threads_have_no_more_time_than_a_cpu(void **state)
+static void excess_counts_wherever_it_is(void **state)
 {
 	struct machine *machine = *state;
 
-	machine->hits[0].own_ns = 500 * MS;
-	look(machine, 10 * MS);
-	assert_int_equal(own_ns(machine), 10 * MS);
-	look(machine, 10 * MS);
-	assert_int_equal(own_ns(machine), 0);
+	machine->hits[0].excess_ns[1] = 3;
+	machine->hits[1].excess_ns[1] = 4;
+	machine->hits[1].excess_ns[2] = 5;
+	look(machine, MS);
+	assert_int_equal(step_cost__worst(machine->cost, kind_bit(1), 0).excess_ns, 7);
+	assert_int_equal(step_cost__worst(machine->cost, kind_bit(1) | kind_bit(2), 0).excess_ns,
+			 12);
+	machine->hits[1].excess_ns[1] += 2;
+	look(machine, MS);
+	assert_int_equal(step_cost__worst(machine->cost, kind_bit(1), 0).excess_ns, 2);
+	look(machine, MS);
+	assert_int_equal(step_cost__worst(machine->cost, kind_bit(1), 0).excess_ns, 0);
 }
 
-/* A burst each 100 ms: its first begin says that the thread was there all the time. */
-static void time_between_two_begins_counts_for_the_thread(void **state)
-{
-	struct machine *machine = *state;
-	uint64_t sum = 0;
-
-	for (int burst = 0; burst < 5; burst++) {
-		for (int i = 0; i < 9; i++) {
-			look(machine, 10 * MS);
-			assert_int_equal(own_ns(machine), 0);
-		}
-		machine->hits[0].own_ns += 100 * MS;
-		look(machine, 10 * MS);
-		assert_int_equal(own_ns(machine), 100 * MS);
-		sum += own_ns(machine);
-	}
-	assert_int_equal(sum, 500 * MS);
-	/* But not for ever, and not where the probes were off. */
-	look(machine, 100000 * MS);
-	machine->hits[0].own_ns += 100000 * MS;
-	look(machine, 10 * MS);
-	assert_int_equal(own_ns(machine), 1010 * MS);
-	look(machine, 500 * MS);
-	step_cost__forget_time(machine->cost);
-	machine->hits[0].own_ns += 500 * MS;
-	look(machine, 10 * MS);
-	assert_int_equal(own_ns(machine), 10 * MS);
-}
-
-static void of_an_unknown_thread_all_time_counts(void **state)
+/* Half of the time, a tenth of which was paid. */
+static void the_share_is_that_of_the_threads_with_excess(void **state)
 {
 	struct machine *machine = *state;
 
-	machine->hits[0].untraced = 1;
-	look(machine, 10 * MS);
-	assert_int_equal(own_ns(machine), 10 * MS);
-	look(machine, 10 * MS);
-	assert_int_equal(own_ns(machine), 0);
+	look(machine, MS);
+	assert_true(step_cost__over_share(machine->cost, 0.1) <= 0);
+	machine->hits[0].excess_ns[1] = 30;
+	machine->hits[1].excess_ns[2] = 10;
+	machine->hits[0].excess_own_ns = 40;
+	machine->hits[1].excess_own_ns = 60;
+	look(machine, MS);
+	assert_in_range((int)(1000 * step_cost__over_share(machine->cost, 0.1)), 499, 501);
+	/* A step costs at most what it is said to, so it may seem to be more than there is. */
+	machine->hits[0].excess_ns[1] += 500;
+	machine->hits[0].excess_own_ns += 100;
+	look(machine, MS);
+	assert_true(step_cost__over_share(machine->cost, 0.1) >= 1);
+	assert_true(step_cost__over_share(machine->cost, 0.1) <= 1);
+}
+
+static void threads_are_charged_once_that_is_said(void **state)
+{
+	struct machine *machine = *state;
+
+	assert_int_equal(machine->control.charge_ns, 0);
+	step_cost__charge(machine->cost, 0.25, 77);
+	assert_int_equal(machine->control.charge_ns, 77);
+	assert_int_equal(machine->control.charge_part, FBT_PART_ONE / 4);
+	assert_int_equal(machine->control.debt_max_ns, RATE_BURST_NS);
 }
 
 int main(void)
@@ -160,13 +149,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(hits_and_walks_are_cost, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(no_function_costs_more_than_a_cpu, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(the_worst_is_where_the_share_is_exceeded_most,
-						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(threads_have_no_more_time_than_a_cpu, set_up,
+		cmocka_unit_test_setup_teardown(the_worst_is_where_most_is_spent, set_up,
 						tear_down),
-		cmocka_unit_test_setup_teardown(time_between_two_begins_counts_for_the_thread,
+		cmocka_unit_test_setup_teardown(excess_counts_wherever_it_is, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(the_share_is_that_of_the_threads_with_excess,
 						set_up, tear_down),
-		cmocka_unit_test_setup_teardown(of_an_unknown_thread_all_time_counts, set_up,
+		cmocka_unit_test_setup_teardown(threads_are_charged_once_that_is_said, set_up,
 						tear_down),
 	};
 

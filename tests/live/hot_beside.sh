@@ -1,0 +1,60 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The rate guard, thread by thread: steps of a thread that sleeps in them do not pay for those of
+# another that has little of its CPU and spends all of that on probes.
+. "$(dirname "$0")/lib.sh"
+
+# number N: the N-th of the program's
+number()
+{
+	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
+}
+
+# heat N: 1 the first thread is hot, 0 it is not
+heat()
+{
+	printf '%b' "\\x$1" | dd of="$TMP/counts" bs=1 seek=16 conv=notrunc status=none
+}
+
+# await_calls N COUNT: so many more calls of the N-th
+await_calls()
+{
+	local first
+
+	first=$(number "$1")
+	until [ $(($(number "$1") - first)) -ge "$2" ]; do sleep 0.05; done
+}
+
+# shellcheck disable=SC2317
+await_told()
+{
+	for _ in $(seq 1200); do
+		! grep -q 'times a second' "$OUT.err" || return 0
+		kill -0 "$TOOL" 2>/dev/null || return 1
+		sleep 0.05
+	done
+	return 1
+}
+
+start_program hot_beside "$TMP/counts"
+go
+until [ "$(number 1)" -gt 3 ] 2>/dev/null; do sleep 0.02; done
+# Whatever a step's probes cost here, 800 a second are nothing to a quarter of a CPU.
+run_tool -p "$ENGINE" --step any_step --detail steps --rate-guard 25 "${calm[@]}"
+wait_attached "$TOOL"
+await_calls 1 2000
+is 'steps that are slept in are let be' "$(grep -c 'times a second' "$OUT.err")" 0
+heat 1
+begin=$(number 0) seconds=$SECONDS
+holds 'a thread is hot beside those that sleep, and has little of its CPU: it is let go' await_told
+echo "# after $(($(number 0) - begin)) calls, $((SECONDS - seconds)) s"
+heat 0
+stop_tool
+sampling='R["kinds"][0]["sampling"]'
+fact 'until then all steps are there' 'sum("sampled" not in s for s in S) >= 2000'
+fact 'what it costs is said of the thread that it costs' "${sampling}['cost_percent'] >= 40"
+holds 'outputs are valid' "$FBT" validate -q "$OUT.profile" "$OUT.trace"
+kill "$ENGINE"
+wait "$ENGINE"
+is 'the program has come to no harm' "$?" 0
+finish
