@@ -29,9 +29,13 @@ calls_per_ms()
 	echo $(((after[0] - before[0]) * 1000000 / (after[1] - before[1] + 1)))
 }
 
+# times_told: 0 too where the tool has not opened its stderr yet
 times_told()
 {
-	grep -c 'times a second' "$OUT.err"
+	local count
+
+	count=$(grep -c 'times a second' "$OUT.err" 2>/dev/null)
+	echo "${count:-0}"
 }
 
 # await_told N

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # The rate guard and functions that become hot and cool down again, two at once, and how they may be
-# probed: by links for one process or for all, with --uretprobe, in a COMMAND.
+# probed: by links for one process or for all, with --uretprobe, at USDT places, in a COMMAND.
 . "$(dirname "$0")/lib.sh"
 
 RATE_GUARD=5
@@ -18,12 +18,15 @@ heat()
 	printf '%b' "\\x$1" | dd of="$TMP/counts" bs=1 seek=16 conv=notrunc status=none
 }
 
-# await_line N REGEX: so many lines of stderr
+# await_line N REGEX: so many lines of stderr, which may not be there yet
 # shellcheck disable=SC2317
 await_line()
 {
-	for _ in $(seq 1200); do
-		[ "$(grep -cE "$2" "$OUT.err")" -lt "$1" ] || return 0
+	local count
+
+	for _ in $(seq 2400); do
+		count=$(grep -cE "$2" "$OUT.err" 2>/dev/null)
+		[ "${count:-0}" -lt "$1" ] || return 0
 		kill -0 "$TOOL" 2>/dev/null || return 1
 		sleep 0.05
 	done
@@ -98,6 +101,24 @@ done
 kill "$ENGINE"
 wait "$ENGINE"
 is 'the program has come to no harm' "$?" 0
+
+# Steps of eight calls between two places, without a pause.
+rm -f "${OUT:?}".*
+start_waiting sh -c "echo ready; exec '$FBT_BUILD/tests/live_usdt_loop' 1000000000000"
+run_tool -p "$ENGINE" --step usdt:fake:step_begin,step_end --detail steps --rate-guard 3 "${calm[@]}"
+wait_attached "$TOOL"
+go
+holds 'usdt: it is let go' await_line 1 'called at least .* times a second'
+holds 'usdt: and is a sample' await_sample
+stop_tool
+fact 'usdt: its steps are whole' \
+	'all(s["calls"] == 8 and s["step_source"] == "usdt" for s in S if s["end"] == "return") and
+	sum("sampled" in s for s in S) > 0 and "sampled" not in S[0]'
+fact 'usdt: but for those that were cut' \
+	'sum(s["end"] != "return" for s in S) <= R["kinds"][0]["sampling"]["cut_steps"] + 1'
+holds 'usdt: the program goes on' kill -0 "$ENGINE"
+kill "$ENGINE"
+wait "$ENGINE" 2>/dev/null
 
 rm -f "${OUT:?}".*
 run_tool "${steps[@]}" -- "$FBT_BUILD/tests/live_hot_turns" "$TMP/truth.json" "$TMP/counts"
