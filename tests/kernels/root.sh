@@ -17,7 +17,10 @@ arch=$1 build=$2 suite=$3 cache=$(realpath -m "$4")
 base=$(tests/kernels/fetch.sh root "$arch" "$suite" tests/kernels/packages.txt "$cache")
 [ -e "$base.cpio" ] || archive "$base" "$base.cpio"
 
+# It becomes the guest's /, which other users need too.
+umask 022
 added=$(mktemp -d)
+chmod 755 "$added"
 trap 'rm -rf "$added"' EXIT
 mkdir -p "$added/fbt/build/tests" "$added/fbt/build/made/bin"
 cp tests/kernels/init "$added/init"
