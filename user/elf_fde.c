@@ -19,7 +19,7 @@
 #define PE_OMIT	   0xff
 
 #define TABLE_ENTRY_BYTES 8
-#define TABLE_BYTES_MAX	  (256u << 20)
+#define TABLE_BYTES_MAX	  (64u << 20) /* 8 Mi functions: twice what is taken of symbols */
 /* Enough of a CIE to find how its FDEs write addresses. */
 #define CIE_BYTES_MAX 256
 #define FDE_BYTES_MAX 64

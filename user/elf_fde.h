@@ -14,7 +14,10 @@ struct elf_fdes {
 	uint64_t base;
 };
 
-/* 0 (also if there is no table), -EBADMSG or -ENOMEM, without a message. */
+/*
+ * 0 (also if there is no table), -EBADMSG (also if it has more than 8 Mi entries) or -ENOMEM,
+ * without a message.
+ */
 int elf_fdes_read(struct elf_fdes *fdes, const struct elf_file *file);
 void elf_fdes_clear(struct elf_fdes *fdes);
 

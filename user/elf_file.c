@@ -170,6 +170,22 @@ int elf_file__section_of_type(struct elf_file *file, uint32_t type, struct elf_s
 	return -ENOENT;
 }
 
+int elf_file__find_section(const struct elf_file *file, uint32_t type, struct elf_section *section)
+{
+	for (size_t i = 1; i < file->sections.count; i++)
+		if (file->sections.items[i].header.sh_type == type)
+			return elf_sections_find(&file->sections, i, section);
+	return -ENOENT;
+}
+
+int elf_file__read_section(const struct elf_file *file, const struct elf_section *section,
+			   size_t at, void *data, size_t size)
+{
+	if (at > section->size || size > section->size - at)
+		return -ERANGE;
+	return elf_read_at(file->fd, section->header.sh_offset + at, data, size);
+}
+
 int elf_file__section_at(struct elf_file *file, size_t index, struct elf_section *section)
 {
 	return elf_sections_get(&file->sections, index, section);

@@ -40,6 +40,11 @@ int elf_file__section(struct elf_file *file, const char *name, struct elf_sectio
 int elf_file__section_of_type(struct elf_file *file, uint32_t type, struct elf_section *section);
 int elf_file__section_at(struct elf_file *file, size_t index, struct elf_section *section);
 
+/* As elf_file__section_of_type, without data; then size bytes of it: 0, -ERANGE or -EIO. */
+int elf_file__find_section(const struct elf_file *file, uint32_t type, struct elf_section *section);
+int elf_file__read_section(const struct elf_file *file, const struct elf_section *section,
+			   size_t at, void *data, size_t size);
+
 /* First program header of that type: 0 or -ENOENT. */
 int elf_file__segment(const struct elf_file *file, uint32_t type, Elf64_Phdr *header);
 

@@ -95,7 +95,11 @@ int elf_sections_read(struct elf_sections *sections, int fd, uint64_t file_size,
 	uint64_t names = 0;
 	int err;
 
-	*sections = (struct elf_sections){.fd = fd, .file_size = file_size};
+	*sections = (struct elf_sections){
+		.fd = fd,
+		.file_size = file_size,
+		.room = ELF_LOADED_BYTES_MAX,
+	};
 	err = read_headers(sections, header, &names);
 	if (!err)
 		err = read_names(sections, names);
@@ -121,16 +125,31 @@ uint64_t elf_sections_segment_count(const struct elf_sections *sections, const E
 	return sections->count ? sections->items[0].header.sh_info : 0;
 }
 
+int elf_sections_find(const struct elf_sections *sections, size_t index,
+		      struct elf_section *section)
+{
+	const Elf64_Shdr *header;
+
+	if (!index || index >= sections->count)
+		return -ENOENT;
+	*section = sections->items[index];
+	header = &section->header;
+	if (header->sh_type == SHT_NOBITS || !header->sh_size)
+		return 0;
+	if (header->sh_size > ELF_SECTION_BYTES_MAX ||
+	    !is_in_file(sections, header->sh_offset, header->sh_size))
+		return -EBADMSG;
+	section->size = header->sh_size;
+	return 0;
+}
+
 static int load(struct elf_sections *sections, size_t index)
 {
 	const Elf64_Shdr *header = &sections->items[index].header;
 	uint8_t *data;
 
-	if (sections->loaded[index] || !header->sh_size)
-		return 0;
-	if (header->sh_size > ELF_SECTION_BYTES_MAX ||
-	    !is_in_file(sections, header->sh_offset, header->sh_size))
-		return -EBADMSG;
+	if (header->sh_size > sections->room)
+		return -EFBIG;
 	data = malloc(header->sh_size);
 	if (!data)
 		return -ENOMEM;
@@ -139,22 +158,19 @@ static int load(struct elf_sections *sections, size_t index)
 		return -EBADMSG;
 	}
 	sections->loaded[index] = data;
+	sections->room -= header->sh_size;
 	return 0;
 }
 
 int elf_sections_get(struct elf_sections *sections, size_t index, struct elf_section *section)
 {
-	int err;
+	int err = elf_sections_find(sections, index, section);
 
-	if (!index || index >= sections->count)
-		return -ENOENT;
-	*section = sections->items[index];
-	if (section->header.sh_type == SHT_NOBITS)
-		return 0;
-	err = load(sections, index);
+	if (!err && section->size && !sections->loaded[index])
+		err = load(sections, index);
 	if (err)
-		return err;
-	section->data = sections->loaded[index];
-	section->size = section->data ? section->header.sh_size : 0;
-	return 0;
+		section->size = 0;
+	else if (section->size)
+		section->data = sections->loaded[index];
+	return err;
 }

@@ -13,7 +13,8 @@
  */
 #define FUNCTIONS_MAX	 (4u << 20)
 #define ADDRESS_MAX	 256 /* names of one address */
-#define NAMES_FACTOR_MAX 8   /* bytes of all names, in those of the table they are in */
+#define BLOCK_SYMBOLS	 2048
+#define NAMES_FACTOR_MAX 8 /* bytes of all names, in those of the table they are in */
 
 static bool is_function(const Elf64_Sym *symbol)
 {
@@ -45,21 +46,75 @@ static int compare_symbols(const void *left, const void *right)
 	return strcmp(a->name, b->name);
 }
 
-/* 0 or -EBADMSG. */
-static int fill_symbols(struct elf_symbols *symbols, const struct elf_section *table,
+/* A table, piece by piece: its symbols are kept in a form of their own. */
+struct reader {
+	const struct elf_file *file;
+	const struct elf_section *table;
+	Elf64_Sym block[BLOCK_SYMBOLS];
+	size_t next;  /* in block */
+	size_t count; /* of them */
+	size_t at;    /* in table: behind block */
+};
+
+/* 0, or *end: there are no more; or -EBADMSG. */
+static int fill_block(struct reader *reader, bool *end)
+{
+	size_t left = (reader->table->size - reader->at) / sizeof(*reader->block);
+
+	reader->count = left < BLOCK_SYMBOLS ? left : BLOCK_SYMBOLS;
+	reader->next = 0;
+	*end = !reader->count;
+	if (elf_file__read_section(reader->file, reader->table, reader->at, reader->block,
+				   reader->count * sizeof(*reader->block)))
+		return -EBADMSG;
+	reader->at += reader->count * sizeof(*reader->block);
+	return 0;
+}
+
+/* The next function: 0, *symbol NULL behind the last one; or -EBADMSG. */
+static int next_function(struct reader *reader, const Elf64_Sym **symbol)
+{
+	bool end = false;
+	int err;
+
+	*symbol = NULL;
+	while (!end) {
+		while (reader->next < reader->count) {
+			*symbol = &reader->block[reader->next++];
+			if (is_function(*symbol))
+				return 0;
+		}
+		*symbol = NULL;
+		err = fill_block(reader, &end);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int count_functions(struct reader *reader, size_t *count)
+{
+	const Elf64_Sym *symbol;
+	int err;
+
+	*count = 0;
+	while (!(err = next_function(reader, &symbol)) && symbol)
+		++*count;
+	return err;
+}
+
+/* There is room for count of them: meanwhile there may be others in the file. 0 or -EBADMSG. */
+static int fill_symbols(struct elf_symbols *symbols, size_t count, struct reader *reader,
 			const struct elf_section *strings)
 {
 	uint64_t room = (uint64_t)strings->size * NAMES_FACTOR_MAX + DEMANGLE_NAME_MAX;
-	Elf64_Sym raw;
+	const Elf64_Sym *symbol;
+	int err = 0;
 
-	for (size_t at = 0; table->size - at >= sizeof(raw); at += sizeof(raw)) {
-		const char *name;
+	while (symbols->count < count && !(err = next_function(reader, &symbol)) && symbol) {
+		const char *name = find_name(strings, symbol->st_name);
 		size_t size;
 
-		memcpy(&raw, table->data + at, sizeof(raw));
-		if (!is_function(&raw))
-			continue;
-		name = find_name(strings, raw.st_name);
 		if (!name)
 			continue;
 		size = strlen(name);
@@ -68,11 +123,11 @@ static int fill_symbols(struct elf_symbols *symbols, const struct elf_section *t
 		room -= size;
 		symbols->items[symbols->count++] = (struct elf_symbol){
 			.name = name,
-			.address = raw.st_value,
-			.size = raw.st_size,
+			.address = symbol->st_value,
+			.size = symbol->st_size,
 		};
 	}
-	return 0;
+	return err;
 }
 
 static void drop_crowd(struct elf_symbols *symbols)
@@ -89,25 +144,13 @@ static void drop_crowd(struct elf_symbols *symbols)
 	symbols->count = kept;
 }
 
-static size_t count_functions(const struct elf_section *table)
-{
-	size_t count = 0;
-	Elf64_Sym raw;
-
-	for (size_t at = 0; table->size - at >= sizeof(raw); at += sizeof(raw)) {
-		memcpy(&raw, table->data + at, sizeof(raw));
-		count += is_function(&raw);
-	}
-	return count;
-}
-
 static int find_table(struct elf_symbols *symbols, struct elf_file *file, struct elf_section *table)
 {
-	int err = elf_file__section_of_type(file, SHT_SYMTAB, table);
+	int err = elf_file__find_section(file, SHT_SYMTAB, table);
 
 	symbols->complete = !err && table->size;
 	if (err == -ENOENT || (!err && !table->size))
-		err = elf_file__section_of_type(file, SHT_DYNSYM, table);
+		err = elf_file__find_section(file, SHT_DYNSYM, table);
 	return err;
 }
 
@@ -119,6 +162,7 @@ static int fail_section(const struct elf_section *section, int err)
 int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 {
 	struct elf_section table, strings;
+	struct reader reader = {.file = file, .table = &table};
 	size_t count;
 	int err;
 
@@ -128,8 +172,11 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 		return err == -ENOENT ? 0 : fail_section(&table, err);
 	err = elf_file__section_at(file, table.header.sh_link, &strings);
 	if (err)
-		return err == -ENOENT ? -EBADMSG : fail_section(&strings, -EBADMSG);
-	count = count_functions(&table);
+		return err == -ENOENT ? -EBADMSG
+				      : fail_section(&strings, err == -EFBIG ? err : -EBADMSG);
+	err = count_functions(&reader, &count);
+	if (err)
+		return err;
 	if (!count || !strings.size)
 		return 0;
 	if (count > FUNCTIONS_MAX)
@@ -137,7 +184,8 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 	symbols->items = calloc(count, sizeof(*symbols->items));
 	if (!symbols->items)
 		return -ENOMEM;
-	err = fill_symbols(symbols, &table, &strings);
+	reader.at = 0;
+	err = fill_symbols(symbols, count, &reader, &strings);
 	if (err) {
 		elf_symbols_clear(symbols);
 		return err;

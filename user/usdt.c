@@ -69,7 +69,7 @@ int usdt_find(struct elf_file *file, const char *provider, const char *name,
 	memset(probe, 0, sizeof(*probe));
 	err = elf_file__section(file, ".note.stapsdt", &notes);
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return err == -ENOENT ? 0 : err == -EFBIG ? -EBADMSG : err;
 	if (!elf_file__section(file, ".stapsdt.base", &base))
 		base_address = base.header.sh_addr;
 	while (notes.size >= sizeof(header)) {

@@ -184,6 +184,44 @@ static void tables_that_are_too_large_are_not_read(void **state)
 	close(file.fd);
 }
 
+/* They are kept in a form of their own, of which there are none here. */
+static void a_table_of_symbols_is_not_kept_in_memory(void **state)
+{
+	struct hostile file = make_hostile(8u << 20, 64);
+	long before = peak_mib();
+	size_t count;
+
+	(void)state;
+	write_hostile(&file);
+	assert_int_equal(read_symbols(&file, &count), 0);
+	assert_int_equal(count, 0);
+	assert_true(peak_mib() - before < 16);
+	close(file.fd);
+}
+
+static void of_all_sections_so_much_is_loaded(void **state)
+{
+	struct hostile file = make_hostile(2, 64);
+	struct elf_sections sections;
+	struct elf_section section;
+
+	(void)state;
+	write_hostile(&file);
+	assert_int_equal(elf_sections_read(&sections, file.fd, FILE_BYTES, &file.header), 0);
+	assert_int_equal(sections.room, ELF_LOADED_BYTES_MAX);
+	sections.room = 100;
+	assert_int_equal(elf_sections_get(&sections, 2, &section), 0);
+	assert_int_equal(section.size, 64);
+	assert_int_equal(elf_sections_get(&sections, 1, &section), -EFBIG);
+	assert_string_equal(section.name, ".symtab");
+	assert_null(section.data);
+	assert_int_equal(section.size, 0);
+	assert_int_equal(elf_sections_get(&sections, 2, &section), 0);
+	assert_non_null(section.data);
+	elf_sections_clear(&sections);
+	close(file.fd);
+}
+
 /* Sorting and comparing them would take for ever. */
 static void names_on_top_of_each_other_are_refused(void **state)
 {
@@ -242,6 +280,8 @@ int main(void)
 		cmocka_unit_test(more_sections_than_a_program_has_are_none),
 		cmocka_unit_test(names_of_sections_that_are_too_long_are_not_read),
 		cmocka_unit_test(tables_that_are_too_large_are_not_read),
+		cmocka_unit_test(a_table_of_symbols_is_not_kept_in_memory),
+		cmocka_unit_test(of_all_sections_so_much_is_loaded),
 		cmocka_unit_test(names_on_top_of_each_other_are_refused),
 		cmocka_unit_test(of_many_names_at_one_address_some_are_kept),
 		cmocka_unit_test(a_file_that_shrinks_meanwhile_is_no_signal),
