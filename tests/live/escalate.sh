@@ -12,16 +12,59 @@ go_first FBT FBT_ENGINE
 steady='--steady --compute-us 3000 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
 short='--steady --compute-us 750 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
 
+is_calm()
+{
+	[ "$(q 'len(slower(1.15)) <= T["steps"] // 50')" = True ]
+}
+
+# is_calm_alone 'ENGINE OPTIONS': the same engine, and no tool
+is_calm_alone()
+{
+	local status
+
+	mv "$TMP/truth.json" "$TMP/traced.json"
+	# shellcheck disable=SC2086
+	start_engine $1
+	go
+	wait "$ENGINE"
+	is_calm
+	status=$?
+	echo "# without the tool $(q 'len(slower(1.15))')"
+	mv "$TMP/traced.json" "$TMP/truth.json"
+	return $status
+}
+
 # As trace_engine; but what a machine that slows the engine for a while does to a class is no subject
 # here: such a run is made again, by the engine's own clock, four times at most. Nor is what is lost
-# while this machine does not run the tool.
+# while this machine does not run the tool. A machine that slows the engine each time, and most times
+# without the tool too, can show what holds, but not that something does not: see not_ok.
+restless=
+tries=5
 trace_calmly()
 {
-	for _ in 1 2 3 4 5; do
-		trace_engine "$@" --ring-records 262144
-		[ "$(q 'len(slower(1.15)) <= T["steps"] // 50')" != True ] || return
+	local options=$1 disturbed=0 try
+
+	shift
+	restless=
+	for try in $(seq "$tries"); do
+		trace_engine "$options" "$@" --ring-records 262144
+		! is_calm || return
 		echo "# the machine slowed $(q 'len(slower(1.15))') of $(q 'T["steps"]') steps"
+		is_calm_alone "$options" || disturbed=$((disturbed + 1))
 	done
+	[ $((2 * disturbed)) -ge "$try" ] || return
+	restless="in $disturbed of $try runs without the tool this machine slowed the engine"
+	tries=2
+}
+
+not_ok()
+{
+	case $restless:$1 in
+	:* | *'are valid' | *'tool ends'* | *'tool attaches'*) ;;
+	*) echo "SKIP $1: $restless" && return ;;
+	esac
+	echo "not ok - $1"
+	FAILED=1
 }
 
 # named_exactly NAME [FACTOR]: the steps in trouble, and of the others only what the machine made
@@ -219,6 +262,7 @@ trace_calmly "$steady --steps 20" --escalate-now
 fact 'by hand: the first step' \
 	'[(n, g["escalation.reason"]) for n, g in G.items() if n <= 10] == [(1, "manual")]'
 rm "${OUT:?}".*
+restless=
 start_engine --steps 0 --compute-us 500 --sleep-us 200
 attach
 go
