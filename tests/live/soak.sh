@@ -77,14 +77,18 @@ stays()
 }
 
 # What a stall took is given back, but for 2 MiB at the end of the heap (user/stream.c). The names of
-# the first 65,536 files stay (user/file_table.h): in a short run 1.6 MiB of them come between the two
-# fifths. A tool that is held up to the end has not given back what it took; what grows for another
-# reason grows each time.
+# the first 65,536 files stay (user/file_table.h): they are all there at the middle of hours, but in a
+# short run 1.6 MiB of them come between the two fifths. A tool that is held up to the end has not
+# given back what it took; what grows for another reason grows each time.
 check_memory()
 {
 	local allowed=4096
 
-	[ "$KIND" != windows ] || allowed=1024
+	if [ "$KIND" = windows ]; then
+		allowed=1024
+	elif [ "$KIND" = files ] && [ -z "${SOAK_HOURS:-}" ]; then
+		allowed=6144
+	fi
 	if [ "$(grown 1)" -ge "$allowed" ] && [ "$tries" -lt 3 ]; then
 		echo "# $KIND: memory: grown by $(grown 1) KiB: once more"
 		again=1
