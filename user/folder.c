@@ -25,8 +25,9 @@ struct walk {
 	int dir;	  /* where we are; O_PATH */
 	char *rest;	  /* what is still to be walked, the file's name included */
 	unsigned int links;
-	bool left_root; /* came through a link of /proc */
-	bool told;	/* why it failed was said */
+	bool left_root;	 /* came through a link of /proc */
+	bool is_foreign; /* came through a folder that a member of some group may have put there */
+	bool told;	 /* why it failed was said */
 };
 
 static int refuse(struct walk *walk, const char *name, uid_t uid, const char *what, int err)
@@ -75,12 +76,19 @@ static int make_folder(const struct walk *walk, const char *name)
 	return fd;
 }
 
-/* Whether everyone may put things into the folder we are in. */
-static bool is_shared(const struct walk *walk)
+/* Whether a folder may be entered from where we are: 0 or -EPERM. */
+static int check_folder(struct walk *walk, const char *name, const struct stat *status)
 {
-	struct stat status;
+	struct stat around;
 
-	return fstat(walk->dir, &status) || (status.st_mode & S_IWOTH);
+	if (owner_is_trusted(status->st_uid))
+		return 0;
+	if (fstat(walk->dir, &around) || (around.st_mode & S_IWOTH))
+		return refuse(walk, name, status->st_uid, "a folder", -EPERM);
+	/* Whose the folder around is might do the same without a group: it is often their own. */
+	if ((around.st_mode & S_IWGRP) && around.st_uid != status->st_uid)
+		walk->is_foreign = true;
+	return 0;
 }
 
 /* In a folder of /proc, but not in /proc itself: its own links, as self, are names. */
@@ -162,8 +170,8 @@ static int walk_into(struct walk *walk, const char *name)
 		err = follow_link(walk, fd, name, &status);
 	else if (!S_ISDIR(status.st_mode))
 		err = -ENOTDIR;
-	else if (is_shared(walk) && !owner_is_trusted(status.st_uid))
-		err = refuse(walk, name, status.st_uid, "a folder", -EPERM);
+	else
+		err = check_folder(walk, name, &status);
 	if (err || S_ISLNK(status.st_mode))
 		close(fd);
 	else
@@ -194,19 +202,20 @@ static int walk_all(struct walk *walk)
 	return err;
 }
 
-int folder_open_parent(const char *path, char **name, bool *told)
+int folder_open_parent(const char *path, char **name, bool *is_foreign, bool *told)
 {
 	struct walk walk = {.path = path, .dir = -1, .rest = strdup(path)};
 	int err = walk.rest ? 0 : -ENOMEM;
 
 	*name = NULL;
-	*told = false;
+	*is_foreign = *told = false;
 	if (!err) {
 		walk.dir = open(*path == '/' ? "/" : ".", O_PATH | O_DIRECTORY | O_CLOEXEC);
 		err = walk.dir < 0 ? -errno : walk_all(&walk);
 	}
 	if (!err) {
 		*name = walk.rest;
+		*is_foreign = walk.is_foreign;
 		return walk.dir;
 	}
 	*told = walk.told;

@@ -74,7 +74,7 @@ int place_open(struct place *place, const char *path)
 	if (!place->path)
 		err = -ENOMEM;
 	else
-		place->dir = folder_open_parent(path, &place->name, &told);
+		place->dir = folder_open_parent(path, &place->name, &place->is_foreign, &told);
 	if (!err && place->dir < 0)
 		err = place->dir;
 	else if (!err && (!*place->name || !strcmp(place->name, ".") || !strcmp(place->name, "..")))
@@ -103,8 +103,9 @@ static bool is_ours(const struct place *place, const struct stat *file)
 
 	if (owner_is_us(file->st_uid))
 		return true;
-	/* In a folder that everyone may write to, its owner's files are not the user's. */
-	return !fstat(place->dir, &dir) && !(dir.st_mode & S_IWOTH) && file->st_uid == dir.st_uid;
+	/* Where everyone may write to or a member of a group put the folder, its owner's are not. */
+	return !place->is_foreign && !fstat(place->dir, &dir) && !(dir.st_mode & S_IWOTH) &&
+	       file->st_uid == dir.st_uid;
 }
 
 int place_stat(const struct place *place, struct stat *file)

@@ -15,6 +15,7 @@ struct place {
 	char *path; /* as given, for messages */
 	char *name; /* last component, within dir */
 	int dir;
+	bool is_foreign; /* see folder.h: what its owner has there may be anyone's */
 };
 
 /* Makes missing folders: see folder_open_parent. To be freed with place_clear. */

@@ -111,6 +111,19 @@ SUDO_UID=$user SUDO_GID=$user "$FBT" -p "$ENGINE" --step engine_step -n 5 --repo
 is 'the folder of the user behind sudo: written to' $? 0
 is 'and all of it is that user'"'"'s' "$(find "$TMP/users" ! -user $user)" ''
 
+# A group's folder, where a member has put a folder, with a profile of their own to be added to.
+folder team 3775 0
+folder team/runs 755 $stranger
+echo '{}' >"$TMP/team/runs/p.jsonl"
+chown $stranger:$stranger "$TMP/team/runs/p.jsonl"
+"$FBT" --replay "$TMP/record" --report none --profile "$TMP/team/runs/p.jsonl" 2>"$OUT.err"
+is 'a profile of another member of a group: refused' $? 1
+has 'and named' "$OUT.err" 'runs/p.jsonl: belongs to another user \(uid 65534\)'
+is 'and nothing was told' "$(cat "$TMP/team/runs/p.jsonl")" '{}'
+"$FBT" --replay "$TMP/record" --report none --profile "$TMP/team/runs/new.jsonl"
+is 'a new file in the folder of a member: made' $? 0
+is 'for nobody else to read' "$(stat -c '%u %a' "$TMP/team/runs/new.jsonl")" '0 600'
+
 # The link of a stranger, and one's own.
 rm -rf "$TMP"/sticky/*
 setpriv --reuid $stranger --regid $stranger --clear-groups ln -s "$TMP/victim" "$TMP/sticky/link"

@@ -50,11 +50,12 @@ static void the_folder_and_the_name_are_told_apart(void **state)
 	struct fixture *fixture = *state;
 	char *path = below(fixture, "a/.//b/c"), *name = NULL;
 	char link[64], at[PATH_MAX] = "";
-	bool told = true;
-	int fd = folder_open_parent(path, &name, &told);
+	bool told = true, is_foreign = true;
+	int fd = folder_open_parent(path, &name, &is_foreign, &told);
 
 	assert_true(fd >= 0);
 	assert_false(told);
+	assert_false(is_foreign);
 	assert_string_equal(name, "c");
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	assert_true(readlink(link, at, sizeof(at) - 1) > 0);
@@ -154,6 +155,45 @@ static void a_strangers_folder_in_a_shared_one_is_not_entered(void **state)
 	free(more);
 }
 
+/* Any member may have put it there: new files are made in it, what is there is left alone. */
+static void in_a_folder_of_a_group_members_folders_are_entered_and_no_more(void **state)
+{
+	struct fixture *fixture = *state;
+	char *team = below(fixture, "team"), *theirs = below(fixture, "team/theirs");
+	char *more = below(fixture, "team/theirs/more"), *new = below(fixture, "team/theirs/new");
+	char *old = below(fixture, "team/theirs/old"),
+	     *deep = below(fixture, "team/theirs/more/old");
+	struct output *output = NULL;
+
+	if (geteuid())
+		skip();
+	make_folder(team, 03775, 0);
+	make_folder(theirs, 0755, STRANGER);
+	make_folder(more, 0755, STRANGER);
+	write_text(old, "theirs");
+	write_text(deep, "theirs");
+	assert_int_equal(chown(old, STRANGER, STRANGER), 0);
+	assert_int_equal(chown(deep, STRANGER, STRANGER), 0);
+	assert_int_equal(try_output(new), 0);
+	assert_int_equal(try_output(old), -EPERM);
+	assert_one_message(fixture, "theirs/old: belongs to another user (uid 12345)");
+	assert_int_equal(try_output(deep), -EPERM);
+	assert_int_equal(output__append(&output, old), -EPERM);
+	assert_text(old, "theirs");
+	/* It is the owner's own group, or nobody but the owner writes there. */
+	assert_int_equal(chown(team, STRANGER, STRANGER), 0);
+	assert_int_equal(try_output(old), 0);
+	assert_int_equal(chown(team, 0, 0), 0);
+	assert_int_equal(chmod(team, 0755), 0);
+	assert_int_equal(try_output(deep), 0);
+	free(team);
+	free(theirs);
+	free(more);
+	free(new);
+	free(old);
+	free(deep);
+}
+
 /* A link in the root of another process would lead out of it. */
 static void below_a_link_of_proc_no_link_is_followed(void **state)
 {
@@ -185,6 +225,7 @@ int main(void)
 		TEST(a_strangers_link_is_not_followed),
 		TEST(a_link_with_two_names_is_not_followed),
 		TEST(a_strangers_folder_in_a_shared_one_is_not_entered),
+		TEST(in_a_folder_of_a_group_members_folders_are_entered_and_no_more),
 		TEST(below_a_link_of_proc_no_link_is_followed),
 	};
 
