@@ -22,7 +22,15 @@ chmod -R a+rX "$bin"
 mkdir "$TMP/ours"
 chown $us:$us "$TMP/ours"
 
-# as USER COMMAND…: in the background; its id is in PID
+# shellcheck disable=SC2317
+has_become()
+{
+	case $(readlink "/proc/$1/exe") in
+	'' | */bash | */setpriv | */env) return 1 ;;
+	esac
+}
+
+# as USER COMMAND…: in the background, and running; its id is in PID
 as()
 {
 	local user=$1
@@ -30,6 +38,7 @@ as()
 	shift
 	setpriv --reuid "$user" --regid "$user" --clear-groups "$@" >/dev/null 2>&1 </dev/null &
 	PID=$!
+	wait_for 60 has_become $PID || not_ok "$* runs"
 }
 
 # with CAPABILITIES TOOL-OPTION…: the tool with these alone; its words are in $OUT.err, STATUS
@@ -98,6 +107,12 @@ private=$PID
 sleep 0.3
 
 step=(--step engine_step -d 0.2)
+# Perf uprobes may take more than CAP_PERFMON, see perf_uprobes.sh.
+with bpf,perfmon "${out[@]}" -p $own "${step[@]}"
+if [ "$kernel" -lt 6006 ] && grep -q 'uprobes only with CAP_SYS_ADMIN' "$OUT.err"; then
+	echo 'SKIP this kernel allows uprobes only with CAP_SYS_ADMIN'
+	exit 77
+fi
 works 'own process' bpf,perfmon -p $own "${step[@]}"
 lacks 'own process' perfmon CAP_BPF -p $own "${step[@]}"
 lacks 'own process' bpf CAP_PERFMON -p $own "${step[@]}"
