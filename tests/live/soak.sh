@@ -47,7 +47,7 @@ sample()
 		END { if (anon) print anon, int(locked), files, mappings, processes, left }' >>"$SAMPLES"
 } 2>/dev/null
 
-# grown COLUMN: from the middle fifth of the samples to the last
+# grown COLUMN: from the middle fifth of the samples to the last, in each of which soak_target rests
 grown()
 {
 	local before now
@@ -57,14 +57,14 @@ grown()
 	echo $((now - before))
 }
 
-# least COLUMN FROM TO: of the samples between those percentages, the lower quartile. More than that
+# least COLUMN FROM TO: of the samples between those percentages, but for the lowest twentieth. More
 # is there while the machine holds the tool up, and what comes meanwhile waits.
 least()
 {
 	awk -v column="$1" '{ print $column }' "$SAMPLES.whole" |
 		awk -v count="$(wc -l <"$SAMPLES.whole")" \
 			'NR > count * '"$2"' / 100 && NR <= count * '"$3"' / 100' | sort -n |
-		awk '{ value[NR] = $1 } END { print value[int((NR + 3) / 4)] }'
+		awk '{ value[NR] = $1 } END { print value[int((NR + 19) / 20)] }'
 }
 
 # stays WHAT COLUMN LESS-THAN UNIT

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * soak_target TRUTH KIND COUNT FOLDER: what a server does for hours, without a pause. KIND is
+ * soak_target TRUTH KIND COUNT FOLDER: what a server does for hours, without its pauses. KIND is
  * threads or children, COUNT of which make a step each and end; or files: COUNT steps, each on a
- * file in FOLDER that was never there before, and on a descriptor of another sort.
+ * file in FOLDER that was never there before, and on a descriptor of another sort. It rests after
+ * half of them and at the end: then whoever looks on has nothing left to take in.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -20,6 +21,7 @@
 #define LINGER_EVERY 8 /* a child that lives long enough to be looked at */
 #define LINGER_US    150000
 #define ALIVE_MAX    48
+#define REST_S	     2
 
 long soak_step(const char *folder, long number);
 
@@ -155,10 +157,13 @@ int main(int argc, char **argv)
 
 		if (!now)
 			return EXIT_FAILURE;
+		if (made < count / 2 && made + now >= count / 2)
+			sleep(REST_S);
 		made += now;
 	}
 	while (wait(NULL) > 0)
 		;
+	sleep(REST_S);
 	truth = open_truth(argv);
 	fprintf(truth, "{\"steps\": %ld}\n", made);
 	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
