@@ -86,13 +86,13 @@ run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 1
 holds 'busy: a warning' wait_for 60 says 'the shim was not put into it'
 stop_tool
 fact 'busy: the report has it' 'R["gpu_processes"][0]["status"] == "not_injected"'
-# Ctrl-C while it is looked for one.
+# Ctrl-C while it is looked for one: an injection that has begun goes on to its end.
 rm -f "${OUT:?}".*
-run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 60
+run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 15
 wait_attached "$TOOL"
 start=$SECONDS
 stop_tool
-holds 'Ctrl-C: it ends in time' [ $((SECONDS - start)) -le 30 ]
+holds 'Ctrl-C: it ends in time' [ $((SECONDS - start)) -le 60 ]
 fact 'Ctrl-C: and says so' '(R["gpu_processes"][0]["status"], R["gpu_processes"][0]["detail"]) ==
 	("not_injected", "the window ended first")'
 holds 'Ctrl-C: the engine goes on' kill -0 "$ENGINE"
