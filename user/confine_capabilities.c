@@ -184,9 +184,12 @@ int confine_keep(uint64_t (*wanted)(const struct confine_works *works, uint64_t 
 		 const struct confine_works *works)
 {
 	unsigned int types = CAPNG_EFFECTIVE | CAPNG_PERMITTED | CAPNG_INHERITABLE;
-	uint64_t set = wanted(works, read_permitted());
 	capng_select_t what = CAPNG_SELECT_CAPS;
+	uint64_t set;
 
+	/* The library does not notice what is no fork of libc's, and would ask for whom it was. */
+	capng_setpid(getpid());
+	set = wanted(works, read_permitted());
 	capng_clear(CAPNG_SELECT_BOTH);
 	if (capng_get_caps_process())
 		return -EPERM;

@@ -47,9 +47,10 @@ uint64_t confine_wanted_by_broker(const struct confine_works *works, uint64_t pe
 uint64_t confine_wanted_to_look(const struct confine_works *works, uint64_t permitted);
 
 /*
- * Gives up all others of this thread, in every set; the bounding set where that is allowed, and
- * not if this program's file has capabilities: one that may not be had keeps it from being run
- * again. Those that are kept stay inheritable and ambient if they were. 0 or -errno.
+ * Gives up all others of this process, which has one thread, in every set; the bounding set where
+ * that is allowed, and not if this program's file has capabilities: one that may not be had keeps
+ * it from being run again. Those that are kept stay inheritable and ambient if they were. 0 or
+ * -errno.
  */
 int confine_keep(uint64_t (*wanted)(const struct confine_works *works, uint64_t permitted),
 		 const struct confine_works *works);

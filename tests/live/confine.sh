@@ -226,11 +226,14 @@ checkpoint_restore" 0
 	unrefused inject
 	kill -9 "$pid"
 }
-[ "$(uname -m)" != x86_64 ] || [ "$FILTERED" != 2 ] || [ ! -e "$FBT_BUILD/libferrum_cupti.so" ] ||
-	put_under_filter
+injects=()
+if [ "$(uname -m)" = x86_64 ] && [ -e "$FBT_BUILD/libferrum_cupti.so" ]; then
+	injects=(--gpu=inject)
+	[ "$FILTERED" != 2 ] || put_under_filter
+fi
 
-# No step: who looks for candidates has the rights that takes. It is held there to be looked at; where
-# it has ended before it is seen, it comes again with another window.
+# No step: who looks for candidates has the rights that takes, also where the broker has more. It is
+# held to be looked at; where it has ended before it is seen, it comes again with another window.
 # shellcheck disable=SC2317,SC2329 # called by name
 hold_seeker()
 {
@@ -248,7 +251,7 @@ SEEKER=
 for _ in 1 2 3; do
 	rm -f "${OUT:?}".*
 	start_engine --steps 0 --sleep-us 1000
-	run_tool -p "$ENGINE" --step run_engine_never --wait-step
+	run_tool -p "$ENGINE" --step run_engine_never --wait-step "${injects[@]}"
 	wait_attached "$TOOL"
 	go
 	for _ in $(seq 600); do
