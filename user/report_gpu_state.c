@@ -20,7 +20,8 @@ static const struct {
 	[FBT_GPU_ENDED] = {"GPU records until the end of the window", NULL},
 	[FBT_GPU_EXITED] = {"GPU records until the process ended", NULL},
 	[FBT_GPU_STALLED] = {"GPU records ended early: the shim no longer answers",
-			     "if the process is not stopped, start it anew"},
+			     "trace again once it runs and has CPU time; start it anew if that "
+			     "does not help"},
 	[FBT_GPU_NO_CUPTI] = {"no GPU records: the shim found no libcupti",
 			      "install the CUDA toolkit or the wheel nvidia-cuda-cupti, or "
 			      "name the file in the server's FERRUM_CUPTI_LIBRARY"},
@@ -134,7 +135,7 @@ static void write_records(const struct report *report, const struct gpu_process 
 	format_time(shim, (double)flush->shim_ns);
 	report_field(report, "",
 		     "%s records, dropped by CUPTI %s, lost %s, without times %s; the shim took %s "
-		     "of the engine's CPU time",
+		     "of the engine's time",
 		     records, dropped, lost, unmeasured, shim);
 }
 
