@@ -172,7 +172,12 @@ trouble processes efficiency_low thread_churn
 explained processes
 trouble sleep efficiency_low sleep
 explained sleep
-trouble runqueue efficiency_low run_queue
+# Of a CPU that another thread has, by its right to go first.
+if chrt -f 1 true 2>/dev/null; then
+	trouble runqueue efficiency_low run_queue
+else
+	echo 'SKIP runqueue: no thread may go first here'
+fi
 
 # What handlers and faults take looks like work, of which more is no inefficiency: a budget shows it.
 one_class=(--step-arg 'depth=arg2' --class-by depth)
