@@ -103,7 +103,7 @@ static bool is_ours(const struct place *place, const struct stat *file)
 
 	if (owner_is_us(file->st_uid))
 		return true;
-	/* Where everyone may write to or a member of a group put the folder, its owner's are not. */
+	/* Where everyone may write, or a group member put the folder, its owner's are not. */
 	return !place->is_foreign && !fstat(place->dir, &dir) && !(dir.st_mode & S_IWOTH) &&
 	       file->st_uid == dir.st_uid;
 }
