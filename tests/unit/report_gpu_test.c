@@ -199,7 +199,7 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 				   "(why); start it with the shim,\n"
 				   "                `ferrum-bpftrace gpu-env` prints how\n",
 		[FBT_GPU_STALLED] =
-			"GPU             no GPU records: its shim did not answer (why); if",
+			"GPU             no GPU records: its shim did not answer (why); trace",
 		[FBT_GPU_NO_CUPTI] = "GPU             no GPU records: the shim found no libcupti "
 				     "(why); install",
 		[FBT_GPU_OLD_CUPTI] = "GPU             no GPU records: its libcupti is too old "
