@@ -94,9 +94,10 @@ for _ in $(seq 1500); do
 	sleep 0.02
 done
 kill -INT "$TOOL"
-for _ in $(seq 1500); do
-	[ -e "$OUT.trace" ] && break
-	sleep 0.02
+# The files come first, then the report.
+for _ in $(seq 600); do
+	[ -e "$OUT.trace" ] && python3 -m json.tool "$OUT.report" >/dev/null 2>&1 && break
+	sleep 0.05
 done
 holds 'a second Ctrl-C: the tool still waits' kill -0 "$TOOL"
 kill -INT "$TOOL"

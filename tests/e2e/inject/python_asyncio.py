@@ -4,6 +4,7 @@
 Says "ready"; SIGTERM ends it, and it says how it went.
 """
 import asyncio
+import concurrent.futures
 import hashlib
 import signal
 import time
@@ -80,6 +81,9 @@ async def run_process(name):
 
 
 async def main():
+    # One thread: it would begin more now and then, and they would look left behind.
+    executor = concurrent.futures.ThreadPoolExecutor(max_workers=1)
+    asyncio.get_running_loop().set_default_executor(executor)
     stop = asyncio.Event()
     server = await asyncio.start_server(echo, "127.0.0.1", 0)
     port = server.sockets[0].getsockname()[1]
