@@ -48,6 +48,37 @@ static int run(bool reads, int (*body)(void))
 	return WEXITSTATUS(status);
 }
 
+static bool can_filter(void)
+{
+#ifdef __SANITIZE_ADDRESS__
+	return false;
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+	return false;
+#endif
+#endif
+	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+}
+
+static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)
+{
+	int status, err;
+	pid_t pid = fork();
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (!pid) {
+		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+		err = confine_broker_filter_apply(false);
+		if (can_filter())
+			_exit(err || prctl(PR_GET_SECCOMP, 0, 0, 0, 0) != 2);
+		_exit(err != -ENOSYS);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	assert_int_equal(WEXITSTATUS(status), 0);
+}
+
 /* 0, or a number of the line of the first that is false. */
 #define EXPECT(fact)                                                                               \
 	do {                                                                                       \
@@ -245,6 +276,7 @@ static int remove_file(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(there_is_a_filter_or_it_is_said_that_there_is_none),
 		cmocka_unit_test(no_process_is_traced_written_to_or_signalled),
 		cmocka_unit_test(nothing_of_the_machine_is_changed_and_nobody_is_called),
 		cmocka_unit_test(nothing_gets_or_loses_a_name),
