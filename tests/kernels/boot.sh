@@ -26,8 +26,11 @@ arm64)
 	;;
 esac
 [ "$accel" != kvm ] || cpu=host
-# Nor is a processor locked up, a worker stuck or a task hung, that the host gives no time for a while.
+# A processor is not locked up, a worker not stuck, a task not hung that the host gives no time for a
+# while. And one thread emulates both processors: with two, code that the one translates while the
+# other patches it may stay as it was (before QEMU 8.1), and with each probe the kernel patches itself.
 if [ "$accel" = tcg ]; then
+	accel+=,thread=single
 	line+=' watchdog_thresh=60 workqueue.watchdog_thresh=300'
 	line+=' sysctl.kernel.hung_task_timeout_secs=600'
 fi
