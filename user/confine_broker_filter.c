@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "confine_filter.h"
+#include "confine_seccomp.h"
 
 /* By name: what an architecture or libseccomp does not know is not refused there. */
 #define OTHERS                                                                                     \
@@ -76,8 +76,9 @@ static int refuse_open(scmp_filter_ctx filter, const char *name, unsigned int fl
 	return err;
 }
 
-static int add_rules(scmp_filter_ctx filter, bool reads)
+static int fill(scmp_filter_ctx filter, const void *ctx)
 {
+	const bool reads = *(const bool *)ctx;
 	int err = refuse_names(filter, never), nr = seccomp_syscall_resolve_name("kill");
 
 	if (!err && reads)
@@ -95,24 +96,5 @@ static int add_rules(scmp_filter_ctx filter, bool reads)
 
 int confine_broker_filter_apply(bool reads)
 {
-	scmp_filter_ctx filter;
-	void *reserve;
-	int err;
-
-	if (!confine_filter_is_possible())
-		return -ENOSYS;
-	reserve = confine_filter_reserve();
-	filter = reserve ? seccomp_init(SCMP_ACT_ALLOW) : NULL;
-	if (!filter) {
-		free(reserve);
-		return -ENOMEM;
-	}
-	err = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	if (!err)
-		err = add_rules(filter, reads);
-	if (!err)
-		err = seccomp_load(filter);
-	seccomp_release(filter);
-	free(reserve);
-	return err;
+	return confine_seccomp_load(SCMP_ACT_ALLOW, fill, &reads);
 }

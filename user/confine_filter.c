@@ -17,6 +17,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
+#include "confine_seccomp.h"
 #include "log.h"
 
 #define TRAP SCMP_ACT_TRAP
@@ -27,20 +28,6 @@
 /* Calls of Linux 5.15 have numbers below this; what comes later is counted as the last. */
 #define NUMBERS 512
 #define SAID	0x8000u
-/* Below the size from which malloc takes pages of their own. */
-#define RESERVE_PIECE_BYTES (64u << 10)
-#define RESERVE_PIECES	    16
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 /* By name: what an architecture or libseccomp does not know is not called there. */
 #define MEMORY "brk munmap mremap madvise mlock munlock msync membarrier "
@@ -266,53 +253,20 @@ static void on_refused(int signo, siginfo_t *info, void *context)
 	fail_call(context);
 }
 
-void *confine_filter_reserve(void)
+/* Threads that are there have it too. A refused call is told of by a signal. */
+static int fill(scmp_filter_ctx filter, const void *calls)
 {
-	void *pieces[RESERVE_PIECES], *end = NULL;
-	size_t count = 0;
+	struct sigaction action = {.sa_sigaction = on_refused, .sa_flags = SA_SIGINFO};
+	int err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
 
-	while (count < RESERVE_PIECES && (pieces[count] = malloc(RESERVE_PIECE_BYTES)))
-		count++;
-	if (count == RESERVE_PIECES)
-		end = malloc(RESERVE_PIECE_BYTES);
-	while (count)
-		free(pieces[--count]);
-	return end;
-}
-
-bool confine_filter_is_possible(void)
-{
-	return !SANITIZED && (prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0 || errno != EINVAL);
+	if (!err)
+		err = add_rules(filter, calls);
+	return !err && sigaction(SIGSYS, &action, NULL) ? -errno : err;
 }
 
 int confine_filter_apply(const struct confine_calls *calls)
 {
-	struct sigaction action = {.sa_sigaction = on_refused, .sa_flags = SA_SIGINFO};
-	scmp_filter_ctx filter;
-	void *reserve;
-	int err;
-
-	if (!confine_filter_is_possible())
-		return -ENOSYS;
-	reserve = confine_filter_reserve();
-	filter = reserve ? seccomp_init(TRAP) : NULL;
-	if (!filter) {
-		free(reserve);
-		return -ENOMEM;
-	}
-	/* A call of another architecture (int 0x80) is none that this program makes. */
-	err = seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_KILL_PROCESS);
-	if (!err)
-		err = seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1);
-	if (!err)
-		err = add_rules(filter, calls);
-	if (!err && sigaction(SIGSYS, &action, NULL))
-		err = -errno;
-	if (!err)
-		err = seccomp_load(filter);
-	seccomp_release(filter);
-	free(reserve);
-	return err;
+	return confine_seccomp_load(TRAP, fill, calls);
 }
 
 void confine_filter_report(void)

@@ -23,17 +23,6 @@ struct confine_calls {
  */
 int confine_filter_apply(const struct confine_calls *calls);
 
-/* Whether this build and kernel have such filters: sanitizers make calls of their own. */
-bool confine_filter_is_possible(void);
-
-/*
- * Sees to it that malloc has at hand what libseccomp takes (some 100 KiB): where that finds no
- * memory it crashes, goes round for ever, or makes a filter that kills. What is returned is to be
- * freed afterwards: it keeps the end of the heap, and with it the rest, from being given back.
- * NULL: no memory.
- */
-void *confine_filter_reserve(void);
-
 /* Warns, once a call, of those that were refused since the last time. */
 void confine_filter_report(void);
 

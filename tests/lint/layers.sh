@@ -77,8 +77,8 @@ image_scan
 target
 target_candidates target_explain
 # the kernel side
-call_ring child file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
-confine_capabilities confine_filter cuda_use gpu_memfd gpu_relay
+call_ring child confine_seccomp file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
+confine_broker_filter confine_capabilities confine_filter cuda_use gpu_memfd gpu_relay
 # a shim for a process that runs already
 inject_calls inject_filter inject_cgroup inject_maps inject_point inject_rank inject_root inject_status inject_verdict
 inject_file inject_seccomp
@@ -97,7 +97,7 @@ loader preflight
 calibrate launch step_probes traced
 interval loading rate_guard rates step_units stream
 step_cost steps_found
-confine_broker_filter hint inject_dry_run list_steps selection step_guard
+hint inject_dry_run list_steps selection step_guard
 session
 confine_broker
 confine flag living loop

@@ -24,40 +24,19 @@
 #include <unistd.h>
 
 #include "confine_broker_filter.h"
+#include "seccomp_fixture.h"
 
-#define CANNOT 99
 /* More than libseccomp takes. */
 #define MEMORY_KIB 256
 
-/* Exit status of a child that has the filter and then does that: nobody else is to have it. */
-static int run(bool reads, int (*body)(void))
+static int apply(const void *reads)
 {
-	int status, err;
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		err = confine_broker_filter_apply(reads);
-		_exit(err == -ENOSYS ? CANNOT : err ? 98 : body());
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == CANNOT)
-		skip();
-	return WEXITSTATUS(status);
+	return confine_broker_filter_apply(*(const bool *)reads);
 }
 
-static bool can_filter(void)
+static int run(bool reads, int (*body)(void))
 {
-#ifdef __SANITIZE_ADDRESS__
-	return false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-	return false;
-#endif
-#endif
-	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
+	return run_filtered(apply, &reads, body);
 }
 
 static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)

@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 #include "confine_filter.h"
+#include "seccomp_fixture.h"
 #include "stderr_fixture.h"
 
-#define CANNOT 99
 /* More than libseccomp takes. */
 #define MEMORY_KIB 256
 
@@ -45,23 +45,14 @@ static long result_of(long result)
 	return result < 0 ? -errno : result;
 }
 
-/* Exit status of a child that has the filter and then does that: nobody else is to have it. */
+static int apply(const void *calls)
+{
+	return confine_filter_apply(calls);
+}
+
 static int run(const struct confine_calls *calls, int (*body)(void))
 {
-	int status, err;
-	pid_t pid = fork();
-
-	assert_true(pid >= 0);
-	if (!pid) {
-		prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
-		err = confine_filter_apply(calls);
-		_exit(err == -ENOSYS ? CANNOT : err ? 98 : body());
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	if (WEXITSTATUS(status) == CANNOT)
-		skip();
-	return WEXITSTATUS(status);
+	return run_filtered(apply, calls, body);
 }
 
 /* 0, or the line of the first that is false. */
@@ -455,19 +446,6 @@ static bool has_filter(void)
 	if (status)
 		fclose(status);
 	return has;
-}
-
-/* A build or kernel that has none, where all else here is skipped. */
-static bool can_filter(void)
-{
-#if defined(__SANITIZE_ADDRESS__)
-	return false;
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-	return false;
-#endif
-#endif
-	return prctl(PR_GET_SECCOMP, 0, 0, 0, 0) >= 0;
 }
 
 static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)
