@@ -5,7 +5,8 @@ CC            ?= gcc
 CLANG         ?= clang
 BPFTOOL       ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
 PKG_CONFIG    ?= pkg-config
-prefix        ?= /usr/local
+PREFIX        ?= /usr/local
+prefix        ?= $(PREFIX)
 DESTDIR       ?=
 ARCH          ?= $(shell uname -m | sed 's/aarch64/arm64/')
 CROSS_COMPILE ?=
@@ -22,8 +23,14 @@ endif
 cc := $(CROSS_COMPILE)$(CC)$(SYSROOT:%= --sysroot=%)
 ar := $(CROSS_COMPILE)ar
 
-variant := $(ARCH)-$(notdir $(CC))$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(STATIC)),-static)$(if $(filter 1,$(WERROR)),-werror)
-O ?= build/$(variant)
+variant := $(ARCH)-$(notdir $(CC))$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(WERROR)),-werror)
+O ?= build/$(variant)$(if $(filter 1,$(STATIC)),-static)
+# A static tool is linked from the objects of the other one, but for that of $(static_src).
+B := $(if $(filter 1,$(STATIC)),build/$(variant),$(O))
+
+# DEPS=0 is for packagers: nothing is installed, nothing is looked for.
+DEPS ?= 1
+deps := $(if $(filter 0,$(DEPS)),:,packaging/deps.sh)
 
 ifeq ($(V),1)
 Q :=
@@ -44,10 +51,10 @@ marked_arm64  := -mbranch-protection=standard
 marked        := $(marked_$(ARCH))
 
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
-            -Wno-unused-parameter
+            -Wno-unused-parameter -Wno-missing-field-initializers
 CFLAGS   ?= -O2 -g
 cflags   := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"$(VERSION)"' $(warnings) -fno-strict-aliasing \
-            -fstack-protector-strong -Iinclude -Iuser -I$(O) $(CFLAGS)
+            -fstack-protector-strong -Iinclude -Iuser -I$(B) $(CFLAGS)
 ldflags  := $(LDFLAGS)
 libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp
 
@@ -62,21 +69,22 @@ bpf_werror := -Werror
 endif
 # libcurl is loaded when --otlp asks for it: only its header is needed here.
 ifeq ($(STATIC),1)
-cflags   += -DFBT_WITHOUT_CURL
 ldflags  += -static
 libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lm
 else
 libs     += -lm -ldl
 endif
 
-user_src := $(sort $(wildcard user/*.c))
+user_src := $(sort $(wildcard user/*.c user/*/*.c))
 lib_src  := $(filter-out user/main.c,$(user_src))
-lib_obj  := $(lib_src:%.c=$(O)/%.o)
+# Of the tool's sources the only one that depends on STATIC.
+static_src := user/output/otlp_http.c
+lib_obj  := $(patsubst %.c,$(B)/%.o,$(filter-out $(static_src),$(lib_src))) $(static_src:%.c=$(O)/%.o)
 tool     := $(O)/ferrum-bpftrace
 shim_src := $(sort $(wildcard cupti/*.c))
 shim     := $(O)/libferrum_cupti.so
 shim_lib := $(O)/libferrum_cupti_test.a
-stub     := $(O)/inject_code.h
+stub     := $(B)/inject_code.h
 engine   := $(O)/tests/engine
 
 # Doubles of CUDA and CUPTI, three releases of that, and an engine on them.
@@ -88,12 +96,14 @@ gpu_fakes  := $(fake_cuda) $(fake_cupti) $(gpu_engine)
 # A program that watches over itself while it is injected, and what is injected.
 inject_fakes := $(O)/tests/inject_target $(O)/tests/inject_probe.so
 
-unit_src := $(sort $(wildcard tests/unit/*_test.c))
-unit_bin := $(unit_src:tests/unit/%.c=$(O)/tests/%)
+unit_src := $(sort $(wildcard tests/unit/*/*_test.c))
+unit_dir := $(sort $(notdir $(patsubst %/,%,$(dir $(unit_src)))))
+unit_bin := $(unit_dir:%=$(O)/tests/unit_%)
 bpf_src  := $(sort $(wildcard bpf/*.bpf.c))
-skels    := $(bpf_src:bpf/%.bpf.c=$(O)/%.skel.h)
+skels    := $(bpf_src:bpf/%.bpf.c=$(B)/%.skel.h)
 
 .DELETE_ON_ERROR:
+.SECONDEXPANSION:
 .SUFFIXES:
 .SECONDARY:
 
@@ -102,40 +112,48 @@ all: deps $(tool) $(shim) $(engine) ## build the tool, the CUPTI shim and the em
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo '  V=1 commands shown   SAN=1 ASan + UBSan   STATIC=1 one static file   WERROR=1'
-	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- SYSROOT=DIR  DESTDIR= prefix='
+	@echo '  V=1 commands shown   SAN=1 ASan + UBSan   STATIC=1 one static file   WERROR=1   DEPS=0 no packages'
+	@echo '  O=DIR  CC=clang  ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- SYSROOT=DIR  DESTDIR= PREFIX='
 
 deps: ## install the Debian packages that are missing (needs root; else names them)
-	$(Q)packaging/deps.sh build
+	$(Q)$(deps) build
 
 # --- BPF ---------------------------------------------------------------------------------------
 
 bpf_sys_includes = $(shell $(CLANG) -v -E - </dev/null 2>&1 | sed -n '/<...> search starts here:/,/End of search list./{s| \(/.*\)|-idirafter \1|p}')
 
-$(O)/%.bpf.o: bpf/%.bpf.c | $(O)
+$(B)/%.bpf.o: bpf/%.bpf.c | $(B)
 	$(call msg,BPF,$@)
 	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(bpf_arch) -O2 -g -Wall -Wextra -Wno-unused-parameter \
 		$(bpf_werror) -Iinclude -Ivmlinux $(bpf_sys_includes) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@.tmp
 	$(Q)$(BPFTOOL) gen object $@ $@.tmp && rm -f $@.tmp
 
-$(O)/%.skel.h: $(O)/%.bpf.o
+%.skel.h: %.bpf.o
 	$(call msg,SKEL,$@)
 	$(Q)$(BPFTOOL) gen skeleton $< name $(notdir $*)_bpf > $@
 
 # --- C -----------------------------------------------------------------------------------------
 
-$(O) $(O)/user $(O)/cupti $(O)/cupti/stub $(O)/cupti_test $(O)/tests:
+$(sort $(O) $(B) $(O)/user $(B)/user $(B)/cupti $(B)/cupti/stub $(O)/cupti_test $(O)/tests):
 	$(Q)mkdir -p $@
 
-$(O)/user/%.o: user/%.c | $(O)/user $(skels) $(stub)
+$(B)/user/%.o: user/%.c | $(B)/user $(skels) $(stub)
 	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
+
+ifeq ($(STATIC),1)
+$(static_src:%.c=$(O)/%.o): $(O)/user/%.o: user/%.c | $(O)/user $(skels) $(stub)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(cc) $(cflags) -DFBT_WITHOUT_CURL -MMD -MP -c $< -o $@
+endif
 
 $(O)/libfbt.a: $(lib_obj)
 	$(call msg,AR,$@)
-	$(Q)rm -f $@ && $(ar) rcs $@ $^
+	$(Q)rm -f $@ && $(ar) qcs $@ $^
 
-$(tool): $(O)/user/main.o $(O)/libfbt.a
+$(tool): $(B)/user/main.o $(O)/libfbt.a
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) $^ $(libs) -o $@
 
@@ -146,11 +164,11 @@ shim_cflags := -std=gnu11 -D_GNU_SOURCE $(warnings) -fno-strict-aliasing -fstack
 shim_ldflags := -shared -Wl,-soname,libferrum_cupti.so -Wl,-z,nodelete,-z,now,-z,relro,-z,defs \
                 $(LDFLAGS)
 
-$(O)/cupti/%.o: cupti/%.c | $(O)/cupti
+$(B)/cupti/%.o: cupti/%.c | $(B)/cupti
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(shim_cflags) -MMD -MP -c $< -o $@
 
-$(shim): $(shim_src:cupti/%.c=$(O)/cupti/%.o)
+$(shim): $(shim_src:cupti/%.c=$(B)/cupti/%.o)
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(shim_cflags) $(shim_ldflags) $^ -lpthread -ldl -o $@
 
@@ -160,26 +178,26 @@ stub_cflags := -std=gnu11 $(warnings) -Os -fPIC -ffreestanding -fno-builtin -mge
                $(if $(filter 1,$(WERROR)),-Werror)
 
 ifeq ($(ARCH),x86_64)
-stub_obj   := $(O)/cupti/stub/stub.o $(O)/cupti/stub/helper.o
+stub_obj   := $(B)/cupti/stub/stub.o $(B)/cupti/stub/helper.o
 stub_link   = $(cc) -nostdlib -static -Wl,--build-id=none -Wl,-T,cupti/stub/stub.lds \
               $(stub_obj) -o $@.elf && $(CROSS_COMPILE)objcopy -O binary -j .stub $@.elf $@
 else
 stub_link   = : > $@
 endif
 
-$(O)/cupti/stub/%.o: cupti/stub/%.c | $(O)/cupti/stub
+$(B)/cupti/stub/%.o: cupti/stub/%.c | $(B)/cupti/stub
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(stub_cflags) -MMD -MP -c $< -o $@
 
-$(O)/cupti/stub/%.o: cupti/stub/%.S | $(O)/cupti/stub
+$(B)/cupti/stub/%.o: cupti/stub/%.S | $(B)/cupti/stub
 	$(call msg,AS,$@)
 	$(Q)$(cc) $(stub_cflags) -MMD -MP -c $< -o $@
 
-$(O)/cupti/stub.bin: $(stub_obj) cupti/stub/stub.lds | $(O)/cupti/stub
+$(B)/cupti/stub.bin: $(stub_obj) cupti/stub/stub.lds | $(B)/cupti/stub
 	$(call msg,LINK,$@)
 	$(Q)$(stub_link)
 
-$(stub): $(O)/cupti/stub.bin
+$(stub): $(B)/cupti/stub.bin
 	$(call msg,GEN,$@)
 	$(Q){ echo 'static const unsigned char inject_code[] = {'; \
 		od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g'; echo '};'; } > $@
@@ -213,27 +231,50 @@ $(gpu_engine): tests/fake/gpu_engine.c $(fake_cuda) | $(O)/tests
 	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g $(marked) -MMD -MP $< \
 		-L$(O)/tests -l:libcuda.so.1 -Wl,-rpath,'$$ORIGIN' -lpthread -o $@
 
-$(O)/tests/%_test: tests/unit/%_test.c $(O)/libfbt.a | $(O)/tests
-	$(call msg,TEST,$@)
-	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -lcmocka -o $@
+# Unit tests: one binary a folder. Each file is a program whose main has the file's name here.
+unit_of = $(patsubst %.c,$(O)/%.o,$(wildcard tests/unit/$(1)/*_test.c))
+# Tests with doubles of what their module calls: each is sealed together with that module.
+sealed := kernel/step_probes kernel/stream output/otlp
 
-# Those of the shim: of its objects, and of the library as it is loaded.
-$(O)/tests/cupti_%_test: tests/unit/cupti_%_test.c $(O)/libfbt.a $(shim_lib) $(shim) | $(O)/tests
-	$(call msg,TEST,$@)
-	$(Q)$(cc) $(cflags) -Icupti $(ldflags) -MMD -MP $< $(shim_lib) $(O)/libfbt.a $(libs) -lpthread -lcmocka -o $@
+$(O)/tests/unit/%.o: tests/unit/%.c | $(skels) $(stub)
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(cc) $(cflags) -Itests/unit -Icupti -Dmain=$(basename $(@F)) $(if $(filter 1,$(STATIC)),-DFBT_WITHOUT_CURL) -Wno-missing-prototypes -MMD -MP -c $< -o $@
+	$(if $(filter $(sealed:%=$(O)/tests/unit/%_test.o),$@),$(call seal,$@,$(@:$(O)/tests/unit/%_test.o=$(B)/user/%.o)))
 
--include $(shell find $(O) -name '*.d' 2>/dev/null)
+$(sealed:%=$(O)/tests/unit/%_test.o): $(O)/tests/unit/%_test.o: $(B)/user/%.o
+
+define seal
+	$(Q)$(CROSS_COMPILE)ld -r $(1) $(2) -o $(1).tmp
+	$(Q)$(CROSS_COMPILE)objcopy --keep-global-symbol=$(basename $(notdir $(1))) $(1).tmp $(1) && rm -f $(1).tmp
+endef
+
+# Also when a test has gone, which leaves no newer file behind.
+$(O)/tests/unit/%/groups.h: FORCE | $(O)/tests
+	$(Q)mkdir -p $(@D)
+	$(Q)printf 'GROUP(%s)\n' $(basename $(notdir $(wildcard tests/unit/$*/*_test.c))) >$@.tmp
+	$(Q)cmp -s $@.tmp $@ && rm $@.tmp || mv $@.tmp $@
+
+$(O)/tests/unit_%: tests/unit/main.c $(O)/tests/unit/%/groups.h $$(call unit_of,$$*) $$(if $$(filter cupti,$$*),$(shim_lib) $(shim)) $(O)/libfbt.a
+	$(call msg,TEST,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) -I$(O)/tests/unit/$* $< $(filter %.o %.a,$^) $(libs) -lpthread -lcmocka -o $@
+
+-include $(shell find $(sort $(O) $(B)) -name '*.d' 2>/dev/null)
 
 clean: ## remove what was built
 	$(Q)rm -rf build compile_commands.json
 
 # --- tests and checks ----------------------------------------------------------------------------
 
+# make TESTS='unit live' test runs these only; make test alone is the fast tier.
+tests_named := $(TESTS)
 TESTS  ?= unit golden live e2e
 UPDATE ?=
 
 jobs     = $(if $(filter 1,$(V)),,-s) $(if $(findstring -j,$(MAKEFLAGS)),,-j$(shell nproc))
 test_env := FBT_BUILD=$(O) FBT=$(tool) FBT_ENGINE=$(engine) UPDATE=$(UPDATE) V=$(V) CC='$(cc)' CLANG=$(CLANG)
+
+tier      = env MAKE='$(MAKE)' $(test_env) tests/tier.sh
 
 live_src  := $(sort $(wildcard tests/live/*.c))
 live_bin  := $(live_src:tests/live/%.c=$(O)/tests/live_%)
@@ -260,8 +301,8 @@ $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
 
-# It does what the tool's child does.
-$(O)/tests/live_inject_drive: tests/live/inject_drive.c $(O)/libfbt.a | $(O)/tests
+# They do what the tool's child does, or know what it knows.
+$(O)/tests/live_inject_drive $(O)/tests/live_inject_seccomp: $(O)/tests/live_%: tests/live/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
 
@@ -298,9 +339,10 @@ $(patsubst %,$(O)/tests/bench_%,inject judge merge shim): $(O)/tests/bench_%: te
 $(O)/tests/bench_inject: $(O)/tests/bench_away.skel.h
 
 # What tests/gpu/run.sh needs, in one folder for a machine with a GPU: of STATIC=1 it runs anywhere.
-# Where there is no nvcc the CUDA engine is left out: run.sh builds it there, or takes PyTorch.
-nvcc     := $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) \
-            $(wildcard /usr/local/cuda/bin/nvcc))
+# Without a CUDA toolkit, nvcc comes from the Python package index; where that cannot be reached, the
+# CUDA engine is left out: run.sh builds it there, or takes PyTorch.
+nvcc     = $(firstword $(wildcard $(CUDA_HOME)/bin/nvcc) $(shell command -v nvcc 2>/dev/null) \
+           $(wildcard /usr/local/cuda/bin/nvcc) $(addsuffix /bin/nvcc,$(shell tests/cuda/toolkit.sh 13.0)))
 gpu_arch ?= all-major
 gpu_kit  := $(O)/gpu-kit
 
@@ -316,17 +358,19 @@ $(O)/tests/gpu_fake_engine: tests/gpu/fake_engine.c | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -ldl -o $@
 
+# Empty where there is no nvcc.
 $(O)/tests/gpu_engine_cuda: tests/gpu/engine.cu | $(O)/tests
 	$(call msg,NVCC,$@)
-	$(Q)$(nvcc) -O2 -arch=$(gpu_arch) -Xcompiler -static-libgcc,-static-libstdc++ $< -o $@ -ldl
+	$(Q)nvcc='$(nvcc)'; if [ -n "$$nvcc" ]; then "$$nvcc" -O2 -arch=$(gpu_arch) \
+		-Xcompiler -static-libgcc,-static-libstdc++ $< -o $@ -ldl; else : >$@; fi
 
 gpu-kit: deps ## what measures the GPU side on a machine with a GPU, see tests/gpu/README.md; with STATIC=1
 	$(Q)$(MAKE) $(jobs) $(tool) $(shim) $(gpu_bin) $(O)/tests/libgpu_step.so \
-		$(if $(nvcc),$(O)/tests/gpu_engine_cuda)
+		$(O)/tests/gpu_engine_cuda
 	$(Q)rm -rf $(gpu_kit) && mkdir $(gpu_kit)
 	$(Q)cp $(tool) $(shim) $(gpu_bin) $(O)/tests/libgpu_step.so tests/gpu/run.sh \
 		tests/gpu/decode.py tests/gpu/step.c tests/gpu/engine.cu tests/gpu/README.md $(gpu_kit)
-	$(Q)$(if $(nvcc),cp $(O)/tests/gpu_engine_cuda $(gpu_kit)/engine,true)
+	$(Q)! [ -s $(O)/tests/gpu_engine_cuda ] || cp $(O)/tests/gpu_engine_cuda $(gpu_kit)/engine
 	$(Q)tar -C $(O) -czf $(O)/gpu-kit.tar.gz gpu-kit
 	@echo $(O)/gpu-kit.tar.gz
 
@@ -336,20 +380,26 @@ run-tests:
 	$(Q)$(MAKE) $(jobs) build-tests
 	$(Q)$(test_env) tests/run.sh $(TESTS)
 
-test: ## every test this machine can run; TESTS='unit live' for some, UPDATE=1 rewrites golden files
-	$(Q)packaging/deps.sh test
-	$(Q)$(MAKE) run-tests
+test: ## the fast tests, in minutes; TESTS='unit live' for whole kinds, UPDATE=1 rewrites golden files
+	$(Q)$(deps) test
+	$(Q)+$(if $(tests_named)$(filter 1,$(SAN) $(STATIC)),$(MAKE) run-tests,$(tier) fast)
 
-check: ## lint, then gcc and clang with -Werror and SAN=1: build, unit and golden tests
-	$(Q)packaging/deps.sh check
-	$(Q)+tests/sum.sh '$(MAKE) lint' \
-		"$(MAKE) CC=gcc WERROR=1 TESTS='unit golden' run-tests" \
-		"$(MAKE) CC=clang WERROR=1 TESTS='unit golden' run-tests" \
-		"$(MAKE) CC=gcc SAN=1 TESTS='unit golden' run-tests" \
-		'$(MAKE) fuzz-corpus'
+test-all: ## every test and check, kernels too (root): up to 40 minutes
+	$(Q)$(deps) check
+	$(Q)$(deps) kernels
+	$(Q)+$(tier) all
+
+test-engines: ## the tests that need a whole engine, which npm installs (root)
+	$(Q)$(deps) test
+	$(Q)$(MAKE) $(jobs) TESTS=e2e WERROR=1 O=$(O) build-tests
+	$(Q)$(test_env) tests/run.sh $$(tests/choose.sh engines)
+
+check: ## lint and SAN=1: no root is needed; TIDY=all for clang-tidy on all files
+	$(Q)$(deps) check
+	$(Q)+tests/sum.sh '$(MAKE) lint' "$(MAKE) SAN=1 TESTS='unit golden' run-tests"
 
 lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
-	$(Q)packaging/deps.sh check
+	$(Q)$(deps) check
 	$(Q)$(MAKE) $(jobs) $(tool) $(skels)
 	$(Q)$(test_env) tests/run.sh lint
 
@@ -357,40 +407,54 @@ fmt: ## rewrite the C files with clang-format 14
 	$(Q)find include bpf cupti user vmlinux tests -name '*.[ch]' | xargs clang-format-14 -i
 
 bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for a part
-	$(Q)packaging/deps.sh test
+	$(Q)$(deps) test
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(bench_bin) $(bench_gpu) >&2
 	$(Q)$(test_env) tests/bench/run.py $(BENCH)
 
 test-faults: ## faults at length (root): 200 kills, each allocation, a tool that is stopped, CPUs that go
-	$(Q)packaging/deps.sh test
+	$(Q)$(deps) test
 	$(Q)$(MAKE) $(jobs) build-tests
-	$(Q)$(test_env) tests/faults.sh
+	$(Q)TEST_LONG=1 $(test_env) tests/faults.sh
 
 soak: ## what comes in 8 hours, without the pauses: memory, files and maps stay flat (root); SOAK_HOURS=2
-	$(Q)packaging/deps.sh test
+	$(Q)$(deps) test
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(shim) $(gpu_fakes) $(O)/tests/live_soak_target
-	$(Q)SOAK_HOURS=$(or $(SOAK_HOURS),8) TEST_SECONDS=7200 $(test_env) tests/run.sh tests/live/soak.sh
+	$(Q)TEST_LONG=1 SOAK_HOURS=$(or $(SOAK_HOURS),8) TEST_SECONDS=7200 $(test_env) tests/run.sh tests/live/soak.sh
 
 demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl
-	$(Q)packaging/deps.sh build
+	$(Q)$(deps) build
 	$(Q)$(MAKE) $(jobs) $(tool) $(engine)
 	$(Q)$(test_env) tests/demo.sh
 
 demo-gpu: ## the same on a double of CUDA, with GPU records and a Kineto trace
-	$(Q)packaging/deps.sh build
+	$(Q)$(deps) build
 	$(Q)$(MAKE) $(jobs) $(tool) $(shim) $(gpu_fakes) >&2
 	$(Q)$(test_env) tests/demo_gpu.sh
 
 demo-llama: ## the same with llama.cpp, which npm installs (root): llama_trace.json, llama_profile.jsonl
-	$(Q)packaging/deps.sh test
+	$(Q)$(deps) test
 	$(Q)$(MAKE) $(jobs) $(tool) $(e2e_bin) >&2
 	$(Q)$(test_env) tests/show_llama.sh
 
-install: $(tool) $(shim) ## install the tool, the shim and the man page under DESTDIR and prefix
+# README's links lead to the pages where they are installed, too.
+share     := $(DESTDIR)$(prefix)/share
+share_doc := $(share)/doc/ferrum-bpftrace
+installed := $(DESTDIR)$(prefix)/bin/ferrum-bpftrace $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_cupti.so \
+             $(share)/man/man8/ferrum-bpftrace.8
+stripped  := install -D -s --strip-program=$(CROSS_COMPILE)strip -m 755
+
+install: $(tool) $(shim) ## install the tool, the shim, man page and documentation under DESTDIR and PREFIX
 	$(call msg,INSTALL,$(DESTDIR)$(prefix))
-	$(Q)install -D -m 755 $(tool) $(DESTDIR)$(prefix)/bin/ferrum-bpftrace
-	$(Q)install -D -m 755 $(shim) $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_cupti.so
-	$(Q)install -D -m 644 user/ferrum-bpftrace.8 $(DESTDIR)$(prefix)/share/man/man8/ferrum-bpftrace.8
+	$(Q)$(stripped) $(tool) $(word 1,$(installed))
+	$(Q)$(stripped) $(shim) $(word 2,$(installed))
+	$(Q)install -D -m 644 docs/ferrum-bpftrace.8 $(word 3,$(installed))
+	$(Q)install -D -m 644 -t $(share_doc) LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
+	$(Q)install -D -m 644 -t $(share_doc)/docs $(wildcard docs/*.md)
+
+uninstall: ## remove what install has put under DESTDIR and PREFIX
+	$(call msg,REMOVE,$(DESTDIR)$(prefix))
+	$(Q)rm -rf $(installed) $(share_doc)
+	$(Q)rmdir $(DESTDIR)$(prefix)/lib/ferrum-bpftrace 2>/dev/null || true
 
 include tests/fuzz/fuzz.mk tests/kernels/kernels.mk
 
@@ -417,4 +481,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test check lint fmt bench demo demo-gpu demo-llama gpu-kit soak test-faults install FORCE
+.PHONY: all help deps clean build-tests run-tests test test-all test-engines check lint fmt bench demo demo-gpu demo-llama gpu-kit soak test-faults install uninstall FORCE

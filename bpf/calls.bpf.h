@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What is known of a call in a step beside its time. All of it is read when the call is entered:
- * its registers are still the caller's, and its descriptor still names the file it will work on.
+ * Details of a call inside a step: its arguments, its file, and whether it blocked. Arguments and
+ * file are read at entry, because later the registers may have changed and the descriptor may name
+ * another file.
  */
 #ifndef FBT_CALLS_BPF_H
 #define FBT_CALLS_BPF_H
 
 #include "files.bpf.h"
 
-/* CONFIG_SCHED_INFO. */
+/* Kernels without CONFIG_SCHED_INFO do not have the field. */
 #define has_run_delay(task) bpf_core_field_exists((task)->sched_info.run_delay)
 
 /*
- * How long the thread has waited for a CPU. The kernel adds a wait when it is over, so to the
- * thread itself the figure is exact.
+ * Total time that the thread has waited for a CPU. Exact if task is the current thread, because a
+ * thread that runs is not waiting.
  */
 static __always_inline __u64 run_delay_of(struct task_struct *task)
 {
 	return has_run_delay(task) ? task->sched_info.run_delay : 0;
 }
 
-/* At entry: on arm64 the result takes the place of the first argument. */
+/* Valid only at entry: on arm64 the return value overwrites the first argument. */
 #ifdef __TARGET_ARCH_x86
 #define FIRST_OF(regs)	((regs)->di)
 #define SECOND_OF(regs) ((regs)->si)
@@ -31,7 +32,7 @@ static __always_inline __u64 run_delay_of(struct task_struct *task)
 #define FOURTH_OF(regs) ((regs)->user_regs.regs[3])
 #endif
 
-/* The file that a call is about to work on. */
+/* The id of the file that a call is about to use. */
 static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_struct *task, __u8 how,
 					  struct pt_regs *regs)
 {
@@ -64,7 +65,7 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	slot->call_file = how & FBT_FD_FIRST ? file_of_call(slot, task, how, regs) : 0;
 }
 
-/* Waits for a CPU and page faults count outside of calls: there they are in the call's time. */
+/* CPU waits and page faults inside a call belong to the call, not to the step's own time. */
 static __always_inline void leave_call(struct fbt_slot *slot, struct task_struct *task)
 {
 	slot->step_delay_ns += run_delay_of(task) - slot->call_delay_ns;
@@ -72,7 +73,10 @@ static __always_inline void leave_call(struct fbt_slot *slot, struct task_struct
 	slot->step_major_faults += task->maj_flt - slot->call_major_faults;
 }
 
-/* What there is to say of a call that returns ret: FBT_CALL_*, and call_args and call_file. */
+/*
+ * Called when a call returns. Returns its FBT_CALL_* flags, and sets call_file if the call returned
+ * a descriptor.
+ */
 static __always_inline __u32 know_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr,
 				       long ret)
 {

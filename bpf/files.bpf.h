@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * From a descriptor to the id of its file. A file that was not seen yet is announced at that
- * moment, with its path: later it may be closed, and its descriptor another file's.
+ * Finds the id of the file of a descriptor. A new file is announced at once, with its path, because
+ * later it may be closed and the descriptor may name another file.
  *
- * A thread remembers the files of its step. Files of which it remembers the addresses of file and
- * inode cannot have changed unless another thread has closed one, and opened one that got all the
- * same: in the time of one step.
+ * A thread caches the files of its step by descriptor and the addresses of file and inode. A cache
+ * entry is wrong only if, during one step, another thread closes the file and opens another one
+ * with the same descriptor and the same addresses.
  */
 #ifndef FBT_FILES_BPF_H
 #define FBT_FILES_BPF_H
@@ -13,8 +13,9 @@
 #include "threads.bpf.h"
 
 /*
- * The path is found as the kernel's prepend_path() does it. Takes one name, or goes from a mount to
- * where it is mounted: a global function, verified by itself. 1 if the root was reached.
+ * One iteration of a path walk, like the kernel's prepend_path(): takes one name, or goes from the
+ * root of a mount to its mount point. Returns 1 if the walk has ended. A global function, so that
+ * the verifier checks it alone.
  */
 __noinline int walk_up(struct path_walk *walk)
 {
@@ -41,7 +42,10 @@ __noinline int walk_up(struct path_walk *walk)
 		walk->mount = (__u64)outer + bpf_core_field_offset(struct mount, mnt);
 		return 0;
 	}
-	/* A root that is mounted nowhere; or the file itself has no folder. */
+	/*
+	 * A dentry that is its own parent is a root that is mounted nowhere. As the first one it is
+	 * a file without a directory, whose name is taken below.
+	 */
 	if (parent == dentry && at)
 		return 1;
 	if (at >= FBT_PATH_BYTES || walk->names++ >= FBT_PATH_NAMES) {
@@ -72,7 +76,7 @@ static __always_inline void walk_path(struct path_walk *walk)
 	walk->record.flags |= FBT_PATH_CUT;
 }
 
-/* Sends what walk->record has, without a path so far. Returns the file's id; 0: no room. */
+/* Adds the path to walk->record and sends the record. Returns the file's id, or 0 if no room. */
 __noinline int announce_file(struct path_walk *walk)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
@@ -120,7 +124,10 @@ static __always_inline int describe_file(const struct file_key *key, struct file
 	return announce_file(walk);
 }
 
-/* Looks a file up by what it is, and remembers it for the rest of the step. Returns its id or 0. */
+/*
+ * Finds a file by its identity, announces it if it is new, and caches it for the step. Returns its
+ * id, or 0.
+ */
 __noinline int find_file(struct fbt_slot *slot, __u64 address, __u32 fd)
 {
 	struct file *file = (struct file *)address;
@@ -155,7 +162,7 @@ __noinline int find_file(struct fbt_slot *slot, __u64 address, __u32 fd)
 	return id;
 }
 
-/* The kernel's struct file of a descriptor of the current thread; 0: it is not open. */
+/* Address of the struct file of a descriptor of the current thread; 0 if it is not open. */
 static __always_inline __u64 file_at(struct task_struct *task, __u32 fd)
 {
 	struct files_struct *files = task->files;
@@ -172,7 +179,7 @@ static __always_inline __u64 file_at(struct task_struct *task, __u32 fd)
 	return address;
 }
 
-/* The id of the file that a descriptor of the current thread names; 0: none, or not known. */
+/* Id of the file of a descriptor of the current thread; 0 if there is none or it is not known. */
 static __always_inline __u32 file_of(struct fbt_slot *slot, struct task_struct *task, __u32 fd)
 {
 	struct fbt_slot_file *known = &slot->files[fd % FBT_SLOT_FILES];

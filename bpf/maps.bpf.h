@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Maps and knobs. Sizes that depend on the machine are set by the loader before loading. */
+/*
+ * Maps and constants of the programs. Before it loads them, the loader sets the constants and the
+ * map sizes that depend on the machine.
+ */
 #ifndef FBT_MAPS_BPF_H
 #define FBT_MAPS_BPF_H
 
@@ -7,7 +10,10 @@
 #include <bpf/bpf_helpers.h>
 #include "fbt_shared.h"
 
-/* Knobs: defaults take the longest path, so that the verifier proves what users may switch on. */
+/*
+ * Constants, set by the loader. The defaults select the longest code path, so that the verifier
+ * sees all that options can enable.
+ */
 const volatile __u32 call_detail = FBT_DETAIL_ALL;
 const volatile __u32 free_mask = 1023;
 const volatile __u32 ring_mask = 1023;
@@ -34,16 +40,16 @@ struct {
 	__type(value, struct fbt_slot);
 } slots SEC(".maps");
 
-/* See struct fbt_control: threads found to be untraced, by their kernel stack. */
+/* Kernel stacks of threads that are not traced: see FBT_UNTRACED_STACKS. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, FBT_STRANGERS);
+	__uint(max_entries, FBT_UNTRACED_STACKS);
 	__type(key, __u32);
 	__type(value, __u64);
-} strangers SEC(".maps");
+} untraced_stacks SEC(".maps");
 
-/* Per slot FBT_NR_COUNT sums, one for each syscall number. */
+/* FBT_NR_COUNT sums per slot, one for each syscall number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -56,7 +62,7 @@ struct fbt_slot_tgids {
 	__u32 tgid[FBT_SLOTS_MAX];
 };
 
-/* The processes of the slots, close together for the walk at each step: 0 if not live. */
+/* tgid of each slot, 0 if it has no live thread. An array of its own, dense for walk_slots(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -89,7 +95,7 @@ struct {
 	__type(value, struct fbt_ring_heads);
 } ring_heads SEC(".maps");
 
-/* Per CPU ring_mask + 1 places. */
+/* ring_mask + 1 places per CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -98,7 +104,7 @@ struct {
 	__type(value, struct fbt_ring_call);
 } ring_calls SEC(".maps");
 
-/* Per CPU. */
+/* One per CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -108,8 +114,8 @@ struct {
 } step_hits SEC(".maps");
 
 /*
- * Step records, fbt_target records without strings when a process appears or calls execve, and
- * fbt_ring_file records.
+ * Records for the loader: fbt_step; fbt_target without strings, when a process appears or calls
+ * execve; and fbt_ring_file.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -123,18 +129,18 @@ struct {
 	__type(value, struct fbt_target_state);
 } targets SEC(".maps");
 
-/* What makes two open files of a process the same to a reader of the outputs. */
+/* Identity of an open file: files of a process with equal keys are one file in the outputs. */
 struct file_key {
 	__u64 ino;
-	__u64 name;	  /* hash of name and folder; a rename makes another file of it */
-	__u64 operations; /* tells apart what shares one anonymous inode */
+	__u64 name;	  /* hash of name and directory, so a renamed file is a new file */
+	__u64 operations; /* address of f_op; differs between kinds of anonymous inodes */
 	__u32 device;
 	__u32 tgid;
 	__u32 fd;
 	__u32 deleted;
 };
 
-/* The ids of files that were announced. One that falls out is announced again when it is used. */
+/* The ids of announced files. An evicted file is announced again when it is next used. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 1024);
@@ -142,7 +148,7 @@ struct {
 	__type(value, __u32);
 } known_files SEC(".maps");
 
-/* From a file up to the root. */
+/* State of a walk from a file up to the root directory. */
 struct path_walk {
 	__u64 dentry;
 	__u64 mount; /* struct vfsmount */
@@ -152,7 +158,10 @@ struct path_walk {
 	struct fbt_ring_file record;
 };
 
-/* Too large for a stack. Programs on syscall tracepoints are not preempted. */
+/*
+ * Here because a path_walk is too large for the stack. One per CPU is enough, because the programs
+ * that use it are not preempted.
+ */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);

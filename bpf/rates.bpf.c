@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* How often candidates for the step function are called, and how long they take. */
+/* Counts and times the calls of candidate step functions, for --list-steps. */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
@@ -7,7 +7,7 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Before Linux 6.10 links are for every process that maps the file. */
+/* Filtered here, because before Linux 6.10 a link fires in every process that maps the file. */
 const volatile __u32 target_tgid = 0;
 
 struct open_call {

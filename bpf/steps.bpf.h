@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Steps. The outermost attached function on a thread is the step. Stack pointers are compared,
- * depth is not counted: a depth counter never comes back to zero after an exception.
+ * Begin and end of steps. A step is the outermost call of a probed function on its thread. Nested
+ * calls are recognized by comparing stack pointers, because a depth counter would never return to
+ * zero after an exception.
  */
 #ifndef FBT_STEPS_BPF_H
 #define FBT_STEPS_BPF_H
@@ -9,11 +10,10 @@
 #include <bpf/bpf_tracing.h>
 #include "calls.bpf.h"
 
-/* After a step shorter than this the other threads are not walked: it would cost too much of it. */
+/* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
 
-/* What the process's other threads have spent in syscalls up to now; unsure if that is not known.
- */
+/* Syscall time, up to now, of the other threads of the process; sets unsure if not known. */
 static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 now)
 {
 	struct busy_sum sum = {.now = now, .tgid = slot->tgid, .unsure = 1};
@@ -24,8 +24,9 @@ static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 n
 }
 
 /*
- * Its length depends on the threads there are, so it is measured where it happens. delay: that of
- * the task when it began; other tasks may have run meanwhile.
+ * Adds the duration of a walk to the counters. Each walk is measured, because its duration depends
+ * on the number of threads. delay is run_delay_of() the task when the walk began; with it the time
+ * in which other tasks ran is subtracted.
  */
 static __always_inline void count_walk(struct fbt_slot *slot, __u64 ns, struct task_struct *task,
 				       __u64 delay)
@@ -53,7 +54,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 
 	if (!slot)
 		return 0;
-	/* The loader closes it too, where its probes are switched off: one of the two does. */
+	/* The loader too may close the step, when it switches probes off: the exchange decides. */
 	start = __sync_lock_test_and_set(&slot->step_start_ns, 0);
 	if (!start)
 		return 0;
@@ -97,7 +98,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
 out:
 	slot->step_last_ns = now - start;
-	/* Not now: what the walk above took is no part of the gap. */
+	/* Read the clock again, because the walk above is not part of the gap. */
 	slot->step_end_ns = bpf_ktime_get_ns();
 	count_walk(slot, slot->step_end_ns - now, task, delay);
 	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
@@ -126,7 +127,7 @@ static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
 static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx, __u32 kind)
 {
 	struct fbt_kind_args *spec = bpf_map_lookup_elem(&kind_args, &kind);
-	/* All read at constant offsets: the verifier allows no other way into the context. */
+	/* Read all registers: the verifier allows only constant offsets into the context. */
 	volatile __u64 registers[8] = {
 		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx),	 PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
 		PT_REGS_PARM5(ctx), SIXTH_ARGUMENT(ctx), PT_REGS_SP(ctx),
@@ -152,8 +153,8 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 
 #ifdef __TARGET_ARCH_x86
 /*
- * The return address, which stays where sp points while the function's frame lives. 0: not known,
- * because a uretprobe will replace it.
+ * The return address, which stays at sp as long as the function's frame exists. 0 if not known, as
+ * with a uretprobe, which replaces the return address.
  */
 static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
 {
@@ -165,7 +166,7 @@ static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 co
 	return address;
 }
 
-/* Deeper, but the open step was unwound if its return address has been written over. */
+/* Whether the open step was unwound: its return address has been overwritten. */
 static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs *ctx)
 {
 	__u64 address = slot->step_return ? read_return(ctx, slot->step_sp, 0) : 0;
@@ -173,22 +174,25 @@ static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs 
 	return address && address != slot->step_return;
 }
 #else
-/* Frames between a step and another begin in it that are looked through. */
+/* Maximum number of frames searched between an open step and another begin. */
 #define FRAMES_MAX 32
 
-/* A frame record: x29 leads to the newest, each to its caller's (AAPCS64, 6.4.6). */
+/*
+ * A frame record. x29 points to the newest one, and each points to that of its caller (AAPCS64,
+ * 6.4.6).
+ */
 struct frame_record {
 	__u64 next;
 	__u64 address;
 };
 
-/* Bits 48 and up of a return address may be a signature (pointer authentication). */
+/* Ignores bits 48 and up of address, which may be a signature (pointer authentication). */
 static __always_inline __u64 frame_key(__u64 next, __u64 address)
 {
 	return (next << 16) ^ (address & 0xffffffffffffull);
 }
 
-/* What the function is about to store in its record. 0: not known, or it stores something else. */
+/* Key of the frame record that the function is about to store; 0 if not known or it stores none. */
 static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
 {
 	const volatile struct user_pt_regs *regs = (void *)ctx;
@@ -199,8 +203,8 @@ static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 co
 }
 
 /*
- * Deeper, but the open step was unwound if the records of all callers, up to one above the step's
- * stack pointer, are there and the step's is not among them.
+ * Whether the open step was unwound: the chain of frame records reaches beyond the step's stack
+ * pointer and does not contain the step's record.
  */
 static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs *ctx)
 {
@@ -213,7 +217,7 @@ static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs 
 	for (int i = 0; i < FRAMES_MAX; i++) {
 		if (at < sp || (at & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)at))
 			return false;
-		/* The last one of a thread leads nowhere. */
+		/* In the last record of a thread next is 0. */
 		if (record.next && record.next <= at)
 			return false;
 		if (at >= slot->step_sp)
@@ -226,11 +230,11 @@ static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs 
 }
 #endif
 
-/* Whether a begin at sp is inside the open step: recursion, or an inner step function. */
+/* Whether a begin at sp is inside the open step: a recursive call or an inner step function. */
 static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp)
 {
-	/* The open step has jumped to another step function and goes on there. */
+	/* The open step made a tail call to this step function and continues in it. */
 	if (sp == slot->step_sp && slot->step_tail) {
 		slot->step_tail = 0;
 		slot->step_return = read_return(ctx, sp, cookie);
@@ -263,10 +267,9 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_sp = sp;
 	slot->step_tail = 0;
 	slot->step_return = read_return(ctx, sp, cookie);
-	/* It may have been an untraced thread's until just now: then its calls would not be seen.
-	 */
+	/* An untraced thread may have used this stack before: this thread's calls were not seen. */
 	if (!slot->step_end_ns)
-		forget_stranger(task);
+		forget_untraced_stack(task);
 	forget_files(slot);
 	read_args(slot, ctx, slot->step_kind);
 	if (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS)
@@ -274,7 +277,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (others.unsure)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	slot->step_others_ns = others.ns;
-	/* Not now: what the walk took is no part of the step either. */
+	/* The step begins here, because the walk above is not part of it. */
 	slot->step_delay_ns = run_delay_of(task);
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;
@@ -282,7 +285,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	count_walk(slot, slot->step_start_ns - now, task, delay);
 }
 
-/* The traps are what costs: so they are counted whatever comes of them. */
+/* Counts every hit of a probe: its trap costs the same, whether or not a step begins or ends. */
 static __always_inline void count_hit(__u64 cookie)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -297,7 +300,10 @@ static __always_inline void count_hit(__u64 cookie)
 		__sync_fetch_and_add(&hits->begins[kind], 1);
 }
 
-/* Thread by thread: one that sleeps between its steps must not pay for another's. */
+/*
+ * Charges a thread for its probes (fbt_hits.excess_ns). Threads are charged separately, so that a
+ * thread that sleeps between its steps does not pay for another one.
+ */
 static __always_inline void charge_thread(struct fbt_slot *slot, __u64 cookie,
 					  const struct fbt_control *c)
 {
@@ -338,7 +344,7 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	__u32 index;
 	struct fbt_slot *slot;
 
-	/* Not all of its probes are there: its end might not be seen. */
+	/* Some probes of this kind are switched off: the end of the step might not be seen. */
 	if (c->off_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		return 0;
 	slot = current_slot(&index);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* From a thread to its slot, and how slots begin and end. */
+/*
+ * The slots of threads: finding the slot of a thread, giving one to a new thread, and the walk over
+ * the slots that sums up the syscall time of a process.
+ */
 #ifndef FBT_THREADS_BPF_H
 #define FBT_THREADS_BPF_H
 
@@ -8,7 +11,7 @@
 
 static const __u32 zero = 0;
 
-/* Orders stores against each other; x86 keeps them in order by itself. */
+/* Orders stores; x86 needs only a compiler barrier. */
 #ifdef __TARGET_ARCH_x86
 #define store_barrier() asm volatile("" ::: "memory")
 #else
@@ -24,24 +27,24 @@ static __always_inline __u16 *slot_of_tid(__u32 tid)
 	return ids ? &ids->slot[tid % FBT_IDS] : NULL;
 }
 
-/* Where a thread with registers at regs is remembered if it is untraced. */
-static __always_inline __u64 *stranger_of(__u64 regs)
+/* The element of untraced_stacks for the thread whose registers are at regs. */
+static __always_inline __u64 *untraced_stack_of(__u64 regs)
 {
-	__u32 place = (regs >> FBT_STRANGER_SHIFT) % FBT_STRANGERS;
+	__u32 place = (regs >> FBT_STACK_SHIFT) % FBT_UNTRACED_STACKS;
 
-	return bpf_map_lookup_elem(&strangers, &place);
+	return bpf_map_lookup_elem(&untraced_stacks, &place);
 }
 
-/* Before a thread comes under trace: its stack may have been a stranger's. */
-static __always_inline void forget_stranger(struct task_struct *task)
+/* Called when tracing of a thread begins: an untraced thread may have used its stack before. */
+static __always_inline void forget_untraced_stack(struct task_struct *task)
 {
 	__u64 stack = (__u64)BPF_CORE_READ(task, stack);
 
-	for (int i = 0; i < FBT_STRANGER_SPAN; i++) {
-		__u64 *stranger = stranger_of(stack + ((__u64)i << FBT_STRANGER_SHIFT));
+	for (int i = 0; i < FBT_STACK_SPAN; i++) {
+		__u64 *untraced = untraced_stack_of(stack + ((__u64)i << FBT_STACK_SHIFT));
 
-		if (stranger)
-			*stranger = 0;
+		if (untraced)
+			*untraced = 0;
 	}
 }
 
@@ -63,7 +66,7 @@ static __always_inline void count_lost(__u32 cause)
 		__sync_fetch_and_add(&c->lost[cause], 1);
 }
 
-/* Takes a free slot: its index, 0 if there is none. */
+/* Takes a free slot and returns its index, or 0 if no slot is free. */
 static __always_inline __u32 take_slot(void)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
@@ -89,7 +92,10 @@ static __always_inline void set_slot_tgid(__u32 index, __u32 tgid)
 {
 	struct fbt_slot_tgids *tgids = bpf_map_lookup_elem(&slot_tgids, &zero);
 
-	/* Masked, not compared: the compiler would test one copy of index and use another. */
+	/*
+	 * A mask instead of a comparison: the compiler would compare one copy of index and use
+	 * another, which the verifier rejects.
+	 */
 	if (tgids)
 		tgids->tgid[index & (FBT_SLOTS_MAX - 1)] = tgid;
 }
@@ -103,10 +109,10 @@ static __always_inline void begin_thread(struct task_struct *task)
 		count_lost(FBT_LOST_THREADS);
 		return;
 	}
-	/* The loader may have seen the new thread in /proc before this runs. */
+	/* The loader may have found the new thread in /proc before this program runs. */
 	if (*id)
 		return;
-	forget_stranger(task);
+	forget_untraced_stack(task);
 	__u32 index = take_slot();
 	struct fbt_slot *slot = index ? bpf_map_lookup_elem(&slots, &index) : NULL;
 
@@ -122,19 +128,19 @@ static __always_inline void begin_thread(struct task_struct *task)
 	*id = index;
 }
 
-/* Syscall time up to now of all threads of a process, ended ones included. */
+/* Time in syscalls, up to now, of all threads of a process, including those that have ended. */
 struct busy_sum {
 	__u64 now;
 	__u64 ns;
 	__u32 tgid;
 	__u32 threads;
-	__u32 unsure; /* a thread was ending meanwhile */
+	__u32 unsure; /* a thread was ending during the walk */
 	__u32 reserved;
 };
 
 #define SLOTS_PER_WALK 8
 
-/* Global functions are verified once and by themselves, else the walk is too long for a program. */
+/* Not inlined, so that the verifier checks it once, alone; the inlined walk would be too long. */
 __noinline int walk_slots(struct busy_sum *sum, __u32 base)
 {
 	struct fbt_slot_tgids *tgids = bpf_map_lookup_elem(&slot_tgids, &zero);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The probes. One program per tracepoint, target filter first: a second program on a tracepoint
- * makes it a loop of indirect calls, and whatever comes before the filter is paid by every process
- * of the machine.
+ * The BPF programs of a window. A tracepoint has only one program, because with two the kernel
+ * calls them in a loop of indirect calls. Each program first tests whether the thread is traced,
+ * because every process on the machine pays for the instructions before that test.
  */
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
@@ -12,13 +12,13 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #ifdef __TARGET_ARCH_x86
-/* sys_uretprobe and sys_uprobe: calls that the kernel's own probes make, never the engine's. */
+/* sys_uretprobe and sys_uprobe: called by the kernel's own trampolines, never by the engine. */
 #define is_probe_call(nr) ((__u32)(nr)-335 <= 1)
 #else
 #define is_probe_call(nr) 0
 #endif
 
-/* A 32-bit call of a 64-bit kernel: its number means another call, so it goes to the last row. */
+/* A 32-bit syscall on a 64-bit kernel has other numbers, so it is counted in the last row. */
 static __always_inline bool is_32_bit(struct task_struct *task)
 {
 #ifdef __TARGET_ARCH_x86
@@ -73,20 +73,20 @@ static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, int fa
 }
 
 /*
- * Raw tracepoints: to them the address of the registers is a number, and numbers can be looked up.
- * NULL: not traced.
+ * Returns the slot of the current thread, or NULL if the thread is not traced. regs is the address
+ * of the thread's registers, which a raw tracepoint receives as a number.
  */
 static __always_inline struct fbt_slot *find_slot(__u64 regs, __u32 *index)
 {
-	__u64 key = regs >> FBT_STRANGER_SHIFT;
-	__u64 *stranger = stranger_of(regs);
+	__u64 key = regs >> FBT_STACK_SHIFT;
+	__u64 *untraced = untraced_stack_of(regs);
 	struct fbt_slot *slot;
 
-	if (!stranger || *stranger == key)
+	if (!untraced || *untraced == key)
 		return NULL;
 	slot = current_slot(index);
 	if (!slot)
-		*stranger = key;
+		*untraced = key;
 	return slot;
 }
 
@@ -119,12 +119,11 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	struct fbt_slot *slot = find_slot(ctx->args[0], &index);
 	long ret = ctx->args[1];
 
-	/* No enter was seen: the thread was in the call when it came under trace, or was born in
-	 * it. */
 	if (!slot)
 		return 0;
 	__u64 now = bpf_ktime_get_ns();
 
+	/* The entry was not seen: the thread was created, or tracing of it began, in this call. */
 	if (!slot->start_ns) {
 		if (slot->born_ns == ~0ull)
 			slot->born_ns = now;
@@ -157,7 +156,7 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	return 0;
 }
 
-/* Tells the loader, which looks the names up: there is no safe way to read them here. */
+/* Reports a process to the loader. The loader reads its names, because that is not safe here. */
 static __always_inline bool announce(__u32 tgid, __u32 parent_tgid, __u16 flags)
 {
 	struct fbt_target *target = bpf_ringbuf_reserve(&events, sizeof(*target), 0);
@@ -176,7 +175,7 @@ static __always_inline bool announce(__u32 tgid, __u32 parent_tgid, __u16 flags)
 	return true;
 }
 
-/* Parent of all kernel threads, which make no syscalls. */
+/* PID of kthreadd, the parent of all kernel threads. Kernel threads make no syscalls. */
 #define KTHREADD 2
 
 SEC("tp_btf/sched_process_fork")
@@ -189,8 +188,9 @@ int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
 
 	if (!bpf_map_lookup_elem(&targets, &parent_tgid)) {
 		/*
-		 * An id left behind by a thread that ended while the loader gave it a slot. But not
-		 * that of a process the loader has just found: it is in /proc before this runs.
+		 * A thread that ended while the loader gave it a slot may have left its entry:
+		 * clear it. Keep the entry of a process in targets, which the loader may have
+		 * found in /proc before this program runs.
 		 */
 		if (stale && *stale && !bpf_map_lookup_elem(&targets, &tgid))
 			*stale = 0;
@@ -269,7 +269,7 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 		c->pending_tgid = 0;
 		bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY);
 		begin_thread(task);
-		/* It stays stopped until the loader, which must hear of it, lets it go. */
+		/* Stop the process only if the loader was told: the loader has to continue it. */
 		if (announce(tgid, 0, 0))
 			stop_command(tgid);
 		return 0;
@@ -279,8 +279,7 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 
 	if (!slot)
 		return 0;
-	/* A thread that is not the leader takes the leader's id over; the leader has ended by now.
-	 */
+	/* A thread that is not the leader takes over its thread ID; the leader has ended. */
 	if (task->pid != old_tid) {
 		*old_id = 0;
 		slot->tid = task->pid;
@@ -292,7 +291,7 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 	return 0;
 }
 
-/* Entries and exits share a program, so that one link holds all probes of a file. */
+/* Entry and exit probes share this program, so that one link holds all probes of a file. */
 SEC("uprobe")
 int handle_step(struct pt_regs *ctx)
 {

@@ -16,10 +16,10 @@ static bool ends_with(const char *text, size_t length, const char *with)
 	return length >= bytes && !memcmp(text + length - bytes, with, bytes);
 }
 
-/* The name without "cuda" or "cu" and without what follows it: "_v7000", "_v2_ptds". */
+/* The name without the prefix "cuda" or "cu" and without suffixes as "_v7000", "_v2_ptds". */
 static const char *middle(const char *name, size_t *length)
 {
-	while (*name == '_') /* __cudaLaunchKernel_v13000, which nvcc 13 makes of <<<>>> */
+	while (*name == '_') /* __cudaLaunchKernel_v13000: <<<>>> compiled by nvcc 13 */
 		name++;
 	if (!strncmp(name, "cuda", 4))
 		name += 4;
@@ -37,7 +37,7 @@ enum fbt_gpu_api_class api_class(const char *name, uint16_t *flags)
 	const char *text = middle(name, &length);
 
 	*flags = 0;
-	/* A function of the host, put into a stream, is not work of the GPU. */
+	/* A host function in a stream is not GPU work. */
 	if (starts_with(text, length, "Launch"))
 		return starts_with(text, length, "LaunchHostFunc") ? FBT_GPU_API_OTHER
 								   : FBT_GPU_API_LAUNCH;

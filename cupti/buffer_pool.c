@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 #define ALL_FREE   (UINT64_MAX >> (64 - BUFFER_POOL_COUNT))
-#define LOOK_BYTES 64 /* of a buffer: the beginning of its first record */
+#define LOOK_BYTES 64 /* the beginning of the first record of a buffer */
 #define POOL_TOTAL ((size_t)BUFFER_POOL_COUNT * BUFFER_POOL_BYTES)
 
 int buffer_pool__prepare(struct buffer_pool *pool)
@@ -19,9 +19,8 @@ int buffer_pool__prepare(struct buffer_pool *pool)
 	if (memory == MAP_FAILED)
 		return -errno;
 	/*
-	 * A forked child gets zero pages in its place, which cost the fork nothing. Not no pages at
-	 * all: CUPTI in the child still believes in the buffers that it was given before, and may
-	 * write into one.
+	 * A forked child gets zero pages instead, at no cost to the fork. The mapping must stay:
+	 * CUPTI in the child may still write into a buffer that it was given before.
 	 */
 	madvise(memory, POOL_TOTAL, MADV_WIPEONFORK);
 	pool->memory = memory;
@@ -33,7 +32,7 @@ uint8_t *buffer_pool__take(struct buffer_pool *pool, uint64_t now_ns)
 {
 	uint64_t free = __atomic_load_n(&pool->free, __ATOMIC_ACQUIRE);
 
-	/* The lowest one first: as few pages as will do are touched. */
+	/* The lowest free buffer, so that as few pages as possible are touched. */
 	while (free) {
 		uint32_t place = (uint32_t)__builtin_ctzll(free);
 
@@ -55,7 +54,7 @@ void buffer_pool__give_back(struct buffer_pool *pool, uint8_t *buffer)
 {
 	uint32_t place = (uint32_t)((size_t)(buffer - pool->memory) / BUFFER_POOL_BYTES);
 
-	/* All of it: CUPTI may have begun records that it did not count as valid. */
+	/* Clear the whole buffer: CUPTI may have begun records after the valid ones. */
 	memset(buffer, 0, BUFFER_POOL_BYTES);
 	__atomic_fetch_or(&pool->free, UINT64_C(1) << place, __ATOMIC_RELEASE);
 }

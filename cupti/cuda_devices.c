@@ -50,7 +50,7 @@ int cuda_driver__find(struct cuda_driver *driver)
 		memset(driver, 0, sizeof(*driver));
 		return -ENOENT;
 	}
-	/* The second form tells the parts of one GPU from each other (MIG). */
+	/* v2 returns a separate UUID for each MIG instance. */
 	if (!find(handle, "cuDeviceGetUuid_v2", &driver->uuid))
 		find(handle, "cuDeviceGetUuid", &driver->uuid);
 	return 0;

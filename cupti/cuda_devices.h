@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What the driver says of itself and its devices, from the libcuda that the engine has mapped. */
+/* Version and devices of the CUDA driver, from the libcuda that the engine has mapped. */
 #ifndef FERRUM_CUDA_DEVICES_H
 #define FERRUM_CUDA_DEVICES_H
 
@@ -9,7 +9,7 @@
 
 #define CUDA_DEVICES_MAX 64
 
-/* Its functions. Nothing to free: libcuda stays mapped. */
+/* The driver's functions. There is nothing to free: libcuda stays mapped. */
 struct cuda_driver {
 	uint32_t (*driver_version)(int *version);
 	uint32_t (*count)(int *count);
@@ -20,16 +20,19 @@ struct cuda_driver {
 	uint32_t (*uuid)(uint8_t uuid[16], int device); /* optional */
 };
 
-/* Looks for libcuda among what is mapped, never loads it. 0 or -ENOENT. */
+/* Finds libcuda among the mapped libraries; never loads it. 0 or -ENOENT. */
 int cuda_driver__find(struct cuda_driver *driver);
 
-/* As FBT_EVENT_GPU_STATE has it; 0: not known. */
+/* The driver's version, as in FBT_EVENT_GPU_STATE; 0: not known. */
 uint32_t cuda_driver__version(const struct cuda_driver *driver);
 
-/* Devices that this process sees; 0 also while it has not initialized CUDA, which we never do. */
+/*
+ * The number of devices that this process sees; 0 until the engine has initialized CUDA, which the
+ * shim never does.
+ */
 uint32_t cuda_driver__devices(const struct cuda_driver *driver);
 
-/* Fills in a device, but for the header; what the driver does not say is 0, or an empty name. */
+/* Fills in all of device but its header. What the driver does not report is 0 or an empty name. */
 void cuda_driver__describe(const struct cuda_driver *driver, uint32_t ordinal,
 			   struct fbt_gpu_device *device, char *name, size_t name_size);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What the shim uses of CUPTI's and the CUDA driver's binary interface, CUPTI 11.8 to 13.x. Own
- * declarations: only what has stayed where it is through all those versions. Records are prefixes:
- * a library may write longer ones, and which it writes depends on its version alone, never on
- * headers. So nothing may take sizeof of a record as its size: cuptiActivityGetNextRecord knows it.
- * tests/unit/cupti_abi_test.c holds all of this against NVIDIA's headers where they are installed.
+ * The part of CUPTI's and the CUDA driver's binary interface that the shim uses, CUPTI 11.8
+ * to 13.x. The declarations are ours, and cover only what has kept its place through all those
+ * versions. Records are prefixes: a library may write longer ones, depending on its version alone.
+ * Never use sizeof of a record as its size: cuptiActivityGetNextRecord steps to the next one.
+ * tests/unit/cupti/abi_test.c compares all of this with NVIDIA's headers where they are installed.
  */
 #ifndef FERRUM_CUPTI_ABI_H
 #define FERRUM_CUPTI_ABI_H
@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Versions as cuptiGetVersion has them; from 13.0 on major * 10000 + minor * 100 + update. */
+/* Versions as cuptiGetVersion returns them; from 13.0 on major * 10000 + minor * 100 + update. */
 enum {
 	CUPTI_VERSION_11_8 = 18,
 	CUPTI_VERSION_12_3 = 21,
@@ -43,7 +43,7 @@ enum {
 	CUPTI_KIND_OVERHEAD = 17,
 	CUPTI_KIND_MEMCPY2 = 22, /* from device to device */
 	CUPTI_KIND_SYNCHRONIZATION = 38,
-	CUPTI_KIND_COUNT = 39, /* one more than the highest that the shim reads */
+	CUPTI_KIND_COUNT = 39, /* one more than the highest kind that the shim reads */
 };
 
 /* CUpti_CallbackDomain */
@@ -90,7 +90,8 @@ struct cupti_kernel {
 	uint32_t local_total;
 	uint32_t correlation;
 	int64_t grid_id;
-	const char *name; /* CUPTI's; may be given to another kernel after its module is gone */
+	const char
+		*name; /* CUPTI's memory, reused for another kernel after its module is unloaded */
 	void *reserved;
 	uint64_t queued;
 	uint64_t submitted;
@@ -188,7 +189,7 @@ struct cupti_synchronization {
 	uint32_t event;
 };
 
-/* CUpti_ActivityOverhead; from …2 on correlation, and from …3 on data, which is ours to free(). */
+/* CUpti_ActivityOverhead; correlation from …2 on, data, which the client frees, from …3 on. */
 struct cupti_overhead {
 	uint32_t kind;
 	uint32_t overhead_kind;
@@ -205,7 +206,7 @@ struct cupti_overhead {
 struct cupti_subscriber_params {
 	size_t size;
 	const char *name;
-	char *holder; /* who has the seat, if it is taken */
+	char *holder; /* name of the present subscriber */
 	size_t holder_size;
 };
 
@@ -217,7 +218,7 @@ typedef void cupti_complete_fn(void *context, uint32_t stream, uint8_t *buffer, 
 			       size_t valid);
 typedef uint64_t cupti_timestamp_fn(void);
 
-/* CUPTI's functions. Those behind the mark are missing in some versions: NULL. */
+/* CUPTI's functions. The optional ones are NULL where a version lacks them. */
 struct cupti_calls {
 	uint32_t (*get_version)(uint32_t *version);
 	uint32_t (*get_result_string)(uint32_t result, const char **text);

@@ -62,7 +62,7 @@ static bool open_path(void *ctx, const char *path)
 	opening->handle = dlopen(path, OPEN_FLAGS);
 	if (opening->handle)
 		return true;
-	/* A file that is there and cannot be opened is worth more than one that is not there. */
+	/* An error for a file that exists says more than one for a missing file. */
 	why = dlerror();
 	if (why && !strstr(why, "No such file"))
 		snprintf(opening->detail, CUPTI_DETAIL_BYTES, "%s", why);
@@ -128,7 +128,7 @@ const char *cupti_library__result(const struct cupti_calls *calls, uint32_t resu
 	const char *text = NULL;
 
 	if (!calls->get_result_string || calls->get_result_string(result, &text) || !text)
-		return "an error that it has no name for";
+		return "an unknown error";
 	return text;
 }
 

@@ -6,16 +6,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Libraries beside which libcupti lies, or beside whose folder its own does. */
+/* libcupti is in the folder of one of these libraries, or in a folder near it. */
 static const char *const neighbours[] = {"libcudart", "libcublas", "libnvrtc",
 					 "libcudnn",  "libtorch",  "libc10_cuda"};
 
-/* The driver's: not the engine's choice, so what lies beside it comes after all of the others. */
+/* What is in the driver's folder is not the engine's choice, so it is tried last. */
 #define DRIVER "libcuda.so"
 
 /*
- * Below the folder of such a library: the toolkit's, then the wheels' (one folder a library), and
- * those from torch's.
+ * Paths from the folder of such a library: in the toolkit, in NVIDIA's wheels, and from torch's
+ * folder.
  */
 static const char *const beside[] = {
 	"",
@@ -28,7 +28,7 @@ static const char *const beside[] = {
 
 static const char *const below_home[] = {"/lib64", "/lib", "/extras/CUPTI/lib64"};
 
-/* The last one is for those who have only the link of the development package. */
+/* The last name is the link of the development package, which may be all that is installed. */
 static const struct {
 	const char *name;
 	uint32_t major;
@@ -92,7 +92,7 @@ void cupti_places__look(struct cupti_places *places)
 	places->homes[2] = "/usr/local/cuda";
 }
 
-/* All names in one folder; NULL is where the dynamic linker looks. */
+/* Tries all names in one folder. NULL: where the dynamic linker looks. */
 static bool try_folder(const struct cupti_places *places, const char *folder, const char *below,
 		       bool (*take)(void *ctx, const char *path), void *ctx)
 {
@@ -101,7 +101,7 @@ static bool try_folder(const struct cupti_places *places, const char *folder, co
 		int length = snprintf(path, sizeof(path), "%s%s%s%s", folder ? folder : "", below,
 				      folder ? "/" : "", names[i].name);
 
-		/* A driver does not know a CUPTI that is newer by a major version. */
+		/* A driver does not support a CUPTI of a newer major version. */
 		if (places->driver_major && names[i].major > places->driver_major)
 			continue;
 		if (length > 0 && (size_t)length < sizeof(path) && take(ctx, path))

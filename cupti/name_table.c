@@ -10,8 +10,8 @@
 struct name {
 	uint32_t offset;
 	uint32_t hash;
-	uint32_t next; /* id of the next one in its bucket */
-	uint32_t sent; /* generation in which it was */
+	uint32_t next; /* id of the next name in the bucket */
+	uint32_t sent; /* generation in which it was sent */
 };
 
 struct name_table {
@@ -21,7 +21,7 @@ struct name_table {
 	struct {
 		const char *name;
 		uint32_t id;
-	} pointers[POINTERS]; /* direct-mapped: a later pointer takes the place of an earlier one */
+	} pointers[POINTERS]; /* a direct-mapped cache */
 	uint32_t buckets[BUCKETS];
 	struct name names[FBT_GPU_NAMES_MAX + 1];
 	char text[NAME_TABLE_BYTES];
@@ -73,7 +73,7 @@ static uint32_t add(struct name_table *table, const char *name, size_t length, u
 
 	if (id > FBT_GPU_NAMES_MAX || length + 1 > NAME_TABLE_BYTES - table->used)
 		return 0;
-	/* The NUL is there: the memory is zeroed, and no byte of it is used twice. */
+	/* The text is already NUL-terminated: the memory is zero, and each byte is used once. */
 	memcpy(table->text + table->used, name, length);
 	table->names[id] = (struct name){
 		.offset = table->used, .hash = hash, .next = table->buckets[hash % BUCKETS]};

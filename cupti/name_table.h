@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Names that records point to, as small numbers: a pointer means nothing outside of the process.
- * A name is copied once. Its pointer is only a hint where to look: CUPTI gives the memory of a
- * kernel's name to another one after a module is reloaded, so the text is compared each time.
- * Bounded: names beyond FBT_GPU_NAMES_MAX, or beyond the memory, have no number. Used under the
- * writer lock.
+ * Gives small ids to the names that records point to, since a pointer means nothing outside the
+ * process. A name is copied once. Its pointer is only a hint, and the text is compared each time,
+ * because CUPTI reuses the memory of a kernel's name after a module is reloaded. The table is
+ * bounded: names beyond FBT_GPU_NAMES_MAX, or beyond the memory, have id 0. Call with the writer
+ * lock held.
  */
 #ifndef FERRUM_NAME_TABLE_H
 #define FERRUM_NAME_TABLE_H
@@ -17,21 +17,27 @@
 
 struct name_table;
 
-/* From mmap. NULL: no memory. */
+/* Allocated by mmap. NULL: no memory. */
 struct name_table *name_table__new(void);
 void name_table__free(struct name_table *table);
 
-/* The id of a name; 0: it is NULL, or there is no room. Longer ones are cut, see fbt_gpu.h. */
+/* The id of a name; 0: name is NULL, or there is no room. Long names are cut, see fbt_gpu.h. */
 uint32_t name_table__intern(struct name_table *table, const char *name);
 
-/* The text of an id that intern gave. */
+/* The text of an id from name_table__intern. */
 const char *name_table__text(const struct name_table *table, uint32_t id);
 
-/* Whether the reader of this arming has the name: name_table__set_sent since …__forget. */
+/*
+ * Whether the present reader has the name: name_table__set_sent was called since
+ * name_table__forget.
+ */
 bool name_table__is_sent(const struct name_table *table, uint32_t id);
 void name_table__set_sent(struct name_table *table, uint32_t id);
 
-/* A new reader knows no names. Their numbers stay: an old one may still have records with them. */
+/*
+ * Call for a new reader, which knows no names. Ids stay valid, because an old reader may still have
+ * records with them.
+ */
 void name_table__forget(struct name_table *table);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * libferrum_cupti.so: loaded by the CUDA driver into a process whose environment has
- * CUDA_INJECTION64_PATH, or put by the tool into one that runs (fbt_inject.h). It makes the ring,
- * starts one thread, and that thread waits for the tool. Until then nothing of CUPTI is loaded.
+ * libferrum_cupti.so. The CUDA driver loads it into a process that has CUDA_INJECTION64_PATH in its
+ * environment, or the tool injects it into a running process (fbt_inject.h). It creates the ring
+ * and one thread, which waits for the tool. CUPTI is not loaded before the tool asks for records.
  *
- * It lives in a stranger's process: it prints nothing, ends nothing, takes no signals, and is never
- * unloaded.
+ * The library is a guest in another program's process: it never prints, exits or takes a signal,
+ * and it is never unloaded.
  */
-#include "shim.h"
+#include "state.h"
 
 #include <errno.h>
 #include <linux/futex.h>
@@ -22,27 +22,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "collection.h"
-#include "delivery.h"
-#include "ending.h"
-#include "other_copy.h"
+#include "collect.h"
+#include "exit_guard.h"
+#include "only_one.h"
 
 #define TURN_MS	 250
-#define IDLE_MS	 2000  /* a wake-up that was missed costs no more than that */
-#define SLACK_NS 50000 /* of timers: what processes begin with */
+#define IDLE_MS	 2000  /* a missed wake-up costs at most this */
+#define SLACK_NS 50000 /* the default timer slack */
 
 int InitializeInjection(void);
 int ferrum_cupti_attach(void);
 
-/* Waits until the tool changes its wish. Shared: the tool is another process. */
-static void await_wish(const struct shim *shim, uint32_t wish, unsigned int ms)
+/* Waits until the tool changes armed. The futex is shared, because the tool is another process. */
+static void await_change(const struct shim *shim, uint32_t armed, unsigned int ms)
 {
 	struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
 
-	syscall(SYS_futex, &shim->ring.shared->armed, FUTEX_WAIT, wish, &timeout, NULL, 0);
+	syscall(SYS_futex, &shim->ring.shared->armed, FUTEX_WAIT, armed, &timeout, NULL, 0);
 }
 
-static uint32_t read_wish(const struct shim *shim)
+static uint32_t read_armed(const struct shim *shim)
 {
 	return __atomic_load_n(&shim->ring.shared->armed, __ATOMIC_ACQUIRE);
 }
@@ -52,28 +51,28 @@ static void set_phase(struct shim *shim, enum fbt_gpu_phase phase)
 	__atomic_store_n(&shim->ring.shared->phase, phase, __ATOMIC_RELEASE);
 }
 
-static void set_served(struct shim *shim, uint32_t wish)
+static void set_served(struct shim *shim, uint32_t armed)
 {
-	__atomic_store_n(&shim->ring.shared->served, wish, __ATOMIC_RELEASE);
+	__atomic_store_n(&shim->ring.shared->served, armed, __ATOMIC_RELEASE);
 }
 
-/* false: it was the last one, since the process ends. */
+/* One turn of collecting. false: it was the last turn, because the process exits. */
 static bool turn(struct shim *shim)
 {
-	/* Asked before: what was done until then is to be in it. */
-	bool last = ending__is_near(shim);
+	/* Read before the flush: the last flush must begin after exit() was called. */
+	bool last = exit_guard__is_exiting(shim);
 
-	if (!ending__enter(shim))
+	if (!exit_guard__enter(shim))
 		return false;
-	collection__turn(shim);
+	collect__turn(shim);
 	if (last)
-		ending__be_done(shim);
-	ending__leave(shim);
+		exit_guard__finish(shim);
+	exit_guard__leave(shim);
 	return shim__is_alive(shim);
 }
 
-/* Flushes until the tool wants something else, or is gone. */
-static void collect(struct shim *shim, uint32_t wish)
+/* Flushes until the tool changes armed, or the tool's heartbeat stops. */
+static void collect(struct shim *shim, uint32_t armed)
 {
 	uint32_t beat = __atomic_load_n(&shim->ring.shared->beat, __ATOMIC_RELAXED);
 	uint64_t beat_ns = shim_clock__now();
@@ -82,9 +81,9 @@ static void collect(struct shim *shim, uint32_t wish)
 		uint32_t latest;
 		uint64_t now_ns;
 
-		if (!ending__is_near(shim))
-			await_wish(shim, wish, TURN_MS);
-		if (!shim__is_alive(shim) || read_wish(shim) != wish)
+		if (!exit_guard__is_exiting(shim))
+			await_change(shim, armed, TURN_MS);
+		if (!shim__is_alive(shim) || read_armed(shim) != armed)
 			return;
 		latest = __atomic_load_n(&shim->ring.shared->beat, __ATOMIC_RELAXED);
 		now_ns = shim_clock__now();
@@ -99,42 +98,43 @@ static void collect(struct shim *shim, uint32_t wish)
 	}
 }
 
-/* Returns the wish that has been dealt with. */
-static uint32_t serve(struct shim *shim, uint32_t wish)
+/* Serves a request. Returns the value of armed that was served. */
+static uint32_t serve(struct shim *shim, uint32_t armed)
 {
-	if (wish & 1) {
+	if (armed & 1) {
 		bool begun;
 
-		if (!ending__enter(shim))
-			return wish;
+		if (!exit_guard__enter(shim))
+			return armed;
 		set_phase(shim, FBT_GPU_WORKING);
-		begun = collection__begin(shim, shim_clock__now());
-		ending__leave(shim);
+		begun = collect__begin(shim, shim_clock__now());
+		exit_guard__leave(shim);
 		if (begun) {
 			uint32_t latest;
 
-			set_served(shim, wish);
-			collect(shim, wish);
-			if (!ending__enter(shim))
-				return wish;
-			collection__end(shim);
-			ending__leave(shim);
-			latest = read_wish(shim);
-			/* Another odd one is a wish of its own. */
+			set_served(shim, armed);
+			collect(shim, armed);
+			if (!exit_guard__enter(shim))
+				return armed;
+			collect__end(shim);
+			exit_guard__leave(shim);
+			latest = read_armed(shim);
+			/* Another odd value is a new request to collect. */
 			if (!(latest & 1))
-				wish = latest;
+				armed = latest;
 		}
 		set_phase(shim, FBT_GPU_DORMANT);
 	}
-	set_served(shim, wish);
-	return wish;
+	set_served(shim, armed);
+	return armed;
 }
 
 /*
- * Where it was made by whichever thread could be taken, it has what that one was given: to run on
- * one CPU, or last of all. It is to have what the first thread has; what cannot be had stays.
+ * After an injection our thread has the affinity and priority of an arbitrary thread of the engine,
+ * perhaps one that is pinned to a CPU. Takes those of the main thread instead, where that is
+ * allowed.
  */
-static void be_an_ordinary_thread(void)
+static void adopt_main_thread(void)
 {
 	cpu_set_t cpus;
 	pid_t first = getpid();
@@ -155,15 +155,15 @@ static void *run(void *arg)
 	uint32_t served = 0;
 
 	if (shim->late)
-		be_an_ordinary_thread();
+		adopt_main_thread();
 	prctl(PR_SET_NAME, "ferrum-cupti");
 	while (shim__is_alive(shim)) {
-		uint32_t wish = read_wish(shim);
+		uint32_t armed = read_armed(shim);
 
-		if (wish == served)
-			await_wish(shim, wish, IDLE_MS);
+		if (armed == served)
+			await_change(shim, armed, IDLE_MS);
 		else
-			served = serve(shim, wish);
+			served = serve(shim, armed);
 	}
 	return NULL;
 }
@@ -171,15 +171,16 @@ static void *run(void *arg)
 static int start_thread(struct shim *shim)
 {
 	/*
-	 * First what threads usually have, and CUPTI may count on: pages are used as they are
-	 * touched. More where the engine's thread-local storage alone is larger, less where memory
-	 * is limited.
+	 * Stack sizes to try, in this order: the usual one, which CUPTI may rely on (untouched
+	 * pages cost nothing); a larger one, if the engine's thread-local storage does not fit; a
+	 * smaller one, if memory is limited.
 	 */
 	static const size_t stacks[] = {8u << 20, 24u << 20, 1u << 20};
 	pthread_attr_t attributes;
 	/*
-	 * What a thread does to itself: where that is blocked the kernel ends the process, without
-	 * the engine's report of the crash, or amid a sandbox that answers system calls by SIGSYS.
+	 * Signals for a thread's own faults stay unblocked. If such a signal is blocked, the kernel
+	 * kills the process at once: the engine makes no crash report, and a sandbox cannot handle
+	 * its SIGSYS.
 	 */
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
 	sigset_t all;
@@ -189,7 +190,7 @@ static int start_thread(struct shim *shim)
 	if (err)
 		return -err;
 	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-	/* It is born with the mask of its maker: no signal of the engine's may ever reach it. */
+	/* The thread inherits this mask: no signal meant for the engine may reach it. */
 	sigfillset(&all);
 	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
 		sigdelset(&all, faults[i]);
@@ -210,7 +211,7 @@ static void *map(size_t size)
 	return memory == MAP_FAILED ? NULL : memory;
 }
 
-/* Not malloc: it is called from within the driver, on an application thread. */
+/* Uses mmap, not malloc, because this runs inside the driver, on an application thread. */
 static int new_shim(struct shim **result)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -222,7 +223,7 @@ static int new_shim(struct shim **result)
 	shim->alive = map(page);
 	if (!shim->alive)
 		goto fail;
-	/* Also where a child is made by the system call alone, without our handler. */
+	/* Covers children of a raw clone(), for which no fork handler runs. */
 	madvise(shim->alive, page, MADV_WIPEONFORK);
 	err = shim_ring__create(&shim->ring);
 	if (err)
@@ -238,10 +239,10 @@ fail:
 	return err;
 }
 
-/* The ring is not there any more, and CUPTI's threads are not: nothing of either may be used. */
+/* The child has neither the ring nor CUPTI's threads: the shim must not use either. */
 static void on_fork_in_child(void)
 {
-	struct shim *shim = delivery__bound();
+	struct shim *shim = shim__bound();
 
 	if (!shim)
 		return;
@@ -249,10 +250,10 @@ static void on_fork_in_child(void)
 	shim_ring__close_in_child(&shim->ring);
 }
 
-/* The process ends: CUPTI takes itself apart, and is not to be called by our thread meanwhile. */
+/* The process exits and CUPTI takes itself apart, so our thread must not call it any more. */
 __attribute__((destructor)) static void on_exit_of_process(void)
 {
-	struct shim *shim = delivery__bound();
+	struct shim *shim = shim__bound();
 
 	if (shim)
 		__atomic_store_n(shim->alive, 0, __ATOMIC_RELAXED);
@@ -263,21 +264,20 @@ static int make_shim(void *ctx)
 	struct shim **shim = ctx;
 	int err = new_shim(shim);
 
-	/* Two threads were here, and the other one was first: his copy of it is seen by its ring.
-	 */
-	if (!err && !delivery__bind(*shim)) {
+	/* Another thread was first; its shim serves the process. */
+	if (!err && !shim__bind(*shim)) {
 		shim_ring__destroy(&(*shim)->ring);
 		*shim = NULL;
 	}
 	return err;
 }
 
-/* 0 also if another copy of this library has made what it takes. */
+/* Starts the shim. 0 also if another copy of this library serves the process. */
 static int start(bool late)
 {
 	const char *early = late ? NULL : secure_getenv("FERRUM_CUPTI_EARLY");
 	struct shim *shim = NULL;
-	int err = other_copy__make_first(make_shim, &shim);
+	int err = only_one__make(make_shim, &shim);
 
 	if (err || !shim)
 		return err;
@@ -289,7 +289,7 @@ static int start(bool late)
 	shim->late = late;
 	shim->early = early && !strcmp(early, "1");
 	if (shim->early)
-		collection__attach(shim);
+		collect__attach(shim);
 	err = start_thread(shim);
 	if (err)
 		set_phase(shim, FBT_GPU_DEAD);
@@ -297,27 +297,27 @@ static int start(bool late)
 }
 
 /*
- * What the CUDA driver calls, 1 being success. It always is: that there is no ring is for the tool
- * to find out, and nothing that an engine should fail for.
+ * Called by the CUDA driver. Always returns 1, success: an engine must not fail because there is no
+ * ring, which the tool reports.
  */
 __attribute__((visibility("default"))) int InitializeInjection(void)
 {
 	int error = errno;
 
-	if (!delivery__bound())
+	if (!shim__bound())
 		start(false);
 	errno = error;
 	return 1;
 }
 
 /*
- * What the tool calls where it has put this library into a process that runs, on a thread of its
- * own: 0, or an errno if there will be no ring. CUDA is in use by then: it is too late for
- * FERRUM_CUPTI_EARLY. Harmless where the shim is there already, also as another copy.
+ * Called after the tool has injected this library into a running process, on a thread of its own.
+ * Returns 0, or an errno if there will be no ring. CUDA is in use by then, so FERRUM_CUPTI_EARLY is
+ * ignored. Does nothing if the shim is loaded already, even as another copy.
  */
 __attribute__((visibility("default"))) int ferrum_cupti_attach(void)
 {
-	const struct shim *shim = delivery__bound();
+	const struct shim *shim = shim__bound();
 
 	if (!shim)
 		return -start(true);

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #define TRIES 5
-/* A call that was under way when records were asked for began before that. */
+/* Slack for a call that was in progress at arming, and so began before it. */
 #define RECORD_SLACK_NS 1000000000ull
 
 static uint64_t read_clock(clockid_t id)
@@ -27,8 +27,8 @@ uint64_t shim_clock__realtime(void)
 }
 
 /*
- * From 12.6 Update 2 to 13.0 kernels have no times where a callback is registered (fixed in 13.1);
- * 12.6 and its update have one version number.
+ * From 12.6 Update 2 to 13.0, kernels have no times if a timestamp callback is registered (fixed in
+ * 13.1). 12.6 and its updates share a version number.
  */
 enum fbt_gpu_clock_method shim_clock__method_for(uint32_t version)
 {
@@ -48,7 +48,7 @@ void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls
 	clock->steps = 0;
 	if (clock->method != FBT_GPU_CLOCK_CALLBACK || clock->registered)
 		return;
-	/* Each registration after the first spoils the times of some kernels. */
+	/* Registering a second time corrupts the times of some kernels. */
 	if (calls->register_timestamp && !calls->register_timestamp(shim_clock__now))
 		clock->registered = true;
 	else
@@ -60,7 +60,7 @@ static uint64_t distance(uint64_t a, uint64_t b)
 	return a > b ? a - b : b - a;
 }
 
-/* One sandwich; false: CUPTI did not say. */
+/* Reads CUPTI's clock between two readings of ours. false: CUPTI failed. */
 static bool sandwich(uint32_t method, const struct cupti_calls *calls, struct fbt_gpu_clock *sample)
 {
 	uint64_t before = shim_clock__now();
@@ -109,7 +109,7 @@ static void change_method(struct shim_clock *clock, enum fbt_gpu_clock_method me
 	clock->has_offset = false;
 }
 
-/* Another tool of this process may have registered a callback of its own since we did. */
+/* Checks whether another tool in the process has replaced our callback. */
 static void check_callback(struct shim_clock *clock)
 {
 	uint64_t time = clock->record_ns;
@@ -118,7 +118,7 @@ static void check_callback(struct shim_clock *clock)
 		change_method(clock, FBT_GPU_CLOCK_REALTIME);
 }
 
-/* Whether the record can be from after arming by a clock that is at now_ns. */
+/* Whether a record may have been made since arming, by a clock that now reads now_ns. */
 static bool goes_with(uint64_t record_ns, uint64_t now_ns, uint64_t armed_for_ns)
 {
 	return record_ns <= now_ns + SHIM_CLOCK_APART_NS &&
@@ -137,7 +137,10 @@ void shim_clock__check(struct shim_clock *clock, const struct cupti_calls *calls
 		before = shim_clock__realtime();
 		if (calls->get_timestamp(&time))
 			return;
-		/* Between two readings, so that it does not matter if this thread was away. */
+		/*
+		 * CUPTI's clock is read between two readings of ours, so that a preemption does not
+		 * matter.
+		 */
 		after = shim_clock__realtime();
 		if ((time + SHIM_CLOCK_APART_NS < before || time > after + SHIM_CLOCK_APART_NS) &&
 		    clock->record_ns && goes_with(clock->record_ns, time, after - clock->began_ns))

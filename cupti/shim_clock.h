@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * On which clock CUPTI stamps its records, and pairs of that clock and CLOCK_MONOTONIC. Which
- * method a version can be trusted with: gpu-side release notes of CUPTI, see
- * shim_clock__method_for. What a version promises is held against the records that come.
+ * The clock of CUPTI's timestamps, and samples that pair it with CLOCK_MONOTONIC. The method
+ * depends on the version (CUPTI's release notes, see shim_clock__method_for) and is verified by the
+ * first records.
  */
 #ifndef FERRUM_SHIM_CLOCK_H
 #define FERRUM_SHIM_CLOCK_H
@@ -11,54 +11,56 @@
 #include "cupti_abi.h"
 #include "fbt_gpu.h"
 
-/* CUPTI's clock and CLOCK_REALTIME are one if they are no further apart. */
+/* CUPTI's clock is taken to be CLOCK_REALTIME if they differ by no more than this. */
 #define SHIM_CLOCK_APART_NS 1000000ull
 
 struct shim_clock {
-	uint32_t method; /* enum fbt_gpu_clock_method */
-	bool registered; /* our callback: once in the life of a process, it cannot be taken back */
-	bool settled;	 /* held against records of this arming */
+	uint32_t method;    /* enum fbt_gpu_clock_method */
+	bool registered;    /* our callback is registered, once per process: it stays */
+	bool settled;	    /* the method was verified by records of this arming */
 	uint64_t began_ns;  /* CLOCK_REALTIME when it was armed */
-	uint64_t record_ns; /* when a call of this arming began, by its record; 0: none has come */
-	bool has_offset;    /* of this arming and method: */
-	int64_t offset_ns;  /* records' clock minus CLOCK_MONOTONIC */
-	uint64_t error_ns;  /* the largest of this arming */
+	uint64_t record_ns; /* when a call of this arming began, by its record; 0: no record yet */
+	bool has_offset;    /* there is an offset_ns of this arming and method */
+	int64_t offset_ns;  /* clock of the records minus CLOCK_MONOTONIC */
+	uint64_t error_ns;  /* the largest error of this arming */
 	uint64_t steps;	    /* of this arming */
 };
 
 uint64_t shim_clock__now(void);	     /* CLOCK_MONOTONIC, ns */
 uint64_t shim_clock__realtime(void); /* CLOCK_REALTIME, ns */
 
-/* By version: a callback of ours where CUPTI calls it right, else CLOCK_REALTIME. */
+/*
+ * The method for a version: our timestamp callback where it works correctly, else CLOCK_REALTIME.
+ */
 enum fbt_gpu_clock_method shim_clock__method_for(uint32_t version);
 
 /*
- * Chooses the method of an arming; before any kind is enabled. Registers the callback if that is
- * the method and it was not done before.
+ * Chooses the method of an arming. Call before any kind is enabled. If the method is the callback,
+ * registers it, unless that was done before.
  */
 void shim_clock__begin(struct shim_clock *clock, const struct cupti_calls *calls, uint32_t version);
 
 /*
- * Holds the method against a record that has come (clock->record_ns) and against CUPTI's own clock.
- * That one may settle late, once CUDA is fully up: it is believed only if it goes with the record.
- * Calls CUPTI: not under the writer lock, and so on a copy, see shim_clock__adopt.
+ * Verifies the method by a record (clock->record_ns) and by CUPTI's own clock. That clock may
+ * settle only after CUDA is fully initialized, so it counts only if it agrees with the record.
+ * Calls CUPTI: works on a copy, without the writer lock; see shim_clock__adopt.
  */
 void shim_clock__check(struct shim_clock *clock, const struct cupti_calls *calls);
 
 /*
- * Takes over from a copy that was checked; method: what it was when copied. false: another thread
- * has changed it meanwhile, and samples of the copy are no good. Under the writer lock.
+ * Takes over a verified copy. method: the method when the copy was made. false: another thread has
+ * changed the method since, and samples of the copy are invalid. Call with the writer lock held.
  */
 bool shim_clock__adopt(struct shim_clock *clock, uint32_t method, const struct shim_clock *checked);
 
 /*
- * Takes a sample by the method: the narrowest of five. calls NULL: without asking CUPTI. false: not
- * to be had in that way.
+ * Takes a sample: the most precise of five readings. calls: NULL: do not call CUPTI. false: that is
+ * not possible with this method.
  */
 bool shim_clock__sample(const struct shim_clock *clock, const struct cupti_calls *calls,
 			struct fbt_gpu_clock *sample);
 
-/* Keeps the books of a sample that is sent: error, steps. Under the writer lock. */
+/* Updates error and steps by a sample that was sent. Call with the writer lock held. */
 void shim_clock__account(struct shim_clock *clock, const struct fbt_gpu_clock *sample);
 
 #endif

@@ -40,7 +40,10 @@ static int open_memfd(void)
 	return high;
 }
 
-/* Or the kernel ends the process, with SIGXFSZ: a limit of files is one of memory files too. */
+/*
+ * Whether the ring stays within RLIMIT_FSIZE, which covers memfds too. Beyond it the kernel kills
+ * the process with SIGXFSZ.
+ */
 static bool may_be_large(void)
 {
 	struct rlimit limit;
@@ -49,8 +52,9 @@ static bool may_be_large(void)
 }
 
 /*
- * Bytes that are not there when they are touched end the process (SIGBUS), as where memory may not
- * be overcommitted. So they are asked for beforehand; other failures than that mean nothing.
+ * Allocates pages before they are used. Touching a page that cannot be allocated kills the process
+ * (SIGBUS), for example where memory is not overcommitted. Errors other than ENOSPC and ENOMEM are
+ * ignored.
  */
 static int reserve(const struct shim_ring *ring, size_t size)
 {
@@ -69,7 +73,7 @@ static int fill(struct shim_ring *ring)
 		return -EFBIG;
 	if (ftruncate(ring->fd, RING_MAP_BYTES) || fstat(ring->fd, &stat))
 		return -errno;
-	/* Sealed before anyone can map it: a reader whose pages vanish would get SIGBUS. */
+	/* Seal the file before anyone maps it: truncation would give readers SIGBUS. */
 	if (fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
 	err = reserve(ring, FBT_GPU_HEADER_BYTES + SHIM_RING_FIRST);
@@ -79,7 +83,7 @@ static int fill(struct shim_ring *ring)
 	memory = mmap(NULL, RING_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
-	/* A child must not write what its parent says. */
+	/* A forked child must not write into the ring of its parent. */
 	madvise(memory, RING_MAP_BYTES, MADV_DONTFORK);
 	ring->device = stat.st_dev;
 	ring->inode = stat.st_ino;
@@ -106,7 +110,9 @@ int shim_ring__create(struct shim_ring *ring)
 	return err;
 }
 
-/* The engine may have closed it, and got another file under its number. */
+/*
+ * Whether the descriptor is still the memfd. The engine may have closed it and reused its number.
+ */
 static bool is_ours(const struct shim_ring *ring)
 {
 	struct stat stat;
@@ -143,7 +149,7 @@ static uint64_t room(const struct shim_ring *ring, enum shim_frame_kind kind)
 
 	if (ring->reserved < FBT_GPU_RING_BYTES && ring->head + FBT_GPU_FRAME_MAX > ring->reserved)
 		return 0;
-	/* A tail that makes no sense, before what is still there or behind head, is a full ring. */
+	/* An impossible tail counts as a full ring. */
 	return tail <= ring->head && used < limit ? limit - used : 0;
 }
 
@@ -183,7 +189,7 @@ bool shim_ring__put_strings(struct shim_ring *ring, const void *record, size_t s
 
 	memcpy(frame, record, size);
 	for (size_t i = 0; i < count; i++) {
-		/* Room for this one: what the NULs of the others leave. */
+		/* The room for this string, since the others need at least their NUL. */
 		size_t most = sizeof(frame) - used - (count - i);
 		size_t length = strnlen(strings[i], most);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The records that bpf/ sends, that user/ passes from stage to stage and that --record keeps.
+ * The records that bpf/ sends, that the stages of user/ pass on and that --record stores.
  *
  * A stream is a sequence of records. Each begins with a struct fbt_header whose size covers the
- * whole record, strings included, and is a multiple of 8. Where a record says "strings", that many
- * NUL-terminated strings follow the struct, then zero bytes up to the multiple of 8.
+ * whole record, strings included, and is a multiple of 8. Where a record says "Strings", these
+ * NUL-terminated strings follow the struct, and then zero bytes up to a multiple of 8.
  *
  * Times are CLOCK_MONOTONIC nanoseconds. tgid and tid are those of the initial PID namespace.
- * Values are append-only: a number once given is never reused.
+ * Enumerators are append-only: a number that was used once is never reused.
  */
 #ifndef FBT_EVENT_H
 #define FBT_EVENT_H
@@ -16,7 +16,7 @@
 #include <linux/types.h>
 #endif
 
-/* The seed's six categories, in the seed's order (cbtop SyscallBreakdown). */
+/* The six categories of ferrum's schema, in its order (cbtop SyscallBreakdown). */
 enum fbt_category {
 	FBT_MMAP = 0,
 	FBT_FUTEX = 1,
@@ -27,11 +27,11 @@ enum fbt_category {
 	FBT_CATEGORY_COUNT = 6,
 };
 
-/* Rows of a syscall table. Numbers from FBT_NR_COUNT - 1 on share the last row. */
+/* Rows of a syscall table. All numbers from FBT_NR_COUNT - 1 on share the last row. */
 #define FBT_NR_COUNT 512
-/* Numbers recorded with one step by --step-arg. */
+/* Values that --step-arg records with a step. */
 #define FBT_ARG_COUNT 4
-/* Step kinds are 1 … FBT_KIND_COUNT - 1; 0 is the fixed interval. */
+/* Step kinds are 1 to FBT_KIND_COUNT - 1. Kind 0 is the fixed interval. */
 #define FBT_KIND_COUNT 64
 
 enum fbt_event_type {
@@ -64,7 +64,7 @@ enum fbt_event_type {
 
 struct fbt_header {
 	__u16 type;  /* enum fbt_event_type */
-	__u16 flags; /* by type */
+	__u16 flags; /* their meaning depends on the type */
 	__u32 size;  /* bytes, this header included; a multiple of 8 */
 };
 
@@ -91,23 +91,23 @@ struct fbt_window {
 	__u64 start_ns;
 	__u64 realtime_ns; /* CLOCK_REALTIME at start_ns */
 	__u32 detail;	   /* enum fbt_detail */
-	__u32 arch;	   /* enum fbt_arch: whose syscall numbers these are */
-	__u64 interval_ns; /* length of interval steps; 0 unless they are used */
-	__u64 fault_ps;	   /* least that a page fault costs on this machine; 0: not measured */
+	__u32 arch;	   /* enum fbt_arch, of the syscall numbers */
+	__u64 interval_ns; /* length of interval steps; 0: there are none */
+	__u64 fault_ps;	   /* minimum cost of a page fault on this machine; 0: not measured */
 };
 
 /* fbt_target.header.flags */
-#define FBT_TARGET_NEW_LEADER 1 /* a thread that was not the first one called execve */
+#define FBT_TARGET_NEW_LEADER 1 /* a thread other than the first one called execve */
 
 /* A traced process. Strings: comm, executable path, command line (arguments joined by spaces). */
 struct fbt_target {
 	struct fbt_header header;
-	__u64 start_ns; /* when it came under trace */
+	__u64 start_ns; /* when tracing of the process began */
 	__u32 tgid;
-	__u32 parent_tgid; /* set if it was found by --follow, else 0 */
+	__u32 parent_tgid; /* set if --follow found the process, else 0 */
 };
 
-/* A thread's name, sent when it is first seen and again when the tool notices a change. */
+/* A thread's name, sent when the thread is first seen and again when the tool notices a change. */
 struct fbt_thread_name {
 	struct fbt_header header;
 	__u32 tgid;
@@ -125,39 +125,39 @@ struct fbt_kind {
 	__u32 source;  /* enum fbt_step_source */
 	__u64 address; /* ELF virtual address of the function; 0 if not known */
 	__u32 builtin; /* 1: found by the built-in table, 0: named by the user */
-	__u32 exits;   /* probed exits; 0 with a uretprobe */
-	__u32 tgid;    /* the process it was first found in */
+	__u32 exits;   /* number of probed exits; 0: a uretprobe */
+	__u32 tgid;    /* the process in which it was found first */
 	__u32 arg_count;
 };
 
 struct fbt_sum {
 	__u64 ns;
 	__u64 calls;
-	__u64 errors; /* returned -4095 … -1 */
+	__u64 errors; /* calls that returned -4095 … -1 */
 	__u64 max_ns;
 };
 
 enum fbt_step_end {
 	FBT_END_RETURN = 0,
-	FBT_END_UNWOUND =
-		1, /* left by an exception, a panic or longjmp; closed when that was seen */
-	FBT_END_TRUNCATED =
-		2,	    /* still open when the window ended, or its probes were switched off */
-	FBT_END_EXITED = 3, /* its thread ended inside it */
+	/* Left by an exception, a panic or longjmp; closed when that was noticed. */
+	FBT_END_UNWOUND = 1,
+	/* Still open when the window ended or the probes were switched off. */
+	FBT_END_TRUNCATED = 2,
+	FBT_END_EXITED = 3, /* the thread ended in the step */
 };
 
 /* fbt_step.header.flags */
-/* First step seen on its thread, or since probes were switched: gap_* are 0 and mean nothing. */
+/* The first step on its thread, or since the probes were switched: the gap is unknown. */
 #define FBT_STEP_NO_GAP	       1
 #define FBT_STEP_OTHER_UNKNOWN 2 /* other_syscall_ns was not measured */
 #define FBT_STEP_SCHED_UNKNOWN 4 /* run_delay_ns and the faults were not measured */
-#define FBT_STEP_SAMPLED       8 /* the probes of its kind are on for short times only */
+#define FBT_STEP_SAMPLED       8 /* the probes of its kind are on for only part of the time */
 
 /*
- * One step. sums holds the step thread's own syscalls that returned inside the step (in a step
- * that was truncated, also the part of the open call before end_ns, without counting the call).
- * Interval steps: tid = tgid, sums are over all threads and thread_ns is the time those threads
- * existed, so that the sum of sums[].ns never exceeds thread_ns.
+ * One step. sums are of the step thread's own syscalls that returned in the step. Of a truncated
+ * step they also have the time of the open call before end_ns, without counting the call. An
+ * interval step has tid = tgid, sums over all threads, and as thread_ns the time for which those
+ * threads existed, so that the sum of sums[].ns never exceeds thread_ns.
  */
 struct fbt_step {
 	struct fbt_header header;
@@ -167,17 +167,17 @@ struct fbt_step {
 	__u32 end; /* enum fbt_step_end */
 	__u64 start_ns;
 	__u64 end_ns;
-	__u64 thread_ns;	/* end_ns - start_ns, or see above */
+	__u64 thread_ns;	/* end_ns - start_ns; for interval steps see above */
 	__u64 gap_ns;		/* from the end of the thread's previous step to start_ns */
 	__u64 gap_syscall_ns;	/* syscall time of the thread in that gap */
 	__u64 other_syscall_ns; /* syscall time of the process's other threads during the step */
-	__u64 lost_calls;	/* call records of this step that found no room */
-	__u32 threads;		/* threads of the process seen at its end; 0: not counted */
+	__u64 lost_calls;	/* lost call records of this step */
+	__u32 threads;		/* threads of the process at the end of the step; 0: not counted */
 	__u32 arg_mask;		/* bit i: args[i] was read */
 	__s64 args[FBT_ARG_COUNT];
 	/*
-	 * Of the step thread, outside of its syscalls, where nothing else tells of it: time it was
-	 * ready to run and had no CPU, and page faults.
+	 * Of the step thread, outside its syscalls: the time that it was runnable but waited for a
+	 * CPU, and its page faults.
 	 */
 	__u64 run_delay_ns;
 	__u32 minor_faults;
@@ -186,9 +186,9 @@ struct fbt_step {
 };
 
 /* fbt_call.header.flags */
-#define FBT_CALL_UNFINISHED 1 /* had not returned when the window ended; ret means nothing */
-#define FBT_CALL_BLOCKED    2 /* the thread gave its CPU away to wait */
-#define FBT_CALL_ARGS	    4 /* args and file are known, and whether it blocked: calls in steps */
+#define FBT_CALL_UNFINISHED 1 /* had not returned when the window ended: ret is meaningless */
+#define FBT_CALL_BLOCKED    2 /* the thread gave up its CPU to wait */
+#define FBT_CALL_ARGS	    4 /* args, file and FBT_CALL_BLOCKED are valid: a call in a step */
 
 /* One syscall. */
 struct fbt_call {
@@ -199,13 +199,13 @@ struct fbt_call {
 	__u64 duration_ns;
 	__s64 ret;
 	__u32 nr;
-	__u32 file; /* fbt_file.id of the descriptor it worked on, or made; 0: none, or unknown */
-	__u64 args[2]; /* its first two arguments */
+	__u32 file;    /* fbt_file.id of the descriptor used or returned; 0: none, or unknown */
+	__u64 args[2]; /* the first two arguments */
 };
 
 /*
- * An open file of a traced process, sent before the first call that names it. Strings: path, as
- * the kernel knew it while it was open: "/dev/nvidiactl", "socket:[123]"; "" if it has no name.
+ * An open file of a traced process, sent before the first call that refers to it. Strings: path, as
+ * the kernel knew it while the file was open: "/dev/nvidiactl", "socket:[123]"; "" if it has none.
  */
 struct fbt_file {
 	struct fbt_header header;
@@ -214,71 +214,70 @@ struct fbt_file {
 	__s32 fd;
 	__u32 mode; /* st_mode */
 	__u64 ino;
-	__u32 device;	   /* that holds it: major << 20 | minor */
-	__u32 node_device; /* that it stands for, if it is a device file; the same form */
+	__u32 device;	   /* of the file system: major << 20 | minor */
+	__u32 node_device; /* of a device file, the device itself, in the same form; else 0 */
 };
 
-/* The user asks for the next step that ends to be escalated (SIGUSR1, --escalate-now). */
+/* The user has asked to escalate the next step that ends (SIGUSR1, --escalate-now). */
 struct fbt_manual {
 	struct fbt_header header;
 	__u64 time_ns;
 };
 
 /*
- * All calls of one number that returned in one process, whatever the detail: exact. Totals since
- * the window began; a later row of the same process and number replaces an earlier one.
+ * Exact totals of one syscall number in one process since the window began, in every detail mode. A
+ * later row for the same process and number replaces an earlier one.
  */
 struct fbt_table {
 	struct fbt_header header;
 	__u32 tgid;
 	__u32 nr;
 	struct fbt_sum sum;
-	__u64 unfinished; /* calls of that number that were open when the row was made */
+	__u64 unfinished; /* calls that were still open when the row was made */
 };
 
 enum fbt_lost_cause {
-	FBT_LOST_CALLS = 0,   /* call ring full */
-	FBT_LOST_STEPS = 1,   /* step ring full */
-	FBT_LOST_THREADS = 2, /* threads not followed: no free slot; their calls were not counted */
-	FBT_LOST_BEGINS = 3,  /* step begins on a thread that is not followed */
-	FBT_LOST_NAMES = 4,   /* processes that could not be followed: table full */
-	FBT_LOST_FILES = 5,   /* files whose name found no room */
+	FBT_LOST_CALLS = 0,   /* the call ring was full */
+	FBT_LOST_STEPS = 1,   /* the step ring was full */
+	FBT_LOST_THREADS = 2, /* threads without a slot: their calls were not counted */
+	FBT_LOST_BEGINS = 3,  /* step begins on a thread without a slot */
+	FBT_LOST_NAMES = 4,   /* processes that could not be followed: the table was full */
+	FBT_LOST_FILES = 5,   /* files whose record was lost */
 	FBT_LOST_COUNT = 6,
 };
 
-/* Totals since the window began. */
+/* Lost records since the window began, by cause. */
 struct fbt_lost {
 	struct fbt_header header;
 	__u64 count[FBT_LOST_COUNT];
 };
 
-/* What the tool itself costs, calibrated on this machine when it attached. 0: not measured. */
+/* What the tool itself costs, measured on this machine when it attached. 0: not measured. */
 struct fbt_cost {
 	struct fbt_header header;
 	__u64 call_ps;	   /* added to each syscall of a traced thread, picoseconds */
 	__u64 neighbor_ps; /* added to each syscall of an untraced thread, picoseconds */
 	__u64 step_ns;	   /* added to each step by its two probes */
-	__u64 floor_ns;	   /* what a getppid reads as in the outputs: the resolution floor */
-	__u64 rss_bytes;   /* of the tool, without what it shares with the kernel */
+	__u64 floor_ns;	   /* duration that the outputs show for a getppid: the resolution floor */
+	__u64 rss_bytes;   /* memory of the tool, without what it shares with the kernel */
 	__u64 ring_bytes;  /* rings and tables shared with the kernel */
-	__u64 bpf_run_ns;  /* kernel's own BPF run time statistics, if asked for */
-	__u64 bpf_run_count;
-	__u64 cpu_ns; /* user + system time of the tool in the window */
+	__u64 unused[2];   /* in older captures: the kernel's run time statistics */
+	__u64 cpu_ns;	   /* user + system time of the tool in the window */
 };
 
 /*
- * A step function that is called too often to be probed all the time: see user/rate_guard.h. What
- * was seen of it in the window so far; a later record of the same kind replaces an earlier one.
+ * A step function that is called too often to be probed all the time (user/trace/rate_guard.h).
+ * Totals since the window began; a later record of the same kind replaces an earlier one.
  */
 struct fbt_sampling {
 	struct fbt_header header;
 	__u32 kind;
-	__u32 cost_percent; /* of its threads' time, when its probes were first let go */
+	__u32 cost_percent; /* of its threads' time, when its probes were first switched off */
 	__u64 time_ns;	    /* of this record */
-	__u64 watched_ns;   /* time its probes were on */
-	__u64 off_ns;	    /* and off */
-	__u64 calls;	    /* of the function while they were on, nested ones too */
-	__u64 cut_steps;    /* steps that were open when they were switched off */
+	__u64 watched_ns;   /* time for which its probes were on */
+	__u64 off_ns;	    /* time for which they were off */
+	__u64 calls;	 /* calls of the function while its probes were on, including nested ones */
+	__u64 cut_steps; /* steps that were open when the probes were switched off */
 };
 
 struct fbt_target_exit {

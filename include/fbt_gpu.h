@@ -1,53 +1,50 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What the shim in the engine's process (cupti/) tells the tool, and the shared memory in which it
- * does.
+ * The records that the shim in the engine's process (cupti/) sends to the tool, and the shared
+ * memory that carries them.
  *
- * The records are those of fbt_event.h in form: the shim writes them as frames into the ring, with
- * tgid 0, its own thread numbers and the time stamps that CUPTI gave; user/gpu_ring checks them,
- * fills in tgid and tid of the initial PID namespace, converts times to CLOCK_MONOTONIC and sends
- * them on as records of the stream. Enumerators that are "CUPTI's" have the values of
- * cupti_activity.h, which it documents as fixed.
+ * Records have the form of fbt_event.h. The shim writes them into the ring as frames, with tgid 0,
+ * thread ids of its own PID namespace and CUPTI's time stamps. user/shim/ring.c checks them.
+ * user/shim/relay.c fills in tgid and tid of the initial PID namespace, converts the times to
+ * CLOCK_MONOTONIC, and sends them on. Enumerators that are named after a CUPTI type have the values
+ * of cupti_activity.h, which documents them as fixed.
  */
 #ifndef FBT_GPU_H
 #define FBT_GPU_H
 
 #include "fbt_event.h"
 
-/* --- records -------------------------------------------------------------------------------- */
-
-/* How things stand with the shim of a process. */
+/* Status of the shim of a process. */
 enum fbt_gpu_status {
 	FBT_GPU_ABSENT = 0,	   /* no shim in this process */
 	FBT_GPU_ARMED = 1,	   /* records flow from time_ns on */
-	FBT_GPU_ENDED = 2,	   /* they flowed, and ended as asked for */
-	FBT_GPU_EXITED = 3,	   /* … because the process ended */
-	FBT_GPU_STALLED = 4,	   /* … because the shim no longer answers */
+	FBT_GPU_ENDED = 2,	   /* records have ended, as requested */
+	FBT_GPU_EXITED = 3,	   /* records have ended because the process ended */
+	FBT_GPU_STALLED = 4,	   /* records have ended because the shim no longer answers */
 	FBT_GPU_NO_CUPTI = 5,	   /* no libcupti was found */
-	FBT_GPU_OLD_CUPTI = 6,	   /* it is too old, or too old for what would be done */
+	FBT_GPU_OLD_CUPTI = 6,	   /* libcupti is too old, perhaps only for a late attach */
 	FBT_GPU_NO_DRIVER = 7,	   /* CUPTI says that there is no driver */
-	FBT_GPU_BUSY = 8,	   /* another tool holds CUPTI's one subscriber seat */
-	FBT_GPU_FAILED = 9,	   /* CUPTI refused something else */
-	FBT_GPU_BAD_RING = 10,	   /* what the process shares is not what a shim would */
+	FBT_GPU_BUSY = 8,	   /* another tool is CUPTI's only subscriber */
+	FBT_GPU_FAILED = 9,	   /* another error of CUPTI */
+	FBT_GPU_BAD_RING = 10,	   /* the shared memory is not that of a shim */
 	FBT_GPU_OTHER_SHIM = 11,   /* a shim of another version */
-	FBT_GPU_TAKEN = 12,	   /* another tracer reads its records */
+	FBT_GPU_TAKEN = 12,	   /* another tracer reads the records */
 	FBT_GPU_OFF = 13,	   /* --gpu off */
-	FBT_GPU_NOT_CUDA = 14,	   /* no shim, and no CUDA in the process either */
-	FBT_GPU_NOT_INJECTED = 15, /* --gpu inject: the shim could not be put into it */
+	FBT_GPU_NOT_CUDA = 14,	   /* no shim, but the process does not use CUDA */
+	FBT_GPU_NOT_INJECTED = 15, /* --gpu inject: the shim could not be injected */
 	FBT_GPU_STATUS_COUNT = 16,
 };
 
 enum fbt_gpu_clock_method {
 	FBT_GPU_CLOCK_UNKNOWN = 0,
-	FBT_GPU_CLOCK_CALLBACK = 1, /* CUPTI asked our callback: CLOCK_MONOTONIC of the process */
+	FBT_GPU_CLOCK_CALLBACK = 1, /* CUPTI calls ours: CLOCK_MONOTONIC of the process */
 	FBT_GPU_CLOCK_REALTIME = 2, /* CLOCK_REALTIME, converted by sampled offsets */
 	FBT_GPU_CLOCK_CUPTI = 3,    /* cuptiGetTimestamp's clock, converted by sampled offsets */
 	FBT_GPU_CLOCK_METHOD_COUNT = 4,
 };
 
 /*
- * How things stand, sent whenever that changes. Strings: what to say of it beyond the status ("held
- * by nsys"; may be ""), path of libcupti.
+ * Sent whenever the status changes. Strings: detail ("held by nsys"; may be ""), path of libcupti.
  */
 struct fbt_gpu_state {
 	struct fbt_header header;
@@ -58,20 +55,23 @@ struct fbt_gpu_state {
 	__u32 driver_version; /* cuDriverGetVersion: 13000 is 13.0; 0: not known */
 	__u32 shim_version;   /* FBT_GPU_VERSION of the shim */
 	__u32 clock_method;   /* enum fbt_gpu_clock_method */
-	__u64 arm_ns;	      /* ARMED: from the tool's wish to CUPTI collecting */
+	__u64 arm_ns;	      /* ARMED: from the tool's request until CUPTI collects */
 };
 
 /* Names of a process have ids 1 … FBT_GPU_NAMES_MAX. */
 #define FBT_GPU_NAMES_MAX      8192
-#define FBT_GPU_NAME_BYTES_MAX 2048 /* of one, NUL included; longer ones are cut */
+#define FBT_GPU_NAME_BYTES_MAX 2048 /* of one name, including NUL; longer names are cut */
 
 enum fbt_gpu_name_kind {
-	FBT_GPU_NAME_KERNEL = 0, /* as the linker knows it: mangled */
+	FBT_GPU_NAME_KERNEL = 0, /* the symbol: mangled */
 	FBT_GPU_NAME_API = 1,	 /* cuptiGetCallbackName: "cudaLaunchKernel_v7000" */
 	FBT_GPU_NAME_KIND_COUNT = 2,
 };
 
-/* Sent before the first record that uses the id; the same id again replaces it. Strings: name. */
+/*
+ * Sent before the first record that uses the id. A later record for the id replaces it. Strings:
+ * name.
+ */
 struct fbt_gpu_name {
 	struct fbt_header header;
 	__u32 tgid;
@@ -80,7 +80,7 @@ struct fbt_gpu_name {
 	__u32 reserved;
 };
 
-/* A device as the process numbers it. Strings: name. 0: not known. */
+/* A device, with the process's own number. Strings: name. 0: not known. */
 struct fbt_gpu_device {
 	struct fbt_header header;
 	__u32 tgid;
@@ -161,22 +161,22 @@ struct fbt_gpu_work {
 		} kernel;
 		struct {
 			__u64 bytes;
-			__u32 kind;	     /* enum fbt_gpu_copy_kind; of a memset 0 */
-			__u32 value;	     /* of a memset */
-			__u32 source_device; /* P2P, else device */
+			__u32 kind;	     /* enum fbt_gpu_copy_kind; 0 for a memset */
+			__u32 value;	     /* memset only */
+			__u32 source_device; /* for P2P; else equal to device */
 			__u32 target_device;
 			__u8 source_memory; /* enum fbt_gpu_memory_kind */
-			__u8 target_memory; /* … also of a memset */
+			__u8 target_memory; /* enum fbt_gpu_memory_kind; also for a memset */
 			__u8 reserved[14];
 		} copy;
 	};
 };
 
-/* What a call of the CUDA API is for. */
+/* The purpose of a CUDA API call. */
 enum fbt_gpu_api_class {
 	FBT_GPU_API_OTHER = 0,
-	FBT_GPU_API_LAUNCH = 1, /* of a kernel */
-	FBT_GPU_API_GRAPH = 2,	/* of a CUDA graph: many pieces of work with its correlation */
+	FBT_GPU_API_LAUNCH = 1, /* launches a kernel */
+	FBT_GPU_API_GRAPH = 2,	/* launches a CUDA graph: all its work has the call's correlation */
 	FBT_GPU_API_MEMCPY = 3,
 	FBT_GPU_API_MEMSET = 4,
 	FBT_GPU_API_SYNC = 5, /* waits for a stream, an event, a context or a device */
@@ -185,8 +185,8 @@ enum fbt_gpu_api_class {
 
 /* fbt_gpu_api.header.flags */
 #define FBT_GPU_API_DRIVER   1 /* of the driver API, else of the runtime */
-#define FBT_GPU_API_NESTED   2 /* inside of a runtime call of the same correlation; set by merge */
-#define FBT_GPU_API_BLOCKING 4 /* a copy that returns when it is done, by its name: not …Async */
+#define FBT_GPU_API_NESTED   2 /* inside a runtime call of the same correlation; set by gpu/merge */
+#define FBT_GPU_API_BLOCKING 4 /* a synchronous copy: the name does not end in Async */
 
 /* A call of the CUDA runtime or driver API that launches work or waits for it. */
 struct fbt_gpu_api {
@@ -215,7 +215,7 @@ enum fbt_gpu_sync_kind {
 
 #define FBT_GPU_NO_STREAM 0xffffffffu
 
-/* What a synchronization waited for; its call has the same correlation. */
+/* What a synchronization waited for. Its API call has the same correlation. */
 struct fbt_gpu_sync {
 	struct fbt_header header;
 	__u32 tgid;
@@ -224,21 +224,20 @@ struct fbt_gpu_sync {
 	__u64 end_ns;
 	__u32 correlation;
 	__u32 context;
-	__u32 stream; /* FBT_GPU_NO_STREAM: all of the context */
+	__u32 stream; /* FBT_GPU_NO_STREAM: all streams of the context */
 	__u32 event;
 };
 
-/* CUpti_ActivityOverheadKind that mean something to us */
+/* Values of CUpti_ActivityOverheadKind that the tool knows */
 #define FBT_GPU_OVERHEAD_BUFFER_FLUSH	 (1u << 16)
 #define FBT_GPU_OVERHEAD_INSTRUMENTATION (2u << 16)
 #define FBT_GPU_OVERHEAD_RESOURCE	 (3u << 16)
 #define FBT_GPU_OVERHEAD_LAZY_LOADING	 (5u << 16)
-#define FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL                                                       \
-	(6u << 16) /* the launch queue is: the GPU is behind                                       \
-		    */
-#define FBT_GPU_OVERHEAD_BUFFER_REQUEST (7u << 16)
+/* The launch queue is full: the GPU does not keep up. */
+#define FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL (6u << 16)
+#define FBT_GPU_OVERHEAD_BUFFER_REQUEST	     (7u << 16)
 
-/* What CUPTI says that it, or the driver, took from a thread. */
+/* Time that CUPTI or the driver took from a thread, as CUPTI reports it. */
 struct fbt_gpu_overhead {
 	struct fbt_header header;
 	__u32 tgid;
@@ -250,45 +249,43 @@ struct fbt_gpu_overhead {
 };
 
 /*
- * All records of what was done by time_ns have been sent: of calls, and of work but for that which
- * still runs. CUPTI keeps a buffer back, with all that is in it, as long as one piece of its work
- * runs, and where a GPU is always busy one does at every flush: time_ns is then earlier, by what a
- * call may take to be written down, than when the oldest buffer that is out, and has records, was
- * handed out. Totals are since arming.
+ * All records of calls and work that ended by time_ns have been sent. CUPTI holds back a buffer,
+ * with all its records, while any work in it runs. On a GPU that is always busy this is so at every
+ * flush; time_ns is then the time at which the oldest outstanding buffer with records was handed
+ * out, minus the time that a call may take to be recorded. Totals are since arming.
  */
 struct fbt_gpu_flush {
 	struct fbt_header header;
 	__u32 tgid;
-	__u32 last; /* 1: nothing comes any more */
+	__u32 last; /* 1: nothing follows */
 	__u64 time_ns;
-	__u64 sent_ns; /* when this was said; later than time_ns while a buffer is kept back */
-	__u64 records; /* written to the ring */
-	__u64 cupti_dropped; /* CUPTI had no buffer, or no room on the device */
-	__u64 ring_lost;     /* no room in the ring */
-	__u64 no_buffer;     /* requests that got none, or one that is not read: records are lost */
-	__u64 unknown;	     /* records of kinds or sizes that the shim does not read */
-	__u64 shim_ns;	     /* time spent in the shim's callbacks and its flushes */
-	__u64 clock_error_ns; /* bound of the conversion, CUPTI's own interpolation not included */
+	__u64 sent_ns;	      /* when it was sent; later than time_ns while a buffer is held back */
+	__u64 records;	      /* records written to the ring */
+	__u64 cupti_dropped;  /* CUPTI dropped them: no buffer, or no room on the device */
+	__u64 ring_lost;      /* records that found no room in the ring */
+	__u64 no_buffer;      /* buffer requests of CUPTI that failed: their records are lost */
+	__u64 unknown;	      /* records of kinds or sizes that the shim does not know */
+	__u64 shim_ns;	      /* time spent in the shim's callbacks and flushes */
+	__u64 clock_error_ns; /* bound of the conversion, without CUPTI's own interpolation */
 	__u64 clock_steps;    /* jumps of the clock that CUPTI uses */
 };
 
-/* Only in the ring: a pair of simultaneous times. In no order with the records around it. */
+/* The same moment on two clocks. In the ring only; not ordered with the records around it. */
 struct fbt_gpu_clock {
 	struct fbt_header header;
 	__u32 tgid;
-	__u32 method; /* enum fbt_gpu_clock_method: of the records behind it */
+	__u32 method; /* enum fbt_gpu_clock_method, of the records that follow */
 	__u64 mono_ns;
-	__u64 gpu_ns;	/* on the clock of the records */
-	__u64 error_ns; /* half the width of the sandwich it was taken in */
+	__u64 gpu_ns;	/* time on the clock of the records */
+	__u64 error_ns; /* half the time between the readings of mono_ns before and after gpu_ns */
 };
 
-/* --- the shared memory ---------------------------------------------------------------------- */
-
 /*
- * A memfd of this name, sealed against shrinking and growing. The tool finds it in /proc/PID/fd.
- * struct fbt_gpu_ring at 0, the bytes of the ring from header_bytes on. Positions count the bytes
- * ever written: a frame at position p begins at p % ring_bytes, may wrap around the end, and is a
- * record as above. Neither side trusts a word that the other may write.
+ * The shared memory is a memfd of this name, sealed against shrinking and growing, which the tool
+ * finds in /proc/PID/fd. It has struct fbt_gpu_ring at 0 and the bytes of the ring from
+ * header_bytes on. Positions count all bytes ever written: a frame at position p begins at p %
+ * ring_bytes, and may wrap around the end. Neither side trusts a word that the other side may
+ * write.
  */
 #define FBT_GPU_MEMFD	     "ferrum-cupti"
 #define FBT_GPU_MAGIC	     0x55504754424d5246ull /* "FRMBTGPU" as bytes, little-endian */
@@ -297,35 +294,35 @@ struct fbt_gpu_clock {
 #define FBT_GPU_RING_BYTES   (8u << 20)
 #define FBT_GPU_FRAME_MAX    4096 /* bytes of one frame */
 
-/* The tool counts beat up at least this often while it is there … */
+/* The tool increments beat at least this often. */
 #define FBT_GPU_BEAT_NS 500000000ull
-/* … and a shim that has not seen it change for so long is on its own again, and disarms. */
+/* A shim disarms itself if beat has not changed for this long. */
 #define FBT_GPU_BEAT_STALE_NS 3000000000ull
 
 enum fbt_gpu_phase {
-	FBT_GPU_DORMANT = 0, /* CUPTI is not in use; waits for armed to change */
+	FBT_GPU_DORMANT = 0, /* CUPTI is not used; waits for armed to change */
 	FBT_GPU_WORKING = 1, /* arming, armed, or disarming */
-	FBT_GPU_DEAD = 2,    /* will not work again in this process */
+	FBT_GPU_DEAD = 2,    /* will never work again in this process */
 };
 
 struct fbt_gpu_ring {
-	/* Fixed once magic is there, which is written last. */
+	/* Constant. magic is written last. */
 	__u64 magic;
 	__u32 version;
 	__u32 header_bytes;
 	__u64 ring_bytes;
 	__u32 reserved[10];
 
-	/* The shim's: a cache line of its own. */
-	__u64 head;   /* bytes written: frames before it are whole */
+	/* Written by the shim. A cache line of its own. */
+	__u64 head;   /* bytes written; all frames before it are complete */
 	__u32 phase;  /* enum fbt_gpu_phase */
-	__u32 served; /* the value of armed that was dealt with last */
-	__u32 pulse;  /* counts up with each turn of the flusher while armed */
+	__u32 served; /* the value of armed that was last handled */
+	__u32 pulse;  /* incremented at each flush while armed */
 	__u32 reserved_shim[11];
 
-	/* The tool's. */
+	/* Written by the tool. */
 	__u64 tail;  /* bytes read */
-	__u32 armed; /* a futex (shared, not private): odd: collect; even: do not. Counts up. */
+	__u32 armed; /* a shared futex, only incremented; odd: collect, even: do not */
 	__u32 beat;  /* see FBT_GPU_BEAT_NS */
 	__u32 reserved_tool[12];
 };

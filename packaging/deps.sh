@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Installs what building, testing or checking needs, as Debian packages, and only what is missing.
 # Silent when nothing is. usage: deps.sh [build|test|check], each including the one before it, or
-# deps.sh kernels for what test-kernels needs
+# deps.sh kernels [ARCH] for what test-kernels needs
 set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
@@ -10,15 +10,14 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 	libcap-ng-dev libseccomp-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
-kernels_packages=(qemu-system-x86 qemu-system-arm cpio gcc-aarch64-linux-gnu libc6-dev-arm64-cross
-	debian-archive-keyring)
+kernels_packages=(cpio debian-archive-keyring)
 # Tests that use these are left out where they cannot be had.
-optional_packages=(python3-pandas g++ redis-tools)
+optional_packages=(python3-pandas python3-pip g++ redis-tools)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
 check_commands=(shellcheck clang-format clang-tidy)
-kernels_commands=(qemu-system-x86_64 qemu-system-aarch64 cpio aarch64-linux-gnu-gcc dpkg-deb apt-get)
+kernels_commands=(cpio dpkg-deb apt-get)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
 	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
 test_headers=(cmocka.h)
@@ -154,11 +153,23 @@ test | check)
 	fi
 	;;
 kernels)
+	if [ "${2:-x86_64}" = x86_64 ]; then
+		kernels_packages+=(qemu-system-x86)
+		kernels_commands+=(qemu-system-x86_64)
+	fi
+	if [ "${2:-arm64}" = arm64 ]; then
+		kernels_packages+=(qemu-system-arm)
+		kernels_commands+=(qemu-system-aarch64)
+		[ "$(uname -m)" = aarch64 ] || {
+			kernels_packages+=(gcc-aarch64-linux-gnu libc6-dev-arm64-cross)
+			kernels_commands+=(aarch64-linux-gnu-gcc)
+		}
+	fi
 	packages+=("${kernels_packages[@]}")
 	commands+=("${kernels_commands[@]}")
 	;;
 *)
-	echo 'usage: deps.sh [build|test|check|kernels]' >&2
+	echo 'usage: deps.sh [build|test|check|kernels [ARCH]]' >&2
 	exit 2
 	;;
 esac

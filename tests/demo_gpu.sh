@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Five seconds of an engine on a double of CUDA under trace, with GPU records: the example in the
-# README. Leaves demo_trace.json, as torch.profiler writes it, and demo_profile.jsonl.
+# Five seconds of an engine on a double of CUDA under trace, with GPU records: the example in
+# docs/gpu.md. Leaves demo_trace.json, as torch.profiler writes it, and demo_profile.jsonl.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 

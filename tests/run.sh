@@ -5,9 +5,15 @@
 #
 #	N passed, N failed[, N skipped]
 #
+# and the ten slowest tests and the reason of each skip are listed before it.
+#
 # A test is a program. It prints a line "ok - NAME" or "not ok - NAME" for each fact, or exits 77
 # after "SKIP why". One that exits with an error, says nothing, or outlives its time has failed.
 # Tests find what was built through FBT_BUILD (a folder), FBT (the tool) and FBT_ENGINE.
+#
+# Four unit tests run at once, and two of live and e2e, those first that tests/sets.txt gives the most
+# seconds. Tests whose lane there is `alone` run last, with nothing beside them. JOBS=N sets the
+# number for both; LANE=any or LANE=alone leaves out the tests of the other lane.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -20,6 +26,59 @@ logs=$FBT_BUILD/logs
 passed=0
 failed=0
 skipped=0
+took=()    # "MILLISECONDS NAME" of each test that ended
+reasons=() # "NAME: why" of each skip
+declare -A running=() began=() set_of=()
+
+# The python3 of a version manager is a shell script that costs more than most tests do with it, at
+# each start. The interpreter behind it is put in front of PATH.
+resolve_python()
+{
+	local shim real
+
+	shim=$(command -v python3) && [ "$(head -c 2 "$shim")" = '#!' ] || return 0
+	real=$(python3 -c 'import sys; print(sys.executable)' 2>/dev/null) && [ -x "$real" ] || return 0
+	mkdir -p "$FBT_BUILD/python"
+	ln -sfn "$real" "$FBT_BUILD/python/python3"
+	PATH=$(realpath "$FBT_BUILD/python"):$PATH
+}
+
+files_of()
+{
+	local file
+
+	case $1 in
+	unit)
+		for file in tests/unit/*/*_test.c; do
+			[ -e "$file" ] && echo "$file"
+		done
+		;;
+	golden | live | e2e | lint)
+		for file in tests/"$1"/*.sh; do
+			# lib.sh is what the others source.
+			[ -e "$file" ] && [ "$file" != "tests/$1/lib.sh" ] && echo "$file"
+		done
+		;;
+	*) echo "$1" ;;
+	esac
+}
+
+kind_of()
+{
+	case $1 in
+	tests/*) cut -d/ -f2 <<<"$1" ;;
+	*) echo other ;;
+	esac
+}
+
+# unit/gpu/join, live/counts, golden/run
+name_of()
+{
+	local name=${1#tests/}
+
+	name=${name%.sh}
+	echo "${name%_test.c}"
+}
 
 # Seconds a test may take: generous, a hung one is what they are for. The longest take a tenth of it
 # on a machine that has nothing else to do.
@@ -31,52 +90,65 @@ seconds_for()
 	esac
 }
 
-files_of()
+log_of()
 {
-	case $1 in
-	unit)
-		local source
-		for source in tests/unit/*_test.c; do
-			[ -e "$source" ] && echo "$FBT_BUILD/tests/$(basename "$source" .c)"
-		done
-		;;
-	golden) echo tests/golden/run.sh ;;
-	live | e2e | lint)
-		local script
-		for script in tests/"$1"/*.sh; do
-			# lib.sh is what the others source.
-			[ -e "$script" ] && [ "$script" != "tests/$1/lib.sh" ] && echo "$script"
-		done
-		;;
-	*) echo "$1" ;;
-	esac
+	local name
+
+	name=$(name_of "$1")
+	echo "$logs/${name//\//-}.log"
 }
 
-kind_of()
+# tests/sets.txt, as far as it matters here: what comes first, and what runs alone.
+read_sets()
 {
-	case $1 in
-	*_test) echo unit ;;
-	tests/*) echo "$1" | cut -d/ -f2 ;;
-	*) echo other ;;
-	esac
+	local name seconds lane
+
+	[ -e tests/sets.txt ] || return 0
+	while read -r name seconds _ lane _; do
+		set_of[$name]="$seconds $lane"
+	done < <(grep "^[a-z]" tests/sets.txt)
 }
 
-# Runs one test and adds up what it said.
-run_test()
+start_test()
 {
-	local file=$1 kind name log seconds status good bad skips
+	local file=$1 kind command
 
 	kind=$(kind_of "$file")
-	name=$kind/$(basename "$file" .sh)
-	log=$logs/${name//\//-}.log
-	seconds=$(seconds_for "$kind")
-	CMOCKA_MESSAGE_OUTPUT=TAP timeout -k 5 "$seconds" "$file" </dev/null >"$log" 2>&1
-	status=$?
+	command=("$file")
+	# One binary a folder: it runs the file that it is told.
+	[ "$kind" != unit ] ||
+		command=("$FBT_BUILD/tests/unit_$(basename "$(dirname "$file")")" "$(basename "$file" .c)")
+	# What a shell starts in the background ignores SIGINT, and so would all that the test starts.
+	CMOCKA_MESSAGE_OUTPUT=TAP env --default-signal=INT,QUIT timeout -k 5 "$(seconds_for "$kind")" \
+		"${command[@]}" </dev/null >"$(log_of "$file")" 2>&1 &
+	running[$!]=$file
+	began[$!]=${EPOCHREALTIME/./}
+}
+
+# skips_of LOG: the reason of each skip. A unit test says "SKIP why", then cmocka that it was skipped.
+skips_of()
+{
+	awk '
+		/^SKIP / { if (why) print why; why = substr($0, 6); next }
+		/^(not )?ok [0-9]+ # SKIP / { print why ? why : $NF; why = ""; next }
+		/^(not )?ok / && why { print why; why = "" }
+		END { if (why) print why }' "$1"
+}
+
+# end_test FILE STATUS MILLISECONDS: adds up what the test said
+end_test()
+{
+	local file=$1 status=$2 name log good bad skips why=()
+
+	name=$(name_of "$file")
+	log=$(log_of "$file")
 	good=$(grep -cE '^ok( [0-9]+)? - ' "$log")
 	bad=$(grep -cE '^not ok( [0-9]+)? - ' "$log")
-	skips=$(grep -cE '^SKIP ' "$log")
+	mapfile -t why < <(skips_of "$log")
+	skips=${#why[@]}
 	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
-		echo "not ok - $name: still running after $seconds s, killed" | tee -a "$log"
+		echo "not ok - $name: still running after $(seconds_for "$(kind_of "$file")") s, killed" |
+			tee -a "$log"
 		bad=$((bad + 1))
 	elif [ "$status" = 77 ] && [ "$skips" -gt 0 ]; then
 		status=0
@@ -90,22 +162,121 @@ run_test()
 	passed=$((passed + good))
 	failed=$((failed + bad))
 	skipped=$((skipped + skips))
+	took+=("$3 $name")
+	[ "$skips" = 0 ] || reasons+=("${why[@]/#/$name: }")
 	if [ "$bad" != 0 ]; then
 		echo "----- $name failed; $log ends:"
 		tail -n "${TEST_LOG_LINES:-60}" "$log" | sed 's/^/    /'
 	elif [ "${V:-0}" = 1 ]; then
 		grep -E '^(ok|SKIP)' "$log" | sed "s|^|$name: |"
 	else
-		printf '  %-8s %-32s %s\n' "$([ "$skips" = 0 ] && echo PASS || echo SKIP)" "$name" \
-			"$good$([ "$skips" = 0 ] || sed -n 's/^SKIP /, skipped: /p' "$log" | head -1)"
+		printf '  %-8s %-32s %4d %8s s%s\n' "$([ "$skips" = 0 ] && echo PASS || echo SKIP)" \
+			"$name" "$good" "$(in_seconds "$3")" \
+			"${why[0]:+, skipped: ${why[0]}}"
 	fi
 }
 
-mkdir -p "$logs"
-for argument in "$@"; do
-	for file in $(files_of "$argument"); do
-		run_test "$file"
+in_seconds()
+{
+	printf '%d.%d' $(($1 / 1000)) $(($1 % 1000 / 100))
+}
+
+wait_one()
+{
+	local pid status
+
+	wait -n -p pid "${!running[@]}"
+	status=$?
+	end_test "${running[$pid]}" $status $(((${EPOCHREALTIME/./} - began[$pid]) / 1000))
+	unset "running[$pid]" "began[$pid]"
+}
+
+# run_lanes JOBS FILE…
+run_lanes()
+{
+	local count=$1 file
+
+	shift
+	for file; do
+		[ ${#running[@]} -lt "$count" ] || wait_one
+		start_test "$file"
 	done
+	while [ ${#running[@]} -gt 0 ]; do
+		wait_one
+	done
+}
+
+give_up()
+{
+	kill "${!running[@]}" 2>/dev/null
+	wait
+	exit 130
+}
+trap give_up INT TERM
+
+# Puts each file into the lanes it belongs to. What says nothing of lanes runs by itself, as told.
+plan()
+{
+	local argument file name seconds lane kind
+
+	for argument; do
+		for file in $(files_of "$argument"); do
+			name=$(name_of "$file")
+			read -r seconds lane <<<"${set_of[$name]:-0 any}"
+			kind=$(kind_of "$file")
+			[ -z "${LANE:-}" ] || [ "$LANE" = "$lane" ] || continue
+			case $kind-$lane in
+			*-alone) alone+=("$seconds $file") ;;
+			unit-*) units+=("$seconds $file") ;;
+			live-* | e2e-*) pairs+=("$seconds $file") ;;
+			*) others+=("$seconds $file") ;;
+			esac
+		done
+	done
+}
+
+# longest_first JOBS ENTRY…: the order in which files are to run
+longest_first()
+{
+	local count=$1
+
+	shift
+	[ $# -gt 0 ] || return 0
+	if [ "$count" = 1 ]; then printf '%s\n' "$@"; else printf '%s\n' "$@" | sort -srnk1,1; fi | cut -d' ' -f2-
+}
+
+# run_all JOBS ENTRY…
+run_all()
+{
+	local order
+
+	mapfile -t order < <(longest_first "$@")
+	run_lanes "$1" "${order[@]}"
+}
+
+# What a test leaves behind is not to hold a lock or a pipe of whoever has started this.
+for fd in /proc/self/fd/*; do
+	fd=${fd##*/}
+	[ "$fd" -le 2 ] || [ "$fd" = 255 ] || eval "exec $fd>&-"
 done
+mkdir -p "$logs"
+[ -n "${FBT_QUERY_SERVER:-}" ] || resolve_python
+read_sets
+units=() pairs=() others=() alone=()
+plan "$@"
+run_all "${JOBS:-4}" "${units[@]}"
+run_all 1 "${others[@]}"
+run_all "${JOBS:-2}" "${pairs[@]}"
+run_all 1 "${alone[@]}"
+if [ ${#took[@]} -gt 10 ]; then
+	echo 'the slowest:'
+	printf '%s\n' "${took[@]}" | sort -rnk1,1 | head -n 10 | while read -r milliseconds name; do
+		printf '  %8s s  %s\n' "$(in_seconds "$milliseconds")" "$name"
+	done
+fi
+if [ ${#reasons[@]} -gt 0 ] && [ ${#took[@]} -gt 1 ]; then
+	echo 'skipped:'
+	printf '  %s\n' "${reasons[@]}"
+fi
 echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
 [ "$failed" = 0 ]

@@ -1,32 +1,48 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Parse, wire, dispatch, exit code. */
+/* Parses the command line, runs what it asks for, and picks the exit code. */
 #include <errno.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include "doctor.h"
-#include "env_hash_command.h"
-#include "flag.h"
-#include "gpu_shim.h"
-#include "inject_dry_run.h"
-#include "list_steps.h"
-#include "log.h"
-#include "metadata.h"
-#include "options.h"
-#include "privilege.h"
-#include "profile.h"
-#include "replay.h"
-#include "trace.h"
 
+#include "base/log.h"
+#include "commands/doctor.h"
+#include "commands/dry_run.h"
+#include "commands/env_hash.h"
+#include "commands/list_steps.h"
+#include "commands/validate.h"
+#include "model/metadata.h"
+#include "option_parse.h"
+#include "sandbox/privilege.h"
+#include "shim/library.h"
+#include "trace/flag.h"
+#include "trace/trace.h"
+
+/* With -- COMMAND any other number is its status. */
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
-/* Where 0, 1 or 2 is closed, the next file we open would take its place. */
+/* Free memory that the heap keeps at its end; blocks of half of it and more are mapped. */
+#define HEAP_SPARE_BYTES (2 << 20)
+
+/*
+ * After a stall the full rings are read at once, in blocks of up to 8 MiB. By default glibc keeps
+ * what is freed then, up to twice the largest block ever freed (mallopt(3)); libbpf frees one of
+ * 5 MiB when it loads.
+ */
+static void bound_heap(void)
+{
+	(void)mallopt(M_MMAP_THRESHOLD, HEAP_SPARE_BYTES / 2);
+	(void)mallopt(M_TRIM_THRESHOLD, HEAP_SPARE_BYTES);
+}
+
+/* If 0, 1 or 2 is closed, the next file we open would take its place. */
 static int fill_standard_fds(void)
 {
 	for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-		/* The lowest that is free is the one that is made. */
+		/* open(2) returns the lowest free descriptor. */
 		if (fcntl(fd, F_GETFD) < 0 && open("/dev/null", O_RDWR) < 0) {
 			log_err("/dev/null: %s", strerror(errno));
 			return -EIO;
@@ -35,79 +51,98 @@ static int fill_standard_fds(void)
 	return 0;
 }
 
-/* No failure is silent: a lack of memory has no place that tells of it. */
-static void tell(int err, enum options_mode mode)
+/* No failure is silent: what returns -ENOMEM need not log it. */
+static enum exit_code end_with(int err)
 {
-	/* What these print has said no already, and why; so has validate, whose no is positive. */
-	if (err > 0 || (err == -EPERM && (mode == MODE_DOCTOR || mode == MODE_DRY_RUN)))
-		return;
 	if (err == -ENOMEM && !log_has_told())
-		log_err("no memory: free some, or raise the limit (ulimit -v, memory.max)");
+		log_err("out of memory: free some, or raise the limit (ulimit -v, memory.max)");
 	else if (err && !log_has_told())
 		log_err("%s", strerror(-err));
+	return err ? EXIT_FAILED : EXIT_DONE;
 }
 
 static void do_nothing(int signo)
 {
-	(void)signo;
 }
 
 /*
- * A script's shell ignores SIGINT in background jobs, and then sends it itself. SIGUSR1 means an
- * escalation: where no loop waits for it there is none to be had, and it must not end us. A
- * handler, because what is ignored a COMMAND would inherit.
+ * A shell script ignores SIGINT in its background jobs and may send it to them later, so SIGINT
+ * gets its default action back. SIGUSR1 asks for an escalation; outside of a window it must not end
+ * us. It has a handler because COMMAND would inherit an ignored signal. It is blocked until the
+ * event loop takes it, so that a request that comes before the window is served in the window.
  */
 static void set_signals(void)
 {
 	struct sigaction nothing = {.sa_handler = do_nothing, .sa_flags = SA_RESTART};
+	sigset_t manual;
 
 	signal(SIGPIPE, SIG_IGN);
-	/* A file as large as ulimit -f allows is an error of its write. */
+	/* A file that reaches ulimit -f is then an error of its write(2). */
 	sigaction(SIGXFSZ, &nothing, NULL);
 	signal(SIGINT, SIG_DFL);
+	sigemptyset(&manual);
+	sigaddset(&manual, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &manual, NULL);
 	sigaction(SIGUSR1, &nothing, NULL);
 }
 
-static int list(const struct options *options)
+static enum exit_code trace(const struct options *options, struct flag *flag)
 {
-	int err = privilege_check();
+	int status = 0, err;
 
-	return err ? err : list_steps(options, stdout);
-}
-
-static int trace(const struct options *options, struct flag *flag)
-{
 	if (options->windows.disabled) {
 		log_info("FERRUM_BPFTRACE is off: no window will be opened by %s",
 			 options->windows.flag);
-		return 0;
+		return EXIT_DONE;
 	}
-	return flag ? trace_by_flag(options, flag) : trace_once(options);
+	err = flag ? trace_by_flag(options, flag) : trace_once(options, &status);
+	return end_with(err) == EXIT_DONE || status ? (enum exit_code)status : EXIT_FAILED;
 }
 
-static int dispatch(const struct options *options, const struct metadata *metadata,
-		    struct flag *flag)
+static enum exit_code dispatch(const struct options *options, const struct metadata *metadata,
+			       struct flag *flag)
 {
+	bool is_ok = true; /* of a command that prints why it is not */
+	int err;
+
 	switch (options->mode) {
 	case MODE_TRACE:
 		return trace(options, flag);
 	case MODE_REPLAY:
-		return replay_run(options, metadata);
+		return end_with(replay_run(options, metadata));
 	case MODE_LIST_STEPS:
-		return list(options);
+		err = privilege_check();
+		return end_with(err ? err : list_steps(options, stdout));
 	case MODE_VALIDATE:
-		return profile_validate_files(options->files, options->file_count,
-					      options->require_events, stdout, stderr);
+		is_ok = validate_files(options->files, options->file_count, options->require_events,
+				       stdout, stderr);
+		break;
 	case MODE_GPU_ENV:
-		return gpu_env_print(stdout);
+		return end_with(gpu_env_print(stdout));
 	case MODE_DRY_RUN:
-		return inject_dry_run(options->pids.items, options->pids.count, stdout);
+		is_ok = inject_dry_run(options->pids.items, options->pids.count, stdout);
+		break;
 	case MODE_DOCTOR:
-		return doctor(options, stdout);
+		is_ok = doctor(options, stdout);
+		break;
 	case MODE_ENV_HASH:
-		return env_hash_command(options->file_count ? options->files[0] : NULL, stdout);
+		return end_with(
+			env_hash_command(options->file_count ? options->files[0] : NULL, stdout));
 	}
-	return 0;
+	return is_ok ? EXIT_DONE : EXIT_FAILED;
+}
+
+/* Reads the metadata and looks for the flag. 0, -EINVAL, logged, or -ENOMEM. */
+static int prepare(const struct options *options, struct metadata *metadata, struct flag **flag)
+{
+	int err = 0;
+
+	if (options->mode != MODE_VALIDATE && options->mode != MODE_LIST_STEPS &&
+	    options->mode != MODE_DRY_RUN && options->mode != MODE_DOCTOR)
+		err = metadata_resolve(metadata, &options->metadata, environ);
+	if (!err && options->windows.flag && !options->windows.disabled)
+		err = flag__new(flag, options->windows.flag);
+	return err;
 }
 
 int main(int argc, char **argv)
@@ -115,28 +150,22 @@ int main(int argc, char **argv)
 	struct metadata metadata = {0};
 	struct options options;
 	struct flag *flag = NULL;
+	enum exit_code code;
 	int err = fill_standard_fds();
 
 	if (err)
 		return EXIT_FAILED;
 	set_signals();
+	bound_heap();
 	err = options_parse(&options, argc, argv);
-	if (!err && options.mode != MODE_VALIDATE && options.mode != MODE_LIST_STEPS &&
-	    options.mode != MODE_DRY_RUN && options.mode != MODE_DOCTOR)
-		err = metadata_resolve(&metadata, &options.metadata, environ);
-	if (!err && options.windows.flag && !options.windows.disabled)
-		err = flag__new(&flag, options.windows.flag);
-	if (err) {
-		metadata_clear(&metadata);
-		options_clear(&options);
-		if (err == -ENOMEM)
-			tell(err, options.mode);
-		return err == -ENOMEM ? EXIT_FAILED : EXIT_USAGE;
-	}
-	err = dispatch(&options, &metadata, flag);
-	tell(err, options.mode);
+	if (!err)
+		err = prepare(&options, &metadata, &flag);
+	if (!err)
+		code = dispatch(&options, &metadata, flag);
+	else
+		code = err == -ENOMEM ? end_with(err) : EXIT_USAGE;
 	flag__free(flag);
 	metadata_clear(&metadata);
 	options_clear(&options);
-	return err ? EXIT_FAILED : EXIT_DONE;
+	return (int)code;
 }

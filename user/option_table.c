@@ -1,122 +1,417 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "option_table.h"
 
-const struct argp_option option_table[] = {
-	{0, 0, 0, 0, "What to trace:", 1},
-	{"pid", 'p', "PID[,PID...]", 0, "Attach to these processes", 0},
-	{"all", 'a', 0, 0, "Attach to every process", 0},
-	{"follow", 'f', 0, 0, "Also trace child processes, those there are and new ones", 0},
-	{"duration", 'd', "SECONDS", 0, "Stop after this time", 0},
-	{"steps", 'n', "STEPS", 0, "Stop after this many steps", 0},
-	{0, 0, 0, 0, "Where a step begins and ends:", 2},
-	{"step", KEY_STEP, "SPEC", 0,
+#include <argp.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "judge/evidence.h"
+#include "option_value.h"
+
+#define RANK_MAX	   1000000
+#define RING_RECORDS_MIN   512
+#define RING_RECORDS_MAX   (1u << 22)
+#define INJECT_TIMEOUT_MAX (60 * NS_PER_S)
+#define BUDGET_MAX	   (3600 * NS_PER_S)
+
+static void *field_of(const struct option_row *row, struct options *options)
+{
+	return (char *)options + row->field;
+}
+
+static int set_number(const struct option_row *row, struct options *options, uint64_t value)
+{
+	uint32_t small = (uint32_t)value;
+
+	if (row->size == sizeof(small))
+		memcpy(field_of(row, options), &small, sizeof(small));
+	else
+		memcpy(field_of(row, options), &value, sizeof(value));
+	return 0;
+}
+
+static int take_switch(const struct option_row *row, const char *text, struct options *options)
+{
+	*(bool *)field_of(row, options) = true;
+	return 0;
+}
+
+static int take_text(const struct option_row *row, const char *text, struct options *options)
+{
+	*(const char **)field_of(row, options) = text;
+	return 0;
+}
+
+static int take_count(const struct option_row *row, const char *text, struct options *options)
+{
+	uint64_t value;
+	int err = option_count(row->name, text, row->min, row->max, &value);
+
+	return err ? err : set_number(row, options, value);
+}
+
+static int take_percent(const struct option_row *row, const char *text, struct options *options)
+{
+	return option_percent(row->name, text, (double)row->max, field_of(row, options));
+}
+
+static int take_time(const struct option_row *row, const char *text, struct options *options)
+{
+	uint64_t ns;
+	int err = option_time(row->name, text, row->unit_ns, row->min, row->max, &ns);
+
+	return err ? err : set_number(row, options, ns / row->field_ns);
+}
+
+static int take_word(const struct option_row *row, const char *text, struct options *options)
+{
+	uint32_t value;
+	int err = option_word(row->name, text, row->words, &value);
+
+	return err ? err : set_number(row, options, value);
+}
+
+static int take_pids(const struct option_row *row, const char *text, struct options *options)
+{
+	return option_pids(row->name, text, &options->pids);
+}
+
+static int take_step(const struct option_row *row, const char *text, struct options *options)
+{
+	struct step_spec spec = {0};
+	int err = step_spec_parse(&spec, text);
+
+	return err ? err : vec_push(&options->specs, spec);
+}
+
+static int take_step_arg(const struct option_row *row, const char *text, struct options *options)
+{
+	struct step_arg arg = {0};
+	int err;
+
+	if (options->args.count == FBT_ARG_COUNT) {
+		log_err("--%s %s: at most %d can be recorded", row->name, text, FBT_ARG_COUNT);
+		return -EINVAL;
+	}
+	err = step_arg_parse(&arg, text);
+	return err ? err : vec_push(&options->args, arg);
+}
+
+static int take_symbols(const struct option_row *row, const char *text, struct options *options)
+{
+	return vec_push(&options->symbol_files, text);
+}
+
+static int take_list_steps(const struct option_row *row, const char *text, struct options *options)
+{
+	options->mode = MODE_LIST_STEPS;
+	return 0;
+}
+
+static int take_dir(const struct option_row *row, const char *text, struct options *options)
+{
+	if (!*text)
+		return option_refuse(row->name, text, "the name of a directory");
+	options->windows.dir = text;
+	return 0;
+}
+
+static int take_size(const struct option_row *row, const char *text, struct options *options)
+{
+	return option_bytes(row->name, text, field_of(row, options));
+}
+
+/*
+ * The descriptor must not be a standard one, since those are ours. No program that we start
+ * inherits it.
+ */
+static int take_ready_fd(const struct option_row *row, const char *text, struct options *options)
+{
+	uint64_t fd = 0;
+	int err = option_count(row->name, text, STDERR_FILENO + 1, INT_MAX, &fd), mode;
+
+	if (err)
+		return err;
+	mode = fcntl((int)fd, F_GETFL);
+	if (mode < 0 || (mode & O_ACCMODE) == O_RDONLY || (mode & O_PATH))
+		return option_refuse(row->name, text, "a descriptor that is open for writing");
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC))
+		return -errno;
+	options->ready_fd = (int)fd;
+	return 0;
+}
+
+static int take_quiet(const struct option_row *row, const char *text, struct options *options)
+{
+	log_set_level(log_level() > LOG_ERR ? log_level() - 1 : LOG_ERR);
+	return 0;
+}
+
+static int take_verbose(const struct option_row *row, const char *text, struct options *options)
+{
+	log_set_level(log_level() < LOG_DEBUG ? LOG_DEBUG : LOG_LIBBPF);
+	return 0;
+}
+
+static int take_help(const struct option_row *row, const char *text, struct options *options)
+{
+	option_help_end(row->name);
+}
+
+static const char *const details[] = {"steps", "escalated", "all", NULL};
+static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
+static const char *const reports[] = {"none", "text", "json", NULL};
+static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
+
+#define FIELD(member)                                                                              \
+	.field = offsetof(struct options, member), .size = sizeof(((struct options *)0)->member)
+#define TITLE(shown_in, title)                                                                     \
+	{                                                                                          \
+		.shown = OPTION_##shown_in, .text = (title)                                        \
+	}
+#define SWITCH(member)		 .take = take_switch, FIELD(member)
+#define TEXT(member)		 .take = take_text, FIELD(member)
+#define COUNT(member, low, high) .take = take_count, FIELD(member), .min = (low), .max = (high)
+#define PERCENT(member, high)	 .take = take_percent, FIELD(member), .max = (high)
+#define TIME(member, unit, low, high)                                                              \
+	.take = take_time, FIELD(member), .unit_ns = (unit), .field_ns = 1, .min = (low),          \
+	.max = (high)
+#define WORD(member, list) .take = take_word, FIELD(member), .words = (list)
+
+const struct option_row option_table[] = {
+	TITLE(COMMON, "What to trace:"),
+	{"pid", 'p', OPTION_COMMON, "PID[,PID...]", "Attach to these processes", .take = take_pids},
+	{"all", 'a', OPTION_COMMON, NULL, "Attach to every process", SWITCH(all)},
+	{"follow", 'f', OPTION_COMMON, NULL, "Also trace existing and future child processes",
+	 SWITCH(follow)},
+	{"duration", 'd', OPTION_COMMON, "TIME", "Stop after this time: 10 (seconds), 10s, 5m",
+	 TIME(duration_ns, NS_PER_S, NS_PER_MS, OPTION_TIME_MAX)},
+	{"steps", 'n', OPTION_COMMON, "STEPS", "Stop after this many steps",
+	 COUNT(steps, 1, UINT64_MAX)},
+
+	TITLE(COMMON, "Where a step begins and ends:"),
+	{"step", 0, OPTION_COMMON, "SPEC",
 	 "Step function: SYMBOL, a glob, /REGEX/, PATH:SYMBOL, PATH+0xADDR or "
-	 "usdt:PROVIDER:BEGIN,END; may be repeated (default: known engines)",
-	 0},
-	{"step-arg", KEY_STEP_ARG, "NAME=EXPR", 0,
-	 "Record a number with each step: argN, or s32|u32|s64|u64(argN+OFF), (sp+OFF), "
-	 "or of (u64(...)+OFF)",
-	 0},
-	{"symbols", KEY_SYMBOLS, "FILE", 0, "Symbols of a stripped file with the same build-id", 0},
-	{"uretprobe", KEY_URETPROBE, 0, 0,
-	 "End steps by a uretprobe. Dangerous: a panic or exception through the function aborts "
-	 "the "
-	 "engine",
-	 0},
-	{"wait-step", KEY_WAIT_STEP, 0, 0,
-	 "No error if --step is not found yet: wait for a library that is loaded later", 0},
-	{"interval", KEY_INTERVAL, "MS", 0,
-	 "Length of a step where there is no step function (100)", 0},
-	{"rate-guard", KEY_RATE_GUARD, "PERCENT", 0,
-	 "Most of a thread's time that the probes of a step function may take (5): one that is "
-	 "called more often is sampled; 0: no limit",
-	 0},
-	{"list-steps", KEY_LIST_STEPS, 0, 0, "Print step candidates of -p PID with rates, and exit",
-	 0},
-	{0, 0, 0, 0, "Which steps are wrong:", 3},
-	{"cv-threshold", KEY_CV_THRESHOLD, "PERCENT", 0,
-	 "Coefficient of variation above which a class of steps is unsteady (15)", 0},
-	{"efficiency-threshold", KEY_EFFICIENCY_THRESHOLD, "PERCENT", 0,
-	 "Budget / actual below which a step is too slow (25)", 0},
-	{"memory-cliff-threshold", KEY_MEMORY_CLIFF_THRESHOLD, "PERCENT", 0,
-	 "Loss of throughput above which a step with mmap on top is a cliff (30)", 0},
-	{"gpu-transfer-threshold", KEY_GPU_TRANSFER_THRESHOLD, "PERCENT", 0,
-	 "Share of GPU copies above which a step is reported; needs GPU records (50)", 0},
-	{"rate-limit", KEY_RATE_LIMIT, "N", 0, "Escalations shown per interval (100)", 0},
-	{"rate-interval", KEY_RATE_INTERVAL, "SECONDS", 0, "That interval (60)", 0},
-	{"cv-window", KEY_CV_WINDOW, "STEPS", 0, "Steps of a class that are remembered (64)", 0},
-	{"budget-us", KEY_BUDGET, "US", 0,
-	 "Budget of a step (default: its own work, and what its class usually waits)", 0},
-	{"class-by", KEY_CLASS_BY, "NAME", 0,
-	 "Compare steps of about the same --step-arg NAME (default: of about the same work)", 0},
-	{"context", KEY_CONTEXT, "N", 0,
-	 "Steps before and after an escalated one whose calls are in the trace too (1)", 0},
-	{"escalate-now", KEY_ESCALATE_NOW, 0, 0, "Escalate the first step, as SIGUSR1 does later",
-	 0},
-	{0, 0, 0, 0, "Windows:", 4},
-	{"flag", KEY_FLAG, "PATH", 0,
-	 "Trace only while this file exists: one export for each time and process", 0},
-	{"max-steps", KEY_MAX_STEPS, "N", 0,
-	 "With --flag: end a window after this many steps, until the flag has gone", 0},
-	{0, 0, 0, 0, "GPU:", 5},
-	{"gpu", KEY_GPU, "MODE", 0,
+	 "usdt:PROVIDER:BEGIN,END; may be repeated (default: detected in known engines)",
+	 .take = take_step},
+	{"list-steps", 0, OPTION_COMMON, NULL,
+	 "Print the functions of -p PID that may be a step, with their call rates, and exit",
+	 .take = take_list_steps},
+	{"symbols", 0, OPTION_COMMON, "FILE",
+	 "Read the symbols of a stripped file with the same build-id from FILE",
+	 .take = take_symbols},
+	{"step-arg", 0, OPTION_MORE, "NAME=EXPR",
+	 "Record a number with each step: argN, or s32|u32|s64|u64(argN+OFF), (sp+OFF), or of "
+	 "(u64(...)+OFF)",
+	 .take = take_step_arg},
+	{"uretprobe", 0, OPTION_MORE, NULL,
+	 "End steps with a uretprobe. Dangerous: a panic or exception that passes through the "
+	 "function aborts the engine",
+	 SWITCH(uretprobe)},
+	{"wait-step", 0, OPTION_MORE, NULL,
+	 "Do not fail if --step cannot be found yet: wait for a library that is loaded later",
+	 SWITCH(wait_step)},
+	{"interval", 0, OPTION_MORE, "TIME",
+	 "Length of a step where no step function is known; a bare number is in milliseconds "
+	 "(default: 100)",
+	 TIME(interval_ns, NS_PER_MS, NS_PER_MS, OPTION_TIME_MAX)},
+	{"rate-guard", 0, OPTION_MORE, "PERCENT",
+	 "Maximum share of a thread's time that probes may take; busier step functions are "
+	 "sampled; 0: no limit (default: 5)",
+	 PERCENT(windows.rate_guard_percent, 100)},
+
+	TITLE(MORE, "Which steps are wrong:"),
+	{"cv-threshold", 0, OPTION_MORE, "PERCENT",
+	 "Coefficient of variation above which a class of steps is unsteady (default: 15)",
+	 PERCENT(judging.classify.thresholds.cv_percent, 10000)},
+	{"efficiency-threshold", 0, OPTION_MORE, "PERCENT",
+	 "Ratio of budget to actual time below which a step is too slow (default: 25)",
+	 PERCENT(judging.classify.thresholds.efficiency_percent, 100)},
+	{"memory-cliff-threshold", 0, OPTION_MORE, "PERCENT",
+	 "Throughput loss above which a step dominated by memory calls counts as a memory cliff "
+	 "(default: 30)",
+	 PERCENT(judging.classify.thresholds.memory_cliff_percent, 100)},
+	{"gpu-transfer-threshold", 0, OPTION_MORE, "PERCENT",
+	 "Share of GPU copies above which a step is reported; requires GPU records (default: 50)",
+	 PERCENT(judging.classify.thresholds.gpu_transfer_percent, 100)},
+	{"rate-limit", 0, OPTION_MORE, "N",
+	 "Maximum number of escalations shown per --rate-interval (default: 100)",
+	 COUNT(judging.classify.thresholds.rate_limit, 0, UINT32_MAX)},
+	{"rate-interval", 0, OPTION_MORE, "TIME",
+	 "Interval of --rate-limit; a bare number is in seconds (default: 60)",
+	 TIME(judging.classify.thresholds.rate_interval_ns, NS_PER_S, NS_PER_MS, OPTION_TIME_MAX)},
+	{"cv-window", 0, OPTION_MORE, "STEPS",
+	 "Number of recent steps of a class to compare with (default: 64)",
+	 COUNT(judging.classify.window_steps, CLASS_KNOWN_STEPS, CLASSIFY_WINDOW_MAX)},
+	{"budget-us", 0, OPTION_MORE, "TIME",
+	 "Budget of a step; a bare number is in microseconds (default: the step's own work plus "
+	 "the usual waiting time of its class)",
+	 .take = take_time, FIELD(judging.classify.budget_us), .unit_ns = NS_PER_US,
+	 .field_ns = NS_PER_US, .min = NS_PER_US, .max = BUDGET_MAX},
+	{"class-by", 0, OPTION_MORE, "NAME",
+	 "Compare steps with a similar --step-arg NAME (default: with a similar amount of work)",
+	 TEXT(judging.classify.class_by)},
+	{"context", 0, OPTION_MORE, "N",
+	 "Number of steps before and after an escalated step whose calls are in the trace too "
+	 "(default: 1)",
+	 COUNT(judging.context, 0, EVIDENCE_CONTEXT_MAX)},
+	{"escalate-now", 0, OPTION_MORE, NULL, "Escalate the first step, as SIGUSR1 does later",
+	 SWITCH(escalate_now)},
+
+	TITLE(COMMON, "Windows:"),
+	{"flag", 0, OPTION_COMMON, "PATH",
+	 "Trace only while this file exists; write one set of files per window and process",
+	 TEXT(windows.flag)},
+	{"max-steps", 0, OPTION_MORE, "N",
+	 "With --flag: end a window after this many steps; the next one opens when the file has "
+	 "been removed and created again",
+	 COUNT(windows.max_steps, 0, OPTION_MAX_STEPS_OPEN - 1)},
+
+	TITLE(COMMON, "GPU:"),
+	{"gpu", 0, OPTION_COMMON, "MODE",
 	 "GPU records: auto (of processes that have the shim, see gpu-env), off, require, or "
-	 "inject: put the shim into those that run without it (auto)",
-	 0},
-	{"inject-timeout", KEY_INJECT_TIMEOUT, "SECONDS", 0,
-	 "With --gpu=inject: look so long for a thread that it can be done with (5)", 0},
-	{"dry-run", KEY_DRY_RUN, 0, 0,
-	 "With --gpu=inject: print whether it can be done to -p PID, and exit", 0},
-	{"gpu-strict", KEY_GPU_STRICT, 0, 0,
-	 "A step's GPU work is only what its own thread launched, not other threads meanwhile", 0},
-	{0, 0, 0, 0, "Output:", 6},
-	{"dir", KEY_DIR, "DIR", 0, "Folder of the files that are named by a tag (.)", 0},
-	{"keep-free", KEY_KEEP_FREE, "SIZE", 0,
-	 "Files end where less than this is free on their disk, as 500M or 2G; 0: no limit (5 % of "
-	 "it, 1G at most)",
-	 0},
-	{"detail", KEY_DETAIL, "LEVEL", 0,
-	 "Calls recorded: steps (none), escalated (of steps), all", 0},
-	{"trace", KEY_TRACE, "FILE", 0, "Chrome trace, or none (./ferrum_trace_TAG.json)", 0},
-	{"trace-format", KEY_TRACE_FORMAT, "FORMAT", 0,
-	 "ferrum, or kineto: as torch.profiler writes it", 0},
-	{"rank", KEY_RANK, "N", 0,
-	 "Rank in a kineto trace (RANK or LOCAL_RANK of the target, or 0)", 0},
-	{"profile", KEY_PROFILE, "FILE", 0, "JSON Lines, or none (./ferrum_profile_TAG.jsonl)", 0},
-	{"report", KEY_REPORT, "FORMAT", 0, "Report on stdout: text, json or none", 0},
-	{"record", KEY_RECORD, "FILE", 0, "Keep the raw records for --replay", 0},
-	{"replay", KEY_REPLAY, "FILE", 0, "Read records from a file; no root needed", 0},
-	{"otlp", KEY_OTLP, "URL", 0, "Send escalations to a collector: http://HOST:4318", 0},
-	{0, 0, 0, 0,
-	 "Metadata of the profile (over FERRUM_PROFILE_* of the environment, then the target's own "
-	 "--profile-* and FERRUM_PROFILE_*):",
-	 7},
-	{"profile-commit-sha", KEY_COMMIT_SHA, "SHA", 0, "Commit of the engine", 0},
-	{"profile-env-hash", KEY_ENV_HASH, "HASH", 0, "Environment hash, sha256:...", 0},
-	{"profile-model", KEY_MODEL, "NAME", 0, "Model", 0},
-	{"profile-concurrency", KEY_CONCURRENCY, "N", 0, "Concurrent requests", 0},
-	{"profile-runtime-flags-json", KEY_RUNTIME_FLAGS, "OBJECT", 0, "Runtime flags", 0},
-	{"compute-env-hash", KEY_COMPUTE_ENV_HASH, 0, 0,
-	 "Where no env hash is given, compute it of this host and the target", 0},
-	{0, 0, 0, 0, "Other:", 8},
-	{"ring-records", KEY_RING_RECORDS, "N", 0, "Calls each CPU's ring holds (131072)", 0},
-	{"bpf-stats", KEY_BPF_STATS, 0, 0,
-	 "Measure our BPF programs by kernel statistics; costs 45 ns a run", 0},
-	{"require-events", KEY_REQUIRE_EVENTS, "A,B", 0, "validate: events that must be there", 0},
-	{"quiet", 'q', 0, 0, "Only warnings and errors; twice: errors", 0},
-	{"verbose", 'v', 0, 0, "Say more; twice: libbpf too", 0},
-	{0},
+	 "inject: load the shim into processes that run without it (default: auto)",
+	 WORD(gpu.mode, gpu_modes)},
+	{"inject-timeout", 0, OPTION_MORE, "TIME",
+	 "With --gpu=inject: give up if no suitable thread is found within this time; a bare "
+	 "number is in seconds (default: 5)",
+	 TIME(gpu.inject_timeout_ns, NS_PER_S, NS_PER_S, INJECT_TIMEOUT_MAX)},
+	{"dry-run", 0, OPTION_MORE, NULL,
+	 "With --gpu=inject: print whether the shim can be loaded into -p PID, and exit",
+	 SWITCH(gpu.dry_run)},
+	{"gpu-strict", 0, OPTION_MORE, NULL,
+	 "Count only GPU work that the step's own thread launched as the step's, not that of other "
+	 "threads during the step",
+	 SWITCH(judging.merge.strict)},
+
+	TITLE(COMMON, "Output:"),
+	{"output", 'o', OPTION_COMMON, "BASE",
+	 "Name all files: BASE.trace.json, BASE.jsonl, and BASE.fbt for --replay; with --flag, "
+	 "BASE_TAG.trace.json and BASE_TAG.jsonl",
+	 TEXT(output)},
+	{"trace", 0, OPTION_COMMON, "FILE",
+	 "Chrome trace, or none (default: ./ferrum_trace_TAG.json)", TEXT(trace)},
+	{"profile", 0, OPTION_COMMON, "FILE",
+	 "JSON Lines, or none (default: ./ferrum_profile_TAG.jsonl)", TEXT(profile)},
+	{"report", 0, OPTION_COMMON, "FORMAT",
+	 "Report on standard output: text, json or none (default: text)", WORD(report, reports)},
+	{"record", 0, OPTION_COMMON, "FILE", "Keep the raw records for --replay", TEXT(record)},
+	{"replay", 0, OPTION_COMMON, "FILE",
+	 "Read records from FILE instead of tracing; requires no privileges", TEXT(replay)},
+	{"otlp", 0, OPTION_COMMON, "URL",
+	 "Send escalations to an OpenTelemetry collector, e.g. http://HOST:4318", TEXT(otlp)},
+	{"detail", 0, OPTION_COMMON, "LEVEL",
+	 "System calls to record: steps (none), escalated (those of steps) or all (default: "
+	 "escalated)",
+	 WORD(detail, details)},
+	{"dir", 0, OPTION_MORE, "DIR",
+	 "Directory of the files that are named by a tag (default: .)", .take = take_dir},
+	{"keep-free", 0, OPTION_MORE, "SIZE",
+	 "Stop writing files when less than SIZE is free, e.g. 500M or 2G; 0: no limit (default: 5 "
+	 "% of the file system, at most 1G)",
+	 .take = take_size, FIELD(windows.keep_free)},
+	{"trace-format", 0, OPTION_MORE, "FORMAT",
+	 "ferrum, or kineto: as torch.profiler writes it (default: ferrum)",
+	 WORD(trace_format, trace_formats)},
+	{"rank", 0, OPTION_MORE, "N",
+	 "Rank in a kineto trace (default: RANK or LOCAL_RANK of the target, or 0)",
+	 COUNT(gpu.rank, 0, RANK_MAX)},
+
+	TITLE(MORE, "Metadata of the profile (an option overrides FERRUM_PROFILE_* of the "
+		    "environment, which overrides the target's own --profile-* and "
+		    "FERRUM_PROFILE_*):"),
+	{"profile-commit-sha", 0, OPTION_MORE, "SHA", "Commit of the engine",
+	 TEXT(metadata.commit_sha)},
+	{"profile-env-hash", 0, OPTION_MORE, "HASH", "Environment hash, sha256:...",
+	 TEXT(metadata.env_hash)},
+	{"profile-model", 0, OPTION_MORE, "NAME", "Model", TEXT(metadata.model)},
+	{"profile-concurrency", 0, OPTION_MORE, "N", "Concurrent requests",
+	 TEXT(metadata.concurrency)},
+	{"profile-runtime-flags-json", 0, OPTION_MORE, "OBJECT", "Runtime flags",
+	 TEXT(metadata.runtime_flags)},
+	{"compute-env-hash", 0, OPTION_MORE, NULL,
+	 "Compute the environment hash from this host and the target if none is given",
+	 SWITCH(compute_env_hash)},
+
+	TITLE(COMMON, "Other:"),
+	{"quiet", 'q', OPTION_COMMON, NULL, "Only warnings and errors; -qq only errors",
+	 .take = take_quiet},
+	{"verbose", 'v', OPTION_COMMON, NULL, "Be verbose; -vv adds libbpf messages",
+	 .take = take_verbose},
+	{"ring-records", 0, OPTION_MORE, "N",
+	 "Number of calls that each CPU's ring buffer holds (default: 131072)",
+	 COUNT(ring_records, RING_RECORDS_MIN, RING_RECORDS_MAX)},
+	{"ready-fd", 0, OPTION_MORE, "FD",
+	 "Write a newline to this descriptor, 3 or more, and close it once all probes of the "
+	 "first window are attached",
+	 .take = take_ready_fd},
+	{"require-events", 0, OPTION_MORE, "A,B",
+	 "With validate: events that every profile must contain", TEXT(require_events)},
+	{"help", 'h', OPTION_COMMON, NULL, "Print the most important options", .take = take_help},
+	{"help-all", 0, OPTION_COMMON, NULL, "Print all options", .take = take_help},
+	{"usage", 0, OPTION_MORE, NULL, "Print a short usage message", .take = take_help},
+	{"version", 'V', OPTION_COMMON, NULL, "Print the version", .take = take_help},
 };
 
-const char option_doc[] =
-	"Say where each step of a running LLM inference server spends its time."
-	"\vvalidate checks profiles and traces, env-hash prints the hash of an "
-	"environment document, gpu-env how to start an engine so that it has GPU "
-	"records, doctor what works here (and for a process, as -p would) and what "
-	"to do about the rest; tracing needs root or "
-	"CAP_BPF, CAP_PERFMON and "
-	"CAP_SYS_PTRACE. Exit status: 0 done, 1 failed, 2 usage.";
+const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0]);
 
-const char option_args_doc[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\nvalidate "
-			       "FILE...\nenv-hash [FILE]\ngpu-env\ndoctor "
-			       "[PID...]";
+static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
+			   "doctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\ngpu-env";
+
+static const char summary[] =
+	"Show where each step of a running LLM inference server spends its time."
+	"\vdoctor checks what works on this machine (and for a process, as -p would) and how to "
+	"fix the rest. validate checks profiles and traces, env-hash prints the hash of an "
+	"environment document, gpu-env prints how to start an engine so that it has GPU records.\n"
+	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
+	"alone or with us, ms, s, m or h.\n"
+	"\nExit status: 0 done, 1 failed, 2 usage error; with -- COMMAND that of COMMAND.";
+
+/* argp(3) is only used to lay out the text. */
+static void print(enum option_help shown, unsigned int flags)
+{
+	struct argp_option *options = calloc(option_table_count + 1, sizeof(*options));
+	const struct argp argp = {options, NULL, uses, summary, NULL, NULL, NULL};
+	int group = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; options && i < option_table_count; i++) {
+		const struct option_row *row = &option_table[i];
+
+		if (row->shown < shown)
+			continue;
+		group += !row->name;
+		options[count++] = (struct argp_option){
+			.name = row->name,
+			.key = !row->name    ? 0
+			       : row->letter ? row->letter
+					     : 256 + (int)i,
+			.arg = row->value,
+			.doc = row->text,
+			.group = group,
+		};
+	}
+	if (options)
+		argp_help(&argp, stdout, flags, (char *)"ferrum-bpftrace");
+	free(options);
+}
+
+void option_help_end(const char *what)
+{
+	if (!strcmp(what, "version"))
+		terminal_line(stdout, "ferrum-bpftrace %s", FBT_VERSION);
+	else if (!strcmp(what, "usage"))
+		print(OPTION_MORE, ARGP_HELP_USAGE);
+	else
+		print(strcmp(what, "help") ? OPTION_MORE : OPTION_COMMON,
+		      ARGP_HELP_SHORT_USAGE | ARGP_HELP_LONG | ARGP_HELP_DOC);
+	exit(fflush(stdout) || ferror(stdout) ? EXIT_FAILURE : EXIT_SUCCESS);
+}

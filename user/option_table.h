@@ -1,62 +1,40 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The options that there are, and what --help says of them. */
+/*
+ * The options: the name of each, its text in --help, how its value is read and where the value
+ * goes. A new option is a row of option_table.c, a field of struct options and an entry in the man
+ * page.
+ */
 #ifndef FBT_OPTION_TABLE_H
 #define FBT_OPTION_TABLE_H
 
-#include <argp.h>
+#include "options.h"
 
-/* Options without a letter. */
-enum option_key {
-	KEY_STEP = 256,
-	KEY_STEP_ARG,
-	KEY_SYMBOLS,
-	KEY_URETPROBE,
-	KEY_WAIT_STEP,
-	KEY_INTERVAL,
-	KEY_LIST_STEPS,
-	KEY_DETAIL,
-	KEY_RING_RECORDS,
-	KEY_TRACE,
-	KEY_TRACE_FORMAT,
-	KEY_PROFILE,
-	KEY_REPORT,
-	KEY_RECORD,
-	KEY_REPLAY,
-	KEY_COMMIT_SHA,
-	KEY_ENV_HASH,
-	KEY_MODEL,
-	KEY_CONCURRENCY,
-	KEY_RUNTIME_FLAGS,
-	KEY_BPF_STATS,
-	KEY_REQUIRE_EVENTS,
-	KEY_CV_THRESHOLD,
-	KEY_EFFICIENCY_THRESHOLD,
-	KEY_GPU_TRANSFER_THRESHOLD,
-	KEY_MEMORY_CLIFF_THRESHOLD,
-	KEY_RATE_LIMIT,
-	KEY_RATE_INTERVAL,
-	KEY_CV_WINDOW,
-	KEY_BUDGET,
-	KEY_CLASS_BY,
-	KEY_CONTEXT,
-	KEY_ESCALATE_NOW,
-	KEY_OTLP,
-	KEY_FLAG,
-	KEY_DIR,
-	KEY_MAX_STEPS,
-	KEY_COMPUTE_ENV_HASH,
-	KEY_GPU,
-	KEY_GPU_STRICT,
-	KEY_INJECT_TIMEOUT,
-	KEY_DRY_RUN,
-	KEY_RANK,
-	KEY_RATE_GUARD,
-	KEY_KEEP_FREE,
+/* Where an option is shown. */
+enum option_help {
+	OPTION_MORE,   /* --help-all only */
+	OPTION_COMMON, /* --help too */
 };
 
-/* For struct argp. */
-extern const struct argp_option option_table[];
-extern const char option_doc[];
-extern const char option_args_doc[];
+struct option_row {
+	const char *name; /* NULL: text is the title of the rows that follow */
+	int letter;	  /* 0: none */
+	enum option_help shown;
+	const char *value; /* name of its value; NULL: it has none */
+	const char *text;
+	/* Reads value into options. 0, -EINVAL, logged, or -ENOMEM. */
+	int (*take)(const struct option_row *row, const char *value, struct options *options);
+	size_t field; /* field of struct options, and its size */
+	size_t size;
+	uint64_t unit_ns;  /* unit of a time that has none */
+	uint64_t field_ns; /* unit of the field, if it is a time */
+	uint64_t min, max; /* limits of the value; for a time in ns */
+	const char *const *words;
+};
+
+extern const struct option_row option_table[];
+extern const size_t option_table_count;
+
+/* Prints what is asked for, "help", "help-all", "usage" or "version", and ends the program. */
+_Noreturn void option_help_end(const char *what);
 
 #endif

@@ -1,46 +1,44 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Values of options from their texts. 0, or EINVAL (positive, as argp wants it) with one line
- * logged that names the option, or ENOMEM.
+ * Reads the values of options. Each function returns 0; -EINVAL after one line that names the
+ * option and says what is expected; or -ENOMEM. option is a name without its dashes.
  */
 #ifndef FBT_OPTION_VALUE_H
 #define FBT_OPTION_VALUE_H
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "vec.h"
+#include "proc/process.h"
 
-typedef VEC(uint32_t) pid_vec;
+/* Logs "--OPTION: invalid value 'TEXT' (expected WANTED)" and returns -EINVAL. */
+int option_refuse(const char *option, const char *text, const char *wanted);
 
-/* Logs "OPTION VALUE: not WANTED" and returns EINVAL. */
-int option_bad_value(const char *option, const char *value, const char *wanted);
+/* A number in decimal digits only, from 0 to max. Logs nothing. */
+int option_number(const char *text, uint64_t max, uint64_t *value);
 
-/* Decimal digits only, 0 … max. 0, or -EINVAL without a message. */
-int option_parse_number(const char *text, uint64_t max, uint64_t *value);
-
-/* The same from min to max, with a message. */
-int option_parse_range(const char *option, const char *text, uint64_t min, uint64_t max,
-		       uint64_t *value);
+/* A number in decimal digits only, from min to max. */
+int option_count(const char *option, const char *text, uint64_t min, uint64_t max, uint64_t *value);
 
 /* A decimal number from 0 to max. */
-int option_parse_percent(const char *option, const char *text, double max, double *value);
+int option_percent(const char *option, const char *text, double max, double *value);
 
-/* PID[,PID…], appended. */
-int option_parse_pids(pid_vec *pids, const char *text);
+/* max_ns of a time that has no limit. */
+#define OPTION_TIME_MAX 1000000000000000000ull
 
-/* A number of bytes, or of KiB, MiB, GiB or TiB with K, M, G or T behind it. */
-int option_parse_bytes(const char *option, const char *text, uint64_t *bytes);
+/*
+ * A time: a decimal number with a unit (us, ms, s, m, h), or in unit_ns without one; from min_ns to
+ * max_ns.
+ */
+int option_time(const char *option, const char *text, uint64_t unit_ns, uint64_t min_ns,
+		uint64_t max_ns, uint64_t *ns);
 
-/* A decimal number of units, at least a millisecond in all. */
-int option_parse_duration(const char *option, const char *text, double unit_ns, uint64_t *ns);
+/* A size: a number of bytes, or of KiB, MiB, GiB or TiB if K, M, G or T follows. */
+int option_bytes(const char *option, const char *text, uint64_t *bytes);
 
-/* Index of text in the NULL-terminated words; wanted names them for the message. */
-int option_parse_word(const char *option, const char *text, const char *const *words,
-		      const char *wanted, int *value);
+/* PID[,PID...]; appended to pids. */
+int option_pids(const char *option, const char *text, pid_vec *pids);
 
-/* Whether a file of that name ends in ".json". NULL (the default name) and "none" pass. */
-bool option_is_json_path(const char *path);
-
-int option_parse_ring_records(uint32_t *value, const char *text);
+/* The index of text in words. words ends with NULL. */
+int option_word(const char *option, const char *text, const char *const *words, uint32_t *value);
 
 #endif

@@ -1,209 +1,29 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-#include "curl_library.h"
-#include "log.h"
-#include "option_judging.h"
-#include "option_messages.h"
-#include "option_metadata.h"
-#include "option_table.h"
-#include "option_value.h"
 #include "options.h"
 
-#define NS_PER_S  1000000000.0
-#define NS_PER_MS 1000000.0
+#include <errno.h>
+#include <fnmatch.h>
+#include <libgen.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
 
-const char *argp_program_version = "ferrum-bpftrace " FBT_VERSION;
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/text.h"
+#include "option_value.h"
+#include "output/file.h"
+#include "output/otlp_http.h"
 
-static int add_step(struct options *options, const char *text)
-{
-	struct step_spec spec = {0};
-	int err = step_spec_parse(&spec, text);
+/* Longer values in the environment are neither a switch nor a number. */
+#define VALUE_SIZE 32
+#define RANK_OPEN  UINT32_MAX
 
-	if (!err)
-		err = vec_push(&options->specs, spec);
-	return -err;
-}
-
-static int add_step_arg(struct options *options, const char *text)
-{
-	struct step_arg arg = {0};
-	int err;
-
-	if (options->args.count == FBT_ARG_COUNT) {
-		log_err("--step-arg %s: at most %d can be recorded", text, FBT_ARG_COUNT);
-		return EINVAL;
-	}
-	err = step_arg_parse(&arg, text);
-	if (!err)
-		err = vec_push(&options->args, arg);
-	return -err;
-}
-
-static int parse_output(struct options *options, int key, const char *arg)
-{
-	static const char *const formats[] = {"none", "text", "json", NULL};
-	static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
-	static const char *const details[] = {"steps", "escalated", "all", NULL};
-	int value = 0, err = 0;
-
-	switch (key) {
-	case KEY_DETAIL:
-		err = option_parse_word("--detail", arg, details, "steps, escalated or all",
-					&value);
-		options->detail = (enum fbt_detail)value;
-		break;
-	case KEY_REPORT:
-		err = option_parse_word("--report", arg, formats, "text, json or none", &value);
-		options->report = (enum report_format)value;
-		break;
-	case KEY_TRACE_FORMAT:
-		err = option_parse_word("--trace-format", arg, trace_formats, "ferrum or kineto",
-					&value);
-		options->trace_format = (enum trace_format)value;
-		break;
-	case KEY_TRACE:
-		options->trace = arg;
-		break;
-	case KEY_PROFILE:
-		options->profile = arg;
-		break;
-	case KEY_RECORD:
-		options->record = arg;
-		break;
-	case KEY_REPLAY:
-		options->replay = arg;
-		break;
-	default:
-		err = ARGP_ERR_UNKNOWN;
-	}
-	return err;
-}
-
-static int parse_other(struct options *options, int key, const char *arg)
-{
-	switch (key) {
-	case KEY_COMPUTE_ENV_HASH:
-		options->compute_env_hash = true;
-		return 0;
-	case KEY_OTLP:
-		options->otlp = arg;
-		return 0;
-	case KEY_ESCALATE_NOW:
-		options->escalate_now = true;
-		return 0;
-	case KEY_BPF_STATS:
-		options->bpf_stats = true;
-		return 0;
-	case KEY_REQUIRE_EVENTS:
-		options->require_events = arg;
-		return 0;
-	case 'q':
-		log_set_level(log_level() > LOG_ERR ? log_level() - 1 : LOG_ERR);
-		return 0;
-	case 'v':
-		log_set_level(log_level() < LOG_DEBUG ? LOG_DEBUG : LOG_LIBBPF);
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static int parse_step_option(struct options *options, int key, const char *arg)
-{
-	switch (key) {
-	case KEY_STEP:
-		return add_step(options, arg);
-	case KEY_STEP_ARG:
-		return add_step_arg(options, arg);
-	case KEY_SYMBOLS:
-		return -vec_push(&options->symbol_files, arg);
-	case KEY_URETPROBE:
-		options->uretprobe = true;
-		return 0;
-	case KEY_WAIT_STEP:
-		options->wait_step = true;
-		return 0;
-	case KEY_INTERVAL:
-		return option_parse_duration("--interval", arg, NS_PER_MS, &options->interval_ns);
-	case KEY_RING_RECORDS:
-		return option_parse_ring_records(&options->ring_records, arg);
-	case KEY_LIST_STEPS:
-		options->mode = MODE_LIST_STEPS;
-		return 0;
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-static int parse_selection(struct options *options, int key, const char *arg)
-{
-	switch (key) {
-	case 'p':
-		return option_parse_pids(&options->pids, arg);
-	case 'a':
-		options->all = true;
-		return 0;
-	case 'f':
-		options->follow = true;
-		return 0;
-	case 'd':
-		return option_parse_duration("--duration", arg, NS_PER_S, &options->duration_ns);
-	case 'n':
-		return option_parse_range("--steps", arg, 1, UINT64_MAX, &options->steps);
-	}
-	return ARGP_ERR_UNKNOWN;
-}
-
-/* COMMAND and validate end our own options: what follows is theirs. */
-static int parse_argument(struct options *options, char *arg, struct argp_state *state)
-{
-	bool after_dashes = state->next >= 2 && !strcmp(state->argv[state->next - 2], "--");
-
-	/* The files are gathered in the places of argv that have been read. */
-	if (options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH) {
-		if (!options->file_count)
-			options->files = &state->argv[state->next - 1];
-		options->files[options->file_count++] = arg;
-		return 0;
-	}
-	if (options->mode == MODE_DOCTOR && !after_dashes)
-		return option_parse_pids(&options->pids, arg);
-	if (!after_dashes && option_argument_is_command(arg, &options->mode))
-		return 0;
-	if (!after_dashes) {
-		log_err("%s: what is that? To trace a process: -p PID. To start a program and "
-			"trace it: -- %s",
-			arg, arg);
-		return EINVAL;
-	}
-	options->command = &state->argv[state->next - 1];
-	state->next = state->argc;
-	return 0;
-}
-
-static error_t parse_option(int key, char *arg, struct argp_state *state)
-{
-	struct options *options = state->input;
-	int err = parse_selection(options, key, arg);
-
-	if (err == ARGP_ERR_UNKNOWN)
-		err = parse_step_option(options, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = option_parse_judging(&options->judging, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = option_parse_windows(&options->windows, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = option_parse_gpu(&options->gpu, &options->judging.merge, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = option_parse_metadata(&options->metadata, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = parse_output(options, key, arg);
-	if (err == ARGP_ERR_UNKNOWN)
-		err = parse_other(options, key, arg);
-	if (err == ARGP_ERR_UNKNOWN && key == ARGP_KEY_ARG)
-		err = parse_argument(options, arg, state);
-	return err;
-}
+/* Engines call their step function at most 5,000 times a second, as far as we have seen. */
+#define RATE_GUARD_PERCENT 5
 
 static int usage_error(const char *message)
 {
@@ -211,83 +31,389 @@ static int usage_error(const char *message)
 	return -EINVAL;
 }
 
+/*
+ * Reads a variable, without surrounding white space. false: it is not set, or too long to be valid.
+ */
+static bool read_value(char value[VALUE_SIZE], const char *name)
+{
+	const char *text = getenv(name);
+	size_t size = text ? strlen(text) : 0;
+
+	if (!text)
+		return false;
+	whitespace_trim(&text, &size);
+	return snprintf(value, VALUE_SIZE, "%.*s", (int)(size < VALUE_SIZE ? size : VALUE_SIZE),
+			text) < VALUE_SIZE;
+}
+
+static bool is_on(const char *name, bool otherwise)
+{
+	static const char *const words[] = {"1", "true", "yes", "y", "on"};
+	char value[VALUE_SIZE];
+
+	if (!getenv(name))
+		return otherwise;
+	if (!read_value(value, name))
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+		if (!strcasecmp(value, words[i]))
+			return true;
+	}
+	return false;
+}
+
+static const char *read_path(const char *name)
+{
+	const char *path = getenv(name);
+
+	return path && !whitespace_only(path, strlen(path)) ? path : NULL;
+}
+
+static uint64_t read_steps(const char *name)
+{
+	char value[VALUE_SIZE];
+	uint64_t steps = 0;
+
+	/* ferrum accepts a sign, and for it a negative number means no limit. */
+	if (!read_value(value, name) || option_number(value + (*value == '+'), UINT64_MAX, &steps))
+		return 0;
+	return steps;
+}
+
+static void warn_of_switches(void)
+{
+	static const char *const names[] = {
+		"FERRUM_BPFTRACE_WITH_STACK",
+		"FERRUM_BPFTRACE_RECORD_SHAPES",
+		"FERRUM_BPFTRACE_SYNC_CUDA",
+		"FERRUM_BPFTRACE_AUTO_CONVERT",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		if (is_on(names[i], false))
+			log_warn("%s: has no effect: only the engine itself could do this",
+				 names[i]);
+	}
+}
+
+static void apply_environment(struct options *options)
+{
+	struct option_windows *windows = &options->windows;
+	const char *trace = getenv("FERRUM_TRACE_OUT");
+	const char *profile = getenv("FERRUM_PROFILE_JSONL");
+	const char *uprobes = getenv("FBT_UPROBES");
+	bool traces = options->mode == MODE_TRACE;
+
+	if (traces && !windows->flag) {
+		windows->flag = read_path("FERRUM_BPFTRACE_FLAG");
+		windows->flag_by_environment = windows->flag;
+	}
+	windows->disabled = windows->flag && !is_on("FERRUM_BPFTRACE", true);
+	if (!windows->dir && !options->output)
+		windows->dir = read_path("FERRUM_BPFTRACE_DIR");
+	if (windows->max_steps == OPTION_MAX_STEPS_OPEN && windows->flag)
+		windows->max_steps = read_steps("FERRUM_BPFTRACE_MAX_STEPS");
+	/* -q and -v take precedence. */
+	if (is_on("FERRUM_BPFTRACE_DEBUG", false) && log_level() == LOG_INFO)
+		log_set_level(LOG_DEBUG);
+	if (traces)
+		warn_of_switches();
+	options->perf_uprobes = uprobes && !strcmp(uprobes, "perf");
+	if (options->output)
+		return;
+	if (windows->flag && !options->trace && trace && *trace)
+		log_warn("FERRUM_TRACE_OUT: has no effect with --flag, which names the files");
+	else if (!options->trace && trace && *trace)
+		options->trace = trace;
+	/* As in ferrum, a blank path means no profile; other paths are not trimmed. */
+	if (!options->profile && profile && profile[strspn(profile, " \t\r\n\v\f")])
+		options->profile = profile;
+}
+
+/* Names the files of a single window by -o. A replay writes no capture. */
+static int name_files(struct options *options)
+{
+	const struct {
+		const char **path;
+		const char *suffix;
+	} files[] = {
+		{&options->trace, "trace.json"},
+		{&options->profile, "jsonl"},
+		{&options->record, "fbt"},
+	};
+
+	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
+		if (*files[i].path || (files[i].path == &options->record && options->replay))
+			continue;
+		if (asprintf(&options->named[i], "%s.%s", options->output, files[i].suffix) < 0) {
+			options->named[i] = NULL;
+			return -ENOMEM;
+		}
+		*files[i].path = options->named[i];
+	}
+	return 0;
+}
+
+static int complete_output(struct options *options)
+{
+	struct option_windows *windows = &options->windows;
+	const char *name;
+
+	if (options->output) {
+		name = strrchr(options->output, '/');
+		name = name ? name + 1 : options->output;
+		if (!*name)
+			return option_refuse("output", options->output,
+					     "a path that ends with the beginning of a file name");
+		if (windows->dir)
+			return usage_error("-o and --dir exclude each other: BASE can begin with "
+					   "a directory");
+		if (!windows->flag)
+			return name_files(options);
+		options->named[0] = strdup(options->output);
+		if (!options->named[0])
+			return -ENOMEM;
+		windows->dir = dirname(options->named[0]);
+	}
+	if (!windows->dir)
+		windows->dir = ".";
+	return 0;
+}
+
+/* Devices and "none" may be named twice. */
+static bool is_file(const char *path)
+{
+	return path && strcmp(path, "none") != 0 && strncmp(path, "/dev/", 5) != 0;
+}
+
+/* The directory with no links, and the name in it. False: there is no such directory yet. */
+static bool resolve_path(const char *path, char resolved[PATH_MAX])
+{
+	char copy[PATH_MAX];
+	const char *name = strrchr(path, '/');
+	size_t used;
+
+	name = name ? name + 1 : path;
+	if (snprintf(copy, sizeof(copy), "%.*s", (int)(name - path), path) >= (int)sizeof(copy) ||
+	    !realpath(*copy ? copy : ".", resolved))
+		return false;
+	used = strlen(resolved);
+	return snprintf(resolved + used, PATH_MAX - used, "/%s", name) < (int)(PATH_MAX - used);
+}
+
+/*
+ * By name, as a link that somebody else has put there does not make this a wrong command line:
+ * files are opened so that it cannot do harm.
+ */
+static bool is_same_output(const char *a, const char *b)
+{
+	char a_path[PATH_MAX], b_path[PATH_MAX];
+
+	if (!is_file(a) || !is_file(b))
+		return false;
+	if (!strcmp(a, b))
+		return true;
+	return resolve_path(a, a_path) && resolve_path(b, b_path) && !strcmp(a_path, b_path);
+}
+
+/* A link to the file that is read, too. */
+static bool is_input(const char *input, const char *output)
+{
+	struct stat a, b;
+
+	if (is_file(input) && is_file(output) && !stat(input, &a) && !stat(output, &b))
+		return a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+	return is_same_output(input, output);
+}
+
+static int check_outputs(const struct options *options)
+{
+	const char *trace = options->trace, *replay = options->replay;
+
+	/* One file would be renamed over the other. */
+	if (is_same_output(trace, options->profile) || is_same_output(trace, options->record) ||
+	    is_same_output(options->profile, options->record))
+		return usage_error("--trace, --profile and --record: two of them name the same "
+				   "file");
+	/* A recording cannot be made again. */
+	if (is_input(replay, trace) || is_input(replay, options->profile))
+		return usage_error("--replay: --trace or --profile names the file that is read");
+	if (options->trace_format == TRACE_KINETO && trace && strcmp(trace, "none") != 0 &&
+	    fnmatch("*.json", trace, 0))
+		return usage_error("--trace-format kineto: PyTorch's tools open only files named "
+				   "*.json: choose such a name for --trace");
+	return 0;
+}
+
+static bool is_by_pid(const struct options *options)
+{
+	return options->pids.count && !options->all && !options->command;
+}
+
+static int complete_gpu(struct options *options)
+{
+	struct option_gpu *gpu = &options->gpu;
+
+	gpu->rank_given = gpu->rank != RANK_OPEN;
+	if (!gpu->rank_given)
+		gpu->rank = 0;
+	if (gpu->rank_given && options->trace_format != TRACE_KINETO)
+		return usage_error("--rank requires --trace-format kineto");
+	if (options->judging.merge.strict && gpu->mode == GPU_OFF)
+		return usage_error("--gpu-strict requires GPU records, and --gpu off takes none");
+	if (gpu->inject_timeout_ns && gpu->mode != GPU_INJECT)
+		return usage_error("--inject-timeout requires --gpu inject");
+	if (gpu->dry_run && gpu->mode != GPU_INJECT)
+		return usage_error("--dry-run requires --gpu inject");
+	if (gpu->dry_run && (options->mode != MODE_DRY_RUN || !is_by_pid(options)))
+		return usage_error("--dry-run requires -p PID, and does nothing else");
+	if (!gpu->inject_timeout_ns)
+		gpu->inject_timeout_ns = 5 * NS_PER_S;
+	return 0;
+}
+
 static int check_class_by(const struct options *options)
 {
 	const char *name = options->judging.classify.class_by;
 
-	/* Without --step-arg it may be one of those that known engines have. */
+	/* Without --step-arg the name may be an argument of a known engine. */
 	if (!name || !options->args.count)
 		return 0;
 	vec_for_each (arg, &options->args) {
 		if (!strcmp(arg->name, name))
 			return 0;
 	}
-	log_err("--class-by %s: no such step argument: name one of --step-arg", name);
+	log_err("--class-by %s: no --step-arg has this name", name);
 	return -EINVAL;
 }
 
-static int check_selection(const struct options *options)
+static int check_tracing(const struct options *options)
 {
 	int selected = (options->pids.count > 0) + options->all + (options->command != NULL);
 
-	if (options->mode == MODE_VALIDATE)
-		return options->file_count ? 0 : usage_error("validate: name the files to check");
-	if (options->mode == MODE_ENV_HASH)
-		return options->file_count <= 1 ? 0 : usage_error("env-hash: one file at a time");
-	if (options->mode == MODE_GPU_ENV)
-		return 0;
-	if (options->mode == MODE_DOCTOR)
-		return options->all || options->command || options->replay
-			       ? usage_error("doctor: looks at processes that run: doctor PID")
-			       : 0;
-	if (options->mode == MODE_LIST_STEPS && (selected != 1 || options->pids.count != 1))
-		return usage_error("--list-steps: needs one process: -p PID");
-	if (options->replay)
-		return selected || options->record || options->windows.flag
-			       ? usage_error("--replay: reads a file, so -p, -a, COMMAND, --record "
-					     "and --flag do not go with it")
-			       : 0;
 	if (!selected)
-		return usage_error("nothing to trace: -p PID, -a or -- COMMAND");
+		return usage_error("nothing to trace: use -p PID, -a or -- COMMAND");
 	if (selected > 1)
 		return usage_error("-p, -a and COMMAND exclude each other");
 	if (options->uretprobe)
 		log_warn("--uretprobe: a panic or exception that passes through the step function "
-			 "will "
-			 "abort the target");
+			 "will abort the target");
 	if (options->wait_step && !options->specs.count)
-		return usage_error("--wait-step: needs a --step to wait for");
+		return usage_error("--wait-step requires a --step to wait for");
 	return check_class_by(options);
 }
 
-static bool by_pid(const struct options *options)
+/* Options of the window that was recorded: its length, its targets and its steps. */
+static void warn_of_replay(const struct options *options)
 {
-	return options->pids.count && !options->all && !options->command;
+	const struct {
+		bool given;
+		const char *name;
+	} found[] = {
+		{options->duration_ns, "-d"},
+		{options->steps, "-n"},
+		{options->follow, "-f"},
+		{options->specs.count, "--step"},
+		{options->args.count, "--step-arg"},
+		{options->symbol_files.count, "--symbols"},
+		{options->wait_step, "--wait-step"},
+		{options->uretprobe, "--uretprobe"},
+		{options->interval_given, "--interval"},
+	};
+	char names[96] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < sizeof(found) / sizeof(*found); i++) {
+		if (found[i].given)
+			used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+						 used ? ", " : "", found[i].name);
+	}
+	if (used)
+		log_warn("--replay: no effect on what has been recorded: %s", names);
 }
 
-static bool is_same_file(const char *a, const char *b)
+static int check_replay(const struct options *options)
 {
-	return a && b && !strcmp(a, b) && strcmp(a, "none") && strncmp(a, "/dev/", 5) != 0;
-}
-
-/* One would be renamed over the other. */
-static int check_outputs(const struct options *options)
-{
-	if (is_same_file(options->trace, options->profile) ||
-	    is_same_file(options->trace, options->record) ||
-	    is_same_file(options->profile, options->record))
-		return usage_error(
-			"--trace, --profile and --record: two of them name the same file");
-	if (options->trace_format == TRACE_KINETO && !option_is_json_path(options->trace))
-		return usage_error("--trace-format kineto: torch's tools open only files that are "
-				   "named *.json: name the trace so");
+	if (options->pids.count || options->all || options->command || options->record ||
+	    options->windows.flag)
+		return usage_error("--replay reads a file: it excludes -p, -a, COMMAND, --record "
+				   "and --flag");
+	warn_of_replay(options);
 	return 0;
 }
 
-/* Also loads libcurl: now, while nothing waits for it, and what cannot be sent is said at once. */
+static int check_mode(const struct options *options)
+{
+	if (options->ready_fd && options->mode != MODE_TRACE)
+		return usage_error("--ready-fd requires a trace: nothing is attached here");
+	switch (options->mode) {
+	case MODE_VALIDATE:
+		return options->file_count ? 0 : usage_error("validate: name the files to check");
+	case MODE_ENV_HASH:
+		return options->file_count <= 1 ? 0 : usage_error("env-hash: name one file only");
+	case MODE_GPU_ENV:
+		return 0;
+	case MODE_DOCTOR:
+		return options->all || options->command || options->replay
+			       ? usage_error("doctor checks running processes: doctor PID")
+			       : 0;
+	case MODE_LIST_STEPS:
+		if (options->pids.count != 1 || !is_by_pid(options) || options->replay)
+			return usage_error("--list-steps requires one process: -p PID");
+		break;
+	case MODE_REPLAY:
+		return check_replay(options);
+	default:
+		break;
+	}
+	return check_tracing(options);
+}
+
+static int refuse_with_flag(const struct options *options, const char *message)
+{
+	log_err("%s (%s)", message,
+		options->windows.flag_by_environment ? "--flag is set by FERRUM_BPFTRACE_FLAG"
+						     : "see --help");
+	return -EINVAL;
+}
+
+/* Completes the options of windows, and refuses what --flag excludes. */
+static int complete_windows(struct options *options)
+{
+	struct option_windows *windows = &options->windows;
+	bool limited = windows->max_steps != OPTION_MAX_STEPS_OPEN;
+
+	if (!limited)
+		windows->max_steps = 0;
+	if (options->mode != MODE_TRACE)
+		return 0;
+	if (limited && !windows->flag)
+		return usage_error("--max-steps requires --flag; -n ends a single window");
+	if (!windows->flag)
+		return 0;
+	if (options->command)
+		return refuse_with_flag(options, "--flag excludes COMMAND: start the engine "
+						 "first, then name it with -p");
+	if (options->steps)
+		return refuse_with_flag(options, "--flag excludes -n: use --max-steps to end each "
+						 "window");
+	if (options->record)
+		return refuse_with_flag(options, "--flag excludes --record, which holds a single "
+						 "window");
+	if (options->trace && strcmp(options->trace, "none") != 0)
+		return refuse_with_flag(options, "--flag excludes --trace FILE: use --dir, -o or "
+						 "--trace none");
+	return 0;
+}
+
+/*
+ * Also loads libcurl: nothing has to wait for that yet, and the user is told at once if it is
+ * missing.
+ */
 static int check_otlp(struct options *options)
 {
 	const char *headers = getenv("OTEL_EXPORTER_OTLP_HEADERS");
+	const char *timeout = getenv("OTEL_EXPORTER_OTLP_TIMEOUT");
 	struct curl_library curl;
 	int err;
 
@@ -298,90 +424,46 @@ static int check_otlp(struct options *options)
 		err = otlp_endpoint_add_headers(&options->collector, headers);
 	if (err)
 		return err;
+	if (timeout)
+		otlp_endpoint_set_timeout(&options->collector, timeout);
 	err = curl_library_load(&curl);
 	return err && err != -ENOMEM ? -EINVAL : err;
 }
 
-static int refuse_with_flag(const struct options *options, const char *message)
+#define INTERVAL_DEFAULT_NS (100 * NS_PER_MS)
+
+void options_init(struct options *options)
 {
-	log_err("%s (%s)", message,
-		options->windows.flag_by_environment ? "FERRUM_BPFTRACE_FLAG gives --flag"
-						     : "see --help");
-	return -EINVAL;
+	*options = (struct options){
+		.detail = FBT_DETAIL_ESCALATED,
+		.report = REPORT_TEXT,
+		.judging = {.classify = classify_default_options(),
+			    .context = 1,
+			    .merge.timeout_ns = MERGE_TIMEOUT_NS},
+		.windows = {.max_steps = OPTION_MAX_STEPS_OPEN,
+			    .keep_free = DISK_ROOM_DEFAULT,
+			    .rate_guard_percent = RATE_GUARD_PERCENT},
+		.gpu.rank = RANK_OPEN,
+	};
 }
 
-/* What cannot be where windows come and go. */
-static int check_windows(const struct options *options)
+int options_complete(struct options *options)
 {
-	const struct option_windows *windows = &options->windows;
-
-	if (options->mode == MODE_TRACE && windows->max_steps_given && !windows->flag)
-		return usage_error("--max-steps: goes with --flag; -n ends a single window");
-	if (options->mode != MODE_TRACE || !windows->flag)
-		return 0;
-	if (options->command)
-		return refuse_with_flag(options, "COMMAND: --flag waits for windows of what runs: "
-						 "start the engine first, then name it by -p");
-	if (options->steps)
-		return refuse_with_flag(options, "-n: ends a single window; with --flag, "
-						 "--max-steps ends each");
-	if (options->record)
-		return refuse_with_flag(options, "--record: holds one window, not those of --flag");
-	if (options->trace && strcmp(options->trace, "none"))
-		return refuse_with_flag(options, "--trace: --flag names its files by tag: use "
-						 "--dir, or --trace none");
-	return 0;
-}
-
-static void apply_environment(struct options *options)
-{
-	const char *trace = getenv("FERRUM_TRACE_OUT");
-	const char *profile = getenv("FERRUM_PROFILE_JSONL");
-	const char *uprobes = getenv("FBT_UPROBES");
-
-	if (options->windows.flag && !options->trace && trace && *trace)
-		log_warn("FERRUM_TRACE_OUT: has no effect where --flag names the files");
-	else if (!options->trace && trace && *trace)
-		options->trace = trace;
-	/* The seed takes a blank path of the profile for none, and trims it for that test only. */
-	if (!options->profile && profile && profile[strspn(profile, " \t\r\n\v\f")])
-		options->profile = profile;
-	options->perf_uprobes = uprobes && !strcmp(uprobes, "perf");
-}
-
-int options_parse(struct options *options, int argc, char **argv)
-{
-	static const struct argp argp = {
-		option_table, parse_option, option_args_doc, option_doc, NULL, NULL, NULL};
 	int err;
 
-	memset(options, 0, sizeof(*options));
-	options->detail = FBT_DETAIL_ESCALATED;
-	options->report = REPORT_TEXT;
-	options->judging.classify = classify_default_options();
-	options->judging.context = 1;
-	options->judging.merge.timeout_ns = MERGE_TIMEOUT_NS;
-	options->interval_ns = 100 * 1000000ull;
-	argp_err_exit_status = 2;
-	/* In order: else argp moves what stands before "--" behind it, as if it were COMMAND. */
-	err = option_messages_parse(&argp, argc, argv, ARGP_IN_ORDER, options);
-	if (err)
-		return err == ENOMEM ? -ENOMEM : -EINVAL;
+	options->interval_given = options->interval_ns;
+	if (!options->interval_given)
+		options->interval_ns = INTERVAL_DEFAULT_NS;
 	if (options->replay && options->mode == MODE_TRACE)
 		options->mode = MODE_REPLAY;
 	if (options->gpu.dry_run && options->mode == MODE_TRACE)
 		options->mode = MODE_DRY_RUN;
-	option_complete_windows(&options->windows, options->mode == MODE_TRACE);
 	apply_environment(options);
-	err = option_complete_gpu(&options->gpu, &options->judging.merge,
-				  options->mode == MODE_DRY_RUN && by_pid(options),
-				  options->trace_format == TRACE_KINETO);
-	if (!err)
-		err = check_outputs(options);
-	if (!err)
-		err = check_selection(options);
-	if (!err)
-		err = check_windows(options);
+	err = complete_gpu(options);
+	err = err ? err : check_mode(options);
+	err = err ? err : complete_windows(options);
+	err = err ? err : complete_output(options);
+	err = err ? err : check_outputs(options);
 	return err ? err : check_otlp(options);
 }
 
@@ -393,5 +475,20 @@ void options_clear(struct options *options)
 	vec_free(&options->args);
 	vec_free(&options->symbol_files);
 	vec_free(&options->pids);
+	for (size_t i = 0; i < sizeof(options->named) / sizeof(*options->named); i++)
+		free(options->named[i]);
 	otlp_endpoint_clear(&options->collector);
+}
+
+struct target_options target_options_of(const struct options *options)
+{
+	return (struct target_options){
+		.specs = options->specs.items,
+		.spec_count = options->specs.count,
+		.args = options->args.items,
+		.arg_count = options->args.count,
+		.symbol_files = options->symbol_files.items,
+		.symbol_file_count = options->symbol_files.count,
+		.uretprobe = options->uretprobe,
+	};
 }

@@ -1,25 +1,64 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* argv to const struct options. */
+/* What the program should do, from the command line and the tool's environment. */
 #ifndef FBT_OPTIONS_H
 #define FBT_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/vec.h"
 #include "fbt_event.h"
-#include "metadata.h"
-#include "option_argument.h"
-#include "option_gpu.h"
-#include "option_value.h"
-#include "option_windows.h"
-#include "otlp_endpoint.h"
-#include "pipeline.h"
-#include "sink_report.h"
-#include "step_spec.h"
-#include "vec.h"
+#include "model/metadata.h"
+#include "output/otlp_endpoint.h"
+#include "output/pipeline.h"
+#include "proc/process.h"
+#include "report/report.h"
+#include "shim/peers.h"
+#include "steps/find.h"
+
+enum options_mode {
+	MODE_TRACE,
+	MODE_LIST_STEPS,
+	MODE_REPLAY,
+	MODE_VALIDATE,
+	MODE_ENV_HASH,
+	MODE_GPU_ENV,
+	MODE_DRY_RUN,
+	MODE_DOCTOR,
+};
 
 enum trace_format {
-	TRACE_FERRUM, /* an array of slices, as the seed writes it */
-	TRACE_KINETO, /* as torch.profiler writes it */
+	TRACE_FERRUM, /* ferrum's format: an array of slices */
+	TRACE_KINETO, /* the format of torch.profiler */
+};
+
+/*
+ * Windows by flag file. The variables are those of ferrum's Chakra trace manager under our names. A
+ * switch is on if its value, trimmed and in lower case, is 1, true, yes, y or on.
+ *
+ *	FERRUM_BPFTRACE            switch, on by default: off means that no flag opens a window
+ *	FERRUM_BPFTRACE_FLAG       --flag
+ *	FERRUM_BPFTRACE_DIR        --dir
+ *	FERRUM_BPFTRACE_MAX_STEPS  --max-steps; an invalid number is 0
+ *	FERRUM_BPFTRACE_DEBUG      switch: --verbose
+ */
+struct option_windows {
+	const char *flag;	   /* the file that opens windows; NULL: there is one window */
+	bool flag_by_environment;  /* the environment names the flag */
+	bool disabled;		   /* there is a flag, but FERRUM_BPFTRACE is off */
+	const char *dir;	   /* directory of files whose names have a tag */
+	uint64_t max_steps;	   /* limit of a window by flag; 0: no limit */
+	uint64_t keep_free;	   /* bytes, see disk_room_of; 0: none */
+	double rate_guard_percent; /* see rate_guard.h; 0: no limit */
+};
+
+/* GPU records, and the trace that torch users open. */
+struct option_gpu {
+	enum gpu_mode mode;
+	bool rank_given; /* else the rank is that of the target's environment */
+	uint32_t rank;	 /* of distributedInfo in a Kineto trace */
+	/* Only with GPU_INJECT: */
+	uint64_t inject_timeout_ns; /* to find a thread that can be taken */
+	bool dry_run;		    /* only report what would be done */
 };
 
 struct options {
@@ -27,7 +66,7 @@ struct options {
 	pid_vec pids;
 	bool all;
 	bool follow;
-	char **command;	      /* NULL, or COMMAND ARGS… NULL: inside argv */
+	char **command;	      /* NULL, or COMMAND ARGS... NULL: inside argv */
 	uint64_t duration_ns; /* 0: until stopped */
 	uint64_t steps;	      /* 0: no limit */
 	VEC(struct step_spec) specs;
@@ -36,13 +75,15 @@ struct options {
 	bool uretprobe;
 	bool wait_step;
 	uint64_t interval_ns;
+	bool interval_given;
 	enum fbt_detail detail;
 	uint32_t ring_records;
 	bool escalate_now;
 	bool compute_env_hash;
-	bool bpf_stats;
-	bool perf_uprobes; /* FBT_UPROBES=perf: for tests on kernels that have better */
-	const char *trace; /* path, "none", or NULL: the default */
+	bool perf_uprobes;  /* for tests on kernels that have something better */
+	const char *output; /* -o: the start of all file names, or NULL */
+	char *named[3];	    /* the names made from it; with a flag, a directory */
+	const char *trace;  /* path, "none", or NULL: the default */
 	const char *profile;
 	const char *record;
 	const char *replay;
@@ -52,19 +93,30 @@ struct options {
 	struct option_windows windows;
 	struct option_gpu gpu;
 	const char *otlp;		/* URL, or NULL */
-	struct otlp_endpoint collector; /* what it says, if it was given */
+	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;
 	const char *require_events;
+	/* A newline is written to it when the first window is attached, see trace.c; 0: none. */
+	int ready_fd;
 	char **files; /* validate, env-hash; inside argv */
 	size_t file_count;
 };
 
+/* Value of windows.max_steps: not given. */
+#define OPTION_MAX_STEPS_OPEN UINT64_MAX
+
+/* Sets the defaults. Call options_clear in any case. */
+void options_init(struct options *options);
+
 /*
- * Parses the command line and the tool's environment. 0; -EINVAL: one line was logged; -ENOMEM.
- * --help, --version and unknown options end the program, as argp does. Strings are borrowed from
- * argv and the environment.
+ * Call after the command line was read. Fills in what it left open from the environment, and
+ * refuses options that exclude each other. 0; -EINVAL: one line was logged; -ENOMEM. Borrows the
+ * environment's strings.
  */
-int options_parse(struct options *options, int argc, char **argv);
+int options_complete(struct options *options);
 void options_clear(struct options *options);
+
+/* The step functions to search for. Borrows from options. */
+struct target_options target_options_of(const struct options *options);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The C part of the stub: ferrum_stub_start and ferrum_stub_settle run on a thread of the engine,
- * amid of its system call, help on a thread of its own. No data, no library but by the table, and
- * no vector registers. Whatever fails here is left at that: the tool sees that nobody came.
+ * The C part of the stub. ferrum_stub_start and ferrum_stub_settle run on a thread of the engine,
+ * in the middle of its system call; help runs on a thread of its own. The code has no data, uses no
+ * vector registers, and calls no libraries but the functions of the table. A failure is not
+ * reported: the tool sees that no page, or no ring, appears.
  */
 #include <asm/stat.h>
 #include <asm/unistd.h>
@@ -34,10 +35,10 @@
 #define NO_MEMORY	  ((struct fbt_inject_page *)-1)
 
 struct stub_frame {
-	__u64 mask; /* that the thread had */
+	__u64 mask; /* signal mask of the thread */
 	__u64 interrupted;
 	__u64 rax; /* number of the call, or -EINTR */
-	__u64 rcx; /* where it goes on */
+	__u64 rcx; /* where the thread continues */
 	__u64 token;
 	__u64 registers[10];
 };
@@ -64,7 +65,7 @@ typedef void *symbol_function(void *library, const char *name);
 typedef char *error_function(void);
 typedef int entry_function(void);
 
-/* As the kernel has it. */
+/* struct sigaction as the kernel has it. */
 struct kernel_sigaction {
 	unsigned long handler;
 	unsigned long flags;
@@ -79,7 +80,10 @@ void ferrum_stub_settle(struct stub_frame *frame) __attribute__((visibility("hid
 
 #define sys(nr, ...) ferrum_stub_syscall(nr, __VA_ARGS__)
 
-/* The compiler would take a constant table for what it was linked as. */
+/*
+ * Reads the table of addresses. It is not a constant table in C, for which the compiler would use
+ * the link-time address.
+ */
 static void *function(enum fbt_inject_function which)
 {
 	const volatile __u64 *table = ferrum_stub_functions;
@@ -89,7 +93,7 @@ static void *function(enum fbt_inject_function which)
 
 static long new_memfd(const char *name)
 {
-	/* Before 6.3 there is no EXEC; where vm.memfd_noexec is 2 it is refused. */
+	/* Kernels before 6.3 do not know MFD_EXEC, and vm.memfd_noexec = 2 refuses it. */
 	const long flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
 	long fd = sys(__NR_memfd_create, name, flags | MFD_EXEC);
 
@@ -107,7 +111,7 @@ static __u64 inode_of(long fd)
 	return sys(__NR_fstat, fd, &status) ? 0 : status.st_ino;
 }
 
-/* Not what the engine has opened under that number since, having closed what it did not know. */
+/* The engine may have closed the descriptor and reused its number: check before closing. */
 static void close_if(long fd, __u64 inode)
 {
 	if (fd >= 0 && inode_of(fd) == inode)
@@ -135,8 +139,9 @@ static void name_page(char *name, __u64 token)
 }
 
 /*
- * A name that dlopen has not met yet, or it would give the library that it loaded by it. Not
- * /proc/self: that is empty once the first thread has ended.
+ * Makes a path that dlopen has not seen before, because dlopen returns the earlier library for a
+ * path that it knows. The path differs by the nonce, in "/" and "./". Not /proc/self, which is
+ * empty after the main thread has ended.
  */
 static void name_library(char *path, unsigned int fd, __u64 token)
 {
@@ -157,8 +162,8 @@ static void name_library(char *path, unsigned int fd, __u64 token)
 }
 
 /*
- * Shared memory is had by a write: a file made longer may have no memory behind it when touched.
- * The tool maps no page that could become shorter.
+ * Allocates the page by a write, since a page of a file that was only extended may fail when it is
+ * touched. Then seals the file: the tool maps no page that could be truncated.
  */
 static struct fbt_inject_page *map_page(long fd)
 {
@@ -180,7 +185,7 @@ static __u32 set_state(struct fbt_inject_page *page, __u32 from, __u32 to)
 	return from;
 }
 
-/* FILLED, or LATE. */
+/* Waits until the tool has written the library. Returns FILLED or LATE. */
 static __u32 await_library(struct fbt_inject_page *page)
 {
 	struct {
@@ -269,7 +274,7 @@ void ferrum_stub_start(struct stub_frame *frame)
 {
 	int *error = ((errno_function *)function(FBT_INJECT_ERRNO_LOCATION))(), before = *error;
 	__u64 attributes[8], thread; /* pthread_attr_t has 56 bytes */
-	/* Thread-local variables are taken from it, of which an engine may have many. */
+	/* Thread-local storage is part of the stack, and an engine may have much of it. */
 	size_t size = 512u << 10;
 
 	if (((init_function *)function(FBT_INJECT_PTHREAD_ATTR_INIT))(attributes))
@@ -287,7 +292,7 @@ out:
 	*error = before;
 }
 
-/* Whether a program would see EINTR, had this signal come while the call waited. */
+/* Whether this signal would have interrupted the waiting call with EINTR. */
 static int interrupts(long signal, __u32 class)
 {
 	struct kernel_sigaction action;
@@ -298,8 +303,9 @@ static int interrupts(long signal, __u32 class)
 }
 
 /*
- * Last thing before signals are let in: one that has come meanwhile has its handler run before the
- * call begins anew, so that the kernel would not know that it interrupts it.
+ * Runs last, before signals are unblocked. A signal that has arrived meanwhile would have made the
+ * call return EINTR. Now its handler runs before the call is restarted, so the kernel does not
+ * return EINTR, and the stub must.
  */
 void ferrum_stub_settle(struct stub_frame *frame)
 {

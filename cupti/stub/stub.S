@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What a thread of the engine runs in the place of the restart of its system call: it starts the
- * helper thread (helper.c) and goes back into the call, with every register as it was. What is in
- * the registers on arrival is said in include/fbt_inject.h.
+ * What a thread of the engine runs instead of the restart of its system call: it starts the helper
+ * thread (helper.c) and returns to the call, with every register as it was. include/fbt_inject.h
+ * says what the registers hold on arrival.
  *
- * Of the thread's own stack some 300 bytes are used, behind the red zone: coroutines have small
- * ones. What needs more runs on memory mapped for the purpose.
+ * The stub uses some 300 bytes of the thread's own stack, below the red zone, because the stacks of
+ * coroutines are small. Code that needs more runs on a stack that is mapped for it.
  */
 #include <asm/unistd.h>
 #include "stub.h"
 
-/* For the stack of pthread_create, and below it the vector registers. */
+/* The mapped memory: the stack for pthread_create, and below it the vector registers. */
 #define STACK_BYTES 65536
 #define RED_ZONE    128
-/* XCR0 without the tiles of AMX: 8 KiB that nothing here touches. */
+/* XCR0 without the tiles of AMX, which are 8 KiB that nothing here changes. */
 #define NO_TILES    0xfff9ffff
 
 	.section .stub.head, "ax"
@@ -21,7 +21,7 @@
 	.hidden	ferrum_stub_functions
 ferrum_stub:
 	jmp	.Lto_restart
-	.org	ferrum_stub + 2		/* FBT_INJECT_ENTRY_INTERRUPTED: the one above is short */
+	.org	ferrum_stub + 2		/* FBT_INJECT_ENTRY_INTERRUPTED: the jump above is short */
 	jmp	.Lto_interrupted
 	.balign	8
 	.quad	STUB_MAGIC
@@ -35,13 +35,16 @@ ferrum_stub_functions:
 	jmp	interrupted
 
 	.text
-/* All but what a thread does to itself, and SIGSETXID: set*id() waits for every thread's handler. */
+/*
+ * All signals but those that a thread causes itself, and SIGSETXID: set*id() waits for the handler
+ * of every thread.
+ */
 	.balign	8
 mask:
 	.quad	~(1 << (4 - 1) | 1 << (5 - 1) | 1 << (7 - 1) | 1 << (8 - 1) | 1 << (11 - 1) | \
 		  1 << (31 - 1) | 1 << (33 - 1))
 
-/* Flags are live across `syscall`: until they are kept nothing may change them. */
+/* Flags are live across `syscall`, so nothing may change them before they are saved. */
 interrupted:
 	lea	-RED_ZONE(%rsp), %rsp
 	pushfq
@@ -79,7 +82,7 @@ keep:
 	mov	$__NR_rt_sigprocmask, %eax
 	syscall
 	test	%eax, %eax
-	jnz	give_back		/* a filter answers it: nothing is done at all */
+	jnz	give_back		/* a filter answers the call: do nothing at all */
 
 	xor	%edi, %edi
 	mov	$STACK_BYTES, %esi
@@ -94,13 +97,13 @@ keep:
 	mov	%rax, %rbx
 	lea	STACK_BYTES(%rax), %rsp
 
-	/* `syscall` keeps the vector registers, pthread_create does not. */
+	/* `syscall` preserves the vector registers, pthread_create does not. */
 	xor	%ecx, %ecx
 	xgetbv
 	and	$NO_TILES, %eax
 	mov	%eax, %r12d
 	mov	%edx, %r13d
-	xsave64	(%rbx)			/* fresh memory is zero, as its header has to be */
+	xsave64	(%rbx)			/* fresh memory is zero, as the header must be */
 	mov	%rbp, %rdi
 	call	ferrum_stub_start
 	mov	%r12d, %eax

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What the assembler and the C part of the stub share; helper.c holds it against fbt_inject.h. */
+/* What the assembler and the C part of the stub share; helper.c checks it against fbt_inject.h. */
 #ifndef FERRUM_STUB_H
 #define FERRUM_STUB_H
 

@@ -1,13 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Attaches the empty pair, says "attached", and holds it until stdin ends. */
+/* bench_empty_pair [clock]: attaches the empty pair, prints "attached", holds it until stdin ends.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include "bench_empty.skel.h"
 
-int main(void)
+int main(int argc, char **argv)
 {
-	struct bench_empty_bpf *skel = bench_empty_bpf__open_and_load();
-	int err = skel ? bench_empty_bpf__attach(skel) : -1;
+	struct bench_empty_bpf *skel = bench_empty_bpf__open();
+	int err = -1;
+
+	if (skel) {
+		skel->rodata->reads_clock = argc > 1;
+		err = bench_empty_bpf__load(skel);
+	}
+	if (!err)
+		err = bench_empty_bpf__attach(skel);
 
 	if (err) {
 		fprintf(stderr, "empty_pair: cannot be attached\n");

@@ -16,9 +16,12 @@ def note(text):
     print("bench: " + text, file=sys.stderr, flush=True)
 
 
-def figure(name, value, unit, ratio=None, limit=None, ok=None, least=None):
-    """At most limit is wanted of the ratio, or of the value if there is none; least of the value."""
+def figure(name, value, unit, ratio=None, limit=None, ok=None, least=None, above=None):
+    """At most limit is wanted of the ratio, or of the value if there is none; least of the value.
+    above: the same as a difference, in unit."""
     row = {"bench": name, "value": round(value, 2), "unit": unit}
+    if above is not None:
+        row["above"] = round(above, 2)
     if least is not None:
         row["least"] = least
         ok = value >= least
@@ -108,9 +111,10 @@ class Tool:
 
 
 class EmptyPair:
-    def __init__(self):
-        self.process = subprocess.Popen([BUILD + "/tests/bench_empty_pair"], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE)
+    """Two programs that do nothing; with "clock", the limit: each reads the clock."""
+    def __init__(self, *arguments):
+        self.process = subprocess.Popen([BUILD + "/tests/bench_empty_pair", *arguments],
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.process.stdout.readline()
 
     def stop(self):

@@ -21,7 +21,7 @@
 #include <unistd.h>
 
 #include "bench_away.skel.h"
-#include "inject_run.h"
+#include "inject/inject.h"
 
 #define THREADS	   8
 #define ROUNDS_MAX 4096

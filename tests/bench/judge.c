@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "classify.h"
-#include "clock.h"
-#include "evidence.h"
-#include "syscalls.h"
+#include "judge/classify.h"
+#include "base/clock.h"
+#include "judge/evidence.h"
+#include "model/syscalls.h"
 
 #define CLASSES 8
 #define STEP_NS 2000000ull

@@ -21,12 +21,12 @@
 #include <sys/wait.h>
 #include <signal.h>
 #include <unistd.h>
-#include "clock.h"
-#include "gpu_link.h"
-#include "gpu_ring.h"
-#include "gpu_step.h"
-#include "pipeline.h"
-#include "record.h"
+#include "base/clock.h"
+#include "shim/peers.h"
+#include "shim/ring.h"
+#include "model/gpu.h"
+#include "output/pipeline.h"
+#include "model/event.h"
 
 #define KERNEL_GAP_NS 2000ull /* from launch to launch */
 /* Of the time of the steps, which pass twice as fast: the relay takes one in 50 ms of

@@ -26,8 +26,8 @@
 #include <unistd.h>
 #include "../../cupti/buffer_pool.h"
 #include "../../cupti/cupti_abi.h"
-#include "clock.h"
-#include "gpu_ring.h"
+#include "base/clock.h"
+#include "shim/ring.h"
 
 #define NAMES	     24
 #define KERNEL_BYTES 216 /* as cupti_double.c has it */

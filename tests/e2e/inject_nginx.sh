@@ -88,7 +88,7 @@ reload()
 {
 	OLD=$(workers)
 	kill -USR1 "$LOAD"
-	sleep 0.2
+	holds 'the load is told of it' until_true 60 grep -q '^may close' "$TMP/nginx-load.out"
 	kill -HUP "$MASTER"
 	holds 'nginx reloads' until_true 120 new_workers
 }

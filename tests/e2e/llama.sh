@@ -10,8 +10,8 @@ HERE=$PWD/tests/e2e
 # shellcheck source=tests/e2e/lib/engine.sh
 . "$HERE/lib/engine.sh"
 
-# start_counter NAME: sets COUNTER to a bpftrace that counts the calls that begin and end in its
-# time, and llama_decode's
+# start_counter NAME CODE: sets COUNTER to a bpftrace that counts the calls that begin and end in its
+# time, and llama_decode's, until end_counter CODE
 start_counter()
 {
 	local library=$TMP/libllama.so
@@ -30,6 +30,7 @@ start_counter()
 			@decodes = count(); @tokens = sum(*(int32 *)(reg("sp") + 8));
 		}
 		interval:ms:200 { if (@armed == 0) { @armed = 1; printf("armed\n"); } }
+		$(counter_ends "$2")
 		END { clear(@in); clear(@armed); }
 	PROGRAM
 	rm -f "$TMP/$1.json" # of the round before: it says armed
@@ -38,20 +39,12 @@ start_counter()
 	until_true 120 grep -qs armed "$TMP/$1.json"
 }
 
-# stop PROCESS: as Ctrl-C does; its exit status
-stop()
-{
-	kill -INT "$1"
-	wait "$1"
-}
-
 # start_tool ARGUMENT…
 start_tool()
 {
 	rm -f "$TMP/profile" "$TMP/trace" # the round before's: a profile is appended to
-	"$FBT" -p "$PID" --report json --profile "$TMP/profile" --trace "$TMP/trace" "$@" \
-		>"$TMP/report" 2>"$TMP/tool.err" &
-	TOOL=$!
+	launch "$FBT" --ready-fd 6 -p "$PID" --report json --profile "$TMP/profile" --trace "$TMP/trace" "$@" \
+		>"$TMP/report" 2>"$TMP/tool.err"
 	holds 'the tool attaches to llama.cpp' wait_attached "$TOOL"
 }
 
@@ -60,10 +53,10 @@ trace_one_load()
 {
 	local outer inner
 
-	start_counter outer || return
+	start_counter outer "$(counter_code 0)" || return
 	outer=$COUNTER
 	start_tool --detail "$3"
-	start_counter inner || return
+	start_counter inner "$(counter_code 1)" || return
 	inner=$COUNTER
 	get stats >"$TMP/before"
 	get perf >/dev/null
@@ -71,10 +64,11 @@ trace_one_load()
 		node "$HERE/load.mjs" "$PORT" "$1" 4 "$2"
 	get stats >"$TMP/after"
 	get perf >"$TMP/perf"
-	stop "$inner"
-	stop "$TOOL"
+	end_counter "$(counter_code 1)" "$inner"
+	kill -INT "$TOOL"
+	wait "$TOOL"
 	is 'the tool ends well on SIGINT' $? 0
-	stop "$outer"
+	end_counter "$(counter_code 0)" "$outer"
 }
 
 check_server_is_well()

@@ -101,8 +101,8 @@ static void run_one_step(struct worker *w)
 		w->spans[w->steps - 1][1] = now_ns() - begin;
 		w->spans[w->steps - 1][2] = (uint64_t)w->compute_us;
 	}
-	if (w->trouble && w->trouble->behind)
-		w->trouble->behind(w);
+	if (w->trouble && w->trouble->after)
+		w->trouble->after(w);
 }
 
 /* The child makes one step and ends; what it counts stays in its own copy of the memory. */

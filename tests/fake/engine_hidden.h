@@ -10,7 +10,7 @@
 #include "engine_calls.h"
 
 enum { PAGE_BYTES = 4096, PAGES_A_LOOK = 32, STORM_US = 20, FIRST = 50 };
-#define FRESH_BYTES (1L << 30)
+#define FRESH_BYTES (4L << 30)
 
 static inline bool is_over(uint64_t begin, const struct engine *e)
 {
@@ -29,7 +29,10 @@ static inline void ask_helper(struct worker *w)
 /* Not a trouble that a tool should speak of: the step has more to do. */
 static inline void compute_more(struct worker *w)
 {
-	spin((long)((double)w->engine->config.trouble_us * w->engine->spins_per_us));
+	if (w->engine->config.steady)
+		spin_by_clock(w, w->engine->config.trouble_us);
+	else
+		spin((long)((double)w->engine->config.trouble_us * w->engine->spins_per_us));
 }
 
 /* The handler has no other way to know how long it should take. */
@@ -117,6 +120,10 @@ static inline int reserve_pages(struct engine *e)
 	return 0;
 }
 
+/*
+ * Read, not written: the fault maps the page of zeros. What a written page costs depends on caches
+ * and on the host of a virtual machine, and the tool knows only what it costs at best.
+ */
 static inline void touch_pages(struct worker *w)
 {
 	struct engine *e = w->engine;
@@ -124,7 +131,7 @@ static inline void touch_pages(struct worker *w)
 
 	while (e->touched + PAGES_A_LOOK * PAGE_BYTES <= FRESH_BYTES && !is_over(begin, e))
 		for (int i = 0; i < PAGES_A_LOOK; i++, e->touched += PAGE_BYTES)
-			e->fresh[e->touched] = 1;
+			(void)*(volatile char *)&e->fresh[e->touched];
 }
 
 static inline void give_pages_back(struct worker *w)

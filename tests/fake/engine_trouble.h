@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The ways in which the embedded engine's steps are slow on demand (--trouble). A kind has up to
- * four parts: before the step, in it, behind it, and what a helper thread does when it is asked.
+ * four parts: before the step, in it, after it, and what a helper thread does when it is asked.
  * Parts outside of the step make what they need calls for there, so that the step holds nothing but
  * its trouble.
  */
@@ -28,7 +28,7 @@ struct trouble {
 	int (*start)(struct engine *e);
 	void (*before)(struct worker *w);
 	void (*in_step)(struct worker *w);
-	void (*behind)(struct worker *w);
+	void (*after)(struct worker *w);
 	void (*help)(struct worker *helper);
 };
 
@@ -225,10 +225,10 @@ static const struct trouble troubles[] = {
 	 .with_file = true,
 	 .set_up = open_file,
 	 .in_step = write_often,
-	 .behind = empty_file},
+	 .after = empty_file},
 	{.name = "bigwrite", .with_file = true, .set_up = open_file, .in_step = write_much},
 	{.name = "fileread", .with_file = true, .set_up = open_file, .in_step = read_file},
-	{.name = "pipe", .set_up = open_pipe, .in_step = write_to_pipe, .behind = drain_pipe},
+	{.name = "pipe", .set_up = open_pipe, .in_step = write_to_pipe, .after = drain_pipe},
 	{.name = "ioctl", .in_step = ask_driver},
 	{.name = "threads", .inexact = true, .in_step = make_threads},
 	{.name = "processes", .in_step = make_processes},
@@ -242,7 +242,7 @@ static const struct trouble troubles[] = {
 	{.name = "faults",
 	 .set_up = reserve_pages,
 	 .in_step = touch_pages,
-	 .behind = give_pages_back},
+	 .after = give_pages_back},
 	{.name = "compute", .in_step = compute_more},
 };
 

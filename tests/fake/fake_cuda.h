@@ -98,7 +98,7 @@ struct fake_launch {
 	uint32_t runtime_cbid;
 	uint32_t driver_cbid;
 	uint32_t count;
-	struct fake_work *works; /* in one stream, one behind the other */
+	struct fake_work *works; /* in one stream, one after the other */
 	uint64_t api_ns;	 /* least length of the call */
 	uint64_t full_ns;	 /* for so long before that, the launch queue was full */
 	bool blocking;		 /* returns when the work is done */

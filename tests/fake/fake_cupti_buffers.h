@@ -23,7 +23,8 @@ struct slot {
 	uint16_t fate; /* enum fake_fate */
 	uint64_t sum;
 	uint64_t start_ns;
-	uint64_t end_ns; /* 0: it is whole as it is */
+	uint64_t end_ns;     /* 0: it is whole as it is */
+	uint64_t stamped_ns; /* of a call's record: when the call ended */
 };
 
 struct buffer {
@@ -34,6 +35,7 @@ struct buffer {
 	struct slot *slots;
 	size_t count;
 	size_t capacity;
+	uint64_t requested_ns;
 	uint64_t due_ns; /* leaving: not before */
 	bool awaited;	 /* … and a flush waits for it */
 };
@@ -120,7 +122,7 @@ static struct buffer *request_buffer(void)
 	else if (!is_zero(data, size))
 		die("a buffer was handed out that is not zeroed, as promised");
 	buffer = allocate(NULL, sizeof(*buffer));
-	*buffer = (struct buffer){.data = data, .size = size};
+	*buffer = (struct buffer){.data = data, .size = size, .requested_ns = mono_ns()};
 	return buffer;
 }
 
@@ -172,6 +174,19 @@ static void put_slot(struct buffer *buffer, const struct slot *slot)
 	buffer->slots[buffer->count++] = *slot;
 }
 
+/* A client cannot expect a call to have ended earlier than this before its buffer was requested. */
+#define STALL_NS 1000000
+
+/*
+ * A thread that lost its CPU after its call had ended: a flush in between could not wait for a
+ * buffer that did not exist. Logged, so that a test knows how many such records there are.
+ */
+static void note_stall(const struct buffer *buffer, const struct slot *slot)
+{
+	if (slot->stamped_ns && slot->stamped_ns + STALL_NS <= buffer->requested_ns)
+		note(FAKE_OK, "Stalled");
+}
+
 /* Puts a record where the thread's records go. The lock is held. False: there was no buffer. */
 static bool put_record(const void *record, struct slot *slot)
 {
@@ -185,6 +200,7 @@ static bool put_record(const void *record, struct slot *slot)
 		lane->buffer = request_buffer();
 	if (!lane->buffer)
 		return false;
+	note_stall(lane->buffer, slot);
 	slot->offset = (uint32_t)lane->buffer->used;
 	memcpy(lane->buffer->data + slot->offset, record, slot->bytes);
 	slot->sum = sum_words(record, slot->bytes);

@@ -23,17 +23,17 @@ static void on_fork(void)
 /* The narrowest of many sandwiches. */
 static int64_t measure_realtime(void)
 {
-	uint64_t best = UINT64_MAX, before, behind;
+	uint64_t best = UINT64_MAX, before, after;
 	struct timespec real;
 	int64_t offset = 0;
 
 	for (int i = 0; i < 1000; i++) {
 		before = mono_ns();
 		clock_gettime(CLOCK_REALTIME, &real);
-		behind = mono_ns();
-		if (behind - before >= best)
+		after = mono_ns();
+		if (after - before >= best)
 			continue;
-		best = behind - before;
+		best = after - before;
 		offset = (int64_t)((uint64_t)real.tv_sec * 1000000000ull + (uint64_t)real.tv_nsec -
 				   before - best / 2);
 	}
@@ -53,8 +53,8 @@ __attribute__((constructor)) static void set_up(void)
 	cupti.config = (struct config){
 		.version = (uint32_t)get_number("FAKE_CUPTI_VERSION", versions[FAKE_CUPTI_MAJOR]),
 		.no_driver = getenv("FAKE_CUPTI_NO_DRIVER"),
-		.seat = getenv("FAKE_CUPTI_SEAT"),
-		.seat_file = getenv("FAKE_CUPTI_SEAT_FILE"),
+		.holder = getenv("FAKE_CUPTI_HOLDER"),
+		.holder_file = getenv("FAKE_CUPTI_HOLDER_FILE"),
 		.zero_every = get_number("FAKE_CUPTI_ZERO", 0),
 		.drop_every = get_number("FAKE_CUPTI_DROP", 0),
 		.late_percent = get_number("FAKE_CUPTI_LATE", 0),
@@ -93,10 +93,10 @@ static int check_ready(const char *name)
 	check_free(name);
 	if (!has_driver())
 		return FAKE_UNKNOWN;
-	if (cupti.config.seat && !cupti.subscribed &&
-	    (!cupti.config.seat_file || access(cupti.config.seat_file, F_OK) == 0))
+	if (cupti.config.holder && !cupti.subscribed &&
+	    (!cupti.config.holder_file || access(cupti.config.holder_file, F_OK) == 0))
 		die("%s called while %s is subscribed: its buffers are stolen", name,
-		    cupti.config.seat);
+		    cupti.config.holder);
 	return cupti.subscribed ? FAKE_OK : FAKE_NOT_INITIALIZED;
 }
 

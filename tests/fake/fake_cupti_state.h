@@ -29,7 +29,7 @@ enum {
 	FAKE_NOT_INITIALIZED = 15,
 	FAKE_INVALID_KIND = 21,
 	FAKE_NOT_SUPPORTED = 27,
-	FAKE_SEAT_TAKEN = 39,
+	FAKE_TAKEN = 39,
 	FAKE_UNKNOWN = 999,
 };
 
@@ -56,8 +56,8 @@ enum {
 struct config {
 	uint32_t version;
 	bool no_driver;
-	const char *seat;
-	const char *seat_file;
+	const char *holder;
+	const char *holder_file;
 	uint64_t zero_every;
 	uint64_t drop_every;
 	uint64_t late_percent;

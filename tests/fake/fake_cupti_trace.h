@@ -133,7 +133,7 @@ static void trace_end(struct fake_call *call)
 				    .process = cupti.pid,
 				    .thread = client_thread(),
 				    .correlation = call->correlation};
-	struct slot slot = {.bytes = sizeof(record)};
+	struct slot slot = {.bytes = sizeof(record), .stamped_ns = call->end_ns};
 
 	call_back(call, 1);
 	if (!call->recorded)

@@ -40,7 +40,7 @@ enum call_width { CALL_XMM = 0, CALL_YMM = 1, CALL_ZMM = 2 };
 
 /* Makes the call as in says; out->width has to be that of in. */
 void inject_call(const struct call *in, struct call *out);
-/* The `syscall`, and where the program goes on behind it. */
+/* The `syscall`, and where the program goes on after it. */
 extern const char inject_call_instruction[], inject_call_done[];
 
 /* Between the load of the flags and their store there are only moves, which change none. */

@@ -5,8 +5,8 @@
  *
  *	FAKE_CUPTI_VERSION       what cuptiGetVersion says, and how long records are
  *	FAKE_CUPTI_NO_DRIVER     as if there were no driver: 999
- *	FAKE_CUPTI_SEAT          name of another tool that is subscribed already …
- *	FAKE_CUPTI_SEAT_FILE     … while this file exists
+ *	FAKE_CUPTI_HOLDER        name of another tool that is subscribed already …
+ *	FAKE_CUPTI_HOLDER_FILE   … while this file exists
  *	FAKE_CUPTI_ZERO          every Nth kernel has no times
  *	FAKE_CUPTI_DROP          every Nth record of work is dropped
  *	FAKE_CUPTI_LATE          percent of buffers that come when the flush has returned …
@@ -28,14 +28,15 @@
 /* --- subscribers --------------------------------------------------------------------------------
  */
 
-/* Who sits on the one seat, or NULL. */
+/* Who is subscribed, or NULL. */
 static const char *find_subscriber(void)
 {
-	const char *file = cupti.config.seat_file;
+	const char *file = cupti.config.holder_file;
 
 	if (cupti.subscribed)
 		return "CUPTI";
-	return cupti.config.seat && (!file || access(file, F_OK) == 0) ? cupti.config.seat : NULL;
+	return cupti.config.holder && (!file || access(file, F_OK) == 0) ? cupti.config.holder
+									 : NULL;
 }
 
 static int subscribe(struct subscriber **subscriber, callback_function callback, void *userdata)
@@ -45,7 +46,7 @@ static int subscribe(struct subscriber **subscriber, callback_function callback,
 	if (!has_driver())
 		return FAKE_UNKNOWN;
 	if (find_subscriber())
-		return FAKE_SEAT_TAKEN;
+		return FAKE_TAKEN;
 	start_worker();
 	lock_state();
 	cupti.callback = callback;
@@ -79,7 +80,7 @@ CALL cuptiSubscribe_v2(struct subscriber **subscriber, callback_function callbac
 	if (params && params->size != sizeof(*params))
 		return note(FAKE_INVALID_PARAMETER, "cuptiSubscribe_v2");
 	result = subscribe(subscriber, callback, userdata);
-	if (result == FAKE_SEAT_TAKEN && params && params->old_name && params->old_name_size)
+	if (result == FAKE_TAKEN && params && params->old_name && params->old_name_size)
 		snprintf(params->old_name, params->old_name_size, "%s", find_subscriber());
 	return note(result, "cuptiSubscribe_v2 %s", params && params->name ? params->name : "");
 }
@@ -456,10 +457,10 @@ CALL cuptiGetResultString(int result, const char **text)
 {
 	if (!text)
 		return FAKE_INVALID_PARAMETER;
-	*text = result == FAKE_SEAT_TAKEN ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
-		: result == FAKE_UNKNOWN  ? "CUPTI_ERROR_UNKNOWN"
-		: result == FAKE_OK	  ? "CUPTI_SUCCESS"
-					  : "CUPTI_ERROR";
+	*text = result == FAKE_TAKEN	 ? "CUPTI_ERROR_MULTIPLE_SUBSCRIBERS_NOT_SUPPORTED"
+		: result == FAKE_UNKNOWN ? "CUPTI_ERROR_UNKNOWN"
+		: result == FAKE_OK	 ? "CUPTI_SUCCESS"
+					 : "CUPTI_ERROR";
 	return FAKE_OK;
 }
 

@@ -3,11 +3,10 @@
  * The memory shared with the kernel side, full of the input: the rings of calls, and the files that
  * it announces with names that the target has chosen.
  */
-#include "call_ring.h"
-#include "decode.h"
-#include "file_names.h"
+#include "kernel/call_ring.h"
+#include "model/event.h"
 #include "fuzz.h"
-#include "shared.h"
+#include "kernel/shared.h"
 
 #define CPUS  2
 #define SHIFT 4

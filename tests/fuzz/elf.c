@@ -9,11 +9,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
-#include "debug_file.h"
+#include "steps/image.h"
 #include "fuzz.h"
-#include "inject_libc.h"
-#include "target.h"
-#include "usdt.h"
+#include "inject/place.h"
+#include "steps/find.h"
+#include "steps/symbols.h"
 
 /* The input, under a number that can be named. */
 #define INPUT_FD   100
@@ -63,7 +63,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 static void clear(function_vec *functions)
 {
 	vec_for_each (function, functions)
-		target_function_free(*function);
+		step_function_free(*function);
 	vec_free(functions);
 }
 
@@ -105,18 +105,18 @@ static void find_all(uint64_t entry)
 /* As a libc, and as a file of symbols. */
 static void find_exports(void)
 {
-	inject_mapping_vec maps = {0};
-	struct inject_mapping mapping = {.readable = true};
+	mapping_vec maps = {0};
+	struct mapping mapping = {.readable = true};
 	struct inject_libc libc;
 
-	mapping.file.start = 0x7f0000000000;
-	mapping.file.end = 0x7f0000100000;
-	mapping.file.executable = true;
-	mapping.file.path = strdup("/usr/lib/libc.so.6");
-	fuzz_check(mapping.file.path && !vec_push(&maps, mapping));
+	mapping.start = 0x7f0000000000;
+	mapping.end = 0x7f0000100000;
+	mapping.executable = true;
+	mapping.path = strdup("/usr/lib/libc.so.6");
+	fuzz_check(mapping.path && !vec_push(&maps, mapping));
 	inject_libc_find(&libc, (uint32_t)getpid(), &maps);
-	inject_maps_free(&maps);
-	debug_file_check(INPUT_PATH);
+	maps_free(&maps);
+	debug_file_check(INPUT_PATH, false);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,7 +4,7 @@
  * tests/golden/README.md. A line that is none is left out.
  */
 #include <setjmp.h>
-#include "capture.h"
+#include "output/capture.h"
 #include "fbt_event.h"
 #include "records.h"
 #include "replayed.h"

@@ -4,9 +4,8 @@
  * input is the architecture, a list of regions, and the code that they lie in.
  */
 #include <errno.h>
-#include "exits.h"
-#include "flow.h"
-#include "flow_reach.h"
+#include "steps/exits.h"
+#include "steps/insn.h"
 #include "fuzz.h"
 
 #define BASE	    0x10000ull
@@ -78,24 +77,24 @@ static void check_exits(struct file *file, enum fbt_arch arch)
 }
 
 /* Each instruction follows the one before it, up to the end. */
-static void check_flows(enum fbt_arch arch, const uint8_t *code, size_t size)
+static void check_insns(enum fbt_arch arch, const uint8_t *code, size_t size)
 {
-	flow_vec flows = {0};
-	const flow_vec *pieces[] = {&flows};
+	insn_vec insns = {0};
+	const insn_vec *pieces[] = {&insns};
 	uint64_t bad, at = BASE;
 	bool all;
-	int err = flow_decode(arch, code, size, BASE, &flows, &bad);
+	int err = insn_decode(arch, code, size, BASE, &insns, &bad);
 
-	vec_for_each (flow, &flows) {
-		fuzz_check(flow->address == at && flow->size);
-		at += flow->size;
+	vec_for_each (insn, &insns) {
+		fuzz_check(insn->address == at && insn->size);
+		at += insn->size;
 	}
 	fuzz_check(at - BASE <= size && (err || at - BASE == size));
 	fuzz_check(err != -EBADMSG || (bad >= BASE && bad - BASE < size));
-	if (!err && flows.count)
-		flow_reach(pieces, 1, &all);
-	vec_free(&flows);
-	fuzz_check(flow_marker_size(arch, code, size) <= size);
+	if (!err && insns.count)
+		exits_reach(pieces, 1, &all);
+	vec_free(&insns);
+	fuzz_check(insn_marker_size(arch, code, size) <= size);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -118,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	code = fuzz_copy(data, size);
 	file.code = code;
 	file.size = size;
-	check_flows(arch, code, size);
+	check_insns(arch, code, size);
 	if (size)
 		check_exits(&file, arch);
 	free(code);

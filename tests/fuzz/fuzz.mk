@@ -25,11 +25,12 @@ fuzz_cflags := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"fuzz"' $(warnings) -fno-
                -Iinclude -Iuser -Itests/golden -Itests/fuzz -I$(O) -O1 -gline-tables-only \
                -fno-omit-frame-pointer -Werror $(fuzz_san)
 
-$(O)/fuzz/user $(O)/fuzz/golden:
+$(O)/fuzz/golden:
 	$(Q)mkdir -p $@
 
-$(O)/fuzz/user/%.o: user/%.c | $(O)/fuzz/user $(skels) $(stub)
+$(O)/fuzz/user/%.o: user/%.c | $(skels) $(stub)
 	$(call msg,FUZZ,$@)
+	$(Q)mkdir -p $(@D)
 	$(Q)$(CLANG) $(fuzz_cflags) -fsanitize=fuzzer-no-link -MMD -MP -c $< -o $@
 
 # A mistake in a line must not end the fuzzer.
@@ -39,7 +40,7 @@ $(O)/fuzz/golden/%.o: tests/golden/%.c | $(O)/fuzz/golden
 
 $(fuzz_lib): $(fuzz_obj)
 	$(call msg,AR,$@)
-	$(Q)rm -f $@ && $(ar) rcs $@ $^
+	$(Q)rm -f $@ && $(ar) qcs $@ $^
 
 # What a target puts in the place of a function is named in its first lines: "fuzz: wrap fopen".
 fuzz_wraps = $(shell sed -n 's/^ \* fuzz: wrap //p' $(1))
@@ -55,12 +56,12 @@ fuzz_env = FUZZ_BIN=$(O)/fuzz FUZZ_WORK=build/fuzz FUZZ_SECONDS=$(FUZZ_SECONDS) 
 build-fuzz: $(fuzz_bin)
 
 fuzz: ## fuzz every parser of untrusted bytes, FUZZ_SECONDS=600 each; TARGETS='elf capture' for some
-	$(Q)packaging/deps.sh check
+	$(Q)$(deps) check
 	$(Q)$(MAKE) $(jobs) build-fuzz
 	$(Q)$(fuzz_env) tests/fuzz/run.sh fuzz
 
 fuzz-corpus: ## run each fuzz target over its corpus, and a little further
-	$(Q)packaging/deps.sh check
+	$(Q)$(deps) check
 	$(Q)$(MAKE) $(jobs) build-fuzz
 	$(Q)$(fuzz_env) $(test_env) tests/run.sh tests/fuzz/corpus.sh
 

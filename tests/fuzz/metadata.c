@@ -4,12 +4,12 @@
  * that --compute-env-hash makes. The input is both, strings with a NUL behind each, and the byte 1
  * as a string of its own between them.
  */
-#include "env_collect.h"
+#include "model/env_host.h"
 #include "fuzz.h"
-#include "json_read.h"
-#include "log.h"
-#include "metadata.h"
-#include "process_strings.h"
+#include "base/json_read.h"
+#include "base/log.h"
+#include "model/metadata.h"
+#include "proc/process.h"
 
 #define ERROR_SIZE 512
 

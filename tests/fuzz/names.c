@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Names from the target: symbols to what people read, in outputs and on the terminal. */
-#include "demangle.h"
+#include "base/demangle.h"
 #include "fuzz.h"
-#include "json.h"
-#include "json_read.h"
-#include "log.h"
-#include "report_format.h"
-#include "rust_number.h"
-#include "step_match.h"
-#include "step_table.h"
-#include "whitespace.h"
+#include "base/json.h"
+#include "base/json_read.h"
+#include "base/text.h"
+#include "base/log.h"
+#include "base/format.h"
+#include "steps/spec.h"
+#include "steps/engines.h"
 
 #define ERROR_SIZE 256
 
@@ -75,15 +74,15 @@ static void check_symbol(const char *symbol)
 	free(call);
 	symbol_is_cold(symbol);
 	symbol_is_part(symbol);
-	step_table_has(symbol, "/usr/lib/libllama.so", false);
-	step_table_wants(symbol, true);
-	step_table_is_runtime(symbol);
-	step_table_rank(symbol);
-	step_table_arg(symbol, FBT_ARCH_X86_64, &arg);
+	engines_know(symbol, "/usr/lib/libllama.so", false);
+	engines_may_be_in(symbol, true);
+	engines_is_runtime(symbol);
+	engines_rank(symbol);
+	engines_find_arg(symbol, FBT_ARCH_X86_64, &arg);
 	for (size_t i = 0; i < sizeof(specs) / sizeof(specs[0]); i++)
-		step_match_symbol(&specs[i], symbol);
-	step_match_path(symbol, "/usr/lib/libllama.so");
-	step_match_path("libllama.so", symbol);
+		step_spec_matches_symbol(&specs[i], symbol);
+	step_spec_matches_path(symbol, "/usr/lib/libllama.so");
+	step_spec_matches_path("libllama.so", symbol);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

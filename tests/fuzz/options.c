@@ -5,11 +5,11 @@
  */
 #include <errno.h>
 #include "fuzz.h"
-#include "log.h"
+#include "base/log.h"
 #include "option_value.h"
-#include "otlp_answer.h"
-#include "otlp_endpoint.h"
-#include "step_match.h"
+#include "output/otlp_http.h"
+#include "output/otlp_endpoint.h"
+#include "steps/spec.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
 {
@@ -25,9 +25,10 @@ static void parse_spec(const char *text)
 
 	if (!step_spec_parse(&spec, text)) {
 		if (spec.form == STEP_SPEC_SYMBOL || spec.form == STEP_SPEC_REGEX)
-			step_match_symbol(&spec, "_ZN13llama_context6decodeERK11llama_batch.cold");
+			step_spec_matches_symbol(&spec,
+						 "_ZN13llama_context6decodeERK11llama_batch.cold");
 		if (spec.path)
-			step_match_path(spec.path, "/usr/lib/libllama.so");
+			step_spec_matches_path(spec.path, "/usr/lib/libllama.so");
 		step_spec_clear(&spec);
 	}
 }
@@ -46,20 +47,18 @@ static void parse_arg(const char *text)
 static void parse_numbers(const char *text)
 {
 	uint64_t number;
-	uint32_t records;
 	double percent;
 	pid_vec pids = {0};
 
-	if (!option_parse_range("--x", text, 5, 1000, &number))
+	if (!option_count("x", text, 5, 1000, &number))
 		fuzz_check(number >= 5 && number <= 1000);
-	option_parse_number(text, UINT64_MAX, &number);
-	if (!option_parse_percent("--x", text, 100, &percent))
+	option_number(text, UINT64_MAX, &number);
+	if (!option_percent("x", text, 100, &percent))
 		fuzz_check(percent >= 0 && percent <= 100);
-	if (!option_parse_duration("--x", text, 1e9, &number))
-		fuzz_check(number >= 1000000);
-	option_parse_ring_records(&records, text);
-	option_parse_pids(&pids, text);
-	option_is_json_path(text);
+	if (!option_time("x", text, 1000000000, 1000000, OPTION_TIME_MAX, &number))
+		fuzz_check(number >= 1000000 && number <= OPTION_TIME_MAX);
+	option_bytes("x", text, &number);
+	option_pids("x", text, &pids);
 	vec_free(&pids);
 }
 

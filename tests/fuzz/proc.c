@@ -9,20 +9,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
-#include "cuda_use.h"
-#include "decode.h"
+#include "base/log.h"
 #include "fuzz.h"
-#include "gpu_tids.h"
-#include "inject_cgroup.h"
-#include "inject_maps.h"
-#include "inject_status.h"
-#include "inject_thread.h"
-#include "log.h"
-#include "maps.h"
-#include "process_strings.h"
-#include "processes.h"
-#include "record.h"
-#include "time_namespace.h"
+#include "inject/cuda_use.h"
+#include "inject/thread.h"
+#include "model/event.h"
+#include "proc/maps.h"
+#include "proc/namespace.h"
+#include "proc/process.h"
+#include "proc/status.h"
 
 /* No process has that number. */
 #define TGID	    4200000000u
@@ -78,36 +73,38 @@ static void check_record(void *ctx, const void *data, size_t size)
 	fuzz_check(decode_event(data, size, &event) == (long)size);
 }
 
+static const struct proc_ref process = {TGID, TGID};
+
 static void read_maps(void)
 {
-	inject_mapping_vec inject_maps = {0};
-	char detail[CUDA_USE_DETAIL_SIZE];
+	mapping_vec all = {0};
+	char path[CUDA_PATH_SIZE];
 	mapping_vec maps = {0};
 
 	if (!maps_read(TGID, &maps))
 		vec_for_each (mapping, &maps)
 			fuzz_check(mapping->path && *mapping->path == '/');
 	maps_free(&maps);
-	inject_maps_read(&inject_maps, TGID, TGID);
-	vec_for_each (mapping, &inject_maps)
-		fuzz_check(*inject_mapping_name(mapping) != '/');
-	inject_maps_free(&inject_maps);
+	maps_read_all(process, &all);
+	vec_for_each (mapping, &all)
+		fuzz_check(*mapping_name(mapping) != '/');
+	maps_free(&all);
 	cuda_use_is_there(TGID);
 	cuda_use_is_inherited(TGID);
-	cuda_use_will_have_shim(TGID);
-	if (cuda_use_lacks_shim(TGID, detail))
-		fuzz_check(memchr(detail, '\0', sizeof(detail)));
+	cuda_use_lacks_shim(TGID);
+	cuda_use_injection(TGID, path);
+	fuzz_check(memchr(path, '\0', sizeof(path)));
 }
 
 static void read_lines(void)
 {
 	char *copy = fuzz_text(input, input_size), *rest = copy, *line;
-	uint32_t outer, inner, depth;
+	struct thread_status status = {0};
 	struct inject_thread thread;
 	int64_t offset_ns;
 
 	while ((line = strsep(&rest, "\n"))) {
-		gpu_tids_parse(line, &outer, &inner, &depth);
+		thread_status_add(&status, line);
 		time_namespace_parse(line, &offset_ns);
 		if (!inject_thread_parse(&thread, line))
 			inject_thread_rank(&thread);
@@ -119,18 +116,20 @@ static void read_rest(void)
 {
 	const struct record_output output = {.emit = check_record};
 	struct process_strings strings;
-	struct inject_status status;
+	struct process_text text;
+	struct thread_status status;
 	struct thread_stat stat;
 
-	inject_status_read(&status, TGID, TGID);
-	inject_limit_read(TGID, TGID, "Max open files");
-	inject_cgroup_is_frozen(TGID, TGID);
-	inject_cgroup_threads_left(TGID, TGID);
-	thread_stat_read(&stat, TGID, TGID);
+	thread_status_read(&status, process);
+	limit_read(process, "Max open files");
+	cgroup_is_frozen(process);
+	cgroup_threads_left(process);
+	thread_stat_read(&stat, process);
 	if (!process_strings_read(&strings, TGID, "cmdline"))
 		process_strings_clear(&strings);
-	record_send_target(&output, TGID, 0, 1);
-	record_send_thread(&output, TGID, TGID);
+	process_text_read(&text, TGID);
+	record_send_target(&output, TGID, 0, 1, &text);
+	record_send_thread(&output, TGID, TGID, text.comm);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -4,10 +4,10 @@
 #define FBT_FUZZ_REPLAYED_H
 
 #include "fuzz.h"
-#include "log.h"
-#include "options.h"
-#include "profile.h"
-#include "replay.h"
+#include "base/log.h"
+#include "option_parse.h"
+#include "commands/validate.h"
+#include "trace/trace.h"
 
 #define CAPTURE_FD   100
 #define CAPTURE_PATH "/dev/fd/100"
@@ -45,7 +45,7 @@ static inline void replay_check(char *path)
 	FILE *out = open_memstream(&text, &size);
 
 	fuzz_check(out);
-	if (profile_validate_files(paths, 1, NULL, out, out)) {
+	if (!validate_files(paths, 1, NULL, out, out)) {
 		fclose(out);
 		fprintf(stderr, "%s", text);
 		fuzz_stop("the output is valid", __FILE__, __LINE__);

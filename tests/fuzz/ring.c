@@ -6,13 +6,13 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
-#include "decode.h"
+#include "model/event.h"
 #include "fbt_gpu.h"
 #include "fuzz.h"
-#include "gpu_peer.h"
-#include "log.h"
-#include "pipeline.h"
-#include "sink_kineto.h"
+#include "shim/peer.h"
+#include "base/log.h"
+#include "output/pipeline.h"
+#include "output/kineto.h"
 
 #define RING_BYTES (64u << 10)
 #define MAP_BYTES  (FBT_GPU_HEADER_BYTES + RING_BYTES)

@@ -2,8 +2,7 @@
 /* A seccomp filter of the target, run over the calls that an injection makes. */
 #include <string.h>
 #include "fuzz.h"
-#include "inject_calls.h"
-#include "inject_seccomp.h"
+#include "inject/filters.h"
 
 #define FILTER_MAX 512
 

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* What "validate" reads, a trace or a profile, and JSON as such: read, checked, written again. */
 #include <errno.h>
-#include "env_document.h"
+#include "model/env_document.h"
 #include "fuzz.h"
-#include "json.h"
-#include "json_keys.h"
-#include "json_read.h"
-#include "profile.h"
+#include "base/json.h"
+#include "base/json_read.h"
+#include "commands/validate.h"
 
 #define INPUT_FD   100
 #define INPUT_PATH "/proc/self/fd/100"
@@ -20,22 +19,21 @@ static void check_file(const uint8_t *data, size_t size)
 
 	fuzz_check(out && dup2(fd, INPUT_FD) == INPUT_FD);
 	close(fd);
-	profile_validate_files(paths, 1, "step_prof,window_prof", out, out);
+	validate_files(paths, 1, "step_prof,window_prof", out, out);
 	fclose(out);
 }
 
-/* In one piece as byte by byte. */
-static void check_lexer(const char *text, size_t size)
+/* From a stream as from memory. */
+static void check_reader(const char *text, size_t size, int err)
 {
-	struct json_lexer whole = {0}, pieces = {0};
-	size_t sound = json_lexer_check(&whole, text, size), at = 0;
+	struct json_reader reader = {.in = fmemopen((void *)text, size, "r")};
+	struct json_object *value = NULL;
+	char error[ERROR_SIZE];
 
-	while (at < size && !pieces.error)
-		at += json_lexer_check(&pieces, text + at, 1);
-	fuzz_check(at == sound);
-	json_lexer_finish(&whole);
-	json_lexer_finish(&pieces);
-	fuzz_check(whole.error == pieces.error);
+	fuzz_check(reader.in);
+	fuzz_check(json_reader__whole(&reader, &value, error, sizeof(error)) == err);
+	json_object_put(value);
+	fclose(reader.in);
 }
 
 static char *write_value(struct json_object *value, size_t *size)
@@ -67,18 +65,15 @@ static void check_again(struct json_object *value)
 
 static void check_text(const char *text, size_t size)
 {
-	char error[ERROR_SIZE], hash[ENV_HASH_SIZE], *key = NULL;
+	char error[ERROR_SIZE], hash[ENV_HASH_SIZE];
 	struct json_object *value = NULL;
 	int err;
 
-	check_lexer(text, size);
 	err = json_read(text, size, &value, error, sizeof(error));
 	fuzz_check(!err || err == -EBADMSG);
-	if (!err) {
-		json_keys_check(text, size, &key);
-		free(key);
+	check_reader(text, size, err);
+	if (!err)
 		check_again(value);
-	}
 	json_object_put(value);
 	env_document_hash_text(hash, text, size, error, sizeof(error));
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "capture.h"
+#include "output/capture.h"
 #include "fbt_event.h"
 #include "records.h"
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fbt_event.h"
-#include "syscalls.h"
+#include "model/syscalls.h"
 
 uint32_t record_take_tgid(struct events *events)
 {
@@ -292,8 +292,6 @@ static void write_cost(struct events *events)
 	cost->floor_ns = line_take_number(&events->line, "floor_ns", 0);
 	cost->rss_bytes = line_take_number(&events->line, "rss", 0);
 	cost->ring_bytes = line_take_number(&events->line, "ring", 0);
-	cost->bpf_run_ns = line_take_number(&events->line, "bpf_run_ns", 0);
-	cost->bpf_run_count = line_take_number(&events->line, "bpf_run_count", 0);
 	cost->cpu_ns = line_take_time(&events->line, "cpu", 0);
 }
 

@@ -21,7 +21,7 @@ fi
 # The converter needs nothing of the tool's build options.
 build_converter()
 {
-	local sources=(events.c records.c gpu_records.c line.c "$root"/user/{capture,log,patient,syscalls}.c)
+	local sources=(events.c records.c gpu_records.c line.c "$root"/user/{output/capture,base/log,base/text,base/timed_write,model/syscalls}.c)
 	local source
 
 	for source in "${sources[@]}" "$root"/include/fbt_{event,gpu}.h; do
@@ -58,7 +58,7 @@ run_case()
 	mv "$work/run/stderr.text" "$work/run/stderr"
 	rm "$work/run/stderr.json"
 	[ -s "$work/run/stderr" ] || rm "$work/run/stderr"
-	# The seed's own rules, whatever is expected.
+	# Ferrum's own rules, whatever is expected.
 	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null || return 1
 	# And those of who reads a Kineto trace.
 	[[ "${options[*]}" != *kineto* ]] || python3 ../kineto_check.py "$work/run/trace.json"

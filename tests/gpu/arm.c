@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The least that can read a shim, for what it costs by itself and where BPF is not allowed:
+ * The least that can read a shim, for what it costs by itself and where BPF is not allowed.
  *
- *	gpu_arm PID FILE	arms the shim of PID, says "armed" once it collects, counts its
- *records until SIGTERM, SIGINT or the end of PID, and writes the counts as JSON gpu_arm --wait PID
- *SECONDS	until another tracer has armed it; 1 if none does in time
+ * gpu_arm PID FILE arms the shim of PID, prints "armed" once it collects, counts its records until
+ * SIGTERM, SIGINT or the end of PID, and writes the counts as JSON.
+ *
+ * gpu_arm --wait PID SECONDS waits until another tracer has armed that shim and has read the
+ * answer. In vain, the exit status is 1.
  *
  * Exit status 0, 1 with a line on stderr, or 2.
  */
@@ -17,12 +19,12 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include "clock.h"
-#include "decode.h"
-#include "gpu_ring.h"
-#include "gpu_table.h"
-#include "json.h"
-#include "vec.h"
+#include "base/clock.h"
+#include "model/event.h"
+#include "shim/ring.h"
+#include "model/gpu.h"
+#include "base/json.h"
+#include "base/vec.h"
 
 #define POLL_US	    5000
 #define ARM_NS	    30000000000ull
@@ -326,12 +328,20 @@ static int wait_armed(const char *pid, const char *seconds)
 {
 	uint64_t until = clock_ns(CLOCK_MONOTONIC) + strtoull(seconds, NULL, 10) * 1000000000ull;
 	const struct fbt_gpu_ring *ring = NULL;
+	bool answered = false;
+	uint64_t head = 0;
 	uint32_t armed;
 
 	while (clock_ns(CLOCK_MONOTONIC) < until) {
 		ring = ring ? ring : look(pid);
 		armed = ring ? __atomic_load_n(&ring->armed, __ATOMIC_ACQUIRE) : 0;
-		if (armed & 1 && __atomic_load_n(&ring->served, __ATOMIC_ACQUIRE) == armed)
+		if (!answered && armed & 1 &&
+		    __atomic_load_n(&ring->served, __ATOMIC_ACQUIRE) == armed) {
+			answered = true;
+			head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
+		}
+		/* Steps have GPU records from when the tracer knows. */
+		if (answered && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) >= head)
 			return EXIT_SUCCESS;
 		usleep(POLL_US);
 	}

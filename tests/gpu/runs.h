@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include "json_read.h"
-#include "vec.h"
+#include "base/json_read.h"
+#include "base/vec.h"
 
 enum mode { BARE, IDLE, ARMED, FULL, MODES };
 

@@ -7,7 +7,8 @@
 #	fetch.sh kernel ARCH SUITE PACKAGE CACHE    prints the path of the newest kernel's image
 #	fetch.sh root ARCH SUITE LIST CACHE         prints the folder with the packages in LIST
 #
-# What is in CACHE stays; a new name takes effect when it is whole. Lists older than LISTS_HOURS
+# What is in CACHE stays, for all trees on the machine; a new name takes effect when it is whole, and a
+# kernel that nobody asked for in 60 days goes. Lists older than LISTS_HOURS
 # (20) are fetched again; if that fails, what is there is used, and that is said.
 #
 # Exit status 77: the archive cannot be reached, and what is wanted is not in CACHE. 1: anything else.
@@ -213,6 +214,9 @@ fetch_kernel()
 		chmod +x "$store.new/vmlinuz"
 		mv "$store.new" "$store"
 	fi
+	touch "$store"
+	find "$cache/$arch" -maxdepth 1 -type d -name '*_*' ! -name 'root_*' -mtime +60 \
+		-exec rm -rf {} +
 	echo "$store/vmlinuz"
 }
 
@@ -275,6 +279,12 @@ arm64) deb_arch=arm64 ;;
 esac
 mkdir -p "$cache"
 trap once_more EXIT
+# One at a time in a cache; a fetch within a fetch has the lock already.
+if [ -z "${FETCH_LOCKED:-}" ]; then
+	exec 8>"$cache/fetch.lock"
+	flock 8
+	export FETCH_LOCKED=1
+fi
 make_apt "$suite"
 case $1 in
 kernel) fetch_kernel "$4" ;;

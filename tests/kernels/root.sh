@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# root.sh ARCH BUILD SUITE CACHE: prints the path of an initramfs with Debian's files, the tool and
-# test programs of BUILD, and tests/. CC and CLANG are the compilers of BUILD.
+# root.sh ARCH BUILD SUITE CACHE: prints the path of an initramfs, in BUILD, with Debian's files, the
+# tool and test programs of BUILD, and tests/. CC and CLANG are the compilers of BUILD.
 set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/../.."
@@ -14,6 +14,10 @@ archive()
 }
 
 arch=$1 build=$2 suite=$3 cache=$(realpath -m "$4")
+mkdir -p "$cache"
+# Others may make or replace Debian's part of it.
+exec 9>"$cache/root.lock"
+flock 9
 base=$(tests/kernels/fetch.sh root "$arch" "$suite" tests/kernels/packages.txt "$cache")
 [ -e "$base.cpio" ] || archive "$base" "$base.cpio"
 
@@ -25,7 +29,7 @@ trap 'rm -rf "$added"' EXIT
 mkdir -p "$added/fbt/build/tests" "$added/fbt/build/made/bin"
 cp tests/kernels/init "$added/init"
 cp "$build/ferrum-bpftrace" "$build/libferrum_cupti.so" "$added/fbt/build/"
-find "$build/tests" -maxdepth 1 -type f ! -name '*.d' ! -name '*_test' ! -name 'bench_*' \
+find "$build/tests" -maxdepth 1 -type f ! -name '*.d' ! -name 'unit_*' ! -name 'bench_*' \
 	! -name '*.o' -exec cp -t "$added/fbt/build/tests" {} +
 tar -c --exclude=node_modules --exclude=__pycache__ --exclude='tests/fuzz/corpus*' tests README.md | tar -x -C "$added/fbt"
 
@@ -38,8 +42,8 @@ if [ "$arch" = x86_64 ]; then
 fi
 ARCH=$arch tests/live/vmlinux.sh "$made/types"
 
-archive "$added" "$cache/$arch/added.cpio"
-cat "$base.cpio" "$cache/$arch/added.cpio" >"$cache/$arch/initramfs.new"
-mv "$cache/$arch/initramfs.new" "$cache/$arch/initramfs"
-rm "$cache/$arch/added.cpio"
-echo "$cache/$arch/initramfs"
+archive "$added" "$build/added.cpio"
+cat "$base.cpio" "$build/added.cpio" >"$build/initramfs.new"
+mv "$build/initramfs.new" "$build/initramfs"
+rm "$build/added.cpio"
+echo "$build/initramfs"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # run.sh ARCH BUILD CACHE: boots each kernel of kernels.txt for ARCH under qemu, the tool of BUILD and
-# the live tests in it, and sums up like tests/run.sh. A table of the results is CACHE/table-ARCH.md.
+# the live tests in it, and sums up like tests/run.sh. Packages are kept in CACHE. A run of all kernels
+# with their usual tests leaves a table of the results, build/kernels/table-ARCH.md.
 #
 #	KERNELS='6.1 6.12'      these only
 #	KERNEL_TESTS=live       what they run: quick, live, all, or files with commas between; by default
@@ -29,10 +30,10 @@ default=quick
 [ "$FBT_ACCEL" = tcg ] || default=live
 logs=$build/logs
 seconds=${KERNEL_SECONDS:-1800}
-table=$cache/table-$arch.md
 passed=0
 failed=0
 skipped=0
+reasons=()
 
 # What is said of a kernel comes at its end, in the order of kernels.txt. tell NAME GOOD BAD SKIPS TEXT
 tell()
@@ -57,6 +58,7 @@ fails()
 {
 	echo "not ok - kernels/$1: $2"
 	[ -z "${3:-}" ] || tail -n 30 "$3" | tr -d '\r' | cut -c1-200 | sed 's/^/    /'
+	: >"$own/$1.skips"
 	row "$1" - "failed: $2" - -
 	tell "$1" 0 1 0 ''
 }
@@ -64,6 +66,7 @@ fails()
 # skips NAME LOG
 skips()
 {
+	tail -n 1 "$2" >"$own/$1.skips"
 	row "$1" - 'left out: its package could not be fetched' - -
 	tell "$1" 0 0 1 ", skipped: $(tail -n 1 "$2")"
 }
@@ -94,6 +97,7 @@ run_kernel()
 	if [ "$bad" != 0 ] || [ "${V:-0}" = 1 ]; then
 		sed -n '/^FBT-BEGIN/,$p' "$console" | tr -d '\r' | sed 's/^/    /'
 	fi
+	tr -d '\r' <"$console" | sed -nE 's/^  SKIP +([^ ]+) .*skipped: (.*)/\1: \2/p' >"$own/$name.skips"
 	row "$name" "$release" "$(outcome "$runs" "$bad")" "$good" $((SECONDS - start))
 	tell "$name" "$good" "$bad" "$skips" ", $release, $((SECONDS - start)) s"
 }
@@ -150,6 +154,7 @@ tell_ended()
 		passed=$((passed + good))
 		failed=$((failed + bad))
 		skipped=$((skipped + skips))
+		mapfile -t -O ${#reasons[@]} reasons < <(sed "s|^|kernels/$name: |" "$own/$name.skips")
 		told=$((told + 1))
 	done
 }
@@ -166,6 +171,7 @@ wait_below()
 mkdir -p "$logs" "$cache"
 own=$(mktemp -d)
 trap 'rm -rf "$own"' EXIT
+table=$own/table
 {
 	echo '| kernel | booted | result | facts | seconds |'
 	echo '|---|---|---|---|---|'
@@ -186,5 +192,10 @@ for name in "${names[@]:told}"; do
 	echo "not ok - kernels/$name: it was ended"
 	failed=$((failed + 1))
 done
+if [ -z "${KERNEL_TESTS:-}" ] && [ ${#names[@]} = "$(grep -c "^$arch " tests/kernels/kernels.txt)" ]; then
+	mkdir -p build/kernels
+	cp "$table" "build/kernels/table-$arch.md"
+fi
+[ ${#reasons[@]} = 0 ] || { echo 'skipped:' && printf '  %s\n' "${reasons[@]}"; }
 echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
 [ "$failed" = 0 ] && [ $((passed + skipped)) != 0 ]

@@ -22,8 +22,8 @@ compile()
 	fi
 }
 
-for path in include/*.h user/*.h cupti/*.h; do
-	header=$(basename "$path")
+for path in include/*.h user/*.h user/*/*.h cupti/*.h; do
+	header=${path#*/}
 	for compiler in gcc clang; do
 		# shellcheck disable=SC2086
 		compile "C under $compiler" $compiler -x c -std=gnu11 -D_GNU_SOURCE -Iinclude -Iuser \

@@ -1,191 +1,93 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Who may include whom. In user/ a module includes only headers of lines above its own; a file
-# without a line here is an error, so is a line without a file.
+# Who may include whom: user/ is held against layers.txt. include/ includes only itself; bpf/ and
+# cupti/ include include/ and themselves, and no header of cupti/ includes itself through others.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-layers=$(grep -v '^#' <<'END'
-# what all may use
-clock
-patient
-demangle id_set log record rust_number shared tid_map vec whitespace
-broker json owner processes program_output regular_file sha256 stats syscalls terminal
-folder report_format shares
-disk_room json_read place process_strings
-json_expect json_keys output
-kineto_rules window_file
-# the model
-file_table row_table gpu_step gpu_table left_out step step_spec
-gpu_interval window
-escalation
-cause_kind
-call_rule
-call_walk
-cause
-cause_split cause_text class_history
-class_table
-step_class
-classify
-# the environment an engine runs in
-env_document env_host
-env_collect env_hash_command
-# the stages, in the order of the data
-call_queue decode evidence gpu_clock gpu_item metadata sink
-gpu_host_wait gpu_queue pending
-gpu_figures gpu_thread
-gpu_metrics
-gpu_correlation gpu_timeline merge_limits
-gpu_join gpu_owner
-gpu_claim
-merge_process
-merge
-assemble call_args capture gpu_slice profile_event step_args trace_check trace_out
-profile
-escalation_text
-escalation_fields escalation_tally gpu_tally gpu_text
-tally
-jsonl_escalation jsonl_gpu jsonl_window
-report_part
-report_about report_escalations report_gpu report_gpu_state report_headline report_kind report_process
-report_text
-report_json_escalations report_json_gpu
-report_json
-curl_library otlp_answer otlp_endpoint otlp_queue otlp_span
-otlp_request
-otlp_client
-kineto_event
-kineto_file
-kineto_gpu
-sink_alert sink_chrome sink_jsonl sink_kineto sink_otlp sink_report sink_room sink_status
-pipeline
-# what the user asked for
-option_argument option_messages option_table option_value
-option_gpu option_judging option_metadata option_windows
-options
-outputs
-exports
-# from a process to where its steps begin and end
-elf_sections flow maps
-elf_file
-debug_file elf_fde elf_symbols flow_arm64 flow_reach flow_x86 usdt
-exits
-image
-step_function step_match step_table target_options
-resolve
-image_scan
-target
-target_candidates target_explain
-# the kernel side
-call_ring child confine_seccomp file_names gpu_notice gpu_shim gpu_tids map_search memfd privilege sizing slots time_namespace uprobes
-confine_broker_filter confine_capabilities confine_filter cuda_use gpu_memfd gpu_relay
-# a shim for a process that runs already
-inject_calls inject_filter inject_cgroup inject_maps inject_point inject_rank inject_root inject_status inject_verdict
-inject_file inject_seccomp
-inject_check_access inject_check_cuda inject_check_room inject_check_state inject_libc inject_page inject_place inject_thread
-inject_check_program inject_regs
-inject_check inject_stop
-inject_take
-inject_run
-inject
-gpu_standing
-gpu_ring
-gpu_inject gpu_watch
-gpu_peer
-gpu_link
-loader preflight
-calibrate launch step_probes traced
-interval loading rate_guard rates step_units stream
-step_cost steps_found
-hint inject_dry_run list_steps selection step_guard
-session
-confine_broker
-confine flag living loop
-replay trace
-# whether all that would work
-doctor_check
-doctor_gpu doctor_machine doctor_print doctor_process doctor_room doctor_trial
-doctor_engines doctor_steps
-doctor
-main
-END
-)
-status=0
-
-fail()
+# FILE HEADER, a line for each include of a quoted header
+includes_in()
 {
-	echo "layers: $1"
-	status=1
+	# shellcheck disable=SC2016 # awk's
+	find "$@" -name '*.[ch]' -print0 | sort -z |
+		xargs -0 awk 'match($0, /^[ \t]*#[ \t]*include[ \t]*"[^"]+"/) {
+			split(substr($0, RSTART, RLENGTH), part, "\""); print FILENAME, part[2] }'
 }
 
-# Number of the line a module stands on, or nothing. syscall_table_* are part of syscalls.
-layer_of()
+check_user()
 {
-	awk -v module="${1/#syscall_table_*/syscalls}" \
-		'{ for (i = 1; i <= NF; i++) if ($i == module) print NR }' <<<"$layers"
+	awk -F '[ \t]*[|][ \t]*' '
+	function complain(text) { print "layers: " text; bad = 1 }
+	function folder_of(path) {
+		if (path ~ /\//) { sub(/\/.*/, "", path); return path }
+		return path ~ /^main\./ ? "main" : "options"
+	}
+	FNR == NR && /^#|^$/ { next }
+	FNR == NR && NF == 2 { maker[$1] = $2; next }
+	FNR == NR {
+		sub(/[ \t]+$/, "", $1)
+		count = split($2 == "above" ? above : $2, names, " ")
+		for (i = 1; i <= count; i++) may[$1, names[i]] = 1
+		count = split($3, names, " ")
+		for (i = 1; i <= count; i++) door[$1, names[i]] = 1
+		known[$1] = 1; above = above " " $1
+		next
+	}
+	{
+		split($0, word, " ")
+		file = word[1]; sub(/^user\//, "", file); header = word[2]
+		from = folder_of(file); stem = header; sub(/\.h$/, "", stem)
+		if (!(from in known)) complain("user/" file ": " from " is not in layers.txt")
+		if (header ~ /^fbt_[a-z]+\.h$/) next
+		if (header in maker) {
+			if (file != maker[header] ".c") complain("user/" file " may not include " header)
+			next
+		}
+		if (system("test -e user/" header)) { complain("user/" file ": write " header " from user/"); next }
+		to = folder_of(header); name = stem; sub(/.*\//, "", name)
+		if (to == from) next
+		if (!((from, to) in may)) complain("user/" file " may not include " header ": " from " does not know " to)
+		else if (!((to, "*") in door) && !((to, name) in door))
+			complain("user/" file " may not include " header ": it is no door of " to)
+	}
+	END { exit bad }
+	' tests/lint/layers.txt <(includes_in user | sort -u)
 }
 
-includes_of()
+check_rest()
 {
-	sed -n 's/^[[:space:]]*#[[:space:]]*include[[:space:]]*"\([^"]*\)".*/\1/p' "$1"
-}
+	local file header bad=0
 
-check_user_file()
-{
-	local file=$1 module layer header other
-
-	module=$(basename "${file%.*}")
-	layer=$(layer_of "$module")
-	[ -n "$layer" ] || fail "$file has no layer: give $module a line in $0"
-	for header in $(includes_of "$file"); do
-		other=${header%.h}
-		case $header in
-		fbt_*.h | "$module.h") continue ;;
-		*.skel.h)
-			[ "$module" = loader ] || [ "$module $header" = 'rates rates.skel.h' ] ||
-				fail "$module may not include $header: only loader (and rates its own) may"
-			continue
-			;;
-		inject_code.h)
-			[ "$module" = inject_place ] ||
-				fail "$module may not include $header: only inject_place may"
-			continue
-			;;
-		syscall_table_*)
-			[ "$module" = syscalls ] || fail "$module may not include $header"
-			continue
-			;;
+	while read -r file header; do
+		[ -e "include/$header" ] && continue
+		case $file in
+		include/*) ;;
+		*) [ -e "${file%/*}/$header" ] || [ "$header" = vmlinux.h ] && continue ;;
 		esac
-		if [ -z "$(layer_of "$other")" ]; then
-			fail "$module includes $header, which has no layer"
-		elif [ -n "$layer" ] && [ "$(layer_of "$other")" -ge "$layer" ]; then
-			fail "$module may not include $header"
-		fi
-	done
+		echo "layers: $file may not include $header"
+		bad=1
+	done < <(includes_in include bpf cupti)
+	return $bad
 }
 
-for file in user/*.[ch]; do
-	check_user_file "$file"
-done
-for module in $(grep -oE '[a-z0-9_]+' <<<"$layers" | sort | uniq -d); do
-	fail "$module has more than one layer"
-done
-for module in $layers; do
-	[ -e "user/$module.c" ] || [ -e "user/$module.h" ] || fail "no file for $module"
-done
-for file in include/*.h; do
-	for header in $(includes_of "$file"); do
-		[ -e "include/$header" ] || fail "$file may include only include/, not $header"
-	done
-done
-for file in bpf/*.[ch] cupti/*.[ch]; do
-	[ -e "$file" ] || continue
-	for header in $(includes_of "$file"); do
-		[ -e "include/$header" ] || [ -e "$(dirname "$file")/$header" ] ||
-			[ "$header" = vmlinux.h ] ||
-			fail "$file may include only include/ and its own folder, not $header"
-	done
-done
-[ $status = 0 ] && echo 'ok - every include points to a layer above' ||
-	echo 'not ok - every include points to a layer above'
+# tsort names the members of a circle on stderr.
+check_circles()
+{
+	local circle
+
+	circle=$({
+		includes_in user | awk '{ sub(/^user\//, "", $1); print }'
+		includes_in cupti | awk '{ sub(/^cupti\//, "", $1); print }'
+	} | grep -v fbt_ | awk '{ sub(/\.[ch]$/, "", $1); sub(/\.h$/, "", $2); if ($1 != $2) print $1, $2 }' |
+		tsort 2>&1 >/dev/null)
+	[ -z "$circle" ] || echo "$circle"
+	[ -z "$circle" ]
+}
+
+status=0
+check_user || status=1
+check_rest || status=1
+check_circles || status=1
+[ $status = 0 ] && echo 'ok - every include keeps to the order of the folders and their doors' ||
+	echo 'not ok - every include keeps to the order of the folders and their doors'
 exit $status

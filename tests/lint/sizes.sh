@@ -1,27 +1,28 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Files of at most 400 lines, functions of at most 60, headers included.
+# Files of at most 900 lines, functions of at most 60, headers included. The main of a unit test is
+# the list of its facts, and may be longer.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 shopt -s nullglob
 # Tables are data: a line per syscall.
-mapfile -t files < <(printf '%s\n' user/*.[ch] bpf/*.[ch] cupti/*.[ch] | grep -v '/syscall_table_')
+mapfile -t files < <(find user bpf cupti include tests/unit -name '*.[ch]' ! -name 'syscall_table_*')
 found=$(awk '
-	FNR == 1 { start = 0; if (NR > 1 && lines > 400) print file ": " lines " lines"; file = FILENAME }
+	FNR == 1 { start = 0; if (NR > 1 && lines > 900) print file ": " lines " lines"; file = FILENAME }
 	{ lines = FNR }
 	/^\{/ { start = FNR; above = previous }
 	/^\}/ && start {
-		if (FNR - start + 1 > 60)
+		if (FNR - start + 1 > 60 && !(FILENAME ~ /^tests/ && above == "int main(void)"))
 			print FILENAME ":" start ": " FNR - start + 1 " lines: " above
 		start = 0
 	}
 	{ previous = $0 }
-	END { if (lines > 400) print file ": " lines " lines" }
+	END { if (lines > 900) print file ": " lines " lines" }
 ' "${files[@]}")
 if [ -n "$found" ]; then
 	echo "$found"
-	echo 'not ok - files keep to 400 lines and functions to 60'
+	echo 'not ok - files keep to 900 lines and functions to 60'
 	exit 1
 fi
-echo 'ok - files keep to 400 lines and functions to 60'
+echo 'ok - files keep to 900 lines and functions to 60'

@@ -1,26 +1,26 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Text from outside goes to a terminal through log.c and terminal.c only, which escape it. Other files
+# Text from outside goes to a terminal through base/log.c and base/format.c only, which escape it. Other files
 # that print are named here, with what keeps them harmless.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 allowed=$(sed 's/#.*//' <<'END'
-terminal log            # they escape
-report_text             # report_line, report_field: by terminal_text
-report_about report_escalations report_gpu report_headline report_kind report_process # numbers, words of ours, shorten_text
-doctor_print            # as terminal.c
-gpu_shim                # a path that is checked
-env_hash_command        # a hash
-json json_read report_json # JSON; the report's is for terminals (struct json, shown)
-json_expect profile jsonl_window sink_jsonl # into memory, a file
-capture sink_otlp otlp_request # no terminal
+base/format base/log      # they escape
+report/part               # report_line, report_field: by terminal_text
+report/text report/gpu report/kind # numbers, words of ours, shorten_text
+commands/doctor_check     # as base/format
+shim/library              # a path that is checked
+commands/env_hash         # a hash
+base/json base/json_read report/json # JSON; the report's is for terminals (struct json, shown)
+base/text commands/validate output/jsonl output/jsonl_window # into memory, a file
+output/capture output/otlp output/otlp_http # no terminal
 END
 )
 status=0
 
-for file in user/*.c; do
-	name=$(basename "$file" .c)
+for file in user/*.c user/*/*.c; do
+	name=${file#user/} name=${name%.c}
 	grep -qw -- "$name" <<<"$allowed" && continue
 	# Of stdio, whatever takes a stream or goes to stdout.
 	found=$(grep -nE '(^|[^a-z_])(v?d?printf|v?fprintf|fputs|fputc|putc|puts|putchar|fwrite|perror|psignal|argp_error|argp_failure)(_unlocked)? *\(' "$file")

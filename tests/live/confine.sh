@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # What the tool and its broker may still do while a window is open; that it is enough for what comes
-# later; and that nothing of it reaches a COMMAND. What the filters refuse is in confine_filter_test
-# and confine_broker_filter_test.
+# later; and that nothing of it reaches a COMMAND. What the filters refuse is in
+# tests/unit/sandbox/filter_test.c and filter_broker_test.c.
 . "$(dirname "$0")/lib.sh"
 
 # status PID FIELD: of /proc/PID/status
@@ -45,7 +45,7 @@ has_given_up()
 # broker_has NAME CAPABILITIES SECCOMP: after a while, it does that by itself
 broker_has()
 {
-	for _ in $(seq 500); do
+	for _ in $(seq 3000); do
 		BROKER=$(pgrep -o -P "$TOOL") && has_given_up "$BROKER" "$2" "$3" && break
 		sleep 0.02
 	done
@@ -69,13 +69,10 @@ confined()
 		"$(status "$TOOL" NoNewPrivs) $(status "$TOOL" Seccomp)" "1 $FILTERED"
 }
 
-# -v says so last: by now it is, whatever the machine does
+# -v says so last
 wait_confined()
 {
-	for _ in $(seq 500); do
-		grep -q 'system calls are' "$OUT.err" && return 0
-		sleep 0.02
-	done
+	await_lines 1 'system calls are' "$OUT.err" && return 0
 	sed 's/^/# /' "$OUT.err"
 	not_ok 'the tool is confined'
 }
@@ -161,11 +158,7 @@ holds "another's folder: the trace is there" "$FBT" validate "$TMP/home/trace"
 # shellcheck disable=SC2317,SC2329 # called by name
 said()
 {
-	for _ in $(seq 500); do
-		[ "$(grep -c "$1" "$OUT.err")" -ge "$2" ] && return 0
-		sleep 0.02
-	done
-	return 1
+	await_lines "$2" "$1" "$OUT.err"
 }
 
 # by_flag NAME FOLDER COMMAND…: two windows of the tool, which the command starts
@@ -178,7 +171,7 @@ by_flag()
 	"$@" --default-signal=INT "$FBT" --flag "$TMP/flag" --dir "$folder" --profile "$folder/profile" \
 		--report none -p "$ENGINE" --step engine_step >"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
 	TOOL=$!
-	holds "$name: it waits" said 'waiting for' 1
+	holds "$name: it waits" said '^waiting for /' 1
 	is "$name: it waits without rights" "$(status "$TOOL" NoNewPrivs)" 1
 	broker_has "$name" "$appends" "$FILTERED"
 	for window in 1 2; do
@@ -186,7 +179,7 @@ by_flag()
 		holds "$name: window $window" said 'is open' $window
 		sleep 0.2
 		rm "$TMP/flag"
-		holds "$name: window $window ends" said 'waiting for' $((window + 1))
+		holds "$name: window $window ends" said '^waiting for /' $((window + 1))
 	done
 	stop_tool
 	unrefused "$name"
@@ -212,16 +205,13 @@ put_under_filter()
 		"$FBT_BUILD/tests/gpu_engine" --steps 0 --script k50,h20,z1000,s \
 		>"$TMP/engine" 2>&1 7>&- < <(exec sleep 600) &
 	pid=$!
-	for _ in $(seq 500); do
-		grep -q 'libcuda[.]so' "/proc/$pid/maps" && break
-		sleep 0.02
-	done
+	wait_for 60 grep -q 'libcuda[.]so' "/proc/$pid/maps"
 	is 'inject: the engine has a filter' "$(status "$pid" Seccomp)" 2
 	rm -f "${OUT:?}".*
 	run_tool -p "$pid" --step gpu_engine_step --gpu=inject
 	broker_has inject "dac_override dac_read_search ipc_lock sys_ptrace sys_admin sys_nice perfmon bpf \
 checkpoint_restore" 0
-	holds 'inject: the shim was put there' said 'the shim was put into it' 1
+	holds 'inject: the shim was put there' said 'shim injected through' 1
 	stop_tool
 	unrefused inject
 	kill -9 "$pid"
@@ -233,44 +223,37 @@ if [ "$(uname -m)" = x86_64 ] && [ -e "$FBT_BUILD/libferrum_cupti.so" ]; then
 fi
 
 # No step: who looks for candidates has the rights that takes, also where the broker has more. It is
-# held to be looked at; where it has ended before it is seen, it comes again with another window.
-# shellcheck disable=SC2317,SC2329 # called by name
+# there for 2 s: what stops it to be looked at runs before all others, where that is allowed.
+# hold_seeker TOOL: prints its id
+# shellcheck disable=SC2317,SC2329 # a shell of its own runs it
 hold_seeker()
 {
-	local pid words
+	local seen comm pid
 
-	for pid in $(pgrep -P "$TOOL"); do
-		words=$(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") || continue
-		[[ $words == *--list-steps* ]] || continue
-		kill -STOP "$pid" && SEEKER=$pid && return 0
-	done
-	return 1
+	while [ -e "/proc/$1" ]; do
+		read -ra seen <"/proc/$1/task/$1/children"
+		for pid in "${seen[@]}"; do
+			read -r comm <"/proc/$pid/comm"
+			[ "$comm" != fbt-candidates ] || { kill -STOP "$pid" && echo "$pid" && return; }
+		done
+		sleep 0.02
+	done 2>/dev/null
 }
 
-SEEKER=
-for _ in 1 2 3; do
-	rm -f "${OUT:?}".*
-	start_engine --steps 0 --sleep-us 1000
-	run_tool -p "$ENGINE" --step run_engine_never --wait-step "${injects[@]}"
-	wait_attached "$TOOL"
-	go
-	for _ in $(seq 600); do
-		hold_seeker || grep -q "busiest candidates" "$OUT.err" && break
-		sleep 0.05
-	done
-	[ -z "$SEEKER" ] || break
-	stop_tool
-done
+first=(chrt -f 1)
+"${first[@]}" true 2>/dev/null || first=()
+rm -f "${OUT:?}".*
+start_engine --steps 0 --sleep-us 1000
+run_tool -p "$ENGINE" --step run_engine_never --wait-step "${injects[@]}"
+wait_attached "$TOOL"
+go
+SEEKER=$("${first[@]}" timeout 60 bash -c "$(declare -f hold_seeker); hold_seeker $TOOL")
 if [ -n "$SEEKER" ]; then
 	is 'no step: capabilities of who looks for candidates' "$(kept "$SEEKER")" "$looks"
 	is 'no step: it can gain none, its filter' \
 		"$(status "$SEEKER" NoNewPrivs) $(status "$SEEKER" Seccomp)" "1 $FILTERED"
 	kill -CONT "$SEEKER"
-	for _ in $(seq 150); do
-		grep -q "busiest candidates" "$OUT.err" && break
-		sleep 0.1
-	done
-	has 'no step: candidates are named' "$OUT.err" "step '.*calls/s"
+	holds 'no step: candidates are named' await_lines 1 "step '.*calls/s" "$OUT.err"
 	stop_tool
 else
 	not_ok 'no step: somebody looks for candidates'

@@ -5,7 +5,12 @@
 . "$(dirname "$0")/lib.sh"
 
 capture=$(mktemp -p /dev/shm 2>/dev/null || echo "$TMP/capture")
-trap 'rm -f "$capture"; clean_up' EXIT
+
+# shellcheck disable=SC2317
+undo()
+{
+	rm -f "$capture"
+}
 
 # From before the load begins, so that however slow this machine is, it meets a tool that stands.
 starve_tool()

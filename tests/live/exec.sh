@@ -3,11 +3,12 @@
 # A target that replaces itself, from its first thread and from another; and one started by the tool.
 . "$(dirname "$0")/lib.sh"
 
-# The second image traces no go and makes its steps at once; probes stay, being those of the file.
+# The second image does not wait: how many of its steps come before new probes are in depends on when the
+# tool has a CPU.
+go_first FBT
 for how in --exec --exec-thread; do
-	# The kernel ties a probe to the thread that led the process. When another thread has called
-	# execve the probes are set anew as soon as the tool sees that, which takes it 10 ms, or as long
-	# as this machine leaves it without a CPU.
+	# The kernel ties a probe to the thread that led the process. After another thread has called
+	# execve, the tool sets new probes once it has seen that: after some 10 ms.
 	steps=$([ $how = --exec ] && echo 30 || echo 600)
 	missed=$([ $how = --exec ] && echo 0 || echo 590)
 	trace_engine "$how --steps $steps --sleep-us 1000"
@@ -31,9 +32,15 @@ fact 'COMMAND: what only the engine calls is exact' 'table["getppid"] == T["call
 
 rm -f "${OUT:?}".*
 run_tool -- /nonexistent/command
-end_tool 1 'COMMAND that is not there: exit status 1'
+end_tool 127 'COMMAND that is not there: exit status 127'
 has 'and it is named' "$OUT.err" '/nonexistent/command'
 rm -f "${OUT:?}".*
+run_tool -- /dev/null
+end_tool 126 'COMMAND that cannot be executed: exit status 126'
+rm -f "${OUT:?}".*
 run_tool --step engine_step --wait-step -- sh -c 'exit 7'
-end_tool 0 'COMMAND that fails is still a whole window'
+end_tool 7 "COMMAND that fails: its status is the tool's"
+# Without the step function a step is an interval; how many there are is up to the machine.
+fact 'and it is still a whole window' 'R["steps"] == len(S) <= 1 + R["window_ns"] // R["interval_ns"] and
+	all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
 finish

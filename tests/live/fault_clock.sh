@@ -53,13 +53,15 @@ end_tool 0 'the window ends'
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 is 'the target ends as it wants' $? 0
-fact 'after 4 s, by the monotonic clock' '3.9e9 < R["window_ns"] < 10e9'
+# The clock jumps by 3600 s: a tenth of that is no jump, and any machine's time.
+fact 'after 4 s, by the monotonic clock' '3.9e9 < R["window_ns"] < 360e9'
 fact 'no step is longer than the window, none begins outside of it' \
-	'len(S) > 200 and all(s["us"]["total"] < 10**7 and s["start_us"] < 10**7 for s in S)'
+	'len(S) > 0 and all(s["start_us"] + s["us"]["total"] <= R["window_ns"] / 1000 + 2 for s in S)'
 fact 'nothing lost' 'R["lost"]["total"] == 0'
 fact 'the rate limit is one of seconds that pass' \
 	'2 <= len(G) <= 2 * (R["window_ns"] // 10**9 + 1) and W["escalations_suppressed"] > 0'
-fact 'times in the trace too' 'all(x["ts"] < 10**7 and x["dur"] < 10**7 for x in X)'
+fact 'times in the trace too' \
+	'len(X) > 0 and all(x["ts"] + x["dur"] <= R["window_ns"] / 1000 + 2 for x in X)'
 holds 'outputs are valid' "$tool" validate "$OUT.profile" "$OUT.trace"
 
 # A flag: whether it is there counts, not when it was touched.
@@ -71,23 +73,17 @@ env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --flag "$TMP/flag
 TOOL=$!
 step_machine 0.5 &
 stepper=$!
-for _ in 1 2 3; do
-	before=$(grep -c 'is open' "$OUT.err")
+for window in 1 2 3; do
+	await_lines $window '^waiting for /' "$OUT.err" || not_ok "flags: the tool waits for window $window"
 	touch "$TMP/flag"
-	for _ in $(seq 500); do
-		[ "$(grep -c 'is open' "$OUT.err")" -gt "$before" ] && break
-		sleep 0.02
-	done
+	await_lines $window 'is open' "$OUT.err" || not_ok "flags: window $window opens"
 	sleep 0.3
 	# An hour in the future, or in the past.
 	touch -d "$((RANDOM % 2 * 2 - 1)) hour" "$TMP/flag" 2>/dev/null
 	sleep 0.1
 	rm "$TMP/flag"
-	for _ in $(seq 500); do
-		[ "$(find "$TMP/windows" -name '*.json' | wc -l)" -gt "$before" ] && break
-		sleep 0.02
-	done
 done
+await_lines 4 '^waiting for /' "$OUT.err" || not_ok 'flags: the last window is closed'
 wait $stepper
 kill -INT "$TOOL"
 end_tool 0 'flags: the tool ends'

@@ -29,7 +29,13 @@ set_all()
 
 	for file in "${cpus[@]}"; do set_cpu "$file" "$1"; done
 }
-trap 'set_all 1; clean_up' EXIT
+
+# shellcheck disable=SC2317
+undo()
+{
+	set_all 1
+}
+
 set_cpu "${cpus[0]}" 0 || { echo 'SKIP no CPU of this machine can be taken away' && exit 77; }
 
 # The first is away when the tool looks how many CPUs there are.

@@ -34,17 +34,16 @@ print(sum(calls.values()))
 END
 }
 
-# bomb NAME 'KIND AT_ONCE' TOOL-OPTION…: with a rest of rest_ms between them
-rest_ms=0
+# bomb NAME 'KIND AT_ONCE [REST_MS]' TOOL-OPTION…
 bomb()
 {
-	local name=$1 begin peak=0 now
+	local name=$1 peak=0 now
 	local -a kind
 
 	read -ra kind <<<"$2"
 	shift 2
 	rm -f "${OUT:?}".*
-	start_program fault_forks "${kind[0]}" "$count" "${kind[1]}" "$rest_ms"
+	start_program fault_forks "${kind[0]}" "$count" "${kind[@]:1}"
 	run_tool "${@/ENGINE/$ENGINE}" --trace none --record "$OUT.capture"
 	wait_attached "$TOOL"
 	go
@@ -55,11 +54,8 @@ bomb()
 	done
 	wait "$ENGINE"
 	is "$name: the target ends as it wants" $? 0
-	begin=$(date +%s%N)
 	[ "$name" != all ] || { sleep 0.5 && kill -INT "$TOOL"; }
 	end_tool 0 "$name: the tool ends"
-	took=$((($(date +%s%N) - begin) / 1000000))
-	holds "$name: soon after its target ($took ms)" [ $took -lt 60000 ]
 	holds "$name: its memory is bounded ($((peak / 1024)) MiB, rings included)" [ "$peak" -lt 400000 ]
 	# The report shows the busiest processes only: the recording has the tables of all.
 	calls=$(sum_calls "$OUT.capture")
@@ -72,20 +68,10 @@ bomb()
 	q 'R["lost"]' | sed 's/^/# lost /'
 }
 
-# whole_bomb NAME KIND TOOL-OPTION…: nothing of it is lost. There is room for some 4,000 threads that
-# the tool has yet to see the end of: on a machine that leaves it no CPU for so long, with a rest.
-whole_bomb()
-{
-	for rest_ms in 0 20 50 100 250; do
-		bomb "$@"
-		[ "$(q 'R["lost"]["total"]')" != 0 ] || break
-	done
-	fact "$1: nothing lost, with rests of $rest_ms ms" "R['lost']['total'] == 0 and $calls == T['getppid']"
-	rest_ms=0
-}
-
-whole_bomb threads 'threads 200' -p ENGINE
-whole_bomb 'threads, all at once' 'threads 1000' -p ENGINE
+# There is room for some 4,000 threads: more are followed as the tool sees the end of others, see
+# many_threads.sh.
+bomb threads 'threads 200 20' -p ENGINE
+bomb 'threads, all at once' 'threads 1000' -p ENGINE
 bomb processes 'processes 100' -p ENGINE -f
 bomb all 'processes 100' -a
 finish

@@ -1,16 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# fault_stop.sh [SECONDS]: the tool is stopped for 10 s under load. The target does not wait, and what
+# fault_stop.sh [SECONDS]: the tool is stopped for some seconds under load. The target does not wait, and what
 # is lost is counted, to the record.
 # shellcheck disable=SC2016,SC2317
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
-seconds=${1:-10}
+seconds=${1:-$(at_length 3 10)}
 calls=8
 # A disk that has to take it all at once would be what is waited for.
 SHM=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
-trap 'rm -rf "$SHM"; clean_up' EXIT
+undo()
+{
+	rm -rf "$SHM"
+}
 
 now_ns()
 {
@@ -29,13 +32,24 @@ has_read()
 	[ "$(grep -c '"event":"step_prof"' "$OUT.profile")" -ge "$1" ]
 }
 
-# Behind the steps that lost calls come whole ones again.
+# has_made COUNT: so many steps were begun
+has_made()
+{
+	local begun
+
+	read -ra begun < <(python3 tests/live/fault_truth.py span "$truth")
+	[ $((begun[0] + begun[1])) -ge "$1" ]
+}
+
+# After the steps that lost calls come whole ones again.
 has_caught_up()
 {
 	tail -n +$((lines + 1)) "$OUT.profile" | grep -q '"complete":false' &&
 		! tail -n 400 "$OUT.profile" | grep -q '"complete":false'
 }
 
+# More steps than the kernel has room for: 4 MiB of 336 bytes ("events" in bpf/maps.bpf.h).
+RING_STEPS=14000
 # On a machine that is busy with other things it may lose records before it is stopped.
 go_first FBT
 
@@ -50,14 +64,16 @@ sleep 1.5
 begin=$(now_ns)
 # What it has not read by then may be lost.
 read -ra begun < <(python3 tests/live/fault_truth.py span "$truth")
-wait_for 30 has_read $((begun[0] + begun[1])) || not_ok 'the tool keeps up'
+wait_for 60 has_read $((begun[0] + begun[1])) || not_ok 'the tool keeps up'
 kill -STOP "$TOOL"
+read -ra begun < <(python3 tests/live/fault_truth.py span "$truth")
 sleep "$seconds"
+wait_for 120 has_made $((begun[0] + begun[1] + RING_STEPS)) || not_ok 'the target makes more steps than there is room for'
 holds 'the tool is stopped' is_stopped
 end=$(now_ns)
 lines=$(wc -l <"$OUT.profile")
 kill -CONT "$TOOL"
-wait_for 30 has_caught_up || not_ok 'the tool catches up'
+wait_for 60 has_caught_up || not_ok 'the tool catches up'
 sleep 2
 kill -TERM "$ENGINE"
 wait "$ENGINE"
@@ -80,12 +96,12 @@ env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --flag "$TMP/flag
 TOOL=$!
 for window in 1 2; do
 	touch "$TMP/flag"
-	wait_for 20 eval '[ "$(grep -c "is open" "$OUT.err")" = '$window' ]' || not_ok "flag: window $window opens"
+	wait_for 60 eval '[ "$(grep -c "is open" "$OUT.err")" = '$window' ]' || not_ok "flag: window $window opens"
 	kill -STOP "$TOOL"
 	sleep 1.5
 	rm "$TMP/flag"
 	kill -CONT "$TOOL"
-	wait_for 20 eval '[ "$(find "$TMP/windows" -name "*.json" | wc -l)" = '$window' ]'
+	wait_for 60 eval '[ "$(find "$TMP/windows" -name "*.json" | wc -l)" = '$window' ]'
 	is "flag: window $window is closed once the tool goes on" $? 0
 done
 kill -INT "$TOOL"
@@ -103,20 +119,28 @@ count_calls()
 	grep -c " $1" "$TMP/calls"
 }
 
+# are_complete LINE COUNT: that many complete steps from that line of the profile on
+are_complete()
+{
+	[ "$(tail -n +"$1" "$OUT.profile" | grep '"event":"gpu_prof"' | grep -c '"complete":true')" -ge "$2" ]
+}
+
 start_gpu --steps 0 --script k50,h20,s
 attach_gpu "${calm[@]}"
 go
-sleep 1
+wait_for 60 are_complete 1 60
 kill -STOP "$TOOL"
-holds 'GPU: the shim leaves CUPTI while the tool is stopped' wait_for 15 eval '[ "$(count_calls cuptiUnsubscribe)" -gt 0 ]'
+holds 'GPU: the shim leaves CUPTI while the tool is stopped' wait_for 60 eval '[ "$(count_calls cuptiUnsubscribe)" -gt 0 ]'
+# Steps without records: the engine makes more than 50 in this time.
 sleep 0.5
+lines=$(wc -l <"$OUT.profile")
 kill -CONT "$TOOL"
-holds 'GPU: and takes its seat again' wait_for 15 eval '[ "$(count_calls cuptiSubscribe)" -gt 1 ]'
-sleep 2
+holds 'GPU: and subscribes again' wait_for 60 eval '[ "$(count_calls cuptiSubscribe)" -gt 1 ]'
+holds 'GPU: steps are complete again' wait_for 60 are_complete $((lines + 1)) 200
 stop_tool
 end_gpu
-fact 'GPU: steps of both halves have their figures, those between say that they are not complete' \
-	'[sum(r["event"] == "gpu_prof" and r["shape"]["complete"] == c for r in E) > 50 for c in (True, False)] == [True, True]'
+fact 'GPU: those between say that they are not complete' \
+	'any(r["event"] == "gpu_prof" and not r["shape"]["complete"] for r in E)'
 truth_of 'GPU: stopped' --cut 1000
 holds 'GPU: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 finish

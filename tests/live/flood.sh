@@ -5,24 +5,34 @@
 
 # Not on a disk: one that stalls for 50 ms would be the loss that is seen.
 capture=$(mktemp -p /dev/shm 2>/dev/null || echo "$TMP/capture")
-trap 'rm -f "$capture"; clean_up' EXIT
-# A ring holds some 50 ms of this: a machine that is busy elsewhere for that long may lose calls once, a
-# tool that stops reading before it has detached loses them each time.
+
+# shellcheck disable=SC2317
+undo()
+{
+	rm -f "$capture"
+}
+
+# A ring holds some 50 ms of this: a machine that is busy elsewhere for longer loses records, and then the
+# report says how many. That nothing is lost where there is a CPU is measured by tests/bench.
+# shellcheck disable=SC2317
+has_grown()
+{
+	[ "$(stat -c %s "$capture"* 2>/dev/null | sort -n | tail -1)" -gt $((8 << 20)) ] 2>/dev/null
+}
 for uprobes in multi perf; do
-	for try in 1 2 3; do
-		rm -f "${OUT:?}".*
-		start_program flood
-		FBT_UPROBES=$uprobes run_tool -p "$ENGINE" --step 'flood_?' --detail all -d 2 --trace none \
-			--profile none --record "$capture"
-		wait_attached "$TOOL"
-		go
-		end_tool
-		kill "$ENGINE"
-		records=$(python3 tests/live/count_records.py "$capture")
-		fact "$uprobes: the table has the $records calls that have a record, and the lost ones" \
-			"sum(table.values()) == $records + R['lost']['calls'] and $records > 100000"
-		[ "$(q 'R["lost"]["total"]')" != 0 ] || break
-	done
-	fact "$uprobes: nothing lost (try $try)" 'R["lost"]["total"] == 0'
+	rm -f "${OUT:?}".* "$capture"
+	start_program flood
+	FBT_UPROBES=$uprobes run_tool -p "$ENGINE" --step 'flood_?' --detail all --trace none --profile none \
+		--record "$capture"
+	wait_attached "$TOOL"
+	go
+	# Some 100,000 records.
+	wait_for 60 has_grown
+	stop_tool
+	kill "$ENGINE"
+	records=$(python3 tests/live/count_records.py "$capture")
+	fact "$uprobes: the table has the $records calls that have a record, and the lost ones" \
+		"sum(table.values()) == $records + R['lost']['calls'] and $records > 100000"
+	echo "# $uprobes: lost $(q 'R["lost"]["total"]')"
 done
 finish

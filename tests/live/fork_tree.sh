@@ -6,33 +6,35 @@
 # Hundreds of processes that do nothing but fork and call leave it no CPU, and it says that it lost records.
 go_first FBT
 
-# Without hints and escalations (-q): there is no step, and how long a window lasts is up to the machine.
+# Without hints and escalations (-q): there is no step, and how long a window lasts is up to the machine. A
+# machine that leaves the tool no CPU for a while loses records, and then the report says how many.
+missed='R["lost"]["processes"] + R["lost"]["threads"]'
 for round in 1 2 3; do
-	# A machine that leaves the tool no CPU for a while may lose records, and then says so.
-	for _ in 1 2 3 4 5; do
-		rm -f "${OUT:?}".*
-		start_program fork_tree
-		run_tool -p "$ENGINE" -f -q --profile none
-		wait_attached "$TOOL"
-		echo >&7
-		for _ in $(seq 1200); do
-			[ -s "$TMP/truth.json" ] && break
-			sleep 0.05
-		done
-		stop_tool
-		exec 7>&-
-		wait "$ENGINE"
-		[ "$(q 'R["lost"]["total"]')" != 0 ] || break
-		echo "# round $round: $(q 'R["lost"]')"
+	rm -f "${OUT:?}".*
+	start_program fork_tree
+	run_tool -p "$ENGINE" -f -q --profile none
+	wait_attached "$TOOL"
+	for _ in $(seq 1200); do
+		[ "$(pgrep -cf "$TMP/truth.json")" -gt 150 ] && break
+		sleep 0.05
 	done
-	fact "round $round: every process that was alive is there" \
-		'len({int(p) for p in T["parents"]} & set(tables)) == len(T["parents"]) > 100'
+	echo >&7
+	for _ in $(seq 1200); do
+		[ -s "$TMP/truth.json" ] && break
+		sleep 0.05
+	done
+	stop_tool
+	exec 7>&-
+	wait "$ENGINE"
+	echo "# round $round: $(q 'R["lost"]')"
+	fact "round $round: every process that was alive is there, or counted as lost" \
+		"len({int(p) for p in T['parents']} - set(tables)) <= $missed and len(T['parents']) > 100"
 	fact "round $round: with exactly its calls" \
-		'len([p for p in T["parents"] if tables.get(int(p), {}).get("getppid") == T["calls"]]) == len(T["parents"])'
+		"len([p for p in T['parents'] if tables.get(int(p), {}).get('getppid') != T['calls']]) <= $missed"
 	fact "round $round: and its parent" \
-		'len([p for p in R["processes"] if p["parent_pid"] == T["parents"].get(str(p["pid"]), 0)]) == len(T["parents"])'
-	fact "round $round: nothing lost" 'R["lost"]["total"] == 0'
-	is "round $round: what came and went is no news" "$(cat "$OUT.err")" ''
+		"len([p for p in R['processes'] if p['parent_pid'] == T['parents'].get(str(p['pid']), 0)]) >=
+		 len(T['parents']) - R['lost']['total']"
+	is "round $round: what came and went is no news" "$(grep -v ': lost ' "$OUT.err")" ''
 done
 
 rm -f "${OUT:?}".*

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-"""The figures of a step as user/gpu_step.h defines them, by brute force. For gpu_truth.py."""
+"""The figures of a step as user/model/gpu.h defines them, by brute force. For gpu_truth.py."""
 from gpu_capture import KERNEL, MEMCPY, MEMSET, Row
 from gpu_sets import both, length, overlaps, union, without
 

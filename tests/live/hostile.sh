@@ -104,7 +104,7 @@ measured 'list-steps' 0 -p "$ENGINE" --list-steps
 has 'list-steps: has the step' "$OUT.report" 'forward_step\\x1b\[2J.*\[libevil\\x1b'
 measured 'built-in table' 0 -p "$ENGINE" -d 1 --trace none --profile none
 measured 'many functions' 1 -p "$ENGINE" --step 'many_*' -d 1 --trace none --profile none
-has 'many functions: says so' "$OUT.err" 'matches more than 16'
+has 'many functions: says so' "$OUT.err" 'many_.*16'
 measured 'dry run' 1 -p "$ENGINE" --gpu inject --dry-run
 kill -TERM "$ENGINE"
 wait "$ENGINE"

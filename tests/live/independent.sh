@@ -29,10 +29,11 @@ for _ in $(seq 3000); do
 done
 run_tool -p $load --detail steps
 wait_attached "$TOOL"
-if command -v bpftrace >/dev/null; then
+if bpftrace -l tracepoint:raw_syscalls:sys_exit 2>/dev/null | grep -q sys_exit; then
 	how=bpftrace
 	# It says so when it has seen a call of this shell.
-	bpftrace -e "tracepoint:raw_syscalls:sys_enter /pid == $load || pid == $$/ { @inside[tid] = 1; }
+	bpftrace -e "$(counter_ends "$(counter_code 0)")
+		tracepoint:raw_syscalls:sys_enter /pid == $load || pid == $$/ { @inside[tid] = 1; }
 		tracepoint:raw_syscalls:sys_exit /pid == $load && @inside[tid]/
 			{ @calls[args->id] = count(); delete(@inside[tid]); }
 		tracepoint:raw_syscalls:sys_exit /pid == $$ && @inside[tid] && @said == 0/
@@ -43,7 +44,7 @@ elif command -v strace >/dev/null; then
 	strace -f -c -U name,calls -o "$TMP/counts" -p $load 7>&- </dev/null 2>/dev/null &
 	for _ in $(seq 900); do grep -q '^TracerPid:.*[1-9]' "/proc/$load/status" && break; sleep 0.1; done
 else
-	echo 'SKIP neither bpftrace nor strace is installed'
+	echo 'SKIP neither bpftrace (with tracefs) nor strace works here'
 	exit 77
 fi
 counter=$!
@@ -52,9 +53,7 @@ exec 7>&-
 wait $load
 end_tool
 if [ $how = bpftrace ]; then
-	# Background jobs ignore SIGINT; bpftrace prints its maps at SIGTERM as well.
-	kill -TERM $counter 2>/dev/null
-	wait $counter
+	end_counter "$(counter_code 0)" $counter
 	theirs=$(sed -n 's/^@calls\[\([0-9]*\)\]: \([0-9]*\)/\1 \2/p' "$TMP/counts" | sort -n)
 	ours=$(python3 -c '
 import json, sys

@@ -22,8 +22,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "inject_run.h"
-#include "json.h"
+#include "inject/inject.h"
+#include "base/json.h"
 
 #define EXPECTED 7
 #define NO_POINT (-1L)

@@ -39,7 +39,7 @@ kill_at()
 		"/proc/$TARGET/task/"*/status | sort | uniq -c | tr '\n\t' ' ')"
 }
 
-# kill_often POINT TIMES NAMES…: and a whole round behind them
+# kill_often POINT TIMES NAMES…: and a whole round after them
 kill_often()
 {
 	local point=$1 times=$2

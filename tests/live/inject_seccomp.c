@@ -2,10 +2,9 @@
 /*
  * Programs under filters for system calls.
  *
- *   live_inject_seccomp FILTER… -- COMMAND…	runs it under these, which it has from its start
- *   live_inject_seccomp only-needed		waits in read() of stdin under one that kills for
- *each call but its own few and those of user/inject_calls.c: an echo of each line, until there are
- *no more
+ *   live_inject_seccomp FILTER… -- COMMAND…  runs it under these, which it has from its start
+ *   live_inject_seccomp only-needed          waits in read() of stdin, and echoes each line, under
+ * a filter that kills for each call but its own few and those of inject_calls()
  *
  * FILTER: docker, or kill-CALL, errno-CALL, enosys-CALL of the calls below.
  */
@@ -18,7 +17,7 @@
 
 #if defined(__x86_64__)
 
-#include "../../user/inject_calls.c"
+#include "inject/filters.h"
 
 static const struct {
 	const char *name;

@@ -16,8 +16,8 @@ rm -f "${OUT:?}".*
 run_tool -p "$first,$ENGINE" --step gpu_engine_step --gpu=inject
 holds 'two: the first' wait_for 60 has_shim "$first"
 holds 'two: the second' wait_for 60 has_shim "$ENGINE"
-wait_for 60 is_serving
-ENGINE=$first wait_for 60 is_serving
+await_armed
+ENGINE=$first await_armed
 stop_tool
 fact 'two: both have records' '[p["status"] for p in R["gpu_processes"]] == ["ended", "ended"]'
 end_gpu
@@ -47,14 +47,14 @@ refused()
 	wait_for 60 is_done || not_ok "$name: the engine makes its steps"
 	stop_tool
 	is "$name: one line" "$(grep -c 'GPU records' "$OUT.err")" 1
-	has "$name: why" "$OUT.err" "the shim was not put into it \\(.*$why"
+	has "$name: why" "$OUT.err" "GPU records.*$why"
 	fact "$name: the report has it" 'R["gpu_processes"][0]["status"] == "not_injected" and
 		len(R["gpu_processes"][0]["detail"]) > 5'
 	fact "$name: the profile has it" 'W["gpu_status"] == "not_injected"'
 	fact "$name: steps are there" 'len(S) >= 30'
 	is "$name: no shim" "$(shims "$ENGINE")" 0
 	"$FBT" --replay "$OUT.capture" --trace none --profile none >"$TMP/text" 2>&1
-	has "$name: in words" "$TMP/text" 'no GPU records: the shim was not put into it'
+	has "$name: in words" "$TMP/text" 'no GPU records: the shim was not injected'
 }
 
 start_plain --linger-ms 60000 --steps 30 --script $script
@@ -71,7 +71,7 @@ if ctypes.CDLL(None).ptrace(0x4206, int(sys.argv[1]), 0, 0) == 0:  # PTRACE_SEIZ
     print("seized", flush=True)
     signal.pause()' "$ENGINE" >"$TMP/seized" &
 tracer=$!
-holds 'tracer: it has seized the engine' wait_for 10 grep -q seized "$TMP/seized"
+holds 'tracer: it has seized the engine' wait_for 60 grep -q seized "$TMP/seized"
 refused tracer tracer --record "$OUT.capture"
 is 'tracer: a dry run says it' "$dry $(grep -c "$tracer" "$TMP/dry")" '1 2'
 kill $tracer
@@ -83,16 +83,14 @@ start_plain --linger-ms 60000 --steps 0 --sleep-us 0 --script u1000
 go
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 1
-holds 'busy: a warning' wait_for 60 says 'the shim was not put into it'
+holds 'busy: a warning' wait_for 60 says 'the shim was not injected'
 stop_tool
 fact 'busy: the report has it' 'R["gpu_processes"][0]["status"] == "not_injected"'
 # Ctrl-C while it is looked for one: an injection that has begun goes on to its end.
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 15
 wait_attached "$TOOL"
-start=$SECONDS
 stop_tool
-holds 'Ctrl-C: it ends in time' [ $((SECONDS - start)) -le 60 ]
 fact 'Ctrl-C: and says so' '(R["gpu_processes"][0]["status"], R["gpu_processes"][0]["detail"]) ==
 	("not_injected", "the window ended first")'
 holds 'Ctrl-C: the engine goes on' kill -0 "$ENGINE"
@@ -103,16 +101,21 @@ wait_attached "$TOOL"
 sleep 0.2
 kill -9 "$ENGINE"
 wait "$ENGINE" 2>/dev/null
-start=$SECONDS
 end_tool 0 'killed: the tool ends with 0'
-holds 'killed: … at once' [ $((SECONDS - start)) -le 30 ]
+fact 'killed: before its time is up' 'R["window_ns"] < 60 * 10**9'
 holds 'killed: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+# shellcheck disable=SC2317
+has_worked()
+{
+	[ "$(awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$ENGINE/stat")" -ge 5 ]
+}
 
 # It ends at any moment: the tool does not mind.
 for delay in 0 0.005 0.02; do
 	start_plain --steps 0 --script $script
 	go
-	sleep 2
+	wait_for 60 has_worked
 	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject
 	wait_attached "$TOOL" || not_ok 'ends: the tool attaches'
@@ -176,7 +179,7 @@ env FERRUM_CUPTI_LIBRARY="$FAKES/$CUPTI" python3 -S "$TMP/later.py" "$FAKES/libc
 	<"$TMP/later" >"$TMP/later.out" &
 parent=$!
 exec 8>"$TMP/later"
-holds 'later: the child is there' wait_for 10 grep -q . "$TMP/later.out"
+holds 'later: the child is there' wait_for 60 grep -q . "$TMP/later.out"
 rm -f "${OUT:?}".*
 run_tool -p $parent -f --gpu=inject
 wait_attached "$TOOL"
@@ -195,7 +198,7 @@ sleep 60 &
 sleeper=$!
 "$FBT" --gpu=inject --dry-run -p $sleeper >"$TMP/dry" 2>&1
 is 'dry run: nothing to trace, its last word' \
-	"$? $(tail -n 1 "$TMP/dry" | grep -c 'would do nothing: CUDA')" '1 1'
+	"$? $(tail -n 1 "$TMP/dry" | grep -c CUDA)" '1 1'
 start_plain --linger-ms 60000 --steps 0
 "$FBT" --gpu=inject --dry-run -p "$ENGINE" >"$TMP/dry" 2>&1
 is 'dry run: it would be done' "$? $(tail -1 "$TMP/dry")" '0 --gpu=inject would load the shim'

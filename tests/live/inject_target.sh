@@ -3,11 +3,11 @@
 # A program that watches over itself is injected again and again: any thread, each of its threads, and
 # with threads beside it that hold what loading a library needs. Nothing it can see has changed.
 #
-#	INJECT_ROUNDS=100 INJECT_AIMED=20 INJECT_ALARMED=100 INJECT_NASTY=30
+#	INJECT_ROUNDS=100 INJECT_AIMED=5 INJECT_ALARMED=100 INJECT_NASTY=30
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inject/lib.sh"
 
-: "${INJECT_ROUNDS:=100}" "${INJECT_AIMED:=20}" "${INJECT_ALARMED:=100}" "${INJECT_NASTY:=30}"
+: "${INJECT_ROUNDS:=100}" "${INJECT_AIMED:=$(at_length 5 20)}" "${INJECT_ALARMED:=100}" "${INJECT_NASTY:=30}"
 
 # What a stop would harm by itself.
 never=(recv_waitall recv_timeo)

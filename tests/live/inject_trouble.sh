@@ -68,7 +68,7 @@ end_target 'it calls execve'
 start_target --stray-epoll
 drive
 held=$(count_held)
-kill -STOP "$TARGET"
+stop_process "$TARGET"
 drive -T 1
 answers 'it is stopped' refused no_thread failed
 is 'it is stopped: it still is' "$(awk '/^State/ { print $2 }' "/proc/$TARGET/status")" T

@@ -23,7 +23,7 @@ count_left()
 start_engine --steps 0 --sleep-us 200
 attach --detail all
 go
-sleep 1
+await_steps 100
 programs=$(ids_of_tool prog)
 links=$(ids_of_tool link)
 holds 'while it runs its programs and links are there' [ "$(count_left)" -ge 10 ]
@@ -53,11 +53,12 @@ with open("/proc/%s/mem" % pid, "rb") as memory, open(path, "rb") as file:
 END
 )" True
 holds 'what was written is whole lines' "$FBT" validate "$OUT.profile"
+holds 'the partial trace is valid up to its last whole event' "$FBT" validate "$OUT.trace.partial"
 is 'the trace is there as a partial file' "$(find "$TMP" -name 'out.trace.partial' | wc -l)" 1
 
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step engine_step -n 20
-end_tool 0 'another tracer attaches at once'
+end_tool 0 'another tracer attaches'
 fact 'and counts as ever' 'len(S) >= 20 and len({str(s["by"]) for s in S if s["end"] == "return"}) == 1'
 kill -TERM "$ENGINE"
 wait "$ENGINE"

@@ -51,18 +51,15 @@ check_kineto mixed
 OUT=$TMP/threads
 trace_gpu '--steps 40 --step-threads 2 --script k20,g3,s --outside k5 --helper k7' --detail steps
 check_default
-check_kineto threads
 
 # As it is written while tracing, with a rank of its own.
 OUT=$TMP/live
 rm -f "${OUT:?}".*
 start_gpu --linger-ms 20000 --steps 30 --script k20,s
-env --default-signal=INT "$FBT" -p "$ENGINE" --step gpu_engine_step --report none --rank 3 \
-	--trace-format kineto --trace "$OUT.json" --profile "$OUT.profile" >"$OUT.report" 2>"$OUT.err" \
-	7>&- </dev/null &
-TOOL=$!
+launch env --default-signal=INT "$FBT" --ready-fd 6 -p "$ENGINE" --step gpu_engine_step --report none --rank 3 \
+	--trace-format kineto --trace "$OUT.json" --profile "$OUT.profile" >"$OUT.report" 2>"$OUT.err"
 wait_attached "$TOOL" || not_ok 'the tool attaches'
-wait_for 60 is_serving || not_ok 'the shim is armed'
+await_armed || not_ok 'the shim is armed'
 go
 wait_for 60 is_done || not_ok 'the engine makes its steps'
 sleep 0.1

@@ -17,17 +17,33 @@ unset FERRUM_TRACE_OUT FERRUM_PROFILE_JSONL "${!FERRUM_BPFTRACE@}"
 FAILED=0
 TMP=$(mktemp -d)
 
+# What a test has to undo at its end besides: one that has something defines it anew.
+undo()
+{
+	:
+}
+
+# A job that is killed before it has reset the traps of its shell runs them: it is not the end of the
+# test.
 clean_up()
 {
 	local pids
 
+	[ "$BASHPID" = $$ ] || return
 	pids=$(jobs -p)
 	# shellcheck disable=SC2086
-	[ -z "$pids" ] || kill -9 $pids 2>/dev/null
+	[ -z "$pids$ANSWERS" ] || kill -9 $pids $ANSWERS 2>/dev/null
 	wait 2>/dev/null
+	undo
 	rm -rf "$TMP"
 }
 trap clean_up EXIT
+
+# at_length SHORT LONG: how much of something; TEST_LONG=1 is for nights
+at_length()
+{
+	if [ "${TEST_LONG:-0}" = 1 ]; then echo "$2"; else echo "$1"; fi
+}
 
 ok()
 {
@@ -77,12 +93,35 @@ has()
 	fi
 }
 
-# q EXPRESSION: see query.py; OUT=PREFIX q … asks about another run
+# ask_python SCRIPT ARGUMENT…: what it prints; in guests python3 itself is that quick, see
+# tests/kernels/python3.c
 OUT=$TMP/out
 export TMP OUT
+ANSWERS=
+if [ -z "${FBT_QUERY_SERVER:-}" ]; then
+	mkfifo "$TMP/questions"
+	python3 tests/live/answer.py "$TMP/questions" </dev/null >/dev/null 2>"$TMP/answers.err" &
+	ANSWERS=$!
+	disown $ANSWERS
+fi
+ask_python()
+{
+	local reply=$TMP/answer.$BASHPID
+
+	if [ -z "$ANSWERS" ]; then
+		python3 "$@" 2>&1
+		return
+	fi
+	mkfifo "$reply"
+	printf '%s\0' "$reply" "$OUT" "$TMP" $# "$@" >"$TMP/questions"
+	cat "$reply"
+	rm "$reply"
+}
+
+# q EXPRESSION: see query.py; OUT=PREFIX q … asks about another run
 q()
 {
-	python3 tests/live/query.py "$1" 2>&1
+	ask_python tests/live/query.py "$1"
 }
 
 # fact NAME EXPRESSION: the expression is true
@@ -110,6 +149,14 @@ start_waiting()
 	exec 7>"$TMP/go"
 	read -r _ <"$TMP/ready"
 	rm "$TMP/ready"
+}
+
+# stop_process PID: with SIGSTOP, and waits until it has stopped: the signal takes effect when the
+# process runs next
+stop_process()
+{
+	kill -STOP "$1"
+	until grep -q '^State:.T' "/proc/$1/status" || [ ! -e "/proc/$1" ]; do sleep 0.01; done 2>/dev/null
 }
 
 # start_engine OPTION…: the embedded engine; its truth will be in $TMP/truth.json
@@ -144,6 +191,19 @@ count_links()
 # shellcheck disable=SC2034
 calm=(--efficiency-threshold 0 --cv-threshold 10000 --memory-cliff-threshold 100)
 
+# wait_for SECONDS COMMAND…: until the command succeeds; fails if it never does
+wait_for()
+{
+	local tries=$(($1 * 50))
+
+	shift
+	while ! "$@" && [ $tries -gt 0 ]; do
+		sleep 0.02
+		tries=$((tries - 1))
+	done
+	"$@"
+}
+
 # go_first VARIABLE…: the programs that these name run before their neighbours on this machine, where
 # that is allowed
 go_first()
@@ -158,49 +218,85 @@ go_first()
 	done
 }
 
+# launch COMMAND…: in the background, with descriptor 6 for --ready-fd; its id is in TOOL, and
+# ATTACHED[$TOOL] is where the notice comes.
+declare -A ATTACHED=()
+launch()
+{
+	local both reader
+
+	mkfifo "$TMP/notice"
+	# Neither end has to wait for the other.
+	# shellcheck disable=SC2094 # a FIFO
+	exec {both}<>"$TMP/notice" {reader}<"$TMP/notice"
+	rm "$TMP/notice"
+	"$@" 6>&"$both" 7>&- {both}>&- {reader}<&- </dev/null &
+	TOOL=$!
+	exec {both}>&-
+	ATTACHED[$TOOL]=$reader
+}
+
+# bpftrace 0.17 loses a signal that does not come in the middle of its wait for events. So a script ends
+# by a probe: counter_ends CODE prints one, and end_counter CODE PID hits it and waits for bpftrace. The
+# code is one that no other test uses.
+counter_ends()
+{
+	echo "tracepoint:syscalls:sys_enter_kill /args->pid == $1/ { exit(); }"
+}
+
+end_counter()
+{
+	kill -0 "$1" 2>/dev/null
+	wait "$2"
+}
+
+# A process id that cannot exist, NUMBER from 0 to 9.
+counter_code()
+{
+	echo $((1000000000 + 10 * $$ + $1))
+}
+
 # run_tool ARGUMENT…: in the background, outputs under $OUT; its id is in TOOL. Background jobs of a
 # shell ignore SIGINT unless told otherwise. Tests count every step, and whether the rate guard lets
 # that be depends on how slow this machine is: RATE_GUARD=5 is what the tool has by itself.
 run_tool()
 {
-	env --default-signal=INT "$FBT" --report json --trace "$OUT.trace" --profile "$OUT.profile" \
-		--rate-guard "${RATE_GUARD:-0}" "$@" >"$OUT.report" 2>"$OUT.err" 7>&- </dev/null &
-	TOOL=$!
+	launch env --default-signal=INT "$FBT" --ready-fd 6 --report json --trace "$OUT.trace" \
+		--profile "$OUT.profile" --rate-guard "${RATE_GUARD:-0}" "$@" >"$OUT.report" 2>"$OUT.err"
 }
 
-# Whether a process may gain no rights any more, which the tool does as the last thing before its
-# window (user/confine.c).
-has_confined()
+# await_lines COUNT REGEX FILE: until so many lines of the file match; fails if the tool ends before, or
+# after a minute
+await_lines()
 {
-	local key value
+	local count
 
-	while read -r key value; do
-		[ "$key" != NoNewPrivs: ] || [ "$value" = 0 ] || return 0
-	done 2>/dev/null <"/proc/$1/status"
-	return 1
-}
-
-# wait_attached PID: until its links are there and no more come. It may think for long between two
-# of them on a busy machine; where it cannot give up its rights, ten seconds without one must do.
-wait_attached()
-{
-	local links before=0 same=0 end=$((SECONDS + 300)) quiet=0
-
-	while [ $SECONDS -lt $end ]; do
-		kill -0 "$1" 2>/dev/null || return 1
-		links=$(count_links "$1")
-		if [ "$links" -ge 5 ] && [ "$links" = "$before" ]; then
-			[ $same != 0 ] || quiet=$SECONDS
-			same=$((same + 1))
-			[ $same -ge 10 ] && { has_confined "$1" || [ $((SECONDS - quiet)) -ge 10 ]; } &&
-				return 0
-		else
-			same=0
-		fi
-		before=$links
+	for _ in $(seq 3000); do
+		count=$(grep -cE -- "$2" "$3" 2>/dev/null)
+		[ "${count:-0}" -lt "$1" ] || return 0
+		kill -0 "$TOOL" 2>/dev/null || return 1
 		sleep 0.02
 	done
 	return 1
+}
+
+# await_steps COUNT [PID]: until the profile has so many steps, of that process
+await_steps()
+{
+	await_lines "$1" "\"event\":\"step_prof\".*\"pid\":${2:-[0-9]+}[,}]" "$OUT.profile"
+}
+
+# wait_attached PID: until all probes of the tool's first window are in, and it has given up its
+# rights; fails if it ends before. Once for each tool.
+wait_attached()
+{
+	local fd=${ATTACHED[$1]} status
+
+	read -r -t 300 -u "$fd" _
+	status=$?
+	exec {fd}<&-
+	unset "ATTACHED[$1]"
+	return $status
 }
 
 # attach ARGUMENT…: the tool on the engine's steps, ready
@@ -220,7 +316,7 @@ end_tool()
 	status=$?
 	[ "$status" = "${1:-0}" ] || sed 's/^/# /' "$OUT.err"
 	is "${2:-the tool ends with ${1:-0}}" "$status" "${1:-0}"
-	# What it does in a window its own filter allows (user/confine_filter.c), in every test.
+	# What it does in a window its own filter allows (user/sandbox/filter.c), in every test.
 	! grep 'refused .* by our filter' "$OUT.err" 2>/dev/null || not_ok 'its filter lets it be'
 }
 

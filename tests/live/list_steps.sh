@@ -4,6 +4,8 @@
 . "$(dirname "$0")/lib.sh"
 
 start_engine --steps 0 --sleep-us 2000
+"$FBT" --list-steps -p "$ENGINE" >"$TMP/list" 2>"$TMP/err" </dev/null
+has 'an engine that waits: no candidate was called' "$TMP/list" '^none of these [0-9]+ was called:'
 go
 env --default-signal=INT "$FBT" --list-steps -p "$ENGINE" >"$TMP/list" 2>"$TMP/err" </dev/null
 is 'it exits with 0' $? 0
@@ -14,11 +16,7 @@ holds "it measured calls ($rate)" [ "${rate%.*}" -gt 0 ]
 holds 'the engine goes on' kill -0 "$ENGINE"
 
 run_tool -p "$ENGINE" --step main
-# It measures candidates for two seconds before it speaks, and it takes a busy machine longer.
-for _ in $(seq 600); do
-	grep -q engine_step "$OUT.err" && break
-	sleep 0.1
-done
+await_lines 1 engine_step "$OUT.err"
 stop_tool
 has 'no step in 5 s: it says so' "$OUT.err" '[Nn]o step'
 has 'and names the busiest candidate' "$OUT.err" engine_step

@@ -5,14 +5,14 @@
 # program's own clock, their sums are exact, and the tool's memory stays.
 . "$(dirname "$0")/lib.sh"
 
-seconds=${1:-15}
+seconds=${1:-$(at_length 3 15)}
 start_program long_step "$seconds" "$TMP/done"
 run_tool -p "$ENGINE" --step busy_step --step asleep_step --step open_step "${calm[@]}"
 wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }
 go
 
 # RssAnon in KiB, a hundred times at most: what is kept of a step is there after the first quarter.
-pause=$(awk "BEGIN { print $seconds / 100 < 0.2 ? 0.2 : $seconds / 100 }")
+pause=$(awk "BEGIN { print $seconds / 100 < 0.05 ? 0.05 : $seconds / 100 }")
 while kill -0 "$ENGINE" 2>/dev/null && [ ! -e "$TMP/done" ]; do
 	awk '/^RssAnon/ { print $2 }' "/proc/$TOOL/status" >>"$TMP/samples" 2>/dev/null
 	sleep "$pause"
@@ -24,13 +24,13 @@ grown=$(awk '{ value[++count] = $1 }
 		print most - value[from]
 	}' "$TMP/samples")
 echo "# RssAnon $(head -1 "$TMP/samples") … $(tail -1 "$TMP/samples") KiB, $(grep -c . "$TMP/samples") samples, grown by $grown KiB"
-holds 'its memory was looked at' [ "$(grep -c . "$TMP/samples")" -ge 10 ]
+holds 'its memory was looked at' [ "$(grep -c . "$TMP/samples")" -ge 4 ]
 # Of the calls of a thread 65,536 are kept; at that number the older half is dropped: 2 MiB to and fro.
 holds 'memory stays while a step is open: less than 4 MiB more after its first quarter' [ "$grown" -lt 4096 ]
 
 is 'a step that is open is not taken for none' "$(grep -c 'no step was seen' "$OUT.err")" 0
 
-# Its window goes on for a while behind them.
+# Its window goes on for a while after them.
 sleep 0.3
 stop_tool
 kill -TERM "$ENGINE"

@@ -8,7 +8,7 @@ go
 mkdir "$TMP/here"
 trace_here()
 {
-	(cd "$TMP/here" && "$FBT" -p "$ENGINE" --step engine_step -d 0.5 "$@" >"$OUT.report" 2>"$OUT.err" </dev/null)
+	(cd "$TMP/here" && "$FBT" -p "$ENGINE" --step engine_step -n 20 "$@" >"$OUT.report" 2>"$OUT.err" </dev/null)
 }
 
 trace_here
@@ -54,7 +54,41 @@ has 'terminal: colour' "$TMP/terminal" $'\033\\[[0-9;]*m'
 TERM=xterm NO_COLOR=1 script -qec "$command" /dev/null >"$TMP/terminal" </dev/null
 is 'terminal: no colour with NO_COLOR' "$(grep -c $'\033\\[[0-9;]*m' "$TMP/terminal")" 0
 
-trace_here --trace none --profile none --bpf-stats --report json
-fact '--bpf-stats: the kernel'"'"'s own figures' 'R["cost"]["bpf_run_count"] > 0'
-is '--bpf-stats: off again afterwards' "$(cat /proc/sys/kernel/bpf_stats_enabled)" 0
+trace_here --trace none --profile none
+is 'run time statistics of the kernel stay off' "$(cat /proc/sys/kernel/bpf_stats_enabled)" 0
+
+# Secrets of the target reach no output. The engine takes no options of others, so they are in its name.
+kill "$ENGINE"
+wait "$ENGINE"
+rm "$TMP"/here/*
+# shellcheck disable=SC2016
+start_waiting env FERRUM_API_KEY=sEcReT-1 HF_TOKEN=sEcReT-2 \
+	FERRUM_PROFILE_RUNTIME_FLAGS_JSON='{"api_key":"sEcReT-3","batch":8}' \
+	bash -c 'exec -a "engine --api-key sEcReT-4 --top-k 40" "$0" "$@"' "$FBT_ENGINE" --wait --truth \
+	"$TMP/truth.json" --steps 0 --sleep-us 500 --file https://me:sEcReT-5@host/x
+go
+holds 'secrets: the engine has them' grep -q sEcReT-4 "/proc/$ENGINE/cmdline"
+for report in text json; do
+	trace_here -v --report "$report" -o "$report" --record "$report.fbt" --compute-env-hash --detail all
+	mv "$OUT.report" "$TMP/here/$report.report"
+	mv "$OUT.err" "$TMP/here/$report.err"
+	"$FBT" --replay "$TMP/here/$report.fbt" --report json --trace none --profile none \
+		>"$TMP/here/$report.replay" 2>&1
+	"$FBT" doctor -v "$ENGINE" --report "$report" >"$TMP/here/$report.doctor" 2>&1
+done
+"$FBT" -v --list-steps -p "$ENGINE" >"$TMP/here/list" 2>&1
+"$FBT" -o "$TMP/here/command" --record "$TMP/here/command.fbt" -d 0.2 -- \
+	sh -c 'sleep 0.5; :' sh --api-key sEcReT-6 --port 80 >"$TMP/here/command.report" 2>&1
+is 'secrets: no output has one' "$(grep -la sEcReT "$TMP"/here/*)" ''
+has 'secrets: text.report has the rest' "$TMP/here/text.report" '--api-key \[redacted\] --top-k'
+for file in json.report text.replay text.fbt; do
+	holds "secrets: $file has the rest" grep -qa -e \
+		'--api-key \[redacted\] --top-k 40.*https://me:\[redacted\]@host/x' "$TMP/here/$file"
+done
+holds 'secrets: so has that of COMMAND' grep -qa -e '--api-key \[redacted\] --port 80' \
+	"$TMP/here/command.fbt"
+has 'secrets: the runtime flags have the rest' "$TMP/here/text.jsonl" \
+	'"runtime_flags":\{"api_key":"\[redacted\]","batch":8\}'
+has 'secrets: the document has the rest' "$TMP/here/text.err" '"FERRUM_API_KEY":"\[redacted\]"'
+holds 'secrets: the files are valid' "$FBT" validate "$TMP"/here/*.json "$TMP"/here/*.jsonl
 finish

@@ -118,7 +118,7 @@ echo '{}' >"$TMP/team/runs/p.jsonl"
 chown $stranger:$stranger "$TMP/team/runs/p.jsonl"
 "$FBT" --replay "$TMP/record" --report none --profile "$TMP/team/runs/p.jsonl" 2>"$OUT.err"
 is 'a profile of another member of a group: refused' $? 1
-has 'and named' "$OUT.err" 'runs/p.jsonl: belongs to another user \(uid 65534\)'
+has 'and named' "$OUT.err" 'runs/p.jsonl: .*65534'
 is 'and nothing was told' "$(cat "$TMP/team/runs/p.jsonl")" '{}'
 "$FBT" --replay "$TMP/record" --report none --profile "$TMP/team/runs/new.jsonl"
 is 'a new file in the folder of a member: made' $? 0
@@ -129,7 +129,7 @@ rm -rf "$TMP"/sticky/*
 setpriv --reuid $stranger --regid $stranger --clear-groups ln -s "$TMP/victim" "$TMP/sticky/link"
 "$FBT" -p "$ENGINE" --step engine_step -n 1 --report none --dir "$TMP/sticky/link" 2>"$OUT.err"
 is 'a link of another user as --dir: refused' $? 1
-has 'and named' "$OUT.err" 'link is a symbolic link of another user \(uid 65534\)'
+has 'and named' "$OUT.err" 'link .*65534'
 is 'and nothing was written' "$(look_at_victim | diff - "$TMP/before")" ''
 mkdir "$TMP/mine"
 ln -s "$TMP/mine" "$TMP/link"

@@ -14,7 +14,8 @@
     total   sums counts of steps, in the form of the engine's account
     near    whether a table is the engine's
     G       escalation_prof by number of step, times under us
-    inefficient  those of G that are not named only because their class is unsteady
+    cliffs  those of G that are named as a memory cliff
+    inefficient  those that are named for more than that, or than an unsteady class
     due     steps that the engine was in trouble in, but for those before their class is known
     slower  slower(F): steps not in trouble that took F times as long as usual for their work, by
             the engine's own clock: the machine's doing, and rightly named
@@ -110,14 +111,12 @@ def find_due(truth):
 
 
 def find_slower(truth, factor):
-    """By steps of the same work."""
+    """Of an engine that is busy by the clock, so that what is not work is about the same in each step."""
     thread = truth["threads"][0]
-    took = {}
-    for n, (_, ns, work_us) in enumerate(thread["spans_ns"], 1):
-        if n not in thread["troubled"]:
-            took.setdefault(work_us, {})[n] = ns
-    return {n for same in took.values() for n, ns in same.items()
-            if ns >= factor * sorted(same.values())[len(same) // 2]}
+    steps = {n: (ns, 1000 * work_us) for n, (_, ns, work_us) in enumerate(thread["spans_ns"], 1)
+             if n not in thread["troubled"]}
+    rest = sorted(ns - work_ns for ns, work_ns in steps.values())[len(steps) // 2]
+    return {n for n, (ns, work_ns) in steps.items() if ns >= factor * (work_ns + rest)}
 
 
 def find_inside(number):
@@ -147,7 +146,9 @@ makers = {
     "G": load_escalations,
     "due": lambda: find_due(load(TRUTH)),
     "inefficient": lambda: {n for n, row in load_escalations().items()
-                            if row["escalation.reason"] != "cv_exceeded"},
+                            if row["escalation.reason"] not in ("cv_exceeded", "memory_cliff")},
+    "cliffs": lambda: {n for n, row in load_escalations().items()
+                       if row["escalation.reason"] == "memory_cliff"},
     "slower": lambda: lambda factor: find_slower(load(TRUTH), factor),
     "inside": lambda: find_inside,
     "spent": lambda: lambda number: sum(call["dur"] for call in find_inside(number)),

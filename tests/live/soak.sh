@@ -76,8 +76,8 @@ stays()
 	holds "$KIND: $1 stay: grown by $grown${4:+ $4}, allowed less than $3" [ "$grown" -lt "$3" ]
 }
 
-# What a stall took is given back, but for 2 MiB at the end of the heap (user/stream.c). The names of
-# the first 65,536 files stay (user/file_table.h): they are all there at the middle of hours, but in a
+# What a stall took is given back, but for 2 MiB at the end of the heap (user/main.c). The names of
+# the first 65,536 files stay (user/model/window.h): they are all there at the middle of hours, but in a
 # short run 1.6 MiB of them come between the two fifths. A tool that is held up to the end has not
 # given back what it took; what grows for another reason grows each time.
 check_memory()
@@ -128,9 +128,8 @@ check_outputs()
 run_soak()
 {
 	: >"$OUT.err"
-	env --default-signal=INT "$FBT" --report json --rate-guard 0 "$@" \
-		>"$OUT.report" 2>>"$OUT.err" 7>&- </dev/null &
-	TOOL=$!
+	launch env --default-signal=INT "$FBT" --ready-fd 6 --report json --rate-guard 0 "$@" \
+		>"$OUT.report" 2>>"$OUT.err"
 }
 
 # watch_to_end [FUNCTION]: samples until the target has ended, and then the tool
@@ -251,12 +250,12 @@ soak_windows()
 		--profile "$OUT.profile"
 	go
 	for window in $(seq "$count"); do
-		wait_for_lines 'waiting for' "$window" || break
+		wait_for_lines '^waiting for /' "$window" || break
 		touch "$flag"
 		wait_for_lines 'window [0-9]+ is open' "$window" || break
 		sleep 0.1
 		rm "$flag"
-		wait_for_lines 'waiting for' $((window + 1)) || break
+		wait_for_lines '^waiting for /' $((window + 1)) || break
 		[ $((window % 10)) != 0 ] || mv "$OUT.profile" "$TMP/ferrum_profile_moved.$window"
 		sample
 	done

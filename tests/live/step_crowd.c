@@ -2,7 +2,7 @@
 /*
  * step_crowd TRUTH THREADS STEPS [PAUSE_US]: so many threads at once make so many steps each. A
  * step makes as many getppid calls as 1 + the number of the thread modulo 7, and 2 write calls of 1
- * byte; behind it the thread sleeps. The truth has each thread's id and what it made.
+ * byte; after it the thread sleeps. The truth has each thread's id and what it made.
  */
 #include <fcntl.h>
 #include <time.h>

@@ -18,27 +18,30 @@ has 'named: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
 # The same function, but the tool has found it itself. -q: what a busy machine does to intervals, and
 # hints after 5 s, are other lines.
 rm -f "${OUT:?}".*
-run_tool -q -p "$ENGINE" -d 2.5
+run_tool -q -p "$ENGINE" -n 16
 go
 end_tool 0 'found: the window goes on'
 is 'found: one line' "$(grep -c . "$OUT.err")" 1
 has 'found: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
-fact 'found: steps are intervals' 'len(S) > 5 and {s["step_source"] for s in S} == {"interval"}'
+fact 'found: steps are intervals' 'len(S) > 15 and {s["step_source"] for s in S} == {"interval"}'
 
 kill "$ENGINE"
 wait "$ENGINE"
 
 # It comes later.
 rm -f "${OUT:?}".*
-start_engine --late "$TMP/libllama.so" --late-ms 500 --steps 100 --sleep-us 30000
+start_engine --late "$TMP/libllama.so" --late-ms 500 --steps 0 --sleep-us 30000
 run_tool -q -p "$ENGINE" --step late_step --wait-step
 wait_attached "$TOOL"
 go
+await_lines 1 'cannot be probed' "$OUT.err"
+await_steps $(($(grep -c '"event":"step_prof"' "$OUT.profile") + 5))
+kill -TERM "$ENGINE"
 wait "$ENGINE"
 end_tool 0 'late: the window goes on'
 is 'late: one line' "$(grep -c . "$OUT.err")" 1
 has 'late: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
 fact 'late: steps are intervals to the end' \
-	'len(S) > 10 and {s["step_source"] for s in S} == {"interval"}'
-fact 'late: the engine was not disturbed' 'T["steps"] == 100 and table["getppid"] > 0'
+	'len(S) >= 5 and {s["step_source"] for s in S} == {"interval"}'
+fact 'late: the engine was not disturbed' 'T["steps"] > 0 and table["getppid"] > 0'
 finish

@@ -4,7 +4,7 @@
 #define FBT_ESCALATION_FIXTURE_H
 
 #include <stdint.h>
-#include "classify.h"
+#include "judge/classify.h"
 
 #define FIRED(reason) (1u << ESCALATION_##reason)
 

@@ -5,8 +5,8 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include "gpu_step.h"
-#include "step.h"
+#include "model/gpu.h"
+#include "model/step.h"
 
 #define GPU_STEP_NS   UINT64_C(6200000)
 #define GPU_STEP_TGID 42

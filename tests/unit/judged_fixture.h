@@ -14,9 +14,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "step.h"
-#include "syscalls.h"
-#include "window.h"
+#include "model/step.h"
+#include "model/syscalls.h"
+#include "model/window.h"
 
 #define US UINT64_C(1000)
 #define MS UINT64_C(1000000)
@@ -53,6 +53,18 @@ static inline struct window *new_window(void)
 	kind.arg_count = 0;
 	assert_int_equal(window__add_kind(window, &kind, "prefill", "/libllama.so", args), 0);
 	return window;
+}
+
+static inline int setup_window(void **state)
+{
+	*state = new_window();
+	return 0;
+}
+
+static inline int teardown_window(void **state)
+{
+	window__free(*state);
+	return 0;
 }
 
 static inline void name_file(struct window *window, uint32_t id, uint32_t mode, const char *path)
@@ -92,6 +104,11 @@ static inline struct step make_step(uint64_t total_ns)
 					.start_ns = 2 * S,
 					.end_ns = 2 * S + total_ns,
 					.thread_ns = total_ns}};
+}
+
+static inline void free_step(struct step *step)
+{
+	vec_free(&step->calls);
 }
 
 /* Where the calls of a step end so far. */

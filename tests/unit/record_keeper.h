@@ -4,7 +4,7 @@
 #define FBT_RECORD_KEEPER_H
 
 #include <string.h>
-#include "record.h"
+#include "model/event.h"
 
 struct record_keeper {
 	_Alignas(8) char bytes[1 << 17];
@@ -41,7 +41,7 @@ static inline const void *kept(const struct record_keeper *keeper, size_t index,
 	return header;
 }
 
-/* The index-th string behind a record of bytes. */
+/* The index-th string after a record of bytes. */
 static inline const char *kept_string(const void *record, size_t bytes, int index)
 {
 	const char *string = (const char *)record + bytes;

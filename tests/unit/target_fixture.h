@@ -8,9 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "child_fixture.h"
 
 #define TARGET "target"
 
@@ -25,11 +26,10 @@ static __attribute__((constructor)) void target_run(int argc, char **argv)
 static inline pid_t target_start(const char *const *arguments, const char *const *environment)
 {
 	char path[32], start[sizeof(TARGET)] = "";
-	pid_t pid = fork();
+	pid_t pid = child_fork();
 	FILE *file;
 
 	if (pid == 0) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		execve("/proc/self/exe", (char *const *)arguments, (char *const *)environment);
 		_exit(127);
 	}

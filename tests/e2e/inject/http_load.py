@@ -9,7 +9,7 @@ where its event loop waits.
 
 Says "ready" when every connection had an answer; SIGTERM ends it, and it says how it went. After
 SIGUSR1 the server may close a connection between two answers, as one does that is told to reload:
-the request is then sent again on a new one, and counted.
+the request is then sent again on a new one, and counted. It says "may close" once it knows.
 """
 import hashlib
 import http.client
@@ -99,11 +99,16 @@ class Client(threading.Thread):
         self.connection.close()
 
 
+def let_close(_signal, _frame):
+    MAY_CLOSE.set()
+    print("may close", flush=True)
+
+
 def main():
     port, connections, kind, *folder = sys.argv[1:]
     answers = Files(*folder) if kind == "files" else Digests()
     signal.signal(signal.SIGTERM, lambda _signal, _frame: STOP.set())
-    signal.signal(signal.SIGUSR1, lambda _signal, _frame: MAY_CLOSE.set())
+    signal.signal(signal.SIGUSR1, let_close)
     clients = [Client(int(port), answers, number) for number in range(int(connections))]
     for client in clients:
         client.start()

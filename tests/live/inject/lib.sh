@@ -1,6 +1,6 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What the tests of tests/fake/inject_target.c share; sourced behind ../lib.sh.
+# What the tests of tests/fake/inject_target.c share; sourced after ../lib.sh.
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP --gpu=inject is for x86-64' && exit 77; }
 DRIVE=$(realpath -m "$FBT_BUILD/tests/live_inject_drive")

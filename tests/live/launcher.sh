@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# -p of a launcher: the child that has the engine is named, with what to type.
+. "$(dirname "$0")/lib.sh"
+
+# Two libraries with an engine's name, of which only the second has a step function.
+"${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/libllama-none.so" tests/fake/late_step.c
+{
+	cat tests/fake/late_step.c
+	echo 'int llama_decode(int batch); int llama_decode(int batch) { return batch + 1; }'
+} >"$TMP/step.c"
+"${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/libllama-step.so" "$TMP/step.c"
+bash -c 'for library in none step; do
+		"$0" --steps 0 --sleep-us 500 --late "$1/libllama-$library.so" --late-ms 1 &
+		echo $! >"$1/$library"
+	done; wait' "$FBT_ENGINE" "$TMP" &
+LAUNCHER=$!
+# shellcheck disable=SC2317
+has_loaded()
+{
+	grep -q "libllama-$1.so" "/proc/$(cat "$TMP/$1")/maps"
+}
+wait_for 60 has_loaded none 2>/dev/null
+wait_for 60 has_loaded step 2>/dev/null
+NONE=$(cat "$TMP/none") STEP=$(cat "$TMP/step")
+
+run_tool -p "$LAUNCHER"
+wait_attached "$TOOL"
+await_lines 1 'has no step function|no step was seen' "$OUT.err"
+stop_tool
+has 'the child that has the engine is named' "$OUT.err" \
+	"process $LAUNCHER \(bash\) has no step function, but its child $STEP \([a-z]+\) has: ferrum-bpftrace -p $STEP, or -p $LAUNCHER -f\$"
+is 'and nothing else of the launcher' "$(grep -c 'no step was seen' "$OUT.err")" 0
+
+run_tool -p "$LAUNCHER" -f
+wait_attached "$TOOL"
+await_lines 1 'has no step function, but|no step was seen' "$OUT.err"
+stop_tool
+is 'with -f it is traced, and not named' "$(grep -c 'has no step function, but' "$OUT.err")" 0
+
+kill "$NONE" "$STEP"
+finish

@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Processes, step functions and engines of every kind. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <string.h>
+
+#include "commands/doctor_process.h"
+#include "doctor_fixture.h"
+
+static struct doctor_process good(void)
+{
+	struct doctor_process process = {.tgid = 42,
+					 .comm = "llama-server",
+					 .exe = "/usr/bin/llama-server",
+					 .uid = 1000,
+					 .threads = 12,
+					 .state = 'S'};
+
+	return process;
+}
+
+static struct findings judge(const struct doctor_process *process)
+{
+	struct findings checks = {.tgid = process->tgid};
+
+	doctor_process_judge(process, &checks);
+	return checks;
+}
+
+static void a_process_is_named_with_what_it_runs(void **state)
+{
+	struct doctor_process process = good();
+	struct findings checks = judge(&process);
+
+	(void)state;
+	assert_int_equal(checks.items.count, 1);
+	assert_check(&checks, "process", FINDING_OK,
+		     "llama-server, user 1000, 12 threads, /usr/bin/llama-server", NULL);
+	end_checks(&checks);
+	process.replaced = true;
+	process.own_uid = 1000;
+	process.threads = 1;
+	process.inner_pid = 1;
+	checks = judge(&process);
+	assert_check(&checks, "process", FINDING_OK,
+		     "user 1000 (this user), 1 thread, /usr/bin/llama-server (replaced", NULL);
+	assert_check(&checks, "container", FINDING_OK, "PID 1", NULL);
+	end_checks(&checks);
+}
+
+static void a_process_that_is_stopped_or_traced_is_a_limit(void **state)
+{
+	struct doctor_process process = good();
+	struct findings checks;
+
+	(void)state;
+	process.state = 'T';
+	checks = judge(&process);
+	assert_check(&checks, "state", FINDING_WARN, "stopped", "kill -CONT 42");
+	end_checks(&checks);
+	process.tracer = 7;
+	strcpy(process.tracer_comm, "gdb");
+	checks = judge(&process);
+	assert_check(&checks, "state", FINDING_WARN, "process 7 (gdb)", "end");
+	end_checks(&checks);
+}
+
+static void a_process_that_cannot_be_looked_at_is_an_obstacle(void **state)
+{
+	struct doctor_process process = {.tgid = 42, .err = -ESRCH};
+	struct findings checks;
+
+	(void)state;
+	hear(&process.words, "process 42: no such process");
+	checks = judge(&process);
+	assert_check(&checks, "process", FINDING_FAIL, "no such process", "doctor");
+	end_checks(&checks);
+	process.err = -EPERM;
+	checks = judge(&process);
+	assert_check(&checks, "process", FINDING_FAIL, "cannot be read", "sudo");
+	end_checks(&checks);
+	process.may_trace = true;
+	checks = judge(&process);
+	assert_check(&checks, "process", FINDING_FAIL, "cannot be read", "security module");
+	end_checks(&checks);
+	process.err = -EINVAL;
+	checks = judge(&process);
+	assert_check(&checks, "process", FINDING_FAIL, "", "not one of its threads");
+	end_checks(&checks);
+	process.err = -EIO;
+	checks = judge(&process);
+	assert_check(&checks, "process", FINDING_FAIL, "", "kernel's log");
+	end_checks(&checks);
+}
+
+static struct step_function *make_function(const char *name)
+{
+	struct step_function *function = step_function_new();
+
+	assert_non_null(function);
+	function->name = strdup(name);
+	function->path = strdup("/lib/libllama.so");
+	function->address = 0x1f0;
+	assert_int_equal(vec_push(&function->exit_offsets, 8), 0);
+	return function;
+}
+
+static struct findings judge_steps(const struct doctor_steps *steps)
+{
+	struct findings checks = {.tgid = 42};
+
+	doctor_steps_judge(steps, &checks);
+	return checks;
+}
+
+static void step_functions_are_named_with_their_place(void **state)
+{
+	struct doctor_steps steps = {.found = 1, .interval_ns = 100000000};
+	struct step_function *llama = make_function("llama_decode");
+	struct findings checks;
+
+	(void)state;
+	assert_int_equal(vec_push(&steps.functions, llama), 0);
+	llama->builtin = true;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_OK,
+		     "llama_decode, 1 exit, from the built-in table, /lib/libllama.so+0x1f0", NULL);
+	end_checks(&checks);
+	steps.probe_err = -EOPNOTSUPP;
+	hear(&steps.words, "cannot be probed");
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step probes", FINDING_WARN, "intervals of 100 ms", "--step");
+	end_checks(&checks);
+	steps.named = true;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step probes", FINDING_FAIL, "cannot be probed", "--step");
+	end_checks(&checks);
+	steps.probe_err = 0;
+	llama->uretprobe = true;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "aborts", "--uretprobe");
+	end_checks(&checks);
+	doctor_steps_clear(&steps);
+}
+
+static void without_a_step_function_there_are_intervals(void **state)
+{
+	struct doctor_steps steps = {.interval_ns = 100000000};
+	struct findings checks = judge_steps(&steps);
+
+	(void)state;
+	assert_check(&checks, "step function", FINDING_WARN, "intervals of 100 ms", "--step");
+	end_checks(&checks);
+	steps.stripped = true;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals", "--symbols");
+	end_checks(&checks);
+	assert_int_equal(vec_push(&steps.candidates, make_function("decode")), 0);
+	assert_int_equal(vec_push(&steps.candidates, make_function("forward")), 0);
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals", "'decode', 'forward'");
+	end_checks(&checks);
+	steps.named = true;
+	hear(&steps.words, "--step x: no such function");
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_FAIL, "--step x", "--list-steps -p 42");
+	end_checks(&checks);
+	steps.waits = true;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "until it is loaded", "'decode'");
+	end_checks(&checks);
+	doctor_steps_clear(&steps);
+}
+
+static void a_step_that_cannot_be_resolved_is_an_obstacle(void **state)
+{
+	struct doctor_steps steps = {.found = -ENOTSUP};
+	struct findings checks;
+
+	(void)state;
+	hear(&steps.words, "no safe exit");
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_FAIL, "no safe exit", "--list-steps");
+	end_checks(&checks);
+	steps.found = -E2BIG;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_FAIL, "", "PATH:");
+	end_checks(&checks);
+}
+
+static void engines_are_named_as_p_wants_them(void **state)
+{
+	static const struct doctor_engines engines = {
+		.items = {{.tgid = 5, .comm = "node", .steps = "llama_decode", .cuda = true},
+			  {.tgid = 6, .comm = "python3", .cuda = true}},
+		.count = 2,
+		.not_looked = 3};
+	struct doctor_engines none = {.count = 0};
+	struct findings checks = {.tgid = 0};
+
+	(void)state;
+	doctor_engines_judge(&engines, &checks);
+	assert_string_equal(checks.items.items[0].text, "-p 5 (node): llama_decode; uses CUDA");
+	assert_string_equal(checks.items.items[1].text,
+			    "-p 6 (python3): uses CUDA; no known step function");
+	assert_check(&checks, "engines", FINDING_NOTE, "3 processes", NULL);
+	end_checks(&checks);
+	doctor_engines_judge(&none, &checks);
+	assert_check(&checks, "engines", FINDING_NOTE, "none found", NULL);
+	end_checks(&checks);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_process_is_named_with_what_it_runs),
+		cmocka_unit_test(a_process_that_is_stopped_or_traced_is_a_limit),
+		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_an_obstacle),
+		cmocka_unit_test(step_functions_are_named_with_their_place),
+		cmocka_unit_test(without_a_step_function_there_are_intervals),
+		cmocka_unit_test(a_step_that_cannot_be_resolved_is_an_obstacle),
+		cmocka_unit_test(engines_are_named_as_p_wants_them),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "shim_fixture.h"
+
+/*
+ * The shim as it is loaded, in an engine on the doubles of CUDA and CUPTI. That double ends the
+ * engine where one of CUPTI's rules is broken, so an engine that lives to its SIGTERM proves much.
+ */
+
+#define SCRIPT "k20 K20 x10 l20 v10 h30 d20 b10 q10 p10 m10 g8 G6 s0 y0 e0 c50 k20 j20"
+#define VARS   16
+
+struct fixture {
+	pid_t engine;
+	struct peer peer;
+	char log[64]; /* CUPTI's calls */
+	char text[1 << 20];
+};
+
+static struct fixture fixture;
+
+static const char *build(void)
+{
+	const char *path = getenv("FBT_BUILD");
+
+	return path ? path : "build/x86_64-gcc";
+}
+
+/* Runs the engine; variables are its own ones and end with NULL. */
+static void run_engine(const char *cupti, const char *const *variables)
+{
+	char engine[600];
+	char text[4][700];
+	char *argv[] = {engine, "--steps", "0", "--script", SCRIPT, "--fork-every", "40", NULL};
+	char *envp[VARS] = {text[0], text[1], text[2], text[3]};
+	int count = 4;
+
+	snprintf(engine, sizeof(engine), "%s/tests/gpu_engine", build());
+	snprintf(text[0], sizeof(text[0]), "CUDA_INJECTION64_PATH=%s/libferrum_cupti.so", build());
+	snprintf(text[1], sizeof(text[1]), "FERRUM_CUPTI_LIBRARY=%s/tests/%s", build(), cupti);
+	snprintf(text[2], sizeof(text[2]), "LD_LIBRARY_PATH=%s/tests", build());
+	snprintf(text[3], sizeof(text[3]), "FAKE_CUPTI_LOG=%s", fixture.log);
+	while (variables && *variables)
+		envp[count++] = (char *)*variables++;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	execve(engine, argv, envp);
+	_exit(127);
+}
+
+static void start(const char *cupti, const char *const *variables)
+{
+	fixture.engine = fork();
+	if (fixture.engine == 0)
+		run_engine(cupti, variables);
+	assert_true(fixture.engine > 0);
+	for (int i = 0; i < 10000 && !peer_open(&fixture.peer, fixture.engine); i++)
+		peer_sleep_ms(1);
+	assert_non_null(fixture.peer.shared);
+}
+
+/* The engine ends as it is told to: nothing has killed it before. */
+static void stop(void)
+{
+	int status = 0;
+
+	kill(fixture.engine, SIGTERM);
+	assert_int_equal(waitpid(fixture.engine, &status, 0), fixture.engine);
+	fixture.engine = 0;
+	assert_int_equal(status, 0);
+}
+
+static int setup(void **state)
+{
+	memset(&fixture, 0, sizeof(fixture));
+	snprintf(fixture.log, sizeof(fixture.log), "/tmp/cupti_shim_test.%d.log", (int)getpid());
+	unlink(fixture.log);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	if (fixture.engine > 0) {
+		kill(fixture.engine, SIGKILL);
+		waitpid(fixture.engine, NULL, 0);
+	}
+	peer_close(&fixture.peer);
+	unlink(fixture.log);
+	return 0;
+}
+
+static const char *read_file(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	size_t length = file ? fread(fixture.text, 1, sizeof(fixture.text) - 1, file) : 0;
+
+	fixture.text[length] = '\0';
+	if (file)
+		fclose(file);
+	return fixture.text;
+}
+
+/* Whether CUPTI was ever called by that name. */
+static bool was_called(const char *call)
+{
+	return strstr(read_file(fixture.log), call) != NULL;
+}
+
+static uint32_t count_calls(const char *call)
+{
+	uint32_t count = 0;
+
+	for (const char *at = read_file(fixture.log); (at = strstr(at, call)); at++)
+		count++;
+	return count;
+}
+
+static void arm(uint32_t wish)
+{
+	fixture.peer.shared->tail = fixture.peer.shared->head;
+	peer_wish(&fixture.peer, wish);
+	assert_true(peer_await(&fixture.peer, wish));
+}
+
+/* A millisecond of a tracer that lives. */
+static void beat(void)
+{
+	__atomic_fetch_add(&fixture.peer.shared->beat, 1, __ATOMIC_RELEASE);
+	peer_sleep_ms(1);
+}
+
+/* Reads until so many kernels have come. */
+static void await_kernels(uint64_t count)
+{
+	for (int i = 0; i < 100000 && fixture.peer.works[FBT_GPU_KERNEL] < count; i++) {
+		assert_true(peer_read(&fixture.peer));
+		beat();
+	}
+	assert_true(fixture.peer.works[FBT_GPU_KERNEL] >= count);
+}
+
+static void disarm(uint32_t wish)
+{
+	peer_wish(&fixture.peer, wish);
+	assert_true(peer_await(&fixture.peer, wish));
+	assert_int_equal(fixture.peer.shared->phase, FBT_GPU_DORMANT);
+}
+
+static void check_window(uint32_t method)
+{
+	const struct peer *peer = &fixture.peer;
+
+	assert_int_equal(peer->state.status, FBT_GPU_ENDED);
+	assert_int_equal(peer->flush.last, 1);
+	assert_int_equal(peer->flush.ring_lost, 0);
+	assert_int_equal(peer->flush.no_buffer, 0);
+	assert_int_equal(peer->flush.unknown, 0);
+	assert_int_equal(peer->flush.records, peer->counts[FBT_EVENT_GPU_WORK] +
+						      peer->counts[FBT_EVENT_GPU_API] +
+						      peer->counts[FBT_EVENT_GPU_SYNC] +
+						      peer->counts[FBT_EVENT_GPU_OVERHEAD]);
+	for (int i = 0; i < FBT_GPU_WORK_KIND_COUNT; i++)
+		assert_true(peer->works[i] > 0);
+	for (int i = FBT_GPU_API_LAUNCH; i < FBT_GPU_API_CLASS_COUNT; i++)
+		assert_true(peer->apis[i] > 0);
+	assert_int_equal(peer->apis[FBT_GPU_API_OTHER], 0);
+	assert_int_equal(peer->unnamed, 0);
+	assert_int_equal(peer->before_clock, 0);
+	assert_int_equal(peer->clock.method, method);
+	assert_int_equal(peer->counts[FBT_EVENT_GPU_DEVICE], 2);
+}
+
+/* Two windows, of a library and with a clock of each kind. */
+static void collect_twice(const char *cupti, const char *const *variables, uint32_t version,
+			  uint32_t method)
+{
+	struct peer *peer = &fixture.peer;
+
+	start(cupti, variables);
+	for (uint32_t window = 0; window < 2; window++) {
+		struct fbt_gpu_ring *shared = peer->shared;
+		const uint8_t *bytes = peer->bytes;
+
+		*peer = (struct peer){.shared = shared, .bytes = bytes};
+		arm(2 * window + 1);
+		assert_int_equal(peer->state.status, FBT_GPU_ARMED);
+		assert_string_equal(peer->detail, "");
+		assert_int_equal(peer->state.cupti_version, version);
+		assert_int_equal(peer->state.driver_version, 13000);
+		assert_int_equal(peer->state.shim_version, FBT_GPU_VERSION);
+		assert_int_equal(peer->state.clock_method, method);
+		assert_true(peer->state.arm_ns > 0);
+		assert_int_equal(peer->shared->phase, FBT_GPU_WORKING);
+		await_kernels(500);
+		disarm(2 * window + 2);
+		check_window(method);
+	}
+	assert_false(was_called("cuptiFinalize"));
+	assert_true(was_called("cuptiActivitySetAttribute 5 1 = 0"));
+	assert_true(was_called("cuptiActivitySetAttribute 5 0 = 0"));
+	assert_false(was_called("cuptiActivitySetAttribute 9 1"));
+	assert_true(was_called("cuptiSetThreadIdType 0 = 0"));
+	stop();
+}
+
+static void test_cupti_13(void **state)
+{
+	collect_twice("libcupti.so.13", NULL, 130001, FBT_GPU_CLOCK_REALTIME);
+	assert_true(was_called("cuptiSubscribe_v2 ferrum-bpftrace"));
+}
+
+static void test_cupti_13_1(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130100", NULL};
+
+	collect_twice("libcupti.so.13", variables, 130100, FBT_GPU_CLOCK_CALLBACK);
+}
+
+/* Whose newer subscription would hold us to newer calls. */
+static void test_cupti_13_2(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130200", NULL};
+
+	collect_twice("libcupti.so.13", variables, 130200, FBT_GPU_CLOCK_CALLBACK);
+	assert_true(was_called("cuptiSubscribe = 0"));
+	assert_false(was_called("cuptiSubscribe_v2"));
+}
+
+static void test_cupti_12(void **state)
+{
+	collect_twice("libcupti.so.12", NULL, 26, FBT_GPU_CLOCK_REALTIME);
+}
+
+static void test_cupti_11_attached_early(void **state)
+{
+	static const char *const variables[] = {"FERRUM_CUPTI_EARLY=1", NULL};
+
+	collect_twice("libcupti.so.11.8", variables, 18, FBT_GPU_CLOCK_CALLBACK);
+	assert_false(was_called("cuptiUnsubscribe"));
+}
+
+/* Late and unordered buffers, records without times, dropped ones, a clock that settles late. */
+static void test_at_its_worst(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_LATE=50",
+						"FAKE_CUPTI_SKIP=30",
+						"FAKE_CUPTI_ZERO=10",
+						"FAKE_CUPTI_DROP=20",
+						"FAKE_CUPTI_CLOCK_SETTLES=2000",
+						NULL};
+
+	collect_twice("libcupti.so.13", variables, 130001, FBT_GPU_CLOCK_REALTIME);
+	assert_true(fixture.peer.flush.cupti_dropped > 0);
+}
+
+/* Arms, and is refused; nothing of CUPTI's is left changed. */
+static void assert_refused(enum fbt_gpu_status status, const char *detail)
+{
+	for (uint32_t wish = 1; wish <= 3; wish += 2) {
+		arm(wish);
+		assert_int_equal(fixture.peer.state.status, status);
+		assert_non_null(strstr(fixture.peer.detail, detail));
+		assert_int_equal(fixture.peer.shared->phase, FBT_GPU_DORMANT);
+	}
+	assert_false(was_called("cuptiActivitySetAttribute"));
+	assert_false(was_called("cuptiActivityRegisterCallbacks"));
+	assert_false(was_called("cuptiActivityEnable"));
+	stop();
+}
+
+static void test_attached_too_late(void **state)
+{
+	start("libcupti.so.11.8", NULL);
+	assert_refused(FBT_GPU_OLD_CUPTI, "FERRUM_CUPTI_EARLY=1");
+	assert_false(was_called("cuptiSubscribe"));
+}
+
+static void test_too_old(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=17", "FERRUM_CUPTI_EARLY=1",
+						NULL};
+
+	start("libcupti.so.11.8", variables);
+	assert_refused(FBT_GPU_OLD_CUPTI, "11.8 or newer");
+	assert_false(was_called("cuptiSubscribe"));
+}
+
+static void test_busy(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_HOLDER=Nsight Systems", NULL};
+
+	start("libcupti.so.13", variables);
+	assert_refused(FBT_GPU_BUSY, "held by Nsight Systems");
+}
+
+/* From 13.2 on the older call subscribes, and the newer one tells who is subscribed. */
+static void test_busy_13_2(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_HOLDER=Nsight Systems",
+						"FAKE_CUPTI_VERSION=130200", NULL};
+
+	start("libcupti.so.13", variables);
+	assert_refused(FBT_GPU_BUSY, "held by Nsight Systems");
+}
+
+static void test_no_driver(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_NO_DRIVER=1", NULL};
+
+	start("libcupti.so.13", variables);
+	assert_refused(FBT_GPU_NO_DRIVER, "999");
+}
+
+static void test_no_library(void **state)
+{
+	start("libcupti.so.99", NULL);
+	assert_refused(FBT_GPU_NO_CUPTI, "FERRUM_CUPTI_LIBRARY: ");
+	assert_string_equal(fixture.peer.path, "");
+}
+
+/* Awaits the next turn of the flusher. */
+/* Until the shim has worked: however long a busy machine makes it wait, tests/run.sh ends us. */
+static void await_turn(void)
+{
+	uint32_t pulse = fixture.peer.shared->pulse;
+
+	while (fixture.peer.shared->pulse == pulse) {
+		__atomic_fetch_add(&fixture.peer.shared->beat, 1, __ATOMIC_RELEASE);
+		assert_true(peer_read(&fixture.peer));
+		peer_sleep_ms(1);
+	}
+}
+
+/* That all has come which was done by the time that a flush says. */
+struct promise {
+	uint64_t time_ns; /* of the latest flush */
+	uint32_t records;
+	uint32_t broken; /* of them, those that it had said were there */
+};
+
+static void hold_to_it(void *ctx, const struct fbt_header *frame)
+{
+	const struct fbt_gpu_work *work = (const void *)frame;
+	const struct fbt_gpu_api *api = (const void *)frame;
+	struct promise *promise = ctx;
+
+	switch (frame->type) {
+	case FBT_EVENT_GPU_FLUSH:
+		promise->time_ns = ((const struct fbt_gpu_flush *)frame)->time_ns;
+		break;
+	case FBT_EVENT_GPU_WORK:
+		promise->records++;
+		promise->broken += work->end_ns && work->end_ns <= promise->time_ns;
+		break;
+	case FBT_EVENT_GPU_API:
+		promise->records++;
+		promise->broken += api->end_ns <= promise->time_ns;
+		break;
+	default:
+		break;
+	}
+}
+
+/*
+ * A buffer that is out holds back all that is in it: buffers that come long after their flush, and
+ * the one that CUPTI keeps as long as work in it runs. The times are those of our clock. A call
+ * ends just before its buffer is requested, unless its thread loses the CPU in between: the double
+ * logs those records, and only they may break the promise.
+ */
+static void test_late_buffers_hold_back_the_time_of_a_flush(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130100", "FAKE_CUPTI_LATE=100",
+						"FAKE_CUPTI_LATE_MS=150", NULL};
+	struct promise promise = {0};
+
+	start("libcupti.so.13", variables);
+	arm(1);
+	fixture.peer.on_frame = hold_to_it;
+	fixture.peer.ctx = &promise;
+	for (int turn = 0; turn < 6 || promise.records < 5000; turn++)
+		await_turn();
+	disarm(2);
+	assert_in_range(promise.broken, 0, count_calls("Stalled"));
+	stop();
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+/* exit() amid a flush: CUPTI must not be taken apart under it, and the last records still come. */
+static void test_exit(void **state)
+{
+	static const char *const variables[] = {"FAKE_CUPTI_FLUSH_MS=200", NULL};
+	uint64_t end_ns;
+
+	start("libcupti.so.13", variables);
+	arm(1);
+	await_kernels(100);
+	await_turn();
+	peer_sleep_ms(350);
+	end_ns = now_ns();
+	stop();
+	assert_true(peer_read(&fixture.peer));
+	assert_true(fixture.peer.flush.time_ns >= end_ns);
+}
+
+/* … and where there is nothing to wait for, nothing is waited for. */
+static void test_exit_at_rest(void **state)
+{
+	uint64_t end_ns;
+
+	start("libcupti.so.13", NULL);
+	arm(1);
+	await_kernels(100);
+	disarm(2);
+	assert_int_equal(fixture.peer.flush.last, 1);
+	end_ns = fixture.peer.flush.time_ns;
+	stop();
+	assert_true(peer_read(&fixture.peer));
+	assert_int_equal(fixture.peer.flush.time_ns, end_ns);
+}
+
+/* The tracer was killed: its beats stop. The next one finds the shim at rest. */
+static void test_tracer_killed(void **state)
+{
+	start("libcupti.so.13", NULL);
+	arm(1);
+	for (int i = 0; i < 20000 && fixture.peer.shared->phase == FBT_GPU_WORKING; i++)
+		peer_sleep_ms(1);
+	assert_int_equal(fixture.peer.shared->phase, FBT_GPU_DORMANT);
+	assert_int_equal(fixture.peer.shared->served, 1);
+	assert_true(was_called("cuptiUnsubscribe"));
+	arm(3);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	await_kernels(100);
+	stop();
+}
+
+/* A tracer that was started anew wishes for another odd value. */
+static void test_armed_anew(void **state)
+{
+	start("libcupti.so.13", NULL);
+	arm(1);
+	arm(3);
+	assert_int_equal(fixture.peer.state.status, FBT_GPU_ARMED);
+	await_kernels(100);
+	disarm(4);
+	stop();
+}
+
+static void test_no_room(void **state)
+{
+	start("libcupti.so.13", NULL);
+	arm(1);
+	await_kernels(100);
+	/* An engine that did not run meanwhile had nothing to lose. */
+	for (int i = 0; i < 30 && !fixture.peer.flush.ring_lost; i++) {
+		/* As good as full. */
+		fixture.peer.shared->tail = UINT64_MAX;
+		for (int ms = 0; ms < 600; ms++)
+			beat();
+		fixture.peer.shared->tail = fixture.peer.shared->head;
+		await_kernels(fixture.peer.works[FBT_GPU_KERNEL] + 100);
+	}
+	disarm(2);
+	assert_true(fixture.peer.flush.ring_lost > 0);
+	assert_int_equal(fixture.peer.unnamed, 0);
+	stop();
+}
+
+static void test_engine_killed(void **state)
+{
+	start("libcupti.so.13", NULL);
+	arm(1);
+	await_kernels(100);
+	kill(fixture.engine, SIGKILL);
+	waitpid(fixture.engine, NULL, 0);
+	fixture.engine = 0;
+	assert_true(peer_read(&fixture.peer));
+	assert_int_equal(fixture.peer.shared->tail, fixture.peer.shared->head);
+}
+
+/* Its one thread, by name: all signals are blocked in it but those of its own faults. */
+static void check_thread(const char *task)
+{
+	static const int open[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE,
+				   SIGTRAP, SIGSYS,  32,      33}; /* the last two are libc's */
+	uint64_t mask = 0;
+	char path[400];
+	const char *line;
+
+	snprintf(path, sizeof(path), "/proc/%d/task/%.20s/status", (int)fixture.engine, task);
+	line = strstr(read_file(path), "SigBlk:");
+	assert_non_null(line);
+	for (size_t i = 0; i < sizeof(open) / sizeof(open[0]); i++)
+		mask |= UINT64_C(1) << (open[i] - 1);
+	assert_int_equal(strtoull(line + 7, NULL, 16), ~mask);
+}
+
+/* The threads of the shim; task is the name of one in /proc/PID/task. */
+static int count_threads(char task[32])
+{
+	char path[400];
+	struct dirent *entry;
+	int threads = 0;
+	DIR *dir;
+
+	snprintf(path, sizeof(path), "/proc/%d/task", (int)fixture.engine);
+	dir = opendir(path);
+	assert_non_null(dir);
+	while ((entry = readdir(dir))) {
+		snprintf(path, sizeof(path), "/proc/%d/task/%.20s/comm", (int)fixture.engine,
+			 entry->d_name);
+		if (strcmp(read_file(path), "ferrum-cupti\n") != 0)
+			continue;
+		threads++;
+		snprintf(task, 32, "%.20s", entry->d_name);
+	}
+	closedir(dir);
+	return threads;
+}
+
+static void test_at_rest(void **state)
+{
+	char path[400], task[32];
+	int fds;
+
+	start("libcupti.so.13", NULL);
+	while (!count_threads(task))
+		peer_sleep_ms(1);
+	/* Long enough for a thread that does more than wait to begin it. */
+	peer_sleep_ms(200);
+	assert_int_equal(count_threads(task), 1);
+	check_thread(task);
+	snprintf(path, sizeof(path), "/proc/%d/maps", (int)fixture.engine);
+	assert_non_null(strstr(read_file(path), "libferrum_cupti.so"));
+	assert_null(strstr(fixture.text, "libcupti.so"));
+	peer_find_fd(fixture.engine, &fds);
+	assert_int_equal(fds, 1);
+	stop();
+}
+
+static const char *output_of(const char *format)
+{
+	char command[1000];
+	FILE *pipe;
+	size_t length;
+
+	snprintf(command, sizeof(command), "%s %s/libferrum_cupti.so", format, build());
+	pipe = popen(command, "r"); /* NOLINT: of our own making */
+	length = fread(fixture.text, 1, sizeof(fixture.text) - 1, pipe);
+	fixture.text[length] = '\0';
+	assert_int_equal(pclose(pipe), 0);
+	return fixture.text;
+}
+
+/* It is loaded by whatever C library the engine has, from 2.34 on, and leaves no trace in it. */
+static void test_library(void **state)
+{
+	const char *at;
+
+	output_of("nm -D --defined-only -f posix");
+	assert_int_equal(strncmp(fixture.text, "InitializeInjection T", 21), 0);
+	at = strchr(fixture.text, '\n');
+	assert_int_equal(strncmp(at, "\nferrum_cupti_attach T", 22), 0);
+	assert_string_equal(strchr(at + 1, '\n'), "\n");
+	for (at = output_of("nm -D --undefined-only"); (at = strstr(at, "@GLIBC_2."));)
+		assert_in_range(strtoul(at += 9, NULL, 10), 0, 34);
+	for (at = output_of("readelf -dW"); (at = strstr(at, "(NEEDED)")); at++)
+		assert_non_null(strstr(at, "[libc.so.6]"));
+	assert_non_null(strstr(fixture.text, "NODELETE"));
+	assert_non_null(strstr(fixture.text, "NOW"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_library, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_at_rest, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cupti_13, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cupti_13_1, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cupti_13_2, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cupti_12, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cupti_11_attached_early, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_at_its_worst, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_late_buffers_hold_back_the_time_of_a_flush,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(test_attached_too_late, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_too_old, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_busy_13_2, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_driver, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_library, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_exit, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_exit_at_rest, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tracer_killed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_armed_anew, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_room, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_engine_killed, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

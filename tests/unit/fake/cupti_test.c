@@ -1,0 +1,570 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The double of CUPTI keeps its promises, and its checks bite. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <sys/mman.h>
+#include "fake_cupti_fixture.h"
+
+static const uint32_t kinds[] = {10, 1, 2, 38, 5, 4, 0};
+static const uint32_t kernels[] = {10, 0};
+static const uint32_t kernels_and_calls[] = {10, 5, 0};
+
+/* --- a good client ------------------------------------------------------------------------------
+ */
+
+static void use_subscriber(void)
+{
+	void *other;
+
+	MUST(client.enable(10) == 15);
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	MUST(client.subscribe(&other, NULL, NULL) == 39);
+	MUST(client.enable(10) == 0);
+	MUST(client.enable(63) == 21);
+	MUST(client.disable(10) == 0);
+	MUST(client.unsubscribe(client.subscriber) == 0);
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+}
+
+static void meet_other(void)
+{
+	char name[64] = "";
+	struct params params = {sizeof(params), "me", name, sizeof(name)};
+
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 39);
+	MUST(client.subscribe_v2(&client.subscriber, NULL, NULL, &params) == 39);
+	MUST(strcmp(name, "nsys") == 0);
+}
+
+static void find_no_driver(void)
+{
+	uint32_t version = 0;
+
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 999);
+	MUST(client.enable(10) == 999);
+	MUST(client.flush_all(0) == 999);
+	MUST(client.get_version(&version) == 0 && version == 130001);
+}
+
+static void test_one_subscriber(void **state)
+{
+	static const char *const taken[] = {"FAKE_CUPTI_HOLDER=nsys", NULL};
+	static const char *const bare[] = {"FAKE_CUPTI_NO_DRIVER=1", NULL};
+
+	expect_good(use_subscriber, NULL, "13");
+	expect_good(meet_other, taken, "13");
+	expect_good(find_no_driver, bare, "13");
+}
+
+static void see_every_record(void)
+{
+	struct fake_wait wait = {.domain = FAKE_RUNTIME};
+	struct fake_work work[3];
+
+	begin(kinds);
+	launch_kernels(1, 0, 1000000, work);
+	launch_kernels(3, 5, 1000, work);
+	client.wait(&wait);
+	MUST(client.flush_all(0) == 0);
+	MUST(count_taken(10) == 4);
+	MUST(count_taken(5) == 3);
+	MUST(count_taken(4) == 3);
+	MUST(count_taken(38) == 1);
+	for (uint32_t i = 0; i < client.count; i++) {
+		const struct taken *taken = &client.taken[i];
+
+		MUST(taken->start > 0 && taken->start < taken->end);
+		if (taken->graph == 5)
+			MUST(taken->correlation == work[0].correlation);
+		if (taken->kind == 10)
+			MUST(taken->correlation > 0 && taken->correlation <= 2);
+	}
+	client.count = 0;
+	MUST(client.flush_all(1) == 0 && client.count == 0);
+}
+
+static void test_every_record(void **state)
+{
+	expect_good(see_every_record, NULL, "13");
+	expect_good(see_every_record, NULL, "12");
+	expect_good(see_every_record, NULL, "11.8");
+}
+
+static void meet_running_kernel(void)
+{
+	struct fake_work work;
+
+	begin(kernels_and_calls);
+	launch_kernels(1, 0, 600000000000, &work);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.count == 0);
+	MUST(client.flush_all(1) == 0);
+	MUST(count_taken(10) == 1 && count_taken(5) == 1);
+	for (uint32_t i = 0; i < client.count; i++)
+		MUST(client.taken[i].kind != 10 || client.taken[i].end == 0);
+	client.count = 0;
+	MUST(client.flush_all(1) == 0);
+	MUST(client.count == 0);
+}
+
+/* Whether it still runs when it is flushed or not: it is not told of again once it has ended. */
+static void meet_ending_kernel(void)
+{
+	struct fake_work work;
+
+	begin(kernels_and_calls);
+	launch_kernels(1, 0, 5000000, &work);
+	MUST(client.flush_all(1) == 0);
+	MUST(count_taken(10) == 1);
+	pause_ms(10);
+	client.count = 0;
+	MUST(client.flush_all(1) == 0);
+	MUST(client.count == 0);
+}
+
+static void test_running_kernel(void **state)
+{
+	expect_good(meet_running_kernel, NULL, "13");
+	expect_good(meet_ending_kernel, NULL, "13");
+}
+
+static void wait_for_late(void)
+{
+	struct fake_work work;
+
+	begin(kernels);
+	launch_kernels(1, 0, 1000, &work);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.count == 0);
+	pause_ms(200);
+	MUST(client.count == 1);
+}
+
+static void flush_twice(void)
+{
+	struct fake_work work;
+
+	begin(kernels);
+	launch_kernels(1, 0, 1000, &work);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.count == 0);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.count == 1);
+}
+
+static void test_late(void **state)
+{
+	static const char *const late[] = {"FAKE_CUPTI_LATE=100", "FAKE_CUPTI_LATE_MS=50", NULL};
+	static const char *const skip[] = {"FAKE_CUPTI_SKIP=100", NULL};
+
+	expect_good(wait_for_late, late, "13");
+	expect_good(flush_twice, skip, "13");
+}
+
+static void find_losses(void)
+{
+	struct fake_work works[40];
+	uint32_t zero = 0, gone = 0;
+	size_t dropped = 0;
+
+	begin(kernels);
+	launch_kernels(40, 0, 1000, works);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	for (uint32_t i = 0; i < 40; i++)
+		gone += works[i].fate == FAKE_DROPPED;
+	for (uint32_t i = 0; i < client.count; i++)
+		zero += client.taken[i].start == 0 && client.taken[i].end == 0;
+	MUST(client.count == 36 && gone == 4);
+	MUST(zero == 4);
+	MUST(client.get_dropped(NULL, 0, &dropped) == 0 && dropped == 4);
+	MUST(client.get_dropped(NULL, 0, &dropped) == 0 && dropped == 0);
+}
+
+/* From 12.9 on. */
+static void have_no_buffer(void)
+{
+	struct fake_work work;
+	size_t dropped = 0;
+
+	client.trouble = "null";
+	begin(kernels);
+	launch_kernels(1, 0, 1000, &work);
+	MUST(work.fate == FAKE_DROPPED);
+	client.trouble = NULL;
+	launch_kernels(1, 0, 1000, &work);
+	MUST(work.fate == FAKE_TRACED);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.count == 1);
+	MUST(client.get_dropped(NULL, 0, &dropped) == 0 && dropped == 1);
+}
+
+static void test_losses(void **state)
+{
+	static const char *const version[] = {"FAKE_CUPTI_VERSION=27", NULL};
+	static const char *const variables[] = {"FAKE_CUPTI_DROP=10", "FAKE_CUPTI_ZERO=9", NULL};
+
+	expect_good(find_losses, variables, "13");
+	expect_good(have_no_buffer, version, "12");
+}
+
+static void filter_calls(void)
+{
+	struct fake_work work;
+
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	MUST(client.register_callbacks(request, completed) == 0);
+	MUST(client.enable(10) == 0);
+	launch_kernels(1, 0, 1000, &work);
+	MUST(work.correlation == 0);
+	MUST(client.enable_runtime_api(FAKE_CUDA_LAUNCH, 1) == 0);
+	launch_kernels(1, 0, 1000, &work);
+	client.noise(FAKE_RUNTIME);
+	MUST(work.correlation == 1);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(count_taken(5) == 1 && count_taken(10) == 2);
+	MUST(client.enable(5) == 0);
+	client.noise(FAKE_RUNTIME);
+	MUST(client.flush_all(0) == 0);
+	MUST(count_taken(5) == 2);
+}
+
+static void find_no_filter(void)
+{
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	MUST(client.enable_runtime_api(FAKE_CUDA_LAUNCH, 1) == 27);
+}
+
+static void find_old_symbols(void)
+{
+	MUST(!client.enable_runtime_api && !client.subscribe_v2);
+}
+
+static void test_filter(void **state)
+{
+	static const char *const old[] = {"FAKE_CUPTI_VERSION=22", NULL};
+
+	expect_good(filter_calls, NULL, "12");
+	expect_good(find_no_filter, old, "12");
+	expect_good(find_old_symbols, NULL, "11.8");
+}
+
+static void measure_records(void)
+{
+	const char *wanted = getenv("WANTED");
+	char got[64] = "";
+	static const uint32_t measured[] = {10, 1, 2, 38, 17, 5};
+
+	for (size_t i = 0; i < sizeof(measured) / sizeof(measured[0]); i++) {
+		uint32_t bytes[256];
+		uint8_t *first = NULL, *second;
+
+		for (int k = 0; k < 256; k++)
+			bytes[k] = measured[i];
+		MUST(client.get_next_record((uint8_t *)bytes, sizeof(bytes), &first) == 0);
+		second = first;
+		MUST(client.get_next_record((uint8_t *)bytes, sizeof(bytes), &second) == 0);
+		snprintf(got + strlen(got), sizeof(got) - strlen(got), "%s%d", i ? "," : "",
+			 (int)(second - first));
+	}
+	fprintf(stderr, "%s\n", got);
+	MUST(strcmp(got, wanted) == 0);
+}
+
+static void test_strides(void **state)
+{
+	static const char *const releases[][3] = {
+		{"FAKE_CUPTI_VERSION=13", "WANTED=160,80,80,40,40,40", NULL},
+		{"FAKE_CUPTI_VERSION=18", "WANTED=200,88,88,40,40,40", NULL},
+		{"FAKE_CUPTI_VERSION=24", "WANTED=208,88,88,40,56,40", NULL},
+		{"FAKE_CUPTI_VERSION=26", "WANTED=208,96,88,56,56,40", NULL},
+		{"FAKE_CUPTI_VERSION=130001", "WANTED=216,96,88,56,56,40", NULL},
+		{"FAKE_CUPTI_VERSION=130100", "WANTED=224,96,88,56,56,40", NULL},
+	};
+
+	for (size_t i = 0; i < sizeof(releases) / sizeof(releases[0]); i++)
+		expect_good(measure_records, releases[i], "13");
+}
+
+/* --- clocks -------------------------------------------------------------------------------------
+ */
+
+static uint64_t monotonic(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t realtime(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * 1000000000ull + (uint64_t)now.tv_nsec;
+}
+
+static void use_realtime(void)
+{
+	uint64_t before = realtime(), now = 0;
+	struct fake_work work;
+
+	MUST(client.get_timestamp(&now) == 0);
+	MUST(now > before - 1000000 && now < realtime() + 1000000);
+	begin(kernels);
+	launch_kernels(1, 0, 1000, &work);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.taken[0].start - work.start_ns == client.taken[0].end - work.end_ns);
+	MUST(client.taken[0].start > before - 1000000 && client.taken[0].end < realtime());
+}
+
+static void use_callback(void)
+{
+	struct fake_work work;
+
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	MUST(client.register_timestamp(monotonic) == 0);
+	if (getenv("TWICE"))
+		MUST(client.register_timestamp(monotonic) == 0);
+	MUST(client.register_callbacks(request, completed) == 0);
+	MUST(client.enable(10) == 0);
+	launch_kernels(1, 0, 1000, &work);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.count == 1);
+	if (getenv("ZERO"))
+		MUST(client.taken[0].start == 0 && work.fate == FAKE_ZERO);
+	else if (getenv("TWICE"))
+		MUST(client.taken[0].start == work.start_ns + 100000000000000ull);
+	else
+		MUST(client.taken[0].start == work.start_ns && client.taken[0].end == work.end_ns);
+}
+
+static void wait_for_clock(void)
+{
+	struct fake_work works[10];
+	uint64_t now = 0;
+
+	begin(kernels);
+	MUST(client.get_timestamp(&now) == 0);
+	MUST(now < realtime() - 1000000000ull);
+	launch_kernels(10, 0, 1000, works);
+	pause_ms(1);
+	MUST(client.flush_all(0) == 0);
+	MUST(client.get_timestamp(&now) == 0);
+	MUST(now > realtime() - 1000000000ull);
+}
+
+static void test_clocks(void **state)
+{
+	static const char *const good[] = {"FAKE_CUPTI_VERSION=130100", NULL};
+	static const char *const zero[] = {"ZERO=1", NULL};
+	static const char *const twice[] = {"TWICE=1", "FAKE_CUPTI_VERSION=23", NULL};
+	static const char *const settles[] = {"FAKE_CUPTI_CLOCK_SETTLES=10", NULL};
+
+	expect_good(use_realtime, NULL, "13");
+	expect_good(use_callback, good, "13");
+	expect_good(use_callback, zero, "13");
+	expect_good(use_callback, zero, "12");
+	expect_good(use_callback, twice, "12");
+	expect_good(wait_for_clock, settles, "13");
+}
+
+/* --- bad clients --------------------------------------------------------------------------------
+ */
+
+static void record_one(void)
+{
+	struct fake_work work;
+
+	client.trouble = getenv("TROUBLE");
+	begin(kernels_and_calls);
+	launch_kernels(1, 0, 1000, &work);
+	pause_ms(1);
+	client.flush_all(0);
+}
+
+static void fill_buffers(void)
+{
+	struct fake_work work;
+
+	client.trouble = "same";
+	begin(kernels);
+	for (int i = 0; i < 1000; i++)
+		launch_kernels(1, 0, 1000000000, &work);
+}
+
+static void write_after_hand_out(void)
+{
+	struct fake_work work;
+
+	begin(kernels);
+	launch_kernels(1, 0, 1000, &work);
+	client.last[atoi(getenv("WHERE"))] ^= 1;
+	pause_ms(1);
+	client.flush_all(0);
+}
+
+static void unmap_buffer(void)
+{
+	struct fake_work work;
+
+	begin(kernels);
+	launch_kernels(1, 0, 1000, &work);
+	munmap(client.last + BUFFER_BYTES / 2, BUFFER_BYTES / 2);
+	pause_ms(1);
+	client.flush_all(0);
+}
+
+static void promise_zeros(void)
+{
+	size_t size = 1;
+	uint8_t yes = 1;
+	struct fake_work work;
+
+	client.dirty = true;
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	MUST(client.set_attribute(5, &size, &yes) == 0);
+	MUST(client.register_callbacks(request, completed) == 0);
+	MUST(client.enable(10) == 0);
+	launch_kernels(1, 0, 1000, &work);
+}
+
+static void finalize(void)
+{
+	client.finalize();
+}
+
+static void use_in_child(void)
+{
+	int status = 0;
+
+	begin(kernels);
+	if (fork() == 0) {
+		client.flush_all(1);
+		_exit(0);
+	}
+	wait(&status);
+	MUST(WIFSIGNALED(status));
+	abort();
+}
+
+static void leave_enabled(void)
+{
+	begin(kernels);
+	client.unsubscribe(client.subscriber);
+}
+
+static void leave_calls_enabled(void)
+{
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	MUST(client.enable_runtime_api(FAKE_CUDA_LAUNCH, 1) == 0);
+	client.unsubscribe(client.subscriber);
+}
+
+static void serialize(void)
+{
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	client.enable(3);
+}
+
+static void steal(void)
+{
+	client.register_callbacks(request, completed);
+}
+
+static void use_wrong_clock(void)
+{
+	struct fake_work work;
+
+	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
+	MUST(client.register_timestamp(realtime) == 0);
+	launch_kernels(1, 0, 1000, &work);
+}
+
+static void change_clock(void)
+{
+	begin(kernels);
+	client.register_timestamp(monotonic);
+}
+
+static void flush_in_call(void *userdata, uint32_t domain, uint32_t cbid, const void *data)
+{
+	client.flush_all(0);
+}
+
+static void flush_in_callback(void)
+{
+	struct fake_work work;
+
+	MUST(client.subscribe(&client.subscriber, (void *)(uintptr_t)flush_in_call, NULL) == 0);
+	MUST(client.enable_callback(1, client.subscriber, FAKE_RUNTIME, FAKE_CUDA_LAUNCH) == 0);
+	launch_kernels(1, 0, 1000, &work);
+}
+
+static void set_late(void)
+{
+	size_t size = 1;
+	uint8_t no = 0;
+
+	begin(kernels);
+	MUST(client.set_attribute(9, &size, &no) == 7);
+}
+
+static void test_bad_buffers(void **state)
+{
+	static const char *const null[] = {"TROUBLE=null", "FAKE_CUPTI_VERSION=26", NULL};
+	static const char *const crooked[] = {"TROUBLE=crooked", NULL};
+	static const char *const record[] = {"WHERE=100", NULL};
+	static const char *const behind[] = {"WHERE=60000", NULL};
+
+	expect_abort(record_one, null, "NULL was handed out");
+	expect_abort(record_one, crooked, "not aligned");
+	expect_abort(fill_buffers, NULL, "that CUPTI still has");
+	expect_abort(write_after_hand_out, record, "a record was overwritten");
+	expect_abort(write_after_hand_out, behind, "free room was written to");
+	expect_abort(unmap_buffer, NULL, "unmapped");
+	expect_abort(promise_zeros, NULL, "not zeroed");
+}
+
+static void test_bad_calls(void **state)
+{
+	static const char *const in_request[] = {"TROUBLE=flush in request", NULL};
+	static const char *const in_completed[] = {"TROUBLE=flush in completed", NULL};
+	static const char *const taken[] = {"FAKE_CUPTI_HOLDER=nsys", NULL};
+
+	expect_abort(record_one, in_request, "called inside of the callback that requests");
+	expect_abort(record_one, in_completed, "called inside of the callback that completes");
+	expect_abort(flush_in_callback, NULL, "called inside of a callback of the API");
+	expect_abort(finalize, NULL, "never on a live server");
+	expect_abort(use_in_child, NULL, "in a forked child");
+	expect_abort(leave_enabled, NULL, "still enabled");
+	expect_abort(leave_calls_enabled, NULL, "still enabled");
+	expect_abort(serialize, NULL, "serializes");
+	expect_abort(steal, taken, "while nsys is subscribed");
+	expect_abort(use_wrong_clock, NULL, "not CLOCK_MONOTONIC");
+	expect_abort(change_clock, NULL, "the clock was changed");
+	expect_good(set_late, NULL, "13");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_subscriber), cmocka_unit_test(test_every_record),
+		cmocka_unit_test(test_running_kernel), cmocka_unit_test(test_late),
+		cmocka_unit_test(test_losses),	       cmocka_unit_test(test_filter),
+		cmocka_unit_test(test_strides),	       cmocka_unit_test(test_clocks),
+		cmocka_unit_test(test_bad_buffers),    cmocka_unit_test(test_bad_calls),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Which filters an injection may go on under: by hand, and read out of a thread that has them. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+
+#include "inject/filters.h"
+#include "../fake/seccomp_filters.h"
+
+#define PATIENCE_S 60
+#define FOREVER_MS 1000000
+
+#if defined(__x86_64__)
+
+struct verdict {
+	int err;
+	const char *call;
+	uint32_t action;
+};
+
+static struct verdict judge_all(const struct filter *filters, size_t count)
+{
+	struct verdict verdict = {.call = ""};
+	struct sock_fprog programs[3] = {0};
+
+	for (size_t i = 0; i < count; i++) {
+		programs[i].len = filters[i].count;
+		programs[i].filter = (struct sock_filter *)filters[i].code;
+	}
+	verdict.err = inject_seccomp_judge(programs, count, &verdict.call, &verdict.action);
+	return verdict;
+}
+
+static struct verdict judge(const struct filter *filter)
+{
+	return judge_all(filter, 1);
+}
+
+static struct verdict judge_but_one(long nr, uint32_t action)
+{
+	struct filter filter;
+
+	filter_but_one(&filter, nr, action);
+	return judge(&filter);
+}
+
+static void assert_refused(struct verdict verdict, const char *call, uint32_t action)
+{
+	assert_int_equal(verdict.err, -EPERM);
+	assert_string_equal(verdict.call, call);
+	assert_int_equal(verdict.action, action);
+}
+
+static void without_filters_all_is_allowed(void **state)
+{
+	assert_int_equal(judge_all(NULL, 0).err, 0);
+}
+
+static void what_docker_puts_on_is_fine(void **state)
+{
+	struct filter filter;
+
+	filter_docker(&filter);
+	assert_int_equal(judge(&filter).err, 0);
+}
+
+static void a_program_that_is_none_is_einval(void **state)
+{
+	struct filter filter = {.count = 0};
+
+	assert_int_equal(judge(&filter).err, -EINVAL);
+	filter_add(&filter, BPF_ALU | BPF_MOD | BPF_K, 3, 0, 0);
+	filter_return(&filter, SECCOMP_RET_ALLOW);
+	assert_int_equal(judge(&filter).err, -EINVAL);
+}
+
+static void every_call_may_kill_and_is_refused_then(void **state)
+{
+	const struct inject_call *calls;
+	size_t count;
+
+	calls = inject_calls(&count);
+	for (size_t i = 0; i < count; i++) {
+		/* Made only where the first one says so. */
+		if (!strcmp(calls[i].name, "clone"))
+			continue;
+		assert_refused(judge_but_one(calls[i].nr, SECCOMP_RET_KILL_PROCESS), calls[i].name,
+			       SECCOMP_RET_KILL_PROCESS);
+	}
+}
+
+static void what_is_neither_allowed_nor_logged_is_refused(void **state)
+{
+	static const uint32_t refused[] = {
+		SECCOMP_RET_KILL_THREAD, SECCOMP_RET_TRAP | 7, SECCOMP_RET_ERRNO | EPERM,
+		SECCOMP_RET_USER_NOTIF,	 SECCOMP_RET_TRACE,
+	};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
+		assert_refused(judge_but_one(SYS_mmap, refused[i]), "mmap", refused[i]);
+	assert_int_equal(judge_but_one(SYS_mmap, SECCOMP_RET_LOG).err, 0);
+	/* What it does not know the kernel kills for. */
+	assert_refused(judge_but_one(SYS_mmap, 0x12340000), "mmap", SECCOMP_RET_KILL_PROCESS);
+}
+
+static void an_error_is_fine_where_nobody_looks_at_it(void **state)
+{
+	static const long ignored[] = {
+		SYS_rseq, SYS_set_robust_list, SYS_prctl, SYS_fallocate, SYS_brk, SYS_ioctl};
+
+	for (size_t i = 0; i < sizeof(ignored) / sizeof(*ignored); i++) {
+		assert_int_equal(judge_but_one(ignored[i], SECCOMP_RET_ERRNO | EPERM).err, 0);
+		assert_int_equal(judge_but_one(ignored[i], SECCOMP_RET_TRAP).err, -EPERM);
+	}
+}
+
+/* Told that it has a file, the helper would write into the program's standard input. */
+static void an_error_of_number_0_is_none(void **state)
+{
+	assert_refused(judge_but_one(SYS_memfd_create, SECCOMP_RET_ERRNO), "memfd_create",
+		       SECCOMP_RET_ERRNO);
+	assert_refused(judge_but_one(SYS_rseq, SECCOMP_RET_ERRNO), "rseq", SECCOMP_RET_ERRNO);
+	assert_refused(judge_but_one(SYS_clone3, SECCOMP_RET_ERRNO), "clone3", SECCOMP_RET_ERRNO);
+}
+
+static void without_clone3_it_takes_clone(void **state)
+{
+	struct filter filters[2];
+
+	assert_int_equal(judge_but_one(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS).err, 0);
+	/* glibc takes any other number for an answer. */
+	assert_refused(judge_but_one(SYS_clone3, SECCOMP_RET_ERRNO | EPERM), "clone3",
+		       SECCOMP_RET_ERRNO | EPERM);
+	assert_int_equal(judge_but_one(SYS_clone, SECCOMP_RET_KILL_PROCESS).err, 0);
+	filter_but_one(&filters[0], SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
+	filter_but_one(&filters[1], SYS_clone, SECCOMP_RET_ERRNO | EPERM);
+	assert_refused(judge_all(filters, 2), "clone", SECCOMP_RET_ERRNO | EPERM);
+	/* By a flag that no thread has, and by one that all have. */
+	filter_but_flag(&filters[1], SYS_clone, 0, NAMESPACES, SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(judge_all(filters, 2).err, 0);
+	filter_but_flag(&filters[1], SYS_clone, 0, CLONE_THREAD, SECCOMP_RET_KILL_PROCESS);
+	assert_refused(judge_all(filters, 2), "clone", SECCOMP_RET_KILL_PROCESS);
+}
+
+static void flags_of_a_memfd_may_be_refused_where_another_way_is_left(void **state)
+{
+	struct filter filter;
+
+	/* MFD_EXEC; MFD_NOEXEC_SEAL, which the shim does without only if it is not known */
+	filter_but_flag(&filter, SYS_memfd_create, 1, 0x10, SECCOMP_RET_ERRNO | EACCES);
+	assert_int_equal(judge(&filter).err, 0);
+	filter_but_flag(&filter, SYS_memfd_create, 1, 0x10, SECCOMP_RET_KILL_PROCESS);
+	assert_refused(judge(&filter), "memfd_create", SECCOMP_RET_KILL_PROCESS);
+	filter_but_flag(&filter, SYS_memfd_create, 1, 0x08, SECCOMP_RET_ERRNO | EINVAL);
+	assert_int_equal(judge(&filter).err, 0);
+	filter_but_flag(&filter, SYS_memfd_create, 1, 0x08, SECCOMP_RET_ERRNO | EPERM);
+	assert_refused(judge(&filter), "memfd_create", SECCOMP_RET_ERRNO | EPERM);
+}
+
+static void arguments_are_judged_as_they_will_be(void **state)
+{
+	struct filter filter;
+
+	/* No code out of files, as under systemd's MemoryDenyWriteExecute but stricter. */
+	filter_but_flag(&filter, SYS_mmap, 2, PROT_EXEC, SECCOMP_RET_ERRNO | EPERM);
+	assert_refused(judge(&filter), "mmap", SECCOMP_RET_ERRNO | EPERM);
+	/* Nothing is made executable that was written. */
+	filter_but_flag(&filter, SYS_mprotect, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(judge(&filter).err, 0);
+	filter_but_flag(&filter, SYS_mmap, 3, MAP_SHARED, SECCOMP_RET_KILL_PROCESS);
+	assert_refused(judge(&filter), "mmap", SECCOMP_RET_KILL_PROCESS);
+	filter_but_flag(&filter, SYS_openat, 2, 3 /* O_ACCMODE */, SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(judge(&filter).err, 0);
+}
+
+static void the_strictest_of_several_is_told(void **state)
+{
+	struct filter filters[3];
+
+	filter_but_one(&filters[0], SYS_mmap, SECCOMP_RET_KILL_PROCESS);
+	filter_but_one(&filters[1], SYS_mmap, SECCOMP_RET_ERRNO | EPERM);
+	filter_docker(&filters[2]);
+	assert_refused(judge_all(filters, 3), "mmap", SECCOMP_RET_KILL_PROCESS);
+	assert_refused(judge_all(filters + 1, 2), "mmap", SECCOMP_RET_ERRNO | EPERM);
+}
+
+/* --- of a thread ----------------------------------------------------------------------------- */
+
+/* Says that it is there, and waits: in poll if it is to be restarted by restart_syscall. */
+static void be_filtered(const struct filter *filters, size_t count, int ready, bool in_poll)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (size_t i = 0; i < count; i++) {
+		if (filter_install(&filters[i]))
+			_exit(2);
+	}
+	if (write(ready, "r", 1) != 1)
+		_exit(3);
+	while (in_poll)
+		syscall(SYS_poll, NULL, 0, FOREVER_MS);
+	for (;;)
+		syscall(SYS_pause);
+}
+
+/* Until it waits there. */
+static void await_call(pid_t pid, long nr)
+{
+	char path[32], line[64];
+	long seen = -1;
+
+	snprintf(path, sizeof(path), "/proc/%d/syscall", pid);
+	while (seen != nr) {
+		FILE *file = fopen(path, "re");
+
+		assert_non_null(file);
+		seen = -1;
+		if (fgets(line, sizeof(line), file) && line[0] != 'r')
+			seen = strtol(line, NULL, 10);
+		fclose(file);
+		usleep(1000);
+	}
+}
+
+static pid_t start(const struct filter *filters, size_t count, bool in_poll)
+{
+	int ready[2];
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid)
+		be_filtered(filters, count, ready[1], in_poll);
+	close(ready[1]);
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	close(ready[0]);
+	await_call(pid, in_poll ? SYS_poll : SYS_pause);
+	return pid;
+}
+
+static bool stop(pid_t pid)
+{
+	int status;
+
+	if (ptrace(PTRACE_SEIZE, pid, 0, 0) || ptrace(PTRACE_INTERRUPT, pid, 0, 0))
+		return false;
+	return waitpid(pid, &status, __WALL) == pid && WIFSTOPPED(status);
+}
+
+static void end(pid_t pid)
+{
+	kill(pid, SIGKILL);
+	waitpid(pid, NULL, __WALL);
+}
+
+static struct verdict check(const struct filter *filters, size_t count)
+{
+	struct verdict verdict = {.call = "", .err = -ENOTSUP};
+	pid_t pid = start(filters, count, false);
+
+	if (stop(pid))
+		verdict.err = inject_seccomp_check((uint32_t)pid, &verdict.call, &verdict.action);
+	end(pid);
+	return verdict;
+}
+
+/* Whether the kernel lets us read them; of root with all capabilities it does. */
+static bool can_read_filters(void)
+{
+	struct filter filter;
+
+	filter_but_one(&filter, SYS_reboot, SECCOMP_RET_ERRNO | EPERM);
+	return !check(&filter, 1).err;
+}
+
+static void a_thread_without_filters_is_fine(void **state)
+{
+	struct verdict verdict = check(NULL, 0);
+
+	if (verdict.err == -ENOTSUP)
+		skip();
+	assert_int_equal(verdict.err, 0);
+}
+
+static void filters_of_a_thread_are_read(void **state)
+{
+	struct filter filters[3];
+
+	if (!can_read_filters())
+		skip();
+	filter_docker(&filters[0]);
+	assert_int_equal(check(filters, 1).err, 0);
+	filter_but_one(&filters[1], SYS_memfd_create, SECCOMP_RET_KILL_PROCESS);
+	filter_but_one(&filters[2], SYS_reboot, SECCOMP_RET_KILL_PROCESS);
+	assert_refused(check(filters, 3), "memfd_create", SECCOMP_RET_KILL_PROCESS);
+}
+
+/* Of equal ones the one that was put on last has the word: that is the order they are read in. */
+static void filters_of_a_thread_are_in_their_order(void **state)
+{
+	struct filter filters[2];
+
+	if (!can_read_filters())
+		skip();
+	filter_but_one(&filters[0], SYS_munmap, SECCOMP_RET_ERRNO | 1);
+	filter_but_one(&filters[1], SYS_munmap, SECCOMP_RET_ERRNO | 2);
+	assert_refused(check(filters, 2), "munmap", SECCOMP_RET_ERRNO | 2);
+}
+
+static void be_strict(int ready)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (write(ready, "r", 1) != 1 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT))
+		_exit(2);
+	for (;;) {
+		char byte;
+
+		/* One of the four calls that it may make. */
+		syscall(SYS_read, 0, &byte, 1);
+	}
+}
+
+static void strict_mode_is_refused(void **state)
+{
+	struct verdict verdict = {.call = ""};
+	int ready[2], input[2];
+	bool stopped;
+	char byte;
+	pid_t pid;
+
+	assert_int_equal(pipe(ready), 0);
+	assert_int_equal(pipe(input), 0);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(input[0], 0);
+		be_strict(ready[1]);
+	}
+	assert_int_equal(read(ready[0], &byte, 1), 1);
+	await_call(pid, SYS_read);
+	stopped = stop(pid);
+	if (stopped)
+		verdict.err = inject_seccomp_check((uint32_t)pid, &verdict.call, &verdict.action);
+	end(pid);
+	for (int i = 0; i < 2; i++) {
+		close(ready[i]);
+		close(input[i]);
+	}
+	if (!stopped)
+		skip();
+	assert_int_equal(verdict.err, -EPERM);
+	assert_int_equal(verdict.action, SECCOMP_RET_KILL_THREAD);
+}
+
+/* Without it the stop alone would be the end of the process. */
+static void a_poll_is_not_restarted_by_a_call_that_kills(void **state)
+{
+	struct verdict verdict = {.call = ""};
+	struct user_regs_struct regs;
+	struct filter filter;
+	int status = 0;
+	pid_t pid;
+
+	if (!can_read_filters())
+		skip();
+	filter_but_one(&filter, SYS_restart_syscall, SECCOMP_RET_KILL_PROCESS);
+	pid = start(&filter, 1, true);
+	assert_true(stop(pid));
+	assert_int_equal(ptrace(PTRACE_GETREGS, pid, 0, &regs), 0);
+	assert_int_equal((int64_t)regs.rax, -516);
+	verdict.err = inject_seccomp_check((uint32_t)pid, &verdict.call, &verdict.action);
+	assert_refused(verdict, "restart_syscall", SECCOMP_RET_KILL_PROCESS);
+	assert_int_equal(ptrace(PTRACE_DETACH, pid, 0, 0), 0);
+	/* It has been killed before it is seen there, or it never will be. */
+	await_call(pid, SYS_poll);
+	assert_int_equal(waitpid(pid, &status, WNOHANG | __WALL), 0);
+	end(pid);
+}
+
+static void a_poll_that_may_be_restarted_keeps_its_time(void **state)
+{
+	struct filter filters[2];
+	struct verdict verdict = {.call = ""};
+	struct user_regs_struct regs;
+	pid_t pid;
+
+	if (!can_read_filters())
+		skip();
+	filter_docker(&filters[0]);
+	filter_but_one(&filters[1], SYS_memfd_create, SECCOMP_RET_ERRNO | EPERM);
+	pid = start(filters, 2, true);
+	assert_true(stop(pid));
+	verdict.err = inject_seccomp_check((uint32_t)pid, &verdict.call, &verdict.action);
+	assert_refused(verdict, "memfd_create", SECCOMP_RET_ERRNO | EPERM);
+	assert_int_equal(ptrace(PTRACE_GETREGS, pid, 0, &regs), 0);
+	assert_int_equal((int64_t)regs.rax, -516);
+	end(pid);
+}
+
+static int setup(void **state)
+{
+	alarm(PATIENCE_S);
+	return 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(without_filters_all_is_allowed),
+		cmocka_unit_test(what_docker_puts_on_is_fine),
+		cmocka_unit_test(a_program_that_is_none_is_einval),
+		cmocka_unit_test(every_call_may_kill_and_is_refused_then),
+		cmocka_unit_test(what_is_neither_allowed_nor_logged_is_refused),
+		cmocka_unit_test(an_error_is_fine_where_nobody_looks_at_it),
+		cmocka_unit_test(an_error_of_number_0_is_none),
+		cmocka_unit_test(without_clone3_it_takes_clone),
+		cmocka_unit_test(flags_of_a_memfd_may_be_refused_where_another_way_is_left),
+		cmocka_unit_test(arguments_are_judged_as_they_will_be),
+		cmocka_unit_test(the_strictest_of_several_is_told),
+		cmocka_unit_test(a_thread_without_filters_is_fine),
+		cmocka_unit_test(filters_of_a_thread_are_read),
+		cmocka_unit_test(filters_of_a_thread_are_in_their_order),
+		cmocka_unit_test(strict_mode_is_refused),
+		cmocka_unit_test(a_poll_is_not_restarted_by_a_call_that_kills),
+		cmocka_unit_test(a_poll_that_may_be_restarted_keeps_its_time),
+	};
+
+	return cmocka_run_group_tests(tests, setup, NULL);
+}
+
+#else
+
+static void only_x86_is_injected_into(void **state)
+{
+	skip();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {cmocka_unit_test(only_x86_is_injected_into)};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
+
+#endif

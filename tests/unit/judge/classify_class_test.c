@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Which class a step is compared with, and which steps a class remembers. */
+#include "classify_fixture.h"
+
+/* As many slow steps as it takes until they are the usual ones. */
+static void a_class_that_stays_slow_becomes_usual(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t escalated = 0;
+
+	push_steady(fixture, 200);
+	for (int i = 0; i < 200; i++)
+		escalated += push_lock(fixture, 20 * MS, 100 * MS);
+	assert_int_equal(escalated, 32);
+	push_steady(fixture, 200);
+}
+
+static void processes_and_functions_are_classes_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = step_of(20 * MS, "futex", 300 * MS);
+
+	push_steady(fixture, 50);
+	step.record.tgid = 8;
+	assert_false(push(fixture, step));
+	step = step_of(20 * MS, "futex", 300 * MS);
+	step.record.kind = 2;
+	assert_false(push(fixture, step));
+	step = step_of(20 * MS, "futex", 300 * MS);
+	step.record.tid = 99;
+	assert_true(push(fixture, step));
+}
+
+static void a_process_does_not_inherit_from_one_that_had_its_number(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_target target = {.tgid = 7, .start_ns = 2 * S};
+
+	assert_int_equal(window__add_process(fixture->window, &target, "a", "/a", "a"), 0);
+	target.tgid = 6;
+	assert_int_equal(window__add_process(fixture->window, &target, "c", "/c", "c"), 0);
+	push_steady(fixture, 50);
+	window__end_process(fixture->window, 6, 3 * S);
+	target.start_ns = 3 * S;
+	assert_int_equal(window__add_process(fixture->window, &target, "d", "/d", "d"), 0);
+	assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+	window__end_process(fixture->window, 7, 3 * S);
+	assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+	target.tgid = 7;
+	assert_int_equal(window__add_process(fixture->window, &target, "b", "/b", "b"), 0);
+	for (int i = 0; i < 10; i++)
+		assert_false(push_lock(fixture, 20 * MS, 300 * MS));
+	/* Its own usual is another. */
+	assert_false(push_lock(fixture, 20 * MS, 300 * MS));
+}
+
+/* 16.78 ms … 33.55 ms of work are one bucket. */
+static void work_is_bucketed_by_powers_of_two(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 20; i++)
+		assert_false(push_lock(fixture, (1 << 24) + i, 0));
+	assert_true(push_lock(fixture, (1 << 24), 300 * MS));
+	assert_false(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 20);
+	assert_true(push_lock(fixture, (1 << 25) - 1, 300 * MS));
+	assert_false(fixture->last.nearest);
+	assert_true(push_lock(fixture, (1 << 24) - 1, 300 * MS));
+	assert_true(fixture->last.nearest);
+	assert_true(push_lock(fixture, (1 << 25), 300 * MS));
+	assert_true(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 22);
+	for (int i = 0; i < 10; i++)
+		push_lock(fixture, 0, MS);
+	assert_true(push_lock(fixture, 0, 300 * MS));
+	assert_false(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 10);
+}
+
+/* A trouble that takes work too must not hide in a class where nothing is known yet. */
+static void a_step_of_an_unknown_class_is_held_against_the_nearest(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_steady(fixture, 20);
+	for (int i = 0; i < 12; i++)
+		assert_false(push_lock(fixture, 500 * MS, 200 * MS));
+	/* Of work it is nearer to 500 ms: 200 ms are usual there. */
+	assert_false(push_lock(fixture, 200 * MS, 400 * MS));
+	assert_true(push_lock(fixture, 50 * MS, 400 * MS));
+	assert_true(fixture->last.nearest);
+	assert_int_equal(fixture->last.class_steps, 20);
+	assert_int_equal(fixture->last.budget_ns, 50 * MS + 100 * US);
+	assert_int_equal(fixture->last.cause.kind, CAUSE_LOCK_CONTENTION);
+	/* More work is no trouble, however much. */
+	assert_false(push_lock(fixture, 30000 * MS, 100 * US));
+}
+
+static void an_unsteady_neighbour_is_not_charged_to_a_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_uneven(fixture, 105);
+	assert_false(push_lock(fixture, 70 * MS, 60 * MS));
+	assert_true(push_lock(fixture, 20 * MS, 16 * MS));
+	assert_int_equal(fixture->last.fired, bit(ESCALATION_CV_EXCEEDED));
+}
+
+static bool push_argument(struct fixture *fixture, uint32_t mask, int64_t value, uint64_t work_ns,
+			  uint64_t lock_ns)
+{
+	struct step step = step_of(work_ns, "futex", lock_ns);
+
+	step.record.arg_mask = mask;
+	step.record.args[0] = 77;
+	step.record.args[1] = value;
+	return push(fixture, step);
+}
+
+static void classes_go_by_an_argument_where_one_is_named(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.class_by = "n_seqs";
+	begin(fixture);
+	for (int i = 0; i < 10; i++) {
+		assert_false(push_argument(fixture, 3, 4 + i % 4, (20 + 20 * i) * MS, 0));
+		assert_false(push_argument(fixture, 3, -i, 20 * MS, 0));
+	}
+	/* Whatever the work. */
+	assert_true(push_argument(fixture, 3, 7, 50 * MS, 300 * MS));
+	assert_true(push_argument(fixture, 2, 4, 5 * MS, 300 * MS));
+	assert_false(push_argument(fixture, 3, 8, 50 * MS, 300 * MS));
+	assert_false(push_argument(fixture, 3, 3, 50 * MS, 300 * MS));
+	/* 0 and below are one class. */
+	assert_true(push_argument(fixture, 3, 0, 50 * MS, 300 * MS));
+	assert_true(push_argument(fixture, 3, INT64_MIN, 50 * MS, 300 * MS));
+}
+
+static void steps_without_the_argument_go_by_work(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.class_by = "n_seqs";
+	begin(fixture);
+	for (int i = 0; i < 10; i++)
+		assert_false(push_argument(fixture, 1, 5, 20 * MS, 0));
+	assert_false(push_argument(fixture, 3, 5, 20 * MS, 300 * MS));
+	assert_true(push_argument(fixture, 1, 5, 50 * MS, 300 * MS));
+	assert_true(fixture->last.nearest);
+	assert_true(push_argument(fixture, 1, 900, 20 * MS, 300 * MS));
+	/* An argument that is 25 is not a step of 20 ms of work: bucket 25 each. */
+	assert_false(push_argument(fixture, 3, (1 << 24) + 1, 20 * MS, 300 * MS));
+}
+
+static void an_argument_of_no_function_leaves_classes_by_work(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.class_by = "no_such";
+	begin(fixture);
+	push_steady(fixture, 20);
+	assert_true(push_argument(fixture, 3, 5, 20 * MS, 300 * MS));
+}
+
+/* Both streams get the verdicts that each would get alone. */
+static void classes_do_not_see_each_other(void **state)
+{
+	enum { COUNT = 3000 };
+	static bool alone[2][COUNT];
+	static double cv[2][COUNT];
+	struct fixture *fixture = *state;
+	uint64_t seeds[2], next[2] = {0}, order = 99, escalated = 0;
+
+	fixture->options.thresholds.rate_limit = UINT32_MAX;
+	for (int run = 0; run < 3; run++) {
+		begin(fixture);
+		seeds[0] = 10;
+		seeds[1] = 20;
+		for (int i = 0; i < (run == 2 ? 2 * COUNT : COUNT); i++) {
+			int which = run < 2 ? run : (int)random_below(&order, 2);
+			uint64_t *seed = &seeds[which], at;
+			bool found;
+
+			if (run == 2 && next[which] == COUNT)
+				which = !which, seed = &seeds[which];
+			found = push_lock(fixture,
+					  (which ? 10 : 20) * MS + random_below(seed, 5 * MS),
+					  random_below(seed, 5) ? random_below(seed, 8 * MS)
+								: random_below(seed, 90 * MS));
+			escalated += found;
+			if (run < 2) {
+				alone[which][i] = found;
+				cv[which][i] = found ? fixture->last.cv_percent : 0;
+				continue;
+			}
+			at = next[which]++;
+			assert_int_equal(found, alone[which][at]);
+			assert_true(!found || fixture->last.cv_percent == cv[which][at]);
+		}
+	}
+	assert_true(escalated > 200 && escalated % 2 == 0);
+}
+
+static void thousands_of_classes_are_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 0; i < 5000; i++) {
+		struct step step = step_of(20 * MS, "futex", 0);
+
+		step.record.tgid = 100 + i;
+		assert_false(push(fixture, step));
+	}
+	push_steady(fixture, 20);
+	assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+}
+
+/* --- what is remembered --------------------------------------------------------------------- */
+
+static bool push_end(struct fixture *fixture, enum fbt_step_end end, uint64_t lock_ns)
+{
+	struct step step = step_of(20 * MS, "futex", lock_ns);
+
+	step.record.end = end;
+	step.complete = end == FBT_END_RETURN;
+	return push(fixture, step);
+}
+
+static void steps_that_were_cut_off_are_judged_not_remembered(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 9; i++) {
+		push_end(fixture, FBT_END_RETURN, 0);
+		push_end(fixture, FBT_END_TRUNCATED, 0);
+		push_end(fixture, FBT_END_EXITED, 0);
+	}
+	assert_int_equal(classifier__counts(fixture->classifier)->judged, 0);
+	push_end(fixture, FBT_END_UNWOUND, 0);
+	assert_true(push_end(fixture, FBT_END_TRUNCATED, 300 * MS));
+	assert_true(push_end(fixture, FBT_END_EXITED, 300 * MS));
+	assert_int_equal(fixture->last.class_steps, 10);
+}
+
+static void steps_that_lost_calls_are_remembered(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 10; i++) {
+		struct step step = step_of(20 * MS, "futex", 0);
+
+		step.record.lost_calls = 3;
+		step.complete = false;
+		assert_false(push(fixture, step));
+	}
+	assert_true(push_lock(fixture, 20 * MS, 300 * MS));
+}
+
+static void intervals_are_never_judged(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 100; i++) {
+		struct step step = step_of(20 * MS, "futex", i % 2 * 300 * MS);
+
+		step.record.kind = 0;
+		assert_false(push(fixture, step));
+	}
+	assert_int_equal(classifier__counts(fixture->classifier)->judged, 0);
+	assert_int_equal(classifier__counts(fixture->classifier)->unjudged, 100);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_class_that_stays_slow_becomes_usual),
+		TEST(processes_and_functions_are_classes_of_their_own),
+		TEST(a_process_does_not_inherit_from_one_that_had_its_number),
+		TEST(work_is_bucketed_by_powers_of_two),
+		TEST(a_step_of_an_unknown_class_is_held_against_the_nearest),
+		TEST(an_unsteady_neighbour_is_not_charged_to_a_step),
+		TEST(classes_go_by_an_argument_where_one_is_named),
+		TEST(steps_without_the_argument_go_by_work),
+		TEST(an_argument_of_no_function_leaves_classes_by_work),
+		TEST(classes_do_not_see_each_other),
+		TEST(thousands_of_classes_are_bounded),
+		TEST(steps_that_were_cut_off_are_judged_not_remembered),
+		TEST(steps_that_lost_calls_are_remembered),
+		TEST(intervals_are_never_judged),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

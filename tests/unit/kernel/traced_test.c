@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "record_keeper.h"
+#include "shared_fixture.h"
+#include "kernel/traced.h"
+
+#define SLOTS  16
+#define NOBODY (1u << 22)
+
+struct fixture {
+	struct shared *shared;
+	struct record_keeper keeper;
+	struct record_output output;
+	struct traced_set *set;
+	struct process_sums sums;
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = shared_alloc(1, sizeof(*fixture));
+
+	/* Real thread ids take part: up to the kernel's highest. */
+	fixture->shared = shared_new(SLOTS, 1, 4);
+	free(fixture->shared->ids);
+	fixture->shared->id_chunks = (1u << 22) / FBT_IDS;
+	fixture->shared->ids = calloc(fixture->shared->id_chunks, sizeof(struct fbt_ids));
+	assert_non_null(fixture->shared->ids);
+	slots_init(fixture->shared);
+	fixture->output = keeper_output(&fixture->keeper);
+	fixture->set = traced_set__new(fixture->shared, &fixture->output);
+	assert_non_null(fixture->set);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	traced_set__free(fixture->set);
+	shared_free(fixture->shared);
+	free(fixture);
+	return 0;
+}
+
+/* A thread that came under trace at 0 and made one call of nr that took ns, from 10 on. */
+static uint32_t add_worker(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint32_t nr,
+			   uint64_t ns)
+{
+	int index = slots_take(fixture->shared, tgid, tid, 0);
+
+	assert_true(index > 0);
+	play_enter(fixture->shared, (uint32_t)index, nr, 10);
+	play_exit(fixture->shared, (uint32_t)index, 0, 10 + ns);
+	return (uint32_t)index;
+}
+
+static void collect(struct fixture *fixture)
+{
+	traced_set__mark_ended(fixture->set);
+	traced_set__collect(fixture->set, NULL, NULL);
+}
+
+static void free_accepts_null(void **state)
+{
+	traced_set__free(NULL);
+}
+
+static void take_threads_of_a_process_that_is_gone_is_esrch(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(traced_set__take_threads(fixture->set, NOBODY, 1), -ESRCH);
+	assert_int_equal(traced_set__lost_threads(fixture->set), 0);
+	assert_int_equal(fixture->shared->control->free_head, 0);
+}
+
+struct sleeper {
+	pthread_t thread;
+	int pipe[2];
+	uint32_t tid;
+};
+
+static void *sleep_in_read(void *arg)
+{
+	struct sleeper *sleeper = arg;
+	char byte;
+
+	__atomic_store_n(&sleeper->tid, (uint32_t)gettid(), __ATOMIC_RELEASE);
+	return read(sleeper->pipe[0], &byte, 1) < 0 ? sleeper : NULL;
+}
+
+static void start_sleeper(struct sleeper *sleeper)
+{
+	sleeper->tid = 0;
+	assert_int_equal(pipe2(sleeper->pipe, O_CLOEXEC), 0);
+	assert_int_equal(pthread_create(&sleeper->thread, NULL, sleep_in_read, sleeper), 0);
+	while (!__atomic_load_n(&sleeper->tid, __ATOMIC_ACQUIRE))
+		sched_yield();
+}
+
+static void stop_sleeper(struct sleeper *sleeper)
+{
+	close(sleeper->pipe[1]);
+	pthread_join(sleeper->thread, NULL);
+	close(sleeper->pipe[0]);
+}
+
+static void take_threads_counts_those_without_a_slot_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct sleeper sleeper;
+
+	fixture->shared->control->free_tail = 1;
+	traced_set__add(fixture->set, (uint32_t)getpid());
+	start_sleeper(&sleeper);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 1);
+	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
+	fixture->shared->control->free_tail = 2;
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 2);
+	stop_sleeper(&sleeper);
+	/* What it did without one stays lost. */
+	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
+}
+
+static void take_threads_gives_each_thread_a_slot_once(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t tgid = (uint32_t)getpid(), slot;
+	struct sleeper sleeper;
+
+	start_sleeper(&sleeper);
+	assert_int_equal(traced_set__take_threads(fixture->set, tgid, 5), 2);
+	assert_int_equal(traced_set__take_threads(fixture->set, tgid, 9), 2);
+	slot = slots_find(fixture->shared, sleeper.tid);
+	stop_sleeper(&sleeper);
+	assert_int_not_equal(slot, 0);
+	assert_int_not_equal(slots_find(fixture->shared, tgid), 0);
+	assert_int_equal(fixture->shared->control->free_head, 2);
+	assert_int_equal(fixture->shared->slots[slot].tgid, tgid);
+	/* It is in a call that began before, so none of its time counts yet. */
+	assert_int_equal(fixture->shared->slots[slot].born_ns, UINT64_MAX);
+	assert_int_equal(fixture->shared->slots[slot].state, FBT_SLOT_LIVE);
+}
+
+/* Its end was before the slot: no program will say so any more. */
+static void take_threads_ends_a_thread_that_has_begun_to_end(void **state)
+{
+	struct fixture *fixture = *state;
+	pid_t pid = fork();
+	siginfo_t info;
+
+	assert_true(pid >= 0);
+	if (!pid)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)pid, 5), 0);
+	waitpid(pid, NULL, 0);
+	assert_int_equal(slots_find(fixture->shared, (uint32_t)pid), 0);
+	assert_int_equal(fixture->shared->slots[1].state, FBT_SLOT_DEAD);
+	assert_int_equal(fixture->shared->slots[1].died_ns, 5);
+}
+
+static void find_knows_no_untraced_thread(void **state)
+{
+	struct fixture *fixture = *state;
+
+	traced_set__add(fixture->set, 7);
+	assert_null(traced_set__find(fixture->set, 8));
+	assert_null(traced_set__at(fixture->set, 1));
+}
+
+static void add_finds_what_is_there(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+
+	assert_int_equal(traced->tgid, 7);
+	assert_true(traced->rescan);
+	assert_ptr_equal(traced_set__add(fixture->set, 7), traced);
+	assert_ptr_equal(traced_set__find(fixture->set, 7), traced);
+	assert_null(traced_set__at(fixture->set, 1));
+}
+
+static void at_goes_in_the_order_of_coming(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t tgid = 20; tgid > 0; tgid--)
+		traced_set__add(fixture->set, tgid);
+	for (uint32_t i = 0; i < 20; i++)
+		assert_int_equal(traced_set__at(fixture->set, i)->tgid, 20 - i);
+}
+
+static void collect_without_a_mark_gives_nothing_back(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t index = add_worker(fixture, 7, 7, 1, 5);
+
+	traced_set__add(fixture->set, 7);
+	traced_set__mark_ended(fixture->set);
+	slots_end(fixture->shared, 7, 100);
+	traced_set__collect(fixture->set, NULL, NULL);
+	assert_int_equal(fixture->shared->slots[index].state, FBT_SLOT_DEAD);
+	collect(fixture);
+	assert_int_equal(fixture->shared->slots[index].state, FBT_SLOT_FREE);
+}
+
+static void collect_frees_the_slot_of_an_unknown_process_once(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t index = add_worker(fixture, 9, 9, 1, 5);
+	uint64_t tail = fixture->shared->control->free_tail;
+
+	slots_end(fixture->shared, 9, 100);
+	collect(fixture);
+	assert_int_equal(fixture->shared->slots[index].state, FBT_SLOT_FREE);
+	traced_set__collect(fixture->set, NULL, NULL);
+	assert_int_equal(fixture->shared->control->free_tail, tail + 1);
+}
+
+static void collect_keeps_what_an_ended_thread_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+
+	add_worker(fixture, 7, 7, 1, 5);
+	add_worker(fixture, 7, 8, 1, 6);
+	slots_end(fixture->shared, 8, 100);
+	collect(fixture);
+	collect(fixture);
+	traced_set__sum(fixture->set, traced, 200, &fixture->sums);
+	assert_int_equal(fixture->sums.rows[1].calls, 2);
+	assert_int_equal(fixture->sums.rows[1].ns, 11);
+	assert_int_equal(fixture->sums.thread_ns, 300);
+	assert_int_equal(fixture->sums.threads, 1);
+}
+
+static void collect_counts_the_threads_that_live(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *seven = traced_set__add(fixture->set, 7);
+	struct traced *nine = traced_set__add(fixture->set, 9);
+
+	for (uint32_t tid = 7; tid < 9; tid++)
+		add_worker(fixture, 7, tid, 1, 5);
+	for (uint32_t tid = 9; tid < 12; tid++)
+		add_worker(fixture, 9, tid, 1, 5);
+	slots_end(fixture->shared, 8, 100);
+	slots_end(fixture->shared, 7, 100);
+	collect(fixture);
+	assert_int_equal(seven->live_threads, 0);
+	assert_int_equal(nine->live_threads, 3);
+}
+
+static void sum_is_the_same_before_and_after_collect(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+	struct process_sums *before = shared_alloc(1, sizeof(*before));
+	uint32_t index = add_worker(fixture, 7, 7, 1, 5);
+
+	play_enter(fixture->shared, index, 231, 50);
+	slots_end(fixture->shared, 7, 60);
+	traced_set__sum(fixture->set, traced, 200, before);
+	collect(fixture);
+	traced_set__sum(fixture->set, traced, 200, &fixture->sums);
+	assert_int_equal(before->rows[1].calls, 1);
+	assert_int_equal(before->unfinished[231], 1);
+	assert_int_equal(before->thread_ns, 60);
+	assert_memory_equal(before, &fixture->sums, sizeof(*before));
+	free(before);
+}
+
+static void sum_takes_no_thread_of_another_process(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+
+	add_worker(fixture, 8, 8, 1, 5);
+	traced_set__sum(fixture->set, traced, 200, &fixture->sums);
+	assert_int_equal(fixture->sums.rows[1].calls, 0);
+	assert_int_equal(fixture->sums.threads, 0);
+	assert_int_equal(fixture->sums.thread_ns, 0);
+}
+
+static void sum_reaches_the_last_slot(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+
+	for (uint32_t tid = 1; tid < SLOTS; tid++)
+		add_worker(fixture, 7, tid, 1, 5);
+	/* Slots in use again: the head is far beyond the number of slots. */
+	slots_end(fixture->shared, 3, 60);
+	collect(fixture);
+	add_worker(fixture, 7, 3, 1, 5);
+	traced_set__sum(fixture->set, traced, 200, &fixture->sums);
+	assert_int_equal(fixture->sums.rows[1].calls, SLOTS);
+	assert_int_equal(fixture->sums.threads, SLOTS - 1);
+}
+
+static void table_has_a_row_for_each_number_that_was_called_or_is_open(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+	uint32_t index = add_worker(fixture, 7, 7, 3, 5);
+	const struct fbt_table *row;
+
+	play_enter(fixture->shared, index, 202, 40);
+	traced_set__send_table(fixture->set, traced, 100);
+	assert_int_equal(fixture->keeper.count, 2);
+	row = kept(&fixture->keeper, 0, FBT_EVENT_TABLE);
+	assert_int_equal(row->tgid, 7);
+	assert_int_equal(row->nr, 3);
+	assert_int_equal(row->sum.calls, 1);
+	assert_int_equal(row->sum.ns, 5);
+	assert_int_equal(row->sum.max_ns, 5);
+	assert_int_equal(row->unfinished, 0);
+	row = kept(&fixture->keeper, 1, FBT_EVENT_TABLE);
+	assert_int_equal(row->nr, 202);
+	assert_int_equal(row->sum.calls, 0);
+	assert_int_equal(row->unfinished, 1);
+}
+
+static void remove_sends_the_table_and_then_the_exit(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+	const struct fbt_target_exit *gone;
+
+	add_worker(fixture, 7, 7, 3, 5);
+	slots_end(fixture->shared, 7, 60);
+	collect(fixture);
+	traced_set__remove(fixture->set, traced, 100);
+	assert_int_equal(fixture->keeper.count, 2);
+	kept(&fixture->keeper, 0, FBT_EVENT_TABLE);
+	gone = kept(&fixture->keeper, 1, FBT_EVENT_TARGET_EXIT);
+	assert_int_equal(gone->tgid, 7);
+	assert_int_equal(gone->end_ns, 100);
+	assert_null(traced_set__find(fixture->set, 7));
+}
+
+static void forget_is_silent_and_leaves_the_others(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t tgid = 1; tgid <= 3; tgid++)
+		traced_set__add(fixture->set, tgid);
+	traced_set__forget(fixture->set, traced_set__find(fixture->set, 1));
+	assert_int_equal(fixture->keeper.count, 0);
+	assert_null(traced_set__find(fixture->set, 1));
+	assert_non_null(traced_set__find(fixture->set, 2));
+	assert_non_null(traced_set__find(fixture->set, 3));
+	assert_null(traced_set__at(fixture->set, 2));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(free_accepts_null),
+		TEST(take_threads_of_a_process_that_is_gone_is_esrch),
+		TEST(take_threads_counts_those_without_a_slot_once),
+		TEST(take_threads_gives_each_thread_a_slot_once),
+		TEST(take_threads_ends_a_thread_that_has_begun_to_end),
+		TEST(find_knows_no_untraced_thread),
+		TEST(add_finds_what_is_there),
+		TEST(at_goes_in_the_order_of_coming),
+		TEST(collect_without_a_mark_gives_nothing_back),
+		TEST(collect_frees_the_slot_of_an_unknown_process_once),
+		TEST(collect_keeps_what_an_ended_thread_counted),
+		TEST(collect_counts_the_threads_that_live),
+		TEST(sum_is_the_same_before_and_after_collect),
+		TEST(sum_takes_no_thread_of_another_process),
+		TEST(sum_reaches_the_last_slot),
+		TEST(table_has_a_row_for_each_number_that_was_called_or_is_open),
+		TEST(remove_sends_the_table_and_then_the_exit),
+		TEST(forget_is_silent_and_leaves_the_others),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

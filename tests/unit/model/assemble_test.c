@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include "assemble_fixture.h"
+#include "model/assemble.h"
+
+static void assembler_free_takes_null(void **state)
+{
+	assembler__free(NULL);
+}
+
+static void an_error_of_the_receiver_is_passed_up(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->result = -EIO;
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	add_step(&fixture->stream, 7, 1, 2000, 3000);
+	assert_int_equal(play(fixture), -EIO);
+	assert_int_equal(fixture->count, 2);
+}
+
+static void records_before_the_window_are_skipped(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 0);
+	assert_int_equal(view(fixture)->skipped_records, 1);
+}
+
+static void a_second_window_is_skipped(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	play(fixture);
+	assert_int_equal(view(fixture)->skipped_records, 1);
+	assert_int_equal(view(fixture)->record.detail, FBT_DETAIL_ALL);
+}
+
+static void a_stream_without_a_window_can_be_flushed(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(assembler__flush(fixture->assembler), 0);
+	assert_string_equal(view(fixture)->tag, "");
+	assert_true(view(fixture)->cut_off);
+}
+
+static void a_step_of_an_unknown_kind_and_process_is_taken(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	add_step(&fixture->stream, 7, 9, 1000, 2000);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_non_null(window__process(view(fixture), 7));
+}
+
+static void a_table_row_of_an_unknown_process_is_kept(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	add_table(&fixture->stream, 99, 3, 5);
+	play(fixture);
+	assert_int_equal(find_row(&window__process(view(fixture), 99)->table, 3)->sum.calls, 5);
+}
+
+/* The stream has played as many processes as are kept, from 1,000 on; process 7 has no room. */
+static struct fixture *begin_full(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	for (uint32_t i = 0; i < WINDOW_PROCESSES_MAX; i++) {
+		add_table(&fixture->stream, 1000 + i, 3, 5);
+		assert_int_equal(play(fixture), 0);
+		fixture->stream.size = 0;
+	}
+	assert_int_equal(view(fixture)->processes_left_out, 0);
+	return fixture;
+}
+
+static void steps_of_a_process_that_is_not_kept_are_taken(void **state)
+{
+	struct fixture *fixture = begin_full(state);
+
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(view(fixture)->steps, 1);
+}
+
+static void a_process_that_is_not_kept_is_counted_and_no_record_is_skipped(void **state)
+{
+	struct fixture *fixture = begin_full(state);
+
+	add_target(&fixture->stream, 7, "engine");
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	add_table(&fixture->stream, 7, 3, 5);
+	add_exit(&fixture->stream, 7, 3000);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(view(fixture)->processes_left_out, 1);
+	assert_int_equal(view(fixture)->skipped_records, 0);
+}
+
+static void a_stream_without_an_end_is_cut_off_at_its_latest_time(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	add_step(&fixture->stream, 7, 1, 1000, 5000);
+	add_step(&fixture->stream, 8, 1, 1000, 4000);
+	play(fixture);
+	assembler__flush(fixture->assembler);
+	assert_true(view(fixture)->cut_off);
+	assert_int_equal(view(fixture)->end_ns, 5000);
+}
+
+static void a_window_is_open_until_the_flush(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	add_end(&fixture->stream, 9000);
+	play(fixture);
+	assert_int_equal(view(fixture)->end_ns, 0);
+	assembler__flush(fixture->assembler);
+	assert_int_equal(view(fixture)->end_ns, 9000);
+	assert_false(view(fixture)->cut_off);
+}
+
+static void a_window_does_not_end_before_it_begins(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	add_end(&fixture->stream, 5);
+	play(fixture);
+	assembler__flush(fixture->assembler);
+	assert_int_equal(view(fixture)->end_ns, 1000);
+}
+
+static void steps_are_numbered_over_all_and_by_kind(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	add_step(&fixture->stream, 7, 2, 2000, 3000);
+	add_step(&fixture->stream, 7, 1, 3000, 4000);
+	play(fixture);
+	assert_int_equal(fixture->steps[2].number, 3);
+	assert_int_equal(fixture->steps[2].kind_number, 2);
+	assert_int_equal(fixture->steps[1].kind_number, 1);
+	assert_int_equal(view(fixture)->steps, 3);
+}
+
+static void steps_of_overlapping_threads_take_their_own_calls(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
+
+	add_call(&fixture->stream, 7, 1100);
+	add_call(&fixture->stream, 8, 1100);
+	add_call(&fixture->stream, 8, 1200);
+	add_step(&fixture->stream, 7, 1, 1000, 2000)->sums[FBT_READ].calls = 1;
+	add_step(&fixture->stream, 8, 1, 1000, 2000)->sums[FBT_READ].calls = 2;
+	play(fixture);
+	assert_int_equal(fixture->call_counts[0], 1);
+	assert_int_equal(fixture->call_counts[1], 2);
+	assert_true(fixture->steps[0].complete && fixture->steps[1].complete);
+}
+
+static void calls_outside_of_steps_are_passed_on_with_all_detail(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+
+	add_call(&fixture->stream, 7, 1100);
+	add_call(&fixture->stream, 9, 1100);
+	add_step(&fixture->stream, 7, 1, 2000, 3000);
+	play(fixture);
+	assert_int_equal(fixture->outside, 1);
+	assembler__flush(fixture->assembler);
+	assert_int_equal(fixture->outside, 2);
+}
+
+static void calls_outside_of_steps_are_dropped_with_less_detail(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
+
+	add_call(&fixture->stream, 7, 1100);
+	add_step(&fixture->stream, 7, 1, 2000, 3000);
+	play(fixture);
+	assembler__flush(fixture->assembler);
+	assert_int_equal(fixture->outside, 0);
+}
+
+static void calls_of_an_exited_process_still_meet_a_late_step(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+
+	add_call(&fixture->stream, 7, 1100);
+	add_exit(&fixture->stream, 7, 3000);
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	play(fixture);
+	assert_int_equal(fixture->call_counts[0], 1);
+	assert_int_equal(window__process(view(fixture), 7)->exit_ns, 3000);
+}
+
+static void calls_of_an_exited_process_leave_when_its_number_is_used_again(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+
+	add_call(&fixture->stream, 7, 1100);
+	add_exit(&fixture->stream, 7, 3000);
+	add_target(&fixture->stream, 7, "new")->start_ns = 4000;
+	play(fixture);
+	assert_int_equal(fixture->outside, 1);
+}
+
+/* Plays one step for which one call is received. */
+static bool is_complete(struct fixture *fixture, uint32_t detail, uint32_t end, uint64_t calls,
+			uint64_t lost_calls)
+{
+	struct fbt_step *step;
+
+	add_window(&fixture->stream, detail);
+	add_call(&fixture->stream, 7, 1100);
+	step = add_step(&fixture->stream, 7, 1, 1000, 2000);
+	step->end = end;
+	step->sums[FBT_READ].calls = calls;
+	step->lost_calls = lost_calls;
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(view(fixture)->incomplete_steps, !fixture->steps[0].complete);
+	return fixture->steps[0].complete;
+}
+
+static void calls_of_an_exited_process_leave_first_when_room_is_needed(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+	struct fbt_call call = {.header = {FBT_EVENT_CALL, 0, sizeof(call)}, .tgid = 6, .tid = 6};
+
+	add_call(&fixture->stream, 7, 1100);
+	play(fixture);
+	for (size_t i = 1; i < PENDING_CALLS_MAX; i++) {
+		call.tid = 100 + i % 50;
+		assembler__push(fixture->assembler, &call.header);
+	}
+	fixture->stream.size = 0;
+	add_exit(&fixture->stream, 6, 3000);
+	add_call(&fixture->stream, 7, 1200);
+	add_step(&fixture->stream, 7, 1, 1000, 2000);
+	play(fixture);
+	assert_int_equal(fixture->outside, PENDING_CALLS_MAX - 1);
+	assert_int_equal(fixture->call_counts[0], 2);
+}
+
+static void a_truncated_step_is_not_complete(void **state)
+{
+	assert_false(is_complete(*state, FBT_DETAIL_ESCALATED, FBT_END_TRUNCATED, 1, 0));
+}
+
+static void a_step_whose_thread_ended_is_not_complete(void **state)
+{
+	assert_false(is_complete(*state, FBT_DETAIL_ESCALATED, FBT_END_EXITED, 1, 0));
+}
+
+static void a_step_with_lost_calls_is_not_complete(void **state)
+{
+	assert_false(is_complete(*state, FBT_DETAIL_ESCALATED, FBT_END_RETURN, 1, 1));
+}
+
+static void a_step_with_a_counted_call_that_never_came_is_not_complete(void **state)
+{
+	assert_false(is_complete(*state, FBT_DETAIL_ESCALATED, FBT_END_RETURN, 2, 0));
+}
+
+static void a_step_is_complete_without_calls_that_nobody_asked_for(void **state)
+{
+	assert_true(is_complete(*state, FBT_DETAIL_STEPS, FBT_END_RETURN, 2, 0));
+}
+
+static void an_interval_is_complete_though_its_edges_are_blurred(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
+
+	add_step(&fixture->stream, 7, 0, 1000, 2000)->sums[FBT_READ].calls = 2;
+	play(fixture);
+	assert_true(fixture->steps[0].complete);
+}
+
+static void an_unwound_step_is_complete(void **state)
+{
+	assert_true(is_complete(*state, FBT_DETAIL_ESCALATED, FBT_END_UNWOUND, 1, 0));
+}
+
+static void a_step_with_all_its_calls_is_complete(void **state)
+{
+	assert_true(is_complete(*state, FBT_DETAIL_ALL, FBT_END_RETURN, 1, 0));
+}
+
+static void a_later_table_row_replaces_an_earlier_one(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
+
+	add_table(&fixture->stream, 7, 3, 5);
+	add_table(&fixture->stream, 7, 3, 6);
+	play(fixture);
+	assert_int_equal(find_row(&window__process(view(fixture), 7)->table, 3)->sum.calls, 6);
+}
+
+static void the_window_holds_what_the_records_say(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct window *window = view(fixture);
+	struct fbt_lost *lost;
+	struct fbt_cost *cost;
+
+	add_window(&fixture->stream, FBT_DETAIL_STEPS);
+	add_target(&fixture->stream, 7, "engine");
+	add_thread(&fixture->stream, 7, 8, "worker");
+	add_kind(&fixture->stream, 1, "llama_decode", "n_tokens");
+	lost = stream_add(&fixture->stream, FBT_EVENT_LOST, sizeof(*lost), NULL, 0);
+	lost->count[FBT_LOST_STEPS] = 3;
+	cost = stream_add(&fixture->stream, FBT_EVENT_COST, sizeof(*cost), NULL, 0);
+	cost->floor_ns = 80;
+	assert_int_equal(play(fixture), 0);
+
+	assert_string_equal(window->tag, "pid7_1");
+	assert_string_equal(window->tool_version, "0.1.0");
+	assert_string_equal(window->kernel_release, "6.1.0");
+	assert_string_equal(window->host, "box");
+	assert_string_equal(window__process(window, 7)->comm, "engine");
+	assert_string_equal(window__process(window, 7)->exe, "/usr/bin/engine");
+	assert_string_equal(window__process(window, 7)->cmdline, "engine --serve");
+	assert_string_equal(window__thread_name(window, 8), "worker");
+	assert_string_equal(window__kind_name(window, 1), "llama_decode");
+	assert_string_equal(window->kinds[1].path, "/usr/lib/libengine.so");
+	assert_string_equal(window->kinds[1].arg_names[0], "n_tokens");
+	assert_int_equal(window->lost.count[FBT_LOST_STEPS], 3);
+	assert_int_equal(window->cost.floor_ns, 80);
+}
+
+#define ASSEMBLE_TEST(test) cmocka_unit_test_setup_teardown(test, open_fixture, close_fixture)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(assembler_free_takes_null),
+		ASSEMBLE_TEST(an_error_of_the_receiver_is_passed_up),
+		ASSEMBLE_TEST(records_before_the_window_are_skipped),
+		ASSEMBLE_TEST(a_second_window_is_skipped),
+		ASSEMBLE_TEST(a_stream_without_a_window_can_be_flushed),
+		ASSEMBLE_TEST(a_step_of_an_unknown_kind_and_process_is_taken),
+		ASSEMBLE_TEST(a_table_row_of_an_unknown_process_is_kept),
+		ASSEMBLE_TEST(steps_of_a_process_that_is_not_kept_are_taken),
+		ASSEMBLE_TEST(a_process_that_is_not_kept_is_counted_and_no_record_is_skipped),
+		ASSEMBLE_TEST(a_stream_without_an_end_is_cut_off_at_its_latest_time),
+		ASSEMBLE_TEST(a_window_is_open_until_the_flush),
+		ASSEMBLE_TEST(a_window_does_not_end_before_it_begins),
+		ASSEMBLE_TEST(steps_are_numbered_over_all_and_by_kind),
+		ASSEMBLE_TEST(steps_of_overlapping_threads_take_their_own_calls),
+		ASSEMBLE_TEST(calls_outside_of_steps_are_passed_on_with_all_detail),
+		ASSEMBLE_TEST(calls_outside_of_steps_are_dropped_with_less_detail),
+		ASSEMBLE_TEST(calls_of_an_exited_process_still_meet_a_late_step),
+		ASSEMBLE_TEST(calls_of_an_exited_process_leave_when_its_number_is_used_again),
+		ASSEMBLE_TEST(calls_of_an_exited_process_leave_first_when_room_is_needed),
+		ASSEMBLE_TEST(a_truncated_step_is_not_complete),
+		ASSEMBLE_TEST(a_step_whose_thread_ended_is_not_complete),
+		ASSEMBLE_TEST(a_step_with_lost_calls_is_not_complete),
+		ASSEMBLE_TEST(a_step_with_a_counted_call_that_never_came_is_not_complete),
+		ASSEMBLE_TEST(a_step_is_complete_without_calls_that_nobody_asked_for),
+		ASSEMBLE_TEST(an_interval_is_complete_though_its_edges_are_blurred),
+		ASSEMBLE_TEST(an_unwound_step_is_complete),
+		ASSEMBLE_TEST(a_step_with_all_its_calls_is_complete),
+		ASSEMBLE_TEST(a_later_table_row_replaces_an_earlier_one),
+		ASSEMBLE_TEST(the_window_holds_what_the_records_say),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

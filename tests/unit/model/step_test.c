@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "model/step.h"
+
+static void step_compute_never_falls_below_zero(void **state)
+{
+	struct step step = {.record = {.thread_ns = 10, .sums[FBT_READ] = {.ns = 11}}};
+
+	assert_int_equal(step_compute_ns(&step), 0);
+}
+
+static void step_sums_saturate(void **state)
+{
+	struct step step = {0};
+
+	step.record.sums[0] = (struct fbt_sum){UINT64_MAX, UINT64_MAX, UINT64_MAX, 0};
+	step.record.sums[1] = (struct fbt_sum){1, 1, 1, 0};
+	assert_true(step_syscall_ns(&step) == UINT64_MAX);
+	assert_true(step_calls(&step) == UINT64_MAX);
+	assert_true(step_errors(&step) == UINT64_MAX);
+}
+
+static void step_wall_is_zero_when_its_end_lies_before_its_start(void **state)
+{
+	struct step step = {.record = {.start_ns = 10, .end_ns = 9}};
+
+	assert_int_equal(step_wall_ns(&step), 0);
+}
+
+static void breakdown_sum_saturates(void **state)
+{
+	struct breakdown breakdown = {.category_us = {UINT64_MAX, 1}, .total_us = 5};
+
+	assert_true(breakdown_syscall_us(&breakdown) == UINT64_MAX);
+	assert_int_equal(breakdown_compute_us(&breakdown), 0);
+}
+
+static void breakdown_overhead_of_nothing_is_zero(void **state)
+{
+	struct breakdown breakdown = {.category_us = {5}};
+
+	assert_true(breakdown_overhead_percent(&breakdown) == 0.0);
+}
+
+static void breakdown_overhead_may_exceed_100(void **state)
+{
+	struct breakdown breakdown = {.category_us = {300}, .total_us = 200};
+
+	assert_true(breakdown_overhead_percent(&breakdown) == 150.0);
+}
+
+static void breakdown_has_the_figures_of_the_seed(void **state)
+{
+	struct breakdown breakdown = {.category_us = {100, 50, 30, 20, 60, 40}, .total_us = 1000};
+
+	assert_int_equal(breakdown_syscall_us(&breakdown), 300);
+	assert_int_equal(breakdown_compute_us(&breakdown), 700);
+	assert_true(breakdown_overhead_percent(&breakdown) == 30.0);
+	assert_string_equal(breakdown_dominant(&breakdown), "mmap");
+}
+
+static void breakdown_overhead_tenths_are_those_of_the_seeds_text(void **state)
+{
+	struct breakdown breakdown = {.category_us = {267}, .total_us = 400};
+
+	assert_true(breakdown_overhead_tenths(&breakdown) == 66.8);
+	breakdown = (struct breakdown){.category_us = {1}, .total_us = 400};
+	assert_true(breakdown_overhead_tenths(&breakdown) == 0.2);
+	breakdown = (struct breakdown){.category_us = {UINT64_MAX}, .total_us = 1};
+	assert_true(breakdown_overhead_tenths(&breakdown) > 1e21);
+}
+
+static void breakdown_dominant_of_nothing_is_none(void **state)
+{
+	struct breakdown breakdown = {.total_us = 1000};
+
+	assert_string_equal(breakdown_dominant(&breakdown), "none");
+}
+
+static void breakdown_dominant_is_the_last_of_equals(void **state)
+{
+	struct breakdown breakdown = {.category_us = {5, 5, 5, 0, 1, 0}};
+
+	assert_string_equal(breakdown_dominant(&breakdown), "ioctl");
+	breakdown.category_us[FBT_OTHER] = 5;
+	assert_string_equal(breakdown_dominant(&breakdown), "other");
+}
+
+static void step_total_is_the_time_of_its_threads(void **state)
+{
+	struct step step = {.record = {.start_ns = 100, .end_ns = 200, .thread_ns = 300}};
+
+	assert_int_equal(step_total_ns(&step), 300);
+	assert_int_equal(step_wall_ns(&step), 100);
+}
+
+static void step_adds_up_its_categories(void **state)
+{
+	struct step step = {.record.thread_ns = 100};
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		step.record.sums[i] = (struct fbt_sum){.ns = 10, .calls = 2, .errors = 1};
+	assert_int_equal(step_syscall_ns(&step), 60);
+	assert_int_equal(step_compute_ns(&step), 40);
+	assert_int_equal(step_calls(&step), 12);
+	assert_int_equal(step_errors(&step), 6);
+}
+
+static void step_breakdown_rounds_each_figure_down_once(void **state)
+{
+	struct step step = {.record.thread_ns = 6 * 1999};
+	struct breakdown breakdown;
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		step.record.sums[i].ns = 1999;
+	step_breakdown(&step, &breakdown);
+	assert_int_equal(breakdown.category_us[FBT_OTHER], 1);
+	assert_int_equal(breakdown.total_us, 11);
+	assert_int_equal(breakdown_syscall_us(&breakdown), 6);
+}
+
+static void step_ends_have_names(void **state)
+{
+	assert_string_equal(step_end_name(FBT_END_RETURN), "return");
+	assert_string_equal(step_end_name(FBT_END_UNWOUND), "unwound");
+	assert_string_equal(step_end_name(FBT_END_TRUNCATED), "truncated");
+	assert_string_equal(step_end_name(FBT_END_EXITED), "exited");
+	assert_string_equal(step_end_name((enum fbt_step_end)9), "unknown");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(step_compute_never_falls_below_zero),
+		cmocka_unit_test(step_sums_saturate),
+		cmocka_unit_test(step_wall_is_zero_when_its_end_lies_before_its_start),
+		cmocka_unit_test(breakdown_sum_saturates),
+		cmocka_unit_test(breakdown_overhead_of_nothing_is_zero),
+		cmocka_unit_test(breakdown_overhead_may_exceed_100),
+		cmocka_unit_test(breakdown_has_the_figures_of_the_seed),
+		cmocka_unit_test(breakdown_overhead_tenths_are_those_of_the_seeds_text),
+		cmocka_unit_test(breakdown_dominant_of_nothing_is_none),
+		cmocka_unit_test(breakdown_dominant_is_the_last_of_equals),
+		cmocka_unit_test(step_total_is_the_time_of_its_threads),
+		cmocka_unit_test(step_adds_up_its_categories),
+		cmocka_unit_test(step_breakdown_rounds_each_figure_down_once),
+		cmocka_unit_test(step_ends_have_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <asm/unistd.h>
+#include "model/syscalls.h"
+#include "model/syscall_table_arm64.h"
+#include "model/syscall_table_x86_64.h"
+
+/* "257" where the host's header knows the call, else "__NR_…" itself. */
+#define TEXT_OF(value)	   #value
+#define HOST_NR(constant)  TEXT_OF(constant)
+#define HOST_ROW(nr, name) {nr, #name, HOST_NR(__NR_##name)},
+
+struct host_row {
+	unsigned int nr;
+	const char *name;
+	const char *host;
+};
+
+#if defined(__x86_64__)
+static const struct host_row host_rows[] = {SYSCALL_TABLE_X86_64(HOST_ROW)};
+static const char host_header[] = "/usr/include/x86_64-linux-gnu/asm/unistd_64.h";
+#else
+static const struct host_row host_rows[] = {SYSCALL_TABLE_ARM64(HOST_ROW)};
+static const char host_header[] = "/usr/include/aarch64-linux-gnu/asm/unistd_64.h";
+#endif
+#define HOST_ROW_COUNT (sizeof(host_rows) / sizeof(host_rows[0]))
+
+static void syscall_name_of_an_unknown_number_is_null(void **state)
+{
+	assert_null(syscall_name(FBT_ARCH_X86_64, 400));
+	assert_null(syscall_name(FBT_ARCH_X86_64, 470));
+	assert_null(syscall_name(FBT_ARCH_X86_64, UINT32_MAX));
+	assert_null(syscall_name(FBT_ARCH_ARM64, 244));
+	assert_null(syscall_name(FBT_ARCH_ARM64, 470));
+}
+
+static void syscall_name_of_an_unknown_architecture_is_null(void **state)
+{
+	assert_null(syscall_name((enum fbt_arch)0, 0));
+	assert_null(syscall_name((enum fbt_arch)3, 0));
+}
+
+static void syscall_label_numbers_an_unknown_call(void **state)
+{
+	char buffer[24];
+
+	assert_string_equal(syscall_label(FBT_ARCH_X86_64, UINT32_MAX, buffer),
+			    "syscall_4294967295");
+	assert_string_equal(syscall_label(FBT_ARCH_X86_64, 0, buffer), "read");
+}
+
+static void syscall_category_of_an_unknown_number_is_other(void **state)
+{
+	assert_int_equal(syscall_category(FBT_ARCH_X86_64, 400), FBT_OTHER);
+	assert_int_equal(syscall_category(FBT_ARCH_ARM64, UINT32_MAX), FBT_OTHER);
+}
+
+static void syscall_names_follow_the_architecture(void **state)
+{
+	assert_string_equal(syscall_name(FBT_ARCH_X86_64, 9), "mmap");
+	assert_string_equal(syscall_name(FBT_ARCH_ARM64, 222), "mmap");
+	assert_string_equal(syscall_name(FBT_ARCH_X86_64, 262), "newfstatat");
+	assert_string_equal(syscall_name(FBT_ARCH_ARM64, 79), "newfstatat");
+	assert_string_equal(syscall_name(FBT_ARCH_ARM64, 98), "futex");
+}
+
+static void syscall_names_go_up_to_linux_6_18(void **state)
+{
+	assert_string_equal(syscall_name(FBT_ARCH_X86_64, 335), "uretprobe");
+	assert_string_equal(syscall_name(FBT_ARCH_X86_64, 336), "uprobe");
+	assert_string_equal(syscall_name(FBT_ARCH_X86_64, 469), "file_setattr");
+	assert_string_equal(syscall_name(FBT_ARCH_ARM64, 469), "file_setattr");
+	assert_null(syscall_name(FBT_ARCH_ARM64, 335));
+}
+
+/* Numbers above 450 are newer than some hosts' headers. */
+static void syscall_numbers_are_those_of_the_host(void **state)
+{
+	for (size_t i = 0; i < HOST_ROW_COUNT; i++) {
+		const struct host_row *row = &host_rows[i];
+
+		if (strncmp(row->host, "__NR_", 5)) {
+			if (strtoul(row->host, NULL, 0) != row->nr)
+				fail_msg("%s is %s here, not %u", row->name, row->host, row->nr);
+		} else if (row->nr < 451 && row->nr != 335 && row->nr != 336) {
+			fail_msg("the host does not know %s", row->name);
+		}
+	}
+}
+
+static void syscall_table_has_every_call_of_the_host(void **state)
+{
+	FILE *header = fopen(host_header, "re");
+	char line[256], name[128];
+	unsigned int nr;
+
+	if (!header)
+		skip();
+	while (fgets(line, sizeof(line), header)) {
+		const char *known;
+
+		if (sscanf(line, "#define __NR_%127[a-z0-9_] %u", name, &nr) != 2)
+			continue;
+		known = syscall_name(syscalls_arch(), nr);
+		if (nr <= 469 && (!known || strcmp(known, name)))
+			fail_msg("%u is %s, not %s", nr, name, known ? known : "(none)");
+	}
+	fclose(header);
+}
+
+static void expect_category(const char *name, enum fbt_category category)
+{
+	unsigned int nr = 0;
+
+	while (nr < FBT_NR_COUNT && (!syscall_name(FBT_ARCH_X86_64, nr) ||
+				     strcmp(syscall_name(FBT_ARCH_X86_64, nr), name)))
+		nr++;
+	assert_true(nr < FBT_NR_COUNT);
+	assert_int_equal(syscall_category(FBT_ARCH_X86_64, nr), category);
+}
+
+static void syscall_categories_are_those_of_the_seed(void **state)
+{
+	expect_category("mmap", FBT_MMAP);
+	expect_category("munmap", FBT_MMAP);
+	expect_category("mprotect", FBT_MMAP);
+	expect_category("brk", FBT_MMAP);
+	expect_category("futex", FBT_FUTEX);
+	expect_category("ioctl", FBT_IOCTL);
+	expect_category("read", FBT_READ);
+	expect_category("pread64", FBT_READ);
+	expect_category("readv", FBT_READ);
+	expect_category("write", FBT_WRITE);
+	expect_category("pwrite64", FBT_WRITE);
+	expect_category("writev", FBT_WRITE);
+}
+
+static void syscall_categories_go_by_exact_name(void **state)
+{
+	static const char *const others[] = {
+		"madvise",   "mremap",	    "preadv",	  "pwritev",	"preadv2", "pwritev2",
+		"readahead", "futex_waitv", "futex_wake", "epoll_wait", "sendmsg",
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		expect_category(others[i], FBT_OTHER);
+}
+
+static void only_twelve_calls_are_in_a_named_category(void **state)
+{
+	int count[2] = {0};
+
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
+		count[0] += syscall_category(FBT_ARCH_X86_64, nr) != FBT_OTHER;
+		count[1] += syscall_category(FBT_ARCH_ARM64, nr) != FBT_OTHER;
+	}
+	assert_int_equal(count[0], 12);
+	assert_int_equal(count[1], 12);
+}
+
+static void category_names_are_those_of_the_seed(void **state)
+{
+	assert_string_equal(category_name(FBT_MMAP), "mmap");
+	assert_string_equal(category_name(FBT_FUTEX), "futex");
+	assert_string_equal(category_name(FBT_IOCTL), "ioctl");
+	assert_string_equal(category_name(FBT_READ), "read");
+	assert_string_equal(category_name(FBT_WRITE), "write");
+	assert_string_equal(category_name(FBT_OTHER), "other");
+}
+
+static uint32_t number_of(enum fbt_arch arch, const char *name)
+{
+	uint32_t nr = 0;
+
+	while (nr < FBT_NR_COUNT &&
+	       (!syscall_name(arch, nr) || strcmp(syscall_name(arch, nr), name)))
+		nr++;
+	return nr;
+}
+
+/* On both architectures, where they have it. */
+static void expect_descriptors(const char *name, uint32_t wanted)
+{
+	uint32_t x86 = number_of(FBT_ARCH_X86_64, name), arm = number_of(FBT_ARCH_ARM64, name);
+
+	if (x86 == FBT_NR_COUNT)
+		fail_msg("%s is no syscall", name);
+	if (syscall_descriptors(FBT_ARCH_X86_64, x86) != wanted)
+		fail_msg("%s: %u", name, syscall_descriptors(FBT_ARCH_X86_64, x86));
+	if (arm < FBT_NR_COUNT)
+		assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, arm), wanted);
+}
+
+static void syscall_descriptors_are_first_arguments_or_results(void **state)
+{
+	static const char *const first[] = {
+		"read",	      "write",	"pread64",   "pwritev2",	"ioctl",
+		"fsync",      "sendto", "recvmmsg",  "epoll_wait",	"epoll_pwait2",
+		"getdents64", "fcntl",	"sendfile",  "splice",		"timerfd_settime",
+		"fstat",      "lseek",	"fallocate", "sync_file_range",
+	};
+	static const char *const made[] = {
+		"open",		  "openat",	    "openat2",	    "creat",
+		"socket",	  "eventfd2",	    "memfd_create", "epoll_create1",
+		"timerfd_create", "io_uring_setup", "pidfd_open",
+	};
+
+	for (size_t i = 0; i < sizeof(first) / sizeof(first[0]); i++)
+		expect_descriptors(first[i], FBT_FD_FIRST);
+	for (size_t i = 0; i < sizeof(made) / sizeof(made[0]); i++)
+		expect_descriptors(made[i], FBT_FD_MADE);
+	expect_descriptors("accept4", FBT_FD_FIRST | FBT_FD_MADE);
+	expect_descriptors("dup3", FBT_FD_FIRST | FBT_FD_MADE);
+	expect_descriptors("close", FBT_FD_FIRST | FBT_FD_CLOSED);
+	expect_descriptors("io_uring_enter", FBT_FD_FIRST | FBT_FD_RING);
+}
+
+/* What takes a folder and a path works on neither's descriptor; the last is the one for all. */
+static void other_syscalls_have_no_descriptor(void **state)
+{
+	static const char *const none[] = {
+		"mmap",	      "munmap",	   "futex",	   "brk",   "poll",	   "ppoll",
+		"newfstatat", "statx",	   "unlinkat",	   "pipe2", "close_range", "execveat",
+		"getppid",    "nanosleep", "rt_sigreturn", "clone",
+	};
+
+	for (size_t i = 0; i < sizeof(none) / sizeof(none[0]); i++)
+		expect_descriptors(none[i], 0);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 400), 0);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 244), 0);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, FBT_NR_COUNT - 1), 0);
+	assert_int_equal(syscall_descriptors((enum fbt_arch)3, 0), 0);
+}
+
+static void syscall_descriptors_follow_the_architecture(void **state)
+{
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 16), FBT_FD_FIRST);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 29), FBT_FD_FIRST);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 257), FBT_FD_MADE);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 56), FBT_FD_MADE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(syscall_name_of_an_unknown_number_is_null),
+		cmocka_unit_test(syscall_name_of_an_unknown_architecture_is_null),
+		cmocka_unit_test(syscall_label_numbers_an_unknown_call),
+		cmocka_unit_test(syscall_category_of_an_unknown_number_is_other),
+		cmocka_unit_test(syscall_names_follow_the_architecture),
+		cmocka_unit_test(syscall_names_go_up_to_linux_6_18),
+		cmocka_unit_test(syscall_numbers_are_those_of_the_host),
+		cmocka_unit_test(syscall_table_has_every_call_of_the_host),
+		cmocka_unit_test(syscall_categories_are_those_of_the_seed),
+		cmocka_unit_test(syscall_categories_go_by_exact_name),
+		cmocka_unit_test(only_twelve_calls_are_in_a_named_category),
+		cmocka_unit_test(category_names_are_those_of_the_seed),
+		cmocka_unit_test(syscall_descriptors_are_first_arguments_or_results),
+		cmocka_unit_test(other_syscalls_have_no_descriptor),
+		cmocka_unit_test(syscall_descriptors_follow_the_architecture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include "proc/maps.h"
+
+#define LINE "7f0000001000-7f0000002000 r-xp 00003000 fd:10 1234                       "
+
+static void mapping_refuses_what_is_no_line_of_maps(void **state)
+{
+	struct mapping mapping;
+
+	assert_int_equal(mapping_parse(&mapping, ""), -EBADMSG);
+	assert_int_equal(mapping_parse(&mapping, "Rss:  12 kB\n"), -EBADMSG);
+	assert_int_equal(mapping_parse(&mapping, "nonsense"), -EBADMSG);
+	assert_int_equal(mapping_parse(&mapping, "1000-2000 r-xp 0 00:00"), -EBADMSG);
+}
+
+static void mapping_has_no_path_without_a_file(void **state)
+{
+	struct mapping mapping;
+
+	assert_int_equal(mapping_parse(&mapping, "1000-2000 r-xp 00000000 00:00 0 [vdso]\n"), 0);
+	assert_null(mapping.path);
+}
+
+static void mapping_knows_file_device_and_mode(void **state)
+{
+	struct mapping mapping;
+
+	assert_int_equal(mapping_parse(&mapping, LINE "/usr/bin/an engine\n"), 0);
+	assert_string_equal(mapping.path, "/usr/bin/an engine");
+	assert_int_equal(mapping.start, 0x7f0000001000);
+	assert_int_equal(mapping.end, 0x7f0000002000);
+	assert_int_equal(mapping.device_major, 0xfd);
+	assert_int_equal(mapping.device_minor, 0x10);
+	assert_int_equal(mapping.inode, 1234);
+	assert_true(mapping.executable);
+	assert_false(mapping.deleted);
+	free(mapping.path);
+}
+
+static void mapping_knows_offset_and_access(void **state)
+{
+	struct mapping mapping;
+
+	assert_int_equal(mapping_parse(&mapping, "7f00a000-7f00c000 r-xp 00026000 08:01 77   "
+						 "/lib/a b.so (deleted)\n"),
+			 0);
+	assert_true(mapping.offset == 0x26000 && mapping.start == 0x7f00a000);
+	assert_true(mapping.readable && !mapping.writable && !mapping.shared);
+	assert_true(mapping.executable && mapping.deleted);
+	assert_string_equal(mapping_name(&mapping), "a b.so");
+	free(mapping.path);
+	assert_int_equal(mapping_parse(&mapping, "1000-2000 -w-s 00000000 00:01 5 /memfd:x\n"), 0);
+	assert_true(!mapping.readable && mapping.writable && mapping.shared);
+	free(mapping.path);
+	assert_int_equal(mapping_parse(&mapping, "1000-2000 rw-p 00000000 00:00 0\n"), 0);
+	assert_null(mapping.path);
+}
+
+static void mapping_cuts_the_mark_off_a_deleted_file(void **state)
+{
+	struct mapping mapping;
+
+	assert_int_equal(mapping_parse(&mapping, LINE "/tmp/engine (deleted)"), 0);
+	assert_string_equal(mapping.path, "/tmp/engine");
+	assert_true(mapping.deleted);
+	free(mapping.path);
+}
+
+static void mapping_gives_newlines_back_to_a_path(void **state)
+{
+	struct mapping mapping;
+
+	assert_int_equal(mapping_parse(&mapping, LINE "/tmp/a\\012b"), 0);
+	assert_string_equal(mapping.path, "/tmp/a\nb");
+	free(mapping.path);
+}
+
+static void maps_refuse_a_process_that_is_not_there(void **state)
+{
+	mapping_vec maps = {0};
+
+	assert_int_equal(maps_read(0x7ffffff0, &maps), -ESRCH);
+}
+
+static void maps_refuse_a_zombie(void **state)
+{
+	mapping_vec maps = {0};
+	pid_t child = fork();
+	siginfo_t info;
+
+	if (!child)
+		_exit(0);
+	assert_int_equal(waitid(P_PID, child, &info, WEXITED | WNOWAIT), 0);
+	assert_int_equal(maps_read(child, &maps), -ESRCH);
+	waitpid(child, NULL, 0);
+}
+
+static void maps_refuse_a_kernel_thread(void **state)
+{
+	mapping_vec maps = {0};
+	char comm[16] = "";
+	int fd = open("/proc/2/comm", O_RDONLY);
+
+	if (fd < 0 || read(fd, comm, sizeof(comm)) <= 0 || strncmp(comm, "kthreadd", 8)) {
+		print_message("SKIP process 2 is not kthreadd here\n");
+		skip();
+	}
+	close(fd);
+	assert_int_equal(maps_read(2, &maps), -ESRCH);
+}
+
+static void maps_list_each_executable_file_once(void **state)
+{
+	mapping_vec maps = {0};
+	size_t own = 0;
+	char exe[4096];
+	ssize_t size = readlink("/proc/self/exe", exe, sizeof(exe) - 1);
+
+	assert_true(size > 0);
+	exe[size] = 0;
+	assert_int_equal(maps_read(getpid(), &maps), 0);
+	vec_for_each (mapping, &maps) {
+		assert_true(mapping->executable);
+		own += !strcmp(mapping->path, exe);
+	}
+	assert_int_equal(own, 1);
+	maps_free(&maps);
+}
+
+static void mapping_opens_the_file_that_is_mapped(void **state)
+{
+	mapping_vec maps = {0};
+	struct stat mapped, exe;
+	int fd;
+
+	assert_int_equal(maps_read(getpid(), &maps), 0);
+	assert_int_equal(stat("/proc/self/exe", &exe), 0);
+	vec_for_each (mapping, &maps) {
+		if (mapping->inode != exe.st_ino)
+			continue;
+		fd = mapping_open(getpid(), mapping);
+		assert_true(fd >= 0);
+		assert_int_equal(fstat(fd, &mapped), 0);
+		assert_int_equal(mapped.st_ino, exe.st_ino);
+		close(fd);
+	}
+	maps_free(&maps);
+}
+
+static void mapping_does_not_open_another_file_at_its_path(void **state)
+{
+	struct mapping mapping = {.start = 0x1000, .end = 0x2000, .inode = 1, .path = "/bin/sh"};
+
+	assert_int_equal(mapping_open(getpid(), &mapping), -ESTALE);
+}
+
+static void mapping_does_not_open_a_device(void **state)
+{
+	struct mapping mapping = {.start = 0x1000, .end = 0x2000, .inode = 1, .path = "/dev/null"};
+
+	assert_int_equal(mapping_open(getpid(), &mapping), -ENOEXEC);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(mapping_refuses_what_is_no_line_of_maps),
+		cmocka_unit_test(mapping_has_no_path_without_a_file),
+		cmocka_unit_test(mapping_knows_file_device_and_mode),
+		cmocka_unit_test(mapping_knows_offset_and_access),
+		cmocka_unit_test(mapping_cuts_the_mark_off_a_deleted_file),
+		cmocka_unit_test(mapping_gives_newlines_back_to_a_path),
+		cmocka_unit_test(maps_refuse_a_process_that_is_not_there),
+		cmocka_unit_test(maps_refuse_a_zombie),
+		cmocka_unit_test(maps_refuse_a_kernel_thread),
+		cmocka_unit_test(maps_list_each_executable_file_once),
+		cmocka_unit_test(mapping_opens_the_file_that_is_mapped),
+		cmocka_unit_test(mapping_does_not_open_another_file_at_its_path),
+		cmocka_unit_test(mapping_does_not_open_a_device),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

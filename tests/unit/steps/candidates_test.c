@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "engine_fixture.h"
+
+static void candidates_come_likeliest_first(void **state)
+{
+	pid_t child = start(*state, "engine");
+	struct target_options options = {0};
+	function_vec functions = {0};
+	int found = target_find_candidates(child, &options, 4, &functions);
+
+	stop(child);
+	assert_true(found >= 1 && found <= 4);
+	assert_string_equal(functions.items[0]->name, "llama_decode");
+	release(&functions);
+}
+
+static void candidates_are_at_most_as_many_as_asked_for(void **state)
+{
+	pid_t child = start(*state, "engine");
+	struct target_options options = {0};
+	function_vec functions = {0};
+
+	assert_int_equal(target_find_candidates(child, &options, 0, &functions), 0);
+	assert_int_equal(functions.count, 0);
+	stop(child);
+}
+
+static void candidates_have_safe_exits(void **state)
+{
+	pid_t child = start(*state, "engine");
+	struct target_options options = {0};
+	function_vec functions = {0};
+
+	assert_true(target_find_candidates(child, &options, 16, &functions) > 0);
+	vec_for_each (function, &functions)
+		assert_true((*function)->exit_offsets.count > 0);
+	release(&functions);
+	stop(child);
+}
+
+static void explain(struct elf_fixture *fixture, const char *program, const char *text,
+		    const char *message)
+{
+	pid_t child = start(fixture, program);
+	struct target_options options = {0};
+	struct step_spec spec;
+
+	if (text) {
+		assert_int_equal(step_spec_parse(&spec, text), 0);
+		options.specs = &spec;
+		options.spec_count = 1;
+	}
+	elf_fixture_catch_log(fixture);
+	target_explain_no_match(child, &options);
+	elf_fixture_check_log(fixture, message);
+	if (text)
+		step_spec_clear(&spec);
+	stop(child);
+}
+
+static void explain_says_that_a_file_is_stripped(void **state)
+{
+	explain(*state, "stripped", "stripped:engine_step", "is stripped");
+}
+
+static void explain_says_that_a_file_is_no_elf_file(void **state)
+{
+	explain(*state, "engine", "/etc/passwd:engine_step", "it is not an ELF file");
+}
+
+static void explain_says_that_a_file_is_not_there(void **state)
+{
+	explain(*state, "engine", "/no/such/file:engine_step", "there is no such file");
+}
+
+static void explain_says_that_no_function_has_the_name(void **state)
+{
+	explain(*state, "engine", "no_such_step", "no such function");
+}
+
+static void explain_says_that_there_is_no_such_probe(void **state)
+{
+	explain(*state, "engine", "usdt:engine:begin,end", "has these probes");
+}
+
+static void explain_names_the_options_where_nothing_was_asked_for(void **state)
+{
+	explain(*state, "engine", NULL, "--list-steps");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(candidates_come_likeliest_first),
+		cmocka_unit_test(candidates_are_at_most_as_many_as_asked_for),
+		cmocka_unit_test(candidates_have_safe_exits),
+		cmocka_unit_test(explain_says_that_a_file_is_stripped),
+		cmocka_unit_test(explain_says_that_a_file_is_no_elf_file),
+		cmocka_unit_test(explain_says_that_a_file_is_not_there),
+		cmocka_unit_test(explain_says_that_no_function_has_the_name),
+		cmocka_unit_test(explain_says_that_there_is_no_such_probe),
+		cmocka_unit_test(explain_names_the_options_where_nothing_was_asked_for),
+	};
+
+	return cmocka_run_group_tests(tests, build, elf_fixture_tear_down);
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+#include "steps/engines.h"
+
+#define LEGACY(method)                                                                             \
+	"_ZN119_$LT$ferrum_models..executor..llm_executor..LlmExecutor$u20$as$u20$ferrum_"         \
+	"interfaces..model_executor..ModelExecutor$GT$" method
+#define CLOSURE "28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE"
+#define V0(method)                                                                                 \
+	"_RNCNvXNtNtCs9qPaKr75brL_13ferrum_models8executor12llm_executorNtB4_11LlmExecutorNtB8_"   \
+	"13ModelExecutor" method "0B8_"
+
+static bool has(const char *symbol)
+{
+	return engines_know(symbol, "/opt/engine", true);
+}
+
+static void table_leaves_out_llama_names_in_other_libraries(void **state)
+{
+	assert_false(engines_know("llama_decode", "/usr/lib/libother.so", false));
+	assert_true(engines_know("llama_decode", "/usr/lib/libllama.v0.5.0.so", false));
+}
+
+static void table_finds_llama_in_a_static_program(void **state)
+{
+	assert_true(has("llama_decode"));
+	assert_true(has("llama_encode"));
+	assert_true(has("llama_process"));
+	assert_true(has("llama_decode.llvm.1"));
+	assert_false(has("llama_decode_internal"));
+	assert_false(has("llama_decode.cold"));
+}
+
+static void table_finds_the_closures_of_ferrum_in_both_manglings(void **state)
+{
+	assert_true(has(LEGACY("14unified_decode" CLOSURE)));
+	assert_true(has(LEGACY("6decode" CLOSURE)));
+	assert_true(has(LEGACY("12batch_decode" CLOSURE)));
+	assert_true(has(LEGACY("7prefill" CLOSURE)));
+	assert_true(has(LEGACY("13batch_prefill" CLOSURE)));
+	assert_true(has(LEGACY("14forward_verify" CLOSURE)));
+	assert_true(has(V0("14unified_decode")));
+	assert_true(has(V0("6decode")));
+	assert_true(has(LEGACY("6decode" CLOSURE ".llvm.7")));
+}
+
+static void table_leaves_out_what_only_makes_the_future(void **state)
+{
+	assert_false(has(LEGACY("14unified_decode17h0123456789abcdefE")));
+	assert_false(has("_RNvXNtNtCs6WPdJoZjvTJ_13ferrum_models8executor12llm_executorNtB2_"
+			 "11LlmExecutorNtB2_13ModelExecutor14unified_decode"));
+}
+
+static void table_leaves_out_drop_glue(void **state)
+{
+	assert_false(
+		has("_ZN4core3ptr180drop_in_place$LT$$LT$ferrum_models..executor..llm_executor.."
+		    "LlmExecutor$u20$as$u20$ferrum_models..executor..llm_executor.."
+		    "ModelExecutor$GT$..decode..$u7b$$u7b$closure$u7d$$u7d$$GT$"
+		    "17h027864cb9e274e3bE"));
+}
+
+static void table_leaves_out_other_methods(void **state)
+{
+	assert_false(has(LEGACY("16reserve_kv_slots" CLOSURE)));
+	assert_false(has(LEGACY("7decoder" CLOSURE)));
+}
+
+static void table_knows_where_n_tokens_lies(void **state)
+{
+	struct step_arg arg;
+
+	assert_true(engines_find_arg("llama_decode", FBT_ARCH_X86_64, &arg));
+	assert_string_equal(arg.name, "n_tokens");
+	assert_int_equal(arg.base, STEP_ARG_SP);
+	assert_int_equal(arg.offset[0], 8);
+	assert_int_equal(arg.reads, 1);
+	assert_int_equal(arg.width[0], STEP_ARG_S32);
+	assert_true(engines_find_arg("llama_encode", FBT_ARCH_ARM64, &arg));
+	assert_int_equal(arg.base, STEP_ARG_REG0 + 1);
+	assert_int_equal(arg.offset[0], 0);
+	assert_false(engines_find_arg("llama_process", FBT_ARCH_X86_64, &arg));
+	assert_false(engines_find_arg("step", FBT_ARCH_X86_64, &arg));
+}
+
+static void table_looks_only_into_files_that_may_hold_a_step(void **state)
+{
+	assert_true(engines_may_be_in("/usr/lib/libllama.so", false));
+	assert_true(engines_may_be_in("/usr/bin/server", true));
+	assert_false(engines_may_be_in("/usr/lib/llama/libtorch.so", false));
+	assert_true(engines_is_runtime("/lib/x86_64-linux-gnu/libc.so.6"));
+	assert_true(engines_is_runtime("/lib64/ld-linux-x86-64.so.2"));
+	assert_false(engines_is_runtime("/usr/lib/libcuda_engine.so"));
+}
+
+static void table_ranks_known_functions_first(void **state)
+{
+	assert_int_equal(engines_rank("llama_decode"), 1);
+	assert_int_equal(engines_rank(LEGACY("6decode" CLOSURE)), 1);
+	assert_true(engines_rank("decode") > 1);
+	assert_true(engines_rank("model_decode") > engines_rank("decode"));
+	assert_true(engines_rank("_ZN6Engine11processBatchEv") == 0);
+	assert_true(engines_rank("_ZN6Engine9enqueueV3EP11CUstream_st") > 1);
+}
+
+static void table_ranks_words_only_at_their_borders(void **state)
+{
+	assert_int_equal(engines_rank("stepping_stone"), 0);
+	assert_int_equal(engines_rank("encoder"), 0);
+	assert_true(engines_rank("engineStep") > 1);
+	assert_true(engines_rank("run_step_once") > 1);
+	assert_int_equal(engines_rank("main"), 0);
+	assert_int_equal(engines_rank("decode.cold"), 0);
+}
+
+static void table_ranks_by_the_last_component_only(void **state)
+{
+	assert_int_equal(engines_rank("_ZN6decode4helpEv"), 0);
+	assert_true(engines_rank("_ZN4help6decodeEv") > 1);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(table_leaves_out_llama_names_in_other_libraries),
+		cmocka_unit_test(table_finds_llama_in_a_static_program),
+		cmocka_unit_test(table_finds_the_closures_of_ferrum_in_both_manglings),
+		cmocka_unit_test(table_leaves_out_what_only_makes_the_future),
+		cmocka_unit_test(table_leaves_out_drop_glue),
+		cmocka_unit_test(table_leaves_out_other_methods),
+		cmocka_unit_test(table_knows_where_n_tokens_lies),
+		cmocka_unit_test(table_looks_only_into_files_that_may_hold_a_step),
+		cmocka_unit_test(table_ranks_known_functions_first),
+		cmocka_unit_test(table_ranks_words_only_at_their_borders),
+		cmocka_unit_test(table_ranks_by_the_last_component_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include "steps/image.h"
+#include "elf_fixture.h"
+
+static int build(void **state)
+{
+	struct elf_fixture *fixture;
+
+	if (elf_fixture_set_up(state))
+		return -1;
+	fixture = *state;
+	elf_fixture_write(fixture, "a.c",
+			  "int step(int x) { return x; } int main(void) { return 0; }");
+	elf_fixture_run(fixture,
+			"gcc -Wl,--build-id=0x0102 a.c -o a && strip -o a.stripped a && "
+			"gcc -Wl,--build-id=0x0304 a.c -o b && "
+			"gcc -Wl,--build-id=none a.c -o c && cp c c.debug && "
+			"strip c -o c.linked && objcopy --add-gnu-debuglink=c.debug c.linked");
+	return 0;
+}
+
+static int find(struct elf_fixture *fixture, const char *name, const char *symbols)
+{
+	char path[128], symbol_path[128];
+	const char *symbol_files[] = {symbol_path};
+	struct elf_file *file = NULL, *debug = NULL;
+	int fd = elf_fixture_open(fixture, name), debug_fd;
+
+	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	snprintf(symbol_path, sizeof(symbol_path), "%s/%s", fixture->folder, symbols);
+	assert_int_equal(elf_file__open(&file, fd), 0);
+	debug_fd = debug_file_find(file, getpid(), path, symbol_files, 1, &debug);
+	assert_true(debug_fd < 0 ? !debug : !!debug);
+	elf_file__free(debug);
+	elf_file__free(file);
+	if (debug_fd >= 0)
+		close(debug_fd);
+	close(fd);
+	return debug_fd < 0 ? debug_fd : 0;
+}
+
+static void check_refused(struct elf_fixture *fixture, const char *name, const char *message)
+{
+	char path[128];
+
+	snprintf(path, sizeof(path), "%s/%s", fixture->folder, name);
+	elf_fixture_catch_log(fixture);
+	assert_int_equal(debug_file_check(path, false), -EINVAL);
+	elf_fixture_check_log(fixture, message);
+}
+
+static void debug_file_refuses_another_build_id(void **state)
+{
+	elf_fixture_need(*state, "gcc");
+	assert_int_equal(find(*state, "a.stripped", "b"), -ENOENT);
+}
+
+static void debug_file_refuses_files_without_build_id(void **state)
+{
+	elf_fixture_need(*state, "gcc");
+	assert_int_equal(find(*state, "c", "c.debug"), -ENOENT);
+	check_refused(*state, "c.debug", "no build-id");
+}
+
+static void debug_file_refuses_what_has_no_symbols(void **state)
+{
+	elf_fixture_need(*state, "gcc");
+	check_refused(*state, "a.stripped", "no symbol table");
+}
+
+static void debug_file_refuses_what_is_no_elf_file(void **state)
+{
+	check_refused(*state, "a.c", "not a complete ELF");
+	check_refused(*state, "nothing", "No such file");
+}
+
+static void debug_file_takes_the_same_build_id(void **state)
+{
+	elf_fixture_need(*state, "gcc");
+	assert_int_equal(find(*state, "a.stripped", "a"), 0);
+}
+
+static void debug_file_follows_a_debug_link(void **state)
+{
+	elf_fixture_need(*state, "objcopy");
+	assert_int_equal(find(*state, "c.linked", "nothing"), 0);
+}
+
+static void debug_file_refuses_a_debug_link_with_another_checksum(void **state)
+{
+	struct elf_fixture *fixture = *state;
+
+	elf_fixture_need(fixture, "objcopy");
+	assert_true(elf_fixture_run(fixture, "mv c.debug kept && cp kept c.debug && "
+					     "printf x >>c.debug"));
+	assert_int_equal(find(fixture, "c.linked", "nothing"), -ENOENT);
+	assert_true(elf_fixture_run(fixture, "mv kept c.debug"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(debug_file_refuses_another_build_id),
+		cmocka_unit_test(debug_file_refuses_files_without_build_id),
+		cmocka_unit_test(debug_file_refuses_what_has_no_symbols),
+		cmocka_unit_test(debug_file_refuses_what_is_no_elf_file),
+		cmocka_unit_test(debug_file_takes_the_same_build_id),
+		cmocka_unit_test(debug_file_follows_a_debug_link),
+		cmocka_unit_test(debug_file_refuses_a_debug_link_with_another_checksum),
+	};
+
+	return cmocka_run_group_tests(tests, build, elf_fixture_tear_down);
+}

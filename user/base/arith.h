@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Arithmetic on counts and times that come from outside: results saturate, they never wrap. */
+#ifndef FBT_BASE_ARITH_H
+#define FBT_BASE_ARITH_H
+
+#include <stdint.h>
+
+static inline uint64_t min_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
+static inline uint64_t max_u64(uint64_t a, uint64_t b)
+{
+	return a > b ? a : b;
+}
+
+static inline uint64_t clamp_u64(uint64_t value, uint64_t low, uint64_t high)
+{
+	return min_u64(max_u64(value, low), high);
+}
+
+static inline uint64_t add_saturating(uint64_t a, uint64_t b)
+{
+	uint64_t sum;
+
+	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+/* What a is more than b; 0 if it is not. */
+static inline uint64_t sub_saturating(uint64_t a, uint64_t b)
+{
+	return a > b ? a - b : 0;
+}
+
+/* Rounds towards 0. */
+static inline uint64_t to_u64_saturating(long double value)
+{
+	return value >= 0x1p64l ? UINT64_MAX : (uint64_t)value;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "commands/doctor.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "commands/doctor_check.h"
+#include "commands/doctor_gpu.h"
+#include "commands/doctor_machine.h"
+#include "commands/doctor_process.h"
+#include "commands/doctor_room.h"
+
+/* On a machine that is not busy, all of doctor takes less than a second. */
+#define ENGINES_BUDGET_NS 300000000ull
+
+/* An error in the metadata options or their variables keeps -p from starting. */
+static void check_metadata(const struct options *options, struct findings *checks)
+{
+	struct metadata metadata = {0};
+	struct doctor_words words;
+	int err;
+
+	doctor_listen(&words);
+	err = metadata_resolve(&metadata, &options->metadata, environ);
+	doctor_listen_end();
+	metadata_clear(&metadata);
+	if (!err)
+		return;
+	findings_add(checks, FINDING_FAIL, "metadata", "%s",
+		     doctor_words_text(&words, checks, strerror(-err)));
+	findings_advise(checks, "correct the value, or unset the variable");
+}
+
+static void check_machine(const struct options *options, struct doctor_trial *trial,
+			  struct findings *checks)
+{
+	struct doctor_machine machine;
+	struct doctor_room room;
+	struct doctor_gpu gpu;
+
+	doctor_machine_read(&machine);
+	doctor_machine_judge(&machine, checks);
+	doctor_room_read(&room, options);
+	*trial = (struct doctor_trial){.skipped = findings_first(checks, FINDING_FAIL) != NULL};
+	if (!trial->skipped)
+		doctor_trial_run(trial, options);
+	doctor_trial_judge(trial, checks);
+	doctor_room_judge(&room, checks);
+	doctor_gpu_read(&gpu);
+	doctor_gpu_judge(&gpu, checks);
+	doctor_gpu_clear(&gpu);
+	check_metadata(options, checks);
+}
+
+static void check_process(const struct options *options, uint32_t tgid, struct doctor_trial *trial,
+			  struct findings *checks)
+{
+	struct doctor_process process;
+	struct doctor_process_gpu gpu;
+	struct doctor_steps steps;
+
+	checks->tgid = tgid;
+	doctor_process_read(&process, tgid);
+	doctor_process_judge(&process, checks);
+	if (process.err)
+		return;
+	doctor_steps_read(&steps, tgid, options, trial);
+	doctor_steps_judge(&steps, checks);
+	doctor_steps_clear(&steps);
+	doctor_process_gpu_read(&gpu, tgid, options->gpu.mode);
+	doctor_process_gpu_judge(&gpu, checks);
+	doctor_process_gpu_clear(&gpu);
+}
+
+static void check_engines(struct findings *checks)
+{
+	struct doctor_engines engines;
+
+	doctor_engines_find(&engines, ENGINES_BUDGET_NS);
+	doctor_engines_judge(&engines, checks);
+}
+
+static bool wants_color(FILE *out)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	return isatty(fileno(out)) && !(no_color && *no_color) && term && strcmp(term, "dumb") != 0;
+}
+
+/* False: printing failed, which is logged. */
+static bool print(const struct options *options, const struct findings *checks, FILE *out)
+{
+	if (options->report == REPORT_JSON)
+		doctor_print_json(checks, out);
+	else if (options->report == REPORT_TEXT)
+		doctor_print_text(checks, options->pids.items, options->pids.count,
+				  wants_color(out), out);
+	if (!fflush(out))
+		return true;
+	log_err("doctor: %s", strerror(errno));
+	return false;
+}
+
+bool doctor(const struct options *options, FILE *out)
+{
+	struct findings checks = {.tgid = 0};
+	struct doctor_trial trial;
+	bool works;
+
+	check_machine(options, &trial, &checks);
+	vec_for_each (pid, &options->pids)
+		check_process(options, *pid, &trial, &checks);
+	if (!options->pids.count)
+		check_engines(&checks);
+	doctor_trial_clear(&trial);
+	works = print(options, &checks, out) && !findings_failed(&checks);
+	findings_free(&checks);
+	return works;
+}

@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "commands/doctor_process.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "inject/cuda_use.h"
+#include "proc/maps.h"
+#include "proc/process.h"
+#include "proc/status.h"
+#include "sandbox/privilege.h"
+#include "steps/find.h"
+
+#define DELETED " (deleted)"
+
+/* Longer names and paths make a line unreadable; --list-steps prints whole names. */
+#define NAME_SHOWN 120
+#define PATH_SHOWN 160
+
+static void read_exe(struct doctor_process *process)
+{
+	size_t cut = strlen(DELETED);
+	size_t size = proc_readlink((struct proc_ref){.tgid = process->tgid}, "exe", process->exe,
+				    sizeof(process->exe));
+
+	process->replaced = size > cut && !strcmp(process->exe + size - cut, DELETED);
+	if (process->replaced)
+		process->exe[size - cut] = '\0';
+}
+
+static void read_status(struct doctor_process *process, uint32_t thread)
+{
+	struct thread_status status;
+
+	if (thread_status_read(&status, (struct proc_ref){process->tgid, thread}))
+		return;
+	process->tracer = status.tracer;
+	process->uid = status.uid;
+	if (status.ns_depth > 1)
+		process->inner_pid = status.ns_tid;
+	if (process->tracer)
+		proc_comm((struct proc_ref){.tgid = process->tracer}, process->tracer_comm,
+			  sizeof(process->tracer_comm));
+}
+
+void doctor_process_read(struct doctor_process *process, uint32_t tgid)
+{
+	uint32_t thread = processes_living_thread(tgid);
+	struct thread_stat stat;
+	struct privilege_state privilege;
+	mapping_vec maps = {0};
+
+	*process = (struct doctor_process){.tgid = tgid, .own_uid = geteuid()};
+	process->may_trace =
+		!privilege_read(&privilege) && privilege_has(&privilege, CAP_SYS_PTRACE);
+	doctor_listen(&process->words);
+	process->err = maps_read(thread, &maps);
+	doctor_listen_end();
+	maps_free(&maps);
+	if (process->err)
+		return;
+	proc_comm((struct proc_ref){.tgid = tgid}, process->comm, sizeof(process->comm));
+	read_exe(process);
+	read_status(process, thread);
+	process->threads = processes_count_threads(tgid);
+	if (!thread_stat_read(&stat, (struct proc_ref){tgid, thread}))
+		process->state = stat.state;
+}
+
+static void judge_access(const struct doctor_process *process, struct findings *checks)
+{
+	findings_add(checks, FINDING_FAIL, "process", "%s",
+		     process->err == -EPERM
+			     ? "its memory map cannot be read"
+			     : doctor_words_text(&process->words, checks, strerror(-process->err)));
+	if (process->err == -ESRCH)
+		findings_advise(checks, "run ferrum-bpftrace doctor without a process ID: it lists "
+					"the engines that run here");
+	else if (process->err == -EPERM && process->may_trace)
+		findings_advise(
+			checks,
+			"run on the host, and see the kernel's log: a security module "
+			"(SELinux, AppArmor) forbids it, or the process is in a parent user "
+			"namespace");
+	else if (process->err == -EPERM)
+		findings_advise(checks, "run with sudo, or grant CAP_SYS_PTRACE");
+	else if (process->err == -EINVAL)
+		findings_advise(checks, "name the process, not one of its threads");
+	else
+		findings_advise(checks, "free some memory, or see the kernel's log (dmesg)");
+}
+
+static void judge_state(const struct doctor_process *process, struct findings *checks)
+{
+	if (process->tracer) {
+		findings_add(checks, FINDING_WARN, "state",
+			     "is traced by process %" PRIu32
+			     " (%s), which may slow down or stop its calls",
+			     process->tracer, process->tracer_comm);
+		findings_advise(checks, "end that tracer first: its cost is in all figures");
+	} else if (process->state == 'T' || process->state == 't') {
+		findings_add(checks, FINDING_WARN, "state",
+			     "is stopped: it makes no steps until it continues");
+		findings_advise(checks, "run kill -CONT %" PRIu32, process->tgid);
+	}
+}
+
+void doctor_process_judge(const struct doctor_process *process, struct findings *checks)
+{
+	if (process->err) {
+		judge_access(process, checks);
+		return;
+	}
+	findings_add(checks, FINDING_OK, "process",
+		     "%s, user %" PRIu32 "%s, %" PRIu32 " thread%s, %s%s", process->comm,
+		     process->uid, process->uid == process->own_uid ? " (this user)" : "",
+		     process->threads, process->threads == 1 ? "" : "s",
+		     *process->exe ? process->exe : "an executable that cannot be read",
+		     process->replaced ? " (replaced since it was started)" : "");
+	judge_state(process, checks);
+	if (process->inner_pid)
+		findings_add(checks, FINDING_OK, "container",
+			     "has PID %" PRIu32 " in its own PID namespace; shown here with the "
+			     "host's PID",
+			     process->inner_pid);
+}
+
+static int search_steps(uint32_t thread, const struct target_options *options,
+			function_vec *functions)
+{
+	struct target_seen *seen = target_seen__new();
+	int found = seen ? target_find(thread, options, seen, functions) : -ENOMEM;
+
+	target_seen__free(seen);
+	return found;
+}
+
+/* Names as one list in to, which may cut the last one. */
+static void list_names(char *to, size_t size, const function_vec *functions, const char *quote)
+{
+	size_t used = 0;
+
+	*to = '\0';
+	vec_for_each (function, functions) {
+		if (used < size)
+			used += (size_t)snprintf(to + used, size - used, "%s%s%.*s%s",
+						 used ? ", " : "", quote, NAME_SHOWN,
+						 (*function)->name, quote);
+	}
+}
+
+static bool is_program_stripped(uint32_t thread, const struct target_options *options)
+{
+	bool stripped = false;
+	ino_t program = proc_exe_inode((struct proc_ref){.tgid = thread});
+	mapping_vec maps = {0};
+	struct image image;
+
+	if (!program || maps_read(thread, &maps))
+		return false;
+	vec_for_each (mapping, &maps) {
+		if (mapping->inode != program)
+			continue;
+		if (!image_open(&image, thread, mapping) &&
+		    !image_read(&image, thread, options->symbol_files, options->symbol_file_count))
+			stripped = !image.symbols.complete;
+		image_close(&image);
+		break;
+	}
+	maps_free(&maps);
+	return stripped;
+}
+
+/* Nothing was found: why --step matched nothing, and what to use instead. */
+static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
+			      const struct target_options *options)
+{
+	struct doctor_words ignored;
+
+	if (steps->named && !steps->waits) {
+		doctor_listen(&steps->words);
+		target_explain_no_match(thread, options);
+		doctor_listen_end();
+	}
+	doctor_listen(&ignored);
+	target_find_candidates(thread, options, DOCTOR_CANDIDATES_MAX, &steps->candidates);
+	steps->stripped = is_program_stripped(thread, options);
+	doctor_listen_end();
+}
+
+void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
+		       struct doctor_trial *trial)
+{
+	struct target_options target_options = target_options_of(options);
+	uint32_t thread = processes_living_thread(tgid);
+
+	*steps = (struct doctor_steps){
+		.named = options->specs.count,
+		.waits = options->wait_step,
+		.interval_ns = options->interval_ns,
+	};
+	doctor_listen(&steps->words);
+	steps->found = search_steps(thread, &target_options, &steps->functions);
+	doctor_listen_end();
+	if (steps->found > 0)
+		steps->probe_err = doctor_trial_probe(trial, &steps->functions, &steps->words);
+	else if (!steps->found)
+		read_alternatives(steps, thread, &target_options);
+}
+
+static void judge_function(const struct step_function *function, struct findings *checks)
+{
+	const char *path = function->path ? function->path : "";
+	size_t exits = function->exit_offsets.count;
+
+	if (function->uretprobe) {
+		findings_add(checks, FINDING_WARN, "step function",
+			     "%.*s, ended by a uretprobe: a panic or exception that passes through "
+			     "it aborts the process; %.*s",
+			     NAME_SHOWN, function->name, PATH_SHOWN, path);
+		findings_advise(checks, "leave out --uretprobe");
+		return;
+	}
+	findings_add(checks, FINDING_OK, "step function", "%.*s, %zu %s%s%s, %.*s+0x%" PRIx64,
+		     NAME_SHOWN, function->name, exits, function->usdt ? "USDT end" : "exit",
+		     exits == 1 ? "" : "s", function->builtin ? ", from the built-in table" : "",
+		     PATH_SHOWN, path, function->address);
+}
+
+static void judge_probe(const struct doctor_steps *steps, struct findings *checks)
+{
+	const char *words = doctor_words_text(&steps->words, checks, strerror(-steps->probe_err));
+
+	if (steps->named)
+		findings_add(checks, FINDING_FAIL, "step probes", "%s", words);
+	else
+		findings_add(checks, FINDING_WARN, "step probes",
+			     "%s: steps would be fixed intervals of %s", words,
+			     FORMAT_TIME(steps->interval_ns));
+	findings_advise(checks, "use --step to name its caller or a function that it calls "
+				"(--list-steps shows candidates)");
+}
+
+static void judge_none(const struct doctor_steps *steps, struct findings *checks)
+{
+	char names[FINDING_TEXT_MAX / 2];
+
+	if (steps->named && !steps->waits)
+		findings_add(checks, FINDING_FAIL, "step function", "%s",
+			     doctor_words_text(&steps->words, checks, "nothing matches --step"));
+	else if (steps->named)
+		findings_add(checks, FINDING_WARN, "step function",
+			     "nothing matches --step yet: steps are intervals of %s until it is "
+			     "loaded (--wait-step)",
+			     FORMAT_TIME(steps->interval_ns));
+	else
+		findings_add(checks, FINDING_WARN, "step function",
+			     "no function of the built-in table (llama.cpp, ferrum) found: steps "
+			     "would be fixed intervals of %s",
+			     FORMAT_TIME(steps->interval_ns));
+	list_names(names, sizeof(names), &steps->candidates, "'");
+	if (*names)
+		findings_advise(checks,
+				"run ferrum-bpftrace --list-steps -p %" PRIu32 " to measure "
+				"candidates for --step; judging by their names: %s",
+				checks->tgid, names);
+	else if (steps->stripped)
+		findings_advise(
+			checks,
+			"use --symbols FILE with the unstripped file, or --step PATH+0xADDR "
+			"with an address that nm prints: its executable is stripped");
+	else
+		findings_advise(checks, "name the function that makes one forward pass: --step "
+					"SYMBOL, a glob, /REGEX/, PATH+0xADDR or a USDT pair");
+}
+
+static void judge_failure(const struct doctor_steps *steps, struct findings *checks)
+{
+	findings_add(checks, FINDING_FAIL, "step function", "%s",
+		     doctor_words_text(&steps->words, checks, strerror(-steps->found)));
+	if (steps->found == -E2BIG)
+		findings_advise(checks, "use PATH:NAME, or the full name");
+	else if (steps->found == -EPERM)
+		findings_advise(checks, "run with sudo");
+	else
+		findings_advise(checks,
+				"run ferrum-bpftrace --list-steps -p %" PRIu32
+				" to see functions that can be probed",
+				checks->tgid);
+}
+
+void doctor_steps_judge(const struct doctor_steps *steps, struct findings *checks)
+{
+	if (steps->found < 0)
+		judge_failure(steps, checks);
+	else if (!steps->found)
+		judge_none(steps, checks);
+	else
+		vec_for_each (function, &steps->functions)
+			judge_function(*function, checks);
+	if (steps->found > 0 && steps->probe_err)
+		judge_probe(steps, checks);
+}
+
+void doctor_steps_clear(struct doctor_steps *steps)
+{
+	step_functions_free(&steps->functions);
+	step_functions_free(&steps->candidates);
+}
+
+static bool is_code(const struct mapping *mapping, const void *ctx)
+{
+	(void)ctx;
+	return mapping->path && mapping->executable;
+}
+
+/* Whether it maps a file that the built-in table knows, or CUDA. */
+static bool is_likely_engine(uint32_t tgid)
+{
+	return maps_search(tgid, "llama", is_code, NULL) ||
+	       maps_search(tgid, "ferrum", is_code, NULL) || cuda_use_is_there(tgid);
+}
+
+/* Adds the process if it is an engine. */
+static void inspect(struct doctor_engines *engines, uint32_t tgid)
+{
+	struct target_options options = {.specs = NULL};
+	struct doctor_engine engine = {.tgid = tgid};
+	function_vec functions = {0};
+
+	engine.cuda = cuda_use_is_there(tgid) && !cuda_use_is_inherited(tgid);
+	if (search_steps(processes_living_thread(tgid), &options, &functions) > 0)
+		list_names(engine.steps, sizeof(engine.steps), &functions, "");
+	step_functions_free(&functions);
+	if (!*engine.steps && !engine.cuda)
+		return;
+	if (engines->count == DOCTOR_ENGINES_MAX) {
+		engines->more++;
+		return;
+	}
+	proc_comm((struct proc_ref){.tgid = tgid}, engine.comm, sizeof(engine.comm));
+	engines->items[engines->count++] = engine;
+}
+
+/* Likely engines first: the budget may not suffice for all processes. */
+void doctor_engines_find(struct doctor_engines *engines, uint64_t budget_ns)
+{
+	uint64_t end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + budget_ns;
+	process_vec processes = {0};
+	struct doctor_words ignored;
+
+	*engines = (struct doctor_engines){.count = 0};
+	doctor_listen(&ignored);
+	processes_list(&processes);
+	vec_for_each (process, &processes) {
+		if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= end_ns ||
+		    !is_likely_engine(process->tgid))
+			continue;
+		inspect(engines, process->tgid);
+		process->tgid = 0;
+	}
+	vec_for_each (process, &processes) {
+		if (!process->tgid)
+			continue;
+		if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) >= end_ns)
+			engines->not_looked++;
+		else
+			inspect(engines, process->tgid);
+	}
+	doctor_listen_end();
+	vec_free(&processes);
+}
+
+void doctor_engines_judge(const struct doctor_engines *engines, struct findings *checks)
+{
+	for (size_t i = 0; i < engines->count; i++) {
+		const struct doctor_engine *engine = &engines->items[i];
+		bool known = *engine->steps;
+
+		findings_add(checks, known ? FINDING_OK : FINDING_NOTE, "engine",
+			     "-p %" PRIu32 " (%s): %s%s", engine->tgid, engine->comm,
+			     known ? engine->steps : "uses CUDA; no known step function",
+			     known && engine->cuda ? "; uses CUDA" : "");
+	}
+	if (engines->more)
+		findings_add(checks, FINDING_NOTE, "engines", "and %zu more", engines->more);
+	if (!engines->count)
+		findings_add(checks, FINDING_NOTE, "engines",
+			     "none found: no process has a known step function (llama.cpp, ferrum) "
+			     "or uses CUDA");
+	if (engines->not_looked)
+		findings_add(checks, FINDING_NOTE, "engines",
+			     "%zu processes were not searched, to save time", engines->not_looked);
+}

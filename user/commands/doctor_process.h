@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * A process as a target: whether it can be inspected, and where its steps would begin and end.
+ * Without a process to check: those of this machine that look like an engine. The _judge functions
+ * are pure.
+ */
+#ifndef FBT_COMMANDS_DOCTOR_PROCESS_H
+#define FBT_COMMANDS_DOCTOR_PROCESS_H
+
+#include "commands/doctor_check.h"
+#include "commands/doctor_room.h"
+#include "options.h"
+#include "steps/resolve.h"
+
+#define DOCTOR_COMM_MAX 64
+
+struct doctor_process {
+	uint32_t tgid;
+	bool may_trace; /* we have CAP_SYS_PTRACE */
+	int err;	/* of reading its memory map: 0, or -errno, explained by words */
+	struct doctor_words words;
+	char comm[DOCTOR_COMM_MAX];
+	char exe[512];
+	bool replaced; /* exe no longer names the file that runs */
+	uint32_t uid;
+	uint32_t own_uid;
+	uint32_t threads;
+	char state;	 /* of its first living thread, as in /proc/PID/stat */
+	uint32_t tracer; /* of that thread; 0: none */
+	char tracer_comm[DOCTOR_COMM_MAX];
+	uint32_t inner_pid; /* in its own PID namespace; 0: it has none */
+};
+
+/* Reads /proc only. */
+void doctor_process_read(struct doctor_process *process, uint32_t tgid);
+void doctor_process_judge(const struct doctor_process *process, struct findings *checks);
+
+/* Most candidates that are named if no step function is known. */
+#define DOCTOR_CANDIDATES_MAX 4
+
+struct doctor_steps {
+	/* Requested. */
+	bool named; /* by --step */
+	bool waits; /* --wait-step */
+	uint64_t interval_ns;
+	/* Found. */
+	int found; /* number of functions, or -errno, explained by words */
+	struct doctor_words words;
+	function_vec functions;	 /* that -p would probe */
+	function_vec candidates; /* if there are no functions: those that look like a step */
+	bool stripped;		 /* the program has no symbols of its own functions */
+	int probe_err;		 /* the kernel refuses to probe functions: -errno and words */
+};
+
+/* Reads the files of the process, and tries probes in this one (doctor_trial_probe). */
+void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
+		       struct doctor_trial *trial);
+void doctor_steps_judge(const struct doctor_steps *steps, struct findings *checks);
+void doctor_steps_clear(struct doctor_steps *steps);
+
+#define DOCTOR_ENGINES_MAX 8
+
+struct doctor_engine {
+	uint32_t tgid;
+	char comm[DOCTOR_COMM_MAX];
+	char steps[256]; /* known step functions in it; "": none */
+	bool cuda;	 /* it has libcuda */
+};
+
+struct doctor_engines {
+	struct doctor_engine items[DOCTOR_ENGINES_MAX];
+	size_t count;
+	size_t more;	   /* found, and not listed */
+	size_t not_looked; /* processes that budget_ns did not suffice for */
+};
+
+/* Reads /proc and the files of processes for at most about budget_ns of CPU time. */
+void doctor_engines_find(struct doctor_engines *engines, uint64_t budget_ns);
+void doctor_engines_judge(const struct doctor_engines *engines, struct findings *checks);
+
+#endif

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Checks whether the shim can be put into a running process. The checks only read: nothing is
+ * stopped, nothing is written.
+ */
+#ifndef FBT_INJECT_CHECK_H
+#define FBT_INJECT_CHECK_H
+
+#include "inject/place.h"
+#include "inject/verdict.h"
+#include "proc/status.h"
+
+/* A process under check. */
+struct inject_target {
+	struct proc_ref process;
+	int pidfd;
+	struct thread_stat identity; /* when the process began, and where its program is */
+	struct inject_place place;
+};
+
+/*
+ * Fills target and verdict. The caller clears both, whatever is returned.
+ *
+ * need_cuda: refuse a process without libcuda, and leave one that has the shim alone. Only tests,
+ * which inject other libraries, pass false.
+ *
+ * 0: an injection may be tried. If verdict->present is set, the shim is there already and nothing
+ * else was checked. On failure verdict has the reason: -EPERM the process is refused; -ESRCH the
+ * process has ended; -errno.
+ */
+int inject_check(struct inject_target *target, struct inject_verdict *verdict, uint32_t tgid,
+		 bool need_cuda);
+void inject_target_clear(struct inject_target *target);
+
+/*
+ * Whether the target is still the same process and program. Without ASLR a program that calls
+ * execve on itself looks the same, so the stub is compared again before a thread is sent to it.
+ */
+bool inject_target_is_there(const struct inject_target *target);
+
+#endif

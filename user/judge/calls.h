@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The parts that a step's time falls into, by what a person would do next about each, and which
+ * part each of its calls belongs to. Pure.
+ */
+#ifndef FBT_JUDGE_CALLS_H
+#define FBT_JUDGE_CALLS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "fbt_event.h"
+#include "model/step.h"
+#include "model/window.h"
+
+enum cause_kind {
+	CAUSE_LOCK_CONTENTION = 0, /* futex */
+	CAUSE_ALLOCATION_CHURN,	   /* mmap, munmap, mprotect, mremap, brk, madvise, mlock … */
+	CAUSE_DRIVER_CALLS,	   /* ioctl */
+	CAUSE_FILE_IO,		   /* read, write, open, stat, fsync … of files */
+	CAUSE_TINY_WRITES,	   /* many writes of few bytes: instead of FILE_IO or SOCKET_IO */
+	CAUSE_SOCKET_IO,	   /* reads, writes … of sockets, pipes, eventfds */
+	CAUSE_THREAD_CHURN,	   /* clone, fork, exit, wait */
+	CAUSE_SIGNAL_STORM,	   /* signal handlers, sigreturn */
+	CAUSE_SLEEP,		   /* poll, epoll_wait, select, nanosleep, sched_yield */
+	CAUSE_OTHER_CALLS,	   /* any other syscall: named in the evidence */
+	CAUSE_RUN_QUEUE,	   /* ready to run, no CPU free */
+	CAUSE_PAGE_FAULTS,	   /* estimated: their number is exact, their time is not */
+	CAUSE_GPU_TRANSFER,	   /* GPU copies: found by their share, a part of no step */
+	CAUSE_COMPUTE,		   /* none of the above: the step itself had more to do */
+	CAUSE_COUNT,
+};
+
+/* "lock_contention", "allocation_churn", … in the order above; "unknown" of any other number. */
+const char *cause_name(enum cause_kind kind);
+
+/* One sentence, without a full stop: what to do about it. "" of any other number. */
+const char *cause_advice(enum cause_kind kind);
+
+/* Traits of a syscall: what its arguments and its result mean. */
+#define CALL_BY_FILE	  1    /* file I/O or socket I/O: its file says which */
+#define CALL_MOVES	  2    /* a positive result is a number of bytes */
+#define CALL_WRITES	  4    /* … that were written or sent */
+#define CALL_SPANS	  8    /* its second argument is a length of memory */
+#define CALL_BREAK	  16   /* brk: what it returns is the end of the heap */
+#define CALL_FUTEX	  32   /* its first argument is the address of the lock */
+#define CALL_COMMAND	  64   /* ioctl: its second argument is the command */
+#define CALL_MAKES_THREAD 128  /* a positive result is a new thread or process */
+#define CALL_SIGNAL	  256  /* it returns from a signal handler */
+#define CALL_STACK_NEW	  512  /* pthread_create does it before it makes a thread */
+#define CALL_STACK_GONE	  1024 /* pthread_join may do it after the end of a thread */
+
+struct call_rule {
+	uint8_t cause;	  /* enum cause_kind */
+	uint8_t category; /* enum fbt_category */
+	uint16_t traits;  /* CALL_* */
+};
+
+/* Walks the calls of a step and finds the part that each belongs to. */
+struct call_walk {
+	/* Of the current call. */
+	const struct fbt_call *call;
+	const struct call_rule *rule;
+	uint64_t ns;	       /* that it took in the step (call_walk_ns), without … */
+	uint64_t covered_ns;   /* … waiting for the GPU while it worked: that is work */
+	enum cause_kind part;  /* of the call by itself */
+	enum cause_kind cause; /* the same, or CAUSE_THREAD_CHURN if a new thread claims it */
+
+	/* The walk's own. */
+	const struct window *window;
+	const struct step *step;
+	const struct call_rule *rules;
+	size_t next;
+	size_t busy; /* where to look in step->gpu */
+	size_t sync_busy;
+	uint32_t file; /* the latest one that was looked up */
+	bool file_is_socket;
+	bool claims;
+	uint32_t joins;	 /* of made threads that no wait is charged to yet */
+	uint32_t stacks; /* … and no unmapping */
+};
+
+/*
+ * window and step are borrowed. claims: the calls that a thread made in the step costs besides its
+ * clone, at most one of each kind, are CAUSE_THREAD_CHURN: mapping and protecting its stack before
+ * the clone, unmapping it and one blocked futex wait (the join) after.
+ */
+void call_walk_begin(struct call_walk *walk, const struct window *window, const struct step *step,
+		     bool claims);
+
+/*
+ * Moves to the next call; false after the last. A call waits for the GPU if it blocked, or lies
+ * inside a CUDA call that waits; without GPU records, and in an interval, nothing is covered.
+ */
+bool call_walk_next(struct call_walk *walk);
+
+/*
+ * The time that a call took in the step: all of it. Of an interval's calls, which are those that
+ * returned in it, only what lies inside the interval.
+ */
+uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call);
+
+/* The current call made a thread or process. */
+bool call_walk_made_thread(const struct call_walk *walk);
+
+#endif

@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/cause.h"
+
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/stats.h"
+#include "judge/calls.h"
+#include "model/gpu.h"
+
+#define STORM_SIGNALS	10
+#define STORM_FACTOR	4
+#define TINY_WRITES_MIN 32
+#define TINY_BYTES	512
+
+/*
+ * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
+ * calls would look like work. Less than this between two calls is no time to work in.
+ */
+#define BETWEEN_CALLS_NS 1000
+
+/* Parts take from what is left, so that they sum up to the step whatever the records say. */
+static void give(struct cause_times *times, enum cause_kind kind, uint64_t ns, uint64_t *left_ns)
+{
+	uint64_t given = ns < *left_ns ? ns : *left_ns;
+
+	times->ns[kind] += given;
+	*left_ns -= given;
+}
+
+static void split_hidden(const struct window *window, const struct fbt_step *record,
+			 struct cause_times *times, uint64_t *left_ns)
+{
+	unsigned __int128 faults_ns =
+		(unsigned __int128)record->minor_faults * window->record.fault_ps / 1000;
+
+	if (record->header.flags & FBT_STEP_SCHED_UNKNOWN)
+		return;
+	give(times, CAUSE_RUN_QUEUE, record->run_delay_ns, left_ns);
+	give(times, CAUSE_PAGE_FAULTS, faults_ns > *left_ns ? *left_ns : (uint64_t)faults_ns,
+	     left_ns);
+}
+
+/* Time since the previous call, if it belongs to this one. Intervals have many threads. */
+static uint64_t between_calls_ns(const struct step *step, const struct fbt_call *call,
+				 uint64_t *last_ns)
+{
+	uint64_t gap_ns = sub_saturating(call->start_ns, *last_ns);
+
+	*last_ns = add_saturating(call->start_ns, call->duration_ns);
+	return step->record.kind && gap_ns < BETWEEN_CALLS_NS ? gap_ns : 0;
+}
+
+void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
+{
+	static const enum cause_kind stand_ins[FBT_CATEGORY_COUNT] = {
+		[FBT_MMAP] = CAUSE_ALLOCATION_CHURN, [FBT_FUTEX] = CAUSE_LOCK_CONTENTION,
+		[FBT_IOCTL] = CAUSE_DRIVER_CALLS,    [FBT_READ] = CAUSE_FILE_IO,
+		[FBT_WRITE] = CAUSE_FILE_IO,	     [FBT_OTHER] = CAUSE_OTHER_CALLS,
+	};
+	uint64_t known_ns[FBT_CATEGORY_COUNT] = {0};
+	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0}, last_ns = 0;
+	struct call_walk walk;
+
+	*times = (struct cause_times){0};
+	call_walk_begin(&walk, window, step, false);
+	while (call_walk_next(&walk)) {
+		uint64_t *known = &known_ns[walk.rule->category];
+
+		give(times, walk.cause, walk.ns, &left_ns);
+		give(times, CAUSE_COMPUTE, walk.covered_ns, &left_ns);
+		*known = add_saturating(*known, add_saturating(walk.ns, walk.covered_ns));
+		between_ns[walk.cause] += between_calls_ns(step, walk.call, &last_ns);
+		times->threads_made += call_walk_made_thread(&walk);
+		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
+	}
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		give(times, stand_ins[i], sub_saturating(step->record.sums[i].ns, known_ns[i]),
+		     &left_ns);
+	times->covered_ns = times->ns[CAUSE_COMPUTE];
+	split_hidden(window, &step->record, times, &left_ns);
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
+	times->ns[CAUSE_COMPUTE] += left_ns;
+}
+
+uint64_t cause_work_ns(const struct cause_times *times)
+{
+	return times->ns[CAUSE_COMPUTE];
+}
+
+/*
+ * Moves what new threads cost besides their clone to THREAD_CHURN, but no more than the other parts
+ * have grown: the usual times were not moved.
+ */
+static void claim(const struct window *window, const struct step *step,
+		  const struct cause_times *usual, struct cause_times *times)
+{
+	struct call_walk walk;
+
+	call_walk_begin(&walk, window, step, true);
+	while (call_walk_next(&walk)) {
+		uint64_t *from = &times->ns[walk.part];
+		uint64_t growth = sub_saturating(*from, usual->ns[walk.part]);
+		uint64_t moved = walk.ns < growth ? walk.ns : growth;
+
+		if (walk.part == walk.cause)
+			continue;
+		*from -= moved;
+		times->ns[walk.cause] += moved;
+	}
+}
+
+static enum cause_kind find_largest(const struct cause_times *times)
+{
+	enum cause_kind largest = CAUSE_COMPUTE;
+
+	for (int i = 0; i < CAUSE_COUNT; i++) {
+		if (times->ns[i] > times->ns[largest])
+			largest = (enum cause_kind)i;
+	}
+	return largest;
+}
+
+static enum cause_kind find_winner(const struct cause_times *times, const struct cause_times *usual)
+{
+	struct cause_times growth = {0};
+	enum cause_kind winner = 0;
+
+	for (int i = 0; i < CAUSE_COUNT; i++) {
+		growth.ns[i] = sub_saturating(times->ns[i], usual->ns[i]);
+		/* Compute is last: it wins only if it has grown more than any other part. */
+		if (growth.ns[i] > growth.ns[winner])
+			winner = (enum cause_kind)i;
+	}
+	return growth.ns[winner] ? winner : find_largest(times);
+}
+
+/* Which calls of a step are evidence. */
+struct scope {
+	const struct window *window;
+	const struct step *step;
+	enum cause_kind cause; /* the part */
+	bool claims;
+	bool writes; /* only those that wrote */
+	bool has_command;
+	uint32_t command; /* only those with it */
+};
+
+/* The kernel takes 32 bits of it. */
+static uint32_t command_of(const struct fbt_call *call)
+{
+	return (uint32_t)call->args[1];
+}
+
+static bool is_command(const struct call_walk *walk)
+{
+	return walk->rule->traits & CALL_COMMAND && walk->call->header.flags & FBT_CALL_ARGS;
+}
+
+static bool is_in(const struct scope *scope, const struct call_walk *walk)
+{
+	if (walk->cause != scope->cause || (walk->covered_ns && !walk->ns))
+		return false;
+	if (scope->writes && (!(walk->rule->traits & CALL_WRITES) || walk->call->ret < 0))
+		return false;
+	return !scope->has_command ||
+	       (is_command(walk) && command_of(walk->call) == scope->command);
+}
+
+static void begin_scope(const struct scope *scope, struct call_walk *walk)
+{
+	call_walk_begin(walk, scope->window, scope->step, scope->claims);
+}
+
+static bool next_in(const struct scope *scope, struct call_walk *walk)
+{
+	while (call_walk_next(walk)) {
+		if (is_in(scope, walk))
+			return true;
+	}
+	return false;
+}
+
+enum share_key { BY_NUMBER, BY_FILE, BY_COMMAND, BY_LOCK };
+
+static bool find_key(const struct call_walk *walk, enum share_key by, uint64_t *key)
+{
+	const struct fbt_call *call = walk->call;
+
+	switch (by) {
+	case BY_NUMBER:
+		*key = call->nr;
+		return true;
+	case BY_FILE:
+		*key = call->file;
+		return call->file != 0;
+	case BY_COMMAND:
+		*key = command_of(call);
+		return is_command(walk);
+	case BY_LOCK:
+		*key = call->args[0];
+		return walk->rule->traits & CALL_FUTEX && call->header.flags & FBT_CALL_ARGS;
+	}
+	return false;
+}
+
+static struct top_key find_share(const struct scope *scope, enum share_key by)
+{
+	struct top_keys top;
+	struct call_walk walk;
+	uint64_t key;
+
+	top_keys_clear(&top);
+	begin_scope(scope, &walk);
+	while (next_in(scope, &walk)) {
+		if (find_key(&walk, by, &key))
+			top_keys_add(&top, key, walk.ns);
+	}
+	return top_keys_largest(&top);
+}
+
+/* Bytes that a call moved, mapped or gave back. end: of the heap, 0 if it is not known yet. */
+static uint64_t bytes_of(const struct call_walk *walk, uint64_t *end)
+{
+	const struct fbt_call *call = walk->call;
+	uint64_t before = *end;
+
+	if (call->header.flags & FBT_CALL_UNFINISHED || (call->ret < 0 && call->ret >= -4095))
+		return 0;
+	if (walk->rule->traits & CALL_MOVES)
+		return call->ret > 0 ? (uint64_t)call->ret : 0;
+	if (walk->rule->traits & CALL_SPANS && call->header.flags & FBT_CALL_ARGS)
+		return call->args[1];
+	if (!(walk->rule->traits & CALL_BREAK))
+		return 0;
+	*end = (uint64_t)call->ret;
+	return before ? sub_saturating(*end, before) + sub_saturating(before, *end) : 0;
+}
+
+static void count_calls(const struct scope *scope, struct cause *cause)
+{
+	struct call_walk walk;
+	uint64_t end = 0;
+
+	cause->blocked_known = true;
+	begin_scope(scope, &walk);
+	while (next_in(scope, &walk)) {
+		cause->calls++;
+		cause->blocked_known &= (walk.call->header.flags & FBT_CALL_ARGS) != 0;
+		cause->blocked += (walk.call->header.flags & FBT_CALL_BLOCKED) != 0;
+		cause->bytes = add_saturating(cause->bytes, bytes_of(&walk, &end));
+	}
+}
+
+static void name_shares(struct scope *scope, struct cause *cause)
+{
+	struct top_key share = find_share(scope, BY_NUMBER);
+
+	cause->nr = (uint32_t)share.key;
+	cause->nr_calls = share.calls;
+	cause->nr_ns = share.ns;
+	if (cause->kind == CAUSE_LOCK_CONTENTION)
+		cause->lock = find_share(scope, BY_LOCK).key;
+	if (cause->kind == CAUSE_DRIVER_CALLS) {
+		share = find_share(scope, BY_COMMAND);
+		cause->command = (uint32_t)share.key;
+		cause->command_calls = share.calls;
+		cause->command_ns = share.ns;
+		scope->has_command = share.calls != 0;
+		scope->command = cause->command;
+	}
+	share = find_share(scope, BY_FILE);
+	cause->file = (uint32_t)share.key;
+	cause->file_calls = share.calls;
+	cause->file_ns = share.ns;
+}
+
+/* Turns file or socket I/O into TINY_WRITES if they take most of its time. */
+static void find_tiny_writes(struct scope *scope, struct cause *cause)
+{
+	uint64_t calls = 0, bytes = 0, ns = 0, all_ns = 0, end = 0;
+	struct call_walk walk;
+
+	begin_scope(scope, &walk);
+	while (next_in(scope, &walk))
+		all_ns = add_saturating(all_ns, walk.ns);
+	scope->writes = true;
+	begin_scope(scope, &walk);
+	while (next_in(scope, &walk)) {
+		calls++;
+		bytes = add_saturating(bytes, bytes_of(&walk, &end));
+		ns = add_saturating(ns, walk.ns);
+	}
+	scope->writes = calls >= TINY_WRITES_MIN && bytes / calls < TINY_BYTES &&
+			ns >= all_ns / 2 + all_ns % 2;
+	if (!scope->writes)
+		return;
+	cause->kind = CAUSE_TINY_WRITES;
+	cause->writes_ns = ns < all_ns && ns < cause->time_ns ? ns : cause->time_ns;
+}
+
+/* The time of signal handlers is compute: only their number shows them. */
+static void find_storm(const struct cause_times *times, const struct cause_times *usual,
+		       struct cause *cause)
+{
+	uint64_t many = (uint64_t)usual->signals * STORM_FACTOR;
+
+	if (times->signals <= (many > STORM_SIGNALS ? many : STORM_SIGNALS))
+		return;
+	if (cause->kind == CAUSE_COMPUTE) {
+		cause->estimated = true;
+		cause->time_ns = add_saturating(times->ns[CAUSE_SIGNAL_STORM],
+						sub_saturating(cause->time_ns, cause->usual_ns));
+		cause->usual_ns = usual->ns[CAUSE_SIGNAL_STORM];
+	}
+	cause->kind = CAUSE_SIGNAL_STORM;
+}
+
+/* The counts of an interval may differ: they are not read at one instant for all threads. */
+static bool has_all_calls(const struct step *step)
+{
+	if (step->calls_truncated || step->record.lost_calls)
+		return false;
+	if (!step->record.kind && step->calls.count)
+		return true;
+	return step->calls.count >= step_calls(step);
+}
+
+static void add_counts(const struct step *step, const struct cause_times *times,
+		       struct cause *cause)
+{
+	cause->calls_known = has_all_calls(step) || step->calls.count;
+	cause->calls_partial = cause->calls_known && !has_all_calls(step);
+	cause->signals = times->signals;
+	cause->threads_made = times->threads_made;
+	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
+		return;
+	cause->minor_faults = step->record.minor_faults;
+	cause->major_faults = step->record.major_faults;
+}
+
+void cause_find(const struct window *window, const struct step *step,
+		const struct cause_times *times, const struct cause_times *usual,
+		struct cause *cause)
+{
+	static const struct cause_times nothing;
+	struct scope scope = {.window = window, .step = step};
+	struct cause_times own = *times;
+
+	*cause = (struct cause){.usual_known = usual != NULL};
+	usual = usual ? usual : &nothing;
+	scope.claims = times->threads_made > usual->threads_made;
+	if (scope.claims)
+		claim(window, step, usual, &own);
+	cause->kind = scope.cause = find_winner(&own, usual);
+	cause->time_ns = own.ns[cause->kind];
+	cause->usual_ns = usual->ns[cause->kind];
+	cause->estimated = cause->kind == CAUSE_PAGE_FAULTS;
+	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
+	add_counts(step, times, cause);
+	if (cause->kind == CAUSE_COMPUTE || cause->kind == CAUSE_SIGNAL_STORM)
+		find_storm(&own, usual, cause);
+	if (cause->kind == CAUSE_SIGNAL_STORM)
+		scope.cause = CAUSE_SIGNAL_STORM;
+	if (cause->kind == CAUSE_FILE_IO || cause->kind == CAUSE_SOCKET_IO)
+		find_tiny_writes(&scope, cause);
+	if (cause->calls_known && scope.cause < CAUSE_RUN_QUEUE) {
+		count_calls(&scope, cause);
+		name_shares(&scope, cause);
+	}
+}
+
+void cause_set_transfer(const struct step *step, struct cause *cause)
+{
+	const struct gpu_figures *all = &step->gpu->all;
+
+	*cause = (struct cause){
+		.kind = CAUSE_GPU_TRANSFER,
+		.time_ns = all->transfer_ns,
+		.total_ns = step_total_ns(step),
+		.h2d_bytes = all->h2d_bytes,
+		.d2h_bytes = all->d2h_bytes,
+		.p2p_bytes = all->p2p_bytes,
+		.copies = all->memcpys,
+		.pageable = all->pageable,
+	};
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * What took the extra time of a step, in terms of what a person would look at next. Pure.
+ *
+ * The time of a step falls into parts, each part belongs to one cause: every call by its number
+ * (and the file it worked on) to one of the first parts, then the time without a CPU, page faults
+ * (estimated), and work: what is left. The cause of a step is the part that has grown most against
+ * what is usual in its class.
+ */
+#ifndef FBT_JUDGE_CAUSE_H
+#define FBT_JUDGE_CAUSE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "judge/calls.h"
+#include "model/step.h"
+#include "model/window.h"
+
+/*
+ * Time of a step by part; they sum up to its total (step_total_ns) exactly. TINY_WRITES is 0: those
+ * calls are in FILE_IO or SOCKET_IO. GPU_TRANSFER is 0: copies overlap the other parts.
+ */
+struct cause_times {
+	uint64_t ns[CAUSE_COUNT];
+	uint64_t covered_ns;   /* of COMPUTE: calls that waited for the GPU while that worked */
+	uint32_t threads_made; /* clone, fork … that succeeded */
+	uint32_t signals;      /* handlers that returned */
+};
+
+/*
+ * Splits a step. Less than a microsecond between two calls of a step belongs to the second: it went
+ * into entering and leaving them. Page faults are taken at window->record.fault_ps each, as far as
+ * time is left for them. Where calls are not known (--detail steps, lost or cut off ones) the
+ * categories stand for them: mmap is allocation, futex is locks, ioctl is the driver, read and
+ * write are files.
+ */
+void cause_split(const struct window *window, const struct step *step, struct cause_times *times);
+
+/* What remains of a step without syscalls that are not covered, run queue and page faults. */
+uint64_t cause_work_ns(const struct cause_times *times);
+
+/* The evidence. Counts are of the calls of that cause in this step. */
+struct cause {
+	enum cause_kind kind;
+	bool estimated;	    /* time_ns is an estimate */
+	bool usual_known;   /* else usual_ns is 0 and means nothing */
+	bool calls_known;   /* else the counts of calls, and what they name, are 0 */
+	bool calls_partial; /* some of the step's calls were lost: counts are of the others */
+	uint64_t time_ns;   /* of this part of the step */
+	uint64_t usual_ns;  /* the class's median of it */
+	uint64_t calls;
+	bool blocked_known; /* of each call it is known whether it blocked */
+	uint64_t blocked;   /* of them */
+	uint64_t bytes;	    /* read, written, mapped, unmapped, advised */
+	uint32_t nr;	    /* the syscall that took most of the time, if nr_calls is not 0 */
+	uint64_t nr_calls;
+	uint64_t nr_ns;
+	uint32_t file;	     /* window file id that took most of the time; 0: none or not known */
+	uint64_t file_calls; /* that worked on it */
+	uint64_t file_ns;
+	uint64_t writes_ns;	/* TINY_WRITES: that they took of time_ns; usual_ns is of all I/O */
+	uint32_t command;	/* DRIVER_CALLS: the ioctl command that took most of the time */
+	uint64_t command_calls; /* 0: not known; file is that of the command's calls */
+	uint64_t command_ns;
+	uint64_t lock; /* LOCK_CONTENTION: address of the futex that was waited for longest */
+	uint32_t minor_faults; /* of the whole step, as the next three */
+	uint32_t major_faults;
+	uint32_t signals;
+	uint32_t threads_made;
+	uint64_t covered_ns; /* COMPUTE: of time_ns, waiting for the GPU while that worked */
+	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
+	uint64_t total_ns;
+	uint64_t h2d_bytes;
+	uint64_t d2h_bytes;
+	uint64_t p2p_bytes;
+	uint32_t copies; /* from or to pageable memory: pageable of all copies */
+	uint32_t pageable;
+};
+
+/*
+ * Finds the cause of a step: times are its own, usual are the medians of its class, NULL if they
+ * are not known. A part whose usual time is set to the step's own has not grown: how a caller says
+ * that it is not in question.
+ *
+ * THREAD_CHURN: in a step that made more threads than usual each of them also claims the mapping
+ * and unmapping of its stack and one wait for its end, as far as those parts have grown.
+ * TINY_WRITES: 32 writes or more, of less than 512 bytes on average, took half of the part that
+ * won. SIGNAL_STORM: more than 10 signals, and more than 4 times the usual, where compute would
+ * win.
+ */
+void cause_find(const struct window *window, const struct step *step,
+		const struct cause_times *times, const struct cause_times *usual,
+		struct cause *cause);
+
+/* Makes the GPU copies the cause of a step that was escalated for them; it has GPU figures. */
+void cause_set_transfer(const struct step *step, struct cause *cause);
+
+#endif

@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/class.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/stats.h"
+#include "base/vec.h"
+
+#define FILTERED_MIN 10 /* where fewer pass the filter, all count */
+#define CAPACITY_MIN 16
+
+#define CHAINS 2048 /* a power of two */
+#define NONE   UINT32_MAX
+
+/* A class key: the bucket, by what it is counted, kind, process. */
+#define KEY_BUCKET	0xffu
+#define KEY_BY_ARGUMENT 0x100u
+#define KEY_KIND	16
+#define KEY_PROCESS	22
+_Static_assert(FBT_KIND_COUNT <= 1 << (KEY_PROCESS - KEY_KIND),
+	       "a kind fits into its bits of a key");
+_Static_assert(WINDOW_PROCESSES_MAX <= 1 << (32 - KEY_PROCESS),
+	       "and so do the processes of one number");
+#define BUCKETS 64
+
+struct class_history {
+	uint32_t window_steps;
+	uint32_t count;
+	uint32_t told;	 /* so many steps more */
+	uint32_t oldest; /* 0 until the window is full */
+	uint32_t capacity;
+	struct cause_times *steps; /* a ring once it is full */
+	uint64_t *works;	   /* sorted */
+	uint64_t *rests;	   /* sorted */
+	uint64_t *scratch;
+};
+
+struct class_history *class_history__new(uint32_t window_steps)
+{
+	struct class_history *history = calloc(1, sizeof(*history));
+
+	if (history)
+		history->window_steps = window_steps;
+	return history;
+}
+
+void class_history__free(struct class_history *history)
+{
+	if (!history)
+		return;
+	free(history->steps);
+	free(history->works);
+	free(history->rests);
+	free(history->scratch);
+	free(history);
+}
+
+static uint64_t rest_of(const struct cause_times *times)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		total += times->ns[i];
+	return total - cause_work_ns(times);
+}
+
+/* Most classes stay small: a prompt of that length came once. */
+static int grow(struct class_history *history)
+{
+	uint32_t capacity = history->capacity ? history->capacity * 2 : CAPACITY_MIN;
+	uint64_t **const arrays[] = {&history->works, &history->rests, &history->scratch};
+	void *larger;
+
+	if (history->count < history->capacity)
+		return 0;
+	if (capacity > history->window_steps)
+		capacity = history->window_steps;
+	larger = reallocarray(history->steps, capacity, sizeof(*history->steps));
+	if (!larger)
+		return -ENOMEM;
+	history->steps = larger;
+	for (size_t i = 0; i < sizeof(arrays) / sizeof(arrays[0]); i++) {
+		larger = reallocarray(*arrays[i], capacity, sizeof(**arrays[i]));
+		if (!larger)
+			return -ENOMEM;
+		*arrays[i] = larger;
+	}
+	history->capacity = capacity;
+	return 0;
+}
+
+/* Index of the first element that is not below value. */
+static uint32_t position_of(const uint64_t *sorted, uint32_t count, uint64_t value)
+{
+	return (uint32_t)first_index(i, count, sorted[i] >= value);
+}
+
+static void insert_sorted(uint64_t *sorted, uint32_t count, uint64_t value)
+{
+	uint32_t at = position_of(sorted, count, value);
+
+	memmove(&sorted[at + 1], &sorted[at], (count - at) * sizeof(*sorted));
+	sorted[at] = value;
+}
+
+/* Moves only what lies between the old value and the new one. */
+static void replace_sorted(uint64_t *sorted, uint32_t count, uint64_t old, uint64_t value)
+{
+	uint32_t from = position_of(sorted, count, old);
+	uint32_t to = position_of(sorted, count, value);
+
+	if (to > from) {
+		to--;
+		memmove(&sorted[from], &sorted[from + 1], (to - from) * sizeof(*sorted));
+	} else {
+		memmove(&sorted[to + 1], &sorted[to], (from - to) * sizeof(*sorted));
+	}
+	sorted[to] = value;
+}
+
+static void replace_oldest(struct class_history *history, const struct cause_times *times)
+{
+	struct cause_times *oldest = &history->steps[history->oldest];
+
+	replace_sorted(history->works, history->count, cause_work_ns(oldest), cause_work_ns(times));
+	replace_sorted(history->rests, history->count, rest_of(oldest), rest_of(times));
+	*oldest = *times;
+	history->oldest = (history->oldest + 1) % history->window_steps;
+}
+
+int class_history__add(struct class_history *history, const struct cause_times *times)
+{
+	int err;
+
+	history->told -= history->told != 0;
+	if (history->count == history->window_steps) {
+		replace_oldest(history, times);
+		return 0;
+	}
+	err = grow(history);
+	if (err)
+		return err;
+	insert_sorted(history->works, history->count, cause_work_ns(times));
+	insert_sorted(history->rests, history->count, rest_of(times));
+	history->steps[history->count++] = *times;
+	return 0;
+}
+
+void class_history__mark_told(struct class_history *history)
+{
+	history->told = history->window_steps;
+}
+
+bool class_history__is_told(const struct class_history *history)
+{
+	return history->told != 0;
+}
+
+uint32_t class_history__count(const struct class_history *history)
+{
+	return history->count;
+}
+
+bool class_history__is_known(const struct class_history *history)
+{
+	return history && history->count >= CLASS_KNOWN_STEPS;
+}
+
+static uint64_t median_of(const struct class_history *history, const uint64_t *sorted)
+{
+	return history->count ? sorted[history->count / 2] : 0;
+}
+
+static uint64_t usual_work_ns(const struct class_history *history)
+{
+	return median_of(history, history->works);
+}
+
+uint64_t class_history__usual_rest_ns(const struct class_history *history)
+{
+	return median_of(history, history->rests);
+}
+
+/* Of the steps first … last - 1 in the order of their rest. */
+static double cv_of(const struct class_history *history, double work, uint32_t first, uint32_t last)
+{
+	double count = (double)(last - first), sum = 0, squares = 0, mean;
+
+	for (uint32_t i = first; i < last; i++)
+		sum += work + (double)history->rests[i];
+	mean = sum / count;
+	for (uint32_t i = first; i < last; i++) {
+		double difference = work + (double)history->rests[i] - mean;
+
+		squares += difference * difference;
+	}
+	return mean > 0 ? sqrt(squares / count) / mean * 100 : 0;
+}
+
+double class_history__cv_percent(const struct class_history *history)
+{
+	double work = (double)usual_work_ns(history);
+	uint32_t first = 0, last = history->count;
+	uint32_t quarter = history->count / 4;
+	uint32_t three_quarters = (uint32_t)((uint64_t)history->count * 3 / 4);
+	double low, high, reach;
+
+	if (!history->count)
+		return 0;
+	if (history->count >= FILTERED_MIN) {
+		/* In doubles, as ferrum computes them. */
+		low = work + (double)history->rests[quarter];
+		high = work + (double)history->rests[three_quarters];
+		reach = 1.5 * (high - low);
+		while (first < last && work + (double)history->rests[first] < low - reach)
+			first++;
+		while (last > first && work + (double)history->rests[last - 1] > high + reach)
+			last--;
+	}
+	if (last - first >= FILTERED_MIN)
+		return cv_of(history, work, first, last);
+	return cv_of(history, work, 0, history->count);
+}
+
+/* Most parts of most steps are 0. Reorders values. */
+static uint64_t sparse_median(uint64_t *values, uint32_t count)
+{
+	uint32_t zeros = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		zeros += !values[i];
+	return zeros > count / 2 ? 0 : median_u64(values, count);
+}
+
+/* The median over the steps of a value, an expression of times, a pointer. */
+#define median_over(history, value)                                                                \
+	({                                                                                         \
+		for (uint32_t step = 0; step < (history)->count; step++) {                         \
+			const struct cause_times *times = &(history)->steps[step];                 \
+			(history)->scratch[step] = (value);                                        \
+		}                                                                                  \
+		sparse_median((history)->scratch, (history)->count);                               \
+	})
+
+void class_history__usual(const struct class_history *history, struct cause_times *usual)
+{
+	for (int part = 0; part < CAUSE_COUNT; part++)
+		usual->ns[part] = median_over(history, times->ns[part]);
+	usual->threads_made = (uint32_t)median_over(history, times->threads_made);
+	usual->signals = (uint32_t)median_over(history, times->signals);
+}
+
+uint64_t class_history__usual_ns(const struct class_history *history)
+{
+	return median_over(history, cause_work_ns(times) + rest_of(times));
+}
+
+struct entry {
+	uint64_t key;
+	uint64_t used; /* number of the look-up that found it last */
+	struct class_history *history;
+	uint32_t next; /* in its chain */
+};
+
+struct class_table {
+	uint32_t window_steps;
+	uint32_t limit;
+	uint32_t count;
+	uint64_t lookups;
+	uint32_t chains[CHAINS]; /* first entry */
+	struct entry entries[CLASSES_MAX];
+};
+
+struct class_table *class_table__new(uint32_t window_steps)
+{
+	struct class_table *table = calloc(1, sizeof(*table));
+
+	if (!table)
+		return NULL;
+	table->window_steps = window_steps;
+	table->limit = CLASS_STEPS_MAX / window_steps;
+	if (table->limit > CLASSES_MAX)
+		table->limit = CLASSES_MAX;
+	for (uint32_t i = 0; i < CHAINS; i++)
+		table->chains[i] = NONE;
+	return table;
+}
+
+void class_table__free(struct class_table *table)
+{
+	if (!table)
+		return;
+	for (uint32_t i = 0; i < table->count; i++)
+		class_history__free(table->entries[i].history);
+	free(table);
+}
+
+static uint32_t *chain_of(struct class_table *table, uint64_t key)
+{
+	return &table->chains[(key * UINT64_C(0x9e3779b97f4a7c15) >> 40) % CHAINS];
+}
+
+struct class_history *class_table__find(struct class_table *table, uint64_t key)
+{
+	for (uint32_t i = *chain_of(table, key); i != NONE; i = table->entries[i].next) {
+		struct entry *entry = &table->entries[i];
+
+		if (entry->key != key)
+			continue;
+		entry->used = ++table->lookups;
+		return entry->history;
+	}
+	return NULL;
+}
+
+struct class_history *class_table__find_known(struct class_table *table, struct class_history *own,
+					      uint64_t key)
+{
+	uint64_t bucket = key & KEY_BUCKET;
+
+	if (class_history__is_known(own) || key & KEY_BY_ARGUMENT)
+		return own;
+	for (uint64_t far = 1; far <= BUCKETS; far++) {
+		struct class_history *history = NULL;
+
+		if (far <= bucket)
+			history = class_table__find(table, key - far);
+		if (!class_history__is_known(history) && bucket + far <= BUCKETS)
+			history = class_table__find(table, key + far);
+		if (class_history__is_known(history))
+			return history;
+	}
+	return own;
+}
+
+/* Unlinks and frees the least recently used class; returns the index of its entry. */
+static uint32_t evict(struct class_table *table)
+{
+	uint32_t oldest = 0;
+	uint32_t *link;
+
+	for (uint32_t i = 1; i < table->count; i++) {
+		if (table->entries[i].used < table->entries[oldest].used)
+			oldest = i;
+	}
+	link = chain_of(table, table->entries[oldest].key);
+	while (*link != oldest)
+		link = &table->entries[*link].next;
+	*link = table->entries[oldest].next;
+	class_history__free(table->entries[oldest].history);
+	return oldest;
+}
+
+struct class_history *class_table__add(struct class_table *table, uint64_t key)
+{
+	struct class_history *history = class_history__new(table->window_steps);
+	uint32_t *chain = chain_of(table, key);
+	uint32_t index;
+
+	if (!history)
+		return NULL;
+	index = table->count < table->limit ? table->count++ : evict(table);
+	table->entries[index] = (struct entry){
+		.key = key, .used = ++table->lookups, .history = history, .next = *chain};
+	*chain = index;
+	return history;
+}
+
+static uint64_t bucket_of(uint64_t value)
+{
+	return value ? BUCKETS - (uint64_t)__builtin_clzll(value) : 0;
+}
+
+/* The value of the argument that --class-by names, if the step has it. */
+static bool find_argument(const struct window *window, const struct fbt_step *record,
+			  const char *name, int64_t *value)
+{
+	const struct kind *kind = &window->kinds[record->kind % FBT_KIND_COUNT];
+
+	for (uint32_t i = 0; name && i < FBT_ARG_COUNT; i++) {
+		if (!(record->arg_mask & (1u << i)) || !kind->arg_names[i] ||
+		    strcmp(kind->arg_names[i], name) != 0)
+			continue;
+		*value = record->args[i];
+		return true;
+	}
+	return false;
+}
+
+/* How many processes had that number: what was usual for one is not for the next. */
+static uint64_t processes_of(const struct window *window, uint32_t tgid)
+{
+	size_t i = first_index(k, window->processes.count,
+			       window->processes.items[k]->record.tgid >= tgid);
+	uint64_t count = 0;
+
+	while (i < window->processes.count && window->processes.items[i++]->record.tgid == tgid)
+		count++;
+	return count % WINDOW_PROCESSES_MAX;
+}
+
+uint64_t class_key(const struct window *window, const struct fbt_step *record, const char *class_by,
+		   uint64_t work_ns)
+{
+	uint64_t bucket = bucket_of(work_ns);
+	int64_t value;
+
+	if (find_argument(window, record, class_by, &value))
+		bucket = bucket_of(value > 0 ? (uint64_t)value : 0) | KEY_BY_ARGUMENT;
+	return (uint64_t)record->tgid << 32 | processes_of(window, record->tgid) << KEY_PROCESS |
+	       (uint64_t)(record->kind % FBT_KIND_COUNT) << KEY_KIND | bucket;
+}

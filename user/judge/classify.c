@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/classify.h"
+
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "judge/calls.h"
+#include "judge/class.h"
+#include "model/gpu.h"
+#include "model/syscalls.h"
+
+#define BIT(n) (1u << (n))
+
+struct classifier {
+	struct classify_options options;
+	struct classify_counts counts;
+	struct class_table *classes;
+	struct rate_limiter limiter;
+	struct escalation escalation; /* the latest */
+	bool begun;
+	bool manual;
+};
+
+/* A step held against its class. */
+struct verdict {
+	bool judged;
+	bool nearest; /* by a class that is not its own */
+	bool budget_given;
+	uint64_t actual_ns;
+	uint64_t budget_ns;
+	double cv_percent;
+	double drop_percent;
+	uint32_t fired; /* bit per enum escalation_reason */
+};
+
+struct classify_options classify_default_options(void)
+{
+	return (struct classify_options){.thresholds = escalation_default_thresholds(),
+					 .window_steps = CLASSIFY_WINDOW_DEFAULT};
+}
+
+struct classifier *classifier__new(const struct classify_options *options)
+{
+	struct classifier *classifier = calloc(1, sizeof(*classifier));
+
+	if (!classifier)
+		return NULL;
+	classifier->options = *options;
+	classifier->classes = class_table__new(options->window_steps);
+	if (!classifier->classes) {
+		free(classifier);
+		return NULL;
+	}
+	return classifier;
+}
+
+void classifier__free(struct classifier *classifier)
+{
+	if (!classifier)
+		return;
+	class_table__free(classifier->classes);
+	free(classifier);
+}
+
+void classifier__request_manual(struct classifier *classifier)
+{
+	classifier->manual = true;
+}
+
+bool classifier__is_manual(const struct classifier *classifier)
+{
+	return classifier->manual;
+}
+
+const struct classify_counts *classifier__counts(const struct classifier *classifier)
+{
+	return &classifier->counts;
+}
+
+const struct escalation_thresholds *classifier__thresholds(const struct classifier *classifier)
+{
+	return &classifier->options.thresholds;
+}
+
+/* How long a step that was cut off would have taken is not known. */
+static bool is_memorable(const struct fbt_step *record)
+{
+	return record->kind && (record->end == FBT_END_RETURN || record->end == FBT_END_UNWOUND);
+}
+
+static double percent_of_ns(uint64_t part_ns, uint64_t whole_ns)
+{
+	return whole_ns ? (double)part_ns / (double)whole_ns * 100.0 : 100.0;
+}
+
+/* The share of throughput that a step lost against what its class takes. */
+static double drop_of(uint64_t base_ns, uint64_t actual_ns)
+{
+	if (!base_ns || actual_ns <= base_ns)
+		return 0;
+	return (double)(actual_ns - base_ns) / (double)actual_ns * 100.0;
+}
+
+/*
+ * A smaller excess is noise: in a step of some microseconds a cold cache, an interrupt or the
+ * tool's own two probes take as long.
+ */
+#define EXCESS_MIN_NS 100000
+
+static bool is_over(const struct verdict *verdict)
+{
+	return verdict->actual_ns > verdict->budget_ns &&
+	       verdict->actual_ns - verdict->budget_ns >= EXCESS_MIN_NS;
+}
+
+static bool is_far_over(const struct verdict *verdict, double percent)
+{
+	return (double)verdict->actual_ns > (double)verdict->budget_ns * (1.0 + percent / 100.0);
+}
+
+static double efficiency_of(const struct verdict *verdict)
+{
+	const struct trace_result result = {.budget_us = verdict->budget_ns / NS_PER_US,
+					    .actual_us = verdict->actual_ns / NS_PER_US};
+
+	return fmax(trace_result_efficiency(&result),
+		    percent_of_ns(verdict->budget_ns, verdict->actual_ns));
+}
+
+static uint32_t bits_of(enum escalation_reason reason)
+{
+	if (reason == ESCALATION_BOTH)
+		return BIT(ESCALATION_CV_EXCEEDED) | BIT(ESCALATION_EFFICIENCY_LOW);
+	return reason == ESCALATION_NONE ? 0 : BIT(reason);
+}
+
+/* The most specific of those that fired. */
+static enum escalation_reason precedence(uint32_t fired)
+{
+	static const enum escalation_reason order[] = {
+		ESCALATION_MANUAL, ESCALATION_MEMORY_CLIFF, ESCALATION_GPU_TRANSFER_OVERHEAD,
+		ESCALATION_BOTH,   ESCALATION_CV_EXCEEDED,  ESCALATION_EFFICIENCY_LOW,
+	};
+
+	for (size_t i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+		if ((fired & bits_of(order[i])) == bits_of(order[i]))
+			return order[i];
+	}
+	return ESCALATION_NONE;
+}
+
+static uint64_t memory_ns(const struct cause_times *times)
+{
+	return times->ns[CAUSE_ALLOCATION_CHURN] + times->ns[CAUSE_PAGE_FAULTS];
+}
+
+/* mmap may be the largest of the six categories and still a thousandth of the excess. */
+static bool is_cliff(const struct classifier *classifier, const struct class_history *history,
+		     const struct step *step, const struct cause_times *times,
+		     const struct verdict *verdict, uint64_t base_ns)
+{
+	struct breakdown breakdown;
+	struct cause_times usual;
+	uint64_t growth_ns;
+
+	if (!(verdict->drop_percent > classifier->options.thresholds.memory_cliff_percent))
+		return false;
+	step_breakdown(step, &breakdown);
+	if (strcmp(breakdown_dominant(&breakdown), category_name(FBT_MMAP)) != 0)
+		return false;
+	class_history__usual(history, &usual);
+	growth_ns = sub_saturating(memory_ns(times), memory_ns(&usual));
+	return growth_ns > (verdict->actual_ns - base_ns) / 2;
+}
+
+/* NaN without GPU records, or if it is too short to be named. Lost records are not in it. */
+static double transfer_percent(const struct step *step)
+{
+	if (!step->gpu || !step_total_ns(step) || step->gpu->all.transfer_ns < EXCESS_MIN_NS)
+		return (double)NAN;
+	return percent_of_ns(step->gpu->all.transfer_ns, step_total_ns(step));
+}
+
+static void hold_against(const struct classifier *classifier, const struct class_history *history,
+			 const struct step *step, const struct cause_times *times,
+			 struct verdict *verdict)
+{
+	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
+	uint64_t base_ns;
+	bool over, far_over;
+
+	base_ns = add_saturating(cause_work_ns(times), class_history__usual_rest_ns(history));
+	verdict->judged = true;
+	verdict->budget_given = classifier->options.budget_us != 0;
+	verdict->budget_ns =
+		verdict->budget_given ? classifier->options.budget_us * NS_PER_US : base_ns;
+	verdict->drop_percent = drop_of(base_ns, verdict->actual_ns);
+	over = is_over(verdict);
+	/*
+	 * The CV takes as long as all the rest, so only the few steps that are far over get one.
+	 * That another class is unsteady says nothing of this step.
+	 */
+	far_over = over && !verdict->nearest && is_far_over(verdict, thresholds->cv_percent);
+	if (far_over)
+		verdict->cv_percent = class_history__cv_percent(history);
+	if (over)
+		verdict->fired = bits_of(
+			escalation_reason(thresholds, verdict->cv_percent, efficiency_of(verdict)));
+	if (over && is_cliff(classifier, history, step, times, verdict, base_ns))
+		verdict->fired |= BIT(ESCALATION_MEMORY_CLIFF);
+	if (escalation_gpu_transfer_fires(thresholds, transfer_percent(step)))
+		verdict->fired |= BIT(ESCALATION_GPU_TRANSFER_OVERHEAD);
+	if (verdict->fired && !far_over && !verdict->nearest)
+		verdict->cv_percent = class_history__cv_percent(history);
+}
+
+static struct verdict judge(struct classifier *classifier, const struct class_history *history,
+			    bool nearest, const struct step *step, const struct cause_times *times)
+{
+	struct verdict verdict = {.nearest = nearest,
+				  .actual_ns = step_total_ns(step),
+				  .budget_ns = step_total_ns(step),
+				  .cv_percent = (double)NAN,
+				  .drop_percent = (double)NAN};
+
+	if (class_history__is_known(history))
+		hold_against(classifier, history, step, times, &verdict);
+	if (classifier->manual) {
+		if (verdict.judged && !nearest && isnan(verdict.cv_percent))
+			verdict.cv_percent = class_history__cv_percent(history);
+		verdict.fired |= BIT(ESCALATION_MANUAL);
+		classifier->manual = false;
+	}
+	return verdict;
+}
+
+static struct fbt_call longest_call(const struct step *step)
+{
+	struct fbt_call longest = {0};
+
+	vec_for_each (call, &step->calls) {
+		uint64_t ns = call_walk_ns(step, call);
+
+		if (ns <= longest.duration_ns)
+			continue;
+		longest = *call;
+		longest.duration_ns = ns;
+	}
+	return longest;
+}
+
+static void find_cause(const struct window *window, const struct step *step,
+		       const struct cause_times *times, const struct class_history *history,
+		       const struct verdict *verdict, struct cause *cause)
+{
+	struct cause_times usual;
+	uint64_t usual_work_ns;
+
+	if (precedence(verdict->fired & ~BIT(ESCALATION_MANUAL)) ==
+	    ESCALATION_GPU_TRANSFER_OVERHEAD) {
+		cause_set_transfer(step, cause);
+		return;
+	}
+	if (!verdict->judged) {
+		cause_find(window, step, times, NULL, cause);
+		return;
+	}
+	class_history__usual(history, &usual);
+	usual_work_ns = cause_work_ns(&usual);
+	/* Its own work is part of its budget: more work is not what was found wrong. */
+	if (!verdict->budget_given && verdict->fired != BIT(ESCALATION_MANUAL))
+		usual.ns[CAUSE_COMPUTE] = cause_work_ns(times);
+	cause_find(window, step, times, &usual, cause);
+	if (cause->kind == CAUSE_COMPUTE)
+		cause->usual_ns = usual_work_ns;
+}
+
+bool escalation_is_shown(const struct escalation *escalation)
+{
+	return !escalation->suppressed && !escalation->repeated;
+}
+
+static void show(struct classifier *classifier, struct class_history *history,
+		 struct escalation *escalation)
+{
+	escalation->repeated = history && escalation->fired == BIT(ESCALATION_CV_EXCEEDED) &&
+			       class_history__is_told(history);
+	if (!escalation->repeated)
+		escalation->suppressed =
+			!rate_limiter_allow(&classifier->limiter, escalation->result.timestamp_ns);
+	classifier->counts.suppressed += escalation->suppressed;
+	classifier->counts.repeated += escalation->repeated;
+	if (escalation->fired & BIT(ESCALATION_CV_EXCEEDED) && escalation_is_shown(escalation))
+		class_history__mark_told(history);
+}
+
+static void escalate(struct classifier *classifier, const struct window *window,
+		     const struct step *step, const struct cause_times *times,
+		     struct class_history *history, const struct verdict *verdict)
+{
+	struct classify_counts *counts = &classifier->counts;
+	struct escalation *escalation = &classifier->escalation;
+
+	*escalation = (struct escalation){
+		.number = ++counts->escalated,
+		.judged = verdict->judged,
+		.nearest = verdict->judged && verdict->nearest,
+		.fired = verdict->fired,
+		.cv_percent = verdict->cv_percent,
+		.drop_percent = verdict->drop_percent,
+		.class_steps = history ? class_history__count(history) : 0,
+		.budget_ns = verdict->budget_ns,
+		.usual_ns = verdict->judged ? class_history__usual_ns(history) : 0,
+		.budget_given = verdict->budget_given,
+		.result = {.brick_name = window__kind_name(window, step->record.kind),
+			   .budget_us = verdict->budget_ns / NS_PER_US,
+			   .actual_us = verdict->actual_ns / NS_PER_US,
+			   .reason = precedence(verdict->fired),
+			   .timestamp_ns = step->record.end_ns},
+		.worst = longest_call(step),
+	};
+	step_breakdown(step, &escalation->result.breakdown);
+	find_cause(window, step, times, history, verdict, &escalation->cause);
+	show(classifier, history, escalation);
+	counts->by_reason[escalation->result.reason]++;
+}
+
+int classifier__judge(struct classifier *classifier, const struct window *window,
+		      const struct step *step, const struct escalation **escalation)
+{
+	const struct fbt_step *record = &step->record;
+	struct class_history *history = NULL, *known = NULL;
+	struct cause_times times;
+	struct verdict verdict;
+	uint64_t key;
+
+	if (!classifier->begun)
+		rate_limiter_init(&classifier->limiter, &classifier->options.thresholds,
+				  window->record.start_ns);
+	classifier->begun = true;
+	cause_split(window, step, &times);
+	key = class_key(window, record, classifier->options.class_by, cause_work_ns(&times));
+	if (record->kind) {
+		history = class_table__find(classifier->classes, key);
+		known = class_table__find_known(classifier->classes, history, key);
+	}
+	verdict = judge(classifier, known, known != history, step, &times);
+	if (verdict.judged)
+		classifier->counts.judged++;
+	else
+		classifier->counts.unjudged++;
+	*escalation = NULL;
+	if (verdict.fired) {
+		escalate(classifier, window, step, &times, known, &verdict);
+		*escalation = &classifier->escalation;
+	}
+	if (!is_memorable(record))
+		return 0;
+	if (!history)
+		history = class_table__add(classifier->classes, key);
+	return history ? class_history__add(history, &times) : -ENOMEM;
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "kernel/calibrate.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/traced.h"
+#include "kernel/uprobes.h"
+
+#define CALL_CHUNKS	24
+#define CALLS_PER_CHUNK 200
+#define STEP_ROUNDS	16
+#define STEP_TRIES	4
+#define STEP_PAUSE_US	200
+/* More than the caches of one core. */
+#define CACHES_BYTES (4 << 20)
+#define LINE_BYTES   64
+#define OWN_KIND     (FBT_KIND_COUNT - 1)
+#define FAULT_ROUNDS 6
+#define FAULT_PAGES  64
+
+/*
+ * The smallest function whose entry and return can be probed separately. At both places the kernel
+ * must single-step a copy of the instruction, which takes longest; it emulates some others.
+ */
+void calibrate_probe_site(void);
+extern const char calibrate_probe_exit[];
+
+__asm__(".pushsection .text\n"
+	".globl calibrate_probe_site\n"
+	".type calibrate_probe_site, %function\n"
+	"calibrate_probe_site:\n"
+#ifdef __x86_64__
+	"sub $8, %rsp\n"
+	"add $8, %rsp\n"
+#else
+	"add x9, x9, #0\n"
+#endif
+	".globl calibrate_probe_exit\n"
+	"calibrate_probe_exit:\n"
+	"ret\n"
+	".size calibrate_probe_site, . - calibrate_probe_site\n"
+	".popsection\n");
+
+/* The duration of a call in the fastest chunk, because disturbances only make a chunk longer. */
+static uint64_t measure_calls_ps(const volatile struct fbt_sum *row, uint64_t *row_ns)
+{
+	uint64_t best = UINT64_MAX;
+
+	for (int chunk = 0; chunk < CALL_CHUNKS; chunk++) {
+		uint64_t before_ns = row ? row->ns : 0;
+		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+
+		for (int i = 0; i < CALLS_PER_CHUNK; i++)
+			syscall(SYS_getppid);
+		start = clock_ns(CLOCK_MONOTONIC) - start;
+		if (start >= best)
+			continue;
+		best = start;
+		if (row)
+			*row_ns = (row->ns - before_ns) / CALLS_PER_CHUNK;
+	}
+	return best * 1000 / CALLS_PER_CHUNK;
+}
+
+uint64_t calibrate_bare_ps(void)
+{
+	return measure_calls_ps(NULL, NULL);
+}
+
+uint64_t calibrate_fault_ps(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = page * FAULT_PAGES;
+	uint64_t best = UINT64_MAX;
+	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (pages == MAP_FAILED)
+		return 0;
+	/* One fault must be for one page. A kernel without huge pages refuses this: ignored. */
+	madvise(pages, size, MADV_NOHUGEPAGE);
+	for (int round = 0; round < FAULT_ROUNDS; round++) {
+		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+
+		for (size_t at = 0; at < size; at += page)
+			*(volatile char *)(pages + at) = 1;
+		start = clock_ns(CLOCK_MONOTONIC) - start;
+		if (start < best)
+			best = start;
+		madvise(pages, size, MADV_DONTNEED);
+	}
+	munmap(pages, size);
+	return best * 1000 / FAULT_PAGES;
+}
+
+/* Starts tracing the tool's own thread, as tgid 0, for the duration of a measurement. */
+static int take_own_slot(struct shared *shared)
+{
+	int slot = slots_take(shared, 0, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
+
+	slots_forget_untraced(shared);
+	return slot;
+}
+
+static void give_own_slot_back(struct shared *shared, int slot)
+{
+	slots_end(shared, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
+	slots_give_back(shared, (uint32_t)slot);
+}
+
+void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost)
+{
+	struct shared *shared = loader__shared(loader);
+	uint64_t row_ns = 0;
+	int slot;
+
+	cost->neighbor_ps = sub_saturating(measure_calls_ps(NULL, NULL), bare_ps);
+	slot = take_own_slot(shared);
+	if (slot <= 0)
+		return;
+	cost->call_ps = sub_saturating(
+		measure_calls_ps(&shared->rows[(uint32_t)slot * FBT_NR_COUNT + SYS_getppid],
+				 &row_ns),
+		bare_ps);
+	cost->floor_ns = row_ns;
+	give_own_slot_back(shared, slot);
+}
+
+/* Finds the file offset of an address in the tool's own program. */
+static int find_own_offset(uintptr_t address, uint64_t *offset)
+{
+	char line[512];
+	FILE *maps = fopen("/proc/self/maps", "re");
+	int err = -ENOENT;
+
+	if (!maps)
+		return -errno;
+	while (err && fgets(line, sizeof(line), maps)) {
+		unsigned long start, end, at;
+
+		if (sscanf(line, "%lx-%lx %*s %lx", &start, &end, &at) != 3 || address < start ||
+		    address >= end)
+			continue;
+		*offset = address - start + at;
+		err = 0;
+	}
+	fclose(maps);
+	return err;
+}
+
+/* How often this thread was preempted. */
+static long times_displaced(void)
+{
+	struct rusage usage = {0};
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nivcsw;
+}
+
+static uint64_t measure_step_once_ns(char *caches)
+{
+	uint64_t start;
+
+	usleep(STEP_PAUSE_US);
+	for (size_t at = 0; caches && at < CACHES_BYTES; at += LINE_BYTES)
+		*(volatile char *)(caches + at) += 1;
+	start = clock_ns(CLOCK_MONOTONIC);
+	calibrate_probe_site();
+	return clock_ns(CLOCK_MONOTONIC) - start;
+}
+
+/* Measures again after a preemption, which is not a cost of the step. */
+static uint64_t measure_step_ns(char *caches)
+{
+	uint64_t least_ns = UINT64_MAX;
+
+	for (int i = 0; i < STEP_TRIES; i++) {
+		long before = times_displaced();
+		uint64_t step_ns = measure_step_once_ns(caches);
+
+		if (step_ns < least_ns)
+			least_ns = step_ns;
+		if (times_displaced() == before)
+			return step_ns;
+	}
+	return least_ns;
+}
+
+/* The upper quartile, so that the cost is overstated rather than understated. */
+static uint64_t measure_steps_ns(void)
+{
+	char *caches = mmap(NULL, CACHES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+			    -1, 0);
+	uint64_t sorted[STEP_ROUNDS];
+
+	/* Without memory the caches stay warm, and the result is too low but better than none. */
+	if (caches == MAP_FAILED)
+		caches = NULL;
+	for (int i = 0; i < STEP_ROUNDS; i++) {
+		uint64_t step_ns = measure_step_ns(caches);
+		int place = i;
+
+		for (; place && sorted[place - 1] > step_ns; place--)
+			sorted[place] = sorted[place - 1];
+		sorted[place] = step_ns;
+	}
+	if (caches)
+		munmap(caches, CACHES_BYTES);
+	return sorted[STEP_ROUNDS * 3 / 4];
+}
+
+int calibrate_step(struct loader *loader, struct fbt_cost *cost)
+{
+	struct uprobe_place places[2] = {{.cookie = OWN_KIND},
+					 {.cookie = OWN_KIND | FBT_PROBE_END}};
+	struct shared *shared = loader__shared(loader);
+	int err = find_own_offset((uintptr_t)calibrate_probe_site, &places[0].offset);
+	int fd = -1, slot;
+
+	if (!err)
+		err = find_own_offset((uintptr_t)calibrate_probe_exit, &places[1].offset);
+	if (!err && (fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) < 0)
+		err = -errno;
+	if (err) {
+		log_err("/proc/self: %s", strerror(-err));
+		return err;
+	}
+	err = uprobes__attach(loader__uprobes(loader), loader__step_program(loader), fd,
+			      "/proc/self/exe", places, 2, (uint32_t)getpid(), false);
+	close(fd);
+	if (err)
+		return err;
+	slot = take_own_slot(shared);
+	if (slot <= 0)
+		return 0;
+	cost->step_ns = measure_steps_ns();
+	give_own_slot_back(shared, slot);
+	return 0;
+}
+
+static uint64_t read_rss_bytes(void)
+{
+	unsigned long pages = 0;
+	FILE *file = fopen("/proc/self/statm", "re");
+
+	if (!file || fscanf(file, "%*u %lu", &pages) != 1)
+		pages = 0;
+	if (file)
+		fclose(file);
+	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
+/* Time of all probe hits of the window, also those of nested calls and of steps not recorded. */
+static double sum_hits_ns(const struct shared *shared, uint64_t step_ns)
+{
+	uint64_t hits = 0;
+
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++) {
+		for (int kind = 1; kind < OWN_KIND; kind++)
+			hits += shared->hits[cpu].begins[kind] + shared->hits[cpu].ends[kind];
+	}
+	return (double)hits * (double)step_ns / 2;
+}
+
+void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns, uint64_t steps)
+{
+	const struct shared *shared = loader__shared(loader);
+	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
+	double all_ns = sum_hits_ns(shared, cost->step_ns) + (double)shared->control->walk_ns;
+
+	cost->ring_bytes = loader__ring_bytes(loader, &mapped_bytes);
+	cost->rss_bytes = sub_saturating(rss_bytes, mapped_bytes);
+	cost->cpu_ns = cpu_ns;
+	if (steps)
+		cost->step_ns = (uint64_t)(all_ns / (double)steps);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Measures what the probes cost on this machine, with the tool itself, before the window begins. */
+#ifndef FBT_KERNEL_CALIBRATE_H
+#define FBT_KERNEL_CALIBRATE_H
+
+#include "kernel/loader.h"
+
+/* Duration of a getppid(), in picoseconds. To be called before the syscall probes are attached. */
+uint64_t calibrate_bare_ps(void);
+
+/*
+ * The minimum cost of a page fault, in picoseconds: that of a new anonymous page in a process with
+ * a single thread. The page faults of an engine cost more. Takes half a millisecond; 0 if there is
+ * no memory.
+ */
+uint64_t calibrate_fault_ps(void);
+
+/* Sets call_ps, neighbor_ps and floor_ns. Takes 3 ms and leaves records of tgid 0 in the rings. */
+void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost);
+
+/*
+ * Sets step_ns to the cost of the two probes of a step, measured on a function of the tool. Between
+ * the measurements the tool sleeps and evicts the caches, as an engine does between steps. The
+ * result is an upper bound for engines, two or three times the cost in a loop. 0 or -errno, logged.
+ *
+ * Takes 20 ms and leaves records of tgid 0 in the event ring. The probes stay attached until
+ * loader__free(), because removing them is slow.
+ */
+int calibrate_step(struct loader *loader, struct fbt_cost *cost);
+
+/*
+ * At the end of the window: sets memory and CPU time, and changes step_ns to the cost of all probe
+ * hits of the window, walks over other threads included, divided by the number of recorded steps.
+ */
+void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns,
+		      uint64_t steps);
+
+#endif

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "kernel/loader.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "kernel/traced.h"
+#include "kernel/uprobes.h"
+#include "model/syscalls.h"
+#include "trace.skel.h"
+
+/* Call records per CPU: enough for 50 ms of the fastest caller, less on machines with many CPUs. */
+#define RING_RECORDS	 (1u << 17)
+#define RING_RECORDS_MIN (1u << 12)
+#define RING_BYTES_MAX	 (128ull << 20)
+
+#define SLOTS_MIN   1024u
+#define SLOTS_SPARE 512u
+
+#define MAPPINGS_MAX 10
+
+/* Files whose ids are kept, about 1 MiB. Without call records no file is looked up. */
+#define KNOWN_FILES	8192
+#define KNOWN_FILES_MIN 64
+
+/* Sizes of the maps. */
+
+static uint32_t round_up_pow2(uint32_t value)
+{
+	uint32_t power = 1;
+
+	while (power < value && power < (1u << 31))
+		power <<= 1;
+	return power;
+}
+
+static uint32_t read_pid_max(void)
+{
+	unsigned int pid_max;
+	FILE *file = fopen("/proc/sys/kernel/pid_max", "re");
+
+	if (!file || fscanf(file, "%u", &pid_max) != 1)
+		pid_max = 4194304; /* the kernel's own limit */
+	if (file)
+		fclose(file);
+	return pid_max;
+}
+
+static uint32_t choose_ring_records(enum fbt_detail detail, uint32_t wanted, uint32_t cpu_count)
+{
+	uint32_t records = wanted ? round_up_pow2(wanted) : RING_RECORDS;
+
+	if (detail == FBT_DETAIL_STEPS)
+		return FBT_RING_MARGIN * 2;
+	while (!wanted && records > RING_RECORDS_MIN &&
+	       (uint64_t)records * cpu_count * sizeof(struct fbt_ring_call) > RING_BYTES_MAX)
+		records /= 2;
+	return records < FBT_RING_MARGIN * 2 ? FBT_RING_MARGIN * 2 : records;
+}
+
+void sizing_choose(struct shared *shared, enum fbt_detail detail, uint32_t ring_records,
+		   uint32_t thread_count)
+{
+	uint32_t wanted = thread_count * 2 + SLOTS_SPARE;
+	uint32_t records;
+
+	shared->cpu_count = libbpf_num_possible_cpus();
+	shared->id_chunks = read_pid_max() / FBT_IDS + 1;
+	shared->slot_count = round_up_pow2(wanted < SLOTS_MIN ? SLOTS_MIN : wanted);
+	if (shared->slot_count > FBT_SLOTS_MAX)
+		shared->slot_count = FBT_SLOTS_MAX;
+	records = choose_ring_records(detail, ring_records, shared->cpu_count);
+	while ((1u << shared->ring_shift) < records)
+		shared->ring_shift++;
+}
+
+/* The loader. */
+
+struct mapping {
+	void *address;
+	size_t size;
+};
+
+struct loader {
+	struct loader_options options;
+	struct trace_bpf *skel;
+	struct ring_buffer *events;
+	struct uprobes *uprobes;
+	bool multi;
+	struct shared shared;
+	struct mapping mappings[MAPPINGS_MAX];
+	size_t mapping_count;
+	void (*on_event)(void *ctx, const struct fbt_header *event);
+	void *on_event_ctx;
+};
+
+__attribute__((format(printf, 2, 0))) static int print_libbpf(enum libbpf_print_level level,
+							      const char *format, va_list args)
+{
+	char line[1024];
+	int length;
+
+	/* The debug messages of libbpf are a thousand lines. */
+	if (log_level() < (level == LIBBPF_DEBUG ? LOG_LIBBPF : LOG_DEBUG))
+		return 0;
+	length = vsnprintf(line, sizeof(line), format, args);
+	if (length > 0 && line[strlen(line) - 1] == '\n')
+		line[strlen(line) - 1] = '\0';
+	log_debug("%s", line);
+	return 0;
+}
+
+static void set_knobs(struct loader *loader)
+{
+	struct trace_bpf *skel = loader->skel;
+	const struct shared *shared = &loader->shared;
+
+	skel->rodata->call_detail = loader->options.detail;
+	skel->rodata->trace_all = loader->options.trace_all;
+	skel->rodata->follow = loader->options.follow;
+	skel->rodata->self_tgid = getpid();
+	skel->rodata->free_mask = shared->slot_count - 1;
+	skel->rodata->ring_shift = shared->ring_shift;
+	skel->rodata->ring_mask = (1u << shared->ring_shift) - 1;
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
+		skel->rodata->category[nr] = syscall_category(syscalls_arch(), nr);
+		skel->rodata->descriptors[nr] = syscall_descriptors(syscalls_arch(), nr);
+	}
+	if (loader->multi)
+		bpf_program__set_expected_attach_type(skel->progs.handle_step,
+						      UPROBES_MULTI_ATTACH_TYPE);
+}
+
+static int set_map_sizes(struct loader *loader)
+{
+	struct trace_bpf *skel = loader->skel;
+	const struct shared *shared = &loader->shared;
+	uint32_t known_files =
+		loader->options.detail == FBT_DETAIL_STEPS ? KNOWN_FILES_MIN : KNOWN_FILES;
+	const struct {
+		struct bpf_map *map;
+		uint32_t entries;
+	} sizes[] = {
+		{skel->maps.thread_ids, shared->id_chunks},
+		{skel->maps.slots, shared->slot_count},
+		{skel->maps.rows, shared->slot_count * FBT_NR_COUNT},
+		{skel->maps.free_slots, shared->slot_count},
+		{skel->maps.step_hits, shared->cpu_count},
+		{skel->maps.ring_heads, shared->cpu_count},
+		{skel->maps.ring_calls, shared->cpu_count << shared->ring_shift},
+		{skel->maps.known_files, known_files},
+	};
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		int err = bpf_map__set_max_entries(sizes[i].map, sizes[i].entries);
+
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static void *map_memory(struct loader *loader, const struct bpf_map *map)
+{
+	size_t element = (bpf_map__value_size(map) + 7) & ~7u;
+	size_t size = element * bpf_map__max_entries(map);
+	void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (address == MAP_FAILED)
+		return NULL;
+	loader->mappings[loader->mapping_count++] = (struct mapping){address, size};
+	return address;
+}
+
+static int map_shared(struct loader *loader)
+{
+	struct trace_bpf *skel = loader->skel;
+	struct shared *shared = &loader->shared;
+
+	shared->ids = map_memory(loader, skel->maps.thread_ids);
+	shared->slots = map_memory(loader, skel->maps.slots);
+	shared->rows = map_memory(loader, skel->maps.rows);
+	shared->tgids = map_memory(loader, skel->maps.slot_tgids);
+	shared->untraced_stacks = map_memory(loader, skel->maps.untraced_stacks);
+	shared->free_slots = map_memory(loader, skel->maps.free_slots);
+	shared->control = map_memory(loader, skel->maps.control);
+	shared->hits = map_memory(loader, skel->maps.step_hits);
+	shared->heads = map_memory(loader, skel->maps.ring_heads);
+	shared->calls = map_memory(loader, skel->maps.ring_calls);
+	if (loader->mapping_count == MAPPINGS_MAX)
+		return 0;
+	log_err("maps: %s: free some memory or lower --ring-records", strerror(errno));
+	return -ENOMEM;
+}
+
+static int handle_event(void *ctx, void *data, size_t size)
+{
+	const struct loader *loader = ctx;
+	const struct fbt_header *event = data;
+
+	if (size >= sizeof(*event))
+		loader->on_event(loader->on_event_ctx, event);
+	return 0;
+}
+
+static int load(struct loader *loader)
+{
+	int err = set_map_sizes(loader);
+
+	if (!err)
+		err = trace_bpf__load(loader->skel);
+	if (!err)
+		return 0;
+	if (err == -EPERM)
+		log_err("load: the kernel refuses BPF: needs CAP_BPF and CAP_PERFMON, and no "
+			"lockdown=confidentiality (run with sudo; ferrum-bpftrace doctor shows "
+			"what is missing, -v shows the kernel's messages)");
+	else if (err == -ENOMEM)
+		log_err("load: no memory for the rings, which count towards the memory limit of "
+			"a unit or container: raise the limit, or use --ring-records 16384");
+	else
+		log_err("load: %s (ferrum-bpftrace doctor shows more, -v shows the kernel's "
+			"messages)",
+			strerror(-err));
+	return err;
+}
+
+int loader__open(struct loader **result, const struct loader_options *options)
+{
+	struct loader *loader = calloc(1, sizeof(*loader));
+	int err = -ENOMEM;
+
+	if (!loader)
+		return err;
+	libbpf_set_print(print_libbpf);
+	loader->options = *options;
+	loader->multi = !options->perf_uprobes && uprobes_have_multi();
+	sizing_choose(&loader->shared, options->detail, options->ring_records,
+		      options->thread_count);
+	loader->uprobes = uprobes__new(loader->multi);
+	loader->skel = trace_bpf__open();
+	if (!loader->uprobes || !loader->skel)
+		goto out;
+	set_knobs(loader);
+	err = load(loader);
+	if (err)
+		goto out;
+	err = map_shared(loader);
+	if (err)
+		goto out;
+	slots_init(&loader->shared);
+	loader->events = ring_buffer__new(bpf_map__fd(loader->skel->maps.events), handle_event,
+					  loader, NULL);
+	if (!loader->events) {
+		err = -errno;
+		log_err("event ring: %s", strerror(-err));
+	}
+out:
+	if (err) {
+		loader__free(loader);
+		loader = NULL;
+	}
+	*result = loader;
+	return err;
+}
+
+void loader__free(struct loader *loader)
+{
+	if (!loader)
+		return;
+	uprobes__free(loader->uprobes);
+	ring_buffer__free(loader->events);
+	for (size_t i = 0; i < loader->mapping_count; i++)
+		munmap(loader->mappings[i].address, loader->mappings[i].size);
+	trace_bpf__destroy(loader->skel);
+	free(loader);
+}
+
+struct shared *loader__shared(struct loader *loader)
+{
+	return &loader->shared;
+}
+
+uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes)
+{
+	uint64_t event_bytes = bpf_map__max_entries(loader->skel->maps.events);
+	uint64_t bytes = 0;
+
+	for (size_t i = 0; i < loader->mapping_count; i++)
+		bytes += loader->mappings[i].size;
+	/* libbpf maps the event ring twice in a row, so that no record is split at its end. */
+	*mapped_bytes = bytes + 2 * event_bytes;
+	return bytes + event_bytes;
+}
+
+void loader__set_command(struct loader *loader, uint32_t tgid)
+{
+	__atomic_store_n(&loader->shared.control->command_tgid, tgid, __ATOMIC_RELEASE);
+	__atomic_store_n(&loader->shared.control->pending_tgid, tgid, __ATOMIC_RELEASE);
+}
+
+void loader__release_command(struct loader *loader)
+{
+	__atomic_store_n(&loader->shared.control->command_tgid, 0, __ATOMIC_RELEASE);
+}
+
+bool loader__awaits_command(const struct loader *loader)
+{
+	return __atomic_load_n(&loader->shared.control->pending_tgid, __ATOMIC_ACQUIRE) != 0;
+}
+
+static int attach_program(const struct bpf_program *program, struct bpf_link **link)
+{
+	int err;
+
+	*link = bpf_program__attach(program);
+	if (*link)
+		return 0;
+	err = -errno;
+	log_err("attach: %s: %s", bpf_program__name(program), strerror(-err));
+	return err;
+}
+
+int loader__attach_threads(struct loader *loader)
+{
+	struct trace_bpf *skel = loader->skel;
+	int err = attach_program(skel->progs.handle_fork, &skel->links.handle_fork);
+
+	if (!err)
+		err = attach_program(skel->progs.handle_exit, &skel->links.handle_exit);
+	if (!err)
+		err = attach_program(skel->progs.handle_exec, &skel->links.handle_exec);
+	return err;
+}
+
+int loader__attach_syscalls(struct loader *loader)
+{
+	struct trace_bpf *skel = loader->skel;
+	int err = attach_program(skel->progs.handle_sys_enter, &skel->links.handle_sys_enter);
+
+	if (!err)
+		err = attach_program(skel->progs.handle_sys_exit, &skel->links.handle_sys_exit);
+	return err;
+}
+
+int loader__add_target(struct loader *loader, uint32_t tgid)
+{
+	struct fbt_target_state fresh = {0};
+	int fd = bpf_map__fd(loader->skel->maps.targets);
+	int err = bpf_map_update_elem(fd, &tgid, &fresh, BPF_NOEXIST);
+
+	return err == -EEXIST ? 0 : err;
+}
+
+void loader__remove_target(struct loader *loader, uint32_t tgid)
+{
+	bpf_map_delete_elem(bpf_map__fd(loader->skel->maps.targets), &tgid);
+}
+
+struct uprobes *loader__uprobes(struct loader *loader)
+{
+	return loader->uprobes;
+}
+
+bool loader__has_multi(const struct loader *loader)
+{
+	return loader->multi;
+}
+
+const struct bpf_program *loader__step_program(const struct loader *loader)
+{
+	return loader->skel->progs.handle_step;
+}
+
+int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args)
+{
+	return bpf_map_update_elem(bpf_map__fd(loader->skel->maps.kind_args), &kind, args, BPF_ANY);
+}
+
+void loader__drain_events(struct loader *loader,
+			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
+{
+	loader->on_event = on_event;
+	loader->on_event_ctx = ctx;
+	ring_buffer__consume(loader->events);
+}
+
+void loader__detach(struct loader *loader)
+{
+	/*
+	 * The steps end first: after the syscall tracepoints are detached, a step would seem to
+	 * make no calls.
+	 */
+	__atomic_store_n(&loader->shared.control->closed, 1, __ATOMIC_RELEASE);
+	trace_bpf__detach(loader->skel);
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Opens, sizes, loads, maps and attaches the BPF programs. Only this module uses their skeleton. */
+#ifndef FBT_KERNEL_LOADER_H
+#define FBT_KERNEL_LOADER_H
+
+#include <stdbool.h>
+#include "kernel/shared.h"
+
+struct bpf_program;
+struct loader;
+struct uprobes;
+
+struct loader_options {
+	enum fbt_detail detail;
+	bool trace_all;
+	bool follow;
+	uint32_t ring_records; /* places in the call ring of each CPU; 0: the default */
+	uint32_t thread_count; /* threads to trace now; room is made for many more */
+	bool perf_uprobes;     /* use no uprobe_multi links, even if the kernel has them */
+};
+
+/*
+ * Opens and loads the programs, but attaches none. 0, or -errno with one line logged that says what
+ * is missing (a capability, BTF, a newer kernel) and what to do.
+ */
+int loader__open(struct loader **loader, const struct loader_options *options);
+void loader__free(struct loader *loader); /* detaches */
+
+struct shared *loader__shared(struct loader *loader);
+
+/* Memory of the rings and tables. *mapped_bytes is their share of the tool's resident memory. */
+uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes);
+
+/* Attaches to fork, exit and exec. To be called before a target's threads are read from /proc. */
+int loader__attach_threads(struct loader *loader);
+int loader__attach_syscalls(struct loader *loader);
+
+/* From now on, new threads of tgid are traced. */
+int loader__add_target(struct loader *loader, uint32_t tgid);
+void loader__remove_target(struct loader *loader, uint32_t tgid);
+
+/* For step probes: their program, and the owner of the probes that apply to every process. */
+struct uprobes *loader__uprobes(struct loader *loader);
+bool loader__has_multi(const struct loader *loader); /* uprobe_multi links, or else perf uprobes */
+const struct bpf_program *loader__step_program(const struct loader *loader);
+int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
+
+/*
+ * Starts tracing tgid when it calls execve. The process is stopped there, and at probes with
+ * FBT_PROBE_STOP, until loader__release_command() (trace/command.h). loader__awaits_command()
+ * returns whether there was no execve so far.
+ */
+void loader__set_command(struct loader *loader, uint32_t tgid);
+void loader__release_command(struct loader *loader);
+bool loader__awaits_command(const struct loader *loader);
+
+/* Calls on_event for each event: fbt_step, fbt_ring_file, and fbt_target without strings. */
+void loader__drain_events(struct loader *loader,
+			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx);
+
+/*
+ * Ends the window: detaches the tracepoints and disables the step probes. Removing the probes takes
+ * longer and is left to loader__free(). The maps stay readable.
+ */
+void loader__detach(struct loader *loader);
+
+/*
+ * Sets cpu_count, id_chunks, slot_count and ring_shift of shared, which must be zero. The
+ * parameters are those of loader_options. The default of ring_records is lower on a machine with
+ * many CPUs.
+ */
+void sizing_choose(struct shared *shared, enum fbt_detail detail, uint32_t ring_records,
+		   uint32_t thread_count);
+
+#endif

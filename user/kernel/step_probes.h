@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Attaches probes to step functions. */
+#ifndef FBT_KERNEL_STEP_PROBES_H
+#define FBT_KERNEL_STEP_PROBES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "steps/find.h"
+#include "kernel/uprobes.h"
+
+struct step_probe {
+	const struct step_function *function;
+	uint32_t kind;
+};
+
+/*
+ * Probes functions in process tgid, or in every process if tgid is 0. Each function has a link of
+ * its own, so that it can be detached alone. 0, or -errno, logged; then none of them is probed.
+ */
+int step_probes_attach(struct uprobes *uprobes, const struct bpf_program *program,
+		       const struct step_probe *probes, size_t count, uint32_t tgid);
+
+/* Detaches the probes of a kind. */
+void step_probes_detach(struct uprobes *uprobes, uint32_t kind);
+
+/*
+ * Whether one of the functions may make a tail call to the other, in which its step continues. Such
+ * functions must be probed together or not at all.
+ */
+bool step_probes_are_joined(const struct step_function *a, const struct step_function *b);
+
+#endif

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "kernel/stream.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/id_map.h"
+#include "base/log.h"
+#include "kernel/call_ring.h"
+#include "model/syscalls.h"
+#include "proc/status.h"
+
+/* Tries to read the record of a file that a call names; another CPU may still be writing it. */
+#define FILE_TRIES   100
+#define FILE_WAIT_US 100
+
+/* Capacity kept for the next drain (328 KiB), which seldom has more than some hundred steps. */
+#define SPARE_STEPS 1024
+
+struct stream {
+	struct loader *loader;
+	struct shared *shared;
+	struct traced_set *traced;
+	struct call_ring *ring;
+	struct file_names *files;
+	const struct record_output *output;
+	struct stream_options options;
+	struct tid_map *named;	    /* threads whose name was sent; values have no meaning */
+	VEC(struct fbt_step) steps; /* held back until their calls are sent */
+	struct fbt_lost lost;
+	uint64_t steps_sent;
+	uint64_t steps_dropped; /* for lack of memory */
+	unsigned int file_tries;
+	uint64_t files_dropped; /* files or calls whose file record could not be sent or read */
+};
+
+struct stream *stream__new(struct loader *loader, struct traced_set *traced,
+			   const struct record_output *output, const struct stream_options *options)
+{
+	struct stream *stream = calloc(1, sizeof(*stream));
+
+	if (!stream)
+		return NULL;
+	stream->loader = loader;
+	stream->shared = loader__shared(loader);
+	stream->traced = traced;
+	stream->output = output;
+	stream->options = *options;
+	stream->named = tid_map__new();
+	stream->ring = call_ring__new(stream->shared);
+	stream->files = file_names__new();
+	if (!stream->named || !stream->ring || !stream->files) {
+		stream__free(stream);
+		return NULL;
+	}
+	return stream;
+}
+
+void stream__free(struct stream *stream)
+{
+	if (!stream)
+		return;
+	tid_map__free(stream->named);
+	call_ring__free(stream->ring);
+	file_names__free(stream->files);
+	vec_free(&stream->steps);
+	free(stream);
+}
+
+static void drop_event(void *ctx, const struct fbt_header *event)
+{
+}
+
+static void drop_call(void *ctx, const struct fbt_call *call)
+{
+}
+
+void stream__discard(struct stream *stream)
+{
+	loader__drain_events(stream->loader, drop_event, NULL);
+	call_ring__drain(stream->ring, UINT64_MAX, drop_call, NULL);
+	call_ring__reset_lost(stream->ring);
+	memset(stream->shared->control->lost, 0, sizeof(stream->shared->control->lost));
+	stream->shared->control->walk_ns = 0;
+}
+
+void stream__forget_early_begins(struct stream *stream)
+{
+	__atomic_store_n(&stream->shared->control->lost[FBT_LOST_BEGINS], 0, __ATOMIC_RELAXED);
+}
+
+static void take_event(void *ctx, const struct fbt_header *event)
+{
+	struct stream *stream = ctx;
+
+	if (event->type == FBT_EVENT_STEP) {
+		if (vec_push(&stream->steps, *(const struct fbt_step *)event))
+			stream->steps_dropped++;
+	} else if (event->type == FBT_EVENT_TARGET) {
+		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
+	} else if (event->type == FBT_EVENT_FILE) {
+		if (file_names__send(stream->files, event, stream->output))
+			stream->files_dropped++;
+	}
+}
+
+/*
+ * Waits for the record of a file. The BPF side sends it before the call, but possibly after the
+ * events were last read. Also, an event can be read only after all earlier events are complete.
+ */
+static bool await_file(struct stream *stream, uint32_t id)
+{
+	while (!file_names__has(stream->files, id)) {
+		if (stream->file_tries == FILE_TRIES)
+			return false;
+		if (stream->file_tries++)
+			usleep(FILE_WAIT_US);
+		loader__drain_events(stream->loader, take_event, stream);
+	}
+	return true;
+}
+
+static void send_call(void *ctx, const struct fbt_call *call)
+{
+	struct stream *stream = ctx;
+	struct fbt_call nameless;
+
+	if (call->file && !file_names__has(stream->files, call->file) &&
+	    !await_file(stream, call->file)) {
+		stream->files_dropped++;
+		nameless = *call;
+		nameless.file = 0;
+		call = &nameless;
+	}
+	stream->output->emit(stream->output->ctx, call, sizeof(*call));
+}
+
+static void name_thread(struct stream *stream, uint32_t tgid, uint32_t tid)
+{
+	char comm[16];
+
+	if (tid_map__get(stream->named, tid))
+		return;
+	if (proc_comm((struct proc_ref){tgid, tid}, comm, sizeof(comm)))
+		record_send_thread(stream->output, tgid, tid, comm);
+	if (tid_map__set(stream->named, tid, stream))
+		log_debug("thread %u: no memory to remember its name", tid);
+}
+
+static void send_step(struct stream *stream, struct fbt_step *step)
+{
+	if (stream->options.steps_max && stream->steps_sent >= stream->options.steps_max)
+		return;
+	name_thread(stream, step->tgid, step->tid);
+	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
+	stream->steps_sent++;
+}
+
+/* The thread has ended, and its thread ID may be reused. */
+static void forget_thread(void *ctx, uint32_t tid)
+{
+	const struct stream *stream = ctx;
+
+	tid_map__remove(stream->named, tid);
+}
+
+/* Sends the first count steps. Steps read during the sending of calls wait, as their calls may. */
+static void send_steps(struct stream *stream, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		send_step(stream, &stream->steps.items[i]);
+	stream->steps.count -= count;
+	if (stream->steps.count)
+		memmove(stream->steps.items, stream->steps.items + count,
+			stream->steps.count * sizeof(*stream->steps.items));
+	vec_shrink(&stream->steps, SPARE_STEPS);
+}
+
+static void drain_until(struct stream *stream, uint64_t cutoff_ns)
+{
+	size_t steps;
+
+	slots_forget_untraced(stream->shared);
+	traced_set__mark_ended(stream->traced);
+	loader__drain_events(stream->loader, take_event, stream);
+	stream->file_tries = 0;
+	steps = stream->steps.count;
+	/* All calls of the steps that were read above have returned by now and are in a ring. */
+	if (cutoff_ns != UINT64_MAX)
+		cutoff_ns = clock_ns(CLOCK_MONOTONIC);
+	call_ring__drain(stream->ring, cutoff_ns, send_call, stream);
+	send_steps(stream, steps);
+	traced_set__collect(stream->traced, forget_thread, stream);
+}
+
+void stream__drain(struct stream *stream)
+{
+	drain_until(stream, 0);
+}
+
+uint64_t stream__steps(const struct stream *stream)
+{
+	return stream->steps_sent;
+}
+
+uint64_t stream__lost_threads(const struct stream *stream)
+{
+	return __atomic_load_n(&stream->shared->control->lost[FBT_LOST_THREADS], __ATOMIC_RELAXED);
+}
+
+void stream__send_lost(struct stream *stream)
+{
+	struct fbt_lost lost = {.header = stream->lost.header};
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		lost.count[i] =
+			__atomic_load_n(&stream->shared->control->lost[i], __ATOMIC_RELAXED);
+	lost.count[FBT_LOST_CALLS] += call_ring__lost(stream->ring);
+	lost.count[FBT_LOST_THREADS] += traced_set__lost_threads(stream->traced);
+	lost.count[FBT_LOST_STEPS] += stream->steps_dropped;
+	lost.count[FBT_LOST_FILES] += stream->files_dropped;
+	if (!memcmp(lost.count, stream->lost.count, sizeof(lost.count)))
+		return;
+	stream->lost = lost;
+	record_send(stream->output, &stream->lost, sizeof(stream->lost), FBT_EVENT_LOST);
+}
+
+/* Adds the details that the BPF side recorded when the call was entered. */
+static void know_open_call(const struct stream *stream, const struct fbt_slot *slot,
+			   struct fbt_call *call)
+{
+	struct thread_status status;
+
+	call->header.flags |= slot->call_flags;
+	call->args[0] = slot->call_args[0];
+	call->args[1] = slot->call_args[1];
+	if (file_names__has(stream->files, slot->call_file))
+		call->file = slot->call_file;
+	if (!thread_status_read(&status, (struct proc_ref){slot->tgid, slot->tid}) &&
+	    status.voluntary_switches > slot->call_switches)
+		call->header.flags |= FBT_CALL_BLOCKED;
+}
+
+static void send_open_call(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
+{
+	struct fbt_call call = {
+		.header.flags = FBT_CALL_UNFINISHED,
+		.tgid = slot->tgid,
+		.tid = slot->tid,
+		.start_ns = slot->start_ns,
+		.duration_ns = now_ns - slot->start_ns,
+		.nr = slot->nr,
+	};
+
+	if (slot->step_start_ns && slot->call_flags)
+		know_open_call(stream, slot, &call);
+	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
+}
+
+static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct fbt_step *step)
+{
+	*step = (struct fbt_step){
+		.header.type = FBT_EVENT_STEP,
+		.header.flags = slot->step_flags | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
+		.header.size = sizeof(*step),
+		.tgid = slot->tgid,
+		.tid = slot->tid,
+		.kind = slot->step_kind,
+		.end = FBT_END_TRUNCATED,
+		.start_ns = slot->step_start_ns,
+		.end_ns = now_ns,
+		.thread_ns = now_ns - slot->step_start_ns,
+		.gap_ns = slot->gap_ns,
+		.gap_syscall_ns = slot->gap_syscall_ns,
+		.lost_calls = slot->lost_calls - slot->step_lost_calls,
+		.arg_mask = slot->arg_mask,
+	};
+	memcpy(step->args, slot->args, sizeof(step->args));
+	memcpy(step->sums, slot->sums, sizeof(step->sums));
+	if (slot->start_ns && now_ns > slot->start_ns)
+		step->sums[syscall_category(syscalls_arch(), slot->nr)].ns +=
+			now_ns - slot->start_ns;
+}
+
+static void send_open_step(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
+{
+	struct fbt_step step;
+
+	make_open_step(slot, now_ns, &step);
+	send_step(stream, &step);
+}
+
+static bool is_open(const struct fbt_slot *slot, uint64_t kinds)
+{
+	return __atomic_load_n(&slot->step_start_ns, __ATOMIC_ACQUIRE) && slot->state &&
+	       kinds >> slot->step_kind % FBT_KIND_COUNT & 1;
+}
+
+bool stream__has_open_steps(const struct stream *stream, uint64_t kinds)
+{
+	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
+		if (is_open(&stream->shared->slots[i], kinds))
+			return true;
+	}
+	return false;
+}
+
+bool stream__has_steps(const struct stream *stream)
+{
+	return stream->steps_sent || stream__has_open_steps(stream, UINT64_MAX);
+}
+
+/* If a thread ends now, the BPF side closes its step at the same time: the exchange decides. */
+uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_ns)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
+		struct fbt_slot *slot = &stream->shared->slots[i];
+		struct fbt_step step;
+
+		if (!is_open(slot, kinds))
+			continue;
+		make_open_step(slot, now_ns, &step);
+		if (step.start_ns > now_ns ||
+		    !__atomic_compare_exchange_n(&slot->step_start_ns, &step.start_ns, 0, false,
+						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			continue;
+		if (vec_push(&stream->steps, step))
+			stream->steps_dropped++;
+		count++;
+	}
+	return count;
+}
+
+static void send_open(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
+{
+	bool in_step = slot->step_start_ns && slot->step_start_ns < now_ns;
+	bool wants_calls = stream->options.detail == FBT_DETAIL_ALL ||
+			   (stream->options.detail == FBT_DETAIL_ESCALATED && in_step);
+
+	if (slot->start_ns && slot->start_ns < now_ns && wants_calls)
+		send_open_call(stream, slot, now_ns);
+	if (in_step)
+		send_open_step(stream, slot, now_ns);
+}
+
+void stream__finish(struct stream *stream, uint64_t now_ns)
+{
+	drain_until(stream, UINT64_MAX);
+	send_steps(stream, stream->steps.count);
+	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
+		const struct fbt_slot *slot = &stream->shared->slots[i];
+
+		if (slot->state == FBT_SLOT_LIVE && slot->tgid)
+			send_open(stream, slot, now_ns);
+	}
+	stream__send_lost(stream);
+}

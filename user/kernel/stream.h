@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Turns the contents of the BPF rings into records, in the order that model/assemble needs: the
+ * calls of a thread in order, and all calls of a step before the step.
+ */
+#ifndef FBT_KERNEL_STREAM_H
+#define FBT_KERNEL_STREAM_H
+
+#include "kernel/loader.h"
+#include "model/event.h"
+#include "kernel/traced.h"
+
+struct stream;
+
+struct stream_options {
+	enum fbt_detail detail;
+	uint64_t steps_max; /* later steps are dropped; 0: no limit */
+	/* A process appeared (parent_tgid set) or called execve (0). */
+	void (*on_process)(void *ctx, const struct fbt_target *target);
+	void *ctx;
+};
+
+/* loader, traced and output are borrowed. NULL: -ENOMEM. */
+struct stream *stream__new(struct loader *loader, struct traced_set *traced,
+			   const struct record_output *output,
+			   const struct stream_options *options);
+void stream__free(struct stream *stream);
+
+/* Drops the contents of the rings: the records of the calibration. */
+void stream__discard(struct stream *stream);
+
+/* Resets FBT_LOST_BEGINS: steps that began before tracing of their thread are not lost. */
+void stream__forget_early_begins(struct stream *stream);
+
+/* Sends all records up to now and gives back the slots of ended threads. */
+void stream__drain(struct stream *stream);
+
+/*
+ * Truncates the open steps of these kinds (one bit per kind); the next drain sends them. The probes
+ * of these kinds must be off. Returns the number of steps.
+ */
+uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_ns);
+
+/* Whether a step of these kinds (one bit per kind) is open. */
+bool stream__has_open_steps(const struct stream *stream, uint64_t kinds);
+
+/* Whether any step was sent, or is open. */
+bool stream__has_steps(const struct stream *stream);
+
+/* Number of steps sent. */
+uint64_t stream__steps(const struct stream *stream);
+
+/* Number of new threads that found no free slot. */
+uint64_t stream__lost_threads(const struct stream *stream);
+
+/* Sends the lost counters if they changed. */
+void stream__send_lost(struct stream *stream);
+
+/*
+ * To be called at the end, after everything is detached: sends the rest, then the steps and calls
+ * that are still open, cut off at now_ns.
+ */
+void stream__finish(struct stream *stream, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "kernel/uprobes.h"
+
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/vec.h"
+
+#define UPROBE_MULTI_RETURN 1
+/* Most threads that close links at the same time. */
+#define DETACHERS_MAX	     64
+#define DETACHER_STACK_BYTES (256u << 10)
+/* The kernel's internal ENOTSUPP, which no libc defines. */
+#define KERNEL_ENOTSUPP 524
+
+/* union bpf_attr of BPF_LINK_CREATE, uprobe_multi part (include/uapi/linux/bpf.h of Linux 6.6). */
+struct link_create_attr {
+	uint32_t prog_fd;
+	uint32_t target_fd;
+	uint32_t attach_type;
+	uint32_t flags;
+	uint64_t path;
+	uint64_t offsets;
+	uint64_t ref_ctr_offsets;
+	uint64_t cookies;
+	uint32_t count;
+	uint32_t multi_flags;
+	uint32_t pid;
+	uint32_t reserved;
+};
+
+/* Either a multi link or a perf uprobe. */
+struct attached {
+	uint64_t cookie; /* that of the first place of the call that attached it */
+	int fd;		 /* multi link; -1 for a perf uprobe */
+	struct bpf_link *perf_link;
+};
+
+struct uprobes {
+	bool multi;
+	bool quiet;
+	VEC(struct attached) attached;
+};
+
+struct uprobes *uprobes__new(bool multi)
+{
+	struct uprobes *uprobes = calloc(1, sizeof(*uprobes));
+
+	if (uprobes)
+		uprobes->multi = multi;
+	return uprobes;
+}
+
+void uprobes__set_quiet(struct uprobes *uprobes, bool quiet)
+{
+	uprobes->quiet = quiet;
+}
+
+static void detach(const struct attached *attached)
+{
+	if (attached->fd >= 0)
+		close(attached->fd);
+	bpf_link__destroy(attached->perf_link);
+}
+
+struct detaching {
+	const struct attached *attached;
+	size_t count;
+	size_t next; /* atomic: index of the first one that no thread has taken */
+};
+
+static void *detach_some(void *ctx)
+{
+	struct detaching *all = ctx;
+	size_t i;
+
+	while ((i = __atomic_fetch_add(&all->next, 1, __ATOMIC_RELAXED)) < all->count)
+		detach(&all->attached[i]);
+	return NULL;
+}
+
+/*
+ * Detaches in parallel. Since Linux 6.13 closing a multi link waits for an RCU Tasks Trace grace
+ * period, 30 to 70 ms however many places the link holds. Threads that wait at the same time share
+ * a grace period. If no thread can be created, the calling thread closes all links.
+ */
+static void detach_together(const struct attached *attached, size_t count)
+{
+	struct detaching all = {.attached = attached, .count = count};
+	pthread_t threads[DETACHERS_MAX];
+	sigset_t signals, before;
+	pthread_attr_t attr;
+	size_t started = 0;
+
+	/*
+	 * Signals must reach the thread that waits for them, so the new threads block them, except
+	 * SIGSYS: if it is blocked, a call that the seccomp filter refuses kills the process.
+	 */
+	sigfillset(&signals);
+	sigdelset(&signals, SIGSYS);
+	pthread_sigmask(SIG_SETMASK, &signals, &before);
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, DETACHER_STACK_BYTES);
+	while (started < DETACHERS_MAX && started + 1 < count &&
+	       !pthread_create(&threads[started], &attr, detach_some, &all))
+		started++;
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	detach_some(&all);
+	while (started)
+		pthread_join(threads[--started], NULL);
+}
+
+void uprobes__free(struct uprobes *uprobes)
+{
+	if (!uprobes)
+		return;
+	uprobes__detach(uprobes, 0, 0);
+	vec_free(&uprobes->attached);
+	free(uprobes);
+}
+
+void uprobes__merge(struct uprobes *uprobes, struct uprobes *from)
+{
+	if (!from)
+		return;
+	while (from->attached.count &&
+	       !vec_push(&uprobes->attached, from->attached.items[from->attached.count - 1]))
+		from->attached.count--;
+	uprobes__free(from);
+}
+
+void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
+{
+	struct attached *items = uprobes->attached.items;
+	size_t kept = 0;
+
+	/* Move those that stay to the front. */
+	for (size_t i = 0; i < uprobes->attached.count; i++) {
+		struct attached attached = items[i];
+
+		if ((attached.cookie & mask) == value)
+			continue;
+		items[i] = items[kept];
+		items[kept++] = attached;
+	}
+	detach_together(items + kept, uprobes->attached.count - kept);
+	uprobes->attached.count = kept;
+}
+
+static int create_link(struct link_create_attr *attr)
+{
+	long fd = syscall(SYS_bpf, BPF_LINK_CREATE, attr, sizeof(*attr));
+
+	return fd < 0 ? -errno : (int)fd;
+}
+
+static int attach_multi(struct uprobes *uprobes, int program_fd, const char *path,
+			const struct uprobe_place *places, size_t count, uint32_t tgid,
+			bool at_return)
+{
+	uint64_t *words = calloc(count * 3, sizeof(*words));
+	uint64_t *offsets = words, *ref_ctrs = words + count, *cookies = words + 2 * count;
+	bool has_ref_ctr = false;
+	int err, fd;
+
+	if (!words)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++) {
+		offsets[i] = places[i].offset;
+		ref_ctrs[i] = places[i].ref_ctr;
+		cookies[i] = places[i].cookie;
+		has_ref_ctr |= places[i].ref_ctr != 0;
+	}
+	struct link_create_attr attr = {
+		.prog_fd = program_fd,
+		.attach_type = UPROBES_MULTI_ATTACH_TYPE,
+		.path = (uintptr_t)path,
+		.offsets = (uintptr_t)offsets,
+		.ref_ctr_offsets = has_ref_ctr ? (uintptr_t)ref_ctrs : 0,
+		.cookies = (uintptr_t)cookies,
+		.count = count,
+		.multi_flags = at_return ? UPROBE_MULTI_RETURN : 0,
+		.pid = tgid,
+	};
+	fd = create_link(&attr);
+	free(words);
+	if (fd < 0)
+		return fd;
+	struct attached attached = {.cookie = places[0].cookie, .fd = fd};
+
+	err = vec_push(&uprobes->attached, attached);
+	if (err)
+		close(fd);
+	return err;
+}
+
+static int attach_perf(struct uprobes *uprobes, const struct bpf_program *program, const char *path,
+		       const struct uprobe_place *places, size_t count, uint32_t tgid,
+		       bool at_return)
+{
+	size_t first = uprobes->attached.count;
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++) {
+		LIBBPF_OPTS(bpf_uprobe_opts, opts, .retprobe = at_return,
+			    .bpf_cookie = places[i].cookie, .ref_ctr_offset = places[i].ref_ctr);
+		struct attached attached = {.cookie = places[0].cookie, .fd = -1};
+
+		attached.perf_link = bpf_program__attach_uprobe_opts(
+			program, tgid ? (pid_t)tgid : -1, path, places[i].offset, &opts);
+		if (!attached.perf_link) {
+			err = -errno;
+			break;
+		}
+		err = vec_push(&uprobes->attached, attached);
+		if (err)
+			detach(&attached);
+	}
+	while (err && uprobes->attached.count > first)
+		detach(&uprobes->attached.items[--uprobes->attached.count]);
+	return err;
+}
+
+int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, int fd,
+		    const char *name, const struct uprobe_place *places, size_t count,
+		    uint32_t tgid, bool at_return)
+{
+	char path[64];
+	int err;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (uprobes->multi)
+		err = attach_multi(uprobes, bpf_program__fd(program), path, places, count, tgid,
+				   at_return);
+	else
+		err = attach_perf(uprobes, program, path, places, count, tgid, at_return);
+	if (uprobes->quiet)
+		return err;
+	if (err == -KERNEL_ENOTSUPP)
+		log_err("attach: %s: an instruction there cannot be probed: name another function",
+			name);
+	else if (err == -EACCES && !uprobes->multi)
+		/* Commit ba677dbe77af of Linux 6.16, and the stable releases of that time. */
+		log_err("attach: %s: this kernel allows uprobes only with CAP_SYS_ADMIN: run with "
+			"sudo, or grant it too",
+			name);
+	else if (err)
+		log_err("attach: %s: %s", name, strerror(-err));
+	return err;
+}
+
+bool uprobes_have_multi(void)
+{
+	uint64_t offset = 0;
+	struct bpf_insn insns[] = {
+		{.code = 0xb7}, /* r0 = 0 */
+		{.code = 0x95}, /* exit */
+	};
+	LIBBPF_OPTS(bpf_prog_load_opts, opts, .expected_attach_type = UPROBES_MULTI_ATTACH_TYPE);
+	int program_fd = bpf_prog_load(BPF_PROG_TYPE_KPROBE, NULL, "GPL", insns, 2, &opts);
+	int fd;
+
+	if (program_fd < 0)
+		return false;
+	/* A kernel with these links looks up the path first, and fails with ENOENT. */
+	struct link_create_attr attr = {
+		.prog_fd = program_fd,
+		.attach_type = UPROBES_MULTI_ATTACH_TYPE,
+		.path = (uintptr_t) "/proc/self/fd/no-such-file",
+		.offsets = (uintptr_t)&offset,
+		.count = 1,
+	};
+	fd = create_link(&attr);
+	close(program_fd);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || fd == -ENOENT;
+}
+
+bool uprobes_multi_can_filter(void)
+{
+	struct utsname name;
+	unsigned int major = 0, minor = 0;
+
+	if (uname(&name) || sscanf(name.release, "%u.%u", &major, &minor) != 2)
+		return false;
+	return major > 6 || (major == 6 && minor >= 10);
+}

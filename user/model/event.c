@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "model/event.h"
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "fbt_gpu.h"
+
+/* Longer strings are cut off. */
+#define STRING_MAX 4096
+
+/* What all records of a type have in common. */
+struct layout {
+	uint32_t bytes;	  /* size of its struct */
+	uint32_t strings; /* minimum number of strings after the struct */
+	uint32_t tgid;	  /* offset of its tgid; 0: the record is about no process */
+};
+
+#define LAYOUT(name, strings)                                                                      \
+	{                                                                                          \
+		sizeof(struct name), strings, 0                                                    \
+	}
+#define PROCESS_LAYOUT(name, strings)                                                              \
+	{                                                                                          \
+		sizeof(struct name), strings, offsetof(struct name, tgid)                          \
+	}
+
+static const struct layout layouts[] = {
+	[FBT_EVENT_WINDOW] = LAYOUT(fbt_window, 4),
+	[FBT_EVENT_TARGET] = PROCESS_LAYOUT(fbt_target, 3),
+	[FBT_EVENT_THREAD] = PROCESS_LAYOUT(fbt_thread_name, 0),
+	[FBT_EVENT_KIND] = LAYOUT(fbt_kind, 2),
+	[FBT_EVENT_STEP] = PROCESS_LAYOUT(fbt_step, 0),
+	[FBT_EVENT_CALL] = PROCESS_LAYOUT(fbt_call, 0),
+	[FBT_EVENT_TABLE] = PROCESS_LAYOUT(fbt_table, 0),
+	[FBT_EVENT_LOST] = LAYOUT(fbt_lost, 0),
+	[FBT_EVENT_COST] = LAYOUT(fbt_cost, 0),
+	[FBT_EVENT_TARGET_EXIT] = PROCESS_LAYOUT(fbt_target_exit, 0),
+	[FBT_EVENT_WINDOW_END] = LAYOUT(fbt_window_end, 0),
+	[FBT_EVENT_FILE] = PROCESS_LAYOUT(fbt_file, 1),
+	[FBT_EVENT_MANUAL] = LAYOUT(fbt_manual, 0),
+	[FBT_EVENT_GPU_STATE] = PROCESS_LAYOUT(fbt_gpu_state, 2),
+	[FBT_EVENT_GPU_NAME] = PROCESS_LAYOUT(fbt_gpu_name, 1),
+	[FBT_EVENT_GPU_DEVICE] = PROCESS_LAYOUT(fbt_gpu_device, 1),
+	[FBT_EVENT_GPU_WORK] = PROCESS_LAYOUT(fbt_gpu_work, 0),
+	[FBT_EVENT_GPU_API] = PROCESS_LAYOUT(fbt_gpu_api, 0),
+	[FBT_EVENT_GPU_SYNC] = PROCESS_LAYOUT(fbt_gpu_sync, 0),
+	[FBT_EVENT_GPU_OVERHEAD] = PROCESS_LAYOUT(fbt_gpu_overhead, 0),
+	[FBT_EVENT_GPU_FLUSH] = PROCESS_LAYOUT(fbt_gpu_flush, 0),
+	[FBT_EVENT_GPU_CLOCK] = PROCESS_LAYOUT(fbt_gpu_clock, 0),
+	[FBT_EVENT_SAMPLING] = LAYOUT(fbt_sampling, 0),
+};
+
+static const struct layout *find_layout(uint32_t type)
+{
+	if (type >= sizeof(layouts) / sizeof(layouts[0]) || !layouts[type].bytes)
+		return NULL;
+	return &layouts[type];
+}
+
+static bool is_window_sound(const struct fbt_window *window)
+{
+	if (window->detail > FBT_DETAIL_ALL)
+		return false;
+	return window->arch == FBT_ARCH_X86_64 || window->arch == FBT_ARCH_ARM64;
+}
+
+static bool is_kind_sound(const struct fbt_kind *kind)
+{
+	return kind->kind < FBT_KIND_COUNT && kind->source <= FBT_SOURCE_INTERVAL &&
+	       kind->arg_count <= FBT_ARG_COUNT;
+}
+
+static bool is_step_sound(const struct fbt_step *step)
+{
+	return step->kind < FBT_KIND_COUNT && step->end <= FBT_END_EXITED &&
+	       step->end_ns >= step->start_ns && step->arg_mask < 1u << FBT_ARG_COUNT;
+}
+
+/* The sum must not overflow, because others compute the time of return without a check. */
+static bool is_call_sound(const struct fbt_call *call)
+{
+	return call->start_ns + call->duration_ns >= call->start_ns;
+}
+
+/* Kind 0 is the fixed interval, which has no probes. */
+static bool is_sampling_sound(const struct fbt_sampling *sampling)
+{
+	return sampling->kind && sampling->kind < FBT_KIND_COUNT;
+}
+
+static bool is_thread_sound(const struct fbt_thread_name *thread)
+{
+	return memchr(thread->comm, '\0', sizeof(thread->comm)) != NULL;
+}
+
+static bool is_gpu_state_sound(const struct fbt_gpu_state *state)
+{
+	return state->status < FBT_GPU_STATUS_COUNT &&
+	       state->clock_method < FBT_GPU_CLOCK_METHOD_COUNT;
+}
+
+static bool is_gpu_name_sound(const struct fbt_gpu_name *name)
+{
+	return name->id && name->id <= FBT_GPU_NAMES_MAX && name->kind < FBT_GPU_NAME_KIND_COUNT;
+}
+
+/* Work that was not measured has neither start nor end, so the order of the two holds as well. */
+static bool is_gpu_work_sound(const struct fbt_gpu_work *work)
+{
+	return work->kind < FBT_GPU_WORK_KIND_COUNT && work->end_ns >= work->start_ns &&
+	       (work->kind == FBT_GPU_KERNEL || work->copy.kind < FBT_GPU_COPY_KIND_COUNT);
+}
+
+static bool is_gpu_api_sound(const struct fbt_gpu_api *api)
+{
+	return api->api_class < FBT_GPU_API_CLASS_COUNT && api->end_ns >= api->start_ns;
+}
+
+static bool is_gpu_sync_sound(const struct fbt_gpu_sync *sync)
+{
+	return sync->kind < FBT_GPU_SYNC_KIND_COUNT && sync->end_ns >= sync->start_ns;
+}
+
+static bool are_fields_sound(const struct fbt_header *event)
+{
+	const struct fbt_gpu_overhead *overhead = (const struct fbt_gpu_overhead *)event;
+
+	switch (event->type) {
+	case FBT_EVENT_WINDOW:
+		return is_window_sound((const struct fbt_window *)event);
+	case FBT_EVENT_KIND:
+		return is_kind_sound((const struct fbt_kind *)event);
+	case FBT_EVENT_STEP:
+		return is_step_sound((const struct fbt_step *)event);
+	case FBT_EVENT_CALL:
+		return is_call_sound((const struct fbt_call *)event);
+	case FBT_EVENT_THREAD:
+		return is_thread_sound((const struct fbt_thread_name *)event);
+	case FBT_EVENT_TABLE:
+		return ((const struct fbt_table *)event)->nr < FBT_NR_COUNT;
+	case FBT_EVENT_FILE:
+		return ((const struct fbt_file *)event)->id != 0;
+	case FBT_EVENT_SAMPLING:
+		return is_sampling_sound((const struct fbt_sampling *)event);
+	case FBT_EVENT_GPU_STATE:
+		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
+	case FBT_EVENT_GPU_NAME:
+		return is_gpu_name_sound((const struct fbt_gpu_name *)event);
+	case FBT_EVENT_GPU_WORK:
+		return is_gpu_work_sound((const struct fbt_gpu_work *)event);
+	case FBT_EVENT_GPU_API:
+		return is_gpu_api_sound((const struct fbt_gpu_api *)event);
+	case FBT_EVENT_GPU_SYNC:
+		return is_gpu_sync_sound((const struct fbt_gpu_sync *)event);
+	case FBT_EVENT_GPU_OVERHEAD:
+		return overhead->end_ns >= overhead->start_ns;
+	case FBT_EVENT_GPU_CLOCK:
+		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
+	default:
+		return true;
+	}
+}
+
+/* The fields of the record must be checked before, because the number may depend on one of them. */
+static uint32_t count_strings(const struct fbt_header *event, const struct layout *layout)
+{
+	if (event->type == FBT_EVENT_KIND)
+		return layout->strings + ((const struct fbt_kind *)event)->arg_count;
+	return layout->strings;
+}
+
+/* Exactly the strings of the type, then zero bytes up to the next multiple of 8. */
+static bool are_strings_sound(const struct fbt_header *event, const struct layout *layout)
+{
+	const char *position = (const char *)event + layout->bytes;
+	const char *end = (const char *)event + event->size;
+	uint32_t count = count_strings(event, layout);
+	const char *nul;
+
+	for (uint32_t i = 0; i < count; i++) {
+		nul = memchr(position, '\0', end - position);
+		if (!nul)
+			return false;
+		position = nul + 1;
+	}
+	if (end - position >= 8)
+		return false;
+	for (; position < end; position++) {
+		if (*position)
+			return false;
+	}
+	return true;
+}
+
+long decode_event(const void *data, size_t size, const struct fbt_header **event)
+{
+	const struct fbt_header *header = data;
+	const struct layout *layout = NULL;
+
+	*event = NULL;
+	if (size < sizeof(*header))
+		return -EAGAIN;
+	if (header->size < sizeof(*header) || header->size % 8 || header->size > DECODE_RECORD_MAX)
+		return -EBADMSG;
+	if (header->size > size)
+		return -EAGAIN;
+
+	*event = header;
+	layout = find_layout(header->type);
+	if (!layout)
+		return -EOPNOTSUPP;
+	if (header->size < layout->bytes || !are_fields_sound(header) ||
+	    !are_strings_sound(header, layout))
+		return -EBADMSG;
+	return header->size;
+}
+
+uint32_t decode_tgid(const struct fbt_header *event)
+{
+	const struct layout *layout = find_layout(event->type);
+
+	if (!layout || !layout->tgid)
+		return 0;
+	return *(const uint32_t *)((const char *)event + layout->tgid);
+}
+
+const char *decode_string(const struct fbt_header *event, unsigned int index)
+{
+	const struct layout *layout = find_layout(event->type);
+	const char *string;
+
+	if (!layout || index >= count_strings(event, layout))
+		return NULL;
+	string = (const char *)event + layout->bytes;
+	while (index--)
+		string += strlen(string) + 1;
+	return string;
+}
+
+/* Encoding. */
+
+void record_send(const struct record_output *output, void *record, size_t size,
+		 enum fbt_event_type type)
+{
+	struct fbt_header *header = record;
+
+	header->type = type;
+	header->size = size;
+	output->emit(output->ctx, record, size);
+}
+
+int record_send_strings(const struct record_output *output, void *record, size_t size,
+			enum fbt_event_type type, const char *const *strings, size_t count)
+{
+	size_t total = size;
+	char *copy;
+
+	for (size_t i = 0; i < count; i++)
+		total += strnlen(strings[i] ? strings[i] : "", STRING_MAX) + 1;
+	total = (total + 7) & ~(size_t)7;
+	copy = calloc(1, total);
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, record, size);
+	for (size_t i = 0, at = size; i < count; i++) {
+		const char *string = strings[i] ? strings[i] : "";
+		size_t length = strnlen(string, STRING_MAX);
+
+		memcpy(copy + at, string, length);
+		at += length + 1;
+	}
+	record_send(output, copy, total, type);
+	free(copy);
+	return 0;
+}
+
+void record_send_manual(const struct record_output *output, uint64_t time_ns)
+{
+	struct fbt_manual manual = {.time_ns = time_ns};
+
+	record_send(output, &manual, sizeof(manual), FBT_EVENT_MANUAL);
+}
+
+int record_send_window(const struct record_output *output, struct fbt_window *window,
+		       const char *tag)
+{
+	struct utsname name;
+	const char *strings[] = {tag, FBT_VERSION, name.release, name.nodename};
+
+	if (uname(&name))
+		memset(&name, 0, sizeof(name));
+	return record_send_strings(output, window, sizeof(*window), FBT_EVENT_WINDOW, strings, 4);
+}
+
+int record_send_target(const struct record_output *output, uint32_t tgid, uint32_t parent_tgid,
+		       uint64_t start_ns, const struct process_text *text)
+{
+	struct fbt_target target = {.start_ns = start_ns, .tgid = tgid, .parent_tgid = parent_tgid};
+	const char *strings[] = {text->comm, text->exe, text->cmdline};
+
+	return record_send_strings(output, &target, sizeof(target), FBT_EVENT_TARGET, strings, 3);
+}
+
+void record_send_thread(const struct record_output *output, uint32_t tgid, uint32_t tid,
+			const char *comm)
+{
+	struct fbt_thread_name name = {.tgid = tgid, .tid = tid};
+
+	memcpy(name.comm, comm, strnlen(comm, sizeof(name.comm) - 1));
+	record_send(output, &name, sizeof(name), FBT_EVENT_THREAD);
+}

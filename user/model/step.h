@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* One step, and the figures that ferrum computes of a step (cbtop, types.rs). */
+#ifndef FBT_MODEL_STEP_H
+#define FBT_MODEL_STEP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "fbt_event.h"
+#include "base/vec.h"
+
+/* Most calls kept per step. With more calls_truncated is set; the sums stay exact. */
+#define STEP_CALLS_MAX 65536
+
+typedef VEC(struct fbt_call) call_vec;
+
+struct step_gpu;
+
+struct step {
+	uint64_t number;      /* 1, 2, … in the window, in the order in which steps ended */
+	uint64_t kind_number; /* the same among the steps of its kind */
+	struct fbt_step record;
+	call_vec calls;	      /* by start time; empty unless the kernel sent them */
+	bool calls_truncated; /* some calls are missing */
+	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
+	bool manual;	      /* the user asked for its escalation */
+	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
+};
+
+/* Ferrum's SyscallBreakdown. */
+struct breakdown {
+	uint64_t category_us[FBT_CATEGORY_COUNT];
+	uint64_t total_us;
+};
+
+uint64_t step_total_ns(const struct step *step);   /* record.thread_ns */
+uint64_t step_wall_ns(const struct step *step);	   /* end - start */
+uint64_t step_syscall_ns(const struct step *step); /* sum of the six categories */
+uint64_t step_compute_ns(const struct step *step); /* total - syscall, never below 0 */
+uint64_t step_calls(const struct step *step);
+uint64_t step_errors(const struct step *step);
+const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */
+
+/* In microseconds. Each figure is rounded down, so the sum never exceeds the total. */
+void step_breakdown(const struct step *step, struct breakdown *breakdown);
+
+uint64_t breakdown_syscall_us(const struct breakdown *breakdown); /* saturates */
+uint64_t breakdown_compute_us(const struct breakdown *breakdown);
+
+/* Share of the total that is syscall time; 0 if the total is 0, not clamped to 100. */
+double breakdown_overhead_percent(const struct breakdown *breakdown);
+
+/* The same, rounded to the number that ferrum's text form "{:.1}" shows. */
+double breakdown_overhead_tenths(const struct breakdown *breakdown);
+
+/* The category with the most time, the last one of equals; "none" if all are 0. */
+const char *breakdown_dominant(const struct breakdown *breakdown);
+
+#endif

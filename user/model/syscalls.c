@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "model/syscalls.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "model/syscall_table_arm64.h"
+#include "model/syscall_table_x86_64.h"
+
+#define ARRAY_SIZE(array)  (sizeof(array) / sizeof((array)[0]))
+#define NAME_ROW(nr, name) [nr] = #name,
+
+static const char *const x86_64_names[] = {SYSCALL_TABLE_X86_64(NAME_ROW)};
+static const char *const arm64_names[] = {SYSCALL_TABLE_ARM64(NAME_ROW)};
+
+_Static_assert(ARRAY_SIZE(x86_64_names) < FBT_NR_COUNT, "known calls have rows of their own");
+_Static_assert(ARRAY_SIZE(arm64_names) < FBT_NR_COUNT, "known calls have rows of their own");
+
+enum fbt_arch syscalls_arch(void)
+{
+#if defined(__x86_64__)
+	return FBT_ARCH_X86_64;
+#elif defined(__aarch64__)
+	return FBT_ARCH_ARM64;
+#else
+#error "no syscall table for this architecture"
+#endif
+}
+
+const char *syscall_name(enum fbt_arch arch, uint32_t nr)
+{
+	if (arch == FBT_ARCH_X86_64 && nr < ARRAY_SIZE(x86_64_names))
+		return x86_64_names[nr];
+	if (arch == FBT_ARCH_ARM64 && nr < ARRAY_SIZE(arm64_names))
+		return arm64_names[nr];
+	return NULL;
+}
+
+const char *syscall_label(enum fbt_arch arch, uint32_t nr, char buffer[24])
+{
+	const char *name = syscall_name(arch, nr);
+
+	if (name)
+		return name;
+	snprintf(buffer, 24, "syscall_%u", nr);
+	return buffer;
+}
+
+enum fbt_category syscall_category(enum fbt_arch arch, uint32_t nr)
+{
+	static const struct {
+		const char *name;
+		enum fbt_category category;
+	} rules[] = {
+		{"mmap", FBT_MMAP},   {"munmap", FBT_MMAP},    {"mprotect", FBT_MMAP},
+		{"brk", FBT_MMAP},    {"futex", FBT_FUTEX},    {"ioctl", FBT_IOCTL},
+		{"read", FBT_READ},   {"pread64", FBT_READ},   {"readv", FBT_READ},
+		{"write", FBT_WRITE}, {"pwrite64", FBT_WRITE}, {"writev", FBT_WRITE},
+	};
+	const char *name = syscall_name(arch, nr);
+
+	if (!name)
+		return FBT_OTHER;
+	for (size_t i = 0; i < ARRAY_SIZE(rules); i++) {
+		if (!strcmp(name, rules[i].name))
+			return rules[i].category;
+	}
+	return FBT_OTHER;
+}
+
+/*
+ * Each name between spaces. Calls with a directory's descriptor and a path (openat) are not here,
+ * because they use the file at the path.
+ */
+static const char *const takes_descriptor =
+	" accept accept4 bind cachestat connect copy_file_range dup dup2 dup3 epoll_ctl epoll_pwait"
+	" epoll_pwait2 epoll_wait fadvise64 fallocate fanotify_mark fchdir fchmod fchown fcntl"
+	" fdatasync fgetxattr flistxattr flock fremovexattr fsetxattr fstat fstatfs fsync ftruncate"
+	" getdents getdents64 getpeername getsockname getsockopt inotify_add_watch inotify_rm_watch"
+	" ioctl listen lseek mq_getsetattr mq_notify mq_timedreceive mq_timedsend pidfd_getfd"
+	" pidfd_send_signal pread64 preadv preadv2 process_madvise process_mrelease pwrite64 "
+	"pwritev"
+	" pwritev2 read readahead readv recvfrom recvmmsg recvmsg sendfile sendmmsg sendmsg sendto"
+	" setns setsockopt shutdown splice sync_file_range syncfs tee timerfd_gettime"
+	" timerfd_settime vmsplice write writev ";
+
+static const char *const returns_descriptor =
+	" accept accept4 creat dup dup2 dup3 epoll_create epoll_create1 eventfd eventfd2"
+	" fanotify_init fsopen inotify_init inotify_init1 io_uring_setup landlock_create_ruleset"
+	" memfd_create memfd_secret mq_open open open_by_handle_at open_tree openat openat2"
+	" perf_event_open pidfd_getfd pidfd_open signalfd signalfd4 socket timerfd_create"
+	" userfaultfd ";
+
+static bool has_word(const char *words, const char *word)
+{
+	char spaced[64];
+
+	snprintf(spaced, sizeof(spaced), " %s ", word);
+	return strstr(words, spaced) != NULL;
+}
+
+uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
+{
+	const char *name = syscall_name(arch, nr);
+	uint32_t found = 0;
+
+	if (!name)
+		return 0;
+	if (!strcmp(name, "close"))
+		return FBT_FD_FIRST | FBT_FD_CLOSED;
+	if (!strcmp(name, "io_uring_enter"))
+		return FBT_FD_FIRST | FBT_FD_RING;
+	if (has_word(takes_descriptor, name))
+		found |= FBT_FD_FIRST;
+	if (has_word(returns_descriptor, name))
+		found |= FBT_FD_MADE;
+	return found;
+}
+
+const char *category_name(enum fbt_category category)
+{
+	static const char *const names[FBT_CATEGORY_COUNT] = {
+		[FBT_MMAP] = "mmap", [FBT_FUTEX] = "futex", [FBT_IOCTL] = "ioctl",
+		[FBT_READ] = "read", [FBT_WRITE] = "write", [FBT_OTHER] = "other",
+	};
+
+	return (unsigned int)category < FBT_CATEGORY_COUNT ? names[category] : "other";
+}

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "model/window.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/vec.h"
+
+/* Most thread names kept, of 24 bytes each. If full, the names of ended processes are dropped. */
+#define THREADS_MAX 65536
+/* Dropping names walks all of them, so it is done only once per this many threads without room. */
+#define THREADS_TURN 4096
+
+/* Most processes remembered, of 16 bytes each. If full, those that have ended are forgotten. */
+#define OVERFLOW_MAX 16384
+
+int file_table_add(struct file_table *table, const struct fbt_file *record, const char *path)
+{
+	struct file file = {.record = *record, .path = strdup(path)};
+	size_t position = vec_lower_bound(&table->files, item->record.id, record->id);
+	int err = 0;
+
+	if (!file.path)
+		return -ENOMEM;
+	if (file_table_find(table, record->id)) {
+		free(table->files.items[position].path);
+		table->files.items[position] = file;
+		return 0;
+	}
+	if (table->files.count >= FILE_TABLE_MAX)
+		err = -ENOSPC;
+	else
+		err = vec_insert(&table->files, position, file);
+	if (err)
+		free(file.path);
+	return err;
+}
+
+const struct file *file_table_find(const struct file_table *table, uint32_t id)
+{
+	size_t position = vec_lower_bound(&table->files, item->record.id, id);
+
+	if (position == table->files.count || table->files.items[position].record.id != id)
+		return NULL;
+	return &table->files.items[position];
+}
+
+void file_table_clear(struct file_table *table)
+{
+	vec_for_each (file, &table->files)
+		free(file->path);
+	vec_free(&table->files);
+}
+
+int row_table_set(struct row_table *table, const struct fbt_table *row)
+{
+	size_t position = vec_lower_bound(&table->rows, item->nr, row->nr);
+
+	if (position < table->rows.count && table->rows.items[position].nr == row->nr) {
+		table->rows.items[position] = *row;
+		return 0;
+	}
+	return vec_insert(&table->rows, position, *row);
+}
+
+void row_table_clear(struct row_table *table)
+{
+	vec_free(&table->rows);
+}
+
+/* A process that is counted but not kept. */
+struct unkept {
+	uint32_t tgid;
+	uint64_t end_ns; /* 0: still running */
+};
+
+struct overflow {
+	VEC(struct unkept) processes; /* by tgid */
+};
+
+struct overflow *overflow__new(void)
+{
+	return calloc(1, sizeof(struct overflow));
+}
+
+void overflow__free(struct overflow *overflow)
+{
+	if (!overflow)
+		return;
+	vec_free(&overflow->processes);
+	free(overflow);
+}
+
+static struct unkept *find_unkept(const struct overflow *overflow, uint32_t tgid)
+{
+	size_t position = vec_lower_bound(&overflow->processes, item->tgid, tgid);
+
+	if (position == overflow->processes.count ||
+	    overflow->processes.items[position].tgid != tgid)
+		return NULL;
+	return &overflow->processes.items[position];
+}
+
+static void forget_ended(struct overflow *overflow)
+{
+	size_t kept = 0;
+
+	vec_for_each (process, &overflow->processes) {
+		if (!process->end_ns)
+			overflow->processes.items[kept++] = *process;
+	}
+	overflow->processes.count = kept;
+}
+
+static bool insert_unkept(struct overflow *overflow, uint32_t tgid)
+{
+	struct unkept process = {.tgid = tgid};
+
+	if (overflow->processes.count >= OVERFLOW_MAX)
+		forget_ended(overflow);
+	return overflow->processes.count < OVERFLOW_MAX &&
+	       !vec_insert(&overflow->processes,
+			   vec_lower_bound(&overflow->processes, item->tgid, tgid), process);
+}
+
+bool overflow__add(struct overflow *overflow, uint32_t tgid, uint64_t start_ns)
+{
+	struct unkept *process = find_unkept(overflow, tgid);
+
+	if (!process)
+		return insert_unkept(overflow, tgid) || start_ns;
+	if (!process->end_ns || start_ns < process->end_ns)
+		return false;
+	process->end_ns = 0;
+	return true;
+}
+
+bool overflow__has(const struct overflow *overflow, uint32_t tgid)
+{
+	return find_unkept(overflow, tgid);
+}
+
+void overflow__end(struct overflow *overflow, uint32_t tgid, uint64_t end_ns)
+{
+	struct unkept *process = find_unkept(overflow, tgid);
+
+	if (process)
+		process->end_ns = end_ns;
+}
+
+bool overflow__has_ended(const struct overflow *overflow, uint32_t tgid)
+{
+	const struct unkept *process = find_unkept(overflow, tgid);
+
+	return process && process->end_ns;
+}
+
+struct window *window__new(void)
+{
+	struct window *window = calloc(1, sizeof(*window));
+
+	if (!window)
+		return NULL;
+	window->kinds[0].record.source = FBT_SOURCE_INTERVAL;
+	window->kinds[0].name = strdup("interval");
+	window->tag = strdup("");
+	window->tool_version = strdup("");
+	window->kernel_release = strdup("");
+	window->host = strdup("");
+	window->overflow = overflow__new();
+	if (!window->kinds[0].name || !window->tag || !window->tool_version ||
+	    !window->kernel_release || !window->host || !window->overflow) {
+		window__free(window);
+		return NULL;
+	}
+	return window;
+}
+
+static void kind_clear(struct kind *kind)
+{
+	free(kind->name);
+	free(kind->path);
+	for (int i = 0; i < FBT_ARG_COUNT; i++)
+		free(kind->arg_names[i]);
+	memset(kind, 0, sizeof(*kind));
+}
+
+static void process_free(struct process *process)
+{
+	if (!process)
+		return;
+	free(process->comm);
+	free(process->exe);
+	free(process->cmdline);
+	row_table_clear(&process->table);
+	free(process);
+}
+
+void window__free(struct window *window)
+{
+	if (!window)
+		return;
+	for (int i = 0; i < FBT_KIND_COUNT; i++)
+		kind_clear(&window->kinds[i]);
+	vec_for_each (process, &window->processes)
+		process_free(*process);
+	vec_free(&window->processes);
+	vec_free(&window->threads);
+	file_table_clear(&window->files);
+	gpu_table_clear(&window->gpus);
+	overflow__free(window->overflow);
+	free(window->tag);
+	free(window->tool_version);
+	free(window->kernel_release);
+	free(window->host);
+	free(window);
+}
+
+/* Replaces *string by a copy of value. On -ENOMEM *string is unchanged. */
+static int replace_string(char **string, const char *value)
+{
+	char *copy = strdup(value);
+
+	if (!copy)
+		return -ENOMEM;
+	free(*string);
+	*string = copy;
+	return 0;
+}
+
+int window__open(struct window *window, const struct fbt_window *record,
+		 const char *const strings[WINDOW_STRINGS])
+{
+	char **fields[WINDOW_STRINGS] = {&window->tag, &window->tool_version,
+					 &window->kernel_release, &window->host};
+	int err;
+
+	for (int i = 0; i < WINDOW_STRINGS; i++) {
+		err = replace_string(fields[i], strings[i]);
+		if (err)
+			return err;
+	}
+	window->record = *record;
+	if (record->interval_ns)
+		window->kind_known[0] = true;
+	return 0;
+}
+
+int window__add_kind(struct window *window, const struct fbt_kind *record, const char *name,
+		     const char *path, const char *const *arg_names)
+{
+	struct kind kind = {.record = *record};
+
+	if (record->kind == 0) {
+		window->kind_known[0] = true;
+		return 0;
+	}
+	kind.name = strdup(name);
+	kind.path = strdup(path);
+	if (!kind.name || !kind.path)
+		goto out_of_memory;
+	for (uint32_t i = 0; i < record->arg_count; i++) {
+		kind.arg_names[i] = strdup(arg_names[i]);
+		if (!kind.arg_names[i])
+			goto out_of_memory;
+	}
+	kind_clear(&window->kinds[record->kind]);
+	window->kinds[record->kind] = kind;
+	window->kind_known[record->kind] = true;
+	return 0;
+
+out_of_memory:
+	kind_clear(&kind);
+	return -ENOMEM;
+}
+
+/*
+ * Index after the youngest process with that tgid. Processes are sorted by tgid; those with equal
+ * tgids by age, the oldest first.
+ */
+static size_t process_position(const struct window *window, uint32_t tgid)
+{
+	return vec_lower_bound(&window->processes, (*item)->record.tgid, (uint64_t)tgid + 1);
+}
+
+static struct process *find_process(const struct window *window, uint32_t tgid)
+{
+	size_t position = process_position(window, tgid);
+	struct process *process;
+
+	/* If the overflow has it, an older process with that PID is another process. */
+	if (!position || overflow__has(window->overflow, tgid))
+		return NULL;
+	process = window->processes.items[position - 1];
+	return process->record.tgid == tgid ? process : NULL;
+}
+
+static struct process *insert_process(struct window *window, uint32_t tgid)
+{
+	struct process *process = NULL;
+	size_t position = process_position(window, tgid);
+
+	if (window->processes.count >= WINDOW_PROCESSES_MAX)
+		return NULL;
+	process = calloc(1, sizeof(*process));
+	if (!process)
+		return NULL;
+	process->record.tgid = tgid;
+	process->comm = strdup("");
+	process->exe = strdup("");
+	process->cmdline = strdup("");
+	if (!process->comm || !process->exe || !process->cmdline ||
+	    vec_insert(&window->processes, position, process)) {
+		process_free(process);
+		return NULL;
+	}
+	return process;
+}
+
+static void count_unkept(struct window *window, uint32_t tgid, uint64_t start_ns)
+{
+	if (overflow__add(window->overflow, tgid, start_ns))
+		window->processes_left_out++;
+}
+
+struct process *window__touch_process(struct window *window, uint32_t tgid)
+{
+	struct process *process = find_process(window, tgid);
+
+	if (!process && !overflow__has(window->overflow, tgid))
+		process = insert_process(window, tgid);
+	if (!process)
+		count_unkept(window, tgid, 0);
+	return process;
+}
+
+static bool is_full(const struct window *window, uint32_t tgid)
+{
+	return window->processes.count >= WINDOW_PROCESSES_MAX ||
+	       overflow__has(window->overflow, tgid);
+}
+
+int window__add_process(struct window *window, const struct fbt_target *record, const char *comm,
+			const char *exe, const char *cmdline)
+{
+	struct process *process = find_process(window, record->tgid);
+	struct fbt_target first;
+	int err;
+
+	/* The PID was reused: the record is about a new process. */
+	if (process && process->exit_ns && record->start_ns >= process->exit_ns)
+		process = NULL;
+	if (!process && is_full(window, record->tgid)) {
+		count_unkept(window, record->tgid, record->start_ns);
+		return 0;
+	}
+	if (!process)
+		process = insert_process(window, record->tgid);
+	if (!process)
+		return -ENOMEM;
+
+	err = replace_string(&process->comm, comm);
+	if (!err)
+		err = replace_string(&process->exe, exe);
+	if (!err)
+		err = replace_string(&process->cmdline, cmdline);
+	if (err)
+		return err;
+	first = process->record;
+	process->record = *record;
+	/* The record of an execve has no parent and a later time: keep those known before. */
+	if (!record->parent_tgid && first.start_ns) {
+		process->record.parent_tgid = first.parent_tgid;
+		process->record.start_ns = first.start_ns;
+	}
+	return 0;
+}
+
+void window__end_process(struct window *window, uint32_t tgid, uint64_t end_ns)
+{
+	struct process *process = window__touch_process(window, tgid);
+
+	if (process)
+		process->exit_ns = end_ns;
+	else
+		overflow__end(window->overflow, tgid, end_ns);
+}
+
+bool window__has_ended(const struct window *window, uint32_t tgid)
+{
+	const struct process *process = find_process(window, tgid);
+
+	return process ? process->exit_ns != 0 : overflow__has_ended(window->overflow, tgid);
+}
+
+static void forget_exited_threads(struct window *window)
+{
+	size_t kept = 0;
+
+	vec_for_each (thread, &window->threads) {
+		if (!window__has_ended(window, thread->tgid))
+			window->threads.items[kept++] = *thread;
+	}
+	window->threads.count = kept;
+}
+
+int window__add_thread(struct window *window, const struct fbt_thread_name *record)
+{
+	struct thread thread = {.tgid = record->tgid, .tid = record->tid};
+	size_t position = vec_lower_bound(&window->threads, item->tid, record->tid);
+
+	memcpy(thread.comm, record->comm, sizeof(thread.comm) - 1);
+	if (position < window->threads.count &&
+	    window->threads.items[position].tid == record->tid) {
+		window->threads.items[position] = thread;
+		return 0;
+	}
+	if (window->threads.count >= THREADS_MAX &&
+	    window->nameless_threads++ % THREADS_TURN == 0) {
+		forget_exited_threads(window);
+		position = vec_lower_bound(&window->threads, item->tid, record->tid);
+	}
+	if (window->threads.count >= THREADS_MAX)
+		return -ENOSPC;
+	return vec_insert(&window->threads, position, thread);
+}
+
+int window__add_file(struct window *window, const struct fbt_file *record, const char *path)
+{
+	return file_table_add(&window->files, record, path);
+}
+
+const struct file *window__file(const struct window *window, uint32_t id)
+{
+	return file_table_find(&window->files, id);
+}
+
+const struct process *window__process(const struct window *window, uint32_t tgid)
+{
+	return find_process(window, tgid);
+}
+
+const char *window__thread_name(const struct window *window, uint32_t tid)
+{
+	size_t position = vec_lower_bound(&window->threads, item->tid, tid);
+
+	if (position == window->threads.count || window->threads.items[position].tid != tid)
+		return NULL;
+	return window->threads.items[position].comm;
+}
+
+const char *window__kind_name(const struct window *window, uint32_t kind)
+{
+	if (kind >= FBT_KIND_COUNT || !window->kinds[kind].name)
+		return "step";
+	return window->kinds[kind].name;
+}
+
+const char *window__step_source(const struct window *window, uint32_t kind)
+{
+	if (kind >= FBT_KIND_COUNT)
+		return "function";
+	switch ((enum fbt_step_source)window->kinds[kind].record.source) {
+	case FBT_SOURCE_USDT:
+		return "usdt";
+	case FBT_SOURCE_INTERVAL:
+		return "interval";
+	case FBT_SOURCE_FUNCTION:
+		break;
+	}
+	return "function";
+}
+
+uint64_t window__lost_total(const struct window *window)
+{
+	uint64_t total = 0;
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		total = add_saturating(total, window->lost.count[i]);
+	return total;
+}
+
+const char *lost_cause_name(enum fbt_lost_cause cause)
+{
+	switch (cause) {
+	case FBT_LOST_CALLS:
+		return "calls";
+	case FBT_LOST_STEPS:
+		return "steps";
+	case FBT_LOST_THREADS:
+		return "threads";
+	case FBT_LOST_BEGINS:
+		return "begins";
+	case FBT_LOST_NAMES:
+		return "processes";
+	case FBT_LOST_FILES:
+		return "files";
+	case FBT_LOST_COUNT:
+		break;
+	}
+	return "unknown";
+}
+
+double window__sampled_percent(const struct window *window, uint32_t kind)
+{
+	const struct fbt_sampling *sampling = &window->sampling[kind];
+	double watched_ns = (double)sampling->watched_ns, off_ns = (double)sampling->off_ns;
+
+	return sampling->kind ? watched_ns * 100 / (watched_ns + off_ns + 1) : 0;
+}
+
+uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind)
+{
+	const struct fbt_sampling *sampling = &window->sampling[kind];
+
+	if (!sampling->watched_ns)
+		return 0;
+	return to_u64_saturating((long double)sampling->calls * 1e9l /
+				 (long double)sampling->watched_ns);
+}

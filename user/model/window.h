@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * One window without its steps: step kinds, processes, threads, files and losses. Built by
+ * model/assemble from the records; sinks borrow it.
+ */
+#ifndef FBT_MODEL_WINDOW_H
+#define FBT_MODEL_WINDOW_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/vec.h"
+#include "fbt_event.h"
+#include "model/gpu.h"
+
+/* Most files that are kept; further files have no name in the outputs. */
+#define FILE_TABLE_MAX 65536
+
+struct file {
+	struct fbt_file record;
+	char *path; /* "" if it has no name */
+};
+
+/* The files that calls used; the id of a file is fbt_call.file. */
+struct file_table {
+	VEC(struct file) files; /* by id */
+};
+
+/* A later record with the same id replaces the earlier one. 0, -ENOMEM, or -ENOSPC if full. */
+int file_table_add(struct file_table *table, const struct fbt_file *record, const char *path);
+
+/* NULL if the id is not known. */
+const struct file *file_table_find(const struct file_table *table, uint32_t id);
+void file_table_clear(struct file_table *table);
+
+/*
+ * The exact sums of one process by syscall number. Only rows that were received take memory: all
+ * 512 rows would take 28 KiB, and most processes use few of them.
+ */
+struct row_table {
+	VEC(struct fbt_table) rows; /* by nr */
+};
+
+/* A later row with the same number replaces the earlier one. 0 or -ENOMEM. */
+int row_table_set(struct row_table *table, const struct fbt_table *row);
+
+void row_table_clear(struct row_table *table);
+
+/* Most processes that are kept, at some KiB each. */
+#define WINDOW_PROCESSES_MAX 1024
+
+/* Remembers the processes beyond that limit, so that each of them is counted once. */
+struct overflow;
+
+struct overflow *overflow__new(void); /* NULL: -ENOMEM */
+void overflow__free(struct overflow *overflow);
+
+/*
+ * start_ns is when the process was announced, 0 if it was not. Returns true if the process is to be
+ * counted: it is not known yet, or its PID was reused. If no more processes can be remembered, only
+ * announced ones are counted.
+ */
+bool overflow__add(struct overflow *overflow, uint32_t tgid, uint64_t start_ns);
+bool overflow__has(const struct overflow *overflow, uint32_t tgid);
+
+/* A process that is not known has not ended. */
+void overflow__end(struct overflow *overflow, uint32_t tgid, uint64_t end_ns);
+bool overflow__has_ended(const struct overflow *overflow, uint32_t tgid);
+
+struct kind {
+	struct fbt_kind record;
+	char *name; /* demangled function name, "interval" for kind 0 */
+	char *path; /* NULL for kind 0 */
+	char *arg_names[FBT_ARG_COUNT];
+};
+
+struct process {
+	struct fbt_target record;
+	char *comm;
+	char *exe;
+	char *cmdline;
+	uint64_t exit_ns; /* 0: still running when the window ended */
+	struct row_table table;
+};
+
+struct thread {
+	uint32_t tgid;
+	uint32_t tid;
+	char comm[16];
+};
+
+struct window {
+	struct fbt_window record;
+	uint64_t end_ns; /* 0 while the window is open; if cut off, the latest time seen */
+	bool cut_off;	 /* the stream ended without FBT_EVENT_WINDOW_END */
+	char *tag;	 /* this and the next three are "" until the window record arrives */
+	char *tool_version;
+	char *kernel_release;
+	char *host;
+	struct kind kinds[FBT_KIND_COUNT];
+	bool kind_known[FBT_KIND_COUNT];
+	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* its kind is 0 if it is not sampled */
+	VEC(struct process *) processes;	      /* by tgid; equal tgids by age */
+	VEC(struct thread) threads;		      /* by tid */
+	uint64_t nameless_threads;		      /* threads whose names found no room */
+	struct file_table files;
+	struct gpu_table gpus;
+	struct overflow *overflow;
+	uint64_t processes_left_out;
+	struct fbt_lost lost;
+	struct fbt_cost cost;
+	uint64_t steps;
+	uint64_t incomplete_steps;
+	uint64_t skipped_records; /* of unknown types, malformed, or without room */
+};
+
+struct window *window__new(void); /* NULL: -ENOMEM */
+void window__free(struct window *window);
+
+/*
+ * For model/assemble. Strings are copied. 0; -ENOMEM, and what was known before is kept; or -ENOSPC
+ * if there are more threads or files than are kept. A process that is not kept is counted, which is
+ * no error.
+ */
+#define WINDOW_STRINGS 4 /* tag, tool version, kernel release, host name */
+int window__open(struct window *window, const struct fbt_window *record,
+		 const char *const strings[WINDOW_STRINGS]);
+int window__add_kind(struct window *window, const struct fbt_kind *record, const char *name,
+		     const char *path, const char *const *arg_names);
+int window__add_process(struct window *window, const struct fbt_target *record, const char *comm,
+			const char *exe, const char *cmdline);
+int window__add_thread(struct window *window, const struct fbt_thread_name *record);
+int window__add_file(struct window *window, const struct fbt_file *record, const char *path);
+
+/* The process, added without a name if it is not known. NULL if it is not kept but only counted. */
+struct process *window__touch_process(struct window *window, uint32_t tgid);
+
+/* These two also work for processes that are not kept. */
+void window__end_process(struct window *window, uint32_t tgid, uint64_t end_ns);
+bool window__has_ended(const struct window *window, uint32_t tgid);
+
+/* NULL if not known; the youngest one if the PID was reused. */
+const struct process *window__process(const struct window *window, uint32_t tgid);
+const char *window__thread_name(const struct window *window, uint32_t tid);
+
+/* The file with the id fbt_call.file; NULL if it is not known. */
+const struct file *window__file(const struct window *window, uint32_t id);
+
+/* Name of a step kind; "step" if it is not known. */
+const char *window__kind_name(const struct window *window, uint32_t kind);
+
+/* Source of the steps of a kind: "function", "usdt" or "interval". */
+const char *window__step_source(const struct window *window, uint32_t kind);
+
+/* Share of time in which the probes of a sampled step function were on; 0 if it is not sampled. */
+double window__sampled_percent(const struct window *window, uint32_t kind);
+
+/* Calls per second of that function while its probes were on. */
+uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind);
+
+uint64_t window__lost_total(const struct window *window);
+
+/* "calls", "steps", "threads", "begins", "processes", "files". */
+const char *lost_cause_name(enum fbt_lost_cause cause);
+
+#endif

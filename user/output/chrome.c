@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "output/chrome.h"
+
+#include <stdlib.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "base/json.h"
+#include "model/syscalls.h"
+#include "output/file.h"
+#include "output/slice.h"
+
+/* Lanes of streams are numbered above all thread ids; a device has GPU_DEVICE_LANES of them. */
+#define GPU_LANES	 10000000u
+#define GPU_DEVICE_LANES 100000u
+#define GPU_DEVICES	 40000u
+
+struct chrome_sink {
+	struct sink sink;
+	struct json json;
+	struct writer writer;
+	struct fbt_step step; /* the last step that was written; all 0 before */
+	uint64_t drawn;	      /* number of the last step whose GPU records were written; 0: none */
+};
+
+static struct chrome_sink *to_chrome(struct sink *sink)
+{
+	return (struct chrome_sink *)sink;
+}
+
+/* Microseconds since the window began; 0 for earlier times. */
+static uint64_t to_ts(const struct window *window, uint64_t ns)
+{
+	return sub_saturating(ns, window->record.start_ns) / NS_PER_US;
+}
+
+/*
+ * The difference of two rounded times, not a rounded difference, so that a slice never ends after
+ * the slice around it.
+ */
+static uint64_t to_dur(const struct window *window, uint64_t start_ns, uint64_t end_ns)
+{
+	return sub_saturating(to_ts(window, end_ns), to_ts(window, start_ns));
+}
+
+struct slice {
+	const char *name;
+	const char *cat;
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint32_t pid;
+	uint32_t tid;
+};
+
+static void put_slice(struct chrome_sink *chrome, const struct window *window,
+		      const struct slice *slice, const struct json_fields *args)
+{
+	struct json *json = &chrome->json;
+
+	json_object_begin(json, NULL);
+	json_string(json, "name", slice->name);
+	json_string(json, "cat", slice->cat);
+	json_string(json, "ph", "X");
+	json_uint(json, "ts", to_ts(window, slice->start_ns));
+	json_uint(json, "dur", to_dur(window, slice->start_ns, slice->end_ns));
+	json_uint(json, "pid", slice->pid);
+	json_uint(json, "tid", slice->tid);
+	if (args->count)
+		json_fields_write(json, "args", args);
+	json_object_end(json);
+}
+
+static void put_call(struct chrome_sink *chrome, const struct window *window,
+		     const struct fbt_call *call)
+{
+	struct call_args args;
+	char label[24];
+	struct slice slice = {
+		.name = syscall_label((enum fbt_arch)window->record.arch, call->nr, label),
+		.cat = "syscall",
+		.start_ns = call->start_ns,
+		.pid = call->tgid,
+		.tid = call->tid,
+	};
+
+	slice.end_ns = add_saturating(call->start_ns, call->duration_ns);
+	call_args_fill(&args, window, call);
+	put_slice(chrome, window, &slice, &args.fields);
+}
+
+static struct slice step_slice(const struct step *step, const char *name, const char *cat)
+{
+	const struct fbt_step *record = &step->record;
+
+	return (struct slice){
+		.name = name,
+		.cat = cat,
+		.start_ns = record->start_ns,
+		.end_ns = record->end_ns,
+		.pid = record->tgid,
+		/*
+		 * An interval belongs to no thread; in a thread's lane it would overlap that
+		 * thread's calls.
+		 */
+		.tid = record->kind ? record->tid : 0,
+	};
+}
+
+static void put_step(struct chrome_sink *chrome, const struct window *window,
+		     const struct step *step)
+{
+	struct slice slice = step_slice(step, window__kind_name(window, step->record.kind), "step");
+	struct step_args args;
+
+	step_args_fill(&args, window, step);
+	put_slice(chrome, window, &slice, &args.fields);
+}
+
+/*
+ * Written after the step: of two slices with the same times, viewers take the first one as the
+ * outer one.
+ */
+static void put_escalation(struct chrome_sink *chrome, const struct window *window,
+			   const struct step *step, const struct escalation *escalation)
+{
+	struct escalation_fields args;
+	char name[64];
+	struct slice slice = step_slice(step, name, "escalation");
+
+	snprintf(name, sizeof(name), "escalation: %s",
+		 escalation_otlp_value(escalation->result.reason));
+	escalation_fields_fill(&args, window, escalation);
+	if (!step->complete)
+		json_fields_bool(&args.fields, "complete", false);
+	put_slice(chrome, window, &slice, &args.fields);
+}
+
+/* Streams with too large a number share the last lane of their device. */
+static uint32_t work_lane(const struct fbt_gpu_work *work)
+{
+	uint32_t device = work->device < GPU_DEVICES ? work->device : GPU_DEVICES;
+	uint32_t stream = work->stream < GPU_DEVICE_LANES ? work->stream : GPU_DEVICE_LANES - 1;
+
+	return GPU_LANES + device * GPU_DEVICE_LANES + stream;
+}
+
+static void add_size(struct json_fields *fields, const char *key, char text[40],
+		     const uint32_t size[3])
+{
+	snprintf(text, 40, "%ux%ux%u", size[0], size[1], size[2]);
+	json_fields_string(fields, key, text);
+}
+
+static void put_work(struct chrome_sink *chrome, const struct window *window,
+		     const struct gpu_process *process, const struct fbt_gpu_work *work,
+		     uint64_t step)
+{
+	static const char *const cats[FBT_GPU_WORK_KIND_COUNT] = {"kernel", "gpu_memcpy",
+								  "gpu_memset"};
+	char text[GPU_SLICE_NAME_SIZE], grid[40], block[40];
+	struct json_fields args = {.count = 0};
+	struct slice slice = {
+		.name = gpu_slice_work_name(process, work, text),
+		.cat = cats[work->kind],
+		.start_ns = work->start_ns,
+		.end_ns = work->end_ns,
+		.pid = work->tgid,
+		.tid = work_lane(work),
+	};
+
+	if (work->correlation)
+		json_fields_uint(&args, "correlation", work->correlation);
+	if (step)
+		json_fields_uint(&args, "step", step);
+	if (work->graph)
+		json_fields_uint(&args, "graph", work->graph);
+	if (work->kind == FBT_GPU_KERNEL) {
+		add_size(&args, "grid", grid, work->kernel.grid);
+		add_size(&args, "block", block, work->kernel.block);
+	} else {
+		json_fields_uint(&args, "bytes", work->copy.bytes);
+	}
+	if (work->stream >= GPU_DEVICE_LANES - 1)
+		json_fields_uint(&args, "stream", work->stream);
+	put_slice(chrome, window, &slice, &args);
+}
+
+static void put_api(struct chrome_sink *chrome, const struct window *window,
+		    const struct gpu_process *process, const struct fbt_gpu_api *api)
+{
+	struct json_fields args = {.count = 0};
+	struct slice slice = {
+		.name = gpu_slice_api_name(process, api),
+		.cat = api->header.flags & FBT_GPU_API_DRIVER ? "cuda_driver" : "cuda_runtime",
+		.start_ns = api->start_ns,
+		.end_ns = gpu_slice_api_end_ns(api, &chrome->step),
+		.pid = api->tgid,
+		.tid = api->tid,
+	};
+
+	if (api->correlation)
+		json_fields_uint(&args, "correlation", api->correlation);
+	if (api->result)
+		json_fields_uint(&args, "result", api->result);
+	put_slice(chrome, window, &slice, &args);
+}
+
+static int write_step(struct sink *sink, const struct window *window, const struct step *step)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	writer_begin(&chrome->writer);
+	chrome->step = step->record;
+	put_step(chrome, window, step);
+	return writer_end(&chrome->writer);
+}
+
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	if (!escalation_is_shown(escalation))
+		return 0;
+	writer_begin(&chrome->writer);
+	put_escalation(chrome, window, step, escalation);
+	return writer_end(&chrome->writer);
+}
+
+/* A record without an end was not measured, so its place is unknown, and it is left out. */
+static void put_gpu(struct chrome_sink *chrome, const struct window *window,
+		    const struct gpu_batch *batch)
+{
+	const struct gpu_process *process = gpu_table_find(&window->gpus, batch->tgid);
+
+	if (batch->step)
+		chrome->drawn = batch->step;
+	vec_for_each (api, &batch->records->apis) {
+		if (api->end_ns)
+			put_api(chrome, window, process, api);
+	}
+	vec_for_each (work, &batch->records->works) {
+		if (work->end_ns && work->kind < FBT_GPU_WORK_KIND_COUNT)
+			put_work(chrome, window, process, work, batch->step);
+	}
+}
+
+/*
+ * Writes the GPU records of a step. Its syscalls are within its CUDA calls, so the CUDA calls must
+ * be written first, even if the batch of the step comes later.
+ */
+static void put_gpu_of(struct chrome_sink *chrome, const struct window *window,
+		       const struct step *step)
+{
+	const struct step_gpu *gpu = step->gpu;
+
+	if (!gpu || step->number == chrome->drawn)
+		return;
+	put_gpu(chrome, window,
+		&(struct gpu_batch){
+			.tgid = step->record.tgid, .step = step->number, .records = &gpu->records});
+}
+
+static int write_calls(struct sink *sink, const struct window *window, const struct step *step)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	writer_begin(&chrome->writer);
+	put_gpu_of(chrome, window, step);
+	for (size_t i = 0; i < step->calls.count; i++)
+		put_call(chrome, window, &step->calls.items[i]);
+	return writer_end(&chrome->writer);
+}
+
+static int write_call(struct sink *sink, const struct window *window, const struct fbt_call *call)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	writer_begin(&chrome->writer);
+	put_call(chrome, window, call);
+	return writer_end(&chrome->writer);
+}
+
+static int write_gpu(struct sink *sink, const struct window *window, const struct gpu_batch *batch)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	if (batch->step && batch->step == chrome->drawn)
+		return 0;
+	writer_begin(&chrome->writer);
+	put_gpu(chrome, window, batch);
+	return writer_end(&chrome->writer);
+}
+
+static int finish(struct sink *sink, const struct window *window,
+		  const struct classifier *classifier)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	writer_begin(&chrome->writer);
+	json_array_end(&chrome->json);
+	return writer_finish(&chrome->writer);
+}
+
+static void free_chrome(struct sink *sink)
+{
+	free(sink);
+}
+
+struct sink *sink_chrome__new(FILE *out)
+{
+	struct chrome_sink *chrome = calloc(1, sizeof(*chrome));
+
+	if (!chrome)
+		return NULL;
+	chrome->sink = (struct sink){
+		.name = "trace",
+		.is_file = true,
+		.is_document = true,
+		.write_step = write_step,
+		.write_escalation = write_escalation,
+		.write_calls = write_calls,
+		.write_call = write_call,
+		.write_gpu = write_gpu,
+		.finish = finish,
+		.free = free_chrome,
+	};
+	chrome->json.out = out;
+	chrome->writer.file = out;
+	json_array_begin(&chrome->json, NULL);
+	return &chrome->sink;
+}

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "output/slice.h"
+
+#include <linux/futex.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "model/gpu.h"
+#include "model/syscalls.h"
+
+/*
+ * The name of an error. libc has no names for the results of calls that the kernel restarts, which
+ * a tracepoint sees.
+ */
+static const char *errno_name(int64_t ret)
+{
+	switch (ret) {
+	case -512:
+		return "ERESTARTSYS";
+	case -513:
+		return "ERESTARTNOINTR";
+	case -514:
+		return "ERESTARTNOHAND";
+	case -516:
+		return "ERESTART_RESTARTBLOCK";
+	}
+	return ret < 0 && ret >= -4095 ? strerrorname_np((int)-ret) : NULL;
+}
+
+static void add_result(struct call_args *args, const struct fbt_call *call)
+{
+	const char *error = errno_name(call->ret);
+
+	if (call->header.flags & FBT_CALL_UNFINISHED) {
+		json_fields_bool(&args->fields, "truncated", true);
+		return;
+	}
+	json_fields_int(&args->fields, "ret", call->ret);
+	if (error)
+		json_fields_string(&args->fields, "errno", error);
+}
+
+static void add_file(struct call_args *args, const struct window *window,
+		     const struct fbt_call *call)
+{
+	const struct file *file = window__file(window, call->file);
+
+	if (!file)
+		return;
+	json_fields_int(&args->fields, "fd", file->record.fd);
+	if (*file->path)
+		json_fields_string(&args->fields, "path", file->path);
+}
+
+static void add_futex(struct call_args *args, const struct fbt_call *call)
+{
+	static const char *const names[] = {
+		[FUTEX_WAIT] = "wait",
+		[FUTEX_WAKE] = "wake",
+		[FUTEX_FD] = "fd",
+		[FUTEX_REQUEUE] = "requeue",
+		[FUTEX_CMP_REQUEUE] = "cmp_requeue",
+		[FUTEX_WAKE_OP] = "wake_op",
+		[FUTEX_LOCK_PI] = "lock_pi",
+		[FUTEX_UNLOCK_PI] = "unlock_pi",
+		[FUTEX_TRYLOCK_PI] = "trylock_pi",
+		[FUTEX_WAIT_BITSET] = "wait_bitset",
+		[FUTEX_WAKE_BITSET] = "wake_bitset",
+		[FUTEX_WAIT_REQUEUE_PI] = "wait_requeue_pi",
+		[FUTEX_CMP_REQUEUE_PI] = "cmp_requeue_pi",
+		[13] = "lock_pi2", /* since Linux 5.14 */
+	};
+	uint32_t operation = (uint32_t)call->args[1] & (uint32_t)FUTEX_CMD_MASK;
+
+	if (operation < sizeof(names) / sizeof(names[0]))
+		snprintf(args->operation, sizeof(args->operation), "%s", names[operation]);
+	else
+		snprintf(args->operation, sizeof(args->operation), "0x%x", operation);
+	snprintf(args->address, sizeof(args->address), "0x%llx", (unsigned long long)call->args[0]);
+	json_fields_string(&args->fields, "op", args->operation);
+	json_fields_string(&args->fields, "uaddr", args->address);
+}
+
+static bool has_length(const char *name)
+{
+	static const char *const names[] = {"mmap", "munmap", "mremap", "madvise", "mprotect"};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (!strcmp(names[i], name))
+			return true;
+	return false;
+}
+
+void call_args_fill(struct call_args *args, const struct window *window,
+		    const struct fbt_call *call)
+{
+	const char *name = syscall_name((enum fbt_arch)window->record.arch, call->nr);
+
+	args->fields.count = 0;
+	add_result(args, call);
+	if (!(call->header.flags & FBT_CALL_ARGS))
+		return;
+	if (call->header.flags & FBT_CALL_BLOCKED)
+		json_fields_bool(&args->fields, "blocked", true);
+	add_file(args, window, call);
+	if (!name)
+		return;
+	if (!strcmp(name, "ioctl")) {
+		/* The kernel uses the low 32 bits. */
+		snprintf(args->command, sizeof(args->command), "0x%x", (uint32_t)call->args[1]);
+		json_fields_string(&args->fields, "cmd", args->command);
+	} else if (!strcmp(name, "futex")) {
+		add_futex(args, call);
+	} else if (has_length(name)) {
+		json_fields_uint(&args->fields, "bytes", call->args[1]);
+	}
+}
+
+static void add_step_args(struct step_args *args, const struct window *window,
+			  const struct fbt_step *record)
+{
+	if (record->kind >= FBT_KIND_COUNT)
+		return;
+	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++) {
+		const char *name = window->kinds[record->kind].arg_names[i];
+		char *key = args->keys[i];
+
+		if (!name || !(record->arg_mask & (1u << i)))
+			continue;
+		snprintf(key, STEP_ARG_KEY_SIZE, "%s", name);
+		if (json_fields_int(&args->fields, key, record->args[i]))
+			continue;
+		snprintf(key, STEP_ARG_KEY_SIZE, "arg%u.%s", i, name);
+		json_fields_int(&args->fields, key, record->args[i]);
+	}
+}
+
+static void add_figures(struct json_fields *fields, const struct step *step)
+{
+	static const char *const category_keys[FBT_CATEGORY_COUNT] = {
+		"mmap_us", "futex_us", "ioctl_us", "read_us", "write_us", "other_us",
+	};
+	struct breakdown breakdown;
+
+	step_breakdown(step, &breakdown);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		json_fields_uint(fields, category_keys[i], breakdown.category_us[i]);
+	json_fields_uint(fields, "compute_us", breakdown_compute_us(&breakdown));
+	json_fields_uint(fields, "syscall_us", breakdown_syscall_us(&breakdown));
+	json_fields_string(fields, "dominant", breakdown_dominant(&breakdown));
+	json_fields_double(fields, "overhead_percent", breakdown_overhead_tenths(&breakdown));
+	json_fields_uint(fields, "calls", step_calls(step));
+	json_fields_uint(fields, "errors", step_errors(step));
+	json_fields_uint(fields, "step", step->number);
+	json_fields_uint(fields, "kind_number", step->kind_number);
+}
+
+static void add_gpu(struct json_fields *fields, const struct step_gpu *gpu)
+{
+	const struct gpu_figures *all = &gpu->all;
+
+	json_fields_uint(fields, "gpu_busy_us", all->busy_ns / NS_PER_US);
+	json_fields_uint(fields, "gpu_idle_us", all->idle_ns / NS_PER_US);
+	json_fields_uint(fields, "gpu_host_wait_us", all->host_wait_ns / NS_PER_US);
+	json_fields_uint(fields, "gpu_launch_us", all->launch_ns / NS_PER_US);
+	json_fields_uint(fields, "gpu_queue_us", all->queue_ns / NS_PER_US);
+	json_fields_string(fields, "gpu_bound", gpu_bound_name(gpu->bound));
+	if (!gpu->complete)
+		json_fields_bool(fields, "gpu_complete", false);
+}
+
+/* Adds what is unusual, and only then, so that it stands out in a viewer. */
+static void add_flaws(struct json_fields *fields, const struct step *step)
+{
+	if (!(step->record.header.flags & FBT_STEP_NO_GAP))
+		json_fields_uint(fields, "gap_us", step->record.gap_ns / NS_PER_US);
+	if (step->record.end != FBT_END_RETURN)
+		json_fields_string(fields, "end",
+				   step_end_name((enum fbt_step_end)step->record.end));
+	if (!step->complete)
+		json_fields_bool(fields, "complete", false);
+	if (step->record.lost_calls)
+		json_fields_uint(fields, "lost_calls", step->record.lost_calls);
+	if (step->calls_truncated)
+		json_fields_bool(fields, "calls_truncated", true);
+	if (step->record.header.flags & FBT_STEP_SAMPLED)
+		json_fields_bool(fields, "sampled", true);
+}
+
+void step_args_fill(struct step_args *args, const struct window *window, const struct step *step)
+{
+	const char *source = window__step_source(window, step->record.kind);
+	struct json_fields *fields = &args->fields;
+
+	fields->count = 0;
+	add_figures(fields, step);
+	if (step->gpu)
+		add_gpu(fields, step->gpu);
+	add_flaws(fields, step);
+	if (!strcmp(source, "interval"))
+		json_fields_string(fields, "step_source", source);
+	add_step_args(args, window, &step->record);
+}
+
+static const char *copy_kind_name(uint32_t kind)
+{
+	static const char *const names[FBT_GPU_COPY_KIND_COUNT] = {
+		"<unknown>", "HtoD", "DtoH", "HtoA", "AtoH", "AtoA",
+		"AtoD",	     "DtoA", "DtoD", "HtoH", "PtoP",
+	};
+
+	return kind < FBT_GPU_COPY_KIND_COUNT ? names[kind] : names[FBT_GPU_COPY_UNKNOWN];
+}
+
+static const char *memory_kind_name(uint32_t kind)
+{
+	static const char *const names[] = {
+		"Unknown", "Pageable", "Pinned",	"Device",
+		"Array",   "Managed",  "Device Static", "Managed Static",
+	};
+
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : "<unknown>";
+}
+
+const char *gpu_slice_work_name(const struct gpu_process *process, const struct fbt_gpu_work *work,
+				char text[GPU_SLICE_NAME_SIZE])
+{
+	switch (work->kind) {
+	case FBT_GPU_MEMCPY:
+		snprintf(text, GPU_SLICE_NAME_SIZE, "Memcpy %s (%s -> %s)",
+			 copy_kind_name(work->copy.kind),
+			 memory_kind_name(work->copy.source_memory),
+			 memory_kind_name(work->copy.target_memory));
+		return text;
+	case FBT_GPU_MEMSET:
+		snprintf(text, GPU_SLICE_NAME_SIZE, "Memset (%s)",
+			 memory_kind_name(work->copy.target_memory));
+		return text;
+	default:
+		return process ? gpu_process_kernel_name(process, work->name) : "kernel";
+	}
+}
+
+const char *gpu_slice_api_name(const struct gpu_process *process, const struct fbt_gpu_api *api)
+{
+	return process ? gpu_process_api_name(process, api->name) : "cuda call";
+}
+
+const char *gpu_slice_sync_name(const struct fbt_gpu_sync *sync)
+{
+	static const char *const names[FBT_GPU_SYNC_KIND_COUNT] = {
+		"Unknown Sync", "Event Sync", "Stream Wait Event", "Stream Sync", "Context Sync",
+	};
+
+	return names[sync->kind < FBT_GPU_SYNC_KIND_COUNT ? sync->kind : FBT_GPU_SYNC_UNKNOWN];
+}
+
+const char *gpu_slice_overhead_name(const struct fbt_gpu_overhead *overhead)
+{
+	static const char *const names[] = {
+		"Unknown",
+		"Buffer Flush",
+		"Instrumentation",
+		"Resource",
+		"Runtime Triggered Module Loading",
+		"Lazy Function Loading",
+		"Command Buffer Full",
+		"Activity Buffer Request",
+		"UVM Activity Init",
+	};
+	uint32_t kind = overhead->kind >> 16;
+
+	if (overhead->kind == 1)
+		return "Driver Compiler";
+	return kind < sizeof(names) / sizeof(names[0]) ? names[kind] : names[0];
+}
+
+uint64_t gpu_slice_api_end_ns(const struct fbt_gpu_api *api, const struct fbt_step *step)
+{
+	bool is_inside = step && step->kind && step->tgid == api->tgid && step->tid == api->tid &&
+			 step->start_ns <= api->start_ns && api->start_ns < step->end_ns;
+
+	return is_inside && api->end_ns > step->end_ns ? step->end_ns : api->end_ns;
+}
+
+const char *detail_name(uint32_t detail)
+{
+	static const char *const names[] = {"steps", "escalated", "all"};
+
+	return detail <= FBT_DETAIL_ALL ? names[detail] : NULL;
+}
+
+#define TIME(key, member) JSON_MEMBER(key, gpu_figures, member)
+
+const struct json_member gpu_times[GPU_TIMES] = {
+	TIME("busy", busy_ns),
+	TIME("kernel", kernel_ns),
+	TIME("memcpy", memcpy_ns),
+	TIME("memcpy_h2d", h2d_ns),
+	TIME("memcpy_d2h", d2h_ns),
+	TIME("memcpy_d2d", d2d_ns),
+	TIME("memcpy_p2p", p2p_ns),
+	TIME("memset", memset_ns),
+	TIME("transfer", transfer_ns),
+	TIME("exposed_copy", exposed_copy_ns),
+	TIME("comm", comm_ns),
+	TIME("exposed_comm", exposed_comm_ns),
+	TIME("work_sum", work_sum_ns),
+	TIME("idle", idle_ns),
+	TIME("host_wait", host_wait_ns),
+	TIME("launch", launch_ns),
+	TIME("queue", queue_ns),
+	TIME("unattributed", unattributed_ns),
+	TIME("kernel_wait", kernel_wait_ns),
+	TIME("dependency", dependency_ns),
+	TIME("wait_blocked", wait_blocked_ns),
+	TIME("wait_syscall", wait_syscall_ns),
+	TIME("wait_user", wait_user_ns),
+	TIME("wait_unknown", wait_unknown_ns),
+	TIME("hta_host_wait", hta_host_wait_ns),
+	TIME("tklqt", tklqt_ns),
+};
+
+#define WORK(member) JSON_MEMBER(#member, gpu_figures, member)
+
+const struct json_member gpu_work_counts[GPU_WORK_COUNTS] = {
+	WORK(kernels),	   WORK(memcpys),   WORK(memsets),   WORK(graph_launches),
+	WORK(graph_nodes), WORK(pageable),  WORK(launches),  WORK(h2d_bytes),
+	WORK(d2h_bytes),   WORK(d2d_bytes), WORK(p2p_bytes), WORK(memset_bytes)};
+
+#define COUNT(member) JSON_MEMBER(#member, gpu_counts, member)
+
+const struct json_member gpu_window_counts[GPU_WINDOW_COUNTS] = {
+	COUNT(kernels),	   COUNT(memcpys),    COUNT(memsets), COUNT(apis),
+	COUNT(syncs),	   COUNT(unmeasured), COUNT(joined),  COUNT(unjoined),
+	COUNT(violations), COUNT(outside),    COUNT(steps),   COUNT(timeouts)};
+
+#define FLUSH(member) JSON_MEMBER(#member, fbt_gpu_flush, member)
+
+const struct json_member gpu_flush_counts[GPU_FLUSH_COUNTS] = {
+	FLUSH(records), FLUSH(cupti_dropped), FLUSH(ring_lost), FLUSH(no_buffer), FLUSH(unknown)};
+
+void escalation_fields_percent(struct json_fields *fields, const char *key, double percent)
+{
+	/* Above this a double has no decimals. */
+	const double whole = 1e15;
+
+	if (!isfinite(percent))
+		return;
+	if (fabs(percent) < whole)
+		percent = round(percent * 100) / 100;
+	json_fields_double(fields, key, percent);
+}
+
+void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
+			    const struct escalation *escalation)
+{
+	struct json_fields *to = &fields->fields;
+
+	to->count = 0;
+	trace_result_attributes(&escalation->result, &fields->attributes);
+	for (int i = 0; i < TRACE_ATTRIBUTES; i++)
+		json_fields_string(to, fields->attributes.items[i].key,
+				   fields->attributes.items[i].value);
+	cause_describe(&escalation->cause, window, fields->evidence, sizeof(fields->evidence));
+	json_fields_string(to, "cause", cause_name(escalation->cause.kind));
+	json_fields_string(to, "cause_evidence", fields->evidence);
+	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));
+	json_fields_uint(to, "class_steps", escalation->class_steps);
+	if (escalation->nearest)
+		json_fields_bool(to, "class_nearest", true);
+	escalation_fields_percent(to, "cv_percent", escalation->cv_percent);
+}

@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "output/terminal.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "base/stats.h"
+#include "gpu/text.h"
+#include "judge/text.h"
+#include "model/gpu.h"
+#include "model/syscalls.h"
+
+#define NAME_WIDTH 32
+
+struct sink_alert {
+	struct sink sink; /* must be first: the pipeline holds a pointer to it */
+	struct escalation_thresholds thresholds;
+	bool suppressing; /* the rate limit is exceeded, which was logged */
+};
+
+static void add_step(struct line *line, const struct window *window, const struct step *step,
+		     const struct escalation *escalation)
+{
+	char name[4 * NAME_WIDTH + 1];
+
+	shorten_name(name, sizeof(name), window__kind_name(window, step->record.kind), NAME_WIDTH);
+	line_add(line, "step %" PRIu64 " %s", step->number, name);
+	if (window->processes.count > 1)
+		line_add(line, " of %" PRIu32, step->record.tgid);
+	line_add(line, " %s", FORMAT_TIME(step_total_ns(step)));
+	if (escalation->judged || escalation->budget_given)
+		line_add(line, ", budget %s", FORMAT_TIME(escalation->budget_ns));
+}
+
+static void add_reason(struct line *line, const struct escalation *escalation)
+{
+	enum escalation_reason reason = escalation->result.reason;
+	uint32_t said = 1u << reason;
+	char others[FIRED_SIZE];
+
+	if (reason == ESCALATION_BOTH)
+		said |= 1u << ESCALATION_CV_EXCEEDED | 1u << ESCALATION_EFFICIENCY_LOW;
+	line_add(line, ": %s", escalation_reason_text(reason));
+	if (escalation->fired & ~said)
+		line_add(line, " (and %s)",
+			 escalation_fired_text(escalation->fired & ~said, others));
+	if (!escalation->judged)
+		line_add(line, " (not judged)");
+}
+
+/* Finds the sum of a category by its name; NULL for "none". */
+static const struct fbt_sum *sum_of(const struct step *step, const char *category)
+{
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		if (!strcmp(category_name((enum fbt_category)i), category))
+			return &step->record.sums[i];
+	}
+	return NULL;
+}
+
+/* Whether the evidence begins with the name, and has this time before any other figure. */
+static bool begins_with(const char *evidence, const char *name, const char *time)
+{
+	const char *at = strstr(evidence, time);
+
+	return !strncmp(evidence, name, strlen(name)) && evidence[strlen(name)] == ' ' && at &&
+	       at < evidence + strcspn(evidence, "(,;") && at[-1] == ' ' &&
+	       (!at[strlen(time)] || strchr(" ,;", at[strlen(time)]));
+}
+
+/* What the line already contains: a category, its time and its calls. */
+struct said {
+	const char *name;
+	const char *time;
+	uint64_t calls;
+};
+
+/*
+ * Adds the longest call, without repeating a figure: it may be all of what the line contains
+ * already.
+ */
+static void add_worst(struct line *line, const struct worst *worst, const struct said *said,
+		      const char *separator)
+{
+	if (!worst->name)
+		return;
+	if (strcmp(worst->name, said->name) != 0 || strcmp(FORMAT_TIME(worst->ns), said->time) != 0)
+		line_add(line, "%s longest %s %s", separator, worst->name, FORMAT_TIME(worst->ns));
+	else if (said->calls != 1)
+		line_add(line, "%s nearly all in one call", separator);
+}
+
+/* Adds the dominant category of ferrum's schema with its time, the longest call, and the cause. */
+static void add_cause(struct line *line, const struct window *window, const struct step *step,
+		      const struct escalation *escalation)
+{
+	const char *dominant = breakdown_dominant(&escalation->result.breakdown);
+	const struct fbt_sum *sum = sum_of(step, dominant);
+	char words[CAUSE_WORDS_SIZE], evidence[EVIDENCE_SIZE], time[FORMAT_MAX];
+	struct said said = {dominant, time, sum ? sum->calls : 0};
+	struct worst worst;
+	bool in_evidence;
+
+	/* The sums do not count a call that is still open. */
+	if (escalation->worst.header.flags & FBT_CALL_UNFINISHED)
+		said.calls++;
+	format_time(time, sum ? (double)sum->ns : 0);
+	cause_words(escalation->cause.kind, words);
+	cause_describe(&escalation->cause, window, evidence, sizeof(evidence));
+	escalation_worst(escalation, window, step, &worst);
+	in_evidence = sum && begins_with(evidence, dominant, time);
+	if (!in_evidence) {
+		if (sum)
+			line_add(line, "; %s %s", dominant, time);
+		add_worst(line, &worst, &said, sum ? "," : ";");
+	}
+	line_add(line, "; %s: %s", words, evidence);
+	if (in_evidence)
+		add_worst(line, &worst, &said, ";");
+}
+
+/*
+ * Adds, if it is known: "; GPU idle 1.80 ms of 6.20 ms: 1.10 ms futex (blocked), 400 us user code".
+ */
+static void add_gpu(struct line *line, const struct window *window, const struct step *step)
+{
+	const struct step_gpu *gpu = step->gpu;
+	char text[GPU_IDLE_TEXT_SIZE];
+	struct gpu_text about;
+
+	if (!gpu)
+		return;
+	about = (struct gpu_text){
+		.figures = &gpu->all,
+		.total_ns = step_wall_ns(step),
+		.run_delay_ns = step->record.header.flags & FBT_STEP_SCHED_UNKNOWN
+					? UINT64_MAX
+					: step->record.run_delay_ns,
+		.arch = (enum fbt_arch)window->record.arch,
+		.incomplete = !gpu->complete,
+	};
+	if (!gpu->all.idle_ns)
+		line_add(line, "; GPU busy all of %s", FORMAT_TIME(gpu->all.busy_ns));
+	else
+		line_add(line, "; GPU %s", gpu_idle_text(&about, text));
+}
+
+static void add_flaw(struct line *line, const struct step *step)
+{
+	if (step->complete)
+		return;
+	if (step->record.end == FBT_END_TRUNCATED)
+		line_add(line, "; incomplete: still open when the window ended");
+	else if (step->record.end == FBT_END_EXITED)
+		line_add(line, "; incomplete: its thread exited");
+	else
+		line_add(line, "; incomplete: records lost");
+}
+
+static void tell_of_limit(const struct escalation_thresholds *thresholds)
+{
+	log_info("more than %s escalation%s in %g s: further ones are only counted (see "
+		 "--rate-limit)",
+		 FORMAT_COUNT(thresholds->rate_limit), thresholds->rate_limit == 1 ? "" : "s",
+		 (double)thresholds->rate_interval_ns / NS_PER_S);
+}
+
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	struct sink_alert *self = (struct sink_alert *)sink;
+	char text[2048] = "";
+	struct line line = {text, sizeof(text), 0};
+
+	if (log_level() < LOG_INFO || escalation->repeated)
+		return 0;
+	if (escalation->suppressed) {
+		if (!self->suppressing)
+			tell_of_limit(&self->thresholds);
+		self->suppressing = true;
+		if (escalation->fired & 1u << ESCALATION_MANUAL)
+			log_info("step %" PRIu64 ", escalated by hand, is above that limit: try "
+				 "again later",
+				 step->number);
+		return 0;
+	}
+	self->suppressing = false;
+	add_step(&line, window, step, escalation);
+	add_reason(&line, escalation);
+	add_cause(&line, window, step, escalation);
+	add_gpu(&line, window, step);
+	add_flaw(&line, step);
+	log_info("%s", text); /* log_info escapes the text */
+	return 0;
+}
+
+static int finish_alerts(struct sink *sink, const struct window *window,
+			 const struct classifier *classifier)
+{
+	if (classifier__is_manual(classifier))
+		log_info("nothing was escalated by hand: no step ended after the request");
+	return 0;
+}
+
+static void free_sink(struct sink *sink)
+{
+	free(sink);
+}
+
+struct sink *sink_alert__new(const struct escalation_thresholds *thresholds)
+{
+	struct sink_alert *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		return NULL;
+	self->sink = (struct sink){
+		.name = "messages",
+		.write_escalation = write_escalation,
+		.finish = finish_alerts,
+		.free = free_sink,
+	};
+	self->thresholds = *thresholds;
+	return &self->sink;
+}
+
+struct sink_status {
+	struct sink sink;      /* must be first: the pipeline holds a pointer to it */
+	uint64_t shown_ns;     /* 0: not yet */
+	uint64_t last_step_ns; /* when a line with steps was last shown; 0: not yet */
+	uint64_t escalations;  /* all of the window */
+	/* Since the line was shown: */
+	struct stats *duration;
+	uint64_t total_ns;
+	uint64_t category_ns[FBT_CATEGORY_COUNT];
+	uint64_t gpu_ns; /* length of steps with GPU records, and next their busy time */
+	uint64_t gpu_busy_ns;
+};
+
+static int write_step(struct sink *sink, const struct window *window, const struct step *step)
+{
+	struct sink_status *self = (struct sink_status *)sink;
+
+	(void)window;
+	if (!self->duration)
+		self->duration = stats__new();
+	if (!self->duration)
+		return -ENOMEM;
+	stats__add(self->duration, step_total_ns(step));
+	self->total_ns += step_total_ns(step);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		self->category_ns[i] += step->record.sums[i].ns;
+	if (step->gpu) {
+		self->gpu_ns += step_wall_ns(step);
+		self->gpu_busy_ns += step->gpu->all.busy_ns;
+	}
+	return 0;
+}
+
+static int count_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	struct sink_status *self = (struct sink_status *)sink;
+
+	self->escalations++;
+	return 0;
+}
+
+static void format_steps(struct sink_status *self, char *to, size_t size, uint64_t since_ns)
+{
+	char gpu[FORMAT_MAX + 8] = "";
+	struct breakdown breakdown = {.total_us = self->total_ns};
+	uint64_t syscall_ns = 0;
+
+	/* These figures are only compared with each other, so the unit does not matter. */
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		breakdown.category_us[i] = self->category_ns[i];
+		syscall_ns += self->category_ns[i];
+	}
+	if (self->gpu_ns)
+		snprintf(gpu, sizeof(gpu), "  GPU %s",
+			 FORMAT_PERCENT(
+				 percent_of((double)self->gpu_busy_ns, (double)self->gpu_ns)));
+	snprintf(to, size, "%s steps/s  p50 %s  syscalls %s  %s%s",
+		 FORMAT_NUMBER((double)stats__count(self->duration) * (double)NS_PER_S /
+			       (double)since_ns),
+		 FORMAT_TIME(stats__percentile(self->duration, 0.5)),
+		 FORMAT_PERCENT(percent_of((double)syscall_ns, (double)self->total_ns)),
+		 breakdown_dominant(&breakdown), gpu);
+}
+
+static void start_over(struct sink_status *self)
+{
+	stats__free(self->duration);
+	self->duration = NULL;
+	self->total_ns = 0;
+	self->gpu_ns = 0;
+	self->gpu_busy_ns = 0;
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		self->category_ns[i] = 0;
+}
+
+void sink_status__show(struct sink *sink, const struct window *window, uint64_t now_ns)
+{
+	struct sink_status *self = (struct sink_status *)sink;
+	uint64_t start_ns = window->record.start_ns;
+	uint64_t since_ns, quiet_ns;
+	char steps[160], line[256];
+
+	if (!start_ns || now_ns <= start_ns)
+		return; /* the window's first record is still on its way */
+	since_ns = now_ns - (self->shown_ns ? self->shown_ns : start_ns);
+	if (!since_ns)
+		return;
+	if (self->duration) {
+		format_steps(self, steps, sizeof(steps), since_ns);
+		self->last_step_ns = now_ns;
+	} else if (self->last_step_ns) {
+		quiet_ns = now_ns - self->last_step_ns;
+		snprintf(steps, sizeof(steps), "no step for %.0f s",
+			 (double)quiet_ns / (double)NS_PER_S);
+	} else {
+		snprintf(steps, sizeof(steps), "no step yet");
+	}
+	snprintf(line, sizeof(line), "%.0f s  %s  escalated %s  lost %s",
+		 (double)(now_ns - start_ns) / (double)NS_PER_S, steps,
+		 FORMAT_COUNT(self->escalations), FORMAT_COUNT(window__lost_total(window)));
+	log_status(line);
+	start_over(self);
+	self->shown_ns = now_ns;
+}
+
+static int end_line(struct sink *sink, const struct window *window,
+		    const struct classifier *classifier)
+{
+	(void)sink;
+	(void)window;
+	log_status(NULL);
+	return 0;
+}
+
+static void free_status(struct sink *sink)
+{
+	struct sink_status *self = (struct sink_status *)sink;
+
+	stats__free(self->duration);
+	free(self);
+}
+
+struct sink *sink_status__new(void)
+{
+	struct sink_status *self = calloc(1, sizeof(*self));
+
+	if (!self)
+		return NULL;
+	self->sink = (struct sink){
+		.name = "status",
+		.write_step = write_step,
+		.write_escalation = count_escalation,
+		.finish = end_line,
+		.free = free_status,
+	};
+	return &self->sink;
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "proc/maps.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "proc/process.h"
+#include "proc/status.h"
+
+#define DELETED " (deleted)"
+
+/* The kernel escapes a newline in a path as \012, and no other character. */
+static void unescape_newlines(char *path)
+{
+	char *to = path;
+
+	for (const char *from = path; *from; to++) {
+		bool is_newline = !strncmp(from, "\\012", 4);
+
+		*to = is_newline ? '\n' : *from;
+		from += is_newline ? 4 : 1;
+	}
+	*to = 0;
+}
+
+int mapping_parse(struct mapping *mapping, const char *line)
+{
+	size_t size;
+	char mode[5];
+	int path_at = 0;
+
+	memset(mapping, 0, sizeof(*mapping));
+	if (sscanf(line,
+		   "%" SCNx64 "-%" SCNx64 " %4s %" SCNx64 " %" SCNx32 ":%" SCNx32 " %" SCNu64 " %n",
+		   &mapping->start, &mapping->end, mode, &mapping->offset, &mapping->device_major,
+		   &mapping->device_minor, &mapping->inode, &path_at) != 7 ||
+	    !path_at || strlen(mode) != 4)
+		return -EBADMSG;
+	mapping->readable = mode[0] == 'r';
+	mapping->writable = mode[1] == 'w';
+	mapping->executable = mode[2] == 'x';
+	mapping->shared = mode[3] == 's';
+	line += path_at;
+	size = strcspn(line, "\n");
+	if (!mapping->inode || *line != '/')
+		return 0;
+	if (size > strlen(DELETED) &&
+	    !strncmp(line + size - strlen(DELETED), DELETED, strlen(DELETED))) {
+		mapping->deleted = true;
+		size -= strlen(DELETED);
+	}
+	mapping->path = strndup(line, size);
+	if (!mapping->path)
+		return -ENOMEM;
+	unescape_newlines(mapping->path);
+	return 0;
+}
+
+const char *mapping_name(const struct mapping *mapping)
+{
+	const char *slash = strrchr(mapping->path, '/');
+
+	return slash ? slash + 1 : mapping->path;
+}
+
+/* Calls take with each line until it returns non-zero, and returns that. -ESRCH if no lines. */
+static int read_lines(struct proc_ref ref, int (*take)(void *ctx, const char *line), void *ctx)
+{
+	FILE *file = proc_fopen(ref, "maps");
+	size_t capacity = 0;
+	char *line = NULL;
+	bool any = false;
+	int err = 0;
+
+	if (!file)
+		return errno == ENOENT ? -ESRCH : -errno;
+	errno = 0;
+	while (!err && getline(&line, &capacity, file) > 0) {
+		any = true;
+		err = take(ctx, line);
+		errno = 0;
+	}
+	if (!err && ferror(file))
+		err = errno ? -errno : -EIO;
+	if (!err && !any)
+		err = -ESRCH;
+	free(line);
+	fclose(file);
+	return err;
+}
+
+/* Adds the mapping of a line if it is a wanted file. Skips a malformed line. */
+static int add_file(mapping_vec *maps, const char *line,
+		    bool (*is_wanted)(const mapping_vec *maps, const struct mapping *mapping))
+{
+	struct mapping mapping;
+	int err = mapping_parse(&mapping, line);
+
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	if (mapping.path && is_wanted(maps, &mapping)) {
+		err = vec_push(maps, mapping);
+		if (!err)
+			return 0;
+	}
+	free(mapping.path);
+	return err;
+}
+
+static bool is_new_code(const mapping_vec *maps, const struct mapping *mapping)
+{
+	vec_for_each (other, maps) {
+		if (other->inode == mapping->inode &&
+		    other->device_major == mapping->device_major &&
+		    other->device_minor == mapping->device_minor)
+			return false;
+	}
+	return mapping->executable;
+}
+
+static int add_code(void *maps, const char *line)
+{
+	return add_file(maps, line, is_new_code);
+}
+
+static bool is_any(const mapping_vec *maps, const struct mapping *mapping)
+{
+	(void)maps;
+	(void)mapping;
+	return true;
+}
+
+static int add_any(void *maps, const char *line)
+{
+	return add_file(maps, line, is_any);
+}
+
+/* Why a process has no memory map. */
+static const char *explain_no_maps(uint32_t tgid)
+{
+	struct thread_stat stat;
+
+	if (thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}))
+		return "no such process";
+	if (stat.flags & THREAD_KERNEL)
+		return "is a kernel thread, which has no steps; name a user process";
+	return "has exited";
+}
+
+/* /proc/TID exists for every thread, but tracing is per process: -EINVAL if tgid is a thread. */
+static int check_is_process(uint32_t tgid, struct thread_status *status)
+{
+	int err = thread_status_read(status, (struct proc_ref){.tgid = tgid});
+
+	if (err)
+		return err;
+	/* If the first thread has ended, the process is named by one of its other threads. */
+	return status->tgid == tgid || processes_living_thread(status->tgid) == tgid ? 0 : -EINVAL;
+}
+
+static void explain_failure(uint32_t tgid, int err)
+{
+	struct thread_status status;
+
+	if (check_is_process(tgid, &status) == -EINVAL)
+		log_err("process %u: is a thread of process %u; use -p %u", tgid, status.tgid,
+			status.tgid);
+	else if (err == -EPERM)
+		/* A security module denies root, too. */
+		log_err("process %u: no permission to read its memory map: run with sudo or "
+			"CAP_SYS_PTRACE; ferrum-bpftrace doctor %u shows what else is missing",
+			tgid, tgid);
+	else if (err == -ESRCH)
+		log_err("process %u: %s", tgid, explain_no_maps(tgid));
+	else if (err != -ENOMEM)
+		log_err("process %u: /proc/%u/maps: %s", tgid, tgid, strerror(-err));
+}
+
+int maps_read_quietly(uint32_t tgid, mapping_vec *maps)
+{
+	struct thread_status status;
+	int err = check_is_process(tgid, &status);
+
+	if (err)
+		return err;
+	err = read_lines((struct proc_ref){.tgid = tgid}, add_code, maps);
+	if (err)
+		maps_free(maps);
+	return err == -EACCES ? -EPERM : err;
+}
+
+int maps_read(uint32_t tgid, mapping_vec *maps)
+{
+	int err = maps_read_quietly(tgid, maps);
+
+	if (err)
+		explain_failure(tgid, err);
+	return err;
+}
+
+int maps_read_all(struct proc_ref ref, mapping_vec *maps)
+{
+	return read_lines(ref, add_any, maps);
+}
+
+void maps_free(mapping_vec *maps)
+{
+	vec_for_each (mapping, maps)
+		free(mapping->path);
+	vec_free(maps);
+}
+
+struct search {
+	const char *part;
+	bool (*is_wanted)(const struct mapping *mapping, const void *ctx);
+	const void *ctx;
+};
+
+static int search_line(void *ctx, const char *line)
+{
+	const struct search *search = ctx;
+	struct mapping mapping;
+	bool found;
+
+	if (!strstr(line, search->part) || mapping_parse(&mapping, line))
+		return 0;
+	found = search->is_wanted(&mapping, search->ctx);
+	free(mapping.path);
+	return found;
+}
+
+bool maps_search(uint32_t tgid, const char *part,
+		 bool (*is_wanted)(const struct mapping *mapping, const void *ctx), const void *ctx)
+{
+	struct search search = {part, is_wanted, ctx};
+
+	return read_lines((struct proc_ref){.tgid = tgid}, search_line, &search) > 0;
+}
+
+/*
+ * Opens the path shown in maps, below prefix, if it leads to the mapped file. Only the inode is
+ * compared, because on btrfs and overlayfs the device in maps differs from that in stat.
+ */
+static int open_path(const char *prefix, const struct mapping *mapping)
+{
+	char path[PATH_MAX + 64];
+	struct stat status;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s%s", prefix, mapping->path) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = regular_file_open(path, &status);
+	if (fd >= 0 && status.st_ino != mapping->inode) {
+		close(fd);
+		return -ESTALE;
+	}
+	return fd;
+}
+
+int mapping_open(uint32_t tgid, const struct mapping *mapping)
+{
+	char path[PROC_PATH_MAX], name[64];
+	struct stat status;
+	int fd, first;
+
+	snprintf(name, sizeof(name), "map_files/%" PRIx64 "-%" PRIx64, mapping->start,
+		 mapping->end);
+	proc_path(path, (struct proc_ref){.tgid = tgid}, name);
+	first = regular_file_open(path, &status);
+	if (first >= 0 || mapping->deleted)
+		return first;
+	/* The path is relative to the root of the process (container) or of the tool (chroot). */
+	proc_path(path, (struct proc_ref){.tgid = tgid}, "root");
+	fd = open_path(path, mapping);
+	if (fd < 0 && fd != -ENOEXEC)
+		fd = open_path("", mapping);
+	return fd >= 0 || first == -ENOENT ? fd : first;
+}

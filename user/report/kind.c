@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "model/syscalls.h"
+#include "report/part.h"
+
+#define ROWS_MAX      12
+#define PROCESSES_MAX 4
+
+static void write_durations(const struct report *report, const struct tally_kind *kind)
+{
+	const struct stats *duration = kind->duration;
+	const double points[] = {0.5, 0.95, 0.99, 1};
+
+	report_line(report, STYLE_DIM, "  %10s %9s %9s %9s %9s %9s %9s", "steps", "p50", "p95",
+		    "p99", "max", "mean", "CV");
+	fprintf(report->out, "  %10s", FORMAT_COUNT(kind->steps));
+	for (int i = 0; i < 4; i++)
+		fprintf(report->out, " %9s", FORMAT_TIME(stats__percentile(duration, points[i])));
+	fprintf(report->out, " %9s", FORMAT_TIME(stats__mean(duration)));
+	fprintf(report->out, " %9s\n", FORMAT_PERCENT(stats__cv_percent(duration)));
+}
+
+/* An interval step knows its longest call only if that was the longest so far. */
+static const char *format_max(char buffer[FORMAT_MAX], const struct fbt_sum *sum)
+{
+	if (sum->ns && !sum->max_ns)
+		return "-";
+	return format_time(buffer, (double)sum->max_ns);
+}
+
+/* One row of "where the time went"; sum is NULL for compute. */
+static void write_row(const struct report *report, const struct tally_kind *kind, const char *name,
+		      uint64_t ns, const struct fbt_sum *sum)
+{
+	char each[FORMAT_MAX], max[FORMAT_MAX];
+	const char *longest;
+	double steps = (double)kind->steps;
+
+	fprintf(report->out, "  %-9s %9s %8s %9s", name, FORMAT_TIME((double)ns / steps),
+		FORMAT_PERCENT(percent_of((double)ns, (double)kind->total_ns)), FORMAT_TIME(ns));
+	if (!sum) {
+		fprintf(report->out, " %9s %10s %9s %8s\n", "-", "-", "-", "-");
+		return;
+	}
+	if (sum->calls / kind->steps < 1000)
+		format_number(each, (double)sum->calls / steps);
+	else
+		format_count(each, sum->calls / kind->steps);
+	longest = format_max(max, sum);
+	fprintf(report->out, " %9s %10s %9s %8s\n", FORMAT_COUNT(sum->calls), each, longest,
+		FORMAT_COUNT(sum->errors));
+}
+
+static void write_categories(const struct report *report, const struct tally_kind *kind, int index)
+{
+	enum fbt_category order[FBT_CATEGORY_COUNT];
+	struct fbt_sum all = {.ns = tally_syscall_ns(kind), .calls = tally_calls(kind)};
+
+	tally_sort_categories(kind, order);
+	report_line(report, STYLE_DIM, "  %-9s %9s %8s %9s %9s %10s %9s %8s", "time in", "per step",
+		    "share", "total", "calls", "calls/step", "max call", "errors");
+	write_row(report, kind, "compute", kind->compute_ns, NULL);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		const struct fbt_sum *sum = &kind->sums[order[i]];
+
+		all.errors += sum->errors;
+		if (sum->max_ns > all.max_ns)
+			all.max_ns = sum->max_ns;
+		write_row(report, kind, category_name(order[i]), sum->ns, sum);
+	}
+	write_row(report, kind, "all calls", all.ns, &all);
+	write_row(report, kind, index ? "step" : "interval", kind->total_ns, NULL);
+}
+
+static void write_gap(const struct report *report, const struct tally_kind *kind)
+{
+	const struct stats *gap = kind->gap;
+	uint64_t count = stats__count(gap);
+
+	if (!count) {
+		report_field(report, "  gap before", "unknown: no thread ran two steps");
+		return;
+	}
+	report_field(
+		report, "  gap before", "mean %s, p99 %s, max %s; %s of it in syscalls (%s)",
+		FORMAT_TIME(stats__mean(gap)), FORMAT_TIME(stats__percentile(gap, 0.99)),
+		FORMAT_TIME(stats__max(gap)),
+		FORMAT_TIME((double)kind->gap_syscall_ns / (double)count),
+		FORMAT_PERCENT(percent_of((double)kind->gap_syscall_ns, (double)stats__sum(gap))));
+}
+
+static void write_others(const struct report *report, const struct tally_kind *kind)
+{
+	char mean[FORMAT_MAX];
+
+	if (!kind->other_steps) {
+		report_field(report, "  other threads", "not measured");
+		return;
+	}
+	format_time(mean, (double)kind->other_ns / (double)kind->other_steps);
+	if (kind->threads_max)
+		report_field(
+			report, "  other threads",
+			"%s in syscalls per step, all together (waits included); at most %" PRIu32
+			" %s",
+			mean, kind->threads_max, kind->threads_max == 1 ? "thread" : "threads");
+	else
+		report_field(report, "  other threads",
+			     "%s in syscalls per step, all together (waits included)", mean);
+}
+
+static void write_args(const struct report *report, const struct tally_kind *kind, int index)
+{
+	const struct kind *known = &report->window->kinds[index];
+	char mean[FORMAT_MAX], name[64], label[72];
+
+	for (uint32_t i = 0; i < FBT_ARG_COUNT && i < known->record.arg_count; i++) {
+		const struct tally_arg *arg = &kind->args[i];
+
+		shorten_text(name, sizeof(name), known->arg_names[i] ? known->arg_names[i] : "?",
+			     LABEL_WIDTH - 3);
+		snprintf(label, sizeof(label), "  %s", name);
+		if (!arg->count) {
+			report_field(report, label, "could not be read in any step");
+			continue;
+		}
+		format_number(mean, (double)(arg->sum / (long double)arg->count));
+		if (arg->count < kind->steps)
+			report_field(
+				report, label,
+				"min %" PRId64 ", mean %s, max %" PRId64 "; not read in %s steps",
+				arg->min, mean, arg->max, FORMAT_COUNT(kind->steps - arg->count));
+		else
+			report_field(report, label, "min %" PRId64 ", mean %s, max %" PRId64,
+				     arg->min, mean, arg->max);
+	}
+}
+
+static void write_ends(const struct report *report, const struct tally_kind *kind)
+{
+	uint64_t others = kind->steps - kind->ends[FBT_END_RETURN];
+
+	if (!others)
+		return;
+	report_field(
+		report, "  ended by",
+		"return %s; not in the percentiles, mean and CV: exception or longjmp %s, thread "
+		"exit %s, end of window %s",
+		FORMAT_COUNT(kind->ends[FBT_END_RETURN]), FORMAT_COUNT(kind->ends[FBT_END_UNWOUND]),
+		FORMAT_COUNT(kind->ends[FBT_END_EXITED]),
+		FORMAT_COUNT(kind->ends[FBT_END_TRUNCATED]));
+}
+
+static void write_sampling(const struct report *report, uint32_t index)
+{
+	const struct fbt_sampling *sampling = &report->window->sampling[index];
+
+	if (!sampling->kind)
+		return;
+	report_field(report, "  sampled",
+		     "its probes were on for %s of %s (%s): %s calls in that time, %s per second; "
+		     "steps cut off by switching: %s",
+		     FORMAT_TIME(sampling->watched_ns),
+		     FORMAT_TIME((double)sampling->watched_ns + (double)sampling->off_ns),
+		     FORMAT_PERCENT(window__sampled_percent(report->window, index)),
+		     FORMAT_COUNT(sampling->calls),
+		     FORMAT_COUNT(window__sampled_calls_per_s(report->window, index)),
+		     FORMAT_COUNT(sampling->cut_steps));
+	report_field(
+		report, "",
+		"durations are those of the steps seen, probe cost included; counts, sums and gaps "
+		"do not cover all of its calls. The syscall table is complete");
+}
+
+static void write_incomplete(const struct report *report, const struct tally_kind *kind)
+{
+	const char *noun = kind->incomplete == 1 ? "step" : "steps";
+
+	if (kind->lost_calls)
+		report_field(report, "  incomplete", "%s %s; %s call records lost",
+			     FORMAT_COUNT(kind->incomplete), noun, FORMAT_COUNT(kind->lost_calls));
+	else if (kind->incomplete)
+		report_field(report, "  incomplete", "%s %s", FORMAT_COUNT(kind->incomplete), noun);
+}
+
+/* Why the duration of a step is unreliable, or "". */
+static const char *find_doubt(const struct tally_step *step)
+{
+	switch (step->end) {
+	case FBT_END_UNWOUND:
+		return "* unwound, end is late";
+	case FBT_END_TRUNCATED:
+		return "* still open";
+	case FBT_END_EXITED:
+		return "* thread exited";
+	case FBT_END_RETURN:
+		break;
+	}
+	return step->complete ? "" : "* incomplete";
+}
+
+static void write_slowest(const struct report *report, const struct tally_kind *kind)
+{
+	report_line(report, STYLE_DIM, "  %-10s %9s %9s %9s  %-17s %9s %8s", "slowest", "at",
+		    "took", "compute", "most of the rest", "max call", "thread");
+	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++) {
+		const struct tally_step *step = &kind->slowest[i];
+		char number[FORMAT_MAX + 1];
+		char rest[2 * FORMAT_MAX] = "-", max[FORMAT_MAX] = "-";
+
+		snprintf(number, sizeof(number), "#%" PRIu64, step->number);
+		if (step->sum.ns) {
+			snprintf(rest, sizeof(rest), "%-7s %9s", category_name(step->dominant),
+				 FORMAT_TIME(step->sum.ns));
+			format_max(max, &step->sum);
+		}
+		fprintf(report->out, "  %-10s %9s %9s %9s  %-17s %9s %8" PRIu32 "%s%s\n", number,
+			FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns),
+			FORMAT_TIME(step->compute_ns), rest, max, step->tid,
+			*find_doubt(step) ? "  " : "", find_doubt(step));
+	}
+}
+
+void report_kind(const struct report *report, int index)
+{
+	const struct tally_kind *kind = report->tally->kinds[index];
+	char name[128];
+
+	shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)index), 80);
+	fputc('\n', report->out);
+	report_line(report, STYLE_BOLD, "%s%s", name, index ? "" : ", time of all threads");
+	if (stats__count(kind->duration))
+		write_durations(report, kind);
+	write_categories(report, kind, index);
+	write_slowest(report, kind);
+	if (index) {
+		write_gap(report, kind);
+		write_others(report, kind);
+		write_args(report, kind, index);
+		write_ends(report, kind);
+		write_sampling(report, (uint32_t)index);
+	}
+	write_incomplete(report, kind);
+	report_gpu_kind(report, index);
+}
+
+/* A process and the sums of its table. */
+struct entry {
+	const struct process *process;
+	uint64_t ns;
+	uint64_t calls;
+};
+
+static bool is_used(const struct fbt_table *row)
+{
+	return row->sum.calls || row->unfinished;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct fbt_table *a = *(const struct fbt_table *const *)left;
+	const struct fbt_table *b = *(const struct fbt_table *const *)right;
+
+	if (a->sum.ns != b->sum.ns)
+		return a->sum.ns < b->sum.ns ? 1 : -1;
+	if (a->sum.calls != b->sum.calls)
+		return a->sum.calls < b->sum.calls ? 1 : -1;
+	return a < b ? -1 : a > b; /* rows of one table */
+}
+
+static int compare_entries(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	return a->process->record.tgid < b->process->record.tgid ? -1 : 1;
+}
+
+static void write_syscall(const struct report *report, const struct fbt_table *row)
+{
+	const struct fbt_sum *sum = &row->sum;
+	char name[24];
+
+	fprintf(report->out, "  %-18s %10s %9s %9s %9s %9s %6s\n",
+		syscall_label(report->window->record.arch, row->nr, name), FORMAT_COUNT(sum->calls),
+		FORMAT_COUNT(sum->errors), FORMAT_TIME(sum->ns),
+		FORMAT_TIME(sum->calls ? (double)sum->ns / (double)sum->calls : 0),
+		FORMAT_TIME(sum->max_ns), FORMAT_COUNT(row->unfinished));
+}
+
+static void write_process(const struct report *report, const struct entry *entry)
+{
+	const struct process *process = entry->process;
+	const struct fbt_table *rows[FBT_NR_COUNT];
+	char comm[32];
+	size_t count = 0;
+
+	vec_for_each (row, &process->table.rows) {
+		if (is_used(row))
+			rows[count++] = row;
+	}
+	qsort(rows, count, sizeof(*rows), compare_rows);
+	shorten_text(comm, sizeof(comm), *process->comm ? process->comm : "?", 15);
+	fputc('\n', report->out);
+	report_line(report, STYLE_BOLD,
+		    "Syscalls of process %" PRIu32
+		    " %s: %s calls by all threads, inside and outside of steps",
+		    process->record.tgid, comm, FORMAT_COUNT(entry->calls));
+	report_line(report, STYLE_DIM, "  %-18s %10s %9s %9s %9s %9s %6s", "syscall", "calls",
+		    "errors", "total", "mean", "max", "open");
+	for (size_t i = 0; i < count && i < ROWS_MAX; i++)
+		write_syscall(report, rows[i]);
+	if (count > ROWS_MAX)
+		fprintf(report->out, "  and %zu more (--report json has all)\n", count - ROWS_MAX);
+}
+
+void report_processes(const struct report *report)
+{
+	const struct window *window = report->window;
+	size_t count = 0, all = window->processes.count;
+	struct entry *entries = calloc(all ? all : 1, sizeof(*entries));
+
+	if (!entries)
+		return;
+	for (size_t i = 0; i < all; i++) {
+		struct entry entry = {.process = window->processes.items[i]};
+		bool used = false;
+
+		vec_for_each (row, &entry.process->table.rows) {
+			used |= is_used(row);
+			entry.ns += row->sum.ns;
+			entry.calls += row->sum.calls;
+		}
+		if (used)
+			entries[count++] = entry;
+	}
+	qsort(entries, count, sizeof(*entries), compare_entries);
+	for (size_t i = 0; i < count && i < PROCESSES_MAX; i++)
+		write_process(report, &entries[i]);
+	if (count > PROCESSES_MAX)
+		fprintf(report->out, "\nand %zu more processes (--report json has all)\n",
+			count - PROCESSES_MAX);
+	free(entries);
+}

@@ -1,0 +1,554 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "report/tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "output/slice.h"
+
+static void add_to_cause(struct cause_tally *to, const struct window *window,
+			 const struct step *step, const struct escalation *escalation)
+{
+	const struct cause *cause = &escalation->cause;
+	uint64_t extra_ns = 0;
+
+	if (cause->usual_known)
+		extra_ns = sub_saturating(cause->time_ns, cause->usual_ns);
+	/* This cause is found by its share of the step, however usual that is. */
+	if (cause->kind == CAUSE_GPU_TRANSFER)
+		extra_ns = cause->time_ns;
+	to->steps++;
+	to->usual_known += cause->usual_known;
+	to->extra_ns = add_saturating(to->extra_ns, extra_ns);
+	to->estimated |= cause->estimated && cause->usual_known;
+	if (to->worst_step && extra_ns <= to->worst_extra_ns)
+		return;
+	to->worst_step = step->number;
+	to->worst_extra_ns = extra_ns;
+	to->worst_total_ns = step_total_ns(step);
+	cause_describe(cause, window, to->worst_evidence, sizeof(to->worst_evidence));
+}
+
+static int add_entry(struct escalation_tally *tally, const struct window *window,
+		     const struct step *step, const struct escalation *escalation)
+{
+	const struct fbt_step *record = &step->record;
+	struct escalation_entry entry = {
+		.number = escalation->number,
+		.step = step->number,
+		.start_ns = sub_saturating(record->start_ns, window->record.start_ns),
+		.total_ns = step_total_ns(step),
+		.budget_ns = escalation->budget_ns,
+		.usual_ns = escalation->usual_ns,
+		.cause_ns = escalation->cause.time_ns,
+		.cause_usual_ns = escalation->cause.usual_ns,
+		.kind = record->kind,
+		.tgid = record->tgid,
+		.tid = record->tid,
+		.fired = escalation->fired,
+		.reason = escalation->result.reason,
+		.cause = escalation->cause.kind,
+		.judged = escalation->judged,
+		.cause_usual_known = escalation->cause.usual_known,
+		.complete = step->complete,
+	};
+	int err = 0;
+
+	if (tally->entries.count < ESCALATIONS_LISTED)
+		err = vec_push(&tally->entries, entry);
+	else
+		tally->entries.items[tally->shown % ESCALATIONS_LISTED] = entry;
+	if (!err)
+		tally->shown++;
+	return err;
+}
+
+int escalation_tally_add(struct escalation_tally *tally, const struct window *window,
+			 const struct step *step, const struct escalation *escalation)
+{
+	if ((uint32_t)escalation->cause.kind < CAUSE_COUNT)
+		add_to_cause(&tally->causes[escalation->cause.kind], window, step, escalation);
+	return escalation_is_shown(escalation) ? add_entry(tally, window, step, escalation) : 0;
+}
+
+void escalation_tally_clear(struct escalation_tally *tally)
+{
+	vec_free(&tally->entries);
+	*tally = (struct escalation_tally){0};
+}
+
+static bool is_dearer(const struct cause_tally *left, const struct cause_tally *right)
+{
+	if (left->extra_ns != right->extra_ns)
+		return left->extra_ns > right->extra_ns;
+	return left->steps > right->steps;
+}
+
+int escalation_tally_sort(const struct escalation_tally *tally, enum cause_kind order[CAUSE_COUNT])
+{
+	const struct cause_tally *causes = tally->causes;
+	int count = 0;
+
+	for (int i = 0; i < CAUSE_COUNT; i++) {
+		int place = count;
+
+		if (!causes[i].steps)
+			continue;
+		while (place && is_dearer(&causes[i], &causes[order[place - 1]])) {
+			order[place] = order[place - 1];
+			place--;
+		}
+		order[place] = (enum cause_kind)i;
+		count++;
+	}
+	return count;
+}
+
+const struct escalation_entry *escalation_tally_entry(const struct escalation_tally *tally,
+						      size_t index)
+{
+	size_t count = tally->entries.count;
+
+	if (index >= count)
+		return NULL;
+	if (count == ESCALATIONS_LISTED)
+		index = (index + tally->shown) % ESCALATIONS_LISTED;
+	return &tally->entries.items[index];
+}
+
+static void add(uint64_t *to, uint64_t what)
+{
+	*to = add_saturating(*to, what);
+}
+
+static uint64_t *figure_at(struct gpu_figures *figures, const struct json_member *member)
+{
+	return (uint64_t *)(void *)((char *)figures + member->offset);
+}
+
+static void free_gpu_kind(struct gpu_tally_kind *kind)
+{
+	if (!kind)
+		return;
+	stats__free(kind->busy);
+	stats__free(kind->idle);
+	stats__free(kind->launch_latency);
+	stats__free(kind->launch_api);
+	stats__free(kind->work);
+	free(kind);
+}
+
+static struct gpu_tally_kind *new_gpu_kind(void)
+{
+	struct gpu_tally_kind *kind = calloc(1, sizeof(*kind));
+
+	if (!kind)
+		return NULL;
+	kind->busy = stats__new();
+	kind->idle = stats__new();
+	kind->launch_latency = stats__new();
+	kind->launch_api = stats__new();
+	kind->work = stats__new();
+	if (kind->busy && kind->idle && kind->launch_latency && kind->launch_api && kind->work)
+		return kind;
+	free_gpu_kind(kind);
+	return NULL;
+}
+
+static void add_figures(struct gpu_tally_kind *kind, const struct gpu_figures *figures)
+{
+	for (int i = 0; i < GPU_TIMES; i++)
+		add(figure_at(&kind->sum, &gpu_times[i]), json_member_get(&gpu_times[i], figures));
+	for (int i = 0; i < GPU_WORK_COUNTS; i++)
+		add(figure_at(&kind->sum, &gpu_work_counts[i]),
+		    json_member_get(&gpu_work_counts[i], figures));
+	for (int i = 0; i < GPU_WAIT_CALLS_MAX; i++) {
+		const struct gpu_wait_call *call = &figures->wait_calls[i];
+
+		if (call->nr < FBT_NR_COUNT)
+			add(&kind->wait_ns[call->nr][call->blocked], call->ns);
+	}
+	stats__add(kind->busy, figures->busy_ns);
+	stats__add(kind->idle, figures->idle_ns);
+	if (!figures->launches)
+		return;
+	stats__add(kind->launch_latency, figures->launch_latency_ns);
+	stats__add(kind->launch_api, figures->launch_api_ns);
+	stats__add(kind->work, figures->work_ns);
+}
+
+static void add_thread(struct gpu_tally_kind *kind, const struct step_gpu *gpu)
+{
+	add(&kind->sync_ns, gpu->sync_ns);
+	add(&kind->sync_useful_ns, gpu->sync_useful_ns);
+	add(&kind->sync_tail_ns, gpu->sync_tail_ns);
+	add(&kind->sync_spin_ns, gpu->sync_spin_ns);
+	add(&kind->gpu_only_ns, gpu->gpu_only_ns);
+	add(&kind->gpu_host_ns, gpu->gpu_host_ns);
+	if (!gpu->calls_known)
+		return;
+	kind->calls_known_steps++;
+	add(&kind->exposed_syscall_ns, gpu->exposed_syscall_ns);
+	add(&kind->overlapped_syscall_ns, gpu->overlapped_syscall_ns);
+	add(&kind->cuda_internal_ns, gpu->cuda_internal_ns);
+}
+
+static void add_quality(struct gpu_tally_kind *kind, const struct step_gpu *gpu)
+{
+	if (gpu->sealed < GPU_SEAL_COUNT)
+		kind->sealed[gpu->sealed]++;
+	add(&kind->joined, gpu->joined);
+	add(&kind->by_time, gpu->by_time);
+	add(&kind->unmeasured, gpu->unmeasured);
+	add(&kind->missing, gpu->missing);
+	add(&kind->violations, gpu->violations);
+	add(&kind->cupti_overhead_ns, gpu->cupti_overhead_ns);
+}
+
+static uint64_t run_delay_of(const struct step *step)
+{
+	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
+		return UINT64_MAX;
+	return step->record.run_delay_ns;
+}
+
+static void keep_slowest_on_gpu(struct gpu_tally_kind *kind, const struct step *step)
+{
+	struct gpu_tally_step entry = {
+		.number = step->number,
+		.total_ns = step_wall_ns(step),
+		.run_delay_ns = run_delay_of(step),
+		.figures = step->gpu->all,
+		.bound = step->gpu->bound,
+		.complete = step->gpu->complete,
+	};
+	int place = GPU_TALLY_SLOWEST;
+
+	while (place && (!kind->slowest[place - 1].number ||
+			 kind->slowest[place - 1].total_ns < entry.total_ns))
+		place--;
+	if (place == GPU_TALLY_SLOWEST)
+		return;
+	memmove(&kind->slowest[place + 1], &kind->slowest[place],
+		(size_t)(GPU_TALLY_SLOWEST - 1 - place) * sizeof(entry));
+	kind->slowest[place] = entry;
+}
+
+int gpu_tally_add(struct gpu_tally *tally, const struct step *step)
+{
+	struct gpu_tally_kind *kind;
+	uint32_t index = step->record.kind;
+
+	if (!step->gpu || index >= FBT_KIND_COUNT)
+		return 0;
+	if (!tally->kinds[index])
+		tally->kinds[index] = new_gpu_kind();
+	kind = tally->kinds[index];
+	if (!kind)
+		return -ENOMEM;
+	kind->steps++;
+	add_quality(kind, step->gpu);
+	keep_slowest_on_gpu(kind, step);
+	if (!step->gpu->complete)
+		return 0;
+	kind->complete++;
+	add(&kind->total_ns, step_wall_ns(step));
+	add(&kind->run_delay_ns, run_delay_of(step));
+	if (step->gpu->bound < GPU_BOUND_COUNT)
+		kind->bound[step->gpu->bound]++;
+	add_figures(kind, &step->gpu->all);
+	add_thread(kind, step->gpu);
+	return 0;
+}
+
+void gpu_tally_clear(struct gpu_tally *tally)
+{
+	for (int i = 0; i < FBT_KIND_COUNT; i++)
+		free_gpu_kind(tally->kinds[i]);
+	*tally = (struct gpu_tally){0};
+}
+
+/* The calls with the longest mean wait. */
+static void find_wait_calls(const struct gpu_tally_kind *kind, struct gpu_figures *mean)
+{
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++) {
+		for (int blocked = 0; blocked < 2; blocked++) {
+			uint64_t ns = kind->wait_ns[nr][blocked] / kind->complete;
+			int place = GPU_WAIT_CALLS_MAX;
+
+			while (place && mean->wait_calls[place - 1].ns < ns)
+				place--;
+			if (place == GPU_WAIT_CALLS_MAX)
+				continue;
+			memmove(&mean->wait_calls[place + 1], &mean->wait_calls[place],
+				(size_t)(GPU_WAIT_CALLS_MAX - 1 - place) *
+					sizeof(mean->wait_calls[0]));
+			mean->wait_calls[place] = (struct gpu_wait_call){nr, blocked, ns};
+		}
+	}
+}
+
+void gpu_tally_mean(const struct gpu_tally_kind *kind, struct gpu_figures *mean)
+{
+	*mean = (struct gpu_figures){0};
+	if (!kind->complete)
+		return;
+	for (int i = 0; i < GPU_TIMES; i++)
+		*figure_at(mean, &gpu_times[i]) =
+			json_member_get(&gpu_times[i], &kind->sum) / kind->complete;
+	find_wait_calls(kind, mean);
+}
+
+enum gpu_bound gpu_tally_bound(const struct gpu_tally_kind *kind)
+{
+	enum gpu_bound best = GPU_BOUND_UNKNOWN;
+
+	for (int i = GPU_BOUND_UNKNOWN + 1; i < GPU_BOUND_COUNT; i++) {
+		if (kind->bound[i] > (best ? kind->bound[best] : 0))
+			best = (enum gpu_bound)i;
+	}
+	return best;
+}
+
+static void free_kind(struct tally_kind *kind)
+{
+	if (!kind)
+		return;
+	stats__free(kind->duration);
+	stats__free(kind->gap);
+	free(kind);
+}
+
+static struct tally_kind *new_kind(void)
+{
+	struct tally_kind *kind = calloc(1, sizeof(*kind));
+
+	if (!kind)
+		return NULL;
+	kind->duration = stats__new();
+	kind->gap = stats__new();
+	if (kind->duration && kind->gap)
+		return kind;
+	free_kind(kind);
+	return NULL;
+}
+
+static void add_sums(struct tally_kind *kind, const struct fbt_step *record)
+{
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		const struct fbt_sum *from = &record->sums[i];
+		struct fbt_sum *to = &kind->sums[i];
+
+		to->ns = add_saturating(to->ns, from->ns);
+		to->calls = add_saturating(to->calls, from->calls);
+		to->errors = add_saturating(to->errors, from->errors);
+		if (from->max_ns > to->max_ns)
+			to->max_ns = from->max_ns;
+	}
+}
+
+static void add_args(struct tally_kind *kind, const struct fbt_step *record)
+{
+	for (int i = 0; i < FBT_ARG_COUNT; i++) {
+		struct tally_arg *arg = &kind->args[i];
+		int64_t value = record->args[i];
+
+		if (!(record->arg_mask & 1u << i))
+			continue;
+		if (!arg->count || value < arg->min)
+			arg->min = value;
+		if (!arg->count || value > arg->max)
+			arg->max = value;
+		arg->sum += (long double)value;
+		arg->count++;
+	}
+}
+
+static void keep_slowest(struct tally_kind *kind, const struct window *window,
+			 const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	struct tally_step entry = {
+		.number = step->number,
+		.total_ns = step_total_ns(step),
+		.start_ns = sub_saturating(record->start_ns, window->record.start_ns),
+		.compute_ns = step_compute_ns(step),
+		.end = record->end,
+		.tgid = record->tgid,
+		.tid = record->tid,
+		.complete = step->complete,
+	};
+	int place = TALLY_SLOWEST;
+
+	while (place && (!kind->slowest[place - 1].number ||
+			 kind->slowest[place - 1].total_ns < entry.total_ns))
+		place--;
+	if (place == TALLY_SLOWEST)
+		return;
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		if (record->sums[i].ns >= entry.sum.ns) { /* the last of equals, as ferrum */
+			entry.dominant = i;
+			entry.sum = record->sums[i];
+		}
+	}
+	memmove(&kind->slowest[place + 1], &kind->slowest[place],
+		(size_t)(TALLY_SLOWEST - 1 - place) * sizeof(entry));
+	kind->slowest[place] = entry;
+}
+
+int tally_add(struct tally *tally, const struct window *window, const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	struct tally_kind *kind;
+	uint64_t compute_ns = step_compute_ns(step);
+
+	if (record->kind >= FBT_KIND_COUNT || record->end >= TALLY_ENDS)
+		return 0; /* decode refuses such a step */
+	if (!tally->kinds[record->kind])
+		tally->kinds[record->kind] = new_kind();
+	kind = tally->kinds[record->kind];
+	if (!kind)
+		return -ENOMEM;
+
+	kind->steps++;
+	kind->ends[record->end]++;
+	kind->incomplete += !step->complete;
+	kind->lost_calls = add_saturating(kind->lost_calls, record->lost_calls);
+	if (record->end == FBT_END_RETURN)
+		stats__add(kind->duration, step_total_ns(step));
+	kind->total_ns = add_saturating(kind->total_ns, step_total_ns(step));
+	kind->compute_ns = add_saturating(kind->compute_ns, compute_ns);
+	if (compute_ns > kind->compute_max_ns)
+		kind->compute_max_ns = compute_ns;
+	if (!(record->header.flags & FBT_STEP_NO_GAP)) {
+		stats__add(kind->gap, record->gap_ns);
+		kind->gap_syscall_ns = add_saturating(kind->gap_syscall_ns, record->gap_syscall_ns);
+	}
+	if (!(record->header.flags & FBT_STEP_OTHER_UNKNOWN)) {
+		kind->other_steps++;
+		kind->other_ns = add_saturating(kind->other_ns, record->other_syscall_ns);
+	}
+	if (record->threads > kind->threads_max)
+		kind->threads_max = record->threads;
+	add_sums(kind, record);
+	add_args(kind, record);
+	keep_slowest(kind, window, step);
+	return gpu_tally_add(&tally->gpu, step);
+}
+
+void tally_clear(struct tally *tally)
+{
+	for (int i = 0; i < FBT_KIND_COUNT; i++)
+		free_kind(tally->kinds[i]);
+	escalation_tally_clear(&tally->escalations);
+	gpu_tally_clear(&tally->gpu);
+	*tally = (struct tally){0};
+}
+
+int tally_main_kind(const struct tally *tally)
+{
+	int best = -1;
+
+	for (int i = 0; i < FBT_KIND_COUNT; i++) {
+		if (!tally->kinds[i])
+			continue;
+		if (best < 0 || tally->kinds[i]->total_ns > tally->kinds[best]->total_ns)
+			best = i;
+	}
+	return best;
+}
+
+uint64_t tally_syscall_ns(const struct tally_kind *kind)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		sum = add_saturating(sum, kind->sums[i].ns);
+	return sum;
+}
+
+uint64_t tally_calls(const struct tally_kind *kind)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		sum = add_saturating(sum, kind->sums[i].calls);
+	return sum;
+}
+
+uint64_t tally_open_steps(const struct tally *tally)
+{
+	uint64_t count = 0;
+
+	for (int i = 0; i < FBT_KIND_COUNT; i++)
+		if (tally->kinds[i])
+			count += tally->kinds[i]->ends[FBT_END_TRUNCATED];
+	return count;
+}
+
+void tally_sort_categories(const struct tally_kind *kind,
+			   enum fbt_category order[FBT_CATEGORY_COUNT])
+{
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		int place = i;
+
+		while (place && kind->sums[order[place - 1]].ns < kind->sums[i].ns) {
+			order[place] = order[place - 1];
+			place--;
+		}
+		order[place] = i;
+	}
+}
+
+uint64_t tally_window_ns(const struct window *window)
+{
+	return sub_saturating(window->end_ns, window->record.start_ns);
+}
+
+uint64_t tally_process_ns(const struct window *window, const struct process *process)
+{
+	uint64_t end_ns = process->exit_ns ? process->exit_ns : window->end_ns;
+	uint64_t start_ns = process->record.start_ns;
+
+	if (start_ns < window->record.start_ns)
+		start_ns = window->record.start_ns;
+	return sub_saturating(end_ns, start_ns);
+}
+
+void tally_cost(const struct tally *tally, const struct window *window, struct tally_cost *cost)
+{
+	uint64_t step_calls = 0;
+	long double in_steps_ns = 0, added_ns, call_ns = (long double)window->cost.call_ps / 1000;
+
+	*cost = (struct tally_cost){0};
+	for (int i = 0; i < FBT_KIND_COUNT; i++) {
+		if (!tally->kinds[i])
+			continue;
+		step_calls = add_saturating(step_calls, tally_calls(tally->kinds[i]));
+		in_steps_ns += (long double)tally->kinds[i]->total_ns;
+		if (i) /* intervals have no probes */
+			cost->steps += tally->kinds[i]->steps;
+	}
+	for (size_t i = 0; i < window->processes.count; i++) {
+		const struct process *process = window->processes.items[i];
+
+		vec_for_each (row, &process->table.rows)
+			cost->calls = add_saturating(cost->calls, row->sum.calls);
+		cost->traced_ns =
+			add_saturating(cost->traced_ns, tally_process_ns(window, process));
+	}
+	/* Records that were cut off have no table. */
+	if (cost->calls < step_calls)
+		cost->calls = step_calls;
+	cost->call_ns = to_u64_saturating(call_ns * (long double)cost->calls);
+	cost->step_ns =
+		to_u64_saturating((long double)window->cost.step_ns * (long double)cost->steps);
+	added_ns = (long double)cost->call_ns + (long double)cost->step_ns;
+	if (cost->traced_ns)
+		cost->percent = (double)(added_ns * 100 / (long double)cost->traced_ns);
+	added_ns = call_ns * (long double)step_calls + (long double)cost->step_ns;
+	if (in_steps_ns > 0)
+		cost->step_percent = (double)(added_ns * 100 / in_steps_ns);
+}

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The figures of the report, gathered step by step in bounded memory. */
+#ifndef FBT_REPORT_TALLY_H
+#define FBT_REPORT_TALLY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/stats.h"
+#include "base/vec.h"
+#include "judge/classify.h"
+#include "judge/text.h"
+#include "model/gpu.h"
+#include "model/step.h"
+#include "model/window.h"
+
+/* Only the last escalations are listed. */
+#define ESCALATIONS_LISTED 1000
+
+/* All steps with one cause, including those not shown. */
+struct cause_tally {
+	uint64_t steps;
+	uint64_t usual_known; /* of these: how much time the cause usually takes is known */
+	uint64_t extra_ns;    /* of those: time of the cause above the usual */
+	bool estimated;	      /* extra_ns is, at least in part */
+	/* The step with the most extra time: */
+	uint64_t worst_step; /* its number */
+	uint64_t worst_extra_ns;
+	uint64_t worst_total_ns;
+	char worst_evidence[EVIDENCE_SIZE];
+};
+
+/* An escalation that was shown. */
+struct escalation_entry {
+	uint64_t number;
+	uint64_t step;
+	uint64_t start_ns; /* since the window began */
+	uint64_t total_ns;
+	uint64_t budget_ns;
+	uint64_t usual_ns;
+	uint64_t cause_ns;
+	uint64_t cause_usual_ns;
+	uint32_t kind;
+	uint32_t tgid;
+	uint32_t tid;
+	uint32_t fired;
+	enum escalation_reason reason;
+	enum cause_kind cause;
+	bool judged;
+	bool cause_usual_known;
+	bool complete;
+};
+
+struct escalation_tally {
+	struct cause_tally causes[CAUSE_COUNT];
+	VEC(struct escalation_entry) entries; /* a ring once it is full */
+	uint64_t shown;
+};
+
+/* 0, or -ENOMEM: counted, but not listed. */
+int escalation_tally_add(struct escalation_tally *tally, const struct window *window,
+			 const struct step *step, const struct escalation *escalation);
+void escalation_tally_clear(struct escalation_tally *tally);
+
+/* The causes found, most expensive first; returns how many. */
+int escalation_tally_sort(const struct escalation_tally *tally, enum cause_kind order[CAUSE_COUNT]);
+
+/* The index-th oldest listed, NULL after the last. */
+const struct escalation_entry *escalation_tally_entry(const struct escalation_tally *tally,
+						      size_t index);
+
+#define GPU_TALLY_SLOWEST 3
+
+struct gpu_tally_step {
+	uint64_t number; /* 0: none */
+	uint64_t total_ns;
+	uint64_t run_delay_ns;	    /* UINT64_MAX: not known */
+	struct gpu_figures figures; /* of all devices as one */
+	enum gpu_bound bound;
+	bool complete;
+};
+
+/*
+ * Sums saturate. steps, sealed, slowest and all from joined on cover all steps with GPU figures;
+ * everything else covers complete steps only, because the idle time of others is unknown.
+ */
+struct gpu_tally_kind {
+	uint64_t steps;
+	uint64_t complete;
+	uint64_t sealed[GPU_SEAL_COUNT];
+	uint64_t bound[GPU_BOUND_COUNT];
+	uint64_t total_ns;     /* of their time */
+	uint64_t run_delay_ns; /* in which their threads waited for a CPU; UINT64_MAX: not known */
+	/* Per step. */
+	struct stats *busy;
+	struct stats *idle;
+	/* Medians of steps that launched something. */
+	struct stats *launch_latency;
+	struct stats *launch_api;
+	struct stats *work;
+	/* Sums of gpu_times and gpu_work_counts, all else is 0. */
+	struct gpu_figures sum;
+	uint64_t wait_ns[FBT_NR_COUNT][2]; /* of figures' wait_calls: not blocked, blocked */
+	uint64_t sync_ns;
+	uint64_t sync_useful_ns;
+	uint64_t sync_tail_ns;
+	uint64_t sync_spin_ns;
+	uint64_t calls_known_steps; /* of which the next three are known */
+	uint64_t exposed_syscall_ns;
+	uint64_t overlapped_syscall_ns;
+	uint64_t cuda_internal_ns;
+	uint64_t gpu_only_ns;
+	uint64_t gpu_host_ns;
+	uint64_t joined;
+	uint64_t by_time;
+	uint64_t unmeasured;
+	uint64_t missing;
+	uint64_t violations;
+	uint64_t cupti_overhead_ns;
+	struct gpu_tally_step slowest[GPU_TALLY_SLOWEST]; /* slowest first */
+};
+
+struct gpu_tally {
+	struct gpu_tally_kind *kinds[FBT_KIND_COUNT]; /* NULL: no step with GPU figures */
+};
+
+/* Adds a step with step->gpu and ignores others. 0 or -ENOMEM. */
+int gpu_tally_add(struct gpu_tally *tally, const struct step *step);
+void gpu_tally_clear(struct gpu_tally *tally);
+
+/* The times of a mean complete step, and the calls with its longest host waits; no counts. */
+void gpu_tally_mean(const struct gpu_tally_kind *kind, struct gpu_figures *mean);
+
+/* The most frequent verdict other than unknown, if there is one. */
+enum gpu_bound gpu_tally_bound(const struct gpu_tally_kind *kind);
+
+#define TALLY_SLOWEST 3
+#define TALLY_ENDS    (FBT_END_EXITED + 1)
+
+struct tally_step {
+	uint64_t number;
+	uint64_t total_ns;
+	uint64_t start_ns; /* since the window began */
+	uint64_t compute_ns;
+	struct fbt_sum sum;	    /* of the dominant category */
+	enum fbt_category dominant; /* means nothing if sum.ns is 0 */
+	enum fbt_step_end end;
+	uint32_t tgid;
+	uint32_t tid;
+	bool complete;
+};
+
+struct tally_arg {
+	uint64_t count; /* steps in which it was read */
+	int64_t min;
+	int64_t max;
+	long double sum;
+};
+
+struct tally_kind {
+	uint64_t steps;
+	uint64_t ends[TALLY_ENDS]; /* by enum fbt_step_end */
+	uint64_t incomplete;
+	uint64_t lost_calls;
+	/* Of steps that returned: the true duration of others is unknown. */
+	struct stats *duration;
+	/* Of steps whose gap is known. */
+	struct stats *gap;
+	uint64_t gap_syscall_ns;
+	/* All steps. */
+	uint64_t total_ns;
+	uint64_t compute_ns;
+	uint64_t compute_max_ns; /* in one step */
+	struct fbt_sum sums[FBT_CATEGORY_COUNT];
+	uint64_t other_steps; /* in which other_ns was measured */
+	uint64_t other_ns;
+	uint32_t threads_max;
+	struct tally_arg args[FBT_ARG_COUNT];
+	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
+};
+
+struct tally {
+	struct tally_kind *kinds[FBT_KIND_COUNT]; /* NULL: no step of that kind */
+	struct escalation_tally escalations;
+	struct gpu_tally gpu;
+};
+
+/* 0 or -ENOMEM. */
+int tally_add(struct tally *tally, const struct window *window, const struct step *step);
+void tally_clear(struct tally *tally);
+
+/* The kind with the most step time, or -1 if there was no step. */
+int tally_main_kind(const struct tally *tally);
+uint64_t tally_syscall_ns(const struct tally_kind *kind);
+uint64_t tally_calls(const struct tally_kind *kind);
+
+/* Steps still open when the window ended: incomplete, but nothing went wrong. */
+uint64_t tally_open_steps(const struct tally *tally);
+
+/* Categories of a kind, most time first. */
+void tally_sort_categories(const struct tally_kind *kind,
+			   enum fbt_category order[FBT_CATEGORY_COUNT]);
+
+/* What tracing added to the targets. */
+struct tally_cost {
+	uint64_t calls; /* of all traced processes */
+	uint64_t steps;
+	uint64_t call_ns;    /* added by all calls */
+	uint64_t step_ns;    /* added by all steps */
+	uint64_t traced_ns;  /* sum of the times the processes were traced */
+	double percent;	     /* of traced_ns */
+	double step_percent; /* what was added within steps, of step time */
+};
+
+void tally_cost(const struct tally *tally, const struct window *window, struct tally_cost *cost);
+uint64_t tally_window_ns(const struct window *window);
+
+/* For how long a process was traced. */
+uint64_t tally_process_ns(const struct window *window, const struct process *process);
+
+#endif

@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "model/syscalls.h"
+#include "output/slice.h"
+#include "report/part.h"
+
+#define TARGETS_MAX   8
+#define CMDLINE_WIDTH 160
+#define CAUSES_SHOWN  3
+
+/* "83 % compute, 11 % futex": compute and the two largest categories. */
+static void format_shares(const struct tally_kind *kind, char *to, size_t size)
+{
+	enum fbt_category order[FBT_CATEGORY_COUNT];
+	double total = (double)kind->total_ns;
+	struct line line = {to, size, 0};
+
+	if (!kind->total_ns) {
+		snprintf(to, size, "no thread returned from its system call");
+		return;
+	}
+	line_add(&line, "%.0f %% compute", percent_of((double)kind->compute_ns, total));
+	tally_sort_categories(kind, order);
+	for (int i = 0; i < 2; i++) {
+		double percent = percent_of((double)kind->sums[order[i]].ns, total);
+
+		if (percent >= 1.0)
+			line_add(&line, ", %.0f %% %s", percent, category_name(order[i]));
+	}
+}
+
+static void format_durations(const struct tally_kind *kind, char *to, size_t size)
+{
+	char p50[FORMAT_MAX], max[FORMAT_MAX];
+	uint64_t p99_ns = stats__percentile(kind->duration, 0.99);
+	uint64_t max_ns = stats__max(kind->duration);
+
+	if (!stats__count(kind->duration)) {
+		format_time(max, (double)kind->slowest[0].total_ns);
+		snprintf(to, size, "none has returned, longest so far %s", max);
+		return;
+	}
+	format_time(p50, (double)stats__percentile(kind->duration, 0.5));
+	format_time(max, (double)max_ns);
+	if (max_ns / 3 * 2 > p99_ns)
+		snprintf(to, size, "p50 %s, p99 %s, max %s", p50, FORMAT_TIME(p99_ns), max);
+	else
+		snprintf(to, size, "p50 %s, p99 %s", p50, FORMAT_TIME(p99_ns));
+}
+
+static void write_steps(const struct report *report, int index)
+{
+	const struct tally_kind *kind = report->tally->kinds[index];
+	char name[64], durations[4 * FORMAT_MAX], shares[128], first[256];
+
+	format_shares(kind, shares, sizeof(shares));
+	if (index) {
+		shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)index),
+			     32);
+		format_durations(kind, durations, sizeof(durations));
+		snprintf(first, sizeof(first), "%s %s of %s in %s: %s;", FORMAT_COUNT(kind->steps),
+			 kind->steps == 1 ? "step" : "steps", name,
+			 FORMAT_TIME(tally_window_ns(report->window)), durations);
+	} else {
+		snprintf(first, sizeof(first), "%s %s of %s in %s, no step function;",
+			 FORMAT_COUNT(kind->steps), kind->steps == 1 ? "interval" : "intervals",
+			 FORMAT_TIME(report->window->record.interval_ns),
+			 FORMAT_TIME(tally_window_ns(report->window)));
+	}
+	fprintf(report->out, "%s%c%s", first,
+		strlen(first) + 1 + strlen(shares) > report->width ? '\n' : ' ', shares);
+}
+
+/* The first sentence. */
+static void write_headline(const struct report *report)
+{
+	int kind = tally_main_kind(report->tally);
+
+	if (report->color)
+		fputs("\033[1m", report->out);
+	if (kind >= 0) {
+		write_steps(report, kind);
+	} else {
+		fprintf(report->out, "No step was seen in %s",
+			FORMAT_TIME(tally_window_ns(report->window)));
+	}
+	fputs(report->color ? "\033[0m\n" : "\n", report->out);
+}
+
+static void warn_of_steps(const struct report *report)
+{
+	const struct window *window = report->window;
+	uint64_t open = tally_open_steps(report->tally);
+
+	if (window->incomplete_steps <= open)
+		return;
+	report_line(report, STYLE_WARN,
+		    "! %s of %s steps are incomplete: records were lost or the thread exited",
+		    FORMAT_COUNT(window->incomplete_steps - open), FORMAT_COUNT(window->steps));
+}
+
+static void warn_of_lost(const struct report *report)
+{
+	static const char *const meaning[FBT_LOST_COUNT] = {
+		[FBT_LOST_CALLS] = "calls: missing from the trace, but counted here",
+		[FBT_LOST_STEPS] = "steps: missing from all step figures",
+		[FBT_LOST_THREADS] = "threads: not traced, their calls are not counted",
+		[FBT_LOST_BEGINS] = "step begins: on threads that are not traced",
+		[FBT_LOST_NAMES] = "processes: not traced, nothing of them is counted",
+		[FBT_LOST_FILES] = "file names: their calls are counted",
+	};
+	const struct window *window = report->window;
+	char count[FORMAT_MAX];
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++) {
+		if (!window->lost.count[i])
+			continue;
+		format_count(count, window->lost.count[i]);
+		report_line(report, STYLE_WARN, "! lost %s %s", count, meaning[i]);
+	}
+	if (window->skipped_records) {
+		format_count(count, window->skipped_records);
+		report_line(report, STYLE_WARN, "! %s damaged or unknown records were skipped",
+			    count);
+	}
+}
+
+static void warn_of_sampling(const struct report *report)
+{
+	const struct window *window = report->window;
+	char name[64];
+
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		if (!window->sampling[i].kind)
+			continue;
+		shorten_name(name, sizeof(name), window__kind_name(window, i), 32);
+		report_line(report, STYLE_WARN,
+			    "! %s is called over %s times a second: steps are sampled, %s of "
+			    "the time",
+			    name, FORMAT_COUNT(window__sampled_calls_per_s(window, i)),
+			    FORMAT_PERCENT(window__sampled_percent(window, i)));
+		report_line(report, STYLE_WARN,
+			    "  It is probably not a step: --list-steps -p PID shows candidates, "
+			    "--step SPEC selects one");
+	}
+}
+
+static void warn_of_processes(const struct report *report)
+{
+	uint64_t left_out = report->window->processes_left_out;
+
+	if (!left_out)
+		return;
+	report_line(report, STYLE_WARN,
+		    left_out == 1
+			    ? "! %s process beyond the first %s: its steps are in the outputs, its "
+			      "syscall table is not"
+			    : "! %s processes beyond the first %s: their steps are in the outputs, "
+			      "their syscall tables are not",
+		    FORMAT_COUNT(left_out), FORMAT_COUNT(WINDOW_PROCESSES_MAX));
+}
+
+/* Reasons to doubt the figures. */
+static void write_warnings(const struct report *report)
+{
+	if (report->window->cut_off) {
+		report_line(report, STYLE_WARN,
+			    "! The records were cut off after %s: the totals of the process, lost",
+			    FORMAT_TIME(tally_window_ns(report->window)));
+		report_line(report, STYLE_WARN, "  records and cost may be missing or too small");
+	}
+	warn_of_lost(report);
+	warn_of_processes(report);
+	warn_of_sampling(report);
+	warn_of_steps(report);
+	if (tally_main_kind(report->tally) < 0) {
+		report_line(report, STYLE_WARN,
+			    "! The step function was never called; it may be the wrong one:");
+		report_line(report, STYLE_WARN,
+			    "  --list-steps -p PID shows candidates, --step SPEC selects one");
+	}
+}
+
+static void write_targets(const struct report *report)
+{
+	const struct window *window = report->window;
+	size_t count = window->processes.count;
+
+	for (size_t i = 0; i < count && i < TARGETS_MAX; i++) {
+		const struct process *process = window->processes.items[i];
+		const char *shown = *process->cmdline ? process->cmdline : process->exe;
+		char comm[40], cmdline[4 * CMDLINE_WIDTH + 1], end[FORMAT_MAX + 16] = "";
+
+		shorten_text(comm, sizeof(comm), *process->comm ? process->comm : "?", 15);
+		shorten_text(cmdline, sizeof(cmdline), shown, CMDLINE_WIDTH);
+		if (process->exit_ns)
+			snprintf(end, sizeof(end), ", exited after %s",
+				 FORMAT_TIME(tally_process_ns(window, process)));
+		report_field(report, i ? "" : "Target", "%" PRIu32 " %s%s: %s",
+			     process->record.tgid, comm, end, *cmdline ? cmdline : "-");
+	}
+	if (count > TARGETS_MAX)
+		report_field(report, "", "and %zu more processes", count - TARGETS_MAX);
+}
+
+static void write_function(const struct report *report, const char *label, const struct kind *kind,
+			   bool called)
+{
+	const struct fbt_kind *record = &kind->record;
+	char name[1024], path[1024], place[1100], exits[64];
+
+	shorten_text(name, sizeof(name), kind->name, 240);
+	shorten_text(path, sizeof(path), kind->path && *kind->path ? kind->path : "?", 200);
+	if (record->address)
+		snprintf(place, sizeof(place), "%s+0x%" PRIx64, path, (uint64_t)record->address);
+	else
+		snprintf(place, sizeof(place), "%s", path);
+	if (record->source == FBT_SOURCE_USDT)
+		snprintf(exits, sizeof(exits), "USDT probes");
+	else if (record->exits)
+		snprintf(exits, sizeof(exits), "%" PRIu32 " %s probed", record->exits,
+			 record->exits == 1 ? "exit" : "exits");
+	else
+		snprintf(exits, sizeof(exits), "uretprobe");
+	report_field(report, label, "%s (%s; %s%s)", name,
+		     record->builtin ? "built-in table" : "--step", exits,
+		     called ? "" : "; never called");
+	report_field(report, "", "%s", place);
+}
+
+static void write_functions(const struct report *report)
+{
+	const struct window *window = report->window;
+	const char *label = "Step function";
+
+	for (int i = 1; i < FBT_KIND_COUNT; i++) {
+		if (!window->kind_known[i])
+			continue;
+		write_function(report, label, &window->kinds[i], report->tally->kinds[i]);
+		label = "";
+	}
+	if (!window->record.interval_ns)
+		return;
+	report_field(report, *label ? label : "", "none: fixed intervals of %s",
+		     FORMAT_TIME(window->record.interval_ns));
+}
+
+static void write_window(const struct report *report)
+{
+	const struct window *window = report->window;
+	const char *detail = detail_name(window->record.detail);
+	char tag[128], host[256], kernel[256];
+
+	shorten_text(tag, sizeof(tag), window->tag, 40);
+	shorten_text(host, sizeof(host), window->host, 60);
+	shorten_text(kernel, sizeof(kernel), window->kernel_release, 60);
+	report_field(report, "Window", "%s, --detail %s, tag %s",
+		     FORMAT_TIME(tally_window_ns(window)), detail ? detail : "unknown", tag);
+	report_field(report, "Host", "%s, Linux %s", host, kernel);
+}
+
+/* Always shown: that nothing was lost is worth a line. */
+static void write_lost(const struct report *report)
+{
+	const struct window *window = report->window;
+	char text[256];
+	struct line line = {text, sizeof(text), 0};
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		line_add(&line, "%s%s %s", i ? ", " : "", lost_cause_name(i),
+			 FORMAT_COUNT(window->lost.count[i]));
+	report_field(report, "Records", "lost %s (%s)", FORMAT_COUNT(window__lost_total(window)),
+		     text);
+	report_field(report, "", "incomplete steps: %s, of which still open at the end: %s",
+		     FORMAT_COUNT(window->incomplete_steps),
+		     FORMAT_COUNT(tally_open_steps(report->tally)));
+}
+
+static void write_added(const struct report *report, const struct tally_cost *cost)
+{
+	const struct fbt_cost *measured = &report->window->cost;
+
+	if (!measured->call_ps) {
+		report_field(report, "Cost", "added to the target: not measured");
+		return;
+	}
+	report_field(report, "Cost",
+		     "added to the target: %s of the traced time, %s of the step time",
+		     FORMAT_PERCENT(cost->percent), FORMAT_PERCENT(cost->step_percent));
+	if (cost->steps)
+		report_field(report, "", "%s calls x %s = %s, %s steps x up to %s = %s",
+			     FORMAT_COUNT(cost->calls),
+			     FORMAT_TIME((double)measured->call_ps / 1000),
+			     FORMAT_TIME(cost->call_ns), FORMAT_COUNT(cost->steps),
+			     FORMAT_TIME(measured->step_ns), FORMAT_TIME(cost->step_ns));
+	else
+		report_field(report, "", "%s calls x %s = %s", FORMAT_COUNT(cost->calls),
+			     FORMAT_TIME((double)measured->call_ps / 1000),
+			     FORMAT_TIME(cost->call_ns));
+}
+
+static void write_cost(const struct report *report)
+{
+	const struct window *window = report->window;
+	const struct fbt_cost *measured = &window->cost;
+	struct tally_cost cost;
+
+	tally_cost(report->tally, window, &cost);
+	write_added(report, &cost);
+	if (measured->rss_bytes)
+		report_field(report, "",
+			     "the tool: %s CPU (%s of one core), RSS %s, rings shared with the "
+			     "kernel %s",
+			     FORMAT_TIME(measured->cpu_ns),
+			     FORMAT_PERCENT(percent_of((double)measured->cpu_ns,
+						       (double)tally_window_ns(window))),
+			     FORMAT_BYTES(measured->rss_bytes), FORMAT_BYTES(measured->ring_bytes));
+	if (measured->neighbor_ps) {
+		report_field(report, "", "cost to untraced processes: %s per system call",
+			     FORMAT_TIME((double)measured->neighbor_ps / 1000));
+	}
+	if (measured->floor_ns) {
+		report_field(report, "Resolution",
+			     "shortest measurable call: %s (mostly tracer overhead)",
+			     FORMAT_TIME(measured->floor_ns));
+	} else {
+		report_field(report, "Resolution", "not measured");
+	}
+}
+
+static void write_notes(const struct report *report)
+{
+	const struct tally *tally = report->tally;
+
+	if (tally_main_kind(tally) >= 0)
+		report_field(report, "Notes",
+			     "compute is all time outside of syscalls, including page faults, "
+			     "waiting for a CPU, and waits for a GPU that spin in user space");
+	if (tally->kinds[0])
+		report_field(report, "",
+			     "step_source: interval. Sums add up the time of all threads, so they "
+			     "exceed wall-clock time; compute is everything that is not a syscall");
+}
+
+/* Target, step functions, lost records, cost, resolution, notes, files. */
+static void write_about(const struct report *report)
+{
+	fputc('\n', report->out);
+	write_targets(report);
+	write_functions(report);
+	write_window(report);
+	write_lost(report);
+	report_gpu_about(report);
+	write_cost(report);
+	write_notes(report);
+	for (size_t i = 0; report->files && report->files[i]; i++)
+		report_field(report, i ? "" : "Files", "%s", report->files[i]);
+}
+
+static void write_none(const struct report *report, const struct classify_counts *counts)
+{
+	if (report->tally->kinds[0] && !counts->judged)
+		report_field(report, "Escalations",
+			     "intervals are not judged; --step SPEC selects a step function");
+	else if (!counts->judged)
+		report_field(report, "Escalations",
+			     "no step was judged: none had %d similar steps before",
+			     CLASS_KNOWN_STEPS);
+	else if (counts->unjudged)
+		report_field(
+			report, "Escalations",
+			"no step was escalated: %s judged, %s not (fewer than %d similar before)",
+			FORMAT_COUNT(counts->judged), FORMAT_COUNT(counts->unjudged),
+			CLASS_KNOWN_STEPS);
+	else
+		report_field(report, "Escalations", "no step was escalated: %s judged",
+			     FORMAT_COUNT(counts->judged));
+}
+
+static void write_reasons(const struct report *report, const struct classify_counts *counts)
+{
+	char text[256] = "";
+	struct line line = {text, sizeof(text), 0};
+
+	for (int i = ESCALATION_NONE + 1; i < ESCALATION_REASON_COUNT; i++) {
+		if (!counts->by_reason[i])
+			continue;
+		line_add(&line, "%s%s %s", line.length ? ", " : "",
+			 escalation_reason_text((enum escalation_reason)i),
+			 FORMAT_COUNT(counts->by_reason[i]));
+	}
+	report_field(report, "  reasons", "%s", text);
+}
+
+static void write_unjudged(const struct report *report, const struct classify_counts *counts)
+{
+	if (!counts->unjudged)
+		return;
+	if (report->tally->kinds[0])
+		report_field(report, "  not judged", "%s (intervals never are)",
+			     FORMAT_COUNT(counts->unjudged));
+	else
+		report_field(report, "  not judged", "%s (fewer than %d similar steps before)",
+			     FORMAT_COUNT(counts->unjudged), CLASS_KNOWN_STEPS);
+}
+
+static void write_suppressed(const struct report *report, const struct classify_counts *counts)
+{
+	const struct escalation_thresholds *thresholds = classifier__thresholds(report->classifier);
+
+	if (!counts->suppressed)
+		return;
+	report_field(report, "  not shown",
+		     "%s above the limit of %s in %g s (--rate-limit, --rate-interval): counted "
+		     "here, but not in the trace and the profile",
+		     FORMAT_COUNT(counts->suppressed), FORMAT_COUNT(thresholds->rate_limit),
+		     (double)thresholds->rate_interval_ns / NS_PER_S);
+}
+
+static void write_repeated(const struct report *report, const struct classify_counts *counts)
+{
+	if (!counts->repeated)
+		return;
+	report_field(report, counts->suppressed ? "" : "  not shown",
+		     "%s more in classes already reported as unsteady (shown once per --cv-window "
+		     "steps)",
+		     FORMAT_COUNT(counts->repeated));
+}
+
+static void write_cause(const struct report *report, int rank, enum cause_kind kind)
+{
+	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
+	char words[CAUSE_WORDS_SIZE];
+	char about[FORMAT_MAX + 1], worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
+
+	cause_words(kind, words);
+	snprintf(about, sizeof(about), "%s%s", cause->estimated ? "~" : "",
+		 FORMAT_TIME(cause->extra_ns));
+	snprintf(worst, sizeof(worst), "#%" PRIu64, cause->worst_step);
+	fprintf(report->out, "  %d  %-20s %9s %11s %11s %9s\n", rank, words,
+		FORMAT_COUNT(cause->steps), about, worst, FORMAT_TIME(cause->worst_total_ns));
+	shorten_text(evidence, sizeof(evidence), cause->worst_evidence, EVIDENCE_SIZE);
+	report_field(report, "     evidence", "%s", evidence);
+	report_field(report, "     advice", "%s", cause_advice(kind));
+}
+
+/* Without those that cost no time: a step escalated by hand may be as fast as any. */
+static void write_causes(const struct report *report)
+{
+	const struct escalation_tally *tally = &report->tally->escalations;
+	enum cause_kind order[CAUSE_COUNT];
+	int count = escalation_tally_sort(tally, order);
+
+	while (count && !tally->causes[order[count - 1]].extra_ns)
+		count--;
+	if (!count)
+		return;
+	fputc('\n', report->out);
+	report_line(report, STYLE_DIM, "  %-23s %9s %11s %11s %9s", "most expensive causes",
+		    "steps", "extra time", "worst step", "took");
+	for (int i = 0; i < count && i < CAUSES_SHOWN; i++)
+		write_cause(report, i + 1, order[i]);
+	if (count > CAUSES_SHOWN)
+		fprintf(report->out, "  and %d more (--report json has all)\n",
+			count - CAUSES_SHOWN);
+}
+
+/* How many steps were escalated, and the most expensive causes. */
+static void write_escalations(const struct report *report)
+{
+	const struct classify_counts *counts = classifier__counts(report->classifier);
+
+	if (tally_main_kind(report->tally) < 0)
+		return;
+	fputc('\n', report->out);
+	if (!counts->escalated) {
+		write_none(report, counts);
+		return;
+	}
+	report_line(report, STYLE_BOLD, "Escalations: %s of %s steps",
+		    FORMAT_COUNT(counts->escalated),
+		    FORMAT_COUNT(counts->judged + counts->unjudged));
+	write_reasons(report, counts);
+	write_unjudged(report, counts);
+	write_suppressed(report, counts);
+	write_repeated(report, counts);
+	write_causes(report);
+}
+
+void report_text_write(const struct report *report)
+{
+	const struct tally *tally = report->tally;
+	int main_kind = tally_main_kind(tally);
+
+	write_headline(report);
+	report_gpu_headline(report);
+	write_warnings(report);
+	report_gpu_warnings(report);
+	if (main_kind >= 0)
+		report_kind(report, main_kind);
+	for (int i = 0; i < FBT_KIND_COUNT; i++)
+		if (tally->kinds[i] && i != main_kind)
+			report_kind(report, i);
+	report_processes(report);
+	write_about(report);
+	/* Last, where a terminal shows it. */
+	write_escalations(report);
+}

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "steps/engines.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/demangle.h"
+#include "base/text.h"
+
+#define COUNT(array) (sizeof(array) / sizeof(*(array)))
+
+/* The C interface of llama.cpp. Versions of 2026 have llama_process. */
+static const char *const llama_names[] = {"llama_decode", "llama_encode", "llama_process"};
+
+/* Methods of ferrum's LlmExecutor. The step is the closure that the async fn is compiled to. */
+static const char *const ferrum_methods[] = {"unified_decode", "decode",	"batch_decode",
+					     "prefill",	       "batch_prefill", "forward_verify"};
+
+/* Likeliest first. Compared with the last component of a name, ignoring case. */
+static const char *const step_words[] = {
+	"llama_decode",	 "unified_decode", "execute_model", "enqueuev3",     "forward_step",
+	"run_iteration", "process_batch",  "decode_step",   "batch_decode",  "run_batch",
+	"decode",	 "prefill",	   "step",	    "forward",	     "generate",
+	"launch",	 "evaluate",	   "infer",	    "graph_compute", "run_step",
+	"execute",	 "inference",	   "predict",	    "compute",	     "eval",
+};
+
+static const char *base_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
+bool engines_may_be_in(const char *path, bool is_program)
+{
+	return is_program || strstr(base_name(path), "llama") || strstr(base_name(path), "ferrum");
+}
+
+static bool is_llama(const char *symbol)
+{
+	return text_is_one_of(symbol, symbol_base_length(symbol), llama_names, COUNT(llama_names));
+}
+
+static bool is_closure(const char *text)
+{
+	return !strcmp(text, "::{{closure}}") || !strcmp(text, "::{closure#0}");
+}
+
+/* <….LlmExecutor as ….ModelExecutor>::METHOD::{{closure}}, demangled from either mangling. */
+static bool is_ferrum_name(const char *name)
+{
+	static const char start[] = "<ferrum_models::executor::llm_executor::LlmExecutor as ";
+	static const char trait[] = "ModelExecutor>::";
+	const char *method;
+
+	if (strncmp(name, start, strlen(start)))
+		return false;
+	method = strstr(name, trait);
+	if (!method)
+		return false;
+	method += strlen(trait);
+	for (size_t i = 0; i < COUNT(ferrum_methods); i++) {
+		size_t size = strlen(ferrum_methods[i]);
+
+		if (!strncmp(method, ferrum_methods[i], size) && is_closure(method + size))
+			return true;
+	}
+	return false;
+}
+
+static bool is_ferrum(const char *symbol)
+{
+	bool found;
+	char *name;
+
+	if (!symbol_is_mangled(symbol) || !strstr(symbol, "LlmExecutor"))
+		return false;
+	name = demangle_symbol(symbol);
+	found = name && is_ferrum_name(name);
+	free(name);
+	return found;
+}
+
+bool engines_know(const char *symbol, const char *path, bool is_program)
+{
+	if (symbol_is_cold(symbol) || symbol_is_part(symbol))
+		return false;
+	if (is_llama(symbol))
+		return is_program || strstr(base_name(path), "llama");
+	return is_ferrum(symbol);
+}
+
+/*
+ * llama_decode(ctx, struct llama_batch batch): n_tokens is the first member of the batch, which is
+ * passed by value. On x86-64 the batch is on the stack above the return address; on arm64 the
+ * argument is a pointer to a copy.
+ */
+bool engines_find_arg(const char *symbol, enum fbt_arch arch, struct step_arg *arg)
+{
+	if (!is_llama(symbol) || !strncmp(symbol, "llama_process", 13))
+		return false;
+	*arg = (struct step_arg){.name = "n_tokens", .reads = 1, .width = {STEP_ARG_S32}};
+	arg->base = arch == FBT_ARCH_X86_64 ? STEP_ARG_SP : STEP_ARG_REG0 + 1;
+	arg->offset[0] = arch == FBT_ARCH_X86_64 ? 8 : 0;
+	return true;
+}
+
+bool engines_is_runtime(const char *path)
+{
+	static const char *const names[] = {
+		"libc.so", "libc-",	 "libpthread", "libstdc++", "ld-linux", "ld-musl",
+		"ld-2",	   "libm.so",	 "libm-",      "libdl",	    "librt",	"libgcc_s",
+		"libc++",  "libresolv",	 "libnss_",    "ld.so",	    "libz.so",	"libcrypto",
+		"libssl",  "libsystemd", "libpython",  "python3",   "libnode",	"libjvm",
+	};
+	const char *name = base_name(path);
+
+	for (size_t i = 0; i < COUNT(names); i++)
+		if (!strncmp(name, names[i], strlen(names[i])))
+			return true;
+	return !strcmp(name, "node");
+}
+
+/* Removes closures from the end of a demangled name. */
+static void strip_closures(char *name)
+{
+	static const char *const marks[] = {"::{{closure}}", "::{closure#", "::{lambda"};
+
+	for (size_t i = 0; i < COUNT(marks); i++) {
+		char *mark = strstr(name, marks[i]);
+
+		if (mark)
+			*mark = 0;
+	}
+}
+
+/* The last component of a name, without template arguments. */
+static char *last_component(char *name)
+{
+	char *component = name;
+	int depth = 0;
+
+	strip_closures(name);
+	for (char *at = name; *at; at++) {
+		depth += strchr("<({[", *at) ? 1 : strchr(">)}]", *at) ? -1 : 0;
+		if (!depth && !strncmp(at, "::", 2) && at[2])
+			component = at + 2;
+	}
+	component[strcspn(component, "<([")] = 0;
+	return component;
+}
+
+/* Whether name has the word, delimited by underscores, the ends of name, or camelCase. */
+static bool has_word(const char *name, const char *word)
+{
+	size_t size = strlen(word);
+
+	for (const char *at = strcasestr(name, word); at; at = strcasestr(at + 1, word)) {
+		bool begins = at == name || at[-1] == '_' || (*at >= 'A' && *at <= 'Z');
+		bool ends = !at[size] || at[size] == '_' || (at[size] >= 'A' && at[size] <= 'Z');
+
+		if (begins && ends)
+			return true;
+	}
+	return false;
+}
+
+static unsigned int rank_component(const char *component)
+{
+	for (size_t i = 0; i < COUNT(step_words); i++)
+		if (!strcasecmp(component, step_words[i]))
+			return 2 + i;
+	for (size_t i = 0; i < COUNT(step_words); i++)
+		if (has_word(component, step_words[i]))
+			return 2 + COUNT(step_words) + i;
+	return 0;
+}
+
+unsigned int engines_rank(const char *symbol)
+{
+	unsigned int rank = 0;
+	bool found = false;
+	char *name;
+
+	if (symbol_is_cold(symbol) || symbol_is_part(symbol))
+		return 0;
+	if (is_llama(symbol) || is_ferrum(symbol))
+		return 1;
+	for (size_t i = 0; i < COUNT(step_words) && !found; i++)
+		found = strcasestr(symbol, step_words[i]);
+	if (!found)
+		return 0;
+	name = demangle_symbol(symbol);
+	if (name && !strstr(name, "drop_in_place"))
+		rank = rank_component(last_component(name));
+	free(name);
+	return rank;
+}

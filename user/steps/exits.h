@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Finds the instructions that leave a function. A compiler may split a function into pieces: its
+ * unlikely code lies elsewhere, with jumps there and back. Jumps between the pieces are no exits;
+ * jumps to other functions are.
+ */
+#ifndef FBT_STEPS_EXITS_H
+#define FBT_STEPS_EXITS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/vec.h"
+#include "fbt_event.h"
+#include "steps/insn.h"
+
+struct code_range {
+	uint64_t address;
+	uint64_t size;
+};
+
+enum region_kind {
+	REGION_UNKNOWN,	 /* nothing is known about the address */
+	REGION_FUNCTION, /* another function, which has a name */
+	REGION_PART,	 /* by its name a piece of the analyzed function */
+	REGION_FRAMED,	 /* known extent, no name, entered with a frame in place: a piece or PLT */
+	REGION_NAMELESS, /* known extent, no name: a piece or a function; depends on the code */
+};
+
+/* How exits_find() accesses the file. */
+struct exits_source {
+	enum fbt_arch arch;
+	/* 0 or -errno */
+	int (*read)(void *ctx, uint64_t address, void *data, size_t size);
+	/* Kind and extent of the code at address. Does not set *range for REGION_UNKNOWN. */
+	enum region_kind (*region)(void *ctx, uint64_t address, struct code_range *range);
+	void *ctx;
+};
+
+struct exits {
+	uint64_t begin; /* where to probe the entry: after a branch-target marker if that is safe */
+	VEC(uint64_t) addresses;
+	VEC(uint64_t) targets; /* parallel to addresses: target of a direct jump, else 0 */
+	bool keeps_frame;      /* arm64: it stores a frame record, which x29 points to */
+	char reason[160];      /* with -ENOTSUP: why there is no safe exit */
+};
+
+/*
+ * Finds every instruction by which a function returns or jumps to another function. ranges are its
+ * body and then its known pieces. 0; -ENOTSUP, with a reason, if this cannot be determined for
+ * certain; or -ENOMEM, -EIO, -ERANGE. Free addresses and targets with vec_free, also on failure.
+ */
+int exits_find(struct exits *exits, const struct exits_source *source,
+	       const struct code_range *ranges, size_t count);
+
+/*
+ * Sets *all to whether direct jumps reach all code in the pieces except padding; pieces[0] begins
+ * with the entry. If so, a jump through a register or memory is a tail call, not a computed goto,
+ * because the function has no other code it could go to. 0 or -ENOMEM.
+ */
+int exits_reach(const insn_vec *const *pieces, size_t count, bool *all);
+
+#endif

@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "steps/find.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/demangle.h"
+#include "base/log.h"
+#include "proc/open.h"
+#include "steps/engines.h"
+#include "steps/image.h"
+#include "steps/resolve.h"
+#include "steps/spec.h"
+#include "steps/symbols.h"
+
+#define CLOCK_EVERY 256 /* symbols */
+
+#define tell_err(search, ...)                                                                      \
+	do {                                                                                       \
+		if ((search)->options->tells != TARGET_TELLS_NOTHING)                              \
+			log_err(__VA_ARGS__);                                                      \
+	} while (0)
+#define tell_warn(search, ...)                                                                     \
+	do {                                                                                       \
+		if ((search)->options->tells == TARGET_TELLS_ALL)                                  \
+			log_warn(__VA_ARGS__);                                                     \
+	} while (0)
+
+struct file_id {
+	uint64_t inode;
+	uint32_t major;
+	uint32_t minor;
+};
+
+struct target_seen {
+	VEC(struct file_id) files;
+	uint64_t spent_ns;    /* time spent searching them */
+	bool gave_up;	      /* the time was over: nothing more is searched */
+	bool symbols_checked; /* check_symbol_files() has been done */
+};
+
+struct search {
+	uint32_t tgid;
+	struct target_options *options;
+	struct target_seen *seen;
+	function_vec *functions;
+	struct image *image; /* the current one */
+	size_t first;	     /* index of the first function of this image */
+	uint64_t exe_inode;  /* inode of the program; 0: not known */
+	size_t images;	     /* number of ELF files opened in this call */
+	bool is_starting;    /* the program has a loader, which may not have mapped libraries yet */
+	bool *symbols_used;  /* per --symbols file: it belongs to a mapped file */
+};
+
+/* Whether path is a link to the mapped file. /proc/PID/maps shows the target of a link. */
+static bool leads_to(uint32_t tgid, const char *path, uint64_t inode)
+{
+	char rooted[PATH_MAX];
+	struct stat status;
+
+	if (*path != '/' || !proc_root_path(rooted, sizeof(rooted), tgid, path))
+		return false;
+	return !stat(rooted, &status) && status.st_ino == inode;
+}
+
+bool target_spec_means(const struct step_spec *spec, uint32_t tgid, const char *mapped_path,
+		       uint64_t inode)
+{
+	return !spec->path || step_spec_matches_path(spec->path, mapped_path) ||
+	       leads_to(tgid, spec->path, inode);
+}
+
+static bool is_known(const struct search *search, uint64_t address)
+{
+	for (size_t i = search->first; i < search->functions->count; i++)
+		if (search->functions->items[i]->address == address)
+			return true;
+	return false;
+}
+
+static int refuse_many(const struct search *search, const struct step_spec *spec)
+{
+	tell_err(search, "--step %s: matches more than %d functions in %s; use a narrower pattern",
+		 spec ? spec->text : "(built-in)", TARGET_FUNCTIONS_MAX, search->image->path);
+	return -E2BIG;
+}
+
+void target_add_args(struct step_function *function, const struct image *image,
+		     const struct target_options *options)
+{
+	struct step_arg arg;
+
+	for (size_t i = 0; i < options->arg_count; i++)
+		step_function_add_arg(function, &options->args[i]);
+	if (function->symbol &&
+	    engines_find_arg(function->symbol, elf_file__arch(image->elf), &arg))
+		step_function_add_arg(function, &arg);
+}
+
+bool target_is_too_late(const struct target_options *options, size_t index)
+{
+	return options->deadline_ns && index % CLOCK_EVERY == 0 &&
+	       clock_ns(CLOCK_MONOTONIC) > options->deadline_ns;
+}
+
+static int add_function(struct search *search, struct step_function *function,
+			const struct step_spec *spec)
+{
+	int err;
+
+	if (search->functions->count - search->first >= TARGET_FUNCTIONS_MAX) {
+		step_function_free(function);
+		return refuse_many(search, spec);
+	}
+	function->builtin = !spec;
+	target_add_args(function, search->image, search->options);
+	err = vec_push(search->functions, function);
+	if (err)
+		step_function_free(function);
+	return err;
+}
+
+static int check_go(const struct search *search)
+{
+	if (!search->options->uretprobe || !elf_file__is_go(search->image->elf))
+		return 0;
+	tell_err(search,
+		 "%s: a uretprobe would crash this Go program (Go moves its stacks); omit "
+		 "--uretprobe",
+		 search->image->path);
+	return -ENOTSUP;
+}
+
+/* Without --step a function that cannot be probed is skipped with a warning, as nobody named it. */
+static int explain_resolve(const struct search *search, const struct step_spec *spec,
+			   const char *name, int err, const char *reason)
+{
+	const char *hint =
+		err == -ENOTSUP ? "; choose another function or PATH+0xADDR, or use --interval or "
+				  "--uretprobe (an exception through the function then aborts "
+				  "the engine)"
+				: "";
+
+	if (!spec && err != -ENOMEM) {
+		tell_warn(search, "%s in %s: %s%s%s", name, search->image->path,
+			  err == -ENOTSUP ? "no safe exit: " : "", reason, hint);
+		return 0;
+	}
+	tell_err(search, "--step %s: %s in %s: %s%s%s", spec ? spec->text : "(built-in)", name,
+		 search->image->path, err == -ENOTSUP ? "no safe exit: " : "", reason, hint);
+	return err == -ENOTSUP || err == -ENOMEM ? err : -EINVAL;
+}
+
+static int take_symbol(struct search *search, const struct elf_symbol *symbol,
+		       const struct step_spec *spec)
+{
+	char reason[RESOLVE_REASON_BYTES];
+	struct step_function *function;
+	char *name;
+	int err;
+
+	if (is_known(search, symbol->address))
+		return 0;
+	err = check_go(search);
+	if (err)
+		return err;
+	err = resolve_function(&function, search->image, symbol, symbol->address,
+			       search->options->uretprobe, reason);
+	if (!err)
+		return add_function(search, function, spec);
+	name = demangle_symbol(symbol->name);
+	err = explain_resolve(search, spec, name ? name : symbol->name, err, reason);
+	free(name);
+	return err;
+}
+
+/*
+ * Checked before any match is resolved, so that the error says that there are too many, not that
+ * one of hundreds cannot be probed.
+ */
+static bool matches_many(const struct search *search, const struct step_spec *spec)
+{
+	const struct elf_symbols *symbols = &search->image->symbols;
+	uint64_t last = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < symbols->count && count <= TARGET_FUNCTIONS_MAX; i++) {
+		const struct elf_symbol *symbol = &symbols->items[i];
+
+		if (target_is_too_late(search->options, i))
+			return false;
+		if (symbol->address == last || !step_spec_matches_symbol(spec, symbol->name))
+			continue;
+		last = symbol->address;
+		count++;
+	}
+	return count > TARGET_FUNCTIONS_MAX;
+}
+
+static int scan_symbols(struct search *search, const struct step_spec *spec)
+{
+	const struct elf_symbols *symbols = &search->image->symbols;
+	bool is_program = elf_file__is_executable(search->image->elf);
+	int err;
+
+	if (spec && matches_many(search, spec))
+		return refuse_many(search, spec);
+	for (size_t i = 0; i < symbols->count; i++) {
+		const char *name = symbols->items[i].name;
+
+		if (target_is_too_late(search->options, i))
+			return -ETIMEDOUT;
+		if (spec ? !step_spec_matches_symbol(spec, name)
+			 : !engines_know(name, search->image->path, is_program))
+			continue;
+		err = take_symbol(search, &symbols->items[i], spec);
+		if (err)
+			return err;
+	}
+	return 0;
+}
+
+static int refuse_address(const struct search *search, const struct step_spec *spec)
+{
+	uint64_t nearest = image_nearest(search->image, spec->address);
+	const struct elf_symbol *symbol = elf_symbols_at(&search->image->symbols, nearest);
+
+	if (nearest)
+		tell_err(search,
+			 "--step %s: no function of %s begins at 0x%" PRIx64
+			 "; the nearest one before begins at 0x%" PRIx64 "%s%s",
+			 spec->text, search->image->path, spec->address, nearest,
+			 symbol ? ": " : "", symbol ? symbol->name : "");
+	else
+		tell_err(search, "--step %s: %s has no function there, by symbols or unwind table",
+			 spec->text, search->image->path);
+	return -EINVAL;
+}
+
+static int scan_address(struct search *search, const struct step_spec *spec)
+{
+	const struct elf_symbol *symbol = elf_symbols_at(&search->image->symbols, spec->address);
+	struct step_function *function;
+	char reason[RESOLVE_REASON_BYTES];
+	struct code_range range;
+	uint64_t offset;
+	int err;
+
+	if (is_known(search, spec->address))
+		return 0;
+	err = check_go(search);
+	if (err)
+		return err;
+	if (!elf_file__offset(search->image->elf, spec->address, true, &offset) && !symbol &&
+	    (image_extent(search->image, spec->address, &range) || range.address != spec->address))
+		return refuse_address(search, spec);
+	err = resolve_function(&function, search->image, symbol, spec->address,
+			       search->options->uretprobe, reason);
+	if (err)
+		return explain_resolve(search, spec, "the function", err, reason);
+	return add_function(search, function, spec);
+}
+
+static int fill_usdt(struct step_function *function, const struct search *search,
+		     const struct step_spec *spec, struct usdt_probe *begin, struct usdt_probe *end)
+{
+	function->usdt = true;
+	if (asprintf(&function->name, "%s:%s", spec->provider, spec->begin_name) < 0)
+		function->name = NULL;
+	if (!function->name || step_function_set_file(function, search->image))
+		return -ENOMEM;
+	function->address = begin->address;
+	function->begin_offset = begin->offsets.items[0];
+	function->begin_ref_ctr = begin->semaphore;
+	function->end_ref_ctr = end->semaphore;
+	for (size_t i = 0; i < begin->offsets.count; i++)
+		if (vec_push(&function->usdt_begins, begin->offsets.items[i]))
+			return -ENOMEM;
+	for (size_t i = 0; i < end->offsets.count; i++)
+		if (vec_push(&function->exit_offsets, end->offsets.items[i]))
+			return -ENOMEM;
+	return 0;
+}
+
+static int add_usdt(struct search *search, const struct step_spec *spec, struct usdt_probe *begin,
+		    struct usdt_probe *end)
+{
+	struct step_function *function;
+	int err;
+
+	if (!begin->offsets.count && !end->offsets.count)
+		return 0;
+	if (!begin->offsets.count || !end->offsets.count) {
+		tell_err(search, "--step %s: %s has the probe %s:%s but not %s:%s", spec->text,
+			 search->image->path, spec->provider,
+			 begin->offsets.count ? spec->begin_name : spec->end_name, spec->provider,
+			 begin->offsets.count ? spec->end_name : spec->begin_name);
+		return -EINVAL;
+	}
+	function = step_function_new();
+	if (!function)
+		return -ENOMEM;
+	err = fill_usdt(function, search, spec, begin, end);
+	if (err) {
+		step_function_free(function);
+		return err;
+	}
+	return add_function(search, function, spec);
+}
+
+static int scan_usdt(struct search *search, const struct step_spec *spec)
+{
+	struct usdt_probe begin = {0}, end = {0};
+	int err;
+
+	err = usdt_find(search->image->elf, spec->provider, spec->begin_name, &begin);
+	if (!err)
+		err = usdt_find(search->image->elf, spec->provider, spec->end_name, &end);
+	if (!err)
+		err = add_usdt(search, spec, &begin, &end);
+	else if (err == -EBADMSG) /* the notes may be those of a library that nobody named */
+		err = 0;
+	usdt_clear(&begin);
+	usdt_clear(&end);
+	return err;
+}
+
+static int read_image(struct search *search)
+{
+	int err = image_read(search->image, search->tgid, search->options->symbol_files,
+			     search->options->symbol_file_count);
+
+	if (err)
+		tell_err(search, "%s: %s", search->image->path, strerror(-err));
+	return err;
+}
+
+static int scan_spec(struct search *search, const struct step_spec *spec)
+{
+	int err;
+
+	if (spec->form == STEP_SPEC_USDT)
+		return scan_usdt(search, spec);
+	err = read_image(search);
+	if (err)
+		return err;
+	if (spec->form == STEP_SPEC_ADDRESS)
+		return scan_address(search, spec);
+	return scan_symbols(search, spec);
+}
+
+/* Adds the functions of the image that the options ask for. 0; -ETIMEDOUT; or -errno, logged. */
+static int scan_image(struct search *search)
+{
+	const struct target_options *options = search->options;
+	const struct image *image = search->image;
+	int err = 0;
+
+	search->first = search->functions->count;
+	for (size_t i = 0; i < options->spec_count && !err; i++)
+		if (target_spec_means(&options->specs[i], search->tgid, image->path, image->inode))
+			err = scan_spec(search, &options->specs[i]);
+	if (options->spec_count ||
+	    !engines_may_be_in(image->path, elf_file__is_executable(image->elf)))
+		return err;
+	err = read_image(search);
+	return err ? err : scan_symbols(search, NULL);
+}
+
+struct target_seen *target_seen__new(void)
+{
+	return calloc(1, sizeof(struct target_seen));
+}
+
+void target_seen__free(struct target_seen *seen)
+{
+	if (!seen)
+		return;
+	vec_free(&seen->files);
+	free(seen);
+}
+
+static bool has_seen(struct target_seen *seen, const struct mapping *mapping)
+{
+	vec_for_each (file, &seen->files) {
+		if (file->inode == mapping->inode && file->major == mapping->device_major &&
+		    file->minor == mapping->device_minor)
+			return true;
+	}
+	return false;
+}
+
+static int remember(struct target_seen *seen, const struct mapping *mapping)
+{
+	struct file_id file = {mapping->inode, mapping->device_major, mapping->device_minor};
+
+	return vec_push(&seen->files, file);
+}
+
+/* Whether a --step names this file. */
+static bool is_named(const struct search *search, const struct mapping *mapping)
+{
+	for (size_t i = 0; i < search->options->spec_count; i++) {
+		const struct step_spec *spec = &search->options->specs[i];
+
+		if (spec->path &&
+		    target_spec_means(spec, search->tgid, mapping->path, mapping->inode))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Handles a file that cannot be opened or read: an error only if it is the program itself or a
+ * --step names it. A file that is gone is searched again next time.
+ */
+static int skip_mapping(const struct search *search, const struct mapping *mapping, int err)
+{
+	bool refused = err == -EPERM || err == -EACCES;
+	/* If permission is missing, it may also not be known which file is the program. */
+	bool matters = mapping->inode == search->exe_inode || is_named(search, mapping) ||
+		       (refused && !search->exe_inode);
+	bool is_elf_error = err == -ENOEXEC || err == -EAFNOSUPPORT || err == -ENOSYS;
+
+	if (err == -ENOMEM || err == -EMFILE || err == -ENFILE) {
+		tell_err(search, "%s: %s", mapping->path, strerror(-err));
+		return err;
+	}
+	if (matters && is_elf_error) {
+		tell_err(search, "%s: is %s", mapping->path, elf_file_strerror(err));
+		return -EINVAL;
+	}
+	if (matters && refused) {
+		tell_err(search,
+			 "%s: no permission to open it in process %u: run with sudo, or grant "
+			 "%sCAP_SYS_PTRACE and CAP_DAC_READ_SEARCH",
+			 mapping->path, search->tgid,
+			 mapping->deleted ? "CAP_CHECKPOINT_RESTORE (the file was deleted), " : "");
+		return -EPERM;
+	}
+	log_debug("%s: not looked at: %s", mapping->path, elf_file_strerror(err));
+	return err == -ENOENT || err == -ESTALE ? 0 : remember(search->seen, mapping);
+}
+
+static void note_symbol_files(struct search *search, const struct image *image)
+{
+	for (size_t i = 0; i < search->options->symbol_file_count; i++)
+		if (!search->symbols_used[i])
+			search->symbols_used[i] =
+				debug_file_fits(search->options->symbol_files[i], image->elf);
+}
+
+/* Scans the current image, unless the time for this process is over. */
+static int scan_in_time(struct search *search, const struct mapping *mapping)
+{
+	struct target_seen *seen = search->seen;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
+	int err = -ETIMEDOUT;
+
+	search->options->deadline_ns = start_ns + TARGET_SEARCH_NS_MAX - seen->spent_ns;
+	if (seen->spent_ns < TARGET_SEARCH_NS_MAX)
+		err = scan_image(search);
+	seen->spent_ns += clock_ns(CLOCK_MONOTONIC) - start_ns;
+	if (seen->spent_ns > TARGET_SEARCH_NS_MAX)
+		seen->spent_ns = TARGET_SEARCH_NS_MAX;
+	if (err != -ETIMEDOUT)
+		return err;
+	tell_warn(search,
+		  "process %u: stopped looking for steps after %" PRIu64
+		  " s, at %s; put PATH: before the name of the step",
+		  search->tgid, TARGET_SEARCH_NS_MAX / NS_PER_S, mapping->path);
+	seen->gave_up = true;
+	return 0;
+}
+
+static int look_at(struct search *search, const struct mapping *mapping)
+{
+	struct image image;
+	int err;
+
+	err = image_open(&image, search->tgid, mapping);
+	if (err) {
+		image_close(&image);
+		return skip_mapping(search, mapping, err);
+	}
+	search->images++;
+	if (mapping->inode == search->exe_inode)
+		search->is_starting = elf_file__has_interpreter(image.elf);
+	if (!search->seen->symbols_checked)
+		note_symbol_files(search, &image);
+	image.quiet = search->options->tells != TARGET_TELLS_ALL;
+	search->image = &image;
+	err = scan_in_time(search, mapping);
+	search->image = NULL;
+	image_close(&image);
+	return err ? err : remember(search->seen, mapping);
+}
+
+/*
+ * A --symbols file that matches no mapped file is an error, but only after the dynamic loader has
+ * mapped the libraries: before that only program and loader are mapped.
+ */
+static int check_symbol_files(struct search *search)
+{
+	if (search->seen->symbols_checked || (search->is_starting && search->images <= 2))
+		return 0;
+	search->seen->symbols_checked = true;
+	for (size_t i = 0; i < search->options->symbol_file_count; i++) {
+		if (search->symbols_used[i])
+			continue;
+		tell_err(search,
+			 "--symbols %s: its build-id matches no file mapped by process %u; use the "
+			 "symbols of the build that is running",
+			 search->options->symbol_files[i], search->tgid);
+		return -EINVAL;
+	}
+	return 0;
+}
+
+static int prepare_symbol_files(struct search *search)
+{
+	size_t count = search->options->symbol_file_count;
+	int err = 0;
+
+	search->symbols_used = calloc(count + 1, sizeof(*search->symbols_used));
+	if (!search->symbols_used)
+		return -ENOMEM;
+	for (size_t i = 0; i < count && !err && !search->seen->symbols_checked; i++)
+		err = debug_file_check(search->options->symbol_files[i],
+				       search->options->tells == TARGET_TELLS_NOTHING);
+	return err;
+}
+
+static int look_at_all(struct search *search, mapping_vec *maps, size_t first)
+{
+	int err;
+
+	vec_for_each (mapping, maps) {
+		if (search->seen->gave_up)
+			break;
+		if (has_seen(search->seen, mapping))
+			continue;
+		err = look_at(search, mapping);
+		if (err)
+			return err;
+		if (search->functions->count - first > TARGET_FUNCTIONS_MAX) {
+			tell_err(search,
+				 "--step: more than %d functions match; use a narrower pattern, or "
+				 "put PATH: before the name",
+				 TARGET_FUNCTIONS_MAX);
+			return -E2BIG;
+		}
+	}
+	if (kill(search->tgid, 0) && errno == ESRCH) {
+		tell_err(search, "process %u: has exited", search->tgid);
+		return -ESRCH;
+	}
+	return check_symbol_files(search);
+}
+
+int target_find(uint32_t tgid, const struct target_options *options, struct target_seen *seen,
+		function_vec *functions)
+{
+	struct target_options limited = *options;
+	struct search search = {.tgid = tgid, .options = &limited, .seen = seen};
+	size_t first = functions->count;
+	mapping_vec maps = {0};
+	int err;
+
+	search.functions = functions;
+	err = prepare_symbol_files(&search);
+	if (!err)
+		err = limited.tells == TARGET_TELLS_NOTHING ? maps_read_quietly(tgid, &maps)
+							    : maps_read(tgid, &maps);
+	if (err)
+		goto out;
+	search.exe_inode = proc_exe_inode((struct proc_ref){.tgid = tgid});
+	err = look_at_all(&search, &maps, first);
+out:
+	while (err && functions->count > first)
+		step_function_free(functions->items[--functions->count]);
+	maps_free(&maps);
+	free(search.symbols_used);
+	return err ? err : (int)(functions->count - first);
+}
+
+bool target_may_have_engine(uint32_t tgid)
+{
+	mapping_vec maps = {0};
+	bool found = false;
+
+	if (maps_read_quietly(tgid, &maps))
+		return false;
+	vec_for_each (mapping, &maps)
+		found |= engines_may_be_in(mapping->path, false);
+	maps_free(&maps);
+	return found;
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Finds the step functions of a process. */
+#ifndef FBT_STEPS_FIND_H
+#define FBT_STEPS_FIND_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "steps/image.h"
+#include "steps/resolve.h"
+#include "steps/spec.h"
+
+/* More matches are an error: the pattern is too wide. */
+#define TARGET_FUNCTIONS_MAX 16
+
+/* Most time spent on one process, however many files and names it maps. */
+#define TARGET_SEARCH_NS_MAX (30 * NS_PER_S)
+
+/* What target_find() logs: errors and warnings, only errors, or nothing. */
+enum target_tells { TARGET_TELLS_ALL = 0, TARGET_TELLS_ERRORS, TARGET_TELLS_NOTHING };
+
+/* What to look for. */
+struct target_options {
+	const struct step_spec *specs; /* --step; if there are none, the built-in table */
+	size_t spec_count;
+	const struct step_arg *args; /* --step-arg: added to every function found */
+	size_t arg_count;
+	const char *const *symbol_files; /* --symbols, matched by build-id */
+	size_t symbol_file_count;
+	bool uretprobe;
+	enum target_tells tells;
+	uint64_t deadline_ns; /* CLOCK_MONOTONIC, set by target_find(); 0: none */
+};
+
+/* The files of a process that were searched, by device and inode. */
+struct target_seen;
+struct target_seen *target_seen__new(void);
+void target_seen__free(struct target_seen *seen);
+
+/*
+ * Finds the step functions of a process in all executable file mappings that were not searched
+ * before. Appends them to functions; the caller frees them (step_function_free).
+ *
+ * Returns the number of added functions, or -errno, logged as one line. 0 is no error, because the
+ * file may be loaded later.
+ *
+ *	-ESRCH		no such process, or a kernel thread
+ *	-EPERM		a capability is missing, which the message names
+ *	-E2BIG		more than TARGET_FUNCTIONS_MAX functions
+ *	-ENOTSUP	no safe exit, or Go with --uretprobe
+ *	-EINVAL		a 32-bit file, a wrong build-id, an address outside of functions …
+ */
+int target_find(uint32_t tgid, const struct target_options *options, struct target_seen *seen,
+		function_vec *functions);
+
+/*
+ * Whether a process maps a file whose name is that of a known engine. Reads no file; false, without
+ * a message, if the mappings cannot be read.
+ */
+bool target_may_have_engine(uint32_t tgid);
+
+/*
+ * Finds candidates for --list-steps and for hints: at most max functions whose names look like
+ * steps, those of the built-in table first. Their exits are resolved; functions without a safe exit
+ * are left out. Returns the number of added functions or -errno.
+ */
+int target_find_candidates(uint32_t tgid, const struct target_options *options, size_t max,
+			   function_vec *functions);
+
+/* For a search without matches: logs why --step matched nothing and what to do. */
+void target_explain_no_match(uint32_t tgid, const struct target_options *options);
+
+/* Whether spec applies to this mapped file: it has no path, or the path of this file. */
+bool target_spec_means(const struct step_spec *spec, uint32_t tgid, const char *mapped_path,
+		       uint64_t inode);
+
+/* Adds the arguments of --step-arg, and the one that is always recorded with this function. */
+void target_add_args(struct step_function *function, const struct image *image,
+		     const struct target_options *options);
+
+/*
+ * Whether the deadline has passed. Reads the clock only for every 256th index, because a file may
+ * have millions of names.
+ */
+bool target_is_too_late(const struct target_options *options, size_t index);
+
+#endif

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* A file that a process has mapped: its functions, by symbols and unwind table; its debug file. */
+#ifndef FBT_STEPS_IMAGE_H
+#define FBT_STEPS_IMAGE_H
+
+#include <stdbool.h>
+#include "proc/maps.h"
+#include "steps/elf_file.h"
+#include "steps/exits.h"
+#include "steps/symbols.h"
+#include "steps/unwind.h"
+
+struct image {
+	int fd;
+	uint64_t device; /* st_dev, st_ino */
+	uint64_t inode;
+	char *path;
+	struct elf_file *elf;
+	struct elf_symbols symbols;
+	struct elf_fdes fdes;
+	struct elf_file *debug; /* source of the symbols if the file itself has no .symtab */
+	int debug_fd;
+	bool read;  /* image_read() was called */
+	bool quiet; /* image_read() logs no warning */
+};
+
+/*
+ * Opens the mapped file. 0, or -errno of mapping_open() or elf_file__open(), without a message. The
+ * caller closes the image in both cases.
+ */
+int image_open(struct image *image, uint32_t tgid, const struct mapping *mapping);
+void image_close(struct image *image);
+
+/*
+ * Reads symbols and unwind table; later calls do nothing. If the file has no .symtab, the symbols
+ * of its debug file are used (debug_file_find). 0 or -errno, without a message. Damaged tables
+ * count as missing.
+ */
+int image_read(struct image *image, uint32_t tgid, const char *const *symbol_files, size_t count);
+
+/*
+ * The extent of the function that contains address, from a symbol or else from the unwind table.
+ * 0, or -ENOENT if no function contains it.
+ */
+int image_extent(const struct image *image, uint64_t address, struct code_range *range);
+
+/* Whether the code around address is entered with a frame in place: a piece of a function. */
+bool image_has_frame(const struct image *image, uint64_t address);
+
+/* Start of the function at or before address; 0 if none is known. */
+uint64_t image_nearest(const struct image *image, uint64_t address);
+
+/*
+ * Finds the debug file of file, which the process sees as path. Tries symbol_files, then
+ * /usr/lib/debug/.build-id, then the file that .gnu_debuglink names; the last two in the root of
+ * the process and then in the tool's. Skips files with another build-id or checksum. Returns the
+ * descriptor of *debug, both to be freed by the caller; or -ENOENT.
+ */
+int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
+		    const char *const *symbol_files, size_t count, struct elf_file **debug);
+
+/*
+ * Checks a file of --symbols: it can be opened, is an ELF file, and has a build-id and symbols. 0,
+ * or -errno, logged as one line unless quiet.
+ */
+int debug_file_check(const char *path, bool quiet);
+
+/* Whether the file at path has the build-id of file. */
+bool debug_file_fits(const char *path, const struct elf_file *file);
+
+#endif

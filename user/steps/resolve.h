@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Resolves a function of a mapped file to what can be probed: file offsets of begin and exits. */
+#ifndef FBT_STEPS_RESOLVE_H
+#define FBT_STEPS_RESOLVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/vec.h"
+#include "steps/image.h"
+#include "steps/spec.h"
+
+/*
+ * One function to probe. Offsets are file offsets, as uprobes need them; address is the ELF virtual
+ * address. fd is the mapped file itself, even if that was deleted or is in another mount namespace,
+ * so probes are attached through /proc/self/fd/FD.
+ */
+struct step_function {
+	char *name;   /* demangled, without arguments and hash; "PATH+0xADDR" without a symbol */
+	char *symbol; /* as in the ELF file; or NULL */
+	char *path;   /* as the target sees it */
+	int fd;
+	uint64_t device; /* st_dev and st_ino of fd; with address they identify the function */
+	uint64_t inode;
+	uint64_t address;
+	uint64_t size;
+	uint64_t begin_offset;	    /* after an endbr64 or bti */
+	VEC(uint64_t) exit_offsets; /* returns and tail calls; empty with a uretprobe */
+	/* Parallel to exit_offsets: address of a direct tail call, else 0. Empty for USDT. */
+	VEC(uint64_t) exit_targets;
+	bool keeps_frame; /* arm64: it stores a record of the caller's x29, x30; x29 points to it */
+	bool uretprobe;
+	bool builtin;
+	bool usdt; /* usdt_begins and exit_offsets are USDT locations */
+	VEC(uint64_t) usdt_begins;
+	uint64_t begin_ref_ctr; /* file offset of the USDT semaphore, 0 if none */
+	uint64_t end_ref_ctr;
+	struct step_arg args[FBT_ARG_COUNT];
+	uint32_t arg_count;
+};
+
+typedef VEC(struct step_function *) function_vec;
+
+struct step_function *step_function_new(void);		 /* fd is -1; NULL: -ENOMEM */
+void step_function_free(struct step_function *function); /* closes fd */
+void step_functions_free(function_vec *functions);	 /* all of them; empties the vector */
+
+/* Sets path, fd, device and inode to those of image. 0 or -errno. */
+int step_function_set_file(struct step_function *function, const struct image *image);
+
+/* Appends an argument, unless there are FBT_ARG_COUNT or there is one with that name. */
+void step_function_add_arg(struct step_function *function, const struct step_arg *arg);
+
+#define RESOLVE_REASON_BYTES 256
+
+/*
+ * Makes a step function of the code at address; symbol may be NULL. 0 or -errno, with a reason but
+ * without a message: -ENOTSUP if there is no safe exit, -ENOENT if the extent of the function is
+ * not known, -ERANGE if address is not code.
+ */
+int resolve_function(struct step_function **function, const struct image *image,
+		     const struct elf_symbol *symbol, uint64_t address, bool uretprobe,
+		     char reason[RESOLVE_REASON_BYTES]);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The parts of a window over live processes, which the files of trace/ share. */
+#ifndef FBT_TRACE_LIVE_H
+#define FBT_TRACE_LIVE_H
+
+#include "kernel/loader.h"
+#include "kernel/stream.h"
+#include "kernel/traced.h"
+#include "model/event.h"
+#include "options.h"
+
+struct steps_found;
+
+/* Owned by the session, borrowed by all others. */
+struct live {
+	const struct options *options;
+	const struct record_output *output;
+	bool quiet; /* the user has already been told about the targets */
+	struct loader *loader;
+	struct traced_set *traced;
+	struct steps_found *found;
+	struct stream *stream;
+};
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Opens a loader for what the options select, and measures what its probes cost on this machine. */
+#ifndef FBT_TRACE_LOADING_H
+#define FBT_TRACE_LOADING_H
+
+#include "kernel/loader.h"
+#include "options.h"
+
+/*
+ * As loader__open, with room for the threads that the selected processes have now. First checks
+ * that /proc and /sys are mounted and that there are enough file descriptors for a window; without
+ * them, other parts would report missing processes, CPUs or kernel features.
+ */
+int loading_open(struct loader **loader, const struct options *options);
+
+/* Whether there is room for the threads that the selected processes have by now. Reads /proc. */
+bool loading_has_room(struct loader *loader, const struct options *options);
+
+/*
+ * Attaches the syscall probes and measures their cost; with_steps: also that of a step's probes.
+ * Leaves records in the rings. 0 or -errno, logged.
+ */
+int loading_attach_syscalls(struct loader *loader, bool with_steps, struct fbt_cost *cost);
+
+/* As loading_attach_syscalls, but with a loader of its own: nothing stays attached. */
+int loading_measure(const struct options *options, struct fbt_cost *cost);
+
+#endif

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/outputs.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "output/capture.h"
+#include "output/chrome.h"
+#include "output/file.h"
+#include "output/jsonl.h"
+#include "output/kineto.h"
+#include "output/terminal.h"
+#include "report/report.h"
+
+/*
+ * The disks are checked after this time, after this many bytes of records, and by the pipeline
+ * after PIPELINE_WATCH_ITEMS. A check costs about 0.5 us, but on a network file system it asks the
+ * server.
+ */
+#define ROOM_TURN_NS	NS_PER_S
+#define ROOM_TURN_BYTES (4u << 20)
+
+/* In the order of the lines in the report. */
+enum { TRACE, PROFILE, RECORD, PRODUCTS };
+
+/* A file and the sink that writes it. */
+struct product {
+	struct window_file file;
+	struct sink *sink;	/* owned by the pipeline; NULL: there is no such file */
+	const char *end_reason; /* why we ended the file early; NULL: we did not */
+};
+
+struct outputs {
+	struct pipeline *pipeline;
+	struct product products[PRODUCTS];
+	struct sink *status; /* owned by the pipeline; NULL: not on a terminal */
+	const char *report_lines[PRODUCTS + 1];
+	int settle_err;
+	uint64_t keep_free; /* see disk_room_of */
+	uint64_t room_ns;   /* when the disks were last checked */
+	size_t room_bytes;  /* bytes of records since then */
+};
+
+/*
+ * Sets the path of a file: that of its option; else DIR/ferrum_NAME_TAG.SUFFIX, or with -o
+ * BASE_TAG.SUFFIX; NULL for none. This is the only place that makes names with a tag.
+ */
+static int name_file(struct window_file *file, const struct options *options, const char *option,
+		     const char *tag, const char *suffix)
+{
+	if (option ? !strcmp(option, "none") : !tag)
+		return 0;
+	if (option)
+		file->path = strdup(option);
+	else if ((options->output ? asprintf(&file->path, "%s_%s.%s%s", options->output, tag,
+					     strcmp(suffix, "json") ? "" : "trace.", suffix)
+				  : asprintf(&file->path, "%s/ferrum_%s_%s.%s",
+					     options->windows.dir, file->name, tag, suffix)) < 0)
+		file->path = NULL;
+	return file->path ? 0 : -ENOMEM;
+}
+
+/*
+ * Opens all files before anything is written. If one cannot be opened, the empty temporary files of
+ * the others are removed. The profile has no temporary name, so it is opened last.
+ */
+static int open_files(struct outputs *outputs, const struct options *options, const char *tag)
+{
+	struct window_file *profile = &outputs->products[PROFILE].file;
+	struct window_file *record = &outputs->products[RECORD].file;
+	struct window_file *trace = &outputs->products[TRACE].file;
+	int err;
+
+	trace->name = "trace";
+	profile->name = "profile";
+	record->name = "record";
+	err = name_file(trace, options, options->trace, tag, "json");
+	if (!err)
+		err = name_file(profile, options, options->profile, tag, "jsonl");
+	if (!err)
+		err = name_file(record, options, options->record, NULL, NULL);
+	if (!err && trace->path)
+		err = options->trace ? output__create(&trace->output, trace->path)
+				     : output__create_new(&trace->output, trace->path);
+	if (!err && record->path)
+		err = output__create(&record->output, record->path);
+	if (!err && profile->path)
+		err = options->profile ? output__append(&profile->output, profile->path)
+				       : output__append_new(&profile->output, profile->path);
+	return err;
+}
+
+/* Refuses to begin a file that would have to end soon because its disk is nearly full. */
+static int check_rooms(const struct outputs *outputs)
+{
+	struct disk_room room;
+
+	for (int i = 0; i < PRODUCTS; i++) {
+		const struct window_file *file = &outputs->products[i].file;
+
+		if (!window_file_is_low(file, outputs->keep_free, &room))
+			continue;
+		disk_room_tell(&room, file->path, "");
+		return -ENOSPC;
+	}
+	return 0;
+}
+
+static int add_sink(struct outputs *outputs, struct sink *sink)
+{
+	return sink ? pipeline__add_sink(outputs->pipeline, sink) : -ENOMEM;
+}
+
+/* Rank N implies a world of at least N + 1 processes, whatever the environment says. */
+static struct sink *new_kineto(const struct window_file *file, const struct options *options,
+			       const struct metadata *metadata)
+{
+	struct kineto_options kineto = {
+		.rank = options->gpu.rank_given ? options->gpu.rank : metadata->rank,
+		.world_size = metadata->world_size,
+		.path = file->path,
+	};
+
+	if (kineto.world_size <= kineto.rank)
+		kineto.world_size = kineto.rank + 1;
+	return sink_kineto__new(output__file(file->output), &kineto);
+}
+
+static struct sink *new_file_sink(int index, const struct window_file *file,
+				  const struct options *options, const struct metadata *metadata)
+{
+	switch (index) {
+	case PROFILE:
+		return sink_jsonl__new(output__fd(file->output), metadata);
+	case RECORD:
+		return sink_capture__new(output__file(file->output));
+	default:
+		return options->trace_format == TRACE_KINETO
+			       ? new_kineto(file, options, metadata)
+			       : sink_chrome__new(output__file(file->output));
+	}
+}
+
+static int add_files(struct outputs *outputs, const struct options *options,
+		     const struct metadata *metadata)
+{
+	int err = 0;
+
+	for (int i = 0; i < PRODUCTS && !err; i++) {
+		struct product *product = &outputs->products[i];
+
+		if (!product->file.output)
+			continue;
+		product->sink = new_file_sink(i, &product->file, options, metadata);
+		err = add_sink(outputs, product->sink);
+	}
+	return err;
+}
+
+/* https://no-color.org: no color if NO_COLOR is set and not empty. */
+static bool wants_color(void)
+{
+	const char *no_color = getenv("NO_COLOR");
+
+	return isatty(STDOUT_FILENO) && !(no_color && *no_color);
+}
+
+static int add_report(struct outputs *outputs, const struct options *options)
+{
+	struct report_options report = {
+		.format = options->report,
+		.color = wants_color(),
+		.files = outputs->report_lines,
+	};
+
+	if (options->report == REPORT_NONE)
+		return 0;
+	return add_sink(outputs, sink_report__new(stdout, &report));
+}
+
+static int add_status(struct outputs *outputs, const struct options *options)
+{
+	if (options->mode != MODE_TRACE || !isatty(STDERR_FILENO) || log_level() < LOG_INFO)
+		return 0;
+	outputs->status = sink_status__new();
+	return add_sink(outputs, outputs->status);
+}
+
+static int add_otlp(struct outputs *outputs, const struct options *options,
+		    struct otlp_health *health)
+{
+	if (!options->otlp)
+		return 0;
+	return add_sink(outputs,
+			sink_otlp__new(&options->collector, health, getenv("OTEL_SERVICE_NAME"),
+				       options->windows.flag));
+}
+
+/* Ends files whose disk is nearly full. What they contain by then is kept, and is valid. */
+static void leave_room(void *ctx)
+{
+	struct outputs *outputs = ctx;
+	struct disk_room room;
+
+	outputs->room_bytes = 0;
+	for (int i = 0; i < PRODUCTS; i++) {
+		struct product *product = &outputs->products[i];
+
+		if (!window_file_is_low(&product->file, outputs->keep_free, &room) ||
+		    !pipeline__end_sink(outputs->pipeline, product->sink, -ENOSPC))
+			continue;
+		disk_room_tell(&room, product->file.name, ": it ends here, other outputs continue");
+		product->end_reason = "its disk is nearly full";
+	}
+}
+
+/* A document whose sink failed is incomplete; one that leave_room ended is complete. */
+static int settle_product(const struct outputs *outputs, struct product *product)
+{
+	const char *failure = pipeline__end_reason(outputs->pipeline, product->sink);
+	bool is_whole = product->end_reason || !failure || !product->sink->is_document;
+
+	return window_file_settle(&product->file,
+				  product->end_reason ? product->end_reason : failure, is_whole);
+}
+
+/* Puts the files in place and words their lines of the report. */
+static void settle(struct outputs *outputs)
+{
+	size_t count = 0;
+
+	for (int i = 0; i < PRODUCTS; i++) {
+		struct product *product = &outputs->products[i];
+		int err = settle_product(outputs, product);
+
+		if (!outputs->settle_err)
+			outputs->settle_err = err;
+		if (product->file.line)
+			outputs->report_lines[count++] = product->file.line;
+	}
+}
+
+int outputs__open(struct outputs **result, const struct options *options,
+		  const struct metadata *metadata, const char *tag, struct otlp_health *health)
+{
+	struct outputs *outputs = calloc(1, sizeof(*outputs));
+	int err = -ENOMEM;
+
+	*result = NULL;
+	if (!outputs)
+		return err;
+	outputs->keep_free = options->windows.keep_free;
+	outputs->pipeline = pipeline__new(&options->judging);
+	if (outputs->pipeline)
+		err = open_files(outputs, options, tag);
+	if (!err)
+		err = check_rooms(outputs);
+	if (!err)
+		err = add_files(outputs, options, metadata);
+	if (!err)
+		err = add_sink(outputs, sink_alert__new(&options->judging.classify.thresholds));
+	if (!err)
+		err = add_report(outputs, options);
+	if (!err)
+		err = add_status(outputs, options);
+	if (!err)
+		err = add_otlp(outputs, options, health);
+	if (err) {
+		outputs__discard(outputs);
+		return err;
+	}
+	pipeline__watch(outputs->pipeline, (struct pipeline_watch){leave_room, outputs});
+	*result = outputs;
+	return 0;
+}
+
+void outputs__push(struct outputs *outputs, const void *data, size_t size)
+{
+	pipeline__push(outputs->pipeline, data, size);
+	outputs->room_bytes += size;
+	if (outputs->room_bytes >= ROOM_TURN_BYTES)
+		leave_room(outputs);
+}
+
+static void emit(void *ctx, const void *data, size_t size)
+{
+	outputs__push(ctx, data, size);
+}
+
+struct record_output outputs__records(struct outputs *outputs)
+{
+	return (struct record_output){.emit = emit, .ctx = outputs};
+}
+
+const struct window *outputs__window(const struct outputs *outputs)
+{
+	return pipeline__window(outputs->pipeline);
+}
+
+void outputs__poll(struct outputs *outputs)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	pipeline__poll(outputs->pipeline);
+	if (now_ns - outputs->room_ns < ROOM_TURN_NS)
+		return;
+	outputs->room_ns = now_ns;
+	leave_room(outputs);
+}
+
+void outputs__show_status(struct outputs *outputs, uint64_t now_ns)
+{
+	if (outputs->status && !pipeline__has_failed(outputs->pipeline))
+		sink_status__show(outputs->status, outputs__window(outputs), now_ns);
+}
+
+int outputs__finish(struct outputs *outputs)
+{
+	int err;
+
+	log_status(NULL);
+	pipeline__finish_files(outputs->pipeline);
+	settle(outputs);
+	err = pipeline__finish(outputs->pipeline);
+	return err ? err : outputs->settle_err;
+}
+
+void outputs__wait(struct outputs *outputs)
+{
+	pipeline__wait(outputs->pipeline);
+}
+
+static void free_with(struct outputs *outputs, void (*close_output)(struct output *output))
+{
+	if (!outputs)
+		return;
+	pipeline__free(outputs->pipeline);
+	for (int i = 0; i < PRODUCTS; i++)
+		window_file_clear(&outputs->products[i].file, close_output);
+	free(outputs);
+}
+
+void outputs__free(struct outputs *outputs)
+{
+	free_with(outputs, output__free);
+}
+
+void outputs__discard(struct outputs *outputs)
+{
+	free_with(outputs, output__discard);
+}

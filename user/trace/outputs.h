@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* One export: the files, sinks and pipeline that the options ask for. */
+#ifndef FBT_TRACE_OUTPUTS_H
+#define FBT_TRACE_OUTPUTS_H
+
+#include "model/event.h"
+#include "model/metadata.h"
+#include "options.h"
+#include "output/otlp.h"
+#include "output/pipeline.h"
+
+struct outputs;
+
+/*
+ * Opens what the options ask for. tag is part of the default file names; NULL (replay): there are
+ * no default files. options, metadata and health are borrowed. 0 or -errno, logged, and no files
+ * are left. -EEXIST is not logged: files with that tag exist, so try another tag.
+ */
+int outputs__open(struct outputs **outputs, const struct options *options,
+		  const struct metadata *metadata, const char *tag, struct otlp_health *health);
+
+/* Takes size bytes of whole records. */
+void outputs__push(struct outputs *outputs, const void *data, size_t size);
+
+/* outputs__push as a struct record_output. */
+struct record_output outputs__records(struct outputs *outputs);
+
+const struct window *outputs__window(const struct outputs *outputs);
+
+/* Does background work and checks the disks. Call every few milliseconds. */
+void outputs__poll(struct outputs *outputs);
+
+/* Shows the status line. Call once a second. */
+void outputs__show_status(struct outputs *outputs, uint64_t now_ns);
+
+/* Ends the window and puts the files in place. 0, or the first error; all are logged. */
+int outputs__finish(struct outputs *outputs);
+
+/*
+ * After outputs__finish: waits for a collector, for some seconds. The files are already in place.
+ */
+void outputs__wait(struct outputs *outputs);
+void outputs__free(struct outputs *outputs);
+
+/* outputs__free if no window began: leaves no files. */
+void outputs__discard(struct outputs *outputs);
+
+#endif

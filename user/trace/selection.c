@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/selection.h"
+
+#include <errno.h>
+#include <signal.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "proc/process.h"
+#include "steps/find.h"
+#include "trace/steps_found.h"
+
+/*
+ * Whether a failure is tolerated: any, for a process that -p does not name; with --flag also that a
+ * named one has ended, while the others continue.
+ */
+static bool may_be_gone(const struct live *live, const struct traced *traced, int err)
+{
+	return !traced->wanted || (err == -ESRCH && live->options->windows.flag);
+}
+
+static int search_wanted(const struct live *live, uint32_t tgid)
+{
+	struct traced *traced = traced_set__add(live->traced, tgid);
+	int added;
+
+	if (!traced)
+		return -ENOMEM;
+	traced->wanted = true;
+	added = steps_found__search(live->found, traced);
+	if (added < 0 && may_be_gone(live, traced, added)) {
+		traced_set__forget(live->traced, traced);
+		return 0;
+	}
+	return added < 0 ? added : 0;
+}
+
+/* Warns of processes without steps if another process has some. */
+static void warn_of_unmatched(const struct live *live)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(live->traced, i)); i++) {
+		if (traced->wanted && !traced->kinds.count)
+			log_warn(
+				"process %u: no step function in it: only its syscalls are counted",
+				traced->tgid);
+	}
+}
+
+/*
+ * Adds children of the -p processes for -f, and all processes for -a, unless they are known
+ * already.
+ */
+static int add_others(const struct live *live)
+{
+	const struct options *options = live->options;
+	process_vec processes = {0};
+	struct traced *traced;
+	int err = 0;
+
+	if (options->all || (options->follow && options->pids.count))
+		err = processes_list(&processes);
+	vec_for_each (process, &processes) {
+		if (err || traced_set__find(live->traced, process->tgid) ||
+		    (!options->all &&
+		     !processes_descends(&processes, process->tgid, options->pids.items,
+					 options->pids.count)))
+			continue;
+		traced = traced_set__add(live->traced, process->tgid);
+		if (traced)
+			traced->parent_tgid = process->parent_tgid;
+		else
+			err = -ENOMEM;
+	}
+	vec_free(&processes);
+	return err;
+}
+
+static int search_others(const struct live *live)
+{
+	struct traced *traced;
+	int err = add_others(live);
+
+	for (size_t i = 0; !err && (traced = traced_set__at(live->traced, i)); i++) {
+		if (!traced->wanted)
+			steps_found__search(live->found, traced);
+	}
+	return err;
+}
+
+int selection_find(const struct live *live)
+{
+	const struct options *options = live->options;
+	bool must_match = options->specs.count && !options->wait_step && options->pids.count;
+	struct target_options target_options;
+	int err = 0;
+
+	for (size_t i = 0; i < options->pids.count && !err; i++)
+		err = search_wanted(live, options->pids.items[i]);
+	if (!err)
+		err = search_others(live);
+	if (!err && !live->quiet && steps_found__count(live->found))
+		warn_of_unmatched(live);
+	if (err || !must_match || steps_found__count(live->found))
+		return err;
+	target_options = target_options_of(options);
+	target_explain_no_match(options->pids.items[0], &target_options);
+	return -ENOENT;
+}
+
+static bool is_named(const struct options *options, uint32_t tgid)
+{
+	vec_for_each (pid, &options->pids) {
+		if (*pid == tgid)
+			return true;
+	}
+	return false;
+}
+
+/* processes: with -f all processes, else none. A PID may belong to another process by now. */
+static bool is_still_selected(const struct live *live, const struct traced *traced,
+			      const process_vec *processes)
+{
+	const struct options *options = live->options;
+
+	if (traced->wanted)
+		return is_named(options, traced->tgid);
+	if (options->follow && options->pids.count)
+		return processes_descends(processes, traced->tgid, options->pids.items,
+					  options->pids.count);
+	return !kill((pid_t)traced->tgid, 0) || errno != ESRCH;
+}
+
+void selection_refresh(const struct live *live)
+{
+	const struct options *options = live->options;
+	process_vec processes = {0};
+	struct traced *traced;
+	size_t i = 0;
+
+	if (options->follow && options->pids.count)
+		processes_list(&processes);
+	while ((traced = traced_set__at(live->traced, i))) {
+		if (!is_still_selected(live, traced, &processes)) {
+			traced_set__forget(live->traced, traced);
+			continue;
+		}
+		traced->rescan = true;
+		if (!options->all)
+			steps_found__search(live->found, traced);
+		i++;
+	}
+	vec_free(&processes);
+}
+
+int selection_attach(const struct live *live)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(live->traced, i)); i++) {
+		int err = steps_found__attach(live->found, traced);
+
+		/* A function of the built-in table may fail: intervals replace it. */
+		if (err < 0 && !may_be_gone(live, traced, err) &&
+		    (live->options->specs.count || err == -ENOMEM))
+			return err;
+	}
+	return 0;
+}
+
+/*
+ * The list is read twice: a thread that is created meanwhile is seen by the kernel side or in the
+ * second list.
+ */
+static int take_threads(const struct live *live, struct traced *traced)
+{
+	int err = loader__add_target(live->loader, traced->tgid), threads;
+
+	if (err)
+		return err;
+	traced->taken = true;
+	traced->start_ns = clock_ns(CLOCK_MONOTONIC);
+	threads = traced_set__take_threads(live->traced, traced->tgid, traced->start_ns);
+	if (threads >= 0)
+		threads = traced_set__take_threads(live->traced, traced->tgid, traced->start_ns);
+	return threads < 0 ? threads : 0;
+}
+
+static int describe_process(const struct live *live, struct traced *traced)
+{
+	struct process_text text;
+	int err;
+
+	process_text_read(&text, traced->tgid);
+	err = record_send_target(live->output, traced->tgid, traced->parent_tgid, traced->start_ns,
+				 &text);
+	if (!err)
+		err = steps_found__attach(live->found, traced);
+	return err < 0 ? err : 0;
+}
+
+/*
+ * Calls act for each process that is taken, or each that is not. Processes that -p does not name
+ * may be gone.
+ */
+static int for_each_found(const struct live *live, bool taken,
+			  int (*act)(const struct live *live, struct traced *traced))
+{
+	struct traced *traced;
+	size_t i = 0;
+
+	while ((traced = traced_set__at(live->traced, i))) {
+		int err = traced->taken == taken ? act(live, traced) : 0;
+
+		if (err && !may_be_gone(live, traced, err)) {
+			if (err == -ESRCH)
+				log_err("process %u: ended while attaching", traced->tgid);
+			return err;
+		}
+		if (err)
+			traced_set__forget(live->traced, traced);
+		else
+			i++;
+	}
+	return 0;
+}
+
+/*
+ * A process may fork after the list was read and before its turn: read lists until nothing is new.
+ */
+#define LISTS_MAX 20
+
+int selection_take(const struct live *live)
+{
+	struct traced *traced;
+	int err = for_each_found(live, false, take_threads);
+
+	for (int i = 0; i < LISTS_MAX && !err; i++) {
+		size_t before = traced_set__count(live->traced);
+
+		err = add_others(live);
+		for (size_t j = before; !err && (traced = traced_set__at(live->traced, j)); j++)
+			traced->rescan = true;
+		if (!err)
+			err = for_each_found(live, false, take_threads);
+		if (traced_set__count(live->traced) == before)
+			break;
+	}
+	/* Names and files take longer, and can wait. */
+	return err ? err : for_each_found(live, true, describe_process);
+}

@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/session.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/calibrate.h"
+#include "kernel/loader.h"
+#include "kernel/stream.h"
+#include "model/syscalls.h"
+#include "proc/process.h"
+#include "shim/library.h"
+#include "shim/peers.h"
+#include "trace/command.h"
+#include "trace/hint.h"
+#include "trace/loading.h"
+#include "trace/selection.h"
+#include "trace/step_guard.h"
+#include "trace/steps_found.h"
+
+/* Time counts up to the boundary; a call counts in the interval in which it returns. */
+static void add_row(struct fbt_sum *sum, const struct process_sums *now,
+		    const struct process_sums *before, uint32_t nr)
+{
+	uint64_t ns = sub_saturating(now->rows[nr].ns + now->open_ns[nr],
+				     before->rows[nr].ns + before->open_ns[nr]);
+
+	sum->ns += ns;
+	sum->calls += sub_saturating(now->rows[nr].calls, before->rows[nr].calls);
+	sum->errors += sub_saturating(now->rows[nr].errors, before->rows[nr].errors);
+	/*
+	 * max_ns is the maximum of the window so far; that of the interval is known only if it has
+	 * grown.
+	 */
+	if (now->rows[nr].max_ns > before->rows[nr].max_ns && now->rows[nr].max_ns > sum->max_ns)
+		sum->max_ns = now->rows[nr].max_ns;
+}
+
+static void send_step(const struct traced *traced, const struct process_sums *now, uint64_t now_ns,
+		      bool truncated, const struct record_output *output)
+{
+	const struct process_sums *before = traced->previous;
+	uint64_t syscall_ns = 0;
+	struct fbt_step step = {
+		.header.flags = FBT_STEP_NO_GAP | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
+		.tgid = traced->tgid,
+		.tid = traced->tgid,
+		.end = truncated ? FBT_END_TRUNCATED : FBT_END_RETURN,
+		.start_ns = traced->previous_ns,
+		.end_ns = now_ns,
+		.thread_ns = sub_saturating(now->thread_ns, before->thread_ns),
+		.threads = now->threads,
+	};
+
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++)
+		add_row(&step.sums[syscall_category(syscalls_arch(), nr)], now, before, nr);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		syscall_ns += step.sums[i].ns;
+	/* A call and its thread are cut off at slightly different times. */
+	if (step.thread_ns < syscall_ns)
+		step.thread_ns = syscall_ns;
+	record_send(output, &step, sizeof(step), FBT_EVENT_STEP);
+}
+
+int interval_send(struct traced_set *set, struct traced *traced, uint64_t now_ns, bool truncated,
+		  const struct record_output *output)
+{
+	struct process_sums *now = malloc(sizeof(*now));
+
+	if (!now)
+		return -ENOMEM;
+	traced_set__sum(set, traced, now_ns, now);
+	if (traced->previous)
+		send_step(traced, now, now_ns, truncated, output);
+	free(traced->previous);
+	traced->previous = now;
+	traced->previous_ns = now_ns;
+	return 0;
+}
+
+/*
+ * interval_send for all processes, until steps_max steps have been sent (0: no limit). Sets the
+ * next boundary.
+ */
+static void send_all_intervals(struct intervals *intervals, struct traced_set *set, uint64_t now_ns,
+			       bool truncated, uint64_t steps_max,
+			       const struct record_output *output)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(set, i)); i++) {
+		if (steps_max && intervals->steps >= steps_max)
+			return;
+		intervals->steps += traced->previous != NULL;
+		if (interval_send(set, traced, now_ns, truncated, output))
+			log_warn("process %u: no memory for an interval", traced->tgid);
+	}
+	/* A late boundary does not shift the next ones. */
+	while (intervals->next_ns <= now_ns)
+		intervals->next_ns += intervals->length_ns;
+}
+
+#define RESCAN_NS NS_PER_S
+/* When to search for candidates if there was no step. */
+#define HINT_NS 5000000000ull
+/* Time for handlers that are still running when their probe is detached; 100 ns would do. */
+#define SETTLE_US 1000
+
+struct session {
+	struct live live;
+	struct step_guard *guard;
+	struct child *child;
+	struct launch *launch;
+	struct fbt_cost cost;
+	bool cost_known; /* given to session__open; else session__start measures it */
+	bool told;	 /* session__open was quiet: earlier windows have told the user */
+	uint64_t start_ns;
+	uint64_t start_cpu_ns;
+	uint64_t fault_ps;  /* fbt_window.fault_ps */
+	uint64_t rescan_ns; /* when to search for new files next */
+	struct intervals intervals;
+	uint64_t lost_threads; /* as of the last rescan */
+	struct hint_wait hint;
+	struct gpu_link *gpu;
+	int gpu_err; /* --gpu require was not met */
+};
+
+/* Takes a process that -f or -a found, or that called execve. Either way its files are new. */
+static void take_announced(void *ctx, const struct fbt_target *target)
+{
+	struct process_text text;
+	struct session *session = ctx;
+	struct traced *traced = traced_set__add(session->live.traced, target->tgid);
+
+	if (!traced) {
+		log_warn("process %u: no memory to follow it", target->tgid);
+		return;
+	}
+	/* A link for one process is bound to its first thread, which is gone. */
+	if (target->header.flags & FBT_TARGET_NEW_LEADER)
+		steps_found__detach(traced, true);
+	if (!traced->taken) {
+		traced->parent_tgid = target->parent_tgid;
+		traced->start_ns = target->start_ns;
+		traced->taken = true;
+	}
+	traced->wanted |= target->tgid == session__main_tgid(session);
+	traced->rescan = true;
+	session->rescan_ns = 0;
+	process_text_read(&text, traced->tgid);
+	record_send_target(session->live.output, traced->tgid, traced->parent_tgid,
+			   traced->start_ns, &text);
+	gpu_link__take(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
+}
+
+/* COMMAND loads the shim when it first uses CUDA. */
+static int start_command(struct session *session)
+{
+	char *shim = session->live.options->gpu.mode == GPU_OFF ? NULL : gpu_shim_path();
+	int err = child__start(&session->child, session->live.options->command, shim);
+
+	free(shim);
+	return err;
+}
+
+int session__open(struct session **result, const struct options *options,
+		  const struct record_output *output, const struct fbt_cost *cost, bool quiet)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int err = -ENOMEM;
+
+	if (!session)
+		return err;
+	session->live = (struct live){.options = options, .output = output, .quiet = quiet};
+	session->intervals.length_ns = options->interval_ns;
+	session->cost_known = cost;
+	session->told = quiet;
+	if (cost)
+		session->cost = *cost;
+	session->fault_ps = calibrate_fault_ps();
+	err = loading_open(&session->live.loader, options);
+	if (err)
+		goto out;
+	err = -ENOMEM;
+	session->live.traced = traced_set__new(loader__shared(session->live.loader), output);
+	session->live.found = steps_found__new(&session->live);
+	if (!session->live.traced || !session->live.found)
+		goto out;
+	err = gpu_link__open(&session->gpu, options->gpu.mode, options->gpu.inject_timeout_ns,
+			     output);
+	if (err)
+		goto out;
+	err = -ENOMEM;
+	session->live.stream = stream__new(session->live.loader, session->live.traced, output,
+					   &(struct stream_options){.detail = options->detail,
+								    .steps_max = options->steps,
+								    .on_process = take_announced,
+								    .ctx = session});
+	if (!session->live.stream)
+		goto out;
+	session->guard = step_guard__new(&session->live, loader__shared(session->live.loader),
+					 loader__has_multi(session->live.loader));
+	if (!session->guard)
+		goto out;
+	err = selection_find(&session->live);
+	if (!err && options->command)
+		err = start_command(session);
+	session->live.quiet = false;
+out:
+	if (err) {
+		session__free(session);
+		session = NULL;
+	}
+	*result = session;
+	return err;
+}
+
+uint32_t session__main_tgid(const struct session *session)
+{
+	if (session->child)
+		return (uint32_t)child__pid(session->child);
+	return session->live.options->pids.count ? session->live.options->pids.items[0] : 0;
+}
+
+struct child *session__take_command(struct session *session)
+{
+	struct child *child = session->child;
+
+	session->child = NULL;
+	return child;
+}
+
+void session__free(struct session *session)
+{
+	if (!session)
+		return;
+	launch__free(session->launch);
+	child__free(session->child);
+	hint__free(session->hint.hint);
+	gpu_link__free(session->gpu);
+	step_guard__free(session->guard);
+	stream__free(session->live.stream);
+	steps_found__free(session->live.found);
+	if (session->live.traced && session->live.loader)
+		traced_set__give_probes(session->live.traced,
+					loader__uprobes(session->live.loader));
+	traced_set__free(session->live.traced);
+	loader__free(session->live.loader);
+	free(session);
+}
+
+static int send_window(struct session *session, const char *tag)
+{
+	struct fbt_window window = {
+		.start_ns = session->start_ns,
+		.realtime_ns =
+			clock_ns(CLOCK_REALTIME) - (clock_ns(CLOCK_MONOTONIC) - session->start_ns),
+		.detail = session->live.options->detail,
+		.arch = syscalls_arch(),
+		.interval_ns = session->intervals.next_ns ? session->live.options->interval_ns : 0,
+		.fault_ps = session->fault_ps,
+	};
+
+	return record_send_window(session->live.output, &window, tag);
+}
+
+/* The request is sent after the steps that have already ended. */
+void session__escalate(struct session *session)
+{
+	stream__drain(session->live.stream);
+	record_send_manual(session->live.output, clock_ns(CLOCK_MONOTONIC));
+}
+
+static int attach_kernel_side(struct session *session)
+{
+	bool with_steps = steps_found__count(session->live.found);
+	int err;
+
+	if (session->cost_known) {
+		err = loader__attach_syscalls(session->live.loader);
+	} else {
+		err = loading_attach_syscalls(session->live.loader, with_steps, &session->cost);
+		stream__discard(session->live.stream);
+	}
+	return err ? err : loader__attach_threads(session->live.loader);
+}
+
+void session__refresh(struct session *session)
+{
+	selection_refresh(&session->live);
+}
+
+bool session__has_room(const struct session *session)
+{
+	return loading_has_room(session->live.loader, session->live.options);
+}
+
+static int take_gpu(struct session *session)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++)
+		gpu_link__take(session->gpu, traced->tgid, now_ns);
+	gpu_link__poll(session->gpu, now_ns);
+	return gpu_link__check(session->gpu, session->child);
+}
+
+int session__start(struct session *session, const char *tag)
+{
+	int err;
+
+	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	err = attach_kernel_side(session);
+	if (!err)
+		err = selection_attach(&session->live);
+	session->start_ns = clock_ns(CLOCK_MONOTONIC);
+	session->hint.due_ns = session->start_ns + HINT_NS;
+	if (!steps_found__is_probing(session->live.found))
+		session->intervals.next_ns = session->start_ns;
+	else if (session->live.options->interval_given && !session->told)
+		log_warn("--interval has no effect: steps are the calls of a step function");
+	err = err ? err : send_window(session, tag);
+	err = err ? err : steps_found__describe(session->live.found);
+	err = err ? err : selection_take(&session->live);
+	err = err ? err : take_gpu(session);
+	/* Sent now, when the exports of all processes are open. */
+	if (!err && session->live.options->escalate_now)
+		record_send_manual(session->live.output, clock_ns(CLOCK_MONOTONIC));
+	stream__forget_early_begins(session->live.stream);
+	if (!err && session->child) {
+		err = launch__new(&session->launch, session->live.loader,
+				  session__main_tgid(session));
+		if (!err)
+			err = child__release(session->child);
+	}
+	if (err)
+		loader__detach(session->live.loader);
+	return err;
+}
+
+bool session__is_attached(const struct session *session)
+{
+	return !session->launch || launch__is_done(session->launch);
+}
+
+/* Searches files that were mapped since the last time for step functions. */
+static void search_again(struct session *session, struct traced *traced)
+{
+	int probed;
+
+	/* With -a, there are too many files to search all of them every second. */
+	if (session->live.options->all && !traced->rescan)
+		return;
+	if (steps_found__search(session->live.found, traced) < 0 ||
+	    steps_found__describe(session->live.found))
+		return;
+	probed = steps_found__attach(session->live.found, traced);
+	if (probed <= 0 || !session->intervals.next_ns)
+		return;
+	session->intervals.next_ns = 0;
+	log_info("found a step function: steps are its calls from now on");
+}
+
+static void rescan(struct session *session, uint64_t now_ns)
+{
+	uint64_t lost = stream__lost_threads(session->live.stream);
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++) {
+		if (traced->taken && (traced->missing || lost != session->lost_threads))
+			traced_set__take_threads(session->live.traced, traced->tgid, now_ns);
+		if (kill((pid_t)traced->tgid, 0) && errno == ESRCH)
+			traced_set__end_slots(session->live.traced, traced, now_ns);
+		else
+			search_again(session, traced);
+	}
+	session->lost_threads = lost;
+	session->rescan_ns = now_ns + RESCAN_NS;
+}
+
+static void send_intervals(struct session *session, uint64_t now_ns, bool truncated)
+{
+	send_all_intervals(&session->intervals, session->live.traced, now_ns, truncated,
+			   session->live.options->steps, session->live.output);
+}
+
+static void remove_ended(struct session *session)
+{
+	struct traced *traced;
+	size_t i = 0;
+	int live;
+
+	while ((traced = traced_set__at(session->live.traced, i))) {
+		/* Threads without a slot may still be alive. */
+		if (!traced->live_threads && traced->taken &&
+		    (live = traced_set__take_threads(session->live.traced, traced->tgid,
+						     clock_ns(CLOCK_MONOTONIC))) > 0)
+			traced->live_threads = (uint32_t)live;
+		if (traced->live_threads) {
+			i++;
+			continue;
+		}
+		if (session->intervals.next_ns)
+			interval_send(session->live.traced, traced, clock_ns(CLOCK_MONOTONIC), true,
+				      session->live.output);
+		gpu_link__end(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
+		loader__remove_target(session->live.loader, traced->tgid);
+		traced_set__remove(session->live.traced, traced, clock_ns(CLOCK_MONOTONIC));
+	}
+}
+
+void session__poll(struct session *session)
+{
+	const struct traced *first;
+	uint64_t now_ns;
+	bool stopped;
+
+	stream__drain(session->live.stream);
+	stream__send_lost(session->live.stream);
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	step_guard__turn(session->guard, now_ns, session->cost.step_ns);
+	/* COMMAND has no intervals before its own first instruction. */
+	if (session->intervals.next_ns && session->launch && !launch__is_done(session->launch))
+		session->intervals.next_ns = now_ns;
+	else if (session->intervals.next_ns && now_ns >= session->intervals.next_ns)
+		send_intervals(session, now_ns, false);
+	remove_ended(session);
+	stopped = session->launch && launch__is_stopped(session->launch);
+	if (stopped || now_ns >= session->rescan_ns)
+		rescan(session, now_ns);
+	if (stopped)
+		launch__continue(session->launch);
+	first = traced_set__at(session->live.traced, 0);
+	if (hint_wait_turn(&session->hint, now_ns) && !stream__has_steps(session->live.stream) &&
+	    !step_guard__has_acted(session->guard) && first && !session->live.options->all)
+		session->hint.hint = hint__begin(session->live.options, first->tgid, hint_look);
+	gpu_link__poll(session->gpu, now_ns);
+	/* COMMAND may start to use CUDA at any time while it runs. */
+	session->gpu_err = gpu_link__check(session->gpu, session->child);
+}
+
+bool session__is_over(const struct session *session)
+{
+	uint64_t steps = stream__steps(session->live.stream) + session->intervals.steps;
+
+	if (session->gpu_err ||
+	    (session->live.options->steps && steps >= session->live.options->steps))
+		return true;
+	return !session->live.options->all && !traced_set__at(session->live.traced, 0) &&
+	       !loader__awaits_command(session->live.loader);
+}
+
+int session__finish(struct session *session)
+{
+	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
+	struct fbt_window_end end = {0};
+	struct traced *traced;
+
+	loader__detach(session->live.loader);
+	end.end_ns = clock_ns(CLOCK_MONOTONIC);
+	usleep(SETTLE_US);
+	step_guard__finish(session->guard, end.end_ns);
+	gpu_link__finish(session->gpu);
+	stream__finish(session->live.stream, end.end_ns);
+	if (session->intervals.next_ns)
+		send_intervals(session, end.end_ns, true);
+	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++)
+		traced_set__send_table(session->live.traced, traced, end.end_ns);
+	calibrate_finish(&session->cost, session->live.loader, cpu_ns,
+			 stream__steps(session->live.stream));
+	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
+	record_send(session->live.output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
+	if (session->child)
+		child__report(session->child);
+	return gpu_link__check(session->gpu, false);
+}

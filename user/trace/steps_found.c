@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/steps_found.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "kernel/step_probes.h"
+#include "proc/process.h"
+#include "steps/find.h"
+
+/* Kind 0 is the interval; the last kind is used for calibration. */
+#define KINDS_MAX (FBT_KIND_COUNT - 2)
+
+struct steps_found {
+	const struct live *live;
+	struct target_options target_options;
+	function_vec functions; /* functions[i] is kind i + 1 */
+	VEC(uint32_t) tgids;	/* for each function, the process in which it was found first */
+	size_t described;
+	bool is_probing;
+	bool probed[FBT_KIND_COUNT]; /* used only where links cover all processes */
+	uint64_t off_kinds;	     /* kinds that are switched off */
+};
+
+struct steps_found *steps_found__new(const struct live *live)
+{
+	struct steps_found *found = calloc(1, sizeof(*found));
+
+	if (!found)
+		return NULL;
+	found->live = live;
+	found->target_options = target_options_of(live->options);
+	return found;
+}
+
+void steps_found__free(struct steps_found *found)
+{
+	if (!found)
+		return;
+	step_functions_free(&found->functions);
+	vec_free(&found->tgids);
+	free(found);
+}
+
+size_t steps_found__count(const struct steps_found *found)
+{
+	return found->functions.count;
+}
+
+bool steps_found__is_probing(const struct steps_found *found)
+{
+	return found->is_probing;
+}
+
+/*
+ * Whether links cover all processes, which they must if new processes may come at any time.
+ * Otherwise each target has links of its own, so that other processes pay nothing.
+ */
+static bool probes_all(const struct steps_found *found)
+{
+	return found->live->options->all || found->live->options->follow ||
+	       found->live->options->command ||
+	       (!found->live->options->perf_uprobes && !uprobes_multi_can_filter());
+}
+
+static uint64_t begin_of(const struct step_function *function)
+{
+	return function->usdt && function->usdt_begins.count ? function->usdt_begins.items[0]
+							     : function->begin_offset;
+}
+
+/* The index of the same function among the first limit ones; limit: it is new. */
+static size_t find_known(const struct steps_found *found, const struct step_function *function,
+			 size_t limit)
+{
+	for (size_t i = 0; i < limit; i++) {
+		const struct step_function *known = found->functions.items[i];
+
+		if (known->device == function->device && known->inode == function->inode &&
+		    begin_of(known) == begin_of(function))
+			return i;
+	}
+	return limit;
+}
+
+const struct step_function *steps_found__function(const struct steps_found *found, uint32_t kind)
+{
+	return found->functions.items[kind - 1];
+}
+
+/*
+ * Makes a kind of each new function. A function of a file that another process maps too is known
+ * already.
+ */
+static int take_functions(struct steps_found *found, size_t before, struct traced *traced)
+{
+	size_t kept = before;
+	int err = 0;
+
+	for (size_t i = before; i < found->functions.count; i++) {
+		struct step_function *function = found->functions.items[i];
+		size_t index = find_known(found, function, kept);
+
+		if (index == kept && kept < KINDS_MAX) {
+			found->functions.items[kept++] = function;
+			err = err ? err : vec_push(&found->tgids, traced->tgid);
+		} else {
+			if (index == kept && !found->live->quiet)
+				log_warn("%s: not probed: there are more than %d step functions",
+					 function->name, KINDS_MAX);
+			step_function_free(function);
+		}
+		if (index < kept)
+			err = err ? err : vec_push(&traced->kinds, (uint32_t)index + 1);
+	}
+	found->functions.count = kept;
+	return err;
+}
+
+/* Except with -v, says nothing about why a process that was not named cannot be probed. */
+static enum target_tells choose_tells(const struct steps_found *found, const struct traced *traced)
+{
+	if (log_level() >= LOG_DEBUG)
+		return TARGET_TELLS_ALL;
+	if (!traced->wanted)
+		return TARGET_TELLS_NOTHING;
+	return found->live->quiet ? TARGET_TELLS_ERRORS : TARGET_TELLS_ALL;
+}
+
+int steps_found__search(struct steps_found *found, struct traced *traced)
+{
+	size_t before = found->functions.count;
+	int added, err;
+
+	traced->rescan = false;
+	found->target_options.tells = choose_tells(found, traced);
+	added = target_find(processes_living_thread(traced->tgid), &found->target_options,
+			    traced->seen, &found->functions);
+	err = take_functions(found, before, traced);
+	if (added < 0)
+		return added;
+	return err ? err : added;
+}
+
+static int set_args(struct steps_found *found, size_t index)
+{
+	const struct step_function *function = found->functions.items[index];
+	struct fbt_kind_args args = {.count = function->arg_count};
+
+	for (uint32_t i = 0; i < function->arg_count; i++) {
+		const struct step_arg *arg = &function->args[i];
+
+		args.args[i] = (struct fbt_arg_spec){
+			.base = arg->base,
+			.reads = arg->reads,
+			.offset = {arg->offset[0], arg->offset[1]},
+			.width = {arg->width[0], arg->width[1]},
+		};
+	}
+	return loader__set_kind_args(found->live->loader, (uint32_t)index + 1, &args);
+}
+
+/* The loader owns links for all processes; those of one process are freed with it. */
+static struct uprobes *choose_links(const struct steps_found *found, struct traced *traced)
+{
+	if (probes_all(found))
+		return loader__uprobes(found->live->loader);
+	if (!traced->uprobes)
+		traced->uprobes = uprobes__new(loader__has_multi(found->live->loader));
+	return traced->uprobes;
+}
+
+/* Collects the kinds in a process's files that are not probed yet, and marks them as probed. */
+static size_t take_unprobed(struct steps_found *found, struct traced *traced,
+			    struct step_probe probes[FBT_KIND_COUNT])
+{
+	bool all = probes_all(found);
+	size_t count = 0;
+
+	for (size_t i = traced->probed_kinds; i < traced->kinds.count; i++) {
+		uint32_t kind = traced->kinds.items[i];
+
+		if ((all && found->probed[kind]) || count == FBT_KIND_COUNT ||
+		    found->off_kinds & kind_bit(kind))
+			continue;
+		found->probed[kind] = true;
+		probes[count++] = (struct step_probe){found->functions.items[kind - 1], kind};
+	}
+	traced->probed_kinds = traced->kinds.count;
+	return count;
+}
+
+/*
+ * A link for one process is bound to its first thread. If that thread is gone, a link for all
+ * processes is needed.
+ */
+static uint32_t choose_tgid(const struct steps_found *found, const struct traced *traced)
+{
+	if (probes_all(found) || processes_living_thread(traced->tgid) != traced->tgid)
+		return 0;
+	return traced->tgid;
+}
+
+/*
+ * Steps may begin only when all probes are attached; otherwise the end of a step might be missed.
+ */
+static int attach_probes(const struct steps_found *found, struct uprobes *links,
+			 const struct step_probe *probes, size_t count, uint32_t tgid)
+{
+	__u64 *off = &loader__shared(found->live->loader)->control->off_kinds;
+	uint64_t kinds = 0;
+	int err;
+
+	for (size_t i = 0; i < count; i++)
+		kinds |= kind_bit(probes[i].kind);
+	__atomic_or_fetch(off, kinds, __ATOMIC_SEQ_CST);
+	err = step_probes_attach(links, loader__step_program(found->live->loader), probes, count,
+				 tgid);
+	__atomic_and_fetch(off, ~kinds, __ATOMIC_SEQ_CST);
+	return err;
+}
+
+/* A failed attach is not tried again, because it would fail every second. */
+int steps_found__attach(struct steps_found *found, struct traced *traced)
+{
+	struct uprobes *links = choose_links(found, traced);
+	struct step_probe probes[FBT_KIND_COUNT];
+	size_t count = take_unprobed(found, traced, probes);
+	int err = links ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = set_args(found, probes[i].kind - 1);
+	if (!err && count)
+		err = attach_probes(found, links, probes, count, choose_tgid(found, traced));
+	if (err)
+		return err;
+	found->is_probing |= count > 0;
+	uprobes__free(traced->stale);
+	traced->stale = NULL;
+	return (int)count;
+}
+
+void steps_found__detach(struct traced *traced, bool replace)
+{
+	uprobes__free(traced->stale);
+	traced->stale = replace ? traced->uprobes : NULL;
+	if (!replace)
+		uprobes__free(traced->uprobes);
+	traced->uprobes = NULL;
+	traced->probed_kinds = 0;
+}
+
+static void detach_kinds(struct uprobes *links, uint64_t kinds)
+{
+	for (uint32_t kind = 0; links && (kind = kind_next(kinds, kind));)
+		step_probes_detach(links, kind);
+}
+
+void steps_found__switch_off(struct steps_found *found, uint64_t kinds)
+{
+	struct traced *traced;
+
+	found->off_kinds |= kinds;
+	detach_kinds(loader__uprobes(found->live->loader), kinds);
+	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)); i++) {
+		detach_kinds(traced->uprobes, kinds);
+		detach_kinds(traced->stale, kinds);
+	}
+}
+
+static size_t take_kinds(const struct steps_found *found, uint64_t kinds,
+			 struct step_probe probes[FBT_KIND_COUNT])
+{
+	size_t count = 0;
+
+	for (uint32_t kind = 1; kind <= found->functions.count; kind++) {
+		if (kinds & kind_bit(kind))
+			probes[count++] =
+				(struct step_probe){found->functions.items[kind - 1], kind};
+	}
+	return count;
+}
+
+static int attach_again(struct steps_found *found, struct traced *traced, uint64_t kinds)
+{
+	struct step_probe probes[FBT_KIND_COUNT];
+	uint64_t probed = 0;
+	size_t count;
+	int err;
+
+	for (size_t i = 0; i < traced->probed_kinds; i++)
+		probed |= kind_bit(traced->kinds.items[i]);
+	count = take_kinds(found, kinds & probed, probes);
+	if (!count || !traced->uprobes)
+		return 0;
+	uprobes__set_quiet(traced->uprobes, log_level() < LOG_DEBUG);
+	err = attach_probes(found, traced->uprobes, probes, count, choose_tgid(found, traced));
+	uprobes__set_quiet(traced->uprobes, false);
+	return err;
+}
+
+/* That a process has ended in the meantime is not an error. */
+static int attach_in_each(struct steps_found *found, uint64_t kinds)
+{
+	struct traced *traced;
+	int err = 0;
+
+	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)) && !err; i++) {
+		err = attach_again(found, traced, kinds);
+		if (err == -ESRCH)
+			err = 0;
+	}
+	return err;
+}
+
+int steps_found__switch_on(struct steps_found *found, uint64_t kinds)
+{
+	struct step_probe probes[FBT_KIND_COUNT];
+	int err;
+
+	if (probes_all(found))
+		err = attach_probes(found, loader__uprobes(found->live->loader), probes,
+				    take_kinds(found, kinds, probes), 0);
+	else
+		err = attach_in_each(found, kinds);
+	if (err)
+		steps_found__switch_off(found, kinds);
+	else
+		found->off_kinds &= ~kinds;
+	return err;
+}
+
+/* Warns if steps are compared by something else than what the user asked for. */
+static void check_class_by(const struct steps_found *found, const struct step_function *function)
+{
+	const char *name = found->live->options->judging.classify.class_by;
+
+	if (!name)
+		return;
+	for (uint32_t i = 0; i < function->arg_count; i++) {
+		if (!strcmp(function->args[i].name, name))
+			return;
+	}
+	log_warn("--class-by %s: %s has no such argument (see --step-arg): its steps are compared "
+		 "by their work",
+		 name, function->name);
+}
+
+static int describe(const struct steps_found *found, size_t index)
+{
+	const struct step_function *function = found->functions.items[index];
+	const char *strings[2 + FBT_ARG_COUNT] = {function->name, function->path};
+	struct fbt_kind kind = {
+		.kind = (uint32_t)index + 1,
+		.source = function->usdt ? FBT_SOURCE_USDT : FBT_SOURCE_FUNCTION,
+		.address = function->address,
+		.builtin = function->builtin,
+		.exits = (uint32_t)function->exit_offsets.count,
+		.tgid = found->tgids.items[index],
+		.arg_count = function->arg_count,
+	};
+
+	check_class_by(found, function);
+	for (uint32_t i = 0; i < function->arg_count; i++)
+		strings[2 + i] = function->args[i].name;
+	return record_send_strings(found->live->output, &kind, sizeof(kind), FBT_EVENT_KIND,
+				   strings, 2 + function->arg_count);
+}
+
+int steps_found__describe(struct steps_found *found)
+{
+	while (found->described < found->functions.count) {
+		int err = describe(found, found->described);
+
+		if (err)
+			return err;
+		found->described++;
+	}
+	return 0;
+}

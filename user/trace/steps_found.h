@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The step functions that are probed. They are found process by process; a function has the same
+ * kind in all processes. Probes are attached once for all processes or for each process. Kinds are
+ * described in the stream.
+ */
+#ifndef FBT_TRACE_STEPS_FOUND_H
+#define FBT_TRACE_STEPS_FOUND_H
+
+#include <stdint.h>
+#include "steps/find.h"
+#include "steps/resolve.h"
+#include "trace/live.h"
+
+struct steps_found;
+
+/* live is borrowed; its loader must be open. NULL: -ENOMEM. */
+struct steps_found *steps_found__new(const struct live *live);
+void steps_found__free(struct steps_found *found);
+
+/*
+ * Searches the files that a process has mapped since the last search. Returns the number of new
+ * functions, or -errno, logged.
+ */
+int steps_found__search(struct steps_found *found, struct traced *traced);
+
+/* Number of known functions; whether any of them is probed. */
+size_t steps_found__count(const struct steps_found *found);
+bool steps_found__is_probing(const struct steps_found *found);
+
+/*
+ * Probes the process's known functions that are not probed yet. Returns their number, or -errno,
+ * logged.
+ */
+int steps_found__attach(struct steps_found *found, struct traced *traced);
+
+/*
+ * Detaches the probes of one process, but not those for all processes. replace: detach them only
+ * after the next attach has attached new ones.
+ */
+void steps_found__detach(struct traced *traced, bool replace);
+
+/* The function of a kind, from 1 to steps_found__count. */
+const struct step_function *steps_found__function(const struct steps_found *found, uint32_t kind);
+
+/*
+ * Detaches the probes of a set of kinds in all processes, and attaches them again. In between,
+ * steps_found__attach leaves these kinds out. 0; or -errno, logged, and the kinds are probed
+ * nowhere.
+ */
+void steps_found__switch_off(struct steps_found *found, uint64_t kinds);
+int steps_found__switch_on(struct steps_found *found, uint64_t kinds);
+
+/* Sends a record for each kind that is new. Call after the window's first record. 0 or -ENOMEM. */
+int steps_found__describe(struct steps_found *found);
+
+/* A set of step kinds has a bit for each kind. */
+_Static_assert(FBT_KIND_COUNT <= 64, "a set of kinds is one word");
+
+static inline uint64_t kind_bit(uint32_t kind)
+{
+	return UINT64_C(1) << kind;
+}
+
+/*
+ * The next kind of a set after before; start with 0. 0: there are no more (kind 0 has no probes).
+ */
+static inline uint32_t kind_next(uint64_t set, uint32_t before)
+{
+	uint64_t rest = before < 63 ? set & ~(kind_bit(before + 1) - 1) : 0;
+
+	return rest ? (uint32_t)__builtin_ctzll(rest) : 0;
+}
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/trace.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fbt_event.h"
+#include "model/env_host.h"
+#include "output/capture.h"
+#include "proc/process.h"
+#include "sandbox/broker.h"
+#include "sandbox/filter.h"
+#include "sandbox/privilege.h"
+#include "trace/command.h"
+#include "trace/confine.h"
+#include "trace/exports.h"
+#include "trace/loading.h"
+#include "trace/loop.h"
+#include "trace/outputs.h"
+#include "trace/session.h"
+
+/*
+ * The rings wake nobody, because a wake-up would cost a traced thread 10 us. They are drained at
+ * half of the time that a ring must hold.
+ */
+#define POLL_NS	  (10 * NS_PER_MS)
+#define STATUS_NS NS_PER_S
+/* Minimum time between two looks for the flag, however busy its folder is. */
+#define LOOK_GAP_US 5000
+#define ROOM_NS	    (10 * NS_PER_S)
+
+struct trace {
+	const struct options *options;
+	struct loop *loop;
+	struct session *session; /* NULL: none yet */
+	struct exports *exports; /* of the window that is open */
+	struct exports_shared shared;
+	struct env_host host;	      /* empty unless --compute-env-hash needs it */
+	struct record_output records; /* where the session sends; set before it starts */
+	uint64_t end_ns;	      /* of -d; 0: no limit */
+	struct child *command;	      /* COMMAND, after its window has ended; NULL: none */
+	int ready_fd;		      /* --ready-fd; 0: none, or already written to */
+
+	/* Only by flag: */
+	struct flag *flag;
+	struct pid_set *targets;       /* NULL: with -a */
+	struct options window_options; /* the options that the session borrows */
+	struct fbt_cost cost;
+	uint64_t served;  /* value of flag__look for the last window */
+	uint64_t room_ns; /* when to check again whether the session has room */
+	int first_err;
+};
+
+enum ending {
+	ENDED_BY_USER, /* a signal, or -d */
+	ENDED_BY_FLAG,
+	ENDED_BY_ITSELF, /* the targets have ended, or enough steps were seen */
+};
+
+static void set_deadline(struct trace *trace)
+{
+	if (trace->options->duration_ns)
+		trace->end_ns = clock_ns(CLOCK_MONOTONIC) + trace->options->duration_ns;
+}
+
+static bool is_due(const struct trace *trace, uint64_t now_ns)
+{
+	return trace->end_ns && now_ns >= trace->end_ns;
+}
+
+/* On failure nothing stays attached, and no file is left. */
+static int open_window(struct trace *trace)
+{
+	int err = loop__set_turn(trace->loop, POLL_NS);
+
+	trace->records = exports__records(trace->exports);
+	if (!err)
+		err = session__start(trace->session, exports__tag(trace->exports));
+	if (!err)
+		return 0;
+	exports__discard(trace->exports);
+	trace->exports = NULL;
+	return err;
+}
+
+/* --ready-fd, as in s6. The reader must not block us. Without a reader (EPIPE) we continue. */
+static void tell_ready(struct trace *trace)
+{
+	struct pollfd room = {.fd = trace->ready_fd, .events = POLLOUT};
+
+	if (!trace->ready_fd || !session__is_attached(trace->session))
+		return;
+	if (poll(&room, 1, 0) != 1 || write(trace->ready_fd, "\n", 1) != 1)
+		log_warn("--ready-fd %d: cannot be written to", trace->ready_fd);
+	close(trace->ready_fd);
+	trace->ready_fd = 0;
+}
+
+static enum ending run_window(struct trace *trace)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), status_ns = now_ns + STATUS_NS;
+	unsigned int news;
+
+	tell_ready(trace);
+	while (!((news = loop__wait(trace->loop)) & LOOP_END)) {
+		session__poll(trace->session);
+		tell_ready(trace);
+		if (news & LOOP_MANUAL)
+			session__escalate(trace->session);
+		exports__poll(trace->exports);
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+		if (session__is_over(trace->session))
+			return ENDED_BY_ITSELF;
+		if (is_due(trace, now_ns))
+			break;
+		if (trace->flag && flag__look(trace->flag) != trace->served)
+			return ENDED_BY_FLAG;
+		if (now_ns >= status_ns) {
+			sandbox_filter_report();
+			exports__show_status(trace->exports, now_ns);
+			status_ns += STATUS_NS;
+		}
+	}
+	return ENDED_BY_USER;
+}
+
+static void free_session(struct trace *trace)
+{
+	session__free(trace->session);
+	trace->session = NULL;
+}
+
+static int close_window(struct trace *trace)
+{
+	int unmet = session__finish(trace->session), err;
+
+	sandbox_filter_report();
+	trace->command = session__take_command(trace->session);
+	/*
+	 * Detach first: probes cost the target time until they are gone, and a collector may be
+	 * slow.
+	 */
+	free_session(trace);
+	err = exports__finish(trace->exports);
+	exports__free(trace->exports);
+	trace->exports = NULL;
+	sandbox_filter_report();
+	return err ? err : unmet;
+}
+
+/* Until there is a loop, signals end the tool; nothing is attached yet. */
+static int attach_and_run(struct trace *trace)
+{
+	int err = loop__new(&trace->loop);
+
+	if (err) {
+		exports__discard(trace->exports);
+		return err;
+	}
+	err = open_window(trace);
+	if (!err) {
+		set_deadline(trace);
+		confine(trace->options);
+		run_window(trace);
+		loop__restore_signals(trace->loop);
+		err = close_window(trace);
+	} else {
+		trace->command = session__take_command(trace->session);
+	}
+	loop__free(trace->loop);
+	return err;
+}
+
+/*
+ * Called before anything is attached, since collecting the host's data runs programs, for a second
+ * or more.
+ */
+static int begin(struct trace *trace)
+{
+	const struct options *options = trace->options;
+	struct env_tools tools = env_tools_default();
+	int err = privilege_check();
+
+	if (!err && options->compute_env_hash && !options->metadata.env_hash) {
+		trace->shared.host = &trace->host;
+		err = env_host_collect(&trace->host, &tools);
+	}
+	if (!err)
+		confine_broker_start(options);
+	return err;
+}
+
+static void end(struct trace *trace)
+{
+	session__free(trace->session);
+	broker_stop();
+	env_host_clear(&trace->host);
+}
+
+int trace_once(const struct options *options, int *command_status)
+{
+	struct trace trace = {
+		.options = options,
+		.ready_fd = options->ready_fd,
+		.shared.options = options,
+	};
+	int err = begin(&trace);
+
+	if (!err)
+		err = session__open(&trace.session, options, &trace.records, NULL, false);
+	if (!err)
+		err = exports__open_one(&trace.exports, &trace.shared,
+					session__main_tgid(trace.session));
+	if (!err)
+		err = attach_and_run(&trace);
+	/*
+	 * Done last: after Ctrl-C, COMMAND may take as long to end as we take to write our files.
+	 */
+	if (trace.command)
+		*command_status = child__status(trace.command);
+	child__free(trace.command);
+	end(&trace);
+	return err;
+}
+
+/* The targets of a window are those that are still alive. */
+static void narrow_options(struct trace *trace)
+{
+	if (trace->targets)
+		trace->window_options.pids = *pid_set__pids(trace->targets);
+}
+
+/* Does everything that can be done before the flag appears. */
+static int prepare(struct trace *trace, bool quiet)
+{
+	narrow_options(trace);
+	trace->room_ns = clock_ns(CLOCK_MONOTONIC) + ROOM_NS;
+	return session__open(&trace->session, &trace->window_options, &trace->records, &trace->cost,
+			     quiet);
+}
+
+/* Prepares for the same targets again, about which everything has been logged. */
+static int prepare_again(struct trace *trace)
+{
+	trace->window_options.wait_step = true;
+	return prepare(trace, true);
+}
+
+/* Opens the session again if new threads need more room. */
+static void keep_room(struct trace *trace, uint64_t now_ns)
+{
+	if (!trace->session || now_ns < trace->room_ns)
+		return;
+	trace->room_ns = now_ns + ROOM_NS;
+	if (session__has_room(trace->session))
+		return;
+	free_session(trace);
+	prepare_again(trace);
+}
+
+/* Returns what signals have asked for; also LOOP_END if the loop fails. */
+static unsigned int wait_a_turn(struct trace *trace, uint64_t now_ns)
+{
+	uint64_t turn_ns = flag__turn_ns(trace->flag);
+	unsigned int news;
+	int err;
+
+	if (trace->end_ns && trace->end_ns - now_ns < turn_ns)
+		turn_ns = trace->end_ns - now_ns;
+	err = loop__set_turn(trace->loop, turn_ns);
+	keep_first(&trace->first_err, err);
+	if (err)
+		return LOOP_END;
+	usleep(LOOK_GAP_US);
+	news = loop__wait(trace->loop);
+	if (news & LOOP_MANUAL)
+		log_info("SIGUSR1: no window is open, so there is no step to escalate");
+	return news;
+}
+
+/* true: open a window. false: it is time to end. */
+static bool wait_for_flag(struct trace *trace)
+{
+	unsigned int news = 0;
+	bool told = false;
+
+	for (;;) {
+		uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), time;
+
+		if ((news & LOOP_END) || is_due(trace, now_ns))
+			return false;
+		if (trace->targets && !pid_set__look(trace->targets)) {
+			log_info("the target has ended");
+			return false;
+		}
+		time = flag__look(trace->flag);
+		if (time && time != trace->served) {
+			trace->served = time;
+			return true;
+		}
+		if (!told)
+			log_info("waiting for %s", trace->options->windows.flag);
+		told = true;
+		keep_room(trace, now_ns);
+		news = wait_a_turn(trace, now_ns);
+	}
+}
+
+static int open_window_by_flag(struct trace *trace)
+{
+	int err = trace->session ? 0 : prepare_again(trace);
+
+	if (err)
+		return err;
+	narrow_options(trace);
+	session__refresh(trace->session);
+	if (trace->options->all)
+		err = exports__open_one(&trace->exports, &trace->shared, 0);
+	else
+		err = exports__open_each(&trace->exports, &trace->shared);
+	if (!err)
+		err = open_window(trace);
+	if (!err)
+		log_info("window %" PRIu64 " is open", exports__unix_ms(trace->exports));
+	return err;
+}
+
+/* Traces one window. Returns whether to continue. */
+static bool serve_flag(struct trace *trace)
+{
+	enum ending ending = ENDED_BY_ITSELF;
+	int err = open_window_by_flag(trace);
+
+	if (!err) {
+		ending = run_window(trace);
+		if (ending == ENDED_BY_USER)
+			loop__restore_signals(trace->loop);
+		err = close_window(trace);
+	}
+	keep_first(&trace->first_err, err);
+	/* If no window was opened, the session still exists, in whatever state. */
+	free_session(trace);
+	if (ending == ENDED_BY_USER)
+		return false;
+	if (trace->targets && !pid_set__look(trace->targets))
+		return true;
+	if (flag__look(trace->flag) == trace->served)
+		log_info("the next window opens once %s has been removed and created again",
+			 trace->options->windows.flag);
+	prepare_again(trace);
+	return true;
+}
+
+static int serve_flags(struct trace *trace)
+{
+	int fd = flag__fd(trace->flag);
+	bool goes_on = true;
+
+	set_deadline(trace);
+	while (goes_on) {
+		/*
+		 * Watched only between windows: a window has enough turns, and other files in the
+		 * folder would wake us.
+		 */
+		if (fd >= 0)
+			keep_first(&trace->first_err, loop__watch(trace->loop, fd));
+		goes_on = wait_for_flag(trace);
+		if (fd >= 0)
+			loop__unwatch(trace->loop, fd);
+		if (goes_on)
+			goes_on = serve_flag(trace);
+	}
+	return trace->first_err;
+}
+
+int trace_by_flag(const struct options *options, struct flag *flag)
+{
+	struct trace trace = {
+		.options = options,
+		.ready_fd = options->ready_fd,
+		.flag = flag,
+		.window_options = *options,
+		.shared.options = options,
+	};
+	int err = begin(&trace);
+
+	trace.window_options.steps = options->windows.max_steps;
+	if (!err && !options->all)
+		err = pid_set__new(&trace.targets, &options->pids);
+	err = err ? err : loading_measure(options, &trace.cost);
+	err = err ? err : prepare(&trace, false);
+	err = err ? err : loop__new(&trace.loop);
+	if (!err)
+		confine(options);
+	if (!err)
+		err = serve_flags(&trace);
+	loop__free(trace.loop);
+	end(&trace);
+	pid_set__free(trace.targets);
+	return err;
+}
+
+struct replay {
+	struct outputs *outputs;
+	bool escalate; /* --escalate-now has yet to be served */
+};
+
+static void push_records(void *ctx, const void *data, size_t size)
+{
+	struct replay *replay = ctx;
+	const struct fbt_window *window = data;
+
+	/*
+	 * As when tracing, the request comes right after the window's record, with which a capture
+	 * begins.
+	 */
+	if (replay->escalate && size >= sizeof(*window) &&
+	    window->header.type == FBT_EVENT_WINDOW && window->header.size <= size) {
+		struct fbt_manual manual = {
+			.header = {.type = FBT_EVENT_MANUAL, .size = sizeof(manual)},
+			.time_ns = window->start_ns,
+		};
+
+		replay->escalate = false;
+		outputs__push(replay->outputs, data, window->header.size);
+		outputs__push(replay->outputs, &manual, sizeof(manual));
+		data = (const char *)data + window->header.size;
+		size -= window->header.size;
+	}
+	outputs__push(replay->outputs, data, size);
+}
+
+int replay_run(const struct options *options, const struct metadata *metadata)
+{
+	struct replay replay = {.escalate = options->escalate_now};
+	struct outputs *outputs = NULL;
+	struct otlp_health health = {0};
+	int err = 0, failed;
+	FILE *in = fopen(options->replay, "re");
+
+	if (!in) {
+		err = -errno;
+		log_err("%s: %s", options->replay, strerror(-err));
+		return err;
+	}
+	if (options->compute_env_hash && !strcmp(metadata->env_hash, METADATA_ENV_HASH_UNKNOWN))
+		log_warn("--compute-env-hash: a capture does not describe its host: the hash stays "
+			 "unknown");
+	err = outputs__open(&outputs, options, metadata, NULL, &health);
+	replay.outputs = outputs;
+	if (!err)
+		err = capture_read(in, options->replay, push_records, &replay);
+	fclose(in);
+	/* The file is not a capture: there is nothing else to report. */
+	if (err && (!outputs || !outputs__window(outputs)->record.start_ns)) {
+		outputs__discard(outputs);
+		return err;
+	}
+	failed = outputs__finish(outputs);
+	outputs__wait(outputs);
+	outputs__free(outputs);
+	return err ? err : failed;
+}
