@@ -9,7 +9,8 @@
 #	tier.sh smoke, tier.sh boot ARCH:NAME…    the kernels of these
 #
 # Kernels are emulated beside live tests, which mostly sleep, and are through before those tests that
-# want the machine for themselves. The last line is the sum, as of tests/run.sh.
+# want the machine for themselves. KERNEL_NICE=0 is for a machine that has other work too, where they
+# would not get on otherwise. The last line is the sum, as of tests/run.sh.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
@@ -19,6 +20,7 @@ export FBT_BUILD=${FBT_BUILD:-build/$arch-gcc}
 export MAKEFLAGS
 MAKEFLAGS=$(sed -E 's/ ?-j[0-9]*( |$)/ /; s/ ?--jobserver-[a-z]+=[^ ]+//g; s/ O=[^ ]+//' <<<"${MAKEFLAGS:-}")
 make=${MAKE:-make}
+niceness=${KERNEL_NICE:-10}
 passed=0
 failed=0
 skipped=0
@@ -123,7 +125,7 @@ smoke()
 		return
 	fi
 	KERNELS=6.1 KERNEL_TESTS=tests/live/vmlinux.sh,tests/live/perf_uprobes.sh KERNEL_SECONDS=600 \
-		nice "$make" -s test-kernels
+		nice -n "$niceness" "$make" -s test-kernels
 }
 
 # boot ARCH:NAME…: those kernels, one after the other, with their usual tests
@@ -132,9 +134,9 @@ boot()
 	local kernels=" $* " commands=() names
 
 	names=$(grep -oE ' x86_64:[^ ]+' <<<"$kernels" | cut -d: -f2 | tr '\n' ' ')
-	[ -z "$names" ] || commands+=("KERNELS='${names% }' nice $make -s test-kernels")
+	[ -z "$names" ] || commands+=("KERNELS='${names% }' nice -n $niceness $make -s test-kernels")
 	names=$(grep -oE ' arm64:[^ ]+' <<<"$kernels" | cut -d: -f2 | tr '\n' ' ')
-	[ -z "$names" ] || commands+=("KERNELS='${names% }' nice $make -s test-kernels-arm64")
+	[ -z "$names" ] || commands+=("KERNELS='${names% }' nice -n $niceness $make -s test-kernels-arm64")
 	tests/sum.sh "${commands[@]}"
 }
 

@@ -30,7 +30,7 @@ enum timing {
 	TIMING_NONE,
 	TIMING_EXACT,
 	TIMING_LATE,  /* a stop may make it begin anew: late is no error */
-	TIMING_JIFFY, /* … and it counts in jiffies: 10 ms early is none either */
+	TIMING_JIFFY, /* … and it counts in jiffies */
 };
 
 struct worker;
@@ -103,12 +103,17 @@ struct target {
 /* Of the thread; a handler asks for it. */
 static __thread struct worker *self;
 
-static uint64_t now_ns(void)
+static uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(clock, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 static struct timespec timespec_of(uint64_t ns)
@@ -189,8 +194,19 @@ static uint64_t excused_ns(struct worker *w)
 	return waited_for_cpu_ns(w) + stall_ns(w->target);
 }
 
+/*
+ * The clock by which the kernel begins such a time-out. Jiffies stand still while the processor that
+ * counts them gets no time from its host, and are made up for later: such a time-out is early by that.
+ * The coarse clock stands still with them.
+ */
+static uint64_t begin_ns(const struct kind *kind)
+{
+	return kind->timing == TIMING_JIFFY ? clock_ns(CLOCK_MONOTONIC_COARSE) : now_ns();
+}
+
 static void judge_time(struct worker *w, uint64_t end_ns, uint64_t excuse_ns)
 {
+	/* The jiffy that is running when the call begins counts as one. It is 10 ms at most. */
 	uint64_t early_ns = w->kind->timing == TIMING_JIFFY ? 10000000 : 0, late_ns;
 
 	if (end_ns + early_ns < w->due_ns) {
@@ -236,7 +252,7 @@ static void raw_call(struct worker *w)
 	excuse_ns = excused_ns(w);
 	w->kind->prepare(w);
 	if (!w->due_ns)
-		w->due_ns = now_ns() + w->timeout_ns;
+		w->due_ns = begin_ns(w->kind) + w->timeout_ns;
 	errno = mark;
 	w->handler_saw_eintr = 0;
 	w->handler_in_stub = 0;

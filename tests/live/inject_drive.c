@@ -204,6 +204,9 @@ static void read_options(struct options *options, int argc, char **argv)
 			break;
 		case 't':
 			options->wish.tid = (uint32_t)atol(optarg);
+			/* A thread that was not found must not become "any". */
+			if (!options->wish.tid)
+				usage();
 			break;
 		case 'T':
 			options->wish.timeout_ns = (uint64_t)(atof(optarg) * 1e9);

@@ -28,9 +28,8 @@ kill_at()
 
 	shift
 	if [ $# != 0 ]; then
-		turn=$((turn + 1))
+		turn=$((turn % $# + 1))
 		thread=(-t "$(thread_of "${!turn}")")
-		turn=$((turn % $#))
 	fi
 	drive -T 60 -k "$point" "${thread[@]}" 2>/dev/null
 	status=$?

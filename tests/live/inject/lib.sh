@@ -21,7 +21,7 @@ start_target()
 	TARGET=$!
 	ln -s "$log" "$TMP/target.$TARGET"
 	ln -s "$log.probes" "$TMP/probes.$TARGET"
-	wait_until 60 grep -q ready "$log" || not_ok "the target starts: $(cat "$log")"
+	wait_until 60 grep -q ready "$log" || { not_ok "the target starts: $(cat "$log")" && exit 1; }
 }
 
 # wait_until SECONDS COMMAND…
