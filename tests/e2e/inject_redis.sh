@@ -19,7 +19,7 @@ find_redis()
 # start_redis: sets REDIS. jemalloc would have a thread for each CPU that some thread has memory of.
 start_redis()
 {
-	rm -f "$TMP/redis.out"
+	rm -f "$TMP/redis.log"
 	"$TMP/redis-server" --port "$PORT" --bind 127.0.0.1 --dir "$TMP" --save '' --appendonly yes \
 		--appendfsync everysec --jemalloc-bg-thread no --daemonize no --logfile '' >"$TMP/redis.log" 2>&1 </dev/null &
 	REDIS=$!
