@@ -195,9 +195,9 @@ static uint64_t excused_ns(struct worker *w)
 }
 
 /*
- * The clock by which the kernel begins such a time-out. Jiffies stand still while the processor that
- * counts them gets no time from its host, and are made up for later: such a time-out is early by that.
- * The coarse clock stands still with them.
+ * The clock by which the kernel begins such a time-out. Jiffies stand still while the processor
+ * that counts them gets no time from its host, and are made up for later: such a time-out is early
+ * by that. The coarse clock stands still with them.
  */
 static uint64_t begin_ns(const struct kind *kind)
 {

@@ -132,7 +132,7 @@ static const char *category_words(enum cause_kind kind)
 /* "read 120 ms (usually 1.00 ms), 118 calls" */
 static void add_head(struct line *line, const struct cause *cause, const struct window *window)
 {
-	static const char *const groups[CAUSE_COUNT] = {
+	static const char *const group_words[CAUSE_COUNT] = {
 		[CAUSE_LOCK_CONTENTION] = "locks",  [CAUSE_ALLOCATION_CHURN] = "memory calls",
 		[CAUSE_DRIVER_CALLS] = "ioctl",	    [CAUSE_FILE_IO] = "file calls",
 		[CAUSE_SOCKET_IO] = "socket calls", [CAUSE_SIGNAL_STORM] = "signal calls",
@@ -143,7 +143,7 @@ static void add_head(struct line *line, const struct cause *cause, const struct 
 	char buffer[24];
 
 	if (!words)
-		words = one ? label(cause, window, buffer) : groups[cause->kind];
+		words = one ? label(cause, window, buffer) : group_words[cause->kind];
 	add_measured(line, words, cause);
 	add_calls(line, cause);
 	if (!one && cause->nr_calls)
