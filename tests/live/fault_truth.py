@@ -163,7 +163,8 @@ def check_killed(truth, out, calls):
 def check_partial(truth, out, calls):
     facts = Facts()
     events, rest = load_lines(out + ".profile")
-    for row in events:
+    # It may be killed after its last line, before it ends.
+    for row in events[:-1]:
         facts("lines", row["event"] != "window_prof", row)
     facts("the last line", len(rest) < 16384 and "\n" not in rest, rest)
     steps = load_steps([row for row in events])
