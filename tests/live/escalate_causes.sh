@@ -8,11 +8,12 @@
 
 trouble mmap memory_cliff allocation_churn
 explained mmap
+# A host that takes the processor away for 0.3 of the 15 ms would move the step to another class of work.
 usual=$short
-trouble write efficiency_low tiny_writes 15000
+trouble write efficiency_low tiny_writes 15000 "${one_class[@]}"
 evidence write "$TMP/file"
-trouble pipe efficiency_low tiny_writes 15000
-trouble ioctl efficiency_low driver_calls 12000
+trouble pipe efficiency_low tiny_writes 15000 "${one_class[@]}"
+trouble ioctl efficiency_low driver_calls 12000 "${one_class[@]}"
 evidence ioctl '0xc020462a'
 usual=$steady
 trouble bigwrite efficiency_low file_io
