@@ -181,13 +181,32 @@ static int start(struct target *target, const struct options *options)
 	return err ? err : start_nasty(target, options->with);
 }
 
+/* Whether the process that the thread waits for waits for a CPU itself. */
+static bool awaits_starved(const struct worker *w)
+{
+	char path[64], text[256], state = 0;
+	const char *name_end;
+	FILE *file;
+
+	if (!w->child)
+		return false;
+	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)w->child);
+	file = fopen(path, "re");
+	if (!file)
+		return false;
+	if (fgets(text, sizeof(text), file) && (name_end = strrchr(text, ')')))
+		state = name_end[1] ? name_end[2] : 0;
+	fclose(file);
+	return state == 'R';
+}
+
 /* Of a thread that has made no call in ten seconds of the main thread's. */
 static void look_for_stuck(struct target *target)
 {
 	for (size_t i = 0; i < target->count; i++) {
 		struct worker *w = target->workers[i];
 
-		w->still = w->loops == w->loops_seen ? w->still + 1 : 0;
+		w->still = w->loops == w->loops_seen && !awaits_starved(w) ? w->still + 1 : 0;
 		w->loops_seen = w->loops;
 		if (w->still == 10)
 			complain(w, "stuck", w->loops, 0);
