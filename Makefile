@@ -389,7 +389,7 @@ test-all: ## every test and check, kernels too (root): up to 40 minutes
 	$(Q)$(deps) kernels
 	$(Q)+$(tier) all
 
-test-engines: ## the tests that need a whole engine, which npm installs (root)
+test-engines: ## the tests that need a whole engine or its code, by npm and cargo (root)
 	$(Q)$(deps) test
 	$(Q)$(MAKE) $(jobs) TESTS=e2e WERROR=1 O=$(O) build-tests
 	$(Q)$(test_env) tests/run.sh $$(tests/choose.sh engines)

@@ -10,10 +10,6 @@
 
 #define REPLACEMENT "\xef\xbf\xbd" /* U+FFFD */
 
-/* serde_json (ryu) writes 1e-5 <= |x| < 1e16 without an exponent. */
-#define POINT_MIN (-5)
-#define POINT_MAX 16
-
 static void put_text(struct json *json, const char *text)
 {
 	fputs_unlocked(text, json->out);
@@ -42,12 +38,12 @@ static void put_escape(struct json *json, unsigned char byte)
 	fprintf(json->out, "\\u%04x", byte);
 }
 
-static void put_string(struct json *json, const char *value)
+/* The inside of a string. */
+static void put_inside(struct json *json, const char *value, const char *end)
 {
 	const char *at = value, *plain = value; /* plain: start of the run that goes out as it is */
 
-	putc_unlocked('"', json->out);
-	while (*at) {
+	while (at < end) {
 		unsigned char byte = (unsigned char)*at;
 		size_t length = 1, bad = 1;
 		bool escapes = byte < 0x20 || byte == '"' || byte == '\\', steers = false;
@@ -72,6 +68,26 @@ static void put_string(struct json *json, const char *value)
 		plain = at;
 	}
 	fwrite_unlocked(plain, 1, (size_t)(at - plain), json->out);
+}
+
+static void put_string(struct json *json, const char *value)
+{
+	putc_unlocked('"', json->out);
+	put_inside(json, value, value + strlen(value));
+	putc_unlocked('"', json->out);
+}
+
+static void put_key(struct json *json, const char *key)
+{
+	const char *nul;
+
+	putc_unlocked('"', json->out);
+	while ((nul = strstr(key, JSON_KEY_NUL))) {
+		put_inside(json, key, nul);
+		put_text(json, "\\u0000");
+		key = nul + strlen(JSON_KEY_NUL);
+	}
+	put_inside(json, key, key + strlen(key));
 	putc_unlocked('"', json->out);
 }
 
@@ -86,7 +102,7 @@ static void begin_value(struct json *json, const char *key)
 		*items |= bit;
 	}
 	if (key) {
-		put_string(json, key);
+		put_key(json, key);
 		putc_unlocked(':', json->out);
 	}
 }
@@ -176,15 +192,26 @@ void json_null(struct json *json, const char *key)
 	put_text(json, "null");
 }
 
-/* Significant digits of value > 0 without the point, and the decimal exponent of the first one. */
-static int find_digits(double value, char digits[18], int *exponent)
+/* How serde_json (ryu) prints a type of numbers. */
+struct number_form {
+	int precision; /* digits behind the first one that are always enough */
+	int point_min; /* from this decimal exponent … */
+	int point_max; /* … up to that one, without an exponent */
+	bool single;   /* f32 */
+};
+
+/*
+ * Significant digits of value > 0 without the point, as few as read back the same, and the decimal
+ * exponent of the first one.
+ */
+static int find_digits(double value, const struct number_form *form, char digits[18], int *exponent)
 {
 	char text[32];
 	int count = 0;
 
-	for (int precision = 0; precision <= 16; precision++) {
+	for (int precision = 0; precision <= form->precision; precision++) {
 		snprintf(text, sizeof(text), "%.*e", precision, value);
-		if (strtod(text, NULL) == value)
+		if (form->single ? strtof(text, NULL) == (float)value : strtod(text, NULL) == value)
 			break;
 	}
 	for (const char *at = text; *at && *at != 'e'; at++) {
@@ -217,7 +244,8 @@ static void put_decimal(struct json *json, const char *digits, int count, int wh
 	fwrite_unlocked(digits + before, 1, (size_t)(count - before), json->out);
 }
 
-void json_double(struct json *json, const char *key, double value)
+static void put_number(struct json *json, const char *key, double value,
+		       const struct number_form *form)
 {
 	char digits[18] = "";
 	int exponent, count;
@@ -234,8 +262,8 @@ void json_double(struct json *json, const char *key, double value)
 		put_text(json, "0.0");
 		return;
 	}
-	count = find_digits(value, digits, &exponent);
-	if (exponent >= POINT_MIN && exponent < POINT_MAX) {
+	count = find_digits(value, form, digits, &exponent);
+	if (exponent >= form->point_min && exponent <= form->point_max) {
 		put_decimal(json, digits, count, exponent + 1);
 		return;
 	}
@@ -243,6 +271,21 @@ void json_double(struct json *json, const char *key, double value)
 	if (count > 1)
 		putc_unlocked('.', json->out);
 	fprintf(json->out, "%.*se%d", count - 1, digits + 1, exponent);
+}
+
+void json_double(struct json *json, const char *key, double value)
+{
+	static const struct number_form form = {.precision = 16, .point_min = -5, .point_max = 15};
+
+	put_number(json, key, value, &form);
+}
+
+void json_float(struct json *json, const char *key, float value)
+{
+	static const struct number_form form = {
+		.precision = 8, .point_min = -6, .point_max = 12, .single = true};
+
+	put_number(json, key, (double)value, &form);
 }
 
 void json_micros(struct json *json, const char *key, uint64_t ns)

@@ -19,6 +19,9 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* Stands for a NUL in a key that was read, and is written as \u0000. */
+#define JSON_KEY_NUL "\xc0\x80"
+
 struct json {
 	FILE *out;
 	bool shown; /* maybe on a terminal: what would steer it becomes \uXXXX too (log_escape) */
@@ -38,6 +41,7 @@ void json_null(struct json *json, const char *key);
 
 /* As serde_json prints an f64: shortest form that reads back the same; NaN and infinities: null. */
 void json_double(struct json *json, const char *key, double value);
+void json_float(struct json *json, const char *key, float value); /* the same of an f32 */
 
 /* Nanoseconds as microseconds with all three decimals: 1234567 is 1234.567. */
 void json_micros(struct json *json, const char *key, uint64_t ns);

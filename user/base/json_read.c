@@ -161,8 +161,21 @@ static int take_escape(struct json_reader *reader)
 	return refuse_byte(reader, byte, "invalid escape");
 }
 
+/* json-c would cut a key at a NUL. No UTF-8 has these two bytes, which Java writes for one. */
+static int hide_nul(struct json_reader *reader)
+{
+	char *last = &reader->text.items[reader->text.count - 1];
+
+	if (*last)
+		return 0;
+	if (reader->unique_keys)
+		return json_reader__refuse(reader, "key with a NUL character");
+	*last = JSON_KEY_NUL[0];
+	return vec_push(&reader->text, JSON_KEY_NUL[1]);
+}
+
 /* From after the opening quote to after the closing one, into reader->text. */
-static int take_text(struct json_reader *reader)
+static int take_text(struct json_reader *reader, bool is_key)
 {
 	int err = 0;
 
@@ -177,6 +190,8 @@ static int take_text(struct json_reader *reader)
 		if (byte == '\\') {
 			json_reader__skip(reader);
 			err = take_escape(reader);
+			if (!err && is_key)
+				err = hide_nul(reader);
 		} else if (byte < 0x20) {
 			err = refuse_byte(reader, byte, "control character in a string");
 		} else {
@@ -188,7 +203,7 @@ static int take_text(struct json_reader *reader)
 
 static int take_string(struct json_reader *reader, struct json_object **value)
 {
-	int err = take_text(reader);
+	int err = take_text(reader, false);
 
 	if (err)
 		return err;
@@ -325,11 +340,9 @@ int json_reader__key(struct json_reader *reader)
 	if (byte != '"')
 		return refuse_byte(reader, byte, "key must be a string");
 	json_reader__skip(reader);
-	err = take_text(reader);
+	err = take_text(reader, true);
 	if (err)
 		return err;
-	if (reader->text.count && memchr(reader->text.items, 0, reader->text.count))
-		return json_reader__refuse(reader, "key with a NUL character");
 	byte = json_reader__peek(reader);
 	if (byte != ':')
 		return refuse_byte(reader, byte, "expected `:`");
@@ -521,6 +534,13 @@ bool json_expect_u32(struct json_object *value, char *error, size_t size)
 bool json_expect_u64(struct json_object *value, char *error, size_t size)
 {
 	return is_uint(value, UINT64_MAX) || json_refuse(value, "u64", error, size);
+}
+
+bool json_expect_number(struct json_object *value, char *error, size_t size)
+{
+	return json_object_is_type(value, json_type_int) ||
+	       json_object_is_type(value, json_type_double) ||
+	       json_refuse(value, "a number", error, size);
 }
 
 void json_write_value(struct json *json, const char *key, struct json_object *value)

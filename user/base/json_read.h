@@ -2,8 +2,8 @@
 /*
  * Reading JSON as strictly as serde_json, into json-c's values. json-c's own parser is more lenient
  * even when strict (NaN, -01, 1., control characters and lone surrogates in strings, malformed
- * UTF-8). An integer beyond 64 bits, and -0, becomes a double, as in serde_json. A key must not
- * hold a NUL: json-c would cut it there.
+ * UTF-8). An integer beyond 64 bits, and -0, becomes a double, as in serde_json. A NUL in a key
+ * becomes JSON_KEY_NUL, because json-c would cut the key there.
  */
 #ifndef FBT_BASE_JSON_READ_H
 #define FBT_BASE_JSON_READ_H
@@ -29,7 +29,8 @@ struct json_reader {
 	FILE *in; /* NULL: the text is from at to end */
 	const char *at;
 	const char *end;
-	bool unique_keys; /* refuse an object that has a key twice; else the last one counts */
+	bool unique_keys; /* refuse a key that an object has twice (else the last one counts), or
+			     with NUL */
 	uint32_t depth;	  /* of nesting; may begin above 0 */
 	uint64_t taken;	  /* bytes before at */
 	char error[96];	  /* set with -EBADMSG */
@@ -79,6 +80,7 @@ bool json_expect_bool(struct json_object *value, char *error, size_t size);
 bool json_expect_map(struct json_object *value, char *error, size_t size);
 bool json_expect_u32(struct json_object *value, char *error, size_t size);
 bool json_expect_u64(struct json_object *value, char *error, size_t size);
+bool json_expect_number(struct json_object *value, char *error, size_t size);
 
 /* "expected a map, found 1.5"; returns false. */
 bool json_refuse(struct json_object *value, const char *expected, char *error, size_t size);

@@ -17,7 +17,7 @@
 struct writer {
 	struct json json;
 	char place[PLACE_SIZE]; /* of the current value, e.g. runtime_config.entries[3].source */
-	char *error;
+	char *error;		/* why it was refused, or until then the members left out */
 	size_t error_size;
 };
 
@@ -29,6 +29,7 @@ struct field {
 	write_value *write;
 	bool optional; /* may be null */
 	bool required;
+	const char *default_text; /* what is written if it is absent; NULL: nothing */
 };
 
 __attribute__((format(printf, 2, 3))) static int refuse(struct writer *writer, const char *format,
@@ -92,6 +93,21 @@ static int write_bool(struct writer *writer, const char *key, struct json_object
 static int write_u32(struct writer *writer, const char *key, struct json_object *value)
 {
 	return write_checked(writer, key, value, json_expect_u32);
+}
+
+static int write_u64(struct writer *writer, const char *key, struct json_object *value)
+{
+	return write_checked(writer, key, value, json_expect_u64);
+}
+
+static int write_f32(struct writer *writer, const char *key, struct json_object *value)
+{
+	char reason[REASON_SIZE];
+
+	if (!json_expect_number(value, reason, sizeof(reason)))
+		return refuse(writer, "%s", reason);
+	json_float(&writer->json, key, (float)json_object_get_double(value));
+	return 0;
 }
 
 static int refuse_type(struct writer *writer, struct json_object *value, const char *expected)
@@ -203,6 +219,16 @@ static int write_effects(struct writer *writer, const char *key, struct json_obj
 	return write_array(writer, key, value, write_effect);
 }
 
+/* Adds a member to those that are left out, as long as there is room. */
+static void leave_out(struct writer *writer, const char *name)
+{
+	size_t length = strlen(writer->error);
+
+	if (length + 1 < writer->error_size)
+		snprintf(writer->error + length, writer->error_size - length, "%s%s%s%.64s",
+			 length ? ", " : "", writer->place, *writer->place ? "." : "", name);
+}
+
 static int check_members(struct writer *writer, struct json_object *value,
 			 const struct field *fields, size_t count)
 {
@@ -214,7 +240,7 @@ static int check_members(struct writer *writer, struct json_object *value,
 		for (i = 0; i < count && strcmp(name, fields[i].name) != 0; i++)
 			;
 		if (i == count)
-			return refuse(writer, "unknown field `%.64s`", name);
+			leave_out(writer, name);
 	}
 	for (i = 0; i < count; i++) {
 		if (fields[i].required && !json_object_object_get_ex(value, fields[i].name, NULL))
@@ -238,8 +264,12 @@ static int write_struct(struct writer *writer, const char *key, struct json_obje
 		struct json_object *member = NULL;
 		size_t place;
 
-		if (!json_object_object_get_ex(value, fields[i].name, &member) ||
-		    (!member && fields[i].optional))
+		if (!json_object_object_get_ex(value, fields[i].name, &member)) {
+			if (fields[i].default_text)
+				json_raw(&writer->json, fields[i].name, fields[i].default_text);
+			continue;
+		}
+		if (!member && fields[i].optional)
 			continue;
 		place = enter_member(writer, fields[i].name);
 		err = fields[i].write(writer, fields[i].name, member);
@@ -276,6 +306,19 @@ static int write_runtime_config(struct writer *writer, const char *key, struct j
 	return write_struct(writer, key, value, "a runtime configuration", fields, COUNT(fields));
 }
 
+static int write_sampling(struct writer *writer, const char *key, struct json_object *value)
+{
+	static const struct field fields[] = {
+		{.name = "temperature", .write = write_f32, .required = true},
+		{.name = "top_k", .write = write_u64, .optional = true},
+		{.name = "top_p", .write = write_f32, .optional = true},
+		{.name = "repetition_penalty", .write = write_f32, .optional = true},
+		{.name = "seed", .write = write_u64, .optional = true},
+	};
+
+	return write_struct(writer, key, value, "sampling fields", fields, COUNT(fields));
+}
+
 static int write_env(struct writer *writer, struct json_object *value)
 {
 	static const struct field fields[] = {
@@ -285,13 +328,17 @@ static int write_env(struct writer *writer, struct json_object *value)
 		{.name = "cuda", .write = write_string, .optional = true},
 		{.name = "rust", .write = write_string, .required = true},
 		{.name = "ferrum_features", .write = write_strings, .required = true},
+		{.name = "http_connection_mode", .write = write_string, .optional = true},
 		{.name = "gpu_clock_lock_mhz", .write = write_u32, .optional = true},
 		{.name = "gpu_power_limit_w", .write = write_u32, .optional = true},
 		{.name = "gpu_persistence_mode", .write = write_bool, .optional = true},
 		{.name = "gpu_auto_boost", .write = write_bool, .optional = true},
 		{.name = "ferrum_env", .write = write_map, .required = true},
-		{.name = "runtime_config", .write = write_runtime_config},
+		{.name = "runtime_config",
+		 .write = write_runtime_config,
+		 .default_text = "{\"entries\":[]}"},
 		{.name = "vllm_args", .write = write_strings, .optional = true},
+		{.name = "http_request_sampling", .write = write_sampling, .optional = true},
 	};
 
 	return write_struct(writer, NULL, value, "an environment document", fields, COUNT(fields));
@@ -321,6 +368,7 @@ int env_document_write(FILE *out, struct json_object *document, char *error, siz
 	int err;
 
 	writer.error = error;
+	*error = '\0';
 	switch (json_object_get_type(document)) {
 	case json_type_array:
 		return write_entries(&writer, NULL, document);

@@ -8,7 +8,8 @@
  *
  * Members are hashed in ferrum's order and the variables of ferrum_env by name, whatever their
  * order in the input; arrays keep their order. Optional members that are absent or null are left
- * out, and so is the runtime_config of older documents, which have none.
+ * out; a runtime_config that is absent is hashed as an empty one. Unknown members are left out, as
+ * ferrum does (ferrum-bench-core 0.7.4 to 0.18.4), but a later ferrum may hash them.
  */
 #ifndef FBT_MODEL_ENV_DOCUMENT_H
 #define FBT_MODEL_ENV_DOCUMENT_H
@@ -21,12 +22,12 @@
 #define ENV_HASH_SIZE	(sizeof(ENV_HASH_PREFIX) + 64)
 
 /*
- * Writes the bytes that are hashed. 0; -EBADMSG if it is no such document, with place and reason in
- * error; or -ENOMEM.
+ * Writes the bytes that are hashed. 0, with the members that were left out in error, or nothing;
+ * -EBADMSG if it is no such document, with place and reason in error; or -ENOMEM.
  */
 int env_document_write(FILE *out, struct json_object *document, char *error, size_t size);
 
-/* 0; -EBADMSG as above; -ENOMEM; or -EIO if OpenSSL failed, with the reason in error. */
+/* 0 or -EBADMSG as above; -ENOMEM; or -EIO if OpenSSL failed, with the reason in error. */
 int env_document_hash(char hash[ENV_HASH_SIZE], struct json_object *document, char *error,
 		      size_t size);
 

@@ -96,7 +96,19 @@ static void json_read_refuses_a_nul_anywhere(void **state)
 	assert_int_equal(json_read("1\0", 2, &value, error, sizeof(error)), -EBADMSG);
 	assert_int_equal(json_read("\"\0\"", 3, &value, error, sizeof(error)), -EBADMSG);
 	assert_int_equal(json_read("", 0, &value, error, sizeof(error)), -EBADMSG);
-	expect_refused("{\"event\\u0000x\":1}", "key with a NUL");
+}
+
+static void json_read_keeps_a_nul_in_a_key(void **state)
+{
+	static const char text[] =
+		"{\"event\\u0000x\":1,\"event\":2,\"\\u0000\\u0000\":{\"\\u0000\":\"\\u0000\"}}";
+	struct json_reader reader = {.at = text, .end = text + strlen(text), .unique_keys = true};
+	struct json_object *value = NULL;
+	char error[128] = "";
+
+	expect_rewritten(text, text);
+	assert_int_equal(json_reader__whole(&reader, &value, error, sizeof(error)), -EBADMSG);
+	assert_non_null(strstr(error, "key with a NUL"));
 }
 
 static void json_read_refuses_broken_grammar(void **state)
@@ -296,6 +308,7 @@ int main(void)
 		cmocka_unit_test(json_read_refuses_lone_surrogates),
 		cmocka_unit_test(json_read_refuses_what_is_not_utf8),
 		cmocka_unit_test(json_read_refuses_a_nul_anywhere),
+		cmocka_unit_test(json_read_keeps_a_nul_in_a_key),
 		cmocka_unit_test(json_read_refuses_broken_grammar),
 		cmocka_unit_test(json_read_goes_as_deep_as_serde_json),
 		cmocka_unit_test(json_read_takes_every_kind_of_value),

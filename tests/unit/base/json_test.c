@@ -64,6 +64,27 @@ static void expect_double(struct writer *writer, double value, const char *expec
 	expect_text(writer, expected);
 }
 
+static void expect_float(struct writer *writer, float value, const char *expected)
+{
+	start_over(writer);
+	json_float(&writer->json, NULL, value);
+	expect_text(writer, expected);
+}
+
+/* As serde_json prints these (1.0.145 and 1.0.150). */
+static void json_writes_as_few_digits_as_an_f32_needs(void **state)
+{
+	expect_float(*state, 0.6f, "0.6");
+	expect_float(*state, 0.0f, "0.0");
+	expect_float(*state, -0.0f, "-0.0");
+	expect_float(*state, 16777216.0f, "16777216.0");
+	expect_float(*state, 123456789.0f, "123456790.0");
+	expect_float(*state, 1e12f, "1000000000000.0");
+	expect_float(*state, 1e-6f, "0.000001");
+	expect_float(*state, 1e-7f, "1e-7");
+	expect_float(*state, INFINITY, "null");
+}
+
 static void json_writes_null_for_a_number_that_is_not_finite(void **state)
 {
 	expect_double(*state, NAN, "null");
@@ -296,6 +317,7 @@ static void json_begins_a_line_before_the_comma(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(json_writes_as_few_digits_as_an_f32_needs),
 		TEST(json_writes_null_for_a_number_that_is_not_finite),
 		TEST(json_replaces_bytes_that_are_not_utf8),
 		TEST(json_replaces_a_sequence_that_is_cut_off_once),
