@@ -366,12 +366,12 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	return 0;
 }
 
-static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie)
+static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const struct fbt_control *c)
 {
 	__u64 sp = PT_REGS_SP(ctx);
 	__u32 index;
 	struct fbt_slot *slot = current_slot(&index);
-	__u32 end = FBT_END_RETURN;
+	__u32 end = c->closed ? FBT_END_TRUNCATED : FBT_END_RETURN;
 
 	if (!slot || !slot->step_start_ns)
 		return 0;
@@ -382,7 +382,7 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie)
 	if (!(cookie & FBT_PROBE_NO_SP)) {
 		if (sp < slot->step_sp)
 			return 0;
-		if (sp > slot->step_sp)
+		if (sp > slot->step_sp && end == FBT_END_RETURN)
 			end = FBT_END_UNWOUND;
 		if (sp == slot->step_sp && (cookie & FBT_PROBE_TAIL)) {
 			slot->step_tail = 1;

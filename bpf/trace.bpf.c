@@ -298,12 +298,13 @@ int handle_step(struct pt_regs *ctx)
 	__u64 cookie = bpf_get_attach_cookie(ctx);
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
 
-	if (!c || c->closed)
+	/* Detaching takes 20 to 40 ms: a step must not seem to last until it is over. */
+	if (!c || c->closed == FBT_CLOSED || (c->closed && !(cookie & FBT_PROBE_END)))
 		return 0;
 	if (cookie & FBT_PROBE_STOP) {
 		stop_command(bpf_get_current_pid_tgid() >> 32);
 		return 0;
 	}
 	count_hit(cookie);
-	return cookie & FBT_PROBE_END ? end_step(ctx, cookie) : begin_step(ctx, cookie, c);
+	return cookie & FBT_PROBE_END ? end_step(ctx, cookie, c) : begin_step(ctx, cookie, c);
 }

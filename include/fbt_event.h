@@ -141,7 +141,10 @@ enum fbt_step_end {
 	FBT_END_RETURN = 0,
 	/* Left by an exception, a panic or longjmp; closed when that was noticed. */
 	FBT_END_UNWOUND = 1,
-	/* Still open when the window ended or the probes were switched off. */
+	/*
+	 * Still open when the window ended or the probes were switched off. Its end may be later
+	 * than when the window began to end.
+	 */
 	FBT_END_TRUNCATED = 2,
 	FBT_END_EXITED = 3, /* the thread ended in the step */
 };

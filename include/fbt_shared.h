@@ -174,7 +174,7 @@ struct fbt_control {
 	__u64 lost[FBT_LOST_COUNT];
 	__u64 walk_ns;	    /* the sum of fbt_hits.walk_ns */
 	__u32 pending_tgid; /* the process that comes under trace when it calls execve */
-	__u32 closed;	    /* the window has ended: step probes do nothing */
+	__u32 closed;	    /* enum fbt_closing */
 	__u32 files;	    /* number of file ids given out */
 	__u32 command_tgid; /* the process to stop after each execve, see user/trace/command.h */
 	/*
@@ -187,6 +187,13 @@ struct fbt_control {
 	__u64 charge_ns;   /* charge for the two probes of a step; 0: no charge */
 	__u64 charge_part; /* the probes' allowed share of a thread's time, in 1 / FBT_PART_ONE */
 	__u64 debt_max_ns;
+};
+
+/* The end of a window. */
+enum fbt_closing {
+	FBT_NOT_CLOSED = 0,
+	FBT_CLOSING = 1, /* no step begins; those that end are FBT_END_TRUNCATED */
+	FBT_CLOSED = 2,	 /* step probes do nothing */
 };
 
 #define FBT_PART_SHIFT 20

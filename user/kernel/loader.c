@@ -395,10 +395,10 @@ void loader__drain_events(struct loader *loader,
 
 void loader__detach(struct loader *loader)
 {
-	/*
-	 * The steps end first: after the syscall tracepoints are detached, a step would seem to
-	 * make no calls.
-	 */
-	__atomic_store_n(&loader->shared.control->closed, 1, __ATOMIC_RELEASE);
+	__u32 *closed = &loader->shared.control->closed;
+
+	/* No step may begin: without the tracepoints it would seem to make no calls. */
+	__atomic_store_n(closed, FBT_CLOSING, __ATOMIC_RELEASE);
 	trace_bpf__detach(loader->skel);
+	__atomic_store_n(closed, FBT_CLOSED, __ATOMIC_RELEASE);
 }

@@ -59,8 +59,9 @@ void loader__drain_events(struct loader *loader,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx);
 
 /*
- * Ends the window: detaches the tracepoints and disables the step probes. Removing the probes takes
- * longer and is left to loader__free(). The maps stay readable.
+ * Ends the window: from now on no step begins; the tracepoints are detached; then the step probes
+ * do nothing. A step that ended meanwhile is FBT_END_TRUNCATED, with its true end. Removing the
+ * step probes takes longer and is left to loader__free(). The maps stay readable.
  */
 void loader__detach(struct loader *loader);
 
