@@ -85,8 +85,8 @@ int env_hash_command(const char *path, FILE *out)
 		return err;
 	}
 	if (*error)
-		log_warn("%s: not in the hash, because ferrum up to 0.18 does not know it: %s",
-			 name, error);
+		log_warn("%s: the hash leaves out what ferrum up to 0.18 does not know: %s", name,
+			 error);
 	if (fprintf(out, "%s\n", hash) < 0 || fflush(out)) {
 		err = errno ? -errno : -EIO;
 		log_err("stdout: %s", strerror(-err));

@@ -156,7 +156,7 @@ static void env_hash_shows_no_control_characters_of_the_file(void **state)
 	write_file(text, strlen(text));
 	expect_printed(path, "sha256:"
 			     "3d8e2a01154c09120aa120df1d8b94e61afb74e2954e4d303af640e557e5570e\n");
-	assert_one_line(*state, "does not know it: [0].\\x1b[2J\\x07");
+	assert_one_line(*state, "does not know: [0].\\x1b[2J\\x07");
 	assert_null(strchr(stderr_text(*state), '\x1b'));
 }
 
