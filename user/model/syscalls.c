@@ -6,17 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "model/syscall_table_arm64.h"
-#include "model/syscall_table_x86_64.h"
+#include "model/syscall_tables.h"
 
-#define ARRAY_SIZE(array)  (sizeof(array) / sizeof((array)[0]))
-#define NAME_ROW(nr, name) [nr] = #name,
+#define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
-static const char *const x86_64_names[] = {SYSCALL_TABLE_X86_64(NAME_ROW)};
-static const char *const arm64_names[] = {SYSCALL_TABLE_ARM64(NAME_ROW)};
-
-_Static_assert(ARRAY_SIZE(x86_64_names) < FBT_NR_COUNT, "known calls have rows of their own");
-_Static_assert(ARRAY_SIZE(arm64_names) < FBT_NR_COUNT, "known calls have rows of their own");
+_Static_assert(ARRAY_SIZE(x86_64_names) <= COMMON_NR, "no number has two names");
+_Static_assert(ARRAY_SIZE(arm64_names) <= COMMON_NR, "no number has two names");
+_Static_assert(COMMON_NR + ARRAY_SIZE(common_names) < FBT_NR_COUNT,
+	       "known calls have rows of their own");
 
 enum fbt_arch syscalls_arch(void)
 {
@@ -31,11 +28,14 @@ enum fbt_arch syscalls_arch(void)
 
 const char *syscall_name(enum fbt_arch arch, uint32_t nr)
 {
-	if (arch == FBT_ARCH_X86_64 && nr < ARRAY_SIZE(x86_64_names))
-		return x86_64_names[nr];
-	if (arch == FBT_ARCH_ARM64 && nr < ARRAY_SIZE(arm64_names))
-		return arm64_names[nr];
-	return NULL;
+	if (arch != FBT_ARCH_X86_64 && arch != FBT_ARCH_ARM64)
+		return NULL;
+	if (nr >= COMMON_NR)
+		return nr - COMMON_NR < ARRAY_SIZE(common_names) ? common_names[nr - COMMON_NR]
+								 : NULL;
+	if (arch == FBT_ARCH_X86_64)
+		return nr < ARRAY_SIZE(x86_64_names) ? x86_64_names[nr] : NULL;
+	return nr < ARRAY_SIZE(arm64_names) ? arm64_names[nr] : NULL;
 }
 
 const char *syscall_label(enum fbt_arch arch, uint32_t nr, char buffer[24])
