@@ -115,7 +115,7 @@ struct {
 
 /*
  * Records for the loader: fbt_step; fbt_target without strings, when a process appears or calls
- * execve; and fbt_ring_file.
+ * execve; fbt_ring_site; and fbt_ring_file.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -128,6 +128,13 @@ struct {
 	__type(key, __u32); /* tgid */
 	__type(value, struct fbt_target_state);
 } targets SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FBT_SITES_MAX);
+	__type(key, struct fbt_site_key);
+	__type(value, struct fbt_site);
+} sites SEC(".maps");
 
 /* Identity of an open file: files of a process with equal keys are one file in the outputs. */
 struct file_key {

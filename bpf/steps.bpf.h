@@ -13,6 +13,13 @@
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
 
+static __always_inline struct fbt_hits *current_hits(void)
+{
+	__u32 cpu = bpf_get_smp_processor_id();
+
+	return bpf_map_lookup_elem(&step_hits, &cpu);
+}
+
 /* Syscall time, up to now, of the other threads of the process; sets unsure if not known. */
 static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 now)
 {
@@ -32,8 +39,7 @@ static __always_inline void count_walk(struct fbt_slot *slot, __u64 ns, struct t
 				       __u64 delay)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
+	struct fbt_hits *hits = current_hits();
 
 	delay = run_delay_of(task) - delay;
 	ns = ns > delay ? ns - delay : 0;
@@ -112,6 +118,12 @@ out:
 #define SIXTH_ARGUMENT(ctx) (((const volatile struct user_pt_regs *)(ctx))->regs[5])
 #endif
 
+/* The stack pointer at the function's entry: see FBT_PROBE_SP_SHIFT. */
+static __always_inline __u64 entry_sp(struct pt_regs *ctx, __u64 cookie)
+{
+	return PT_REGS_SP(ctx) - ((__s64)cookie >> FBT_PROBE_SP_SHIFT);
+}
+
 static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
 {
 	__u32 word = 0;
@@ -124,13 +136,14 @@ static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
 	return err;
 }
 
-static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx, __u32 kind)
+static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie)
 {
+	__u32 kind = cookie & FBT_PROBE_KIND;
 	struct fbt_kind_args *spec = bpf_map_lookup_elem(&kind_args, &kind);
 	/* Read all registers: the verifier allows only constant offsets into the context. */
 	volatile __u64 registers[8] = {
-		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx),	 PT_REGS_PARM3(ctx), PT_REGS_PARM4(ctx),
-		PT_REGS_PARM5(ctx), SIXTH_ARGUMENT(ctx), PT_REGS_SP(ctx),
+		PT_REGS_PARM1(ctx), PT_REGS_PARM2(ctx),	 PT_REGS_PARM3(ctx),	PT_REGS_PARM4(ctx),
+		PT_REGS_PARM5(ctx), SIXTH_ARGUMENT(ctx), entry_sp(ctx, cookie),
 	};
 
 	slot->arg_mask = 0;
@@ -230,17 +243,85 @@ static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs 
 }
 #endif
 
+/*
+ * Whether the open step continues in this function, after a tail call. The frame tells: the stack
+ * pointer and, on x86-64, the return address. They are the same after an exception too, if the
+ * caller then calls from the same place again. So a function continues in itself only if it may
+ * jump to itself.
+ */
+static __always_inline bool continues(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie)
+{
+	bool is_same = slot->step_kind == (cookie & FBT_PROBE_KIND);
+	__u64 address;
+
+	if (!slot->step_tail || (is_same && !(cookie & FBT_PROBE_SELF)))
+		return false;
+	address = read_return(ctx, slot->step_sp, cookie);
+#ifdef __TARGET_ARCH_x86
+	if (address != slot->step_return)
+		return false;
+#endif
+	slot->step_tail = (cookie & FBT_PROBE_TAILS) != 0;
+	slot->step_return = address;
+	return true;
+}
+
 /* Whether a begin at sp is inside the open step: a recursive call or an inner step function. */
 static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp)
 {
-	/* The open step made a tail call to this step function and continues in it. */
-	if (sp == slot->step_sp && slot->step_tail) {
-		slot->step_tail = 0;
-		slot->step_return = read_return(ctx, sp, cookie);
-		return true;
-	}
+	if (sp == slot->step_sp)
+		return continues(slot, ctx, cookie);
 	return sp < slot->step_sp && !is_frame_left(slot, ctx);
+}
+
+static __always_inline void tell_site(const struct fbt_site_key *key, __u32 kind)
+{
+	struct fbt_site told = {.kinds = 1ull << kind, .state = FBT_SITE_TOLD};
+	struct fbt_ring_site *site;
+
+	/* Another thread may have added it in the meantime, and tells it. */
+	if (bpf_map_update_elem(&sites, key, &told, BPF_NOEXIST))
+		return;
+	site = bpf_ringbuf_reserve(&events, sizeof(*site), 0);
+	if (!site) {
+		bpf_map_delete_elem(&sites, key);
+		return;
+	}
+	site->header.type = FBT_EVENT_SITE;
+	site->header.flags = 0;
+	site->header.size = sizeof(*site);
+	site->address = key->address;
+	site->tgid = key->tgid;
+	site->kind = kind;
+	bpf_ringbuf_submit(site, BPF_RB_NO_WAKEUP);
+}
+
+/* Whether the end of a step that returns to address will be seen. */
+static __always_inline bool is_end_seen(struct fbt_slot *slot, __u32 kind, __u64 address,
+					const struct fbt_control *c)
+{
+	struct fbt_site_key key = {.address = address, .tgid = slot->tgid};
+	struct fbt_hits *hits;
+	struct fbt_site *site;
+
+	slot->step_at_site = 0;
+	if (!(c->learn_kinds >> kind & 1))
+		return true;
+	site = bpf_map_lookup_elem(&sites, &key);
+	if (site) {
+		slot->step_at_site = *(volatile __u32 *)&site->state == FBT_SITE_PROBED;
+		if (!(site->kinds >> kind & 1))
+			__sync_fetch_and_or(&site->kinds, 1ull << kind);
+	} else if (address) {
+		tell_site(&key, kind);
+	}
+	if (slot->step_at_site || !(c->site_kinds >> kind & 1))
+		return true;
+	hits = current_hits();
+	if (hits)
+		__sync_fetch_and_add(&hits->unseen[kind], 1);
+	return false;
 }
 
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
@@ -249,7 +330,10 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
 	__u64 now = bpf_ktime_get_ns(), delay = run_delay_of(task);
+	__u64 address = read_return(ctx, sp, cookie);
 
+	if (!is_end_seen(slot, cookie & (FBT_KIND_COUNT - 1), address, c))
+		return;
 	slot->step_flags = has_run_delay(task) ? 0 : FBT_STEP_SCHED_UNKNOWN;
 	slot->gap_ns = 0;
 	slot->gap_syscall_ns = 0;
@@ -265,13 +349,14 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_lost_calls = slot->lost_calls;
 	slot->step_kind = cookie & FBT_PROBE_KIND;
 	slot->step_sp = sp;
-	slot->step_tail = 0;
-	slot->step_return = read_return(ctx, sp, cookie);
+	slot->step_tail = (cookie & FBT_PROBE_TAILS) != 0;
+	slot->step_return = address;
+	slot->left_sp = 0;
 	/* An untraced thread may have used this stack before: this thread's calls were not seen. */
 	if (!slot->step_end_ns)
 		forget_untraced_stack(task);
 	forget_files(slot);
-	read_args(slot, ctx, slot->step_kind);
+	read_args(slot, ctx, cookie);
 	if (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS)
 		others = sum_others(slot, now);
 	if (others.unsure)
@@ -288,9 +373,8 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 /* Counts every hit of a probe: its trap costs the same, whether or not a step begins or ends. */
 static __always_inline void count_hit(__u64 cookie)
 {
-	__u32 cpu = bpf_get_smp_processor_id();
 	__u32 kind = cookie & (FBT_KIND_COUNT - 1);
-	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
+	struct fbt_hits *hits = current_hits();
 
 	if (!hits)
 		return;
@@ -298,6 +382,8 @@ static __always_inline void count_hit(__u64 cookie)
 		__sync_fetch_and_add(&hits->ends[kind], 1);
 	else
 		__sync_fetch_and_add(&hits->begins[kind], 1);
+	if (cookie & FBT_PROBE_EMULATED)
+		__sync_fetch_and_add(&hits->emulated[kind], 1);
 }
 
 /*
@@ -308,10 +394,9 @@ static __always_inline void charge_thread(struct fbt_slot *slot, __u64 cookie,
 					  const struct fbt_control *c)
 {
 	__u64 own = bpf_ktime_get_ns() - run_delay_of(bpf_get_current_task_btf());
-	__u64 time = 0, paid, excess = 0;
-	__u32 cpu = bpf_get_smp_processor_id();
+	__u64 time = 0, paid, excess = 0, charge;
 	__u32 kind = cookie & (FBT_KIND_COUNT - 1);
-	struct fbt_hits *hits = bpf_map_lookup_elem(&step_hits, &cpu);
+	struct fbt_hits *hits = current_hits();
 
 	if (!hits)
 		return;
@@ -322,9 +407,10 @@ static __always_inline void charge_thread(struct fbt_slot *slot, __u64 cookie,
 	slot->begin_own_ns = own;
 	paid = time * c->charge_part >> FBT_PART_SHIFT;
 	slot->debt_ns -= paid < slot->debt_ns ? paid : slot->debt_ns;
-	slot->debt_ns += c->charge_ns;
+	charge = c->site_kinds >> kind & 1 ? c->charge_site_ns : c->charge_ns;
+	slot->debt_ns += charge;
 	if ((c->sampled_kinds >> kind & 1) && slot->debt_ns > c->debt_max_ns / 2) {
-		excess = c->charge_ns;
+		excess = charge;
 		slot->debt_ns -= excess;
 	}
 	if (slot->debt_ns > c->debt_max_ns) {
@@ -340,7 +426,7 @@ static __always_inline void charge_thread(struct fbt_slot *slot, __u64 cookie,
 static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 				      const struct fbt_control *c)
 {
-	__u64 sp = (cookie & FBT_PROBE_NO_SP) ? ~0ull : PT_REGS_SP(ctx);
+	__u64 sp = (cookie & FBT_PROBE_NO_SP) ? ~0ull : entry_sp(ctx, cookie);
 	__u32 index;
 	struct fbt_slot *slot;
 
@@ -366,6 +452,44 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 	return 0;
 }
 
+/*
+ * Control is back in the caller, so the step is over unless it is further down the stack. Others
+ * come by too: other callees of an indirect call, calls within a step, threads that are not traced.
+ */
+static __always_inline int pass_site(struct pt_regs *ctx, __u64 cookie, const struct fbt_control *c)
+{
+	__u64 sp = entry_sp(ctx, cookie);
+	struct fbt_hits *hits = current_hits();
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1), end = FBT_END_RETURN;
+	bool is_end = slot && slot->step_start_ns && sp >= slot->step_sp;
+	bool is_after_exit = slot && !slot->step_start_ns && sp == slot->left_sp;
+
+	if (!hits)
+		return 0;
+	if (is_end || is_after_exit)
+		__sync_fetch_and_add(&hits->confirmed[kind], 1);
+	else
+		__sync_fetch_and_add(&hits->strangers[kind], 1);
+	/*
+	 * Strangers are no calls of the function: the rate guard must not let it go for them. They
+	 * are, if it has no other end; else the loader soon gives up the site.
+	 */
+	if (is_end || is_after_exit || c->site_kinds >> kind & 1)
+		count_hit(cookie);
+	if (is_after_exit)
+		slot->left_sp = 0;
+	if (!is_end)
+		return 0;
+	if (sp > slot->step_sp)
+		end = FBT_END_UNWOUND;
+	else if (c->closed)
+		end = FBT_END_TRUNCATED;
+	close_step(slot, bpf_ktime_get_ns(), end);
+	return 0;
+}
+
 static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const struct fbt_control *c)
 {
 	__u64 sp = PT_REGS_SP(ctx);
@@ -388,6 +512,7 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const str
 			slot->step_tail = 1;
 			return 0;
 		}
+		slot->left_sp = slot->step_sp;
 	}
 	close_step(slot, bpf_ktime_get_ns(), end);
 	return 0;

@@ -305,6 +305,8 @@ int handle_step(struct pt_regs *ctx)
 		stop_command(bpf_get_current_pid_tgid() >> 32);
 		return 0;
 	}
+	if (cookie & FBT_PROBE_SITE)
+		return pass_site(ctx, cookie, c);
 	count_hit(cookie);
 	return cookie & FBT_PROBE_END ? end_step(ctx, cookie, c) : begin_step(ctx, cookie, c);
 }

@@ -60,6 +60,8 @@ enum fbt_event_type {
 	FBT_EVENT_GPU_CLOCK = 22,
 
 	FBT_EVENT_SAMPLING = 23,
+	FBT_EVENT_ENDS = 24,
+	FBT_EVENT_SITE = 25, /* only between bpf/ and the loader */
 };
 
 struct fbt_header {
@@ -264,8 +266,13 @@ struct fbt_cost {
 	__u64 floor_ns;	   /* duration that the outputs show for a getppid: the resolution floor */
 	__u64 rss_bytes;   /* memory of the tool, without what it shares with the kernel */
 	__u64 ring_bytes;  /* rings and tables shared with the kernel */
-	__u64 unused[2];   /* in older captures: the kernel's run time statistics */
-	__u64 cpu_ns;	   /* user + system time of the tool in the window */
+	/*
+	 * The same as step_ns where the kernel emulates the instructions at both probes, measured
+	 * when the tool attached. In older captures this and unused have other meanings.
+	 */
+	__u64 site_ns;
+	__u64 unused;
+	__u64 cpu_ns; /* user + system time of the tool in the window */
 };
 
 /*
@@ -281,6 +288,16 @@ struct fbt_sampling {
 	__u64 off_ns;	    /* time for which they were off */
 	__u64 calls;	 /* calls of the function while its probes were on, including nested ones */
 	__u64 cut_steps; /* steps that were open when the probes were switched off */
+};
+
+/* How the steps of a kind end. A later record of the same kind replaces an earlier one. */
+struct fbt_ends {
+	struct fbt_header header;
+	__u32 kind;
+	__u32 exits;	    /* places in the function that are probed: returns and tail calls */
+	__u32 sites;	    /* places in its callers that are probed, where it has returned */
+	__u32 tail_calls;   /* instructions by which the function may leave for another one */
+	__u64 unseen_steps; /* steps that were not traced: their call site was not known yet */
 };
 
 struct fbt_target_exit {
@@ -317,5 +334,6 @@ FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
+FBT_ASSERT_SIZE(fbt_ends, 32);
 
 #endif

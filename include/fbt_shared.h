@@ -104,8 +104,12 @@ struct fbt_slot {
 	__u32 step_kind;
 	__u32 step_flags; /* FBT_STEP_* */
 	__u32 arg_mask;
-	__u32 step_tail;   /* the step has left by a jump to another step function */
+	__u32 step_tail;   /* the step has left, or may leave, by a jump to another function */
 	__u64 step_return; /* identifies the step's frame, see read_return(); 0: not known */
+	__u64 left_sp; /* step_sp of the step that ended last at an exit, until its site is passed
+			*/
+	__u32 step_at_site; /* the step's call site is probed */
+	__u32 reserved;
 	/* The thread's counters when the step began, plus their growth in the step's calls. */
 	__u64 step_minor_faults;
 	__u64 step_major_faults;
@@ -183,8 +187,16 @@ struct fbt_control {
 	__u64 off_kinds;
 	__u64 sampled_kinds;
 	__u64 switched_ns; /* when kinds were last switched; no gap begins before this time */
+	/*
+	 * How steps end, a bit per kind. For kinds in learn_kinds the loader is told of call sites
+	 * that it does not know. Kinds in site_kinds have no probes on their exits: a step begins
+	 * only if its call site is probed.
+	 */
+	__u64 learn_kinds;
+	__u64 site_kinds;
 	/* What a thread is charged for its probes, see fbt_hits.excess_ns. */
-	__u64 charge_ns;   /* charge for the two probes of a step; 0: no charge */
+	__u64 charge_ns;      /* charge for the two probes of a step; 0: no charge */
+	__u64 charge_site_ns; /* the same for kinds in site_kinds */
 	__u64 charge_part; /* the probes' allowed share of a thread's time, in 1 / FBT_PART_ONE */
 	__u64 debt_max_ns;
 };
@@ -208,7 +220,12 @@ struct fbt_hits {
 	/* Hits of step probes by kind, in any thread. */
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
-	__u64 walk_ns[FBT_KIND_COUNT]; /* time spent on walks over a process's other threads */
+	__u64 emulated[FBT_KIND_COUNT]; /* those of both that were at FBT_PROBE_EMULATED */
+	/* Hits of call sites by the kind for which they were probed: */
+	__u64 confirmed[FBT_KIND_COUNT]; /* where its steps ended, or had just ended at an exit */
+	__u64 strangers[FBT_KIND_COUNT]; /* all others */
+	__u64 unseen[FBT_KIND_COUNT];	 /* steps that did not begin: see site_kinds */
+	__u64 walk_ns[FBT_KIND_COUNT];	 /* time spent on walks over a process's other threads */
 	/*
 	 * A thread's debt is the cost of its probes minus their allowed share of its time. Debt
 	 * above debt_max_ns is moved here, to the kind that was hit. For sampled kinds the limit is
@@ -239,6 +256,37 @@ struct fbt_ring_file {
 	char names[FBT_PATH_BYTES + FBT_NAME_BYTES];
 };
 
+/*
+ * The map sites: the call sites of step functions, by return address and process. The BPF side adds
+ * a site when a step is first called from there, and tells the loader (fbt_ring_site).
+ */
+#define FBT_SITES_MAX 4096
+struct fbt_site_key {
+	__u64 address;
+	__u32 tgid;
+	__u32 reserved;
+};
+
+enum fbt_site_state {
+	FBT_SITE_TOLD = 1,
+	FBT_SITE_PROBED = 2,
+	FBT_SITE_REFUSED = 3, /* cannot be probed, or is not worth it */
+};
+
+struct fbt_site {
+	__u64 kinds; /* the kinds that were called from there, a bit for each */
+	__u32 state; /* enum fbt_site_state */
+	__u32 reserved;
+};
+
+/* A new call site, in the event ring. */
+struct fbt_ring_site {
+	struct fbt_header header; /* FBT_EVENT_SITE */
+	__u64 address;
+	__u32 tgid;
+	__u32 kind;
+};
+
 /* How to read a step argument; see user/steps/spec.h for the text form. */
 struct fbt_arg_spec {
 	__u32 base; /* 0 … 5 integer argument registers, 6 stack pointer */
@@ -260,13 +308,23 @@ struct fbt_rate {
 	__u64 total_ns; /* of the calls that ended */
 };
 
-/* The cookie of a step probe: the kind in the low 16 bits, and these flags. */
+/*
+ * The cookie of a step probe: the kind in the low 16 bits, these flags, and in the high 32 bits the
+ * signed difference between the stack pointer at the probe and the one at the function's entry: of
+ * the function that begins or ends there, or that has returned (FBT_PROBE_SITE).
+ */
 #define FBT_PROBE_NO_SP	 (1u << 16) /* USDT: the stack pointers of begin and end are unrelated */
 #define FBT_PROBE_RETURN (1u << 17) /* uretprobe: the return address is already off the stack */
-#define FBT_PROBE_END	 (1u << 18) /* an exit of the function; else its entry */
+#define FBT_PROBE_END	 (1u << 18) /* an end of the function; else its entry */
 #define FBT_PROBE_STOP	 (1u << 19) /* entry of the program of command_tgid: stop there */
-#define FBT_PROBE_TAIL	 (1u << 20) /* exit that jumps to another step function: the step goes on */
-#define FBT_PROBE_FRAME	 (1u << 21) /* entry of a function that keeps a frame record (arm64) */
-#define FBT_PROBE_KIND	 0xffffu
+#define FBT_PROBE_TAIL                                                                             \
+	(1u << 20) /* an exit that jumps to another step function: the step goes on */
+#define FBT_PROBE_FRAME	   (1u << 21) /* entry of a function that keeps a frame record (arm64) */
+#define FBT_PROBE_SITE	   (1u << 22) /* with END: after the return address, in the caller */
+#define FBT_PROBE_TAILS	   (1u << 23) /* entry of a function that may leave by a jump to another */
+#define FBT_PROBE_SELF	   (1u << 25) /* with TAILS: it may jump to itself */
+#define FBT_PROBE_EMULATED (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
+#define FBT_PROBE_KIND	   0xffffu
+#define FBT_PROBE_SP_SHIFT 32
 
 #endif

@@ -44,6 +44,7 @@ enum bpf_map_type {
 /* Anonymous in the kernel too. */
 enum {
 	BPF_ANY = 0,
+	BPF_NOEXIST = 1,
 };
 
 enum {

@@ -217,6 +217,7 @@ static void judge_function(const struct step_function *function, struct findings
 {
 	const char *path = function->path ? function->path : "";
 	size_t exits = function->exit_offsets.count;
+	char ends[64];
 
 	if (function->uretprobe) {
 		findings_add(checks, FINDING_WARN, "step function",
@@ -226,9 +227,13 @@ static void judge_function(const struct step_function *function, struct findings
 		findings_advise(checks, "leave out --uretprobe");
 		return;
 	}
-	findings_add(checks, FINDING_OK, "step function", "%.*s, %zu %s%s%s, %.*s+0x%" PRIx64,
-		     NAME_SHOWN, function->name, exits, function->usdt ? "USDT end" : "exit",
-		     exits == 1 ? "" : "s", function->builtin ? ", from the built-in table" : "",
+	if (exits)
+		snprintf(ends, sizeof(ends), "%zu %s%s", exits,
+			 function->usdt ? "USDT end" : "exit", exits == 1 ? "" : "s");
+	else
+		snprintf(ends, sizeof(ends), "ends where it returns to");
+	findings_add(checks, FINDING_OK, "step function", "%.*s, %s%s, %.*s+0x%" PRIx64, NAME_SHOWN,
+		     function->name, ends, function->builtin ? ", from the built-in table" : "",
 		     PATH_SHOWN, path, function->address);
 }
 

@@ -35,6 +35,15 @@
 void calibrate_probe_site(void);
 extern const char calibrate_probe_exit[];
 
+/* The same at places that the kernel emulates where it can, with the end after a push. */
+void calibrate_emulated(void);
+extern const char calibrate_emulated_end[];
+#ifdef __x86_64__
+#define EMULATED_SP UINT64_C(-8)
+#else
+#define EMULATED_SP UINT64_C(0)
+#endif
+
 __asm__(".pushsection .text\n"
 	".globl calibrate_probe_site\n"
 	".type calibrate_probe_site, %function\n"
@@ -49,6 +58,22 @@ __asm__(".pushsection .text\n"
 	"calibrate_probe_exit:\n"
 	"ret\n"
 	".size calibrate_probe_site, . - calibrate_probe_site\n"
+	".globl calibrate_emulated\n"
+	".type calibrate_emulated, %function\n"
+	"calibrate_emulated:\n"
+#ifdef __x86_64__
+	"push %rax\n"
+	".globl calibrate_emulated_end\n"
+	"calibrate_emulated_end:\n"
+	"jmp 1f\n"
+	"1: add $8, %rsp\n"
+#else
+	"add x9, x9, #0\n"
+	".globl calibrate_emulated_end\n"
+	"calibrate_emulated_end:\n"
+#endif
+	"ret\n"
+	".size calibrate_emulated, . - calibrate_emulated\n"
 	".popsection\n");
 
 /* The duration of a call in the fastest chunk, because disturbances only make a chunk longer. */
@@ -165,7 +190,7 @@ static long times_displaced(void)
 	return usage.ru_nivcsw;
 }
 
-static uint64_t measure_step_once_ns(char *caches)
+static uint64_t measure_step_once_ns(void (*step)(void), char *caches)
 {
 	uint64_t start;
 
@@ -173,18 +198,18 @@ static uint64_t measure_step_once_ns(char *caches)
 	for (size_t at = 0; caches && at < CACHES_BYTES; at += LINE_BYTES)
 		*(volatile char *)(caches + at) += 1;
 	start = clock_ns(CLOCK_MONOTONIC);
-	calibrate_probe_site();
+	step();
 	return clock_ns(CLOCK_MONOTONIC) - start;
 }
 
 /* Measures again after a preemption, which is not a cost of the step. */
-static uint64_t measure_step_ns(char *caches)
+static uint64_t measure_step_ns(void (*step)(void), char *caches)
 {
 	uint64_t least_ns = UINT64_MAX;
 
 	for (int i = 0; i < STEP_TRIES; i++) {
 		long before = times_displaced();
-		uint64_t step_ns = measure_step_once_ns(caches);
+		uint64_t step_ns = measure_step_once_ns(step, caches);
 
 		if (step_ns < least_ns)
 			least_ns = step_ns;
@@ -195,7 +220,7 @@ static uint64_t measure_step_ns(char *caches)
 }
 
 /* The upper quartile, so that the cost is overstated rather than understated. */
-static uint64_t measure_steps_ns(void)
+static uint64_t measure_steps_ns(void (*step)(void))
 {
 	char *caches = mmap(NULL, CACHES_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			    -1, 0);
@@ -205,7 +230,7 @@ static uint64_t measure_steps_ns(void)
 	if (caches == MAP_FAILED)
 		caches = NULL;
 	for (int i = 0; i < STEP_ROUNDS; i++) {
-		uint64_t step_ns = measure_step_ns(caches);
+		uint64_t step_ns = measure_step_ns(step, caches);
 		int place = i;
 
 		for (; place && sorted[place - 1] > step_ns; place--)
@@ -217,16 +242,27 @@ static uint64_t measure_steps_ns(void)
 	return sorted[STEP_ROUNDS * 3 / 4];
 }
 
-int calibrate_step(struct loader *loader, struct fbt_cost *cost)
+/* Probes both functions. The end of the second is that of a call site. */
+static int probe_steps(struct loader *loader)
 {
-	struct uprobe_place places[2] = {{.cookie = OWN_KIND},
-					 {.cookie = OWN_KIND | FBT_PROBE_END}};
-	struct shared *shared = loader__shared(loader);
-	int err = find_own_offset((uintptr_t)calibrate_probe_site, &places[0].offset);
-	int fd = -1, slot;
+	struct uprobe_place places[] = {
+		{.cookie = OWN_KIND},
+		{.cookie = OWN_KIND | FBT_PROBE_END},
+		{.cookie = OWN_KIND},
+		{.cookie = OWN_KIND | FBT_PROBE_END | FBT_PROBE_SITE |
+			   EMULATED_SP << FBT_PROBE_SP_SHIFT},
+	};
+	const uintptr_t addresses[] = {
+		(uintptr_t)calibrate_probe_site,
+		(uintptr_t)calibrate_probe_exit,
+		(uintptr_t)calibrate_emulated,
+		(uintptr_t)calibrate_emulated_end,
+	};
+	size_t count = sizeof(places) / sizeof(places[0]);
+	int fd = -1, err = 0;
 
-	if (!err)
-		err = find_own_offset((uintptr_t)calibrate_probe_exit, &places[1].offset);
+	for (size_t i = 0; i < count && !err; i++)
+		err = find_own_offset(addresses[i], &places[i].offset);
 	if (!err && (fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC)) < 0)
 		err = -errno;
 	if (err) {
@@ -234,14 +270,26 @@ int calibrate_step(struct loader *loader, struct fbt_cost *cost)
 		return err;
 	}
 	err = uprobes__attach(loader__uprobes(loader), loader__step_program(loader), fd,
-			      "/proc/self/exe", places, 2, (uint32_t)getpid(), false);
+			      "/proc/self/exe", places, count, (uint32_t)getpid(), false);
 	close(fd);
+	return err;
+}
+
+int calibrate_step(struct loader *loader, struct fbt_cost *cost)
+{
+	struct shared *shared = loader__shared(loader);
+	int slot, err = probe_steps(loader);
+
 	if (err)
 		return err;
 	slot = take_own_slot(shared);
 	if (slot <= 0)
 		return 0;
-	cost->step_ns = measure_steps_ns();
+	cost->step_ns = measure_steps_ns(calibrate_probe_site);
+	/* With its call site looked up, as in a step that ends there. */
+	shared->control->learn_kinds |= UINT64_C(1) << OWN_KIND;
+	cost->site_ns = measure_steps_ns(calibrate_emulated);
+	shared->control->learn_kinds &= ~(UINT64_C(1) << OWN_KIND);
 	give_own_slot_back(shared, slot);
 	return 0;
 }
@@ -259,22 +307,26 @@ static uint64_t read_rss_bytes(void)
 }
 
 /* Time of all probe hits of the window, also those of nested calls and of steps not recorded. */
-static double sum_hits_ns(const struct shared *shared, uint64_t step_ns)
+static double sum_hits_ns(const struct shared *shared, const struct fbt_cost *cost)
 {
-	uint64_t hits = 0;
+	uint64_t hits = 0, emulated = 0;
 
 	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++) {
-		for (int kind = 1; kind < OWN_KIND; kind++)
+		for (int kind = 1; kind < OWN_KIND; kind++) {
 			hits += shared->hits[cpu].begins[kind] + shared->hits[cpu].ends[kind];
+			emulated += shared->hits[cpu].emulated[kind];
+		}
 	}
-	return (double)hits * (double)step_ns / 2;
+	return ((double)(hits - emulated) * (double)cost->step_ns +
+		(double)emulated * (double)cost->site_ns) /
+	       2;
 }
 
 void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns, uint64_t steps)
 {
 	const struct shared *shared = loader__shared(loader);
 	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
-	double all_ns = sum_hits_ns(shared, cost->step_ns) + (double)shared->control->walk_ns;
+	double all_ns = sum_hits_ns(shared, cost) + (double)shared->control->walk_ns;
 
 	cost->ring_bytes = loader__ring_bytes(loader, &mapped_bytes);
 	cost->rss_bytes = sub_saturating(rss_bytes, mapped_bytes);

@@ -385,6 +385,30 @@ int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt
 	return bpf_map_update_elem(bpf_map__fd(loader->skel->maps.kind_args), &kind, args, BPF_ANY);
 }
 
+void loader__set_site(struct loader *loader, const struct fbt_site_key *key,
+		      enum fbt_site_state state)
+{
+	int fd = bpf_map__fd(loader->skel->maps.sites);
+	struct fbt_site site = {0};
+
+	bpf_map_lookup_elem(fd, key, &site);
+	site.state = state;
+	bpf_map_update_elem(fd, key, &site, BPF_ANY);
+}
+
+uint64_t loader__site_kinds(struct loader *loader, const struct fbt_site_key *key)
+{
+	struct fbt_site site = {0};
+
+	bpf_map_lookup_elem(bpf_map__fd(loader->skel->maps.sites), key, &site);
+	return site.kinds;
+}
+
+void loader__forget_site(struct loader *loader, const struct fbt_site_key *key)
+{
+	bpf_map_delete_elem(bpf_map__fd(loader->skel->maps.sites), key);
+}
+
 void loader__drain_events(struct loader *loader,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
 {

@@ -46,6 +46,16 @@ const struct bpf_program *loader__step_program(const struct loader *loader);
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 
 /*
+ * Sets the state of a call site that the kernel side has told, or forgets it, so that it is told
+ * again. An update that fails leaves FBT_SITE_TOLD: the site is not used. loader__site_kinds: the
+ * kinds that were called from there.
+ */
+void loader__set_site(struct loader *loader, const struct fbt_site_key *key,
+		      enum fbt_site_state state);
+uint64_t loader__site_kinds(struct loader *loader, const struct fbt_site_key *key);
+void loader__forget_site(struct loader *loader, const struct fbt_site_key *key);
+
+/*
  * Starts tracing tgid when it calls execve. The process is stopped there, and at probes with
  * FBT_PROBE_STOP, until loader__release_command() (trace/command.h). loader__awaits_command()
  * returns whether there was no execve so far.

@@ -68,47 +68,112 @@ static int add_exits(const struct group *group, const struct step_function *func
 	return err;
 }
 
-/* Adds the places of a function; that of a uretprobe to returns, as it needs its own link. */
-static int add_function(const struct group *group, const struct step_probe *probe,
-			place_vec *places, place_vec *returns)
+/* The cookie of the entry, for a function that is no USDT probe. */
+static uint64_t begin_cookie(const struct step_function *function, uint64_t kind)
 {
-	const struct step_function *function = probe->function;
-	uint64_t cookie = probe->kind | (function->usdt ? FBT_PROBE_NO_SP : 0);
+	uint64_t cookie = kind | (uint64_t)function->begin_sp << FBT_PROBE_SP_SHIFT;
+
+	if (function->uretprobe)
+		cookie |= FBT_PROBE_RETURN;
+	if (function->keeps_frame)
+		cookie |= FBT_PROBE_FRAME;
+	if (function->begin_emulated)
+		cookie |= FBT_PROBE_EMULATED;
+	if (function->has_sites && !function->exit_offsets.count)
+		cookie |= FBT_PROBE_TAILS | (function->may_repeat ? FBT_PROBE_SELF : 0);
+	return cookie;
+}
+
+static int add_begins(const struct step_function *function, uint64_t kind, place_vec *places)
+{
 	int err = 0;
 
 	if (!function->usdt)
-		err = add_place(places, function->begin_offset, 0,
-				cookie | (function->uretprobe ? FBT_PROBE_RETURN : 0) |
-					(function->keeps_frame ? FBT_PROBE_FRAME : 0));
+		return add_place(places, function->begin_offset, 0, begin_cookie(function, kind));
 	vec_for_each (begin, &function->usdt_begins) {
 		if (!err)
-			err = add_place(places, *begin, function->begin_ref_ctr, cookie);
+			err = add_place(places, *begin, function->begin_ref_ctr,
+					kind | FBT_PROBE_NO_SP);
 	}
-	if (!err)
-		err = add_exits(group, function, cookie, places);
-	if (!err && function->uretprobe)
-		err = add_place(returns, function->begin_offset, 0,
-				cookie | FBT_PROBE_END | FBT_PROBE_RETURN);
 	return err;
 }
 
+static int add_ends(const struct group *group, const struct step_probe *probe, place_vec *places)
+{
+	const struct step_function *function = probe->function;
+
+	if (function->uretprobe)
+		return add_place(places, function->begin_offset, 0,
+				 probe->kind | FBT_PROBE_END | FBT_PROBE_RETURN);
+	if (probe->without_exits)
+		return 0;
+	return add_exits(group, function, probe->kind | (function->usdt ? FBT_PROBE_NO_SP : 0),
+			 places);
+}
+
+/*
+ * The ends first: a begin without an end would open a step that never ends. They have a link of
+ * their own where they can be detached alone, and where they are return probes.
+ */
 static int attach_function(struct uprobes *uprobes, const struct bpf_program *program,
 			   const struct group *group, size_t index, uint32_t tgid)
 {
-	const struct step_function *function = group->probes[index].function;
-	place_vec places = {0}, returns = {0};
-	int err = add_function(group, &group->probes[index], &places, &returns);
+	const struct step_probe *probe = &group->probes[index];
+	const struct step_function *function = probe->function;
+	place_vec begins = {0}, ends = {0};
+	place_vec *apart = function->uretprobe || function->has_sites ? &ends : &begins;
+	int err = add_begins(function, probe->kind, &begins);
 
-	/* Return probes first: a begin without an end would open a step that never ends. */
-	if (!err && returns.count)
-		err = uprobes__attach(uprobes, program, function->fd, function->path, returns.items,
-				      returns.count, tgid, true);
-	if (!err && places.count)
-		err = uprobes__attach(uprobes, program, function->fd, function->path, places.items,
-				      places.count, tgid, false);
-	vec_free(&places);
-	vec_free(&returns);
+	if (!err)
+		err = add_ends(group, probe, apart);
+	if (!err && ends.count)
+		err = uprobes__attach(uprobes, program, function->fd, function->path, ends.items,
+				      ends.count, tgid, function->uretprobe);
+	if (!err)
+		err = uprobes__attach(uprobes, program, function->fd, function->path, begins.items,
+				      begins.count, tgid, false);
+	vec_free(&begins);
+	vec_free(&ends);
 	return err;
+}
+
+int step_probes_attach_exits(struct uprobes *uprobes, const struct bpf_program *program,
+			     const struct step_probe *probe, uint32_t tgid)
+{
+	const struct step_function *function = probe->function;
+	const struct group group = {probe, 1};
+	place_vec ends = {0};
+	int err = add_exits(&group, function, probe->kind, &ends);
+
+	if (!err && ends.count)
+		err = uprobes__attach(uprobes, program, function->fd, function->path, ends.items,
+				      ends.count, tgid, false);
+	vec_free(&ends);
+	return err;
+}
+
+void step_probes_detach_exits(struct uprobes *uprobes, uint32_t kind)
+{
+	uprobes__detach(uprobes, FBT_PROBE_KIND | FBT_PROBE_END | FBT_PROBE_SITE,
+			kind | FBT_PROBE_END);
+}
+
+int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *program,
+			    const struct step_site *site, uint32_t kind, uint32_t tgid)
+{
+	const struct uprobe_place place = {
+		.offset = site->offset,
+		.cookie = kind | FBT_PROBE_END | FBT_PROBE_SITE |
+			  (site->emulated ? FBT_PROBE_EMULATED : 0) |
+			  (uint64_t)site->sp << FBT_PROBE_SP_SHIFT,
+	};
+
+	return uprobes__attach(uprobes, program, site->fd, site->path, &place, 1, tgid, false);
+}
+
+void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind)
+{
+	uprobes__detach(uprobes, FBT_PROBE_KIND | FBT_PROBE_SITE, kind | FBT_PROBE_SITE);
 }
 
 void step_probes_detach(struct uprobes *uprobes, uint32_t kind)

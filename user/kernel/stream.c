@@ -101,6 +101,8 @@ static void take_event(void *ctx, const struct fbt_header *event)
 			stream->steps_dropped++;
 	} else if (event->type == FBT_EVENT_TARGET) {
 		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
+	} else if (event->type == FBT_EVENT_SITE) {
+		stream->options.on_site(stream->options.ctx, (const struct fbt_ring_site *)event);
 	} else if (event->type == FBT_EVENT_FILE) {
 		if (file_names__send(stream->files, event, stream->output))
 			stream->files_dropped++;
@@ -303,6 +305,18 @@ bool stream__has_open_steps(const struct stream *stream, uint64_t kinds)
 {
 	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
 		if (is_open(&stream->shared->slots[i], kinds))
+			return true;
+	}
+	return false;
+}
+
+bool stream__awaits_exit(const struct stream *stream, uint32_t kind)
+{
+	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
+		const struct fbt_slot *slot = &stream->shared->slots[i];
+
+		if (is_open(slot, UINT64_C(1) << kind) &&
+		    !__atomic_load_n(&slot->step_at_site, __ATOMIC_RELAXED))
 			return true;
 	}
 	return false;

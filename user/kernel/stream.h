@@ -17,6 +17,7 @@ struct stream_options {
 	uint64_t steps_max; /* later steps are dropped; 0: no limit */
 	/* A process appeared (parent_tgid set) or called execve (0). */
 	void (*on_process)(void *ctx, const struct fbt_target *target);
+	void (*on_site)(void *ctx, const struct fbt_ring_site *site); /* a call site is told */
 	void *ctx;
 };
 
@@ -43,6 +44,9 @@ uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_n
 
 /* Whether a step of these kinds (one bit per kind) is open. */
 bool stream__has_open_steps(const struct stream *stream, uint64_t kinds);
+
+/* Whether a step of this kind is open whose call site is not probed. */
+bool stream__awaits_exit(const struct stream *stream, uint32_t kind);
 
 /* Whether any step was sent, or is open. */
 bool stream__has_steps(const struct stream *stream);

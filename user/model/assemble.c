@@ -699,6 +699,10 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	case FBT_EVENT_SAMPLING:
 		set_sampling(assembler, (const struct fbt_sampling *)event);
 		return 0;
+	case FBT_EVENT_ENDS:
+		assembler->window->ends[((const struct fbt_ends *)event)->kind] =
+			*(const struct fbt_ends *)event;
+		return 0;
 	case FBT_EVENT_COST:
 		assembler->window->cost = *(const struct fbt_cost *)event;
 		return 0;

@@ -55,6 +55,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_GPU_FLUSH] = PROCESS_LAYOUT(fbt_gpu_flush, 0),
 	[FBT_EVENT_GPU_CLOCK] = PROCESS_LAYOUT(fbt_gpu_clock, 0),
 	[FBT_EVENT_SAMPLING] = LAYOUT(fbt_sampling, 0),
+	[FBT_EVENT_ENDS] = LAYOUT(fbt_ends, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -90,9 +91,9 @@ static bool is_call_sound(const struct fbt_call *call)
 }
 
 /* Kind 0 is the fixed interval, which has no probes. */
-static bool is_sampling_sound(const struct fbt_sampling *sampling)
+static bool is_probed_kind(uint32_t kind)
 {
-	return sampling->kind && sampling->kind < FBT_KIND_COUNT;
+	return kind && kind < FBT_KIND_COUNT;
 }
 
 static bool is_thread_sound(const struct fbt_thread_name *thread)
@@ -148,7 +149,9 @@ static bool are_fields_sound(const struct fbt_header *event)
 	case FBT_EVENT_FILE:
 		return ((const struct fbt_file *)event)->id != 0;
 	case FBT_EVENT_SAMPLING:
-		return is_sampling_sound((const struct fbt_sampling *)event);
+		return is_probed_kind(((const struct fbt_sampling *)event)->kind);
+	case FBT_EVENT_ENDS:
+		return is_probed_kind(((const struct fbt_ends *)event)->kind);
 	case FBT_EVENT_GPU_STATE:
 		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
 	case FBT_EVENT_GPU_NAME:

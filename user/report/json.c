@@ -403,6 +403,7 @@ static void write_slowest(struct json *json, const struct tally_kind *kind)
 static void write_function(struct json *json, const struct window *window, uint32_t index)
 {
 	const struct kind *known = &window->kinds[index];
+	const struct fbt_ends *ends = &window->ends[index];
 	char address[24];
 
 	json_string(json, "name", window__kind_name(window, index));
@@ -411,7 +412,12 @@ static void write_function(struct json *json, const struct window *window, uint3
 	snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)known->record.address);
 	json_string(json, "address", known->record.address ? address : NULL);
 	json_bool(json, "builtin", known->record.builtin);
-	json_uint(json, "exits", known->record.exits);
+	json_uint(json, "exits", ends->kind ? ends->exits : known->record.exits);
+	if (!ends->kind)
+		return;
+	json_uint(json, "call_sites", ends->sites);
+	json_uint(json, "tail_calls", ends->tail_calls);
+	json_uint(json, "untraced_steps", ends->unseen_steps);
 }
 
 /* Null if all of its steps were seen. */

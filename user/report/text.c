@@ -208,11 +208,39 @@ static void write_targets(const struct report *report)
 		report_field(report, "", "and %zu more processes", count - TARGETS_MAX);
 }
 
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* How its steps end: "3 exits probed", "ends at 2 call sites". */
+static void describe_ends(char *text, size_t size, const struct fbt_kind *record,
+			  const struct fbt_ends *ends)
+{
+	int at = 0;
+
+	if (record->source == FBT_SOURCE_USDT) {
+		snprintf(text, size, "USDT probes");
+	} else if (!ends->kind && !record->exits) {
+		snprintf(text, size, "uretprobe");
+	} else if (!ends->kind || ends->exits) {
+		snprintf(text, size, "%" PRIu32 " exit%s probed",
+			 ends->kind ? ends->exits : record->exits,
+			 plural(ends->kind ? ends->exits : record->exits));
+	} else {
+		if (ends->tail_calls)
+			at = snprintf(text, size, "%" PRIu32 " tail call%s; ", ends->tail_calls,
+				      plural(ends->tail_calls));
+		snprintf(text + at, size - at, "ends where it returns to: %" PRIu32 " call site%s",
+			 ends->sites, plural(ends->sites));
+	}
+}
+
 static void write_function(const struct report *report, const char *label, const struct kind *kind,
-			   bool called)
+			   const struct fbt_ends *ends, bool called)
 {
 	const struct fbt_kind *record = &kind->record;
-	char name[1024], path[1024], place[1100], exits[64];
+	char name[1024], path[1024], place[1100], how[128];
 
 	shorten_text(name, sizeof(name), kind->name, 240);
 	shorten_text(path, sizeof(path), kind->path && *kind->path ? kind->path : "?", 200);
@@ -220,17 +248,14 @@ static void write_function(const struct report *report, const char *label, const
 		snprintf(place, sizeof(place), "%s+0x%" PRIx64, path, (uint64_t)record->address);
 	else
 		snprintf(place, sizeof(place), "%s", path);
-	if (record->source == FBT_SOURCE_USDT)
-		snprintf(exits, sizeof(exits), "USDT probes");
-	else if (record->exits)
-		snprintf(exits, sizeof(exits), "%" PRIu32 " %s probed", record->exits,
-			 record->exits == 1 ? "exit" : "exits");
-	else
-		snprintf(exits, sizeof(exits), "uretprobe");
+	describe_ends(how, sizeof(how), record, ends);
 	report_field(report, label, "%s (%s; %s%s)", name,
-		     record->builtin ? "built-in table" : "--step", exits,
+		     record->builtin ? "built-in table" : "--step", how,
 		     called ? "" : "; never called");
 	report_field(report, "", "%s", place);
+	if (ends->unseen_steps)
+		report_field(report, "", "%s call%s came from a place not known yet: not traced",
+			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
 }
 
 static void write_functions(const struct report *report)
@@ -241,7 +266,8 @@ static void write_functions(const struct report *report)
 	for (int i = 1; i < FBT_KIND_COUNT; i++) {
 		if (!window->kind_known[i])
 			continue;
-		write_function(report, label, &window->kinds[i], report->tally->kinds[i]);
+		write_function(report, label, &window->kinds[i], &window->ends[i],
+			       report->tally->kinds[i]);
 		label = "";
 	}
 	if (!window->record.interval_ns)

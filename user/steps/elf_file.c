@@ -397,6 +397,20 @@ int elf_file__offset(const struct elf_file *file, uint64_t address, bool code, u
 	return 0;
 }
 
+int elf_file__code_address(const struct elf_file *file, uint64_t offset, uint64_t *address)
+{
+	for (size_t i = 0; i < file->segment_count; i++) {
+		const Elf64_Phdr *segment = &file->segments[i];
+
+		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X) ||
+		    offset < segment->p_offset || offset - segment->p_offset >= segment->p_filesz)
+			continue;
+		*address = offset - segment->p_offset + segment->p_vaddr;
+		return 0;
+	}
+	return -ERANGE;
+}
+
 uint64_t elf_file__available(const struct elf_file *file, uint64_t address)
 {
 	const Elf64_Phdr *segment = find_load(file, address, false);

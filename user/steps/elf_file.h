@@ -93,6 +93,9 @@ int elf_file__segment(const struct elf_file *file, uint32_t type, Elf64_Phdr *he
 /* File offset of an address, with code only if it is in an executable segment. 0 or -ERANGE. */
 int elf_file__offset(const struct elf_file *file, uint64_t address, bool code, uint64_t *offset);
 
+/* The address of code at a file offset. 0, or -ERANGE if that is in no executable segment. */
+int elf_file__code_address(const struct elf_file *file, uint64_t offset, uint64_t *address);
+
 /* Reads size bytes at an address, all from one segment. 0, -ERANGE or -EIO. */
 int elf_file__read(const struct elf_file *file, uint64_t address, void *data, size_t size);
 

@@ -332,6 +332,7 @@ static int add_exit(struct search *search, const struct insn *insn)
 {
 	int err = vec_push(&search->exits->targets, insn->kind == INSN_JUMP ? insn->target : 0);
 
+	search->exits->tail_calls += insn->kind != INSN_RETURN;
 	return err ? err : vec_push(&search->exits->addresses, insn->address);
 }
 
@@ -350,8 +351,6 @@ static int check_direct(struct search *search, const struct insn *insn)
 	if (insn->target == search->parts[0].range.address)
 		return refuse(search, "a jump back to the function's first instruction",
 			      insn->address);
-	if (insn->target == search->exits->begin)
-		search->exits->begin = search->parts[0].range.address;
 	return 0;
 }
 
@@ -439,14 +438,67 @@ static int check_parts(struct search *search)
 	return 0;
 }
 
+/* Where the entry is probed if no jump of the function leads to the code up to there. */
+static int find_begin(const struct search *search, struct straight *begin)
+{
+	const struct exits_source *source = search->source;
+	const struct code_range *body = &search->parts[0].range;
+	uint64_t size = body->size < STRAIGHT_BYTES ? body->size : STRAIGHT_BYTES;
+	uint8_t code[STRAIGHT_BYTES];
+	size_t marker;
+	int err;
+
+	if (source->read(source->ctx, body->address, code, size))
+		return 0;
+	marker = insn_marker_size(source->arch, code, size);
+	if (marker == size)
+		return 0;
+	begin->address += marker;
+	err = straight_find(source->arch, code + marker, size - marker, begin->address,
+			    STRAIGHT_ENTRY, begin);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Whether any instruction may leave the function; if none does, it never returns. */
+static bool may_end(const struct search *search)
+{
+	for (size_t i = 0; i < search->count; i++) {
+		vec_for_each (insn, &search->parts[i].insns) {
+			if (may_leave(&search->parts[i].range, insn) &&
+			    !(is_direct(insn) && find_part(search, insn->target)))
+				return true;
+		}
+	}
+	return false;
+}
+
+static int choose_begin(struct search *search)
+{
+	uint64_t entry = search->parts[0].range.address;
+	struct straight *begin = &search->exits->begin;
+	int err = find_begin(search, begin);
+
+	for (size_t i = 0; i < search->count && !err; i++) {
+		vec_for_each (insn, &search->parts[i].insns) {
+			if (is_direct(insn) && insn->target > entry &&
+			    insn->target <= begin->address)
+				*begin = (struct straight){.address = entry};
+			search->exits->may_repeat |= (is_direct(insn) && insn->target == entry) ||
+						     insn->kind == INSN_INDIRECT ||
+						     insn->kind == INSN_TABLE64;
+		}
+	}
+	return err;
+}
+
 int exits_find(struct exits *exits, const struct exits_source *source,
 	       const struct code_range *ranges, size_t count)
 {
 	struct search *search = calloc(1, sizeof(*search));
-	uint8_t marker[4];
 	int err = 0;
 
 	memset(exits, 0, sizeof(*exits));
+	exits->begin.address = ranges[0].address;
 	if (!search)
 		return -ENOMEM;
 	search->source = source;
@@ -456,11 +508,10 @@ int exits_find(struct exits *exits, const struct exits_source *source,
 			err = add_part(search, &ranges[i]);
 	if (err)
 		goto out;
-	exits->begin = ranges[0].address;
-	if (ranges[0].size > sizeof(marker) &&
-	    !source->read(source->ctx, exits->begin, marker, sizeof(marker)))
-		exits->begin += insn_marker_size(source->arch, marker, sizeof(marker));
 	err = gather_parts(search);
+	if (!err)
+		err = choose_begin(search);
+	exits->never_ends = !err && !may_end(search);
 	if (!err)
 		err = check_parts(search);
 out:

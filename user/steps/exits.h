@@ -13,6 +13,7 @@
 #include "base/vec.h"
 #include "fbt_event.h"
 #include "steps/insn.h"
+#include "steps/straight.h"
 
 struct code_range {
 	uint64_t address;
@@ -38,7 +39,11 @@ struct exits_source {
 };
 
 struct exits {
-	uint64_t begin; /* where to probe the entry: after a branch-target marker if that is safe */
+	struct straight begin; /* where to probe the entry; set even with -ENOTSUP */
+	bool may_repeat; /* it may jump to its own entry, so that this is hit again; set as begin is
+			  */
+	bool never_ends; /* with -ENOTSUP: no instruction leaves the function */
+	unsigned int tail_calls; /* those of addresses that are not returns */
 	VEC(uint64_t) addresses;
 	VEC(uint64_t) targets; /* parallel to addresses: target of a direct jump, else 0 */
 	bool keeps_frame;      /* arm64: it stores a frame record, which x29 points to */

@@ -153,14 +153,12 @@ static size_t gather_ranges(const struct subject *subject, const struct code_ran
 	return namesakes == 1 ? count : 1;
 }
 
-static int fill_offsets(struct step_function *function, const struct image *image,
-			const struct exits *exits)
+static int fill_exits(struct step_function *function, const struct image *image,
+		      const struct exits *exits)
 {
 	uint64_t offset;
-	int err;
+	int err = 0;
 
-	function->keeps_frame = exits->keeps_frame;
-	err = elf_file__offset(image->elf, exits->begin, true, &function->begin_offset);
 	for (size_t i = 0; i < exits->addresses.count && !err; i++) {
 		err = elf_file__offset(image->elf, exits->addresses.items[i], true, &offset);
 		if (!err)
@@ -171,37 +169,62 @@ static int fill_offsets(struct step_function *function, const struct image *imag
 	return err;
 }
 
-/* Sets only the begin, because a uretprobe needs no exits. */
-static void find_begin(const struct image *image, uint64_t address, struct exits *exits)
+static int fill_begin(struct step_function *function, const struct image *image,
+		      const struct exits *exits)
+{
+	function->keeps_frame = exits->keeps_frame;
+	function->begin_sp = exits->begin.sp;
+	function->begin_emulated = exits->begin.emulated;
+	function->may_repeat = exits->may_repeat;
+	return elf_file__offset(image->elf, exits->begin.address, true, &function->begin_offset);
+}
+
+/* A uretprobe needs no exits, and has to be on the first instruction or its marker. */
+static void find_marked_begin(const struct image *image, uint64_t address, struct exits *exits)
 {
 	uint8_t marker[4];
 
-	exits->begin = address;
+	exits->begin.address = address;
 	if (!elf_file__read(image->elf, address, marker, sizeof(marker)))
-		exits->begin +=
+		exits->begin.address +=
 			insn_marker_size(elf_file__arch(image->elf), marker, sizeof(marker));
+}
+
+/*
+ * A tail call ends the function but not its caller's step. So a function that makes one, or whose
+ * exits are not certain, needs its call sites.
+ */
+static int find_places(struct step_function *function, const struct image *image,
+		       struct subject *subject, const struct code_range *body, struct exits *exits)
+{
+	struct exits_source source = {.read = read_code, .region = find_region, .ctx = subject};
+	struct code_range ranges[PIECES_MAX];
+	int err;
+
+	source.arch = elf_file__arch(image->elf);
+	find_names(subject, body->address);
+	err = exits_find(exits, &source, ranges, gather_ranges(subject, body, ranges));
+	function->has_sites = source.arch == FBT_ARCH_X86_64;
+	function->tail_calls = exits->tail_calls;
+	if (function->has_sites &&
+	    ((err == -ENOTSUP && !exits->never_ends) || (!err && exits->tail_calls)))
+		return 0;
+	return err ? err : fill_exits(function, image, exits);
 }
 
 static int find_offsets(struct step_function *function, const struct image *image,
 			const struct code_range *body, char reason[RESOLVE_REASON_BYTES])
 {
 	struct subject subject = {.image = image};
-	struct exits_source source = {.read = read_code, .region = find_region, .ctx = &subject};
-	struct code_range ranges[PIECES_MAX];
 	struct exits exits = {0};
-	size_t count;
 	int err = 0;
 
-	source.arch = elf_file__arch(image->elf);
-	if (function->uretprobe) {
-		find_begin(image, body->address, &exits);
-	} else {
-		find_names(&subject, body->address);
-		count = gather_ranges(&subject, body, ranges);
-		err = exits_find(&exits, &source, ranges, count);
-	}
+	if (function->uretprobe)
+		find_marked_begin(image, body->address, &exits);
+	else
+		err = find_places(function, image, &subject, body, &exits);
 	if (!err)
-		err = fill_offsets(function, image, &exits);
+		err = fill_begin(function, image, &exits);
 	if (err == -ENOTSUP)
 		snprintf(reason, RESOLVE_REASON_BYTES, "%s", exits.reason);
 	else if (err)

@@ -23,11 +23,21 @@ struct step_function {
 	uint64_t inode;
 	uint64_t address;
 	uint64_t size;
-	uint64_t begin_offset;	    /* after an endbr64 or bti */
-	VEC(uint64_t) exit_offsets; /* returns and tail calls; empty with a uretprobe */
+	uint64_t begin_offset; /* on the entry or soon after it */
+	int32_t begin_sp;      /* the stack pointer there, minus that at the entry */
+	bool begin_emulated;   /* see steps/straight.h */
+	/* Returns and tail calls; empty with a uretprobe, or if only its callers tell its end. */
+	VEC(uint64_t) exit_offsets;
 	/* Parallel to exit_offsets: address of a direct tail call, else 0. Empty for USDT. */
 	VEC(uint64_t) exit_targets;
 	bool keeps_frame; /* arm64: it stores a record of the caller's x29, x30; x29 points to it */
+	/*
+	 * Its steps can be ended where it returns to: at its call sites, which are known when it is
+	 * called. x86-64 only. Without exit_offsets there is no other way.
+	 */
+	bool has_sites;
+	bool may_repeat;	 /* see struct exits */
+	unsigned int tail_calls; /* instructions by which it leaves for another function */
 	bool uretprobe;
 	bool builtin;
 	bool usdt; /* usdt_begins and exit_offsets are USDT locations */
@@ -54,7 +64,7 @@ void step_function_add_arg(struct step_function *function, const struct step_arg
 
 /*
  * Makes a step function of the code at address; symbol may be NULL. 0 or -errno, with a reason but
- * without a message: -ENOTSUP if there is no safe exit, -ENOENT if the extent of the function is
+ * without a message: -ENOTSUP if its end cannot be told, -ENOENT if the extent of the function is
  * not known, -ERANGE if address is not code.
  */
 int resolve_function(struct step_function **function, const struct image *image,

@@ -9,6 +9,7 @@
 #include "model/event.h"
 #include "options.h"
 
+struct step_sites;
 struct steps_found;
 
 /* Owned by the session, borrowed by all others. */
@@ -19,6 +20,7 @@ struct live {
 	struct loader *loader;
 	struct traced_set *traced;
 	struct steps_found *found;
+	struct step_sites *sites;
 	struct stream *stream;
 };
 

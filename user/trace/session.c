@@ -21,6 +21,7 @@
 #include "trace/loading.h"
 #include "trace/selection.h"
 #include "trace/step_guard.h"
+#include "trace/step_sites.h"
 #include "trace/steps_found.h"
 
 /* Time counts up to the boundary; a call counts in the interval in which it returns. */
@@ -131,6 +132,13 @@ struct session {
 };
 
 /* Takes a process that -f or -a found, or that called execve. Either way its files are new. */
+static void take_site(void *ctx, const struct fbt_ring_site *site)
+{
+	const struct session *session = ctx;
+
+	step_sites__take(session->live.sites, site);
+}
+
 static void take_announced(void *ctx, const struct fbt_target *target)
 {
 	struct process_text text;
@@ -141,6 +149,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		log_warn("process %u: no memory to follow it", target->tgid);
 		return;
 	}
+	step_sites__forget(session->live.sites, target->tgid);
 	/* A link for one process is bound to its first thread, which is gone. */
 	if (target->header.flags & FBT_TARGET_NEW_LEADER)
 		steps_found__detach(traced, true);
@@ -200,8 +209,10 @@ int session__open(struct session **result, const struct options *options,
 					   &(struct stream_options){.detail = options->detail,
 								    .steps_max = options->steps,
 								    .on_process = take_announced,
+								    .on_site = take_site,
 								    .ctx = session});
-	if (!session->live.stream)
+	session->live.sites = step_sites__new(&session->live);
+	if (!session->live.stream || !session->live.sites)
 		goto out;
 	session->guard = step_guard__new(&session->live, loader__shared(session->live.loader),
 					 loader__has_multi(session->live.loader));
@@ -244,6 +255,7 @@ void session__free(struct session *session)
 	hint__free(session->hint.hint);
 	gpu_link__free(session->gpu);
 	step_guard__free(session->guard);
+	step_sites__free(session->live.sites);
 	stream__free(session->live.stream);
 	steps_found__free(session->live.found);
 	if (session->live.traced && session->live.loader)
@@ -410,6 +422,7 @@ static void remove_ended(struct session *session)
 			interval_send(session->live.traced, traced, clock_ns(CLOCK_MONOTONIC), true,
 				      session->live.output);
 		gpu_link__end(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
+		step_sites__forget(session->live.sites, traced->tgid);
 		loader__remove_target(session->live.loader, traced->tgid);
 		traced_set__remove(session->live.traced, traced, clock_ns(CLOCK_MONOTONIC));
 	}
@@ -424,7 +437,8 @@ void session__poll(struct session *session)
 	stream__drain(session->live.stream);
 	stream__send_lost(session->live.stream);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
-	step_guard__turn(session->guard, now_ns, session->cost.step_ns);
+	step_sites__turn(session->live.sites, now_ns);
+	step_guard__turn(session->guard, now_ns, &session->cost);
 	/* COMMAND has no intervals before its own first instruction. */
 	if (session->intervals.next_ns && session->launch && !launch__is_done(session->launch))
 		session->intervals.next_ns = now_ns;
@@ -466,6 +480,7 @@ int session__finish(struct session *session)
 	end.end_ns = clock_ns(CLOCK_MONOTONIC);
 	usleep(SETTLE_US);
 	step_guard__finish(session->guard, end.end_ns);
+	step_sites__finish(session->live.sites);
 	gpu_link__finish(session->gpu);
 	stream__finish(session->live.stream, end.end_ns);
 	if (session->intervals.next_ns)

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "kernel/step_probes.h"
 #include "trace/rate_guard.h"
+#include "trace/step_sites.h"
 #include "trace/steps_found.h"
 
 /* Cost of a step's two probes if it was not measured. */
@@ -24,7 +25,8 @@
 
 /* What the probes of a kind cost on one CPU. */
 struct kind_cost {
-	uint64_t hits; /* the kernel side's counter at the last look, as are the next two */
+	uint64_t hits; /* the kernel side's counter at the last look, as are the next three */
+	uint64_t emulated;
 	uint64_t walk_ns;
 	uint64_t excess_ns;
 	uint64_t spent_ns; /* between the last two looks */
@@ -105,25 +107,32 @@ static uint64_t load(const __u64 *counter)
 }
 
 /* At most time_ns is spent: steps in quick succession take less than step_ns each. */
-static void take_cost(struct step_guard *guard, uint32_t cpu, uint32_t kind, uint64_t step_ns,
-		      uint64_t time_ns)
+static void take_cost(struct step_guard *guard, uint32_t cpu, uint32_t kind,
+		      const struct fbt_cost *probes, uint64_t time_ns)
 {
 	const struct fbt_hits *hits = &guard->shared->hits[cpu];
 	struct kind_cost *cost = &guard->cpus[cpu].kinds[kind];
 	struct kind_cost now = {
 		.hits = load(&hits->begins[kind]) + load(&hits->ends[kind]),
+		.emulated = load(&hits->emulated[kind]),
 		.walk_ns = load(&hits->walk_ns[kind]),
 		.excess_ns = load(&hits->excess_ns[kind]),
 	};
+	uint64_t emulated;
 
-	now.spent_ns = (now.hits - cost->hits) * step_ns / 2 + now.walk_ns - cost->walk_ns;
+	emulated = now.emulated - cost->emulated;
+	now.spent_ns = ((now.hits - cost->hits - emulated) * probes->step_ns +
+			emulated * probes->site_ns) /
+			       2 +
+		       now.walk_ns - cost->walk_ns;
 	if (now.spent_ns > time_ns)
 		now.spent_ns = time_ns;
 	guard->kinds[kind].excess_ns += now.excess_ns - cost->excess_ns;
 	*cost = now;
 }
 
-void step_guard__look(struct step_guard *guard, uint64_t kinds, uint64_t time_ns, uint64_t step_ns)
+void step_guard__look(struct step_guard *guard, uint64_t kinds, uint64_t time_ns,
+		      const struct fbt_cost *probes)
 {
 	guard->excess_own_ns = 0;
 	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++)
@@ -132,19 +141,20 @@ void step_guard__look(struct step_guard *guard, uint64_t kinds, uint64_t time_ns
 		uint64_t own_ns = load(&guard->shared->hits[cpu].excess_own_ns);
 
 		for (uint32_t kind = 0; (kind = kind_next(kinds, kind));)
-			take_cost(guard, cpu, kind, step_ns, time_ns);
+			take_cost(guard, cpu, kind, probes, time_ns);
 		guard->excess_own_ns += own_ns - guard->cpus[cpu].excess_own_ns;
 		guard->cpus[cpu].excess_own_ns = own_ns;
 	}
 }
 
-void step_guard__charge(const struct step_guard *guard, uint64_t step_ns)
+void step_guard__charge(const struct step_guard *guard, const struct fbt_cost *probes)
 {
 	struct fbt_control *control = guard->shared->control;
 
 	control->debt_max_ns = RATE_BURST_NS;
 	control->charge_part = (uint64_t)(guard->limits.share * (double)FBT_PART_ONE);
-	__atomic_store_n(&control->charge_ns, step_ns, __ATOMIC_RELEASE);
+	control->charge_site_ns = probes->site_ns;
+	__atomic_store_n(&control->charge_ns, probes->step_ns, __ATOMIC_RELEASE);
 }
 
 uint64_t step_guard__spent(const struct step_guard *guard, uint32_t cpu, uint64_t kinds)
@@ -323,6 +333,7 @@ static void switch_off(struct step_guard *guard, uint64_t kinds, uint64_t now_ns
 	__atomic_or_fetch(&control->sampled_kinds, kinds, __ATOMIC_SEQ_CST);
 	await_ends(guard, kinds);
 	set_off(guard, kinds, true, now_ns);
+	step_sites__switch_off(guard->live->sites, kinds);
 	steps_found__switch_off(guard->live->found, kinds);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
 	cut_steps(guard, kinds, now_ns);
@@ -335,7 +346,9 @@ static void switch_on(struct step_guard *guard, struct kind_row *unit)
 	struct fbt_control *control = guard->shared->control;
 
 	__atomic_store_n(&control->switched_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_SEQ_CST);
+	step_sites__switch_on(guard->live->sites, unit->joined);
 	if (steps_found__switch_on(guard->live->found, unit->joined)) {
+		step_sites__switch_off(guard->live->sites, unit->joined);
 		log_warn("%s: its probes cannot be attached again: no more of its steps are seen "
 			 "in this window",
 			 name_of(guard, unit));
@@ -448,8 +461,9 @@ static void begin_watch(struct step_guard *guard, uint32_t kind, uint64_t now_ns
 	unit->joined |= guard->kinds[kind].unit;
 }
 
-void step_guard__turn(struct step_guard *guard, uint64_t now_ns, uint64_t step_ns)
+void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fbt_cost *cost)
 {
+	struct fbt_cost probes = *cost;
 	struct look look = {.now_ns = now_ns, .time_ns = 1};
 	bool is_first = !guard->looked_ns;
 	size_t count = steps_found__count(guard->live->found);
@@ -467,10 +481,10 @@ void step_guard__turn(struct step_guard *guard, uint64_t now_ns, uint64_t step_n
 			begin_watch(guard, kind, now_ns);
 		kinds |= guard->kinds[kind].joined;
 	}
-	if (!step_ns)
-		step_ns = STEP_NS_DEFAULT;
-	step_guard__look(guard, kinds, look.time_ns, step_ns);
-	step_guard__charge(guard, step_ns);
+	if (!probes.step_ns)
+		probes.step_ns = probes.site_ns = STEP_NS_DEFAULT;
+	step_guard__look(guard, kinds, look.time_ns, &probes);
+	step_guard__charge(guard, &probes);
 	/* Hits before the first look happened in an unknown time and do not count. */
 	if (is_first)
 		return;

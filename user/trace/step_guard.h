@@ -25,8 +25,8 @@ struct step_guard *step_guard__new(const struct live *live, const struct shared 
 				   bool quick);
 void step_guard__free(struct step_guard *guard);
 
-/* Call every few milliseconds. step_ns: cost of a step's two probes; 0: not measured. */
-void step_guard__turn(struct step_guard *guard, uint64_t now_ns, uint64_t step_ns);
+/* Call every few milliseconds. cost: that of a step's probes; 0: not measured. */
+void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fbt_cost *cost);
 
 /* Call at the end of the window. */
 void step_guard__finish(struct step_guard *guard, uint64_t now_ns);
@@ -36,15 +36,16 @@ bool step_guard__has_acted(const struct step_guard *guard);
 
 /*
  * The parts of a turn follow. This one takes what the kernel side has counted (struct fbt_hits) for
- * these kinds since the last look, time_ns ago. step_ns: cost of a step's two probes.
+ * these kinds since the last look, time_ns ago. probes: step_ns and site_ns.
  */
-void step_guard__look(struct step_guard *guard, uint64_t kinds, uint64_t time_ns, uint64_t step_ns);
+void step_guard__look(struct step_guard *guard, uint64_t kinds, uint64_t time_ns,
+		      const struct fbt_cost *probes);
 
 /*
- * From now on threads are charged step_ns for each step, of which they may spend the share of their
- * time.
+ * From now on threads are charged the cost of its probes for each step, of which they may spend the
+ * share of their time.
  */
-void step_guard__charge(const struct step_guard *guard, uint64_t step_ns);
+void step_guard__charge(const struct step_guard *guard, const struct fbt_cost *probes);
 
 /* What these kinds have spent on one CPU between the last two looks. */
 uint64_t step_guard__spent(const struct step_guard *guard, uint32_t cpu, uint64_t kinds);

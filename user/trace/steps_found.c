@@ -22,6 +22,8 @@ struct steps_found {
 	bool is_probing;
 	bool probed[FBT_KIND_COUNT]; /* used only where links cover all processes */
 	uint64_t off_kinds;	     /* kinds that are switched off */
+	uint64_t site_kinds;	     /* kinds whose exits are not probed */
+	uint64_t exit_kinds;	     /* kinds whose call sites are not probed */
 };
 
 struct steps_found *steps_found__new(const struct live *live)
@@ -54,11 +56,8 @@ bool steps_found__is_probing(const struct steps_found *found)
 	return found->is_probing;
 }
 
-/*
- * Whether links cover all processes, which they must if new processes may come at any time.
- * Otherwise each target has links of its own, so that other processes pay nothing.
- */
-static bool probes_all(const struct steps_found *found)
+/* Links must cover all processes if new ones may come at any time. */
+bool steps_found__probes_all(const struct steps_found *found)
 {
 	return found->live->options->all || found->live->options->follow ||
 	       found->live->options->command ||
@@ -162,21 +161,29 @@ static int set_args(struct steps_found *found, size_t index)
 	return loader__set_kind_args(found->live->loader, (uint32_t)index + 1, &args);
 }
 
-/* The loader owns links for all processes; those of one process are freed with it. */
-static struct uprobes *choose_links(const struct steps_found *found, struct traced *traced)
+struct uprobes *steps_found__links(const struct steps_found *found, struct traced *traced)
 {
-	if (probes_all(found))
+	if (steps_found__probes_all(found))
 		return loader__uprobes(found->live->loader);
 	if (!traced->uprobes)
 		traced->uprobes = uprobes__new(loader__has_multi(found->live->loader));
 	return traced->uprobes;
 }
 
+static struct step_probe probe_of(const struct steps_found *found, uint32_t kind)
+{
+	return (struct step_probe){
+		.function = found->functions.items[kind - 1],
+		.kind = kind,
+		.without_exits = found->site_kinds & kind_bit(kind),
+	};
+}
+
 /* Collects the kinds in a process's files that are not probed yet, and marks them as probed. */
 static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 			    struct step_probe probes[FBT_KIND_COUNT])
 {
-	bool all = probes_all(found);
+	bool all = steps_found__probes_all(found);
 	size_t count = 0;
 
 	for (size_t i = traced->probed_kinds; i < traced->kinds.count; i++) {
@@ -186,7 +193,7 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 		    found->off_kinds & kind_bit(kind))
 			continue;
 		found->probed[kind] = true;
-		probes[count++] = (struct step_probe){found->functions.items[kind - 1], kind};
+		probes[count++] = probe_of(found, kind);
 	}
 	traced->probed_kinds = traced->kinds.count;
 	return count;
@@ -196,25 +203,42 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
  * A link for one process is bound to its first thread. If that thread is gone, a link for all
  * processes is needed.
  */
-static uint32_t choose_tgid(const struct steps_found *found, const struct traced *traced)
+uint32_t steps_found__link_tgid(const struct steps_found *found, const struct traced *traced)
 {
-	if (probes_all(found) || processes_living_thread(traced->tgid) != traced->tgid)
+	if (steps_found__probes_all(found) || processes_living_thread(traced->tgid) != traced->tgid)
 		return 0;
 	return traced->tgid;
+}
+
+/* Sets how the steps of a kind end, before the first of them begins. */
+static void choose_ends(struct steps_found *found, uint32_t kind)
+{
+	const struct step_function *function = found->functions.items[kind - 1];
+	struct fbt_control *control = loader__shared(found->live->loader)->control;
+
+	if (!function->has_sites || found->exit_kinds & kind_bit(kind))
+		return;
+	if (!function->exit_offsets.count)
+		found->site_kinds |= kind_bit(kind);
+	if (found->site_kinds & kind_bit(kind))
+		__atomic_or_fetch(&control->site_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
+	__atomic_or_fetch(&control->learn_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
 }
 
 /*
  * Steps may begin only when all probes are attached; otherwise the end of a step might be missed.
  */
-static int attach_probes(const struct steps_found *found, struct uprobes *links,
+static int attach_probes(struct steps_found *found, struct uprobes *links,
 			 const struct step_probe *probes, size_t count, uint32_t tgid)
 {
 	__u64 *off = &loader__shared(found->live->loader)->control->off_kinds;
 	uint64_t kinds = 0;
 	int err;
 
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
 		kinds |= kind_bit(probes[i].kind);
+		choose_ends(found, probes[i].kind);
+	}
 	__atomic_or_fetch(off, kinds, __ATOMIC_SEQ_CST);
 	err = step_probes_attach(links, loader__step_program(found->live->loader), probes, count,
 				 tgid);
@@ -225,7 +249,7 @@ static int attach_probes(const struct steps_found *found, struct uprobes *links,
 /* A failed attach is not tried again, because it would fail every second. */
 int steps_found__attach(struct steps_found *found, struct traced *traced)
 {
-	struct uprobes *links = choose_links(found, traced);
+	struct uprobes *links = steps_found__links(found, traced);
 	struct step_probe probes[FBT_KIND_COUNT];
 	size_t count = take_unprobed(found, traced, probes);
 	int err = links ? 0 : -ENOMEM;
@@ -233,7 +257,8 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 	for (size_t i = 0; i < count && !err; i++)
 		err = set_args(found, probes[i].kind - 1);
 	if (!err && count)
-		err = attach_probes(found, links, probes, count, choose_tgid(found, traced));
+		err = attach_probes(found, links, probes, count,
+				    steps_found__link_tgid(found, traced));
 	if (err)
 		return err;
 	found->is_probing |= count > 0;
@@ -277,8 +302,7 @@ static size_t take_kinds(const struct steps_found *found, uint64_t kinds,
 
 	for (uint32_t kind = 1; kind <= found->functions.count; kind++) {
 		if (kinds & kind_bit(kind))
-			probes[count++] =
-				(struct step_probe){found->functions.items[kind - 1], kind};
+			probes[count++] = probe_of(found, kind);
 	}
 	return count;
 }
@@ -296,7 +320,8 @@ static int attach_again(struct steps_found *found, struct traced *traced, uint64
 	if (!count || !traced->uprobes)
 		return 0;
 	uprobes__set_quiet(traced->uprobes, log_level() < LOG_DEBUG);
-	err = attach_probes(found, traced->uprobes, probes, count, choose_tgid(found, traced));
+	err = attach_probes(found, traced->uprobes, probes, count,
+			    steps_found__link_tgid(found, traced));
 	uprobes__set_quiet(traced->uprobes, false);
 	return err;
 }
@@ -320,7 +345,7 @@ int steps_found__switch_on(struct steps_found *found, uint64_t kinds)
 	struct step_probe probes[FBT_KIND_COUNT];
 	int err;
 
-	if (probes_all(found))
+	if (steps_found__probes_all(found))
 		err = attach_probes(found, loader__uprobes(found->live->loader), probes,
 				    take_kinds(found, kinds, probes), 0);
 	else
@@ -330,6 +355,69 @@ int steps_found__switch_on(struct steps_found *found, uint64_t kinds)
 	else
 		found->off_kinds &= ~kinds;
 	return err;
+}
+
+void steps_found__end_at_sites(struct steps_found *found, uint32_t kind)
+{
+	struct fbt_control *control = loader__shared(found->live->loader)->control;
+
+	__atomic_or_fetch(&control->site_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
+}
+
+void steps_found__drop_exits(struct steps_found *found, uint32_t kind)
+{
+	struct traced *traced;
+
+	found->site_kinds |= kind_bit(kind);
+	step_probes_detach_exits(loader__uprobes(found->live->loader), kind);
+	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)); i++) {
+		if (traced->uprobes)
+			step_probes_detach_exits(traced->uprobes, kind);
+	}
+}
+
+static int attach_exits(struct steps_found *found, uint32_t kind)
+{
+	const struct bpf_program *program = loader__step_program(found->live->loader);
+	struct step_probe probe = probe_of(found, kind);
+	struct traced *traced;
+	int err = 0;
+
+	if (steps_found__probes_all(found))
+		return step_probes_attach_exits(loader__uprobes(found->live->loader), program,
+						&probe, 0);
+	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)) && !err; i++) {
+		if (traced->uprobes)
+			err = step_probes_attach_exits(traced->uprobes, program, &probe,
+						       steps_found__link_tgid(found, traced));
+	}
+	return err == -ESRCH ? 0 : err;
+}
+
+static void detach_sites(struct steps_found *found, uint32_t kind)
+{
+	struct traced *traced;
+
+	step_probes_detach_sites(loader__uprobes(found->live->loader), kind);
+	for (size_t i = 0; (traced = traced_set__at(found->live->traced, i)); i++) {
+		if (traced->uprobes)
+			step_probes_detach_sites(traced->uprobes, kind);
+	}
+}
+
+int steps_found__end_at_exits(struct steps_found *found, uint32_t kind)
+{
+	struct fbt_control *control = loader__shared(found->live->loader)->control;
+	int err = found->site_kinds & kind_bit(kind) ? attach_exits(found, kind) : 0;
+
+	if (err)
+		return err;
+	found->site_kinds &= ~kind_bit(kind);
+	found->exit_kinds |= kind_bit(kind);
+	__atomic_and_fetch(&control->learn_kinds, ~kind_bit(kind), __ATOMIC_SEQ_CST);
+	__atomic_and_fetch(&control->site_kinds, ~kind_bit(kind), __ATOMIC_SEQ_CST);
+	detach_sites(found, kind);
+	return 0;
 }
 
 /* Warns if steps are compared by something else than what the user asked for. */

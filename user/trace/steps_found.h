@@ -51,6 +51,29 @@ const struct step_function *steps_found__function(const struct steps_found *foun
 void steps_found__switch_off(struct steps_found *found, uint64_t kinds);
 int steps_found__switch_on(struct steps_found *found, uint64_t kinds);
 
+/*
+ * How the steps of a kind with has_sites end. At first they end at its exits, if it has any, and
+ * the kernel side tells its call sites. end_at_sites: from now on steps begin only at probed sites;
+ * drop_exits: no open step needs the exits any more. end_at_exits: the exits are probed, sites are
+ * neither probed nor told; 0, or -errno, logged, and nothing has changed.
+ */
+void steps_found__end_at_sites(struct steps_found *found, uint32_t kind);
+void steps_found__drop_exits(struct steps_found *found, uint32_t kind);
+int steps_found__end_at_exits(struct steps_found *found, uint32_t kind);
+
+/*
+ * Whether links cover all processes. Otherwise each target has links of its own, so that other
+ * processes pay nothing.
+ */
+bool steps_found__probes_all(const struct steps_found *found);
+
+/*
+ * The owner of a process's links, or of those for all processes: then traced may be NULL. NULL:
+ * -ENOMEM. And the process to limit a link to; 0: none.
+ */
+struct uprobes *steps_found__links(const struct steps_found *found, struct traced *traced);
+uint32_t steps_found__link_tgid(const struct steps_found *found, const struct traced *traced);
+
 /* Sends a record for each kind that is new. Call after the window's first record. 0 or -ENOMEM. */
 int steps_found__describe(struct steps_found *found);
 

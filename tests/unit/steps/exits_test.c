@@ -87,7 +87,7 @@ static uint64_t begin_of(struct memory memory)
 	assert_int_equal(find(&memory, &exits), 0);
 	vec_free(&exits.addresses);
 	vec_free(&exits.targets);
-	return exits.begin;
+	return exits.begin.address;
 }
 
 static void exits_refuse_code_that_cannot_be_decoded(void **state)

@@ -126,8 +126,10 @@ static void target_finds_a_function_where_nm_has_it(void **state)
 	assert_false(function->builtin);
 	assert_true(function->exit_offsets.count > 0);
 #ifdef __x86_64__
-	assert_int_equal(pread(function->fd, bytes, 4, function->begin_offset - 4), 4);
-	assert_memory_equal(bytes, "\xf3\x0f\x1e\xfa", 4);
+	/* The kernel emulates a push and a conditional jump. */
+	assert_true(function->begin_emulated);
+	assert_int_equal(pread(function->fd, bytes, 2, function->begin_offset), 2);
+	assert_true((bytes[bytes[0] == 0x41] & 0xf8) == 0x50 || (bytes[0] & 0xf0) == 0x70);
 	for (size_t i = 0; i < function->exit_offsets.count; i++) {
 		assert_int_equal(pread(function->fd, bytes, 1, function->exit_offsets.items[i]), 1);
 		assert_true(bytes[0] == 0xc3 || bytes[0] == 0xe9);

@@ -20,7 +20,12 @@ static const char source[] = ".globl main, sized, unsized, data_code\n"
 			     "sized: endbr64\n test %edi,%edi\n je sized.cold\n ret\n"
 			     ".size sized,.-sized\n"
 			     ".type sized.cold,@function\n"
-			     "sized.cold: jmp main\n .size sized.cold,.-sized.cold\n"
+			     "sized.cold: ret\n .size sized.cold,.-sized.cold\n"
+			     ".type tails,@function\n"
+			     "tails: test %edi,%edi\n je 1f\n ret\n 1: jmp main\n"
+			     ".size tails,.-tails\n"
+			     ".type spins,@function\n"
+			     "spins: jmp spins\n .size spins,.-spins\n"
 			     ".type unsized,@function\n"
 			     "unsized: ret\n"
 			     ".section .note.GNU-stack,\"\",@progbits\n"
@@ -100,6 +105,38 @@ static void resolve_counts_the_exits_of_the_cold_part(void **state)
 	release(&opened);
 }
 
+static void resolve_ends_a_function_with_a_tail_call_at_its_call_sites(void **state)
+{
+	struct opened opened = resolve(*state, "tails", false);
+
+	assert_int_equal(opened.result, 0);
+	assert_true(opened.function->has_sites);
+	assert_int_equal(opened.function->exit_offsets.count, 0);
+	assert_int_equal(opened.function->tail_calls, 1);
+	release(&opened);
+}
+
+static void resolve_refuses_a_function_that_never_ends(void **state)
+{
+	struct opened opened = resolve(*state, "spins", false);
+
+	assert_int_equal(opened.result, -ENOTSUP);
+	release(&opened);
+}
+
+static void resolve_begins_at_an_instruction_that_is_emulated(void **state)
+{
+	struct opened opened = resolve(*state, "sized", false);
+	uint8_t byte = 0;
+
+	assert_int_equal(opened.result, 0);
+	assert_true(opened.function->begin_emulated);
+	assert_int_equal(pread(opened.function->fd, &byte, 1, (off_t)opened.function->begin_offset),
+			 1);
+	assert_true(byte == 0x74 || byte == 0x0f); /* je */
+	release(&opened);
+}
+
 static void resolve_begins_after_the_marker_with_a_uretprobe_too(void **state)
 {
 	struct opened opened = resolve(*state, "sized", true);
@@ -174,6 +211,9 @@ int main(void)
 		cmocka_unit_test(resolve_refuses_a_function_without_known_end),
 		cmocka_unit_test(resolve_refuses_what_is_not_code),
 		cmocka_unit_test(resolve_counts_the_exits_of_the_cold_part),
+		cmocka_unit_test(resolve_ends_a_function_with_a_tail_call_at_its_call_sites),
+		cmocka_unit_test(resolve_refuses_a_function_that_never_ends),
+		cmocka_unit_test(resolve_begins_at_an_instruction_that_is_emulated),
 		cmocka_unit_test(resolve_begins_after_the_marker_with_a_uretprobe_too),
 		cmocka_unit_test(resolve_gives_a_function_a_descriptor_of_its_own),
 		cmocka_unit_test(function_free_accepts_nothing),

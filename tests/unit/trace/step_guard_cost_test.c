@@ -44,7 +44,8 @@ static int tear_down(void **state)
 
 static void look(struct machine *machine, uint64_t time_ns)
 {
-	step_guard__look(machine->guard, kind_bit(1) | kind_bit(2), time_ns, STEP_NS);
+	step_guard__look(machine->guard, kind_bit(1) | kind_bit(2), time_ns,
+			 &(struct fbt_cost){.step_ns = STEP_NS, .site_ns = STEP_NS / 4});
 }
 
 static void make_steps(struct machine *machine, int cpu, uint32_t kind, uint64_t count)
@@ -142,7 +143,7 @@ static void threads_are_charged_once_that_is_said(void **state)
 	struct machine *machine = *state;
 
 	assert_int_equal(machine->control.charge_ns, 0);
-	step_guard__charge(machine->guard, 77);
+	step_guard__charge(machine->guard, &(struct fbt_cost){.step_ns = 77, .site_ns = 7});
 	assert_int_equal(machine->control.charge_ns, 77);
 	assert_int_equal(machine->control.charge_part, FBT_PART_ONE / 4);
 	assert_int_equal(machine->control.debt_max_ns, RATE_BURST_NS);

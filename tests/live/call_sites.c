@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * call_sites TRUTH WHAT SECONDS: calls my_step, which returns, and my_tail, which ends in a jump,
+ * for so long. WHAT is "alone", from places of their own; "shared", from one place that calls
+ * others too, a hundred times as often; or "nowhere", from code that is in no file.
+ */
+#include <string.h>
+#include <time.h>
+#include "program.h"
+
+int my_step(int number);
+int my_tail(int number);
+int other(int number);
+int dispatch(int (*function)(int number), int number);
+
+STEP int other(int number)
+{
+	STAY();
+	return number;
+}
+
+STEP int my_step(int number)
+{
+	syscall(SYS_getppid);
+	STAY();
+	return number;
+}
+
+STEP int my_tail(int number)
+{
+	syscall(SYS_getppid);
+	return other(number);
+}
+
+STEP int dispatch(int (*function)(int number), int number)
+{
+	int result = function(number);
+
+	STAY();
+	return result;
+}
+
+/* int call(int number, int (*function)(int number)), which calls function. */
+static int (*make_call(void))(int number, int (*function)(int number))
+{
+	static const unsigned char code[] = {
+		0x48, 0x83, 0xec, 0x08, /* sub $8,%rsp */
+		0xff, 0xd6,		/* call *%rsi */
+		0x48, 0x83, 0xc4, 0x08, /* add $8,%rsp */
+		0xc3,			/* ret */
+	};
+	void *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
+			  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (page == MAP_FAILED) {
+		perror("mmap");
+		exit(EXIT_FAILURE);
+	}
+	memcpy(page, code, sizeof(code));
+	return (int (*)(int, int (*)(int)))page;
+}
+
+static double now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void call_once(const char *what, int (*call)(int number, int (*function)(int number)))
+{
+	if (*what == 'n') {
+		call(1, my_step);
+		call(1, my_tail);
+	} else if (*what == 's') {
+		dispatch(my_step, 1);
+		dispatch(my_tail, 1);
+		for (int i = 0; i < 100; i++)
+			dispatch(other, i);
+	} else {
+		my_step(1);
+		my_tail(1);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	const struct timespec pause = {.tv_nsec = 500000};
+	int (*call)(int number, int (*function)(int number)) = make_call();
+	long calls = 0;
+	double end;
+	FILE *truth;
+
+	wait_for_go();
+	end = now_s() + atof(argv[3]);
+	while (now_s() < end) {
+		call_once(argv[2], call);
+		calls++;
+		nanosleep(&pause, NULL);
+	}
+	truth = open_truth(argv);
+	fprintf(truth, "{\"calls\": %ld}\n", calls);
+	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

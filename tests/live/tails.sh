@@ -1,0 +1,107 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A step is the whole call, whatever jumps it ends in; and how its end is found.
+. "$(dirname "$0")/lib.sh"
+
+[ "$(uname -m)" = x86_64 ] || { skip 'steps end at call sites on x86-64 only'; finish; }
+
+# trace_steps 'PROGRAM ARGUMENT…' NAME…: one run from the go to the end of both
+trace_steps()
+{
+	local program=$1 options=()
+
+	shift
+	for name; do options+=(--step "$name"); done
+	rm -f "${OUT:?}".*
+	# shellcheck disable=SC2086
+	start_program $program
+	run_tool -p "$ENGINE" "${options[@]}"
+	wait_attached "$TOOL"
+	go
+	wait "$ENGINE"
+	end_tool
+}
+
+# Expressions on the steps of a function: their lengths, and its row of the report.
+row()
+{
+	echo "next(k for k in R['kinds'] if k['name'] == '$1')"
+}
+
+lengths()
+{
+	echo "[s['us']['total'] for s in S if s['kind'] == '$1' and s['end'] == '${2:-return}']"
+}
+
+# expect_whole NAME CALLS [TIMES]: all calls are steps but for the first ones, which are counted (TIMES
+# each, by a function that begins so often in a call), and none of them is too short or too long
+expect_whole()
+{
+	fact "$1: every call is a step, or counted as not traced" \
+		"len($(lengths "$1")) + $(row "$1")['untraced_steps'] / ${3:-1} == $2"
+	fact "$1: nearly all are steps" "len($(lengths "$1")) >= $2 * 0.7"
+	fact "$1: none is shorter than its sleep" "min($(lengths "$1")) >= T['sleep_us']"
+	# Its own clock is read around the call.
+	fact "$1: together they are no longer than the engine's calls" \
+		"sum(sorted($(lengths "$1"))) <= sum(sorted(T['took_us']['$1'])[-len($(lengths "$1")):]) * $2 / 120"
+	fact "$1: they end where the calls return" \
+		"(lambda k: k['call_sites'] >= 1 and k['exits'] == 0)($(row "$1"))"
+}
+
+program=$FBT_BUILD/tests/live_tails
+for name in by_jump by_plt by_got by_two by_register by_chain by_branch by_throw; do
+	holds "$name ends in a jump" grep -qE '\sjmp\s' <(objdump -d --disassemble="$name" "$program")
+done
+# Alone, so that each is a step of its own. by_two calls by_jump too.
+while read -r name calls times; do
+	trace_steps tails "$name"
+	expect_whole "$name" "$calls" "$times"
+done <<END
+by_jump 240 1
+by_plt 120 1
+by_got 120 1
+by_two 120 1
+by_register 120 1
+by_chain 120 3
+by_branch 120 1
+END
+
+trace_steps tails by_two by_jump stays
+expect_whole by_two 120
+fact 'two in a row: the second is a step only where it is called' \
+	"len($(lengths by_jump)) + $(row by_jump)['untraced_steps'] - $(row by_two)['untraced_steps'] == 120"
+fact 'beside them: a function that returns has all of its steps' "len($(lengths stays)) == 120"
+fact 'beside them: its exit is probed' "$(row stays)['exits'] >= 1"
+holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+trace_steps tails by_throw
+fact 'longjmp: those that it left are marked, the others returned' \
+	"len($(lengths by_throw)) + len($(lengths by_throw unwound)) + $(row by_throw)['untraced_steps'] in (119, 120)"
+fact 'longjmp: one in three' "38 <= len($(lengths by_throw unwound)) + $(row by_throw)['untraced_steps'] / 3 <= 42"
+fact 'longjmp: none that returned is too short' "min($(lengths by_throw)) >= T['sleep_us']"
+
+# A function that returns: its exits at first, then only its call site. No step is lost in between.
+trace_steps 'call_sites alone 4' my_step my_tail
+fact 'alone: every call is a step' "len($(lengths my_step)) == T['calls'] > 400"
+fact 'alone: the call site ends them in the end' \
+	"(lambda k: k['exits'] == 0 and k['call_sites'] == 1 and k['untraced_steps'] == 0)($(row my_step))"
+fact 'alone: with the calls of each' 'all(s["calls"] == 1 for s in S)'
+fact 'alone: none was cut off, none was left' \
+	'all(s["end"] == "return" or s["kind"] == "my_tail" for s in S)'
+
+trace_steps 'call_sites shared 4' my_step my_tail
+fact 'shared: every call is a step' "len($(lengths my_step)) == T['calls'] > 400"
+fact 'shared: its exit ends them, as others pass the call site too often' \
+	"(lambda k: k['exits'] == 1 and k['call_sites'] == 0)($(row my_step))"
+fact 'shared: one with a tail call has no other end' \
+	"len($(lengths my_tail)) + $(row my_tail)['untraced_steps'] == T['calls'] and $(row my_tail)['call_sites'] >= 1"
+
+trace_steps 'call_sites nowhere 2' my_step my_tail
+fact 'called from code in no file: every call is a step' "len($(lengths my_step)) == T['calls']"
+fact 'called from code in no file: by its exit' \
+	"(lambda k: k['exits'] == 1 and k['call_sites'] == 0)($(row my_step))"
+fact 'called from code in no file: with a tail call none is traced, and all are counted' \
+	"(lambda k: k['steps'] == 0 and k['untraced_steps'] == T['calls'])($(row my_tail))"
+fact 'called from code in no file: a line says so' \
+	'len([l for l in lines if "my_tail" in l and "no probe can be attached" in l and "--step" in l]) == 1'
+finish

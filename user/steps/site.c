@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "steps/site.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "proc/maps.h"
+#include "proc/process.h"
+#include "steps/image.h"
+#include "steps/insn.h"
+#include "steps/straight.h"
+
+/* A caller with more code than this before the call is not decoded. */
+#define CALLER_BYTES_MAX (4u << 20)
+
+/* A return address as the caller's file has it. */
+struct place {
+	struct image image;
+	uint64_t address;
+	uint64_t left; /* bytes of code from there to the end of the mapping */
+};
+
+static const struct mapping *find_mapping(const mapping_vec *maps, uint64_t address)
+{
+	vec_for_each (mapping, maps) {
+		if (address >= mapping->start && address < mapping->end)
+			return mapping->executable && mapping->path ? mapping : NULL;
+	}
+	return NULL;
+}
+
+/* The caller closes the image in any case. */
+static int open_place(struct place *place, uint32_t tgid, uint64_t address)
+{
+	struct proc_ref ref = processes_ref(tgid);
+	const struct mapping *mapping;
+	mapping_vec maps = {0};
+	int err = maps_read_all(ref, &maps);
+
+	place->image.fd = place->image.debug_fd = -1;
+	place->image.quiet = true;
+	mapping = err ? NULL : find_mapping(&maps, address);
+	if (!err && !mapping)
+		err = -ENOENT;
+	if (!err)
+		err = image_open(&place->image, processes_living_thread(tgid), mapping);
+	if (!err)
+		err = elf_file__code_address(place->image.elf,
+					     address - mapping->start + mapping->offset,
+					     &place->address);
+	if (!err)
+		place->left = mapping->end - address;
+	maps_free(&maps);
+	return err;
+}
+
+/* The extent of the caller. The unwind table is quick to read; symbols may be many. */
+static int find_caller(struct place *place, uint32_t tgid, struct code_range *range)
+{
+	int err = elf_fdes_read(&place->image.fdes, place->image.elf);
+
+	if (!err && !image_extent(&place->image, place->address - 1, range))
+		return 0;
+	elf_fdes_clear(&place->image.fdes);
+	memset(&place->image.fdes, 0, sizeof(place->image.fdes));
+	if (err != -ENOMEM)
+		err = image_read(&place->image, processes_living_thread(tgid), NULL, 0);
+	return err ? err : image_extent(&place->image, place->address - 1, range);
+}
+
+/* Whether an instruction of the code, which begins at address, is a call that ends at its end. */
+static int ends_with_call(enum fbt_arch arch, const uint8_t *code, size_t size, uint64_t address)
+{
+	insn_vec insns = {0};
+	uint64_t bad;
+	int err = insn_decode(arch, code, size, address, &insns, &bad);
+
+	if (!err && (!insns.count || insns.items[insns.count - 1].kind != INSN_CALL))
+		err = -EBADMSG;
+	vec_free(&insns);
+	return err;
+}
+
+/*
+ * The word on the stack that the kernel side took for a return address may be anything. A
+ * breakpoint in the middle of an instruction would break the caller, so the word must be right
+ * after a call, by the caller's code from its beginning.
+ */
+static int check_call(struct place *place, uint32_t tgid)
+{
+	struct code_range range;
+	uint8_t *code;
+	size_t size;
+	int err = find_caller(place, tgid, &range);
+
+	if (err)
+		return err;
+	size = place->address - range.address;
+	if (size > CALLER_BYTES_MAX)
+		return -EFBIG;
+	code = malloc(size);
+	if (!code)
+		return -ENOMEM;
+	err = elf_file__read(place->image.elf, range.address, code, size);
+	if (!err)
+		err = ends_with_call(elf_file__arch(place->image.elf), code, size, range.address);
+	free(code);
+	return err;
+}
+
+static int find_straight(const struct place *place, struct straight *straight)
+{
+	uint64_t available = elf_file__available(place->image.elf, place->address);
+	uint64_t size = place->left < available ? place->left : available;
+	uint8_t code[STRAIGHT_BYTES];
+
+	if (size > sizeof(code))
+		size = sizeof(code);
+	if (elf_file__read(place->image.elf, place->address, code, size))
+		return -EIO;
+	return straight_find(elf_file__arch(place->image.elf), code, size, place->address,
+			     STRAIGHT_SITE, straight);
+}
+
+static int fill(struct step_site *site, struct place *place)
+{
+	struct straight straight = {0};
+	int err = find_straight(place, &straight);
+
+	if (!err)
+		err = elf_file__offset(place->image.elf, straight.address, true, &site->offset);
+	if (err)
+		return err;
+	/* The return has removed the return address. */
+	site->sp = straight.sp + (int32_t)sizeof(uint64_t);
+	site->emulated = straight.emulated;
+	site->device = place->image.device;
+	site->inode = place->image.inode;
+	site->path = strdup(place->image.path);
+	site->fd = fcntl(place->image.fd, F_DUPFD_CLOEXEC, 0);
+	return site->path && site->fd >= 0 ? 0 : -ENOMEM;
+}
+
+int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address)
+{
+	struct place place = {0};
+	int err;
+
+	*site = (struct step_site){.fd = -1};
+	err = open_place(&place, tgid, address);
+	if (!err && elf_file__arch(place.image.elf) != FBT_ARCH_X86_64)
+		err = -ENOTSUP;
+	if (!err)
+		err = check_call(&place, tgid);
+	if (!err)
+		err = fill(site, &place);
+	if (err)
+		step_site_clear(site);
+	image_close(&place.image);
+	return err;
+}
+
+void step_site_clear(struct step_site *site)
+{
+	if (site->fd >= 0)
+		close(site->fd);
+	free(site->path);
+	*site = (struct step_site){.fd = -1};
+}

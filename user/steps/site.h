@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * A call site of a step function: the code after a call, where control is back in the caller. A
+ * probe there ends the step whatever the function did in between: returns, tail calls, jumps
+ * through registers.
+ */
+#ifndef FBT_STEPS_SITE_H
+#define FBT_STEPS_SITE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct step_site {
+	char *path; /* of the caller's file, as the target sees it */
+	int fd;
+	uint64_t device; /* st_dev and st_ino of fd; with offset they identify the place */
+	uint64_t inode;
+	uint64_t offset; /* file offset of the probe */
+	int32_t sp;	 /* the stack pointer there, minus that at the function's entry */
+	bool emulated;	 /* see steps/straight.h */
+};
+
+/*
+ * Finds the place for a return address of process tgid. 0, and the caller frees the site; or
+ * -errno, without a message: -ENOENT if the address is in no mapped file (JIT code), -ENOTSUP on
+ * architectures other than x86-64.
+ */
+int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address);
+void step_site_clear(struct step_site *site); /* closes fd */
+
+#endif

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/step_sites.h"
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "kernel/step_probes.h"
+#include "trace/steps_found.h"
+
+#define LOOK_NS NS_PER_S
+/* With fewer steps in a look, the probes on the exits cost nothing worth the change. */
+#define STEPS_MIN 100
+/* Others that pass a site, in a look and in a turn. Fewer cost nothing. */
+#define STRANGERS_MIN	   1000
+#define STRANGERS_MIN_TURN 100
+/* More than a tenth of the steps: they cost more than the exits. */
+#define STRANGERS_PART 10
+/* Sites of one kind. A function that is called from everywhere is no step. */
+#define SITES_PER_KIND 64
+
+struct known_site {
+	struct fbt_site_key key;
+	uint32_t kind; /* the one for which it is probed */
+	struct step_site place;
+	bool on;     /* its key is marked as probed */
+	bool shares; /* the probe for all processes was attached for another known site */
+};
+
+enum mode {
+	MODE_LEARNING,	/* exits and sites are probed */
+	MODE_SWITCHING, /* the same, but steps begin only at sites */
+	MODE_SITES,
+	MODE_EXITS,
+};
+
+/* Hits of sites. */
+struct passed {
+	uint64_t steps;
+	uint64_t strangers;
+};
+
+struct kind_row {
+	enum mode mode;
+	bool begun;
+	bool told;	      /* that a site cannot be probed */
+	struct passed look;   /* the kernel side's counters at the last look */
+	struct passed turn;   /* and at the last turn */
+	uint32_t sites;	      /* places that were probed for it */
+	uint64_t site_ns;     /* when a site was last added */
+	struct fbt_ends sent; /* kind 0: none */
+};
+
+struct step_sites {
+	const struct live *live;
+	VEC(struct fbt_ring_site) told;
+	VEC(struct known_site) known;
+	VEC(struct fbt_site_key) refused;
+	struct kind_row kinds[FBT_KIND_COUNT];
+	uint64_t looked_ns;
+};
+
+struct step_sites *step_sites__new(const struct live *live)
+{
+	struct step_sites *sites = calloc(1, sizeof(*sites));
+
+	if (sites)
+		sites->live = live;
+	return sites;
+}
+
+void step_sites__free(struct step_sites *sites)
+{
+	if (!sites)
+		return;
+	vec_for_each (known, &sites->known)
+		step_site_clear(&known->place);
+	vec_free(&sites->known);
+	vec_free(&sites->told);
+	vec_free(&sites->refused);
+	free(sites);
+}
+
+void step_sites__take(struct step_sites *sites, const struct fbt_ring_site *site)
+{
+	struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
+
+	/* It will be told again. */
+	if (vec_push(&sites->told, *site))
+		loader__forget_site(sites->live->loader, &key);
+}
+
+static bool is_same_place(const struct known_site *a, const struct known_site *b)
+{
+	return a->place.device == b->place.device && a->place.inode == b->place.inode &&
+	       a->place.offset == b->place.offset;
+}
+
+/* Whether a probe for all processes is there already. */
+static bool is_probed_for_all(const struct step_sites *sites, const struct known_site *site)
+{
+	if (!steps_found__probes_all(sites->live->found))
+		return false;
+	vec_for_each (known, &sites->known) {
+		if (known != site && known->on && !known->shares && is_same_place(known, site))
+			return true;
+	}
+	return false;
+}
+
+/* A site of a process that has ended only stands for its probe, and has no key. */
+static void set_state(const struct step_sites *sites, const struct known_site *known)
+{
+	if (known->key.tgid)
+		loader__set_site(sites->live->loader, &known->key,
+				 known->on ? FBT_SITE_PROBED : FBT_SITE_REFUSED);
+}
+
+static int attach(const struct step_sites *sites, const struct known_site *known)
+{
+	const struct live *live = sites->live;
+	struct traced *traced = traced_set__find(live->traced, known->key.tgid);
+	bool all = steps_found__probes_all(live->found);
+	struct uprobes *links = traced || all ? steps_found__links(live->found, traced) : NULL;
+	int err;
+
+	if (!links)
+		return -ESRCH;
+	uprobes__set_quiet(links, log_level() < LOG_DEBUG);
+	err = step_probes_attach_site(links, loader__step_program(live->loader), &known->place,
+				      known->kind,
+				      all ? 0 : steps_found__link_tgid(live->found, traced));
+	uprobes__set_quiet(links, false);
+	return err;
+}
+
+static int probe(struct step_sites *sites, struct known_site *known)
+{
+	int err;
+
+	known->shares = is_probed_for_all(sites, known);
+	err = known->shares ? 0 : attach(sites, known);
+	known->on = !err;
+	set_state(sites, known);
+	sites->kinds[known->kind].sites += !err && !known->shares;
+	return err;
+}
+
+static void put_out(const struct step_sites *sites, struct known_site *known)
+{
+	known->on = false;
+	if (known->key.tgid)
+		loader__forget_site(sites->live->loader, &known->key);
+}
+
+/* The other kinds that are called from a place, and end there. */
+static uint64_t find_users(const struct step_sites *sites, const struct known_site *at,
+			   uint64_t leaving)
+{
+	uint64_t users = 0, gone = leaving;
+
+	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
+		if (sites->kinds[kind].mode == MODE_EXITS)
+			gone |= kind_bit(kind);
+	}
+	vec_for_each (known, &sites->known) {
+		if (known->on && known->key.tgid && is_same_place(known, at))
+			users |= loader__site_kinds(sites->live->loader, &known->key);
+	}
+	return users & ~gone;
+}
+
+/*
+ * The probes for these kinds are about to go. A place where steps of another kind end gets a new
+ * probe for that one first, so that those that are open now end there too.
+ */
+static void hand_over(struct step_sites *sites, uint64_t kinds)
+{
+	vec_for_each (known, &sites->known) {
+		uint32_t heir;
+
+		if (!known->on || known->shares || !(kinds & kind_bit(known->kind)))
+			continue;
+		heir = kind_next(find_users(sites, known, kinds), 0);
+		if (heir) {
+			known->kind = heir;
+			if (!attach(sites, known)) {
+				sites->kinds[heir].sites++;
+				continue;
+			}
+		}
+		vec_for_each (other, &sites->known) {
+			if (other->on && other->shares && is_same_place(known, other))
+				put_out(sites, other);
+		}
+		put_out(sites, known);
+	}
+}
+
+static bool has_exits(const struct step_sites *sites, uint32_t kind)
+{
+	return steps_found__function(sites->live->found, kind)->exit_offsets.count > 0;
+}
+
+static void refuse(struct step_sites *sites, const struct fbt_ring_site *site)
+{
+	struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
+
+	loader__set_site(sites->live->loader, &key, FBT_SITE_REFUSED);
+	/* Without memory, nobody is told. */
+	if (vec_push(&sites->refused, key))
+		log_debug("call site 0x%llx: not remembered", (unsigned long long)key.address);
+}
+
+static struct known_site *find_known(struct step_sites *sites, const struct fbt_ring_site *site)
+{
+	vec_for_each (known, &sites->known) {
+		if (known->key.address == site->address && known->key.tgid == site->tgid)
+			return known;
+	}
+	return NULL;
+}
+
+static bool has_room(const struct step_sites *sites, uint32_t kind)
+{
+	size_t count = 0;
+
+	vec_for_each (known, &sites->known)
+		count += known->kind == kind && known->on;
+	return count < SITES_PER_KIND;
+}
+
+static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint64_t now_ns)
+{
+	struct known_site added = {.key = {.address = site->address, .tgid = site->tgid}};
+	struct known_site *known = find_known(sites, site);
+
+	if (!known) {
+		if (sites->kinds[site->kind].mode == MODE_EXITS || !has_room(sites, site->kind) ||
+		    step_site_find(&added.place, site->tgid, site->address)) {
+			refuse(sites, site);
+			return;
+		}
+		if (vec_push(&sites->known, added)) {
+			step_site_clear(&added.place);
+			loader__forget_site(sites->live->loader, &added.key);
+			return;
+		}
+		known = &sites->known.items[sites->known.count - 1];
+	}
+	known->kind = site->kind;
+	sites->kinds[site->kind].site_ns = now_ns;
+	if (probe(sites, known))
+		refuse(sites, site);
+}
+
+static uint64_t sum(const struct step_sites *sites, size_t counters, uint32_t kind)
+{
+	const struct shared *shared = loader__shared(sites->live->loader);
+	uint64_t total = 0;
+
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++)
+		total += __atomic_load_n(
+			(const __u64 *)((const char *)&shared->hits[cpu] + counters) + kind,
+			__ATOMIC_RELAXED);
+	return total;
+}
+
+#define SUM(sites, member, kind) sum(sites, offsetof(struct fbt_hits, member), kind)
+
+static void use_exits(struct step_sites *sites, uint32_t kind)
+{
+	hand_over(sites, kind_bit(kind));
+	if (steps_found__end_at_exits(sites->live->found, kind))
+		return;
+	sites->kinds[kind].mode = MODE_EXITS;
+	log_debug("%s: others pass its call sites too often: its exits are probed",
+		  steps_found__function(sites->live->found, kind)->name);
+}
+
+/* What has passed the sites of a kind since the last time. */
+static struct passed take_passed(const struct step_sites *sites, uint32_t kind,
+				 struct passed *before)
+{
+	struct passed now = {SUM(sites, confirmed, kind), SUM(sites, strangers, kind)};
+	struct passed since = {now.steps - before->steps, now.strangers - before->strangers};
+
+	*before = now;
+	return since;
+}
+
+static bool are_too_many(const struct passed *passed, uint64_t strangers_min)
+{
+	return passed->strangers >= strangers_min &&
+	       passed->strangers > passed->steps / STRANGERS_PART;
+}
+
+/* Every turn, so that the rate guard does not take the strangers for calls of the function. */
+static void check_strangers(struct step_sites *sites, uint32_t kind)
+{
+	struct kind_row *row = &sites->kinds[kind];
+	struct passed passed = take_passed(sites, kind, &row->turn);
+
+	if (row->mode != MODE_EXITS && has_exits(sites, kind) &&
+	    are_too_many(&passed, STRANGERS_MIN_TURN))
+		use_exits(sites, kind);
+}
+
+/* Warns of functions that have no other end and are called from where none can be probed. */
+static void tell_refused(struct step_sites *sites)
+{
+	uint64_t kinds = 0;
+
+	vec_for_each (key, &sites->refused)
+		kinds |= loader__site_kinds(sites->live->loader, key);
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
+		struct kind_row *row = &sites->kinds[kind];
+
+		if (row->mode != MODE_SITES || row->told || has_exits(sites, kind))
+			continue;
+		row->told = true;
+		log_warn("%s: no probe can be attached where it is called from, and it leaves by "
+			 "jumps to other functions: those steps are not traced. Name another "
+			 "function by --step (--list-steps -p PID shows candidates), or use "
+			 "--interval",
+			 steps_found__function(sites->live->found, kind)->name);
+	}
+}
+
+static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
+{
+	struct kind_row *row = &sites->kinds[kind];
+	struct passed passed = take_passed(sites, kind, &row->look);
+
+	if (row->mode == MODE_EXITS || !has_exits(sites, kind))
+		return;
+	if (are_too_many(&passed, STRANGERS_MIN)) {
+		use_exits(sites, kind);
+	} else if (row->mode == MODE_LEARNING && passed.steps >= STEPS_MIN &&
+		   passed.strangers <= passed.steps / STRANGERS_PART &&
+		   now_ns - row->site_ns >= LOOK_NS) {
+		row->mode = MODE_SWITCHING;
+		steps_found__end_at_sites(sites->live->found, kind);
+	}
+}
+
+/* At least a turn after end_at_sites, so that no step that is just beginning has missed it. */
+static void finish_switch(struct step_sites *sites, uint32_t kind)
+{
+	if (sites->kinds[kind].mode != MODE_SWITCHING ||
+	    stream__awaits_exit(sites->live->stream, kind))
+		return;
+	sites->kinds[kind].mode = MODE_SITES;
+	steps_found__drop_exits(sites->live->found, kind);
+}
+
+static void begin(struct step_sites *sites, uint32_t kind)
+{
+	const struct step_function *function = steps_found__function(sites->live->found, kind);
+	struct kind_row *row = &sites->kinds[kind];
+
+	row->begun = true;
+	row->mode = !function->has_sites     ? MODE_EXITS
+		    : has_exits(sites, kind) ? MODE_LEARNING
+					     : MODE_SITES;
+}
+
+static void send(struct step_sites *sites)
+{
+	uint32_t count = (uint32_t)steps_found__count(sites->live->found);
+
+	for (uint32_t kind = 1; kind <= count; kind++) {
+		const struct step_function *function =
+			steps_found__function(sites->live->found, kind);
+		struct kind_row *row = &sites->kinds[kind];
+		struct fbt_ends ends = {
+			.header = row->sent.header,
+			.kind = kind,
+			.exits = row->mode == MODE_SITES ? 0
+							 : (uint32_t)function->exit_offsets.count,
+			.sites = row->mode == MODE_EXITS ? 0 : row->sites,
+			.tail_calls = function->tail_calls,
+			.unseen_steps = SUM(sites, unseen, kind),
+		};
+
+		if (!row->begun || !function->has_sites || !memcmp(&ends, &row->sent, sizeof(ends)))
+			continue;
+		row->sent = ends;
+		record_send(sites->live->output, &row->sent, sizeof(row->sent), FBT_EVENT_ENDS);
+	}
+}
+
+void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
+{
+	uint32_t count = (uint32_t)steps_found__count(sites->live->found);
+
+	for (uint32_t kind = 1; kind <= count; kind++) {
+		if (!sites->kinds[kind].begun)
+			begin(sites, kind);
+		check_strangers(sites, kind);
+		finish_switch(sites, kind);
+	}
+	vec_for_each (site, &sites->told) {
+		if (site->kind >= 1 && site->kind <= count)
+			add(sites, site, now_ns);
+	}
+	sites->told.count = 0;
+	if (now_ns - sites->looked_ns < LOOK_NS)
+		return;
+	sites->looked_ns = now_ns;
+	for (uint32_t kind = 1; kind <= count; kind++)
+		look_at(sites, kind, now_ns);
+	tell_refused(sites);
+	send(sites);
+}
+
+void step_sites__forget(struct step_sites *sites, uint32_t tgid)
+{
+	bool all = steps_found__probes_all(sites->live->found);
+	size_t kept = 0;
+
+	vec_for_each (known, &sites->known) {
+		if (known->key.tgid == tgid) {
+			loader__forget_site(sites->live->loader, &known->key);
+			if (!all || known->shares || !known->on) {
+				step_site_clear(&known->place);
+				continue;
+			}
+			known->key = (struct fbt_site_key){0};
+		}
+		sites->known.items[kept++] = *known;
+	}
+	sites->known.count = kept;
+	kept = 0;
+	vec_for_each (key, &sites->refused) {
+		if (key->tgid == tgid)
+			loader__forget_site(sites->live->loader, key);
+		else
+			sites->refused.items[kept++] = *key;
+	}
+	sites->refused.count = kept;
+}
+
+void step_sites__switch_off(struct step_sites *sites, uint64_t kinds)
+{
+	hand_over(sites, kinds);
+}
+
+void step_sites__switch_on(struct step_sites *sites, uint64_t kinds)
+{
+	vec_for_each (known, &sites->known) {
+		if (kinds & kind_bit(known->kind) && !known->on &&
+		    sites->kinds[known->kind].mode != MODE_EXITS)
+			probe(sites, known);
+	}
+}
+
+void step_sites__finish(struct step_sites *sites)
+{
+	tell_refused(sites);
+	send(sites);
+}
