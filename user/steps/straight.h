@@ -30,7 +30,7 @@ enum straight_purpose {
  * Finds the place for code that begins at address; size may be less than its straight part. If
  * there is no emulated instruction, or the stack pointer there is not known, the place is address
  * itself. 0; -ENOTSUP for an architecture other than x86-64; -EBADMSG if the first bytes are not an
- * instruction; or -ENOMEM. From the kernel's arch/x86/kernel/uprobes.c, of Linux 6.1 and newer.
+ * instruction; or -ENOMEM. From uprobes.c of the kernel's arch/x86, Linux 6.1 and newer.
  */
 int straight_find(enum fbt_arch arch, const uint8_t *code, size_t size, uint64_t address,
 		  enum straight_purpose purpose, struct straight *straight);
