@@ -136,6 +136,19 @@ static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
 	return err;
 }
 
+/* Elements of a vector; see struct step_arg. */
+static __always_inline bool count_elements(const struct fbt_arg_spec *arg, __u64 base, __s64 *value)
+{
+	__u64 begin, end, limit;
+
+	if (bpf_probe_read_user(&begin, sizeof(begin), (void *)(base + arg->offset[0])) ||
+	    bpf_probe_read_user(&end, sizeof(end), (void *)(base + arg->offset[1])) ||
+	    bpf_probe_read_user(&limit, sizeof(limit), (void *)(base + arg->limit_offset)))
+		return false;
+	*value = (end - begin) / arg->element;
+	return end >= begin && (end - begin) % arg->element == 0 && (__u64)*value <= limit;
+}
+
 static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie)
 {
 	__u32 kind = cookie & FBT_PROBE_KIND;
@@ -155,6 +168,8 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 		struct fbt_arg_spec *arg = &spec->args[i];
 		__s64 value = registers[arg->base & 7];
 
+		if (arg->element && !count_elements(arg, value, &value))
+			continue;
 		if (arg->reads >= 1 && read_width(&value, value + arg->offset[0], arg->width[0]))
 			continue;
 		if (arg->reads >= 2 && read_width(&value, value + arg->offset[1], arg->width[1]))
@@ -165,6 +180,26 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 }
 
 #ifdef __TARGET_ARCH_x86
+/* Frames of the thread that are searched; most have no uretprobe at all. */
+#define HIJACKED_MAX 4
+
+/*
+ * A uretprobe of another tool has replaced the return address at sp; the kernel has kept it. 0 if
+ * there is none.
+ */
+static __always_inline __u64 hijacked_return(__u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *instance = task->utask ? task->utask->return_instances : NULL;
+
+	for (int i = 0; i < HIJACKED_MAX && instance; i++) {
+		if (instance->stack == sp)
+			return instance->orig_ret_vaddr;
+		instance = instance->next;
+	}
+	return 0;
+}
+
 /*
  * The return address, which stays at sp as long as the function's frame exists. 0 if not known, as
  * with a uretprobe, which replaces the return address.
@@ -173,8 +208,10 @@ static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 co
 {
 	__u64 address = 0;
 
-	if (!(cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)) &&
-	    bpf_probe_read_user(&address, sizeof(address), (void *)sp))
+	if (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN))
+		return 0;
+	address = hijacked_return(sp);
+	if (!address && bpf_probe_read_user(&address, sizeof(address), (void *)sp))
 		address = 0;
 	return address;
 }

@@ -293,6 +293,8 @@ struct fbt_arg_spec {
 	__u32 reads;
 	__s32 offset[2];
 	__u32 width[2]; /* 0 s32, 1 u32, 2 s64, 3 u64 */
+	__u32 element;	/* if not 0, see struct step_arg */
+	__s32 limit_offset;
 };
 
 struct fbt_kind_args {

@@ -132,6 +132,17 @@ struct fs_struct {
 	struct path root;
 };
 
+/* A function that a uretprobe waits for, the newest first. */
+struct return_instance {
+	unsigned long stack;
+	unsigned long orig_ret_vaddr;
+	struct return_instance *next;
+};
+
+struct uprobe_task {
+	struct return_instance *return_instances;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -143,6 +154,7 @@ struct task_struct {
 	unsigned long maj_flt;
 	struct fs_struct *fs;
 	struct files_struct *files;
+	struct uprobe_task *utask;
 };
 
 #if defined(__TARGET_ARCH_x86)

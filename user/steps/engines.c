@@ -92,14 +92,31 @@ bool engines_know(const char *symbol, const char *path, bool is_program)
 }
 
 /*
+ * llama_process(ctx, type, struct llama_batch_ext *batch) of llama.cpp 0.7: the capacity is the
+ * first member of the batch, and its tokens are a vector. The struct is not public: a version with
+ * another one has no n_tokens.
+ */
+static const struct step_arg batch_ext_tokens = {
+	.name = "n_tokens",
+	.base = STEP_ARG_REG0 + 2,
+	.offset = {0x48, 0x50},
+	.element = 112,
+	.limit_offset = 0,
+};
+
+/*
  * llama_decode(ctx, struct llama_batch batch): n_tokens is the first member of the batch, which is
  * passed by value. On x86-64 the batch is on the stack above the return address; on arm64 the
  * argument is a pointer to a copy.
  */
 bool engines_find_arg(const char *symbol, enum fbt_arch arch, struct step_arg *arg)
 {
-	if (!is_llama(symbol) || !strncmp(symbol, "llama_process", 13))
+	if (!is_llama(symbol))
 		return false;
+	if (!strncmp(symbol, "llama_process", 13)) {
+		*arg = batch_ext_tokens;
+		return true;
+	}
 	*arg = (struct step_arg){.name = "n_tokens", .reads = 1, .width = {STEP_ARG_S32}};
 	arg->base = arch == FBT_ARCH_X86_64 ? STEP_ARG_SP : STEP_ARG_REG0 + 1;
 	arg->offset[0] = arch == FBT_ARCH_X86_64 ? 8 : 0;

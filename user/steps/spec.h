@@ -51,6 +51,13 @@ struct step_arg {
 	uint32_t reads; /* 0, 1 or 2 */
 	int32_t offset[2];
 	uint32_t width[2]; /* enum step_arg_width of each read */
+	/*
+	 * If not 0, the value is a number of elements of so many bytes, those between the pointers
+	 * at offset[0] and offset[1] (a std::vector). It is left out unless it is whole and at most
+	 * the u64 at limit_offset. Only for built-in functions.
+	 */
+	uint32_t element;
+	int32_t limit_offset;
 };
 
 /* 0, or -EINVAL with one line logged. */

@@ -156,6 +156,8 @@ static int set_args(struct steps_found *found, size_t index)
 			.reads = arg->reads,
 			.offset = {arg->offset[0], arg->offset[1]},
 			.width = {arg->width[0], arg->width[1]},
+			.element = arg->element,
+			.limit_offset = arg->limit_offset,
 		};
 	}
 	return loader__set_kind_args(found->live->loader, (uint32_t)index + 1, &args);

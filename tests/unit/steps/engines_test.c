@@ -84,7 +84,11 @@ static void table_knows_where_n_tokens_lies(void **state)
 	assert_true(engines_find_arg("llama_encode", FBT_ARCH_ARM64, &arg));
 	assert_int_equal(arg.base, STEP_ARG_REG0 + 1);
 	assert_int_equal(arg.offset[0], 0);
-	assert_false(engines_find_arg("llama_process", FBT_ARCH_X86_64, &arg));
+	/* A vector of tokens, with its capacity as a check. */
+	assert_true(engines_find_arg("llama_process", FBT_ARCH_X86_64, &arg));
+	assert_string_equal(arg.name, "n_tokens");
+	assert_int_equal(arg.base, STEP_ARG_REG0 + 2);
+	assert_int_equal(arg.element, 112);
 	assert_false(engines_find_arg("step", FBT_ARCH_X86_64, &arg));
 }
 
