@@ -114,16 +114,31 @@ def bench_attach():
 
 
 def bench_steps():
-    """A probe on a push is emulated; other first instructions are single-stepped, which costs most."""
+    """Begin and end of a step beside one hit of an empty uprobe that the kernel emulates. The tool
+    probes the exit at first, and only the call site once that has proved to end the steps."""
     worker = Worker()
-    for name, function in (("begins with push", "bench_push_step"),
-                           ("worst case, single-stepped", "bench_empty_step")):
-        bare = worker.loop("steps 100000")
-        tool = Tool(worker.pid, "--step", function, "--detail", "steps")
-        value = worker.loop("steps 100000")
+    command = "steps 100000"
+    seen = {name: [] for name in ("hit", "exit", "site", "worst")}
+    for _ in range(3):
+        bare = worker.loop(command)
+        empty = EmptyPair("probe", str(worker.pid), "/proc/%d/exe" % worker.pid, "bench_push_step")
+        seen["hit"].append(worker.loop(command) - bare)
+        empty.stop()
+        tool = Tool(worker.pid, "--step", "bench_push_step", "--detail", "steps")
+        seen["exit"].append(worker.loop("steps 20000") - bare)
+        worker.loop("steps 400000")
+        seen["site"].append(worker.loop(command) - bare)
+        ends = tool.stop()["kinds"][0]
+        tool = Tool(worker.pid, "--step", "bench_empty_step", "--detail", "steps")
+        seen["worst"].append(worker.loop("steps 20000") - bare)
         tool.stop()
-        figure("step: its probes, " + name, value - bare, "ns/step added")
     worker.close()
+    hit, exit_, site, worst = (statistics.median(values) for values in seen.values())
+    figure("one hit of an empty uprobe, emulated", hit, "ns added")
+    figure("step: begins with a push, ends at its call site", site, "ns/step added", site / hit, 3,
+           ok=None if ends.get("exits") == 0 else False)
+    figure("step: begins with a push, ends at its exit", exit_, "ns/step added", exit_ / hit)
+    figure("step: single-stepped at both ends", worst, "ns/step added", worst / hit)
 
 
 def bench_latency():
