@@ -262,6 +262,17 @@ static void write_sampling(struct events *events)
 	sampling->cut_steps = line_take_number(&events->line, "cut_steps", 0);
 }
 
+static void write_ends(struct events *events)
+{
+	struct fbt_ends *ends = record_begin(events, FBT_EVENT_ENDS, sizeof(*ends));
+
+	ends->kind = (uint32_t)line_take_number(&events->line, "kind", 1);
+	ends->exits = (uint32_t)line_take_number(&events->line, "exits", 0);
+	ends->sites = (uint32_t)line_take_number(&events->line, "sites", 0);
+	ends->tail_calls = (uint32_t)line_take_number(&events->line, "tail_calls", 0);
+	ends->unseen_steps = line_take_number(&events->line, "unseen", 0);
+}
+
 static void write_table(struct events *events)
 {
 	struct fbt_table *row = record_begin(events, FBT_EVENT_TABLE, sizeof(*row));
@@ -326,6 +337,7 @@ static const struct {
 	{"table", write_table},	  {"lost", write_lost},	    {"cost", write_cost},
 	{"exit", write_exit},	  {"end", write_end},	    {"unknown", write_unknown},
 	{"file", write_file},	  {"manual", write_manual}, {"sampling", write_sampling},
+	{"ends", write_ends},
 };
 
 record_writer record_writer_of(const char *type)

@@ -150,6 +150,77 @@ static void warn_of_sampling(const struct report *report)
 	}
 }
 
+/* Share of an end that is not seen, above which the figures of a function are not those of all. */
+#define UNTRACED_PERCENT 1
+
+static void warn_of_untraced(const struct report *report, uint32_t kind)
+{
+	uint64_t missed = report->window->ends[kind].unseen_steps;
+	const struct tally_kind *seen = report->tally->kinds[kind];
+	double percent =
+		percent_of((double)missed, (double)missed + (double)(seen ? seen->steps : 0));
+	char name[64];
+
+	if (percent <= UNTRACED_PERCENT)
+		return;
+	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
+	report_line(report, STYLE_WARN,
+		    "! %s calls of %s (%s) were not traced: no probe was where "
+		    "they return to",
+		    FORMAT_COUNT(missed), name, FORMAT_PERCENT(percent));
+}
+
+/* Share of the time of a step, and of the process, that tracing may take without a word. */
+#define COST_OF_STEP_PERCENT   10
+#define COST_OF_WINDOW_PERCENT 1
+
+static void warn_of_probes(const struct report *report, uint32_t kind)
+{
+	const struct tally_kind *seen = report->tally->kinds[kind];
+	uint64_t cost_ns = report->window->cost.step_ns;
+	double percent;
+	char name[64];
+
+	/* What is sampled has a line of its own. */
+	if (!seen || !seen->steps || report->window->sampling[kind].kind)
+		return;
+	percent = percent_of((double)cost_ns * (double)seen->steps, (double)seen->total_ns);
+	if (percent <= COST_OF_STEP_PERCENT)
+		return;
+	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
+	report_line(report, STYLE_WARN,
+		    "! the probes of %s take up to %s of its time (%s a step): its figures are too "
+		    "high",
+		    name, FORMAT_PERCENT(percent > 100 ? 100 : percent), FORMAT_TIME(cost_ns));
+	report_line(report, STYLE_WARN,
+		    "  --step names a function that is called less often "
+		    "(--list-steps -p PID)");
+}
+
+static void warn_of_cost(const struct report *report)
+{
+	const struct window *window = report->window;
+	struct tally_cost cost;
+
+	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
+		warn_of_untraced(report, kind);
+		warn_of_probes(report, kind);
+	}
+	tally_cost(report->tally, window, &cost);
+	if (cost.percent <= COST_OF_WINDOW_PERCENT)
+		return;
+	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
+		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
+	if (cost.call_ns > cost.step_ns && window->record.detail != FBT_DETAIL_STEPS)
+		report_line(report, STYLE_WARN,
+			    "  most of it for its system calls: --detail steps "
+			    "costs less");
+	else if (cost.call_ns <= cost.step_ns)
+		report_line(report, STYLE_WARN,
+			    "  most of it for its steps: --step names a function "
+			    "that is called less often");
+}
+
 static void warn_of_processes(const struct report *report)
 {
 	uint64_t left_out = report->window->processes_left_out;
@@ -165,6 +236,15 @@ static void warn_of_processes(const struct report *report)
 		    FORMAT_COUNT(left_out), FORMAT_COUNT(WINDOW_PROCESSES_MAX));
 }
 
+/* Whether a function was called, but none of its steps may have been seen. */
+static bool has_untraced(const struct window *window)
+{
+	for (int i = 1; i < FBT_KIND_COUNT; i++)
+		if (window->ends[i].unseen_steps)
+			return true;
+	return false;
+}
+
 /* Reasons to doubt the figures. */
 static void write_warnings(const struct report *report)
 {
@@ -177,8 +257,9 @@ static void write_warnings(const struct report *report)
 	warn_of_lost(report);
 	warn_of_processes(report);
 	warn_of_sampling(report);
+	warn_of_cost(report);
 	warn_of_steps(report);
-	if (tally_main_kind(report->tally) < 0) {
+	if (tally_main_kind(report->tally) < 0 && !has_untraced(report->window)) {
 		report_line(report, STYLE_WARN,
 			    "! The step function was never called; it may be the wrong one:");
 		report_line(report, STYLE_WARN,
@@ -251,10 +332,10 @@ static void write_function(const struct report *report, const char *label, const
 	describe_ends(how, sizeof(how), record, ends);
 	report_field(report, label, "%s (%s; %s%s)", name,
 		     record->builtin ? "built-in table" : "--step", how,
-		     called ? "" : "; never called");
+		     called || ends->unseen_steps ? "" : "; never called");
 	report_field(report, "", "%s", place);
 	if (ends->unseen_steps)
-		report_field(report, "", "%s call%s came from a place not known yet: not traced",
+		report_field(report, "", "%s call%s not traced: no probe was where it returns to",
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
 }
 
