@@ -24,7 +24,7 @@ static void add(struct class_history *history, uint64_t work_ns, uint64_t rest_n
 {
 	struct cause_times times = times_of(work_ns, rest_ns);
 
-	assert_int_equal(class_history__add(history, &times), 0);
+	assert_int_equal(class_history__add(history, &times, 1), 0);
 }
 
 static struct class_history *new_history(uint32_t window_steps)
@@ -100,7 +100,7 @@ static void each_part_has_its_own_median(void **state)
 
 		for (uint64_t part = 0; part < CAUSE_COUNT; part++)
 			times.ns[part] = 1000 * part + (i * 7) % 11;
-		assert_int_equal(class_history__add(history, &times), 0);
+		assert_int_equal(class_history__add(history, &times, 1), 0);
 	}
 	class_history__usual(history, &usual);
 	for (int part = 0; part < CAUSE_COUNT; part++)
@@ -293,7 +293,7 @@ static void medians_and_cv_are_those_of_the_plain_way(void **state)
 
 			steps[i] = times_of(20 * MS + random_below(&seed, 15 * MS),
 					    random_rest(&seed));
-			assert_int_equal(class_history__add(history, &steps[i]), 0);
+			assert_int_equal(class_history__add(history, &steps[i], i), 0);
 			check_window(history, &steps[i + 1 - count], count);
 		}
 		class_history__free(history);
@@ -316,7 +316,7 @@ static void add_class(struct class_table *table, uint64_t key)
 
 	assert_non_null(history);
 	assert_int_equal(class_history__count(history), 0);
-	assert_int_equal(class_history__add(history, &times), 0);
+	assert_int_equal(class_history__add(history, &times, 1), 0);
 }
 
 static bool has(struct class_table *table, uint64_t key)
