@@ -90,6 +90,26 @@ static void the_oldest_step_goes(void **state)
 	class_history__free(history);
 }
 
+static void what_another_class_may_wait_grows_with_its_work(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 0);
+	add(history, 0, 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 100 * US);
+	class_history__free(history);
+	history = new_history(64);
+	add(history, 20 * MS, 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 0), 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 50 * MS), 250 * US);
+	class_history__free(history);
+	history = new_history(64);
+	add(history, 1, UINT64_MAX / 2);
+	assert_true(class_history__rest_for_ns(history, UINT64_MAX) == UINT64_MAX);
+	class_history__free(history);
+}
+
 static void each_part_has_its_own_median(void **state)
 {
 	struct class_history *history = new_history(64);
@@ -413,6 +433,7 @@ int main(void)
 		TEST(a_history_of_nothing_is_zero),
 		TEST(medians_have_the_seeds_rank),
 		TEST(the_oldest_step_goes),
+		TEST(what_another_class_may_wait_grows_with_its_work),
 		TEST(each_part_has_its_own_median),
 		TEST(cv_of_equal_steps_is_zero),
 		TEST(cv_of_nothing_but_zeros_is_zero),
