@@ -26,6 +26,10 @@ _Static_assert(WINDOW_PROCESSES_MAX <= 1 << (32 - KEY_PROCESS),
 	       "and so do the processes of one number");
 #define BUCKETS 64
 
+/* An anomaly is rare beside those nearby: see class_table__find_standard. */
+#define NEIGHBOUR_REACH 3 /* buckets */
+#define COMMON_FACTOR	2
+
 struct class_history {
 	uint32_t window_steps;
 	uint32_t count;
@@ -33,9 +37,12 @@ struct class_history {
 	uint32_t oldest; /* 0 until the window is full */
 	uint32_t capacity;
 	struct cause_times *steps; /* a ring once it is full */
+	uint64_t *numbers;	   /* of those steps */
 	uint64_t *works;	   /* sorted */
 	uint64_t *rests;	   /* sorted */
 	uint64_t *scratch;
+	uint64_t asked;	 /* how many steps there were when … */
+	bool is_anomaly; /* … this was found out */
 };
 
 struct class_history *class_history__new(uint32_t window_steps)
@@ -52,6 +59,7 @@ void class_history__free(struct class_history *history)
 	if (!history)
 		return;
 	free(history->steps);
+	free(history->numbers);
 	free(history->works);
 	free(history->rests);
 	free(history->scratch);
@@ -71,7 +79,8 @@ static uint64_t rest_of(const struct cause_times *times)
 static int grow(struct class_history *history)
 {
 	uint32_t capacity = history->capacity ? history->capacity * 2 : CAPACITY_MIN;
-	uint64_t **const arrays[] = {&history->works, &history->rests, &history->scratch};
+	uint64_t **const arrays[] = {&history->numbers, &history->works, &history->rests,
+				     &history->scratch};
 	void *larger;
 
 	if (history->count < history->capacity)
@@ -121,23 +130,26 @@ static void replace_sorted(uint64_t *sorted, uint32_t count, uint64_t old, uint6
 	sorted[to] = value;
 }
 
-static void replace_oldest(struct class_history *history, const struct cause_times *times)
+static void replace_oldest(struct class_history *history, const struct cause_times *times,
+			   uint64_t number)
 {
 	struct cause_times *oldest = &history->steps[history->oldest];
 
 	replace_sorted(history->works, history->count, cause_work_ns(oldest), cause_work_ns(times));
 	replace_sorted(history->rests, history->count, rest_of(oldest), rest_of(times));
 	*oldest = *times;
+	history->numbers[history->oldest] = number;
 	history->oldest = (history->oldest + 1) % history->window_steps;
 }
 
-int class_history__add(struct class_history *history, const struct cause_times *times)
+int class_history__add(struct class_history *history, const struct cause_times *times,
+		       uint64_t number)
 {
 	int err;
 
 	history->told -= history->told != 0;
 	if (history->count == history->window_steps) {
-		replace_oldest(history, times);
+		replace_oldest(history, times, number);
 		return 0;
 	}
 	err = grow(history);
@@ -145,6 +157,7 @@ int class_history__add(struct class_history *history, const struct cause_times *
 		return err;
 	insert_sorted(history->works, history->count, cause_work_ns(times));
 	insert_sorted(history->rests, history->count, rest_of(times));
+	history->numbers[history->count] = number;
 	history->steps[history->count++] = *times;
 	return 0;
 }
@@ -182,6 +195,18 @@ static uint64_t usual_work_ns(const struct class_history *history)
 uint64_t class_history__usual_rest_ns(const struct class_history *history)
 {
 	return median_of(history, history->rests);
+}
+
+uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t work_ns)
+{
+	uint64_t rest_ns = class_history__usual_rest_ns(history);
+	uint64_t usual_ns = usual_work_ns(history);
+	double share;
+
+	if (!usual_ns || work_ns <= usual_ns)
+		return rest_ns;
+	share = (double)rest_ns * ((double)work_ns / (double)usual_ns);
+	return share < (double)UINT64_MAX ? (uint64_t)share : UINT64_MAX;
 }
 
 /* Of the steps first … last - 1 in the order of their rest. */
@@ -270,6 +295,7 @@ struct class_table {
 	uint32_t limit;
 	uint32_t count;
 	uint64_t lookups;
+	uint64_t steps;		 /* that were added to any class */
 	uint32_t chains[CHAINS]; /* first entry */
 	struct entry entries[CLASSES_MAX];
 };
@@ -316,24 +342,121 @@ struct class_history *class_table__find(struct class_table *table, uint64_t key)
 	return NULL;
 }
 
-struct class_history *class_table__find_known(struct class_table *table, struct class_history *own,
-					      uint64_t key)
+/* By a step that would be escalated as inefficient. */
+static bool is_inefficient(double budget_ns, double actual_ns, double efficiency_percent)
 {
-	uint64_t bucket = key & KEY_BUCKET;
+	return budget_ns * 100.0 < actual_ns * efficiency_percent;
+}
 
-	if (class_history__is_known(own) || key & KEY_BY_ARGUMENT)
-		return own;
-	for (uint64_t far = 1; far <= BUCKETS; far++) {
+/* One of its steps in so many steps of all classes. */
+static double interval_of(const struct class_table *table, const struct class_history *history)
+{
+	return (double)(table->steps - history->numbers[history->oldest] + 1) /
+	       (double)history->count;
+}
+
+/* A class nearby that could show history to be an anomaly, or that a step could be held against. */
+struct search {
+	struct class_table *table;
+	uint64_t key;
+	uint64_t reach;			  /* in powers of two */
+	const struct class_history *rare; /* at least twice as common as it; NULL: any */
+	double efficiency_percent;
+};
+
+static struct class_history *find_nearest(const struct search *search);
+
+/* For those that could show that history is an anomaly. */
+static struct search among_neighbours(const struct search *search,
+				      const struct class_history *history, uint64_t key)
+{
+	return (struct search){.table = search->table,
+			       .key = key,
+			       .reach = NEIGHBOUR_REACH,
+			       .rare = history,
+			       .efficiency_percent = search->efficiency_percent};
+}
+
+/*
+ * Only what is twice as common can show it, so that this ends. Asked once for each step at most: of
+ * many classes each could ask for all others.
+ */
+static bool is_anomaly(const struct search *search, struct class_history *history, uint64_t key)
+{
+	const struct search others = among_neighbours(search, history, key);
+	uint64_t work_ns = usual_work_ns(history);
+	double actual_ns = (double)work_ns + (double)class_history__usual_rest_ns(history);
+	const struct class_history *standard;
+
+	/* Whatever the others take. */
+	if (!is_inefficient((double)work_ns, actual_ns, search->efficiency_percent))
+		return false;
+	if (history->asked == search->table->steps)
+		return history->is_anomaly;
+	standard = find_nearest(&others);
+	history->asked = search->table->steps;
+	history->is_anomaly =
+		standard && is_inefficient((double)work_ns + (double)class_history__rest_for_ns(
+								     standard, work_ns),
+					   actual_ns, search->efficiency_percent);
+	return history->is_anomaly;
+}
+
+static struct class_history *find_standard(const struct search *search, uint64_t key)
+{
+	struct class_history *history = class_table__find(search->table, key);
+
+	if (!class_history__is_known(history))
+		return NULL;
+	if (search->rare && interval_of(search->table, history) * COMMON_FACTOR >
+				    interval_of(search->table, search->rare))
+		return NULL;
+	return is_anomaly(search, history, key) ? NULL : history;
+}
+
+/* The nearest standard but that of the key itself, of two the one with less work. */
+static struct class_history *find_nearest(const struct search *search)
+{
+	uint64_t bucket = search->key & KEY_BUCKET;
+
+	for (uint64_t far = 1; far <= search->reach; far++) {
 		struct class_history *history = NULL;
 
 		if (far <= bucket)
-			history = class_table__find(table, key - far);
-		if (!class_history__is_known(history) && bucket + far <= BUCKETS)
-			history = class_table__find(table, key + far);
-		if (class_history__is_known(history))
+			history = find_standard(search, search->key - far);
+		if (!history && bucket + far <= BUCKETS)
+			history = find_standard(search, search->key + far);
+		if (history)
 			return history;
 	}
-	return own;
+	return NULL;
+}
+
+struct class_history *class_table__find_standard(struct class_table *table,
+						 struct class_history *own, uint64_t key,
+						 double efficiency_percent)
+{
+	struct search search = {.table = table,
+				.key = key,
+				.reach = BUCKETS,
+				.efficiency_percent = efficiency_percent};
+	struct class_history *standard;
+
+	if (key & KEY_BY_ARGUMENT)
+		return own;
+	if (class_history__is_known(own)) {
+		if (!is_anomaly(&search, own, key))
+			return own;
+		search = among_neighbours(&search, own, key);
+	}
+	standard = find_nearest(&search);
+	return standard ? standard : own;
+}
+
+int class_table__add_step(struct class_table *table, struct class_history *history,
+			  const struct cause_times *times)
+{
+	return class_history__add(history, times, ++table->steps);
 }
 
 /* Unlinks and frees the least recently used class; returns the index of its entry. */

@@ -28,12 +28,22 @@ struct class_history;
 struct class_history *class_history__new(uint32_t window_steps);
 void class_history__free(struct class_history *history);
 
-/* Adds a step; the oldest goes if there are more than window_steps. 0, or -ENOMEM: not added. */
-int class_history__add(struct class_history *history, const struct cause_times *times);
+/*
+ * Adds a step, the number-th of all classes together; the oldest goes if there are more than
+ * window_steps. 0, or -ENOMEM: not added.
+ */
+int class_history__add(struct class_history *history, const struct cause_times *times,
+		       uint64_t number);
 
 uint32_t class_history__count(const struct class_history *history);
 bool class_history__is_known(const struct class_history *history); /* NULL is not */
 uint64_t class_history__usual_rest_ns(const struct class_history *history);
+
+/*
+ * What a step of so much work, of another class, may spend on the rest: the usual of this class, or
+ * if it has more work than usual here, so many times as much.
+ */
+uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t work_ns);
 
 /*
  * CV, as cbtop's calculate_latency_stats computes it, of the steps with their work held constant:
@@ -61,13 +71,23 @@ void class_table__free(struct class_table *table);
 struct class_history *class_table__find(struct class_table *table, uint64_t key);
 
 /*
- * The class to hold a step against: own (of key, may be NULL), or while that is not known the known
- * class of the same process and kind that is nearest by work; own if there is none. Time that a
- * problem leaves in a step's work must not hide the step in a class of its own; and what is not
- * work changes little from one class to the next.
+ * The class to hold a step against: own (of key, may be NULL) if it is a standard, else the nearest
+ * standard by work of the same process and kind; own if there is none. Time that a problem leaves
+ * in a step's work must not hide the step in a class of its own, however often it comes.
+ *
+ * A standard is a class that is known and is no anomaly. An anomaly is a class whose usual step has
+ * an efficiency below efficiency_percent by the budget of the nearest standard that is at least
+ * twice as common and has up to eight times more or less work. Farther away is another sort of
+ * step. How common a class is, is told by how many steps of all classes its own go back. Classes by
+ * an argument have no neighbours.
  */
-struct class_history *class_table__find_known(struct class_table *table, struct class_history *own,
-					      uint64_t key);
+struct class_history *class_table__find_standard(struct class_table *table,
+						 struct class_history *own, uint64_t key,
+						 double efficiency_percent);
+
+/* Adds a step to one of its classes. 0, or -ENOMEM: not added. */
+int class_table__add_step(struct class_table *table, struct class_history *history,
+			  const struct cause_times *times);
 
 /* Adds a class that is not there. NULL: -ENOMEM. */
 struct class_history *class_table__add(struct class_table *table, uint64_t key);

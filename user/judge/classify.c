@@ -190,10 +190,12 @@ static void hold_against(const struct classifier *classifier, const struct class
 			 struct verdict *verdict)
 {
 	const struct escalation_thresholds *thresholds = &classifier->options.thresholds;
-	uint64_t base_ns;
+	uint64_t work_ns = cause_work_ns(times), rest_ns, base_ns;
 	bool over, far_over;
 
-	base_ns = add_saturating(cause_work_ns(times), class_history__usual_rest_ns(history));
+	rest_ns = verdict->nearest ? class_history__rest_for_ns(history, work_ns)
+				   : class_history__usual_rest_ns(history);
+	base_ns = add_saturating(work_ns, rest_ns);
 	verdict->judged = true;
 	verdict->budget_given = classifier->options.budget_us != 0;
 	verdict->budget_ns =
@@ -346,7 +348,9 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 	key = class_key(window, record, classifier->options.class_by, cause_work_ns(&times));
 	if (record->kind) {
 		history = class_table__find(classifier->classes, key);
-		known = class_table__find_known(classifier->classes, history, key);
+		known = class_table__find_standard(
+			classifier->classes, history, key,
+			classifier->options.thresholds.efficiency_percent);
 	}
 	verdict = judge(classifier, known, known != history, step, &times);
 	if (verdict.judged)
@@ -362,5 +366,5 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		return 0;
 	if (!history)
 		history = class_table__add(classifier->classes, key);
-	return history ? class_history__add(history, &times) : -ENOMEM;
+	return history ? class_table__add_step(classifier->classes, history, &times) : -ENOMEM;
 }

@@ -26,9 +26,11 @@
  * An excess below 0.1 ms over the budget is never named, nor are copies of less: noise takes as
  * long, and an engine that runs ahead of its GPU has short steps while the GPU copies.
  *
- * While a class has fewer than CLASS_KNOWN_STEPS steps, the known class nearest by work stands in,
- * except for its CV. Without one a step is not judged; intervals are never judged; both can be
- * escalated manually. A step that was cut off is judged by what is known of it.
+ * While a class has fewer than CLASS_KNOWN_STEPS steps, or if it is an anomaly beside its
+ * neighbours, the standard nearest by work stands in (class_table__find_standard), except for its
+ * CV; the budget then has class_history__rest_for_ns. Without one a step is not judged; intervals
+ * are never judged; both can be escalated manually. A step that was cut off is judged by what is
+ * known of it.
  *
  * By design these are not named:
  * - more work, whatever the reason: work is part of the budget (--budget-us names it);
@@ -65,7 +67,7 @@ struct escalation {
 	bool suppressed;      /* over the rate limit: counted, not shown */
 	bool repeated;	      /* its class was said to be unsteady already: the same */
 	bool judged;	      /* else by hand, in a class that is not known yet */
-	bool nearest;	      /* by the nearest class that is known: its own is not yet */
+	bool nearest;	      /* by the nearest standard: its own class is none */
 	uint32_t fired;	      /* bit per enum escalation_reason; BOTH is two bits */
 	double cv_percent;    /* of the class, charged or not; NaN if not judged */
 	double drop_percent;  /* NaN if not judged */

@@ -24,7 +24,7 @@ static void add(struct class_history *history, uint64_t work_ns, uint64_t rest_n
 {
 	struct cause_times times = times_of(work_ns, rest_ns);
 
-	assert_int_equal(class_history__add(history, &times), 0);
+	assert_int_equal(class_history__add(history, &times, 1), 0);
 }
 
 static struct class_history *new_history(uint32_t window_steps)
@@ -90,6 +90,26 @@ static void the_oldest_step_goes(void **state)
 	class_history__free(history);
 }
 
+static void what_another_class_may_wait_grows_with_its_work(void **state)
+{
+	struct class_history *history = new_history(64);
+
+	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 0);
+	add(history, 0, 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 100 * US);
+	class_history__free(history);
+	history = new_history(64);
+	add(history, 20 * MS, 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 0), 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 20 * MS), 100 * US);
+	assert_int_equal(class_history__rest_for_ns(history, 50 * MS), 250 * US);
+	class_history__free(history);
+	history = new_history(64);
+	add(history, 1, UINT64_MAX / 2);
+	assert_true(class_history__rest_for_ns(history, UINT64_MAX) == UINT64_MAX);
+	class_history__free(history);
+}
+
 static void each_part_has_its_own_median(void **state)
 {
 	struct class_history *history = new_history(64);
@@ -100,7 +120,7 @@ static void each_part_has_its_own_median(void **state)
 
 		for (uint64_t part = 0; part < CAUSE_COUNT; part++)
 			times.ns[part] = 1000 * part + (i * 7) % 11;
-		assert_int_equal(class_history__add(history, &times), 0);
+		assert_int_equal(class_history__add(history, &times, 1), 0);
 	}
 	class_history__usual(history, &usual);
 	for (int part = 0; part < CAUSE_COUNT; part++)
@@ -293,7 +313,7 @@ static void medians_and_cv_are_those_of_the_plain_way(void **state)
 
 			steps[i] = times_of(20 * MS + random_below(&seed, 15 * MS),
 					    random_rest(&seed));
-			assert_int_equal(class_history__add(history, &steps[i]), 0);
+			assert_int_equal(class_history__add(history, &steps[i], i), 0);
 			check_window(history, &steps[i + 1 - count], count);
 		}
 		class_history__free(history);
@@ -316,7 +336,7 @@ static void add_class(struct class_table *table, uint64_t key)
 
 	assert_non_null(history);
 	assert_int_equal(class_history__count(history), 0);
-	assert_int_equal(class_history__add(history, &times), 0);
+	assert_int_equal(class_history__add(history, &times, 1), 0);
 }
 
 static bool has(struct class_table *table, uint64_t key)
@@ -413,6 +433,7 @@ int main(void)
 		TEST(a_history_of_nothing_is_zero),
 		TEST(medians_have_the_seeds_rank),
 		TEST(the_oldest_step_goes),
+		TEST(what_another_class_may_wait_grows_with_its_work),
 		TEST(each_part_has_its_own_median),
 		TEST(cv_of_equal_steps_is_zero),
 		TEST(cv_of_nothing_but_zeros_is_zero),

@@ -91,7 +91,8 @@ static void a_step_of_an_unknown_class_is_held_against_the_nearest(void **state)
 	assert_true(push_lock(fixture, 50 * MS, 400 * MS));
 	assert_true(fixture->last.nearest);
 	assert_int_equal(fixture->last.class_steps, 20);
-	assert_int_equal(fixture->last.budget_ns, 50 * MS + 100 * US);
+	/* 100 us wait for each 20 ms of work. */
+	assert_int_equal(fixture->last.budget_ns, 50 * MS + 250 * US);
 	assert_int_equal(fixture->last.cause.kind, CAUSE_LOCK_CONTENTION);
 	/* More work is no trouble, however much. */
 	assert_false(push_lock(fixture, 30000 * MS, 100 * US));
@@ -106,6 +107,111 @@ static void an_unsteady_neighbour_is_not_charged_to_a_step(void **state)
 	assert_true(push_lock(fixture, 20 * MS, 16 * MS));
 	assert_int_equal(fixture->last.fired, bit(ESCALATION_CV_EXCEEDED));
 }
+
+/* --- anomalies that recur ------------------------------------------------------------------- */
+
+/* Steps of 30 ms of work. One in so many has that much work, and waits that long: how many were
+ * named. */
+static uint64_t push_recurring(struct fixture *fixture, uint64_t count, uint64_t every,
+			       uint64_t work_ns, uint64_t lock_ns)
+{
+	uint64_t named = 0;
+
+	for (uint64_t i = 1; i <= count; i++) {
+		if (i % every == 0)
+			named += push_lock(fixture, work_ns, lock_ns);
+		else
+			assert_false(push_lock(fixture, 30 * MS, 100 * US));
+	}
+	return named;
+}
+
+static void an_anomaly_with_more_work_never_becomes_usual(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.thresholds.rate_limit = UINT32_MAX;
+	begin(fixture);
+	assert_int_equal(push_recurring(fixture, 2000, 20, 43 * MS, 400 * MS), 100);
+	assert_int_equal(fixture->last.cause.kind, CAUSE_LOCK_CONTENTION);
+	assert_true(fixture->last.nearest);
+	assert_true(fixture->last.fired & bit(ESCALATION_EFFICIENCY_LOW));
+	assert_true(fixture->last.budget_ns < 50 * MS);
+}
+
+static void an_anomaly_with_less_work_never_becomes_usual(void **state)
+{
+	assert_int_equal(push_recurring(*state, 2000, 20, 15 * MS, 400 * MS), 100);
+}
+
+/* Each is nearer to the next than to the usual steps. */
+static void anomalies_of_several_sizes_vouch_for_none_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+	static const uint64_t works[] = {43 * MS, 86 * MS, 172 * MS, 15 * MS, 7 * MS};
+	uint64_t named = 0, seed = 5;
+
+	push_steady(fixture, 20);
+	for (int i = 0; i < 6000; i++) {
+		if (i % 20 == 0)
+			named += push_lock(fixture, works[random_below(&seed, 5)], 1000 * MS);
+		else
+			assert_false(push_lock(fixture, 30 * MS, 100 * US));
+	}
+	assert_int_equal(named, 300);
+}
+
+static void what_every_second_step_does_is_usual(void **state)
+{
+	assert_in_range(push_recurring(*state, 2000, 2, 43 * MS, 400 * MS), 0, 60);
+}
+
+static void a_class_that_all_steps_move_to_becomes_usual(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t named = 0;
+
+	push_steady(fixture, 200);
+	for (int i = 0; i < 200; i++)
+		named += push_lock(fixture, 43 * MS, 400 * MS);
+	assert_in_range(named, 10, 64);
+	assert_false(push_lock(fixture, 43 * MS, 400 * MS));
+	push_steady(fixture, 200);
+}
+
+/* A prefill waits for the GPU for as much longer as it has more work, from the first one on. */
+static void waits_that_grow_with_the_work_are_usual(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 1; i < 1000; i++)
+		assert_false(i % 20 ? push_lock(fixture, MS, 8 * MS)
+				    : push_lock(fixture, 7 * MS, 56 * MS));
+}
+
+/* A loop that finds nothing to do most of the time is no standard for the steps of real work. */
+static void much_shorter_steps_are_no_standard(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t named = 0;
+
+	for (int i = 1; i < 1000; i++)
+		named += i % 20 ? push_lock(fixture, 10 * US, 0) : push_lock(fixture, MS, 9 * MS);
+	assert_int_equal(named, 10);
+}
+
+static void which_class_is_an_anomaly_goes_by_the_threshold(void **state)
+{
+	struct fixture *fixture = *state;
+
+	/* 43.1 of 83 ms are 52 %. */
+	assert_int_equal(push_recurring(fixture, 1000, 20, 43 * MS, 40 * MS), 0);
+	fixture->options.thresholds.efficiency_percent = 53;
+	begin(fixture);
+	assert_int_equal(push_recurring(fixture, 1000, 20, 43 * MS, 40 * MS), 50);
+}
+
+/* --- arguments ------------------------------------------------------------------------------ */
 
 static bool push_argument(struct fixture *fixture, uint32_t mask, int64_t value, uint64_t work_ns,
 			  uint64_t lock_ns)
@@ -282,6 +388,14 @@ int main(void)
 		TEST(work_is_bucketed_by_powers_of_two),
 		TEST(a_step_of_an_unknown_class_is_held_against_the_nearest),
 		TEST(an_unsteady_neighbour_is_not_charged_to_a_step),
+		TEST(an_anomaly_with_more_work_never_becomes_usual),
+		TEST(an_anomaly_with_less_work_never_becomes_usual),
+		TEST(anomalies_of_several_sizes_vouch_for_none_of_them),
+		TEST(what_every_second_step_does_is_usual),
+		TEST(a_class_that_all_steps_move_to_becomes_usual),
+		TEST(waits_that_grow_with_the_work_are_usual),
+		TEST(much_shorter_steps_are_no_standard),
+		TEST(which_class_is_an_anomaly_goes_by_the_threshold),
 		TEST(classes_go_by_an_argument_where_one_is_named),
 		TEST(steps_without_the_argument_go_by_work),
 		TEST(an_argument_of_no_function_leaves_classes_by_work),

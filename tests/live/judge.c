@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * judge TRUTH MODE STEPS FILE: an engine whose every so many steps one is slow in one way, or that
+ * is healthy and not steady (see the headers in judge/). Its own account has a row for each step:
+ * when it began and ended, how long its thread was on a CPU, and whether it was due.
+ */
+#include "judge/healthy.h"
+
+static const struct mode modes[] = {
+	{.name = "lock",
+	 .causes = "lock_contention",
+	 .set_up = start_helper,
+	 .before = ask_helper,
+	 .in_step = take_lock,
+	 .help = hold_lock,
+	 .work_us = 3000,
+	 .due_work_us = 3900,
+	 .every = 20},
+	{.name = "lock_more",
+	 .causes = "lock_contention",
+	 .set_up = start_helper,
+	 .before = ask_helper,
+	 .in_step = take_lock,
+	 .help = hold_lock,
+	 .work_us = 3000,
+	 .due_work_us = 4600,
+	 .every = 20},
+	{.name = "lock_less",
+	 .causes = "lock_contention",
+	 .set_up = start_helper,
+	 .before = ask_helper,
+	 .in_step = take_lock,
+	 .help = hold_lock,
+	 .work_us = 3000,
+	 .due_work_us = 1500,
+	 .every = 20},
+	{.name = "sleep",
+	 .causes = "sleep",
+	 .in_step = sleep_if_due,
+	 .work_us = 3000,
+	 .due_work_us = 4600,
+	 .every = 20},
+	{.name = "stop",
+	 .causes = "stopped",
+	 .set_up = start_stopper,
+	 .before = ask_stopper,
+	 .work_us = 3000,
+	 .every = 100},
+	{.name = "pinned",
+	 .causes = "run_queue",
+	 .set_up = find_team,
+	 .before = pin_team,
+	 .after = free_team,
+	 .in_step = lead_team,
+	 .help = work_in_team,
+	 .every = 20},
+	{.name = "hog",
+	 .causes = "run_queue",
+	 .set_up = share_cpu,
+	 .before = ask_helper,
+	 .help = hog_cpu,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "cold",
+	 .causes = "page_faults",
+	 .set_up = map_weights,
+	 .before = cool_weights,
+	 .in_step = read_weights,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "faults",
+	 .causes = "page_faults",
+	 .set_up = reserve_memory,
+	 .before = give_memory_back,
+	 .in_step = touch_memory,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "signals",
+	 .causes = "signal_storm",
+	 .set_up = make_timer,
+	 .before = start_storm,
+	 .after = end_storm,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "threads",
+	 .causes = "thread_churn",
+	 .in_step = churn_threads,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "mmap",
+	 .causes = "allocation_churn",
+	 .in_step = map_and_unmap,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "writes",
+	 .causes = "tiny_writes",
+	 .set_up = make_small_file,
+	 .in_step = write_often,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "reads",
+	 .causes = "file_io",
+	 .set_up = make_small_file,
+	 .in_step = read_much,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "ioctl",
+	 .causes = "driver_calls",
+	 .set_up = make_small_file,
+	 .in_step = ask_driver,
+	 .work_us = 3000,
+	 .every = 20},
+
+	/* Healthy ones. */
+	{.name = "steady", .causes = "", .work_us = 3000},
+	{.name = "prefill",
+	 .causes = "",
+	 .set_up = make_small_file,
+	 .in_step = do_chores,
+	 .work_us = 3000,
+	 .due_work_us = 48000,
+	 .every = 20},
+	{.name = "device",
+	 .causes = "",
+	 .in_step = wait_for_device,
+	 .work_us = 1000,
+	 .due_work_us = 12000,
+	 .every = 20},
+	{.name = "mixed", .causes = "", .work_of = mixed_work},
+	{.name = "growing", .causes = "", .work_of = growing_work},
+	{.name = "bursts", .causes = "", .work_of = bursts_of_work},
+	{.name = "two", .causes = "", .work_of = two_works},
+	{.name = "busy_lock",
+	 .causes = "",
+	 .set_up = start_helper,
+	 .in_step = take_lock,
+	 .help = hold_lock_often,
+	 .work_us = 3000},
+	{.name = "workers",
+	 .causes = "",
+	 .set_up = start_helper,
+	 .in_step = wait_for_worker,
+	 .help = compute_prefills,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "warm_up",
+	 .causes = "",
+	 .set_up = reserve_memory,
+	 .in_step = touch_once,
+	 .work_us = 3000},
+};
+
+struct row {
+	uint64_t begin_ns, end_ns, cpu_ns;
+	bool due;
+};
+
+void judged_step(struct engine *e, long us, bool due);
+
+STEP void judged_step(struct engine *e, long us, bool due)
+{
+	work(us);
+	if (e->mode->in_step)
+		e->mode->in_step(e, due);
+	STAY();
+}
+
+static void set_up(struct engine *e)
+{
+	pthread_mutex_init(&e->lock, NULL);
+	if (e->mode->set_up)
+		e->mode->set_up(e);
+}
+
+static long work_of(struct engine *e, long number, bool due)
+{
+	const struct mode *mode = e->mode;
+
+	if (mode->work_of)
+		return mode->work_of(e, number);
+	return due && mode->due_work_us ? mode->due_work_us : mode->work_us;
+}
+
+static void make_step(struct engine *e, long number, struct row *row)
+{
+	const struct mode *mode = e->mode;
+	const bool due = mode->every && number % mode->every == 0;
+	const long us = work_of(e, number, due);
+	uint64_t cpu_ns;
+
+	if (due && mode->before)
+		mode->before(e);
+	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	row->begin_ns = clock_ns(CLOCK_MONOTONIC);
+	judged_step(e, us, due);
+	row->end_ns = clock_ns(CLOCK_MONOTONIC);
+	row->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
+	row->due = due;
+	if (due && mode->after)
+		mode->after(e);
+	pause_us(200);
+}
+
+static void write_truth(FILE *truth, const struct engine *e, const struct row *rows)
+{
+	fprintf(truth, "{\"mode\":\"%s\",\"causes\":\"%s\",\"steps\":[", e->mode->name,
+		e->mode->causes);
+	for (long i = 0; i < e->steps; i++)
+		fprintf(truth, "%s\n[%lu,%lu,%lu,%d]", i ? "," : "", rows[i].begin_ns,
+			rows[i].end_ns, rows[i].cpu_ns, rows[i].due);
+	fprintf(truth, "]}\n");
+	fclose(truth);
+}
+
+int main(int argc, char **argv)
+{
+	struct engine e = {.random = 1};
+	struct row *rows;
+	FILE *truth;
+
+	for (size_t i = 0; argc > 4 && i < sizeof(modes) / sizeof(modes[0]); i++)
+		if (strcmp(modes[i].name, argv[2]) == 0)
+			e.mode = &modes[i];
+	if (!e.mode)
+		return EXIT_FAILURE;
+	truth = open_truth(argv);
+	e.steps = number_at(argv, 3, 0);
+	e.path = argv[4];
+	rows = calloc((size_t)e.steps + 1, sizeof(*rows));
+	must(rows != NULL, "calloc");
+	set_up(&e);
+	wait_for_go();
+	for (long i = 0; i < e.steps; i++)
+		make_step(&e, i + 1, &rows[i]);
+	write_truth(truth, &e, rows);
+	return 0;
+}

@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Steps that are slow for a reason that lies outside of their own work. */
+#ifndef FBT_TESTS_JUDGE_ANOMALIES_H
+#define FBT_TESTS_JUDGE_ANOMALIES_H
+
+#include <sys/ioctl.h>
+#include <sys/stat.h>
+#include "engine.h"
+
+enum {
+	HELD_US = 40000,
+	STOPPED_US = 300000,
+	BUSY_US = 30000,
+	STORM_NS = 80000,
+	STORM_HANDLER_US = 60,
+	STORM_SIGNALS = 300,
+	PAGE_BYTES = 4096,
+	COLD_BYTES = 64 << 20,
+	FAULT_BYTES = 128 << 20,
+	MAPPED_BYTES = 2 << 20,
+	LAYERS = 16,
+	LAYER_US = 200,
+};
+
+static inline void *hold_lock(void *engine)
+{
+	struct engine *e = engine;
+
+	for (;;) {
+		sem_wait(&e->ask);
+		pthread_mutex_lock(&e->lock);
+		sem_post(&e->answer);
+		pause_us(HELD_US);
+		pthread_mutex_unlock(&e->lock);
+	}
+	return NULL;
+}
+
+static inline void take_lock(struct engine *e, bool due)
+{
+	(void)due;
+	pthread_mutex_lock(&e->lock);
+	pthread_mutex_unlock(&e->lock);
+}
+
+static inline void sleep_if_due(struct engine *e, bool due)
+{
+	(void)e;
+	if (due)
+		pause_us(BUSY_US);
+}
+
+/* Only another process can end a stop. */
+static inline void start_stopper(struct engine *e)
+{
+	const pid_t engine = getpid();
+	char byte;
+
+	must(pipe(e->pipe) == 0, "pipe");
+	if (fork() != 0) {
+		close(e->pipe[0]);
+		return;
+	}
+	close(e->pipe[1]);
+	while (read(e->pipe[0], &byte, 1) == 1) {
+		pause_us(1000);
+		kill(engine, SIGSTOP);
+		pause_us(STOPPED_US);
+		kill(engine, SIGCONT);
+	}
+	_exit(0);
+}
+
+static inline void ask_stopper(struct engine *e)
+{
+	must(write(e->pipe[1], "", 1) == 1, "write");
+}
+
+/* The worker of a team that meets at a spinning barrier after each layer, as ggml's does. */
+static inline void *work_in_team(void *engine)
+{
+	struct engine *e = engine;
+
+	e->worker = gettid();
+	sem_post(&e->answer);
+	for (long round = 1;; round++) {
+		while (__atomic_load_n(&e->round, __ATOMIC_ACQUIRE) < round)
+			;
+		work(LAYER_US);
+		__atomic_store_n(&e->arrived, round, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static inline void lead_team(struct engine *e, bool due)
+{
+	(void)due;
+	for (int i = 0; i < LAYERS; i++) {
+		long round = __atomic_add_fetch(&e->round, 1, __ATOMIC_ACQ_REL);
+
+		work(LAYER_US);
+		while (__atomic_load_n(&e->arrived, __ATOMIC_ACQUIRE) < round)
+			;
+	}
+}
+
+static inline void find_team(struct engine *e)
+{
+	start_helper(e);
+	sem_wait(&e->answer);
+}
+
+static inline void pin_team(struct engine *e)
+{
+	use_first_cpus(0, 1);
+	use_first_cpus(e->worker, 1);
+}
+
+static inline void free_team(struct engine *e)
+{
+	use_first_cpus(0, CPU_SETSIZE);
+	use_first_cpus(e->worker, CPU_SETSIZE);
+}
+
+/* It takes the CPU of the step away, by its right to go first. */
+static inline void *hog_cpu(void *engine)
+{
+	const struct sched_param first = {.sched_priority = 50};
+	struct engine *e = engine;
+	uint64_t begin;
+
+	use_first_cpus(0, 1);
+	must(sched_setscheduler(0, SCHED_FIFO, &first) == 0, "sched_setscheduler");
+	for (;;) {
+		sem_wait(&e->ask);
+		sem_post(&e->answer);
+		pause_us(1000);
+		begin = clock_ns(CLOCK_MONOTONIC);
+		while (!passed(begin, BUSY_US))
+			;
+	}
+	return NULL;
+}
+
+static inline void share_cpu(struct engine *e)
+{
+	use_first_cpus(0, 1);
+	start_helper(e);
+}
+
+static inline void make_file(struct engine *e, long bytes)
+{
+	static char block[1 << 20];
+
+	memset(block, 1, sizeof(block));
+	e->file = open(e->path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
+	must(e->file >= 0, e->path);
+	for (long done = 0; done < bytes; done += (long)sizeof(block))
+		must(write(e->file, block, sizeof(block)) == (long)sizeof(block), e->path);
+	must(fsync(e->file) == 0, e->path);
+}
+
+static inline void map_weights(struct engine *e)
+{
+	make_file(e, COLD_BYTES);
+	e->memory = mmap(NULL, COLD_BYTES, PROT_READ, MAP_SHARED, e->file, 0);
+	must(e->memory != MAP_FAILED, "mmap");
+}
+
+static inline void cool_weights(struct engine *e)
+{
+	madvise(e->memory, COLD_BYTES, MADV_DONTNEED);
+	posix_fadvise(e->file, 0, 0, POSIX_FADV_DONTNEED);
+}
+
+static inline void read_weights(struct engine *e, bool due)
+{
+	(void)due;
+	for (long at = 0; at < COLD_BYTES; at += PAGE_BYTES)
+		(void)*(volatile char *)&e->memory[at];
+}
+
+static inline void reserve_memory(struct engine *e)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+
+	e->memory = mmap(NULL, FAULT_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0);
+	must(e->memory != MAP_FAILED && madvise(e->memory, FAULT_BYTES, MADV_NOHUGEPAGE) == 0,
+	     "mmap");
+}
+
+static inline void touch_memory(struct engine *e, bool due)
+{
+	for (long at = 0; due && at < FAULT_BYTES; at += PAGE_BYTES)
+		*(volatile char *)&e->memory[at] = 1;
+}
+
+static inline void give_memory_back(struct engine *e)
+{
+	madvise(e->memory, FAULT_BYTES, MADV_DONTNEED);
+}
+
+/* Of a storm, so that it ends also where signals leave no time to the step. */
+static volatile int storm_left;
+
+static inline void on_storm(int signo)
+{
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+
+	(void)signo;
+	if (storm_left <= 0)
+		return;
+	storm_left = storm_left - 1;
+	while (!passed(begin, STORM_HANDLER_US))
+		;
+}
+
+/* A timer of this thread, as of a profiler that is asked for too much. */
+static inline void make_timer(struct engine *e)
+{
+	struct sigaction action = {.sa_handler = on_storm, .sa_flags = SA_RESTART};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR2};
+
+	event._sigev_un._tid = gettid();
+	must(sigaction(SIGUSR2, &action, NULL) == 0, "sigaction");
+	must(timer_create(CLOCK_MONOTONIC, &event, &e->timer) == 0, "timer_create");
+}
+
+static inline void set_timer(struct engine *e, long ns)
+{
+	const struct itimerspec times = {{0, ns}, {0, ns}};
+
+	timer_settime(e->timer, 0, &times, NULL);
+}
+
+static inline void start_storm(struct engine *e)
+{
+	storm_left = STORM_SIGNALS;
+	set_timer(e, STORM_NS);
+}
+
+static inline void end_storm(struct engine *e)
+{
+	set_timer(e, 0);
+}
+
+static inline void *return_at_once(void *arg)
+{
+	return arg;
+}
+
+static inline void churn_threads(struct engine *e, bool due)
+{
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	pthread_t thread;
+
+	(void)e;
+	while (due && !passed(begin, BUSY_US))
+		if (pthread_create(&thread, NULL, return_at_once, NULL) == 0)
+			pthread_join(thread, NULL);
+}
+
+static inline void map_and_unmap(struct engine *e, bool due)
+{
+	const int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE;
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+
+	(void)e;
+	while (due && !passed(begin, BUSY_US))
+		munmap(mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0),
+		       MAPPED_BYTES);
+}
+
+static inline void make_small_file(struct engine *e)
+{
+	make_file(e, 1 << 20);
+}
+
+static inline void write_often(struct engine *e, bool due)
+{
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+
+	while (due && !passed(begin, BUSY_US))
+		must(pwrite(e->file, "tinytiny", 8, 0) == 8, "pwrite");
+}
+
+static inline void read_much(struct engine *e, bool due)
+{
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+	static char block[1 << 20];
+
+	while (due && !passed(begin, BUSY_US))
+		must(pread(e->file, block, sizeof(block), 0) > 0, "pread");
+}
+
+/* As the control device of an NVIDIA driver is asked; a file answers ENOTTY. */
+static inline void ask_driver(struct engine *e, bool due)
+{
+	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+
+	while (due && !passed(begin, BUSY_US))
+		ioctl(e->file, 0xc020462aUL, 0);
+}
+
+#endif

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What the anomalies and the healthy variations of tests/live/judge.c share. */
+#ifndef FBT_TESTS_JUDGE_ENGINE_H
+#define FBT_TESTS_JUDGE_ENGINE_H
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+#include "../program.h"
+
+#define US 1000L
+/* The clock is read more often than this, unless there is something else to do. */
+#define AWAY_NS (20 * US)
+
+struct engine;
+
+/* One way to be slow, or to be healthy and yet not steady. Functions may be NULL. */
+struct mode {
+	const char *name;
+	const char *causes; /* those that are right for it, joined by commas; "": it is healthy */
+	void (*set_up)(struct engine *e);
+	void *(*help)(void *engine); /* what a helper does that set_up starts */
+	/* Around a due step, so that it holds nothing but its trouble. */
+	void (*before)(struct engine *e);
+	void (*after)(struct engine *e);
+	/* What a step does beside its work. */
+	void (*in_step)(struct engine *e, bool due);
+	long (*work_of)(struct engine *e, long number); /* in us; NULL: */
+	long work_us;					/* of a step that is not due */
+	long due_work_us;				/* of one that is; 0: as much */
+	long every;					/* which steps are due; 0: none */
+};
+
+struct engine {
+	const struct mode *mode;
+	const char *path; /* of a file that it may make */
+	uint64_t random;
+	long steps;
+	int file;
+	char *memory;
+	long touched;
+	timer_t timer;
+	/* The helper: a thread, or for a stop a process that is asked through the pipe. */
+	sem_t ask, answer;
+	pthread_mutex_t lock;
+	int pipe[2];
+	pid_t worker; /* the helper that meets this thread again and again */
+	long round, arrived;
+};
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static inline void must(bool is_so, const char *what)
+{
+	if (is_so)
+		return;
+	perror(what);
+	exit(EXIT_FAILURE);
+}
+
+/*
+ * So much work by the clock, whatever the other thread of the core does meanwhile. Time in which
+ * this thread did something else, or nothing, does not count.
+ */
+static inline void work(long us)
+{
+	uint64_t last = clock_ns(CLOCK_MONOTONIC), now, passed, done = 0;
+
+	while (done < (uint64_t)(us * US)) {
+		now = clock_ns(CLOCK_MONOTONIC);
+		passed = now - last;
+		done += passed < AWAY_NS ? passed : 0;
+		last = now;
+	}
+}
+
+static inline void pause_us(long us)
+{
+	const struct timespec length = {us / 1000000, us % 1000000 * US};
+
+	nanosleep(&length, NULL);
+}
+
+static inline bool passed(uint64_t begin, long us)
+{
+	return clock_ns(CLOCK_MONOTONIC) - begin >= (uint64_t)us * US;
+}
+
+static inline long below(struct engine *e, long limit)
+{
+	e->random = e->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return (long)(e->random >> 33) % limit;
+}
+
+static inline void start_helper(struct engine *e)
+{
+	pthread_t thread;
+
+	must(sem_init(&e->ask, 0, 0) == 0 && sem_init(&e->answer, 0, 0) == 0, "sem_init");
+	must(pthread_create(&thread, NULL, e->mode->help, e) == 0, "pthread_create");
+}
+
+/* The helper does its part, and the step may begin. */
+static inline void ask_helper(struct engine *e)
+{
+	sem_post(&e->ask);
+	sem_wait(&e->answer);
+}
+
+/* So many of those that there are; tid: 0 is this thread. */
+static inline void use_first_cpus(pid_t tid, int count)
+{
+	cpu_set_t cpus;
+
+	CPU_ZERO(&cpus);
+	for (int i = 0; i < count; i++)
+		CPU_SET(i, &cpus);
+	must(sched_setaffinity(tid, sizeof(cpus), &cpus) == 0, "sched_setaffinity");
+}
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Steps that differ, and of which none is slow. */
+#ifndef FBT_TESTS_JUDGE_HEALTHY_H
+#define FBT_TESTS_JUDGE_HEALTHY_H
+
+#include "anomalies.h"
+
+/* Sequences come and go, and each has some tokens more than before. */
+static inline long mixed_work(struct engine *e, long number)
+{
+	(void)number;
+	return 500 + below(e, 8500);
+}
+
+static inline long growing_work(struct engine *e, long number)
+{
+	return 1000 + 11000 * number / e->steps;
+}
+
+/* Thirty prefills of any length, and then decodes. */
+static inline long bursts_of_work(struct engine *e, long number)
+{
+	return number % 330 < 30 ? 10000 + below(e, 30000) : 3000;
+}
+
+/* On both sides of a border between two classes. */
+static inline long two_works(struct engine *e, long number)
+{
+	(void)number;
+	return below(e, 2) ? 3000 : 5000;
+}
+
+/* A little of the usual: tokens that are written, a buffer that grows. */
+static inline void do_chores(struct engine *e, bool due)
+{
+	static char block[1 << 16];
+
+	for (int i = 0; i < (due ? 20 : 1); i++)
+		must(pwrite(e->file, block, sizeof(block), 0) > 0, "pwrite");
+	munmap(mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+	       MAPPED_BYTES);
+}
+
+/* A lock that others hold for up to a millisecond, in most steps. */
+static inline void *hold_lock_often(void *engine)
+{
+	struct engine *e = engine;
+
+	for (;;) {
+		pthread_mutex_lock(&e->lock);
+		pause_us(500);
+		pthread_mutex_unlock(&e->lock);
+		pause_us(500);
+	}
+	return NULL;
+}
+
+/* Waits for a device, as long as its work takes: four times as long as this thread's own. */
+static inline void wait_for_device(struct engine *e, bool due)
+{
+	(void)e;
+	pause_us(due ? 64000 : 4000);
+}
+
+/* The first steps fault their memory in, as after a start. */
+static inline void touch_once(struct engine *e, bool due)
+{
+	long end = e->touched + (4 << 20);
+
+	(void)due;
+	for (; e->touched < FAULT_BYTES && e->touched < end; e->touched += PAGE_BYTES)
+		e->memory[e->touched] = 1;
+}
+
+/* Its own worker computes a prefill, and the step waits for it. */
+static inline void *compute_prefills(void *engine)
+{
+	struct engine *e = engine;
+
+	for (;;) {
+		sem_wait(&e->ask);
+		work(60000);
+		sem_post(&e->answer);
+	}
+	return NULL;
+}
+
+static inline void wait_for_worker(struct engine *e, bool due)
+{
+	if (due)
+		ask_helper(e);
+}
+
+#endif
