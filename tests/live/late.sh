@@ -20,6 +20,7 @@ fact 'and their calls are exact' "all(s['by'] == T['per_step'] for s in $found)"
 fact 'what came before says that it is an interval' \
 	'{s["step_source"] for s in S if s["kind"] != "late_step"} == {"interval"}'
 has 'and the tool says when it finds it' "$OUT.err" 'found'
+has 'and what it has missed' "$OUT.err" 'its calls in the second before were not traced'
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
 run_tool -p $$ --step no_such_function

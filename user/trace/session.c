@@ -361,22 +361,30 @@ bool session__is_attached(const struct session *session)
 	return !session->launch || launch__is_done(session->launch);
 }
 
-/* Searches files that were mapped since the last time for step functions. */
+/*
+ * Searches files that were mapped since the last time for step functions, and says what was missed.
+ * Nothing, if a COMMAND has not run since it mapped the file, or the process has just appeared.
+ */
 static void search_again(struct session *session, struct traced *traced)
 {
+	bool is_new = traced->rescan, has_run;
 	int probed;
 
 	/* With -a, there are too many files to search all of them every second. */
-	if (session->live.options->all && !traced->rescan)
+	if (session->live.options->all && !is_new)
 		return;
 	if (steps_found__search(session->live.found, traced) < 0 ||
 	    steps_found__describe(session->live.found))
 		return;
 	probed = steps_found__attach(session->live.found, traced);
-	if (probed <= 0 || !session->intervals.next_ns)
+	if (probed <= 0)
 		return;
+	has_run = !is_new && !(session->launch && launch__is_stopped(session->launch));
+	if (has_run || session->intervals.next_ns)
+		log_info("found a step function%s%s",
+			 session->intervals.next_ns ? ": steps are its calls from now on" : "",
+			 has_run ? "; its calls in the second before were not traced" : "");
 	session->intervals.next_ns = 0;
-	log_info("found a step function: steps are its calls from now on");
 }
 
 static void rescan(struct session *session, uint64_t now_ns)
