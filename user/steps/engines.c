@@ -12,9 +12,15 @@
 /* The C interface of llama.cpp. Versions of 2026 have llama_process. */
 static const char *const llama_names[] = {"llama_decode", "llama_encode", "llama_process"};
 
-/* Methods of ferrum's LlmExecutor. The step is the closure that the async fn is compiled to. */
-static const char *const ferrum_methods[] = {"unified_decode", "decode",	"batch_decode",
-					     "prefill",	       "batch_prefill", "forward_verify"};
+/*
+ * ferrum: <TYPE as …::ModelExecutor>::METHOD. The step is the closure that the async fn is compiled
+ * to. Until 0.7 the trait had a method for each kind of batch, since 0.18 it has execute_tokens.
+ */
+static const char *const ferrum_types[] = {"LlmExecutor", "ProgramExecutor"};
+static const char *const ferrum_methods[] = {
+	"execute_tokens", "unified_decode", "decode",	      "batch_decode",
+	"prefill",	  "batch_prefill",  "forward_verify",
+};
 
 /* Likeliest first. Compared with the last component of a name, ignoring case. */
 static const char *const step_words[] = {
@@ -47,26 +53,58 @@ static bool is_closure(const char *text)
 	return !strcmp(text, "::{{closure}}") || !strcmp(text, "::{closure#0}");
 }
 
-/* <….LlmExecutor as ….ModelExecutor>::METHOD::{{closure}}, demangled from either mangling. */
+/* The end of the brackets that text begins with, after the closing one; NULL: there is none. */
+static const char *skip_brackets(const char *text)
+{
+	int depth = 0;
+
+	for (const char *at = text; *at; at++) {
+		depth += *at == '<' ? 1 : *at == '>' && at[-1] != '-' ? -1 : 0;
+		if (!depth)
+			return at + 1;
+	}
+	return NULL;
+}
+
+/* Takes a path like a::b::Type<C> from *text. *last is its last component, without arguments. */
+static bool take_path(const char **text, const char **last, size_t *size)
+{
+	const char *at = *text;
+
+	for (;;) {
+		*last = at;
+		*size = strcspn(at, ":<> ");
+		at += *size;
+		if (strncmp(at, "::", 2))
+			break;
+		at += 2;
+	}
+	*text = *at == '<' ? skip_brackets(at) : at;
+	return *text && *size;
+}
+
+/*
+ * <ferrum…::TYPE as …::ModelExecutor>::METHOD::{{closure}}, demangled from either mangling. Only
+ * the last components are compared, because types and traits move between the crates of ferrum.
+ */
 static bool is_ferrum_name(const char *name)
 {
-	static const char start[] = "<ferrum_models::executor::llm_executor::LlmExecutor as ";
-	static const char trait[] = "ModelExecutor>::";
-	const char *method;
+	static const char trait[] = "ModelExecutor";
+	const char *at = name + 1, *last;
+	size_t size;
 
-	if (strncmp(name, start, strlen(start)))
+	if (strncmp(name, "<ferrum", 7) || !take_path(&at, &last, &size) ||
+	    !text_is_one_of(last, size, ferrum_types, COUNT(ferrum_types)) ||
+	    strncmp(at, " as ", 4))
 		return false;
-	method = strstr(name, trait);
-	if (!method)
+	at += 4;
+	if (!take_path(&at, &last, &size) || size != strlen(trait) || strncmp(last, trait, size) ||
+	    strncmp(at, ">::", 3))
 		return false;
-	method += strlen(trait);
-	for (size_t i = 0; i < COUNT(ferrum_methods); i++) {
-		size_t size = strlen(ferrum_methods[i]);
-
-		if (!strncmp(method, ferrum_methods[i], size) && is_closure(method + size))
-			return true;
-	}
-	return false;
+	at += 3;
+	size = strcspn(at, ":");
+	return text_is_one_of(at, size, ferrum_methods, COUNT(ferrum_methods)) &&
+	       is_closure(at + size);
 }
 
 static bool is_ferrum(const char *symbol)
@@ -74,7 +112,8 @@ static bool is_ferrum(const char *symbol)
 	bool found;
 	char *name;
 
-	if (!symbol_is_mangled(symbol) || !strstr(symbol, "LlmExecutor"))
+	if (!symbol_is_mangled(symbol) || !strstr(symbol, "ModelExecutor") ||
+	    !strstr(symbol, "ferrum"))
 		return false;
 	name = demangle_symbol(symbol);
 	found = name && is_ferrum_name(name);
