@@ -32,6 +32,15 @@ struct target_options {
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, set by target_find(); 0: none */
 };
 
+/* A place in the code of a process that was on the stack of a busy thread (user/kernel/stacks.h). */
+struct code_place {
+	uint64_t address; /* in the process's memory */
+	uint32_t samples; /* stacks that it was on */
+	uint32_t last_sample;
+};
+
+typedef VEC(struct code_place) code_place_vec; /* sorted by address */
+
 /* The files of a process that were searched, by device and inode. */
 struct target_seen;
 struct target_seen *target_seen__new(void);
@@ -60,12 +69,13 @@ int target_find(uint32_t tgid, const struct target_options *options, struct targ
 bool target_may_have_engine(uint32_t tgid);
 
 /*
- * Finds candidates for --list-steps and for hints: at most max functions whose names look like
+ * Finds candidates for --list-steps, doctor and hints: at most max functions whose names look like
  * steps, those of the built-in table first. Their exits are resolved; functions without a safe exit
- * are left out. Returns the number of added functions or -errno.
+ * are left out. With busy, which is borrowed, only functions that a busy thread is in are taken,
+ * and only the files that they are in are read. Returns the number of added functions or -errno.
  */
-int target_find_candidates(uint32_t tgid, const struct target_options *options, size_t max,
-			   function_vec *functions);
+int target_find_candidates(uint32_t tgid, const struct target_options *options,
+			   const code_place_vec *busy, size_t max, function_vec *functions);
 
 /* For a search without matches: logs why --step matched nothing and what to do. */
 void target_explain_no_match(uint32_t tgid, const struct target_options *options);
