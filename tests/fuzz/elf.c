@@ -95,7 +95,7 @@ static void find_all(uint64_t entry)
 	}
 	find(&specs[SPECS - 2], true);
 	find(NULL, false);
-	target_find_candidates((uint32_t)getpid(), &options, 8, &functions);
+	target_find_candidates((uint32_t)getpid(), &options, NULL, 8, &functions);
 	clear(&functions);
 	options.specs = &specs[2];
 	options.spec_count = 1;

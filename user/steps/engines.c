@@ -222,6 +222,27 @@ static bool has_word(const char *name, const char *word)
 	return false;
 }
 
+/* Libraries whose functions have such names too, and that make no step: codecs, compilers, … */
+static bool is_foreign(const char *name)
+{
+	static const char *const crates[] = {
+		"absl",	 "alloc",    "asmjit",	   "axum",	"base64",   "boost", "clang",
+		"folly", "grpc",     "h2",	   "h3",	"hyper",    "llvm",  "minja",
+		"mlir",	 "nlohmann", "prost",	   "protobuf",	"pybind11", "quinn", "rayon",
+		"regex", "reqwest",  "rustls",	   "serde",	"std",	    "tokio", "tokenizers",
+		"tonic", "tower",    "serde_json", "crossbeam", "v8",	    "zmq",   "zstd",
+	};
+	static const char *const codecs[] = {"cbor", "json", "utf8", "hpack", "msgpack"};
+
+	name += strspn(name, "<&*(");
+	if (text_is_one_of(name, strcspn(name, ":<"), crates, COUNT(crates)))
+		return true;
+	for (size_t i = 0; i < COUNT(codecs); i++)
+		if (strcasestr(name, codecs[i]))
+			return true;
+	return false;
+}
+
 static unsigned int rank_component(const char *component)
 {
 	for (size_t i = 0; i < COUNT(step_words); i++)
@@ -248,7 +269,7 @@ unsigned int engines_rank(const char *symbol)
 	if (!found)
 		return 0;
 	name = demangle_symbol(symbol);
-	if (name && !strstr(name, "drop_in_place"))
+	if (name && !strstr(name, "drop_in_place") && !is_foreign(name))
 		rank = rank_component(last_component(name));
 	free(name);
 	return rank;

@@ -21,8 +21,8 @@ bool engines_is_runtime(const char *path);
 
 /*
  * Ranks a name by how likely it is that of a step function: 1 for known ones, higher numbers for
- * less likely ones, 0 for names that are none. Pieces of functions (.cold, .part) and drop glue
- * are 0.
+ * less likely ones, 0 for names that are none. Pieces of functions (.cold, .part), drop glue and
+ * functions of libraries that decode or execute something else (h2, LLVM) are 0.
  */
 unsigned int engines_rank(const char *symbol);
 

@@ -178,6 +178,22 @@ static void table_ranks_by_the_last_component_only(void **state)
 	assert_true(engines_rank("_ZN4help6decodeEv") > 1);
 }
 
+static void table_ranks_no_codec_and_no_compiler(void **state)
+{
+	assert_int_equal(engines_rank("_ZN2h25hpack7decoder7Decoder6decode17h0123456789abcdefE"),
+			 0);
+	assert_int_equal(
+		engines_rank("_ZNK4llvm6object7ELFFileINS0_7ELFTypeILNS_10endiannessE1ELb1E"
+			     "EEE6decodeEv"),
+		0);
+	assert_int_equal(engines_rank("_ZN6asmjit9_abi_1_133x8611InstDecoder6decodeEv"), 0);
+	assert_int_equal(engines_rank("_ZN11CBORDecoder6decodeEv"), 0);
+	assert_int_equal(engines_rank("_ZN54_$LT$h2..codec..Codec$u20$as$u20$futures..Sink$GT$"
+				      "6decode17h0123456789abcdefE"),
+			 0);
+	assert_true(engines_rank("_ZN7whisper7Decoder6decodeEv") > 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -196,6 +212,7 @@ int main(void)
 		cmocka_unit_test(table_ranks_known_functions_first),
 		cmocka_unit_test(table_ranks_words_only_at_their_borders),
 		cmocka_unit_test(table_ranks_by_the_last_component_only),
+		cmocka_unit_test(table_ranks_no_codec_and_no_compiler),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
