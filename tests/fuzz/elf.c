@@ -26,6 +26,7 @@ static const char *const texts[] = {"*",
 				    "/step|decode/",
 				    "step",
 				    "libllama.so:llama_decode",
+				    "string:text of a step",
 				    "/usr/lib/libllama.so+0x401000",
 				    "usdt:engine:begin,end"};
 #define SPECS (sizeof(texts) / sizeof(texts[0]))

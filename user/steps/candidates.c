@@ -280,9 +280,14 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 	else if (spec->form == STEP_SPEC_USDT)
 		log_err("--step %s: no file mapped by process %u has these probes", spec->text,
 			tgid);
+	else if (spec->form == STEP_SPEC_TEXT)
+		log_err("--step %s: no function in the %zu files mapped by process %u refers to "
+			"this text",
+			spec->text, found.files, tgid);
 	else if (found.files == 1 && !found.named)
 		log_err("--step %s: %s is stripped and exports no such function; give --symbols "
-			"FILE of the same build, or PATH+0xADDR",
+			"FILE of the same build, PATH+0xADDR, or string:TEXT with a message that "
+			"only the step writes",
 			spec->text, found.path);
 	else
 		log_err("--step %s: no such function in the %zu files mapped by process %u (%zu of "

@@ -22,6 +22,19 @@ static const char *const ferrum_methods[] = {
 	"prefill",	  "batch_prefill",  "forward_verify",
 };
 
+/*
+ * Texts of step functions in stripped files, whose names have the word file in them. ferrum: all
+ * published releases are stripped. llama.cpp: static programs.
+ */
+static const struct {
+	const char *file;
+	struct engine_text text;
+} engine_texts[] = {
+	{"ferrum", {"synchronous model execution panicked: ", "execute_tokens"}},
+	{"llama", {"%s: failed to decode, ret = %d\n", "llama_decode"}},
+	{"llama", {"%s: failed to encode, ret = %d\n", "llama_encode"}},
+};
+
 /* Likeliest first. Compared with the last component of a name, ignoring case. */
 static const char *const step_words[] = {
 	"llama_decode",	 "unified_decode", "execute_model", "enqueuev3",     "forward_step",
@@ -128,6 +141,14 @@ bool engines_know(const char *symbol, const char *path, bool is_program)
 	if (is_llama(symbol))
 		return is_program || strstr(base_name(path), "llama");
 	return is_ferrum(symbol);
+}
+
+const struct engine_text *engines_text(const char *path, size_t index)
+{
+	for (size_t i = 0; i < COUNT(engine_texts); i++)
+		if (strstr(base_name(path), engine_texts[i].file) && !index--)
+			return &engine_texts[i].text;
+	return NULL;
 }
 
 /*

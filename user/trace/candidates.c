@@ -35,8 +35,9 @@ static int find_busy(struct candidates *candidates, const struct target_options 
 }
 
 /*
- * A search for a hint runs on CPUs that nobody wants (user/trace/hint.c). Attaching probes holds locks
- * of the process, which must not wait for such a CPU. Refused without the rights: then so be it.
+ * A search for a hint runs on CPUs that nobody wants (user/trace/hint.c). Attaching probes holds
+ * locks of the process, which must not wait for such a CPU. Refused without the rights: then so be
+ * it.
  */
 static void take_ordinary_priority(void)
 {

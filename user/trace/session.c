@@ -328,6 +328,7 @@ int session__start(struct session *session, const char *tag)
 	int err;
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	session->live.is_open = true;
 	err = attach_kernel_side(session);
 	if (!err)
 		err = selection_attach(&session->live);

@@ -194,6 +194,15 @@ static void table_ranks_no_codec_and_no_compiler(void **state)
 	assert_true(engines_rank("_ZN7whisper7Decoder6decodeEv") > 1);
 }
 
+static void table_has_texts_for_files_of_known_engines_only(void **state)
+{
+	assert_string_equal(engines_text("/opt/ferrum", 0)->name, "execute_tokens");
+	assert_null(engines_text("/opt/ferrum", 1));
+	assert_string_equal(engines_text("/usr/bin/llama-server", 0)->name, "llama_decode");
+	assert_string_equal(engines_text("/usr/bin/llama-server", 1)->name, "llama_encode");
+	assert_null(engines_text("/opt/ferrum/server", 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -213,6 +222,7 @@ int main(void)
 		cmocka_unit_test(table_ranks_words_only_at_their_borders),
 		cmocka_unit_test(table_ranks_by_the_last_component_only),
 		cmocka_unit_test(table_ranks_no_codec_and_no_compiler),
+		cmocka_unit_test(table_has_texts_for_files_of_known_engines_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
