@@ -207,7 +207,7 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 		doctor_listen_end();
 	}
 	doctor_listen(&ignored);
-	steps->idle = !stacks_sample(&stacks, thread) && !stacks.threads && !stacks.starved;
+	steps->idle = !stacks_sample(&stacks, thread, false) && !stacks.threads;
 	if (stacks.threads)
 		target_find_candidates(thread, options, &stacks.places, DOCTOR_CANDIDATES_MAX,
 				       &steps->candidates);
@@ -304,11 +304,13 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 	else if (steps->stripped)
 		findings_advise(
 			checks,
-			"use --symbols FILE with the unstripped file, or --step PATH+0xADDR "
-			"with an address that nm prints: its executable is stripped");
+			"use --symbols FILE with the unstripped file, --step string:TEXT with a "
+			"message that only the step writes, or --step PATH+0xADDR with an address "
+			"that nm prints: its executable is stripped");
 	else
 		findings_advise(checks, "name the function that makes one forward pass: --step "
-					"SYMBOL, a glob, /REGEX/, PATH+0xADDR or a USDT pair");
+					"SYMBOL, a glob, /REGEX/, PATH+0xADDR, string:TEXT or a "
+					"USDT pair");
 }
 
 static void judge_failure(const struct doctor_steps *steps, struct findings *checks)

@@ -200,10 +200,10 @@ static int drain(struct sampler *sampler, struct perf_event_mmap_page *ring)
 }
 
 /* Chooses the threads and opens their events. */
-static int choose_threads(struct sampler *sampler, uint32_t tgid)
+static int choose_threads(struct sampler *sampler, uint32_t tgid, bool yields)
 {
 	thread_use_vec before = {0}, threads = {0};
-	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), period_ns;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), period_ns = 0;
 	int err = thread_use_read(&before, tgid);
 
 	if (!err) {
@@ -213,7 +213,9 @@ static int choose_threads(struct sampler *sampler, uint32_t tgid)
 		thread_use_since(&threads, &before);
 		sampler->stacks->starved = thread_use_is_short(&threads, period_ns);
 	}
-	for (size_t i = 0; i < threads.count && !err && !sampler->stacks->starved; i++) {
+	if (yields && sampler->stacks->starved)
+		threads.count = 0;
+	for (size_t i = 0; i < threads.count && !err; i++) {
 		struct stacks *stacks = sampler->stacks;
 
 		if (stacks->threads == THREADS_MAX ||
@@ -232,7 +234,7 @@ static int choose_threads(struct sampler *sampler, uint32_t tgid)
 	return err;
 }
 
-int stacks_sample(struct stacks *stacks, uint32_t tgid)
+int stacks_sample(struct stacks *stacks, uint32_t tgid, bool yields)
 {
 	struct sampler *sampler = calloc(1, sizeof(*sampler));
 	uint64_t end_ns;
@@ -246,7 +248,7 @@ int stacks_sample(struct stacks *stacks, uint32_t tgid)
 		sampler->threads[i] = (struct sampled){.fds = {-1, -1}};
 	err = maps_read_quietly(tgid, &sampler->maps);
 	if (!err)
-		err = choose_threads(sampler, tgid);
+		err = choose_threads(sampler, tgid, yields);
 	end_ns = clock_ns(CLOCK_MONOTONIC) + SAMPLE_NS;
 	while (!err && stacks->threads && clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		usleep(TURN_US);

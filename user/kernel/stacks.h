@@ -15,18 +15,18 @@ struct stacks {
 	code_place_vec places; /* sorted by address, each once */
 	uint32_t threads;      /* that were sampled: at most a few, the busiest ones */
 	uint32_t samples;
-	bool starved; /* the threads were short of CPUs, and nothing was sampled */
+	bool starved; /* the threads were short of CPUs */
 };
 
 /*
- * Samples for about a second; in the first fifth of it the busy threads are chosen. Stacks are
- * not unwound: whatever on them may be a return address counts, so a few places may be left over
- * from earlier calls.
+ * yields: samples nothing if the threads are short of CPUs. Samples for about a second; in the
+ * first fifth of it the busy threads are chosen. Stacks are not unwound: whatever on them may be a
+ * return address counts, so a few places may be left over from earlier calls.
  *
  * 0, also if no thread was busy; -ESRCH if the process has ended; -EACCES if the kernel does not
  * allow it; or another -errno. Without a message. Call stacks_clear in any case.
  */
-int stacks_sample(struct stacks *stacks, uint32_t tgid);
+int stacks_sample(struct stacks *stacks, uint32_t tgid, bool yields);
 void stacks_clear(struct stacks *stacks);
 
 /*

@@ -21,7 +21,7 @@ static int find_busy(struct candidates *candidates, const struct target_options 
 		     uint32_t tgid)
 {
 	struct stacks stacks = {.threads = 0};
-	int found = stacks_sample(&stacks, tgid);
+	int found = stacks_sample(&stacks, tgid, true);
 
 	if (!found && stacks.starved)
 		found = -EAGAIN;
