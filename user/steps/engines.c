@@ -253,7 +253,8 @@ static bool is_foreign(const char *name)
 		"regex", "reqwest",  "rustls",	   "serde",	"std",	    "tokio", "tokenizers",
 		"tonic", "tower",    "serde_json", "crossbeam", "v8",	    "zmq",   "zstd",
 	};
-	static const char *const codecs[] = {"cbor", "json", "utf8", "hpack", "msgpack"};
+	static const char *const codecs[] = {"cbor",  "json",	 "utf8",
+					     "hpack", "msgpack", "tokenizer"};
 
 	name += strspn(name, "<&*(");
 	if (text_is_one_of(name, strcspn(name, ":<"), crates, COUNT(crates)))

@@ -191,6 +191,7 @@ static void table_ranks_no_codec_and_no_compiler(void **state)
 	assert_int_equal(engines_rank("_ZN54_$LT$h2..codec..Codec$u20$as$u20$futures..Sink$GT$"
 				      "6decode17h0123456789abcdefE"),
 			 0);
+	assert_int_equal(engines_rank("_ZN11HfTokenizer6decodeEv"), 0);
 	assert_true(engines_rank("_ZN7whisper7Decoder6decodeEv") > 1);
 }
 
