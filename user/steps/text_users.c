@@ -22,8 +22,9 @@ struct hunt {
 	address_vec targets;  /* sorted: addresses that code or a pointer may refer to */
 	address_vec found;    /* places of texts, of pointers, or in code */
 	struct elf_fde piece; /* of a function, into which jumps are looked for */
-	/* arm64: the page that adrp put into each register; 0: none. */
+	/* arm64: the page that adrp put into each register, and in which it did. */
 	uint64_t pages[32];
+	uint32_t paged;
 };
 
 /* Called for each part of a segment, which is at address. A part overlaps the one before. */
@@ -63,7 +64,7 @@ static int look_in_segment(struct hunt *hunt, const Elf64_Phdr *segment, uint8_t
 	uint64_t at = 0;
 	int err = 0;
 
-	memset(hunt->pages, 0, sizeof(hunt->pages));
+	hunt->paged = 0;
 	while (at < segment->p_filesz && !err) {
 		uint64_t left = segment->p_filesz - at;
 		size_t size =
@@ -223,16 +224,17 @@ static uint64_t take_arm64(struct hunt *hunt, uint64_t pc, uint32_t word)
 
 	if ((word & 0x9f000000) == 0x90000000) { /* adrp */
 		hunt->pages[to] = (pc & ~UINT64_C(0xfff)) + (near << 12);
+		hunt->paged |= 1u << to;
 		return 0;
 	}
 	if ((word & 0x9f000000) == 0x10000000) /* adr */
 		return pc + near;
-	if ((word & 0xff800000) == 0x91000000 && hunt->pages[from]) /* add */
+	if ((word & 0xff800000) == 0x91000000 && hunt->paged >> from & 1) /* add */
 		target = hunt->pages[from] + ((uint64_t)imm12 << (word >> 22 & 1 ? 12 : 0));
-	else if ((word & 0xffc00000) == 0xf9400000 && hunt->pages[from]) /* ldr */
+	else if ((word & 0xffc00000) == 0xf9400000 && hunt->paged >> from & 1) /* ldr */
 		target = hunt->pages[from] + (uint64_t)imm12 * 8;
 	if (target && to == from)
-		hunt->pages[to] = 0;
+		hunt->paged &= ~(1u << to);
 	return target;
 }
 
@@ -357,12 +359,34 @@ static int look_in_code(struct hunt *hunt, const address_vec *targets)
 }
 
 /*
- * Finds the references in code to the text, to pointers to it, and to GOT entries for those. If
- * there are none, the pointer may be in an array or a structure that code refers to by its begin.
+ * The pointers may be in an array or a structure that code refers to by its begin: the nearest
+ * place before them that has references.
  */
+static int find_begins(struct hunt *hunt, const address_vec *pointers)
+{
+	address_vec begins = {0};
+	int err = 0;
+
+	for (uint64_t back = 8; back <= ARRAY_BYTES && !err && !hunt->found.count; back += 8) {
+		begins.count = hunt->targets.count = 0;
+		for (size_t i = 0; i < pointers->count && !err; i++)
+			err = vec_push(&begins, pointers->items[i] - back);
+		if (!err)
+			err = append(&hunt->targets, &begins);
+		vec_sort(&hunt->targets, compare_addresses);
+		if (!err)
+			err = follow_pointers(hunt, &begins);
+		if (!err)
+			err = look_in_code(hunt, &begins);
+	}
+	vec_free(&begins);
+	return err;
+}
+
+/* Finds the references in code to the text, to pointers to it, and to GOT entries for those. */
 static int find_references(struct hunt *hunt)
 {
-	address_vec all = {0}, pointers = {0}, begins = {0};
+	address_vec all = {0}, pointers = {0};
 	int err = look_in_all(hunt, PF_R, look_for_text);
 
 	aim_at_found(hunt);
@@ -376,23 +400,10 @@ static int find_references(struct hunt *hunt)
 		err = follow_pointers(hunt, &all);
 	if (!err)
 		err = look_in_code(hunt, &all);
-	if (err || hunt->found.count || !pointers.count)
-		goto out;
-	for (size_t i = 0; i < pointers.count && !err; i++)
-		for (uint64_t back = 8; back <= ARRAY_BYTES && !err; back += 8)
-			err = vec_push(&begins, pointers.items[i] - back);
-	hunt->targets.count = 0;
-	if (!err)
-		err = append(&hunt->targets, &begins);
-	vec_sort(&hunt->targets, compare_addresses);
-	if (!err)
-		err = follow_pointers(hunt, &begins);
-	if (!err)
-		err = look_in_code(hunt, &begins);
-out:
+	if (!err && pointers.count && !hunt->found.count)
+		err = find_begins(hunt, &pointers);
 	vec_free(&all);
 	vec_free(&pointers);
-	vec_free(&begins);
 	return err;
 }
 
