@@ -199,8 +199,9 @@ const struct option_row option_table[] = {
 
 	TITLE(COMMON, "Where a step begins and ends:"),
 	{"step", 0, OPTION_COMMON, "SPEC",
-	 "Step function: SYMBOL, a glob, /REGEX/, PATH:SYMBOL, PATH+0xADDR or "
-	 "usdt:PROVIDER:BEGIN,END; may be repeated (default: detected in known engines)",
+	 "Step function: SYMBOL, a glob, /REGEX/, PATH:SYMBOL, PATH+0xADDR, "
+	 "string:TEXT or usdt:PROVIDER:BEGIN,END; may be repeated (default: detected in known "
+	 "engines)",
 	 .take = take_step},
 	{"list-steps", 0, OPTION_COMMON, NULL,
 	 "Print the functions of -p PID that may be a step, with their call rates, and exit",

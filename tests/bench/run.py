@@ -4,7 +4,7 @@
 
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
-rounds counts. Names given as arguments choose parts: calls loss load attach steps latency
+rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
 judge idle shim merge gpu-idle inject peers.
 """
 import json
@@ -111,6 +111,48 @@ def bench_attach():
                limit=300)
         figure("detach, %d step function%s" % (functions, plural), statistics.median(detach), "ms",
                limit=300)
+
+
+# A program as large as a server with everything in it, and one function that refers to a text.
+STRIPPED = r"""
+#include <stdio.h>
+#include <unistd.h>
+__attribute__((noinline, used)) int wanted_step(int x) { return printf("no such expert: %d", x); }
+__asm__(".text\n.skip 80000000, 0x90\n.section .rodata\n.skip 24000000, 0x41\n.text\n");
+int main(int argc, char **argv)
+{
+	(void)argv;
+	puts("ready");
+	fflush(stdout);
+	for (;;)
+		pause();
+	return wanted_step(argc);
+}
+"""
+
+
+def bench_text():
+    """How much longer doctor takes to find a step by its text than to refuse an address."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = folder + "/stripped"
+        with open(path + ".c", "w") as source:
+            source.write(STRIPPED)
+        subprocess.run([os.environ.get("CC", "gcc"), "-O1", "-s", path + ".c", "-o", path], check=True)
+        with subprocess.Popen([path], stdout=subprocess.PIPE) as engine:
+            engine.stdout.readline()
+            seconds = []
+            for _ in range(3):
+                start = time.monotonic()
+                subprocess.run([TOOL, "doctor", str(engine.pid), "--step", "string:no such expert: "],
+                               stdout=subprocess.DEVNULL, check=True)
+                seconds.append(time.monotonic() - start)
+                start = time.monotonic()
+                subprocess.run([TOOL, "doctor", str(engine.pid), "--step", path + "+0x1"],
+                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+                seconds[-1] -= time.monotonic() - start
+            engine.kill()
+        figure("a step by its text, in a stripped program of 104 MB",
+               statistics.median(seconds), "s", limit=2)
 
 
 def bench_steps():
@@ -328,6 +370,7 @@ def bench_peers():
 
 def main():
     parts = {"calls": bench_calls, "loss": bench_loss, "load": bench_load, "attach": bench_attach,
+             "text": bench_text,
              "steps": bench_steps, "latency": bench_latency, "judge": bench_judge,
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "peers": bench_peers}

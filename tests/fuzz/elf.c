@@ -26,6 +26,7 @@ static const char *const texts[] = {"*",
 				    "/step|decode/",
 				    "step",
 				    "libllama.so:llama_decode",
+				    "string:text of a step",
 				    "/usr/lib/libllama.so+0x401000",
 				    "usdt:engine:begin,end"};
 #define SPECS (sizeof(texts) / sizeof(texts[0]))
@@ -95,7 +96,7 @@ static void find_all(uint64_t entry)
 	}
 	find(&specs[SPECS - 2], true);
 	find(NULL, false);
-	target_find_candidates((uint32_t)getpid(), &options, 8, &functions);
+	target_find_candidates((uint32_t)getpid(), &options, NULL, 8, &functions);
 	clear(&functions);
 	options.specs = &specs[2];
 	options.spec_count = 1;

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 found=$({
 	find user -name '*.c' -printf "$FBT_BUILD/%p\n" | sed 's/\.c$/.o/' | xargs nm -A |
 		awk '{ sub(/:.*/, "", $1) } $(NF - 1) == "U" { print "use", $NF }
-			$(NF - 1) ~ /^[TDBRGSC]$/ && $NF != "main" && $NF !~ /^calibrate_probe_/ { print "define", $NF, $1 }'
+			$(NF - 1) ~ /^[TDBRGSC]$/ && $NF != "main" && $NF !~ /^calibrate_(probe|emulated)/ { print "define", $NF, $1 }'
 	find tests cupti -name '*.[ch]' -exec grep -ohE '\b[a-z_][a-z0-9_]+\b' {} + | sort -u | sed 's/^/use /'
 } | awk -v build="$FBT_BUILD/" '
 	$1 == "use" { used[$2] = 1 }

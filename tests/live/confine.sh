@@ -253,7 +253,8 @@ if [ -n "$SEEKER" ]; then
 	is 'no step: it can gain none, its filter' \
 		"$(status "$SEEKER" NoNewPrivs) $(status "$SEEKER" Seccomp)" "1 $FILTERED"
 	kill -CONT "$SEEKER"
-	holds 'no step: candidates are named' await_lines 1 "step '.*calls/s" "$OUT.err"
+	holds 'no step: candidates are named, or what other work needs' await_lines 1 \
+		"step '.*calls/s|short of CPUs" "$OUT.err"
 	stop_tool
 else
 	not_ok 'no step: somebody looks for candidates'

@@ -213,8 +213,9 @@ if command -v setcap >/dev/null && ! findmnt -no OPTIONS -T "$bin" | grep -q nos
 fi
 for way in ambient file root; do
 	[ -e "$TMP/$way.err" ] || continue
-	wait_for 60 grep -q 'calls/s' "$TMP/$way.err"
-	has "candidates, $way capabilities: they are named" "$TMP/$way.err" 'engine_step.*calls/s'
+	wait_for 60 grep -qE 'calls/s|short of CPUs' "$TMP/$way.err"
+	has "candidates, $way capabilities: they are named" "$TMP/$way.err" \
+		'engine_step.*calls/s|short of CPUs'
 done
 # shellcheck disable=SC2086
 kill -TERM $seekers

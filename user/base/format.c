@@ -149,11 +149,16 @@ static size_t find_last_part(const char *name, size_t length)
 
 const char *shorten_name(char *to, size_t size, const char *name, size_t columns)
 {
+	const char *text = strstr(name, NAME_BY_TEXT);
 	size_t length = strlen(name), start;
 	char part[256];
 
 	if (length <= columns)
 		return shorten_text(to, size, name, columns);
+	if (text) {
+		snprintf(part, sizeof(part), "%.*s", (int)(text - name), name);
+		return shorten_text(to, size, part, columns);
+	}
 	start = find_last_part(name, length);
 	while (start > 2 && name[start] == '{') {
 		length = start - 2;

@@ -43,9 +43,13 @@ double percent_of(double part, double whole);
  */
 const char *shorten_text(char *to, size_t size, const char *text, size_t columns);
 
+/* In the name of a function that was found by a text: NAME (by the text 'TEXT'). */
+#define NAME_BY_TEXT " (by the text '"
+
 /*
- * Name of a function in at most columns characters. A long one becomes its last part without
- * closures: "<a::B as c::D>::decode::{{closure}}" is "decode"; then as shorten_text.
+ * Name of a function in at most columns characters. A long one loses the text that it was found by,
+ * and then becomes its last part without closures: "<a::B as c::D>::decode::{{closure}}" is
+ * "decode"; then as shorten_text.
  */
 const char *shorten_name(char *to, size_t size, const char *name, size_t columns);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "base/text.h"
 
+#include <stdio.h>
 #include <string.h>
 
 size_t utf8_length(const char *text, size_t *bad)
@@ -92,6 +93,24 @@ bool text_is_one_of(const char *text, size_t size, const char *const *words, siz
 		if (size == strlen(words[i]) && !memcmp(text, words[i], size))
 			return true;
 	return false;
+}
+
+size_t text_quote(char *to, size_t size, const char *text)
+{
+	size_t used = (size_t)snprintf(to, size, "'");
+
+	while (*text) {
+		size_t plain = strcspn(text, "'");
+		const char *escaped = text[plain] ? "'\\''" : "";
+
+		used += (size_t)snprintf(used < size ? to + used : NULL,
+					 used < size ? size - used : 0, "%.*s%s", (int)plain, text,
+					 escaped);
+		text += plain + (text[plain] != '\0');
+	}
+	used += (size_t)snprintf(used < size ? to + used : NULL, used < size ? size - used : 0,
+				 "'");
+	return used;
 }
 
 bool utf8_steers_terminal(uint32_t point)

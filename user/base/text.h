@@ -26,6 +26,12 @@ size_t utf8_prefix(const char *text, size_t count);
 /* Whether size bytes of text are one of count words. */
 bool text_is_one_of(const char *text, size_t size, const char *const *words, size_t count);
 
+/*
+ * Puts text in single quotes, as a shell takes it, and cuts what does not fit. Returns the length
+ * that the whole has.
+ */
+size_t text_quote(char *to, size_t size, const char *text);
+
 /* Controls (C1 and delete too), line separators, and what turns the direction of text. */
 bool utf8_steers_terminal(uint32_t point);
 

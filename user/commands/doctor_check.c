@@ -35,13 +35,28 @@ static size_t width_of(const char *text, size_t bytes)
 	return width;
 }
 
+/* The length of the word at text. Text in quotes is one word, so that it can be pasted. */
+static size_t word_bytes(const char *text)
+{
+	size_t bytes = strcspn(text, " ");
+	const char *end = text;
+
+	if (*text != '\'')
+		return bytes;
+	end = strchr(text + 1, '\'');
+	/* A quote within the quotes. */
+	while (end && !strncmp(end, "'\\''", 4))
+		end = strchr(end + 4, '\'');
+	return end ? (size_t)(end - text) + strcspn(end, " ") : bytes;
+}
+
 /* Breaks text at spaces so that no line is too wide, unless a single word is. */
 static void print_wrapped(const char *text, size_t indent, FILE *out)
 {
 	size_t column = indent, columns = terminal_columns(out, COLUMNS);
 
 	while (*text) {
-		size_t bytes = strcspn(text, " ");
+		size_t bytes = word_bytes(text);
 		size_t width = width_of(text, bytes);
 
 		if (column > indent && column + 1 + width > columns) {

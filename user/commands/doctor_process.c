@@ -9,7 +9,9 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/text.h"
 #include "inject/cuda_use.h"
+#include "kernel/stacks.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "proc/status.h"
@@ -141,16 +143,32 @@ static int search_steps(uint32_t thread, const struct target_options *options,
 }
 
 /* Names as one list in to, which may cut the last one. */
-static void list_names(char *to, size_t size, const function_vec *functions, const char *quote)
+static void list_names(char *to, size_t size, const function_vec *functions)
 {
 	size_t used = 0;
 
 	*to = '\0';
 	vec_for_each (function, functions) {
 		if (used < size)
-			used += (size_t)snprintf(to + used, size - used, "%s%s%.*s%s",
-						 used ? ", " : "", quote, NAME_SHOWN,
-						 (*function)->name, quote);
+			used += (size_t)snprintf(to + used, size - used, "%s%.*s", used ? ", " : "",
+						 NAME_SHOWN, (*function)->name);
+	}
+}
+
+/* What to paste for each function, as one list in to. A text that does not fit is left out. */
+static void list_options(char *to, size_t size, const function_vec *functions)
+{
+	char name[FINDING_TEXT_MAX];
+	size_t used = 0;
+
+	*to = '\0';
+	vec_for_each (function, functions) {
+		size_t length = text_quote(name, sizeof(name), (*function)->name);
+
+		if (used + length + strlen(", --step ") >= size)
+			continue;
+		used += (size_t)snprintf(to + used, size - used, "%s--step %s", used ? ", " : "",
+					 name);
 	}
 }
 
@@ -180,6 +198,7 @@ static bool is_program_stripped(uint32_t thread, const struct target_options *op
 static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 			      const struct target_options *options)
 {
+	struct stacks stacks = {.threads = 0};
 	struct doctor_words ignored;
 
 	if (steps->named && !steps->waits) {
@@ -188,7 +207,11 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 		doctor_listen_end();
 	}
 	doctor_listen(&ignored);
-	target_find_candidates(thread, options, DOCTOR_CANDIDATES_MAX, &steps->candidates);
+	steps->idle = !stacks_sample(&stacks, thread, false) && !stacks.threads;
+	if (stacks.threads)
+		target_find_candidates(thread, options, &stacks.places, DOCTOR_CANDIDATES_MAX,
+				       &steps->candidates);
+	stacks_clear(&stacks);
 	steps->stripped = is_program_stripped(thread, options);
 	doctor_listen_end();
 }
@@ -253,7 +276,7 @@ static void judge_probe(const struct doctor_steps *steps, struct findings *check
 
 static void judge_none(const struct doctor_steps *steps, struct findings *checks)
 {
-	char names[FINDING_TEXT_MAX / 2];
+	char names[FINDING_TEXT_MAX - 256];
 
 	if (steps->named && !steps->waits)
 		findings_add(checks, FINDING_FAIL, "step function", "%s",
@@ -268,20 +291,26 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 			     "no function of the built-in table (llama.cpp, ferrum) found: steps "
 			     "would be fixed intervals of %s",
 			     FORMAT_TIME(steps->interval_ns));
-	list_names(names, sizeof(names), &steps->candidates, "'");
+	list_options(names, sizeof(names), &steps->candidates);
 	if (*names)
 		findings_advise(checks,
-				"run ferrum-bpftrace --list-steps -p %" PRIu32 " to measure "
-				"candidates for --step; judging by their names: %s",
-				checks->tgid, names);
+				"use %s: by their names and what its busy threads do; "
+				"ferrum-bpftrace --list-steps -p %" PRIu32 " measures candidates",
+				names, checks->tgid);
+	else if (steps->idle)
+		findings_advise(checks,
+				"run doctor again while it serves a request: its threads are idle, "
+				"and candidates are what busy threads do; or name one with --step");
 	else if (steps->stripped)
 		findings_advise(
 			checks,
-			"use --symbols FILE with the unstripped file, or --step PATH+0xADDR "
-			"with an address that nm prints: its executable is stripped");
+			"use --symbols FILE with the unstripped file, --step string:TEXT with a "
+			"message that only the step writes, or --step PATH+0xADDR with an address "
+			"that nm prints: its executable is stripped");
 	else
 		findings_advise(checks, "name the function that makes one forward pass: --step "
-					"SYMBOL, a glob, /REGEX/, PATH+0xADDR or a USDT pair");
+					"SYMBOL, a glob, /REGEX/, PATH+0xADDR, string:TEXT or a "
+					"USDT pair");
 }
 
 static void judge_failure(const struct doctor_steps *steps, struct findings *checks)
@@ -340,7 +369,7 @@ static void inspect(struct doctor_engines *engines, uint32_t tgid)
 
 	engine.cuda = cuda_use_is_there(tgid) && !cuda_use_is_inherited(tgid);
 	if (search_steps(processes_living_thread(tgid), &options, &functions) > 0)
-		list_names(engine.steps, sizeof(engine.steps), &functions, "");
+		list_names(engine.steps, sizeof(engine.steps), &functions);
 	step_functions_free(&functions);
 	if (!*engine.steps && !engine.cuda)
 		return;

@@ -46,13 +46,18 @@ struct doctor_steps {
 	/* Found. */
 	int found; /* number of functions, or -errno, explained by words */
 	struct doctor_words words;
-	function_vec functions;	 /* that -p would probe */
-	function_vec candidates; /* if there are no functions: those that look like a step */
-	bool stripped;		 /* the program has no symbols of its own functions */
-	int probe_err;		 /* the kernel refuses to probe functions: -errno and words */
+	function_vec functions; /* that -p would probe */
+	/* If there are no functions: those that look like a step and that busy threads are in. */
+	function_vec candidates;
+	bool idle;     /* no thread was busy */
+	bool stripped; /* the program has no symbols of its own functions */
+	int probe_err; /* the kernel refuses to probe functions: -errno and words */
 };
 
-/* Reads the files of the process, and tries probes in this one (doctor_trial_probe). */
+/*
+ * Reads the files of the process, and tries probes in this one (doctor_trial_probe). If there is no
+ * step function, samples the stacks of its threads.
+ */
 void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
 		       struct doctor_trial *trial);
 void doctor_steps_judge(const struct doctor_steps *steps, struct findings *checks);

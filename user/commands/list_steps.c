@@ -58,7 +58,7 @@ static void print_rates(const struct candidates *candidates, FILE *out)
 int list_steps(const struct options *options, FILE *out)
 {
 	struct candidates candidates;
-	int err = candidates_measure(&candidates, options, options->pids.items[0]);
+	int err = candidates_measure(&candidates, options, options->pids.items[0], false);
 
 	if (!err)
 		print_rates(&candidates, out);

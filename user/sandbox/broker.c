@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -134,11 +135,15 @@ static struct started *find_place(struct service *service)
 /* Kills by pidfd, because the PID may be reused once the tool has waited for the process. */
 static int end_started(struct service *service, pid_t pid)
 {
+	const struct sched_param none = {.sched_priority = 0};
+
 	for (int i = 0; i < STARTED_MAX; i++) {
 		struct started *started = &service->started[i];
 
 		if (!pid || started->pid != pid)
 			continue;
+		/* A search for candidates may be waiting for a CPU that nobody wants. */
+		(void)sched_setscheduler(pid, SCHED_OTHER, &none);
 		if (syscall(SYS_pidfd_send_signal, started->pidfd, SIGKILL, NULL, 0))
 			return -errno;
 		return 0;
@@ -216,6 +221,17 @@ static void block_signals(void)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 }
 
+/*
+ * A process that runs on idle CPUs only (sched(7), SCHED_IDLE) may leave that policy without
+ * CAP_SYS_NICE if this limit allows it. Set for the broker and what it starts, while it may.
+ */
+static void allow_ordinary_priority(void)
+{
+	const struct rlimit ordinary = {20, 20};
+
+	(void)setrlimit(RLIMIT_NICE, &ordinary);
+}
+
 static _Noreturn void run_broker(struct service *service, pid_t tool)
 {
 	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -252,6 +268,7 @@ int broker_start(const struct broker_task tasks[BROKER_WORKS], void (*give_up)(c
 		broker_pid = -1; /* the broker has no broker */
 		close(ends[0]);
 		block_signals();
+		allow_ordinary_priority();
 		if (give_up)
 			give_up(ctx);
 		run_broker(&service, tool);
@@ -334,12 +351,15 @@ int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid)
 void broker_kill(pid_t pid)
 {
 	struct broker_order order = {.work = WORK_KILL, .tgid = (uint32_t)pid};
+	const struct sched_param none = {.sched_priority = 0};
 	int made;
 
-	if (!broker_is_there())
-		kill(pid, SIGKILL);
-	else
+	if (broker_is_there()) {
 		(void)give_order(&order, -1, &made);
+		return;
+	}
+	(void)sched_setscheduler(pid, SCHED_OTHER, &none);
+	kill(pid, SIGKILL);
 }
 
 int broker_open(enum broker_work work, uint32_t tgid, uint32_t number, const char *path)

@@ -27,6 +27,15 @@ struct candidate {
 
 typedef VEC(struct candidate) candidate_vec;
 
+/* What to search, and for what. */
+struct search {
+	uint32_t tgid;
+	const struct target_options *options;
+	const code_place_vec *busy; /* NULL: all functions */
+	size_t max;
+	candidate_vec found;
+};
+
 /* Sorts the likeliest first, and of equally likely ones the largest first. */
 static int compare_candidates(const void *left, const void *right)
 {
@@ -39,30 +48,71 @@ static int compare_candidates(const void *left, const void *right)
 	return 0;
 }
 
-static int gather_symbols(const struct image *image, const struct target_options *options,
-			  candidate_vec *candidates)
+/* Adds a symbol if its name is likely. 0 or -ENOMEM. */
+static int add_symbol(const struct elf_symbol *symbol, candidate_vec *candidates)
+{
+	struct candidate candidate = {.symbol = symbol, .size = symbol->size};
+
+	candidate.rank = engines_rank(symbol->name);
+	if (!candidate.rank || (candidate.rank != 1 && candidate.size < CANDIDATE_BYTES_MIN))
+		return 0;
+	return vec_push(candidates, candidate);
+}
+
+static int gather_all(const struct image *image, const struct target_options *options,
+		      candidate_vec *candidates)
 {
 	const struct elf_symbols *symbols = &image->symbols;
-	int err;
+	int err = 0;
 
-	for (size_t i = 0; i < symbols->count; i++) {
-		struct candidate candidate = {.symbol = &symbols->items[i]};
-
+	for (size_t i = 0; i < symbols->count && !err; i++) {
 		if (target_is_too_late(options, i))
 			break;
-		candidate.size = candidate.symbol->size;
-		if (i && symbols->items[i - 1].address == candidate.symbol->address)
-			continue;
-		candidate.rank = engines_rank(candidate.symbol->name);
-		if (!candidate.rank ||
-		    (candidate.rank != 1 && candidate.size < CANDIDATE_BYTES_MIN))
-			continue;
-		err = vec_push(candidates, candidate);
-		if (err)
-			return err;
+		if (!i || symbols->items[i - 1].address != symbols->items[i].address)
+			err = add_symbol(&symbols->items[i], candidates);
 	}
-	vec_sort(candidates, compare_candidates);
-	return 0;
+	return err;
+}
+
+/* The index of the first place in a mapping, or behind it. */
+static size_t first_place(const code_place_vec *busy, const struct mapping *mapping)
+{
+	return vec_lower_bound(busy, item->address, mapping->start);
+}
+
+static bool has_place(const code_place_vec *busy, const struct mapping *mapping)
+{
+	size_t at = first_place(busy, mapping);
+
+	return at < busy->count && busy->items[at].address < mapping->end;
+}
+
+/*
+ * Adds the functions that the places in a mapping are in. A place is a return address, which may be
+ * behind the last instruction of its function; the start of a function is a pointer to it.
+ */
+static int gather_busy(const struct image *image, const struct mapping *mapping,
+		       const code_place_vec *busy, candidate_vec *candidates)
+{
+	const struct elf_symbol *last = NULL;
+	int err = 0;
+
+	for (size_t i = first_place(busy, mapping);
+	     i < busy->count && busy->items[i].address < mapping->end && !err; i++) {
+		uint64_t offset = busy->items[i].address - mapping->start + mapping->offset;
+		const struct elf_symbol *symbol;
+		uint64_t address;
+
+		if (elf_file__code_address(image->elf, offset, &address) ||
+		    elf_symbols_at(&image->symbols, address))
+			continue;
+		symbol = elf_symbols_around(&image->symbols, address - 1);
+		symbol = symbol ? elf_symbols_at(&image->symbols, symbol->address) : NULL;
+		if (symbol && symbol != last)
+			err = add_symbol(symbol, candidates);
+		last = symbol ? symbol : last;
+	}
+	return err;
 }
 
 static int resolve_one(const struct image *image, const struct target_options *options,
@@ -83,25 +133,28 @@ static int resolve_one(const struct image *image, const struct target_options *o
 	return err;
 }
 
-/* Adds the max likeliest functions of one file to found. */
-static int look_at(uint32_t tgid, const struct target_options *options,
-		   const struct mapping *mapping, size_t max, candidate_vec *found)
+/* Adds the likeliest functions of one file. */
+static int look_at(struct search *search, const struct mapping *mapping)
 {
+	const struct target_options *options = search->options;
 	candidate_vec candidates = {0};
-	size_t first = found->count;
+	size_t first = search->found.count;
 	struct image image;
 	int err;
 
-	err = image_open(&image, tgid, mapping);
+	err = image_open(&image, search->tgid, mapping);
 	if (err) {
 		err = err == -ENOMEM || err == -EMFILE ? err : 0;
 		goto out;
 	}
-	err = image_read(&image, tgid, options->symbol_files, options->symbol_file_count);
+	err = image_read(&image, search->tgid, options->symbol_files, options->symbol_file_count);
 	if (!err)
-		err = gather_symbols(&image, options, &candidates);
-	for (size_t i = 0; i < candidates.count && !err && found->count - first < max; i++)
-		err = resolve_one(&image, options, candidates.items[i], found);
+		err = search->busy ? gather_busy(&image, mapping, search->busy, &candidates)
+				   : gather_all(&image, options, &candidates);
+	vec_sort(&candidates, compare_candidates);
+	for (size_t i = 0;
+	     i < candidates.count && !err && search->found.count - first < search->max; i++)
+		err = resolve_one(&image, options, candidates.items[i], &search->found);
 out:
 	image_close(&image);
 	vec_free(&candidates);
@@ -116,11 +169,35 @@ static void keep_best(candidate_vec *found, size_t max)
 		step_function_free(found->items[--found->count].function);
 }
 
-int target_find_candidates(uint32_t tgid, const struct target_options *options, size_t max,
-			   function_vec *functions)
+static int look_at_all(struct search *search, mapping_vec *maps)
+{
+	int err;
+
+	vec_for_each (mapping, maps) {
+		if (engines_is_runtime(mapping->path) ||
+		    (search->busy && !has_place(search->busy, mapping)))
+			continue;
+		if (clock_ns(CLOCK_MONOTONIC) > search->options->deadline_ns) {
+			log_warn("process %u: stopped looking at its files after %" PRIu64
+				 " s, at %s",
+				 search->tgid, TARGET_SEARCH_NS_MAX / NS_PER_S, mapping->path);
+			break;
+		}
+		err = look_at(search, mapping);
+		if (err) {
+			log_err("%s: %s", mapping->path, strerror(-err));
+			return err;
+		}
+		keep_best(&search->found, search->max);
+	}
+	return 0;
+}
+
+int target_find_candidates(uint32_t tgid, const struct target_options *options,
+			   const code_place_vec *busy, size_t max, function_vec *functions)
 {
 	struct target_options limited = *options;
-	candidate_vec found = {0};
+	struct search search = {.tgid = tgid, .options = &limited, .busy = busy, .max = max};
 	mapping_vec maps = {0};
 	int err, added = 0;
 
@@ -128,23 +205,8 @@ int target_find_candidates(uint32_t tgid, const struct target_options *options, 
 	if (err)
 		return err;
 	limited.deadline_ns = clock_ns(CLOCK_MONOTONIC) + TARGET_SEARCH_NS_MAX;
-	vec_for_each (mapping, &maps) {
-		if (engines_is_runtime(mapping->path))
-			continue;
-		if (clock_ns(CLOCK_MONOTONIC) > limited.deadline_ns) {
-			log_warn("process %u: stopped looking at its files after %" PRIu64
-				 " s, at %s",
-				 tgid, TARGET_SEARCH_NS_MAX / NS_PER_S, mapping->path);
-			break;
-		}
-		err = look_at(tgid, &limited, mapping, max, &found);
-		if (err) {
-			log_err("%s: %s", mapping->path, strerror(-err));
-			break;
-		}
-		keep_best(&found, max);
-	}
-	vec_for_each (candidate, &found) {
+	err = look_at_all(&search, &maps);
+	vec_for_each (candidate, &search.found) {
 		if (!err)
 			err = vec_push(functions, candidate->function);
 		if (err)
@@ -154,7 +216,7 @@ int target_find_candidates(uint32_t tgid, const struct target_options *options, 
 	}
 	while (err && added--)
 		step_function_free(functions->items[--functions->count]);
-	vec_free(&found);
+	vec_free(&search.found);
 	maps_free(&maps);
 	return err ? err : added;
 }
@@ -218,9 +280,14 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 	else if (spec->form == STEP_SPEC_USDT)
 		log_err("--step %s: no file mapped by process %u has these probes", spec->text,
 			tgid);
+	else if (spec->form == STEP_SPEC_TEXT)
+		log_err("--step %s: no function in the %zu files mapped by process %u refers to "
+			"this text",
+			spec->text, found.files, tgid);
 	else if (found.files == 1 && !found.named)
 		log_err("--step %s: %s is stripped and exports no such function; give --symbols "
-			"FILE of the same build, or PATH+0xADDR",
+			"FILE of the same build, PATH+0xADDR, or string:TEXT with a message that "
+			"only the step writes",
 			spec->text, found.path);
 	else
 		log_err("--step %s: no such function in the %zu files mapped by process %u (%zu of "

@@ -375,6 +375,17 @@ int elf_file__segment(const struct elf_file *file, uint32_t type, Elf64_Phdr *he
 	return -ENOENT;
 }
 
+int elf_file__loaded(const struct elf_file *file, size_t index, Elf64_Phdr *header)
+{
+	for (size_t i = 0; i < file->segment_count; i++) {
+		if (file->segments[i].p_type != PT_LOAD || index--)
+			continue;
+		*header = file->segments[i];
+		return 0;
+	}
+	return -ENOENT;
+}
+
 static const Elf64_Phdr *find_load(const struct elf_file *file, uint64_t address, bool code)
 {
 	for (size_t i = 0; i < file->segment_count; i++) {

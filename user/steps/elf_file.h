@@ -90,6 +90,9 @@ int elf_file__read_section(const struct elf_file *file, const struct elf_section
 /* The first program header of that type. 0 or -ENOENT. */
 int elf_file__segment(const struct elf_file *file, uint32_t type, Elf64_Phdr *header);
 
+/* The program header of the loaded segment at index, of those alone. 0 or -ENOENT. */
+int elf_file__loaded(const struct elf_file *file, size_t index, Elf64_Phdr *header);
+
 /* File offset of an address, with code only if it is in an executable segment. 0 or -ERANGE. */
 int elf_file__offset(const struct elf_file *file, uint64_t address, bool code, uint64_t *offset);
 

@@ -12,9 +12,28 @@
 /* The C interface of llama.cpp. Versions of 2026 have llama_process. */
 static const char *const llama_names[] = {"llama_decode", "llama_encode", "llama_process"};
 
-/* Methods of ferrum's LlmExecutor. The step is the closure that the async fn is compiled to. */
-static const char *const ferrum_methods[] = {"unified_decode", "decode",	"batch_decode",
-					     "prefill",	       "batch_prefill", "forward_verify"};
+/*
+ * ferrum: <TYPE as …::ModelExecutor>::METHOD. The step is the closure that the async fn is compiled
+ * to. Until 0.7 the trait had a method for each kind of batch, since 0.18 it has execute_tokens.
+ */
+static const char *const ferrum_types[] = {"LlmExecutor", "ProgramExecutor"};
+static const char *const ferrum_methods[] = {
+	"execute_tokens", "unified_decode", "decode",	      "batch_decode",
+	"prefill",	  "batch_prefill",  "forward_verify",
+};
+
+/*
+ * Texts of step functions in stripped files, whose names have the word file in them. ferrum: all
+ * published releases are stripped. llama.cpp: static programs.
+ */
+static const struct {
+	const char *file;
+	struct engine_text text;
+} engine_texts[] = {
+	{"ferrum", {"synchronous model execution panicked: ", "execute_tokens"}},
+	{"llama", {"%s: failed to decode, ret = %d\n", "llama_decode"}},
+	{"llama", {"%s: failed to encode, ret = %d\n", "llama_encode"}},
+};
 
 /* Likeliest first. Compared with the last component of a name, ignoring case. */
 static const char *const step_words[] = {
@@ -47,26 +66,58 @@ static bool is_closure(const char *text)
 	return !strcmp(text, "::{{closure}}") || !strcmp(text, "::{closure#0}");
 }
 
-/* <….LlmExecutor as ….ModelExecutor>::METHOD::{{closure}}, demangled from either mangling. */
+/* The end of the brackets that text begins with, after the closing one; NULL: there is none. */
+static const char *skip_brackets(const char *text)
+{
+	int depth = 0;
+
+	for (const char *at = text; *at; at++) {
+		depth += *at == '<' ? 1 : *at == '>' && at[-1] != '-' ? -1 : 0;
+		if (!depth)
+			return at + 1;
+	}
+	return NULL;
+}
+
+/* Takes a path like a::b::Type<C> from *text. *last is its last component, without arguments. */
+static bool take_path(const char **text, const char **last, size_t *size)
+{
+	const char *at = *text;
+
+	for (;;) {
+		*last = at;
+		*size = strcspn(at, ":<> ");
+		at += *size;
+		if (strncmp(at, "::", 2))
+			break;
+		at += 2;
+	}
+	*text = *at == '<' ? skip_brackets(at) : at;
+	return *text && *size;
+}
+
+/*
+ * <ferrum…::TYPE as …::ModelExecutor>::METHOD::{{closure}}, demangled from either mangling. Only
+ * the last components are compared, because types and traits move between the crates of ferrum.
+ */
 static bool is_ferrum_name(const char *name)
 {
-	static const char start[] = "<ferrum_models::executor::llm_executor::LlmExecutor as ";
-	static const char trait[] = "ModelExecutor>::";
-	const char *method;
+	static const char trait[] = "ModelExecutor";
+	const char *at = name + 1, *last;
+	size_t size;
 
-	if (strncmp(name, start, strlen(start)))
+	if (strncmp(name, "<ferrum", 7) || !take_path(&at, &last, &size) ||
+	    !text_is_one_of(last, size, ferrum_types, COUNT(ferrum_types)) ||
+	    strncmp(at, " as ", 4))
 		return false;
-	method = strstr(name, trait);
-	if (!method)
+	at += 4;
+	if (!take_path(&at, &last, &size) || size != strlen(trait) || strncmp(last, trait, size) ||
+	    strncmp(at, ">::", 3))
 		return false;
-	method += strlen(trait);
-	for (size_t i = 0; i < COUNT(ferrum_methods); i++) {
-		size_t size = strlen(ferrum_methods[i]);
-
-		if (!strncmp(method, ferrum_methods[i], size) && is_closure(method + size))
-			return true;
-	}
-	return false;
+	at += 3;
+	size = strcspn(at, ":");
+	return text_is_one_of(at, size, ferrum_methods, COUNT(ferrum_methods)) &&
+	       is_closure(at + size);
 }
 
 static bool is_ferrum(const char *symbol)
@@ -74,7 +125,8 @@ static bool is_ferrum(const char *symbol)
 	bool found;
 	char *name;
 
-	if (!symbol_is_mangled(symbol) || !strstr(symbol, "LlmExecutor"))
+	if (!symbol_is_mangled(symbol) || !strstr(symbol, "ModelExecutor") ||
+	    !strstr(symbol, "ferrum"))
 		return false;
 	name = demangle_symbol(symbol);
 	found = name && is_ferrum_name(name);
@@ -89,6 +141,14 @@ bool engines_know(const char *symbol, const char *path, bool is_program)
 	if (is_llama(symbol))
 		return is_program || strstr(base_name(path), "llama");
 	return is_ferrum(symbol);
+}
+
+const struct engine_text *engines_text(const char *path, size_t index)
+{
+	for (size_t i = 0; i < COUNT(engine_texts); i++)
+		if (strstr(base_name(path), engine_texts[i].file) && !index--)
+			return &engine_texts[i].text;
+	return NULL;
 }
 
 /*
@@ -183,6 +243,28 @@ static bool has_word(const char *name, const char *word)
 	return false;
 }
 
+/* Libraries whose functions have such names too, and that make no step: codecs, compilers, … */
+static bool is_foreign(const char *name)
+{
+	static const char *const crates[] = {
+		"absl",	 "alloc",    "asmjit",	   "axum",	"base64",   "boost", "clang",
+		"folly", "grpc",     "h2",	   "h3",	"hyper",    "llvm",  "minja",
+		"mlir",	 "nlohmann", "prost",	   "protobuf",	"pybind11", "quinn", "rayon",
+		"regex", "reqwest",  "rustls",	   "serde",	"std",	    "tokio", "tokenizers",
+		"tonic", "tower",    "serde_json", "crossbeam", "v8",	    "zmq",   "zstd",
+	};
+	static const char *const codecs[] = {"cbor",  "json",	 "utf8",
+					     "hpack", "msgpack", "tokenizer"};
+
+	name += strspn(name, "<&*(");
+	if (text_is_one_of(name, strcspn(name, ":<"), crates, COUNT(crates)))
+		return true;
+	for (size_t i = 0; i < COUNT(codecs); i++)
+		if (strcasestr(name, codecs[i]))
+			return true;
+	return false;
+}
+
 static unsigned int rank_component(const char *component)
 {
 	for (size_t i = 0; i < COUNT(step_words); i++)
@@ -209,7 +291,7 @@ unsigned int engines_rank(const char *symbol)
 	if (!found)
 		return 0;
 	name = demangle_symbol(symbol);
-	if (name && !strstr(name, "drop_in_place"))
+	if (name && !strstr(name, "drop_in_place") && !is_foreign(name))
 		rank = rank_component(last_component(name));
 	free(name);
 	return rank;

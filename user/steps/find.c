@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/demangle.h"
+#include "base/format.h"
 #include "base/log.h"
 #include "proc/open.h"
 #include "steps/engines.h"
@@ -19,6 +20,7 @@
 #include "steps/resolve.h"
 #include "steps/spec.h"
 #include "steps/symbols.h"
+#include "steps/text_users.h"
 
 #define CLOCK_EVERY 256 /* symbols */
 
@@ -342,6 +344,200 @@ static int read_image(struct search *search)
 	return err;
 }
 
+/*
+ * Resolves the functions of the image that refer to a text. Those that cannot be probed are left
+ * out; reason is why, of the last one. 0 or -errno.
+ */
+static int resolve_users(struct search *search, const char *text, function_vec *functions,
+			 char reason[RESOLVE_REASON_BYTES])
+{
+	const struct image *image = search->image;
+	text_user_vec users = {0};
+	int err = text_users_find(&users, image, text), failed;
+
+	reason[0] = '\0';
+	vec_for_each (user, &users) {
+		const struct elf_symbol *symbol = elf_symbols_at(&image->symbols, user->address);
+		struct step_function *function;
+
+		if (err)
+			break;
+		failed = resolve_function(&function, image, symbol, user->address,
+					  search->options->uretprobe, reason);
+		if (!failed)
+			err = vec_push(functions, function);
+		else if (failed == -ENOMEM)
+			err = failed;
+		if (!failed && err)
+			step_function_free(function);
+	}
+	vec_free(&users);
+	return err;
+}
+
+/* Says in its name how the function was found. what: its name, or NULL for its address. */
+static int name_by_text(struct step_function *function, const char *what, const char *text)
+{
+	int size = (int)strcspn(text, "\n");
+	char *name;
+
+	if (asprintf(&name, "%s" NAME_BY_TEXT "%.*s')", what ? what : function->name, size, text) <
+	    0)
+		return -ENOMEM;
+	free(function->name);
+	function->name = name;
+	return 0;
+}
+
+/* Adds the function at index, which is no longer in functions then. */
+static int add_user(struct search *search, const struct step_spec *spec, function_vec *functions,
+		    size_t index, const struct engine_text *known)
+{
+	struct step_function *function = functions->items[index];
+	int err;
+
+	if (is_known(search, function->address))
+		return 0;
+	err = name_by_text(function, known ? known->name : NULL,
+			   known ? known->text : spec->pattern);
+	if (err)
+		return err;
+	functions->items[index] = NULL;
+	return add_function(search, function, spec);
+}
+
+/* Measures the functions, if that is possible. Rates are 0 otherwise, and the result is false. */
+static bool measure(const struct search *search, const function_vec *functions,
+		    struct function_rate *rates)
+{
+	memset(rates, 0, functions->count * sizeof(*rates));
+	return search->options->measure &&
+	       !search->options->measure(search->tgid, functions->items, functions->count, rates);
+}
+
+/* Refuses a text that is in several functions, and names them with their rates. */
+static int refuse_text(const struct search *search, const struct step_spec *spec,
+		       const function_vec *functions)
+{
+	struct function_rate rates[TARGET_FUNCTIONS_MAX];
+	bool measured = measure(search, functions, rates);
+	char list[2048] = "";
+	size_t used = 0;
+
+	for (size_t i = 0; i < functions->count && used < sizeof(list); i++) {
+		const struct step_function *function = functions->items[i];
+
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s+0x%" PRIx64,
+					 i ? ", " : "", function->path, function->address);
+		if (measured && used < sizeof(list))
+			used += (size_t)snprintf(
+				list + used, sizeof(list) - used, " (%.1f calls/s, mean %.3f ms)",
+				rates[i].calls_per_s, (double)rates[i].mean_ns / 1e6);
+	}
+	tell_err(search, "--step %s: the text is in %zu functions; name one of them: %s",
+		 spec->text, functions->count, list);
+	return -E2BIG;
+}
+
+static void drop_functions(function_vec *functions)
+{
+	vec_for_each (function, functions)
+		step_function_free(*function);
+	vec_free(functions);
+}
+
+/* Without a path, a text is not looked for in the runtime, which has no step. */
+static int scan_text(struct search *search, const struct step_spec *spec)
+{
+	char reason[RESOLVE_REASON_BYTES];
+	function_vec functions = {0};
+	int err;
+
+	if (!spec->path && engines_is_runtime(search->image->path))
+		return 0;
+	err = check_go(search);
+	if (!err)
+		err = resolve_users(search, spec->pattern, &functions, reason);
+	if (err == -E2BIG || functions.count > TARGET_FUNCTIONS_MAX) {
+		tell_err(search,
+			 "--step %s: too many functions of %s refer to this text; use a "
+			 "longer one",
+			 spec->text, search->image->path);
+		err = -E2BIG;
+	} else if (err == -EBADMSG) {
+		err = 0;
+	} else if (!err && !functions.count && *reason) {
+		err = explain_resolve(search, spec, "the function", -ENOTSUP, reason);
+	} else if (!err && functions.count > 1) {
+		err = refuse_text(search, spec, &functions);
+	} else if (!err && functions.count) {
+		err = add_user(search, spec, &functions, 0, NULL);
+	}
+	drop_functions(&functions);
+	return err;
+}
+
+/* A step lasts longer than this, and a function that only reports an error is smaller. */
+#define TEXT_STEP_NS_MIN    50000
+#define TEXT_STEP_BYTES_MIN 1024
+
+static bool is_step(const struct function_rate *rate)
+{
+	return rate->calls && !rate->too_often && rate->is_busy &&
+	       rate->mean_ns >= TEXT_STEP_NS_MIN;
+}
+
+/*
+ * Adds, of the functions that refer to a text of a known engine, the one that is called as a step
+ * is. If it calls others of them, it takes more time than those. If none was called, the engine is
+ * idle: all that are large enough are added, and what is never called does no harm.
+ */
+static int add_step_of(struct search *search, const struct engine_text *known,
+		       function_vec *functions)
+{
+	struct function_rate rates[TARGET_FUNCTIONS_MAX];
+	bool measured = measure(search, functions, rates);
+	size_t best = functions->count;
+	uint64_t calls = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < functions->count; i++) {
+		calls += rates[i].calls;
+		if (is_step(&rates[i]) &&
+		    (best == functions->count ||
+		     rates[i].calls * rates[i].mean_ns > rates[best].calls * rates[best].mean_ns))
+			best = i;
+	}
+	if (best < functions->count)
+		return add_user(search, NULL, functions, best, known);
+	for (size_t i = 0; i < functions->count && !err && (!measured || !calls); i++)
+		if (functions->items[i]->size >= TEXT_STEP_BYTES_MIN || functions->count == 1)
+			err = add_user(search, NULL, functions, i, known);
+	return err;
+}
+
+/* Looks for the step function of a known engine in a stripped file. */
+static int scan_known_texts(struct search *search)
+{
+	const struct image *image = search->image;
+	const struct engine_text *known;
+	int err = 0;
+
+	if (image->symbols.complete || search->functions->count > search->first)
+		return 0;
+	for (size_t i = 0; (known = engines_text(image->path, i)) && !err; i++) {
+		char reason[RESOLVE_REASON_BYTES];
+		function_vec functions = {0};
+
+		err = resolve_users(search, known->text, &functions, reason);
+		if (!err && functions.count && functions.count <= TARGET_FUNCTIONS_MAX)
+			err = add_step_of(search, known, &functions);
+		drop_functions(&functions);
+		err = err == -ENOMEM ? err : 0;
+	}
+	return err;
+}
+
 static int scan_spec(struct search *search, const struct step_spec *spec)
 {
 	int err;
@@ -353,6 +549,8 @@ static int scan_spec(struct search *search, const struct step_spec *spec)
 		return err;
 	if (spec->form == STEP_SPEC_ADDRESS)
 		return scan_address(search, spec);
+	if (spec->form == STEP_SPEC_TEXT)
+		return scan_text(search, spec);
 	return scan_symbols(search, spec);
 }
 
@@ -371,7 +569,9 @@ static int scan_image(struct search *search)
 	    !engines_may_be_in(image->path, elf_file__is_executable(image->elf)))
 		return err;
 	err = read_image(search);
-	return err ? err : scan_symbols(search, NULL);
+	if (!err)
+		err = scan_symbols(search, NULL);
+	return err ? err : scan_known_texts(search);
 }
 
 struct target_seen *target_seen__new(void)

@@ -19,6 +19,20 @@
 /* What target_find() logs: errors and warnings, only errors, or nothing. */
 enum target_tells { TARGET_TELLS_ALL = 0, TARGET_TELLS_ERRORS, TARGET_TELLS_NOTHING };
 
+/* How a function that a text is in behaves. */
+struct function_rate {
+	uint64_t calls;
+	uint64_t mean_ns; /* 0: no call has ended */
+	double calls_per_s;
+	bool too_often; /* it is called so often that probing it would slow the process down */
+	bool is_busy;	/* its calls take a good part of what the busiest thread of the process does
+			 */
+};
+
+/* Measures count functions of a process for about a second. 0 or -errno. */
+typedef int (*function_measure_fn)(uint32_t tgid, struct step_function *const *functions,
+				   size_t count, struct function_rate *rates);
+
 /* What to look for. */
 struct target_options {
 	const struct step_spec *specs; /* --step; if there are none, the built-in table */
@@ -28,9 +42,21 @@ struct target_options {
 	const char *const *symbol_files; /* --symbols, matched by build-id */
 	size_t symbol_file_count;
 	bool uretprobe;
+	/* Tells functions apart that one text is in; NULL: they cannot be measured. */
+	function_measure_fn measure;
 	enum target_tells tells;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, set by target_find(); 0: none */
 };
+
+/* A place in the code of a process that was on the stack of a busy thread (user/kernel/stacks.h).
+ */
+struct code_place {
+	uint64_t address; /* in the process's memory */
+	uint32_t samples; /* stacks that it was on */
+	uint32_t last_sample;
+};
+
+typedef VEC(struct code_place) code_place_vec; /* sorted by address */
 
 /* The files of a process that were searched, by device and inode. */
 struct target_seen;
@@ -60,12 +86,13 @@ int target_find(uint32_t tgid, const struct target_options *options, struct targ
 bool target_may_have_engine(uint32_t tgid);
 
 /*
- * Finds candidates for --list-steps and for hints: at most max functions whose names look like
+ * Finds candidates for --list-steps, doctor and hints: at most max functions whose names look like
  * steps, those of the built-in table first. Their exits are resolved; functions without a safe exit
- * are left out. Returns the number of added functions or -errno.
+ * are left out. With busy, which is borrowed, only functions that a busy thread is in are taken,
+ * and only the files that they are in are read. Returns the number of added functions or -errno.
  */
-int target_find_candidates(uint32_t tgid, const struct target_options *options, size_t max,
-			   function_vec *functions);
+int target_find_candidates(uint32_t tgid, const struct target_options *options,
+			   const code_place_vec *busy, size_t max, function_vec *functions);
 
 /* For a search without matches: logs why --step matched nothing and what to do. */
 void target_explain_no_match(uint32_t tgid, const struct target_options *options);

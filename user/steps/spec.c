@@ -10,6 +10,7 @@
 #include "base/demangle.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "steps/text_users.h"
 
 static int copy_text(char **copy, const char *text, size_t size)
 {
@@ -46,6 +47,39 @@ static int parse_usdt(struct step_spec *spec, const char *text)
 	if (!err)
 		err = copy_text(&spec->end_name, end + 1, strlen(end + 1));
 	return err;
+}
+
+/* The "string:" of string:TEXT or PATH:string:TEXT; NULL if text is neither. */
+static const char *find_string(const char *text)
+{
+	const char *found = strstr(text, "string:");
+
+	if (!found || found == text)
+		return found;
+	/* Not the end of another word, as of "std::string::at". */
+	return found[-1] == ':' && found[7] != ':' &&
+			       memchr(text, ':', (size_t)(found - text)) == found - 1
+		       ? found
+		       : NULL;
+}
+
+static int parse_text(struct step_spec *spec, const char *text, const char *string)
+{
+	const char *wanted = string + strlen("string:");
+	size_t size = strlen(wanted);
+	int err = 0;
+
+	if (size < TEXT_BYTES_MIN || size > TEXT_BYTES_MAX || string == text + 1) {
+		log_err("--step %s: expected string:TEXT or PATH:string:TEXT, with TEXT of %d to "
+			"%d "
+			"bytes",
+			spec->text, TEXT_BYTES_MIN, TEXT_BYTES_MAX);
+		return -EINVAL;
+	}
+	spec->form = STEP_SPEC_TEXT;
+	if (string > text)
+		err = copy_text(&spec->path, text, (size_t)(string - text) - 1);
+	return err ? err : copy_text(&spec->pattern, wanted, size);
 }
 
 /* The "+0x" of PATH+0xADDR: the last one, after a path and before only hex digits; or NULL. */
@@ -134,7 +168,7 @@ static int parse_symbol(struct step_spec *spec, const char *text)
 
 	if (colon == text || !*symbol) {
 		log_err("--step %s: %s is missing; expected SYMBOL, PATH:SYMBOL, /REGEX/, "
-			"PATH+0xADDR or usdt:PROVIDER:BEGIN,END",
+			"PATH+0xADDR, string:TEXT or usdt:PROVIDER:BEGIN,END",
 			spec->text, colon == text ? "the path" : "the symbol");
 		return -EINVAL;
 	}
@@ -151,7 +185,7 @@ static int parse_symbol(struct step_spec *spec, const char *text)
 
 int step_spec_parse(struct step_spec *spec, const char *text)
 {
-	const char *plus = find_address(text);
+	const char *plus = find_address(text), *string = find_string(text);
 	int err;
 
 	memset(spec, 0, sizeof(*spec));
@@ -160,6 +194,8 @@ int step_spec_parse(struct step_spec *spec, const char *text)
 		goto out;
 	if (!strncmp(text, "usdt:", 5))
 		err = parse_usdt(spec, text + 5);
+	else if (string)
+		err = parse_text(spec, text, string);
 	else if (plus)
 		err = parse_address(spec, text, plus);
 	else

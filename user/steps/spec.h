@@ -13,13 +13,15 @@ enum step_spec_form {
 	STEP_SPEC_REGEX,   /* /REGEX/ (POSIX extended) on the demangled name */
 	STEP_SPEC_ADDRESS, /* PATH+0xADDR, an ELF virtual address */
 	STEP_SPEC_USDT,	   /* usdt:PROVIDER:BEGIN,END */
+	STEP_SPEC_TEXT,	   /* string:TEXT: the function that refers to a constant text */
 };
 
 struct step_spec {
 	enum step_spec_form form;
 	char *text;    /* as given, for messages */
-	char *path;    /* of PATH:SYMBOL and PATH+0xADDR (step_spec_matches_path); else NULL */
-	char *pattern; /* symbol, glob or regex source */
+	char *path;    /* of PATH:SYMBOL, PATH:string:TEXT and PATH+0xADDR (step_spec_matches_path);
+			  else NULL */
+	char *pattern; /* symbol, glob, regex source or text */
 	regex_t regex;
 	bool has_regex;
 	uint64_t address;

@@ -2,40 +2,61 @@
 #include "trace/candidates.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "kernel/stacks.h"
 #include "steps/find.h"
 
 #define WATCH_NS (2 * NS_PER_S)
 #define CHECK_US 20000
 
-int candidates_measure(struct candidates *candidates, const struct options *options, uint32_t tgid)
-{
-	struct target_options target_options = {
-		.symbol_files = options->symbol_files.items,
-		.symbol_file_count = options->symbol_files.count,
-	};
-	function_vec *functions = &candidates->functions;
-	struct rates *rates = NULL;
-	uint64_t end_ns;
-	int count, err;
+/* Of the time that the busiest candidate took. */
+#define PLAUSIBLE_PART 20
 
-	*candidates = (struct candidates){.functions = {0}};
-	count = target_find_candidates(tgid, &target_options, CANDIDATES_MAX, functions);
-	if (!count) {
-		log_err("process %u: no function looks like a step: name one with --step, or give "
-			"the symbols of a stripped file with --symbols",
-			tgid);
-		return -ENOENT;
+/* Adds what looks like a step on a busy thread. Returns the number, or -errno; 0: all are idle. */
+static int find_busy(struct candidates *candidates, const struct target_options *options,
+		     uint32_t tgid)
+{
+	struct stacks stacks = {.threads = 0};
+	int found = stacks_sample(&stacks, tgid, true);
+
+	if (!found && stacks.starved)
+		found = -EAGAIN;
+	if (!found && stacks.threads) {
+		found = target_find_candidates(tgid, options, &stacks.places, CANDIDATES_MAX,
+					       &candidates->functions);
+		found = found ? found : -ENOENT;
 	}
-	err = count < 0 ? count
-			: rates__open(&rates, functions->items, functions->count, tgid,
-				      options->perf_uprobes);
+	stacks_clear(&stacks);
+	return found;
+}
+
+/*
+ * A search for a hint runs on CPUs that nobody wants (user/trace/hint.c). Attaching probes holds
+ * locks of the process, which must not wait for such a CPU. Refused without the rights: then so be
+ * it.
+ */
+static void take_ordinary_priority(void)
+{
+	const struct sched_param none = {.sched_priority = 0};
+
+	if (sched_getscheduler(0) == SCHED_IDLE)
+		(void)sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
+static int measure(struct candidates *candidates, const struct options *options, uint32_t tgid)
+{
+	function_vec *functions = &candidates->functions;
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
+	struct rates *rates = NULL;
+	int err = rates__open(&rates, functions->items, functions->count, tgid,
+			      options->perf_uprobes);
+
 	if (err)
 		return err;
-	end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
 	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		usleep(CHECK_US);
 		rates__check(rates);
@@ -43,6 +64,32 @@ int candidates_measure(struct candidates *candidates, const struct options *opti
 	rates__finish(rates, candidates->rates);
 	rates__free(rates);
 	return 0;
+}
+
+int candidates_measure(struct candidates *candidates, const struct options *options, uint32_t tgid,
+		       bool busy_only)
+{
+	struct target_options target_options = {
+		.symbol_files = options->symbol_files.items,
+		.symbol_file_count = options->symbol_files.count,
+	};
+	int count;
+
+	*candidates = (struct candidates){.functions = {0}};
+	if (busy_only) {
+		count = find_busy(candidates, &target_options, tgid);
+		take_ordinary_priority();
+		return count > 0 ? measure(candidates, options, tgid) : count;
+	}
+	count = target_find_candidates(tgid, &target_options, NULL, CANDIDATES_MAX,
+				       &candidates->functions);
+	if (!count) {
+		log_err("process %u: no function looks like a step: name one with --step, or give "
+			"the symbols of a stripped file with --symbols",
+			tgid);
+		return -ENOENT;
+	}
+	return count < 0 ? count : measure(candidates, options, tgid);
 }
 
 void candidates_clear(struct candidates *candidates)
@@ -53,4 +100,15 @@ void candidates_clear(struct candidates *candidates)
 double rate_per_second(const struct rate *rate)
 {
 	return (double)rate->calls * 1e9 / (double)(rate->since_ns ? rate->since_ns : 1);
+}
+
+uint64_t rate_total_ns(const struct rate *rate)
+{
+	return rate->calls * rate->mean_ns;
+}
+
+bool rate_is_plausible(const struct rate *rate, uint64_t most_ns)
+{
+	return rate->calls && !rate->too_often &&
+	       (!rate->mean_ns || rate_total_ns(rate) >= most_ns / PLAUSIBLE_PART);
 }

@@ -14,12 +14,25 @@ struct candidates {
 };
 
 /*
- * Finds candidates and measures their calls for two seconds. 0 or -errno, logged. Call
- * candidates_clear in any case.
+ * Finds candidates and measures their calls for two seconds. busy_only: only functions that a busy
+ * thread is in, so that few files are read and few functions probed; there are none if all threads
+ * are idle. 0 or -errno, logged but for two of busy_only: -ENOENT if no function looks like a step,
+ * -EAGAIN if the process is short of CPUs. Call candidates_clear in any case.
  */
-int candidates_measure(struct candidates *candidates, const struct options *options, uint32_t tgid);
+int candidates_measure(struct candidates *candidates, const struct options *options, uint32_t tgid,
+		       bool busy_only);
 void candidates_clear(struct candidates *candidates);
 
 double rate_per_second(const struct rate *rate);
+
+/* The time that the calls of a function took. */
+uint64_t rate_total_ns(const struct rate *rate);
+
+/*
+ * Whether a function with that rate may be a step: it was called, not so often that it is but a
+ * part of one, and none has returned or its calls took a twentieth of most_ns or more: the time of
+ * the function that took most. A step function is what the engine does.
+ */
+bool rate_is_plausible(const struct rate *rate, uint64_t most_ns);
 
 #endif

@@ -3,15 +3,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "proc/process.h"
 #include "sandbox/broker.h"
 #include "steps/find.h"
@@ -19,30 +24,38 @@
 
 #define NAMED_MAX 3
 /*
- * How long to wait for a killed child. Detaching many probes may take it some seconds; init reaps
- * it then.
+ * How long to wait for a killed child, which needs a CPU to end. Detaching many probes may take it
+ * some seconds; init reaps it then.
  */
-#define REAP_MS 50
+#define REAP_MS 300
+
+/* What the child says with its exit status besides success and failure. */
+#define EXIT_STARVED 2
 
 struct hint {
 	uint32_t tgid;
-	pid_t pid;  /* -1: the child has ended */
-	int output; /* read end of its pipe; -1: closed */
+	pid_t pid;	 /* -1: the child has ended */
+	int output;	 /* read end of its pipe; -1: closed */
+	uint64_t cpu_ns; /* of the child, once it has ended */
 	size_t size;
 	struct candidate named[NAMED_MAX];
 };
 
 int hint_write(const struct rate *rates, size_t count, int output)
 {
+	uint64_t most_ns = 0;
 	int named = 0;
 
+	for (size_t i = 0; i < count; i++)
+		if (!rates[i].too_often && rate_total_ns(&rates[i]) > most_ns)
+			most_ns = rate_total_ns(&rates[i]);
 	for (size_t i = 0; i < count && named < NAMED_MAX; i++) {
 		struct candidate candidate = {
 			.calls_per_s = rate_per_second(&rates[i]),
 			.mean_ms = (double)rates[i].mean_ns / 1e6,
 		};
 
-		if (!rates[i].calls || rates[i].too_often)
+		if (!rate_is_plausible(&rates[i], most_ns))
 			continue;
 		snprintf(candidate.name, sizeof(candidate.name), "%s", rates[i].function->name);
 		if (write(output, &candidate, sizeof(candidate)) != sizeof(candidate))
@@ -133,11 +146,25 @@ int hint_look(const struct options *options, uint32_t tgid, int output)
 
 	if (err)
 		return err < 0 ? err : 0;
-	err = candidates_measure(&found, options, tgid);
+	err = candidates_measure(&found, options, tgid, true);
 	if (!err)
 		err = hint_write(found.rates, found.functions.count, output);
 	candidates_clear(&found);
 	return err;
+}
+
+/*
+ * The engine needs its CPUs more than we do: the search gets what nobody else wants, and the kernel
+ * ends it when it has used more than its share.
+ */
+static void be_modest(void)
+{
+	const struct itimerval limit = {.it_value.tv_usec = HINT_CPU_MS * 1000};
+	const struct sched_param none = {.sched_priority = 0};
+
+	(void)sched_setscheduler(0, SCHED_IDLE, &none);
+	signal(SIGPROF, SIG_DFL);
+	(void)setitimer(ITIMER_PROF, &limit, NULL);
 }
 
 /*
@@ -148,6 +175,7 @@ _Noreturn static void run_child(hint_look_fn look, const struct options *options
 				int output)
 {
 	sigset_t none;
+	int err;
 
 	/* The child does not inherit the signals that the tool blocks and ignores. */
 	sigemptyset(&none);
@@ -161,7 +189,9 @@ _Noreturn static void run_child(hint_look_fn look, const struct options *options
 	log_set_level(LOG_NONE);
 	if (dup2(output, STDERR_FILENO + 1) < 0 || close_range(STDERR_FILENO + 2, ~0u, 0))
 		_exit(127);
-	_exit(look(options, tgid, STDERR_FILENO + 1) ? 1 : 0);
+	be_modest();
+	err = look(options, tgid, STDERR_FILENO + 1);
+	_exit(err == -EAGAIN ? EXIT_STARVED : err ? EXIT_FAILURE : EXIT_SUCCESS);
 }
 
 /*
@@ -247,6 +277,7 @@ static void name_descendant(const struct hint *hint, struct candidate *found)
 static void name_busiest(struct hint *hint)
 {
 	size_t count = hint->size / sizeof(*hint->named);
+	char name[sizeof(hint->named->name) + 64];
 
 	if (count && hint->named[0].tgid) {
 		name_descendant(hint, &hint->named[0]);
@@ -257,12 +288,13 @@ static void name_busiest(struct hint *hint)
 		struct candidate *candidate = &hint->named[i];
 
 		candidate->name[sizeof(candidate->name) - 1] = '\0';
+		text_quote(name, sizeof(name), candidate->name);
 		if (candidate->mean_ms > 0)
-			log_info("  --step '%s'  (%.1f calls/s, mean %.3f ms)", candidate->name,
+			log_info("  --step %s  (%.1f calls/s, mean %.3f ms)", name,
 				 candidate->calls_per_s, candidate->mean_ms);
 		else
-			log_info("  --step '%s'  (%.1f calls/s, none has returned)",
-				 candidate->name, candidate->calls_per_s);
+			log_info("  --step %s  (%.1f calls/s, none has returned)", name,
+				 candidate->calls_per_s);
 	}
 	if (!count)
 		log_info("  none: no other candidate was called in two seconds either; is the "
@@ -278,6 +310,35 @@ static bool was_stopped(int status)
 	return by == SIGINT || by == SIGTERM || by == SIGHUP;
 }
 
+static void tell_failure(const struct hint *hint, int status)
+{
+	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STARVED)
+		log_info("no step was seen yet; candidates are not searched while process %u is "
+			 "short of CPUs: ferrum-bpftrace --list-steps -p %u does it",
+			 hint->tgid, hint->tgid);
+	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
+		log_info("no step was seen yet; a search for candidates in process %u takes more "
+			 "than %d ms of a CPU: ferrum-bpftrace --list-steps -p %u does it",
+			 hint->tgid, HINT_CPU_MS, hint->tgid);
+	else if (!was_stopped(status))
+		log_info("no step was seen yet, and no candidate was found in process %u "
+			 "(--list-steps -p %u says why)",
+			 hint->tgid, hint->tgid);
+}
+
+/* As waitpid(2), without waiting; also keeps the CPU time of the child. */
+static pid_t reap(struct hint *hint, int *status)
+{
+	struct rusage used = {0};
+	pid_t ended = wait4(hint->pid, status, WNOHANG, &used);
+
+	if (ended > 0)
+		hint->cpu_ns =
+			(uint64_t)(used.ru_utime.tv_sec + used.ru_stime.tv_sec) * NS_PER_S +
+			(uint64_t)(used.ru_utime.tv_usec + used.ru_stime.tv_usec) * NS_PER_US;
+	return ended;
+}
+
 bool hint__check(struct hint *hint)
 {
 	int status = 0;
@@ -287,22 +348,45 @@ bool hint__check(struct hint *hint)
 		read_output(hint);
 	if (hint->output >= 0)
 		return false;
-	ended = waitpid(hint->pid, &status, WNOHANG);
+	ended = reap(hint, &status);
 	if (!ended)
 		return false;
 	hint->pid = -1;
 	if (ended > 0 && !status)
 		name_busiest(hint);
-	else if (!was_stopped(status))
-		log_info("no step was seen yet, and no candidate was found in process %u "
-			 "(--list-steps -p %u says why)",
-			 hint->tgid, hint->tgid);
+	else
+		tell_failure(hint, status);
 	return true;
+}
+
+/* Kills the child if it is running. */
+static void end_child(struct hint *hint)
+{
+	int status;
+
+	if (hint->pid > 0) {
+		broker_kill(hint->pid);
+		for (int i = 0; i < REAP_MS && !reap(hint, &status); i++)
+			usleep(1000);
+	}
+	hint->pid = -1;
+}
+
+uint64_t hint_wait_end(struct hint_wait *wait)
+{
+	if (wait->hint) {
+		end_child(wait->hint);
+		wait->cpu_ns += wait->hint->cpu_ns;
+		hint__free(wait->hint);
+	}
+	wait->hint = NULL;
+	return wait->cpu_ns;
 }
 
 bool hint_wait_turn(struct hint_wait *wait, uint64_t now_ns)
 {
 	if (wait->hint && hint__check(wait->hint)) {
+		wait->cpu_ns += wait->hint->cpu_ns;
 		hint__free(wait->hint);
 		wait->hint = NULL;
 	}
@@ -316,11 +400,7 @@ void hint__free(struct hint *hint)
 {
 	if (!hint)
 		return;
-	if (hint->pid > 0) {
-		broker_kill(hint->pid);
-		for (int i = 0; i < REAP_MS && !waitpid(hint->pid, NULL, WNOHANG); i++)
-			usleep(1000);
-	}
+	end_child(hint);
 	if (hint->output >= 0)
 		close(hint->output);
 	free(hint);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Names candidates when no step is seen. Finding them takes long in a large process, so a child
- * does it while the window continues. The child writes its results to a pipe.
+ * does it while the window continues, on CPUs that nobody else wants and for at most HINT_CPU_MS of
+ * CPU time. The child writes its results to a pipe.
  */
 #ifndef FBT_TRACE_HINT_H
 #define FBT_TRACE_HINT_H
@@ -10,6 +11,8 @@
 #include <stdint.h>
 #include "kernel/rates.h"
 #include "options.h"
+
+#define HINT_CPU_MS 500
 
 struct broker_order;
 struct hint;
@@ -27,7 +30,10 @@ struct candidate {
 	char name[2048];   /* of the function or of the descendant */
 };
 
-/* What the child does: writes a process's candidates, each with one write(2). 0 or -errno. */
+/*
+ * What the child does: writes a process's candidates, each with one write(2). 0 or -errno, -EAGAIN
+ * if the process is short of CPUs, so that nothing was searched.
+ */
 typedef int (*hint_look_fn)(const struct options *options, uint32_t tgid, int output);
 
 /*
@@ -37,8 +43,8 @@ typedef int (*hint_look_fn)(const struct options *options, uint32_t tgid, int ou
 int hint_look(const struct options *options, uint32_t tgid, int output);
 
 /*
- * Writes the first few of count rates as candidates, likeliest first. Skips functions that were not
- * called, and those that are called too often to be probed. 0 or -EIO.
+ * Writes the first few of count rates as candidates, likeliest first. Skips functions that cannot
+ * be a step by their rate (rate_is_plausible). 0 or -EIO.
  */
 int hint_write(const struct rate *rates, size_t count, int output);
 
@@ -58,12 +64,16 @@ bool hint__check(struct hint *hint);
 struct hint_wait {
 	uint64_t due_ns; /* when to begin it if there is no step by then; 0: past */
 	struct hint *hint;
+	uint64_t cpu_ns; /* that the child used */
 };
 
 /*
  * Polls the hint and frees it once it has told the user. true: a hint is due, which happens once.
  */
 bool hint_wait_turn(struct hint_wait *wait, uint64_t now_ns);
+
+/* Ends the hint of a window. Returns the CPU time that its child used. */
+uint64_t hint_wait_end(struct hint_wait *wait);
 
 /* Kills the child if it is running. Does not wait until all its probes are removed. */
 void hint__free(struct hint *hint);

@@ -16,7 +16,8 @@ struct steps_found;
 struct live {
 	const struct options *options;
 	const struct record_output *output;
-	bool quiet; /* the user has already been told about the targets */
+	bool quiet;   /* the user has already been told about the targets */
+	bool is_open; /* the window is open, so the tool may be confined */
 	struct loader *loader;
 	struct traced_set *traced;
 	struct steps_found *found;

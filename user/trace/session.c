@@ -252,7 +252,7 @@ void session__free(struct session *session)
 		return;
 	launch__free(session->launch);
 	child__free(session->child);
-	hint__free(session->hint.hint);
+	hint_wait_end(&session->hint);
 	gpu_link__free(session->gpu);
 	step_guard__free(session->guard);
 	step_sites__free(session->live.sites);
@@ -328,6 +328,7 @@ int session__start(struct session *session, const char *tag)
 	int err;
 
 	session->start_cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID);
+	session->live.is_open = true;
 	err = attach_kernel_side(session);
 	if (!err)
 		err = selection_attach(&session->live);
@@ -495,6 +496,7 @@ int session__finish(struct session *session)
 		send_intervals(session, end.end_ns, true);
 	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++)
 		traced_set__send_table(session->live.traced, traced, end.end_ns);
+	cpu_ns += hint_wait_end(&session->hint);
 	calibrate_finish(&session->cost, session->live.loader, cpu_ns,
 			 stream__steps(session->live.stream));
 	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);

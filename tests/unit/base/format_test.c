@@ -205,6 +205,17 @@ static void text_is_as_wide_as_its_terminal(void **state)
 	assert_int_equal(fclose(out), 0);
 }
 
+static void a_name_found_by_a_text_loses_the_text(void **state)
+{
+	char shortened[64];
+
+	(void)state;
+	shorten_name(shortened, sizeof(shortened), "decode (by the text 'cannot decode: ')", 20);
+	assert_string_equal(shortened, "decode");
+	shorten_name(shortened, sizeof(shortened), "decode (by the text 'cannot')", 40);
+	assert_string_equal(shortened, "decode (by the text 'cannot')");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -222,6 +233,7 @@ int main(void)
 		cmocka_unit_test(a_line_is_one_line_of_printable_text),
 		cmocka_unit_test(json_that_is_shown_escapes_what_steers_a_terminal),
 		cmocka_unit_test(text_is_as_wide_as_its_terminal),
+		cmocka_unit_test(a_name_found_by_a_text_loses_the_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

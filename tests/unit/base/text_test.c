@@ -133,6 +133,20 @@ static void rust_number_refuses_with_rusts_words(void **state)
 	assert_int_equal(value, 99);
 }
 
+static void a_quoted_text_is_one_word_of_a_shell(void **state)
+{
+	char quoted[32];
+
+	(void)state;
+	assert_int_equal(text_quote(quoted, sizeof(quoted), "a b"), 5);
+	assert_string_equal(quoted, "'a b'");
+	assert_int_equal(text_quote(quoted, sizeof(quoted), "<T<'a>>"), 12);
+	assert_string_equal(quoted, "'<T<'\\''a>>'");
+	assert_int_equal(text_quote(quoted, sizeof(quoted), ""), 2);
+	assert_int_equal(text_quote(quoted, 4, "abcdef"), 8);
+	assert_string_equal(quoted, "'ab");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -145,6 +159,7 @@ int main(void)
 		cmocka_unit_test(whitespace_trim_takes_all_of_unicode),
 		cmocka_unit_test(rust_number_takes_what_rust_takes),
 		cmocka_unit_test(rust_number_refuses_with_rusts_words),
+		cmocka_unit_test(a_quoted_text_is_one_word_of_a_shell),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

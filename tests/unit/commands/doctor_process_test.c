@@ -160,10 +160,15 @@ static void without_a_step_function_there_are_intervals(void **state)
 	checks = judge_steps(&steps);
 	assert_check(&checks, "step function", FINDING_WARN, "intervals", "--symbols");
 	end_checks(&checks);
+	steps.idle = true;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals", "idle");
+	end_checks(&checks);
 	assert_int_equal(vec_push(&steps.candidates, make_function("decode")), 0);
 	assert_int_equal(vec_push(&steps.candidates, make_function("forward")), 0);
 	checks = judge_steps(&steps);
-	assert_check(&checks, "step function", FINDING_WARN, "intervals", "'decode', 'forward'");
+	assert_check(&checks, "step function", FINDING_WARN, "intervals",
+		     "--step 'decode', --step 'forward'");
 	end_checks(&checks);
 	steps.named = true;
 	hear(&steps.words, "--step x: no such function");
@@ -173,6 +178,29 @@ static void without_a_step_function_there_are_intervals(void **state)
 	steps.waits = true;
 	checks = judge_steps(&steps);
 	assert_check(&checks, "step function", FINDING_WARN, "until it is loaded", "'decode'");
+	end_checks(&checks);
+	doctor_steps_clear(&steps);
+}
+
+static void candidates_are_whole_and_quoted_or_left_out(void **state)
+{
+	struct doctor_steps steps = {.interval_ns = 100000000};
+	char longest[FINDING_TEXT_MAX], whole[200];
+	struct findings checks;
+
+	(void)state;
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	memset(whole, 'y', sizeof(whole) - 1);
+	whole[sizeof(whole) - 1] = '\0';
+	assert_int_equal(vec_push(&steps.candidates, make_function(longest)), 0);
+	assert_int_equal(vec_push(&steps.candidates, make_function(whole)), 0);
+	assert_int_equal(vec_push(&steps.candidates, make_function("<A<'a> as B>::step")), 0);
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals", whole);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals",
+		     "--step '<A<'\\''a> as B>::step'");
+	assert_null(strstr(checks.items.items[0].remedy, "xxx"));
 	end_checks(&checks);
 	doctor_steps_clear(&steps);
 }
@@ -223,6 +251,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_an_obstacle),
 		cmocka_unit_test(step_functions_are_named_with_their_place),
 		cmocka_unit_test(without_a_step_function_there_are_intervals),
+		cmocka_unit_test(candidates_are_whole_and_quoted_or_left_out),
 		cmocka_unit_test(a_step_that_cannot_be_resolved_is_an_obstacle),
 		cmocka_unit_test(engines_are_named_as_p_wants_them),
 	};

@@ -11,7 +11,7 @@ static void candidates_come_likeliest_first(void **state)
 	pid_t child = start(*state, "engine");
 	struct target_options options = {0};
 	function_vec functions = {0};
-	int found = target_find_candidates(child, &options, 4, &functions);
+	int found = target_find_candidates(child, &options, NULL, 4, &functions);
 
 	stop(child);
 	assert_true(found >= 1 && found <= 4);
@@ -25,7 +25,7 @@ static void candidates_are_at_most_as_many_as_asked_for(void **state)
 	struct target_options options = {0};
 	function_vec functions = {0};
 
-	assert_int_equal(target_find_candidates(child, &options, 0, &functions), 0);
+	assert_int_equal(target_find_candidates(child, &options, NULL, 0, &functions), 0);
 	assert_int_equal(functions.count, 0);
 	stop(child);
 }
@@ -36,10 +36,49 @@ static void candidates_have_safe_exits(void **state)
 	struct target_options options = {0};
 	function_vec functions = {0};
 
-	assert_true(target_find_candidates(child, &options, 16, &functions) > 0);
+	assert_true(target_find_candidates(child, &options, NULL, 16, &functions) > 0);
 	vec_for_each (function, &functions)
 		assert_true((*function)->exit_offsets.count > 0);
 	release(&functions);
+	stop(child);
+}
+
+/* A place in a function of the running engine, as a return address on a stack is one. */
+static struct code_place place_in(pid_t child, const char *name)
+{
+	struct code_place place = {.samples = 1};
+	function_vec functions = {0};
+	mapping_vec maps = {0};
+
+	assert_int_equal(find(child, name, (struct target_options){0}, &functions), 1);
+	assert_int_equal(maps_read(child, &maps), 0);
+	vec_for_each (mapping, &maps) {
+		if (mapping->inode == functions.items[0]->inode)
+			place.address = mapping->start - mapping->offset +
+					functions.items[0]->begin_offset + 1;
+	}
+	assert_true(place.address != 0);
+	maps_free(&maps);
+	release(&functions);
+	return place;
+}
+
+static void candidates_of_busy_threads_are_only_what_is_on_their_stacks(void **state)
+{
+	pid_t child = start(*state, "engine");
+	struct target_options options = {0};
+	function_vec functions = {0};
+	code_place_vec busy = {0};
+
+	assert_int_equal(target_find_candidates(child, &options, &busy, 16, &functions), 0);
+	assert_int_equal(vec_push(&busy, place_in(child, "llama_decode")), 0);
+	assert_int_equal(target_find_candidates(child, &options, &busy, 16, &functions), 1);
+	assert_string_equal(functions.items[0]->name, "llama_decode");
+	release(&functions);
+	/* Its name is none of a step. */
+	busy.items[0] = place_in(child, "many_1");
+	assert_int_equal(target_find_candidates(child, &options, &busy, 16, &functions), 0);
+	vec_free(&busy);
 	stop(child);
 }
 
@@ -99,6 +138,7 @@ int main(void)
 		cmocka_unit_test(candidates_come_likeliest_first),
 		cmocka_unit_test(candidates_are_at_most_as_many_as_asked_for),
 		cmocka_unit_test(candidates_have_safe_exits),
+		cmocka_unit_test(candidates_of_busy_threads_are_only_what_is_on_their_stacks),
 		cmocka_unit_test(explain_says_that_a_file_is_stripped),
 		cmocka_unit_test(explain_says_that_a_file_is_no_elf_file),
 		cmocka_unit_test(explain_says_that_a_file_is_not_there),

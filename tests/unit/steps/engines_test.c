@@ -15,6 +15,20 @@
 	"_RNCNvXNtNtCs9qPaKr75brL_13ferrum_models8executor12llm_executorNtB4_11LlmExecutorNtB8_"   \
 	"13ModelExecutor" method "0B8_"
 
+/* As rustc mangles them: the trait of 2026, of another crate, and its two implementers. */
+#define CURRENT "ferrum_execution..model_executor..ModelExecutor$GT$14execute_tokens"
+#define CURRENT_LLM                                                                                \
+	"_ZN118_$LT$ferrum_models..executor..llm_executor..LlmExecutor$u20$as$u20$" CURRENT
+#define CURRENT_PROGRAM                                                                            \
+	"_ZN118_$LT$ferrum_execution..driver..ProgramExecutor$LT$R$GT$$u20$as$u20$" CURRENT
+#define CURRENT_V0_LLM                                                                             \
+	"XNtNtCscBfqg34SqEo_13ferrum_models8executor12llm_executorNtB4_11LlmExecutorNtNtCslosVP"   \
+	"YYRpHt_16ferrum_execution14model_executor13ModelExecutor14execute_tokens"
+#define CURRENT_V0_PROGRAM                                                                         \
+	"XNtCslosVPYYRpHt_16ferrum_execution6driverINtB4_15ProgramExecutorNtNtNtCscBfqg34SqEo_"    \
+	"13ferrum_models8executor12llm_executor4PlanENtNtB6_14model_executor13ModelExecutor"       \
+	"14execute_tokens"
+
 static bool has(const char *symbol)
 {
 	return engines_know(symbol, "/opt/engine", true);
@@ -49,9 +63,45 @@ static void table_finds_the_closures_of_ferrum_in_both_manglings(void **state)
 	assert_true(has(LEGACY("6decode" CLOSURE ".llvm.7")));
 }
 
+static void table_finds_both_executors_of_current_ferrum(void **state)
+{
+	assert_true(has(CURRENT_LLM CLOSURE));
+	assert_true(has(CURRENT_PROGRAM CLOSURE));
+	assert_true(has("_RNCNv" CURRENT_V0_LLM "0Ba_"));
+	assert_true(has("_RNCNv" CURRENT_V0_PROGRAM "0B1c_"));
+	assert_int_equal(engines_rank(CURRENT_PROGRAM CLOSURE), 1);
+}
+
+static void table_finds_a_ferrum_whose_types_have_moved(void **state)
+{
+	assert_true(has("_ZN83_$LT$ferrum_runtime..exec..LlmExecutor$u20$as$u20$ferrum_api..v3.."
+			"ModelExecutor$GT$14execute_tokens" CLOSURE));
+	assert_true(has("_ZN74_$LT$ferrum..LlmExecutor$LT$B$C$T$GT$$u20$as$u20$ferrum.."
+			"ModelExecutor$GT$6decode" CLOSURE));
+}
+
+static void table_leaves_out_executors_that_are_not_of_ferrum(void **state)
+{
+	assert_false(has("_ZN59_$LT$other..LlmExecutor$u20$as$u20$other..ModelExecutor$GT$"
+			 "14execute_tokens" CLOSURE));
+	assert_false(has("_ZN73_$LT$ferrum_models..MockExecutor$u20$as$u20$ferrum_api.."
+			 "ModelExecutor$GT$14execute_tokens" CLOSURE));
+	assert_false(has("_ZN77_$LT$ferrum_models..LlmExecutor$u20$as$u20$ferrum_api.."
+			 "PlainModelExecutor$GT$14execute_tokens" CLOSURE));
+	assert_false(has("_ZN99_$LT$ferrum_models..Wrap$LT$ferrum_models..LlmExecutor$GT$$u20$as"
+			 "$u20$ferrum_api..ModelExecutor$GT$14execute_tokens" CLOSURE));
+}
+
+static void table_leaves_out_a_closure_within_the_step(void **state)
+{
+	assert_false(has(CURRENT_LLM "28_$u7b$$u7b$closure$u7d$$u7d$" CLOSURE));
+}
+
 static void table_leaves_out_what_only_makes_the_future(void **state)
 {
 	assert_false(has(LEGACY("14unified_decode17h0123456789abcdefE")));
+	assert_false(has(CURRENT_LLM "17h0123456789abcdefE"));
+	assert_false(has("_RNv" CURRENT_V0_LLM));
 	assert_false(has("_RNvXNtNtCs6WPdJoZjvTJ_13ferrum_models8executor12llm_executorNtB2_"
 			 "11LlmExecutorNtB2_13ModelExecutor14unified_decode"));
 }
@@ -128,12 +178,42 @@ static void table_ranks_by_the_last_component_only(void **state)
 	assert_true(engines_rank("_ZN4help6decodeEv") > 1);
 }
 
+static void table_ranks_no_codec_and_no_compiler(void **state)
+{
+	assert_int_equal(engines_rank("_ZN2h25hpack7decoder7Decoder6decode17h0123456789abcdefE"),
+			 0);
+	assert_int_equal(
+		engines_rank("_ZNK4llvm6object7ELFFileINS0_7ELFTypeILNS_10endiannessE1ELb1E"
+			     "EEE6decodeEv"),
+		0);
+	assert_int_equal(engines_rank("_ZN6asmjit9_abi_1_133x8611InstDecoder6decodeEv"), 0);
+	assert_int_equal(engines_rank("_ZN11CBORDecoder6decodeEv"), 0);
+	assert_int_equal(engines_rank("_ZN54_$LT$h2..codec..Codec$u20$as$u20$futures..Sink$GT$"
+				      "6decode17h0123456789abcdefE"),
+			 0);
+	assert_int_equal(engines_rank("_ZN11HfTokenizer6decodeEv"), 0);
+	assert_true(engines_rank("_ZN7whisper7Decoder6decodeEv") > 1);
+}
+
+static void table_has_texts_for_files_of_known_engines_only(void **state)
+{
+	assert_string_equal(engines_text("/opt/ferrum", 0)->name, "execute_tokens");
+	assert_null(engines_text("/opt/ferrum", 1));
+	assert_string_equal(engines_text("/usr/bin/llama-server", 0)->name, "llama_decode");
+	assert_string_equal(engines_text("/usr/bin/llama-server", 1)->name, "llama_encode");
+	assert_null(engines_text("/opt/ferrum/server", 0));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(table_leaves_out_llama_names_in_other_libraries),
 		cmocka_unit_test(table_finds_llama_in_a_static_program),
 		cmocka_unit_test(table_finds_the_closures_of_ferrum_in_both_manglings),
+		cmocka_unit_test(table_finds_both_executors_of_current_ferrum),
+		cmocka_unit_test(table_finds_a_ferrum_whose_types_have_moved),
+		cmocka_unit_test(table_leaves_out_executors_that_are_not_of_ferrum),
+		cmocka_unit_test(table_leaves_out_a_closure_within_the_step),
 		cmocka_unit_test(table_leaves_out_what_only_makes_the_future),
 		cmocka_unit_test(table_leaves_out_drop_glue),
 		cmocka_unit_test(table_leaves_out_other_methods),
@@ -142,6 +222,8 @@ int main(void)
 		cmocka_unit_test(table_ranks_known_functions_first),
 		cmocka_unit_test(table_ranks_words_only_at_their_borders),
 		cmocka_unit_test(table_ranks_by_the_last_component_only),
+		cmocka_unit_test(table_ranks_no_codec_and_no_compiler),
+		cmocka_unit_test(table_has_texts_for_files_of_known_engines_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,6 +327,37 @@ static void match_compares_paths_by_components(void **state)
 	assert_false(step_spec_matches_path("libllama.so.1", "/usr/lib/libllama.so"));
 }
 
+static void string_is_a_text_perhaps_of_one_file(void **state)
+{
+	struct step_spec spec;
+
+	assert_int_equal(step_spec_parse(&spec, "string:cannot decode: %s"), 0);
+	assert_int_equal(spec.form, STEP_SPEC_TEXT);
+	assert_string_equal(spec.pattern, "cannot decode: %s");
+	assert_null(spec.path);
+	step_spec_clear(&spec);
+	assert_int_equal(step_spec_parse(&spec, "bin/ferrum:string:a+0x10: b"), 0);
+	assert_int_equal(spec.form, STEP_SPEC_TEXT);
+	assert_string_equal(spec.path, "bin/ferrum");
+	assert_string_equal(spec.pattern, "a+0x10: b");
+	step_spec_clear(&spec);
+	assert_int_equal(step_spec_parse(&spec, "std::string::at"), 0);
+	assert_int_equal(spec.form, STEP_SPEC_SYMBOL);
+	step_spec_clear(&spec);
+	assert_int_equal(step_spec_parse(&spec, "my_string:symbol"), 0);
+	assert_int_equal(spec.form, STEP_SPEC_SYMBOL);
+	step_spec_clear(&spec);
+}
+
+static void string_needs_a_text_of_some_length(void **state)
+{
+	struct step_spec spec;
+
+	assert_int_equal(step_spec_parse(&spec, "string:short"), -EINVAL);
+	assert_int_equal(step_spec_parse(&spec, "string:"), -EINVAL);
+	assert_int_equal(step_spec_parse(&spec, ":string:longer text"), -EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -367,6 +398,8 @@ int main(void)
 		cmocka_unit_test(match_looks_for_a_regex_in_the_demangled_name),
 		cmocka_unit_test(match_leaves_drop_glue_to_who_names_it),
 		cmocka_unit_test(match_compares_paths_by_components),
+		cmocka_unit_test(string_is_a_text_perhaps_of_one_file),
+		cmocka_unit_test(string_needs_a_text_of_some_length),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -8,6 +8,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -142,6 +143,27 @@ LOOK(fail_after_one)
 {
 	find(output, "decode", 12.5, 3.1);
 	return -ENOENT;
+}
+
+LOOK(find_it_short_of_cpus)
+{
+	return -EAGAIN;
+}
+
+/* At ordinary priority, where that is allowed: beside other tests it would take minutes. */
+LOOK(burn_a_cpu)
+{
+	const struct sched_param none = {.sched_priority = 0};
+
+	(void)sched_setscheduler(0, SCHED_OTHER, &none);
+	for (volatile int i = 0;; i++)
+		;
+	return 0;
+}
+
+LOOK(tell_policy)
+{
+	return find(output, sched_getscheduler(0) == SCHED_IDLE ? "idle" : "other", 1, 1);
 }
 
 LOOK(crash)
@@ -288,9 +310,10 @@ static void functions_not_called_or_called_too_often_are_no_candidates(void **st
 		RATE(1, .calls = 8, .mean_ns = 2500000),
 		RATE(2, .calls = 90000, .mean_ns = 10, .too_often = true),
 		RATE(3, .calls = 1),
+		RATE(4, .calls = 100, .mean_ns = 3000), /* a 67th of what b took */
 	};
 
-	assert_string_equal(write_rates(rates, 4), "b 4.0 2.5; d 0.5 0.0; ");
+	assert_string_equal(write_rates(rates, 5), "b 4.0 2.5; d 0.5 0.0; ");
 	assert_string_equal(write_rates(rates, 1), "");
 	assert_string_equal(write_rates(&rates[2], 1), "");
 }
@@ -337,6 +360,52 @@ static void a_hint_without_descriptors_is_none_and_says_so(void **state)
 static void a_child_that_fails_is_a_failed_search_whatever_it_found(void **state)
 {
 	assert_string_equal(run(*state, fail_after_one), FAILED);
+}
+
+static void an_engine_short_of_cpus_is_left_alone_and_the_command_named(void **state)
+{
+	assert_string_equal(run(*state, find_it_short_of_cpus),
+			    "no step was seen yet; candidates are not searched while process 42 is "
+			    "short of CPUs: ferrum-bpftrace --list-steps -p 42 does it\n");
+}
+
+static void a_child_that_takes_too_much_of_a_cpu_is_ended_and_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	struct hint_wait wait = {.due_ns = 0};
+	int turns = 0;
+
+	wait.hint = begin(fixture, burn_a_cpu);
+	fixture->hint = NULL;
+	assert_non_null(wait.hint);
+	while (wait.hint) {
+		assert_true(turns++ < TURNS_MAX);
+		hint_wait_turn(&wait, 1);
+		usleep(TURN_US);
+	}
+	assert_in_range(hint_wait_end(&wait), 400000000, 700000000);
+	assert_string_equal(
+		stderr_text(fixture->said),
+		"no step was seen yet; a search for candidates in process 42 takes more "
+		"than 500 ms of a CPU: ferrum-bpftrace --list-steps -p 42 does it\n");
+}
+
+static void the_cpu_time_of_a_child_that_is_killed_is_counted(void **state)
+{
+	struct fixture *fixture = *state;
+	struct hint_wait wait = {.due_ns = 0};
+
+	wait.hint = begin(fixture, sleep_long);
+	fixture->hint = NULL;
+	assert_non_null(wait.hint);
+	assert_true(hint_wait_end(&wait) > 0);
+	assert_null(wait.hint);
+	assert_no_child();
+}
+
+static void the_child_takes_only_cpus_that_nobody_wants(void **state)
+{
+	assert_non_null(strstr(run(*state, tell_policy), "'idle'"));
 }
 
 static void a_child_that_crashes_is_a_failed_search(void **state)
@@ -549,6 +618,10 @@ int main(void)
 		TEST(a_hint_without_descriptors_is_none_and_says_so),
 		TEST(a_child_that_fails_is_a_failed_search_whatever_it_found),
 		TEST(a_child_that_crashes_is_a_failed_search),
+		TEST(an_engine_short_of_cpus_is_left_alone_and_the_command_named),
+		TEST(a_child_that_takes_too_much_of_a_cpu_is_ended_and_counted),
+		TEST(the_cpu_time_of_a_child_that_is_killed_is_counted),
+		TEST(the_child_takes_only_cpus_that_nobody_wants),
 		TEST(nothing_is_said_when_ctrl_c_ended_the_child_too),
 		TEST(what_the_child_says_on_stderr_is_not_shown),
 		TEST(nothing_is_started_when_nobody_would_hear_it),

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/text_rates.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "kernel/rates.h"
+#include "proc/thread_use.h"
+
+#define WATCH_NS NS_PER_S
+#define CHECK_US 20000
+
+/* Of the CPU time of the busiest thread: what less than that goes into is no step. */
+#define BUSY_PART 4
+
+/* The CPU time of the busiest thread since before was read; 0: not known. */
+static uint64_t busiest_ns(uint32_t tgid, const thread_use_vec *before)
+{
+	thread_use_vec threads = {0};
+	uint64_t cpu_ns = 0;
+
+	if (!thread_use_read(&threads, tgid)) {
+		thread_use_since(&threads, before);
+		cpu_ns = threads.count ? threads.items[0].cpu_ns : 0;
+	}
+	vec_free(&threads);
+	return cpu_ns;
+}
+
+static struct function_rate judge(const struct rate *rate, uint64_t busiest)
+{
+	return (struct function_rate){
+		.calls = rate->calls,
+		.mean_ns = rate->mean_ns,
+		.calls_per_s =
+			(double)rate->calls * 1e9 / (double)(rate->since_ns ? rate->since_ns : 1),
+		.too_often = rate->too_often,
+		.is_busy = rate->calls * rate->mean_ns >= busiest / BUSY_PART,
+	};
+}
+
+int text_rates_measure(uint32_t tgid, struct step_function *const *functions, size_t count,
+		       struct function_rate *result)
+{
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS, busiest;
+	struct rate *measured = calloc(count, sizeof(*measured));
+	thread_use_vec before = {0};
+	struct rates *rates = NULL;
+	int err = measured ? rates__open(&rates, functions, count, tgid, false) : -ENOMEM;
+
+	if (err)
+		goto out;
+	(void)thread_use_read(&before, tgid);
+	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
+		usleep(CHECK_US);
+		rates__check(rates);
+	}
+	busiest = busiest_ns(tgid, &before);
+	rates__finish(rates, measured);
+	for (size_t i = 0; i < count; i++)
+		for (size_t at = 0; at < count; at++)
+			if (measured[i].function == functions[at])
+				result[at] = judge(&measured[i], busiest);
+out:
+	vec_free(&before);
+	rates__free(rates);
+	free(measured);
+	return err;
+}
