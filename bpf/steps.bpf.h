@@ -312,18 +312,34 @@ static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx
 	return sp < slot->step_sp && !is_frame_left(slot, ctx);
 }
 
-static __always_inline void tell_site(const struct fbt_site_key *key, __u32 kind)
+/* A forked process has the code of the other one, and its probes, if they are for all processes. */
+static __always_inline __u32 inherited_state(const struct fbt_site_key *key)
 {
-	struct fbt_site told = {.kinds = 1ull << kind, .state = FBT_SITE_TOLD};
+	__u32 tgid = key->tgid;
+	struct fbt_target_state *target = bpf_map_lookup_elem(&targets, &tgid);
+	struct fbt_site_key other = {.address = key->address};
+	struct fbt_site *site;
+
+	if (!target || !target->sites_of)
+		return FBT_SITE_TOLD;
+	other.tgid = target->sites_of;
+	site = bpf_map_lookup_elem(&sites, &other);
+	return site && site->state == FBT_SITE_PROBED ? FBT_SITE_PROBED : FBT_SITE_TOLD;
+}
+
+/* Returns the state of the new site. */
+static __always_inline __u32 tell_site(const struct fbt_site_key *key, __u32 kind)
+{
+	struct fbt_site told = {.kinds = 1ull << kind, .state = inherited_state(key)};
 	struct fbt_ring_site *site;
 
 	/* Another thread may have added it in the meantime, and tells it. */
 	if (bpf_map_update_elem(&sites, key, &told, BPF_NOEXIST))
-		return;
+		return told.state;
 	site = bpf_ringbuf_reserve(&events, sizeof(*site), 0);
 	if (!site) {
 		bpf_map_delete_elem(&sites, key);
-		return;
+		return told.state;
 	}
 	site->header.type = FBT_EVENT_SITE;
 	site->header.flags = 0;
@@ -332,6 +348,7 @@ static __always_inline void tell_site(const struct fbt_site_key *key, __u32 kind
 	site->tgid = key->tgid;
 	site->kind = kind;
 	bpf_ringbuf_submit(site, BPF_RB_NO_WAKEUP);
+	return told.state;
 }
 
 /* Whether the end of a step that returns to address will be seen. */
@@ -351,7 +368,7 @@ static __always_inline bool is_end_seen(struct fbt_slot *slot, __u32 kind, __u64
 		if (!(site->kinds >> kind & 1))
 			__sync_fetch_and_or(&site->kinds, 1ull << kind);
 	} else if (address) {
-		tell_site(&key, kind);
+		slot->step_at_site = tell_site(&key, kind) == FBT_SITE_PROBED;
 	}
 	if (slot->step_at_site || !(c->site_kinds >> kind & 1))
 		return true;

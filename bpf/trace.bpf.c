@@ -200,6 +200,7 @@ int BPF_PROG(handle_fork, struct task_struct *parent, struct task_struct *child)
 	if (tgid != parent_tgid) {
 		if (!follow && !trace_all)
 			return 0;
+		fresh.sites_of = parent_tgid;
 		if (bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY)) {
 			count_lost(FBT_LOST_NAMES);
 			return 0;
@@ -262,9 +263,12 @@ int BPF_PROG(handle_exec, struct task_struct *task, int old_tid)
 	__u32 tgid = task->tgid;
 	__u16 *old_id = slot_of_tid(old_tid);
 	__u16 *id = slot_of_tid(task->pid);
+	struct fbt_target_state *target = bpf_map_lookup_elem(&targets, &tgid);
 
 	if (!c || !id || !old_id)
 		return 0;
+	if (target)
+		target->sites_of = 0;
 	if (c->pending_tgid == tgid) {
 		c->pending_tgid = 0;
 		bpf_map_update_elem(&targets, &tgid, &fresh, BPF_ANY);

@@ -133,6 +133,9 @@ struct fbt_target_state {
 	__u64 ended_busy_ns;
 	__u32 exits_begun;
 	__u32 exits_done;
+	__u32 sites_of; /* the process that it was forked from, with the same code; 0 after execve
+			 */
+	__u32 reserved;
 };
 
 /* One syscall in a call ring. */

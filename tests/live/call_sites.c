@@ -2,16 +2,21 @@
 /*
  * call_sites TRUTH WHAT SECONDS: calls my_step, which returns, and my_tail, which ends in a jump,
  * for so long. WHAT is "alone", from places of their own; "shared", from one place that calls
- * others too, a hundred times as often; or "nowhere", from code that is in no file.
+ * others too, a hundred times as often; "nowhere", from code that is in no file; or "forked", and
+ * then once in each of 20 children.
  */
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "program.h"
+
+#define CHILDREN 20
 
 int my_step(int number);
 int my_tail(int number);
 int other(int number);
 int dispatch(int (*function)(int number), int number);
+void call_own(int number);
 
 STEP int other(int number)
 {
@@ -60,6 +65,26 @@ static int (*make_call(void))(int number, int (*function)(int number))
 	return (int (*)(int, int (*)(int)))page;
 }
 
+STEP void call_own(int number)
+{
+	my_step(number);
+	my_tail(number);
+	STAY();
+}
+
+static void call_in_children(void)
+{
+	for (int i = 0; i < CHILDREN; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			call_own(1);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+}
+
 static double now_s(void)
 {
 	struct timespec now;
@@ -79,8 +104,7 @@ static void call_once(const char *what, int (*call)(int number, int (*function)(
 		for (int i = 0; i < 100; i++)
 			dispatch(other, i);
 	} else {
-		my_step(1);
-		my_tail(1);
+		call_own(1);
 	}
 }
 
@@ -98,6 +122,10 @@ int main(int argc, char **argv)
 		call_once(argv[2], call);
 		calls++;
 		nanosleep(&pause, NULL);
+	}
+	if (*argv[2] == 'f') {
+		call_in_children();
+		calls += CHILDREN;
 	}
 	truth = open_truth(argv);
 	fprintf(truth, "{\"calls\": %ld}\n", calls);

@@ -19,8 +19,8 @@
 #define STRANGERS_MIN_TURN 100
 /* More than a tenth of the steps: they cost more than the exits. */
 #define STRANGERS_PART 10
-/* Sites of one kind. A function that is called from everywhere is no step. */
-#define SITES_PER_KIND 64
+/* Sites of one kind in a process. A function that is called from everywhere is no step. */
+#define SITES_MAX 64
 
 struct known_site {
 	struct fbt_site_key key;
@@ -49,6 +49,7 @@ struct kind_row {
 	bool told;	      /* that a site cannot be probed */
 	struct passed look;   /* the kernel side's counters at the last look */
 	struct passed turn;   /* and at the last turn */
+	uint32_t refused;     /* sites that cannot be probed */
 	uint32_t sites;	      /* places that were probed for it */
 	uint64_t site_ns;     /* when a site was last added */
 	struct fbt_ends sent; /* kind 0: none */
@@ -209,6 +210,12 @@ static void refuse(struct step_sites *sites, const struct fbt_ring_site *site)
 {
 	struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
 
+	/* The process has ended since. */
+	if (!traced_set__find(sites->live->traced, site->tgid)) {
+		loader__forget_site(sites->live->loader, &key);
+		return;
+	}
+	sites->kinds[site->kind].refused++;
 	loader__set_site(sites->live->loader, &key, FBT_SITE_REFUSED);
 	/* Without memory, nobody is told. */
 	if (vec_push(&sites->refused, key))
@@ -224,13 +231,14 @@ static struct known_site *find_known(struct step_sites *sites, const struct fbt_
 	return NULL;
 }
 
-static bool has_room(const struct step_sites *sites, uint32_t kind)
+/* Looking for a site takes some ms: not for each call of code that is generated all the time. */
+static bool has_room(const struct step_sites *sites, const struct fbt_ring_site *site)
 {
-	size_t count = 0;
+	size_t count = sites->kinds[site->kind].refused;
 
 	vec_for_each (known, &sites->known)
-		count += known->kind == kind && known->on;
-	return count < SITES_PER_KIND;
+		count += known->key.tgid == site->tgid && known->kind == site->kind;
+	return count < SITES_MAX;
 }
 
 static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint64_t now_ns)
@@ -239,7 +247,7 @@ static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint
 	struct known_site *known = find_known(sites, site);
 
 	if (!known) {
-		if (sites->kinds[site->kind].mode == MODE_EXITS || !has_room(sites, site->kind) ||
+		if (sites->kinds[site->kind].mode == MODE_EXITS || !has_room(sites, site) ||
 		    step_site_find(&added.place, site->tgid, site->address)) {
 			refuse(sites, site);
 			return;
