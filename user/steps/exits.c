@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "proc/machine.h"
 #include "steps/insn.h"
 
 #define PARTS_MAX 64
@@ -438,6 +439,11 @@ static int check_parts(struct search *search)
 	return 0;
 }
 
+static unsigned int avoid_calls(void)
+{
+	return machine_has_shadow_stacks() ? STRAIGHT_AVOIDS_CALLS : 0;
+}
+
 /* Where the entry is probed if no jump of the function leads to the code up to there. */
 static int find_begin(const struct search *search, struct straight *begin)
 {
@@ -455,7 +461,7 @@ static int find_begin(const struct search *search, struct straight *begin)
 		return 0;
 	begin->address += marker;
 	err = straight_find(source->arch, code + marker, size - marker, begin->address,
-			    STRAIGHT_ENTRY, begin);
+			    STRAIGHT_KEEPS_ARGUMENTS | avoid_calls(), begin);
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "proc/machine.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "steps/image.h"
@@ -122,7 +123,7 @@ static int find_straight(const struct place *place, struct straight *straight)
 	if (elf_file__read(place->image.elf, place->address, code, size))
 		return -EIO;
 	return straight_find(elf_file__arch(place->image.elf), code, size, place->address,
-			     STRAIGHT_SITE, straight);
+			     machine_has_shadow_stacks() ? STRAIGHT_AVOIDS_CALLS : 0, straight);
 }
 
 static int fill(struct step_site *site, struct place *place)

@@ -116,28 +116,31 @@ static bool harms_arguments(csh handle, const cs_insn *insn)
 	return writes(handle, insn, registers, sizeof(registers) / sizeof(registers[0]));
 }
 
-static enum effect take(csh handle, const cs_insn *insn, enum straight_purpose purpose, int32_t *sp)
+static enum effect take(csh handle, const cs_insn *insn, unsigned int flags, int32_t *sp)
 {
-	if (is_emulated(insn))
+	if (is_emulated(insn) &&
+	    !(flags & STRAIGHT_AVOIDS_CALLS && cs_insn_group(handle, insn, CS_GRP_CALL)))
 		return EFFECT_EMULATED;
 	if (ends(handle, insn) || !track_sp(handle, insn, sp))
 		return EFFECT_ENDS;
-	if (purpose == STRAIGHT_ENTRY && harms_arguments(handle, insn))
+	if (flags & STRAIGHT_KEEPS_ARGUMENTS && harms_arguments(handle, insn))
 		return EFFECT_ENDS;
 	return EFFECT_NONE;
 }
 
 static int walk(csh handle, cs_insn *insn, const uint8_t *code, size_t size, uint64_t address,
-		enum straight_purpose purpose, struct straight *straight)
+		unsigned int flags, struct straight *straight)
 {
 	int32_t sp = 0;
 
 	*straight = (struct straight){.address = address};
 	if (!size || !cs_disasm_iter(handle, &code, &size, &address, insn))
 		return -EBADMSG;
+	if (flags & STRAIGHT_AVOIDS_CALLS && cs_insn_group(handle, insn, CS_GRP_CALL))
+		return -ENOTSUP;
 	do {
 		int32_t before = sp;
-		enum effect effect = take(handle, insn, purpose, &sp);
+		enum effect effect = take(handle, insn, flags, &sp);
 
 		if (effect == EFFECT_EMULATED)
 			*straight = (struct straight){insn->address, before, true};
@@ -148,7 +151,7 @@ static int walk(csh handle, cs_insn *insn, const uint8_t *code, size_t size, uin
 }
 
 int straight_find(enum fbt_arch arch, const uint8_t *code, size_t size, uint64_t address,
-		  enum straight_purpose purpose, struct straight *straight)
+		  unsigned int flags, struct straight *straight)
 {
 	cs_insn *insn = NULL;
 	csh handle;
@@ -161,7 +164,7 @@ int straight_find(enum fbt_arch arch, const uint8_t *code, size_t size, uint64_t
 	if (!cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON))
 		insn = cs_malloc(handle);
 	if (insn)
-		err = walk(handle, insn, code, size, address, purpose, straight);
+		err = walk(handle, insn, code, size, address, flags, straight);
 	if (insn)
 		cs_free(insn, 1);
 	cs_close(&handle);

@@ -21,18 +21,24 @@ struct straight {
 	bool emulated;
 };
 
-enum straight_purpose {
-	STRAIGHT_ENTRY, /* the arguments must still be where the caller has put them */
-	STRAIGHT_SITE,
+/* What the place must be. */
+enum straight_flags {
+	STRAIGHT_KEEPS_ARGUMENTS = 1, /* the arguments are still where the caller has put them */
+	/*
+	 * It is no call. Kernels before 6.18 do not push the return address of an emulated call on
+	 * the shadow stack, so the thread would be killed when the callee returns.
+	 */
+	STRAIGHT_AVOIDS_CALLS = 2,
 };
 
 /*
  * Finds the place for code that begins at address; size may be less than its straight part. If
  * there is no emulated instruction, or the stack pointer there is not known, the place is address
- * itself. 0; -ENOTSUP for an architecture other than x86-64; -EBADMSG if the first bytes are not an
- * instruction; or -ENOMEM. From uprobes.c of the kernel's arch/x86, Linux 6.1 and newer.
+ * itself. 0; -ENOTSUP for an architecture other than x86-64, or if that is a call; -EBADMSG if the
+ * first bytes are not an instruction; or -ENOMEM. From uprobes.c of the kernel's arch/x86,
+ * Linux 6.1 and newer.
  */
 int straight_find(enum fbt_arch arch, const uint8_t *code, size_t size, uint64_t address,
-		  enum straight_purpose purpose, struct straight *straight);
+		  unsigned int flags, struct straight *straight);
 
 #endif

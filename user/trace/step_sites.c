@@ -26,8 +26,9 @@ struct known_site {
 	struct fbt_site_key key;
 	uint32_t kind; /* the one for which it is probed */
 	struct step_site place;
-	bool on;     /* its key is marked as probed */
-	bool shares; /* the probe for all processes was attached for another known site */
+	uint64_t counted; /* kinds that it was probed for, a bit for each */
+	bool on;	  /* its key is marked as probed */
+	bool shares;	  /* the probe for all processes was attached for another known site */
 };
 
 enum mode {
@@ -120,7 +121,7 @@ static void set_state(const struct step_sites *sites, const struct known_site *k
 				 known->on ? FBT_SITE_PROBED : FBT_SITE_REFUSED);
 }
 
-static int attach(const struct step_sites *sites, const struct known_site *known)
+static int attach(struct step_sites *sites, struct known_site *known)
 {
 	const struct live *live = sites->live;
 	struct traced *traced = traced_set__find(live->traced, known->key.tgid);
@@ -135,6 +136,10 @@ static int attach(const struct step_sites *sites, const struct known_site *known
 				      known->kind,
 				      all ? 0 : steps_found__link_tgid(live->found, traced));
 	uprobes__set_quiet(links, false);
+	if (!err && !(known->counted & kind_bit(known->kind))) {
+		known->counted |= kind_bit(known->kind);
+		sites->kinds[known->kind].sites++;
+	}
 	return err;
 }
 
@@ -146,7 +151,6 @@ static int probe(struct step_sites *sites, struct known_site *known)
 	err = known->shares ? 0 : attach(sites, known);
 	known->on = !err;
 	set_state(sites, known);
-	sites->kinds[known->kind].sites += !err && !known->shares;
 	return err;
 }
 
@@ -188,10 +192,8 @@ static void hand_over(struct step_sites *sites, uint64_t kinds)
 		heir = kind_next(find_users(sites, known, kinds), 0);
 		if (heir) {
 			known->kind = heir;
-			if (!attach(sites, known)) {
-				sites->kinds[heir].sites++;
+			if (!attach(sites, known))
 				continue;
-			}
 		}
 		vec_for_each (other, &sites->known) {
 			if (other->on && other->shares && is_same_place(known, other))

@@ -9,18 +9,18 @@
 
 #define AT 0x1000
 
-static struct straight find(const char *code, size_t size, enum straight_purpose purpose)
+static struct straight find(const char *code, size_t size, unsigned int flags)
 {
 	struct straight straight;
 
 	assert_int_equal(
-		straight_find(FBT_ARCH_X86_64, (const uint8_t *)code, size, AT, purpose, &straight),
+		straight_find(FBT_ARCH_X86_64, (const uint8_t *)code, size, AT, flags, &straight),
 		0);
 	return straight;
 }
 
-#define SITE(code)  find(code, sizeof(code) - 1, STRAIGHT_SITE)
-#define ENTRY(code) find(code, sizeof(code) - 1, STRAIGHT_ENTRY)
+#define SITE(code)  find(code, sizeof(code) - 1, 0)
+#define ENTRY(code) find(code, sizeof(code) - 1, STRAIGHT_KEEPS_ARGUMENTS)
 
 static void expect(struct straight straight, uint64_t offset, int32_t sp, bool emulated)
 {
@@ -92,6 +92,22 @@ static void an_entry_is_probed_before_arguments_are_lost(void **state)
 	expect(ENTRY("\x48\x83\xec\x08\x85\xff\x74\x00"), 6, -8, true); /* sub; test; je */
 }
 
+/* A thread with a shadow stack would be killed after an emulated call. */
+static void calls_can_be_avoided(void **state)
+{
+	const char *code = "\x89\xc7\xe8\x00\x00\x00\x00\x55"; /* mov; call; push */
+	struct straight straight;
+
+	expect(find(code, 8, STRAIGHT_AVOIDS_CALLS), 0, 0, false);
+	expect(find("\x89\xc7\x74\x00", 4, STRAIGHT_AVOIDS_CALLS), 2, 0, true);
+	assert_int_equal(straight_find(FBT_ARCH_X86_64, (const uint8_t *)code + 2, 6, AT,
+				       STRAIGHT_AVOIDS_CALLS, &straight),
+			 -ENOTSUP);
+	assert_int_equal(straight_find(FBT_ARCH_X86_64, (const uint8_t *)"\xff\xd0\x55", 3, AT,
+				       STRAIGHT_AVOIDS_CALLS, &straight),
+			 -ENOTSUP);
+}
+
 static void code_that_ends_is_no_error(void **state)
 {
 	expect(SITE("\x89\xc7"), 0, 0, false);
@@ -102,13 +118,12 @@ static void what_is_no_code_is_an_error(void **state)
 {
 	struct straight straight;
 
-	assert_int_equal(straight_find(FBT_ARCH_X86_64, (const uint8_t *)"\x06", 1, AT,
-				       STRAIGHT_SITE, &straight),
-			 -EBADMSG);
-	assert_int_equal(straight_find(FBT_ARCH_X86_64, NULL, 0, AT, STRAIGHT_SITE, &straight),
-			 -EBADMSG);
+	assert_int_equal(
+		straight_find(FBT_ARCH_X86_64, (const uint8_t *)"\x06", 1, AT, 0, &straight),
+		-EBADMSG);
+	assert_int_equal(straight_find(FBT_ARCH_X86_64, NULL, 0, AT, 0, &straight), -EBADMSG);
 	assert_int_equal(straight_find(FBT_ARCH_ARM64, (const uint8_t *)"\x1f\x20\x03\xd5", 4, AT,
-				       STRAIGHT_SITE, &straight),
+				       0, &straight),
 			 -ENOTSUP);
 }
 
@@ -122,6 +137,7 @@ int main(void)
 		cmocka_unit_test(the_stack_pointer_is_known),
 		cmocka_unit_test(an_unknown_stack_pointer_ends_the_search),
 		cmocka_unit_test(an_entry_is_probed_before_arguments_are_lost),
+		cmocka_unit_test(calls_can_be_avoided),
 		cmocka_unit_test(code_that_ends_is_no_error),
 		cmocka_unit_test(what_is_no_code_is_an_error),
 	};
