@@ -70,7 +70,8 @@ static void write_categories(const struct report *report, const struct tally_kin
 		all.errors += sum->errors;
 		if (sum->max_ns > all.max_ns)
 			all.max_ns = sum->max_ns;
-		write_row(report, kind, category_name(order[i]), sum->ns, sum);
+		if (sum->calls || sum->ns)
+			write_row(report, kind, category_name(order[i]), sum->ns, sum);
 	}
 	write_row(report, kind, "all calls", all.ns, &all);
 	write_row(report, kind, index ? "step" : "interval", kind->total_ns, NULL);
