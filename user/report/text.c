@@ -53,7 +53,7 @@ static void format_durations(const struct tally_kind *kind, char *to, size_t siz
 		snprintf(to, size, "p50 %s, p99 %s", p50, FORMAT_TIME(p99_ns));
 }
 
-static void write_steps(const struct report *report, int index)
+static void write_steps(const struct report *report, int index, bool is_main)
 {
 	const struct tally_kind *kind = report->tally->kinds[index];
 	char name[64], durations[4 * FORMAT_MAX], shares[128], first[256];
@@ -63,9 +63,10 @@ static void write_steps(const struct report *report, int index)
 		shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)index),
 			     32);
 		format_durations(kind, durations, sizeof(durations));
-		snprintf(first, sizeof(first), "%s %s of %s in %s: %s;", FORMAT_COUNT(kind->steps),
-			 kind->steps == 1 ? "step" : "steps", name,
-			 FORMAT_TIME(tally_window_ns(report->window)), durations);
+		snprintf(first, sizeof(first), "%s%s %s of %s%s%s: %s;", is_main ? "" : "and ",
+			 FORMAT_COUNT(kind->steps), kind->steps == 1 ? "step" : "steps", name,
+			 is_main ? " in " : "",
+			 is_main ? FORMAT_TIME(tally_window_ns(report->window)) : "", durations);
 	} else {
 		snprintf(first, sizeof(first), "%s %s of %s in %s, no step function;",
 			 FORMAT_COUNT(kind->steps), kind->steps == 1 ? "interval" : "intervals",
@@ -76,6 +77,26 @@ static void write_steps(const struct report *report, int index)
 		strlen(first) + 1 + strlen(shares) > report->width ? '\n' : ' ', shares);
 }
 
+/* Other step functions in the headline. */
+#define OTHERS_SHOWN 4
+
+/* Those with the most steps need not come first: the order is that of the report. */
+static void write_other_steps(const struct report *report, int main_kind)
+{
+	int count = 0;
+
+	for (int i = 1; i < FBT_KIND_COUNT; i++) {
+		if (i == main_kind || !report->tally->kinds[i])
+			continue;
+		if (count++ >= OTHERS_SHOWN)
+			continue;
+		fputc('\n', report->out);
+		write_steps(report, i, false);
+	}
+	if (count > OTHERS_SHOWN)
+		fprintf(report->out, "\nand steps of %d more functions", count - OTHERS_SHOWN);
+}
+
 /* The first sentence. */
 static void write_headline(const struct report *report)
 {
@@ -84,7 +105,8 @@ static void write_headline(const struct report *report)
 	if (report->color)
 		fputs("\033[1m", report->out);
 	if (kind >= 0) {
-		write_steps(report, kind);
+		write_steps(report, kind, true);
+		write_other_steps(report, kind);
 	} else {
 		fprintf(report->out, "No step was seen in %s",
 			FORMAT_TIME(tally_window_ns(report->window)));
@@ -608,6 +630,7 @@ void report_text_write(const struct report *report)
 	report_gpu_headline(report);
 	write_warnings(report);
 	report_gpu_warnings(report);
+	write_escalations(report);
 	if (main_kind >= 0)
 		report_kind(report, main_kind);
 	for (int i = 0; i < FBT_KIND_COUNT; i++)
@@ -615,6 +638,4 @@ void report_text_write(const struct report *report)
 			report_kind(report, i);
 	report_processes(report);
 	write_about(report);
-	/* Last, where a terminal shows it. */
-	write_escalations(report);
 }

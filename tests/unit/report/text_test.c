@@ -45,12 +45,19 @@ static void push_escalation(struct fixture *fixture, const struct escalation *es
 	assert_int_equal(sink->write_escalation(sink, fixture->window, &step, escalation), 0);
 }
 
+/* The part on escalations ends so: it stands above the first table, "NAME" and its columns. */
 static void assert_ends(const char *text, const char *end)
 {
-	size_t length = strlen(text), size = strlen(end);
+	const char *table = strstr(text, "\n       steps ");
+	size_t size = strlen(end);
 
-	if (length < size || strcmp(text + length - size, end))
-		fail_msg("\"%s\" is not the end of:\n%s", end, text);
+	assert_non_null(table);
+	do
+		table--;
+	while (*table != '\n');
+	/* A blank line is between them. */
+	if (table - text < (long)size || strncmp(table - size, end, size))
+		fail_msg("\"%s\" is not the end of the first part of:\n%s", end, text);
 }
 
 static void without_steps_nothing_is_said(void **state)
@@ -116,7 +123,7 @@ static void escalations_are_counted_by_reason(void **state)
 				   "  not judged    10 (fewer than 10 similar steps before)\n\n");
 }
 
-static void the_most_expensive_cause_comes_last_with_what_to_do(void **state)
+static void the_most_expensive_cause_comes_first_with_what_to_do(void **state)
 {
 	struct fixture *fixture = *state;
 	char advice[16];
@@ -131,7 +138,7 @@ static void the_most_expensive_cause_comes_last_with_what_to_do(void **state)
 		   "     evidence   futex 301 ms (usually 1.00 ms)");
 	snprintf(advice, sizeof(advice), "%s", cause_advice(CAUSE_LOCK_CONTENTION));
 	assert_has(strstr(fixture->text, "\n     advice     "), advice);
-	assert_has_not(strstr(fixture->text, "\n     advice     "), "\n\n");
+	assert_has(strstr(fixture->text, "\n     advice     "), "\n\nllama_decode\n");
 }
 
 static void three_causes_are_shown_the_most_expensive_first(void **state)
@@ -237,7 +244,7 @@ int main(void)
 		TEST(intervals_are_not_judged),
 		TEST(an_interval_can_be_asked_for),
 		TEST(escalations_are_counted_by_reason),
-		TEST(the_most_expensive_cause_comes_last_with_what_to_do),
+		TEST(the_most_expensive_cause_comes_first_with_what_to_do),
 		TEST(three_causes_are_shown_the_most_expensive_first),
 		TEST(time_that_is_estimated_is_marked),
 		TEST(a_cause_that_cost_no_time_is_not_expensive),
