@@ -64,6 +64,8 @@ static void write_categories(const struct report *report, const struct tally_kin
 	report_line(report, STYLE_DIM, "  %-9s %9s %8s %9s %9s %10s %9s %8s", "time in", "per step",
 		    "share", "total", "calls", "calls/step", "max call", "errors");
 	write_row(report, kind, "compute", kind->compute_ns, NULL);
+	if (kind->cpu_wait_ns)
+		write_row(report, kind, " cpu wait", kind->cpu_wait_ns, NULL);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		const struct fbt_sum *sum = &kind->sums[order[i]];
 

@@ -420,6 +420,10 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 		stats__add(kind->duration, step_total_ns(step));
 	kind->total_ns = add_saturating(kind->total_ns, step_total_ns(step));
 	kind->compute_ns = add_saturating(kind->compute_ns, compute_ns);
+	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN))
+		kind->cpu_wait_ns = add_saturating(
+			kind->cpu_wait_ns,
+			record->run_delay_ns < compute_ns ? record->run_delay_ns : compute_ns);
 	if (compute_ns > kind->compute_max_ns)
 		kind->compute_max_ns = compute_ns;
 	if (!(record->header.flags & FBT_STEP_NO_GAP)) {

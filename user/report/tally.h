@@ -170,6 +170,7 @@ struct tally_kind {
 	uint64_t total_ns;
 	uint64_t compute_ns;
 	uint64_t compute_max_ns; /* in one step */
+	uint64_t cpu_wait_ns;	 /* the part of compute_ns that was measured as waiting for a CPU */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */
 	uint64_t other_ns;

@@ -13,11 +13,15 @@
 #define CMDLINE_WIDTH 160
 #define CAUSES_SHOWN  3
 
-/* "83 % compute, 11 % futex": compute and the two largest categories. */
+/*
+ * "83 % compute (20 % waiting for a CPU), 11 % futex": compute and the two largest categories, all
+ * as shares of the step time.
+ */
 static void format_shares(const struct tally_kind *kind, char *to, size_t size)
 {
 	enum fbt_category order[FBT_CATEGORY_COUNT];
 	double total = (double)kind->total_ns;
+	double waited = percent_of((double)kind->cpu_wait_ns, total);
 	struct line line = {to, size, 0};
 
 	if (!kind->total_ns) {
@@ -25,6 +29,8 @@ static void format_shares(const struct tally_kind *kind, char *to, size_t size)
 		return;
 	}
 	line_add(&line, "%.0f %% compute", percent_of((double)kind->compute_ns, total));
+	if (waited >= 1.0)
+		line_add(&line, " (%.0f %% waiting for a CPU)", waited);
 	tally_sort_categories(kind, order);
 	for (int i = 0; i < 2; i++) {
 		double percent = percent_of((double)kind->sums[order[i]].ns, total);
