@@ -61,7 +61,7 @@ def short_report_of(path):
 def gpu_parts_of(path):
     """The command, the first alert if there is one, the headline, and what the GPU table says."""
     lines = report_of(path)
-    alert = [line for line in lines if line.startswith("step ")][:1]
+    alert = [line for line in lines if re.match(r"\d\d:\d\d:\d\d #", line)][:1]
     table = block(lines, r"  GPU +per step")
     end = next(i for i, line in enumerate(table) if line.startswith("  GPU work"))
     return [lines[0]] + alert + ["…"] + block(lines, r"[\d,]+ steps of ") + ["…"] + table[:end]

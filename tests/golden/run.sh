@@ -38,7 +38,7 @@ replay()
 {
 	local report=$1
 	shift
-	(cd "$work/run" && env -i PATH="$PATH" LC_ALL=C "$tool" --replay ../capture "$@" \
+	(cd "$work/run" && env -i PATH="$PATH" LC_ALL=C TZ=UTC "$tool" --replay ../capture "$@" \
 		--report "$report" >"report.$report" 2>"stderr.$report")
 }
 

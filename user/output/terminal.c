@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/format.h"
@@ -17,6 +18,8 @@
 #include "model/syscalls.h"
 
 #define NAME_WIDTH 32
+/* A category with less than this part of the step is not named beside the cause. */
+#define SAID_PART 20
 
 struct sink_alert {
 	struct sink sink; /* must be first: the pipeline holds a pointer to it */
@@ -24,20 +27,37 @@ struct sink_alert {
 	bool suppressing; /* the rate limit is exceeded, which was logged */
 };
 
+/* Local time of day at which the step ended. */
+static void add_time(struct line *line, const struct window *window, const struct step *step)
+{
+	uint64_t end_ns = step->record.start_ns + step_total_ns(step) - window->record.start_ns;
+	time_t seconds = (time_t)((window->record.realtime_ns + end_ns) / NS_PER_S);
+	struct tm local;
+	char text[16];
+
+	if (window->record.realtime_ns && localtime_r(&seconds, &local) &&
+	    strftime(text, sizeof(text), "%H:%M:%S", &local))
+		line_add(line, "%s ", text);
+}
+
 static void add_step(struct line *line, const struct window *window, const struct step *step,
 		     const struct escalation *escalation)
 {
+	double times = (double)step_total_ns(step) / (double)escalation->usual_ns;
 	char name[4 * NAME_WIDTH + 1];
 
 	shorten_name(name, sizeof(name), window__kind_name(window, step->record.kind), NAME_WIDTH);
-	line_add(line, "step %" PRIu64 " %s", step->number, name);
+	line_add(line, "#%" PRIu64 " %s", step->number, name);
 	if (window->processes.count > 1)
 		line_add(line, " of %" PRIu32, step->record.tgid);
 	line_add(line, " %s", FORMAT_TIME(step_total_ns(step)));
-	if (escalation->judged || escalation->budget_given)
+	if (escalation->budget_given)
 		line_add(line, ", budget %s", FORMAT_TIME(escalation->budget_ns));
+	else if (escalation->judged && escalation->usual_ns)
+		line_add(line, ", %.*fx usual", times < 10, times);
 }
 
+/* The names that the outputs have for why it was escalated. */
 static void add_reason(struct line *line, const struct escalation *escalation)
 {
 	enum escalation_reason reason = escalation->result.reason;
@@ -46,12 +66,10 @@ static void add_reason(struct line *line, const struct escalation *escalation)
 
 	if (reason == ESCALATION_BOTH)
 		said |= 1u << ESCALATION_CV_EXCEEDED | 1u << ESCALATION_EFFICIENCY_LOW;
-	line_add(line, ": %s", escalation_reason_text(reason));
+	line_add(line, " [%s", escalation_reason_text(reason));
 	if (escalation->fired & ~said)
-		line_add(line, " (and %s)",
-			 escalation_fired_text(escalation->fired & ~said, others));
-	if (!escalation->judged)
-		line_add(line, " (not judged)");
+		line_add(line, ", %s", escalation_fired_text(escalation->fired & ~said, others));
+	line_add(line, escalation->judged ? "]" : ", not judged]");
 }
 
 /* Finds the sum of a category by its name; NULL for "none". */
@@ -96,7 +114,7 @@ static void add_worst(struct line *line, const struct worst *worst, const struct
 		line_add(line, "%s nearly all in one call", separator);
 }
 
-/* Adds the dominant category of ferrum's schema with its time, the longest call, and the cause. */
+/* Adds the cause, the dominant category of ferrum's schema with its time, and the longest call. */
 static void add_cause(struct line *line, const struct window *window, const struct step *step,
 		      const struct escalation *escalation)
 {
@@ -105,7 +123,6 @@ static void add_cause(struct line *line, const struct window *window, const stru
 	char words[CAUSE_WORDS_SIZE], evidence[EVIDENCE_SIZE], time[FORMAT_MAX];
 	struct said said = {dominant, time, sum ? sum->calls : 0};
 	struct worst worst;
-	bool in_evidence;
 
 	/* The sums do not count a call that is still open. */
 	if (escalation->worst.header.flags & FBT_CALL_UNFINISHED)
@@ -114,15 +131,17 @@ static void add_cause(struct line *line, const struct window *window, const stru
 	cause_words(escalation->cause.kind, words);
 	cause_describe(&escalation->cause, window, evidence, sizeof(evidence));
 	escalation_worst(escalation, window, step, &worst);
-	in_evidence = sum && begins_with(evidence, dominant, time);
-	if (!in_evidence) {
-		if (sum)
-			line_add(line, "; %s %s", dominant, time);
-		add_worst(line, &worst, &said, sum ? "," : ";");
-	}
 	line_add(line, "; %s: %s", words, evidence);
-	if (in_evidence)
+	if (sum && begins_with(evidence, dominant, time)) {
 		add_worst(line, &worst, &said, ";");
+		return;
+	}
+	/* It is not worth a word if the step did something else nearly all the time. */
+	if (sum && sum->ns < step_total_ns(step) / SAID_PART)
+		return;
+	if (sum)
+		line_add(line, "; %s %s", dominant, time);
+	add_worst(line, &worst, &said, sum ? "," : ";");
 }
 
 /*
@@ -191,11 +210,12 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	}
 	self->suppressing = false;
+	add_time(&line, window, step);
 	add_step(&line, window, step, escalation);
-	add_reason(&line, escalation);
 	add_cause(&line, window, step, escalation);
 	add_gpu(&line, window, step);
 	add_flaw(&line, step);
+	add_reason(&line, escalation);
 	log_info("%s", text); /* log_info escapes the text */
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <stdio.h>
+#include <time.h>
 #include "escalation_fixture.h"
 #include "gpu_step_fixture.h"
 #include "base/log.h"
@@ -87,9 +88,42 @@ static void an_escalation_is_one_line(void **state)
 	struct fixture *fixture = *state;
 
 	escalate(fixture);
-	expect_line(fixture, "; lock contention: ", "; nearly all in one call");
-	assert_one_line(fixture->errors,
-			"step 4711 llama_decode 312 ms, budget 21.0 ms: efficiency_low; ");
+	expect_line(fixture, "; lock contention: ", "; nearly all in one call [efficiency_low]");
+	assert_one_line(fixture->errors, "#4711 llama_decode 312 ms, 15x usual; lock contention: ");
+}
+
+static void a_line_begins_with_the_time_of_day(void **state)
+{
+	struct fixture *fixture = *state;
+
+	setenv("TZ", "UTC", 1);
+	tzset();
+	fixture->window->record.realtime_ns = UINT64_C(1700000000) * 1000 * MS;
+	fixture->window->record.start_ns = 5 * MS;
+	fixture->step.record.start_ns = 1705 * MS;
+	escalate(fixture);
+	/* 22:13:20 when the window began, 1.7 s until the step, 312 ms for it. */
+	assert_int_equal(strncmp(stderr_text(fixture->errors), "22:13:22 #4711 ", 15), 0);
+}
+
+static void a_budget_that_was_given_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.budget_given = true;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "#4711 llama_decode 312 ms, budget 21.0 ms; lock ");
+}
+
+static void a_small_category_is_not_told_beside_the_cause(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.cause =
+		(struct cause){.kind = CAUSE_COMPUTE, .time_ns = 18 * MS, .usual_known = true};
+	fixture->step.record.sums[FBT_FUTEX] = (struct fbt_sum){.ns = MS, .calls = 1, .max_ns = MS};
+	escalate(fixture);
+	expect_line(fixture, " usual; compute: ", " [efficiency_low]");
 }
 
 static void what_the_gpu_waited_for_is_said(void **state)
@@ -112,8 +146,9 @@ static void gpu_records_that_are_missing_are_said_to_be(void **state)
 	fixture->step.record.end_ns = GPU_STEP_NS;
 	escalate(fixture);
 	step_gpu_free(fixture->step.gpu);
-	assert_one_line(fixture->errors,
-			"; GPU busy at least 4.40 ms of 6.20 ms, GPU records missing\n");
+	assert_one_line(
+		fixture->errors,
+		"; GPU busy at least 4.40 ms of 6.20 ms, GPU records missing [efficiency_low]\n");
 }
 
 static void quiet_says_nothing(void **state)
@@ -134,7 +169,7 @@ static void the_process_is_named_if_there_are_several(void **state)
 	assert_non_null(window__touch_process(fixture->window, 42));
 	assert_non_null(window__touch_process(fixture->window, 43));
 	escalate(fixture);
-	assert_one_line(fixture->errors, "step 4711 llama_decode of 42 312 ms, budget");
+	assert_one_line(fixture->errors, "#4711 llama_decode of 42 312 ms, 15x usual; ");
 }
 
 static void other_triggers_stand_after_the_reason(void **state)
@@ -144,7 +179,7 @@ static void other_triggers_stand_after_the_reason(void **state)
 	fixture->escalation.fired = FIRED(CV_EXCEEDED) | FIRED(EFFICIENCY_LOW);
 	fixture->escalation.result.reason = ESCALATION_MEMORY_CLIFF;
 	escalate(fixture);
-	assert_one_line(fixture->errors, ": memory_cliff (and cv_exceeded,efficiency_low); ");
+	assert_one_line(fixture->errors, " [memory_cliff, cv_exceeded,efficiency_low]\n");
 }
 
 static void both_names_no_trigger_twice(void **state)
@@ -154,10 +189,10 @@ static void both_names_no_trigger_twice(void **state)
 	fixture->escalation.fired = FIRED(CV_EXCEEDED) | FIRED(EFFICIENCY_LOW);
 	fixture->escalation.result.reason = ESCALATION_BOTH;
 	escalate(fixture);
-	assert_one_line(fixture->errors, ": cv_exceeded and efficiency_low; ");
+	assert_one_line(fixture->errors, " [cv_exceeded and efficiency_low]\n");
 }
 
-static void a_step_that_was_not_judged_has_no_budget(void **state)
+static void a_step_that_was_not_judged_is_not_compared(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -165,9 +200,8 @@ static void a_step_that_was_not_judged_has_no_budget(void **state)
 	fixture->escalation.fired = FIRED(MANUAL);
 	fixture->escalation.result.reason = ESCALATION_MANUAL;
 	escalate(fixture);
-	assert_one_line(fixture->errors,
-			"llama_decode 312 ms: manual (not judged); lock contention: "
-			"futex 291 ms");
+	assert_one_line(fixture->errors, "llama_decode 312 ms; lock contention: futex 291 ms");
+	assert_one_line(fixture->errors, " [manual, not judged]\n");
 }
 
 static void without_syscalls_there_is_only_the_cause(void **state)
@@ -179,7 +213,7 @@ static void without_syscalls_there_is_only_the_cause(void **state)
 	fixture->step.record.sums[FBT_FUTEX] = (struct fbt_sum){0};
 	fixture->escalation.cause = (struct cause){.kind = CAUSE_COMPUTE, .time_ns = 312 * MS};
 	escalate(fixture);
-	expect_line(fixture, ": efficiency_low; compute: ", "");
+	expect_line(fixture, " usual; compute: ", " [efficiency_low]");
 }
 
 static void without_calls_the_longest_is_that_of_a_category(void **state)
@@ -191,7 +225,8 @@ static void without_calls_the_longest_is_that_of_a_category(void **state)
 		(struct fbt_sum){.ns = 291 * MS, .calls = 12, .max_ns = 290 * MS};
 	fixture->step.record.sums[FBT_OTHER] = (struct fbt_sum){.ns = 5 * MS, .max_ns = 5 * MS};
 	escalate(fixture);
-	assert_one_line(fixture->errors, ", lock at 0x7f00aa10; longest futex 290 ms\n");
+	assert_one_line(fixture->errors,
+			", lock at 0x7f00aa10; longest futex 290 ms [efficiency_low]\n");
 }
 
 static void where_calls_were_lost_the_longest_may_be_one_of_them(void **state)
@@ -214,7 +249,8 @@ static void the_longest_call_has_its_own_name(void **state)
 	fixture->escalation.worst.nr = 232;
 	fixture->step.record.sums[FBT_OTHER] = (struct fbt_sum){.ns = 300 * MS, .max_ns = 300 * MS};
 	escalate(fixture);
-	assert_one_line(fixture->errors, ", lock at 0x7f00aa10; longest epoll_wait 291 ms\n");
+	assert_one_line(fixture->errors,
+			", lock at 0x7f00aa10; longest epoll_wait 291 ms [efficiency_low]\n");
 }
 
 static void one_call_is_told_once(void **state)
@@ -223,7 +259,7 @@ static void one_call_is_told_once(void **state)
 
 	fixture->step.record.sums[FBT_FUTEX].calls = 1;
 	escalate(fixture);
-	expect_line(fixture, "; lock contention: ", "");
+	expect_line(fixture, "; lock contention: ", " [efficiency_low]");
 }
 
 /* The evidence of another cause does not hold it, be it the same number elsewhere. */
@@ -234,17 +270,19 @@ static void the_dominant_category_is_told_where_the_evidence_does_not(void **sta
 	fixture->escalation.cause =
 		(struct cause){.kind = CAUSE_COMPUTE, .time_ns = 18 * MS, .usual_known = true};
 	escalate(fixture);
-	expect_line(fixture, "; futex 291 ms, nearly all in one call; compute: ", "");
+	expect_line(fixture,
+		    " usual; compute: ", "; futex 291 ms, nearly all in one call [efficiency_low]");
 	fixture->escalation.worst.duration_ns = 60 * MS;
 	escalate(fixture);
 	assert_non_null(strstr(stderr_text(fixture->errors),
-			       "; futex 291 ms, longest futex 60.0 ms; compute: "));
+			       "; futex 291 ms, longest futex 60.0 ms [efficiency_low]\n"));
 	fixture->escalation.cause = make_escalation().cause;
 	fixture->escalation.cause.time_ns = 18 * MS;
 	fixture->escalation.cause.usual_ns = 291 * MS;
 	escalate(fixture);
-	assert_non_null(strstr(stderr_text(fixture->errors),
-			       "; futex 291 ms, longest futex 60.0 ms; lock contention: futex 18"));
+	assert_non_null(strstr(stderr_text(fixture->errors), "; lock contention: futex 18"));
+	assert_non_null(strstr(strstr(stderr_text(fixture->errors), "; lock contention: futex 18"),
+			       "; futex 291 ms, longest futex 60.0 ms [efficiency_low]\n"));
 }
 
 /* The longest call of the window so far is no longer than all of the interval's. */
@@ -257,7 +295,7 @@ static void the_longest_of_an_interval_is_no_longer_than_its_sum(void **state)
 	fixture->step.record.sums[FBT_FUTEX] =
 		(struct fbt_sum){.ns = 80 * MS, .max_ns = UINT64_C(10000) * MS};
 	escalate(fixture);
-	assert_one_line(fixture->errors, "; futex 80.0 ms, nearly all in one call; lock");
+	assert_one_line(fixture->errors, "; futex 80.0 ms, nearly all in one call [");
 }
 
 static void an_incomplete_step_says_why(void **state)
@@ -266,8 +304,8 @@ static void an_incomplete_step_says_why(void **state)
 
 	fixture->step.complete = false;
 	escalate(fixture);
-	expect_line(fixture,
-		    "; lock contention: ", "; nearly all in one call; incomplete: records lost");
+	expect_line(fixture, "; lock contention: ",
+		    "; nearly all in one call; incomplete: records lost [efficiency_low]");
 }
 
 static void a_step_that_is_still_open_says_so(void **state)
@@ -277,7 +315,8 @@ static void a_step_that_is_still_open_says_so(void **state)
 	fixture->step.complete = false;
 	fixture->step.record.end = FBT_END_TRUNCATED;
 	escalate(fixture);
-	assert_one_line(fixture->errors, "; incomplete: still open when the window ended\n");
+	assert_one_line(fixture->errors,
+			"; incomplete: still open when the window ended [efficiency_low]\n");
 }
 
 static void a_step_whose_thread_exited_says_so(void **state)
@@ -287,7 +326,7 @@ static void a_step_whose_thread_exited_says_so(void **state)
 	fixture->step.complete = false;
 	fixture->step.record.end = FBT_END_EXITED;
 	escalate(fixture);
-	assert_one_line(fixture->errors, "; incomplete: its thread exited\n");
+	assert_one_line(fixture->errors, "; incomplete: its thread exited [efficiency_low]\n");
 }
 
 static void names_from_the_target_are_escaped(void **state)
@@ -297,7 +336,7 @@ static void names_from_the_target_are_escaped(void **state)
 	free(fixture->window->kinds[1].name);
 	fixture->window->kinds[1].name = strdup("de\033[31mcode\n\xff");
 	escalate(fixture);
-	assert_one_line(fixture->errors, "step 4711 de\\x1b[31mcode\\n\\xff 312 ms");
+	assert_one_line(fixture->errors, "#4711 de\\x1b[31mcode\\n\\xff 312 ms");
 }
 
 static void a_name_without_end_leaves_room_for_the_rest(void **state)
@@ -311,7 +350,7 @@ static void a_name_without_end_leaves_room_for_the_rest(void **state)
 	fixture->window->kinds[1].name = strdup(name);
 	escalate(fixture);
 	assert_one_line(fixture->errors,
-			"step 4711 xxxxxxxxx...xxxxxxxxxxxxxxxxxxxx 312 ms, budget ");
+			"#4711 xxxxxxxxx...xxxxxxxxxxxxxxxxxxxx 312 ms, 15x usual; ");
 }
 
 static void suppression_is_told_once_and_again_when_it_begins_again(void **state)
@@ -331,7 +370,7 @@ static void suppression_is_told_once_and_again_when_it_begins_again(void **state
 	escalate(fixture);
 	escalate(fixture);
 	text = stderr_text(fixture->errors) + strlen(limit);
-	assert_int_equal(strncmp(text, "step 4711 ", 10), 0);
+	assert_int_equal(strncmp(text, "#4711 ", 6), 0);
 	assert_string_equal(strchr(text, '\n') + 1, limit);
 }
 
@@ -384,13 +423,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_escalation_is_one_line),
+		TEST(a_line_begins_with_the_time_of_day),
+		TEST(a_budget_that_was_given_is_told),
+		TEST(a_small_category_is_not_told_beside_the_cause),
 		TEST(what_the_gpu_waited_for_is_said),
 		TEST(gpu_records_that_are_missing_are_said_to_be),
 		TEST(quiet_says_nothing),
 		TEST(the_process_is_named_if_there_are_several),
 		TEST(other_triggers_stand_after_the_reason),
 		TEST(both_names_no_trigger_twice),
-		TEST(a_step_that_was_not_judged_has_no_budget),
+		TEST(a_step_that_was_not_judged_is_not_compared),
 		TEST(without_syscalls_there_is_only_the_cause),
 		TEST(without_calls_the_longest_is_that_of_a_category),
 		TEST(where_calls_were_lost_the_longest_may_be_one_of_them),

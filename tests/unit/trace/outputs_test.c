@@ -440,8 +440,8 @@ static void an_escalation_is_told_as_it_happens(void **state)
 
 	open_well(fixture, NULL);
 	send_slow_step(fixture);
-	assert_one_line(fixture->errors, "step 13 decode 1.00 ms, budget 1.00 us: efficiency_low; "
-					 "lock contention: futex 999 us (usually none); ");
+	assert_one_line(fixture->errors, "#13 decode 1.00 ms, 1000x usual; lock contention: "
+					 "futex 999 us (usually none); ");
 	assert_int_equal(outputs__finish(fixture->outputs), 0);
 	assert_non_null(strstr(stdout_text(fixture), "\nEscalations: 1 of 13 steps\n"));
 }
