@@ -163,7 +163,7 @@ static void list_options(char *to, size_t size, const function_vec *functions)
 
 	*to = '\0';
 	vec_for_each (function, functions) {
-		size_t length = text_quote(name, sizeof(name), (*function)->name);
+		size_t length = text_quote(name, sizeof(name), step_function_alone(*function));
 
 		if (used + length + strlen(", --step ") >= size)
 			continue;
