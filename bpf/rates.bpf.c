@@ -40,9 +40,8 @@ struct thread_calls {
 const volatile __u64 no_calls[sizeof(struct thread_calls) / sizeof(__u64)] = {0};
 
 struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 16384);
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
 	__type(key, __u32);
 	__type(value, struct thread_calls);
 } threads SEC(".maps");
