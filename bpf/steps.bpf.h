@@ -9,6 +9,7 @@
 
 #include <bpf/bpf_tracing.h>
 #include "calls.bpf.h"
+#include "frames.bpf.h"
 
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
@@ -118,12 +119,6 @@ out:
 #define SIXTH_ARGUMENT(ctx) (((const volatile struct user_pt_regs *)(ctx))->regs[5])
 #endif
 
-/* The stack pointer at the function's entry: see FBT_PROBE_SP_SHIFT. */
-static __always_inline __u64 entry_sp(struct pt_regs *ctx, __u64 cookie)
-{
-	return PT_REGS_SP(ctx) - ((__s64)cookie >> FBT_PROBE_SP_SHIFT);
-}
-
 static __always_inline long read_width(__s64 *value, __u64 address, __u32 width)
 {
 	__u32 word = 0;
@@ -179,107 +174,6 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 	}
 }
 
-#ifdef __TARGET_ARCH_x86
-/* Frames of the thread that are searched; most have no uretprobe at all. */
-#define HIJACKED_MAX 4
-
-/*
- * A uretprobe of another tool has replaced the return address at sp; the kernel has kept it. 0 if
- * there is none.
- */
-static __always_inline __u64 hijacked_return(__u64 sp)
-{
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct return_instance *instance = task->utask ? task->utask->return_instances : NULL;
-
-	for (int i = 0; i < HIJACKED_MAX && instance; i++) {
-		if (instance->stack == sp)
-			return instance->orig_ret_vaddr;
-		instance = instance->next;
-	}
-	return 0;
-}
-
-/*
- * The return address, which stays at sp as long as the function's frame exists. 0 if not known, as
- * with a uretprobe, which replaces the return address.
- */
-static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
-{
-	__u64 address = 0;
-
-	if (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN))
-		return 0;
-	address = hijacked_return(sp);
-	if (!address && bpf_probe_read_user(&address, sizeof(address), (void *)sp))
-		address = 0;
-	return address;
-}
-
-/* Whether the open step was unwound: its return address has been overwritten. */
-static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs *ctx)
-{
-	__u64 address = slot->step_return ? read_return(ctx, slot->step_sp, 0) : 0;
-
-	return address && address != slot->step_return;
-}
-#else
-/* Maximum number of frames searched between an open step and another begin. */
-#define FRAMES_MAX 32
-
-/*
- * A frame record. x29 points to the newest one, and each points to that of its caller (AAPCS64,
- * 6.4.6).
- */
-struct frame_record {
-	__u64 next;
-	__u64 address;
-};
-
-/* Ignores bits 48 and up of address, which may be a signature (pointer authentication). */
-static __always_inline __u64 frame_key(__u64 next, __u64 address)
-{
-	return (next << 16) ^ (address & 0xffffffffffffull);
-}
-
-/* Key of the frame record that the function is about to store; 0 if not known or it stores none. */
-static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
-{
-	const volatile struct user_pt_regs *regs = (void *)ctx;
-
-	if (!(cookie & FBT_PROBE_FRAME) || (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)))
-		return 0;
-	return frame_key(regs->regs[29], regs->regs[30]);
-}
-
-/*
- * Whether the open step was unwound: the chain of frame records reaches beyond the step's stack
- * pointer and does not contain the step's record.
- */
-static __always_inline bool is_frame_left(struct fbt_slot *slot, struct pt_regs *ctx)
-{
-	const volatile struct user_pt_regs *regs = (void *)ctx;
-	__u64 at = regs->regs[29], sp = regs->sp;
-	struct frame_record record;
-
-	if (!slot->step_return)
-		return false;
-	for (int i = 0; i < FRAMES_MAX; i++) {
-		if (at < sp || (at & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)at))
-			return false;
-		/* In the last record of a thread next is 0. */
-		if (record.next && record.next <= at)
-			return false;
-		if (at >= slot->step_sp)
-			return record.address && !(record.address & 3);
-		if (frame_key(record.next, record.address) == slot->step_return)
-			return false;
-		at = record.next;
-	}
-	return false;
-}
-#endif
-
 /*
  * Whether the open step continues in this function, after a tail call. The frame tells: the stack
  * pointer and, on x86-64, the return address. They are the same after an exception too, if the
@@ -309,7 +203,7 @@ static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx
 {
 	if (sp == slot->step_sp)
 		return continues(slot, ctx, cookie);
-	return sp < slot->step_sp && !is_frame_left(slot, ctx);
+	return sp < slot->step_sp && !is_frame_left(ctx, slot->step_sp, slot->step_return);
 }
 
 /* A forked process has the code of the other one, and its probes, if they are for all processes. */

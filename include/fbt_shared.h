@@ -308,10 +308,32 @@ struct fbt_kind_args {
 
 /* Calls of a candidate for a step function, for --list-steps. */
 struct fbt_rate {
-	__u64 begun;
-	__u64 ended;
-	__u64 total_ns; /* of the calls that ended */
+	__u64 begun; /* calls that are not inside of a call of the same function */
+	__u64 ended; /* those of them whose begin and end were seen */
+	__u64 total_ns;
+	__u64 hits;	 /* of the probes on its entry */
+	__u64 strangers; /* hits of its call sites at which no call ended */
+	__u64 sites;	 /* call sites that it was the first to be called from */
 };
+
+/*
+ * Calls of one candidate made by another, with no third one in between. Of a call of the outer one
+ * that has ended, or will.
+ */
+struct fbt_rate_inside {
+	__u64 ended;
+	__u64 total_ns;
+};
+
+/* The map insides: element OUTER * FBT_KIND_COUNT + INNER. */
+#define FBT_INSIDES (FBT_KIND_COUNT * FBT_KIND_COUNT)
+
+/*
+ * The map rate_sites: call sites of candidates that have no other end, by return address. A
+ * function that is called from more places is no step.
+ */
+#define FBT_RATE_SITES_PER_KIND 16
+#define FBT_RATE_SITES		256
 
 /*
  * The cookie of a step probe: the kind in the low 16 bits, these flags, and in the high 32 bits the

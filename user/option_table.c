@@ -204,7 +204,7 @@ const struct option_row option_table[] = {
 	 "engines)",
 	 .take = take_step},
 	{"list-steps", 0, OPTION_COMMON, NULL,
-	 "Print the functions of -p PID that may be a step, with their call rates, and exit",
+	 "Print the functions of -p PID that may be a step, with rates and durations, and exit",
 	 .take = take_list_steps},
 	{"symbols", 0, OPTION_COMMON, "FILE",
 	 "Read the symbols of a stripped file with the same build-id from FILE",

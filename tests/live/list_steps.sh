@@ -13,6 +13,8 @@ has 'it names the step function' "$TMP/list" engine_step
 rate=$(grep engine_step "$TMP/list" | head -1 | grep -oE '[0-9]+(\.[0-9]+)?' | head -1)
 echo "# $(grep engine_step "$TMP/list" | head -1)"
 holds "it measured calls ($rate)" [ "${rate%.*}" -gt 0 ]
+has 'it says how long they took, and where they end' "$TMP/list" \
+	' [0-9]+\.[0-9]{3} ms  [0-9]+ (exit|call site)s? +engine_step '
 holds 'the engine goes on' kill -0 "$ENGINE"
 
 run_tool -p "$ENGINE" --step main

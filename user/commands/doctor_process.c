@@ -163,7 +163,7 @@ static void list_options(char *to, size_t size, const function_vec *functions)
 
 	*to = '\0';
 	vec_for_each (function, functions) {
-		size_t length = text_quote(name, sizeof(name), (*function)->name);
+		size_t length = text_quote(name, sizeof(name), step_function_alone(*function));
 
 		if (used + length + strlen(", --step ") >= size)
 			continue;
@@ -253,6 +253,9 @@ static void judge_function(const struct step_function *function, struct findings
 	if (exits)
 		snprintf(ends, sizeof(ends), "%zu %s%s", exits,
 			 function->usdt ? "USDT end" : "exit", exits == 1 ? "" : "s");
+	else if (function->tail_calls)
+		snprintf(ends, sizeof(ends), "%u tail call%s; ends where it returns to",
+			 function->tail_calls, function->tail_calls == 1 ? "" : "s");
 	else
 		snprintf(ends, sizeof(ends), "ends where it returns to");
 	findings_add(checks, FINDING_OK, "step function", "%.*s, %s%s, %.*s+0x%" PRIx64, NAME_SHOWN,

@@ -2,8 +2,10 @@
 #include "commands/list_steps.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/demangle.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "trace/candidates.h"
@@ -11,12 +13,40 @@
 /* --step takes whole names: only those beyond all reason are cut. */
 #define NAME_BYTES 2048
 
+/* How its calls end: "3 exits", "2 call sites". */
+static void describe_ends(const struct rate *rate, char *to, size_t size)
+{
+	size_t exits = rate->function->exit_offsets.count;
+
+	if (exits)
+		snprintf(to, size, "%zu exit%s", exits, exits == 1 ? "" : "s");
+	else if (rate->shared_site)
+		snprintf(to, size, "hot call site");
+	else if (rate->call_sites)
+		snprintf(to, size, "%u call site%s", rate->call_sites,
+			 rate->call_sites == 1 ? "" : "s");
+	else
+		snprintf(to, size, rate->calls ? "no call site" : "call sites");
+}
+
+/* The name with the types of its arguments, where the name alone is not what --step needs. */
+static char *describe_overload(const struct step_function *function)
+{
+	char *name;
+
+	if (!function->symbol || !strcmp(step_function_alone(function), function->name))
+		return NULL;
+	name = demangle_with_arguments(function->symbol);
+	return name ? name : strdup(function->name);
+}
+
 static void print_rate(const struct rate *rate, FILE *out)
 {
 	const char *path = rate->function->path ? rate->function->path : "";
 	const char *slash = strrchr(path, '/');
+	char *overload = describe_overload(rate->function);
 	double per_s = rate_per_second(rate);
-	char figures[64];
+	char figures[64], ends[32];
 
 	if (rate->too_often)
 		snprintf(figures, sizeof(figures), "%9.0f+  %12s", per_s, "too often");
@@ -24,16 +54,21 @@ static void print_rate(const struct rate *rate, FILE *out)
 		snprintf(figures, sizeof(figures), "%10.1f  %9.3f ms", per_s,
 			 (double)rate->mean_ns / 1e6);
 	else
-		snprintf(figures, sizeof(figures), "%10.1f  %12s", per_s, "-");
-	terminal_line(out, "%s  %.*s  [%s%s]", figures, NAME_BYTES, rate->function->name,
-		      slash ? slash + 1 : path, rate->function->builtin ? ", built in" : "");
+		snprintf(figures, sizeof(figures), "%10.1f  %12s", per_s,
+			 rate->calls ? "not known" : "-");
+	describe_ends(rate, ends, sizeof(ends));
+	terminal_line(out, "%s  %-13s  %.*s%s%.*s  [%s%s]", figures, ends, NAME_BYTES,
+		      step_function_alone(rate->function), overload ? "  " : "", NAME_BYTES,
+		      overload ? overload : "", slash ? slash + 1 : path,
+		      rate->function->builtin ? ", built in" : "");
+	free(overload);
 }
 
 static void print_rates(const struct candidates *candidates, FILE *out)
 {
 	size_t idle = 0, shown;
 
-	terminal_line(out, "%10s  %12s  %s", "calls/s", "mean", "step function");
+	terminal_line(out, "%10s  %12s  %-13s  %s", "calls/s", "mean", "ends at", "step function");
 	for (size_t i = 0; i < candidates->functions.count; i++) {
 		const struct rate *rate = &candidates->rates[i];
 

@@ -11,6 +11,8 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fbt_shared.h"
+#include "kernel/rate_order.h"
+#include "kernel/rate_sites.h"
 #include "kernel/step_probes.h"
 #include "rates.skel.h"
 
@@ -27,16 +29,40 @@ struct watched {
 	uint64_t start_ns;
 };
 
+/* A mapped array. */
+struct mapped {
+	void *items; /* NULL: not mapped */
+	size_t size;
+};
+
 struct rates {
 	struct rates_bpf *skel;
-	volatile struct fbt_rate *counts; /* FBT_KIND_COUNT entries, by index in watched + 1 */
+	struct mapped counts; /* struct fbt_rate by kind, which is the index in watched + 1 */
+	struct mapped insides;
+	struct rate_sites *sites;
 	struct watched *watched;
 	size_t count;
 };
 
-static int load(struct rates *rates, uint32_t tgid, bool multi)
+static int map_array(struct mapped *mapped, const struct bpf_map *map, size_t size)
 {
-	size_t size = FBT_KIND_COUNT * sizeof(struct fbt_rate);
+	void *items = mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(map), 0);
+
+	if (items == MAP_FAILED)
+		return -errno;
+	*mapped = (struct mapped){items, size};
+	return 0;
+}
+
+static void unmap(struct mapped *mapped)
+{
+	if (mapped->items)
+		munmap(mapped->items, mapped->size);
+	mapped->items = NULL;
+}
+
+static int load(struct rates *rates, uint32_t tgid, uint32_t link_tgid, bool multi)
+{
 	int err;
 
 	rates->skel = rates_bpf__open();
@@ -47,18 +73,21 @@ static int load(struct rates *rates, uint32_t tgid, bool multi)
 		bpf_program__set_expected_attach_type(rates->skel->progs.handle_rate,
 						      UPROBES_MULTI_ATTACH_TYPE);
 	err = rates_bpf__load(rates->skel);
+	if (!err)
+		err = map_array(&rates->counts, rates->skel->maps.rates,
+				FBT_KIND_COUNT * sizeof(struct fbt_rate));
+	if (!err)
+		err = map_array(&rates->insides, rates->skel->maps.insides,
+				FBT_INSIDES * sizeof(struct fbt_rate_inside));
 	if (err)
 		return err;
-	rates->counts =
-		mmap(NULL, size, PROT_READ, MAP_SHARED, bpf_map__fd(rates->skel->maps.rates), 0);
-	if (rates->counts != MAP_FAILED)
-		return 0;
-	rates->counts = NULL;
-	return -errno;
+	rates->sites = rate_sites__new(bpf_map__fd(rates->skel->maps.rate_sites),
+				       rates->skel->progs.handle_rate, tgid, link_tgid, multi);
+	return rates->sites ? 0 : -ENOMEM;
 }
 
 static int watch(struct rates *rates, size_t index, const struct step_function *function,
-		 uint32_t tgid, bool multi)
+		 uint32_t link_tgid, bool multi)
 {
 	struct step_probe probe = {function, (uint32_t)index + 1};
 	struct watched *watched = &rates->watched[index];
@@ -69,13 +98,14 @@ static int watch(struct rates *rates, size_t index, const struct step_function *
 	if (!watched->uprobes)
 		return -ENOMEM;
 	return step_probes_attach(watched->uprobes, rates->skel->progs.handle_rate, &probe, 1,
-				  multi && !uprobes_multi_can_filter() ? 0 : tgid);
+				  link_tgid);
 }
 
 int rates__open(struct rates **result, struct step_function *const *functions, size_t count,
 		uint32_t tgid, bool perf_uprobes)
 {
 	bool multi = !perf_uprobes && uprobes_have_multi();
+	uint32_t link_tgid = multi && !uprobes_multi_can_filter() ? 0 : tgid;
 	struct rates *rates = calloc(1, sizeof(*rates));
 	int err = -ENOMEM;
 
@@ -85,15 +115,16 @@ int rates__open(struct rates **result, struct step_function *const *functions, s
 	rates->count = count < FBT_KIND_COUNT - 1 ? count : FBT_KIND_COUNT - 1;
 	rates->watched = calloc(rates->count + 1, sizeof(*rates->watched));
 	if (rates->watched)
-		err = load(rates, tgid, multi);
+		err = load(rates, tgid, link_tgid, multi);
 	if (err)
 		log_err("rates: load: %s (-v shows the kernel's messages)", strerror(-err));
 	for (size_t i = 0; i < rates->count && !err; i++)
-		err = watch(rates, i, functions[i], tgid, multi);
+		err = watch(rates, i, functions[i], link_tgid, multi);
 	if (err) {
 		rates__free(rates);
 		return err;
 	}
+	log_debug("rates: %zu functions are probed", rates->count);
 	*result = rates;
 	return 0;
 }
@@ -101,10 +132,12 @@ int rates__open(struct rates **result, struct step_function *const *functions, s
 static void read_rate(struct rates *rates, size_t index)
 {
 	struct watched *watched = &rates->watched[index];
-	const volatile struct fbt_rate *count = &rates->counts[index + 1];
+	const volatile struct fbt_rate *count =
+		(const volatile struct fbt_rate *)rates->counts.items + index + 1;
 
-	watched->rate.calls = count->begun;
-	watched->rate.mean_ns = count->ended ? count->total_ns / count->ended : 0;
+	watched->rate.calls = watched->rate.too_often ? count->hits : count->begun;
+	watched->rate.ended = count->ended;
+	watched->rate.mean_ns = watched->rate.ended ? count->total_ns / watched->rate.ended : 0;
 	watched->rate.since_ns = clock_ns(CLOCK_MONOTONIC) - watched->start_ns;
 }
 
@@ -114,46 +147,66 @@ static void let_go(struct watched *watched)
 	watched->uprobes = NULL;
 }
 
-void rates__check(struct rates *rates)
+static bool is_too_often(uint64_t hits, uint64_t since_ns)
 {
-	for (size_t i = 0; i < rates->count; i++) {
-		struct watched *watched = &rates->watched[i];
+	return hits >= CALLS_MIN && hits * NS_PER_S >= since_ns * CALLS_PER_S_MAX;
+}
 
-		if (!watched->uprobes)
-			continue;
-		read_rate(rates, i);
-		if (watched->rate.calls < CALLS_MIN ||
-		    watched->rate.calls * NS_PER_S < watched->rate.since_ns * CALLS_PER_S_MAX)
-			continue;
+static void check(struct rates *rates, size_t index)
+{
+	struct watched *watched = &rates->watched[index];
+	const volatile struct fbt_rate *count =
+		(const volatile struct fbt_rate *)rates->counts.items + index + 1;
+	uint32_t kind = (uint32_t)index + 1;
+	uint64_t since_ns = clock_ns(CLOCK_MONOTONIC) - watched->start_ns;
+
+	if (is_too_often(count->hits, since_ns)) {
 		watched->rate.too_often = true;
+		read_rate(rates, index);
 		let_go(watched);
+		rate_sites__drop(rates->sites, kind);
+	} else if (!watched->rate.shared_site && is_too_often(count->strangers, since_ns)) {
+		watched->rate.shared_site = true;
+		rate_sites__drop(rates->sites, kind);
 	}
 }
 
-static int compare_rates(const void *left, const void *right)
+void rates__check(struct rates *rates)
 {
-	const struct rate *a = left, *b = right;
-	uint64_t a_ns = a->calls * a->mean_ns, b_ns = b->calls * b->mean_ns;
-	bool a_known = a->function->builtin && a->calls, b_known = b->function->builtin && b->calls;
+	rate_sites__turn(rates->sites);
+	for (size_t i = 0; i < rates->count; i++)
+		if (rates->watched[i].uprobes)
+			check(rates, i);
+}
 
-	if (a->too_often != b->too_often)
-		return a->too_often ? 1 : -1;
-	if (a_known != b_known)
-		return a_known ? -1 : 1;
-	if (a_ns != b_ns)
-		return a_ns > b_ns ? -1 : 1;
-	return a->calls == b->calls ? 0 : a->calls > b->calls ? -1 : 1;
+static void sort(struct rates *rates, struct rate *result)
+{
+	struct rated *rated = calloc(rates->count + 1, sizeof(*rated));
+
+	for (size_t i = 0; rated && i < rates->count; i++)
+		rated[i] = (struct rated){rates->watched[i].rate, (uint32_t)i + 1};
+	if (!rated || rate_order(rated, rates->count, rates->insides.items))
+		log_warn("candidates are not sorted: %s", strerror(ENOMEM));
+	for (size_t i = 0; i < rates->count; i++)
+		result[i] = rated ? rated[i].rate : rates->watched[i].rate;
+	free(rated);
 }
 
 void rates__finish(struct rates *rates, struct rate *result)
 {
 	for (size_t i = 0; i < rates->count; i++) {
-		if (rates->watched[i].uprobes)
+		struct watched *watched = &rates->watched[i];
+
+		if (watched->uprobes)
 			read_rate(rates, i);
-		let_go(&rates->watched[i]);
-		result[i] = rates->watched[i].rate;
+		watched->rate.call_sites = rate_sites__count(rates->sites, (uint32_t)i + 1);
+		log_debug("%s: %llu calls, %llu timed", step_function_alone(watched->rate.function),
+			  (unsigned long long)watched->rate.calls,
+			  (unsigned long long)watched->rate.ended);
 	}
-	qsort(result, rates->count, sizeof(*result), compare_rates);
+	for (size_t i = 0; i < rates->count; i++)
+		let_go(&rates->watched[i]);
+	sort(rates, result);
 }
 
 void rates__free(struct rates *rates)
@@ -163,8 +216,9 @@ void rates__free(struct rates *rates)
 	for (size_t i = 0; rates->watched && i < rates->count; i++)
 		let_go(&rates->watched[i]);
 	free(rates->watched);
-	if (rates->counts)
-		munmap((void *)rates->counts, FBT_KIND_COUNT * sizeof(struct fbt_rate));
+	rate_sites__free(rates->sites);
+	unmap(&rates->counts);
+	unmap(&rates->insides);
 	rates_bpf__destroy(rates->skel);
 	free(rates);
 }

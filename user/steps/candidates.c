@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -23,6 +24,8 @@ struct candidate {
 	struct step_function *function;
 	unsigned int rank;
 	uint64_t size;
+	bool name_is_shared; /* --step NAME, or --step SYMBOL, means other functions too */
+	bool symbol_is_shared;
 };
 
 typedef VEC(struct candidate) candidate_vec;
@@ -54,9 +57,7 @@ static int add_symbol(const struct elf_symbol *symbol, candidate_vec *candidates
 	struct candidate candidate = {.symbol = symbol, .size = symbol->size};
 
 	candidate.rank = engines_rank(symbol->name);
-	if (!candidate.rank || (candidate.rank != 1 && candidate.size < CANDIDATE_BYTES_MIN))
-		return 0;
-	return vec_push(candidates, candidate);
+	return candidate.rank ? vec_push(candidates, candidate) : 0;
 }
 
 static int gather_all(const struct image *image, const struct target_options *options,
@@ -115,6 +116,60 @@ static int gather_busy(const struct image *image, const struct mapping *mapping,
 	return err;
 }
 
+static bool is_too_small(const struct candidate *candidate)
+{
+	return candidate->rank != 1 && candidate->size < CANDIDATE_BYTES_MIN;
+}
+
+/* Whether --step TEXT means a symbol. */
+static bool means(const char *text, const char *symbol)
+{
+	/* A name with characters of a glob is one. */
+	const struct step_spec spec = {.form = STEP_SPEC_SYMBOL, .pattern = (char *)text};
+
+	return step_spec_matches_symbol(&spec, symbol);
+}
+
+/* Overloads have one name, and generic functions too; copies of a static function one symbol. */
+static void compare_names(struct candidate *candidate, const struct step_function *other,
+			  const char *symbol)
+{
+	const struct step_function *function = candidate->function;
+
+	if (other == function)
+		return;
+	candidate->name_is_shared |= means(function->name, symbol);
+	candidate->symbol_is_shared |= means(function->symbol, symbol);
+}
+
+/* Those of its file may be too small for a candidate, or too many: --step takes them all. */
+static void compare_in_file(struct candidate *candidate, const candidate_vec *all)
+{
+	const struct step_function *function = candidate->function;
+
+	candidate->name_is_shared = !means(function->name, function->symbol);
+	candidate->symbol_is_shared = !means(function->symbol, function->symbol);
+	vec_for_each (other, all) {
+		if (other->symbol != candidate->symbol)
+			compare_names(candidate, NULL, other->symbol->name);
+	}
+}
+
+static int name_alone(struct candidate *candidate, const candidate_vec *found)
+{
+	struct step_function *function = candidate->function;
+
+	vec_for_each (other, found)
+		compare_names(candidate, other->function, other->function->symbol);
+	if (!candidate->name_is_shared)
+		return 0;
+	if (!candidate->symbol_is_shared)
+		function->alone = strdup(function->symbol);
+	else if (asprintf(&function->alone, "%s+0x%" PRIx64, function->path, function->address) < 0)
+		function->alone = NULL;
+	return function->alone ? 0 : -ENOMEM;
+}
+
 static int resolve_one(const struct image *image, const struct target_options *options,
 		       struct candidate candidate, candidate_vec *found)
 {
@@ -154,7 +209,10 @@ static int look_at(struct search *search, const struct mapping *mapping)
 	vec_sort(&candidates, compare_candidates);
 	for (size_t i = 0;
 	     i < candidates.count && !err && search->found.count - first < search->max; i++)
-		err = resolve_one(&image, options, candidates.items[i], &search->found);
+		if (!is_too_small(&candidates.items[i]))
+			err = resolve_one(&image, options, candidates.items[i], &search->found);
+	for (size_t i = first; i < search->found.count && !err; i++)
+		compare_in_file(&search->found.items[i], &candidates);
 out:
 	image_close(&image);
 	vec_free(&candidates);
@@ -206,6 +264,8 @@ int target_find_candidates(uint32_t tgid, const struct target_options *options,
 		return err;
 	limited.deadline_ns = clock_ns(CLOCK_MONOTONIC) + TARGET_SEARCH_NS_MAX;
 	err = look_at_all(&search, &maps);
+	for (size_t i = 0; i < search.found.count && !err; i++)
+		err = name_alone(&search.found.items[i], &search.found);
 	vec_for_each (candidate, &search.found) {
 		if (!err)
 			err = vec_push(functions, candidate->function);

@@ -22,7 +22,7 @@ enum target_tells { TARGET_TELLS_ALL = 0, TARGET_TELLS_ERRORS, TARGET_TELLS_NOTH
 /* How a function that a text is in behaves. */
 struct function_rate {
 	uint64_t calls;
-	uint64_t mean_ns; /* 0: no call has ended */
+	uint64_t mean_ns; /* 0: not known */
 	double calls_per_s;
 	bool too_often; /* it is called so often that probing it would slow the process down */
 	bool is_busy;	/* its calls take a good part of what the busiest thread of the process does
@@ -88,8 +88,9 @@ bool target_may_have_engine(uint32_t tgid);
 /*
  * Finds candidates for --list-steps, doctor and hints: at most max functions whose names look like
  * steps, those of the built-in table first. Their exits are resolved; functions without a safe exit
- * are left out. With busy, which is borrowed, only functions that a busy thread is in are taken,
- * and only the files that they are in are read. Returns the number of added functions or -errno.
+ * are left out. They are told apart by step_function_alone(). With busy, which is borrowed, only
+ * functions that a busy thread is in are taken, and only the files that they are in are read.
+ * Returns the number of added functions or -errno.
  */
 int target_find_candidates(uint32_t tgid, const struct target_options *options,
 			   const code_place_vec *busy, size_t max, function_vec *functions);

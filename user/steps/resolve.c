@@ -38,6 +38,7 @@ void step_function_free(struct step_function *function)
 		close(function->fd);
 	free(function->name);
 	free(function->symbol);
+	free(function->alone);
 	free(function->path);
 	vec_free(&function->exit_offsets);
 	vec_free(&function->exit_targets);
@@ -50,6 +51,11 @@ void step_functions_free(function_vec *functions)
 	vec_for_each (function, functions)
 		step_function_free(*function);
 	vec_free(functions);
+}
+
+const char *step_function_alone(const struct step_function *function)
+{
+	return function->alone ? function->alone : function->name;
 }
 
 int step_function_set_file(struct step_function *function, const struct image *image)

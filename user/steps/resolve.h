@@ -17,6 +17,7 @@
 struct step_function {
 	char *name;   /* demangled, without arguments and hash; "PATH+0xADDR" without a symbol */
 	char *symbol; /* as in the ELF file; or NULL */
+	char *alone;  /* see step_function_alone() */
 	char *path;   /* as the target sees it */
 	int fd;
 	uint64_t device; /* st_dev and st_ino of fd; with address they identify the function */
@@ -53,6 +54,12 @@ typedef VEC(struct step_function *) function_vec;
 struct step_function *step_function_new(void);		 /* fd is -1; NULL: -ENOMEM */
 void step_function_free(struct step_function *function); /* closes fd */
 void step_functions_free(function_vec *functions);	 /* all of them; empties the vector */
+
+/*
+ * What --step takes for this function and no other: for candidates name, symbol or "PATH+0xADDR",
+ * the first of them that no other candidate has; else name.
+ */
+const char *step_function_alone(const struct step_function *function);
 
 /* Sets path, fd, device and inode to those of image. 0 or -errno. */
 int step_function_set_file(struct step_function *function, const struct image *image);

@@ -30,8 +30,8 @@ uint64_t rate_total_ns(const struct rate *rate);
 
 /*
  * Whether a function with that rate may be a step: it was called, not so often that it is but a
- * part of one, and none has returned or its calls took a twentieth of most_ns or more: the time of
- * the function that took most. A step function is what the engine does.
+ * part of one, and their time is not known or a twentieth of most_ns or more: the time of the
+ * function that took most. A step function is what the engine does.
  */
 bool rate_is_plausible(const struct rate *rate, uint64_t most_ns);
 

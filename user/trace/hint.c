@@ -57,7 +57,8 @@ int hint_write(const struct rate *rates, size_t count, int output)
 
 		if (!rate_is_plausible(&rates[i], most_ns))
 			continue;
-		snprintf(candidate.name, sizeof(candidate.name), "%s", rates[i].function->name);
+		snprintf(candidate.name, sizeof(candidate.name), "%s",
+			 step_function_alone(rates[i].function));
 		if (write(output, &candidate, sizeof(candidate)) != sizeof(candidate))
 			return -EIO;
 		named++;
@@ -293,7 +294,7 @@ static void name_busiest(struct hint *hint)
 			log_info("  --step %s  (%.1f calls/s, mean %.3f ms)", name,
 				 candidate->calls_per_s, candidate->mean_ms);
 		else
-			log_info("  --step %s  (%.1f calls/s, none has returned)", name,
+			log_info("  --step %s  (%.1f calls/s, duration not known)", name,
 				 candidate->calls_per_s);
 	}
 	if (!count)

@@ -23,7 +23,7 @@ struct hint;
  */
 struct candidate {
 	double calls_per_s;
-	double mean_ms;	   /* 0: no call has returned */
+	double mean_ms;	   /* 0: not known */
 	uint32_t tgid;	   /* of the descendant; 0: a function */
 	bool is_child;	   /* the descendant is a child */
 	char launcher[32]; /* name of the process itself */

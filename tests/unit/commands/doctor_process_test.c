@@ -131,6 +131,16 @@ static void step_functions_are_named_with_their_place(void **state)
 	assert_check(&checks, "step function", FINDING_OK,
 		     "llama_decode, 1 exit, from the built-in table, /lib/libllama.so+0x1f0", NULL);
 	end_checks(&checks);
+	llama->exit_offsets.count = 0;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_OK,
+		     "llama_decode, ends where it returns to, from", NULL);
+	end_checks(&checks);
+	llama->tail_calls = 2;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_OK,
+		     "llama_decode, 2 tail calls; ends where it returns to, from", NULL);
+	end_checks(&checks);
 	steps.probe_err = -EOPNOTSUPP;
 	hear(&steps.words, "cannot be probed");
 	checks = judge_steps(&steps);

@@ -82,6 +82,62 @@ static void candidates_of_busy_threads_are_only_what_is_on_their_stacks(void **s
 	stop(child);
 }
 
+/* Two overloads, of which one is too small for a candidate; and two static functions of one name.
+ */
+static const char namesakes_source[] =
+	"#include <stdio.h>\n#include <unistd.h>\n"
+	"#define WORK __asm__ volatile(\".rept 40; nop; .endr\"); return x + getpid()\n"
+	"__attribute__((noipa)) int by_int(int x) __asm__(\"_ZN1e6decodeEi\");\n"
+	"__attribute__((noipa)) int by_long(long x) __asm__(\"_ZN1e6decodeEl\");\n"
+	"int by_int(int x) { WORK; }\n"
+	"int by_long(long x) { return 1; }\n"
+	"__attribute__((noipa, used)) static int run_step(int x) { WORK; }\n"
+	"__attribute__((noipa, used)) int only_step(int x) { WORK; }\n"
+	"#ifdef MAIN\n"
+	"int main(void) { puts(\"ready\"); fflush(stdout); for (;;) pause(); }\n"
+	"#endif\n";
+
+/* What --step takes for the candidate of that name and index among its namesakes; NULL: none. */
+static const char *alone(const function_vec *functions, const char *name, size_t index)
+{
+	vec_for_each (function, functions)
+		if (!strcmp((*function)->name, name) && !index--)
+			return step_function_alone(*function);
+	return NULL;
+}
+
+static void candidates_of_one_name_are_told_apart(void **state)
+{
+	struct target_options options = {0};
+	function_vec functions = {0}, found = {0};
+	const char *text;
+	pid_t child;
+
+	elf_fixture_write(*state, "namesakes.c", namesakes_source);
+	elf_fixture_run(
+		*state,
+		"sed 's/by_int/int_b/g; s/1e6decode/1f6decode/; "
+		"s/1e6decode/1f6decode/; s/only_step/more_step/; s/MAIN/NONE/' namesakes.c >b.c && "
+		"gcc -O1 -DMAIN namesakes.c b.c -o namesakes");
+	child = start(*state, "namesakes");
+	assert_true(target_find_candidates(child, &options, NULL, 16, &functions) > 0);
+	assert_string_equal(alone(&functions, "only_step", 0), "only_step");
+	assert_string_equal(alone(&functions, "e::decode", 0), "_ZN1e6decodeEi");
+	assert_null(alone(&functions, "e::decode", 1));
+	for (size_t i = 0; i < 2; i++) {
+		text = alone(&functions, "run_step", i);
+		assert_non_null(text);
+		assert_non_null(strstr(text, "/namesakes+0x"));
+		assert_int_equal(find(child, text, options, &found), 1);
+		release(&found);
+	}
+	assert_string_not_equal(alone(&functions, "run_step", 0), alone(&functions, "run_step", 1));
+	assert_int_equal(find(child, "_ZN1e6decodeEi", options, &found), 1);
+	release(&found);
+	release(&functions);
+	stop(child);
+}
+
 static void explain(struct elf_fixture *fixture, const char *program, const char *text,
 		    const char *message)
 {
@@ -139,6 +195,7 @@ int main(void)
 		cmocka_unit_test(candidates_are_at_most_as_many_as_asked_for),
 		cmocka_unit_test(candidates_have_safe_exits),
 		cmocka_unit_test(candidates_of_busy_threads_are_only_what_is_on_their_stacks),
+		cmocka_unit_test(candidates_of_one_name_are_told_apart),
 		cmocka_unit_test(explain_says_that_a_file_is_stripped),
 		cmocka_unit_test(explain_says_that_a_file_is_no_elf_file),
 		cmocka_unit_test(explain_says_that_a_file_is_not_there),

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Which call of a function is meant, by its stack pointer and its return address. */
+#ifndef FBT_FRAMES_BPF_H
+#define FBT_FRAMES_BPF_H
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "fbt_shared.h"
+
+/* The stack pointer at the function's entry: see FBT_PROBE_SP_SHIFT. */
+static __always_inline __u64 entry_sp(struct pt_regs *ctx, __u64 cookie)
+{
+	return PT_REGS_SP(ctx) - ((__s64)cookie >> FBT_PROBE_SP_SHIFT);
+}
+
+#ifdef __TARGET_ARCH_x86
+/* Frames of the thread that are searched; most have no uretprobe at all. */
+#define HIJACKED_MAX 4
+
+/*
+ * A uretprobe of another tool has replaced the return address at sp; the kernel has kept it. 0 if
+ * there is none.
+ */
+static __always_inline __u64 hijacked_return(__u64 sp)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct return_instance *instance = task->utask ? task->utask->return_instances : NULL;
+
+	for (int i = 0; i < HIJACKED_MAX && instance; i++) {
+		if (instance->stack == sp)
+			return instance->orig_ret_vaddr;
+		instance = instance->next;
+	}
+	return 0;
+}
+
+/*
+ * The return address, which stays at sp as long as the function's frame exists. 0 if not known, as
+ * with a uretprobe, which replaces the return address.
+ */
+static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
+{
+	__u64 address = 0;
+
+	if (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN))
+		return 0;
+	address = hijacked_return(sp);
+	if (!address && bpf_probe_read_user(&address, sizeof(address), (void *)sp))
+		address = 0;
+	return address;
+}
+
+/*
+ * Whether the function with that stack pointer at its entry was unwound: its return address, which
+ * read_return() had given, has been overwritten.
+ */
+static __always_inline bool is_frame_left(struct pt_regs *ctx, __u64 entry_sp, __u64 was)
+{
+	__u64 address = was ? read_return(ctx, entry_sp, 0) : 0;
+
+	return address && address != was;
+}
+#else
+/* Maximum number of frames searched between an open call and another begin. */
+#define FRAMES_MAX 32
+
+/*
+ * A frame record. x29 points to the newest one, and each points to that of its caller (AAPCS64,
+ * 6.4.6).
+ */
+struct frame_record {
+	__u64 next;
+	__u64 address;
+};
+
+/* Ignores bits 48 and up of address, which may be a signature (pointer authentication). */
+static __always_inline __u64 frame_key(__u64 next, __u64 address)
+{
+	return (next << 16) ^ (address & 0xffffffffffffull);
+}
+
+/* Key of the frame record that the function is about to store; 0 if not known or it stores none. */
+static __always_inline __u64 read_return(struct pt_regs *ctx, __u64 sp, __u64 cookie)
+{
+	const volatile struct user_pt_regs *regs = (void *)ctx;
+
+	if (!(cookie & FBT_PROBE_FRAME) || (cookie & (FBT_PROBE_NO_SP | FBT_PROBE_RETURN)))
+		return 0;
+	return frame_key(regs->regs[29], regs->regs[30]);
+}
+
+/*
+ * Whether the function with that stack pointer at its entry was unwound: the chain of frame records
+ * reaches beyond it and does not contain its record, whose key read_return() had given.
+ */
+static __always_inline bool is_frame_left(struct pt_regs *ctx, __u64 entry_sp, __u64 was)
+{
+	const volatile struct user_pt_regs *regs = (void *)ctx;
+	__u64 at = regs->regs[29], sp = regs->sp;
+	struct frame_record record;
+
+	if (!was)
+		return false;
+	for (int i = 0; i < FRAMES_MAX; i++) {
+		if (at < sp || (at & 7) || bpf_probe_read_user(&record, sizeof(record), (void *)at))
+			return false;
+		/* In the last record of a thread next is 0. */
+		if (record.next && record.next <= at)
+			return false;
+		if (at >= entry_sp)
+			return record.address && !(record.address & 3);
+		if (frame_key(record.next, record.address) == was)
+			return false;
+		at = record.next;
+	}
+	return false;
+}
+#endif
+
+#endif

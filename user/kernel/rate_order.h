@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Puts candidates for a step function in order, likeliest first:
+ *
+ * 1. Functions of the built-in table that were called: an engine's documented interface. Functions
+ *    that are called too often to be probed come last.
+ * 2. Then by the total time of their calls. Those whose time is not known follow those whose is.
+ *    One that another candidate calls several times per call, and nobody else, is a part of that
+ *    one and comes after it: their total times differ by less than they are known.
+ * 3. But a wrapper comes after what it wraps. A function wraps another candidate if it calls that
+ *    one once per call and nearly all of its time passes there. Of several that wrap each other the
+ *    innermost is the one that does the work: its name says more, and its time has nothing else in
+ *    it. A built-in function is never put after one that is not.
+ */
+#ifndef FBT_KERNEL_RATE_ORDER_H
+#define FBT_KERNEL_RATE_ORDER_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "kernel/rate.h"
+
+struct fbt_rate_inside;
+
+/* A candidate and its kind, by which insides is indexed (OUTER * FBT_KIND_COUNT + INNER). */
+struct rated {
+	struct rate rate;
+	uint32_t kind;
+};
+
+/* 0, or -ENOMEM: then the order has not changed. */
+int rate_order(struct rated *rated, size_t count, const struct fbt_rate_inside *insides);
+
+#endif
