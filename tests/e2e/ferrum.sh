@@ -29,6 +29,7 @@ start_server()
 	return 1
 }
 
+# shellcheck disable=SC2317,SC2329 # called by name
 answers()
 {
 	ask get /health >"$TMP/health" 2>/dev/null
@@ -62,6 +63,7 @@ start_bpftrace()
 	return 1
 }
 
+# shellcheck disable=SC2317,SC2329 # called by name
 is_armed()
 {
 	grep -qs armed "$TMP/count" || ! kill -0 "$COUNTER" 2>/dev/null
@@ -112,6 +114,7 @@ remove_probe()
 	echo "-:fbt_$$/step" >>"$TRACING/uprobe_events"
 }
 
+# shellcheck disable=SC2317,SC2329 # called by name
 undo()
 {
 	remove_probe
