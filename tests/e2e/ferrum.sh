@@ -150,8 +150,11 @@ trace_requests()
 	fi
 	read -r BEGIN TOKEN_COUNT < <(ask "$TOKENS" "$REQUESTS")
 	is "$name answers while the tool watches" "$TOKEN_COUNT" $((REQUESTS * TOKENS))
-	PANIC=$(ask "$TOKENS" panic)
-	holds "$name answers after a panic" ask 1 1 >"$TMP/after"
+	if [ -n "$CATCHES" ]; then
+		PANIC=$(ask "$TOKENS" panic)
+		holds "$name answers after a panic" ask 1 1 >"$TMP/after"
+		TOKEN_COUNT=$((TOKEN_COUNT + 2)) # one that panics, and one after it
+	fi
 	end_count "$1"
 	stop_tool
 }
@@ -164,8 +167,7 @@ check_steps()
 	fact "$name: its step function is found, $2" \
 		"[k['name'].endswith(\"$1\") for k in R['kinds'] if k['steps']] == [True]"
 	is "$name: as many steps as $3 counts" "$(q "len($seen)")" "$COUNT"
-	# One that panics, and one after it.
-	is "$name: a step for each token" "$COUNT" $((TOKEN_COUNT + 2))
+	is "$name: a step for each token" "$COUNT" "$TOKEN_COUNT"
 	fact "$name: each step has returned, and nothing was lost" \
 		"all(s['end'] == 'return' and s['complete'] for s in S) and
 		all(v == 0 for k, v in W.items() if k.startswith('lost_'))"
@@ -208,13 +210,15 @@ json.dump(config["entries"], open(sys.argv[1], "w"))
 print(config["env_hash"])' "$TMP/entries" <"$TMP/health")
 	is "$name: env-hash gives its environment the hash that it gives it" \
 		"$("$FBT" env-hash "$TMP/entries")" "$own"
-	has "$name: and that it writes" "$TMP/own.jsonl" "\"env_hash\":\"$own\""
+	# Without CUDA 0.7 writes nothing there.
+	[ -z "$CATCHES" ] || has "$name: and that it writes" "$TMP/own.jsonl" "\"env_hash\":\"$own\""
 }
 
 check_given_hash()
 {
-	has "$name: it writes the env_hash that it was given" "$TMP/own.jsonl" "\"env_hash\":\"$HASH\""
-	fact "$name: so does the tool, in every event" "{row['env_hash'] for row in E} == {'$HASH'}"
+	[ -z "$CATCHES" ] ||
+		has "$name: it writes the env_hash that it was given" "$TMP/own.jsonl" "\"env_hash\":\"$HASH\""
+	fact "$name: the tool writes the env_hash that it was given" "{row['env_hash'] for row in E} == {'$HASH'}"
 }
 
 end_server()
@@ -233,12 +237,13 @@ find_step()
 		}'
 }
 
-# test_release VERSION METHOD TEXT INNER: the step function, what it is known by without its name, and a
-# function for prompts that a panic leaves
+# test_release VERSION METHOD TEXT [INNER]: the step function, what it is known by without its name, and a
+# function for prompts that a panic leaves, where ferrum catches panics
 test_release()
 {
 	local program why address
 
+	CATCHES=$4
 	read -r _ program why < <("$HERE/install.sh" "$1")
 	[ "$program" != - ] || { echo "SKIP ferrum $1: $why" && return; }
 	address=$(find_step "$program" "$2")
@@ -246,9 +251,9 @@ test_release()
 	name="ferrum $1"
 	if start_server "$program" && trace_requests bpftrace "$program" "$address"; then
 		check_steps "ModelExecutor>::$2::{{closure}}" 'by its name' bpftrace
-		check_panic
+		[ -z "$CATCHES" ] || check_panic
 		check_env_hash
-		check_unwinding "$4"
+		[ -z "$CATCHES" ] || check_unwinding "$CATCHES"
 		end_server
 	fi
 	mkdir "$TMP/$1"
@@ -258,7 +263,7 @@ test_release()
 	if start_server "$program" --profile-env-hash "$HASH" &&
 		trace_requests kernel "$program" "$address"; then
 		check_steps "$2 (by the text '$3')" 'by a text' 'the kernel'
-		check_panic
+		[ -z "$CATCHES" ] || check_panic
 		check_given_hash
 		end_server
 	fi
@@ -271,6 +276,5 @@ mountpoint -q "$TRACING" || mount -t tracefs tracefs "$TRACING" 2>/dev/null
 python3 "$HERE/model.py" "$TMP/model"
 test_release 0.18.4 execute_tokens 'synchronous model execution panicked: ' \
 	'LlamaFamilyModel.*::prefill_in_frame$'
-test_release 0.7.7 unified_decode 'unified_forward returned ' \
-	'LlamaFamilyModel.*::prefill_in_frame$'
+test_release 0.7.7 unified_decode 'unified_forward returned ' ''
 finish
