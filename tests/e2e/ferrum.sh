@@ -15,6 +15,12 @@ ask()
 	python3 "$HERE/load.py" "$PORT" "$@"
 }
 
+# shellcheck disable=SC2317,SC2329 # called by name
+writes_token()
+{
+	ask 1 1 >"$TMP/after" 2>&1
+}
+
 # start_server PROGRAM ARGUMENT…: sets PID and PORT
 start_server()
 {
@@ -152,7 +158,7 @@ trace_requests()
 	is "$name answers while the tool watches" "$TOKEN_COUNT" $((REQUESTS * TOKENS))
 	if [ -n "$CATCHES" ]; then
 		PANIC=$(ask "$TOKENS" panic)
-		holds "$name answers after a panic" ask 1 1 >"$TMP/after"
+		holds "$name answers after a panic" writes_token
 		TOKEN_COUNT=$((TOKEN_COUNT + 2)) # one that panics, and one after it
 	fi
 	end_count "$1"
@@ -191,7 +197,7 @@ check_unwinding()
 	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok "the tool attaches to /$1/" && return; }
 	ask 2 1 >"$TMP/before"
 	PANIC=$(ask 2 panic)
-	holds "$name: answers after a panic has left a probed function" ask 2 1 >"$TMP/after"
+	holds "$name answers after a panic has left a probed function" writes_token
 	stop_tool
 	check_panic
 	fact "$name: what the panic left is a step without a return" \
