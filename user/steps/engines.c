@@ -31,6 +31,7 @@ static const struct {
 	struct engine_text text;
 } engine_texts[] = {
 	{"ferrum", {"synchronous model execution panicked: ", "execute_tokens"}},
+	{"ferrum", {"unified_forward returned ", "unified_decode"}}, /* 0.7 */
 	{"llama", {"%s: failed to decode, ret = %d\n", "llama_decode"}},
 	{"llama", {"%s: failed to encode, ret = %d\n", "llama_encode"}},
 };

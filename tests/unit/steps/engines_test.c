@@ -198,7 +198,8 @@ static void table_ranks_no_codec_and_no_compiler(void **state)
 static void table_has_texts_for_files_of_known_engines_only(void **state)
 {
 	assert_string_equal(engines_text("/opt/ferrum", 0)->name, "execute_tokens");
-	assert_null(engines_text("/opt/ferrum", 1));
+	assert_string_equal(engines_text("/opt/ferrum", 1)->name, "unified_decode");
+	assert_null(engines_text("/opt/ferrum", 2));
 	assert_string_equal(engines_text("/usr/bin/llama-server", 0)->name, "llama_decode");
 	assert_string_equal(engines_text("/usr/bin/llama-server", 1)->name, "llama_encode");
 	assert_null(engines_text("/opt/ferrum/server", 0));
