@@ -16,7 +16,8 @@ end_tool
 # Until then there are intervals.
 found='[s for s in S if s["kind"] == "late_step"]'
 fact 'steps of a late library are seen' "25 <= len($found) <= T['steps']"
-fact 'and their calls are exact' "all(s['by'] == T['per_step'] for s in $found)"
+# In the last one the signal may have come, whose handler returns by a call.
+fact 'and their calls are exact' "all(s['by'] == T['per_step'] for s in ($found)[:-1])"
 fact 'what came before says that it is an interval' \
 	'{s["step_source"] for s in S if s["kind"] != "late_step"} == {"interval"}'
 has 'and the tool says when it finds it' "$OUT.err" 'found'
