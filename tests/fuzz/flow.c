@@ -67,7 +67,7 @@ static void check_exits(struct file *file, enum fbt_arch arch)
 	}
 	err = exits_find(&exits, &source, ranges, count);
 	fuzz_check(err <= 0);
-	fuzz_check(err || (exits.addresses.count && exits.begin >= ranges[0].address));
+	fuzz_check(err || (exits.addresses.count && exits.begin.address >= ranges[0].address));
 	fuzz_check(exits.addresses.count == exits.targets.count || err == -ENOMEM);
 	fuzz_check(err != -ENOTSUP || exits.reason[0]);
 	vec_for_each (address, &exits.addresses)
