@@ -32,6 +32,19 @@ int ferrum_cupti_attach(void);
 
 static struct peer peer;
 
+/*
+ * LeakSanitizer asks this when a process exits. In a child it may wait forever for a lock of its
+ * allocator, which another thread of the parent held during the fork.
+ */
+static bool is_copy;
+
+int __lsan_is_turned_off(void);
+
+int __lsan_is_turned_off(void)
+{
+	return is_copy;
+}
+
 /* Runs the function in a new process; what it returns is 0 if all is well. */
 static void in_process(int (*function)(void))
 {
@@ -104,6 +117,7 @@ static int check_fork(void)
 		return err;
 	pid = fork();
 	if (pid == 0) {
+		is_copy = true;
 		err = check_child();
 		/* Or the tool would find the parent's ring in the child. */
 		if (!err && peer_find_fd(getpid(), &count) >= 0)
