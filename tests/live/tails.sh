@@ -70,6 +70,8 @@ trace_steps tails by_two by_jump stays
 expect_whole by_two 120
 fact 'two in a row: the second is a step only where it is called' \
 	"len($(lengths by_jump)) + $(row by_jump)['untraced_steps'] - $(row by_two)['untraced_steps'] == 120"
+fact 'the profile counts what was not traced' \
+	'W.get("untraced_steps", 0) == sum(k["untraced_steps"] for k in R["kinds"])'
 fact 'beside them: a function that returns has all of its steps' "len($(lengths stays)) == 120"
 fact 'beside them: its exit is probed' "$(row stays)['exits'] >= 1"
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"

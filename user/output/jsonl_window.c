@@ -122,6 +122,17 @@ static void add_sampling(struct jsonl_window *event, const struct window *window
 			   (double)window__sampled_calls_per_s(window, least));
 }
 
+/* Calls of step functions that were not traced; absent if there were none (struct fbt_ends). */
+static void add_untraced(struct jsonl_window *event, const struct window *window)
+{
+	uint64_t count = 0;
+
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++)
+		count = add_saturating(count, window->ends[i].unseen_steps);
+	if (count)
+		json_fields_uint(&event->shape, "untraced_steps", count);
+}
+
 static void add_verdicts(struct json_fields *shape, const struct classify_counts *counts)
 {
 	json_fields_uint(shape, "escalations", counts->escalated);
@@ -270,6 +281,7 @@ int jsonl_window_fill(struct jsonl_window *event, const struct window *window,
 	add_identity(&event->shape, window);
 	add_counts(&event->shape, event->lost_keys, window);
 	add_sampling(event, window);
+	add_untraced(event, window);
 	add_verdicts(&event->shape, counts);
 	add_cost(&event->shape, &window->cost);
 	json_fields_uint(&event->shape, "targets", window->processes.count);

@@ -178,7 +178,8 @@ static void warn_of_sampling(const struct report *report)
 	}
 }
 
-/* Share of an end that is not seen, above which the figures of a function are not those of all. */
+/* Share of a function's calls that were not traced, above which its figures do not speak for all.
+ */
 #define UNTRACED_PERCENT 1
 
 static void warn_of_untraced(const struct report *report, uint32_t kind)

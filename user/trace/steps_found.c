@@ -440,6 +440,17 @@ static void check_class_by(const struct steps_found *found, const struct step_fu
 		 name, function->name);
 }
 
+/* Without call sites a tail call ends the step: too early, unless it leads to a step function. */
+static void check_tail_calls(const struct steps_found *found, const struct step_function *function)
+{
+	if (function->has_sites || function->uretprobe || !function->tail_calls ||
+	    found->live->quiet)
+		return;
+	log_warn("%s: %u of its exits are jumps to other functions. On this architecture its steps "
+		 "end there, unless the other one is named by --step too",
+		 function->name, function->tail_calls);
+}
+
 static int describe(const struct steps_found *found, size_t index)
 {
 	const struct step_function *function = found->functions.items[index];
@@ -455,6 +466,7 @@ static int describe(const struct steps_found *found, size_t index)
 	};
 
 	check_class_by(found, function);
+	check_tail_calls(found, function);
 	for (uint32_t i = 0; i < function->arg_count; i++)
 		strings[2 + i] = function->args[i].name;
 	return record_send_strings(found->live->output, &kind, sizeof(kind), FBT_EVENT_KIND,
