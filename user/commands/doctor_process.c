@@ -254,10 +254,10 @@ static void judge_function(const struct step_function *function, struct findings
 		snprintf(ends, sizeof(ends), "%zu %s%s", exits,
 			 function->usdt ? "USDT end" : "exit", exits == 1 ? "" : "s");
 	else if (function->tail_calls)
-		snprintf(ends, sizeof(ends), "%u tail call%s; ends where it returns to",
+		snprintf(ends, sizeof(ends), "%u tail call%s; ends at its call sites",
 			 function->tail_calls, function->tail_calls == 1 ? "" : "s");
 	else
-		snprintf(ends, sizeof(ends), "ends where it returns to");
+		snprintf(ends, sizeof(ends), "ends at its call sites");
 	findings_add(checks, FINDING_OK, "step function", "%.*s, %s%s, %.*s+0x%" PRIx64, NAME_SHOWN,
 		     function->name, ends, function->builtin ? ", from the built-in table" : "",
 		     PATH_SHOWN, path, function->address);

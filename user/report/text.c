@@ -194,8 +194,8 @@ static void warn_of_untraced(const struct report *report, uint32_t kind)
 		return;
 	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
 	report_line(report, STYLE_WARN,
-		    "! %s calls of %s (%s) were not traced: no probe was where "
-		    "they return to",
+		    "! %s calls of %s (%s) were not traced: no probe was at "
+		    "the call site",
 		    FORMAT_COUNT(missed), name, FORMAT_PERCENT(percent));
 }
 
@@ -341,8 +341,8 @@ static void describe_ends(char *text, size_t size, const struct fbt_kind *record
 		if (ends->tail_calls)
 			at = snprintf(text, size, "%" PRIu32 " tail call%s; ", ends->tail_calls,
 				      plural(ends->tail_calls));
-		snprintf(text + at, size - at, "ends where it returns to: %" PRIu32 " call site%s",
-			 ends->sites, plural(ends->sites));
+		snprintf(text + at, size - at, "ends at %" PRIu32 " call site%s", ends->sites,
+			 plural(ends->sites));
 	}
 }
 
@@ -364,7 +364,7 @@ static void write_function(const struct report *report, const char *label, const
 		     called || ends->unseen_steps ? "" : "; never called");
 	report_field(report, "", "%s", place);
 	if (ends->unseen_steps)
-		report_field(report, "", "%s call%s not traced: no probe was where it returns to",
+		report_field(report, "", "%s call%s not traced: no probe was at the call site",
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
 }
 

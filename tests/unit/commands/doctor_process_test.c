@@ -134,12 +134,12 @@ static void step_functions_are_named_with_their_place(void **state)
 	llama->exit_offsets.count = 0;
 	checks = judge_steps(&steps);
 	assert_check(&checks, "step function", FINDING_OK,
-		     "llama_decode, ends where it returns to, from", NULL);
+		     "llama_decode, ends at its call sites, from", NULL);
 	end_checks(&checks);
 	llama->tail_calls = 2;
 	checks = judge_steps(&steps);
 	assert_check(&checks, "step function", FINDING_OK,
-		     "llama_decode, 2 tail calls; ends where it returns to, from", NULL);
+		     "llama_decode, 2 tail calls; ends at its call sites, from", NULL);
 	end_checks(&checks);
 	steps.probe_err = -EOPNOTSUPP;
 	hear(&steps.words, "cannot be probed");
