@@ -8,18 +8,7 @@
 #define FBT_CALLS_BPF_H
 
 #include "files.bpf.h"
-
-/* Kernels without CONFIG_SCHED_INFO do not have the field. */
-#define has_run_delay(task) bpf_core_field_exists((task)->sched_info.run_delay)
-
-/*
- * Total time that the thread has waited for a CPU. Exact if task is the current thread, because a
- * thread that runs is not waiting.
- */
-static __always_inline __u64 run_delay_of(struct task_struct *task)
-{
-	return has_run_delay(task) ? task->sched_info.run_delay : 0;
-}
+#include "times.bpf.h"
 
 /* Valid only at entry: on arm64 the return value overwrites the first argument. */
 #ifdef __TARGET_ARCH_x86
@@ -49,6 +38,8 @@ static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_str
 
 static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr)
 {
+	if (task->nvcsw != slot->awake_switches)
+		note_sleep(slot, SLEPT_OUTSIDE);
 	slot->call_delay_ns = run_delay_of(task);
 	slot->call_minor_faults = task->min_flt;
 	slot->call_major_faults = task->maj_flt;
@@ -65,12 +56,21 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	slot->call_file = how & FBT_FD_FIRST ? file_of_call(slot, task, how, regs) : 0;
 }
 
-/* CPU waits and page faults inside a call belong to the call, not to the step's own time. */
-static __always_inline void leave_call(struct fbt_slot *slot, struct task_struct *task)
+/*
+ * CPU waits and page faults inside a call belong to the call, not to the step's own time. Returns
+ * the time that the call, of that duration, has waited for a CPU.
+ */
+static __always_inline __u64 leave_call(struct fbt_slot *slot, struct task_struct *task,
+					__u64 duration)
 {
-	slot->step_delay_ns += run_delay_of(task) - slot->call_delay_ns;
+	__u64 delay = run_delay_of(task) - slot->call_delay_ns;
+
+	slot->step_delay_ns += delay;
 	slot->step_minor_faults += task->min_flt - slot->call_minor_faults;
 	slot->step_major_faults += task->maj_flt - slot->call_major_faults;
+	if (task->nvcsw != slot->awake_switches)
+		note_sleep(slot, duration > delay ? duration - delay : 0);
+	return delay;
 }
 
 /*

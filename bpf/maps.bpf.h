@@ -115,7 +115,7 @@ struct {
 
 /*
  * Records for the loader: fbt_step; fbt_target without strings, when a process appears or calls
- * execve; fbt_ring_site; and fbt_ring_file.
+ * execve; fbt_ring_site; fbt_ring_wake; and fbt_ring_file.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -135,6 +135,22 @@ struct {
 	__type(key, struct fbt_site_key);
 	__type(value, struct fbt_site);
 } sites SEC(".maps");
+
+/* Long futex waits of steps, by a hash of process and address: see struct fbt_wait. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FBT_WAITS);
+	__type(key, __u32);
+	__type(value, struct fbt_wait);
+} waits SEC(".maps");
+
+/* The latest long calls of each slot's thread. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct fbt_past);
+} pasts SEC(".maps");
 
 /* Identity of an open file: files of a process with equal keys are one file in the outputs. */
 struct file_key {

@@ -10,6 +10,7 @@
 #include <bpf/bpf_tracing.h>
 #include "calls.bpf.h"
 #include "frames.bpf.h"
+#include "limits.bpf.h"
 
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
@@ -52,32 +53,22 @@ static __always_inline void count_walk(struct fbt_slot *slot, __u64 ns, struct t
 		__sync_fetch_and_add(&hits->walk_ns[slot->step_kind & (FBT_KIND_COUNT - 1)], ns);
 }
 
-__noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
+/* The step ends in a call: at the end of its thread. */
+static __always_inline void leave_open_call(struct fbt_slot *slot, struct task_struct *task,
+					    __u64 now)
 {
-	struct task_struct *task = bpf_get_current_task_btf();
-	struct busy_sum others = {.unsure = 1};
-	struct fbt_step *step;
-	__u64 start, delay;
+	__u32 nr = slot->nr < FBT_NR_COUNT ? slot->nr : FBT_NR_COUNT - 1;
+	__u64 delay = leave_call(slot, task, now - slot->start_ns);
+	__u8 which = category[nr];
 
-	if (!slot)
-		return 0;
-	/* The loader too may close the step, when it switches probes off: the exchange decides. */
-	start = __sync_lock_test_and_set(&slot->step_start_ns, 0);
-	if (!start)
-		return 0;
-	if (slot->start_ns)
-		leave_call(slot, task);
-	delay = run_delay_of(task);
-	slot->step_delay_ns = delay - slot->step_delay_ns;
-	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
-		others = sum_others(slot, now);
-	if (others.unsure || others.ns < slot->step_others_ns)
-		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
-	step = bpf_ringbuf_reserve(&events, sizeof(*step), 0);
-	if (!step) {
-		count_lost(FBT_LOST_STEPS);
-		goto out;
-	}
+	if (which < FBT_CATEGORY_COUNT)
+		slot->call_delays_ns[which] += delay;
+}
+
+/* All but other_syscall_ns, threads, flags and limits. */
+static __always_inline void fill_step(struct fbt_step *step, const struct fbt_slot *slot,
+				      struct task_struct *task, __u64 start, __u64 now, __u32 end)
+{
 	step->header.type = FBT_EVENT_STEP;
 	step->header.size = sizeof(*step);
 	step->tgid = slot->tgid;
@@ -94,8 +85,44 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	step->run_delay_ns = slot->step_delay_ns;
 	step->minor_faults = task->min_flt - slot->step_minor_faults;
 	step->major_faults = task->maj_flt - slot->step_major_faults;
+	step->cpu_ns = cpu_clock(task, now) - slot->step_cpu_ns;
+	step->asleep_ns = slot->step_asleep_ns;
+	step->fault_wait_ns = slot->step_fault_wait_ns;
+	__builtin_memcpy(step->call_delay_ns, slot->call_delays_ns, sizeof(step->call_delay_ns));
 	__builtin_memcpy(step->args, slot->args, sizeof(step->args));
 	__builtin_memcpy(step->sums, slot->sums, sizeof(step->sums));
+}
+
+__noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct busy_sum others = {.unsure = 1};
+	struct fbt_step *step;
+	__u64 start, delay;
+
+	if (!slot)
+		return 0;
+	/* The loader too may close the step, when it switches probes off: the exchange decides. */
+	start = __sync_lock_test_and_set(&slot->step_start_ns, 0);
+	if (!start)
+		return 0;
+	if (slot->start_ns)
+		leave_open_call(slot, task, now);
+	else if (task->nvcsw != slot->awake_switches)
+		note_sleep(slot, SLEPT_OUTSIDE);
+	delay = run_delay_of(task);
+	slot->step_delay_ns = delay - slot->step_delay_ns;
+	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
+		others = sum_others(slot, now);
+	if (others.unsure || others.ns < slot->step_others_ns)
+		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
+	step = bpf_ringbuf_reserve(&events, sizeof(*step), 0);
+	if (!step) {
+		count_lost(FBT_LOST_STEPS);
+		goto out;
+	}
+	fill_step(step, slot, task, start, now, end);
+	end_limits(&step->limits, slot, task, now, step->minor_faults | step->major_faults);
 
 	step->other_syscall_ns = 0;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
@@ -206,6 +233,22 @@ static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx
 	return sp < slot->step_sp && !is_frame_left(ctx, slot->step_sp, slot->step_return);
 }
 
+/*
+ * From one begin of a step to the next a thread needs longer: for the trap, the way back from it,
+ * and for leaving the function other than by a return.
+ */
+#define HITS_APART_NS 1000
+
+/*
+ * Whether the step that is open began at this very hit. After a thread other than the first has
+ * called execve, the old and the new probes of the process may be in place together.
+ */
+static __always_inline bool is_same_hit(struct fbt_slot *slot, __u64 cookie, __u64 sp, __u64 now)
+{
+	return slot->step_kind == (cookie & FBT_PROBE_KIND) && sp == slot->step_sp &&
+	       now - slot->step_start_ns < HITS_APART_NS;
+}
+
 /* A forked process has the code of the other one, and its probes, if they are for all processes. */
 static __always_inline __u32 inherited_state(const struct fbt_site_key *key)
 {
@@ -283,6 +326,10 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (!is_end_seen(slot, cookie & (FBT_KIND_COUNT - 1), address, c))
 		return;
 	slot->step_flags = has_run_delay(task) ? 0 : FBT_STEP_SCHED_UNKNOWN;
+	if (has_cpu_clock(task))
+		slot->step_flags |= FBT_STEP_CPU_KNOWN;
+	if (call_detail == FBT_DETAIL_PROBES)
+		slot->step_flags |= FBT_STEP_CALLS_UNKNOWN | FBT_STEP_OTHER_UNKNOWN;
 	slot->gap_ns = 0;
 	slot->gap_syscall_ns = 0;
 	if (slot->step_end_ns > c->switched_ns) {
@@ -294,6 +341,9 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (c->sampled_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		slot->step_flags |= FBT_STEP_SAMPLED;
 	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
+	__builtin_memset(slot->call_delays_ns, 0, sizeof(slot->call_delays_ns));
+	slot->step_asleep_ns = 0;
+	slot->step_fault_wait_ns = 0;
 	slot->step_lost_calls = slot->lost_calls;
 	slot->step_kind = cookie & FBT_PROBE_KIND;
 	slot->step_sp = sp;
@@ -305,7 +355,8 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 		forget_untraced_stack(task);
 	forget_files(slot);
 	read_args(slot, ctx, cookie);
-	if (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS)
+	if (call_detail != FBT_DETAIL_PROBES &&
+	    (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS))
 		others = sum_others(slot, now);
 	if (others.unsure)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
@@ -314,7 +365,10 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_delay_ns = run_delay_of(task);
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;
-	slot->step_start_ns = bpf_ktime_get_ns();
+	begin_limits(slot, task, now);
+	wake_up(slot, task, bpf_ktime_get_ns());
+	slot->step_cpu_ns = slot->awake_cpu_ns;
+	slot->step_start_ns = slot->awake_ns;
 	count_walk(slot, slot->step_start_ns - now, task, delay);
 }
 
@@ -392,9 +446,11 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 		return 0;
 	}
 	if (slot->step_start_ns) {
-		if (is_nested(slot, ctx, cookie, sp))
+		__u64 now = bpf_ktime_get_ns();
+
+		if (is_nested(slot, ctx, cookie, sp) || is_same_hit(slot, cookie, sp, now))
 			return 0;
-		close_step(slot, bpf_ktime_get_ns(), FBT_END_UNWOUND);
+		close_step(slot, now, FBT_END_UNWOUND);
 	}
 	open_step(slot, ctx, cookie, sp, c);
 	return 0;

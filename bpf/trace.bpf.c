@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "steps.bpf.h"
+#include "wakes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -29,7 +30,7 @@ static __always_inline bool is_32_bit(struct task_struct *task)
 }
 
 static __always_inline void send_call(struct fbt_slot *slot, __u32 index, __u64 start,
-				      __u64 duration, long ret, __u32 flags)
+				      __u64 duration, long ret, __u32 flags, __u64 delay)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	struct fbt_ring_heads *heads = bpf_map_lookup_elem(&ring_heads, &cpu);
@@ -54,6 +55,7 @@ static __always_inline void send_call(struct fbt_slot *slot, __u32 index, __u64 
 	call->nr = slot->nr;
 	call->slot = index;
 	call->flags = flags;
+	call->delay_ns = delay;
 	if (flags) {
 		call->args[0] = slot->call_args[0];
 		call->args[1] = slot->call_args[1];
@@ -109,6 +111,8 @@ int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 	slot->nr = nr;
 	slot->start_ns = now;
 	slot->busy -= (now << 1) - 1;
+	if (nr == NR_FUTEX && call_detail >= FBT_DETAIL_ESCALATED)
+		enter_futex(slot, task, index);
 	return 0;
 }
 
@@ -127,6 +131,8 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (!slot->start_ns) {
 		if (slot->born_ns == ~0ull)
 			slot->born_ns = now;
+		if (call_detail >= FBT_DETAIL_ESCALATED)
+			leave_unseen_call(slot, index, now);
 		return 0;
 	}
 	__u64 start = slot->start_ns;
@@ -140,18 +146,22 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	slot->busy += (now << 1) - 1;
 	if (row)
 		add_call(row, duration, failed);
+	if (duration >= FBT_LONG_NS && call_detail >= FBT_DETAIL_ESCALATED)
+		leave_long_call(slot, index, start, now);
 	if (slot->step_start_ns) {
 		struct task_struct *task = bpf_get_current_task_btf();
+		__u64 delay = leave_call(slot, task, duration);
 		__u8 which = category[nr];
 
-		leave_call(slot, task);
-		if (which < FBT_CATEGORY_COUNT)
+		if (which < FBT_CATEGORY_COUNT) {
 			add_call(&slot->sums[which], duration, failed);
+			slot->call_delays_ns[which] += delay;
+		}
 		if (call_detail >= FBT_DETAIL_ESCALATED)
 			send_call(slot, index, start, duration, ret,
-				  know_call(slot, task, nr, ret));
+				  leave_wait(know_call(slot, task, nr, ret)), delay);
 	} else if (call_detail == FBT_DETAIL_ALL) {
-		send_call(slot, index, start, duration, ret, 0);
+		send_call(slot, index, start, duration, ret, 0, 0);
 	}
 	return 0;
 }

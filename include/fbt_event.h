@@ -62,6 +62,8 @@ enum fbt_event_type {
 	FBT_EVENT_SAMPLING = 23,
 	FBT_EVENT_ENDS = 24,
 	FBT_EVENT_SITE = 25, /* only between bpf/ and the loader */
+	FBT_EVENT_STOP = 26,
+	FBT_EVENT_WAKE = 28,
 };
 
 struct fbt_header {
@@ -74,6 +76,7 @@ enum fbt_detail {
 	FBT_DETAIL_STEPS = 0,
 	FBT_DETAIL_ESCALATED = 1,
 	FBT_DETAIL_ALL = 2,
+	FBT_DETAIL_PROBES = 3, /* steps only: system calls are not traced, nor counted */
 };
 
 enum fbt_step_source {
@@ -154,9 +157,33 @@ enum fbt_step_end {
 /* fbt_step.header.flags */
 /* The first step on its thread, or since the probes were switched: the gap is unknown. */
 #define FBT_STEP_NO_GAP	       1
-#define FBT_STEP_OTHER_UNKNOWN 2 /* other_syscall_ns was not measured */
-#define FBT_STEP_SCHED_UNKNOWN 4 /* run_delay_ns and the faults were not measured */
-#define FBT_STEP_SAMPLED       8 /* the probes of its kind are on for only part of the time */
+#define FBT_STEP_OTHER_UNKNOWN 2  /* other_syscall_ns was not measured */
+#define FBT_STEP_SCHED_UNKNOWN 4  /* run_delay_ns and the faults were not measured */
+#define FBT_STEP_SAMPLED       8  /* the probes of its kind are on for only part of the time */
+#define FBT_STEP_CPU_KNOWN     16 /* cpu_ns, asleep_ns and fault_wait_ns were measured */
+/*
+ * System calls were not traced (FBT_DETAIL_PROBES): sums, gap_syscall_ns, other_syscall_ns and
+ * lost_calls are 0 and mean nothing; run_delay_ns and the faults include those in calls.
+ */
+#define FBT_STEP_CALLS_UNKNOWN 32
+
+/*
+ * What the limits of the step thread's cgroups did during a step: sums of the counters of its own
+ * cgroup and of those above it, for all threads in them. 0 also where the kernel does not count.
+ */
+struct fbt_step_limits {
+	__u64 throttled_ns; /* summed over CPUs: no thread ran there, because of a CPU limit */
+	/* The limit, quota_ns of CPU time each period_ns; 0: none by the end, or several. */
+	__u64 quota_ns;
+	__u64 period_ns;
+	__u32 throttled_periods; /* in which a limit was reached; a stretch may reach over one end
+				  */
+	/*
+	 * How often a limit of memory (max, high) was in the way. Of a step without page faults 0;
+	 * counted from up to 10 ms before the step.
+	 */
+	__u32 memory_hits;
+};
 
 /*
  * One step. sums are of the step thread's own syscalls that returned in the step. Of a truncated
@@ -181,13 +208,19 @@ struct fbt_step {
 	__u32 arg_mask;		/* bit i: args[i] was read */
 	__s64 args[FBT_ARG_COUNT];
 	/*
-	 * Of the step thread, outside its syscalls: the time that it was runnable but waited for a
-	 * CPU, and its page faults.
+	 * Of the step thread, outside its syscalls (see FBT_STEP_CALLS_UNKNOWN): the time that it
+	 * was runnable but waited for a CPU, and its page faults.
 	 */
 	__u64 run_delay_ns;
 	__u32 minor_faults;
 	__u32 major_faults; /* those that waited for a disk */
+	/* Of the step thread: */
+	__u64 cpu_ns;	     /* time on a CPU, in and outside of its calls */
+	__u64 asleep_ns;     /* time in its calls, neither on a CPU nor waiting for one */
+	__u64 fault_wait_ns; /* the same outside of its calls, in stretches with a major fault */
+	__u64 call_delay_ns[FBT_CATEGORY_COUNT]; /* part of sums[].ns: waiting for a CPU */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
+	struct fbt_step_limits limits;
 };
 
 /* fbt_call.header.flags */
@@ -204,8 +237,35 @@ struct fbt_call {
 	__u64 duration_ns;
 	__s64 ret;
 	__u32 nr;
-	__u32 file;    /* fbt_file.id of the descriptor used or returned; 0: none, or unknown */
-	__u64 args[2]; /* the first two arguments */
+	__u32 file;	/* fbt_file.id of the descriptor used or returned; 0: none, or unknown */
+	__u64 args[2];	/* the first two arguments */
+	__u64 delay_ns; /* part of duration_ns: waiting for a CPU; only of a call in a step */
+};
+
+/* fbt_wake.flags */
+#define FBT_WAKE_LOCK 1 /* the waker gave back a lock, which it may have had all the time */
+#define FBT_WAKE_ALL  2 /* it woke all that waited, as the last thread at a barrier does */
+
+/*
+ * Who ended a futex wait of a step, and what that thread did from the begin of the wait until it
+ * woke the waiter. The parts sum up to wake_ns - start_ns. Sent before the step; of waits of at
+ * least 0.1 ms only, and not of all of them.
+ */
+struct fbt_wake {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;	/* of the waiter */
+	__u64 start_ns; /* that of the waiter's call */
+	__u64 wake_ns;
+	__u64 cpu_ns;	  /* the waker ran outside of calls */
+	__u64 delay_ns;	  /* it waited for a CPU */
+	__u64 call_ns;	  /* it was in calls */
+	__u64 unknown_ns; /* its calls are no longer known */
+	__u64 nr_ns;	  /* of call_ns, in the calls of number nr, the longest of them */
+	__u32 nr;
+	__u32 waker_tid;
+	__u32 flags; /* FBT_WAKE_* */
+	__u32 reserved;
 };
 
 /*
@@ -221,6 +281,24 @@ struct fbt_file {
 	__u64 ino;
 	__u32 device;	   /* of the file system: major << 20 | minor */
 	__u32 node_device; /* of a device file, the device itself, in the same form; else 0 */
+};
+
+enum fbt_stop_reason {
+	FBT_STOP_SIGNAL = 0,  /* SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU */
+	FBT_STOP_TRACER = 1,  /* ptrace(2): a debugger, strace */
+	FBT_STOP_FREEZER = 2, /* the freezer of its cgroup */
+	FBT_STOP_REASON_COUNT = 3,
+};
+
+/* A thread was seen stopped in its step. Sent at most once for each step, before it. */
+struct fbt_stop {
+	struct fbt_header header;
+	__u64 time_ns; /* when it was seen */
+	__u32 tgid;
+	__u32 tid;
+	__u32 reason;  /* enum fbt_stop_reason */
+	__u32 tracer;  /* FBT_STOP_TRACER: its pid; 0: not known */
+	char comm[16]; /* of the tracer; "": not known */
 };
 
 /* The user has asked to escalate the next step that ends (SIGUSR1, --escalate-now). */
@@ -324,8 +402,10 @@ FBT_ASSERT_SIZE(fbt_target, 24);
 FBT_ASSERT_SIZE(fbt_thread_name, 32);
 FBT_ASSERT_SIZE(fbt_kind, 40);
 FBT_ASSERT_SIZE(fbt_sum, 32);
-FBT_ASSERT_SIZE(fbt_step, 328);
-FBT_ASSERT_SIZE(fbt_call, 64);
+FBT_ASSERT_SIZE(fbt_step_limits, 32);
+FBT_ASSERT_SIZE(fbt_step, 432);
+FBT_ASSERT_SIZE(fbt_call, 72);
+FBT_ASSERT_SIZE(fbt_wake, 88);
 FBT_ASSERT_SIZE(fbt_table, 56);
 FBT_ASSERT_SIZE(fbt_lost, 56);
 FBT_ASSERT_SIZE(fbt_cost, 80);
@@ -333,6 +413,7 @@ FBT_ASSERT_SIZE(fbt_target_exit, 24);
 FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
+FBT_ASSERT_SIZE(fbt_stop, 48);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);
 

@@ -60,6 +60,9 @@ struct fbt_slot_file {
 	__u32 id;
 };
 
+/* In fbt_slot.call_flags only: the call is a futex wait that was noted (bpf/wakes.bpf.h). */
+#define FBT_CALL_NOTED (1u << 31)
+
 struct fbt_slot {
 	__u64 start_ns; /* when the open syscall was entered; 0 in user mode */
 	/*
@@ -79,15 +82,29 @@ struct fbt_slot {
 
 	/* The open call, if it was entered in a step: */
 	/* The thread's counters when the call was entered, as are the next three. */
-	__u64 call_delay_ns;
+	__u64 call_delay_ns; /* of a futex call, also if it was entered outside of a step */
 	__u64 call_minor_faults;
 	__u64 call_major_faults;
 	__u64 call_switches;
 	__u64 call_args[2];
 	__u32 call_file;
-	__u32 call_flags; /* FBT_CALL_ARGS, or 0 */
+	__u32 call_flags; /* FBT_CALL_ARGS, or 0; and FBT_CALL_NOTED */
 	/* The counter when the step began, plus its growth in the step's calls. */
 	__u64 step_delay_ns;
+	__u64 call_delays_ns[FBT_CATEGORY_COUNT]; /* that growth, by category of the call */
+
+	/*
+	 * The thread's clocks when it last had slept in its step, or the step began: see
+	 * bpf/times.bpf.h.
+	 */
+	__u64 awake_ns;
+	__u64 awake_cpu_ns;
+	__u64 awake_delay_ns;
+	__u64 awake_switches;
+	__u64 awake_major_faults;
+	__u64 step_cpu_ns; /* the thread's CPU clock when the step began */
+	__u64 step_asleep_ns;
+	__u64 step_fault_wait_ns;
 
 	__u64 step_end_busy_ns; /* syscall time of the thread at step_end_ns */
 	__u64 step_last_ns;	/* length of the previous step */
@@ -113,6 +130,14 @@ struct fbt_slot {
 	/* The thread's counters when the step began, plus their growth in the step's calls. */
 	__u64 step_minor_faults;
 	__u64 step_major_faults;
+	/* Counters of the thread's cgroups, see bpf/limits.bpf.h: when the step began, and … */
+	__u64 step_cgroups; /* address of the kernel's struct css_set: which cgroups they are */
+	__u64 step_throttled_ns;
+	__u32 step_throttled;
+	__u32 reserved_limits;
+	/* … at memory_seen_ns, which is 0 if they were not read yet. */
+	__u64 memory_hits;
+	__u64 memory_seen_ns;
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	struct fbt_slot_file files[FBT_SLOT_FILES];
@@ -145,8 +170,9 @@ struct fbt_ring_call {
 	__s64 ret;
 	__u16 nr;
 	__u16 slot;
-	__u32 flags;   /* FBT_CALL_* */
-	__u64 args[2]; /* these and file are valid only with FBT_CALL_ARGS */
+	__u32 flags;	/* FBT_CALL_* */
+	__u64 args[2];	/* these and file are valid only with FBT_CALL_ARGS */
+	__u64 delay_ns; /* waiting for a CPU; 0 outside of steps */
 	__u32 file;
 	__u32 lap; /* written last; (index >> ring_shift) + 1: the record is of this lap */
 };
@@ -288,6 +314,68 @@ struct fbt_ring_site {
 	__u64 address;
 	__u32 tgid;
 	__u32 kind;
+};
+
+/*
+ * Who ended a wait, and what that thread did meanwhile. A thread in a step notes a futex wait in
+ * the map waits, by address. A thread of its process that wakes this address copies its own history
+ * to the note, and the waiter sends both when it returns. Only waits and calls of at least
+ * FBT_LONG_NS count.
+ */
+#define FBT_LONG_NS 100000ull
+
+/* Latest long calls that are remembered of each thread, in the map pasts, by slot. */
+#define FBT_PAST_CALLS 8
+
+struct fbt_past_call {
+	__u64 end_ns;
+	__u64 duration_ns;
+	__u64 busy_ns;	     /* time in calls of this thread so far, this one included */
+	__u64 delay_ns;	     /* its waits for a CPU so far, those in this call included */
+	__u64 cpu_ns;	     /* its time on a CPU so far, exact if it blocked in this call */
+	__u32 call_delay_ns; /* of delay_ns, those in this call; at most 2^32 - 1 */
+	__u32 nr;
+};
+
+struct fbt_past {
+	__u32 tid;   /* whose calls these are: the slot may have had another thread before */
+	__u32 count; /* of all; call n is calls[n % FBT_PAST_CALLS] */
+	struct fbt_past_call calls[FBT_PAST_CALLS];
+};
+
+/* A thread at the moment when it wakes another one. */
+struct fbt_waker {
+	__u64 wake_ns;
+	__u64 since_ns; /* since when its calls are known; ~0: not known */
+	__u64 busy_ns;	/* as in fbt_past_call */
+	__u64 delay_ns;
+	__u32 flags; /* FBT_WAKE_* */
+	__u32 reserved;
+	struct fbt_past past;
+};
+
+struct fbt_wait {
+	__u64 address; /* 0: none yet */
+	__u64 start_ns;
+	__u32 tgid;
+	__u32 slot;   /* of the waiter, or of the first of several */
+	__u32 busy;   /* the waker is being read or written */
+	__u32 unread; /* wakes since a waiter came or went */
+	struct fbt_waker waker;
+};
+
+#define FBT_WAITS 4096
+
+/* After so many wakes that no step has waited for, the place is free. */
+#define FBT_UNREAD_MAX 1024
+
+/* A wait and its waker, in the event ring; user/kernel/wakes.c turns it into an fbt_wake. */
+struct fbt_ring_wake {
+	struct fbt_header header; /* FBT_EVENT_WAKE */
+	__u32 tgid;
+	__u32 tid; /* of the waiter */
+	__u64 start_ns;
+	struct fbt_waker waker;
 };
 
 /* How to read a step argument; see user/steps/spec.h for the text form. */

@@ -166,7 +166,7 @@ static int take_help(const struct option_row *row, const char *text, struct opti
 	option_help_end(row->name);
 }
 
-static const char *const details[] = {"steps", "escalated", "all", NULL};
+static const char *const details[] = {"steps", "escalated", "all", "probes", NULL};
 static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
 static const char *const reports[] = {"none", "text", "json", NULL};
 static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
@@ -310,8 +310,8 @@ const struct option_row option_table[] = {
 	{"otlp", 0, OPTION_COMMON, "URL",
 	 "Send escalations to an OpenTelemetry collector, e.g. http://HOST:4318", TEXT(otlp)},
 	{"detail", 0, OPTION_COMMON, "LEVEL",
-	 "System calls to record: steps (none), escalated (those of steps) or all (default: "
-	 "escalated)",
+	 "System calls to record: steps (none, only counted), escalated (those of steps) or all; "
+	 "or probes: times steps and traces no system call at all (default: escalated)",
 	 WORD(detail, details)},
 	{"dir", 0, OPTION_MORE, "DIR",
 	 "Directory of the files that are named by a tag (default: .)", .take = take_dir},

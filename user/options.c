@@ -300,6 +300,9 @@ static int check_tracing(const struct options *options)
 			 "will abort the target");
 	if (options->wait_step && !options->specs.count)
 		return usage_error("--wait-step requires a --step to wait for");
+	if (options->detail == FBT_DETAIL_PROBES && options->interval_given)
+		return usage_error("--interval and --detail probes exclude each other: intervals "
+				   "are made of system calls, which are not traced");
 	return check_class_by(options);
 }
 

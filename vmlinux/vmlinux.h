@@ -71,6 +71,21 @@ struct sched_info {
 	unsigned long long run_delay;
 };
 
+struct rq {
+	u64 clock;
+	u64 clock_task;
+};
+
+struct cfs_rq {
+	struct rq *rq;
+};
+
+struct sched_entity {
+	u64 exec_start;
+	u64 sum_exec_runtime;
+	struct cfs_rq *cfs_rq;
+};
+
 struct super_block {
 	__u32 s_dev;
 	unsigned long s_magic;
@@ -143,9 +158,47 @@ struct uprobe_task {
 	struct return_instance *return_instances;
 };
 
+typedef struct {
+	s64 counter;
+} atomic64_t;
+
+typedef atomic64_t atomic_long_t;
+typedef s64 ktime_t;
+
+struct cgroup_subsys_state {
+	struct cgroup_subsys_state *parent;
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[1];
+};
+
+struct cfs_bandwidth {
+	ktime_t period;
+	u64 quota;
+	int nr_throttled;
+	u64 throttled_time;
+};
+
+struct task_group {
+	struct task_group *parent;
+	struct cfs_bandwidth cfs_bandwidth;
+};
+
+enum memcg_memory_event {
+	MEMCG_HIGH = 1,
+	MEMCG_MAX = 2,
+};
+
+struct mem_cgroup {
+	struct cgroup_subsys_state css;
+	atomic_long_t memory_events_local[MEMCG_MAX + 1];
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
+	struct sched_entity se;
 	struct sched_info sched_info;
 	pid_t pid;
 	pid_t tgid;
@@ -155,6 +208,8 @@ struct task_struct {
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct uprobe_task *utask;
+	struct css_set *cgroups;
+	struct task_group *sched_task_group;
 };
 
 #if defined(__TARGET_ARCH_x86)

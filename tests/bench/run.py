@@ -39,6 +39,7 @@ def bench_calls():
         "--detail steps": lambda: Tool(worker.pid, "--step", "bench_step", "--detail", "steps"),
         "--detail escalated": lambda: Tool(worker.pid, "--step", "bench_step"),
         "--detail all": lambda: Tool(worker.pid, "--step", "bench_step", "--detail", "all"),
+        "--detail probes": lambda: Tool(worker.pid, "--step", "bench_step", "--detail", "probes"),
         "untraced neighbour": lambda: Tool(other.pid, "--step", "bench_step", "--detail", "steps"),
     }
     seen = {(name, loop): [] for name in variants for loop in LOOPS}
@@ -64,7 +65,7 @@ def bench_calls():
               "--detail all": (clock, 1.45), "untraced neighbour": ("empty pair", 1.1)}
     for loop in LOOPS:
         figure(loop + ": bare", statistics.median(seen["bare", loop]), "ns/call")
-        for name in ("empty pair", clock):
+        for name in ("empty pair", clock, "--detail probes"):
             figure(loop + ": " + name, added(name, loop), "ns/call added")
         for name, (floor, limit) in wanted.items():
             value = added(name, loop)

@@ -16,7 +16,9 @@ const profile = read(`${prefix}.profile`)
 	.map((line) => JSON.parse(line));
 const all = (name) => profile.filter((line) => line.event === name);
 const window = all('window_prof')[0].shape;
-const named = new Map(all('escalation_prof').map((line) => [line.shape.step, line]));
+const named = new Map(all('escalation_prof')
+	.filter((line) => !line.shape.not_shown)
+	.map((line) => [line.shape.step, line]));
 
 function say(name, wrong) {
 	for (const item of wrong.slice(0, 10))

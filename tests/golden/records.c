@@ -48,7 +48,7 @@ void record_add_string(struct events *events, const char *text, size_t length)
 
 static void write_window(struct events *events)
 {
-	static const char *const details[] = {"steps", "escalated", "all", NULL};
+	static const char *const details[] = {"steps", "escalated", "all", "probes", NULL};
 	static const char *const arches[] = {"x86_64", "arm64", NULL};
 	static const char *const strings[][2] = {
 		{"tag", "pid7_1700000000000"},
@@ -190,6 +190,8 @@ static void write_step(struct events *events)
 	}
 	if (line_take_number(&events->line, "sampled", 0))
 		step->header.flags |= FBT_STEP_SAMPLED;
+	if (line_take_number(&events->line, "untraced", 0))
+		step->header.flags |= FBT_STEP_CALLS_UNKNOWN;
 	step->lost_calls = line_take_number(&events->line, "lost", 0);
 	step->threads = (uint32_t)line_take_number(&events->line, "threads", 0);
 	take_args(events, step);
@@ -200,8 +202,26 @@ static void write_step(struct events *events)
 	}
 	step->minor_faults = (uint32_t)line_take_number(&events->line, "faults", 0);
 	step->major_faults = (uint32_t)line_take_number(&events->line, "major_faults", 0);
-	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+	step->cpu_ns = line_take_time(&events->line, "cpu", UINT64_MAX);
+	if (step->cpu_ns == UINT64_MAX)
+		step->cpu_ns = 0;
+	else
+		step->header.flags |= FBT_STEP_CPU_KNOWN;
+	step->asleep_ns = line_take_time(&events->line, "asleep", 0);
+	step->fault_wait_ns = line_take_time(&events->line, "fault_wait", 0);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		char key[32];
+
 		take_sum(events, category_name(i), &step->sums[i]);
+		snprintf(key, sizeof(key), "%s_delay", category_name(i));
+		step->call_delay_ns[i] = line_take_time(&events->line, key, 0);
+	}
+	step->limits.throttled_ns = line_take_time(&events->line, "throttled", 0);
+	step->limits.throttled_periods =
+		(uint32_t)line_take_number(&events->line, "throttled_periods", 0);
+	step->limits.quota_ns = line_take_time(&events->line, "quota", 0);
+	step->limits.period_ns = line_take_time(&events->line, "period", 0);
+	step->limits.memory_hits = (uint32_t)line_take_number(&events->line, "memory_hits", 0);
 }
 
 static void write_call(struct events *events)
@@ -214,6 +234,7 @@ static void write_call(struct events *events)
 	call->duration_ns = line_take_time(&events->line, "dur", 0);
 	call->ret = (int64_t)line_take_number(&events->line, "ret", 0);
 	call->nr = take_syscall(events);
+	call->delay_ns = line_take_time(&events->line, "delay", 0);
 	if (line_take_number(&events->line, "unfinished", 0))
 		call->header.flags |= FBT_CALL_UNFINISHED;
 	if (line_take_number(&events->line, "blocked", 0))
@@ -242,11 +263,46 @@ static void write_file(struct events *events)
 	record_add_string(events, path, strlen(path));
 }
 
+static void write_stop(struct events *events)
+{
+	static const char *const reasons[] = {"signal", "tracer", "freezer", NULL};
+	struct fbt_stop *stop = record_begin(events, FBT_EVENT_STOP, sizeof(*stop));
+
+	stop->tgid = record_take_tgid(events);
+	stop->tid = (uint32_t)line_take_number(&events->line, "tid", stop->tgid);
+	stop->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	stop->reason = line_take_name(&events->line, "reason", reasons);
+	stop->tracer = (uint32_t)line_take_number(&events->line, "tracer", 0);
+	snprintf(stop->comm, sizeof(stop->comm), "%s", line_take_text(&events->line, "comm", ""));
+}
+
 static void write_manual(struct events *events)
 {
 	struct fbt_manual *manual = record_begin(events, FBT_EVENT_MANUAL, sizeof(*manual));
 
 	manual->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+}
+
+static void write_wake(struct events *events)
+{
+	struct fbt_wake *wake = record_begin(events, FBT_EVENT_WAKE, sizeof(*wake));
+
+	wake->tgid = record_take_tgid(events);
+	wake->tid = (uint32_t)line_take_number(&events->line, "tid", wake->tgid);
+	wake->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	wake->cpu_ns = line_take_time(&events->line, "cpu", 0);
+	wake->delay_ns = line_take_time(&events->line, "delay", 0);
+	wake->call_ns = line_take_time(&events->line, "calls", 0);
+	wake->unknown_ns = line_take_time(&events->line, "unknown", 0);
+	wake->wake_ns =
+		wake->start_ns + wake->cpu_ns + wake->delay_ns + wake->call_ns + wake->unknown_ns;
+	wake->nr_ns = line_take_time(&events->line, "longest", wake->call_ns);
+	wake->nr = take_syscall(events);
+	wake->waker_tid = (uint32_t)line_take_number(&events->line, "waker", 0);
+	if (line_take_number(&events->line, "lock", 0))
+		wake->flags |= FBT_WAKE_LOCK;
+	if (line_take_number(&events->line, "all", 0))
+		wake->flags |= FBT_WAKE_ALL;
 }
 
 static void write_sampling(struct events *events)
@@ -332,12 +388,12 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window}, {"target", write_target}, {"thread", write_thread},
-	{"kind", write_kind},	  {"step", write_step},	    {"call", write_call},
-	{"table", write_table},	  {"lost", write_lost},	    {"cost", write_cost},
-	{"exit", write_exit},	  {"end", write_end},	    {"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual}, {"sampling", write_sampling},
-	{"ends", write_ends},
+	{"window", write_window},     {"target", write_target}, {"thread", write_thread},
+	{"kind", write_kind},	      {"step", write_step},	{"call", write_call},
+	{"table", write_table},	      {"lost", write_lost},	{"cost", write_cost},
+	{"exit", write_exit},	      {"end", write_end},	{"unknown", write_unknown},
+	{"file", write_file},	      {"manual", write_manual}, {"stop", write_stop},
+	{"sampling", write_sampling}, {"ends", write_ends},	{"wake", write_wake},
 };
 
 record_writer record_writer_of(const char *type)

@@ -42,6 +42,40 @@ replay()
 		--report "$report" >"report.$report" 2>"stderr.$report")
 }
 
+# figure KEY: a count of the window
+figure()
+{
+	grep -o "\"$1\":[0-9]*" <<<"$window" | cut -d: -f2
+}
+
+# escalations_add_up PROFILE: it has a line for each escalation that its window counts, and those that are
+# not shown say so
+escalations_add_up()
+{
+	local lines window
+
+	lines=$(grep '"event":"escalation_prof"' "$1")
+	window=$(grep '"event":"window_prof"' "$1")
+	[ "$(grep -c . <<<"$lines")" = "$(figure escalations)" ] &&
+		[ "$(grep -c '"not_shown":"rate_limit"' <<<"$lines")" = "$(figure escalations_suppressed)" ] &&
+		[ "$(grep -c '"not_shown":"repeated"' <<<"$lines")" = "$(figure escalations_repeated)" ] && return
+	echo "# $1: its escalation_prof lines are not those that its window counts"
+	return 1
+}
+
+# Prose is wrapped at 80 columns. Rows of tables have columns, two spaces apart; a line that is too wide
+# has one long word and nothing else beside its label.
+prose_is_narrow()
+{
+	local wide
+
+	wide=$(LC_ALL=C.UTF-8 grep -E '^.{81}' "$1" | LC_ALL=C.UTF-8 grep -vE '[^ ]( {2,}[^ ]+( [^ ]+)*){4}|^(.{16}|  )?[^ ]+$')
+	[ -z "$wide" ] && return
+	echo "# $1: wider than 80 columns:"
+	echo "$wide"
+	return 1
+}
+
 # Files as they are compared: the text report under its usual ending, stderr only if not empty.
 run_case()
 {
@@ -60,6 +94,8 @@ run_case()
 	[ -s "$work/run/stderr" ] || rm "$work/run/stderr"
 	# Ferrum's own rules, whatever is expected.
 	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null || return 1
+	escalations_add_up "$work/run/profile.jsonl" || return 1
+	prose_is_narrow "$work/run/report.txt" || return 1
 	# And those of who reads a Kineto trace.
 	[[ "${options[*]}" != *kineto* ]] || python3 ../kineto_check.py "$work/run/trace.json"
 }

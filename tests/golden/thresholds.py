@@ -32,7 +32,8 @@ def make_steps(count, sleep_us, numbers=lambda n: 1):
 
 
 class Run:
-    """One replay: G are the escalations by step, W the window, X the trace, S the steps."""
+    """One replay: G are the escalations by step that are shown, H why others are not, W the window,
+    X the trace, S the steps."""
 
     def __init__(self, capture, *options):
         folder = os.path.dirname(capture)
@@ -43,8 +44,10 @@ class Run:
                         "--profile", profile, *options], check=True, env={})
         with open(profile, encoding="utf-8") as file:
             rows = [json.loads(line) for line in file]
-        self.G = {row["shape"]["step"]: row["shape"] for row in rows
-                  if row["event"] == "escalation_prof"}
+        escalated = {row["shape"]["step"]: row["shape"] for row in rows
+                     if row["event"] == "escalation_prof"}
+        self.G = {n: g for n, g in escalated.items() if "not_shown" not in g}
+        self.H = {n: g["not_shown"] for n, g in escalated.items() if "not_shown" in g}
         self.S = {row["shape"]["step"]: row["stage_us"] for row in rows
                   if row["event"] == "step_prof"}
         self.W = next(row["shape"] for row in rows if row["event"] == "window_prof")
@@ -88,6 +91,8 @@ def check_unsteady(make):
     check("an unsteady class is told once in 64 steps", run.named(), [12, 78])
     check("of steps that make it so", run.reasons(), {("cv_exceeded", "sleep")})
     check("the others are counted", run.counts(), (len(due), len(due) - 2, 0))
+    check("and in the profile as repeated", run.H,
+          {n: "repeated" for n in due if n not in (12, 78)})
     run = Run(capture, "--efficiency-threshold", "60")
     check("inefficient too: each is named", run.named(), due)
     check("inefficient too: for both", run.reasons(), {("both", "sleep")})
@@ -103,7 +108,9 @@ def check_limits(make):
     run = Run(steps, "--class-by", "depth", "--budget-us", "400", "--rate-limit", "3")
     check("a budget: every step is over it from the 11th on", run.counts(), (30, 0, 27))
     check("a rate limit: the first three are shown", run.named(), [11, 12, 13])
-    check("a rate limit: in the trace too", len([x for x in run.X if x["cat"] == "escalation"]), 3)
+    check("a rate limit: the others are in the profile as above it", run.H,
+          {n: "rate_limit" for n in range(14, 41)})
+    check("a rate limit: only those shown are in the trace", len([x for x in run.X if x["cat"] == "escalation"]), 3)
     check("a budget: efficiency is budget by duration",
           {(g["brick.budget_us"], g["escalation.reason"], g["brick.efficiency"], g["brick.actual_us"])
            for g in run.G.values()}, {("400", "efficiency_low", "12.5", "3200")})

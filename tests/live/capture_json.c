@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * capture_json FILE: the calls, steps, files and losses of a capture as one JSON array, in their
- * order. A byte of a string is a character of the text.
+ * capture_json FILE: the calls, steps, wakes, files and losses of a capture as one JSON array, in
+ * their order. A byte of a string is a character of the text.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -28,12 +28,34 @@ static void write_call(const struct fbt_call *call)
 
 static void write_step(const struct fbt_step *step)
 {
+	unsigned long long calls_ns = 0, delay_ns = 0;
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		calls_ns += step->sums[i].ns;
+		delay_ns += step->call_delay_ns[i];
+	}
 	printf("%s{\"type\": \"step\", \"tgid\": %u, \"tid\": %u, \"flags\": %u, \"end\": %u, "
 	       "\"run_delay_ns\": %llu, \"minor\": %u, \"major\": %u, \"start_ns\": %llu, "
-	       "\"end_ns\": %llu}",
+	       "\"end_ns\": %llu, ",
 	       comma, step->tgid, step->tid, step->header.flags, step->end,
 	       (unsigned long long)step->run_delay_ns, step->minor_faults, step->major_faults,
 	       (unsigned long long)step->start_ns, (unsigned long long)step->end_ns);
+	printf("\"cpu_ns\": %llu, \"asleep_ns\": %llu, \"fault_wait_ns\": %llu, "
+	       "\"calls_ns\": %llu, \"call_delay_ns\": %llu}",
+	       (unsigned long long)step->cpu_ns, (unsigned long long)step->asleep_ns,
+	       (unsigned long long)step->fault_wait_ns, calls_ns, delay_ns);
+}
+
+static void write_wake(const struct fbt_wake *wake)
+{
+	printf("%s{\"type\": \"wake\", \"tid\": %u, \"start_ns\": %llu, \"wake_ns\": %llu, "
+	       "\"cpu_ns\": %llu, \"delay_ns\": %llu, \"call_ns\": %llu, \"unknown_ns\": %llu, "
+	       "\"nr\": %u, \"nr_ns\": %llu, \"waker\": %u, \"flags\": %u}",
+	       comma, wake->tid, (unsigned long long)wake->start_ns,
+	       (unsigned long long)wake->wake_ns, (unsigned long long)wake->cpu_ns,
+	       (unsigned long long)wake->delay_ns, (unsigned long long)wake->call_ns,
+	       (unsigned long long)wake->unknown_ns, wake->nr, (unsigned long long)wake->nr_ns,
+	       wake->waker_tid, wake->flags);
 }
 
 static void write_file(const struct fbt_file *file)
@@ -71,6 +93,8 @@ static void write_event(const struct fbt_header *event)
 		write_call((const struct fbt_call *)event);
 	else if (event->type == FBT_EVENT_STEP)
 		write_step((const struct fbt_step *)event);
+	else if (event->type == FBT_EVENT_WAKE)
+		write_wake((const struct fbt_wake *)event);
 	else if (event->type == FBT_EVENT_FILE)
 		write_file((const struct fbt_file *)event);
 	else if (event->type == FBT_EVENT_LOST)

@@ -12,7 +12,7 @@ collector.py ask LOG EXPRESSION     prints a Python expression over what came. I
     Q       requests: path, headers, status (our answer), problems, spans, resources
     P       spans of steps (those without a parent) that were answered by 200, by step number;
             attributes in one dict, children by name
-    G S     escalation_prof and step_prof of $OUT.profile, by step number
+    G S     escalation_prof that are shown, and step_prof, of $OUT.profile, by step number
 """
 import ast
 import functools
@@ -267,7 +267,7 @@ def load_profile(event):
     with open(os.environ["OUT"] + ".profile", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return {row["shape"]["step"]: dict(row["shape"], us=row["stage_us"])
-            for row in rows if row["event"] == event}
+            for row in rows if row["event"] == event and "not_shown" not in row["shape"]}
 
 
 def load_requests(log):

@@ -97,6 +97,7 @@ start_engine --steps 0 --sleep-us 2000
 go
 doctor 0 'engine' "$ENGINE" "${nothing[@]}"
 says 'engine: what it is' ok process "$FBT_ENGINE"
+has 'engine: its calls are counted' "$TMP/doctor" 'system calls +[1-9][0-9,]* a second'
 says 'engine: it is not known' warn 'step function' intervals
 says 'engine: a candidate' warn 'step function' "'engine_step'"
 doctor 0 'its step' "$ENGINE" --step engine_step "${nothing[@]}"
@@ -108,9 +109,15 @@ agrees 'too many steps' "$ENGINE" --step 'libc.so.6:pthread_*' "${nothing[@]}"
 agrees 'a step to come' "$ENGINE" --step no_such_step --wait-step "${nothing[@]}"
 agrees 'metadata' "$ENGINE" "${nothing[@]}"
 FERRUM_PROFILE_CONCURRENCY=many agrees 'bad metadata' "$ENGINE" "${nothing[@]}"
+agrees 'probes alone' "$ENGINE" --detail probes "${nothing[@]}"
+says 'probes alone: nothing to measure' no 'step function' '--detail probes'
+agrees 'probes and a step' "$ENGINE" --step engine_step --detail probes "${nothing[@]}"
+says 'probes and a step: a step has its price, a call has none' ok trial 'a step, rings'
+is 'probes and a step: calls are not counted' "$(grep -c 'system calls' "$TMP/doctor")" 0
 stop_process "$ENGINE"
 doctor 0 'stopped' "$ENGINE" "${nothing[@]}"
 says 'stopped: says so' warn state CONT
+says 'stopped: it makes no calls' ok 'system calls' ' 0 a second'
 kill -CONT "$ENGINE"
 
 # Where not even a file can be made, and where there is no need to.

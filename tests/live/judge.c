@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * judge TRUTH MODE STEPS FILE: an engine whose every so many steps one is slow in one way, or that
- * is healthy and not steady (see the headers in judge/). Its own account has a row for each step:
- * when it began and ended, how long its thread was on a CPU, and whether it was due.
+ * judge TRUTH MODE STEPS FILE [CGROUP]: an engine whose every so many steps one is slow in one way,
+ * or that is healthy and not steady (see the headers in judge/). Its own account has a row for each
+ * step: when it began and ended, how long its thread was on a CPU, whether it was due, and how long
+ * its CPU limit kept it off.
  */
 #include "judge/healthy.h"
+#include "judge/limits.h"
 
 static const struct mode modes[] = {
 	{.name = "lock",
@@ -34,6 +36,29 @@ static const struct mode modes[] = {
 	 .work_us = 3000,
 	 .due_work_us = 1500,
 	 .every = 20},
+	{.name = "lock_computed",
+	 .causes = "lock_contention",
+	 .set_up = start_helper,
+	 .before = ask_helper,
+	 .in_step = take_lock,
+	 .help = compute_in_lock,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "lock_beside",
+	 .causes = "lock_contention",
+	 .set_up = start_helper_and_stranger,
+	 .before = ask_helper,
+	 .in_step = take_lock,
+	 .help = hold_lock,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "late",
+	 .causes = "late_thread",
+	 .set_up = make_crew,
+	 .in_step = meet_crew,
+	 .help = come_late,
+	 .work_us = 3000,
+	 .every = 20},
 	{.name = "sleep",
 	 .causes = "sleep",
 	 .in_step = sleep_if_due,
@@ -58,6 +83,14 @@ static const struct mode modes[] = {
 	 .causes = "run_queue",
 	 .set_up = share_cpu,
 	 .before = ask_helper,
+	 .help = hog_cpu,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "starved",
+	 .causes = "run_queue",
+	 .set_up = give_worker_to_hog,
+	 .before = ask_helper,
+	 .in_step = ask_worker,
 	 .help = hog_cpu,
 	 .work_us = 3000,
 	 .every = 20},
@@ -110,6 +143,24 @@ static const struct mode modes[] = {
 	 .in_step = ask_driver,
 	 .work_us = 3000,
 	 .every = 20},
+	{.name = "quota",
+	 .causes = "cpu_limit",
+	 .set_up = open_cpu_limit,
+	 .before = limit_cpu,
+	 .after = free_cpu,
+	 .counter = throttled_ns,
+	 .throttles = true,
+	 .work_us = 8000,
+	 .every = 20},
+	{.name = "memory",
+	 .causes = "memory_limit",
+	 .set_up = open_memory_limit,
+	 .before = limit_memory,
+	 .in_step = read_weights,
+	 .after = free_memory,
+	 .counter = memory_hits,
+	 .work_us = 3000,
+	 .every = 20},
 
 	/* Healthy ones. */
 	{.name = "steady", .causes = "", .work_us = 3000},
@@ -143,6 +194,20 @@ static const struct mode modes[] = {
 	 .help = compute_prefills,
 	 .work_us = 3000,
 	 .every = 20},
+	{.name = "pool",
+	 .causes = "",
+	 .set_up = make_pool,
+	 .in_step = use_pool,
+	 .help = compute_parts,
+	 .work_us = 3000,
+	 .every = 20},
+	{.name = "crew",
+	 .causes = "",
+	 .set_up = make_crew,
+	 .in_step = meet_crew,
+	 .help = compute_as_long,
+	 .work_us = 3000,
+	 .every = 20},
 	{.name = "warm_up",
 	 .causes = "",
 	 .set_up = reserve_memory,
@@ -151,7 +216,7 @@ static const struct mode modes[] = {
 };
 
 struct row {
-	uint64_t begin_ns, end_ns, cpu_ns;
+	uint64_t begin_ns, end_ns, cpu_ns, throttled_ns;
 	bool due;
 };
 
@@ -186,16 +251,19 @@ static void make_step(struct engine *e, long number, struct row *row)
 	const struct mode *mode = e->mode;
 	const bool due = mode->every && number % mode->every == 0;
 	const long us = work_of(e, number, due);
-	uint64_t cpu_ns;
+	uint64_t cpu_ns, before = 0;
 
 	if (due && mode->before)
 		mode->before(e);
+	if (mode->counter)
+		before = mode->counter(e);
 	cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	row->begin_ns = clock_ns(CLOCK_MONOTONIC);
 	judged_step(e, us, due);
 	row->end_ns = clock_ns(CLOCK_MONOTONIC);
 	row->cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns;
-	row->due = due;
+	row->due = due && (!mode->counter || mode->counter(e) > before);
+	row->throttled_ns = mode->throttles ? mode->counter(e) - before : 0;
 	if (due && mode->after)
 		mode->after(e);
 	pause_us(200);
@@ -206,8 +274,8 @@ static void write_truth(FILE *truth, const struct engine *e, const struct row *r
 	fprintf(truth, "{\"mode\":\"%s\",\"causes\":\"%s\",\"steps\":[", e->mode->name,
 		e->mode->causes);
 	for (long i = 0; i < e->steps; i++)
-		fprintf(truth, "%s\n[%lu,%lu,%lu,%d]", i ? "," : "", rows[i].begin_ns,
-			rows[i].end_ns, rows[i].cpu_ns, rows[i].due);
+		fprintf(truth, "%s\n[%lu,%lu,%lu,%d,%lu]", i ? "," : "", rows[i].begin_ns,
+			rows[i].end_ns, rows[i].cpu_ns, rows[i].due, rows[i].throttled_ns);
 	fprintf(truth, "]}\n");
 	fclose(truth);
 }
@@ -226,6 +294,7 @@ int main(int argc, char **argv)
 	truth = open_truth(argv);
 	e.steps = number_at(argv, 3, 0);
 	e.path = argv[4];
+	e.cgroup = argc > 5 ? argv[5] : NULL;
 	rows = calloc((size_t)e.steps + 1, sizeof(*rows));
 	must(rows != NULL, "calloc");
 	set_up(&e);

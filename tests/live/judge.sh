@@ -6,10 +6,10 @@
 # shellcheck source=tests/live/judge/lib.sh
 . tests/live/judge/lib.sh
 
-for mode in lock_more sleep threads; do
+for mode in lock_more lock_computed late sleep threads; do
 	scored $mode 300
 done
-for mode in prefill device; do
+for mode in prefill device workers; do
 	scored $mode 500
 done
 finish

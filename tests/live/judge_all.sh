@@ -5,24 +5,26 @@
 # shellcheck source=tests/live/judge/lib.sh
 . tests/live/judge/lib.sh
 
-for mode in lock lock_more lock_less sleep threads mmap writes reads ioctl; do
+for mode in lock lock_more lock_less lock_computed lock_beside late sleep threads mmap writes reads ioctl; do
 	scored $mode 700
 done
 if chrt -f 1 true 2>/dev/null; then
 	scored hog 700
+	[ "$(nproc)" -lt 2 ] || scored starved 700
 else
-	echo 'SKIP hog: no thread may go first here'
+	echo 'SKIP hog, starved: no thread may go first here'
 fi
-for mode in steady prefill device mixed growing bursts two busy_lock warm_up; do
+for mode in steady prefill device mixed growing bursts two busy_lock workers pool crew warm_up; do
 	scored $mode 2000
 done
 
-# No record says yet how long a thread was stopped, how long its page faults and signal handlers took,
-# and what its workers did.
-for mode in cold faults signals workers; do
+scored stop 700
+scored cold 700
+
+# No record says yet how long its page faults that need no disk, and its signal handlers, took.
+for mode in faults signals; do
 	shown $mode 300
 done
-shown stop 500
 JUDGE=$FBT_BUILD/tests/live_judge # a team that spins gets a CPU in turns, if none goes first
 shown pinned 300
 finish

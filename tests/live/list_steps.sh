@@ -17,6 +17,9 @@ has 'it says how long they took, and where they end' "$TMP/list" \
 	' [0-9]+\.[0-9]{3} ms  [0-9]+ (exit|call site)s? +engine_step '
 holds 'the engine goes on' kill -0 "$ENGINE"
 
+# Candidates are looked for only on threads that are busy.
+start_engine --steps 0 --compute-us 1000 --sleep-us 1000
+go
 run_tool -p "$ENGINE" --step main
 await_lines 1 'engine_step|short of CPUs' "$OUT.err"
 stop_tool

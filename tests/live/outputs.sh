@@ -20,7 +20,7 @@ holds 'the profile has the same' [ -s "$TMP/here/ferrum_profile_${tag%.json}.jso
 is 'and nothing else is left' "$(find "$TMP/here" -type f | wc -l)" 2
 holds 'both are valid' "$FBT" validate "$TMP"/here/ferrum_*
 is 'nobody else may read them' "$(stat -c %a "$TMP"/here/ferrum_* | sort -u)" 600
-for word in engine_step "$ENGINE" p50 p99 futex compute mmap nanosleep; do
+for word in engine_step "$ENGINE" p50 p99 futex own code mmap nanosleep; do
 	has "the report says $word" "$OUT.report" "$word"
 done
 is 'no colour where there is no terminal' "$(grep -c $'\033' "$OUT.report")" 0

@@ -13,22 +13,27 @@
     honest  whether each of them is there, and none that it says is not
     total   sums counts of steps, in the form of the engine's account
     near    whether a table is the engine's
-    G       escalation_prof by number of step, times under us
+    G       escalation_prof by number of step, times under us: those that are shown
+    H       the same, those too that are not shown
     cliffs  those of G that are named as a memory cliff
     inefficient  those that are named for more than that, or than an unsteady class
     due     steps that the engine was in trouble in, but for those before their class is known
+    troubled  all steps that the engine was in trouble in
     slower  slower(F): steps not in trouble that took F times as long as usual for their work, by
             the engine's own clock: the machine's doing, and rightly named
     inside  inside(N): what happened in step N, of the trace: its calls
     spent   spent(N): us that step N spent in those
+    monotonic_ns  monotonic_ns(TIME): a time of day of the profile, by CLOCK_MONOTONIC
 
 Files are $OUT.profile, $OUT.trace and $OUT.report, and $TMP/truth.json.
 """
 import ast
+import datetime
 import functools
 import json
 import os
 import sys
+import time
 
 CATEGORIES = ["mmap", "futex", "ioctl", "read", "write", "other"]
 OUT = os.environ["OUT"]
@@ -99,9 +104,13 @@ def load_lines():
         return file.read().splitlines()
 
 
-def load_escalations():
+def load_all_escalations():
     return {row["shape"]["step"]: dict(row["shape"], us=row["stage_us"])
             for row in load_events() if row["event"] == "escalation_prof"}
+
+
+def load_escalations():
+    return {n: row for n, row in load_all_escalations().items() if "not_shown" not in row}
 
 
 def find_due(truth):
@@ -127,6 +136,14 @@ def find_inside(number):
             step["ts"] <= x["ts"] and x["ts"] + x["dur"] <= step["ts"] + step["dur"]]
 
 
+def to_monotonic_ns(text):
+    """Now's distance between the clocks is the run's, unless somebody sets the clock."""
+    since = datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) - datetime.datetime(
+        1970, 1, 1, tzinfo=datetime.timezone.utc)
+    return (since // datetime.timedelta(microseconds=1) * 1000 - time.time_ns() +
+            time.clock_gettime_ns(time.CLOCK_MONOTONIC))
+
+
 makers = {
     "T": lambda: load(TRUTH),
     "B": lambda: load(TRUTH + ".before-exec"),
@@ -144,13 +161,16 @@ makers = {
     "total": lambda: total,
     "near": lambda: near,
     "G": load_escalations,
+    "H": load_all_escalations,
     "due": lambda: find_due(load(TRUTH)),
+    "troubled": lambda: set(load(TRUTH)["threads"][0]["troubled"]),
     "inefficient": lambda: {n for n, row in load_escalations().items()
                             if row["escalation.reason"] not in ("cv_exceeded", "memory_cliff")},
     "cliffs": lambda: {n for n, row in load_escalations().items()
                        if row["escalation.reason"] == "memory_cliff"},
     "slower": lambda: lambda factor: find_slower(load(TRUTH), factor),
     "inside": lambda: find_inside,
+    "monotonic_ns": lambda: to_monotonic_ns,
     "spent": lambda: lambda number: sum(call["dur"] for call in find_inside(number)),
     "CATEGORIES": lambda: CATEGORIES,
 }

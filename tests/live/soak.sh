@@ -176,7 +176,7 @@ soak_target()
 	run_soak -p "$ENGINE" --step soak_step --trace "$OUT.trace" --profile "$OUT.profile" "$@"
 	watch_to_end
 	in_window 'each step is there, or counted' \
-		'W["steps"] + W["lost_steps"] + W["lost_begins"] >= T["steps"]'
+		'W["steps"] + W["lost_steps"] + W["lost_begins"] + W.get("untraced_steps", 0) >= T["steps"]'
 }
 
 soak_steps()

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
 
@@ -43,6 +44,20 @@ const char *format_time(char buffer[FORMAT_MAX], double ns)
 	if (ns >= 999.5 && ns < 1000)
 		ns = 1000;
 	return format_scaled(buffer, ns, 1000, units, 4);
+}
+
+const char *format_utc(char buffer[FORMAT_UTC_MAX], uint64_t realtime_ns)
+{
+	time_t seconds = (time_t)(realtime_ns / NS_PER_S);
+	struct tm utc;
+	size_t length;
+
+	/* 64 bits of nanoseconds end in the year 2554. */
+	gmtime_r(&seconds, &utc);
+	length = strftime(buffer, FORMAT_UTC_MAX, "%Y-%m-%dT%H:%M:%S", &utc);
+	snprintf(buffer + length, FORMAT_UTC_MAX - length, ".%06uZ",
+		 (unsigned int)(realtime_ns % NS_PER_S / NS_PER_US));
+	return buffer;
 }
 
 const char *format_bytes(char buffer[FORMAT_MAX], uint64_t bytes)

@@ -17,6 +17,11 @@ const char *format_bytes(char buffer[FORMAT_MAX], uint64_t bytes);   /* "23.0 Mi
 const char *format_percent(char buffer[FORMAT_MAX], double percent); /* "11.2 %", "<0.1 %" */
 const char *format_number(char buffer[FORMAT_MAX], double value); /* 3 digits, whole from 100 on */
 
+/* Nanoseconds of CLOCK_REALTIME in UTC: "2026-11-23T18:57:01.123456Z". Writes and returns buffer.
+ */
+#define FORMAT_UTC_MAX 48
+const char *format_utc(char buffer[FORMAT_UTC_MAX], uint64_t realtime_ns);
+
 /* The same text as an argument of a call. It lives until the enclosing block ends. */
 #define FORMAT_TIME(ns)		format_time((char[FORMAT_MAX]){""}, (double)(ns))
 #define FORMAT_COUNT(count)	format_count((char[FORMAT_MAX]){""}, count)

@@ -7,11 +7,14 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "commands/doctor_calls.h"
 #include "commands/doctor_check.h"
 #include "commands/doctor_gpu.h"
+#include "commands/doctor_limits.h"
 #include "commands/doctor_machine.h"
 #include "commands/doctor_process.h"
 #include "commands/doctor_room.h"
+#include "proc/process.h"
 
 /* On a machine that is not busy, all of doctor takes less than a second. */
 #define ENGINES_BUDGET_NS 300000000ull
@@ -58,17 +61,23 @@ static void check_machine(const struct options *options, struct doctor_trial *tr
 static void check_process(const struct options *options, uint32_t tgid, struct doctor_trial *trial,
 			  struct findings *checks)
 {
+	struct cgroup_limits limits;
 	struct doctor_process process;
 	struct doctor_process_gpu gpu;
 	struct doctor_steps steps;
+	struct doctor_calls calls;
 
 	checks->tgid = tgid;
 	doctor_process_read(&process, tgid);
 	doctor_process_judge(&process, checks);
 	if (process.err)
 		return;
+	cgroup_limits_read(&limits, processes_ref(tgid));
+	doctor_limits_judge(&limits, checks);
 	doctor_steps_read(&steps, tgid, options, trial);
 	doctor_steps_judge(&steps, checks);
+	doctor_calls_read(&calls, tgid, steps.found > 0 && !steps.probe_err, trial);
+	doctor_calls_judge(&calls, checks);
 	doctor_steps_clear(&steps);
 	doctor_process_gpu_read(&gpu, tgid, options->gpu.mode);
 	doctor_process_gpu_judge(&gpu, checks);

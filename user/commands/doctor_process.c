@@ -225,6 +225,7 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 	*steps = (struct doctor_steps){
 		.named = options->specs.count,
 		.waits = options->wait_step,
+		.alone = options->detail == FBT_DETAIL_PROBES,
 		.interval_ns = options->interval_ns,
 	};
 	doctor_listen(&steps->words);
@@ -267,7 +268,7 @@ static void judge_probe(const struct doctor_steps *steps, struct findings *check
 {
 	const char *words = doctor_words_text(&steps->words, checks, strerror(-steps->probe_err));
 
-	if (steps->named)
+	if (steps->named || steps->alone)
 		findings_add(checks, FINDING_FAIL, "step probes", "%s", words);
 	else
 		findings_add(checks, FINDING_WARN, "step probes",
@@ -277,13 +278,20 @@ static void judge_probe(const struct doctor_steps *steps, struct findings *check
 				"(--list-steps shows candidates)");
 }
 
-static void judge_none(const struct doctor_steps *steps, struct findings *checks)
+/* What is missing, and what that would mean. */
+static void judge_missing(const struct doctor_steps *steps, struct findings *checks)
 {
-	char names[FINDING_TEXT_MAX - 256];
-
 	if (steps->named && !steps->waits)
 		findings_add(checks, FINDING_FAIL, "step function", "%s",
 			     doctor_words_text(&steps->words, checks, "nothing matches --step"));
+	else if (steps->named && steps->alone)
+		findings_add(checks, FINDING_WARN, "step function",
+			     "nothing matches --step yet: nothing is measured until it is loaded "
+			     "(--wait-step, --detail probes)");
+	else if (steps->alone)
+		findings_add(checks, FINDING_FAIL, "step function",
+			     "no function of the built-in table (llama.cpp, ferrum) found, and "
+			     "--detail probes measures nothing else");
 	else if (steps->named)
 		findings_add(checks, FINDING_WARN, "step function",
 			     "nothing matches --step yet: steps are intervals of %s until it is "
@@ -294,6 +302,13 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 			     "no function of the built-in table (llama.cpp, ferrum) found: steps "
 			     "would be fixed intervals of %s",
 			     FORMAT_TIME(steps->interval_ns));
+}
+
+static void judge_none(const struct doctor_steps *steps, struct findings *checks)
+{
+	char names[FINDING_TEXT_MAX - 256];
+
+	judge_missing(steps, checks);
 	list_options(names, sizeof(names), &steps->candidates);
 	if (*names)
 		findings_advise(checks,

@@ -42,6 +42,7 @@ struct doctor_steps {
 	/* Requested. */
 	bool named; /* by --step */
 	bool waits; /* --wait-step */
+	bool alone; /* --detail probes: without steps nothing is measured */
 	uint64_t interval_ns;
 	/* Found. */
 	int found; /* number of functions, or -errno, explained by words */

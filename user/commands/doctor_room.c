@@ -284,7 +284,7 @@ void doctor_trial_run(struct doctor_trial *trial, const struct options *options)
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), mapped_bytes;
 	int err;
 
-	*trial = (struct doctor_trial){.err = 0};
+	*trial = (struct doctor_trial){.no_calls = options->detail == FBT_DETAIL_PROBES};
 	doctor_listen(&trial->words);
 	err = loading_open(&trial->loader, options);
 	if (!err)
@@ -326,6 +326,13 @@ void doctor_trial_judge(const struct doctor_trial *trial, struct findings *check
 	}
 	if (trial->err) {
 		judge_failure(trial, checks);
+		return;
+	}
+	if (trial->no_calls) {
+		findings_add(checks, FINDING_OK, "trial",
+			     "loaded, attached and run in %s; costs %s a step, rings %s",
+			     FORMAT_TIME(trial->took_ns), FORMAT_TIME(trial->cost.step_ns),
+			     FORMAT_BYTES(trial->ring_bytes));
 		return;
 	}
 	findings_add(checks, FINDING_OK, "trial",

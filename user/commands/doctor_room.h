@@ -46,8 +46,9 @@ void doctor_room_judge(const struct doctor_room *room, struct findings *checks);
  * the machine takes some ten nanoseconds longer; nothing else notices.
  */
 struct doctor_trial {
-	bool skipped; /* a failed check makes it pointless */
-	int err;      /* 0, or -errno, explained by words */
+	bool skipped;  /* a failed check makes it pointless */
+	bool no_calls; /* --detail probes: the programs for system calls are left out */
+	int err;       /* 0, or -errno, explained by words */
 	struct doctor_words words;
 	uint64_t took_ns;
 	uint64_t ring_bytes;

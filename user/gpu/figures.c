@@ -167,7 +167,8 @@ static uint64_t view_busy(const struct gpu_figures_input *input, const struct gp
 
 bool gpu_calls_known(const struct step *step)
 {
-	if (!step->record.kind || step->calls_truncated || step->record.lost_calls)
+	if (!step_calls_known(step) || !step->record.kind || step->calls_truncated ||
+	    step->record.lost_calls)
 		return false;
 	/* The call that a step was cut off in has time, and is not counted. */
 	if (!step->calls.count && step_syscall_ns(step))

@@ -453,6 +453,7 @@ static void held_step_free(struct held_step *held)
 {
 	step_gpu_free(held->step.gpu);
 	vec_free(&held->step.calls);
+	vec_free(&held->step.wakes);
 	free(held);
 }
 
@@ -602,6 +603,7 @@ static int hold_step(struct merger *merger, const struct window *window, struct 
 		return pass_unheld(merger, window, step);
 	held->step = *step;
 	step->calls = (call_vec){0};
+	step->wakes = (wake_vec){0};
 	STAILQ_INSERT_TAIL(&merger->held, held, in_all);
 	merger->steps++;
 	merger->calls += held->step.calls.count;

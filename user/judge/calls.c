@@ -148,6 +148,8 @@ static enum cause_kind find_part(struct call_walk *walk)
 {
 	const struct fbt_call *call = walk->call;
 
+	if (walk->wake && walk->wake->flags & FBT_WAKE_ALL)
+		return CAUSE_LATE_THREAD;
 	if (!(walk->rule->traits & CALL_BY_FILE) || !call->file)
 		return (enum cause_kind)walk->rule->cause;
 	if (call->file != walk->file) {
@@ -226,6 +228,35 @@ static uint64_t covered_ns(struct call_walk *walk)
 	return min_u64(ns, walk->ns);
 }
 
+static const struct fbt_wake *find_wake(struct call_walk *walk)
+{
+	const wake_vec *wakes = &walk->step->wakes;
+	uint64_t start_ns = walk->call->start_ns;
+
+	/* A wait that ended by itself, or by a signal: the wake was for another thread. */
+	if (!(walk->rule->traits & CALL_FUTEX) || walk->call->ret < 0)
+		return NULL;
+	while (walk->wakes < wakes->count && wakes->items[walk->wakes].start_ns < start_ns)
+		walk->wakes++;
+	if (walk->wakes == wakes->count || wakes->items[walk->wakes].start_ns != start_ns)
+		return NULL;
+	return &wakes->items[walk->wakes];
+}
+
+/* What the waker did while this thread waited. A lock is waited for whatever its holder does. */
+static void split_wait(struct call_walk *walk)
+{
+	const struct fbt_wake *wake = walk->wake;
+
+	walk->worker_ns = walk->delay_ns = 0;
+	if (!wake || wake->flags & FBT_WAKE_LOCK)
+		return;
+	walk->worker_ns = min_u64(wake->cpu_ns, walk->ns);
+	walk->ns -= walk->worker_ns;
+	walk->delay_ns = min_u64(wake->delay_ns, walk->ns);
+	walk->ns -= walk->delay_ns;
+}
+
 bool call_walk_next(struct call_walk *walk)
 {
 	if (walk->next >= walk->step->calls.count)
@@ -235,9 +266,18 @@ bool call_walk_next(struct call_walk *walk)
 	walk->ns = call_walk_ns(walk->step, walk->call);
 	walk->covered_ns = covered_ns(walk);
 	walk->ns -= walk->covered_ns;
+	walk->cpu_wait_ns = walk->step->record.kind ? min_u64(walk->call->delay_ns, walk->ns) : 0;
+	walk->ns -= walk->cpu_wait_ns;
+	walk->wake = find_wake(walk);
+	split_wait(walk);
 	walk->part = find_part(walk);
 	walk->cause = walk->claims && is_claimed(walk) ? CAUSE_THREAD_CHURN : walk->part;
 	return true;
+}
+
+bool call_walk_is_covered(const struct call_walk *walk)
+{
+	return walk->covered_ns || walk->worker_ns || walk->delay_ns;
 }
 
 bool call_walk_made_thread(const struct call_walk *walk)
@@ -272,13 +312,29 @@ static const struct {
 				  "is latency by design"},
 	[CAUSE_OTHER_CALLS] = {"other_calls", "look up the named call: this tool has no group for "
 					      "it"},
+	[CAUSE_LATE_THREAD] = {"late_thread", "find out why the named thread comes late to the "
+					      "barrier: it had more to do than the others, or "
+					      "something else"},
 	[CAUSE_RUN_QUEUE] = {"run_queue", "give the engine CPUs of its own: fewer threads or "
 					  "neighbours, cpusets, a higher CPU limit"},
+	[CAUSE_CPU_LIMIT] = {"cpu_limit", "raise or remove the CPU limit of its cgroup (cpu.max; "
+					  "in Kubernetes resources.limits.cpu), or use no more "
+					  "threads than it has CPUs"},
 	[CAUSE_PAGE_FAULTS] = {"page_faults", "touch memory before the step and keep it: pre-fault "
 					      "it, lock it, or use huge pages"},
+	[CAUSE_MEMORY_LIMIT] = {"memory_limit",
+				"raise the memory limit of its cgroup (memory.max, memory.high; in "
+				"Kubernetes resources.limits.memory) above the model and all "
+				"buffers, or use less memory"},
+	[CAUSE_STOPPED] = {"stopped", "find out who stops the process: a debugger, a checkpoint, a "
+				      "job scheduler"},
+	[CAUSE_OFF_CPU] = {"off_cpu", "look for a host that takes the CPU of its guest (steal in "
+				      "top), short stops, and locks of the address space"},
 	[CAUSE_GPU_TRANSFER] = {"gpu_transfer",
 				"keep data on the GPU between steps, copy less at once and from "
 				"pinned memory, or copy while kernels run"},
+	[CAUSE_UNKNOWN] = {"unknown", "trace again with --detail steps, which tells own code from "
+				      "system calls"},
 	[CAUSE_COMPUTE] = {"compute", "profile the code itself: the operating system does not "
 				      "explain this time"},
 };

@@ -23,10 +23,16 @@ enum cause_kind {
 	CAUSE_SIGNAL_STORM,	   /* signal handlers, sigreturn */
 	CAUSE_SLEEP,		   /* poll, epoll_wait, select, nanosleep, sched_yield */
 	CAUSE_OTHER_CALLS,	   /* any other syscall: named in the evidence */
+	CAUSE_LATE_THREAD,	   /* futex, at a barrier: another thread came late */
 	CAUSE_RUN_QUEUE,	   /* ready to run, no CPU free */
-	CAUSE_PAGE_FAULTS,	   /* estimated: their number is exact, their time is not */
-	CAUSE_GPU_TRANSFER,	   /* GPU copies: found by their share, a part of no step */
-	CAUSE_COMPUTE,		   /* none of the above: the step itself had more to do */
+	CAUSE_CPU_LIMIT,    /* … because its cgroup was at its limit: instead of RUN_QUEUE */
+	CAUSE_PAGE_FAULTS,  /* time of those without a disk is estimated by their number */
+	CAUSE_MEMORY_LIMIT, /* … at the limit of its cgroup: instead of PAGE_FAULTS, OFF_CPU */
+	CAUSE_STOPPED,	    /* by a signal, a tracer or a freezer */
+	CAUSE_OFF_CPU,	    /* asleep outside of calls, for none of these */
+	CAUSE_GPU_TRANSFER, /* GPU copies: found by their share, a part of no step */
+	CAUSE_UNKNOWN,	    /* instead of COMPUTE where calls were not traced */
+	CAUSE_COMPUTE,	    /* none of the above: the step itself had more to do */
 	CAUSE_COUNT,
 };
 
@@ -60,10 +66,14 @@ struct call_walk {
 	/* Of the current call. */
 	const struct fbt_call *call;
 	const struct call_rule *rule;
-	uint64_t ns;	       /* that it took in the step (call_walk_ns), without … */
-	uint64_t covered_ns;   /* … waiting for the GPU while it worked: that is work */
-	enum cause_kind part;  /* of the call by itself */
-	enum cause_kind cause; /* the same, or CAUSE_THREAD_CHURN if a new thread claims it */
+	uint64_t ns;		     /* that it took in the step (call_walk_ns), without … */
+	uint64_t covered_ns;	     /* … waiting for the GPU while it worked: that is work */
+	uint64_t worker_ns;	     /* … the same for a thread of the process that computed */
+	uint64_t delay_ns;	     /* … waiting for a thread that waited for a CPU */
+	const struct fbt_wake *wake; /* who ended the call, a futex wait; NULL: not known */
+	uint64_t cpu_wait_ns;	     /* … waiting for a CPU itself */
+	enum cause_kind part;	     /* of the call by itself */
+	enum cause_kind cause;	     /* the same, or CAUSE_THREAD_CHURN if a new thread claims it */
 
 	/* The walk's own. */
 	const struct window *window;
@@ -72,6 +82,7 @@ struct call_walk {
 	size_t next;
 	size_t busy; /* where to look in step->gpu */
 	size_t sync_busy;
+	size_t wakes;  /* where to look in step->wakes */
 	uint32_t file; /* the latest one that was looked up */
 	bool file_is_socket;
 	bool claims;
@@ -89,7 +100,8 @@ void call_walk_begin(struct call_walk *walk, const struct window *window, const 
 
 /*
  * Moves to the next call; false after the last. A call waits for the GPU if it blocked, or lies
- * inside a CUDA call that waits; without GPU records, and in an interval, nothing is covered.
+ * inside a CUDA call that waits; without GPU records, and in an interval, nothing is covered. A
+ * futex wait is covered as far as the thread that ended it computed, unless that gave back a lock.
  */
 bool call_walk_next(struct call_walk *walk);
 
@@ -98,6 +110,9 @@ bool call_walk_next(struct call_walk *walk);
  * returned in it, only what lies inside the interval.
  */
 uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call);
+
+/* Some of the current call is work, or another thread's wait for a CPU. */
+bool call_walk_is_covered(const struct call_walk *walk);
 
 /* The current call made a thread or process. */
 bool call_walk_made_thread(const struct call_walk *walk);

@@ -12,6 +12,8 @@
 #define STORM_FACTOR	4
 #define TINY_WRITES_MIN 32
 #define TINY_BYTES	512
+/* The kernel charges memory in batches of 64 pages: half of the batches found the limit reached. */
+#define FAULTS_PER_HIT 128
 
 /*
  * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
@@ -28,19 +30,6 @@ static void give(struct cause_times *times, enum cause_kind kind, uint64_t ns, u
 	*left_ns -= given;
 }
 
-static void split_hidden(const struct window *window, const struct fbt_step *record,
-			 struct cause_times *times, uint64_t *left_ns)
-{
-	unsigned __int128 faults_ns =
-		(unsigned __int128)record->minor_faults * window->record.fault_ps / 1000;
-
-	if (record->header.flags & FBT_STEP_SCHED_UNKNOWN)
-		return;
-	give(times, CAUSE_RUN_QUEUE, record->run_delay_ns, left_ns);
-	give(times, CAUSE_PAGE_FAULTS, faults_ns > *left_ns ? *left_ns : (uint64_t)faults_ns,
-	     left_ns);
-}
-
 /* Time since the previous call, if it belongs to this one. Intervals have many threads. */
 static uint64_t between_calls_ns(const struct step *step, const struct fbt_call *call,
 				 uint64_t *last_ns)
@@ -51,34 +40,95 @@ static uint64_t between_calls_ns(const struct step *step, const struct fbt_call 
 	return step->record.kind && gap_ns < BETWEEN_CALLS_NS ? gap_ns : 0;
 }
 
-void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
+/* What the threads did for which a call waited. */
+static void give_waits(struct cause_times *times, const struct call_walk *walk, uint64_t *left_ns)
+{
+	uint64_t before_ns = times->ns[CAUSE_COMPUTE];
+
+	give(times, CAUSE_COMPUTE, walk->worker_ns, left_ns);
+	times->worker_ns += times->ns[CAUSE_COMPUTE] - before_ns;
+	give(times, CAUSE_RUN_QUEUE, walk->delay_ns, left_ns);
+}
+
+/* The calls of a step that have a record, by category. */
+struct known_calls {
+	uint64_t ns[FBT_CATEGORY_COUNT];
+	uint64_t delay_ns[FBT_CATEGORY_COUNT]; /* in it they waited for a CPU */
+	uint64_t all_delay_ns;
+};
+
+static void know_call(struct known_calls *known, const struct call_walk *walk)
+{
+	enum fbt_category category = (enum fbt_category)walk->rule->category;
+	uint64_t *ns = &known->ns[category], *delay_ns = &known->delay_ns[category];
+
+	*ns = add_saturating(*ns, call_walk_ns(walk->step, walk->call));
+	*delay_ns = add_saturating(*delay_ns, walk->cpu_wait_ns);
+	known->all_delay_ns = add_saturating(known->all_delay_ns, walk->cpu_wait_ns);
+}
+
+/* A category stands for those of its calls that have no record. */
+static void split_unknown(const struct fbt_step *record, const struct known_calls *known,
+			  struct cause_times *times, uint64_t *left_ns)
 {
 	static const enum cause_kind stand_ins[FBT_CATEGORY_COUNT] = {
 		[FBT_MMAP] = CAUSE_ALLOCATION_CHURN, [FBT_FUTEX] = CAUSE_LOCK_CONTENTION,
 		[FBT_IOCTL] = CAUSE_DRIVER_CALLS,    [FBT_READ] = CAUSE_FILE_IO,
 		[FBT_WRITE] = CAUSE_FILE_IO,	     [FBT_OTHER] = CAUSE_OTHER_CALLS,
 	};
-	uint64_t known_ns[FBT_CATEGORY_COUNT] = {0};
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		uint64_t ns = sub_saturating(record->sums[i].ns, known->ns[i]);
+		uint64_t delay_ns = sub_saturating(record->call_delay_ns[i], known->delay_ns[i]);
+
+		if (record->header.flags & FBT_STEP_SCHED_UNKNOWN)
+			delay_ns = 0;
+		give(times, stand_ins[i], sub_saturating(ns, delay_ns), left_ns);
+	}
+}
+
+/* The time outside of calls. */
+static void split_hidden(const struct window *window, const struct step *step,
+			 const struct known_calls *known, struct cause_times *times,
+			 uint64_t *left_ns)
+{
+	unsigned __int128 faults_ns =
+		(unsigned __int128)step->record.minor_faults * window->record.fault_ps / 1000;
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
+		return;
+	give(times, CAUSE_RUN_QUEUE, sub_saturating(parts.ns[STEP_CPU_WAIT], known->all_delay_ns),
+	     left_ns);
+	give(times, CAUSE_STOPPED, parts.ns[STEP_STOPPED], left_ns);
+	give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
+	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_FAULTS], left_ns);
+	give(times, CAUSE_PAGE_FAULTS, faults_ns > *left_ns ? *left_ns : (uint64_t)faults_ns,
+	     left_ns);
+}
+
+void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
+{
 	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0}, last_ns = 0;
+	struct known_calls known = {0};
 	struct call_walk walk;
 
 	*times = (struct cause_times){0};
 	call_walk_begin(&walk, window, step, false);
 	while (call_walk_next(&walk)) {
-		uint64_t *known = &known_ns[walk.rule->category];
-
 		give(times, walk.cause, walk.ns, &left_ns);
 		give(times, CAUSE_COMPUTE, walk.covered_ns, &left_ns);
-		*known = add_saturating(*known, add_saturating(walk.ns, walk.covered_ns));
+		give(times, CAUSE_RUN_QUEUE, walk.cpu_wait_ns, &left_ns);
+		give_waits(times, &walk, &left_ns);
+		know_call(&known, &walk);
 		between_ns[walk.cause] += between_calls_ns(step, walk.call, &last_ns);
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
-	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
-		give(times, stand_ins[i], sub_saturating(step->record.sums[i].ns, known_ns[i]),
-		     &left_ns);
-	times->covered_ns = times->ns[CAUSE_COMPUTE];
-	split_hidden(window, &step->record, times, &left_ns);
+	split_unknown(&step->record, &known, times, &left_ns);
+	times->covered_ns = times->ns[CAUSE_COMPUTE] - times->worker_ns;
+	split_hidden(window, step, &known, times, &left_ns);
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
@@ -160,7 +210,7 @@ static bool is_command(const struct call_walk *walk)
 
 static bool is_in(const struct scope *scope, const struct call_walk *walk)
 {
-	if (walk->cause != scope->cause || (walk->covered_ns && !walk->ns))
+	if (walk->cause != scope->cause || (call_walk_is_covered(walk) && !walk->ns))
 		return false;
 	if (scope->writes && (!(walk->rule->traits & CALL_WRITES) || walk->call->ret < 0))
 		return false;
@@ -260,7 +310,7 @@ static void name_shares(struct scope *scope, struct cause *cause)
 	cause->nr = (uint32_t)share.key;
 	cause->nr_calls = share.calls;
 	cause->nr_ns = share.ns;
-	if (cause->kind == CAUSE_LOCK_CONTENTION)
+	if (cause->kind == CAUSE_LOCK_CONTENTION || cause->kind == CAUSE_LATE_THREAD)
 		cause->lock = find_share(scope, BY_LOCK).key;
 	if (cause->kind == CAUSE_DRIVER_CALLS) {
 		share = find_share(scope, BY_COMMAND);
@@ -300,6 +350,55 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	cause->writes_ns = ns < all_ns && ns < cause->time_ns ? ns : cause->time_ns;
 }
 
+/* Of a wait, what belongs to a part of the step. */
+static uint64_t waited_ns(const struct call_walk *walk, enum cause_kind part)
+{
+	if (part == CAUSE_COMPUTE)
+		return walk->worker_ns;
+	if (part == CAUSE_RUN_QUEUE)
+		return walk->delay_ns;
+	return walk->cause == part ? walk->ns : 0;
+}
+
+static void add_wait(struct cause *cause, const struct fbt_wake *wake, uint64_t ns,
+		     uint64_t *longest_ns)
+{
+	cause->waker.ns = add_saturating(cause->waker.ns, ns);
+	cause->waker.cpu_ns = add_saturating(cause->waker.cpu_ns, wake->cpu_ns);
+	cause->waker.delay_ns = add_saturating(cause->waker.delay_ns, wake->delay_ns);
+	if (ns < *longest_ns)
+		return;
+	*longest_ns = ns;
+	cause->waker.flags = wake->flags;
+	cause->waker.nr = wake->nr;
+	cause->waker.call_ns = wake->nr_ns;
+}
+
+/* The thread for which the step waited longest in the part that is the cause. */
+static void find_waker(const struct window *window, const struct step *step, bool claims,
+		       struct cause *cause)
+{
+	struct top_keys top;
+	struct call_walk walk;
+	uint64_t longest_ns = 0;
+
+	if (!step->wakes.count)
+		return;
+	top_keys_clear(&top);
+	call_walk_begin(&walk, window, step, claims);
+	while (call_walk_next(&walk)) {
+		if (walk.wake && waited_ns(&walk, cause->kind))
+			top_keys_add(&top, walk.wake->waker_tid, waited_ns(&walk, cause->kind));
+	}
+	cause->waker.tid = (uint32_t)top_keys_largest(&top).key;
+	call_walk_begin(&walk, window, step, claims);
+	while (call_walk_next(&walk)) {
+		if (walk.wake && waited_ns(&walk, cause->kind) &&
+		    walk.wake->waker_tid == cause->waker.tid)
+			add_wait(cause, walk.wake, waited_ns(&walk, cause->kind), &longest_ns);
+	}
+}
+
 /* The time of signal handlers is compute: only their number shows them. */
 static void find_storm(const struct cause_times *times, const struct cause_times *usual,
 		       struct cause *cause)
@@ -317,6 +416,37 @@ static void find_storm(const struct cause_times *times, const struct cause_times
 	cause->kind = CAUSE_SIGNAL_STORM;
 }
 
+/* The longest that a thread may have waited for its cgroups' CPU limits. */
+static uint64_t throttled_ns(const struct fbt_step_limits *limits)
+{
+	/* The sum is that of several CPUs, but no wait is longer than the rest of its period. */
+	uint64_t periods = (uint64_t)limits->throttled_periods + 1, most_ns;
+
+	if (!limits->period_ns || __builtin_mul_overflow(periods, limits->period_ns, &most_ns))
+		return limits->throttled_ns;
+	return min_u64(limits->throttled_ns, most_ns);
+}
+
+/* Limits explain why there was no CPU, or why memory had to be fetched again. */
+static void find_limit(const struct step *step, struct cause *cause)
+{
+	const struct fbt_step_limits *limits = &step->record.limits;
+	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
+	uint64_t faults = (uint64_t)cause->minor_faults + cause->major_faults;
+	bool faulted = cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_OFF_CPU ||
+		       (cause->kind == CAUSE_COMPUTE && cause->major_faults);
+
+	cause->limits = *limits;
+	if (cause->kind == CAUSE_RUN_QUEUE && limits->throttled_ns &&
+	    throttled_ns(limits) >= grown_ns / 2 + grown_ns % 2)
+		cause->kind = CAUSE_CPU_LIMIT;
+	else if (faulted && limits->memory_hits &&
+		 (uint64_t)limits->memory_hits * FAULTS_PER_HIT >= faults)
+		cause->kind = CAUSE_MEMORY_LIMIT;
+	if (cause->kind == CAUSE_MEMORY_LIMIT)
+		cause->estimated = cause->fault_wait_ns < cause->time_ns / 2;
+}
+
 /* The counts of an interval may differ: they are not read at one instant for all threads. */
 static bool has_all_calls(const struct step *step)
 {
@@ -330,7 +460,7 @@ static bool has_all_calls(const struct step *step)
 static void add_counts(const struct step *step, const struct cause_times *times,
 		       struct cause *cause)
 {
-	cause->calls_known = has_all_calls(step) || step->calls.count;
+	cause->calls_known = step_calls_known(step) && (has_all_calls(step) || step->calls.count);
 	cause->calls_partial = cause->calls_known && !has_all_calls(step);
 	cause->signals = times->signals;
 	cause->threads_made = times->threads_made;
@@ -347,7 +477,9 @@ void cause_find(const struct window *window, const struct step *step,
 	static const struct cause_times nothing;
 	struct scope scope = {.window = window, .step = step};
 	struct cause_times own = *times;
+	struct step_parts parts;
 
+	step_split(step, &parts);
 	*cause = (struct cause){.usual_known = usual != NULL};
 	usual = usual ? usual : &nothing;
 	scope.claims = times->threads_made > usual->threads_made;
@@ -356,9 +488,15 @@ void cause_find(const struct window *window, const struct step *step,
 	cause->kind = scope.cause = find_winner(&own, usual);
 	cause->time_ns = own.ns[cause->kind];
 	cause->usual_ns = usual->ns[cause->kind];
-	cause->estimated = cause->kind == CAUSE_PAGE_FAULTS;
+	cause->fault_wait_ns = parts.ns[STEP_FAULTS];
+	cause->estimated =
+		cause->kind == CAUSE_PAGE_FAULTS && cause->fault_wait_ns < cause->time_ns / 2;
+	cause->stop = step->stop;
 	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
 	add_counts(step, times, cause);
+	if (cause->kind == CAUSE_COMPUTE && !step_calls_known(step))
+		cause->kind = CAUSE_UNKNOWN;
+	find_limit(step, cause);
 	if (cause->kind == CAUSE_COMPUTE || cause->kind == CAUSE_SIGNAL_STORM)
 		find_storm(&own, usual, cause);
 	if (cause->kind == CAUSE_SIGNAL_STORM)
@@ -369,6 +507,7 @@ void cause_find(const struct window *window, const struct step *step,
 		count_calls(&scope, cause);
 		name_shares(&scope, cause);
 	}
+	find_waker(window, step, scope.claims, cause);
 }
 
 void cause_set_transfer(const struct step *step, struct cause *cause)

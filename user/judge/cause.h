@@ -3,9 +3,9 @@
  * What took the extra time of a step, in terms of what a person would look at next. Pure.
  *
  * The time of a step falls into parts, each part belongs to one cause: every call by its number
- * (and the file it worked on) to one of the first parts, then the time without a CPU, page faults
- * (estimated), and work: what is left. The cause of a step is the part that has grown most against
- * what is usual in its class.
+ * (and the file it worked on) to one of the first parts, without its wait for a CPU; then that
+ * wait, time stopped, other sleep outside of calls, page faults, and work: what is left. The cause
+ * of a step is the part that has grown most against what is usual in its class.
  */
 #ifndef FBT_JUDGE_CAUSE_H
 #define FBT_JUDGE_CAUSE_H
@@ -19,25 +19,31 @@
 
 /*
  * Time of a step by part; they sum up to its total (step_total_ns) exactly. TINY_WRITES is 0: those
- * calls are in FILE_IO or SOCKET_IO. GPU_TRANSFER is 0: copies overlap the other parts.
+ * calls are in FILE_IO or SOCKET_IO. So are CPU_LIMIT and MEMORY_LIMIT: that time is in RUN_QUEUE,
+ * and in PAGE_FAULTS, OFF_CPU and COMPUTE. GPU_TRANSFER is 0: copies overlap the other parts.
+ * UNKNOWN is 0: calls that were not traced are in COMPUTE.
  */
 struct cause_times {
 	uint64_t ns[CAUSE_COUNT];
 	uint64_t covered_ns;   /* of COMPUTE: calls that waited for the GPU while that worked */
+	uint64_t worker_ns;    /* of COMPUTE: the same for a thread of the process */
 	uint32_t threads_made; /* clone, fork … that succeeded */
 	uint32_t signals;      /* handlers that returned */
 };
 
 /*
- * Splits a step. Less than a microsecond between two calls of a step belongs to the second: it went
- * into entering and leaving them. Page faults are taken at window->record.fault_ps each, as far as
- * time is left for them. Where calls are not known (--detail steps, lost or cut off ones) the
- * categories stand for them: mmap is allocation, futex is locks, ioctl is the driver, read and
- * write are files.
+ * Splits a step; see step_split. Less than a microsecond between two calls of a step belongs to the
+ * second: it went into entering and leaving them. Page faults are their waits for a disk, and
+ * window->record.fault_ps for each of the others, as far as time is left. Where calls are not known
+ * (--detail steps, lost or cut off ones) the categories stand for them: mmap is allocation, futex
+ * is locks, ioctl is the driver, read and write are files.
  */
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times);
 
-/* What remains of a step without syscalls that are not covered, run queue and page faults. */
+/*
+ * What remains of a step without syscalls that are not covered, run queue and page faults. Calls
+ * that were not traced remain.
+ */
 uint64_t cause_work_ns(const struct cause_times *times);
 
 /* The evidence. Counts are of the calls of that cause in this step. */
@@ -68,7 +74,23 @@ struct cause {
 	uint32_t major_faults;
 	uint32_t signals;
 	uint32_t threads_made;
-	uint64_t covered_ns; /* COMPUTE: of time_ns, waiting for the GPU while that worked */
+	uint64_t covered_ns;	/* COMPUTE: of time_ns, waiting for the GPU while that worked */
+	uint64_t fault_wait_ns; /* of the step, measured: waiting for a disk in page faults */
+	struct fbt_stop stop;	/* STOPPED: who stopped it */
+	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
+	/*
+	 * LOCK_CONTENTION, LATE_THREAD, RUN_QUEUE, COMPUTE: of the waits for other threads in that
+	 * part of the step, the one for which it waited longest. waker_tid 0: none is known.
+	 */
+	struct {
+		uint32_t tid;
+		uint32_t flags;	 /* FBT_WAKE_* of its longest wait */
+		uint64_t ns;	 /* of time_ns */
+		uint64_t cpu_ns; /* what the thread did meanwhile, as in fbt_wake */
+		uint64_t delay_ns;
+		uint64_t call_ns; /* in calls of the number nr */
+		uint32_t nr;
+	} waker;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
 	uint64_t total_ns;
 	uint64_t h2d_bytes;
@@ -87,7 +109,10 @@ struct cause {
  * and unmapping of its stack and one wait for its end, as far as those parts have grown.
  * TINY_WRITES: 32 writes or more, of less than 512 bytes on average, took half of the part that
  * won. SIGNAL_STORM: more than 10 signals, and more than 4 times the usual, where compute would
- * win.
+ * win. UNKNOWN: compute would win, and calls were not traced.
+ * CPU_LIMIT: the step's cgroups were throttled for at least half of what RUN_QUEUE has grown, where
+ * that wins. MEMORY_LIMIT: for each 128 page faults of the step or fewer they were at their limit
+ * of memory once, where PAGE_FAULTS wins, or COMPUTE with faults that waited for a disk.
  */
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,

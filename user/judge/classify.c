@@ -277,7 +277,7 @@ static void find_cause(const struct window *window, const struct step *step,
 	if (!verdict->budget_given && verdict->fired != BIT(ESCALATION_MANUAL))
 		usual.ns[CAUSE_COMPUTE] = cause_work_ns(times);
 	cause_find(window, step, times, &usual, cause);
-	if (cause->kind == CAUSE_COMPUTE)
+	if (cause->kind == CAUSE_COMPUTE || cause->kind == CAUSE_UNKNOWN)
 		cause->usual_ns = usual_work_ns;
 }
 

@@ -36,7 +36,8 @@
  * - more work, whatever the reason: work is part of the budget (--budget-us names it);
  * - with the defaults, a step that waited for less than 3 times its budget in a class that seldom
  *   waits: its efficiency is above 25 %, and the IQR filter keeps a rare wait out of the CV;
- * - the first steps of a class, and steps of a size that comes too seldom to have a class.
+ * - the first steps of a class, and steps of a size that comes too seldom to have a class;
+ * - time in calls that were not traced (--detail probes): it cannot be told from work.
  */
 #ifndef FBT_JUDGE_CLASSIFY_H
 #define FBT_JUDGE_CLASSIFY_H
@@ -64,7 +65,7 @@ struct classify_options classify_default_options(void);
 /* A step that was found wrong. */
 struct escalation {
 	uint64_t number;      /* 1, 2, … those too that are not shown */
-	bool suppressed;      /* over the rate limit: counted, not shown */
+	bool suppressed;      /* over the rate limit: counted and in the profile, not shown */
 	bool repeated;	      /* its class was said to be unsteady already: the same */
 	bool judged;	      /* else by hand, in a class that is not known yet */
 	bool nearest;	      /* by the nearest standard: its own class is none */

@@ -90,6 +90,7 @@ void trace_result_attributes(const struct trace_result *result, struct trace_att
 	const char *over_budget = trace_result_over_budget(result) ? "true" : "false";
 
 	*attributes = (struct trace_attributes){
+		.count = result->breakdown.unknown ? TRACE_ATTRIBUTES - 2 : TRACE_ATTRIBUTES,
 		.items = {
 			{"brick.name", result->brick_name},
 			{"brick.budget_us", attributes->budget},
@@ -106,8 +107,8 @@ void trace_result_attributes(const struct trace_result *result, struct trace_att
 	percent_text(attributes->overhead, breakdown_overhead_percent(&result->breakdown));
 }
 
-void breakdown_attributes(const struct breakdown *breakdown,
-			  struct breakdown_attribute attributes[BREAKDOWN_ATTRIBUTES])
+int breakdown_attributes(const struct breakdown *breakdown,
+			 struct breakdown_attribute attributes[BREAKDOWN_ATTRIBUTES])
 {
 	static const char *const keys[FBT_CATEGORY_COUNT] = {
 		[FBT_MMAP] = "syscall.mmap_us",	  [FBT_FUTEX] = "syscall.futex_us",
@@ -121,6 +122,7 @@ void breakdown_attributes(const struct breakdown *breakdown,
 		(struct breakdown_attribute){"syscall.compute_us", breakdown_compute_us(breakdown)};
 	attributes[FBT_CATEGORY_COUNT + 1] =
 		(struct breakdown_attribute){"syscall.total_us", breakdown->total_us};
+	return breakdown->unknown ? 0 : BREAKDOWN_ATTRIBUTES;
 }
 
 void rate_limiter_init(struct rate_limiter *limiter, const struct escalation_thresholds *thresholds,

@@ -72,8 +72,12 @@ void percent_text(char text[PERCENT_SIZE], double value);
 
 #define TRACE_ATTRIBUTES 8
 
-/* Ferrum's 8 span attributes of a TraceResult, in the order of its source. */
+/*
+ * Ferrum's 8 span attributes of a TraceResult, in the order of its source. Without the last two,
+ * which are shares of system calls, if those were not traced.
+ */
 struct trace_attributes {
+	int count;
 	struct {
 		const char *key;
 		const char *value; /* points into this struct, or is result->brick_name */
@@ -90,13 +94,16 @@ void trace_result_attributes(const struct trace_result *result,
 
 #define BREAKDOWN_ATTRIBUTES 8
 
-/* Ferrum's 8 attributes of a SyscallBreakdown: "syscall.mmap_us" … "syscall.total_us". */
+/*
+ * Ferrum's 8 attributes of a SyscallBreakdown: "syscall.mmap_us" … "syscall.total_us". Returns how
+ * many there are: none if calls were not traced.
+ */
 struct breakdown_attribute {
 	const char *key; /* static */
 	uint64_t us;
 };
-void breakdown_attributes(const struct breakdown *breakdown,
-			  struct breakdown_attribute attributes[BREAKDOWN_ATTRIBUTES]);
+int breakdown_attributes(const struct breakdown *breakdown,
+			 struct breakdown_attribute attributes[BREAKDOWN_ATTRIBUTES]);
 
 /*
  * Ferrum's rate limiter: a fixed window. A new window begins, and count is reset, only when

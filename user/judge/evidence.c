@@ -188,6 +188,7 @@ static int hold(struct evidence *evidence, struct lane *lane, struct step *step)
 	*held = (struct held){.step = *step, .position = lane->steps, .order = evidence->pushed};
 	/* Freed before these calls may be shown. */
 	held->step.gpu = NULL;
+	held->step.wakes = (wake_vec){0};
 	evidence->calls += step->calls.count;
 	memset(&step->calls, 0, sizeof(step->calls));
 	return 0;

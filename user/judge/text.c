@@ -8,7 +8,8 @@
 #include "base/format.h"
 #include "model/syscalls.h"
 
-#define PATH_COLUMNS 72
+#define PATH_COLUMNS   72
+#define THREAD_COLUMNS 15
 
 /* Removes a UTF-8 character that was cut in the middle. */
 static void end_line(struct line *line)
@@ -66,7 +67,8 @@ static void add_calls(struct line *line, const struct cause *cause)
 {
 	if (!cause->calls_known)
 		return;
-	if (cause->kind == CAUSE_LOCK_CONTENTION && cause->blocked_known)
+	if ((cause->kind == CAUSE_LOCK_CONTENTION || cause->kind == CAUSE_LATE_THREAD) &&
+	    cause->blocked_known)
 		line_add(line, ", %s of %s call%s blocked", FORMAT_COUNT(cause->blocked),
 			 FORMAT_COUNT(cause->calls), plural(cause->calls));
 	else
@@ -137,6 +139,7 @@ static void add_head(struct line *line, const struct cause *cause, const struct 
 		[CAUSE_DRIVER_CALLS] = "ioctl",	    [CAUSE_FILE_IO] = "file calls",
 		[CAUSE_SOCKET_IO] = "socket calls", [CAUSE_SIGNAL_STORM] = "signal calls",
 		[CAUSE_SLEEP] = "waiting calls",    [CAUSE_OTHER_CALLS] = "other calls",
+		[CAUSE_LATE_THREAD] = "futex",
 	};
 	const char *words = cause->calls_known ? NULL : category_words(cause->kind);
 	bool one = cause->nr_calls && cause->nr_calls == cause->calls;
@@ -209,7 +212,60 @@ static void add_signals(struct line *line, const struct cause *cause, const stru
 	add_usual(line, cause);
 }
 
-/* A page fault that waits for a disk is in no syscall: its time is in work. */
+/* The name comes from the target, so it may contain anything. */
+static void add_thread(struct line *line, const struct cause *cause, const struct window *window)
+{
+	const char *name = window__thread_name(window, cause->waker.tid);
+	char escaped[4 * sizeof(((struct thread *)0)->comm) + 1];
+
+	line_add(line, "thread %" PRIu32, cause->waker.tid);
+	if (name && *name)
+		line_add(line, " \"%s\"",
+			 shorten_text(escaped, sizeof(escaped), name, THREAD_COLUMNS));
+}
+
+/* What it did most of the time. */
+static void add_doing(struct line *line, const struct cause *cause, const struct window *window)
+{
+	char buffer[24];
+
+	if (cause->waker.delay_ns > cause->waker.cpu_ns &&
+	    cause->waker.delay_ns > cause->waker.call_ns) {
+		line_add(line, ", which waited %s for a CPU", FORMAT_TIME(cause->waker.delay_ns));
+		return;
+	}
+	if (cause->waker.call_ns > cause->waker.cpu_ns)
+		line_add(line, ", which was in %s for %s",
+			 syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer),
+			 FORMAT_TIME(cause->waker.call_ns));
+	else if (cause->waker.cpu_ns)
+		line_add(line, ", which computed for %s", FORMAT_TIME(cause->waker.cpu_ns));
+}
+
+/* ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms" */
+static void add_waker(struct line *line, const struct cause *cause, const struct window *window)
+{
+	if (!cause->waker.tid)
+		return;
+	if (cause->kind == CAUSE_LATE_THREAD)
+		line_add(line, ", for ");
+	else
+		line_add(line, "%s",
+			 cause->waker.flags & FBT_WAKE_LOCK ? ", held by " : ", woken by ");
+	add_thread(line, cause, window);
+	add_doing(line, cause, window);
+}
+
+/* ", 57.0 ms of it by thread 7331 "worker", for which the step waited" */
+static void add_worker(struct line *line, const struct cause *cause, const struct window *window)
+{
+	if (!cause->waker.tid)
+		return;
+	line_add(line, ", %s of it by ", FORMAT_TIME(cause->waker.ns));
+	add_thread(line, cause, window);
+	line_add(line, ", for which the step waited");
+}
+
 static void add_major_faults(struct line *line, const struct cause *cause)
 {
 	if (cause->major_faults)
@@ -219,31 +275,132 @@ static void add_major_faults(struct line *line, const struct cause *cause)
 
 static void add_work(struct line *line, const struct cause *cause)
 {
-	if (!cause->covered_ns) {
+	if (!cause->covered_ns && !cause->waker.tid) {
 		line_add(line, ": outside of syscalls, not waiting for a CPU");
 		return;
 	}
+	if (!cause->covered_ns)
+		return;
 	line_add(line, ", ");
 	add_time(line, cause->covered_ns);
 	line_add(line, " of it waiting for the busy GPU");
 }
 
-static void add_hidden(struct line *line, const struct cause *cause)
+/* Own code, calls and what they waited for. */
+static void add_unknown(struct line *line, const struct cause *cause)
 {
-	if (cause->kind == CAUSE_RUN_QUEUE) {
-		line_add(line, "waited ");
-		add_time(line, cause->time_ns);
-		line_add(line, " for a CPU");
-		add_usual(line, cause);
+	add_measured(line, "own code or system calls", cause);
+	add_major_faults(line, cause);
+	line_add(line, "; calls were not traced");
+}
+
+/* "stopped 300 ms by gdb (pid 4711)"; its name comes from another process: it is not trusted. */
+static void add_stopped(struct line *line, const struct cause *cause)
+{
+	char comm[4 * sizeof(cause->stop.comm) + 1];
+
+	add_measured(line, "stopped", cause);
+	switch ((enum fbt_stop_reason)cause->stop.reason) {
+	case FBT_STOP_SIGNAL:
+		line_add(line, " by a signal (SIGSTOP or alike)");
+		break;
+	case FBT_STOP_FREEZER:
+		line_add(line, " by the freezer of its cgroup");
+		break;
+	case FBT_STOP_TRACER:
+		line_add(line, " by a tracer");
+		if (*cause->stop.comm)
+			line_add(line, ": %s",
+				 shorten_text(comm, sizeof(comm), cause->stop.comm,
+					      sizeof(cause->stop.comm)));
+		if (cause->stop.tracer)
+			line_add(line, " (pid %" PRIu32 ")", cause->stop.tracer);
+		break;
+	case FBT_STOP_REASON_COUNT:
+		break;
+	}
+}
+
+/* "waited 61.2 ms (usually none) for a disk in 96 page faults", or an estimate by their number. */
+static void add_faults(struct line *line, const struct cause *cause)
+{
+	if (!cause->estimated) {
+		add_measured(line, "waited", cause);
+		line_add(line, " for a disk in %s page fault%s", FORMAT_COUNT(cause->major_faults),
+			 plural(cause->major_faults));
 		return;
 	}
-	add_measured(line, cause->kind == CAUSE_PAGE_FAULTS ? "about" : "work", cause);
-	if (cause->kind == CAUSE_PAGE_FAULTS)
-		line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(cause->minor_faults),
-			 plural(cause->minor_faults));
-	else
-		add_work(line, cause);
+	add_measured(line, "about", cause);
+	line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(cause->minor_faults),
+		 plural(cause->minor_faults));
 	add_major_faults(line, cause);
+}
+
+/* "waited 212 ms for a CPU (usually none)" */
+static void add_wait(struct line *line, const struct cause *cause)
+{
+	line_add(line, "waited ");
+	add_time(line, cause->time_ns);
+	line_add(line, " for a CPU");
+	add_usual(line, cause);
+}
+
+static void add_times(struct line *line, uint32_t count)
+{
+	if (count == 1)
+		line_add(line, "once");
+	else
+		line_add(line, "%s times", FORMAT_COUNT(count));
+}
+
+/* ": the CPU limit of its cgroup, 2.00 CPUs in each 100 ms, was reached 3 times" */
+static void add_cpu_limit(struct line *line, const struct cause *cause)
+{
+	const struct fbt_step_limits *limits = &cause->limits;
+
+	add_wait(line, cause);
+	if (limits->period_ns)
+		line_add(line, ": the CPU limit of its cgroup, %.2f CPUs in each %s, was reached ",
+			 (double)limits->quota_ns / (double)limits->period_ns,
+			 FORMAT_TIME(limits->period_ns));
+	else
+		line_add(line, ": a CPU limit of its cgroups was reached ");
+	/* A stretch that is shorter than its period may not have been counted. */
+	add_times(line, limits->throttled_periods ? limits->throttled_periods : 1);
+}
+
+/* "about 31.0 ms in 1,024 page faults …: its cgroup was at its memory limit 512 times" */
+static void add_memory_limit(struct line *line, const struct cause *cause)
+{
+	add_faults(line, cause);
+	line_add(line, ": its cgroup was at its memory limit ");
+	add_times(line, cause->limits.memory_hits);
+}
+
+/* The parts of the time that are no calls. */
+static void add_hidden(struct line *line, const struct cause *cause, const struct window *window)
+{
+	switch (cause->kind) {
+	case CAUSE_RUN_QUEUE:
+		add_wait(line, cause);
+		add_worker(line, cause, window);
+		break;
+	case CAUSE_PAGE_FAULTS:
+		add_faults(line, cause);
+		break;
+	case CAUSE_STOPPED:
+		add_stopped(line, cause);
+		break;
+	case CAUSE_OFF_CPU:
+		add_measured(line, "off the CPU", cause);
+		line_add(line, ": outside of syscalls, not waiting for a CPU");
+		break;
+	default:
+		add_measured(line, "work", cause);
+		add_work(line, cause);
+		add_worker(line, cause, window);
+		add_major_faults(line, cause);
+	}
 }
 
 static void add_direction(struct line *line, const char *separator, const char *name,
@@ -280,6 +437,8 @@ static void add_called(struct line *line, const struct cause *cause, const struc
 		add_file(line, cause, window, "of");
 	if (cause->kind == CAUSE_LOCK_CONTENTION && cause->lock)
 		line_add(line, ", lock at 0x%" PRIx64, cause->lock);
+	if (cause->kind == CAUSE_LOCK_CONTENTION || cause->kind == CAUSE_LATE_THREAD)
+		add_waker(line, cause, window);
 }
 
 void cause_describe(const struct cause *cause, const struct window *window, char *text, size_t size)
@@ -294,6 +453,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_SOCKET_IO:
 	case CAUSE_SLEEP:
 	case CAUSE_OTHER_CALLS:
+	case CAUSE_LATE_THREAD:
 		add_called(&line, cause, window);
 		break;
 	case CAUSE_DRIVER_CALLS:
@@ -310,8 +470,19 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 		break;
 	case CAUSE_RUN_QUEUE:
 	case CAUSE_PAGE_FAULTS:
+	case CAUSE_STOPPED:
+	case CAUSE_OFF_CPU:
 	case CAUSE_COMPUTE:
-		add_hidden(&line, cause);
+		add_hidden(&line, cause, window);
+		break;
+	case CAUSE_UNKNOWN:
+		add_unknown(&line, cause);
+		break;
+	case CAUSE_CPU_LIMIT:
+		add_cpu_limit(&line, cause);
+		break;
+	case CAUSE_MEMORY_LIMIT:
+		add_memory_limit(&line, cause);
 		break;
 	case CAUSE_GPU_TRANSFER:
 		add_transfer(&line, cause);
@@ -343,6 +514,13 @@ const char *escalation_fired_text(uint32_t fired, char text[FIRED_SIZE])
 				 escalation_otlp_value((enum escalation_reason)i));
 	}
 	return text;
+}
+
+const char *escalation_not_shown_text(const struct escalation *escalation)
+{
+	if (escalation->repeated)
+		return "repeated";
+	return escalation->suppressed ? "rate_limit" : NULL;
 }
 
 void escalation_worst(const struct escalation *escalation, const struct window *window,

@@ -23,6 +23,12 @@ const char *escalation_fired_text(uint32_t fired, char text[FIRED_SIZE]);
 const char *escalation_reason_text(enum escalation_reason reason);
 
 /*
+ * Why alerts, trace and collector do not have an escalation: "rate_limit", or "repeated"
+ * (judge/classify.h). NULL: they have it.
+ */
+const char *escalation_not_shown_text(const struct escalation *escalation);
+
+/*
  * One line of evidence: "futex 291 ms (usually 0.10 ms), 3 of 12 calls blocked, lock at 0x7f…". Cut
  * at size (at least 1), NUL included, to whole characters; control characters of paths are escaped.
  */

@@ -128,6 +128,7 @@ static void hand_on(const struct call_ring *ring, const struct fbt_ring_call *fr
 		.duration_ns = from->duration_ns,
 		.ret = from->ret,
 		.nr = from->nr,
+		.delay_ns = from->delay_ns,
 	};
 
 	if (from->flags & FBT_CALL_ARGS) {

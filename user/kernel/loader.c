@@ -54,11 +54,17 @@ static uint32_t read_pid_max(void)
 	return pid_max;
 }
 
+/* Whether the kernel side sends records of calls. */
+static bool sends_calls(enum fbt_detail detail)
+{
+	return detail == FBT_DETAIL_ESCALATED || detail == FBT_DETAIL_ALL;
+}
+
 static uint32_t choose_ring_records(enum fbt_detail detail, uint32_t wanted, uint32_t cpu_count)
 {
 	uint32_t records = wanted ? round_up_pow2(wanted) : RING_RECORDS;
 
-	if (detail == FBT_DETAIL_STEPS)
+	if (!sends_calls(detail))
 		return FBT_RING_MARGIN * 2;
 	while (!wanted && records > RING_RECORDS_MIN &&
 	       (uint64_t)records * cpu_count * sizeof(struct fbt_ring_call) > RING_BYTES_MAX)
@@ -134,6 +140,10 @@ static void set_knobs(struct loader *loader)
 		skel->rodata->category[nr] = syscall_category(syscalls_arch(), nr);
 		skel->rodata->descriptors[nr] = syscall_descriptors(syscalls_arch(), nr);
 	}
+	if (!loader__traces_calls(loader)) {
+		bpf_program__set_autoload(skel->progs.handle_sys_enter, false);
+		bpf_program__set_autoload(skel->progs.handle_sys_exit, false);
+	}
 	if (loader->multi)
 		bpf_program__set_expected_attach_type(skel->progs.handle_step,
 						      UPROBES_MULTI_ATTACH_TYPE);
@@ -143,8 +153,8 @@ static int set_map_sizes(struct loader *loader)
 {
 	struct trace_bpf *skel = loader->skel;
 	const struct shared *shared = &loader->shared;
-	uint32_t known_files =
-		loader->options.detail == FBT_DETAIL_STEPS ? KNOWN_FILES_MIN : KNOWN_FILES;
+	bool with_calls = sends_calls(loader->options.detail);
+	uint32_t known_files = with_calls ? KNOWN_FILES : KNOWN_FILES_MIN;
 	const struct {
 		struct bpf_map *map;
 		uint32_t entries;
@@ -157,6 +167,8 @@ static int set_map_sizes(struct loader *loader)
 		{skel->maps.ring_heads, shared->cpu_count},
 		{skel->maps.ring_calls, shared->cpu_count << shared->ring_shift},
 		{skel->maps.known_files, known_files},
+		{skel->maps.waits, with_calls ? FBT_WAITS : 1},
+		{skel->maps.pasts, with_calls ? shared->slot_count : 1},
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -284,9 +296,19 @@ void loader__free(struct loader *loader)
 	free(loader);
 }
 
+bool loader__traces_calls(const struct loader *loader)
+{
+	return loader->options.detail != FBT_DETAIL_PROBES;
+}
+
 struct shared *loader__shared(struct loader *loader)
 {
 	return &loader->shared;
+}
+
+static uint64_t bytes_of(const struct bpf_map *map)
+{
+	return (uint64_t)bpf_map__value_size(map) * bpf_map__max_entries(map);
 }
 
 uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes)
@@ -298,7 +320,8 @@ uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes)
 		bytes += loader->mappings[i].size;
 	/* libbpf maps the event ring twice in a row, so that no record is split at its end. */
 	*mapped_bytes = bytes + 2 * event_bytes;
-	return bytes + event_bytes;
+	return bytes + event_bytes + bytes_of(loader->skel->maps.waits) +
+	       bytes_of(loader->skel->maps.pasts);
 }
 
 void loader__set_command(struct loader *loader, uint32_t tgid)
@@ -344,8 +367,11 @@ int loader__attach_threads(struct loader *loader)
 int loader__attach_syscalls(struct loader *loader)
 {
 	struct trace_bpf *skel = loader->skel;
-	int err = attach_program(skel->progs.handle_sys_enter, &skel->links.handle_sys_enter);
+	int err;
 
+	if (!loader__traces_calls(loader))
+		return 0;
+	err = attach_program(skel->progs.handle_sys_enter, &skel->links.handle_sys_enter);
 	if (!err)
 		err = attach_program(skel->progs.handle_sys_exit, &skel->links.handle_sys_exit);
 	return err;

@@ -33,6 +33,12 @@ uint64_t loader__ring_bytes(const struct loader *loader, uint64_t *mapped_bytes)
 
 /* Attaches to fork, exit and exec. To be called before a target's threads are read from /proc. */
 int loader__attach_threads(struct loader *loader);
+
+/*
+ * With FBT_DETAIL_PROBES the programs for system calls are not even loaded: attaching does nothing,
+ * and no process of the machine has dearer calls.
+ */
+bool loader__traces_calls(const struct loader *loader);
 int loader__attach_syscalls(struct loader *loader);
 
 /* From now on, new threads of tgid are traced. */

@@ -10,6 +10,8 @@
 #include "base/id_map.h"
 #include "base/log.h"
 #include "kernel/call_ring.h"
+#include "kernel/stops.h"
+#include "kernel/wakes.h"
 #include "model/syscalls.h"
 #include "proc/status.h"
 
@@ -17,7 +19,7 @@
 #define FILE_TRIES   100
 #define FILE_WAIT_US 100
 
-/* Capacity kept for the next drain (328 KiB), which seldom has more than some hundred steps. */
+/* Capacity kept for the next drain (360 KiB), which seldom has more than some hundred steps. */
 #define SPARE_STEPS 1024
 
 struct stream {
@@ -26,6 +28,7 @@ struct stream {
 	struct traced_set *traced;
 	struct call_ring *ring;
 	struct file_names *files;
+	struct stops *stops;
 	const struct record_output *output;
 	struct stream_options options;
 	struct tid_map *named;	    /* threads whose name was sent; values have no meaning */
@@ -52,7 +55,8 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->named = tid_map__new();
 	stream->ring = call_ring__new(stream->shared);
 	stream->files = file_names__new();
-	if (!stream->named || !stream->ring || !stream->files) {
+	stream->stops = stops__new(stream->shared, output);
+	if (!stream->named || !stream->ring || !stream->files || !stream->stops) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -66,6 +70,7 @@ void stream__free(struct stream *stream)
 	tid_map__free(stream->named);
 	call_ring__free(stream->ring);
 	file_names__free(stream->files);
+	stops__free(stream->stops);
 	vec_free(&stream->steps);
 	free(stream);
 }
@@ -92,6 +97,28 @@ void stream__forget_early_begins(struct stream *stream)
 	__atomic_store_n(&stream->shared->control->lost[FBT_LOST_BEGINS], 0, __ATOMIC_RELAXED);
 }
 
+static void name_thread(struct stream *stream, uint32_t tgid, uint32_t tid)
+{
+	char comm[16];
+
+	if (tid_map__get(stream->named, tid))
+		return;
+	if (proc_comm((struct proc_ref){tgid, tid}, comm, sizeof(comm)))
+		record_send_thread(stream->output, tgid, tid, comm);
+	if (tid_map__set(stream->named, tid, stream))
+		log_debug("thread %u: no memory to remember its name", tid);
+}
+
+/* Sent at once: before the step, which is held back. */
+static void send_wake(struct stream *stream, const struct fbt_ring_wake *from)
+{
+	struct fbt_wake wake;
+
+	wake_split(from, &wake);
+	name_thread(stream, wake.tgid, wake.waker_tid);
+	record_send(stream->output, &wake, sizeof(wake), FBT_EVENT_WAKE);
+}
+
 static void take_event(void *ctx, const struct fbt_header *event)
 {
 	struct stream *stream = ctx;
@@ -103,6 +130,8 @@ static void take_event(void *ctx, const struct fbt_header *event)
 		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
 	} else if (event->type == FBT_EVENT_SITE) {
 		stream->options.on_site(stream->options.ctx, (const struct fbt_ring_site *)event);
+	} else if (event->type == FBT_EVENT_WAKE) {
+		send_wake(stream, (const struct fbt_ring_wake *)event);
 	} else if (event->type == FBT_EVENT_FILE) {
 		if (file_names__send(stream->files, event, stream->output))
 			stream->files_dropped++;
@@ -138,18 +167,6 @@ static void send_call(void *ctx, const struct fbt_call *call)
 		call = &nameless;
 	}
 	stream->output->emit(stream->output->ctx, call, sizeof(*call));
-}
-
-static void name_thread(struct stream *stream, uint32_t tgid, uint32_t tid)
-{
-	char comm[16];
-
-	if (tid_map__get(stream->named, tid))
-		return;
-	if (proc_comm((struct proc_ref){tgid, tid}, comm, sizeof(comm)))
-		record_send_thread(stream->output, tgid, tid, comm);
-	if (tid_map__set(stream->named, tid, stream))
-		log_debug("thread %u: no memory to remember its name", tid);
 }
 
 static void send_step(struct stream *stream, struct fbt_step *step)
@@ -200,6 +217,7 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 
 void stream__drain(struct stream *stream)
 {
+	stops__look(stream->stops, clock_ns(CLOCK_MONOTONIC));
 	drain_until(stream, 0);
 }
 
@@ -266,7 +284,8 @@ static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct 
 {
 	*step = (struct fbt_step){
 		.header.type = FBT_EVENT_STEP,
-		.header.flags = slot->step_flags | FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
+		.header.flags = (slot->step_flags & ~(__u32)FBT_STEP_CPU_KNOWN) |
+				FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
 		.header.size = sizeof(*step),
 		.tgid = slot->tgid,
 		.tid = slot->tid,

@@ -30,6 +30,13 @@ void slots_init(struct shared *shared)
 	__atomic_store_n(&shared->control->free_tail, shared->slot_count - 1, __ATOMIC_RELEASE);
 }
 
+uint32_t slots_used(const struct shared *shared)
+{
+	uint64_t taken = __atomic_load_n(&shared->control->free_head, __ATOMIC_ACQUIRE) + 1;
+
+	return taken < shared->slot_count ? (uint32_t)taken : shared->slot_count;
+}
+
 static uint16_t *slot_id(const struct shared *shared, uint32_t tid)
 {
 	uint32_t chunk = tid / FBT_IDS;
@@ -341,17 +348,9 @@ uint64_t traced_set__lost_threads(const struct traced_set *set)
 	return set->lost_threads;
 }
 
-/* Slots with this index and above were never used. */
-static uint32_t used_slots(const struct shared *shared)
-{
-	uint64_t taken = __atomic_load_n(&shared->control->free_head, __ATOMIC_ACQUIRE) + 1;
-
-	return taken < shared->slot_count ? (uint32_t)taken : shared->slot_count;
-}
-
 void traced_set__mark_ended(struct traced_set *set)
 {
-	uint32_t used = used_slots(set->shared);
+	uint32_t used = slots_used(set->shared);
 
 	for (uint32_t i = 1; i < used; i++) {
 		if (__atomic_load_n(&set->shared->slots[i].state, __ATOMIC_ACQUIRE) ==
@@ -363,7 +362,7 @@ void traced_set__mark_ended(struct traced_set *set)
 
 static void count_live(struct traced_set *set)
 {
-	uint32_t used = used_slots(set->shared);
+	uint32_t used = slots_used(set->shared);
 
 	vec_for_each (traced, &set->processes) {
 		(*traced)->live_threads = 0;
@@ -390,7 +389,7 @@ void traced_set__collect(struct traced_set *set, void (*on_end)(void *ctx, uint3
 
 void traced_set__end_slots(struct traced_set *set, const struct traced *traced, uint64_t now_ns)
 {
-	uint32_t used = used_slots(set->shared);
+	uint32_t used = slots_used(set->shared);
 
 	for (uint32_t i = 1; i < used; i++) {
 		const struct fbt_slot *slot = &set->shared->slots[i];
@@ -403,7 +402,7 @@ void traced_set__end_slots(struct traced_set *set, const struct traced *traced, 
 void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64_t now_ns,
 		     struct process_sums *sums)
 {
-	uint32_t used = used_slots(set->shared);
+	uint32_t used = slots_used(set->shared);
 
 	*sums = traced->ended;
 	for (uint32_t i = 1; i < used; i++) {

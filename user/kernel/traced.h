@@ -42,6 +42,9 @@ void slots_forget_untraced(struct shared *shared);
 /* Marks a thread that was in a call when it got its slot: its time counts from the call's end. */
 void slots_mark_blocked(struct shared *shared, uint32_t slot);
 
+/* Slots with this index and above were never used. */
+uint32_t slots_used(const struct shared *shared);
+
 /* Slot of a thread; 0 if it is not traced. */
 uint32_t slots_find(const struct shared *shared, uint32_t tid);
 

@@ -101,6 +101,7 @@ struct thread_queue {
 	bool has_steps;
 	uint64_t evicted_ns; /* time of return of the last evicted call; 0: none was evicted */
 	struct call_queue calls;
+	wake_vec wakes; /* by start time */
 	struct process_queues *process;
 	LIST_ENTRY(thread_queue) in_process;
 	LIST_ENTRY(thread_queue) in_all;
@@ -122,6 +123,7 @@ struct pending {
 	struct tid_map *processes; /* to struct process_queues */
 	struct queue_list all;
 	size_t calls;
+	size_t wakes;
 };
 
 struct pending *pending__new(int (*on_outside)(void *ctx, const struct fbt_call *call), void *ctx)
@@ -147,10 +149,12 @@ static void free_queue(struct pending *pending, struct thread_queue *queue)
 	struct process_queues *process = queue->process;
 
 	pending->calls -= call_queue_count(&queue->calls);
+	pending->wakes -= queue->wakes.count;
 	tid_map__remove(pending->threads, queue->tid);
 	LIST_REMOVE(queue, in_all);
 	LIST_REMOVE(queue, in_process);
 	vec_free(&queue->calls.calls);
+	vec_free(&queue->wakes);
 	free(queue);
 	if (LIST_EMPTY(&process->threads)) {
 		tid_map__remove(pending->processes, process->tgid);
@@ -250,7 +254,8 @@ static int relieve_queue(struct pending *pending, struct thread_queue *queue,
 {
 	switch (pressure) {
 	case RELEASE_DEAD:
-		if (call_queue_count(&queue->calls) && !queue->process->exited)
+		if ((call_queue_count(&queue->calls) || queue->wakes.count) &&
+		    !queue->process->exited)
 			return 0;
 		break;
 	case RELEASE_OUTSIDE:
@@ -289,6 +294,20 @@ static int make_room(struct pending *pending)
 	return err;
 }
 
+static struct thread_queue *find_or_add_queue(struct pending *pending, uint32_t tgid, uint32_t tid,
+					      int *err)
+{
+	struct thread_queue *queue = tid_map__get(pending->threads, tid);
+
+	if (queue && queue->process->tgid == tgid)
+		return queue;
+	if (queue)
+		keep_first(err, release_queue(pending, queue));
+	if (tid_map__count(pending->threads) >= PENDING_THREADS_MAX)
+		keep_first(err, make_room(pending));
+	return add_queue(pending, tgid, tid);
+}
+
 int pending__push(struct pending *pending, const struct fbt_call *call)
 {
 	struct thread_queue *queue;
@@ -296,16 +315,7 @@ int pending__push(struct pending *pending, const struct fbt_call *call)
 
 	if (pending->calls >= PENDING_CALLS_MAX)
 		keep_first(&err, make_room(pending));
-	queue = tid_map__get(pending->threads, call->tid);
-	if (queue && queue->process->tgid != call->tgid) {
-		keep_first(&err, release_queue(pending, queue));
-		queue = NULL;
-	}
-	if (!queue) {
-		if (tid_map__count(pending->threads) >= PENDING_THREADS_MAX)
-			keep_first(&err, make_room(pending));
-		queue = add_queue(pending, call->tgid, call->tid);
-	}
+	queue = find_or_add_queue(pending, call->tgid, call->tid, &err);
 	if (!queue)
 		return err ? err : -ENOMEM;
 	if (call_queue_count(&queue->calls) >= PENDING_THREAD_CALLS_MAX)
@@ -314,6 +324,36 @@ int pending__push(struct pending *pending, const struct fbt_call *call)
 		return err ? err : -ENOMEM;
 	pending->calls++;
 	return err;
+}
+
+int pending__push_wake(struct pending *pending, const struct fbt_wake *wake)
+{
+	struct thread_queue *queue;
+	int err = 0;
+
+	if (pending->wakes >= PENDING_WAKES_MAX)
+		return 0;
+	queue = find_or_add_queue(pending, wake->tgid, wake->tid, &err);
+	if (!queue || vec_push(&queue->wakes, *wake))
+		return err ? err : -ENOMEM;
+	pending->wakes++;
+	return err;
+}
+
+/* Those before the step belong to one whose record was lost. */
+static void take_wakes(struct pending *pending, struct thread_queue *queue, struct step *step)
+{
+	wake_vec *wakes = &queue->wakes;
+	size_t first = vec_lower_bound(wakes, item->start_ns, step->record.start_ns), i = first;
+
+	while (i < wakes->count && wakes->items[i].start_ns <= step->record.end_ns &&
+	       !vec_push(&step->wakes, wakes->items[i]))
+		i++;
+	pending->wakes -= i;
+	wakes->count -= i;
+	if (wakes->count)
+		memmove(wakes->items, wakes->items + i, wakes->count * sizeof(*wakes->items));
+	vec_shrink(wakes, SPARE_CALLS);
 }
 
 /*
@@ -389,6 +429,7 @@ int pending__take(struct pending *pending, struct step *step)
 		queue = tid_map__get(pending->threads, record->tid);
 		if (!queue || queue->process->tgid != record->tgid)
 			return 0;
+		take_wakes(pending, queue, step);
 		return take_from(pending, queue, step);
 	}
 	process = tid_map__get(pending->processes, record->tgid);
@@ -442,6 +483,9 @@ size_t pending__thread_count(const struct pending *pending)
 
 /* The assembler. */
 
+/* Threads that are stopped in their steps at one time, with their process. */
+#define STOPS_KEPT 256
+
 struct assembler {
 	struct assembler_output output;
 	struct window *window;
@@ -451,6 +495,8 @@ struct assembler {
 	uint64_t end_ns;    /* from FBT_EVENT_WINDOW_END */
 	uint64_t latest_ns; /* latest time in any record */
 	uint64_t kind_steps[FBT_KIND_COUNT];
+	struct fbt_stop stops[STOPS_KEPT]; /* the latest */
+	uint64_t stop_count;
 };
 
 /*
@@ -557,6 +603,8 @@ static int set_table_row(struct assembler *assembler, const struct fbt_table *ro
 {
 	struct process *process = window__touch_process(assembler->window, row->tgid);
 
+	if (!window__traces_calls(assembler->window))
+		return 0;
 	return process ? row_table_set(&process->table, row) : 0;
 }
 
@@ -585,9 +633,45 @@ static bool is_complete(const struct window *window, const struct step *step)
 		return false;
 	if (record->lost_calls || step->calls_truncated)
 		return false;
-	if (window->record.detail == FBT_DETAIL_STEPS || record->kind == 0)
+	if (window->record.detail == FBT_DETAIL_STEPS || !step_calls_known(step) ||
+	    record->kind == 0)
 		return true;
 	return step->calls.count >= step_calls(step);
+}
+
+static void add_stop(struct assembler *assembler, const struct fbt_stop *stop)
+{
+	assembler->stops[assembler->stop_count++ % STOPS_KEPT] = *stop;
+}
+
+/* Its record came before that of the step; others may have come in between. */
+static void find_stop(const struct assembler *assembler, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+
+	for (size_t i = 0; i < STOPS_KEPT; i++) {
+		const struct fbt_stop *stop = &assembler->stops[i];
+
+		if (stop->header.type == FBT_EVENT_STOP && stop->tgid == record->tgid &&
+		    stop->tid == record->tid && stop->time_ns >= record->start_ns &&
+		    stop->time_ns <= record->end_ns)
+			step->stop = *stop;
+	}
+}
+
+/* What was not measured is 0, whatever a record says, so that no sum has a part of it. */
+static void forget_calls(struct step *step)
+{
+	struct fbt_step *record = &step->record;
+
+	record->header.flags |= FBT_STEP_CALLS_UNKNOWN | FBT_STEP_OTHER_UNKNOWN;
+	record->gap_syscall_ns = 0;
+	record->other_syscall_ns = 0;
+	record->lost_calls = 0;
+	memset(record->call_delay_ns, 0, sizeof(record->call_delay_ns));
+	memset(record->sums, 0, sizeof(record->sums));
+	vec_free(&step->calls);
+	step->calls_truncated = false;
 }
 
 static int push_step(struct assembler *assembler, const struct fbt_step *record)
@@ -602,6 +686,9 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	window__touch_process(window, record->tgid);
 
 	err = pending__take(assembler->pending, &step);
+	find_stop(assembler, &step);
+	if (!window__traces_calls(window) || !step_calls_known(&step))
+		forget_calls(&step);
 	step.number = ++window->steps;
 	step.kind_number = ++assembler->kind_steps[record->kind];
 	step.complete = is_complete(window, &step);
@@ -609,6 +696,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 		window->incomplete_steps++;
 	result = assembler->output.on_step(assembler->output.ctx, window, &step);
 	vec_free(&step.calls);
+	vec_free(&step.wakes);
 	return err ? err : result;
 }
 
@@ -660,6 +748,36 @@ static bool is_gpu(const struct fbt_header *event)
 	return event->type >= FBT_EVENT_GPU_STATE && event->type <= FBT_EVENT_GPU_FLUSH;
 }
 
+/* What is about the window, or all of a process or a kind in it. */
+static void push_total(struct assembler *assembler, const struct fbt_header *event)
+{
+	struct window *window = assembler->window;
+
+	switch (event->type) {
+	case FBT_EVENT_LOST:
+		window->lost = *(const struct fbt_lost *)event;
+		break;
+	case FBT_EVENT_SAMPLING:
+		set_sampling(assembler, (const struct fbt_sampling *)event);
+		break;
+	case FBT_EVENT_ENDS:
+		window->ends[((const struct fbt_ends *)event)->kind] =
+			*(const struct fbt_ends *)event;
+		break;
+	case FBT_EVENT_COST:
+		window->cost = *(const struct fbt_cost *)event;
+		break;
+	case FBT_EVENT_TARGET_EXIT:
+		end_target(assembler, (const struct fbt_target_exit *)event);
+		break;
+	case FBT_EVENT_WINDOW_END:
+		end_window(assembler, (const struct fbt_window_end *)event);
+		break;
+	default:
+		assembler__count_skipped(assembler);
+	}
+}
+
 int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 {
 	if (!assembler->opened && event->type != FBT_EVENT_WINDOW) {
@@ -683,37 +801,23 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return push_step(assembler, (const struct fbt_step *)event);
 	case FBT_EVENT_CALL:
 		return push_call(assembler, (const struct fbt_call *)event);
+	case FBT_EVENT_WAKE:
+		return pending__push_wake(assembler->pending, (const struct fbt_wake *)event);
 	case FBT_EVENT_FILE:
 		return count_no_room(assembler, window__add_file(assembler->window,
 								 (const struct fbt_file *)event,
 								 decode_string(event, 0)));
+	case FBT_EVENT_STOP:
+		add_stop(assembler, (const struct fbt_stop *)event);
+		return 0;
 	case FBT_EVENT_MANUAL:
 		if (assembler->output.on_manual)
 			assembler->output.on_manual(assembler->output.ctx);
 		return 0;
 	case FBT_EVENT_TABLE:
 		return set_table_row(assembler, (const struct fbt_table *)event);
-	case FBT_EVENT_LOST:
-		assembler->window->lost = *(const struct fbt_lost *)event;
-		return 0;
-	case FBT_EVENT_SAMPLING:
-		set_sampling(assembler, (const struct fbt_sampling *)event);
-		return 0;
-	case FBT_EVENT_ENDS:
-		assembler->window->ends[((const struct fbt_ends *)event)->kind] =
-			*(const struct fbt_ends *)event;
-		return 0;
-	case FBT_EVENT_COST:
-		assembler->window->cost = *(const struct fbt_cost *)event;
-		return 0;
-	case FBT_EVENT_TARGET_EXIT:
-		end_target(assembler, (const struct fbt_target_exit *)event);
-		return 0;
-	case FBT_EVENT_WINDOW_END:
-		end_window(assembler, (const struct fbt_window_end *)event);
-		return 0;
 	default:
-		assembler__count_skipped(assembler);
+		push_total(assembler, event);
 		return 0;
 	}
 }

@@ -50,6 +50,7 @@ const struct window *assembler__window(const struct assembler *assembler);
 #define PENDING_CALLS_MAX	 262144
 #define PENDING_THREAD_CALLS_MAX 131072
 #define PENDING_THREADS_MAX	 4096
+#define PENDING_WAKES_MAX	 65536 /* 6 MiB */
 
 /*
  * Calls that wait for the step they belong to. The record of a step arrives when the step ends,
@@ -78,8 +79,15 @@ void pending__free(struct pending *pending);
 int pending__push(struct pending *pending, const struct fbt_call *call);
 
 /*
- * Moves the calls of step->record to step->calls, sorted by start time, and passes on the calls
- * before the step. Sets step->calls_truncated if some of the calls are missing.
+ * Who ended a wait: kept until its step takes it. Also of a thread whose calls have not come yet.
+ * 0 or -ENOMEM; one that finds no room is dropped.
+ */
+int pending__push_wake(struct pending *pending, const struct fbt_wake *wake);
+
+/*
+ * Moves the calls of step->record to step->calls, sorted by start time, and its wakes to
+ * step->wakes, and passes on the calls before the step. Sets step->calls_truncated if some of the
+ * calls are missing.
  */
 int pending__take(struct pending *pending, struct step *step);
 

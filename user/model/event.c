@@ -56,6 +56,8 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_GPU_CLOCK] = PROCESS_LAYOUT(fbt_gpu_clock, 0),
 	[FBT_EVENT_SAMPLING] = LAYOUT(fbt_sampling, 0),
 	[FBT_EVENT_ENDS] = LAYOUT(fbt_ends, 0),
+	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
+	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -67,7 +69,7 @@ static const struct layout *find_layout(uint32_t type)
 
 static bool is_window_sound(const struct fbt_window *window)
 {
-	if (window->detail > FBT_DETAIL_ALL)
+	if (window->detail > FBT_DETAIL_PROBES)
 		return false;
 	return window->arch == FBT_ARCH_X86_64 || window->arch == FBT_ARCH_ARM64;
 }
@@ -90,6 +92,20 @@ static bool is_call_sound(const struct fbt_call *call)
 	return call->start_ns + call->duration_ns >= call->start_ns;
 }
 
+/* Others add the parts up without a check. */
+static bool is_wake_sound(const struct fbt_wake *wake)
+{
+	uint64_t left_ns = wake->wake_ns - wake->start_ns;
+	const uint64_t parts_ns[] = {wake->cpu_ns, wake->delay_ns, wake->call_ns, wake->unknown_ns};
+
+	for (size_t i = 0; i < sizeof(parts_ns) / sizeof(parts_ns[0]); i++) {
+		if (parts_ns[i] > left_ns)
+			return false;
+		left_ns -= parts_ns[i];
+	}
+	return wake->wake_ns >= wake->start_ns && wake->nr_ns <= wake->call_ns;
+}
+
 /* Kind 0 is the fixed interval, which has no probes. */
 static bool is_probed_kind(uint32_t kind)
 {
@@ -99,6 +115,12 @@ static bool is_probed_kind(uint32_t kind)
 static bool is_thread_sound(const struct fbt_thread_name *thread)
 {
 	return memchr(thread->comm, '\0', sizeof(thread->comm)) != NULL;
+}
+
+static bool is_stop_sound(const struct fbt_stop *stop)
+{
+	return stop->reason < FBT_STOP_REASON_COUNT &&
+	       memchr(stop->comm, '\0', sizeof(stop->comm)) != NULL;
 }
 
 static bool is_gpu_state_sound(const struct fbt_gpu_state *state)
@@ -148,10 +170,14 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return ((const struct fbt_table *)event)->nr < FBT_NR_COUNT;
 	case FBT_EVENT_FILE:
 		return ((const struct fbt_file *)event)->id != 0;
+	case FBT_EVENT_WAKE:
+		return is_wake_sound((const struct fbt_wake *)event);
 	case FBT_EVENT_SAMPLING:
 		return is_probed_kind(((const struct fbt_sampling *)event)->kind);
 	case FBT_EVENT_ENDS:
 		return is_probed_kind(((const struct fbt_ends *)event)->kind);
+	case FBT_EVENT_STOP:
+		return is_stop_sound((const struct fbt_stop *)event);
 	case FBT_EVENT_GPU_STATE:
 		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
 	case FBT_EVENT_GPU_NAME:

@@ -9,6 +9,11 @@
 #include "base/clock.h"
 #include "model/syscalls.h"
 
+bool step_calls_known(const struct step *step)
+{
+	return !(step->record.header.flags & FBT_STEP_CALLS_UNKNOWN);
+}
+
 uint64_t step_total_ns(const struct step *step)
 {
 	return step->record.thread_ns;
@@ -38,6 +43,77 @@ uint64_t step_compute_ns(const struct step *step)
 	return sub_saturating(step_total_ns(step), step_syscall_ns(step));
 }
 
+static uint64_t take(uint64_t ns, uint64_t *left_ns)
+{
+	uint64_t taken = min_u64(ns, *left_ns);
+
+	*left_ns -= taken;
+	return taken;
+}
+
+/* Time on a CPU in calls: what they took, without waiting for a CPU and without sleeping. */
+static uint64_t cpu_in_calls_ns(const struct fbt_step *record)
+{
+	uint64_t ns = 0;
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		ns = add_saturating(ns,
+				    sub_saturating(record->sums[i].ns, record->call_delay_ns[i]));
+	return sub_saturating(ns, record->asleep_ns);
+}
+
+static bool step_was_stopped(const struct step *step)
+{
+	return step->stop.header.type == FBT_EVENT_STOP;
+}
+
+void step_split(const struct step *step, struct step_parts *parts)
+{
+	const struct fbt_step *record = &step->record;
+	uint64_t left_ns = step_total_ns(step), delay_ns = record->run_delay_ns, *ns = parts->ns;
+	bool wait_known = !(record->header.flags & FBT_STEP_SCHED_UNKNOWN);
+
+	*parts = (struct step_parts){0};
+	parts->known =
+		wait_known && step_calls_known(step) && record->header.flags & FBT_STEP_CPU_KNOWN;
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		uint64_t waited_ns = min_u64(record->call_delay_ns[i], record->sums[i].ns);
+
+		if (!wait_known)
+			waited_ns = 0;
+		ns[STEP_CALLS + i] = take(record->sums[i].ns - waited_ns, &left_ns);
+		delay_ns = add_saturating(delay_ns, waited_ns);
+	}
+	if (wait_known)
+		ns[STEP_CPU_WAIT] = take(delay_ns, &left_ns);
+	if (!parts->known) {
+		ns[STEP_OWN] = left_ns;
+		return;
+	}
+	ns[STEP_OWN] = take(sub_saturating(record->cpu_ns, cpu_in_calls_ns(record)), &left_ns);
+	ns[STEP_FAULTS] = take(record->fault_wait_ns, &left_ns);
+	ns[step_was_stopped(step) ? STEP_STOPPED : STEP_OFF_CPU] = left_ns;
+}
+
+const char *step_part_name(enum step_part part)
+{
+	static const char *const names[STEP_PARTS] = {
+		[STEP_OWN] = "own",
+		[STEP_CPU_WAIT] = "cpu_wait",
+		[STEP_CALLS + FBT_MMAP] = "mmap_net",
+		[STEP_CALLS + FBT_FUTEX] = "futex_net",
+		[STEP_CALLS + FBT_IOCTL] = "ioctl_net",
+		[STEP_CALLS + FBT_READ] = "read_net",
+		[STEP_CALLS + FBT_WRITE] = "write_net",
+		[STEP_CALLS + FBT_OTHER] = "other_net",
+		[STEP_FAULTS] = "faults",
+		[STEP_STOPPED] = "stopped",
+		[STEP_OFF_CPU] = "off_cpu",
+	};
+
+	return names[part];
+}
+
 uint64_t step_calls(const struct step *step)
 {
 	return sum_categories(i, step->record.sums[i].calls);
@@ -65,6 +141,7 @@ void step_breakdown(const struct step *step, struct breakdown *breakdown)
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		breakdown->category_us[i] = step->record.sums[i].ns / NS_PER_US;
 	breakdown->total_us = step_total_ns(step) / NS_PER_US;
+	breakdown->unknown = !step_calls_known(step);
 }
 
 uint64_t breakdown_syscall_us(const struct breakdown *breakdown)

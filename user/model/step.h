@@ -12,6 +12,7 @@
 #define STEP_CALLS_MAX 65536
 
 typedef VEC(struct fbt_call) call_vec;
+typedef VEC(struct fbt_wake) wake_vec;
 
 struct step_gpu;
 
@@ -20,22 +21,48 @@ struct step {
 	uint64_t kind_number; /* the same among the steps of its kind */
 	struct fbt_step record;
 	call_vec calls;	      /* by start time; empty unless the kernel sent them */
+	wake_vec wakes;	      /* who ended its long futex waits, as far as known; by start time */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
+	struct fbt_stop stop; /* header.type is 0: the thread was not seen stopped in it */
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
+};
+
+/* Where the time of a step can go. */
+enum step_part {
+	STEP_OWN = 0,  /* its own code: on a CPU, outside of calls */
+	STEP_CPU_WAIT, /* ready to run, without a CPU: in calls and outside */
+	STEP_CALLS,    /* + enum fbt_category: in calls, but not waiting for a CPU */
+	/* Outside of calls, neither on a CPU nor waiting for one: */
+	STEP_FAULTS = STEP_CALLS + FBT_CATEGORY_COUNT, /* waiting for pages from a disk */
+	STEP_STOPPED,				       /* by a signal, a tracer or a freezer */
+	STEP_OFF_CPU, /* all else, such as the CPU's time for interrupts and its host */
+	STEP_PARTS,
+};
+
+/* The parts sum up to step_total_ns() exactly. What was not measured is 0, and in STEP_OWN. */
+struct step_parts {
+	uint64_t ns[STEP_PARTS];
+	bool known; /* all were measured */
 };
 
 /* Ferrum's SyscallBreakdown. */
 struct breakdown {
 	uint64_t category_us[FBT_CATEGORY_COUNT];
 	uint64_t total_us;
+	bool unknown; /* calls were not traced: only total_us means anything */
 };
+
+/* False: all that is derived from system calls, compute too, is unknown, and must not be shown. */
+bool step_calls_known(const struct step *step);
 
 uint64_t step_total_ns(const struct step *step);   /* record.thread_ns */
 uint64_t step_wall_ns(const struct step *step);	   /* end - start */
 uint64_t step_syscall_ns(const struct step *step); /* sum of the six categories */
 uint64_t step_compute_ns(const struct step *step); /* total - syscall, never below 0 */
+void step_split(const struct step *step, struct step_parts *parts);
+const char *step_part_name(enum step_part part); /* "own", "cpu_wait", "mmap_net", … "off_cpu" */
 uint64_t step_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);
 const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */

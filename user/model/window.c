@@ -474,6 +474,16 @@ const char *window__step_source(const struct window *window, uint32_t kind)
 	return "function";
 }
 
+bool window__traces_calls(const struct window *window)
+{
+	return window->record.detail != FBT_DETAIL_PROBES;
+}
+
+bool window__may_lose(const struct window *window, enum fbt_lost_cause cause)
+{
+	return window__traces_calls(window) || (cause != FBT_LOST_CALLS && cause != FBT_LOST_FILES);
+}
+
 uint64_t window__lost_total(const struct window *window)
 {
 	uint64_t total = 0;

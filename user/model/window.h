@@ -158,6 +158,11 @@ double window__sampled_percent(const struct window *window, uint32_t kind);
 /* Calls per second of that function while its probes were on. */
 uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind);
 
+/* False: its system calls were not traced (FBT_DETAIL_PROBES). */
+bool window__traces_calls(const struct window *window);
+
+/* False: this cannot be lost, as it is not recorded. */
+bool window__may_lose(const struct window *window, enum fbt_lost_cause cause);
 uint64_t window__lost_total(const struct window *window);
 
 /* "calls", "steps", "threads", "begins", "processes", "files". */

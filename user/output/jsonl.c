@@ -10,6 +10,7 @@
 
 #include "base/arith.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/json.h"
 #include "base/timed_write.h"
 #include "model/syscalls.h"
@@ -77,14 +78,18 @@ static void add_counts(struct json_fields *shape, const struct gpu_figures *figu
 static void add_identity_ns(struct json_fields *shape, const struct step *step,
 			    const struct gpu_figures *figures)
 {
-	static const struct json_member parts[] = {
-		FIGURE(busy_ns),	 FIGURE(idle_ns),	  FIGURE(host_wait_ns),
-		FIGURE(launch_ns),	 FIGURE(queue_ns),	  FIGURE(unattributed_ns),
-		FIGURE(wait_blocked_ns), FIGURE(wait_syscall_ns), FIGURE(wait_user_ns),
-		FIGURE(wait_unknown_ns)};
+	static const struct json_member parts[] = {FIGURE(busy_ns),	   FIGURE(idle_ns),
+						   FIGURE(host_wait_ns),   FIGURE(launch_ns),
+						   FIGURE(queue_ns),	   FIGURE(unattributed_ns),
+						   FIGURE(wait_unknown_ns)};
+	static const struct json_member by_calls[] = {
+		FIGURE(wait_blocked_ns), FIGURE(wait_syscall_ns), FIGURE(wait_user_ns)};
 
 	json_fields_uint(shape, "total_ns", step_wall_ns(step));
 	json_fields_members(shape, parts, figures);
+	/* Else all of host_wait is wait_unknown. */
+	if (step_calls_known(step))
+		json_fields_members(shape, by_calls, figures);
 }
 
 /*
@@ -112,7 +117,8 @@ static void add_times(struct json_fields *stage_us, const struct step *step,
 	add_us(stage_us, "total", step_wall_ns(step));
 	for (int i = 0; i < GPU_TIMES; i++) {
 		/* work_sum is in the shape, as concurrency. */
-		if (strcmp(gpu_times[i].key, "work_sum") != 0)
+		if (strcmp(gpu_times[i].key, "work_sum") != 0 &&
+		    (step_calls_known(step) || !gpu_time_needs_calls(&gpu_times[i])))
 			add_us(stage_us, gpu_times[i].key, json_member_get(&gpu_times[i], figures));
 	}
 }
@@ -234,7 +240,35 @@ struct escalation_event {
 	struct escalation_fields common; /* common.fields is the shape */
 	struct json_fields stage_us;
 	struct worst worst;
+	char time[FORMAT_UTC_MAX];
 };
+
+/* When the step began in the window, and when it ended by the clock of the wall. */
+static void add_place_in_time(struct escalation_event *event, const struct window *window,
+			      const struct step *step)
+{
+	const struct fbt_window *record = &window->record;
+	struct json_fields *shape = &event->common.fields;
+	uint64_t end_ns = sub_saturating(step->record.end_ns, record->start_ns);
+
+	json_fields_uint(shape, "start_us",
+			 sub_saturating(step->record.start_ns, record->start_ns) / NS_PER_US);
+	if (record->realtime_ns)
+		json_fields_string(
+			shape, "time",
+			format_utc(event->time, add_saturating(record->realtime_ns, end_ns)));
+}
+
+/* What ferrum's attributes have as text, as numbers and booleans. */
+static void add_numbers(struct json_fields *shape, const struct trace_result *result)
+{
+	json_fields_uint(shape, "budget_us", result->budget_us);
+	json_fields_uint(shape, "actual_us", result->actual_us);
+	json_fields_bool(shape, "over_budget", trace_result_over_budget(result));
+	escalation_fields_percent(shape, "efficiency_percent", trace_result_efficiency(result));
+	json_fields_double(shape, "overhead_percent",
+			   breakdown_overhead_tenths(&result->breakdown));
+}
 
 /* event contains pointers into itself. */
 static void fill_escalation(struct escalation_event *event, const struct window *window,
@@ -245,7 +279,11 @@ static void fill_escalation(struct escalation_event *event, const struct window 
 	struct worst *worst = &event->worst;
 
 	escalation_fields_fill(&event->common, window, escalation);
+	add_place_in_time(event, window, step);
+	add_numbers(shape, &escalation->result);
 	json_fields_uint(shape, "number", escalation->number);
+	if (escalation_not_shown_text(escalation))
+		json_fields_string(shape, "not_shown", escalation_not_shown_text(escalation));
 	json_fields_uint(shape, "step", step->number);
 	json_fields_uint(shape, "kind_number", step->kind_number);
 	json_fields_uint(shape, "pid", step->record.tgid);
@@ -399,6 +437,26 @@ static void add_kind(struct json_fields *shape, char keys[][KEY_SIZE], char text
 	}
 }
 
+/*
+ * The parts that add up. Each is rounded down but the first, which takes what that leaves, so that
+ * the sum is the total in microseconds too.
+ */
+static void add_parts(struct json_fields *stage_us, const struct step *step, uint64_t total_us)
+{
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	if (!parts.known)
+		return;
+	for (int i = STEP_PARTS - 1; i > STEP_OWN; i--) {
+		uint64_t us = parts.ns[i] / NS_PER_US;
+
+		total_us -= us;
+		json_fields_uint(stage_us, step_part_name((enum step_part)i), us);
+	}
+	json_fields_uint(stage_us, step_part_name(STEP_OWN), total_us);
+}
+
 static void add_step_times(struct json_fields *stage_us, const struct window *window,
 			   const struct step *step)
 {
@@ -407,19 +465,51 @@ static void add_step_times(struct json_fields *stage_us, const struct window *wi
 
 	step_breakdown(step, &breakdown);
 	json_fields_uint(stage_us, "total", breakdown.total_us);
-	json_fields_uint(stage_us, "syscall", breakdown_syscall_us(&breakdown));
-	json_fields_uint(stage_us, "compute", breakdown_compute_us(&breakdown));
+	if (!breakdown.unknown) {
+		json_fields_uint(stage_us, "syscall", breakdown_syscall_us(&breakdown));
+		json_fields_uint(stage_us, "compute", breakdown_compute_us(&breakdown));
+	}
 	if (!strcmp(window__step_source(window, record->kind), "interval"))
 		json_fields_uint(stage_us, "wall", step_wall_ns(step) / NS_PER_US);
 	if (!(record->header.flags & FBT_STEP_NO_GAP)) {
 		json_fields_uint(stage_us, "gap", record->gap_ns / NS_PER_US);
-		json_fields_uint(stage_us, "gap_syscall", record->gap_syscall_ns / NS_PER_US);
+		if (!breakdown.unknown)
+			json_fields_uint(stage_us, "gap_syscall",
+					 record->gap_syscall_ns / NS_PER_US);
 	}
 	if (!(record->header.flags & FBT_STEP_OTHER_UNKNOWN))
 		json_fields_uint(stage_us, "other_threads_syscall",
 				 record->other_syscall_ns / NS_PER_US);
 	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN))
 		json_fields_uint(stage_us, "run_delay", record->run_delay_ns / NS_PER_US);
+	add_parts(stage_us, step, breakdown.total_us);
+}
+
+/* Absent where calls were not traced: 0 would say that there were none. */
+static void add_calls(struct json_fields *shape, const struct step *step)
+{
+	if (!step_calls_known(step)) {
+		json_fields_bool(shape, "calls_traced", false);
+		return;
+	}
+	json_fields_uint(shape, "calls", step_calls(step));
+	json_fields_uint(shape, "errors", step_errors(step));
+	json_fields_uint(shape, "lost_calls", step->record.lost_calls);
+	json_fields_uint(shape, "max_call_us", find_max_call_ns(step) / NS_PER_US);
+	if (step->calls_truncated)
+		json_fields_bool(shape, "calls_truncated", true);
+}
+
+/* What its cgroups' limits did; absent if they did nothing, or the kernel does not tell. */
+static void add_limits(struct json_fields *shape, struct json_fields *stage_us,
+		       const struct fbt_step_limits *limits)
+{
+	if (limits->throttled_ns) {
+		json_fields_uint(shape, "throttled_periods", limits->throttled_periods);
+		json_fields_uint(stage_us, "throttled_all_cpus", limits->throttled_ns / NS_PER_US);
+	}
+	if (limits->memory_hits)
+		json_fields_uint(shape, "memory_limit_hits", limits->memory_hits);
 }
 
 static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
@@ -436,23 +526,19 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 	json_fields_uint(&shape, "kind_number", step->kind_number);
 	json_fields_uint(&shape, "tid", record->tid);
 	json_fields_uint(&shape, "pid", record->tgid);
-	json_fields_uint(&shape, "calls", step_calls(step));
-	json_fields_uint(&shape, "errors", step_errors(step));
-	json_fields_uint(&shape, "lost_calls", record->lost_calls);
+	add_calls(&shape, step);
 	json_fields_bool(&shape, "complete", step->complete);
 	json_fields_string(&shape, "end", step_end_name((enum fbt_step_end)record->end));
-	json_fields_uint(&shape, "max_call_us", find_max_call_ns(step) / NS_PER_US);
 	json_fields_uint(&shape, "start_us", since_ns / NS_PER_US);
 	if (record->threads)
 		json_fields_uint(&shape, "threads", record->threads);
-	if (step->calls_truncated)
-		json_fields_bool(&shape, "calls_truncated", true);
 	if (record->header.flags & FBT_STEP_SAMPLED)
 		json_fields_bool(&shape, "sampled", true);
 	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN)) {
 		json_fields_uint(&shape, "minor_faults", record->minor_faults);
 		json_fields_uint(&shape, "major_faults", record->major_faults);
 	}
+	add_limits(&shape, &stage_us, &record->limits);
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
 	if (step->gpu)
@@ -531,7 +617,7 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 
 	jsonl->graph = jsonl_gpu_has_graph(step);
 	err = put_step_prof(jsonl, window, step);
-	if (!err)
+	if (!err && step_calls_known(step))
 		err = put_syscall_prof(jsonl, step);
 	return err ? err : put_gpu_prof(jsonl, window, step);
 }
@@ -539,8 +625,6 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
 			    const struct escalation *escalation)
 {
-	if (!escalation_is_shown(escalation))
-		return 0;
 	to_jsonl(sink)->graph = jsonl_gpu_has_graph(step);
 	return put_escalation_prof(to_jsonl(sink), window, step, escalation);
 }

@@ -15,6 +15,7 @@ static void add_identity(struct json_fields *shape, const struct window *window)
 	const char *detail = detail_name(record->detail);
 
 	json_fields_string(shape, "tag", window->tag);
+	json_fields_uint(shape, "schema", JSONL_SCHEMA);
 	json_fields_string(shape, "tool_version", window->tool_version);
 	json_fields_string(shape, "kernel", window->kernel_release);
 	json_fields_string(shape, "host", window->host);
@@ -37,6 +38,8 @@ static void add_counts(struct json_fields *shape, char lost_keys[][JSONL_KEY_SIZ
 		json_fields_uint(shape, "processes_left_out", window->processes_left_out);
 	json_fields_bool(shape, "cut_off", window->cut_off);
 	for (int i = 0; i < FBT_LOST_COUNT; i++) {
+		if (!window__may_lose(window, (enum fbt_lost_cause)i))
+			continue;
 		snprintf(lost_keys[i], JSONL_KEY_SIZE, "lost_%s",
 			 lost_cause_name((enum fbt_lost_cause)i));
 		json_fields_uint(shape, lost_keys[i], window->lost.count[i]);

@@ -10,6 +10,9 @@
 
 #define JSONL_KEY_SIZE 64
 
+/* Of the members that are ours: raised when one changes its meaning. 1 has no parts of a step. */
+#define JSONL_SCHEMA 2
+
 struct jsonl_window {
 	struct json_fields shape; /* points into this struct and the window */
 	struct json_fields stage_us;

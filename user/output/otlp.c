@@ -120,14 +120,15 @@ static void put_attributes(struct json *json, const struct window *window, const
 	struct breakdown_attribute parts[BREAKDOWN_ATTRIBUTES];
 	char evidence[EVIDENCE_SIZE], fired[FIRED_SIZE];
 	struct trace_attributes texts;
+	int count;
 
 	trace_result_attributes(&escalation->result, &texts);
-	breakdown_attributes(&escalation->result.breakdown, parts);
+	count = breakdown_attributes(&escalation->result.breakdown, parts);
 	cause_describe(&escalation->cause, window, evidence, sizeof(evidence));
 	json_array_begin(json, "attributes");
-	for (int i = 0; i < TRACE_ATTRIBUTES; i++)
+	for (int i = 0; i < texts.count; i++)
 		put_text(json, texts.items[i].key, texts.items[i].value);
-	for (int i = 0; i < BREAKDOWN_ATTRIBUTES; i++)
+	for (int i = 0; i < count; i++)
 		put_number(json, parts[i].key, parts[i].us);
 	put_text(json, "escalation.cause", cause_name(escalation->cause.kind));
 	put_text(json, "escalation.evidence", evidence);

@@ -20,8 +20,8 @@ struct sink {
 	int (*write_records)(struct sink *sink, const void *data, size_t size);
 	int (*write_step)(struct sink *sink, const struct window *window, const struct step *step);
 	/*
-	 * The step that was just written is escalated, or would be without the rate limit
-	 * (escalation->suppressed).
+	 * The step that was just written is escalated. Outputs for people show it only if
+	 * escalation_is_shown; those that are read by programs have all.
 	 */
 	int (*write_escalation)(struct sink *sink, const struct window *window,
 				const struct step *step, const struct escalation *escalation);

@@ -138,7 +138,8 @@ static void add_step_args(struct step_args *args, const struct window *window,
 	}
 }
 
-static void add_figures(struct json_fields *fields, const struct step *step)
+/* What ferrum's schema has of the calls of a step. */
+static void add_calls(struct json_fields *fields, const struct step *step)
 {
 	static const char *const category_keys[FBT_CATEGORY_COUNT] = {
 		"mmap_us", "futex_us", "ioctl_us", "read_us", "write_us", "other_us",
@@ -154,6 +155,36 @@ static void add_figures(struct json_fields *fields, const struct step *step)
 	json_fields_double(fields, "overhead_percent", breakdown_overhead_tenths(&breakdown));
 	json_fields_uint(fields, "calls", step_calls(step));
 	json_fields_uint(fields, "errors", step_errors(step));
+}
+
+/* Where the time went; left out are parts of less than a microsecond, and all if not measured. */
+static void add_parts(struct json_fields *fields, const struct step *step)
+{
+	static const char *const keys[STEP_PARTS] = {
+		[STEP_OWN] = "own_us",
+		[STEP_CPU_WAIT] = "cpu_wait_us",
+		[STEP_CALLS + FBT_MMAP] = "mmap_net_us",
+		[STEP_CALLS + FBT_FUTEX] = "futex_net_us",
+		[STEP_CALLS + FBT_IOCTL] = "ioctl_net_us",
+		[STEP_CALLS + FBT_READ] = "read_net_us",
+		[STEP_CALLS + FBT_WRITE] = "write_net_us",
+		[STEP_CALLS + FBT_OTHER] = "other_net_us",
+		[STEP_FAULTS] = "faults_us",
+		[STEP_STOPPED] = "stopped_us",
+		[STEP_OFF_CPU] = "off_cpu_us",
+	};
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	for (int i = 0; parts.known && i < STEP_PARTS; i++)
+		if (parts.ns[i] >= NS_PER_US)
+			json_fields_uint(fields, keys[i], parts.ns[i] / NS_PER_US);
+}
+
+static void add_figures(struct json_fields *fields, const struct step *step)
+{
+	if (step_calls_known(step))
+		add_calls(fields, step);
 	json_fields_uint(fields, "step", step->number);
 	json_fields_uint(fields, "kind_number", step->kind_number);
 }
@@ -188,6 +219,8 @@ static void add_flaws(struct json_fields *fields, const struct step *step)
 		json_fields_bool(fields, "calls_truncated", true);
 	if (step->record.header.flags & FBT_STEP_SAMPLED)
 		json_fields_bool(fields, "sampled", true);
+	if (!step_calls_known(step))
+		json_fields_bool(fields, "calls_traced", false);
 }
 
 void step_args_fill(struct step_args *args, const struct window *window, const struct step *step)
@@ -197,6 +230,7 @@ void step_args_fill(struct step_args *args, const struct window *window, const s
 
 	fields->count = 0;
 	add_figures(fields, step);
+	add_parts(fields, step);
 	if (step->gpu)
 		add_gpu(fields, step->gpu);
 	add_flaws(fields, step);
@@ -288,9 +322,9 @@ uint64_t gpu_slice_api_end_ns(const struct fbt_gpu_api *api, const struct fbt_st
 
 const char *detail_name(uint32_t detail)
 {
-	static const char *const names[] = {"steps", "escalated", "all"};
+	static const char *const names[] = {"steps", "escalated", "all", "probes"};
 
-	return detail <= FBT_DETAIL_ALL ? names[detail] : NULL;
+	return detail <= FBT_DETAIL_PROBES ? names[detail] : NULL;
 }
 
 #define TIME(key, member) JSON_MEMBER(key, gpu_figures, member)
@@ -323,6 +357,13 @@ const struct json_member gpu_times[GPU_TIMES] = {
 	TIME("hta_host_wait", hta_host_wait_ns),
 	TIME("tklqt", tklqt_ns),
 };
+
+bool gpu_time_needs_calls(const struct json_member *time)
+{
+	return time->offset == offsetof(struct gpu_figures, wait_blocked_ns) ||
+	       time->offset == offsetof(struct gpu_figures, wait_syscall_ns) ||
+	       time->offset == offsetof(struct gpu_figures, wait_user_ns);
+}
 
 #define WORK(member) JSON_MEMBER(#member, gpu_figures, member)
 
@@ -362,7 +403,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 
 	to->count = 0;
 	trace_result_attributes(&escalation->result, &fields->attributes);
-	for (int i = 0; i < TRACE_ATTRIBUTES; i++)
+	for (int i = 0; i < fields->attributes.count; i++)
 		json_fields_string(to, fields->attributes.items[i].key,
 				   fields->attributes.items[i].value);
 	cause_describe(&escalation->cause, window, fields->evidence, sizeof(fields->evidence));

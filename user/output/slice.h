@@ -41,8 +41,9 @@ struct step_args {
 };
 
 /*
- * The members are the six sums of ferrum's schema, calls, errors and the numbers of the step. With
- * GPU records also the times of all devices as one (gpu_busy_us …, rounded down) and gpu_bound.
+ * The members are the six sums of ferrum's schema, calls, errors and the numbers of the step. Where
+ * calls were not traced, calls_traced: false stands for all that is derived from them. With GPU
+ * records also the times of all devices as one (gpu_busy_us …, rounded down) and gpu_bound.
  * What is out of the ordinary (end, complete: false, gpu_complete: false, lost_calls) is present
  * only then. The numbers of --step-arg have their own names, or begin with "argN." where a name is
  * taken.
@@ -74,6 +75,9 @@ uint64_t gpu_slice_api_end_ns(const struct fbt_gpu_api *api, const struct fbt_st
 /* The times of struct gpu_figures that can be summed over steps; outputs add a unit to the keys. */
 #define GPU_TIMES 26
 extern const struct json_member gpu_times[GPU_TIMES];
+
+/* One of gpu_times that is known only where system calls were traced. */
+bool gpu_time_needs_calls(const struct json_member *time);
 
 /* The counts and bytes of struct gpu_figures, which can be summed too. */
 #define GPU_WORK_COUNTS 12

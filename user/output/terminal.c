@@ -184,8 +184,8 @@ static void add_flaw(struct line *line, const struct step *step)
 
 static void tell_of_limit(const struct escalation_thresholds *thresholds)
 {
-	log_info("more than %s escalation%s in %g s: further ones are only counted (see "
-		 "--rate-limit)",
+	log_info("more than %s escalation%s in %g s: further ones are only counted, and in the "
+		 "profile (see --rate-limit)",
 		 FORMAT_COUNT(thresholds->rate_limit), thresholds->rate_limit == 1 ? "" : "s",
 		 (double)thresholds->rate_interval_ns / NS_PER_S);
 }
@@ -258,7 +258,8 @@ struct sink_status {
 	struct stats *duration;
 	uint64_t total_ns;
 	uint64_t category_ns[FBT_CATEGORY_COUNT];
-	uint64_t gpu_ns; /* length of steps with GPU records, and next their busy time */
+	bool calls_unknown; /* of one of them at least: nothing is said of any */
+	uint64_t gpu_ns;    /* length of steps with GPU records, and next their busy time */
 	uint64_t gpu_busy_ns;
 };
 
@@ -275,6 +276,7 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	self->total_ns += step_total_ns(step);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
 		self->category_ns[i] += step->record.sums[i].ns;
+	self->calls_unknown |= !step_calls_known(step);
 	if (step->gpu) {
 		self->gpu_ns += step_wall_ns(step);
 		self->gpu_busy_ns += step->gpu->all.busy_ns;
@@ -291,27 +293,38 @@ static int count_escalation(struct sink *sink, const struct window *window, cons
 	return 0;
 }
 
-static void format_steps(struct sink_status *self, char *to, size_t size, uint64_t since_ns)
+/* "  syscalls 12 %  futex", or nothing. */
+static void format_calls(const struct sink_status *self, char *to, size_t size)
 {
-	char gpu[FORMAT_MAX + 8] = "";
 	struct breakdown breakdown = {.total_us = self->total_ns};
 	uint64_t syscall_ns = 0;
 
+	*to = '\0';
+	if (self->calls_unknown)
+		return;
 	/* These figures are only compared with each other, so the unit does not matter. */
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		breakdown.category_us[i] = self->category_ns[i];
 		syscall_ns += self->category_ns[i];
 	}
+	snprintf(to, size, "  syscalls %s  %s",
+		 FORMAT_PERCENT(percent_of((double)syscall_ns, (double)self->total_ns)),
+		 breakdown_dominant(&breakdown));
+}
+
+static void format_steps(struct sink_status *self, char *to, size_t size, uint64_t since_ns)
+{
+	char gpu[FORMAT_MAX + 8] = "", calls[FORMAT_MAX + 32];
+
+	format_calls(self, calls, sizeof(calls));
 	if (self->gpu_ns)
 		snprintf(gpu, sizeof(gpu), "  GPU %s",
 			 FORMAT_PERCENT(
 				 percent_of((double)self->gpu_busy_ns, (double)self->gpu_ns)));
-	snprintf(to, size, "%s steps/s  p50 %s  syscalls %s  %s%s",
+	snprintf(to, size, "%s steps/s  p50 %s%s%s",
 		 FORMAT_NUMBER((double)stats__count(self->duration) * (double)NS_PER_S /
 			       (double)since_ns),
-		 FORMAT_TIME(stats__percentile(self->duration, 0.5)),
-		 FORMAT_PERCENT(percent_of((double)syscall_ns, (double)self->total_ns)),
-		 breakdown_dominant(&breakdown), gpu);
+		 FORMAT_TIME(stats__percentile(self->duration, 0.5)), calls, gpu);
 }
 
 static void start_over(struct sink_status *self)
@@ -319,6 +332,7 @@ static void start_over(struct sink_status *self)
 	stats__free(self->duration);
 	self->duration = NULL;
 	self->total_ns = 0;
+	self->calls_unknown = false;
 	self->gpu_ns = 0;
 	self->gpu_busy_ns = 0;
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)

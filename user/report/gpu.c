@@ -199,15 +199,19 @@ static void write_copies(const struct report *report, const struct gpu_tally_kin
 static void write_thread(const struct report *report, const struct gpu_tally_kind *kind)
 {
 	double known = (double)kind->calls_known_steps;
+	char spin[FORMAT_MAX + 16] = "";
 
+	/* Without calls it is not known whether a wait was one of them. */
+	if (kind->calls_known_steps)
+		snprintf(spin, sizeof(spin), "; %s spinning",
+			 FORMAT_PER_STEP(kind, kind->sync_spin_ns));
 	if (kind->sync_ns) {
 		report_field(report, "  GPU sync",
 			     "%s per step in calls that wait for the GPU: %s while it worked, %s "
-			     "after the work had ended; %s spinning",
+			     "after the work had ended%s",
 			     FORMAT_PER_STEP(kind, kind->sync_ns),
 			     FORMAT_PER_STEP(kind, kind->sync_useful_ns),
-			     FORMAT_PER_STEP(kind, kind->sync_tail_ns),
-			     FORMAT_PER_STEP(kind, kind->sync_spin_ns));
+			     FORMAT_PER_STEP(kind, kind->sync_tail_ns), spin);
 	}
 	if (!kind->calls_known_steps)
 		return;
@@ -446,7 +450,8 @@ static void warn_of_lost(const struct report *report, const struct gpu_process *
 		const char *meaning;
 	} lost[] = {
 		{flush->cupti_dropped, "dropped by CUPTI: the GPU looks idle there"},
-		{flush->ring_lost, "lost, the ring was full: the GPU looks idle there"},
+		{flush->ring_lost,
+		 "lost, the ring was full: the GPU looks idle there; " REMEDY_PRIORITY},
 		{process->counts.unmeasured, "without timestamps from CUPTI: ignored"},
 		{process->counts.unjoined, "without the call that launched them: assigned by time"},
 	};

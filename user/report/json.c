@@ -79,11 +79,12 @@ static void write_entry(struct json *json, const struct window *window,
 	put_known(json, "budget_ns", entry->judged, entry->budget_ns);
 	put_known(json, "usual_ns", entry->judged, entry->usual_ns);
 	put_known(json, "cause_usual_ns", entry->cause_usual_known, entry->cause_usual_ns);
+	json_string(json, "not_shown", entry->not_shown);
 	json_bool(json, "complete", entry->complete);
 	json_object_end(json);
 }
 
-/* Counts, all causes, and the last escalations that were shown. */
+/* Counts, all causes, and the last escalations. */
 static void write_escalations(struct json *json, const struct report *report)
 {
 	const struct escalation_tally *tally = &report->tally->escalations;
@@ -109,11 +110,13 @@ static void write_short_stats(struct json *json, const char *key, const struct s
 	json_object_end(json);
 }
 
-static void write_times(struct json *json, const struct gpu_figures *times)
+static void write_times(struct json *json, const struct gpu_figures *times, bool with_calls)
 {
 	char key[32];
 
 	for (int i = 0; i < GPU_TIMES; i++) {
+		if (!with_calls && gpu_time_needs_calls(&gpu_times[i]))
+			continue;
 		snprintf(key, sizeof(key), "%s_ns", gpu_times[i].key);
 		json_uint(json, key, json_member_get(&gpu_times[i], times));
 	}
@@ -151,15 +154,18 @@ static void write_work(struct json *json, const struct gpu_tally_kind *kind)
 
 #define KIND(member) JSON_MEMBER(#member, gpu_tally_kind, member)
 
-static void write_thread(struct json *json, const struct gpu_tally_kind *kind)
+static void write_thread(struct json *json, const struct gpu_tally_kind *kind, bool with_calls)
 {
-	static const struct json_member members[] = {
-		KIND(gpu_only_ns),	 KIND(gpu_host_ns),	   KIND(sync_ns),
-		KIND(sync_useful_ns),	 KIND(sync_tail_ns),	   KIND(sync_spin_ns),
-		KIND(calls_known_steps), KIND(exposed_syscall_ns), KIND(overlapped_syscall_ns),
-		KIND(cuda_internal_ns)};
+	static const struct json_member members[] = {KIND(gpu_only_ns), KIND(gpu_host_ns),
+						     KIND(sync_ns), KIND(sync_useful_ns),
+						     KIND(sync_tail_ns)};
+	static const struct json_member by_calls[] = {
+		KIND(sync_spin_ns), KIND(calls_known_steps), KIND(exposed_syscall_ns),
+		KIND(overlapped_syscall_ns), KIND(cuda_internal_ns)};
 
 	json_members(json, members, kind);
+	if (with_calls)
+		json_members(json, by_calls, kind);
 }
 
 static void write_quality(struct json *json, const struct gpu_tally_kind *kind)
@@ -177,7 +183,7 @@ static void write_quality(struct json *json, const struct gpu_tally_kind *kind)
 }
 
 static void write_slowest_on_gpu(struct json *json, const struct gpu_tally_kind *kind,
-				 enum fbt_arch arch)
+				 enum fbt_arch arch, bool with_calls)
 {
 	char text[GPU_IDLE_TEXT_SIZE];
 
@@ -191,7 +197,7 @@ static void write_slowest_on_gpu(struct json *json, const struct gpu_tally_kind 
 		json_uint(json, "step", step->number);
 		json_uint(json, "duration_ns", step->total_ns);
 		json_uint(json, "kernels", step->figures.kernels);
-		write_times(json, &step->figures);
+		write_times(json, &step->figures, with_calls);
 		json_string(json, "bound", gpu_bound_name(step->bound));
 		json_bool(json, "complete", step->complete);
 		json_string(json, "text", gpu_idle_text(&about, text));
@@ -205,6 +211,7 @@ static void write_gpu_kind(struct json *json, const struct report *report, uint3
 {
 	const struct gpu_tally_kind *kind = report->tally->gpu.kinds[index];
 	enum fbt_arch arch = (enum fbt_arch)report->window->record.arch;
+	bool with_calls = kind && tally_calls_known(report->tally->kinds[index]);
 
 	if (!kind) {
 		json_null(json, "gpu");
@@ -217,16 +224,17 @@ static void write_gpu_kind(struct json *json, const struct report *report, uint3
 		    percent_of((double)kind->sum.busy_ns, (double)kind->total_ns));
 	write_short_stats(json, "busy", kind->busy);
 	write_short_stats(json, "idle", kind->idle);
-	write_times(json, &kind->sum);
-	write_wait_calls(json, kind, arch);
+	write_times(json, &kind->sum, with_calls);
+	if (with_calls)
+		write_wait_calls(json, kind, arch);
 	json_object_begin(json, "bound");
 	for (int i = 0; i < GPU_BOUND_COUNT; i++)
 		json_uint(json, gpu_bound_name((enum gpu_bound)i), kind->bound[i]);
 	json_object_end(json);
 	write_work(json, kind);
-	write_thread(json, kind);
+	write_thread(json, kind, with_calls);
 	write_quality(json, kind);
-	write_slowest_on_gpu(json, kind, arch);
+	write_slowest_on_gpu(json, kind, arch, with_calls);
 	json_object_end(json);
 }
 
@@ -323,8 +331,10 @@ static void write_window(struct json *json, const struct window *window)
 	json_uint(json, "processes_left_out", window->processes_left_out);
 
 	json_object_begin(json, "lost");
-	for (int i = 0; i < FBT_LOST_COUNT; i++)
-		json_uint(json, lost_cause_name(i), window->lost.count[i]);
+	for (int i = 0; i < FBT_LOST_COUNT; i++) {
+		if (window__may_lose(window, (enum fbt_lost_cause)i))
+			json_uint(json, lost_cause_name(i), window->lost.count[i]);
+	}
 	json_uint(json, "total", window__lost_total(window));
 	json_object_end(json);
 }
@@ -376,6 +386,15 @@ static void write_args(struct json *json, const struct kind *known, const struct
 	json_array_end(json);
 }
 
+static void write_slow_calls(struct json *json, const struct tally_step *step)
+{
+	json_uint(json, "compute_ns", step->compute_ns);
+	json_string(json, "dominant_syscall",
+		    step->sum.ns ? category_name(step->dominant) : "none");
+	json_uint(json, "dominant_ns", step->sum.ns);
+	json_uint(json, "dominant_max_call_ns", step->sum.max_ns);
+}
+
 static void write_slowest(struct json *json, const struct tally_kind *kind)
 {
 	json_array_begin(json, "slowest");
@@ -388,12 +407,11 @@ static void write_slowest(struct json *json, const struct tally_kind *kind)
 		json_uint(json, "tid", step->tid);
 		json_uint(json, "start_ns", step->start_ns);
 		json_uint(json, "duration_ns", step->total_ns);
-		json_uint(json, "compute_ns", step->compute_ns);
-		json_string(json, "dominant_syscall",
-			    step->sum.ns ? category_name(step->dominant) : "none");
-		json_uint(json, "dominant_ns", step->sum.ns);
-		json_uint(json, "dominant_max_call_ns", step->sum.max_ns);
+		if (tally_calls_known(kind))
+			write_slow_calls(json, step);
 		json_string(json, "end", step_end_name(step->end));
+		put_known(json, "usual_ns", step->usual_ns, step->usual_ns);
+		json_string(json, "cause", step->is_escalated ? cause_name(step->cause) : NULL);
 		json_bool(json, "complete", step->complete);
 		json_object_end(json);
 	}
@@ -440,6 +458,65 @@ static void write_sampling(struct json *json, const struct window *window, uint3
 	json_object_end(json);
 }
 
+/* Where the time went, of all steps; the shares of those of which it is not known are in own. */
+static void write_parts(struct json *json, const struct tally_kind *kind)
+{
+	if (!kind->parts_known)
+		return;
+	json_object_begin(json, "parts_ns");
+	for (int i = 0; i < STEP_PARTS; i++)
+		json_uint(json, step_part_name((enum step_part)i), kind->parts_ns[i]);
+	json_object_end(json);
+	json_uint(json, "parts_known_steps", kind->parts_known);
+}
+
+static void write_tail_group(struct json *json, const char *name, const struct tail_group *group)
+{
+	json_object_begin(json, name);
+	json_uint(json, "steps", group->steps);
+	json_double(json, "mean_ns", group->total_ns);
+	json_object_begin(json, "mean_parts_ns");
+	for (int i = 0; i < STEP_PARTS; i++)
+		json_double(json, step_part_name((enum step_part)i), group->parts_ns[i]);
+	json_object_end(json);
+	json_object_end(json);
+}
+
+static void write_tail(struct json *json, const struct tally_kind *kind)
+{
+	struct tail_group slowest, median;
+
+	if (!tail__find(kind->tail, &slowest, &median))
+		return;
+	json_object_begin(json, "tail");
+	write_tail_group(json, "slowest", &slowest);
+	write_tail_group(json, "median", &median);
+	json_object_end(json);
+}
+
+/* The calls of its steps, if they were traced. */
+static void write_calls(struct json *json, const struct tally_kind *kind)
+{
+	if (!tally_calls_known(kind))
+		return;
+	json_uint(json, "syscall_ns", tally_syscall_ns(kind));
+	json_uint(json, "syscall_calls", tally_calls(kind));
+	write_categories(json, kind);
+}
+
+/* Other calls: before its steps, and of other threads during them. */
+static void write_other_calls(struct json *json, const struct tally_kind *kind)
+{
+	if (!tally_calls_known(kind))
+		return;
+	json_uint(json, "gap_syscall_ns", kind->gap_syscall_ns);
+	put_known(json, "other_threads_syscall_ns", kind->other_steps, kind->other_ns);
+	/* NaN, which is null, if it was not measured. */
+	json_double(json, "other_threads_syscall_mean_per_step_ns",
+		    kind->other_steps ? (double)kind->other_ns / (double)kind->other_steps : NAN);
+	json_uint(json, "threads_max", kind->threads_max);
+}
+
 static void write_kind(struct json *json, const struct report *report, uint32_t index)
 {
 	const struct tally_kind *kind = report->tally->kinds[index];
@@ -455,19 +532,15 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 		json_uint(json, step_end_name(i), kind->ends[i]);
 	json_object_end(json);
 	json_uint(json, "incomplete_steps", kind->incomplete);
-	json_uint(json, "lost_calls", kind->lost_calls);
+	if (tally_calls_known(kind))
+		json_uint(json, "lost_calls", kind->lost_calls);
 	write_stats(json, "duration", kind->duration);
 	json_uint(json, "total_ns", kind->total_ns);
-	json_uint(json, "syscall_ns", tally_syscall_ns(kind));
-	json_uint(json, "syscall_calls", tally_calls(kind));
-	write_categories(json, kind);
+	write_calls(json, kind);
+	write_parts(json, kind);
+	write_tail(json, kind);
 	write_stats(json, "gap", kind->gap);
-	json_uint(json, "gap_syscall_ns", kind->gap_syscall_ns);
-	put_known(json, "other_threads_syscall_ns", kind->other_steps, kind->other_ns);
-	/* NaN, which is null, if it was not measured. */
-	json_double(json, "other_threads_syscall_mean_per_step_ns",
-		    kind->other_steps ? (double)kind->other_ns / (double)kind->other_steps : NAN);
-	json_uint(json, "threads_max", kind->threads_max);
+	write_other_calls(json, kind);
 	write_args(json, &report->window->kinds[index], kind);
 	write_slowest(json, kind);
 	write_gpu_kind(json, report, index);
@@ -475,19 +548,11 @@ out:
 	json_object_end(json);
 }
 
-static void write_process(struct json *json, const struct window *window,
-			  const struct process *process)
+static void write_table(struct json *json, const struct window *window,
+			const struct process *process)
 {
 	char name[24];
 
-	json_object_begin(json, NULL);
-	json_uint(json, "pid", process->record.tgid);
-	put_known(json, "parent_pid", process->record.parent_tgid, process->record.parent_tgid);
-	json_string(json, "comm", process->comm);
-	json_string(json, "exe", process->exe);
-	json_string(json, "cmdline", process->cmdline);
-	json_uint(json, "traced_ns", tally_process_ns(window, process));
-	json_bool(json, "exited", process->exit_ns != 0);
 	json_array_begin(json, "syscalls");
 	vec_for_each (row, &process->table.rows) {
 		if (!row->sum.calls && !row->unfinished)
@@ -502,22 +567,42 @@ static void write_process(struct json *json, const struct window *window,
 		json_object_end(json);
 	}
 	json_array_end(json);
+}
+
+static void write_process(struct json *json, const struct window *window,
+			  const struct process *process)
+{
+	json_object_begin(json, NULL);
+	json_uint(json, "pid", process->record.tgid);
+	put_known(json, "parent_pid", process->record.parent_tgid, process->record.parent_tgid);
+	json_string(json, "comm", process->comm);
+	json_string(json, "exe", process->exe);
+	json_string(json, "cmdline", process->cmdline);
+	json_uint(json, "traced_ns", tally_process_ns(window, process));
+	json_bool(json, "exited", process->exit_ns != 0);
+	if (window__traces_calls(window))
+		write_table(json, window, process);
 	json_object_end(json);
 }
 
 static void write_cost(struct json *json, const struct report *report)
 {
 	const struct fbt_cost *measured = &report->window->cost;
+	bool with_calls = window__traces_calls(report->window);
 	struct tally_cost cost;
 
 	tally_cost(report->tally, report->window, &cost);
 	json_object_begin(json, "cost");
-	json_uint(json, "per_call_ps", measured->call_ps);
-	json_uint(json, "per_neighbor_call_ps", measured->neighbor_ps);
+	if (with_calls) {
+		json_uint(json, "per_call_ps", measured->call_ps);
+		json_uint(json, "per_neighbor_call_ps", measured->neighbor_ps);
+	}
 	json_uint(json, "per_step_ns", measured->step_ns);
-	json_uint(json, "floor_ns", measured->floor_ns);
-	json_uint(json, "calls", cost.calls);
-	json_uint(json, "added_by_calls_ns", cost.call_ns);
+	if (with_calls) {
+		json_uint(json, "floor_ns", measured->floor_ns);
+		json_uint(json, "calls", cost.calls);
+		json_uint(json, "added_by_calls_ns", cost.call_ns);
+	}
 	json_uint(json, "added_by_steps_ns", cost.step_ns);
 	json_uint(json, "traced_ns", cost.traced_ns);
 	json_double(json, "added_percent", cost.percent);

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/format.h"
 #include "model/syscalls.h"
 #include "report/part.h"
@@ -24,82 +25,32 @@ static void write_durations(const struct report *report, const struct tally_kind
 	fprintf(report->out, " %9s\n", FORMAT_PERCENT(stats__cv_percent(duration)));
 }
 
-/* An interval step knows its longest call only if that was the longest so far. */
-static const char *format_max(char buffer[FORMAT_MAX], const struct fbt_sum *sum)
-{
-	if (sum->ns && !sum->max_ns)
-		return "-";
-	return format_time(buffer, (double)sum->max_ns);
-}
-
-/* One row of "where the time went"; sum is NULL for compute. */
-static void write_row(const struct report *report, const struct tally_kind *kind, const char *name,
-		      uint64_t ns, const struct fbt_sum *sum)
-{
-	char each[FORMAT_MAX], max[FORMAT_MAX];
-	const char *longest;
-	double steps = (double)kind->steps;
-
-	fprintf(report->out, "  %-9s %9s %8s %9s", name, FORMAT_TIME((double)ns / steps),
-		FORMAT_PERCENT(percent_of((double)ns, (double)kind->total_ns)), FORMAT_TIME(ns));
-	if (!sum) {
-		fprintf(report->out, " %9s %10s %9s %8s\n", "-", "-", "-", "-");
-		return;
-	}
-	if (sum->calls / kind->steps < 1000)
-		format_number(each, (double)sum->calls / steps);
-	else
-		format_count(each, sum->calls / kind->steps);
-	longest = format_max(max, sum);
-	fprintf(report->out, " %9s %10s %9s %8s\n", FORMAT_COUNT(sum->calls), each, longest,
-		FORMAT_COUNT(sum->errors));
-}
-
-static void write_categories(const struct report *report, const struct tally_kind *kind, int index)
-{
-	enum fbt_category order[FBT_CATEGORY_COUNT];
-	struct fbt_sum all = {.ns = tally_syscall_ns(kind), .calls = tally_calls(kind)};
-
-	tally_sort_categories(kind, order);
-	report_line(report, STYLE_DIM, "  %-9s %9s %8s %9s %9s %10s %9s %8s", "time in", "per step",
-		    "share", "total", "calls", "calls/step", "max call", "errors");
-	write_row(report, kind, "compute", kind->compute_ns, NULL);
-	if (kind->cpu_wait_ns)
-		write_row(report, kind, " cpu wait", kind->cpu_wait_ns, NULL);
-	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
-		const struct fbt_sum *sum = &kind->sums[order[i]];
-
-		all.errors += sum->errors;
-		if (sum->max_ns > all.max_ns)
-			all.max_ns = sum->max_ns;
-		if (sum->calls || sum->ns)
-			write_row(report, kind, category_name(order[i]), sum->ns, sum);
-	}
-	write_row(report, kind, "all calls", all.ns, &all);
-	write_row(report, kind, index ? "step" : "interval", kind->total_ns, NULL);
-}
-
 static void write_gap(const struct report *report, const struct tally_kind *kind)
 {
 	const struct stats *gap = kind->gap;
 	uint64_t count = stats__count(gap);
+	char calls[64] = "";
 
 	if (!count) {
 		report_field(report, "  gap before", "unknown: no thread ran two steps");
 		return;
 	}
-	report_field(
-		report, "  gap before", "mean %s, p99 %s, max %s; %s of it in syscalls (%s)",
-		FORMAT_TIME(stats__mean(gap)), FORMAT_TIME(stats__percentile(gap, 0.99)),
-		FORMAT_TIME(stats__max(gap)),
-		FORMAT_TIME((double)kind->gap_syscall_ns / (double)count),
-		FORMAT_PERCENT(percent_of((double)kind->gap_syscall_ns, (double)stats__sum(gap))));
+	if (tally_calls_known(kind))
+		snprintf(calls, sizeof(calls), "; %s of it in syscalls (%s)",
+			 FORMAT_TIME((double)kind->gap_syscall_ns / (double)count),
+			 FORMAT_PERCENT(percent_of((double)kind->gap_syscall_ns,
+						   (double)stats__sum(gap))));
+	report_field(report, "  gap before", "mean %s, p99 %s, max %s%s",
+		     FORMAT_TIME(stats__mean(gap)), FORMAT_TIME(stats__percentile(gap, 0.99)),
+		     FORMAT_TIME(stats__max(gap)), calls);
 }
 
 static void write_others(const struct report *report, const struct tally_kind *kind)
 {
 	char mean[FORMAT_MAX];
 
+	if (!tally_calls_known(kind))
+		return;
 	if (!kind->other_steps) {
 		report_field(report, "  other threads", "not measured");
 		return;
@@ -176,7 +127,8 @@ static void write_sampling(const struct report *report, uint32_t index)
 	report_field(
 		report, "",
 		"durations are those of the steps seen, probe cost included; counts, sums and gaps "
-		"do not cover all of its calls. The syscall table is complete");
+		"do not cover all of its calls%s",
+		window__traces_calls(report->window) ? ". The syscall table is complete" : "");
 }
 
 static void write_incomplete(const struct report *report, const struct tally_kind *kind)
@@ -206,26 +158,58 @@ static const char *find_doubt(const struct tally_step *step)
 	return step->complete ? "" : "* incomplete";
 }
 
-static void write_slowest(const struct report *report, const struct tally_kind *kind)
+/* The same without calls, which were not traced. */
+static void write_slowest_untraced(const struct report *report, const struct tally_kind *kind)
 {
-	report_line(report, STYLE_DIM, "  %-10s %9s %9s %9s  %-17s %9s %8s", "slowest", "at",
-		    "took", "compute", "most of the rest", "max call", "thread");
+	report_line(report, STYLE_DIM, "  %-10s %9s %9s %8s", "slowest", "at", "took", "thread");
 	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++) {
 		const struct tally_step *step = &kind->slowest[i];
 		char number[FORMAT_MAX + 1];
-		char rest[2 * FORMAT_MAX] = "-", max[FORMAT_MAX] = "-";
 
 		snprintf(number, sizeof(number), "#%" PRIu64, step->number);
-		if (step->sum.ns) {
-			snprintf(rest, sizeof(rest), "%-7s %9s", category_name(step->dominant),
-				 FORMAT_TIME(step->sum.ns));
-			format_max(max, &step->sum);
-		}
-		fprintf(report->out, "  %-10s %9s %9s %9s  %-17s %9s %8" PRIu32 "%s%s\n", number,
-			FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns),
-			FORMAT_TIME(step->compute_ns), rest, max, step->tid,
+		fprintf(report->out, "  %-10s %9s %9s %8" PRIu32 "%s%s\n", number,
+			FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns), step->tid,
 			*find_doubt(step) ? "  " : "", find_doubt(step));
 	}
+}
+
+/* has_arg: the last column is its argument, which says more than its thread. */
+static void write_slow(const struct report *report, const struct tally_kind *kind,
+		       const struct tally_step *step, bool has_arg)
+{
+	char number[FORMAT_MAX + 1], last[24] = "-", rest[3 * FORMAT_MAX] = "-";
+
+	snprintf(number, sizeof(number), "#%" PRIu64, step->number);
+	if (step->rest_ns)
+		snprintf(rest, sizeof(rest), "%-9s %9s", report_part(kind, step->rest),
+			 FORMAT_TIME(step->rest_ns));
+	if (!has_arg)
+		snprintf(last, sizeof(last), "%" PRIu32, step->tid);
+	else if (step->has_arg)
+		snprintf(last, sizeof(last), "%" PRId64, step->arg);
+	fprintf(report->out, "  %-8s %9s %9s %9s %9s  %-19s %8s%s%s\n", number,
+		FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns),
+		step->usual_ns ? FORMAT_TIME(step->usual_ns) : "-", FORMAT_TIME(step->own_ns), rest,
+		last, *find_doubt(step) ? "  " : "", find_doubt(step));
+}
+
+static void write_slowest(const struct report *report, const struct tally_kind *kind, int index)
+{
+	const struct kind *known = &report->window->kinds[index];
+	bool has_arg = known->record.arg_count && known->arg_names[0];
+	char arg[64] = "";
+
+	if (has_arg)
+		shorten_text(arg, sizeof(arg), known->arg_names[0], 8);
+	if (!tally_calls_known(kind)) {
+		write_slowest_untraced(report, kind);
+		return;
+	}
+	report_line(report, STYLE_DIM, "  %-8s %9s %9s %9s %9s  %-19s %8s", "slowest", "at", "took",
+		    "usual", report_part(kind, STEP_OWN), "most of the rest",
+		    has_arg ? arg : "thread");
+	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++)
+		write_slow(report, kind, &kind->slowest[i], has_arg);
 }
 
 void report_kind(const struct report *report, int index)
@@ -238,8 +222,9 @@ void report_kind(const struct report *report, int index)
 	report_line(report, STYLE_BOLD, "%s%s", name, index ? "" : ", time of all threads");
 	if (stats__count(kind->duration))
 		write_durations(report, kind);
-	write_categories(report, kind, index);
-	write_slowest(report, kind);
+	report_times(report, index);
+	write_slowest(report, kind, index);
+	report_tail(report, kind);
 	if (index) {
 		write_gap(report, kind);
 		write_others(report, kind);
@@ -311,8 +296,7 @@ static void write_process(const struct report *report, const struct entry *entry
 	shorten_text(comm, sizeof(comm), *process->comm ? process->comm : "?", 15);
 	fputc('\n', report->out);
 	report_line(report, STYLE_BOLD,
-		    "Syscalls of process %" PRIu32
-		    " %s: %s calls by all threads, inside and outside of steps",
+		    "Syscalls of process %" PRIu32 " %s: %s calls by all threads, in steps or not",
 		    process->record.tgid, comm, FORMAT_COUNT(entry->calls));
 	report_line(report, STYLE_DIM, "  %-18s %10s %9s %9s %9s %9s %6s", "syscall", "calls",
 		    "errors", "total", "mean", "max", "open");

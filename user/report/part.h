@@ -12,28 +12,55 @@
 struct report {
 	FILE *out;
 	bool color;
-	size_t width;		  /* columns of lines of text, REPORT_WIDTH at most */
+	size_t width;		  /* columns of lines of prose, REPORT_WIDTH at most */
 	const char *const *files; /* NULL-terminated, or NULL */
 	const struct window *window;
 	const struct tally *tally;
 	const struct classifier *classifier;
 };
 
-#define REPORT_WIDTH 100
+#define REPORT_WIDTH 80
 #define LABEL_WIDTH  16 /* of "Target         42 llama-server" */
 
-enum report_style { STYLE_BOLD, STYLE_WARN, STYLE_DIM };
+enum report_style {
+	STYLE_BOLD,
+	STYLE_WARN,
+	STYLE_DIM, /* the heading of a table */
+};
 
-/* A whole line in a style; the newline is added. */
+/* What to do about a ring of records that was full because the tool had no CPU. */
+#define REMEDY_PRIORITY "nice -n-10 lets the tool read them sooner"
+
+/*
+ * A line in a style; the newline is added. Prose is wrapped at spaces, as below, to the width, and
+ * continued two columns further in; the heading of a table stays as it is.
+ */
 void report_line(const struct report *report, enum report_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* "LABEL    text", wrapped at spaces, "::" and "/" to the width. "": a line without label. */
+/*
+ * "LABEL    text", wrapped at spaces to the width; a number stays with the word after it. A long
+ * word makes a line of its own, up to 20 columns wider, and is then broken at "::" and "/". "": a
+ * line without label.
+ */
 void report_field(const struct report *report, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
 /* Steps of one kind: percentiles, categories, gap, other threads, arguments, slowest steps. */
 void report_kind(const struct report *report, int kind);
+
+/* A part's row. Where the parts are not known, "compute" is what is left. */
+const char *report_part(const struct tally_kind *kind, enum step_part part);
+
+/* Where the time of a kind's steps went, as shares of it: "61 % own code, 29 % futex". */
+void report_shares(const struct tally_kind *kind, char *to, size_t size);
+
+/* The same as a table; what the slowest steps spent their time on, if there are such. */
+void report_times(const struct report *report, int kind);
+void report_tail(const struct report *report, const struct tally_kind *kind);
+
+/* Lines about time that no kind of step should spend: waiting for a CPU or a disk, stopped. */
+void report_findings(const struct report *report);
 
 /* Syscall tables of the processes. */
 void report_processes(const struct report *report);
@@ -47,8 +74,8 @@ void report_gpu_warnings(const struct report *report);
 void report_gpu_about(const struct report *report);
 
 /*
- * The whole report: text, most important first, at most REPORT_WIDTH columns; or one JSON object, a
- * superset of the text's figures, in ns. Errors show in ferror(report->out).
+ * The whole report: text, most important first, prose at most REPORT_WIDTH columns wide; or one
+ * JSON object, a superset of the text's figures, in ns. Errors show in ferror(report->out).
  */
 void report_text_write(const struct report *report);
 void report_json_write(const struct report *report);

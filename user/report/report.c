@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/wrap.h"
 #include "report/part.h"
 #include "report/tally.h"
 
@@ -31,7 +32,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 
 	if (self->options.format == REPORT_NONE)
 		return 0;
-	return escalation_tally_add(&self->tally.escalations, window, step, escalation);
+	return tally_escalate(&self->tally, window, step, escalation);
 }
 
 static int finish(struct sink *sink, const struct window *window,
@@ -92,6 +93,22 @@ static const char *const style_codes[] = {
 	[STYLE_DIM] = "\033[2m",
 };
 
+/* A line of prose is continued so much further in than it begins. */
+#define HANGING_INDENT 2
+
+/* Prints the text, which begins at a column, and continues it at indent. */
+static void print_wrapped(const struct report *report, const char *text, size_t column,
+			  size_t indent)
+{
+	size_t bytes = wrap_break(text, report->width - column);
+
+	fprintf(report->out, "%.*s", (int)bytes, text);
+	for (text += bytes; *(text += strspn(text, " ")); text += bytes) {
+		bytes = wrap_break(text, report->width - indent);
+		fprintf(report->out, "\n%*s%.*s", (int)indent, "", (int)bytes, text);
+	}
+}
+
 void report_line(const struct report *report, enum report_style style, const char *format, ...)
 {
 	va_list args;
@@ -102,36 +119,17 @@ void report_line(const struct report *report, enum report_style style, const cha
 	va_end(args);
 	if (report->color)
 		fputs(style_codes[style], report->out);
-	fputs(text ? text : "", report->out);
+	/* The spaces of a heading are those of its table. */
+	if (text && style == STYLE_DIM)
+		fputs(text, report->out);
+	else if (text)
+		print_wrapped(report, text, 0, strspn(text, " ") + HANGING_INDENT);
 	fputs(report->color ? "\033[0m\n" : "\n", report->out);
 	free(text);
 }
 
-/* Bytes of text that go on a line of columns characters: up to a space, else a "::" or "/". */
-static size_t find_break(const char *text, size_t columns)
-{
-	size_t bytes = 0, space = 0, other = 0;
-
-	while (text[bytes]) {
-		if ((text[bytes] & 0xc0) != 0x80 && !columns--)
-			break;
-		bytes++;
-		if (text[bytes] == ' ')
-			space = bytes;
-		else if (text[bytes - 1] == '/' ||
-			 (bytes > 1 && !strncmp(text + bytes - 2, "::", 2)))
-			other = bytes;
-	}
-	if (!text[bytes] || text[bytes] == ' ')
-		return bytes;
-	if (space)
-		return space;
-	return other ? other : bytes;
-}
-
 void report_field(const struct report *report, const char *label, const char *format, ...)
 {
-	const char *rest;
 	va_list args;
 	char *text;
 
@@ -140,19 +138,11 @@ void report_field(const struct report *report, const char *label, const char *fo
 	va_end(args);
 	if (!text)
 		return;
-	rest = text;
-	do {
-		size_t bytes = find_break(rest, report->width - LABEL_WIDTH);
-
-		if (report->color && *label)
-			fprintf(report->out, "\033[1m%-*s\033[0m", LABEL_WIDTH, label);
-		else
-			fprintf(report->out, "%-*s", LABEL_WIDTH, label);
-		fprintf(report->out, "%.*s\n", (int)bytes, rest);
-		rest += bytes;
-		while (*rest == ' ')
-			rest++;
-		label = "";
-	} while (*rest);
+	if (report->color && *label)
+		fprintf(report->out, "\033[1m%-*s\033[0m", LABEL_WIDTH, label);
+	else
+		fprintf(report->out, "%-*s", LABEL_WIDTH, label);
+	print_wrapped(report, text, LABEL_WIDTH, LABEL_WIDTH);
+	fputc('\n', report->out);
 	free(text);
 }

@@ -50,6 +50,7 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 		.fired = escalation->fired,
 		.reason = escalation->result.reason,
 		.cause = escalation->cause.kind,
+		.not_shown = escalation_not_shown_text(escalation),
 		.judged = escalation->judged,
 		.cause_usual_known = escalation->cause.usual_known,
 		.complete = step->complete,
@@ -59,9 +60,9 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 	if (tally->entries.count < ESCALATIONS_LISTED)
 		err = vec_push(&tally->entries, entry);
 	else
-		tally->entries.items[tally->shown % ESCALATIONS_LISTED] = entry;
+		tally->entries.items[tally->listed % ESCALATIONS_LISTED] = entry;
 	if (!err)
-		tally->shown++;
+		tally->listed++;
 	return err;
 }
 
@@ -70,7 +71,7 @@ int escalation_tally_add(struct escalation_tally *tally, const struct window *wi
 {
 	if ((uint32_t)escalation->cause.kind < CAUSE_COUNT)
 		add_to_cause(&tally->causes[escalation->cause.kind], window, step, escalation);
-	return escalation_is_shown(escalation) ? add_entry(tally, window, step, escalation) : 0;
+	return add_entry(tally, window, step, escalation);
 }
 
 void escalation_tally_clear(struct escalation_tally *tally)
@@ -114,7 +115,7 @@ const struct escalation_entry *escalation_tally_entry(const struct escalation_ta
 	if (index >= count)
 		return NULL;
 	if (count == ESCALATIONS_LISTED)
-		index = (index + tally->shown) % ESCALATIONS_LISTED;
+		index = (index + tally->listed) % ESCALATIONS_LISTED;
 	return &tally->entries.items[index];
 }
 
@@ -318,6 +319,7 @@ static void free_kind(struct tally_kind *kind)
 		return;
 	stats__free(kind->duration);
 	stats__free(kind->gap);
+	tail__free(kind->tail);
 	free(kind);
 }
 
@@ -329,10 +331,25 @@ static struct tally_kind *new_kind(void)
 		return NULL;
 	kind->duration = stats__new();
 	kind->gap = stats__new();
-	if (kind->duration && kind->gap)
+	kind->tail = tail__new();
+	if (kind->duration && kind->gap && kind->tail)
 		return kind;
 	free_kind(kind);
 	return NULL;
+}
+
+static void add_parts(struct tally_kind *kind, const struct step *step)
+{
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	for (int i = 0; i < STEP_PARTS; i++)
+		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
+	if (!parts.known)
+		return;
+	kind->parts_known++;
+	if (step->record.end == FBT_END_RETURN)
+		tail__add(kind->tail, &parts, step_total_ns(step));
 }
 
 static void add_sums(struct tally_kind *kind, const struct fbt_step *record)
@@ -381,12 +398,23 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 		.complete = step->complete,
 	};
 	int place = TALLY_SLOWEST;
+	struct step_parts parts;
 
 	while (place && (!kind->slowest[place - 1].number ||
 			 kind->slowest[place - 1].total_ns < entry.total_ns))
 		place--;
 	if (place == TALLY_SLOWEST)
 		return;
+	step_split(step, &parts);
+	entry.own_ns = parts.ns[STEP_OWN];
+	entry.arg = record->args[0];
+	entry.has_arg = record->arg_mask & 1;
+	for (int i = STEP_OWN + 1; i < STEP_PARTS; i++) {
+		if (parts.ns[i] > entry.rest_ns) {
+			entry.rest = (enum step_part)i;
+			entry.rest_ns = parts.ns[i];
+		}
+	}
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		if (record->sums[i].ns >= entry.sum.ns) { /* the last of equals, as ferrum */
 			entry.dominant = i;
@@ -415,15 +443,13 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	kind->steps++;
 	kind->ends[record->end]++;
 	kind->incomplete += !step->complete;
+	kind->untraced += !step_calls_known(step);
 	kind->lost_calls = add_saturating(kind->lost_calls, record->lost_calls);
 	if (record->end == FBT_END_RETURN)
 		stats__add(kind->duration, step_total_ns(step));
 	kind->total_ns = add_saturating(kind->total_ns, step_total_ns(step));
 	kind->compute_ns = add_saturating(kind->compute_ns, compute_ns);
-	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN))
-		kind->cpu_wait_ns = add_saturating(
-			kind->cpu_wait_ns,
-			record->run_delay_ns < compute_ns ? record->run_delay_ns : compute_ns);
+	add_parts(kind, step);
 	if (compute_ns > kind->compute_max_ns)
 		kind->compute_max_ns = compute_ns;
 	if (!(record->header.flags & FBT_STEP_NO_GAP)) {
@@ -440,6 +466,24 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	add_args(kind, record);
 	keep_slowest(kind, window, step);
 	return gpu_tally_add(&tally->gpu, step);
+}
+
+int tally_escalate(struct tally *tally, const struct window *window, const struct step *step,
+		   const struct escalation *escalation)
+{
+	struct tally_kind *kind =
+		step->record.kind < FBT_KIND_COUNT ? tally->kinds[step->record.kind] : NULL;
+
+	for (int i = 0; kind && i < TALLY_SLOWEST; i++) {
+		struct tally_step *slow = &kind->slowest[i];
+
+		if (slow->number != step->number)
+			continue;
+		slow->is_escalated = true;
+		slow->cause = escalation->cause.kind;
+		slow->usual_ns = escalation->judged ? escalation->usual_ns : 0;
+	}
+	return escalation_tally_add(&tally->escalations, window, step, escalation);
 }
 
 void tally_clear(struct tally *tally)
@@ -462,6 +506,11 @@ int tally_main_kind(const struct tally *tally)
 			best = i;
 	}
 	return best;
+}
+
+bool tally_calls_known(const struct tally_kind *kind)
+{
+	return !kind->untraced;
 }
 
 uint64_t tally_syscall_ns(const struct tally_kind *kind)
@@ -490,20 +539,6 @@ uint64_t tally_open_steps(const struct tally *tally)
 		if (tally->kinds[i])
 			count += tally->kinds[i]->ends[FBT_END_TRUNCATED];
 	return count;
-}
-
-void tally_sort_categories(const struct tally_kind *kind,
-			   enum fbt_category order[FBT_CATEGORY_COUNT])
-{
-	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
-		int place = i;
-
-		while (place && kind->sums[order[place - 1]].ns < kind->sums[i].ns) {
-			order[place] = order[place - 1];
-			place--;
-		}
-		order[place] = i;
-	}
 }
 
 uint64_t tally_window_ns(const struct window *window)

@@ -12,8 +12,9 @@
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
+#include "report/tail.h"
 
-/* Only the last escalations are listed. */
+/* Only the last escalations are listed, shown or not. */
 #define ESCALATIONS_LISTED 1000
 
 /* All steps with one cause, including those not shown. */
@@ -29,7 +30,6 @@ struct cause_tally {
 	char worst_evidence[EVIDENCE_SIZE];
 };
 
-/* An escalation that was shown. */
 struct escalation_entry {
 	uint64_t number;
 	uint64_t step;
@@ -45,6 +45,7 @@ struct escalation_entry {
 	uint32_t fired;
 	enum escalation_reason reason;
 	enum cause_kind cause;
+	const char *not_shown; /* why it was not; NULL: it was */
 	bool judged;
 	bool cause_usual_known;
 	bool complete;
@@ -53,7 +54,7 @@ struct escalation_entry {
 struct escalation_tally {
 	struct cause_tally causes[CAUSE_COUNT];
 	VEC(struct escalation_entry) entries; /* a ring once it is full */
-	uint64_t shown;
+	uint64_t listed;		      /* those that the ring has lost too */
 };
 
 /* 0, or -ENOMEM: counted, but not listed. */
@@ -141,6 +142,15 @@ struct tally_step {
 	uint64_t total_ns;
 	uint64_t start_ns; /* since the window began */
 	uint64_t compute_ns;
+	uint64_t own_ns;
+	enum step_part rest; /* the largest of the other parts … */
+	uint64_t rest_ns;    /* … if this is not 0 */
+	int64_t arg;	     /* the first recorded argument … */
+	bool has_arg;
+	/* Of a step that was escalated: */
+	bool is_escalated;
+	enum cause_kind cause;
+	uint64_t usual_ns;	    /* what its class usually takes; 0: not known */
 	struct fbt_sum sum;	    /* of the dominant category */
 	enum fbt_category dominant; /* means nothing if sum.ns is 0 */
 	enum fbt_step_end end;
@@ -161,6 +171,7 @@ struct tally_kind {
 	uint64_t ends[TALLY_ENDS]; /* by enum fbt_step_end */
 	uint64_t incomplete;
 	uint64_t lost_calls;
+	uint64_t untraced; /* steps whose calls were not traced */
 	/* Of steps that returned: the true duration of others is unknown. */
 	struct stats *duration;
 	/* Of steps whose gap is known. */
@@ -169,8 +180,10 @@ struct tally_kind {
 	/* All steps. */
 	uint64_t total_ns;
 	uint64_t compute_ns;
-	uint64_t compute_max_ns; /* in one step */
-	uint64_t cpu_wait_ns;	 /* the part of compute_ns that was measured as waiting for a CPU */
+	uint64_t compute_max_ns;       /* in one step */
+	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
+	uint64_t parts_known;	       /* steps all of whose parts were measured */
+	struct tail *tail;	       /* of these, those that returned */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */
 	uint64_t other_ns;
@@ -187,7 +200,14 @@ struct tally {
 
 /* 0 or -ENOMEM. */
 int tally_add(struct tally *tally, const struct window *window, const struct step *step);
+
+/* An escalation, shown or not, of the step that was added last; 0 or -ENOMEM. */
+int tally_escalate(struct tally *tally, const struct window *window, const struct step *step,
+		   const struct escalation *escalation);
 void tally_clear(struct tally *tally);
+
+/* Where one step's calls were not traced, no figure that needs them is shown: it would be wrong. */
+bool tally_calls_known(const struct tally_kind *kind);
 
 /* The kind with the most step time, or -1 if there was no step. */
 int tally_main_kind(const struct tally *tally);
@@ -196,10 +216,6 @@ uint64_t tally_calls(const struct tally_kind *kind);
 
 /* Steps still open when the window ended: incomplete, but nothing went wrong. */
 uint64_t tally_open_steps(const struct tally *tally);
-
-/* Categories of a kind, most time first. */
-void tally_sort_categories(const struct tally_kind *kind,
-			   enum fbt_category order[FBT_CATEGORY_COUNT]);
 
 /* What tracing added to the targets. */
 struct tally_cost {

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "fbt_shared.h"
 #include "model/syscalls.h"
 #include "output/slice.h"
 #include "report/part.h"
@@ -12,33 +13,6 @@
 #define TARGETS_MAX   8
 #define CMDLINE_WIDTH 160
 #define CAUSES_SHOWN  3
-
-/*
- * "83 % compute (20 % waiting for a CPU), 11 % futex": compute and the two largest categories, all
- * as shares of the step time.
- */
-static void format_shares(const struct tally_kind *kind, char *to, size_t size)
-{
-	enum fbt_category order[FBT_CATEGORY_COUNT];
-	double total = (double)kind->total_ns;
-	double waited = percent_of((double)kind->cpu_wait_ns, total);
-	struct line line = {to, size, 0};
-
-	if (!kind->total_ns) {
-		snprintf(to, size, "no thread returned from its system call");
-		return;
-	}
-	line_add(&line, "%.0f %% compute", percent_of((double)kind->compute_ns, total));
-	if (waited >= 1.0)
-		line_add(&line, " (%.0f %% waiting for a CPU)", waited);
-	tally_sort_categories(kind, order);
-	for (int i = 0; i < 2; i++) {
-		double percent = percent_of((double)kind->sums[order[i]].ns, total);
-
-		if (percent >= 1.0)
-			line_add(&line, ", %.0f %% %s", percent, category_name(order[i]));
-	}
-}
 
 static void format_durations(const struct tally_kind *kind, char *to, size_t size)
 {
@@ -64,7 +38,7 @@ static void write_steps(const struct report *report, int index, bool is_main)
 	const struct tally_kind *kind = report->tally->kinds[index];
 	char name[64], durations[4 * FORMAT_MAX], shares[128], first[256];
 
-	format_shares(kind, shares, sizeof(shares));
+	report_shares(kind, shares, sizeof(shares));
 	if (index) {
 		shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)index),
 			     32);
@@ -79,8 +53,7 @@ static void write_steps(const struct report *report, int index, bool is_main)
 			 FORMAT_TIME(report->window->record.interval_ns),
 			 FORMAT_TIME(tally_window_ns(report->window)));
 	}
-	fprintf(report->out, "%s%c%s", first,
-		strlen(first) + 1 + strlen(shares) > report->width ? '\n' : ' ', shares);
+	report_line(report, STYLE_BOLD, "%s %s", first, shares);
 }
 
 /* Other step functions in the headline. */
@@ -96,11 +69,11 @@ static void write_other_steps(const struct report *report, int main_kind)
 			continue;
 		if (count++ >= OTHERS_SHOWN)
 			continue;
-		fputc('\n', report->out);
 		write_steps(report, i, false);
 	}
 	if (count > OTHERS_SHOWN)
-		fprintf(report->out, "\nand steps of %d more functions", count - OTHERS_SHOWN);
+		report_line(report, STYLE_BOLD, "and steps of %d more functions",
+			    count - OTHERS_SHOWN);
 }
 
 /* The first sentence. */
@@ -108,16 +81,13 @@ static void write_headline(const struct report *report)
 {
 	int kind = tally_main_kind(report->tally);
 
-	if (report->color)
-		fputs("\033[1m", report->out);
-	if (kind >= 0) {
-		write_steps(report, kind, true);
-		write_other_steps(report, kind);
-	} else {
-		fprintf(report->out, "No step was seen in %s",
-			FORMAT_TIME(tally_window_ns(report->window)));
+	if (kind < 0) {
+		report_line(report, STYLE_BOLD, "No step was seen in %s",
+			    FORMAT_TIME(tally_window_ns(report->window)));
+		return;
 	}
-	fputs(report->color ? "\033[0m\n" : "\n", report->out);
+	write_steps(report, kind, true);
+	write_other_steps(report, kind);
 }
 
 static void warn_of_steps(const struct report *report)
@@ -132,12 +102,42 @@ static void warn_of_steps(const struct report *report)
 		    FORMAT_COUNT(window->incomplete_steps - open), FORMAT_COUNT(window->steps));
 }
 
+/* What to do, so that the next run loses less. */
+static const char *remedy_of(const struct window *window, enum fbt_lost_cause cause)
+{
+	_Static_assert(FBT_SLOTS_MAX == 4096, "the text says so");
+
+	switch (cause) {
+	case FBT_LOST_CALLS:
+		if (window->record.detail == FBT_DETAIL_ALL)
+			return "--detail escalated records fewer, --ring-records N makes room for "
+			       "more (default: 131072), " REMEDY_PRIORITY;
+		return "--ring-records N makes room for more (default: 131072), " REMEDY_PRIORITY;
+	case FBT_LOST_STEPS:
+		return REMEDY_PRIORITY ", --step names a function that is called less often";
+	case FBT_LOST_BEGINS:
+		if (window->lost.count[FBT_LOST_THREADS])
+			return "the remedy is the same";
+		/* fall through */
+	case FBT_LOST_THREADS:
+		return "the next run makes room for twice the threads there are at its start, at "
+		       "most 4,096; -p names fewer processes";
+	case FBT_LOST_NAMES:
+		return REMEDY_PRIORITY ", without -a and -f fewer are traced (at most 4,096)";
+	case FBT_LOST_FILES:
+		return REMEDY_PRIORITY;
+	case FBT_LOST_COUNT:
+		break;
+	}
+	return "";
+}
+
 static void warn_of_lost(const struct report *report)
 {
 	static const char *const meaning[FBT_LOST_COUNT] = {
 		[FBT_LOST_CALLS] = "calls: missing from the trace, but counted here",
 		[FBT_LOST_STEPS] = "steps: missing from all step figures",
-		[FBT_LOST_THREADS] = "threads: not traced, their calls are not counted",
+		[FBT_LOST_THREADS] = "threads: not traced, nothing of them is counted",
 		[FBT_LOST_BEGINS] = "step begins: on threads that are not traced",
 		[FBT_LOST_NAMES] = "processes: not traced, nothing of them is counted",
 		[FBT_LOST_FILES] = "file names: their calls are counted",
@@ -149,7 +149,8 @@ static void warn_of_lost(const struct report *report)
 		if (!window->lost.count[i])
 			continue;
 		format_count(count, window->lost.count[i]);
-		report_line(report, STYLE_WARN, "! lost %s %s", count, meaning[i]);
+		report_line(report, STYLE_WARN, "! lost %s %s; %s", count, meaning[i],
+			    remedy_of(window, (enum fbt_lost_cause)i));
 	}
 	if (window->skipped_records) {
 		format_count(count, window->skipped_records);
@@ -169,12 +170,10 @@ static void warn_of_sampling(const struct report *report)
 		shorten_name(name, sizeof(name), window__kind_name(window, i), 32);
 		report_line(report, STYLE_WARN,
 			    "! %s is called over %s times a second: steps are sampled, %s of "
-			    "the time",
+			    "the time. It is probably not a step: --list-steps -p PID shows "
+			    "candidates, --step SPEC selects one",
 			    name, FORMAT_COUNT(window__sampled_calls_per_s(window, i)),
 			    FORMAT_PERCENT(window__sampled_percent(window, i)));
-		report_line(report, STYLE_WARN,
-			    "  It is probably not a step: --list-steps -p PID shows candidates, "
-			    "--step SPEC selects one");
 	}
 }
 
@@ -240,14 +239,16 @@ static void warn_of_cost(const struct report *report)
 		return;
 	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
 		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
-	if (cost.call_ns > cost.step_ns && window->record.detail != FBT_DETAIL_STEPS)
-		report_line(report, STYLE_WARN,
-			    "  most of it for its system calls: --detail steps "
-			    "costs less");
-	else if (cost.call_ns <= cost.step_ns)
+	if (cost.call_ns <= cost.step_ns)
 		report_line(report, STYLE_WARN,
 			    "  most of it for its steps: --step names a function "
 			    "that is called less often");
+	else if (!report->tally->kinds[0])
+		report_line(report, STYLE_WARN,
+			    "  most of it for its system calls: --detail probes times steps alone");
+	else if (window->record.detail != FBT_DETAIL_STEPS)
+		report_line(report, STYLE_WARN,
+			    "  most of it for its system calls: --detail steps costs less");
 }
 
 static void warn_of_processes(const struct report *report)
@@ -259,9 +260,9 @@ static void warn_of_processes(const struct report *report)
 	report_line(report, STYLE_WARN,
 		    left_out == 1
 			    ? "! %s process beyond the first %s: its steps are in the outputs, its "
-			      "syscall table is not"
+			      "syscall table is not; -p names those to trace"
 			    : "! %s processes beyond the first %s: their steps are in the outputs, "
-			      "their syscall tables are not",
+			      "their syscall tables are not; -p names those to trace",
 		    FORMAT_COUNT(left_out), FORMAT_COUNT(WINDOW_PROCESSES_MAX));
 }
 
@@ -279,13 +280,14 @@ static void write_warnings(const struct report *report)
 {
 	if (report->window->cut_off) {
 		report_line(report, STYLE_WARN,
-			    "! The records were cut off after %s: the totals of the process, lost",
+			    "! The records were cut off after %s: the totals of the process, lost "
+			    "records and cost may be missing or too small",
 			    FORMAT_TIME(tally_window_ns(report->window)));
-		report_line(report, STYLE_WARN, "  records and cost may be missing or too small");
 	}
 	warn_of_lost(report);
 	warn_of_processes(report);
 	warn_of_sampling(report);
+	report_findings(report);
 	warn_of_cost(report);
 	warn_of_steps(report);
 	if (tally_main_kind(report->tally) < 0 && !has_untraced(report->window)) {
@@ -407,9 +409,11 @@ static void write_lost(const struct report *report)
 	char text[256];
 	struct line line = {text, sizeof(text), 0};
 
-	for (int i = 0; i < FBT_LOST_COUNT; i++)
-		line_add(&line, "%s%s %s", i ? ", " : "", lost_cause_name(i),
-			 FORMAT_COUNT(window->lost.count[i]));
+	for (int i = 0; i < FBT_LOST_COUNT; i++) {
+		if (window__may_lose(window, (enum fbt_lost_cause)i))
+			line_add(&line, "%s%s %s", line.length ? ", " : "", lost_cause_name(i),
+				 FORMAT_COUNT(window->lost.count[i]));
+	}
 	report_field(report, "Records", "lost %s (%s)", FORMAT_COUNT(window__lost_total(window)),
 		     text);
 	report_field(report, "", "incomplete steps: %s, of which still open at the end: %s",
@@ -420,15 +424,21 @@ static void write_lost(const struct report *report)
 static void write_added(const struct report *report, const struct tally_cost *cost)
 {
 	const struct fbt_cost *measured = &report->window->cost;
+	bool with_calls = window__traces_calls(report->window);
 
-	if (!measured->call_ps) {
+	if (with_calls ? !measured->call_ps : !measured->step_ns) {
 		report_field(report, "Cost", "added to the target: not measured");
 		return;
 	}
 	report_field(report, "Cost",
 		     "added to the target: %s of the traced time, %s of the step time",
 		     FORMAT_PERCENT(cost->percent), FORMAT_PERCENT(cost->step_percent));
-	if (cost->steps)
+	if (!with_calls)
+		report_field(report, "",
+			     "%s steps x up to %s = %s; system calls: nothing, as none is traced",
+			     FORMAT_COUNT(cost->steps), FORMAT_TIME(measured->step_ns),
+			     FORMAT_TIME(cost->step_ns));
+	else if (cost->steps)
 		report_field(report, "", "%s calls x %s = %s, %s steps x up to %s = %s",
 			     FORMAT_COUNT(cost->calls),
 			     FORMAT_TIME((double)measured->call_ps / 1000),
@@ -460,6 +470,8 @@ static void write_cost(const struct report *report)
 		report_field(report, "", "cost to untraced processes: %s per system call",
 			     FORMAT_TIME((double)measured->neighbor_ps / 1000));
 	}
+	if (!window__traces_calls(window))
+		return;
 	if (measured->floor_ns) {
 		report_field(report, "Resolution",
 			     "shortest measurable call: %s (mostly tracer overhead)",
@@ -472,11 +484,24 @@ static void write_cost(const struct report *report)
 static void write_notes(const struct report *report)
 {
 	const struct tally *tally = report->tally;
+	int main_kind = tally_main_kind(tally);
 
-	if (tally_main_kind(tally) >= 0)
+	if (!window__traces_calls(report->window)) {
+		report_field(
+			report, "Notes",
+			"system calls were not traced (--detail probes): \"rest\" is own code, "
+			"page faults and calls together, and \"cpu wait\" includes that in calls");
+		return;
+	}
+	if (main_kind >= 0 && tally->kinds[main_kind]->parts_known)
 		report_field(report, "Notes",
-			     "compute is all time outside of syscalls, including page faults, "
-			     "waiting for a CPU, and waits for a GPU that spin in user space");
+			     "own code is time on a CPU outside of syscalls, with page faults "
+			     "that need no disk and waits for a GPU that spin in user space; times "
+			     "of calls are without their waits for a CPU");
+	else if (main_kind >= 0)
+		report_field(report, "Notes",
+			     "compute is all other time, including page faults and waits for a GPU "
+			     "that spin in user space");
 	if (tally->kinds[0])
 		report_field(report, "",
 			     "step_source: interval. Sums add up the time of all threads, so they "
@@ -545,27 +570,29 @@ static void write_unjudged(const struct report *report, const struct classify_co
 			     FORMAT_COUNT(counts->unjudged), CLASS_KNOWN_STEPS);
 }
 
-static void write_suppressed(const struct report *report, const struct classify_counts *counts)
+/* Those that are in the profile and no other output. */
+static void write_not_shown(const struct report *report, const struct classify_counts *counts)
 {
 	const struct escalation_thresholds *thresholds = classifier__thresholds(report->classifier);
+	const char *label = "  not shown";
 
-	if (!counts->suppressed)
-		return;
-	report_field(report, "  not shown",
-		     "%s above the limit of %s in %g s (--rate-limit, --rate-interval): counted "
-		     "here, but not in the trace and the profile",
-		     FORMAT_COUNT(counts->suppressed), FORMAT_COUNT(thresholds->rate_limit),
-		     (double)thresholds->rate_interval_ns / NS_PER_S);
-}
-
-static void write_repeated(const struct report *report, const struct classify_counts *counts)
-{
-	if (!counts->repeated)
-		return;
-	report_field(report, counts->suppressed ? "" : "  not shown",
-		     "%s more in classes already reported as unsteady (shown once per --cv-window "
-		     "steps)",
-		     FORMAT_COUNT(counts->repeated));
+	if (counts->suppressed) {
+		report_field(report, label,
+			     "%s above the limit of %s in %g s (--rate-limit, --rate-interval)",
+			     FORMAT_COUNT(counts->suppressed), FORMAT_COUNT(thresholds->rate_limit),
+			     (double)thresholds->rate_interval_ns / NS_PER_S);
+		label = "";
+	}
+	if (counts->repeated) {
+		report_field(report, label,
+			     "%s more in classes already reported as unsteady (shown once per "
+			     "--cv-window steps)",
+			     FORMAT_COUNT(counts->repeated));
+		label = "";
+	}
+	if (!*label)
+		report_field(report, label,
+			     "counted here and in the profile (not_shown), not in the trace");
 }
 
 static void write_cause(const struct report *report, int rank, enum cause_kind kind)
@@ -606,6 +633,16 @@ static void write_causes(const struct report *report)
 			count - CAUSES_SHOWN);
 }
 
+/* Else it would seem that no step waited in a call. */
+static void write_limits(const struct report *report)
+{
+	if (!window__traces_calls(report->window) && classifier__counts(report->classifier)->judged)
+		report_field(
+			report, "  judged by",
+			"waits for a CPU and page faults; calls were not traced, so a step that "
+			"is slow for them is not named");
+}
+
 /* How many steps were escalated, and the most expensive causes. */
 static void write_escalations(const struct report *report)
 {
@@ -616,15 +653,16 @@ static void write_escalations(const struct report *report)
 	fputc('\n', report->out);
 	if (!counts->escalated) {
 		write_none(report, counts);
+		write_limits(report);
 		return;
 	}
 	report_line(report, STYLE_BOLD, "Escalations: %s of %s steps",
 		    FORMAT_COUNT(counts->escalated),
 		    FORMAT_COUNT(counts->judged + counts->unjudged));
 	write_reasons(report, counts);
+	write_limits(report);
 	write_unjudged(report, counts);
-	write_suppressed(report, counts);
-	write_repeated(report, counts);
+	write_not_shown(report, counts);
 	write_causes(report);
 }
 

@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -160,12 +160,16 @@ int hint_look(const struct options *options, uint32_t tgid, int output)
  */
 static void be_modest(void)
 {
-	const struct itimerval limit = {.it_value.tv_usec = HINT_CPU_MS * 1000};
+	const struct itimerspec limit = {.it_value.tv_nsec = HINT_CPU_MS * NS_PER_MS};
 	const struct sched_param none = {.sched_priority = 0};
+	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
+	timer_t timer;
 
 	(void)sched_setscheduler(0, SCHED_IDLE, &none);
 	signal(SIGPROF, SIG_DFL);
-	(void)setitimer(ITIMER_PROF, &limit, NULL);
+	/* ITIMER_PROF counts ticks, not time: it may ring too early. */
+	if (!timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer))
+		(void)timer_settime(timer, 0, &limit, NULL);
 }
 
 /*

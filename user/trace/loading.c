@@ -100,12 +100,13 @@ bool loading_has_room(struct loader *loader, const struct options *options)
 
 int loading_attach_syscalls(struct loader *loader, bool with_steps, struct fbt_cost *cost)
 {
-	uint64_t bare_ps = calibrate_bare_ps();
+	bool with_calls = loader__traces_calls(loader);
+	uint64_t bare_ps = with_calls ? calibrate_bare_ps() : 0;
 	int err = loader__attach_syscalls(loader);
 
 	if (!err && with_steps)
 		err = calibrate_step(loader, cost);
-	if (!err)
+	if (!err && with_calls)
 		calibrate_calls(loader, bare_ps, cost);
 	return err;
 }

@@ -17,8 +17,8 @@ int loading_open(struct loader **loader, const struct options *options);
 bool loading_has_room(struct loader *loader, const struct options *options);
 
 /*
- * Attaches the syscall probes and measures their cost; with_steps: also that of a step's probes.
- * Leaves records in the rings. 0 or -errno, logged.
+ * Attaches the syscall probes, unless --detail probes leaves them out, and measures their cost;
+ * with_steps: also that of a step's probes. Leaves records in the rings. 0 or -errno, logged.
  */
 int loading_attach_syscalls(struct loader *loader, bool with_steps, struct fbt_cost *cost);
 

@@ -42,9 +42,10 @@ static void warn_of_unmatched(const struct live *live)
 
 	for (size_t i = 0; (traced = traced_set__at(live->traced, i)); i++) {
 		if (traced->wanted && !traced->kinds.count)
-			log_warn(
-				"process %u: no step function in it: only its syscalls are counted",
-				traced->tgid);
+			log_warn("process %u: no step function in it: %s", traced->tgid,
+				 live->options->detail == FBT_DETAIL_PROBES
+					 ? "nothing of it is measured (--detail probes)"
+					 : "only its syscalls are counted");
 	}
 }
 
@@ -89,11 +90,31 @@ static int search_others(const struct live *live)
 	return err;
 }
 
+static bool must_match(const struct options *options)
+{
+	if (!options->pids.count || options->wait_step)
+		return false;
+	/* A child may have the function that the process itself does not have. */
+	return options->specs.count || (options->detail == FBT_DETAIL_PROBES && !options->follow);
+}
+
+static void explain_no_match(const struct options *options)
+{
+	struct target_options target_options = target_options_of(options);
+	uint32_t tgid = options->pids.items[0];
+
+	if (options->specs.count)
+		target_explain_no_match(tgid, &target_options);
+	else
+		log_err("--detail probes measures steps only, and process %u has no known step "
+			"function: name one with --step (--list-steps -p %u shows candidates), or "
+			"use --detail steps",
+			tgid, tgid);
+}
+
 int selection_find(const struct live *live)
 {
 	const struct options *options = live->options;
-	bool must_match = options->specs.count && !options->wait_step && options->pids.count;
-	struct target_options target_options;
 	int err = 0;
 
 	for (size_t i = 0; i < options->pids.count && !err; i++)
@@ -102,10 +123,9 @@ int selection_find(const struct live *live)
 		err = search_others(live);
 	if (!err && !live->quiet && steps_found__count(live->found))
 		warn_of_unmatched(live);
-	if (err || !must_match || steps_found__count(live->found))
+	if (err || !must_match(options) || steps_found__count(live->found))
 		return err;
-	target_options = target_options_of(options);
-	target_explain_no_match(options->pids.items[0], &target_options);
+	explain_no_match(options);
 	return -ENOENT;
 }
 
@@ -161,9 +181,13 @@ int selection_attach(const struct live *live)
 	for (size_t i = 0; (traced = traced_set__at(live->traced, i)); i++) {
 		int err = steps_found__attach(live->found, traced);
 
-		/* A function of the built-in table may fail: intervals replace it. */
+		/*
+		 * A function of the built-in table may fail: intervals replace it, unless there
+		 * are none.
+		 */
 		if (err < 0 && !may_be_gone(live, traced, err) &&
-		    (live->options->specs.count || err == -ENOMEM))
+		    (live->options->specs.count || err == -ENOMEM ||
+		     live->options->detail == FBT_DETAIL_PROBES))
 			return err;
 	}
 	return 0;

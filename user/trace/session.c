@@ -334,7 +334,9 @@ int session__start(struct session *session, const char *tag)
 		err = selection_attach(&session->live);
 	session->start_ns = clock_ns(CLOCK_MONOTONIC);
 	session->hint.due_ns = session->start_ns + HINT_NS;
-	if (!steps_found__is_probing(session->live.found))
+	/* An interval is made of calls: without them it would be empty. */
+	if (!steps_found__is_probing(session->live.found) &&
+	    session->live.options->detail != FBT_DETAIL_PROBES)
 		session->intervals.next_ns = session->start_ns;
 	else if (session->live.options->interval_given && !session->told)
 		log_warn("--interval has no effect: steps are the calls of a step function");

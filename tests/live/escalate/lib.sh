@@ -34,9 +34,9 @@ slowed()
 
 named_no_other()
 {
-	fact "$1: no other step is named" "$(slowed ' - due')"
+	fact "$1: no other step is named" "$(slowed ' - troubled')"
 	echo "# $1: the machine slowed and the tool named: $(q \
-		'[(n, G[n]["escalation.reason"], G[n]["cause_evidence"], G[n]["us"]) for n in sorted(set(G) - due)]')"
+		'[(n, G[n]["escalation.reason"], G[n]["cause_evidence"], G[n]["us"]) for n in sorted(set(G) - troubled)]')"
 }
 
 # told NAME REASON CAUSE: of the steps in trouble, all but those that this machine besides let wait for

@@ -9,6 +9,7 @@
 
 enum {
 	HELD_US = 40000,
+	CREW = 3,
 	STOPPED_US = 300000,
 	BUSY_US = 30000,
 	STORM_NS = 80000,
@@ -32,6 +33,54 @@ static inline void *hold_lock(void *engine)
 		sem_post(&e->answer);
 		pause_us(HELD_US);
 		pthread_mutex_unlock(&e->lock);
+	}
+	return NULL;
+}
+
+/* The holder computes, as one that compacts a cache: a lock all the same. */
+static inline void *compute_in_lock(void *engine)
+{
+	struct engine *e = engine;
+
+	for (;;) {
+		sem_wait(&e->ask);
+		pthread_mutex_lock(&e->lock);
+		sem_post(&e->answer);
+		pause_us(1000); /* where threads go first, the step gets its CPU */
+		work(HELD_US);
+		pthread_mutex_unlock(&e->lock);
+	}
+	return NULL;
+}
+
+/* A crew of three meets before and after its work of each step; the step is one of them. */
+static inline void make_crew(struct engine *e)
+{
+	must(!pthread_barrier_init(&e->start, NULL, CREW) &&
+		     !pthread_barrier_init(&e->end, NULL, CREW),
+	     "pthread_barrier_init");
+	for (int i = 1; i < CREW; i++)
+		start_helper(e);
+}
+
+static inline void meet_crew(struct engine *e, bool due)
+{
+	e->due = due;
+	pthread_barrier_wait(&e->start);
+	pthread_barrier_wait(&e->end);
+}
+
+/* One of them is away when it is due. */
+static inline void *come_late(void *engine)
+{
+	struct engine *e = engine;
+	bool is_first = __atomic_fetch_add(&e->crew, 1, __ATOMIC_RELAXED) == 0;
+
+	for (;;) {
+		pthread_barrier_wait(&e->start);
+		if (is_first && e->due)
+			pause_us(HELD_US);
+		pthread_barrier_wait(&e->end);
 	}
 	return NULL;
 }
@@ -140,6 +189,37 @@ static inline void *hog_cpu(void *engine)
 			;
 	}
 	return NULL;
+}
+
+/* A worker of the step on the CPU of the hog. */
+static inline void *work_beside_hog(void *engine)
+{
+	struct engine *e = engine;
+
+	use_first_cpus(0, 1);
+	for (;;) {
+		sem_wait(&e->work);
+		work(1000);
+		sem_post(&e->worked);
+	}
+	return NULL;
+}
+
+static inline void give_worker_to_hog(struct engine *e)
+{
+	pthread_t worker;
+
+	must(sem_init(&e->work, 0, 0) == 0 && sem_init(&e->worked, 0, 0) == 0, "sem_init");
+	must(pthread_create(&worker, NULL, work_beside_hog, e) == 0, "pthread_create");
+	start_helper(e);
+	leave_first_cpu();
+}
+
+static inline void ask_worker(struct engine *e, bool due)
+{
+	(void)due;
+	sem_post(&e->work);
+	sem_wait(&e->worked);
 }
 
 static inline void share_cpu(struct engine *e)

@@ -31,14 +31,21 @@ struct mode {
 	/* What a step does beside its work. */
 	void (*in_step)(struct engine *e, bool due);
 	long (*work_of)(struct engine *e, long number); /* in us; NULL: */
-	long work_us;					/* of a step that is not due */
-	long due_work_us;				/* of one that is; 0: as much */
-	long every;					/* which steps are due; 0: none */
+	/* What counts its trouble: without a growth in it, a due step is none. NULL: the engine
+	 * does. */
+	uint64_t (*counter)(const struct engine *e);
+	bool throttles;	  /* the counter is in ns of time off the CPU */
+	long work_us;	  /* of a step that is not due */
+	long due_work_us; /* of one that is; 0: as much */
+	long every;	  /* which steps are due; 0: none */
 };
 
 struct engine {
 	const struct mode *mode;
-	const char *path; /* of a file that it may make */
+	const char *path;   /* of a file that it may make */
+	const char *cgroup; /* a folder, NULL: none; with its limit and its counters */
+	int limit, counters;
+	bool is_v2;
 	uint64_t random;
 	long steps;
 	int file;
@@ -48,6 +55,12 @@ struct engine {
 	/* The helper: a thread, or for a stop a process that is asked through the pipe. */
 	sem_t ask, answer;
 	pthread_mutex_t lock;
+	pthread_cond_t given, done; /* of a pool: parts that nobody has taken, and that are done */
+	int parts, parts_left;
+	pthread_barrier_t start, end; /* of a crew */
+	int crew;
+	sem_t work, worked; /* of a worker that the step asks each time */
+	bool due;
 	int pipe[2];
 	pid_t worker; /* the helper that meets this thread again and again */
 	long round, arrived;
@@ -111,11 +124,40 @@ static inline void start_helper(struct engine *e)
 	must(pthread_create(&thread, NULL, e->mode->help, e) == 0, "pthread_create");
 }
 
+/* One that has nothing to do with the steps, and always something to do. */
+static inline void *compute_always(void *arg)
+{
+	const struct sched_param none = {0};
+
+	must(sched_setscheduler(0, SCHED_OTHER, &none) == 0, "sched_setscheduler");
+	for (;;)
+		work(1000);
+	return arg;
+}
+
+static inline void start_helper_and_stranger(struct engine *e)
+{
+	pthread_t stranger;
+
+	must(pthread_create(&stranger, NULL, compute_always, NULL) == 0, "pthread_create");
+	start_helper(e);
+}
+
 /* The helper does its part, and the step may begin. */
 static inline void ask_helper(struct engine *e)
 {
 	sem_post(&e->ask);
 	sem_wait(&e->answer);
+}
+
+/* All but the first. */
+static inline void leave_first_cpu(void)
+{
+	cpu_set_t cpus;
+
+	must(sched_getaffinity(0, sizeof(cpus), &cpus) == 0, "sched_getaffinity");
+	CPU_CLR(0, &cpus);
+	must(sched_setaffinity(0, sizeof(cpus), &cpus) == 0, "sched_setaffinity");
 }
 
 /* So many of those that there are; tid: 0 is this thread. */

@@ -5,6 +5,12 @@
 
 #include "anomalies.h"
 
+enum {
+	POOL = 2,
+	PARTS = 12,
+	PART_US = 8000,
+};
+
 /* Sequences come and go, and each has some tokens more than before. */
 static inline long mixed_work(struct engine *e, long number)
 {
@@ -81,6 +87,59 @@ static inline void *compute_prefills(void *engine)
 		sem_wait(&e->ask);
 		work(60000);
 		sem_post(&e->answer);
+	}
+	return NULL;
+}
+
+/* The same on a pool: the parts of a prefill are taken from a queue, one after the other. */
+static inline void *compute_parts(void *engine)
+{
+	struct engine *e = engine;
+
+	pthread_mutex_lock(&e->lock);
+	for (;;) {
+		while (!e->parts)
+			pthread_cond_wait(&e->given, &e->lock);
+		e->parts--;
+		pthread_mutex_unlock(&e->lock);
+		work(PART_US);
+		pthread_mutex_lock(&e->lock);
+		if (--e->parts_left == 0)
+			pthread_cond_signal(&e->done);
+	}
+	return NULL;
+}
+
+static inline void make_pool(struct engine *e)
+{
+	must(!pthread_cond_init(&e->given, NULL) && !pthread_cond_init(&e->done, NULL),
+	     "pthread_cond_init");
+	for (int i = 0; i < POOL; i++)
+		start_helper(e);
+}
+
+static inline void use_pool(struct engine *e, bool due)
+{
+	if (!due)
+		return;
+	pthread_mutex_lock(&e->lock);
+	e->parts = e->parts_left = PARTS;
+	pthread_cond_broadcast(&e->given);
+	while (e->parts_left)
+		pthread_cond_wait(&e->done, &e->lock);
+	pthread_mutex_unlock(&e->lock);
+}
+
+/* A member of a crew that computes its part of a prefill, which is the longest. */
+static inline void *compute_as_long(void *engine)
+{
+	struct engine *e = engine;
+
+	for (;;) {
+		pthread_barrier_wait(&e->start);
+		if (e->due)
+			work(60000);
+		pthread_barrier_wait(&e->end);
 	}
 	return NULL;
 }

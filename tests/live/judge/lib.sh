@@ -46,7 +46,8 @@ run_mode()
 
 attach_judge()
 {
-	run_tool -p "$ENGINE" --step judged_step --rate-limit 100000 --ring-records 262144
+	run_tool -p "$ENGINE" --step judged_step --rate-limit 100000 --ring-records 262144 \
+		${BUDGET_US:+--budget-us $BUDGET_US}
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches'; }
 }
 

@@ -33,9 +33,9 @@ def load_events(path, name):
 
 class Step:
     def __init__(self, row):
-        begin_ns, end_ns, cpu_ns, due = row
+        begin_ns, end_ns, cpu_ns, due, throttled_ns = row
         self.ns = end_ns - begin_ns
-        self.off_ns = self.ns - min(cpu_ns, self.ns)
+        self.off_ns = self.ns - min(cpu_ns + throttled_ns, self.ns)
         self.due = bool(due)
 
 
@@ -48,7 +48,8 @@ def is_confirmed(step, named, usual_off_ns):
 def main():
     truth = load(sys.argv[1])
     steps = dict(enumerate(map(Step, truth["steps"]), 1))
-    named = load_events(sys.argv[2], "escalation_prof")
+    named = {n: row for n, row in load_events(sys.argv[2], "escalation_prof").items()
+             if "not_shown" not in row["shape"]}
     seen = load_events(sys.argv[2], "step_prof")
     if sorted(seen) != sorted(steps):
         sys.exit(f"{truth['mode']}: the tool saw {len(seen)} steps of {len(steps)}")

@@ -59,6 +59,17 @@ static void a_small_percentage_is_not_zero(void **state)
 	assert_string_equal(format_percent(buffer, 11.24), "11.2 %");
 }
 
+static void a_time_of_day_is_utc_to_the_microsecond(void **state)
+{
+	char text[FORMAT_UTC_MAX];
+
+	(void)state;
+	assert_string_equal(format_utc(text, 0), "1970-01-01T00:00:00.000000Z");
+	assert_string_equal(format_utc(text, UINT64_C(1795460221123456999)),
+			    "2026-11-23T18:57:01.123456Z");
+	assert_string_equal(format_utc(text, UINT64_MAX), "2554-07-21T23:34:33.709551Z");
+}
+
 static void a_share_of_nothing_is_zero(void **state)
 {
 	(void)state;
@@ -224,6 +235,7 @@ int main(void)
 		cmocka_unit_test(a_count_has_separators_until_it_is_long),
 		cmocka_unit_test(bytes_are_binary),
 		cmocka_unit_test(a_small_percentage_is_not_zero),
+		cmocka_unit_test(a_time_of_day_is_utc_to_the_microsecond),
 		cmocka_unit_test(a_share_of_nothing_is_zero),
 		cmocka_unit_test(a_long_text_loses_its_middle),
 		cmocka_unit_test(a_character_is_not_cut_in_two),

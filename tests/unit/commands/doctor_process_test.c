@@ -192,6 +192,22 @@ static void without_a_step_function_there_are_intervals(void **state)
 	doctor_steps_clear(&steps);
 }
 
+static void without_a_step_function_probes_alone_measure_nothing(void **state)
+{
+	struct doctor_steps steps = {.alone = true, .interval_ns = 100000000};
+	struct findings checks = judge_steps(&steps);
+
+	(void)state;
+	assert_check(&checks, "step function", FINDING_FAIL, "nothing else", "--step");
+	end_checks(&checks);
+	steps.named = true;
+	steps.waits = true;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "nothing is measured until", "--step");
+	end_checks(&checks);
+	doctor_steps_clear(&steps);
+}
+
 static void candidates_are_whole_and_quoted_or_left_out(void **state)
 {
 	struct doctor_steps steps = {.interval_ns = 100000000};
@@ -261,6 +277,7 @@ int main(void)
 		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_an_obstacle),
 		cmocka_unit_test(step_functions_are_named_with_their_place),
 		cmocka_unit_test(without_a_step_function_there_are_intervals),
+		cmocka_unit_test(without_a_step_function_probes_alone_measure_nothing),
 		cmocka_unit_test(candidates_are_whole_and_quoted_or_left_out),
 		cmocka_unit_test(a_step_that_cannot_be_resolved_is_an_obstacle),
 		cmocka_unit_test(engines_are_named_as_p_wants_them),

@@ -237,7 +237,7 @@ static inline int push_step_of(struct fixture *fixture, uint32_t tgid, uint32_t 
 			       uint64_t start_ns, uint64_t end_ns)
 {
 	struct step step = {.number = ++fixture->numbers,
-			    .record = {.header = {FBT_EVENT_STEP, 0, 328},
+			    .record = {.header = {FBT_EVENT_STEP, 0, sizeof(struct fbt_step)},
 				       .tgid = tgid,
 				       .tid = tid,
 				       .kind = kind,

@@ -249,6 +249,12 @@ static void calls_that_are_not_at_hand_are_not_guessed(void **state)
 	scene->step = step;
 	scene->step.record.kind = 0;
 	check_unknown(scene);
+	/* --detail probes */
+	scene->step = step;
+	scene->step.record.header.flags |= FBT_STEP_CALLS_UNKNOWN;
+	scene->step.calls.count = 0;
+	memset(scene->step.record.sums, 0, sizeof(scene->step.record.sums));
+	check_unknown(scene);
 	/* --detail steps */
 	scene->step = step;
 	scene->step.calls.count = 0;

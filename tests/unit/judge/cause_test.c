@@ -274,6 +274,27 @@ static void a_step_of_nothing_is_compute(void **state)
 	assert_false(cause.usual_known);
 }
 
+static void what_calls_would_explain_is_unknown_where_they_were_not_traced(void **state)
+{
+	struct step step = make_step(100 * MS);
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}};
+	struct cause cause;
+	char text[EVIDENCE_SIZE];
+
+	step.record.header.flags = FBT_STEP_CALLS_UNKNOWN;
+	step.record.run_delay_ns = 30 * MS;
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_UNKNOWN);
+	assert_int_equal(cause.time_ns, 70 * MS);
+	assert_int_equal(cause.usual_ns, 20 * MS);
+	assert_false(cause.calls_known);
+	cause_describe(&cause, *state, text, sizeof(text));
+	assert_non_null(strstr(text, "not traced"));
+	/* A wait for a CPU was measured. */
+	usual.ns[CAUSE_COMPUTE] = 69 * MS;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_RUN_QUEUE);
+}
+
 static void each_part_can_be_the_cause(void **state)
 {
 	static const struct {
@@ -785,6 +806,7 @@ int main(void)
 		TEST(compute_wins_no_tie),
 		TEST(where_nothing_grew_the_largest_part_is_named),
 		TEST(a_step_of_nothing_is_compute),
+		TEST(what_calls_would_explain_is_unknown_where_they_were_not_traced),
 		TEST(each_part_can_be_the_cause),
 		TEST(time_without_a_cpu_and_faults_can_be_the_cause),
 		TEST(locks_are_named_by_the_time_waited_for_them),

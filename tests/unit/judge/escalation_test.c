@@ -207,6 +207,24 @@ static void result_has_the_seeds_attributes(void **state)
 	check_attribute(&attributes, 7, "syscall.dominant", "mmap");
 }
 
+static void without_calls_there_are_no_shares_of_them(void **state)
+{
+	struct trace_result result = {.brick_name = "llama_decode",
+				      .actual_us = 1000,
+				      .breakdown = {.total_us = 1000, .unknown = true}};
+	struct breakdown_attribute parts[BREAKDOWN_ATTRIBUTES];
+	struct trace_attributes attributes;
+
+	trace_result_attributes(&result, &attributes);
+	assert_int_equal(attributes.count, 6);
+	check_attribute(&attributes, 5, "escalation.reason", "");
+	assert_int_equal(breakdown_attributes(&result.breakdown, parts), 0);
+	result.breakdown.unknown = false;
+	trace_result_attributes(&result, &attributes);
+	assert_int_equal(attributes.count, TRACE_ATTRIBUTES);
+	assert_int_equal(breakdown_attributes(&result.breakdown, parts), BREAKDOWN_ATTRIBUTES);
+}
+
 static void attributes_of_extreme_values_are_whole(void **state)
 {
 	struct trace_result result = {
@@ -331,6 +349,7 @@ int main(void)
 		TEST(percent_text_is_as_rust_prints_it),
 		TEST(percent_text_has_room_for_any_double),
 		TEST(result_has_the_seeds_attributes),
+		TEST(without_calls_there_are_no_shares_of_them),
 		TEST(attributes_of_extreme_values_are_whole),
 		TEST(breakdown_has_the_seeds_attributes),
 		TEST(limiter_allows_its_limit_in_an_interval),

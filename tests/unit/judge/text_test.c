@@ -199,7 +199,12 @@ static void what_is_in_no_call_is_described(void **state)
 			      .major_faults = 1};
 
 	check(state, cause, "waited 12.0 ms for a CPU (usually 1.00 ms)");
+	cause.kind = CAUSE_OFF_CPU;
+	check(state, cause,
+	      "off the CPU 12.0 ms (usually 1.00 ms): outside of syscalls, not waiting for a CPU");
 	cause.kind = CAUSE_PAGE_FAULTS;
+	check(state, cause, "waited 12.0 ms (usually 1.00 ms) for a disk in 1 page fault");
+	cause.estimated = true;
 	check(state, cause,
 	      "about 12.0 ms (usually 1.00 ms) in 12,345 page faults (estimated), 1 page fault "
 	      "waited for a disk");
@@ -211,6 +216,50 @@ static void what_is_in_no_call_is_described(void **state)
 	check(state, cause,
 	      "work 12.0 ms (usually 1.00 ms): outside of syscalls, not waiting for a CPU, 38 page "
 	      "faults waited for a disk");
+}
+
+static void a_stop_says_by_whom(void **state)
+{
+	struct cause cause = {.kind = CAUSE_STOPPED, .time_ns = 300 * MS};
+
+	cause.stop.reason = FBT_STOP_SIGNAL;
+	check(state, cause, "stopped 300 ms by a signal (SIGSTOP or alike)");
+	cause.stop.reason = FBT_STOP_FREEZER;
+	check(state, cause, "stopped 300 ms by the freezer of its cgroup");
+	cause.stop.reason = FBT_STOP_TRACER;
+	check(state, cause, "stopped 300 ms by a tracer");
+	cause.stop.tracer = 4711;
+	strcpy(cause.stop.comm, "gdb\33");
+	check(state, cause, "stopped 300 ms by a tracer: gdb\\x1b (pid 4711)");
+}
+
+static void limits_are_described(void **state)
+{
+	struct cause cause = {.kind = CAUSE_CPU_LIMIT,
+			      .usual_known = true,
+			      .time_ns = 212 * MS,
+			      .minor_faults = 1024,
+			      .major_faults = 38,
+			      .limits = {.throttled_ns = 900 * MS,
+					 .quota_ns = 200 * MS,
+					 .period_ns = 100 * MS,
+					 .throttled_periods = 3,
+					 .memory_hits = 512}};
+
+	check(state, cause,
+	      "waited 212 ms for a CPU (usually none): the CPU limit of its cgroup, 2.00 CPUs in "
+	      "each 100 ms, was reached 3 times");
+	cause.limits.period_ns = 0;
+	cause.limits.throttled_periods = 0;
+	check(state, cause,
+	      "waited 212 ms for a CPU (usually none): a CPU limit of its cgroups was reached "
+	      "once");
+	cause.kind = CAUSE_MEMORY_LIMIT;
+	cause.estimated = true;
+	check(state, cause,
+	      "about 212 ms (usually none) in 1,024 page faults (estimated), 38 page faults "
+	      "waited "
+	      "for a disk: its cgroup was at its memory limit 512 times");
 }
 
 static void calls_that_are_not_known_are_said(void **state)
@@ -296,6 +345,8 @@ int main(void)
 		TEST(threads_are_described),
 		TEST(signals_are_described),
 		TEST(what_is_in_no_call_is_described),
+		TEST(a_stop_says_by_whom),
+		TEST(limits_are_described),
 		TEST(calls_that_are_not_known_are_said),
 		TEST(numbers_without_a_name_are_described),
 		TEST(paths_are_escaped),

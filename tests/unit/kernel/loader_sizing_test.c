@@ -52,6 +52,8 @@ static void without_calls_the_rings_are_the_smallest(void **state)
 {
 	assert_int_equal(1u << choose(FBT_DETAIL_STEPS, 0, 10).ring_shift, 2 * FBT_RING_MARGIN);
 	assert_int_equal(1u << choose(FBT_DETAIL_STEPS, 65536, 10).ring_shift, 2 * FBT_RING_MARGIN);
+	assert_int_equal(1u << choose(FBT_DETAIL_PROBES, 65536, 10).ring_shift,
+			 2 * FBT_RING_MARGIN);
 }
 
 static void there_are_slots_for_the_threads_and_many_more(void **state)

@@ -120,6 +120,17 @@ static void add_step(struct fixture *fixture, int turn, uint64_t end_ns)
 	step->end_ns = end_ns;
 }
 
+static void add_wake(struct fixture *fixture, int turn, uint64_t start_ns)
+{
+	struct fbt_ring_wake *wake = add_event(fixture, turn, FBT_EVENT_WAKE, sizeof(*wake));
+
+	wake->tgid = (__u32)getpid();
+	wake->tid = TID;
+	wake->start_ns = start_ns;
+	wake->waker.wake_ns = start_ns + 10;
+	wake->waker.past.tid = (__u32)getpid();
+}
+
 static void add_call(struct fixture *fixture, uint64_t end_ns, uint32_t file)
 {
 	struct shared *shared = fixture->loader.shared;
@@ -352,6 +363,25 @@ static void memory_that_a_stall_took_is_given_back(void **state)
 	assert_true(memory_taken() < before + (4 << 20));
 }
 
+static void a_wake_is_sent_before_its_step_with_the_name_of_the_waker(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_thread_name *name;
+	const struct fbt_wake *wake;
+
+	add_wake(fixture, 1, 100);
+	add_step(fixture, 1, 200);
+	stream__drain(fixture->stream);
+	assert_int_equal(fixture->keeper.count, 3);
+	name = kept(&fixture->keeper, 0, FBT_EVENT_THREAD);
+	assert_int_equal(name->tid, getpid());
+	wake = kept(&fixture->keeper, 1, FBT_EVENT_WAKE);
+	assert_int_equal(wake->tid, TID);
+	assert_int_equal(wake->waker_tid, getpid());
+	assert_int_equal(wake->unknown_ns + wake->cpu_ns, 10);
+	kept(&fixture->keeper, 2, FBT_EVENT_STEP);
+}
+
 #define TEST(function) cmocka_unit_test_setup_teardown(function, setup, teardown)
 
 int main(void)
@@ -368,6 +398,7 @@ int main(void)
 		TEST(an_open_call_that_gave_the_cpu_away_says_so),
 		TEST(an_open_call_outside_of_steps_has_none),
 		TEST(memory_that_a_stall_took_is_given_back),
+		TEST(a_wake_is_sent_before_its_step_with_the_name_of_the_waker),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

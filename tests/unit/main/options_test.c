@@ -164,6 +164,8 @@ REFUSED(list_steps_refuses_all_beside_a_pid, "--list-steps", "--list-steps", "-a
 REFUSED(list_steps_refuses_a_command, "--list-steps", "--list-steps", "--", "sleep")
 REFUSED(list_steps_refuses_replay, "--list-steps", "--list-steps", "--replay", "f")
 REFUSED(wait_step_refuses_to_wait_for_nothing, "--wait-step", "-p", "1", "--wait-step")
+REFUSED(probes_alone_refuse_intervals, "--interval and --detail probes exclude", "-p", "1",
+	"--detail", "probes", "--interval", "100")
 REFUSED(a_flag_refuses_a_command, "start the engine first", "--flag", "f", "--", "sleep")
 REFUSED(a_flag_refuses_a_number_of_steps, "--max-steps", "-p1", "--flag", "f", "-n", "5")
 REFUSED(a_flag_refuses_record, "--record", "-p1", "--flag", "f", "--record", "r")
@@ -212,8 +214,9 @@ REFUSED(a_bad_duration_is_refused, "--duration", "-p", "1", "-d", "0")
 REFUSED(a_budget_of_more_than_an_hour_is_refused, "--budget-us", "-p", "1", "--budget-us", "61m")
 REFUSED(a_bad_interval_is_refused, "--interval", "-p", "1", "--interval", "0.5")
 REFUSED(no_steps_are_refused, "--steps: invalid value '0'", "-p", "1", "-n", "0")
-REFUSED(a_bad_detail_is_refused, "--detail: invalid value 'x' (expected steps, escalated or all)",
-	"-p", "1", "--detail", "x")
+REFUSED(a_bad_detail_is_refused,
+	"--detail: invalid value 'x' (expected steps, escalated, all or probes)", "-p", "1",
+	"--detail", "x")
 REFUSED(a_bad_report_is_refused, "--report: invalid value 'xml'", "-p", "1", "--report", "xml")
 REFUSED(a_bad_trace_format_is_refused, "--trace-format", "-p", "1", "--trace-format", "perfetto")
 REFUSED(a_bad_gpu_mode_is_refused, "--gpu: invalid value 'on'", "-p", "1", "--gpu", "on")
@@ -442,6 +445,11 @@ static void output_options_are_kept(void **state)
 	assert_string_equal(options->record, "r");
 	assert_int_equal(options->report, REPORT_JSON);
 	assert_int_equal(options->detail, FBT_DETAIL_ALL);
+}
+
+static void calls_need_not_be_traced(void **state)
+{
+	assert_int_equal(accept(state, "-p1", "--detail=probes", NULL)->detail, FBT_DETAIL_PROBES);
 }
 
 static void metadata_options_are_kept(void **state)
@@ -775,6 +783,7 @@ int main(void)
 		TEST(list_steps_refuses_a_command),
 		TEST(list_steps_refuses_replay),
 		TEST(wait_step_refuses_to_wait_for_nothing),
+		TEST(probes_alone_refuse_intervals),
 		TEST(a_flag_refuses_a_command),
 		TEST(a_flag_refuses_a_number_of_steps),
 		TEST(a_flag_refuses_record),
@@ -854,6 +863,7 @@ int main(void)
 		TEST(step_options_are_kept_in_their_order),
 		TEST(uretprobe_is_taken_with_a_warning),
 		TEST(output_options_are_kept),
+		TEST(calls_need_not_be_traced),
 		TEST(metadata_options_are_kept),
 		TEST(an_output_names_all_files),
 		TEST(an_output_leaves_files_that_have_names),

@@ -43,6 +43,7 @@ static int close_fixture(void **state)
 
 	pending__free(fixture->pending);
 	vec_free(&fixture->step.calls);
+	vec_free(&fixture->step.wakes);
 	free(fixture);
 	return 0;
 }
@@ -59,12 +60,67 @@ static int take(struct fixture *fixture, uint32_t tid, uint32_t kind, uint64_t s
 		uint64_t end_ns)
 {
 	vec_free(&fixture->step.calls);
+	vec_free(&fixture->step.wakes);
 	fixture->step = (struct step){.record = {.tgid = 7,
 						 .tid = tid,
 						 .kind = kind,
 						 .start_ns = start_ns,
 						 .end_ns = end_ns}};
 	return pending__take(fixture->pending, &fixture->step);
+}
+
+static int push_wake(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint64_t start_ns)
+{
+	const struct fbt_wake wake = {.tgid = tgid, .tid = tid, .start_ns = start_ns};
+
+	return pending__push_wake(fixture->pending, &wake);
+}
+
+static void a_step_takes_the_wakes_of_its_own_waits(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_wake(fixture, 7, 7, 90);
+	push_wake(fixture, 7, 8, 110);
+	push_wake(fixture, 7, 7, 100);
+	push(fixture, 7, 7, 100);
+	push_wake(fixture, 7, 7, 200);
+	push_wake(fixture, 7, 7, 201);
+	assert_int_equal(take(fixture, 7, 1, 100, 200), 0);
+	assert_int_equal(fixture->step.calls.count, 1);
+	assert_int_equal(fixture->step.wakes.count, 2);
+	assert_int_equal(fixture->step.wakes.items[0].start_ns, 100);
+	assert_int_equal(fixture->step.wakes.items[1].start_ns, 200);
+	assert_int_equal(take(fixture, 7, 1, 201, 300), 0);
+	assert_int_equal(fixture->step.wakes.count, 1);
+	assert_int_equal(take(fixture, 8, 1, 100, 200), 0);
+	assert_int_equal(fixture->step.wakes.count, 1);
+	assert_int_equal(take(fixture, 8, 1, 100, 200), 0);
+	assert_int_equal(fixture->step.wakes.count, 0);
+}
+
+static void a_thread_number_in_another_process_has_no_wakes(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_wake(fixture, 6, 7, 100);
+	push_wake(fixture, 7, 7, 110);
+	take(fixture, 7, 1, 100, 200);
+	assert_int_equal(fixture->step.wakes.count, 1);
+	assert_int_equal(fixture->step.wakes.items[0].start_ns, 110);
+}
+
+static void wakes_of_all_threads_together_are_bounded(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint32_t i = 0; i < PENDING_WAKES_MAX + 7; i++)
+		assert_int_equal(push_wake(fixture, 7, 7 + i % 7, 100), 0);
+	take(fixture, 7, 1, 100, 200);
+	assert_int_equal(fixture->step.wakes.count, PENDING_WAKES_MAX / 7 + 1);
+	assert_int_equal(push_wake(fixture, 7, 7, 300), 0);
+	take(fixture, 7, 1, 300, 400);
+	assert_int_equal(fixture->step.wakes.count, 1);
 }
 
 static void pending_free_takes_null(void **state)
@@ -341,6 +397,9 @@ int main(void)
 		PENDING_TEST(an_interval_takes_the_calls_that_returned_in_it_from_all_threads),
 		PENDING_TEST(a_step_keeps_no_more_calls_than_the_limit),
 		PENDING_TEST(a_step_of_exactly_the_limit_is_not_truncated),
+		PENDING_TEST(a_step_takes_the_wakes_of_its_own_waits),
+		PENDING_TEST(a_thread_number_in_another_process_has_no_wakes),
+		PENDING_TEST(wakes_of_all_threads_together_are_bounded),
 		PENDING_TEST(a_step_whose_calls_had_to_leave_is_truncated),
 		PENDING_TEST(a_step_after_calls_that_had_to_leave_is_not_truncated),
 		PENDING_TEST(calls_of_all_threads_together_are_bounded),

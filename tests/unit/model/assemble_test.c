@@ -283,6 +283,41 @@ static void a_step_is_complete_without_calls_that_nobody_asked_for(void **state)
 	assert_true(is_complete(*state, FBT_DETAIL_STEPS, FBT_END_RETURN, 2, 0));
 }
 
+static void a_window_without_calls_knows_none_whatever_its_records_say(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_PROBES);
+	struct fbt_step *record;
+
+	add_call(&fixture->stream, 7, 1100);
+	add_table(&fixture->stream, 7, 3, 5);
+	record = add_step(&fixture->stream, 7, 1, 1000, 2000);
+	record->sums[FBT_READ] = (struct fbt_sum){.ns = 500, .calls = 2};
+	record->gap_syscall_ns = 1;
+	record->other_syscall_ns = 2;
+	record->lost_calls = 3;
+	play(fixture);
+	assert_false(window__traces_calls(view(fixture)));
+	assert_false(step_calls_known(&fixture->steps[0]));
+	assert_true(fixture->steps[0].complete);
+	assert_int_equal(fixture->call_counts[0], 0);
+	assert_int_equal(step_syscall_ns(&fixture->steps[0]), 0);
+	assert_int_equal(step_calls(&fixture->steps[0]), 0);
+	record = &fixture->steps[0].record;
+	assert_int_equal(record->gap_syscall_ns + record->other_syscall_ns + record->lost_calls, 0);
+	assert_true(record->header.flags & FBT_STEP_OTHER_UNKNOWN);
+	assert_int_equal(window__process(view(fixture), 7)->table.rows.count, 0);
+}
+
+static void only_a_window_with_calls_may_lose_them(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_PROBES);
+
+	play(fixture);
+	assert_false(window__may_lose(view(fixture), FBT_LOST_CALLS));
+	assert_false(window__may_lose(view(fixture), FBT_LOST_FILES));
+	assert_true(window__may_lose(view(fixture), FBT_LOST_STEPS));
+}
+
 static void an_interval_is_complete_though_its_edges_are_blurred(void **state)
 {
 	struct fixture *fixture = begin(state, FBT_DETAIL_ALL);
@@ -373,6 +408,8 @@ int main(void)
 		ASSEMBLE_TEST(a_step_with_lost_calls_is_not_complete),
 		ASSEMBLE_TEST(a_step_with_a_counted_call_that_never_came_is_not_complete),
 		ASSEMBLE_TEST(a_step_is_complete_without_calls_that_nobody_asked_for),
+		ASSEMBLE_TEST(a_window_without_calls_knows_none_whatever_its_records_say),
+		ASSEMBLE_TEST(only_a_window_with_calls_may_lose_them),
 		ASSEMBLE_TEST(an_interval_is_complete_though_its_edges_are_blurred),
 		ASSEMBLE_TEST(an_unwound_step_is_complete),
 		ASSEMBLE_TEST(a_step_with_all_its_calls_is_complete),

@@ -141,7 +141,7 @@ static void decode_refuses_an_unknown_detail(void **state)
 {
 	struct stream *stream = *state;
 
-	add_window(stream, FBT_DETAIL_ALL + 1);
+	add_window(stream, FBT_DETAIL_PROBES + 1);
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 
@@ -223,6 +223,50 @@ static void decode_refuses_a_call_that_ends_after_the_end_of_time(void **state)
 	struct stream *stream = *state;
 
 	add_call(stream, 7, UINT64_MAX - 5);
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
+static struct fbt_wake *add_wake(struct stream *stream)
+{
+	struct fbt_wake *wake = stream_add(stream, FBT_EVENT_WAKE, sizeof(*wake), NULL, 0);
+
+	wake->tgid = 7;
+	wake->start_ns = 100;
+	wake->wake_ns = 110;
+	wake->cpu_ns = 4;
+	wake->call_ns = 6;
+	return wake;
+}
+
+static void decode_refuses_a_wake_of_more_than_its_wait(void **state)
+{
+	struct stream *stream = *state;
+
+	add_wake(stream)->unknown_ns = 1;
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
+static void decode_refuses_a_wake_whose_parts_overflow(void **state)
+{
+	struct stream *stream = *state;
+
+	add_wake(stream)->delay_ns = UINT64_MAX - 3;
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
+static void decode_refuses_a_wake_before_its_wait(void **state)
+{
+	struct stream *stream = *state;
+
+	add_wake(stream)->wake_ns = 99;
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
+static void decode_refuses_a_call_of_a_wake_that_is_longer_than_all(void **state)
+{
+	struct stream *stream = *state;
+
+	add_wake(stream)->nr_ns = 7;
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 
@@ -611,6 +655,10 @@ int main(void)
 		STREAM_TEST(decode_refuses_an_unknown_step_end),
 		STREAM_TEST(decode_refuses_arguments_out_of_range),
 		STREAM_TEST(decode_refuses_a_call_that_ends_after_the_end_of_time),
+		STREAM_TEST(decode_refuses_a_wake_of_more_than_its_wait),
+		STREAM_TEST(decode_refuses_a_wake_whose_parts_overflow),
+		STREAM_TEST(decode_refuses_a_wake_before_its_wait),
+		STREAM_TEST(decode_refuses_a_call_of_a_wake_that_is_longer_than_all),
 		STREAM_TEST(decode_refuses_a_table_row_out_of_range),
 		STREAM_TEST(decode_refuses_a_thread_name_without_an_end),
 		STREAM_TEST(decode_refuses_a_string_without_an_end),

@@ -31,6 +31,95 @@ static void step_wall_is_zero_when_its_end_lies_before_its_start(void **state)
 	assert_int_equal(step_wall_ns(&step), 0);
 }
 
+static uint64_t sum_parts(const struct step_parts *parts)
+{
+	uint64_t sum = 0;
+
+	for (int i = 0; i < STEP_PARTS; i++)
+		sum += parts->ns[i];
+	return sum;
+}
+
+/* 1,000: 300 in calls, 100 of that waiting for a CPU and 150 asleep; 50 for a CPU outside. */
+static struct step known_step(void)
+{
+	return (struct step){.record = {
+				     .header.flags = FBT_STEP_CPU_KNOWN,
+				     .thread_ns = 1000,
+				     .run_delay_ns = 50,
+				     .cpu_ns = 550,
+				     .asleep_ns = 150,
+				     .fault_wait_ns = 120,
+				     .call_delay_ns = {[FBT_FUTEX] = 100},
+				     .sums = {[FBT_FUTEX] = {.ns = 260}, [FBT_READ] = {.ns = 40}},
+			     }};
+}
+
+static void parts_of_a_step_are_what_was_measured(void **state)
+{
+	struct step step = known_step();
+	struct step_parts parts;
+
+	step_split(&step, &parts);
+	assert_true(parts.known);
+	assert_int_equal(parts.ns[STEP_OWN], 500);
+	assert_int_equal(parts.ns[STEP_CPU_WAIT], 150);
+	assert_int_equal(parts.ns[STEP_CALLS + FBT_FUTEX], 160);
+	assert_int_equal(parts.ns[STEP_CALLS + FBT_READ], 40);
+	assert_int_equal(parts.ns[STEP_FAULTS], 120);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 30);
+	step.stop.header.type = FBT_EVENT_STOP;
+	step_split(&step, &parts);
+	assert_int_equal(parts.ns[STEP_STOPPED], 30);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 0);
+	assert_int_equal(sum_parts(&parts), 1000);
+}
+
+static void what_was_not_measured_is_own(void **state)
+{
+	struct step step = known_step();
+	struct step_parts parts;
+
+	step.record.header.flags = 0;
+	step_split(&step, &parts);
+	assert_false(parts.known);
+	assert_int_equal(parts.ns[STEP_OWN], 650);
+	assert_int_equal(parts.ns[STEP_CPU_WAIT], 150);
+	step.record.header.flags = FBT_STEP_SCHED_UNKNOWN | FBT_STEP_CPU_KNOWN;
+	step_split(&step, &parts);
+	assert_false(parts.known);
+	assert_int_equal(parts.ns[STEP_OWN], 700);
+	assert_int_equal(parts.ns[STEP_CALLS + FBT_FUTEX], 260);
+}
+
+/* No record can make a sum of parts that is not the step, or a negative one. */
+static void parts_sum_to_the_step_whatever_is_in_it(void **state)
+{
+	static const __u64 values[] = {0, 1, 999, 1000, UINT64_MAX};
+	struct step step = known_step();
+	struct step_parts parts;
+	__u64 *fields[] = {&step.record.cpu_ns,
+			   &step.record.asleep_ns,
+			   &step.record.fault_wait_ns,
+			   &step.record.run_delay_ns,
+			   &step.record.sums[FBT_FUTEX].ns,
+			   &step.record.call_delay_ns[FBT_FUTEX]};
+	size_t choices = 1;
+
+	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		choices *= 5;
+	for (size_t choice = 0; choice < choices; choice++) {
+		for (size_t i = 0, rest = choice; i < sizeof(fields) / sizeof(fields[0]); i++) {
+			*fields[i] = values[rest % 5];
+			rest /= 5;
+		}
+		step_split(&step, &parts);
+		assert_int_equal(sum_parts(&parts), 1000);
+		for (int i = 0; i < STEP_PARTS; i++)
+			assert_true(parts.ns[i] <= 1000);
+	}
+}
+
 static void breakdown_sum_saturates(void **state)
 {
 	struct breakdown breakdown = {.category_us = {UINT64_MAX, 1}, .total_us = 5};
@@ -138,6 +227,9 @@ int main(void)
 		cmocka_unit_test(step_compute_never_falls_below_zero),
 		cmocka_unit_test(step_sums_saturate),
 		cmocka_unit_test(step_wall_is_zero_when_its_end_lies_before_its_start),
+		cmocka_unit_test(parts_of_a_step_are_what_was_measured),
+		cmocka_unit_test(what_was_not_measured_is_own),
+		cmocka_unit_test(parts_sum_to_the_step_whatever_is_in_it),
 		cmocka_unit_test(breakdown_sum_saturates),
 		cmocka_unit_test(breakdown_overhead_of_nothing_is_zero),
 		cmocka_unit_test(breakdown_overhead_may_exceed_100),

@@ -162,6 +162,21 @@ static void no_field_is_left_out_for_want_of_room(void **state)
 	expect(fixture, "\"wait_syscall_ns.read\":10,", true);
 }
 
+static void without_calls_a_host_wait_has_no_parts(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.header.flags |= FBT_STEP_CALLS_UNKNOWN;
+	fill(fixture, 0);
+	expect(fixture, "\"wait_unknown_ns\":", true);
+	expect(fixture, "\"wait_unknown\":", true);
+	expect(fixture, "\"host_wait\":", true);
+	expect(fixture, "wait_syscall", false);
+	expect(fixture, "wait_user", false);
+	expect(fixture, "\"wait_blocked\":", false);
+	expect(fixture, "\"wait_blocked_ns\":", false);
+}
+
 static void what_is_not_known_is_left_out(void **state)
 {
 	struct fixture *fixture = *state;
@@ -257,6 +272,7 @@ int main(void)
 		TEST(a_line_has_all_figures_of_a_step),
 		TEST(what_adds_up_does_so_to_the_nanosecond),
 		TEST(no_field_is_left_out_for_want_of_room),
+		TEST(without_calls_a_host_wait_has_no_parts),
 		TEST(what_is_not_known_is_left_out),
 		TEST(a_step_without_work_has_a_line_without_a_device),
 		TEST(several_devices_have_a_line_each_after_that_of_the_step),

@@ -205,6 +205,27 @@ static void syscall_prof_has_the_seeds_figures(void **state)
 		"\"source\":\"ferrum-bpftrace\"}\n");
 }
 
+static void step_prof_has_parts_that_sum_to_its_total(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_step *record = &fixture->step.record;
+
+	record->header.flags |= FBT_STEP_CPU_KNOWN;
+	record->cpu_ns = 200999;
+	record->asleep_ns = 40500;
+	record->call_delay_ns[FBT_FUTEX] = 1999;
+	write_step(fixture);
+	/* 144 + 9 + 99 + 148 is 400, although each but the first is rounded down. */
+	expect_part(
+		fixture,
+		"\"stage_us\":{\"compute\":300,\"cpu_wait\":9,\"faults\":0,\"futex_net\":99,"
+		"\"gap\":5,"
+		"\"gap_syscall\":1,\"ioctl_net\":0,\"mmap_net\":0,\"off_cpu\":148,\"other_net\":0,"
+		"\"other_threads_syscall\":3,\"own\":144,\"read_net\":0,\"run_delay\":7,"
+		"\"stopped\":0,\"syscall\":100,\"total\":400,\"write_net\":0},",
+		true);
+}
+
 static void step_prof_leaves_out_what_is_not_known(void **state)
 {
 	struct fixture *fixture = *state;
@@ -214,6 +235,28 @@ static void step_prof_leaves_out_what_is_not_known(void **state)
 	write_step(fixture);
 	expect_part(fixture, "\"stage_us\":{\"compute\":300,\"syscall\":100,\"total\":400},", true);
 	expect_part(fixture, "faults", false);
+}
+
+static void a_step_whose_calls_were_not_traced_has_no_figure_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->window->record.detail = FBT_DETAIL_PROBES;
+	fixture->step.record.header.flags = FBT_STEP_CALLS_UNKNOWN | FBT_STEP_OTHER_UNKNOWN;
+	memset(fixture->step.record.sums, 0, sizeof(fixture->step.record.sums));
+	write_step(fixture);
+	expect_part(fixture, "\"stage_us\":{\"gap\":5,\"run_delay\":7,\"total\":400},", true);
+	expect_part(fixture, "\"calls_traced\":false,", true);
+	expect_part(fixture, "\"minor_faults\":2", true);
+	expect_part(fixture, "\"calls\"", false);
+	expect_part(fixture, "errors", false);
+	expect_part(fixture, "lost_calls", false);
+	expect_part(fixture, "max_call_us", false);
+	expect_part(fixture, "syscall_prof", false);
+	finish(fixture);
+	expect_part(fixture, "\"lost_steps\":0", true);
+	expect_part(fixture, "lost_calls", false);
+	expect_part(fixture, "lost_files", false);
 }
 
 static void step_prof_shows_what_is_wrong_with_a_step(void **state)
@@ -263,18 +306,22 @@ static void escalation_prof_has_the_verdict_and_its_evidence(void **state)
 	expect_part(fixture,
 		    "{\"event\":\"escalation_prof\",\"commit_sha\":null,"
 		    "\"env_hash\":\"sha256:env\",\"model\":\"model\",\"concurrency\":32,"
-		    "\"shape\":{\"brick.actual_us\":\"312400\",\"brick.budget_us\":\"21000\","
-		    "\"brick.efficiency\":\"6.7\",\"brick.name\":\"llama_decode\","
-		    "\"brick.over_budget\":\"true\",\"cause\":\"lock_contention\","
+		    "\"shape\":{\"actual_us\":312400,\"brick.actual_us\":\"312400\","
+		    "\"brick.budget_us\":\"21000\",\"brick.efficiency\":\"6.7\","
+		    "\"brick.name\":\"llama_decode\",\"brick.over_budget\":\"true\","
+		    "\"budget_us\":21000,\"cause\":\"lock_contention\","
 		    "\"cause_evidence\":\"",
 		    true);
 	expect_part(fixture,
 		    "\",\"cause_us\":291000,\"cause_usual_us\":100,\"class_steps\":64,"
 		    "\"complete\":true,\"cv_percent\":12.35,\"drop_percent\":93.3,"
-		    "\"escalation.reason\":\"efficiency_low\",\"fired\":\"efficiency_low\","
-		    "\"judged\":true,\"kind_number\":2,\"number\":3,\"pid\":100,\"step\":7,"
-		    "\"syscall.dominant\":\"futex\",\"syscall.overhead_percent\":\"93.3\","
-		    "\"tid\":101,\"usual_us\":20500,\"worst_call\":\"futex\","
+		    "\"efficiency_percent\":6.72,\"escalation.reason\":\"efficiency_low\","
+		    "\"fired\":\"efficiency_low\",\"judged\":true,\"kind_number\":2,"
+		    "\"number\":3,\"over_budget\":true,\"overhead_percent\":93.3,\"pid\":100,"
+		    "\"start_us\":2,\"step\":7,\"syscall.dominant\":\"futex\","
+		    "\"syscall.overhead_percent\":\"93.3\",\"tid\":101,"
+		    "\"time\":\"2023-11-14T22:13:20.123859Z\",\"usual_us\":20500,\"worst_call\":"
+		    "\"futex\","
 		    "\"worst_call_us\":290800},\"stage_us\":{\"actual\":312400,"
 		    "\"budget\":21000},\"graph_enabled\":false,\"runtime_flags\":{\"a\":1},"
 		    "\"source\":\"ferrum-bpftrace\"}\n",
@@ -319,17 +366,32 @@ static void the_longest_call_may_be_one_that_was_lost(void **state)
 	expect_part(fixture, ",\"cause_estimated\":true,", true);
 }
 
-static void there_is_no_escalation_prof_of_what_is_not_shown(void **state)
+static void escalation_prof_says_why_others_do_not_show_it(void **state)
 {
 	struct fixture *fixture = *state;
 	struct escalation escalation = make_escalation();
 
+	write_escalation(fixture, &escalation);
+	expect_part(fixture, "not_shown", false);
 	escalation.suppressed = true;
 	write_escalation(fixture, &escalation);
+	expect_part(fixture, ",\"not_shown\":\"rate_limit\",\"number\":3,", true);
+	expect_part(fixture, "repeated", false);
 	escalation.suppressed = false;
 	escalation.repeated = true;
 	write_escalation(fixture, &escalation);
-	assert_string_equal(read_text(fixture), "");
+	expect_part(fixture, ",\"not_shown\":\"repeated\",\"number\":3,", true);
+}
+
+static void without_a_clock_there_is_no_time(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+
+	fixture->window->record.realtime_ns = 0;
+	write_escalation(fixture, &escalation);
+	expect_part(fixture, "\"time\"", false);
+	expect_part(fixture, "\"start_us\":2,", true);
 }
 
 static void window_prof_says_what_was_traced_and_lost(void **state)
@@ -358,7 +420,7 @@ static void window_prof_says_what_was_traced_and_lost(void **state)
 		    "\"lost_begins\":13,"
 		    "\"lost_calls\":10,\"lost_files\":15,\"lost_processes\":14,\"lost_steps\":11,"
 		    "\"lost_threads\":12,"
-		    "\"pids\":\"100,101\",\"skipped_records\":2,"
+		    "\"pids\":\"100,101\",\"schema\":2,\"skipped_records\":2,"
 		    "\"step_functions\":\"llama_decode; f(int, int)\",\"steps\":9,\"tag\":\"\","
 		    "\"targets\":2,\"tool_version\":\"\","
 		    "\"unjudged_steps\":0},\"stage_us\":{\"total\":5000},",
@@ -534,14 +596,17 @@ int main(void)
 		TEST(profile_keeps_whole_lines_when_there_is_no_more_room),
 		TEST(step_prof_has_the_seeds_envelope),
 		TEST(syscall_prof_has_the_seeds_figures),
+		TEST(step_prof_has_parts_that_sum_to_its_total),
 		TEST(step_prof_leaves_out_what_is_not_known),
+		TEST(a_step_whose_calls_were_not_traced_has_no_figure_of_them),
 		TEST(step_prof_shows_what_is_wrong_with_a_step),
 		TEST(step_prof_has_step_arguments_that_were_read),
 		TEST(step_prof_of_an_interval_has_its_wall_time),
 		TEST(escalation_prof_has_the_verdict_and_its_evidence),
 		TEST(escalation_prof_leaves_out_what_is_not_known),
 		TEST(the_longest_call_may_be_one_that_was_lost),
-		TEST(there_is_no_escalation_prof_of_what_is_not_shown),
+		TEST(escalation_prof_says_why_others_do_not_show_it),
+		TEST(without_a_clock_there_is_no_time),
 		TEST(window_prof_says_what_was_traced_and_lost),
 		TEST(window_prof_says_how_many_processes_were_not_kept),
 		TEST(window_prof_says_nothing_of_processes_if_all_were_kept),

@@ -332,6 +332,19 @@ static void a_step_without_a_name_is_a_step(void **state)
 	assert_string_equal(text_of(span_of(fixture, 0), "name"), "step");
 }
 
+static void calls_that_were_not_traced_have_no_attributes(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->step.record.header.flags |= FBT_STEP_CALLS_UNKNOWN;
+	memset(fixture->step.record.sums, 0, sizeof(fixture->step.record.sums));
+	step_breakdown(&fixture->step, &fixture->escalation.result.breakdown);
+	assert_int_equal(write_again(fixture), 1);
+	assert_null(strstr(fixture->text, "syscall."));
+	assert_non_null(attribute(span_of(fixture, 0), "brick.actual_us"));
+	assert_non_null(attribute(span_of(fixture, 0), "escalation.reason"));
+}
+
 static void all_that_fired_is_named(void **state)
 {
 	struct fixture *fixture = *state;
@@ -363,6 +376,7 @@ int main(void)
 		TEST(a_service_name_goes_before_the_process),
 		TEST(a_process_that_is_not_known_is_an_unknown_service),
 		TEST(a_step_without_a_name_is_a_step),
+		TEST(calls_that_were_not_traced_have_no_attributes),
 		TEST(all_that_fired_is_named),
 	};
 

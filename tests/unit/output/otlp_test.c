@@ -148,11 +148,14 @@ static void every_escalation_has_ids_of_its_own(void **state)
 			"otlp: 3 of 3 escalations were sent to http://127.0.0.1");
 }
 
-static void a_suppressed_one_is_not_sent(void **state)
+static void one_that_is_not_shown_is_not_sent(void **state)
 {
 	struct fixture *fixture = *state;
 
 	fixture->escalation.suppressed = true;
+	escalate(fixture);
+	fixture->escalation.suppressed = false;
+	fixture->escalation.repeated = true;
 	escalate(fixture);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(fixture->sink->poll(fixture->sink), 0);
@@ -202,7 +205,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_escalation_has_ids_of_its_own),
-		TEST(a_suppressed_one_is_not_sent),
+		TEST(one_that_is_not_shown_is_not_sent),
 		TEST(in_a_hurry_it_waits_for_a_second),
 		TEST(what_could_not_be_sent_is_told_at_the_end),
 	};

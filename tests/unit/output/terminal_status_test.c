@@ -115,6 +115,20 @@ static void with_gpu_records_it_says_how_busy_the_gpu_is(void **state)
 	assert_null(strstr(show(fixture, START + 2 * SECOND), "GPU"));
 }
 
+static void without_calls_it_says_nothing_of_them(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = {.record = {.header.flags = FBT_STEP_CALLS_UNKNOWN,
+				       .kind = 1,
+				       .thread_ns = 8000000}};
+
+	assert_int_equal(fixture->sink->write_step(fixture->sink, fixture->window, &step), 0);
+	assert_string_equal(show(fixture, START + SECOND),
+			    "\r\033[K1 s  1.00 steps/s  p50 8.00 ms  escalated 0  lost 0");
+	add_step(fixture, 8000000);
+	assert_non_null(strstr(show(fixture, START + 2 * SECOND), "syscalls 12.5 %  futex"));
+}
+
 static void when_steps_stop_it_says_for_how_long(void **state)
 {
 	struct fixture *fixture = *state;
@@ -183,6 +197,7 @@ int main(void)
 		TEST(before_the_window_begins_nothing_is_shown),
 		TEST(without_steps_it_says_so),
 		TEST(with_gpu_records_it_says_how_busy_the_gpu_is),
+		TEST(without_calls_it_says_nothing_of_them),
 		TEST(when_steps_stop_it_says_for_how_long),
 		TEST(lost_records_are_shown),
 		TEST(the_figures_are_those_since_the_last_line),

@@ -179,7 +179,9 @@ static void escalations_are_listed_with_their_causes(void **state)
 	assert_number(1, root, "escalations", "causes", "0", "worst_step");
 	assert_text(cause_advice(CAUSE_LOCK_CONTENTION), root, "escalations", "causes", "0",
 		    "advice");
-	assert_int_equal(json_object_array_length(find(root, "escalations", "last", NULL)), 1);
+	assert_int_equal(json_object_array_length(find(root, "escalations", "last", NULL)), 2);
+	assert_null(find(root, "escalations", "last", "0", "not_shown", NULL));
+	assert_text("rate_limit", root, "escalations", "last", "1", "not_shown");
 	assert_number(3, root, "escalations", "last", "0", "number");
 	assert_number(1, root, "escalations", "last", "0", "step");
 	assert_text("llama_decode", root, "escalations", "last", "0", "name");

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,6 +135,26 @@ static inline void assert_has(const char *text, const char *part)
 {
 	if (!strstr(text, part))
 		fail_msg("\"%s\" is not in:\n%s", part, text);
+}
+
+/* Whether text begins with prose, at whichever of its spaces that is wrapped. */
+static inline bool begins_with_prose(const char *text, const char *prose)
+{
+	for (; *prose; prose++) {
+		if (*prose == ' ' && *text == '\n')
+			text += 1 + strspn(text + 1, " ");
+		else if (*text++ != *prose)
+			return false;
+	}
+	return true;
+}
+
+static inline void assert_says(const char *text, const char *prose)
+{
+	for (const char *at = text; *at; at++)
+		if (begins_with_prose(at, prose))
+			return;
+	fail_msg("\"%s\" is not said in:\n%s", prose, text);
 }
 
 static inline void assert_has_not(const char *text, const char *part)

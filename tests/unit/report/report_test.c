@@ -65,6 +65,9 @@ static void lost_records_are_warned_of_by_cause(void **state)
 	fixture->window->skipped_records = 2;
 	finish(fixture);
 	assert_has(fixture->text, "! lost 1,234 calls: ");
+	assert_says(fixture->text, "--ring-records ");
+	assert_says(fixture->text, "nice -n-10 ");
+	assert_has_not(fixture->text, "--detail escalated records");
 	assert_has(fixture->text, "! 2 damaged or unknown records");
 	assert_has(fixture->text, "lost 1,234 (calls 1,234, steps 0,");
 }
@@ -75,8 +78,8 @@ static void processes_that_were_not_kept_have_a_warning_of_their_own(void **stat
 
 	fixture->window->processes_left_out = 3;
 	finish(fixture);
-	assert_has(fixture->text, "! 3 processes beyond the first 1,024: their steps are in the "
-				  "outputs, their syscall tables are not\n");
+	assert_says(fixture->text, "! 3 processes beyond the first 1,024: their steps are in the "
+				   "outputs, their syscall tables are not; -p names ");
 	assert_has_not(fixture->text, "damaged");
 }
 
@@ -85,8 +88,8 @@ static void one_process_that_was_not_kept_is_warned_of_too(void **state)
 	struct fixture *fixture = *state;
 
 	fixture->window->processes_left_out = 1;
-	assert_has(finish(fixture), "! 1 process beyond the first 1,024: its steps are in the "
-				    "outputs, its syscall table is not\n");
+	assert_says(finish(fixture), "! 1 process beyond the first 1,024: its steps are in the "
+				     "outputs, its syscall table is not; -p names ");
 }
 
 static void that_nothing_was_lost_is_said_too(void **state)
@@ -110,7 +113,7 @@ static void incomplete_steps_are_counted_and_marked(void **state)
 	finish(fixture);
 	assert_has(fixture->text, "! 1 of 1 steps are incomplete");
 	assert_has(fixture->text, "1 step; 7 call records lost");
-	assert_has(fixture->text, "43  * incomplete\n");
+	assert_has(fixture->text, "-  * incomplete\n");
 }
 
 static void a_step_that_did_not_return_is_listed_but_not_in_the_percentiles(void **state)
@@ -151,9 +154,9 @@ static void steps_of_which_none_returned_have_no_percentiles(void **state)
 	step.record.end = FBT_END_TRUNCATED;
 	write_step(fixture, &step);
 	finish(fixture);
-	assert_has(fixture->text,
-		   "1 step of llama_decode in 10.0 s: none has returned, longest so far 9.20 s; "
-		   "75 % compute, 25 % futex\n");
+	assert_says(fixture->text,
+		    "1 step of llama_decode in 10.0 s: none has returned, longest so far 9.20 s; "
+		    "75 % compute, 25 % futex\n");
 	assert_has_not(fixture->text, "p95");
 }
 
@@ -163,9 +166,9 @@ static void the_headline_names_an_outlier(void **state)
 
 	add_steps(fixture, 999, 8 * MS);
 	add_steps(fixture, 1, 48 * MS);
-	assert_has(finish(fixture),
-		   "1,000 steps of llama_decode in 10.0 s: p50 8.00 ms, p99 8.00 ms, "
-		   "max 48.0 ms;\n75 % compute, 25 % futex\n");
+	assert_says(finish(fixture),
+		    "1,000 steps of llama_decode in 10.0 s: p50 8.00 ms, p99 8.00 ms, "
+		    "max 48.0 ms; 75 % compute, 25 % futex\n");
 }
 
 static void categories_are_shown_per_step_and_in_total(void **state)
@@ -189,8 +192,8 @@ static void gap_and_other_threads_are_shown(void **state)
 
 	add_steps(fixture, 2, 8 * MS);
 	finish(fixture);
-	assert_has(fixture->text,
-		   "mean 1.00 ms, p99 1.00 ms, max 1.00 ms; 500 us of it in syscalls (50.0 %)\n");
+	assert_says(fixture->text,
+		    "mean 1.00 ms, p99 1.00 ms, max 1.00 ms; 500 us of it in syscalls (50.0 %)\n");
 	assert_has(fixture->text, "  other threads 3.00 ms in syscalls per step");
 }
 
@@ -202,7 +205,7 @@ static void one_thread_is_one_thread(void **state)
 	step.record.threads = 1;
 	write_step(fixture, &step);
 	finish(fixture);
-	assert_has(fixture->text, "at most 1 thread\n");
+	assert_says(fixture->text, "; at most 1 thread\n");
 }
 
 static void what_was_not_measured_is_not_shown_as_zero(void **state)
@@ -251,8 +254,11 @@ static void the_slowest_steps_come_slowest_first(void **state)
 	third = strstr(fixture->text, "#4 ");
 	assert_true(first && second && third && first < second && second < third);
 	assert_has_not(fixture->text, "#2 ");
-	assert_has(fixture->text, "  #3           30.0 ms   9.00 ms   6.75 ms  futex     2.25 ms"
-				  "   1.12 ms       43\n");
+	assert_has(
+		fixture->text,
+		"  slowest         at      took     usual   compute  most of the rest    n_tokens\n"
+		"  #3         30.0 ms   9.00 ms         -   6.75 ms  futex       2.25 ms        "
+		"-\n");
 }
 
 static void the_syscall_table_has_twelve_rows_and_says_what_is_left_out(void **state)
@@ -289,10 +295,10 @@ static void the_cost_is_calls_times_what_a_call_costs(void **state)
 	add_row(fixture, 42, 0, 100000, 5000000);
 	add_steps(fixture, 10, 100 * MS);
 	finish(fixture);
-	assert_has(fixture->text,
-		   "added to the target: 0.1 % of the traced time, <0.1 % of the step time\n");
-	assert_has(fixture->text,
-		   "100,000 calls x 131 ns = 13.1 ms, 10 steps x up to 1.00 us = 10.0 us\n");
+	assert_says(fixture->text,
+		    "added to the target: 0.1 % of the traced time, <0.1 % of the step time\n");
+	assert_says(fixture->text,
+		    "100,000 calls x 131 ns = 13.1 ms, 10 steps x up to 1.00 us = 10.0 us\n");
 	assert_has(fixture->text, "Resolution      shortest measurable call: 78 ns ");
 }
 

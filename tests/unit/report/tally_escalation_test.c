@@ -118,7 +118,7 @@ static void without_a_usual_time_there_is_no_extra_time(void **state)
 	assert_int_equal(cause->worst_step, 1);
 }
 
-static void those_that_are_not_shown_are_counted_and_not_listed(void **state)
+static void those_that_are_not_shown_are_counted_and_listed_as_such(void **state)
 {
 	struct fixture *fixture = *state;
 	struct escalation escalation = make_escalation();
@@ -128,9 +128,13 @@ static void those_that_are_not_shown_are_counted_and_not_listed(void **state)
 	escalation.suppressed = false;
 	escalation.repeated = true;
 	add(fixture, &escalation);
-	assert_int_equal(fixture->tally.causes[CAUSE_LOCK_CONTENTION].steps, 2);
-	assert_true(fixture->tally.causes[CAUSE_LOCK_CONTENTION].extra_ns > 580 * MS);
-	assert_null(escalation_tally_entry(&fixture->tally, 0));
+	escalation.repeated = false;
+	add(fixture, &escalation);
+	assert_int_equal(fixture->tally.causes[CAUSE_LOCK_CONTENTION].steps, 3);
+	assert_true(fixture->tally.causes[CAUSE_LOCK_CONTENTION].extra_ns > 870 * MS);
+	assert_string_equal(escalation_tally_entry(&fixture->tally, 0)->not_shown, "rate_limit");
+	assert_string_equal(escalation_tally_entry(&fixture->tally, 1)->not_shown, "repeated");
+	assert_null(escalation_tally_entry(&fixture->tally, 2)->not_shown);
 }
 
 static void causes_are_sorted_by_their_extra_time(void **state)
@@ -204,7 +208,7 @@ int main(void)
 		TEST(time_under_the_usual_is_no_extra),
 		TEST(extra_time_saturates),
 		TEST(without_a_usual_time_there_is_no_extra_time),
-		TEST(those_that_are_not_shown_are_counted_and_not_listed),
+		TEST(those_that_are_not_shown_are_counted_and_listed_as_such),
 		TEST(causes_are_sorted_by_their_extra_time),
 		TEST(an_entry_says_which_step_it_was),
 		TEST(the_last_ones_are_kept_in_their_order),

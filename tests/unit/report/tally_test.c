@@ -54,21 +54,6 @@ static void the_main_kind_is_the_one_with_the_most_time(void **state)
 	tally_clear(&tally);
 }
 
-static void categories_are_sorted_by_time_and_equals_keep_their_order(void **state)
-{
-	struct tally_kind kind = {0};
-	enum fbt_category order[FBT_CATEGORY_COUNT];
-
-	(void)state;
-	kind.sums[FBT_OTHER].ns = 5;
-	kind.sums[FBT_READ].ns = 9;
-	tally_sort_categories(&kind, order);
-	assert_int_equal(order[0], FBT_READ);
-	assert_int_equal(order[1], FBT_OTHER);
-	assert_int_equal(order[2], FBT_MMAP);
-	assert_int_equal(order[5], FBT_WRITE);
-}
-
 static void a_process_is_traced_from_its_start_to_its_exit(void **state)
 {
 	struct fixture *fixture = *state;
@@ -144,7 +129,6 @@ int main(void)
 		TEST(a_kind_that_cannot_be_is_left_out),
 		TEST(sums_saturate),
 		TEST(the_main_kind_is_the_one_with_the_most_time),
-		TEST(categories_are_sorted_by_time_and_equals_keep_their_order),
 		TEST(a_process_is_traced_from_its_start_to_its_exit),
 		TEST(cost_without_a_table_uses_the_calls_of_steps),
 		TEST(impossible_costs_saturate),

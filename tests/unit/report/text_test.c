@@ -74,8 +74,8 @@ static void before_a_class_is_known_nothing_is_judged(void **state)
 static void a_healthy_run_is_one_line(void **state)
 {
 	push_steps(*state, 1210, MS);
-	assert_ends(finish(*state), "\n\nEscalations     no step was escalated: 1,200 judged, 10 "
-				    "not (fewer than 10 similar before)\n");
+	assert_says(finish(*state), "\n\nEscalations     no step was escalated: 1,200 judged, 10 "
+				    "not (fewer than 10 similar before)\n\nllama_decode\n");
 }
 
 static void push_intervals(struct fixture *fixture, int count)
@@ -202,7 +202,7 @@ static void what_was_not_shown_is_counted(void **state)
 		push_step(fixture, 300 * MS);
 		push_steps(fixture, 9, MS);
 	}
-	assert_has(finish(fixture), "\n  not shown     3 above the limit of 100 in 60 s ");
+	assert_says(finish(fixture), "\n  not shown     3 above the limit of 100 in 60 s ");
 }
 
 static void evidence_is_escaped_and_wrapped(void **state)

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Where the time of the current thread goes: on a CPU, waiting for one, or asleep. All of it is in
+ * figures that the kernel keeps of each thread anyway, so nothing is attached to the scheduler.
+ */
+#ifndef FBT_TIMES_BPF_H
+#define FBT_TIMES_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include "maps.bpf.h"
+
+/* Kernels without CONFIG_SCHED_INFO do not have the field. */
+#define has_run_delay(task) bpf_core_field_exists((task)->sched_info.run_delay)
+
+/* Kernels without CONFIG_FAIR_GROUP_SCHED do not have the pointer. */
+#define has_cpu_clock(task) (has_run_delay(task) && bpf_core_field_exists(((struct cfs_rq *)0)->rq))
+
+/*
+ * Total time that the thread has waited for a CPU. Exact if task is the current thread, because a
+ * thread that runs is not waiting.
+ */
+static __always_inline __u64 run_delay_of(struct task_struct *task)
+{
+	return has_run_delay(task) ? task->sched_info.run_delay : 0;
+}
+
+/*
+ * The CPU clock of the current thread: the difference of two readings is its time on a CPU between
+ * them, exact although the kernel updates sum_exec_runtime only at ticks and switches. What has
+ * passed since is the present time minus exec_start, up to a constant: the clock of the run queue
+ * has another origin than now. Without the time that the CPU gave to interrupts and, as a guest, to
+ * its host, which clock_task leaves out.
+ *
+ * A tick between the loads would give a sum that does not belong to exec_start: then again.
+ */
+static __always_inline __u64 cpu_clock(struct task_struct *task, __u64 now)
+{
+	__u64 start, sum, skew;
+	struct rq *rq;
+
+	if (!has_cpu_clock(task))
+		return 0;
+	for (int i = 0; i < 3; i++) {
+		start = task->se.exec_start;
+		asm volatile("" ::: "memory");
+		sum = task->se.sum_exec_runtime;
+		rq = task->se.cfs_rq->rq;
+		skew = rq->clock - rq->clock_task;
+		asm volatile("" ::: "memory");
+		if (task->se.exec_start == start)
+			break;
+	}
+	return sum + now - start - skew;
+}
+
+/* The thread runs, so it is awake: what its clocks say later than now is since then. */
+static __always_inline void wake_up(struct fbt_slot *slot, struct task_struct *task, __u64 now)
+{
+	slot->awake_ns = now;
+	slot->awake_cpu_ns = cpu_clock(task, now);
+	slot->awake_delay_ns = run_delay_of(task);
+	slot->awake_switches = task->nvcsw;
+	slot->awake_major_faults = task->maj_flt;
+}
+
+#define SLEPT_OUTSIDE (~0ull)
+
+/*
+ * The current thread has given up its CPU since awake_ns, within a step: adds the time that it
+ * slept. This happened in the call that is about to return, at most limit ns of it; or outside of
+ * its calls, where it does so for a page that is read from disk, for a lock of its address space,
+ * or because it was stopped.
+ */
+__noinline int note_sleep(struct fbt_slot *slot, __u64 limit)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 asleep, major;
+
+	if (!slot)
+		return 0;
+	asleep = slot->awake_cpu_ns + slot->awake_delay_ns - slot->awake_ns;
+	major = slot->awake_major_faults;
+	wake_up(slot, task, bpf_ktime_get_ns());
+	asleep += slot->awake_ns - slot->awake_cpu_ns - slot->awake_delay_ns;
+	if ((__s64)asleep < 0)
+		return 0;
+	if (limit != SLEPT_OUTSIDE)
+		slot->step_asleep_ns += asleep < limit ? asleep : limit;
+	else if (slot->awake_major_faults != major)
+		slot->step_fault_wait_ns += asleep;
+	return 0;
+}
+
+#endif

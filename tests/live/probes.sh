@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# --detail probes: each step, with its true length, and nothing of any system call: no program is on
+# them, and no output has a figure of them, not even 0.
+. "$(dirname "$0")/lib.sh"
+
+bpftool=$(command -v bpftool || echo /usr/sbin/bpftool)
+
+# links_of PID: what the tool's links are attached to
+links_of()
+{
+	for file in "/proc/$1/fdinfo/"*; do
+		sed -n 's/^link_id:[[:space:]]*//p' "$file" 2>/dev/null
+	done | sort -u | while read -r id; do "$bpftool" link show id "$id" 2>/dev/null; done
+}
+
+# programs_of PID: the names of the programs that it has loaded
+programs_of()
+{
+	for file in "/proc/$1/fdinfo/"*; do
+		sed -n 's/^prog_id:[[:space:]]*//p' "$file" 2>/dev/null
+	done | sort -u | while read -r id; do "$bpftool" prog show id "$id" 2>/dev/null; done
+}
+
+# The words that outputs have for calls; "probes" are not among them, nor is the tool's own cost.
+words='mmap|futex|ioctl|"read|"write|"other|syscall|errors|compute|dominant|overhead_percent|max_call|lost_call'
+
+start_engine --steps 300 --compute-us 1000 --steady --noise 2 --noise-us 20 --sleep-us 200 \
+	--slow-futex-every 50
+attach --detail probes "${calm[@]}" --record "$OUT.fbt"
+if "$bpftool" version >/dev/null 2>&1; then
+	links_of "$TOOL" >"$TMP/links"
+	programs_of "$TOOL" >"$TMP/programs"
+	holds 'it has links' [ -s "$TMP/links" ]
+	has 'its programs are known' "$TMP/programs" handle_step
+	holds 'no program for system calls is loaded' [ "$(grep -c handle_sys "$TMP/programs")" = 0 ]
+	is 'none is attached to one' "$(grep -cE 'sys_(enter|exit)' "$TMP/links")" 0
+else
+	echo '# no bpftool: its links are not looked at'
+fi
+go
+wait "$ENGINE"
+end_tool
+fact 'as many steps as the engine made' 'len(S) == T["steps"] == 300'
+fact 'no step is longer than the engine found, nor shorter than its work' \
+	'all(work <= s["us"]["total"] <= ns / 1000 + 1
+		for s, (_, ns, work) in zip(S, T["threads"][0]["spans_ns"]))'
+fact 'all are complete, and nothing is lost' \
+	'W["incomplete_steps"] == 0 and all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
+fact 'each says that calls were not traced' 'all(s["calls_traced"] is False for s in S)'
+fact 'waits for a CPU and page faults are there' \
+	'all("run_delay" in s["us"] and "minor_faults" in s for s in S)'
+fact 'the gaps are, but for the first' '[n for n, s in enumerate(S, 1) if "gap" not in s["us"]] == [1]'
+fact 'the window says how it was made' 'W["detail"] == R["detail"] == "probes"'
+fact 'a call costs nothing, and a step something' \
+	'not {"per_call_ps", "calls", "floor_ns"} & set(R["cost"]) and R["cost"]["per_step_ns"] > 0 and
+		R["cost"]["added_by_steps_ns"] > 0'
+fact 'the profile has no other lines' '{e["event"] for e in E} == {"step_prof", "window_prof"}'
+fact 'the trace has steps only' '{x["cat"] for x in X} == {"step"}'
+for output in profile trace report; do
+	# The engine's own options have such words.
+	sed 's/"cmdline":"[^"]*"//' "$OUT.$output" | grep -oE "[^,]*($words)[^,]*" | sort | uniq -c |
+		sed 's/^/# /' >"$TMP/words"
+	head -5 "$TMP/words"
+	holds "no word of calls: $output" [ ! -s "$TMP/words" ]
+done
+holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+# What was recorded says the same again.
+"$FBT" --replay "$OUT.fbt" "${calm[@]}" --trace "$TMP/again.trace" --profile "$TMP/again.profile" \
+	--report json >"$TMP/again.report" 2>/dev/null
+holds 'replay: the same trace' cmp "$OUT.trace" "$TMP/again.trace"
+"$FBT" --replay "$OUT.fbt" "${calm[@]}" --trace none --profile none >"$TMP/text" 2>/dev/null
+has 'replay: the report says that calls are missing' <(tr -s '\n ' '  ' <"$TMP/text") \
+	'system calls not traced'
+sed '/^Target/,/^Step function/d' "$TMP/text" >"$TMP/rows"
+is 'replay: and has no row of them' "$(grep -cE 'compute|futex|all calls|Syscalls of' "$TMP/rows")" 0
+
+# A process that is forked has its steps, and those of threads are apart.
+trace_engine '--steps 40 --step-threads 3 --fork-every 10' -f --detail probes "${calm[@]}"
+fact 'threads and children: as many steps as the engine made' 'len(S) == T["steps"] + T["children"]'
+fact 'threads and children: no step is lost' 'W["lost_steps"] == W["lost_begins"] == W["lost_threads"] == 0'
+
+# Nothing to measure: one line each.
+start_engine --steps 0 --sleep-us 2000
+go
+"$FBT" -p "$ENGINE" -d 0.2 --detail probes --trace none --profile none >/dev/null 2>"$TMP/err"
+is 'no step function: it does not start' $? 1
+is 'no step function: one line' "$(grep -c . "$TMP/err")" 1
+has 'no step function: what to do' "$TMP/err" '--step.*--list-steps'
+"$FBT" -p "$ENGINE" -d 0.2 --detail probes --interval 100 >/dev/null 2>"$TMP/err"
+is 'with --interval: usage' "$? $(grep -c . "$TMP/err")" '2 1'
+"$FBT" -p "$ENGINE" -d 0.2 --step nothing_yet --wait-step --detail probes --trace none \
+	--profile none --report json >"$OUT.report" 2>"$OUT.err"
+is 'waiting for a step: it runs' $? 0
+fact 'waiting for a step: no interval stands in' 'R["steps"] == 0 and R["interval_ns"] == 0'
+kill "$ENGINE"
+finish

@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""times.py TRUTH CAPTURE: what tests/live/times.c says of its steps against what the tool recorded
+of them. Both files are JSON; one line "ok - …" or "not ok - …" for each fact."""
+import json
+import sys
+
+MS = 1000000
+CPU_KNOWN = 16  # fbt_step.header.flags
+failed = False
+
+
+def fact(name, good, said=None):
+    global failed
+    if not good:
+        failed = True
+        print("# %s: %s" % (name, said))
+    print("%sok - %s" % ("" if good else "not ", name))
+
+
+def parts(step):
+    """Own code, and what is neither that, nor a call, nor waiting for a CPU."""
+    outside = step["end_ns"] - step["start_ns"] - step["calls_ns"]
+    in_calls = step["calls_ns"] - step["call_delay_ns"] - step["asleep_ns"]
+    own = step["cpu_ns"] - in_calls
+    return own, outside - step["run_delay_ns"] - own
+
+
+def check(step, truth):
+    name = truth["name"]
+    said = (step, truth)
+    delay = step["run_delay_ns"] + step["call_delay_ns"]
+    asleep = truth["wall_ns"] - truth["cpu_ns"] - truth["delay_ns"]
+    # What the host of a guest takes is no sleep, but the kernel does not say whose time it took.
+    stolen = truth["stolen_ns"] + MS
+    # It may have waited between its look at a clock and the step, too.
+    around = truth["wall_ns"] - (step["end_ns"] - step["start_ns"])
+    own, off = parts(step)
+    # What was stolen since the last tick is not known at the end of a step.
+    fact("%s: time on a CPU to 1 ms" % name,
+         -MS < step["cpu_ns"] - truth["cpu_ns"] < stolen, said)
+    fact("%s: time waiting for a CPU to 1 ms" % name,
+         -MS < truth["delay_ns"] - delay < around + MS, said)
+    fact("%s: what is left is neither" % name,
+         -MS < asleep - off - step["asleep_ns"] < around + stolen, (off, said))
+    fact("%s: no part is negative" % name, own > -stolen and off > -MS / 10, (own, off, said))
+    if name in ("stop", "stop_in_call"):
+        fact("%s: the time that it was stopped is in no call" % name, 140 * MS < off, (off, said))
+    elif name == "cold":
+        fact("cold: it waited for pages from the disk, and slept in no call", step["major"] and
+             step["fault_wait_ns"] <= off <= step["fault_wait_ns"] + stolen and
+             not step["asleep_ns"], (off, said))
+    else:
+        fact("%s: asleep only in calls" % name, off < stolen, (off, said))
+    if name in ("spin", "move", "crowd"):
+        fact("%s: what it used was for its own code" % name, own > 0.9 * step["cpu_ns"] - stolen,
+             (own, said))
+    elif name == "copy":
+        fact("copy: what it used was in a call", own < stolen, (own, said))
+    elif name == "crowd_dozes":
+        fact("crowd_dozes: what it waited for a CPU was in its call", step["run_delay_ns"] < MS,
+             said)
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as file:
+        truth = json.load(file)
+    with open(sys.argv[2], encoding="utf-8") as file:
+        steps = [event for event in json.load(file) if event["type"] == "step"]
+    wanted, short = truth["steps"], truth["short"]
+    fact("every step", len(steps) == len(wanted) + short["count"], len(steps))
+    fact("the time on a CPU is known", all(step["flags"] & CPU_KNOWN for step in steps))
+    for step, its_truth in zip(steps, wanted):
+        check(step, its_truth)
+    steps = steps[len(wanted):]
+    total = sum(step["cpu_ns"] for step in steps)
+    fact("short steps: their time on a CPU in sum",
+         short["inner_ns"] * 0.999 <= total <= short["outer_ns"] * 1.001, (total, short))
+    sys.exit(failed)
+
+
+main()

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Causes that the kernel has measured: limits of cgroups, waits for a CPU in calls, sleep, stops.
+ */
+#include "judged_fixture.h"
+
+#include "judge/cause.h"
+#include "judge/text.h"
+
+static struct cause find(const struct window *window, const struct step *step,
+			 const struct cause_times *usual)
+{
+	struct cause_times times;
+	struct cause cause;
+
+	cause_split(window, step, &times);
+	cause_find(window, step, &times, usual, &cause);
+	return cause;
+}
+
+static void a_wait_belongs_to_a_cpu_limit_that_explains_half_of_its_growth(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 10 * MS, [CAUSE_RUN_QUEUE] = 4 * MS}};
+	struct step step = make_step(30 * MS);
+	struct fbt_step_limits *limits = &step.record.limits;
+
+	step.record.run_delay_ns = 20 * MS;
+	limits->throttled_ns = 8 * MS;
+	limits->throttled_periods = 1;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_CPU_LIMIT);
+	assert_int_equal(find(*state, &step, &usual).time_ns, 20 * MS);
+	assert_int_equal(find(*state, &step, &usual).usual_ns, 4 * MS);
+	assert_int_equal(find(*state, &step, &usual).limits.throttled_periods, 1);
+	limits->throttled_ns = 8 * MS - 1;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_RUN_QUEUE);
+	assert_int_equal(find(*state, &step, NULL).kind, CAUSE_RUN_QUEUE);
+	limits->throttled_ns = 0;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_RUN_QUEUE);
+	/* It did not wait: other threads of the cgroup did. */
+	step.record.run_delay_ns = 0;
+	limits->throttled_ns = 20 * MS;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_COMPUTE);
+}
+
+static void a_wait_is_no_longer_than_the_periods_of_its_cpu_limit(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS}};
+	struct step step = make_step(1000 * MS);
+	struct fbt_step_limits *limits = &step.record.limits;
+
+	step.record.run_delay_ns = 500 * MS;
+	/* 16 CPUs, each throttled for 50 ms of one period. */
+	limits->throttled_ns = 800 * MS;
+	limits->throttled_periods = 1;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_CPU_LIMIT);
+	limits->quota_ns = 200 * MS;
+	limits->period_ns = 100 * MS;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_RUN_QUEUE);
+	limits->throttled_periods = 2;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_CPU_LIMIT);
+	limits->period_ns = UINT64_MAX;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_CPU_LIMIT);
+}
+
+static void faults_belong_to_a_memory_limit_that_is_reached_as_often(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}};
+	struct step step = make_step(30 * MS);
+	struct window *window = *state;
+	struct cause cause;
+
+	window->record.fault_ps = 500000;
+	step.record.minor_faults = 20000;
+	step.record.limits.memory_hits = 20000 / 128 + 1;
+	cause = find(window, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_MEMORY_LIMIT);
+	assert_int_equal(cause.time_ns, 10 * MS);
+	assert_true(cause.estimated);
+	step.record.limits.memory_hits--;
+	assert_int_equal(find(window, &step, &usual).kind, CAUSE_PAGE_FAULTS);
+	/* Waits for a disk are not in the estimate, but in the rest. */
+	step.record.minor_faults = 100;
+	assert_int_equal(find(window, &step, NULL).kind, CAUSE_COMPUTE);
+	step.record.major_faults = 3;
+	cause = find(window, &step, NULL);
+	assert_int_equal(cause.kind, CAUSE_MEMORY_LIMIT);
+	assert_true(cause.estimated);
+	step.record.limits.memory_hits = 0;
+	assert_int_equal(find(window, &step, NULL).kind, CAUSE_COMPUTE);
+}
+
+/* 100 ms: 20 ms in two calls, 12 ms of that without a CPU, of which one call has a record. */
+static struct step measured_step(void)
+{
+	struct step step = make_step(100 * MS);
+
+	step.record.header.flags |= FBT_STEP_CPU_KNOWN;
+	step.record.cpu_ns = 50 * MS;
+	step.record.asleep_ns = 8 * MS;
+	step.record.run_delay_ns = 5 * MS;
+	add_call(&step, "futex", 15 * MS)->delay_ns = 10 * MS;
+	step.record.sums[FBT_FUTEX].ns = 20 * MS;
+	step.record.call_delay_ns[FBT_FUTEX] = 12 * MS;
+	return step;
+}
+
+static void waits_for_a_cpu_in_calls_are_no_part_of_the_calls(void **state)
+{
+	struct step step = measured_step();
+	struct cause_times times;
+
+	cause_split(*state, &step, &times);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 17 * MS);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 8 * MS);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 50 * MS);
+	assert_int_equal(times.ns[CAUSE_OFF_CPU], 25 * MS);
+	free_step(&step);
+}
+
+static void sleep_outside_of_calls_is_a_stop_if_one_was_seen(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 50 * MS}};
+	struct step step = measured_step();
+	struct cause cause;
+
+	step.record.fault_wait_ns = 4 * MS;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_OFF_CPU);
+	step.stop = (struct fbt_stop){
+		.header.type = FBT_EVENT_STOP, .reason = FBT_STOP_TRACER, .tracer = 4711};
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_STOPPED);
+	assert_int_equal(cause.time_ns, 21 * MS);
+	assert_int_equal(cause.stop.tracer, 4711);
+	free_step(&step);
+}
+
+/* The time of faults is an estimate only as far as they waited for no disk. */
+static void faults_that_wait_for_a_disk_are_measured(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 50 * MS}};
+	struct step step = measured_step();
+	struct cause cause;
+
+	step.record.fault_wait_ns = 25 * MS;
+	step.record.major_faults = 20;
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_PAGE_FAULTS);
+	assert_int_equal(cause.time_ns, 25 * MS);
+	assert_false(cause.estimated);
+	step.record.limits.memory_hits = 3;
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_MEMORY_LIMIT);
+	assert_false(cause.estimated);
+	free_step(&step);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup_window, teardown_window)
+	const struct CMUnitTest tests[] = {
+		TEST(a_wait_belongs_to_a_cpu_limit_that_explains_half_of_its_growth),
+		TEST(a_wait_is_no_longer_than_the_periods_of_its_cpu_limit),
+		TEST(faults_belong_to_a_memory_limit_that_is_reached_as_often),
+		TEST(waits_for_a_cpu_in_calls_are_no_part_of_the_calls),
+		TEST(sleep_outside_of_calls_is_a_stop_if_one_was_seen),
+		TEST(faults_that_wait_for_a_disk_are_measured),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

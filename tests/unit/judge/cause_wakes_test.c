@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Waiting for a thread of the process: it is work if that thread works, and else what it did. */
+#include "judged_fixture.h"
+
+#include <errno.h>
+#include "judge/cause.h"
+#include "judge/text.h"
+
+struct fixture {
+	struct window *window;
+	struct step step;
+};
+
+static void name_thread(struct window *window, uint32_t tid, const char *comm)
+{
+	struct fbt_thread_name thread = {.tgid = 7, .tid = tid};
+
+	strcpy(thread.comm, comm);
+	assert_int_equal(window__add_thread(window, &thread), 0);
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	fixture->window = new_window();
+	name_thread(fixture->window, 8, "worker");
+	fixture->step = make_step(100 * MS);
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	vec_free(&fixture->step.wakes);
+	free_step(&fixture->step);
+	window__free(fixture->window);
+	free(fixture);
+	return 0;
+}
+
+/* A wait of 60 ms; its waker is to be told. Valid until the next one. */
+static struct fbt_wake *add_wait(struct fixture *fixture, uint32_t waker)
+{
+	struct fbt_call *call = add_call(&fixture->step, "futex", 60 * MS);
+	struct fbt_wake wake = {.tgid = 7,
+				.tid = 7,
+				.start_ns = call->start_ns,
+				.wake_ns = call->start_ns + 59 * MS,
+				.nr = nr_of("clock_nanosleep"),
+				.waker_tid = waker};
+
+	call->header.flags |= FBT_CALL_BLOCKED;
+	call->args[0] = 0x1000;
+	assert_int_equal(vec_push(&fixture->step.wakes, wake), 0);
+	return &fixture->step.wakes.items[fixture->step.wakes.count - 1];
+}
+
+static struct cause_times split(struct fixture *fixture)
+{
+	struct cause_times times;
+	uint64_t sum = 0;
+
+	cause_split(fixture->window, &fixture->step, &times);
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		sum += times.ns[i];
+	assert_int_equal(sum, step_total_ns(&fixture->step));
+	assert_true(times.worker_ns <= times.ns[CAUSE_COMPUTE]);
+	assert_int_equal(times.covered_ns, 0);
+	return times;
+}
+
+/* The cause, where a step usually works for 40 ms and does nothing else, and what is said of it. */
+static enum cause_kind cause_of(struct fixture *fixture, const char *said)
+{
+	struct cause_times times = split(fixture);
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 40 * MS}};
+	char text[EVIDENCE_SIZE];
+	struct cause cause;
+
+	cause_find(fixture->window, &fixture->step, &times, &usual, &cause);
+	cause_describe(&cause, fixture->window, text, sizeof(text));
+	assert_string_equal(text, said);
+	return cause.kind;
+}
+
+static void a_wait_for_a_thread_that_computes_is_work(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cause_times times;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->cpu_ns = 58 * MS;
+	wake->call_ns = MS;
+	times = split(fixture);
+	assert_int_equal(cause_work_ns(&times), 98 * MS);
+	assert_int_equal(times.worker_ns, 58 * MS);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 2 * MS);
+	assert_int_equal(cause_of(fixture, "work 98.0 ms (usually 40.0 ms), 58.0 ms of it by "
+					   "thread 8 \"worker\", for which the step waited"),
+			 CAUSE_COMPUTE);
+}
+
+static void a_lock_of_a_thread_that_computes_is_a_lock(void **state)
+{
+	struct fixture *fixture = *state;
+	struct cause_times times;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->cpu_ns = 58 * MS;
+	wake->flags = FBT_WAKE_LOCK;
+	times = split(fixture);
+	assert_int_equal(cause_work_ns(&times), 40 * MS);
+	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 60 * MS);
+	assert_int_equal(
+		cause_of(fixture,
+			 "futex 60.0 ms (usually none), 1 of 1 call blocked, lock at "
+			 "0x1000, held by thread 8 \"worker\", which computed for 58.0 ms"),
+		CAUSE_LOCK_CONTENTION);
+}
+
+static void a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->cpu_ns = 9 * MS;
+	wake->delay_ns = 50 * MS;
+	assert_int_equal(split(fixture).ns[CAUSE_RUN_QUEUE], 50 * MS);
+	assert_int_equal(cause_of(fixture,
+				  "waited 50.0 ms for a CPU (usually none), 50.0 ms of it by "
+				  "thread 8 \"worker\", for which the step waited"),
+			 CAUSE_RUN_QUEUE);
+	/* The step's own waiting for a CPU is in it. */
+	fixture->step.record.run_delay_ns = 3 * MS;
+	assert_int_equal(cause_of(fixture,
+				  "waited 53.0 ms for a CPU (usually none), 50.0 ms of it by "
+				  "thread 8 \"worker\", for which the step waited"),
+			 CAUSE_RUN_QUEUE);
+}
+
+static void the_call_is_named_in_which_a_thread_was_that_did_not_run(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 9);
+
+	wake->call_ns = 59 * MS;
+	wake->nr_ns = 58 * MS;
+	assert_int_equal(cause_of(fixture,
+				  "futex 60.0 ms (usually none), 1 of 1 call blocked, lock at "
+				  "0x1000, woken by thread 9, which was in clock_nanosleep for "
+				  "58.0 ms"),
+			 CAUSE_LOCK_CONTENTION);
+}
+
+static void a_barrier_has_no_holder(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->call_ns = wake->nr_ns = 59 * MS;
+	wake->flags = FBT_WAKE_ALL;
+	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 0);
+	assert_int_equal(cause_of(fixture,
+				  "futex 60.0 ms (usually none), 1 of 1 call blocked, for thread 8 "
+				  "\"worker\", which was in clock_nanosleep for 59.0 ms"),
+			 CAUSE_LATE_THREAD);
+	/* Who computes until then is not late. */
+	wake->call_ns = wake->nr_ns = 0;
+	wake->cpu_ns = 59 * MS;
+	assert_int_equal(split(fixture).ns[CAUSE_COMPUTE], 99 * MS);
+}
+
+static void what_is_not_known_hides_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->unknown_ns = 59 * MS;
+	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 60 * MS);
+	assert_int_equal(cause_of(fixture,
+				  "futex 60.0 ms (usually none), 1 of 1 call blocked, lock at "
+				  "0x1000, woken by thread 8 \"worker\""),
+			 CAUSE_LOCK_CONTENTION);
+	/* Of another wait. */
+	wake->unknown_ns = 0;
+	wake->cpu_ns = 59 * MS;
+	wake->start_ns++;
+	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 60 * MS);
+}
+
+static void of_several_threads_the_one_is_named_that_was_waited_for_longest(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake;
+
+	fixture->step = make_step(400 * MS);
+	for (uint32_t i = 0; i < 5; i++) {
+		wake = add_wait(fixture, i < 3 ? 8 : 9);
+		wake->call_ns = 20 * MS;
+		wake->nr_ns = 10 * MS;
+		wake->cpu_ns = 10 * MS;
+		wake->flags = FBT_WAKE_LOCK;
+	}
+	wake->nr_ns = wake->call_ns = 59 * MS;
+	wake->cpu_ns = 0;
+	assert_int_equal(cause_of(fixture,
+				  "futex 300 ms (usually none), 5 of 5 calls blocked, lock "
+				  "at 0x1000, held by thread 8 \"worker\", which computed "
+				  "for 30.0 ms"),
+			 CAUSE_LOCK_CONTENTION);
+}
+
+static void a_wait_that_ended_by_itself_was_ended_by_nobody(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_wait(fixture, 8)->cpu_ns = 59 * MS;
+	fixture->step.calls.items[0].ret = -ETIMEDOUT;
+	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 60 * MS);
+}
+
+static void other_calls_wait_for_nobody(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->flags = FBT_WAKE_ALL;
+	wake->cpu_ns = 59 * MS;
+	fixture->step.calls.items[0].nr = nr_of("read");
+	assert_int_equal(split(fixture).ns[CAUSE_FILE_IO], 60 * MS);
+}
+
+static void a_wake_covers_no_more_than_its_call(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->wake_ns = wake->start_ns + 4 * S;
+	wake->cpu_ns = 2 * S;
+	wake->delay_ns = 2 * S;
+	assert_int_equal(split(fixture).ns[CAUSE_COMPUTE], 100 * MS);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_wait_for_a_thread_that_computes_is_work),
+		TEST(a_lock_of_a_thread_that_computes_is_a_lock),
+		TEST(a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu),
+		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
+		TEST(a_barrier_has_no_holder),
+		TEST(what_is_not_known_hides_nothing),
+		TEST(of_several_threads_the_one_is_named_that_was_waited_for_longest),
+		TEST(a_wait_that_ended_by_itself_was_ended_by_nobody),
+		TEST(other_calls_wait_for_nobody),
+		TEST(a_wake_covers_no_more_than_its_call),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

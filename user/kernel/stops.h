@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Sees threads that are stopped in their step: by a signal, a tracer or a freezer. The kernel
+ * counts that as sleep, like a wait for a page; only its state in /proc tells, as long as it lasts.
+ */
+#ifndef FBT_KERNEL_STOPS_H
+#define FBT_KERNEL_STOPS_H
+
+#include <stdint.h>
+#include "kernel/shared.h"
+#include "model/event.h"
+
+struct stops;
+
+/* shared and output are borrowed. NULL: no memory. */
+struct stops *stops__new(const struct shared *shared, const struct record_output *output);
+void stops__free(struct stops *stops);
+
+/*
+ * To be called every few ms. Looks at threads that have been in a step for 20 ms and are in no
+ * call, at each every 20 ms, and sends one FBT_EVENT_STOP for a step in which its thread is found
+ * stopped. A shorter stop may not be seen.
+ */
+void stops__look(struct stops *stops, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Who ended a wait of a step, and what that thread did meanwhile. Pure. */
+#ifndef FBT_KERNEL_WAKES_H
+#define FBT_KERNEL_WAKES_H
+
+#include "fbt_shared.h"
+
+/*
+ * Splits the time from the begin of a wait until the wake by what the waker did. The calls of its
+ * history are exact, and so is its time outside of calls between two of them. Of a stretch without
+ * long calls that began before the wait, the short calls and the waits for a CPU are taken in
+ * proportion. What is older than the history is unknown.
+ */
+void wake_split(const struct fbt_ring_wake *from, struct fbt_wake *wake);
+
+#endif
