@@ -18,6 +18,8 @@
 #define SAMPLE_NS  (800 * NS_PER_MS)
 #define TURN_US	   20000
 #define SAMPLES_HZ 99
+/* Of a thread that uses little of a CPU. */
+#define SAMPLES_HZ_MAX 999
 /* The step function of a Rust server may be 20 KiB above the leaf. A record is at most 64 KiB. */
 #define STACK_BYTES 32768
 /* Four rings are within the 516 KiB that a user without privileges may lock. */
@@ -91,14 +93,27 @@ int stacks_add(struct stacks *stacks, const mapping_vec *maps, uint32_t sample, 
 	return err;
 }
 
-static int open_event(uint32_t tid, uint64_t config)
+/*
+ * Of CPU time: as many samples of a thread that uses a tenth of a CPU as of one that uses all of
+ * it.
+ */
+static uint32_t samples_hz(const struct thread_use *use, uint64_t period_ns)
+{
+	uint64_t hz = SAMPLES_HZ * period_ns / (use->cpu_ns ? use->cpu_ns : 1);
+
+	if (hz < SAMPLES_HZ)
+		return SAMPLES_HZ;
+	return hz < SAMPLES_HZ_MAX ? (uint32_t)hz : SAMPLES_HZ_MAX;
+}
+
+static int open_event(uint32_t tid, uint64_t config, uint32_t hz)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = config,
 		.freq = 1,
-		.sample_freq = SAMPLES_HZ,
+		.sample_freq = hz,
 		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
 		.sample_regs_user = REGS,
 		.sample_stack_user = STACK_BYTES,
@@ -124,11 +139,14 @@ static void close_sampled(struct sampled *sampled)
 }
 
 /* The samples by waits find what a thread does that mostly blocks; without them it goes on. */
-static int open_sampled(struct sampled *sampled, uint32_t tid)
+static int open_sampled(struct sampled *sampled, uint32_t tid, uint32_t hz)
 {
 	void *ring;
 
-	sampled->fds[0] = open_event(tid, PERF_COUNT_SW_CPU_CLOCK);
+	sampled->fds[0] = open_event(tid, PERF_COUNT_SW_CPU_CLOCK, hz);
+	/* The kernel may allow less (kernel.perf_event_max_sample_rate). */
+	if (sampled->fds[0] == -EINVAL && hz > SAMPLES_HZ)
+		sampled->fds[0] = open_event(tid, PERF_COUNT_SW_CPU_CLOCK, SAMPLES_HZ);
 	if (sampled->fds[0] < 0)
 		return sampled->fds[0];
 	ring = mmap(NULL, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
@@ -136,7 +154,7 @@ static int open_sampled(struct sampled *sampled, uint32_t tid)
 	if (ring == MAP_FAILED)
 		return -errno;
 	sampled->ring = ring;
-	sampled->fds[1] = open_event(tid, PERF_COUNT_SW_CONTEXT_SWITCHES);
+	sampled->fds[1] = open_event(tid, PERF_COUNT_SW_CONTEXT_SWITCHES, SAMPLES_HZ);
 	if (sampled->fds[1] >= 0)
 		(void)ioctl(sampled->fds[1], PERF_EVENT_IOC_SET_OUTPUT, sampled->fds[0]);
 	return 0;
@@ -221,7 +239,8 @@ static int choose_threads(struct sampler *sampler, uint32_t tgid, bool yields)
 		if (stacks->threads == THREADS_MAX ||
 		    threads.items[i].cpu_ns < period_ns / BUSY_PART)
 			break;
-		err = open_sampled(&sampler->threads[stacks->threads], threads.items[i].tid);
+		err = open_sampled(&sampler->threads[stacks->threads], threads.items[i].tid,
+				   samples_hz(&threads.items[i], period_ns));
 		if (!err)
 			stacks->threads++;
 		else

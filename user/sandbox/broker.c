@@ -135,15 +135,11 @@ static struct started *find_place(struct service *service)
 /* Kills by pidfd, because the PID may be reused once the tool has waited for the process. */
 static int end_started(struct service *service, pid_t pid)
 {
-	const struct sched_param none = {.sched_priority = 0};
-
 	for (int i = 0; i < STARTED_MAX; i++) {
 		struct started *started = &service->started[i];
 
 		if (!pid || started->pid != pid)
 			continue;
-		/* A search for candidates may be waiting for a CPU that nobody wants. */
-		(void)sched_setscheduler(pid, SCHED_OTHER, &none);
 		if (syscall(SYS_pidfd_send_signal, started->pidfd, SIGKILL, NULL, 0))
 			return -errno;
 		return 0;
@@ -222,8 +218,8 @@ static void block_signals(void)
 }
 
 /*
- * A process that runs on idle CPUs only (sched(7), SCHED_IDLE) may leave that policy without
- * CAP_SYS_NICE if this limit allows it. Set for the broker and what it starts, while it may.
+ * What runs at a low priority may come back to the ordinary one without CAP_SYS_NICE if this limit
+ * allows it. Set for the broker and what it starts, while it may.
  */
 static void allow_ordinary_priority(void)
 {
@@ -351,14 +347,12 @@ int broker_run(enum broker_work work, uint32_t tgid, int output, pid_t *pid)
 void broker_kill(pid_t pid)
 {
 	struct broker_order order = {.work = WORK_KILL, .tgid = (uint32_t)pid};
-	const struct sched_param none = {.sched_priority = 0};
 	int made;
 
 	if (broker_is_there()) {
 		(void)give_order(&order, -1, &made);
 		return;
 	}
-	(void)sched_setscheduler(pid, SCHED_OTHER, &none);
 	kill(pid, SIGKILL);
 }
 

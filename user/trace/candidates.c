@@ -2,7 +2,6 @@
 #include "trace/candidates.h"
 
 #include <errno.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -34,29 +33,17 @@ static int find_busy(struct candidates *candidates, const struct target_options 
 	return found;
 }
 
-/*
- * A search for a hint runs on CPUs that nobody wants (user/trace/hint.c). Attaching probes holds
- * locks of the process, which must not wait for such a CPU. Refused without the rights: then so be
- * it.
- */
-static void take_ordinary_priority(void)
-{
-	const struct sched_param none = {.sched_priority = 0};
-
-	if (sched_getscheduler(0) == SCHED_IDLE)
-		(void)sched_setscheduler(0, SCHED_OTHER, &none);
-}
-
 static int measure(struct candidates *candidates, const struct options *options, uint32_t tgid)
 {
 	function_vec *functions = &candidates->functions;
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
 	struct rates *rates = NULL;
+	uint64_t end_ns;
 	int err = rates__open(&rates, functions->items, functions->count, tgid,
 			      options->perf_uprobes);
 
 	if (err)
 		return err;
+	end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
 	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		usleep(CHECK_US);
 		rates__check(rates);
@@ -78,7 +65,11 @@ int candidates_measure(struct candidates *candidates, const struct options *opti
 	*candidates = (struct candidates){.functions = {0}};
 	if (busy_only) {
 		count = find_busy(candidates, &target_options, tgid);
-		take_ordinary_priority();
+		/*
+		 * Attaching probes holds locks of the process, which must not wait for a CPU for
+		 * long. Refused without the rights: then so be it.
+		 */
+		(void)nice(-CANDIDATES_NICE);
 		return count > 0 ? measure(candidates, options, tgid) : count;
 	}
 	count = target_find_candidates(tgid, &target_options, NULL, CANDIDATES_MAX,

@@ -8,6 +8,9 @@
 
 #define CANDIDATES_MAX 16
 
+/* What is added to the nice value for a search that nobody asked for. */
+#define CANDIDATES_NICE 10
+
 struct candidates {
 	function_vec functions;
 	struct rate rates[CANDIDATES_MAX]; /* one for each function, likeliest first */
@@ -16,8 +19,9 @@ struct candidates {
 /*
  * Finds candidates and measures their calls for two seconds. busy_only: only functions that a busy
  * thread is in, so that few files are read and few functions probed; there are none if all threads
- * are idle. 0 or -errno, logged but for two of busy_only: -ENOENT if no function looks like a step,
- * -EAGAIN if the process is short of CPUs. Call candidates_clear in any case.
+ * are idle. The caller has added CANDIDATES_NICE to its nice value, which is taken off again before
+ * probes are attached. 0 or -errno, logged but for two of busy_only: -ENOENT if no function looks
+ * like a step, -EAGAIN if the process is short of CPUs. Call candidates_clear in any case.
  */
 int candidates_measure(struct candidates *candidates, const struct options *options, uint32_t tgid,
 		       bool busy_only);

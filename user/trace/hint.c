@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,17 +154,17 @@ int hint_look(const struct options *options, uint32_t tgid, int output)
 }
 
 /*
- * The engine needs its CPUs more than we do: the search gets what nobody else wants, and the kernel
- * ends it when it has used more than its share.
+ * The engine needs its CPUs more than we do: the search runs at a low priority, and the kernel ends
+ * it when it has used more than its share. Not SCHED_IDLE: on a busy machine that gets no CPU for
+ * many seconds, perhaps while it holds a lock that the engine needs.
  */
 static void be_modest(void)
 {
 	const struct itimerspec limit = {.it_value.tv_nsec = HINT_CPU_MS * NS_PER_MS};
-	const struct sched_param none = {.sched_priority = 0};
 	struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGPROF};
 	timer_t timer;
 
-	(void)sched_setscheduler(0, SCHED_IDLE, &none);
+	(void)nice(CANDIDATES_NICE);
 	signal(SIGPROF, SIG_DFL);
 	/* ITIMER_PROF counts ticks, not time: it may ring too early. */
 	if (!timer_create(CLOCK_PROCESS_CPUTIME_ID, &event, &timer))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Names candidates when no step is seen. Finding them takes long in a large process, so a child
- * does it while the window continues, on CPUs that nobody else wants and for at most HINT_CPU_MS of
- * CPU time. The child writes its results to a pipe.
+ * does it while the window continues, at a low priority and for at most HINT_CPU_MS of CPU time.
+ * The child writes its results to a pipe.
  */
 #ifndef FBT_TRACE_HINT_H
 #define FBT_TRACE_HINT_H
