@@ -181,35 +181,75 @@ static int start(struct target *target, const struct options *options)
 	return err ? err : start_nasty(target, options->with);
 }
 
-/* Whether the process that the thread waits for waits for a CPU itself. */
-static bool awaits_starved(const struct worker *w)
+/* The state of a task, as in its stat; 0: it is not there. */
+static char task_state(const char *folder)
 {
 	char path[64], text[256], state = 0;
 	const char *name_end;
 	FILE *file;
 
-	if (!w->child)
-		return false;
-	snprintf(path, sizeof(path), "/proc/%ld/stat", (long)w->child);
+	snprintf(path, sizeof(path), "%s/stat", folder);
 	file = fopen(path, "re");
 	if (!file)
-		return false;
+		return 0;
 	if (fgets(text, sizeof(text), file) && (name_end = strrchr(text, ')')))
 		state = name_end[1] ? name_end[2] : 0;
 	fclose(file);
-	return state == 'R';
+	return state;
 }
 
-/* Of a thread that has made no call in ten seconds of the main thread's. */
+/* For how long a task has waited for a CPU. */
+static uint64_t task_delay_ns(const char *folder)
+{
+	unsigned long long delay_ns = 0;
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/schedstat", folder);
+	file = fopen(path, "re");
+	if (!file)
+		return 0;
+	if (fscanf(file, "%*u %llu", &delay_ns) != 1)
+		delay_ns = 0;
+	fclose(file);
+	return delay_ns;
+}
+
+/* Whether a thread, or the process that it waits for, waits for a CPU, or has since the last look.
+ */
+static bool is_starved(struct worker *w, char states[2])
+{
+	uint64_t delay_ns;
+	char folder[48];
+
+	snprintf(folder, sizeof(folder), "/proc/self/task/%ld", (long)w->tid);
+	states[0] = task_state(folder);
+	delay_ns = task_delay_ns(folder);
+	snprintf(folder, sizeof(folder), "/proc/%ld", (long)w->child);
+	states[1] = w->child ? task_state(folder) : 0;
+	delay_ns += w->child ? task_delay_ns(folder) : 0;
+	if (delay_ns == w->delay_ns && states[0] != 'R' && states[1] != 'R')
+		return false;
+	w->delay_ns = delay_ns;
+	return true;
+}
+
+/*
+ * Of a thread that has made no call in ten seconds of the main thread's, without waiting for a CPU.
+ * Says its state and that of the process it waits for.
+ */
 static void look_for_stuck(struct target *target)
 {
+	char states[2];
+
 	for (size_t i = 0; i < target->count; i++) {
 		struct worker *w = target->workers[i];
+		bool starved = is_starved(w, states);
 
-		w->still = w->loops == w->loops_seen && !awaits_starved(w) ? w->still + 1 : 0;
+		w->still = w->loops == w->loops_seen && !starved ? w->still + 1 : 0;
 		w->loops_seen = w->loops;
 		if (w->still == 10)
-			complain(w, "stuck", w->loops, 0);
+			complain(w, "stuck", (uint64_t)states[0] << 8 | (uint8_t)states[1], 0);
 	}
 }
 

@@ -81,7 +81,8 @@ struct worker {
 	_Atomic uint64_t loops, sent, received, eintr, eintr_stray, eintr_lost, late_max_ns, errors;
 	_Atomic uint64_t loops_seen; /* by main */
 	unsigned int still;
-	const char *what; /* the first thing that was wrong, and figures of it */
+	uint64_t delay_ns; /* by main: waiting for a CPU, with its child */
+	const char *what;  /* the first thing that was wrong, and figures of it */
 	uint64_t got, want;
 };
 
