@@ -8,6 +8,7 @@
 
 #include <bpf/bpf_core_read.h>
 #include "maps.bpf.h"
+#include "times.bpf.h"
 
 static const __u32 zero = 0;
 
@@ -123,6 +124,8 @@ static __always_inline void begin_thread(struct task_struct *task)
 	slot->tgid = tgid;
 	slot->tid = tid;
 	slot->born_ns = bpf_ktime_get_ns();
+	slot->born_cpu_ns = cpu_use_of(task);
+	slot->born_delay_ns = run_delay_of(task);
 	slot->state = FBT_SLOT_LIVE;
 	set_slot_tgid(index, tgid);
 	*id = index;

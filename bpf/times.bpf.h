@@ -24,6 +24,12 @@ static __always_inline __u64 run_delay_of(struct task_struct *task)
 	return has_run_delay(task) ? task->sched_info.run_delay : 0;
 }
 
+/* Total time of a thread on a CPU, as of the last tick or switch; FBT_USE_UNKNOWN. */
+static __always_inline __u64 cpu_use_of(struct task_struct *task)
+{
+	return has_run_delay(task) ? task->se.sum_exec_runtime : FBT_USE_UNKNOWN;
+}
+
 /*
  * The CPU clock of the current thread: the difference of two readings is its time on a CPU between
  * them, exact although the kernel updates sum_exec_runtime only at ticks and switches. What has

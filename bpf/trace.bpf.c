@@ -250,6 +250,9 @@ int BPF_PROG(handle_exit, struct task_struct *task)
 		__sync_fetch_and_add(&target->exits_done, 1);
 	}
 	slot->died_ns = now;
+	slot->died_cpu_ns = cpu_use_of(task);
+	slot->died_delay_ns = run_delay_of(task);
+	bpf_get_current_comm(slot->died_comm, sizeof(slot->died_comm));
 	store_barrier();
 	*(volatile __u32 *)&slot->state = FBT_SLOT_DEAD;
 	return 0;

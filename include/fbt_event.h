@@ -64,6 +64,7 @@ enum fbt_event_type {
 	FBT_EVENT_SITE = 25, /* only between bpf/ and the loader */
 	FBT_EVENT_STOP = 26,
 	FBT_EVENT_WAKE = 28,
+	FBT_EVENT_THREAD_USE = 29,
 };
 
 struct fbt_header {
@@ -319,6 +320,26 @@ struct fbt_table {
 	__u64 unfinished; /* calls that were still open when the row was made */
 };
 
+/* fbt_thread_use.header.flags */
+#define FBT_USE_CPU_KNOWN 1 /* cpu_ns and delay_ns were measured */
+#define FBT_USE_ENDED	  2 /* the thread has ended */
+#define FBT_USE_STEPS	  4 /* it ran steps */
+
+/*
+ * What one thread used while it was traced. Sent once, when the thread or the window has ended. The
+ * kernel updates the time on a CPU of a thread that runs at each tick only, every 1 to 10 ms.
+ */
+struct fbt_thread_use {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 calls;	/* that have returned */
+	__u64 call_ns;	/* time in calls, waits included, that of an open one too */
+	__u64 cpu_ns;	/* time on a CPU, in and outside of calls */
+	__u64 delay_ns; /* time waiting for a CPU */
+	char comm[16];	/* its name; "": see fbt_thread_name */
+};
+
 enum fbt_lost_cause {
 	FBT_LOST_CALLS = 0,   /* the call ring was full */
 	FBT_LOST_STEPS = 1,   /* the step ring was full */
@@ -407,6 +428,7 @@ FBT_ASSERT_SIZE(fbt_step, 432);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 88);
 FBT_ASSERT_SIZE(fbt_table, 56);
+FBT_ASSERT_SIZE(fbt_thread_use, 64);
 FBT_ASSERT_SIZE(fbt_lost, 56);
 FBT_ASSERT_SIZE(fbt_cost, 80);
 FBT_ASSERT_SIZE(fbt_target_exit, 24);

@@ -63,6 +63,9 @@ struct fbt_slot_file {
 /* In fbt_slot.call_flags only: the call is a futex wait that was noted (bpf/wakes.bpf.h). */
 #define FBT_CALL_NOTED (1u << 31)
 
+/* In fbt_slot.born_cpu_ns and died_cpu_ns. */
+#define FBT_USE_UNKNOWN (~0ull)
+
 struct fbt_slot {
 	__u64 start_ns; /* when the open syscall was entered; 0 in user mode */
 	/*
@@ -115,6 +118,12 @@ struct fbt_slot {
 	/* Since when its time counts; ~0: it is still in a call that began before that. */
 	__u64 born_ns;
 	__u64 died_ns;
+	/* The thread's counters at born_ns and died_ns; FBT_USE_UNKNOWN: not known. */
+	__u64 born_cpu_ns;
+	__u64 born_delay_ns;
+	__u64 died_cpu_ns;
+	__u64 died_delay_ns;
+	char died_comm[16];
 	/* Time of the thread's last begin probe, minus all its waits for a CPU. */
 	__u64 begin_own_ns;
 	__u64 debt_ns; /* cost of its probes above their allowed share of its time */

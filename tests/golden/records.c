@@ -276,6 +276,25 @@ static void write_stop(struct events *events)
 	snprintf(stop->comm, sizeof(stop->comm), "%s", line_take_text(&events->line, "comm", ""));
 }
 
+static void write_thread_use(struct events *events)
+{
+	struct fbt_thread_use *use = record_begin(events, FBT_EVENT_THREAD_USE, sizeof(*use));
+
+	use->tgid = record_take_tgid(events);
+	use->tid = (uint32_t)line_take_number(&events->line, "tid", use->tgid);
+	use->calls = line_take_number(&events->line, "calls", 0);
+	use->call_ns = line_take_time(&events->line, "call", 0);
+	use->cpu_ns = line_take_time(&events->line, "cpu", 0);
+	use->delay_ns = line_take_time(&events->line, "delay", 0);
+	snprintf(use->comm, sizeof(use->comm), "%s", line_take_text(&events->line, "comm", ""));
+	if (!line_take_number(&events->line, "unknown", 0))
+		use->header.flags |= FBT_USE_CPU_KNOWN;
+	if (line_take_number(&events->line, "ended", 0))
+		use->header.flags |= FBT_USE_ENDED;
+	if (line_take_number(&events->line, "steps", 0))
+		use->header.flags |= FBT_USE_STEPS;
+}
+
 static void write_manual(struct events *events)
 {
 	struct fbt_manual *manual = record_begin(events, FBT_EVENT_MANUAL, sizeof(*manual));
@@ -388,12 +407,16 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window},     {"target", write_target}, {"thread", write_thread},
-	{"kind", write_kind},	      {"step", write_step},	{"call", write_call},
-	{"table", write_table},	      {"lost", write_lost},	{"cost", write_cost},
-	{"exit", write_exit},	      {"end", write_end},	{"unknown", write_unknown},
-	{"file", write_file},	      {"manual", write_manual}, {"stop", write_stop},
-	{"sampling", write_sampling}, {"ends", write_ends},	{"wake", write_wake},
+	{"window", write_window},     {"target", write_target},
+	{"thread", write_thread},     {"kind", write_kind},
+	{"step", write_step},	      {"call", write_call},
+	{"table", write_table},	      {"lost", write_lost},
+	{"cost", write_cost},	      {"exit", write_exit},
+	{"end", write_end},	      {"unknown", write_unknown},
+	{"file", write_file},	      {"manual", write_manual},
+	{"stop", write_stop},	      {"thread_use", write_thread_use},
+	{"sampling", write_sampling}, {"ends", write_ends},
+	{"wake", write_wake},
 };
 
 record_writer record_writer_of(const char *type)

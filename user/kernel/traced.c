@@ -6,9 +6,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "kernel/uprobes.h"
+#include "proc/open.h"
 #include "proc/process.h"
 #include "proc/status.h"
+#include "proc/thread_use.h"
 #include "steps/find.h"
 
 /* A try takes 1 to 2 us. Even a thread that makes calls continuously leaves gaps of that length. */
@@ -84,6 +87,7 @@ int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_
 	slot->tgid = tgid;
 	slot->tid = tid;
 	slot->born_ns = now_ns;
+	slot->born_cpu_ns = FBT_USE_UNKNOWN;
 	slot->state = FBT_SLOT_LIVE;
 	shared->tgids[index] = tgid;
 	if (__atomic_compare_exchange_n(id, &none, (uint16_t)index, false, __ATOMIC_ACQ_REL,
@@ -107,6 +111,7 @@ static void end_slot(struct shared *shared, uint32_t index, uint64_t now_ns)
 {
 	shared->tgids[index] = 0;
 	shared->slots[index].died_ns = now_ns;
+	shared->slots[index].died_cpu_ns = FBT_USE_UNKNOWN;
 	__atomic_store_n(&shared->slots[index].state, FBT_SLOT_DEAD, __ATOMIC_RELEASE);
 }
 
@@ -288,6 +293,17 @@ struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
 	return traced;
 }
 
+/* The counters of a thread that already exists, at the begin. */
+static void note_use(struct fbt_slot *slot, uint32_t tgid, uint32_t tid)
+{
+	struct thread_use use;
+
+	if (thread_use_read_one(&use, (struct proc_ref){tgid, tid}))
+		return;
+	slot->born_delay_ns = use.wait_ns;
+	slot->born_cpu_ns = use.cpu_ns;
+}
+
 /*
  * Gives a slot to a thread. Returns whether it has one and is not ending; adds to *missing if no
  * slot was free.
@@ -310,6 +326,8 @@ static bool take_thread(struct traced_set *set, uint32_t tgid, uint32_t tid, uin
 		slots_end(set->shared, tid, now_ns);
 	else if (stat.state != 'R')
 		slots_mark_blocked(set->shared, (uint32_t)slot);
+	if (slot > 0 && !ends)
+		note_use(&set->shared->slots[slot], tgid, tid);
 	return slot > 0 && !ends;
 }
 
@@ -371,13 +389,55 @@ static void count_live(struct traced_set *set)
 	}
 }
 
+/* Fills in a thread's name and what it used; of a thread that lives, as of now. */
+static void find_use(const struct fbt_slot *slot, struct fbt_thread_use *use)
+{
+	struct proc_ref ref = {slot->tgid, slot->tid};
+	struct thread_use now = {.cpu_ns = slot->died_cpu_ns, .wait_ns = slot->died_delay_ns};
+	int err = 0;
+
+	use->tgid = slot->tgid;
+	use->tid = slot->tid;
+	if (slot->step_end_ns || slot->step_start_ns)
+		use->header.flags |= FBT_USE_STEPS;
+	if (slot->state == FBT_SLOT_DEAD) {
+		use->header.flags |= FBT_USE_ENDED;
+		memcpy(use->comm, slot->died_comm, sizeof(use->comm) - 1);
+	} else {
+		err = thread_use_read_one(&now, ref);
+		proc_comm(ref, use->comm, sizeof(use->comm));
+	}
+	if (err || slot->born_cpu_ns == FBT_USE_UNKNOWN || now.cpu_ns == FBT_USE_UNKNOWN)
+		return;
+	use->header.flags |= FBT_USE_CPU_KNOWN;
+	use->cpu_ns = sub_saturating(now.cpu_ns, slot->born_cpu_ns);
+	use->delay_ns = sub_saturating(now.wait_ns, slot->born_delay_ns);
+}
+
+/* Sends what the thread of a slot used, as of now_ns if it lives. */
+static void send_use(struct traced_set *set, uint32_t index, uint64_t now_ns)
+{
+	struct process_sums own = {.threads = 0};
+	struct fbt_thread_use use = {.tid = 0};
+
+	slots_add(set->shared, index, now_ns, &own);
+	for (int nr = 0; nr < FBT_NR_COUNT; nr++) {
+		use.calls += own.rows[nr].calls;
+		use.call_ns += own.rows[nr].ns + own.open_ns[nr];
+	}
+	find_use(&set->shared->slots[index], &use);
+	record_send(set->output, &use, sizeof(use), FBT_EVENT_THREAD_USE);
+}
+
 void traced_set__collect(struct traced_set *set, void (*on_end)(void *ctx, uint32_t tid), void *ctx)
 {
 	vec_for_each (slot, &set->ended_slots) {
 		struct traced *traced = traced_set__find(set, set->shared->slots[*slot].tgid);
 
-		if (traced)
+		if (traced) {
 			slots_add(set->shared, *slot, 0, &traced->ended);
+			send_use(set, *slot, 0);
+		}
 		if (on_end)
 			on_end(ctx, set->shared->slots[*slot].tid);
 		slots_give_back(set->shared, *slot);
@@ -429,6 +489,11 @@ void traced_set__send_table(struct traced_set *set, const struct traced *traced,
 			record_send(set->output, &row, sizeof(row), FBT_EVENT_TABLE);
 	}
 	free(sums);
+	for (uint32_t i = 1; i < slots_used(set->shared); i++) {
+		if (set->shared->slots[i].tgid == traced->tgid &&
+		    set->shared->slots[i].state != FBT_SLOT_FREE)
+			send_use(set, i, now_ns);
+	}
 }
 
 void traced_set__forget(struct traced_set *set, struct traced *traced)

@@ -2,7 +2,8 @@
 /*
  * The traced processes, and the slots of their threads (fbt_shared.h). Takes slots for threads that
  * already exist, sums up the rows of slots, and gives slots back after their threads have ended.
- * The exact table of a process is sent when the process or the window ends.
+ * The exact table of a process, and what its threads used, is sent when it or the window ends; of a
+ * thread that has ended, when its slot is given back.
  */
 #ifndef FBT_KERNEL_TRACED_H
 #define FBT_KERNEL_TRACED_H
@@ -126,7 +127,7 @@ void traced_set__end_slots(struct traced_set *set, const struct traced *traced, 
 void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64_t now_ns,
 		     struct process_sums *sums);
 
-/* Sends the table of a process. */
+/* Sends the table of a process, and what those of its threads used that have a slot. */
 void traced_set__send_table(struct traced_set *set, const struct traced *traced, uint64_t now_ns);
 
 /* Removes a process and sends nothing. */

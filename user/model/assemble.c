@@ -608,6 +608,13 @@ static int set_table_row(struct assembler *assembler, const struct fbt_table *ro
 	return process ? row_table_set(&process->table, row) : 0;
 }
 
+static int add_thread_use(struct assembler *assembler, const struct fbt_thread_use *use)
+{
+	struct process *process = window__touch_process(assembler->window, use->tgid);
+
+	return process ? thread_table_add(&process->threads, use) : 0;
+}
+
 static void set_sampling(struct assembler *assembler, const struct fbt_sampling *record)
 {
 	note_time(assembler, record->time_ns);
@@ -816,6 +823,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_TABLE:
 		return set_table_row(assembler, (const struct fbt_table *)event);
+	case FBT_EVENT_THREAD_USE:
+		return add_thread_use(assembler, (const struct fbt_thread_use *)event);
 	default:
 		push_total(assembler, event);
 		return 0;

@@ -58,6 +58,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_ENDS] = LAYOUT(fbt_ends, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
+	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -117,6 +118,11 @@ static bool is_thread_sound(const struct fbt_thread_name *thread)
 	return memchr(thread->comm, '\0', sizeof(thread->comm)) != NULL;
 }
 
+static bool is_use_sound(const struct fbt_thread_use *use)
+{
+	return memchr(use->comm, '\0', sizeof(use->comm)) != NULL;
+}
+
 static bool is_stop_sound(const struct fbt_stop *stop)
 {
 	return stop->reason < FBT_STOP_REASON_COUNT &&
@@ -166,6 +172,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_call_sound((const struct fbt_call *)event);
 	case FBT_EVENT_THREAD:
 		return is_thread_sound((const struct fbt_thread_name *)event);
+	case FBT_EVENT_THREAD_USE:
+		return is_use_sound((const struct fbt_thread_use *)event);
 	case FBT_EVENT_TABLE:
 		return ((const struct fbt_table *)event)->nr < FBT_NR_COUNT;
 	case FBT_EVENT_FILE:

@@ -71,6 +71,58 @@ void row_table_clear(struct row_table *table)
 	vec_free(&table->rows);
 }
 
+int thread_use_compare(const void *left, const void *right)
+{
+	const struct fbt_thread_use *a = left, *b = right;
+	uint64_t a_ns = add_saturating(a->cpu_ns, a->delay_ns);
+	uint64_t b_ns = add_saturating(b->cpu_ns, b->delay_ns);
+
+	if (a_ns != b_ns)
+		return a_ns < b_ns ? 1 : -1;
+	if (a->calls != b->calls)
+		return a->calls < b->calls ? 1 : -1;
+	return a->tid < b->tid ? -1 : a->tid > b->tid;
+}
+
+void thread_table_leave_out(struct thread_table *table, const struct fbt_thread_use *use)
+{
+	struct fbt_thread_use *rest = &table->rest;
+
+	if (!table->left_out++)
+		rest->header.flags = FBT_USE_CPU_KNOWN;
+	if (!(use->header.flags & FBT_USE_CPU_KNOWN))
+		rest->header.flags = 0;
+	rest->calls = add_saturating(rest->calls, use->calls);
+	rest->call_ns = add_saturating(rest->call_ns, use->call_ns);
+	rest->cpu_ns = add_saturating(rest->cpu_ns, use->cpu_ns);
+	rest->delay_ns = add_saturating(rest->delay_ns, use->delay_ns);
+}
+
+int thread_table_add(struct thread_table *table, const struct fbt_thread_use *use)
+{
+	struct fbt_thread_use *least;
+
+	if (table->threads.count < THREAD_TABLE_MAX)
+		return vec_push(&table->threads, *use);
+	least = table->threads.items;
+	vec_for_each (kept, &table->threads) {
+		if (thread_use_compare(kept, least) > 0)
+			least = kept;
+	}
+	if (thread_use_compare(use, least) > 0) {
+		thread_table_leave_out(table, use);
+	} else {
+		thread_table_leave_out(table, least);
+		*least = *use;
+	}
+	return 0;
+}
+
+void thread_table_clear(struct thread_table *table)
+{
+	vec_free(&table->threads);
+}
+
 /* A process that is counted but not kept. */
 struct unkept {
 	uint32_t tgid;
@@ -196,6 +248,7 @@ static void process_free(struct process *process)
 	free(process->exe);
 	free(process->cmdline);
 	row_table_clear(&process->table);
+	thread_table_clear(&process->threads);
 	free(process);
 }
 

@@ -45,6 +45,30 @@ int row_table_set(struct row_table *table, const struct fbt_table *row);
 
 void row_table_clear(struct row_table *table);
 
+/* Most threads of a process that are kept, of 64 bytes each. */
+#define THREAD_TABLE_MAX 64
+
+/* What the threads of one process used. */
+struct thread_table {
+	VEC(struct fbt_thread_use) threads; /* those that were busiest, in no order */
+	uint64_t left_out;		    /* further threads; together: */
+	struct fbt_thread_use rest;
+};
+
+/*
+ * Which of two threads was busier: by the time that it was ready to run, then by its calls. As for
+ * qsort(3), the busier one first.
+ */
+int thread_use_compare(const void *left, const void *right);
+
+/* 0 or -ENOMEM. */
+int thread_table_add(struct thread_table *table, const struct fbt_thread_use *use);
+
+/* Adds a thread to those that are left out. */
+void thread_table_leave_out(struct thread_table *table, const struct fbt_thread_use *use);
+
+void thread_table_clear(struct thread_table *table);
+
 /* Most processes that are kept, at some KiB each. */
 #define WINDOW_PROCESSES_MAX 1024
 
@@ -80,6 +104,7 @@ struct process {
 	char *cmdline;
 	uint64_t exit_ns; /* 0: still running when the window ended */
 	struct row_table table;
+	struct thread_table threads;
 };
 
 struct thread {

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "proc/open.h"
 #include "proc/process.h"
 
 static int compare_tids(const void *left, const void *right)
@@ -24,7 +23,7 @@ static int compare_use(const void *left, const void *right)
 	return compare_tids(left, right);
 }
 
-static int read_one(struct thread_use *use, struct proc_ref ref)
+int thread_use_read_one(struct thread_use *use, struct proc_ref ref)
 {
 	FILE *file = proc_fopen(ref, "schedstat");
 	int fields, err;
@@ -48,7 +47,7 @@ int thread_use_read(thread_use_vec *threads, uint32_t tgid)
 		if (err)
 			break;
 		/* A thread may have ended since the list was read. */
-		failed = read_one(&use, (struct proc_ref){tgid, *tid});
+		failed = thread_use_read_one(&use, (struct proc_ref){tgid, *tid});
 		if (!failed)
 			err = vec_push(threads, use);
 	}

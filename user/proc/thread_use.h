@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/vec.h"
+#include "proc/open.h"
 
 struct thread_use {
 	uint32_t tid;
@@ -14,6 +15,12 @@ struct thread_use {
 };
 
 typedef VEC(struct thread_use) thread_use_vec;
+
+/*
+ * Reads what one thread has used since it began; its tid is not set. 0; -ESRCH if the thread has
+ * ended; -ENOENT on a kernel without schedstat, or if the thread has ended; or another -errno.
+ */
+int thread_use_read_one(struct thread_use *use, struct proc_ref ref);
 
 /*
  * Reads what the threads of a process have used since they began. 0; -ESRCH if the process has

@@ -569,6 +569,46 @@ static void write_table(struct json *json, const struct window *window,
 	json_array_end(json);
 }
 
+static void write_use(struct json *json, const struct window *window,
+		      const struct fbt_thread_use *use)
+{
+	bool is_known = use->header.flags & FBT_USE_CPU_KNOWN;
+
+	put_known(json, "cpu_ns", is_known, use->cpu_ns);
+	put_known(json, "cpu_wait_ns", is_known, use->delay_ns);
+	if (!window__traces_calls(window))
+		return;
+	json_uint(json, "calls", use->calls);
+	json_uint(json, "syscall_ns", use->call_ns);
+}
+
+static void write_threads(struct json *json, const struct window *window,
+			  const struct thread_table *table)
+{
+	const char *known;
+
+	if (!table->threads.count)
+		return;
+	json_array_begin(json, "threads");
+	vec_for_each (use, &table->threads) {
+		known = window__thread_name(window, use->tid);
+		json_object_begin(json, NULL);
+		json_uint(json, "tid", use->tid);
+		json_string(json, "name", *use->comm ? use->comm : known);
+		write_use(json, window, use);
+		json_bool(json, "steps", use->header.flags & FBT_USE_STEPS);
+		json_bool(json, "ended", use->header.flags & FBT_USE_ENDED);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	if (!table->left_out)
+		return;
+	json_object_begin(json, "more_threads");
+	json_uint(json, "count", table->left_out);
+	write_use(json, window, &table->rest);
+	json_object_end(json);
+}
+
 static void write_process(struct json *json, const struct window *window,
 			  const struct process *process)
 {
@@ -582,6 +622,7 @@ static void write_process(struct json *json, const struct window *window,
 	json_bool(json, "exited", process->exit_ns != 0);
 	if (window__traces_calls(window))
 		write_table(json, window, process);
+	write_threads(json, window, &process->threads);
 	json_object_end(json);
 }
 

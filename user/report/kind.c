@@ -193,6 +193,16 @@ static void write_slow(const struct report *report, const struct tally_kind *kin
 		last, *find_doubt(step) ? "  " : "", find_doubt(step));
 }
 
+static void write_cause(const struct report *report, const struct tally_step *step)
+{
+	char words[CAUSE_WORDS_SIZE];
+
+	if (!step->is_escalated || step->cause == CAUSE_UNKNOWN)
+		return;
+	cause_words(step->cause, words);
+	fprintf(report->out, "  %-8s %9s cause: %s\n", "", "", words);
+}
+
 static void write_slowest(const struct report *report, const struct tally_kind *kind, int index)
 {
 	const struct kind *known = &report->window->kinds[index];
@@ -208,8 +218,10 @@ static void write_slowest(const struct report *report, const struct tally_kind *
 	report_line(report, STYLE_DIM, "  %-8s %9s %9s %9s %9s  %-19s %8s", "slowest", "at", "took",
 		    "usual", report_part(kind, STEP_OWN), "most of the rest",
 		    has_arg ? arg : "thread");
-	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++)
+	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++) {
 		write_slow(report, kind, &kind->slowest[i], has_arg);
+		write_cause(report, &kind->slowest[i]);
+	}
 }
 
 void report_kind(const struct report *report, int index)
@@ -241,6 +253,7 @@ struct entry {
 	const struct process *process;
 	uint64_t ns;
 	uint64_t calls;
+	bool has_calls; /* perhaps only such that are still open */
 };
 
 static bool is_used(const struct fbt_table *row)
@@ -316,19 +329,22 @@ void report_processes(const struct report *report)
 		return;
 	for (size_t i = 0; i < all; i++) {
 		struct entry entry = {.process = window->processes.items[i]};
-		bool used = false;
 
 		vec_for_each (row, &entry.process->table.rows) {
-			used |= is_used(row);
+			entry.has_calls |= is_used(row);
 			entry.ns += row->sum.ns;
 			entry.calls += row->sum.calls;
 		}
-		if (used)
+		if (entry.has_calls || (report->verbose && entry.process->threads.threads.count))
 			entries[count++] = entry;
 	}
 	qsort(entries, count, sizeof(*entries), compare_entries);
-	for (size_t i = 0; i < count && i < PROCESSES_MAX; i++)
-		write_process(report, &entries[i]);
+	for (size_t i = 0; i < count && i < PROCESSES_MAX; i++) {
+		if (entries[i].has_calls)
+			write_process(report, &entries[i]);
+		if (report->verbose)
+			report_threads(report, entries[i].process);
+	}
 	if (count > PROCESSES_MAX)
 		fprintf(report->out, "\nand %zu more processes (--report json has all)\n",
 			count - PROCESSES_MAX);

@@ -12,6 +12,7 @@
 struct report {
 	FILE *out;
 	bool color;
+	bool verbose;
 	size_t width;		  /* columns of lines of prose, REPORT_WIDTH at most */
 	const char *const *files; /* NULL-terminated, or NULL */
 	const struct window *window;
@@ -62,8 +63,12 @@ void report_tail(const struct report *report, const struct tally_kind *kind);
 /* Lines about time that no kind of step should spend: waiting for a CPU or a disk, stopped. */
 void report_findings(const struct report *report);
 
-/* Syscall tables of the processes. */
+/* Syscall tables of the processes, and tables of their threads if verbose. */
 void report_processes(const struct report *report);
+void report_threads(const struct report *report, const struct process *process);
+
+/* A line for each process whose threads, apart from those with steps, waited for a CPU. */
+void report_starved(const struct report *report);
 
 /* What the GPU did in steps: its sentence, and the figures of a kind. Nothing without records. */
 void report_gpu_headline(const struct report *report);

@@ -42,6 +42,7 @@ static int finish(struct sink *sink, const struct window *window,
 	struct report report = {
 		.out = self->out,
 		.color = self->options.color,
+		.verbose = self->options.verbose,
 		.width = terminal_columns(self->out, REPORT_WIDTH),
 		.files = self->options.files,
 		.window = window,

@@ -12,6 +12,7 @@ enum report_format { REPORT_NONE = 0, REPORT_TEXT = 1, REPORT_JSON = 2 };
 struct report_options {
 	enum report_format format;
 	bool color;
+	bool verbose;		  /* of text: with the threads of each process */
 	const char *const *files; /* lines "trace  PATH", NULL-terminated; or NULL */
 };
 

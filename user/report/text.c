@@ -288,6 +288,7 @@ static void write_warnings(const struct report *report)
 	warn_of_processes(report);
 	warn_of_sampling(report);
 	report_findings(report);
+	report_starved(report);
 	warn_of_cost(report);
 	warn_of_steps(report);
 	if (tally_main_kind(report->tally) < 0 && !has_untraced(report->window)) {

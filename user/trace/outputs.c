@@ -175,6 +175,7 @@ static int add_report(struct outputs *outputs, const struct options *options)
 	struct report_options report = {
 		.format = options->report,
 		.color = wants_color(),
+		.verbose = log_level() >= LOG_DEBUG,
 		.files = outputs->report_lines,
 	};
 

@@ -10,9 +10,12 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <string.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "record_keeper.h"
 #include "shared_fixture.h"
 #include "kernel/traced.h"
@@ -323,7 +326,7 @@ static void table_has_a_row_for_each_number_that_was_called_or_is_open(void **st
 
 	play_enter(fixture->shared, index, 202, 40);
 	traced_set__send_table(fixture->set, traced, 100);
-	assert_int_equal(fixture->keeper.count, 2);
+	assert_int_equal(fixture->keeper.count, 3);
 	row = kept(&fixture->keeper, 0, FBT_EVENT_TABLE);
 	assert_int_equal(row->tgid, 7);
 	assert_int_equal(row->nr, 3);
@@ -347,12 +350,101 @@ static void remove_sends_the_table_and_then_the_exit(void **state)
 	slots_end(fixture->shared, 7, 60);
 	collect(fixture);
 	traced_set__remove(fixture->set, traced, 100);
-	assert_int_equal(fixture->keeper.count, 2);
-	kept(&fixture->keeper, 0, FBT_EVENT_TABLE);
-	gone = kept(&fixture->keeper, 1, FBT_EVENT_TARGET_EXIT);
+	assert_int_equal(fixture->keeper.count, 3);
+	kept(&fixture->keeper, 0, FBT_EVENT_THREAD_USE);
+	kept(&fixture->keeper, 1, FBT_EVENT_TABLE);
+	gone = kept(&fixture->keeper, 2, FBT_EVENT_TARGET_EXIT);
 	assert_int_equal(gone->tgid, 7);
 	assert_int_equal(gone->end_ns, 100);
 	assert_null(traced_set__find(fixture->set, 7));
+}
+
+/* As the program at its exit does it. */
+static void end_worker(struct fixture *fixture, uint32_t index, uint64_t cpu_ns, uint64_t delay_ns)
+{
+	struct fbt_slot *slot = &fixture->shared->slots[index];
+
+	slots_end(fixture->shared, slot->tid, 100);
+	slot->died_cpu_ns = cpu_ns;
+	slot->died_delay_ns = delay_ns;
+	memcpy(slot->died_comm, "worker", sizeof("worker"));
+}
+
+static void a_thread_that_has_ended_says_what_it_used_once(void **state)
+{
+	struct fixture *fixture = *state;
+	struct traced *traced = traced_set__add(fixture->set, 7);
+	uint32_t index = add_worker(fixture, 7, 8, 3, 5);
+	const struct fbt_thread_use *use;
+
+	fixture->shared->slots[index].born_cpu_ns = 1000;
+	fixture->shared->slots[index].born_delay_ns = 200;
+	end_worker(fixture, index, 1700, 250);
+	collect(fixture);
+	assert_int_equal(fixture->keeper.count, 1);
+	use = kept(&fixture->keeper, 0, FBT_EVENT_THREAD_USE);
+	assert_int_equal(use->tgid, 7);
+	assert_int_equal(use->tid, 8);
+	assert_int_equal(use->header.flags, FBT_USE_CPU_KNOWN | FBT_USE_ENDED);
+	assert_int_equal(use->calls, 1);
+	assert_int_equal(use->call_ns, 5);
+	assert_int_equal(use->cpu_ns, 700);
+	assert_int_equal(use->delay_ns, 50);
+	assert_string_equal(use->comm, "worker");
+	traced_set__send_table(fixture->set, traced, 100);
+	assert_int_equal(fixture->keeper.count, 2);
+}
+
+static void what_a_thread_used_is_unknown_without_both_counters(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t first, second;
+	const struct fbt_thread_use *use;
+
+	traced_set__add(fixture->set, 7);
+	first = add_worker(fixture, 7, 8, 3, 5);
+	second = add_worker(fixture, 7, 9, 3, 5);
+	fixture->shared->slots[second].born_cpu_ns = 1000;
+	end_worker(fixture, first, 1700, 0);
+	end_worker(fixture, second, FBT_USE_UNKNOWN, 0);
+	collect(fixture);
+	for (size_t i = 0; i < 2; i++) {
+		use = kept(&fixture->keeper, i, FBT_EVENT_THREAD_USE);
+		assert_int_equal(use->header.flags, FBT_USE_ENDED);
+		assert_int_equal(use->calls, 1);
+		assert_int_equal(use->cpu_ns, 0);
+	}
+}
+
+static void a_thread_that_lives_says_what_it_used_with_its_name(void **state)
+{
+	struct fixture *fixture = *state;
+	uint32_t tgid = (uint32_t)getpid();
+	struct traced *traced = traced_set__add(fixture->set, tgid);
+	const struct fbt_thread_use *use;
+	struct sleeper sleeper;
+	uint64_t end_ns;
+	char name[16];
+
+	start_sleeper(&sleeper);
+	traced_set__take_threads(fixture->set, tgid, 5);
+	end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + 60000000;
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
+		;
+	fixture->shared->slots[slots_find(fixture->shared, tgid)].step_end_ns = 1;
+	traced_set__send_table(fixture->set, traced, 100);
+	stop_sleeper(&sleeper);
+	assert_int_equal(fixture->keeper.count, 2);
+	use = kept(&fixture->keeper, 0, FBT_EVENT_THREAD_USE);
+	assert_int_equal(use->tid, tgid);
+	assert_int_equal(use->header.flags, FBT_USE_CPU_KNOWN | FBT_USE_STEPS);
+	assert_in_range(use->cpu_ns, 40000000, 1000000000);
+	prctl(PR_GET_NAME, name);
+	assert_string_equal(use->comm, name);
+	use = kept(&fixture->keeper, 1, FBT_EVENT_THREAD_USE);
+	assert_int_equal(use->tid, sleeper.tid);
+	assert_int_equal(use->header.flags, FBT_USE_CPU_KNOWN);
+	assert_in_range(use->cpu_ns, 0, 30000000);
 }
 
 static void forget_is_silent_and_leaves_the_others(void **state)
@@ -391,6 +483,9 @@ int main(void)
 		TEST(sum_reaches_the_last_slot),
 		TEST(table_has_a_row_for_each_number_that_was_called_or_is_open),
 		TEST(remove_sends_the_table_and_then_the_exit),
+		TEST(a_thread_that_has_ended_says_what_it_used_once),
+		TEST(what_a_thread_used_is_unknown_without_both_counters),
+		TEST(a_thread_that_lives_says_what_it_used_with_its_name),
 		TEST(forget_is_silent_and_leaves_the_others),
 	};
 

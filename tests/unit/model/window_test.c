@@ -442,6 +442,56 @@ static void set(struct row_table *table, uint32_t nr, uint64_t calls)
 	assert_int_equal(row_table_set(table, &row), 0);
 }
 
+static void add_use(struct thread_table *table, uint32_t tid, uint64_t cpu_ns, bool is_known)
+{
+	const struct fbt_thread_use use = {
+		.header.flags = is_known ? FBT_USE_CPU_KNOWN : 0,
+		.tid = tid,
+		.calls = 1,
+		.call_ns = 2,
+		.cpu_ns = cpu_ns,
+		.delay_ns = 3,
+	};
+
+	assert_int_equal(thread_table_add(table, &use), 0);
+}
+
+static void the_busiest_threads_are_kept_and_the_others_added_up(void **state)
+{
+	struct thread_table table = {.left_out = 0};
+
+	/* Ascending and descending at the same time. */
+	for (uint32_t i = 0; i < THREAD_TABLE_MAX; i++) {
+		add_use(&table, i, 1000 - i, true);
+		add_use(&table, 1000 + i, 100 + i, true);
+	}
+	assert_int_equal(table.threads.count, THREAD_TABLE_MAX);
+	vec_for_each (use, &table.threads)
+		assert_in_range(use->tid, 0, THREAD_TABLE_MAX - 1);
+	assert_int_equal(table.left_out, THREAD_TABLE_MAX);
+	assert_int_equal(table.rest.calls, THREAD_TABLE_MAX);
+	assert_int_equal(table.rest.call_ns, 2 * THREAD_TABLE_MAX);
+	assert_int_equal(table.rest.delay_ns, 3 * THREAD_TABLE_MAX);
+	assert_int_equal(table.rest.cpu_ns,
+			 100 * THREAD_TABLE_MAX + THREAD_TABLE_MAX * (THREAD_TABLE_MAX - 1) / 2);
+	assert_int_equal(table.rest.header.flags, FBT_USE_CPU_KNOWN);
+	thread_table_clear(&table);
+}
+
+static void the_sum_of_what_is_not_known_is_not_known(void **state)
+{
+	struct thread_table table = {.left_out = 0};
+
+	for (uint32_t i = 0; i < THREAD_TABLE_MAX; i++)
+		add_use(&table, i, 1000, true);
+	add_use(&table, 1000, 0, false);
+	assert_int_equal(table.rest.header.flags, 0);
+	add_use(&table, 1001, 5, true);
+	assert_int_equal(table.rest.header.flags, 0);
+	assert_int_equal(table.left_out, 2);
+	thread_table_clear(&table);
+}
+
 static void rows_are_found_whatever_order_they_come_in(void **state)
 {
 	static const uint32_t numbers[] = {5, 1, 511, 3, 0, 8};
@@ -617,6 +667,8 @@ int main(void)
 		cmocka_unit_test(files_are_found_whatever_order_they_come_in),
 		cmocka_unit_test(a_later_record_of_an_id_replaces_the_earlier),
 		cmocka_unit_test(a_full_table_refuses_new_files_and_keeps_the_old),
+		cmocka_unit_test(the_busiest_threads_are_kept_and_the_others_added_up),
+		cmocka_unit_test(the_sum_of_what_is_not_known_is_not_known),
 		cmocka_unit_test(rows_are_found_whatever_order_they_come_in),
 		cmocka_unit_test(a_later_row_of_a_number_replaces_the_earlier),
 		cmocka_unit_test(a_process_of_few_numbers_takes_little),

@@ -1,0 +1,64 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""thread_uses.py REPORT PID FOLDER: holds the report against samples of the kernel's counters. One
+line "ok - …" or "not ok - …" for each fact."""
+import json
+import sys
+from pathlib import Path
+
+# The kernel updates the counters of a thread that runs only when it ticks.
+TICK_NS = 10_000_000
+failed = False
+
+
+def fact(is_true, name, figures=""):
+    global failed
+    if not is_true:
+        failed = True
+        print(f"# {name}: {figures}")
+    print(f"{'' if is_true else 'not '}ok - {name}")
+
+
+def read_sample(path):
+    """{tid: (ns on a CPU, ns waiting for one)}"""
+    counters = {}
+    for line in path.read_text().splitlines():
+        name, _, values = line.partition("/schedstat:")
+        counters[int(name)] = tuple(int(value) for value in values.split()[:2])
+    return counters
+
+
+def check_counter(thread, key, index, samples):
+    tid = thread["tid"]
+    before, begun, ends, after = (samples[name][tid][index] for name in
+                                  ("before", "begun", "ends", "after"))
+    fact(ends - begun - TICK_NS <= thread[key] <= after - before + TICK_NS,
+           f"{key} is what the kernel counts",
+           f"{tid}: {ends - begun} <= {thread[key]} <= {after - before}")
+
+
+def main():
+    report, pid, folder = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
+    process = json.loads(report.read_text())["processes"][0]
+    samples = {name: read_sample(folder / name) for name in ("before", "begun", "ends", "after")}
+    threads = process["threads"]
+    more = process["more_threads"]
+    lasting = [thread for thread in threads if not thread["ended"]
+               and all(thread["tid"] in sample for sample in samples.values())]
+    created = sum(row["calls"] for row in process["syscalls"] if row["name"] == "clone3")
+
+    fact(len(lasting) == 3, "the threads that lasted", str(len(lasting)))
+    for thread in lasting:
+        check_counter(thread, "cpu_ns", 0, samples)
+        check_counter(thread, "cpu_wait_ns", 1, samples)
+    fact([thread["tid"] for thread in threads if thread["steps"]] == [pid],
+           "the thread that runs steps")
+    fact(all(thread["name"] == "engine" for thread in threads), "each has a name")
+    fact(sum(thread["calls"] for thread in threads) + more["calls"] ==
+           sum(row["calls"] for row in process["syscalls"]), "their calls are those of the process")
+    fact(created > 100 and 0 <= len(threads) + more["count"] - created - 3 <= 16,
+           "each thread is there once", f"{len(threads)} + {more['count']}, created {created}")
+    return failed
+
+
+sys.exit(main())

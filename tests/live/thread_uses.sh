@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# What each thread used, against the kernel's own counters, read just outside of the window and just
+# inside of it.
+. "$(dirname "$0")/lib.sh"
+
+# sample NAME: the counters of the engine's threads
+sample()
+{
+	(cd "/proc/$ENGINE/task" && grep . -- */schedstat) >"$TMP/$1" 2>/dev/null
+}
+
+start_engine --steps 0 --noise 2 --trouble threads --file "$TMP/file"
+go
+wait_for 10 test -e "/proc/$ENGINE/task/$((ENGINE + 2))"
+sample before
+run_tool -p "$ENGINE" --step engine_step
+wait_attached "$TOOL"
+sample begun
+sleep 2
+sample ends
+stop_tool
+sample after
+python3 tests/live/thread_uses.py "$OUT.report" "$ENGINE" "$TMP" || FAILED=1
+
+run_tool -p "$ENGINE" --step engine_step --detail probes
+wait_attached "$TOOL"
+sleep 0.5
+stop_tool
+is 'no calls are traced: none is shown' \
+	"$(grep -cE '"(calls|syscall_ns)"' "$OUT.report") $(grep -c '"cpu_wait_ns"' "$OUT.report" | sed 's/^[1-9].*/some/')" \
+	'0 some'
+finish
