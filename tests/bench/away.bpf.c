@@ -26,7 +26,7 @@ int BPF_PROG(handle_sys_enter, struct pt_regs *regs, long id)
 		return 0;
 	if (id == RT_SIGPROCMASK && !begin_ns)
 		begin_ns = bpf_ktime_get_ns();
-	if ((id == 219 || id == call) && begin_ns) {
+	if ((id == 219 || (__u64)id == call) && begin_ns) {
 		away_ns[rounds++ % ROUNDS_MAX] = bpf_ktime_get_ns() - begin_ns;
 		begin_ns = 0;
 	}
