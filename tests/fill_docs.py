@@ -54,8 +54,10 @@ def short_report_of(path):
     causes = block(lines, r"  most expensive causes")
     headline = block(lines, r"[\d,]+ steps of ")
     kind = block(lines, headline[0].split()[3] + "$")
+    end = next(i for i, line in enumerate(kind) if re.match("  (slow steps|gap before)", line))
+    kind = [line for line in kind[:end] if " <0.1 % " not in line]
     return ([lines[0]] + headline + [""] + block(lines, "Escalations: ")[:2] + [""] + causes[:5] +
-            [""] + kind[:next(i for i, line in enumerate(kind) if line.startswith("  gap"))])
+            [""] + kind)
 
 
 def gpu_parts_of(path):
