@@ -50,6 +50,15 @@ fact 'all are complete, and nothing is lost' \
 fact 'each says that calls were not traced' 'all(s["calls_traced"] is False for s in S)'
 fact 'waits for a CPU and page faults are there' \
 	'all("run_delay" in s["us"] and "minor_faults" in s for s in S)'
+fact 'time on a CPU, waiting for one and asleep add up' \
+	'all(s["us"]["on_cpu"] + s["us"]["cpu_wait"] + s["us"]["asleep"] + s["us"]["stopped"] ==
+		s["us"]["total"] for s in S)'
+# But for steps in which the host of a virtual machine took the CPU.
+fact 'the computation of a step is on a CPU, or waits for one' \
+	'sum(work - 100 <= s["us"]["on_cpu"] + s["us"]["cpu_wait"]
+		for s, (_, _, work) in zip(S, T["threads"][0]["spans_ns"])) >= 270'
+fact 'its long waits are asleep' 'sum(s["us"]["asleep"] >= 15000 for s in S) >= 6'
+fact 'most steps do not sleep' 'sum(s["us"]["asleep"] < 1000 for s in S) >= 270'
 fact 'the gaps are, but for the first' '[n for n, s in enumerate(S, 1) if "gap" not in s["us"]] == [1]'
 fact 'the window says how it was made' 'W["detail"] == R["detail"] == "probes"'
 fact 'a call costs nothing, and a step something' \

@@ -102,7 +102,9 @@ static void split_hidden(const struct window *window, const struct step *step,
 	give(times, CAUSE_RUN_QUEUE, sub_saturating(parts.ns[STEP_CPU_WAIT], known->all_delay_ns),
 	     left_ns);
 	give(times, CAUSE_STOPPED, parts.ns[STEP_STOPPED], left_ns);
-	give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
+	/* Without its calls it may have slept for workers that compute, which is work. */
+	if (step_calls_known(step))
+		give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
 	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_FAULTS], left_ns);
 	give(times, CAUSE_PAGE_FAULTS, faults_ns > *left_ns ? *left_ns : (uint64_t)faults_ns,
 	     left_ns);

@@ -74,8 +74,7 @@ void step_split(const struct step *step, struct step_parts *parts)
 	bool wait_known = !(record->header.flags & FBT_STEP_SCHED_UNKNOWN);
 
 	*parts = (struct step_parts){0};
-	parts->known =
-		wait_known && step_calls_known(step) && record->header.flags & FBT_STEP_CPU_KNOWN;
+	parts->known = wait_known && record->header.flags & FBT_STEP_CPU_KNOWN;
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		uint64_t waited_ns = min_u64(record->call_delay_ns[i], record->sums[i].ns);
 
@@ -90,13 +89,24 @@ void step_split(const struct step *step, struct step_parts *parts)
 		ns[STEP_OWN] = left_ns;
 		return;
 	}
-	ns[STEP_OWN] = take(sub_saturating(record->cpu_ns, cpu_in_calls_ns(record)), &left_ns);
-	ns[STEP_FAULTS] = take(record->fault_wait_ns, &left_ns);
+	if (step_calls_known(step)) {
+		ns[STEP_OWN] =
+			take(sub_saturating(record->cpu_ns, cpu_in_calls_ns(record)), &left_ns);
+		ns[STEP_FAULTS] = take(record->fault_wait_ns, &left_ns);
+	} else {
+		ns[STEP_OWN] = take(record->cpu_ns, &left_ns);
+	}
 	ns[step_was_stopped(step) ? STEP_STOPPED : STEP_OFF_CPU] = left_ns;
 }
 
-const char *step_part_name(enum step_part part)
+const char *step_part_name(enum step_part part, bool calls_known)
 {
+	static const char *const without_calls[STEP_PARTS] = {
+		[STEP_OWN] = "on_cpu",
+		[STEP_CPU_WAIT] = "cpu_wait",
+		[STEP_STOPPED] = "stopped",
+		[STEP_OFF_CPU] = "asleep",
+	};
 	static const char *const names[STEP_PARTS] = {
 		[STEP_OWN] = "own",
 		[STEP_CPU_WAIT] = "cpu_wait",
@@ -111,7 +121,7 @@ const char *step_part_name(enum step_part part)
 		[STEP_OFF_CPU] = "off_cpu",
 	};
 
-	return names[part];
+	return calls_known ? names[part] : without_calls[part];
 }
 
 uint64_t step_calls(const struct step *step)

@@ -41,7 +41,10 @@ enum step_part {
 	STEP_PARTS,
 };
 
-/* The parts sum up to step_total_ns() exactly. What was not measured is 0, and in STEP_OWN. */
+/*
+ * The parts sum up to step_total_ns() exactly. What was not measured is 0, and in STEP_OWN. Where
+ * calls were not traced, STEP_OWN is all time on a CPU, and STEP_OFF_CPU all in which it slept.
+ */
 struct step_parts {
 	uint64_t ns[STEP_PARTS];
 	bool known; /* all were measured */
@@ -62,7 +65,13 @@ uint64_t step_wall_ns(const struct step *step);	   /* end - start */
 uint64_t step_syscall_ns(const struct step *step); /* sum of the six categories */
 uint64_t step_compute_ns(const struct step *step); /* total - syscall, never below 0 */
 void step_split(const struct step *step, struct step_parts *parts);
-const char *step_part_name(enum step_part part); /* "own", "cpu_wait", "mmap_net", … "off_cpu" */
+
+/*
+ * "own", "cpu_wait", "mmap_net", … "off_cpu". Where calls are not known "on_cpu", "cpu_wait",
+ * "stopped" and "asleep", and NULL of the other parts, which are then unknown.
+ */
+const char *step_part_name(enum step_part part, bool calls_known);
+
 uint64_t step_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);
 const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */

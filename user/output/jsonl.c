@@ -443,18 +443,22 @@ static void add_kind(struct json_fields *shape, char keys[][KEY_SIZE], char text
  */
 static void add_parts(struct json_fields *stage_us, const struct step *step, uint64_t total_us)
 {
+	bool with_calls = step_calls_known(step);
 	struct step_parts parts;
 
 	step_split(step, &parts);
 	if (!parts.known)
 		return;
 	for (int i = STEP_PARTS - 1; i > STEP_OWN; i--) {
+		const char *name = step_part_name((enum step_part)i, with_calls);
 		uint64_t us = parts.ns[i] / NS_PER_US;
 
+		if (!name)
+			continue;
 		total_us -= us;
-		json_fields_uint(stage_us, step_part_name((enum step_part)i), us);
+		json_fields_uint(stage_us, name, us);
 	}
-	json_fields_uint(stage_us, step_part_name(STEP_OWN), total_us);
+	json_fields_uint(stage_us, step_part_name(STEP_OWN, with_calls), total_us);
 }
 
 static void add_step_times(struct json_fields *stage_us, const struct window *window,

@@ -173,12 +173,19 @@ static void add_parts(struct json_fields *fields, const struct step *step)
 		[STEP_STOPPED] = "stopped_us",
 		[STEP_OFF_CPU] = "off_cpu_us",
 	};
+	static const char *const without_calls[STEP_PARTS] = {
+		[STEP_OWN] = "on_cpu_us",
+		[STEP_CPU_WAIT] = "cpu_wait_us",
+		[STEP_STOPPED] = "stopped_us",
+		[STEP_OFF_CPU] = "asleep_us",
+	};
+	const char *const *names = step_calls_known(step) ? keys : without_calls;
 	struct step_parts parts;
 
 	step_split(step, &parts);
 	for (int i = 0; parts.known && i < STEP_PARTS; i++)
-		if (parts.ns[i] >= NS_PER_US)
-			json_fields_uint(fields, keys[i], parts.ns[i] / NS_PER_US);
+		if (names[i] && parts.ns[i] >= NS_PER_US)
+			json_fields_uint(fields, names[i], parts.ns[i] / NS_PER_US);
 }
 
 static void add_figures(struct json_fields *fields, const struct step *step)

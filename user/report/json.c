@@ -464,20 +464,29 @@ static void write_parts(struct json *json, const struct tally_kind *kind)
 	if (!kind->parts_known)
 		return;
 	json_object_begin(json, "parts_ns");
-	for (int i = 0; i < STEP_PARTS; i++)
-		json_uint(json, step_part_name((enum step_part)i), kind->parts_ns[i]);
+	for (int i = 0; i < STEP_PARTS; i++) {
+		const char *name = step_part_name((enum step_part)i, tally_calls_known(kind));
+
+		if (name)
+			json_uint(json, name, kind->parts_ns[i]);
+	}
 	json_object_end(json);
 	json_uint(json, "parts_known_steps", kind->parts_known);
 }
 
-static void write_tail_group(struct json *json, const char *name, const struct tail_group *group)
+static void write_tail_group(struct json *json, const char *name, const struct tail_group *group,
+			     bool with_calls)
 {
 	json_object_begin(json, name);
 	json_uint(json, "steps", group->steps);
 	json_double(json, "mean_ns", group->total_ns);
 	json_object_begin(json, "mean_parts_ns");
-	for (int i = 0; i < STEP_PARTS; i++)
-		json_double(json, step_part_name((enum step_part)i), group->parts_ns[i]);
+	for (int i = 0; i < STEP_PARTS; i++) {
+		const char *part = step_part_name((enum step_part)i, with_calls);
+
+		if (part)
+			json_double(json, part, group->parts_ns[i]);
+	}
 	json_object_end(json);
 	json_object_end(json);
 }
@@ -489,8 +498,8 @@ static void write_tail(struct json *json, const struct tally_kind *kind)
 	if (!tail__find(kind->tail, &slowest, &median))
 		return;
 	json_object_begin(json, "tail");
-	write_tail_group(json, "slowest", &slowest);
-	write_tail_group(json, "median", &median);
+	write_tail_group(json, "slowest", &slowest, tally_calls_known(kind));
+	write_tail_group(json, "median", &median, tally_calls_known(kind));
 	json_object_end(json);
 }
 

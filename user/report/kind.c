@@ -158,7 +158,7 @@ static const char *find_doubt(const struct tally_step *step)
 	return step->complete ? "" : "* incomplete";
 }
 
-/* The same without calls, which were not traced. */
+/* The same where calls were not traced, nor is known how long the step was on a CPU. */
 static void write_slowest_untraced(const struct report *report, const struct tally_kind *kind)
 {
 	report_line(report, STYLE_DIM, "  %-10s %9s %9s %8s", "slowest", "at", "took", "thread");
@@ -211,7 +211,7 @@ static void write_slowest(const struct report *report, const struct tally_kind *
 
 	if (has_arg)
 		shorten_text(arg, sizeof(arg), known->arg_names[0], 8);
-	if (!tally_calls_known(kind)) {
+	if (!tally_calls_known(kind) && !kind->parts_known) {
 		write_slowest_untraced(report, kind);
 		return;
 	}

@@ -490,8 +490,13 @@ static void write_notes(const struct report *report)
 	if (!window__traces_calls(report->window)) {
 		report_field(
 			report, "Notes",
-			"system calls were not traced (--detail probes): \"rest\" is own code, "
-			"page faults and calls together, and \"cpu wait\" includes that in calls");
+			main_kind >= 0 && tally->kinds[main_kind]->parts_known
+				? "system calls were not traced (--detail probes): each part "
+				  "includes the time in calls; asleep is in calls, for a page "
+				  "from a disk, or off the CPU"
+				: "system calls were not traced (--detail probes): \"rest\" is "
+				  "own code, page faults and calls together, and \"cpu wait\" "
+				  "includes that in calls");
 		return;
 	}
 	if (main_kind >= 0 && tally->kinds[main_kind]->parts_known)

@@ -23,9 +23,13 @@ static bool is_call(enum step_part part)
 
 const char *report_part(const struct tally_kind *kind, enum step_part part)
 {
+	bool traced = tally_calls_known(kind);
+
 	switch (part) {
 	case STEP_OWN:
-		return kind->parts_known ? "own code" : "compute";
+		if (kind->parts_known)
+			return traced ? "own code" : "on CPU";
+		return traced ? "compute" : "rest";
 	case STEP_CPU_WAIT:
 		return "cpu wait";
 	case STEP_FAULTS:
@@ -33,7 +37,7 @@ const char *report_part(const struct tally_kind *kind, enum step_part part)
 	case STEP_STOPPED:
 		return "stopped";
 	case STEP_OFF_CPU:
-		return "off cpu";
+		return traced ? "off cpu" : "asleep";
 	default:
 		return category_name((enum fbt_category)(part - STEP_CALLS));
 	}
@@ -42,13 +46,17 @@ const char *report_part(const struct tally_kind *kind, enum step_part part)
 /* As words of a sentence. */
 static const char *part_words(const struct tally_kind *kind, enum step_part part)
 {
+	bool traced = tally_calls_known(kind);
+
 	switch (part) {
+	case STEP_OWN:
+		return kind->parts_known && !traced ? "on a CPU" : report_part(kind, part);
 	case STEP_CPU_WAIT:
 		return "waiting for a CPU";
 	case STEP_FAULTS:
 		return "waiting for pages from a disk";
 	case STEP_OFF_CPU:
-		return "off the CPU";
+		return traced ? "off the CPU" : "asleep";
 	default:
 		return report_part(kind, part);
 	}
@@ -83,11 +91,11 @@ void report_shares(const struct tally_kind *kind, char *to, size_t size)
 		snprintf(to, size, "no thread returned from its system call");
 		return;
 	}
-	if (tally_calls_known(kind))
+	if (!tally_calls_known(kind))
+		line_add(&line, "system calls not traced%s", kind->parts_known ? ", " : "");
+	if (tally_calls_known(kind) || kind->parts_known)
 		line_add(&line, "%.0f %% %s", percent_of((double)kind->parts_ns[STEP_OWN], total),
 			 part_words(kind, STEP_OWN));
-	else
-		line_add(&line, "system calls not traced");
 	sort_parts(kind, order);
 	for (int i = 0; i < 2; i++) {
 		percent = percent_of((double)kind->parts_ns[order[i]], total);
@@ -163,8 +171,7 @@ void report_times(const struct report *report, int index)
 	int order[STEP_PARTS - 1];
 
 	write_heading(report, kind);
-	write_row(report, kind, traced ? report_part(kind, STEP_OWN) : "rest",
-		  kind->parts_ns[STEP_OWN], NULL);
+	write_row(report, kind, report_part(kind, STEP_OWN), kind->parts_ns[STEP_OWN], NULL);
 	sort_parts(kind, order);
 	for (int i = 0; i < STEP_PARTS - 1; i++) {
 		enum step_part part = (enum step_part)order[i];
@@ -265,6 +272,10 @@ void report_findings(const struct report *report)
 
 		for (size_t i = 0; kind && i < sizeof(parts) / sizeof(parts[0]); i++) {
 			uint64_t ns = kind->parts_ns[parts[i]];
+
+			/* A step may well sleep in its calls. */
+			if (parts[i] == STEP_OFF_CPU && !tally_calls_known(kind))
+				continue;
 
 			if (percent_of((double)ns, (double)kind->total_ns) >= FINDING_PERCENT)
 				findings[count++] = (struct finding){index, parts[i], ns};

@@ -75,6 +75,27 @@ static void parts_of_a_step_are_what_was_measured(void **state)
 	assert_int_equal(sum_parts(&parts), 1000);
 }
 
+static void without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps(void **state)
+{
+	struct step step = {.record = {.header.flags = FBT_STEP_CPU_KNOWN | FBT_STEP_CALLS_UNKNOWN,
+				       .thread_ns = 1000,
+				       .cpu_ns = 600,
+				       .run_delay_ns = 150,
+				       .fault_wait_ns = 90}};
+	struct step_parts parts;
+
+	step_split(&step, &parts);
+	assert_true(parts.known);
+	assert_int_equal(parts.ns[STEP_OWN], 600);
+	assert_int_equal(parts.ns[STEP_CPU_WAIT], 150);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 250);
+	assert_int_equal(sum_parts(&parts), 1000);
+	for (int i = 0; i < STEP_PARTS; i++)
+		assert_true(!parts.ns[i] || step_part_name((enum step_part)i, false));
+	assert_null(step_part_name(STEP_FAULTS, false));
+	assert_null(step_part_name(STEP_CALLS + FBT_FUTEX, false));
+}
+
 static void what_was_not_measured_is_own(void **state)
 {
 	struct step step = known_step();
@@ -228,6 +249,7 @@ int main(void)
 		cmocka_unit_test(step_sums_saturate),
 		cmocka_unit_test(step_wall_is_zero_when_its_end_lies_before_its_start),
 		cmocka_unit_test(parts_of_a_step_are_what_was_measured),
+		cmocka_unit_test(without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps),
 		cmocka_unit_test(what_was_not_measured_is_own),
 		cmocka_unit_test(parts_sum_to_the_step_whatever_is_in_it),
 		cmocka_unit_test(breakdown_sum_saturates),
