@@ -58,8 +58,8 @@ def check(step, truth):
     elif name == "copy":
         fact("copy: what it used was in a call", own < stolen, (own, said))
     elif name == "crowd_dozes":
-        fact("crowd_dozes: what it waited for a CPU was in its call", step["run_delay_ns"] < MS,
-             said)
+        # Outside of it too, where others want the CPUs.
+        fact("crowd_dozes: it waited for a CPU in its call", step["call_delay_ns"] > MS, said)
 
 
 def main():

@@ -426,6 +426,9 @@ static void send_use(struct traced_set *set, uint32_t index, uint64_t now_ns)
 		use.call_ns += own.rows[nr].ns + own.open_ns[nr];
 	}
 	find_use(&set->shared->slots[index], &use);
+	/* That was ending when it got its slot, and perhaps had another one before. */
+	if (use.header.flags == FBT_USE_ENDED && !use.calls)
+		return;
 	record_send(set->output, &use, sizeof(use), FBT_EVENT_THREAD_USE);
 }
 

@@ -44,7 +44,7 @@ static struct function_rate judge(const struct rate *rate, uint64_t busiest)
 int text_rates_measure(uint32_t tgid, struct step_function *const *functions, size_t count,
 		       struct function_rate *result)
 {
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS, busiest;
+	uint64_t end_ns, busiest;
 	struct rate *measured = calloc(count, sizeof(*measured));
 	thread_use_vec before = {0};
 	struct rates *rates = NULL;
@@ -53,6 +53,7 @@ int text_rates_measure(uint32_t tgid, struct step_function *const *functions, si
 	if (err)
 		goto out;
 	(void)thread_use_read(&before, tgid);
+	end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
 	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		usleep(CHECK_US);
 		rates__check(rates);

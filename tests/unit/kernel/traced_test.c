@@ -416,6 +416,17 @@ static void what_a_thread_used_is_unknown_without_both_counters(void **state)
 	}
 }
 
+static void a_thread_that_was_ending_when_it_got_a_slot_says_nothing(void **state)
+{
+	struct fixture *fixture = *state;
+
+	traced_set__add(fixture->set, 7);
+	assert_true(slots_take(fixture->shared, 7, 8, 5) > 0);
+	slots_end(fixture->shared, 8, 5);
+	collect(fixture);
+	assert_int_equal(fixture->keeper.count, 0);
+}
+
 static void a_thread_that_lives_says_what_it_used_with_its_name(void **state)
 {
 	struct fixture *fixture = *state;
@@ -485,6 +496,7 @@ int main(void)
 		TEST(remove_sends_the_table_and_then_the_exit),
 		TEST(a_thread_that_has_ended_says_what_it_used_once),
 		TEST(what_a_thread_used_is_unknown_without_both_counters),
+		TEST(a_thread_that_was_ending_when_it_got_a_slot_says_nothing),
 		TEST(a_thread_that_lives_says_what_it_used_with_its_name),
 		TEST(forget_is_silent_and_leaves_the_others),
 	};
