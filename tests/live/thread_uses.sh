@@ -12,7 +12,12 @@ sample()
 
 start_engine --steps 0 --noise 2 --trouble threads --file "$TMP/file"
 go
-wait_for 10 test -e "/proc/$ENGINE/task/$((ENGINE + 2))"
+# shellcheck disable=SC2317,SC2329 # wait_for calls it
+has_all()
+{
+	[ "$(find "/proc/$ENGINE/task" -mindepth 1 -maxdepth 1 | wc -l)" -ge 3 ]
+}
+wait_for 10 has_all
 sample before
 run_tool -p "$ENGINE" --step engine_step
 wait_attached "$TOOL"
