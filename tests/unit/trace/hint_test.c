@@ -151,7 +151,7 @@ LOOK(find_it_short_of_cpus)
 
 LOOK(burn_a_cpu)
 {
-	for (volatile int i = 0;; i++)
+	for (volatile uint64_t i = 0;; i++)
 		;
 	return 0;
 }
