@@ -14,6 +14,11 @@
 
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
+/*
+ * The thread of a longer walk was kept off its CPU. What the others did in that time would be
+ * counted for the step.
+ */
+#define WALK_MAX_NS 100000
 
 static __always_inline struct fbt_hits *current_hits(void)
 {
@@ -114,7 +119,8 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	slot->step_delay_ns = delay - slot->step_delay_ns;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		others = sum_others(slot, now);
-	if (others.unsure || others.ns < slot->step_others_ns)
+	if (others.unsure || others.ns < slot->step_others_ns ||
+	    bpf_ktime_get_ns() - now > WALK_MAX_NS)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	step = bpf_ringbuf_reserve(&events, sizeof(*step), 0);
 	if (!step) {
@@ -358,8 +364,6 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (call_detail != FBT_DETAIL_PROBES &&
 	    (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS))
 		others = sum_others(slot, now);
-	if (others.unsure)
-		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	slot->step_others_ns = others.ns;
 	/* The step begins here, because the walk above is not part of it. */
 	slot->step_delay_ns = run_delay_of(task);
@@ -367,6 +371,8 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	slot->step_major_faults = task->maj_flt;
 	begin_limits(slot, task, now);
 	wake_up(slot, task, bpf_ktime_get_ns());
+	if (others.unsure || slot->awake_ns - now > WALK_MAX_NS)
+		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	slot->step_cpu_ns = slot->awake_cpu_ns;
 	slot->step_start_ns = slot->awake_ns;
 	count_walk(slot, slot->step_start_ns - now, task, delay);
