@@ -10,7 +10,9 @@
 #include <bpf/bpf_tracing.h>
 #include "calls.bpf.h"
 #include "frames.bpf.h"
+#include "handlers.bpf.h"
 #include "limits.bpf.h"
+#include "team.bpf.h"
 
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
@@ -96,6 +98,9 @@ static __always_inline void fill_step(struct fbt_step *step, const struct fbt_sl
 	__builtin_memcpy(step->call_delay_ns, slot->call_delays_ns, sizeof(step->call_delay_ns));
 	__builtin_memcpy(step->args, slot->args, sizeof(step->args));
 	__builtin_memcpy(step->sums, slot->sums, sizeof(step->sums));
+	step->handlers_ns = slot->handlers_ns;
+	step->handlers = slot->handlers_done;
+	step->handlers_left = slot->handlers_begun - slot->handlers_done;
 }
 
 __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
@@ -129,6 +134,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	}
 	fill_step(step, slot, task, start, now, end);
 	end_limits(&step->limits, slot, task, now, step->minor_faults | step->major_faults);
+	end_team(step, slot, task, start, now);
 
 	step->other_syscall_ns = 0;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
@@ -333,7 +339,8 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 		return;
 	slot->step_flags = has_run_delay(task) ? 0 : FBT_STEP_SCHED_UNKNOWN;
 	if (has_cpu_clock(task))
-		slot->step_flags |= FBT_STEP_CPU_KNOWN;
+		slot->step_flags |=
+			FBT_STEP_CPU_KNOWN | (c->handlers_timed ? FBT_STEP_HANDLERS_TIMED : 0);
 	if (call_detail == FBT_DETAIL_PROBES)
 		slot->step_flags |= FBT_STEP_CALLS_UNKNOWN | FBT_STEP_OTHER_UNKNOWN;
 	slot->gap_ns = 0;
@@ -360,12 +367,14 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (!slot->step_end_ns)
 		forget_untraced_stack(task);
 	forget_files(slot);
+	forget_handlers(slot);
 	read_args(slot, ctx, cookie);
 	if (call_detail != FBT_DETAIL_PROBES &&
 	    (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS))
 		others = sum_others(slot, now);
 	slot->step_others_ns = others.ns;
-	/* The step begins here, because the walk above is not part of it. */
+	begin_team(slot, task, now);
+	/* The step begins here, because the walks above are not part of it. */
 	slot->step_delay_ns = run_delay_of(task);
 	slot->step_minor_faults = task->min_flt;
 	slot->step_major_faults = task->maj_flt;

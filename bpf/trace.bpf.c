@@ -157,12 +157,26 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 			add_call(&slot->sums[which], duration, failed);
 			slot->call_delays_ns[which] += delay;
 		}
+		if (nr == NR_RT_SIGRETURN)
+			leave_handler(slot);
 		if (call_detail >= FBT_DETAIL_ESCALATED)
 			send_call(slot, index, start, duration, ret,
 				  leave_wait(know_call(slot, task, nr, ret)), delay);
 	} else if (call_detail == FBT_DETAIL_ALL) {
 		send_call(slot, index, start, duration, ret, 0, 0);
 	}
+	return 0;
+}
+
+/* Every signal of the machine that is delivered to a handler, or ends a process, comes by here. */
+SEC("tp_btf/signal_deliver")
+int BPF_PROG(handle_signal, int number, void *info, struct k_sigaction *action)
+{
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+
+	if (slot && slot->step_start_ns && (__u64)action->sa.sa_handler > SIG_IGN)
+		enter_handler(slot);
 	return 0;
 }
 

@@ -166,7 +166,9 @@ enum fbt_step_end {
  * System calls were not traced (FBT_DETAIL_PROBES): sums, gap_syscall_ns, other_syscall_ns and
  * lost_calls are 0 and mean nothing; run_delay_ns and the faults include those in calls.
  */
-#define FBT_STEP_CALLS_UNKNOWN 32
+#define FBT_STEP_CALLS_UNKNOWN	32
+#define FBT_STEP_HANDLERS_TIMED 128 /* handlers_ns and the counts of handlers were measured */
+#define FBT_STEP_TEAM_KNOWN	256 /* starved_ns was measured */
 
 /*
  * What the limits of the step thread's cgroups did during a step: sums of the counters of its own
@@ -222,6 +224,21 @@ struct fbt_step {
 	__u64 call_delay_ns[FBT_CATEGORY_COUNT]; /* part of sums[].ns: waiting for a CPU */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	struct fbt_step_limits limits;
+	/*
+	 * Of the other threads of the process that have the step thread's priority or a higher one,
+	 * the one that waited longest for a CPU: from up to 2 ms before the step to its end. 0:
+	 * none did, or it was not measured (FBT_STEP_TEAM_KNOWN).
+	 */
+	__u64 starved_ns;
+	__u32 starved_tid;
+	__u32 reserved;
+	/*
+	 * Signal handlers of the step thread that began in the step: part of the time on a CPU
+	 * outside of its calls. A handler that ran on top of another one counts, its time once.
+	 */
+	__u64 handlers_ns;   /* of those that returned in it */
+	__u32 handlers;	     /* that returned in it */
+	__u32 handlers_left; /* that were left otherwise, or still ran: not timed */
 };
 
 /* fbt_call.header.flags */
@@ -424,7 +441,7 @@ FBT_ASSERT_SIZE(fbt_thread_name, 32);
 FBT_ASSERT_SIZE(fbt_kind, 40);
 FBT_ASSERT_SIZE(fbt_sum, 32);
 FBT_ASSERT_SIZE(fbt_step_limits, 32);
-FBT_ASSERT_SIZE(fbt_step, 432);
+FBT_ASSERT_SIZE(fbt_step, 464);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 88);
 FBT_ASSERT_SIZE(fbt_table, 56);

@@ -60,6 +60,13 @@ struct fbt_slot_file {
 	__u32 id;
 };
 
+/* Signal handlers that are open at once on a thread. Of more, the outer ones are not timed. */
+#define FBT_HANDLERS 4
+struct fbt_slot_handler {
+	__u64 sp;      /* of the code that it has interrupted */
+	__u64 base_ns; /* the time of handlers is the thread's own time minus this */
+};
+
 /* In fbt_slot.call_flags only: the call is a futex wait that was noted (bpf/wakes.bpf.h). */
 #define FBT_CALL_NOTED (1u << 31)
 
@@ -111,8 +118,13 @@ struct fbt_slot {
 
 	__u64 step_end_busy_ns; /* syscall time of the thread at step_end_ns */
 	__u64 step_last_ns;	/* length of the previous step */
-	__u64 step_lost_calls;	/* lost_calls when the step began */
-	__u64 step_others_ns;	/* fbt_target_state sum when the step began */
+	__u64 step_usual_ns;	/* about how long its steps take */
+	__u64 team_walked_ns;	/* when its step last looked at the threads of its process */
+	/* As another thread's step saw it last: when, and its waits for a CPU. */
+	__u64 team_seen_ns;
+	__u64 team_delay_ns;
+	__u64 step_lost_calls; /* lost_calls when the step began */
+	__u64 step_others_ns;  /* fbt_target_state sum when the step began */
 	__u64 gap_ns;
 	__u64 gap_syscall_ns;
 	/* Since when its time counts; ~0: it is still in a call that began before that. */
@@ -150,6 +162,13 @@ struct fbt_slot {
 	__s64 args[FBT_ARG_COUNT];
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	struct fbt_slot_file files[FBT_SLOT_FILES];
+	/* Signal handlers of the step, see bpf/handlers.bpf.h. */
+	struct fbt_slot_handler handlers[FBT_HANDLERS];
+	__u64 handlers_ns;
+	__u32 handlers_begun;
+	__u32 handlers_done;
+	__u32 handler_depth;
+	__u32 reserved_handlers;
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -237,6 +256,8 @@ struct fbt_control {
 	__u64 charge_site_ns; /* the same for kinds in site_kinds */
 	__u64 charge_part; /* the probes' allowed share of a thread's time, in 1 / FBT_PART_ONE */
 	__u64 debt_max_ns;
+	__u32 handlers_timed; /* the begin of signal handlers is traced */
+	__u32 reserved;
 };
 
 /* The end of a window. */

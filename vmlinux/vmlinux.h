@@ -195,6 +195,23 @@ struct mem_cgroup {
 	atomic_long_t memory_events_local[MEMCG_MAX + 1];
 };
 
+struct list_head {
+	struct list_head *next;
+	struct list_head *prev;
+};
+
+struct signal_struct {
+	struct list_head thread_head;
+};
+
+struct sigaction {
+	void *sa_handler;
+};
+
+struct k_sigaction {
+	struct sigaction sa;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -202,6 +219,9 @@ struct task_struct {
 	struct sched_info sched_info;
 	pid_t pid;
 	pid_t tgid;
+	int static_prio;
+	struct list_head thread_node;
+	struct signal_struct *signal;
 	unsigned long nvcsw;
 	unsigned long min_flt;
 	unsigned long maj_flt;

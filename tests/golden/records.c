@@ -165,6 +165,27 @@ static void take_args(struct events *events, struct fbt_step *step)
 	}
 }
 
+static void take_handlers(struct events *events, struct fbt_step *step)
+{
+	step->handlers_ns = line_take_time(&events->line, "handlers_time", UINT64_MAX);
+	step->handlers = (uint32_t)line_take_number(&events->line, "handlers", 0);
+	step->handlers_left = (uint32_t)line_take_number(&events->line, "handlers_left", 0);
+	if (step->handlers_ns == UINT64_MAX)
+		step->handlers_ns = 0;
+	else
+		step->header.flags |= FBT_STEP_HANDLERS_TIMED;
+}
+
+static void take_starved(struct events *events, struct fbt_step *step)
+{
+	step->starved_ns = line_take_time(&events->line, "starved", UINT64_MAX);
+	step->starved_tid = (uint32_t)line_take_number(&events->line, "starved_tid", 0);
+	if (step->starved_ns == UINT64_MAX)
+		step->starved_ns = 0;
+	else
+		step->header.flags |= FBT_STEP_TEAM_KNOWN;
+}
+
 static void write_step(struct events *events)
 {
 	static const char *const ends[] = {"return", "unwound", "truncated", "exited", NULL};
@@ -222,6 +243,8 @@ static void write_step(struct events *events)
 	step->limits.quota_ns = line_take_time(&events->line, "quota", 0);
 	step->limits.period_ns = line_take_time(&events->line, "period", 0);
 	step->limits.memory_hits = (uint32_t)line_take_number(&events->line, "memory_hits", 0);
+	take_handlers(events, step);
+	take_starved(events, step);
 }
 
 static void write_call(struct events *events)

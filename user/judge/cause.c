@@ -12,6 +12,9 @@
 #define STORM_FACTOR	4
 #define TINY_WRITES_MIN 32
 #define TINY_BYTES	512
+/* The most that a signal costs beside its handler, and a page fault on a CPU: see cause_blame. */
+#define HANDLER_ENTRY_NS 20000
+#define FAULT_MOST_NS	 100000
 /* The kernel charges memory in batches of 64 pages: half of the batches found the limit reached. */
 #define FAULTS_PER_HIT 128
 
@@ -48,6 +51,7 @@ static void give_waits(struct cause_times *times, const struct call_walk *walk, 
 	give(times, CAUSE_COMPUTE, walk->worker_ns, left_ns);
 	times->worker_ns += times->ns[CAUSE_COMPUTE] - before_ns;
 	give(times, CAUSE_RUN_QUEUE, walk->delay_ns, left_ns);
+	times->starved_ns = sub_saturating(times->starved_ns, walk->delay_ns);
 }
 
 /* The calls of a step that have a record, by category. */
@@ -87,6 +91,16 @@ static void split_unknown(const struct fbt_step *record, const struct known_call
 	}
 }
 
+static bool are_handlers_timed(const struct fbt_step *record)
+{
+	return record->header.flags & FBT_STEP_HANDLERS_TIMED;
+}
+
+static uint64_t handlers_ns(const struct fbt_step *record)
+{
+	return are_handlers_timed(record) ? record->handlers_ns : 0;
+}
+
 /* The time outside of calls. */
 static void split_hidden(const struct window *window, const struct step *step,
 			 const struct known_calls *known, struct cause_times *times,
@@ -106,8 +120,23 @@ static void split_hidden(const struct window *window, const struct step *step,
 	if (step_calls_known(step))
 		give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
 	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_FAULTS], left_ns);
+	give(times, CAUSE_SIGNAL_STORM, handlers_ns(&step->record), left_ns);
 	give(times, CAUSE_PAGE_FAULTS, faults_ns > *left_ns ? *left_ns : (uint64_t)faults_ns,
 	     left_ns);
+}
+
+static uint64_t handlers_most_ns(const struct fbt_step *record)
+{
+	if (!are_handlers_timed(record))
+		return 0;
+	return ((uint64_t)record->handlers + record->handlers_left) * HANDLER_ENTRY_NS;
+}
+
+static uint64_t faults_most_ns(const struct fbt_step *record)
+{
+	if (record->header.flags & FBT_STEP_SCHED_UNKNOWN || !record->fault_wait_ns)
+		return 0;
+	return ((uint64_t)record->minor_faults + record->major_faults) * FAULT_MOST_NS;
 }
 
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
@@ -117,6 +146,8 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	struct call_walk walk;
 
 	*times = (struct cause_times){0};
+	if (step->record.header.flags & FBT_STEP_TEAM_KNOWN)
+		times->starved_ns = step->record.starved_ns;
 	call_walk_begin(&walk, window, step, false);
 	while (call_walk_next(&walk)) {
 		give(times, walk.cause, walk.ns, &left_ns);
@@ -128,17 +159,41 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
+	if (are_handlers_timed(&step->record) && step->record.handlers > times->signals)
+		times->signals = step->record.handlers;
 	split_unknown(&step->record, &known, times, &left_ns);
 	times->covered_ns = times->ns[CAUSE_COMPUTE] - times->worker_ns;
 	split_hidden(window, step, &known, times, &left_ns);
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
+	times->blamable_ns = add_saturating(
+		times->starved_ns, handlers_most_ns(&step->record) + faults_most_ns(&step->record));
 }
 
 uint64_t cause_work_ns(const struct cause_times *times)
 {
 	return times->ns[CAUSE_COMPUTE];
+}
+
+static uint64_t move(struct cause_times *times, enum cause_kind to, uint64_t ns,
+		     uint64_t usual_work_ns)
+{
+	uint64_t moved = min_u64(ns, sub_saturating(times->ns[CAUSE_COMPUTE], usual_work_ns));
+
+	times->ns[CAUSE_COMPUTE] -= moved;
+	times->ns[to] += moved;
+	return moved;
+}
+
+void cause_blame(const struct step *step, uint64_t usual_work_ns, struct cause_times *times)
+{
+	uint64_t moved =
+		move(times, CAUSE_SIGNAL_STORM, handlers_most_ns(&step->record), usual_work_ns);
+
+	moved += move(times, CAUSE_PAGE_FAULTS, faults_most_ns(&step->record), usual_work_ns);
+	times->blamed = moved != 0;
+	times->spun_ns = move(times, CAUSE_RUN_QUEUE, times->starved_ns, usual_work_ns);
 }
 
 /*
@@ -401,13 +456,31 @@ static void find_waker(const struct window *window, const struct step *step, boo
 	}
 }
 
-/* The time of signal handlers is compute: only their number shows them. */
-static void find_storm(const struct cause_times *times, const struct cause_times *usual,
-		       struct cause *cause)
+/* No call tells that the step waited for that thread: it is what fits. */
+static void name_starved(const struct step *step, const struct cause_times *times,
+			 struct cause *cause)
+{
+	if (times->spun_ns <= cause->waker.ns)
+		return;
+	cause->estimated = true;
+	cause->waker.tid = step->record.starved_tid;
+	cause->waker.flags = 0;
+	cause->waker.ns = times->spun_ns;
+	cause->waker.cpu_ns = 0;
+	cause->waker.delay_ns = times->starved_ns;
+	cause->waker.call_ns = 0;
+	cause->waker.nr = 0;
+}
+
+/* Where the time of signal handlers was not measured it is compute: their number shows them. */
+static void find_storm(const struct step *step, const struct cause_times *times,
+		       const struct cause_times *usual, struct cause *cause)
 {
 	uint64_t many = (uint64_t)usual->signals * STORM_FACTOR;
 
 	if (times->signals <= (many > STORM_SIGNALS ? many : STORM_SIGNALS))
+		return;
+	if (are_handlers_timed(&step->record) && !step->record.handlers_left)
 		return;
 	if (cause->kind == CAUSE_COMPUTE) {
 		cause->estimated = true;
@@ -472,6 +545,14 @@ static void add_counts(const struct step *step, const struct cause_times *times,
 	cause->major_faults = step->record.major_faults;
 }
 
+static bool is_estimated(const struct cause_times *times, const struct cause *cause)
+{
+	if (cause->kind == CAUSE_SIGNAL_STORM)
+		return times->blamed;
+	return cause->kind == CAUSE_PAGE_FAULTS &&
+	       (times->blamed || cause->fault_wait_ns < cause->time_ns / 2);
+}
+
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,
 		struct cause *cause)
@@ -491,8 +572,7 @@ void cause_find(const struct window *window, const struct step *step,
 	cause->time_ns = own.ns[cause->kind];
 	cause->usual_ns = usual->ns[cause->kind];
 	cause->fault_wait_ns = parts.ns[STEP_FAULTS];
-	cause->estimated =
-		cause->kind == CAUSE_PAGE_FAULTS && cause->fault_wait_ns < cause->time_ns / 2;
+	cause->estimated = is_estimated(times, cause);
 	cause->stop = step->stop;
 	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
 	add_counts(step, times, cause);
@@ -500,7 +580,7 @@ void cause_find(const struct window *window, const struct step *step,
 		cause->kind = CAUSE_UNKNOWN;
 	find_limit(step, cause);
 	if (cause->kind == CAUSE_COMPUTE || cause->kind == CAUSE_SIGNAL_STORM)
-		find_storm(&own, usual, cause);
+		find_storm(step, &own, usual, cause);
 	if (cause->kind == CAUSE_SIGNAL_STORM)
 		scope.cause = CAUSE_SIGNAL_STORM;
 	if (cause->kind == CAUSE_FILE_IO || cause->kind == CAUSE_SOCKET_IO)
@@ -510,6 +590,8 @@ void cause_find(const struct window *window, const struct step *step,
 		name_shares(&scope, cause);
 	}
 	find_waker(window, step, scope.claims, cause);
+	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT)
+		name_starved(step, times, cause);
 }
 
 void cause_set_transfer(const struct step *step, struct cause *cause)

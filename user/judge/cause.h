@@ -25,10 +25,18 @@
  */
 struct cause_times {
 	uint64_t ns[CAUSE_COUNT];
-	uint64_t covered_ns;   /* of COMPUTE: calls that waited for the GPU while that worked */
-	uint64_t worker_ns;    /* of COMPUTE: the same for a thread of the process */
+	uint64_t covered_ns; /* of COMPUTE: calls that waited for the GPU while that worked */
+	uint64_t worker_ns;  /* of COMPUTE: the same for a thread of the process */
+	/*
+	 * Another thread waited so long for a CPU, and no call of the step is known to have waited
+	 * for it. spun_ns of RUN_QUEUE are due to it.
+	 */
+	uint64_t starved_ns;
+	uint64_t spun_ns;
+	uint64_t blamable_ns;  /* the most that cause_blame may take from COMPUTE */
 	uint32_t threads_made; /* clone, fork … that succeeded */
 	uint32_t signals;      /* handlers that returned */
+	bool blamed;	       /* cause_blame moved something to SIGNAL_STORM or PAGE_FAULTS */
 };
 
 /*
@@ -45,6 +53,17 @@ void cause_split(const struct window *window, const struct step *step, struct ca
  * that were not traced remain.
  */
 uint64_t cause_work_ns(const struct cause_times *times);
+
+/*
+ * Of a step that has more work than usual_work_ns, what is left of the excess goes, in this order,
+ * to what disturbed it and is measured only in part. All of it is an estimate:
+ * - SIGNAL_STORM, up to 20 us for each handler: the interrupt, and the way into it and out of it;
+ * - PAGE_FAULTS, up to 100 us for each, in a step that waited for a disk in one: the file system's
+ *   work, such as reading ahead;
+ * - RUN_QUEUE, while another thread of the process was ready to run but had no CPU: the step is
+ *   taken to have spun until that thread came to a barrier.
+ */
+void cause_blame(const struct step *step, uint64_t usual_work_ns, struct cause_times *times);
 
 /* The evidence. Counts are of the calls of that cause in this step. */
 struct cause {

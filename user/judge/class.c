@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/stats.h"
 #include "base/vec.h"
 
@@ -41,8 +42,9 @@ struct class_history {
 	uint64_t *works;	   /* sorted */
 	uint64_t *rests;	   /* sorted */
 	uint64_t *scratch;
-	uint64_t asked;	 /* how many steps there were when … */
-	bool is_anomaly; /* … this was found out */
+	uint32_t disturbed; /* of the steps; see is_disturbed */
+	uint64_t asked;	    /* how many steps there were when … */
+	bool is_anomaly;    /* … this was found out */
 };
 
 struct class_history *class_history__new(uint32_t window_steps)
@@ -130,6 +132,12 @@ static void replace_sorted(uint64_t *sorted, uint32_t count, uint64_t old, uint6
 	sorted[to] = value;
 }
 
+/* Much of what it did may be no work: see cause_blame. */
+static bool is_disturbed(const struct cause_times *times)
+{
+	return times->blamable_ns > cause_work_ns(times) / 2;
+}
+
 static void replace_oldest(struct class_history *history, const struct cause_times *times,
 			   uint64_t number)
 {
@@ -137,6 +145,8 @@ static void replace_oldest(struct class_history *history, const struct cause_tim
 
 	replace_sorted(history->works, history->count, cause_work_ns(oldest), cause_work_ns(times));
 	replace_sorted(history->rests, history->count, rest_of(oldest), rest_of(times));
+	history->disturbed -= is_disturbed(oldest);
+	history->disturbed += is_disturbed(times);
 	*oldest = *times;
 	history->numbers[history->oldest] = number;
 	history->oldest = (history->oldest + 1) % history->window_steps;
@@ -158,6 +168,7 @@ int class_history__add(struct class_history *history, const struct cause_times *
 	insert_sorted(history->works, history->count, cause_work_ns(times));
 	insert_sorted(history->rests, history->count, rest_of(times));
 	history->numbers[history->count] = number;
+	history->disturbed += is_disturbed(times);
 	history->steps[history->count++] = *times;
 	return 0;
 }
@@ -187,7 +198,7 @@ static uint64_t median_of(const struct class_history *history, const uint64_t *s
 	return history->count ? sorted[history->count / 2] : 0;
 }
 
-static uint64_t usual_work_ns(const struct class_history *history)
+uint64_t class_history__usual_work_ns(const struct class_history *history)
 {
 	return median_of(history, history->works);
 }
@@ -200,7 +211,7 @@ uint64_t class_history__usual_rest_ns(const struct class_history *history)
 uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t work_ns)
 {
 	uint64_t rest_ns = class_history__usual_rest_ns(history);
-	uint64_t usual_ns = usual_work_ns(history);
+	uint64_t usual_ns = class_history__usual_work_ns(history);
 	double share;
 
 	if (!usual_ns || work_ns <= usual_ns)
@@ -227,7 +238,7 @@ static double cv_of(const struct class_history *history, double work, uint32_t f
 
 double class_history__cv_percent(const struct class_history *history)
 {
-	double work = (double)usual_work_ns(history);
+	double work = (double)class_history__usual_work_ns(history);
 	uint32_t first = 0, last = history->count;
 	uint32_t quarter = history->count / 4;
 	uint32_t three_quarters = (uint32_t)((uint64_t)history->count * 3 / 4);
@@ -366,13 +377,28 @@ struct search {
 
 static struct class_history *find_nearest(const struct search *search);
 
+static bool is_disturbed_class(const struct class_history *history)
+{
+	return history->disturbed > history->count / 2;
+}
+
+/* Its work beyond that of the standard may be a wait. */
+static uint64_t undisturbed_work_ns(struct class_history *history,
+				    const struct class_history *standard)
+{
+	uint64_t blamable_ns = median_over(history, times->blamable_ns);
+
+	return max_u64(class_history__usual_work_ns(standard),
+		       sub_saturating(class_history__usual_work_ns(history), blamable_ns));
+}
+
 /* For those that could show that history is an anomaly. */
 static struct search among_neighbours(const struct search *search,
 				      const struct class_history *history, uint64_t key)
 {
 	return (struct search){.table = search->table,
 			       .key = key,
-			       .reach = NEIGHBOUR_REACH,
+			       .reach = is_disturbed_class(history) ? BUCKETS : NEIGHBOUR_REACH,
 			       .rare = history,
 			       .efficiency_percent = search->efficiency_percent};
 }
@@ -384,17 +410,20 @@ static struct search among_neighbours(const struct search *search,
 static bool is_anomaly(const struct search *search, struct class_history *history, uint64_t key)
 {
 	const struct search others = among_neighbours(search, history, key);
-	uint64_t work_ns = usual_work_ns(history);
+	uint64_t work_ns = class_history__usual_work_ns(history);
 	double actual_ns = (double)work_ns + (double)class_history__usual_rest_ns(history);
 	const struct class_history *standard;
 
 	/* Whatever the others take. */
-	if (!is_inefficient((double)work_ns, actual_ns, search->efficiency_percent))
+	if (!is_disturbed_class(history) &&
+	    !is_inefficient((double)work_ns, actual_ns, search->efficiency_percent))
 		return false;
 	if (history->asked == search->table->steps)
 		return history->is_anomaly;
 	standard = find_nearest(&others);
 	history->asked = search->table->steps;
+	if (standard && is_disturbed_class(history))
+		work_ns = min_u64(work_ns, undisturbed_work_ns(history, standard));
 	history->is_anomaly =
 		standard && is_inefficient((double)work_ns + (double)class_history__rest_for_ns(
 								     standard, work_ns),

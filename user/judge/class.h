@@ -37,6 +37,7 @@ int class_history__add(struct class_history *history, const struct cause_times *
 
 uint32_t class_history__count(const struct class_history *history);
 bool class_history__is_known(const struct class_history *history); /* NULL is not */
+uint64_t class_history__usual_work_ns(const struct class_history *history);
 uint64_t class_history__usual_rest_ns(const struct class_history *history);
 
 /*
@@ -78,8 +79,9 @@ struct class_history *class_table__find(struct class_table *table, uint64_t key)
  * A standard is a class that is known and is no anomaly. An anomaly is a class whose usual step has
  * an efficiency below efficiency_percent by the budget of the nearest standard that is at least
  * twice as common and has up to eight times more or less work. Farther away is another sort of
- * step. How common a class is, is told by how many steps of all classes its own go back. Classes by
- * an argument have no neighbours.
+ * step, unless half of the work of most of its steps may be none (cause_blame): that is left out.
+ * How common a class is, is told by how many steps of all classes its own go back. Classes by an
+ * argument have no neighbours.
  */
 struct class_history *class_table__find_standard(struct class_table *table,
 						 struct class_history *own, uint64_t key,

@@ -336,7 +336,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 {
 	const struct fbt_step *record = &step->record;
 	struct class_history *history = NULL, *known = NULL;
-	struct cause_times times;
+	struct cause_times times, own;
 	struct verdict verdict;
 	uint64_t key;
 
@@ -345,6 +345,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 				  window->record.start_ns);
 	classifier->begun = true;
 	cause_split(window, step, &times);
+	own = times;
 	key = class_key(window, record, classifier->options.class_by, cause_work_ns(&times));
 	if (record->kind) {
 		history = class_table__find(classifier->classes, key);
@@ -352,6 +353,9 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 			classifier->classes, history, key,
 			classifier->options.thresholds.efficiency_percent);
 	}
+	/* The work that the standard does not have may be none. */
+	if (known != history && class_history__is_known(known))
+		cause_blame(step, class_history__usual_work_ns(known), &times);
 	verdict = judge(classifier, known, known != history, step, &times);
 	if (verdict.judged)
 		classifier->counts.judged++;
@@ -366,5 +370,5 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		return 0;
 	if (!history)
 		history = class_table__add(classifier->classes, key);
-	return history ? class_table__add_step(classifier->classes, history, &times) : -ENOMEM;
+	return history ? class_table__add_step(classifier->classes, history, &own) : -ENOMEM;
 }

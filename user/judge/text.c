@@ -331,6 +331,12 @@ static void add_faults(struct line *line, const struct cause *cause)
 		return;
 	}
 	add_measured(line, "about", cause);
+	if (cause->fault_wait_ns >= cause->time_ns / 2) {
+		line_add(line, ", %s of it waiting for a disk in %s page fault%s",
+			 FORMAT_TIME(cause->fault_wait_ns), FORMAT_COUNT(cause->major_faults),
+			 plural(cause->major_faults));
+		return;
+	}
 	line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(cause->minor_faults),
 		 plural(cause->minor_faults));
 	add_major_faults(line, cause);
@@ -339,7 +345,7 @@ static void add_faults(struct line *line, const struct cause *cause)
 /* "waited 212 ms for a CPU (usually none)" */
 static void add_wait(struct line *line, const struct cause *cause)
 {
-	line_add(line, "waited ");
+	line_add(line, "waited %s", cause->estimated ? "about " : "");
 	add_time(line, cause->time_ns);
 	line_add(line, " for a CPU");
 	add_usual(line, cause);
@@ -377,11 +383,24 @@ static void add_memory_limit(struct line *line, const struct cause *cause)
 	add_times(line, cause->limits.memory_hits);
 }
 
+/* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
+static void add_starved(struct line *line, const struct cause *cause, const struct window *window)
+{
+	add_measured(line, "about", cause);
+	line_add(line, ": ");
+	add_thread(line, cause, window);
+	line_add(line, " had no CPU, and the step seems to have spun until it came");
+}
+
 /* The parts of the time that are no calls. */
 static void add_hidden(struct line *line, const struct cause *cause, const struct window *window)
 {
 	switch (cause->kind) {
 	case CAUSE_RUN_QUEUE:
+		if (cause->estimated) {
+			add_starved(line, cause, window);
+			break;
+		}
 		add_wait(line, cause);
 		add_worker(line, cause, window);
 		break;

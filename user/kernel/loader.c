@@ -143,6 +143,7 @@ static void set_knobs(struct loader *loader)
 	if (!loader__traces_calls(loader)) {
 		bpf_program__set_autoload(skel->progs.handle_sys_enter, false);
 		bpf_program__set_autoload(skel->progs.handle_sys_exit, false);
+		bpf_program__set_autoload(skel->progs.handle_signal, false);
 	}
 	if (loader->multi)
 		bpf_program__set_expected_attach_type(skel->progs.handle_step,
@@ -364,6 +365,19 @@ int loader__attach_threads(struct loader *loader)
 	return err;
 }
 
+/* Without it the time of signal handlers is not known, and the rest is as before. */
+static void attach_signals(struct loader *loader)
+{
+	struct trace_bpf *skel = loader->skel;
+
+	skel->links.handle_signal = bpf_program__attach(skel->progs.handle_signal);
+	if (!skel->links.handle_signal) {
+		log_debug("attach: handle_signal: %s", strerror(errno));
+		return;
+	}
+	__atomic_store_n(&loader->shared.control->handlers_timed, 1, __ATOMIC_RELEASE);
+}
+
 int loader__attach_syscalls(struct loader *loader)
 {
 	struct trace_bpf *skel = loader->skel;
@@ -374,6 +388,8 @@ int loader__attach_syscalls(struct loader *loader)
 	err = attach_program(skel->progs.handle_sys_enter, &skel->links.handle_sys_enter);
 	if (!err)
 		err = attach_program(skel->progs.handle_sys_exit, &skel->links.handle_sys_exit);
+	if (!err)
+		attach_signals(loader);
 	return err;
 }
 

@@ -36,7 +36,8 @@ int loader__attach_threads(struct loader *loader);
 
 /*
  * With FBT_DETAIL_PROBES the programs for system calls are not even loaded: attaching does nothing,
- * and no process of the machine has dearer calls.
+ * and no process of the machine has dearer calls. The time of signal handlers is measured where the
+ * kernel lets their begin be traced.
  */
 bool loader__traces_calls(const struct loader *loader);
 int loader__attach_syscalls(struct loader *loader);

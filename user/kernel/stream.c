@@ -284,8 +284,10 @@ static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct 
 {
 	*step = (struct fbt_step){
 		.header.type = FBT_EVENT_STEP,
-		.header.flags = (slot->step_flags & ~(__u32)FBT_STEP_CPU_KNOWN) |
-				FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
+		.header.flags =
+			(slot->step_flags & ~(__u32)(FBT_STEP_CPU_KNOWN | FBT_STEP_HANDLERS_TIMED |
+						     FBT_STEP_TEAM_KNOWN)) |
+			FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
 		.header.size = sizeof(*step),
 		.tgid = slot->tgid,
 		.tid = slot->tid,

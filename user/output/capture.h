@@ -14,7 +14,11 @@
 #include "output/sink.h"
 
 #define CAPTURE_MAGIC	0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
-#define CAPTURE_VERSION 3 /* 2: steps without cgroup limits; 1: calls without arguments */
+/*
+ * 3: steps without signal handlers and starved threads; 2: without cgroup limits; 1: calls without
+ * arguments
+ */
+#define CAPTURE_VERSION 4
 
 struct capture_header {
 	uint64_t magic;

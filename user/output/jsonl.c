@@ -516,6 +516,25 @@ static void add_limits(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_uint(shape, "memory_limit_hits", limits->memory_hits);
 }
 
+/* Another thread that had no CPU, and signal handlers: absent if there were none, or not measured.
+ */
+static void add_hidden(struct json_fields *shape, struct json_fields *stage_us,
+		       const struct fbt_step *record)
+{
+	if (record->header.flags & FBT_STEP_TEAM_KNOWN && record->starved_ns >= NS_PER_US) {
+		json_fields_uint(shape, "starved_tid", record->starved_tid);
+		json_fields_uint(stage_us, "starved", record->starved_ns / NS_PER_US);
+	}
+	if (!(record->header.flags & FBT_STEP_HANDLERS_TIMED))
+		return;
+	if (record->handlers) {
+		json_fields_uint(shape, "signal_handlers", record->handlers);
+		json_fields_uint(stage_us, "signal_handlers", record->handlers_ns / NS_PER_US);
+	}
+	if (record->handlers_left)
+		json_fields_uint(shape, "signal_handlers_left", record->handlers_left);
+}
+
 static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 			 const struct step *step)
 {
@@ -543,6 +562,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 		json_fields_uint(&shape, "major_faults", record->major_faults);
 	}
 	add_limits(&shape, &stage_us, &record->limits);
+	add_hidden(&shape, &stage_us, record);
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
 	if (step->gpu)

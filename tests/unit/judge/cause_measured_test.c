@@ -153,6 +153,92 @@ static void faults_that_wait_for_a_disk_are_measured(void **state)
 	free_step(&step);
 }
 
+static void handlers_are_measured(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}};
+	struct step step = make_step(100 * MS);
+	struct cause cause;
+
+	step.record.handlers_ns = 70 * MS;
+	step.record.handlers = 12;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_COMPUTE);
+	step.record.header.flags |= FBT_STEP_HANDLERS_TIMED;
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_SIGNAL_STORM);
+	assert_int_equal(cause.time_ns, 70 * MS);
+	assert_int_equal(cause.signals, 12);
+	assert_false(cause.estimated);
+	/* Many, but they took no time. */
+	step.record.handlers_ns = MS;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_COMPUTE);
+	/* Of those that did not return only the number is known. */
+	step.record.handlers_left = 1;
+	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_SIGNAL_STORM);
+	/* No record makes a step longer than it was. */
+	step.record.handlers_ns = UINT64_MAX;
+	assert_int_equal(find(*state, &step, &usual).time_ns, 100 * MS);
+}
+
+static void more_work_may_be_a_wait_for_a_starved_thread(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}}, times;
+	struct step step = make_step(100 * MS);
+	struct cause cause;
+
+	step.record.starved_ns = 70 * MS;
+	step.record.starved_tid = 9;
+	cause_split(*state, &step, &times);
+	assert_int_equal(times.starved_ns, 0);
+	step.record.header.flags |= FBT_STEP_TEAM_KNOWN;
+	cause_split(*state, &step, &times);
+	assert_int_equal(cause_work_ns(&times), 100 * MS);
+	cause_blame(&step, 20 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 30 * MS);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 70 * MS);
+	cause_find(*state, &step, &times, &usual, &cause);
+	assert_int_equal(cause.kind, CAUSE_RUN_QUEUE);
+	assert_int_equal(cause.waker.tid, 9);
+	assert_int_equal(cause.waker.ns, 70 * MS);
+	assert_true(cause.estimated);
+	/* What is usual is work. */
+	cause_split(*state, &step, &times);
+	cause_blame(&step, 90 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 10 * MS);
+	cause_split(*state, &step, &times);
+	cause_blame(&step, 200 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 0);
+}
+
+static void more_work_may_be_the_way_into_handlers_and_faults(void **state)
+{
+	struct step step = make_step(100 * MS);
+	struct cause_times times;
+
+	step.record.header.flags |= FBT_STEP_HANDLERS_TIMED | FBT_STEP_CPU_KNOWN;
+	step.record.cpu_ns = 70 * MS;
+	step.record.fault_wait_ns = 30 * MS;
+	step.record.handlers_ns = 10 * MS;
+	step.record.handlers = 90;
+	step.record.handlers_left = 10;
+	step.record.minor_faults = 48;
+	step.record.major_faults = 2;
+	cause_split(*state, &step, &times);
+	assert_int_equal(times.ns[CAUSE_SIGNAL_STORM], 10 * MS);
+	assert_in_range(times.ns[CAUSE_PAGE_FAULTS], 30 * MS, 31 * MS);
+	cause_blame(&step, MS, &times);
+	assert_true(times.blamed);
+	assert_int_equal(times.ns[CAUSE_SIGNAL_STORM], 12 * MS);
+	assert_in_range(times.ns[CAUSE_PAGE_FAULTS], 35 * MS, 36 * MS);
+	/* No disk was waited for: the number of faults says nothing of their length. */
+	step.record.fault_wait_ns = 0;
+	step.record.handlers = step.record.handlers_left = 0;
+	step.record.cpu_ns = 100 * MS;
+	cause_split(*state, &step, &times);
+	cause_blame(&step, MS, &times);
+	assert_false(times.blamed);
+	assert_in_range(times.ns[CAUSE_PAGE_FAULTS], 0, MS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_window, teardown_window)
@@ -163,6 +249,9 @@ int main(void)
 		TEST(waits_for_a_cpu_in_calls_are_no_part_of_the_calls),
 		TEST(sleep_outside_of_calls_is_a_stop_if_one_was_seen),
 		TEST(faults_that_wait_for_a_disk_are_measured),
+		TEST(handlers_are_measured),
+		TEST(more_work_may_be_a_wait_for_a_starved_thread),
+		TEST(more_work_may_be_the_way_into_handlers_and_faults),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -378,6 +378,43 @@ static void intervals_are_never_judged(void **state)
 	assert_int_equal(classifier__counts(fixture->classifier)->unjudged, 100);
 }
 
+/* Its own code spins while another thread waits for a CPU. */
+static struct step starved_step(uint64_t work_ns, uint64_t starved_ns)
+{
+	struct step step = make_step(work_ns);
+
+	step.record.header.flags |= FBT_STEP_TEAM_KNOWN;
+	step.record.starved_ns = starved_ns;
+	step.record.starved_tid = 9;
+	return step;
+}
+
+/* However often it comes, and however much longer it is. */
+static void a_step_that_spins_for_a_starved_thread_does_not_become_usual(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_steady(fixture, 50);
+	for (int i = 0; i < 40; i++) {
+		assert_true(push(fixture, starved_step(400 * MS, 390 * MS)));
+		assert_int_equal(fixture->last.cause.kind, CAUSE_RUN_QUEUE);
+		push_steady(fixture, 10);
+	}
+	/* The same work with a CPU for all. */
+	assert_false(push(fixture, starved_step(400 * MS, 0)));
+	assert_false(push(fixture, starved_step(400 * MS, 200 * MS)));
+}
+
+static void an_engine_whose_threads_always_wait_is_not_told_at_every_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 100; i++)
+		assert_false(push(fixture, starved_step(20 * MS, 15 * MS)));
+	for (int i = 0; i < 20; i++)
+		assert_false(push(fixture, starved_step(25 * MS, 15 * MS)));
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -404,6 +441,8 @@ int main(void)
 		TEST(steps_that_were_cut_off_are_judged_not_remembered),
 		TEST(steps_that_lost_calls_are_remembered),
 		TEST(intervals_are_never_judged),
+		TEST(a_step_that_spins_for_a_starved_thread_does_not_become_usual),
+		TEST(an_engine_whose_threads_always_wait_is_not_told_at_every_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -333,6 +333,22 @@ static void causes_of_unknown_kinds_are_nothing(void **state)
 	check(state, (struct cause){.kind = CAUSE_COUNT, .calls_known = true}, "");
 }
 
+static void a_thread_that_had_no_cpu_is_named(void **state)
+{
+	struct cause cause = {.kind = CAUSE_RUN_QUEUE,
+			      .usual_known = true,
+			      .time_ns = 31 * MS,
+			      .waker = {.tid = 7331, .ns = 30 * MS}};
+
+	check(state, cause,
+	      "waited 31.0 ms for a CPU (usually none), 30.0 ms of it by thread 7331, for which "
+	      "the step waited");
+	cause.estimated = true;
+	check(state, cause,
+	      "about 31.0 ms (usually none): thread 7331 had no CPU, and the step seems to have "
+	      "spun until it came");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -352,6 +368,7 @@ int main(void)
 		TEST(paths_are_escaped),
 		TEST(lines_are_cut_to_whole_characters),
 		TEST(causes_of_unknown_kinds_are_nothing),
+		TEST(a_thread_that_had_no_cpu_is_named),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
