@@ -13,7 +13,7 @@
 #include <stdio.h>
 #include "output/sink.h"
 
-#define CAPTURE_MAGIC	0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
+#define CAPTURE_MAGIC 0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
 /*
  * 3: steps without signal handlers and starved threads; 2: without cgroup limits; 1: calls without
  * arguments

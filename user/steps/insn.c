@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "steps/insn.h"
 
-#include <capstone/capstone.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <string.h>
+
+#include "steps/decoder.h"
 
 /*
  * x86-64, decoded by capstone. The meaning of an indirect jump follows from the instructions before
@@ -322,19 +323,13 @@ static int decode_all(csh handle, cs_insn *insn, const uint8_t *code, size_t siz
 static int decode_x86(const uint8_t *code, size_t size, uint64_t address, insn_vec *insns,
 		      uint64_t *bad)
 {
-	cs_insn *insn = NULL;
-	csh handle;
-	int err = -ENOMEM;
+	struct decoder decoder;
+	int err = decoder_open(&decoder);
 
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
-		return -ENOMEM;
-	if (!cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON))
-		insn = cs_malloc(handle);
-	if (insn)
-		err = decode_all(handle, insn, code, size, address, insns, bad);
-	if (insn)
-		cs_free(insn, 1);
-	cs_close(&handle);
+	if (err)
+		return err;
+	err = decode_all(decoder.handle, decoder.insn, code, size, address, insns, bad);
+	decoder_close(&decoder);
 	return err;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "steps/straight.h"
 
-#include <capstone/capstone.h>
 #include <errno.h>
+
+#include "steps/decoder.h"
 
 /* What an instruction does, as far as it matters here. */
 enum effect {
@@ -153,20 +154,15 @@ static int walk(csh handle, cs_insn *insn, const uint8_t *code, size_t size, uin
 int straight_find(enum fbt_arch arch, const uint8_t *code, size_t size, uint64_t address,
 		  unsigned int flags, struct straight *straight)
 {
-	cs_insn *insn = NULL;
-	csh handle;
-	int err = -ENOMEM;
+	struct decoder decoder;
+	int err;
 
 	if (arch != FBT_ARCH_X86_64)
 		return -ENOTSUP;
-	if (cs_open(CS_ARCH_X86, CS_MODE_64, &handle))
-		return -ENOMEM;
-	if (!cs_option(handle, CS_OPT_DETAIL, CS_OPT_ON))
-		insn = cs_malloc(handle);
-	if (insn)
-		err = walk(handle, insn, code, size, address, flags, straight);
-	if (insn)
-		cs_free(insn, 1);
-	cs_close(&handle);
+	err = decoder_open(&decoder);
+	if (err)
+		return err;
+	err = walk(decoder.handle, decoder.insn, code, size, address, flags, straight);
+	decoder_close(&decoder);
 	return err;
 }
