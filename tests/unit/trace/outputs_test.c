@@ -202,7 +202,7 @@ static void a_recording_that_fails_ends_and_the_window_goes_on(void **state)
 	fixture->options.record = "/dev/full";
 	open_well(fixture, "tag");
 	add_window(&fixture->stream, FBT_DETAIL_STEPS);
-	for (int i = 0; i < 150; i++)
+	for (int i = 0; i < 100; i++)
 		add_step(&fixture->stream, 7, 1, 2000 + (uint64_t)i * 100,
 			 2050 + (uint64_t)i * 100);
 	output = outputs__records(fixture->outputs);
