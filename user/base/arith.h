@@ -33,6 +33,15 @@ static inline uint64_t sub_saturating(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
+/* Takes at most value from what is left. Returns what was taken. */
+static inline uint64_t take_u64(uint64_t value, uint64_t *left)
+{
+	uint64_t taken = min_u64(value, *left);
+
+	*left -= taken;
+	return taken;
+}
+
 /* Rounds towards 0. */
 static inline uint64_t to_u64_saturating(long double value)
 {

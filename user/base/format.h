@@ -39,6 +39,12 @@ struct line {
 /* Appends; what does not fit is cut off. */
 void line_add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The ending of a noun after its number. */
+static inline const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* part of whole, in percent; 0 if whole is 0. */
 double percent_of(double part, double whole);
 

@@ -52,7 +52,7 @@ static void read_status(struct doctor_process *process, uint32_t thread)
 
 void doctor_process_read(struct doctor_process *process, uint32_t tgid)
 {
-	uint32_t thread = processes_living_thread(tgid);
+	uint32_t thread = processes_live_thread(tgid);
 	struct thread_stat stat;
 	struct privilege_state privilege;
 	mapping_vec maps = {0};
@@ -220,7 +220,7 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 		       struct doctor_trial *trial)
 {
 	struct target_options target_options = target_options_of(options);
-	uint32_t thread = processes_living_thread(tgid);
+	uint32_t thread = processes_live_thread(tgid);
 
 	*steps = (struct doctor_steps){
 		.named = options->specs.count,
@@ -386,7 +386,7 @@ static void inspect(struct doctor_engines *engines, uint32_t tgid)
 	function_vec functions = {0};
 
 	engine.cuda = cuda_use_is_there(tgid) && !cuda_use_is_inherited(tgid);
-	if (search_steps(processes_living_thread(tgid), &options, &functions) > 0)
+	if (search_steps(processes_live_thread(tgid), &options, &functions) > 0)
 		list_names(engine.steps, sizeof(engine.steps), &functions);
 	step_functions_free(&functions);
 	if (!*engine.steps && !engine.cuda)

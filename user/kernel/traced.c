@@ -47,13 +47,6 @@ static uint16_t *slot_id(const struct shared *shared, uint32_t tid)
 	return chunk < shared->id_chunks ? &shared->ids[chunk].slot[tid % FBT_IDS] : NULL;
 }
 
-uint32_t slots_find(const struct shared *shared, uint32_t tid)
-{
-	uint16_t *id = slot_id(shared, tid);
-
-	return id ? __atomic_load_n(id, __ATOMIC_ACQUIRE) : 0;
-}
-
 static uint32_t pop_free(struct shared *shared)
 {
 	struct fbt_control *control = shared->control;

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arith.h"
 #include "base/format.h"
 #include "model/syscalls.h"
 #include "report/part.h"

@@ -137,7 +137,7 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	traced->rescan = false;
 	found->target_options.tells = choose_tells(found, traced);
 	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
-	added = target_find(processes_living_thread(traced->tgid), &found->target_options,
+	added = target_find(processes_live_thread(traced->tgid), &found->target_options,
 			    traced->seen, &found->functions);
 	err = take_functions(found, before, traced);
 	if (added < 0)
@@ -209,7 +209,7 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
  */
 uint32_t steps_found__link_tgid(const struct steps_found *found, const struct traced *traced)
 {
-	if (steps_found__probes_all(found) || processes_living_thread(traced->tgid) != traced->tgid)
+	if (steps_found__probes_all(found) || processes_live_thread(traced->tgid) != traced->tgid)
 		return 0;
 	return traced->tgid;
 }
