@@ -27,7 +27,7 @@ static inline uint64_t add_saturating(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* What a is more than b; 0 if it is not. */
+/* a - b; 0 if b is larger. */
 static inline uint64_t sub_saturating(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;

@@ -309,9 +309,8 @@ static int await_answer(bool for_ever)
 		if (poll(&answer, 1, TURN_MS) > 0)
 			return 0;
 	}
-	log_warn("a file system does not answer, and the process that uses our rights for us waits "
-		 "for it: the window goes on without it (no search for candidates, no other GPU "
-		 "records)");
+	log_warn("the broker process does not answer, because a file system does not: the window "
+		 "continues without it (no search for candidates, no further GPU records)");
 	close_socket();
 	return -ETIMEDOUT;
 }

@@ -66,8 +66,8 @@ int candidates_measure(struct candidates *candidates, const struct options *opti
 	if (busy_only) {
 		count = find_busy(candidates, &target_options, tgid);
 		/*
-		 * Attaching probes holds locks of the process, which must not wait for a CPU for
-		 * long. Refused without the rights: then so be it.
+		 * Attaching probes takes locks of the process, and their holder must not wait long
+		 * for a CPU. Without the right to raise the priority, the low one stays.
 		 */
 		(void)nice(-CANDIDATES_NICE);
 		return count > 0 ? measure(candidates, options, tgid) : count;
