@@ -5,6 +5,7 @@
 
 #include "kernel/rates.h"
 #include "options.h"
+#include "steps/find.h"
 
 #define CANDIDATES_MAX 16
 
@@ -38,5 +39,12 @@ uint64_t rate_total_ns(const struct rate *rate);
  * most_ns, the time of the function whose calls took most.
  */
 bool rate_is_plausible(const struct rate *rate, uint64_t most_ns);
+
+/*
+ * A function_measure_fn (user/steps/find.h), for the functions that a text is in, before a window
+ * is open. Probes them for a second.
+ */
+int candidates_measure_text(uint32_t tgid, struct step_function *const *functions, size_t count,
+			    struct function_rate *result);
 
 #endif

@@ -160,6 +160,9 @@ static void a_list_has_its_whole_words_only(void **state)
 	assert_false(text_list_has("cpu,cpuset", ' ', "cpu"));
 	assert_false(text_list_has("", ',', "cpu"));
 	assert_true(text_list_has(" read write ", ' ', "write"));
+	assert_true(text_list_has("flags\t\t: fpu user_shstk vme", ' ', "user_shstk"));
+	assert_false(
+		text_list_has("flags\t\t: fpu user_shstk2 xuser_shstk shstk", ' ', "user_shstk"));
 }
 
 int main(void)
