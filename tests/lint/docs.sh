@@ -59,7 +59,7 @@ dead_links()
 }
 
 # What is in backticks and looks like a path of this tree. A bare name of a test is one of tests/live;
-# a * stands for itself in the shell. tests/verified is there after the first pass of .ci/run.
+# a * stands for itself in the shell. tests/verified is there after the first pass of make test-all.
 # shellcheck disable=SC2016
 dead_paths()
 {
