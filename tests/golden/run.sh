@@ -21,7 +21,7 @@ fi
 # The converter needs nothing of the tool's build options.
 build_converter()
 {
-	local sources=(events.c records.c gpu_records.c line.c "$root"/user/{output/capture,base/log,base/text,base/timed_write,model/syscalls}.c)
+	local sources=(events.c records.c gpu_records.c line.c "$root"/user/{output/capture,base/log,base/text,base/timed_write,base/wrap,model/syscalls}.c)
 	local source
 
 	for source in "${sources[@]}" "$root"/include/fbt_{event,gpu}.h; do
