@@ -16,11 +16,6 @@
 
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
-/*
- * The thread of a longer walk was kept off its CPU. What the others did in that time would be
- * counted for the step.
- */
-#define WALK_MAX_NS 100000
 
 static __always_inline struct fbt_hits *current_hits(void)
 {
@@ -382,6 +377,8 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	wake_up(slot, task, bpf_ktime_get_ns());
 	if (others.unsure || slot->awake_ns - now > WALK_MAX_NS)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
+	if (slot->awake_ns - now > WALK_MAX_NS)
+		slot->team_ns = 0;
 	slot->step_cpu_ns = slot->awake_cpu_ns;
 	slot->step_start_ns = slot->awake_ns;
 	count_walk(slot, slot->step_start_ns - now, task, delay);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Which other thread of the process waited longest for a CPU while a step ran. If the threads of a
- * step meet at a spinning barrier, no system call shows a late thread: the step's own thread spins
- * until the last one has had a CPU.
+ * What the other threads of the process did while a step ran: their time on a CPU and waiting for
+ * one, and which of them waited longest. A step whose threads meet at a spinning barrier makes no
+ * call that would tell: its own thread computes, for nothing, until the last one has had a CPU.
  *
- * The kernel keeps the sum of each thread's waits. The growth of that sum during a step is the
- * difference between two walks over the threads: one at the end of a step that may be slow, and the
- * one before, which is at most TEAM_SEEN_NS old when the step begins. A thread has one figure for
- * all steps: if steps run side by side, each sees only the part of the wait after the last walk.
+ * The kernel keeps the sum of each thread's waits. What a step has added to it is the difference of
+ * two walks over the threads: one at the end of a step that may be slow, and the one before, which
+ * is TEAM_SEEN_NS old at most when the step begins. Figures of a thread are its own, whichever step
+ * reads them: if steps run side by side, each sees only the part of a wait after the last walk.
+ *
+ * The sums over all of them are kept with the step, and told only if there was a walk right when it
+ * began. Threads that begin in the step add their own; if one ends, they are not known.
  */
 #ifndef FBT_TEAM_BPF_H
 #define FBT_TEAM_BPF_H
@@ -24,6 +27,17 @@
 #define TEAM_DUE_NS 10000000
 /* No walk after a shorter step. */
 #define TEAM_STEP_MIN_NS 200000
+/*
+ * Steps that usually take so long for each thread are all looked at, when they begin and when they
+ * end.
+ */
+#define TEAM_SHARE_NS 200000
+
+/*
+ * The thread of a longer walk was kept off its CPU. What the others did in that time would be
+ * counted for the step.
+ */
+#define WALK_MAX_NS 100000
 
 #define has_team(task)                                                                             \
 	(has_run_delay(task) && bpf_core_field_exists((task)->signal->thread_head) &&              \
@@ -37,13 +51,34 @@ struct team_walk {
 	__u32 tgid;
 	__u32 self;
 	int priority; /* of the step's thread */
+	/* Of the other threads, summed up: since when they exist, and what they had used by now. */
+	__u64 ns;
+	__u64 cpu_ns;
+	__u64 delay_ns;
+	__u32 threads;
+	__u32 is_whole; /* all threads were looked at, and none was ending */
 };
+
+/*
+ * How long a thread has waited for a CPU, with the wait that it is in: by the clock of its CPU,
+ * which is a tick old at most, because other threads run there.
+ */
+static __always_inline __u64 waits_of(struct task_struct *task)
+{
+	__u64 delay = BPF_CORE_READ(task, sched_info.run_delay);
+	__u64 since = BPF_CORE_READ(task, sched_info.last_queued), clock;
+
+	if (!since || !has_cpu_clock(task))
+		return delay;
+	clock = BPF_CORE_READ(task, se.cfs_rq, rq, clock);
+	return (__s64)(clock - since) > 0 ? delay + clock - since : delay;
+}
 
 /* Reads the figure of one thread, and keeps it for the next walk. */
 static __always_inline void look_at(struct team_walk *walk, struct task_struct *task)
 {
-	__u64 delay = BPF_CORE_READ(task, sched_info.run_delay), grown;
 	__u32 tid = BPF_CORE_READ(task, pid), index;
+	__u64 delay, grown;
 	struct fbt_slot *slot;
 	__u16 *id;
 
@@ -55,6 +90,11 @@ static __always_inline void look_at(struct team_walk *walk, struct task_struct *
 	/* The list may have changed under the walk: then this is no thread of the process. */
 	if (!slot || slot->tid != tid || slot->tgid != walk->tgid)
 		return;
+	delay = waits_of(task);
+	walk->ns += walk->now - slot->taken_ns;
+	walk->cpu_ns += BPF_CORE_READ(task, se.sum_exec_runtime);
+	walk->delay_ns += delay;
+	walk->threads++;
 	grown = delay - slot->team_delay_ns;
 	/* A thread that gives way to others, as it was told to, waits by design. */
 	if (slot->team_seen_ns >= walk->since_ns && (__s64)grown > (__s64)walk->starved_ns &&
@@ -81,7 +121,20 @@ __noinline int walk_team(struct team_walk *walk)
 		look_at(walk, other);
 		node = BPF_CORE_READ(node, next);
 	}
+	walk->is_whole = node == head;
 	return 0;
+}
+
+/* How many threads of the process have ended; ~0: one is ending, or it is not known. */
+static __always_inline __u32 exits_of(__u32 tgid)
+{
+	struct fbt_target_state *target = bpf_map_lookup_elem(&targets, &tgid);
+	__u32 begun;
+
+	if (!target)
+		return ~0u;
+	begun = *(volatile __u32 *)&target->exits_begun;
+	return begun == *(volatile __u32 *)&target->exits_done ? begun : ~0u;
 }
 
 static __always_inline struct team_walk team_walk_of(struct fbt_slot *slot,
@@ -92,16 +145,32 @@ static __always_inline struct team_walk team_walk_of(struct fbt_slot *slot,
 		.now = now, .tgid = slot->tgid, .self = slot->tid, .priority = task->static_prio};
 }
 
+/* Steps take long, beside what it takes to look at the threads. */
+static __always_inline bool is_walk_cheap(const struct fbt_slot *slot)
+{
+	return slot->step_usual_ns >= (__u64)slot->team_threads * TEAM_SHARE_NS &&
+	       slot->step_usual_ns >= TEAM_STEP_MIN_NS;
+}
+
 /* A step begins at now. */
 static __always_inline void begin_team(struct fbt_slot *slot, struct task_struct *task, __u64 now)
 {
 	struct team_walk walk;
 
-	if (now - slot->team_walked_ns < TEAM_SEEN_NS ||
-	    (slot->step_end_ns && slot->step_last_ns < TEAM_STEP_MIN_NS))
+	slot->team_ns = 0;
+	if (slot->step_end_ns && slot->step_last_ns < TEAM_STEP_MIN_NS)
 		return;
+	if (now - slot->team_walked_ns < TEAM_SEEN_NS && !is_walk_cheap(slot))
+		return;
+	slot->team_exits = exits_of(slot->tgid);
 	walk = team_walk_of(slot, task, now);
 	walk_team(&walk);
+	slot->team_threads = walk.threads;
+	if (!walk.is_whole || slot->team_exits == ~0u)
+		return;
+	slot->team_ns = walk.ns + 1; /* not 0 */
+	slot->team_cpu_ns = walk.cpu_ns;
+	slot->team_delay_sum_ns = walk.delay_ns;
 }
 
 /* A long step is one outlier, many of them are how long steps take now. */
@@ -117,7 +186,27 @@ static __always_inline void learn_length(struct fbt_slot *slot, __u64 ns)
 		slot->step_usual_ns = usual - usual / 8 + ns / 8;
 }
 
-/* The step that began at start ends at now: fills in its starved_ns and starved_tid. */
+/* What the other threads did since begin_team, if that is known. */
+static __always_inline void time_team(struct fbt_step *step, struct fbt_slot *slot,
+				      const struct team_walk *walk, __u64 now)
+{
+	__u64 ns = walk->ns + 1 - slot->team_ns;
+
+	if (!slot->team_ns || !walk->is_whole || slot->team_exits != exits_of(slot->tgid) ||
+	    bpf_ktime_get_ns() - now > WALK_MAX_NS)
+		return;
+	step->team_cpu_ns = walk->cpu_ns - slot->team_cpu_ns;
+	step->team_delay_ns = walk->delay_ns - slot->team_delay_sum_ns;
+	if ((__s64)ns < 0 || (__s64)step->team_cpu_ns < 0 || (__s64)step->team_delay_ns < 0) {
+		step->team_cpu_ns = 0;
+		step->team_delay_ns = 0;
+		return;
+	}
+	step->team_ns = ns;
+	slot->step_flags |= FBT_STEP_TEAM_TIMED;
+}
+
+/* The step that began at start ends at now: fills in what is known of other threads. */
 static __always_inline void end_team(struct fbt_step *step, struct fbt_slot *slot,
 				     struct task_struct *task, __u64 start, __u64 now)
 {
@@ -128,12 +217,18 @@ static __always_inline void end_team(struct fbt_step *step, struct fbt_slot *slo
 	step->starved_ns = 0;
 	step->starved_tid = 0;
 	step->reserved = 0;
+	step->team_ns = 0;
+	step->team_cpu_ns = 0;
+	step->team_delay_ns = 0;
 	learn_length(slot, now - start);
-	if (now - start < TEAM_STEP_MIN_NS || (!is_long && now - before < TEAM_DUE_NS))
+	if (now - start < TEAM_STEP_MIN_NS ||
+	    (!is_long && !is_walk_cheap(slot) && now - before < TEAM_DUE_NS))
 		return;
 	walk = team_walk_of(slot, task, now);
 	walk.since_ns = start - TEAM_SEEN_NS;
 	walk_team(&walk);
+	slot->team_threads = walk.threads;
+	time_team(step, slot, &walk, now);
 	if (before < walk.since_ns)
 		return;
 	step->starved_ns = walk.starved_ns;

@@ -124,6 +124,7 @@ static __always_inline void begin_thread(struct task_struct *task)
 	slot->tgid = tgid;
 	slot->tid = tid;
 	slot->born_ns = bpf_ktime_get_ns();
+	slot->taken_ns = slot->born_ns;
 	slot->born_cpu_ns = cpu_use_of(task);
 	slot->born_delay_ns = run_delay_of(task);
 	slot->state = FBT_SLOT_LIVE;

@@ -65,6 +65,7 @@ enum fbt_event_type {
 	FBT_EVENT_STOP = 26,
 	FBT_EVENT_WAKE = 28,
 	FBT_EVENT_THREAD_USE = 29,
+	FBT_EVENT_CPUS = 30,
 };
 
 struct fbt_header {
@@ -169,6 +170,7 @@ enum fbt_step_end {
 #define FBT_STEP_CALLS_UNKNOWN	32
 #define FBT_STEP_HANDLERS_TIMED 128 /* handlers_ns and the counts of handlers were measured */
 #define FBT_STEP_TEAM_KNOWN	256 /* starved_ns was measured */
+#define FBT_STEP_TEAM_TIMED	512 /* team_ns, team_cpu_ns and team_delay_ns were measured */
 
 /*
  * What the limits of the step thread's cgroups did during a step: sums of the counters of its own
@@ -239,6 +241,14 @@ struct fbt_step {
 	__u64 handlers_ns;   /* of those that returned in it */
 	__u32 handlers;	     /* that returned in it */
 	__u32 handlers_left; /* that were left otherwise, or still ran: not timed */
+	/*
+	 * Of the other threads of the process, from the begin of the step to its end, summed up:
+	 * the time for which they existed, and of it that on a CPU and that waiting for one. Of a
+	 * thread that runs, the kernel updates its time on a CPU at each tick only.
+	 */
+	__u64 team_ns;
+	__u64 team_cpu_ns;
+	__u64 team_delay_ns;
 };
 
 /* fbt_call.header.flags */
@@ -350,11 +360,22 @@ struct fbt_thread_use {
 	struct fbt_header header;
 	__u32 tgid;
 	__u32 tid;
-	__u64 calls;	/* that have returned */
-	__u64 call_ns;	/* time in calls, waits included, that of an open one too */
-	__u64 cpu_ns;	/* time on a CPU, in and outside of calls */
-	__u64 delay_ns; /* time waiting for a CPU */
-	char comm[16];	/* its name; "": see fbt_thread_name */
+	__u64 calls;	 /* that have returned */
+	__u64 call_ns;	 /* time in calls, waits included, that of an open one too */
+	__u64 cpu_ns;	 /* time on a CPU, in and outside of calls */
+	__u64 delay_ns;	 /* time waiting for a CPU */
+	char comm[16];	 /* its name; "": see fbt_thread_name */
+	__u64 traced_ns; /* for how long it was traced */
+};
+
+/* On which CPUs a process may run. Sent when it or the window ends, if it is known. */
+struct fbt_cpus {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 cpus; /* by the affinity of its threads, together */
+	/* The limit of its cgroups: so much CPU time in each period. 0: none, or not known. */
+	__u64 quota_ns;
+	__u64 period_ns;
 };
 
 enum fbt_lost_cause {
@@ -441,11 +462,12 @@ FBT_ASSERT_SIZE(fbt_thread_name, 32);
 FBT_ASSERT_SIZE(fbt_kind, 40);
 FBT_ASSERT_SIZE(fbt_sum, 32);
 FBT_ASSERT_SIZE(fbt_step_limits, 32);
-FBT_ASSERT_SIZE(fbt_step, 464);
+FBT_ASSERT_SIZE(fbt_step, 488);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 88);
 FBT_ASSERT_SIZE(fbt_table, 56);
-FBT_ASSERT_SIZE(fbt_thread_use, 64);
+FBT_ASSERT_SIZE(fbt_thread_use, 72);
+FBT_ASSERT_SIZE(fbt_cpus, 32);
 FBT_ASSERT_SIZE(fbt_lost, 56);
 FBT_ASSERT_SIZE(fbt_cost, 80);
 FBT_ASSERT_SIZE(fbt_target_exit, 24);

@@ -120,6 +120,15 @@ struct fbt_slot {
 	__u64 step_last_ns;	/* length of the previous step */
 	__u64 step_usual_ns;	/* about how long its steps take */
 	__u64 team_walked_ns;	/* when its step last looked at the threads of its process */
+	/*
+	 * Of the other threads, when the step began: the sums of their clocks (bpf/team.bpf.h), and
+	 * how many threads of the process had ended. team_ns 0: not known.
+	 */
+	__u64 team_ns;
+	__u64 team_cpu_ns;
+	__u64 team_delay_sum_ns;
+	__u32 team_exits;
+	__u32 team_threads; /* as of the last walk */
 	/* As another thread's step saw it last: when, and its waits for a CPU. */
 	__u64 team_seen_ns;
 	__u64 team_delay_ns;
@@ -130,6 +139,7 @@ struct fbt_slot {
 	/* Since when its time counts; ~0: it is still in a call that began before that. */
 	__u64 born_ns;
 	__u64 died_ns;
+	__u64 taken_ns; /* when it got its slot */
 	/* The thread's counters at born_ns and died_ns; FBT_USE_UNKNOWN: not known. */
 	__u64 born_cpu_ns;
 	__u64 born_delay_ns;

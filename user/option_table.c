@@ -200,18 +200,21 @@ const struct option_row option_table[] = {
 	TITLE(COMMON, "Where a step begins and ends:"),
 	{"step", 0, OPTION_COMMON, "SPEC",
 	 "Step function: SYMBOL, a glob, /REGEX/, PATH:SYMBOL, PATH+0xADDR, "
-	 "string:TEXT or usdt:PROVIDER:BEGIN,END; may be repeated (default: detected in known "
-	 "engines)",
+	 "string:TEXT or usdt:PROVIDER:BEGIN,END, e.g. llama_decode or 'Engine::*step*'; may be "
+	 "repeated (default: detected in known engines)",
 	 .take = take_step},
 	{"list-steps", 0, OPTION_COMMON, NULL,
 	 "Print the functions of -p PID that may be a step, with rates and durations, and exit",
 	 .take = take_list_steps},
 	{"symbols", 0, OPTION_COMMON, "FILE",
-	 "Read the symbols of a stripped file with the same build-id from FILE",
+	 "Read the symbols of a stripped file with the same build-id from FILE, e.g. "
+	 "/usr/lib/debug/libllama.so.debug",
 	 .take = take_symbols},
 	{"step-arg", 0, OPTION_MORE, "NAME=EXPR",
 	 "Record a number with each step: argN, or s32|u32|s64|u64(argN+OFF), (sp+OFF), or of "
-	 "(u64(...)+OFF)",
+	 "(u64(...)+OFF), where arg0 is the first argument; e.g. batch=arg1, or "
+	 "n_tokens=s32(arg1+8) "
+	 "for a field of what it points to",
 	 .take = take_step_arg},
 	{"uretprobe", 0, OPTION_MORE, NULL,
 	 "End steps with a uretprobe. Dangerous: a panic or exception that passes through the "
@@ -221,8 +224,8 @@ const struct option_row option_table[] = {
 	 "Do not fail if --step cannot be found yet: wait for a library that is loaded later",
 	 SWITCH(wait_step)},
 	{"interval", 0, OPTION_MORE, "TIME",
-	 "Length of a step where no step function is known; a bare number is in milliseconds "
-	 "(default: 100)",
+	 "Length of a step where no step function is known, e.g. 50ms; a bare number is in "
+	 "milliseconds (default: 100)",
 	 TIME(interval_ns, NS_PER_MS, NS_PER_MS, OPTION_TIME_MAX)},
 	{"rate-guard", 0, OPTION_MORE, "PERCENT",
 	 "Maximum share of a thread's time that probes may take; busier step functions are "
@@ -253,12 +256,14 @@ const struct option_row option_table[] = {
 	 "Number of recent steps of a class to compare with (default: 64)",
 	 COUNT(judging.classify.window_steps, CLASS_KNOWN_STEPS, CLASSIFY_WINDOW_MAX)},
 	{"budget-us", 0, OPTION_MORE, "TIME",
-	 "Budget of a step; a bare number is in microseconds (default: the step's own work plus "
+	 "Budget of a step, e.g. 20ms; a bare number is in microseconds (default: the step's own "
+	 "work plus "
 	 "the usual waiting time of its class)",
 	 .take = take_time, FIELD(judging.classify.budget_us), .unit_ns = NS_PER_US,
 	 .field_ns = NS_PER_US, .min = NS_PER_US, .max = BUDGET_MAX},
 	{"class-by", 0, OPTION_MORE, "NAME",
-	 "Compare steps with a similar --step-arg NAME (default: with a similar amount of work)",
+	 "Compare steps with a similar --step-arg NAME, e.g. n_tokens (default: with a similar "
+	 "amount of work)",
 	 TEXT(judging.classify.class_by)},
 	{"context", 0, OPTION_MORE, "N",
 	 "Number of steps before and after an escalated step whose calls are in the trace too "
@@ -329,15 +334,15 @@ const struct option_row option_table[] = {
 	TITLE(MORE, "Metadata of the profile (an option overrides FERRUM_PROFILE_* of the "
 		    "environment, which overrides the target's own --profile-* and "
 		    "FERRUM_PROFILE_*):"),
-	{"profile-commit-sha", 0, OPTION_MORE, "SHA", "Commit of the engine",
-	 TEXT(metadata.commit_sha)},
+	{"profile-commit-sha", 0, OPTION_MORE, "SHA",
+	 "Commit of the engine, e.g. $(git rev-parse HEAD)", TEXT(metadata.commit_sha)},
 	{"profile-env-hash", 0, OPTION_MORE, "HASH", "Environment hash, sha256:...",
 	 TEXT(metadata.env_hash)},
 	{"profile-model", 0, OPTION_MORE, "NAME", "Model", TEXT(metadata.model)},
 	{"profile-concurrency", 0, OPTION_MORE, "N", "Concurrent requests",
 	 TEXT(metadata.concurrency)},
-	{"profile-runtime-flags-json", 0, OPTION_MORE, "OBJECT", "Runtime flags",
-	 TEXT(metadata.runtime_flags)},
+	{"profile-runtime-flags-json", 0, OPTION_MORE, "OBJECT",
+	 "Runtime flags, e.g. '{\"batch\": 8}'", TEXT(metadata.runtime_flags)},
 	{"compute-env-hash", 0, OPTION_MORE, NULL,
 	 "Compute the environment hash from this host and the target if none is given",
 	 SWITCH(compute_env_hash)},
@@ -352,10 +357,11 @@ const struct option_row option_table[] = {
 	 COUNT(ring_records, RING_RECORDS_MIN, RING_RECORDS_MAX)},
 	{"ready-fd", 0, OPTION_MORE, "FD",
 	 "Write a newline to this descriptor, 3 or more, and close it once all probes of the "
-	 "first window are attached",
+	 "first window are attached, e.g. 3 with 3>ready",
 	 .take = take_ready_fd},
 	{"require-events", 0, OPTION_MORE, "A,B",
-	 "With validate: events that every profile must contain", TEXT(require_events)},
+	 "With validate: events that every profile must contain, e.g. step_prof,window_prof",
+	 TEXT(require_events)},
 	{"help", 'h', OPTION_COMMON, NULL, "Print the most important options", .take = take_help},
 	{"help-all", 0, OPTION_COMMON, NULL, "Print all options", .take = take_help},
 	{"usage", 0, OPTION_MORE, NULL, "Print a short usage message", .take = take_help},

@@ -69,6 +69,7 @@ struct thread_info {
 
 struct sched_info {
 	unsigned long long run_delay;
+	unsigned long long last_queued;
 };
 
 struct rq {

@@ -186,6 +186,17 @@ static void take_starved(struct events *events, struct fbt_step *step)
 		step->header.flags |= FBT_STEP_TEAM_KNOWN;
 }
 
+static void take_team(struct events *events, struct fbt_step *step)
+{
+	step->team_ns = line_take_time(&events->line, "team", UINT64_MAX);
+	step->team_cpu_ns = line_take_time(&events->line, "team_cpu", 0);
+	step->team_delay_ns = line_take_time(&events->line, "team_delay", 0);
+	if (step->team_ns == UINT64_MAX)
+		step->team_ns = 0;
+	else
+		step->header.flags |= FBT_STEP_TEAM_TIMED;
+}
+
 static void write_step(struct events *events)
 {
 	static const char *const ends[] = {"return", "unwound", "truncated", "exited", NULL};
@@ -245,6 +256,7 @@ static void write_step(struct events *events)
 	step->limits.memory_hits = (uint32_t)line_take_number(&events->line, "memory_hits", 0);
 	take_handlers(events, step);
 	take_starved(events, step);
+	take_team(events, step);
 }
 
 static void write_call(struct events *events)
@@ -309,6 +321,7 @@ static void write_thread_use(struct events *events)
 	use->call_ns = line_take_time(&events->line, "call", 0);
 	use->cpu_ns = line_take_time(&events->line, "cpu", 0);
 	use->delay_ns = line_take_time(&events->line, "delay", 0);
+	use->traced_ns = line_take_time(&events->line, "traced", 0);
 	snprintf(use->comm, sizeof(use->comm), "%s", line_take_text(&events->line, "comm", ""));
 	if (!line_take_number(&events->line, "unknown", 0))
 		use->header.flags |= FBT_USE_CPU_KNOWN;
@@ -316,6 +329,16 @@ static void write_thread_use(struct events *events)
 		use->header.flags |= FBT_USE_ENDED;
 	if (line_take_number(&events->line, "steps", 0))
 		use->header.flags |= FBT_USE_STEPS;
+}
+
+static void write_cpus(struct events *events)
+{
+	struct fbt_cpus *cpus = record_begin(events, FBT_EVENT_CPUS, sizeof(*cpus));
+
+	cpus->tgid = record_take_tgid(events);
+	cpus->cpus = (uint32_t)line_take_number(&events->line, "cpus", 0);
+	cpus->quota_ns = line_take_time(&events->line, "quota", 0);
+	cpus->period_ns = line_take_time(&events->line, "period", 0);
 }
 
 static void write_manual(struct events *events)
@@ -430,16 +453,16 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window},     {"target", write_target},
-	{"thread", write_thread},     {"kind", write_kind},
-	{"step", write_step},	      {"call", write_call},
-	{"table", write_table},	      {"lost", write_lost},
-	{"cost", write_cost},	      {"exit", write_exit},
-	{"end", write_end},	      {"unknown", write_unknown},
-	{"file", write_file},	      {"manual", write_manual},
-	{"stop", write_stop},	      {"thread_use", write_thread_use},
-	{"sampling", write_sampling}, {"ends", write_ends},
-	{"wake", write_wake},
+	{"window", write_window}, {"target", write_target},
+	{"thread", write_thread}, {"kind", write_kind},
+	{"step", write_step},	  {"call", write_call},
+	{"table", write_table},	  {"lost", write_lost},
+	{"cost", write_cost},	  {"exit", write_exit},
+	{"end", write_end},	  {"unknown", write_unknown},
+	{"file", write_file},	  {"manual", write_manual},
+	{"stop", write_stop},	  {"thread_use", write_thread_use},
+	{"cpus", write_cpus},	  {"sampling", write_sampling},
+	{"ends", write_ends},	  {"wake", write_wake},
 };
 
 record_writer record_writer_of(const char *type)

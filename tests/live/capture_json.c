@@ -41,9 +41,14 @@ static void write_step(const struct fbt_step *step)
 	       (unsigned long long)step->run_delay_ns, step->minor_faults, step->major_faults,
 	       (unsigned long long)step->start_ns, (unsigned long long)step->end_ns);
 	printf("\"cpu_ns\": %llu, \"asleep_ns\": %llu, \"fault_wait_ns\": %llu, "
-	       "\"calls_ns\": %llu, \"call_delay_ns\": %llu}",
+	       "\"calls_ns\": %llu, \"call_delay_ns\": %llu, ",
 	       (unsigned long long)step->cpu_ns, (unsigned long long)step->asleep_ns,
 	       (unsigned long long)step->fault_wait_ns, calls_ns, delay_ns);
+	printf("\"team_ns\": %llu, \"team_cpu_ns\": %llu, \"team_delay_ns\": %llu, "
+	       "\"starved_ns\": %llu, \"starved_tid\": %u}",
+	       (unsigned long long)step->team_ns, (unsigned long long)step->team_cpu_ns,
+	       (unsigned long long)step->team_delay_ns, (unsigned long long)step->starved_ns,
+	       step->starved_tid);
 }
 
 static void write_wake(const struct fbt_wake *wake)

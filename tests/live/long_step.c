@@ -4,7 +4,7 @@
  * calls at once, and from then on a futex call that waits for 100 ms and a write call by turns; the
  * second sleeps in one call. Both last for that time; when they are over the file DONE is made. The
  * third is still open when SIGTERM ends the program. The truth has each step's begin and end as its
- * own clock shows them, from inside and from outside, in ns.
+ * own clock shows them, from inside and from outside, and its time on a CPU, in ns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +21,7 @@
 
 struct span {
 	uint64_t outer_begin_ns, begin_ns, end_ns, outer_end_ns;
+	uint64_t inner_cpu_ns, outer_cpu_ns; /* on a CPU, read inside of the step and outside */
 };
 
 struct work {
@@ -45,6 +46,14 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static uint64_t cpu_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
 STEP void busy_step(struct work *work)
 {
 	const struct timespec wait = {.tv_nsec = WAIT_NS};
@@ -52,6 +61,7 @@ STEP void busy_step(struct work *work)
 	uint32_t word = 0;
 
 	span->begin_ns = now_ns();
+	span->inner_cpu_ns -= cpu_ns();
 	for (int i = 0; i < BURST; i++)
 		work->writes += syscall(SYS_write, work->null, "x", 1) == 1;
 	do {
@@ -60,6 +70,7 @@ STEP void busy_step(struct work *work)
 		work->writes += syscall(SYS_write, work->null, "x", 1) == 1;
 		span->end_ns = now_ns();
 	} while (span->end_ns - span->begin_ns < work->length_ns);
+	span->inner_cpu_ns += cpu_ns();
 	STAY();
 }
 
@@ -69,7 +80,9 @@ STEP void asleep_step(struct work *work)
 	struct span *span = &work->spans[1];
 
 	span->begin_ns = now_ns();
+	span->inner_cpu_ns -= cpu_ns();
 	syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &length, NULL);
+	span->inner_cpu_ns += cpu_ns();
 	span->end_ns = now_ns();
 	STAY();
 }
@@ -88,7 +101,9 @@ static void *run_busy(void *arg)
 
 	work->tids[0] = syscall(SYS_gettid);
 	work->spans[0].outer_begin_ns = now_ns();
+	work->spans[0].outer_cpu_ns -= cpu_ns();
 	busy_step(work);
+	work->spans[0].outer_cpu_ns += cpu_ns();
 	work->spans[0].outer_end_ns = now_ns();
 	return NULL;
 }
@@ -99,7 +114,9 @@ static void *run_asleep(void *arg)
 
 	work->tids[1] = syscall(SYS_gettid);
 	work->spans[1].outer_begin_ns = now_ns();
+	work->spans[1].outer_cpu_ns -= cpu_ns();
 	asleep_step(work);
+	work->spans[1].outer_cpu_ns += cpu_ns();
 	work->spans[1].outer_end_ns = now_ns();
 	return NULL;
 }
@@ -123,9 +140,10 @@ static void write_truth(FILE *truth, const struct work *work)
 		const struct span *span = &work->spans[i];
 
 		fprintf(truth,
-			", \"%s\": {\"tid\": %ld, \"begin\": [%lu, %lu], \"end\": [%lu, %lu]}",
+			", \"%s\": {\"tid\": %ld, \"begin\": [%lu, %lu], \"end\": [%lu, %lu], "
+			"\"cpu\": [%lu, %lu]}",
 			names[i], work->tids[i], span->outer_begin_ns, span->begin_ns, span->end_ns,
-			span->outer_end_ns);
+			span->outer_end_ns, span->inner_cpu_ns, span->outer_cpu_ns);
 	}
 	fprintf(truth, "}\n");
 }

@@ -7,7 +7,7 @@
 
 seconds=${1:-$(at_length 3 15)}
 start_program long_step "$seconds" "$TMP/done"
-run_tool -p "$ENGINE" --step busy_step --step asleep_step --step open_step "${calm[@]}"
+run_tool -p "$ENGINE" --step busy_step --step asleep_step --step open_step --record "$OUT.capture" "${calm[@]}"
 wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }
 go
 
@@ -53,6 +53,13 @@ for kind in busy_step asleep_step; do
 		"[x['dur'] - $by('$kind')['us']['total'] in (0, 1) and x['ts'] == $by('$kind')['start_us']
 			for x in X if x['cat'] == 'step' and x['name'] == '$kind'] == [True]"
 done
+# The outputs have a step's time on a CPU in its parts only.
+"$FBT_BUILD/tests/live_capture_json" "$OUT.capture" >"$OUT.json" || not_ok 'a capture'
+python3 tests/live/long_step.py "$TMP/truth.json" "$OUT.json" || FAILED=1
+fact 'busy_step: its parts add up to it' \
+	"sum($by('busy_step')['us'][k] for k in ('own', 'cpu_wait', 'faults', 'stopped', 'off_cpu') if k in $by('busy_step')['us']) +
+		sum(v for k, v in $by('busy_step')['us'].items() if k.endswith('_net')) == $by('busy_step')['us']['total']"
+
 fact 'begins are as far from each other as the program says' \
 	"all(T[k]['begin'][0] - T['busy_step']['begin'][1] - 2000 <=
 		1000 * ($by(k)['start_us'] - $by('busy_step')['start_us']) <=

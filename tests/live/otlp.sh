@@ -21,6 +21,8 @@ sent 'lock: attributes are those of the profile' \
 		"brick.name", "brick.budget_us", "brick.actual_us", "brick.efficiency",
 		"brick.over_budget", "escalation.reason", "syscall.overhead_percent",
 		"syscall.dominant"))'
+sent 'lock: it says which are repeated' \
+	'all(P[n]["attributes"].get("escalation.repeated", False) == (G[n].get("not_shown") == "repeated") for n in P)'
 sent 'lock: the cause is named' \
 	'[P[n]["attributes"]["escalation.cause"] for n in P].count("lock_contention") >= 3'
 sent 'lock: what took longer than 5 % is a child' \

@@ -22,8 +22,8 @@ programs_of()
 	done | sort -u | while read -r id; do "$bpftool" prog show id "$id" 2>/dev/null; done
 }
 
-# The words that outputs have for calls; "probes" are not among them, nor is the tool's own cost.
-words='mmap|futex|ioctl|"read|"write|"other|syscall|errors|compute|dominant|overhead_percent|max_call|lost_call'
+# The words that outputs have for calls: other_threads_cpu is not for them. "probes" are not among them, nor is the tool's own cost.
+words='mmap|futex|ioctl|"read|"write|"other("|_[^t])|syscall|errors|compute|dominant|overhead_percent|max_call|lost_call'
 
 start_engine --steps 300 --compute-us 1000 --steady --noise 2 --noise-us 20 --sleep-us 200 \
 	--slow-futex-every 50

@@ -18,13 +18,15 @@
 #define NS_PER_S  1000000000ll
 #define NS_PER_MS 1000000ll
 #define SHORT	  2000
+#define CROWDED	  8000
 #define BIG	  (96 << 20)
 
 struct truth {
 	long long wall_ns;
 	long long cpu_ns;
 	long long delay_ns;
-	long long stolen_ns; /* by the host of this guest, of all CPUs: at most */
+	long long counted_ns; /* on a CPU by schedstat, as of the last tick */
+	long long stolen_ns;  /* by the host of this guest, of all CPUs: at most */
 };
 
 static char *weights;
@@ -205,11 +207,12 @@ void times_step(void (*body)(void))
 
 static void read_schedstat(struct truth *truth, int sign)
 {
-	unsigned long long delay = 0;
+	unsigned long long cpu = 0, delay = 0;
 	char line[128] = "";
 
 	if (pread(schedstat_fd, line, sizeof(line) - 1, 0) > 0)
-		sscanf(line, "%*u %llu", &delay);
+		sscanf(line, "%llu %llu", &cpu, &delay);
+	truth->counted_ns += sign * (long long)cpu;
 	truth->delay_ns += sign * (long long)delay;
 }
 
@@ -273,7 +276,14 @@ static void prepare(const char *folder)
 }
 
 /* Time on a CPU of many short steps, read inside of them and outside: theirs lies in between. */
-static long long inner_ns, outer_ns;
+static long long inner_ns;
+
+static struct series {
+	int count;
+	long long inner_ns;
+	long long outer_ns;
+	struct truth whole; /* with what lies between the steps */
+} series[2];
 
 static void spin_shortly(void)
 {
@@ -285,13 +295,29 @@ static void spin_shortly(void)
 	inner_ns += clock_now(CLOCK_THREAD_CPUTIME_ID);
 }
 
-static void run_short(void)
+static void run_short(struct series *to, int count)
 {
-	for (int i = 0; i < SHORT; i++) {
-		outer_ns -= clock_now(CLOCK_THREAD_CPUTIME_ID);
+	inner_ns = 0;
+	to->count = count;
+	read_schedstat(&to->whole, -1);
+	to->whole.cpu_ns -= clock_now(CLOCK_THREAD_CPUTIME_ID);
+	for (int i = 0; i < count; i++) {
+		to->outer_ns -= clock_now(CLOCK_THREAD_CPUTIME_ID);
 		times_step(spin_shortly);
-		outer_ns += clock_now(CLOCK_THREAD_CPUTIME_ID);
+		to->outer_ns += clock_now(CLOCK_THREAD_CPUTIME_ID);
 	}
+	to->whole.cpu_ns += clock_now(CLOCK_THREAD_CPUTIME_ID);
+	read_schedstat(&to->whole, 1);
+	to->inner_ns = inner_ns;
+}
+
+static void write_series(FILE *file, const char *name, const struct series *from)
+{
+	fprintf(file,
+		"\"%s\": {\"count\": %d, \"inner_ns\": %lld, \"outer_ns\": %lld, "
+		"\"cpu_ns\": %lld, \"counted_ns\": %lld, \"delay_ns\": %lld}, ",
+		name, from->count, from->inner_ns, from->outer_ns, from->whole.cpu_ns,
+		from->whole.counted_ns, from->whole.delay_ns);
 }
 
 int main(int argc, char **argv)
@@ -305,10 +331,14 @@ int main(int argc, char **argv)
 	wait_for_go();
 	for (size_t i = 0; i < STEPS; i++)
 		run_step(&steps[i], &truths[i]);
-	run_short();
-	fprintf(file,
-		"{\"short\": {\"count\": %d, \"inner_ns\": %lld, \"outer_ns\": %lld}, \"steps\": [",
-		SHORT, inner_ns, outer_ns);
+	run_short(&series[0], SHORT);
+	crowd_in();
+	run_short(&series[1], CROWDED);
+	crowd_out();
+	fputs("{", file);
+	write_series(file, "short", &series[0]);
+	write_series(file, "crowded", &series[1]);
+	fprintf(file, "\"tick_ns\": %lld, \"steps\": [", NS_PER_S / 100);
 	for (size_t i = 0; i < STEPS; i++)
 		fprintf(file,
 			"%s{\"name\": \"%s\", \"wall_ns\": %lld, \"cpu_ns\": %lld, "

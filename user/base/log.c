@@ -13,10 +13,14 @@
 
 #include "base/text.h"
 #include "base/timed_write.h"
+#include "base/wrap.h"
 
 #define MESSAGE_MAX   2048
 #define CLEAR_LINE    "\r\033[K"
 #define DEFAULT_WIDTH 80
+#define WIDTH_LEAST   40
+/* Of the lines of a message but the first. */
+#define HANGING_INDENT 2
 
 /* How long to wait for a reader of stderr: in a window, whose rings fill up, and otherwise. */
 #define WINDOW_WAIT_NS 100000000ull
@@ -119,11 +123,46 @@ static void write_message(const char *line, size_t length)
 	state.missed += !write_stderr(line, length);
 }
 
+/* Columns of the terminal on stderr; 0 if stderr is none, or cannot clear a line. */
+static size_t terminal_width(void)
+{
+	const char *term = getenv("TERM");
+	struct winsize size = {0};
+
+	if (!isatty(STDERR_FILENO) || !term || !*term || !strcmp(term, "dumb"))
+		return 0;
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
+		return DEFAULT_WIDTH;
+	return size.ws_col;
+}
+
+/*
+ * Copies a message for people, who read it on a terminal: broken at words. Elsewhere it is one
+ * line, for grep. Returns the length.
+ */
+static size_t wrap_message(char *to, size_t size, const char *text)
+{
+	size_t width = terminal_width(), used, bytes;
+
+	if (!width)
+		return (size_t)snprintf(to, size, "%s", text);
+	width = width > DEFAULT_WIDTH ? DEFAULT_WIDTH : width;
+	width = width < WIDTH_LEAST ? WIDTH_LEAST : width;
+	bytes = wrap_break(text, width);
+	used = (size_t)snprintf(to, size, "%.*s", (int)bytes, text);
+	for (text += bytes; *(text += strspn(text, " ")); text += bytes) {
+		bytes = wrap_break(text, width - HANGING_INDENT);
+		used += (size_t)snprintf(to + used, size - used, "\n%*s%.*s", HANGING_INDENT, "",
+					 (int)bytes, text);
+	}
+	return used;
+}
+
 static void __attribute__((format(printf, 3, 0)))
 write_line(enum log_level level, const char *prefix, const char *format, va_list args)
 {
-	char message[MESSAGE_MAX];
-	char line[4 * MESSAGE_MAX + 64];
+	char message[MESSAGE_MAX], safe[4 * MESSAGE_MAX + 64];
+	char line[2 * sizeof(safe)];
 	size_t used = 0;
 	int saved = errno;
 	int length;
@@ -143,8 +182,9 @@ write_line(enum log_level level, const char *prefix, const char *format, va_list
 	if (state.status_shown)
 		used = (size_t)snprintf(line, sizeof(line), CLEAR_LINE);
 	state.status_shown = false;
-	used += (size_t)snprintf(line + used, sizeof(line) - used, "%s", prefix);
-	used += log_escape(line + used, sizeof(line) - used - 1, message);
+	length = snprintf(safe, sizeof(safe), "%s", prefix);
+	log_escape(safe + length, sizeof(safe) - (size_t)length, message);
+	used += wrap_message(line + used, sizeof(line) - used - 1, safe);
 	line[used++] = '\n';
 	write_message(line, used);
 	errno = saved;
@@ -166,19 +206,6 @@ DEFINE_LOG(log_err, LOG_ERR, "ferrum-bpftrace: ")
 DEFINE_LOG(log_warn, LOG_WARN, "ferrum-bpftrace: ")
 DEFINE_LOG(log_info, LOG_INFO, "")
 DEFINE_LOG(log_debug, LOG_DEBUG, "ferrum-bpftrace: debug: ")
-
-/* Columns of the terminal on stderr; 0 if stderr is none, or cannot clear a line. */
-static size_t terminal_width(void)
-{
-	const char *term = getenv("TERM");
-	struct winsize size = {0};
-
-	if (!isatty(STDERR_FILENO) || !term || !*term || !strcmp(term, "dumb"))
-		return 0;
-	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
-		return DEFAULT_WIDTH;
-	return size.ws_col;
-}
 
 void log_status(const char *text)
 {

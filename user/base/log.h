@@ -21,8 +21,8 @@ enum log_level log_level(void);
 
 /*
  * One line, "ferrum-bpftrace: subject: reason" (errors, warnings) or bare (info); the newline is
- * added, control characters are escaped. A status line that is on the terminal is cleared first.
- * errno stays as it was.
+ * added, control characters are escaped. On a terminal it is broken at words, at 80 columns. A
+ * status line that is on the terminal is cleared first. errno stays as it was.
  */
 void log_err(const char *format, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "base/wrap.h"
 
+#include <ctype.h>
 #include <stdbool.h>
 #include <string.h>
 
@@ -39,6 +40,27 @@ static bool is_before_number(const char *after)
 	return digits && (after[digits - 1] == ',' || strchr(";)", after[digits]));
 }
 
+static bool begins_option(const char *word)
+{
+	return word[0] == '-' && (word[1] == '-' || isalpha((unsigned char)word[1]));
+}
+
+/* Whether an option stands before the space at text[at], and perhaps has its value behind it. */
+static bool is_before_value(const char *text, size_t at)
+{
+	size_t from = at;
+
+	while (from && text[from - 1] != ' ')
+		from--;
+	return begins_option(text + from) && isalnum((unsigned char)text[at - 1]);
+}
+
+/* Whether a command should not end between the space at text[at] and what follows. */
+static bool is_in_command(const char *text, size_t at)
+{
+	return is_before_value(text, at) || begins_option(text + at + 1);
+}
+
 static size_t break_word(const char *text, size_t columns)
 {
 	size_t bytes = 0, part = 0;
@@ -66,7 +88,8 @@ size_t wrap_break(const char *text, size_t columns)
 		if (text[bytes] != ' ')
 			continue;
 		any_space = bytes;
-		if (!is_before_unit(text, bytes) && !is_before_number(text + bytes + 1))
+		if (!is_before_unit(text, bytes) && !is_before_number(text + bytes + 1) &&
+		    !is_in_command(text, bytes))
 			space = bytes;
 	}
 	if (!text[bytes])

@@ -8,7 +8,7 @@
 #include "base/json.h"
 #include "base/log.h"
 
-#define COLUMNS	   100
+#define COLUMNS	   80
 #define NAME_WIDTH 16
 /* Of findings: after "  warn  " and the name. */
 #define TEXT_COLUMN (8 + NAME_WIDTH)

@@ -32,6 +32,7 @@ _Static_assert(WINDOW_PROCESSES_MAX <= 1 << (32 - KEY_PROCESS),
 #define COMMON_FACTOR	2
 
 struct class_history {
+	uint64_t key;
 	uint32_t window_steps;
 	uint32_t count;
 	uint32_t told;	 /* so many steps more */
@@ -186,6 +187,11 @@ bool class_history__is_told(const struct class_history *history)
 uint32_t class_history__count(const struct class_history *history)
 {
 	return history->count;
+}
+
+uint64_t class_history__key(const struct class_history *history)
+{
+	return history->key;
 }
 
 bool class_history__is_known(const struct class_history *history)
@@ -514,6 +520,7 @@ struct class_history *class_table__add(struct class_table *table, uint64_t key)
 
 	if (!history)
 		return NULL;
+	history->key = key;
 	index = table->count < table->limit ? table->count++ : evict(table);
 	table->entries[index] = (struct entry){
 		.key = key, .used = ++table->lookups, .history = history, .next = *chain};
@@ -564,4 +571,13 @@ uint64_t class_key(const struct window *window, const struct fbt_step *record, c
 		bucket = bucket_of(value > 0 ? (uint64_t)value : 0) | KEY_BY_ARGUMENT;
 	return (uint64_t)record->tgid << 32 | processes_of(window, record->tgid) << KEY_PROCESS |
 	       (uint64_t)(record->kind % FBT_KIND_COUNT) << KEY_KIND | bucket;
+}
+
+struct step_class class_of_key(uint64_t key)
+{
+	return (struct step_class){
+		.is_known = true,
+		.by_argument = key & KEY_BY_ARGUMENT,
+		.bits = key & KEY_BUCKET,
+	};
 }

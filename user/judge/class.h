@@ -37,6 +37,7 @@ int class_history__add(struct class_history *history, const struct cause_times *
 
 uint32_t class_history__count(const struct class_history *history);
 bool class_history__is_known(const struct class_history *history); /* NULL is not */
+uint64_t class_history__key(const struct class_history *history);  /* in its table; else 0 */
 uint64_t class_history__usual_work_ns(const struct class_history *history);
 uint64_t class_history__usual_rest_ns(const struct class_history *history);
 
@@ -93,6 +94,9 @@ int class_table__add_step(struct class_table *table, struct class_history *histo
 
 /* Adds a class that is not there. NULL: -ENOMEM. */
 struct class_history *class_table__add(struct class_table *table, uint64_t key);
+
+/* What a key says of its class; usual_ns is not known. */
+struct step_class class_of_key(uint64_t key);
 
 /*
  * Key of a step's class. class_by: name of an argument, or NULL; a step without that argument goes

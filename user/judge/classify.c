@@ -20,7 +20,9 @@ struct classifier {
 	struct classify_counts counts;
 	struct class_table *classes;
 	struct rate_limiter limiter;
-	struct escalation escalation; /* the latest */
+	struct escalation escalation;			       /* the latest */
+	struct step_class class;			       /* of the latest step */
+	uint64_t slowest_ns[FBT_KIND_COUNT][CLASSIFY_SLOWEST]; /* slowest first */
 	bool begun;
 	bool manual;
 };
@@ -84,6 +86,16 @@ const struct classify_counts *classifier__counts(const struct classifier *classi
 const struct escalation_thresholds *classifier__thresholds(const struct classifier *classifier)
 {
 	return &classifier->options.thresholds;
+}
+
+const struct step_class *classifier__class(const struct classifier *classifier)
+{
+	return &classifier->class;
+}
+
+const char *classifier__class_by(const struct classifier *classifier)
+{
+	return classifier->options.class_by;
 }
 
 /* How long a step that was cut off would have taken is not known. */
@@ -331,6 +343,41 @@ static void escalate(struct classifier *classifier, const struct window *window,
 	counts->by_reason[escalation->result.reason]++;
 }
 
+/* Whether the step is one of the slowest of its kind so far, and is remembered as such. */
+static bool keep_slow(struct classifier *classifier, const struct step *step)
+{
+	uint64_t *slowest_ns = classifier->slowest_ns[step->record.kind % FBT_KIND_COUNT];
+	uint64_t ns = step_total_ns(step);
+	int place = CLASSIFY_SLOWEST;
+
+	while (place && slowest_ns[place - 1] < ns)
+		place--;
+	if (place == CLASSIFY_SLOWEST)
+		return false;
+	memmove(&slowest_ns[place + 1], &slowest_ns[place],
+		(size_t)(CLASSIFY_SLOWEST - 1 - place) * sizeof(*slowest_ns));
+	slowest_ns[place] = ns;
+	return true;
+}
+
+/* Before the step is added to its class. The median of a class takes microseconds. */
+static void find_class(struct classifier *classifier, const struct step *step, uint64_t own_key,
+		       const struct class_history *own, const struct class_history *known,
+		       const struct verdict *verdict)
+{
+	/* Steps of an anomaly belong to the class that it is held against, new sorts do not. */
+	uint64_t key = class_history__is_known(own) && verdict->judged ? class_history__key(known)
+								       : own_key;
+
+	if (!step->record.kind) {
+		classifier->class = (struct step_class){.bits = 0};
+		return;
+	}
+	classifier->class = class_of_key(key);
+	if (keep_slow(classifier, step) && verdict->judged)
+		classifier->class.usual_ns = class_history__usual_ns(known);
+}
+
 int classifier__judge(struct classifier *classifier, const struct window *window,
 		      const struct step *step, const struct escalation **escalation)
 {
@@ -361,6 +408,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		classifier->counts.judged++;
 	else
 		classifier->counts.unjudged++;
+	find_class(classifier, step, key, history, known, &verdict);
 	*escalation = NULL;
 	if (verdict.fired) {
 		escalate(classifier, window, step, &times, known, &verdict);

@@ -115,6 +115,18 @@ bool classifier__is_manual(const struct classifier *classifier);
 int classifier__judge(struct classifier *classifier, const struct window *window,
 		      const struct step *step, const struct escalation **escalation);
 
+/* Of each kind the classifier knows what so many of the slowest steps should have taken. */
+#define CLASSIFY_SLOWEST 3
+
+/*
+ * The class of the step judged last: its own, but the one that this is held against if it is an
+ * anomaly. usual_ns is that of the class that the step was held against.
+ */
+const struct step_class *classifier__class(const struct classifier *classifier);
+
+/* The argument by which steps have their classes; NULL: by their work. */
+const char *classifier__class_by(const struct classifier *classifier);
+
 const struct classify_counts *classifier__counts(const struct classifier *classifier);
 
 const struct escalation_thresholds *classifier__thresholds(const struct classifier *classifier);

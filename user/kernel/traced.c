@@ -7,7 +7,10 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "base/clock.h"
 #include "kernel/uprobes.h"
+#include "proc/cgroup.h"
+#include "proc/cpus.h"
 #include "proc/open.h"
 #include "proc/process.h"
 #include "proc/status.h"
@@ -80,6 +83,7 @@ int slots_take(struct shared *shared, uint32_t tgid, uint32_t tid, uint64_t now_
 	slot->tgid = tgid;
 	slot->tid = tid;
 	slot->born_ns = now_ns;
+	slot->taken_ns = now_ns;
 	slot->born_cpu_ns = FBT_USE_UNKNOWN;
 	slot->state = FBT_SLOT_LIVE;
 	shared->tgids[index] = tgid;
@@ -333,6 +337,30 @@ static uint64_t count_missing(const struct traced_set *set)
 	return missing;
 }
 
+/* By the threads that live, if there are any, and by the limit of their cgroups. */
+static void find_cpus(const struct traced_set *set, struct traced *traced)
+{
+	struct fbt_cpus record = {.tgid = traced->tgid};
+	struct cgroup_limits limits;
+	struct cpus cpus = {{0}};
+
+	for (uint32_t i = 1; i < slots_used(set->shared); i++) {
+		const struct fbt_slot *slot = &set->shared->slots[i];
+
+		if (slot->tgid == traced->tgid && slot->state == FBT_SLOT_LIVE)
+			cpus_add(&cpus, slot->tid);
+	}
+	record.cpus = cpus_count(&cpus);
+	if (!record.cpus)
+		return;
+	cgroup_limits_read(&limits, (struct proc_ref){.tgid = traced->tgid});
+	if (limits.period_us) {
+		record.quota_ns = limits.quota_us * NS_PER_US;
+		record.period_ns = limits.period_us * NS_PER_US;
+	}
+	traced->cpus = record;
+}
+
 int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now_ns)
 {
 	struct traced *traced = traced_set__find(set, tgid);
@@ -349,6 +377,9 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	slots_forget_untraced(set->shared);
 	if (traced)
 		traced->missing = missing;
+	/* It may have ended before the window does. Of others it would cost too much. */
+	if (traced && traced->wanted && !traced->cpus.cpus)
+		find_cpus(set, traced);
 	if (count_missing(set) > set->lost_threads)
 		set->lost_threads = count_missing(set);
 	return err ? err : taken;
@@ -382,8 +413,8 @@ static void count_live(struct traced_set *set)
 	}
 }
 
-/* Fills in a thread's name and what it has used: until now if it lives, else until its end. */
-static void find_use(const struct fbt_slot *slot, struct fbt_thread_use *use)
+/* Fills in a thread's name and what it used; of a thread that lives, as of now_ns. */
+static void find_use(const struct fbt_slot *slot, uint64_t now_ns, struct fbt_thread_use *use)
 {
 	struct proc_ref ref = {slot->tgid, slot->tid};
 	struct thread_use now = {.cpu_ns = slot->died_cpu_ns, .wait_ns = slot->died_delay_ns};
@@ -396,10 +427,12 @@ static void find_use(const struct fbt_slot *slot, struct fbt_thread_use *use)
 	if (slot->state == FBT_SLOT_DEAD) {
 		use->header.flags |= FBT_USE_ENDED;
 		memcpy(use->comm, slot->died_comm, sizeof(use->comm) - 1);
+		now_ns = slot->died_ns;
 	} else {
 		err = thread_use_read_one(&now, ref);
 		proc_comm(ref, use->comm, sizeof(use->comm));
 	}
+	use->traced_ns = sub_saturating(now_ns, slot->taken_ns);
 	if (err || slot->born_cpu_ns == FBT_USE_UNKNOWN || now.cpu_ns == FBT_USE_UNKNOWN)
 		return;
 	use->header.flags |= FBT_USE_CPU_KNOWN;
@@ -418,8 +451,8 @@ static void send_use(struct traced_set *set, uint32_t index, uint64_t now_ns)
 		use.calls += own.rows[nr].calls;
 		use.call_ns += own.rows[nr].ns + own.open_ns[nr];
 	}
-	find_use(&set->shared->slots[index], &use);
-	/* The thread was ending when it got this slot, and may have had another one before. */
+	find_use(&set->shared->slots[index], now_ns, &use);
+	/* That was ending when it got its slot, and perhaps had another one before. */
 	if (use.header.flags == FBT_USE_ENDED && !use.calls)
 		return;
 	record_send(set->output, &use, sizeof(use), FBT_EVENT_THREAD_USE);
@@ -468,7 +501,7 @@ void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64
 	}
 }
 
-void traced_set__send_table(struct traced_set *set, const struct traced *traced, uint64_t now_ns)
+void traced_set__send_table(struct traced_set *set, struct traced *traced, uint64_t now_ns)
 {
 	struct process_sums *sums = malloc(sizeof(*sums));
 
@@ -490,6 +523,9 @@ void traced_set__send_table(struct traced_set *set, const struct traced *traced,
 		    set->shared->slots[i].state != FBT_SLOT_FREE)
 			send_use(set, i, now_ns);
 	}
+	find_cpus(set, traced);
+	if (traced->cpus.cpus)
+		record_send(set->output, &traced->cpus, sizeof(traced->cpus), FBT_EVENT_CPUS);
 }
 
 void traced_set__forget(struct traced_set *set, struct traced *traced)

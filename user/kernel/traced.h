@@ -2,8 +2,8 @@
 /*
  * The traced processes, and the slots of their threads (fbt_shared.h). Takes slots for threads that
  * already exist, sums up the rows of slots, and gives slots back after their threads have ended.
- * The exact table of a process, and what its threads used, is sent when it or the window ends; of a
- * thread that has ended, when its slot is given back.
+ * The exact table of a process, what its threads used, and on which CPUs they may run, is sent when
+ * it or the window ends; of a thread that has ended, when its slot is given back.
  */
 #ifndef FBT_KERNEL_TRACED_H
 #define FBT_KERNEL_TRACED_H
@@ -78,6 +78,7 @@ struct traced {
 	struct process_sums ended;     /* sums of its ended threads */
 	struct process_sums *previous; /* for interval steps: sums at the last boundary, or NULL */
 	uint64_t previous_ns;
+	struct fbt_cpus cpus; /* its cpus are 0 if they are not known */
 };
 
 struct traced_set;
@@ -124,8 +125,8 @@ void traced_set__end_slots(struct traced_set *set, const struct traced *traced, 
 void traced_set__sum(struct traced_set *set, const struct traced *traced, uint64_t now_ns,
 		     struct process_sums *sums);
 
-/* Sends the table of a process, and what those of its threads used that have a slot. */
-void traced_set__send_table(struct traced_set *set, const struct traced *traced, uint64_t now_ns);
+/* Sends the table of a process, what those of its threads used that have a slot, and its CPUs. */
+void traced_set__send_table(struct traced_set *set, struct traced *traced, uint64_t now_ns);
 
 /* Removes a process and sends nothing. */
 void traced_set__forget(struct traced_set *set, struct traced *traced);

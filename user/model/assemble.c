@@ -615,6 +615,14 @@ static int add_thread_use(struct assembler *assembler, const struct fbt_thread_u
 	return process ? thread_table_add(&process->threads, use) : 0;
 }
 
+static void set_cpus(struct assembler *assembler, const struct fbt_cpus *cpus)
+{
+	struct process *process = window__touch_process(assembler->window, cpus->tgid);
+
+	if (process)
+		process->cpus = *cpus;
+}
+
 static void set_sampling(struct assembler *assembler, const struct fbt_sampling *record)
 {
 	note_time(assembler, record->time_ns);
@@ -825,6 +833,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return set_table_row(assembler, (const struct fbt_table *)event);
 	case FBT_EVENT_THREAD_USE:
 		return add_thread_use(assembler, (const struct fbt_thread_use *)event);
+	case FBT_EVENT_CPUS:
+		set_cpus(assembler, (const struct fbt_cpus *)event);
+		return 0;
 	default:
 		push_total(assembler, event);
 		return 0;

@@ -59,6 +59,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
+	[FBT_EVENT_CPUS] = PROCESS_LAYOUT(fbt_cpus, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)

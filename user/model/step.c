@@ -126,6 +126,12 @@ uint64_t step_errors(const struct step *step)
 	return sum_categories(i, step->record.sums[i].errors);
 }
 
+uint64_t step_team_blocked_ns(const struct fbt_step *record)
+{
+	return sub_saturating(record->team_ns,
+			      add_saturating(record->team_cpu_ns, record->team_delay_ns));
+}
+
 const char *step_end_name(enum fbt_step_end end)
 {
 	static const char *const names[] = {

@@ -16,6 +16,15 @@ typedef VEC(struct fbt_wake) wake_vec;
 
 struct step_gpu;
 
+/* The class of a step (judge/class.h), which the classifier sets. */
+struct step_class {
+	bool is_known;
+	bool by_argument;  /* else by its work in ns */
+	uint32_t bits;	   /* of the number that it goes by: 0 for 0, else its highest bit + 1 */
+	uint64_t usual_ns; /* what its steps usually take; 0: not known, or not one of the slowest
+			    */
+};
+
 struct step {
 	uint64_t number;      /* 1, 2, … in the window, in the order in which steps ended */
 	uint64_t kind_number; /* the same among the steps of its kind */
@@ -25,6 +34,7 @@ struct step {
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
+	struct step_class class;
 	struct fbt_stop stop; /* header.type is 0: the thread was not seen stopped in it */
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 };
@@ -74,6 +84,10 @@ const char *step_part_name(enum step_part part, bool calls_known);
 
 uint64_t step_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);
+
+/* Of the other threads, where that was measured: neither on a CPU nor waiting for one. */
+uint64_t step_team_blocked_ns(const struct fbt_step *record);
+
 const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */
 
 /* In microseconds. Each figure is rounded down, so the sum never exceeds the total. */

@@ -96,6 +96,7 @@ void thread_table_leave_out(struct thread_table *table, const struct fbt_thread_
 	rest->call_ns = add_saturating(rest->call_ns, use->call_ns);
 	rest->cpu_ns = add_saturating(rest->cpu_ns, use->cpu_ns);
 	rest->delay_ns = add_saturating(rest->delay_ns, use->delay_ns);
+	rest->traced_ns = add_saturating(rest->traced_ns, use->traced_ns);
 }
 
 int thread_table_add(struct thread_table *table, const struct fbt_thread_use *use)

@@ -516,14 +516,18 @@ static void add_limits(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_uint(shape, "memory_limit_hits", limits->memory_hits);
 }
 
-/* Another thread that had no CPU, and signal handlers: absent if there were none, or not measured.
- */
+/* What other threads did, one that had no CPU, and signal handlers: absent if not measured. */
 static void add_hidden(struct json_fields *shape, struct json_fields *stage_us,
 		       const struct fbt_step *record)
 {
 	if (record->header.flags & FBT_STEP_TEAM_KNOWN && record->starved_ns >= NS_PER_US) {
 		json_fields_uint(shape, "starved_tid", record->starved_tid);
 		json_fields_uint(stage_us, "starved", record->starved_ns / NS_PER_US);
+	}
+	if (record->header.flags & FBT_STEP_TEAM_TIMED) {
+		add_us(stage_us, "other_threads_cpu", record->team_cpu_ns);
+		add_us(stage_us, "other_threads_cpu_wait", record->team_delay_ns);
+		add_us(stage_us, "other_threads_blocked", step_team_blocked_ns(record));
 	}
 	if (!(record->header.flags & FBT_STEP_HANDLERS_TIMED))
 		return;

@@ -133,6 +133,8 @@ static void put_attributes(struct json *json, const struct window *window, const
 	put_text(json, "escalation.cause", cause_name(escalation->cause.kind));
 	put_text(json, "escalation.evidence", evidence);
 	put_text(json, "escalation.fired", escalation_fired_text(escalation->fired, fired));
+	if (escalation->repeated)
+		put_bool(json, "escalation.repeated", true);
 	put_number(json, "step.number", step->number);
 	put_number(json, "thread.id", step->record.tid);
 	json_array_end(json);
@@ -566,7 +568,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	bool failed;
 	int err;
 
-	if (!escalation_is_shown(escalation))
+	if (escalation->suppressed)
 		return 0;
 	if (getrandom(&ids, sizeof(ids), 0) != sizeof(ids))
 		return -EIO;

@@ -78,6 +78,7 @@ static int write_step(void *ctx, const struct window *window, struct step *step)
 	if (step->manual)
 		classifier__request_manual(pipeline->classifier);
 	err = classifier__judge(pipeline->classifier, window, step, &escalation);
+	step->class = *classifier__class(pipeline->classifier);
 	call_sinks(pipeline, write_step, window, step);
 	if (escalation)
 		call_sinks(pipeline, write_escalation, window, step, escalation);

@@ -188,6 +188,26 @@ static void add_parts(struct json_fields *fields, const struct step *step)
 			json_fields_uint(fields, names[i], parts.ns[i] / NS_PER_US);
 }
 
+/* Of other threads; left out is what is less than a microsecond, and all if not measured. */
+static void add_others(struct json_fields *fields, const struct fbt_step *record)
+{
+	const struct {
+		const char *key;
+		uint64_t ns;
+	} times[] = {{"other_threads_cpu_us", record->team_cpu_ns},
+		     {"other_threads_cpu_wait_us", record->team_delay_ns},
+		     {"other_threads_blocked_us", step_team_blocked_ns(record)}};
+
+	for (size_t i = 0; i < sizeof(times) / sizeof(times[0]); i++) {
+		if (record->header.flags & FBT_STEP_TEAM_TIMED && times[i].ns >= NS_PER_US)
+			json_fields_uint(fields, times[i].key, times[i].ns / NS_PER_US);
+	}
+	if (record->header.flags & FBT_STEP_TEAM_KNOWN && record->starved_ns >= NS_PER_US) {
+		json_fields_uint(fields, "starved_us", record->starved_ns / NS_PER_US);
+		json_fields_uint(fields, "starved_tid", record->starved_tid);
+	}
+}
+
 static void add_figures(struct json_fields *fields, const struct step *step)
 {
 	if (step_calls_known(step))
@@ -238,6 +258,7 @@ void step_args_fill(struct step_args *args, const struct window *window, const s
 	fields->count = 0;
 	add_figures(fields, step);
 	add_parts(fields, step);
+	add_others(fields, &step->record);
 	if (step->gpu)
 		add_gpu(fields, step->gpu);
 	add_flaws(fields, step);

@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/format.h"
 #include "base/json.h"
 #include "gpu/text.h"
@@ -411,6 +412,10 @@ static void write_slowest(struct json *json, const struct tally_kind *kind)
 			write_slow_calls(json, step);
 		json_string(json, "end", step_end_name(step->end));
 		put_known(json, "usual_ns", step->usual_ns, step->usual_ns);
+		if (step->starved_ns) {
+			json_uint(json, "starved_ns", step->starved_ns);
+			json_uint(json, "starved_tid", step->starved_tid);
+		}
 		json_string(json, "cause", step->is_escalated ? cause_name(step->cause) : NULL);
 		json_bool(json, "complete", step->complete);
 		json_object_end(json);
@@ -491,16 +496,40 @@ static void write_tail_group(struct json *json, const char *name, const struct t
 	json_object_end(json);
 }
 
-static void write_tail(struct json *json, const struct tally_kind *kind)
+static void write_tail(struct json *json, const struct tally_kind *kind, const struct tail *tail)
 {
 	struct tail_group slowest, median;
 
-	if (!tail__find(kind->tail, &slowest, &median))
+	if (!tail__find(tail, &slowest, &median))
 		return;
 	json_object_begin(json, "tail");
 	write_tail_group(json, "slowest", &slowest, tally_calls_known(kind));
 	write_tail_group(json, "median", &median, tally_calls_known(kind));
 	json_object_end(json);
+}
+
+/* Not if there is only one: its steps are all. */
+static void write_classes(struct json *json, const struct report *report,
+			  const struct tally_kind *kind)
+{
+	const char *argument = classifier__class_by(report->classifier);
+	uint64_t from, to;
+
+	if (kind->classes.count < 2)
+		return;
+	json_array_begin(json, "classes");
+	vec_for_each (class, &kind->classes) {
+		report_class_span(&class->class, &from, &to);
+		json_object_begin(json, NULL);
+		json_string(json, "by", class->class.by_argument ? argument : "work_ns");
+		json_uint(json, "from", from);
+		json_uint(json, "to", to);
+		json_uint(json, "steps", class->steps);
+		json_uint(json, "total_ns", class->total_ns);
+		write_tail(json, kind, class->tail);
+		json_object_end(json);
+	}
+	json_array_end(json);
 }
 
 /* The calls of its steps, if they were traced. */
@@ -526,6 +555,22 @@ static void write_other_calls(struct json *json, const struct tally_kind *kind)
 	json_uint(json, "threads_max", kind->threads_max);
 }
 
+/* What other threads did in the steps in which that was measured, summed up. */
+static void write_team(struct json *json, const struct tally_kind *kind)
+{
+	uint64_t used_ns = add_saturating(kind->team_cpu_ns, kind->team_delay_ns);
+
+	if (!kind->team_steps)
+		return;
+	json_object_begin(json, "other_threads");
+	json_uint(json, "steps", kind->team_steps);
+	json_uint(json, "total_ns", kind->team_ns);
+	json_uint(json, "cpu_ns", kind->team_cpu_ns);
+	json_uint(json, "cpu_wait_ns", kind->team_delay_ns);
+	json_uint(json, "blocked_ns", sub_saturating(kind->team_ns, used_ns));
+	json_object_end(json);
+}
+
 static void write_kind(struct json *json, const struct report *report, uint32_t index)
 {
 	const struct tally_kind *kind = report->tally->kinds[index];
@@ -547,9 +592,11 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 	json_uint(json, "total_ns", kind->total_ns);
 	write_calls(json, kind);
 	write_parts(json, kind);
-	write_tail(json, kind);
+	write_tail(json, kind, kind->tail);
+	write_classes(json, report, kind);
 	write_stats(json, "gap", kind->gap);
 	write_other_calls(json, kind);
+	write_team(json, kind);
 	write_args(json, &report->window->kinds[index], kind);
 	write_slowest(json, kind);
 	write_gpu_kind(json, report, index);
@@ -585,6 +632,8 @@ static void write_use(struct json *json, const struct window *window,
 
 	put_known(json, "cpu_ns", is_known, use->cpu_ns);
 	put_known(json, "cpu_wait_ns", is_known, use->delay_ns);
+	put_known(json, "blocked_ns", is_known && use->traced_ns,
+		  sub_saturating(use->traced_ns, add_saturating(use->cpu_ns, use->delay_ns)));
 	if (!window__traces_calls(window))
 		return;
 	json_uint(json, "calls", use->calls);
@@ -670,6 +719,7 @@ void report_json_write(const struct report *report)
 
 	json_object_begin(&json, NULL);
 	write_window(&json, window);
+	report_json_findings(&json, report);
 	json_array_begin(&json, "kinds");
 	for (uint32_t i = 0; i < FBT_KIND_COUNT; i++)
 		if (report->tally->kinds[i] || (i && window->kind_known[i]))

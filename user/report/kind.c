@@ -44,26 +44,40 @@ static void write_gap(const struct report *report, const struct tally_kind *kind
 		     FORMAT_TIME(stats__max(gap)), calls);
 }
 
+/* What they did, in the mean step in which that was measured. */
+static void describe_team(const struct tally_kind *kind, struct line *line)
+{
+	double steps = (double)kind->team_steps;
+	uint64_t used_ns = add_saturating(kind->team_cpu_ns, kind->team_delay_ns);
+
+	if (!kind->team_steps)
+		return;
+	line_add(line, "%s on a CPU, %s waiting for one, %s blocked per step, all together",
+		 FORMAT_TIME((double)kind->team_cpu_ns / steps),
+		 FORMAT_TIME((double)kind->team_delay_ns / steps),
+		 FORMAT_TIME((double)sub_saturating(kind->team_ns, used_ns) / steps));
+	if (kind->team_steps < kind->steps)
+		line_add(line, " (measured in %s steps)", FORMAT_COUNT(kind->team_steps));
+}
+
 static void write_others(const struct report *report, const struct tally_kind *kind)
 {
-	char mean[FORMAT_MAX];
+	char text[320] = "";
+	struct line line = {text, sizeof(text), 0};
 
-	if (!tally_calls_known(kind))
-		return;
-	if (!kind->other_steps) {
-		report_field(report, "  other threads", "not measured");
-		return;
+	describe_team(kind, &line);
+	if (tally_calls_known(kind) && kind->other_steps) {
+		line_add(&line, "%s%s in syscalls per step", line.length ? "; " : "",
+			 FORMAT_TIME((double)kind->other_ns / (double)kind->other_steps));
+		line_add(&line, "%s (waits included)", kind->team_steps ? "" : ", all together");
 	}
-	format_time(mean, (double)kind->other_ns / (double)kind->other_steps);
-	if (kind->threads_max)
-		report_field(
-			report, "  other threads",
-			"%s in syscalls per step, all together (waits included); at most %" PRIu32
-			" %s",
-			mean, kind->threads_max, kind->threads_max == 1 ? "thread" : "threads");
-	else
-		report_field(report, "  other threads",
-			     "%s in syscalls per step, all together (waits included)", mean);
+	if (line.length && kind->threads_max)
+		line_add(&line, "; at most %" PRIu32 " %s", kind->threads_max,
+			 kind->threads_max == 1 ? "thread" : "threads");
+	if (line.length)
+		report_field(report, "  other threads", "%s", text);
+	else if (tally_calls_known(kind))
+		report_field(report, "  other threads", "not measured");
 }
 
 static void write_args(const struct report *report, const struct tally_kind *kind, int index)
@@ -95,17 +109,24 @@ static void write_args(const struct report *report, const struct tally_kind *kin
 
 static void write_ends(const struct report *report, const struct tally_kind *kind)
 {
-	uint64_t others = kind->steps - kind->ends[FBT_END_RETURN];
+	static const struct {
+		enum fbt_step_end end;
+		const char *words;
+	} rows[] = {{FBT_END_UNWOUND, "exception or longjmp"},
+		    {FBT_END_EXITED, "thread exit"},
+		    {FBT_END_TRUNCATED, "end of window"}};
+	char text[160] = "";
+	struct line line = {text, sizeof(text), 0};
 
-	if (!others)
-		return;
-	report_field(
-		report, "  ended by",
-		"return %s; not in the percentiles, mean and CV: exception or longjmp %s, thread "
-		"exit %s, end of window %s",
-		FORMAT_COUNT(kind->ends[FBT_END_RETURN]), FORMAT_COUNT(kind->ends[FBT_END_UNWOUND]),
-		FORMAT_COUNT(kind->ends[FBT_END_EXITED]),
-		FORMAT_COUNT(kind->ends[FBT_END_TRUNCATED]));
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (kind->ends[rows[i].end])
+			line_add(&line, "%s %s %s", line.length ? "," : "", rows[i].words,
+				 FORMAT_COUNT(kind->ends[rows[i].end]));
+	}
+	if (line.length)
+		report_field(report, "  ended by",
+			     "return %s; not in the percentiles, mean and CV:%s",
+			     FORMAT_COUNT(kind->ends[FBT_END_RETURN]), text);
 }
 
 static void write_sampling(const struct report *report, uint32_t index)
@@ -157,18 +178,42 @@ static const char *find_doubt(const struct tally_step *step)
 	return step->complete ? "" : "* incomplete";
 }
 
-/* The same if calls were not traced and the time on a CPU is not known. */
+/* Share of a step for which another thread had no CPU, so that the step says so. */
+#define STARVED_PERCENT 10
+
+/* Below the row of a step: its cause, what it may have waited for, and whether to doubt it. */
+static void write_notes(const struct report *report, const struct tally_step *step)
+{
+	char words[CAUSE_WORDS_SIZE], name[64];
+	const char *known = window__thread_name(report->window, step->starved_tid);
+
+	if (step->is_escalated && step->cause != CAUSE_UNKNOWN) {
+		cause_words(step->cause, words);
+		fprintf(report->out, "%21scause: %s\n", "", words);
+	}
+	if (percent_of((double)step->starved_ns, (double)step->total_ns) >= STARVED_PERCENT) {
+		shorten_text(name, sizeof(name), known ? known : "", 15);
+		fprintf(report->out, "%21sthread %" PRIu32 "%s%s waited for a CPU for %s\n", "",
+			step->starved_tid, *name ? " " : "", name, FORMAT_TIME(step->starved_ns));
+	}
+	if (*find_doubt(step))
+		fprintf(report->out, "%21s%s\n", "", find_doubt(step));
+}
+
+/* The same where calls were not traced, nor is known how long the step was on a CPU. */
 static void write_slowest_untraced(const struct report *report, const struct tally_kind *kind)
 {
-	report_line(report, STYLE_DIM, "  %-10s %9s %9s %8s", "slowest", "at", "took", "thread");
+	report_line(report, STYLE_DIM, "  %-8s %9s %9s %9s %8s", "slowest", "at", "took", "usual",
+		    "thread");
 	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++) {
 		const struct tally_step *step = &kind->slowest[i];
 		char number[FORMAT_MAX + 1];
 
 		snprintf(number, sizeof(number), "#%" PRIu64, step->number);
-		fprintf(report->out, "  %-10s %9s %9s %8" PRIu32 "%s%s\n", number,
-			FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns), step->tid,
-			*find_doubt(step) ? "  " : "", find_doubt(step));
+		fprintf(report->out, "  %-8s %9s %9s %9s %8" PRIu32 "\n", number,
+			FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns),
+			step->usual_ns ? FORMAT_TIME(step->usual_ns) : "-", step->tid);
+		write_notes(report, step);
 	}
 }
 
@@ -186,20 +231,11 @@ static void write_slow(const struct report *report, const struct tally_kind *kin
 		snprintf(last, sizeof(last), "%" PRIu32, step->tid);
 	else if (step->has_arg)
 		snprintf(last, sizeof(last), "%" PRId64, step->arg);
-	fprintf(report->out, "  %-8s %9s %9s %9s %9s  %-19s %8s%s%s\n", number,
+	fprintf(report->out, "  %-8s %9s %9s %9s %9s  %-19s %8s\n", number,
 		FORMAT_TIME(step->start_ns), FORMAT_TIME(step->total_ns),
 		step->usual_ns ? FORMAT_TIME(step->usual_ns) : "-", FORMAT_TIME(step->own_ns), rest,
-		last, *find_doubt(step) ? "  " : "", find_doubt(step));
-}
-
-static void write_cause(const struct report *report, const struct tally_step *step)
-{
-	char words[CAUSE_WORDS_SIZE];
-
-	if (!step->is_escalated || step->cause == CAUSE_UNKNOWN)
-		return;
-	cause_words(step->cause, words);
-	fprintf(report->out, "  %-8s %9s cause: %s\n", "", "", words);
+		last);
+	write_notes(report, step);
 }
 
 static void write_slowest(const struct report *report, const struct tally_kind *kind, int index)
@@ -217,10 +253,8 @@ static void write_slowest(const struct report *report, const struct tally_kind *
 	report_line(report, STYLE_DIM, "  %-8s %9s %9s %9s %9s  %-19s %8s", "slowest", "at", "took",
 		    "usual", report_part(kind, STEP_OWN), "most of the rest",
 		    has_arg ? arg : "thread");
-	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++) {
+	for (int i = 0; i < TALLY_SLOWEST && kind->slowest[i].number; i++)
 		write_slow(report, kind, &kind->slowest[i], has_arg);
-		write_cause(report, &kind->slowest[i]);
-	}
 }
 
 void report_kind(const struct report *report, int index)

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include "base/json.h"
 #include "judge/classify.h"
 #include "model/window.h"
 #include "report/tally.h"
@@ -53,6 +54,9 @@ void report_kind(const struct report *report, int kind);
 /* A part's row. Where the parts are not known, "compute" is what is left. */
 const char *report_part(const struct tally_kind *kind, enum step_part part);
 
+/* The same as words of a sentence: "waiting for a CPU". */
+const char *report_part_words(const struct tally_kind *kind, enum step_part part);
+
 /* Where the time of a kind's steps went, as shares of it: "61 % own code, 29 % futex". */
 void report_shares(const struct tally_kind *kind, char *to, size_t size);
 
@@ -60,15 +64,23 @@ void report_shares(const struct tally_kind *kind, char *to, size_t size);
 void report_times(const struct report *report, int kind);
 void report_tail(const struct report *report, const struct tally_kind *kind);
 
-/* Lines about time that no kind of step should spend: waiting for a CPU or a disk, stopped. */
+/* The numbers of a class: ns of work, or values of the argument. */
+void report_class_span(const struct step_class *class, uint64_t *from, uint64_t *to);
+
+/*
+ * What is worth a look, most time at stake first, in lines: parts of the steps that should be none,
+ * or are large in every step; threads that waited for a CPU; and what escalated steps waited for
+ * above the usual, which is no longer in the first.
+ */
 void report_findings(const struct report *report);
+void report_json_findings(struct json *json, const struct report *report);
 
 /* Syscall tables of the processes, and tables of their threads if verbose. */
 void report_processes(const struct report *report);
 void report_threads(const struct report *report, const struct process *process);
 
-/* A line for each process whose threads, apart from those with steps, waited for a CPU. */
-void report_starved(const struct report *report);
+/* The name of a thread, "?" if it is not known. */
+const char *report_thread_name(const struct report *report, const struct fbt_thread_use *use);
 
 /* What the GPU did in steps: its sentence, and the figures of a kind. Nothing without records. */
 void report_gpu_headline(const struct report *report);

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "report/tail.h"
 
-#include <math.h>
+#include <errno.h>
 #include <stdlib.h>
 
 #include "base/arith.h"
 
-#define CLASSES_PER_OCTAVE 12
-#define CLASSES		   (64 * CLASSES_PER_OCTAVE)
-#define STEPS_MIN	   200
+#define OCTAVES		   64
+#define CLASSES_PER_OCTAVE 32
+#define CLASSES		   (OCTAVES * CLASSES_PER_OCTAVE)
+#define STEPS_MIN	   100
 #define SLOWEST_PERCENT	   1
-#define SLOWEST_MAX	   10 /* percent of the steps */
-#define LONGER_MIN	   1.3
+/* If the classes of the slowest have more of the steps, these are a sort of step, and no tail. */
+#define SLOWEST_MAX 10
+#define LONGER_MIN  1.1
+/* The steps that stand for the median: from this percent of them, by length, to that. */
+#define MEDIAN_FROM 45
+#define MEDIAN_TO   55
 
 struct length_class {
 	uint64_t steps;
@@ -19,9 +24,13 @@ struct length_class {
 	uint64_t parts_ns[STEP_PARTS];
 };
 
+struct octave {
+	struct length_class classes[CLASSES_PER_OCTAVE];
+};
+
 struct tail {
 	uint64_t steps;
-	struct length_class classes[CLASSES];
+	struct octave *octaves[OCTAVES]; /* NULL: no step is of such a length */
 };
 
 struct tail *tail__new(void)
@@ -31,65 +40,98 @@ struct tail *tail__new(void)
 
 void tail__free(struct tail *tail)
 {
+	for (size_t i = 0; tail && i < OCTAVES; i++)
+		free(tail->octaves[i]);
 	free(tail);
 }
 
-static size_t class_of(uint64_t ns)
+static int octave_of(uint64_t ns)
 {
-	double class = ns ? log2((double)ns) * CLASSES_PER_OCTAVE : 0;
-
-	return class < CLASSES - 1 ? (size_t) class : CLASSES - 1;
+	return ns ? OCTAVES - 1 - __builtin_clzll(ns) : 0;
 }
 
-static void add_class(struct length_class *to, const struct length_class *from)
+/* Of an octave's classes, which are all of the same width. */
+static uint64_t class_of(uint64_t ns, int octave)
 {
-	to->steps += from->steps;
-	to->total_ns = add_saturating(to->total_ns, from->total_ns);
-	for (int i = 0; i < STEP_PARTS; i++)
-		to->parts_ns[i] = add_saturating(to->parts_ns[i], from->parts_ns[i]);
+	uint64_t above = ns & ~(UINT64_C(1) << octave);
+
+	return octave >= 5 ? above >> (octave - 5) : above << (5 - octave);
 }
+_Static_assert(CLASSES_PER_OCTAVE == 1 << 5, "class_of says so");
 
-void tail__add(struct tail *tail, const struct step_parts *parts, uint64_t total_ns)
+int tail__add(struct tail *tail, const struct step_parts *parts, uint64_t total_ns)
 {
-	struct length_class one = {.steps = 1, .total_ns = total_ns};
+	int octave = octave_of(total_ns);
+	struct length_class *class;
 
+	if (!tail->octaves[octave])
+		tail->octaves[octave] = calloc(1, sizeof(struct octave));
+	if (!tail->octaves[octave])
+		return -ENOMEM;
+	class = &tail->octaves[octave]->classes[total_ns ? class_of(total_ns, octave) : 0];
+	class->steps++;
+	class->total_ns = add_saturating(class->total_ns, total_ns);
 	for (int i = 0; i < STEP_PARTS; i++)
-		one.parts_ns[i] = parts->ns[i];
-	add_class(&tail->classes[class_of(total_ns)], &one);
+		class->parts_ns[i] = add_saturating(class->parts_ns[i], parts->ns[i]);
 	tail->steps++;
+	return 0;
 }
 
-static void find_mean(const struct length_class *sum, struct tail_group *group)
+static const struct length_class *class_at(const struct tail *tail, int index)
 {
-	double steps = (double)sum->steps;
+	const struct octave *octave = tail->octaves[index / CLASSES_PER_OCTAVE];
 
-	*group =
-		(struct tail_group){.steps = sum->steps, .total_ns = (double)sum->total_ns / steps};
-	for (int i = 0; i < STEP_PARTS; i++)
-		group->parts_ns[i] = (double)sum->parts_ns[i] / steps;
+	return octave ? &octave->classes[index % CLASSES_PER_OCTAVE] : NULL;
 }
 
-static const struct length_class *find_median(const struct tail *tail)
+/*
+ * The mean of the steps from one rank by length up to another. Of a class that lies across a rank
+ * the share on this side of it counts.
+ */
+static void find_mean(const struct tail *tail, uint64_t from, uint64_t to, struct tail_group *group)
+{
+	uint64_t rank = 0;
+
+	*group = (struct tail_group){.steps = to - from};
+	for (int index = 0; index < CLASSES && rank < to; index++) {
+		const struct length_class *class = class_at(tail, index);
+		uint64_t first = rank, taken;
+		double share;
+
+		if (!class || !class->steps)
+			continue;
+		rank += class->steps;
+		if (rank <= from)
+			continue;
+		taken = min_u64(rank, to) - max_u64(first, from);
+		share = (double)taken / (double)class->steps / (double)group->steps;
+		group->total_ns += (double)class->total_ns * share;
+		for (int i = 0; i < STEP_PARTS; i++)
+			group->parts_ns[i] += (double)class->parts_ns[i] * share;
+	}
+}
+
+/* The steps in the classes of so many of the slowest. */
+static uint64_t count_beside(const struct tail *tail, uint64_t slowest)
 {
 	uint64_t steps = 0;
-	size_t at = 0;
 
-	while (at < CLASSES - 1 && (steps += tail->classes[at].steps) <= tail->steps / 2)
-		at++;
-	return &tail->classes[at];
+	for (int index = CLASSES; index-- && steps < slowest;) {
+		const struct length_class *class = class_at(tail, index);
+
+		steps += class ? class->steps : 0;
+	}
+	return steps;
 }
 
 bool tail__find(const struct tail *tail, struct tail_group *slowest, struct tail_group *median)
 {
-	struct length_class sum = {0};
+	uint64_t steps = tail->steps, count = steps / (100 / SLOWEST_PERCENT);
 
-	if (tail->steps < STEPS_MIN)
+	if (steps < STEPS_MIN || count_beside(tail, count) > steps / (100 / SLOWEST_MAX))
 		return false;
-	for (size_t i = CLASSES; i-- && sum.steps * 100 < tail->steps * SLOWEST_PERCENT;)
-		add_class(&sum, &tail->classes[i]);
-	if (sum.steps * 100 > tail->steps * SLOWEST_MAX)
-		return false;
-	find_mean(&sum, slowest);
-	find_mean(find_median(tail), median);
+	find_mean(tail, steps - count, steps, slowest);
+	find_mean(tail, steps / 100 * MEDIAN_FROM + steps % 100 * MEDIAN_FROM / 100,
+		  steps / 100 * MEDIAN_TO + steps % 100 * MEDIAN_TO / 100, median);
 	return slowest->total_ns >= LONGER_MIN * median->total_ns;
 }

@@ -320,6 +320,9 @@ static void free_kind(struct tally_kind *kind)
 	stats__free(kind->duration);
 	stats__free(kind->gap);
 	tail__free(kind->tail);
+	vec_for_each (class, &kind->classes)
+		tail__free(class->tail);
+	vec_free(&kind->classes);
 	free(kind);
 }
 
@@ -338,7 +341,48 @@ static struct tally_kind *new_kind(void)
 	return NULL;
 }
 
-static void add_parts(struct tally_kind *kind, const struct step *step)
+static bool is_same_class(const struct step_class *left, const struct step_class *right)
+{
+	return left->by_argument == right->by_argument && left->bits == right->bits;
+}
+
+/* NULL: there are enough of them, and it is in none of its own. */
+static struct tally_class *find_class(struct tally_kind *kind, const struct step_class *class)
+{
+	struct tally_class fresh = {.class = *class};
+
+	vec_for_each (known, &kind->classes) {
+		if (is_same_class(&known->class, class))
+			return known;
+	}
+	if (kind->classes.count == TALLY_CLASSES)
+		return NULL;
+	fresh.tail = tail__new();
+	if (!fresh.tail || vec_push(&kind->classes, fresh)) {
+		tail__free(fresh.tail);
+		return NULL;
+	}
+	return &kind->classes.items[kind->classes.count - 1];
+}
+
+static int add_to_tails(struct tally_kind *kind, const struct step *step,
+			const struct step_parts *parts)
+{
+	struct tally_class *class;
+	int err;
+
+	err = tail__add(kind->tail, parts, step_total_ns(step));
+	if (err || !step->class.is_known)
+		return err;
+	class = find_class(kind, &step->class);
+	if (!class)
+		return 0;
+	class->steps++;
+	class->total_ns = add_saturating(class->total_ns, step_total_ns(step));
+	return tail__add(class->tail, parts, step_total_ns(step));
+}
+
+static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
 
@@ -346,10 +390,19 @@ static void add_parts(struct tally_kind *kind, const struct step *step)
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
 	if (!parts.known)
-		return;
+		return 0;
 	kind->parts_known++;
-	if (step->record.end == FBT_END_RETURN)
-		tail__add(kind->tail, &parts, step_total_ns(step));
+	return step->record.end == FBT_END_RETURN ? add_to_tails(kind, step, &parts) : 0;
+}
+
+static void add_team(struct tally_kind *kind, const struct fbt_step *record)
+{
+	if (!(record->header.flags & FBT_STEP_TEAM_TIMED))
+		return;
+	kind->team_steps++;
+	kind->team_ns = add_saturating(kind->team_ns, record->team_ns);
+	kind->team_cpu_ns = add_saturating(kind->team_cpu_ns, record->team_cpu_ns);
+	kind->team_delay_ns = add_saturating(kind->team_delay_ns, record->team_delay_ns);
 }
 
 static void add_sums(struct tally_kind *kind, const struct fbt_step *record)
@@ -392,6 +445,7 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 		.total_ns = step_total_ns(step),
 		.start_ns = sub_saturating(record->start_ns, window->record.start_ns),
 		.compute_ns = step_compute_ns(step),
+		.usual_ns = step->class.usual_ns,
 		.end = record->end,
 		.tgid = record->tgid,
 		.tid = record->tid,
@@ -409,6 +463,10 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 	entry.own_ns = parts.ns[STEP_OWN];
 	entry.arg = record->args[0];
 	entry.has_arg = record->arg_mask & 1;
+	if (record->header.flags & FBT_STEP_TEAM_KNOWN) {
+		entry.starved_ns = record->starved_ns;
+		entry.starved_tid = record->starved_tid;
+	}
 	for (int i = STEP_OWN + 1; i < STEP_PARTS; i++) {
 		if (parts.ns[i] > entry.rest_ns) {
 			entry.rest = (enum step_part)i;
@@ -431,6 +489,7 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	const struct fbt_step *record = &step->record;
 	struct tally_kind *kind;
 	uint64_t compute_ns = step_compute_ns(step);
+	int err, result;
 
 	if (record->kind >= FBT_KIND_COUNT || record->end >= TALLY_ENDS)
 		return 0; /* decode refuses such a step */
@@ -449,7 +508,7 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 		stats__add(kind->duration, step_total_ns(step));
 	kind->total_ns = add_saturating(kind->total_ns, step_total_ns(step));
 	kind->compute_ns = add_saturating(kind->compute_ns, compute_ns);
-	add_parts(kind, step);
+	err = add_parts(kind, step);
 	if (compute_ns > kind->compute_max_ns)
 		kind->compute_max_ns = compute_ns;
 	if (!(record->header.flags & FBT_STEP_NO_GAP)) {
@@ -460,12 +519,14 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 		kind->other_steps++;
 		kind->other_ns = add_saturating(kind->other_ns, record->other_syscall_ns);
 	}
+	add_team(kind, record);
 	if (record->threads > kind->threads_max)
 		kind->threads_max = record->threads;
 	add_sums(kind, record);
 	add_args(kind, record);
 	keep_slowest(kind, window, step);
-	return gpu_tally_add(&tally->gpu, step);
+	result = gpu_tally_add(&tally->gpu, step);
+	return err ? err : result;
 }
 
 int tally_escalate(struct tally *tally, const struct window *window, const struct step *step,

@@ -134,7 +134,7 @@ void gpu_tally_mean(const struct gpu_tally_kind *kind, struct gpu_figures *mean)
 /* The most frequent verdict other than unknown, if there is one. */
 enum gpu_bound gpu_tally_bound(const struct gpu_tally_kind *kind);
 
-#define TALLY_SLOWEST 3
+#define TALLY_SLOWEST CLASSIFY_SLOWEST
 #define TALLY_ENDS    (FBT_END_EXITED + 1)
 
 struct tally_step {
@@ -147,10 +147,12 @@ struct tally_step {
 	uint64_t rest_ns;    /* … if this is not 0 */
 	int64_t arg;	     /* the first recorded argument … */
 	bool has_arg;
+	uint64_t usual_ns;   /* what its class usually takes; 0: not known */
+	uint64_t starved_ns; /* another thread waited so long for a CPU; 0: none, or not known */
+	uint32_t starved_tid;
 	/* Of a step that was escalated: */
 	bool is_escalated;
 	enum cause_kind cause;
-	uint64_t usual_ns;	    /* what its class usually takes; 0: not known */
 	struct fbt_sum sum;	    /* of the dominant category */
 	enum fbt_category dominant; /* means nothing if sum.ns is 0 */
 	enum fbt_step_end end;
@@ -164,6 +166,16 @@ struct tally_arg {
 	int64_t min;
 	int64_t max;
 	long double sum;
+};
+
+/* Of a kind's classes so many have a tail of their own. */
+#define TALLY_CLASSES 16
+
+struct tally_class {
+	struct step_class class;
+	uint64_t steps;
+	uint64_t total_ns;
+	struct tail *tail;
 };
 
 struct tally_kind {
@@ -180,13 +192,19 @@ struct tally_kind {
 	/* All steps. */
 	uint64_t total_ns;
 	uint64_t compute_ns;
-	uint64_t compute_max_ns;       /* in one step */
-	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
-	uint64_t parts_known;	       /* steps all of whose parts were measured */
-	struct tail *tail;	       /* of these, those that returned */
+	uint64_t compute_max_ns;	 /* in one step */
+	uint64_t parts_ns[STEP_PARTS];	 /* where total_ns went: see step_split */
+	uint64_t parts_known;		 /* steps all of whose parts were measured */
+	struct tail *tail;		 /* of these, those that returned; … */
+	VEC(struct tally_class) classes; /* … and by class, in the order in which they came */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */
 	uint64_t other_ns;
+	/* Of the other threads in the steps in which that was measured: see fbt_step. */
+	uint64_t team_steps;
+	uint64_t team_ns;
+	uint64_t team_cpu_ns;
+	uint64_t team_delay_ns;
 	uint32_t threads_max;
 	struct tally_arg args[FBT_ARG_COUNT];
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */

@@ -286,8 +286,6 @@ static void write_warnings(const struct report *report)
 	warn_of_lost(report);
 	warn_of_processes(report);
 	warn_of_sampling(report);
-	report_findings(report);
-	report_starved(report);
 	warn_of_cost(report);
 	warn_of_steps(report);
 	if (tally_main_kind(report->tally) < 0 && !has_untraced(report->window)) {
@@ -401,19 +399,23 @@ static void write_window(const struct report *report)
 static void write_lost(const struct report *report)
 {
 	const struct window *window = report->window;
-	char text[256];
+	uint64_t open = tally_open_steps(report->tally);
+	char text[256] = "";
 	struct line line = {text, sizeof(text), 0};
 
 	for (int i = 0; i < FBT_LOST_COUNT; i++) {
-		if (window__may_lose(window, (enum fbt_lost_cause)i))
+		if (window->lost.count[i])
 			line_add(&line, "%s%s %s", line.length ? ", " : "", lost_cause_name(i),
 				 FORMAT_COUNT(window->lost.count[i]));
 	}
-	report_field(report, "Records", "lost %s (%s)", FORMAT_COUNT(window__lost_total(window)),
-		     text);
-	report_field(report, "", "incomplete steps: %s, of which still open at the end: %s",
-		     FORMAT_COUNT(window->incomplete_steps),
-		     FORMAT_COUNT(tally_open_steps(report->tally)));
+	report_field(report, "Records", line.length ? "lost %s (%s)" : "lost %s",
+		     FORMAT_COUNT(window__lost_total(window)), text);
+	if (open)
+		report_field(report, "", "incomplete steps: %s, of which still open at the end: %s",
+			     FORMAT_COUNT(window->incomplete_steps), FORMAT_COUNT(open));
+	else
+		report_field(report, "", "incomplete steps: %s",
+			     FORMAT_COUNT(window->incomplete_steps));
 }
 
 static void write_added(const struct report *report, const struct tally_cost *cost)
@@ -673,6 +675,7 @@ void report_text_write(const struct report *report)
 
 	write_headline(report);
 	report_gpu_headline(report);
+	report_findings(report);
 	write_warnings(report);
 	report_gpu_warnings(report);
 	write_escalations(report);

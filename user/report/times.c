@@ -10,11 +10,11 @@
 #include "report/part.h"
 #include "report/tail.h"
 
-/* Share of the step time above which a part that is neither code nor calls is a finding. */
-#define FINDING_PERCENT 10
 /* Parts of the extra time of the slowest steps that are named, and their least share of it. */
 #define TAIL_PARTS   3
 #define TAIL_PERCENT 5
+/* Classes of steps whose slowest ones are described. */
+#define CLASSES_SHOWN 3
 
 static bool is_call(enum step_part part)
 {
@@ -43,8 +43,7 @@ const char *report_part(const struct tally_kind *kind, enum step_part part)
 	}
 }
 
-/* As words of a sentence. */
-static const char *part_words(const struct tally_kind *kind, enum step_part part)
+const char *report_part_words(const struct tally_kind *kind, enum step_part part)
 {
 	bool traced = tally_calls_known(kind);
 
@@ -95,13 +94,13 @@ void report_shares(const struct tally_kind *kind, char *to, size_t size)
 		line_add(&line, "system calls not traced%s", kind->parts_known ? ", " : "");
 	if (tally_calls_known(kind) || kind->parts_known)
 		line_add(&line, "%.0f %% %s", percent_of((double)kind->parts_ns[STEP_OWN], total),
-			 part_words(kind, STEP_OWN));
+			 report_part_words(kind, STEP_OWN));
 	sort_parts(kind, order);
 	for (int i = 0; i < 2; i++) {
 		percent = percent_of((double)kind->parts_ns[order[i]], total);
 		if (percent >= 1.0)
 			line_add(&line, ", %.0f %% %s", percent,
-				 part_words(kind, (enum step_part)order[i]));
+				 report_part_words(kind, (enum step_part)order[i]));
 	}
 }
 
@@ -185,103 +184,128 @@ void report_times(const struct report *report, int index)
 	write_row(report, kind, index ? "step" : "interval", kind->total_ns, NULL);
 }
 
-void report_tail(const struct report *report, const struct tally_kind *kind)
+/* "the slowest 1 % (21) are 131 ms longer than median steps: futex +71.3 ms, own code +58.2 ms" */
+static void describe_tail(const struct tally_kind *kind, const struct tail_group *slowest,
+			  const struct tail_group *median, struct line *line)
 {
-	struct tail_group slowest, median;
-	double extra_ns;
-	char text[256] = "";
-	struct line line = {text, sizeof(text), 0};
+	double extra_ns = slowest->total_ns - median->total_ns;
+	struct tail_group left = *slowest;
 
-	if (!tail__find(kind->tail, &slowest, &median))
-		return;
-	extra_ns = slowest.total_ns - median.total_ns;
+	line_add(line, "the slowest 1 %% (%s) %s %s longer than median ones:",
+		 FORMAT_COUNT(slowest->steps), slowest->steps == 1 ? "is" : "are",
+		 FORMAT_TIME(extra_ns));
 	for (int named = 0; named < TAIL_PARTS; named++) {
 		double most_ns = extra_ns * TAIL_PERCENT / 100;
 		int most = -1;
 
 		for (int i = 0; i < STEP_PARTS; i++) {
-			if (slowest.parts_ns[i] - median.parts_ns[i] > most_ns) {
-				most_ns = slowest.parts_ns[i] - median.parts_ns[i];
+			if (left.parts_ns[i] - median->parts_ns[i] > most_ns) {
+				most_ns = left.parts_ns[i] - median->parts_ns[i];
 				most = i;
 			}
 		}
 		if (most < 0)
 			break;
-		line_add(&line, "%s %s +%s", named ? "," : "",
-			 part_words(kind, (enum step_part)most), FORMAT_TIME(most_ns));
-		slowest.parts_ns[most] = median.parts_ns[most];
-	}
-	report_field(report, "  slow steps",
-		     "the slowest %s (%s) take %s longer than median ones:%s",
-		     FORMAT_PERCENT(percent_of((double)slowest.steps, (double)kind->steps)),
-		     FORMAT_COUNT(slowest.steps), FORMAT_TIME(extra_ns), text);
-}
-
-/* Time that went where none should, of one step function. */
-struct finding {
-	int kind;
-	enum step_part part;
-	uint64_t ns;
-};
-
-static int compare_findings(const void *left, const void *right)
-{
-	const struct finding *a = left, *b = right;
-
-	if (a->ns != b->ns)
-		return a->ns < b->ns ? 1 : -1;
-	return a->kind != b->kind ? a->kind - b->kind : (int)a->part - (int)b->part;
-}
-
-static const char *find_advice(enum step_part part)
-{
-	switch (part) {
-	case STEP_FAULTS:
-		return cause_advice(CAUSE_PAGE_FAULTS);
-	case STEP_STOPPED:
-		return cause_advice(CAUSE_STOPPED);
-	case STEP_OFF_CPU:
-		return cause_advice(CAUSE_OFF_CPU);
-	default:
-		return cause_advice(CAUSE_RUN_QUEUE);
+		line_add(line, "%s %s +%s", named ? "," : "",
+			 report_part_words(kind, (enum step_part)most), FORMAT_TIME(most_ns));
+		left.parts_ns[most] = median->parts_ns[most];
 	}
 }
 
-static void write_finding(const struct report *report, const struct finding *finding)
+/* Both columns, and what lies between them. */
+static void write_tail_table(const struct report *report, const struct tally_kind *kind,
+			     const struct tail_group *slowest, const struct tail_group *median)
 {
-	const struct tally_kind *kind = report->tally->kinds[finding->kind];
+	report_line(report, STYLE_DIM, "  %-13s %11s %11s %11s", "slow steps", "slowest 1 %",
+		    "median", "longer by");
+	for (int i = 0; i < STEP_PARTS; i++) {
+		double more_ns = slowest->parts_ns[i] - median->parts_ns[i];
+
+		if (slowest->parts_ns[i] <= 0 && median->parts_ns[i] <= 0)
+			continue;
+		fprintf(report->out, "  %-13s %11s %11s %s%*s\n",
+			report_part(kind, (enum step_part)i), FORMAT_TIME(slowest->parts_ns[i]),
+			FORMAT_TIME(median->parts_ns[i]), more_ns < 0 ? "-" : " ", 10,
+			FORMAT_TIME(more_ns < 0 ? -more_ns : more_ns));
+	}
+	fprintf(report->out, "  %-13s %11s %11s %11s\n", "step", FORMAT_TIME(slowest->total_ns),
+		FORMAT_TIME(median->total_ns), FORMAT_TIME(slowest->total_ns - median->total_ns));
+}
+
+void report_class_span(const struct step_class *class, uint64_t *from, uint64_t *to)
+{
+	*from = class->bits ? UINT64_C(1) << (class->bits - 1) : 0;
+	*to = class->bits ? *from - 1 + *from : 0;
+}
+
+static void describe_class(const struct report *report, const struct step_class *class,
+			   struct line *line)
+{
+	const char *argument = classifier__class_by(report->classifier);
+	uint64_t from, to;
 	char name[64];
 
-	shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)finding->kind),
-		     32);
-	report_line(report, STYLE_WARN, "! %.0f %% of the time of %s (%s) was spent %s: %s",
-		    percent_of((double)finding->ns, (double)kind->total_ns), name,
-		    FORMAT_TIME(finding->ns), part_words(kind, finding->part),
-		    find_advice(finding->part));
+	report_class_span(class, &from, &to);
+	if (class->by_argument && argument) {
+		shorten_text(name, sizeof(name), argument, 16);
+		line_add(line, "of those with %s %s to %s: ", name, FORMAT_COUNT(from),
+			 FORMAT_COUNT(to));
+	} else {
+		line_add(line, "of those with %s to %s of work: ", FORMAT_TIME(from),
+			 FORMAT_TIME(to));
+	}
 }
 
-void report_findings(const struct report *report)
+static int compare_classes(const void *left, const void *right)
 {
-	static const enum step_part parts[] = {STEP_CPU_WAIT, STEP_FAULTS, STEP_STOPPED,
-					       STEP_OFF_CPU};
-	struct finding findings[FBT_KIND_COUNT * sizeof(parts) / sizeof(parts[0])];
+	const struct tally_class *a = *(const struct tally_class *const *)left;
+	const struct tally_class *b = *(const struct tally_class *const *)right;
+
+	if (a->total_ns != b->total_ns)
+		return a->total_ns < b->total_ns ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+/*
+ * Where steps differ by their work, the slowest of all may only be those with most of it. label is
+ * that of the first line.
+ */
+static void write_class_tails(const struct report *report, const struct tally_kind *kind,
+			      const char *label)
+{
+	const struct tally_class *order[TALLY_CLASSES];
+	struct tail_group slowest, median;
 	size_t count = 0;
+	int shown = 0;
 
-	for (int index = 1; index < FBT_KIND_COUNT; index++) {
-		const struct tally_kind *kind = report->tally->kinds[index];
+	vec_for_each (class, &kind->classes)
+		order[count++] = class;
+	qsort(order, count, sizeof(order[0]), compare_classes);
+	for (size_t i = 0; count > 1 && i < count && shown < CLASSES_SHOWN; i++) {
+		char text[320] = "";
+		struct line line = {text, sizeof(text), 0};
 
-		for (size_t i = 0; kind && i < sizeof(parts) / sizeof(parts[0]); i++) {
-			uint64_t ns = kind->parts_ns[parts[i]];
-
-			/* A step may well sleep in its calls. */
-			if (parts[i] == STEP_OFF_CPU && !tally_calls_known(kind))
-				continue;
-
-			if (percent_of((double)ns, (double)kind->total_ns) >= FINDING_PERCENT)
-				findings[count++] = (struct finding){index, parts[i], ns};
-		}
+		if (!tail__find(order[i]->tail, &slowest, &median))
+			continue;
+		describe_class(report, &order[i]->class, &line);
+		describe_tail(kind, &slowest, &median, &line);
+		report_field(report, shown++ ? "" : label, "%s", text);
 	}
-	qsort(findings, count, sizeof(*findings), compare_findings);
-	for (size_t i = 0; i < count; i++)
-		write_finding(report, &findings[i]);
+}
+
+void report_tail(const struct report *report, const struct tally_kind *kind)
+{
+	struct tail_group slowest, median;
+	const char *label = "  slow steps";
+	char text[256] = "";
+	struct line line = {text, sizeof(text), 0};
+
+	if (tail__find(kind->tail, &slowest, &median)) {
+		if (report->verbose)
+			write_tail_table(report, kind, &slowest, &median);
+		describe_tail(kind, &slowest, &median, &line);
+		report_field(report, report->verbose ? "" : label, "%s", text);
+		label = "";
+	}
+	write_class_tails(report, kind, label);
 }

@@ -235,6 +235,48 @@ static void a_message_clears_the_status_line_first(void **state)
 	assert_string_equal(capture.text, "\r\033[K12 s\r\033[Khello\r\n");
 }
 
+static void a_message_is_wrapped_at_words_on_a_terminal(void **state)
+{
+	static const char text[] =
+		"22:01:00 #12 llama_decode 48.0 ms, 8x usual; waited 31.5 ms for a "
+		"CPU: it can be seen with ferrum-bpftrace --list-steps -p 7 too";
+	struct capture capture;
+
+	(void)state;
+	stderr_to_terminal(&capture, 200);
+	log_info("%s", text);
+	log_warn("short");
+	stderr_back(&capture);
+	assert_string_equal(
+		capture.text,
+		"22:01:00 #12 llama_decode 48.0 ms, 8x usual; waited 31.5 ms for a CPU: "
+		"it can be\r\n"
+		"  seen with ferrum-bpftrace --list-steps -p 7 too\r\n"
+		"ferrum-bpftrace: short\r\n");
+	stderr_to_socket(&capture);
+	log_info("%s", text);
+	assert_int_equal(stderr_back(&capture), 1);
+	assert_int_equal(strlen(capture.text), strlen(text) + 1);
+}
+
+static void a_word_wider_than_a_terminal_stays_whole_enough(void **state)
+{
+	struct capture capture;
+	char text[2000];
+	size_t width = 0;
+
+	(void)state;
+	memset(text, 'x', sizeof(text) - 1);
+	text[sizeof(text) - 1] = '\0';
+	text[700] = '\1';
+	stderr_to_terminal(&capture, 3);
+	log_info("%s", text);
+	stderr_back(&capture);
+	for (const char *line = capture.text; *line; line += strcspn(line, "\n") + 1)
+		width = strcspn(line, "\r") > width ? strcspn(line, "\r") : width;
+	assert_in_range(width, 40, 60);
+}
+
 static void take(void *ctx, enum log_level level, const char *message)
 {
 	char *text = ctx;
@@ -277,6 +319,8 @@ int main(void)
 		cmocka_unit_test(a_message_keeps_errno),
 		cmocka_unit_test(status_writes_nothing_when_stderr_is_no_terminal),
 		cmocka_unit_test(status_is_cut_to_the_terminal),
+		cmocka_unit_test(a_message_is_wrapped_at_words_on_a_terminal),
+		cmocka_unit_test(a_word_wider_than_a_terminal_stays_whole_enough),
 		cmocka_unit_test(a_message_clears_the_status_line_first),
 		cmocka_unit_test(what_is_diverted_is_handed_over_as_it_is_and_not_written),
 	};

@@ -105,15 +105,15 @@ static void long_findings_are_broken_at_spaces(void **state)
 	memset(word, 'w', sizeof(word) - 1);
 	word[sizeof(word) - 1] = '\0';
 	findings_add(&checks, FINDING_OK, "kernel",
-		     "12345678 12345678 12345678 12345678 12345678 12345678 12345678 12345678 123 "
+		     "12345678 12345678 12345678 12345678 12345678 12345678 1 "
 		     "last %s end",
 		     word);
 	text = print_text(&checks, NULL, 0, false);
 	line = strstr(text, "12345678");
 	assert_non_null(line);
-	/* From column 24 to the hundredth. */
-	assert_int_equal(strcspn(line, "\n"), 75);
-	assert_non_null(strstr(text, " 123\n                        last\n"));
+	/* From column 24 to the eightieth. */
+	assert_int_equal(strcspn(line, "\n"), 55);
+	assert_non_null(strstr(text, " 1\n                        last\n"));
 	assert_non_null(strstr(text, word));
 	assert_non_null(strstr(text, "w\n                        end\n"));
 	free(text);

@@ -415,11 +415,35 @@ static void an_engine_whose_threads_always_wait_is_not_told_at_every_step(void *
 		assert_false(push(fixture, starved_step(25 * MS, 15 * MS)));
 }
 
+/* Asking costs microseconds, so only the slowest steps so far are asked about. */
+static void the_slowest_steps_know_what_is_usual(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct step_class *class = classifier__class(fixture->classifier);
+
+	push_steady(fixture, 50);
+	assert_false(push_lock(fixture, 21 * MS, 300 * US));
+	assert_true(class->is_known);
+	assert_false(class->by_argument);
+	assert_int_equal(class->bits, 25);
+	assert_in_range(class->usual_ns, 20 * MS, 21 * MS);
+	for (int i = 0; i < CLASSIFY_SLOWEST; i++)
+		push_lock(fixture, 30 * MS, 300 * US);
+	push_lock(fixture, 22 * MS, 300 * US);
+	assert_int_equal(class->bits, 25);
+	assert_int_equal(class->usual_ns, 0);
+	/* Of a class that is not known, but held against one that is. */
+	push_lock(fixture, 70 * MS, 300 * US);
+	assert_int_equal(class->bits, 27);
+	assert_in_range(class->usual_ns, 20 * MS, 31 * MS);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_class_that_stays_slow_becomes_usual),
+		TEST(the_slowest_steps_know_what_is_usual),
 		TEST(processes_and_functions_are_classes_of_their_own),
 		TEST(a_process_does_not_inherit_from_one_that_had_its_number),
 		TEST(work_is_bucketed_by_powers_of_two),

@@ -148,14 +148,11 @@ static void every_escalation_has_ids_of_its_own(void **state)
 			"otlp: 3 of 3 escalations were sent to http://127.0.0.1");
 }
 
-static void one_that_is_not_shown_is_not_sent(void **state)
+static void one_above_the_rate_limit_is_not_sent(void **state)
 {
 	struct fixture *fixture = *state;
 
 	fixture->escalation.suppressed = true;
-	escalate(fixture);
-	fixture->escalation.suppressed = false;
-	fixture->escalation.repeated = true;
 	escalate(fixture);
 	for (int i = 0; i < 5; i++)
 		assert_int_equal(fixture->sink->poll(fixture->sink), 0);
@@ -163,6 +160,22 @@ static void one_that_is_not_shown_is_not_sent(void **state)
 	assert_int_equal(fixture->collector->connections, 0);
 	finish(fixture);
 	assert_silent(fixture->collector->errors);
+}
+
+static void a_repeated_one_is_sent_and_says_so(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *body;
+
+	fixture->escalation.repeated = true;
+	escalate(fixture);
+	body = take_body(fixture);
+	answer_well(fixture);
+	assert_non_null(strstr(json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN),
+			       "{\"key\":\"escalation.repeated\",\"value\":{\"boolValue\":true}}"));
+	json_object_put(body);
+	finish(fixture);
+	assert_one_line(fixture->collector->errors, "otlp: 1 of 1 escalations were sent");
 }
 
 static void what_could_not_be_sent_is_told_at_the_end(void **state)
@@ -205,7 +218,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(every_escalation_has_ids_of_its_own),
-		TEST(one_that_is_not_shown_is_not_sent),
+		TEST(one_above_the_rate_limit_is_not_sent),
+		TEST(a_repeated_one_is_sent_and_says_so),
 		TEST(in_a_hurry_it_waits_for_a_second),
 		TEST(what_could_not_be_sent_is_told_at_the_end),
 	};

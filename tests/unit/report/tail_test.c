@@ -47,27 +47,48 @@ static void the_slowest_are_held_against_the_median(void **state)
 		    median.parts_ns[STEP_OWN] <= 1002.0 * US);
 }
 
-static void one_in_a_hundred_or_a_few_more_are_the_slowest(void **state)
+static void of_a_class_across_the_border_a_share_counts(void **state)
 {
 	struct tail_group slowest, median;
 
-	add(*state, 950, 1000, 0);
-	add(*state, 45, 5000, 0);
+	add(*state, 955, 1000, 0);
+	add(*state, 40, 5000, 0);
 	add(*state, 5, 9000, 0);
 	assert_true(tail__find(*state, &slowest, &median));
-	assert_int_equal(slowest.steps, 50);
-	assert_true(slowest.total_ns == 5400.0 * US);
+	assert_int_equal(slowest.steps, 10);
+	assert_float_equal(slowest.total_ns, 7000.0 * US, 0.001);
+	assert_float_equal(slowest.parts_ns[STEP_OWN], 7000.0 * US, 0.001);
+	assert_int_equal(median.steps, 100);
+	assert_float_equal(median.total_ns, 1000.0 * US, 0.001);
+}
+
+/* Within the width of a class of the true mean, whatever the lengths. */
+static void the_slowest_are_one_in_a_hundred_to_three_percent(void **state)
+{
+	struct tail_group slowest, median;
+	double sum_us = 0;
+
+	for (int i = 0; i < 20000; i++)
+		add(*state, 1, 1000 + (uint64_t)(i * 7919 % 20000), 0);
+	assert_true(tail__find(*state, &slowest, &median));
+	for (int i = 19800; i < 20000; i++)
+		sum_us += 1000 + i;
+	assert_int_equal(slowest.steps, 200);
+	assert_true(slowest.total_ns > sum_us / 200 * US * 0.97 &&
+		    slowest.total_ns < sum_us / 200 * US * 1.03);
+	assert_float_equal(median.total_ns, 11000.0 * US, 11000.0 * US * 0.001);
 }
 
 static void few_steps_have_no_tail(void **state)
 {
 	struct tail_group slowest, median;
 
-	add(*state, 198, 1000, 0);
+	add(*state, 98, 1000, 0);
 	add(*state, 1, 1000, 9000);
 	assert_false(tail__find(*state, &slowest, &median));
 	add(*state, 1, 1000, 9000);
 	assert_true(tail__find(*state, &slowest, &median));
+	assert_int_equal(slowest.steps, 1);
 }
 
 static void steady_steps_and_two_sorts_of_them_have_no_tail(void **state)
@@ -75,7 +96,7 @@ static void steady_steps_and_two_sorts_of_them_have_no_tail(void **state)
 	struct tail_group slowest, median;
 
 	add(*state, 1000, 1000, 0);
-	add(*state, 20, 1200, 0);
+	add(*state, 20, 1090, 0);
 	assert_false(tail__find(*state, &slowest, &median));
 	add(*state, 300, 4000, 0);
 	assert_false(tail__find(*state, &slowest, &median));
@@ -93,7 +114,8 @@ static void any_length_has_its_class(void **state)
 	tail__add(*state, &parts, UINT64_MAX / 2);
 	tail__add(*state, &parts, UINT64_MAX / 2);
 	assert_true(tail__find(*state, &slowest, &median));
-	assert_int_equal(slowest.steps, 4);
+	assert_int_equal(slowest.steps, 3);
+	assert_true(slowest.total_ns > 9e18);
 	assert_true(median.total_ns <= 1);
 }
 
@@ -102,7 +124,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_tail, free_tail)
 	const struct CMUnitTest tests[] = {
 		TEST(the_slowest_are_held_against_the_median),
-		TEST(one_in_a_hundred_or_a_few_more_are_the_slowest),
+		TEST(of_a_class_across_the_border_a_share_counts),
+		TEST(the_slowest_are_one_in_a_hundred_to_three_percent),
 		TEST(few_steps_have_no_tail),
 		TEST(steady_steps_and_two_sorts_of_them_have_no_tail),
 		TEST(any_length_has_its_class),

@@ -121,6 +121,58 @@ static void intervals_cost_no_probes(void **state)
 	tally_clear(&tally);
 }
 
+/* So many as there is room for, and no more; the kind's own has all. */
+static void classes_have_tails_of_their_own(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = make_step(fixture, MS);
+	struct tail_group slowest, median;
+	struct tally tally = {0};
+
+	step.record.header.flags |= FBT_STEP_CPU_KNOWN;
+	step.class.is_known = true;
+	for (uint32_t bits = 0; bits < 20; bits++) {
+		step.class.bits = bits;
+		for (int i = 0; i < 200; i++) {
+			step.record.thread_ns = (bits + 1) * MS + (i < 2 ? 50 * MS : 0);
+			assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+		}
+	}
+	assert_int_equal(tally.kinds[1]->classes.count, TALLY_CLASSES);
+	assert_int_equal(tally.kinds[1]->classes.items[3].class.bits, 3);
+	assert_int_equal(tally.kinds[1]->classes.items[3].steps, 200);
+	assert_true(tail__find(tally.kinds[1]->classes.items[3].tail, &slowest, &median));
+	assert_int_equal(slowest.steps, 2);
+	assert_float_equal(slowest.total_ns / MS, 54, 0.001);
+	assert_float_equal(median.total_ns / MS, 4, 0.001);
+	assert_true(tail__find(tally.kinds[1]->tail, &slowest, &median));
+	assert_int_equal(slowest.steps, 40);
+	tally_clear(&tally);
+}
+
+static void what_other_threads_did_is_summed_up_where_it_was_measured(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = make_step(fixture, MS);
+	struct tally tally = {0};
+
+	step.record.team_ns = 30;
+	step.record.team_cpu_ns = 20;
+	step.record.team_delay_ns = 5;
+	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+	assert_int_equal(tally.kinds[1]->team_steps, 0);
+	assert_int_equal(tally.kinds[1]->team_ns, 0);
+	step.record.header.flags |= FBT_STEP_TEAM_TIMED;
+	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+	assert_int_equal(tally.kinds[1]->team_steps, 2);
+	assert_int_equal(tally.kinds[1]->team_ns, 60);
+	assert_int_equal(tally.kinds[1]->team_cpu_ns, 40);
+	assert_int_equal(tally.kinds[1]->team_delay_ns, 10);
+	assert_int_equal(step_team_blocked_ns(&step.record), 5);
+	tally_clear(&tally);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -133,6 +185,8 @@ int main(void)
 		TEST(cost_without_a_table_uses_the_calls_of_steps),
 		TEST(impossible_costs_saturate),
 		TEST(intervals_cost_no_probes),
+		TEST(classes_have_tails_of_their_own),
+		TEST(what_other_threads_did_is_summed_up_where_it_was_measured),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* On which CPUs threads may run. */
+#ifndef FBT_PROC_CPUS_H
+#define FBT_PROC_CPUS_H
+
+#include <stdint.h>
+
+/* More than any kernel is built for. */
+#define CPUS_MAX 8192
+
+/* {0} is no CPU. */
+struct cpus {
+	unsigned long bits[CPUS_MAX / (8 * sizeof(unsigned long))];
+};
+
+/* Adds those that a thread may run on, now. 0 or -errno: -ESRCH if it has ended. */
+int cpus_add(struct cpus *cpus, uint32_t tid);
+
+uint32_t cpus_count(const struct cpus *cpus);
+
+#endif

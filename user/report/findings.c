@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What is worth a look first, by the time at stake: in the first lines of the report, and in JSON.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/format.h"
+#include "model/syscalls.h"
+#include "report/part.h"
+
+/* Share of the step time above which a part is a finding, and calls of a category are one. */
+#define PART_PERCENT 10
+#define CALL_PERCENT 30
+/* Shares, of the window and of the time that threads were ready to run. */
+#define THREADS_PERCENT 10
+/* Share of the time of all steps that a cause of escalations took more than usual. */
+#define CAUSE_PERCENT 1
+/* How many are shown in the text. */
+#define SHOWN_MAX 4
+
+enum finding_kind {
+	FOUND_PART,    /* time of a step function where none or less should be */
+	FOUND_THREADS, /* threads of a process that waited for a CPU */
+	FOUND_CAUSE,   /* of escalated steps */
+};
+
+/* On which CPUs the threads of a process may run, and how many wanted to. */
+struct room {
+	double cpus; /* 0: not known */
+	bool limited;
+	double runnable; /* threads for each of them, on average */
+};
+
+struct report_finding {
+	enum finding_kind kind;
+	uint64_t ns; /* at stake */
+	double percent;
+	int function; /* FOUND_PART */
+	enum step_part part;
+	enum cause_kind cause;
+	const struct process *process; /* FOUND_THREADS, and of a wait for a CPU if it is one's */
+	const struct fbt_thread_use *worst;
+	struct room room;
+	bool is_all; /* FOUND_THREADS: all threads, not only those without steps */
+};
+
+typedef VEC(struct report_finding) finding_vec;
+
+static int compare_findings(const void *left, const void *right)
+{
+	const struct report_finding *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? 1 : -1;
+	if (a->kind != b->kind)
+		return (int)a->kind - (int)b->kind;
+	if (a->function != b->function)
+		return a->function - b->function;
+	return (int)a->part - (int)b->part;
+}
+
+static struct room find_room(const struct window *window, const struct process *process)
+{
+	const struct fbt_cpus *record = &process->cpus;
+	const struct fbt_thread_use *rest = &process->threads.rest;
+	double ready_ns = (double)rest->cpu_ns + (double)rest->delay_ns;
+	double traced_ns = (double)tally_process_ns(window, process);
+	struct room room = {.cpus = record->cpus};
+
+	if (record->quota_ns && record->period_ns &&
+	    (double)record->quota_ns < room.cpus * (double)record->period_ns) {
+		room.cpus = (double)record->quota_ns / (double)record->period_ns;
+		room.limited = true;
+	}
+	vec_for_each (use, &process->threads.threads)
+		ready_ns += (double)use->cpu_ns + (double)use->delay_ns;
+	if (room.cpus > 0 && traced_ns > 0)
+		room.runnable = ready_ns / traced_ns / room.cpus;
+	return room;
+}
+
+/* Which causes of escalations took time of a part. */
+static uint32_t causes_of(enum step_part part)
+{
+#define BIT(cause) (1u << CAUSE_##cause)
+	switch ((int)part) {
+	case STEP_CPU_WAIT:
+		return BIT(RUN_QUEUE) | BIT(CPU_LIMIT);
+	case STEP_FAULTS:
+		return BIT(PAGE_FAULTS) | BIT(MEMORY_LIMIT);
+	case STEP_STOPPED:
+		return BIT(STOPPED);
+	case STEP_OFF_CPU:
+		return BIT(OFF_CPU) | BIT(MEMORY_LIMIT);
+	case STEP_CALLS + FBT_MMAP:
+		return BIT(ALLOCATION_CHURN) | BIT(THREAD_CHURN);
+	case STEP_CALLS + FBT_FUTEX:
+		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN);
+	case STEP_CALLS + FBT_IOCTL:
+		return BIT(DRIVER_CALLS);
+	case STEP_CALLS + FBT_READ:
+		return BIT(FILE_IO) | BIT(SOCKET_IO);
+	case STEP_CALLS + FBT_WRITE:
+		return BIT(FILE_IO) | BIT(SOCKET_IO) | BIT(TINY_WRITES);
+	case STEP_CALLS + FBT_OTHER:
+		return BIT(SLEEP) | BIT(SOCKET_IO) | BIT(OTHER_CALLS) | BIT(THREAD_CHURN);
+	default:
+		return 0;
+	}
+#undef BIT
+}
+
+/* What the escalated steps spent there above the usual: findings of their own. */
+static uint64_t escalated_ns(const struct tally *tally, enum step_part part)
+{
+	uint64_t ns = 0;
+
+	for (int i = 0; i < CAUSE_COUNT; i++) {
+		if (causes_of(part) & 1u << i)
+			ns = add_saturating(ns, tally->escalations.causes[i].extra_ns);
+	}
+	return ns;
+}
+
+static int part_percent(const struct tally_kind *kind, enum step_part part)
+{
+	if (part >= STEP_CALLS && part < STEP_CALLS + FBT_CATEGORY_COUNT)
+		return CALL_PERCENT;
+	/* A step may well sleep in its calls. */
+	if (part == STEP_OWN || (part == STEP_OFF_CPU && !tally_calls_known(kind)))
+		return 101;
+	return PART_PERCENT;
+}
+
+/* The process that waited, if there is only one. */
+static const struct process *only_process(const struct window *window)
+{
+	return window->processes.count == 1 ? window->processes.items[0] : NULL;
+}
+
+static void find_parts(const struct report *report, int function, finding_vec *found)
+{
+	const struct tally_kind *kind = report->tally->kinds[function];
+
+	for (int i = 0; kind && i < STEP_PARTS; i++) {
+		enum step_part part = (enum step_part)i;
+		int least = part_percent(kind, part);
+		struct report_finding finding = {
+			.kind = FOUND_PART,
+			.ns = kind->parts_ns[i],
+			.percent = percent_of((double)kind->parts_ns[i], (double)kind->total_ns),
+			.function = function,
+			.part = part,
+			.process = part == STEP_CPU_WAIT ? only_process(report->window) : NULL,
+		};
+		uint64_t usual_ns = sub_saturating(finding.ns, escalated_ns(report->tally, part));
+
+		if (percent_of((double)usual_ns, (double)kind->total_ns) < least)
+			continue;
+		if (finding.process)
+			finding.room = find_room(report->window, finding.process);
+		vec_push(found, finding);
+	}
+}
+
+/*
+ * A step whose workers have no CPU waits for them, perhaps in a loop: then that is its own code. So
+ * beside steps this is about threads that run none; those of the others are a part of their steps.
+ */
+static void find_threads(const struct report *report, const struct process *process,
+			 finding_vec *found)
+{
+	const struct thread_table *table = &process->threads;
+	uint64_t cpu_ns = table->rest.cpu_ns, delay_ns = table->rest.delay_ns, most_ns = 0;
+	uint64_t window_ns = tally_window_ns(report->window);
+	struct report_finding finding = {
+		.kind = FOUND_THREADS,
+		.process = process,
+		.is_all = tally_main_kind(report->tally) <= 0,
+	};
+
+	vec_for_each (use, &table->threads) {
+		if (!finding.is_all && use->header.flags & FBT_USE_STEPS)
+			continue;
+		cpu_ns = add_saturating(cpu_ns, use->cpu_ns);
+		delay_ns = add_saturating(delay_ns, use->delay_ns);
+		if (use->delay_ns <= most_ns)
+			continue;
+		finding.worst = use;
+		most_ns = use->delay_ns;
+	}
+	finding.ns = delay_ns;
+	finding.percent = percent_of((double)delay_ns, (double)cpu_ns + (double)delay_ns);
+	if (!finding.worst || finding.percent < THREADS_PERCENT ||
+	    percent_of((double)delay_ns, (double)window_ns) < THREADS_PERCENT)
+		return;
+	finding.room = find_room(report->window, process);
+	vec_push(found, finding);
+}
+
+static uint64_t all_steps_ns(const struct tally *tally)
+{
+	uint64_t ns = 0;
+
+	for (int i = 1; i < FBT_KIND_COUNT; i++) {
+		if (tally->kinds[i])
+			ns = add_saturating(ns, tally->kinds[i]->total_ns);
+	}
+	return ns;
+}
+
+static void find_causes(const struct report *report, finding_vec *found)
+{
+	double steps_ns = (double)all_steps_ns(report->tally);
+
+	for (int i = 0; i < CAUSE_COUNT; i++) {
+		uint64_t ns = report->tally->escalations.causes[i].extra_ns;
+		struct report_finding finding = {
+			.kind = FOUND_CAUSE,
+			.ns = ns,
+			.percent = percent_of((double)ns, steps_ns),
+			.cause = (enum cause_kind)i,
+		};
+
+		if (finding.percent >= CAUSE_PERCENT)
+			vec_push(found, finding);
+	}
+}
+
+/* Without memory a finding is left out. */
+static void find_all(const struct report *report, finding_vec *found)
+{
+	for (int i = 1; i < FBT_KIND_COUNT; i++)
+		find_parts(report, i, found);
+	for (size_t i = 0; i < report->window->processes.count; i++)
+		find_threads(report, report->window->processes.items[i], found);
+	find_causes(report, found);
+	vec_sort(found, compare_findings);
+}
+
+/* " (2 CPUs, 3.1 runnable threads each)", or "". */
+static const char *room_words(const struct room *room, char text[96])
+{
+	*text = '\0';
+	if (room->cpus > 0 && room->limited)
+		snprintf(text, 96, " (CPU limit %.3g, %.1f runnable threads for each CPU)",
+			 room->cpus, room->runnable);
+	else if (room->cpus > 0)
+		snprintf(text, 96, " (%.0f %s, %.1f runnable threads%s)", room->cpus,
+			 room->cpus > 1 ? "CPUs" : "CPU", room->runnable,
+			 room->cpus > 1 ? " each" : "");
+	return text;
+}
+
+static const char *part_advice(enum step_part part)
+{
+	switch ((int)part) {
+	case STEP_FAULTS:
+		return cause_advice(CAUSE_PAGE_FAULTS);
+	case STEP_STOPPED:
+		return cause_advice(CAUSE_STOPPED);
+	case STEP_OFF_CPU:
+		return cause_advice(CAUSE_OFF_CPU);
+	case STEP_CPU_WAIT:
+		return cause_advice(CAUSE_RUN_QUEUE);
+	case STEP_CALLS + FBT_MMAP:
+		return cause_advice(CAUSE_ALLOCATION_CHURN);
+	case STEP_CALLS + FBT_FUTEX:
+		return "find out which threads it waits for (--detail all shows their calls)";
+	case STEP_CALLS + FBT_IOCTL:
+		return cause_advice(CAUSE_DRIVER_CALLS);
+	case STEP_CALLS + FBT_OTHER:
+		return cause_advice(CAUSE_SLEEP);
+	default:
+		return cause_advice(CAUSE_FILE_IO);
+	}
+}
+
+static void write_part(const struct report *report, const struct report_finding *finding)
+{
+	const struct tally_kind *kind = report->tally->kinds[finding->function];
+	bool is_call = finding->part >= STEP_CALLS && finding->part < STEP_FAULTS;
+	char name[64], room[96];
+
+	shorten_name(name, sizeof(name),
+		     window__kind_name(report->window, (uint32_t)finding->function), 32);
+	report_line(report, STYLE_WARN, "! %.0f %% of the time of %s (%s) was spent %s%s%s%s: %s",
+		    finding->percent, name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
+		    report_part_words(kind, finding->part), is_call ? " calls" : "",
+		    room_words(&finding->room, room), part_advice(finding->part));
+}
+
+static void write_threads(const struct report *report, const struct report_finding *finding)
+{
+	const struct fbt_thread_use *worst = finding->worst;
+	char name[64], room[96];
+
+	shorten_text(name, sizeof(name), report_thread_name(report, worst), 15);
+	report_line(report, STYLE_WARN,
+		    "! %s threads of process %" PRIu32
+		    " waited for a CPU for %s, %.0f %% of the time that they were ready to run%s, "
+		    "most of all %s (tid %" PRIu32 ", %s): %s",
+		    finding->is_all ? "the" : "the other", finding->process->record.tgid,
+		    FORMAT_TIME(finding->ns), finding->percent, room_words(&finding->room, room),
+		    name, worst->tid, FORMAT_TIME(worst->delay_ns), cause_advice(CAUSE_RUN_QUEUE));
+}
+
+static void write_cause(const struct report *report, const struct report_finding *finding)
+{
+	const struct cause_tally *cause = &report->tally->escalations.causes[finding->cause];
+	char words[CAUSE_WORDS_SIZE];
+
+	cause_words(finding->cause, words);
+	report_line(report, STYLE_WARN,
+		    "! %s%s: %s%s more than usual in %s escalated %s (%s#%" PRIu64 ")", words,
+		    finding->cause == CAUSE_UNKNOWN ? " cause" : "",
+		    cause->estimated ? "about " : "", FORMAT_TIME(finding->ns),
+		    FORMAT_COUNT(cause->steps), cause->steps == 1 ? "step" : "steps",
+		    cause->steps == 1 ? "" : "most in ", cause->worst_step);
+}
+
+void report_findings(const struct report *report)
+{
+	finding_vec found = {0};
+
+	find_all(report, &found);
+	for (size_t i = 0; i < found.count && i < SHOWN_MAX; i++) {
+		const struct report_finding *finding = &found.items[i];
+
+		if (finding->kind == FOUND_PART)
+			write_part(report, finding);
+		else if (finding->kind == FOUND_THREADS)
+			write_threads(report, finding);
+		else
+			write_cause(report, finding);
+	}
+	if (found.count > SHOWN_MAX)
+		report_line(report, STYLE_WARN, "! and %zu more (--report json has all)",
+			    found.count - SHOWN_MAX);
+	vec_free(&found);
+}
+
+static void put_room(struct json *json, const struct report_finding *finding)
+{
+	if (finding->process)
+		json_uint(json, "pid", finding->process->record.tgid);
+	if (!(finding->room.cpus > 0))
+		return;
+	json_double(json, "cpus", finding->room.cpus);
+	json_double(json, "runnable_per_cpu", finding->room.runnable);
+}
+
+static void put_finding(struct json *json, const struct report *report,
+			const struct report_finding *finding)
+{
+	static const char *const kinds[] = {
+		[FOUND_PART] = "part", [FOUND_THREADS] = "threads", [FOUND_CAUSE] = "cause"};
+	const struct tally_kind *kind = report->tally->kinds[finding->function];
+
+	json_object_begin(json, NULL);
+	json_string(json, "kind", kinds[finding->kind]);
+	json_uint(json, "ns", finding->ns);
+	json_double(json, "percent", finding->percent);
+	if (finding->kind == FOUND_PART) {
+		json_string(json, "function",
+			    window__kind_name(report->window, (uint32_t)finding->function));
+		json_string(json, "part", step_part_name(finding->part, tally_calls_known(kind)));
+		put_room(json, finding);
+	} else if (finding->kind == FOUND_THREADS) {
+		put_room(json, finding);
+		json_bool(json, "with_step_threads", finding->is_all);
+		json_uint(json, "worst_tid", finding->worst->tid);
+		json_uint(json, "worst_ns", finding->worst->delay_ns);
+	} else {
+		json_string(json, "cause", cause_name(finding->cause));
+		json_uint(json, "steps", report->tally->escalations.causes[finding->cause].steps);
+		json_uint(json, "worst_step",
+			  report->tally->escalations.causes[finding->cause].worst_step);
+	}
+	json_object_end(json);
+}
+
+void report_json_findings(struct json *json, const struct report *report)
+{
+	finding_vec found = {0};
+
+	find_all(report, &found);
+	json_array_begin(json, "findings");
+	vec_for_each (finding, &found)
+		put_finding(json, report, finding);
+	json_array_end(json);
+	vec_free(&found);
+}
