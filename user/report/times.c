@@ -33,6 +33,8 @@ const char *report_part(const struct tally_kind *kind, enum step_part part)
 	case STEP_CPU_WAIT:
 		return "cpu wait";
 	case STEP_FAULTS:
+		return "faults";
+	case STEP_DISK_WAIT:
 		return "disk wait";
 	case STEP_STOPPED:
 		return "stopped";
@@ -54,6 +56,8 @@ static const char *part_words(const struct tally_kind *kind, enum step_part part
 	case STEP_CPU_WAIT:
 		return "waiting for a CPU";
 	case STEP_FAULTS:
+		return "in page faults";
+	case STEP_DISK_WAIT:
 		return "waiting for pages from a disk";
 	case STEP_OFF_CPU:
 		return traced ? "off the CPU" : "asleep";
@@ -237,6 +241,7 @@ static const char *find_advice(enum step_part part)
 {
 	switch (part) {
 	case STEP_FAULTS:
+	case STEP_DISK_WAIT:
 		return cause_advice(CAUSE_PAGE_FAULTS);
 	case STEP_STOPPED:
 		return cause_advice(CAUSE_STOPPED);
@@ -262,8 +267,8 @@ static void write_finding(const struct report *report, const struct finding *fin
 
 void report_findings(const struct report *report)
 {
-	static const enum step_part parts[] = {STEP_CPU_WAIT, STEP_FAULTS, STEP_STOPPED,
-					       STEP_OFF_CPU};
+	static const enum step_part parts[] = {STEP_CPU_WAIT, STEP_FAULTS, STEP_DISK_WAIT,
+					       STEP_STOPPED, STEP_OFF_CPU};
 	struct finding findings[FBT_KIND_COUNT * sizeof(parts) / sizeof(parts[0])];
 	size_t count = 0;
 
