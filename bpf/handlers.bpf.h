@@ -44,15 +44,15 @@ static __always_inline __u64 stack_of(struct task_struct *task)
 }
 
 /*
- * Time of the current thread on a CPU outside of calls, up to a constant of the step. Valid while
- * no call is open.
+ * Time of the current thread on a CPU outside of calls and of timed page faults, up to a constant
+ * of the step. Valid while no call is open.
  */
 static __always_inline __u64 own_clock(const struct fbt_slot *slot, struct task_struct *task)
 {
 	__u64 now = bpf_ktime_get_ns();
 
 	return cpu_clock(task, now) - fbt_busy_ns(slot->busy, now) + slot->step_delay_ns +
-	       slot->step_asleep_ns;
+	       slot->step_asleep_ns - slot->faults.cpu_ns;
 }
 
 static __always_inline void forget_handlers(struct fbt_slot *slot)

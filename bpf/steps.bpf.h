@@ -9,6 +9,7 @@
 
 #include <bpf/bpf_tracing.h>
 #include "calls.bpf.h"
+#include "faults.bpf.h"
 #include "frames.bpf.h"
 #include "handlers.bpf.h"
 #include "limits.bpf.h"
@@ -130,6 +131,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	fill_step(step, slot, task, start, now, end);
 	end_limits(&step->limits, slot, task, now, step->minor_faults | step->major_faults);
 	end_team(step, slot, task, start, now);
+	fill_faults(step, slot);
 
 	step->other_syscall_ns = 0;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
@@ -363,6 +365,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 		forget_untraced_stack(task);
 	forget_files(slot);
 	forget_handlers(slot);
+	forget_faults(slot);
 	read_args(slot, ctx, cookie);
 	if (call_detail != FBT_DETAIL_PROBES &&
 	    (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS))

@@ -69,6 +69,19 @@ static __always_inline void wake_up(struct fbt_slot *slot, struct task_struct *t
 	slot->awake_major_faults = task->maj_flt;
 }
 
+/*
+ * The current thread has given up its CPU since awake_ns, within a step. Returns the time that it
+ * slept, and begins anew.
+ */
+static __always_inline __u64 sleep_of(struct fbt_slot *slot, struct task_struct *task)
+{
+	__u64 asleep = slot->awake_cpu_ns + slot->awake_delay_ns - slot->awake_ns;
+
+	wake_up(slot, task, bpf_ktime_get_ns());
+	asleep += slot->awake_ns - slot->awake_cpu_ns - slot->awake_delay_ns;
+	return (__s64)asleep < 0 ? 0 : asleep;
+}
+
 #define SLEPT_OUTSIDE (~0ull)
 
 /*
@@ -84,12 +97,8 @@ __noinline int note_sleep(struct fbt_slot *slot, __u64 limit)
 
 	if (!slot)
 		return 0;
-	asleep = slot->awake_cpu_ns + slot->awake_delay_ns - slot->awake_ns;
 	major = slot->awake_major_faults;
-	wake_up(slot, task, bpf_ktime_get_ns());
-	asleep += slot->awake_ns - slot->awake_cpu_ns - slot->awake_delay_ns;
-	if ((__s64)asleep < 0)
-		return 0;
+	asleep = sleep_of(slot, task);
 	if (limit != SLEPT_OUTSIDE)
 		slot->step_asleep_ns += asleep < limit ? asleep : limit;
 	else if (slot->awake_major_faults != major)

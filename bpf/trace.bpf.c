@@ -180,6 +180,28 @@ int BPF_PROG(handle_signal, int number, void *info, struct k_sigaction *action)
 	return 0;
 }
 
+/* The slot of the current thread, if it is in a step and in no call of it. */
+static __always_inline struct fbt_slot *slot_outside(void)
+{
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+
+	return slot && slot->step_start_ns && !slot->start_ns ? slot : NULL;
+}
+
+SEC("perf_event")
+int handle_fault_begin(struct bpf_perf_event_data *ctx)
+{
+	return begin_fault(slot_outside(), ctx->addr);
+}
+
+/* Of a minor and of a major fault. */
+SEC("perf_event")
+int handle_fault_end(struct bpf_perf_event_data *ctx)
+{
+	return end_fault(slot_outside(), ctx->addr);
+}
+
 /* Reports a process to the loader. The loader reads its names, because that is not safe here. */
 static __always_inline bool announce(__u32 tgid, __u32 parent_tgid, __u16 flags)
 {

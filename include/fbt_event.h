@@ -100,7 +100,7 @@ struct fbt_window {
 	__u32 detail;	   /* enum fbt_detail */
 	__u32 arch;	   /* enum fbt_arch, of the syscall numbers */
 	__u64 interval_ns; /* length of interval steps; 0: there are none */
-	__u64 fault_ps;	   /* minimum cost of a page fault on this machine; 0: not measured */
+	__u64 fault_ps;	   /* what a page fault costs on this machine; 0: not measured */
 };
 
 /* fbt_target.header.flags */
@@ -171,6 +171,8 @@ enum fbt_step_end {
 #define FBT_STEP_HANDLERS_TIMED 128 /* handlers_ns and the counts of handlers were measured */
 #define FBT_STEP_TEAM_KNOWN	256 /* starved_ns was measured */
 #define FBT_STEP_TEAM_TIMED	512 /* team_ns, team_cpu_ns and team_delay_ns were measured */
+/* The times of page faults were measured, of at least 15 in 16 of them; or there were none. */
+#define FBT_STEP_FAULTS_TIMED 1024
 
 /*
  * What the limits of the step thread's cgroups did during a step: sums of the counters of its own
@@ -188,6 +190,32 @@ struct fbt_step_limits {
 	 * counted from up to 10 ms before the step.
 	 */
 	__u32 memory_hits;
+};
+
+/* What a page fault was for. */
+enum fbt_mapping {
+	FBT_MAPPING_UNKNOWN = 0,
+	FBT_MAPPING_FILE = 1, /* of a file, shared memory too */
+	FBT_MAPPING_ANON = 2, /* the heap, and other memory without a file */
+	FBT_MAPPING_STACK = 3,
+	FBT_MAPPING_COUNT = 4,
+};
+
+/*
+ * Page faults of a step's thread, outside of its calls (see FBT_STEP_CALLS_UNKNOWN). The times of a
+ * step without FBT_STEP_FAULTS_TIMED are those of some of its faults only. No time has waits for a
+ * CPU in it.
+ */
+struct fbt_step_faults {
+	__u64 cpu_ns;		     /* part of the step's cpu_ns: in page faults */
+	__u64 asleep_ns;	     /* in them, but not in fault_wait_ns: as for a lock */
+	__u64 ns[FBT_MAPPING_COUNT]; /* by enum fbt_mapping: on a CPU and asleep */
+	__u64 major_ns;		     /* of these, the major ones */
+	__u64 file_ns;		     /* those in the mapping of file, or fewer */
+	__u64 mean_ps; /* of minor ones that were timed lately on this thread; 0: none */
+	__u32 count[FBT_MAPPING_COUNT]; /* those that were timed */
+	__u32 major_count;
+	__u32 file; /* fbt_file.id of the mapped file that took most of the time; 0: none */
 };
 
 /*
@@ -220,9 +248,13 @@ struct fbt_step {
 	__u32 minor_faults;
 	__u32 major_faults; /* those that waited for a disk */
 	/* Of the step thread: */
-	__u64 cpu_ns;	     /* time on a CPU, in and outside of its calls */
-	__u64 asleep_ns;     /* time in its calls, neither on a CPU nor waiting for one */
-	__u64 fault_wait_ns; /* the same outside of its calls, in stretches with a major fault */
+	__u64 cpu_ns;	 /* time on a CPU, in and outside of its calls */
+	__u64 asleep_ns; /* time in its calls, neither on a CPU nor waiting for one */
+	/*
+	 * The same in page faults outside of its calls, for pages from a disk; where those were not
+	 * timed, in stretches with a major fault.
+	 */
+	__u64 fault_wait_ns;
 	__u64 call_delay_ns[FBT_CATEGORY_COUNT]; /* part of sums[].ns: waiting for a CPU */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	struct fbt_step_limits limits;
@@ -249,6 +281,7 @@ struct fbt_step {
 	__u64 team_ns;
 	__u64 team_cpu_ns;
 	__u64 team_delay_ns;
+	struct fbt_step_faults faults;
 };
 
 /* fbt_call.header.flags */
@@ -409,7 +442,8 @@ struct fbt_cost {
 	 */
 	__u64 site_ns;
 	__u64 unused;
-	__u64 cpu_ns; /* user + system time of the tool in the window */
+	__u64 cpu_ns;	/* user + system time of the tool in the window */
+	__u64 fault_ps; /* added to each page fault that is timed, picoseconds */
 };
 
 /*
@@ -462,14 +496,15 @@ FBT_ASSERT_SIZE(fbt_thread_name, 32);
 FBT_ASSERT_SIZE(fbt_kind, 40);
 FBT_ASSERT_SIZE(fbt_sum, 32);
 FBT_ASSERT_SIZE(fbt_step_limits, 32);
-FBT_ASSERT_SIZE(fbt_step, 488);
+FBT_ASSERT_SIZE(fbt_step_faults, 96);
+FBT_ASSERT_SIZE(fbt_step, 584);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 88);
 FBT_ASSERT_SIZE(fbt_table, 56);
 FBT_ASSERT_SIZE(fbt_thread_use, 72);
 FBT_ASSERT_SIZE(fbt_cpus, 32);
 FBT_ASSERT_SIZE(fbt_lost, 56);
-FBT_ASSERT_SIZE(fbt_cost, 80);
+FBT_ASSERT_SIZE(fbt_cost, 88);
 FBT_ASSERT_SIZE(fbt_target_exit, 24);
 FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);

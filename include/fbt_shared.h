@@ -179,6 +179,20 @@ struct fbt_slot {
 	__u32 handlers_done;
 	__u32 handler_depth;
 	__u32 reserved_handlers;
+	/* Page faults, while they are timed: see bpf/faults.bpf.h. The one that is handled: */
+	__u64 fault_address;
+	__u64 fault_cpu_ns; /* the CPU clock at its begin; 0: none */
+	__u64 fault_majors; /* the thread's counter then */
+	/* The mapping of the latest one. */
+	__u64 area_start;
+	__u64 area_end;
+	__u32 area_mapping; /* enum fbt_mapping */
+	__u32 area_file;
+	struct fbt_step_faults faults; /* of the step; mean_ps is not used */
+	/* Of the thread: all that were timed, and a sum of the latest minor ones. */
+	__u64 faults_timed;
+	__u64 lately_ns;
+	__u64 lately_count;
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -267,7 +281,8 @@ struct fbt_control {
 	__u64 charge_part; /* the probes' allowed share of a thread's time, in 1 / FBT_PART_ONE */
 	__u64 debt_max_ns;
 	__u32 handlers_timed; /* the begin of signal handlers is traced */
-	__u32 reserved;
+	/* Of a timed page fault: what its programs cannot see, with what they cost themselves. */
+	__u32 fault_entry_ns;
 };
 
 /* The end of a window. */

@@ -213,6 +213,12 @@ struct k_sigaction {
 	struct sigaction sa;
 };
 
+struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct file *vm_file;
+};
+
 struct task_struct {
 	struct thread_info thread_info;
 	void *stack;
@@ -276,6 +282,17 @@ struct pt_regs {
 #else
 #error "vmlinux.h: only x86-64 and arm64 are known"
 #endif
+
+/* What a program of a perf event gets. */
+struct bpf_perf_event_data {
+#if defined(__TARGET_ARCH_x86)
+	struct pt_regs regs;
+#else
+	struct user_pt_regs regs;
+#endif
+	__u64 sample_period;
+	__u64 addr;
+};
 
 #pragma clang attribute pop
 

@@ -145,6 +145,34 @@ static void take_sum(struct events *events, const char *key, struct fbt_sum *sum
 		line_stop(&events->line, "%s: want CALLS/TIME[/MAX[/ERRORS]]: %s", key, text);
 }
 
+/* Timed if fault_cpu is given. */
+static void take_faults(struct events *events, struct fbt_step *step)
+{
+	static const char *const keys[FBT_MAPPING_COUNT] = {
+		[FBT_MAPPING_UNKNOWN] = "fault_unknown",
+		[FBT_MAPPING_FILE] = "fault_file",
+		[FBT_MAPPING_ANON] = "fault_anon",
+		[FBT_MAPPING_STACK] = "fault_stack",
+	};
+	struct fbt_step_faults *faults = &step->faults;
+
+	faults->mean_ps = line_take_number(&events->line, "fault_mean_ps", 0);
+	faults->cpu_ns = line_take_time(&events->line, "fault_cpu", UINT64_MAX);
+	if (faults->cpu_ns == UINT64_MAX) {
+		faults->cpu_ns = 0;
+		return;
+	}
+	step->header.flags |= FBT_STEP_FAULTS_TIMED;
+	faults->asleep_ns = line_take_time(&events->line, "fault_asleep", 0);
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
+		faults->ns[i] = line_take_time(&events->line, keys[i], 0);
+	faults->count[FBT_MAPPING_ANON] = step->minor_faults + step->major_faults;
+	faults->major_ns = line_take_time(&events->line, "fault_majors", 0);
+	faults->major_count = step->major_faults;
+	faults->file_ns = faults->ns[FBT_MAPPING_FILE];
+	faults->file = (uint32_t)line_take_number(&events->line, "fault_file_id", 0);
+}
+
 static void take_args(struct events *events, struct fbt_step *step)
 {
 	const char *args = line_take(&events->line, "args");
@@ -248,6 +276,7 @@ static void write_step(struct events *events)
 		snprintf(key, sizeof(key), "%s_delay", category_name(i));
 		step->call_delay_ns[i] = line_take_time(&events->line, key, 0);
 	}
+	take_faults(events, step);
 	step->limits.throttled_ns = line_take_time(&events->line, "throttled", 0);
 	step->limits.throttled_periods =
 		(uint32_t)line_take_number(&events->line, "throttled_periods", 0);
@@ -425,6 +454,7 @@ static void write_cost(struct events *events)
 	cost->rss_bytes = line_take_number(&events->line, "rss", 0);
 	cost->ring_bytes = line_take_number(&events->line, "ring", 0);
 	cost->cpu_ns = line_take_time(&events->line, "cpu", 0);
+	cost->fault_ps = line_take_number(&events->line, "fault_ps", 0);
 }
 
 static void write_exit(struct events *events)

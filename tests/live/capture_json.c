@@ -26,6 +26,33 @@ static void write_call(const struct fbt_call *call)
 	       (unsigned long long)call->start_ns, (unsigned long long)call->duration_ns);
 }
 
+static void write_numbers(const char *name, const unsigned long long numbers[FBT_MAPPING_COUNT])
+{
+	printf("\"%s\": [", name);
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
+		printf("%s%llu", i ? ", " : "", numbers[i]);
+	printf("], ");
+}
+
+static void write_faults(const struct fbt_step_faults *faults)
+{
+	unsigned long long ns[FBT_MAPPING_COUNT], count[FBT_MAPPING_COUNT];
+
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++) {
+		ns[i] = faults->ns[i];
+		count[i] = faults->count[i];
+	}
+	write_numbers("faults_ns", ns);
+	write_numbers("faults_count", count);
+	printf("\"faults_cpu_ns\": %llu, \"faults_asleep_ns\": %llu, \"major_ns\": %llu, "
+	       "\"major_count\": %u, \"faults_mean_ps\": %llu, \"faults_file\": %u, "
+	       "\"faults_file_ns\": %llu, ",
+	       (unsigned long long)faults->cpu_ns, (unsigned long long)faults->asleep_ns,
+	       (unsigned long long)faults->major_ns, faults->major_count,
+	       (unsigned long long)faults->mean_ps, faults->file,
+	       (unsigned long long)faults->file_ns);
+}
+
 static void write_step(const struct fbt_step *step)
 {
 	unsigned long long calls_ns = 0, delay_ns = 0;
@@ -44,6 +71,7 @@ static void write_step(const struct fbt_step *step)
 	       "\"calls_ns\": %llu, \"call_delay_ns\": %llu, ",
 	       (unsigned long long)step->cpu_ns, (unsigned long long)step->asleep_ns,
 	       (unsigned long long)step->fault_wait_ns, calls_ns, delay_ns);
+	write_faults(&step->faults);
 	printf("\"team_ns\": %llu, \"team_cpu_ns\": %llu, \"team_delay_ns\": %llu, "
 	       "\"starved_ns\": %llu, \"starved_tid\": %u}",
 	       (unsigned long long)step->team_ns, (unsigned long long)step->team_cpu_ns,

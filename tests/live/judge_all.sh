@@ -14,16 +14,16 @@ if chrt -f 1 true 2>/dev/null; then
 else
 	echo 'SKIP hog, starved: no thread may go first here'
 fi
-for mode in steady prefill device mixed growing bursts two busy_lock workers pool crew warm_up; do
+for mode in steady prefill device mixed growing bursts two busy_lock workers pool crew faulting \
+	warm_up; do
 	scored $mode 2000
 done
 
 scored stop 700
 scored cold 700
 scored signals 700
+scored faults 700
 
-# No record says yet how long its page faults that need no disk took.
-shown faults 300
 JUDGE=$FBT_BUILD/tests/live_judge # a team that spins gets a CPU in turns, if none goes first
 scored pinned 300
 finish

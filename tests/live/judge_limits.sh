@@ -85,10 +85,7 @@ fi
 if [ "$(stat -f -c %T "$TMP")" = tmpfs ]; then
 	echo 'SKIP memory: the weights would be in memory'
 else
-	# The kernel frees memory on the step's own thread, which is taken for work. A budget finds it, as
-	# long as such work is not usual: in ten steps.
-	BUDGET_US=5000
-	limited "$first" 200 memory memory_limit memory memory.max memory.limit_in_bytes &&
+	limited "$first" 400 memory memory_limit memory memory.max memory.limit_in_bytes &&
 		where_quiet 'memory: of what is slow 97 % are found' at_least 97 "$found" "$slow"
 fi
 finish

@@ -101,13 +101,28 @@ static uint64_t handlers_ns(const struct fbt_step *record)
 	return are_handlers_timed(record) ? record->handlers_ns : 0;
 }
 
+/* Without waits for a disk. Of faults that were not timed, an estimate. */
+static uint64_t faults_ns(const struct window *window, const struct step *step)
+{
+	const struct fbt_step_faults *faults = &step->record.faults;
+	uint64_t each_ps = faults->mean_ps ? faults->mean_ps : window->record.fault_ps;
+	uint64_t timed = 0;
+	unsigned __int128 ns;
+
+	if (step_faults_known(step))
+		return step_faults_ns(step);
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
+		timed += faults->count[i];
+	ns = (unsigned __int128)sub_saturating(step->record.minor_faults, timed) * each_ps / 1000;
+	ns += (unsigned __int128)faults->cpu_ns + faults->asleep_ns;
+	return ns > UINT64_MAX ? UINT64_MAX : (uint64_t)ns;
+}
+
 /* The time outside of calls. */
 static void split_hidden(const struct window *window, const struct step *step,
 			 const struct known_calls *known, struct cause_times *times,
 			 uint64_t *left_ns)
 {
-	unsigned __int128 faults_ns =
-		(unsigned __int128)step->record.minor_faults * window->record.fault_ps / 1000;
 	struct step_parts parts;
 
 	step_split(step, &parts);
@@ -119,10 +134,9 @@ static void split_hidden(const struct window *window, const struct step *step,
 	/* Without its calls it may have slept for workers that compute, which is work. */
 	if (step_calls_known(step))
 		give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
-	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_FAULTS], left_ns);
+	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_DISK_WAIT], left_ns);
 	give(times, CAUSE_SIGNAL_STORM, handlers_ns(&step->record), left_ns);
-	give(times, CAUSE_PAGE_FAULTS, faults_ns > *left_ns ? *left_ns : (uint64_t)faults_ns,
-	     left_ns);
+	give(times, CAUSE_PAGE_FAULTS, faults_ns(window, step), left_ns);
 }
 
 static uint64_t handlers_most_ns(const struct fbt_step *record)
@@ -134,7 +148,8 @@ static uint64_t handlers_most_ns(const struct fbt_step *record)
 
 static uint64_t faults_most_ns(const struct fbt_step *record)
 {
-	if (record->header.flags & FBT_STEP_SCHED_UNKNOWN || !record->fault_wait_ns)
+	if (record->header.flags & (FBT_STEP_SCHED_UNKNOWN | FBT_STEP_FAULTS_TIMED) ||
+	    !record->fault_wait_ns)
 		return 0;
 	return ((uint64_t)record->minor_faults + record->major_faults) * FAULT_MOST_NS;
 }
@@ -508,6 +523,7 @@ static void find_limit(const struct step *step, struct cause *cause)
 	const struct fbt_step_limits *limits = &step->record.limits;
 	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
 	uint64_t faults = (uint64_t)cause->minor_faults + cause->major_faults;
+	bool other = cause->kind != CAUSE_PAGE_FAULTS;
 	bool faulted = cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_OFF_CPU ||
 		       (cause->kind == CAUSE_COMPUTE && cause->major_faults);
 
@@ -518,7 +534,7 @@ static void find_limit(const struct step *step, struct cause *cause)
 	else if (faulted && limits->memory_hits &&
 		 (uint64_t)limits->memory_hits * FAULTS_PER_HIT >= faults)
 		cause->kind = CAUSE_MEMORY_LIMIT;
-	if (cause->kind == CAUSE_MEMORY_LIMIT)
+	if (cause->kind == CAUSE_MEMORY_LIMIT && other)
 		cause->estimated = cause->fault_wait_ns < cause->time_ns / 2;
 }
 
@@ -550,7 +566,28 @@ static bool is_estimated(const struct cause_times *times, const struct cause *ca
 	if (cause->kind == CAUSE_SIGNAL_STORM)
 		return times->blamed;
 	return cause->kind == CAUSE_PAGE_FAULTS &&
-	       (times->blamed || cause->fault_wait_ns < cause->time_ns / 2);
+	       (times->blamed ||
+		(!cause->faults_timed && cause->fault_wait_ns < cause->time_ns / 2));
+}
+
+/* What most of the time of its page faults was for. */
+static void name_mapping(const struct step *step, struct cause *cause)
+{
+	const struct fbt_step_faults *faults = &step->record.faults;
+	uint64_t all_ns = 0;
+
+	cause->faults_timed = step_faults_known(step);
+	if (!cause->faults_timed)
+		return;
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++) {
+		all_ns = add_saturating(all_ns, faults->ns[i]);
+		if (faults->ns[i] > faults->ns[cause->mapping])
+			cause->mapping = (enum fbt_mapping)i;
+	}
+	cause->mapping_is_all = faults->ns[cause->mapping] >= all_ns - all_ns / 10;
+	if (cause->mapping == FBT_MAPPING_FILE &&
+	    faults->file_ns >= faults->ns[FBT_MAPPING_FILE] / 2)
+		cause->fault_file = faults->file;
 }
 
 void cause_find(const struct window *window, const struct step *step,
@@ -571,7 +608,8 @@ void cause_find(const struct window *window, const struct step *step,
 	cause->kind = scope.cause = find_winner(&own, usual);
 	cause->time_ns = own.ns[cause->kind];
 	cause->usual_ns = usual->ns[cause->kind];
-	cause->fault_wait_ns = parts.ns[STEP_FAULTS];
+	cause->fault_wait_ns = parts.ns[STEP_DISK_WAIT];
+	name_mapping(step, cause);
 	cause->estimated = is_estimated(times, cause);
 	cause->stop = step->stop;
 	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;

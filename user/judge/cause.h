@@ -41,8 +41,10 @@ struct cause_times {
 
 /*
  * Splits a step; see step_split. Less than a microsecond between two calls of a step belongs to the
- * second: it went into entering and leaving them. Page faults are their waits for a disk, and
- * window->record.fault_ps for each of the others, as far as time is left. Where calls are not known
+ * second: it went into entering and leaving them. Page faults are their waits for a disk and their
+ * time, if it was measured; else an estimate of it by their number, as far as time is left: each
+ * takes the mean of those that were timed lately on the thread, or window->record.fault_ps. Where
+ * calls are not known
  * (--detail steps, lost or cut off ones) the categories stand for them: mmap is allocation, futex
  * is locks, ioctl is the driver, read and write are files.
  */
@@ -58,8 +60,8 @@ uint64_t cause_work_ns(const struct cause_times *times);
  * Of a step that has more work than usual_work_ns, what is left of the excess goes, in this order,
  * to what disturbed it and is measured only in part. All of it is an estimate:
  * - SIGNAL_STORM, up to 20 us for each handler: the interrupt, and the way into it and out of it;
- * - PAGE_FAULTS, up to 100 us for each, in a step that waited for a disk in one: the file system's
- *   work, such as reading ahead;
+ * - PAGE_FAULTS, up to 100 us for each, in a step that waited for a disk in one, if they were not
+ *   timed: the file system's work, such as reading ahead;
  * - RUN_QUEUE, while another thread of the process was ready to run but had no CPU: the step is
  *   taken to have spun until that thread came to a barrier.
  */
@@ -95,7 +97,12 @@ struct cause {
 	uint32_t threads_made;
 	uint64_t covered_ns;	/* COMPUTE: of time_ns, waiting for the GPU while that worked */
 	uint64_t fault_wait_ns; /* of the step, measured: waiting for a disk in page faults */
-	struct fbt_stop stop;	/* STOPPED: who stopped it */
+	/* Of the step's page faults, if they were timed: what took most of the time. */
+	bool faults_timed;
+	bool mapping_is_all; /* or nearly all of it */
+	enum fbt_mapping mapping;
+	uint32_t fault_file;	       /* window file id; 0: not known, or no file */
+	struct fbt_stop stop;	       /* STOPPED: who stopped it */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
 	/*
 	 * LOCK_CONTENTION, LATE_THREAD, RUN_QUEUE, COMPUTE: of the waits for other threads in that

@@ -13,6 +13,7 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "kernel/faults.h"
 #include "kernel/traced.h"
 #include "kernel/uprobes.h"
 
@@ -25,8 +26,8 @@
 #define CACHES_BYTES (4 << 20)
 #define LINE_BYTES   64
 #define OWN_KIND     (FBT_KIND_COUNT - 1)
-#define FAULT_ROUNDS 6
-#define FAULT_PAGES  64
+#define FAULT_ROUNDS 7
+#define FAULT_PAGES  256
 
 /*
  * The smallest function whose entry and return can be probed separately. At both places the kernel
@@ -102,28 +103,55 @@ uint64_t calibrate_bare_ps(void)
 	return measure_calls_ps(NULL, NULL);
 }
 
-uint64_t calibrate_fault_ps(void)
+/* New pages, one fault each. A kernel without huge pages refuses MADV_NOHUGEPAGE: ignored. */
+static char *map_pages(void)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = page * FAULT_PAGES;
-	uint64_t best = UINT64_MAX;
+	size_t size = (size_t)sysconf(_SC_PAGESIZE) * FAULT_PAGES;
 	char *pages = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	if (pages == MAP_FAILED)
-		return 0;
-	/* One fault must be for one page. A kernel without huge pages refuses this: ignored. */
+		return NULL;
 	madvise(pages, size, MADV_NOHUGEPAGE);
-	for (int round = 0; round < FAULT_ROUNDS; round++) {
-		uint64_t start = clock_ns(CLOCK_MONOTONIC);
+	return pages;
+}
 
-		for (size_t at = 0; at < size; at += page)
-			*(volatile char *)(pages + at) = 1;
-		start = clock_ns(CLOCK_MONOTONIC) - start;
-		if (start < best)
-			best = start;
-		madvise(pages, size, MADV_DONTNEED);
-	}
-	munmap(pages, size);
-	return best * 1000 / FAULT_PAGES;
+static void unmap_pages(char *pages)
+{
+	munmap(pages, (size_t)sysconf(_SC_PAGESIZE) * FAULT_PAGES);
+}
+
+/* The CPU time of their faults: the clock stands still while others have the CPU. */
+static uint64_t touch_pages_ns(char *pages)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), size = page * FAULT_PAGES;
+	uint64_t start_ns;
+
+	madvise(pages, size, MADV_DONTNEED);
+	start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+	for (size_t at = 0; at < size; at += page)
+		*(volatile char *)(pages + at) = 1;
+	return clock_ns(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+}
+
+static void sort_in(uint64_t sorted[], int count, uint64_t value)
+{
+	for (; count && sorted[count - 1] > value; count--)
+		sorted[count] = sorted[count - 1];
+	sorted[count] = value;
+}
+
+/* The median: the pages of the first round are cold, those of the last are warm. */
+uint64_t calibrate_fault_ps(void)
+{
+	uint64_t sorted[FAULT_ROUNDS];
+	char *pages = map_pages();
+
+	if (!pages)
+		return 0;
+	for (int round = 0; round < FAULT_ROUNDS; round++)
+		sort_in(sorted, round, touch_pages_ns(pages));
+	unmap_pages(pages);
+	return sorted[FAULT_ROUNDS / 2] * 1000 / FAULT_PAGES;
 }
 
 /* Starts tracing the tool's own thread, as tgid 0, for the duration of a measurement. */
@@ -139,6 +167,62 @@ static void give_own_slot_back(struct shared *shared, int slot)
 {
 	slots_end(shared, (uint32_t)gettid(), clock_ns(CLOCK_MONOTONIC));
 	slots_give_back(shared, (uint32_t)slot);
+}
+
+/* What timing the faults of all pages adds, and what its programs have not seen of them. */
+struct timed_faults {
+	uint64_t added_ns;
+	uint64_t unseen_ns;
+};
+
+/* Medians of rounds that touch the pages with and without events. */
+static bool time_faults(const int fds[FAULT_EVENTS], struct fbt_slot *slot, char *pages,
+			struct timed_faults *faults)
+{
+	uint64_t added[FAULT_ROUNDS], unseen[FAULT_ROUNDS];
+
+	for (int round = 0; round < FAULT_ROUNDS; round++) {
+		uint64_t seen_ns = slot->lately_ns, count = slot->faults_timed;
+		uint64_t bare_ns = touch_pages_ns(pages), timed_ns;
+
+		if (fault_events_switch(fds, true))
+			return false;
+		slot->step_start_ns = 1;
+		timed_ns = touch_pages_ns(pages);
+		slot->step_start_ns = 0;
+		if (fault_events_switch(fds, false) || slot->faults_timed - count < FAULT_PAGES)
+			return false;
+		seen_ns = slot->lately_ns - seen_ns;
+		sort_in(added, round, sub_saturating(timed_ns, bare_ns));
+		sort_in(unseen, round, sub_saturating(timed_ns, seen_ns));
+	}
+	faults->added_ns = added[FAULT_ROUNDS / 2];
+	faults->unseen_ns = unseen[FAULT_ROUNDS / 2];
+	return true;
+}
+
+void calibrate_faults(struct loader *loader, struct fbt_cost *cost)
+{
+	struct shared *shared = loader__shared(loader);
+	struct timed_faults faults;
+	char *pages = map_pages();
+	int fds[FAULT_EVENTS], slot;
+
+	cost->fault_ps = 0;
+	if (!pages)
+		return;
+	if (!fault_events_open(loader, (uint32_t)gettid(), fds)) {
+		slot = take_own_slot(shared);
+		if (slot > 0 && time_faults(fds, &shared->slots[slot], pages, &faults)) {
+			cost->fault_ps = max_u64(faults.added_ns, 1) * 1000 / FAULT_PAGES;
+			shared->control->fault_entry_ns =
+				(uint32_t)(faults.unseen_ns / FAULT_PAGES);
+		}
+		if (slot > 0)
+			give_own_slot_back(shared, slot);
+		fault_events_close(fds);
+	}
+	unmap_pages(pages);
 }
 
 void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost)

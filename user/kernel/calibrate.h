@@ -9,11 +9,17 @@
 uint64_t calibrate_bare_ps(void);
 
 /*
- * The minimum cost of a page fault, in picoseconds: that of a new anonymous page in a process with
- * a single thread. The page faults of an engine cost more. Takes half a millisecond; 0 if there is
- * no memory.
+ * What a page fault costs, in picoseconds: that of a new anonymous page in a process with a single
+ * thread. The page faults of an engine may cost more. Takes some milliseconds; 0 if there is no
+ * memory.
  */
 uint64_t calibrate_fault_ps(void);
+
+/*
+ * Sets cost->fault_ps to what it costs to time a page fault, and control->fault_entry_ns. 0 where
+ * page faults cannot be timed. To be called before the syscall probes are attached.
+ */
+void calibrate_faults(struct loader *loader, struct fbt_cost *cost);
 
 /* Sets call_ps, neighbor_ps and floor_ns. Takes 3 ms and leaves records of tgid 0 in the rings. */
 void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *cost);

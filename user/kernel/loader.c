@@ -422,6 +422,13 @@ const struct bpf_program *loader__step_program(const struct loader *loader)
 	return loader->skel->progs.handle_step;
 }
 
+bool loader__fault_programs(const struct loader *loader, struct fault_programs *programs)
+{
+	programs->begin = bpf_program__fd(loader->skel->progs.handle_fault_begin);
+	programs->end = bpf_program__fd(loader->skel->progs.handle_fault_end);
+	return programs->begin >= 0 && programs->end >= 0;
+}
+
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args)
 {
 	return bpf_map_update_elem(bpf_map__fd(loader->skel->maps.kind_args), &kind, args, BPF_ANY);

@@ -50,6 +50,14 @@ void loader__remove_target(struct loader *loader, uint32_t tgid);
 struct uprobes *loader__uprobes(struct loader *loader);
 bool loader__has_multi(const struct loader *loader); /* uprobe_multi links, or else perf uprobes */
 const struct bpf_program *loader__step_program(const struct loader *loader);
+
+/* The programs for the begin and the end of a page fault; false: the kernel refused them. */
+struct fault_programs {
+	int begin; /* descriptors */
+	int end;
+};
+bool loader__fault_programs(const struct loader *loader, struct fault_programs *programs);
+
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 
 /*

@@ -29,6 +29,7 @@ struct stream {
 	struct call_ring *ring;
 	struct file_names *files;
 	struct stops *stops;
+	struct faults *faults;
 	const struct record_output *output;
 	struct stream_options options;
 	struct tid_map *named;	    /* threads whose name was sent; values have no meaning */
@@ -56,7 +57,9 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->ring = call_ring__new(stream->shared);
 	stream->files = file_names__new();
 	stream->stops = stops__new(stream->shared, output);
-	if (!stream->named || !stream->ring || !stream->files || !stream->stops) {
+	stream->faults = faults__new(loader);
+	if (!stream->named || !stream->ring || !stream->files || !stream->stops ||
+	    !stream->faults) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -71,8 +74,14 @@ void stream__free(struct stream *stream)
 	call_ring__free(stream->ring);
 	file_names__free(stream->files);
 	stops__free(stream->stops);
+	faults__free(stream->faults);
 	vec_free(&stream->steps);
 	free(stream);
+}
+
+void stream__time_faults(struct stream *stream, const struct fault_options *options)
+{
+	faults__begin(stream->faults, options);
 }
 
 static void drop_event(void *ctx, const struct fbt_header *event)
@@ -124,6 +133,7 @@ static void take_event(void *ctx, const struct fbt_header *event)
 	struct stream *stream = ctx;
 
 	if (event->type == FBT_EVENT_STEP) {
+		faults__note(stream->faults, (const struct fbt_step *)event);
 		if (vec_push(&stream->steps, *(const struct fbt_step *)event))
 			stream->steps_dropped++;
 	} else if (event->type == FBT_EVENT_TARGET) {
@@ -219,6 +229,7 @@ void stream__drain(struct stream *stream)
 {
 	stops__look(stream->stops, clock_ns(CLOCK_MONOTONIC));
 	drain_until(stream, 0);
+	faults__turn(stream->faults, clock_ns(CLOCK_MONOTONIC));
 }
 
 uint64_t stream__steps(const struct stream *stream)
@@ -286,7 +297,7 @@ static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct 
 		.header.type = FBT_EVENT_STEP,
 		.header.flags =
 			(slot->step_flags & ~(__u32)(FBT_STEP_CPU_KNOWN | FBT_STEP_HANDLERS_TIMED |
-						     FBT_STEP_TEAM_KNOWN)) |
+						     FBT_STEP_TEAM_KNOWN | FBT_STEP_FAULTS_TIMED)) |
 			FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN,
 		.header.size = sizeof(*step),
 		.tgid = slot->tgid,

@@ -6,6 +6,7 @@
 #ifndef FBT_KERNEL_STREAM_H
 #define FBT_KERNEL_STREAM_H
 
+#include "kernel/faults.h"
 #include "kernel/loader.h"
 #include "model/event.h"
 #include "kernel/traced.h"
@@ -26,6 +27,9 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 			   const struct record_output *output,
 			   const struct stream_options *options);
 void stream__free(struct stream *stream);
+
+/* From now on page faults are timed where they matter. */
+void stream__time_faults(struct stream *stream, const struct fault_options *options);
 
 /* Drops the contents of the rings: the records of the calibration. */
 void stream__discard(struct stream *stream);

@@ -14,6 +14,18 @@ bool step_calls_known(const struct step *step)
 	return !(step->record.header.flags & FBT_STEP_CALLS_UNKNOWN);
 }
 
+bool step_faults_known(const struct step *step)
+{
+	return step->record.header.flags & FBT_STEP_FAULTS_TIMED;
+}
+
+uint64_t step_faults_ns(const struct step *step)
+{
+	const struct fbt_step_faults *faults = &step->record.faults;
+
+	return step_faults_known(step) ? add_saturating(faults->cpu_ns, faults->asleep_ns) : 0;
+}
+
 uint64_t step_total_ns(const struct step *step)
 {
 	return step->record.thread_ns;
@@ -54,6 +66,14 @@ static uint64_t cpu_in_calls_ns(const struct fbt_step *record)
 	return sub_saturating(ns, record->asleep_ns);
 }
 
+/* Time on a CPU outside of calls, without page faults that were timed. */
+static uint64_t own_cpu_ns(const struct step *step)
+{
+	uint64_t ns = sub_saturating(step->record.cpu_ns, cpu_in_calls_ns(&step->record));
+
+	return step_faults_known(step) ? sub_saturating(ns, step->record.faults.cpu_ns) : ns;
+}
+
 static bool step_was_stopped(const struct step *step)
 {
 	return step->stop.header.type == FBT_EVENT_STOP;
@@ -82,9 +102,10 @@ void step_split(const struct step *step, struct step_parts *parts)
 		return;
 	}
 	if (step_calls_known(step)) {
-		ns[STEP_OWN] =
-			take_u64(sub_saturating(record->cpu_ns, cpu_in_calls_ns(record)), &left_ns);
-		ns[STEP_FAULTS] = take_u64(record->fault_wait_ns, &left_ns);
+		parts->faults_known = step_faults_known(step);
+		ns[STEP_OWN] = take_u64(own_cpu_ns(step), &left_ns);
+		ns[STEP_FAULTS] = take_u64(step_faults_ns(step), &left_ns);
+		ns[STEP_DISK_WAIT] = take_u64(record->fault_wait_ns, &left_ns);
 	} else {
 		ns[STEP_OWN] = take_u64(record->cpu_ns, &left_ns);
 	}
@@ -109,6 +130,7 @@ const char *step_part_name(enum step_part part, bool calls_known)
 		[STEP_CALLS + FBT_WRITE] = "write_net",
 		[STEP_CALLS + FBT_OTHER] = "other_net",
 		[STEP_FAULTS] = "faults",
+		[STEP_DISK_WAIT] = "disk_wait",
 		[STEP_STOPPED] = "stopped",
 		[STEP_OFF_CPU] = "off_cpu",
 	};

@@ -44,10 +44,12 @@ enum step_part {
 	STEP_OWN = 0,  /* its own code: on a CPU, outside of calls */
 	STEP_CPU_WAIT, /* ready to run, without a CPU: in calls and outside */
 	STEP_CALLS,    /* + enum fbt_category: in calls, but not waiting for a CPU */
+	/* In page faults outside of calls, without waiting for a disk; on a CPU, but for locks. */
+	STEP_FAULTS = STEP_CALLS + FBT_CATEGORY_COUNT,
 	/* Outside of calls, neither on a CPU nor waiting for one: */
-	STEP_FAULTS = STEP_CALLS + FBT_CATEGORY_COUNT, /* waiting for pages from a disk */
-	STEP_STOPPED,				       /* by a signal, a tracer or a freezer */
-	STEP_OFF_CPU, /* all else, such as the CPU's time for interrupts and its host */
+	STEP_DISK_WAIT, /* for pages from a disk */
+	STEP_STOPPED,	/* by a signal, a tracer or a freezer */
+	STEP_OFF_CPU,	/* all else, such as the CPU's time for interrupts and its host */
 	STEP_PARTS,
 };
 
@@ -57,7 +59,8 @@ enum step_part {
  */
 struct step_parts {
 	uint64_t ns[STEP_PARTS];
-	bool known; /* all were measured */
+	bool known;	   /* all were measured, except maybe STEP_FAULTS */
+	bool faults_known; /* STEP_FAULTS too; else it is 0, and what it would be is in STEP_OWN */
 };
 
 /* Ferrum's SyscallBreakdown. */
@@ -70,6 +73,10 @@ struct breakdown {
 /* False: all that is derived from system calls, compute too, is unknown, and must not be shown. */
 bool step_calls_known(const struct step *step);
 
+/* Whether the step's page faults were timed, and their time without waits for a disk. */
+bool step_faults_known(const struct step *step);
+uint64_t step_faults_ns(const struct step *step);
+
 uint64_t step_total_ns(const struct step *step);   /* record.thread_ns */
 uint64_t step_wall_ns(const struct step *step);	   /* end - start */
 uint64_t step_syscall_ns(const struct step *step); /* sum of the six categories */
@@ -77,8 +84,9 @@ uint64_t step_compute_ns(const struct step *step); /* total - syscall, never bel
 void step_split(const struct step *step, struct step_parts *parts);
 
 /*
- * "own", "cpu_wait", "mmap_net", … "off_cpu". Where calls are not known "on_cpu", "cpu_wait",
- * "stopped" and "asleep", and NULL of the other parts, which are then unknown.
+ * "own", "cpu_wait", "mmap_net", … "faults", "disk_wait", … "off_cpu". Where calls are not known
+ * "on_cpu", "cpu_wait", "stopped" and "asleep", and NULL of the other parts, which are then
+ * unknown.
  */
 const char *step_part_name(enum step_part part, bool calls_known);
 

@@ -453,7 +453,7 @@ static void add_parts(struct json_fields *stage_us, const struct step *step, uin
 		const char *name = step_part_name((enum step_part)i, with_calls);
 		uint64_t us = parts.ns[i] / NS_PER_US;
 
-		if (!name)
+		if (!name || (i == STEP_FAULTS && !parts.faults_known))
 			continue;
 		total_us -= us;
 		json_fields_uint(stage_us, name, us);
@@ -539,6 +539,30 @@ static void add_hidden(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_uint(shape, "signal_handlers_left", record->handlers_left);
 }
 
+/* What its page faults were for: absent where there were none, or they were not timed. */
+static void add_faults(struct json_fields *shape, struct json_fields *stage_us,
+		       const struct window *window, const struct step *step)
+{
+	static const char *const names[FBT_MAPPING_COUNT] = {
+		[FBT_MAPPING_UNKNOWN] = "faults_unknown",
+		[FBT_MAPPING_FILE] = "faults_file",
+		[FBT_MAPPING_ANON] = "faults_anon",
+		[FBT_MAPPING_STACK] = "faults_stack",
+	};
+	const struct fbt_step_faults *faults = &step->record.faults;
+	const struct file *file = faults->file ? window__file(window, faults->file) : NULL;
+
+	if (!step_faults_known(step))
+		return;
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
+		if (faults->ns[i] >= NS_PER_US)
+			json_fields_uint(stage_us, names[i], faults->ns[i] / NS_PER_US);
+	if (faults->major_count)
+		json_fields_uint(stage_us, "faults_major", faults->major_ns / NS_PER_US);
+	if (file && *file->path)
+		json_fields_string(shape, "fault_file", file->path);
+}
+
 static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 			 const struct step *step)
 {
@@ -567,6 +591,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 	}
 	add_limits(&shape, &stage_us, &record->limits);
 	add_hidden(&shape, &stage_us, record);
+	add_faults(&shape, &stage_us, window, step);
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
 	if (step->gpu)

@@ -56,6 +56,9 @@ static void add_cost(struct json_fields *shape, const struct fbt_cost *cost)
 				   (double)cost->neighbor_ps / 1000.0);
 	if (cost->step_ns)
 		json_fields_uint(shape, "step_overhead_ns", cost->step_ns);
+	if (cost->fault_ps)
+		json_fields_double(shape, "timed_fault_overhead_ns",
+				   (double)cost->fault_ps / 1000.0);
 	if (cost->floor_ns)
 		json_fields_uint(shape, "floor_ns", cost->floor_ns);
 	if (cost->rss_bytes)

@@ -11,7 +11,7 @@
 #define JSONL_KEY_SIZE 64
 
 /* Of the members that are ours: raised when one changes its meaning. 1 has no parts of a step. */
-#define JSONL_SCHEMA 2
+#define JSONL_SCHEMA 3
 
 struct jsonl_window {
 	struct json_fields shape; /* points into this struct and the window */

@@ -170,6 +170,7 @@ static void add_parts(struct json_fields *fields, const struct step *step)
 		[STEP_CALLS + FBT_WRITE] = "write_net_us",
 		[STEP_CALLS + FBT_OTHER] = "other_net_us",
 		[STEP_FAULTS] = "faults_us",
+		[STEP_DISK_WAIT] = "disk_wait_us",
 		[STEP_STOPPED] = "stopped_us",
 		[STEP_OFF_CPU] = "off_cpu_us",
 	};

@@ -89,6 +89,7 @@ static uint32_t causes_of(enum step_part part)
 	case STEP_CPU_WAIT:
 		return BIT(RUN_QUEUE) | BIT(CPU_LIMIT);
 	case STEP_FAULTS:
+	case STEP_DISK_WAIT:
 		return BIT(PAGE_FAULTS) | BIT(MEMORY_LIMIT);
 	case STEP_STOPPED:
 		return BIT(STOPPED);
@@ -258,6 +259,7 @@ static const char *part_advice(enum step_part part)
 {
 	switch ((int)part) {
 	case STEP_FAULTS:
+	case STEP_DISK_WAIT:
 		return cause_advice(CAUSE_PAGE_FAULTS);
 	case STEP_STOPPED:
 		return cause_advice(CAUSE_STOPPED);

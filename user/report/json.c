@@ -472,11 +472,12 @@ static void write_parts(struct json *json, const struct tally_kind *kind)
 	for (int i = 0; i < STEP_PARTS; i++) {
 		const char *name = step_part_name((enum step_part)i, tally_calls_known(kind));
 
-		if (name)
+		if (name && (i != STEP_FAULTS || kind->faults_untimed < kind->parts_known))
 			json_uint(json, name, kind->parts_ns[i]);
 	}
 	json_object_end(json);
 	json_uint(json, "parts_known_steps", kind->parts_known);
+	json_uint(json, "faults_untimed_steps", kind->faults_untimed);
 }
 
 static void write_tail_group(struct json *json, const char *name, const struct tail_group *group,
@@ -703,6 +704,11 @@ static void write_cost(struct json *json, const struct report *report)
 		json_uint(json, "added_by_calls_ns", cost.call_ns);
 	}
 	json_uint(json, "added_by_steps_ns", cost.step_ns);
+	if (cost.faults) {
+		json_uint(json, "per_timed_fault_ps", measured->fault_ps);
+		json_uint(json, "timed_faults", cost.faults);
+		json_uint(json, "added_by_timed_faults_ns", cost.fault_ns);
+	}
 	json_uint(json, "traced_ns", cost.traced_ns);
 	json_double(json, "added_percent", cost.percent);
 	json_double(json, "added_in_steps_percent", cost.step_percent);

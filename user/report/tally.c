@@ -386,12 +386,15 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 {
 	struct step_parts parts;
 
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
+		kind->faults_timed += step->record.faults.count[i];
 	step_split(step, &parts);
 	for (int i = 0; i < STEP_PARTS; i++)
 		kind->parts_ns[i] = add_saturating(kind->parts_ns[i], parts.ns[i]);
 	if (!parts.known)
 		return 0;
 	kind->parts_known++;
+	kind->faults_untimed += !parts.faults_known;
 	return step->record.end == FBT_END_RETURN ? add_to_tails(kind, step, &parts) : 0;
 }
 
@@ -628,9 +631,12 @@ void tally_cost(const struct tally *tally, const struct window *window, struct t
 			continue;
 		step_calls = add_saturating(step_calls, tally_calls(tally->kinds[i]));
 		in_steps_ns += (long double)tally->kinds[i]->total_ns;
+		cost->faults = add_saturating(cost->faults, tally->kinds[i]->faults_timed);
 		if (i) /* intervals have no probes */
 			cost->steps += tally->kinds[i]->steps;
 	}
+	cost->fault_ns = to_u64_saturating((long double)window->cost.fault_ps *
+					   (long double)cost->faults / 1000);
 	for (size_t i = 0; i < window->processes.count; i++) {
 		const struct process *process = window->processes.items[i];
 
@@ -645,10 +651,12 @@ void tally_cost(const struct tally *tally, const struct window *window, struct t
 	cost->call_ns = to_u64_saturating(call_ns * (long double)cost->calls);
 	cost->step_ns =
 		to_u64_saturating((long double)window->cost.step_ns * (long double)cost->steps);
-	added_ns = (long double)cost->call_ns + (long double)cost->step_ns;
+	added_ns = (long double)cost->call_ns + (long double)cost->step_ns +
+		   (long double)cost->fault_ns;
 	if (cost->traced_ns)
 		cost->percent = (double)(added_ns * 100 / (long double)cost->traced_ns);
-	added_ns = call_ns * (long double)step_calls + (long double)cost->step_ns;
+	added_ns = call_ns * (long double)step_calls + (long double)cost->step_ns +
+		   (long double)cost->fault_ns;
 	if (in_steps_ns > 0)
 		cost->step_percent = (double)(added_ns * 100 / in_steps_ns);
 }

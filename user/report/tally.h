@@ -194,8 +194,10 @@ struct tally_kind {
 	uint64_t compute_ns;
 	uint64_t compute_max_ns;	 /* in one step */
 	uint64_t parts_ns[STEP_PARTS];	 /* where total_ns went: see step_split */
-	uint64_t parts_known;		 /* steps all of whose parts were measured */
-	struct tail *tail;		 /* of these, those that returned; … */
+	uint64_t parts_known;		 /* steps all of whose parts were measured, … */
+	uint64_t faults_untimed; /* … but for page faults that they had, which are in STEP_OWN */
+	uint64_t faults_timed;	 /* page faults that were timed, of all steps */
+	struct tail *tail;		 /* of the steps whose parts are known, those that returned; … */
 	VEC(struct tally_class) classes; /* … and by class, in the order in which they came */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */
@@ -241,6 +243,8 @@ struct tally_cost {
 	uint64_t steps;
 	uint64_t call_ns;    /* added by all calls */
 	uint64_t step_ns;    /* added by all steps */
+	uint64_t faults;     /* page faults that were timed … */
+	uint64_t fault_ns;   /* … and what that added */
 	uint64_t traced_ns;  /* sum of the times the processes were traced */
 	double percent;	     /* of traced_ns */
 	double step_percent; /* what was added within steps, of step time */

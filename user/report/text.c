@@ -238,7 +238,10 @@ static void warn_of_cost(const struct report *report)
 		return;
 	report_line(report, STYLE_WARN, "! tracing took up to %s of the target's time",
 		    FORMAT_PERCENT(cost.percent > 100 ? 100 : cost.percent));
-	if (cost.call_ns <= cost.step_ns)
+	if (cost.fault_ns > cost.call_ns && cost.fault_ns > cost.step_ns)
+		report_line(report, STYLE_WARN,
+			    "  most of it for timing its page faults: --rate-guard 1 lowers it");
+	else if (cost.call_ns <= cost.step_ns)
 		report_line(report, STYLE_WARN,
 			    "  most of it for its steps: --step names a function "
 			    "that is called less often");
@@ -447,6 +450,16 @@ static void write_added(const struct report *report, const struct tally_cost *co
 			     FORMAT_TIME(cost->call_ns));
 }
 
+/* Most windows have none that are timed. */
+static void write_timed_faults(const struct report *report, const struct tally_cost *cost)
+{
+	if (cost->faults)
+		report_field(report, "", "%s timed page faults x %s = %s",
+			     FORMAT_COUNT(cost->faults),
+			     FORMAT_TIME((double)report->window->cost.fault_ps / 1000),
+			     FORMAT_TIME(cost->fault_ns));
+}
+
 static void write_cost(const struct report *report)
 {
 	const struct window *window = report->window;
@@ -455,6 +468,7 @@ static void write_cost(const struct report *report)
 
 	tally_cost(report->tally, window, &cost);
 	write_added(report, &cost);
+	write_timed_faults(report, &cost);
 	if (measured->rss_bytes)
 		report_field(report, "",
 			     "the tool: %s CPU (%s of one core), RSS %s, rings shared with the "
@@ -478,6 +492,22 @@ static void write_cost(const struct report *report)
 	}
 }
 
+static void write_own_note(const struct report *report, const struct tally_kind *kind)
+{
+	char faults[128] = "";
+
+	if (kind->faults_untimed == kind->parts_known)
+		snprintf(faults, sizeof(faults), "page faults that need no disk and ");
+	else if (kind->faults_untimed)
+		snprintf(faults, sizeof(faults),
+			 "the page faults of %s step%s, which were not timed, and ",
+			 FORMAT_COUNT(kind->faults_untimed), kind->faults_untimed == 1 ? "" : "s");
+	report_field(report, "Notes",
+		     "own code is time on a CPU outside of syscalls, with %swaits for a GPU that "
+		     "spin in user space; times of calls are without their waits for a CPU",
+		     faults);
+}
+
 static void write_notes(const struct report *report)
 {
 	const struct tally *tally = report->tally;
@@ -496,10 +526,7 @@ static void write_notes(const struct report *report)
 		return;
 	}
 	if (main_kind >= 0 && tally->kinds[main_kind]->parts_known)
-		report_field(report, "Notes",
-			     "own code is time on a CPU outside of syscalls, with page faults "
-			     "that need no disk and waits for a GPU that spin in user space; times "
-			     "of calls are without their waits for a CPU");
+		write_own_note(report, tally->kinds[main_kind]);
 	else if (main_kind >= 0)
 		report_field(report, "Notes",
 			     "compute is all other time, including page faults and waits for a GPU "

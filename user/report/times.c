@@ -33,6 +33,8 @@ const char *report_part(const struct tally_kind *kind, enum step_part part)
 	case STEP_CPU_WAIT:
 		return "cpu wait";
 	case STEP_FAULTS:
+		return "faults";
+	case STEP_DISK_WAIT:
 		return "disk wait";
 	case STEP_STOPPED:
 		return "stopped";
@@ -53,6 +55,8 @@ const char *report_part_words(const struct tally_kind *kind, enum step_part part
 	case STEP_CPU_WAIT:
 		return "waiting for a CPU";
 	case STEP_FAULTS:
+		return "in page faults";
+	case STEP_DISK_WAIT:
 		return "waiting for pages from a disk";
 	case STEP_OFF_CPU:
 		return traced ? "off the CPU" : "asleep";

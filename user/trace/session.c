@@ -293,6 +293,7 @@ static int attach_kernel_side(struct session *session)
 	bool with_steps = steps_found__count(session->live.found);
 	int err;
 
+	calibrate_faults(session->live.loader, &session->cost);
 	if (session->cost_known) {
 		err = loader__attach_syscalls(session->live.loader);
 	} else {
@@ -323,6 +324,18 @@ static int take_gpu(struct session *session)
 	return gpu_link__check(session->gpu, session->child);
 }
 
+static void time_faults(struct session *session)
+{
+	const struct fault_options options = {
+		.fault_ps = session->fault_ps,
+		.timing_ps = session->cost.fault_ps,
+		.share = session->live.options->windows.rate_guard_percent / 100,
+	};
+
+	if (options.timing_ps)
+		stream__time_faults(session->live.stream, &options);
+}
+
 int session__start(struct session *session, const char *tag)
 {
 	int err;
@@ -332,6 +345,7 @@ int session__start(struct session *session, const char *tag)
 	err = attach_kernel_side(session);
 	if (!err)
 		err = selection_attach(&session->live);
+	time_faults(session);
 	session->start_ns = clock_ns(CLOCK_MONOTONIC);
 	session->hint.due_ns = session->start_ns + HINT_NS;
 	/* An interval is made of calls: without them it would be empty. */

@@ -153,6 +153,102 @@ static void faults_that_wait_for_a_disk_are_measured(void **state)
 	free_step(&step);
 }
 
+/* 20,000 faults of 2 us, which the machine's figure would take for 10 ms. */
+static struct step faulting_step(void)
+{
+	struct step step = make_step(100 * MS);
+
+	step.record.header.flags |= FBT_STEP_CPU_KNOWN;
+	step.record.cpu_ns = 98 * MS;
+	step.record.minor_faults = 20000;
+	step.record.faults.cpu_ns = 38 * MS;
+	step.record.faults.asleep_ns = 2 * MS;
+	step.record.faults.ns[FBT_MAPPING_ANON] = 37 * MS;
+	step.record.faults.ns[FBT_MAPPING_FILE] = 3 * MS;
+	step.record.faults.file = 5;
+	step.record.faults.file_ns = 3 * MS;
+	return step;
+}
+
+static void timed_faults_are_no_estimate(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 60 * MS}}, times;
+	struct window *window = *state;
+	struct step step = faulting_step();
+	struct cause cause;
+
+	window->record.fault_ps = 500000;
+	step.record.faults.cpu_ns = step.record.faults.asleep_ns = 0;
+	cause_split(window, &step, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 10 * MS);
+	/* A later step of a thread of which some were timed before. */
+	step.record.faults.mean_ps = 1500000;
+	cause_split(window, &step, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 30 * MS);
+	/* In it, timing began or ended. */
+	step.record.faults.count[FBT_MAPPING_ANON] = 9000;
+	step.record.faults.count[FBT_MAPPING_FILE] = 1000;
+	step.record.faults.cpu_ns = 18 * MS;
+	step.record.faults.asleep_ns = 2 * MS;
+	cause_split(window, &step, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 35 * MS);
+	step.record.faults.cpu_ns = 38 * MS;
+	assert_true(find(window, &step, &usual).estimated);
+	step.record.header.flags |= FBT_STEP_FAULTS_TIMED;
+	cause_split(window, &step, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 40 * MS);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 60 * MS);
+	cause = find(window, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_PAGE_FAULTS);
+	assert_int_equal(cause.time_ns, 40 * MS);
+	assert_false(cause.estimated);
+	assert_int_equal(cause.mapping, FBT_MAPPING_ANON);
+	assert_true(cause.mapping_is_all);
+	assert_int_equal(cause.fault_file, 0);
+	step.record.limits.memory_hits = 200;
+	cause = find(window, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_MEMORY_LIMIT);
+	assert_false(cause.estimated);
+}
+
+static void the_file_of_faults_is_named_if_it_took_half_of_them(void **state)
+{
+	struct step step = faulting_step();
+	struct fbt_step_faults *faults = &step.record.faults;
+	struct cause cause;
+
+	step.record.header.flags |= FBT_STEP_FAULTS_TIMED;
+	faults->ns[FBT_MAPPING_FILE] = 37 * MS;
+	faults->ns[FBT_MAPPING_ANON] = 6 * MS;
+	faults->file_ns = 18 * MS;
+	cause = find(*state, &step, NULL);
+	assert_int_equal(cause.mapping, FBT_MAPPING_FILE);
+	assert_false(cause.mapping_is_all);
+	assert_int_equal(cause.fault_file, 0);
+	faults->file_ns = 19 * MS;
+	assert_int_equal(find(*state, &step, NULL).fault_file, 5);
+	/* No sum of a record may overflow. */
+	faults->ns[FBT_MAPPING_FILE] = UINT64_MAX;
+	assert_true(find(*state, &step, NULL).mapping_is_all);
+}
+
+/* Their work is measured: nothing more is taken for it. */
+static void timed_faults_take_no_more_than_was_measured(void **state)
+{
+	struct step step = faulting_step();
+	struct cause_times times;
+
+	step.record.header.flags |= FBT_STEP_FAULTS_TIMED;
+	step.record.cpu_ns = 96 * MS;
+	step.record.fault_wait_ns = 2 * MS;
+	step.record.major_faults = 20;
+	cause_split(*state, &step, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 42 * MS);
+	cause_blame(&step, MS, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 42 * MS);
+	assert_false(times.blamed);
+}
+
 static void handlers_are_measured(void **state)
 {
 	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}};
@@ -249,6 +345,9 @@ int main(void)
 		TEST(waits_for_a_cpu_in_calls_are_no_part_of_the_calls),
 		TEST(sleep_outside_of_calls_is_a_stop_if_one_was_seen),
 		TEST(faults_that_wait_for_a_disk_are_measured),
+		TEST(timed_faults_are_no_estimate),
+		TEST(the_file_of_faults_is_named_if_it_took_half_of_them),
+		TEST(timed_faults_take_no_more_than_was_measured),
 		TEST(handlers_are_measured),
 		TEST(more_work_may_be_a_wait_for_a_starved_thread),
 		TEST(more_work_may_be_the_way_into_handlers_and_faults),

@@ -218,6 +218,39 @@ static void what_is_in_no_call_is_described(void **state)
 	      "faults waited for a disk");
 }
 
+static void timed_faults_say_what_they_were_for(void **state)
+{
+	struct cause cause = {.kind = CAUSE_PAGE_FAULTS,
+			      .usual_known = true,
+			      .time_ns = 55 * MS,
+			      .minor_faults = 32768,
+			      .faults_timed = true};
+
+	check(state, cause, "spent 55.0 ms (usually none) in 32,768 page faults");
+	cause.mapping = FBT_MAPPING_ANON;
+	check(state, cause,
+	      "spent 55.0 ms (usually none) in 32,768 page faults, most of anonymous memory "
+	      "(heap)");
+	cause.mapping = FBT_MAPPING_STACK;
+	cause.mapping_is_all = true;
+	cause.minor_faults = 0;
+	cause.major_faults = 1;
+	check(state, cause, "spent 55.0 ms (usually none) in 1 page fault of the stack");
+	cause.mapping = FBT_MAPPING_FILE;
+	cause.fault_wait_ns = 28 * MS;
+	check(state, cause,
+	      "spent 55.0 ms (usually none) in 1 page fault of mapped files, 28.0 ms of it waiting "
+	      "for a disk");
+	cause.fault_wait_ns = 0;
+	cause.fault_file = 1;
+	check(state, cause,
+	      "spent 55.0 ms (usually none) in 1 page fault of file /var/lib/models/x.gguf");
+	cause.fault_file = 4;
+	check(state, cause,
+	      "spent 55.0 ms (usually none) in 1 page fault of file "
+	      "/tmp/\\x1b[31mred\\n\\xe2\\x80\\xae\\xff");
+}
+
 static void a_stop_says_by_whom(void **state)
 {
 	struct cause cause = {.kind = CAUSE_STOPPED, .time_ns = 300 * MS};
@@ -361,6 +394,7 @@ int main(void)
 		TEST(threads_are_described),
 		TEST(signals_are_described),
 		TEST(what_is_in_no_call_is_described),
+		TEST(timed_faults_say_what_they_were_for),
 		TEST(a_stop_says_by_whom),
 		TEST(limits_are_described),
 		TEST(calls_that_are_not_known_are_said),

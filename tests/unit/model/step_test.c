@@ -66,13 +66,39 @@ static void parts_of_a_step_are_what_was_measured(void **state)
 	assert_int_equal(parts.ns[STEP_CPU_WAIT], 150);
 	assert_int_equal(parts.ns[STEP_CALLS + FBT_FUTEX], 160);
 	assert_int_equal(parts.ns[STEP_CALLS + FBT_READ], 40);
-	assert_int_equal(parts.ns[STEP_FAULTS], 120);
+	assert_int_equal(parts.ns[STEP_DISK_WAIT], 120);
 	assert_int_equal(parts.ns[STEP_OFF_CPU], 30);
 	step.stop.header.type = FBT_EVENT_STOP;
 	step_split(&step, &parts);
 	assert_int_equal(parts.ns[STEP_STOPPED], 30);
 	assert_int_equal(parts.ns[STEP_OFF_CPU], 0);
 	assert_int_equal(sum_parts(&parts), 1000);
+}
+
+/* What is on a CPU in them is no own code, and what slept in them is not off the CPU for nothing.
+ */
+static void timed_page_faults_are_a_part(void **state)
+{
+	struct step step = known_step();
+	struct step_parts parts;
+
+	step_split(&step, &parts);
+	assert_false(parts.faults_known);
+	assert_int_equal(parts.ns[STEP_FAULTS], 0);
+	step.record.faults.cpu_ns = 310;
+	step.record.faults.asleep_ns = 20;
+	step_split(&step, &parts);
+	assert_int_equal(parts.ns[STEP_OWN], 500); /* some were timed, but not all */
+	step.record.header.flags |= FBT_STEP_FAULTS_TIMED;
+	step_split(&step, &parts);
+	assert_true(parts.faults_known);
+	assert_int_equal(parts.ns[STEP_OWN], 190);
+	assert_int_equal(parts.ns[STEP_FAULTS], 330);
+	assert_int_equal(parts.ns[STEP_DISK_WAIT], 120);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 10);
+	assert_int_equal(sum_parts(&parts), 1000);
+	assert_string_equal(step_part_name(STEP_FAULTS, true), "faults");
+	assert_string_equal(step_part_name(STEP_DISK_WAIT, true), "disk_wait");
 }
 
 static void without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps(void **state)
@@ -122,11 +148,13 @@ static void parts_sum_to_the_step_whatever_is_in_it(void **state)
 	__u64 *fields[] = {&step.record.cpu_ns,
 			   &step.record.asleep_ns,
 			   &step.record.fault_wait_ns,
+			   &step.record.faults.cpu_ns,
 			   &step.record.run_delay_ns,
 			   &step.record.sums[FBT_FUTEX].ns,
 			   &step.record.call_delay_ns[FBT_FUTEX]};
 	size_t choices = 1;
 
+	step.record.header.flags |= FBT_STEP_FAULTS_TIMED;
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
 		choices *= 5;
 	for (size_t choice = 0; choice < choices; choice++) {
@@ -249,6 +277,7 @@ int main(void)
 		cmocka_unit_test(step_sums_saturate),
 		cmocka_unit_test(step_wall_is_zero_when_its_end_lies_before_its_start),
 		cmocka_unit_test(parts_of_a_step_are_what_was_measured),
+		cmocka_unit_test(timed_page_faults_are_a_part),
 		cmocka_unit_test(without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps),
 		cmocka_unit_test(what_was_not_measured_is_own),
 		cmocka_unit_test(parts_sum_to_the_step_whatever_is_in_it),

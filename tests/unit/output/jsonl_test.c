@@ -218,12 +218,38 @@ static void step_prof_has_parts_that_sum_to_its_total(void **state)
 	/* 144 + 9 + 99 + 148 is 400, although each but the first is rounded down. */
 	expect_part(
 		fixture,
-		"\"stage_us\":{\"compute\":300,\"cpu_wait\":9,\"faults\":0,\"futex_net\":99,"
+		"\"stage_us\":{\"compute\":300,\"cpu_wait\":9,\"disk_wait\":0,\"futex_net\":99,"
 		"\"gap\":5,"
 		"\"gap_syscall\":1,\"ioctl_net\":0,\"mmap_net\":0,\"off_cpu\":148,\"other_net\":0,"
 		"\"other_threads_syscall\":3,\"own\":144,\"read_net\":0,\"run_delay\":7,"
 		"\"stopped\":0,\"syscall\":100,\"total\":400,\"write_net\":0},",
 		true);
+}
+
+/* Above, there were two page faults, which were not timed: that is no 0. */
+static void step_prof_has_the_time_of_faults_that_were_timed(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_step *record = &fixture->step.record;
+
+	record->header.flags |= FBT_STEP_CPU_KNOWN | FBT_STEP_FAULTS_TIMED;
+	record->cpu_ns = 200999;
+	record->asleep_ns = 40500;
+	record->fault_wait_ns = 10000;
+	record->faults.cpu_ns = 50000;
+	record->faults.asleep_ns = 4000;
+	record->faults.ns[FBT_MAPPING_FILE] = 30500;
+	record->faults.ns[FBT_MAPPING_ANON] = 999;
+	record->faults.ns[FBT_MAPPING_STACK] = 32501;
+	record->faults.major_count = 1;
+	record->faults.major_ns = 12000;
+	write_step(fixture);
+	expect_part(fixture,
+		    "\"disk_wait\":10,\"faults\":54,\"faults_file\":30,\"faults_major\":12,"
+		    "\"faults_stack\":32,\"futex_net\":100,",
+		    true);
+	expect_part(fixture, "fault_file", false);
+	expect_part(fixture, "faults_anon", false);
 }
 
 static void step_prof_leaves_out_what_is_not_known(void **state)
@@ -420,7 +446,7 @@ static void window_prof_says_what_was_traced_and_lost(void **state)
 		    "\"lost_begins\":13,"
 		    "\"lost_calls\":10,\"lost_files\":15,\"lost_processes\":14,\"lost_steps\":11,"
 		    "\"lost_threads\":12,"
-		    "\"pids\":\"100,101\",\"schema\":2,\"skipped_records\":2,"
+		    "\"pids\":\"100,101\",\"schema\":3,\"skipped_records\":2,"
 		    "\"step_functions\":\"llama_decode; f(int, int)\",\"steps\":9,\"tag\":\"\","
 		    "\"targets\":2,\"tool_version\":\"\","
 		    "\"unjudged_steps\":0},\"stage_us\":{\"total\":5000},",
@@ -597,6 +623,7 @@ int main(void)
 		TEST(step_prof_has_the_seeds_envelope),
 		TEST(syscall_prof_has_the_seeds_figures),
 		TEST(step_prof_has_parts_that_sum_to_its_total),
+		TEST(step_prof_has_the_time_of_faults_that_were_timed),
 		TEST(step_prof_leaves_out_what_is_not_known),
 		TEST(a_step_whose_calls_were_not_traced_has_no_figure_of_them),
 		TEST(step_prof_shows_what_is_wrong_with_a_step),

@@ -1,0 +1,90 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""page_faults.py TRUTH CAPTURE PROFILE: what tests/live/page_faults.c says of its steps against what
+the tool recorded of them; one line "ok - ..." or "not ok - ..." for each fact."""
+import json
+import sys
+
+MS = 1000000
+TIMED = 512  # fbt_step.header.flags
+FILE, ANON, STACK = 1, 2, 3  # enum fbt_mapping
+failed = False
+
+
+def fact(name, wrong):
+    global failed
+    for line in wrong[:3]:
+        print("# %s: %s" % (name, line))
+    failed = failed or bool(wrong)
+    print("%sok - %s" % ("not " if wrong else "", name))
+
+
+def most(step):
+    return max(range(4), key=lambda i: step["faults_ns"][i])
+
+
+def check_times(name, pairs):
+    # The clock of the thread stands still while it waits. A step is entered and left beside it.
+    fact("%s: the time of its faults is what its thread used" % name,
+         [p for p in pairs if not 0.85 * p[0]["cpu_ns"] - 0.2 * MS
+          < p[1]["faults_cpu_ns"] < 1.05 * p[0]["cpu_ns"] + 0.2 * MS])
+    fact("%s: and nothing slept in them that was not for a disk" % name,
+         [p for p in pairs if p[1]["faults_asleep_ns"] > MS])
+    fact("%s: the mappings have all of it" % name,
+         [p for p in pairs if abs(sum(p[1]["faults_ns"]) - p[1]["faults_cpu_ns"]
+                                  - p[1]["faults_asleep_ns"] - p[1]["fault_wait_ns"]) > MS])
+
+
+def check(name, pairs, files):
+    fact("%s: its faults are timed" % name, [p for p in pairs if not p[1]["flags"] & TIMED])
+    if name in ("none", "in_call"):
+        fact("%s: and there were none outside of calls" % name,
+             [p for p in pairs if p[1]["minor"] + p[1]["major"] > 4
+              or p[1]["faults_cpu_ns"] > MS])
+        return
+    # Those of the look at the counters itself are not in the step.
+    fact("%s: each is counted" % name,
+         [p for p in pairs if abs(p[0]["minor"] - p[1]["minor"]) > 4
+          or p[0]["major"] != p[1]["major"]
+          or p[1]["minor"] + p[1]["major"] - sum(p[1]["faults_count"]) > 4])
+    check_times(name, pairs)
+    wanted = {"anon": ANON, "file": FILE, "stack": STACK, "cold": FILE}[name]
+    fact("%s: what they were for" % name,
+         [p for p in pairs if most(p[1]) != wanted or
+          p[1]["faults_count"][wanted] < 0.95 * sum(p[1]["faults_count"])])
+    if wanted == FILE:
+        end = "/pages.cold" if name == "cold" else "/pages"
+        fact("%s: of which file" % name,
+             [p for p in pairs if not files.get(p[1]["faults_file"], "").endswith(end)])
+
+
+def parts_are_wrong(line):
+    us = line["stage_us"]
+    parts = ("own", "cpu_wait", "mmap_net", "futex_net", "ioctl_net", "read_net", "write_net",
+             "other_net", "faults", "disk_wait", "stopped", "off_cpu")
+    return sum(us.get(part, 0) for part in parts) != us["total"]
+
+
+def main():
+    truth = json.load(open(sys.argv[1]))
+    events = json.load(open(sys.argv[2]))
+    lines = [json.loads(line) for line in open(sys.argv[3])]
+    steps = [event for event in events if event["type"] == "step"]
+    files = {event["id"]: event["path"] for event in events if event["type"] == "file"}
+    profiles = [line for line in lines if line["event"] == "step_prof"]
+    fact("all steps are there", [] if len(steps) == len(truth) == len(profiles) else
+         [(len(steps), len(truth), len(profiles))])
+    pairs = list(zip(truth, steps))
+    fact("the first has faults that nobody times: they are absent, not 0",
+         [p for p in [profiles[0]] if "faults" in p["stage_us"] or steps[0]["flags"] & TIMED])
+    fact("the third has faults that are timed", [p for p in [pairs[2]] if not p[1]["flags"] & TIMED])
+    for name in ("none", "anon", "file", "stack", "cold", "in_call"):
+        check(name, [p for p in pairs if p[0]["name"] == name], files)
+    fact("the parts of each step sum up to it", [p for p in profiles if parts_are_wrong(p)])
+    fact("own code has no fault in it that is timed",
+         [(t, p["stage_us"]) for t, p in list(zip(truth, profiles))[3:]
+          if p["stage_us"]["own"] > (t["own_ns"] + 0.15 * t["cpu_ns"] + MS) / 1000])
+    sys.exit(failed)
+
+
+main()
