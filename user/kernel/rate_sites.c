@@ -70,7 +70,7 @@ static void set_state(const struct rate_sites *sites, uint64_t address, enum fbt
 static int probe(const struct rate_sites *sites, const struct known_site *known)
 {
 	struct step_site place;
-	int err = step_site_find(&place, sites->tgid, known->address);
+	int err = step_site_find(&place, sites->tgid, known->address, false);
 
 	if (err)
 		return err;
