@@ -15,10 +15,10 @@
 
 #define CAPTURE_MAGIC 0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
 /*
- * 3: steps without signal handlers and starved threads; 2: without cgroup limits; 1: calls without
- * arguments
+ * 4: steps without futures; 3: without signal handlers and starved threads; 2: without cgroup
+ * limits; 1: calls without arguments
  */
-#define CAPTURE_VERSION 4
+#define CAPTURE_VERSION 5
 
 struct capture_header {
 	uint64_t magic;

@@ -94,19 +94,33 @@ static void write_args(const struct report *report, const struct tally_kind *kin
 	}
 }
 
+static void write_polls(const struct report *report, const struct tally_kind *kind)
+{
+	char each[FORMAT_MAX];
+
+	if (!kind->polls)
+		return;
+	format_number(each, (double)kind->polls / (double)kind->steps);
+	report_field(report, "  polls",
+		     "%s, %s per step: an async function, whose step is a future from its first "
+		     "poll until it is ready",
+		     FORMAT_COUNT(kind->polls), each);
+}
+
 static void write_ends(const struct report *report, const struct tally_kind *kind)
 {
 	uint64_t others = kind->steps - kind->ends[FBT_END_RETURN];
 
 	if (!others)
 		return;
-	report_field(
-		report, "  ended by",
-		"return %s; not in the percentiles, mean and CV: exception or longjmp %s, thread "
-		"exit %s, end of window %s",
-		FORMAT_COUNT(kind->ends[FBT_END_RETURN]), FORMAT_COUNT(kind->ends[FBT_END_UNWOUND]),
-		FORMAT_COUNT(kind->ends[FBT_END_EXITED]),
-		FORMAT_COUNT(kind->ends[FBT_END_TRUNCATED]));
+	report_field(report, "  ended by",
+		     "return %s; not in the percentiles, mean and CV: %s %s, thread "
+		     "exit %s, end of window %s",
+		     FORMAT_COUNT(kind->ends[FBT_END_RETURN]),
+		     kind->polls ? "dropped or panicked" : "exception or longjmp",
+		     FORMAT_COUNT(kind->ends[FBT_END_UNWOUND]),
+		     FORMAT_COUNT(kind->ends[FBT_END_EXITED]),
+		     FORMAT_COUNT(kind->ends[FBT_END_TRUNCATED]));
 }
 
 static void write_sampling(const struct report *report, uint32_t index)
@@ -240,6 +254,7 @@ void report_kind(const struct report *report, int index)
 	if (index) {
 		write_gap(report, kind);
 		write_others(report, kind);
+		write_polls(report, kind);
 		write_args(report, kind, index);
 		write_ends(report, kind);
 		write_sampling(report, (uint32_t)index);

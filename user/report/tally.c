@@ -460,6 +460,7 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 		kind->other_steps++;
 		kind->other_ns = add_saturating(kind->other_ns, record->other_syscall_ns);
 	}
+	kind->polls += record->polls;
 	if (record->threads > kind->threads_max)
 		kind->threads_max = record->threads;
 	add_sums(kind, record);

@@ -188,6 +188,7 @@ struct tally_kind {
 	uint64_t other_steps; /* in which other_ns was measured */
 	uint64_t other_ns;
 	uint32_t threads_max;
+	uint64_t polls; /* 0: its steps are no futures */
 	struct tally_arg args[FBT_ARG_COUNT];
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
 };
