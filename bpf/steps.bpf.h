@@ -18,6 +18,9 @@
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
 #define WALK_MIN_NS 200000
 
+/* Probes are not switched twice within this time, 1 us: fbt_step.turn. */
+#define TURN_SHIFT 10
+
 static __always_inline struct fbt_hits *current_hits(void)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -66,6 +69,35 @@ static __always_inline void leave_open_call(struct fbt_slot *slot, struct task_s
 
 	if (which < FBT_CATEGORY_COUNT)
 		slot->call_delays_ns[which] += delay;
+}
+
+/* How far a future has come: enum fbt_future_state. */
+static __always_inline __u8 read_state(__u64 address)
+{
+	__u8 state = FBT_FUTURE_UNKNOWN;
+
+	if (bpf_probe_read_user(&state, sizeof(state), (void *)address))
+		state = FBT_FUTURE_UNKNOWN;
+	return state;
+}
+
+/* The state is in the future itself, which its owner keeps at least until control is back there. */
+static __always_inline void end_future(struct fbt_step *step, struct fbt_slot *slot)
+{
+	step->await_ns = 0;
+	step->future = slot->step_future;
+	step->polls = 0;
+	step->turn = 0;
+	step->state_before = 0;
+	step->state_after = 0;
+	step->reserved_state = 0;
+	step->reserved_future = 0;
+	if (!slot->step_future)
+		return;
+	step->turn = slot->step_turn;
+	step->state_before = slot->step_state;
+	step->state_after = read_state(slot->step_state_at);
+	slot->step_flags |= FBT_STEP_POLL;
 }
 
 /* All but other_syscall_ns, threads, flags and limits. */
@@ -132,6 +164,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	end_limits(&step->limits, slot, task, now, step->minor_faults | step->major_faults);
 	end_team(step, slot, task, start, now);
 	fill_faults(step, slot);
+	end_future(step, slot);
 
 	step->other_syscall_ns = 0;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
@@ -191,8 +224,14 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 	};
 
 	slot->arg_mask = 0;
+	slot->step_future = 0;
 	if (!spec)
 		return;
+	if (spec->is_future) {
+		slot->step_future = registers[spec->future_base & 7];
+		slot->step_state_at = slot->step_future + spec->state_offset;
+		slot->step_state = read_state(slot->step_state_at);
+	}
 	for (__u32 i = 0; i < FBT_ARG_COUNT; i++) {
 		if (i >= spec->count)
 			break;
@@ -367,6 +406,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	forget_handlers(slot);
 	forget_faults(slot);
 	read_args(slot, ctx, cookie);
+	slot->step_turn = c->switched_ns >> TURN_SHIFT;
 	if (call_detail != FBT_DETAIL_PROBES &&
 	    (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS))
 		others = sum_others(slot, now);

@@ -123,6 +123,12 @@ struct fbt_thread_name {
 };
 
 /*
+ * fbt_kind.header.flags: the function polls a future, and when that is ready cannot be told, so
+ * each poll is a step.
+ */
+#define FBT_KIND_POLLED 1
+
+/*
  * A step function. Strings: name (demangled), path as the target sees it, the names of its
  * arg_count arguments. Sent before the first step of that kind.
  */
@@ -173,6 +179,20 @@ enum fbt_step_end {
 #define FBT_STEP_TEAM_TIMED	512 /* team_ns, team_cpu_ns and team_delay_ns were measured */
 /* The times of page faults were measured, of at least 15 in 16 of them; or there were none. */
 #define FBT_STEP_FAULTS_TIMED 1024
+/*
+ * One poll of a future (an async function of Rust), which user/model/futures.c joins to the step
+ * that all its polls are. Never set in a step.
+ */
+#define FBT_STEP_POLL 2048
+
+/* How far a future has come, in its own memory: 3 and more are the places where it awaits. */
+enum fbt_future_state {
+	FBT_FUTURE_NEW = 0,
+	FBT_FUTURE_READY = 1,
+	FBT_FUTURE_PANICKED = 2,
+	FBT_FUTURE_AWAITS = 3,
+	FBT_FUTURE_UNKNOWN = 255, /* it could not be read */
+};
 
 /*
  * What the limits of the step thread's cgroups did during a step: sums of the counters of its own
@@ -282,6 +302,20 @@ struct fbt_step {
 	__u64 team_cpu_ns;
 	__u64 team_delay_ns;
 	struct fbt_step_faults faults;
+	/*
+	 * Of a step that is a future: all figures above are those of its polls, each of the thread
+	 * that made it, but for the times of begin and end, and thread_ns. tid made the first.
+	 */
+	__u64 await_ns; /* between its polls */
+	__u64 future;	/* FBT_STEP_POLL: its address; else 0 */
+	__u32 polls;	/* 0: the step is no future. Of a poll 0 too */
+	/* FBT_STEP_POLL: changes whenever probes are switched on or off; else 0, as are the next.
+	 */
+	__u32 turn;
+	__u8 state_before; /* enum fbt_future_state, when the poll began … */
+	__u8 state_after;  /* … and when it ended */
+	__u16 reserved_state;
+	__u32 reserved_future;
 };
 
 /* fbt_call.header.flags */
@@ -497,7 +531,7 @@ FBT_ASSERT_SIZE(fbt_kind, 40);
 FBT_ASSERT_SIZE(fbt_sum, 32);
 FBT_ASSERT_SIZE(fbt_step_limits, 32);
 FBT_ASSERT_SIZE(fbt_step_faults, 96);
-FBT_ASSERT_SIZE(fbt_step, 584);
+FBT_ASSERT_SIZE(fbt_step, 616);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 88);
 FBT_ASSERT_SIZE(fbt_table, 56);

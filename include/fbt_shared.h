@@ -193,6 +193,11 @@ struct fbt_slot {
 	__u64 faults_timed;
 	__u64 lately_ns;
 	__u64 lately_count;
+	/* The step is a poll, see struct fbt_kind_args: of the future at this address; else 0. */
+	__u64 step_future;
+	__u64 step_state_at; /* address of its state */
+	__u32 step_state;    /* when the poll began */
+	__u32 step_turn;
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -445,7 +450,10 @@ struct fbt_arg_spec {
 
 struct fbt_kind_args {
 	__u32 count;
-	__u32 reserved;
+	/* The function polls a future: see struct future. Its address is in this register. */
+	__u32 is_future;
+	__u32 future_base; /* as fbt_arg_spec.base */
+	__s32 state_offset;
 	struct fbt_arg_spec args[FBT_ARG_COUNT];
 };
 

@@ -112,6 +112,8 @@ static void write_kind(struct events *events)
 	kind->address = line_take_number(&events->line, "address", 0x1000);
 	kind->builtin = (uint32_t)line_take_number(&events->line, "builtin", 1);
 	kind->exits = (uint32_t)line_take_number(&events->line, "exits", 1);
+	if (line_take_number(&events->line, "polled", 0))
+		kind->header.flags |= FBT_KIND_POLLED;
 	kind->tgid = record_take_tgid(events);
 	record_add_string(events, name, strlen(name));
 	record_add_string(events, path, strlen(path));
@@ -225,6 +227,19 @@ static void take_team(struct events *events, struct fbt_step *step)
 		step->header.flags |= FBT_STEP_TEAM_TIMED;
 }
 
+/* A poll of the future at that address; its state is 0 before the first and 1 after the last. */
+static void take_future(struct events *events, struct fbt_step *step)
+{
+	step->future = line_take_number(&events->line, "future", 0);
+	step->state_before = (uint8_t)line_take_number(&events->line, "before", FBT_FUTURE_NEW);
+	step->state_after = (uint8_t)line_take_number(&events->line, "after", FBT_FUTURE_READY);
+	step->turn = (uint32_t)line_take_number(&events->line, "turn", 0);
+	if (step->future)
+		step->header.flags |= FBT_STEP_POLL;
+	else
+		step->state_before = step->state_after = 0;
+}
+
 static void write_step(struct events *events)
 {
 	static const char *const ends[] = {"return", "unwound", "truncated", "exited", NULL};
@@ -286,6 +301,7 @@ static void write_step(struct events *events)
 	take_handlers(events, step);
 	take_starved(events, step);
 	take_team(events, step);
+	take_future(events, step);
 }
 
 static void write_call(struct events *events)

@@ -271,6 +271,20 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 		read_alternatives(steps, thread, &target_options);
 }
 
+static const char *describe_future(const struct step_function *function)
+{
+	switch (function->future.kind) {
+	case FUTURE_KNOWN:
+		return ", async: a step is all its calls for one future";
+	case FUTURE_UNTOLD:
+		return ", polls a future, and when that is ready cannot be told: each poll would "
+		       "be a step";
+	case FUTURE_NONE:
+		break;
+	}
+	return "";
+}
+
 static void judge_function(const struct step_function *function, struct findings *checks)
 {
 	const char *path = function->path ? function->path : "";
@@ -293,9 +307,13 @@ static void judge_function(const struct step_function *function, struct findings
 			 function->tail_calls, function->tail_calls == 1 ? "" : "s");
 	else
 		snprintf(ends, sizeof(ends), "ends at its call sites");
-	findings_add(checks, FINDING_OK, "step function", "%.*s, %s%s, %.*s+0x%" PRIx64, NAME_SHOWN,
-		     function->name, ends, function->builtin ? ", from the built-in table" : "",
-		     PATH_SHOWN, path, function->address);
+	findings_add(checks, function->future.kind == FUTURE_UNTOLD ? FINDING_WARN : FINDING_OK,
+		     "step function", "%.*s, %s%s%s, %.*s+0x%" PRIx64, NAME_SHOWN, function->name,
+		     ends, function->builtin ? ", from the built-in table" : "",
+		     describe_future(function), PATH_SHOWN, path, function->address);
+	if (function->future.kind == FUTURE_UNTOLD)
+		findings_advise(checks, "name the function below it that does the work, and is not "
+					"async");
 }
 
 static void judge_probe(const struct doctor_steps *steps, struct findings *checks)

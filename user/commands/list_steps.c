@@ -40,6 +40,19 @@ static char *describe_overload(const struct step_function *function)
 	return name ? name : strdup(function->name);
 }
 
+static const char *describe_future(const struct step_function *function)
+{
+	switch (function->future.kind) {
+	case FUTURE_KNOWN:
+		return ", async: a step is all calls for one future";
+	case FUTURE_UNTOLD:
+		return ", polls a future: a step is one poll, prefer a function below it";
+	case FUTURE_NONE:
+		break;
+	}
+	return "";
+}
+
 static void print_rate(const struct rate *rate, FILE *out)
 {
 	const char *path = rate->function->path ? rate->function->path : "";
@@ -57,10 +70,10 @@ static void print_rate(const struct rate *rate, FILE *out)
 		snprintf(figures, sizeof(figures), "%10.1f  %12s", per_s,
 			 rate->calls ? "not known" : "-");
 	describe_ends(rate, ends, sizeof(ends));
-	terminal_line(out, "%s  %-13s  %.*s%s%.*s  [%s%s]", figures, ends, NAME_BYTES,
+	terminal_line(out, "%s  %-13s  %.*s%s%.*s  [%s%s%s]", figures, ends, NAME_BYTES,
 		      step_function_alone(rate->function), overload ? "  " : "", NAME_BYTES,
 		      overload ? overload : "", slash ? slash + 1 : path,
-		      rate->function->builtin ? ", built in" : "");
+		      rate->function->builtin ? ", built in" : "", describe_future(rate->function));
 	free(overload);
 }
 

@@ -330,6 +330,9 @@ static const struct {
 				      "job scheduler"},
 	[CAUSE_OFF_CPU] = {"off_cpu", "look for a host that takes the CPU of its guest (steal in "
 				      "top), short stops, and locks of the address space"},
+	[CAUSE_AWAIT] = {"await", "find out what the future awaits, and whether its executor was "
+				  "busy when that came: --step of the functions that it calls, "
+				  "and the threads in the report"},
 	[CAUSE_GPU_TRANSFER] = {"gpu_transfer",
 				"keep data on the GPU between steps, copy less at once and from "
 				"pinned memory, or copy while kernels run"},

@@ -126,6 +126,7 @@ static void split_hidden(const struct window *window, const struct step *step,
 	struct step_parts parts;
 
 	step_split(step, &parts);
+	give(times, CAUSE_AWAIT, parts.ns[STEP_AWAIT], left_ns);
 	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
 		return;
 	give(times, CAUSE_RUN_QUEUE, sub_saturating(parts.ns[STEP_CPU_WAIT], known->all_delay_ns),

@@ -448,6 +448,10 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		add_measured(line, "off the CPU", cause);
 		line_add(line, ": outside of syscalls, not waiting for a CPU");
 		break;
+	case CAUSE_AWAIT:
+		add_measured(line, "awaited", cause);
+		line_add(line, ": the future was not polled in that time");
+		break;
 	default:
 		add_measured(line, "work", cause);
 		add_work(line, cause);
@@ -525,6 +529,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_PAGE_FAULTS:
 	case CAUSE_STOPPED:
 	case CAUSE_OFF_CPU:
+	case CAUSE_AWAIT:
 	case CAUSE_COMPUTE:
 		add_hidden(&line, cause, window);
 		break;

@@ -95,7 +95,7 @@ static void set_site_state(const struct call_sites *sites, uint64_t address,
 static int probe_site(const struct call_sites *sites, const struct known_site *known)
 {
 	struct step_site place;
-	int err = step_site_find(&place, sites->tgid, known->address);
+	int err = step_site_find(&place, sites->tgid, known->address, false);
 
 	if (err)
 		return err;

@@ -32,10 +32,12 @@ struct stream {
 	struct faults *faults;
 	const struct record_output *output;
 	struct stream_options options;
+	struct tid_map *begun;	    /* futures, by address; values have no meaning */
 	struct tid_map *named;	    /* threads whose name was sent; values have no meaning */
 	VEC(struct fbt_step) steps; /* held back until their calls are sent */
 	struct fbt_lost lost;
 	uint64_t steps_sent;
+	uint64_t late_polls;	/* of futures that began before the window */
 	uint64_t steps_dropped; /* for lack of memory */
 	unsigned int file_tries;
 	uint64_t files_dropped; /* files or calls whose file record could not be sent or read */
@@ -54,11 +56,12 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->output = output;
 	stream->options = *options;
 	stream->named = tid_map__new();
+	stream->begun = tid_map__new();
 	stream->ring = call_ring__new(stream->shared);
 	stream->files = file_names__new();
 	stream->stops = stops__new(stream->shared, output);
 	stream->faults = faults__new(loader);
-	if (!stream->named || !stream->ring || !stream->files || !stream->stops ||
+	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
 	    !stream->faults) {
 		stream__free(stream);
 		return NULL;
@@ -71,6 +74,7 @@ void stream__free(struct stream *stream)
 	if (!stream)
 		return;
 	tid_map__free(stream->named);
+	tid_map__free(stream->begun);
 	call_ring__free(stream->ring);
 	file_names__free(stream->files);
 	stops__free(stream->stops);
@@ -179,13 +183,42 @@ static void send_call(void *ctx, const struct fbt_call *call)
 	stream->output->emit(stream->output->ctx, call, sizeof(*call));
 }
 
+/* Dropped futures stay in the table until another one begins at their address. */
+#define BEGUN_MAX 65536
+
+/* Whether a step ends with this record. Of a future that is the last poll, if its first was seen.
+ */
+static bool ends_step(struct stream *stream, const struct fbt_step *step)
+{
+	uint64_t key = step->future ^ (uint64_t)step->tgid << 48;
+	bool is_new = step->state_before < FBT_FUTURE_AWAITS;
+	bool is_over = step->end != FBT_END_RETURN || step->state_after < FBT_FUTURE_AWAITS ||
+		       step->state_after == FBT_FUTURE_UNKNOWN;
+
+	if (!(step->header.flags & FBT_STEP_POLL))
+		return true;
+	if (!is_new && !tid_map__get(stream->begun, key)) {
+		stream->late_polls++;
+		return false;
+	}
+	if (is_over) {
+		tid_map__remove(stream->begun, key);
+		return true;
+	}
+	if (is_new && (tid_map__count(stream->begun) >= BEGUN_MAX ||
+		       tid_map__set(stream->begun, key, stream)))
+		log_debug("future at 0x%llx: not counted for --steps",
+			  (unsigned long long)step->future);
+	return false;
+}
+
 static void send_step(struct stream *stream, struct fbt_step *step)
 {
 	if (stream->options.steps_max && stream->steps_sent >= stream->options.steps_max)
 		return;
 	name_thread(stream, step->tgid, step->tid);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
-	stream->steps_sent++;
+	stream->steps_sent += ends_step(stream, step);
 }
 
 /* The thread has ended, and its thread ID may be reused. */
@@ -314,6 +347,13 @@ static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct 
 	};
 	memcpy(step->args, slot->args, sizeof(step->args));
 	memcpy(step->sums, slot->sums, sizeof(step->sums));
+	if (slot->step_future) {
+		step->header.flags |= FBT_STEP_POLL;
+		step->future = slot->step_future;
+		step->turn = slot->step_turn;
+		step->state_before = (uint8_t)slot->step_state;
+		step->state_after = FBT_FUTURE_UNKNOWN;
+	}
 	if (slot->start_ns && now_ns > slot->start_ns)
 		step->sums[syscall_category(syscalls_arch(), slot->nr)].ns +=
 			now_ns - slot->start_ns;
@@ -356,7 +396,13 @@ bool stream__awaits_exit(const struct stream *stream, uint32_t kind)
 
 bool stream__has_steps(const struct stream *stream)
 {
-	return stream->steps_sent || stream__has_open_steps(stream, UINT64_MAX);
+	return stream->steps_sent || tid_map__count(stream->begun) ||
+	       stream__has_open_steps(stream, UINT64_MAX);
+}
+
+uint64_t stream__late_polls(const struct stream *stream)
+{
+	return stream->late_polls;
 }
 
 /* If a thread ends now, the BPF side closes its step at the same time: the exchange decides. */

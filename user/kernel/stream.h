@@ -52,10 +52,13 @@ bool stream__has_open_steps(const struct stream *stream, uint64_t kinds);
 /* Whether a step of this kind is open whose call site is not probed. */
 bool stream__awaits_exit(const struct stream *stream, uint32_t kind);
 
-/* Whether any step was sent, or is open. */
+/* Whether any step was sent, or is open; of a future, whether its first poll was. */
 bool stream__has_steps(const struct stream *stream);
 
-/* Number of steps sent. */
+/* Polls of futures that began before the window: they belong to no step. */
+uint64_t stream__late_polls(const struct stream *stream);
+
+/* Number of steps sent; of a future, when its last poll is. */
 uint64_t stream__steps(const struct stream *stream);
 
 /* Number of new threads that found no free slot. */

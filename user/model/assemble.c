@@ -10,6 +10,7 @@
 #include "base/id_map.h"
 #include "base/log.h"
 #include "model/event.h"
+#include "model/futures.h"
 
 /* Pending calls: a queue per thread, and the threads of each process. */
 
@@ -490,6 +491,7 @@ struct assembler {
 	struct assembler_output output;
 	struct window *window;
 	struct pending *pending;
+	struct futures *futures;
 	bool opened;
 	bool ended;
 	uint64_t end_ns;    /* from FBT_EVENT_WINDOW_END */
@@ -512,6 +514,8 @@ static int pass_outside_call(void *ctx, const struct fbt_call *call)
 	return assembler->output.on_call(assembler->output.ctx, assembler->window, call);
 }
 
+static int finish_step(void *ctx, struct step *step);
+
 struct assembler *assembler__new(const struct assembler_output *output)
 {
 	struct assembler *assembler = calloc(1, sizeof(*assembler));
@@ -521,7 +525,8 @@ struct assembler *assembler__new(const struct assembler_output *output)
 	assembler->output = *output;
 	assembler->window = window__new();
 	assembler->pending = pending__new(pass_outside_call, assembler);
-	if (!assembler->window || !assembler->pending) {
+	assembler->futures = futures__new(finish_step, assembler);
+	if (!assembler->window || !assembler->pending || !assembler->futures) {
 		assembler__free(assembler);
 		return NULL;
 	}
@@ -533,6 +538,7 @@ void assembler__free(struct assembler *assembler)
 	if (!assembler)
 		return;
 	pending__free(assembler->pending);
+	futures__free(assembler->futures);
 	window__free(assembler->window);
 	free(assembler);
 }
@@ -568,12 +574,12 @@ static int open_window(struct assembler *assembler, const struct fbt_window *rec
 
 static int add_target(struct assembler *assembler, const struct fbt_target *record)
 {
-	int err = 0;
-	int result;
+	int err, result;
 
 	note_time(assembler, record->start_ns);
+	err = futures__end_process(assembler->futures, record->tgid, record->start_ns);
 	if (window__has_ended(assembler->window, record->tgid))
-		err = pending__release(assembler->pending, record->tgid);
+		keep_first(&err, pending__release(assembler->pending, record->tgid));
 	result = window__add_process(assembler->window, record, decode_string(&record->header, 0),
 				     decode_string(&record->header, 1),
 				     decode_string(&record->header, 2));
@@ -689,6 +695,20 @@ static void forget_calls(struct step *step)
 	step->calls_truncated = false;
 }
 
+/* A step with all that belongs to it, a future with all its polls. */
+static int finish_step(void *ctx, struct step *step)
+{
+	struct assembler *assembler = ctx;
+	struct window *window = assembler->window;
+
+	step->number = ++window->steps;
+	step->kind_number = ++assembler->kind_steps[step->record.kind];
+	step->complete = is_complete(window, step);
+	if (!step->complete)
+		window->incomplete_steps++;
+	return assembler->output.on_step(assembler->output.ctx, window, step);
+}
+
 static int push_step(struct assembler *assembler, const struct fbt_step *record)
 {
 	struct window *window = assembler->window;
@@ -704,12 +724,11 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	find_stop(assembler, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
-	step.number = ++window->steps;
-	step.kind_number = ++assembler->kind_steps[record->kind];
-	step.complete = is_complete(window, &step);
-	if (!step.complete)
-		window->incomplete_steps++;
-	result = assembler->output.on_step(assembler->output.ctx, window, &step);
+	if (record->kind && record->header.flags & FBT_STEP_POLL)
+		result =
+			futures__take(assembler->futures, &step, &window->late_polls[record->kind]);
+	else
+		result = finish_step(assembler, &step);
 	vec_free(&step.calls);
 	vec_free(&step.wakes);
 	return err ? err : result;
@@ -842,13 +861,33 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	}
 }
 
+/* The last polls of a process may come after its end. */
+static int end_futures(struct assembler *assembler)
+{
+	const struct window *window = assembler->window;
+	int err = 0;
+
+	for (size_t i = 0; i < window->processes.count; i++) {
+		const struct process *process = window->processes.items[i];
+
+		if (process->exit_ns)
+			keep_first(&err,
+				   futures__end_process(assembler->futures, process->record.tgid,
+							process->exit_ns));
+	}
+	keep_first(&err, futures__flush(assembler->futures, window->end_ns));
+	return err;
+}
+
 int assembler__flush(struct assembler *assembler)
 {
 	struct window *window = assembler->window;
-	int err = pending__flush(assembler->pending), result = 0;
+	int err, result = 0;
 
 	window->cut_off = !assembler->ended;
 	window->end_ns = assembler->ended ? assembler->end_ns : assembler->latest_ns;
+	err = end_futures(assembler);
+	keep_first(&err, pending__flush(assembler->pending));
 	if (assembler->output.on_end)
 		result = assembler->output.on_end(assembler->output.ctx, window);
 	return err ? err : result;

@@ -87,6 +87,7 @@ void step_split(const struct step *step, struct step_parts *parts)
 
 	*parts = (struct step_parts){0};
 	parts->known = wait_known && record->header.flags & FBT_STEP_CPU_KNOWN;
+	ns[STEP_AWAIT] = take_u64(record->await_ns, &left_ns);
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		uint64_t waited_ns = min_u64(record->call_delay_ns[i], record->sums[i].ns);
 
@@ -115,10 +116,8 @@ void step_split(const struct step *step, struct step_parts *parts)
 const char *step_part_name(enum step_part part, bool calls_known)
 {
 	static const char *const without_calls[STEP_PARTS] = {
-		[STEP_OWN] = "on_cpu",
-		[STEP_CPU_WAIT] = "cpu_wait",
-		[STEP_STOPPED] = "stopped",
-		[STEP_OFF_CPU] = "asleep",
+		[STEP_OWN] = "on_cpu",	   [STEP_CPU_WAIT] = "cpu_wait", [STEP_STOPPED] = "stopped",
+		[STEP_OFF_CPU] = "asleep", [STEP_AWAIT] = "await",
 	};
 	static const char *const names[STEP_PARTS] = {
 		[STEP_OWN] = "own",
@@ -133,6 +132,7 @@ const char *step_part_name(enum step_part part, bool calls_known)
 		[STEP_DISK_WAIT] = "disk_wait",
 		[STEP_STOPPED] = "stopped",
 		[STEP_OFF_CPU] = "off_cpu",
+		[STEP_AWAIT] = "await",
 	};
 
 	return calls_known ? names[part] : without_calls[part];

@@ -50,12 +50,14 @@ enum step_part {
 	STEP_DISK_WAIT, /* for pages from a disk */
 	STEP_STOPPED,	/* by a signal, a tracer or a freezer */
 	STEP_OFF_CPU,	/* all else, such as the CPU's time for interrupts and its host */
+	STEP_AWAIT,	/* of a future: between its polls */
 	STEP_PARTS,
 };
 
 /*
  * The parts sum up to step_total_ns() exactly. What was not measured is 0, and in STEP_OWN. Where
  * calls were not traced, STEP_OWN is all time on a CPU, and STEP_OFF_CPU all in which it slept.
+ * STEP_AWAIT is always known.
  */
 struct step_parts {
 	uint64_t ns[STEP_PARTS];

@@ -126,6 +126,7 @@ struct window {
 	bool kind_known[FBT_KIND_COUNT];
 	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* its kind is 0 if it is not sampled */
 	struct fbt_ends ends[FBT_KIND_COUNT];	      /* its kind is 0 if nothing is known */
+	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures that began before: in no step */
 	VEC(struct process *) processes;	      /* by tgid; equal tgids by age */
 	VEC(struct thread) threads;		      /* by tid */
 	uint64_t nameless_threads;		      /* threads whose names found no room */

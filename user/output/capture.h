@@ -15,8 +15,8 @@
 
 #define CAPTURE_MAGIC 0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
 /*
- * 4: steps without the time of other threads; 3: without signal handlers and starved threads; 2:
- * without cgroup limits; 1: calls without arguments
+ * 4: steps without the time of other threads, of page faults, and without futures; 3: without
+ * signal handlers and starved threads; 2: without cgroup limits; 1: calls without arguments
  */
 #define CAPTURE_VERSION 5
 

@@ -20,7 +20,8 @@ struct chrome_sink {
 	struct json json;
 	struct writer writer;
 	struct fbt_step step; /* the last step that was written; all 0 before */
-	uint64_t drawn;	      /* number of the last step whose GPU records were written; 0: none */
+	struct step_lanes lanes;
+	uint64_t drawn; /* number of the last step whose GPU records were written; 0: none */
 };
 
 static struct chrome_sink *to_chrome(struct sink *sink)
@@ -88,7 +89,8 @@ static void put_call(struct chrome_sink *chrome, const struct window *window,
 	put_slice(chrome, window, &slice, &args.fields);
 }
 
-static struct slice step_slice(const struct step *step, const char *name, const char *cat)
+static struct slice step_slice(struct chrome_sink *chrome, const struct step *step,
+			       const char *name, const char *cat)
 {
 	const struct fbt_step *record = &step->record;
 
@@ -102,14 +104,15 @@ static struct slice step_slice(const struct step *step, const char *name, const 
 		 * An interval belongs to no thread; in a thread's lane it would overlap that
 		 * thread's calls.
 		 */
-		.tid = record->kind ? record->tid : 0,
+		.tid = step_lanes_find(&chrome->lanes, step),
 	};
 }
 
 static void put_step(struct chrome_sink *chrome, const struct window *window,
 		     const struct step *step)
 {
-	struct slice slice = step_slice(step, window__kind_name(window, step->record.kind), "step");
+	struct slice slice =
+		step_slice(chrome, step, window__kind_name(window, step->record.kind), "step");
 	struct step_args args;
 
 	step_args_fill(&args, window, step);
@@ -125,7 +128,7 @@ static void put_escalation(struct chrome_sink *chrome, const struct window *wind
 {
 	struct escalation_fields args;
 	char name[64];
-	struct slice slice = step_slice(step, name, "escalation");
+	struct slice slice = step_slice(chrome, step, name, "escalation");
 
 	snprintf(name, sizeof(name), "escalation: %s",
 		 escalation_otlp_value(escalation->result.reason));

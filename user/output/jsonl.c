@@ -453,7 +453,8 @@ static void add_parts(struct json_fields *stage_us, const struct step *step, uin
 		const char *name = step_part_name((enum step_part)i, with_calls);
 		uint64_t us = parts.ns[i] / NS_PER_US;
 
-		if (!name || (i == STEP_FAULTS && !parts.faults_known))
+		if (!name || (i == STEP_FAULTS && !parts.faults_known) ||
+		    (i == STEP_AWAIT && !step->record.polls))
 			continue;
 		total_us -= us;
 		json_fields_uint(stage_us, name, us);
@@ -487,6 +488,13 @@ static void add_step_times(struct json_fields *stage_us, const struct window *wi
 	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN))
 		json_fields_uint(stage_us, "run_delay", record->run_delay_ns / NS_PER_US);
 	add_parts(stage_us, step, breakdown.total_us);
+}
+
+/* Only of futures. */
+static void add_polls(struct json_fields *shape, const struct fbt_step *record)
+{
+	if (record->polls)
+		json_fields_uint(shape, "polls", record->polls);
 }
 
 /* Absent where calls were not traced: 0 would say that there were none. */
@@ -592,6 +600,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 	add_limits(&shape, &stage_us, &record->limits);
 	add_hidden(&shape, &stage_us, record);
 	add_faults(&shape, &stage_us, window, step);
+	add_polls(&shape, record);
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
 	if (step->gpu)

@@ -333,6 +333,7 @@ struct kineto_sink {
 	struct kineto_file file;
 	struct kineto_gpu gpu;
 	struct fbt_step step; /* the last step that was written; all 0 before */
+	struct step_lanes lanes;
 };
 
 static struct kineto_sink *to_kineto(struct sink *sink)
@@ -365,8 +366,9 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 		kineto_file_slice(file, window, record->start_ns, record->end_ns);
 	struct step_args args;
 	char name[48];
-	int err = kineto_file_thread(file, window, record->tgid, record->kind ? record->tid : 0,
-				     KINETO_THREADS, &slice.lane);
+	int err = kineto_file_thread(file, window, record->tgid,
+				     step_lanes_find(&to_kineto(sink)->lanes, step), KINETO_THREADS,
+				     &slice.lane);
 
 	to_kineto(sink)->step = *record;
 	snprintf(name, sizeof(name), "ProfilerStep#%llu", (unsigned long long)step->number);
@@ -392,8 +394,9 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	file = begin_piece(sink, window);
 	slice = kineto_file_slice(file, window, record->start_ns, record->end_ns);
-	err = kineto_file_thread(file, window, record->tgid, record->kind ? record->tid : 0,
-				 KINETO_ESCALATIONS, &slice.lane);
+	err = kineto_file_thread(file, window, record->tgid,
+				 step_lanes_find(&to_kineto(sink)->lanes, step), KINETO_ESCALATIONS,
+				 &slice.lane);
 	snprintf(name, sizeof(name), "escalation: %s",
 		 escalation_otlp_value(escalation->result.reason));
 	slice.name = name;

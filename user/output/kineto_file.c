@@ -386,6 +386,8 @@ int kineto_file_thread(struct kineto_file *file, const struct window *window, ui
 	}
 	if (!tid)
 		snprintf(text, sizeof(text), "intervals%s", what);
+	else if (tid >= FUTURE_LANES)
+		snprintf(text, sizeof(text), "futures %u%s", tid - FUTURE_LANES + 1, what);
 	else
 		snprintf(text, sizeof(text), "thread %u%s%s%s%s", tid, comm ? " (" : "",
 			 comm ? comm : "", comm ? ")" : "", what);

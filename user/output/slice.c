@@ -173,12 +173,12 @@ static void add_parts(struct json_fields *fields, const struct step *step)
 		[STEP_DISK_WAIT] = "disk_wait_us",
 		[STEP_STOPPED] = "stopped_us",
 		[STEP_OFF_CPU] = "off_cpu_us",
+		[STEP_AWAIT] = "await_us",
 	};
 	static const char *const without_calls[STEP_PARTS] = {
-		[STEP_OWN] = "on_cpu_us",
-		[STEP_CPU_WAIT] = "cpu_wait_us",
-		[STEP_STOPPED] = "stopped_us",
-		[STEP_OFF_CPU] = "asleep_us",
+		[STEP_OWN] = "on_cpu_us",      [STEP_CPU_WAIT] = "cpu_wait_us",
+		[STEP_STOPPED] = "stopped_us", [STEP_OFF_CPU] = "asleep_us",
+		[STEP_AWAIT] = "await_us",
 	};
 	const char *const *names = step_calls_known(step) ? keys : without_calls;
 	struct step_parts parts;
@@ -215,6 +215,10 @@ static void add_figures(struct json_fields *fields, const struct step *step)
 		add_calls(fields, step);
 	json_fields_uint(fields, "step", step->number);
 	json_fields_uint(fields, "kind_number", step->kind_number);
+	if (step->record.polls)
+		json_fields_uint(fields, "polls", step->record.polls);
+	if (step->record.polls > 1)
+		json_fields_uint(fields, "tid", step->record.tid);
 }
 
 static void add_gpu(struct json_fields *fields, const struct step_gpu *gpu)
@@ -266,6 +270,23 @@ void step_args_fill(struct step_args *args, const struct window *window, const s
 	if (!strcmp(source, "interval"))
 		json_fields_string(fields, "step_source", source);
 	add_step_args(args, window, &step->record);
+}
+
+uint32_t step_lanes_find(struct step_lanes *lanes, const struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	uint32_t index = 0;
+
+	if (!record->kind || record->polls < 2)
+		return record->kind ? record->tid : 0;
+	if (lanes->number == step->number)
+		return lanes->lane;
+	while (index < FUTURE_LANES_MAX - 1 && lanes->end_ns[index] > record->start_ns)
+		index++;
+	lanes->end_ns[index] = record->end_ns;
+	lanes->number = step->number;
+	lanes->lane = FUTURE_LANES + index;
+	return lanes->lane;
 }
 
 static const char *copy_kind_name(uint32_t kind)

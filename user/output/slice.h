@@ -50,6 +50,22 @@ struct step_args {
  */
 void step_args_fill(struct step_args *args, const struct window *window, const struct step *step);
 
+/*
+ * Lanes of steps. Slices of a lane must nest, but a thread polls futures in turns. So a step of
+ * several polls is in a lane of its own kind, numbered above all thread ids. {0} is empty.
+ */
+#define FUTURE_LANES	 5000000u
+#define FUTURE_LANES_MAX 256u /* futures that await at one time; others share the last lane */
+
+struct step_lanes {
+	uint64_t end_ns[FUTURE_LANES_MAX]; /* of the last step in each */
+	uint64_t number;		   /* the step asked about last, and its lane */
+	uint32_t lane;
+};
+
+/* The thread's number, 0 of an interval. The same again until another step is asked about. */
+uint32_t step_lanes_find(struct step_lanes *lanes, const struct step *step);
+
 #define GPU_SLICE_NAME_SIZE 64
 
 /*

@@ -436,6 +436,10 @@ static void write_function(struct json *json, const struct window *window, uint3
 	json_string(json, "address", known->record.address ? address : NULL);
 	json_bool(json, "builtin", known->record.builtin);
 	json_uint(json, "exits", ends->kind ? ends->exits : known->record.exits);
+	if (window->late_polls[index])
+		json_uint(json, "late_polls", window->late_polls[index]);
+	if (known->record.header.flags & FBT_KIND_POLLED)
+		json_bool(json, "each_poll_is_a_step", true);
 	if (!ends->kind)
 		return;
 	json_uint(json, "call_sites", ends->sites);
@@ -472,7 +476,8 @@ static void write_parts(struct json *json, const struct tally_kind *kind)
 	for (int i = 0; i < STEP_PARTS; i++) {
 		const char *name = step_part_name((enum step_part)i, tally_calls_known(kind));
 
-		if (name && (i != STEP_FAULTS || kind->faults_untimed < kind->parts_known))
+		if (name && (i != STEP_FAULTS || kind->faults_untimed < kind->parts_known) &&
+		    (i != STEP_AWAIT || kind->polls))
 			json_uint(json, name, kind->parts_ns[i]);
 	}
 	json_object_end(json);
@@ -490,7 +495,7 @@ static void write_tail_group(struct json *json, const char *name, const struct t
 	for (int i = 0; i < STEP_PARTS; i++) {
 		const char *part = step_part_name((enum step_part)i, with_calls);
 
-		if (part)
+		if (part && (i != STEP_AWAIT || group->parts_ns[i] > 0))
 			json_double(json, part, group->parts_ns[i]);
 	}
 	json_object_end(json);
@@ -587,6 +592,8 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 		json_uint(json, step_end_name(i), kind->ends[i]);
 	json_object_end(json);
 	json_uint(json, "incomplete_steps", kind->incomplete);
+	if (kind->polls)
+		json_uint(json, "polls", kind->polls);
 	if (tally_calls_known(kind))
 		json_uint(json, "lost_calls", kind->lost_calls);
 	write_stats(json, "duration", kind->duration);

@@ -107,12 +107,26 @@ static void write_args(const struct report *report, const struct tally_kind *kin
 	}
 }
 
+static void write_polls(const struct report *report, const struct tally_kind *kind)
+{
+	char each[FORMAT_MAX];
+
+	if (!kind->polls)
+		return;
+	format_number(each, (double)kind->polls / (double)kind->steps);
+	report_field(report, "  polls",
+		     "%s, %s per step: an async function, whose step is a future from its first "
+		     "poll until it is ready",
+		     FORMAT_COUNT(kind->polls), each);
+}
+
 static void write_ends(const struct report *report, const struct tally_kind *kind)
 {
-	static const struct {
+	const struct {
 		enum fbt_step_end end;
 		const char *words;
-	} rows[] = {{FBT_END_UNWOUND, "exception or longjmp"},
+	} rows[] = {{FBT_END_UNWOUND,
+		     kind->polls ? "dropped or panicked" : "exception or longjmp"},
 		    {FBT_END_EXITED, "thread exit"},
 		    {FBT_END_TRUNCATED, "end of window"}};
 	char text[160] = "";
@@ -273,6 +287,7 @@ void report_kind(const struct report *report, int index)
 	if (index) {
 		write_gap(report, kind);
 		write_others(report, kind);
+		write_polls(report, kind);
 		write_args(report, kind, index);
 		write_ends(report, kind);
 		write_sampling(report, (uint32_t)index);

@@ -523,6 +523,7 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 		kind->other_ns = add_saturating(kind->other_ns, record->other_syscall_ns);
 	}
 	add_team(kind, record);
+	kind->polls += record->polls;
 	if (record->threads > kind->threads_max)
 		kind->threads_max = record->threads;
 	add_sums(kind, record);

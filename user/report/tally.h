@@ -208,6 +208,7 @@ struct tally_kind {
 	uint64_t team_cpu_ns;
 	uint64_t team_delay_ns;
 	uint32_t threads_max;
+	uint64_t polls; /* 0: its steps are no futures */
 	struct tally_arg args[FBT_ARG_COUNT];
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
 };

@@ -272,7 +272,7 @@ static void warn_of_processes(const struct report *report)
 static bool has_untraced(const struct window *window)
 {
 	for (int i = 1; i < FBT_KIND_COUNT; i++)
-		if (window->ends[i].unseen_steps)
+		if (window->ends[i].unseen_steps || window->late_polls[i])
 			return true;
 	return false;
 }
@@ -344,10 +344,13 @@ static void describe_ends(char *text, size_t size, const struct fbt_kind *record
 	}
 }
 
-static void write_function(const struct report *report, const char *label, const struct kind *kind,
-			   const struct fbt_ends *ends, bool called)
+static void write_function(const struct report *report, const char *label, int index)
 {
+	const struct kind *kind = &report->window->kinds[index];
 	const struct fbt_kind *record = &kind->record;
+	const struct fbt_ends *ends = &report->window->ends[index];
+	uint64_t late_polls = report->window->late_polls[index];
+	bool called = report->tally->kinds[index] || ends->unseen_steps || late_polls;
 	char name[1024], path[1024], place[1100], how[128];
 
 	shorten_text(name, sizeof(name), kind->name, 240);
@@ -359,8 +362,18 @@ static void write_function(const struct report *report, const char *label, const
 	describe_ends(how, sizeof(how), record, ends);
 	report_field(report, label, "%s (%s; %s%s)", name,
 		     record->builtin ? "built-in table" : "--step", how,
-		     called || ends->unseen_steps ? "" : "; never called");
+		     called ? "" : "; never called");
 	report_field(report, "", "%s", place);
+	if (record->header.flags & FBT_KIND_POLLED)
+		report_field(report, "",
+			     "each poll of it is a step, because when its future is "
+			     "ready cannot be told: --step of the function below it "
+			     "that does the work, and is not async, has whole steps");
+	if (late_polls)
+		report_field(report, "",
+			     "%s poll%s of futures that began before the window: in no "
+			     "step",
+			     FORMAT_COUNT(late_polls), plural(late_polls));
 	if (ends->unseen_steps)
 		report_field(report, "", "%s call%s not traced: no probe was at the call site",
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
@@ -374,8 +387,7 @@ static void write_functions(const struct report *report)
 	for (int i = 1; i < FBT_KIND_COUNT; i++) {
 		if (!window->kind_known[i])
 			continue;
-		write_function(report, label, &window->kinds[i], &window->ends[i],
-			       report->tally->kinds[i]);
+		write_function(report, label, i);
 		label = "";
 	}
 	if (!window->record.interval_ns)

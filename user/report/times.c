@@ -40,6 +40,8 @@ const char *report_part(const struct tally_kind *kind, enum step_part part)
 		return "stopped";
 	case STEP_OFF_CPU:
 		return traced ? "off cpu" : "asleep";
+	case STEP_AWAIT:
+		return "await";
 	default:
 		return category_name((enum fbt_category)(part - STEP_CALLS));
 	}
@@ -60,6 +62,8 @@ const char *report_part_words(const struct tally_kind *kind, enum step_part part
 		return "waiting for pages from a disk";
 	case STEP_OFF_CPU:
 		return traced ? "off the CPU" : "asleep";
+	case STEP_AWAIT:
+		return "in await";
 	default:
 		return report_part(kind, part);
 	}

@@ -218,6 +218,16 @@ static int find_places(struct step_function *function, const struct image *image
 	return err ? err : fill_exits(function, image, exits);
 }
 
+static int find_future(struct step_function *function, const struct image *image,
+		       struct subject *subject, const struct code_range *body)
+{
+	struct exits_source source = {.read = read_code, .region = find_region, .ctx = subject};
+
+	source.arch = elf_file__arch(image->elf);
+	return future_find(&function->future, &source, body,
+			   function->symbol ? function->name : NULL);
+}
+
 static int find_offsets(struct step_function *function, const struct image *image,
 			const struct code_range *body, char reason[RESOLVE_REASON_BYTES])
 {
@@ -229,6 +239,8 @@ static int find_offsets(struct step_function *function, const struct image *imag
 		find_marked_begin(image, body->address, &exits);
 	else
 		err = find_places(function, image, &subject, body, &exits);
+	if (!err)
+		err = find_future(function, image, &subject, body);
 	if (!err)
 		err = fill_begin(function, image, &exits);
 	if (err == -ENOTSUP)

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/vec.h"
+#include "steps/future.h"
 #include "steps/image.h"
 #include "steps/spec.h"
 
@@ -39,6 +40,7 @@ struct step_function {
 	bool has_sites;
 	bool may_repeat;	 /* see struct exits */
 	unsigned int tail_calls; /* instructions by which it leaves for another function */
+	struct future future;	 /* FUTURE_KNOWN: a step is all polls of one future */
 	bool uretprobe;
 	bool builtin;
 	bool usdt; /* usdt_begins and exit_offsets are USDT locations */

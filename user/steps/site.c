@@ -112,24 +112,27 @@ static int check_call(struct place *place, uint32_t tgid)
 	return err;
 }
 
-static int find_straight(const struct place *place, struct straight *straight)
+static int find_straight(const struct place *place, bool keeps_memory, struct straight *straight)
 {
 	uint64_t available = elf_file__available(place->image.elf, place->address);
 	uint64_t size = place->left < available ? place->left : available;
+	unsigned int flags = keeps_memory ? STRAIGHT_KEEPS_MEMORY : 0;
 	uint8_t code[STRAIGHT_BYTES];
 
+	if (machine_has_shadow_stacks())
+		flags |= STRAIGHT_AVOIDS_CALLS;
 	if (size > sizeof(code))
 		size = sizeof(code);
 	if (elf_file__read(place->image.elf, place->address, code, size))
 		return -EIO;
-	return straight_find(elf_file__arch(place->image.elf), code, size, place->address,
-			     machine_has_shadow_stacks() ? STRAIGHT_AVOIDS_CALLS : 0, straight);
+	return straight_find(elf_file__arch(place->image.elf), code, size, place->address, flags,
+			     straight);
 }
 
-static int fill(struct step_site *site, struct place *place)
+static int fill(struct step_site *site, struct place *place, bool keeps_memory)
 {
 	struct straight straight = {0};
-	int err = find_straight(place, &straight);
+	int err = find_straight(place, keeps_memory, &straight);
 
 	if (!err)
 		err = elf_file__offset(place->image.elf, straight.address, true, &site->offset);
@@ -145,7 +148,7 @@ static int fill(struct step_site *site, struct place *place)
 	return site->path && site->fd >= 0 ? 0 : -ENOMEM;
 }
 
-int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address)
+int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address, bool keeps_memory)
 {
 	struct place place = {0};
 	int err;
@@ -157,7 +160,7 @@ int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address)
 	if (!err)
 		err = check_call(&place, tgid);
 	if (!err)
-		err = fill(site, &place);
+		err = fill(site, &place, keeps_memory);
 	if (err)
 		step_site_clear(site);
 	image_close(&place.image);

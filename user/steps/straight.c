@@ -98,6 +98,17 @@ static bool track_sp(csh handle, const cs_insn *insn, int32_t *sp)
 		       sizeof(stack_pointers) / sizeof(stack_pointers[0]));
 }
 
+static bool writes_memory(const cs_insn *insn)
+{
+	const cs_x86 *x86 = &insn->detail->x86;
+
+	for (uint8_t i = 0; i < x86->op_count; i++) {
+		if (x86->operands[i].type == X86_OP_MEM && x86->operands[i].access & CS_AC_WRITE)
+			return true;
+	}
+	return false;
+}
+
 /* Whether an argument may be lost: its register is written, or memory is. */
 static bool harms_arguments(csh handle, const cs_insn *insn)
 {
@@ -108,13 +119,8 @@ static bool harms_arguments(csh handle, const cs_insn *insn)
 		X86_REG_DIL, X86_REG_SIL, X86_REG_DL,  X86_REG_CL,  X86_REG_R8B, X86_REG_R9B,
 		X86_REG_DH,  X86_REG_CH,
 	};
-	const cs_x86 *x86 = &insn->detail->x86;
-
-	for (uint8_t i = 0; i < x86->op_count; i++) {
-		if (x86->operands[i].type == X86_OP_MEM && x86->operands[i].access & CS_AC_WRITE)
-			return true;
-	}
-	return writes(handle, insn, registers, sizeof(registers) / sizeof(registers[0]));
+	return writes_memory(insn) ||
+	       writes(handle, insn, registers, sizeof(registers) / sizeof(registers[0]));
 }
 
 static enum effect take(csh handle, const cs_insn *insn, unsigned int flags, int32_t *sp)
@@ -125,6 +131,8 @@ static enum effect take(csh handle, const cs_insn *insn, unsigned int flags, int
 	if (ends(handle, insn) || !track_sp(handle, insn, sp))
 		return EFFECT_ENDS;
 	if (flags & STRAIGHT_KEEPS_ARGUMENTS && harms_arguments(handle, insn))
+		return EFFECT_ENDS;
+	if (flags & STRAIGHT_KEEPS_MEMORY && writes_memory(insn))
 		return EFFECT_ENDS;
 	return EFFECT_NONE;
 }

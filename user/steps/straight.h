@@ -29,6 +29,7 @@ enum straight_flags {
 	 * the shadow stack, so the thread would be killed when the callee returns.
 	 */
 	STRAIGHT_AVOIDS_CALLS = 2,
+	STRAIGHT_KEEPS_MEMORY = 4, /* nothing was written to memory since */
 };
 
 /*

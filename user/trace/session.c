@@ -453,6 +453,28 @@ static void remove_ended(struct session *session)
 	}
 }
 
+/* A server's own loop is a future that began long ago. */
+static void tell_late_polls(const struct session *session)
+{
+	uint64_t polls = stream__late_polls(session->live.stream);
+	bool none = !stream__has_steps(session->live.stream);
+
+	if (polls && none)
+		log_warn("%llu polls were seen, all of futures that began before: they are no "
+			 "steps, because those are whole futures. If the function runs as long as "
+			 "the server, --step of one that it awaits or calls has steps",
+			 (unsigned long long)polls);
+}
+
+static bool lacks_steps(struct session *session, uint64_t now_ns)
+{
+	if (!hint_wait_turn(&session->hint, now_ns))
+		return false;
+	tell_late_polls(session);
+	return !stream__has_steps(session->live.stream) && !step_guard__has_acted(session->guard) &&
+	       !session->live.options->all;
+}
+
 void session__poll(struct session *session)
 {
 	const struct traced *first;
@@ -476,8 +498,7 @@ void session__poll(struct session *session)
 	if (stopped)
 		launch__continue(session->launch);
 	first = traced_set__at(session->live.traced, 0);
-	if (hint_wait_turn(&session->hint, now_ns) && !stream__has_steps(session->live.stream) &&
-	    !step_guard__has_acted(session->guard) && first && !session->live.options->all)
+	if (lacks_steps(session, now_ns) && first)
 		session->hint.hint = hint__begin(session->live.options, first->tgid, hint_look);
 	gpu_link__poll(session->gpu, now_ns);
 	/* COMMAND may start to use CUDA at any time while it runs. */

@@ -243,6 +243,12 @@ static bool has_room(const struct step_sites *sites, const struct fbt_ring_site 
 	return count < SITES_MAX;
 }
 
+/* A future's state is read there: see fbt_future_state. */
+static bool keeps_memory(const struct step_sites *sites, uint32_t kind)
+{
+	return steps_found__function(sites->live->found, kind)->future.kind == FUTURE_KNOWN;
+}
+
 static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint64_t now_ns)
 {
 	struct known_site added = {.key = {.address = site->address, .tgid = site->tgid}};
@@ -250,7 +256,8 @@ static void add(struct step_sites *sites, const struct fbt_ring_site *site, uint
 
 	if (!known) {
 		if (sites->kinds[site->kind].mode == MODE_EXITS || !has_room(sites, site) ||
-		    step_site_find(&added.place, site->tgid, site->address)) {
+		    step_site_find(&added.place, site->tgid, site->address,
+				   keeps_memory(sites, site->kind))) {
 			refuse(sites, site);
 			return;
 		}

@@ -148,7 +148,12 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 static int set_args(struct steps_found *found, size_t index)
 {
 	const struct step_function *function = found->functions.items[index];
-	struct fbt_kind_args args = {.count = function->arg_count};
+	struct fbt_kind_args args = {
+		.count = function->arg_count,
+		.is_future = function->future.kind == FUTURE_KNOWN,
+		.future_base = function->future.base,
+		.state_offset = function->future.offset,
+	};
 
 	for (uint32_t i = 0; i < function->arg_count; i++) {
 		const struct step_arg *arg = &function->args[i];
@@ -451,11 +456,22 @@ static void check_tail_calls(const struct steps_found *found, const struct step_
 		 function->name, function->tail_calls);
 }
 
+static void check_future(const struct steps_found *found, const struct step_function *function)
+{
+	if (function->future.kind != FUTURE_UNTOLD || found->live->quiet)
+		return;
+	log_warn("%s: it polls a future, and when that is ready cannot be told: each of its polls "
+		 "is a step, and the time in between is not. --step of the function below it that "
+		 "does the work, and is not async, has whole steps",
+		 function->name);
+}
+
 static int describe(const struct steps_found *found, size_t index)
 {
 	const struct step_function *function = found->functions.items[index];
 	const char *strings[2 + FBT_ARG_COUNT] = {function->name, function->path};
 	struct fbt_kind kind = {
+		.header.flags = function->future.kind == FUTURE_UNTOLD ? FBT_KIND_POLLED : 0,
 		.kind = (uint32_t)index + 1,
 		.source = function->usdt ? FBT_SOURCE_USDT : FBT_SOURCE_FUNCTION,
 		.address = function->address,
@@ -467,6 +483,7 @@ static int describe(const struct steps_found *found, size_t index)
 
 	check_class_by(found, function);
 	check_tail_calls(found, function);
+	check_future(found, function);
 	for (uint32_t i = 0; i < function->arg_count; i++)
 		strings[2 + i] = function->args[i].name;
 	return record_send_strings(found->live->output, &kind, sizeof(kind), FBT_EVENT_KIND,

@@ -122,6 +122,70 @@ static void a_stream_without_an_end_is_cut_off_at_its_latest_time(void **state)
 	assert_int_equal(view(fixture)->end_ns, 5000);
 }
 
+/* A poll of the future at 0x100, by thread 8. */
+static void add_poll(struct stream *stream, uint64_t start_ns, uint8_t before, uint8_t after)
+{
+	struct fbt_step *step = add_step(stream, 8, 1, start_ns, start_ns + 100);
+
+	step->header.flags = FBT_STEP_POLL;
+	step->future = 0x100;
+	step->state_before = before;
+	step->state_after = after;
+}
+
+static void polls_are_joined_with_their_calls(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
+
+	add_target(&fixture->stream, 7, "engine");
+	add_call(&fixture->stream, 8, 1010);
+	add_poll(&fixture->stream, 1000, 0, 3);
+	add_call(&fixture->stream, 8, 2010)->nr = 1;
+	add_call(&fixture->stream, 8, 2030);
+	add_poll(&fixture->stream, 2000, 3, 1);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(fixture->call_counts[0], 3);
+	assert_int_equal(fixture->steps[0].number, 1);
+	assert_int_equal(fixture->steps[0].record.await_ns, 900);
+	assert_true(fixture->steps[0].complete);
+}
+
+/* Records of a thread that ends are held back until its calls are there. */
+static void a_poll_may_come_after_the_end_of_its_process(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
+
+	add_target(&fixture->stream, 7, "engine");
+	add_poll(&fixture->stream, 1000, 0, 3);
+	add_exit(&fixture->stream, 7, 5000);
+	add_poll(&fixture->stream, 2000, 3, 1);
+	add_poll(&fixture->stream, 3000, 0, 3);
+	add_end(&fixture->stream, 9000);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(fixture->steps[0].record.end, FBT_END_RETURN);
+	assert_int_equal(assembler__flush(fixture->assembler), 0);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(fixture->steps[1].record.end, FBT_END_EXITED);
+	assert_int_equal(fixture->steps[1].record.end_ns, 5000);
+}
+
+static void futures_do_not_outlive_an_execve(void **state)
+{
+	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
+
+	add_target(&fixture->stream, 7, "engine");
+	add_poll(&fixture->stream, 1000, 0, 3);
+	add_target(&fixture->stream, 7, "other")->start_ns = 4000;
+	add_poll(&fixture->stream, 4100, 3, 1);
+	assert_int_equal(play(fixture), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(fixture->steps[0].record.end, FBT_END_EXITED);
+	assert_int_equal(fixture->steps[0].record.end_ns, 4000);
+	assert_int_equal(view(fixture)->late_polls[1], 1);
+}
+
 static void a_window_is_open_until_the_flush(void **state)
 {
 	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
@@ -394,6 +458,9 @@ int main(void)
 		ASSEMBLE_TEST(steps_of_a_process_that_is_not_kept_are_taken),
 		ASSEMBLE_TEST(a_process_that_is_not_kept_is_counted_and_no_record_is_skipped),
 		ASSEMBLE_TEST(a_stream_without_an_end_is_cut_off_at_its_latest_time),
+		ASSEMBLE_TEST(polls_are_joined_with_their_calls),
+		ASSEMBLE_TEST(a_poll_may_come_after_the_end_of_its_process),
+		ASSEMBLE_TEST(futures_do_not_outlive_an_execve),
 		ASSEMBLE_TEST(a_window_is_open_until_the_flush),
 		ASSEMBLE_TEST(a_window_does_not_end_before_it_begins),
 		ASSEMBLE_TEST(steps_are_numbered_over_all_and_by_kind),

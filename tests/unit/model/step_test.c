@@ -122,6 +122,26 @@ static void without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps(void **stat
 	assert_null(step_part_name(STEP_CALLS + FBT_FUTEX, false));
 }
 
+static void awaited_time_is_a_part(void **state)
+{
+	struct step step = known_step();
+	struct step_parts parts;
+
+	step.record.thread_ns = 1700;
+	step.record.await_ns = 700;
+	step_split(&step, &parts);
+	assert_int_equal(parts.ns[STEP_AWAIT], 700);
+	assert_int_equal(parts.ns[STEP_OWN], 500);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 30);
+	assert_int_equal(sum_parts(&parts), 1700);
+	assert_string_equal(step_part_name(STEP_AWAIT, true), "await");
+	assert_string_equal(step_part_name(STEP_AWAIT, false), "await");
+	step.record.header.flags = 0;
+	step_split(&step, &parts);
+	assert_int_equal(parts.ns[STEP_AWAIT], 700);
+	assert_int_equal(sum_parts(&parts), 1700);
+}
+
 static void what_was_not_measured_is_own(void **state)
 {
 	struct step step = known_step();
@@ -150,6 +170,7 @@ static void parts_sum_to_the_step_whatever_is_in_it(void **state)
 			   &step.record.fault_wait_ns,
 			   &step.record.faults.cpu_ns,
 			   &step.record.run_delay_ns,
+			   &step.record.await_ns,
 			   &step.record.sums[FBT_FUTEX].ns,
 			   &step.record.call_delay_ns[FBT_FUTEX]};
 	size_t choices = 1;
@@ -279,6 +300,7 @@ int main(void)
 		cmocka_unit_test(parts_of_a_step_are_what_was_measured),
 		cmocka_unit_test(timed_page_faults_are_a_part),
 		cmocka_unit_test(without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps),
+		cmocka_unit_test(awaited_time_is_a_part),
 		cmocka_unit_test(what_was_not_measured_is_own),
 		cmocka_unit_test(parts_sum_to_the_step_whatever_is_in_it),
 		cmocka_unit_test(breakdown_sum_saturates),

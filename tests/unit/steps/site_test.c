@@ -44,7 +44,7 @@ __asm__(".pushsection .text\n"
 
 static int find(struct step_site *site, const void *address)
 {
-	return step_site_find(site, (uint32_t)getpid(), (uintptr_t)address);
+	return step_site_find(site, (uint32_t)getpid(), (uintptr_t)address, false);
 }
 
 static int skip_elsewhere(void **state)

@@ -108,6 +108,18 @@ static void calls_can_be_avoided(void **state)
 			 -ENOTSUP);
 }
 
+static void memory_can_be_kept(void **state)
+{
+	/* mov %rdi,(%rax); test; je */
+	const char stores[] = "\x48\x89\x38\x85\xc0\x74\x02";
+	/* mov (%rax),%rdi; test; je */
+	const char loads[] = "\x48\x8b\x38\x85\xc0\x74\x02";
+
+	expect(find(stores, 7, 0), 5, 0, true);
+	expect(find(stores, 7, STRAIGHT_KEEPS_MEMORY), 0, 0, false);
+	expect(find(loads, 7, STRAIGHT_KEEPS_MEMORY), 5, 0, true);
+}
+
 static void code_that_ends_is_no_error(void **state)
 {
 	expect(SITE("\x89\xc7"), 0, 0, false);
@@ -138,6 +150,7 @@ int main(void)
 		cmocka_unit_test(an_unknown_stack_pointer_ends_the_search),
 		cmocka_unit_test(an_entry_is_probed_before_arguments_are_lost),
 		cmocka_unit_test(calls_can_be_avoided),
+		cmocka_unit_test(memory_can_be_kept),
 		cmocka_unit_test(code_that_ends_is_no_error),
 		cmocka_unit_test(what_is_no_code_is_an_error),
 	};

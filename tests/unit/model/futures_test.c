@@ -1,0 +1,427 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "model/futures.h"
+
+#define KEPT 8
+
+struct fixture {
+	struct futures *futures;
+	struct step steps[KEPT]; /* the latest; their calls are gone */
+	uint64_t count;
+	uint64_t late;
+	int result; /* what the receiver returns */
+};
+
+static int keep_step(void *ctx, struct step *step)
+{
+	struct fixture *fixture = ctx;
+
+	fixture->steps[fixture->count++ % KEPT] = *step;
+	return fixture->result;
+}
+
+static int open_fixture(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	fixture->futures = futures__new(keep_step, fixture);
+	assert_non_null(fixture->futures);
+	*state = fixture;
+	return 0;
+}
+
+static int close_fixture(void **state)
+{
+	struct fixture *fixture = *state;
+
+	futures__free(fixture->futures);
+	free(fixture);
+	return 0;
+}
+
+/* A poll of process 7 by thread tid, of the future at that address, which takes 10. */
+static struct step poll_of(uint64_t address, uint32_t tid, uint64_t start_ns, uint8_t before,
+			   uint8_t after)
+{
+	return (struct step){.record = {.header.flags = FBT_STEP_POLL | FBT_STEP_CPU_KNOWN,
+					.tgid = 7,
+					.tid = tid,
+					.kind = 1,
+					.start_ns = start_ns,
+					.end_ns = start_ns + 10,
+					.thread_ns = 10,
+					.cpu_ns = 6,
+					.sums[FBT_READ] = {3, 1, 0, 3},
+					.future = address,
+					.state_before = before,
+					.state_after = after}};
+}
+
+static int take(struct fixture *fixture, struct step poll)
+{
+	int err = futures__take(fixture->futures, &poll, &fixture->late);
+
+	vec_free(&poll.calls);
+	vec_free(&poll.wakes);
+	return err;
+}
+
+static void take_poll(struct fixture *fixture, uint64_t address, uint32_t tid, uint64_t start_ns,
+		      uint8_t before, uint8_t after)
+{
+	assert_int_equal(take(fixture, poll_of(address, tid, start_ns, before, after)), 0);
+}
+
+static const struct fbt_step *last(const struct fixture *fixture)
+{
+	assert_true(fixture->count > 0);
+	return &fixture->steps[(fixture->count - 1) % KEPT].record;
+}
+
+static void a_future_that_is_ready_at_once_is_a_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, FBT_FUTURE_READY);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(last(fixture)->thread_ns, 10);
+	assert_int_equal(last(fixture)->await_ns, 0);
+	assert_int_equal(last(fixture)->polls, 1);
+	assert_int_equal(last(fixture)->end, FBT_END_RETURN);
+	assert_int_equal(futures__count(fixture->futures), 0);
+}
+
+static void polls_of_a_future_are_one_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x100, 9, 1050, 3, 4);
+	assert_int_equal(fixture->count, 0);
+	take_poll(fixture, 0x100, 8, 1100, 4, FBT_FUTURE_READY);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(last(fixture)->tid, 8);
+	assert_int_equal(last(fixture)->start_ns, 1000);
+	assert_int_equal(last(fixture)->end_ns, 1110);
+	assert_int_equal(last(fixture)->thread_ns, 110);
+	assert_int_equal(last(fixture)->await_ns, 80);
+	assert_int_equal(last(fixture)->polls, 3);
+	assert_int_equal(last(fixture)->cpu_ns, 18);
+	assert_int_equal(last(fixture)->sums[FBT_READ].ns, 9);
+	assert_int_equal(last(fixture)->sums[FBT_READ].calls, 3);
+	assert_int_equal(last(fixture)->sums[FBT_READ].max_ns, 3);
+	assert_int_equal(futures__count(fixture->futures), 0);
+}
+
+/* Nothing that only a poll has is in a step, so that it is none for those who come after. */
+static void a_step_is_no_poll(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x100, 8, 1050, 3, FBT_FUTURE_READY);
+	assert_int_equal(last(fixture)->header.flags, FBT_STEP_CPU_KNOWN);
+	assert_int_equal(last(fixture)->future, 0);
+	assert_int_equal(last(fixture)->state_before, 0);
+	assert_int_equal(last(fixture)->state_after, 0);
+}
+
+static void futures_in_turns_on_one_thread_are_apart(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x200, 8, 1020, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x100, 8, 1040, 3, FBT_FUTURE_READY);
+	assert_int_equal(last(fixture)->await_ns, 30);
+	take_poll(fixture, 0x200, 8, 1060, 3, FBT_FUTURE_READY);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(last(fixture)->start_ns, 1020);
+	assert_int_equal(last(fixture)->await_ns, 30);
+}
+
+static void processes_may_have_futures_at_the_same_address(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step other = poll_of(0x100, 18, 1020, FBT_FUTURE_NEW, 3);
+	struct step other_end = poll_of(0x100, 18, 1060, 3, FBT_FUTURE_READY);
+
+	other.record.tgid = other_end.record.tgid = 17;
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	assert_int_equal(take(fixture, other), 0);
+	assert_int_equal(futures__count(fixture->futures), 2);
+	take_poll(fixture, 0x100, 8, 1040, 3, FBT_FUTURE_READY);
+	assert_int_equal(last(fixture)->tgid, 7);
+	assert_int_equal(take(fixture, other_end), 0);
+	assert_int_equal(last(fixture)->tgid, 17);
+	assert_int_equal(futures__count(fixture->futures), 0);
+}
+
+static void a_future_that_began_before_is_no_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, 3, 4);
+	take_poll(fixture, 0x100, 8, 1050, 4, FBT_FUTURE_READY);
+	assert_int_equal(fixture->count, 0);
+	assert_int_equal(fixture->late, 2);
+	assert_int_equal(futures__count(fixture->futures), 0);
+}
+
+static void a_dropped_future_ends_with_its_last_poll(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x100, 8, 1050, 3, 3);
+	take_poll(fixture, 0x100, 9, 2000, FBT_FUTURE_NEW, 3);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(last(fixture)->end, FBT_END_UNWOUND);
+	assert_int_equal(last(fixture)->end_ns, 1060);
+	assert_int_equal(last(fixture)->await_ns, 40);
+	take_poll(fixture, 0x100, 9, 2050, 3, FBT_FUTURE_READY);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(last(fixture)->start_ns, 2000);
+}
+
+static void a_panic_unwinds_a_future(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step poll = poll_of(0x100, 8, 1050, 3, FBT_FUTURE_PANICKED);
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x100, 8, 1020, 3, FBT_FUTURE_PANICKED);
+	assert_int_equal(last(fixture)->end, FBT_END_UNWOUND);
+	take_poll(fixture, 0x100, 8, 1030, FBT_FUTURE_NEW, 3);
+	poll.record.end = FBT_END_UNWOUND;
+	assert_int_equal(take(fixture, poll), 0);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(last(fixture)->end, FBT_END_UNWOUND);
+	assert_int_equal(last(fixture)->polls, 2);
+}
+
+static void a_poll_that_is_cut_off_ends_the_step(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step poll = poll_of(0x100, 8, 1050, 3, FBT_FUTURE_UNKNOWN);
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	poll.record.end = FBT_END_TRUNCATED;
+	assert_int_equal(take(fixture, poll), 0);
+	assert_int_equal(last(fixture)->end, FBT_END_TRUNCATED);
+	assert_int_equal(last(fixture)->polls, 2);
+	take_poll(fixture, 0x100, 8, 1100, FBT_FUTURE_NEW, FBT_FUTURE_UNKNOWN);
+	assert_int_equal(last(fixture)->end, FBT_END_TRUNCATED);
+}
+
+/* A function that was taken for one that polls: its calls are steps as ever. */
+static void a_byte_that_is_no_state_makes_each_call_a_step(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, FBT_FUTURE_NEW);
+	take_poll(fixture, 0x100, 8, 1020, FBT_FUTURE_READY, FBT_FUTURE_READY);
+	take_poll(fixture, 0x100, 8, 1040, FBT_FUTURE_PANICKED, FBT_FUTURE_READY);
+	assert_int_equal(fixture->count, 3);
+	assert_int_equal(last(fixture)->polls, 1);
+}
+
+static void futures_that_await_at_the_end_are_truncated_there(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	assert_int_equal(futures__flush(fixture->futures, 1500), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(last(fixture)->end, FBT_END_TRUNCATED);
+	assert_int_equal(last(fixture)->end_ns, 1500);
+	assert_int_equal(last(fixture)->await_ns, 490);
+	assert_int_equal(last(fixture)->thread_ns, 500);
+}
+
+static void futures_of_a_process_end_with_it(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step other = poll_of(0x100, 18, 1000, FBT_FUTURE_NEW, 3);
+
+	other.record.tgid = 17;
+	assert_int_equal(take(fixture, other), 0);
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x200, 8, 1020, FBT_FUTURE_NEW, 3);
+	assert_int_equal(futures__end_process(fixture->futures, 7, 1100), 0);
+	assert_int_equal(fixture->count, 2);
+	assert_int_equal(last(fixture)->end, FBT_END_EXITED);
+	assert_int_equal(last(fixture)->await_ns, 70);
+	assert_int_equal(futures__count(fixture->futures), 1);
+}
+
+/* What came in the time in which its probes were off is not known. */
+static void a_future_that_was_not_watched_for_a_time_is_cut_off(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step first = poll_of(0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	struct step second = poll_of(0x100, 8, 2000, 3, FBT_FUTURE_READY);
+	struct step third = poll_of(0x200, 8, 2020, FBT_FUTURE_NEW, 3);
+
+	first.record.header.flags |= FBT_STEP_SAMPLED;
+	first.record.turn = 1;
+	second.record.header.flags |= FBT_STEP_SAMPLED;
+	second.record.turn = 2;
+	third.record.header.flags |= FBT_STEP_SAMPLED;
+	assert_int_equal(take(fixture, first), 0);
+	assert_int_equal(take(fixture, second), 0);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(last(fixture)->end, FBT_END_TRUNCATED);
+	assert_int_equal(last(fixture)->end_ns, 1010);
+	assert_int_equal(take(fixture, third), 0);
+	assert_int_equal(futures__flush(fixture->futures, 9000), 0);
+	assert_int_equal(last(fixture)->end_ns, 2030);
+	assert_int_equal(last(fixture)->await_ns, 0);
+}
+
+static void a_poll_that_was_lost_shows(void **state)
+{
+	struct fixture *fixture = *state;
+
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x100, 8, 1050, 4, FBT_FUTURE_READY);
+	assert_true(fixture->steps[0].calls_truncated);
+}
+
+static void what_one_poll_does_not_know_the_step_does_not(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step first = poll_of(0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	struct step second = poll_of(0x100, 8, 1050, 3, FBT_FUTURE_READY);
+
+	first.record.header.flags |= FBT_STEP_NO_GAP | FBT_STEP_HANDLERS_TIMED;
+	second.record.header.flags |= FBT_STEP_OTHER_UNKNOWN | FBT_STEP_TEAM_KNOWN;
+	second.record.starved_ns = 5;
+	second.record.starved_tid = 9;
+	assert_int_equal(take(fixture, first), 0);
+	assert_int_equal(take(fixture, second), 0);
+	assert_int_equal(last(fixture)->header.flags, FBT_STEP_NO_GAP | FBT_STEP_CPU_KNOWN |
+							      FBT_STEP_OTHER_UNKNOWN |
+							      FBT_STEP_TEAM_KNOWN);
+	assert_int_equal(last(fixture)->starved_tid, 9);
+}
+
+static struct step poll_with_calls(uint64_t start_ns, uint8_t before, uint8_t after, size_t count)
+{
+	struct step poll = poll_of(0x100, 8, start_ns, before, after);
+
+	for (size_t i = 0; i < count; i++)
+		assert_int_equal(vec_push(&poll.calls, ((struct fbt_call){.start_ns = start_ns})),
+				 0);
+	return poll;
+}
+
+static size_t kept_calls;
+
+static int count_calls(void *ctx, struct step *step)
+{
+	(void)ctx;
+	kept_calls = step->calls.count;
+	return step->calls_truncated;
+}
+
+static void calls_of_all_polls_are_kept_up_to_a_limit(void **state)
+{
+	struct futures *futures = futures__new(count_calls, NULL);
+	struct step poll = poll_with_calls(1000, FBT_FUTURE_NEW, 3, 5);
+	uint64_t late = 0;
+
+	(void)state;
+	assert_non_null(futures);
+	assert_int_equal(futures__take(futures, &poll, &late), 0);
+	assert_int_equal(poll.calls.count, 0);
+	poll = poll_with_calls(1050, 3, FBT_FUTURE_READY, 7);
+	assert_int_equal(futures__take(futures, &poll, &late), 0);
+	assert_int_equal(kept_calls, 12);
+	vec_free(&poll.calls);
+	poll = poll_with_calls(2000, FBT_FUTURE_NEW, 3, STEP_CALLS_MAX - 1);
+	assert_int_equal(futures__take(futures, &poll, &late), 0);
+	poll = poll_with_calls(2050, 3, FBT_FUTURE_READY, 2);
+	assert_int_equal(futures__take(futures, &poll, &late), 1);
+	assert_int_equal(kept_calls, STEP_CALLS_MAX);
+	vec_free(&poll.calls);
+	futures__free(futures);
+}
+
+static void the_future_that_was_polled_least_recently_makes_room(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (uint64_t i = 0; i < FUTURES_MAX; i++)
+		take_poll(fixture, 0x1000 + i, 8, 1000 + 20 * i, FBT_FUTURE_NEW, 3);
+	take_poll(fixture, 0x1000, 8, 1000000, 3, 3);
+	assert_int_equal(fixture->count, 0);
+	take_poll(fixture, 0x100, 8, 2000000, FBT_FUTURE_NEW, 3);
+	assert_int_equal(fixture->count, 1);
+	assert_int_equal(last(fixture)->start_ns, 1020);
+	assert_int_equal(last(fixture)->end, FBT_END_UNWOUND);
+	assert_int_equal(futures__count(fixture->futures), FUTURES_MAX);
+}
+
+static void errors_are_passed_up(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->result = -EPIPE;
+	take_poll(fixture, 0x100, 8, 1000, FBT_FUTURE_NEW, 3);
+	assert_int_equal(take(fixture, poll_of(0x100, 8, 1050, 3, FBT_FUTURE_READY)), -EPIPE);
+	take_poll(fixture, 0x100, 8, 1100, FBT_FUTURE_NEW, 3);
+	assert_int_equal(futures__flush(fixture->futures, 1500), -EPIPE);
+	assert_int_equal(fixture->count, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_future_that_is_ready_at_once_is_a_step,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(polls_of_a_future_are_one_step, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(a_step_is_no_poll, open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(futures_in_turns_on_one_thread_are_apart,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(processes_may_have_futures_at_the_same_address,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_future_that_began_before_is_no_step, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(a_dropped_future_ends_with_its_last_poll,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_panic_unwinds_a_future, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(a_poll_that_is_cut_off_ends_the_step, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(a_byte_that_is_no_state_makes_each_call_a_step,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(futures_that_await_at_the_end_are_truncated_there,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(futures_of_a_process_end_with_it, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(a_future_that_was_not_watched_for_a_time_is_cut_off,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(a_poll_that_was_lost_shows, open_fixture,
+						close_fixture),
+		cmocka_unit_test_setup_teardown(what_one_poll_does_not_know_the_step_does_not,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(calls_of_all_polls_are_kept_up_to_a_limit,
+						open_fixture, close_fixture),
+		cmocka_unit_test_setup_teardown(
+			the_future_that_was_polled_least_recently_makes_room, open_fixture,
+			close_fixture),
+		cmocka_unit_test_setup_teardown(errors_are_passed_up, open_fixture, close_fixture),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "model/futures.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/queue.h>
+
+#include "base/arith.h"
+#include "base/id_map.h"
+#include "base/log.h"
+
+/* A future that awaits: the step so far, up to the end of its last poll. */
+struct future {
+	struct step step;
+	uint64_t address;
+	uint32_t turn;
+	uint8_t state;
+	TAILQ_ENTRY(future) in_all;
+	struct future *next; /* another process's at the same address */
+};
+
+TAILQ_HEAD(future_list, future);
+
+struct futures {
+	int (*on_step)(void *ctx, struct step *step);
+	void *ctx;
+	struct tid_map *by_address; /* to the first struct future */
+	struct future_list all;	    /* least recently polled first */
+	size_t count;
+	size_t calls;
+};
+
+struct futures *futures__new(int (*on_step)(void *ctx, struct step *step), void *ctx)
+{
+	struct futures *futures = calloc(1, sizeof(*futures));
+
+	if (!futures)
+		return NULL;
+	futures->on_step = on_step;
+	futures->ctx = ctx;
+	TAILQ_INIT(&futures->all);
+	futures->by_address = tid_map__new();
+	if (futures->by_address)
+		return futures;
+	free(futures);
+	return NULL;
+}
+
+size_t futures__count(const struct futures *futures)
+{
+	return futures->count;
+}
+
+static struct future *find(const struct futures *futures, const struct fbt_step *poll)
+{
+	struct future *future = tid_map__get(futures->by_address, poll->future);
+
+	while (future && future->step.record.tgid != poll->tgid)
+		future = future->next;
+	return future;
+}
+
+static int add(struct futures *futures, struct future *future)
+{
+	int err;
+
+	future->next = tid_map__get(futures->by_address, future->address);
+	err = tid_map__set(futures->by_address, future->address, future);
+	if (err)
+		return err;
+	TAILQ_INSERT_TAIL(&futures->all, future, in_all);
+	futures->count++;
+	futures->calls += future->step.calls.count;
+	return 0;
+}
+
+/* The address is in the map already, so setting it takes no memory. */
+static void take_out(struct futures *futures, struct future *future)
+{
+	struct future *first = tid_map__get(futures->by_address, future->address);
+
+	if (first != future) {
+		while (first->next != future)
+			first = first->next;
+		first->next = future->next;
+	} else if (future->next) {
+		(void)tid_map__set(futures->by_address, future->address, future->next);
+	} else {
+		tid_map__remove(futures->by_address, future->address);
+	}
+	TAILQ_REMOVE(&futures->all, future, in_all);
+	futures->count--;
+	futures->calls -= future->step.calls.count;
+}
+
+static void future_free(struct future *future)
+{
+	vec_free(&future->step.calls);
+	vec_free(&future->step.wakes);
+	free(future);
+}
+
+void futures__free(struct futures *futures)
+{
+	struct future *future;
+
+	if (!futures)
+		return;
+	while ((future = TAILQ_FIRST(&futures->all))) {
+		take_out(futures, future);
+		future_free(future);
+	}
+	tid_map__free(futures->by_address);
+	free(futures);
+}
+
+static int pass(struct futures *futures, struct step *step, enum fbt_step_end end)
+{
+	struct fbt_step *record = &step->record;
+
+	record->end = end;
+	record->header.flags &= (uint16_t)~FBT_STEP_POLL;
+	record->future = 0;
+	record->turn = 0;
+	record->state_before = record->state_after = 0;
+	return futures->on_step(futures->ctx, step);
+}
+
+static int end_future(struct futures *futures, struct future *future, enum fbt_step_end end)
+{
+	int err;
+
+	take_out(futures, future);
+	err = pass(futures, &future->step, end);
+	future_free(future);
+	return err;
+}
+
+/* It awaited until time_ns, or, if its probes were off for a time, perhaps not. */
+static int end_at(struct futures *futures, struct future *future, uint64_t time_ns,
+		  enum fbt_step_end end)
+{
+	struct fbt_step *record = &future->step.record;
+	uint64_t awaited_ns = sub_saturating(time_ns, record->end_ns);
+
+	if (record->header.flags & FBT_STEP_SAMPLED)
+		awaited_ns = 0;
+	record->await_ns += awaited_ns;
+	record->end_ns += awaited_ns;
+	record->thread_ns = record->end_ns - record->start_ns;
+	return end_future(futures, future, end);
+}
+
+static void add_sums(struct fbt_step *to, const struct fbt_step *from)
+{
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
+		to->sums[i].ns = add_saturating(to->sums[i].ns, from->sums[i].ns);
+		to->sums[i].calls += from->sums[i].calls;
+		to->sums[i].errors += from->sums[i].errors;
+		to->sums[i].max_ns = max_u64(to->sums[i].max_ns, from->sums[i].max_ns);
+		to->call_delay_ns[i] = add_saturating(to->call_delay_ns[i], from->call_delay_ns[i]);
+	}
+}
+
+static void add_limits(struct fbt_step_limits *to, const struct fbt_step_limits *from)
+{
+	if (!to->throttled_ns) {
+		to->quota_ns = from->quota_ns;
+		to->period_ns = from->period_ns;
+	}
+	to->throttled_ns = add_saturating(to->throttled_ns, from->throttled_ns);
+	to->throttled_periods += from->throttled_periods;
+	to->memory_hits += from->memory_hits;
+}
+
+static void add_faults(struct fbt_step_faults *to, const struct fbt_step_faults *from)
+{
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++) {
+		to->ns[i] = add_saturating(to->ns[i], from->ns[i]);
+		to->count[i] += from->count[i];
+	}
+	to->cpu_ns = add_saturating(to->cpu_ns, from->cpu_ns);
+	to->asleep_ns = add_saturating(to->asleep_ns, from->asleep_ns);
+	to->major_ns = add_saturating(to->major_ns, from->major_ns);
+	to->major_count += from->major_count;
+	to->mean_ps = from->mean_ps ? from->mean_ps : to->mean_ps;
+	if (from->file_ns > to->file_ns) {
+		to->file = from->file;
+		to->file_ns = from->file_ns;
+	}
+}
+
+/* What was measured of all polls is known of the step; starved_ns is the longest of any. */
+static void add_flags(struct fbt_step *to, const struct fbt_step *from)
+{
+	const uint16_t all = FBT_STEP_CPU_KNOWN | FBT_STEP_HANDLERS_TIMED | FBT_STEP_TEAM_TIMED |
+			     FBT_STEP_FAULTS_TIMED;
+	const uint16_t any = FBT_STEP_OTHER_UNKNOWN | FBT_STEP_SCHED_UNKNOWN | FBT_STEP_SAMPLED |
+			     FBT_STEP_CALLS_UNKNOWN | FBT_STEP_TEAM_KNOWN;
+
+	to->header.flags = (uint16_t)((to->header.flags & (from->header.flags | ~all)) |
+				      (from->header.flags & any));
+}
+
+static void add_figures(struct fbt_step *to, const struct fbt_step *from)
+{
+	to->other_syscall_ns = add_saturating(to->other_syscall_ns, from->other_syscall_ns);
+	to->lost_calls += from->lost_calls;
+	to->threads = from->threads;
+	to->run_delay_ns = add_saturating(to->run_delay_ns, from->run_delay_ns);
+	to->minor_faults += from->minor_faults;
+	to->major_faults += from->major_faults;
+	to->cpu_ns = add_saturating(to->cpu_ns, from->cpu_ns);
+	to->asleep_ns = add_saturating(to->asleep_ns, from->asleep_ns);
+	to->fault_wait_ns = add_saturating(to->fault_wait_ns, from->fault_wait_ns);
+	add_sums(to, from);
+	add_limits(&to->limits, &from->limits);
+	add_faults(&to->faults, &from->faults);
+	to->team_ns = add_saturating(to->team_ns, from->team_ns);
+	to->team_cpu_ns = add_saturating(to->team_cpu_ns, from->team_cpu_ns);
+	to->team_delay_ns = add_saturating(to->team_delay_ns, from->team_delay_ns);
+	if (from->starved_ns > to->starved_ns) {
+		to->starved_ns = from->starved_ns;
+		to->starved_tid = from->starved_tid;
+	}
+	to->handlers_ns = add_saturating(to->handlers_ns, from->handlers_ns);
+	to->handlers += from->handlers;
+	to->handlers_left += from->handlers_left;
+	add_flags(to, from);
+	to->await_ns = add_saturating(to->await_ns, sub_saturating(from->start_ns, to->end_ns));
+	to->end_ns = max_u64(from->end_ns, to->end_ns);
+	to->thread_ns = to->end_ns - to->start_ns;
+	to->polls++;
+}
+
+static void add_calls(struct futures *futures, struct future *future, struct step *poll)
+{
+	struct step *step = &future->step;
+
+	step->calls_truncated |= poll->calls_truncated;
+	vec_for_each (call, &poll->calls) {
+		if (step->calls.count >= STEP_CALLS_MAX || futures->calls >= FUTURES_CALLS_MAX ||
+		    vec_push(&step->calls, *call)) {
+			step->calls_truncated = true;
+			break;
+		}
+		futures->calls++;
+	}
+	vec_for_each (wake, &poll->wakes) {
+		if (vec_push(&step->wakes, *wake))
+			break;
+	}
+	if (poll->stop.header.type)
+		step->stop = poll->stop;
+}
+
+/* Its state changes in polls only: if it has, one of them was lost. */
+static bool misses_poll(const struct future *future, const struct fbt_step *poll)
+{
+	return poll->state_before != FBT_FUTURE_UNKNOWN && future->state != poll->state_before;
+}
+
+static void join(struct futures *futures, struct future *future, struct step *poll)
+{
+	if (misses_poll(future, &poll->record))
+		future->step.calls_truncated = true;
+	add_figures(&future->step.record, &poll->record);
+	add_calls(futures, future, poll);
+	future->turn = poll->record.turn;
+	future->state = poll->record.state_after;
+	TAILQ_REMOVE(&futures->all, future, in_all);
+	TAILQ_INSERT_TAIL(&futures->all, future, in_all);
+}
+
+/* Begins a step with its first poll, whose calls are taken. */
+static int park(struct futures *futures, struct step *poll)
+{
+	struct future *future = calloc(1, sizeof(*future));
+	int err = 0, result;
+
+	if (!future)
+		return -ENOMEM;
+	future->step = *poll;
+	future->address = poll->record.future;
+	future->turn = poll->record.turn;
+	future->state = poll->record.state_after;
+	poll->calls = (call_vec){0};
+	poll->wakes = (wake_vec){0};
+	if (futures->count >= FUTURES_MAX)
+		err = end_future(futures, TAILQ_FIRST(&futures->all), FBT_END_UNWOUND);
+	result = add(futures, future);
+	if (result)
+		future_free(future);
+	return err ? err : result;
+}
+
+/* False: the future goes on. */
+static bool has_ended(const struct fbt_step *poll, enum fbt_step_end *end)
+{
+	*end = (enum fbt_step_end)poll->end;
+	if (poll->end != FBT_END_RETURN)
+		return true;
+	if (poll->state_after == FBT_FUTURE_PANICKED)
+		*end = FBT_END_UNWOUND;
+	if (poll->state_after == FBT_FUTURE_UNKNOWN)
+		*end = FBT_END_TRUNCATED;
+	return poll->state_after < FBT_FUTURE_AWAITS || poll->state_after == FBT_FUTURE_UNKNOWN;
+}
+
+/* Its probes were off for a time, in which it may have been polled. */
+static bool was_unwatched(const struct future *future, const struct fbt_step *poll)
+{
+	return poll->header.flags & FBT_STEP_SAMPLED && future->turn != poll->turn;
+}
+
+/* The future that this poll goes on with, if any. Ends one that it shows to be over. */
+static int find_begun(struct futures *futures, const struct fbt_step *poll, struct future **begun)
+{
+	struct future *future = find(futures, poll);
+
+	*begun = NULL;
+	if (!future)
+		return 0;
+	if (poll->state_before < FBT_FUTURE_AWAITS)
+		return end_future(futures, future, FBT_END_UNWOUND);
+	if (was_unwatched(future, poll))
+		return end_future(futures, future, FBT_END_TRUNCATED);
+	*begun = future;
+	return 0;
+}
+
+int futures__take(struct futures *futures, struct step *poll, uint64_t *late)
+{
+	struct fbt_step *record = &poll->record;
+	enum fbt_step_end end;
+	bool is_over = has_ended(record, &end);
+	struct future *future;
+	int err = find_begun(futures, record, &future), result = 0;
+
+	if (!future && record->state_before >= FBT_FUTURE_AWAITS) {
+		++*late;
+		return err;
+	}
+	if (!future) {
+		record->await_ns = 0;
+		record->polls = 1;
+		result = is_over ? pass(futures, poll, end) : park(futures, poll);
+	} else {
+		join(futures, future, poll);
+		if (is_over)
+			result = end_future(futures, future, end);
+	}
+	return err ? err : result;
+}
+
+int futures__end_process(struct futures *futures, uint32_t tgid, uint64_t time_ns)
+{
+	struct future *future = TAILQ_FIRST(&futures->all), *next;
+	int err = 0;
+
+	for (; future; future = next) {
+		next = TAILQ_NEXT(future, in_all);
+		if (future->step.record.tgid == tgid)
+			keep_first(&err, end_at(futures, future, time_ns, FBT_END_EXITED));
+	}
+	return err;
+}
+
+int futures__flush(struct futures *futures, uint64_t time_ns)
+{
+	struct future *future;
+	int err = 0;
+
+	while ((future = TAILQ_FIRST(&futures->all)))
+		keep_first(&err, end_at(futures, future, time_ns, FBT_END_TRUNCATED));
+	return err;
+}
