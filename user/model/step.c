@@ -43,6 +43,9 @@ uint64_t step_compute_ns(const struct step *step)
 	return sub_saturating(step_total_ns(step), step_syscall_ns(step));
 }
 
+/* A shorter stop is not worth a word. */
+#define STOP_MIN_NS 100000
+
 static uint64_t take(uint64_t ns, uint64_t *left_ns)
 {
 	uint64_t taken = min_u64(ns, *left_ns);
@@ -62,9 +65,12 @@ static uint64_t cpu_in_calls_ns(const struct fbt_step *record)
 	return sub_saturating(ns, record->asleep_ns);
 }
 
-static bool step_was_stopped(const struct step *step)
+/* The most that the stops which were seen can have taken. */
+static uint64_t stopped_ns(const struct step *step)
 {
-	return step->stop.header.type == FBT_EVENT_STOP;
+	if (step->stop.header.type != FBT_EVENT_STOP || step->stop.tid != step->record.tid)
+		return 0;
+	return step->stop.stopped_ns;
 }
 
 void step_split(const struct step *step, struct step_parts *parts)
@@ -92,11 +98,14 @@ void step_split(const struct step *step, struct step_parts *parts)
 	if (step_calls_known(step)) {
 		ns[STEP_OWN] =
 			take(sub_saturating(record->cpu_ns, cpu_in_calls_ns(record)), &left_ns);
+		ns[STEP_STOPPED] = take(stopped_ns(step), &left_ns);
 		ns[STEP_FAULTS] = take(record->fault_wait_ns, &left_ns);
 	} else {
 		ns[STEP_OWN] = take(record->cpu_ns, &left_ns);
+		ns[STEP_STOPPED] = take(stopped_ns(step), &left_ns);
 	}
-	ns[step_was_stopped(step) ? STEP_STOPPED : STEP_OFF_CPU] = left_ns;
+	ns[STEP_OFF_CPU] = left_ns;
+	parts->stops_known = ns[STEP_STOPPED] || left_ns < STOP_MIN_NS;
 }
 
 const char *step_part_name(enum step_part part, bool calls_known)
@@ -144,6 +153,17 @@ const char *step_end_name(enum fbt_step_end end)
 	};
 
 	return end <= FBT_END_EXITED ? names[end] : "unknown";
+}
+
+const char *stop_reason_name(enum fbt_stop_reason reason)
+{
+	static const char *const names[FBT_STOP_REASON_COUNT] = {
+		[FBT_STOP_SIGNAL] = "signal",
+		[FBT_STOP_TRACER] = "tracer",
+		[FBT_STOP_FREEZER] = "freezer",
+	};
+
+	return reason < FBT_STOP_REASON_COUNT ? names[reason] : "unknown";
 }
 
 void step_breakdown(const struct step *step, struct breakdown *breakdown)

@@ -25,7 +25,11 @@ struct step {
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
-	struct fbt_stop stop; /* header.type is 0: the thread was not seen stopped in it */
+	/*
+	 * Of the thread, or if it was not stopped, of one that it waited for. header.type is 0:
+	 * none was seen stopped.
+	 */
+	struct fbt_stop stop;
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 };
 
@@ -47,7 +51,8 @@ enum step_part {
  */
 struct step_parts {
 	uint64_t ns[STEP_PARTS];
-	bool known; /* all were measured */
+	bool known;	  /* all were measured */
+	bool stops_known; /* else STEP_OFF_CPU may have a stop that was too short to be seen */
 };
 
 /* Ferrum's SyscallBreakdown. */
@@ -74,6 +79,7 @@ const char *step_part_name(enum step_part part, bool calls_known);
 
 uint64_t step_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);
+const char *stop_reason_name(enum fbt_stop_reason reason); /* "signal", "tracer", "freezer" */
 const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */
 
 /* In microseconds. Each figure is rounded down, so the sum never exceeds the total. */

@@ -116,6 +116,14 @@ uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
 		found |= FBT_FD_FIRST;
 	if (has_word(returns_descriptor, name))
 		found |= FBT_FD_MADE;
+	if (has_word(" write writev sendto sendmsg sendmmsg ", name))
+		found |= FBT_FD_WRITES;
+	if (has_word(" read readv recvfrom recvmsg recvmmsg ", name))
+		found |= FBT_FD_READS;
+	if (has_word(" poll ppoll ", name))
+		found |= FBT_FD_POLLS;
+	if (has_word(" epoll_wait epoll_pwait epoll_pwait2 ", name))
+		found |= FBT_FD_EPOLLS;
 	return found;
 }
 

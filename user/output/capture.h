@@ -18,7 +18,7 @@
  * 3: steps without signal handlers and starved threads; 2: without cgroup limits; 1: calls without
  * arguments
  */
-#define CAPTURE_VERSION 4
+#define CAPTURE_VERSION 5
 
 struct capture_header {
 	uint64_t magic;

@@ -57,6 +57,8 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 	};
 	int err = 0;
 
+	if (cause_has_stop(&escalation->cause))
+		entry.stop = escalation->cause.stop;
 	if (tally->entries.count < ESCALATIONS_LISTED)
 		err = vec_push(&tally->entries, entry);
 	else
@@ -348,6 +350,7 @@ static void add_parts(struct tally_kind *kind, const struct step *step)
 	if (!parts.known)
 		return;
 	kind->parts_known++;
+	kind->stops_unknown += !parts.stops_known;
 	if (step->record.end == FBT_END_RETURN)
 		tail__add(kind->tail, &parts, step_total_ns(step));
 }

@@ -49,6 +49,7 @@ struct escalation_entry {
 	bool judged;
 	bool cause_usual_known;
 	bool complete;
+	struct fbt_stop stop; /* header.type 0: none is part of the cause */
 };
 
 struct escalation_tally {
@@ -183,6 +184,7 @@ struct tally_kind {
 	uint64_t compute_max_ns;       /* in one step */
 	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
 	uint64_t parts_known;	       /* steps all of whose parts were measured */
+	uint64_t stops_unknown;	       /* those of them whose short stops may not have been seen */
 	struct tail *tail;	       /* of these, those that returned */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */
