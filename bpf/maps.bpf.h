@@ -144,6 +144,14 @@ struct {
 	__type(value, struct fbt_wait);
 } waits SEC(".maps");
 
+/* Threads whose steps wait for answers, by process: see bpf/answers.bpf.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, FBT_ANSWERED);
+	__type(key, __u32);
+	__type(value, struct fbt_answered);
+} answered SEC(".maps");
+
 /* The latest long calls of each slot's thread. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);

@@ -7,8 +7,8 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include "answers.bpf.h"
 #include "steps.bpf.h"
-#include "wakes.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -113,6 +113,8 @@ int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 	slot->busy -= (now << 1) - 1;
 	if (nr == NR_FUTEX && call_detail >= FBT_DETAIL_ESCALATED)
 		enter_futex(slot, task, index);
+	else if (answers_wanted && nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_WRITES))
+		enter_write(slot, index);
 	return 0;
 }
 

@@ -27,6 +27,15 @@
 /* WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, UNLOCK_PI, WAKE_BITSET */
 #define WAKE_OPS (OP(WAKE) | OP(3) | OP(4) | OP(5) | OP(UNLOCK_PI) | OP(10))
 
+/* No operation of futex: a write, see bpf/answers.bpf.h. */
+#define OP_ANSWER 31
+
+/* Where a wait in another call than futex is noted: no user has such addresses. */
+static __always_inline __u64 answer_address(__u32 index)
+{
+	return 1ull << 63 | index;
+}
+
 /* The values of a lock of glibc and of Rust: 0 free, 1 held, 2 held and waited for. */
 #define LOCK_WAITED_FOR 2
 
@@ -86,6 +95,7 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 			 __u32 count)
 {
 	struct fbt_past *past = bpf_map_lookup_elem(&pasts, &index);
+	struct task_struct *task = bpf_get_current_task_btf();
 
 	if (!wait || !slot || !past || __sync_lock_test_and_set(&wait->busy, 1))
 		return 0;
@@ -96,6 +106,9 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	wait->waker.since_ns = slot->born_ns;
 	wait->waker.busy_ns = fbt_busy_ns(slot->busy, slot->start_ns);
 	wait->waker.delay_ns = slot->call_delay_ns;
+	wait->waker.cpu_ns = cpu_clock(task, slot->start_ns);
+	wait->waker.switches = task->nvcsw;
+	wait->waker.faults = task->maj_flt;
 	wait->waker.flags = wake_flags(wait, op, count);
 	if (past->tid == slot->tid)
 		__builtin_memcpy(&wait->waker.past, past, sizeof(*past));
@@ -142,12 +155,12 @@ static __always_inline bool is_lock_wait(struct fbt_slot *slot, struct task_stru
 	return op == LOCK_PI || op == LOCK_PI2 || (__u32)THIRD_OF(regs) == LOCK_WAITED_FOR;
 }
 
-static __always_inline void send_wake(struct fbt_slot *slot, __u64 start)
+static __always_inline void send_wake(struct fbt_slot *slot, __u64 address, __u64 start)
 {
-	struct fbt_wait *wait = wait_at(slot->tgid, slot->call_args[0]);
+	struct fbt_wait *wait = wait_at(slot->tgid, address);
 	struct fbt_ring_wake *wake;
 
-	if (!wait || wait->address != slot->call_args[0] || wait->tgid != slot->tgid ||
+	if (!wait || wait->address != address || wait->tgid != slot->tgid ||
 	    wait->waker.wake_ns < start)
 		return;
 	wake = bpf_ringbuf_reserve(&events, sizeof(*wake), 0);
@@ -171,7 +184,7 @@ static __always_inline void send_wake(struct fbt_slot *slot, __u64 start)
 	wait->unread = 0;
 	store_barrier();
 	*(volatile __u32 *)&wait->busy = 0;
-	if (!is_lock_wait(slot, bpf_get_current_task_btf()))
+	if (slot->nr != NR_FUTEX || !is_lock_wait(slot, bpf_get_current_task_btf()))
 		wake->waker.flags &= ~FBT_WAKE_LOCK;
 	bpf_ringbuf_submit(wake, BPF_RB_NO_WAKEUP);
 }
@@ -225,9 +238,11 @@ static __always_inline void read_past_call(struct fbt_past_call *call, struct fb
 	call->duration_ns = now - start;
 	call->busy_ns = fbt_busy_ns(slot->busy, now);
 	call->delay_ns = run_delay_of(task);
-	call->cpu_ns = task->se.sum_exec_runtime;
+	call->cpu_ns = cpu_clock(task, now);
 	call->call_delay_ns = 0;
 	call->nr = slot->nr;
+	call->switches = task->nvcsw;
+	call->faults = task->maj_flt;
 }
 
 /*
@@ -262,6 +277,48 @@ static __always_inline __u32 leave_wait(__u32 flags)
 	return flags & ~FBT_CALL_NOTED;
 }
 
+/* The step has waited for something to read. */
+static __always_inline bool is_answered(__u32 nr)
+{
+	return nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_WAITS);
+}
+
+static __always_inline struct fbt_answered *answered_of(__u32 tgid)
+{
+	__u32 place = tgid % FBT_ANSWERED;
+
+	return bpf_map_lookup_elem(&answered, &place);
+}
+
+/* Steps have waited so: until then writers have nothing to look for. */
+static volatile __u32 answers_wanted;
+
+/* The step has waited for long: from now on its answers are looked for. */
+static __always_inline void want_answers(struct fbt_slot *slot, __u32 index)
+{
+	struct fbt_answered *to = answered_of(slot->tgid);
+
+	if (!to)
+		return;
+	if (to->tgid != slot->tgid) {
+		__builtin_memset(to, 0, sizeof(*to));
+		to->tgid = slot->tgid;
+	}
+	for (int i = 0; i < FBT_ANSWERED_SLOTS; i++) {
+		if (to->slot[i] == index)
+			return;
+	}
+	to->slot[to->next++ % FBT_ANSWERED_SLOTS] = index;
+	answers_wanted = 1;
+}
+
+static __always_inline void send_answer(struct fbt_slot *slot, __u32 index, __u64 start)
+{
+	if (answers_wanted)
+		send_wake(slot, answer_address(index), start);
+	want_answers(slot, index);
+}
+
 /* Not inlined: few calls are long. Called when slot->busy has the call. */
 __noinline int leave_long_call(struct fbt_slot *slot, __u32 index, __u64 start, __u64 now)
 {
@@ -272,7 +329,9 @@ __noinline int leave_long_call(struct fbt_slot *slot, __u32 index, __u64 start, 
 	if (!slot || !past)
 		return 0;
 	if (slot->step_start_ns && slot->nr == NR_FUTEX && slot->call_flags)
-		send_wake(slot, start);
+		send_wake(slot, slot->call_args[0], start);
+	else if (slot->step_start_ns && is_answered(slot->nr) && slot->call_flags)
+		send_answer(slot, index, start);
 	read_past_call(&call, slot, start, now);
 	inside = delay_in_call(slot, past, &call, start);
 	if (inside > call.duration_ns)

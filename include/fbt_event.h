@@ -352,6 +352,7 @@ struct fbt_wake {
 	__u32 tid;	/* of the waiter */
 	__u64 start_ns; /* that of the waiter's call */
 	__u64 wake_ns;
+	/* What is not known to be one of the others counts as time on a CPU. */
 	__u64 cpu_ns;	  /* the waker ran outside of calls */
 	__u64 delay_ns;	  /* it waited for a CPU */
 	__u64 call_ns;	  /* it was in calls */
@@ -359,8 +360,12 @@ struct fbt_wake {
 	__u64 nr_ns;	  /* of call_ns, in the calls of number nr, the longest of them */
 	__u32 nr;
 	__u32 waker_tid;
-	__u32 flags; /* FBT_WAKE_* */
-	__u32 reserved;
+	__u32 flags;  /* FBT_WAKE_* */
+	__u32 faults; /* of fault_wait_ns: page faults that waited for a disk */
+	/* Outside of calls, neither on a CPU nor waiting for one: */
+	__u64 stopped_ns;    /* 0 in a stream: of off_ns, what a stop was seen in (fbt_stop) */
+	__u64 fault_wait_ns; /* in stretches with a page fault that waited for a disk */
+	__u64 off_ns;	     /* for another reason */
 };
 
 /*
@@ -385,7 +390,10 @@ enum fbt_stop_reason {
 	FBT_STOP_REASON_COUNT = 3,
 };
 
-/* A thread was seen stopped in its step. Sent at most once for each step, before it. */
+/*
+ * A thread was seen stopped: in its step, or while a step of its process waited. Sent before that
+ * step; of several records about one thread the latest counts.
+ */
 struct fbt_stop {
 	struct fbt_header header;
 	__u64 time_ns; /* when it was seen */
@@ -394,6 +402,8 @@ struct fbt_stop {
 	__u32 reason;  /* enum fbt_stop_reason */
 	__u32 tracer;  /* FBT_STOP_TRACER: its pid; 0: not known */
 	char comm[16]; /* of the tracer; "": not known */
+	/* The most that its stops in the step, or in the wait, can have taken so far. */
+	__u64 stopped_ns;
 };
 
 /* The user has asked to escalate the next step that ends (SIGUSR1, --escalate-now). */
@@ -533,7 +543,7 @@ FBT_ASSERT_SIZE(fbt_step_limits, 32);
 FBT_ASSERT_SIZE(fbt_step_faults, 96);
 FBT_ASSERT_SIZE(fbt_step, 616);
 FBT_ASSERT_SIZE(fbt_call, 72);
-FBT_ASSERT_SIZE(fbt_wake, 88);
+FBT_ASSERT_SIZE(fbt_wake, 112);
 FBT_ASSERT_SIZE(fbt_table, 56);
 FBT_ASSERT_SIZE(fbt_thread_use, 72);
 FBT_ASSERT_SIZE(fbt_cpus, 32);
@@ -543,7 +553,7 @@ FBT_ASSERT_SIZE(fbt_target_exit, 24);
 FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
-FBT_ASSERT_SIZE(fbt_stop, 48);
+FBT_ASSERT_SIZE(fbt_stop, 56);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);
 

@@ -42,10 +42,16 @@ enum fbt_slot_state {
 
 /* How a syscall uses descriptors, by its number. */
 enum fbt_descriptor {
-	FBT_FD_FIRST = 1,  /* the first argument is a descriptor */
-	FBT_FD_CLOSED = 2, /* the call closes it */
-	FBT_FD_RING = 4,   /* unless the fourth argument has FBT_RING_INDEX */
-	FBT_FD_MADE = 8,   /* the call returns a descriptor */
+	FBT_FD_FIRST = 1,   /* the first argument is a descriptor */
+	FBT_FD_CLOSED = 2,  /* the call closes it */
+	FBT_FD_RING = 4,    /* unless the fourth argument has FBT_RING_INDEX */
+	FBT_FD_MADE = 8,    /* the call returns a descriptor */
+	FBT_FD_WRITES = 16, /* it writes to the first argument */
+	/* It waits until there is something to read: */
+	FBT_FD_READS = 32,  /* from the first argument */
+	FBT_FD_POLLS = 64,  /* from any in an array of struct pollfd, the first argument */
+	FBT_FD_EPOLLS = 96, /* from any that an epoll, the first argument, watches */
+	FBT_FD_WAITS = 96,
 };
 
 /* IORING_ENTER_REGISTERED_RING */
@@ -392,9 +398,11 @@ struct fbt_past_call {
 	__u64 duration_ns;
 	__u64 busy_ns;	     /* time in calls of this thread so far, this one included */
 	__u64 delay_ns;	     /* its waits for a CPU so far, those in this call included */
-	__u64 cpu_ns;	     /* its time on a CPU so far, exact if it blocked in this call */
+	__u64 cpu_ns;	     /* its CPU clock, see bpf/times.bpf.h; 0: the kernel has none */
 	__u32 call_delay_ns; /* of delay_ns, those in this call; at most 2^32 - 1 */
 	__u32 nr;
+	__u32 switches; /* how often it gave up its CPU so far */
+	__u32 faults;	/* its page faults so far that waited for a disk */
 };
 
 struct fbt_past {
@@ -409,7 +417,10 @@ struct fbt_waker {
 	__u64 since_ns; /* since when its calls are known; ~0: not known */
 	__u64 busy_ns;	/* as in fbt_past_call */
 	__u64 delay_ns;
+	__u64 cpu_ns;
 	__u32 flags; /* FBT_WAKE_* */
+	__u32 switches;
+	__u32 faults;
 	__u32 reserved;
 	struct fbt_past past;
 };
@@ -428,6 +439,18 @@ struct fbt_wait {
 
 /* After so many wakes that no step has waited for, the place is free. */
 #define FBT_UNREAD_MAX 1024
+
+/*
+ * The map answered: the slots of a process whose steps wait for an answer in another call than
+ * futex, the latest of them.
+ */
+#define FBT_ANSWERED	   256
+#define FBT_ANSWERED_SLOTS 4
+struct fbt_answered {
+	__u32 tgid;
+	__u32 next;
+	__u32 slot[FBT_ANSWERED_SLOTS]; /* 0: none */
+};
 
 /* A wait and its waker, in the event ring; user/kernel/wakes.c turns it into an fbt_wake. */
 struct fbt_ring_wake {

@@ -132,6 +132,7 @@ struct path {
 struct file {
 	struct inode *f_inode;
 	const void *f_op;
+	void *private_data;
 	struct path f_path;
 };
 
@@ -199,6 +200,61 @@ struct mem_cgroup {
 struct list_head {
 	struct list_head *next;
 	struct list_head *prev;
+};
+
+struct wait_queue_head {
+	struct list_head head;
+};
+
+typedef struct wait_queue_head wait_queue_head_t;
+
+struct wait_queue_entry {
+	struct list_head entry;
+};
+
+typedef struct wait_queue_entry wait_queue_entry_t;
+
+struct pipe_inode_info {
+	wait_queue_head_t rd_wait;
+};
+
+struct eventfd_ctx {
+	wait_queue_head_t wqh;
+};
+
+struct socket_wq {
+	wait_queue_head_t wait;
+};
+
+struct sock_common {
+	unsigned short skc_family;
+};
+
+struct sock {
+	struct sock_common __sk_common;
+	struct socket_wq *sk_wq;
+};
+
+struct socket {
+	struct sock *sk;
+};
+
+struct unix_sock {
+	struct sock sk;
+	struct sock *peer;
+};
+
+struct eventpoll;
+
+struct epitem {
+	struct eventpoll *ep;
+};
+
+/* An epoll's entry in the queue of a file that it watches. */
+struct eppoll_entry {
+	struct epitem *base;
+	wait_queue_entry_t wait;
+	wait_queue_head_t *whead;
 };
 
 struct signal_struct {

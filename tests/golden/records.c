@@ -354,6 +354,7 @@ static void write_stop(struct events *events)
 	stop->reason = line_take_name(&events->line, "reason", reasons);
 	stop->tracer = (uint32_t)line_take_number(&events->line, "tracer", 0);
 	snprintf(stop->comm, sizeof(stop->comm), "%s", line_take_text(&events->line, "comm", ""));
+	stop->stopped_ns = line_take_time(&events->line, "stopped", 0);
 }
 
 static void write_thread_use(struct events *events)
@@ -404,8 +405,11 @@ static void write_wake(struct events *events)
 	wake->delay_ns = line_take_time(&events->line, "delay", 0);
 	wake->call_ns = line_take_time(&events->line, "calls", 0);
 	wake->unknown_ns = line_take_time(&events->line, "unknown", 0);
-	wake->wake_ns =
-		wake->start_ns + wake->cpu_ns + wake->delay_ns + wake->call_ns + wake->unknown_ns;
+	wake->fault_wait_ns = line_take_time(&events->line, "faulted", 0);
+	wake->faults = (uint32_t)line_take_number(&events->line, "faults", 0);
+	wake->off_ns = line_take_time(&events->line, "off", 0);
+	wake->wake_ns = wake->start_ns + wake->cpu_ns + wake->delay_ns + wake->call_ns +
+			wake->unknown_ns + wake->fault_wait_ns + wake->off_ns;
 	wake->nr_ns = line_take_time(&events->line, "longest", wake->call_ns);
 	wake->nr = take_syscall(events);
 	wake->waker_tid = (uint32_t)line_take_number(&events->line, "waker", 0);

@@ -83,12 +83,14 @@ static void write_wake(const struct fbt_wake *wake)
 {
 	printf("%s{\"type\": \"wake\", \"tid\": %u, \"start_ns\": %llu, \"wake_ns\": %llu, "
 	       "\"cpu_ns\": %llu, \"delay_ns\": %llu, \"call_ns\": %llu, \"unknown_ns\": %llu, "
-	       "\"nr\": %u, \"nr_ns\": %llu, \"waker\": %u, \"flags\": %u}",
+	       "\"nr\": %u, \"nr_ns\": %llu, \"waker\": %u, \"flags\": %u, "
+	       "\"stopped_ns\": %llu, \"fault_wait_ns\": %llu, \"off_ns\": %llu}",
 	       comma, wake->tid, (unsigned long long)wake->start_ns,
 	       (unsigned long long)wake->wake_ns, (unsigned long long)wake->cpu_ns,
 	       (unsigned long long)wake->delay_ns, (unsigned long long)wake->call_ns,
 	       (unsigned long long)wake->unknown_ns, wake->nr, (unsigned long long)wake->nr_ns,
-	       wake->waker_tid, wake->flags);
+	       wake->waker_tid, wake->flags, (unsigned long long)wake->stopped_ns,
+	       (unsigned long long)wake->fault_wait_ns, (unsigned long long)wake->off_ns);
 }
 
 static void write_file(const struct fbt_file *file)

@@ -6,10 +6,10 @@
 # shellcheck source=tests/live/judge/lib.sh
 . tests/live/judge/lib.sh
 
-for mode in lock_more lock_computed late sleep threads; do
+for mode in lock_more lock_computed late late_polled sleep threads; do
 	scored $mode 300
 done
-for mode in prefill device workers; do
+for mode in prefill device workers answer_epolled; do
 	scored $mode 500
 done
 finish

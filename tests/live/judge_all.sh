@@ -5,7 +5,8 @@
 # shellcheck source=tests/live/judge/lib.sh
 . tests/live/judge/lib.sh
 
-for mode in lock lock_more lock_less lock_computed lock_beside late sleep threads mmap writes reads ioctl; do
+for mode in lock lock_more lock_less lock_computed lock_beside late late_read late_polled late_epolled sleep \
+	threads mmap writes reads ioctl; do
 	scored $mode 700
 done
 if chrt -f 1 true 2>/dev/null; then
@@ -14,16 +15,21 @@ if chrt -f 1 true 2>/dev/null; then
 else
 	echo 'SKIP hog, starved: no thread may go first here'
 fi
-for mode in steady prefill device mixed growing bursts two busy_lock workers pool crew faulting \
-	warm_up; do
+for mode in steady prefill device mixed growing bursts two busy_lock workers pool crew answer_read \
+	answer_polled answer_epolled faulting warm_up; do
 	scored $mode 2000
 done
 
 scored stop 700
+scored traced 700
+scored worker_traced 700
 scored cold 700
 scored signals 700
 scored faults 700
 
+# What a worker computes while it reads is its work: only longer waits for the disk are found.
+shown worker_cold 700
+holds 'worker_cold: the cause is right' at_least 97 $((found - wrong)) "$found"
 JUDGE=$FBT_BUILD/tests/live_judge # a team that spins gets a CPU in turns, if none goes first
 scored pinned 300
 finish

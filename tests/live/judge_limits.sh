@@ -7,42 +7,6 @@
 # shellcheck source=tests/live/judge/lib.sh
 . tests/live/judge/lib.sh
 
-group=
-
-undo()
-{
-	[ -z "$group" ] || rmdir "$group/engine" "$group"
-}
-
-# make_group CONTROLLER LIMIT…: in $group, which has one of these files, with a cgroup for the engine
-# below it; version 2, or 1 where that has the controller
-make_group()
-{
-	local root limit
-
-	for root in /sys/fs/cgroup /sys/fs/cgroup/unified "/sys/fs/cgroup/$1" /sys/fs/cgroup/cpu,cpuacct; do
-		[ -w "$root/cgroup.procs" ] || continue
-		echo "+$1" 2>/dev/null >"$root/cgroup.subtree_control"
-		group=$root/fbt_test_$$
-		mkdir "$group" 2>/dev/null || continue
-		for limit in "${@:2}"; do
-			[ -w "$group/$limit" ] && mkdir "$group/engine" && return 0
-		done
-		rmdir "$group"
-	done
-	group=
-	return 1
-}
-
-# engine_in_group ENGINE: JUDGE is the engine in the cgroup
-engine_in_group()
-{
-	printf '#!/bin/sh\necho $$ >"%s/engine/cgroup.procs"\nexec "%s" "$@" "%s"\n' \
-		"$group" "$1" "$group" >"$TMP/limited"
-	chmod +x "$TMP/limited"
-	JUDGE=$TMP/limited
-}
-
 # named_for CAUSE: how many steps, of all
 named_for()
 {

@@ -33,9 +33,9 @@ static const struct {
 	       "remap_file_pages", "set_mempolicy", "set_mempolicy_home_node", "shmat", "shmctl",
 	       "shmdt", "shmget")},
 	{CAUSE_DRIVER_CALLS, CALL_COMMAND, NAMES("ioctl")},
+	{CAUSE_FILE_IO, CALL_BY_FILE | CALL_MOVES | CALL_ANSWERED, NAMES("read", "readv")},
 	{CAUSE_FILE_IO, CALL_BY_FILE | CALL_MOVES,
-	 NAMES("read", "pread64", "readv", "preadv", "preadv2", "sendfile", "splice", "tee",
-	       "copy_file_range")},
+	 NAMES("pread64", "preadv", "preadv2", "sendfile", "splice", "tee", "copy_file_range")},
 	{CAUSE_FILE_IO, CALL_BY_FILE | CALL_MOVES | CALL_WRITES,
 	 NAMES("write", "pwrite64", "writev", "pwritev", "pwritev2", "vmsplice")},
 	{CAUSE_FILE_IO, CALL_BY_FILE, NAMES("close", "fstat", "fcntl")},
@@ -51,21 +51,23 @@ static const struct {
 	       "removexattr", "rename", "renameat", "renameat2", "rmdir", "setxattr", "stat",
 	       "statfs", "statx", "symlink", "symlinkat", "sync", "sync_file_range", "syncfs",
 	       "truncate", "unlink", "unlinkat", "utime", "utimensat", "utimes")},
-	{CAUSE_SOCKET_IO, CALL_MOVES, NAMES("recvfrom", "recvmsg")},
+	{CAUSE_SOCKET_IO, CALL_MOVES | CALL_ANSWERED, NAMES("recvfrom", "recvmsg")},
+	{CAUSE_SOCKET_IO, CALL_ANSWERED, NAMES("recvmmsg")},
 	{CAUSE_SOCKET_IO, CALL_MOVES | CALL_WRITES, NAMES("sendto", "sendmsg")},
 	{CAUSE_SOCKET_IO, 0,
 	 NAMES("accept", "accept4", "bind", "connect", "getpeername", "getsockname", "getsockopt",
-	       "listen", "recvmmsg", "sendmmsg", "setsockopt", "shutdown", "socket", "socketpair")},
+	       "listen", "sendmmsg", "setsockopt", "shutdown", "socket", "socketpair")},
 	{CAUSE_THREAD_CHURN, CALL_MAKES_THREAD, NAMES("clone", "clone3", "fork", "vfork")},
 	{CAUSE_THREAD_CHURN, 0, NAMES("exit", "exit_group", "wait4", "waitid")},
 	{CAUSE_SIGNAL_STORM, CALL_SIGNAL, NAMES("rt_sigreturn")},
 	{CAUSE_SIGNAL_STORM, 0,
 	 NAMES("kill", "pidfd_send_signal", "rt_sigaction", "rt_sigpending", "rt_sigprocmask",
 	       "rt_sigqueueinfo", "rt_tgsigqueueinfo", "sigaltstack", "tgkill", "tkill")},
+	{CAUSE_SLEEP, CALL_ANSWERED,
+	 NAMES("epoll_pwait", "epoll_pwait2", "epoll_wait", "poll", "ppoll")},
 	{CAUSE_SLEEP, 0,
-	 NAMES("clock_nanosleep", "epoll_pwait", "epoll_pwait2", "epoll_wait", "epoll_wait_old",
-	       "nanosleep", "pause", "poll", "ppoll", "pselect6", "restart_syscall",
-	       "rt_sigsuspend", "rt_sigtimedwait", "sched_yield", "select")},
+	 NAMES("clock_nanosleep", "epoll_wait_old", "nanosleep", "pause", "pselect6",
+	       "restart_syscall", "rt_sigsuspend", "rt_sigtimedwait", "sched_yield", "select")},
 };
 
 static bool holds(const char *const *names, const char *name)
@@ -148,7 +150,7 @@ static enum cause_kind find_part(struct call_walk *walk)
 {
 	const struct fbt_call *call = walk->call;
 
-	if (walk->wake && walk->wake->flags & FBT_WAKE_ALL)
+	if (walk->wake && (walk->wake->flags & FBT_WAKE_ALL || walk->rule->traits & CALL_ANSWERED))
 		return CAUSE_LATE_THREAD;
 	if (!(walk->rule->traits & CALL_BY_FILE) || !call->file)
 		return (enum cause_kind)walk->rule->cause;
@@ -234,7 +236,9 @@ static const struct fbt_wake *find_wake(struct call_walk *walk)
 	uint64_t start_ns = walk->call->start_ns;
 
 	/* A wait that ended by itself, or by a signal: the wake was for another thread. */
-	if (!(walk->rule->traits & CALL_FUTEX) || walk->call->ret < 0)
+	if (!(walk->rule->traits & (CALL_FUTEX | CALL_ANSWERED)) || walk->call->ret < 0)
+		return NULL;
+	if (walk->rule->traits & CALL_ANSWERED && !walk->call->ret)
 		return NULL;
 	while (walk->wakes < wakes->count && wakes->items[walk->wakes].start_ns < start_ns)
 		walk->wakes++;
@@ -243,18 +247,28 @@ static const struct fbt_wake *find_wake(struct call_walk *walk)
 	return &wakes->items[walk->wakes];
 }
 
+static uint64_t split_off(struct call_walk *walk, uint64_t ns)
+{
+	uint64_t part_ns = min_u64(ns, walk->ns);
+
+	walk->ns -= part_ns;
+	return part_ns;
+}
+
 /* What the waker did while this thread waited. A lock is waited for whatever its holder does. */
 static void split_wait(struct call_walk *walk)
 {
 	const struct fbt_wake *wake = walk->wake;
 
 	walk->worker_ns = walk->delay_ns = 0;
+	walk->stopped_ns = walk->fault_ns = walk->off_ns = 0;
 	if (!wake || wake->flags & FBT_WAKE_LOCK)
 		return;
-	walk->worker_ns = min_u64(wake->cpu_ns, walk->ns);
-	walk->ns -= walk->worker_ns;
-	walk->delay_ns = min_u64(wake->delay_ns, walk->ns);
-	walk->ns -= walk->delay_ns;
+	walk->worker_ns = split_off(walk, wake->cpu_ns);
+	walk->delay_ns = split_off(walk, wake->delay_ns);
+	walk->stopped_ns = split_off(walk, wake->stopped_ns);
+	walk->fault_ns = split_off(walk, wake->fault_wait_ns);
+	walk->off_ns = split_off(walk, wake->off_ns);
 }
 
 bool call_walk_next(struct call_walk *walk)
@@ -277,7 +291,8 @@ bool call_walk_next(struct call_walk *walk)
 
 bool call_walk_is_covered(const struct call_walk *walk)
 {
-	return walk->covered_ns || walk->worker_ns || walk->delay_ns;
+	return walk->covered_ns || walk->worker_ns || walk->delay_ns || walk->stopped_ns ||
+	       walk->fault_ns || walk->off_ns;
 }
 
 bool call_walk_made_thread(const struct call_walk *walk)
@@ -312,9 +327,9 @@ static const struct {
 				  "is latency by design"},
 	[CAUSE_OTHER_CALLS] = {"other_calls", "look up the named call: this tool has no group for "
 					      "it"},
-	[CAUSE_LATE_THREAD] = {"late_thread", "find out why the named thread comes late to the "
-					      "barrier: it had more to do than the others, or "
-					      "something else"},
+	[CAUSE_LATE_THREAD] = {"late_thread", "find out why the named thread comes late, to the "
+					      "barrier or with its answer: it had more to do than "
+					      "usual, or something else"},
 	[CAUSE_RUN_QUEUE] = {"run_queue", "give the engine CPUs of its own: fewer threads or "
 					  "neighbours, cpusets, a higher CPU limit"},
 	[CAUSE_CPU_LIMIT] = {"cpu_limit", "raise or remove the CPU limit of its cgroup (cpu.max; "

@@ -23,7 +23,7 @@ enum cause_kind {
 	CAUSE_SIGNAL_STORM,	   /* signal handlers, sigreturn */
 	CAUSE_SLEEP,		   /* poll, epoll_wait, select, nanosleep, sched_yield */
 	CAUSE_OTHER_CALLS,	   /* any other syscall: named in the evidence */
-	CAUSE_LATE_THREAD,	   /* futex, at a barrier: another thread came late */
+	CAUSE_LATE_THREAD,	   /* futex at a barrier, or a read: another thread came late */
 	CAUSE_RUN_QUEUE,	   /* ready to run, no CPU free */
 	CAUSE_CPU_LIMIT,    /* … because its cgroup was at its limit: instead of RUN_QUEUE */
 	CAUSE_PAGE_FAULTS,  /* time of those without a disk is estimated by their number */
@@ -55,6 +55,7 @@ const char *cause_advice(enum cause_kind kind);
 #define CALL_SIGNAL	  256  /* it returns from a signal handler */
 #define CALL_STACK_NEW	  512  /* pthread_create does it before it makes a thread */
 #define CALL_STACK_GONE	  1024 /* pthread_join may do it after the end of a thread */
+#define CALL_ANSWERED	  2048 /* a positive result says that there was something to read */
 
 struct call_rule {
 	uint8_t cause;	  /* enum cause_kind */
@@ -71,7 +72,10 @@ struct call_walk {
 	uint64_t covered_ns;	     /* … waiting for the GPU while it worked: that is work */
 	uint64_t worker_ns;	     /* … the same for a thread of the process that computed */
 	uint64_t delay_ns;	     /* … waiting for a thread that waited for a CPU */
-	const struct fbt_wake *wake; /* who ended the call, a futex wait; NULL: not known */
+	uint64_t stopped_ns;	     /* … that was stopped */
+	uint64_t fault_ns;	     /* … that waited for a disk in a page fault */
+	uint64_t off_ns;	     /* … that was off the CPU for another reason */
+	const struct fbt_wake *wake; /* who ended the call, a wait; NULL: not known */
 	uint64_t cpu_wait_ns;	     /* … waiting for a CPU itself */
 	enum cause_kind part;	     /* of the call by itself */
 	enum cause_kind cause;	     /* the same, or CAUSE_THREAD_CHURN if a new thread claims it */
@@ -102,7 +106,7 @@ void call_walk_begin(struct call_walk *walk, const struct window *window, const 
 /*
  * Moves to the next call; false after the last. A call waits for the GPU if it blocked, or lies
  * inside a CUDA call that waits; without GPU records, and in an interval, nothing is covered. A
- * futex wait is covered as far as the thread that ended it computed, unless that gave back a lock.
+ * wait for a thread of the process is covered as far as that computed, unless it gave back a lock.
  */
 bool call_walk_next(struct call_walk *walk);
 
@@ -112,7 +116,7 @@ bool call_walk_next(struct call_walk *walk);
  */
 uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call);
 
-/* Some of the current call is work, or another thread's wait for a CPU. */
+/* Some of the current call is work, or what another thread waited for outside of calls. */
 bool call_walk_is_covered(const struct call_walk *walk);
 
 /* The current call made a thread or process. */

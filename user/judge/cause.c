@@ -51,6 +51,11 @@ static void give_waits(struct cause_times *times, const struct call_walk *walk, 
 	give(times, CAUSE_COMPUTE, walk->worker_ns, left_ns);
 	times->worker_ns += times->ns[CAUSE_COMPUTE] - before_ns;
 	give(times, CAUSE_RUN_QUEUE, walk->delay_ns, left_ns);
+	give(times, CAUSE_STOPPED, walk->stopped_ns, left_ns);
+	give(times, CAUSE_PAGE_FAULTS, walk->fault_ns, left_ns);
+	give(times, CAUSE_OFF_CPU, walk->off_ns, left_ns);
+	times->worker_fault_ns = add_saturating(times->worker_fault_ns, walk->fault_ns);
+	times->worker_faults += walk->fault_ns ? walk->wake->faults : 0;
 	times->starved_ns = sub_saturating(times->starved_ns, walk->delay_ns);
 }
 
@@ -430,6 +435,12 @@ static uint64_t waited_ns(const struct call_walk *walk, enum cause_kind part)
 		return walk->worker_ns;
 	if (part == CAUSE_RUN_QUEUE)
 		return walk->delay_ns;
+	if (part == CAUSE_STOPPED)
+		return walk->stopped_ns;
+	if (part == CAUSE_PAGE_FAULTS)
+		return walk->fault_ns;
+	if (part == CAUSE_OFF_CPU)
+		return walk->off_ns;
 	return walk->cause == part ? walk->ns : 0;
 }
 
@@ -439,6 +450,9 @@ static void add_wait(struct cause *cause, const struct fbt_wake *wake, uint64_t 
 	cause->waker.ns = add_saturating(cause->waker.ns, ns);
 	cause->waker.cpu_ns = add_saturating(cause->waker.cpu_ns, wake->cpu_ns);
 	cause->waker.delay_ns = add_saturating(cause->waker.delay_ns, wake->delay_ns);
+	cause->waker.stopped_ns = add_saturating(cause->waker.stopped_ns, wake->stopped_ns);
+	cause->waker.fault_ns = add_saturating(cause->waker.fault_ns, wake->fault_wait_ns);
+	cause->waker.off_ns = add_saturating(cause->waker.off_ns, wake->off_ns);
 	if (ns < *longest_ns)
 		return;
 	*longest_ns = ns;
@@ -484,6 +498,9 @@ static void name_starved(const struct step *step, const struct cause_times *time
 	cause->waker.ns = times->spun_ns;
 	cause->waker.cpu_ns = 0;
 	cause->waker.delay_ns = times->starved_ns;
+	cause->waker.stopped_ns = 0;
+	cause->waker.fault_ns = 0;
+	cause->waker.off_ns = 0;
 	cause->waker.call_ns = 0;
 	cause->waker.nr = 0;
 }
@@ -556,6 +573,7 @@ static void add_counts(const struct step *step, const struct cause_times *times,
 	cause->calls_partial = cause->calls_known && !has_all_calls(step);
 	cause->signals = times->signals;
 	cause->threads_made = times->threads_made;
+	cause->worker_faults = times->worker_faults;
 	if (step->record.header.flags & FBT_STEP_SCHED_UNKNOWN)
 		return;
 	cause->minor_faults = step->record.minor_faults;
@@ -609,10 +627,11 @@ void cause_find(const struct window *window, const struct step *step,
 	cause->kind = scope.cause = find_winner(&own, usual);
 	cause->time_ns = own.ns[cause->kind];
 	cause->usual_ns = usual->ns[cause->kind];
-	cause->fault_wait_ns = parts.ns[STEP_DISK_WAIT];
+	cause->fault_wait_ns = add_saturating(parts.ns[STEP_DISK_WAIT], times->worker_fault_ns);
 	name_mapping(step, cause);
 	cause->estimated = is_estimated(times, cause);
 	cause->stop = step->stop;
+	cause->step_tid = step->record.tid;
 	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
 	add_counts(step, times, cause);
 	if (cause->kind == CAUSE_COMPUTE && !step_calls_known(step))
@@ -631,6 +650,12 @@ void cause_find(const struct window *window, const struct step *step,
 	find_waker(window, step, scope.claims, cause);
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT)
 		name_starved(step, times, cause);
+}
+
+bool cause_has_stop(const struct cause *cause)
+{
+	return cause->stop.header.type == FBT_EVENT_STOP &&
+	       (cause->kind == CAUSE_STOPPED || cause->waker.stopped_ns);
 }
 
 void cause_set_transfer(const struct step *step, struct cause *cause)

@@ -25,8 +25,10 @@
  */
 struct cause_times {
 	uint64_t ns[CAUSE_COUNT];
-	uint64_t covered_ns; /* of COMPUTE: calls that waited for the GPU while that worked */
-	uint64_t worker_ns;  /* of COMPUTE: the same for a thread of the process */
+	uint64_t covered_ns;	  /* of COMPUTE: calls that waited for the GPU while that worked */
+	uint64_t worker_ns;	  /* of COMPUTE: the same for a thread of the process */
+	uint64_t worker_fault_ns; /* of PAGE_FAULTS: that such a thread waited for a disk */
+	uint32_t worker_faults;
 	/*
 	 * Another thread waited so long for a CPU, and no call of the step is known to have waited
 	 * for it. spun_ns of RUN_QUEUE are due to it.
@@ -93,6 +95,7 @@ struct cause {
 	uint64_t lock; /* LOCK_CONTENTION: address of the futex that was waited for longest */
 	uint32_t minor_faults; /* of the whole step, as the next three */
 	uint32_t major_faults;
+	uint32_t worker_faults; /* those that waited for a disk, of threads that it waited for */
 	uint32_t signals;
 	uint32_t threads_made;
 	uint64_t covered_ns;	/* COMPUTE: of time_ns, waiting for the GPU while that worked */
@@ -101,11 +104,13 @@ struct cause {
 	bool faults_timed;
 	bool mapping_is_all; /* or nearly all of it */
 	enum fbt_mapping mapping;
-	uint32_t fault_file;	       /* window file id; 0: not known, or no file */
-	struct fbt_stop stop;	       /* STOPPED: who stopped it */
+	uint32_t fault_file;  /* window file id; 0: not known, or no file */
+	struct fbt_stop stop; /* who stopped it, or the thread that it waited for: cause_has_stop */
+	uint32_t step_tid;    /* the step's own thread */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
 	/*
-	 * LOCK_CONTENTION, LATE_THREAD, RUN_QUEUE, COMPUTE: of the waits for other threads in that
+	 * LOCK_CONTENTION, LATE_THREAD, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: of the
+	 * waits for other threads in that
 	 * part of the step, the one for which it waited longest. waker_tid 0: none is known.
 	 */
 	struct {
@@ -114,6 +119,9 @@ struct cause {
 		uint64_t ns;	 /* of time_ns */
 		uint64_t cpu_ns; /* what the thread did meanwhile, as in fbt_wake */
 		uint64_t delay_ns;
+		uint64_t stopped_ns;
+		uint64_t fault_ns;
+		uint64_t off_ns;
 		uint64_t call_ns; /* in calls of the number nr */
 		uint32_t nr;
 	} waker;
@@ -143,6 +151,9 @@ struct cause {
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,
 		struct cause *cause);
+
+/* Somebody stopped a thread, and that is part of the cause. */
+bool cause_has_stop(const struct cause *cause);
 
 /* Makes the GPU copies the cause of a step that was escalated for them; it has GPU figures. */
 void cause_set_transfer(const struct step *step, struct cause *cause);

@@ -27,9 +27,10 @@ _Static_assert(WINDOW_PROCESSES_MAX <= 1 << (32 - KEY_PROCESS),
 	       "and so do the processes of one number");
 #define BUCKETS 64
 
-/* An anomaly is rare beside those nearby: see class_table__find_standard. */
+/* An anomaly is rare beside those nearby, and rarer beside others: class_table__find_standard. */
 #define NEIGHBOUR_REACH 3 /* buckets */
 #define COMMON_FACTOR	2
+#define FAR_FACTOR	8
 
 struct class_history {
 	uint64_t key;
@@ -376,7 +377,6 @@ static double interval_of(const struct class_table *table, const struct class_hi
 struct search {
 	struct class_table *table;
 	uint64_t key;
-	uint64_t reach;			  /* in powers of two */
 	const struct class_history *rare; /* at least twice as common as it; NULL: any */
 	double efficiency_percent;
 };
@@ -404,7 +404,6 @@ static struct search among_neighbours(const struct search *search,
 {
 	return (struct search){.table = search->table,
 			       .key = key,
-			       .reach = is_disturbed_class(history) ? BUCKETS : NEIGHBOUR_REACH,
 			       .rare = history,
 			       .efficiency_percent = search->efficiency_percent};
 }
@@ -437,14 +436,31 @@ static bool is_anomaly(const struct search *search, struct class_history *histor
 	return history->is_anomaly;
 }
 
-static struct class_history *find_standard(const struct search *search, uint64_t key)
+/*
+ * Whether a class can show that another one is an anomaly. Far away it must be what the kind does
+ * mostly, by its time as well: short steps that find nothing to do say nothing of those that do.
+ */
+static bool is_common(const struct class_table *table, const struct class_history *history,
+		      const struct class_history *rare, bool is_far)
+{
+	double interval = interval_of(table, history), rare_interval = interval_of(table, rare);
+
+	if (!is_far)
+		return interval * COMMON_FACTOR <= rare_interval;
+	return interval * FAR_FACTOR <= rare_interval &&
+	       (double)class_history__usual_work_ns(history) * rare_interval >=
+		       (double)class_history__usual_work_ns(rare) * interval;
+}
+
+static struct class_history *find_standard(const struct search *search, uint64_t key, uint64_t far)
 {
 	struct class_history *history = class_table__find(search->table, key);
+	const struct class_history *rare = search->rare;
 
 	if (!class_history__is_known(history))
 		return NULL;
-	if (search->rare && interval_of(search->table, history) * COMMON_FACTOR >
-				    interval_of(search->table, search->rare))
+	if (rare && !is_common(search->table, history, rare,
+			       far > NEIGHBOUR_REACH && !is_disturbed_class(rare)))
 		return NULL;
 	return is_anomaly(search, history, key) ? NULL : history;
 }
@@ -454,13 +470,13 @@ static struct class_history *find_nearest(const struct search *search)
 {
 	uint64_t bucket = search->key & KEY_BUCKET;
 
-	for (uint64_t far = 1; far <= search->reach; far++) {
+	for (uint64_t far = 1; far <= BUCKETS; far++) {
 		struct class_history *history = NULL;
 
 		if (far <= bucket)
-			history = find_standard(search, search->key - far);
+			history = find_standard(search, search->key - far, far);
 		if (!history && bucket + far <= BUCKETS)
-			history = find_standard(search, search->key + far);
+			history = find_standard(search, search->key + far, far);
 		if (history)
 			return history;
 	}
@@ -471,18 +487,16 @@ struct class_history *class_table__find_standard(struct class_table *table,
 						 struct class_history *own, uint64_t key,
 						 double efficiency_percent)
 {
-	struct search search = {.table = table,
-				.key = key,
-				.reach = BUCKETS,
-				.efficiency_percent = efficiency_percent};
+	struct search search = {
+		.table = table, .key = key, .efficiency_percent = efficiency_percent};
 	struct class_history *standard;
 
-	if (key & KEY_BY_ARGUMENT)
-		return own;
 	if (class_history__is_known(own)) {
 		if (!is_anomaly(&search, own, key))
 			return own;
 		search = among_neighbours(&search, own, key);
+	} else if (key & KEY_BY_ARGUMENT) {
+		return own;
 	}
 	standard = find_nearest(&search);
 	return standard ? standard : own;

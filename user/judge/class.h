@@ -79,10 +79,12 @@ struct class_history *class_table__find(struct class_table *table, uint64_t key)
  *
  * A standard is a class that is known and is no anomaly. An anomaly is a class whose usual step has
  * an efficiency below efficiency_percent by the budget of the nearest standard that is at least
- * twice as common and has up to eight times more or less work. Farther away is another sort of
- * step, unless half of the work of most of its steps may be none (cause_blame): that is left out.
- * How common a class is, is told by how many steps of all classes its own go back. Classes by an
- * argument have no neighbours.
+ * twice as common and has up to eight times more or less work; or that is farther away, at least
+ * eight times as common, and has more of the kind's work in sum. Where half of the work of most of
+ * its steps may be none (cause_blame), that is left out, and twice as common is enough at any
+ * distance. How common a class is, is told by how many steps of all classes its own go back. Of
+ * classes by an argument that takes the place of the work, but one that is not known has no
+ * standard.
  */
 struct class_history *class_table__find_standard(struct class_table *table,
 						 struct class_history *own, uint64_t key,

@@ -130,11 +130,11 @@ static const char *category_words(enum cause_kind kind)
 static void add_head(struct line *line, const struct cause *cause, const struct window *window)
 {
 	static const char *const group_words[CAUSE_COUNT] = {
-		[CAUSE_LOCK_CONTENTION] = "locks",  [CAUSE_ALLOCATION_CHURN] = "memory calls",
-		[CAUSE_DRIVER_CALLS] = "ioctl",	    [CAUSE_FILE_IO] = "file calls",
-		[CAUSE_SOCKET_IO] = "socket calls", [CAUSE_SIGNAL_STORM] = "signal calls",
-		[CAUSE_SLEEP] = "waiting calls",    [CAUSE_OTHER_CALLS] = "other calls",
-		[CAUSE_LATE_THREAD] = "futex",
+		[CAUSE_LOCK_CONTENTION] = "locks",     [CAUSE_ALLOCATION_CHURN] = "memory calls",
+		[CAUSE_DRIVER_CALLS] = "ioctl",	       [CAUSE_FILE_IO] = "file calls",
+		[CAUSE_SOCKET_IO] = "socket calls",    [CAUSE_SIGNAL_STORM] = "signal calls",
+		[CAUSE_SLEEP] = "waiting calls",       [CAUSE_OTHER_CALLS] = "other calls",
+		[CAUSE_LATE_THREAD] = "waiting calls",
 	};
 	const char *words = cause->calls_known ? NULL : category_words(cause->kind);
 	bool one = cause->nr_calls && cause->nr_calls == cause->calls;
@@ -223,18 +223,28 @@ static void add_thread(struct line *line, const struct cause *cause, const struc
 static void add_doing(struct line *line, const struct cause *cause, const struct window *window)
 {
 	char buffer[24];
+	const struct {
+		uint64_t ns;
+		const char *words;
+	} parts[] = {
+		{cause->waker.cpu_ns, "computed for"},
+		{cause->waker.call_ns, NULL},
+		{cause->waker.delay_ns, "waited for a CPU for"},
+		{cause->waker.stopped_ns, "was stopped for"},
+		{cause->waker.fault_ns, "waited for a disk in page faults for"},
+		{cause->waker.off_ns, "was off the CPU outside of calls for"},
+	};
+	size_t most = 0;
 
-	if (cause->waker.delay_ns > cause->waker.cpu_ns &&
-	    cause->waker.delay_ns > cause->waker.call_ns) {
-		line_add(line, ", which waited %s for a CPU", FORMAT_TIME(cause->waker.delay_ns));
-		return;
-	}
-	if (cause->waker.call_ns > cause->waker.cpu_ns)
+	for (size_t i = 1; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (parts[i].ns > parts[most].ns)
+			most = i;
+	if (parts[most].words && parts[most].ns)
+		line_add(line, ", which %s %s", parts[most].words, FORMAT_TIME(parts[most].ns));
+	else if (parts[most].ns)
 		line_add(line, ", which was in %s for %s",
 			 syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer),
-			 FORMAT_TIME(cause->waker.call_ns));
-	else if (cause->waker.cpu_ns)
-		line_add(line, ", which computed for %s", FORMAT_TIME(cause->waker.cpu_ns));
+			 FORMAT_TIME(parts[most].ns));
 }
 
 /* ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms" */
@@ -353,21 +363,23 @@ static void add_timed_faults(struct line *line, const struct cause *cause,
 /* "waited 61.2 ms (usually none) for a disk in 96 page faults", or an estimate by their number. */
 static void add_faults(struct line *line, const struct cause *cause, const struct window *window)
 {
-	if (!cause->estimated && cause->faults_timed) {
+	uint64_t disk_faults = (uint64_t)cause->major_faults + cause->worker_faults;
+
+	if (!cause->estimated && cause->faults_timed && !cause->worker_faults) {
 		add_timed_faults(line, cause, window);
 		return;
 	}
 	if (!cause->estimated) {
 		add_measured(line, "waited", cause);
-		line_add(line, " for a disk in %s page fault%s", FORMAT_COUNT(cause->major_faults),
-			 plural(cause->major_faults));
+		line_add(line, " for a disk in %s page fault%s", FORMAT_COUNT(disk_faults),
+			 plural(disk_faults));
 		return;
 	}
 	add_measured(line, "about", cause);
 	if (cause->fault_wait_ns >= cause->time_ns / 2) {
 		line_add(line, ", %s of it waiting for a disk in %s page fault%s",
-			 FORMAT_TIME(cause->fault_wait_ns), FORMAT_COUNT(cause->major_faults),
-			 plural(cause->major_faults));
+			 FORMAT_TIME(cause->fault_wait_ns), FORMAT_COUNT(disk_faults),
+			 plural(disk_faults));
 		return;
 	}
 	line_add(line, " in %s page fault%s (estimated)", FORMAT_COUNT(cause->minor_faults),
@@ -440,13 +452,16 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		break;
 	case CAUSE_PAGE_FAULTS:
 		add_faults(line, cause, window);
+		add_worker(line, cause, window);
 		break;
 	case CAUSE_STOPPED:
 		add_stopped(line, cause);
+		add_worker(line, cause, window);
 		break;
 	case CAUSE_OFF_CPU:
 		add_measured(line, "off the CPU", cause);
 		line_add(line, ": outside of syscalls, not waiting for a CPU");
+		add_worker(line, cause, window);
 		break;
 	case CAUSE_AWAIT:
 		add_measured(line, "awaited", cause);
@@ -489,7 +504,10 @@ static void add_transfer(struct line *line, const struct cause *cause)
 static void add_called(struct line *line, const struct cause *cause, const struct window *window)
 {
 	add_head(line, cause, window);
-	add_bytes(line, cause);
+	if (cause->kind != CAUSE_LATE_THREAD)
+		add_bytes(line, cause);
+	if (cause->kind == CAUSE_LATE_THREAD)
+		add_file(line, cause, window, "on");
 	if (cause->kind == CAUSE_FILE_IO || cause->kind == CAUSE_SOCKET_IO)
 		add_file(line, cause, window, "of");
 	if (cause->kind == CAUSE_LOCK_CONTENTION && cause->lock)

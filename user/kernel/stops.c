@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "kernel/stops.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,17 +10,35 @@
 #include "proc/process.h"
 #include "proc/status.h"
 
-#define LOOK_NS (20 * NS_PER_MS)
+#define LOOK_NS	 (20 * NS_PER_MS)
+#define AGAIN_NS (5 * NS_PER_MS) /* at one that is stopped, to see when it goes on */
+
+/* Each costs some 20 us: a step may wait for many threads, most of which compute. */
+#define WORKERS_PER_LOOK 4
+#define PROCESSES_MAX	 8
 
 /* What was seen of a slot's thread. */
 struct seen {
 	uint64_t looked_ns;
-	uint64_t step_start_ns; /* of the step that a record was sent for */
+	uint64_t since_ns;   /* in the step, or the wait for it, that began then: */
+	uint64_t going_ns;   /* when it was seen last and was not stopped, or since_ns */
+	uint64_t stopped_ns; /* the most that its stops took that are over */
+	bool is_stopped;
+	struct fbt_stop last;
+};
+
+/* A process of which a step waits. */
+struct waiting {
+	uint32_t tgid;
+	uint64_t since_ns;
 };
 
 struct stops {
 	const struct shared *shared;
 	const struct record_output *output;
+	struct waiting waiting[PROCESSES_MAX];
+	uint32_t waiting_count;
+	uint32_t next;	    /* the slot to look at first for workers */
 	struct seen seen[]; /* one for each slot */
 };
 
@@ -69,28 +88,110 @@ static bool find_reason(struct fbt_stop *stop)
 	}
 }
 
-static void look_at(struct stops *stops, uint32_t index, uint64_t now_ns)
+/* For what it can have been stopped, when it is seen now and was not before. */
+static uint64_t add_sight(struct seen *seen, bool is_stopped, uint64_t now_ns)
+{
+	uint64_t last_ns = now_ns - seen->going_ns;
+
+	/* It may stay so until it is looked at again, and the step may have ended by then. */
+	if (is_stopped)
+		return seen->stopped_ns + last_ns + LOOK_NS;
+	if (seen->is_stopped)
+		seen->stopped_ns += last_ns;
+	seen->going_ns = now_ns;
+	return seen->stopped_ns;
+}
+
+/* Of a thread that is in no call. since_ns: when its step began, or the wait for it. */
+static void look_at(struct stops *stops, uint32_t index, uint64_t since_ns, uint64_t now_ns)
 {
 	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
 	struct seen *seen = &stops->seen[index];
-	uint64_t start_ns = slot->step_start_ns;
 	struct fbt_stop stop = {.time_ns = now_ns, .tgid = slot->tgid, .tid = slot->tid};
+	uint64_t step_ns = slot->step_start_ns;
+	bool is_stopped, was_stopped;
 
-	if (!start_ns || slot->start_ns || slot->state != FBT_SLOT_LIVE ||
-	    start_ns + LOOK_NS > now_ns || seen->looked_ns + LOOK_NS > now_ns ||
-	    seen->step_start_ns == start_ns)
-		return;
+	if (seen->since_ns != since_ns)
+		*seen = (struct seen){.since_ns = since_ns, .going_ns = since_ns};
+	was_stopped = seen->is_stopped;
 	seen->looked_ns = now_ns;
-	if (!find_reason(&stop) || slot->step_start_ns != start_ns)
+	is_stopped = find_reason(&stop);
+	if (slot->step_start_ns != step_ns)
 		return;
-	seen->step_start_ns = start_ns;
+	stop.stopped_ns = add_sight(seen, is_stopped, now_ns);
+	seen->is_stopped = is_stopped;
+	if (is_stopped)
+		seen->last = stop;
+	else if (!was_stopped)
+		return;
+	seen->last.time_ns = now_ns;
+	seen->last.stopped_ns = stop.stopped_ns;
+	stop = seen->last;
 	record_send(stops->output, &stop, sizeof(stop), FBT_EVENT_STOP);
+}
+
+static bool is_due(const struct seen *seen, uint64_t now_ns)
+{
+	return seen->looked_ns + (seen->is_stopped ? AGAIN_NS : LOOK_NS) <= now_ns;
+}
+
+static void note_waiting(struct stops *stops, uint32_t tgid, uint64_t since_ns)
+{
+	uint32_t i = 0;
+
+	while (i < stops->waiting_count && stops->waiting[i].tgid != tgid)
+		i++;
+	if (i == PROCESSES_MAX)
+		return;
+	if (i == stops->waiting_count)
+		stops->waiting[stops->waiting_count++] = (struct waiting){tgid, since_ns};
+	/* All waits of the process are looked at as one, which began with the first. */
+	if (since_ns < stops->waiting[i].since_ns)
+		stops->waiting[i].since_ns = since_ns;
+}
+
+/* Looks at a thread in its step, or notes that the step waits. */
+static void look_at_step(struct stops *stops, uint32_t index, uint64_t now_ns)
+{
+	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
+	uint64_t start_ns = slot->step_start_ns, call_ns = slot->start_ns;
+
+	if (!start_ns || start_ns + LOOK_NS > now_ns || slot->state != FBT_SLOT_LIVE)
+		return;
+	if (!call_ns && is_due(&stops->seen[index], now_ns))
+		look_at(stops, index, start_ns, now_ns);
+	else if (call_ns && call_ns + LOOK_NS <= now_ns)
+		note_waiting(stops, slot->tgid, call_ns);
+}
+
+/* False: it is no thread that could be stopped while a step waits for it, or is not due. */
+static bool look_at_worker(struct stops *stops, uint32_t index, uint64_t now_ns)
+{
+	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
+
+	if (slot->state != FBT_SLOT_LIVE || slot->start_ns || slot->step_start_ns ||
+	    !is_due(&stops->seen[index], now_ns))
+		return false;
+	for (uint32_t i = 0; i < stops->waiting_count; i++) {
+		if (stops->waiting[i].tgid != slot->tgid)
+			continue;
+		look_at(stops, index, stops->waiting[i].since_ns, now_ns);
+		return true;
+	}
+	return false;
 }
 
 void stops__look(struct stops *stops, uint64_t now_ns)
 {
-	uint32_t used = slots_used(stops->shared);
+	uint32_t used = slots_used(stops->shared), looks = 0, begin = stops->next;
 
+	stops->waiting_count = 0;
 	for (uint32_t i = 1; i < used; i++)
-		look_at(stops, i, now_ns);
+		look_at_step(stops, i, now_ns);
+	for (uint32_t i = 0; stops->waiting_count && i < used && looks < WORKERS_PER_LOOK; i++) {
+		uint32_t index = (begin + i) % used;
+
+		stops->next = index + 1;
+		looks += index && look_at_worker(stops, index, now_ns);
+	}
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Sees threads that are stopped in their step: by a signal, a tracer or a freezer. The kernel
- * counts that as sleep, like a wait for a page; only its state in /proc tells, as long as it lasts.
+ * Sees threads that are stopped in a step, or while a step waits: by a signal, a tracer or a
+ * freezer. The kernel counts that as sleep, like a wait for a page; only its state in /proc tells,
+ * as long as it lasts.
  */
 #ifndef FBT_KERNEL_STOPS_H
 #define FBT_KERNEL_STOPS_H
@@ -18,8 +19,9 @@ void stops__free(struct stops *stops);
 
 /*
  * To be called every few ms. Looks at threads that have been in a step for 20 ms and are in no
- * call, at each every 20 ms, and sends one FBT_EVENT_STOP for a step in which its thread is found
- * stopped. A shorter stop may not be seen.
+ * call, at each every 20 ms, and sends an FBT_EVENT_STOP each time that it finds one stopped, and
+ * when that goes on. A shorter stop may not be seen. The same for other threads of a process of
+ * which a step has waited in a call for 20 ms; of many threads four at a time are looked at.
  */
 void stops__look(struct stops *stops, uint64_t now_ns);
 

@@ -13,6 +13,12 @@ struct walk {
 	uint64_t at_ns;
 	uint64_t busy_ns;
 	uint64_t delay_ns;
+	/*
+	 * The end of the call that was walked last, or the wake: there it is known how long the
+	 * waker was on a CPU.
+	 */
+	struct fbt_past_call end;
+	uint32_t awaited; /* how often it gave up its CPU in that call, at least */
 	/* Of the wait, the waker's time in long calls by number. */
 	struct {
 		uint32_t nr;
@@ -25,14 +31,46 @@ static uint64_t part_of(uint64_t ns, uint64_t part_ns, uint64_t whole_ns)
 	return whole_ns ? (uint64_t)((unsigned __int128)ns * part_ns / whole_ns) : 0;
 }
 
+/*
+ * Time of a stretch in which the waker slept outside of calls: from the end of a call up to the
+ * next long one. What it slept in that one is not known: the least is taken.
+ */
+static uint64_t find_off_ns(const struct walk *walk, const struct fbt_past_call *from)
+{
+	const struct fbt_past_call *to = &walk->end;
+	uint64_t ns = sub_saturating(to->end_ns, from->end_ns);
+	uint64_t call_ns = sub_saturating(to->busy_ns, from->busy_ns);
+
+	/* What interrupts and a host take is in none of its times, but it keeps its CPU. */
+	if (!from->cpu_ns || !to->cpu_ns || to->switches - from->switches <= walk->awaited)
+		return 0;
+	ns = sub_saturating(ns, sub_saturating(to->cpu_ns, from->cpu_ns));
+	ns = sub_saturating(ns, sub_saturating(to->delay_ns, from->delay_ns));
+	ns = sub_saturating(ns, sub_saturating(call_ns, to->call_delay_ns));
+	return ns < FBT_LONG_NS ? 0 : ns;
+}
+
+static void add_off(struct fbt_wake *wake, uint64_t ns, uint32_t faults)
+{
+	if (faults) {
+		wake->fault_wait_ns += ns;
+		wake->faults += ns ? faults : 0;
+	} else {
+		wake->off_ns += ns;
+	}
+}
+
 /* A stretch without long calls, from a time at which the counters are known. */
-static void walk_stretch(struct walk *walk, uint64_t from_ns, uint64_t busy_ns, uint64_t delay_ns)
+static void walk_stretch(struct walk *walk, const struct fbt_past_call *from)
 {
 	struct fbt_wake *wake = walk->wake;
+	uint64_t from_ns = from->end_ns, busy_ns = from->busy_ns, delay_ns = from->delay_ns;
 	uint64_t whole_ns = sub_saturating(walk->at_ns, from_ns);
 	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(from_ns, wake->start_ns));
 	uint64_t part_ns = left_ns;
 
+	add_off(wake, take_u64(part_of(find_off_ns(walk, from), part_ns, whole_ns), &left_ns),
+		walk->end.faults - from->faults);
 	wake->delay_ns += take_u64(
 		part_of(sub_saturating(walk->delay_ns, delay_ns), part_ns, whole_ns), &left_ns);
 	wake->call_ns += take_u64(
@@ -67,6 +105,8 @@ static void walk_call(struct walk *walk, const struct fbt_past_call *call)
 		add_call(walk, call->nr, left_ns);
 	walk->at_ns = min_u64(walk->at_ns, begin_ns);
 	walk->busy_ns = sub_saturating(call->busy_ns, call->duration_ns);
+	walk->end = *call;
+	walk->awaited = 1;
 	walk->delay_ns = sub_saturating(call->delay_ns, call->call_delay_ns);
 }
 
@@ -78,7 +118,8 @@ static void walk_rest(struct walk *walk, const struct fbt_waker *waker)
 	/* Its waits for a CPU before that are in the counter, and not known. */
 	if (waker->past.count <= FBT_PAST_CALLS && waker->since_ns < walk->at_ns &&
 	    walk->at_ns > wake->start_ns)
-		walk_stretch(walk, waker->since_ns, 0, walk->delay_ns);
+		walk_stretch(walk, &(struct fbt_past_call){.end_ns = waker->since_ns,
+							   .delay_ns = walk->delay_ns});
 	wake->unknown_ns = sub_saturating(walk->at_ns, wake->start_ns);
 }
 
@@ -88,7 +129,13 @@ void wake_split(const struct fbt_ring_wake *from, struct fbt_wake *wake)
 	struct walk walk = {.wake = wake,
 			    .at_ns = waker->wake_ns,
 			    .busy_ns = waker->busy_ns,
-			    .delay_ns = waker->delay_ns};
+			    .delay_ns = waker->delay_ns,
+			    .end = {.end_ns = waker->wake_ns,
+				    .busy_ns = waker->busy_ns,
+				    .delay_ns = waker->delay_ns,
+				    .cpu_ns = waker->cpu_ns,
+				    .switches = waker->switches,
+				    .faults = waker->faults}};
 	uint32_t known = waker->past.count < FBT_PAST_CALLS ? waker->past.count : FBT_PAST_CALLS;
 
 	*wake = (struct fbt_wake){.header = {FBT_EVENT_WAKE, 0, sizeof(*wake)},
@@ -102,7 +149,7 @@ void wake_split(const struct fbt_ring_wake *from, struct fbt_wake *wake)
 		const struct fbt_past_call *call =
 			&waker->past.calls[(waker->past.count - i) % FBT_PAST_CALLS];
 
-		walk_stretch(&walk, call->end_ns, call->busy_ns, call->delay_ns);
+		walk_stretch(&walk, call);
 		if (walk.at_ns > wake->start_ns)
 			walk_call(&walk, call);
 	}

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "model/event.h"
 #include "model/futures.h"
+#include "model/stop_table.h"
 
 /* Pending calls: a queue per thread, and the threads of each process. */
 
@@ -484,9 +485,6 @@ size_t pending__thread_count(const struct pending *pending)
 
 /* The assembler. */
 
-/* Threads that are stopped in their steps at one time, with their process. */
-#define STOPS_KEPT 256
-
 struct assembler {
 	struct assembler_output output;
 	struct window *window;
@@ -497,8 +495,7 @@ struct assembler {
 	uint64_t end_ns;    /* from FBT_EVENT_WINDOW_END */
 	uint64_t latest_ns; /* latest time in any record */
 	uint64_t kind_steps[FBT_KIND_COUNT];
-	struct fbt_stop stops[STOPS_KEPT]; /* the latest */
-	uint64_t stop_count;
+	struct stop_table stops;
 };
 
 /*
@@ -660,26 +657,6 @@ static bool is_complete(const struct window *window, const struct step *step)
 	return step->calls.count >= step_calls(step);
 }
 
-static void add_stop(struct assembler *assembler, const struct fbt_stop *stop)
-{
-	assembler->stops[assembler->stop_count++ % STOPS_KEPT] = *stop;
-}
-
-/* Its record came before that of the step; others may have come in between. */
-static void find_stop(const struct assembler *assembler, struct step *step)
-{
-	const struct fbt_step *record = &step->record;
-
-	for (size_t i = 0; i < STOPS_KEPT; i++) {
-		const struct fbt_stop *stop = &assembler->stops[i];
-
-		if (stop->header.type == FBT_EVENT_STOP && stop->tgid == record->tgid &&
-		    stop->tid == record->tid && stop->time_ns >= record->start_ns &&
-		    stop->time_ns <= record->end_ns)
-			step->stop = *stop;
-	}
-}
-
 /* What was not measured is 0, whatever a record says, so that no sum has a part of it. */
 static void forget_calls(struct step *step)
 {
@@ -721,7 +698,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	window__touch_process(window, record->tgid);
 
 	err = pending__take(assembler->pending, &step);
-	find_stop(assembler, &step);
+	stop_table_join(&assembler->stops, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	if (record->kind && record->header.flags & FBT_STEP_POLL)
@@ -842,7 +819,7 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 								 (const struct fbt_file *)event,
 								 decode_string(event, 0)));
 	case FBT_EVENT_STOP:
-		add_stop(assembler, (const struct fbt_stop *)event);
+		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
 		return 0;
 	case FBT_EVENT_MANUAL:
 		if (assembler->output.on_manual)

@@ -98,7 +98,9 @@ static bool is_call_sound(const struct fbt_call *call)
 static bool is_wake_sound(const struct fbt_wake *wake)
 {
 	uint64_t left_ns = wake->wake_ns - wake->start_ns;
-	const uint64_t parts_ns[] = {wake->cpu_ns, wake->delay_ns, wake->call_ns, wake->unknown_ns};
+	const uint64_t parts_ns[] = {wake->cpu_ns,     wake->delay_ns,	 wake->call_ns,
+				     wake->unknown_ns, wake->stopped_ns, wake->fault_wait_ns,
+				     wake->off_ns};
 
 	for (size_t i = 0; i < sizeof(parts_ns) / sizeof(parts_ns[0]); i++) {
 		if (parts_ns[i] > left_ns)

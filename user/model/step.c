@@ -55,6 +55,9 @@ uint64_t step_compute_ns(const struct step *step)
 	return sub_saturating(step_total_ns(step), step_syscall_ns(step));
 }
 
+/* A shorter stop is not worth a word. */
+#define STOP_MIN_NS 100000
+
 /* Time on a CPU in calls: what they took, without waiting for a CPU and without sleeping. */
 static uint64_t cpu_in_calls_ns(const struct fbt_step *record)
 {
@@ -74,9 +77,12 @@ static uint64_t own_cpu_ns(const struct step *step)
 	return step_faults_known(step) ? sub_saturating(ns, step->record.faults.cpu_ns) : ns;
 }
 
-static bool step_was_stopped(const struct step *step)
+/* The most that the stops which were seen can have taken. */
+static uint64_t stopped_ns(const struct step *step)
 {
-	return step->stop.header.type == FBT_EVENT_STOP;
+	if (step->stop.header.type != FBT_EVENT_STOP || step->stop.tid != step->record.tid)
+		return 0;
+	return step->stop.stopped_ns;
 }
 
 void step_split(const struct step *step, struct step_parts *parts)
@@ -105,12 +111,15 @@ void step_split(const struct step *step, struct step_parts *parts)
 	if (step_calls_known(step)) {
 		parts->faults_known = step_faults_known(step);
 		ns[STEP_OWN] = take_u64(own_cpu_ns(step), &left_ns);
+		ns[STEP_STOPPED] = take_u64(stopped_ns(step), &left_ns);
 		ns[STEP_FAULTS] = take_u64(step_faults_ns(step), &left_ns);
 		ns[STEP_DISK_WAIT] = take_u64(record->fault_wait_ns, &left_ns);
 	} else {
 		ns[STEP_OWN] = take_u64(record->cpu_ns, &left_ns);
+		ns[STEP_STOPPED] = take_u64(stopped_ns(step), &left_ns);
 	}
-	ns[step_was_stopped(step) ? STEP_STOPPED : STEP_OFF_CPU] = left_ns;
+	ns[STEP_OFF_CPU] = left_ns;
+	parts->stops_known = ns[STEP_STOPPED] || left_ns < STOP_MIN_NS;
 }
 
 const char *step_part_name(enum step_part part, bool calls_known)
@@ -164,6 +173,17 @@ const char *step_end_name(enum fbt_step_end end)
 	};
 
 	return end <= FBT_END_EXITED ? names[end] : "unknown";
+}
+
+const char *stop_reason_name(enum fbt_stop_reason reason)
+{
+	static const char *const names[FBT_STOP_REASON_COUNT] = {
+		[FBT_STOP_SIGNAL] = "signal",
+		[FBT_STOP_TRACER] = "tracer",
+		[FBT_STOP_FREEZER] = "freezer",
+	};
+
+	return reason < FBT_STOP_REASON_COUNT ? names[reason] : "unknown";
 }
 
 void step_breakdown(const struct step *step, struct breakdown *breakdown)

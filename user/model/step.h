@@ -35,7 +35,11 @@ struct step {
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
 	struct step_class class;
-	struct fbt_stop stop; /* header.type is 0: the thread was not seen stopped in it */
+	/*
+	 * Of the thread, or if it was not stopped, of one that it waited for. header.type is 0:
+	 * none was seen stopped.
+	 */
+	struct fbt_stop stop;
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 };
 
@@ -63,6 +67,7 @@ struct step_parts {
 	uint64_t ns[STEP_PARTS];
 	bool known;	   /* all were measured, except maybe STEP_FAULTS */
 	bool faults_known; /* STEP_FAULTS too; else it is 0, and what it would be is in STEP_OWN */
+	bool stops_known;  /* else STEP_OFF_CPU may have a stop that was too short to be seen */
 };
 
 /* Ferrum's SyscallBreakdown. */
@@ -98,6 +103,7 @@ uint64_t step_errors(const struct step *step);
 /* Of the other threads, where that was measured: neither on a CPU nor waiting for one. */
 uint64_t step_team_blocked_ns(const struct fbt_step *record);
 
+const char *stop_reason_name(enum fbt_stop_reason reason); /* "signal", "tracer", "freezer" */
 const char *step_end_name(enum fbt_step_end end); /* "return", "unwound", "truncated", "exited" */
 
 /* In microseconds. Each figure is rounded down, so the sum never exceeds the total. */

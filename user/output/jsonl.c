@@ -453,8 +453,10 @@ static void add_parts(struct json_fields *stage_us, const struct step *step, uin
 		const char *name = step_part_name((enum step_part)i, with_calls);
 		uint64_t us = parts.ns[i] / NS_PER_US;
 
+		/* A short stop may not have been seen. */
 		if (!name || (i == STEP_FAULTS && !parts.faults_known) ||
-		    (i == STEP_AWAIT && !step->record.polls))
+		    (i == STEP_AWAIT && !step->record.polls) ||
+		    (i == STEP_STOPPED && !parts.stops_known && !us))
 			continue;
 		total_us -= us;
 		json_fields_uint(stage_us, name, us);
@@ -598,6 +600,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 		json_fields_uint(&shape, "major_faults", record->major_faults);
 	}
 	add_limits(&shape, &stage_us, &record->limits);
+	stop_fields_add(&shape, &step->stop, record->tid);
 	add_hidden(&shape, &stage_us, record);
 	add_faults(&shape, &stage_us, window, step);
 	add_polls(&shape, record);

@@ -255,6 +255,20 @@ static void add_flaws(struct json_fields *fields, const struct step *step)
 		json_fields_bool(fields, "calls_traced", false);
 }
 
+void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop, uint32_t tid)
+{
+	if (stop->header.type != FBT_EVENT_STOP)
+		return;
+	json_fields_string(fields, "stop_reason",
+			   stop_reason_name((enum fbt_stop_reason)stop->reason));
+	if (stop->tracer)
+		json_fields_uint(fields, "stop_tracer", stop->tracer);
+	if (*stop->comm)
+		json_fields_string(fields, "stop_tracer_name", stop->comm);
+	if (stop->tid != tid)
+		json_fields_uint(fields, "stop_tid", stop->tid);
+}
+
 void step_args_fill(struct step_args *args, const struct window *window, const struct step *step)
 {
 	const char *source = window__step_source(window, step->record.kind);
@@ -267,6 +281,7 @@ void step_args_fill(struct step_args *args, const struct window *window, const s
 	if (step->gpu)
 		add_gpu(fields, step->gpu);
 	add_flaws(fields, step);
+	stop_fields_add(fields, &step->stop, step->record.tid);
 	if (!strcmp(source, "interval"))
 		json_fields_string(fields, "step_source", source);
 	add_step_args(args, window, &step->record);
@@ -459,6 +474,8 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 	cause_describe(&escalation->cause, window, fields->evidence, sizeof(fields->evidence));
 	json_fields_string(to, "cause", cause_name(escalation->cause.kind));
 	json_fields_string(to, "cause_evidence", fields->evidence);
+	if (cause_has_stop(&escalation->cause))
+		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));
 	json_fields_uint(to, "class_steps", escalation->class_steps);
 	if (escalation->nearest)

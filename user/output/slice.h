@@ -46,7 +46,7 @@ struct step_args {
  * records also the times of all devices as one (gpu_busy_us …, rounded down) and gpu_bound.
  * What is out of the ordinary (end, complete: false, gpu_complete: false, lost_calls) is present
  * only then. The numbers of --step-arg have their own names, or begin with "argN." where a name is
- * taken.
+ * taken. Of a step that was stopped also stop_fields_add.
  */
 void step_args_fill(struct step_args *args, const struct window *window, const struct step *step);
 
@@ -123,6 +123,12 @@ struct escalation_fields {
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation);
+
+/*
+ * Adds who stopped a thread: stop_reason; stop_tracer and stop_tracer_name, as far as they are
+ * known; and stop_tid, if it was not the step's own thread, tid. Nothing if nobody did.
+ */
+void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop, uint32_t tid);
 
 /* Adds a share in percent with two decimals, unless it is not known (NaN). */
 void escalation_fields_percent(struct json_fields *fields, const char *key, double percent);

@@ -60,6 +60,21 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 	json_array_end(json);
 }
 
+/* Who stopped it; null if nobody did, or that is no part of the cause. */
+static void write_stop(struct json *json, const struct fbt_stop *stop)
+{
+	if (stop->header.type != FBT_EVENT_STOP) {
+		json_null(json, "stop");
+		return;
+	}
+	json_object_begin(json, "stop");
+	json_string(json, "reason", stop_reason_name((enum fbt_stop_reason)stop->reason));
+	json_uint(json, "tid", stop->tid);
+	put_known(json, "tracer", stop->tracer != 0, stop->tracer);
+	json_string(json, "tracer_name", *stop->comm ? stop->comm : NULL);
+	json_object_end(json);
+}
+
 static void write_entry(struct json *json, const struct window *window,
 			const struct escalation_entry *entry)
 {
@@ -80,6 +95,7 @@ static void write_entry(struct json *json, const struct window *window,
 	put_known(json, "budget_ns", entry->judged, entry->budget_ns);
 	put_known(json, "usual_ns", entry->judged, entry->usual_ns);
 	put_known(json, "cause_usual_ns", entry->cause_usual_known, entry->cause_usual_ns);
+	write_stop(json, &entry->stop);
 	json_string(json, "not_shown", entry->not_shown);
 	json_bool(json, "complete", entry->complete);
 	json_object_end(json);
@@ -476,6 +492,9 @@ static void write_parts(struct json *json, const struct tally_kind *kind)
 	for (int i = 0; i < STEP_PARTS; i++) {
 		const char *name = step_part_name((enum step_part)i, tally_calls_known(kind));
 
+		/* Short stops may not have been seen. */
+		if (i == STEP_STOPPED && kind->stops_unknown && !kind->parts_ns[i])
+			continue;
 		if (name && (i != STEP_FAULTS || kind->faults_untimed < kind->parts_known) &&
 		    (i != STEP_AWAIT || kind->polls))
 			json_uint(json, name, kind->parts_ns[i]);

@@ -57,6 +57,8 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 	};
 	int err = 0;
 
+	if (cause_has_stop(&escalation->cause))
+		entry.stop = escalation->cause.stop;
 	if (tally->entries.count < ESCALATIONS_LISTED)
 		err = vec_push(&tally->entries, entry);
 	else
@@ -395,6 +397,7 @@ static int add_parts(struct tally_kind *kind, const struct step *step)
 		return 0;
 	kind->parts_known++;
 	kind->faults_untimed += !parts.faults_known;
+	kind->stops_unknown += !parts.stops_known;
 	return step->record.end == FBT_END_RETURN ? add_to_tails(kind, step, &parts) : 0;
 }
 

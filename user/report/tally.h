@@ -49,6 +49,7 @@ struct escalation_entry {
 	bool judged;
 	bool cause_usual_known;
 	bool complete;
+	struct fbt_stop stop; /* header.type 0: none is part of the cause */
 };
 
 struct escalation_tally {
@@ -197,6 +198,7 @@ struct tally_kind {
 	uint64_t parts_known;		 /* steps all of whose parts were measured, … */
 	uint64_t faults_untimed; /* … but for page faults that they had, which are in STEP_OWN */
 	uint64_t faults_timed;	 /* page faults that were timed, of all steps */
+	uint64_t stops_unknown;	 /* steps whose short stops may not have been seen */
 	struct tail *tail;		 /* of the steps whose parts are known, those that returned; … */
 	VEC(struct tally_class) classes; /* … and by class, in the order in which they came */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];

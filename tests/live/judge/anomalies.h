@@ -3,8 +3,15 @@
 #ifndef FBT_TESTS_JUDGE_ANOMALIES_H
 #define FBT_TESTS_JUDGE_ANOMALIES_H
 
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/ptrace.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <poll.h>
 #include "engine.h"
 
 enum {
@@ -100,10 +107,61 @@ static inline void sleep_if_due(struct engine *e, bool due)
 		pause_us(BUSY_US);
 }
 
+static inline void hold_by_signal(const struct engine *e, pid_t thread, bool begin)
+{
+	(void)e;
+	kill(thread, begin ? SIGSTOP : SIGCONT);
+}
+
+/* As a debugger does it, but of one thread only. */
+static inline void hold_by_tracing(const struct engine *e, pid_t thread, bool begin)
+{
+	int status;
+
+	(void)e;
+	if (!begin) {
+		/* The engine may have ended meanwhile. */
+		ptrace(PTRACE_DETACH, thread, NULL, NULL);
+		return;
+	}
+	must(ptrace(PTRACE_SEIZE, thread, NULL, NULL) == 0 &&
+		     ptrace(PTRACE_INTERRUPT, thread, NULL, NULL) == 0,
+	     "PTRACE_SEIZE");
+	must(waitpid(thread, &status, __WALL) == thread, "waitpid");
+}
+
+static inline void write_in_cgroup(const struct engine *e, const char *name, const char *text)
+{
+	char path[4096];
+	int file;
+
+	snprintf(path, sizeof(path), "%s/%s", e->cgroup, name);
+	file = open(path, O_WRONLY | O_CLOEXEC);
+	must(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text), path);
+	close(file);
+}
+
+static inline bool has_in_cgroup(const struct engine *e, const char *name)
+{
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/%s", e->cgroup, name);
+	return access(path, W_OK) == 0;
+}
+
+static inline void hold_by_freezing(const struct engine *e, pid_t thread, bool begin)
+{
+	(void)thread;
+	if (has_in_cgroup(e, "engine/cgroup.freeze"))
+		write_in_cgroup(e, "engine/cgroup.freeze", begin ? "1" : "0");
+	else
+		write_in_cgroup(e, "engine/freezer.state", begin ? "FROZEN" : "THAWED");
+}
+
 /* Only another process can end a stop. */
 static inline void start_stopper(struct engine *e)
 {
-	const pid_t engine = getpid();
+	const pid_t thread = e->worker ? e->worker : getpid();
 	char byte;
 
 	must(pipe(e->pipe) == 0, "pipe");
@@ -112,11 +170,15 @@ static inline void start_stopper(struct engine *e)
 		return;
 	}
 	close(e->pipe[1]);
+	prctl(PR_SET_NAME, "judge_stopper");
+	/* So that it is not frozen itself. */
+	if (e->cgroup)
+		write_in_cgroup(e, "cgroup.procs", "0");
 	while (read(e->pipe[0], &byte, 1) == 1) {
 		pause_us(1000);
-		kill(engine, SIGSTOP);
+		e->mode->hold(e, thread, true);
 		pause_us(STOPPED_US);
-		kill(engine, SIGCONT);
+		e->mode->hold(e, thread, false);
 	}
 	_exit(0);
 }
@@ -350,6 +412,159 @@ static inline void map_and_unmap(struct engine *e, bool due)
 	while (due && !passed(begin, BUSY_US))
 		munmap(mmap(NULL, MAPPED_BYTES, PROT_READ | PROT_WRITE, flags, -1, 0),
 		       MAPPED_BYTES);
+}
+
+/* A worker computes something for each step, and is held up in it. */
+static inline void *compute_and_be_held(void *engine)
+{
+	struct engine *e = engine;
+
+	e->worker = gettid();
+	sem_post(&e->answer);
+	for (;;) {
+		sem_wait(&e->ask);
+		work(3000);
+		sem_post(&e->answer);
+	}
+	return NULL;
+}
+
+static inline void start_worker_and_stopper(struct engine *e)
+{
+	start_helper(e);
+	sem_wait(&e->answer);
+	start_stopper(e);
+}
+
+static inline void wait_for_helper(struct engine *e, bool due)
+{
+	(void)due;
+	ask_helper(e);
+}
+
+/* The weights are no longer in memory when a worker needs them. */
+static inline void *read_weights_for_step(void *engine)
+{
+	struct engine *e = engine;
+
+	for (;;) {
+		sem_wait(&e->ask);
+		read_weights(e, true);
+		sem_post(&e->answer);
+	}
+	return NULL;
+}
+
+static inline void map_weights_of_worker(struct engine *e)
+{
+	map_weights(e);
+	start_helper(e);
+}
+
+static inline void start_answering(struct engine *e)
+{
+	pthread_t thread;
+
+	must(pthread_create(&thread, NULL, e->mode->help, e) == 0, "pthread_create");
+}
+
+/* To which nobody writes: what else an event loop watches. */
+static inline void make_silent_pipe(struct engine *e)
+{
+	must(pipe2(e->pipe, O_CLOEXEC) == 0, "pipe2");
+}
+
+static inline void make_eventfds(struct engine *e)
+{
+	make_silent_pipe(e);
+	e->asked[0] = e->asked[1] = eventfd(0, EFD_CLOEXEC);
+	e->answered[0] = e->answered[1] = eventfd(0, EFD_CLOEXEC);
+	must(e->asked[0] >= 0 && e->answered[0] >= 0, "eventfd");
+	start_answering(e);
+}
+
+static inline void make_pipes(struct engine *e)
+{
+	must(pipe2(e->asked, O_CLOEXEC) == 0 && pipe2(e->answered, O_CLOEXEC) == 0, "pipe2");
+	start_answering(e);
+}
+
+static inline void make_sockets(struct engine *e)
+{
+	const int type = SOCK_STREAM | SOCK_CLOEXEC;
+
+	make_silent_pipe(e);
+	must(socketpair(AF_UNIX, type, 0, e->asked) == 0 &&
+		     socketpair(AF_UNIX, type, 0, e->answered) == 0,
+	     "socketpair");
+	start_answering(e);
+}
+
+static inline void make_pipes_and_epoll(struct engine *e)
+{
+	struct epoll_event event = {.events = EPOLLIN};
+
+	e->epoll = epoll_create1(EPOLL_CLOEXEC);
+	make_silent_pipe(e);
+	make_pipes(e);
+	must(epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->pipe[0], &event) == 0 &&
+		     epoll_ctl(e->epoll, EPOLL_CTL_ADD, e->answered[0], &event) == 0,
+	     "epoll_ctl");
+}
+
+/* A worker that is late with its answer. */
+static inline void *answer_late(void *engine)
+{
+	struct engine *e = engine;
+	uint64_t one;
+
+	while (read(e->asked[0], &one, sizeof(one)) == sizeof(one)) {
+		work(300);
+		if (e->due)
+			pause_us(HELD_US);
+		must(write(e->answered[1], &one, sizeof(one)) == sizeof(one), "write");
+	}
+	return NULL;
+}
+
+static inline void ask_by_descriptor(struct engine *e, bool due)
+{
+	uint64_t one = 1;
+
+	e->due = due;
+	must(write(e->asked[1], &one, sizeof(one)) == sizeof(one), "write");
+}
+
+static inline void take_answer(struct engine *e)
+{
+	uint64_t one;
+
+	must(read(e->answered[0], &one, sizeof(one)) == sizeof(one), "read");
+}
+
+static inline void read_answer(struct engine *e, bool due)
+{
+	ask_by_descriptor(e, due);
+	take_answer(e);
+}
+
+static inline void poll_answer(struct engine *e, bool due)
+{
+	struct pollfd polled[2] = {{.fd = e->pipe[0], .events = POLLIN},
+				   {.fd = e->answered[0], .events = POLLIN}};
+
+	ask_by_descriptor(e, due);
+	must(poll(polled, 2, -1) > 0, "poll");
+	take_answer(e);
+}
+
+static inline void epoll_answer(struct engine *e, bool due)
+{
+	struct epoll_event event;
+
+	ask_by_descriptor(e, due);
+	must(epoll_wait(e->epoll, &event, 1, -1) == 1, "epoll_wait");
+	take_answer(e);
 }
 
 static inline void make_small_file(struct engine *e)

@@ -34,6 +34,8 @@ struct mode {
 	/* What counts its trouble: without a growth in it, a due step is none. NULL: the engine
 	 * does. */
 	uint64_t (*counter)(const struct engine *e);
+	/* Begins or ends to hold a thread up; called in a process of its own. */
+	void (*hold)(const struct engine *e, pid_t thread, bool begin);
 	bool throttles;	  /* the counter is in ns of time off the CPU */
 	long work_us;	  /* of a step that is not due */
 	long due_work_us; /* of one that is; 0: as much */
@@ -62,7 +64,9 @@ struct engine {
 	sem_t work, worked; /* of a worker that the step asks each time */
 	bool due;
 	int pipe[2];
-	pid_t worker; /* the helper that meets this thread again and again */
+	pid_t worker;		   /* the helper that meets this thread again and again */
+	int asked[2], answered[2]; /* by which a worker is asked, and answers: to read, to write */
+	int epoll;
 	long round, arrived;
 };
 

@@ -124,12 +124,22 @@ static void sleep_outside_of_calls_is_a_stop_if_one_was_seen(void **state)
 
 	step.record.fault_wait_ns = 4 * MS;
 	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_OFF_CPU);
-	step.stop = (struct fbt_stop){
-		.header.type = FBT_EVENT_STOP, .reason = FBT_STOP_TRACER, .tracer = 4711};
+	step.stop = (struct fbt_stop){.header.type = FBT_EVENT_STOP,
+				      .tid = step.record.tid,
+				      .reason = FBT_STOP_TRACER,
+				      .tracer = 4711,
+				      .stopped_ns = 300 * MS};
 	cause = find(*state, &step, &usual);
 	assert_int_equal(cause.kind, CAUSE_STOPPED);
-	assert_int_equal(cause.time_ns, 21 * MS);
+	assert_int_equal(cause.time_ns, 25 * MS);
 	assert_int_equal(cause.stop.tracer, 4711);
+	assert_true(cause_has_stop(&cause));
+	/* A short stop is not all of it. */
+	step.stop.stopped_ns = 1 * MS;
+	cause = find(*state, &step, &usual);
+	assert_int_equal(cause.kind, CAUSE_OFF_CPU);
+	assert_int_equal(cause.time_ns, 20 * MS);
+	assert_false(cause_has_stop(&cause));
 	free_step(&step);
 }
 

@@ -174,6 +174,59 @@ static void a_barrier_has_no_holder(void **state)
 	assert_int_equal(split(fixture).ns[CAUSE_COMPUTE], 99 * MS);
 }
 
+static void a_thread_that_was_off_its_cpu_did_not_work(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->cpu_ns = 9 * MS;
+	wake->off_ns = 50 * MS;
+	assert_int_equal(split(fixture).ns[CAUSE_OFF_CPU], 50 * MS);
+	assert_int_equal(
+		cause_of(fixture,
+			 "off the CPU 50.0 ms (usually none): outside of syscalls, not waiting for "
+			 "a CPU, 50.0 ms of it by thread 8 \"worker\", for which the step waited"),
+		CAUSE_OFF_CPU);
+	wake->off_ns = 0;
+	wake->fault_wait_ns = 50 * MS;
+	wake->faults = 12;
+	assert_int_equal(split(fixture).ns[CAUSE_PAGE_FAULTS], 50 * MS);
+	assert_int_equal(
+		cause_of(fixture,
+			 "waited 50.0 ms (usually none) for a disk in 12 page faults, "
+			 "50.0 ms of it by thread 8 \"worker\", for which the step waited"),
+		CAUSE_PAGE_FAULTS);
+	wake->fault_wait_ns = 0;
+	wake->stopped_ns = 50 * MS;
+	fixture->step.stop = (struct fbt_stop){.header.type = FBT_EVENT_STOP,
+					       .tid = 8,
+					       .reason = FBT_STOP_TRACER,
+					       .tracer = 4711,
+					       .comm = "gdb"};
+	assert_int_equal(split(fixture).ns[CAUSE_STOPPED], 50 * MS);
+	assert_int_equal(
+		cause_of(fixture,
+			 "stopped 50.0 ms (usually none) by a tracer: gdb (pid 4711), "
+			 "50.0 ms of it by thread 8 \"worker\", for which the step waited"),
+		CAUSE_STOPPED);
+}
+
+static void what_kept_the_holder_of_a_lock_off_its_cpu_is_evidence(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+
+	wake->cpu_ns = 9 * MS;
+	wake->stopped_ns = 50 * MS;
+	wake->flags = FBT_WAKE_LOCK;
+	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 60 * MS);
+	assert_int_equal(
+		cause_of(fixture,
+			 "futex 60.0 ms (usually none), 1 of 1 call blocked, lock at 0x1000, held "
+			 "by thread 8 \"worker\", which was stopped for 50.0 ms"),
+		CAUSE_LOCK_CONTENTION);
+}
+
 static void what_is_not_known_hides_nothing(void **state)
 {
 	struct fixture *fixture = *state;
@@ -223,6 +276,35 @@ static void a_wait_that_ended_by_itself_was_ended_by_nobody(void **state)
 	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 60 * MS);
 }
 
+/* A worker that answers through a pipe, an eventfd or a socket. */
+static void an_answer_is_waited_for_as_a_wake_is(void **state)
+{
+	static const char *const names[] = {"read", "recvmsg", "poll", "epoll_wait"};
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	struct fbt_call *call = &fixture->step.calls.items[0];
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		call->nr = nr_of(names[i]);
+		call->ret = 1;
+		wake->cpu_ns = 58 * MS;
+		wake->call_ns = MS;
+		assert_int_equal(split(fixture).worker_ns, 58 * MS);
+		assert_int_equal(split(fixture).ns[CAUSE_LATE_THREAD], 2 * MS);
+		/* A time limit, or the end of a file. */
+		call->ret = 0;
+		assert_int_equal(split(fixture).worker_ns, 0);
+		assert_int_equal(split(fixture).ns[CAUSE_LATE_THREAD], 0);
+	}
+	call->ret = 1;
+	wake->cpu_ns = 0;
+	wake->call_ns = wake->nr_ns = 59 * MS;
+	assert_int_equal(cause_of(fixture,
+				  "epoll_wait 60.0 ms (usually none), 1 of 1 call blocked, for "
+				  "thread 8 \"worker\", which was in clock_nanosleep for 59.0 ms"),
+			 CAUSE_LATE_THREAD);
+}
+
 static void other_calls_wait_for_nobody(void **state)
 {
 	struct fixture *fixture = *state;
@@ -230,6 +312,9 @@ static void other_calls_wait_for_nobody(void **state)
 
 	wake->flags = FBT_WAKE_ALL;
 	wake->cpu_ns = 59 * MS;
+	fixture->step.calls.items[0].nr = nr_of("pread64");
+	assert_int_equal(split(fixture).ns[CAUSE_FILE_IO], 60 * MS);
+	/* Nothing was read. */
 	fixture->step.calls.items[0].nr = nr_of("read");
 	assert_int_equal(split(fixture).ns[CAUSE_FILE_IO], 60 * MS);
 }
@@ -254,9 +339,12 @@ int main(void)
 		TEST(a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu),
 		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
 		TEST(a_barrier_has_no_holder),
+		TEST(a_thread_that_was_off_its_cpu_did_not_work),
+		TEST(what_kept_the_holder_of_a_lock_off_its_cpu_is_evidence),
 		TEST(what_is_not_known_hides_nothing),
 		TEST(of_several_threads_the_one_is_named_that_was_waited_for_longest),
 		TEST(a_wait_that_ended_by_itself_was_ended_by_nobody),
+		TEST(an_answer_is_waited_for_as_a_wake_is),
 		TEST(other_calls_wait_for_nobody),
 		TEST(a_wake_covers_no_more_than_its_call),
 	};

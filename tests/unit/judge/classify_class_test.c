@@ -144,6 +144,31 @@ static void an_anomaly_with_less_work_never_becomes_usual(void **state)
 	assert_int_equal(push_recurring(*state, 2000, 20, 15 * MS, 400 * MS), 100);
 }
 
+/* No class is near: it is held against what the function does mostly. */
+static void an_anomaly_with_far_less_work_never_becomes_usual(void **state)
+{
+	assert_int_equal(push_recurring(*state, 2000, 20, MS, 400 * MS), 100);
+}
+
+static void an_anomaly_with_far_more_work_never_becomes_usual(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->options.thresholds.rate_limit = UINT32_MAX;
+	begin(fixture);
+	assert_int_equal(push_recurring(fixture, 2000, 20, 400 * MS, 4000 * MS), 100);
+	assert_int_equal(fixture->last.cause.kind, CAUSE_LOCK_CONTENTION);
+	/* 400 of 1,400 ms are 29 %. */
+	begin(fixture);
+	assert_int_equal(push_recurring(fixture, 2000, 20, 400 * MS, 1000 * MS), 0);
+}
+
+/* Every fifth step is another sort of step. */
+static void far_away_what_is_not_rare_is_usual(void **state)
+{
+	assert_in_range(push_recurring(*state, 2000, 5, MS, 400 * MS), 0, 60);
+}
+
 /* Each is nearer to the next than to the usual steps. */
 static void anomalies_of_several_sizes_vouch_for_none_of_them(void **state)
 {
@@ -242,6 +267,29 @@ static void classes_go_by_an_argument_where_one_is_named(void **state)
 	/* 0 and below are one class. */
 	assert_true(push_argument(fixture, 3, 0, 50 * MS, 300 * MS));
 	assert_true(push_argument(fixture, 3, INT64_MIN, 50 * MS, 300 * MS));
+}
+
+/* Prefills that always wait, beside decodes that never do. */
+static void an_anomaly_of_an_argument_never_becomes_usual(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t named = 0;
+
+	fixture->options.class_by = "n_seqs";
+	fixture->options.thresholds.rate_limit = UINT32_MAX;
+	begin(fixture);
+	for (int i = 1; i <= 2000; i++) {
+		if (i % 20 == 0)
+			named += push_argument(fixture, 3, 512, 100 * MS, 900 * MS);
+		else
+			assert_false(push_argument(fixture, 3, 1, 30 * MS, 100 * US));
+	}
+	/* The first ten are not judged. */
+	assert_int_equal(named, 90);
+	begin(fixture);
+	for (int i = 1; i <= 2000; i++)
+		assert_false(i % 20 ? push_argument(fixture, 3, 1, 30 * MS, 100 * US)
+				    : push_argument(fixture, 3, 512, 100 * MS, 200 * MS));
 }
 
 static void steps_without_the_argument_go_by_work(void **state)
@@ -451,6 +499,9 @@ int main(void)
 		TEST(an_unsteady_neighbour_is_not_charged_to_a_step),
 		TEST(an_anomaly_with_more_work_never_becomes_usual),
 		TEST(an_anomaly_with_less_work_never_becomes_usual),
+		TEST(an_anomaly_with_far_less_work_never_becomes_usual),
+		TEST(an_anomaly_with_far_more_work_never_becomes_usual),
+		TEST(far_away_what_is_not_rare_is_usual),
 		TEST(anomalies_of_several_sizes_vouch_for_none_of_them),
 		TEST(what_every_second_step_does_is_usual),
 		TEST(a_class_that_all_steps_move_to_becomes_usual),
@@ -458,6 +509,7 @@ int main(void)
 		TEST(much_shorter_steps_are_no_standard),
 		TEST(which_class_is_an_anomaly_goes_by_the_threshold),
 		TEST(classes_go_by_an_argument_where_one_is_named),
+		TEST(an_anomaly_of_an_argument_never_becomes_usual),
 		TEST(steps_without_the_argument_go_by_work),
 		TEST(an_argument_of_no_function_leaves_classes_by_work),
 		TEST(classes_do_not_see_each_other),

@@ -2,6 +2,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <cmocka.h>
 
@@ -68,8 +69,10 @@ static struct fbt_wake end(struct story *story, uint64_t wake_us)
 	waker->busy_ns = story->busy_us * 1000;
 	waker->delay_ns = story->delay_us * 1000;
 	wake_split(&story->wake, &wake);
-	assert_int_equal(wake.cpu_ns + wake.delay_ns + wake.call_ns + wake.unknown_ns,
+	assert_int_equal(wake.cpu_ns + wake.delay_ns + wake.call_ns + wake.unknown_ns +
+				 wake.fault_wait_ns + wake.off_ns,
 			 wake.wake_ns - wake.start_ns);
+	assert_int_equal(wake.stopped_ns, 0);
 	assert_in_range(wake.nr_ns, 0, wake.call_ns);
 	return wake;
 }
@@ -202,6 +205,77 @@ static void a_thread_without_history_was_there_since_it_is_known(void **state)
 	assert_split(&wake, 0, 0, 0, 1000);
 }
 
+/* What a waker's clocks say at the end of its latest call, or at the wake. */
+static void set_clocks(struct story *story, bool at_wake, uint64_t cpu_us, uint32_t switches,
+		       uint32_t faults)
+{
+	struct fbt_waker *waker = &story->wake.waker;
+	struct fbt_past_call *call = &waker->past.calls[(waker->past.count - 1) % FBT_PAST_CALLS];
+
+	if (at_wake) {
+		waker->cpu_ns = cpu_us * 1000;
+		waker->switches = switches;
+		waker->faults = faults;
+	} else {
+		call->cpu_ns = cpu_us * 1000;
+		call->switches = switches;
+		call->faults = faults;
+	}
+}
+
+/* Of 60 ms it computed for 15, and waited for a CPU for 5. */
+static struct fbt_wake sleep_outside(uint32_t switches, uint32_t faults)
+{
+	struct story story = begin(1000);
+
+	call(&story, FUTEX, 100, 1000, 0);
+	set_clocks(&story, false, 700, 10, 3);
+	between(&story, 2000, 5000);
+	set_clocks(&story, true, 15700, 10 + switches, 3 + faults);
+	return end(&story, 61000);
+}
+
+static void a_worker_that_slept_outside_of_calls_did_not_compute(void **state)
+{
+	struct fbt_wake wake = sleep_outside(1, 0);
+
+	/* Its short calls may have slept as well. */
+	assert_int_equal(wake.off_ns, 38000000);
+	assert_split(&wake, 15000, 5000, 2000, 0);
+	wake = sleep_outside(1, 7);
+	assert_int_equal(wake.off_ns, 0);
+	assert_int_equal(wake.fault_wait_ns, 38000000);
+	assert_int_equal(wake.faults, 7);
+	/* It kept its CPU, which interrupts or its host used. */
+	wake = sleep_outside(0, 0);
+	assert_int_equal(wake.off_ns, 0);
+	assert_split(&wake, 53000, 5000, 2000, 0);
+}
+
+/* A call may have slept all the time that it took: only what is more was outside of it. */
+static void of_what_was_before_a_call_the_least_counts(void **state)
+{
+	struct story story = begin(1000);
+	struct fbt_wake wake;
+
+	call(&story, FUTEX, 100, 1000, 0);
+	set_clocks(&story, false, 500, 10, 0);
+	call(&story, SLEEP, 41000, 51000, 2000);
+	set_clocks(&story, false, 10500, 12, 0);
+	set_clocks(&story, true, 20500, 12, 0);
+	wake = end(&story, 61000);
+	assert_int_equal(wake.off_ns, 30000000);
+	assert_split(&wake, 20000, 2000, 8000, 0);
+	/* Some of the stretch was before the wait, and none is known of a thread without a clock.
+	 */
+	story.wake.start_ns = at(21000);
+	wake = end(&story, 61000);
+	assert_int_equal(wake.off_ns, 15000000);
+	story.wake.waker.past.calls[0].cpu_ns = 0;
+	wake = end(&story, 61000);
+	assert_int_equal(wake.off_ns, 0);
+}
+
 static uint64_t next_random(uint64_t *seed)
 {
 	*seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407;
@@ -225,7 +299,12 @@ static void parts_sum_up_whatever_the_history_says(void **state)
 				.busy_ns = next_random(&seed) % 5000000,
 				.delay_ns = next_random(&seed) % 5000000,
 				.call_delay_ns = (uint32_t)(next_random(&seed) % 3000000),
+				.cpu_ns = next_random(&seed) % 4000000,
+				.switches = (uint32_t)(next_random(&seed) % 5),
+				.faults = (uint32_t)(next_random(&seed) % 2),
 				.nr = (uint32_t)(next_random(&seed) % 3)};
+		story.wake.waker.cpu_ns = next_random(&seed) % 4000000;
+		story.wake.waker.switches = (uint32_t)(next_random(&seed) % 5);
 		story.busy_us = next_random(&seed) % 6000;
 		story.delay_us = next_random(&seed) % 6000;
 		end(&story, next_random(&seed) % 5000);
@@ -245,6 +324,8 @@ int main(void)
 		cmocka_unit_test(what_was_before_the_wait_is_not_in_it),
 		cmocka_unit_test(what_is_older_than_its_history_is_unknown),
 		cmocka_unit_test(a_thread_without_history_was_there_since_it_is_known),
+		cmocka_unit_test(a_worker_that_slept_outside_of_calls_did_not_compute),
+		cmocka_unit_test(of_what_was_before_a_call_the_least_counts),
 		cmocka_unit_test(parts_sum_up_whatever_the_history_says),
 	};
 

@@ -68,11 +68,32 @@ static void parts_of_a_step_are_what_was_measured(void **state)
 	assert_int_equal(parts.ns[STEP_CALLS + FBT_READ], 40);
 	assert_int_equal(parts.ns[STEP_DISK_WAIT], 120);
 	assert_int_equal(parts.ns[STEP_OFF_CPU], 30);
+	assert_true(parts.stops_known && !parts.ns[STEP_STOPPED]);
 	step.stop.header.type = FBT_EVENT_STOP;
+	step.stop.stopped_ns = 20;
 	step_split(&step, &parts);
-	assert_int_equal(parts.ns[STEP_STOPPED], 30);
-	assert_int_equal(parts.ns[STEP_OFF_CPU], 0);
+	assert_true(parts.stops_known);
+	assert_int_equal(parts.ns[STEP_STOPPED], 20);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 10);
+	assert_int_equal(parts.ns[STEP_FAULTS], 120);
 	assert_int_equal(sum_parts(&parts), 1000);
+	/* It is not known when it ended: more than that, it cannot have been. */
+	step.stop.stopped_ns = 2000;
+	step_split(&step, &parts);
+	assert_int_equal(parts.ns[STEP_STOPPED], 150);
+	assert_int_equal(parts.ns[STEP_OFF_CPU], 0);
+	/* Another thread's, for which it waited in a call. */
+	step.stop.tid = 9;
+	step_split(&step, &parts);
+	assert_int_equal(parts.ns[STEP_STOPPED], 0);
+	/* There may have been a stop that was too short to be seen. */
+	step.record.thread_ns += 100000;
+	step_split(&step, &parts);
+	assert_false(parts.stops_known);
+	step.stop.tid = 0;
+	step_split(&step, &parts);
+	assert_true(parts.stops_known);
+	assert_int_equal(sum_parts(&parts), 101000);
 }
 
 /* What is on a CPU in them is no own code, and what slept in them is not off the CPU for nothing.

@@ -175,17 +175,59 @@ static uint32_t number_of(enum fbt_arch arch, const char *name)
 	return nr;
 }
 
+/* What a call does to its descriptor is another matter than which one it has. */
+#define WAITS_AND_WRITES (FBT_FD_WAITS | FBT_FD_WRITES)
+
 /* On both architectures, where they have it. */
-static void expect_descriptors(const char *name, uint32_t wanted)
+static void expect_bits(const char *name, uint32_t mask, uint32_t wanted)
 {
 	uint32_t x86 = number_of(FBT_ARCH_X86_64, name), arm = number_of(FBT_ARCH_ARM64, name);
 
 	if (x86 == FBT_NR_COUNT)
 		fail_msg("%s is no syscall", name);
-	if (syscall_descriptors(FBT_ARCH_X86_64, x86) != wanted)
+	if ((syscall_descriptors(FBT_ARCH_X86_64, x86) & mask) != wanted)
 		fail_msg("%s: %u", name, syscall_descriptors(FBT_ARCH_X86_64, x86));
 	if (arm < FBT_NR_COUNT)
-		assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, arm), wanted);
+		assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, arm) & mask, wanted);
+}
+
+static void expect_descriptors(const char *name, uint32_t wanted)
+{
+	expect_bits(name, ~(uint32_t)WAITS_AND_WRITES, wanted);
+}
+
+static void syscalls_that_wait_for_an_answer_or_give_one_are_told(void **state)
+{
+	static const struct {
+		const char *name;
+		uint32_t bits;
+	} calls[] = {
+		{"read", FBT_FD_READS},
+		{"readv", FBT_FD_READS},
+		{"recvfrom", FBT_FD_READS},
+		{"recvmsg", FBT_FD_READS},
+		{"recvmmsg", FBT_FD_READS},
+		{"poll", FBT_FD_POLLS},
+		{"ppoll", FBT_FD_POLLS},
+		{"epoll_wait", FBT_FD_EPOLLS},
+		{"epoll_pwait", FBT_FD_EPOLLS},
+		{"epoll_pwait2", FBT_FD_EPOLLS},
+		{"write", FBT_FD_WRITES},
+		{"writev", FBT_FD_WRITES},
+		{"sendto", FBT_FD_WRITES},
+		{"sendmsg", FBT_FD_WRITES},
+		{"sendmmsg", FBT_FD_WRITES},
+		{"pread64", 0},
+		{"pwrite64", 0},
+		{"preadv", 0},
+		{"select", 0},
+		{"futex", 0},
+		{"ioctl", 0},
+		{"epoll_ctl", 0},
+	};
+
+	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		expect_bits(calls[i].name, WAITS_AND_WRITES, calls[i].bits);
 }
 
 static void syscall_descriptors_are_first_arguments_or_results(void **state)
@@ -254,6 +296,7 @@ int main(void)
 		cmocka_unit_test(category_names_are_those_of_the_seed),
 		cmocka_unit_test(syscall_descriptors_are_first_arguments_or_results),
 		cmocka_unit_test(other_syscalls_have_no_descriptor),
+		cmocka_unit_test(syscalls_that_wait_for_an_answer_or_give_one_are_told),
 		cmocka_unit_test(syscall_descriptors_follow_the_architecture),
 	};
 

@@ -222,7 +222,7 @@ static void step_prof_has_parts_that_sum_to_its_total(void **state)
 		"\"gap\":5,"
 		"\"gap_syscall\":1,\"ioctl_net\":0,\"mmap_net\":0,\"off_cpu\":148,\"other_net\":0,"
 		"\"other_threads_syscall\":3,\"own\":144,\"read_net\":0,\"run_delay\":7,"
-		"\"stopped\":0,\"syscall\":100,\"total\":400,\"write_net\":0},",
+		"\"syscall\":100,\"total\":400,\"write_net\":0},",
 		true);
 }
 

@@ -1,0 +1,54 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Steps of an engine that somebody stops for 0.3 s: by a signal, as a debugger does it, by the freezer of
+# its cgroup in both versions, or only a thread for which the step waits. And by gdb, if it is here.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/judge/lib.sh
+. tests/live/judge/lib.sh
+
+# stopped NAME MODE WHO: each step that was stopped is found, and WHO is named (see stops.py)
+stopped()
+{
+	run_mode "$2" 300
+	holds "$1: the stops made steps slow" [ "$slow" -gt 0 ]
+	is "$1: all of them are found" "$found" "$slow"
+	is "$1: the cause is right" "$wrong" 0
+	is "$1: and says who it was" "$(ask_python tests/live/judge/stops.py "$OUT.profile")" "$3"
+}
+
+# frozen VERSION FILE
+frozen()
+{
+	local engine=$JUDGE
+
+	if ! make_group freezer "$2"; then
+		echo "SKIP the freezer of cgroups of version $1: there is none here"
+		return
+	fi
+	engine_in_group "$JUDGE"
+	stopped "freezer $1" frozen freezer:-:step
+	JUDGE=$engine
+	undo
+	group=
+}
+
+stopped signal stop signal:-:step
+stopped tracer traced tracer:judge_stopper:step
+stopped 'a worker' worker_traced tracer:judge_stopper:other
+frozen 2 cgroup.freeze
+frozen 1 freezer.state
+
+if command -v gdb >/dev/null; then
+	rm -f "${OUT:?}".*
+	start_waiting "$JUDGE" "$TMP/truth.json" steady 2000 "$TMP/file"
+	attach_judge
+	go
+	sleep 2
+	gdb -nx -batch -iex 'set auto-load off' -p "$ENGINE" -ex 'shell sleep 0.3' -ex detach >"$TMP/gdb" 2>&1
+	wait "$ENGINE"
+	end_tool 0 'gdb: the tool ends with 0'
+	is 'gdb: it is named' "$(ask_python tests/live/judge/stops.py "$OUT.profile")" tracer:gdb:step
+else
+	echo 'SKIP gdb: it is not installed'
+fi
+finish

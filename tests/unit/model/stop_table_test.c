@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+
+#include "model/stop_table.h"
+
+enum { STEP = 7, WORKER = 8, OTHER = 9 };
+
+struct fixture {
+	struct stop_table table;
+	struct step step; /* from 1000 to 2000 */
+};
+
+static int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	assert_non_null(fixture);
+	fixture->step.record = (struct fbt_step){
+		.tgid = 7, .tid = STEP, .start_ns = 1000, .end_ns = 2000, .thread_ns = 1000};
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	vec_free(&fixture->step.wakes);
+	free(fixture);
+	return 0;
+}
+
+static void add(struct fixture *fixture, uint32_t tid, uint64_t time_ns, uint64_t stopped_ns)
+{
+	const struct fbt_stop stop = {.header.type = FBT_EVENT_STOP,
+				      .tgid = 7,
+				      .tid = tid,
+				      .time_ns = time_ns,
+				      .stopped_ns = stopped_ns};
+
+	stop_table_add(&fixture->table, &stop);
+}
+
+/* A wait from 1200 to 1800 for a thread that was off its CPU for so long. */
+static struct fbt_wake *add_wake(struct fixture *fixture, uint32_t waker, uint64_t off_ns)
+{
+	const struct fbt_wake wake = {.tgid = 7,
+				      .tid = STEP,
+				      .start_ns = 1200,
+				      .wake_ns = 1800,
+				      .off_ns = off_ns,
+				      .waker_tid = waker};
+
+	assert_int_equal(vec_push(&fixture->step.wakes, wake), 0);
+	return &fixture->step.wakes.items[fixture->step.wakes.count - 1];
+}
+
+static void of_several_looks_at_a_step_the_latest_counts(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add(fixture, STEP, 1500, 300);
+	add(fixture, STEP, 1400, 200);
+	add(fixture, OTHER, 1600, 400);
+	add(fixture, STEP, 999, 500);
+	add(fixture, STEP, 2001, 600);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.stop.stopped_ns, 300);
+}
+
+static void a_step_that_nobody_stopped_has_no_stop(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add(fixture, OTHER, 1600, 400);
+	add_wake(fixture, WORKER, 300);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.stop.header.type, 0);
+	assert_int_equal(fixture->step.wakes.items[0].off_ns, 300);
+	assert_int_equal(fixture->step.wakes.items[0].stopped_ns, 0);
+}
+
+static void a_worker_was_stopped_as_far_as_it_was_off_its_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_wake *wakes;
+
+	add_wake(fixture, WORKER, 300);
+	add_wake(fixture, OTHER, 300);
+	add_wake(fixture, WORKER, 0);
+	add(fixture, WORKER, 1700, 1000);
+	add(fixture, OTHER, 1500, 100);
+	stop_table_join(&fixture->table, &fixture->step);
+	wakes = fixture->step.wakes.items;
+	assert_int_equal(wakes[0].stopped_ns, 300);
+	assert_int_equal(wakes[0].off_ns, 0);
+	assert_int_equal(wakes[1].stopped_ns, 100);
+	assert_int_equal(wakes[1].off_ns, 200);
+	assert_int_equal(wakes[2].stopped_ns, 0);
+	/* The one that was stopped longest is told of. */
+	assert_int_equal(fixture->step.stop.tid, WORKER);
+}
+
+static void the_steps_own_stop_comes_first(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add_wake(fixture, WORKER, 300);
+	add(fixture, WORKER, 1700, 1000);
+	add(fixture, STEP, 1900, 50);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.stop.tid, STEP);
+	assert_int_equal(fixture->step.wakes.items[0].stopped_ns, 300);
+}
+
+static void the_oldest_stops_are_forgotten(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add(fixture, STEP, 1500, 300);
+	for (int i = 1; i < STOPS_KEPT; i++)
+		add(fixture, OTHER, 1500, 300);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.stop.tid, STEP);
+	fixture->step.stop = (struct fbt_stop){0};
+	add(fixture, OTHER, 1500, 300);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.stop.header.type, 0);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(of_several_looks_at_a_step_the_latest_counts),
+		TEST(a_step_that_nobody_stopped_has_no_stop),
+		TEST(a_worker_was_stopped_as_far_as_it_was_off_its_cpu),
+		TEST(the_steps_own_stop_comes_first),
+		TEST(the_oldest_stops_are_forgotten),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

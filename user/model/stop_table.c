@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "model/stop_table.h"
+
+#include <stddef.h>
+
+#include "base/arith.h"
+
+void stop_table_add(struct stop_table *table, const struct fbt_stop *stop)
+{
+	table->stops[table->count++ % STOPS_KEPT] = *stop;
+}
+
+/* The latest stop of a thread in this time. Its record came before that of the step. */
+static const struct fbt_stop *find_stop(const struct stop_table *table, uint32_t tgid, uint32_t tid,
+					uint64_t from_ns, uint64_t to_ns)
+{
+	const struct fbt_stop *latest = NULL;
+
+	for (size_t i = 0; i < STOPS_KEPT; i++) {
+		const struct fbt_stop *stop = &table->stops[i];
+
+		if (stop->header.type == FBT_EVENT_STOP && stop->tgid == tgid && stop->tid == tid &&
+		    stop->time_ns >= from_ns && stop->time_ns <= to_ns &&
+		    (!latest || stop->time_ns >= latest->time_ns))
+			latest = stop;
+	}
+	return latest;
+}
+
+/* The kernel side tells that a thread was off its CPU, not that it was stopped. */
+static const struct fbt_stop *know_wake_stop(const struct stop_table *table, struct fbt_wake *wake)
+{
+	const struct fbt_stop *stop;
+
+	if (!wake->off_ns)
+		return NULL;
+	stop = find_stop(table, wake->tgid, wake->waker_tid, wake->start_ns, wake->wake_ns);
+	if (!stop)
+		return NULL;
+	wake->stopped_ns = min_u64(stop->stopped_ns, wake->off_ns);
+	wake->off_ns -= wake->stopped_ns;
+	return stop;
+}
+
+/* Of its own thread, else of the one that was stopped longest while the step waited for it. */
+void stop_table_join(const struct stop_table *table, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	const struct fbt_stop *stop =
+		find_stop(table, record->tgid, record->tid, record->start_ns, record->end_ns);
+	const struct fbt_stop *others = NULL;
+	uint64_t longest_ns = 0;
+
+	vec_for_each (wake, &step->wakes) {
+		const struct fbt_stop *other = know_wake_stop(table, wake);
+
+		if (!other || wake->stopped_ns <= longest_ns)
+			continue;
+		others = other;
+		longest_ns = wake->stopped_ns;
+	}
+	if (stop || others)
+		step->stop = stop ? *stop : *others;
+}
