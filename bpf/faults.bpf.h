@@ -116,6 +116,11 @@ __noinline int begin_fault(struct fbt_slot *slot, __u64 address)
 	return 0;
 }
 
+static __always_inline __u64 not_negative(__u64 ns)
+{
+	return (__s64)ns < 0 ? 0 : ns;
+}
+
 /* The file that has most of the time: one that has more than half of it is found for sure. */
 static __always_inline void vote_for_file(struct fbt_slot *slot, __u64 ns)
 {
@@ -154,7 +159,7 @@ static __always_inline __u64 add_asleep(struct fbt_slot *slot, struct task_struc
 
 static __always_inline void add_lately(struct fbt_slot *slot, __u64 ns)
 {
-	slot->lately_ns += ns;
+	slot->lately_ns = not_negative(slot->lately_ns + ns);
 	if (++slot->lately_count >= LATELY_MAX) {
 		slot->lately_ns /= 2;
 		slot->lately_count /= 2;
@@ -170,10 +175,12 @@ __noinline int end_fault(struct fbt_slot *slot, __u64 address)
 
 	if (!slot || !slot->fault_cpu_ns || slot->fault_address != address)
 		return 0;
+	/*
+	 * Time that the host took of the CPU counts until the next tick, and is then taken back: a
+	 * fault around the tick may have less than none. So sums are signed.
+	 */
 	cpu -= slot->fault_cpu_ns;
 	slot->fault_cpu_ns = 0;
-	if ((__s64)cpu < 0)
-		cpu = 0;
 	if (task->nvcsw != slot->awake_switches)
 		asleep = sleep_of(slot, task);
 	mapping = mapping_of(slot, task);
@@ -182,7 +189,7 @@ __noinline int end_fault(struct fbt_slot *slot, __u64 address)
 	slot->faults.ns[mapping] += cpu + asleep;
 	slot->faults.count[mapping]++;
 	if (slot->area_file)
-		vote_for_file(slot, cpu + asleep);
+		vote_for_file(slot, not_negative(cpu + asleep));
 	if (is_major) {
 		slot->faults.major_ns += cpu + asleep;
 		slot->faults.major_count++;
@@ -204,11 +211,11 @@ static __always_inline void fill_faults(struct fbt_step *step, struct fbt_slot *
 
 	*faults = slot->faults;
 	for (int i = 0; i < FBT_MAPPING_COUNT; i++) {
-		faults->ns[i] += entry * faults->count[i];
+		faults->ns[i] = not_negative(faults->ns[i]) + entry * faults->count[i];
 		timed += faults->count[i];
 	}
-	faults->major_ns += entry * faults->major_count;
-	faults->cpu_ns += entry * timed;
+	faults->major_ns = not_negative(faults->major_ns) + entry * faults->major_count;
+	faults->cpu_ns = not_negative(faults->cpu_ns) + entry * timed;
 	if (slot->lately_count >= LATELY_MIN)
 		faults->mean_ps = slot->lately_ns * 1000 / slot->lately_count;
 	if (slot->step_flags & FBT_STEP_CPU_KNOWN && timed * 16 >= faulted * 15)

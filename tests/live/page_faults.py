@@ -3,6 +3,7 @@
 """page_faults.py TRUTH CAPTURE PROFILE: what tests/live/page_faults.c says of its steps against what
 the tool recorded of them; one line "ok - ..." or "not ok - ..." for each fact."""
 import json
+import statistics
 import sys
 
 MS = 1000000
@@ -24,10 +25,15 @@ def most(step):
 
 
 def check_times(name, pairs):
-    # The clock of the thread stands still while it waits. A step is entered and left beside it.
-    fact("%s: the time of its faults is what its thread used" % name,
-         [p for p in pairs if not 0.85 * p[0]["cpu_ns"] - 0.2 * MS
-          < p[1]["faults_cpu_ns"] < 1.05 * p[0]["cpu_ns"] + 0.2 * MS])
+    # The clock of the thread stands still while it waits. What the host of a guest takes is taken
+    # back at a tick, which may be outside of the faults.
+    wrong = [p for p in pairs if not 0.8 * p[0]["cpu_ns"] - 1.5 * MS
+             < p[1]["faults_cpu_ns"] < 1.05 * p[0]["cpu_ns"] + 1.5 * MS]
+    fact("%s: the time of its faults is what its thread used, in 5 of 6" % name,
+         wrong if 6 * len(wrong) > len(pairs) else [])
+    ratio = statistics.median(p[1]["faults_cpu_ns"] / p[0]["cpu_ns"] for p in pairs)
+    print("# %s: %.3f of it" % (name, ratio))
+    fact("%s: the median of it is" % name, [] if 0.8 < ratio < 1.02 else [ratio])
     fact("%s: and nothing slept in them that was not for a disk" % name,
          [p for p in pairs if p[1]["faults_asleep_ns"] > MS])
     fact("%s: the mappings have all of it" % name,

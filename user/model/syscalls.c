@@ -108,13 +108,13 @@ uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
 		found |= FBT_FD_FIRST;
 	if (text_list_has(returns_descriptor, ' ', name))
 		found |= FBT_FD_MADE;
-	if (text_list_has(" write writev sendto sendmsg sendmmsg ", name))
+	if (text_list_has(" write writev sendto sendmsg sendmmsg ", ' ', name))
 		found |= FBT_FD_WRITES;
-	if (text_list_has(" read readv recvfrom recvmsg recvmmsg ", name))
+	if (text_list_has(" read readv recvfrom recvmsg recvmmsg ", ' ', name))
 		found |= FBT_FD_READS;
-	if (text_list_has(" poll ppoll ", name))
+	if (text_list_has(" poll ppoll ", ' ', name))
 		found |= FBT_FD_POLLS;
-	if (text_list_has(" epoll_wait epoll_pwait epoll_pwait2 ", name))
+	if (text_list_has(" epoll_wait epoll_pwait epoll_pwait2 ", ' ', name))
 		found |= FBT_FD_EPOLLS;
 	return found;
 }
