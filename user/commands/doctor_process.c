@@ -259,9 +259,11 @@ static void judge_function(const struct step_function *function, struct findings
 			 function->tail_calls, function->tail_calls == 1 ? "" : "s");
 	else
 		snprintf(ends, sizeof(ends), "ends at its call sites");
-	findings_add(checks, FINDING_OK, "step function", "%.*s, %s%s, %.*s+0x%" PRIx64, NAME_SHOWN,
-		     function->name, ends, function->builtin ? ", from the built-in table" : "",
-		     PATH_SHOWN, path, function->address);
+	findings_add(checks, FINDING_OK, "step function", "%.*s, %s%s%s, %.*s+0x%" PRIx64,
+		     NAME_SHOWN, function->name, ends,
+		     function->builtin ? ", from the built-in table" : "",
+		     function->unverified ? ", not measured yet" : "", PATH_SHOWN, path,
+		     function->address);
 }
 
 static void judge_probe(const struct doctor_steps *steps, struct findings *checks)
@@ -312,8 +314,9 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 	list_options(names, sizeof(names), &steps->candidates);
 	if (*names)
 		findings_advise(checks,
-				"use %s: by their names and what its busy threads do; "
-				"ferrum-bpftrace --list-steps -p %" PRIu32 " measures candidates",
+				"use %s: they have such names and its busy threads are in them; "
+				"how often they are called is not known, since doctor probes "
+				"nothing: ferrum-bpftrace --list-steps -p %" PRIu32 " measures it",
 				names, checks->tgid);
 	else if (steps->idle)
 		findings_advise(checks,

@@ -15,6 +15,10 @@
 /* Of the time that the busiest candidate took. */
 #define PLAUSIBLE_PART 20
 
+/* Of the CPU time of the busiest thread. A step's thread may wait for a GPU for most of its time.
+ */
+#define IDLE_PART 20
+
 /* Adds what looks like a step on a busy thread. Returns the number, or -errno; 0: all are idle. */
 static int find_busy(struct candidates *candidates, const struct target_options *options,
 		     uint32_t tgid)
@@ -36,6 +40,7 @@ static int find_busy(struct candidates *candidates, const struct target_options 
 static int measure(struct candidates *candidates, const struct options *options, uint32_t tgid)
 {
 	function_vec *functions = &candidates->functions;
+	thread_use_vec before = {0};
 	struct rates *rates = NULL;
 	uint64_t end_ns;
 	int err = rates__open(&rates, functions->items, functions->count, tgid,
@@ -43,11 +48,15 @@ static int measure(struct candidates *candidates, const struct options *options,
 
 	if (err)
 		return err;
+	(void)thread_use_read(&before, tgid);
 	end_ns = clock_ns(CLOCK_MONOTONIC) + WATCH_NS;
 	while (clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		usleep(CHECK_US);
 		rates__check(rates);
 	}
+	if (!thread_use_read(&candidates->threads, tgid))
+		thread_use_since(&candidates->threads, &before);
+	vec_free(&before);
 	rates__finish(rates, candidates->rates);
 	rates__free(rates);
 	return 0;
@@ -86,6 +95,7 @@ int candidates_measure(struct candidates *candidates, const struct options *opti
 void candidates_clear(struct candidates *candidates)
 {
 	step_functions_free(&candidates->functions);
+	vec_free(&candidates->threads);
 }
 
 double rate_per_second(const struct rate *rate)
@@ -102,4 +112,15 @@ bool rate_is_plausible(const struct rate *rate, uint64_t most_ns)
 {
 	return rate->calls && !rate->too_often &&
 	       (!rate->mean_ns || rate_total_ns(rate) >= most_ns / PLAUSIBLE_PART);
+}
+
+bool rate_is_on_busy_thread(const struct rate *rate, const thread_use_vec *threads)
+{
+	if (!threads->count || !rate->busiest_ns)
+		return true;
+	vec_for_each (thread, threads) {
+		if (thread->tid == rate->busiest_tid)
+			return thread->cpu_ns >= threads->items[0].cpu_ns / IDLE_PART;
+	}
+	return false;
 }

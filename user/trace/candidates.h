@@ -5,6 +5,7 @@
 
 #include "kernel/rates.h"
 #include "options.h"
+#include "proc/thread_use.h"
 
 #define CANDIDATES_MAX 16
 
@@ -14,6 +15,7 @@
 struct candidates {
 	function_vec functions;
 	struct rate rates[CANDIDATES_MAX]; /* one for each function, likeliest first */
+	thread_use_vec threads;		   /* what each used meanwhile, the busiest first */
 };
 
 /*
@@ -38,5 +40,12 @@ uint64_t rate_total_ns(const struct rate *rate);
  * function that took most. A step function is what the engine does.
  */
 bool rate_is_plausible(const struct rate *rate, uint64_t most_ns);
+
+/*
+ * Whether the thread that spends most time in the function does anything much: a thread with less
+ * than a twentieth of the CPU time of the busiest one waits for something else than steps. True
+ * where it is not known. threads: what each has used meanwhile, the busiest first.
+ */
+bool rate_is_on_busy_thread(const struct rate *rate, const thread_use_vec *threads);
 
 #endif
