@@ -88,10 +88,12 @@ make_group()
 
 undo()
 {
+	local pid
+
 	[ -n "$GROUP" ] || return
-	cat "$GROUP/cgroup.procs" | while read -r pid; do
+	while read -r pid; do
 		echo "$pid" >"${GROUP%/*}/cgroup.procs"
-	done
+	done <"$GROUP/cgroup.procs"
 	rmdir "$GROUP"
 	GROUP=
 }

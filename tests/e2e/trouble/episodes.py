@@ -106,17 +106,32 @@ def quota(_, group):
         limit(group, 0)
 
 
-def count_steps(profile, least, most):
-    with open(profile, encoding="utf-8") as file:
-        lines = [line for line in file if '"step_prof"' in line and line.endswith("\n")]
-    return sum(least <= json.loads(line)["stage_us"]["total"] <= most for line in lines)
+class Steps:
+    """The steps in a profile that is being written."""
+
+    def __init__(self, profile):
+        self.file = open(profile, encoding="utf-8")
+        self.count(0, 0)
+
+    def count(self, least, most):
+        """How many of the new ones took so long, in us."""
+        found = 0
+        while True:
+            at = self.file.tell()
+            line = self.file.readline()
+            if not line.endswith("\n"):
+                self.file.seek(at)
+                return found
+            if '"step_prof"' in line:
+                found += least <= json.loads(line)["stage_us"]["total"] <= most
 
 
 def main(kind, profile, pid, group=""):
     # The kernel ends us if we keep a CPU for longer than a hog is meant to.
     longest = int(3 * HELD * 1000000)
     resource.setrlimit(resource.RLIMIT_RTTIME, (longest, longest))
-    before = count_steps(profile, *LENGTHS[kind])
+    steps = Steps(profile)
+    found = 0
     for _ in range(MOST[kind]):
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(50))
         begin = time.monotonic()
@@ -124,7 +139,8 @@ def main(kind, profile, pid, group=""):
         be_ordinary()
         print(kind, *(int(t * 1e9) for t in times), flush=True)
         time.sleep(PAUSE)
-        if count_steps(profile, *LENGTHS[kind]) >= before + ENOUGH:
+        found += steps.count(*LENGTHS[kind])
+        if found >= ENOUGH:
             break
 
 
