@@ -69,6 +69,13 @@ struct {
 	__type(value, struct fbt_site);
 } rate_sites SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FBT_THREAD_RATES);
+	__type(key, __u64);
+	__type(value, __u64);
+} thread_rates SEC(".maps");
+
 static __always_inline struct thread_calls *calls_of_thread(void)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
@@ -198,6 +205,18 @@ static __always_inline void count_inside(struct thread_calls *calls, __u32 kind,
 	__sync_fetch_and_add(&inside->total_ns, ns);
 }
 
+/* Only the thread itself writes its elements. */
+static __always_inline void count_thread(__u32 tid, __u32 kind, __u64 ns)
+{
+	__u64 key = (__u64)kind << 32 | tid;
+	__u64 *total = bpf_map_lookup_elem(&thread_rates, &key);
+
+	if (total)
+		*total += ns;
+	else
+		bpf_map_update_elem(&thread_rates, &key, &ns, BPF_NOEXIST);
+}
+
 /*
  * Control leaves the frame at sp for its caller: the calls in it end, several if one has jumped to
  * the next. Those in frames below were left by an exception. Returns whether one has ended.
@@ -225,6 +244,7 @@ static __always_inline bool end_calls(__u64 sp, __u64 now)
 			continue;
 		__sync_fetch_and_add(&rate->total_ns, now - top->start_ns);
 		__sync_fetch_and_add(&rate->ended, 1);
+		count_thread(tid, kind, now - top->start_ns);
 		count_inside(calls, kind, now - top->start_ns);
 	}
 	return ended;

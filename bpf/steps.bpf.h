@@ -39,6 +39,15 @@ static __always_inline struct busy_sum sum_others(struct fbt_slot *slot, __u64 n
 }
 
 /*
+ * Whether the calls of the others can have taken less time than when the step began. A walk takes
+ * calls that end or begin during it for longer or shorter, by at most its own time.
+ */
+static __always_inline bool is_sum_possible(const struct busy_sum *sum, __u64 begun_ns)
+{
+	return sum->ns + sum->threads * (__u64)WALK_MAX_NS >= begun_ns;
+}
+
+/*
  * Adds the duration of a walk to the counters. Each walk is measured, because its duration depends
  * on the number of threads. delay is run_delay_of() the task when the walk began; with it the time
  * in which other tasks ran is subtracted.
@@ -152,7 +161,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	slot->step_delay_ns = delay - slot->step_delay_ns;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
 		others = sum_others(slot, now);
-	if (others.unsure || others.ns < slot->step_others_ns ||
+	if (others.unsure || !is_sum_possible(&others, slot->step_others_ns) ||
 	    bpf_ktime_get_ns() - now > WALK_MAX_NS)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	step = bpf_ringbuf_reserve(&events, sizeof(*step), 0);
@@ -167,7 +176,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	end_future(step, slot);
 
 	step->other_syscall_ns = 0;
-	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
+	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN) && others.ns > slot->step_others_ns)
 		step->other_syscall_ns = others.ns - slot->step_others_ns;
 	step->threads = others.threads;
 	step->header.flags = slot->step_flags;
@@ -410,7 +419,6 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (call_detail != FBT_DETAIL_PROBES &&
 	    (!slot->step_end_ns || slot->step_last_ns >= WALK_MIN_NS))
 		others = sum_others(slot, now);
-	slot->step_others_ns = others.ns;
 	begin_team(slot, task, now);
 	/* The step begins here, because the walks above are not part of it. */
 	slot->step_delay_ns = run_delay_of(task);
@@ -422,6 +430,8 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
 	if (slot->awake_ns - now > WALK_MAX_NS)
 		slot->team_ns = 0;
+	/* Without the time of these walks: calls that were open have gone on meanwhile. */
+	slot->step_others_ns = others.ns + others.open * (slot->awake_ns - now);
 	slot->step_cpu_ns = slot->awake_cpu_ns;
 	slot->step_start_ns = slot->awake_ns;
 	count_walk(slot, slot->step_start_ns - now, task, delay);

@@ -139,7 +139,7 @@ struct busy_sum {
 	__u32 tgid;
 	__u32 threads;
 	__u32 unsure; /* a thread was ending during the walk */
-	__u32 reserved;
+	__u32 open;   /* threads that are in a call */
 };
 
 #define SLOTS_PER_WALK 8
@@ -160,7 +160,10 @@ __noinline int walk_slots(struct busy_sum *sum, __u32 base)
 
 		if (!slot)
 			break;
-		sum->ns += fbt_busy_ns(*(volatile __u64 *)&slot->busy, sum->now);
+		__u64 busy = *(volatile __u64 *)&slot->busy;
+
+		sum->ns += fbt_busy_ns(busy, sum->now);
+		sum->open += busy & 1;
 		sum->threads++;
 	}
 	return 0;

@@ -490,6 +490,10 @@ struct fbt_rate {
 	__u64 sites;	 /* call sites that it was the first to be called from */
 };
 
+/* The map thread_rates: the time of a candidate's calls by thread. Key: the kind << 32, and the
+ * tid. */
+#define FBT_THREAD_RATES 4096
+
 /*
  * Calls of one candidate made by another, with no third one in between. Of a call of the outer one
  * that has ended, or will.

@@ -1,16 +1,32 @@
 // SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 // Sends requests to server.mjs, several at once, of lengths that differ but are the same in every
-// run; prints one JSON line of what came back. Exit status 1 if any request failed.
-// usage: node load.mjs PORT [REQUESTS [AT_ONCE [TOKENS]]]
+// run; prints one JSON line of what came back. Exit status 1 if any request failed. PAGE is generate, or
+// completion for llama.cpp's own server.
+// usage: node load.mjs PORT [REQUESTS [AT_ONCE [TOKENS [PAGE]]]]
 import { request } from 'node:http';
 
 const REQUEST_MS = 60000;
 
-const [port, requests = 12, atOnce = 4, tokens = 24] = process.argv.slice(2).map(Number);
+const [port, requests = 12, atOnce = 4, tokens = 24] = process.argv.slice(2, 6).map(Number);
+const page = process.argv[6] ?? 'generate';
+
+// What a request is called by either server, and its answer.
+const pages = {
+	generate: {
+		ask: (prompt, tokens) => ({ prompt, tokens }),
+		counts: ({ tokens_in, tokens_out }) => [tokens_in, tokens_out],
+	},
+	completion: {
+		ask: (prompt, tokens) => ({
+			prompt, n_predict: tokens, ignore_eos: true, cache_prompt: false, seed: 1,
+		}),
+		counts: ({ tokens_evaluated, tokens_predicted }) => [tokens_evaluated, tokens_predicted],
+	},
+};
 
 function post(body) {
 	return new Promise((done, failed) => {
-		const target = { host: '127.0.0.1', port, path: '/generate', method: 'POST' };
+		const target = { host: '127.0.0.1', port, path: `/${page}`, method: 'POST' };
 		const options = { ...target, agent: false, timeout: REQUEST_MS };
 		const call = request(options, (response) => {
 			const chunks = [];
@@ -33,8 +49,8 @@ function post(body) {
 	});
 }
 
-if (!port) {
-	console.error('usage: node load.mjs PORT [REQUESTS [AT_ONCE [TOKENS]]]');
+if (!port || !pages[page]) {
+	console.error('usage: node load.mjs PORT [REQUESTS [AT_ONCE [TOKENS [PAGE]]]]');
 	process.exit(2);
 }
 const sum = { requests, ok: 0, failed: 0, tokens_in: 0, tokens_out: 0, seconds: 0 };
@@ -47,11 +63,12 @@ async function client() {
 
 		try {
 			const prompt = 'the quick brown fox '.repeat(1 + ((i * 5) % 7));
-			const answer = await post({ prompt, tokens: tokens + (i % 3) });
+			const answer = await post(pages[page].ask(prompt, tokens + (i % 3)));
+			const [tokensIn, tokensOut] = pages[page].counts(answer);
 
 			sum.ok++;
-			sum.tokens_in += answer.tokens_in;
-			sum.tokens_out += answer.tokens_out;
+			sum.tokens_in += tokensIn;
+			sum.tokens_out += tokensOut;
 		} catch (error) {
 			sum.failed++;
 			console.error(`load: request ${i}: ${error.message}`);

@@ -29,11 +29,22 @@ start_load()
 	favour "$LOAD"
 }
 
+# The kernel's counters of the server, beside the tool's.
 start_tool()
 {
 	OUT=$TMP/$1
+	python3 "$HERE/trouble/counters.py" "$PID" "$OUT.counters" /none/cpu.stat &
+	COUNTERS=$!
+	until_true 10 test -e "$OUT.counters"
 	run_tool -p "$PID"
 	holds "$1: the tool attaches" wait_attached "$TOOL"
+}
+
+end_tool_and_counters()
+{
+	stop_tool
+	kill "$COUNTERS"
+	wait "$COUNTERS"
 }
 
 # verdict NAME ARGUMENT…: what named.mjs says of it
@@ -49,8 +60,8 @@ check_healthy()
 	start_load 200
 	wait "$LOAD"
 	is 'healthy: every request is answered' $? 0
-	stop_tool
-	verdict healthy "$OUT"
+	end_tool_and_counters
+	verdict healthy "$OUT" "$OUT.counters"
 }
 
 # shellcheck disable=SC2317
@@ -69,10 +80,10 @@ check_lock()
 		printf x >&8
 		sleep 1
 	done
-	stop_tool
+	end_tool_and_counters
 	kill "$LOAD"
 	wait "$LOAD" 2>/dev/null
-	verdict lock "$OUT" "$TMP/waits"
+	verdict lock "$OUT" "$OUT.counters" "$TMP/waits"
 }
 
 [ -x "$FBT" ] || skip "no $FBT: build it first"

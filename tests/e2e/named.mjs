@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 // Holds the steps that the tool named against what was wrong with the server.
-// usage: node named.mjs healthy PREFIX        nothing was: at most one in 1,000 steps, but for those
-//                                             that the machine left no CPU: they are rightly named
-//        node named.mjs lock PREFIX WAITS     WAITS has the waits for a held lock, one a line: begin
-//                                             and end (CLOCK_MONOTONIC ns) and the thread
+// usage: node named.mjs healthy PREFIX COUNTERS
+//                  nothing was: at most one in 1,000 steps, but for those that were named for a wait for a
+//                  CPU which the kernel's own counters (trouble/counters.py) confirm
+//        node named.mjs lock PREFIX COUNTERS WAITS
+//                  WAITS has the waits for a held lock, one a line: begin and end (CLOCK_MONOTONIC ns) and
+//                  the thread
 // PREFIX.profile and PREFIX.trace are the tool's. Prints "ok - …" and "not ok - …", exits 1 if any is
 // not.
 import { readFileSync } from 'node:fs';
+import { isConfirmed, readCounters } from './lib/counters.mjs';
 
-const [mode, prefix, waitsFile] = process.argv.slice(2);
+const [mode, prefix, countersFile, waitsFile] = process.argv.slice(2);
 const read = (path) => readFileSync(path, 'utf8');
 const profile = read(`${prefix}.profile`)
 	.split('\n')
@@ -40,6 +43,7 @@ const describe = ({ shape, stage_us: us }) => ({
 const steps = all('step_prof').map(({ shape, stage_us: us }) => ({
 	number: shape.step,
 	tid: shape.tid,
+	starved: shape.starved_tid,
 	complete: shape.complete,
 	begin: window.epoch_monotonic_us + shape.start_us,
 	end: window.epoch_monotonic_us + shape.start_us + us.total,
@@ -76,7 +80,10 @@ function isKnown(step) {
 	return alike.length >= 40;
 }
 
-const hadCpu = ({ shape }) => shape.cause !== 'run_queue';
+const samples = readCounters(countersFile);
+const byNumber = new Map(steps.map((step) => [step.number, step]));
+const hadCpu = ({ shape }) => shape.cause !== 'run_queue' ||
+	!isConfirmed(samples, byNumber.get(shape.step), shape);
 const share = (step) => (step.us - step.waited) / step.us;
 
 function checkHealthy() {

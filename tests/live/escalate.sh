@@ -63,6 +63,7 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 fact 'by signal before the window: one step' \
 	'len([g for g in G.values() if g["escalation.reason"] == "manual"]) == 1'
+is 'it says once that it serves it' "$(grep -c 'SIGUSR1 came before the window was open' "$OUT.err")" 1
 
 rm "${OUT:?}".*
 start_engine --steps 0 --compute-us 500 --sleep-us 200

@@ -62,6 +62,8 @@ for _ in $(seq 30); do
 done
 touch "$FLAG"
 wait_for_line 'is open'
+kill -USR1 "$TOOL"
+wait_for_line 'SIGUSR1: the next step of each process is escalated'
 stop_tool
 opened=$(grep -c 'is open' "$OUT.err")
 is "a flickering flag: each of $opened windows has its export" "$(count 'ferrum_trace_*.json')" "$opened"

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * stripped TRUTH STEPS: an engine whose step has no name once it is stripped, but texts that it
- * writes on trouble; a small function that the step calls writes one of them too. It makes that
+ * stripped TRUTH STEPS [TWO]: an engine whose step has no name once it is stripped, but texts that
+ * it writes on trouble; a small function that the step calls writes one of them too. It makes that
  * many steps, or with 0 goes on until SIGTERM. The truth is how many it made.
  */
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 #include "program.h"
@@ -12,6 +13,7 @@
 #define STEP_NS 2000000
 
 int check_tokens(long token);
+int check_cache(long token);
 int model_step(long token);
 
 /* Set by the signal handler. */
@@ -53,18 +55,35 @@ STEP int model_step(long token)
 	return said;
 }
 
+/* Not a step, but as large as one, and it has the text. */
+STEP int check_cache(long token)
+{
+	uint64_t end_ns = now_ns() + STEP_NS / 2;
+	int said = 0;
+
+	if (token < -1) {
+		__asm__ volatile(".skip 2000, 0x90");
+		said += printf("synchronous model execution panicked: %ld\n", token + 1);
+	}
+	while (now_ns() < end_ns)
+		;
+	return said;
+}
+
 int main(int argc, char **argv)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	long steps = number_at(argv, 2, 0), made = 0;
+	bool two = argc > 3;
 	struct sigaction action = {.sa_handler = end};
 	FILE *truth = open_truth(argv);
 
-	(void)argc;
 	sigaction(SIGTERM, &action, NULL);
 	wait_for_go();
 	while (!over && (!steps || made < steps)) {
 		model_step(made++);
+		if (two)
+			check_cache(made);
 		nanosleep(&pause, NULL);
 	}
 	fprintf(truth, "{\"steps\": %ld}\n", made);

@@ -33,9 +33,9 @@ fact 'no option: the engine is known by its text, in the function that is called
 	all(s['us']['total'] >= 2000 for s in S) and len(S) >= 50"
 
 "$FBT" -p "$ENGINE" --step "string:$panic" -d 1 --trace none --profile none >"$TMP/out" 2>"$TMP/err" </dev/null
-is 'a text in two functions is refused' $? 1
+is 'a text in several functions is refused' $? 1
 has 'they are named with their rates' "$TMP/err" \
-	"2 functions; name one of them: .*ferrum\+0x[0-9a-f]+ \([0-9.]+ calls/s, mean [0-9.]+ ms\), .*\+0x[0-9a-f]+ \("
+	"3 functions; name one of them: .*ferrum\+0x[0-9a-f]+ \([0-9.]+ calls/s, mean [0-9.]+ ms\), .*\+0x[0-9a-f]+ \("
 has 'one of them is the step' "$TMP/err" "ferrum\+0x$address \([1-9]"
 "$FBT" doctor "$ENGINE" >"$TMP/out" 2>"$TMP/err" </dev/null
 is 'doctor: exit status' $? 0
@@ -43,4 +43,27 @@ has 'doctor: names it by its text' "$TMP/out" 'execute_tokens \(by the text'
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 is 'the engine ends as it wants' $? 0
+
+# Nothing can be measured of an idle engine: what has the text is checked when it computes.
+start_waiting "$TMP/ferrum" "$TMP/truth.json" 0
+run_tool -p "$ENGINE" -d 4
+wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }
+has 'an idle engine: it says that the step is not known yet' "$OUT.err" 'is idle: its step is one of 2 functions'
+go
+end_tool
+fact 'its steps are seen' 'len(S) > 0 and all(s["us"]["total"] >= 2000 for s in S)'
+is 'one function that is called as a step is beyond doubt' "$(grep -c 'known by a text only' "$OUT.err")" 0
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+rm "${OUT:?}".*
+start_waiting "$TMP/ferrum" "$TMP/truth.json" 0 two
+run_tool -p "$ENGINE" -d 4
+wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }
+go
+end_tool
+has 'two that are called: it names them with their rates' "$OUT.err" \
+	"known by a text only.*ferrum\\+0x$address \\([0-9.]+ calls/s, mean [0-9.]+ ms\\)"
+is 'and once' "$(grep -c 'known by a text only' "$OUT.err")" 1
+kill -TERM "$ENGINE"
+wait "$ENGINE"
 finish

@@ -308,9 +308,10 @@ static void judge_function(const struct step_function *function, struct findings
 	else
 		snprintf(ends, sizeof(ends), "ends at its call sites");
 	findings_add(checks, function->future.kind == FUTURE_UNTOLD ? FINDING_WARN : FINDING_OK,
-		     "step function", "%.*s, %s%s%s, %.*s+0x%" PRIx64, NAME_SHOWN, function->name,
+		     "step function", "%.*s, %s%s%s%s, %.*s+0x%" PRIx64, NAME_SHOWN, function->name,
 		     ends, function->builtin ? ", from the built-in table" : "",
-		     describe_future(function), PATH_SHOWN, path, function->address);
+		     function->unverified ? ", not measured yet" : "", describe_future(function),
+		     PATH_SHOWN, path, function->address);
 	if (function->future.kind == FUTURE_UNTOLD)
 		findings_advise(checks, "name the function below it that does the work, and is not "
 					"async");
@@ -364,8 +365,9 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 	list_options(names, sizeof(names), &steps->candidates);
 	if (*names)
 		findings_advise(checks,
-				"use %s: by their names and what its busy threads do; "
-				"ferrum-bpftrace --list-steps -p %" PRIu32 " measures candidates",
+				"use %s: they have such names and its busy threads are in them; "
+				"how often they are called is not known, since doctor probes "
+				"nothing: ferrum-bpftrace --list-steps -p %" PRIu32 " measures it",
 				names, checks->tgid);
 	else if (steps->idle)
 		findings_advise(checks,

@@ -77,30 +77,65 @@ static void print_rate(const struct rate *rate, FILE *out)
 	free(overload);
 }
 
+/* What a function that was measured may be. */
+enum likelihood { LIKELY, UNLIKELY, NOT_CALLED };
+
+static enum likelihood judge(const struct candidates *candidates, const struct rate *rate,
+			     uint64_t most_ns)
+{
+	if (rate->function->builtin)
+		return LIKELY;
+	if (!rate->calls)
+		return NOT_CALLED;
+	return rate_is_plausible(rate, most_ns) &&
+			       rate_is_on_busy_thread(rate, &candidates->threads)
+		       ? LIKELY
+		       : UNLIKELY;
+}
+
+/* Prints those of one likelihood. Returns how many there are. */
+static size_t print_some(const struct candidates *candidates, enum likelihood which, FILE *out)
+{
+	uint64_t most_ns = 0;
+	size_t count = 0;
+
+	for (size_t i = 0; i < candidates->functions.count; i++)
+		if (!candidates->rates[i].too_often &&
+		    rate_total_ns(&candidates->rates[i]) > most_ns)
+			most_ns = rate_total_ns(&candidates->rates[i]);
+	for (size_t i = 0; i < candidates->functions.count; i++) {
+		const struct rate *rate = &candidates->rates[i];
+
+		if (judge(candidates, rate, most_ns) != which)
+			continue;
+		count++;
+		if (out)
+			print_rate(rate, out);
+	}
+	return count;
+}
+
+/* Those that were not called are listed where nothing else is: then the engine is idle. */
 static void print_rates(const struct candidates *candidates, FILE *out)
 {
-	size_t idle = 0, shown;
+	size_t unlikely = print_some(candidates, UNLIKELY, NULL);
+	size_t idle = print_some(candidates, NOT_CALLED, NULL);
 
 	terminal_line(out, "%10s  %12s  %-13s  %s", "calls/s", "mean", "ends at", "step function");
-	for (size_t i = 0; i < candidates->functions.count; i++) {
-		const struct rate *rate = &candidates->rates[i];
-
-		if (rate->calls || rate->function->builtin)
-			print_rate(rate, out);
-		else
-			idle++;
+	print_some(candidates, LIKELY, out);
+	if (unlikely)
+		terminal_line(
+			out,
+			"not called as a step is (too often, for too little time, or on a thread "
+			"that is idle):");
+	print_some(candidates, UNLIKELY, out);
+	if (idle && idle < candidates->functions.count) {
+		terminal_line(out, "%zu more were not called", idle);
+		return;
 	}
-	shown = candidates->functions.count - idle;
 	if (idle)
-		terminal_line(out,
-			      shown ? "%zu more were not called:" : "none of these %zu was called:",
-			      idle);
-	for (size_t i = 0; i < candidates->functions.count; i++) {
-		const struct rate *rate = &candidates->rates[i];
-
-		if (!rate->calls && !rate->function->builtin)
-			print_rate(rate, out);
-	}
+		terminal_line(out, "none of these %zu was called:", idle);
+	print_some(candidates, NOT_CALLED, out);
 }
 
 int list_steps(const struct options *options, FILE *out)

@@ -30,8 +30,11 @@ struct rate {
 	 * counted, unless too_often.
 	 */
 	uint64_t calls;
-	uint64_t ended;		 /* calls whose begin and end were seen */
-	uint64_t mean_ns;	 /* of these; 0: not known, because ended is 0 */
+	uint64_t ended;	  /* calls whose begin and end were seen */
+	uint64_t mean_ns; /* of these; 0: not known, because ended is 0 */
+	/* The thread that spent most time in such calls, and that time; 0: none was timed. */
+	uint32_t busiest_tid;
+	uint64_t busiest_ns;
 	uint64_t since_ns;	 /* how long it was probed */
 	bool too_often;		 /* it was detached by rates__check() */
 	unsigned int call_sites; /* probed, where it has no exits to probe */

@@ -317,8 +317,30 @@ static void sort(struct rates *rates, struct rate *result)
 	free(rated);
 }
 
+/* Finds for each function the thread that spent most time in it. */
+static void read_threads(struct rates *rates)
+{
+	int map = bpf_map__fd(rates->skel->maps.thread_rates);
+	uint64_t key, ns;
+
+	for (int err = bpf_map_get_next_key(map, NULL, &key); !err;
+	     err = bpf_map_get_next_key(map, &key, &key)) {
+		uint32_t kind = (uint32_t)(key >> 32);
+		struct rate *rate;
+
+		if (!kind || kind > rates->count || bpf_map_lookup_elem(map, &key, &ns))
+			continue;
+		rate = &rates->watched[kind - 1].rate;
+		if (ns > rate->busiest_ns) {
+			rate->busiest_ns = ns;
+			rate->busiest_tid = (uint32_t)key;
+		}
+	}
+}
+
 void rates__finish(struct rates *rates, struct rate *result)
 {
+	read_threads(rates);
 	for (size_t i = 0; i < rates->count; i++) {
 		struct watched *watched = &rates->watched[i];
 

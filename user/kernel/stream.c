@@ -219,6 +219,8 @@ static void send_step(struct stream *stream, struct fbt_step *step)
 	name_thread(stream, step->tgid, step->tid);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
 	stream->steps_sent += ends_step(stream, step);
+	if (stream->options.on_step)
+		stream->options.on_step(stream->options.ctx, step);
 }
 
 /* The thread has ended, and its thread ID may be reused. */

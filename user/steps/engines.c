@@ -34,6 +34,9 @@ static const struct {
 	{"ferrum", {"unified_forward returned ", "unified_decode"}}, /* 0.7 */
 	{"llama", {"%s: failed to decode, ret = %d\n", "llama_decode"}},
 	{"llama", {"%s: failed to encode, ret = %d\n", "llama_encode"}},
+	/* llama_process only jumps to these, and has no text. The decoder's is in 0.5 too. */
+	{"llama", {"%s: cannot decode batches with this context", "llama_context::decode"}},
+	{"llama", {"%s: embd row width %zu does not match the encoder", "llama_context::encode"}},
 };
 
 /* Likeliest first. Compared with the last component of a name, ignoring case. */

@@ -29,6 +29,11 @@
 		if ((search)->options->tells != TARGET_TELLS_NOTHING)                              \
 			log_err(__VA_ARGS__);                                                      \
 	} while (0)
+#define tell_info(search, ...)                                                                     \
+	do {                                                                                       \
+		if ((search)->options->tells == TARGET_TELLS_ALL)                                  \
+			log_info(__VA_ARGS__);                                                     \
+	} while (0)
 #define tell_warn(search, ...)                                                                     \
 	do {                                                                                       \
 		if ((search)->options->tells == TARGET_TELLS_ALL)                                  \
@@ -43,9 +48,16 @@ struct file_id {
 
 struct target_seen {
 	VEC(struct file_id) files;
-	uint64_t spent_ns;    /* time spent searching them */
-	bool gave_up;	      /* the time was over: nothing more is searched */
-	bool symbols_checked; /* check_symbol_files() has been done */
+	VEC(const struct step_spec *) texts; /* that were found, in some file */
+	uint64_t spent_ns;		     /* time spent searching them */
+	bool gave_up;			     /* the time was over: nothing more is searched */
+	bool symbols_checked;		     /* check_symbol_files() has been done */
+};
+
+/* A function that the text of a --step is in. */
+struct text_match {
+	const struct step_spec *spec;
+	struct step_function *function; /* in the functions of the search */
 };
 
 struct search {
@@ -58,7 +70,8 @@ struct search {
 	uint64_t exe_inode;  /* inode of the program; 0: not known */
 	size_t images;	     /* number of ELF files opened in this call */
 	bool is_starting;    /* the program has a loader, which may not have mapped libraries yet */
-	bool *symbols_used;  /* per --symbols file: it belongs to a mapped file */
+	VEC(struct text_match) texts;
+	bool *symbols_used; /* per --symbols file: it belongs to a mapped file */
 };
 
 /* Whether path is a link to the mapped file. /proc/PID/maps shows the target of a link. */
@@ -446,6 +459,55 @@ static void drop_functions(function_vec *functions)
 	vec_free(functions);
 }
 
+/* Whether a text was found when fewer files were mapped. */
+static bool has_text(const struct search *search, const struct step_spec *spec)
+{
+	vec_for_each (text, &search->seen->texts) {
+		if (*text == spec)
+			return true;
+	}
+	return false;
+}
+
+/* Takes the one function of this file that the text is in; other files may have one too. */
+static int take_user(struct search *search, const struct step_spec *spec, function_vec *functions)
+{
+	struct text_match match = {spec, functions->items[0]};
+	int err;
+
+	if (has_text(search, spec)) {
+		tell_warn(search,
+			  "--step %s: a file that was mapped later has the text too, and is not "
+			  "probed: "
+			  "%s+0x%" PRIx64,
+			  spec->text, match.function->path, match.function->address);
+		return 0;
+	}
+	err = add_user(search, spec, functions, 0, NULL);
+	return err || functions->items[0] ? err : vec_push(&search->texts, match);
+}
+
+/* Refuses a text that is in one function of each of several files. */
+static int check_texts(struct search *search)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < search->options->spec_count && !err; i++) {
+		const struct step_spec *spec = &search->options->specs[i];
+		function_vec users = {0};
+
+		vec_for_each (match, &search->texts)
+			if (match->spec == spec && !err)
+				err = vec_push(&users, match->function);
+		if (!err && users.count > 1)
+			err = refuse_text(search, spec, &users);
+		else if (!err && users.count)
+			err = vec_push(&search->seen->texts, spec);
+		vec_free(&users);
+	}
+	return err;
+}
+
 /* Without a path, a text is not looked for in the runtime, which has no step. */
 static int scan_text(struct search *search, const struct step_spec *spec)
 {
@@ -471,26 +533,49 @@ static int scan_text(struct search *search, const struct step_spec *spec)
 	} else if (!err && functions.count > 1) {
 		err = refuse_text(search, spec, &functions);
 	} else if (!err && functions.count) {
-		err = add_user(search, spec, &functions, 0, NULL);
+		err = take_user(search, spec, &functions);
 	}
 	drop_functions(&functions);
 	return err;
 }
 
-/* A step lasts longer than this, and a function that only reports an error is smaller. */
-#define TEXT_STEP_NS_MIN    50000
+/* A function that only reports an error is smaller. */
 #define TEXT_STEP_BYTES_MIN 1024
 
 static bool is_step(const struct function_rate *rate)
 {
-	return rate->calls && !rate->too_often && rate->is_busy &&
-	       rate->mean_ns >= TEXT_STEP_NS_MIN;
+	return rate->calls && !rate->too_often && rate->is_busy && rate->mean_ns >= STEP_NS_MIN;
+}
+
+/*
+ * Adds all functions that are large enough, since what is never called does no harm. Which of them
+ * is the step is seen when the engine computes (user/trace/text_check.h).
+ */
+static int add_unverified(struct search *search, const struct engine_text *known,
+			  function_vec *functions, bool measured)
+{
+	size_t before = search->functions->count;
+	int err = 0;
+
+	for (size_t i = 0; i < functions->count && !err; i++)
+		if (functions->items[i]->size >= TEXT_STEP_BYTES_MIN || functions->count == 1)
+			err = add_user(search, NULL, functions, i, known);
+	for (size_t i = before; i < search->functions->count; i++)
+		search->functions->items[i]->unverified = true;
+	if (measured && search->functions->count > before)
+		tell_info(search,
+			  "process %u: is idle: its step is one of %zu function%s with a text of "
+			  "%s, which "
+			  "is checked when it computes",
+			  search->tgid, search->functions->count - before,
+			  search->functions->count - before == 1 ? "" : "s", known->name);
+	return err;
 }
 
 /*
  * Adds, of the functions that refer to a text of a known engine, the one that is called as a step
  * is. If it calls others of them, it takes more time than those. If none was called, the engine is
- * idle: all that are large enough are added, and what is never called does no harm.
+ * idle.
  */
 static int add_step_of(struct search *search, const struct engine_text *known,
 		       function_vec *functions)
@@ -499,7 +584,6 @@ static int add_step_of(struct search *search, const struct engine_text *known,
 	bool measured = measure(search, functions, rates);
 	size_t best = functions->count;
 	uint64_t calls = 0;
-	int err = 0;
 
 	for (size_t i = 0; i < functions->count; i++) {
 		calls += rates[i].calls;
@@ -510,10 +594,7 @@ static int add_step_of(struct search *search, const struct engine_text *known,
 	}
 	if (best < functions->count)
 		return add_user(search, NULL, functions, best, known);
-	for (size_t i = 0; i < functions->count && !err && (!measured || !calls); i++)
-		if (functions->items[i]->size >= TEXT_STEP_BYTES_MIN || functions->count == 1)
-			err = add_user(search, NULL, functions, i, known);
-	return err;
+	return calls ? 0 : add_unverified(search, known, functions, measured);
 }
 
 /* Looks for the step function of a known engine in a stripped file. */
@@ -584,6 +665,7 @@ void target_seen__free(struct target_seen *seen)
 	if (!seen)
 		return;
 	vec_free(&seen->files);
+	vec_free(&seen->texts);
 	free(seen);
 }
 
@@ -783,10 +865,12 @@ int target_find(uint32_t tgid, const struct target_options *options, struct targ
 		goto out;
 	search.exe_inode = proc_exe_inode((struct proc_ref){.tgid = tgid});
 	err = look_at_all(&search, &maps, first);
+	err = err ? err : check_texts(&search);
 out:
 	while (err && functions->count > first)
 		step_function_free(functions->items[--functions->count]);
 	maps_free(&maps);
+	vec_free(&search.texts);
 	free(search.symbols_used);
 	return err ? err : (int)(functions->count - first);
 }

@@ -16,6 +16,12 @@
 /* Most time spent on one process, however many files and names it maps. */
 #define TARGET_SEARCH_NS_MAX (30 * NS_PER_S)
 
+/*
+ * A function whose calls are shorter is no step. The upper limit of those that are measured for a
+ * second is that second, as their begin and their end are seen.
+ */
+#define STEP_NS_MIN 50000
+
 /* What target_find() logs: errors and warnings, only errors, or nothing. */
 enum target_tells { TARGET_TELLS_ALL = 0, TARGET_TELLS_ERRORS, TARGET_TELLS_NOTHING };
 
@@ -25,8 +31,8 @@ struct function_rate {
 	uint64_t mean_ns; /* 0: not known */
 	double calls_per_s;
 	bool too_often; /* it is called so often that probing it would slow the process down */
-	bool is_busy;	/* its calls take a good part of what the busiest thread of the process does
-			 */
+	/* On a thread that is busy, its calls take a good part of what the busiest one does. */
+	bool is_busy;
 };
 
 /* Measures count functions of a process for about a second. 0 or -errno. */

@@ -43,6 +43,8 @@ struct step_function {
 	struct future future;	 /* FUTURE_KNOWN: a step is all polls of one future */
 	bool uretprobe;
 	bool builtin;
+	/* Known by a text only, and not measured: it may be no step (user/trace/text_check.h). */
+	bool unverified;
 	bool usdt; /* usdt_begins and exit_offsets are USDT locations */
 	VEC(uint64_t) usdt_begins;
 	uint64_t begin_ref_ctr; /* file offset of the USDT semaphore, 0 if none */

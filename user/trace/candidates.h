@@ -5,7 +5,7 @@
 
 #include "kernel/rates.h"
 #include "options.h"
-#include "steps/find.h"
+#include "proc/thread_use.h"
 
 #define CANDIDATES_MAX 16
 
@@ -15,6 +15,7 @@
 struct candidates {
 	function_vec functions;
 	struct rate rates[CANDIDATES_MAX]; /* one for each function, likeliest first */
+	thread_use_vec threads;		   /* what each used meanwhile, the busiest first */
 };
 
 /*
@@ -34,17 +35,17 @@ double rate_per_second(const struct rate *rate);
 uint64_t rate_total_ns(const struct rate *rate);
 
 /*
- * Whether a function with that rate may be a step. It was called, but not so often that it can only
- * be a part of a step. The time of its calls is not known, or it is at least a twentieth of
- * most_ns, the time of the function whose calls took most.
+ * Whether a function with that rate may be a step: it was called, not so often that it is but a
+ * part of one, and their time is not known or a twentieth of most_ns or more: the time of the
+ * function that took most. A step function is what the engine does.
  */
 bool rate_is_plausible(const struct rate *rate, uint64_t most_ns);
 
 /*
- * A function_measure_fn (user/steps/find.h), for the functions that a text is in, before a window
- * is open. Probes them for a second.
+ * Whether the thread that spends most time in the function does anything much: a thread with less
+ * than a twentieth of the CPU time of the busiest one waits for something else than steps. True
+ * where it is not known. threads: what each has used meanwhile, the busiest first.
  */
-int candidates_measure_text(uint32_t tgid, struct step_function *const *functions, size_t count,
-			    struct function_rate *result);
+bool rate_is_on_busy_thread(const struct rate *rate, const thread_use_vec *threads);
 
 #endif

@@ -108,10 +108,8 @@ int loop__set_turn(struct loop *loop, uint64_t ns)
 	return timerfd_settime(loop->timer_fd, 0, &period, NULL) ? fail() : 0;
 }
 
-/*
- * Reads pending signals, so that they are not delivered once they have their default action again.
- */
-static unsigned int take_signals(struct loop *loop)
+/* So that they are not delivered once they have their default action again. */
+unsigned int loop__take(struct loop *loop)
 {
 	struct signalfd_siginfo signal;
 	unsigned int news = 0;
@@ -137,7 +135,7 @@ unsigned int loop__wait(struct loop *loop)
 	}
 	for (int i = 0; i < count; i++) {
 		if (events[i].data.fd == loop->signal_fd)
-			news |= take_signals(loop);
+			news |= loop__take(loop);
 		else if (events[i].data.fd == loop->timer_fd &&
 			 read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
 			 errno != EAGAIN && errno != EINTR)

@@ -30,6 +30,9 @@ void loop__unwatch(struct loop *loop, int fd);
 /* Waits for the next turn. Returns what signals have asked for; also LOOP_END if the loop fails. */
 unsigned int loop__wait(struct loop *loop);
 
+/* Takes the signals that are pending, without waiting. Returns what they have asked for. */
+unsigned int loop__take(struct loop *loop);
+
 /*
  * From here on the signals have their default action. If a signal has asked for the end, this waits
  * 0.1 s for a second one and drops it, because timeout(1) sends each signal twice. If none has, the

@@ -23,6 +23,7 @@
 #include "trace/step_guard.h"
 #include "trace/step_sites.h"
 #include "trace/steps_found.h"
+#include "trace/text_check.h"
 
 /* Time counts up to the boundary; a call counts in the interval in which it returns. */
 static void add_row(struct fbt_sum *sum, const struct process_sums *now,
@@ -127,11 +128,11 @@ struct session {
 	struct intervals intervals;
 	uint64_t lost_threads; /* as of the last rescan */
 	struct hint_wait hint;
+	struct text_check text_check;
 	struct gpu_link *gpu;
 	int gpu_err; /* --gpu require was not met */
 };
 
-/* Takes a process that -f or -a found, or that called execve. Either way its files are new. */
 static void take_site(void *ctx, const struct fbt_ring_site *site)
 {
 	const struct session *session = ctx;
@@ -139,6 +140,14 @@ static void take_site(void *ctx, const struct fbt_ring_site *site)
 	step_sites__take(session->live.sites, site);
 }
 
+static void take_step(void *ctx, const struct fbt_step *step)
+{
+	struct session *session = ctx;
+
+	text_check_take(&session->text_check, step);
+}
+
+/* Takes a process that -f or -a found, or that called execve. Either way its files are new. */
 static void take_announced(void *ctx, const struct fbt_target *target)
 {
 	struct process_text text;
@@ -198,6 +207,7 @@ int session__open(struct session **result, const struct options *options,
 	err = -ENOMEM;
 	session->live.traced = traced_set__new(loader__shared(session->live.loader), output);
 	session->live.found = steps_found__new(&session->live);
+	session->text_check.found = session->live.found;
 	if (!session->live.traced || !session->live.found)
 		goto out;
 	err = gpu_link__open(&session->gpu, options->gpu.mode, options->gpu.inject_timeout_ns,
@@ -210,6 +220,7 @@ int session__open(struct session **result, const struct options *options,
 								    .steps_max = options->steps,
 								    .on_process = take_announced,
 								    .on_site = take_site,
+								    .on_step = take_step,
 								    .ctx = session});
 	session->live.sites = step_sites__new(&session->live);
 	if (!session->live.stream || !session->live.sites)

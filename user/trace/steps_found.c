@@ -10,6 +10,7 @@
 #include "proc/process.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
+#include "trace/text_rates.h"
 
 /* Kind 0 is the interval; the last kind is used for calibration. */
 #define KINDS_MAX (FBT_KIND_COUNT - 2)
@@ -136,7 +137,7 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 
 	traced->rescan = false;
 	found->target_options.tells = choose_tells(found, traced);
-	found->target_options.measure = found->live->is_open ? NULL : candidates_measure_text;
+	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
 	added = target_find(processes_live_thread(traced->tgid), &found->target_options,
 			    traced->seen, &found->functions);
 	err = take_functions(found, before, traced);

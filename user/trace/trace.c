@@ -103,17 +103,40 @@ static void tell_ready(struct trace *trace)
 	trace->ready_fd = 0;
 }
 
+static void escalate(struct trace *trace)
+{
+	session__escalate(trace->session);
+	if (trace->flag && !trace->options->all)
+		log_info("SIGUSR1: the next step of each process is escalated, since each has "
+			 "files of "
+			 "its own");
+}
+
+/* What was asked for while the window was prepared. */
+static unsigned int take_early(struct trace *trace)
+{
+	unsigned int news = loop__take(trace->loop);
+
+	if (!(news & LOOP_MANUAL))
+		return news;
+	log_info("SIGUSR1 came before the window was open: it is served now");
+	escalate(trace);
+	return news;
+}
+
 static enum ending run_window(struct trace *trace)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC), status_ns = now_ns + STATUS_NS;
 	unsigned int news;
 
+	if (take_early(trace) & LOOP_END)
+		return ENDED_BY_USER;
 	tell_ready(trace);
 	while (!((news = loop__wait(trace->loop)) & LOOP_END)) {
 		session__poll(trace->session);
 		tell_ready(trace);
 		if (news & LOOP_MANUAL)
-			session__escalate(trace->session);
+			escalate(trace);
 		exports__poll(trace->exports);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
 		if (session__is_over(trace->session))

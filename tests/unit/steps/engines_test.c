@@ -202,6 +202,11 @@ static void table_has_texts_for_files_of_known_engines_only(void **state)
 	assert_null(engines_text("/opt/ferrum", 2));
 	assert_string_equal(engines_text("/usr/bin/llama-server", 0)->name, "llama_decode");
 	assert_string_equal(engines_text("/usr/bin/llama-server", 1)->name, "llama_encode");
+	assert_string_equal(engines_text("/usr/bin/llama-server", 2)->name,
+			    "llama_context::decode");
+	assert_string_equal(engines_text("/usr/bin/llama-server", 3)->name,
+			    "llama_context::encode");
+	assert_null(engines_text("/usr/bin/llama-server", 4));
 	assert_null(engines_text("/opt/ferrum/server", 0));
 }
 

@@ -27,6 +27,11 @@ static const char text_source[] =
 	"	+ worker(argc);\n"
 	"	puts(\"ready\"); fflush(stdout); for (;;) pause(); }\n";
 
+/* A library that has a text of the program. */
+static const char library_source[] =
+	"#include <stdio.h>\n"
+	"int library_step(int x) { return printf(\"cannot step: %d\", x) + 6; }\n";
+
 static int build_text_engines(void **state)
 {
 	struct elf_fixture *fixture;
@@ -35,8 +40,12 @@ static int build_text_engines(void **state)
 		return -1;
 	fixture = *state;
 	elf_fixture_write(fixture, "text.c", text_source);
+	elf_fixture_write(fixture, "library.c", library_source);
 	elf_fixture_run(fixture, "gcc -O2 text.c -o named && strip -o engine named && "
-				 "cp engine ferrum && cp named ferrum_named");
+				 "cp engine ferrum && cp named ferrum_named && "
+				 "gcc -O2 -shared -fPIC library.c -o libstep.so && "
+				 "gcc -O2 text.c -Wl,--no-as-needed -L. -lstep "
+				 "-Wl,-rpath,'$ORIGIN' -o two_files");
 	return 0;
 }
 
@@ -119,6 +128,29 @@ static void a_text_of_two_functions_is_refused_with_their_rates(void **state)
 	check_two(*state, (struct target_options){0}, "the text is in 2 functions");
 }
 
+static void a_text_of_one_function_in_each_of_two_files_is_refused(void **state)
+{
+	struct elf_fixture *fixture = *state;
+	struct target_options options = {.measure = measure};
+	pid_t child = start(fixture, "two_files");
+	function_vec functions = {0};
+	int found;
+
+	answers[0] = called(84, 5600000, true);
+	answers[1] = called(2, 100000, true);
+	elf_fixture_catch_log(fixture);
+	found = find(child, "string:cannot step: ", options, &functions);
+	elf_fixture_check_log(fixture, "the text is in 2 functions; name one of them: ");
+	assert_int_equal(found, -E2BIG);
+	assert_int_equal(functions.count, 0);
+	assert_int_equal(asked, 2);
+	/* With its file it is one. */
+	assert_int_equal(find(child, "libstep.so:string:cannot step: ", options, &functions), 1);
+	assert_non_null(strstr(functions.items[0]->name, "library_step"));
+	release(&functions);
+	stop(child);
+}
+
 static void a_text_that_nothing_refers_to_is_no_error(void **state)
 {
 	pid_t child = start(*state, "engine");
@@ -153,6 +185,7 @@ static void a_stripped_engine_is_known_by_the_function_that_is_called_as_a_step(
 						      "model execution panicked: ')");
 	assert_true(functions.items[0]->builtin);
 	assert_true(functions.items[0]->size > 1024);
+	assert_false(functions.items[0]->unverified);
 	release(&functions);
 }
 
@@ -173,7 +206,10 @@ static void of_an_idle_engine_all_that_are_large_are_taken(void **state)
 	function_vec functions = {0};
 
 	memset(answers, 0, sizeof(answers));
+	elf_fixture_catch_log(*state);
 	assert_int_equal(find_known(*state, true, &functions), 2);
+	elf_fixture_check_log(*state, "is idle: its step is one of 2 functions");
+	assert_true(functions.items[0]->unverified && functions.items[1]->unverified);
 	release(&functions);
 	functions = (function_vec){0};
 	assert_int_equal(find_known(*state, false, &functions), 2);
@@ -195,6 +231,7 @@ int main(void)
 		cmocka_unit_test(a_text_of_one_function_names_it),
 		cmocka_unit_test(a_text_of_a_function_with_a_name_keeps_the_name),
 		cmocka_unit_test(a_text_of_two_functions_is_refused_with_their_rates),
+		cmocka_unit_test(a_text_of_one_function_in_each_of_two_files_is_refused),
 		cmocka_unit_test(a_text_that_nothing_refers_to_is_no_error),
 		cmocka_unit_test(
 			a_stripped_engine_is_known_by_the_function_that_is_called_as_a_step),
