@@ -379,7 +379,7 @@ static void search_again(struct session *session, struct traced *traced)
 	if (steps_found__search(session->live.found, traced) < 0 ||
 	    steps_found__describe(session->live.found))
 		return;
-	probed = steps_found__attach(session->live.found, traced);
+	probed = step_sites__attach(session->live.sites, traced);
 	if (probed <= 0)
 		return;
 	has_run = !is_new && !(session->launch && launch__is_stopped(session->launch));

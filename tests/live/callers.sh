@@ -1,0 +1,45 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Callers are found in the code before they call: not even their first steps are missed.
+. "$(dirname "$0")/lib.sh"
+
+[ "$(uname -m)" = x86_64 ] || { skip 'steps end at call sites on x86-64 only'; finish; }
+
+trace_steps()
+{
+	local options=()
+
+	for name; do options+=(--step "$name"); done
+	rm -f "${OUT:?}".*
+	start_program callers
+	run_tool -p "$ENGINE" "${options[@]}"
+	wait_attached "$TOOL"
+	go
+	wait "$ENGINE"
+	end_tool
+}
+
+row()
+{
+	echo "next(k for k in R['kinds'] if k['name'] == '$1')"
+}
+
+steps()
+{
+	echo "len([s for s in S if s['kind'] == '$1'])"
+}
+
+program=$FBT_BUILD/tests/live_callers
+libc=$(realpath "$(ldd "$program" | awk '$1 ~ /^libc\.so/ { print $3 }')")
+objdump -d "$program" >"$TMP/code"
+holds 'calls through the PLT' grep -qE '\scall\s.*<strtol@plt>' "$TMP/code"
+holds 'calls through the GOT' grep -qE '\scall\s+\*.*<strtol@' "$TMP/code"
+
+trace_steps my_tail "$libc:strtol"
+fact 'called once from each of 25 places: each is a step' \
+	"T['my_tail'] == 25 == $(steps my_tail) == $(row my_tail)['call_sites']"
+fact 'and none was missed' "$(row my_tail)['untraced_steps'] == 0 and $(row my_tail)['exits'] == 0"
+fact 'in a library, through PLT and GOT: each is a step' \
+	"T['strtol'] == $(steps strtol) == $(row strtol)['call_sites'] and $(row strtol)['exits'] == 0"
+fact 'and none of these was missed' "$(row strtol)['untraced_steps'] == 0"
+finish
