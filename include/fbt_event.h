@@ -65,6 +65,8 @@ enum fbt_event_type {
 	FBT_EVENT_STOP = 26,
 	FBT_EVENT_WAKE = 28,
 	FBT_EVENT_THREAD_USE = 29,
+	FBT_EVENT_TAILS = 30,
+	FBT_EVENT_PROBES = 31,
 };
 
 struct fbt_header {
@@ -416,6 +418,28 @@ struct fbt_ends {
 	__u64 unseen_steps; /* steps that were not traced: their call site was not known yet */
 };
 
+/*
+ * The ways out of the function of a kind that makes tail calls. Two strings follow: names of
+ * functions that it jumps to, "" where there are none.
+ */
+struct fbt_tails {
+	struct fbt_header header;
+	__u32 kind;
+	__u32 returns;	  /* return instructions */
+	__u32 tail_calls; /* instructions by which it leaves for another function */
+	__u32 pointers;	  /* those of them through a register or memory */
+	__u32 targets;	  /* functions that the others lead to */
+	__u32 reserved;
+};
+
+/* What the probes of a kind have cost its threads in the window. */
+struct fbt_probes {
+	struct fbt_header header;
+	__u32 kind;
+	__u32 reserved;
+	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of walks over threads */
+};
+
 struct fbt_target_exit {
 	struct fbt_header header;
 	__u64 end_ns;
@@ -455,5 +479,7 @@ FBT_ASSERT_SIZE(fbt_manual, 16);
 FBT_ASSERT_SIZE(fbt_stop, 48);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);
+FBT_ASSERT_SIZE(fbt_tails, 32);
+FBT_ASSERT_SIZE(fbt_probes, 24);
 
 #endif

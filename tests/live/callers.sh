@@ -39,7 +39,15 @@ trace_steps my_tail "$libc:strtol"
 fact 'called once from each of 25 places: each is a step' \
 	"T['my_tail'] == 25 == $(steps my_tail) == $(row my_tail)['call_sites']"
 fact 'and none was missed' "$(row my_tail)['untraced_steps'] == 0 and $(row my_tail)['exits'] == 0"
+fact 'and what it jumps to is named' \
+	"(lambda k: [k['tail_targets'], k['returns']])($(row my_tail)) == [['other'], 0]"
 fact 'in a library, through PLT and GOT: each is a step' \
 	"T['strtol'] == $(steps strtol) == $(row strtol)['call_sites'] and $(row strtol)['exits'] == 0"
 fact 'and none of these was missed' "$(row strtol)['untraced_steps'] == 0"
+
+start_program callers
+"$FBT" doctor --step my_tail "$ENGINE" >"$TMP/doctor" 2>&1
+has 'doctor says how its steps end' "$TMP/doctor" 'my_tail, 1 tail call to other; ends at its call'
+go
+wait "$ENGINE"
 finish

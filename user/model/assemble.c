@@ -771,6 +771,10 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 		window->ends[((const struct fbt_ends *)event)->kind] =
 			*(const struct fbt_ends *)event;
 		break;
+	case FBT_EVENT_PROBES:
+		window->probes[((const struct fbt_probes *)event)->kind] =
+			*(const struct fbt_probes *)event;
+		break;
 	case FBT_EVENT_COST:
 		window->cost = *(const struct fbt_cost *)event;
 		break;
@@ -814,6 +818,10 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return count_no_room(assembler, window__add_file(assembler->window,
 								 (const struct fbt_file *)event,
 								 decode_string(event, 0)));
+	case FBT_EVENT_TAILS:
+		return window__set_tails(assembler->window, (const struct fbt_tails *)event,
+					 (const char *const[WAYS_NAMES]){decode_string(event, 0),
+									 decode_string(event, 1)});
 	case FBT_EVENT_STOP:
 		add_stop(assembler, (const struct fbt_stop *)event);
 		return 0;

@@ -481,6 +481,20 @@ bool session__is_over(const struct session *session)
 	       !loader__awaits_command(session->live.loader);
 }
 
+static void send_probes(const struct session *session)
+{
+	uint32_t count = (uint32_t)steps_found__count(session->live.found);
+
+	for (uint32_t kind = 1; kind <= count; kind++) {
+		struct fbt_probes probes = {
+			.kind = kind,
+			.cost_ns = calibrate_kind_ns(&session->cost, session->live.loader, kind),
+		};
+
+		record_send(session->live.output, &probes, sizeof(probes), FBT_EVENT_PROBES);
+	}
+}
+
 int session__finish(struct session *session)
 {
 	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
@@ -499,6 +513,7 @@ int session__finish(struct session *session)
 	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++)
 		traced_set__send_table(session->live.traced, traced, end.end_ns);
 	cpu_ns += hint_wait_end(&session->hint);
+	send_probes(session);
 	calibrate_finish(&session->cost, session->live.loader, cpu_ns,
 			 stream__steps(session->live.stream));
 	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);

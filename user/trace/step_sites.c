@@ -345,6 +345,20 @@ static void check_strangers(struct step_sites *sites, uint32_t kind)
 		use_exits(sites, kind);
 }
 
+/* What it jumps to is the function to name instead, if that has a name. */
+static void warn_of_refused(const struct step_function *function)
+{
+	struct ways_out ways = step_function_ways_out(function);
+	const char *other = ways.names[0] && strncmp(ways.names[0], "0x", 2) ? ways.names[0] : NULL;
+	char text[FORMAT_WAYS_MAX];
+
+	log_warn("%s: no probe can be attached where it is called from, and it leaves by jumps to "
+		 "other functions (%s): those steps are not traced. Name %s by --step%s, or use "
+		 "--interval",
+		 function->name, format_ways_out(text, &ways), other ? other : "another function",
+		 other ? "" : " (--list-steps -p PID shows candidates)");
+}
+
 /* Warns of functions that have no other end and are called from where none can be probed. */
 static void tell_refused(struct step_sites *sites)
 {
@@ -358,11 +372,7 @@ static void tell_refused(struct step_sites *sites)
 		if (row->mode != MODE_SITES || row->told || has_exits(sites, kind))
 			continue;
 		row->told = true;
-		log_warn("%s: no probe can be attached where it is called from, and it leaves by "
-			 "jumps to other functions: those steps are not traced. Name another "
-			 "function by --step (--list-steps -p PID shows candidates), or use "
-			 "--interval",
-			 steps_found__function(sites->live->found, kind)->name);
+		warn_of_refused(steps_found__function(sites->live->found, kind));
 	}
 }
 
