@@ -437,7 +437,8 @@ struct fbt_probes {
 	struct fbt_header header;
 	__u32 kind;
 	__u32 reserved;
-	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of walks over threads */
+	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of walks over threads
+			*/
 };
 
 struct fbt_target_exit {

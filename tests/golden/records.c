@@ -464,7 +464,7 @@ static const struct {
 	{"file", write_file},	      {"manual", write_manual},
 	{"stop", write_stop},	      {"thread_use", write_thread_use},
 	{"sampling", write_sampling}, {"ends", write_ends},
-	{"tails", write_tails},       {"probes", write_probes},
+	{"tails", write_tails},	      {"probes", write_probes},
 	{"wake", write_wake},
 };
 

@@ -70,7 +70,7 @@ int main(int argc, char **argv)
 	wait_for_go();
 	call_all(&far);
 	truth = open_truth(argv);
-	fprintf(truth, "{\"my_tail\": %d, \"strtol\": 10, \"my_far\": 5, \"my_inner\": %d}\n", calls,
-		inner_calls);
+	fprintf(truth, "{\"my_tail\": %d, \"strtol\": 10, \"my_far\": 5, \"my_inner\": %d}\n",
+		calls, inner_calls);
 	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -19,9 +19,9 @@ static void add_names(struct line *line, const struct ways_out *ways)
 
 	for (uint64_t i = 0; i < named; i++)
 		line_add(line, "%s%s",
-			 !i		    ? " to "
-			 : more		    ? ", "
-					    : " and ",
+			 !i	? " to "
+			 : more ? ", "
+				: " and ",
 			 shorten_name(name, sizeof(name), ways->names[i], 40));
 	if (named && more)
 		line_add(line, " and %" PRIu64 " other%s", more, plural(more));

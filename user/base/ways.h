@@ -10,8 +10,8 @@
 struct ways_out {
 	uint64_t returns;
 	uint64_t tail_calls;
-	uint64_t pointers; /* those of them through a register or memory */
-	uint64_t targets;  /* functions that the others lead to */
+	uint64_t pointers;	       /* those of them through a register or memory */
+	uint64_t targets;	       /* functions that the others lead to */
 	const char *names[WAYS_NAMES]; /* of the first of these; NULL: not known */
 };
 

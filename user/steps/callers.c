@@ -311,8 +311,8 @@ static int scan_direct(struct hunt *hunt, uint64_t address, const uint8_t *data,
 
 	while (!err && end - at >= 5 && (at = memchr(at, 0xe8, (size_t)(end - at - 4)))) {
 		uint64_t after = address + (uint64_t)(at - data) + 5;
-		const struct lead *lead = find_lead(
-			&hunt->calls, after + (uint64_t)(int64_t)displacement(at + 1));
+		const struct lead *lead =
+			find_lead(&hunt->calls, after + (uint64_t)(int64_t)displacement(at + 1));
 
 		if (lead)
 			err = add_candidate(hunt, after, lead);

@@ -52,8 +52,8 @@ struct exits {
 			  */
 	bool never_ends; /* with -ENOTSUP: no instruction leaves the function */
 	/*
-	 * Instructions that return or leave for another function, and those of the latter that do so
-	 * through a register or memory: of that, with -ENOTSUP, what is certain.
+	 * Instructions that return or leave for another function, and those of the latter that do
+	 * so through a register or memory: of that, with -ENOTSUP, what is certain.
 	 */
 	unsigned int returns;
 	unsigned int tail_calls;

@@ -38,7 +38,7 @@ struct step_function {
 	 * called. x86-64 only. Without exit_offsets there is no other way.
 	 */
 	bool has_sites;
-	bool may_repeat;	 /* see struct exits */
+	bool may_repeat; /* see struct exits */
 	/* Return instructions, and those by which it leaves for another function (struct exits). */
 	unsigned int returns;
 	unsigned int tail_calls;

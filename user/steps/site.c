@@ -58,8 +58,8 @@ static int open_place(struct place *place, uint32_t tgid, uint64_t address)
 }
 
 /*
- * The extent of the caller. The unwind table is quick to read; symbols may be many. Of an image that
- * was looked at before, both may be there.
+ * The extent of the caller. The unwind table is quick to read; symbols may be many. Of an image
+ * that was looked at before, both may be there.
  */
 static int find_caller(struct place *place, uint32_t tgid, struct code_range *range)
 {

@@ -7,9 +7,9 @@
 #include "steps/image.h"
 
 /*
- * The demangled name of the function that a jump leads to; of one in another file, the name by which
- * the dynamic linker looks for it. Of a function without a name, "0x1234". NULL if it is not known,
- * or without memory. The caller frees.
+ * The demangled name of the function that a jump leads to; of one in another file, the name by
+ * which the dynamic linker looks for it. Of a function without a name, "0x1234". NULL if it is not
+ * known, or without memory. The caller frees.
  */
 char *tail_name(const struct image *image, const struct exit_tail *tail);
 

@@ -156,8 +156,7 @@ static int attach_places(struct step_sites *sites, uint32_t tgid, uint32_t kind,
 		return -ESRCH;
 	uprobes__set_quiet(links, log_level() < LOG_DEBUG);
 	err = step_probes_attach_sites(links, loader__step_program(live->loader), places, count,
-				       kind,
-				       all ? 0 : steps_found__link_tgid(live->found, traced));
+				       kind, all ? 0 : steps_found__link_tgid(live->found, traced));
 	uprobes__set_quiet(links, false);
 	return err;
 }
@@ -503,9 +502,9 @@ static size_t probe_group(struct step_sites *sites, size_t first)
 		places[count] = &known[count].place;
 		count++;
 	}
-	err = is_probed_for_all(sites, known) ? -EEXIST
-					      : attach_places(sites, known->key.tgid, known->kind,
-							      places, count);
+	err = is_probed_for_all(sites, known)
+		      ? -EEXIST
+		      : attach_places(sites, known->key.tgid, known->kind, places, count);
 	for (size_t i = 0; i < count; i++) {
 		if (err) {
 			probe_or_refuse(sites, &known[i]);
@@ -518,8 +517,8 @@ static size_t probe_group(struct step_sites *sites, size_t first)
 }
 
 /*
- * While the exits of a function are probed, its callers need not be: those that call are learnt, and
- * decide how it goes on.
+ * While the exits of a function are probed, its callers need not be: those that call are learnt,
+ * and decide how it goes on.
  */
 static void probe_callers(struct step_sites *sites, const struct traced *traced, uint64_t kinds)
 {

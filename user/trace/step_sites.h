@@ -4,8 +4,8 @@
  * to are learnt: the kernel side tells each new call site, which is then probed. When call sites
  * have proved to end its steps, the probes on its exits are removed, because they cost more. A
  * function that makes tail calls has no exits that end its steps, so only call sites do; its first
- * steps from a site that was not found in the code before are not traced. A site that many others pass (a dispatch loop, libffi) costs
- * more than it saves: then the exits stay.
+ * steps from a site that was not found in the code before are not traced. A site that many others
+ * pass (a dispatch loop, libffi) costs more than it saves: then the exits stay.
  */
 #ifndef FBT_TRACE_STEP_SITES_H
 #define FBT_TRACE_STEP_SITES_H

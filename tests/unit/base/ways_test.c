@@ -26,9 +26,10 @@ static void returns_and_the_names_of_other_functions_are_told(void **state)
 				 .targets = 1,
 				 .names = {"llama_context::decode"}},
 	       "3 returns; 2 tail calls to llama_context::decode");
-	expect((struct ways_out){
-		       .returns = 1, .tail_calls = 2, .targets = 2, .names = {"one", "two"}},
-	       "1 return; 2 tail calls to one and two");
+	expect(
+		(struct ways_out){
+			.returns = 1, .tail_calls = 2, .targets = 2, .names = {"one", "two"}},
+		"1 return; 2 tail calls to one and two");
 	expect((struct ways_out){.tail_calls = 5, .targets = 4, .names = {"one", "two"}},
 	       "5 tail calls to one, two and 2 others");
 }
@@ -36,8 +37,7 @@ static void returns_and_the_names_of_other_functions_are_told(void **state)
 static void jumps_through_pointers_have_no_name(void **state)
 {
 	expect((struct ways_out){.tail_calls = 1, .pointers = 1}, "1 tail call through a pointer");
-	expect((struct ways_out){
-		       .tail_calls = 3, .pointers = 2, .targets = 1, .names = {"one"}},
+	expect((struct ways_out){.tail_calls = 3, .pointers = 2, .targets = 1, .names = {"one"}},
 	       "3 tail calls to one and through pointers");
 	expect((struct ways_out){.tail_calls = 2, .targets = 2}, "2 tail calls");
 }

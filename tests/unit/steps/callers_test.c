@@ -111,8 +111,9 @@ static size_t count_at(const struct search *found, uint32_t function, const char
 	vec_for_each (caller, &found->callers) {
 		char bytes[16] = {0};
 
-		assert_int_equal(pread(caller->site.fd, bytes, sizeof(bytes), (off_t)caller->offset),
-				 sizeof(bytes));
+		assert_int_equal(
+			pread(caller->site.fd, bytes, sizeof(bytes), (off_t)caller->offset),
+			sizeof(bytes));
 		count += caller->function == function && !memcmp(bytes, address, sizeof(bytes));
 	}
 	return count;
@@ -196,8 +197,8 @@ static void a_function_of_a_file_that_is_not_mapped_has_no_callers(void **state)
 	caller_vec callers = {0};
 	uint64_t left_out;
 
-	assert_int_equal(callers_find(&callers, (uint32_t)getpid(), functions, 1, &usual, &left_out),
-			 0);
+	assert_int_equal(
+		callers_find(&callers, (uint32_t)getpid(), functions, 1, &usual, &left_out), 0);
 	assert_int_equal(callers.count, 0);
 	callers_clear(&callers);
 }
