@@ -171,6 +171,8 @@ enum fbt_step_end {
 #define FBT_STEP_CALLS_UNKNOWN	32
 #define FBT_STEP_HANDLERS_TIMED 128 /* handlers_ns and the counts of handlers were measured */
 #define FBT_STEP_TEAM_KNOWN	256 /* starved_ns was measured */
+/* It may be the rest of a call of another step function that was not traced, after a jump. */
+#define FBT_STEP_MAYBE_PART 512
 
 /*
  * What the limits of the step thread's cgroups did during a step: sums of the counters of its own

@@ -147,7 +147,7 @@ struct fbt_slot {
 	__u64 left_sp; /* step_sp of the step that ended last at an exit, until its site is passed
 			*/
 	__u32 step_at_site; /* the step's call site is probed */
-	__u32 reserved;
+	__u32 step_missed;  /* a call since the last step was not traced: the gap is not known */
 	/* The thread's counters when the step began, plus their growth in the step's calls. */
 	__u64 step_minor_faults;
 	__u64 step_major_faults;
@@ -168,7 +168,10 @@ struct fbt_slot {
 	__u32 handlers_begun;
 	__u32 handlers_done;
 	__u32 handler_depth;
-	__u32 reserved_handlers;
+	/* The last call that was not traced (fbt_hits.unseen): its kind and frame; sp 0: none. */
+	__u32 unseen_kind;
+	__u64 unseen_sp;
+	__u64 unseen_return;
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */

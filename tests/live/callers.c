@@ -11,6 +11,7 @@ int other(int number);
 int my_tail(int number);
 int my_inner(int number);
 int my_far(int number);
+int my_last(int number);
 
 long strtol_by_plt(const char *text, char **end, int base) __asm__("strtol");
 long strtol_by_got(const char *text, char **end, int base) __asm__("strtol") __attribute__((noplt));
@@ -36,11 +37,18 @@ STEP int my_inner(int number)
 	return number;
 }
 
-/* Its inner step is deeper in the stack, and it ends in a jump to a third one. */
+/* Its inner step is deeper in the stack; then it ends in a jump to another step. */
 STEP int my_far(int number)
 {
 	number += my_inner(number);
-	return other(number);
+	return my_last(number);
+}
+
+STEP int my_last(int number)
+{
+	syscall(SYS_getgid);
+	STAY();
+	return number;
 }
 
 #define FIVE(call)                                                                                 \
@@ -60,6 +68,7 @@ static void call_all(int (*volatile *far)(int number))
 	/* The tool has no time to learn such a place before it is gone. */
 	FIVE((*far)(1));
 	FIVE(inner_calls += my_inner(1) > 0);
+	my_last(1);
 }
 
 int main(int argc, char **argv)

@@ -45,6 +45,19 @@ fact 'in a library, through PLT and GOT: each is a step' \
 	"T['strtol'] == $(steps strtol) == $(row strtol)['call_sites'] and $(row strtol)['exits'] == 0"
 fact 'and none of these was missed' "$(row strtol)['untraced_steps'] == 0"
 
+# Calls through a pointer, each from a place of its own, are over before that is learnt.
+trace_steps my_far my_inner my_last
+fact 'through a pointer: no call is traced, and each is counted' \
+	"$(steps my_far) == 0 and $(row my_far)['untraced_steps'] == T['my_far'] == 5"
+fact 'an inner step of a call that is not traced is none' \
+	"$(steps my_inner) == T['my_inner'] == 5 == $(row my_inner)['untraced_steps']"
+fact 'nor does one that is one begin too late' \
+	"all(s['calls'] == 1 and s['complete'] for s in S if s['kind'] == 'my_inner')"
+fact 'what may be the rest of such a call, after a jump, is marked' \
+	"[s['complete'] for s in S if s['kind'] == 'my_last'] == [False] * 5 + [True]"
+fact 'the gap after such a call is not known' \
+	"['gap' in s['us'] for s in S if s['kind'] == 'my_last'] == [False] * 5 + [True]"
+
 start_program callers
 "$FBT" doctor --step my_tail "$ENGINE" >"$TMP/doctor" 2>&1
 has 'doctor says how its steps end' "$TMP/doctor" 'my_tail, 1 tail call to other; ends at its call'

@@ -638,7 +638,8 @@ static bool is_complete(const struct window *window, const struct step *step)
 
 	if (record->end != FBT_END_RETURN && record->end != FBT_END_UNWOUND)
 		return false;
-	if (record->lost_calls || step->calls_truncated)
+	if (record->lost_calls || step->calls_truncated ||
+	    record->header.flags & FBT_STEP_MAYBE_PART)
 		return false;
 	if (window->record.detail == FBT_DETAIL_STEPS || !step_calls_known(step) ||
 	    record->kind == 0)
