@@ -12,6 +12,7 @@ int my_tail(int number);
 int my_inner(int number);
 int my_far(int number);
 int my_last(int number);
+int my_chosen(int number);
 
 long strtol_by_plt(const char *text, char **end, int base) __asm__("strtol");
 long strtol_by_got(const char *text, char **end, int base) __asm__("strtol") __attribute__((noplt));
@@ -51,6 +52,19 @@ STEP int my_last(int number)
 	return number;
 }
 
+static int my_choice(int number)
+{
+	syscall(SYS_getgid);
+	return other(number);
+}
+
+static int (*pick(void))(int number)
+{
+	return my_choice;
+}
+
+int my_chosen(int number) __attribute__((ifunc("pick")));
+
 #define FIVE(call)                                                                                 \
 	do {                                                                                       \
 		call;                                                                              \
@@ -69,6 +83,7 @@ static void call_all(int (*volatile *far)(int number))
 	FIVE((*far)(1));
 	FIVE(inner_calls += my_inner(1) > 0);
 	my_last(1);
+	FIVE(my_chosen(1));
 }
 
 int main(int argc, char **argv)

@@ -58,6 +58,10 @@ fact 'what may be the rest of such a call, after a jump, is marked' \
 fact 'the gap after such a call is not known' \
 	"['gap' in s['us'] for s in S if s['kind'] == 'my_last'] == [False] * 5 + [True]"
 
+trace_steps my_chosen
+fact 'an IFUNC is what it was resolved to, with its callers' \
+	"$(steps my_chosen) == 5 and $(row my_chosen)['untraced_steps'] == 0"
+
 start_program callers
 "$FBT" doctor --step my_tail "$ENGINE" >"$TMP/doctor" 2>&1
 has 'doctor says how its steps end' "$TMP/doctor" 'my_tail, 1 tail call to other; ends at its call'
