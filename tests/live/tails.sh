@@ -113,6 +113,12 @@ fact 'alone: with the calls of each' 'all(s["calls"] == 1 for s in S)'
 fact 'alone: none was cut off, none was left' \
 	'all(s["end"] == "return" or s["kind"] == "my_tail" for s in S)'
 
+trace_steps 'call_sites deep 4' my_deep
+fact 'recursion: each outer call is a step' "len($(lengths my_deep)) == T['calls'] > 50"
+fact 'recursion: with the calls of all levels' 'all(s["calls"] == 3 for s in S)'
+fact 'recursion: the call site ends them in the end, not those within' \
+	"(lambda k: k['exits'] == 0 and k['call_sites'] == 1 and k['untraced_steps'] == 0)($(row my_deep))"
+
 rm -f "${OUT:?}".*
 start_program call_sites forked 3
 run_tool -p "$ENGINE" -f --step my_step --step my_tail

@@ -363,6 +363,15 @@ static int scan_segment(struct hunt *hunt, const Elf64_Phdr *segment)
 	return err;
 }
 
+/* No step ends where a recursive call returns to. */
+static bool is_recursive(const struct hunt *hunt, const struct lead *candidate)
+{
+	const struct subject *subject = &hunt->subjects[candidate->function];
+
+	return is_own(hunt, subject) &&
+	       candidate->address - 1 - subject->function->address < subject->function->size;
+}
+
 /* Verifies a candidate, and adds it if it is one. */
 static int take(struct hunt *hunt, const struct lead *candidate)
 {
@@ -376,8 +385,8 @@ static int take(struct hunt *hunt, const struct lead *candidate)
 	};
 	int err;
 
-	if (hunt->subjects[candidate->function].left_out || address <= mapping->start ||
-	    address >= mapping->end)
+	if (hunt->subjects[candidate->function].left_out || is_recursive(hunt, candidate) ||
+	    address <= mapping->start || address >= mapping->end)
 		return 0;
 	caller.offset = address - mapping->start + mapping->offset;
 	err = step_site_find_in(&caller.site, hunt->image, hunt->tgid, candidate->address,

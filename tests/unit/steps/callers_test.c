@@ -28,7 +28,11 @@ __asm__(".pushsection .text\n"
 	".type callers_test_many, %function\n"
 	"callers_test_callee: .cfi_startproc\n nop\n ret\n .cfi_endproc\n"
 	".size callers_test_callee, . - callers_test_callee\n"
-	"callers_test_crowd: .cfi_startproc\n nop\n ret\n .cfi_endproc\n"
+	"callers_test_crowd: .cfi_startproc\n nop\n"
+#ifdef __x86_64__
+	"call callers_test_crowd\n" /* recursion */
+#endif
+	" ret\n .cfi_endproc\n"
 	".size callers_test_crowd, . - callers_test_crowd\n"
 	"callers_test_few: .cfi_startproc\n"
 #ifdef __x86_64__
@@ -98,6 +102,7 @@ static struct search search(const struct callers_limits *limits)
 	few.inode = crowd.inode = status.st_ino;
 	few.address = (uintptr_t)callers_test_callee - find_bias();
 	crowd.address = (uintptr_t)callers_test_crowd - find_bias();
+	crowd.size = (uintptr_t)callers_test_few - (uintptr_t)callers_test_crowd;
 	result.err = callers_find(&result.callers, (uint32_t)getpid(), functions, 2, limits,
 				  &result.left_out);
 	return result;
