@@ -364,6 +364,20 @@ static __always_inline bool may_be_tail(struct fbt_slot *slot, __u32 kind, __u64
 	       slot->unseen_kind != kind && !slot->step_at_site;
 }
 
+static __always_inline void measure_gap(struct fbt_slot *slot, __u64 now,
+					const struct fbt_control *c)
+{
+	slot->gap_ns = 0;
+	slot->gap_syscall_ns = 0;
+	if (slot->step_end_ns > c->switched_ns && !slot->step_missed) {
+		slot->gap_ns = now - slot->step_end_ns;
+		slot->gap_syscall_ns = fbt_busy_ns(slot->busy, now) - slot->step_end_busy_ns;
+	} else {
+		slot->step_flags |= FBT_STEP_NO_GAP;
+	}
+	slot->step_missed = 0;
+}
+
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp, const struct fbt_control *c)
 {
@@ -385,15 +399,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (may_be_tail(slot, cookie & FBT_PROBE_KIND, sp, address))
 		slot->step_flags |= FBT_STEP_MAYBE_PART;
 	slot->unseen_sp = 0;
-	slot->gap_ns = 0;
-	slot->gap_syscall_ns = 0;
-	if (slot->step_end_ns > c->switched_ns && !slot->step_missed) {
-		slot->gap_ns = now - slot->step_end_ns;
-		slot->gap_syscall_ns = fbt_busy_ns(slot->busy, now) - slot->step_end_busy_ns;
-	} else {
-		slot->step_flags |= FBT_STEP_NO_GAP;
-	}
-	slot->step_missed = 0;
+	measure_gap(slot, now, c);
 	if (c->sampled_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		slot->step_flags |= FBT_STEP_SAMPLED;
 	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
