@@ -345,12 +345,19 @@ static __always_inline __u32 tell_site(const struct fbt_site_key *key, __u32 kin
 	return told.state;
 }
 
+static __always_inline void count_unseen(__u32 kind)
+{
+	struct fbt_hits *hits = current_hits();
+
+	if (hits)
+		__sync_fetch_and_add(&hits->unseen[kind & (FBT_KIND_COUNT - 1)], 1);
+}
+
 /* Whether the end of a step that returns to address will be seen. */
 static __always_inline bool is_end_seen(struct fbt_slot *slot, __u32 kind, __u64 address,
 					const struct fbt_control *c)
 {
 	struct fbt_site_key key = {.address = address, .tgid = slot->tgid};
-	struct fbt_hits *hits;
 	struct fbt_site *site;
 
 	slot->step_at_site = 0;
@@ -366,10 +373,54 @@ static __always_inline bool is_end_seen(struct fbt_slot *slot, __u32 kind, __u64
 	}
 	if (slot->step_at_site || !(c->site_kinds >> kind & 1))
 		return true;
-	hits = current_hits();
-	if (hits)
-		__sync_fetch_and_add(&hits->unseen[kind], 1);
+	count_unseen(kind);
 	return false;
+}
+
+/* What begins in the call from here on is a part of it. */
+static __always_inline void note_unseen(struct fbt_slot *slot, __u32 kind, __u64 sp, __u64 address)
+{
+	slot->step_missed = 1;
+	slot->unseen_kind = kind;
+	slot->unseen_sp = sp;
+	slot->unseen_return = address;
+}
+
+/*
+ * Whether a begin at sp is inside a call that is not traced, whose step it would be a part of: then
+ * it is no step, but counted.
+ */
+static __always_inline bool is_in_unseen(struct fbt_slot *slot, struct pt_regs *ctx, __u64 sp)
+{
+	if (sp < slot->unseen_sp && !is_frame_left(ctx, slot->unseen_sp, slot->unseen_return))
+		return true;
+	if (sp != slot->unseen_sp)
+		slot->unseen_sp = 0;
+	return false;
+}
+
+/*
+ * Whether a step that begins with that frame may be the end of a call that is not traced, after a
+ * jump: it may as well be a later call from the same place, unless that one is probed by now.
+ */
+static __always_inline bool may_be_tail(struct fbt_slot *slot, __u32 kind, __u64 sp, __u64 address)
+{
+	return slot->unseen_sp == sp && slot->unseen_return == address &&
+	       slot->unseen_kind != kind && !slot->step_at_site;
+}
+
+static __always_inline void measure_gap(struct fbt_slot *slot, __u64 now,
+					const struct fbt_control *c)
+{
+	slot->gap_ns = 0;
+	slot->gap_syscall_ns = 0;
+	if (slot->step_end_ns > c->switched_ns && !slot->step_missed) {
+		slot->gap_ns = now - slot->step_end_ns;
+		slot->gap_syscall_ns = fbt_busy_ns(slot->busy, now) - slot->step_end_busy_ns;
+	} else {
+		slot->step_flags |= FBT_STEP_NO_GAP;
+	}
+	slot->step_missed = 0;
 }
 
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
@@ -380,22 +431,20 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	__u64 now = bpf_ktime_get_ns(), delay = run_delay_of(task);
 	__u64 address = read_return(ctx, sp, cookie);
 
-	if (!is_end_seen(slot, cookie & (FBT_KIND_COUNT - 1), address, c))
+	if (!is_end_seen(slot, cookie & (FBT_KIND_COUNT - 1), address, c)) {
+		note_unseen(slot, cookie & FBT_PROBE_KIND, sp, address);
 		return;
+	}
 	slot->step_flags = has_run_delay(task) ? 0 : FBT_STEP_SCHED_UNKNOWN;
 	if (has_cpu_clock(task))
 		slot->step_flags |=
 			FBT_STEP_CPU_KNOWN | (c->handlers_timed ? FBT_STEP_HANDLERS_TIMED : 0);
 	if (call_detail == FBT_DETAIL_PROBES)
 		slot->step_flags |= FBT_STEP_CALLS_UNKNOWN | FBT_STEP_OTHER_UNKNOWN;
-	slot->gap_ns = 0;
-	slot->gap_syscall_ns = 0;
-	if (slot->step_end_ns > c->switched_ns) {
-		slot->gap_ns = now - slot->step_end_ns;
-		slot->gap_syscall_ns = fbt_busy_ns(slot->busy, now) - slot->step_end_busy_ns;
-	} else {
-		slot->step_flags |= FBT_STEP_NO_GAP;
-	}
+	if (may_be_tail(slot, cookie & FBT_PROBE_KIND, sp, address))
+		slot->step_flags |= FBT_STEP_MAYBE_PART;
+	slot->unseen_sp = 0;
+	measure_gap(slot, now, c);
 	if (c->sampled_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		slot->step_flags |= FBT_STEP_SAMPLED;
 	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
@@ -516,6 +565,10 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 		if (is_nested(slot, ctx, cookie, sp) || is_same_hit(slot, cookie, sp, now))
 			return 0;
 		close_step(slot, now, FBT_END_UNWOUND);
+	}
+	if (slot->unseen_sp && is_in_unseen(slot, ctx, sp)) {
+		count_unseen(cookie);
+		return 0;
 	}
 	open_step(slot, ctx, cookie, sp, c);
 	return 0;

@@ -66,6 +66,8 @@ enum fbt_event_type {
 	FBT_EVENT_WAKE = 28,
 	FBT_EVENT_THREAD_USE = 29,
 	FBT_EVENT_CPUS = 30,
+	FBT_EVENT_TAILS = 31,
+	FBT_EVENT_PROBES = 32,
 };
 
 struct fbt_header {
@@ -184,6 +186,8 @@ enum fbt_step_end {
  * that all its polls are. Never set in a step.
  */
 #define FBT_STEP_POLL 2048
+/* It may be the rest of a call of another step function that was not traced, after a jump. */
+#define FBT_STEP_MAYBE_PART 4096
 
 /* How far a future has come, in its own memory: 3 and more are the places where it awaits. */
 enum fbt_future_state {
@@ -515,6 +519,29 @@ struct fbt_ends {
 	__u64 unseen_steps; /* steps that were not traced: their call site was not known yet */
 };
 
+/*
+ * The ways out of the function of a kind that makes tail calls. Two strings follow: names of
+ * functions that it jumps to, "" where there are none.
+ */
+struct fbt_tails {
+	struct fbt_header header;
+	__u32 kind;
+	__u32 returns;	  /* return instructions */
+	__u32 tail_calls; /* instructions by which it leaves for another function */
+	__u32 pointers;	  /* those of them through a register or memory */
+	__u32 targets;	  /* functions that the others lead to */
+	__u32 reserved;
+};
+
+/* What the probes of a kind have cost its threads in the window. */
+struct fbt_probes {
+	struct fbt_header header;
+	__u32 kind;
+	__u32 reserved;
+	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of walks over threads
+			*/
+};
+
 struct fbt_target_exit {
 	struct fbt_header header;
 	__u64 end_ns;
@@ -556,5 +583,7 @@ FBT_ASSERT_SIZE(fbt_manual, 16);
 FBT_ASSERT_SIZE(fbt_stop, 56);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);
+FBT_ASSERT_SIZE(fbt_tails, 32);
+FBT_ASSERT_SIZE(fbt_probes, 24);
 
 #endif

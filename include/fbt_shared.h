@@ -163,7 +163,7 @@ struct fbt_slot {
 	__u64 left_sp; /* step_sp of the step that ended last at an exit, until its site is passed
 			*/
 	__u32 step_at_site; /* the step's call site is probed */
-	__u32 reserved;
+	__u32 step_missed;  /* a call since the last step was not traced: the gap is not known */
 	/* The thread's counters when the step began, plus their growth in the step's calls. */
 	__u64 step_minor_faults;
 	__u64 step_major_faults;
@@ -184,7 +184,8 @@ struct fbt_slot {
 	__u32 handlers_begun;
 	__u32 handlers_done;
 	__u32 handler_depth;
-	__u32 reserved_handlers;
+	/* The kind of the last call that was not traced (fbt_hits.unseen); see unseen_sp. */
+	__u32 unseen_kind;
 	/* Page faults, while they are timed: see bpf/faults.bpf.h. The one that is handled: */
 	__u64 fault_address;
 	__u64 fault_cpu_ns; /* the CPU clock at its begin; 0: none */
@@ -204,6 +205,9 @@ struct fbt_slot {
 	__u64 step_state_at; /* address of its state */
 	__u32 step_state;    /* when the poll began */
 	__u32 step_turn;
+	/* The frame of that call; sp 0: none. */
+	__u64 unseen_sp;
+	__u64 unseen_return;
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */

@@ -72,8 +72,7 @@ static void check_exits(struct file *file, enum fbt_arch arch)
 	fuzz_check(err != -ENOTSUP || exits.reason[0]);
 	vec_for_each (address, &exits.addresses)
 		fuzz_check(*address >= BASE && *address - BASE < file->size);
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 }
 
 /* Each instruction follows the one before it, up to the end. */

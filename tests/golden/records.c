@@ -443,6 +443,31 @@ static void write_ends(struct events *events)
 	ends->unseen_steps = line_take_number(&events->line, "unseen", 0);
 }
 
+/* names=FIRST,SECOND */
+static void write_tails(struct events *events)
+{
+	struct fbt_tails *tails = record_begin(events, FBT_EVENT_TAILS, sizeof(*tails));
+	const char *names = line_take_text(&events->line, "names", "");
+	size_t length = strcspn(names, ",");
+
+	tails->kind = (uint32_t)line_take_number(&events->line, "kind", 1);
+	tails->returns = (uint32_t)line_take_number(&events->line, "returns", 0);
+	tails->tail_calls = (uint32_t)line_take_number(&events->line, "calls", 1);
+	tails->pointers = (uint32_t)line_take_number(&events->line, "pointers", 0);
+	tails->targets = (uint32_t)line_take_number(&events->line, "targets", 0);
+	record_add_string(events, names, length);
+	names += length + (names[length] == ',');
+	record_add_string(events, names, strlen(names));
+}
+
+static void write_probes(struct events *events)
+{
+	struct fbt_probes *probes = record_begin(events, FBT_EVENT_PROBES, sizeof(*probes));
+
+	probes->kind = (uint32_t)line_take_number(&events->line, "kind", 1);
+	probes->cost_ns = line_take_time(&events->line, "cost", 0);
+}
+
 static void write_table(struct events *events)
 {
 	struct fbt_table *row = record_begin(events, FBT_EVENT_TABLE, sizeof(*row));
@@ -503,16 +528,17 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window}, {"target", write_target},
-	{"thread", write_thread}, {"kind", write_kind},
-	{"step", write_step},	  {"call", write_call},
-	{"table", write_table},	  {"lost", write_lost},
-	{"cost", write_cost},	  {"exit", write_exit},
-	{"end", write_end},	  {"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual},
-	{"stop", write_stop},	  {"thread_use", write_thread_use},
-	{"cpus", write_cpus},	  {"sampling", write_sampling},
-	{"ends", write_ends},	  {"wake", write_wake},
+	{"window", write_window},     {"target", write_target},
+	{"thread", write_thread},     {"kind", write_kind},
+	{"step", write_step},	      {"call", write_call},
+	{"table", write_table},	      {"lost", write_lost},
+	{"cost", write_cost},	      {"exit", write_exit},
+	{"end", write_end},	      {"unknown", write_unknown},
+	{"file", write_file},	      {"manual", write_manual},
+	{"stop", write_stop},	      {"thread_use", write_thread_use},
+	{"cpus", write_cpus},	      {"sampling", write_sampling},
+	{"ends", write_ends},	      {"tails", write_tails},
+	{"probes", write_probes},     {"wake", write_wake},
 };
 
 record_writer record_writer_of(const char *type)

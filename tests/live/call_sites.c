@@ -2,8 +2,8 @@
 /*
  * call_sites TRUTH WHAT SECONDS: calls my_step, which returns, and my_tail, which ends in a jump,
  * for so long. WHAT is "alone", from places of their own; "shared", from one place that calls
- * others too, a hundred times as often; "nowhere", from code that is in no file; or "forked", and
- * then once in each of 20 children.
+ * others too, a hundred times as often; "deep", my_deep instead, which calls itself; "nowhere",
+ * from code that is in no file; or "forked", and then once in each of 20 children.
  */
 #include <string.h>
 #include <sys/wait.h>
@@ -14,6 +14,7 @@
 
 int my_step(int number);
 int my_tail(int number);
+int my_deep(int number);
 int other(int number);
 int dispatch(int (*function)(int number), int number);
 void call_own(int number);
@@ -35,6 +36,16 @@ STEP int my_tail(int number)
 {
 	syscall(SYS_getppid);
 	return other(number);
+}
+
+/* It is one step, whatever it calls itself for. */
+STEP int my_deep(int number)
+{
+	syscall(SYS_getppid);
+	if (number)
+		number += my_deep(number - 1);
+	STAY();
+	return number;
 }
 
 STEP int dispatch(int (*function)(int number), int number)
@@ -95,7 +106,9 @@ static double now_s(void)
 
 static void call_once(const char *what, int (*call)(int number, int (*function)(int number)))
 {
-	if (*what == 'n') {
+	if (*what == 'd') {
+		my_deep(2);
+	} else if (*what == 'n') {
 		call(1, my_step);
 		call(1, my_tail);
 	} else if (*what == 's') {

@@ -53,17 +53,20 @@ for name in by_jump by_plt by_got by_two by_register by_chain by_branch by_throw
 	holds "$name ends in a jump" grep -qE '\sjmp\s' <(objdump -d --disassemble="$name" "$program")
 done
 # Alone, so that each is a step of its own. by_two calls by_jump too.
-while read -r name calls times; do
+while read -r name calls times others pointers; do
+	others=${others#-} others=${others/,/ }
 	trace_steps tails "$name"
 	expect_whole "$name" "$calls" "$times"
+	fact "$name: the report says what it jumps to" \
+		"(lambda k: sorted(k['tail_targets']) == '$others'.split() and k['tail_pointers'] == ${pointers:-0})($(row "$name"))"
 done <<END
-by_jump 240 1
-by_plt 120 1
-by_got 120 1
-by_two 120 1
-by_register 120 1
-by_chain 120 3
-by_branch 120 1
+by_jump 240 1 sleeps
+by_plt 120 1 usleep
+by_got 120 1 usleep
+by_two 120 1 by_jump
+by_register 120 1 - 1
+by_chain 120 3 usleep 1
+by_branch 120 1 by_plt,sleeps
 END
 
 trace_steps tails by_two by_jump stays
@@ -110,6 +113,12 @@ fact 'alone: with the calls of each' 'all(s["calls"] == 1 for s in S)'
 fact 'alone: none was cut off, none was left' \
 	'all(s["end"] == "return" or s["kind"] == "my_tail" for s in S)'
 
+trace_steps 'call_sites deep 4' my_deep
+fact 'recursion: each outer call is a step' "len($(lengths my_deep)) == T['calls'] > 50"
+fact 'recursion: with the calls of all levels' 'all(s["calls"] == 3 for s in S)'
+fact 'recursion: the call site ends them in the end, not those within' \
+	"(lambda k: k['exits'] == 0 and k['call_sites'] == 1 and k['untraced_steps'] == 0)($(row my_deep))"
+
 rm -f "${OUT:?}".*
 start_program call_sites forked 3
 run_tool -p "$ENGINE" -f --step my_step --step my_tail
@@ -135,5 +144,5 @@ fact 'called from code in no file: by its exit' \
 fact 'called from code in no file: with a tail call none is traced, and all are counted' \
 	"(lambda k: k['steps'] == 0 and k['untraced_steps'] == T['calls'])($(row my_tail))"
 fact 'called from code in no file: a line says so' \
-	'len([l for l in lines if "my_tail" in l and "no probe can be attached" in l and "--step" in l]) == 1'
+	'len([l for l in lines if "my_tail" in l and "no probe can be attached" in l and "Name other by --step" in l]) == 1'
 finish

@@ -289,7 +289,8 @@ static void judge_function(const struct step_function *function, struct findings
 {
 	const char *path = function->path ? function->path : "";
 	size_t exits = function->exit_offsets.count;
-	char ends[64];
+	struct ways_out ways = step_function_ways_out(function);
+	char ends[FORMAT_WAYS_MAX + 64], tails[FORMAT_WAYS_MAX];
 
 	if (function->uretprobe) {
 		findings_add(checks, FINDING_WARN, "step function",
@@ -302,11 +303,9 @@ static void judge_function(const struct step_function *function, struct findings
 	if (exits)
 		snprintf(ends, sizeof(ends), "%zu %s%s", exits,
 			 function->usdt ? "USDT end" : "exit", exits == 1 ? "" : "s");
-	else if (function->tail_calls)
-		snprintf(ends, sizeof(ends), "%u tail call%s; ends at its call sites",
-			 function->tail_calls, function->tail_calls == 1 ? "" : "s");
 	else
-		snprintf(ends, sizeof(ends), "ends at its call sites");
+		snprintf(ends, sizeof(ends), "%s%sends at its call sites",
+			 format_ways_out(tails, &ways), function->tail_calls ? "; " : "");
 	findings_add(checks, function->future.kind == FUTURE_UNTOLD ? FINDING_WARN : FINDING_OK,
 		     "step function", "%.*s, %s%s%s%s, %.*s+0x%" PRIx64, NAME_SHOWN, function->name,
 		     ends, function->builtin ? ", from the built-in table" : "",

@@ -59,7 +59,8 @@ static void print_rate(const struct rate *rate, FILE *out)
 	const char *slash = strrchr(path, '/');
 	char *overload = describe_overload(rate->function);
 	double per_s = rate_per_second(rate);
-	char figures[64], ends[32];
+	struct ways_out ways = step_function_ways_out(rate->function);
+	char figures[64], ends[32], tails[FORMAT_WAYS_MAX];
 
 	if (rate->too_often)
 		snprintf(figures, sizeof(figures), "%9.0f+  %12s", per_s, "too often");
@@ -70,10 +71,12 @@ static void print_rate(const struct rate *rate, FILE *out)
 		snprintf(figures, sizeof(figures), "%10.1f  %12s", per_s,
 			 rate->calls ? "not known" : "-");
 	describe_ends(rate, ends, sizeof(ends));
-	terminal_line(out, "%s  %-13s  %.*s%s%.*s  [%s%s%s]", figures, ends, NAME_BYTES,
+	format_ways_out(tails, &ways);
+	terminal_line(out, "%s  %-13s  %.*s%s%.*s  [%s%s%s%s%s]", figures, ends, NAME_BYTES,
 		      step_function_alone(rate->function), overload ? "  " : "", NAME_BYTES,
 		      overload ? overload : "", slash ? slash + 1 : path,
-		      rate->function->builtin ? ", built in" : "", describe_future(rate->function));
+		      rate->function->builtin ? ", built in" : "", describe_future(rate->function),
+		      *tails ? "; " : "", tails);
 	free(overload);
 }
 

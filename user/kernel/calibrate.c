@@ -398,31 +398,41 @@ static uint64_t read_rss_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Time of all probe hits of the window, also those of nested calls and of steps not recorded. */
-static double sum_hits_ns(const struct shared *shared, const struct fbt_cost *cost)
+/* Of all probe hits of a kind, also those of nested calls and of steps not recorded. */
+static double sum_hits_ns(const struct shared *shared, const struct fbt_cost *cost, uint32_t kind)
 {
 	uint64_t hits = 0, emulated = 0;
 
 	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++) {
-		for (int kind = 1; kind < OWN_KIND; kind++) {
-			hits += shared->hits[cpu].begins[kind] + shared->hits[cpu].ends[kind];
-			emulated += shared->hits[cpu].emulated[kind];
-		}
+		hits += shared->hits[cpu].begins[kind] + shared->hits[cpu].ends[kind];
+		emulated += shared->hits[cpu].emulated[kind];
 	}
 	return ((double)(hits - emulated) * (double)cost->step_ns +
 		(double)emulated * (double)cost->site_ns) /
 	       2;
 }
 
+uint64_t calibrate_kind_ns(const struct fbt_cost *cost, struct loader *loader, uint32_t kind)
+{
+	const struct shared *shared = loader__shared(loader);
+	double ns = sum_hits_ns(shared, cost, kind);
+
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++)
+		ns += (double)shared->hits[cpu].walk_ns[kind];
+	return (uint64_t)ns;
+}
+
 void calibrate_finish(struct fbt_cost *cost, struct loader *loader, uint64_t cpu_ns, uint64_t steps)
 {
 	const struct shared *shared = loader__shared(loader);
 	uint64_t mapped_bytes, rss_bytes = read_rss_bytes();
-	double all_ns = sum_hits_ns(shared, cost) + (double)shared->control->walk_ns;
+	double all_ns = (double)shared->control->walk_ns;
 
 	cost->ring_bytes = loader__ring_bytes(loader, &mapped_bytes);
 	cost->rss_bytes = sub_saturating(rss_bytes, mapped_bytes);
 	cost->cpu_ns = cpu_ns;
+	for (uint32_t kind = 1; kind < OWN_KIND; kind++)
+		all_ns += sum_hits_ns(shared, cost, kind);
 	if (steps)
 		cost->step_ns = (uint64_t)(all_ns / (double)steps);
 }

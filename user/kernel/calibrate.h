@@ -35,6 +35,12 @@ void calibrate_calls(struct loader *loader, uint64_t bare_ps, struct fbt_cost *c
 int calibrate_step(struct loader *loader, struct fbt_cost *cost);
 
 /*
+ * What the probes of a kind have cost in the window, walks over other threads included. To be
+ * called before calibrate_finish().
+ */
+uint64_t calibrate_kind_ns(const struct fbt_cost *cost, struct loader *loader, uint32_t kind);
+
+/*
  * At the end of the window: sets memory and CPU time, and changes step_ns to the cost of all probe
  * hits of the window, walks over other threads included, divided by the number of recorded steps.
  */

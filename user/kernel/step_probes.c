@@ -158,17 +158,36 @@ void step_probes_detach_exits(struct uprobes *uprobes, uint32_t kind)
 			kind | FBT_PROBE_END);
 }
 
-int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *program,
-			    const struct step_site *site, uint32_t kind, uint32_t tgid)
+static struct uprobe_place place_of_site(const struct step_site *site, uint32_t kind)
 {
-	const struct uprobe_place place = {
+	return (struct uprobe_place){
 		.offset = site->offset,
 		.cookie = kind | FBT_PROBE_END | FBT_PROBE_SITE |
 			  (site->emulated ? FBT_PROBE_EMULATED : 0) |
 			  (uint64_t)site->sp << FBT_PROBE_SP_SHIFT,
 	};
+}
 
-	return uprobes__attach(uprobes, program, site->fd, site->path, &place, 1, tgid, false);
+int step_probes_attach_sites(struct uprobes *uprobes, const struct bpf_program *program,
+			     const struct step_site *const *sites, size_t count, uint32_t kind,
+			     uint32_t tgid)
+{
+	place_vec places = {0};
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err; i++)
+		err = vec_push(&places, place_of_site(sites[i], kind));
+	if (!err && count)
+		err = uprobes__attach(uprobes, program, sites[0]->fd, sites[0]->path, places.items,
+				      places.count, tgid, false);
+	vec_free(&places);
+	return err;
+}
+
+int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *program,
+			    const struct step_site *site, uint32_t kind, uint32_t tgid)
+{
+	return step_probes_attach_sites(uprobes, program, &site, 1, kind, tgid);
 }
 
 void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind)

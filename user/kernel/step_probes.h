@@ -34,6 +34,10 @@ int step_probes_attach_exits(struct uprobes *uprobes, const struct bpf_program *
 void step_probes_detach_exits(struct uprobes *uprobes, uint32_t kind);
 int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *program,
 			    const struct step_site *site, uint32_t kind, uint32_t tgid);
+/* The same for several places of one file, in one link. */
+int step_probes_attach_sites(struct uprobes *uprobes, const struct bpf_program *program,
+			     const struct step_site *const *sites, size_t count, uint32_t kind,
+			     uint32_t tgid);
 void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind);
 
 /*

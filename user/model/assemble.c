@@ -649,7 +649,8 @@ static bool is_complete(const struct window *window, const struct step *step)
 
 	if (record->end != FBT_END_RETURN && record->end != FBT_END_UNWOUND)
 		return false;
-	if (record->lost_calls || step->calls_truncated)
+	if (record->lost_calls || step->calls_truncated ||
+	    record->header.flags & FBT_STEP_MAYBE_PART)
 		return false;
 	if (window->record.detail == FBT_DETAIL_STEPS || !step_calls_known(step) ||
 	    record->kind == 0)
@@ -775,6 +776,10 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 		window->ends[((const struct fbt_ends *)event)->kind] =
 			*(const struct fbt_ends *)event;
 		break;
+	case FBT_EVENT_PROBES:
+		window->probes[((const struct fbt_probes *)event)->kind] =
+			*(const struct fbt_probes *)event;
+		break;
 	case FBT_EVENT_COST:
 		window->cost = *(const struct fbt_cost *)event;
 		break;
@@ -818,6 +823,10 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return count_no_room(assembler, window__add_file(assembler->window,
 								 (const struct fbt_file *)event,
 								 decode_string(event, 0)));
+	case FBT_EVENT_TAILS:
+		return window__set_tails(assembler->window, (const struct fbt_tails *)event,
+					 (const char *const[WAYS_NAMES]){decode_string(event, 0),
+									 decode_string(event, 1)});
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
 		return 0;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/ways.h"
 #include "fbt_gpu.h"
 
 /* Longer strings are cut off. */
@@ -56,6 +57,8 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_GPU_CLOCK] = PROCESS_LAYOUT(fbt_gpu_clock, 0),
 	[FBT_EVENT_SAMPLING] = LAYOUT(fbt_sampling, 0),
 	[FBT_EVENT_ENDS] = LAYOUT(fbt_ends, 0),
+	[FBT_EVENT_TAILS] = LAYOUT(fbt_tails, WAYS_NAMES),
+	[FBT_EVENT_PROBES] = LAYOUT(fbt_probes, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
@@ -187,6 +190,10 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_probed_kind(((const struct fbt_sampling *)event)->kind);
 	case FBT_EVENT_ENDS:
 		return is_probed_kind(((const struct fbt_ends *)event)->kind);
+	case FBT_EVENT_TAILS:
+		return is_probed_kind(((const struct fbt_tails *)event)->kind);
+	case FBT_EVENT_PROBES:
+		return is_probed_kind(((const struct fbt_probes *)event)->kind);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
 	case FBT_EVENT_GPU_STATE:

@@ -238,6 +238,8 @@ static void kind_clear(struct kind *kind)
 	free(kind->path);
 	for (int i = 0; i < FBT_ARG_COUNT; i++)
 		free(kind->arg_names[i]);
+	for (int i = 0; i < WAYS_NAMES; i++)
+		free(kind->tail_names[i]);
 	memset(kind, 0, sizeof(*kind));
 }
 
@@ -329,6 +331,40 @@ int window__add_kind(struct window *window, const struct fbt_kind *record, const
 out_of_memory:
 	kind_clear(&kind);
 	return -ENOMEM;
+}
+
+int window__set_tails(struct window *window, const struct fbt_tails *record,
+		      const char *const names[WAYS_NAMES])
+{
+	struct kind *kind = &window->kinds[record->kind];
+
+	for (int i = 0; i < WAYS_NAMES; i++) {
+		char *name = strdup(names[i]);
+
+		if (!name)
+			return -ENOMEM;
+		free(kind->tail_names[i]);
+		kind->tail_names[i] = name;
+	}
+	kind->tails = *record;
+	return 0;
+}
+
+struct ways_out window__ways_out(const struct window *window, uint32_t kind)
+{
+	const struct kind *known = &window->kinds[kind];
+	struct ways_out ways = {
+		.returns = known->tails.returns,
+		.tail_calls = known->tails.tail_calls,
+		.pointers = known->tails.pointers,
+		.targets = known->tails.targets,
+	};
+
+	for (int i = 0; i < WAYS_NAMES; i++) {
+		if (known->tail_names[i] && *known->tail_names[i])
+			ways.names[i] = known->tail_names[i];
+	}
+	return ways;
 }
 
 /*

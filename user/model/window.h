@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/vec.h"
+#include "base/ways.h"
 #include "fbt_event.h"
 #include "model/gpu.h"
 
@@ -95,6 +96,8 @@ struct kind {
 	char *name; /* demangled function name, "interval" for kind 0 */
 	char *path; /* NULL for kind 0 */
 	char *arg_names[FBT_ARG_COUNT];
+	struct fbt_tails tails; /* its kind is 0 if the function makes no tail call */
+	char *tail_names[WAYS_NAMES];
 };
 
 struct process {
@@ -126,6 +129,7 @@ struct window {
 	bool kind_known[FBT_KIND_COUNT];
 	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* its kind is 0 if it is not sampled */
 	struct fbt_ends ends[FBT_KIND_COUNT];	      /* its kind is 0 if nothing is known */
+	struct fbt_probes probes[FBT_KIND_COUNT];     /* the same */
 	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures that began before: in no step */
 	VEC(struct process *) processes;	      /* by tgid; equal tgids by age */
 	VEC(struct thread) threads;		      /* by tid */
@@ -154,6 +158,8 @@ int window__open(struct window *window, const struct fbt_window *record,
 		 const char *const strings[WINDOW_STRINGS]);
 int window__add_kind(struct window *window, const struct fbt_kind *record, const char *name,
 		     const char *path, const char *const *arg_names);
+int window__set_tails(struct window *window, const struct fbt_tails *record,
+		      const char *const names[WAYS_NAMES]);
 int window__add_process(struct window *window, const struct fbt_target *record, const char *comm,
 			const char *exe, const char *cmdline);
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
@@ -175,6 +181,9 @@ const struct file *window__file(const struct window *window, uint32_t id);
 
 /* Name of a step kind; "step" if it is not known. */
 const char *window__kind_name(const struct window *window, uint32_t kind);
+
+/* How the function of a kind leaves. Names are borrowed. */
+struct ways_out window__ways_out(const struct window *window, uint32_t kind);
 
 /* Source of the steps of a kind: "function", "usdt" or "interval". */
 const char *window__step_source(const struct window *window, uint32_t kind);

@@ -439,6 +439,19 @@ static void write_slowest(struct json *json, const struct tally_kind *kind)
 	json_array_end(json);
 }
 
+/* Names of some of the functions that it leaves for; "pointers": tail calls to others. */
+static void write_tails(struct json *json, const struct window *window, uint32_t index)
+{
+	struct ways_out ways = window__ways_out(window, index);
+
+	json_uint(json, "returns", ways.returns);
+	json_uint(json, "tail_pointers", ways.pointers);
+	json_array_begin(json, "tail_targets");
+	for (int i = 0; i < WAYS_NAMES && ways.names[i]; i++)
+		json_string(json, NULL, ways.names[i]);
+	json_array_end(json);
+}
+
 static void write_function(struct json *json, const struct window *window, uint32_t index)
 {
 	const struct kind *known = &window->kinds[index];
@@ -451,6 +464,8 @@ static void write_function(struct json *json, const struct window *window, uint3
 	snprintf(address, sizeof(address), "0x%" PRIx64, (uint64_t)known->record.address);
 	json_string(json, "address", known->record.address ? address : NULL);
 	json_bool(json, "builtin", known->record.builtin);
+	if (window->probes[index].kind)
+		json_uint(json, "probes_ns", window->probes[index].cost_ns);
 	json_uint(json, "exits", ends->kind ? ends->exits : known->record.exits);
 	if (window->late_polls[index])
 		json_uint(json, "late_polls", window->late_polls[index]);
@@ -461,6 +476,8 @@ static void write_function(struct json *json, const struct window *window, uint3
 	json_uint(json, "call_sites", ends->sites);
 	json_uint(json, "tail_calls", ends->tail_calls);
 	json_uint(json, "untraced_steps", ends->unseen_steps);
+	if (known->tails.kind)
+		write_tails(json, window, index);
 }
 
 /* Null if all of its steps were seen. */

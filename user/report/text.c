@@ -204,14 +204,17 @@ static void warn_of_untraced(const struct report *report, uint32_t kind)
 static void warn_of_probes(const struct report *report, uint32_t kind)
 {
 	const struct tally_kind *seen = report->tally->kinds[kind];
-	uint64_t cost_ns = report->window->cost.step_ns;
-	double percent;
+	const struct fbt_probes *probes = &report->window->probes[kind];
+	double percent, cost_ns;
 	char name[64];
 
 	/* What is sampled has a line of its own. */
 	if (!seen || !seen->steps || report->window->sampling[kind].kind)
 		return;
-	percent = percent_of((double)cost_ns * (double)seen->steps, (double)seen->total_ns);
+	/* Without a record of its own, that of all kinds. */
+	cost_ns = probes->kind ? (double)probes->cost_ns / (double)seen->steps
+			       : (double)report->window->cost.step_ns;
+	percent = percent_of(cost_ns * (double)seen->steps, (double)seen->total_ns);
 	if (percent <= COST_OF_STEP_PERCENT)
 		return;
 	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
@@ -251,6 +254,10 @@ static void warn_of_cost(const struct report *report)
 	else if (window->record.detail != FBT_DETAIL_STEPS)
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --detail steps costs less");
+	else
+		report_line(report, STYLE_WARN,
+			    "  most of it for its system calls: --step SPEC with --detail probes "
+			    "times steps alone (--list-steps -p PID)");
 }
 
 static void warn_of_processes(const struct report *report)
@@ -322,10 +329,12 @@ static void write_targets(const struct report *report)
 }
 
 /* How its steps end: "3 exits probed", "ends at 2 call sites". */
-static void describe_ends(char *text, size_t size, const struct fbt_kind *record,
-			  const struct fbt_ends *ends)
+static void describe_ends(char *text, size_t size, const struct window *window, uint32_t kind)
 {
-	int at = 0;
+	const struct fbt_kind *record = &window->kinds[kind].record;
+	const struct fbt_ends *ends = &window->ends[kind];
+	struct ways_out ways = window__ways_out(window, kind);
+	char tails[FORMAT_WAYS_MAX];
 
 	if (record->source == FBT_SOURCE_USDT) {
 		snprintf(text, size, "USDT probes");
@@ -336,22 +345,20 @@ static void describe_ends(char *text, size_t size, const struct fbt_kind *record
 			 ends->kind ? ends->exits : record->exits,
 			 plural(ends->kind ? ends->exits : record->exits));
 	} else {
-		if (ends->tail_calls)
-			at = snprintf(text, size, "%" PRIu32 " tail call%s; ", ends->tail_calls,
-				      plural(ends->tail_calls));
-		snprintf(text + at, size - at, "ends at %" PRIu32 " call site%s", ends->sites,
-			 plural(ends->sites));
+		format_ways_out(tails, &ways);
+		snprintf(text, size, "%s%sends at %" PRIu32 " call site%s", tails,
+			 *tails ? "; " : "", ends->sites, plural(ends->sites));
 	}
 }
 
-static void write_function(const struct report *report, const char *label, int index)
+static void write_function(const struct report *report, const char *label, uint32_t index)
 {
 	const struct kind *kind = &report->window->kinds[index];
-	const struct fbt_kind *record = &kind->record;
 	const struct fbt_ends *ends = &report->window->ends[index];
+	const struct fbt_kind *record = &kind->record;
 	uint64_t late_polls = report->window->late_polls[index];
 	bool called = report->tally->kinds[index] || ends->unseen_steps || late_polls;
-	char name[1024], path[1024], place[1100], how[128];
+	char name[1024], path[1024], place[1100], how[FORMAT_WAYS_MAX + 64];
 
 	shorten_text(name, sizeof(name), kind->name, 240);
 	shorten_text(path, sizeof(path), kind->path && *kind->path ? kind->path : "?", 200);
@@ -359,7 +366,7 @@ static void write_function(const struct report *report, const char *label, int i
 		snprintf(place, sizeof(place), "%s+0x%" PRIx64, path, (uint64_t)record->address);
 	else
 		snprintf(place, sizeof(place), "%s", path);
-	describe_ends(how, sizeof(how), record, ends);
+	describe_ends(how, sizeof(how), report->window, index);
 	report_field(report, label, "%s (%s; %s%s)", name,
 		     record->builtin ? "built-in table" : "--step", how,
 		     called ? "" : "; never called");
@@ -384,7 +391,7 @@ static void write_functions(const struct report *report)
 	const struct window *window = report->window;
 	const char *label = "Step function";
 
-	for (int i = 1; i < FBT_KIND_COUNT; i++) {
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
 		if (!window->kind_known[i])
 			continue;
 		write_function(report, label, i);

@@ -333,7 +333,12 @@ static int add_exit(struct search *search, const struct insn *insn)
 {
 	int err = vec_push(&search->exits->targets, insn->kind == INSN_JUMP ? insn->target : 0);
 
-	search->exits->tail_calls += insn->kind != INSN_RETURN;
+	/* Those whose targets are in the code are counted already. */
+	if (insn->kind != INSN_RETURN && insn->kind != INSN_JUMP &&
+	    (insn->kind != INSN_LEAVE || !insn->target)) {
+		search->exits->tail_calls++;
+		search->exits->pointers++;
+	}
 	return err ? err : vec_push(&search->exits->addresses, insn->address);
 }
 
@@ -497,6 +502,39 @@ static int choose_begin(struct search *search)
 	return err;
 }
 
+static int add_tail(struct exits *exits, uint64_t address, bool is_slot)
+{
+	struct exit_tail tail = {address, is_slot};
+
+	vec_for_each (known, &exits->tails) {
+		if (known->address == address)
+			return 0;
+	}
+	if (exits->tails.count == EXITS_TAILS_MAX)
+		return 0;
+	return vec_push(&exits->tails, tail);
+}
+
+/* What leaves the function, also where it is not certain that this is all. */
+static int note_ways_out(struct search *search)
+{
+	struct exits *exits = search->exits;
+	int err = 0;
+
+	for (size_t i = 0; i < search->count; i++) {
+		vec_for_each (insn, &search->parts[i].insns) {
+			bool is_slot = insn->kind == INSN_LEAVE && insn->target;
+
+			exits->returns += insn->kind == INSN_RETURN;
+			if (!is_slot && (!is_direct(insn) || find_part(search, insn->target)))
+				continue;
+			exits->tail_calls++;
+			err = err ? err : add_tail(exits, insn->target, is_slot);
+		}
+	}
+	return err;
+}
+
 int exits_find(struct exits *exits, const struct exits_source *source,
 	       const struct code_range *ranges, size_t count)
 {
@@ -519,6 +557,8 @@ int exits_find(struct exits *exits, const struct exits_source *source,
 		err = choose_begin(search);
 	exits->never_ends = !err && !may_end(search);
 	if (!err)
+		err = note_ways_out(search);
+	if (!err)
 		err = check_parts(search);
 out:
 	for (size_t i = 0; i < search->count; i++)
@@ -526,4 +566,11 @@ out:
 	vec_free(&search->other.insns);
 	free(search);
 	return err;
+}
+
+void exits_clear(struct exits *exits)
+{
+	vec_free(&exits->addresses);
+	vec_free(&exits->targets);
+	vec_free(&exits->tails);
 }

@@ -38,12 +38,27 @@ struct exits_source {
 	void *ctx;
 };
 
+/* Where a function jumps to when it leaves. */
+struct exit_tail {
+	uint64_t address; /* of the other function or its stub; or of an entry of the GOT */
+	bool is_slot;
+};
+
+#define EXITS_TAILS_MAX 64
+
 struct exits {
 	struct straight begin; /* where to probe the entry; set even with -ENOTSUP */
 	bool may_repeat; /* it may jump to its own entry, so that this is hit again; set as begin is
 			  */
 	bool never_ends; /* with -ENOTSUP: no instruction leaves the function */
-	unsigned int tail_calls; /* those of addresses that are not returns */
+	/*
+	 * Instructions that return or leave for another function, and those of the latter that do
+	 * so through a register or memory: of that, with -ENOTSUP, what is certain.
+	 */
+	unsigned int returns;
+	unsigned int tail_calls;
+	unsigned int pointers;
+	VEC(struct exit_tail) tails; /* each once, at most EXITS_TAILS_MAX */
 	VEC(uint64_t) addresses;
 	VEC(uint64_t) targets; /* parallel to addresses: target of a direct jump, else 0 */
 	bool keeps_frame;      /* arm64: it stores a frame record, which x29 points to */
@@ -53,10 +68,11 @@ struct exits {
 /*
  * Finds every instruction by which a function returns or jumps to another function. ranges are its
  * body and then its known pieces. 0; -ENOTSUP, with a reason, if this cannot be determined for
- * certain; or -ENOMEM, -EIO, -ERANGE. Free addresses and targets with vec_free, also on failure.
+ * certain; or -ENOMEM, -EIO, -ERANGE. Free the result with exits_clear, also on failure.
  */
 int exits_find(struct exits *exits, const struct exits_source *source,
 	       const struct code_range *ranges, size_t count);
+void exits_clear(struct exits *exits);
 
 /*
  * Sets *all to whether direct jumps reach all code in the pieces except padding; pieces[0] begins

@@ -16,6 +16,7 @@
 #include "base/log.h"
 #include "proc/open.h"
 #include "steps/engines.h"
+#include "steps/ifunc.h"
 #include "steps/image.h"
 #include "steps/resolve.h"
 #include "steps/spec.h"
@@ -65,11 +66,12 @@ struct search {
 	struct target_options *options;
 	struct target_seen *seen;
 	function_vec *functions;
-	struct image *image; /* the current one */
-	size_t first;	     /* index of the first function of this image */
-	uint64_t exe_inode;  /* inode of the program; 0: not known */
-	size_t images;	     /* number of ELF files opened in this call */
-	bool is_starting;    /* the program has a loader, which may not have mapped libraries yet */
+	struct image *image;	       /* the current one */
+	const struct mapping *mapping; /* of it */
+	size_t first;		       /* index of the first function of this image */
+	uint64_t exe_inode;	       /* inode of the program; 0: not known */
+	size_t images;		       /* number of ELF files opened in this call */
+	bool is_starting; /* the program has a loader, which may not have mapped libraries yet */
 	VEC(struct text_match) texts;
 	bool *symbols_used; /* per --symbols file: it belongs to a mapped file */
 };
@@ -219,10 +221,53 @@ static bool matches_many(const struct search *search, const struct step_spec *sp
 	return count > TARGET_FUNCTIONS_MAX;
 }
 
+/* An IFUNC is its implementation that the process uses, under its own name. */
+static int take_ifunc(struct search *search, const struct elf_symbol *ifunc,
+		      const struct step_spec *spec)
+{
+	struct elf_symbol chosen = *ifunc;
+	char choices[512];
+	int err =
+		ifunc_resolve(&chosen.address, search->tgid, search->image, search->mapping, ifunc);
+
+	if (!err) {
+		const struct elf_symbol *symbol =
+			elf_symbols_at(&search->image->symbols, chosen.address);
+
+		chosen.size = symbol ? symbol->size : 0;
+		return take_symbol(search, &chosen, spec);
+	}
+	if (err == -ENOMEM || strcmp(spec->pattern, ifunc->name))
+		return err == -ENOMEM ? err : 0;
+	ifunc_choices(search->image, ifunc, choices, sizeof(choices));
+	tell_err(search,
+		 "--step %s: %s in %s is an IFUNC, and which implementation this process calls is "
+		 "not known, as it has not called it yet: name one%s%s",
+		 spec->text, ifunc->name, search->image->path, *choices ? ": " : "", choices);
+	return -EINVAL;
+}
+
+/* Only if no function has the name: what is called so is that. */
+static int scan_ifuncs(struct search *search, const struct step_spec *spec, size_t before)
+{
+	int err = 0;
+
+	if (search->functions->count > before)
+		return 0;
+	vec_for_each (ifunc, &search->image->symbols.ifuncs) {
+		if (err)
+			break;
+		if (step_spec_matches_symbol(spec, ifunc->name))
+			err = take_ifunc(search, ifunc, spec);
+	}
+	return err;
+}
+
 static int scan_symbols(struct search *search, const struct step_spec *spec)
 {
 	const struct elf_symbols *symbols = &search->image->symbols;
 	bool is_program = elf_file__is_executable(search->image->elf);
+	size_t before = search->functions->count;
 	int err;
 
 	if (spec && matches_many(search, spec))
@@ -239,7 +284,7 @@ static int scan_symbols(struct search *search, const struct step_spec *spec)
 		if (err)
 			return err;
 	}
-	return 0;
+	return spec ? scan_ifuncs(search, spec, before) : 0;
 }
 
 static int refuse_address(const struct search *search, const struct step_spec *spec)
@@ -779,6 +824,7 @@ static int look_at(struct search *search, const struct mapping *mapping)
 		note_symbol_files(search, &image);
 	image.quiet = search->options->tells != TARGET_TELLS_ALL;
 	search->image = &image;
+	search->mapping = mapping;
 	err = scan_in_time(search, mapping);
 	search->image = NULL;
 	image_close(&image);

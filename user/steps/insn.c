@@ -159,6 +159,7 @@ static void classify_indirect_x86(const struct x86_scan *scan, const cs_insn *in
 		decoded->kind = INSN_SWITCH;
 	} else if (to->type == X86_OP_MEM && to->mem.base == X86_REG_RIP) {
 		decoded->kind = INSN_LEAVE; /* through the GOT */
+		decoded->target = insn->address + insn->size + (uint64_t)to->mem.disp;
 	} else if (to->type == X86_OP_MEM && to->mem.index != X86_REG_INVALID) {
 		decoded->kind = INSN_TABLE64;
 		decoded->target = to->mem.scale == 8 ? find_table(scan, &to->mem) : 0;

@@ -26,7 +26,11 @@ enum insn_kind {
 
 struct insn {
 	uint64_t address;
-	uint64_t target; /* of INSN_JUMP, INSN_BRANCH, INSN_TABLE32 and INSN_TABLE64 */
+	/*
+	 * Of INSN_JUMP, INSN_BRANCH, INSN_TABLE32 and INSN_TABLE64. Of INSN_LEAVE: the entry of the
+	 * GOT; 0 if that is not known.
+	 */
+	uint64_t target;
 	uint8_t size;
 	uint8_t kind;	  /* enum insn_kind */
 	uint8_t restored; /* for an indirect jump: an epilogue comes just before it */

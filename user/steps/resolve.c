@@ -11,6 +11,7 @@
 
 #include "base/demangle.h"
 #include "steps/insn.h"
+#include "steps/tails.h"
 
 #define PIECES_MAX 16
 
@@ -40,6 +41,8 @@ void step_function_free(struct step_function *function)
 	free(function->symbol);
 	free(function->alone);
 	free(function->path);
+	for (size_t i = 0; i < WAYS_NAMES; i++)
+		free(function->tails[i]);
 	vec_free(&function->exit_offsets);
 	vec_free(&function->exit_targets);
 	vec_free(&function->usdt_begins);
@@ -56,6 +59,17 @@ void step_functions_free(function_vec *functions)
 const char *step_function_alone(const struct step_function *function)
 {
 	return function->alone ? function->alone : function->name;
+}
+
+struct ways_out step_function_ways_out(const struct step_function *function)
+{
+	return (struct ways_out){
+		.returns = function->returns,
+		.tail_calls = function->tail_calls,
+		.pointers = function->pointers,
+		.targets = function->tail_count,
+		.names = {function->tails[0], function->tails[1]},
+	};
 }
 
 int step_function_set_file(struct step_function *function, const struct image *image)
@@ -211,7 +225,6 @@ static int find_places(struct step_function *function, const struct image *image
 	find_names(subject, body->address);
 	err = exits_find(exits, &source, ranges, gather_ranges(subject, body, ranges));
 	function->has_sites = source.arch == FBT_ARCH_X86_64;
-	function->tail_calls = exits->tail_calls;
 	if (function->has_sites &&
 	    ((err == -ENOTSUP && !exits->never_ends) || (!err && exits->tail_calls)))
 		return 0;
@@ -228,6 +241,21 @@ static int find_future(struct step_function *function, const struct image *image
 			   function->symbol ? function->name : NULL);
 }
 
+static void name_tails(struct step_function *function, const struct image *image,
+		       const struct exits *exits)
+{
+	size_t named = 0;
+
+	function->returns = exits->returns;
+	function->tail_calls = exits->tail_calls;
+	function->pointers = exits->pointers;
+	function->tail_count = (unsigned int)exits->tails.count;
+	for (size_t i = 0; i < exits->tails.count && named < WAYS_NAMES; i++) {
+		function->tails[named] = tail_name(image, &exits->tails.items[i]);
+		named += function->tails[named] != NULL;
+	}
+}
+
 static int find_offsets(struct step_function *function, const struct image *image,
 			const struct code_range *body, char reason[RESOLVE_REASON_BYTES])
 {
@@ -239,16 +267,18 @@ static int find_offsets(struct step_function *function, const struct image *imag
 		find_marked_begin(image, body->address, &exits);
 	else
 		err = find_places(function, image, &subject, body, &exits);
+	name_tails(function, image, &exits);
 	if (!err)
 		err = find_future(function, image, &subject, body);
 	if (!err)
 		err = fill_begin(function, image, &exits);
 	if (err == -ENOTSUP)
-		snprintf(reason, RESOLVE_REASON_BYTES, "%s", exits.reason);
+		snprintf(reason, RESOLVE_REASON_BYTES, "%s%s%.80s", exits.reason,
+			 function->tails[0] ? "; it goes on in " : "",
+			 function->tails[0] ? function->tails[0] : "");
 	else if (err)
 		snprintf(reason, RESOLVE_REASON_BYTES, "its code cannot be read");
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 	return err;
 }
 

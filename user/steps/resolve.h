@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/vec.h"
+#include "base/ways.h"
 #include "steps/future.h"
 #include "steps/image.h"
 #include "steps/spec.h"
@@ -38,8 +39,13 @@ struct step_function {
 	 * called. x86-64 only. Without exit_offsets there is no other way.
 	 */
 	bool has_sites;
-	bool may_repeat;	 /* see struct exits */
-	unsigned int tail_calls; /* instructions by which it leaves for another function */
+	bool may_repeat; /* see struct exits */
+	/* Return instructions, and those by which it leaves for another function (struct exits). */
+	unsigned int returns;
+	unsigned int tail_calls;
+	unsigned int pointers;
+	unsigned int tail_count; /* functions that it jumps to directly or through the GOT */
+	char *tails[WAYS_NAMES]; /* names of some of them; NULL: there are no more */
 	struct future future;	 /* FUTURE_KNOWN: a step is all polls of one future */
 	bool uretprobe;
 	bool builtin;
@@ -64,6 +70,9 @@ void step_functions_free(function_vec *functions);	 /* all of them; empties the 
  * the first of them that no other candidate has; else name.
  */
 const char *step_function_alone(const struct step_function *function);
+
+/* How it leaves, for format_ways_out(). Names are borrowed. */
+struct ways_out step_function_ways_out(const struct step_function *function);
 
 /* Sets path, fd, device and inode to those of image. 0 or -errno. */
 int step_function_set_file(struct step_function *function, const struct image *image);

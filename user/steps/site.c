@@ -19,7 +19,7 @@
 
 /* A return address as the caller's file has it. */
 struct place {
-	struct image image;
+	struct image *image;
 	uint64_t address;
 	uint64_t left; /* bytes of code from there to the end of the mapping */
 };
@@ -41,15 +41,14 @@ static int open_place(struct place *place, uint32_t tgid, uint64_t address)
 	mapping_vec maps = {0};
 	int err = maps_read_all(ref, &maps);
 
-	place->image.fd = place->image.debug_fd = -1;
-	place->image.quiet = true;
 	mapping = err ? NULL : find_mapping(&maps, address);
 	if (!err && !mapping)
 		err = -ENOENT;
 	if (!err)
-		err = image_open(&place->image, processes_live_thread(tgid), mapping);
+		err = image_open(place->image, processes_live_thread(tgid), mapping);
+	place->image->quiet = true;
 	if (!err)
-		err = elf_file__code_address(place->image.elf,
+		err = elf_file__code_address(place->image->elf,
 					     address - mapping->start + mapping->offset,
 					     &place->address);
 	if (!err)
@@ -58,18 +57,24 @@ static int open_place(struct place *place, uint32_t tgid, uint64_t address)
 	return err;
 }
 
-/* The extent of the caller. The unwind table is quick to read; symbols may be many. */
+/*
+ * The extent of the caller. The unwind table is quick to read; symbols may be many. Of an image
+ * that was looked at before, both may be there.
+ */
 static int find_caller(struct place *place, uint32_t tgid, struct code_range *range)
 {
-	int err = elf_fdes_read(&place->image.fdes, place->image.elf);
+	struct image *image = place->image;
+	int err = image->fdes.table ? 0 : elf_fdes_read(&image->fdes, image->elf);
 
-	if (!err && !image_extent(&place->image, place->address - 1, range))
+	if (!err && !image_extent(image, place->address - 1, range))
 		return 0;
-	elf_fdes_clear(&place->image.fdes);
-	memset(&place->image.fdes, 0, sizeof(place->image.fdes));
+	if (!image->read) {
+		elf_fdes_clear(&image->fdes);
+		memset(&image->fdes, 0, sizeof(image->fdes));
+	}
 	if (err != -ENOMEM)
-		err = image_read(&place->image, processes_live_thread(tgid), NULL, 0);
-	return err ? err : image_extent(&place->image, place->address - 1, range);
+		err = image_read(image, processes_live_thread(tgid), NULL, 0);
+	return err ? err : image_extent(image, place->address - 1, range);
 }
 
 /* Whether an instruction of the code, which begins at address, is a call that ends at its end. */
@@ -105,16 +110,16 @@ static int check_call(struct place *place, uint32_t tgid)
 	code = malloc(size);
 	if (!code)
 		return -ENOMEM;
-	err = elf_file__read(place->image.elf, range.address, code, size);
+	err = elf_file__read(place->image->elf, range.address, code, size);
 	if (!err)
-		err = ends_with_call(elf_file__arch(place->image.elf), code, size, range.address);
+		err = ends_with_call(elf_file__arch(place->image->elf), code, size, range.address);
 	free(code);
 	return err;
 }
 
 static int find_straight(const struct place *place, bool keeps_memory, struct straight *straight)
 {
-	uint64_t available = elf_file__available(place->image.elf, place->address);
+	uint64_t available = elf_file__available(place->image->elf, place->address);
 	uint64_t size = place->left < available ? place->left : available;
 	unsigned int flags = keeps_memory ? STRAIGHT_KEEPS_MEMORY : 0;
 	uint8_t code[STRAIGHT_BYTES];
@@ -123,9 +128,9 @@ static int find_straight(const struct place *place, bool keeps_memory, struct st
 		flags |= STRAIGHT_AVOIDS_CALLS;
 	if (size > sizeof(code))
 		size = sizeof(code);
-	if (elf_file__read(place->image.elf, place->address, code, size))
+	if (elf_file__read(place->image->elf, place->address, code, size))
 		return -EIO;
-	return straight_find(elf_file__arch(place->image.elf), code, size, place->address, flags,
+	return straight_find(elf_file__arch(place->image->elf), code, size, place->address, flags,
 			     straight);
 }
 
@@ -135,35 +140,54 @@ static int fill(struct step_site *site, struct place *place, bool keeps_memory)
 	int err = find_straight(place, keeps_memory, &straight);
 
 	if (!err)
-		err = elf_file__offset(place->image.elf, straight.address, true, &site->offset);
+		err = elf_file__offset(place->image->elf, straight.address, true, &site->offset);
 	if (err)
 		return err;
 	/* The return has removed the return address. */
 	site->sp = straight.sp + (int32_t)sizeof(uint64_t);
 	site->emulated = straight.emulated;
-	site->device = place->image.device;
-	site->inode = place->image.inode;
-	site->path = strdup(place->image.path);
-	site->fd = fcntl(place->image.fd, F_DUPFD_CLOEXEC, 0);
+	site->device = place->image->device;
+	site->inode = place->image->inode;
+	site->path = strdup(place->image->path);
+	site->fd = fcntl(place->image->fd, F_DUPFD_CLOEXEC, 0);
 	return site->path && site->fd >= 0 ? 0 : -ENOMEM;
+}
+
+static int find_at(struct step_site *site, struct place *place, uint32_t tgid, bool keeps_memory)
+{
+	int err = 0;
+
+	if (elf_file__arch(place->image->elf) != FBT_ARCH_X86_64)
+		err = -ENOTSUP;
+	if (!err)
+		err = check_call(place, tgid);
+	if (!err)
+		err = fill(site, place, keeps_memory);
+	if (err)
+		step_site_clear(site);
+	return err;
+}
+
+int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid, uint64_t address,
+		      uint64_t left, bool keeps_memory)
+{
+	struct place place = {.image = image, .address = address, .left = left};
+
+	*site = (struct step_site){.fd = -1};
+	return find_at(site, &place, tgid, keeps_memory);
 }
 
 int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address, bool keeps_memory)
 {
-	struct place place = {0};
+	struct image image = {.fd = -1, .debug_fd = -1};
+	struct place place = {.image = &image};
 	int err;
 
 	*site = (struct step_site){.fd = -1};
 	err = open_place(&place, tgid, address);
-	if (!err && elf_file__arch(place.image.elf) != FBT_ARCH_X86_64)
-		err = -ENOTSUP;
 	if (!err)
-		err = check_call(&place, tgid);
-	if (!err)
-		err = fill(site, &place, keeps_memory);
-	if (err)
-		step_site_clear(site);
-	image_close(&place.image);
+		err = find_at(site, &place, tgid, keeps_memory);
+	image_close(&image);
 	return err;
 }
 

@@ -9,6 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "steps/image.h"
 
 struct step_site {
 	char *path; /* of the caller's file, as the target sees it */
@@ -27,6 +28,13 @@ struct step_site {
  * architectures other than x86-64.
  */
 int step_site_find(struct step_site *site, uint32_t tgid, uint64_t address, bool keeps_memory);
+
+/*
+ * The same for the return address at address in an open image of the process; left: bytes of code
+ * from there to the end of the mapping. Tables of the image are read when they are first needed.
+ */
+int step_site_find_in(struct step_site *site, struct image *image, uint32_t tgid, uint64_t address,
+		      uint64_t left, bool keeps_memory);
 void step_site_clear(struct step_site *site); /* closes fd */
 
 #endif

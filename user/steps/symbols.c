@@ -14,13 +14,14 @@
 #define FUNCTIONS_MAX	 (4u << 20)
 #define ADDRESS_MAX	 256 /* names of one address */
 #define BLOCK_SYMBOLS	 2048
+#define IFUNCS_MAX	 4096
 #define NAMES_FACTOR_MAX 8 /* size of all names, relative to their string table */
 
 #define STAPSDT_TYPE 3
 
-static bool is_function(const Elf64_Sym *symbol)
+static bool is_defined(const Elf64_Sym *symbol, unsigned char type)
 {
-	return ELF64_ST_TYPE(symbol->st_info) == STT_FUNC && symbol->st_shndx != SHN_UNDEF &&
+	return ELF64_ST_TYPE(symbol->st_info) == type && symbol->st_shndx != SHN_UNDEF &&
 	       symbol->st_shndx != SHN_ABS && symbol->st_value;
 }
 
@@ -56,7 +57,23 @@ struct reader {
 	size_t next;  /* index in block */
 	size_t count; /* symbols in block */
 	size_t at;    /* offset in table, after block */
+	/* Where to add IFUNCs that are met; NULL: nowhere. And the names. */
+	struct elf_symbols *ifuncs;
+	const struct elf_section *strings;
 };
+
+static int add_ifunc(struct reader *reader, const Elf64_Sym *symbol)
+{
+	struct elf_symbol ifunc = {
+		.name = find_name(reader->strings, symbol->st_name),
+		.address = symbol->st_value,
+		.size = symbol->st_size,
+	};
+
+	if (!ifunc.name || reader->ifuncs->ifuncs.count == IFUNCS_MAX)
+		return 0;
+	return vec_push(&reader->ifuncs->ifuncs, ifunc);
+}
 
 /* Reads the next block. *end is set if there is none. 0 or -EBADMSG. */
 static int fill_block(struct reader *reader, bool *end)
@@ -73,7 +90,7 @@ static int fill_block(struct reader *reader, bool *end)
 	return 0;
 }
 
-/* Finds the next function; *symbol is NULL after the last one. 0 or -EBADMSG. */
+/* Finds the next function; *symbol is NULL after the last one. 0, -EBADMSG or -ENOMEM. */
 static int next_function(struct reader *reader, const Elf64_Sym **symbol)
 {
 	bool end = false;
@@ -83,8 +100,11 @@ static int next_function(struct reader *reader, const Elf64_Sym **symbol)
 	while (!end) {
 		while (reader->next < reader->count) {
 			*symbol = &reader->block[reader->next++];
-			if (is_function(*symbol))
+			if (is_defined(*symbol, STT_FUNC))
 				return 0;
+			if (reader->ifuncs && is_defined(*symbol, STT_GNU_IFUNC) &&
+			    add_ifunc(reader, *symbol))
+				return -ENOMEM;
 		}
 		*symbol = NULL;
 		err = fill_block(reader, &end);
@@ -113,10 +133,14 @@ static int fill_symbols(struct elf_symbols *symbols, size_t count, struct reader
 	const Elf64_Sym *symbol;
 	int err = 0;
 
-	while (symbols->count < count && !(err = next_function(reader, &symbol)) && symbol) {
+	reader->ifuncs = symbols;
+	reader->strings = strings;
+	while (symbols->count <= count && !(err = next_function(reader, &symbol)) && symbol) {
 		const char *name = find_name(strings, symbol->st_name);
 		size_t size;
 
+		if (symbols->count == count)
+			break;
 		if (!name)
 			continue;
 		size = strlen(name);
@@ -200,6 +224,7 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 void elf_symbols_clear(struct elf_symbols *symbols)
 {
 	free(symbols->items);
+	vec_free(&symbols->ifuncs);
 	memset(symbols, 0, sizeof(*symbols));
 }
 

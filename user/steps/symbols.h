@@ -19,14 +19,15 @@ struct elf_symbol {
 struct elf_symbols {
 	struct elf_symbol *items;
 	size_t count;
-	bool complete; /* from .symtab, which also has local functions */
+	VEC(struct elf_symbol) ifuncs; /* STT_GNU_IFUNC: the addresses are those of resolvers */
+	bool complete;		       /* from .symtab, which also has local functions */
 };
 
 /*
- * Reads the functions (STT_FUNC) defined in file. IFUNC resolvers, imports, names that are too long
- * or have no end, and all but 256 names of an address are left out. 0, also if there are none;
- * -EFBIG if there are more than 4 Mi functions or a table is larger than 256 MiB; -EBADMSG or
- * -ENOMEM. Without a message.
+ * Reads the functions (STT_FUNC) defined in file, and apart from them at most 4,096 IFUNCs.
+ * Imports, names that are too long or have no end, and all but 256 names of an address are left
+ * out. 0, also if there are none; -EFBIG if there are more than 4 Mi functions or a table is larger
+ * than 256 MiB; -EBADMSG or -ENOMEM. Without a message.
  */
 int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file);
 void elf_symbols_clear(struct elf_symbols *symbols);

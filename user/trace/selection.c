@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "proc/process.h"
 #include "steps/find.h"
+#include "trace/step_sites.h"
 #include "trace/steps_found.h"
 
 /*
@@ -170,7 +171,7 @@ int selection_attach(const struct live *live)
 	struct traced *traced;
 
 	for (size_t i = 0; (traced = traced_set__at(live->traced, i)); i++) {
-		int err = steps_found__attach(live->found, traced);
+		int err = step_sites__attach(live->sites, traced);
 
 		/*
 		 * A function of the built-in table may fail: intervals replace it, unless there
@@ -211,7 +212,7 @@ static int describe_process(const struct live *live, struct traced *traced)
 	err = record_send_target(live->output, traced->tgid, traced->parent_tgid, traced->start_ns,
 				 &text);
 	if (!err)
-		err = steps_found__attach(live->found, traced);
+		err = step_sites__attach(live->sites, traced);
 	return err < 0 ? err : 0;
 }
 

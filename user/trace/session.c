@@ -404,7 +404,7 @@ static void search_again(struct session *session, struct traced *traced)
 	if (steps_found__search(session->live.found, traced) < 0 ||
 	    steps_found__describe(session->live.found))
 		return;
-	probed = steps_found__attach(session->live.found, traced);
+	probed = step_sites__attach(session->live.sites, traced);
 	if (probed <= 0)
 		return;
 	has_run = !is_new && !(session->launch && launch__is_stopped(session->launch));
@@ -527,6 +527,20 @@ bool session__is_over(const struct session *session)
 	       !loader__awaits_command(session->live.loader);
 }
 
+static void send_probes(const struct session *session)
+{
+	uint32_t count = (uint32_t)steps_found__count(session->live.found);
+
+	for (uint32_t kind = 1; kind <= count; kind++) {
+		struct fbt_probes probes = {
+			.kind = kind,
+			.cost_ns = calibrate_kind_ns(&session->cost, session->live.loader, kind),
+		};
+
+		record_send(session->live.output, &probes, sizeof(probes), FBT_EVENT_PROBES);
+	}
+}
+
 int session__finish(struct session *session)
 {
 	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
@@ -545,6 +559,7 @@ int session__finish(struct session *session)
 	for (size_t i = 0; (traced = traced_set__at(session->live.traced, i)); i++)
 		traced_set__send_table(session->live.traced, traced, end.end_ns);
 	cpu_ns += hint_wait_end(&session->hint);
+	send_probes(session);
 	calibrate_finish(&session->cost, session->live.loader, cpu_ns,
 			 stream__steps(session->live.stream));
 	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);

@@ -2,6 +2,7 @@
 #include "trace/step_sites.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "kernel/step_probes.h"
+#include "proc/maps.h"
+#include "proc/process.h"
+#include "steps/callers.h"
 #include "trace/steps_found.h"
 
 #define LOOK_NS NS_PER_S
@@ -21,6 +25,12 @@
 #define STRANGERS_PART 10
 /* Sites of one kind in a process. A function that is called from everywhere is no step. */
 #define SITES_MAX 64
+/*
+ * Callers of one function that are probed before they are seen, where one link holds them all, and
+ * where each is a perf uprobe, which takes some 50 ms to remove.
+ */
+#define CALLERS_MAX	 48
+#define CALLERS_MAX_PERF 8
 
 struct known_site {
 	struct fbt_site_key key;
@@ -51,7 +61,7 @@ struct kind_row {
 	struct passed look;   /* the kernel side's counters at the last look */
 	struct passed turn;   /* and at the last turn */
 	uint32_t refused;     /* sites that cannot be probed */
-	uint32_t sites;	      /* places that were probed for it */
+	uint32_t sites;	      /* places that were probed for it, and that it was called from */
 	uint64_t site_ns;     /* when a site was last added */
 	struct fbt_ends sent; /* kind 0: none */
 };
@@ -63,6 +73,8 @@ struct step_sites {
 	VEC(struct fbt_site_key) refused;
 	struct kind_row kinds[FBT_KIND_COUNT];
 	uint64_t looked_ns;
+	caller_vec callers; /* those that were found in code; function is the kind */
+	uint64_t searched;  /* kinds whose callers were looked for */
 };
 
 struct step_sites *step_sites__new(const struct live *live)
@@ -83,6 +95,7 @@ void step_sites__free(struct step_sites *sites)
 	vec_free(&sites->known);
 	vec_free(&sites->told);
 	vec_free(&sites->refused);
+	callers_clear(&sites->callers);
 	free(sites);
 }
 
@@ -121,10 +134,20 @@ static void set_state(const struct step_sites *sites, const struct known_site *k
 				 known->on ? FBT_SITE_PROBED : FBT_SITE_REFUSED);
 }
 
-static int attach(struct step_sites *sites, struct known_site *known)
+static void count_place(struct step_sites *sites, struct known_site *known)
+{
+	if (known->counted & kind_bit(known->kind))
+		return;
+	known->counted |= kind_bit(known->kind);
+	sites->kinds[known->kind].sites++;
+}
+
+/* Probes places of one file in a process, or in all of them, for one kind. */
+static int attach_places(struct step_sites *sites, uint32_t tgid, uint32_t kind,
+			 const struct step_site *const *places, size_t count)
 {
 	const struct live *live = sites->live;
-	struct traced *traced = traced_set__find(live->traced, known->key.tgid);
+	struct traced *traced = traced_set__find(live->traced, tgid);
 	bool all = steps_found__probes_all(live->found);
 	struct uprobes *links = traced || all ? steps_found__links(live->found, traced) : NULL;
 	int err;
@@ -132,15 +155,17 @@ static int attach(struct step_sites *sites, struct known_site *known)
 	if (!links)
 		return -ESRCH;
 	uprobes__set_quiet(links, log_level() < LOG_DEBUG);
-	err = step_probes_attach_site(links, loader__step_program(live->loader), &known->place,
-				      known->kind,
-				      all ? 0 : steps_found__link_tgid(live->found, traced));
+	err = step_probes_attach_sites(links, loader__step_program(live->loader), places, count,
+				       kind, all ? 0 : steps_found__link_tgid(live->found, traced));
 	uprobes__set_quiet(links, false);
-	if (!err && !(known->counted & kind_bit(known->kind))) {
-		known->counted |= kind_bit(known->kind);
-		sites->kinds[known->kind].sites++;
-	}
 	return err;
+}
+
+static int attach(struct step_sites *sites, struct known_site *known)
+{
+	const struct step_site *place = &known->place;
+
+	return attach_places(sites, known->key.tgid, known->kind, &place, 1);
 }
 
 static int probe(struct step_sites *sites, struct known_site *known)
@@ -326,6 +351,20 @@ static void check_strangers(struct step_sites *sites, uint32_t kind)
 		use_exits(sites, kind);
 }
 
+/* What it jumps to is the function to name instead, if that has a name. */
+static void warn_of_refused(const struct step_function *function)
+{
+	struct ways_out ways = step_function_ways_out(function);
+	const char *other = ways.names[0] && strncmp(ways.names[0], "0x", 2) ? ways.names[0] : NULL;
+	char text[FORMAT_WAYS_MAX];
+
+	log_warn("%s: no probe can be attached where it is called from, and it leaves by jumps to "
+		 "other functions (%s): those steps are not traced. Name %s by --step%s, or use "
+		 "--interval",
+		 function->name, format_ways_out(text, &ways), other ? other : "another function",
+		 other ? "" : " (--list-steps -p PID shows candidates)");
+}
+
 /* Warns of functions that have no other end and are called from where none can be probed. */
 static void tell_refused(struct step_sites *sites)
 {
@@ -339,12 +378,181 @@ static void tell_refused(struct step_sites *sites)
 		if (row->mode != MODE_SITES || row->told || has_exits(sites, kind))
 			continue;
 		row->told = true;
-		log_warn("%s: no probe can be attached where it is called from, and it leaves by "
-			 "jumps to other functions: those steps are not traced. Name another "
-			 "function by --step (--list-steps -p PID shows candidates), or use "
-			 "--interval",
-			 steps_found__function(sites->live->found, kind)->name);
+		warn_of_refused(steps_found__function(sites->live->found, kind));
 	}
+}
+
+/* The site for which the probe for all processes at a place was attached. */
+static struct known_site *find_owner(struct step_sites *sites, struct known_site *site)
+{
+	vec_for_each (known, &sites->known) {
+		if (known->on && !known->shares && is_same_place(known, site))
+			return known;
+	}
+	return site;
+}
+
+/* Sites that were found in code count from when a step has begun there. */
+static void count_used(struct step_sites *sites)
+{
+	vec_for_each (known, &sites->known) {
+		if (known->on && known->key.tgid && !(known->counted & kind_bit(known->kind)) &&
+		    loader__site_kinds(sites->live->loader, &known->key) & kind_bit(known->kind))
+			count_place(sites, known->shares ? find_owner(sites, known) : known);
+	}
+}
+
+/* Whether callers of a kind in a process are to be probed before they call. */
+static bool is_foreseen(const struct step_sites *sites, uint32_t kind)
+{
+	const struct step_function *function = steps_found__function(sites->live->found, kind);
+
+	return function->has_sites && !function->usdt && !function->uretprobe &&
+	       sites->kinds[kind].mode != MODE_EXITS;
+}
+
+/* Looks for the callers of new kinds in the code of a process. */
+static void search_callers(struct step_sites *sites, const struct traced *traced, uint64_t kinds)
+{
+	const struct step_function *functions[FBT_KIND_COUNT];
+	uint32_t numbers[FBT_KIND_COUNT];
+	const struct callers_limits limits = {
+		.each = loader__has_multi(sites->live->loader) ? CALLERS_MAX : CALLERS_MAX_PERF,
+		.cpu_ns = CALLERS_CPU_NS,
+		.bytes_max = CALLERS_BYTES_MAX,
+	};
+	size_t count = 0, before = sites->callers.count;
+	uint64_t left_out, start_ns = clock_ns(CLOCK_MONOTONIC);
+
+	for (uint32_t kind = 0; (kind = kind_next(kinds & ~sites->searched, kind));) {
+		numbers[count] = kind;
+		functions[count++] = steps_found__function(sites->live->found, kind);
+	}
+	if (!count)
+		return;
+	sites->searched |= kinds;
+	callers_find(&sites->callers, traced->tgid, functions, count, &limits, &left_out);
+	for (size_t i = before; i < sites->callers.count; i++)
+		sites->callers.items[i].function = numbers[sites->callers.items[i].function];
+	log_debug("process %u: %zu callers found in %.1f ms", traced->tgid,
+		  sites->callers.count - before,
+		  (double)(clock_ns(CLOCK_MONOTONIC) - start_ns) / 1e6);
+	for (size_t i = 0; i < count; i++) {
+		if (left_out >> i & 1)
+			log_debug("%s: its callers are not all known: call sites are learnt",
+				  functions[i]->name);
+	}
+}
+
+/* The address in a process that a caller returns to; 0: it does not map the file. */
+static uint64_t find_return(const mapping_vec *maps, const struct caller *caller)
+{
+	vec_for_each (mapping, maps) {
+		if (mapping->executable && mapping->inode == caller->inode &&
+		    mapping->device_major == caller->device_major &&
+		    mapping->device_minor == caller->device_minor &&
+		    caller->offset >= mapping->offset &&
+		    caller->offset - mapping->offset < mapping->end - mapping->start)
+			return mapping->start + caller->offset - mapping->offset;
+	}
+	return 0;
+}
+
+/* Makes a caller a known site of a process, not probed yet. 0 or -errno; 1: it is one already. */
+static int add_caller(struct step_sites *sites, uint32_t tgid, const struct caller *caller,
+		      uint64_t address)
+{
+	struct known_site added = {
+		.key = {.address = address, .tgid = tgid},
+		.kind = caller->function,
+		.place = caller->site,
+	};
+	struct fbt_ring_site told = {.address = address, .tgid = tgid};
+	int err;
+
+	if (find_known(sites, &told))
+		return 1;
+	added.place.path = strdup(caller->site.path);
+	added.place.fd = fcntl(caller->site.fd, F_DUPFD_CLOEXEC, 0);
+	err = added.place.path && added.place.fd >= 0 ? vec_push(&sites->known, added) : -ENOMEM;
+	if (err)
+		step_site_clear(&added.place);
+	return err;
+}
+
+static void probe_or_refuse(struct step_sites *sites, struct known_site *known)
+{
+	const struct fbt_ring_site site = {
+		.address = known->key.address,
+		.tgid = known->key.tgid,
+		.kind = known->kind,
+	};
+
+	if (probe(sites, known))
+		refuse(sites, &site);
+}
+
+/*
+ * Probes the sites from first on that are of the same file and kind as that one, in one link. If
+ * one of them cannot be probed, the others are, each for itself. Returns the index after them.
+ */
+static size_t probe_group(struct step_sites *sites, size_t first)
+{
+	const struct step_site *places[CALLERS_MAX];
+	struct known_site *known = &sites->known.items[first];
+	size_t count = 0, all = sites->known.count - first;
+	int err;
+
+	while (count < all && count < CALLERS_MAX && known[count].kind == known->kind &&
+	       known[count].place.device == known->place.device &&
+	       known[count].place.inode == known->place.inode) {
+		places[count] = &known[count].place;
+		count++;
+	}
+	err = is_probed_for_all(sites, known)
+		      ? -EEXIST
+		      : attach_places(sites, known->key.tgid, known->kind, places, count);
+	for (size_t i = 0; i < count; i++) {
+		if (err) {
+			probe_or_refuse(sites, &known[i]);
+			continue;
+		}
+		known[i].on = true;
+		set_state(sites, &known[i]);
+	}
+	return first + count;
+}
+
+/*
+ * While the exits of a function are probed, its callers need not be: those that call are learnt,
+ * and decide how it goes on.
+ */
+static void probe_callers(struct step_sites *sites, const struct traced *traced, uint64_t kinds)
+{
+	struct proc_ref ref = processes_ref(traced->tgid);
+	size_t first = sites->known.count;
+	mapping_vec maps = {0};
+	int err = maps_read_all(ref, &maps);
+
+	vec_for_each (caller, &sites->callers) {
+		uint64_t address = err ? 0 : find_return(&maps, caller);
+
+		if (address && kinds & kind_bit(caller->function) &&
+		    sites->kinds[caller->function].mode != MODE_LEARNING)
+			(void)add_caller(sites, traced->tgid, caller, address);
+	}
+	maps_free(&maps);
+	while (first < sites->known.count)
+		first = probe_group(sites, first);
+}
+
+/* Its exits are about to go. */
+static void probe_all_callers(struct step_sites *sites, uint32_t kind)
+{
+	struct traced *traced;
+
+	for (size_t i = 0; (traced = traced_set__at(sites->live->traced, i)); i++)
+		probe_callers(sites, traced, kind_bit(kind));
 }
 
 static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
@@ -360,6 +568,7 @@ static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
 		   passed.strangers <= passed.steps / STRANGERS_PART &&
 		   now_ns - row->site_ns >= LOOK_NS) {
 		row->mode = MODE_SWITCHING;
+		probe_all_callers(sites, kind);
 		steps_found__end_at_sites(sites->live->found, kind);
 	}
 }
@@ -383,6 +592,35 @@ static void begin(struct step_sites *sites, uint32_t kind)
 	row->mode = !function->has_sites     ? MODE_EXITS
 		    : has_exits(sites, kind) ? MODE_LEARNING
 					     : MODE_SITES;
+}
+
+static void foresee(struct step_sites *sites, const struct traced *traced)
+{
+	uint64_t kinds = 0;
+
+	for (size_t i = traced->probed_kinds; i < traced->kinds.count; i++) {
+		uint32_t kind = traced->kinds.items[i];
+
+		if (!sites->kinds[kind].begun)
+			begin(sites, kind);
+		if (is_foreseen(sites, kind))
+			kinds |= kind_bit(kind);
+	}
+	if (!kinds)
+		return;
+	search_callers(sites, traced, kinds);
+	probe_callers(sites, traced, kinds);
+	/* Who has passed them until now was no stranger: no step could begin. */
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
+		(void)take_passed(sites, kind, &sites->kinds[kind].look);
+		(void)take_passed(sites, kind, &sites->kinds[kind].turn);
+	}
+}
+
+int step_sites__attach(struct step_sites *sites, struct traced *traced)
+{
+	foresee(sites, traced);
+	return steps_found__attach(sites->live->found, traced);
 }
 
 static void send(struct step_sites *sites)
@@ -431,6 +669,7 @@ void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 	for (uint32_t kind = 1; kind <= count; kind++)
 		look_at(sites, kind, now_ns);
 	tell_refused(sites);
+	count_used(sites);
 	send(sites);
 }
 
@@ -439,6 +678,7 @@ void step_sites__forget(struct step_sites *sites, uint32_t tgid)
 	bool all = steps_found__probes_all(sites->live->found);
 	size_t kept = 0;
 
+	count_used(sites);
 	vec_for_each (known, &sites->known) {
 		if (known->key.tgid == tgid) {
 			loader__forget_site(sites->live->loader, &known->key);
@@ -478,5 +718,6 @@ void step_sites__switch_on(struct step_sites *sites, uint64_t kinds)
 void step_sites__finish(struct step_sites *sites)
 {
 	tell_refused(sites);
+	count_used(sites);
 	send(sites);
 }

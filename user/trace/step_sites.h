@@ -4,8 +4,8 @@
  * to are learnt: the kernel side tells each new call site, which is then probed. When call sites
  * have proved to end its steps, the probes on its exits are removed, because they cost more. A
  * function that makes tail calls has no exits that end its steps, so only call sites do; its first
- * steps from each site are not traced. A site that many others pass (a dispatch loop, libffi) costs
- * more than it saves: then the exits stay.
+ * steps from a site that was not found in the code before are not traced. A site that many others
+ * pass (a dispatch loop, libffi) costs more than it saves: then the exits stay.
  */
 #ifndef FBT_TRACE_STEP_SITES_H
 #define FBT_TRACE_STEP_SITES_H
@@ -17,6 +17,12 @@ struct step_sites;
 /* live is borrowed, and its members are used from the first call on. NULL: -ENOMEM. */
 struct step_sites *step_sites__new(const struct live *live);
 void step_sites__free(struct step_sites *sites);
+
+/*
+ * steps_found__attach(), after the callers that are found in the process's code have been probed:
+ * steps that they call do not have to be learnt first.
+ */
+int step_sites__attach(struct step_sites *sites, struct traced *traced);
 
 /* A call site that the kernel side has told; it is probed at the next turn. */
 void step_sites__take(struct step_sites *sites, const struct fbt_ring_site *site);

@@ -449,12 +449,32 @@ static void check_class_by(const struct steps_found *found, const struct step_fu
 /* Without call sites a tail call ends the step: too early, unless it leads to a step function. */
 static void check_tail_calls(const struct steps_found *found, const struct step_function *function)
 {
+	struct ways_out ways = step_function_ways_out(function);
+	char text[FORMAT_WAYS_MAX];
+
 	if (function->has_sites || function->uretprobe || !function->tail_calls ||
 	    found->live->quiet)
 		return;
-	log_warn("%s: %u of its exits are jumps to other functions. On this architecture its steps "
-		 "end there, unless the other one is named by --step too",
-		 function->name, function->tail_calls);
+	log_warn("%s: %s. On this architecture its steps end at the tail calls, unless the other "
+		 "function is named by --step too",
+		 function->name, format_ways_out(text, &ways));
+}
+
+static int describe_tails(const struct steps_found *found, size_t index)
+{
+	const struct step_function *function = found->functions.items[index];
+	struct fbt_tails tails = {
+		.kind = (uint32_t)index + 1,
+		.returns = function->returns,
+		.tail_calls = function->tail_calls,
+		.pointers = function->pointers,
+		.targets = function->tail_count,
+	};
+
+	if (!function->tail_calls)
+		return 0;
+	return record_send_strings(found->live->output, &tails, sizeof(tails), FBT_EVENT_TAILS,
+				   (const char *const *)function->tails, WAYS_NAMES);
 }
 
 static void check_future(const struct steps_found *found, const struct step_function *function)
@@ -496,6 +516,7 @@ int steps_found__describe(struct steps_found *found)
 	while (found->described < found->functions.count) {
 		int err = describe(found, found->described);
 
+		err = err ? err : describe_tails(found, found->described);
 		if (err)
 			return err;
 		found->described++;

@@ -63,8 +63,7 @@ static void refuse(struct memory memory, const char *reason)
 
 	assert_int_equal(find(&memory, &exits), -ENOTSUP);
 	assert_non_null(strstr(exits.reason, reason));
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 }
 
 /* The only exit of the code, or 0 if there is another number of them. */
@@ -75,8 +74,7 @@ static uint64_t only_exit(struct memory memory)
 
 	assert_int_equal(find(&memory, &exits), 0);
 	address = exits.addresses.count == 1 ? exits.addresses.items[0] : 0;
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 	return address;
 }
 
@@ -85,8 +83,7 @@ static uint64_t begin_of(struct memory memory)
 	struct exits exits;
 
 	assert_int_equal(find(&memory, &exits), 0);
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 	return exits.begin.address;
 }
 
@@ -151,8 +148,7 @@ static void exits_find_every_return(void **state)
 	assert_int_equal(exits.addresses.count, 2);
 	assert_int_equal(exits.addresses.items[0], BODY + 2);
 	assert_int_equal(exits.addresses.items[1], BODY + 5);
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 }
 
 static void exits_allow_a_call_that_does_not_return_at_the_end(void **state)
@@ -172,6 +168,27 @@ static void exits_take_a_jump_to_a_function_for_a_tail_call(void **state)
 			 BODY);
 }
 
+static void exits_tell_returns_and_where_tail_calls_lead_to(void **state)
+{
+	/* je 1f; ret; 1: jmp COLD; jmp COLD; jmp *0x100(%rip); pop %rax; jmp *%rax */
+	struct memory memory = {
+		CODE("\x74\x01\xc3\xe9\xf8\x0f\x00\x00\xe9\xf3\x0f\x00\x00\xff\x25\x00\x01\x00\x00"
+		     "\x58\xff\xe0"),
+		OTHER("\xc3", REGION_FUNCTION)};
+	struct exits exits;
+
+	assert_int_equal(find(&memory, &exits), 0);
+	assert_int_equal(exits.returns, 1);
+	assert_int_equal(exits.tail_calls, 4);
+	assert_int_equal(exits.pointers, 1);
+	assert_int_equal(exits.tails.count, 2);
+	assert_int_equal(exits.tails.items[0].address, COLD);
+	assert_false(exits.tails.items[0].is_slot);
+	assert_int_equal(exits.tails.items[1].address, BODY + 19 + 0x100);
+	assert_true(exits.tails.items[1].is_slot);
+	exits_clear(&exits);
+}
+
 static void exits_take_a_jump_through_memory_for_a_tail_call_if_all_else_is_reached(void **state)
 {
 	/* mov (%rdi),%rax; jmp *0x18(%rax) */
@@ -187,8 +204,7 @@ static void exits_follow_a_conditional_jump_to_a_cold_part(void **state)
 	assert_int_equal(find(&memory, &exits), 0);
 	assert_int_equal(exits.addresses.count, 2);
 	assert_int_equal(exits.addresses.items[1], COLD);
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 }
 
 static void exits_do_not_count_jumps_between_the_pieces(void **state)
@@ -263,8 +279,7 @@ static void exits_of_arm64_tell_of_a_frame_record(void **state)
 
 	assert_int_equal(find(&memory, &exits), 0);
 	assert_true(exits.keeps_frame);
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 }
 
 static void exits_begin_after_a_branch_target_marker(void **state)
@@ -303,8 +318,7 @@ static void exits_judge_a_hundred_thousand_indirect_jumps_at_once(void **state)
 
 	assert_int_equal(find(&memory, &exits), 0);
 	assert_int_equal(exits.addresses.count, count + 1);
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	exits_clear(&exits);
 	free(code);
 }
 
@@ -343,8 +357,9 @@ static void exits_look_at_a_large_plt_once(void **state)
 
 	assert_int_equal(find(&memory, &exits), 0);
 	assert_int_equal(exits.addresses.count, 800);
-	vec_free(&exits.addresses);
-	vec_free(&exits.targets);
+	assert_int_equal(exits.tail_calls, 800);
+	assert_int_equal(exits.tails.count, EXITS_TAILS_MAX);
+	exits_clear(&exits);
 	free(body);
 	free(other);
 }
@@ -436,6 +451,7 @@ int main(void)
 		cmocka_unit_test(exits_find_every_return),
 		cmocka_unit_test(exits_allow_a_call_that_does_not_return_at_the_end),
 		cmocka_unit_test(exits_take_a_jump_to_a_function_for_a_tail_call),
+		cmocka_unit_test(exits_tell_returns_and_where_tail_calls_lead_to),
 		cmocka_unit_test(
 			exits_take_a_jump_through_memory_for_a_tail_call_if_all_else_is_reached),
 		cmocka_unit_test(exits_follow_a_conditional_jump_to_a_cold_part),

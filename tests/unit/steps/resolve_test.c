@@ -24,6 +24,10 @@ static const char source[] = ".globl main, sized, unsized, data_code\n"
 			     ".type tails,@function\n"
 			     "tails: test %edi,%edi\n je 1f\n ret\n 1: jmp main\n"
 			     ".size tails,.-tails\n"
+			     ".type leaves,@function\n"
+			     "leaves: test %edi,%edi\n je 1f\n jmp puts@PLT\n"
+			     "1: jmp *getpid@GOTPCREL(%rip)\n"
+			     ".size leaves,.-leaves\n"
 			     ".type spins,@function\n"
 			     "spins: jmp spins\n .size spins,.-spins\n"
 			     ".type unsized,@function\n"
@@ -113,6 +117,23 @@ static void resolve_ends_a_function_with_a_tail_call_at_its_call_sites(void **st
 	assert_true(opened.function->has_sites);
 	assert_int_equal(opened.function->exit_offsets.count, 0);
 	assert_int_equal(opened.function->tail_calls, 1);
+	assert_int_equal(opened.function->returns, 1);
+	assert_string_equal(opened.function->tails[0], "main");
+	assert_null(opened.function->tails[1]);
+	release(&opened);
+}
+
+static void resolve_names_functions_of_other_files_that_it_jumps_to(void **state)
+{
+	struct opened opened = resolve(*state, "leaves", false);
+
+	assert_int_equal(opened.result, 0);
+	assert_int_equal(opened.function->returns, 0);
+	assert_int_equal(opened.function->tail_calls, 2);
+	assert_int_equal(opened.function->pointers, 0);
+	assert_int_equal(opened.function->tail_count, 2);
+	assert_string_equal(opened.function->tails[0], "puts");
+	assert_string_equal(opened.function->tails[1], "getpid");
 	release(&opened);
 }
 
@@ -212,6 +233,7 @@ int main(void)
 		cmocka_unit_test(resolve_refuses_what_is_not_code),
 		cmocka_unit_test(resolve_counts_the_exits_of_the_cold_part),
 		cmocka_unit_test(resolve_ends_a_function_with_a_tail_call_at_its_call_sites),
+		cmocka_unit_test(resolve_names_functions_of_other_files_that_it_jumps_to),
 		cmocka_unit_test(resolve_refuses_a_function_that_never_ends),
 		cmocka_unit_test(resolve_begins_at_an_instruction_that_is_emulated),
 		cmocka_unit_test(resolve_begins_after_the_marker_with_a_uretprobe_too),
