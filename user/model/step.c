@@ -137,13 +137,12 @@ uint64_t step_errors(const struct step *step)
 const char *step_end_name(enum fbt_step_end end)
 {
 	static const char *const names[] = {
-		[FBT_END_RETURN] = "return",
-		[FBT_END_UNWOUND] = "unwound",
-		[FBT_END_TRUNCATED] = "truncated",
-		[FBT_END_EXITED] = "exited",
+		[FBT_END_RETURN] = "return",	   [FBT_END_UNWOUND] = "unwound",
+		[FBT_END_TRUNCATED] = "truncated", [FBT_END_EXITED] = "exited",
+		[FBT_END_RAISED] = "raised",
 	};
 
-	return end <= FBT_END_EXITED ? names[end] : "unknown";
+	return end <= FBT_END_RAISED ? names[end] : "unknown";
 }
 
 void step_breakdown(const struct step *step, struct breakdown *breakdown)

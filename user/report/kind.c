@@ -104,7 +104,8 @@ static void write_ends(const struct report *report, const struct tally_kind *kin
 		report, "  ended by",
 		"return %s; not in the percentiles, mean and CV: exception or longjmp %s, thread "
 		"exit %s, end of window %s",
-		FORMAT_COUNT(kind->ends[FBT_END_RETURN]), FORMAT_COUNT(kind->ends[FBT_END_UNWOUND]),
+		FORMAT_COUNT(kind->ends[FBT_END_RETURN]),
+		FORMAT_COUNT(kind->ends[FBT_END_UNWOUND] + kind->ends[FBT_END_RAISED]),
 		FORMAT_COUNT(kind->ends[FBT_END_EXITED]),
 		FORMAT_COUNT(kind->ends[FBT_END_TRUNCATED]));
 }
@@ -152,6 +153,8 @@ static const char *find_doubt(const struct tally_step *step)
 		return "* still open";
 	case FBT_END_EXITED:
 		return "* thread exited";
+	case FBT_END_RAISED:
+		return "* exception";
 	case FBT_END_RETURN:
 		break;
 	}

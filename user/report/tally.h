@@ -135,7 +135,7 @@ void gpu_tally_mean(const struct gpu_tally_kind *kind, struct gpu_figures *mean)
 enum gpu_bound gpu_tally_bound(const struct gpu_tally_kind *kind);
 
 #define TALLY_SLOWEST 3
-#define TALLY_ENDS    (FBT_END_EXITED + 1)
+#define TALLY_ENDS    (FBT_END_RAISED + 1)
 
 struct tally_step {
 	uint64_t number;

@@ -41,7 +41,9 @@ struct step_function {
 	unsigned int tail_calls; /* instructions by which it leaves for another function */
 	bool uretprobe;
 	bool builtin;
-	bool usdt; /* usdt_begins and exit_offsets are USDT locations */
+	bool usdt;		/* usdt_begins and exit_offsets are USDT locations */
+	bool is_python;		/* begin_offset and exit_offsets are markers (fbt_python.h) */
+	uint64_t raised_offset; /* Python: the exit that only exceptions pass */
 	VEC(uint64_t) usdt_begins;
 	uint64_t begin_ref_ctr; /* file offset of the USDT semaphore, 0 if none */
 	uint64_t end_ref_ctr;
