@@ -307,6 +307,7 @@ gpu_trial := $(shim) $(gpu_bin) $(O)/tests/gpu_fake_engine
 
 # What the tests of $(TESTS) run.
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
+            $(if $(filter golden,$(TESTS)),$(O)/tests/events) \
             $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
             $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(gpu_trial)) \
             $(if $(filter unit live e2e,$(TESTS)),$(inject_fakes)) \
@@ -320,6 +321,11 @@ $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 $(O)/tests/live_inject_drive $(O)/tests/live_inject_seccomp $(O)/tests/live_python_drive: $(O)/tests/live_%: tests/live/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+
+# The records of golden tests, from text to a capture.
+$(O)/tests/events: $(sort $(wildcard tests/golden/*.[ch] include/*.h)) $(O)/libfbt.a | $(O)/tests
+	$(call msg,CC,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) $(filter %.c,$^) $(O)/libfbt.a $(libs) -o $@
 
 $(O)/tests/inject_target: tests/fake/inject_target.c | $(O)/tests
 	$(call msg,CC,$@)

@@ -78,7 +78,7 @@ __noinline int enter_handler(struct fbt_slot *slot)
 		if (i < depth && is_same_stack(slot->handlers[i].sp, sp))
 			depth = i;
 	}
-	/* The oldest is the one that was left most likely. */
+	/* The oldest is most likely the one that was left. */
 	if (depth >= FBT_HANDLERS) {
 		for (__u32 i = 0; i + 1 < FBT_HANDLERS; i++)
 			slot->handlers[i] = slot->handlers[i + 1];

@@ -14,7 +14,7 @@
 
 /* The deepest cgroup whose limits are known. A container in a container is at a depth of 10. */
 #define CGROUP_LEVELS 16
-/* How old the memory counter may be when a step begins: to read it takes a step's 0.1 us. */
+/* How old the memory counter may be when a step begins: reading it adds 0.1 us to a step. */
 #define MEMORY_SEEN_NS 10000000
 /* cfs_bandwidth.quota of a cgroup without a limit, RUNTIME_INF. */
 #define NO_QUOTA (~0ull)

@@ -115,8 +115,8 @@ static __always_inline void drop_left(struct thread_calls *calls, struct pt_regs
 }
 
 /*
- * Whether the function that begins has an open call, in which this one is. One with the same frame
- * was left by an exception, unless the function may jump to itself.
+ * Whether the function that begins has an open call that contains this one. An open call with the
+ * same frame was left by an exception, unless the function may jump to itself.
  */
 static __always_inline bool is_inside_itself(struct thread_calls *calls, __u64 sp, __u64 cookie)
 {

@@ -474,8 +474,9 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 }
 
 /*
- * Control is back in the caller, so the step is over unless it is further down the stack. Others
- * come by too: other callees of an indirect call, calls within a step, threads that are not traced.
+ * Control is back in the caller, so the step is over unless it is further down the stack. Other
+ * code passes here too: other callees of an indirect call, calls within a step, threads that are
+ * not traced.
  */
 static __always_inline int pass_site(struct pt_regs *ctx, __u64 cookie, const struct fbt_control *c)
 {
@@ -494,8 +495,9 @@ static __always_inline int pass_site(struct pt_regs *ctx, __u64 cookie, const st
 	else
 		__sync_fetch_and_add(&hits->strangers[kind], 1);
 	/*
-	 * Strangers are no calls of the function: the rate guard must not let it go for them. They
-	 * are, if it has no other end; else the loader soon gives up the site.
+	 * Hits by other code are not calls of the function, so the rate guard must not give the
+	 * function up for them. If it has no other end they count; else the loader soon gives up
+	 * the site.
 	 */
 	if (is_end || is_after_exit || c->site_kinds >> kind & 1)
 		count_hit(cookie);

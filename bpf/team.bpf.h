@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Which other thread of the process waited longest for a CPU while a step ran. A step whose threads
- * meet at a spinning barrier makes no call that would tell: its own thread computes, for nothing,
+ * Which other thread of the process waited longest for a CPU while a step ran. If the threads of a
+ * step meet at a spinning barrier, no system call shows a late thread: the step's own thread spins
  * until the last one has had a CPU.
  *
- * The kernel keeps the sum of each thread's waits. What a step has added to it is the difference of
- * two walks over the threads: one at the end of a step that may be slow, and the one before, which
- * is TEAM_SEEN_NS old at most when the step begins. Figures of a thread are its own, whichever step
- * reads them: of steps side by side a thread's wait is told for the part after the last walk.
+ * The kernel keeps the sum of each thread's waits. The growth of that sum during a step is the
+ * difference between two walks over the threads: one at the end of a step that may be slow, and the
+ * one before, which is at most TEAM_SEEN_NS old when the step begins. A thread has one figure for
+ * all steps: if steps run side by side, each sees only the part of the wait after the last walk.
  */
 #ifndef FBT_TEAM_BPF_H
 #define FBT_TEAM_BPF_H

@@ -4,7 +4,8 @@
  * to 13.x. The declarations are ours, and cover only what has kept its place through all those
  * versions. Records are prefixes: a library may write longer ones, depending on its version alone.
  * Never use sizeof of a record as its size: cuptiActivityGetNextRecord steps to the next one.
- * tests/unit/cupti/abi_test.c compares all of this with NVIDIA's headers where they are installed.
+ * tests/unit/cupti/cupti_abi_test.c compares all of this with NVIDIA's headers where they are
+ * installed.
  */
 #ifndef FERRUM_CUPTI_ABI_H
 #define FERRUM_CUPTI_ABI_H

@@ -107,7 +107,11 @@ static int resolve(struct cupti_calls *calls, void *handle, char *detail)
 	return 0;
 }
 
-uint32_t cupti_library__stride(const struct cupti_calls *calls, uint32_t kind)
+/*
+ * The size of the records of a kind; 0: not known. Measured by having CUPTI step through a buffer
+ * that contains nothing but the kind, which needs no GPU.
+ */
+static uint32_t measure_stride(const struct cupti_calls *calls, uint32_t kind)
 {
 	uint32_t buffer[512] __attribute__((aligned(8)));
 	void *first = NULL;
@@ -157,6 +161,6 @@ int cupti_library__load(struct cupti_library *library, uint32_t driver_major, ch
 		library->version = 0;
 	library->calls = calls;
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++)
-		library->strides[kinds[i]] = cupti_library__stride(&calls, kinds[i]);
+		library->strides[kinds[i]] = measure_stride(&calls, kinds[i]);
 	return 0;
 }

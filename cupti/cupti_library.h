@@ -23,12 +23,6 @@ struct cupti_library {
  */
 int cupti_library__load(struct cupti_library *library, uint32_t driver_major, char *detail);
 
-/*
- * The size of the records of a kind; 0: not known. Measured by having CUPTI step through a buffer
- * that contains nothing but the kind, which needs no GPU.
- */
-uint32_t cupti_library__stride(const struct cupti_calls *calls, uint32_t kind);
-
 /* The name of a result; never NULL. */
 const char *cupti_library__result(const struct cupti_calls *calls, uint32_t result);
 

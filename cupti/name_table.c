@@ -38,11 +38,6 @@ struct name_table *name_table__new(void)
 	return table;
 }
 
-void name_table__free(struct name_table *table)
-{
-	munmap(table, sizeof(*table));
-}
-
 static bool is_equal(const struct name_table *table, uint32_t id, const char *name)
 {
 	return !strncmp(table->text + table->names[id].offset, name, FBT_GPU_NAME_BYTES_MAX - 1);

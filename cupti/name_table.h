@@ -17,9 +17,8 @@
 
 struct name_table;
 
-/* Allocated by mmap. NULL: no memory. */
+/* By mmap, and for the life of the process, as CUPTI's threads are. NULL: no memory. */
 struct name_table *name_table__new(void);
-void name_table__free(struct name_table *table);
 
 /* The id of a name; 0: name is NULL, or there is no room. Long names are cut, see fbt_gpu.h. */
 uint32_t name_table__intern(struct name_table *table, const char *name);

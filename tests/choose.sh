@@ -9,19 +9,17 @@
 #	choose.sh changed    the files that have changed since, those that are not committed too
 #	choose.sh turn       what else than the fast set .ci/run runs; why goes to stderr
 #	choose.sh kernels    the kernels that .ci/run boots, as ARCH:NAME
-#	choose.sh note       a line for tests/verified that says so
 #
-# The slow set has four slices. A turn is one slice and those tests whose subjects have changed, until
-# CAP seconds are full. The slice is one that tests/verified does not name, or the one named longest
-# ago; so each test is run within four changes that commit that file, and without it the number of
-# commits decides. Where it is not known what has changed, or it is more than 60 commits, further
-# slices fill the time.
+# The slow set has four slices. A turn begins with the slice of the day (UTC), so each slow test runs
+# within four days on which something is pushed. Then come the tests whose subjects have changed, and
+# then others, in an order that the commit's hash decides, until CAP seconds are full.
+# Neither asks how many commits a push has, or what ran before: a clean clone does not know that.
+# DAY=N, a number of days since 1970, chooses as on that day; SLICE=N and KERNEL=NAME name what is first.
 set -u
 cd "$(dirname "$0")/.." || exit 1
 
 CAP=${CAP:-450}
 SLICES=4
-COMMITS=60
 
 find_base()
 {
@@ -86,89 +84,55 @@ has_changed()
 	return 1
 }
 
-slice_of()
+# hash_text TEXT: sets hash
+hash_text()
 {
-	local sum
+	local i code
 
-	read -r sum _ < <(printf %s "$1" | cksum)
-	echo $((sum % SLICES))
-}
-
-# by_turn NOTED CANDIDATE…: the candidates in the order of their turn. First those that tests/verified does
-# not note, from the one that the number of commits tells; then those noted, longest ago first.
-by_turn()
-{
-	local noted=$1 item i fresh=()
-
-	shift
-	for ((i = 0; i < $#; i++)); do
-		item=$((1 + (commits + i) % $#)) item=${!item}
-		[[ " $noted " == *" $item "* ]] || fresh+=("$item")
+	hash=0
+	for ((i = 0; i < ${#1}; i++)); do
+		printf -v code %d "'${1:i:1}"
+		hash=$(((hash * 16777619 ^ code) & 0x7fffffff))
 	done
-	echo "${fresh[*]}" "$(tr ' ' '\n' <<<"$noted" | tac | awk 'NF && !seen[$0]++' | tac | tr '\n' ' ')"
 }
 
-# Sets base, commits, wide (1 where the slices are to fill the time), changed and slices.
+# Sets commit; changed; and slice, that of the day.
 look()
 {
-	local noted
-
-	wide=0 changed=
-	if base=$(find_base); then
-		commits=$(git rev-list --count "$base..HEAD")
-		changed=$(changed_files)
-		[ "$commits" -le $COMMITS ] || wide=1
-	else
-		commits=$(git rev-list --count HEAD 2>/dev/null || echo 0)
-		wide=1
-	fi
-	noted=$(noted_turns 2)
-	# shellcheck disable=SC2046
-	read -ra slices <<<"$(by_turn "$noted" $(seq 0 $((SLICES - 1))))"
-	[ -z "${SLICE:-}" ] || slices=("$SLICE" "${slices[@]/$SLICE/}")
-}
-
-noted_turns()
-{
-	awk -v field="$1" '$1 == "turn" { printf "%s ", $field }' tests/verified 2>/dev/null
+	commit=$(git rev-parse --verify -q HEAD 2>/dev/null)
+	changed=$(changed_files)
+	slice=${SLICE:-$((${DAY:-$(($(date +%s) / 86400))} % SLICES))}
 }
 
 # candidates: "SECONDS NAME WHY" in the order of their claim
 candidates()
 {
-	local slice name seconds set subjects why
+	local name seconds set subjects why hash
 
-	while read -r slice; do
-		while read -r name seconds set _ subjects; do
-			set -f
-			# shellcheck disable=SC2086
-			why=$(has_changed "$name" $subjects && echo changed)
-			set +f
-			[ "$set" = slow ] || [ -n "$why" ] || continue
-			if [ "$slice" = "${slices[0]}" ]; then
-				echo "0 $seconds $name ${why:-slice}"
-			elif [ -n "$why" ]; then
-				echo "1 $seconds $name $why"
-			elif [ "$wide" = 1 ]; then
-				echo "2 $seconds $name slice"
-			fi
-		done < <(set_lines slow nightly | while read -r line; do
-			[ "$(slice_of "${line%% *}")" != "$slice" ] || echo "$line"
-		done)
-	done < <(printf '%s\n' "${slices[@]}" | grep .) | sort -s -k1,1n | cut -d' ' -f2-
+	while read -r name seconds set _ subjects; do
+		why='2 filling'
+		hash_text "$name"
+		set -f
+		# shellcheck disable=SC2086
+		if [ "$set $((hash % SLICES))" = "slow $slice" ]; then
+			why='0 slice'
+		elif has_changed "$name" $subjects; then
+			why='1 changed'
+		fi
+		set +f
+		hash_text "$name $commit"
+		[ "$set $why" = 'nightly 2 filling' ] || echo "${why% *} $hash $seconds $name ${why#* }"
+	done < <(set_lines slow nightly) | sort -n -k1,1 -k2,2 | cut -d' ' -f3-
 }
 
 choose_turn()
 {
-	local seconds name why total=0 left=()
+	local seconds name why total=0 left=() base
 
 	look
-	if [ "$wide" = 0 ]; then
-		echo "choice: $commits commits and $(wc -w <<<"$changed") files since ${base:-tests/verified}" >&2
-	else
-		echo "choice: $commits commits since what tests/verified knows: all slices, as far as there is time" >&2
-	fi
-	echo "choice: slice ${slices[0]} of the slow set first" >&2
+	base=$(find_base) || base='an unknown commit'
+	echo "choice: $(wc -w <<<"$changed") files have changed since $base" >&2
+	echo "choice: slice $slice of the slow set first" >&2
 	while read -r seconds name why; do
 		if [ $((total + seconds)) -gt "$CAP" ]; then
 			left+=("$name")
@@ -185,15 +149,15 @@ choose_turn()
 # One more than the smoke test boots, or all of x86-64 where the programs in the kernel have changed.
 choose_kernels()
 {
-	local all order file
+	local all file hash
 
 	look
 	mapfile -t all < <(awk '/^[a-z]/ { print $1 ":" $2 }' tests/kernels/kernels.txt | grep -vx x86_64:6.1)
-	read -ra order <<<"$(by_turn "$(noted_turns 3)" "${all[@]}")"
 	for file in $changed; do
 		is_subject "$file" bpf/ include/ vmlinux/ && printf '%s\n' "${all[@]}" | grep x86_64 && return
 	done
-	echo "${KERNEL:-${order[0]}}"
+	hash_text "$commit"
+	echo "${KERNEL:-${all[hash % ${#all[@]}]}}"
 }
 
 case ${1:-} in
@@ -204,12 +168,8 @@ base) find_base ;;
 changed) changed_files ;;
 turn) choose_turn ;;
 kernels) choose_kernels ;;
-note)
-	look
-	echo "turn ${slices[0]} $(choose_kernels | tail -n 1)"
-	;;
 *)
-	sed -n '/^# Chooses/,/^$/{/^#/p}' "$0" | head -n 10 >&2
+	sed -n '/^# Chooses/,/^$/{/^#/p}' "$0" | head -n 9 >&2
 	exit 2
 	;;
 esac

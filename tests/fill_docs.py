@@ -35,10 +35,10 @@ def quoted(lines):
 
 
 def report_of(path):
-    """From the command on, without the directories of the machine that it was made on."""
-    lines = open(path).read().rstrip().split("\n")
+    """From the command on, without directories of the machine and what time(1) printed."""
+    lines = open(path).read().split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith("$ "))
-    text = "\n".join(lines[start:])
+    text = re.sub(r"\n+real\t.*\nuser\t.*\nsys\t.*", "", "\n".join(lines[start:])).rstrip()
     return re.sub(r"/[^\s:]*/(tests/e2e|build/e2e|model)", r"\1", text).split("\n")
 
 

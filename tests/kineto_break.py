@@ -139,7 +139,7 @@ EDITS = [
      lambda text: text.replace('"distributedInfo": ', '"distributedInfo":')),
     ("json", "the end is cut off", lambda text: text[:-20]),
     ("json", "a key twice", lambda text: text.replace('"schemaVersion":1', '"schemaVersion":1\n,"schemaVersion":1')),
-    ("json", "something behind the end", lambda text: text + "{}"),
+    ("json", "something after the end", lambda text: text + "{}"),
     ("decimals", "whole microseconds", lambda text: text.replace('"dur":0.077', '"dur":0')),
 ]
 

@@ -15,7 +15,7 @@ The form, as Kineto's output_json.cpp writes it
   lane       work is on pid = device, tid = stream
   named      each process and lane has a name, processes a label and a sort index
   order      args have Kineto's keys in Kineto's order
-  name       no "_v7000" behind names of calls
+  name       no "_v7000" after names of calls
   cat        no unknown category
   bandwidth  bytes / ns of copies and memsets
   window     one "Record Window End"
@@ -165,7 +165,7 @@ class Checker:
         found = next((match for match in map(re.compile(r'"rank":\s+(\d+)').search, text.splitlines())
                       if match), None)
         if not found or int(found.group(1)) != rank:
-            self.fault("rank", 'no line has "rank": and its number behind a space')
+            self.fault("rank", 'no line has "rank": and its number after a space')
         if not re.search(r'"distributedInfo": \{"rank": \d+, "world_size": \d+\}', text):
             self.fault("rank", 'not spelled "distributedInfo": {"rank": N, "world_size": M}')
         elif not 0 <= rank < info["world_size"]:

@@ -175,21 +175,15 @@ run_checks()
 	stage 'fuzz corpora' "$make" -s -j"$(nproc)" fuzz-corpus
 }
 
-# writes tests/verified: `base` of a whole run, a `turn` of a part. It is to be committed.
+# Notes in tests/verified what commit it was on which everything passed. The file is to be committed.
 note()
 {
-	[ "$failed" = 0 ] && [ -z "${CI:-}" ] || return
-	case $1 in
-	base)
-		[ -z "$(git status --porcelain 2>/dev/null)" ] || return
-		cat >tests/verified <<-END
-			# When what was tested: make test-all writes the base, .ci/run a turn of the slow set
-			# (tests/choose.sh). Commit it with the change.
-			$1 $(git rev-parse HEAD) $(date -u +%F)
-		END
-		;;
-	*) echo "$1" >>tests/verified ;;
-	esac
+	[ "$failed" = 0 ] && [ -z "${CI:-}" ] && [ -z "$(git status --porcelain 2>/dev/null)" ] || return
+	cat >tests/verified <<-END
+		# What make test-all passed on last: tests/choose.sh asks what has changed since the commit of
+		# this line. Commit it with the change.
+		base $(git rev-parse HEAD) $(date -u +%F)
+	END
 	echo "tests/verified has a new line, which is to be committed: $(tail -n 1 tests/verified)"
 }
 
@@ -201,13 +195,11 @@ fast)
 	;;
 change)
 	stage build build || finish
-	turn=$(tests/choose.sh note)
 	mapfile -t files < <({ tests/choose.sh fast && tests/choose.sh turn; } | sort -u)
 	mapfile -t kernels < <(tests/choose.sh kernels)
 	echo "choice: kernels ${kernels[*]}"
 	run_tests tests/sum.sh 'tests/tier.sh smoke' "tests/tier.sh boot ${kernels[*]}" -- "${files[@]}"
 	run_checks changed
-	note "$turn"
 	;;
 all)
 	stage build build || finish
@@ -215,7 +207,7 @@ all)
 	mapfile -t kernels < <(awk '/^[a-z]/ { print $1 ":" $2 }' tests/kernels/kernels.txt)
 	run_tests tests/tier.sh boot "${kernels[@]}" -- "${files[@]}"
 	run_checks all
-	note base
+	note
 	;;
 smoke)
 	smoke

@@ -483,6 +483,15 @@ void options_clear(struct options *options)
 	otlp_endpoint_clear(&options->collector);
 }
 
+bool options_name_process(const struct options *options, uint32_t tgid)
+{
+	vec_for_each (pid, &options->pids) {
+		if (*pid == tgid)
+			return true;
+	}
+	return false;
+}
+
 struct target_options target_options_of(const struct options *options)
 {
 	return (struct target_options){

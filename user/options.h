@@ -124,6 +124,9 @@ void options_init(struct options *options);
 int options_complete(struct options *options);
 void options_clear(struct options *options);
 
+/* Whether a process is among those of -p. */
+bool options_name_process(const struct options *options, uint32_t tgid);
+
 /* The step functions to search for. Borrows from options. */
 struct target_options target_options_of(const struct options *options);
 

@@ -28,7 +28,7 @@ for version in 11.8 12.9 13.0; do
 		echo "SKIP $(cat "$out/err")"
 		exit 77
 	fi
-	CUDA_HOME=$toolkit CMOCKA_MESSAGE_OUTPUT=TAP "$FBT_BUILD/tests/unit_cupti" abi_test >"$out/tap" 2>&1
+	CUDA_HOME=$toolkit CMOCKA_MESSAGE_OUTPUT=TAP "$FBT_BUILD/tests/unit_cupti" cupti_abi_test >"$out/tap" 2>&1
 	sed 's/^/# /' "$out/tap"
 	# The facts of the test, with the version in front.
 	for fact in test_headers test_strides test_no_driver; do

@@ -40,7 +40,7 @@ __attribute__((unused)) static inline void *fuzz_copy(const void *data, size_t s
 	return copy;
 }
 
-/* The same with a NUL behind it. */
+/* The same with a NUL after it. */
 __attribute__((unused)) static inline char *fuzz_text(const void *data, size_t size)
 {
 	char *text = malloc(size + 1);

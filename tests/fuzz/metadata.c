@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The command line and the environment of the target: the metadata of a profile, and the document
- * that --compute-env-hash makes. The input is both, strings with a NUL behind each, and the byte 1
+ * that --compute-env-hash makes. The input is both, strings with a NUL after each, and the byte 1
  * as a string of its own between them.
  */
 #include "model/env_host.h"

@@ -117,7 +117,7 @@ static void add_byte(struct line *line, char byte)
 	line->storage[line->used++] = byte;
 }
 
-/* The byte behind a backslash: \n, \t, \xHH, or itself. */
+/* The byte after a backslash: \n, \t, \xHH, or itself. */
 static char read_escape(struct line *line, const char **position)
 {
 	char digits[3] = {0};

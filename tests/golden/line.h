@@ -38,7 +38,7 @@ const char *line_take(struct line *line, const char *key); /* NULL if absent */
 const char *line_take_text(struct line *line, const char *key, const char *fallback);
 uint64_t line_take_number(struct line *line, const char *key, uint64_t fallback);
 
-/* A number with ns (or nothing), us, ms or s behind it; nanoseconds. */
+/* A number followed by ns (or nothing), us, ms or s; nanoseconds. */
 uint64_t line_take_time(struct line *line, const char *key, uint64_t fallback);
 
 /* Index of the value in names, which ends with NULL; 0 if absent. */

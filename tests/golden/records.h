@@ -15,7 +15,7 @@ struct events {
 	uint32_t tgid;	    /* of the line before */
 	_Alignas(8) char record[RECORD_MAX];
 	size_t size;
-	FILE *block; /* the lines behind "repeat", NULL outside of one */
+	FILE *block; /* the lines after "repeat", NULL outside of one */
 	char *block_text;
 	size_t block_size;
 	uint64_t times;

@@ -13,25 +13,11 @@ work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0
 
-if [ ! -x "$tool" ]; then
-	echo "not ok - $tool is built"
+for program in "$tool" "$events"; do
+	[ -x "$program" ] && continue
+	echo "not ok - $program is built"
 	exit 1
-fi
-
-# The converter needs nothing of the tool's build options.
-build_converter()
-{
-	local sources=(events.c records.c gpu_records.c line.c "$root"/user/{output/capture,base/log,base/text,base/timed_write,model/syscalls}.c)
-	local source
-
-	for source in "${sources[@]}" "$root"/include/fbt_{event,gpu}.h; do
-		[ "$events" -nt "$source" ] && continue
-		mkdir -p "$(dirname "$events")"
-		"${CC:-cc}" -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Wno-unused-parameter \
-			-I"$root/include" -I"$root/user" "${sources[@]}" -o "$events"
-		return
-	done
-}
+done
 
 # Runs the tool in its own folder and with no environment: nothing of this machine may show.
 replay()
@@ -130,7 +116,6 @@ check_case()
 	fi
 }
 
-build_converter || exit 1
 [ $# -gt 0 ] || set -- *.events
 for case in "$@"; do
 	check_case "${case%.events}"

@@ -3,6 +3,4 @@
 # Thresholds and limits on constructed captures.
 cd "$(dirname "$0")/../.." || exit 1
 build=${FBT_BUILD:-build/$(uname -m | sed 's/aarch64/arm64/')-gcc}
-# Any case builds the converter, where that is needed.
-tests/golden/run.sh plain >/dev/null
 exec python3 tests/golden/thresholds.py "$(realpath -m "${FBT:-$build/ferrum-bpftrace}")" "$build/tests/events"

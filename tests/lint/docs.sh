@@ -58,8 +58,8 @@ dead_links()
 	done < <(links)
 }
 
-# What is in backticks and looks like a path of this tree. A bare name of a test is one of tests/live;
-# a * stands for itself in the shell. tests/verified is there after the first pass of .ci/run.
+# Each word of code that looks like a path of this tree. A bare name of a test is one of tests/live;
+# a * stands for itself in the shell. tests/verified is there after the first pass of make test-all.
 # shellcheck disable=SC2016
 dead_paths()
 {
@@ -69,11 +69,19 @@ dead_paths()
 		compgen -G "$path" >/dev/null || compgen -G "tests/live/$path" >/dev/null ||
 			compgen -G "user/$path*" >/dev/null || echo "$page: $path: no such file"
 	done < <(for page in "${pages[@]}"; do
-		sed '/^<!-- [a-z-]* -->$/,/^<!-- \/[a-z-]* -->$/d' "$page" | grep -oE '`[^` ]+( [^`]*)?`' | tr -d '`' |
-			sed 's/ .*//; s|^\./||; /^tests\/verified$/d' |
+		sed '/^<!-- [a-z-]* -->$/,/^<!-- \/[a-z-]* -->$/d' "$page" | code_of | tr -s ' ' '\n' |
+			sed 's|^\./||; s|[.,:;]$||; /^tests\/verified$/d' |
 			grep -E '^((user|bpf|cupti|include|tests|docs|packaging|vmlinux|\.ci|\.github)/[A-Za-z0-9_./*-]*|[a-z_0-9]+\.(sh|py)|(base|proc|sandbox|model|steps|gpu|judge|output|report|kernel|inject|shim|trace|commands)/[a-z_0-9./*]+)$' |
 			sort -u | sed "s|^|$page\t|"
 	done)
+}
+
+# What is between backticks, which may go on over the end of a line of the same paragraph, and blocks of
+# code, which four spaces indent.
+code_of()
+{
+	awk -v RS= '/^    / { print; next } { gsub(/\n/, " "); count = split($0, part, "`")
+		for (i = 2; i <= count; i += 2) if (i < count) print part[i] }'
 }
 
 # The table of folders in docs/design.md names files by their stems: "| `base/` | … | `vec`, `log` |".

@@ -1,26 +1,49 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What only its own file uses is static: an external symbol of user/ is used by another file of the tool,
-# or by a test. Needs the objects of a build. The labels of calibrate.c's probes are assembler's.
+# What only its own file uses is static: an external symbol of user/ or cupti/ is used by another file of
+# the tool or the shim; or, as an inner function that is the clearer subject, by a unit test of its module,
+# and then a header declares it. What only fuzzers, benches or other tests use is not needed. Needs the
+# objects of a build. The labels of calibrate.c's probes are assembler's.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 : "${FBT_BUILD:=build/$(uname -m | sed 's/aarch64/arm64/')-gcc}"
+
+# "use NAME" and "define NAME FILE", of the objects of the folder
+symbols_in()
+{
+	find "$1" -name '*.c' -printf "$FBT_BUILD/%p\n" | sed 's/\.c$/.o/' | xargs nm -A |
+		awk -v build="$FBT_BUILD/" '{ sub(/:.*/, "", $1); path = substr($1, length(build) + 1); sub(/\.o$/, ".c", path) }
+			$(NF - 1) == "U" { print "use", $NF }
+			$(NF - 1) ~ /^[TDBRGSC]$/ && $NF != "main" && $NF !~ /^calibrate_(probe|emulated)/ { print "define", $NF, path }'
+}
+
+# is_tested FILE NAME: a header beside the file declares it, and a test of its folder names it
+is_tested()
+{
+	local folder=${1%/*}
+
+	folder=tests/unit/${folder#user/}
+	grep -qw -- "$2" "${1%.c}.h" 2>/dev/null && grep -qwr --include='*_test.c' --include='*_fixture.h' -- "$2" "$folder"
+}
+
 found=$({
-	find user -name '*.c' -printf "$FBT_BUILD/%p\n" | sed 's/\.c$/.o/' | xargs nm -A |
-		awk '{ sub(/:.*/, "", $1) } $(NF - 1) == "U" { print "use", $NF }
-			$(NF - 1) ~ /^[TDBRGSC]$/ && $NF != "main" && $NF !~ /^calibrate_(probe|emulated)/ { print "define", $NF, $1 }'
-	find tests cupti -name '*.[ch]' -exec grep -ohE '\b[a-z_][a-z0-9_]+\b' {} + | sort -u | sed 's/^/use /'
-} | awk -v build="$FBT_BUILD/" '
+	symbols_in user
+	symbols_in cupti
+	# The stub is linked by a script, and runs where there is no other code.
+} | grep -v ' cupti/stub/' | awk '
 	$1 == "use" { used[$2] = 1 }
 	$1 == "define" { file[$2] = $3 }
-	END {
-		for (symbol in file) {
-			path = substr(file[symbol], length(build) + 1)
-			sub(/\.o$/, ".c", path)
-			if (!(symbol in used)) print "external: " path ": " symbol
-		}
-	}' | sort)
+	END { for (symbol in file) if (!(symbol in used)) print file[symbol], symbol }' | sort |
+	while read -r file symbol; do
+		case $symbol in
+		# CUDA and the stub call them.
+		InitializeInjection | ferrum_cupti_attach) continue ;;
+		# What the tool's child does before it injects, tests/live/inject_drive.c does too.
+		inject_hurry) continue ;;
+		esac
+		is_tested "$file" "$symbol" || echo "external: $file: $symbol"
+	done)
 if [ -n "$found" ]; then
 	echo "$found"
 	echo 'not ok - functions that one file uses are static'

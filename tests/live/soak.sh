@@ -47,7 +47,7 @@ sample()
 		END { if (anon) print anon, int(locked), files, mappings, processes, left }' >>"$SAMPLES"
 } 2>/dev/null
 
-# grown COLUMN: from the middle fifth of the samples to the last, in each of which soak_target rests
+# grown COLUMN: from the middle fifth of the samples to the last
 grown()
 {
 	local before now
@@ -57,8 +57,7 @@ grown()
 	echo $((now - before))
 }
 
-# least COLUMN FROM TO: of the samples between those percentages, but for the lowest twentieth. More
-# is there while the machine holds the tool up, and what comes meanwhile waits.
+# least COLUMN FROM TO: of the samples between those percentages, but for the lowest twentieth
 least()
 {
 	awk -v column="$1" '{ print $column }' "$SAMPLES.whole" |
@@ -78,8 +77,7 @@ stays()
 
 # What a stall took is given back, but for 2 MiB at the end of the heap (user/main.c). The names of
 # the first 65,536 files stay (user/model/window.h): they are all there at the middle of hours, but in a
-# short run 1.6 MiB of them come between the two fifths. A tool that is held up to the end has not
-# given back what it took; what grows for another reason grows each time.
+# short run 1.6 MiB of them come between the two fifths.
 check_memory()
 {
 	local allowed=4096
@@ -88,11 +86,6 @@ check_memory()
 		allowed=1024
 	elif [ "$KIND" = files ] && [ -z "${SOAK_HOURS:-}" ]; then
 		allowed=6144
-	fi
-	if [ "$(grown 1)" -ge "$allowed" ] && [ "$tries" -lt 3 ]; then
-		echo "# $KIND: memory: grown by $(grown 1) KiB: once more"
-		again=1
-		return
 	fi
 	stays memory 1 "$allowed" KiB
 }
@@ -132,15 +125,50 @@ run_soak()
 		>"$OUT.report" 2>>"$OUT.err"
 }
 
+# turns_of_tool: how often it has waited for more to do
+turns_of_tool()
+{
+	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$TOOL/status"
+}
+
+# shellcheck disable=SC2317
+has_turned()
+{
+	[ "$(turns_of_tool)" -ge "$1" ] 2>/dev/null || ! kill -0 "$TOOL"
+}
+
+bytes_written()
+{
+	awk '/^wchar/ { print $2 }' "/proc/$TOOL/io"
+}
+
+# take_rested: a sample while the target is stopped, and the tool has taken in all that there was: it has
+# waited for more TURNS times, and written nothing meanwhile
+TURNS=8
+take_rested()
+{
+	local before now
+
+	stop_process "$ENGINE"
+	now=$(bytes_written)
+	while [ "$now" != "${before:-}" ]; do
+		before=$now
+		wait_for 60 has_turned $(($(turns_of_tool) + TURNS)) || not_ok "$KIND: the tool gets on"
+		now=$(bytes_written)
+	done
+	sample
+	kill -CONT "$ENGINE"
+} 2>/dev/null
+
 # watch_to_end [FUNCTION]: samples until the target has ended, and then the tool
 watch_to_end()
 {
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "$KIND: the tool attaches"; }
 	go
 	while kill -0 "$ENGINE" 2>/dev/null; do
-		sample
+		take_rested
 		${1:+"$1"}
-		sleep 0.01
+		sleep 0.1
 	done
 	wait "$ENGINE"
 	is "$KIND: the target ends as it wants" $? 0
@@ -274,13 +302,9 @@ soak_windows()
 [ $# != 0 ] || read -ra all <<<"$(awk 'NF { printf "%s ", $1 }' <<<"$counts")"
 for KIND in "${@:-"${all[@]}"}"; do
 	SAMPLES=$TMP/samples
-	again=1
-	for ((tries = 1; again == 1; tries++)); do
-		again=0
-		rm -rf "${OUT:?}".* "$TMP/target" "$TMP/windows" "$TMP"/ferrum_*
-		: >"$SAMPLES"
-		"soak_$KIND"
-	done
+	rm -rf "${OUT:?}".* "$TMP/target" "$TMP/windows" "$TMP"/ferrum_*
+	: >"$SAMPLES"
+	"soak_$KIND"
 	echo "# $KIND: done after $SECONDS s"
 done
 finish

@@ -53,6 +53,14 @@ static inline void shared_free(struct shared *shared)
 	free(shared);
 }
 
+/* Slot of a thread; 0 if it has none. */
+static inline uint32_t slots_find(const struct shared *shared, uint32_t tid)
+{
+	uint32_t chunk = tid / FBT_IDS;
+
+	return chunk < shared->id_chunks ? shared->ids[chunk].slot[tid % FBT_IDS] : 0;
+}
+
 /* Keeps stores in the order of the text, as the JIT of the kernel does. */
 #define store_order() __asm__ volatile("" ::: "memory")
 

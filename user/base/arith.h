@@ -27,10 +27,19 @@ static inline uint64_t add_saturating(uint64_t a, uint64_t b)
 	return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
 }
 
-/* What a is more than b; 0 if it is not. */
+/* a - b; 0 if b is larger. */
 static inline uint64_t sub_saturating(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
+}
+
+/* Takes at most value from what is left. Returns what was taken. */
+static inline uint64_t take_u64(uint64_t value, uint64_t *left)
+{
+	uint64_t taken = min_u64(value, *left);
+
+	*left -= taken;
+	return taken;
 }
 
 /* Rounds towards 0. */

@@ -24,7 +24,7 @@ static inline struct timespec clock_timespec(uint64_t ns)
 	return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
 }
 
-/* Sleeps so long, or until a signal comes. */
+/* Sleeps for ns, or until a signal comes. */
 static inline void clock_sleep(uint64_t ns)
 {
 	struct timespec time = clock_timespec(ns);

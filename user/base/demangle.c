@@ -102,9 +102,9 @@ struct text {
 };
 
 /*
- * A name of n bytes may refer back to its own parts so that 2^n are written, and to leave in the
- * middle is the only way to stop it. The demanglers keep what they work with on the stack, but for
- * a few bytes of a Rust identifier that is not ASCII.
+ * A name of n bytes may refer back to its own parts so that 2^n bytes are written, and a demangler
+ * can only be stopped by leaving it in the middle. The demanglers keep their state on the stack,
+ * except for a few bytes of a Rust identifier that is not ASCII.
  */
 static void add_piece(const char *piece, size_t size, void *ctx)
 {

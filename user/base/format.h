@@ -39,6 +39,12 @@ struct line {
 /* Appends; what does not fit is cut off. */
 void line_add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* The ending of a noun after its number. */
+static inline const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
 /* part of whole, in percent; 0 if whole is 0. */
 double percent_of(double part, double whole);
 
@@ -59,8 +65,8 @@ const char *shorten_text(char *to, size_t size, const char *text, size_t columns
 const char *shorten_name(char *to, size_t size, const char *name, size_t columns);
 
 /*
- * Lines of data for a terminal (log.h is for messages): the one way there for text from outside. A
- * test holds all other prints against a list of what may be.
+ * Lines of data for a terminal; messages go through log.h. Text from outside reaches a terminal
+ * only by these functions: tests/lint/terminal.sh has a list of all other prints.
  *
  * One line, escaped as a whole (log_escape), followed by a newline. Without memory nothing is
  * written. Errors show in ferror(out).
@@ -71,8 +77,8 @@ void terminal_line(FILE *out, const char *format, ...) __attribute__((format(pri
 char *terminal_text(const char *format, va_list args) __attribute__((format(printf, 1, 0)));
 
 /*
- * How wide text on out may be: the columns of the terminal it is, at least 60, at most most; most
- * where it is none.
+ * How wide text on out may be: the columns of its terminal, from 60 to most; most if out is not a
+ * terminal.
  */
 size_t terminal_columns(FILE *out, size_t most);
 

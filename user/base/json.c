@@ -194,7 +194,7 @@ void json_null(struct json *json, const char *key)
 
 /* How serde_json (ryu) prints a type of numbers. */
 struct number_form {
-	int precision; /* digits behind the first one that are always enough */
+	int precision; /* digits after the first one that are always enough */
 	int point_min; /* from this decimal exponent … */
 	int point_max; /* … up to that one, without an exponent */
 	bool single;   /* f32 */

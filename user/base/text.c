@@ -95,6 +95,18 @@ bool text_is_one_of(const char *text, size_t size, const char *const *words, siz
 	return false;
 }
 
+bool text_list_has(const char *list, char separator, const char *word)
+{
+	size_t size = strlen(word);
+
+	for (const char *at = list; at; at = strchr(at, separator)) {
+		at += *at == separator;
+		if (!strncmp(at, word, size) && (!at[size] || at[size] == separator))
+			return true;
+	}
+	return false;
+}
+
 size_t text_quote(char *to, size_t size, const char *text)
 {
 	size_t used = (size_t)snprintf(to, size, "'");

@@ -26,6 +26,9 @@ size_t utf8_prefix(const char *text, size_t count);
 /* Whether size bytes of text are one of count words. */
 bool text_is_one_of(const char *text, size_t size, const char *const *words, size_t count);
 
+/* Whether a list of words, delimited by separator, has one. */
+bool text_list_has(const char *list, char separator, const char *word);
+
 /*
  * Puts text in single quotes, as a shell takes it, and cuts what does not fit. Returns the length
  * that the whole has.

@@ -12,7 +12,7 @@
  * Bytes of text, which is UTF-8, that go on a line of so many columns: up to a space, which is not
  * among them, or to the end. A number stays with its unit ("7.00 ms", "90 % compute") and its label
  * ("files 7,"), if there is another space. A word wider than the line ends it after WRAP_WORD_MORE
- * more columns, or before that behind a "::" or "/". At least 1, unless text is "".
+ * more columns, or before that after a "::" or "/". At least 1, unless text is "".
  */
 size_t wrap_break(const char *text, size_t columns);
 

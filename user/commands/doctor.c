@@ -10,7 +10,6 @@
 #include "commands/doctor_calls.h"
 #include "commands/doctor_check.h"
 #include "commands/doctor_gpu.h"
-#include "commands/doctor_limits.h"
 #include "commands/doctor_machine.h"
 #include "commands/doctor_process.h"
 #include "commands/doctor_room.h"
@@ -73,7 +72,7 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	if (process.err)
 		return;
 	cgroup_limits_read(&limits, processes_ref(tgid));
-	doctor_limits_judge(&limits, checks);
+	doctor_process_judge_limits(&limits, checks);
 	doctor_steps_read(&steps, tgid, options, trial);
 	doctor_steps_judge(&steps, checks);
 	doctor_calls_read(&calls, tgid, steps.found > 0 && !steps.probe_err, trial);

@@ -6,7 +6,6 @@
 
 #include "base/clock.h"
 #include "base/format.h"
-#include "base/stats.h"
 #include "kernel/traced.h"
 
 /* Some steps of most engines; they make their calls in bursts. */

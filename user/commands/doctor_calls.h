@@ -6,7 +6,7 @@
 #ifndef FBT_COMMANDS_DOCTOR_CALLS_H
 #define FBT_COMMANDS_DOCTOR_CALLS_H
 
-#include "commands/doctor_check.h"
+#include "base/findings.h"
 #include "commands/doctor_room.h"
 
 /* With more, --detail probes is proposed: tracing them takes half a percent of a CPU or more. */

@@ -3,7 +3,7 @@
 #ifndef FBT_COMMANDS_DOCTOR_MACHINE_H
 #define FBT_COMMANDS_DOCTOR_MACHINE_H
 
-#include "commands/doctor_check.h"
+#include "base/findings.h"
 #include "sandbox/privilege.h"
 
 struct doctor_machine {

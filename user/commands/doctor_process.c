@@ -24,6 +24,9 @@
 #define NAME_SHOWN 120
 #define PATH_SHOWN 160
 
+/* A limit that is reached more often makes steps slow. */
+#define THROTTLED_PERCENT 1.0
+
 static void read_exe(struct doctor_process *process)
 {
 	size_t cut = strlen(DELETED);
@@ -52,7 +55,7 @@ static void read_status(struct doctor_process *process, uint32_t thread)
 
 void doctor_process_read(struct doctor_process *process, uint32_t tgid)
 {
-	uint32_t thread = processes_living_thread(tgid);
+	uint32_t thread = processes_live_thread(tgid);
 	struct thread_stat stat;
 	struct privilege_state privilege;
 	mapping_vec maps = {0};
@@ -130,6 +133,37 @@ void doctor_process_judge(const struct doctor_process *process, struct findings 
 			     "has PID %" PRIu32 " in its own PID namespace; shown here with the "
 			     "host's PID",
 			     process->inner_pid);
+}
+
+static void judge_cpu(const struct cgroup_limits *limits, struct findings *checks)
+{
+	double cpus = (double)limits->quota_us / (double)limits->period_us;
+	double percent = 0;
+
+	if (limits->periods)
+		percent = (double)limits->throttled / (double)limits->periods * 100.0;
+	findings_add(checks, percent < THROTTLED_PERCENT ? FINDING_OK : FINDING_WARN, "CPU limit",
+		     "%.2f CPUs (cgroup); reached in %.1f %% of %s periods since it was made", cpus,
+		     percent, FORMAT_COUNT(limits->periods));
+	if (percent >= THROTTLED_PERCENT)
+		findings_advise(checks, "raise or remove the limit, or use no more threads than it "
+					"has CPUs: threads wait while it is reached");
+}
+
+/* Old files in the cache are thrown out at the limit too, so this need not be bad. */
+static void judge_memory(const struct cgroup_limits *limits, struct findings *checks)
+{
+	findings_add(checks, FINDING_OK, "memory limit", "%s (cgroup); reached %s time%s",
+		     FORMAT_BYTES(limits->memory_bytes), FORMAT_COUNT(limits->memory_hits),
+		     limits->memory_hits == 1 ? "" : "s");
+}
+
+void doctor_process_judge_limits(const struct cgroup_limits *limits, struct findings *checks)
+{
+	if (limits->period_us)
+		judge_cpu(limits, checks);
+	if (limits->memory_bytes != UINT64_MAX)
+		judge_memory(limits, checks);
 }
 
 static int search_steps(uint32_t thread, const struct target_options *options,
@@ -220,7 +254,7 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 		       struct doctor_trial *trial)
 {
 	struct target_options target_options = target_options_of(options);
-	uint32_t thread = processes_living_thread(tgid);
+	uint32_t thread = processes_live_thread(tgid);
 
 	*steps = (struct doctor_steps){
 		.named = options->specs.count,
@@ -386,7 +420,7 @@ static void inspect(struct doctor_engines *engines, uint32_t tgid)
 	function_vec functions = {0};
 
 	engine.cuda = cuda_use_is_there(tgid) && !cuda_use_is_inherited(tgid);
-	if (search_steps(processes_living_thread(tgid), &options, &functions) > 0)
+	if (search_steps(processes_live_thread(tgid), &options, &functions) > 0)
 		list_names(engine.steps, sizeof(engine.steps), &functions);
 	step_functions_free(&functions);
 	if (!*engine.steps && !engine.cuda)

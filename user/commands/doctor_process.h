@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A process as a target: whether it can be inspected, and where its steps would begin and end.
+ * A process as a target: whether it can be inspected, which limits its cgroups have, and where its
+ * steps would begin and end.
  * Without a process to check: those of this machine that look like an engine. The _judge functions
  * are pure.
  */
@@ -10,6 +11,7 @@
 #include "commands/doctor_check.h"
 #include "commands/doctor_room.h"
 #include "options.h"
+#include "proc/cgroup.h"
 #include "steps/resolve.h"
 
 #define DOCTOR_COMM_MAX 64
@@ -34,6 +36,9 @@ struct doctor_process {
 /* Reads /proc only. */
 void doctor_process_read(struct doctor_process *process, uint32_t tgid);
 void doctor_process_judge(const struct doctor_process *process, struct findings *checks);
+
+/* The limits of its cgroups: no line where there is no limit. */
+void doctor_process_judge_limits(const struct cgroup_limits *limits, struct findings *checks);
 
 /* Most candidates that are named if no step function is known. */
 #define DOCTOR_CANDIDATES_MAX 4

@@ -43,7 +43,7 @@ void doctor_room_judge(const struct doctor_room *room, struct findings *checks);
 /*
  * What the kernel does, not what it says it can do: our programs are loaded, attached as for a
  * window without targets, run on this process, and detached. For about 20 ms each system call of
- * the machine takes some ten nanoseconds longer; nothing else notices.
+ * the machine takes 25 to 150 ns longer; nothing else is affected.
  */
 struct doctor_trial {
 	bool skipped;  /* a failed check makes it pointless */

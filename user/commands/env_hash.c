@@ -11,7 +11,7 @@
 
 #define ERROR_SIZE 512
 
-/* All of it, with a NUL behind; *text is to be freed in any case. -EFBIG, or -errno. */
+/* Reads the whole file and adds a NUL. The caller frees *text in any case. 0, -EFBIG or -errno. */
 static int read_file(FILE *in, char **text, size_t *size)
 {
 	size_t capacity = 0, got;

@@ -487,7 +487,7 @@ static int compare_items(const void *left, const void *right)
 	return (a->work->end_ns > b->work->end_ns) - (a->work->end_ns < b->work->end_ns);
 }
 
-/* Work that was launched in the step and runs after it is in order mostly. */
+/* Work that was launched in the step and runs after it is mostly in order. */
 static void sort_items(struct attribution *attribution)
 {
 	struct gpu_item *items = attribution->items.items;

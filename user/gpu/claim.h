@@ -54,7 +54,7 @@ int attribution__await(struct attribution *attribution, const struct step *step,
 int attribution__take(struct attribution *attribution, const struct step *step,
 		      struct step_gpu *gpu, bool *is_damaged);
 
-/* All records of the step taken last are said to have come: later ones are late. */
+/* Marks the records of the step taken last as complete: later ones count as late. */
 void attribution__seal(struct attribution *attribution);
 
 /* What a thread began at a time belongs to a sealed step on that thread. */

@@ -15,7 +15,9 @@ static bool is_host_memory(uint8_t memory)
 	return memory == FBT_GPU_MEMORY_PAGEABLE || memory == FBT_GPU_MEMORY_PINNED;
 }
 
-/* The direction of a copy whose kind CUPTI does not tell. Where managed memory is, is not known. */
+/*
+ * The direction of a copy whose kind CUPTI does not tell. It is not known where managed memory is.
+ */
 static enum direction direction_by_memory(const struct fbt_gpu_work *work)
 {
 	bool from_host = is_host_memory(work->copy.source_memory);

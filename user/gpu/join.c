@@ -92,7 +92,7 @@ static int grow(struct id_table *table)
 
 static int init_table(struct id_table *table)
 {
-	/* The process chooses the ids: not even it may know which of them meet in a slot. */
+	/* The process chooses the ids, so it must not be able to tell which of them collide. */
 	if (getrandom(&table->factor, sizeof(table->factor), GRND_NONBLOCK) < 0)
 		table->factor = UINT64_C(0x9e3779b97f4a7c15);
 	table->factor |= 1;
@@ -455,7 +455,7 @@ int gpu_join__add(struct gpu_join *join, const struct fbt_header *event, struct 
 	counts->syncs += record->kind == JOIN_SYNC;
 	if (record->kind == JOIN_WORK)
 		list_work(join, record, counts);
-	/* Whose step a call without times is of nobody knows: its work goes by its own times. */
+	/* A call without times belongs to no step: its work is attributed by its own times. */
 	if (record->kind == JOIN_CALL && record->api.correlation && record->api.end_ns &&
 	    index_call(join, record))
 		return lose(join, record);

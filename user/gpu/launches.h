@@ -3,7 +3,7 @@
  * Launches: how long they take and how long they wait. Pure.
  *
  * A launch is a call with all work of its correlation id; its first work stands for it. It is in
- * the queue from the end of the call to the start of its last work, a graph until its last node.
+ * the queue from the end of the call to the start of its last work (of a graph: its last node).
  */
 #ifndef FBT_GPU_LAUNCHES_H
 #define FBT_GPU_LAUNCHES_H

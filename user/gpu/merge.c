@@ -135,7 +135,7 @@ static uint64_t without_room(const struct fbt_gpu_flush *flush)
 	return add_saturating(flush->ring_lost, flush->no_buffer);
 }
 
-/* That a step was sealed too early is learnt from the records of it that come later. */
+/* Records of a step that come after it was sealed show that it was sealed too early. */
 static int resolve(struct merge_process *process)
 {
 	const struct join_record *late;

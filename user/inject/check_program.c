@@ -15,7 +15,6 @@
 #include "inject/place.h"
 #include "proc/namespace.h"
 #include "proc/open.h"
-#include "proc/process.h"
 #include "sandbox/privilege.h"
 #include "steps/elf_file.h"
 

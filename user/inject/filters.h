@@ -67,7 +67,8 @@ struct inject_call {
 /*
  * The system calls from the diversion of a thread to a working shim: those of the stub
  * (cupti/stub), of glibc's pthread_create, dlopen and thread exit, and of the shim and CUPTI. They
- * are as strace shows them, with arguments that a filter may check.
+ * are as strace shows them, with arguments that a filter may check. Public because only a process
+ * that is killed for every other call proves the list complete (tests/live/inject_seccomp.c).
  */
 const struct inject_call *inject_calls(size_t *count);
 

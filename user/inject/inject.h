@@ -12,10 +12,9 @@
 #ifndef FBT_INJECT_INJECT_H
 #define FBT_INJECT_INJECT_H
 
-#include "inject/check.h"
+#include "inject/verdict.h"
 #include "inject/page.h"
 #include "inject/point.h"
-#include "inject/thread.h"
 
 struct broker_order;
 struct inject;

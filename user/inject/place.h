@@ -63,7 +63,7 @@ int inject_place_find(struct inject_place *place, struct proc_ref process, const
 
 /*
  * Writes the stub through /proc/TGID/task/THREAD/mem, unless it is there, and reads it back. The
- * head is written last: without it the bytes are not taken for a stub, and no thread is sent there.
+ * head is written last. Bytes without a head do not count as a stub, so no thread is sent there.
  * hook (NULL: none) is called at INJECT_AT_STUB_PART.
  *
  * 0, and written is set; -EAGAIN the place is no longer free; -EACCES the kernel forbids the write

@@ -32,11 +32,6 @@ static void end_line(struct line *line)
 		line->text[start - 1] = '\0';
 }
 
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void add_time(struct line *line, uint64_t ns)
 {
 	line_add(line, "%s", FORMAT_TIME(ns));

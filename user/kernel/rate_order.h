@@ -15,11 +15,28 @@
 #ifndef FBT_KERNEL_RATE_ORDER_H
 #define FBT_KERNEL_RATE_ORDER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "kernel/rate.h"
+#include "steps/resolve.h"
 
 struct fbt_rate_inside;
+
+/* How often a candidate is called, and how long its calls take. */
+struct rate {
+	const struct step_function *function; /* borrowed */
+	/*
+	 * In since_ns. A call that the function makes of itself is a part of the outer one and not
+	 * counted, unless too_often.
+	 */
+	uint64_t calls;
+	uint64_t ended;		 /* calls whose begin and end were seen */
+	uint64_t mean_ns;	 /* of these; 0: not known, because ended is 0 */
+	uint64_t since_ns;	 /* how long it was probed */
+	bool too_often;		 /* it was detached by rates__check() */
+	unsigned int call_sites; /* probed, where it has no exits to probe */
+	bool shared_site;	 /* so many others pass a call site that it was given up */
+};
 
 /* A candidate and its kind, by which insides is indexed (OUTER * FBT_KIND_COUNT + INNER). */
 struct rated {

@@ -10,11 +10,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/vec.h"
 #include "fbt_shared.h"
 #include "kernel/rate_order.h"
-#include "kernel/rate_sites.h"
 #include "kernel/step_probes.h"
 #include "rates.skel.h"
+#include "steps/site.h"
 
 /*
  * A function with more calls per second is detached. In a guest a probed return may take 20 us, so
@@ -22,6 +23,26 @@
  */
 #define CALLS_PER_S_MAX 2000
 #define CALLS_MIN	100
+
+struct known_site {
+	uint64_t address;
+	uint32_t kind; /* the one for which it is probed */
+	bool on;
+};
+
+/*
+ * The call sites in process tgid where the calls of candidates end that have no exits to probe. The
+ * kernel side puts each new one into map; it is probed here by program, which is attached for
+ * link_tgid (uprobes__attach).
+ */
+struct call_sites {
+	int map;
+	const struct bpf_program *program;
+	uint32_t tgid;
+	uint32_t link_tgid;
+	struct uprobes *uprobes;
+	VEC(struct known_site) known;
+};
 
 struct watched {
 	struct rate rate;
@@ -39,10 +60,110 @@ struct rates {
 	struct rates_bpf *skel;
 	struct mapped counts; /* struct fbt_rate by kind, which is the index in watched + 1 */
 	struct mapped insides;
-	struct rate_sites *sites;
+	struct call_sites sites;
 	struct watched *watched;
 	size_t count;
 };
+
+static int open_sites(struct call_sites *sites, bool multi)
+{
+	sites->uprobes = uprobes__new(multi);
+	if (!sites->uprobes)
+		return -ENOMEM;
+	uprobes__set_quiet(sites->uprobes, log_level() < LOG_DEBUG);
+	return 0;
+}
+
+static void close_sites(struct call_sites *sites)
+{
+	uprobes__free(sites->uprobes);
+	vec_free(&sites->known);
+}
+
+static void set_site_state(const struct call_sites *sites, uint64_t address,
+			   enum fbt_site_state state)
+{
+	struct fbt_site site;
+
+	if (bpf_map_lookup_elem(sites->map, &address, &site))
+		return;
+	site.state = state;
+	/* A kind that is added meanwhile is added again by its next call. */
+	(void)bpf_map_update_elem(sites->map, &address, &site, BPF_EXIST);
+}
+
+static int probe_site(const struct call_sites *sites, const struct known_site *known)
+{
+	struct step_site place;
+	int err = step_site_find(&place, sites->tgid, known->address);
+
+	if (err)
+		return err;
+	err = step_probes_attach_site(sites->uprobes, sites->program, &place, known->kind,
+				      sites->link_tgid);
+	step_site_clear(&place);
+	return err;
+}
+
+static void add_site(struct call_sites *sites, uint64_t address, const struct fbt_site *site)
+{
+	struct known_site known = {
+		.address = address,
+		.kind = (uint32_t)__builtin_ctzll(site->kinds),
+	};
+	int err = vec_push(&sites->known, known);
+
+	if (!err)
+		err = probe_site(sites, &known);
+	if (err)
+		log_debug("call site 0x%llx: not probed: %s", (unsigned long long)address,
+			  strerror(-err));
+	else
+		sites->known.items[sites->known.count - 1].on = true;
+	set_site_state(sites, address, err ? FBT_SITE_REFUSED : FBT_SITE_PROBED);
+}
+
+static void probe_new_sites(struct call_sites *sites)
+{
+	uint64_t address, *last = NULL;
+	struct fbt_site site;
+
+	/* Only the kernel side adds entries, and none is removed: no key is met twice. */
+	while (!bpf_map_get_next_key(sites->map, last, &address)) {
+		last = &address;
+		if (!bpf_map_lookup_elem(sites->map, &address, &site) &&
+		    site.state == FBT_SITE_TOLD && site.kinds)
+			add_site(sites, address, &site);
+	}
+}
+
+/*
+ * Gives up the sites that were first seen with a kind: they cost too much. Calls of other kinds
+ * from there have no end from then on.
+ */
+static void drop_sites(struct call_sites *sites, uint32_t kind)
+{
+	vec_for_each (known, &sites->known) {
+		if (known->kind != kind || !known->on)
+			continue;
+		known->on = false;
+		set_site_state(sites, known->address, FBT_SITE_REFUSED);
+	}
+	step_probes_detach_sites(sites->uprobes, kind);
+}
+
+/* How many sites of a kind are probed. */
+static unsigned int count_sites(const struct call_sites *sites, uint32_t kind)
+{
+	unsigned int count = 0;
+	struct fbt_site site;
+
+	vec_for_each (known, &sites->known) {
+		if (known->on && !bpf_map_lookup_elem(sites->map, &known->address, &site))
+			count += site.kinds >> kind & 1;
+	}
+	return count;
+}
 
 static int map_array(struct mapped *mapped, const struct bpf_map *map, size_t size)
 {
@@ -81,9 +202,13 @@ static int load(struct rates *rates, uint32_t tgid, uint32_t link_tgid, bool mul
 				FBT_INSIDES * sizeof(struct fbt_rate_inside));
 	if (err)
 		return err;
-	rates->sites = rate_sites__new(bpf_map__fd(rates->skel->maps.rate_sites),
-				       rates->skel->progs.handle_rate, tgid, link_tgid, multi);
-	return rates->sites ? 0 : -ENOMEM;
+	rates->sites = (struct call_sites){
+		.map = bpf_map__fd(rates->skel->maps.rate_sites),
+		.program = rates->skel->progs.handle_rate,
+		.tgid = tgid,
+		.link_tgid = link_tgid,
+	};
+	return open_sites(&rates->sites, multi);
 }
 
 static int watch(struct rates *rates, size_t index, const struct step_function *function,
@@ -164,16 +289,16 @@ static void check(struct rates *rates, size_t index)
 		watched->rate.too_often = true;
 		read_rate(rates, index);
 		let_go(watched);
-		rate_sites__drop(rates->sites, kind);
+		drop_sites(&rates->sites, kind);
 	} else if (!watched->rate.shared_site && is_too_often(count->strangers, since_ns)) {
 		watched->rate.shared_site = true;
-		rate_sites__drop(rates->sites, kind);
+		drop_sites(&rates->sites, kind);
 	}
 }
 
 void rates__check(struct rates *rates)
 {
-	rate_sites__turn(rates->sites);
+	probe_new_sites(&rates->sites);
 	for (size_t i = 0; i < rates->count; i++)
 		if (rates->watched[i].uprobes)
 			check(rates, i);
@@ -199,7 +324,7 @@ void rates__finish(struct rates *rates, struct rate *result)
 
 		if (watched->uprobes)
 			read_rate(rates, i);
-		watched->rate.call_sites = rate_sites__count(rates->sites, (uint32_t)i + 1);
+		watched->rate.call_sites = count_sites(&rates->sites, (uint32_t)i + 1);
 		log_debug("%s: %llu calls, %llu timed", step_function_alone(watched->rate.function),
 			  (unsigned long long)watched->rate.calls,
 			  (unsigned long long)watched->rate.ended);
@@ -216,7 +341,7 @@ void rates__free(struct rates *rates)
 	for (size_t i = 0; rates->watched && i < rates->count; i++)
 		let_go(&rates->watched[i]);
 	free(rates->watched);
-	rate_sites__free(rates->sites);
+	close_sites(&rates->sites);
 	unmap(&rates->counts);
 	unmap(&rates->insides);
 	rates_bpf__destroy(rates->skel);

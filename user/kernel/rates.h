@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "kernel/rate.h"
+#include "kernel/rate_order.h"
 #include "steps/resolve.h"
 
 struct rates;

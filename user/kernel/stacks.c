@@ -18,7 +18,7 @@
 #define SAMPLE_NS  (800 * NS_PER_MS)
 #define TURN_US	   20000
 #define SAMPLES_HZ 99
-/* Of a thread that uses little of a CPU. */
+/* The highest rate, for a thread that uses little of a CPU. */
 #define SAMPLES_HZ_MAX 999
 /* The step function of a Rust server may be 20 KiB above the leaf. A record is at most 64 KiB. */
 #define STACK_BYTES 32768
@@ -28,7 +28,10 @@
 /* A thread that used less of a CPU is idle: 0.2 %. */
 #define BUSY_PART 500
 
-/* The registers that may be in a function without a word on the stack, in the order of a record. */
+/*
+ * Registers that may point into a function that has nothing on the stack yet, in the order of a
+ * record.
+ */
 #ifdef __aarch64__
 #define REGS	  (1ull << PERF_REG_ARM64_LR | 1ull << PERF_REG_ARM64_PC)
 #define REG_COUNT 2
@@ -94,8 +97,7 @@ int stacks_add(struct stacks *stacks, const mapping_vec *maps, uint32_t sample, 
 }
 
 /*
- * Of CPU time: as many samples of a thread that uses a tenth of a CPU as of one that uses all of
- * it.
+ * By CPU time: a thread that uses a tenth of a CPU gets as many samples as one that uses all of it.
  */
 static uint32_t samples_hz(const struct thread_use *use, uint64_t period_ns)
 {
@@ -138,7 +140,7 @@ static void close_sampled(struct sampled *sampled)
 	*sampled = (struct sampled){.fds = {-1, -1}};
 }
 
-/* The samples by waits find what a thread does that mostly blocks; without them it goes on. */
+/* Samples by waits show what a thread that mostly blocks does. Sampling works without them too. */
 static int open_sampled(struct sampled *sampled, uint32_t tid, uint32_t hz)
 {
 	void *ring;
@@ -160,7 +162,10 @@ static int open_sampled(struct sampled *sampled, uint32_t tid, uint32_t hz)
 	return 0;
 }
 
-/* Takes abi, registers, size of the stack, the stack, and how much of it was there. */
+/*
+ * Reads the ABI, the registers, the size of the stack, the stack, and how many of its bytes are
+ * valid.
+ */
 static int take_sample(struct sampler *sampler, const uint8_t *data, size_t size)
 {
 	uint64_t abi, stack_bytes, copied;

@@ -47,13 +47,6 @@ static uint16_t *slot_id(const struct shared *shared, uint32_t tid)
 	return chunk < shared->id_chunks ? &shared->ids[chunk].slot[tid % FBT_IDS] : NULL;
 }
 
-uint32_t slots_find(const struct shared *shared, uint32_t tid)
-{
-	uint16_t *id = slot_id(shared, tid);
-
-	return id ? __atomic_load_n(id, __ATOMIC_ACQUIRE) : 0;
-}
-
 static uint32_t pop_free(struct shared *shared)
 {
 	struct fbt_control *control = shared->control;
@@ -176,8 +169,8 @@ bool slots_add(const struct shared *shared, uint32_t index, uint64_t now_ns,
 	if (slot->state == FBT_SLOT_DEAD)
 		now_ns = slot->died_ns;
 	/*
-	 * Marked as in a call when it got its slot, but seen in another one: its time counts from
-	 * now on. Without another call it is still in the first one, and no time counts yet.
+	 * The thread was marked as in a call when it got its slot. If it is in another call now,
+	 * its time counts from now on; else it is still in the first one, and no time counts yet.
 	 */
 	if (slot->born_ns == UINT64_MAX && (start || ns))
 		shared->slots[index].born_ns = now_ns;
@@ -293,7 +286,7 @@ struct traced *traced_set__add(struct traced_set *set, uint32_t tgid)
 	return traced;
 }
 
-/* The counters of a thread that already exists, at the begin. */
+/* Sets the counters at the beginning, for a thread that already exists. */
 static void note_use(struct fbt_slot *slot, uint32_t tgid, uint32_t tid)
 {
 	struct thread_use use;
@@ -389,7 +382,7 @@ static void count_live(struct traced_set *set)
 	}
 }
 
-/* Fills in a thread's name and what it used; of a thread that lives, as of now. */
+/* Fills in a thread's name and what it has used: until now if it lives, else until its end. */
 static void find_use(const struct fbt_slot *slot, struct fbt_thread_use *use)
 {
 	struct proc_ref ref = {slot->tgid, slot->tid};
@@ -426,7 +419,7 @@ static void send_use(struct traced_set *set, uint32_t index, uint64_t now_ns)
 		use.call_ns += own.rows[nr].ns + own.open_ns[nr];
 	}
 	find_use(&set->shared->slots[index], &use);
-	/* That was ending when it got its slot, and perhaps had another one before. */
+	/* The thread was ending when it got this slot, and may have had another one before. */
 	if (use.header.flags == FBT_USE_ENDED && !use.calls)
 		return;
 	record_send(set->output, &use, sizeof(use), FBT_EVENT_THREAD_USE);

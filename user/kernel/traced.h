@@ -46,9 +46,6 @@ void slots_mark_blocked(struct shared *shared, uint32_t slot);
 /* Slots with this index and above were never used. */
 uint32_t slots_used(const struct shared *shared);
 
-/* Slot of a thread; 0 if it is not traced. */
-uint32_t slots_find(const struct shared *shared, uint32_t tid);
-
 /* Ends the slot of a thread that ended during slots_take(), as the BPF side would have done. */
 void slots_end(struct shared *shared, uint32_t tid, uint64_t now_ns);
 

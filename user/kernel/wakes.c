@@ -25,14 +25,6 @@ static uint64_t part_of(uint64_t ns, uint64_t part_ns, uint64_t whole_ns)
 	return whole_ns ? (uint64_t)((unsigned __int128)ns * part_ns / whole_ns) : 0;
 }
 
-static uint64_t take(uint64_t ns, uint64_t *left_ns)
-{
-	uint64_t taken = min_u64(ns, *left_ns);
-
-	*left_ns -= taken;
-	return taken;
-}
-
 /* A stretch without long calls, from a time at which the counters are known. */
 static void walk_stretch(struct walk *walk, uint64_t from_ns, uint64_t busy_ns, uint64_t delay_ns)
 {
@@ -41,10 +33,10 @@ static void walk_stretch(struct walk *walk, uint64_t from_ns, uint64_t busy_ns, 
 	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(from_ns, wake->start_ns));
 	uint64_t part_ns = left_ns;
 
-	wake->delay_ns += take(part_of(sub_saturating(walk->delay_ns, delay_ns), part_ns, whole_ns),
-			       &left_ns);
-	wake->call_ns +=
-		take(part_of(sub_saturating(walk->busy_ns, busy_ns), part_ns, whole_ns), &left_ns);
+	wake->delay_ns += take_u64(
+		part_of(sub_saturating(walk->delay_ns, delay_ns), part_ns, whole_ns), &left_ns);
+	wake->call_ns += take_u64(
+		part_of(sub_saturating(walk->busy_ns, busy_ns), part_ns, whole_ns), &left_ns);
 	wake->cpu_ns += left_ns;
 	walk->at_ns = min_u64(walk->at_ns, from_ns);
 }
@@ -70,7 +62,7 @@ static void walk_call(struct walk *walk, const struct fbt_past_call *call)
 	uint64_t begin_ns = sub_saturating(call->end_ns, call->duration_ns);
 	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(begin_ns, walk->wake->start_ns));
 
-	walk->wake->delay_ns += take(call->call_delay_ns, &left_ns);
+	walk->wake->delay_ns += take_u64(call->call_delay_ns, &left_ns);
 	if (left_ns)
 		add_call(walk, call->nr, left_ns);
 	walk->at_ns = min_u64(walk->at_ns, begin_ns);

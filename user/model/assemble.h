@@ -98,6 +98,7 @@ void pending__mark_exited(struct pending *pending, uint32_t tgid);
 int pending__release(struct pending *pending, uint32_t tgid);
 int pending__flush(struct pending *pending);
 
+/* What is held at present. */
 size_t pending__call_count(const struct pending *pending);
 size_t pending__thread_count(const struct pending *pending);
 

@@ -554,7 +554,7 @@ static const char performance_words[] =
 	"MOE VLLM MARLIN PAGED GRAPH SCHED BATCH ATTN ATTENTION_POLICY FLASH CUDA TRITON GREEDY "
 	"REUSABLE_EXECUTION FA";
 
-static bool has_word(const char *name, const char *words)
+static bool has_any(const char *name, const char *words)
 {
 	for (size_t length; *words; words += length + (words[length] == ' ')) {
 		length = strcspn(words, " ");
@@ -566,14 +566,14 @@ static bool has_word(const char *name, const char *words)
 
 static void write_effects(struct json *json, const char *name)
 {
-	bool diagnostics = has_word(name, diagnostics_words);
-	bool memory = has_word(name, memory_words);
-	bool correctness = has_word(name, correctness_words);
+	bool diagnostics = has_any(name, diagnostics_words);
+	bool memory = has_any(name, memory_words);
+	bool correctness = has_any(name, correctness_words);
 
 	json_array_begin(json, "affects");
 	if (correctness)
 		json_string(json, NULL, "correctness");
-	if (!(diagnostics || memory || correctness) || has_word(name, performance_words))
+	if (!(diagnostics || memory || correctness) || has_any(name, performance_words))
 		json_string(json, NULL, "performance");
 	if (memory)
 		json_string(json, NULL, "memory");

@@ -43,14 +43,6 @@ uint64_t step_compute_ns(const struct step *step)
 	return sub_saturating(step_total_ns(step), step_syscall_ns(step));
 }
 
-static uint64_t take(uint64_t ns, uint64_t *left_ns)
-{
-	uint64_t taken = min_u64(ns, *left_ns);
-
-	*left_ns -= taken;
-	return taken;
-}
-
 /* Time on a CPU in calls: what they took, without waiting for a CPU and without sleeping. */
 static uint64_t cpu_in_calls_ns(const struct fbt_step *record)
 {
@@ -80,21 +72,21 @@ void step_split(const struct step *step, struct step_parts *parts)
 
 		if (!wait_known)
 			waited_ns = 0;
-		ns[STEP_CALLS + i] = take(record->sums[i].ns - waited_ns, &left_ns);
+		ns[STEP_CALLS + i] = take_u64(record->sums[i].ns - waited_ns, &left_ns);
 		delay_ns = add_saturating(delay_ns, waited_ns);
 	}
 	if (wait_known)
-		ns[STEP_CPU_WAIT] = take(delay_ns, &left_ns);
+		ns[STEP_CPU_WAIT] = take_u64(delay_ns, &left_ns);
 	if (!parts->known) {
 		ns[STEP_OWN] = left_ns;
 		return;
 	}
 	if (step_calls_known(step)) {
 		ns[STEP_OWN] =
-			take(sub_saturating(record->cpu_ns, cpu_in_calls_ns(record)), &left_ns);
-		ns[STEP_FAULTS] = take(record->fault_wait_ns, &left_ns);
+			take_u64(sub_saturating(record->cpu_ns, cpu_in_calls_ns(record)), &left_ns);
+		ns[STEP_FAULTS] = take_u64(record->fault_wait_ns, &left_ns);
 	} else {
-		ns[STEP_OWN] = take(record->cpu_ns, &left_ns);
+		ns[STEP_OWN] = take_u64(record->cpu_ns, &left_ns);
 	}
 	ns[step_was_stopped(step) ? STEP_STOPPED : STEP_OFF_CPU] = left_ns;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "model/syscalls.h"
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "model/syscall_tables.h"
 
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
@@ -71,7 +71,7 @@ enum fbt_category syscall_category(enum fbt_arch arch, uint32_t nr)
 }
 
 /*
- * Each name between spaces. Calls with a directory's descriptor and a path (openat) are not here,
+ * Calls with a directory's descriptor and a path (openat) are not here,
  * because they use the file at the path.
  */
 static const char *const takes_descriptor =
@@ -80,9 +80,9 @@ static const char *const takes_descriptor =
 	" fdatasync fgetxattr flistxattr flock fremovexattr fsetxattr fstat fstatfs fsync ftruncate"
 	" getdents getdents64 getpeername getsockname getsockopt inotify_add_watch inotify_rm_watch"
 	" ioctl listen lseek mq_getsetattr mq_notify mq_timedreceive mq_timedsend pidfd_getfd"
-	" pidfd_send_signal pread64 preadv preadv2 process_madvise process_mrelease pwrite64 "
-	"pwritev"
-	" pwritev2 read readahead readv recvfrom recvmmsg recvmsg sendfile sendmmsg sendmsg sendto"
+	" pidfd_send_signal pread64 preadv preadv2 process_madvise process_mrelease pwrite64"
+	" pwritev pwritev2 read readahead readv recvfrom recvmmsg recvmsg sendfile sendmmsg "
+	"sendmsg sendto"
 	" setns setsockopt shutdown splice sync_file_range syncfs tee timerfd_gettime"
 	" timerfd_settime vmsplice write writev ";
 
@@ -92,14 +92,6 @@ static const char *const returns_descriptor =
 	" memfd_create memfd_secret mq_open open open_by_handle_at open_tree openat openat2"
 	" perf_event_open pidfd_getfd pidfd_open signalfd signalfd4 socket timerfd_create"
 	" userfaultfd ";
-
-static bool has_word(const char *words, const char *word)
-{
-	char spaced[64];
-
-	snprintf(spaced, sizeof(spaced), " %s ", word);
-	return strstr(words, spaced) != NULL;
-}
 
 uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
 {
@@ -112,9 +104,9 @@ uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
 		return FBT_FD_FIRST | FBT_FD_CLOSED;
 	if (!strcmp(name, "io_uring_enter"))
 		return FBT_FD_FIRST | FBT_FD_RING;
-	if (has_word(takes_descriptor, name))
+	if (text_list_has(takes_descriptor, ' ', name))
 		found |= FBT_FD_FIRST;
-	if (has_word(returns_descriptor, name))
+	if (text_list_has(returns_descriptor, ' ', name))
 		found |= FBT_FD_MADE;
 	return found;
 }

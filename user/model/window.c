@@ -88,7 +88,7 @@ void thread_table_leave_out(struct thread_table *table, const struct fbt_thread_
 {
 	struct fbt_thread_use *rest = &table->rest;
 
-	if (!table->left_out++)
+	if (!table->overflow_count++)
 		rest->header.flags = FBT_USE_CPU_KNOWN;
 	if (!(use->header.flags & FBT_USE_CPU_KNOWN))
 		rest->header.flags = 0;
@@ -376,7 +376,7 @@ static struct process *insert_process(struct window *window, uint32_t tgid)
 static void count_unkept(struct window *window, uint32_t tgid, uint64_t start_ns)
 {
 	if (overflow__add(window->overflow, tgid, start_ns))
-		window->processes_left_out++;
+		window->overflow_processes++;
 }
 
 struct process *window__touch_process(struct window *window, uint32_t tgid)

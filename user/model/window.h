@@ -51,7 +51,7 @@ void row_table_clear(struct row_table *table);
 /* What the threads of one process used. */
 struct thread_table {
 	VEC(struct fbt_thread_use) threads; /* those that were busiest, in no order */
-	uint64_t left_out;		    /* further threads; together: */
+	uint64_t overflow_count;	    /* further threads; together: */
 	struct fbt_thread_use rest;
 };
 
@@ -131,7 +131,7 @@ struct window {
 	struct file_table files;
 	struct gpu_table gpus;
 	struct overflow *overflow;
-	uint64_t processes_left_out;
+	uint64_t overflow_processes; /* not kept: more than WINDOW_PROCESSES_MAX */
 	struct fbt_lost lost;
 	struct fbt_cost cost;
 	uint64_t steps;

@@ -9,7 +9,6 @@
 #include "model/step.h"
 #include "model/window.h"
 #include "output/sink.h"
-#include "output/slice.h"
 
 /*
  * Writes each line with one write(2) to fd, which stays the caller's. metadata is borrowed. NULL:

@@ -34,8 +34,8 @@ static void add_counts(struct json_fields *shape, char lost_keys[][JSONL_KEY_SIZ
 	json_fields_uint(shape, "steps", window->steps);
 	json_fields_uint(shape, "incomplete_steps", window->incomplete_steps);
 	json_fields_uint(shape, "skipped_records", window->skipped_records);
-	if (window->processes_left_out)
-		json_fields_uint(shape, "processes_left_out", window->processes_left_out);
+	if (window->overflow_processes)
+		json_fields_uint(shape, "processes_left_out", window->overflow_processes);
 	json_fields_bool(shape, "cut_off", window->cut_off);
 	for (int i = 0; i < FBT_LOST_COUNT; i++) {
 		if (!window__may_lose(window, (enum fbt_lost_cause)i))

@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* Version 1 says "none" by a number near 2^63, rounded down to whole pages of any size. */
 #define MEMORY_MAX (UINT64_C(1) << 62)
 
@@ -16,18 +18,6 @@ struct hierarchy {
 	char folder[PATH_MAX];	/* the mount point */
 	char options[PATH_MAX]; /* of version 1: its controllers are among them */
 };
-
-static bool has_word(const char *list, const char *word)
-{
-	size_t size = strlen(word);
-
-	for (const char *at = list; at; at = strchr(at, ',')) {
-		at += *at == ',';
-		if (!strncmp(at, word, size) && (!at[size] || at[size] == ','))
-			return true;
-	}
-	return false;
-}
 
 /* Blanks in a path are written as \040. */
 static void unescape(char *path)
@@ -77,7 +67,8 @@ static bool is_in_hierarchy(char *line, const struct hierarchy *hierarchy, const
 	*path = at;
 	if (hierarchy->v2)
 		return !controllers[1];
-	return has_word(controllers + 1, controller) && has_word(hierarchy->options, controller);
+	return text_list_has(controllers + 1, ',', controller) &&
+	       text_list_has(hierarchy->options, ',', controller);
 }
 
 /* What follows the root in the path, "" or "/…"; NULL: it lies elsewhere. */

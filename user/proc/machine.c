@@ -5,16 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-bool machine_flags_have(const char *line, const char *flag)
-{
-	size_t size = strlen(flag);
-
-	for (const char *at = line; (at = strstr(at, flag)); at += size) {
-		if (at > line && at[-1] == ' ' && (!at[size] || strchr(" \n", at[size])))
-			return true;
-	}
-	return false;
-}
+#include "base/text.h"
 
 /* The flags of the first CPU are those of all. */
 bool machine_has_shadow_stacks(void)
@@ -27,7 +18,8 @@ bool machine_has_shadow_stacks(void)
 	while (file && getline(&line, &size, file) > 0) {
 		if (strncmp(line, "flags", 5))
 			continue;
-		found = machine_flags_have(line, "user_shstk");
+		line[strcspn(line, "\n")] = 0;
+		found = text_list_has(line, ' ', "user_shstk");
 		break;
 	}
 	free(line);

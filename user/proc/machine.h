@@ -11,7 +11,4 @@
  */
 bool machine_has_shadow_stacks(void);
 
-/* The same for a flags line of /proc/cpuinfo. */
-bool machine_flags_have(const char *line, const char *flag);
-
 #endif

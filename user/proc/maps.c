@@ -160,7 +160,7 @@ static int check_is_process(uint32_t tgid, struct thread_status *status)
 	if (err)
 		return err;
 	/* If the first thread has ended, the process is named by one of its other threads. */
-	return status->tgid == tgid || processes_living_thread(status->tgid) == tgid ? 0 : -EINVAL;
+	return status->tgid == tgid || processes_live_thread(status->tgid) == tgid ? 0 : -EINVAL;
 }
 
 static void explain_failure(uint32_t tgid, int err)

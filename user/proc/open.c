@@ -135,7 +135,7 @@ int regular_file_open(const char *path, struct stat *status)
 	int place, fd = -1, err = 0;
 	char again[32];
 
-	/* O_PATH does not open the device behind a path, so it has no side effects. */
+	/* O_PATH does not open the device at a path, so it has no side effects. */
 	place = open(path, O_PATH | O_CLOEXEC);
 	if (place < 0)
 		return -errno;

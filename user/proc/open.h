@@ -16,7 +16,7 @@
 /*
  * A process or one of its threads, as /proc names it. If the first thread has ended before the
  * others, most files of the process can be read only through a living thread: see
- * processes_living_thread().
+ * processes_live_thread().
  */
 struct proc_ref {
 	uint32_t tgid;

@@ -103,7 +103,7 @@ int threads_list(uint32_t tgid, pid_vec *threads)
 	return err;
 }
 
-uint32_t processes_living_thread(uint32_t tgid)
+uint32_t processes_live_thread(uint32_t tgid)
 {
 	uint32_t found = tgid;
 	pid_vec threads = {0};
@@ -121,7 +121,7 @@ uint32_t processes_living_thread(uint32_t tgid)
 
 struct proc_ref processes_ref(uint32_t tgid)
 {
-	return (struct proc_ref){tgid, processes_living_thread(tgid)};
+	return (struct proc_ref){tgid, processes_live_thread(tgid)};
 }
 
 uint32_t processes_count_threads(uint32_t tgid)

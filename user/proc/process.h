@@ -32,7 +32,7 @@ int threads_list(uint32_t tgid, pid_vec *threads);
  * A thread through which the files of the process in /proc can be read: the first thread, or
  * another one if the first has ended. Returns tgid if no thread lives.
  */
-uint32_t processes_living_thread(uint32_t tgid);
+uint32_t processes_live_thread(uint32_t tgid);
 
 /* A reference to the process through that thread. */
 struct proc_ref processes_ref(uint32_t tgid);

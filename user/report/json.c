@@ -328,7 +328,7 @@ static void write_window(struct json *json, const struct window *window)
 	json_uint(json, "steps", window->steps);
 	json_uint(json, "incomplete_steps", window->incomplete_steps);
 	json_uint(json, "skipped_records", window->skipped_records);
-	json_uint(json, "processes_left_out", window->processes_left_out);
+	json_uint(json, "processes_left_out", window->overflow_processes);
 
 	json_object_begin(json, "lost");
 	for (int i = 0; i < FBT_LOST_COUNT; i++) {
@@ -610,10 +610,10 @@ static void write_threads(struct json *json, const struct window *window,
 		json_object_end(json);
 	}
 	json_array_end(json);
-	if (!table->left_out)
+	if (!table->overflow_count)
 		return;
 	json_object_begin(json, "more_threads");
-	json_uint(json, "count", table->left_out);
+	json_uint(json, "count", table->overflow_count);
 	write_use(json, window, &table->rest);
 	json_object_end(json);
 }

@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arith.h"
 #include "base/format.h"
 #include "model/syscalls.h"
 #include "report/part.h"
@@ -161,7 +160,7 @@ static const char *find_doubt(const struct tally_step *step)
 	return step->complete ? "" : "* incomplete";
 }
 
-/* The same where calls were not traced, nor is known how long the step was on a CPU. */
+/* The same if calls were not traced and the time on a CPU is not known. */
 static void write_slowest_untraced(const struct report *report, const struct tally_kind *kind)
 {
 	report_line(report, STYLE_DIM, "  %-10s %9s %9s %8s", "slowest", "at", "took", "thread");

@@ -26,10 +26,10 @@ struct tail_group {
 };
 
 /*
- * The slowest of the steps, one in a hundred or as many more as are of the same class; and those in
- * the class of the median. False: there is no tail, because there are less than 200 steps, more
- * than a tenth are of the slowest class, or the slowest take less than 1.3 times as long as the
- * median.
+ * Finds the slowest steps, and those in the class of the median. The slowest are one in a hundred,
+ * and the rest of the class that the last of these is in. False: there is no tail, because there
+ * are fewer than 200 steps, more than a tenth are of the slowest class, or the slowest take less
+ * than 1.3 times as long as the median.
  */
 bool tail__find(const struct tail *tail, struct tail_group *slowest, struct tail_group *median);
 

@@ -6,7 +6,6 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "fbt_shared.h"
-#include "model/syscalls.h"
 #include "output/slice.h"
 #include "report/part.h"
 
@@ -253,17 +252,17 @@ static void warn_of_cost(const struct report *report)
 
 static void warn_of_processes(const struct report *report)
 {
-	uint64_t left_out = report->window->processes_left_out;
+	uint64_t overflow = report->window->overflow_processes;
 
-	if (!left_out)
+	if (!overflow)
 		return;
 	report_line(report, STYLE_WARN,
-		    left_out == 1
+		    overflow == 1
 			    ? "! %s process beyond the first %s: its steps are in the outputs, its "
 			      "syscall table is not; -p names those to trace"
 			    : "! %s processes beyond the first %s: their steps are in the outputs, "
 			      "their syscall tables are not; -p names those to trace",
-		    FORMAT_COUNT(left_out), FORMAT_COUNT(WINDOW_PROCESSES_MAX));
+		    FORMAT_COUNT(overflow), FORMAT_COUNT(WINDOW_PROCESSES_MAX));
 }
 
 /* Whether a function was called, but none of its steps may have been seen. */
@@ -319,11 +318,6 @@ static void write_targets(const struct report *report)
 	}
 	if (count > TARGETS_MAX)
 		report_field(report, "", "and %zu more processes", count - TARGETS_MAX);
-}
-
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
 }
 
 /* How its steps end: "3 exits probed", "ends at 2 call sites". */

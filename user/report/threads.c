@@ -6,7 +6,6 @@
 
 #include "base/arith.h"
 #include "base/format.h"
-#include "output/slice.h"
 #include "report/part.h"
 
 #define ROWS_MAX 16
@@ -48,7 +47,7 @@ static bool is_idle(const struct fbt_thread_use *use)
 static void write_rows(const struct report *report, const struct thread_table *table,
 		       const struct fbt_thread_use *sorted)
 {
-	struct thread_table rest = {.left_out = table->left_out, .rest = table->rest};
+	struct thread_table rest = {.overflow_count = table->overflow_count, .rest = table->rest};
 	char name[64], tid[16];
 	size_t shown = 0;
 
@@ -63,9 +62,9 @@ static void write_rows(const struct report *report, const struct thread_table *t
 		snprintf(tid, sizeof(tid), "%" PRIu32, sorted[i].tid);
 		write_row(report, name, tid, &sorted[i]);
 	}
-	if (!rest.left_out)
+	if (!rest.overflow_count)
 		return;
-	snprintf(name, sizeof(name), "%s more", FORMAT_COUNT(rest.left_out));
+	snprintf(name, sizeof(name), "%s more", FORMAT_COUNT(rest.overflow_count));
 	write_row(report, name, "", &rest.rest);
 }
 

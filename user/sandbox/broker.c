@@ -48,7 +48,8 @@ struct service {
  */
 static int broker_socket = -1;
 static pid_t broker_pid = -1;
-static bool may_wait[BROKER_WORKS];
+/* Of each work, and of WORK_KILL: turns to wait for an answer; 0: without limit. */
+static int answer_turns[BROKER_WORKS + 1];
 
 /* Sends data, with a descriptor unless fd is -1. */
 static int send_with(int socket, void *data, size_t size, int fd)
@@ -270,8 +271,12 @@ int broker_start(const struct broker_task tasks[BROKER_WORKS], void (*give_up)(c
 		run_broker(&service, tool);
 	} else {
 		broker_socket = ends[0];
-		for (int i = 0; i < BROKER_WORKS; i++)
-			may_wait[i] = tasks[i].may_wait;
+		answer_turns[WORK_KILL] = ANSWER_TURNS;
+		for (int i = 0; i < BROKER_WORKS; i++) {
+			int turns = tasks[i].answer_turns ? tasks[i].answer_turns : ANSWER_TURNS;
+
+			answer_turns[i] = tasks[i].may_wait ? 0 : turns;
+		}
 	}
 	if (ends[1] >= 0)
 		close(ends[1]);
@@ -301,17 +306,16 @@ bool broker_is_there(void)
 }
 
 /* Count poll turns, not time: SIGSTOP of both processes must not look like a hung broker. */
-static int await_answer(bool for_ever)
+static int await_answer(int turns)
 {
 	struct pollfd answer = {.fd = broker_socket, .events = POLLIN};
 
-	for (int i = 0; for_ever || i < ANSWER_TURNS; i++) {
+	for (int i = 0; !turns || i < turns; i++) {
 		if (poll(&answer, 1, TURN_MS) > 0)
 			return 0;
 	}
-	log_warn("a file system does not answer, and the process that uses our rights for us waits "
-		 "for it: the window goes on without it (no search for candidates, no other GPU "
-		 "records)");
+	log_warn("the broker process does not answer, because a file system does not: the window "
+		 "continues without it (no search for candidates, no further GPU records)");
 	close_socket();
 	return -ETIMEDOUT;
 }
@@ -320,14 +324,13 @@ static int await_answer(bool for_ever)
 static int give_order(struct broker_order *order, int output, int *made)
 {
 	struct answer answer = {0};
-	bool waits = order->work < BROKER_WORKS && may_wait[order->work];
 	int err = -EPIPE;
 
 	*made = -1;
 	if (broker_socket >= 0)
 		err = send_with(broker_socket, order, sizeof(*order), output);
 	if (!err)
-		err = await_answer(waits);
+		err = await_answer(answer_turns[order->work]);
 	if (!err)
 		err = receive_with(broker_socket, &answer, sizeof(answer), made);
 	return err ? err : answer.result;

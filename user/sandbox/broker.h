@@ -47,6 +47,8 @@ struct broker_task {
 	int (*open)(const void *ctx, const struct broker_order *order);
 	/* The call of open may wait without limit: the user named what it waits for. */
 	bool may_wait;
+	/* Otherwise: how long an answer is waited for, in turns of 100 ms (default: 50). */
+	int answer_turns;
 	const void *ctx;
 };
 

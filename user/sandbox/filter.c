@@ -377,8 +377,8 @@ void sandbox_filter_report(void)
 		if (!refused[nr] || (refused[nr] & SAID))
 			continue;
 		name = seccomp_syscall_resolve_num_arch(seccomp_arch_native(), nr);
-		log_warn("our own call of %s was refused %u times by our filter, and the window "
-			 "goes on: please report that, with the kernel and libc you have",
+		log_warn("system call %s was refused %u times by our filter; the window continues: "
+			 "please report this, with the versions of kernel and libc",
 			 name ? name : "an unknown number", (unsigned int)refused[nr]);
 		free(name);
 		refused[nr] |= SAID;

@@ -236,7 +236,7 @@ int gpu_memfd_serve(const void *nothing, const struct broker_order *order)
  */
 int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 {
-	uint32_t thread = processes_living_thread(tgid);
+	uint32_t thread = processes_live_thread(tgid);
 	int fd = -ENOENT, tried = 0, err;
 	struct mapped_files files;
 	struct dirent *entry;

@@ -75,7 +75,7 @@ static int gather_all(const struct image *image, const struct target_options *op
 	return err;
 }
 
-/* The index of the first place in a mapping, or behind it. */
+/* The index of the first place in a mapping or after it. */
 static size_t first_place(const code_place_vec *busy, const struct mapping *mapping)
 {
 	return vec_lower_bound(busy, item->address, mapping->start);
@@ -90,7 +90,8 @@ static bool has_place(const code_place_vec *busy, const struct mapping *mapping)
 
 /*
  * Adds the functions that the places in a mapping are in. A place is a return address, which may be
- * behind the last instruction of its function; the start of a function is a pointer to it.
+ * just after the last instruction of its function. A place at the start of a function is a pointer
+ * to it.
  */
 static int gather_busy(const struct image *image, const struct mapping *mapping,
 		       const code_place_vec *busy, candidate_vec *candidates)
@@ -130,7 +131,9 @@ static bool means(const char *text, const char *symbol)
 	return step_spec_matches_symbol(&spec, symbol);
 }
 
-/* Overloads have one name, and generic functions too; copies of a static function one symbol. */
+/*
+ * Overloads share a name, and so do generic functions; copies of a static function share a symbol.
+ */
 static void compare_names(struct candidate *candidate, const struct step_function *other,
 			  const char *symbol)
 {
@@ -142,7 +145,9 @@ static void compare_names(struct candidate *candidate, const struct step_functio
 	candidate->symbol_is_shared |= means(function->symbol, symbol);
 }
 
-/* Those of its file may be too small for a candidate, or too many: --step takes them all. */
+/*
+ * --step takes all matches in the file, also those that are too small, or too many, for candidates.
+ */
 static void compare_in_file(struct candidate *candidate, const candidate_vec *all)
 {
 	const struct step_function *function = candidate->function;

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 /*
- * Of this thread, while cs_open runs: capstone 4 and 5 use there what malloc returned, NULL too.
- * The allocator is told nothing but a size, so this cannot be passed to it.
+ * Set for this thread while cs_open runs, where capstone 4 and 5 use what malloc returned even if
+ * it is NULL. An allocator gets only a size, so this cannot be passed to it.
  */
 static _Thread_local jmp_buf *no_memory;
 

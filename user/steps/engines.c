@@ -23,8 +23,8 @@ static const char *const ferrum_methods[] = {
 };
 
 /*
- * Texts of step functions in stripped files, whose names have the word file in them. ferrum: all
- * published releases are stripped. llama.cpp: static programs.
+ * Texts of step functions in stripped files. A text is looked for in files whose name contains the
+ * member file. Stripped are all published releases of ferrum, and static programs with llama.cpp.
  */
 static const struct {
 	const char *file;
@@ -244,7 +244,7 @@ static bool has_word(const char *name, const char *word)
 	return false;
 }
 
-/* Libraries whose functions have such names too, and that make no step: codecs, compilers, … */
+/* Libraries that have functions with such names, but no step: codecs, compilers, … */
 static bool is_foreign(const char *name)
 {
 	static const char *const crates[] = {

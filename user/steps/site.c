@@ -47,7 +47,7 @@ static int open_place(struct place *place, uint32_t tgid, uint64_t address)
 	if (!err && !mapping)
 		err = -ENOENT;
 	if (!err)
-		err = image_open(&place->image, processes_living_thread(tgid), mapping);
+		err = image_open(&place->image, processes_live_thread(tgid), mapping);
 	if (!err)
 		err = elf_file__code_address(place->image.elf,
 					     address - mapping->start + mapping->offset,
@@ -68,7 +68,7 @@ static int find_caller(struct place *place, uint32_t tgid, struct code_range *ra
 	elf_fdes_clear(&place->image.fdes);
 	memset(&place->image.fdes, 0, sizeof(place->image.fdes));
 	if (err != -ENOMEM)
-		err = image_read(&place->image, processes_living_thread(tgid), NULL, 0);
+		err = image_read(&place->image, processes_live_thread(tgid), NULL, 0);
 	return err ? err : image_extent(&place->image, place->address - 1, range);
 }
 

@@ -8,7 +8,9 @@
 
 #define PLACES_MAX  256
 #define CHUNK_BYTES (4u << 20)
-/* Pieces of functions whose jumps are looked for, each in a pass of its own. */
+/*
+ * Most pieces of functions for which the jumps to them are looked for, each in a pass of its own.
+ */
 #define PIECES_MAX 8
 /* The array or structure that a pointer may be in. */
 #define ARRAY_BYTES 48
@@ -102,7 +104,9 @@ static int look_in_all(struct hunt *hunt, uint32_t flags, look_fn look)
 	return err;
 }
 
-/* Whether a literal of a format of Rust has length bytes: the mark of an argument or a 0 ends it.
+/*
+ * Whether a literal in a Rust format string has length bytes: the mark of an argument, or 0,
+ * follows it.
  */
 static bool is_literal(const struct hunt *hunt, const uint8_t *text, size_t left, size_t length)
 {
@@ -111,9 +115,9 @@ static bool is_literal(const struct hunt *hunt, const uint8_t *text, size_t left
 }
 
 /*
- * Adds the places that code may refer to for a text at data + at: its begin, or the begin of a
- * format of Rust, where the length of the text stands before it: one byte, or 0x80 and two. Before
- * that may stand the mark of an argument.
+ * Adds the places that code may refer to for a text at data + at: its beginning, or the beginning
+ * of a Rust format string. There the length of the text precedes it, as one byte or as 0x80 and two
+ * bytes, perhaps after the mark of an argument.
  */
 static int add_text(struct hunt *hunt, uint64_t address, const uint8_t *data, size_t size,
 		    size_t at)
@@ -192,8 +196,8 @@ static bool is_absolute(const uint8_t *data)
 }
 
 /*
- * Instructions are not decoded one by one: that four bytes look like the distance to one of a few
- * targets, and those before like such an instruction, happens by chance once in many GiB.
+ * Instructions are not decoded one by one. Four bytes that happen to be the distance to one of a
+ * few targets, after bytes that look like such an instruction, occur once in many GiB.
  */
 static int look_in_x86(struct hunt *hunt, uint64_t address, const uint8_t *data, size_t size)
 {
@@ -255,7 +259,7 @@ static int look_in_arm64(struct hunt *hunt, uint64_t address, const uint8_t *dat
 	return err;
 }
 
-/* The address that a relocation writes; 0: another kind, or that of another file. */
+/* The address that a relocation writes; 0: it is of another kind, or refers to another file. */
 static uint64_t relocated(enum fbt_arch arch, const Elf64_Rela *rela,
 			  const struct elf_section *symbols)
 {
@@ -417,7 +421,7 @@ static int add_user(text_user_vec *users, uint64_t address, uint64_t size)
 	return vec_insert(users, at, user);
 }
 
-/* Adds the functions that the places in code are in, and those of pieces to pieces. */
+/* Adds the functions that contain the places in code; a piece of a function goes to pieces. */
 static int add_users(text_user_vec *users, text_user_vec *pieces, const struct hunt *hunt)
 {
 	const struct image *image = hunt->image;
@@ -436,7 +440,9 @@ static int add_users(text_user_vec *users, text_user_vec *pieces, const struct h
 	return err;
 }
 
-/* Adds the functions that jump into the pieces, whose own names and entries nobody knows. */
+/*
+ * Adds the functions that jump into the pieces. It is not known which function a piece belongs to.
+ */
 static int add_owners(struct hunt *hunt, text_user_vec *users, const text_user_vec *pieces)
 {
 	text_user_vec inner = {0};

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/vec.h"
+
 /*
  * Pointer encodings of the Linux Standard Base: the low four bits are the format, the next three
  * the base.

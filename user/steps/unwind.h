@@ -6,7 +6,6 @@
 #ifndef FBT_STEPS_UNWIND_H
 #define FBT_STEPS_UNWIND_H
 
-#include "base/vec.h"
 #include "steps/elf_file.h"
 
 struct elf_fdes {

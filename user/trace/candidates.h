@@ -5,6 +5,7 @@
 
 #include "kernel/rates.h"
 #include "options.h"
+#include "steps/find.h"
 
 #define CANDIDATES_MAX 16
 
@@ -33,10 +34,17 @@ double rate_per_second(const struct rate *rate);
 uint64_t rate_total_ns(const struct rate *rate);
 
 /*
- * Whether a function with that rate may be a step: it was called, not so often that it is but a
- * part of one, and their time is not known or a twentieth of most_ns or more: the time of the
- * function that took most. A step function is what the engine does.
+ * Whether a function with that rate may be a step. It was called, but not so often that it can only
+ * be a part of a step. The time of its calls is not known, or it is at least a twentieth of
+ * most_ns, the time of the function whose calls took most.
  */
 bool rate_is_plausible(const struct rate *rate, uint64_t most_ns);
+
+/*
+ * A function_measure_fn (user/steps/find.h), for the functions that a text is in, before a window
+ * is open. Probes them for a second.
+ */
+int candidates_measure_text(uint32_t tgid, struct step_function *const *functions, size_t count,
+			    struct function_rate *result);
 
 #endif

@@ -86,15 +86,6 @@ static bool launcher_has_step(const struct options *options, uint32_t tgid)
 	return has;
 }
 
-static bool is_named(const struct options *options, uint32_t tgid)
-{
-	vec_for_each (pid, &options->pids) {
-		if (*pid == tgid)
-			return true;
-	}
-	return false;
-}
-
 /*
  * The first descendant that has a step function and is not traced. Symbols are read only of those
  * that map a file named like an engine's, and once for all that map the same file.
@@ -109,7 +100,7 @@ static bool find_descendant(const struct options *options, uint32_t tgid,
 	if (seen)
 		processes_list(&processes);
 	vec_for_each (process, &processes) {
-		if (process->tgid == tgid || is_named(options, process->tgid) ||
+		if (process->tgid == tgid || options_name_process(options, process->tgid) ||
 		    !processes_descends(&processes, process->tgid, &tgid, 1) ||
 		    !target_may_have_engine(process->tgid) ||
 		    !has_step(options, process->tgid, seen))

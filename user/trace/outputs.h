@@ -7,7 +7,6 @@
 #include "model/metadata.h"
 #include "options.h"
 #include "output/otlp.h"
-#include "output/pipeline.h"
 
 struct outputs;
 

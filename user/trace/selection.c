@@ -129,15 +129,6 @@ int selection_find(const struct live *live)
 	return -ENOENT;
 }
 
-static bool is_named(const struct options *options, uint32_t tgid)
-{
-	vec_for_each (pid, &options->pids) {
-		if (*pid == tgid)
-			return true;
-	}
-	return false;
-}
-
 /* processes: with -f all processes, else none. A PID may belong to another process by now. */
 static bool is_still_selected(const struct live *live, const struct traced *traced,
 			      const process_vec *processes)
@@ -145,7 +136,7 @@ static bool is_still_selected(const struct live *live, const struct traced *trac
 	const struct options *options = live->options;
 
 	if (traced->wanted)
-		return is_named(options, traced->tgid);
+		return options_name_process(options, traced->tgid);
 	if (options->follow && options->pids.count)
 		return processes_descends(processes, traced->tgid, options->pids.items,
 					  options->pids.count);

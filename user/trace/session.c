@@ -385,7 +385,7 @@ static void search_again(struct session *session, struct traced *traced)
 	has_run = !is_new && !(session->launch && launch__is_stopped(session->launch));
 	if (has_run || session->intervals.next_ns)
 		log_info("found a step function%s%s",
-			 session->intervals.next_ns ? ": steps are its calls from now on" : "",
+			 session->intervals.next_ns ? "; it replaces the intervals" : "",
 			 has_run ? "; its calls in the second before were not traced" : "");
 	session->intervals.next_ns = 0;
 }

@@ -14,7 +14,7 @@
 #include "python/steps.h"
 #include "shim/library.h"
 #include "steps/find.h"
-#include "trace/text_rates.h"
+#include "trace/candidates.h"
 
 /* Kind 0 is the interval; the last kind is used for calibration. */
 #define KINDS_MAX (FBT_KIND_COUNT - 2)
@@ -197,8 +197,8 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 
 	traced->rescan = false;
 	found->target_options.tells = choose_tells(found, traced);
-	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
-	added = target_find(processes_living_thread(traced->tgid), &found->target_options,
+	found->target_options.measure = found->live->is_open ? NULL : candidates_measure_text;
+	added = target_find(processes_live_thread(traced->tgid), &found->target_options,
 			    traced->seen, &found->functions);
 	if (added >= 0)
 		inject_python(found, traced);
@@ -275,7 +275,7 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
  */
 uint32_t steps_found__link_tgid(const struct steps_found *found, const struct traced *traced)
 {
-	if (steps_found__probes_all(found) || processes_living_thread(traced->tgid) != traced->tgid)
+	if (steps_found__probes_all(found) || processes_live_thread(traced->tgid) != traced->tgid)
 		return 0;
 	return traced->tgid;
 }

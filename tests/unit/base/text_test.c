@@ -147,6 +147,24 @@ static void a_quoted_text_is_one_word_of_a_shell(void **state)
 	assert_string_equal(quoted, "'ab");
 }
 
+static void a_list_has_its_whole_words_only(void **state)
+{
+	static const char *const words[] = {"cpu", "cpuset", "io"};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		assert_true(text_list_has("cpu,cpuset,io", ',', words[i]));
+	assert_false(text_list_has("cpu,cpuset,io", ',', "set"));
+	assert_false(text_list_has("cpuset,io", ',', "cpu"));
+	assert_false(text_list_has("cpu,cpuset", ',', "cpus"));
+	assert_false(text_list_has("cpu,cpuset", ' ', "cpu"));
+	assert_false(text_list_has("", ',', "cpu"));
+	assert_true(text_list_has(" read write ", ' ', "write"));
+	assert_true(text_list_has("flags\t\t: fpu user_shstk vme", ' ', "user_shstk"));
+	assert_false(
+		text_list_has("flags\t\t: fpu user_shstk2 xuser_shstk shstk", ' ', "user_shstk"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -160,6 +178,7 @@ int main(void)
 		cmocka_unit_test(rust_number_takes_what_rust_takes),
 		cmocka_unit_test(rust_number_refuses_with_rusts_words),
 		cmocka_unit_test(a_quoted_text_is_one_word_of_a_shell),
+		cmocka_unit_test(a_list_has_its_whole_words_only),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * cupti/cupti_abi.h and the enumerators of fbt_gpu.h against NVIDIA's headers: compiled by
- * abi_test where there are any, by nothing else. That it compiles is all.
+ * cupti_abi_test where there are any, by nothing else. That it compiles is all.
  */
 #include <cupti.h>
 #include "cupti_abi.h"

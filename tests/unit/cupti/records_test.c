@@ -59,7 +59,6 @@ static int setup(void **state)
 
 static int teardown(void **state)
 {
-	name_table__free(fixture.copy.names);
 	peer_close(&fixture.peer);
 	shim_ring__destroy(&fixture.ring);
 	return 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Records of GPU work on their way to steps: which find each other, which stay, which leave. */
+/* Records of GPU work on their way to steps: which are counted, which stay, which leave. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -18,7 +18,6 @@ static void push_kind(struct fixture *fixture, enum fbt_gpu_work_kind kind, uint
 
 	assert_int_equal(take(fixture, &record), 0);
 }
-
 static void push_sync(struct fixture *fixture, uint64_t start_ns, uint64_t end_ns)
 {
 	union gpu_record record = {.sync = {.header = {FBT_EVENT_GPU_SYNC, 0, 48},
@@ -28,7 +27,6 @@ static void push_sync(struct fixture *fixture, uint64_t start_ns, uint64_t end_n
 
 	assert_int_equal(take(fixture, &record), 0);
 }
-
 static void push_overhead(struct fixture *fixture, uint64_t start_ns, uint64_t end_ns)
 {
 	union gpu_record record = {.overhead = {.header = {FBT_EVENT_GPU_OVERHEAD, 0, 40},
@@ -39,7 +37,6 @@ static void push_overhead(struct fixture *fixture, uint64_t start_ns, uint64_t e
 
 	assert_int_equal(take(fixture, &record), 0);
 }
-
 static void records_are_counted_by_kind(void **state)
 {
 	struct fixture *fixture = *state;
@@ -60,41 +57,6 @@ static void records_are_counted_by_kind(void **state)
 	assert_int_equal(counts(fixture)->apis, 6);
 	assert_int_equal(counts(fixture)->syncs, 7);
 }
-
-/* Flushes come in between: it was asked for already, and not known. */
-static void work_that_comes_flushes_before_its_call_finds_it(void **state)
-{
-	struct fixture *fixture = *state;
-
-	push_work(fixture, 1, 160, 170);
-	push_flush(fixture, 40);
-	push_flush(fixture, 50);
-	assert_int_equal(counts(fixture)->unjoined, 1);
-	push_launch(fixture, 7, 1, 110, 120);
-	push_step(fixture, 7, 100, 200);
-	push_flush(fixture, 210);
-	assert_int_equal(seen(fixture, 0)->gpu.joined, 1);
-	assert_int_equal(seen(fixture, 0)->gpu.by_time, 0);
-	assert_int_equal(counts(fixture)->unjoined, 0);
-	assert_true(seen(fixture, 0)->gpu.complete);
-}
-
-static void work_of_a_call_that_has_left_finds_none(void **state)
-{
-	struct fixture *fixture = *state;
-
-	push_launch(fixture, 20, 1, 20, 30);
-	push_step(fixture, 7, 1000, 1100);
-	push_flush(fixture, 1100);
-	push_flush(fixture, 30 + TIMEOUT);
-	push_flush(fixture, 40 + TIMEOUT);
-	assert_string_equal(fixture->left_apis, "1");
-	push_work(fixture, 1, 50 + TIMEOUT, 60 + TIMEOUT);
-	push_flush(fixture, 70 + TIMEOUT);
-	assert_int_equal(counts(fixture)->joined, 0);
-	assert_int_equal(counts(fixture)->unjoined, 1);
-}
-
 /* A call that launches nothing has nothing to wait for. */
 static void other_calls_outside_of_steps_are_not_kept(void **state)
 {
@@ -106,68 +68,6 @@ static void other_calls_outside_of_steps_are_not_kept(void **state)
 	push_flush(fixture, 1100);
 	push_flush(fixture, 1200);
 	assert_string_equal(fixture->left_apis, "1");
-}
-
-/* That is ours to find out: a process could hide what it launched so. */
-static void a_call_is_not_nested_because_it_says_so(void **state)
-{
-	struct fixture *fixture = *state;
-	struct fbt_gpu_api api = launch(7, 1, 120, 130);
-
-	api.header.flags = FBT_GPU_API_NESTED;
-	push_api(fixture, api);
-	push_step(fixture, 7, 100, 200);
-	push_flush(fixture, 210);
-	assert_int_equal(fixture->count, 0);
-	push_work(fixture, 1, 140, 150);
-	push_flush(fixture, 220);
-	assert_string_equal(seen(fixture, 0)->apis, "1");
-}
-
-/* --- without times ---------------------------------------------------------------------------- */
-
-/* Nobody knows which step it is of before its call comes. */
-static void work_without_times_is_kept_until_its_call_can_have_come(void **state)
-{
-	struct fixture *fixture = *state;
-
-	push_step(fixture, 7, 100, 200);
-	push_flush(fixture, 300);
-	push_work(fixture, 1, 0, 0);
-	push_flush(fixture, 305);
-	push_flush(fixture, 310);
-	push_launch(fixture, 7, 1, 320, 330);
-	push_step(fixture, 7, 315, 400);
-	push_flush(fixture, 500);
-	assert_string_equal(fixture->left, "");
-	assert_string_equal(seen(fixture, 1)->works, "1");
-	assert_int_equal(seen(fixture, 1)->gpu.unmeasured, 1);
-	assert_false(seen(fixture, 1)->gpu.complete);
-}
-
-static void work_without_times_is_not_before_its_call(void **state)
-{
-	struct fixture *fixture = *state;
-
-	push_launch(fixture, 7, 1, 120, 130);
-	push_work(fixture, 1, 0, 0);
-	push_step(fixture, 7, 100, 200);
-	push_flush(fixture, 210);
-	assert_int_equal(counts(fixture)->joined, 1);
-	assert_int_equal(counts(fixture)->violations, 0);
-}
-
-static void work_of_a_call_without_times_goes_by_its_own(void **state)
-{
-	struct fixture *fixture = *state;
-
-	push_launch(fixture, 7, 1, 0, 0);
-	push_work(fixture, 1, 150, 160);
-	push_step(fixture, 7, 100, 200);
-	push_flush(fixture, 210);
-	assert_string_equal(seen(fixture, 0)->works, "1");
-	assert_int_equal(seen(fixture, 0)->gpu.by_time, 1);
-	assert_true(seen(fixture, 0)->gpu.complete);
 }
 
 /* --- what leaves ------------------------------------------------------------------------------ */
@@ -185,25 +85,21 @@ static void check_gone(struct fixture *fixture)
 	assert_false(seen(fixture, 1)->gpu.complete);
 	assert_true(seen(fixture, 2)->gpu.complete);
 }
-
 static void a_call_that_was_given_away_spoils_steps_from_before(void **state)
 {
 	push_class(*state, 20, 1, 10, 40, FBT_GPU_API_OTHER);
 	check_gone(*state);
 }
-
 static void a_sync_that_was_given_away_spoils_steps_from_before(void **state)
 {
 	push_sync(*state, 10, 40);
 	check_gone(*state);
 }
-
 static void overhead_that_was_given_away_spoils_steps_from_before(void **state)
 {
 	push_overhead(*state, 10, 40);
 	check_gone(*state);
 }
-
 static void overhead_from_before_a_step_costs_what_is_in_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -213,7 +109,6 @@ static void overhead_from_before_a_step_costs_what_is_in_it(void **state)
 	push_flush(fixture, 210);
 	assert_int_equal(seen(fixture, 0)->gpu.cupti_overhead_ns, 30);
 }
-
 /* Neither is of anything that could be said to be old. */
 static void syncs_and_overheads_are_bounded_too(void **state)
 {
@@ -230,7 +125,6 @@ static void syncs_and_overheads_are_bounded_too(void **state)
 	push_sync(fixture, (MERGE_RECORDS_MAX + 1) * 10, (MERGE_RECORDS_MAX + 1) * 10 + 5);
 	assert_int_equal(fixture->given, MERGE_RECORDS_MAX / 8);
 }
-
 static void of_one_process_too_many_nothing_is_taken(void **state)
 {
 	struct fixture *fixture = *state;
@@ -250,18 +144,11 @@ static void of_one_process_too_many_nothing_is_taken(void **state)
 	record.state.status = FBT_GPU_EXITED;
 	assert_int_equal(merger__push_gpu(fixture->merger, fixture->window, &record.header), 0);
 }
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		MERGE_TEST(records_are_counted_by_kind),
-		MERGE_TEST(work_that_comes_flushes_before_its_call_finds_it),
-		MERGE_TEST(work_of_a_call_that_has_left_finds_none),
 		MERGE_TEST(other_calls_outside_of_steps_are_not_kept),
-		MERGE_TEST(a_call_is_not_nested_because_it_says_so),
-		MERGE_TEST(work_without_times_is_kept_until_its_call_can_have_come),
-		MERGE_TEST(work_without_times_is_not_before_its_call),
-		MERGE_TEST(work_of_a_call_without_times_goes_by_its_own),
 		MERGE_TEST(a_call_that_was_given_away_spoils_steps_from_before),
 		MERGE_TEST(a_sync_that_was_given_away_spoils_steps_from_before),
 		MERGE_TEST(overhead_that_was_given_away_spoils_steps_from_before),

@@ -61,14 +61,6 @@ static void take_leaves_alone_a_thread_that_has_a_slot(void **state)
 	assert_int_equal(shared->control->free_head, 1);
 }
 
-static void find_knows_no_thread_beyond_the_table(void **state)
-{
-	struct shared *shared = *state;
-
-	assert_int_equal(slots_find(shared, shared->id_chunks * FBT_IDS), 0);
-	assert_int_equal(slots_find(shared, UINT32_MAX), 0);
-}
-
 static void end_of_an_unknown_thread_does_nothing(void **state)
 {
 	struct shared *shared = *state;
@@ -511,7 +503,6 @@ int main(void)
 		TEST(take_refuses_when_no_slot_is_free),
 		TEST(take_refuses_a_thread_id_that_has_no_place),
 		TEST(take_leaves_alone_a_thread_that_has_a_slot),
-		TEST(find_knows_no_thread_beyond_the_table),
 		TEST(end_of_an_unknown_thread_does_nothing),
 		TEST(slot_zero_is_never_handed_out),
 		TEST(take_fills_the_slot_in),

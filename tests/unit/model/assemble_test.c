@@ -83,7 +83,7 @@ static struct fixture *begin_full(void **state)
 		assert_int_equal(play(fixture), 0);
 		fixture->stream.size = 0;
 	}
-	assert_int_equal(view(fixture)->processes_left_out, 0);
+	assert_int_equal(view(fixture)->overflow_processes, 0);
 	return fixture;
 }
 
@@ -106,7 +106,7 @@ static void a_process_that_is_not_kept_is_counted_and_no_record_is_skipped(void 
 	add_table(&fixture->stream, 7, 3, 5);
 	add_exit(&fixture->stream, 7, 3000);
 	assert_int_equal(play(fixture), 0);
-	assert_int_equal(view(fixture)->processes_left_out, 1);
+	assert_int_equal(view(fixture)->overflow_processes, 1);
 	assert_int_equal(view(fixture)->skipped_records, 0);
 }
 

@@ -62,7 +62,7 @@ static struct window *fill(void **state)
 
 	for (uint32_t tgid = 1; tgid <= WINDOW_PROCESSES_MAX; tgid++)
 		assert_int_equal(add_process(window, tgid, 1, "kept"), 0);
-	assert_int_equal(window->processes_left_out, 0);
+	assert_int_equal(window->overflow_processes, 0);
 	return window;
 }
 
@@ -71,7 +71,7 @@ static void a_process_beyond_those_that_are_kept_is_counted(void **state)
 	struct window *window = fill(state);
 
 	assert_int_equal(add_process(window, 5000, 1, "p"), 0);
-	assert_int_equal(window->processes_left_out, 1);
+	assert_int_equal(window->overflow_processes, 1);
 	assert_int_equal(window->processes.count, WINDOW_PROCESSES_MAX);
 	assert_null(window__process(window, 5000));
 }
@@ -85,7 +85,7 @@ static void a_process_that_is_not_kept_is_counted_once(void **state)
 	assert_int_equal(add_process(window, 5000, 9, "after execve"), 0);
 	assert_null(window__touch_process(window, 5000));
 	window__end_process(window, 5000, 20);
-	assert_int_equal(window->processes_left_out, 1);
+	assert_int_equal(window->overflow_processes, 1);
 }
 
 static void processes_that_are_kept_stay_known_when_others_are_not(void **state)
@@ -95,7 +95,7 @@ static void processes_that_are_kept_stay_known_when_others_are_not(void **state)
 	assert_int_equal(add_process(window, 5000, 1, "p"), 0);
 	assert_int_equal(add_process(window, 1, 9, "renamed"), 0);
 	assert_string_equal(window__process(window, 1)->comm, "renamed");
-	assert_int_equal(window->processes_left_out, 1);
+	assert_int_equal(window->overflow_processes, 1);
 }
 
 static void what_is_not_kept_is_not_taken_for_the_one_that_had_its_number(void **state)
@@ -104,7 +104,7 @@ static void what_is_not_kept_is_not_taken_for_the_one_that_had_its_number(void *
 
 	window__end_process(window, 7, 5);
 	assert_int_equal(add_process(window, 7, 6, "new"), 0);
-	assert_int_equal(window->processes_left_out, 1);
+	assert_int_equal(window->overflow_processes, 1);
 	assert_null(window__process(window, 7));
 	assert_null(window__touch_process(window, 7));
 	assert_string_equal(window->processes.items[6]->comm, "kept");
@@ -458,7 +458,7 @@ static void add_use(struct thread_table *table, uint32_t tid, uint64_t cpu_ns, b
 
 static void the_busiest_threads_are_kept_and_the_others_added_up(void **state)
 {
-	struct thread_table table = {.left_out = 0};
+	struct thread_table table = {.overflow_count = 0};
 
 	/* Ascending and descending at the same time. */
 	for (uint32_t i = 0; i < THREAD_TABLE_MAX; i++) {
@@ -468,7 +468,7 @@ static void the_busiest_threads_are_kept_and_the_others_added_up(void **state)
 	assert_int_equal(table.threads.count, THREAD_TABLE_MAX);
 	vec_for_each (use, &table.threads)
 		assert_in_range(use->tid, 0, THREAD_TABLE_MAX - 1);
-	assert_int_equal(table.left_out, THREAD_TABLE_MAX);
+	assert_int_equal(table.overflow_count, THREAD_TABLE_MAX);
 	assert_int_equal(table.rest.calls, THREAD_TABLE_MAX);
 	assert_int_equal(table.rest.call_ns, 2 * THREAD_TABLE_MAX);
 	assert_int_equal(table.rest.delay_ns, 3 * THREAD_TABLE_MAX);
@@ -480,7 +480,7 @@ static void the_busiest_threads_are_kept_and_the_others_added_up(void **state)
 
 static void the_sum_of_what_is_not_known_is_not_known(void **state)
 {
-	struct thread_table table = {.left_out = 0};
+	struct thread_table table = {.overflow_count = 0};
 
 	for (uint32_t i = 0; i < THREAD_TABLE_MAX; i++)
 		add_use(&table, i, 1000, true);
@@ -488,7 +488,7 @@ static void the_sum_of_what_is_not_known_is_not_known(void **state)
 	assert_int_equal(table.rest.header.flags, 0);
 	add_use(&table, 1001, 5, true);
 	assert_int_equal(table.rest.header.flags, 0);
-	assert_int_equal(table.left_out, 2);
+	assert_int_equal(table.overflow_count, 2);
 	thread_table_clear(&table);
 }
 

@@ -187,7 +187,7 @@ static void a_file_that_does_not_begin_with_a_window_is_refused(void **state)
 
 	add_step(&fixture->stream, 7, 1, 1000, 2000);
 	make_file(fixture);
-	assert_refused(fixture, fixture->file_size, -EBADMSG, "does not begin with a window");
+	assert_refused(fixture, fixture->file_size, -EBADMSG, "begin with a window");
 }
 
 static void a_file_that_is_cut_in_its_header_is_refused(void **state)
@@ -196,7 +196,7 @@ static void a_file_that_is_cut_in_its_header_is_refused(void **state)
 
 	make_small_file(fixture);
 	for (size_t size = 1; size < sizeof(struct capture_header); size++)
-		assert_refused(fixture, size, -EBADMSG, "cut off before its first record");
+		assert_refused(fixture, size, -EBADMSG, "its first record");
 }
 
 static void a_file_that_is_cut_anywhere_gives_its_whole_records(void **state)

@@ -34,7 +34,7 @@ static void create_refuses_a_file_that_another_run_is_writing(void **state)
 	assert_int_equal(output__create(&first, fixture->path), 0);
 	assert_int_equal(output__create(&second, fixture->path), -EBUSY);
 	assert_null(second);
-	assert_one_message(fixture, "another ferrum-bpftrace is writing it");
+	assert_one_message(fixture, "another ferrum-bpftrace");
 	fputs("whole", output__file(first));
 	assert_int_equal(output__commit(first), 0);
 	output__free(first);
@@ -120,7 +120,7 @@ static void assert_kept(struct fixture *fixture, struct output *output)
 	fputs("document", output__file(output));
 	assert_int_equal(output__commit(output), -EEXIST);
 	output__free(output);
-	assert_one_message(fixture, "something else has that name by now");
+	assert_one_message(fixture, "has that name");
 	assert_text(fixture->partial, "document");
 }
 
@@ -177,7 +177,7 @@ static void commit_tells_of_a_temporary_file_that_was_replaced(void **state)
 	fputs("document", output__file(output));
 	assert_int_equal(output__commit(output), -ESTALE);
 	output__free(output);
-	assert_one_message(fixture, "another user has replaced");
+	assert_one_message(fixture, "has replaced");
 	assert_false(exists(fixture->path));
 }
 
@@ -342,7 +342,7 @@ static void a_file_that_is_not_whole_has_its_temporary_name(void **state)
 	assert_line(fixture, &file, ".partial (ended early: so it is)");
 	assert_text(fixture->partial, "half");
 	assert_false(exists(fixture->path));
-	assert_one_message(fixture, "incomplete; what was written is in ");
+	assert_one_message(fixture, "incomplete;");
 }
 
 static void a_file_whose_place_is_taken_has_its_temporary_name(void **state)

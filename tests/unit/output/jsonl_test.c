@@ -433,7 +433,7 @@ static void window_prof_says_how_many_processes_were_not_kept(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->window->processes_left_out = 3;
+	fixture->window->overflow_processes = 3;
 	finish(fixture);
 	expect_part(fixture, "\"processes_left_out\":3,", true);
 }

@@ -88,7 +88,7 @@ static void processes_that_were_not_kept_are_counted(void **state)
 	struct fixture *fixture = *state;
 	struct json_object *root;
 
-	fixture->window->processes_left_out = 3;
+	fixture->window->overflow_processes = 3;
 	root = parse(fixture);
 	assert_number(3, root, "processes_left_out");
 	assert_number(0, root, "skipped_records");

@@ -76,7 +76,7 @@ static void processes_that_were_not_kept_have_a_warning_of_their_own(void **stat
 {
 	struct fixture *fixture = *state;
 
-	fixture->window->processes_left_out = 3;
+	fixture->window->overflow_processes = 3;
 	finish(fixture);
 	assert_says(fixture->text, "! 3 processes beyond the first 1,024: their steps are in the "
 				   "outputs, their syscall tables are not; -p names ");
@@ -87,7 +87,7 @@ static void one_process_that_was_not_kept_is_warned_of_too(void **state)
 {
 	struct fixture *fixture = *state;
 
-	fixture->window->processes_left_out = 1;
+	fixture->window->overflow_processes = 1;
 	assert_says(finish(fixture), "! 1 process beyond the first 1,024: its steps are in the "
 				     "outputs, its syscall table is not; -p names ");
 }

@@ -205,7 +205,8 @@ static int open_never(const void *ctx, const struct broker_order *order)
 /* As of a file system whose server is the target. */
 static void one_that_does_not_answer_is_given_up(void **state)
 {
-	const struct broker_task tasks[BROKER_WORKS] = {[BROKER_LOOK] = {.open = open_never}};
+	const struct broker_task tasks[BROKER_WORKS] = {
+		[BROKER_LOOK] = {.open = open_never, .answer_turns = 1}};
 	struct stderr_fixture *fixture;
 	void *said = NULL;
 	pid_t pid;
@@ -251,18 +252,19 @@ static void one_that_does_not_answer_ends_with_us(void **state)
 	close(ends[0]);
 }
 
+/* After a turn of 100 ms. */
 static int open_late(const void *ctx, const struct broker_order *order)
 {
 	(void)ctx;
 	(void)order;
-	sleep(6);
+	usleep(300000);
 	return -ENXIO;
 }
 
 static void one_that_may_wait_is_waited_for(void **state)
 {
 	const struct broker_task tasks[BROKER_WORKS] = {
-		[BROKER_LOOK] = {.open = open_late, .may_wait = true}};
+		[BROKER_LOOK] = {.open = open_late, .may_wait = true, .answer_turns = 1}};
 
 	(void)state;
 	assert_int_equal(broker_start(tasks, NULL, NULL), 0);

@@ -393,7 +393,7 @@ static int be_refused(void)
 static void a_refused_call_is_named_once(void **state)
 {
 	assert_int_equal(run(&one_window, be_refused), 0);
-	assert_one_line(*state, "our own call of chroot was refused 2 times by our filter");
+	assert_one_line(*state, "system call chroot was refused 2 times by our filter");
 }
 
 static int be_killed_as_usual(void)

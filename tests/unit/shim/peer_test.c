@@ -76,7 +76,7 @@ static void tell_of_cuda(struct fixture *fixture, bool at_end)
 	assert_said(fixture, FBT_GPU_ABSENT, "");
 	gpu_peer__look_for_cuda(fixture->peer, fixture->now_ns);
 	assert_int_equal(fixture->keeper.count, 2);
-	assert_one_line(fixture->text, "it uses CUDA, but was started without the shim");
+	assert_one_line(fixture->text, "without the shim");
 }
 
 static void cuda_without_a_shim_is_told_at_a_later_look(void **state)
@@ -123,8 +123,7 @@ static void a_shim_that_will_be_injected_is_not_missed_aloud(void **state)
 	for (int i = 0; i < 8; i++)
 		look_after(fixture, LOOK_NS);
 	assert_int_equal(fixture->keeper.count, 1);
-	assert_one_line(fixture->text, "GPU records are off: the shim was not injected (libc: too "
-				       "old): restart the process with the shim");
+	assert_one_line(fixture->text, "not injected (libc: too old)");
 	/* Another program, another shim. */
 	gpu_peer__restart(fixture->peer, fixture->now_ns);
 	look(fixture);
@@ -199,10 +198,7 @@ static void a_shim_that_was_named_and_is_not_loaded_is_told(void **state)
 	look_at_started_with(fixture, variable);
 	unlink(file);
 	rmdir(path);
-	snprintf(expected, sizeof(expected),
-		 "%s of CUDA_INJECTION64_PATH is not loaded: CUDA was not used yet, or it cannot "
-		 "load the file",
-		 file);
+	snprintf(expected, sizeof(expected), "%s of CUDA_INJECTION64_PATH is not loaded", file);
 	assert_said(fixture, FBT_GPU_ABSENT, expected);
 	assert_one_line(fixture->text, "no GPU records: /tmp/fbt_peer_");
 }
@@ -211,8 +207,7 @@ static void a_shim_that_was_named_and_is_not_there_is_told(void **state)
 {
 	look_at_started_with(*state, "CUDA_INJECTION64_PATH=/opt/x/libferrum_cupti.so");
 	assert_said(*state, FBT_GPU_ABSENT,
-		    "/opt/x/libferrum_cupti.so of CUDA_INJECTION64_PATH is not there where it "
-		    "runs");
+		    "/opt/x/libferrum_cupti.so of CUDA_INJECTION64_PATH is not there");
 }
 
 static void another_library_in_its_place_is_told(void **state)
@@ -318,7 +313,7 @@ static void a_shim_that_does_not_answer_is_waited_for_aloud_and_given_up(void **
 	assert_one_line(fixture->text, "waiting for CUPTI to start");
 	assert_true(gpu_peer__is_waiting(fixture->peer));
 	poll_after(fixture, 20 * S);
-	assert_said(fixture, FBT_GPU_STALLED, "CUPTI has not started in 30 s");
+	assert_said(fixture, FBT_GPU_STALLED, "in 30 s");
 	assert_false(gpu_peer__is_waiting(fixture->peer));
 	assert_int_equal(fixture->player.shared->armed, 2);
 	/* It is asked again later, and may answer then. */
@@ -351,8 +346,7 @@ static void a_pulse_that_stops_is_a_stall(void **state)
 	kept(&fixture->keeper, 1, FBT_EVENT_GPU_WORK);
 	flush = kept(&fixture->keeper, 2, FBT_EVENT_GPU_FLUSH);
 	assert_int_equal(flush->last, 1);
-	assert_one_line(fixture->text,
-			"the shim does not respond: check whether the process is stopped");
+	assert_one_line(fixture->text, "does not respond");
 	/* It goes on where it was. */
 	fixture->player.shared->pulse++;
 	player_put_kernel(&fixture->player, 6, 10, 20);
@@ -375,8 +369,7 @@ static void a_busy_cupti_is_asked_for_again(void **state)
 	struct fixture *fixture = *state;
 
 	refuse(fixture, FBT_GPU_BUSY, "nsys holds CUPTI");
-	assert_one_line(fixture->text,
-			"GPU records are off: another tool holds CUPTI (nsys holds CUPTI): end");
+	assert_one_line(fixture->text, "(nsys holds CUPTI)");
 	fixture->now_ns += 10 * S;
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns - 1));
 	look(fixture);
@@ -394,7 +387,7 @@ static void what_will_not_change_is_asked_for_once(void **state)
 
 	refuse(fixture, FBT_GPU_NO_CUPTI, "");
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + 1000 * S));
-	assert_one_line(fixture->text, "libcupti was not found: install");
+	assert_one_line(fixture->text, "libcupti");
 	assert_int_equal(fixture->player.shared->armed, 2);
 }
 
@@ -405,7 +398,7 @@ static void a_shim_that_answers_nothing_has_failed(void **state)
 	ask(fixture);
 	answer(fixture, FBT_GPU_DORMANT);
 	poll_after(fixture, 10 * MS);
-	assert_said(fixture, FBT_GPU_FAILED, "its shim does not say why");
+	assert_said(fixture, FBT_GPU_FAILED, "not say why");
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + 1000 * S));
 }
 
@@ -435,7 +428,7 @@ static void a_dead_shim_that_said_nothing_has_failed(void **state)
 	fixture->player.shared->phase = FBT_GPU_DEAD;
 	make_peer(fixture);
 	look(fixture);
-	assert_said(fixture, FBT_GPU_FAILED, "its shim has given up");
+	assert_said(fixture, FBT_GPU_FAILED, "given up");
 }
 
 /* What a shim says once is a line; a process that says all of it for ever is no shim. */
@@ -452,7 +445,7 @@ static void a_flood_of_refusals_is_one(void **state)
 	poll_after(fixture, 10 * MS);
 	assert_said(fixture, FBT_GPU_NO_CUPTI, "");
 	assert_int_equal(fixture->keeper.count, 1);
-	assert_one_line(fixture->text, "libcupti was not found");
+	assert_one_line(fixture->text, "libcupti");
 }
 
 static size_t count_lines(const char *text)
@@ -492,9 +485,7 @@ static void a_shim_of_another_version_is_told(void **state)
 	look(fixture);
 	assert_said(fixture, FBT_GPU_OTHER_SHIM, "version 9, not 1");
 	assert_int_equal(last_state(fixture)->shim_version, 9);
-	assert_one_line(
-		fixture->text,
-		"its shim is of another version than this program (version 9, not 1): restart");
+	assert_one_line(fixture->text, "(version 9, not 1)");
 }
 
 static void another_tracer_is_told(void **state)
@@ -538,7 +529,7 @@ static void a_ring_that_goes_bad_is_told_and_its_records_end(void **state)
 	poll_after(fixture, 10 * MS);
 	assert_said(fixture, FBT_GPU_BAD_RING, "");
 	kept(&fixture->keeper, 1, FBT_EVENT_GPU_FLUSH);
-	assert_one_line(fixture->text, "its shared memory is not that of a shim");
+	assert_one_line(fixture->text, "shared memory");
 	/* There may be another one by then. */
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + S));
 	assert_true(gpu_peer__is_due(fixture->peer, fixture->now_ns + 100 * S));
@@ -627,7 +618,7 @@ static void leaving_takes_no_for_an_end(void **state)
 	gpu_peer__leave(fixture->peer, fixture->now_ns);
 	gpu_peer__give_up(fixture->peer, fixture->now_ns);
 	assert_true(gpu_peer__is_settled(fixture->peer));
-	assert_said(fixture, FBT_GPU_STALLED, "its last records did not come");
+	assert_said(fixture, FBT_GPU_STALLED, "last records");
 	kept(&fixture->keeper, 1, FBT_EVENT_GPU_FLUSH);
 }
 
@@ -638,7 +629,7 @@ static void leaving_a_shim_that_has_not_answered_does_not_wait(void **state)
 	ask(fixture);
 	gpu_peer__leave(fixture->peer, fixture->now_ns);
 	assert_true(gpu_peer__is_settled(fixture->peer));
-	assert_said(fixture, FBT_GPU_STALLED, "CUPTI had not started when the window ended");
+	assert_said(fixture, FBT_GPU_STALLED, "window ended");
 	assert_int_equal(fixture->keeper.count, 1);
 }
 

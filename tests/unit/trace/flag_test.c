@@ -224,7 +224,7 @@ static void one_that_came_and_went_between_two_looks_is_told_of(void **state)
 	touch("flag");
 	unlink("flag");
 	assert_int_equal(flag__look(fixture->flag), 0);
-	assert_one_line(fixture->errors, "flag: came and went before a window could be opened");
+	assert_one_line(fixture->errors, "flag: came and went");
 }
 
 static void without_inotify_looking_is_enough(void **state)
@@ -370,7 +370,7 @@ static void a_folder_in_its_place_is_warned_of_once(void **state)
 	assert_int_equal(mkdir("flag", 0700), 0);
 	assert_int_equal(flag__look(fixture->flag), 0);
 	assert_int_equal(flag__look(fixture->flag), 0);
-	assert_one_line(fixture->errors, "flag: is a folder: a flag is a file");
+	assert_one_line(fixture->errors, "flag: is a folder");
 	assert_int_equal(rmdir("flag"), 0);
 	touch("flag");
 	assert_int_equal(flag__look(fixture->flag), 1);

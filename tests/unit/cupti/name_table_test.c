@@ -16,12 +16,6 @@ static int setup(void **state)
 	return *state ? 0 : -1;
 }
 
-static int teardown(void **state)
-{
-	name_table__free(*state);
-	return 0;
-}
-
 static void test_ids(void **state)
 {
 	struct name_table *table = *state;
@@ -167,14 +161,14 @@ static void test_sent(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(test_ids, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_pointer_reused, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_long_names, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_too_many, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_too_much_text, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_full_to_the_byte, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_names_of_one_hash, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_sent, setup, teardown),
+		cmocka_unit_test_setup(test_ids, setup),
+		cmocka_unit_test_setup(test_pointer_reused, setup),
+		cmocka_unit_test_setup(test_long_names, setup),
+		cmocka_unit_test_setup(test_too_many, setup),
+		cmocka_unit_test_setup(test_too_much_text, setup),
+		cmocka_unit_test_setup(test_full_to_the_byte, setup),
+		cmocka_unit_test_setup(test_names_of_one_hash, setup),
+		cmocka_unit_test_setup(test_sent, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "commands/doctor_limits.h"
+#include "commands/doctor_process.h"
 #include "doctor_fixture.h"
 
 static const struct cgroup_limits none = {.memory_bytes = UINT64_MAX};
@@ -15,7 +15,7 @@ static void without_limits_nothing_is_said(void **state)
 	struct findings checks = {.tgid = 42};
 
 	(void)state;
-	doctor_limits_judge(&none, &checks);
+	doctor_process_judge_limits(&none, &checks);
 	assert_int_equal(checks.items.count, 0);
 	end_checks(&checks);
 }
@@ -30,18 +30,18 @@ static void a_cpu_limit_that_is_often_reached_is_a_limit(void **state)
 	limits.period_us = 100000;
 	limits.periods = 2000;
 	limits.throttled = 19;
-	doctor_limits_judge(&limits, &checks);
+	doctor_process_judge_limits(&limits, &checks);
 	assert_check(&checks, "CPU limit", FINDING_OK, "1.50 CPUs", NULL);
 	end_checks(&checks);
 	checks = (struct findings){.tgid = 42};
 	limits.throttled = 60;
-	doctor_limits_judge(&limits, &checks);
+	doctor_process_judge_limits(&limits, &checks);
 	assert_check(&checks, "CPU limit", FINDING_WARN, "reached in 3.0 % of 2,000 periods",
 		     "raise or remove the limit");
 	end_checks(&checks);
 	checks = (struct findings){.tgid = 42};
 	limits.periods = limits.throttled = 0;
-	doctor_limits_judge(&limits, &checks);
+	doctor_process_judge_limits(&limits, &checks);
 	assert_check(&checks, "CPU limit", FINDING_OK, "0.0 % of 0 periods", NULL);
 	end_checks(&checks);
 }
@@ -54,7 +54,7 @@ static void a_memory_limit_is_told(void **state)
 	(void)state;
 	limits.memory_bytes = UINT64_C(4) << 30;
 	limits.memory_hits = 1;
-	doctor_limits_judge(&limits, &checks);
+	doctor_process_judge_limits(&limits, &checks);
 	assert_check(&checks, "memory limit", FINDING_OK, "4.00 GiB (cgroup); reached 1 time",
 		     NULL);
 	end_checks(&checks);

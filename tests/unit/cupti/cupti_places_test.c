@@ -98,7 +98,7 @@ static void test_driver(void **state)
 	assert_tried("/usr/local/cuda/lib64/libcupti.so.11.8");
 }
 
-/* The driver's folder comes behind what the dynamic linker finds: it is not the engine's choice. */
+/* The driver's folder comes after what the dynamic linker finds: it is not the engine's choice. */
 static void test_driver_folder(void **state)
 {
 	struct cupti_places places = {.homes = {"/opt/cuda"}};

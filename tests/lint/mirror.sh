@@ -1,0 +1,41 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Unit tests mirror the tree: tests/unit/FOLDER/MODULE_test.c or MODULE_PART_test.c is about a module of
+# that folder of user/, of cupti/, or of tests/fake. The stub, which is built from cupti/stub, is tested
+# beside user/inject, which writes it into processes.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+# has_module STEM FOLDER…: a source or header of one of them is named after the stem, or its begin
+has_module()
+{
+	local stem=$1 folder
+
+	shift
+	while :; do
+		for folder; do
+			compgen -G "$folder/$stem.[chS]" >/dev/null && return 0
+		done
+		[[ $stem == *_* ]] || return 1
+		stem=${stem%_*}
+	done
+}
+
+found=$(for file in tests/unit/*/*_test.c; do
+	stem=${file##*/} folder=${file#tests/unit/}
+	folder=${folder%%/*}
+	case $folder in
+	main) in=(user) ;;
+	cupti) in=(cupti) ;;
+	fake) in=(tests/fake) ;;
+	inject) in=(user/inject cupti/stub) ;;
+	*) in=("user/$folder") ;;
+	esac
+	has_module "${stem%_test.c}" "${in[@]}" || echo "$file: ${in[*]} has no such module"
+done)
+if [ -n "$found" ]; then
+	echo "$found"
+	echo 'not ok - unit tests are named after modules of their folder'
+	exit 1
+fi
+echo 'ok - unit tests are named after modules of their folder'
