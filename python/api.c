@@ -65,8 +65,8 @@ bool python_api_load(struct python *python, char *text, size_t size)
 		return false;
 	}
 	python->header = python->threaded ? 16 : 0;
-	python->vectorcall = (size_t)python_type_member(python, python->PyFunction_Type,
-							VECTORCALL_OFFSET_AT);
+	python->vectorcall =
+		(size_t)python_type_member(python, python->PyFunction_Type, VECTORCALL_OFFSET_AT);
 	if (python->vectorcall < 64 || python->vectorcall > 256 || python->vectorcall % 8) {
 		snprintf(text, size, "function objects of Python %.16s look different", version);
 		return false;

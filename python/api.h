@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The interpreter of this process: functions and types of CPython's C API, found by name, so that one
- * library serves CPython 3.9 to 3.14 and needs no headers of it. Layouts are those of CPython's own
- * structures; python_api_load checks what it can of them.
+ * The interpreter of this process: functions and types of CPython's C API, found by name, so that
+ * one library serves CPython 3.9 to 3.14 and needs no headers of it. Layouts are those of CPython's
+ * own structures; python_api_load checks what it can of them.
  */
 #ifndef FERRUM_PYTHON_API_H
 #define FERRUM_PYTHON_API_H
@@ -95,8 +95,8 @@ struct python {
 bool python_is_here(void);
 
 /*
- * Finds the interpreter. Needs no GIL. false: it cannot be served, and text says why, as the rest of
- * a sentence.
+ * Finds the interpreter. Needs no GIL. false: it cannot be served, and text says why, as the rest
+ * of a sentence.
  */
 bool python_api_load(struct python *python, char *text, size_t size);
 

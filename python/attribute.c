@@ -11,7 +11,8 @@
 #define TP_GETATTRO_AT	144
 #define TP_DESCR_GET_AT 272
 
-/* The index of an argument of a function; -1: it can only be given by keyword; -2: there is none. */
+/* The index of an argument of a function; -1: it can only be given by keyword; -2: there is none.
+ */
 static ssize_t find_argument(const struct python *python, py_object *function, const char *name)
 {
 	py_object *code = python_attribute(python, function, "__code__");
@@ -151,9 +152,8 @@ static int64_t value_of(const struct python *python, const struct python_attribu
 	return value;
 }
 
-int64_t python_attribute_read(const struct python *python,
-			      const struct python_attribute *attribute, py_object *const *args,
-			      ssize_t count, py_object *names)
+int64_t python_attribute_read(const struct python *python, const struct python_attribute *attribute,
+			      py_object *const *args, ssize_t count, py_object *names)
 {
 	ssize_t named = names ? python->PyTuple_Size(names) : 0;
 

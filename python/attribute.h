@@ -19,16 +19,15 @@ struct python_attribute {
 };
 
 /*
- * Parses text for a function. 0; -ENOENT it has no such argument; -EINVAL; -ENOMEM. Needs the GIL, as
- * the other two do.
+ * Parses text for a function. 0; -ENOENT it has no such argument; -EINVAL; -ENOMEM. Needs the GIL,
+ * as the other two do.
  */
 int python_attribute_parse(const struct python *python, struct python_attribute *attribute,
 			   const char *text, py_object *function);
 void python_attribute_clear(const struct python *python, struct python_attribute *attribute);
 
 /* Its value in a call; FBT_PYTHON_ABSENT: it cannot be read. names may be NULL. */
-int64_t python_attribute_read(const struct python *python,
-			      const struct python_attribute *attribute, py_object *const *args,
-			      ssize_t count, py_object *names);
+int64_t python_attribute_read(const struct python *python, const struct python_attribute *attribute,
+			      py_object *const *args, ssize_t count, py_object *names);
 
 #endif

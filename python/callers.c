@@ -15,8 +15,8 @@ struct method {
 };
 
 /*
- * The definition that was called: its function, or in 3.11 its clone. NULL: it was disarmed since the
- * interpreter read the pointer.
+ * The definition that was called: its function, or in 3.11 its clone. NULL: it was disarmed since
+ * the interpreter read the pointer.
  */
 static const struct python_own *find_own(const struct python_slot *slot, const py_object *called)
 {

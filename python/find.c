@@ -105,8 +105,8 @@ static bool add(const struct python *python, struct python_found *found, py_obje
 static void add_derived(const struct python *python, py_object *type, const char *name,
 			struct python_found *found, int *budget)
 {
-	py_object *list = python->PyObject_CallMethod(python->PyType_Type, "__subclasses__", "O",
-						      type);
+	py_object *list =
+		python->PyObject_CallMethod(python->PyType_Type, "__subclasses__", "O", type);
 	ssize_t count = list ? python->PyList_Size(list) : 0;
 
 	if (!list)

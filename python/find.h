@@ -12,7 +12,8 @@
 #include "fbt_python.h"
 
 struct python_found {
-	py_object *functions[FBT_PYTHON_OWN_MAX]; /* new references; the first one is that of the name */
+	py_object *functions[FBT_PYTHON_OWN_MAX]; /* new references; the first one is that of the
+						     name */
 	size_t count;
 };
 

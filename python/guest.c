@@ -317,8 +317,8 @@ __attribute__((constructor)) static void on_load(void)
 }
 
 /*
- * Called after the tool has put this library into a running process, on a thread of its own. Returns
- * 0, or an errno if there will be no page.
+ * Called after the tool has put this library into a running process, on a thread of its own.
+ * Returns 0, or an errno if there will be no page.
  */
 __attribute__((visibility("default"))) int ferrum_python_attach(void)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * libferrum_python.so: loaded by LD_PRELOAD when an interpreter starts, or put into a running one by
- * the tool. It makes the page (fbt_python.h) and one thread, which serves the tool's orders.
+ * libferrum_python.so: loaded by LD_PRELOAD when an interpreter starts, or put into a running one
+ * by the tool. It makes the page (fbt_python.h) and one thread, which serves the tool's orders.
  *
  * The library is a guest in another program's process: it never prints, exits or takes a signal, it
  * is never unloaded, and without orders it does nothing.
  *
- * Threads: the guest's own thread alone changes slots, while it holds the GIL. Threads of the program
- * read them in callers.c.
+ * Threads: the guest's own thread alone changes slots, while it holds the GIL. Threads of the
+ * program read them in callers.c.
  */
 #ifndef FERRUM_PYTHON_GUEST_H
 #define FERRUM_PYTHON_GUEST_H

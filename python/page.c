@@ -20,7 +20,7 @@
 
 #define MAPPED "/memfd:" FBT_PYTHON_MEMFD " (deleted)\n"
 /* A match may be split between two reads, so this many bytes are carried over. */
-#define KEPT   (sizeof(MAPPED) - 2)
+#define KEPT (sizeof(MAPPED) - 2)
 
 static int open_memfd(void)
 {

@@ -55,8 +55,8 @@ static void describe(const struct python *python, py_object *function,
 	python->Py_DecRef(code);
 }
 
-static enum fbt_python_found parse_attributes(const struct python *python,
-					      struct python_slot *slot, struct python_own *own,
+static enum fbt_python_found parse_attributes(const struct python *python, struct python_slot *slot,
+					      struct python_own *own,
 					      struct fbt_python_slot *shared)
 {
 	slot->attribute_count = 0;
@@ -152,7 +152,8 @@ static bool disarm(const struct python *python, struct python_own *own, unsigned
 	if (!__atomic_compare_exchange_n(pointer_of(python, own->function), &caller, own->old,
 					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return false;
-	/* Nothing else of the function has changed, so what was specialised for it is true again. */
+	/* Nothing else of the function has changed, so what was specialised for it is true again.
+	 */
 	if (has_version(python) && own->version)
 		__atomic_compare_exchange_n(version_of(python, own->function), &cleared,
 					    own->version, false, __ATOMIC_SEQ_CST,

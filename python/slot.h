@@ -2,8 +2,8 @@
 /*
  * Functions of the program whose calls are steps. An armed function has another vectorcall pointer,
  * of callers.c: no code object changes, and no other function gets slower. CPython 3.11 calls
- * functions without looking at that pointer; there the function gets another code object, which makes
- * one call. Disarmed, the function object is bit for bit what it was.
+ * functions without looking at that pointer; there the function gets another code object, which
+ * makes one call. Disarmed, the function object is bit for bit what it was.
  *
  * All functions here need the GIL.
  */

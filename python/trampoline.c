@@ -51,9 +51,9 @@ static py_object *make_trampoline(const struct python *python, const struct pyth
 {
 	py_object *method =
 		python->PyCFunction_NewEx(python_caller_method(index), own->clone, NULL);
-	py_object *named = method ? changes(python, method,
-					    python->PyFunction_GetClosure(own->function))
-				  : NULL;
+	py_object *named =
+		method ? changes(python, method, python->PyFunction_GetClosure(own->function))
+		       : NULL;
 	py_object *replace = python_attribute(python, own->code, "replace");
 	py_object *none = python->PyTuple_New(0);
 	py_object *trampoline = NULL;

@@ -12,7 +12,7 @@
 #ifndef FBT_INJECT_INJECT_H
 #define FBT_INJECT_INJECT_H
 
-#include "inject/verdict.h"
+#include "inject/check.h"
 #include "inject/page.h"
 #include "inject/point.h"
 

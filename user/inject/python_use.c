@@ -35,7 +35,7 @@ static bool is_interpreter(const struct mapping *mapping, const void *nothing)
 
 bool python_use_is_there(uint32_t tgid)
 {
-	return maps_search(processes_living_thread(tgid), "python3.", is_interpreter, NULL);
+	return maps_search(processes_live_thread(tgid), "python3.", is_interpreter, NULL);
 }
 
 /* Whether a mapped file exports what the library needs: a frozen program may not. */

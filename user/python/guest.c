@@ -134,7 +134,7 @@ static uint32_t inner_pid(uint32_t tgid)
 
 static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 {
-	struct proc_ref process = {.tgid = processes_living_thread(tgid)};
+	struct proc_ref process = {.tgid = processes_live_thread(tgid)};
 	uint32_t pid = inner_pid(tgid);
 	int tried = 0, err = -ENOENT;
 	struct dirent *entry;
@@ -176,7 +176,7 @@ static bool is_page(const struct mapping *mapping, const void *nothing)
 
 bool python_guest_is_there(uint32_t tgid)
 {
-	return maps_search(processes_living_thread(tgid), FBT_PYTHON_MEMFD, is_page, NULL);
+	return maps_search(processes_live_thread(tgid), FBT_PYTHON_MEMFD, is_page, NULL);
 }
 
 int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *holder)

@@ -118,6 +118,16 @@ void python_steps__forget(struct python_steps *steps, uint32_t tgid)
 	*engine = steps->engines.items[--steps->engines.count];
 }
 
+static void tell_times(const struct engine *engine)
+{
+	uint64_t wait_ns, hold_ns;
+
+	python_guest__times(engine->guest, &wait_ns, &hold_ns);
+	log_debug("process %u: CPython 3.%u: waited %.3f ms for the GIL, held it for %.3f ms",
+		  engine->tgid, python_guest__minor(engine->guest), (double)wait_ns / 1e6,
+		  (double)hold_ns / 1e6);
+}
+
 /* Has the library look up all wishes. 0 or -errno, with a message. */
 static int resolve(const struct python_steps *steps, const struct engine *engine, bool quiet)
 {
@@ -133,6 +143,8 @@ static int resolve(const struct python_steps *steps, const struct engine *engine
 		python_guest__wish(engine->guest, i, wish->function, expressions, wish->count);
 	}
 	err = python_guest__order(engine->guest, FBT_PYTHON_RESOLVE, soon());
+	if (!err)
+		tell_times(engine);
 	if (!err || quiet)
 		return err;
 	python_guest__text(engine->guest, text, sizeof(text));
