@@ -84,6 +84,8 @@ tool     := $(O)/ferrum-bpftrace
 shim_src := $(sort $(wildcard cupti/*.c))
 shim     := $(O)/libferrum_cupti.so
 shim_lib := $(O)/libferrum_cupti_test.a
+guest_src := $(sort $(wildcard python/*.c))
+guest    := $(O)/libferrum_python.so
 stub     := $(B)/inject_code.h
 engine   := $(O)/tests/engine
 
@@ -107,7 +109,7 @@ skels    := $(bpf_src:bpf/%.bpf.c=$(B)/%.skel.h)
 .SUFFIXES:
 .SECONDARY:
 
-all: deps $(tool) $(shim) $(engine) ## build the tool, the CUPTI shim and the embedded engine
+all: deps $(tool) $(shim) $(guest) $(engine) ## build the tool, the CUPTI shim and the embedded engine
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9_.-]+:.*## / {printf "  %-22s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -171,6 +173,19 @@ $(B)/cupti/%.o: cupti/%.c | $(B)/cupti
 $(shim): $(shim_src:cupti/%.c=$(B)/cupti/%.o)
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(shim_cflags) $(shim_ldflags) $^ -lpthread -ldl -o $@
+
+# The library for Python engines is a guest in the same way. A marker lies in the middle of its
+# function, where a probe must not find a red zone.
+guest_ldflags := $(subst cupti,python,$(shim_ldflags))
+
+$(B)/python/%.o: python/%.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(cc) $(shim_cflags) $(if $(filter x86_64,$(ARCH)),-mno-red-zone) -MMD -MP -c $< -o $@
+
+$(guest): $(guest_src:%.c=$(B)/%.o)
+	$(call msg,LINK,$@)
+	$(Q)$(cc) $(shim_cflags) $(guest_ldflags) $^ -lpthread -ldl -o $@
 
 # What --gpu=inject writes into a process: bytes that run at any address. x86-64 only.
 stub_cflags := -std=gnu11 $(warnings) -Os -fPIC -ffreestanding -fno-builtin -mgeneral-regs-only \
@@ -303,7 +318,7 @@ $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
 
 # They do what the tool's child does, or know what it knows.
-$(O)/tests/live_inject_drive $(O)/tests/live_inject_seccomp: $(O)/tests/live_%: tests/live/%.c $(O)/libfbt.a | $(O)/tests
+$(O)/tests/live_inject_drive $(O)/tests/live_inject_seccomp $(O)/tests/live_python_drive: $(O)/tests/live_%: tests/live/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
 
@@ -411,7 +426,7 @@ lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
 	$(Q)$(test_env) tests/run.sh lint
 
 fmt: ## rewrite the C files with clang-format 14
-	$(Q)find include bpf cupti user vmlinux tests -name '*.[ch]' | xargs clang-format-14 -i
+	$(Q)find include bpf cupti python user vmlinux tests -name '*.[ch]' | xargs clang-format-14 -i
 
 bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for a part
 	$(Q)$(deps) test
@@ -447,14 +462,15 @@ demo-llama: ## the same with llama.cpp, which npm installs (root): llama_trace.j
 share     := $(DESTDIR)$(prefix)/share
 share_doc := $(share)/doc/ferrum-bpftrace
 installed := $(DESTDIR)$(prefix)/bin/ferrum-bpftrace $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_cupti.so \
-             $(share)/man/man8/ferrum-bpftrace.8
+             $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_python.so $(share)/man/man8/ferrum-bpftrace.8
 stripped  := install -D -s --strip-program=$(CROSS_COMPILE)strip -m 755
 
-install: $(tool) $(shim) ## install the tool, the shim, man page and documentation under DESTDIR and PREFIX
+install: $(tool) $(shim) $(guest) ## install the tool, its libraries, man page and documentation under DESTDIR and PREFIX
 	$(call msg,INSTALL,$(DESTDIR)$(prefix))
 	$(Q)$(stripped) $(tool) $(word 1,$(installed))
 	$(Q)$(stripped) $(shim) $(word 2,$(installed))
-	$(Q)install -D -m 644 docs/ferrum-bpftrace.8 $(word 3,$(installed))
+	$(Q)$(stripped) $(guest) $(word 3,$(installed))
+	$(Q)install -D -m 644 docs/ferrum-bpftrace.8 $(word 4,$(installed))
 	$(Q)install -D -m 644 -t $(share_doc) LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
 	$(Q)install -D -m 644 -t $(share_doc)/docs $(wildcard docs/*.md)
 

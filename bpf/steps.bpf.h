@@ -253,6 +253,8 @@ static __always_inline void read_args(struct fbt_slot *slot, struct pt_regs *ctx
 			continue;
 		if (arg->reads >= 2 && read_width(&value, value + arg->offset[1], arg->width[1]))
 			continue;
+		if (arg->optional && value == (__s64)(1ull << 63))
+			continue;
 		slot->args[i] = value;
 		slot->arg_mask |= 1u << i;
 	}
@@ -636,6 +638,8 @@ static __always_inline int end_step(struct pt_regs *ctx, __u64 cookie, const str
 			slot->step_tail = 1;
 			return 0;
 		}
+		if (sp == slot->step_sp && (cookie & FBT_PROBE_RAISED) && end == FBT_END_RETURN)
+			end = FBT_END_RAISED;
 		slot->left_sp = slot->step_sp;
 	}
 	close_step(slot, bpf_ktime_get_ns(), end);

@@ -162,6 +162,7 @@ enum fbt_step_end {
 	 */
 	FBT_END_TRUNCATED = 2,
 	FBT_END_EXITED = 3, /* the thread ended in the step */
+	FBT_END_RAISED = 4, /* left by an exception, at end_ns: of a Python function */
 };
 
 /* fbt_step.header.flags */

@@ -16,7 +16,7 @@
 #include <linux/types.h>
 
 #define FBT_INJECT_MAGIC   0x4a4e4954424d5246ull /* "FRMBTINJ" as bytes, little-endian */
-#define FBT_INJECT_VERSION 1
+#define FBT_INJECT_VERSION 2
 
 /* Functions of libc.so.6 that the stub calls, in the order of fbt_inject_stub.functions. */
 enum fbt_inject_function {
@@ -74,7 +74,7 @@ enum fbt_inject_class {
 
 /* The names of the two memfds. The name of the page ends in the nonce of its token, as %08x. */
 #define FBT_INJECT_PAGE_NAME	"ferrum-inject-"
-#define FBT_INJECT_LIBRARY_NAME "libferrum_cupti.so"
+#define FBT_INJECT_LIBRARY_NAME "libferrum.so"
 
 /* How long the helper waits for the tool. */
 #define FBT_INJECT_WAIT_NS 2000000000ull

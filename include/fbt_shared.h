@@ -473,6 +473,8 @@ struct fbt_arg_spec {
 	__u32 width[2]; /* 0 s32, 1 u32, 2 s64, 3 u64 */
 	__u32 element;	/* if not 0, see struct step_arg */
 	__s32 limit_offset;
+	__u32 optional; /* the least s64 means that there is no value */
+	__u32 reserved;
 };
 
 struct fbt_kind_args {
@@ -533,6 +535,7 @@ struct fbt_rate_inside {
 #define FBT_PROBE_TAILS	   (1u << 23) /* entry of a function that may leave by a jump to another */
 #define FBT_PROBE_SELF	   (1u << 25) /* with TAILS: it may jump to itself */
 #define FBT_PROBE_EMULATED (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
+#define FBT_PROBE_RAISED   (1u << 26) /* with END: reached only by an exception */
 #define FBT_PROBE_KIND	   0xffffu
 #define FBT_PROBE_SP_SHIFT 32
 

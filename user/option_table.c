@@ -168,6 +168,7 @@ static int take_help(const struct option_row *row, const char *text, struct opti
 
 static const char *const details[] = {"steps", "escalated", "all", "probes", NULL};
 static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
+static const char *const python_modes[] = {"auto", "off", "inject", NULL};
 static const char *const reports[] = {"none", "text", "json", NULL};
 static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
 
@@ -200,13 +201,13 @@ const struct option_row option_table[] = {
 	TITLE(COMMON, "Where a step begins and ends:"),
 	{"step", 0, OPTION_COMMON, "SPEC",
 	 "Step function: SYMBOL, a glob, /REGEX/, PATH:SYMBOL, PATH+0xADDR, "
-	 "string:TEXT or usdt:PROVIDER:BEGIN,END, e.g. llama_decode or 'Engine::*step*'; may be "
-	 "repeated (default: detected in known engines)",
+	 "string:TEXT, usdt:PROVIDER:BEGIN,END or py:MODULE:QUALNAME, e.g. llama_decode or "
+	 "'Engine::*step*'; may be repeated (default: detected in known engines)",
 	 .take = take_step},
 	{"list-steps", 0, OPTION_COMMON, NULL,
 	 "Print the functions of -p PID that may be a step, with rates and durations, and exit",
 	 .take = take_list_steps},
-	{"symbols", 0, OPTION_COMMON, "FILE",
+	{"symbols", 0, OPTION_MORE, "FILE",
 	 "Read the symbols of a stripped file with the same build-id from FILE, e.g. "
 	 "/usr/lib/debug/libllama.so.debug",
 	 .take = take_symbols},
@@ -286,8 +287,14 @@ const struct option_row option_table[] = {
 	 "GPU records: auto (of processes that have the shim, see gpu-env), off, require, or "
 	 "inject: load the shim into processes that run without it (default: auto)",
 	 WORD(gpu.mode, gpu_modes)},
+	{"python", 0, OPTION_COMMON, "MODE",
+	 "Python step functions: auto (of processes that have libferrum_python.so), off, or "
+	 "inject: "
+	 "load it into processes that run without it (default: auto)",
+	 WORD(python, python_modes)},
 	{"inject-timeout", 0, OPTION_MORE, "TIME",
-	 "With --gpu=inject: give up if no suitable thread is found within this time; a bare "
+	 "With --gpu=inject or --python=inject: give up if no suitable thread is found within this "
+	 "time; a bare "
 	 "number is in seconds (default: 5)",
 	 TIME(gpu.inject_timeout_ns, NS_PER_S, NS_PER_S, INJECT_TIMEOUT_MAX)},
 	{"dry-run", 0, OPTION_MORE, NULL,

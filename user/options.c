@@ -261,8 +261,8 @@ static int complete_gpu(struct options *options)
 		return usage_error("--rank requires --trace-format kineto");
 	if (options->judging.merge.strict && gpu->mode == GPU_OFF)
 		return usage_error("--gpu-strict requires GPU records, and --gpu off takes none");
-	if (gpu->inject_timeout_ns && gpu->mode != GPU_INJECT)
-		return usage_error("--inject-timeout requires --gpu inject");
+	if (gpu->inject_timeout_ns && gpu->mode != GPU_INJECT && options->python != PYTHON_INJECT)
+		return usage_error("--inject-timeout requires --gpu inject or --python inject");
 	if (gpu->dry_run && gpu->mode != GPU_INJECT)
 		return usage_error("--dry-run requires --gpu inject");
 	if (gpu->dry_run && (options->mode != MODE_DRY_RUN || !is_by_pid(options)))

@@ -51,6 +51,13 @@ struct option_windows {
 	double rate_guard_percent; /* see rate_guard.h; 0: no limit */
 };
 
+/* --python */
+enum python_mode {
+	PYTHON_AUTO, /* steps of processes that have libferrum_python.so */
+	PYTHON_OFF,
+	PYTHON_INJECT, /* it is loaded into processes that lack it */
+};
+
 /* GPU records, and the trace that torch users open. */
 struct option_gpu {
 	enum gpu_mode mode;
@@ -92,6 +99,7 @@ struct options {
 	struct pipeline_options judging;
 	struct option_windows windows;
 	struct option_gpu gpu;
+	enum python_mode python;
 	const char *otlp;		/* URL, or NULL */
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;

@@ -4,7 +4,7 @@
 #define FERRUM_STUB_H
 
 #define STUB_MAGIC     0x4a4e4954424d5246
-#define STUB_VERSION   1
+#define STUB_VERSION   2
 #define STUB_FUNCTIONS 8
 
 /* Offsets in struct stub_frame. */

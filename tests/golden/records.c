@@ -528,17 +528,17 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window},     {"target", write_target},
-	{"thread", write_thread},     {"kind", write_kind},
-	{"step", write_step},	      {"call", write_call},
-	{"table", write_table},	      {"lost", write_lost},
-	{"cost", write_cost},	      {"exit", write_exit},
-	{"end", write_end},	      {"unknown", write_unknown},
-	{"file", write_file},	      {"manual", write_manual},
-	{"stop", write_stop},	      {"thread_use", write_thread_use},
-	{"cpus", write_cpus},	      {"sampling", write_sampling},
-	{"ends", write_ends},	      {"tails", write_tails},
-	{"probes", write_probes},     {"wake", write_wake},
+	{"window", write_window}, {"target", write_target},
+	{"thread", write_thread}, {"kind", write_kind},
+	{"step", write_step},	  {"call", write_call},
+	{"table", write_table},	  {"lost", write_lost},
+	{"cost", write_cost},	  {"exit", write_exit},
+	{"end", write_end},	  {"unknown", write_unknown},
+	{"file", write_file},	  {"manual", write_manual},
+	{"stop", write_stop},	  {"thread_use", write_thread_use},
+	{"cpus", write_cpus},	  {"sampling", write_sampling},
+	{"ends", write_ends},	  {"tails", write_tails},
+	{"probes", write_probes}, {"wake", write_wake},
 };
 
 record_writer record_writer_of(const char *type)

@@ -19,7 +19,7 @@ tracked = subprocess.check_output(["git", "ls-files"], text=True).split()
 ends = {"/".join(path.split("/")[i:]) for path in tracked for i in range(path.count("/") + 1)}
 comments, code = [], []
 for path in tracked:
-    if not re.fullmatch(r"(user|bpf|cupti|include|tests)/.*\.(c|h|sh|py)", path):
+    if not re.fullmatch(r"(user|bpf|cupti|python|include|tests)/.*\.(c|h|sh|py)", path):
         continue
     with open(path, errors="replace", encoding="utf-8") as file:
         text = file.read()

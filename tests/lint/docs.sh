@@ -71,7 +71,7 @@ dead_paths()
 	done < <(for page in "${pages[@]}"; do
 		sed '/^<!-- [a-z-]* -->$/,/^<!-- \/[a-z-]* -->$/d' "$page" | code_of | tr -s ' ' '\n' |
 			sed 's|^\./||; s|[.,:;]$||; /^tests\/verified$/d' |
-			grep -E '^((user|bpf|cupti|include|tests|docs|packaging|vmlinux|\.ci|\.github)/[A-Za-z0-9_./*-]*|[a-z_0-9]+\.(sh|py)|(base|proc|sandbox|model|steps|gpu|judge|output|report|kernel|inject|shim|trace|commands)/[a-z_0-9./*]+)$' |
+			grep -E '^((user|bpf|cupti|python|include|tests|docs|packaging|vmlinux|\.ci|\.github)/[A-Za-z0-9_./*-]*|[a-z_0-9]+\.(sh|py)|(base|proc|sandbox|model|steps|gpu|judge|output|report|kernel|inject|shim|trace|commands)/[a-z_0-9./*]+)$' |
 			sort -u | sed "s|^|$page\t|"
 	done)
 }
@@ -103,7 +103,7 @@ dead_names()
 	local name
 
 	while read -r name; do
-		grep -rqw -- "$name" user bpf include cupti tests/lint || echo "docs/design.md: $name: not in the sources"
+		grep -rqw -- "$name" user bpf include cupti python tests/lint || echo "docs/design.md: $name: not in the sources"
 	done < <(grep -oE '`[A-Za-z]+_[A-Za-z][A-Za-z_]*`' docs/design.md | tr -d '`' | sort -u)
 }
 

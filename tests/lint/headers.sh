@@ -22,12 +22,12 @@ compile()
 	fi
 }
 
-for path in include/*.h user/*.h user/*/*.h cupti/*.h; do
+for path in include/*.h user/*.h user/*/*.h cupti/*.h python/*.h; do
 	header=${path#*/}
 	for compiler in gcc clang; do
 		# shellcheck disable=SC2086
 		compile "C under $compiler" $compiler -x c -std=gnu11 -D_GNU_SOURCE -Iinclude -Iuser \
-			-Icupti $warnings
+			-Icupti -Ipython $warnings
 	done
 done
 for path in include/*.h; do

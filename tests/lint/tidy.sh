@@ -20,7 +20,7 @@ done
 cache=${XDG_CACHE_HOME:-${HOME:-$skeletons}/.cache}/ferrum-bpftrace/tidy
 mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=$skeletons
 find "$cache" -name '*.passed' -mtime +60 -delete
-flags=(-std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"lint"' -Iinclude -Iuser -Icupti "-I$skeletons")
+flags=(-std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"lint"' -Iinclude -Iuser -Icupti -Ipython "-I$skeletons")
 rules=$({ "$tidy" --version && cat .clang-tidy; } | sha256sum)
 # Nothing is known of what has changed: all is looked at.
 changed=
@@ -75,7 +75,7 @@ tidy_lane()
 	return $status
 }
 
-sources=(user/*.c user/*/*.c cupti/*.c tests/fake/*.c)
+sources=(user/*.c user/*/*.c cupti/*.c python/*.c tests/fake/*.c)
 lanes=$(nproc)
 status=0
 for ((lane = 0; lane < lanes; lane++)); do

@@ -167,7 +167,7 @@ if os.fork() == 0:
     cuda = ctypes.CDLL(sys.argv[1], ctypes.RTLD_GLOBAL)
     loaded = time.monotonic()
     cuda.cuInit(0)
-    while not any("libferrum_cupti" in line for line in open("/proc/self/maps")):
+    while not any("memfd:libferrum.so" in line for line in open("/proc/self/maps")):
         time.sleep(0.001)
     print(time.monotonic() - loaded, flush=True)
     time.sleep(5)

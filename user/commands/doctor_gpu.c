@@ -127,7 +127,7 @@ void doctor_process_gpu_read(struct doctor_process_gpu *gpu, uint32_t tgid, enum
 	gpu->shim = explain_no_shim(&gpu->words, tgid, &found, fd);
 	if (gpu->shim != DOCTOR_SHIM_ABSENT)
 		return;
-	inject_check(&target, &gpu->verdict, tgid, true);
+	inject_check(&target, &gpu->verdict, tgid, INJECT_FOR_CUDA);
 	gpu->verdict_made = !gpu->verdict.present;
 	inject_target_clear(&target);
 }

@@ -14,6 +14,7 @@
 #include "fbt_gpu.h"
 #include "inject/check_program.h"
 #include "inject/place.h"
+#include "inject/python_use.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "proc/status.h"
@@ -368,7 +369,7 @@ static int read_maps(const struct inject_target *target, struct inject_verdict *
 }
 
 int inject_check(struct inject_target *target, struct inject_verdict *verdict, uint32_t tgid,
-		 bool need_cuda)
+		 enum inject_purpose purpose)
 {
 	mapping_vec maps = {0};
 	int err;
@@ -384,8 +385,10 @@ int inject_check(struct inject_target *target, struct inject_verdict *verdict, u
 		err = read_maps(target, verdict, &maps);
 	if (err)
 		goto out;
-	if (need_cuda)
+	if (purpose == INJECT_FOR_CUDA)
 		inject_check_cuda(verdict, target->process, &maps);
+	else if (purpose == INJECT_FOR_PYTHON)
+		inject_check_python(verdict, target->process, &maps);
 	if (!verdict->present)
 		check_all(target, verdict, &maps);
 out:

@@ -18,18 +18,22 @@ struct inject_target {
 	struct inject_place place;
 };
 
+/* What a library is injected for. */
+enum inject_purpose {
+	INJECT_FOR_ANY,	 /* tests, which inject other libraries */
+	INJECT_FOR_CUDA, /* refuses a process without libcuda, leaves one that has the shim alone */
+	INJECT_FOR_PYTHON, /* the same for CPython and libferrum_python.so */
+};
+
 /*
  * Fills target and verdict. The caller clears both, whatever is returned.
- *
- * need_cuda: refuse a process without libcuda, and leave one that has the shim alone. Only tests,
- * which inject other libraries, pass false.
  *
  * 0: an injection may be tried. If verdict->present is set, the shim is there already and nothing
  * else was checked. On failure verdict has the reason: -EPERM the process is refused; -ESRCH the
  * process has ended; -errno.
  */
 int inject_check(struct inject_target *target, struct inject_verdict *verdict, uint32_t tgid,
-		 bool need_cuda);
+		 enum inject_purpose purpose);
 void inject_target_clear(struct inject_target *target);
 
 /*

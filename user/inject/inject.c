@@ -70,12 +70,12 @@ static bool check(struct run *run)
 {
 	const struct inject_wish *wish = run->wish;
 	struct inject_verdict verdict = {0};
-	int err = inject_check(&run->target, &verdict, wish->tgid, wish->need_cuda);
+	int err = inject_check(&run->target, &verdict, wish->tgid, wish->purpose);
 	char text[INJECT_TEXT_MAX];
 
 	inject_verdict_reason(&verdict, text);
 	if (!err && verdict.present)
-		conclude(run, INJECT_PRESENT, "the shim is in the process already");
+		conclude(run, INJECT_PRESENT, "the library is in the process already");
 	else if (err == -EPERM && text[0] && !is_gone(run))
 		conclude(run, INJECT_REFUSED, text);
 	else if (err)
@@ -250,7 +250,7 @@ out:
 int inject_try(uint32_t tgid, struct inject_verdict *verdict)
 {
 	struct inject_target target = {.pidfd = -1};
-	int err = inject_check(&target, verdict, tgid, true);
+	int err = inject_check(&target, verdict, tgid, INJECT_FOR_CUDA);
 
 	if (!err && !verdict->present)
 		inject_take_look(&target, verdict);
@@ -338,14 +338,14 @@ static _Noreturn void run_child(const struct inject_wish *wish, int outcome_fd)
 	_exit(write(fd, &outcome, sizeof(outcome)) == sizeof(outcome) ? 0 : 1);
 }
 
-static int start_child(struct inject *inject, const struct inject_wish *wish)
+static int start_child(struct inject *inject, const struct inject_wish *wish, bool by_broker)
 {
 	int ends[2], err = 0;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	if (broker_is_there()) {
+	if (by_broker) {
 		err = broker_run(BROKER_INJECT, wish->tgid, ends[1], &inject->pid);
 	} else {
 		inject->pid = fork();
@@ -368,7 +368,7 @@ static struct inject_wish make_wish(uint32_t tgid, const struct inject_service *
 	return (struct inject_wish){
 		.tgid = tgid,
 		.library = {service->library, service->size, ENTRY},
-		.need_cuda = true,
+		.purpose = INJECT_FOR_CUDA,
 		.timeout_ns = service->timeout_ns,
 	};
 }
@@ -407,7 +407,7 @@ int inject__start(struct inject **result, uint32_t tgid, const char *shim, uint6
 	if (!err) {
 		struct inject_wish wish = make_wish(tgid, &service);
 
-		err = start_child(inject, &wish);
+		err = start_child(inject, &wish, broker_is_there());
 		if (err)
 			log_err("--gpu=inject: %s", strerror(-err));
 	}
@@ -490,17 +490,53 @@ bool inject__poll(struct inject *inject, uint64_t now_ns, struct inject_outcome 
 	return true;
 }
 
-void inject__free(struct inject *inject)
+static void await_end(struct inject *inject)
 {
 	struct inject_outcome outcome;
 	uint64_t now_ns;
 
-	if (!inject)
-		return;
 	while (!inject__poll(inject, now_ns = clock_ns(CLOCK_MONOTONIC), &outcome)) {
 		struct pollfd end = {.fd = inject->outcome_fd, .events = POLLIN};
 
 		poll(&end, 1, (int)((inject->kill_ns - now_ns) / NS_PER_MS) + 1);
 	}
+}
+
+void inject__free(struct inject *inject)
+{
+	if (!inject)
+		return;
+	await_end(inject);
 	free(inject);
+}
+
+int inject_now(uint32_t tgid, const struct inject_load *load, uint64_t timeout_ns,
+	       struct inject_outcome *outcome)
+{
+	struct inject_wish wish = {
+		.tgid = tgid,
+		.library.entry = load->entry,
+		.purpose = load->purpose,
+		.timeout_ns = timeout_ns,
+	};
+	struct inject_service service;
+	struct inject *inject;
+	int err = inject_service_open(&service, load->path, timeout_ns);
+
+	if (err)
+		return err;
+	wish.library.bytes = service.library;
+	wish.library.size = service.size;
+	inject = calloc(1, sizeof(*inject));
+	err = inject ? start_child(inject, &wish, false) : -ENOMEM;
+	inject_service_clear(&service);
+	if (err) {
+		log_err("process %u: %s cannot be injected: %s", tgid, load->path, strerror(-err));
+		free(inject);
+		return err;
+	}
+	await_end(inject);
+	*outcome = inject->outcome;
+	free(inject);
+	return 0;
 }

@@ -12,7 +12,7 @@
 #ifndef FBT_INJECT_INJECT_H
 #define FBT_INJECT_INJECT_H
 
-#include "inject/verdict.h"
+#include "inject/check.h"
 #include "inject/page.h"
 #include "inject/point.h"
 
@@ -34,7 +34,7 @@ struct inject_wish {
 	uint32_t tgid;
 	uint32_t tid; /* only this thread; 0: the best one */
 	struct inject_library library;
-	bool need_cuda;	     /* see inject_check */
+	enum inject_purpose purpose;
 	uint64_t timeout_ns; /* to find a thread */
 	struct inject_hook hook;
 };
@@ -82,6 +82,20 @@ void inject_service_clear(struct inject_service *service);
  * inject_service.
  */
 void inject_serve(const void *service, const struct broker_order *order, int output);
+
+/* What inject_now puts into a process. */
+struct inject_load {
+	const char *path;  /* of the library */
+	const char *entry; /* its function to call: 0, or an errno */
+	enum inject_purpose purpose;
+};
+
+/*
+ * Injects a library by a child of its own, and waits for the outcome: for a tool that is not
+ * confined yet, so that the broker is not asked. 0, and outcome is set; or -errno, logged.
+ */
+int inject_now(uint32_t tgid, const struct inject_load *load, uint64_t timeout_ns,
+	       struct inject_outcome *outcome);
 
 /* Starts the child. shim: path of libferrum_cupti.so. 0 or -errno, logged. */
 int inject__start(struct inject **inject, uint32_t tgid, const char *shim, uint64_t timeout_ns);

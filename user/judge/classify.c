@@ -101,7 +101,7 @@ const char *classifier__class_by(const struct classifier *classifier)
 /* How long a step that was cut off would have taken is not known. */
 static bool is_memorable(const struct fbt_step *record)
 {
-	return record->kind && (record->end == FBT_END_RETURN || record->end == FBT_END_UNWOUND);
+	return record->kind && record->end != FBT_END_TRUNCATED && record->end != FBT_END_EXITED;
 }
 
 static double percent_of_ns(uint64_t part_ns, uint64_t whole_ns)

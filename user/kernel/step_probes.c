@@ -56,6 +56,16 @@ static bool is_tail(const struct group *group, const struct step_function *funct
 	return false;
 }
 
+/* Markers of a Python step are nops, and one of them is passed by exceptions only. */
+static uint64_t marker_cookie(const struct step_function *function, size_t exit)
+{
+	if (!function->is_python)
+		return 0;
+	return FBT_PROBE_EMULATED |
+	       (function->exit_offsets.items[exit] == function->raised_offset ? FBT_PROBE_RAISED
+									      : 0);
+}
+
 static int add_exits(const struct group *group, const struct step_function *function,
 		     uint64_t cookie, place_vec *places)
 {
@@ -64,7 +74,8 @@ static int add_exits(const struct group *group, const struct step_function *func
 	for (size_t i = 0; i < function->exit_offsets.count && !err; i++)
 		err = add_place(places, function->exit_offsets.items[i], function->end_ref_ctr,
 				cookie | FBT_PROBE_END |
-					(is_tail(group, function, i) ? FBT_PROBE_TAIL : 0));
+					(is_tail(group, function, i) ? FBT_PROBE_TAIL : 0) |
+					marker_cookie(function, i));
 	return err;
 }
 

@@ -647,7 +647,7 @@ static bool is_complete(const struct window *window, const struct step *step)
 {
 	const struct fbt_step *record = &step->record;
 
-	if (record->end != FBT_END_RETURN && record->end != FBT_END_UNWOUND)
+	if (record->end == FBT_END_TRUNCATED || record->end == FBT_END_EXITED)
 		return false;
 	if (record->lost_calls || step->calls_truncated ||
 	    record->header.flags & FBT_STEP_MAYBE_PART)

@@ -87,7 +87,7 @@ static bool is_kind_sound(const struct fbt_kind *kind)
 
 static bool is_step_sound(const struct fbt_step *step)
 {
-	return step->kind < FBT_KIND_COUNT && step->end <= FBT_END_EXITED &&
+	return step->kind < FBT_KIND_COUNT && step->end <= FBT_END_RAISED &&
 	       step->end_ns >= step->start_ns && step->arg_mask < 1u << FBT_ARG_COUNT;
 }
 

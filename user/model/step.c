@@ -166,13 +166,12 @@ uint64_t step_team_blocked_ns(const struct fbt_step *record)
 const char *step_end_name(enum fbt_step_end end)
 {
 	static const char *const names[] = {
-		[FBT_END_RETURN] = "return",
-		[FBT_END_UNWOUND] = "unwound",
-		[FBT_END_TRUNCATED] = "truncated",
-		[FBT_END_EXITED] = "exited",
+		[FBT_END_RETURN] = "return",	   [FBT_END_UNWOUND] = "unwound",
+		[FBT_END_TRUNCATED] = "truncated", [FBT_END_EXITED] = "exited",
+		[FBT_END_RAISED] = "raised",
 	};
 
-	return end <= FBT_END_EXITED ? names[end] : "unknown";
+	return end <= FBT_END_RAISED ? names[end] : "unknown";
 }
 
 const char *stop_reason_name(enum fbt_stop_reason reason)

@@ -125,8 +125,8 @@ static void write_ends(const struct report *report, const struct tally_kind *kin
 	const struct {
 		enum fbt_step_end end;
 		const char *words;
-	} rows[] = {{FBT_END_UNWOUND,
-		     kind->polls ? "dropped or panicked" : "exception or longjmp"},
+	} rows[] = {{FBT_END_UNWOUND, kind->polls ? "dropped or panicked" : "exception or longjmp"},
+		    {FBT_END_RAISED, "exception"},
 		    {FBT_END_EXITED, "thread exit"},
 		    {FBT_END_TRUNCATED, "end of window"}};
 	char text[160] = "";
@@ -186,6 +186,8 @@ static const char *find_doubt(const struct tally_step *step)
 		return "* still open";
 	case FBT_END_EXITED:
 		return "* thread exited";
+	case FBT_END_RAISED:
+		return "* exception";
 	case FBT_END_RETURN:
 		break;
 	}

@@ -136,7 +136,7 @@ void gpu_tally_mean(const struct gpu_tally_kind *kind, struct gpu_figures *mean)
 enum gpu_bound gpu_tally_bound(const struct gpu_tally_kind *kind);
 
 #define TALLY_SLOWEST CLASSIFY_SLOWEST
-#define TALLY_ENDS    (FBT_END_EXITED + 1)
+#define TALLY_ENDS    (FBT_END_RAISED + 1)
 
 struct tally_step {
 	uint64_t number;
@@ -193,13 +193,13 @@ struct tally_kind {
 	/* All steps. */
 	uint64_t total_ns;
 	uint64_t compute_ns;
-	uint64_t compute_max_ns;	 /* in one step */
-	uint64_t parts_ns[STEP_PARTS];	 /* where total_ns went: see step_split */
-	uint64_t parts_known;		 /* steps all of whose parts were measured, … */
+	uint64_t compute_max_ns;       /* in one step */
+	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
+	uint64_t parts_known;	       /* steps all of whose parts were measured, … */
 	uint64_t faults_untimed; /* … but for page faults that they had, which are in STEP_OWN */
 	uint64_t faults_timed;	 /* page faults that were timed, of all steps */
 	uint64_t stops_unknown;	 /* steps whose short stops may not have been seen */
-	struct tail *tail;		 /* of the steps whose parts are known, those that returned; … */
+	struct tail *tail;	 /* of the steps whose parts are known, those that returned; … */
 	VEC(struct tally_class) classes; /* … and by class, in the order in which they came */
 	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	uint64_t other_steps; /* in which other_ns was measured */

@@ -9,8 +9,9 @@
 
 #include "base/log.h"
 
-#define SHIM_FILE      "libferrum_cupti.so"
-#define SHIM_INSTALLED "../lib/ferrum-bpftrace/" SHIM_FILE
+#define SHIM_FILE   "libferrum_cupti.so"
+#define PYTHON_FILE "libferrum_python.so"
+#define INSTALLED   "../lib/ferrum-bpftrace/"
 
 /*
  * Resolves a path relative to a program's folder. NULL: there is no readable file. The caller
@@ -32,22 +33,41 @@ static char *find_from(const char *program, const char *path)
 	return NULL;
 }
 
+/* Beside a program, as in the build folder, or where it is installed. */
+static char *find_file(const char *program, const char *beside, const char *installed)
+{
+	char *found = find_from(program, beside);
+
+	return found ? found : find_from(program, installed);
+}
+
+/* The running program; "" if it is not known. */
+static void own_program(char program[PATH_MAX])
+{
+	ssize_t length = readlink("/proc/self/exe", program, PATH_MAX - 1);
+
+	program[length < 0 ? 0 : length] = '\0';
+}
+
 char *gpu_shim_path_from(const char *program)
 {
-	char *found = find_from(program, SHIM_FILE);
-
-	return found ? found : find_from(program, SHIM_INSTALLED);
+	return find_file(program, SHIM_FILE, INSTALLED SHIM_FILE);
 }
 
 char *gpu_shim_path(void)
 {
 	char program[PATH_MAX];
-	ssize_t length = readlink("/proc/self/exe", program, sizeof(program) - 1);
 
-	if (length <= 0)
-		return NULL;
-	program[length] = '\0';
+	own_program(program);
 	return gpu_shim_path_from(program);
+}
+
+char *python_library_path(void)
+{
+	char program[PATH_MAX];
+
+	own_program(program);
+	return find_file(program, PYTHON_FILE, INSTALLED PYTHON_FILE);
 }
 
 static void print_notes(FILE *out)

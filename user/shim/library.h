@@ -16,7 +16,10 @@
  */
 char *gpu_shim_path(void);
 
-/* The same for another program. */
+/* The path of libferrum_python.so, found in the same way. */
+char *python_library_path(void);
+
+/* gpu_shim_path for another program. */
 char *gpu_shim_path_from(const char *program);
 
 /*

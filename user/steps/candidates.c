@@ -338,7 +338,11 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 	vec_for_each (mapping, maps)
 		if (target_spec_means(spec, tgid, mapping->path, mapping->inode))
 			count_file(&found, tgid, options, mapping);
-	if (spec->path && !found.files)
+	if (spec->form == STEP_SPEC_PYTHON)
+		log_err("--step %s: process %u has no such Python function, or no "
+			"libferrum_python.so, which --python=inject loads",
+			spec->text, tgid);
+	else if (spec->path && !found.files)
 		log_err("--step %s: process %u has no code mapped from %s%s; see "
 			"/proc/%u/maps",
 			spec->text, tgid, spec->path, describe_file(tgid, spec->path), tgid);

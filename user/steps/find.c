@@ -90,6 +90,8 @@ static bool leads_to(uint32_t tgid, const char *path, uint64_t inode)
 bool target_spec_means(const struct step_spec *spec, uint32_t tgid, const char *mapped_path,
 		       uint64_t inode)
 {
+	if (spec->form == STEP_SPEC_PYTHON)
+		return false;
 	return !spec->path || step_spec_matches_path(spec->path, mapped_path) ||
 	       leads_to(tgid, spec->path, inode);
 }

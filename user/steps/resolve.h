@@ -51,7 +51,9 @@ struct step_function {
 	bool builtin;
 	/* Known by a text only, and not measured: it may be no step (user/trace/text_check.h). */
 	bool unverified;
-	bool usdt; /* usdt_begins and exit_offsets are USDT locations */
+	bool usdt;		/* usdt_begins and exit_offsets are USDT locations */
+	bool is_python;		/* begin_offset and exit_offsets are markers (fbt_python.h) */
+	uint64_t raised_offset; /* Python: the exit that only exceptions pass */
 	VEC(uint64_t) usdt_begins;
 	uint64_t begin_ref_ctr; /* file offset of the USDT semaphore, 0 if none */
 	uint64_t end_ref_ctr;

@@ -10,6 +10,7 @@
 #include "base/demangle.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "steps/python_spec.h"
 #include "steps/text_users.h"
 
 static int copy_text(char **copy, const char *text, size_t size)
@@ -47,6 +48,14 @@ static int parse_usdt(struct step_spec *spec, const char *text)
 	if (!err)
 		err = copy_text(&spec->end_name, end + 1, strlen(end + 1));
 	return err;
+}
+
+static int parse_python(struct step_spec *spec, const char *text)
+{
+	struct python_spec python;
+
+	spec->form = STEP_SPEC_PYTHON;
+	return python_spec_parse(&python, text);
 }
 
 /* The "string:" of string:TEXT or PATH:string:TEXT; NULL if text is neither. */
@@ -192,7 +201,9 @@ int step_spec_parse(struct step_spec *spec, const char *text)
 	err = copy_text(&spec->text, text, strlen(text));
 	if (err)
 		goto out;
-	if (!strncmp(text, "usdt:", 5))
+	if (python_spec_is(text))
+		err = parse_python(spec, text);
+	else if (!strncmp(text, "usdt:", 5))
 		err = parse_usdt(spec, text + 5);
 	else if (string)
 		err = parse_text(spec, text, string);

@@ -14,6 +14,7 @@ enum step_spec_form {
 	STEP_SPEC_ADDRESS, /* PATH+0xADDR, an ELF virtual address */
 	STEP_SPEC_USDT,	   /* usdt:PROVIDER:BEGIN,END */
 	STEP_SPEC_TEXT,	   /* string:TEXT: the function that refers to a constant text */
+	STEP_SPEC_PYTHON,  /* py:MODULE:QUALNAME: a Python function, see steps/python_spec.h */
 };
 
 struct step_spec {
@@ -60,6 +61,7 @@ struct step_arg {
 	 */
 	uint32_t element;
 	int32_t limit_offset;
+	bool optional; /* the value FBT_PYTHON_ABSENT (fbt_python.h) means that there is none */
 };
 
 /* 0, or -EINVAL with one line logged. */

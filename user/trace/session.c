@@ -459,6 +459,7 @@ static void remove_ended(struct session *session)
 				      session->live.output);
 		gpu_link__end(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
 		step_sites__forget(session->live.sites, traced->tgid);
+		steps_found__forget(session->live.found, traced->tgid);
 		loader__remove_target(session->live.loader, traced->tgid);
 		traced_set__remove(session->live.traced, traced, clock_ns(CLOCK_MONOTONIC));
 	}
@@ -495,6 +496,7 @@ void session__poll(struct session *session)
 	stream__drain(session->live.stream);
 	stream__send_lost(session->live.stream);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
+	steps_found__beat(session->live.found, now_ns);
 	step_sites__turn(session->live.sites, now_ns);
 	step_guard__turn(session->guard, now_ns, &session->cost);
 	/* COMMAND has no intervals before its own first instruction. */
@@ -547,6 +549,7 @@ int session__finish(struct session *session)
 	struct fbt_window_end end = {0};
 	struct traced *traced;
 
+	steps_found__disarm(session->live.found);
 	loader__detach(session->live.loader);
 	end.end_ns = clock_ns(CLOCK_MONOTONIC);
 	usleep(SETTLE_US);

@@ -8,6 +8,11 @@
 #include "base/log.h"
 #include "kernel/step_probes.h"
 #include "proc/process.h"
+#include "inject/python_use.h"
+#include "python/guest.h"
+#include "python/inject.h"
+#include "python/steps.h"
+#include "shim/library.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
 #include "trace/text_rates.h"
@@ -18,6 +23,7 @@
 struct steps_found {
 	const struct live *live;
 	struct target_options target_options;
+	struct python_steps *python;
 	function_vec functions; /* functions[i] is kind i + 1 */
 	VEC(uint32_t) tgids;	/* for each function, the process in which it was found first */
 	size_t described;
@@ -36,6 +42,11 @@ struct steps_found *steps_found__new(const struct live *live)
 		return NULL;
 	found->live = live;
 	found->target_options = target_options_of(live->options);
+	found->python = python_steps__new(live->options->specs.items, live->options->specs.count);
+	if (!found->python) {
+		free(found);
+		return NULL;
+	}
 	return found;
 }
 
@@ -43,6 +54,7 @@ void steps_found__free(struct steps_found *found)
 {
 	if (!found)
 		return;
+	python_steps__free(found->python);
 	step_functions_free(&found->functions);
 	vec_free(&found->tgids);
 	free(found);
@@ -130,6 +142,55 @@ static enum target_tells choose_tells(const struct steps_found *found, const str
 	return found->live->quiet ? TARGET_TELLS_ERRORS : TARGET_TELLS_ALL;
 }
 
+/*
+ * With the functions of an interpreter that is in the process, unless it was searched before. Only
+ * while the tool may open what it finds.
+ */
+static int add_python(struct steps_found *found, const struct traced *traced, int added)
+{
+	int python = found->live->is_open || found->live->options->python == PYTHON_OFF
+			     ? 0
+			     : python_steps__search(found->python, traced->tgid,
+						    found->target_options.tells != TARGET_TELLS_ALL,
+						    &found->functions);
+
+	return python < 0 ? python : added + python;
+}
+
+/* Says once what one would gain, where there is nothing to measure without. */
+static void offer_injection(const struct steps_found *found, const struct traced *traced)
+{
+	if (found->live->quiet || !traced->wanted || found->functions.count ||
+	    found->live->options->specs.count || !python_use_is_there(traced->tgid) ||
+	    python_guest_is_there(traced->tgid))
+		return;
+	log_info("process %u runs Python: with --python=inject, the steps of vLLM, SGLang and "
+		 "others "
+		 "are measured (docs/python.md says what that does to the process)",
+		 traced->tgid);
+}
+
+/* --python=inject: before the window, for the processes that are selected then. */
+static void inject_python(struct steps_found *found, const struct traced *traced)
+{
+	const struct options *options = found->live->options;
+	char *path;
+
+	if (found->live->is_open || options->all || options->python == PYTHON_OFF)
+		return;
+	if (options->python == PYTHON_AUTO) {
+		offer_injection(found, traced);
+		return;
+	}
+	path = python_library_path();
+	if (!path && !found->live->quiet)
+		log_warn("--python=inject: libferrum_python.so is not beside this program, nor in "
+			 "../lib/ferrum-bpftrace from there: make install puts it there");
+	if (path)
+		python_inject(traced->tgid, path, options->gpu.inject_timeout_ns);
+	free(path);
+}
+
 int steps_found__search(struct steps_found *found, struct traced *traced)
 {
 	size_t before = found->functions.count;
@@ -140,6 +201,10 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
 	added = target_find(processes_live_thread(traced->tgid), &found->target_options,
 			    traced->seen, &found->functions);
+	if (added >= 0)
+		inject_python(found, traced);
+	if (added >= 0)
+		added = add_python(found, traced, added);
 	err = take_functions(found, before, traced);
 	if (added < 0)
 		return added;
@@ -166,6 +231,7 @@ static int set_args(struct steps_found *found, size_t index)
 			.width = {arg->width[0], arg->width[1]},
 			.element = arg->element,
 			.limit_offset = arg->limit_offset,
+			.optional = arg->optional,
 		};
 	}
 	return loader__set_kind_args(found->live->loader, (uint32_t)index + 1, &args);
@@ -271,10 +337,29 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 				    steps_found__link_tgid(found, traced));
 	if (err)
 		return err;
+	if (count)
+		err = python_steps__arm(found->python, traced->tgid);
+	if (err)
+		return err;
 	found->is_probing |= count > 0;
 	uprobes__free(traced->stale);
 	traced->stale = NULL;
 	return (int)count;
+}
+
+void steps_found__beat(struct steps_found *found, uint64_t now_ns)
+{
+	python_steps__beat(found->python, now_ns);
+}
+
+void steps_found__disarm(struct steps_found *found)
+{
+	python_steps__disarm(found->python);
+}
+
+void steps_found__forget(struct steps_found *found, uint32_t tgid)
+{
+	python_steps__forget(found->python, tgid);
 }
 
 void steps_found__detach(struct traced *traced, bool replace)

@@ -35,6 +35,14 @@ bool steps_found__is_probing(const struct steps_found *found);
 int steps_found__attach(struct steps_found *found, struct traced *traced);
 
 /*
+ * Functions of Python are armed with their probes: beat keeps them so (call it at least once a
+ * second), disarm ends that before the probes are removed, forget when a process has ended.
+ */
+void steps_found__beat(struct steps_found *found, uint64_t now_ns);
+void steps_found__disarm(struct steps_found *found);
+void steps_found__forget(struct steps_found *found, uint32_t tgid);
+
+/*
  * Detaches the probes of one process, but not those for all processes. replace: detach them only
  * after the next attach has attached new ones.
  */

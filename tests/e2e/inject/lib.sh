@@ -131,7 +131,7 @@ loads()
 # libraries_of PROCESS: that are in it; dlopen gives the one it has for a name that it knows
 libraries_of()
 {
-	awk '/\/memfd:libferrum_cupti/ {print $5}' "/proc/$1/maps" | sort -u | wc -l
+	awk '/\/memfd:libferrum.so/ {print $5}' "/proc/$1/maps" | sort -u | wc -l
 }
 
 # The facts of one series: every round loaded a library of its own, and what was there after the

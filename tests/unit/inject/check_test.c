@@ -193,7 +193,8 @@ static void a_shim_that_was_injected_is_there(void **state)
 	close(ends[1]);
 	assert_int_equal(read(ends[0], &byte, 1), 1);
 	close(ends[0]);
-	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, true);
+	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child,
+		     INJECT_FOR_CUDA);
 	assert_true(fixture->verdict.present);
 	assert_false(inject_refused(&fixture->verdict));
 }
@@ -390,7 +391,7 @@ static void a_process_is_the_same_until_it_ends(void **state)
 	struct fixture *fixture = *state;
 
 	start(fixture, PROT_READ, NAMES("other"));
-	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, false);
+	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, INJECT_FOR_ANY);
 	assert_true(inject_target_is_there(&fixture->target));
 	end_child(fixture);
 	assert_false(inject_target_is_there(&fixture->target));
@@ -412,7 +413,7 @@ static void a_program_is_the_same_until_execve(void **state)
 		_exit(1);
 	}
 	close(gone[1]);
-	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, false);
+	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, INJECT_FOR_ANY);
 	assert_true(inject_target_is_there(&fixture->target));
 	assert_int_equal(write(go[1], "x", 1), 1);
 	/* Ends when execve has closed the other end. */
@@ -430,9 +431,9 @@ static void a_process_that_was_not_there_is_refused(void **state)
 	start(fixture, PROT_READ, NAMES("other"));
 	kill(fixture->child, SIGKILL);
 	waitpid(fixture->child, NULL, 0);
-	assert_int_equal(
-		inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, true),
-		-ESRCH);
+	assert_int_equal(inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child,
+				      INJECT_FOR_CUDA),
+			 -ESRCH);
 	assert_true(inject_refused(&fixture->verdict));
 	assert_int_equal(fixture->target.pidfd, -1);
 	fixture->child = 0;

@@ -206,7 +206,7 @@ static void decode_refuses_an_unknown_step_end(void **state)
 {
 	struct stream *stream = *state;
 
-	add_step(stream, 7, 1, 1, 2)->end = FBT_END_EXITED + 1;
+	add_step(stream, 7, 1, 1, 2)->end = FBT_END_RAISED + 1;
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 

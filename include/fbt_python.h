@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Steps that are Python functions: the contract between the tool and libferrum_python.so (python/),
+ * a library in the process of a CPython interpreter.
+ *
+ * The library makes a memfd of one struct fbt_python_page, and a thread that sleeps until the tool
+ * gives it an order. The tool finds the memfd in /proc/PID/fd and maps it. Each side takes every
+ * word that the other one writes for hostile.
+ *
+ * An armed function passes through two markers of its slot at each call: begin, and end or raised.
+ * They are five-byte nops, made for uprobes. At begin the first four integer arguments of the ABI
+ * are the attributes, FBT_PYTHON_ABSENT where one could not be read.
+ */
+#ifndef FBT_PYTHON_H
+#define FBT_PYTHON_H
+
+#include <linux/types.h>
+
+#define FBT_PYTHON_MEMFD   "ferrum-python"
+#define FBT_PYTHON_MAGIC   0x4e4f48544d525246ull /* "FRRMTHON" as bytes, little-endian */
+#define FBT_PYTHON_VERSION 1
+
+#define FBT_PYTHON_SLOTS      16 /* functions at once */
+#define FBT_PYTHON_ATTRIBUTES 4	 /* of one function */
+#define FBT_PYTHON_OWN_MAX                                                                         \
+	8 /* definitions behind one slot: the method, and those that override it */
+#define FBT_PYTHON_ABSENT (-0x7fffffffffffffffll - 1)
+
+/* How long the library keeps functions armed without a word from the tool. */
+#define FBT_PYTHON_LEASE_NS 5000000000ull
+
+enum fbt_python_phase {
+	FBT_PYTHON_STARTING = 0,
+	FBT_PYTHON_READY = 1, /* orders are served */
+	FBT_PYTHON_DEAD = 2,  /* none is any more: text says why */
+};
+
+/*
+ * The order word is a shared futex: number << 2 | state. The tool writes slots and command, and
+ * then a new number with ASKED. The library takes the order once it holds the GIL, by
+ * compare-and-swap; the tool withdraws an order that is late in the same way, so that only one of
+ * them succeeds.
+ */
+enum fbt_python_order {
+	FBT_PYTHON_DONE = 0, /* answered, or withdrawn */
+	FBT_PYTHON_ASKED = 1,
+	FBT_PYTHON_TAKEN = 2,
+};
+#define FBT_PYTHON_ORDER(number, state) ((__u32)(number) << 2 | (state))
+
+enum fbt_python_command {
+	FBT_PYTHON_RESOLVE = 1, /* look up the function of each slot */
+	FBT_PYTHON_ARM = 2,	/* all slots that are FOUND */
+	FBT_PYTHON_DISARM = 3,	/* and forget all functions */
+	FBT_PYTHON_COUNT = 4,	/* write the counters into the slots; needs no GIL */
+};
+
+/* What became of the function of a slot. */
+enum fbt_python_found {
+	FBT_PYTHON_UNKNOWN = 0,
+	FBT_PYTHON_FOUND = 1,
+	FBT_PYTHON_ARMED = 2,
+	FBT_PYTHON_NO_MODULE = 3,   /* the module is not loaded */
+	FBT_PYTHON_NO_NAME = 4,	    /* it has no such function; text: the part that is missing */
+	FBT_PYTHON_NOT_PLAIN = 5,   /* not a function in Python: built in, compiled, any object */
+	FBT_PYTHON_GENERATOR = 6,   /* a generator or coroutine: a call only makes the object */
+	FBT_PYTHON_WRAPPED = 7,	    /* behind too many decorators */
+	FBT_PYTHON_NO_ARGUMENT = 8, /* an attribute begins with no argument of it; text: which */
+	FBT_PYTHON_TAKEN_BY_OTHER = 9, /* when disarmed, the function was no longer as armed */
+	FBT_PYTHON_FAILED = 10,	       /* text */
+	FBT_PYTHON_FOUND_COUNT = 11,
+};
+
+struct fbt_python_slot {
+	/* Written by the tool. All strings end in NUL. */
+	char function[256]; /* "module:Qualified.name"; "": the slot is not used */
+	char attributes[FBT_PYTHON_ATTRIBUTES]
+		       [96]; /* "argument.part" or "len(argument.part)"; "" */
+	/* Written by the library. */
+	__u32 found; /* enum fbt_python_found */
+	__u32 own;   /* definitions that are armed */
+	__u32 line;  /* of the first definition */
+	__u32 reserved;
+	char file[256];
+	char text[128];
+	/* Addresses in the process. */
+	__u64 begin;
+	__u64 end;
+	__u64 raised;
+	/* Calls since the slot was armed, as of the last order. */
+	__u64 begun;
+	__u64 ended;
+	__u64 ended_raised; /* part of ended: by an exception */
+};
+
+/* The tool writes tool, lease_ns, order, command, and its part of the slots. */
+struct fbt_python_page {
+	__u64 magic;
+	__u32 version;
+	__u32 phase;	/* enum fbt_python_phase */
+	__u32 pid;	/* of the process, in its own PID namespace */
+	__u32 python;	/* major << 8 | minor; 0: the interpreter is not known yet */
+	__u32 threaded; /* free-threaded build */
+	__u32 order;
+	__u32 command; /* enum fbt_python_command */
+	__u32 tool; /* pid of the tool that may give orders; 0: none, or one whose lease is over */
+	__u64 lease_ns; /* CLOCK_MONOTONIC: when the library disarms by itself */
+	__u32 lapses;	/* how often it did */
+	__u32 reserved;
+	__u64 gil_wait_ns; /* of the last order */
+	__u64 gil_hold_ns;
+	char text[128]; /* why the library is dead, or the last order failed */
+	struct fbt_python_slot slots[FBT_PYTHON_SLOTS];
+};
+
+#define FBT_PYTHON_PAGE_BYTES 24576
+
+#ifdef __cplusplus
+#define _Static_assert static_assert
+#endif
+_Static_assert(sizeof(struct fbt_python_page) <= FBT_PYTHON_PAGE_BYTES, "the page holds its slots");
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "api.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* tp_vectorcall_offset of a type object, see Include/cpython/object.h. */
+#define VECTORCALL_OFFSET_AT 56
+
+#define MINOR_MIN 9
+#define MINOR_MAX 14
+
+bool python_is_here(void)
+{
+	return dlsym(RTLD_DEFAULT, "Py_GetVersion") && dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
+}
+
+/* false: a name is missing, and *missing is it. */
+static bool load_names(struct python *python, const char **missing)
+{
+#define LOAD(type, name, parameters)                                                               \
+	*missing = #name;                                                                          \
+	*(void **)&python->name = dlsym(RTLD_DEFAULT, #name);                                      \
+	if (!python->name)                                                                         \
+		return false;
+	PYTHON_FUNCTIONS(LOAD)
+#undef LOAD
+#define LOAD(name)                                                                                 \
+	*missing = #name;                                                                          \
+	python->name = dlsym(RTLD_DEFAULT, #name);                                                 \
+	if (!python->name)                                                                         \
+		return false;
+	PYTHON_TYPES(LOAD)
+#undef LOAD
+	*(void **)&python->call = dlsym(RTLD_DEFAULT, "PyObject_Vectorcall");
+	*missing = "Py_IsFinalizing";
+	*(void **)&python->is_finalizing = dlsym(RTLD_DEFAULT, "Py_IsFinalizing");
+	if (!python->is_finalizing)
+		*(void **)&python->is_finalizing = dlsym(RTLD_DEFAULT, "_Py_IsFinalizing");
+	return python->is_finalizing;
+}
+
+bool python_api_load(struct python *python, char *text, size_t size)
+{
+	const char *missing, *version;
+
+	if (!load_names(python, &missing)) {
+		snprintf(text, size, "the interpreter does not export %s", missing);
+		return false;
+	}
+	version = python->Py_GetVersion();
+	python->minor = strncmp(version, "3.", 2) ? 0 : atoi(version + 2);
+	python->threaded = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount");
+	if (python->minor < MINOR_MIN || python->minor > MINOR_MAX ||
+	    (python->minor == 11 && !python->call)) {
+		snprintf(text, size, "the interpreter is Python %.16s, not CPython 3.%d to 3.%d",
+			 version, MINOR_MIN, MINOR_MAX);
+		return false;
+	}
+	if (python->threaded && python->minor > 13) {
+		snprintf(text, size, "free-threaded Python 3.%d is not supported yet",
+			 python->minor);
+		return false;
+	}
+	python->header = python->threaded ? 16 : 0;
+	python->vectorcall =
+		(size_t)python_type_member(python, python->PyFunction_Type, VECTORCALL_OFFSET_AT);
+	if (python->vectorcall < 64 || python->vectorcall > 256 || python->vectorcall % 8) {
+		snprintf(text, size, "function objects of Python %.16s look different", version);
+		return false;
+	}
+	return true;
+}
+
+py_object *python_attribute(const struct python *python, py_object *object, const char *name)
+{
+	py_object *value = python->PyObject_GetAttrString(object, name);
+
+	if (!value)
+		python->PyErr_Clear();
+	return value;
+}
+
+long python_number(const struct python *python, py_object *object, const char *name)
+{
+	py_object *value = python_attribute(python, object, name);
+	long number = 0;
+
+	if (!value)
+		return 0;
+	number = python->PyLong_AsLong(value);
+	if (number == -1)
+		python->PyErr_Clear();
+	python->Py_DecRef(value);
+	return number;
+}

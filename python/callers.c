@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "callers.h"
+
+#include "fbt_python.h"
+#include "guest.h"
+
+#define METH_FASTCALL_KEYWORDS 0x82
+
+/* PyMethodDef */
+struct method {
+	const char *name;
+	void *function;
+	int flags;
+	const char *doc;
+};
+
+/*
+ * The definition that was called: its function, or in 3.11 its clone. NULL: it was disarmed since
+ * the interpreter read the pointer.
+ */
+static const struct python_own *find_own(const struct python_slot *slot, const py_object *called)
+{
+	for (size_t i = 0; i < slot->own_count; i++) {
+		if (slot->own[i].function == called || slot->own[i].clone == called)
+			return &slot->own[i];
+	}
+	return NULL;
+}
+
+struct call {
+	struct python_slot *slot;
+	py_vectorcall go;
+	int64_t values[FBT_PYTHON_ATTRIBUTES];
+};
+
+static void begin_call(struct call *call, unsigned int index, py_object *function,
+		       py_object *const *args, ssize_t count, py_object *names)
+{
+	const struct guest *guest = guest__bound();
+	const struct python *python = &guest->python;
+	const struct python_own *own;
+	size_t attributes = 0;
+
+	call->slot = guest__slot(index);
+	own = find_own(call->slot, function);
+	if (own) {
+		call->go = own->old;
+		attributes = call->slot->attribute_count;
+	} else {
+		call->go = *(py_vectorcall *)((char *)function + python->vectorcall);
+	}
+	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++)
+		call->values[i] = i < attributes && own->attributes[i].name
+					  ? python_attribute_read(python, &own->attributes[i], args,
+								  count, names)
+					  : FBT_PYTHON_ABSENT;
+	__atomic_fetch_add(&call->slot->begun, 1, __ATOMIC_RELAXED);
+}
+
+static void end_call(const struct call *call, const py_object *result)
+{
+	__atomic_fetch_add(&call->slot->ended, 1, __ATOMIC_RELAXED);
+	if (!result)
+		__atomic_fetch_add(&call->slot->raised, 1, __ATOMIC_RELAXED);
+}
+
+/* A nop of five bytes, which newer kernels turn into a call while it is probed. */
+#define MARK(what, N, a, b, c, d)                                                                  \
+	__asm__ volatile(".globl ferrum_python_" what "_" #N "\n\t"                                \
+			 ".hidden ferrum_python_" what "_" #N "\n\t"                               \
+			 ".type ferrum_python_" what "_" #N ", @function\n"                        \
+			 "ferrum_python_" what "_" #N ":\n\t"                                      \
+			 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t"                                  \
+			 ".size ferrum_python_" what "_" #N ", 5"                                  \
+			 :                                                                         \
+			 : "D"(a), "S"(b), "d"(c), "c"(d)                                          \
+			 : "memory")
+
+#define CALLER(N)                                                                                  \
+	extern const char ferrum_python_begin_##N[], ferrum_python_end_##N[],                      \
+		ferrum_python_raised_##N[];                                                        \
+	static __attribute__((noinline, noclone)) py_object *caller_##N(                           \
+		py_object *function, py_object *const *args, size_t flags, py_object *names)       \
+	{                                                                                          \
+		struct call call;                                                                  \
+		py_object *result;                                                                 \
+                                                                                                   \
+		begin_call(&call, N, function, args, (ssize_t)(flags & ~PY_OFFSET), names);        \
+		MARK("begin", N, call.values[0], call.values[1], call.values[2], call.values[3]);  \
+		result = call.go(function, args, flags, names);                                    \
+		if (result)                                                                        \
+			MARK("end", N, 0l, 0l, 0l, 0l);                                            \
+		else                                                                               \
+			MARK("raised", N, 0l, 0l, 0l, 0l);                                         \
+		end_call(&call, result);                                                           \
+		return result;                                                                     \
+	}                                                                                          \
+	static py_object *method_##N(py_object *self, py_object *const *args, ssize_t count,       \
+				     py_object *names)                                             \
+	{                                                                                          \
+		return caller_##N(self, args, (size_t)count, names);                               \
+	}
+
+#define CALLERS(F)                                                                                 \
+	F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13) F(14) F(15)
+CALLERS(CALLER)
+
+py_vectorcall python_caller(unsigned int index)
+{
+#define ROW(N) caller_##N,
+	static const py_vectorcall callers[FBT_PYTHON_SLOTS] = {CALLERS(ROW)};
+#undef ROW
+
+	return callers[index];
+}
+
+void *python_caller_method(unsigned int index)
+{
+#define ROW(N) {"ferrum_step", method_##N, METH_FASTCALL_KEYWORDS, NULL},
+	static struct method methods[FBT_PYTHON_SLOTS] = {CALLERS(ROW)};
+#undef ROW
+
+	return &methods[index];
+}
+
+struct python_markers python_markers(unsigned int index)
+{
+#define ROW(N) {ferrum_python_begin_##N, ferrum_python_end_##N, ferrum_python_raised_##N},
+	static const struct python_markers markers[FBT_PYTHON_SLOTS] = {CALLERS(ROW)};
+#undef ROW
+
+	return markers[index];
+}

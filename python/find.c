@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "find.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define WRAPPERS_MAX 16
+/* Classes that derive from the one that is named, however far. */
+#define DERIVED_MAX 64
+
+#define CO_GENERATOR	   0x20
+#define CO_COROUTINE	   0x80
+#define CO_ASYNC_GENERATOR 0x200
+
+/* What a type or one of its bases has under a name: a borrowed reference, or NULL. */
+static py_object *look_up(const struct python *python, py_object *type, const char *name)
+{
+	py_object *key = python->PyUnicode_InternFromString(name);
+	py_object *value = NULL;
+
+	if (key) {
+		value = python->_PyType_Lookup(type, key);
+		python->Py_DecRef(key);
+	}
+	python->PyErr_Clear();
+	return value;
+}
+
+/* The function that a decorator has wrapped: a new reference, or NULL. */
+static py_object *unwrap(const struct python *python, py_object *object)
+{
+	py_object *type = python_type_of(python, object);
+	py_object **dict;
+	py_object *wrapped;
+
+	if (type == python->PyStaticMethod_Type || type == python->PyClassMethod_Type)
+		return python_attribute(python, object, "__func__");
+	/* Asking for __dict__ would make one, which stays. */
+	dict = python->_PyObject_GetDictPtr(object);
+	wrapped = dict && *dict ? python->PyDict_GetItemString(*dict, "__wrapped__") : NULL;
+	if (wrapped)
+		python->Py_IncRef(wrapped);
+	return wrapped;
+}
+
+static enum fbt_python_found check_code(const struct python *python, py_object *function)
+{
+	py_object *code = python_attribute(python, function, "__code__");
+	long flags = code ? python_number(python, code, "co_flags") : 0;
+
+	if (!code)
+		return FBT_PYTHON_NOT_PLAIN;
+	python->Py_DecRef(code);
+	if (flags & (CO_GENERATOR | CO_COROUTINE | CO_ASYNC_GENERATOR))
+		return FBT_PYTHON_GENERATOR;
+	return FBT_PYTHON_FOUND;
+}
+
+/* From what a name stands for to the innermost plain function. *function: a new reference. */
+static enum fbt_python_found innermost(const struct python *python, py_object *object,
+				       py_object **function)
+{
+	enum fbt_python_found found = FBT_PYTHON_WRAPPED;
+
+	python->Py_IncRef(object);
+	for (int i = 0; i < WRAPPERS_MAX; i++) {
+		py_object *next = unwrap(python, object);
+		bool is_plain = python_type_of(python, object) == python->PyFunction_Type;
+
+		if (!next && is_plain) {
+			found = check_code(python, object);
+			if (found != FBT_PYTHON_FOUND)
+				break;
+			*function = object;
+			return found;
+		}
+		if (!next) {
+			found = FBT_PYTHON_NOT_PLAIN;
+			break;
+		}
+		python->Py_DecRef(object);
+		object = next;
+	}
+	python->Py_DecRef(object);
+	return found;
+}
+
+static bool add(const struct python *python, struct python_found *found, py_object *function)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		if (found->functions[i] == function) {
+			python->Py_DecRef(function);
+			return true;
+		}
+	}
+	if (found->count == FBT_PYTHON_OWN_MAX) {
+		python->Py_DecRef(function);
+		return false;
+	}
+	found->functions[found->count++] = function;
+	return true;
+}
+
+/* type.__subclasses__() is a method of the type type itself, so no code of the program runs. */
+static void add_derived(const struct python *python, py_object *type, const char *name,
+			struct python_found *found, int *budget)
+{
+	py_object *list =
+		python->PyObject_CallMethod(python->PyType_Type, "__subclasses__", "O", type);
+	ssize_t count = list ? python->PyList_Size(list) : 0;
+
+	if (!list)
+		python->PyErr_Clear();
+	for (ssize_t i = 0; i < count && (*budget)-- > 0; i++) {
+		py_object *derived = python->PyList_GetItem(list, i);
+		py_object *value = derived ? look_up(python, derived, name) : NULL;
+		py_object *function;
+
+		if (value && innermost(python, value, &function) == FBT_PYTHON_FOUND)
+			add(python, found, function);
+		if (derived)
+			add_derived(python, derived, name, found, budget);
+	}
+	if (list)
+		python->Py_DecRef(list);
+}
+
+/* The dictionary of a loaded module, borrowed; or NULL. */
+static py_object *module_dict(const struct python *python, const char *name)
+{
+	py_object *modules = python->PyImport_GetModuleDict();
+	py_object *module = modules ? python->PyDict_GetItemString(modules, name) : NULL;
+	py_object *dict = module ? python->PyModule_GetDict(module) : NULL;
+
+	python->PyErr_Clear();
+	return dict;
+}
+
+enum fbt_python_found python_find(const struct python *python, const char *name,
+				  struct python_found *found, char *text, size_t size)
+{
+	char parts[sizeof(((struct fbt_python_slot *)NULL)->function)];
+	char *part, *next, *save = NULL;
+	enum fbt_python_found result;
+	py_object *type = NULL, *object = NULL, *dict, *function;
+	int budget = DERIVED_MAX;
+
+	*found = (struct python_found){0};
+	snprintf(parts, sizeof(parts), "%s", name);
+	next = strchr(parts, ':');
+	if (!next) {
+		snprintf(text, size, "%s", parts);
+		return FBT_PYTHON_NO_NAME;
+	}
+	*next++ = '\0';
+	dict = module_dict(python, parts);
+	if (!dict) {
+		snprintf(text, size, "%s", parts);
+		return FBT_PYTHON_NO_MODULE;
+	}
+	part = strtok_r(next, ".", &save);
+	for (next = NULL; part; part = next) {
+		if (!object)
+			object = python->PyDict_GetItemString(dict, part);
+		else if (python_is(python, object, python->PyType_Type))
+			object = look_up(python, type = object, part);
+		else
+			object = NULL;
+		if (!object)
+			break;
+		next = strtok_r(NULL, ".", &save);
+		if (!next)
+			break;
+	}
+	if (!object) {
+		snprintf(text, size, "%s", part ? part : "");
+		return FBT_PYTHON_NO_NAME;
+	}
+	result = innermost(python, object, &function);
+	if (result != FBT_PYTHON_FOUND)
+		return result;
+	add(python, found, function);
+	if (type)
+		add_derived(python, type, part, found, &budget);
+	return result;
+}

@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "guest.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "callers.h"
+#include "page.h"
+
+#define STACK_BYTES (512u << 10)
+#define IDLE_MS	    2000 /* a missed wake-up costs at most this */
+#define LEASE_MS    250	 /* how often the lease is looked at while functions are armed */
+#define NS_PER_MS   1000000ull
+
+int ferrum_python_attach(void);
+
+/* The only variable of the library: see guest__bound. */
+static struct guest *bound;
+
+struct guest *guest__bound(void)
+{
+	return __atomic_load_n(&bound, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
+}
+
+static bool is_alive(const struct guest *guest)
+{
+	return __atomic_load_n(guest->alive, __ATOMIC_RELAXED);
+}
+
+/* Waits until the tool changes the order. The futex is shared: the tool is another process. */
+static void await_order(struct guest *guest, uint32_t order, unsigned int ms)
+{
+	struct timespec timeout = {.tv_sec = ms / 1000, .tv_nsec = ms % 1000 * 1000000};
+
+	syscall(SYS_futex, &guest->page->order, FUTEX_WAIT, order, &timeout, NULL, 0);
+}
+
+static void set_phase(struct guest *guest, enum fbt_python_phase phase)
+{
+	__atomic_store_n(&guest->page->phase, phase, __ATOMIC_RELEASE);
+}
+
+static bool is_armed(const struct guest *guest)
+{
+	for (size_t i = 0; i < FBT_PYTHON_SLOTS; i++) {
+		if (guest->slots[i].own_count && !guest->slots[i].is_pinned)
+			return true;
+	}
+	return false;
+}
+
+/* Without the GIL. */
+static void publish(struct guest *guest)
+{
+	for (size_t i = 0; i < FBT_PYTHON_SLOTS; i++) {
+		const struct python_slot *slot = &guest->slots[i];
+		struct fbt_python_slot *shared = &guest->page->slots[i];
+
+		shared->ended_raised = __atomic_load_n(&slot->raised, __ATOMIC_RELAXED);
+		shared->ended = __atomic_load_n(&slot->ended, __ATOMIC_RELAXED);
+		shared->begun = __atomic_load_n(&slot->begun, __ATOMIC_RELAXED);
+	}
+}
+
+static void act(struct guest *guest, uint32_t command)
+{
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
+		struct fbt_python_slot *shared = &guest->page->slots[i];
+		struct python_slot *slot = &guest->slots[i];
+
+		if (command == FBT_PYTHON_ARM)
+			python_slot_arm(&guest->python, slot, i, shared);
+		else if (command == FBT_PYTHON_DISARM)
+			python_slot_release(&guest->python, slot, i, shared);
+		else if (command == FBT_PYTHON_RESOLVE && shared->function[0] && !slot->is_armed)
+			python_slot_resolve(&guest->python, slot, shared);
+	}
+}
+
+/*
+ * Takes the order, unless the tool has withdrawn it meanwhile, acts, and answers. order: as it was
+ * asked. Called with the GIL, or without where the command needs none.
+ */
+static void take(struct guest *guest, uint32_t order, uint32_t command)
+{
+	uint32_t number = order >> 2;
+	uint32_t asked = order;
+
+	if (!__atomic_compare_exchange_n(&guest->page->order, &asked,
+					 FBT_PYTHON_ORDER(number, FBT_PYTHON_TAKEN), false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return;
+	act(guest, command);
+	publish(guest);
+	__atomic_store_n(&guest->page->order, FBT_PYTHON_ORDER(number, FBT_PYTHON_DONE),
+			 __ATOMIC_RELEASE);
+	syscall(SYS_futex, &guest->page->order, FUTEX_WAKE, 1, NULL, NULL, 0);
+}
+
+/* false: there is no interpreter (yet, or any more) whose GIL could be had. */
+static bool may_enter(const struct guest *guest)
+{
+	return guest->is_loaded && guest->python.Py_IsInitialized() &&
+	       !guest->python.is_finalizing();
+}
+
+static void serve(struct guest *guest, uint32_t order)
+{
+	uint32_t command = __atomic_load_n(&guest->page->command, __ATOMIC_ACQUIRE);
+	uint64_t begin_ns = now_ns(), held_ns;
+	int state;
+
+	if (command == FBT_PYTHON_COUNT) {
+		take(guest, order, command);
+		return;
+	}
+	/* The order stays asked: the tool withdraws it when it is late. */
+	if (!may_enter(guest))
+		return;
+	state = guest->python.PyGILState_Ensure();
+	held_ns = now_ns();
+	take(guest, order, command);
+	guest->page->gil_wait_ns = held_ns - begin_ns;
+	guest->page->gil_hold_ns = now_ns() - held_ns;
+	guest->python.PyGILState_Release(state);
+}
+
+/* The tool has died or forgotten us: nothing stays armed for it. */
+static void end_lease(struct guest *guest)
+{
+	int state;
+
+	if (!may_enter(guest))
+		return;
+	state = guest->python.PyGILState_Ensure();
+	act(guest, FBT_PYTHON_DISARM);
+	guest->python.PyGILState_Release(state);
+	publish(guest);
+	guest->page->lapses++;
+	__atomic_store_n(&guest->page->tool, 0, __ATOMIC_RELEASE);
+}
+
+static bool is_lease_over(const struct guest *guest)
+{
+	return now_ns() >= __atomic_load_n(&guest->page->lease_ns, __ATOMIC_ACQUIRE);
+}
+
+static void *run(void *arg)
+{
+	struct guest *guest = arg;
+
+	prctl(PR_SET_NAME, "ferrum-python");
+	guest->is_loaded =
+		python_api_load(&guest->python, guest->page->text, sizeof(guest->page->text));
+	guest->page->python = 3u << 8 | (uint32_t)guest->python.minor;
+	guest->page->threaded = guest->python.threaded;
+	set_phase(guest, guest->is_loaded ? FBT_PYTHON_READY : FBT_PYTHON_DEAD);
+	while (guest->is_loaded && is_alive(guest)) {
+		uint32_t order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
+		bool is_held = is_armed(guest);
+
+		if ((order & 3) == FBT_PYTHON_ASKED)
+			serve(guest, order);
+		if (is_held && is_lease_over(guest))
+			end_lease(guest);
+		if (is_alive(guest))
+			await_order(guest, __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE),
+				    is_armed(guest) ? LEASE_MS : IDLE_MS);
+	}
+	return NULL;
+}
+
+static int start_thread(struct guest *guest)
+{
+	/*
+	 * Signals for a thread's own faults stay unblocked: were one blocked, the kernel would kill
+	 * the process at once, without the program's own report.
+	 */
+	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
+	pthread_attr_t attributes;
+	sigset_t all, before;
+	pthread_t thread;
+	int err = pthread_attr_init(&attributes);
+
+	if (err)
+		return -err;
+	pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+	/* What the program's thread-local storage needs comes on top in some programs. */
+	if (pthread_attr_setstacksize(&attributes, STACK_BYTES))
+		pthread_attr_setstacksize(&attributes, 8u << 20);
+	sigfillset(&all);
+	for (size_t i = 0; i < sizeof(faults) / sizeof(faults[0]); i++)
+		sigdelset(&all, faults[i]);
+	/* A signal taken by our thread would not interrupt the program's system call. */
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	err = pthread_create(&thread, &attributes, run, guest);
+	if (err == EINVAL) {
+		pthread_attr_setstacksize(&attributes, 8u << 20);
+		err = pthread_create(&thread, &attributes, run, guest);
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	pthread_attr_destroy(&attributes);
+	return -err;
+}
+
+/* The child has the armed functions, which stay as they are, but neither thread nor page. */
+static void on_fork_in_child(void)
+{
+	struct guest *guest = guest__bound();
+
+	if (!guest)
+		return;
+	*guest->alive = 0;
+	python_page_close(guest->fd, guest->device, guest->inode);
+}
+
+__attribute__((destructor)) static void on_exit_of_process(void)
+{
+	const struct guest *guest = guest__bound();
+
+	if (guest)
+		__atomic_store_n(guest->alive, 0, __ATOMIC_RELAXED);
+}
+
+static void *map(size_t size)
+{
+	void *memory = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return memory == MAP_FAILED ? NULL : memory;
+}
+
+/* Uses mmap, not malloc, because a constructor may run before the program's allocator is ready. */
+static int make_guest(struct guest **result)
+{
+	size_t unit = (size_t)sysconf(_SC_PAGESIZE);
+	struct guest *guest = map(sizeof(*guest));
+	int err = -ENOMEM;
+
+	if (!guest)
+		return err;
+	guest->alive = map(unit);
+	if (!guest->alive)
+		goto fail;
+	/* Covers children of a raw clone(), for which no fork handler runs. */
+	madvise(guest->alive, unit, MADV_WIPEONFORK);
+	guest->fd = python_page_make(&guest->page, &guest->device, &guest->inode);
+	if (guest->fd < 0) {
+		err = guest->fd;
+		munmap(guest->alive, unit);
+		goto fail;
+	}
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
+		struct python_markers markers = python_markers(i);
+
+		guest->page->slots[i].begin = (uintptr_t)markers.begin;
+		guest->page->slots[i].end = (uintptr_t)markers.end;
+		guest->page->slots[i].raised = (uintptr_t)markers.raised;
+	}
+	*guest->alive = 1;
+	*result = guest;
+	return 0;
+fail:
+	munmap(guest, sizeof(*guest));
+	return err;
+}
+
+static int start(void)
+{
+	struct guest *guest, *none = NULL;
+	int err;
+
+	if (guest__bound() || python_page_is_here())
+		return 0;
+	err = make_guest(&guest);
+	if (err)
+		return err;
+	if (!__atomic_compare_exchange_n(&bound, &none, guest, false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_ACQUIRE))
+		return 0;
+	err = -pthread_atfork(NULL, NULL, on_fork_in_child);
+	if (!err)
+		err = start_thread(guest);
+	if (err) {
+		snprintf(guest->page->text, sizeof(guest->page->text),
+			 "its thread could not be started (error %d)", -err);
+		set_phase(guest, FBT_PYTHON_DEAD);
+	}
+	return err;
+}
+
+/* LD_PRELOAD is inherited by programs of all kinds: without an interpreter nothing happens. */
+__attribute__((constructor)) static void on_load(void)
+{
+	int error = errno;
+
+	if (python_is_here())
+		start();
+	errno = error;
+}
+
+/*
+ * Called after the tool has put this library into a running process, on a thread of its own.
+ * Returns 0, or an errno if there will be no page.
+ */
+__attribute__((visibility("default"))) int ferrum_python_attach(void)
+{
+	if (!python_is_here())
+		return ENOENT;
+	return -start();
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * libferrum_python.so: loaded by LD_PRELOAD when an interpreter starts, or put into a running one
+ * by the tool. It makes the page (fbt_python.h) and one thread, which serves the tool's orders.
+ *
+ * The library is a guest in another program's process: it never prints, exits or takes a signal, it
+ * is never unloaded, and without orders it does nothing.
+ *
+ * Threads: the guest's own thread alone changes slots, while it holds the GIL. Threads of the
+ * program read them in callers.c.
+ */
+#ifndef FERRUM_PYTHON_GUEST_H
+#define FERRUM_PYTHON_GUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "api.h"
+#include "slot.h"
+
+struct guest {
+	uint32_t *alive; /* 1; 0 in a forked child and after exit: touch nothing */
+	int fd;
+	uint64_t device, inode; /* of fd: the program may have closed it and reused its number */
+	struct fbt_python_page *page;
+	struct python python;
+	bool is_loaded; /* python is set */
+	struct python_slot slots[FBT_PYTHON_SLOTS];
+};
+
+/*
+ * The guest of this process, for callers.c, whose functions have no argument of ours: set once,
+ * before anything is armed.
+ */
+struct guest *guest__bound(void);
+
+static inline struct python_slot *guest__slot(unsigned int index)
+{
+	return &guest__bound()->slots[index];
+}
+
+#endif

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "page.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/memfd.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+/* A program may count on the first descriptors that it opens. */
+#define LOW_FDS 64
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8u
+#endif
+
+#define MAPPED "/memfd:" FBT_PYTHON_MEMFD " (deleted)\n"
+/* A match may be split between two reads, so this many bytes are carried over. */
+#define KEPT (sizeof(MAPPED) - 2)
+
+static int open_memfd(void)
+{
+	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
+	int fd = (int)syscall(SYS_memfd_create, FBT_PYTHON_MEMFD, flags | MFD_NOEXEC_SEAL);
+	int high;
+
+	/* Kernels before 6.3 do not know the flag. */
+	if (fd < 0 && errno == EINVAL)
+		fd = (int)syscall(SYS_memfd_create, FBT_PYTHON_MEMFD, flags);
+	if (fd < 0)
+		return -errno;
+	high = fcntl(fd, F_DUPFD_CLOEXEC, LOW_FDS);
+	if (high < 0)
+		return fd;
+	close(fd);
+	return high;
+}
+
+static int fill(int fd, struct fbt_python_page **result)
+{
+	struct fbt_python_page *page;
+	struct rlimit limit;
+
+	/* Beyond this limit the kernel kills the process with SIGXFSZ. */
+	if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur < FBT_PYTHON_PAGE_BYTES)
+		return -EFBIG;
+	if (ftruncate(fd, FBT_PYTHON_PAGE_BYTES))
+		return -errno;
+	/* Seal the file before anyone maps it: truncation would give readers SIGBUS. */
+	if (fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+		return -errno;
+	/* Pages that cannot be allocated later would kill the process. */
+	if (fallocate(fd, 0, 0, FBT_PYTHON_PAGE_BYTES) && (errno == ENOSPC || errno == ENOMEM))
+		return -errno;
+	page = mmap(NULL, FBT_PYTHON_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		return -errno;
+	/* A forked child must not write into the page of its parent. */
+	madvise(page, FBT_PYTHON_PAGE_BYTES, MADV_DONTFORK);
+	page->version = FBT_PYTHON_VERSION;
+	page->pid = (uint32_t)getpid();
+	__atomic_store_n(&page->magic, FBT_PYTHON_MAGIC, __ATOMIC_RELEASE);
+	*result = page;
+	return 0;
+}
+
+int python_page_make(struct fbt_python_page **page, uint64_t *device, uint64_t *inode)
+{
+	int fd = open_memfd();
+	struct stat stat;
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = fstat(fd, &stat) ? -errno : fill(fd, page);
+	if (err) {
+		close(fd);
+		return err;
+	}
+	*device = stat.st_dev;
+	*inode = stat.st_ino;
+	return fd;
+}
+
+void python_page_close(int fd, uint64_t device, uint64_t inode)
+{
+	struct stat stat;
+
+	if (!fstat(fd, &stat) && stat.st_dev == device && stat.st_ino == inode)
+		close(fd);
+}
+
+bool python_page_is_here(void)
+{
+	char piece[KEPT + 4096 + 1];
+	size_t kept = 0;
+	ssize_t got;
+	bool found = false;
+	int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return false;
+	while (!found && (got = read(fd, piece + kept, sizeof(piece) - 1 - kept)) > 0) {
+		size_t length = kept + (size_t)got;
+
+		piece[length] = '\0';
+		found = strstr(piece, MAPPED);
+		kept = length < KEPT ? length : KEPT;
+		memmove(piece, piece + length - kept, kept);
+	}
+	close(fd);
+	return found;
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "slot.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "callers.h"
+#include "find.h"
+#include "trampoline.h"
+
+/* func_version of a function whose version was cleared; 3.14 has 0 for one that never had any. */
+static uint32_t cleared_version(const struct python *python)
+{
+	return python->minor >= 14 ? 1 : 0;
+}
+
+/* The version follows the pointer in 3.11 and newer. 3.11 itself is armed in another way. */
+static bool has_version(const struct python *python)
+{
+	return python->minor >= 12;
+}
+
+static py_vectorcall *pointer_of(const struct python *python, py_object *function)
+{
+	return (py_vectorcall *)((char *)function + python->vectorcall);
+}
+
+static uint32_t *version_of(const struct python *python, py_object *function)
+{
+	return (uint32_t *)(pointer_of(python, function) + 1);
+}
+
+static void copy_text(const struct python *python, py_object *object, const char *name, char *text,
+		      size_t size)
+{
+	py_object *value = python_attribute(python, object, name);
+	const char *utf8 = value ? python->PyUnicode_AsUTF8(value) : NULL;
+
+	snprintf(text, size, "%s", utf8 ? utf8 : "");
+	python->PyErr_Clear();
+	if (value)
+		python->Py_DecRef(value);
+}
+
+static void describe(const struct python *python, py_object *function,
+		     struct fbt_python_slot *shared)
+{
+	py_object *code = python_attribute(python, function, "__code__");
+
+	if (!code)
+		return;
+	copy_text(python, code, "co_filename", shared->file, sizeof(shared->file));
+	shared->line = (uint32_t)python_number(python, code, "co_firstlineno");
+	python->Py_DecRef(code);
+}
+
+static enum fbt_python_found parse_attributes(const struct python *python, struct python_slot *slot,
+					      struct python_own *own,
+					      struct fbt_python_slot *shared)
+{
+	slot->attribute_count = 0;
+	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++) {
+		char text[sizeof(shared->attributes[i])];
+		int err;
+
+		memcpy(text, shared->attributes[i], sizeof(text));
+		text[sizeof(text) - 1] = '\0';
+		if (!*text)
+			break;
+		err = python_attribute_parse(python, &own->attributes[i], text, own->function);
+		/* A definition that overrides another may have other arguments. */
+		if (err && own == slot->own) {
+			snprintf(shared->text, sizeof(shared->text), "%s", text);
+			return err == -ENOMEM ? FBT_PYTHON_FAILED : FBT_PYTHON_NO_ARGUMENT;
+		}
+		slot->attribute_count = i + 1;
+	}
+	return FBT_PYTHON_FOUND;
+}
+
+static void forget(const struct python *python, struct python_slot *slot)
+{
+	for (size_t i = 0; i < slot->own_count; i++) {
+		struct python_own *own = &slot->own[i];
+
+		for (size_t k = 0; k < FBT_PYTHON_ATTRIBUTES; k++)
+			python_attribute_clear(python, &own->attributes[k]);
+		python->Py_DecRef(own->function);
+		own->function = NULL;
+	}
+	slot->own_count = 0;
+}
+
+void python_slot_resolve(const struct python *python, struct python_slot *slot,
+			 struct fbt_python_slot *shared)
+{
+	char name[sizeof(shared->function)];
+	enum fbt_python_found result;
+	struct python_found found;
+
+	memcpy(name, shared->function, sizeof(name));
+	name[sizeof(name) - 1] = '\0';
+	shared->text[0] = '\0';
+	shared->own = 0;
+	if (slot->is_pinned) {
+		shared->found = FBT_PYTHON_TAKEN_BY_OTHER;
+		return;
+	}
+	forget(python, slot);
+	result = python_find(python, name, &found, shared->text, sizeof(shared->text));
+	for (size_t i = 0; i < found.count; i++) {
+		slot->own[i] = (struct python_own){.function = found.functions[i]};
+		slot->own_count = i + 1;
+		if (result == FBT_PYTHON_FOUND)
+			result = parse_attributes(python, slot, &slot->own[i], shared);
+	}
+	if (result == FBT_PYTHON_FOUND) {
+		describe(python, slot->own[0].function, shared);
+		shared->own = (uint32_t)slot->own_count;
+	} else {
+		forget(python, slot);
+	}
+	shared->found = result;
+}
+
+static bool arm(const struct python *python, struct python_own *own, unsigned int index)
+{
+	py_vectorcall *pointer = pointer_of(python, own->function);
+
+	if (python->minor == 11)
+		return trampoline_put(python, own, index);
+	own->old = __atomic_load_n(pointer, __ATOMIC_SEQ_CST);
+	if (!own->old)
+		return false;
+	/* The version first: until then a specialised call site goes round the pointer. */
+	if (has_version(python))
+		own->version = __atomic_exchange_n(version_of(python, own->function),
+						   cleared_version(python), __ATOMIC_SEQ_CST);
+	__atomic_store_n(pointer, python_caller(index), __ATOMIC_SEQ_CST);
+	return true;
+}
+
+/* false: somebody else has changed the function since: theirs stays. */
+static bool disarm(const struct python *python, struct python_own *own, unsigned int index)
+{
+	py_vectorcall caller = python_caller(index);
+	uint32_t cleared = cleared_version(python);
+
+	if (python->minor == 11)
+		return trampoline_remove(python, own);
+	if (!__atomic_compare_exchange_n(pointer_of(python, own->function), &caller, own->old,
+					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		return false;
+	/* Nothing else of the function has changed, so what was specialised for it is true again.
+	 */
+	if (has_version(python) && own->version)
+		__atomic_compare_exchange_n(version_of(python, own->function), &cleared,
+					    own->version, false, __ATOMIC_SEQ_CST,
+					    __ATOMIC_SEQ_CST);
+	return true;
+}
+
+void python_slot_arm(const struct python *python, struct python_slot *slot, unsigned int index,
+		     struct fbt_python_slot *shared)
+{
+	size_t count = 0;
+
+	if (!slot->own_count || slot->is_armed)
+		return;
+	__atomic_store_n(&slot->begun, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->ended, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&slot->raised, 0, __ATOMIC_RELAXED);
+	slot->is_armed = true;
+	while (count < slot->own_count && arm(python, &slot->own[count], index))
+		count++;
+	if (count == slot->own_count) {
+		shared->found = FBT_PYTHON_ARMED;
+		return;
+	}
+	while (count--)
+		disarm(python, &slot->own[count], index);
+	slot->is_armed = false;
+	forget(python, slot);
+	snprintf(shared->text, sizeof(shared->text), "the interpreter refused the change");
+	shared->found = FBT_PYTHON_FAILED;
+}
+
+void python_slot_release(const struct python *python, struct python_slot *slot, unsigned int index,
+			 struct fbt_python_slot *shared)
+{
+	bool clean = true;
+
+	for (size_t i = 0; slot->is_armed && i < slot->own_count; i++)
+		clean &= disarm(python, &slot->own[i], index);
+	slot->is_armed = false;
+	/* 3.11: whoever replaced our code has removed the only way to our caller. */
+	slot->is_pinned |= !clean && python->minor != 11;
+	if (!slot->is_pinned)
+		forget(python, slot);
+	shared->found = clean ? FBT_PYTHON_UNKNOWN : FBT_PYTHON_TAKEN_BY_OTHER;
+}

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Functions of the program whose calls are steps. An armed function has another vectorcall pointer,
+ * of callers.c: no code object changes, and no other function gets slower. CPython 3.11 calls
+ * functions without looking at that pointer; there the function gets another code object, which
+ * makes one call. Disarmed, the function object is bit for bit what it was.
+ *
+ * All functions here need the GIL.
+ */
+#ifndef FERRUM_PYTHON_SLOT_H
+#define FERRUM_PYTHON_SLOT_H
+
+#include "api.h"
+#include "attribute.h"
+#include "fbt_python.h"
+
+/* One definition: the function that was named, or one that overrides it. */
+struct python_own {
+	py_object *function; /* a reference */
+	py_vectorcall old;
+	uint32_t version; /* func_version: specialised call sites check only that */
+	/* 3.11: references. A call of clone runs the original code. */
+	py_object *code;
+	py_object *clone;
+	py_object *trampoline;
+	struct python_attribute attributes[FBT_PYTHON_ATTRIBUTES];
+};
+
+struct python_slot {
+	struct python_own own[FBT_PYTHON_OWN_MAX];
+	size_t own_count;
+	size_t attribute_count;
+	bool is_armed;
+	bool is_pinned; /* see python_slot_release */
+	/* Atomic: in a free-threaded build several threads count at once. */
+	uint64_t begun;
+	uint64_t ended;
+	uint64_t raised;
+};
+
+/*
+ * Looks up what the page's slot asks for and answers there. On success the slot holds references
+ * until python_slot_release.
+ */
+void python_slot_resolve(const struct python *python, struct python_slot *slot,
+			 struct fbt_python_slot *shared);
+
+/* Arms a slot that was resolved; index: which caller takes its calls. */
+void python_slot_arm(const struct python *python, struct python_slot *slot, unsigned int index,
+		     struct fbt_python_slot *shared);
+
+/*
+ * Disarms if it is armed, and forgets the functions. A function whose pointer somebody has changed
+ * since may lead to our caller for good: the slot keeps it then, and serves no other function.
+ */
+void python_slot_release(const struct python *python, struct python_slot *slot, unsigned int index,
+			 struct fbt_python_slot *shared);
+
+#endif

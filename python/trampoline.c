@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trampoline.h"
+
+#include "callers.h"
+
+#define CO_FLAGS     0x0f /* OPTIMIZED, NEWLOCALS, VARARGS, VARKEYWORDS */
+#define CO_NESTED    0x10
+#define STACK_NEEDED 6
+
+/* A function with the original's code, whose calls the trampoline makes: a new reference. */
+static py_object *make_clone(const struct python *python, py_object *function, py_object *code)
+{
+	py_object *clone = python->PyFunction_New(code, python->PyFunction_GetGlobals(function));
+	py_object *part;
+
+	if (!clone)
+		return NULL;
+	if ((part = python->PyFunction_GetDefaults(function)))
+		python->PyFunction_SetDefaults(clone, part);
+	if ((part = python->PyFunction_GetKwDefaults(function)))
+		python->PyFunction_SetKwDefaults(clone, part);
+	if ((part = python->PyFunction_GetClosure(function)))
+		python->PyFunction_SetClosure(clone, part);
+	return clone;
+}
+
+/*
+ * The arguments of code.replace(). Names, file, first line and free variables stay, so a traceback
+ * shows the function twice.
+ */
+static py_object *changes(const struct python *python, py_object *method, bool is_nested)
+{
+	/* RESUME; PUSH_NULL; LOAD_CONST 0; LOAD_FAST 0; LOAD_FAST 1; CALL_FUNCTION_EX 1;
+	 * RETURN_VALUE */
+	static const unsigned char code[] = {151, 0, 2, 0, 100, 0, 124, 0, 124, 1, 142, 1, 83, 0};
+	/* All seven are of the first line, without columns. */
+	static const unsigned char lines[] = {0x80 | 13 << 3 | 6, 0};
+
+	return python->Py_BuildValue(
+		"{s:i,s:i,s:i,s:i,s:i,s:i,s:N,s:(O),s:(),s:(ss),s:(),s:N,s:N}", "co_argcount", 0,
+		"co_posonlyargcount", 0, "co_kwonlyargcount", 0, "co_nlocals", 2, "co_stacksize",
+		STACK_NEEDED, "co_flags", CO_FLAGS | (is_nested ? CO_NESTED : 0), "co_code",
+		python->PyBytes_FromStringAndSize((const char *)code, sizeof(code)), "co_consts",
+		method, "co_names", "co_varnames", "a", "k", "co_cellvars", "co_linetable",
+		python->PyBytes_FromStringAndSize((const char *)lines, sizeof(lines)),
+		"co_exceptiontable", python->PyBytes_FromStringAndSize("", 0));
+}
+
+static py_object *make_trampoline(const struct python *python, const struct python_own *own,
+				  unsigned int index)
+{
+	py_object *method =
+		python->PyCFunction_NewEx(python_caller_method(index), own->clone, NULL);
+	py_object *named =
+		method ? changes(python, method, python->PyFunction_GetClosure(own->function))
+		       : NULL;
+	py_object *replace = python_attribute(python, own->code, "replace");
+	py_object *none = python->PyTuple_New(0);
+	py_object *trampoline = NULL;
+
+	if (named && replace && none)
+		trampoline = python->PyObject_Call(replace, none, named);
+	python->PyErr_Clear();
+	for (size_t i = 0; i < 4; i++) {
+		py_object *used = (py_object *[]){method, named, replace, none}[i];
+
+		if (used)
+			python->Py_DecRef(used);
+	}
+	return trampoline;
+}
+
+static void drop(const struct python *python, struct python_own *own)
+{
+	if (own->trampoline)
+		python->Py_DecRef(own->trampoline);
+	if (own->clone)
+		python->Py_DecRef(own->clone);
+	if (own->code)
+		python->Py_DecRef(own->code);
+	own->trampoline = own->clone = own->code = NULL;
+}
+
+bool trampoline_put(const struct python *python, struct python_own *own, unsigned int index)
+{
+	own->old = python->call;
+	own->code = python_attribute(python, own->function, "__code__");
+	own->clone = own->code ? make_clone(python, own->function, own->code) : NULL;
+	own->trampoline = own->clone ? make_trampoline(python, own, index) : NULL;
+	if (own->trampoline &&
+	    !python->PyObject_SetAttrString(own->function, "__code__", own->trampoline))
+		return true;
+	python->PyErr_Clear();
+	drop(python, own);
+	return false;
+}
+
+bool trampoline_remove(const struct python *python, struct python_own *own)
+{
+	py_object *code = python_attribute(python, own->function, "__code__");
+	bool is_ours = code && code == own->trampoline;
+
+	if (is_ours && python->PyObject_SetAttrString(own->function, "__code__", own->code))
+		python->PyErr_Clear();
+	if (code)
+		python->Py_DecRef(code);
+	drop(python, own);
+	return is_ours;
+}

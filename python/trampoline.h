@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * CPython 3.11, whose interpreter calls every Python function itself: an armed function gets a code
+ * object of seven instructions that calls the caller of its slot with all arguments.
+ */
+#ifndef FERRUM_PYTHON_TRAMPOLINE_H
+#define FERRUM_PYTHON_TRAMPOLINE_H
+
+#include "slot.h"
+
+/* false: the interpreter refused it, and the function is what it was. */
+bool trampoline_put(const struct python *python, struct python_own *own, unsigned int index);
+
+/* false: somebody has replaced __code__ meanwhile; theirs stays. */
+bool trampoline_remove(const struct python *python, struct python_own *own);
+
+#endif

@@ -1,0 +1,243 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""A program whose functions are armed. Reads a line, runs the function of that name, and prints what it
+returns as JSON; each function counts its own calls of what may be armed."""
+import contextlib, functools, gc, json, os, sys, threading, time
+
+calls = {}
+
+
+def count(name):
+    calls[name] = calls.get(name, 0) + 1
+
+
+class Batch:
+    def __init__(self, tokens, requests):
+        self.tokens, self.requests = tokens, dict.fromkeys(range(requests))
+
+    @property
+    def costly(self):
+        count('property')
+        return 7
+
+
+class Slotted:
+    __slots__ = ('tokens',)
+
+    def __init__(self, tokens):
+        self.tokens = tokens
+
+
+class Sly:
+    def __getattr__(self, name):
+        count('getattr')
+        return 5
+
+
+def traced(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        count('wrapper')
+        return function(*args, **kwargs)
+    return wrapper
+
+
+class Core:
+    limit = 3
+
+    def step(self, batch, *, flag=None):
+        count('step')
+        return self.limit if flag is None else flag
+
+    @traced
+    @traced
+    def decorated(self, batch):
+        count('decorated')
+        return batch
+
+    @staticmethod
+    def static(batch):
+        count('static')
+        return batch
+
+    @classmethod
+    def of_class(cls, batch):
+        count('of_class')
+        return cls
+
+    def fails(self, batch):
+        count('fails')
+        raise ValueError('as ever')
+
+    def deep(self, n):
+        count('deep')
+        return self.deep(n - 1) if n else 0
+
+    def wait(self, seconds):
+        count('wait')
+        time.sleep(seconds)
+        return 'waited'
+
+    def generator(self, batch):
+        yield batch
+
+    async def coroutine(self, batch):
+        return batch
+
+
+class Derived(Core):
+    def step(self, batch, *, flag=None):
+        count('derived')
+        return super().step(batch, flag=flag)
+
+
+def plain(batch):
+    count('plain')
+    return batch
+
+
+def spare():
+    count('spare')
+    return 'spare'
+
+
+def other(n):
+    return n + 1
+
+
+core, derived = Core(), Derived()
+bound = core.step
+partial = functools.partial(core.step, Batch(1, 1))
+out, waiting = [], []
+
+
+def quiet(function, *args):
+    with contextlib.suppress(Exception):
+        function(*args)
+
+
+def hot(times=5000):
+    for _ in range(times):
+        core.step(None)
+
+
+def forms():
+    core.step(Batch(3, 2))
+    core.step(batch=Batch(3, 2), flag=1)
+    core.step(*[Batch(3, 2)], **{'flag': 2})
+    bound(Batch(3, 2))
+    partial()
+    list(map(core.step, [Batch(3, 2)] * 5))
+    return [core.step(None), core.step(None, flag=9)]
+
+
+def others():
+    core.decorated(1), core.static(2), Core.static(3), core.of_class(4), plain(5)
+    for _ in range(100):
+        quiet(core.fails, None)
+    core.deep(200)
+    try:
+        core.step()
+    except TypeError as error:
+        return str(error)
+
+
+def overrides():
+    return [derived.step(None), core.step(None)]
+
+
+def attributes():
+    for batch in (Batch(89, 55), Slotted(4), Sly(), None, 3, {'tokens': 1}, Batch(1 << 70, 0)):
+        core.step(batch)
+    return calls.get('getattr', 0) + calls.get('property', 0)
+
+
+def threads():
+    def run():
+        for _ in range(2000):
+            core.step(None)
+    group = [threading.Thread(target=run) for _ in range(4)]
+    for thread in group:
+        thread.start()
+    for thread in group:
+        thread.join()
+
+
+def forked():
+    """A child has the armed function, and nothing else of the tool."""
+    pid = os.fork()
+    if not pid:
+        for _ in range(100):
+            core.step(Batch(1, 1))
+        names = []
+        for fd in os.listdir('/proc/self/fd'):
+            with contextlib.suppress(OSError):
+                names.append(os.readlink('/proc/self/fd/' + fd))
+        os._exit(1 if any('ferrum-python' in name for name in names) else 0)
+    return os.waitpid(pid, 0)[1]
+
+
+def start_wait():
+    waiting.append(threading.Thread(target=lambda: out.append(core.wait(0.5))))
+    waiting[0].start()
+
+
+def end_wait():
+    waiting.pop().join()
+    return out.pop()
+
+
+def change_code():
+    def fresh(self, batch, *, flag=None):
+        count('fresh')
+        return 'fresh'
+    Core.kept = Core.step.__code__
+    Core.step.__code__ = fresh.__code__
+    return core.step(None)
+
+
+def restore_code():
+    Core.step.__code__ = Core.kept
+    return core.step(None)
+
+
+def state():
+    """What arming and disarming must leave as it was."""
+    gc.collect()
+    return {'refs': sys.getrefcount(Core.step), 'code': id(Core.step.__code__), 'name': Core.step.__qualname__,
+            'dict': Core.step.__dict__, 'kw': Core.step.__kwdefaults__, 'closure': str(Core.step.__closure__)}
+
+
+def blocks():
+    gc.collect()
+    return sys.getallocatedblocks()
+
+
+busy = []
+
+
+def start_busy(n=4):
+    stop = threading.Event()
+
+    def run():
+        while not stop.is_set():
+            core.step(None)
+            other(1)
+    group = [threading.Thread(target=run, daemon=True) for _ in range(n)]
+    for thread in group:
+        thread.start()
+    busy.append((stop, group))
+
+
+def stop_busy():
+    stop, group = busy.pop()
+    stop.set()
+    for thread in group:
+        thread.join()
+    return True
+
+
+for line in sys.stdin:
+    before = dict(calls)
+    answer = globals()[line.strip()]()
+    print(json.dumps({'answer': answer if not isinstance(answer, type) else str(answer),
+                      'calls': {name: calls[name] - before.get(name, 0) for name in calls}}), flush=True)

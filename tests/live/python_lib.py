@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""libferrum_python.so in one interpreter: what is armed is counted exactly, and nothing else changes.
+
+usage: python_lib.py INTERPRETER LIBRARY DRIVE CYCLES"""
+import json, os, pathlib, signal, subprocess, sys, time
+
+interpreter, library, drive, cycles = sys.argv[1:]
+TARGET = pathlib.Path(__file__).parent / 'python' / 'target.py'
+FOUND, ARMED, NO_MODULE, NO_NAME, NOT_PLAIN, GENERATOR, _, NO_ARGUMENT, BY_OTHER = range(1, 10)
+failed = False
+
+
+def fact(name, holds, seen=None):
+    global failed
+    print(('ok' if holds else 'not ok') + f' - {label}: {name}')
+    if not holds:
+        failed = True
+        print(f'# {name}: {seen}')
+
+
+class Process:
+    def __init__(self, *command, **options):
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                                        **options)
+
+    def ask(self, line):
+        self.process.stdin.write(line + '\n')
+        self.process.stdin.flush()
+        return json.loads(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        return self.process.wait(30)
+
+
+class Tool(Process):
+    def __init__(self, pid):
+        super().__init__(drive, str(pid))
+        self.opened = json.loads(self.process.stdout.readline())['open']
+
+    def arm(self, *wishes):
+        for slot, wish in enumerate(wishes):
+            self.ask(f'wish {slot} {wish}')
+        self.resolved = self.ask('resolve')
+        return self.ask('arm')
+
+
+def slot(answer, index=0):
+    return answer['slots'][index]
+
+
+version = subprocess.run([interpreter, '-c', 'import sys; print("%d.%d.%d" % sys.version_info[:3])'],
+                         capture_output=True, text=True).stdout.strip()
+label = version
+minor = int(version.split('.')[1])
+target = Process(interpreter, str(TARGET), env={**os.environ, 'LD_PRELOAD': library})
+pid = target.process.pid
+# What is called before it is armed is hot: its call sites are specialised.
+target.ask('hot')
+before = target.ask('state')['answer']
+tool = Tool(pid)
+fact('the page is found', tool.opened == 0, tool.opened)
+
+wishes = ['__main__:Core.step', '__main__:Core.decorated', '__main__:Core.static', '__main__:Core.of_class',
+          '__main__:plain', '__main__:Core.fails', '__main__:Core.deep']
+armed = tool.arm(*wishes)
+fact('its version is known', armed['minor'] == minor, armed['minor'])
+fact('all are found and armed', all(slot(armed, i)['found'] == ARMED for i in range(7)),
+     [(s['found'], s['text']) for s in armed['slots']])
+fact('file and line are those of the function', slot(armed)['file'].endswith('target.py') and
+     slot(armed)['line'] == 1 + next(i for i, line in enumerate(TARGET.read_text().split('\n'))
+                                     if 'def step' in line), slot(armed))
+fact('a method that is overridden has two definitions', slot(armed)['own'] == 2, slot(armed))
+
+for form in 'hot', 'forms', 'threads':
+    start = slot(tool.ask('count'))['begun']
+    own = target.ask(form)
+    seen = tool.ask('count')
+    fact(f'{form}: each call is counted', slot(seen)['begun'] - start == own['calls']['step'],
+         (slot(seen)['begun'] - start, own))
+    fact(f'{form}: and ends', slot(seen)['begun'] == slot(seen)['ended'], slot(seen))
+fact('defaults and keywords are as ever', target.ask('forms')['answer'] == [3, 9])
+start = slot(tool.ask('count'))['begun']
+own = target.ask('overrides')
+fact('overridden methods and super() are counted', slot(tool.ask('count'))['begun'] - start == 3, own)
+own = target.ask('others')
+seen = tool.ask('count')
+for index, name in enumerate(['decorated', 'static', 'of_class', 'plain', 'fails', 'deep'], 1):
+    fact(f'{name}: each call is counted', slot(seen, index)['begun'] == slot(seen, index)['ended'] ==
+         own['calls'][name], (slot(seen, index), own['calls'][name]))
+fact('exceptions are told', slot(seen, 5)['ended_raised'] == 100, slot(seen, 5))
+fact('the text of a TypeError is as ever', 'batch' in own['answer'] and 'step()' in own['answer'], own['answer'])
+start = slot(tool.ask('count'))['begun']
+fact('a child lives with it, without our file', target.ask('forked')['answer'] == 0)
+fact("a child's calls are not the parent's", slot(tool.ask('count'))['begun'] == start)
+
+start = slot(tool.ask('count'))['begun']
+answer = target.ask('change_code')['answer']
+fact('new code runs', answer == 'fresh', answer)
+fact('and is counted' if minor != 11 else 'and has taken the place of ours',
+     slot(tool.ask('count'))['begun'] - start == (1 if minor != 11 else 0))
+target.ask('restore_code')
+gone = tool.ask('disarm')
+fact('all are disarmed', all(slot(gone, i)['found'] == 0 for i in range(1, 7)), [s['found'] for s in gone['slots']])
+target.ask('hot')
+fact('and not counted any more', slot(tool.ask('count'))['begun'] == slot(gone)['begun'])
+after = target.ask('state')['answer']
+fact('the function is what it was', before == after, (before, after))
+
+# In flight while arming, and while disarming.
+target.ask('start_wait')
+tool.arm('__main__:Core.wait')
+fact('a call in flight is let through', target.ask('end_wait')['answer'] == 'waited')
+fact('and is not counted', slot(tool.ask('count'))['begun'] == 0)
+target.ask('start_wait')
+time.sleep(0.1)
+tool.ask('disarm')
+target.ask('end_wait')
+seen = slot(tool.ask('count'))
+fact('a call that was in flight at the end has ended', seen['begun'] == seen['ended'] == 1, seen)
+
+for wish, found, text in (('nowhere:f', NO_MODULE, 'nowhere'), ('__main__:Core.absent', NO_NAME, 'absent'),
+                          ('__main__:absent.step', NO_NAME, 'absent'), ('__main__', NO_NAME, '__main__'),
+                          ('__main__:Core', NOT_PLAIN, ''), ('time:sleep', NOT_PLAIN, ''),
+                          ('__main__:partial', NOT_PLAIN, ''), ('__main__:Core.generator', GENERATOR, ''),
+                          ('__main__:Core.coroutine', GENERATOR, ''),
+                          ('__main__:Core.step nothing.tokens', NO_ARGUMENT, 'nothing.tokens')):
+    tool.ask(f'wish 0 {wish}')
+    answer = slot(tool.ask('resolve'))
+    fact(f'refused: {wish}', (answer['found'], answer['text']) == (found, text), answer)
+tool.ask('disarm')
+
+# Under load, again and again: nothing stays.
+target.ask('start_busy')
+for _ in range(int(cycles)):
+    tool.arm('__main__:Core.step', '__main__:plain')
+    tool.ask('disarm')
+fact('cycles under load', target.ask('stop_busy')['answer'])
+for _ in range(5):
+    tool.arm('__main__:Core.step', '__main__:plain')
+    tool.ask('disarm')
+first = target.ask('blocks')['answer']
+for _ in range(int(cycles)):
+    tool.arm('__main__:Core.step', '__main__:plain')
+    tool.ask('disarm')
+last = target.ask('blocks')['answer']
+fact('no memory stays', last - first <= 20, (first, last))
+fact('no reference stays', target.ask('state')['answer'] == before)
+
+# A tool that is killed.
+tool.arm('__main__:Core.step')
+tool.process.kill()
+tool.process.wait()
+target.ask('hot')
+second = Tool(pid)
+fact('the next tool waits until the lease is over', second.opened == -16, second.opened)
+end = time.monotonic() + 20
+while second.opened and time.monotonic() < end:
+    time.sleep(0.2)
+    second.process.wait()
+    second = Tool(pid)
+fact('then it has the page', second.opened == 0, second.opened)
+fact('and nothing is armed', target.ask('state')['answer'] == before)
+armed = second.arm('__main__:Core.step')
+target.ask('hot')
+fact('it can arm again', slot(second.ask('count'))['begun'] == 5000, slot(armed))
+# The program ends while it is armed.
+fact('the program ends as ever, while armed', target.end() == 0)
+second.process.kill()
+sys.exit(failed)

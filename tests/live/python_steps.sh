@@ -1,0 +1,84 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Steps that are Python functions: found by name, counted exactly, with their arguments; in an interpreter
+# that has the library, and in one that gets it while it runs.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/python/lib.sh
+. tests/live/python/lib.sh
+
+steps=600
+kinds='{k: [s for s in S if s["kind"] == k] for k in {s["kind"] for s in S}}'
+# shellcheck disable=SC2089
+core="($kinds)[\"EngineCore.step\"]" model="($kinds)[\"GPUModelRunner.execute_model\"]"
+
+# run_python NAME INTERPRETER TOOL-OPTION…: one run from the go to the end of both; $preload is loaded
+run_python()
+{
+	local name=$1 path=$2
+
+	shift 2
+	rm -f "${OUT:?}".*
+	start_waiting env ${preload:+LD_PRELOAD="$preload"} "$path" tests/live/python/engine.py \
+		"$TMP/truth.json" $steps
+	run_tool -p "$ENGINE" "$@"
+	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok "$name: the tool attaches"; }
+	go
+	wait "$ENGINE"
+	is "$name: the engine ends as ever" $? 0
+	end_tool
+	[ -z "${SHOW:-}" ] || cat "$OUT.err"
+}
+
+check_python()
+{
+	fact "$1: each call is a step" \
+		"len($core) == T['core_calls'] == $steps and len($model) == T['model_calls'] == $steps"
+	fact "$1: tokens are recorded" "sum(s['arg.n_tokens'] for s in $model) == T['tokens']"
+	fact "$1: requests are recorded" "sum(s['arg.n_requests'] for s in $core) == T['requests']"
+	fact "$1: an exception ends its step" \
+		"sum(s['end'] == 'raised' for s in $model) == T['raised'] > 0 and
+		all(s['end'] == 'return' for s in $core)"
+	fact "$1: calls are those of their step" \
+		"all(s['by']['other']['calls'] == 2 for s in $model) and all(s['by']['other']['calls'] == 1 for s in $core)"
+	fact "$1: nothing lost" 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
+	holds "$1: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
+}
+
+while read -r version path; do
+	preload=$LIBRARY run_python "$version, started with it" "$path"
+	check_python "$version, started with it"
+	preload='' run_python "$version, injected" "$path" --python=inject
+	check_python "$version, injected"
+done < <(interpreters)
+
+# The first interpreter, once more: a function that --step names, and what is refused.
+path=/usr/bin/python3
+preload=$LIBRARY run_python 'by --step' "$path" \
+	--step 'py:__main__:GPUModelRunner.execute_model(tokens=scheduler_output.total_num_scheduled_tokens)'
+fact 'by --step: only that one' "len(S) == T['model_calls'] and
+	sum(s['arg.tokens'] for s in S) == T['tokens']"
+
+preload=$LIBRARY
+start_waiting env LD_PRELOAD="$LIBRARY" "$path" tests/live/python/engine.py "$TMP/truth.json" 1
+for wrong in 'py:nowhere:f' 'py:__main__:EngineCore.nothing' 'py:__main__:EngineCore' \
+	'py:__main__:EngineCore.step(n=absent.x)'; do
+	run_tool -p "$ENGINE" --step "$wrong"
+	end_tool 1 "refused: $wrong"
+	has 'and it is named' "$OUT.err" "${wrong%%(*}"
+done
+for wrong in py: py:main 'py:a:b(' 'py:a:b(n)' 'py:a:b(n=f())' 'py:a:b(a=c,b=c,d=c,e=c,f=c)'; do
+	run_tool -p "$ENGINE" --step "$wrong"
+	end_tool 2 "a usage error: $wrong"
+done
+run_tool -p "$ENGINE" --python=off --step 'py:__main__:EngineCore.step'
+end_tool 1 '--python=off: no step function'
+
+# The tool is killed while functions are armed.
+run_tool -p "$ENGINE"
+wait_attached "$TOOL"
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+go
+wait "$ENGINE"
+is 'the tool is killed: the engine ends as ever' $? 0
+finish

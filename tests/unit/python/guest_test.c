@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The tool's side, against a page of this process that is not what it says. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "python/engines.h"
+#include "python/guest.h"
+
+#define SEALS (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL)
+
+struct fixture {
+	int fd;
+	struct fbt_python_page *page;
+	struct python_guest *guest;
+	uint32_t holder;
+};
+
+static int setup(void **state)
+{
+	static struct fixture fixture;
+
+	fixture = (struct fixture){
+		.fd = memfd_create(FBT_PYTHON_MEMFD, MFD_CLOEXEC | MFD_ALLOW_SEALING)};
+	if (fixture.fd < 0 || ftruncate(fixture.fd, FBT_PYTHON_PAGE_BYTES))
+		return -1;
+	fixture.page = mmap(NULL, FBT_PYTHON_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			    fixture.fd, 0);
+	fixture.page->magic = FBT_PYTHON_MAGIC;
+	fixture.page->version = FBT_PYTHON_VERSION;
+	fixture.page->phase = FBT_PYTHON_READY;
+	fixture.page->pid = (uint32_t)getpid();
+	*state = &fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	python_guest__free(fixture->guest);
+	munmap(fixture->page, FBT_PYTHON_PAGE_BYTES);
+	close(fixture->fd);
+	return 0;
+}
+
+static int open_sealed(struct fixture *fixture)
+{
+	fcntl(fixture->fd, F_ADD_SEALS, SEALS);
+	return python_guest__open(&fixture->guest, (uint32_t)getpid(), &fixture->holder);
+}
+
+static uint64_t in_ms(uint64_t ms)
+{
+	return clock_ns(CLOCK_MONOTONIC) + ms * NS_PER_MS;
+}
+
+static void a_page_that_can_shrink_is_not_mapped(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(python_guest__open(&fixture->guest, (uint32_t)getpid(), &fixture->holder),
+			 -ENOENT);
+}
+
+static void a_page_of_another_size_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(ftruncate(fixture->fd, 4096), 0);
+	assert_int_equal(open_sealed(fixture), -EBADMSG);
+}
+
+static void a_page_without_its_mark_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->page->magic = 1;
+	assert_int_equal(open_sealed(fixture), -EBADMSG);
+}
+
+static void another_version_is_refused(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->page->version++;
+	assert_int_equal(open_sealed(fixture), -EPROTONOSUPPORT);
+}
+
+static void a_page_that_a_child_has_inherited_is_none(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->page->pid++;
+	assert_int_equal(open_sealed(fixture), -ENOENT);
+}
+
+static void a_page_whose_tool_is_alive_is_busy(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->page->tool = 4711;
+	fixture->page->lease_ns = in_ms(5000);
+	assert_int_equal(open_sealed(fixture), -EBUSY);
+	assert_int_equal(fixture->holder, 4711);
+}
+
+static void a_page_whose_tool_is_gone_is_taken(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->page->tool = 4711;
+	fixture->page->lease_ns = 1;
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(fixture->page->tool, getpid());
+	assert_true(fixture->page->lease_ns > in_ms(4000));
+	python_guest__free(fixture->guest);
+	fixture->guest = NULL;
+	assert_int_equal(fixture->page->tool, 0);
+}
+
+static void an_order_that_nobody_takes_is_withdrawn(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(python_guest__order(fixture->guest, FBT_PYTHON_ARM, in_ms(30)),
+			 -ETIMEDOUT);
+	assert_int_equal(fixture->page->order & 3, FBT_PYTHON_DONE);
+}
+
+static void a_dead_library_takes_no_order(void **state)
+{
+	struct fixture *fixture = *state;
+	char text[8];
+
+	assert_int_equal(open_sealed(fixture), 0);
+	fixture->page->phase = FBT_PYTHON_DEAD;
+	memset(fixture->page->text, 'x', sizeof(fixture->page->text));
+	assert_int_equal(python_guest__order(fixture->guest, FBT_PYTHON_ARM, in_ms(5000)), -EPIPE);
+	python_guest__text(fixture->guest, text, sizeof(text));
+	assert_string_equal(text, "xxxxxxx");
+}
+
+static void *answer(void *arg)
+{
+	struct fbt_python_page *page = arg;
+	uint32_t order;
+
+	do {
+		order = __atomic_load_n(&page->order, __ATOMIC_ACQUIRE);
+	} while ((order & 3) != FBT_PYTHON_ASKED);
+	__atomic_store_n(&page->order, order & ~3u, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void an_order_is_answered(void **state)
+{
+	struct fixture *fixture = *state;
+	pthread_t thread;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(pthread_create(&thread, NULL, answer, fixture->page), 0);
+	assert_int_equal(python_guest__order(fixture->guest, FBT_PYTHON_COUNT, in_ms(20000)), 0);
+	pthread_join(thread, NULL);
+}
+
+static void an_answer_without_ends_is_cut(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_python_slot slot;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	memset(&fixture->page->slots[0], 'x', sizeof(fixture->page->slots[0]));
+	python_guest__answer(fixture->guest, 0, &slot);
+	assert_int_equal(strlen(slot.text), sizeof(slot.text) - 1);
+	assert_int_equal(strlen(slot.file), sizeof(slot.file) - 1);
+	assert_int_equal(slot.found, FBT_PYTHON_FAILED);
+}
+
+static void every_engine_of_the_table_is_sound(void **state)
+{
+	struct python_spec spec;
+	size_t count = 0;
+
+	for (const char *row; (row = python_engines_row(count)); count++)
+		assert_int_equal(python_spec_parse(&spec, row), 0);
+	assert_in_range(count, 1, FBT_PYTHON_SLOTS);
+}
+
+int main(void)
+{
+#define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		CASE(a_page_that_can_shrink_is_not_mapped),
+		CASE(a_page_of_another_size_is_refused),
+		CASE(a_page_without_its_mark_is_refused),
+		CASE(another_version_is_refused),
+		CASE(a_page_that_a_child_has_inherited_is_none),
+		CASE(a_page_whose_tool_is_alive_is_busy),
+		CASE(a_page_whose_tool_is_gone_is_taken),
+		CASE(an_order_that_nobody_takes_is_withdrawn),
+		CASE(a_dead_library_takes_no_order),
+		CASE(an_order_is_answered),
+		CASE(an_answer_without_ends_is_cut),
+		cmocka_unit_test(every_engine_of_the_table_is_sound),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

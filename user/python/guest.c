@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "python/guest.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "proc/maps.h"
+#include "proc/namespace.h"
+#include "proc/open.h"
+#include "proc/process.h"
+#include "proc/status.h"
+
+#define MEMFD_LINK "/memfd:" FBT_PYTHON_MEMFD " (deleted)"
+/* A hostile process may have many files of that name: no more than this many are opened. */
+#define CANDIDATES_MAX 16
+#define SEALS	       (F_SEAL_SHRINK | F_SEAL_GROW)
+/* How often to look, while an order waits, whether it has been answered. */
+#define LOOK_NS (20 * NS_PER_MS)
+
+struct python_guest {
+	struct fbt_python_page *page; /* shared with the process */
+	uint32_t number;	      /* of the last order */
+	int64_t clock_ahead_ns;	      /* the process's CLOCK_MONOTONIC, in a time namespace */
+};
+
+static bool is_candidate(int folder, const char *number)
+{
+	char link[sizeof(MEMFD_LINK) + 1];
+	ssize_t length = readlinkat(folder, number, link, sizeof(link));
+
+	return length == sizeof(MEMFD_LINK) - 1 && !memcmp(link, MEMFD_LINK, (size_t)length);
+}
+
+/* Maps a file only if that stays safe whatever the process does: it can be neither cut nor grown.
+ */
+static int map_page(int fd, struct fbt_python_page **page)
+{
+	int seals = fcntl(fd, F_GET_SEALS);
+	struct stat status;
+	void *memory;
+
+	if (seals < 0 || fstat(fd, &status))
+		return -EBADMSG;
+	/* The library seals the file after it has its size. */
+	if (!(seals & F_SEAL_SHRINK))
+		return -ENOENT;
+	if ((seals & SEALS) != SEALS || status.st_size != FBT_PYTHON_PAGE_BYTES)
+		return -EBADMSG;
+	memory = mmap(NULL, FBT_PYTHON_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (memory == MAP_FAILED)
+		return -errno;
+	*page = memory;
+	return 0;
+}
+
+static uint32_t load(const uint32_t *word)
+{
+	return __atomic_load_n(word, __ATOMIC_ACQUIRE);
+}
+
+static uint64_t lease_of(const struct fbt_python_page *page)
+{
+	return __atomic_load_n(&page->lease_ns, __ATOMIC_ACQUIRE);
+}
+
+/*
+ * Becomes the tool that gives the orders. A child that was forked without the library's knowledge
+ * has its parent's file, which is for another process.
+ */
+static int take_page(struct fbt_python_page *page, uint32_t pid, int64_t ahead_ns, uint32_t *holder)
+{
+	uint32_t before = load(&page->tool);
+
+	if (!__atomic_load_n(&page->magic, __ATOMIC_ACQUIRE))
+		return -ENOENT;
+	if (page->magic != FBT_PYTHON_MAGIC)
+		return -EBADMSG;
+	if (page->version != FBT_PYTHON_VERSION)
+		return -EPROTONOSUPPORT;
+	if (page->pid != pid)
+		return -ENOENT;
+	*holder = before;
+	if (before && (int64_t)clock_ns(CLOCK_MONOTONIC) + ahead_ns < (int64_t)lease_of(page))
+		return -EBUSY;
+	if (!__atomic_compare_exchange_n(&page->tool, &before, (uint32_t)getpid(), false,
+					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
+		*holder = before;
+		return -EBUSY;
+	}
+	return 0;
+}
+
+static int try_candidate(int folder, const char *number, dev_t device, uint32_t pid,
+			 struct python_guest *guest, uint32_t *holder)
+{
+	int fd = memfd_open(folder, number, device);
+	int err;
+
+	if (fd < 0)
+		return fd;
+	err = map_page(fd, &guest->page);
+	close(fd);
+	if (err)
+		return err;
+	err = take_page(guest->page, pid, guest->clock_ahead_ns, holder);
+	if (err) {
+		munmap(guest->page, FBT_PYTHON_PAGE_BYTES);
+		guest->page = NULL;
+	}
+	return err;
+}
+
+/* The process's number in its own PID namespace, as the library knows it. */
+static uint32_t inner_pid(uint32_t tgid)
+{
+	struct thread_status status;
+
+	if (thread_status_read(&status, (struct proc_ref){.tgid = tgid}) || !status.ns_tid)
+		return tgid;
+	return status.ns_tid;
+}
+
+static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
+{
+	struct proc_ref process = {.tgid = processes_live_thread(tgid)};
+	uint32_t pid = inner_pid(tgid);
+	int tried = 0, err = -ENOENT;
+	struct dirent *entry;
+	dev_t device;
+	DIR *folder;
+	int fd;
+
+	err = memfd_device(&device);
+	if (err)
+		return err;
+	fd = proc_open(process, "fd", O_RDONLY | O_DIRECTORY);
+	if (fd < 0)
+		return fd;
+	folder = fdopendir(fd);
+	if (!folder) {
+		err = -errno;
+		close(fd);
+		return err;
+	}
+	err = -ENOENT;
+	while (err && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
+		int own;
+
+		if (!is_candidate(fd, entry->d_name))
+			continue;
+		tried++;
+		own = try_candidate(fd, entry->d_name, device, pid, guest, holder);
+		/* What is special about one file says more than that there is none. */
+		err = !own || own != -ENOENT ? own : err;
+	}
+	closedir(folder);
+	return err;
+}
+
+static bool is_page(const struct mapping *mapping, const void *nothing)
+{
+	return mapping->path && !strcmp(mapping->path, "/memfd:" FBT_PYTHON_MEMFD);
+}
+
+bool python_guest_is_there(uint32_t tgid)
+{
+	return maps_search(processes_live_thread(tgid), FBT_PYTHON_MEMFD, is_page, NULL);
+}
+
+int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *holder)
+{
+	struct python_guest *guest = calloc(1, sizeof(*guest));
+	int err;
+
+	*result = NULL;
+	*holder = 0;
+	if (!guest)
+		return -ENOMEM;
+	guest->clock_ahead_ns = time_namespace_offset(tgid);
+	err = search(tgid, guest, holder);
+	if (err) {
+		free(guest);
+		return err;
+	}
+	guest->number = load(&guest->page->order) >> 2;
+	python_guest__beat(guest);
+	*result = guest;
+	return 0;
+}
+
+void python_guest__free(struct python_guest *guest)
+{
+	uint32_t ours = (uint32_t)getpid();
+
+	if (!guest)
+		return;
+	__atomic_compare_exchange_n(&guest->page->tool, &ours, 0, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_ACQUIRE);
+	munmap(guest->page, FBT_PYTHON_PAGE_BYTES);
+	free(guest);
+}
+
+static bool set_text(char *to, size_t size, const char *text)
+{
+	int length = snprintf(to, size, "%s", text);
+
+	return length >= 0 && (size_t)length < size;
+}
+
+bool python_guest__wish(struct python_guest *guest, unsigned int slot, const char *function,
+			const char *const *attributes, size_t attribute_count)
+{
+	struct fbt_python_slot *shared;
+	bool fits;
+
+	if (slot >= FBT_PYTHON_SLOTS || attribute_count > FBT_PYTHON_ATTRIBUTES)
+		return false;
+	shared = &guest->page->slots[slot];
+	fits = set_text(shared->function, sizeof(shared->function), function);
+	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++)
+		fits &= set_text(shared->attributes[i], sizeof(shared->attributes[i]),
+				 i < attribute_count ? attributes[i] : "");
+	if (!fits)
+		shared->function[0] = '\0';
+	return fits;
+}
+
+void python_guest__beat(struct python_guest *guest)
+{
+	__atomic_store_n(&guest->page->lease_ns,
+			 clock_ns(CLOCK_MONOTONIC) + (uint64_t)guest->clock_ahead_ns +
+				 FBT_PYTHON_LEASE_NS,
+			 __ATOMIC_RELEASE);
+}
+
+/* Whether the library has begun with the order, so that it cannot be withdrawn. */
+static bool withdraw(struct python_guest *guest)
+{
+	uint32_t asked = FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_ASKED);
+
+	return __atomic_compare_exchange_n(&guest->page->order, &asked,
+					   FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_DONE), false,
+					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+static void await(struct python_guest *guest, uint32_t seen)
+{
+	struct timespec timeout = {.tv_nsec = LOOK_NS};
+
+	syscall(SYS_futex, &guest->page->order, FUTEX_WAIT, seen, &timeout, NULL, 0);
+}
+
+int python_guest__order(struct python_guest *guest, enum fbt_python_command command,
+			uint64_t deadline_ns)
+{
+	uint32_t done, seen;
+
+	if (load(&guest->page->phase) == FBT_PYTHON_DEAD)
+		return -EPIPE;
+	python_guest__beat(guest);
+	guest->number = (guest->number + 1) & 0x3fffffff;
+	done = FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_DONE);
+	__atomic_store_n(&guest->page->command, command, __ATOMIC_RELEASE);
+	__atomic_store_n(&guest->page->order, FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_ASKED),
+			 __ATOMIC_RELEASE);
+	syscall(SYS_futex, &guest->page->order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	while ((seen = load(&guest->page->order)) != done) {
+		if (load(&guest->page->phase) == FBT_PYTHON_DEAD)
+			return -EPIPE;
+		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns && withdraw(guest))
+			return -ETIMEDOUT;
+		/* One that has been taken holds the GIL: a moment, unless the process is stopped.
+		 */
+		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns + NS_PER_S)
+			return -ETIMEDOUT;
+		await(guest, seen);
+	}
+	return 0;
+}
+
+static void end_text(char *text, size_t size)
+{
+	text[size - 1] = '\0';
+}
+
+void python_guest__answer(const struct python_guest *guest, unsigned int slot,
+			  struct fbt_python_slot *answer)
+{
+	memcpy(answer, &guest->page->slots[slot], sizeof(*answer));
+	end_text(answer->function, sizeof(answer->function));
+	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++)
+		end_text(answer->attributes[i], sizeof(answer->attributes[i]));
+	end_text(answer->file, sizeof(answer->file));
+	end_text(answer->text, sizeof(answer->text));
+	if (answer->found >= FBT_PYTHON_FOUND_COUNT)
+		answer->found = FBT_PYTHON_FAILED;
+}
+
+unsigned int python_guest__minor(const struct python_guest *guest)
+{
+	return load(&guest->page->python) & 0xff;
+}
+
+void python_guest__text(const struct python_guest *guest, char *text, size_t size)
+{
+	char copy[sizeof(guest->page->text)];
+
+	memcpy(copy, guest->page->text, sizeof(copy));
+	end_text(copy, sizeof(copy));
+	snprintf(text, size, "%s", copy);
+}
+
+void python_guest__times(const struct python_guest *guest, uint64_t *wait_ns, uint64_t *hold_ns)
+{
+	*wait_ns = __atomic_load_n(&guest->page->gil_wait_ns, __ATOMIC_RELAXED);
+	*hold_ns = __atomic_load_n(&guest->page->gil_hold_ns, __ATOMIC_RELAXED);
+}
+
+const char *python_found_text(enum fbt_python_found found)
+{
+	static const char *const texts[FBT_PYTHON_FOUND_COUNT] = {
+		[FBT_PYTHON_UNKNOWN] = "was not looked up",
+		[FBT_PYTHON_FOUND] = "found",
+		[FBT_PYTHON_ARMED] = "armed",
+		[FBT_PYTHON_NO_MODULE] = "the module is not loaded",
+		[FBT_PYTHON_NO_NAME] = "has no such name",
+		[FBT_PYTHON_NOT_PLAIN] = "is no function written in Python",
+		[FBT_PYTHON_GENERATOR] =
+			"is a generator or coroutine: name a plain function that it "
+			"calls",
+		[FBT_PYTHON_WRAPPED] = "has too many decorators",
+		[FBT_PYTHON_NO_ARGUMENT] = "has no such argument",
+		[FBT_PYTHON_TAKEN_BY_OTHER] = "was changed by another tool",
+		[FBT_PYTHON_FAILED] = "cannot be armed",
+	};
+
+	return texts[found < FBT_PYTHON_FOUND_COUNT ? found : FBT_PYTHON_FAILED];
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * libferrum_python.so in a process (fbt_python.h): finds its page, has it look up Python functions,
+ * and arms them. The tool trusts no word of the page.
+ */
+#ifndef FBT_PYTHON_GUEST_H
+#define FBT_PYTHON_GUEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "fbt_python.h"
+
+struct python_guest;
+
+/*
+ * 0; -ENOENT the library is not in this process, or has not made its page yet; -EPROTONOSUPPORT
+ * another version of it; -EBUSY another tool gives it orders (*holder, as that tool sees its own
+ * pid); -EBADMSG the page is not sound; -ESRCH; -errno. Logs nothing.
+ */
+int python_guest__open(struct python_guest **guest, uint32_t tgid, uint32_t *holder);
+
+/* Whether the library is in a process; its page is not taken. */
+bool python_guest_is_there(uint32_t tgid);
+
+/* Gives back the page. What is armed stays so until the lease ends: disarm it first. */
+void python_guest__free(struct python_guest *guest);
+
+/* Wishes for one slot; to be resolved next. false: a text is too long, or there is no such slot. */
+bool python_guest__wish(struct python_guest *guest, unsigned int slot, const char *function,
+			const char *const *attributes, size_t attribute_count);
+
+/*
+ * Gives an order and waits for the answer, at most until deadline_ns (CLOCK_MONOTONIC). The library
+ * needs the GIL for all but FBT_PYTHON_COUNT. 0; -ETIMEDOUT, and the order was withdrawn; -EPIPE
+ * the library serves no orders (python_guest__text says why). Extends the lease.
+ */
+int python_guest__order(struct python_guest *guest, enum fbt_python_command command,
+			uint64_t deadline_ns);
+
+/* Tells the library that the tool is alive. Call at least once a second while functions are armed.
+ */
+void python_guest__beat(struct python_guest *guest);
+
+/* A copy of a slot's answer, with all strings ended. */
+void python_guest__answer(const struct python_guest *guest, unsigned int slot,
+			  struct fbt_python_slot *answer);
+
+/* 3.minor of the interpreter; 0: not known yet. */
+unsigned int python_guest__minor(const struct python_guest *guest);
+
+/* What the library says about itself: why it is dead; "". */
+void python_guest__text(const struct python_guest *guest, char *text, size_t size);
+
+/* How long the last order waited for the GIL and held it. */
+void python_guest__times(const struct python_guest *guest, uint64_t *wait_ns, uint64_t *hold_ns);
+
+/* What became of a function, in words: "the module is not loaded". */
+const char *python_found_text(enum fbt_python_found found);
+
+#endif

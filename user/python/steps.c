@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "python/steps.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "proc/maps.h"
+#include "python/engines.h"
+#include "python/guest.h"
+#include "steps/python_spec.h"
+
+/* How long an order may wait for the GIL: C code may keep it for a whole step. */
+#define ORDER_NS (2 * NS_PER_S)
+#define BEAT_NS	 (NS_PER_S / 2)
+
+/* Its file, or the memfd from which it was injected. */
+#define LIBRARY "libferrum"
+
+struct engine {
+	uint32_t tgid;
+	struct python_guest *guest;
+	bool is_armed;
+};
+
+struct python_steps {
+	VEC(struct python_spec) wishes; /* at most FBT_PYTHON_SLOTS; index is the slot */
+	bool from_table;
+	VEC(struct engine) engines;
+	uint64_t beat_ns; /* when to beat next */
+};
+
+static int add_wish(struct python_steps *steps, const char *text)
+{
+	struct python_spec spec;
+	int err = python_spec_parse(&spec, text);
+
+	return err ? err : vec_push(&steps->wishes, spec);
+}
+
+static int add_wishes(struct python_steps *steps, const struct step_spec *specs, size_t count)
+{
+	const char *row;
+	int err = 0;
+
+	for (size_t i = 0; i < count && !err && steps->wishes.count < FBT_PYTHON_SLOTS; i++)
+		if (specs[i].form == STEP_SPEC_PYTHON)
+			err = add_wish(steps, specs[i].text);
+	steps->from_table = !count;
+	for (size_t i = 0; !count && !err && (row = python_engines_row(i)); i++)
+		err = add_wish(steps, row);
+	return err;
+}
+
+struct python_steps *python_steps__new(const struct step_spec *specs, size_t count)
+{
+	struct python_steps *steps = calloc(1, sizeof(*steps));
+
+	if (steps && add_wishes(steps, specs, count)) {
+		python_steps__free(steps);
+		return NULL;
+	}
+	return steps;
+}
+
+static uint64_t soon(void)
+{
+	return clock_ns(CLOCK_MONOTONIC) + ORDER_NS;
+}
+
+static void disarm(struct engine *engine)
+{
+	if (engine->is_armed)
+		python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon());
+	engine->is_armed = false;
+}
+
+void python_steps__disarm(struct python_steps *steps)
+{
+	vec_for_each (engine, &steps->engines)
+		disarm(engine);
+}
+
+void python_steps__free(struct python_steps *steps)
+{
+	if (!steps)
+		return;
+	python_steps__disarm(steps);
+	vec_for_each (engine, &steps->engines)
+		python_guest__free(engine->guest);
+	vec_free(&steps->engines);
+	vec_free(&steps->wishes);
+	free(steps);
+}
+
+static struct engine *find(struct python_steps *steps, uint32_t tgid)
+{
+	vec_for_each (engine, &steps->engines) {
+		if (engine->tgid == tgid)
+			return engine;
+	}
+	return NULL;
+}
+
+void python_steps__forget(struct python_steps *steps, uint32_t tgid)
+{
+	struct engine *engine = find(steps, tgid);
+
+	if (!engine)
+		return;
+	python_guest__free(engine->guest);
+	*engine = steps->engines.items[--steps->engines.count];
+}
+
+static void tell_times(const struct engine *engine)
+{
+	uint64_t wait_ns, hold_ns;
+
+	python_guest__times(engine->guest, &wait_ns, &hold_ns);
+	log_debug("process %u: CPython 3.%u: waited %.3f ms for the GIL, held it for %.3f ms",
+		  engine->tgid, python_guest__minor(engine->guest), (double)wait_ns / 1e6,
+		  (double)hold_ns / 1e6);
+}
+
+/* Has the library look up all wishes. 0 or -errno, with a message. */
+static int resolve(const struct python_steps *steps, const struct engine *engine, bool quiet)
+{
+	char text[128];
+	int err;
+
+	for (unsigned int i = 0; i < steps->wishes.count; i++) {
+		const struct python_spec *wish = &steps->wishes.items[i];
+		const char *expressions[FBT_PYTHON_ATTRIBUTES];
+
+		for (size_t k = 0; k < wish->count; k++)
+			expressions[k] = wish->expressions[k];
+		python_guest__wish(engine->guest, i, wish->function, expressions, wish->count);
+	}
+	err = python_guest__order(engine->guest, FBT_PYTHON_RESOLVE, soon());
+	if (!err)
+		tell_times(engine);
+	if (!err || quiet)
+		return err;
+	python_guest__text(engine->guest, text, sizeof(text));
+	if (err == -EPIPE)
+		log_warn("process %u: its Python functions cannot be steps: %s", engine->tgid,
+			 text);
+	else
+		log_warn(
+			"process %u: its Python functions cannot be steps: the interpreter did not "
+			"let go of its lock within %llu s",
+			engine->tgid, (unsigned long long)(ORDER_NS / NS_PER_S));
+	return err;
+}
+
+/* For maps_search. */
+struct search {
+	uint64_t address;
+	struct mapping mapping;
+};
+
+static bool holds(const struct mapping *mapping, const void *ctx)
+{
+	struct search *search = *(struct search *const *)ctx;
+
+	if (search->address < mapping->start || search->address >= mapping->end ||
+	    !mapping->executable || !mapping->inode)
+		return false;
+	search->mapping = *mapping;
+	search->mapping.path = NULL;
+	return true;
+}
+
+/* Opens the library as the process has mapped it: it may be a memfd. *base: address of offset 0. */
+static int open_library(uint32_t tgid, uint64_t address, uint64_t *base)
+{
+	struct search search = {.address = address}, *ctx = &search;
+
+	if (!maps_search(tgid, LIBRARY, holds, &ctx))
+		return -ENOENT;
+	*base = search.mapping.start - search.mapping.offset;
+	return mapping_open(tgid, &search.mapping);
+}
+
+static void add_args(struct step_function *function, const struct python_spec *wish)
+{
+	for (size_t i = 0; i < wish->count; i++) {
+		struct step_arg arg = {.base = STEP_ARG_REG0 + (uint32_t)i, .optional = true};
+
+		snprintf(arg.name, sizeof(arg.name), "%s", wish->names[i]);
+		step_function_add_arg(function, &arg);
+	}
+}
+
+/* "Class.method" of "module:Class.method". */
+static const char *short_name(const struct python_spec *wish)
+{
+	const char *colon = strchr(wish->function, ':');
+
+	return colon ? colon + 1 : wish->function;
+}
+
+static int fill(struct step_function *function, const struct python_steps *steps, uint32_t tgid,
+		const struct python_spec *wish, const struct fbt_python_slot *slot)
+{
+	struct stat status;
+	uint64_t base;
+
+	function->fd = open_library(tgid, slot->begin, &base);
+	if (function->fd < 0 || fstat(function->fd, &status))
+		return function->fd < 0 ? function->fd : -errno;
+	function->device = status.st_dev;
+	function->inode = status.st_ino;
+	function->name = strdup(short_name(wish));
+	function->path = strdup(slot->file);
+	if (!function->name || !function->path ||
+	    asprintf(&function->alone, "py:%s", wish->function) < 0)
+		return -ENOMEM;
+	function->is_python = true;
+	function->builtin = steps->from_table;
+	function->begin_offset = slot->begin - base;
+	function->begin_emulated = true;
+	function->raised_offset = slot->raised - base;
+	add_args(function, wish);
+	if (vec_push(&function->exit_offsets, slot->end - base) ||
+	    vec_push(&function->exit_offsets, function->raised_offset))
+		return -ENOMEM;
+	return 0;
+}
+
+static int add_function(const struct python_steps *steps, const struct engine *engine,
+			unsigned int slot, const struct fbt_python_slot *answer,
+			function_vec *functions)
+{
+	struct step_function *function = step_function_new();
+	int err = function ? fill(function, steps, engine->tgid, &steps->wishes.items[slot], answer)
+			   : -ENOMEM;
+
+	if (!err)
+		err = vec_push(functions, function);
+	if (err) {
+		if (function)
+			step_function_free(function);
+		log_err("process %u: the markers of libferrum_python.so: %s", engine->tgid,
+			strerror(-err));
+	}
+	return err;
+}
+
+/* Of the table, most engines are others: only what --step names is explained. */
+static void explain(const struct python_steps *steps, const struct engine *engine,
+		    unsigned int slot, const struct fbt_python_slot *answer)
+{
+	if (answer->found == FBT_PYTHON_FOUND || steps->from_table)
+		return;
+	log_warn("process %u: py:%s: %s%s%s", engine->tgid, steps->wishes.items[slot].function,
+		 python_found_text(answer->found), *answer->text ? ": " : "", answer->text);
+}
+
+static int take_answers(const struct python_steps *steps, const struct engine *engine, bool quiet,
+			function_vec *functions)
+{
+	int added = 0;
+
+	for (unsigned int i = 0; i < steps->wishes.count; i++) {
+		struct fbt_python_slot answer;
+		int err;
+
+		python_guest__answer(engine->guest, i, &answer);
+		if (!quiet)
+			explain(steps, engine, i, &answer);
+		if (answer.found != FBT_PYTHON_FOUND)
+			continue;
+		err = add_function(steps, engine, i, &answer, functions);
+		if (err)
+			return err;
+		added++;
+	}
+	return added;
+}
+
+/* *engine: the process has the library, and is new. 0, also where there is none; or -errno. */
+static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
+		       struct engine **result)
+{
+	struct engine engine = {.tgid = tgid};
+	uint32_t holder;
+	int err = python_guest__open(&engine.guest, tgid, &holder);
+
+	*result = NULL;
+	if (err == -EBUSY && !quiet)
+		log_warn(
+			"process %u: its Python functions are steps of another tracer (process %u)",
+			tgid, holder);
+	if (err)
+		return err == -ENOMEM ? err : 0;
+	err = vec_push(&steps->engines, engine);
+	if (err)
+		python_guest__free(engine.guest);
+	else
+		*result = &steps->engines.items[steps->engines.count - 1];
+	return err;
+}
+
+int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
+			 function_vec *functions)
+{
+	struct engine *engine;
+	int err, added;
+
+	if (!steps->wishes.count || find(steps, tgid))
+		return 0;
+	err = open_engine(steps, tgid, quiet, &engine);
+	if (err || !engine)
+		return err;
+	if (resolve(steps, engine, quiet))
+		return 0;
+	added = take_answers(steps, engine, quiet, functions);
+	/* The library holds no references until the window opens. */
+	python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon());
+	return added;
+}
+
+int python_steps__arm(struct python_steps *steps, uint32_t tgid)
+{
+	struct engine *engine = find(steps, tgid);
+	int err;
+
+	if (!engine || engine->is_armed)
+		return 0;
+	err = resolve(steps, engine, false);
+	if (err)
+		return err;
+	engine->is_armed = true;
+	err = python_guest__order(engine->guest, FBT_PYTHON_ARM, soon());
+	if (err)
+		log_err("process %u: its Python functions could not be armed: %s", tgid,
+			strerror(-err));
+	return err;
+}
+
+void python_steps__beat(struct python_steps *steps, uint64_t now_ns)
+{
+	if (now_ns < steps->beat_ns)
+		return;
+	steps->beat_ns = now_ns + BEAT_NS;
+	vec_for_each (engine, &steps->engines)
+		if (engine->is_armed)
+			python_guest__beat(engine->guest);
+}

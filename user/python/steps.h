@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Steps that are Python functions, of all traced processes: has libferrum_python.so look them up,
+ * and makes step functions of its markers, which are then probed like any other.
+ */
+#ifndef FBT_PYTHON_STEPS_H
+#define FBT_PYTHON_STEPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "steps/resolve.h"
+
+struct python_steps;
+
+/* specs: --step; those of other forms are left out. Without any --step, the table of engines. */
+struct python_steps *python_steps__new(const struct step_spec *specs, size_t count);
+
+/* Disarms, and gives all pages back. */
+void python_steps__free(struct python_steps *steps);
+
+/*
+ * Looks for the functions in a process that has the library, once for each start of it, and appends
+ * what was found. quiet: says nothing about why not. Returns the number of added functions; 0 also
+ * where there is no library; or -errno, logged.
+ */
+int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
+			 function_vec *functions);
+
+/*
+ * Their probes are in place: arms the functions of a process. 0, also where there are none; or
+ * -errno, logged.
+ */
+int python_steps__arm(struct python_steps *steps, uint32_t tgid);
+
+/* Keeps what is armed armed. Call at least once a second. */
+void python_steps__beat(struct python_steps *steps, uint64_t now_ns);
+
+/* Disarms all. Call before the probes are removed. */
+void python_steps__disarm(struct python_steps *steps);
+
+/* The process has ended, or called execve: there is another library in it, or none. */
+void python_steps__forget(struct python_steps *steps, uint32_t tgid);
+
+#endif
