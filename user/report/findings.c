@@ -95,6 +95,8 @@ static uint32_t causes_of(enum step_part part)
 		return BIT(STOPPED);
 	case STEP_OFF_CPU:
 		return BIT(OFF_CPU) | BIT(MEMORY_LIMIT);
+	case STEP_AWAIT:
+		return BIT(AWAIT);
 	case STEP_CALLS + FBT_MMAP:
 		return BIT(ALLOCATION_CHURN) | BIT(THREAD_CHURN);
 	case STEP_CALLS + FBT_FUTEX:
@@ -265,6 +267,8 @@ static const char *part_advice(enum step_part part)
 		return cause_advice(CAUSE_STOPPED);
 	case STEP_OFF_CPU:
 		return cause_advice(CAUSE_OFF_CPU);
+	case STEP_AWAIT:
+		return cause_advice(CAUSE_AWAIT);
 	case STEP_CPU_WAIT:
 		return cause_advice(CAUSE_RUN_QUEUE);
 	case STEP_CALLS + FBT_MMAP:

@@ -75,7 +75,7 @@ static void parts_of_a_step_are_what_was_measured(void **state)
 	assert_true(parts.stops_known);
 	assert_int_equal(parts.ns[STEP_STOPPED], 20);
 	assert_int_equal(parts.ns[STEP_OFF_CPU], 10);
-	assert_int_equal(parts.ns[STEP_FAULTS], 120);
+	assert_int_equal(parts.ns[STEP_DISK_WAIT], 120);
 	assert_int_equal(sum_parts(&parts), 1000);
 	/* It is not known when it ended: more than that, it cannot have been. */
 	step.stop.stopped_ns = 2000;
