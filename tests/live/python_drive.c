@@ -55,12 +55,10 @@ static void print_slots(const struct python_guest *guest, int err)
 
 		python_guest__answer(guest, i, &slot);
 		printf("%s{\"found\": %u, \"own\": %u, \"line\": %u, \"file\": \"%s\", "
-		       "\"text\": \"%s\", \"begin\": %" PRIu64 ", \"end\": %" PRIu64
-		       ", \"raised\": %" PRIu64 ", \"begun\": %" PRIu64 ", \"ended\": %" PRIu64
-		       ", \"ended_raised\": %" PRIu64 "}",
+		       "\"text\": \"%s\", \"begun\": %llu, \"ended\": %llu, "
+		       "\"ended_raised\": %llu}",
 		       i ? ", " : "", slot.found, slot.own, slot.line, slot.file, slot.text,
-		       slot.begin, slot.end, slot.raised, slot.begun, slot.ended,
-		       slot.ended_raised);
+		       slot.begun, slot.ended, slot.ended_raised);
 	}
 	puts("]}");
 }
