@@ -115,7 +115,9 @@ def main():
                                  if event["type"] == "lost"))
     fact("a page fault has its price", 50e3 < events[0]["fault_ps"] < 100e6, events[0])
     if detail == "steps":
-        fact("no calls and no files", not calls and not files, (calls, files))
+        # A file without a descriptor is that of a mapping, in which page faults took time.
+        used = [file for file in files.values() if file["fd"] >= 0]
+        fact("no calls and no files of calls", not calls and not used, (calls, files))
         sys.exit(failed)
     check_calls(steps, truth["steps"], calls, files)
     check_order(events)

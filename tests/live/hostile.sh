@@ -89,7 +89,7 @@ start_hostile 1000
 measured 'report' 0 -p "$ENGINE" --step "$step" -d 3 --detail all --trace "$OUT.trace" \
 	--profile "$OUT.profile" --record "$OUT.record" --compute-env-hash --gpu off
 has 'report: has the steps, by a name without its controls' "$OUT.report" 'forward_step\\x1b\[2J'
-has 'report: an escalated step shows the file it waited for' "$OUT.err" ' of /.*\\xc2\\x9b31m'
+has 'report: an escalated step shows the file it waited for' "$OUT.err" ' on /.*\\xc2\\x9b31m'
 has 'report: and so does the trace' "$OUT.trace" 'weights\\u001b\[2J'
 holds 'report: trace and profile are valid' "$FBT" validate "$OUT.trace" "$OUT.profile"
 holds 'report: steps in the profile' grep -q '"event":"step_prof"' "$OUT.profile"

@@ -51,7 +51,7 @@ fact 'each says that calls were not traced' 'all(s["calls_traced"] is False for 
 fact 'waits for a CPU and page faults are there' \
 	'all("run_delay" in s["us"] and "minor_faults" in s for s in S)'
 fact 'time on a CPU, waiting for one and asleep add up' \
-	'all(s["us"]["on_cpu"] + s["us"]["cpu_wait"] + s["us"]["asleep"] + s["us"]["stopped"] ==
+	'all(s["us"]["on_cpu"] + s["us"]["cpu_wait"] + s["us"]["asleep"] + s["us"].get("stopped", 0) ==
 		s["us"]["total"] for s in S)'
 # But for steps in which the host of a virtual machine took the CPU.
 fact 'the computation of a step is on a CPU, or waits for one' \
