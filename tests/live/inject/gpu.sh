@@ -23,7 +23,7 @@ start_plain()
 # shims PID: copies of the shim that it has mapped
 shims()
 {
-	grep -c 'r-xp .*memfd:libferrum.so' "/proc/$1/maps"
+	grep -cE 'r-xp .*libferrum(_cupti)?\.so' "/proc/$1/maps"
 }
 
 # shellcheck disable=SC2317
