@@ -114,14 +114,14 @@ def refuse_constant(name):
 
 
 def flatten(message, keys, where, problems):
-    """Attributes to a dict; exactly these, in any order."""
+    """Attributes to a dict; exactly these, in any order, and one that only repeated spans have."""
     attributes = {}
     for item in message.get("attributes", []):
         kind, value = next(iter(item["value"].items()))
         if item["key"] in attributes:
             problems.append("%s: %s twice" % (where, item["key"]))
         attributes[item["key"]] = int(value) if kind == "intValue" else value
-    if set(attributes) != set(keys):
+    if set(attributes) - {"escalation.repeated"} != set(keys):
         problems.append("%s: attributes are %s" % (where, sorted(attributes)))
     return attributes
 
@@ -267,7 +267,7 @@ def load_profile(event):
     with open(os.environ["OUT"] + ".profile", encoding="utf-8") as file:
         rows = [json.loads(line) for line in file]
     return {row["shape"]["step"]: dict(row["shape"], us=row["stage_us"])
-            for row in rows if row["event"] == event and "not_shown" not in row["shape"]}
+            for row in rows if row["event"] == event and row["shape"].get("not_shown") != "rate_limit"}
 
 
 def load_requests(log):

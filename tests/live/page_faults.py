@@ -7,7 +7,7 @@ import statistics
 import sys
 
 MS = 1000000
-TIMED = 512  # fbt_step.header.flags
+TIMED = 1024  # fbt_step.header.flags
 FILE, ANON, STACK = 1, 2, 3  # enum fbt_mapping
 failed = False
 
