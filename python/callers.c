@@ -76,11 +76,18 @@ static void end_call(const struct call *call, const py_object *result)
 			 : "D"(a), "S"(b), "d"(c), "c"(d)                                          \
 			 : "memory")
 
+/* One copy, or the labels of its markers would be there twice. */
+#ifdef __clang__
+#define ONE_COPY __attribute__((noinline))
+#else
+#define ONE_COPY __attribute__((noinline, noclone))
+#endif
+
 #define CALLER(N)                                                                                  \
 	extern const char ferrum_python_begin_##N[], ferrum_python_end_##N[],                      \
 		ferrum_python_raised_##N[];                                                        \
-	static __attribute__((noinline, noclone)) py_object *caller_##N(                           \
-		py_object *function, py_object *const *args, size_t flags, py_object *names)       \
+	static ONE_COPY py_object *caller_##N(py_object *function, py_object *const *args,         \
+					      size_t flags, py_object *names)                      \
 	{                                                                                          \
 		struct call call;                                                                  \
 		py_object *result;                                                                 \

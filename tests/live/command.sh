@@ -36,6 +36,7 @@ is_held()
 # kill_at_stop NUMBER COMMAND…: strace holds the tool before that kill(2) of its, the third of which is
 # the first SIGCONT to COMMAND. What COMMAND is to be stopped for does not come to pass; then the tool is
 # killed.
+# shellcheck disable=SC2317
 kill_at_stop()
 {
 	local number=$1 tracer

@@ -337,9 +337,7 @@ const char *python_found_text(enum fbt_python_found found)
 		[FBT_PYTHON_NO_MODULE] = "the module is not loaded",
 		[FBT_PYTHON_NO_NAME] = "has no such name",
 		[FBT_PYTHON_NOT_PLAIN] = "is no function written in Python",
-		[FBT_PYTHON_GENERATOR] =
-			"is a generator or coroutine: name a plain function that it "
-			"calls",
+		[FBT_PYTHON_GENERATOR] = "is a generator or coroutine: name what it calls",
 		[FBT_PYTHON_WRAPPED] = "has too many decorators",
 		[FBT_PYTHON_NO_ARGUMENT] = "has no such argument",
 		[FBT_PYTHON_TAKEN_BY_OTHER] = "was changed by another tool",

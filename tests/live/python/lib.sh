@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # What the tests of Python steps share.
 
