@@ -323,6 +323,8 @@ static int await_answer(int turns)
 /* Sends an order and waits for the answer. Returns the result of obey, or -errno. */
 static int give_order(struct broker_order *order, int output, int *made)
 {
+	/* The broker refuses a work that there is not. */
+	int turns = order->work <= WORK_KILL ? answer_turns[order->work] : ANSWER_TURNS;
 	struct answer answer = {0};
 	int err = -EPIPE;
 
@@ -330,7 +332,7 @@ static int give_order(struct broker_order *order, int output, int *made)
 	if (broker_socket >= 0)
 		err = send_with(broker_socket, order, sizeof(*order), output);
 	if (!err)
-		err = await_answer(answer_turns[order->work]);
+		err = await_answer(turns);
 	if (!err)
 		err = receive_with(broker_socket, &answer, sizeof(answer), made);
 	return err ? err : answer.result;

@@ -481,6 +481,7 @@ static void locate(struct hunt *hunt)
 		}
 		image_close(&image);
 	}
+	hunt->image = NULL;
 }
 
 /* Looks in the files of the functions, or in all others. */
@@ -503,6 +504,7 @@ static int look_in_files(struct hunt *hunt, bool own)
 		image_close(&image);
 		err = err ? err : check_limits(hunt);
 	}
+	hunt->image = NULL;
 	return err;
 }
 

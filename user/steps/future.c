@@ -563,7 +563,7 @@ static bool stores(const uint8_t *code, size_t size, int32_t offset)
 		return false;
 	memcpy(&disp, code + at, disp_size);
 	if (disp_size == 1)
-		disp = (int8_t)disp;
+		disp = (disp & 0xff) - ((disp & 0x80) << 1);
 	return disp == offset && (opcode == 0x88 || code[at + disp_size] == FBT_FUTURE_READY);
 }
 
