@@ -60,7 +60,7 @@ static int map_page(int fd, struct fbt_python_page **page)
 		return -EBADMSG;
 	memory = mmap(NULL, FBT_PYTHON_PAGE_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (memory == MAP_FAILED)
-		return -errno;
+		return errno == EPERM ? -EBADMSG : -ENOMEM;
 	*page = memory;
 	return 0;
 }
