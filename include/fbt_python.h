@@ -68,7 +68,8 @@ enum fbt_python_found {
 	FBT_PYTHON_NO_ARGUMENT = 8, /* an attribute begins with no argument of it; text: which */
 	FBT_PYTHON_TAKEN_BY_OTHER = 9, /* when disarmed, the function was no longer as armed */
 	FBT_PYTHON_FAILED = 10,	       /* text */
-	FBT_PYTHON_FOUND_COUNT = 11,
+	FBT_PYTHON_SAME = 11,	       /* it is the function of a slot before this one */
+	FBT_PYTHON_FOUND_COUNT = 12,
 };
 
 struct fbt_python_slot {

@@ -92,8 +92,35 @@ static void forget(const struct python *python, struct python_slot *slot)
 	slot->own_count = 0;
 }
 
+static bool has_function(const struct python_slot *slots, size_t count, const py_object *function)
+{
+	for (size_t i = 0; i < count; i++) {
+		for (size_t k = 0; k < slots[i].own_count; k++) {
+			if (slots[i].own[k].function == function)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Takes the references, but those of functions that are in a slot before. false: none is left. */
+static bool take_found(const struct python *python, struct python_slot *slot,
+		       const struct python_found *found, const struct python_slot *before,
+		       size_t count)
+{
+	for (size_t i = 0; i < found->count; i++) {
+		if (has_function(before, count, found->functions[i]))
+			python->Py_DecRef(found->functions[i]);
+		else
+			slot->own[slot->own_count++] =
+				(struct python_own){.function = found->functions[i]};
+	}
+	return slot->own_count;
+}
+
 void python_slot_resolve(const struct python *python, struct python_slot *slot,
-			 struct fbt_python_slot *shared)
+			 struct fbt_python_slot *shared, const struct python_slot *before,
+			 size_t count)
 {
 	char name[sizeof(shared->function)];
 	enum fbt_python_found result;
@@ -109,12 +136,10 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 	}
 	forget(python, slot);
 	result = python_find(python, name, &found, shared->text, sizeof(shared->text));
-	for (size_t i = 0; i < found.count; i++) {
-		slot->own[i] = (struct python_own){.function = found.functions[i]};
-		slot->own_count = i + 1;
-		if (result == FBT_PYTHON_FOUND)
-			result = parse_attributes(python, slot, &slot->own[i], shared);
-	}
+	if (!take_found(python, slot, &found, before, count) && result == FBT_PYTHON_FOUND)
+		result = FBT_PYTHON_SAME;
+	for (size_t i = 0; i < slot->own_count && result == FBT_PYTHON_FOUND; i++)
+		result = parse_attributes(python, slot, &slot->own[i], shared);
 	if (result == FBT_PYTHON_FOUND) {
 		describe(python, slot->own[0].function, shared);
 		shared->own = (uint32_t)slot->own_count;

@@ -195,6 +195,9 @@ int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *ho
 		return err;
 	}
 	guest->number = load(&guest->page->order) >> 2;
+	/* What an earlier tool wished for is not ours. */
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
+		guest->page->slots[i].function[0] = '\0';
 	python_guest__beat(guest);
 	*result = guest;
 	return 0;
@@ -342,6 +345,7 @@ const char *python_found_text(enum fbt_python_found found)
 		[FBT_PYTHON_NO_ARGUMENT] = "has no such argument",
 		[FBT_PYTHON_TAKEN_BY_OTHER] = "was changed by another tool",
 		[FBT_PYTHON_FAILED] = "cannot be armed",
+		[FBT_PYTHON_SAME] = "is the same function as another one",
 	};
 
 	return texts[found < FBT_PYTHON_FOUND_COUNT ? found : FBT_PYTHON_FAILED];
