@@ -54,8 +54,11 @@ told()
 # explained NAME: the calls of the step, found in the trace, are what it took too long
 explained()
 {
+	# With page faults of the step that were timed, as after a fork: they are in no call.
 	fact "$1: its own calls in the trace explain the extra time" \
-		'all(spent(n) >= 0.9 * (G[n]["us"]["actual"] - G[n]["us"]["budget"]) for n in due)'
+		'all(spent(n) + sum(s["us"].get("faults", 0) + s["us"].get("disk_wait", 0)
+			for s in S if s["step"] == n) >=
+			0.9 * (G[n]["us"]["actual"] - G[n]["us"]["budget"]) for n in due)'
 }
 
 # trouble KIND REASON CAUSE [US [TOOL-OPTION…]], of the engine's usual: steady, or short
