@@ -10,6 +10,8 @@ if ! command -v strip nm >"$TMP/tools"; then
 fi
 strip -o "$TMP/ferrum" "$FBT_BUILD/tests/live_stripped"
 address=$(nm "$FBT_BUILD/tests/live_stripped" | awk '$3 == "model_step" { sub(/^0+/, "", $1); print $1 }')
+# Not the step that the end of the window cut, where a busy machine kept it from its end.
+whole='[s["us"]["total"] for s in S if s["end"] == "return"]'
 panic='synchronous model execution panicked: '
 
 start_waiting "$TMP/ferrum" "$TMP/truth.json" 100
@@ -30,7 +32,7 @@ wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finis
 end_tool
 fact 'no option: the engine is known by its text, in the function that is called as a step' \
 	"[k['name'] for k in R['kinds'] if k['steps']] == [\"execute_tokens (by the text '$panic')\"] and
-	all(s['us']['total'] >= 2000 for s in S) and len(S) >= 50"
+	min($whole) >= 2000 and len(S) >= 50"
 
 "$FBT" -p "$ENGINE" --step "string:$panic" -d 1 --trace none --profile none >"$TMP/out" 2>"$TMP/err" </dev/null
 is 'a text in several functions is refused' $? 1
@@ -51,7 +53,7 @@ wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finis
 has 'an idle engine: it says that the step is not known yet' "$OUT.err" 'is idle: its step is one of 2 functions'
 go
 end_tool
-fact 'its steps are seen' 'len(S) > 0 and all(s["us"]["total"] >= 2000 for s in S)'
+fact 'its steps are seen' "min($whole) >= 2000"
 is 'one function that is called as a step is beyond doubt' "$(grep -c 'known by a text only' "$OUT.err")" 0
 kill -TERM "$ENGINE"
 wait "$ENGINE"
