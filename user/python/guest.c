@@ -190,9 +190,9 @@ int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *ho
 		return -ENOMEM;
 	guest->clock_ahead_ns = time_namespace_offset(tgid);
 	err = search(tgid, guest, holder);
-	if (err) {
+	if (err || !guest->page) {
 		free(guest);
-		return err;
+		return err ? err : -ESRCH;
 	}
 	guest->number = load(&guest->page->order) >> 2;
 	/* What an earlier tool wished for is not ours. */

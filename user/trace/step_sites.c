@@ -58,6 +58,7 @@ struct kind_row {
 	enum mode mode;
 	bool begun;
 	bool told;	      /* that a site cannot be probed */
+	bool was_off;	      /* at the last turn: the rate guard had switched its probes off */
 	struct passed look;   /* the kernel side's counters at the last look */
 	struct passed turn;   /* and at the last turn */
 	uint32_t refused;     /* sites that cannot be probed */
@@ -190,7 +191,7 @@ static void put_out(const struct step_sites *sites, struct known_site *known)
 static uint64_t find_users(const struct step_sites *sites, const struct known_site *at,
 			   uint64_t leaving)
 {
-	uint64_t users = 0, gone = leaving;
+	uint64_t users = 0, gone = leaving | steps_found__off_kinds(sites->live->found);
 
 	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
 		if (sites->kinds[kind].mode == MODE_EXITS)
@@ -226,6 +227,12 @@ static void hand_over(struct step_sites *sites, uint64_t kinds)
 		}
 		put_out(sites, known);
 	}
+}
+
+/* Whether the rate guard has switched the probes of a kind off. None may be attached then. */
+static bool is_off(const struct step_sites *sites, uint32_t kind)
+{
+	return steps_found__off_kinds(sites->live->found) & kind_bit(kind);
 }
 
 static bool has_exits(const struct step_sites *sites, uint32_t kind)
@@ -340,12 +347,20 @@ static bool are_too_many(const struct passed *passed, uint64_t strangers_min)
 	       passed->strangers > passed->steps / STRANGERS_PART;
 }
 
-/* Every turn, so that the rate guard does not take the strangers for calls of the function. */
+/*
+ * Every turn, so that the rate guard does not take the strangers for calls of the function. While
+ * its probes are switched off or on, no step begins: its own calls pass as strangers then.
+ */
 static void check_strangers(struct step_sites *sites, uint32_t kind)
 {
 	struct kind_row *row = &sites->kinds[kind];
 	struct passed passed = take_passed(sites, kind, &row->turn);
 
+	if (is_off(sites, kind) || row->was_off) {
+		row->was_off = is_off(sites, kind);
+		(void)take_passed(sites, kind, &row->look);
+		return;
+	}
 	if (row->mode != MODE_EXITS && has_exits(sites, kind) &&
 	    are_too_many(&passed, STRANGERS_MIN_TURN))
 		use_exits(sites, kind);
@@ -408,7 +423,7 @@ static bool is_foreseen(const struct step_sites *sites, uint32_t kind)
 	const struct step_function *function = steps_found__function(sites->live->found, kind);
 
 	return function->has_sites && !function->usdt && !function->uretprobe &&
-	       sites->kinds[kind].mode != MODE_EXITS;
+	       !is_off(sites, kind) && sites->kinds[kind].mode != MODE_EXITS;
 }
 
 /* Looks for the callers of new kinds in the code of a process. */
@@ -560,7 +575,7 @@ static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
 	struct kind_row *row = &sites->kinds[kind];
 	struct passed passed = take_passed(sites, kind, &row->look);
 
-	if (row->mode == MODE_EXITS || !has_exits(sites, kind))
+	if (is_off(sites, kind) || row->mode == MODE_EXITS || !has_exits(sites, kind))
 		return;
 	if (are_too_many(&passed, STRANGERS_MIN)) {
 		use_exits(sites, kind);
@@ -648,6 +663,24 @@ static void send(struct step_sites *sites)
 	}
 }
 
+/* A kind whose probes are switched off gets none: its sites are told again when they are on. */
+static void take_told(struct step_sites *sites, uint32_t count, uint64_t now_ns)
+{
+	uint64_t off = steps_found__off_kinds(sites->live->found);
+
+	vec_for_each (site, &sites->told) {
+		struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
+
+		if (site->kind < 1 || site->kind > count)
+			continue;
+		if (off & kind_bit(site->kind))
+			loader__forget_site(sites->live->loader, &key);
+		else
+			add(sites, site, now_ns);
+	}
+	sites->told.count = 0;
+}
+
 void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 {
 	uint32_t count = (uint32_t)steps_found__count(sites->live->found);
@@ -658,11 +691,7 @@ void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 		check_strangers(sites, kind);
 		finish_switch(sites, kind);
 	}
-	vec_for_each (site, &sites->told) {
-		if (site->kind >= 1 && site->kind <= count)
-			add(sites, site, now_ns);
-	}
-	sites->told.count = 0;
+	take_told(sites, count, now_ns);
 	if (now_ns - sites->looked_ns < LOOK_NS)
 		return;
 	sites->looked_ns = now_ns;

@@ -372,6 +372,11 @@ void steps_found__detach(struct traced *traced, bool replace)
 	traced->probed_kinds = 0;
 }
 
+uint64_t steps_found__off_kinds(const struct steps_found *found)
+{
+	return found->off_kinds;
+}
+
 static void detach_kinds(struct uprobes *links, uint64_t kinds)
 {
 	for (uint32_t kind = 0; links && (kind = kind_next(kinds, kind));)

@@ -59,6 +59,9 @@ const struct step_function *steps_found__function(const struct steps_found *foun
 void steps_found__switch_off(struct steps_found *found, uint64_t kinds);
 int steps_found__switch_on(struct steps_found *found, uint64_t kinds);
 
+/* The kinds that are switched off. */
+uint64_t steps_found__off_kinds(const struct steps_found *found);
+
 /*
  * How the steps of a kind with has_sites end. At first they end at its exits, if it has any, and
  * the kernel side tells its call sites. end_at_sites: from now on steps begin only at probed sites;
