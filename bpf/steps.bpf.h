@@ -293,8 +293,8 @@ static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx
 }
 
 /*
- * From one begin of a step to the next a thread needs longer: for the trap, the way back from it,
- * and for leaving the function other than by a return.
+ * A thread needs more time than this from the beginning of a step to the next one: for the trap,
+ * for the way back from it, and for leaving the function other than by a return.
  */
 #define HITS_APART_NS 1000
 

@@ -208,8 +208,7 @@ struct fbt_step_limits {
 	/* The limit, quota_ns of CPU time each period_ns; 0: none by the end, or several. */
 	__u64 quota_ns;
 	__u64 period_ns;
-	__u32 throttled_periods; /* in which a limit was reached; a stretch may reach over one end
-				  */
+	__u32 throttled_periods; /* a limit was reached in them; one may be partly outside */
 	/*
 	 * How often a limit of memory (max, high) was in the way. Of a step without page faults 0;
 	 * counted from up to 10 ms before the step.
@@ -308,12 +307,13 @@ struct fbt_step {
 	__u64 team_delay_ns;
 	struct fbt_step_faults faults;
 	/*
-	 * Of a step that is a future: all figures above are those of its polls, each of the thread
-	 * that made it, but for the times of begin and end, and thread_ns. tid made the first.
+	 * For a step that is a future, the figures above are those of its polls, each measured on
+	 * the thread that made the poll. Exceptions are the times of begin and end, and thread_ns.
+	 * tid made the first poll.
 	 */
 	__u64 await_ns; /* between its polls */
 	__u64 future;	/* FBT_STEP_POLL: its address; else 0 */
-	__u32 polls;	/* 0: the step is no future. Of a poll 0 too */
+	__u32 polls;	/* 0: the step is no future, or the record is a poll */
 	/* FBT_STEP_POLL: changes whenever probes are switched on or off; else 0, as are the next.
 	 */
 	__u32 turn;
@@ -362,7 +362,7 @@ struct fbt_wake {
 	__u64 delay_ns;	  /* it waited for a CPU */
 	__u64 call_ns;	  /* it was in calls */
 	__u64 unknown_ns; /* its calls are no longer known */
-	__u64 nr_ns;	  /* of call_ns, in the calls of number nr, the longest of them */
+	__u64 nr_ns;	  /* the part of call_ns in calls of number nr, which took longest */
 	__u32 nr;
 	__u32 waker_tid;
 	__u32 flags;  /* FBT_WAKE_* */
@@ -539,8 +539,7 @@ struct fbt_probes {
 	struct fbt_header header;
 	__u32 kind;
 	__u32 reserved;
-	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of walks over threads
-			*/
+	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of thread walks */
 };
 
 struct fbt_target_exit {

@@ -135,14 +135,20 @@ struct fbt_slot {
 	__u64 team_delay_sum_ns;
 	__u32 team_exits;
 	__u32 team_threads; /* as of the last walk */
-	/* As another thread's step saw it last: when, and its waits for a CPU. */
+	/*
+	 * When a step of another thread last looked at this thread, and its waits for a CPU by
+	 * then.
+	 */
 	__u64 team_seen_ns;
 	__u64 team_delay_ns;
 	__u64 step_lost_calls; /* lost_calls when the step began */
 	__u64 step_others_ns;  /* fbt_target_state sum when the step began */
 	__u64 gap_ns;
 	__u64 gap_syscall_ns;
-	/* Since when its time counts; ~0: it is still in a call that began before that. */
+	/*
+	 * Since when the time of the thread counts; ~0: the thread is still in a call that began
+	 * before.
+	 */
 	__u64 born_ns;
 	__u64 died_ns;
 	__u64 taken_ns; /* when it got its slot */
@@ -160,8 +166,7 @@ struct fbt_slot {
 	__u32 arg_mask;
 	__u32 step_tail;   /* the step has left, or may leave, by a jump to another function */
 	__u64 step_return; /* identifies the step's frame, see read_return(); 0: not known */
-	__u64 left_sp; /* step_sp of the step that ended last at an exit, until its site is passed
-			*/
+	__u64 left_sp;	   /* step_sp of the last step ended at an exit, until its site is passed */
 	__u32 step_at_site; /* the step's call site is probed */
 	__u32 step_missed;  /* a call since the last step was not traced: the gap is not known */
 	/* The thread's counters when the step began, plus their growth in the step's calls. */
@@ -196,7 +201,10 @@ struct fbt_slot {
 	__u32 area_mapping; /* enum fbt_mapping */
 	__u32 area_file;
 	struct fbt_step_faults faults; /* of the step; mean_ps is not used */
-	/* Of the thread: all that were timed, and a sum of the latest minor ones. */
+	/*
+	 * For the thread: the number of faults that were timed, and a sum over the latest minor
+	 * ones.
+	 */
 	__u64 faults_timed;
 	__u64 lately_ns;
 	__u64 lately_count;
@@ -225,8 +233,7 @@ struct fbt_target_state {
 	__u64 ended_busy_ns;
 	__u32 exits_begun;
 	__u32 exits_done;
-	__u32 sites_of; /* the process that it was forked from, with the same code; 0 after execve
-			 */
+	__u32 sites_of; /* process that it was forked from, with the same code; 0 after execve */
 	__u32 reserved;
 };
 
@@ -441,7 +448,7 @@ struct fbt_wait {
 
 #define FBT_WAITS 4096
 
-/* After so many wakes that no step has waited for, the place is free. */
+/* A place is free again after this many wakes that no step has waited for. */
 #define FBT_UNREAD_MAX 1024
 
 /*

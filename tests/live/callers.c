@@ -38,7 +38,7 @@ STEP int my_inner(int number)
 	return number;
 }
 
-/* Its inner step is deeper in the stack; then it ends in a jump to another step. */
+/* Calls an inner step, deeper in the stack, and ends with a jump to another step. */
 STEP int my_far(int number)
 {
 	number += my_inner(number);
@@ -79,7 +79,7 @@ static void call_all(int (*volatile *far)(int number))
 	FIVE(FIVE(calls += my_tail(1) > 0));
 	FIVE(strtol_by_plt("1", NULL, 10));
 	FIVE(strtol_by_got("1", NULL, 10));
-	/* The tool has no time to learn such a place before it is gone. */
+	/* Such a call site is gone before the tool can learn it. */
 	FIVE((*far)(1));
 	FIVE(inner_calls += my_inner(1) > 0);
 	my_last(1);

@@ -96,9 +96,9 @@ struct call_walk {
 };
 
 /*
- * window and step are borrowed. claims: the calls that a thread made in the step costs besides its
- * clone, at most one of each kind, are CAUSE_THREAD_CHURN: mapping and protecting its stack before
- * the clone, unmapping it and one blocked futex wait (the join) after.
+ * window and step are borrowed. claims: charges to CAUSE_THREAD_CHURN what a thread that the step
+ * makes costs besides its clone, at most one call of each kind per thread: mapping and protecting
+ * its stack before the clone, unmapping it and one blocked futex wait (the join) after.
  */
 void call_walk_begin(struct call_walk *walk, const struct window *window, const struct step *step,
 		     bool claims);
@@ -116,7 +116,7 @@ bool call_walk_next(struct call_walk *walk);
  */
 uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call);
 
-/* Some of the current call is work, or what another thread waited for outside of calls. */
+/* Whether some of the current call is work, or is a wait of another thread outside of calls. */
 bool call_walk_is_covered(const struct call_walk *walk);
 
 /* The current call made a thread or process. */

@@ -43,7 +43,7 @@ static uint64_t between_calls_ns(const struct step *step, const struct fbt_call 
 	return step->record.kind && gap_ns < BETWEEN_CALLS_NS ? gap_ns : 0;
 }
 
-/* What the threads did for which a call waited. */
+/* Charges what the threads did that a call waited for. */
 static void give_waits(struct cause_times *times, const struct call_walk *walk, uint64_t *left_ns)
 {
 	uint64_t before_ns = times->ns[CAUSE_COMPUTE];
@@ -62,7 +62,7 @@ static void give_waits(struct cause_times *times, const struct call_walk *walk, 
 /* The calls of a step that have a record, by category. */
 struct known_calls {
 	uint64_t ns[FBT_CATEGORY_COUNT];
-	uint64_t delay_ns[FBT_CATEGORY_COUNT]; /* in it they waited for a CPU */
+	uint64_t delay_ns[FBT_CATEGORY_COUNT]; /* of ns, waiting for a CPU */
 	uint64_t all_delay_ns;
 };
 
@@ -106,7 +106,7 @@ static uint64_t handlers_ns(const struct fbt_step *record)
 	return are_handlers_timed(record) ? record->handlers_ns : 0;
 }
 
-/* Without waits for a disk. Of faults that were not timed, an estimate. */
+/* The time of page faults without waits for a disk; an estimate if they were not timed. */
 static uint64_t faults_ns(const struct window *window, const struct step *step)
 {
 	const struct fbt_step_faults *faults = &step->record.faults;
@@ -137,7 +137,10 @@ static void split_hidden(const struct window *window, const struct step *step,
 	give(times, CAUSE_RUN_QUEUE, sub_saturating(parts.ns[STEP_CPU_WAIT], known->all_delay_ns),
 	     left_ns);
 	give(times, CAUSE_STOPPED, parts.ns[STEP_STOPPED], left_ns);
-	/* Without its calls it may have slept for workers that compute, which is work. */
+	/*
+	 * A step whose calls are not known may have slept while its workers computed, which is
+	 * work.
+	 */
 	if (step_calls_known(step))
 		give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
 	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_DISK_WAIT], left_ns);
@@ -428,7 +431,7 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	cause->writes_ns = ns < all_ns && ns < cause->time_ns ? ns : cause->time_ns;
 }
 
-/* Of a wait, what belongs to a part of the step. */
+/* How much of a wait belongs to a part of the step. */
 static uint64_t waited_ns(const struct call_walk *walk, enum cause_kind part)
 {
 	if (part == CAUSE_COMPUTE)
@@ -486,7 +489,7 @@ static void find_waker(const struct window *window, const struct step *step, boo
 	}
 }
 
-/* No call tells that the step waited for that thread: it is what fits. */
+/* Names the thread that had no CPU. No call shows that the step waited for it: that is inferred. */
 static void name_starved(const struct step *step, const struct cause_times *times,
 			 struct cause *cause)
 {
@@ -589,7 +592,7 @@ static bool is_estimated(const struct cause_times *times, const struct cause *ca
 		(!cause->faults_timed && cause->fault_wait_ns < cause->time_ns / 2));
 }
 
-/* What most of the time of its page faults was for. */
+/* Names what most of the page fault time was for. */
 static void name_mapping(const struct step *step, struct cause *cause)
 {
 	const struct fbt_step_faults *faults = &step->record.faults;

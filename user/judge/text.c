@@ -219,7 +219,7 @@ static void add_thread(struct line *line, const struct cause *cause, const struc
 			 shorten_text(escaped, sizeof(escaped), name, THREAD_COLUMNS));
 }
 
-/* What it did most of the time. */
+/* What the waker did most of the time. */
 static void add_doing(struct line *line, const struct cause *cause, const struct window *window)
 {
 	char buffer[24];
@@ -291,7 +291,7 @@ static void add_work(struct line *line, const struct cause *cause)
 	line_add(line, " of it waiting for the busy GPU");
 }
 
-/* Own code, calls and what they waited for. */
+/* Own code, calls and their waits cannot be told apart. */
 static void add_unknown(struct line *line, const struct cause *cause)
 {
 	add_measured(line, "own code or system calls", cause);

@@ -365,7 +365,7 @@ int loader__attach_threads(struct loader *loader)
 	return err;
 }
 
-/* Without it the time of signal handlers is not known, and the rest is as before. */
+/* On failure only the time of signal handlers is not known. */
 static void attach_signals(struct loader *loader)
 {
 	struct trace_bpf *skel = loader->skel;

@@ -186,8 +186,7 @@ static void send_call(void *ctx, const struct fbt_call *call)
 /* Dropped futures stay in the table until another one begins at their address. */
 #define BEGUN_MAX 65536
 
-/* Whether a step ends with this record. Of a future that is the last poll, if its first was seen.
- */
+/* Whether a step ends with this record: for a future its last poll, if the first was seen. */
 static bool ends_step(struct stream *stream, const struct fbt_step *step)
 {
 	uint64_t key = step->future ^ (uint64_t)step->tgid << 48;

@@ -337,7 +337,10 @@ static uint64_t count_missing(const struct traced_set *set)
 	return missing;
 }
 
-/* By the threads that live, if there are any, and by the limit of their cgroups. */
+/*
+ * Finds the CPUs of a process by the affinity of its live threads, if there are any, and by the
+ * limit of their cgroups.
+ */
 static void find_cpus(const struct traced_set *set, struct traced *traced)
 {
 	struct fbt_cpus record = {.tgid = traced->tgid};
@@ -377,7 +380,10 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	slots_forget_untraced(set->shared);
 	if (traced)
 		traced->missing = missing;
-	/* It may have ended before the window does. Of others it would cost too much. */
+	/*
+	 * Found now, because the process may end before the window. For processes that nobody named
+	 * it would cost too much.
+	 */
 	if (traced && traced->wanted && !traced->cpus.cpus)
 		find_cpus(set, traced);
 	if (count_missing(set) > set->lost_threads)
@@ -452,7 +458,9 @@ static void send_use(struct traced_set *set, uint32_t index, uint64_t now_ns)
 		use.call_ns += own.rows[nr].ns + own.open_ns[nr];
 	}
 	find_use(&set->shared->slots[index], now_ns, &use);
-	/* That was ending when it got its slot, and perhaps had another one before. */
+	/*
+	 * The thread was already ending when it got its slot, and perhaps had another slot before.
+	 */
 	if (use.header.flags == FBT_USE_ENDED && !use.calls)
 		return;
 	record_send(set->output, &use, sizeof(use), FBT_EVENT_THREAD_USE);

@@ -342,7 +342,7 @@ int pending__push_wake(struct pending *pending, const struct fbt_wake *wake)
 	return err;
 }
 
-/* Those before the step belong to one whose record was lost. */
+/* Wakes before the step belong to a step whose record was lost. */
 static void take_wakes(struct pending *pending, struct thread_queue *queue, struct step *step)
 {
 	wake_vec *wakes = &queue->wakes;
@@ -658,7 +658,7 @@ static bool is_complete(const struct window *window, const struct step *step)
 	return step->calls.count >= step_calls(step);
 }
 
-/* What was not measured is 0, whatever a record says, so that no sum has a part of it. */
+/* Sets to 0 what was not measured, whatever the record says, so that no sum contains it. */
 static void forget_calls(struct step *step)
 {
 	struct fbt_step *record = &step->record;
@@ -673,7 +673,7 @@ static void forget_calls(struct step *step)
 	step->calls_truncated = false;
 }
 
-/* A step with all that belongs to it, a future with all its polls. */
+/* Completes a step. All that belongs to it has come; for a future, all its polls. */
 static int finish_step(void *ctx, struct step *step)
 {
 	struct assembler *assembler = ctx;
@@ -760,7 +760,7 @@ static bool is_gpu(const struct fbt_header *event)
 	return event->type >= FBT_EVENT_GPU_STATE && event->type <= FBT_EVENT_GPU_FLUSH;
 }
 
-/* What is about the window, or all of a process or a kind in it. */
+/* Takes a record about the whole window, or about one process or kind in it. */
 static void push_total(struct assembler *assembler, const struct fbt_header *event)
 {
 	struct window *window = assembler->window;

@@ -97,7 +97,7 @@ static bool is_call_sound(const struct fbt_call *call)
 	return call->start_ns + call->duration_ns >= call->start_ns;
 }
 
-/* Others add the parts up without a check. */
+/* The parts must not add up to more than the wait: others add them up without a check. */
 static bool is_wake_sound(const struct fbt_wake *wake)
 {
 	uint64_t left_ns = wake->wake_ns - wake->start_ns;

@@ -52,13 +52,13 @@ void row_table_clear(struct row_table *table);
 /* What the threads of one process used. */
 struct thread_table {
 	VEC(struct fbt_thread_use) threads; /* those that were busiest, in no order */
-	uint64_t overflow_count;	    /* further threads; together: */
+	uint64_t overflow_count;	    /* number of further threads, whose sums are in rest */
 	struct fbt_thread_use rest;
 };
 
 /*
- * Which of two threads was busier: by the time that it was ready to run, then by its calls. As for
- * qsort(3), the busier one first.
+ * Compares two threads for qsort(3). The busier one comes first: by the time that it was ready to
+ * run, then by its calls.
  */
 int thread_use_compare(const void *left, const void *right);
 
@@ -130,7 +130,7 @@ struct window {
 	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* its kind is 0 if it is not sampled */
 	struct fbt_ends ends[FBT_KIND_COUNT];	      /* its kind is 0 if nothing is known */
 	struct fbt_probes probes[FBT_KIND_COUNT];     /* the same */
-	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures that began before: in no step */
+	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures from before the window */
 	VEC(struct process *) processes;	      /* by tgid; equal tgids by age */
 	VEC(struct thread) threads;		      /* by tid */
 	uint64_t nameless_threads;		      /* threads whose names found no room */
@@ -182,7 +182,7 @@ const struct file *window__file(const struct window *window, uint32_t id);
 /* Name of a step kind; "step" if it is not known. */
 const char *window__kind_name(const struct window *window, uint32_t kind);
 
-/* How the function of a kind leaves. Names are borrowed. */
+/* How the function of a kind returns, or jumps to other functions. Names are borrowed. */
 struct ways_out window__ways_out(const struct window *window, uint32_t kind);
 
 /* Source of the steps of a kind: "function", "usdt" or "interval". */
@@ -197,7 +197,7 @@ uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind)
 /* False: its system calls were not traced (FBT_DETAIL_PROBES). */
 bool window__traces_calls(const struct window *window);
 
-/* False: this cannot be lost, as it is not recorded. */
+/* False: such records cannot be lost, because they are not made. */
 bool window__may_lose(const struct window *window, enum fbt_lost_cause cause);
 uint64_t window__lost_total(const struct window *window);
 

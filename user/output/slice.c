@@ -138,7 +138,7 @@ static void add_step_args(struct step_args *args, const struct window *window,
 	}
 }
 
-/* What ferrum's schema has of the calls of a step. */
+/* The members of ferrum's schema about the calls of a step. */
 static void add_calls(struct json_fields *fields, const struct step *step)
 {
 	static const char *const category_keys[FBT_CATEGORY_COUNT] = {
@@ -157,7 +157,10 @@ static void add_calls(struct json_fields *fields, const struct step *step)
 	json_fields_uint(fields, "errors", step_errors(step));
 }
 
-/* Where the time went; left out are parts of less than a microsecond, and all if not measured. */
+/*
+ * Where the time went. Parts below a microsecond are left out, and all parts if they were not
+ * measured.
+ */
 static void add_parts(struct json_fields *fields, const struct step *step)
 {
 	static const char *const keys[STEP_PARTS] = {
@@ -189,7 +192,9 @@ static void add_parts(struct json_fields *fields, const struct step *step)
 			json_fields_uint(fields, names[i], parts.ns[i] / NS_PER_US);
 }
 
-/* Of other threads; left out is what is less than a microsecond, and all if not measured. */
+/*
+ * What other threads did. Times below a microsecond are left out, and times that were not measured.
+ */
 static void add_others(struct json_fields *fields, const struct fbt_step *record)
 {
 	const struct {

@@ -43,8 +43,7 @@ static bool is_candidate(int folder, const char *number)
 	return length == sizeof(MEMFD_LINK) - 1 && !memcmp(link, MEMFD_LINK, (size_t)length);
 }
 
-/* Maps a file only if that stays safe whatever the process does: it can be neither cut nor grown.
- */
+/* Maps a file only if the process can neither shrink nor grow it, so that access stays safe. */
 static int map_page(int fd, struct fbt_python_page **page)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -284,7 +283,9 @@ int python_guest__order(struct python_guest *guest, enum fbt_python_command comm
 			return -EPIPE;
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns && withdraw(guest))
 			return -ETIMEDOUT;
-		/* One that has been taken holds the GIL: a moment, unless the process is stopped.
+		/*
+		 * An order that was taken is done in a moment, with the GIL held, unless the
+		 * process is stopped.
 		 */
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns + NS_PER_S)
 			return -ETIMEDOUT;

@@ -253,7 +253,9 @@ static int add_function(const struct python_steps *steps, const struct engine *e
 	return err;
 }
 
-/* Of the table, most engines are others: only what --step names is explained. */
+/*
+ * Explains only functions that --step names: most functions of the table belong to other engines.
+ */
 static void explain(const struct python_steps *steps, const struct engine *engine,
 		    unsigned int slot, const struct fbt_python_slot *answer)
 {
@@ -285,7 +287,9 @@ static int take_answers(const struct python_steps *steps, const struct engine *e
 	return added;
 }
 
-/* *engine: the process has the library, and is new. 0, also where there is none; or -errno. */
+/*
+ * Sets *result if the process has the library and is new, else to NULL. 0 in both cases; or -errno.
+ */
 static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 		       struct engine **result)
 {

@@ -348,7 +348,7 @@ static bool is_same_class(const struct step_class *left, const struct step_class
 	return left->by_argument == right->by_argument && left->bits == right->bits;
 }
 
-/* NULL: there are enough of them, and it is in none of its own. */
+/* NULL: there is no room for another class, or no memory. */
 static struct tally_class *find_class(struct tally_kind *kind, const struct step_class *class)
 {
 	struct tally_class fresh = {.class = *class};

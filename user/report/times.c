@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Where the time of steps went: in the headline, in the table of a kind, and of the slowest ones.
+/*
+ * Where the time of steps went: in the headline, in the table of a kind, and for the slowest steps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "report/part.h"
 #include "report/tail.h"
 
-/* Parts of the extra time of the slowest steps that are named, and their least share of it. */
+/* Most parts of the extra time of the slowest steps that are named, and the least share of one. */
 #define TAIL_PARTS   3
 #define TAIL_PERCENT 5
 /* Classes of steps whose slowest ones are described. */
@@ -158,7 +159,7 @@ static void write_heading(const struct report *report, const struct tally_kind *
 			    "total");
 }
 
-/* Calls together; less than the sum of its rows only if the time does not suffice for them. */
+/* All categories of calls together. */
 static void write_all_calls(const struct report *report, const struct tally_kind *kind)
 {
 	struct fbt_sum all = {.calls = tally_calls(kind)};
@@ -220,7 +221,7 @@ static void describe_tail(const struct tally_kind *kind, const struct tail_group
 	}
 }
 
-/* Both columns, and what lies between them. */
+/* Both columns, and their difference. */
 static void write_tail_table(const struct report *report, const struct tally_kind *kind,
 			     const struct tail_group *slowest, const struct tail_group *median)
 {
@@ -275,8 +276,8 @@ static int compare_classes(const void *left, const void *right)
 }
 
 /*
- * Where steps differ by their work, the slowest of all may only be those with most of it. label is
- * that of the first line.
+ * The tails of single classes: where steps differ in work, the slowest of all may just be those
+ * with the most work. label is that of the first line.
  */
 static void write_class_tails(const struct report *report, const struct tally_kind *kind,
 			      const char *label)

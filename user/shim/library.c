@@ -33,7 +33,7 @@ static char *find_from(const char *program, const char *path)
 	return NULL;
 }
 
-/* Beside a program, as in the build folder, or where it is installed. */
+/* Finds a file beside a program, as in the build folder, or where it is installed. */
 static char *find_file(const char *program, const char *beside, const char *installed)
 {
 	char *found = find_from(program, beside);
@@ -126,8 +126,8 @@ static void print_forms(FILE *out, const char *path)
 }
 
 /*
- * Refuses paths with characters that one of the forms above would need to quote; each quotes in its
- * own way.
+ * Refuses paths with characters that would have to be quoted in one of the forms above. Each form
+ * has quoting rules of its own.
  */
 static int check_path(const char *path)
 {

@@ -48,12 +48,12 @@ struct exit_tail {
 
 struct exits {
 	struct straight begin; /* where to probe the entry; set even with -ENOTSUP */
-	bool may_repeat; /* it may jump to its own entry, so that this is hit again; set as begin is
-			  */
+	bool may_repeat; /* it may jump to its own entry and hit begin again; set like begin */
 	bool never_ends; /* with -ENOTSUP: no instruction leaves the function */
 	/*
-	 * Instructions that return or leave for another function, and those of the latter that do
-	 * so through a register or memory: of that, with -ENOTSUP, what is certain.
+	 * Number of instructions that return; that leave for another function; and those of the
+	 * latter that do so through a register or memory. With -ENOTSUP only those that are
+	 * certain.
 	 */
 	unsigned int returns;
 	unsigned int tail_calls;

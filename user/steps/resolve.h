@@ -35,8 +35,8 @@ struct step_function {
 	VEC(uint64_t) exit_targets;
 	bool keeps_frame; /* arm64: it stores a record of the caller's x29, x30; x29 points to it */
 	/*
-	 * Its steps can be ended where it returns to: at its call sites, which are known when it is
-	 * called. x86-64 only. Without exit_offsets there is no other way.
+	 * Its steps can be ended at its call sites, where it returns to. They become known when it
+	 * is called. x86-64 only. Without exit_offsets there is no other way.
 	 */
 	bool has_sites;
 	bool may_repeat; /* see struct exits */
@@ -49,7 +49,9 @@ struct step_function {
 	struct future future;	 /* FUTURE_KNOWN: a step is all polls of one future */
 	bool uretprobe;
 	bool builtin;
-	/* Known by a text only, and not measured: it may be no step (user/trace/text_check.h). */
+	/*
+	 * Found by a text only, and not measured yet: it may be no step (user/trace/text_check.h).
+	 */
 	bool unverified;
 	bool usdt;		/* usdt_begins and exit_offsets are USDT locations */
 	bool is_python;		/* begin_offset and exit_offsets are markers (fbt_python.h) */
@@ -73,7 +75,7 @@ void step_functions_free(function_vec *functions);	 /* all of them; empties the 
  */
 const char *step_function_alone(const struct step_function *function);
 
-/* How it leaves, for format_ways_out(). Names are borrowed. */
+/* How it returns or jumps to other functions, for format_ways_out(). Names are borrowed. */
 struct ways_out step_function_ways_out(const struct step_function *function);
 
 /* Sets path, fd, device and inode to those of image. 0 or -errno. */

@@ -18,10 +18,13 @@
 #define LOOK_NS NS_PER_S
 /* With fewer steps in a look, the probes on the exits cost nothing worth the change. */
 #define STEPS_MIN 100
-/* Others that pass a site, in a look and in a turn. Fewer cost nothing. */
+/* Number of times that other code passes a site, in a look and in a turn. Fewer cost nothing. */
 #define STRANGERS_MIN	   1000
 #define STRANGERS_MIN_TURN 100
-/* More than a tenth of the steps: they cost more than the exits. */
+/*
+ * If other code passes a site more often than in this part of the steps, the site costs more than
+ * the exits.
+ */
 #define STRANGERS_PART 10
 /* Sites of one kind in a process. A function that is called from everywhere is no step. */
 #define SITES_MAX 64
@@ -104,7 +107,7 @@ void step_sites__take(struct step_sites *sites, const struct fbt_ring_site *site
 {
 	struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
 
-	/* It will be told again. */
+	/* Without memory, forget the site: the kernel side then reports it again. */
 	if (vec_push(&sites->told, *site))
 		loader__forget_site(sites->live->loader, &key);
 }
@@ -251,7 +254,7 @@ static void refuse(struct step_sites *sites, const struct fbt_ring_site *site)
 	}
 	sites->kinds[site->kind].refused++;
 	loader__set_site(sites->live->loader, &key, FBT_SITE_REFUSED);
-	/* Without memory, nobody is told. */
+	/* Without memory, the refusal is not reported to the user. */
 	if (vec_push(&sites->refused, key))
 		log_debug("call site 0x%llx: not remembered", (unsigned long long)key.address);
 }
@@ -539,8 +542,8 @@ static size_t probe_group(struct step_sites *sites, size_t first)
 }
 
 /*
- * While the exits of a function are probed, its callers need not be: those that call are learnt,
- * and decide how it goes on.
+ * Probes the callers that were found. While the exits of a function are probed, this is not needed:
+ * callers are learnt when they call.
  */
 static void probe_callers(struct step_sites *sites, const struct traced *traced, uint64_t kinds)
 {
@@ -561,7 +564,7 @@ static void probe_callers(struct step_sites *sites, const struct traced *traced,
 		first = probe_group(sites, first);
 }
 
-/* Its exits are about to go. */
+/* The exits of the kind are about to be removed, so all its callers must be probed. */
 static void probe_all_callers(struct step_sites *sites, uint32_t kind)
 {
 	struct traced *traced;
@@ -588,7 +591,10 @@ static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
 	}
 }
 
-/* At least a turn after end_at_sites, so that no step that is just beginning has missed it. */
+/*
+ * Called at least a turn after end_at_sites, so that every step that is open has begun with it in
+ * force.
+ */
 static void finish_switch(struct step_sites *sites, uint32_t kind)
 {
 	if (sites->kinds[kind].mode != MODE_SWITCHING ||
@@ -625,7 +631,7 @@ static void foresee(struct step_sites *sites, const struct traced *traced)
 		return;
 	search_callers(sites, traced, kinds);
 	probe_callers(sites, traced, kinds);
-	/* Who has passed them until now was no stranger: no step could begin. */
+	/* Passes so far do not count as passes of other code, because no step could begin. */
 	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
 		(void)take_passed(sites, kind, &sites->kinds[kind].look);
 		(void)take_passed(sites, kind, &sites->kinds[kind].turn);

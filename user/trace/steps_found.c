@@ -143,8 +143,8 @@ static enum target_tells choose_tells(const struct steps_found *found, const str
 }
 
 /*
- * With the functions of an interpreter that is in the process, unless it was searched before. Only
- * while the tool may open what it finds.
+ * Adds the functions of an interpreter that is in the process, unless it was searched before. Only
+ * while the tool is not confined, because it has to open files.
  */
 static int add_python(struct steps_found *found, const struct traced *traced, int added)
 {
