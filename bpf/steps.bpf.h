@@ -313,7 +313,7 @@ static __always_inline __u32 inherited_state(const struct fbt_site_key *key)
 {
 	__u32 tgid = key->tgid;
 	struct fbt_target_state *target = bpf_map_lookup_elem(&targets, &tgid);
-	struct fbt_site_key other = {.address = key->address};
+	struct fbt_site_key other = {.address = key->address, .jump_kind = key->jump_kind};
 	struct fbt_site *site;
 
 	if (!target || !target->sites_of)
@@ -343,6 +343,7 @@ static __always_inline __u32 tell_site(const struct fbt_site_key *key, __u32 kin
 	site->address = key->address;
 	site->tgid = key->tgid;
 	site->kind = kind;
+	site->is_jump = key->jump_kind != 0;
 	bpf_ringbuf_submit(site, BPF_RB_NO_WAKEUP);
 	return told.state;
 }
@@ -612,6 +613,67 @@ static __always_inline int pass_site(struct pt_regs *ctx, __u64 cookie, const st
 		end = FBT_END_UNWOUND;
 	else if (c->closed)
 		end = FBT_END_TRUNCATED;
+	close_step(slot, bpf_ktime_get_ns(), end);
+	return 0;
+}
+
+/* Whether the returns of what a jump leads to are probed. The loader is told of one that is new. */
+static __always_inline bool is_followed(struct pt_regs *ctx, struct fbt_slot *slot, __u64 cookie)
+{
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1);
+	struct fbt_site_key key = {
+		.address = PT_REGS_IP(ctx),
+		.tgid = slot->tgid,
+		.jump_kind = kind,
+	};
+	struct fbt_site *site = bpf_map_lookup_elem(&sites, &key);
+
+	if (site)
+		return *(volatile __u32 *)&site->state == FBT_SITE_PROBED;
+	return tell_site(&key, kind) == FBT_SITE_PROBED;
+}
+
+/* The step's end would not be seen, so it is none: a call that is not traced. */
+static __always_inline void drop_step(struct fbt_slot *slot)
+{
+	if (!__sync_lock_test_and_set(&slot->step_start_ns, 0))
+		return;
+	count_unseen(slot->step_kind);
+	note_unseen(slot, slot->step_kind, slot->step_sp, slot->step_return);
+}
+
+/*
+ * A return of a function that the step function jumps to, which others call too; or a jump that is
+ * not followed. The stack pointer tells whether it is that of the step, and the return address,
+ * whether the step's frame is still there.
+ */
+static __always_inline int pass_exit(struct pt_regs *ctx, __u64 cookie, const struct fbt_control *c)
+{
+	__u64 sp = PT_REGS_SP(ctx);
+	struct fbt_hits *hits = current_hits();
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1),
+	      end = c->closed ? FBT_END_TRUNCATED : FBT_END_RETURN;
+	bool is_end = slot && slot->step_start_ns && sp >= slot->step_sp;
+
+	if (!hits)
+		return 0;
+	count_hit(cookie);
+	if (is_end)
+		__sync_fetch_and_add(&hits->confirmed[kind], 1);
+	else
+		__sync_fetch_and_add(&hits->strangers[kind], 1);
+	if (!is_end)
+		return 0;
+	if (sp > slot->step_sp || is_frame_left(ctx, slot->step_sp, slot->step_return)) {
+		end = FBT_END_UNWOUND;
+	} else if (cookie & FBT_PROBE_JUMP) {
+		if (slot->step_kind == kind && !is_followed(ctx, slot, cookie))
+			drop_step(slot);
+		return 0;
+	}
+	slot->left_sp = slot->step_sp;
 	close_step(slot, bpf_ktime_get_ns(), end);
 	return 0;
 }

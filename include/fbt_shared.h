@@ -320,7 +320,7 @@ struct fbt_hits {
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
 	__u64 emulated[FBT_KIND_COUNT]; /* those of both that were at FBT_PROBE_EMULATED */
-	/* Hits of call sites by the kind for which they were probed: */
+	/* Hits of call sites, and of followed exits, by the kind for which they were probed: */
 	__u64 confirmed[FBT_KIND_COUNT]; /* where its steps ended, or had just ended at an exit */
 	__u64 strangers[FBT_KIND_COUNT]; /* all others */
 	__u64 unseen[FBT_KIND_COUNT];	 /* steps that did not begin: see site_kinds */
@@ -363,7 +363,7 @@ struct fbt_ring_file {
 struct fbt_site_key {
 	__u64 address;
 	__u32 tgid;
-	__u32 reserved;
+	__u32 jump_kind; /* 0; or it is a jump of that kind (FBT_PROBE_JUMP), or its target */
 };
 
 enum fbt_site_state {
@@ -384,6 +384,7 @@ struct fbt_ring_site {
 	__u64 address;
 	__u32 tgid;
 	__u32 kind;
+	__u64 is_jump; /* a jump by which the kind left, see fbt_site_key */
 };
 
 /*
@@ -536,6 +537,8 @@ struct fbt_rate_inside {
 #define FBT_PROBE_SELF	   (1u << 25) /* with TAILS: it may jump to itself */
 #define FBT_PROBE_EMULATED (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
 #define FBT_PROBE_RAISED   (1u << 26) /* with END: reached only by an exception */
+#define FBT_PROBE_FOLLOWED (1u << 27) /* with END: of a function that it jumps to */
+#define FBT_PROBE_JUMP	   (1u << 28) /* with END: a jump, after which no end may be seen */
 #define FBT_PROBE_KIND	   0xffffu
 #define FBT_PROBE_SP_SHIFT 32
 

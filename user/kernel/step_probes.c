@@ -201,6 +201,38 @@ int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *p
 	return step_probes_attach_sites(uprobes, program, &site, 1, kind, tgid);
 }
 
+static uint64_t followed_flags(enum follow_kind kind)
+{
+	switch (kind) {
+	case FOLLOW_RETURN:
+		return FBT_PROBE_END | FBT_PROBE_FOLLOWED;
+	case FOLLOW_JUMP:
+		return FBT_PROBE_END | FBT_PROBE_JUMP;
+	default:
+		return FBT_PROBE_END;
+	}
+}
+
+int step_probes_attach_followed(struct uprobes *uprobes, const struct bpf_program *program,
+				const struct follow *follow, uint32_t file, uint32_t kind,
+				uint32_t tgid)
+{
+	const struct follow_file *at = &follow->files.items[file];
+	place_vec places = {0};
+	int err = 0;
+
+	vec_for_each (place, &follow->places) {
+		if (place->file == file && !err)
+			err = add_place(&places, place->offset, 0,
+					kind | followed_flags(place->kind));
+	}
+	if (!err && places.count)
+		err = uprobes__attach(uprobes, program, at->fd, at->path, places.items,
+				      places.count, tgid, false);
+	vec_free(&places);
+	return err;
+}
+
 void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind)
 {
 	uprobes__detach(uprobes, FBT_PROBE_KIND | FBT_PROBE_SITE, kind | FBT_PROBE_SITE);

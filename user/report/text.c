@@ -328,7 +328,10 @@ static void write_targets(const struct report *report)
 		report_field(report, "", "and %zu more processes", count - TARGETS_MAX);
 }
 
-/* How its steps end: "3 exits probed", "ends at 2 call sites". */
+/*
+ * How its steps end: "3 exits probed", "1 tail call to decode, followed to 3 exits", "ends at 2
+ * call sites".
+ */
 static void describe_ends(char *text, size_t size, const struct window *window, uint32_t kind)
 {
 	const struct fbt_kind *record = &window->kinds[kind].record;
@@ -340,6 +343,9 @@ static void describe_ends(char *text, size_t size, const struct window *window, 
 		snprintf(text, size, "USDT probes");
 	} else if (!ends->kind && !record->exits) {
 		snprintf(text, size, "uretprobe");
+	} else if (ends->kind && ends->exits && ends->tail_calls) {
+		snprintf(text, size, "%s, followed to %" PRIu32 " exit%s",
+			 format_ways_out(tails, &ways), ends->exits, plural(ends->exits));
 	} else if (!ends->kind || ends->exits) {
 		snprintf(text, size, "%" PRIu32 " exit%s probed",
 			 ends->kind ? ends->exits : record->exits,
