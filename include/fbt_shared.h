@@ -208,6 +208,7 @@ struct fbt_slot {
 	/* The frame of that call; sp 0: none. */
 	__u64 unseen_sp;
 	__u64 unseen_return;
+	__u64 away_sp; /* the call that begins there leaves by a jump that is not followed */
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -363,8 +364,11 @@ struct fbt_ring_file {
 struct fbt_site_key {
 	__u64 address;
 	__u32 tgid;
-	__u32 jump_kind; /* 0; or it is a jump of that kind (FBT_PROBE_JUMP), or its target */
+	__u32 jump_kind; /* 0; or it is a jump of that kind (FBT_PROBE_JUMP), or … */
 };
+
+/* … with this bit what such a jump has led to. */
+#define FBT_SITE_TARGET 0x10000u
 
 enum fbt_site_state {
 	FBT_SITE_TOLD = 1,
@@ -384,7 +388,8 @@ struct fbt_ring_site {
 	__u64 address;
 	__u32 tgid;
 	__u32 kind;
-	__u64 is_jump; /* a jump by which the kind left, see fbt_site_key */
+	__u32 jump_kind; /* as in fbt_site_key */
+	__u32 reserved;
 };
 
 /*
@@ -539,7 +544,22 @@ struct fbt_rate_inside {
 #define FBT_PROBE_RAISED   (1u << 26) /* with END: reached only by an exception */
 #define FBT_PROBE_FOLLOWED (1u << 27) /* with END: of a function that it jumps to */
 #define FBT_PROBE_JUMP	   (1u << 28) /* with END: a jump, after which no end may be seen */
+#define FBT_PROBE_AT_BEGIN (1u << 29) /* with JUMP: it is where the begin is probed too */
 #define FBT_PROBE_KIND	   0xffffu
 #define FBT_PROBE_SP_SHIFT 32
+
+/*
+ * The high 32 bits of the cookie of an FBT_PROBE_JUMP through a register or memory (x86-64): where
+ * its target is. 0 if that is not known, or if its target is in the code or the GOT.
+ */
+#define FBT_JUMP_KNOWN		    1u
+#define FBT_JUMP_MEMORY		    2u /* at base + (index << scale) + displacement; else base */
+#define FBT_JUMP_BASE_SHIFT	    2  /* registers as instructions number them */
+#define FBT_JUMP_INDEX_SHIFT	    7
+#define FBT_JUMP_REGISTER_MASK	    31u
+#define FBT_JUMP_NO_REGISTER	    16u
+#define FBT_JUMP_SCALE_SHIFT	    12
+#define FBT_JUMP_DISPLACEMENT_SHIFT 14 /* signed */
+#define FBT_JUMP_DISPLACEMENT_MAX   (1 << 17)
 
 #endif

@@ -201,21 +201,26 @@ int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *p
 	return step_probes_attach_sites(uprobes, program, &site, 1, kind, tgid);
 }
 
-static uint64_t followed_flags(enum follow_kind kind)
+static uint64_t cookie_of_place(const struct follow *follow, const struct follow_place *place,
+				const struct step_probe *probe)
 {
-	switch (kind) {
-	case FOLLOW_RETURN:
-		return FBT_PROBE_END | FBT_PROBE_FOLLOWED;
-	case FOLLOW_JUMP:
-		return FBT_PROBE_END | FBT_PROBE_JUMP;
-	default:
-		return FBT_PROBE_END;
-	}
+	const struct follow_file *file = &follow->files.items[place->file];
+	const struct step_function *function = probe->function;
+	uint64_t cookie = probe->kind | FBT_PROBE_END;
+
+	if (place->kind == FOLLOW_OWN)
+		return cookie;
+	if (place->kind == FOLLOW_RETURN)
+		return cookie | FBT_PROBE_FOLLOWED;
+	if (place->offset == function->begin_offset && file->device == function->device &&
+	    file->inode == function->inode)
+		cookie |= FBT_PROBE_AT_BEGIN;
+	return cookie | FBT_PROBE_JUMP | (uint64_t)place->operand << FBT_PROBE_SP_SHIFT;
 }
 
 int step_probes_attach_followed(struct uprobes *uprobes, const struct bpf_program *program,
-				const struct follow *follow, uint32_t file, uint32_t kind,
-				uint32_t tgid)
+				const struct follow *follow, uint32_t file,
+				const struct step_probe *probe, uint32_t tgid)
 {
 	const struct follow_file *at = &follow->files.items[file];
 	place_vec places = {0};
@@ -224,7 +229,7 @@ int step_probes_attach_followed(struct uprobes *uprobes, const struct bpf_progra
 	vec_for_each (place, &follow->places) {
 		if (place->file == file && !err)
 			err = add_place(&places, place->offset, 0,
-					kind | followed_flags(place->kind));
+					cookie_of_place(follow, place, probe));
 	}
 	if (!err && places.count)
 		err = uprobes__attach(uprobes, program, at->fd, at->path, places.items,

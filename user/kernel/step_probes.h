@@ -44,8 +44,8 @@ int step_probes_attach_sites(struct uprobes *uprobes, const struct bpf_program *
  * detached as exits.
  */
 int step_probes_attach_followed(struct uprobes *uprobes, const struct bpf_program *program,
-				const struct follow *follow, uint32_t file, uint32_t kind,
-				uint32_t tgid);
+				const struct follow *follow, uint32_t file,
+				const struct step_probe *probe, uint32_t tgid);
 void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind);
 
 /*

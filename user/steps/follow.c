@@ -12,6 +12,7 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "steps/image.h"
+#include "steps/operand.h"
 #include "steps/tails.h"
 
 /* A file as the process has mapped it. */
@@ -267,6 +268,28 @@ static int find_body(struct walk *walk, const struct spot *entry, struct code_ra
 	return 0;
 }
 
+/* A jump through a pointer: where it leads to is seen when it is hit. */
+static int add_pointer(struct walk *walk, const struct spot *jump, const struct spot *entry)
+{
+	uint64_t size = elf_file__available(jump->file->image.elf, jump->address);
+	uint8_t code[16];
+	int err = add_place(walk, jump, FOLLOW_JUMP);
+
+	if (err)
+		return err;
+	if (size > sizeof(code))
+		size = sizeof(code);
+	if (elf_file__read(jump->file->image.elf, jump->address, code, size))
+		return 0;
+	vec_for_each (place, &walk->follow->places) {
+		if (place->address == jump->address + jump->file->bias)
+			place->operand = jump_operand(code, size);
+		walk->follow->pointers |= place->operand != 0;
+	}
+	explain_spot(walk, entry, false, "a jump through a pointer");
+	return 0;
+}
+
 /* A jump that cannot be followed gets a probe, unless it may as well not be taken. */
 static int give_up_jump(struct walk *walk, const struct step *step)
 {
@@ -278,8 +301,10 @@ static int give_up_jump(struct walk *walk, const struct step *step)
 }
 
 /* Takes one exit of a function: a place, or something to go on with. */
-static int take_exit(struct walk *walk, struct file *file, const struct exits *exits, size_t index)
+static int take_exit(struct walk *walk, const struct spot *entry, const struct exits *exits,
+		     size_t index)
 {
+	struct file *file = entry->file;
 	struct step step = {
 		.from = {file, exits->addresses.items[index]},
 		.to = {file, exits->targets.items[index]},
@@ -292,10 +317,8 @@ static int take_exit(struct walk *walk, struct file *file, const struct exits *e
 		return add_place(walk, &step.from,
 				 walk->seen.count == 1 && walk->own.size ? FOLLOW_OWN
 									 : FOLLOW_RETURN);
-	if (!step.to.address && !slot) {
-		explain_spot(walk, &step.from, false, "a jump through a pointer");
-		return give_up_jump(walk, &step);
-	}
+	if (!step.to.address && !slot)
+		return add_pointer(walk, &step.from, entry);
 	err = slot ? read_slot(walk, file, slot, &step.to) : 0;
 	err = err ? err : pass_stub(walk, &step.to);
 	if (err == -ENOTSUP)
@@ -308,7 +331,7 @@ static int take_exits(struct walk *walk, const struct spot *entry, const struct 
 	int err = 0;
 
 	for (size_t i = 0; i < exits->addresses.count && !err; i++)
-		err = take_exit(walk, entry->file, exits, i);
+		err = take_exit(walk, entry, exits, i);
 	return err;
 }
 
@@ -376,7 +399,7 @@ static int go(struct walk *walk, const struct spot *entry)
 static int check(struct walk *walk)
 {
 	walk->follow->functions = (uint32_t)walk->seen.count - (walk->own.size != 0);
-	if (walk->follow->places.count > walk->follow->jumps)
+	if (walk->follow->places.count > walk->follow->jumps || walk->follow->pointers)
 		return 0;
 	explain(walk, "", "nothing that it leads to returns");
 	return -ENOTSUP;

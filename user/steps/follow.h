@@ -32,6 +32,7 @@ struct follow_place {
 	enum follow_kind kind;
 	uint64_t offset;  /* in the file */
 	uint64_t address; /* in the process's memory */
+	uint32_t operand; /* of a FOLLOW_JUMP: where its target is found when it is hit; or 0 */
 };
 
 #define FOLLOW_REASON_BYTES 256
@@ -41,14 +42,15 @@ struct follow {
 	VEC(struct follow_place) places;
 	uint32_t functions; /* that it leads to, without itself */
 	uint32_t jumps;	    /* places that are FOLLOW_JUMP */
+	bool pointers;	    /* some of these have an operand */
 	/* Why one of these is not followed, or, with -ENOTSUP, the function itself. */
 	char reason[FOLLOW_REASON_BYTES];
 };
 
 /*
  * Finds where calls of function end in process tgid. 0; -ENOTSUP, with a reason, if that cannot be
- * told of any of them; or -errno, without a reason. Free the result with follow_clear, also on
- * failure.
+ * told of any of them, not even when they jump; or -errno, without a reason. Free the result with
+ * follow_clear, also on failure.
  */
 int follow_exits(struct follow *follow, uint32_t tgid, const struct step_function *function);
 

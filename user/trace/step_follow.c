@@ -12,6 +12,9 @@
 #include "steps/follow.h"
 #include "trace/steps_found.h"
 
+/* Targets of pointers: looking for one takes up to some ms. */
+#define TARGETS_MAX 64
+
 /* A place that is probed. */
 struct known_place {
 	uint32_t tgid; /* 0: in all processes */
@@ -88,6 +91,8 @@ static int attach_found(struct step_follow *follow, struct traced *traced, uint3
 			struct follow *found)
 {
 	const struct live *live = follow->live;
+	const struct step_probe probe = {.function = steps_found__function(live->found, kind),
+					 .kind = kind};
 	uint32_t tgid = steps_found__probes_all(live->found) ? 0 : traced->tgid;
 	struct uprobes *links = steps_found__links(live->found, traced);
 	int err = links ? note_new(&follow->kinds[kind], found, tgid) : -ENOMEM;
@@ -97,7 +102,7 @@ static int attach_found(struct step_follow *follow, struct traced *traced, uint3
 	uprobes__set_quiet(links, log_level() < LOG_DEBUG);
 	for (uint32_t i = 0; i < found->files.count && !err; i++)
 		err = step_probes_attach_followed(links, loader__step_program(live->loader), found,
-						  i, kind,
+						  i, &probe,
 						  steps_found__link_tgid(live->found, traced));
 	uprobes__set_quiet(links, false);
 	return err;
@@ -162,7 +167,7 @@ void step_follow__drop(struct step_follow *follow, uint32_t kind)
 	follow->kinds[kind].places.count = 0;
 	follow->kinds[kind].count = 0;
 	vec_for_each (key, &follow->jumps) {
-		if (key->jump_kind == kind)
+		if ((key->jump_kind & ~FBT_SITE_TARGET) == kind)
 			loader__forget_site(follow->live->loader, key);
 		else
 			follow->jumps.items[kept++] = *key;
@@ -183,39 +188,50 @@ static void warn_of_jump(struct step_follow *follow, uint32_t kind)
 		 *row->reason ? row->reason : "its code cannot be read");
 }
 
-/* Follows the jumps of a kind again. 0 if that leads on from address. */
-static int follow_again(struct step_follow *follow, struct traced *traced, uint32_t kind,
-			uint64_t address)
+/* Follows the jumps of a kind again, or what a pointer has led to. 0 if that is followed now. */
+static int follow_on(struct step_follow *follow, struct traced *traced,
+		     const struct fbt_ring_site *jump)
 {
-	struct kind_row *row = &follow->kinds[kind];
+	struct kind_row *row = &follow->kinds[jump->kind];
+	bool is_target = jump->jump_kind & FBT_SITE_TARGET;
 	struct follow found;
-	int err = follow_exits(&found, traced->tgid,
-			       steps_found__function(follow->live->found, kind));
+	int err = is_target ? follow_entry(&found, traced->tgid, jump->address)
+			    : follow_exits(&found, traced->tgid,
+					   steps_found__function(follow->live->found, jump->kind));
 
-	if (*found.reason)
+	if (err || !is_target)
 		snprintf(row->reason, sizeof(row->reason), "%s", found.reason);
 	vec_for_each (place, &found.places) {
-		if (place->kind == FOLLOW_JUMP && place->address == address)
+		if (!is_target && place->kind == FOLLOW_JUMP && place->address == jump->address)
 			err = -ENOTSUP;
 	}
 	if (!err)
-		err = attach_found(follow, traced, kind, &found);
+		err = attach_found(follow, traced, jump->kind, &found);
 	follow_clear(&found);
 	return err;
 }
 
+static uint32_t count_targets(const struct step_follow *follow, uint32_t kind)
+{
+	uint32_t count = 0;
+
+	vec_for_each (key, &follow->jumps)
+		count += key->jump_kind == (kind | FBT_SITE_TARGET);
+	return count;
+}
+
 void step_follow__take(struct step_follow *follow, const struct fbt_ring_site *jump)
 {
-	struct fbt_site_key key = {jump->address, jump->tgid, jump->kind};
+	struct fbt_site_key key = {jump->address, jump->tgid, jump->jump_kind};
 	struct traced *traced = traced_set__find(follow->live->traced, jump->tgid);
-	int err;
+	int err = count_targets(follow, jump->kind) >= TARGETS_MAX ? -E2BIG : 0;
 
 	if (!traced || !follow->kinds[jump->kind].places.count || vec_push(&follow->jumps, key)) {
 		/* It will be told again. */
 		loader__forget_site(follow->live->loader, &key);
 		return;
 	}
-	err = follow_again(follow, traced, jump->kind, jump->address);
+	err = err ? err : follow_on(follow, traced, jump);
 	loader__set_site(follow->live->loader, &key, err ? FBT_SITE_REFUSED : FBT_SITE_PROBED);
 	if (err)
 		warn_of_jump(follow, jump->kind);

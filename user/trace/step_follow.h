@@ -32,8 +32,8 @@ uint32_t step_follow__places(const struct step_follow *follow, uint32_t kind);
 void step_follow__drop(struct step_follow *follow, uint32_t kind);
 
 /*
- * A call has left by a jump that was not followed (fbt_ring_site.is_jump). The dynamic linker may
- * have bound it by now.
+ * A call has left by a jump that was not followed (fbt_ring_site.jump_kind). The dynamic linker may
+ * have bound it by now, or what a pointer led to is known.
  */
 void step_follow__take(struct step_follow *follow, const struct fbt_ring_site *jump);
 

@@ -129,7 +129,7 @@ void step_sites__take(struct step_sites *sites, const struct fbt_ring_site *site
 {
 	struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
 
-	if (site->is_jump) {
+	if (site->jump_kind) {
 		if (site->kind < FBT_KIND_COUNT)
 			step_follow__take(sites->follow, site);
 		return;
