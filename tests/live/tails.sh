@@ -3,7 +3,7 @@
 # A step is the whole call, whatever jumps it ends in; and how its end is found.
 . "$(dirname "$0")/lib.sh"
 
-[ "$(uname -m)" = x86_64 ] || { skip 'steps end at call sites on x86-64 only'; finish; }
+[ "$(uname -m)" = x86_64 ] || { echo 'SKIP steps end at call sites on x86-64 only' && exit 77; }
 
 # trace_steps 'PROGRAM ARGUMENT…' NAME…: one run from the go to the end of both
 trace_steps()
