@@ -11,12 +11,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include "program.h"
 
 #define CALLS_MAX 20000
 #define SLEEP_US  100
 #define SPIN_NS	  20000
+#define CHILDREN  20
 
 struct node {
 	const struct node *next;
@@ -234,13 +236,22 @@ static void run_all(const char *from, size_t kind, long count, long pause_us)
 {
 	const struct timespec pause = {.tv_nsec = pause_us * 1000};
 	int (*call)(function * run, const struct node *node) =
-		*from == 'n' ? make_call() : dispatch;
+		*from == 's' ? dispatch : make_call();
 
 	for (long i = 0; i < count && i < CALLS_MAX; i++) {
 		call_once(call, kinds[kind].run, kinds[kind].nodes[i & 1]);
 		for (int j = 0; *from == 's' && j < 20; j++)
 			dispatch(brief, &last);
 		nanosleep(&pause, NULL);
+	}
+	for (int i = 0; *from == 'f' && i < CHILDREN; i++) {
+		pid_t child = fork();
+
+		if (!child) {
+			call(kinds[kind].run, kinds[kind].nodes[i & 1]);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
 	}
 }
 

@@ -6,6 +6,7 @@
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP jumps are followed on x86-64 only' && exit 77; }
 
+follow=
 # trace_steps 'PROGRAM ARGUMENT…' NAME…: one run from the go to the end of both
 trace_steps()
 {
@@ -16,7 +17,8 @@ trace_steps()
 	rm -f "${OUT:?}".*
 	# shellcheck disable=SC2086
 	start_program $program
-	run_tool -p "$ENGINE" "${calm[@]}" "${options[@]}"
+	# shellcheck disable=SC2086
+	run_tool -p "$ENGINE" "${calm[@]}" "${options[@]}" $follow
 	wait_attached "$TOOL"
 	go
 	wait "$ENGINE"
@@ -86,6 +88,14 @@ fact 'longjmp: those that it left are marked' \
 	"abs(len($(steps by_throw unwound)) - len(S) / 3) <= 2 and len(S) > 100"
 fact 'longjmp: the others have returned' "len($(steps by_throw unwound)) + len($(steps by_throw)) == len(S)"
 fact 'longjmp: none of these is short' "min(s['us']['total'] for s in $(steps by_throw)) >= 20"
+
+follow=-f
+trace_steps 'follow forked by_memory 2000' by_memory
+follow=
+fact 'children: every call of the parent is a step, or counted as not traced' \
+	"len([s for s in S if s['pid'] == $ENGINE]) + $(row by_memory)['untraced_steps'] == 2000 and len(S) > 100"
+fact 'children: each call of theirs is a step' "len([s for s in S if s['pid'] != $ENGINE]) == 20"
+fact 'children: and is as long' "all(s['us']['total'] >= 20 and s['end'] == 'return' for s in S)"
 
 # Both are step functions: the call of the second is a part of the first's.
 trace_steps 'follow nowhere by_two 3000' by_two by_jump

@@ -15,6 +15,9 @@
 /* Targets of pointers: looking for one takes up to some ms. */
 #define TARGETS_MAX 64
 
+/* Most places where each is a perf uprobe, which takes some 50 ms to remove. */
+#define PLACES_MAX_PERF 16
+
 /* A place that is probed. */
 struct known_place {
 	uint32_t tgid; /* 0: in all processes */
@@ -117,6 +120,11 @@ int step_follow__attach(struct step_follow *follow, struct traced *traced, uint3
 	int err = follow_exits(&found, traced->tgid, function);
 
 	snprintf(row->reason, sizeof(row->reason), "%s", found.reason);
+	if (!err && found.places.count > PLACES_MAX_PERF &&
+	    !loader__has_multi(follow->live->loader)) {
+		snprintf(row->reason, sizeof(row->reason), "too many returns for this kernel");
+		err = -ENOTSUP;
+	}
 	if (!err)
 		err = attach_found(follow, traced, kind, &found);
 	log_debug("%s: process %u: its jumps lead to %u functions, %u jumps are not followed, "
