@@ -14,8 +14,9 @@
 #include "steps/tails.h"
 
 #define PIECES_MAX 16
-/* Most functions that are looked at to see whether a jump comes back. */
-#define AROUND_MAX 16
+/* Most functions, and their code, that are looked at to see whether a jump comes back. */
+#define AROUND_MAX	 16
+#define AROUND_BYTES_MAX (64u << 10)
 
 /* The function to resolve. */
 struct subject {
@@ -275,6 +276,7 @@ static int find_repeat(struct step_function *function, const struct image *image
 		       const struct exits *exits)
 {
 	struct around around = {.entry = function->address};
+	uint64_t bytes = 0;
 	int err = 0;
 
 	vec_for_each (tail, &exits->tails) {
@@ -285,8 +287,10 @@ static int find_repeat(struct step_function *function, const struct image *image
 		struct code_range body;
 		struct exits other;
 
-		if (image_extent(image, around.seen[i], &body) || body.address != around.seen[i])
+		if (image_extent(image, around.seen[i], &body) || body.address != around.seen[i] ||
+		    body.size > AROUND_BYTES_MAX - bytes)
 			continue;
+		bytes += body.size;
 		err = resolve_exits(&other, image, &body);
 		vec_for_each (target, &other.targets) {
 			if (*target && !err)
