@@ -7,6 +7,7 @@
  * it lasted at least, and at most, by the clock within and around it.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,7 +30,7 @@ struct node {
 typedef int function(const struct node *node);
 
 function leaf, brief, by_jump, by_plt, by_got, by_two, by_branch, by_register, by_memory, by_even,
-	by_odd, by_deep, by_throw, by_hot;
+	by_odd, by_deep, by_throw, by_hot, by_late;
 int dispatch(function *run, const struct node *node);
 
 /* usleep in libc, through the PLT and, in its other declaration, through the GOT alone. */
@@ -88,6 +89,14 @@ STEP int by_plt(const struct node *node)
 STEP int by_got(const struct node *node)
 {
 	return usleep_by_got(SLEEP_US);
+}
+
+/* To another function of libc from its 1,000th call on: the linker binds that then. */
+STEP int by_late(const struct node *node)
+{
+	static int calls;
+
+	return ++calls < 1000 ? usleep(SLEEP_US) : sched_yield();
 }
 
 STEP int by_two(const struct node *node)
@@ -170,12 +179,12 @@ static const struct {
 	function *run;
 	const struct node *nodes[2];
 } kinds[] = {
-	{"by_jump", by_jump, {&last, &fourth}},	    {"by_plt", by_plt, {&last, &fourth}},
-	{"by_got", by_got, {&last, &fourth}},	    {"by_two", by_two, {&last, &fourth}},
-	{"by_branch", by_branch, {&last, &fourth}}, {"by_register", by_register, {&last, &fourth}},
-	{"by_memory", by_memory, {&last, &fourth}}, {"by_even", by_even, {&third, &second}},
-	{"by_deep", by_deep, {&third, &second}},    {"by_throw", by_throw, {&last, &fourth}},
-	{"by_hot", by_hot, {&last, &fourth}},
+	{"by_jump", by_jump, {&last, &fourth}},		{"by_plt", by_plt, {&last, &fourth}},
+	{"by_got", by_got, {&last, &fourth}},		{"by_two", by_two, {&last, &fourth}},
+	{"by_late", by_late, {&last, &fourth}},		{"by_branch", by_branch, {&last, &fourth}},
+	{"by_register", by_register, {&last, &fourth}}, {"by_memory", by_memory, {&last, &fourth}},
+	{"by_even", by_even, {&third, &second}},	{"by_deep", by_deep, {&third, &second}},
+	{"by_throw", by_throw, {&last, &fourth}},	{"by_hot", by_hot, {&last, &fourth}},
 };
 
 /* int call(function *run, node), which calls run. */

@@ -89,6 +89,14 @@ fact 'longjmp: those that it left are marked' \
 fact 'longjmp: the others have returned' "len($(steps by_throw unwound)) + len($(steps by_throw)) == len(S)"
 fact 'longjmp: none of these is short' "min(s['us']['total'] for s in $(steps by_throw)) >= 20"
 
+# The first calls of the second function are not traced: until then the stub leads into the linker.
+trace_steps 'follow nowhere by_late 3000' by_late
+fact 'bound later: every call is a step, or counted as not traced' \
+	"len($(steps by_late)) == len(S) and len(S) + $(row by_late)['untraced_steps'] == 3000"
+fact 'bound later: calls of both are steps' \
+	"sum(s['us']['total'] >= T['sleep_us'] for s in S) > 10 and sum(s['us']['total'] < T['sleep_us'] for s in S) > 10"
+fact 'bound later: each step is as long as its call' "$(in_range by_late)"
+
 follow=-f
 trace_steps 'follow forked by_memory 2000' by_memory
 follow=
