@@ -192,8 +192,8 @@ static void warn_of_untraced(const struct report *report, uint32_t kind)
 		return;
 	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
 	report_line(report, STYLE_WARN,
-		    "! %s calls of %s (%s) were not traced: no probe was at "
-		    "the call site",
+		    "! %s calls of %s (%s) were not traced: no probe was "
+		    "where they end",
 		    FORMAT_COUNT(missed), name, FORMAT_PERCENT(percent));
 }
 
@@ -388,7 +388,7 @@ static void write_function(const struct report *report, const char *label, uint3
 			     "step",
 			     FORMAT_COUNT(late_polls), plural(late_polls));
 	if (ends->unseen_steps)
-		report_field(report, "", "%s call%s not traced: no probe was at the call site",
+		report_field(report, "", "%s call%s not traced: no probe was where they end",
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
 }
 
