@@ -14,17 +14,10 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "steps/callers.h"
+#include "trace/site_counts.h"
 #include "trace/step_follow.h"
 #include "trace/steps_found.h"
 
-#define LOOK_NS NS_PER_S
-/* With fewer steps in a look, the probes on the exits cost nothing worth the change. */
-#define STEPS_MIN 100
-/* Others that pass a site, in a look and in a turn. Fewer cost nothing. */
-#define STRANGERS_MIN	   1000
-#define STRANGERS_MIN_TURN 100
-/* More than a tenth of the steps: they cost more than the exits. */
-#define STRANGERS_PART 10
 /* Sites of one kind in a process. A function that is called from everywhere is no step. */
 #define SITES_MAX 64
 /*
@@ -33,13 +26,6 @@
  */
 #define CALLERS_MAX	 48
 #define CALLERS_MAX_PERF 8
-/*
- * The same of exits that are followed, which others hit too. There is nothing else to end steps at,
- * so they may be as many as the steps, or cost a thread up to a twentieth of its time.
- */
-#define HITS_MIN      5000
-#define HITS_MIN_TURN 100
-#define TURN_NS	      (10 * NS_PER_MS)
 /* How long it is watched, after they were probed, whether others call what a function jumps to. */
 #define WATCH_TRIES 5
 #define WATCH_US    1000
@@ -58,12 +44,6 @@ enum mode {
 	MODE_SWITCHING, /* the same, but steps begin only at sites */
 	MODE_SITES,
 	MODE_EXITS,
-};
-
-/* Hits of sites. */
-struct passed {
-	uint64_t steps;
-	uint64_t strangers;
 };
 
 struct kind_row {
@@ -361,21 +341,6 @@ static struct passed take_passed(const struct step_sites *sites, uint32_t kind,
 	return since;
 }
 
-static bool are_too_many(const struct passed *passed, uint64_t strangers_min)
-{
-	return passed->strangers >= strangers_min &&
-	       passed->strangers > passed->steps / STRANGERS_PART;
-}
-
-/* The same of followed exits, in time_ns. */
-static bool are_too_costly(const struct passed *passed, uint64_t time_ns)
-{
-	uint64_t turns = time_ns / TURN_NS + 1;
-	uint64_t min = time_ns < LOOK_NS ? HITS_MIN_TURN * turns : HITS_MIN;
-
-	return passed->strangers >= min && passed->strangers > passed->steps;
-}
-
 static bool is_followed(const struct step_sites *sites, uint32_t kind)
 {
 	return sites->kinds[kind].followed;
@@ -431,7 +396,7 @@ static void follow(struct step_sites *sites, uint32_t kind)
 
 		usleep(WATCH_US);
 		passed = take_passed(sites, kind, &start);
-		if (are_too_costly(&passed, 0)) {
+		if (exits_are_too_busy(&passed, 0)) {
 			unfollow(sites, kind);
 			return;
 		}
@@ -462,10 +427,10 @@ static void check_strangers(struct step_sites *sites, uint32_t kind, uint64_t ti
 	struct passed passed = take_passed(sites, kind, &row->turn);
 
 	if (row->followed) {
-		if (are_too_costly(&passed, time_ns))
+		if (exits_are_too_busy(&passed, time_ns))
 			unfollow(sites, kind);
 	} else if (row->mode != MODE_EXITS && has_end(sites, kind) &&
-		   are_too_many(&passed, STRANGERS_MIN_TURN)) {
+		   sites_are_too_busy(&passed, SITE_TURN_NS)) {
 		use_exits(sites, kind);
 	}
 }
@@ -690,17 +655,16 @@ static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
 	struct passed passed = take_passed(sites, kind, &row->look);
 
 	if (row->followed) {
-		if (are_too_costly(&passed, LOOK_NS))
+		if (exits_are_too_busy(&passed, SITE_LOOK_NS))
 			unfollow(sites, kind);
 		return;
 	}
 	if (row->mode == MODE_EXITS || !has_end(sites, kind))
 		return;
-	if (are_too_many(&passed, STRANGERS_MIN)) {
+	if (sites_are_too_busy(&passed, SITE_LOOK_NS)) {
 		use_exits(sites, kind);
-	} else if (row->mode == MODE_LEARNING && passed.steps >= STEPS_MIN &&
-		   passed.strangers <= passed.steps / STRANGERS_PART &&
-		   now_ns - row->site_ns >= LOOK_NS) {
+	} else if (row->mode == MODE_LEARNING && sites_have_proved(&passed) &&
+		   now_ns - row->site_ns >= SITE_LOOK_NS) {
 		row->mode = MODE_SWITCHING;
 		probe_all_callers(sites, kind);
 		steps_found__end_at_sites(sites->live->found, kind);
@@ -826,7 +790,7 @@ void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 		    !row->tried)
 			follow(sites, kind);
 	}
-	if (now_ns - sites->looked_ns < LOOK_NS)
+	if (now_ns - sites->looked_ns < SITE_LOOK_NS)
 		return;
 	sites->looked_ns = now_ns;
 	for (uint32_t kind = 1; kind <= count; kind++)
