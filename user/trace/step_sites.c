@@ -377,11 +377,11 @@ static void unfollow(struct step_sites *sites, uint32_t kind)
 static void follow(struct step_sites *sites, uint32_t kind)
 {
 	struct kind_row *row = &sites->kinds[kind];
-	struct passed before, passed;
+	int err = step_follow__attach_all(sites->follow, kind);
 
-	row->tried = true;
-	(void)take_passed(sites, kind, &before);
-	if (step_follow__attach_all(sites->follow, kind)) {
+	/* Without a process, later ones may have what it jumps to. */
+	row->tried = err != -ESRCH;
+	if (err) {
 		steps_found__drop_exits(sites->live->found, kind);
 		give_up_following(sites, kind, step_follow__reason(sites->follow, kind));
 		return;
@@ -391,19 +391,17 @@ static void follow(struct step_sites *sites, uint32_t kind)
 		return;
 	row->mode = MODE_EXITS;
 	row->followed = true;
-	for (int i = 0; i < WATCH_TRIES; i++) {
-		struct passed start = before;
-
-		usleep(WATCH_US);
-		passed = take_passed(sites, kind, &start);
-		if (exits_are_too_busy(&passed, 0)) {
-			unfollow(sites, kind);
-			return;
-		}
-	}
 	/* Those who passed its sites before are nothing to its exits. */
 	(void)take_passed(sites, kind, &row->look);
-	(void)take_passed(sites, kind, &row->turn);
+	row->turn = row->look;
+	for (int i = 0; i < WATCH_TRIES && row->followed; i++) {
+		struct passed before = row->look, passed;
+
+		usleep(WATCH_US);
+		passed = take_passed(sites, kind, &before);
+		if (exits_are_too_busy(&passed, 0))
+			unfollow(sites, kind);
+	}
 }
 
 static void use_exits(struct step_sites *sites, uint32_t kind)
@@ -456,7 +454,7 @@ static void warn_of_refused(const struct step_function *function, const char *wh
  * Functions that have no exits and are called from where no site can be probed: their jumps are
  * followed, or a line says so.
  */
-static void tell_refused(struct step_sites *sites)
+static void tell_refused(struct step_sites *sites, bool may_follow)
 {
 	uint64_t kinds = 0;
 
@@ -467,7 +465,7 @@ static void tell_refused(struct step_sites *sites)
 
 		if (row->mode != MODE_SITES || row->told || has_exits(sites, kind))
 			continue;
-		if (!row->tried)
+		if (!row->tried && may_follow)
 			follow(sites, kind);
 		if (row->followed)
 			continue;
@@ -795,7 +793,7 @@ void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 	sites->looked_ns = now_ns;
 	for (uint32_t kind = 1; kind <= count; kind++)
 		look_at(sites, kind, now_ns);
-	tell_refused(sites);
+	tell_refused(sites, true);
 	count_used(sites);
 	send(sites);
 }
@@ -857,7 +855,7 @@ void step_sites__switch_on(struct step_sites *sites, uint64_t kinds)
 
 void step_sites__finish(struct step_sites *sites)
 {
-	tell_refused(sites);
+	tell_refused(sites, false);
 	count_used(sites);
 	send(sites);
 }
