@@ -19,7 +19,7 @@
 /* Jumps of one file that are looked at, and searches for calls of functions that are found by them.
  */
 #define JUMPS_MAX  256
-#define ROUNDS_MAX 3
+#define ROUNDS_MAX 4
 /* Calls that are verified, per function, relative to the callers that it may have. */
 #define CANDIDATES_FACTOR 2
 
@@ -36,6 +36,7 @@ struct subject {
 	uint64_t entry; /* in the process's memory; 0: its file is not mapped */
 	size_t found;	/* candidates */
 	bool left_out;
+	bool direct; /* with the callers of thunks it has too many */
 };
 
 struct hunt {
@@ -483,7 +484,8 @@ static int take_thunk(struct hunt *hunt, const struct lead *jump)
 	uint64_t entry;
 	int err = image->fdes.table ? 0 : elf_fdes_read(&image->fdes, image->elf);
 
-	if (err || image_extent(image, jump->address, &body))
+	if (err || hunt->subjects[jump->function].direct ||
+	    image_extent(image, jump->address, &body))
 		return err == -ENOMEM ? err : 0;
 	entry = body.address + hunt->bias;
 	if (find_entry(hunt, entry) < hunt->count)
@@ -626,19 +628,40 @@ static int look_in_files(struct hunt *hunt, bool own)
 	return err;
 }
 
+static bool has_crowd(const struct hunt *hunt, size_t function)
+{
+	size_t count = 0;
+
+	for (size_t i = hunt->first; i < hunt->callers->count; i++)
+		count += hunt->callers->items[i].function == function;
+	return hunt->subjects[function].left_out || count > hunt->limits->each;
+}
+
+/* Gives up the thunks of functions that have too many callers by them. Whether there are any. */
+static bool drop_thunks(struct hunt *hunt)
+{
+	size_t kept = 0, before = hunt->thunks.count;
+
+	vec_for_each (thunk, &hunt->thunks) {
+		if (has_crowd(hunt, thunk->function))
+			hunt->subjects[thunk->function].direct = true;
+	}
+	vec_for_each (thunk, &hunt->thunks) {
+		if (!hunt->subjects[thunk->function].direct)
+			hunt->thunks.items[kept++] = *thunk;
+	}
+	hunt->thunks.count = kept;
+	return kept < before;
+}
+
 /* Takes functions with too many callers out of the result. */
 static void drop_crowds(struct hunt *hunt)
 {
 	caller_vec *callers = hunt->callers;
 	size_t kept = hunt->first;
 
-	for (size_t i = 0; i < hunt->count; i++) {
-		size_t count = 0;
-
-		for (size_t j = hunt->first; j < callers->count; j++)
-			count += callers->items[j].function == i;
-		hunt->subjects[i].left_out |= count > hunt->limits->each;
-	}
+	for (size_t i = 0; i < hunt->count; i++)
+		hunt->subjects[i].left_out = has_crowd(hunt, i);
 	for (size_t j = hunt->first; j < callers->count; j++) {
 		struct caller *caller = &callers->items[j];
 
@@ -662,6 +685,14 @@ static void forget(struct hunt *hunt)
 	}
 }
 
+/* Rather what this round has found than half of what another one would find. */
+static bool may_repeat(const struct hunt *hunt)
+{
+	uint64_t spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - hunt->start_ns;
+
+	return spent_ns < hunt->limits->cpu_ns / 2 && hunt->bytes < hunt->limits->bytes_max / 2;
+}
+
 static int look(struct hunt *hunt)
 {
 	int err = maps_read_quietly(hunt->tgid, &hunt->maps);
@@ -675,7 +706,7 @@ static int look(struct hunt *hunt)
 		forget(hunt);
 		err = look_in_files(hunt, true);
 		err = err ? err : look_in_files(hunt, false);
-		if (hunt->thunks.count == before)
+		if ((!drop_thunks(hunt) && hunt->thunks.count == before) || !may_repeat(hunt))
 			break;
 	}
 	return err;

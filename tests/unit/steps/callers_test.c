@@ -212,6 +212,20 @@ static void calls_of_what_only_jumps_there_are_callers(void **state)
 	callers_clear(&found.callers);
 }
 
+/* Rather those that call it than none. */
+static void those_of_what_jumps_there_are_left_out_if_they_are_too_many(void **state)
+{
+	struct callers_limits three = usual;
+	struct search found;
+
+	three.each = 3;
+	found = search(&three);
+	assert_int_equal(count(&found, 0), 3);
+	assert_int_equal(count_at(&found, 0, callers_test_by_thunk), 0);
+	assert_int_equal(found.left_out & 1, 0);
+	callers_clear(&found.callers);
+}
+
 /* One that is found later is not taken for one of the same number that was found before. */
 static void what_was_found_before_stays(void **state)
 {
@@ -284,6 +298,8 @@ int main(void)
 		cmocka_unit_test_setup(neither_jumps_nor_bytes_that_look_like_a_call_are_callers,
 				       skip_elsewhere),
 		cmocka_unit_test_setup(calls_of_what_only_jumps_there_are_callers, skip_elsewhere),
+		cmocka_unit_test_setup(those_of_what_jumps_there_are_left_out_if_they_are_too_many,
+				       skip_elsewhere),
 		cmocka_unit_test_setup(what_was_found_before_stays, skip_elsewhere),
 		cmocka_unit_test_setup(a_function_with_too_many_callers_has_none, skip_elsewhere),
 		cmocka_unit_test_setup(a_search_that_takes_too_long_ends, skip_elsewhere),
