@@ -639,6 +639,8 @@ static __noinline __u64 jump_target(struct pt_regs *ctx, __u32 operand)
 
 	if (!(operand & FBT_JUMP_MEMORY))
 		return base;
+	base = operand & FBT_JUMP_HAS_BASE ? base : 0;
+	index = operand & FBT_JUMP_HAS_INDEX ? index : 0;
 	base += (index << (operand >> FBT_JUMP_SCALE_SHIFT & 3)) +
 		((__s64)(__s32)operand >> FBT_JUMP_DISPLACEMENT_SHIFT);
 	if (bpf_probe_read_user(&target, sizeof(target), (void *)base))

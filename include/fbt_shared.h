@@ -554,10 +554,11 @@ struct fbt_rate_inside {
  */
 #define FBT_JUMP_KNOWN		    1u
 #define FBT_JUMP_MEMORY		    2u /* at base + (index << scale) + displacement; else base */
-#define FBT_JUMP_BASE_SHIFT	    2  /* registers as instructions number them */
-#define FBT_JUMP_INDEX_SHIFT	    7
-#define FBT_JUMP_REGISTER_MASK	    31u
-#define FBT_JUMP_NO_REGISTER	    16u
+#define FBT_JUMP_HAS_BASE	    4u
+#define FBT_JUMP_HAS_INDEX	    8u
+#define FBT_JUMP_BASE_SHIFT	    4 /* registers as instructions number them */
+#define FBT_JUMP_INDEX_SHIFT	    8
+#define FBT_JUMP_REGISTER_MASK	    15u
 #define FBT_JUMP_SCALE_SHIFT	    12
 #define FBT_JUMP_DISPLACEMENT_SHIFT 14 /* signed */
 #define FBT_JUMP_DISPLACEMENT_MAX   (1 << 17)

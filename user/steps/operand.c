@@ -8,8 +8,7 @@
 
 /* ModRM and what follows it. */
 struct address {
-	unsigned int base; /* FBT_JUMP_NO_REGISTER: none */
-	unsigned int index;
+	uint32_t registers; /* FBT_JUMP_HAS_*, and the numbers of these */
 	unsigned int scale; /* as a power of two */
 	int32_t displacement;
 	bool known;
@@ -28,31 +27,42 @@ static int32_t read_displacement(const uint8_t *code, size_t size, size_t bytes,
 	return value;
 }
 
+static uint32_t base_is(uint32_t number)
+{
+	return FBT_JUMP_HAS_BASE | number << FBT_JUMP_BASE_SHIFT;
+}
+
+static uint32_t index_is(uint32_t number)
+{
+	return FBT_JUMP_HAS_INDEX | number << FBT_JUMP_INDEX_SHIFT;
+}
+
 /* Intel SDM volume 2, tables 2-2 and 2-3. Not relative to rip: that is an entry of the GOT. */
 static struct address read_address(const uint8_t *code, size_t size, uint8_t rex)
 {
-	struct address address = {.index = FBT_JUMP_NO_REGISTER};
+	struct address address = {0};
 	unsigned int mode = code[0] >> 6, low = code[0] & 7;
 	size_t at = 1, bytes = mode == 1 ? 1 : mode == 2 ? 4 : 0;
 
-	address.base = low | (rex & 1u) << 3;
 	if (low == 4) {
+		uint32_t index;
 		uint8_t sib;
 
 		if (size < 2)
 			return address;
 		sib = code[at++];
 		address.scale = sib >> 6;
-		address.base = (sib & 7u) | (rex & 1u) << 3;
-		address.index = (sib >> 3 & 7u) | (rex & 2u) << 2;
-		if (address.index == 4)
-			address.index = FBT_JUMP_NO_REGISTER;
-		if ((sib & 7) == 5 && mode == 0) {
-			address.base = FBT_JUMP_NO_REGISTER;
+		index = (sib >> 3 & 7u) | (rex & 2u) << 2;
+		if (index != 4)
+			address.registers |= index_is(index);
+		if ((sib & 7) == 5 && mode == 0)
 			bytes = 4;
-		}
+		else
+			address.registers |= base_is((sib & 7u) | (rex & 1u) << 3);
 	} else if (low == 5 && mode == 0) {
 		return address;
+	} else {
+		address.registers = base_is(low | (rex & 1u) << 3);
 	}
 	address.displacement = read_displacement(code + at, size - at, bytes, &address.known);
 	return address;
@@ -73,13 +83,12 @@ uint32_t jump_operand(const uint8_t *code, size_t size)
 		return 0;
 	at++;
 	if (code[at] >> 6 == 3)
-		return FBT_JUMP_KNOWN | ((code[at] & 7u) | (rex & 1u) << 3) << FBT_JUMP_BASE_SHIFT |
-		       FBT_JUMP_NO_REGISTER << FBT_JUMP_INDEX_SHIFT;
+		return FBT_JUMP_KNOWN | base_is((code[at] & 7u) | (rex & 1u) << 3);
 	address = read_address(code + at, size - at, rex);
 	if (!address.known || address.displacement < -FBT_JUMP_DISPLACEMENT_MAX ||
 	    address.displacement >= FBT_JUMP_DISPLACEMENT_MAX)
 		return 0;
-	return FBT_JUMP_KNOWN | FBT_JUMP_MEMORY | address.base << FBT_JUMP_BASE_SHIFT |
-	       address.index << FBT_JUMP_INDEX_SHIFT | address.scale << FBT_JUMP_SCALE_SHIFT |
+	return FBT_JUMP_KNOWN | FBT_JUMP_MEMORY | address.registers |
+	       address.scale << FBT_JUMP_SCALE_SHIFT |
 	       (uint32_t)address.displacement << FBT_JUMP_DISPLACEMENT_SHIFT;
 }

@@ -8,20 +8,26 @@
 #include "steps/operand.h"
 
 #define OPERAND(code) jump_operand((const uint8_t *)(code), sizeof(code) - 1)
-#define NONE	      FBT_JUMP_NO_REGISTER
+#define NONE	      16
 
 /* Numbers of registers as instructions have them. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R11 = 11, R12, R13 };
 
+static uint32_t base_is(uint32_t base)
+{
+	return base == NONE ? 0 : FBT_JUMP_HAS_BASE | base << FBT_JUMP_BASE_SHIFT;
+}
+
 static uint32_t in_register(uint32_t base)
 {
-	return FBT_JUMP_KNOWN | base << FBT_JUMP_BASE_SHIFT | NONE << FBT_JUMP_INDEX_SHIFT;
+	return FBT_JUMP_KNOWN | base_is(base);
 }
 
 static uint32_t in_memory(uint32_t base, uint32_t index, uint32_t scale, int32_t displacement)
 {
-	return FBT_JUMP_KNOWN | FBT_JUMP_MEMORY | base << FBT_JUMP_BASE_SHIFT |
-	       index << FBT_JUMP_INDEX_SHIFT | scale << FBT_JUMP_SCALE_SHIFT |
+	return FBT_JUMP_KNOWN | FBT_JUMP_MEMORY | base_is(base) |
+	       (index == NONE ? 0 : FBT_JUMP_HAS_INDEX | index << FBT_JUMP_INDEX_SHIFT) |
+	       scale << FBT_JUMP_SCALE_SHIFT |
 	       (uint32_t)displacement << FBT_JUMP_DISPLACEMENT_SHIFT;
 }
 
