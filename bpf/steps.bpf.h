@@ -313,7 +313,7 @@ static __always_inline __u32 inherited_state(const struct fbt_site_key *key)
 {
 	__u32 tgid = key->tgid;
 	struct fbt_target_state *target = bpf_map_lookup_elem(&targets, &tgid);
-	struct fbt_site_key other = {.address = key->address};
+	struct fbt_site_key other = {.address = key->address, .jump_kind = key->jump_kind};
 	struct fbt_site *site;
 
 	if (!target || !target->sites_of)
@@ -343,6 +343,8 @@ static __always_inline __u32 tell_site(const struct fbt_site_key *key, __u32 kin
 	site->address = key->address;
 	site->tgid = key->tgid;
 	site->kind = kind;
+	site->jump_kind = key->jump_kind;
+	site->reserved = 0;
 	bpf_ringbuf_submit(site, BPF_RB_NO_WAKEUP);
 	return told.state;
 }
@@ -572,6 +574,12 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 		count_unseen(cookie);
 		return 0;
 	}
+	if (slot->away_sp && slot->away_sp == sp) {
+		slot->away_sp = 0;
+		count_unseen(cookie);
+		note_unseen(slot, cookie & FBT_PROBE_KIND, sp, read_return(ctx, sp, cookie));
+		return 0;
+	}
 	open_step(slot, ctx, cookie, sp, c);
 	return 0;
 }
@@ -612,6 +620,124 @@ static __always_inline int pass_site(struct pt_regs *ctx, __u64 cookie, const st
 		end = FBT_END_UNWOUND;
 	else if (c->closed)
 		end = FBT_END_TRUNCATED;
+	close_step(slot, bpf_ktime_get_ns(), end);
+	return 0;
+}
+
+#ifdef __TARGET_ARCH_x86
+/* Where a jump leads to, by its operand (FBT_JUMP_*). 0 if that is not known. */
+static __noinline __u64 jump_target(struct pt_regs *ctx, __u32 operand)
+{
+	/* The verifier allows only constant offsets into the context. */
+	volatile __u64 registers[FBT_JUMP_REGISTER_MASK + 1] = {
+		ctx->ax, ctx->cx, ctx->dx,  ctx->bx,  ctx->sp,	ctx->bp,  ctx->si,  ctx->di,
+		ctx->r8, ctx->r9, ctx->r10, ctx->r11, ctx->r12, ctx->r13, ctx->r14, ctx->r15,
+	};
+	__u64 base = registers[operand >> FBT_JUMP_BASE_SHIFT & FBT_JUMP_REGISTER_MASK];
+	__u64 index = registers[operand >> FBT_JUMP_INDEX_SHIFT & FBT_JUMP_REGISTER_MASK];
+	__u64 target = 0;
+
+	if (!(operand & FBT_JUMP_MEMORY))
+		return base;
+	base = operand & FBT_JUMP_HAS_BASE ? base : 0;
+	index = operand & FBT_JUMP_HAS_INDEX ? index : 0;
+	base += (index << (operand >> FBT_JUMP_SCALE_SHIFT & 3)) +
+		((__s64)(__s32)operand >> FBT_JUMP_DISPLACEMENT_SHIFT);
+	if (bpf_probe_read_user(&target, sizeof(target), (void *)base))
+		return 0;
+	return target;
+}
+#else
+static __always_inline __u64 jump_target(struct pt_regs *ctx, __u32 operand)
+{
+	return 0;
+}
+#endif
+
+/* Whether the returns of what a jump leads to are probed. The loader is told of one that is new. */
+static __always_inline bool is_followed(struct pt_regs *ctx, struct fbt_slot *slot, __u64 cookie)
+{
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1), operand = cookie >> FBT_PROBE_SP_SHIFT;
+	struct fbt_site_key key = {
+		.address = PT_REGS_IP(ctx),
+		.tgid = slot->tgid,
+		.jump_kind = kind,
+	};
+	struct fbt_site *site;
+
+	if (operand) {
+		key.address = jump_target(ctx, operand);
+		key.jump_kind |= FBT_SITE_TARGET;
+	}
+	site = bpf_map_lookup_elem(&sites, &key);
+	if (site)
+		return *(volatile __u32 *)&site->state == FBT_SITE_PROBED;
+	return tell_site(&key, kind) == FBT_SITE_PROBED;
+}
+
+/* The step's end would not be seen, so it is none: a call that is not traced. */
+static __always_inline void drop_step(struct fbt_slot *slot)
+{
+	if (!__sync_lock_test_and_set(&slot->step_start_ns, 0))
+		return;
+	count_unseen(slot->step_kind);
+	note_unseen(slot, slot->step_kind, slot->step_sp, slot->step_return);
+}
+
+/*
+ * A jump of the step function which may not be followed. Where the function begins with it, both
+ * probes are hit at once, in any order: the begin may be yet to come.
+ */
+static __always_inline int pass_jump(struct pt_regs *ctx, struct fbt_slot *slot, __u64 cookie)
+{
+	bool is_begun = slot->step_start_ns != 0;
+	__u64 sp = PT_REGS_SP(ctx);
+
+	if (cookie & FBT_PROBE_AT_BEGIN) {
+		is_begun = is_begun && is_same_hit(slot, cookie, sp, bpf_ktime_get_ns());
+		slot->away_sp = 0;
+	}
+	if ((is_begun && (slot->step_kind != (cookie & FBT_PROBE_KIND) || sp != slot->step_sp)) ||
+	    is_followed(ctx, slot, cookie))
+		return 0;
+	if (is_begun)
+		drop_step(slot);
+	else if (cookie & FBT_PROBE_AT_BEGIN)
+		slot->away_sp = sp;
+	return 0;
+}
+
+/*
+ * A return of a function that the step function jumps to, which others call too; or a jump that is
+ * not followed. The stack pointer tells whether it is that of the step, and the return address,
+ * whether the step's frame is still there.
+ */
+static __always_inline int pass_exit(struct pt_regs *ctx, __u64 cookie, const struct fbt_control *c)
+{
+	__u64 sp = PT_REGS_SP(ctx);
+	struct fbt_hits *hits = current_hits();
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1),
+	      end = c->closed ? FBT_END_TRUNCATED : FBT_END_RETURN;
+	bool is_end = slot && slot->step_start_ns && sp >= slot->step_sp;
+
+	if (!hits)
+		return 0;
+	count_hit(cookie);
+	if (cookie & FBT_PROBE_AT_BEGIN)
+		return slot ? pass_jump(ctx, slot, cookie) : 0;
+	if (is_end)
+		__sync_fetch_and_add(&hits->confirmed[kind], 1);
+	else
+		__sync_fetch_and_add(&hits->strangers[kind], 1);
+	if (!is_end)
+		return 0;
+	if (sp > slot->step_sp || is_frame_left(ctx, slot->step_sp, slot->step_return))
+		end = FBT_END_UNWOUND;
+	else if (cookie & FBT_PROBE_JUMP)
+		return pass_jump(ctx, slot, cookie);
+	slot->left_sp = slot->step_sp;
 	close_step(slot, bpf_ktime_get_ns(), end);
 	return 0;
 }

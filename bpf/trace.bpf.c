@@ -362,6 +362,8 @@ int handle_step(struct pt_regs *ctx)
 	}
 	if (cookie & FBT_PROBE_SITE)
 		return pass_site(ctx, cookie, c);
+	if (cookie & (FBT_PROBE_FOLLOWED | FBT_PROBE_JUMP))
+		return pass_exit(ctx, cookie, c);
 	count_hit(cookie);
 	return cookie & FBT_PROBE_END ? end_step(ctx, cookie, c) : begin_step(ctx, cookie, c);
 }

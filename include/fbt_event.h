@@ -514,7 +514,7 @@ struct fbt_sampling {
 struct fbt_ends {
 	struct fbt_header header;
 	__u32 kind;
-	__u32 exits;	    /* places in the function that are probed: returns and tail calls */
+	__u32 exits;	    /* places that are probed where it leaves, or what it jumps to does */
 	__u32 sites;	    /* places in its callers that are probed, where it has returned */
 	__u32 tail_calls;   /* instructions by which the function may leave for another one */
 	__u64 unseen_steps; /* steps that were not traced: their call site was not known yet */

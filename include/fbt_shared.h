@@ -216,6 +216,7 @@ struct fbt_slot {
 	/* The frame of that call; sp 0: none. */
 	__u64 unseen_sp;
 	__u64 unseen_return;
+	__u64 away_sp; /* the call that begins there leaves by a jump that is not followed */
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -327,7 +328,7 @@ struct fbt_hits {
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
 	__u64 emulated[FBT_KIND_COUNT]; /* those of both that were at FBT_PROBE_EMULATED */
-	/* Hits of call sites by the kind for which they were probed: */
+	/* Hits of call sites, and of followed exits, by the kind for which they were probed: */
 	__u64 confirmed[FBT_KIND_COUNT]; /* where its steps ended, or had just ended at an exit */
 	__u64 strangers[FBT_KIND_COUNT]; /* all others */
 	__u64 unseen[FBT_KIND_COUNT];	 /* steps that did not begin: see site_kinds */
@@ -370,8 +371,11 @@ struct fbt_ring_file {
 struct fbt_site_key {
 	__u64 address;
 	__u32 tgid;
-	__u32 reserved;
+	__u32 jump_kind; /* 0; or it is a jump of that kind (FBT_PROBE_JUMP), or … */
 };
+
+/* … with this bit what such a jump has led to. */
+#define FBT_SITE_TARGET 0x10000u
 
 enum fbt_site_state {
 	FBT_SITE_TOLD = 1,
@@ -391,6 +395,8 @@ struct fbt_ring_site {
 	__u64 address;
 	__u32 tgid;
 	__u32 kind;
+	__u32 jump_kind; /* as in fbt_site_key */
+	__u32 reserved;
 };
 
 /*
@@ -543,7 +549,25 @@ struct fbt_rate_inside {
 #define FBT_PROBE_SELF	   (1u << 25) /* with TAILS: it may jump to itself */
 #define FBT_PROBE_EMULATED (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
 #define FBT_PROBE_RAISED   (1u << 26) /* with END: reached only by an exception */
+#define FBT_PROBE_FOLLOWED (1u << 27) /* with END: of a function that it jumps to */
+#define FBT_PROBE_JUMP	   (1u << 28) /* with END: a jump, after which no end may be seen */
+#define FBT_PROBE_AT_BEGIN (1u << 29) /* with JUMP: it is where the begin is probed too */
 #define FBT_PROBE_KIND	   0xffffu
 #define FBT_PROBE_SP_SHIFT 32
+
+/*
+ * The high 32 bits of the cookie of an FBT_PROBE_JUMP through a register or memory (x86-64): where
+ * its target is. 0 if that is not known, or if its target is in the code or the GOT.
+ */
+#define FBT_JUMP_KNOWN		    1u
+#define FBT_JUMP_MEMORY		    2u /* at base + (index << scale) + displacement; else base */
+#define FBT_JUMP_HAS_BASE	    4u
+#define FBT_JUMP_HAS_INDEX	    8u
+#define FBT_JUMP_BASE_SHIFT	    4 /* registers as instructions number them */
+#define FBT_JUMP_INDEX_SHIFT	    8
+#define FBT_JUMP_REGISTER_MASK	    15u
+#define FBT_JUMP_SCALE_SHIFT	    12
+#define FBT_JUMP_DISPLACEMENT_SHIFT 14 /* signed */
+#define FBT_JUMP_DISPLACEMENT_MAX   (1 << 17)
 
 #endif

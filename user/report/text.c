@@ -194,8 +194,8 @@ static void warn_of_untraced(const struct report *report, uint32_t kind)
 		return;
 	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
 	report_line(report, STYLE_WARN,
-		    "! %s calls of %s (%s) were not traced: no probe was at "
-		    "the call site",
+		    "! %s calls of %s (%s) were not traced: no probe was "
+		    "where they end",
 		    FORMAT_COUNT(missed), name, FORMAT_PERCENT(percent));
 }
 
@@ -330,7 +330,10 @@ static void write_targets(const struct report *report)
 		report_field(report, "", "and %zu more processes", count - TARGETS_MAX);
 }
 
-/* How its steps end: "3 exits probed", "ends at 2 call sites". */
+/*
+ * How its steps end: "3 exits probed", "1 tail call to decode, followed to 3 exits", "ends at 2
+ * call sites".
+ */
 static void describe_ends(char *text, size_t size, const struct window *window, uint32_t kind)
 {
 	const struct fbt_kind *record = &window->kinds[kind].record;
@@ -342,6 +345,9 @@ static void describe_ends(char *text, size_t size, const struct window *window, 
 		snprintf(text, size, "USDT probes");
 	} else if (!ends->kind && !record->exits) {
 		snprintf(text, size, "uretprobe");
+	} else if (ends->kind && ends->exits && ends->tail_calls) {
+		snprintf(text, size, "%s, followed to %" PRIu32 " exit%s",
+			 format_ways_out(tails, &ways), ends->exits, plural(ends->exits));
 	} else if (!ends->kind || ends->exits) {
 		snprintf(text, size, "%" PRIu32 " exit%s probed",
 			 ends->kind ? ends->exits : record->exits,
@@ -384,7 +390,7 @@ static void write_function(const struct report *report, const char *label, uint3
 			     "step",
 			     FORMAT_COUNT(late_polls), plural(late_polls));
 	if (ends->unseen_steps)
-		report_field(report, "", "%s call%s not traced: no probe was at the call site",
+		report_field(report, "", "%s call%s not traced: no probe was where they end",
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
 }
 

@@ -39,7 +39,7 @@ struct step_function {
 	 * is called. x86-64 only. Without exit_offsets there is no other way.
 	 */
 	bool has_sites;
-	bool may_repeat; /* see struct exits */
+	bool may_repeat; /* see struct exits; also by way of functions that it jumps to */
 	/* Return instructions, and those by which it leaves for another function (struct exits). */
 	unsigned int returns;
 	unsigned int tail_calls;
@@ -94,5 +94,11 @@ void step_function_add_arg(struct step_function *function, const struct step_arg
 int resolve_function(struct step_function **function, const struct image *image,
 		     const struct elf_symbol *symbol, uint64_t address, bool uretprobe,
 		     char reason[RESOLVE_REASON_BYTES]);
+
+/*
+ * Finds the exits of the function whose code is body in image, to follow its jumps (exits_source).
+ * Returns as exits_find().
+ */
+int resolve_exits(struct exits *exits, const struct image *image, const struct code_range *body);
 
 #endif

@@ -520,6 +520,16 @@ int steps_found__end_at_exits(struct steps_found *found, uint32_t kind)
 	return 0;
 }
 
+void steps_found__end_at_sites_again(struct steps_found *found, uint32_t kind)
+{
+	struct fbt_control *control = loader__shared(found->live->loader)->control;
+
+	found->exit_kinds &= ~kind_bit(kind);
+	__atomic_or_fetch(&control->site_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
+	__atomic_or_fetch(&control->learn_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
+	steps_found__drop_exits(found, kind);
+}
+
 /* Warns if steps are compared by something else than what the user asked for. */
 static void check_class_by(const struct steps_found *found, const struct step_function *function)
 {

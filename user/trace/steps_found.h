@@ -72,6 +72,9 @@ void steps_found__end_at_sites(struct steps_found *found, uint32_t kind);
 void steps_found__drop_exits(struct steps_found *found, uint32_t kind);
 int steps_found__end_at_exits(struct steps_found *found, uint32_t kind);
 
+/* Undoes end_at_exits for a kind without exits of its own: steps begin only at probed sites. */
+void steps_found__end_at_sites_again(struct steps_found *found, uint32_t kind);
+
 /*
  * Whether links cover all processes. Otherwise each target has links of its own, so that other
  * processes pay nothing.
