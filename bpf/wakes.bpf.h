@@ -110,6 +110,8 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	wait->waker.switches = task->nvcsw;
 	wait->waker.faults = task->maj_flt;
 	wait->waker.flags = wake_flags(wait, op, count);
+	if (slot->gc_start_ns || slot->gc_end_ns > wait->start_ns)
+		wait->waker.flags |= FBT_WAKE_GC;
 	if (past->tid == slot->tid)
 		__builtin_memcpy(&wait->waker.past, past, sizeof(*past));
 	else
