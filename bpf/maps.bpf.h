@@ -114,8 +114,8 @@ struct {
 } step_hits SEC(".maps");
 
 /*
- * Records for the loader: fbt_ring_step; fbt_target without strings, when a process appears or calls
- * execve; fbt_ring_site; fbt_ring_wake; and fbt_ring_file.
+ * Records for the loader: fbt_ring_step; fbt_target without strings, when a process appears or
+ * calls execve; fbt_ring_site; fbt_ring_wake; and fbt_ring_file.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

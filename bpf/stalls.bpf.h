@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What a CPython interpreter keeps its threads from: waits for its global lock (GIL), which are futex
- * waits at addresses in its own data, and garbage collections, whose begin and end are probed. Both
- * are summed up in the thread's slot, in steps and outside.
+ * What a CPython interpreter keeps its threads from: waits for its global lock (GIL), which are
+ * futex waits at addresses in its own data, and garbage collections, whose begin and end are
+ * probed. Both are summed up in the thread's slot, in steps and outside.
  */
 #ifndef FBT_STALLS_BPF_H
 #define FBT_STALLS_BPF_H
@@ -39,14 +39,18 @@ static __always_inline void leave_gil(struct fbt_slot *slot, __u64 duration, __u
 /* Only constant offsets into the context are allowed, so all registers are read. */
 static __always_inline __u64 read_register(struct pt_regs *ctx, __u32 number)
 {
-	volatile __u64 registers[16] = {ctx->ax,  ctx->dx,  ctx->cx,  ctx->bx,	ctx->si,  ctx->di,
-					ctx->bp,  ctx->sp,  ctx->r8,  ctx->r9,	ctx->r10, ctx->r11,
+	volatile __u64 registers[16] = {ctx->ax,  ctx->dx,  ctx->cx,  ctx->bx, ctx->si,	 ctx->di,
+					ctx->bp,  ctx->sp,  ctx->r8,  ctx->r9, ctx->r10, ctx->r11,
 					ctx->r12, ctx->r13, ctx->r14, ctx->r15};
 
 	return registers[number & 15];
 }
 #else
-#define read_register(ctx, number) (~0ull)
+/* The loader names no register there but FBT_GC_SECOND. */
+static __always_inline __u64 read_register(struct pt_regs *ctx, __u32 number)
+{
+	return 0;
+}
 #endif
 
 static __always_inline __u32 read_generation(struct pt_regs *ctx, __u64 cookie)
@@ -56,7 +60,7 @@ static __always_inline __u32 read_generation(struct pt_regs *ctx, __u64 cookie)
 	if (where == FBT_GC_SECOND)
 		generation = PT_REGS_PARM2(ctx);
 	else if (where >= FBT_GC_REGISTERS && !(cookie & FBT_PROBE_GC_MEMORY))
-		generation = read_register(ctx, where - FBT_GC_REGISTERS);
+		generation = (__u32)read_register(ctx, where - FBT_GC_REGISTERS);
 	else if (where >= FBT_GC_REGISTERS &&
 		 bpf_probe_read_user(&generation, sizeof(generation),
 				     (void *)(read_register(ctx, where - FBT_GC_REGISTERS) +

@@ -429,6 +429,15 @@ static __always_inline void measure_gap(struct fbt_slot *slot, __u64 now,
 	slot->step_missed = 0;
 }
 
+/* Of the step before. */
+static __always_inline void forget_parts(struct fbt_slot *slot)
+{
+	forget_files(slot);
+	forget_handlers(slot);
+	forget_faults(slot);
+	begin_stalls(slot);
+}
+
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp, const struct fbt_control *c)
 {
@@ -466,10 +475,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	/* An untraced thread may have used this stack before: this thread's calls were not seen. */
 	if (!slot->step_end_ns)
 		forget_untraced_stack(task);
-	forget_files(slot);
-	forget_handlers(slot);
-	forget_faults(slot);
-	begin_stalls(slot);
+	forget_parts(slot);
 	read_args(slot, ctx, cookie);
 	slot->step_turn = c->switched_ns >> TURN_SHIFT;
 	if (call_detail != FBT_DETAIL_PROBES &&

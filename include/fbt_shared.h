@@ -574,16 +574,16 @@ struct fbt_rate_inside {
 #define FBT_PROBE_EMULATED (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
 #define FBT_PROBE_RAISED   (1u << 26) /* with END: reached only by an exception */
 /*
- * The collector of a CPython interpreter. Instead of a kind, the low 16 bits say where the generation
- * is at its begin: in the register of that number (FBT_GC_REGISTERS), or in memory at it plus the
- * high 32 bits, which a USDT probe does not need for its stack pointer.
+ * The collector of a CPython interpreter. Instead of a kind, the low 16 bits say where the
+ * generation is at its begin: in the register of that number (FBT_GC_REGISTERS), or in memory at it
+ * plus the high 32 bits, which a USDT probe does not need for its stack pointer.
  */
 #define FBT_PROBE_GC	    (1u << 27)
 #define FBT_PROBE_GC_MEMORY FBT_PROBE_TAIL
 #define FBT_GC_NOWHERE	    0
 #define FBT_GC_REGISTERS    1  /* and more: those of x86-64 in the order of DWARF */
 #define FBT_GC_SECOND	    17 /* the second argument of a function */
-#define FBT_PROBE_KIND	   0xffffu
-#define FBT_PROBE_SP_SHIFT 32
+#define FBT_PROBE_KIND	    0xffffu
+#define FBT_PROBE_SP_SHIFT  32
 
 #endif

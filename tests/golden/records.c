@@ -449,8 +449,8 @@ static void write_stalls(struct events *events)
 	stalls->gc_own_ns = line_take_time(&events->line, "own", stalls->gc_ns);
 	stalls->gc_longest_ns = line_take_time(&events->line, "longest", stalls->gc_ns);
 	stalls->gc_count = (uint32_t)line_take_number(&events->line, "collections", 0);
-	stalls->gc_generation = (uint32_t)line_take_number(&events->line, "generation",
-							   FBT_GENERATION_UNKNOWN);
+	stalls->gc_generation =
+		(uint32_t)line_take_number(&events->line, "generation", FBT_GENERATION_UNKNOWN);
 }
 
 static void write_sampling(struct events *events)

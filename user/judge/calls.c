@@ -152,8 +152,8 @@ static bool is_socket(const struct window *window, uint32_t id)
 	return true;
 }
 
-#define FUTEX_OPERATION 0x7f
-#define FUTEX_WAIT	0
+#define FUTEX_OPERATION	  0x7f
+#define FUTEX_WAIT	  0
 #define FUTEX_WAIT_BITSET 9
 
 /* As bpf/stalls.bpf.h counts them. Wakes of the same addresses are no waits. */
@@ -355,9 +355,10 @@ static const struct {
 	[CAUSE_LATE_THREAD] = {"late_thread", "find out why the named thread comes late, to the "
 					      "barrier or with its answer: it had more to do than "
 					      "usual, or something else"},
-	[CAUSE_GIL] = {"gil", "find out what the named thread does in Python, or in C code that keeps "
-			      "the GIL: move it to another process, make it shorter, or let its C "
-			      "code release the GIL"},
+	[CAUSE_GIL] = {"gil",
+		       "find out what the named thread does in Python, or in C code that keeps "
+		       "the GIL: move it to another process, make it shorter, or let its C "
+		       "code release the GIL"},
 	[CAUSE_RUN_QUEUE] = {"run_queue", "give the engine CPUs of its own: fewer threads or "
 					  "neighbours, cpusets, a higher CPU limit"},
 	[CAUSE_CPU_LIMIT] = {"cpu_limit", "raise or remove the CPU limit of its cgroup (cpu.max; "

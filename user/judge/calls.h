@@ -31,11 +31,11 @@ enum cause_kind {
 	CAUSE_MEMORY_LIMIT, /* … at the limit of its cgroup: instead of PAGE_FAULTS, OFF_CPU */
 	CAUSE_STOPPED,	    /* by a signal, a tracer or a freezer */
 	CAUSE_GARBAGE_COLLECTION, /* by a CPython interpreter, on this thread */
-	CAUSE_OFF_CPU,	    /* asleep outside of calls, for none of these */
-	CAUSE_AWAIT,	    /* of a future: between its polls */
-	CAUSE_GPU_TRANSFER, /* GPU copies: found by their share, a part of no step */
-	CAUSE_UNKNOWN,	    /* instead of COMPUTE where calls were not traced */
-	CAUSE_COMPUTE,	    /* none of the above: the step itself had more to do */
+	CAUSE_OFF_CPU,		  /* asleep outside of calls, for none of these */
+	CAUSE_AWAIT,		  /* of a future: between its polls */
+	CAUSE_GPU_TRANSFER,	  /* GPU copies: found by their share, a part of no step */
+	CAUSE_UNKNOWN,		  /* instead of COMPUTE where calls were not traced */
+	CAUSE_COMPUTE,		  /* none of the above: the step itself had more to do */
 	CAUSE_COUNT,
 };
 

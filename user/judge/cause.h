@@ -108,11 +108,11 @@ struct cause {
 	struct fbt_stop stop; /* who stopped it, or the thread that it waited for: cause_has_stop */
 	uint32_t step_tid;    /* the step's own thread */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
-	struct fbt_stalls stalls; /* GIL, GARBAGE_COLLECTION: of the whole step */
+	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*
-	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: of the
-	 * waits for other threads in that
-	 * part of the step, the one for which it waited longest. waker_tid 0: none is known.
+	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: of
+	 * the waits for other threads in that part of the step, the one for which it waited
+	 * longest. waker_tid 0: none is known.
 	 */
 	struct {
 		uint32_t tid;
@@ -141,7 +141,8 @@ struct cause {
  * that it is not in question.
  *
  * GIL: each wait is one, whatever the holder did meanwhile. A holder that kept it for long is known
- * from the last of a row of waits: the others have timed out, since waiters ask for the GIL in turns.
+ * from the last of a row of waits: the others have timed out, since waiters ask for the GIL in
+ * turns.
  *
  * THREAD_CHURN: in a step that made more threads than usual each of them also claims the mapping
  * and unmapping of its stack and one wait for its end, as far as those parts have grown.

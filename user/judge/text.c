@@ -438,6 +438,23 @@ static void add_starved(struct line *line, const struct cause *cause, const stru
 	line_add(line, " had no CPU, and the step seems to have spun until it came");
 }
 
+/* "collected garbage for 412 ms (usually none), 3 collections, the longest 400 ms, generation 2" */
+static void add_garbage(struct line *line, const struct cause *cause)
+{
+	const struct fbt_stalls *stalls = &cause->stalls;
+
+	add_measured(line, "collected garbage for", cause);
+	if (stalls->gc_count == 1)
+		line_add(line, ", one collection");
+	else if (stalls->gc_count)
+		line_add(line, ", %s collections, the longest %s", FORMAT_COUNT(stalls->gc_count),
+			 FORMAT_TIME(stalls->gc_longest_ns));
+	else
+		line_add(line, ", in one that has not ended");
+	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		line_add(line, " of generation %" PRIu32, stalls->gc_generation);
+}
+
 /* The parts of the time that are no calls. */
 static void add_hidden(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -466,6 +483,9 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 	case CAUSE_AWAIT:
 		add_measured(line, "awaited", cause);
 		line_add(line, ": the future was not polled in that time");
+		break;
+	case CAUSE_GARBAGE_COLLECTION:
+		add_garbage(line, cause);
 		break;
 	default:
 		add_measured(line, "work", cause);
@@ -532,25 +552,9 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 	if (words)
 		line_add(line, "%s", words);
 	else
-		line_add(line, ", which was in %s",
-			 syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
-}
-
-/* "collected garbage for 412 ms (usually none), 3 collections, the longest 400 ms, generation 2" */
-static void add_garbage(struct line *line, const struct cause *cause)
-{
-	const struct fbt_stalls *stalls = &cause->stalls;
-
-	add_measured(line, "collected garbage for", cause);
-	if (stalls->gc_count == 1)
-		line_add(line, ", one collection");
-	else if (stalls->gc_count)
-		line_add(line, ", %s collections, the longest %s", FORMAT_COUNT(stalls->gc_count),
-			 FORMAT_TIME(stalls->gc_longest_ns));
-	else
-		line_add(line, ", in one that has not ended");
-	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
-		line_add(line, " of generation %" PRIu32, stalls->gc_generation);
+		line_add(
+			line, ", which was in %s",
+			syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
 }
 
 static void add_called(struct line *line, const struct cause *cause, const struct window *window)
@@ -586,9 +590,6 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_GIL:
 		add_gil(&line, cause, window);
 		break;
-	case CAUSE_GARBAGE_COLLECTION:
-		add_garbage(&line, cause);
-		break;
 	case CAUSE_DRIVER_CALLS:
 		add_driver(&line, cause, window);
 		break;
@@ -606,6 +607,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_STOPPED:
 	case CAUSE_OFF_CPU:
 	case CAUSE_AWAIT:
+	case CAUSE_GARBAGE_COLLECTION:
 	case CAUSE_COMPUTE:
 		add_hidden(&line, cause, window);
 		break;

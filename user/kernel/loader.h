@@ -47,8 +47,8 @@ int loader__add_target(struct loader *loader, uint32_t tgid);
 void loader__remove_target(struct loader *loader, uint32_t tgid);
 
 /*
- * Where the locks of a process's interpreter lie: from now on waits for them are told apart. An empty
- * range: there is none any more.
+ * Where the locks of a process's interpreter lie: from now on waits for them are told apart. An
+ * empty range: there is none any more.
  */
 int loader__set_runtime(struct loader *loader, uint32_t tgid, uint64_t start, uint64_t end);
 

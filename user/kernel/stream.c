@@ -32,8 +32,8 @@ struct stream {
 	struct faults *faults;
 	const struct record_output *output;
 	struct stream_options options;
-	struct tid_map *begun;	    /* futures, by address; values have no meaning */
-	struct tid_map *named;	    /* threads whose name was sent; values have no meaning */
+	struct tid_map *begun;		 /* futures, by address; values have no meaning */
+	struct tid_map *named;		 /* threads whose name was sent; values have no meaning */
 	VEC(struct fbt_ring_step) steps; /* held back until their calls are sent */
 	struct fbt_lost lost;
 	uint64_t steps_sent;
@@ -336,12 +336,12 @@ static void send_open_call(struct stream *stream, const struct fbt_slot *slot, u
 }
 
 /* As bpf/stalls.bpf.h does; a wait or a collection that has not ended counts so far. */
-static void make_open_stalls(const struct fbt_slot *slot, uint64_t now_ns, struct fbt_stalls *stalls)
+static void make_open_stalls(const struct fbt_slot *slot, uint64_t now_ns,
+			     struct fbt_stalls *stalls)
 {
 	const struct fbt_slot_stalls *now = &slot->stalls, *before = &slot->step_stalls;
-	uint64_t open_ns = slot->gc_start_ns && slot->gc_start_ns < now_ns
-				   ? now_ns - slot->gc_start_ns
-				   : 0;
+	uint64_t open_ns =
+		slot->gc_start_ns && slot->gc_start_ns < now_ns ? now_ns - slot->gc_start_ns : 0;
 
 	*stalls = (struct fbt_stalls){
 		.tgid = slot->tgid,
@@ -462,8 +462,8 @@ uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_n
 			continue;
 		make_open_step(slot, now_ns, &step);
 		if (step.step.start_ns > now_ns ||
-		    !__atomic_compare_exchange_n(&slot->step_start_ns, &step.step.start_ns, 0, false,
-						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		    !__atomic_compare_exchange_n(&slot->step_start_ns, &step.step.start_ns, 0,
+						 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		if (vec_push(&stream->steps, step))
 			stream->steps_dropped++;

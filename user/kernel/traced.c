@@ -164,8 +164,8 @@ static void add_stalls(struct process_sums *sums, struct fbt_slot *slot, uint64_
 		longest = __atomic_exchange_n(&slot->gc_longest, 0, __ATOMIC_RELAXED);
 	if (is_live && gc_start_ns && gc_start_ns < now_ns) {
 		sums->stalls.gc_ns += now_ns - gc_start_ns;
-		longest = max_u64(longest, (now_ns - gc_start_ns) << FBT_GC_SHIFT |
-						   slot->gc_generation);
+		longest = max_u64(longest,
+				  (now_ns - gc_start_ns) << FBT_GC_SHIFT | slot->gc_generation);
 	}
 	sums->gc_longest = max_u64(sums->gc_longest, longest);
 }

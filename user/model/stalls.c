@@ -22,9 +22,8 @@ static void find_known(const struct window *window, struct step *step)
 void stalls_join(const struct window *window, struct fbt_stalls *next, struct step *step)
 {
 	const struct fbt_step *record = &step->record;
-	struct fbt_stalls *own = &step->stalls.record, none = {
-		.gc_generation = FBT_GENERATION_UNKNOWN
-	};
+	struct fbt_stalls *own = &step->stalls.record,
+			  none = {.gc_generation = FBT_GENERATION_UNKNOWN};
 	bool is_own = next->tgid == record->tgid && next->tid == record->tid &&
 		      next->start_ns == record->start_ns;
 

@@ -7,8 +7,8 @@
 #include "model/window.h"
 
 /*
- * Sets step->stalls. next is the latest fbt_stalls that came, which belongs to this step or to none;
- * it is emptied. The calls of the step must be known or forgotten by now.
+ * Sets step->stalls. next is the latest fbt_stalls that came, which belongs to this step or to
+ * none; it is emptied. The calls of the step must be known or forgotten by now.
  */
 void stalls_join(const struct window *window, struct fbt_stalls *next, struct step *step);
 

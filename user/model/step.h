@@ -106,8 +106,8 @@ void step_split(const struct step *step, struct step_parts *parts);
 const char *step_part_name(enum step_part part, bool calls_known);
 
 /*
- * Of the parts, waiting for the GIL (of STEP_CALLS + FBT_FUTEX) and collecting garbage (of STEP_OWN;
- * of an interval from the begins to the ends of collections). 0 if it is not known.
+ * Of the parts, waiting for the GIL (of STEP_CALLS + FBT_FUTEX) and collecting garbage (of
+ * STEP_OWN; of an interval from the begins to the ends of collections). 0 if it is not known.
  */
 uint64_t step_gil_ns(const struct step *step, const struct step_parts *parts);
 uint64_t step_gc_ns(const struct step *step, const struct step_parts *parts);

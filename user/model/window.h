@@ -108,7 +108,7 @@ struct process {
 	uint64_t exit_ns; /* 0: still running when the window ended */
 	struct row_table table;
 	struct thread_table threads;
-	struct fbt_cpus cpus; /* its cpus are 0 if it is not known */
+	struct fbt_cpus cpus;	  /* its cpus are 0 if it is not known */
 	struct fbt_python python; /* its tgid is 0 if it runs no CPython that is known */
 	char *interpreter;	  /* the path of its file, or NULL */
 };

@@ -84,8 +84,8 @@ bool python_mapping_find(uint32_t tgid, struct mapping *found)
 	if (!python_use_is_there(tgid) || maps_read_quietly(tgid, &maps))
 		return false;
 	vec_for_each (mapping, &maps) {
-		bool is_library = is_interpreter(mapping) &&
-				  !strncmp(mapping_name(mapping), "lib", 3);
+		bool is_library =
+			is_interpreter(mapping) && !strncmp(mapping_name(mapping), "lib", 3);
 
 		if (!is_interpreter(mapping) || (is_found && !is_library))
 			continue;

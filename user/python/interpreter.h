@@ -27,8 +27,9 @@ struct python_interpreter {
 	uint32_t device_minor;
 	char *path; /* as the process sees it */
 	uint32_t minor;
-	uint64_t shift;	  /* of its code: ELF address minus file offset */
-	uint64_t address; /* of _PyRuntime, which has the GIL, and its size; 0: it is not exported */
+	uint64_t shift; /* of its code: ELF address minus file offset */
+	uint64_t
+		address; /* of _PyRuntime, which has the GIL, and its size; 0: it is not exported */
 	uint64_t size;
 	enum fbt_collector collector;
 	VEC(uint64_t) begins; /* file offsets */

@@ -100,8 +100,7 @@ static uint32_t causes_of(enum step_part part)
 	case STEP_CALLS + FBT_MMAP:
 		return BIT(ALLOCATION_CHURN) | BIT(THREAD_CHURN);
 	case STEP_CALLS + FBT_FUTEX:
-		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN) |
-		       BIT(GIL);
+		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN) | BIT(GIL);
 	case STEP_CALLS + FBT_IOCTL:
 		return BIT(DRIVER_CALLS);
 	case STEP_CALLS + FBT_READ:

@@ -117,7 +117,8 @@ int python_stalls__search(struct python_stalls *stalls, uint32_t tgid)
 		return 0;
 	file = find_file(stalls, tgid, &mapping);
 	if (file >= 0) {
-		const struct python_interpreter *interpreter = stalls->files.items[file].interpreter;
+		const struct python_interpreter *interpreter =
+			stalls->files.items[file].interpreter;
 
 		runtime.file = (size_t)file;
 		runtime.gil_start = python_interpreter_runtime(interpreter, &mapping);
@@ -139,10 +140,9 @@ static int add_places(place_vec *places, const struct python_interpreter *interp
 
 	/* The ends first: a begin without an end would be a collection that never ends. */
 	for (size_t i = 0; i < interpreter->ends.count && !err; i++)
-		err = vec_push(places, ((struct uprobe_place){
-					       .offset = interpreter->ends.items[i],
-					       .ref_ctr = interpreter->end_ref_ctr,
-					       .cookie = common | FBT_PROBE_END}));
+		err = vec_push(places, ((struct uprobe_place){.offset = interpreter->ends.items[i],
+							      .ref_ctr = interpreter->end_ref_ctr,
+							      .cookie = common | FBT_PROBE_END}));
 	for (size_t i = 0; i < interpreter->begins.count && !err; i++)
 		err = vec_push(places,
 			       ((struct uprobe_place){
@@ -186,8 +186,9 @@ void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all
 		return;
 	file = &stalls->files.items[runtime->file];
 	interpreter = file->interpreter;
-	if (runtime->gil_start && loader__set_runtime(stalls->live->loader, tgid, runtime->gil_start,
-						      runtime->gil_start + interpreter->size))
+	if (runtime->gil_start &&
+	    loader__set_runtime(stalls->live->loader, tgid, runtime->gil_start,
+				runtime->gil_start + interpreter->size))
 		runtime->gil_start = 0;
 	all |= !tgid_limit;
 	if (interpreter->collector == FBT_COLLECTOR_NONE || (all && file->is_probed))

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What CPython keeps its threads from, in processes that run it: waits for the GIL are told apart by
- * their addresses, and collections by probes on the interpreter. Nothing is loaded into a process.
+ * What CPython keeps its threads from, in processes that run it: waits for the GIL are told apart
+ * by their addresses, and collections by probes on the interpreter. Nothing is loaded into a
+ * process.
  */
 #ifndef FBT_TRACE_PYTHON_STALLS_H
 #define FBT_TRACE_PYTHON_STALLS_H
@@ -18,8 +19,8 @@ void python_stalls__free(struct python_stalls *stalls);
 int python_stalls__search(struct python_stalls *stalls, uint32_t tgid);
 
 /*
- * Begins to measure in a process with an interpreter. all: with links for all processes; tgid_limit:
- * else the process to limit a link to; 0: none. A failure is told by the report.
+ * Begins to measure in a process with an interpreter. all: with links for all processes;
+ * tgid_limit: else the process to limit a link to; 0: none. A failure is told by the report.
  */
 void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all,
 			   uint32_t tgid_limit);

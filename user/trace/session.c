@@ -52,8 +52,8 @@ static void send_stalls(const struct fbt_step *step, const struct process_sums *
 		.tgid = step->tgid,
 		.tid = step->tid,
 		.start_ns = step->start_ns,
-		.gil_ns = min_u64(sub_saturating(to->gil_ns, from->gil_ns),
-				  step->sums[FBT_FUTEX].ns),
+		.gil_ns =
+			min_u64(sub_saturating(to->gil_ns, from->gil_ns), step->sums[FBT_FUTEX].ns),
 		.gc_ns = sub_saturating(to->gc_ns, from->gc_ns),
 		.gc_longest_ns = now->gc_longest >> FBT_GC_SHIFT,
 		.gil_waits = (uint32_t)sub_saturating(to->gil_waits, from->gil_waits),

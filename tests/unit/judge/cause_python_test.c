@@ -57,10 +57,8 @@ static struct fbt_call *add_futex(struct fixture *fixture, uint64_t address, uin
 /* Time-outs of 5 ms, and a wait of 3 ms that a thread has ended which did so much meanwhile. */
 static struct fbt_wake *wait_for(struct fixture *fixture, int time_outs, uint32_t tid)
 {
-	struct fbt_wake wake = {.tgid = 7,
-				.tid = 7,
-				.nr = nr_of("clock_nanosleep"),
-				.waker_tid = tid};
+	struct fbt_wake wake = {
+		.tgid = 7, .tid = 7, .nr = nr_of("clock_nanosleep"), .waker_tid = tid};
 	struct fbt_call *call;
 
 	for (int i = 0; i < time_outs; i++) {

@@ -39,9 +39,20 @@ static void a_generation_may_be_on_the_stack(void **state)
 static void what_has_another_form_is_nowhere(void **state)
 {
 	static const char *const forms[] = {
-		"",		 "-4@",		  "-4@$2",   "-8@%rdi",	 "-1@%dil",
-		"-4@%xmm0",	 "-4@4(%rip)",	  "-4@(%",   "-4@4(rsp)", "-4@4(%rsp,%rax,4)",
-		"-4@gen(%rip)",	 "-4@%",	  "@",	     "-4@9999999999(%rsp)",
+		"",
+		"-4@",
+		"-4@$2",
+		"-8@%rdi",
+		"-1@%dil",
+		"-4@%xmm0",
+		"-4@4(%rip)",
+		"-4@(%",
+		"-4@4(rsp)",
+		"-4@4(%rsp,%rax,4)",
+		"-4@gen(%rip)",
+		"-4@%",
+		"@",
+		"-4@9999999999(%rsp)",
 	};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
