@@ -105,7 +105,12 @@ static __always_inline void end_gc(struct fbt_slot *slot, struct pt_regs *ctx, _
 		slot->stalls.gc_own_ns += own;
 }
 
-static __always_inline int pass_gc(struct pt_regs *ctx, __u64 cookie)
+/*
+ * Not inlined, so that its registers are not on the stack of handle_step when that calls others:
+ * older kernels allow 512 bytes in all. Static, because a global function cannot be given the
+ * context.
+ */
+static __noinline int pass_gc(struct pt_regs *ctx, __u64 cookie)
 {
 	struct fbt_hits *hits;
 	__u32 index, cpu = bpf_get_smp_processor_id();
