@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """An engine whose step is held up by its own interpreter: every 20th collects all garbage over a large heap,
-every 20th waits for a thread that keeps the GIL in C code, and every 20th makes so many objects that the
-interpreter collects by itself. Says ready, waits for its go, makes STEPS steps, and writes its own account, by
+every 20th makes so many objects that the interpreter collects by itself, and three of 20 wait for a thread that
+keeps the GIL: in C code that computes or sleeps, or in a collection. Says ready, waits for its go, makes STEPS steps, and writes its own account, by
 CLOCK_MONOTONIC: stalls.py TRUTH STEPS"""
 import ctypes, gc, json, os, select, sys, threading, time
 
 HOLD_US, SLEEP_US = 30000, 2000
-COLLECT, COMPUTE, SLEEP, MAKE = 3, 8, 13, 18  # of 20 steps
+COLLECT, COMPUTE, SLEEP, OTHER, MAKE = 3, 8, 13, 16, 18  # of 20 steps
 
 
 class Engine:
@@ -16,7 +16,7 @@ class Engine:
             x += i
         if n % 20 == COLLECT:
             collect(n)
-        elif n % 20 in (COMPUTE, SLEEP):
+        elif n % 20 in (COMPUTE, SLEEP, OTHER):
             wait(n)
         elif n % 20 == MAKE:
             make(n)
@@ -50,7 +50,7 @@ def make(n):
 
 
 def hold():
-    """Neither call lets go of the GIL; one is on a CPU meanwhile, the other is not."""
+    """None of these calls lets go of the GIL; one is not on a CPU meanwhile."""
     each = 200000
     start = time.monotonic_ns()
     sum(range(each))
@@ -61,10 +61,14 @@ def hold():
         wanted.wait()
         wanted.clear()
         start = time.monotonic_ns()
-        if how.pop() == COMPUTE:
+        what = how.pop()
+        if what == COMPUTE:
             sum(range(count))
-        else:
+        elif what == SLEEP:
             usleep(HOLD_US)
+        else:
+            gc.collect(2)
+            truth['others'] += 1
         holds.append([start, time.monotonic_ns()])
 
 
@@ -72,12 +76,12 @@ def collections():
     return sum(generation['collections'] for generation in gc.get_stats())
 
 
-truth = {'collect': {}, 'wait': {}}
+truth = {'collect': {}, 'wait': {}, 'others': 0}
 path, steps = sys.argv[1], int(sys.argv[2])
 usleep = ctypes.PyDLL(None).usleep
 wanted, ready, how, holds = threading.Event(), threading.Event(), [], []
 gc.disable()
-heap = [[i] for i in range(200000)]
+heap = [[i] for i in range(400000)]
 threading.Thread(target=hold, daemon=True).start()
 ready.wait()
 engine = Engine()
