@@ -89,6 +89,7 @@ static __always_inline void end_gc(struct fbt_slot *slot, struct pt_regs *ctx, _
 	if (!start || (!(cookie & FBT_PROBE_NO_SP) && PT_REGS_SP(ctx) < slot->gc_sp))
 		return;
 	slot->gc_start_ns = 0;
+	slot->gc_begin_ns = start;
 	slot->gc_end_ns = now;
 	slot->stalls.gc_ns += now - start;
 	slot->stalls.gc_count++;

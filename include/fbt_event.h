@@ -347,7 +347,7 @@ struct fbt_call {
 /* fbt_wake.flags */
 #define FBT_WAKE_LOCK 1 /* the waker gave back a lock, which it may have had all the time */
 #define FBT_WAKE_ALL  2 /* it woke all that waited, as the last thread at a barrier does */
-#define FBT_WAKE_GC   4 /* it collected the garbage of its interpreter during the wait */
+#define FBT_WAKE_GC   4 /* for most of the wait it collected the garbage of its interpreter */
 
 /*
  * Who ended a futex wait of a step, and what that thread did from the begin of the wait until it

@@ -227,9 +227,10 @@ struct fbt_slot {
 	struct fbt_slot_stalls step_stalls; /* the same when the step began */
 	__u64 gc_longest;		    /* of the step, or since it was last taken */
 	__u64 gc_start_ns;		    /* of the collection that runs; 0: none */
-	__u64 gc_end_ns;		    /* of the latest one */
-	__u64 gc_sp;			    /* the stack pointer at its begin; ~0: USDT */
-	__u64 gc_own_ns;		    /* the thread's own clock at its begin */
+	__u64 gc_begin_ns;		    /* of the latest one that has ended */
+	__u64 gc_end_ns;
+	__u64 gc_sp;	 /* the stack pointer at its begin; ~0: USDT */
+	__u64 gc_own_ns; /* the thread's own clock at its begin */
 	__u32 gc_generation;
 	__u32 call_gil; /* the open call waits for the GIL */
 } __attribute__((aligned(64)));
