@@ -13,6 +13,7 @@
 #include "frames.bpf.h"
 #include "handlers.bpf.h"
 #include "limits.bpf.h"
+#include "stalls.bpf.h"
 #include "team.bpf.h"
 
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
@@ -144,6 +145,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
+	struct fbt_ring_step *ring;
 	struct fbt_step *step;
 	__u64 start, delay;
 
@@ -164,23 +166,25 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	if (others.unsure || !is_sum_possible(&others, slot->step_others_ns) ||
 	    bpf_ktime_get_ns() - now > WALK_MAX_NS)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
-	step = bpf_ringbuf_reserve(&events, sizeof(*step), 0);
-	if (!step) {
+	ring = bpf_ringbuf_reserve(&events, sizeof(*ring), 0);
+	if (!ring) {
 		count_lost(FBT_LOST_STEPS);
 		goto out;
 	}
+	step = &ring->step;
 	fill_step(step, slot, task, start, now, end);
 	end_limits(&step->limits, slot, task, now, step->minor_faults | step->major_faults);
 	end_team(step, slot, task, start, now);
 	fill_faults(step, slot);
 	end_future(step, slot);
+	fill_stalls(&ring->stalls, slot, start);
 
 	step->other_syscall_ns = 0;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN) && others.ns > slot->step_others_ns)
 		step->other_syscall_ns = others.ns - slot->step_others_ns;
 	step->threads = others.threads;
 	step->header.flags = slot->step_flags;
-	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(ring, BPF_RB_NO_WAKEUP);
 out:
 	slot->step_last_ns = now - start;
 	/* Read the clock again, because the walk above is not part of the gap. */
@@ -427,6 +431,15 @@ static __always_inline void measure_gap(struct fbt_slot *slot, __u64 now,
 	slot->step_missed = 0;
 }
 
+/* Of the step before. */
+static __always_inline void forget_parts(struct fbt_slot *slot)
+{
+	forget_files(slot);
+	forget_handlers(slot);
+	forget_faults(slot);
+	begin_stalls(slot);
+}
+
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp, const struct fbt_control *c)
 {
@@ -464,9 +477,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	/* An untraced thread may have used this stack before: this thread's calls were not seen. */
 	if (!slot->step_end_ns)
 		forget_untraced_stack(task);
-	forget_files(slot);
-	forget_handlers(slot);
-	forget_faults(slot);
+	forget_parts(slot);
 	read_args(slot, ctx, cookie);
 	slot->step_turn = c->switched_ns >> TURN_SHIFT;
 	if (call_detail != FBT_DETAIL_PROBES &&

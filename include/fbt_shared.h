@@ -73,6 +73,21 @@ struct fbt_slot_handler {
 	__u64 base_ns; /* the time of handlers is the thread's own time minus this */
 };
 
+/*
+ * What a thread's CPython interpreter kept it from, since the thread is traced: see
+ * bpf/stalls.bpf.h. Only the thread adds to it; others read it.
+ */
+struct fbt_slot_stalls {
+	__u64 gil_ns;
+	__u64 gil_waits;
+	__u64 gc_ns;
+	__u64 gc_own_ns; /* in steps only */
+	__u64 gc_count;
+};
+
+/* The longest collection: its ns << FBT_GC_SHIFT | its generation, in one word. */
+#define FBT_GC_SHIFT 2
+
 /* In fbt_slot.call_flags only: the call is a futex wait that was noted (bpf/wakes.bpf.h). */
 #define FBT_CALL_NOTED (1u << 31)
 
@@ -217,6 +232,16 @@ struct fbt_slot {
 	__u64 unseen_sp;
 	__u64 unseen_return;
 	__u64 away_sp; /* the call that begins there leaves by a jump that is not followed */
+	struct fbt_slot_stalls stalls;
+	struct fbt_slot_stalls step_stalls; /* the same when the step began */
+	__u64 gc_longest;		    /* of the step, or since it was last taken */
+	__u64 gc_start_ns;		    /* of the collection that runs; 0: none */
+	__u64 gc_begin_ns;		    /* of the latest one that has ended */
+	__u64 gc_end_ns;
+	__u64 gc_sp;	 /* the stack pointer at its begin; ~0: USDT */
+	__u64 gc_own_ns; /* the thread's own clock at its begin */
+	__u32 gc_generation;
+	__u32 call_gil; /* the open call waits for the GIL */
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -236,6 +261,19 @@ struct fbt_target_state {
 	__u32 exits_done;
 	__u32 sites_of; /* process that it was forked from, with the same code; 0 after execve */
 	__u32 reserved;
+};
+
+/* A step in the event ring, with what is sent right before it. */
+struct fbt_ring_step {
+	struct fbt_step step; /* header.size is that of fbt_step */
+	struct fbt_stalls stalls;
+};
+
+/* The map runtimes: by process, where its interpreter's locks lie. */
+#define FBT_RUNTIMES 1024
+struct fbt_runtime {
+	__u64 start;
+	__u64 end;
 };
 
 /* One syscall in a call ring. */
@@ -554,6 +592,16 @@ struct fbt_rate_inside {
 #define FBT_PROBE_AT_BEGIN (1u << 29) /* with JUMP: it is where the begin is probed too */
 #define FBT_PROBE_KIND	   0xffffu
 #define FBT_PROBE_SP_SHIFT 32
+/*
+ * The collector of a CPython interpreter. Instead of a kind, the low 16 bits say where the
+ * generation is at its begin: in the register of that number (FBT_GC_REGISTERS), or in memory at it
+ * plus the high 32 bits, which a USDT probe does not need for its stack pointer.
+ */
+#define FBT_PROBE_GC	    (1u << 30)
+#define FBT_PROBE_GC_MEMORY FBT_PROBE_TAIL
+#define FBT_GC_NOWHERE	    0
+#define FBT_GC_REGISTERS    1  /* and more: those of x86-64 in the order of DWARF */
+#define FBT_GC_SECOND	    17 /* the second argument of a function */
 
 /*
  * The high 32 bits of the cookie of an FBT_PROBE_JUMP through a register or memory (x86-64): where

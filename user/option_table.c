@@ -288,9 +288,9 @@ const struct option_row option_table[] = {
 	 "inject: load the shim into processes that run without it (default: auto)",
 	 WORD(gpu.mode, gpu_modes)},
 	{"python", 0, OPTION_COMMON, "MODE",
-	 "Python step functions: auto (of processes that have libferrum_python.so), off, or "
-	 "inject: "
-	 "load it into processes that run without it (default: auto)",
+	 "Python step functions: auto (of processes that have libferrum_python.so), off (not even "
+	 "waits for the GIL and garbage collections are measured), or inject: load it into "
+	 "processes that run without it (default: auto)",
 	 WORD(python, python_modes)},
 	{"inject-timeout", 0, OPTION_MORE, "TIME",
 	 "With --gpu=inject or --python=inject: give up if no suitable thread is found within this "

@@ -111,8 +111,9 @@ struct cause {
 	struct fbt_stop stop; /* who stopped it, or the thread that it waited for: cause_has_stop */
 	uint32_t step_tid;    /* the step's own thread */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
+	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*
-	 * LOCK_CONTENTION, LATE_THREAD, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: the
+	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: the
 	 * thread that the step waited for longest, of the waits in that part of the step. tid 0:
 	 * none is known.
 	 */
@@ -153,6 +154,10 @@ struct cause {
  *   of its growth.
  * - MEMORY_LIMIT: that part is PAGE_FAULTS, OFF_CPU, or COMPUTE with faults that waited for a disk,
  *   and the cgroups reached their memory limit at least once per 128 page faults of the step.
+ *
+ * GIL: each wait counts, whatever the holder did meanwhile. Waiters ask for the GIL in turns, so
+ * all waits of a row but the last one time out: only the last one names a thread that held the GIL
+ * long.
  */
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,

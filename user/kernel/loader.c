@@ -402,6 +402,17 @@ int loader__add_target(struct loader *loader, uint32_t tgid)
 	return err == -EEXIST ? 0 : err;
 }
 
+int loader__set_runtime(struct loader *loader, uint32_t tgid, uint64_t start, uint64_t end)
+{
+	struct fbt_runtime runtime = {.start = start, .end = end};
+	int fd = bpf_map__fd(loader->skel->maps.runtimes);
+
+	if (start == end)
+		return bpf_map_delete_elem(fd, &tgid);
+	loader->skel->bss->has_runtimes = 1;
+	return bpf_map_update_elem(fd, &tgid, &runtime, BPF_ANY);
+}
+
 void loader__remove_target(struct loader *loader, uint32_t tgid)
 {
 	bpf_map_delete_elem(bpf_map__fd(loader->skel->maps.targets), &tgid);

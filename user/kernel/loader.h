@@ -46,6 +46,12 @@ int loader__attach_syscalls(struct loader *loader);
 int loader__add_target(struct loader *loader, uint32_t tgid);
 void loader__remove_target(struct loader *loader, uint32_t tgid);
 
+/*
+ * Where the locks of a process's interpreter lie: from now on waits for them are told apart. An
+ * empty range: there is none any more.
+ */
+int loader__set_runtime(struct loader *loader, uint32_t tgid, uint64_t start, uint64_t end);
+
 /* For step probes: their program, and the owner of the probes that apply to every process. */
 struct uprobes *loader__uprobes(struct loader *loader);
 bool loader__has_multi(const struct loader *loader); /* uprobe_multi links, or else perf uprobes */

@@ -144,6 +144,32 @@ static void add_rows(struct process_sums *sums, const struct fbt_sum *rows)
 	}
 }
 
+/*
+ * The longest collection is taken: it counts once. An open one counts in each interval by then. A
+ * thread with steps keeps its own.
+ */
+static void add_stalls(struct process_sums *sums, struct fbt_slot *slot, uint64_t now_ns)
+{
+	uint64_t gc_start_ns = __atomic_load_n(&slot->gc_start_ns, __ATOMIC_RELAXED), longest = 0;
+	uint64_t start_ns = __atomic_load_n(&slot->start_ns, __ATOMIC_RELAXED);
+	bool is_live = slot->state == FBT_SLOT_LIVE;
+
+	sums->stalls.gil_ns += slot->stalls.gil_ns;
+	sums->stalls.gil_waits += slot->stalls.gil_waits;
+	sums->stalls.gc_ns += slot->stalls.gc_ns;
+	sums->stalls.gc_count += slot->stalls.gc_count;
+	if (is_live && start_ns && start_ns < now_ns && slot->call_gil)
+		sums->stalls.gil_ns += now_ns - start_ns;
+	if (!slot->step_start_ns)
+		longest = __atomic_exchange_n(&slot->gc_longest, 0, __ATOMIC_RELAXED);
+	if (is_live && gc_start_ns && gc_start_ns < now_ns) {
+		sums->stalls.gc_ns += now_ns - gc_start_ns;
+		longest = max_u64(longest,
+				  (now_ns - gc_start_ns) << FBT_GC_SHIFT | slot->gc_generation);
+	}
+	sums->gc_longest = max_u64(sums->gc_longest, longest);
+}
+
 bool slots_add(const struct shared *shared, uint32_t index, uint64_t now_ns,
 	       struct process_sums *sums)
 {
@@ -164,6 +190,7 @@ bool slots_add(const struct shared *shared, uint32_t index, uint64_t now_ns,
 			     ns == fbt_busy_ns(busy, start);
 	}
 	add_rows(sums, rows);
+	add_stalls(sums, &shared->slots[index], now_ns);
 	if (start) {
 		nr = nr < FBT_NR_COUNT ? nr : FBT_NR_COUNT - 1;
 		sums->unfinished[nr]++;

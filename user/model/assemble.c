@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "model/event.h"
 #include "model/futures.h"
+#include "model/stalls.h"
 #include "model/stop_table.h"
 
 /* Pending calls: a queue per thread, and the threads of each process. */
@@ -496,6 +497,7 @@ struct assembler {
 	uint64_t latest_ns; /* latest time in any record */
 	uint64_t kind_steps[FBT_KIND_COUNT];
 	struct stop_table stops;
+	struct fbt_stalls stalls; /* those of the next step */
 };
 
 /*
@@ -702,6 +704,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	stop_table_join(&assembler->stops, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
+	stalls_join(window, &assembler->stalls, &step);
 	if (record->kind && record->header.flags & FBT_STEP_POLL)
 		result =
 			futures__take(assembler->futures, &step, &window->late_polls[record->kind]);
@@ -827,6 +830,12 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return window__set_tails(assembler->window, (const struct fbt_tails *)event,
 					 (const char *const[WAYS_NAMES]){decode_string(event, 0),
 									 decode_string(event, 1)});
+	case FBT_EVENT_PYTHON:
+		return window__set_python(assembler->window, (const struct fbt_python *)event,
+					  decode_string(event, 0));
+	case FBT_EVENT_STALLS:
+		assembler->stalls = *(const struct fbt_stalls *)event;
+		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
 		return 0;

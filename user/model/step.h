@@ -24,6 +24,13 @@ struct step_class {
 	uint64_t usual_ns; /* length of its steps; 0: not known, or step is not a slowest one */
 };
 
+/* What a CPython interpreter kept the step from. What is not known is 0. */
+struct step_stalls {
+	bool gil_known;
+	bool gc_known;
+	struct fbt_stalls record;
+};
+
 struct step {
 	uint64_t number;      /* 1, 2, … in the window, in the order in which steps ended */
 	uint64_t kind_number; /* the same among the steps of its kind */
@@ -40,6 +47,7 @@ struct step {
 	 */
 	struct fbt_stop stop;
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
+	struct step_stalls stalls;
 };
 
 /* Where the time of a step can go. */
@@ -100,6 +108,13 @@ void step_split(const struct step *step, struct step_parts *parts);
  * then.
  */
 const char *step_part_name(enum step_part part, bool calls_known);
+
+/*
+ * Of the parts, waiting for the GIL (of STEP_CALLS + FBT_FUTEX) and collecting garbage (of
+ * STEP_OWN; of an interval from the begins to the ends of collections). 0 if it is not known.
+ */
+uint64_t step_gil_ns(const struct step *step, const struct step_parts *parts);
+uint64_t step_gc_ns(const struct step *step, const struct step_parts *parts);
 
 uint64_t step_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);

@@ -108,7 +108,9 @@ struct process {
 	uint64_t exit_ns; /* 0: still running when the window ended */
 	struct row_table table;
 	struct thread_table threads;
-	struct fbt_cpus cpus; /* its cpus are 0 if it is not known */
+	struct fbt_cpus cpus;	  /* its cpus are 0 if it is not known */
+	struct fbt_python python; /* its tgid is 0 if it runs no CPython that is known */
+	char *interpreter;	  /* the path of its file, or NULL */
 };
 
 struct thread {
@@ -167,6 +169,9 @@ int window__add_file(struct window *window, const struct fbt_file *record, const
 
 /* The process, added without a name if it is not known. NULL if it is not kept but only counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);
+
+/* The interpreter of a process; path is copied. 0 or -ENOMEM. */
+int window__set_python(struct window *window, const struct fbt_python *record, const char *path);
 
 /* These two also work for processes that are not kept. */
 void window__end_process(struct window *window, uint32_t tgid, uint64_t end_ns);

@@ -464,6 +464,27 @@ static void add_parts(struct json_fields *stage_us, const struct step *step, uin
 	json_fields_uint(stage_us, step_part_name(STEP_OWN, with_calls), total_us);
 }
 
+/* Of the parts futex_net and own, what CPython did: absent where it was not measured. */
+static void add_stalls(struct json_fields *shape, struct json_fields *stage_us,
+		       const struct step *step)
+{
+	const struct fbt_stalls *stalls = &step->stalls.record;
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	if (step->stalls.gil_known)
+		json_fields_uint(stage_us, "gil", step_gil_ns(step, &parts) / NS_PER_US);
+	if (!step->stalls.gc_known)
+		return;
+	json_fields_uint(stage_us, "gc", step_gc_ns(step, &parts) / NS_PER_US);
+	json_fields_uint(shape, "gc_collections", stalls->gc_count);
+	if (!stalls->gc_longest_ns)
+		return;
+	json_fields_uint(stage_us, "gc_longest", stalls->gc_longest_ns / NS_PER_US);
+	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		json_fields_uint(shape, "gc_generation", stalls->gc_generation);
+}
+
 static void add_step_times(struct json_fields *stage_us, const struct window *window,
 			   const struct step *step)
 {
@@ -615,6 +636,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 	add_polls(&shape, record);
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
+	add_stalls(&shape, &stage_us, step);
 	if (step->gpu)
 		jsonl_gpu_add_to_step(&shape, &stage_us, step);
 	return put_event(jsonl, "step_prof", &shape, &stage_us);

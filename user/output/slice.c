@@ -192,6 +192,24 @@ static void add_parts(struct json_fields *fields, const struct step *step)
 			json_fields_uint(fields, names[i], parts.ns[i] / NS_PER_US);
 }
 
+/* What CPython did in two of these parts: left out like them. */
+static void add_stalls(struct json_fields *fields, const struct step *step)
+{
+	const struct fbt_stalls *stalls = &step->stalls.record;
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	if (step_gil_ns(step, &parts) >= NS_PER_US)
+		json_fields_uint(fields, "gil_us", step_gil_ns(step, &parts) / NS_PER_US);
+	if (!stalls->gc_count && step_gc_ns(step, &parts) < NS_PER_US)
+		return;
+	json_fields_uint(fields, "gc_us", step_gc_ns(step, &parts) / NS_PER_US);
+	json_fields_uint(fields, "gc_collections", stalls->gc_count);
+	json_fields_uint(fields, "gc_longest_us", stalls->gc_longest_ns / NS_PER_US);
+	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		json_fields_uint(fields, "gc_generation", stalls->gc_generation);
+}
+
 /*
  * What other threads did. Times below a microsecond are left out, and times that were not measured.
  */
@@ -282,6 +300,7 @@ void step_args_fill(struct step_args *args, const struct window *window, const s
 	fields->count = 0;
 	add_figures(fields, step);
 	add_parts(fields, step);
+	add_stalls(fields, step);
 	add_others(fields, &step->record);
 	if (step->gpu)
 		add_gpu(fields, step->gpu);

@@ -105,7 +105,7 @@ static uint32_t causes_of(enum step_part part)
 	case STEP_CALLS + FBT_MMAP:
 		return BIT(ALLOCATION_CHURN) | BIT(THREAD_CHURN);
 	case STEP_CALLS + FBT_FUTEX:
-		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN);
+		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN) | BIT(GIL);
 	case STEP_CALLS + FBT_IOCTL:
 		return BIT(DRIVER_CALLS);
 	case STEP_CALLS + FBT_READ:
@@ -263,8 +263,11 @@ static const char *room_words(const struct room *room, char text[96])
 	return text;
 }
 
-static const char *part_advice(enum step_part part)
+static const char *part_advice(const struct tally_kind *kind, enum step_part part)
 {
+	if (part == STEP_CALLS + FBT_FUTEX && kind->stalls.gil_ns > kind->parts_ns[part] / 2)
+		return "most of it waiting for the GIL: find out which threads compute in Python, "
+		       "or keep the GIL in C code (--detail all shows their calls)";
 	switch ((int)part) {
 	case STEP_FAULTS:
 	case STEP_DISK_WAIT:
@@ -301,7 +304,7 @@ static void write_part(const struct report *report, const struct report_finding 
 	report_line(report, STYLE_WARN, "! %.0f %% of the time of %s (%s) was spent %s%s%s%s: %s",
 		    finding->percent, name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
 		    report_part_words(kind, finding->part), is_call ? " calls" : "",
-		    room_words(&finding->room, room), part_advice(finding->part));
+		    room_words(&finding->room, room), part_advice(kind, finding->part));
 }
 
 static void write_threads(const struct report *report, const struct report_finding *finding)

@@ -644,6 +644,7 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 	write_stats(json, "gap", kind->gap);
 	write_other_calls(json, kind);
 	write_team(json, kind);
+	report_json_stalls(json, kind);
 	write_args(json, &report->window->kinds[index], kind);
 	write_slowest(json, kind);
 	write_gpu_kind(json, report, index);
@@ -728,6 +729,7 @@ static void write_process(struct json *json, const struct window *window,
 	if (window__traces_calls(window))
 		write_table(json, window, process);
 	write_threads(json, window, &process->threads);
+	report_json_python(json, window, process);
 	json_object_end(json);
 }
 

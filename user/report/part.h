@@ -92,6 +92,12 @@ const char *report_thread_name(const struct report *report, const struct fbt_thr
 void report_gpu_headline(const struct report *report);
 void report_gpu_kind(const struct report *report, int kind);
 
+/* What of Python is measured in which process; in JSON, of one, and the figures of a kind. */
+void report_python(const struct report *report);
+void report_json_python(struct json *json, const struct window *window,
+			const struct process *process);
+void report_json_stalls(struct json *json, const struct tally_kind *kind);
+
 /*
  * report_gpu_warnings: reasons to doubt GPU figures. report_gpu_about: where they come from, or why
  * there are none.

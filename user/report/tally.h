@@ -179,6 +179,18 @@ struct tally_class {
 	struct tail *tail;
 };
 
+/* What CPython did in the steps in which that was measured. */
+struct tally_stalls {
+	uint64_t gil_steps;
+	uint64_t gil_ns; /* of the time in futex */
+	uint64_t gil_waits;
+	uint64_t gc_steps;
+	uint64_t gc_ns; /* of own code */
+	uint64_t gc_count;
+	uint64_t gc_longest_ns;
+	uint32_t gc_generation; /* of the longest one */
+};
+
 struct tally_kind {
 	uint64_t steps;
 	uint64_t ends[TALLY_ENDS]; /* by enum fbt_step_end */
@@ -211,6 +223,7 @@ struct tally_kind {
 	uint64_t team_delay_ns;
 	uint32_t threads_max;
 	uint64_t polls; /* 0: its steps are no futures */
+	struct tally_stalls stalls;
 	struct tally_arg args[FBT_ARG_COUNT];
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
 };

@@ -573,6 +573,7 @@ static void write_about(const struct report *report)
 	write_window(report);
 	write_lost(report);
 	report_gpu_about(report);
+	report_python(report);
 	write_cost(report);
 	write_notes(report);
 	for (size_t i = 0; report->files && report->files[i]; i++)

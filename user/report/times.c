@@ -159,6 +159,19 @@ static void write_heading(const struct report *report, const struct tally_kind *
 			    "total");
 }
 
+/* What CPython did in the part of the row above. */
+static void write_stalls(const struct report *report, const struct tally_kind *kind,
+			 enum step_part part)
+{
+	const struct tally_stalls *stalls = &kind->stalls;
+	struct fbt_sum collections = {.calls = stalls->gc_count, .max_ns = stalls->gc_longest_ns};
+
+	if (part == STEP_OWN && (stalls->gc_ns || stalls->gc_count))
+		write_row(report, kind, "of it GC", stalls->gc_ns, &collections);
+	if (part == STEP_CALLS + FBT_FUTEX && stalls->gil_ns)
+		write_row(report, kind, "of it GIL", stalls->gil_ns, NULL);
+}
+
 /* All categories of calls together. */
 static void write_all_calls(const struct report *report, const struct tally_kind *kind)
 {
@@ -180,6 +193,7 @@ void report_times(const struct report *report, int index)
 
 	write_heading(report, kind);
 	write_row(report, kind, report_part(kind, STEP_OWN), kind->parts_ns[STEP_OWN], NULL);
+	write_stalls(report, kind, STEP_OWN);
 	sort_parts(kind, order);
 	for (int i = 0; i < STEP_PARTS - 1; i++) {
 		enum step_part part = (enum step_part)order[i];
@@ -187,6 +201,7 @@ void report_times(const struct report *report, int index)
 
 		if (kind->parts_ns[part] || (sum && sum->calls))
 			write_row(report, kind, report_part(kind, part), kind->parts_ns[part], sum);
+		write_stalls(report, kind, part);
 	}
 	if (traced)
 		write_all_calls(report, kind);

@@ -15,6 +15,7 @@
 #include "shim/library.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
+#include "trace/python_stalls.h"
 #include "trace/text_rates.h"
 
 /* Kind 0 is the interval; the last kind is used for calibration. */
@@ -24,6 +25,7 @@ struct steps_found {
 	const struct live *live;
 	struct target_options target_options;
 	struct python_steps *python;
+	struct python_stalls *stalls;
 	function_vec functions; /* functions[i] is kind i + 1 */
 	VEC(uint32_t) tgids;	/* for each function, the process in which it was found first */
 	size_t described;
@@ -43,8 +45,9 @@ struct steps_found *steps_found__new(const struct live *live)
 	found->live = live;
 	found->target_options = target_options_of(live->options);
 	found->python = python_steps__new(live->options->specs.items, live->options->specs.count);
-	if (!found->python) {
-		free(found);
+	found->stalls = python_stalls__new(live);
+	if (!found->python || !found->stalls) {
+		steps_found__free(found);
 		return NULL;
 	}
 	return found;
@@ -54,6 +57,7 @@ void steps_found__free(struct steps_found *found)
 {
 	if (!found)
 		return;
+	python_stalls__free(found->stalls);
 	python_steps__free(found->python);
 	step_functions_free(&found->functions);
 	vec_free(&found->tgids);
@@ -206,6 +210,7 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	if (added >= 0)
 		added = add_python(found, traced, added);
 	err = take_functions(found, before, traced);
+	err = err ? err : python_stalls__search(found->stalls, traced->tgid);
 	if (added < 0)
 		return added;
 	return err ? err : added;
@@ -332,6 +337,8 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 
 	for (size_t i = 0; i < count && !err; i++)
 		err = set_args(found, probes[i].kind - 1);
+	python_stalls__attach(found->stalls, traced->tgid, steps_found__probes_all(found),
+			      steps_found__link_tgid(found, traced));
 	if (!err && count)
 		err = attach_probes(found, links, probes, count,
 				    steps_found__link_tgid(found, traced));
@@ -350,6 +357,7 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 void steps_found__beat(struct steps_found *found, uint64_t now_ns)
 {
 	python_steps__beat(found->python, now_ns);
+	python_stalls__turn(found->stalls, now_ns);
 }
 
 void steps_found__disarm(struct steps_found *found)
@@ -360,6 +368,12 @@ void steps_found__disarm(struct steps_found *found)
 void steps_found__forget(struct steps_found *found, uint32_t tgid)
 {
 	python_steps__forget(found->python, tgid);
+	python_stalls__forget(found->stalls, tgid);
+}
+
+void steps_found__forget_interpreter(struct steps_found *found, uint32_t tgid)
+{
+	python_stalls__forget(found->stalls, tgid);
 }
 
 void steps_found__detach(struct traced *traced, bool replace)

@@ -42,6 +42,9 @@ void steps_found__beat(struct steps_found *found, uint64_t now_ns);
 void steps_found__disarm(struct steps_found *found);
 void steps_found__forget(struct steps_found *found, uint32_t tgid);
 
+/* The process runs another program: what is measured of its interpreter is looked for anew. */
+void steps_found__forget_interpreter(struct steps_found *found, uint32_t tgid);
+
 /*
  * Detaches the probes of one process, but not those for all processes. replace: detach them only
  * after the next attach has attached new ones.
