@@ -27,7 +27,7 @@ in_range="t[1] - 1 <= s['us']['total'] <= t[2]"
 for name in by_throw by_far by_own $tail; do
 	fact "$name: every call is a step" "len([s for s in S if s['kind'] == '$name']) == len(T['$name']) > 600"
 	fact "$name: those that returned have, and are as long as their calls" \
-		"all(s['end'] == 'return' and $in_range for s, t in $(pairs $name) if not t[0])"
+		"all(s['end'] == 'return' and $in_range for s, t in $(pairs "$name") if not t[0])"
 done
 fact 'caught farther out: those that were thrown are marked' \
 	"all(s['end'] == 'unwound' for s, t in $(pairs by_far) if t[0]) and any(t[0] for t in T['by_far'])"
@@ -35,7 +35,7 @@ fact 'caught within: none is marked' "not any(t[0] for t in T['by_own'])"
 # Where the handler goes on behind the call, control is back in the caller there.
 for name in by_throw $tail; do
 	fact "$name: caught by the caller: those are marked, or as long as until the handler is done" \
-		"all(s['end'] == 'unwound' or s['end'] == 'return' and $in_range for s, t in $(pairs $name) if t[0])"
+		"all(s['end'] == 'unwound' or s['end'] == 'return' and $in_range for s, t in $(pairs "$name") if t[0])"
 done
 fact 'the end of the thread is that of the step, which is marked' \
 	"[s['end'] for s in S if s['kind'] == 'by_exit'] == (['return'] * (T['exits'] - 1) + ['exited']) * T['threads']"

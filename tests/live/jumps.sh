@@ -54,7 +54,7 @@ expect_followed()
 		"(lambda k: k['call_sites'] == 0 and k['exits'] == $4)($(row "$2"))"
 }
 
-program=$FBT_BUILD/tests/live_follow
+program=$FBT_BUILD/tests/live_jumps
 # Several, where the compiler does not make one of them.
 exits=$(objdump -d --disassemble=leaf "$program" | grep -cE '\sret')
 for name in by_jump by_plt by_got by_two by_branch by_register by_memory by_even by_deep by_throw by_hot; do
@@ -62,7 +62,7 @@ for name in by_jump by_plt by_got by_two by_branch by_register by_memory by_even
 done
 
 while read -r from name calls places times; do
-	trace_steps "follow $from $name $calls" "$name"
+	trace_steps "jumps $from $name $calls" "$name"
 	expect_followed "$from" "$name" "$calls" "$places" "$times"
 done <<END
 nowhere by_jump 3000 $exits
@@ -78,19 +78,19 @@ shared by_memory 5000 $((exits + 1))
 END
 
 # What it jumps to calls nobody, but it calls that itself, and itself too.
-trace_steps 'follow nowhere by_deep 300 -1 5000' by_deep
+trace_steps 'jumps nowhere by_deep 300 -1 5000' by_deep
 fact 'recursion: every outer call is a step, or counted as not traced, as are those within' \
 	"100 < len($(steps by_deep)) == len(S) <= 300 <= len(S) + $(row by_deep)['untraced_steps']"
 fact 'recursion: each step is as long as its call' "$(in_range by_deep)"
 
-trace_steps 'follow nowhere by_throw 3001' by_throw
+trace_steps 'jumps nowhere by_throw 3001' by_throw
 fact 'longjmp: those that it left are marked' \
 	"abs(len($(steps by_throw unwound)) - len(S) / 3) <= 2 and len(S) > 100"
 fact 'longjmp: the others have returned' "len($(steps by_throw unwound)) + len($(steps by_throw)) == len(S)"
 fact 'longjmp: none of these is short' "min(s['us']['total'] for s in $(steps by_throw)) >= 20"
 
 # The first calls of the second function are not traced: until then the stub leads into the linker.
-trace_steps 'follow nowhere by_late 3000' by_late
+trace_steps 'jumps nowhere by_late 3000' by_late
 fact 'bound later: every call is a step, or counted as not traced' \
 	"len($(steps by_late)) == len(S) and len(S) + $(row by_late)['untraced_steps'] == 3000"
 fact 'bound later: calls of both are steps' \
@@ -98,7 +98,7 @@ fact 'bound later: calls of both are steps' \
 fact 'bound later: each step is as long as its call' "$(in_range by_late)"
 
 follow=-f
-trace_steps 'follow forked by_memory 2000' by_memory
+trace_steps 'jumps forked by_memory 2000' by_memory
 follow=
 fact 'children: every call of the parent is a step, or counted as not traced' \
 	"len([s for s in S if s['pid'] == $ENGINE]) + $(row by_memory)['untraced_steps'] == 2000 and len(S) > 100"
@@ -106,7 +106,7 @@ fact 'children: each call of theirs is a step' "len([s for s in S if s['pid'] !=
 fact 'children: and is as long' "all(s['us']['total'] >= 20 and s['end'] == 'return' for s in S)"
 
 # Both are step functions: the call of the second is a part of the first's.
-trace_steps 'follow nowhere by_two 3000' by_two by_jump
+trace_steps 'jumps nowhere by_two 3000' by_two by_jump
 fact 'into a step function: every call is a step, or counted as not traced' \
 	"len($(steps by_two)) + $(row by_two)['untraced_steps'] == 3000 and len($(steps by_two)) > 100"
 fact 'into a step function: that is none of its own, or marked' \
@@ -114,9 +114,9 @@ fact 'into a step function: that is none of its own, or marked' \
 fact 'into a step function: none is short' "min(s['us']['total'] for s in $(steps by_two)) >= 20"
 
 # Others call what it jumps to.
-trace_steps 'follow nowhere by_hot 2000 1000' by_hot
+trace_steps 'jumps nowhere by_hot 2000 1000' by_hot
 expect_followed 'sometimes called by others:' by_hot 2000 1
-trace_steps 'follow nowhere by_hot 10000 0' by_hot
+trace_steps 'jumps nowhere by_hot 10000 0' by_hot
 fact 'all the time: its steps are counted as not traced, but for the first ones' \
 	"len(S) + $(row by_hot)['untraced_steps'] == 10000 and len(S) < 5000"
 fact 'all the time: no return is probed any more' "$(row by_hot)['exits'] == 0"
