@@ -131,6 +131,19 @@ else
 	has 'stripped: so does its text' "$TMP/report" 'garbage collections are not'
 fi
 
+# So many collections that their probes would cost too much.
+/usr/bin/python3 -c 'import gc
+while True: gc.collect(0)' &
+hot=$!
+rm -f "${OUT:?}".*
+RATE_GUARD=0.1 run_tool -p $hot
+wait_attached "$TOOL"
+holds 'often: the probes are removed' wait_for 60 grep -q 'collections are not measured any more' "$OUT.err"
+stop_tool
+kill $hot
+fact 'often: the report says so' 'R["processes"][0]["python"]["collections"] == "off"'
+fact 'often: and nothing is told of later intervals' "'gc' in S[0]['us'] and 'gc' not in S[-1]['us']"
+
 # Neither is anything with --python=off.
 preload='' trace_stalls /usr/bin/python3 --python=off
 fact 'off: nothing is measured' "not any('gc' in s['us'] or 'gil' in s['us'] for s in S)"

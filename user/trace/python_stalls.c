@@ -266,22 +266,25 @@ static void switch_off(struct python_stalls *stalls, uint64_t collections)
 		file->interpreter->collector = FBT_COLLECTOR_OFF;
 }
 
+static void guard(struct python_stalls *stalls, uint64_t now_ns)
+{
+	uint64_t collections = count_collections(stalls);
+	uint64_t count = collections - stalls->collections;
+
+	if (stalls->turn_ns && is_too_much(stalls, count, now_ns + TURN_NS - stalls->turn_ns))
+		switch_off(stalls, count);
+	stalls->collections = collections;
+	stalls->turn_ns = now_ns + TURN_NS;
+}
+
 void python_stalls__turn(struct python_stalls *stalls, uint64_t now_ns)
 {
-	uint64_t collections, passed_ns;
-
+	if (now_ns >= stalls->turn_ns)
+		guard(stalls, now_ns);
 	vec_for_each (runtime, &stalls->runtimes) {
 		if (runtime->time_ns && !runtime->is_sent)
 			send(stalls, runtime);
 	}
-	if (now_ns < stalls->turn_ns)
-		return;
-	collections = count_collections(stalls);
-	passed_ns = now_ns + TURN_NS - stalls->turn_ns;
-	if (stalls->turn_ns && is_too_much(stalls, collections - stalls->collections, passed_ns))
-		switch_off(stalls, collections - stalls->collections);
-	stalls->collections = collections;
-	stalls->turn_ns = now_ns + TURN_NS;
 }
 
 void python_stalls__forget(struct python_stalls *stalls, uint32_t tgid)
