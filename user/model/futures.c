@@ -380,10 +380,12 @@ int futures__end_process(struct futures *futures, uint32_t tgid, uint64_t time_n
 
 int futures__flush(struct futures *futures, uint64_t time_ns)
 {
-	struct future *future;
+	struct future *future = TAILQ_FIRST(&futures->all), *next;
 	int err = 0;
 
-	while ((future = TAILQ_FIRST(&futures->all)))
+	for (; future; future = next) {
+		next = TAILQ_NEXT(future, in_all);
 		keep_first(&err, end_at(futures, future, time_ns, FBT_END_TRUNCATED));
+	}
 	return err;
 }
