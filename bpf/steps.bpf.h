@@ -727,29 +727,32 @@ static __always_inline int pass_exit(struct pt_regs *ctx, __u64 cookie, const st
 {
 	__u64 sp = PT_REGS_SP(ctx);
 	struct fbt_hits *hits = current_hits();
-	__u32 index;
-	struct fbt_slot *slot = current_slot(&index);
-	__u32 kind = cookie & (FBT_KIND_COUNT - 1),
-	      end = c->closed ? FBT_END_TRUNCATED : FBT_END_RETURN;
-	bool is_end = slot && slot->step_start_ns && sp >= slot->step_sp;
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1);
+	__u32 end = c->closed ? FBT_END_TRUNCATED : FBT_END_RETURN, index;
+	struct fbt_slot *slot;
 
 	if (!hits)
 		return 0;
 	count_hit(cookie);
+	slot = current_slot(&index);
+	/* Linux 5.15 loses track of what is not compared at once. */
+	if (!slot)
+		goto stranger;
 	if (cookie & FBT_PROBE_AT_BEGIN)
-		return slot ? pass_jump(ctx, slot, cookie) : 0;
-	if (is_end)
-		__sync_fetch_and_add(&hits->confirmed[kind], 1);
-	else
-		__sync_fetch_and_add(&hits->strangers[kind], 1);
-	if (!is_end)
-		return 0;
+		return pass_jump(ctx, slot, cookie);
+	if (!slot->step_start_ns || sp < slot->step_sp)
+		goto stranger;
+	__sync_fetch_and_add(&hits->confirmed[kind], 1);
 	if (sp > slot->step_sp || is_frame_left(ctx, slot->step_sp, slot->step_return))
 		end = FBT_END_UNWOUND;
 	else if (cookie & FBT_PROBE_JUMP)
 		return pass_jump(ctx, slot, cookie);
 	slot->left_sp = slot->step_sp;
 	close_step(slot, bpf_ktime_get_ns(), end);
+	return 0;
+stranger:
+	if (!(cookie & FBT_PROBE_AT_BEGIN))
+		__sync_fetch_and_add(&hits->strangers[kind], 1);
 	return 0;
 }
 

@@ -2,9 +2,9 @@
 /*
  * jumps TRUTH FROM NAME CALLS [OTHERS [PAUSE]]: calls a function that ends in a jump so often, with
  * pauses of so many microseconds. FROM is "nowhere", code that is in no file; "shared", one place
- * that calls others too, twenty times as often; or "forked", as nowhere, and then once in each of 20
- * children. OTHERS: calls in a second, by another thread, of what by_hot jumps to; 0: as many as it
- * can; -1: none. The account has for each call how long it lasted at least, and at most, by the
+ * that calls others too, twenty times as often; or "forked", as nowhere, and then once in each of
+ * 20 children. OTHERS: calls in a second, by another thread, of what by_hot jumps to; 0: as many as
+ * it can; -1: none. The account has for each call how long it lasted at least, and at most, by the
  * clock within it and around it.
  */
 #include <pthread.h>

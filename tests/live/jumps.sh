@@ -73,8 +73,8 @@ nowhere by_branch 3000 $exits
 nowhere by_register 3000 $((exits + 1))
 nowhere by_memory 3000 $((exits + 1))
 nowhere by_even 3000 $exits 2
-shared by_two 5000 $exits
-shared by_memory 5000 $((exits + 1))
+shared by_two 15000 $exits
+shared by_memory 15000 $((exits + 1))
 END
 
 # What it jumps to calls nobody, but it calls that itself, and itself too.
