@@ -75,6 +75,19 @@ static uint64_t lease_of(const struct fbt_python_page *page)
 }
 
 /*
+ * Whether functions are armed. After a tool was killed, they are so until the library has the GIL:
+ * a new lease before that would keep them armed.
+ */
+static bool is_armed(const struct fbt_python_page *page)
+{
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
+		if (load(&page->slots[i].found) == FBT_PYTHON_ARMED)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Becomes the tool that gives the orders. A child that was forked without the library's knowledge
  * has its parent's file, which is for another process.
  */
@@ -91,7 +104,8 @@ static int take_page(struct fbt_python_page *page, uint32_t pid, int64_t ahead_n
 	if (page->pid != pid)
 		return -ENOENT;
 	*holder = before;
-	if (before && (int64_t)clock_ns(CLOCK_MONOTONIC) + ahead_ns < (int64_t)lease_of(page))
+	if (before && ((int64_t)clock_ns(CLOCK_MONOTONIC) + ahead_ns < (int64_t)lease_of(page) ||
+		       is_armed(page)))
 		return -EBUSY;
 	if (!__atomic_compare_exchange_n(&page->tool, &before, (uint32_t)getpid(), false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
