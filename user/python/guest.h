@@ -12,6 +12,10 @@
 #include "fbt_python.h"
 
 struct python_guest;
+struct broker_order;
+
+/* In the broker: opens the page for the confined tool (struct broker_task). */
+int python_memfd_serve(const void *nothing, const struct broker_order *order);
 
 /*
  * 0; -ENOENT the library is not in this process, or has not made its page yet; -EPROTONOSUPPORT

@@ -27,6 +27,15 @@ int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
 			 function_vec *functions);
 
 /*
+ * Says of each function that --step names, and no process has, why not. Call once all processes
+ * were searched, before any of them is forgotten.
+ */
+void python_steps__explain(const struct python_steps *steps);
+
+/* Whether any Python function is looked for. */
+bool python_steps__has_wishes(const struct python_steps *steps);
+
+/*
  * Their probes are in place: arms the functions of a process. 0, also where there are none; or
  * -errno, logged.
  */

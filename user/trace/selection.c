@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "proc/process.h"
 #include "steps/find.h"
+#include "trace/engine_tree.h"
 #include "trace/step_sites.h"
 #include "trace/steps_found.h"
 
@@ -113,6 +114,19 @@ static void explain_no_match(const struct options *options)
 			tgid, tgid);
 }
 
+static void tell_of_steps(const struct live *live)
+{
+	struct traced *traced;
+
+	steps_found__explain(live->found);
+	if (steps_found__count(live->found)) {
+		warn_of_unmatched(live);
+		return;
+	}
+	for (size_t i = 0; (traced = traced_set__at(live->traced, i)); i++)
+		steps_found__offer_python(live->found, traced);
+}
+
 int selection_find(const struct live *live)
 {
 	const struct options *options = live->options;
@@ -121,9 +135,11 @@ int selection_find(const struct live *live)
 	for (size_t i = 0; i < options->pids.count && !err; i++)
 		err = search_wanted(live, options->pids.items[i]);
 	if (!err)
+		err = engine_tree__search(live->tree);
+	if (!err)
 		err = search_others(live);
-	if (!err && !live->quiet && steps_found__count(live->found))
-		warn_of_unmatched(live);
+	if (!err && !live->quiet)
+		tell_of_steps(live);
 	if (err || !must_match(options) || steps_found__count(live->found))
 		return err;
 	explain_no_match(options);

@@ -12,6 +12,7 @@
 #include "python/guest.h"
 #include "python/inject.h"
 #include "python/steps.h"
+#include "python/tree.h"
 #include "shim/library.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
@@ -157,31 +158,18 @@ static int add_python(struct steps_found *found, const struct traced *traced, in
 	return python < 0 ? python : added + python;
 }
 
-/* Says once what one would gain, where there is nothing to measure without. */
-static void offer_injection(const struct steps_found *found, const struct traced *traced)
-{
-	if (found->live->quiet || !traced->wanted || found->functions.count ||
-	    found->live->options->specs.count || !python_use_is_there(traced->tgid) ||
-	    python_guest_is_there(traced->tgid))
-		return;
-	log_info("process %u runs Python: with --python=inject, the steps of vLLM, SGLang and "
-		 "others "
-		 "are measured (docs/python.md says what that does to the process)",
-		 traced->tgid);
-}
-
 /* --python=inject: before the window, for the processes that are selected then. */
 static void inject_python(struct steps_found *found, const struct traced *traced)
 {
 	const struct options *options = found->live->options;
 	char *path;
 
-	if (found->live->is_open || options->all || options->python == PYTHON_OFF)
+	if (!found->live->may_inject || options->all || options->python != PYTHON_INJECT ||
+	    python_guest_is_there(traced->tgid))
 		return;
-	if (options->python == PYTHON_AUTO) {
-		offer_injection(found, traced);
+	/* What multiprocessing starts for itself has no step, so nothing is put into it. */
+	if (!traced->wanted && python_tree_is_helper(traced->tgid))
 		return;
-	}
 	path = python_library_path();
 	if (!path && !found->live->quiet)
 		log_warn("--python=inject: libferrum_python.so is not beside this program, nor in "
@@ -345,6 +333,28 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 	uprobes__free(traced->stale);
 	traced->stale = NULL;
 	return (int)count;
+}
+
+void steps_found__offer_python(const struct steps_found *found, const struct traced *traced)
+{
+	if (found->live->options->python != PYTHON_AUTO || found->live->options->all ||
+	    !traced->wanted || found->live->options->specs.count ||
+	    !python_use_is_there(traced->tgid) || python_guest_is_there(traced->tgid))
+		return;
+	log_info("process %u runs Python: with --python=inject, the steps of vLLM, SGLang and "
+		 "others are measured (docs/python.md says what that does to the process)",
+		 traced->tgid);
+}
+
+bool steps_found__wants_python(const struct steps_found *found)
+{
+	return found->live->options->python != PYTHON_OFF &&
+	       python_steps__has_wishes(found->python);
+}
+
+void steps_found__explain(const struct steps_found *found)
+{
+	python_steps__explain(found->python);
 }
 
 void steps_found__beat(struct steps_found *found, uint64_t now_ns)

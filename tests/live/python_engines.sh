@@ -1,0 +1,119 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Engines of several Python processes, by the names of vLLM, SGLang and TensorRT-LLM: from any process of
+# one, without -f, all that have a step are traced, and each step is one that the process made.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/python/lib.sh
+. tests/live/python/lib.sh
+
+steps=300
+
+# run_tree NAME ENGINE ROLE TOOL-OPTION…: one run of the whole tree; -p is the process with that role
+run_tree()
+{
+	local engine=$2 role=$3
+
+	NAME=$1
+	shift 3
+	rm -f "${OUT:?}".*
+	start_waiting env ${preload:+LD_PRELOAD="$preload"} /usr/bin/python3 tests/live/python/tree.py "$engine" \
+		"$TMP/truth.json" $steps
+	run_tool -p "$(pid_of "$role")" "$@"
+	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok "$NAME: the tool attaches"; }
+	go
+	wait "$ENGINE"
+	is "$NAME: the engine ends as ever" $? 0
+	end_tool
+	[ -z "${SHOW:-}" ] || cat "$OUT.err" "$OUT.report"
+}
+
+# pid_of ROLE
+pid_of()
+{
+	python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))[sys.argv[2]])' "$TMP/truth.json.pids" "$1"
+}
+
+# The steps of each process and function are those that it counted itself, and so are the sums of their
+# numbers; nothing else is a step.
+check_tree()
+{
+	fact "$NAME: each call is a step, of its process and function" \
+		'{(int(pid), kind): n for pid, counts in T.items() for kind, n in counts.items()
+			if not kind.startswith("n_") and n} ==
+		 dict(__import__("collections").Counter((s["pid"], s["kind"]) for s in S))'
+	fact "$NAME: numbers are recorded" \
+		'len(T) > 3 and all(sum(s.get("arg." + name) or 0 for s in S if s["pid"] == int(pid)) == sum_of
+			for pid, counts in T.items() for name, sum_of in counts.items() if name.startswith("n_"))'
+	fact "$NAME: nothing lost" 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
+	holds "$NAME: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
+}
+
+# only_steps ROLE…: of the tree's processes those with these roles, and no others, are traced
+only_steps()
+{
+	local role
+
+	fact "$NAME: no other process is traced" "set(tables) == {$(for role; do echo "$(pid_of "$role"),"; done)}"
+}
+
+for engine in vllm sglang tensorrt_llm; do
+	case $engine in
+	vllm) others=(api core) ;; # the API server of the real one loads the engine's module too
+	*) others=() ;;
+	esac
+	preload=$LIBRARY run_tree "$engine, started with it" "$engine" api
+	check_tree
+	only_steps "${others[@]}" worker0 worker1
+	[ $engine = vllm ] ||
+		has "$NAME: the named process has no step, and others have" "$OUT.err" \
+			"$(pid_of api) .* no step.* $(pid_of worker0) "
+	preload='' run_tree "$engine, injected" "$engine" worker1 --python=inject
+	check_tree
+	only_steps "${others[@]}" worker0 worker1
+	is "$NAME: nothing is put into multiprocessing's tracker" \
+		"$(grep -c "process $(pid_of tracker).*injected" "$OUT.err")" 0
+done
+
+# What has the function and never calls it is named, once others have made steps for two seconds.
+steps=2500
+preload=$LIBRARY run_tree 'a function that is not called' vllm core
+has "$NAME: it is told where the steps are" "$OUT.err" "no step .*in $(pid_of api) .*: .* $(pid_of core) "
+steps=300
+
+# A function of --step is looked for in the whole tree too.
+preload=$LIBRARY run_tree '--step' vllm launch \
+	--step 'py:vllm.v1.engine.core:EngineCore.step(n_requests=len(self.scheduler.running))'
+fact "$NAME: its calls" 'len(S) == 300 and {s["kind"] for s in S} == {"EngineCore.step"}'
+preload=$LIBRARY run_tree '--python=off' vllm core --python=off
+fact "$NAME: nothing but the process" "set(tables) == {$(pid_of core)}"
+
+# Windows by flag: the second one is prepared by a tool that has given up its rights.
+start_waiting /usr/bin/python3 tests/live/python/tree.py sglang "$TMP/truth.json" 60000
+rm -f "${OUT:?}".*
+run_tool -p "$(pid_of api)" --python=inject --flag "$TMP/flag" --trace none --max-steps 100
+seen=0
+for n in 1 2; do
+	await_lines "$n" 'waiting for' "$OUT.err"
+	[ $n = 2 ] || go
+	touch "$TMP/flag"
+	await_lines "$n" 'the next window opens' "$OUT.err"
+	rm "$TMP/flag"
+	count=$(grep -c step_prof "$OUT.profile")
+	holds "with --flag: steps in window $n" [ $((count - seen)) -ge 100 ]
+	seen=$count
+done
+stop_tool
+for role in worker0 worker1 detokenizer api launch; do kill -KILL "$(pid_of $role)"; done
+wait "$ENGINE" 2>/dev/null
+
+# A process that begins after the trace.
+preload=$LIBRARY
+start_waiting env LD_PRELOAD="$LIBRARY" /usr/bin/python3 tests/live/python/tree.py late "$TMP/truth.json" 100
+run_tool -p "$ENGINE" -n 100
+wait_attached "$TOOL"
+echo >&7
+end_tool
+exec 7>&-
+wait "$ENGINE"
+has 'a process that begins later is named' "$OUT.err" 'began after the trace: [0-9]+ \(late-newcomer\); [0-9]+'
+finish
