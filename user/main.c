@@ -120,7 +120,7 @@ static enum exit_code dispatch(const struct options *options, const struct metad
 	case MODE_GPU_ENV:
 		return end_with(gpu_env_print(stdout));
 	case MODE_DRY_RUN:
-		is_ok = inject_dry_run(options->pids.items, options->pids.count, stdout);
+		is_ok = inject_dry_run(options, stdout);
 		break;
 	case MODE_DOCTOR:
 		is_ok = doctor(options, stdout);

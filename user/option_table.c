@@ -168,7 +168,7 @@ static int take_help(const struct option_row *row, const char *text, struct opti
 
 static const char *const details[] = {"steps", "escalated", "all", "probes", NULL};
 static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
-static const char *const python_modes[] = {"auto", "off", "inject", NULL};
+static const char *const python_modes[] = {"auto", "off", "require", "inject", NULL};
 static const char *const reports[] = {"none", "text", "json", NULL};
 static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
 
@@ -288,17 +288,21 @@ const struct option_row option_table[] = {
 	 "inject: load the shim into processes that run without it (default: auto)",
 	 WORD(gpu.mode, gpu_modes)},
 	{"python", 0, OPTION_COMMON, "MODE",
-	 "Python step functions: auto (of processes that have libferrum_python.so), off, or "
-	 "inject: "
-	 "load it into processes that run without it (default: auto)",
+	 "Python step functions: auto (of processes that have libferrum_python.so), off, require, "
+	 "or inject: load it into processes that run without it (default: auto)",
 	 WORD(python, python_modes)},
+	{"inject", 0, OPTION_COMMON, NULL,
+	 "Short for --gpu=inject --python=inject: a process gets the shim if it uses CUDA, and "
+	 "libferrum_python.so if it runs Python",
+	 SWITCH(inject)},
 	{"inject-timeout", 0, OPTION_MORE, "TIME",
 	 "With --gpu=inject or --python=inject: give up if no suitable thread is found within this "
 	 "time; a bare "
 	 "number is in seconds (default: 5)",
 	 TIME(gpu.inject_timeout_ns, NS_PER_S, NS_PER_S, INJECT_TIMEOUT_MAX)},
 	{"dry-run", 0, OPTION_MORE, NULL,
-	 "With --gpu=inject: print whether the shim can be loaded into -p PID, and exit",
+	 "With --gpu=inject or --python=inject: print whether the library can be loaded into -p "
+	 "PID, and exit",
 	 SWITCH(gpu.dry_run)},
 	{"gpu-strict", 0, OPTION_MORE, NULL,
 	 "Count only GPU work that the step's own thread launched as the step's, not that of other "

@@ -87,6 +87,30 @@ fact "$NAME: its calls" 'len(S) == 300 and {s["kind"] for s in S} == {"EngineCor
 preload=$LIBRARY run_tree '--python=off' vllm core --python=off
 fact "$NAME: nothing but the process" "set(tables) == {$(pid_of core)}"
 
+# What would be done, and that nothing is done without a word; what must be there.
+start_waiting /usr/bin/python3 tests/live/python/tree.py vllm "$TMP/truth.json" 10
+api=$(pid_of api)
+"$FBT" -p "$api" --python=inject --dry-run >"$TMP/dry" 2>&1
+is '--dry-run: it would' $? 0
+is '--dry-run: all processes of the engine but the tracker' \
+	"$(sed -n 's/^process \([0-9]*\):$/\1/p' "$TMP/dry" | sort)" \
+	"$(for role in launch api core worker0 worker1; do pid_of $role; done | sort)"
+has '--dry-run: what it would look for' "$TMP/dry" 'look for vllm: EngineCore.step, '
+"$FBT" -p "$api" --gpu=inject --dry-run >"$TMP/dry" 2>&1
+is '--dry-run: the shim would not be loaded' $? 1
+"$FBT" -p "$api" --inject --dry-run >"$TMP/dry" 2>&1
+is '--inject: the library for Python alone would be loaded' $? 0
+run_tool -p "$api" --python=require
+end_tool 1 '--python=require: without the library it fails'
+has 'and says what is missing' "$OUT.err" '--python require: .*--python inject'
+run_tool -p "$api" -d 0.1
+end_tool
+has 'without an option it is told what one would gain' "$OUT.err" "process $api runs Python: with --python=inject"
+go
+wait "$ENGINE"
+preload=$LIBRARY run_tree '--python=require' vllm api --python=require
+check_tree
+
 # Windows by flag: the second one is prepared by a tool that has given up its rights.
 start_waiting /usr/bin/python3 tests/live/python/tree.py sglang "$TMP/truth.json" 60000
 rm -f "${OUT:?}".*

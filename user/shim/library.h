@@ -10,6 +10,11 @@
 	"libferrum_cupti.so is not beside this program, nor in ../lib/ferrum-bpftrace from "       \
 	"there: make install puts it there"
 
+/* And for a libferrum_python.so that python_library_path does not find. */
+#define PYTHON_LIBRARY_MISSING                                                                     \
+	"libferrum_python.so is not beside this program, nor in ../lib/ferrum-bpftrace from "      \
+	"there: make install puts it there"
+
 /*
  * The path of libferrum_cupti.so: next to the running program, as in the build folder, or in
  * ../lib/ferrum-bpftrace from there. NULL: not found, or no memory. The caller frees.

@@ -127,6 +127,18 @@ static void tell_of_steps(const struct live *live)
 		steps_found__offer_python(live->found, traced);
 }
 
+static int check_python(const struct live *live)
+{
+	if (live->options->python != PYTHON_REQUIRE || live->quiet ||
+	    steps_found__has_python(live->found))
+		return 0;
+	log_err("--python require: no traced process has a Python step: it must run CPython 3.9 to "
+		"3.14, have libferrum_python.so (--python inject loads it; ferrum-bpftrace "
+		"engine-env says how to start with it), and be an engine that is known, or --step "
+		"names its function; --python auto goes on without");
+	return -ENOENT;
+}
+
 int selection_find(const struct live *live)
 {
 	const struct options *options = live->options;
@@ -140,6 +152,8 @@ int selection_find(const struct live *live)
 		err = search_others(live);
 	if (!err && !live->quiet)
 		tell_of_steps(live);
+	if (!err)
+		err = check_python(live);
 	if (err || !must_match(options) || steps_found__count(live->found))
 		return err;
 	explain_no_match(options);

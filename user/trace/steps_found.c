@@ -172,8 +172,7 @@ static void inject_python(struct steps_found *found, const struct traced *traced
 		return;
 	path = python_library_path();
 	if (!path && !found->live->quiet)
-		log_warn("--python=inject: libferrum_python.so is not beside this program, nor in "
-			 "../lib/ferrum-bpftrace from there: make install puts it there");
+		log_warn("--python=inject: " PYTHON_LIBRARY_MISSING);
 	if (path)
 		python_inject(traced->tgid, path, options->gpu.inject_timeout_ns);
 	free(path);
@@ -350,6 +349,15 @@ bool steps_found__wants_python(const struct steps_found *found)
 {
 	return found->live->options->python != PYTHON_OFF &&
 	       python_steps__has_wishes(found->python);
+}
+
+bool steps_found__has_python(const struct steps_found *found)
+{
+	vec_for_each (function, &found->functions) {
+		if ((*function)->is_python)
+			return true;
+	}
+	return false;
 }
 
 void steps_found__explain(const struct steps_found *found)

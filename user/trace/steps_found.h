@@ -41,6 +41,9 @@ int steps_found__attach(struct steps_found *found, struct traced *traced);
 bool steps_found__wants_python(const struct steps_found *found);
 void steps_found__explain(const struct steps_found *found);
 
+/* Whether any step function that was found is one of Python. */
+bool steps_found__has_python(const struct steps_found *found);
+
 /* Says what one would gain by --python=inject, of a named process in which nothing was found. */
 void steps_found__offer_python(const struct steps_found *found, const struct traced *traced);
 
