@@ -284,7 +284,7 @@ const struct option_row option_table[] = {
 
 	TITLE(COMMON, "GPU:"),
 	{"gpu", 0, OPTION_COMMON, "MODE",
-	 "GPU records: auto (of processes that have the shim, see gpu-env), off, require, or "
+	 "GPU records: auto (of processes that have the shim, see engine-env), off, require, or "
 	 "inject: load the shim into processes that run without it (default: auto)",
 	 WORD(gpu.mode, gpu_modes)},
 	{"python", 0, OPTION_COMMON, "MODE",
@@ -382,13 +382,14 @@ const struct option_row option_table[] = {
 const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0]);
 
 static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
-			   "doctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\ngpu-env";
+			   "doctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
 	"\vdoctor checks what works on this machine (and for a process, as -p would) and how to "
 	"fix the rest. validate checks profiles and traces, env-hash prints the hash of an "
-	"environment document, gpu-env prints how to start an engine so that it has GPU records.\n"
+	"environment document, engine-env prints how to start an engine so that it has GPU records "
+	"and Python steps.\n"
 	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
 	"alone or with us, ms, s, m or h.\n"
 	"\nExit status: 0 done, 1 failed, 2 usage error; with -- COMMAND that of COMMAND.";

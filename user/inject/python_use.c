@@ -9,8 +9,7 @@
 #include "inject/place.h"
 #include "proc/process.h"
 
-#define PAGE	"/memfd:" FBT_PYTHON_MEMFD
-#define INSTEAD "start it with the library instead (LD_PRELOAD=libferrum_python.so)"
+#define PAGE "/memfd:" FBT_PYTHON_MEMFD
 
 #define MINOR_MIN 9
 #define MINOR_MAX 14
@@ -35,6 +34,10 @@ static bool is_interpreter(const struct mapping *mapping, const void *nothing)
 
 bool python_use_is_there(uint32_t tgid)
 {
+#ifndef __x86_64__
+	/* There is no library for it. */
+	return false;
+#endif
 	return maps_search(processes_live_thread(tgid), "python3.", is_interpreter, NULL);
 }
 
@@ -109,7 +112,7 @@ void inject_check_python(struct inject_verdict *verdict, struct proc_ref process
 	if (!count) {
 		inject_refuse(verdict, "Python", "no python3 is mapped: it is no CPython process");
 	} else if (count > 1) {
-		inject_refuse(verdict, "Python", "two interpreters are mapped: " INSTEAD);
+		inject_refuse(verdict, "Python", "two interpreters are mapped: " INJECT_INSTEAD);
 	} else if (!interpreter) {
 		inject_refuse(verdict, "Python",
 			      "the interpreter does not export the functions of CPython's C API (a "

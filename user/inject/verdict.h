@@ -9,7 +9,7 @@
 #define INJECT_TEXT_MAX 512
 
 /* The alternative, for the texts of refusals. */
-#define INJECT_INSTEAD "start it with the shim instead (ferrum-bpftrace gpu-env)"
+#define INJECT_INSTEAD "start it with the library instead (ferrum-bpftrace engine-env)"
 
 struct inject_verdict {
 	struct findings findings;

@@ -23,6 +23,9 @@
 #include "proc/status.h"
 #include "sandbox/broker.h"
 
+/* In the path of its file. */
+#define LIBRARY_NAME "libferrum_python"
+
 #define MEMFD_LINK "/memfd:" FBT_PYTHON_MEMFD " (deleted)"
 /* A hostile process may have many files of that name: no more than this many are opened. */
 #define CANDIDATES_MAX 16
@@ -203,6 +206,17 @@ static bool is_page(const struct mapping *mapping, const void *nothing)
 bool python_guest_is_there(uint32_t tgid)
 {
 	return maps_search(processes_live_thread(tgid), FBT_PYTHON_MEMFD, is_page, NULL);
+}
+
+static bool is_library(const struct mapping *mapping, const void *nothing)
+{
+	return mapping->path && mapping->executable && strstr(mapping->path, LIBRARY_NAME);
+}
+
+bool python_guest_is_inherited(uint32_t tgid)
+{
+	return !python_guest_is_there(tgid) &&
+	       maps_search(processes_live_thread(tgid), LIBRARY_NAME, is_library, NULL);
 }
 
 int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *holder)

@@ -24,6 +24,9 @@ struct member {
 	bool is_named; /* by -p */
 	bool has_step; /* it has a step function, so it is traced */
 	bool called;   /* and has called it */
+	/* Without the library nothing is known of it. */
+	bool is_searched;
+	bool is_inherited; /* python_guest_is_inherited */
 };
 
 struct engine_tree {
@@ -66,8 +69,10 @@ static int add_member(struct engine_tree *tree, uint32_t tgid, const struct trac
 		.tgid = tgid,
 		.is_named = traced && traced->wanted,
 		.has_step = traced && traced->kinds.count,
+		.is_searched = python_guest_is_there(tgid),
 	};
 
+	member.is_inherited = !member.is_searched && python_guest_is_inherited(tgid);
 	python_tree_title(tgid, member.title);
 	return vec_push(&tree->members, member);
 }
@@ -116,7 +121,7 @@ static int search_around(struct engine_tree *tree, uint32_t tgid)
 	if (!traced || has_native_step(tree, traced))
 		return 0;
 	err = python_tree_list(tgid, &others);
-	if (!err && others.count)
+	if (!err && (others.count || python_guest_is_inherited(tgid)))
 		err = add_member(tree, tgid, traced);
 	vec_for_each (other, &others) {
 		if (err || traced_set__find(tree->live->traced, other->tgid) ||
@@ -189,6 +194,17 @@ static bool is_without(const struct member *member)
 	return !member->has_step;
 }
 
+static bool is_inherited(const struct member *member)
+{
+	return member->is_inherited;
+}
+
+/* A named process is traced all the same while nothing better is known. */
+static bool is_dropped(const struct member *member)
+{
+	return member->is_named && member->is_searched && !member->has_step;
+}
+
 static bool is_called(const struct member *member)
 {
 	return member->has_step && member->called;
@@ -208,6 +224,18 @@ static bool has_taken(const struct engine_tree *tree)
 	return false;
 }
 
+/* A child that was forked by a process with the library has no thread of it. */
+static void tell_inherited(const struct engine_tree *tree)
+{
+	char inherited[TEXT_MAX];
+
+	list_members(tree, is_inherited, false, inherited);
+	if (*inherited)
+		log_info("no Python steps in %s: forked from a process with libferrum_python.so, "
+			 "whose thread it does not have; --python=inject starts one",
+			 inherited);
+}
+
 /* Says what the named process has, and which are traced with it or instead. */
 static void tell(const struct engine_tree *tree)
 {
@@ -217,13 +245,13 @@ static void tell(const struct engine_tree *tree)
 	vec_for_each (member, &tree->members) {
 		if (!member->is_named)
 			continue;
-		if (member->has_step)
-			log_info("process %u (%s) is one of an engine: its other processes with "
-				 "a step are traced too: %s",
-				 member->tgid, member->title, taken);
-		else
+		if (is_dropped(member))
 			log_info("process %u (%s) has no step, so it is not traced; those of its "
 				 "engine that have one are: %s",
+				 member->tgid, member->title, taken);
+		else
+			log_info("process %u (%s) is one of an engine: its other processes with "
+				 "a step are traced too: %s",
 				 member->tgid, member->title, taken);
 	}
 	list_members(tree, is_without, false, without);
@@ -242,12 +270,14 @@ int engine_tree__search(struct engine_tree *tree)
 		return 0;
 	for (size_t i = 0; i < options->pids.count && !err; i++)
 		err = search_around(tree, options->pids.items[i]);
+	if (!err && !live->quiet)
+		tell_inherited(tree);
 	if (err || !has_taken(tree))
 		return err;
 	if (!live->quiet)
 		tell(tree);
 	vec_for_each (member, &tree->members) {
-		if (member->is_named && !member->has_step)
+		if (is_dropped(member))
 			drop(tree, member->tgid);
 	}
 	return 0;

@@ -338,7 +338,8 @@ void steps_found__offer_python(const struct steps_found *found, const struct tra
 {
 	if (found->live->options->python != PYTHON_AUTO || found->live->options->all ||
 	    !traced->wanted || found->live->options->specs.count ||
-	    !python_use_is_there(traced->tgid) || python_guest_is_there(traced->tgid))
+	    !python_use_is_there(traced->tgid) || python_guest_is_there(traced->tgid) ||
+	    python_guest_is_inherited(traced->tgid))
 		return;
 	log_info("process %u runs Python: with --python=inject, the steps of vLLM, SGLang and "
 		 "others are measured (docs/python.md says what that does to the process)",

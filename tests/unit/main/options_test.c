@@ -92,7 +92,7 @@ REFUSED(a_rank_refuses_another_trace_format, "--rank requires --trace-format kin
 	"--rank", "3")
 REFUSED(strict_refuses_no_gpu_records, "--gpu off takes none", "-p", "1", "--gpu-strict", "--gpu",
 	"off")
-REFUSED(gpu_env_refuses_files, "gpu-env: unexpected 'x'", "gpu-env", "x")
+REFUSED(engine_env_refuses_files, "engine-env: unexpected 'x'", "engine-env", "x")
 REFUSED(doctor_refuses_what_is_no_pid, "doctor: 'x' is not a process ID", "doctor", "x")
 REFUSED(doctor_refuses_all_processes, "doctor checks running processes", "doctor", "-a")
 REFUSED(doctor_refuses_a_command, "doctor checks running processes", "doctor", "--", "true")
@@ -240,11 +240,14 @@ static void doctor_takes_processes_and_what_a_trace_of_them_takes(void **state)
 	assert_string_equal(options->command[0], "doctor");
 }
 
-static void gpu_env_is_a_mode_of_its_own(void **state)
+static void engine_env_is_a_mode_of_its_own(void **state)
 {
-	const struct options *options = accept(state, "gpu-env", NULL);
+	const struct options *options = accept(state, "engine-env", NULL);
 
-	assert_int_equal(options->mode, MODE_GPU_ENV);
+	assert_int_equal(options->mode, MODE_ENGINE_ENV);
+	/* Its old name. */
+	options = accept(state, "gpu-env", NULL);
+	assert_int_equal(options->mode, MODE_ENGINE_ENV);
 }
 
 static void step_options_are_kept_in_their_order(void **state)
@@ -667,7 +670,7 @@ int main(void)
 		TEST(a_huge_rank_is_refused),
 		TEST(a_rank_refuses_another_trace_format),
 		TEST(strict_refuses_no_gpu_records),
-		TEST(gpu_env_refuses_files),
+		TEST(engine_env_refuses_files),
 		TEST(doctor_refuses_what_is_no_pid),
 		TEST(doctor_refuses_all_processes),
 		TEST(doctor_refuses_a_command),
@@ -687,7 +690,7 @@ int main(void)
 		TEST(what_selects_and_limits_is_kept),
 		TEST(gpu_options_are_kept),
 		TEST(doctor_takes_processes_and_what_a_trace_of_them_takes),
-		TEST(gpu_env_is_a_mode_of_its_own),
+		TEST(engine_env_is_a_mode_of_its_own),
 		TEST(step_options_are_kept_in_their_order),
 		TEST(uretprobe_is_taken_with_a_warning),
 		TEST(output_options_are_kept),
