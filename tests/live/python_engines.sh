@@ -58,10 +58,26 @@ has 'and says what is missing' "$OUT.err" '--python require: .*--python inject'
 run_tool -p "$api" -d 0.1
 end_tool
 has 'without an option it is told what one would gain' "$OUT.err" "process $api runs Python: with --python=inject"
+"$FBT" doctor "$api" >"$TMP/doctor" 2>&1
+has 'doctor: what it is, and what would be looked for' "$TMP/doctor" 'Python +CPython 3.*, without libferrum_python.so'
+"$FBT" --list-steps -p "$api" >"$TMP/list" 2>&1
+is '--list-steps: nothing without the library' $? 1
+has '--list-steps: it is told how to get it' "$TMP/list" '--python=inject loads .*looks for vllm: '
 go
 wait "$ENGINE"
 preload=$LIBRARY run_tree '--python=require' vllm api --python=require
 check_tree
+
+# Calls are counted without probes, in each process of the engine.
+start_waiting /usr/bin/python3 tests/live/python/tree.py vllm "$TMP/truth.json" 60000
+go
+"$FBT" --list-steps -p "$(pid_of core)" --python=inject >"$TMP/list" 2>"$TMP/list.err"
+is '--list-steps: it ends with 0' $? 0
+for role in core worker0 worker1; do
+	has "--list-steps: calls in $role" "$TMP/list" "^ *[0-9]*[1-9][0-9]*\\.[0-9] .* py:vllm.*process $(pid_of $role) "
+done
+has '--list-steps: none in the API server' "$TMP/list" "^ *0\\.0 .* py:vllm.*EngineCore.step .*process $(pid_of api) "
+kill_tree launch api core worker0 worker1
 
 # Windows by flag: the second one is prepared by a tool that has given up its rights.
 start_waiting /usr/bin/python3 tests/live/python/tree.py sglang "$TMP/truth.json" 60000
@@ -79,8 +95,7 @@ for n in 1 2; do
 	seen=$count
 done
 stop_tool
-for role in worker0 worker1 detokenizer api launch; do kill -KILL "$(pid_of $role)"; done
-wait "$ENGINE" 2>/dev/null
+kill_tree launch api worker0 worker1 detokenizer
 
 # A process that begins after the trace.
 preload=$LIBRARY

@@ -382,6 +382,37 @@ int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 	return err;
 }
 
+static void count_functions(const struct python_steps *steps, const struct engine *engine,
+			    void (*each)(void *ctx, const struct python_count *count), void *ctx)
+{
+	for (unsigned int i = 0; i < steps->wishes.count; i++) {
+		struct fbt_python_slot answer;
+		struct python_count count;
+
+		python_guest__answer(engine->guest, i, &answer);
+		if (answer.found != FBT_PYTHON_ARMED)
+			continue;
+		count = (struct python_count){
+			.tgid = engine->tgid,
+			.function = steps->wishes.items[i].function,
+			.file = answer.file,
+			.line = answer.line,
+			.calls = answer.begun,
+		};
+		each(ctx, &count);
+	}
+}
+
+void python_steps__count(const struct python_steps *steps,
+			 void (*each)(void *ctx, const struct python_count *count), void *ctx)
+{
+	vec_for_each (engine, &steps->engines) {
+		if (engine->is_armed &&
+		    !python_guest__order(engine->guest, FBT_PYTHON_COUNT, soon()))
+			count_functions(steps, engine, each, ctx);
+	}
+}
+
 void python_steps__beat(struct python_steps *steps, uint64_t now_ns)
 {
 	if (now_ns < steps->beat_ns)

@@ -41,6 +41,19 @@ bool python_steps__has_wishes(const struct python_steps *steps);
  */
 int python_steps__arm(struct python_steps *steps, uint32_t tgid);
 
+/* How often an armed function was called since. */
+struct python_count {
+	uint32_t tgid;
+	const char *function; /* "module:Class.method" */
+	const char *file;
+	uint32_t line;
+	uint64_t calls;
+};
+
+/* Asks for the counts of all armed functions; each is called for every one, process by process. */
+void python_steps__count(const struct python_steps *steps,
+			 void (*each)(void *ctx, const struct python_count *count), void *ctx);
+
 /* Keeps what is armed armed. Call at least once a second. */
 void python_steps__beat(struct python_steps *steps, uint64_t now_ns);
 

@@ -51,3 +51,12 @@ only_steps()
 
 	fact "$NAME: no other process is traced" "set(tables) == {$(for role; do echo "$(pid_of "$role"),"; done)}"
 }
+
+# kill_tree ROLE…: ends the processes of a run that would go on for long
+kill_tree()
+{
+	local role
+
+	for role; do kill -KILL "$(pid_of "$role")"; done
+	wait "$ENGINE" 2>/dev/null
+}
