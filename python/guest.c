@@ -20,6 +20,7 @@
 #define STACK_BYTES (512u << 10)
 #define IDLE_MS	    2000 /* a missed wake-up costs at most this */
 #define LEASE_MS    250	 /* how often the lease is looked at while functions are armed */
+#define EARLY_MS    20	 /* and whether there is an interpreter, while an order waits for one */
 #define NS_PER_MS   1000000ull
 
 int ferrum_python_attach(void);
@@ -169,6 +170,14 @@ static bool is_lease_over(const struct guest *guest)
 	return now_ns() >= __atomic_load_n(&guest->page->lease_ns, __ATOMIC_ACQUIRE);
 }
 
+/* How long to wait for the next order at most. order: as it was read last. */
+static unsigned int idle_ms(const struct guest *guest, uint32_t order)
+{
+	if ((order & 3) == FBT_PYTHON_ASKED)
+		return EARLY_MS;
+	return is_armed(guest) ? LEASE_MS : IDLE_MS;
+}
+
 static void *run(void *arg)
 {
 	struct guest *guest = arg;
@@ -187,9 +196,10 @@ static void *run(void *arg)
 			serve(guest, order);
 		if (is_held && is_lease_over(guest))
 			end_lease(guest);
-		if (is_alive(guest))
-			await_order(guest, __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE),
-				    is_armed(guest) ? LEASE_MS : IDLE_MS);
+		if (!is_alive(guest))
+			break;
+		order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
+		await_order(guest, order, idle_ms(guest, order));
 	}
 	return NULL;
 }

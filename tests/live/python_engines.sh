@@ -107,4 +107,12 @@ end_tool
 exec 7>&-
 wait "$ENGINE"
 has 'a process that begins later is named' "$OUT.err" 'began after the trace: [0-9]+ \(late-newcomer\); [0-9]+'
+start_waiting env LD_PRELOAD="$LIBRARY" /usr/bin/python3 tests/live/python/tree.py late "$TMP/truth.json" 100
+run_tool -p "$ENGINE" -f -n 100
+wait_attached "$TOOL"
+echo >&7
+end_tool
+exec 7>&-
+wait "$ENGINE"
+has 'and so it is with -f' "$OUT.err" 'process [0-9]+ runs Python, and began after the trace'
 finish

@@ -19,6 +19,22 @@ run_tree 'by engine-env' vllm core
 check_tree
 only_steps api core worker0 worker1
 
+# Both libraries into one process: one that runs Python and has CUDA.
+printf '%s\n' 'import ctypes, sys, time' 'ctypes.CDLL(sys.argv[1])' 'print("ready", flush=True)' \
+	'while True: time.sleep(0.01)' >"$TMP/cuda.py"
+mkfifo "$TMP/ready"
+/usr/bin/python3 "$TMP/cuda.py" "$(realpath "$FBT_BUILD/tests/libcuda.so.1")" >"$TMP/ready" &
+CUDA=$!
+read -r _ <"$TMP/ready"
+rm "$TMP/ready"
+rm -f "${OUT:?}".*
+run_tool -p "$CUDA" --inject
+holds '--inject: the library for Python' await_lines 1 "process $CUDA: libferrum_python.so injected" "$OUT.err"
+holds '--inject: the shim' await_lines 1 "process $CUDA: shim injected" "$OUT.err"
+stop_tool
+holds '--inject: the process goes on' kill "$CUDA"
+wait "$CUDA" 2>/dev/null
+
 # Programs without Python, and one after the other in a shell.
 is 'programs without Python are as ever' \
 	"$(LD_PRELOAD=$preload sh -c 'echo a | cat; true && (env printf "%s\n" b); exec awk "BEGIN { print 3 }"' 2>&1)" \
@@ -27,16 +43,16 @@ is 'programs without Python are as ever' \
 # Orders from the first moment of a process on, before there is an interpreter, and to its end.
 while read -r version path; do
 	times=$(at_length 10 200)
-	read -r ended answered _ < <(python3 tests/live/python/early.py "$path" "$LIBRARY" \
+	read -r ended unanswered < <(python3 tests/live/python/early.py "$path" "$LIBRARY" \
 		"$FBT_BUILD/tests/live_python_drive" "$times")
 	is "$version: with orders from its first moment on it ends as ever" "$ended" "$times"
-	holds "$version: and some are answered" [ "${answered:-0}" -gt 0 ]
+	is "$version: and all of them are answered" "$unanswered" 0
 done < <(interpreters)
 
 # start_forked: the engine is a child that was forked; its pid is in CHILD
 start_forked()
 {
-	rm -f "$TMP/truth.json"
+	rm -f "$TMP/truth.json" "$TMP/go"
 	mkfifo "$TMP/go" "$TMP/ready"
 	LD_PRELOAD=$LIBRARY /usr/bin/python3 tests/live/python/forked.py "$TMP/truth.json" 300 \
 		<"$TMP/go" >"$TMP/ready" 7>&- &

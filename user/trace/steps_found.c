@@ -29,6 +29,7 @@ struct steps_found {
 	VEC(uint32_t) tgids;	/* for each function, the process in which it was found first */
 	size_t described;
 	bool is_probing;
+	bool late_told;		     /* that a process of Python began too late */
 	bool probed[FBT_KIND_COUNT]; /* used only where links cover all processes */
 	uint64_t off_kinds;	     /* kinds that are switched off */
 	uint64_t site_kinds;	     /* kinds whose exits are not probed */
@@ -178,11 +179,34 @@ static void inject_python(struct steps_found *found, const struct traced *traced
 	free(path);
 }
 
+bool steps_found__has_python(const struct steps_found *found)
+{
+	vec_for_each (function, &found->functions) {
+		if ((*function)->is_python)
+			return true;
+	}
+	return false;
+}
+
+/* With -f. Its modules may be loaded at any time, and the tool is confined: said once. */
+static void tell_late_python(struct steps_found *found, const struct traced *traced)
+{
+	if (!found->live->is_open || !traced->rescan || found->late_told ||
+	    !steps_found__has_python(found) || !python_use_is_there(traced->tgid) ||
+	    python_tree_is_helper(traced->tgid))
+		return;
+	found->late_told = true;
+	log_warn("process %u runs Python, and began after the trace: its Python functions, and "
+		 "those of later ones, are not steps: trace again",
+		 traced->tgid);
+}
+
 int steps_found__search(struct steps_found *found, struct traced *traced)
 {
 	size_t before = found->functions.count;
 	int added, err;
 
+	tell_late_python(found, traced);
 	traced->rescan = false;
 	found->target_options.tells = choose_tells(found, traced);
 	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
@@ -350,15 +374,6 @@ bool steps_found__wants_python(const struct steps_found *found)
 {
 	return found->live->options->python != PYTHON_OFF &&
 	       python_steps__has_wishes(found->python);
-}
-
-bool steps_found__has_python(const struct steps_found *found)
-{
-	vec_for_each (function, &found->functions) {
-		if ((*function)->is_python)
-			return true;
-	}
-	return false;
 }
 
 void steps_found__explain(const struct steps_found *found)
