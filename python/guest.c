@@ -83,12 +83,12 @@ static void publish(struct guest *guest)
 
 static void act(struct guest *guest, uint32_t command)
 {
-	/* First what an earlier order has looked up. */
-	for (unsigned int i = 0; command == FBT_PYTHON_RESOLVE && i < FBT_PYTHON_SLOTS; i++) {
-		if (!guest->slots[i].is_armed)
-			python_slot_release(&guest->python, &guest->slots[i], i,
-					    &guest->page->slots[i]);
-	}
+	/*
+	 * First what an earlier order has looked up or, of a tool that was killed and whose lease
+	 * has just ended, armed.
+	 */
+	for (unsigned int i = 0; command == FBT_PYTHON_RESOLVE && i < FBT_PYTHON_SLOTS; i++)
+		python_slot_release(&guest->python, &guest->slots[i], i, &guest->page->slots[i]);
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
 		struct fbt_python_slot *shared = &guest->page->slots[i];
 		struct python_slot *slot = &guest->slots[i];
@@ -97,7 +97,7 @@ static void act(struct guest *guest, uint32_t command)
 			python_slot_arm(&guest->python, slot, i, shared);
 		else if (command == FBT_PYTHON_DISARM)
 			python_slot_release(&guest->python, slot, i, shared);
-		else if (command == FBT_PYTHON_RESOLVE && shared->function[0] && !slot->is_armed)
+		else if (command == FBT_PYTHON_RESOLVE && shared->function[0])
 			python_slot_resolve(&guest->python, slot, shared, guest->slots, i);
 	}
 }
