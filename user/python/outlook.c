@@ -115,7 +115,7 @@ static const char *find_package(uint32_t tgid, char package[PACKAGE_MAX])
 		package_of(row, package);
 		if (strcmp(package, before) != 0 && is_likely(tgid, package))
 			return package;
-		strcpy(before, package);
+		memcpy(before, package, sizeof(before));
 	}
 	return NULL;
 }

@@ -332,7 +332,7 @@ void engine_tree__finish(const struct engine_tree *tree)
 	}
 	list_members(&begun, is_without, false, text);
 	if (*text)
-		log_warn("not traced, because they began after the trace: %s: trace again, or let "
+		log_info("not traced, because they began after the trace: %s: trace again, or let "
 			 "--flag open windows",
 			 text);
 	vec_free(&begun.members);

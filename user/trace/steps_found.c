@@ -196,7 +196,7 @@ static void tell_late_python(struct steps_found *found, const struct traced *tra
 	    python_tree_is_helper(traced->tgid))
 		return;
 	found->late_told = true;
-	log_warn("process %u runs Python, and began after the trace: its Python functions, and "
+	log_info("process %u runs Python, and began after the trace: its Python functions, and "
 		 "those of later ones, are not steps: trace again",
 		 traced->tgid);
 }

@@ -1,6 +1,6 @@
 # shellcheck shell=bash disable=SC2034,SC2153,SC2154
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Runs of tree.py, an engine of several Python processes.
+# Runs of tree.py, an engine of several Python processes.  PYTHON=PATH runs another interpreter.
 
 steps=300
 
@@ -12,7 +12,7 @@ run_tree()
 	NAME=$1
 	shift 3
 	rm -f "${OUT:?}".*
-	start_waiting env ${preload:+LD_PRELOAD="$preload"} /usr/bin/python3 tests/live/python/tree.py "$engine" \
+	start_waiting env ${preload:+LD_PRELOAD="$preload"} "${PYTHON:-/usr/bin/python3}" tests/live/python/tree.py "$engine" \
 		"$TMP/truth.json" $steps
 	run_tool -p "$(pid_of "$role")" "$@"
 	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok "$NAME: the tool attaches"; }
