@@ -178,9 +178,8 @@ static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 		return fd;
 	folder = fdopendir(fd);
 	if (!folder) {
-		err = -errno;
 		close(fd);
-		return err;
+		return -ENOMEM;
 	}
 	err = -ENOENT;
 	while (err && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
