@@ -14,6 +14,10 @@
 
 bool python_is_here(void)
 {
+#ifndef __x86_64__
+	/* What is known of the interpreter, and of its markers, is that of x86-64. */
+	return false;
+#endif
 	return dlsym(RTLD_DEFAULT, "Py_GetVersion") && dlsym(RTLD_DEFAULT, "PyGILState_Ensure");
 }
 

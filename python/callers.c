@@ -64,16 +64,24 @@ static void end_call(const struct call *call, const py_object *result)
 		__atomic_fetch_add(&call->slot->raised, 1, __ATOMIC_RELAXED);
 }
 
+#ifdef __x86_64__
 /* A nop of five bytes, which newer kernels turn into a call while it is probed. */
+#define NOP		   ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00"
+#define INPUTS(a, b, c, d) "D"(a), "S"(b), "d"(c), "c"(d)
+#else
+/* The library does nothing there (python_is_here): it only has to be built. */
+#define NOP		   "nop"
+#define INPUTS(a, b, c, d) "r"(a), "r"(b), "r"(c), "r"(d)
+#endif
+
 #define MARK(what, N, a, b, c, d)                                                                  \
 	__asm__ volatile(".globl ferrum_python_" what "_" #N "\n\t"                                \
 			 ".hidden ferrum_python_" what "_" #N "\n\t"                               \
 			 ".type ferrum_python_" what "_" #N ", @function\n"                        \
-			 "ferrum_python_" what "_" #N ":\n\t"                                      \
-			 ".byte 0x0f, 0x1f, 0x44, 0x00, 0x00\n\t"                                  \
-			 ".size ferrum_python_" what "_" #N ", 5"                                  \
+			 "ferrum_python_" what "_" #N ":\n\t" NOP "\n\t"                           \
+			 ".size ferrum_python_" what "_" #N ", . - ferrum_python_" what "_" #N     \
 			 :                                                                         \
-			 : "D"(a), "S"(b), "d"(c), "c"(d)                                          \
+			 : INPUTS(a, b, c, d)                                                      \
 			 : "memory")
 
 /* One copy, or the labels of its markers would be there twice. */

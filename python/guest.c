@@ -20,6 +20,7 @@
 #define STACK_BYTES (512u << 10)
 #define IDLE_MS	    2000 /* a missed wake-up costs at most this */
 #define LEASE_MS    250	 /* how often the lease is looked at while functions are armed */
+#define EARLY_MS    20	 /* and whether there is an interpreter, while an order waits for one */
 #define NS_PER_MS   1000000ull
 
 int ferrum_python_attach(void);
@@ -82,12 +83,12 @@ static void publish(struct guest *guest)
 
 static void act(struct guest *guest, uint32_t command)
 {
-	/* First what an earlier order has looked up. */
-	for (unsigned int i = 0; command == FBT_PYTHON_RESOLVE && i < FBT_PYTHON_SLOTS; i++) {
-		if (!guest->slots[i].is_armed)
-			python_slot_release(&guest->python, &guest->slots[i], i,
-					    &guest->page->slots[i]);
-	}
+	/*
+	 * First what an earlier order has looked up or, of a tool that was killed and whose lease
+	 * has just ended, armed.
+	 */
+	for (unsigned int i = 0; command == FBT_PYTHON_RESOLVE && i < FBT_PYTHON_SLOTS; i++)
+		python_slot_release(&guest->python, &guest->slots[i], i, &guest->page->slots[i]);
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
 		struct fbt_python_slot *shared = &guest->page->slots[i];
 		struct python_slot *slot = &guest->slots[i];
@@ -96,7 +97,7 @@ static void act(struct guest *guest, uint32_t command)
 			python_slot_arm(&guest->python, slot, i, shared);
 		else if (command == FBT_PYTHON_DISARM)
 			python_slot_release(&guest->python, slot, i, shared);
-		else if (command == FBT_PYTHON_RESOLVE && shared->function[0] && !slot->is_armed)
+		else if (command == FBT_PYTHON_RESOLVE && shared->function[0])
 			python_slot_resolve(&guest->python, slot, shared, guest->slots, i);
 	}
 }
@@ -172,6 +173,14 @@ static bool is_lease_over(const struct guest *guest)
 	return now_ns() >= __atomic_load_n(&guest->page->lease_ns, __ATOMIC_ACQUIRE);
 }
 
+/* How long to wait for the next order at most. order: as it was read last. */
+static unsigned int idle_ms(const struct guest *guest, uint32_t order)
+{
+	if ((order & 3) == FBT_PYTHON_ASKED)
+		return EARLY_MS;
+	return is_armed(guest) ? LEASE_MS : IDLE_MS;
+}
+
 static void *run(void *arg)
 {
 	struct guest *guest = arg;
@@ -190,9 +199,10 @@ static void *run(void *arg)
 			serve(guest, order);
 		if (is_held && is_lease_over(guest))
 			end_lease(guest);
-		if (is_alive(guest))
-			await_order(guest, __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE),
-				    is_armed(guest) ? LEASE_MS : IDLE_MS);
+		if (!is_alive(guest))
+			break;
+		order = __atomic_load_n(&guest->page->order, __ATOMIC_ACQUIRE);
+		await_order(guest, order, idle_ms(guest, order));
 	}
 	return NULL;
 }

@@ -117,10 +117,10 @@ static enum exit_code dispatch(const struct options *options, const struct metad
 		is_ok = validate_files(options->files, options->file_count, options->require_events,
 				       stdout, stderr);
 		break;
-	case MODE_GPU_ENV:
-		return end_with(gpu_env_print(stdout));
+	case MODE_ENGINE_ENV:
+		return end_with(engine_env_print(stdout));
 	case MODE_DRY_RUN:
-		is_ok = inject_dry_run(options->pids.items, options->pids.count, stdout);
+		is_ok = inject_dry_run(options, stdout);
 		break;
 	case MODE_DOCTOR:
 		is_ok = doctor(options, stdout);

@@ -23,9 +23,8 @@ static const struct command {
 	const char *name;
 	enum options_mode mode;
 } commands[] = {
-	{"validate", MODE_VALIDATE},
-	{"env-hash", MODE_ENV_HASH},
-	{"gpu-env", MODE_GPU_ENV},
+	{"validate", MODE_VALIDATE},  {"env-hash", MODE_ENV_HASH}, {"engine-env", MODE_ENGINE_ENV},
+	{"gpu-env", MODE_ENGINE_ENV}, /* its name before it was about Python */
 	{"doctor", MODE_DOCTOR},
 };
 
@@ -225,8 +224,8 @@ static int take_word(struct options *options, char **word)
 	}
 	if (options->mode == MODE_DOCTOR)
 		return take_doctor_word(options, *word);
-	if (options->mode == MODE_GPU_ENV) {
-		log_err("gpu-env: unexpected '%s': gpu-env takes no arguments", *word);
+	if (options->mode == MODE_ENGINE_ENV) {
+		log_err("engine-env: unexpected '%s': engine-env takes no arguments", *word);
 		return -EINVAL;
 	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {

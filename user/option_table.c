@@ -168,7 +168,7 @@ static int take_help(const struct option_row *row, const char *text, struct opti
 
 static const char *const details[] = {"steps", "escalated", "all", "probes", NULL};
 static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
-static const char *const python_modes[] = {"auto", "off", "inject", NULL};
+static const char *const python_modes[] = {"auto", "off", "require", "inject", NULL};
 static const char *const reports[] = {"none", "text", "json", NULL};
 static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
 
@@ -284,21 +284,27 @@ const struct option_row option_table[] = {
 
 	TITLE(COMMON, "GPU:"),
 	{"gpu", 0, OPTION_COMMON, "MODE",
-	 "GPU records: auto (of processes that have the shim, see gpu-env), off, require, or "
+	 "GPU records: auto (of processes that have the shim, see engine-env), off, require, or "
 	 "inject: load the shim into processes that run without it (default: auto)",
 	 WORD(gpu.mode, gpu_modes)},
 	{"python", 0, OPTION_COMMON, "MODE",
 	 "Python step functions: auto (of processes that have libferrum_python.so), off (not even "
-	 "waits for the GIL and garbage collections are measured), or inject: load it into "
+	 "waits for the GIL and garbage collections are measured), require, or inject: load it "
+	 "into "
 	 "processes that run without it (default: auto)",
 	 WORD(python, python_modes)},
+	{"inject", 0, OPTION_COMMON, NULL,
+	 "Short for --gpu=inject --python=inject: a process gets the shim if it uses CUDA, and "
+	 "libferrum_python.so if it runs Python",
+	 SWITCH(inject)},
 	{"inject-timeout", 0, OPTION_MORE, "TIME",
 	 "With --gpu=inject or --python=inject: give up if no suitable thread is found within this "
 	 "time; a bare "
 	 "number is in seconds (default: 5)",
 	 TIME(gpu.inject_timeout_ns, NS_PER_S, NS_PER_S, INJECT_TIMEOUT_MAX)},
 	{"dry-run", 0, OPTION_MORE, NULL,
-	 "With --gpu=inject: print whether the shim can be loaded into -p PID, and exit",
+	 "With --gpu=inject or --python=inject: print whether the library can be loaded into -p "
+	 "PID, and exit",
 	 SWITCH(gpu.dry_run)},
 	{"gpu-strict", 0, OPTION_MORE, NULL,
 	 "Count only GPU work that the step's own thread launched as the step's, not that of other "
@@ -378,13 +384,14 @@ const struct option_row option_table[] = {
 const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0]);
 
 static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
-			   "doctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\ngpu-env";
+			   "doctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
 	"\vdoctor checks what works on this machine (and for a process, as -p would) and how to "
 	"fix the rest. validate checks profiles and traces, env-hash prints the hash of an "
-	"environment document, gpu-env prints how to start an engine so that it has GPU records.\n"
+	"environment document, engine-env prints how to start an engine so that it has GPU records "
+	"and Python steps.\n"
 	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
 	"alone or with us, ms, s, m or h.\n"
 	"\nExit status: 0 done, 1 failed, 2 usage error; with -- COMMAND that of COMMAND.";

@@ -250,6 +250,43 @@ static bool is_by_pid(const struct options *options)
 	return options->pids.count && !options->all && !options->command;
 }
 
+/* The markers of libferrum_python.so, and what is known of interpreters, are those of x86-64. */
+static bool wants_python(const struct options *options)
+{
+	bool wants = options->python == PYTHON_REQUIRE || options->python == PYTHON_INJECT;
+
+	vec_for_each (spec, &options->specs)
+		wants |= spec->form == STEP_SPEC_PYTHON;
+	return wants;
+}
+
+static bool is_x86_64(void)
+{
+#ifdef __x86_64__
+	return true;
+#else
+	return false;
+#endif
+}
+
+/* Python functions are looked for before the window opens, in processes that -p names or -a finds.
+ */
+static int complete_python(struct options *options)
+{
+	if (options->inject && options->gpu.mode == GPU_AUTO)
+		options->gpu.mode = GPU_INJECT;
+	if (options->inject && options->python == PYTHON_AUTO)
+		options->python = PYTHON_INJECT;
+	if (!is_x86_64() && wants_python(options))
+		return usage_error("Python functions can be steps on x86-64 only");
+	if (options->python == PYTHON_REQUIRE && options->command)
+		return usage_error("--python require is about processes that run: start COMMAND "
+				   "first, and name it with -p");
+	if (options->python == PYTHON_INJECT && (options->command || options->all))
+		log_warn("--python inject: has no effect without -p");
+	return 0;
+}
+
 static int complete_gpu(struct options *options)
 {
 	struct option_gpu *gpu = &options->gpu;
@@ -263,8 +300,8 @@ static int complete_gpu(struct options *options)
 		return usage_error("--gpu-strict requires GPU records, and --gpu off takes none");
 	if (gpu->inject_timeout_ns && gpu->mode != GPU_INJECT && options->python != PYTHON_INJECT)
 		return usage_error("--inject-timeout requires --gpu inject or --python inject");
-	if (gpu->dry_run && gpu->mode != GPU_INJECT)
-		return usage_error("--dry-run requires --gpu inject");
+	if (gpu->dry_run && gpu->mode != GPU_INJECT && options->python != PYTHON_INJECT)
+		return usage_error("--dry-run requires --gpu inject or --python inject");
 	if (gpu->dry_run && (options->mode != MODE_DRY_RUN || !is_by_pid(options)))
 		return usage_error("--dry-run requires -p PID, and does nothing else");
 	if (!gpu->inject_timeout_ns)
@@ -354,7 +391,7 @@ static int check_mode(const struct options *options)
 		return options->file_count ? 0 : usage_error("validate: name the files to check");
 	case MODE_ENV_HASH:
 		return options->file_count <= 1 ? 0 : usage_error("env-hash: name one file only");
-	case MODE_GPU_ENV:
+	case MODE_ENGINE_ENV:
 		return 0;
 	case MODE_DOCTOR:
 		return options->all || options->command || options->replay
@@ -462,7 +499,8 @@ int options_complete(struct options *options)
 	if (options->gpu.dry_run && options->mode == MODE_TRACE)
 		options->mode = MODE_DRY_RUN;
 	apply_environment(options);
-	err = complete_gpu(options);
+	err = complete_python(options);
+	err = err ? err : complete_gpu(options);
 	err = err ? err : check_mode(options);
 	err = err ? err : complete_windows(options);
 	err = err ? err : complete_output(options);

@@ -21,7 +21,7 @@ enum options_mode {
 	MODE_REPLAY,
 	MODE_VALIDATE,
 	MODE_ENV_HASH,
-	MODE_GPU_ENV,
+	MODE_ENGINE_ENV,
 	MODE_DRY_RUN,
 	MODE_DOCTOR,
 };
@@ -55,7 +55,8 @@ struct option_windows {
 enum python_mode {
 	PYTHON_AUTO, /* steps of processes that have libferrum_python.so */
 	PYTHON_OFF,
-	PYTHON_INJECT, /* it is loaded into processes that lack it */
+	PYTHON_REQUIRE, /* fail if no process has a Python step */
+	PYTHON_INJECT,	/* it is loaded into processes that lack it */
 };
 
 /* GPU records, and the trace that torch users open. */
@@ -100,7 +101,8 @@ struct options {
 	struct option_windows windows;
 	struct option_gpu gpu;
 	enum python_mode python;
-	const char *otlp;		/* URL, or NULL */
+	bool inject;	  /* both libraries, where gpu.mode and python were left open */
+	const char *otlp; /* URL, or NULL */
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;
 	const char *require_events;

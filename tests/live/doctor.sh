@@ -230,7 +230,7 @@ start_gpu --linger-ms 60000 --steps 30 --script k50,z20,s
 go
 wait_for 120 is_done
 doctor 0 'no shim' "$ENGINE" "${nothing[@]}"
-says 'no shim: what to do' warn 'GPU records' gpu-env
+says 'no shim: what to do' warn 'GPU records' engine-env
 if [ "$(uname -m)" = x86_64 ]; then
 	has 'no shim: whether it can be injected' "$TMP/doctor" '^  (ok|-) +--gpu=inject +would '
 fi

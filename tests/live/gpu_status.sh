@@ -55,7 +55,7 @@ gpu_env=(FERRUM_CUPTI_LIBRARY=/nonexistent)
 run 'no CUPTI' no_cupti
 gpu_env=(CUDA_INJECTION64_PATH=)
 run 'no shim' absent
-has 'no shim: what to do' "$OUT.err" 'gpu-env'
+has 'no shim: what to do' "$OUT.err" 'engine-env'
 gpu_env=()
 run off off --gpu off
 holds 'off: nothing was asked of CUPTI' [ ! -e "$TMP/calls" ]

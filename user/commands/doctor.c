@@ -12,6 +12,7 @@
 #include "commands/doctor_gpu.h"
 #include "commands/doctor_machine.h"
 #include "commands/doctor_process.h"
+#include "commands/doctor_python.h"
 #include "commands/doctor_room.h"
 #include "proc/process.h"
 
@@ -65,6 +66,7 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	struct doctor_process_gpu gpu;
 	struct doctor_steps steps;
 	struct doctor_calls calls;
+	struct doctor_python python;
 
 	checks->tgid = tgid;
 	doctor_process_read(&process, tgid);
@@ -75,6 +77,8 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	doctor_process_judge_limits(&limits, checks);
 	doctor_steps_read(&steps, tgid, options, trial);
 	doctor_steps_judge(&steps, checks);
+	doctor_python_read(&python, tgid, options);
+	doctor_python_judge(&python, checks);
 	doctor_calls_read(&calls, tgid, steps.found > 0 && !steps.probe_err, trial);
 	doctor_calls_judge(&calls, checks);
 	doctor_steps_clear(&steps);

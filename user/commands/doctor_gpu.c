@@ -159,7 +159,7 @@ static void judge_absent(const struct doctor_process_gpu *gpu, enum severity sev
 					       "it uses CUDA, but was not started with the shim"));
 		findings_advise(
 			checks,
-			"%srestart it with the settings that ferrum-bpftrace gpu-env prints",
+			"%srestart it with the settings that ferrum-bpftrace engine-env prints",
 			injects ? "use --gpu=inject, or " : "");
 	}
 	if (gpu->verdict_made)

@@ -11,10 +11,12 @@
 #include "base/format.h"
 #include "base/text.h"
 #include "inject/cuda_use.h"
+#include "inject/python_use.h"
 #include "kernel/stacks.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "proc/status.h"
+#include "python/guest.h"
 #include "sandbox/privilege.h"
 #include "steps/find.h"
 
@@ -240,6 +242,9 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 		target_explain_no_match(thread, options);
 		doctor_listen_end();
 	}
+	/* Of names like "decode" in the libraries of a Python program none is its step. */
+	if (steps->is_python)
+		return;
 	doctor_listen(&ignored);
 	steps->idle = !stacks_sample(&stacks, thread, false) && !stacks.threads;
 	if (stacks.threads)
@@ -248,6 +253,15 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 	stacks_clear(&stacks);
 	steps->stripped = is_program_stripped(thread, options);
 	doctor_listen_end();
+}
+
+static bool wants_python(const struct options *options)
+{
+	vec_for_each (spec, &options->specs) {
+		if (spec->form != STEP_SPEC_PYTHON)
+			return false;
+	}
+	return options->python != PYTHON_OFF;
 }
 
 void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
@@ -261,7 +275,11 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 		.waits = options->wait_step,
 		.alone = options->detail == FBT_DETAIL_PROBES,
 		.interval_ns = options->interval_ns,
+		.wants_python = wants_python(options),
+		.is_python = python_use_is_there(tgid),
 	};
+	steps->python_ready = steps->is_python && options->python != PYTHON_OFF &&
+			      (options->python == PYTHON_INJECT || python_guest_is_there(tgid));
 	doctor_listen(&steps->words);
 	steps->found = search_steps(thread, &target_options, &steps->functions);
 	doctor_listen_end();
@@ -360,7 +378,20 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 {
 	char names[FINDING_TEXT_MAX - 256];
 
+	if (steps->is_python && steps->wants_python && steps->python_ready) {
+		findings_add(checks, FINDING_NOTE, "step function",
+			     "none in native code; its Python functions are looked for when the "
+			     "trace begins");
+		return;
+	}
 	judge_missing(steps, checks);
+	if (steps->is_python) {
+		findings_advise(checks, steps->wants_python
+						? "see the line about Python"
+						: "name a Python function (--step "
+						  "py:MODULE:QUALNAME), or leave out --step");
+		return;
+	}
 	list_options(names, sizeof(names), &steps->candidates);
 	if (*names)
 		findings_advise(checks,

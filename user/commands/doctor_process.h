@@ -45,9 +45,10 @@ void doctor_process_judge_limits(const struct cgroup_limits *limits, struct find
 
 struct doctor_steps {
 	/* Requested. */
-	bool named; /* by --step */
-	bool waits; /* --wait-step */
-	bool alone; /* --detail probes: without steps nothing is measured */
+	bool named;	   /* by --step */
+	bool waits;	   /* --wait-step */
+	bool alone;	   /* --detail probes: without steps nothing is measured */
+	bool wants_python; /* all of --step are Python functions, or there is none */
 	uint64_t interval_ns;
 	/* Found. */
 	int found; /* number of functions, or -errno, explained by words */
@@ -55,9 +56,11 @@ struct doctor_steps {
 	function_vec functions; /* that -p would probe */
 	/* If there are no functions: those that look like a step and that busy threads are in. */
 	function_vec candidates;
-	bool idle;     /* no thread was busy */
-	bool stripped; /* the program has no symbols of its own functions */
-	int probe_err; /* the kernel refuses to probe functions: -errno and words */
+	bool is_python;	   /* its steps are not among its native functions */
+	bool python_ready; /* its Python functions would be looked for */
+	bool idle;	   /* no thread was busy */
+	bool stripped;	   /* the program has no symbols of its own functions */
+	int probe_err;	   /* the kernel refuses to probe functions: -errno and words */
 };
 
 /*

@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* --gpu inject --dry-run: whether the shim could be loaded into processes, and why not. */
+/*
+ * --dry-run with --gpu inject or --python inject: whether the libraries could be loaded into
+ * processes, and why not.
+ */
 #ifndef FBT_COMMANDS_DRY_RUN_H
 #define FBT_COMMANDS_DRY_RUN_H
 
 #include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
+#include "options.h"
 
 /*
- * Prints the verdict on each process. True if every process has the shim or would get it. False if
- * one is refused; also, logged, if there is no shim to load or a process cannot be inspected. The
- * others are inspected all the same.
+ * Prints the verdict on each process; of Python also on the other processes of its engine. True if
+ * in every process at least one of the libraries that were asked for is, or would be loaded. False,
+ * logged, if there is no library to load or a process cannot be inspected. The others are inspected
+ * all the same.
  */
-bool inject_dry_run(const uint32_t *pids, size_t count, FILE *out);
+bool inject_dry_run(const struct options *options, FILE *out);
 
 #endif

@@ -8,6 +8,8 @@
 #include "base/demangle.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "commands/list_python.h"
+#include "inject/python_use.h"
 #include "trace/candidates.h"
 
 /* --step takes whole names: only those beyond all reason are cut. */
@@ -141,7 +143,7 @@ static void print_rates(const struct candidates *candidates, FILE *out)
 	print_some(candidates, NOT_CALLED, out);
 }
 
-int list_steps(const struct options *options, FILE *out)
+static int list_native(const struct options *options, FILE *out)
 {
 	struct candidates candidates;
 	int err = candidates_measure(&candidates, options, options->pids.items[0], false);
@@ -149,6 +151,36 @@ int list_steps(const struct options *options, FILE *out)
 	if (!err)
 		print_rates(&candidates, out);
 	candidates_clear(&candidates);
+	return err;
+}
+
+static bool has_known_step(uint32_t tgid)
+{
+	struct target_options options = {.tells = TARGET_TELLS_NOTHING};
+	struct target_seen *seen = target_seen__new();
+	function_vec functions = {0};
+	int found = seen ? target_find(processes_live_thread(tgid), &options, seen, &functions) : 0;
+
+	step_functions_free(&functions);
+	target_seen__free(seen);
+	return found > 0;
+}
+
+/*
+ * The step of a Python process is a native function only if that is one of a known engine
+ * (llama-cpp-python): others that look like a step are not listed.
+ */
+static bool is_python(const struct options *options)
+{
+	uint32_t tgid = options->pids.items[0];
+
+	return options->python != PYTHON_OFF && python_use_is_there(tgid) && !has_known_step(tgid);
+}
+
+int list_steps(const struct options *options, FILE *out)
+{
+	int err = is_python(options) ? list_python(options, out) : list_native(options, out);
+
 	if (!err && fflush(out)) {
 		err = -errno;
 		log_err("--list-steps: %s", strerror(-err));

@@ -247,10 +247,10 @@ out:
 	inject_reach(&wish->hook, INJECT_AT_DONE);
 }
 
-int inject_try(uint32_t tgid, struct inject_verdict *verdict)
+int inject_try(uint32_t tgid, enum inject_purpose purpose, struct inject_verdict *verdict)
 {
 	struct inject_target target = {.pidfd = -1};
-	int err = inject_check(&target, verdict, tgid, INJECT_FOR_CUDA);
+	int err = inject_check(&target, verdict, tgid, purpose);
 
 	if (!err && !verdict->present)
 		inject_take_look(&target, verdict);

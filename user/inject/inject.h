@@ -64,7 +64,7 @@ void inject_run(const struct inject_wish *wish, struct inject_outcome *outcome);
  * --dry-run: checks everything that can be checked without changing the process. As in a real run,
  * a thread is stopped to read its seccomp filters. 0 or -errno as inject_check.
  */
-int inject_try(uint32_t tgid, struct inject_verdict *verdict);
+int inject_try(uint32_t tgid, enum inject_purpose purpose, struct inject_verdict *verdict);
 
 /* What the child injects. */
 struct inject_service {

@@ -9,11 +9,10 @@
 #include "inject/place.h"
 #include "proc/process.h"
 
-#define PAGE	"/memfd:" FBT_PYTHON_MEMFD
-#define INSTEAD "start it with the library instead (LD_PRELOAD=libferrum_python.so)"
+#define PAGE "/memfd:" FBT_PYTHON_MEMFD
 
-#define MINOR_MIN 9
-#define MINOR_MAX 14
+/* Free-threaded builds of newer versions were not tried. */
+#define THREADED_MINOR_MAX 13
 
 unsigned int python_use_minor(const char *name)
 {
@@ -31,6 +30,48 @@ unsigned int python_use_minor(const char *name)
 	return (unsigned int)strtoul(version, NULL, 10);
 }
 
+bool python_use_is_threaded(const char *name)
+{
+	const char *at = strstr(name, "python3.");
+
+	if (!at)
+		return false;
+	at += strlen("python3.");
+	return at[strspn(at, "0123456789")] == 't';
+}
+
+static bool is_known(unsigned int minor, bool threaded)
+{
+	return minor >= PYTHON_MINOR_MIN && minor <= PYTHON_MINOR_MAX &&
+	       !(threaded && minor > THREADED_MINOR_MAX);
+}
+
+/* For maps_search. */
+struct version {
+	unsigned int minor;
+	bool threaded;
+};
+
+static bool take_version(const struct mapping *mapping, const void *ctx)
+{
+	struct version *version = *(struct version *const *)ctx;
+
+	if (!mapping->path || !mapping->executable)
+		return false;
+	version->minor = python_use_minor(mapping_name(mapping));
+	version->threaded = python_use_is_threaded(mapping_name(mapping));
+	return version->minor;
+}
+
+bool python_use_is_supported(uint32_t tgid, unsigned int *minor)
+{
+	struct version version = {0}, *ctx = &version;
+
+	maps_search(processes_live_thread(tgid), "python3.", take_version, &ctx);
+	*minor = version.minor;
+	return is_known(version.minor, version.threaded);
+}
+
 static bool is_interpreter(const struct mapping *mapping, const void *nothing)
 {
 	return mapping->path && mapping->executable && python_use_minor(mapping_name(mapping));
@@ -38,6 +79,10 @@ static bool is_interpreter(const struct mapping *mapping, const void *nothing)
 
 bool python_use_is_there(uint32_t tgid)
 {
+#ifndef __x86_64__
+	/* There is no library for it. */
+	return false;
+#endif
 	return maps_search(processes_live_thread(tgid), "python3.", is_interpreter, NULL);
 }
 
@@ -112,16 +157,21 @@ void inject_check_python(struct inject_verdict *verdict, struct proc_ref process
 	if (!count) {
 		inject_refuse(verdict, "Python", "no python3 is mapped: it is no CPython process");
 	} else if (count > 1) {
-		inject_refuse(verdict, "Python", "two interpreters are mapped: " INSTEAD);
+		inject_refuse(verdict, "Python", "two interpreters are mapped: " INJECT_INSTEAD);
 	} else if (!interpreter) {
 		inject_refuse(verdict, "Python",
 			      "the interpreter does not export the functions of CPython's C API (a "
 			      "frozen program?)");
 	} else {
-		minor = python_use_minor(mapping_name(interpreter));
-		if (minor < MINOR_MIN || minor > MINOR_MAX)
-			inject_refuse(verdict, "Python", "3.%u, and 3.%d to 3.%d are supported",
-				      minor, MINOR_MIN, MINOR_MAX);
+		const char *name = mapping_name(interpreter);
+
+		minor = python_use_minor(name);
+		if (!is_known(minor, python_use_is_threaded(name)))
+			inject_refuse(verdict, "Python",
+				      "3.%u%s, and 3.%d to 3.%d are supported (free-threaded: to "
+				      "3.%d)",
+				      minor, python_use_is_threaded(name) ? " free-threaded" : "",
+				      PYTHON_MINOR_MIN, PYTHON_MINOR_MAX, THREADED_MINOR_MAX);
 		else
 			inject_fine(verdict, "Python", "3.%u, %s", minor, interpreter->path);
 	}

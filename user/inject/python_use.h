@@ -17,12 +17,22 @@
  */
 bool python_use_is_there(uint32_t tgid);
 
+/* Versions of CPython that the library knows. */
+#define PYTHON_MINOR_MIN 9
+#define PYTHON_MINOR_MAX 14
+
+/* The version, 3.*minor, by the same names, and whether it is one that the library knows. */
+bool python_use_is_supported(uint32_t tgid, unsigned int *minor);
+
 /*
  * Checks the interpreter, its version and the functions that it exports. If the library is there
  * already, sets verdict->present and checks nothing else.
  */
 void inject_check_python(struct inject_verdict *verdict, struct proc_ref process,
 			 const mapping_vec *maps);
+
+/* Whether the name is that of a free-threaded build: "python3.13t". */
+bool python_use_is_threaded(const char *name);
 
 /* The minor version in the name of an interpreter's file: 11 of "libpython3.11.so.1.0"; else 0. */
 unsigned int python_use_minor(const char *name);

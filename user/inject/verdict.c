@@ -24,7 +24,8 @@ void inject_verdict_reason(const struct inject_verdict *verdict, char *text)
 			 inject_refused(verdict) ? "out of memory" : "");
 }
 
-void inject_verdict_print(const struct inject_verdict *verdict, uint32_t tgid, FILE *out)
+void inject_verdict_print(const struct inject_verdict *verdict, const struct inject_words *words,
+			  uint32_t tgid, FILE *out)
 {
 	char reason[INJECT_TEXT_MAX];
 
@@ -34,10 +35,10 @@ void inject_verdict_print(const struct inject_verdict *verdict, uint32_t tgid, F
 			      finding->subject, finding->text);
 	inject_verdict_reason(verdict, reason);
 	if (inject_refused(verdict))
-		terminal_line(out, "--gpu=inject would do nothing: %s", reason);
+		terminal_line(out, "%s would do nothing: %s", words->option, reason);
 	else if (verdict->present)
-		terminal_line(out, "--gpu=inject would inject nothing: it would arm the shim that "
-				   "is there");
+		terminal_line(out, "%s would inject nothing: it would arm %s that is there",
+			      words->option, words->library);
 	else
-		terminal_line(out, "--gpu=inject would load the shim");
+		terminal_line(out, "%s would load %s", words->option, words->library);
 }

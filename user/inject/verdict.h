@@ -9,7 +9,7 @@
 #define INJECT_TEXT_MAX 512
 
 /* The alternative, for the texts of refusals. */
-#define INJECT_INSTEAD "start it with the shim instead (ferrum-bpftrace gpu-env)"
+#define INJECT_INSTEAD "start it with the library instead (ferrum-bpftrace engine-env)"
 
 struct inject_verdict {
 	struct findings findings;
@@ -32,7 +32,14 @@ static inline bool inject_refused(const struct inject_verdict *verdict)
  */
 void inject_verdict_reason(const struct inject_verdict *verdict, char *text);
 
-/* Prints a line for each finding, then what --gpu=inject would do. */
-void inject_verdict_print(const struct inject_verdict *verdict, uint32_t tgid, FILE *out);
+/* What is injected, in words. */
+struct inject_words {
+	const char *option;  /* "--gpu=inject" */
+	const char *library; /* "the shim" */
+};
+
+/* Prints a line for each finding, then what the option would do. */
+void inject_verdict_print(const struct inject_verdict *verdict, const struct inject_words *words,
+			  uint32_t tgid, FILE *out);
 
 #endif

@@ -459,7 +459,7 @@ const struct gpu_problem *gpu_status_problem(enum fbt_gpu_status status)
 	static const struct gpu_problem problems[FBT_GPU_STATUS_COUNT] = {
 		[FBT_GPU_ABSENT] =
 			{"it uses CUDA, but was started without the shim",
-			 "restart the process with the shim (see ferrum-bpftrace gpu-env)"},
+			 "restart the process with the shim (see ferrum-bpftrace engine-env)"},
 		[FBT_GPU_STALLED] = {"the shim does not respond",
 				     "check whether the process is stopped"},
 		[FBT_GPU_NO_CUPTI] =
@@ -478,15 +478,15 @@ const struct gpu_problem *gpu_status_problem(enum fbt_gpu_status status)
 		[FBT_GPU_BAD_RING] =
 			{"its shared memory is not that of a shim",
 			 "check that its libferrum_cupti.so is the one that ferrum-bpftrace "
-			 "gpu-env names"},
+			 "engine-env names"},
 		[FBT_GPU_OTHER_SHIM] =
 			{"its shim is of another version than this program",
-			 "restart the process with the shim that ferrum-bpftrace gpu-env "
+			 "restart the process with the shim that ferrum-bpftrace engine-env "
 			 "names"},
 		[FBT_GPU_TAKEN] = {"another tracer reads them", "end that tracer first"},
 		[FBT_GPU_NOT_INJECTED] = {"the shim was not injected",
 					  "restart the process with the shim (see ferrum-bpftrace "
-					  "gpu-env)"},
+					  "engine-env)"},
 	};
 
 	return status < FBT_GPU_STATUS_COUNT && problems[status].what ? &problems[status] : NULL;

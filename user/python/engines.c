@@ -32,6 +32,8 @@ static const char *const rows[] = {
 	/* Text Generation Inference */
 	"py:text_generation_server.models.flash_causal_lm:FlashCausalLM.generate_token"
 	"(n_requests=len(batch.requests))",
+	"py:text_generation_server.models.causal_lm:CausalLM.generate_token"
+	"(n_requests=len(batch.requests))",
 	/* transformers, continuous batching */
 	"py:transformers.generation.continuous_batching.continuous_api:"
 	"ContinuousBatchingManager._generation_step"

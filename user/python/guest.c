@@ -21,6 +21,10 @@
 #include "proc/open.h"
 #include "proc/process.h"
 #include "proc/status.h"
+#include "sandbox/broker.h"
+
+/* In the path of its file. */
+#define LIBRARY_NAME "libferrum_python"
 
 #define MEMFD_LINK "/memfd:" FBT_PYTHON_MEMFD " (deleted)"
 /* A hostile process may have many files of that name: no more than this many are opened. */
@@ -41,6 +45,24 @@ static bool is_candidate(int folder, const char *number)
 	ssize_t length = readlinkat(folder, number, link, sizeof(link));
 
 	return length == sizeof(MEMFD_LINK) - 1 && !memcmp(link, MEMFD_LINK, (size_t)length);
+}
+
+int python_memfd_serve(const void *nothing, const struct broker_order *order)
+{
+	char number[16];
+	int folder, fd;
+	dev_t device;
+
+	fd = memfd_device(&device);
+	if (fd)
+		return fd;
+	folder = proc_open((struct proc_ref){.tgid = order->tgid}, "fd", O_PATH | O_DIRECTORY);
+	if (folder < 0)
+		return folder;
+	snprintf(number, sizeof(number), "%u", order->number);
+	fd = is_candidate(folder, number) ? memfd_open(folder, number, device) : -ENOENT;
+	close(folder);
+	return fd;
 }
 
 /* Maps a file only if the process can neither shrink nor grow it, so that access stays safe. */
@@ -115,10 +137,16 @@ static int take_page(struct fbt_python_page *page, uint32_t pid, int64_t ahead_n
 	return 0;
 }
 
-static int try_candidate(int folder, const char *number, dev_t device, uint32_t pid,
-			 struct python_guest *guest, uint32_t *holder)
+/* Confined, the tool may open nothing for writing: it asks the broker. */
+static int open_candidate(uint32_t thread, int folder, const char *number, dev_t device)
 {
-	int fd = memfd_open(folder, number, device);
+	if (!broker_is_there())
+		return memfd_open(folder, number, device);
+	return broker_open(BROKER_PYTHON, thread, (uint32_t)strtoul(number, NULL, 10), NULL);
+}
+
+static int try_candidate(int fd, uint32_t pid, struct python_guest *guest, uint32_t *holder)
+{
 	int err;
 
 	if (fd < 0)
@@ -163,9 +191,8 @@ static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 		return fd;
 	folder = fdopendir(fd);
 	if (!folder) {
-		err = -errno;
 		close(fd);
-		return err;
+		return -ENOMEM;
 	}
 	err = -ENOENT;
 	while (err && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
@@ -174,7 +201,8 @@ static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 		if (!is_candidate(fd, entry->d_name))
 			continue;
 		tried++;
-		own = try_candidate(fd, entry->d_name, device, pid, guest, holder);
+		own = try_candidate(open_candidate(process.tgid, fd, entry->d_name, device), pid,
+				    guest, holder);
 		/* What is special about one file says more than that there is none. */
 		err = !own || own != -ENOENT ? own : err;
 	}
@@ -190,6 +218,17 @@ static bool is_page(const struct mapping *mapping, const void *nothing)
 bool python_guest_is_there(uint32_t tgid)
 {
 	return maps_search(processes_live_thread(tgid), FBT_PYTHON_MEMFD, is_page, NULL);
+}
+
+static bool is_library(const struct mapping *mapping, const void *nothing)
+{
+	return mapping->path && mapping->executable && strstr(mapping->path, LIBRARY_NAME);
+}
+
+bool python_guest_is_inherited(uint32_t tgid)
+{
+	return !python_guest_is_there(tgid) &&
+	       maps_search(processes_live_thread(tgid), LIBRARY_NAME, is_library, NULL);
 }
 
 int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *holder)

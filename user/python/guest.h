@@ -12,6 +12,10 @@
 #include "fbt_python.h"
 
 struct python_guest;
+struct broker_order;
+
+/* In the broker: opens the page for the confined tool (struct broker_task). */
+int python_memfd_serve(const void *nothing, const struct broker_order *order);
 
 /*
  * 0; -ENOENT the library is not in this process, or has not made its page yet; -EPROTONOSUPPORT
@@ -22,6 +26,12 @@ int python_guest__open(struct python_guest **guest, uint32_t tgid, uint32_t *hol
 
 /* Whether the library is in a process; its page is not taken. */
 bool python_guest_is_there(uint32_t tgid);
+
+/*
+ * Whether a process has the library's code only: it was forked from one with the library, so it has
+ * neither a page nor a thread of it.
+ */
+bool python_guest_is_inherited(uint32_t tgid);
 
 /* Gives back the page. What is armed stays so until the lease ends: disarm it first. */
 void python_guest__free(struct python_guest *guest);

@@ -23,10 +23,17 @@
 /* Its file, or the memfd from which it was injected. */
 #define LIBRARY "libferrum"
 
+/* What became of a wish in one process. */
+struct answer {
+	enum fbt_python_found found;
+	char text[128];
+};
+
 struct engine {
 	uint32_t tgid;
 	struct python_guest *guest;
 	bool is_armed;
+	struct answer answers[FBT_PYTHON_SLOTS];
 };
 
 struct python_steps {
@@ -106,6 +113,11 @@ static struct engine *find(struct python_steps *steps, uint32_t tgid)
 			return engine;
 	}
 	return NULL;
+}
+
+bool python_steps__has_wishes(const struct python_steps *steps)
+{
+	return steps->wishes.count;
 }
 
 void python_steps__forget(struct python_steps *steps, uint32_t tgid)
@@ -253,19 +265,7 @@ static int add_function(const struct python_steps *steps, const struct engine *e
 	return err;
 }
 
-/*
- * Explains only functions that --step names: most functions of the table belong to other engines.
- */
-static void explain(const struct python_steps *steps, const struct engine *engine,
-		    unsigned int slot, const struct fbt_python_slot *answer)
-{
-	if (answer->found == FBT_PYTHON_FOUND || steps->from_table)
-		return;
-	log_warn("process %u: py:%s: %s%s%s", engine->tgid, steps->wishes.items[slot].function,
-		 python_found_text(answer->found), *answer->text ? ": " : "", answer->text);
-}
-
-static int take_answers(const struct python_steps *steps, const struct engine *engine, bool quiet,
+static int take_answers(const struct python_steps *steps, struct engine *engine,
 			function_vec *functions)
 {
 	int added = 0;
@@ -275,8 +275,9 @@ static int take_answers(const struct python_steps *steps, const struct engine *e
 		int err;
 
 		python_guest__answer(engine->guest, i, &answer);
-		if (!quiet)
-			explain(steps, engine, i, &answer);
+		engine->answers[i].found = answer.found;
+		snprintf(engine->answers[i].text, sizeof(engine->answers[i].text), "%s",
+			 answer.text);
 		if (answer.found != FBT_PYTHON_FOUND)
 			continue;
 		err = add_function(steps, engine, i, &answer, functions);
@@ -285,6 +286,40 @@ static int take_answers(const struct python_steps *steps, const struct engine *e
 		added++;
 	}
 	return added;
+}
+
+/*
+ * Where a function that --step names was not found, that its module is not loaded says least: most
+ * processes of an engine are others. NULL: it was found, or there is no process with the library.
+ */
+static const struct engine *choose_explaining(const struct python_steps *steps, unsigned int slot)
+{
+	const struct engine *chosen = NULL;
+
+	vec_for_each (engine, &steps->engines) {
+		enum fbt_python_found found = engine->answers[slot].found;
+
+		if (found == FBT_PYTHON_FOUND || found == FBT_PYTHON_SAME)
+			return NULL;
+		if (!chosen || chosen->answers[slot].found == FBT_PYTHON_NO_MODULE)
+			chosen = engine;
+	}
+	return chosen;
+}
+
+void python_steps__explain(const struct python_steps *steps)
+{
+	/* Of the table, most engines are others. */
+	for (unsigned int i = 0; i < steps->wishes.count && !steps->from_table; i++) {
+		const struct engine *engine = choose_explaining(steps, i);
+		const struct answer *answer;
+
+		if (!engine || engine->answers[i].found == FBT_PYTHON_UNKNOWN)
+			continue;
+		answer = &engine->answers[i];
+		log_warn("process %u: py:%s: %s%s%s", engine->tgid, steps->wishes.items[i].function,
+			 python_found_text(answer->found), *answer->text ? ": " : "", answer->text);
+	}
 }
 
 /*
@@ -325,7 +360,7 @@ int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
 		return err;
 	if (resolve(steps, engine, quiet))
 		return 0;
-	added = take_answers(steps, engine, quiet, functions);
+	added = take_answers(steps, engine, functions);
 	/* The library holds no references until the window opens. */
 	python_guest__order(engine->guest, FBT_PYTHON_DISARM, soon());
 	return added;
@@ -347,6 +382,37 @@ int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 		log_err("process %u: its Python functions could not be armed: %s", tgid,
 			strerror(-err));
 	return err;
+}
+
+static void count_functions(const struct python_steps *steps, const struct engine *engine,
+			    void (*each)(void *ctx, const struct python_count *count), void *ctx)
+{
+	for (unsigned int i = 0; i < steps->wishes.count; i++) {
+		struct fbt_python_slot answer;
+		struct python_count count;
+
+		python_guest__answer(engine->guest, i, &answer);
+		if (answer.found != FBT_PYTHON_ARMED)
+			continue;
+		count = (struct python_count){
+			.tgid = engine->tgid,
+			.function = steps->wishes.items[i].function,
+			.file = answer.file,
+			.line = answer.line,
+			.calls = answer.begun,
+		};
+		each(ctx, &count);
+	}
+}
+
+void python_steps__count(const struct python_steps *steps,
+			 void (*each)(void *ctx, const struct python_count *count), void *ctx)
+{
+	vec_for_each (engine, &steps->engines) {
+		if (engine->is_armed &&
+		    !python_guest__order(engine->guest, FBT_PYTHON_COUNT, soon()))
+			count_functions(steps, engine, each, ctx);
+	}
 }
 
 void python_steps__beat(struct python_steps *steps, uint64_t now_ns)

@@ -27,10 +27,32 @@ int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
 			 function_vec *functions);
 
 /*
+ * Says of each function that --step names, and no process has, why not. Call once all processes
+ * were searched, before any of them is forgotten.
+ */
+void python_steps__explain(const struct python_steps *steps);
+
+/* Whether any Python function is looked for. */
+bool python_steps__has_wishes(const struct python_steps *steps);
+
+/*
  * Their probes are in place: arms the functions of a process. 0, also where there are none; or
  * -errno, logged.
  */
 int python_steps__arm(struct python_steps *steps, uint32_t tgid);
+
+/* How often an armed function was called since. */
+struct python_count {
+	uint32_t tgid;
+	const char *function; /* "module:Class.method" */
+	const char *file;
+	uint32_t line;
+	uint64_t calls;
+};
+
+/* Asks for the counts of all armed functions; each is called for every one, process by process. */
+void python_steps__count(const struct python_steps *steps,
+			 void (*each)(void *ctx, const struct python_count *count), void *ctx);
 
 /* Keeps what is armed armed. Call at least once a second. */
 void python_steps__beat(struct python_steps *steps, uint64_t now_ns);

@@ -23,13 +23,14 @@ enum broker_work {
 	BROKER_MEMFD,  /* gpu_memfd_serve */
 	BROKER_LOOK,   /* cuda_use_serve */
 	BROKER_APPEND, /* safe_file_append_serve */
+	BROKER_PYTHON, /* python_memfd_serve */
 	BROKER_WORKS,
 };
 
 struct broker_order {
 	uint32_t work; /* enum broker_work */
 	uint32_t tgid;
-	uint32_t number;     /* BROKER_MEMFD: a descriptor of that process */
+	uint32_t number;     /* BROKER_MEMFD, BROKER_PYTHON: a descriptor of that process */
 	char path[PATH_MAX]; /* BROKER_LOOK */
 };
 

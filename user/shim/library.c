@@ -70,103 +70,186 @@ char *python_library_path(void)
 	return find_file(program, PYTHON_FILE, INSTALLED PYTHON_FILE);
 }
 
-static void print_notes(FILE *out)
+/* The libraries, and where a container finds them. */
+#define INSIDE "/opt/ferrum/"
+
+static void print_gpu_notes(FILE *out)
 {
 	fputs("# GPU records come from libferrum_cupti.so, which CUDA loads when the engine first "
-	      "uses CUDA.\n"
-	      "# Start the engine with one of the settings below. The library is idle until "
-	      "ferrum-bpftrace traces\n"
-	      "# the engine. It then uses CUPTI, which only one tool at a time can use (others are "
-	      "nsys, ncu and\n"
-	      "# the PyTorch profiler).\n"
+	      "uses CUDA\n"
+	      "# (CUDA_INJECTION64_PATH). It then uses CUPTI, which only one tool at a time can "
+	      "use "
+	      "(others are nsys,\n"
+	      "# ncu and the PyTorch profiler).\n"
 	      "# - The engine needs libcupti of CUDA 11.8 or later: from the CUDA toolkit, or by\n"
 	      "#   pip install nvidia-cuda-cupti (nvidia-cuda-cupti-cu12 for CUDA 12). If it is "
 	      "not "
 	      "found, set\n"
 	      "#   FERRUM_CUPTI_LIBRARY=/path/of/libcupti.so.12\n"
 	      "# - CUPTI before 12.6 must be loaded before the engine captures CUDA graphs: set "
-	      "FERRUM_CUPTI_EARLY=1\n"
-	      "# - A container needs glibc 2.34 or later (not musl), and the library at a path "
-	      "inside it\n",
+	      "FERRUM_CUPTI_EARLY=1\n",
 	      out);
 }
 
-static void print_forms(FILE *out, const char *path)
+static void print_python_notes(FILE *out)
 {
-	fprintf(out,
-		"\n# --- shell: before the engine's command\n"
-		"export CUDA_INJECTION64_PATH='%s'\n"
-		"\n# --- systemd: systemctl edit ENGINE.service, then systemctl restart "
-		"ENGINE.service\n"
-		"[Service]\n"
-		"Environment=\"CUDA_INJECTION64_PATH=%s\"\n"
-		"\n# --- docker: add --mount and --env\n"
-		"docker run \\\n"
-		"  --mount 'type=bind,source=%s,target=/opt/ferrum/" SHIM_FILE ",readonly' \\\n"
-		"  --env CUDA_INJECTION64_PATH=/opt/ferrum/" SHIM_FILE " \\\n"
-		"  --gpus all IMAGE COMMAND\n"
-		"\n# --- Kubernetes: add this to the pod; the file must be at that path on the "
-		"node\n"
-		"spec:\n"
-		"  containers:\n"
-		"    - name: ENGINE\n"
-		"      env:\n"
-		"        - name: CUDA_INJECTION64_PATH\n"
-		"          value: /opt/ferrum/" SHIM_FILE "\n"
-		"      volumeMounts:\n"
-		"        - name: ferrum-cupti\n"
-		"          mountPath: /opt/ferrum/" SHIM_FILE "\n"
-		"          readOnly: true\n"
-		"  volumes:\n"
-		"    - name: ferrum-cupti\n"
-		"      hostPath:\n"
-		"        path: '%s'\n"
-		"        type: File\n",
-		path, path, path, path);
+	fputs("# Steps of Python engines (vLLM, SGLang, ...) come from libferrum_python.so. Leave "
+	      "LD_PRELOAD out for\n"
+	      "# an engine that is not written in Python. Programs without Python that inherit it "
+	      "load the library too,\n"
+	      "# and it does nothing in them.\n",
+	      out);
+}
+
+static void print_notes(FILE *out, const struct engine_libraries *libraries)
+{
+	fputs("# Start the engine with one of the settings below. The libraries are idle until "
+	      "ferrum-bpftrace traces\n"
+	      "# the engine.\n",
+	      out);
+	if (libraries->shim)
+		print_gpu_notes(out);
+	if (libraries->python)
+		print_python_notes(out);
+	fputs("# A container needs glibc 2.34 or later (not musl), and the libraries at a path "
+	      "inside it.\n",
+	      out);
+}
+
+static void print_shell(FILE *out, const struct engine_libraries *libraries)
+{
+	fputs("\n# --- shell: before the engine's command\n", out);
+	if (libraries->shim)
+		fprintf(out, "export CUDA_INJECTION64_PATH='%s'\n", libraries->shim);
+	if (libraries->python)
+		fprintf(out, "export LD_PRELOAD='%s'\"${LD_PRELOAD:+:$LD_PRELOAD}\"\n",
+			libraries->python);
+}
+
+static void print_unit(FILE *out, const struct engine_libraries *libraries)
+{
+	fputs("\n# --- systemd: systemctl edit ENGINE.service, then systemctl restart "
+	      "ENGINE.service\n"
+	      "[Service]\n",
+	      out);
+	if (libraries->shim)
+		fprintf(out, "Environment=\"CUDA_INJECTION64_PATH=%s\"\n", libraries->shim);
+	if (libraries->python)
+		fprintf(out, "Environment=\"LD_PRELOAD=%s\"\n", libraries->python);
+}
+
+static void print_mount(FILE *out, const char *path, const char *variable, const char *name)
+{
+	if (path)
+		fprintf(out,
+			"  --mount 'type=bind,source=%s,target=" INSIDE "%s,readonly' \\\n"
+			"  --env %s=" INSIDE "%s \\\n",
+			path, name, variable, name);
+}
+
+static void print_docker(FILE *out, const struct engine_libraries *libraries)
+{
+	fputs("\n# --- docker: add --mount and --env\n"
+	      "docker run \\\n",
+	      out);
+	print_mount(out, libraries->shim, "CUDA_INJECTION64_PATH", SHIM_FILE);
+	print_mount(out, libraries->python, "LD_PRELOAD", PYTHON_FILE);
+	fputs("  --gpus all IMAGE COMMAND\n", out);
+}
+
+static void print_pod(FILE *out, const struct engine_libraries *libraries)
+{
+	const struct {
+		const char *path, *variable, *file, *volume;
+	} rows[] = {
+		{libraries->shim, "CUDA_INJECTION64_PATH", SHIM_FILE, "ferrum-cupti"},
+		{libraries->python, "LD_PRELOAD", PYTHON_FILE, "ferrum-python"},
+	};
+	const size_t count = sizeof(rows) / sizeof(rows[0]);
+
+	fputs("\n# --- Kubernetes: add this to the pod; the files must be at these paths on the "
+	      "node\n"
+	      "spec:\n"
+	      "  containers:\n"
+	      "    - name: ENGINE\n"
+	      "      env:\n",
+	      out);
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].path)
+			fprintf(out, "        - name: %s\n          value: " INSIDE "%s\n",
+				rows[i].variable, rows[i].file);
+	fputs("      volumeMounts:\n", out);
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].path)
+			fprintf(out,
+				"        - name: %s\n"
+				"          mountPath: " INSIDE "%s\n"
+				"          readOnly: true\n",
+				rows[i].volume, rows[i].file);
+	fputs("  volumes:\n", out);
+	for (size_t i = 0; i < count; i++)
+		if (rows[i].path)
+			fprintf(out,
+				"    - name: %s\n"
+				"      hostPath:\n"
+				"        path: '%s'\n"
+				"        type: File\n",
+				rows[i].volume, rows[i].path);
 }
 
 /*
  * Refuses paths with characters that would have to be quoted in one of the forms above. Each form
- * has quoting rules of its own.
+ * has quoting rules of its own. LD_PRELOAD ends a path at a space and at a colon.
  */
-static int check_path(const char *path)
+static int check_path(const char *path, const char *refused)
 {
 	char shown[PATH_MAX];
 
-	log_escape(shown, sizeof(shown), path);
-	if (!strpbrk(path, "'\"\\$%,\n\t") && !strcmp(path, shown))
+	if (!path)
 		return 0;
-	log_err("gpu-env: %s: install it where the path has none of ' \" \\ $ %% , and no tab, "
-		"line break or other control character",
+	log_escape(shown, sizeof(shown), path);
+	if (!strpbrk(path, refused) && !strcmp(path, shown))
+		return 0;
+	log_err("engine-env: %s: install it where the path has none of ' \" \\ $ %% , no space or "
+		"colon, and no tab, line break or other control character",
 		path);
 	return -EINVAL;
 }
 
-int gpu_env_print_for(FILE *out, const char *path)
+int engine_env_print_for(FILE *out, const struct engine_libraries *libraries)
 {
-	int err = check_path(path);
+	int err = check_path(libraries->shim, "'\"\\$%,\n\t");
 
+	if (!err)
+		err = check_path(libraries->python, "'\"\\$%,\n\t :");
 	if (err)
 		return err;
-	print_notes(out);
-	print_forms(out, path);
+	print_notes(out, libraries);
+	print_shell(out, libraries);
+	print_unit(out, libraries);
+	print_docker(out, libraries);
+	print_pod(out, libraries);
 	if (fflush(out)) {
 		err = -errno;
-		log_err("gpu-env: %s", strerror(-err));
+		log_err("engine-env: %s", strerror(-err));
 	}
 	return err;
 }
 
-int gpu_env_print(FILE *out)
+int engine_env_print(FILE *out)
 {
-	char *path = gpu_shim_path();
+	char *shim = gpu_shim_path(), *python = NULL;
 	int err;
 
-	if (!path) {
-		log_err("gpu-env: " GPU_SHIM_MISSING);
+#ifdef __x86_64__
+	python = python_library_path();
+#endif
+	if (!shim && !python) {
+		log_err("engine-env: " GPU_SHIM_MISSING);
 		return -ENOENT;
 	}
-	err = gpu_env_print_for(out, path);
-	free(path);
+	err = engine_env_print_for(out, &(struct engine_libraries){shim, python});
+	free(python);
+	free(shim);
 	return err;
 }

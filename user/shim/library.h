@@ -10,6 +10,11 @@
 	"libferrum_cupti.so is not beside this program, nor in ../lib/ferrum-bpftrace from "       \
 	"there: make install puts it there"
 
+/* And for a libferrum_python.so that python_library_path does not find. */
+#define PYTHON_LIBRARY_MISSING                                                                     \
+	"libferrum_python.so is not beside this program, nor in ../lib/ferrum-bpftrace from "      \
+	"there: make install puts it there"
+
 /*
  * The path of libferrum_cupti.so: next to the running program, as in the build folder, or in
  * ../lib/ferrum-bpftrace from there. NULL: not found, or no memory. The caller frees.
@@ -22,14 +27,20 @@ char *python_library_path(void);
 /* gpu_shim_path for another program. */
 char *gpu_shim_path_from(const char *program);
 
-/*
- * gpu-env: prints the settings that make a new server load the shim, for a shell, systemd, docker
- * and Kubernetes. 0, or -errno, logged: -ENOENT there is no shim; -EINVAL its path cannot be quoted
- * in all of these forms.
- */
-int gpu_env_print(FILE *out);
+/* What an engine is started with. NULL: not with that one. */
+struct engine_libraries {
+	const char *shim;
+	const char *python;
+};
 
-/* The same for the shim at this path. */
-int gpu_env_print_for(FILE *out, const char *path);
+/*
+ * engine-env: prints the settings that make a new server load the shim and libferrum_python.so, for
+ * a shell, systemd, docker and Kubernetes. 0, or -errno, logged: -ENOENT there is neither; -EINVAL
+ * a path cannot be quoted in all of these forms.
+ */
+int engine_env_print(FILE *out);
+
+/* The same for the libraries at these paths. */
+int engine_env_print_for(FILE *out, const struct engine_libraries *libraries);
 
 #endif

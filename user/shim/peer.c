@@ -124,7 +124,7 @@ static void log_gpu_status(const struct fbt_gpu_state *status, const char *detai
 
 	switch (status->status) {
 	case FBT_GPU_ABSENT:
-		log_info("process %u: no GPU records: %s (ferrum-bpftrace gpu-env says how to "
+		log_info("process %u: no GPU records: %s (ferrum-bpftrace engine-env says how to "
 			 "load the shim)",
 			 status->tgid, *detail ? detail : gpu_status_problem(FBT_GPU_ABSENT)->what);
 		break;

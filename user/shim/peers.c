@@ -380,7 +380,7 @@ int gpu_link__check(struct gpu_link *link, bool may_come)
 		return 0;
 	if (!link->refused)
 		log_err("--gpu require: no traced process has GPU records: it must use CUDA, have "
-			"been started with the shim (ferrum-bpftrace gpu-env says how), and no "
+			"been started with the shim (ferrum-bpftrace engine-env says how), and no "
 			"other tool may hold CUPTI; --gpu auto goes on without");
 	link->refused = true;
 	return -ENOENT;

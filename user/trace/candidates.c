@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "inject/python_use.h"
 #include "kernel/stacks.h"
 #include "steps/find.h"
 
@@ -64,6 +65,23 @@ static int measure(struct candidates *candidates, const struct options *options,
 	return 0;
 }
 
+/*
+ * Of names like "decode" in the libraries of a Python program none is its step: what remains are
+ * the functions of engines that are known.
+ */
+static void keep_known(function_vec *functions)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < functions->count; i++) {
+		if (functions->items[i]->builtin)
+			functions->items[kept++] = functions->items[i];
+		else
+			step_function_free(functions->items[i]);
+	}
+	functions->count = kept;
+}
+
 int candidates_measure(struct candidates *candidates, const struct options *options, uint32_t tgid,
 		       bool busy_only)
 {
@@ -76,6 +94,10 @@ int candidates_measure(struct candidates *candidates, const struct options *opti
 	*candidates = (struct candidates){.functions = {0}};
 	if (busy_only) {
 		count = find_busy(candidates, &target_options, tgid);
+		if (count > 0 && python_use_is_there(tgid)) {
+			keep_known(&candidates->functions);
+			count = candidates->functions.count ? count : -ENOTSUP;
+		}
 		/*
 		 * Attaching probes holds locks of the process, which must not wait for a CPU for
 		 * long. Refused without the rights: then so be it.

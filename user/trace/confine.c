@@ -16,6 +16,7 @@
 #include "inject/inject.h"
 #include "kernel/uprobes.h"
 #include "output/safe_file.h"
+#include "python/guest.h"
 #include "sandbox/broker.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/filter.h"
@@ -62,6 +63,7 @@ static void look_for_candidates(const void *ctx, const struct broker_order *orde
 void confine_broker_start(const struct options *options)
 {
 	bool gpu = options->gpu.mode != GPU_OFF;
+	bool python = options->python != PYTHON_OFF;
 	struct plan plan = {
 		.options = options,
 		.works =
@@ -80,6 +82,7 @@ void confine_broker_start(const struct options *options)
 				   .ctx = options->profile,
 				   .may_wait = true},
 		[BROKER_MEMFD] = {.open = gpu ? gpu_memfd_serve : NULL},
+		[BROKER_PYTHON] = {.open = python ? python_memfd_serve : NULL},
 	};
 	char *shim = plan.works.injects ? gpu_shim_path() : NULL;
 

@@ -30,6 +30,7 @@
 
 /* What the child says with its exit status besides success and failure. */
 #define EXIT_STARVED 2
+#define EXIT_PYTHON  3
 
 struct hint {
 	uint32_t tgid;
@@ -186,7 +187,10 @@ _Noreturn static void run_child(hint_look_fn look, const struct options *options
 		_exit(127);
 	be_modest();
 	err = look(options, tgid, STDERR_FILENO + 1);
-	_exit(err == -EAGAIN ? EXIT_STARVED : err ? EXIT_FAILURE : EXIT_SUCCESS);
+	_exit(err == -EAGAIN	? EXIT_STARVED
+	      : err == -ENOTSUP ? EXIT_PYTHON
+	      : err		? EXIT_FAILURE
+				: EXIT_SUCCESS);
 }
 
 /*
@@ -310,6 +314,11 @@ static void tell_failure(const struct hint *hint, int status)
 	if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_STARVED)
 		log_info("no step was seen yet; candidates are not searched while process %u is "
 			 "short of CPUs: ferrum-bpftrace --list-steps -p %u does it",
+			 hint->tgid, hint->tgid);
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_PYTHON)
+		log_info("no step was seen yet; process %u runs Python, and no function in native "
+			 "code is its step (--list-steps -p %u counts calls of its Python "
+			 "functions)",
 			 hint->tgid, hint->tgid);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
 		log_info("no step was seen yet; a search for candidates in process %u takes more "

@@ -9,6 +9,7 @@
 #include "model/event.h"
 #include "options.h"
 
+struct engine_tree;
 struct step_sites;
 struct steps_found;
 
@@ -16,11 +17,14 @@ struct steps_found;
 struct live {
 	const struct options *options;
 	const struct record_output *output;
-	bool quiet;   /* the user has already been told about the targets */
-	bool is_open; /* the window is open, so the tool may be confined */
+	bool quiet;	 /* the user has already been told about the targets */
+	bool may_inject; /* the tool is not confined yet, and processes are searched for the first
+			    time */
+	bool is_open;	 /* the window is open, so the tool may be confined */
 	struct loader *loader;
 	struct traced_set *traced;
 	struct steps_found *found;
+	struct engine_tree *tree;
 	struct step_sites *sites;
 	struct stream *stream;
 };

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "proc/process.h"
 #include "steps/find.h"
+#include "trace/engine_tree.h"
 #include "trace/step_sites.h"
 #include "trace/steps_found.h"
 
@@ -113,6 +114,31 @@ static void explain_no_match(const struct options *options)
 			tgid, tgid);
 }
 
+static void tell_of_steps(const struct live *live)
+{
+	struct traced *traced;
+
+	steps_found__explain(live->found);
+	if (steps_found__count(live->found)) {
+		warn_of_unmatched(live);
+		return;
+	}
+	for (size_t i = 0; (traced = traced_set__at(live->traced, i)); i++)
+		steps_found__offer_python(live->found, traced);
+}
+
+static int check_python(const struct live *live)
+{
+	if (live->options->python != PYTHON_REQUIRE || live->quiet ||
+	    steps_found__has_python(live->found))
+		return 0;
+	log_err("--python require: no traced process has a Python step: it must run CPython 3.9 to "
+		"3.14, have libferrum_python.so (--python inject loads it; ferrum-bpftrace "
+		"engine-env says how to start with it), and be an engine that is known, or --step "
+		"names its function; --python auto goes on without");
+	return -ENOENT;
+}
+
 int selection_find(const struct live *live)
 {
 	const struct options *options = live->options;
@@ -121,9 +147,13 @@ int selection_find(const struct live *live)
 	for (size_t i = 0; i < options->pids.count && !err; i++)
 		err = search_wanted(live, options->pids.items[i]);
 	if (!err)
+		err = engine_tree__search(live->tree);
+	if (!err)
 		err = search_others(live);
-	if (!err && !live->quiet && steps_found__count(live->found))
-		warn_of_unmatched(live);
+	if (!err && !live->quiet)
+		tell_of_steps(live);
+	if (!err)
+		err = check_python(live);
 	if (err || !must_match(options) || steps_found__count(live->found))
 		return err;
 	explain_no_match(options);

@@ -17,6 +17,7 @@
 #include "shim/library.h"
 #include "shim/peers.h"
 #include "trace/command.h"
+#include "trace/engine_tree.h"
 #include "trace/hint.h"
 #include "trace/loading.h"
 #include "trace/selection.h"
@@ -169,6 +170,7 @@ static void take_step(void *ctx, const struct fbt_step *step)
 	struct session *session = ctx;
 
 	text_check_take(&session->text_check, step);
+	engine_tree__take(session->live.tree, step);
 }
 
 /* Takes a process that -f or -a found, or that called execve. Either way its files are new. */
@@ -233,7 +235,8 @@ int session__open(struct session **result, const struct options *options,
 	session->live.traced = traced_set__new(loader__shared(session->live.loader), output);
 	session->live.found = steps_found__new(&session->live);
 	session->text_check.found = session->live.found;
-	if (!session->live.traced || !session->live.found)
+	session->live.tree = engine_tree__new(&session->live);
+	if (!session->live.traced || !session->live.found || !session->live.tree)
 		goto out;
 	err = gpu_link__open(&session->gpu, options->gpu.mode, options->gpu.inject_timeout_ns,
 			     output);
@@ -254,7 +257,9 @@ int session__open(struct session **result, const struct options *options,
 					 loader__has_multi(session->live.loader));
 	if (!session->guard)
 		goto out;
+	session->live.may_inject = !quiet;
 	err = selection_find(&session->live);
+	session->live.may_inject = false;
 	if (!err && options->command)
 		err = start_command(session);
 	session->live.quiet = false;
@@ -293,6 +298,7 @@ void session__free(struct session *session)
 	step_guard__free(session->guard);
 	step_sites__free(session->live.sites);
 	stream__free(session->live.stream);
+	engine_tree__free(session->live.tree);
 	steps_found__free(session->live.found);
 	if (session->live.traced && session->live.loader)
 		traced_set__give_probes(session->live.traced,
@@ -595,6 +601,7 @@ int session__finish(struct session *session)
 			 stream__steps(session->live.stream));
 	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
 	record_send(session->live.output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
+	engine_tree__finish(session->live.tree);
 	if (session->child)
 		child__report(session->child);
 	return gpu_link__check(session->gpu, false);

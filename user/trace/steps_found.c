@@ -12,6 +12,7 @@
 #include "python/guest.h"
 #include "python/inject.h"
 #include "python/steps.h"
+#include "python/tree.h"
 #include "shim/library.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
@@ -30,6 +31,7 @@ struct steps_found {
 	VEC(uint32_t) tgids;	/* for each function, the process in which it was found first */
 	size_t described;
 	bool is_probing;
+	bool late_told;		     /* that a process of Python began too late */
 	bool probed[FBT_KIND_COUNT]; /* used only where links cover all processes */
 	uint64_t off_kinds;	     /* kinds that are switched off */
 	uint64_t site_kinds;	     /* kinds whose exits are not probed */
@@ -161,38 +163,46 @@ static int add_python(struct steps_found *found, const struct traced *traced, in
 	return python < 0 ? python : added + python;
 }
 
-/* Says once what one would gain, where there is nothing to measure without. */
-static void offer_injection(const struct steps_found *found, const struct traced *traced)
-{
-	if (found->live->quiet || !traced->wanted || found->functions.count ||
-	    found->live->options->specs.count || !python_use_is_there(traced->tgid) ||
-	    python_guest_is_there(traced->tgid))
-		return;
-	log_info("process %u runs Python: with --python=inject, the steps of vLLM, SGLang and "
-		 "others "
-		 "are measured (docs/python.md says what that does to the process)",
-		 traced->tgid);
-}
-
 /* --python=inject: before the window, for the processes that are selected then. */
 static void inject_python(struct steps_found *found, const struct traced *traced)
 {
 	const struct options *options = found->live->options;
 	char *path;
 
-	if (found->live->is_open || options->all || options->python == PYTHON_OFF)
+	if (!found->live->may_inject || options->all || options->python != PYTHON_INJECT ||
+	    python_guest_is_there(traced->tgid))
 		return;
-	if (options->python == PYTHON_AUTO) {
-		offer_injection(found, traced);
+	/* What multiprocessing starts for itself has no step, so nothing is put into it. */
+	if (!traced->wanted && python_tree_is_helper(traced->tgid))
 		return;
-	}
 	path = python_library_path();
 	if (!path && !found->live->quiet)
-		log_warn("--python=inject: libferrum_python.so is not beside this program, nor in "
-			 "../lib/ferrum-bpftrace from there: make install puts it there");
+		log_warn("--python=inject: " PYTHON_LIBRARY_MISSING);
 	if (path)
 		python_inject(traced->tgid, path, options->gpu.inject_timeout_ns);
 	free(path);
+}
+
+bool steps_found__has_python(const struct steps_found *found)
+{
+	vec_for_each (function, &found->functions) {
+		if ((*function)->is_python)
+			return true;
+	}
+	return false;
+}
+
+/* With -f. Its modules may be loaded at any time, and the tool is confined: said once. */
+static void tell_late_python(struct steps_found *found, const struct traced *traced)
+{
+	if (!found->live->is_open || !traced->rescan || found->late_told ||
+	    !steps_found__has_python(found) || !python_use_is_there(traced->tgid) ||
+	    python_tree_is_helper(traced->tgid))
+		return;
+	found->late_told = true;
+	log_info("process %u runs Python, and began after the trace: its Python functions, and "
+		 "those of later ones, are not steps: trace again",
+		 traced->tgid);
 }
 
 int steps_found__search(struct steps_found *found, struct traced *traced)
@@ -200,6 +210,7 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	size_t before = found->functions.count;
 	int added, err;
 
+	tell_late_python(found, traced);
 	traced->rescan = false;
 	found->target_options.tells = choose_tells(found, traced);
 	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
@@ -352,6 +363,29 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 	uprobes__free(traced->stale);
 	traced->stale = NULL;
 	return (int)count;
+}
+
+void steps_found__offer_python(const struct steps_found *found, const struct traced *traced)
+{
+	if (found->live->options->python != PYTHON_AUTO || found->live->options->all ||
+	    !traced->wanted || found->live->options->specs.count ||
+	    !python_use_is_there(traced->tgid) || python_guest_is_there(traced->tgid) ||
+	    python_guest_is_inherited(traced->tgid))
+		return;
+	log_info("process %u runs Python: with --python=inject, the steps of vLLM, SGLang and "
+		 "others are measured (docs/python.md says what that does to the process)",
+		 traced->tgid);
+}
+
+bool steps_found__wants_python(const struct steps_found *found)
+{
+	return found->live->options->python != PYTHON_OFF &&
+	       python_steps__has_wishes(found->python);
+}
+
+void steps_found__explain(const struct steps_found *found)
+{
+	python_steps__explain(found->python);
 }
 
 void steps_found__beat(struct steps_found *found, uint64_t now_ns)

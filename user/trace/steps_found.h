@@ -35,6 +35,19 @@ bool steps_found__is_probing(const struct steps_found *found);
 int steps_found__attach(struct steps_found *found, struct traced *traced);
 
 /*
+ * Whether functions of Python are looked for. explain: says why those that --step names were found
+ * nowhere; call once all processes were searched.
+ */
+bool steps_found__wants_python(const struct steps_found *found);
+void steps_found__explain(const struct steps_found *found);
+
+/* Whether any step function that was found is one of Python. */
+bool steps_found__has_python(const struct steps_found *found);
+
+/* Says what one would gain by --python=inject, of a named process in which nothing was found. */
+void steps_found__offer_python(const struct steps_found *found, const struct traced *traced);
+
+/*
  * Functions of Python are armed with their probes: beat keeps them so (call it at least once a
  * second), disarm ends that before the probes are removed, forget when a process has ended.
  */

@@ -328,7 +328,7 @@ static void a_trial_changes_nothing(void **state)
 
 	choose_library(fixture, NULL);
 	start(fixture, preload_cuda);
-	assert_int_equal(inject_try((uint32_t)fixture->target, &verdict), 0);
+	assert_int_equal(inject_try((uint32_t)fixture->target, INJECT_FOR_CUDA, &verdict), 0);
 	vec_for_each (finding, &verdict.findings.items)
 		thread = thread || !strcmp(finding->subject, "thread");
 	assert_true(thread);
@@ -343,7 +343,7 @@ static void a_trial_tells_what_a_run_would(void **state)
 	char text[INJECT_TEXT_MAX];
 
 	start(fixture, NULL);
-	assert_int_equal(inject_try((uint32_t)fixture->target, &verdict), -EPERM);
+	assert_int_equal(inject_try((uint32_t)fixture->target, INJECT_FOR_CUDA, &verdict), -EPERM);
 	inject_verdict_reason(&verdict, text);
 	assert_non_null(strstr(text, "CUDA"));
 	findings_free(&verdict.findings);
@@ -363,7 +363,7 @@ static void a_trial_asks_the_filters(void **state)
 
 	choose_library(fixture, NULL);
 	start(fixture, preload_cuda_and_forbid_memfd);
-	assert_int_equal(inject_try((uint32_t)fixture->target, &verdict), -EPERM);
+	assert_int_equal(inject_try((uint32_t)fixture->target, INJECT_FOR_CUDA, &verdict), -EPERM);
 	inject_verdict_reason(&verdict, text);
 	assert_non_null(strstr(text, "seccomp"));
 	findings_free(&verdict.findings);

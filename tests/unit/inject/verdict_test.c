@@ -9,6 +9,8 @@
 
 #include "inject/verdict.h"
 
+static const struct inject_words words = {"--gpu=inject", "the shim"};
+
 /* What is printed of it; the caller frees. */
 static char *print(const struct inject_verdict *verdict)
 {
@@ -17,7 +19,7 @@ static char *print(const struct inject_verdict *verdict)
 	FILE *out = open_memstream(&text, &size);
 
 	assert_non_null(out);
-	inject_verdict_print(verdict, 42, out);
+	inject_verdict_print(verdict, &words, 42, out);
 	assert_int_equal(fclose(out), 0);
 	return text;
 }

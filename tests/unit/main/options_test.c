@@ -10,141 +10,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
-#include "base/log.h"
-#include "option_parse.h"
-#include "stderr_fixture.h"
-
-#define ARGS_MAX 16
-
-struct fixture {
-	struct stderr_fixture *errors;
-	char *argv[ARGS_MAX + 1]; /* that options points into */
-	struct options options;	  /* of the latest accept() */
-};
-
-static int setup(void **state)
-{
-	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	int err = stderr_setup(state);
-
-	if (!fixture)
-		return -1;
-	fixture->errors = *state;
-	*state = fixture;
-	unsetenv("FERRUM_TRACE_OUT");
-	unsetenv("FERRUM_PROFILE_JSONL");
-	unsetenv("FBT_UPROBES");
-	unsetenv("FERRUM_BPFTRACE_FLAG");
-	log_set_level(LOG_INFO);
-	return err;
-}
-
-static void forget_options(struct fixture *fixture)
-{
-	options_clear(&fixture->options);
-	memset(&fixture->options, 0, sizeof(fixture->options));
-}
-
-static int teardown(void **state)
-{
-	struct fixture *fixture = *state;
-
-	forget_options(fixture);
-	*state = fixture->errors;
-	free(fixture);
-	return stderr_teardown(state);
-}
-
-static struct stderr_fixture *errors_of(void **state)
-{
-	return ((struct fixture *)*state)->errors;
-}
-
-static int fill_argv(char **argv, va_list args)
-{
-	int argc = 1;
-
-	argv[0] = (char *)"ferrum-bpftrace";
-	while ((argv[argc] = va_arg(args, char *)))
-		assert_true(++argc < ARGS_MAX);
-	return argc;
-}
-
-/*
- * Exit status of a child that parses the arguments: argp ends the program for some. 0 parsed,
- * 2 what main makes of -EINVAL. stdout goes where stderr goes.
- */
-static int parse_in_child(char **argv, int argc)
-{
-	struct options options;
-	int status = 0;
-	pid_t pid;
-
-	fflush(stdout);
-	pid = fork();
-	assert_true(pid >= 0);
-	if (!pid) {
-		dup2(STDERR_FILENO, STDOUT_FILENO);
-		status = options_parse(&options, argc, argv);
-		options_clear(&options);
-		_exit(!status ? 0 : status == -EINVAL ? 2 : 3);
-	}
-	assert_int_equal(waitpid(pid, &status, 0), pid);
-	assert_true(WIFEXITED(status));
-	return WEXITSTATUS(status);
-}
-
-/* The arguments are refused with one line that holds part. */
-static void refuse(void **state, const char *part, ...)
-{
-	char *argv[ARGS_MAX + 1];
-	va_list args;
-	int argc;
-
-	va_start(args, part);
-	argc = fill_argv(argv, args);
-	va_end(args);
-	assert_int_equal(parse_in_child(argv, argc), 2);
-	assert_one_line(errors_of(state), part);
-}
-
-/* argp ends the program with that status, and says part. */
-static void end(void **state, int status, const char *part, ...)
-{
-	char *argv[ARGS_MAX + 1];
-	va_list args;
-	int argc;
-
-	va_start(args, part);
-	argc = fill_argv(argv, args);
-	va_end(args);
-	assert_int_equal(parse_in_child(argv, argc), status);
-	assert_non_null(strstr(stderr_text(errors_of(state)), part));
-}
-
-/* Accepts the arguments without a message. The options are valid until the next call. */
-static const struct options *accept(void **state, ...)
-{
-	struct fixture *fixture = *state;
-	va_list args;
-	int argc;
-
-	va_start(args, state);
-	argc = fill_argv(fixture->argv, args);
-	va_end(args);
-	/* In a child first: argp would end the test when it refuses one. */
-	assert_int_equal(parse_in_child(fixture->argv, argc), 0);
-	forget_options(fixture);
-	assert_int_equal(options_parse(&fixture->options, argc, fixture->argv), 0);
-	assert_silent(fixture->errors);
-	return &fixture->options;
-}
-
-#define REFUSED(name, part, ...)                                                                   \
-	static void name(void **state)                                                             \
-	{                                                                                          \
-		refuse(state, part, ##__VA_ARGS__, NULL);                                          \
-	}
+#include "options_fixture.h"
 
 REFUSED(nothing_to_trace_is_refused, "nothing to trace")
 REFUSED(pid_and_all_exclude_each_other, "exclude each other", "-p", "1", "-a")
@@ -220,27 +86,13 @@ REFUSED(a_bad_detail_is_refused,
 REFUSED(a_bad_report_is_refused, "--report: invalid value 'xml'", "-p", "1", "--report", "xml")
 REFUSED(a_bad_trace_format_is_refused, "--trace-format", "-p", "1", "--trace-format", "perfetto")
 REFUSED(a_bad_gpu_mode_is_refused, "--gpu: invalid value 'on'", "-p", "1", "--gpu", "on")
-REFUSED(a_timeout_refuses_another_gpu_mode, "--inject-timeout requires --gpu inject", "-p", "1",
-	"--inject-timeout", "5")
-REFUSED(no_timeout_is_refused, "--inject-timeout: invalid value '0'", "-p", "1", "--gpu=inject",
-	"--inject-timeout", "0")
-REFUSED(a_long_timeout_is_refused, "--inject-timeout: invalid value '61'", "-p", "1",
-	"--gpu=inject", "--inject-timeout", "61")
-REFUSED(a_dry_run_refuses_another_gpu_mode, "--dry-run requires --gpu inject", "-p", "1",
-	"--dry-run")
-REFUSED(a_dry_run_refuses_no_pid, "--dry-run requires -p PID", "--gpu=inject", "--dry-run")
-REFUSED(a_dry_run_refuses_all, "--dry-run requires -p PID", "--gpu=inject", "--dry-run", "-a")
-REFUSED(a_dry_run_refuses_a_command, "--dry-run requires -p PID", "--gpu=inject", "--dry-run", "--",
-	"sleep")
-REFUSED(a_dry_run_refuses_another_mode, "--dry-run requires -p PID", "--gpu=inject", "--dry-run",
-	"-p", "1", "--list-steps")
 REFUSED(a_bad_rank_is_refused, "--rank: invalid value '-1'", "-p", "1", "--rank", "-1")
 REFUSED(a_huge_rank_is_refused, "--rank: invalid value '1000001'", "-p", "1", "--rank", "1000001")
 REFUSED(a_rank_refuses_another_trace_format, "--rank requires --trace-format kineto", "-p", "1",
 	"--rank", "3")
 REFUSED(strict_refuses_no_gpu_records, "--gpu off takes none", "-p", "1", "--gpu-strict", "--gpu",
 	"off")
-REFUSED(gpu_env_refuses_files, "gpu-env: unexpected 'x'", "gpu-env", "x")
+REFUSED(engine_env_refuses_files, "engine-env: unexpected 'x'", "engine-env", "x")
 REFUSED(doctor_refuses_what_is_no_pid, "doctor: 'x' is not a process ID", "doctor", "x")
 REFUSED(doctor_refuses_all_processes, "doctor checks running processes", "doctor", "-a")
 REFUSED(doctor_refuses_a_command, "doctor checks running processes", "doctor", "--", "true")
@@ -289,7 +141,7 @@ static void help_shows_twenty_options_and_how_to_see_all(void **state)
 	for (const char *at = stderr_text(errors_of(state)); (at = strstr(at, "\n  ")); at++)
 		count += at[3] == '-' || !strncmp(at + 3, "    --", 6);
 	/* And --help, --help-all and --version. */
-	assert_int_equal(count, 23);
+	assert_int_equal(count, 24);
 }
 
 static void help_all_shows_every_option(void **state)
@@ -370,21 +222,6 @@ static void gpu_options_are_kept(void **state)
 	assert_true(options->judging.merge.timeout_ns > 0);
 }
 
-static void inject_options_are_kept(void **state)
-{
-	const struct options *options;
-
-	options = accept(state, "-p1", "--gpu=inject", NULL);
-	assert_int_equal(options->mode, MODE_TRACE);
-	assert_int_equal(options->gpu.mode, GPU_INJECT);
-	assert_int_equal(options->gpu.inject_timeout_ns, 5000000000);
-	assert_false(options->gpu.dry_run);
-	options =
-		accept(state, "-p1,2", "--gpu=inject", "--inject-timeout", "60", "--dry-run", NULL);
-	assert_int_equal(options->mode, MODE_DRY_RUN);
-	assert_int_equal(options->gpu.inject_timeout_ns, 60000000000);
-}
-
 static void doctor_takes_processes_and_what_a_trace_of_them_takes(void **state)
 {
 	const struct options *options;
@@ -403,11 +240,14 @@ static void doctor_takes_processes_and_what_a_trace_of_them_takes(void **state)
 	assert_string_equal(options->command[0], "doctor");
 }
 
-static void gpu_env_is_a_mode_of_its_own(void **state)
+static void engine_env_is_a_mode_of_its_own(void **state)
 {
-	const struct options *options = accept(state, "gpu-env", NULL);
+	const struct options *options = accept(state, "engine-env", NULL);
 
-	assert_int_equal(options->mode, MODE_GPU_ENV);
+	assert_int_equal(options->mode, MODE_ENGINE_ENV);
+	/* Its old name. */
+	options = accept(state, "gpu-env", NULL);
+	assert_int_equal(options->mode, MODE_ENGINE_ENV);
 }
 
 static void step_options_are_kept_in_their_order(void **state)
@@ -826,19 +666,11 @@ int main(void)
 		TEST(a_bad_report_is_refused),
 		TEST(a_bad_trace_format_is_refused),
 		TEST(a_bad_gpu_mode_is_refused),
-		TEST(a_timeout_refuses_another_gpu_mode),
-		TEST(no_timeout_is_refused),
-		TEST(a_long_timeout_is_refused),
-		TEST(a_dry_run_refuses_another_gpu_mode),
-		TEST(a_dry_run_refuses_no_pid),
-		TEST(a_dry_run_refuses_all),
-		TEST(a_dry_run_refuses_a_command),
-		TEST(a_dry_run_refuses_another_mode),
 		TEST(a_bad_rank_is_refused),
 		TEST(a_huge_rank_is_refused),
 		TEST(a_rank_refuses_another_trace_format),
 		TEST(strict_refuses_no_gpu_records),
-		TEST(gpu_env_refuses_files),
+		TEST(engine_env_refuses_files),
 		TEST(doctor_refuses_what_is_no_pid),
 		TEST(doctor_refuses_all_processes),
 		TEST(doctor_refuses_a_command),
@@ -857,9 +689,8 @@ int main(void)
 		TEST(pids_of_several_options_add_up),
 		TEST(what_selects_and_limits_is_kept),
 		TEST(gpu_options_are_kept),
-		TEST(inject_options_are_kept),
 		TEST(doctor_takes_processes_and_what_a_trace_of_them_takes),
-		TEST(gpu_env_is_a_mode_of_its_own),
+		TEST(engine_env_is_a_mode_of_its_own),
 		TEST(step_options_are_kept_in_their_order),
 		TEST(uretprobe_is_taken_with_a_warning),
 		TEST(output_options_are_kept),

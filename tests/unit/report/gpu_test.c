@@ -218,7 +218,7 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 {
 	static const char *const sentences[FBT_GPU_STATUS_COUNT] = {
 		[FBT_GPU_ABSENT] = "no GPU records: it uses CUDA, but was started without the shim "
-				   "(why); " RESTART "(see ferrum-bpftrace gpu-env)",
+				   "(why); " RESTART "(see ferrum-bpftrace engine-env)",
 		[FBT_GPU_ARMED] = NULL, /* its records are told of */
 		[FBT_GPU_ENDED] = "GPU records until the end of the window (why)",
 		[FBT_GPU_EXITED] = "GPU records until the process ended (why)",
@@ -238,16 +238,16 @@ static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 				   "libcupti, start the process with FERRUM_CUPTI_LIBRARY=FILE",
 		[FBT_GPU_BAD_RING] = "no GPU records: its shared memory is not that of a shim "
 				     "(why); check that its libferrum_cupti.so is the one that "
-				     "ferrum-bpftrace gpu-env names",
+				     "ferrum-bpftrace engine-env names",
 		[FBT_GPU_OTHER_SHIM] =
 			"no GPU records: its shim is of another version than this "
-			"program (why); " RESTART "that ferrum-bpftrace gpu-env names",
+			"program (why); " RESTART "that ferrum-bpftrace engine-env names",
 		[FBT_GPU_TAKEN] = "no GPU records: another tracer reads them (why); end that "
 				  "tracer first",
 		[FBT_GPU_OFF] = "off (--gpu off) (why)",
 		[FBT_GPU_NOT_CUDA] = "no GPU records: it does not use CUDA (why)",
 		[FBT_GPU_NOT_INJECTED] = "no GPU records: the shim was not injected (why); " RESTART
-					 "(see ferrum-bpftrace gpu-env)",
+					 "(see ferrum-bpftrace engine-env)",
 	};
 	char field[400];
 

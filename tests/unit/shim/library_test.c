@@ -13,11 +13,14 @@
 #include "shim/library.h"
 #include "stderr_fixture.h"
 
-#define SHIM "/opt/ferrum/lib/ferrum-bpftrace/libferrum_cupti.so"
+#define SHIM   "/opt/ferrum/lib/ferrum-bpftrace/libferrum_cupti.so"
+#define PYTHON "/opt/ferrum/lib/ferrum-bpftrace/libferrum_python.so"
+
+static const struct engine_libraries both = {SHIM, PYTHON};
 
 struct fixture {
 	char folder[64];
-	char file[128]; /* what gpu-env printed */
+	char file[128]; /* what engine-env printed */
 };
 
 static int setup(void **state)
@@ -113,35 +116,41 @@ static void print(const struct fixture *fixture)
 	FILE *file = fopen(fixture->file, "we");
 
 	assert_non_null(file);
-	assert_int_equal(gpu_env_print_for(file, SHIM), 0);
+	assert_int_equal(engine_env_print_for(file, &both), 0);
 	fclose(file);
 }
 
-static void the_shell_lines_set_the_variable(void **state)
+static void the_shell_lines_set_the_variables(void **state)
 {
 	struct fixture *fixture = *state;
 
 	print(fixture);
-	assert_int_equal(run("sh -c '. /dev/stdin; test \"$CUDA_INJECTION64_PATH\" = " SHIM
-			     "' <<END\n$(grep ^export \"$FILE\")\nEND\n",
+	assert_int_equal(run("sh -c '. /dev/stdin; test \"$CUDA_INJECTION64_PATH $LD_PRELOAD\" = "
+			     "\"" SHIM " " PYTHON "\"' <<END\n$(grep ^export \"$FILE\")\nEND\n",
+			     fixture->file),
+			 0);
+	/* What is preloaded already stays. */
+	assert_int_equal(run("sh -c 'LD_PRELOAD=/x.so; . /dev/stdin; test \"$LD_PRELOAD\" = "
+			     "\"" PYTHON ":/x.so\"' <<END\n$(grep ^export \"$FILE\")\nEND\n",
 			     fixture->file),
 			 0);
 }
 
-static void the_unit_has_one_environment_line(void **state)
+static void the_unit_has_a_line_for_each_variable(void **state)
 {
 	struct fixture *fixture = *state;
 
 	print(fixture);
 	assert_int_equal(
 		run("test \"$(sed -n '/^\\[Service\\]/,/^$/p' \"$FILE\" | grep -v '^$')\" = "
-		    "'[Service]\nEnvironment=\"CUDA_INJECTION64_PATH=" SHIM "\"'",
+		    "'[Service]\nEnvironment=\"CUDA_INJECTION64_PATH=" SHIM "\"\n"
+		    "Environment=\"LD_PRELOAD=" PYTHON "\"'",
 		    fixture->file),
 		0);
 }
 
 /* "docker" is a function that looks at what it was given. */
-static void the_docker_command_has_mount_and_variable(void **state)
+static void the_docker_command_has_mounts_and_variables(void **state)
 {
 	struct fixture *fixture = *state;
 
@@ -149,7 +158,11 @@ static void the_docker_command_has_mount_and_variable(void **state)
 	assert_int_equal(run("docker() { test \"$1 $2 $3\" = \"run --mount type=bind,source=" SHIM
 			     ",target=/opt/ferrum/libferrum_cupti.so,readonly\" &&"
 			     " test \"$4 $5\" = \"--env "
-			     "CUDA_INJECTION64_PATH=/opt/ferrum/libferrum_cupti.so\";"
+			     "CUDA_INJECTION64_PATH=/opt/ferrum/libferrum_cupti.so\" &&"
+			     " test \"$6 $7\" = \"--mount type=bind,source=" PYTHON
+			     ",target=/opt/ferrum/libferrum_python.so,readonly\" &&"
+			     " test \"$8 $9\" = \"--env "
+			     "LD_PRELOAD=/opt/ferrum/libferrum_python.so\";"
 			     " }; eval \"$(sed -n '/^docker/,/^$/p' \"$FILE\")\"",
 			     fixture->file),
 			 0);
@@ -168,14 +181,32 @@ static void the_pod_is_yaml(void **state)
 		    "spec = yaml.safe_load(open(sys.argv[1]).read().split('--- Kubernetes')[1]"
 		    ".split('\\n', 1)[1])['spec']\n"
 		    "engine = spec['containers'][0]\n"
-		    "mount, volume = engine['volumeMounts'][0], spec['volumes'][0]\n"
-		    "assert engine['env'] == [{'name': 'CUDA_INJECTION64_PATH',"
-		    " 'value': mount['mountPath']}]\n"
-		    "assert mount['name'] == volume['name'] and mount['readOnly'] is True\n"
-		    "assert volume['hostPath'] == {'path': '" SHIM "', 'type': 'File'}\n"
+		    "mounts, volumes = engine['volumeMounts'], spec['volumes']\n"
+		    "assert engine['env'] == [{'name': name, 'value': mount['mountPath']} for "
+		    "name, "
+		    "mount in zip(('CUDA_INJECTION64_PATH', 'LD_PRELOAD'), mounts)]\n"
+		    "assert [mount['name'] for mount in mounts] == [volume['name'] for volume in "
+		    "volumes]\n"
+		    "assert all(mount['readOnly'] is True for mount in mounts)\n"
+		    "assert [volume['hostPath'] for volume in volumes] == [{'path': path, 'type': "
+		    "'File'} for path in ('" SHIM "', '" PYTHON "')]\n"
 		    "END\n",
 		    fixture->file),
 		0);
+}
+
+static void a_library_that_is_not_there_is_left_out(void **state)
+{
+	const struct fixture *fixture = *state;
+	FILE *file = fopen(fixture->file, "we");
+
+	assert_int_equal(engine_env_print_for(file, &(struct engine_libraries){SHIM, NULL}), 0);
+	fclose(file);
+	assert_int_equal(run("! grep -q 'LD_PRELOAD\\|python' \"$FILE\"", fixture->file), 0);
+	file = fopen(fixture->file, "we");
+	assert_int_equal(engine_env_print_for(file, &(struct engine_libraries){NULL, PYTHON}), 0);
+	fclose(file);
+	assert_int_equal(run("! grep -qi 'cu[dp]' \"$FILE\"", fixture->file), 0);
 }
 
 static void a_path_that_cannot_be_quoted_is_refused(void **state)
@@ -186,9 +217,17 @@ static void a_path_that_cannot_be_quoted_is_refused(void **state)
 
 	assert_int_equal(stderr_setup(&text), 0);
 	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++)
-		assert_int_equal(gpu_env_print_for(file, paths[i]), -EINVAL);
+		assert_int_equal(
+			engine_env_print_for(file, &(struct engine_libraries){paths[i], NULL}),
+			-EINVAL);
 	assert_non_null(strstr(stderr_text(text),
 			       "/o%x: install it where the path has none of ' \" \\ $ % ,"));
+	/* LD_PRELOAD has no quotes at all. */
+	assert_int_equal(engine_env_print_for(file, &(struct engine_libraries){"/o x", NULL}), 0);
+	assert_int_equal(engine_env_print_for(file, &(struct engine_libraries){NULL, "/o x"}),
+			 -EINVAL);
+	assert_int_equal(engine_env_print_for(file, &(struct engine_libraries){NULL, "/o:x"}),
+			 -EINVAL);
 	fclose(file);
 	stderr_teardown(&text);
 }
@@ -199,8 +238,8 @@ static void a_full_disk_is_told(void **state)
 	FILE *file = fopen("/dev/full", "we");
 
 	assert_int_equal(stderr_setup(&text), 0);
-	assert_int_equal(gpu_env_print_for(file, SHIM), -ENOSPC);
-	assert_one_line(text, "gpu-env: No space left");
+	assert_int_equal(engine_env_print_for(file, &both), -ENOSPC);
+	assert_one_line(text, "engine-env: No space left");
 	stderr_teardown(&text);
 	fclose(file);
 }
@@ -212,10 +251,11 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(without_a_file_there_is_no_path),
 		TEST(the_installed_one_is_found),
-		TEST(the_shell_lines_set_the_variable),
-		TEST(the_unit_has_one_environment_line),
-		TEST(the_docker_command_has_mount_and_variable),
+		TEST(the_shell_lines_set_the_variables),
+		TEST(the_unit_has_a_line_for_each_variable),
+		TEST(the_docker_command_has_mounts_and_variables),
 		TEST(the_pod_is_yaml),
+		TEST(a_library_that_is_not_there_is_left_out),
 		TEST(a_path_that_cannot_be_quoted_is_refused),
 		TEST(a_full_disk_is_told),
 	};

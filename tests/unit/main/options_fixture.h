@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Command lines, parsed: accepted or refused. Include after cmocka.h. */
+#ifndef FBT_OPTIONS_FIXTURE_H
+#define FBT_OPTIONS_FIXTURE_H
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+
+#include "base/log.h"
+#include "option_parse.h"
+#include "stderr_fixture.h"
+
+#define ARGS_MAX 16
+
+struct fixture {
+	struct stderr_fixture *errors;
+	char *argv[ARGS_MAX + 1]; /* that options points into */
+	struct options options;	  /* of the latest accept() */
+};
+
+static inline int setup(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+	int err = stderr_setup(state);
+
+	if (!fixture)
+		return -1;
+	fixture->errors = *state;
+	*state = fixture;
+	unsetenv("FERRUM_TRACE_OUT");
+	unsetenv("FERRUM_PROFILE_JSONL");
+	unsetenv("FBT_UPROBES");
+	unsetenv("FERRUM_BPFTRACE_FLAG");
+	log_set_level(LOG_INFO);
+	return err;
+}
+
+static inline void forget_options(struct fixture *fixture)
+{
+	options_clear(&fixture->options);
+	memset(&fixture->options, 0, sizeof(fixture->options));
+}
+
+static inline int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	forget_options(fixture);
+	*state = fixture->errors;
+	free(fixture);
+	return stderr_teardown(state);
+}
+
+static inline struct stderr_fixture *errors_of(void **state)
+{
+	return ((struct fixture *)*state)->errors;
+}
+
+static inline int fill_argv(char **argv, va_list args)
+{
+	int argc = 1;
+
+	argv[0] = (char *)"ferrum-bpftrace";
+	while ((argv[argc] = va_arg(args, char *)))
+		assert_true(++argc < ARGS_MAX);
+	return argc;
+}
+
+/*
+ * Exit status of a child that parses the arguments: argp ends the program for some. 0 parsed,
+ * 2 what main makes of -EINVAL. stdout goes where stderr goes.
+ */
+static inline int parse_in_child(char **argv, int argc)
+{
+	struct options options;
+	int status = 0;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	assert_true(pid >= 0);
+	if (!pid) {
+		dup2(STDERR_FILENO, STDOUT_FILENO);
+		status = options_parse(&options, argc, argv);
+		options_clear(&options);
+		_exit(!status ? 0 : status == -EINVAL ? 2 : 3);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFEXITED(status));
+	return WEXITSTATUS(status);
+}
+
+/* The arguments are refused with one line that holds part. */
+static inline void refuse(void **state, const char *part, ...)
+{
+	char *argv[ARGS_MAX + 1];
+	va_list args;
+	int argc;
+
+	va_start(args, part);
+	argc = fill_argv(argv, args);
+	va_end(args);
+	assert_int_equal(parse_in_child(argv, argc), 2);
+	assert_one_line(errors_of(state), part);
+}
+
+/* argp ends the program with that status, and says part. */
+static inline void end(void **state, int status, const char *part, ...)
+{
+	char *argv[ARGS_MAX + 1];
+	va_list args;
+	int argc;
+
+	va_start(args, part);
+	argc = fill_argv(argv, args);
+	va_end(args);
+	assert_int_equal(parse_in_child(argv, argc), status);
+	assert_non_null(strstr(stderr_text(errors_of(state)), part));
+}
+
+/* Accepts the arguments without a message. The options are valid until the next call. */
+static inline const struct options *accept(void **state, ...)
+{
+	struct fixture *fixture = *state;
+	va_list args;
+	int argc;
+
+	va_start(args, state);
+	argc = fill_argv(fixture->argv, args);
+	va_end(args);
+	/* In a child first: argp would end the test when it refuses one. */
+	assert_int_equal(parse_in_child(fixture->argv, argc), 0);
+	forget_options(fixture);
+	assert_int_equal(options_parse(&fixture->options, argc, fixture->argv), 0);
+	assert_silent(fixture->errors);
+	return &fixture->options;
+}
+
+#define REFUSED(name, part, ...)                                                                   \
+	static void name(void **state)                                                             \
+	{                                                                                          \
+		refuse(state, part, ##__VA_ARGS__, NULL);                                          \
+	}
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "python/tree.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "inject/python_use.h"
+#include "proc/open.h"
+#include "proc/status.h"
+
+static const char *const helpers[] = {
+	"from multiprocessing.resource_tracker import main",
+	"from multiprocessing.forkserver import main",
+	"from multiprocessing.semaphore_tracker import main",
+};
+
+static bool has_helper_argument(const struct process_strings *arguments)
+{
+	for (size_t i = 0; i < arguments->count; i++) {
+		for (size_t k = 0; k < sizeof(helpers) / sizeof(helpers[0]); k++) {
+			if (!strncmp(arguments->items[i], helpers[k], strlen(helpers[k])))
+				return true;
+		}
+	}
+	return false;
+}
+
+bool python_tree_is_helper(uint32_t tgid)
+{
+	struct process_strings arguments = {0};
+	struct thread_stat stat;
+	bool found;
+
+	/* A fork server's children have its command line, and are what they were made for. */
+	if (thread_stat_read(&stat, (struct proc_ref){.tgid = tgid}) ||
+	    stat.flags & THREAD_FORKED || process_strings_read(&arguments, tgid, "cmdline"))
+		return false;
+	found = has_helper_argument(&arguments);
+	process_strings_clear(&arguments);
+	return found;
+}
+
+static bool stat_program(uint32_t tgid, struct stat *status)
+{
+	char path[PROC_PATH_MAX];
+
+	proc_path(path, processes_ref(tgid), "exe");
+	return !stat(path, status);
+}
+
+static bool runs_the_same(uint32_t parent, uint32_t child)
+{
+	struct stat above, below;
+	struct thread_status owner, own;
+
+	return stat_program(parent, &above) && stat_program(child, &below) &&
+	       above.st_dev == below.st_dev && above.st_ino == below.st_ino &&
+	       !thread_status_read(&owner, processes_ref(parent)) &&
+	       !thread_status_read(&own, processes_ref(child)) && owner.uid == own.uid;
+}
+
+static uint32_t parent_of(const process_vec *processes, uint32_t tgid)
+{
+	vec_for_each (process, processes) {
+		if (process->tgid == tgid)
+			return process->parent_tgid;
+	}
+	return 0;
+}
+
+uint32_t python_tree_top(const process_vec *processes, uint32_t tgid,
+			 bool (*is_same)(uint32_t parent, uint32_t child))
+{
+	/* The list is not a snapshot and may contain a loop, so the height is limited. */
+	for (size_t height = 0; height < processes->count; height++) {
+		uint32_t parent = parent_of(processes, tgid);
+
+		if (!parent || !is_same(parent, tgid))
+			break;
+		tgid = parent;
+	}
+	return tgid;
+}
+
+int python_tree_list(uint32_t tgid, process_vec *others)
+{
+	process_vec processes = {0};
+	uint32_t top;
+	int err = 0;
+
+	if (!python_use_is_there(tgid))
+		return 0;
+	err = processes_list(&processes);
+	top = err ? 0 : python_tree_top(&processes, tgid, runs_the_same);
+	vec_for_each (process, &processes) {
+		if (err || process->tgid == tgid ||
+		    !processes_descends(&processes, process->tgid, &top, 1) ||
+		    !python_use_is_there(process->tgid) || python_tree_is_helper(process->tgid))
+			continue;
+		err = vec_push(others, *process);
+	}
+	vec_free(&processes);
+	return err;
+}
+
+void python_tree_title(uint32_t tgid, char title[PYTHON_TITLE_MAX])
+{
+	struct process_strings arguments = {0};
+	char comm[32];
+
+	proc_comm(processes_ref(tgid), comm, sizeof(comm));
+	snprintf(title, PYTHON_TITLE_MAX, "%s", comm);
+	if (!*comm || process_strings_read(&arguments, tgid, "cmdline"))
+		return;
+	/* A thread's name is a title's first 15 bytes. */
+	if (arguments.count && !strncmp(arguments.items[0], comm, strlen(comm)))
+		snprintf(title, PYTHON_TITLE_MAX, "%s", arguments.items[0]);
+	process_strings_clear(&arguments);
+}
