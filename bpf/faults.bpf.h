@@ -18,7 +18,7 @@
 /* Below the stack pointer, and above it in the same mapping, memory is the stack. */
 #define STACK_BELOW 4096
 #define STACK_ABOVE (8u << 20)
-/* Of so many faults and more, the sum of the latest is halved. */
+/* From this many faults on, the sum over the latest ones is halved. */
 #define LATELY_MAX 65536
 #define LATELY_MIN 32
 

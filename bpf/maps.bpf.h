@@ -114,8 +114,8 @@ struct {
 } step_hits SEC(".maps");
 
 /*
- * Records for the loader: fbt_step; fbt_target without strings, when a process appears or calls
- * execve; fbt_ring_site; fbt_ring_wake; and fbt_ring_file.
+ * Records for the loader: fbt_ring_step; fbt_target without strings, when a process appears or
+ * calls execve; fbt_ring_site; fbt_ring_wake; and fbt_ring_file.
  */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -128,6 +128,14 @@ struct {
 	__type(key, __u32); /* tgid */
 	__type(value, struct fbt_target_state);
 } targets SEC(".maps");
+
+/* Processes whose interpreter is known. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FBT_RUNTIMES);
+	__type(key, __u32); /* tgid */
+	__type(value, struct fbt_runtime);
+} runtimes SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);

@@ -13,6 +13,7 @@
 #include "frames.bpf.h"
 #include "handlers.bpf.h"
 #include "limits.bpf.h"
+#include "stalls.bpf.h"
 #include "team.bpf.h"
 
 /* After a shorter step, the next step does not walk the other threads: it would cost too much. */
@@ -144,6 +145,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct busy_sum others = {.unsure = 1};
+	struct fbt_ring_step *ring;
 	struct fbt_step *step;
 	__u64 start, delay;
 
@@ -164,23 +166,25 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	if (others.unsure || !is_sum_possible(&others, slot->step_others_ns) ||
 	    bpf_ktime_get_ns() - now > WALK_MAX_NS)
 		slot->step_flags |= FBT_STEP_OTHER_UNKNOWN;
-	step = bpf_ringbuf_reserve(&events, sizeof(*step), 0);
-	if (!step) {
+	ring = bpf_ringbuf_reserve(&events, sizeof(*ring), 0);
+	if (!ring) {
 		count_lost(FBT_LOST_STEPS);
 		goto out;
 	}
+	step = &ring->step;
 	fill_step(step, slot, task, start, now, end);
 	end_limits(&step->limits, slot, task, now, step->minor_faults | step->major_faults);
 	end_team(step, slot, task, start, now);
 	fill_faults(step, slot);
 	end_future(step, slot);
+	fill_stalls(&ring->stalls, slot, start);
 
 	step->other_syscall_ns = 0;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN) && others.ns > slot->step_others_ns)
 		step->other_syscall_ns = others.ns - slot->step_others_ns;
 	step->threads = others.threads;
 	step->header.flags = slot->step_flags;
-	bpf_ringbuf_submit(step, BPF_RB_NO_WAKEUP);
+	bpf_ringbuf_submit(ring, BPF_RB_NO_WAKEUP);
 out:
 	slot->step_last_ns = now - start;
 	/* Read the clock again, because the walk above is not part of the gap. */
@@ -293,8 +297,8 @@ static __always_inline bool is_nested(struct fbt_slot *slot, struct pt_regs *ctx
 }
 
 /*
- * From one begin of a step to the next a thread needs longer: for the trap, the way back from it,
- * and for leaving the function other than by a return.
+ * A thread needs more time than this from the beginning of a step to the next one: for the trap,
+ * for the way back from it, and for leaving the function other than by a return.
  */
 #define HITS_APART_NS 1000
 
@@ -313,7 +317,7 @@ static __always_inline __u32 inherited_state(const struct fbt_site_key *key)
 {
 	__u32 tgid = key->tgid;
 	struct fbt_target_state *target = bpf_map_lookup_elem(&targets, &tgid);
-	struct fbt_site_key other = {.address = key->address};
+	struct fbt_site_key other = {.address = key->address, .jump_kind = key->jump_kind};
 	struct fbt_site *site;
 
 	if (!target || !target->sites_of)
@@ -343,6 +347,8 @@ static __always_inline __u32 tell_site(const struct fbt_site_key *key, __u32 kin
 	site->address = key->address;
 	site->tgid = key->tgid;
 	site->kind = kind;
+	site->jump_kind = key->jump_kind;
+	site->reserved = 0;
 	bpf_ringbuf_submit(site, BPF_RB_NO_WAKEUP);
 	return told.state;
 }
@@ -425,6 +431,15 @@ static __always_inline void measure_gap(struct fbt_slot *slot, __u64 now,
 	slot->step_missed = 0;
 }
 
+/* Of the step before. */
+static __always_inline void forget_parts(struct fbt_slot *slot)
+{
+	forget_files(slot);
+	forget_handlers(slot);
+	forget_faults(slot);
+	begin_stalls(slot);
+}
+
 static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx, __u64 cookie,
 				      __u64 sp, const struct fbt_control *c)
 {
@@ -462,9 +477,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	/* An untraced thread may have used this stack before: this thread's calls were not seen. */
 	if (!slot->step_end_ns)
 		forget_untraced_stack(task);
-	forget_files(slot);
-	forget_handlers(slot);
-	forget_faults(slot);
+	forget_parts(slot);
 	read_args(slot, ctx, cookie);
 	slot->step_turn = c->switched_ns >> TURN_SHIFT;
 	if (call_detail != FBT_DETAIL_PROBES &&
@@ -572,6 +585,12 @@ static __always_inline int begin_step(struct pt_regs *ctx, __u64 cookie,
 		count_unseen(cookie);
 		return 0;
 	}
+	if (slot->away_sp && slot->away_sp == sp) {
+		slot->away_sp = 0;
+		count_unseen(cookie);
+		note_unseen(slot, cookie & FBT_PROBE_KIND, sp, read_return(ctx, sp, cookie));
+		return 0;
+	}
 	open_step(slot, ctx, cookie, sp, c);
 	return 0;
 }
@@ -613,6 +632,127 @@ static __always_inline int pass_site(struct pt_regs *ctx, __u64 cookie, const st
 	else if (c->closed)
 		end = FBT_END_TRUNCATED;
 	close_step(slot, bpf_ktime_get_ns(), end);
+	return 0;
+}
+
+#ifdef __TARGET_ARCH_x86
+/* Where a jump leads to, by its operand (FBT_JUMP_*). 0 if that is not known. */
+static __noinline __u64 jump_target(struct pt_regs *ctx, __u32 operand)
+{
+	/* The verifier allows only constant offsets into the context. */
+	volatile __u64 registers[FBT_JUMP_REGISTER_MASK + 1] = {
+		ctx->ax, ctx->cx, ctx->dx,  ctx->bx,  ctx->sp,	ctx->bp,  ctx->si,  ctx->di,
+		ctx->r8, ctx->r9, ctx->r10, ctx->r11, ctx->r12, ctx->r13, ctx->r14, ctx->r15,
+	};
+	__u64 base = registers[operand >> FBT_JUMP_BASE_SHIFT & FBT_JUMP_REGISTER_MASK];
+	__u64 index = registers[operand >> FBT_JUMP_INDEX_SHIFT & FBT_JUMP_REGISTER_MASK];
+	__u64 target = 0;
+
+	if (!(operand & FBT_JUMP_MEMORY))
+		return base;
+	base = operand & FBT_JUMP_HAS_BASE ? base : 0;
+	index = operand & FBT_JUMP_HAS_INDEX ? index : 0;
+	base += (index << (operand >> FBT_JUMP_SCALE_SHIFT & 3)) +
+		((__s64)(__s32)operand >> FBT_JUMP_DISPLACEMENT_SHIFT);
+	if (bpf_probe_read_user(&target, sizeof(target), (void *)base))
+		return 0;
+	return target;
+}
+#else
+static __always_inline __u64 jump_target(struct pt_regs *ctx, __u32 operand)
+{
+	return 0;
+}
+#endif
+
+/* Whether the returns of what a jump leads to are probed. The loader is told of one that is new. */
+static __always_inline bool is_followed(struct pt_regs *ctx, struct fbt_slot *slot, __u64 cookie)
+{
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1), operand = cookie >> FBT_PROBE_SP_SHIFT;
+	struct fbt_site_key key = {
+		.address = PT_REGS_IP(ctx),
+		.tgid = slot->tgid,
+		.jump_kind = kind,
+	};
+	struct fbt_site *site;
+
+	if (operand) {
+		key.address = jump_target(ctx, operand);
+		key.jump_kind |= FBT_SITE_TARGET;
+	}
+	site = bpf_map_lookup_elem(&sites, &key);
+	if (site)
+		return *(volatile __u32 *)&site->state == FBT_SITE_PROBED;
+	return tell_site(&key, kind) == FBT_SITE_PROBED;
+}
+
+/* The step's end would not be seen, so it is none: a call that is not traced. */
+static __always_inline void drop_step(struct fbt_slot *slot)
+{
+	if (!__sync_lock_test_and_set(&slot->step_start_ns, 0))
+		return;
+	count_unseen(slot->step_kind);
+	note_unseen(slot, slot->step_kind, slot->step_sp, slot->step_return);
+}
+
+/*
+ * A jump of the step function which may not be followed. Where the function begins with it, both
+ * probes are hit at once, in any order: the begin may be yet to come.
+ */
+static __always_inline int pass_jump(struct pt_regs *ctx, struct fbt_slot *slot, __u64 cookie)
+{
+	bool is_begun = slot->step_start_ns != 0;
+	__u64 sp = PT_REGS_SP(ctx);
+
+	if (cookie & FBT_PROBE_AT_BEGIN) {
+		is_begun = is_begun && is_same_hit(slot, cookie, sp, bpf_ktime_get_ns());
+		slot->away_sp = 0;
+	}
+	if ((is_begun && (slot->step_kind != (cookie & FBT_PROBE_KIND) || sp != slot->step_sp)) ||
+	    is_followed(ctx, slot, cookie))
+		return 0;
+	if (is_begun)
+		drop_step(slot);
+	else if (cookie & FBT_PROBE_AT_BEGIN)
+		slot->away_sp = sp;
+	return 0;
+}
+
+/*
+ * A return of a function that the step function jumps to, which others call too; or a jump that is
+ * not followed. The stack pointer tells whether it is that of the step, and the return address,
+ * whether the step's frame is still there.
+ */
+static __always_inline int pass_exit(struct pt_regs *ctx, __u64 cookie, const struct fbt_control *c)
+{
+	__u64 sp = PT_REGS_SP(ctx);
+	struct fbt_hits *hits = current_hits();
+	__u32 kind = cookie & (FBT_KIND_COUNT - 1);
+	__u32 end = c->closed ? FBT_END_TRUNCATED : FBT_END_RETURN, index;
+	struct fbt_slot *slot;
+
+	if (!hits)
+		return 0;
+	count_hit(cookie);
+	slot = current_slot(&index);
+	/* Linux 5.15 loses track of what is not compared at once. */
+	if (!slot)
+		goto stranger;
+	if (cookie & FBT_PROBE_AT_BEGIN)
+		return pass_jump(ctx, slot, cookie);
+	if (!slot->step_start_ns || sp < slot->step_sp)
+		goto stranger;
+	__sync_fetch_and_add(&hits->confirmed[kind], 1);
+	if (sp > slot->step_sp || is_frame_left(ctx, slot->step_sp, slot->step_return))
+		end = FBT_END_UNWOUND;
+	else if (cookie & FBT_PROBE_JUMP)
+		return pass_jump(ctx, slot, cookie);
+	slot->left_sp = slot->step_sp;
+	close_step(slot, bpf_ktime_get_ns(), end);
+	return 0;
+stranger:
+	if (!(cookie & FBT_PROBE_AT_BEGIN))
+		__sync_fetch_and_add(&hits->strangers[kind], 1);
 	return 0;
 }
 

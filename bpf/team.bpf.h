@@ -23,13 +23,13 @@
 #define TEAM_MAX 64
 /* How old the walk before a step may be: one walk takes 0.1 us a thread. */
 #define TEAM_SEEN_NS 2000000
-/* A walk at the end of a step that is not slow is due so long after the last one. */
+/* At the end of a step that is not slow, a walk is due this long after the last one. */
 #define TEAM_DUE_NS 10000000
 /* No walk after a shorter step. */
 #define TEAM_STEP_MIN_NS 200000
 /*
- * Steps that usually take so long for each thread are all looked at, when they begin and when they
- * end.
+ * If steps usually take this long per thread, the threads are walked at the beginning and the end
+ * of every step.
  */
 #define TEAM_SHARE_NS 200000
 
@@ -51,7 +51,10 @@ struct team_walk {
 	__u32 tgid;
 	__u32 self;
 	int priority; /* of the step's thread */
-	/* Of the other threads, summed up: since when they exist, and what they had used by now. */
+	/*
+	 * Sums over the other threads: for how long they have existed, and what they had used by
+	 * now.
+	 */
 	__u64 ns;
 	__u64 cpu_ns;
 	__u64 delay_ns;
@@ -173,7 +176,7 @@ static __always_inline void begin_team(struct fbt_slot *slot, struct task_struct
 	slot->team_delay_sum_ns = walk.delay_ns;
 }
 
-/* A long step is one outlier, many of them are how long steps take now. */
+/* One long step is an outlier; many long steps are the new usual length. */
 static __always_inline void learn_length(struct fbt_slot *slot, __u64 ns)
 {
 	__u64 usual = slot->step_usual_ns;

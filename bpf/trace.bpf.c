@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "answers.bpf.h"
+#include "stalls.bpf.h"
 #include "steps.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -111,6 +112,8 @@ int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 	slot->nr = nr;
 	slot->start_ns = now;
 	slot->busy -= (now << 1) - 1;
+	if (nr == NR_FUTEX && has_runtimes)
+		enter_gil(slot, task);
 	if (nr == NR_FUTEX && call_detail >= FBT_DETAIL_ESCALATED)
 		enter_futex(slot, task, index);
 	else if (answers_wanted && nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_WRITES))
@@ -155,6 +158,9 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		__u64 delay = leave_call(slot, task, duration);
 		__u8 which = category[nr];
 
+		if (slot->call_gil)
+			leave_gil(slot, duration, delay);
+
 		if (which < FBT_CATEGORY_COUNT) {
 			add_call(&slot->sums[which], duration, failed);
 			slot->call_delays_ns[which] += delay;
@@ -164,9 +170,12 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		if (call_detail >= FBT_DETAIL_ESCALATED)
 			send_call(slot, index, start, duration, ret,
 				  leave_wait(know_call(slot, task, nr, ret)), delay);
-	} else if (call_detail == FBT_DETAIL_ALL) {
-		send_call(slot, index, start, duration, ret, 0, 0);
+		return 0;
 	}
+	if (slot->call_gil)
+		leave_gil(slot, duration, 0);
+	if (call_detail == FBT_DETAIL_ALL)
+		send_call(slot, index, start, duration, ret, 0, 0);
 	return 0;
 }
 
@@ -356,12 +365,16 @@ int handle_step(struct pt_regs *ctx)
 	/* Detaching takes 20 to 40 ms: a step must not seem to last until it is over. */
 	if (!c || c->closed == FBT_CLOSED || (c->closed && !(cookie & FBT_PROBE_END)))
 		return 0;
+	if (cookie & FBT_PROBE_GC)
+		return pass_gc(ctx, cookie);
 	if (cookie & FBT_PROBE_STOP) {
 		stop_command(bpf_get_current_pid_tgid() >> 32);
 		return 0;
 	}
 	if (cookie & FBT_PROBE_SITE)
 		return pass_site(ctx, cookie, c);
+	if (cookie & (FBT_PROBE_FOLLOWED | FBT_PROBE_JUMP))
+		return pass_exit(ctx, cookie, c);
 	count_hit(cookie);
 	return cookie & FBT_PROBE_END ? end_step(ctx, cookie, c) : begin_step(ctx, cookie, c);
 }

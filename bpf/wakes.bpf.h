@@ -90,6 +90,14 @@ static __always_inline __u32 wake_flags(struct fbt_wait *wait, __u32 op, __u32 c
 	return word <= LOCK_WAITED_FOR ? FBT_WAKE_LOCK : 0;
 }
 
+/* The thread, which is in no collection, has collected garbage for most of the time since then. */
+static __always_inline bool has_collected(const struct fbt_slot *slot, __u64 since)
+{
+	__u64 begin = slot->gc_begin_ns > since ? slot->gc_begin_ns : since;
+
+	return slot->gc_end_ns > begin && (slot->gc_end_ns - begin) * 2 >= slot->start_ns - since;
+}
+
 /* Not inlined: few waits are long. */
 __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 index, __u32 op,
 			 __u32 count)
@@ -110,6 +118,8 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	wait->waker.switches = task->nvcsw;
 	wait->waker.faults = task->maj_flt;
 	wait->waker.flags = wake_flags(wait, op, count);
+	if (has_collected(slot, wait->start_ns))
+		wait->waker.flags |= FBT_WAKE_GC;
 	if (past->tid == slot->tid)
 		__builtin_memcpy(&wait->waker.past, past, sizeof(*past));
 	else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The libcupti of this process: finds it, opens it for good, and has its functions. */
+/* The libcupti of this process: finds it, opens it, never closes it, and looks up its functions. */
 #ifndef FERRUM_CUPTI_LIBRARY_H
 #define FERRUM_CUPTI_LIBRARY_H
 

@@ -10,7 +10,7 @@
 static const char *const neighbours[] = {"libcudart", "libcublas", "libnvrtc",
 					 "libcudnn",  "libtorch",  "libc10_cuda"};
 
-/* What is in the driver's folder is not the engine's choice, so it is tried last. */
+/* The engine has not chosen the libcupti in the driver's folder, so that one is tried last. */
 #define DRIVER "libcuda.so"
 
 /*

@@ -17,7 +17,10 @@
 
 struct name_table;
 
-/* By mmap, and for the life of the process, as CUPTI's threads are. NULL: no memory. */
+/*
+ * Allocates the table by mmap. It is never freed, because CUPTI's threads live as long as the
+ * process. NULL: no memory.
+ */
 struct name_table *name_table__new(void);
 
 /* The id of a name; 0: name is NULL, or there is no room. Long names are cut, see fbt_gpu.h. */

@@ -56,7 +56,10 @@ static int on_first_library(struct dl_phdr_info *info, size_t size, void *ctx)
 	return 1;
 }
 
-/* dl_iterate_phdr is called for the only lock that both copies share: the dynamic loader's. */
+/*
+ * dl_iterate_phdr is called only because it holds the dynamic loader's lock, the one lock that both
+ * copies share.
+ */
 int only_one__make(int (*make)(void *ctx), void *ctx)
 {
 	struct making making = {.make = make, .ctx = ctx};

@@ -68,6 +68,8 @@ enum fbt_event_type {
 	FBT_EVENT_CPUS = 30,
 	FBT_EVENT_TAILS = 31,
 	FBT_EVENT_PROBES = 32,
+	FBT_EVENT_PYTHON = 33,
+	FBT_EVENT_STALLS = 34,
 };
 
 struct fbt_header {
@@ -208,8 +210,7 @@ struct fbt_step_limits {
 	/* The limit, quota_ns of CPU time each period_ns; 0: none by the end, or several. */
 	__u64 quota_ns;
 	__u64 period_ns;
-	__u32 throttled_periods; /* in which a limit was reached; a stretch may reach over one end
-				  */
+	__u32 throttled_periods; /* a limit was reached in them; one may be partly outside */
 	/*
 	 * How often a limit of memory (max, high) was in the way. Of a step without page faults 0;
 	 * counted from up to 10 ms before the step.
@@ -308,12 +309,13 @@ struct fbt_step {
 	__u64 team_delay_ns;
 	struct fbt_step_faults faults;
 	/*
-	 * Of a step that is a future: all figures above are those of its polls, each of the thread
-	 * that made it, but for the times of begin and end, and thread_ns. tid made the first.
+	 * For a step that is a future, the figures above are those of its polls, each measured on
+	 * the thread that made the poll. Exceptions are the times of begin and end, and thread_ns.
+	 * tid made the first poll.
 	 */
 	__u64 await_ns; /* between its polls */
 	__u64 future;	/* FBT_STEP_POLL: its address; else 0 */
-	__u32 polls;	/* 0: the step is no future. Of a poll 0 too */
+	__u32 polls;	/* 0: the step is no future, or the record is a poll */
 	/* FBT_STEP_POLL: changes whenever probes are switched on or off; else 0, as are the next.
 	 */
 	__u32 turn;
@@ -345,6 +347,7 @@ struct fbt_call {
 /* fbt_wake.flags */
 #define FBT_WAKE_LOCK 1 /* the waker gave back a lock, which it may have had all the time */
 #define FBT_WAKE_ALL  2 /* it woke all that waited, as the last thread at a barrier does */
+#define FBT_WAKE_GC   4 /* for most of the wait it collected the garbage of its interpreter */
 
 /*
  * Who ended a futex wait of a step, and what that thread did from the begin of the wait until it
@@ -362,7 +365,7 @@ struct fbt_wake {
 	__u64 delay_ns;	  /* it waited for a CPU */
 	__u64 call_ns;	  /* it was in calls */
 	__u64 unknown_ns; /* its calls are no longer known */
-	__u64 nr_ns;	  /* of call_ns, in the calls of number nr, the longest of them */
+	__u64 nr_ns;	  /* the part of call_ns in calls of number nr, which took longest */
 	__u32 nr;
 	__u32 waker_tid;
 	__u32 flags;  /* FBT_WAKE_* */
@@ -514,7 +517,7 @@ struct fbt_sampling {
 struct fbt_ends {
 	struct fbt_header header;
 	__u32 kind;
-	__u32 exits;	    /* places in the function that are probed: returns and tail calls */
+	__u32 exits;	    /* places that are probed where it leaves, or what it jumps to does */
 	__u32 sites;	    /* places in its callers that are probed, where it has returned */
 	__u32 tail_calls;   /* instructions by which the function may leave for another one */
 	__u64 unseen_steps; /* steps that were not traced: their call site was not known yet */
@@ -534,13 +537,58 @@ struct fbt_tails {
 	__u32 reserved;
 };
 
+/* How collections of a CPython interpreter are seen. */
+enum fbt_collector {
+	FBT_COLLECTOR_NONE = 0,	  /* not at all: it has neither of the next two */
+	FBT_COLLECTOR_USDT = 1,	  /* gc__start and gc__done */
+	FBT_COLLECTOR_SYMBOL = 2, /* begin and ends of the function that collects */
+	FBT_COLLECTOR_OFF = 3,	  /* no more: it collected so often that its probes were removed */
+	FBT_COLLECTOR_FAILED = 4, /* not at all: its probes could not be attached */
+	FBT_COLLECTOR_COUNT = 5,
+};
+
+/*
+ * The CPython interpreter of a process. A later record of the same process replaces an earlier one.
+ * String: the path of its file.
+ */
+struct fbt_python {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 minor;	 /* 11 of 3.11 */
+	__u64 time_ns;	 /* what begins from then on is measured so */
+	__u64 gil_start; /* where its locks lie: those of a futex wait for the GIL; … */
+	__u64 gil_end;	 /* … both 0: not known */
+	__u32 collector; /* enum fbt_collector */
+	__u32 reserved;
+};
+
+#define FBT_GENERATION_UNKNOWN 3
+
+/*
+ * What the interpreter itself kept the next step from, which is of that thread and begins at
+ * start_ns. Sent right before it, if anything is not 0. Of an interval the sums of all threads.
+ */
+struct fbt_stalls {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns;
+	__u64 gil_ns;	 /* in futex, waiting for the GIL; of a step without waits for a CPU */
+	__u64 gc_ns;	 /* in collections: from their begin to their end */
+	__u64 gc_own_ns; /* of these, on a CPU and outside of calls; of an interval 0 */
+	__u64 gc_longest_ns;
+	__u32 gil_waits;
+	__u32 gc_count;	     /* collections that ended in it */
+	__u32 gc_generation; /* of the longest one, 0 to 2; FBT_GENERATION_UNKNOWN */
+	__u32 reserved;
+};
+
 /* What the probes of a kind have cost its threads in the window. */
 struct fbt_probes {
 	struct fbt_header header;
 	__u32 kind;
 	__u32 reserved;
-	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of walks over threads
-			*/
+	__u64 cost_ns; /* of all hits, also of calls that were no steps, and of thread walks */
 };
 
 struct fbt_target_exit {
@@ -586,5 +634,7 @@ FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);
 FBT_ASSERT_SIZE(fbt_tails, 32);
 FBT_ASSERT_SIZE(fbt_probes, 24);
+FBT_ASSERT_SIZE(fbt_python, 48);
+FBT_ASSERT_SIZE(fbt_stalls, 72);
 
 #endif

@@ -64,7 +64,7 @@ enum fbt_python_found {
 	FBT_PYTHON_NO_NAME = 4,	    /* it has no such function; text: the part that is missing */
 	FBT_PYTHON_NOT_PLAIN = 5,   /* not a function in Python: built in, compiled, any object */
 	FBT_PYTHON_GENERATOR = 6,   /* a generator or coroutine: a call only makes the object */
-	FBT_PYTHON_WRAPPED = 7,	    /* behind too many decorators */
+	FBT_PYTHON_WRAPPED = 7,	    /* wrapped by too many decorators */
 	FBT_PYTHON_NO_ARGUMENT = 8, /* an attribute begins with no argument of it; text: which */
 	FBT_PYTHON_TAKEN_BY_OTHER = 9, /* when disarmed, the function was no longer as armed */
 	FBT_PYTHON_FAILED = 10,	       /* text */

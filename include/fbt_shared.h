@@ -73,6 +73,21 @@ struct fbt_slot_handler {
 	__u64 base_ns; /* the time of handlers is the thread's own time minus this */
 };
 
+/*
+ * What a thread's CPython interpreter kept it from, since the thread is traced: see
+ * bpf/stalls.bpf.h. Only the thread adds to it; others read it.
+ */
+struct fbt_slot_stalls {
+	__u64 gil_ns;
+	__u64 gil_waits;
+	__u64 gc_ns;
+	__u64 gc_own_ns; /* in steps only */
+	__u64 gc_count;
+};
+
+/* The longest collection: its ns << FBT_GC_SHIFT | its generation, in one word. */
+#define FBT_GC_SHIFT 2
+
 /* In fbt_slot.call_flags only: the call is a futex wait that was noted (bpf/wakes.bpf.h). */
 #define FBT_CALL_NOTED (1u << 31)
 
@@ -135,14 +150,20 @@ struct fbt_slot {
 	__u64 team_delay_sum_ns;
 	__u32 team_exits;
 	__u32 team_threads; /* as of the last walk */
-	/* As another thread's step saw it last: when, and its waits for a CPU. */
+	/*
+	 * When a step of another thread last looked at this thread, and its waits for a CPU by
+	 * then.
+	 */
 	__u64 team_seen_ns;
 	__u64 team_delay_ns;
 	__u64 step_lost_calls; /* lost_calls when the step began */
 	__u64 step_others_ns;  /* fbt_target_state sum when the step began */
 	__u64 gap_ns;
 	__u64 gap_syscall_ns;
-	/* Since when its time counts; ~0: it is still in a call that began before that. */
+	/*
+	 * Since when the time of the thread counts; ~0: the thread is still in a call that began
+	 * before.
+	 */
 	__u64 born_ns;
 	__u64 died_ns;
 	__u64 taken_ns; /* when it got its slot */
@@ -160,8 +181,7 @@ struct fbt_slot {
 	__u32 arg_mask;
 	__u32 step_tail;   /* the step has left, or may leave, by a jump to another function */
 	__u64 step_return; /* identifies the step's frame, see read_return(); 0: not known */
-	__u64 left_sp; /* step_sp of the step that ended last at an exit, until its site is passed
-			*/
+	__u64 left_sp;	   /* step_sp of the last step ended at an exit, until its site is passed */
 	__u32 step_at_site; /* the step's call site is probed */
 	__u32 step_missed;  /* a call since the last step was not traced: the gap is not known */
 	/* The thread's counters when the step began, plus their growth in the step's calls. */
@@ -196,7 +216,10 @@ struct fbt_slot {
 	__u32 area_mapping; /* enum fbt_mapping */
 	__u32 area_file;
 	struct fbt_step_faults faults; /* of the step; mean_ps is not used */
-	/* Of the thread: all that were timed, and a sum of the latest minor ones. */
+	/*
+	 * For the thread: the number of faults that were timed, and a sum over the latest minor
+	 * ones.
+	 */
 	__u64 faults_timed;
 	__u64 lately_ns;
 	__u64 lately_count;
@@ -208,6 +231,17 @@ struct fbt_slot {
 	/* The frame of that call; sp 0: none. */
 	__u64 unseen_sp;
 	__u64 unseen_return;
+	__u64 away_sp; /* the call that begins there leaves by a jump that is not followed */
+	struct fbt_slot_stalls stalls;
+	struct fbt_slot_stalls step_stalls; /* the same when the step began */
+	__u64 gc_longest;		    /* of the step, or since it was last taken */
+	__u64 gc_start_ns;		    /* of the collection that runs; 0: none */
+	__u64 gc_begin_ns;		    /* of the latest one that has ended */
+	__u64 gc_end_ns;
+	__u64 gc_sp;	 /* the stack pointer at its begin; ~0: USDT */
+	__u64 gc_own_ns; /* the thread's own clock at its begin */
+	__u32 gc_generation;
+	__u32 call_gil; /* the open call waits for the GIL */
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -225,9 +259,21 @@ struct fbt_target_state {
 	__u64 ended_busy_ns;
 	__u32 exits_begun;
 	__u32 exits_done;
-	__u32 sites_of; /* the process that it was forked from, with the same code; 0 after execve
-			 */
+	__u32 sites_of; /* process that it was forked from, with the same code; 0 after execve */
 	__u32 reserved;
+};
+
+/* A step in the event ring, with what is sent right before it. */
+struct fbt_ring_step {
+	struct fbt_step step; /* header.size is that of fbt_step */
+	struct fbt_stalls stalls;
+};
+
+/* The map runtimes: by process, where its interpreter's locks lie. */
+#define FBT_RUNTIMES 1024
+struct fbt_runtime {
+	__u64 start;
+	__u64 end;
 };
 
 /* One syscall in a call ring. */
@@ -320,7 +366,7 @@ struct fbt_hits {
 	__u64 begins[FBT_KIND_COUNT];
 	__u64 ends[FBT_KIND_COUNT];
 	__u64 emulated[FBT_KIND_COUNT]; /* those of both that were at FBT_PROBE_EMULATED */
-	/* Hits of call sites by the kind for which they were probed: */
+	/* Hits of call sites, and of followed exits, by the kind for which they were probed: */
 	__u64 confirmed[FBT_KIND_COUNT]; /* where its steps ended, or had just ended at an exit */
 	__u64 strangers[FBT_KIND_COUNT]; /* all others */
 	__u64 unseen[FBT_KIND_COUNT];	 /* steps that did not begin: see site_kinds */
@@ -363,8 +409,11 @@ struct fbt_ring_file {
 struct fbt_site_key {
 	__u64 address;
 	__u32 tgid;
-	__u32 reserved;
+	__u32 jump_kind; /* 0; or it is a jump of that kind (FBT_PROBE_JUMP), or … */
 };
+
+/* … with this bit what such a jump has led to. */
+#define FBT_SITE_TARGET 0x10000u
 
 enum fbt_site_state {
 	FBT_SITE_TOLD = 1,
@@ -384,6 +433,8 @@ struct fbt_ring_site {
 	__u64 address;
 	__u32 tgid;
 	__u32 kind;
+	__u32 jump_kind; /* as in fbt_site_key */
+	__u32 reserved;
 };
 
 /*
@@ -441,7 +492,7 @@ struct fbt_wait {
 
 #define FBT_WAITS 4096
 
-/* After so many wakes that no step has waited for, the place is free. */
+/* A place is free again after this many wakes that no step has waited for. */
 #define FBT_UNREAD_MAX 1024
 
 /*
@@ -536,7 +587,35 @@ struct fbt_rate_inside {
 #define FBT_PROBE_SELF	   (1u << 25) /* with TAILS: it may jump to itself */
 #define FBT_PROBE_EMULATED (1u << 24) /* the kernel emulates the instruction there: a cheap hit */
 #define FBT_PROBE_RAISED   (1u << 26) /* with END: reached only by an exception */
+#define FBT_PROBE_FOLLOWED (1u << 27) /* with END: of a function that it jumps to */
+#define FBT_PROBE_JUMP	   (1u << 28) /* with END: a jump, after which no end may be seen */
+#define FBT_PROBE_AT_BEGIN (1u << 29) /* with JUMP: it is where the begin is probed too */
 #define FBT_PROBE_KIND	   0xffffu
 #define FBT_PROBE_SP_SHIFT 32
+/*
+ * The collector of a CPython interpreter. Instead of a kind, the low 16 bits say where the
+ * generation is at its begin: in the register of that number (FBT_GC_REGISTERS), or in memory at it
+ * plus the high 32 bits, which a USDT probe does not need for its stack pointer.
+ */
+#define FBT_PROBE_GC	    (1u << 30)
+#define FBT_PROBE_GC_MEMORY FBT_PROBE_TAIL
+#define FBT_GC_NOWHERE	    0
+#define FBT_GC_REGISTERS    1  /* and more: those of x86-64 in the order of DWARF */
+#define FBT_GC_SECOND	    17 /* the second argument of a function */
+
+/*
+ * The high 32 bits of the cookie of an FBT_PROBE_JUMP through a register or memory (x86-64): where
+ * its target is. 0 if that is not known, or if its target is in the code or the GOT.
+ */
+#define FBT_JUMP_KNOWN		    1u
+#define FBT_JUMP_MEMORY		    2u /* at base + (index << scale) + displacement; else base */
+#define FBT_JUMP_HAS_BASE	    4u
+#define FBT_JUMP_HAS_INDEX	    8u
+#define FBT_JUMP_BASE_SHIFT	    4 /* registers as instructions number them */
+#define FBT_JUMP_INDEX_SHIFT	    8
+#define FBT_JUMP_REGISTER_MASK	    15u
+#define FBT_JUMP_SCALE_SHIFT	    12
+#define FBT_JUMP_DISPLACEMENT_SHIFT 14 /* signed */
+#define FBT_JUMP_DISPLACEMENT_MAX   (1 << 17)
 
 #endif

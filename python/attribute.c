@@ -11,8 +11,7 @@
 #define TP_GETATTRO_AT	144
 #define TP_DESCR_GET_AT 272
 
-/* The index of an argument of a function; -1: it can only be given by keyword; -2: there is none.
- */
+/* The index of an argument of a function; -1: keyword only; -2: there is no such argument. */
 static ssize_t find_argument(const struct python *python, py_object *function, const char *name)
 {
 	py_object *code = python_attribute(python, function, "__code__");

@@ -56,7 +56,7 @@ static enum fbt_python_found check_code(const struct python *python, py_object *
 	return FBT_PYTHON_FOUND;
 }
 
-/* From what a name stands for to the innermost plain function. *function: a new reference. */
+/* Goes from the object of a name to the innermost plain function. *function: a new reference. */
 static enum fbt_python_found innermost(const struct python *python, py_object *object,
 				       py_object **function)
 {

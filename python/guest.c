@@ -153,6 +153,7 @@ static void serve(struct guest *guest, uint32_t order)
 /* The tool has died or forgotten us: nothing stays armed for it. */
 static void end_lease(struct guest *guest)
 {
+	uint32_t tool = __atomic_load_n(&guest->page->tool, __ATOMIC_ACQUIRE);
 	int state;
 
 	if (!may_enter(guest))
@@ -162,7 +163,9 @@ static void end_lease(struct guest *guest)
 	guest->python.PyGILState_Release(state);
 	publish(guest);
 	guest->page->lapses++;
-	__atomic_store_n(&guest->page->tool, 0, __ATOMIC_RELEASE);
+	/* The next tool may have taken the page as soon as nothing was armed. */
+	__atomic_compare_exchange_n(&guest->page->tool, &tool, 0, false, __ATOMIC_ACQ_REL,
+				    __ATOMIC_ACQUIRE);
 }
 
 static bool is_lease_over(const struct guest *guest)

@@ -158,7 +158,10 @@ static bool arm(const struct python *python, struct python_own *own, unsigned in
 	own->old = __atomic_load_n(pointer, __ATOMIC_SEQ_CST);
 	if (!own->old)
 		return false;
-	/* The version first: until then a specialised call site goes round the pointer. */
+	/*
+	 * Clear the version first: as long as it is valid, a specialised call site bypasses the
+	 * pointer.
+	 */
 	if (has_version(python))
 		own->version = __atomic_exchange_n(version_of(python, own->function),
 						   cleared_version(python), __ATOMIC_SEQ_CST);
@@ -166,7 +169,7 @@ static bool arm(const struct python *python, struct python_own *own, unsigned in
 	return true;
 }
 
-/* false: somebody else has changed the function since: theirs stays. */
+/* false: somebody else has changed the function since, and that change stays. */
 static bool disarm(const struct python *python, struct python_own *own, unsigned int index)
 {
 	py_vectorcall caller = python_caller(index);
@@ -177,8 +180,7 @@ static bool disarm(const struct python *python, struct python_own *own, unsigned
 	if (!__atomic_compare_exchange_n(pointer_of(python, own->function), &caller, own->old,
 					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 		return false;
-	/* Nothing else of the function has changed, so what was specialised for it is true again.
-	 */
+	/* Nothing else of the function has changed, so specialised call sites are valid again. */
 	if (has_version(python) && own->version)
 		__atomic_compare_exchange_n(version_of(python, own->function), &cleared,
 					    own->version, false, __ATOMIC_SEQ_CST,
@@ -219,7 +221,7 @@ void python_slot_release(const struct python *python, struct python_slot *slot, 
 	for (size_t i = 0; slot->is_armed && i < slot->own_count; i++)
 		clean &= disarm(python, &slot->own[i], index);
 	slot->is_armed = false;
-	/* 3.11: whoever replaced our code has removed the only way to our caller. */
+	/* On 3.11, whoever replaced our code has removed the only way to our caller. */
 	slot->is_pinned |= !clean && python->minor != 11;
 	if (!slot->is_pinned)
 		forget(python, slot);

@@ -52,8 +52,9 @@ void python_slot_arm(const struct python *python, struct python_slot *slot, unsi
 		     struct fbt_python_slot *shared);
 
 /*
- * Disarms if it is armed, and forgets the functions. A function whose pointer somebody has changed
- * since may lead to our caller for good: the slot keeps it then, and serves no other function.
+ * Disarms the slot if it is armed, and forgets its functions. If somebody has changed the pointer
+ * of a function since, that function may lead to our caller for ever: the slot then keeps the
+ * function, and serves no other.
  */
 void python_slot_release(const struct python *python, struct python_slot *slot, unsigned int index,
 			 struct fbt_python_slot *shared);

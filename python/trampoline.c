@@ -7,7 +7,7 @@
 #define CO_NESTED    0x10
 #define STACK_NEEDED 6
 
-/* A function with the original's code, whose calls the trampoline makes: a new reference. */
+/* Makes a function with the original's code, which the trampoline calls. A new reference. */
 static py_object *make_clone(const struct python *python, py_object *function, py_object *code)
 {
 	py_object *clone = python->PyFunction_New(code, python->PyFunction_GetGlobals(function));
@@ -33,7 +33,7 @@ static py_object *changes(const struct python *python, py_object *method, bool i
 	/* RESUME; PUSH_NULL; LOAD_CONST 0; LOAD_FAST 0; LOAD_FAST 1; CALL_FUNCTION_EX 1;
 	 * RETURN_VALUE */
 	static const unsigned char code[] = {151, 0, 2, 0, 100, 0, 124, 0, 124, 1, 142, 1, 83, 0};
-	/* All seven are of the first line, without columns. */
+	/* All seven instructions belong to the first line, without columns. */
 	static const unsigned char lines[] = {0x80 | 13 << 3 | 6, 0};
 
 	return python->Py_BuildValue(

@@ -11,7 +11,7 @@
 /* false: the interpreter refused it, and the function is what it was. */
 bool trampoline_put(const struct python *python, struct python_own *own, unsigned int index);
 
-/* false: somebody has replaced __code__ meanwhile; theirs stays. */
+/* false: somebody has replaced __code__ meanwhile, and that change stays. */
 bool trampoline_remove(const struct python *python, struct python_own *own);
 
 #endif

@@ -288,8 +288,10 @@ const struct option_row option_table[] = {
 	 "inject: load the shim into processes that run without it (default: auto)",
 	 WORD(gpu.mode, gpu_modes)},
 	{"python", 0, OPTION_COMMON, "MODE",
-	 "Python step functions: auto (of processes that have libferrum_python.so), off, require, "
-	 "or inject: load it into processes that run without it (default: auto)",
+	 "Python step functions: auto (of processes that have libferrum_python.so), off (not even "
+	 "waits for the GIL and garbage collections are measured), require, or inject: load it "
+	 "into "
+	 "processes that run without it (default: auto)",
 	 WORD(python, python_modes)},
 	{"inject", 0, OPTION_COMMON, NULL,
 	 "Short for --gpu=inject --python=inject: a process gets the shim if it uses CUDA, and "

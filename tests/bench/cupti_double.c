@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A libcupti that costs nothing, so that what bench_shim times is the shim: it says yes, hands the
- * shim's callbacks to whoever asks, and steps from record to record. What is right and wrong with
- * CUPTI is the business of tests/fake/libcupti.c, whose checks take longer than the shim does.
+ * A libcupti that costs nothing, so that bench_shim times only the shim. It accepts every call,
+ * gives out the shim's callbacks, and steps from record to record. The rules of CUPTI are checked
+ * by tests/fake/libcupti.c, whose checks take longer than the shim does.
  */
 #include <stddef.h>
 #include <stdint.h>

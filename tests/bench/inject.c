@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What --gpu=inject costs the thread that is taken: ROUNDS times into a process of ours, of which
- * one thread polls and the others wait for a futex. Prints NAME=NUMBER, times in us.
+ * What --gpu=inject costs the thread that is taken. Injects ROUNDS times into a process of our own,
+ * in which one thread polls and the others wait for a futex. Prints NAME=NUMBER, times in us.
  *
  * usage: bench_inject ROUNDS LIBRARY
  */

@@ -29,8 +29,10 @@
 #include "model/event.h"
 
 #define KERNEL_GAP_NS 2000ull /* from launch to launch */
-/* Of the time of the steps, which pass twice as fast: the relay takes one in 50 ms of
- * ours. */
+/*
+ * In the time of the steps, which runs twice as fast: the relay takes one flush in 50 ms of our
+ * time.
+ */
 #define FLUSH_NS 120000000ull
 #define NAMES	 24
 #define BLOCK	 64 /* launches whose records come before those of their kernels */
@@ -464,7 +466,7 @@ int main(int argc, char **argv)
 	plan.kernels = (uint32_t)strtoul(argv[3], NULL, 10);
 	plan.calls = (uint32_t)strtoul(argv[4], NULL, 10);
 	plan.step_ns = (plan.kernels + COPIES) * KERNEL_GAP_NS + TAIL_NS;
-	/* All of it lies in the past: times of the future are not believed. */
+	/* All times lie in the past, because times in the future are rejected. */
 	plan.base_ns = clock_ns(CLOCK_MONOTONIC);
 	plan.realtime_ns = clock_ns(CLOCK_REALTIME) - plan.base_ns;
 	if (step_start(&plan, plan.steps) - plan.base_ns + 2 * FLUSH_NS > plan.base_ns)

@@ -163,7 +163,7 @@ static void load(struct bench *bench, const char *shim, const char *cupti)
 		die("the shim made no ring");
 }
 
-/* Of all system calls of this thread; -1 where that is not to be had. */
+/* Counts all system calls of this thread; -1 if that is not possible. */
 static int open_counter(void)
 {
 	static const char *const paths[] = {
@@ -241,7 +241,7 @@ struct meter {
 	uint64_t before_ns;
 };
 
-/* Of this thread's time, so that others on its CPU do not count. */
+/* CPU time of this thread, so that other threads on its CPU do not count. */
 static void begin(struct meter *meter)
 {
 	meter->before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
@@ -277,7 +277,7 @@ static void wait_until_armed(struct bench *bench)
 	}
 }
 
-/* As CUPTI's threads would: requests, records, and the buffers go back; all that there are. */
+/* As CUPTI's threads would: requests all buffers, fills in records, and returns the buffers. */
 static void feed_all(struct bench *bench, struct meter *meter, uint64_t *records)
 {
 	uint8_t *buffers[BUFFER_POOL_COUNT] = {NULL};

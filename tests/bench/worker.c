@@ -95,7 +95,7 @@ static void loop_mixed(struct job *job, long calls)
 STEP void bench_step(struct job *job, loop_fn loop, long calls)
 {
 	loop(job, calls);
-	/* No tail jump: with it the step would end before the loop begins. */
+	/* Not a tail call: the step would end before the loop begins. */
 	__asm__ volatile("");
 }
 
@@ -198,7 +198,10 @@ static double lower_quartile(double *values, long count)
 	return values[count / 4];
 }
 
-/* One thread is the main thread: some tracers see no thread that begins after they came. */
+/*
+ * A single worker is the main thread, because some tracers do not see threads that begin after they
+ * attach.
+ */
 static void run_jobs(struct job *jobs, int threads)
 {
 	pthread_barrier_t start;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * An engine whose every syscall is known. Calls go through syscall(2), so that libc adds none, and
- * each is counted where it is made; what was counted is written as JSON at the end (--truth).
- * From its go (--wait) until exit_group the counts are those of the whole process, unless "exact"
- * is false: then libc or the dynamic loader made calls of its own as well.
+ * An engine whose every system call is known. It makes its calls by syscall(2), so that libc adds
+ * none, and counts each one where it makes it. At the end it writes the counts as JSON (--truth).
+ * From the go (--wait) until exit_group the counts are those of the whole process, unless "exact"
+ * is false: then libc or the dynamic loader has made calls too.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -244,7 +244,7 @@ static int add_workers(struct engine *e)
 	return ok ? 0 : -EAGAIN;
 }
 
-/* All that libc needs calls for happens here, before the go. */
+/* Does everything for which libc makes system calls, before the go. */
 static int set_up(struct engine *e, int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What the embedded engine does beside its steps. */
+/* What the embedded engine does in addition to its steps. */
 #ifndef FBT_TESTS_ENGINE_BACKGROUND_H
 #define FBT_TESTS_ENGINE_BACKGROUND_H
 

@@ -89,7 +89,7 @@ struct worker {
 	uint64_t steps, panics, slow, troubled, children, n_tokens;
 	uint64_t calls[MAX_NR], errors[MAX_NR];
 	uint64_t step_calls[CATS], step_errors[CATS];
-	/* Of the first MAX_SPANS steps: begin and length (CLOCK_MONOTONIC ns), work (us). */
+	/* For the first MAX_SPANS steps: begin and length (CLOCK_MONOTONIC ns), work (us). */
 	uint64_t (*spans)[3];
 };
 
@@ -156,7 +156,10 @@ static inline void spin(long count)
 		__asm__ volatile("" ::: "memory");
 }
 
-/* As long as it has a CPU, however fast that is: longer pieces are those in which it had none. */
+/*
+ * Computes for that long on a CPU, whatever its speed. Pieces that take longer are those in which
+ * the thread had no CPU.
+ */
 static inline void spin_by_clock(struct worker *w, long us)
 {
 	const long piece = (long)(w->engine->spins_per_us * 4) + 1;

@@ -26,7 +26,7 @@ static inline void ask_helper(struct worker *w)
 	call(w, SYS_futex, (long)&e->asked, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
-/* Not a trouble that a tool should speak of: the step has more to do. */
+/* No fault that a tool should report: the step has more to do. */
 static inline void compute_more(struct worker *w)
 {
 	if (w->engine->config.steady)
@@ -70,7 +70,7 @@ static inline void start_storm(struct worker *w)
 	set_timer(w, STORM_US * 1000);
 }
 
-/* It ends in the step: what is left to do there would take who knows how long. */
+/* It ends within the step, because what would be left to do later could take any time. */
 static inline void bear_storm(struct worker *w)
 {
 	const uint64_t begin = now_ns();
@@ -80,7 +80,7 @@ static inline void bear_storm(struct worker *w)
 	set_timer(w, 0);
 }
 
-/* Both on one CPU; the helper goes first whenever it wants to run. */
+/* Both are on one CPU; the helper preempts the step whenever it is ready. */
 static inline int share_cpu(struct engine *e)
 {
 	const struct sched_param first = {.sched_priority = FIRST};
@@ -99,7 +99,7 @@ static inline int share_cpu(struct engine *e)
 	return 0;
 }
 
-/* It takes the CPU when the step has begun to compute. */
+/* The helper takes the CPU once the step has begun to compute. */
 static inline void take_cpu(struct worker *helper)
 {
 	const struct engine *e = helper->engine;

@@ -17,7 +17,9 @@
 
 enum { MAPPED_BYTES = 2 << 20, BLOCK_BYTES = 1 << 20, FILE_BLOCKS = 4, PIPE_BYTES = 1 << 20 };
 enum { CALLS_A_LOOK = 16 };
-/* As the control device of an NVIDIA driver is asked; /dev/null answers ENOTTY. */
+/*
+ * The request that CUDA makes to the control device of NVIDIA's driver; /dev/null answers ENOTTY.
+ */
 #define TROUBLE_IOCTL 0xc020462aL
 
 struct trouble {

@@ -21,7 +21,7 @@ extern void *__libc_realloc(void *old, size_t size);
 static unsigned long number, fail_at, fail_count = 1;
 static int count_to = -1;
 
-/* At once: the program may give its right to open files away. */
+/* Opened at once, because the program may give up its right to open files. */
 __attribute__((constructor)) static void read_environment(void)
 {
 	const char *at = getenv("FAIL_AT"), *count = getenv("FAIL_COUNT");

@@ -149,7 +149,7 @@ void fake_cuda_wait(struct fake_wait *wait);
 /* What comes into the stream later waits for what is in another one now. */
 void fake_cuda_stream_wait(struct fake_call calls[2], uint32_t domain, uint32_t device,
 			   uint32_t stream, uint32_t other);
-/* One call that neither launches nor waits. */
+/* A call that neither launches work nor waits for it. */
 void fake_cuda_noise(uint32_t domain);
 
 /* The driver's own, as far as tools ask it. Results: 0, or CUDA's error number. */

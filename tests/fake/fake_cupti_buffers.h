@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Buffers of activity records. One that the client has handed out belongs to CUPTI until it is
- * completed: that nobody else writes to it is checked when it is. A record of work is there from
- * its launch on, without times; a buffer leaves once all its work is done, or by force.
+ * Buffers of activity records. A buffer from the client belongs to CUPTI until it is completed. On
+ * completion it is checked that nobody else has written to it. A record of work exists from the
+ * launch on, without times. A buffer is returned when all its work is done, or by a forced flush.
  */
 #ifndef FBT_TESTS_FAKE_CUPTI_BUFFERS_H
 #define FBT_TESTS_FAKE_CUPTI_BUFFERS_H
@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include "fake_cupti_records.h"
 
-/* Where records of work have their times. */
+/* Offsets of the times in records of work. */
 #define START_OFFSET 16
 #define END_OFFSET   24
 
@@ -40,7 +40,7 @@ struct buffer {
 	bool awaited;	 /* … and a flush waits for it */
 };
 
-/* Where a thread, or all threads, put their records. */
+/* The buffer into which a thread, or all threads, put their records. */
 struct lane {
 	struct lane *next;
 	struct buffer *buffer; /* NULL: none was asked for yet */
@@ -48,7 +48,7 @@ struct lane {
 	bool skipped;	       /* by the last flush */
 };
 
-/* Of a record, whose length is a multiple of 8. */
+/* The length of a record, a multiple of 8. */
 static uint64_t sum_words(const void *data, size_t size)
 {
 	const uint64_t *words = data;
@@ -95,7 +95,10 @@ static void check_unused(const uint8_t *data, size_t size)
 /* Releases before 12.9 crash where a client has no buffer. */
 #define NULL_VERSION 27
 
-/* Asks the client. NULL: there is none. The lock is held, as CUPTI's is. */
+/*
+ * Requests a buffer from the client. NULL: there is none. The lock is held during the call, as in
+ * CUPTI.
+ */
 static struct buffer *request_buffer(void)
 {
 	const char *inside = self.inside;
@@ -126,7 +129,7 @@ static struct buffer *request_buffer(void)
 	return buffer;
 }
 
-/* From here on the buffer is the worker's. */
+/* From here on the buffer belongs to the worker. */
 static void let_go(struct buffer *buffer, uint64_t due_ns, bool awaited)
 {
 	struct buffer **end;

@@ -72,7 +72,7 @@ __attribute__((constructor)) static void set_up(void)
 	pthread_atfork(NULL, NULL, on_fork);
 }
 
-/* The driver is looked for at each call, as long as there is none. */
+/* Looks for the driver at each call until there is one. */
 static bool has_driver(void)
 {
 	void (*set_tracer)(const struct fake_tracer *);
@@ -100,7 +100,10 @@ static int check_ready(const char *name)
 	return cupti.subscribed ? FAKE_OK : FAKE_NOT_INITIALIZED;
 }
 
-/* As the real one's, this takes apart what calls of the client use: none may be under way. */
+/*
+ * As in the real library, this tears down what calls of the client use, so no call may be in
+ * progress.
+ */
 static void on_exit_call(void)
 {
 	if (cupti.forked)

@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "fake_cuda.h"
 
-/* Releases that this double plays are told apart by the library's name as well. */
+/* The release that this double plays is also chosen by the library's name. */
 #ifndef FAKE_CUPTI_MAJOR
 #define FAKE_CUPTI_MAJOR 13
 #endif

@@ -10,7 +10,10 @@
 #define OVERHEAD_FLUSH	 (1u << 16)
 #define OVERHEAD_FULL	 (6u << 16)
 #define OVERHEAD_REQUEST (7u << 16)
-/* What comes with one of those, and is the client's to free: a leak of them soon shows. */
+/*
+ * Memory that comes with such a record and that the client must free. It is large, so that a leak
+ * shows.
+ */
 #define OVERHEAD_BYTES 8192
 
 /* As cuptiSubscribe's callback gets it. */

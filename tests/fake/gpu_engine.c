@@ -227,7 +227,7 @@ static void linger(const struct config *config)
 		sleep_us(10000);
 }
 
-/* The same again, but for the exec and the wait. */
+/* Starts itself again with the same arguments, except for the exec and the wait. */
 static void exec_self(struct engine *engine, int argc, char **argv)
 {
 	int n = 0;

@@ -40,7 +40,7 @@ enum call_width { CALL_XMM = 0, CALL_YMM = 1, CALL_ZMM = 2 };
 
 /* Makes the call as in says; out->width has to be that of in. */
 void inject_call(const struct call *in, struct call *out);
-/* The `syscall`, and where the program goes on after it. */
+/* The `syscall` instruction, and the address at which the program continues. */
 extern const char inject_call_instruction[], inject_call_done[];
 
 /* Between the load of the flags and their store there are only moves, which change none. */
@@ -165,7 +165,9 @@ static void call_fill(struct call *in, struct call *out, enum call_width width, 
 	in->width = width;
 	out->width = width;
 	in->flags = 0x202 | (in->flags & CALL_FLAGS);
-	/* All exceptions masked; rounding, flush to zero and flags of the past are free. */
+	/*
+	 * All exceptions are masked; rounding, flush to zero and sticky flags may have any value.
+	 */
 	in->mxcsr = 0x1f80 | (in->mxcsr & 0xe03f);
 	in->control = 0x027f | (in->control & 0x0d00);
 	in->st0[7] |= 0x80; /* a normal number: 1.x */

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Of pthread_cancel and set*id(), which no thread of libc's ever blocks. */
+/* Signals of pthread_cancel and set*id(), which libc never blocks. */
 #define LIBC_SIGNALS (1ul << (32 - 1) | 1ul << (33 - 1))
 
 int inject_probe(void);

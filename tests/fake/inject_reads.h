@@ -64,7 +64,7 @@ static void recvmsg_prepare(struct worker *w)
 	set_call(w, SYS_recvmsg, (uint64_t)w->fds[0], (uintptr_t)message, 0);
 }
 
-/* In two halves; a stop in between makes the kernel return the first. */
+/* Written in two halves; a stop between them makes the kernel return only the first. */
 static bool feed_half(struct worker *w)
 {
 	uint64_t number = w->sent / 2 + 1;
@@ -104,7 +104,7 @@ static void eventfd_check(struct worker *w, long result)
 	w->received += w->buffer.words[0];
 }
 
-/* Of poll and its like: what it says is there to be read. */
+/* For poll and similar calls: the descriptors that they report must be readable. */
 static void ready_check(struct worker *w, long result)
 {
 	uint64_t number = 0;
@@ -143,7 +143,7 @@ static void epoll_pwait_endless_prepare(struct worker *w)
 	w->in.args[3] = (uint64_t)-1;
 }
 
-/* An abstract name: there is no file to be left behind. */
+/* An abstract name, so that no file is left behind. */
 static socklen_t name_socket(struct worker *w, struct sockaddr_un *address)
 {
 	int size;

@@ -230,7 +230,7 @@ static void condition_plain(struct worker *w)
 	pthread_mutex_lock(&w->mutex);
 	error = pthread_cond_timedwait(&w->condition, &w->mutex, &until);
 	pthread_mutex_unlock(&w->mutex);
-	/* It is allowed to come back for nothing, which setresuid() of another thread makes it. */
+	/* A spurious return is allowed: setresuid() of another thread causes one. */
 	if (!error && w->target->broadcasts)
 		return;
 	judge_plain(w, error, due_ns, excuse_ns);

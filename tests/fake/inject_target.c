@@ -154,10 +154,10 @@ static int start_nasty(struct target *target, const char *with)
 /* Not what would go wrong by itself. */
 static bool is_wanted(const struct target *target, const struct kind *kind)
 {
-	/* setresuid() sends a signal, whose frame has no room there. */
+	/* setresuid() sends a signal, and its frame has no room on that stack. */
 	if (target->broadcasts && kind->stack == 4096)
 		return false;
-	/* Whatever interrupts it makes it return half of what it waits for. */
+	/* Any interruption makes the call return half of what it waits for. */
 	return kind->feed != feed_half || (!target->broadcasts && !target->stray_epoll);
 }
 
@@ -198,7 +198,7 @@ static char task_state(const char *folder)
 	return state;
 }
 
-/* For how long a task has waited for a CPU. */
+/* How long a task has waited for a CPU. */
 static uint64_t task_delay_ns(const char *folder)
 {
 	unsigned long long delay_ns = 0;
@@ -235,8 +235,8 @@ static bool is_starved(struct worker *w, char states[2])
 }
 
 /*
- * Of a thread that has made no call in ten seconds of the main thread's, without waiting for a CPU.
- * Says its state and that of the process it waits for.
+ * Reports a thread that has made no call in ten seconds of the main thread's time, although it did
+ * not wait for a CPU: its state, and that of the process it waits for.
  */
 static void look_for_stuck(struct target *target)
 {
@@ -284,7 +284,7 @@ static void drain(struct target *target)
 	}
 }
 
-/* Until its time is over, or it is told to end: true then. */
+/* Runs until the time is over, or until it is told to end, and then returns true. */
 static bool watch(struct target *target, double seconds, uint64_t start_ns)
 {
 	uint64_t end_ns = seconds > 0 ? start_ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;

@@ -18,7 +18,7 @@
 #include <unistd.h>
 #include "inject_call.h"
 
-/* What the kernel does with such a call where something stopped it for a moment. */
+/* What the kernel does with such a call after a short stop. */
 enum restart {
 	RESTART_SA,	 /* goes on; after a handler too, if it has SA_RESTART */
 	RESTART_NO_HAND, /* goes on, but after a handler */
@@ -97,11 +97,11 @@ struct target {
 	bool stray_epoll;
 	bool is_light;
 	_Atomic bool stopping;
-	_Atomic uint64_t progress_ns; /* when any of them last came out of a call */
+	_Atomic uint64_t progress_ns; /* when any of the threads last returned from a call */
 	_Atomic uint64_t stall_ns;    /* times in which none did, all together */
 };
 
-/* Of the thread; a handler asks for it. */
+/* The worker of the current thread, for signal handlers. */
 static __thread struct worker *self;
 
 static uint64_t clock_ns(clockid_t clock)
@@ -159,7 +159,7 @@ static void set_call(struct worker *w, long nr, uint64_t a, uint64_t b, uint64_t
 	w->in.args[2] = c;
 }
 
-/* ns that the thread was ready and had no processor: no fault of whoever stops it. */
+/* Time in ns that the thread was ready and had no CPU, which is not caused by the stop. */
 static uint64_t waited_for_cpu_ns(struct worker *w)
 {
 	char text[64];
@@ -174,8 +174,8 @@ static uint64_t waited_for_cpu_ns(struct worker *w)
 }
 
 /*
- * With so many threads one comes out of its call all the time: if for 20 ms none does, the machine
- * or all of the process stood still, and that is no thread's lateness. Two may count the same
+ * With so many threads, some call returns all the time. If none returns for 20 ms, the machine or
+ * the whole process stood still, and no thread counts as late. Two threads may count the same
  * stall.
  */
 static uint64_t stall_ns(struct target *target)
@@ -189,16 +189,16 @@ static uint64_t stall_ns(struct target *target)
 	return target->stall_ns;
 }
 
-/* ns that are no fault of whoever stops the thread, of all time. */
+/* Total time in ns that was not caused by a stop of the thread. */
 static uint64_t excused_ns(struct worker *w)
 {
 	return waited_for_cpu_ns(w) + stall_ns(w->target);
 }
 
 /*
- * The clock by which the kernel begins such a time-out. Jiffies stand still while the processor
- * that counts them gets no time from its host, and are made up for later: such a time-out is early
- * by that. The coarse clock stands still with them.
+ * The clock by which the kernel starts such a time-out. Jiffies stand still while the CPU that
+ * counts them gets no time from its host, and catch up later, so such a time-out comes early by
+ * that time. The coarse clock stands still together with jiffies.
  */
 static uint64_t begin_ns(const struct kind *kind)
 {

@@ -87,7 +87,9 @@ static void begin_call(struct fake_call *call, uint32_t domain, uint32_t cbid, u
 		tracer->begin(call, outer);
 }
 
-/* From here on until release, a call that has ended and what it launched may have no records yet.
+/*
+ * From here until release, a call that has ended, and the work that it launched, may have no
+ * records yet.
  */
 static void hold(bool held)
 {

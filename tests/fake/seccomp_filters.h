@@ -19,7 +19,7 @@
 
 #define FILTER_MAX 512
 
-/* Of clone: CLONE_NEW*, but that of time. */
+/* Flags of clone: CLONE_NEW*, except CLONE_NEWTIME. */
 #define NAMESPACES 0x7e020000u
 #define X32	   0x40000000u
 #define LAST_CALL  450
@@ -67,7 +67,7 @@ static inline void filter_begin(struct filter *filter, uint32_t other_arch)
 	filter_load(filter, offsetof(struct seccomp_data, nr));
 }
 
-/* One call is answered so, all others are allowed. */
+/* Answers one call with this action, and allows all others. */
 static inline void filter_but_one(struct filter *filter, long nr, uint32_t action)
 {
 	filter_begin(filter, SECCOMP_RET_KILL_PROCESS);
@@ -75,7 +75,7 @@ static inline void filter_but_one(struct filter *filter, long nr, uint32_t actio
 	filter_return(filter, SECCOMP_RET_ALLOW);
 }
 
-/* One call is answered so where a bit of the low word of an argument is set. */
+/* Answers one call with this action if a bit of the low word of an argument is set. */
 static inline void filter_but_flag(struct filter *filter, long nr, int arg, uint32_t flag,
 				   uint32_t action)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A library for LD_PRELOAD: the wall clock of the program is set an hour forward and back again,
- * every 20 ms, as a broken time server would. The monotonic clock goes on.
+ * A library for LD_PRELOAD that sets the wall clock of the program an hour forward and back again,
+ * every 20 ms, as a broken time server would. The monotonic clock is not changed.
  */
 #define _GNU_SOURCE
 #include <sys/syscall.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * late_step (see late_step.c) as a function whose first instruction the kernel refuses to probe:
- * one with a lock prefix. As llama_decode it is one that the tool looks for by itself.
+ * late_step (see late_step.c) as a function whose first instruction has a lock prefix, which the
+ * kernel refuses to probe. As llama_decode, it is a function that the tool finds by itself.
  */
 
 __asm__(".text\n"

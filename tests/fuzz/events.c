@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Records that are sound, of any kind, with any values in any order: the input is the text of
- * tests/golden/README.md. A line that is none is left out.
+ * Well-formed records of any kind, with any values, in any order. The input is text as described in
+ * tests/golden/README.md. Invalid lines are left out.
  */
 #include <setjmp.h>
 #include "output/capture.h"

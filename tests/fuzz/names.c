@@ -24,7 +24,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* Nothing that a terminal would take for more than text. */
+/* Checks that a terminal would interpret none of it as control characters. */
 static void check_shown(const char *text, size_t length)
 {
 	fuzz_check(strlen(text) == length);

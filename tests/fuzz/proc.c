@@ -64,7 +64,7 @@ int LLVMFuzzerInitialize(int *argc, char ***argv)
 	return 0;
 }
 
-/* All that is sent of a process can be read again. */
+/* Checks that all records about a process can be decoded. */
 static void check_record(void *ctx, const void *data, size_t size)
 {
 	const struct fbt_header *event;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A capture through all stages to all outputs, which must be sound whatever is in it. */
+/* Passes a capture through all stages to all outputs, which must be valid whatever the capture
+ * contains. */
 #ifndef FBT_FUZZ_REPLAYED_H
 #define FBT_FUZZ_REPLAYED_H
 

@@ -77,7 +77,7 @@ static void play(const uint8_t *header, const uint8_t *bytes, size_t size)
 	struct fbt_gpu_ring *ring = (struct fbt_gpu_ring *)shared;
 
 	memcpy(shared + FBT_GPU_HEADER_BYTES, bytes, size < RING_BYTES ? size : RING_BYTES);
-	/* Else it seldom is: what was asked for is what has been dealt with. */
+	/* Sets the answer of the shim to the latest request, which random input seldom does. */
 	ring->served = said->served & 1 ? ring->armed : said->served;
 	ring->phase = said->phase;
 	ring->pulse = said->pulse;

@@ -16,7 +16,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (count > FILTER_MAX)
 		return -1;
-	/* Of its own size: ASan sees what is read beyond it. */
+	/* Allocated with its exact size, so that ASan sees reads beyond the end. */
 	filter = fuzz_copy(data, count * sizeof(*filter));
 	inject_seccomp_run(filter, count, &call_data, &action);
 	programs[0] = (struct sock_fprog){.len = (unsigned short)count, .filter = filter};

@@ -417,6 +417,40 @@ static void write_wake(struct events *events)
 		wake->flags |= FBT_WAKE_LOCK;
 	if (line_take_number(&events->line, "all", 0))
 		wake->flags |= FBT_WAKE_ALL;
+	if (line_take_number(&events->line, "collected", 0))
+		wake->flags |= FBT_WAKE_GC;
+}
+
+static void write_python(struct events *events)
+{
+	static const char *const collectors[] = {"none", "usdt", "symbol", "off", "failed", NULL};
+	struct fbt_python *python = record_begin(events, FBT_EVENT_PYTHON, sizeof(*python));
+	const char *path = line_take_text(&events->line, "path", "/usr/bin/python3.11");
+
+	python->tgid = record_take_tgid(events);
+	python->minor = (uint32_t)line_take_number(&events->line, "minor", 11);
+	python->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	python->gil_start = line_take_number(&events->line, "gil", 0);
+	python->gil_end = python->gil_start ? python->gil_start + 0x1000 : 0;
+	python->collector = line_take_name(&events->line, "collector", collectors);
+	record_add_string(events, path, strlen(path));
+}
+
+static void write_stalls(struct events *events)
+{
+	struct fbt_stalls *stalls = record_begin(events, FBT_EVENT_STALLS, sizeof(*stalls));
+
+	stalls->tgid = record_take_tgid(events);
+	stalls->tid = (uint32_t)line_take_number(&events->line, "tid", stalls->tgid);
+	stalls->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	stalls->gil_ns = line_take_time(&events->line, "gil", 0);
+	stalls->gil_waits = (uint32_t)line_take_number(&events->line, "waits", 0);
+	stalls->gc_ns = line_take_time(&events->line, "gc", 0);
+	stalls->gc_own_ns = line_take_time(&events->line, "own", stalls->gc_ns);
+	stalls->gc_longest_ns = line_take_time(&events->line, "longest", stalls->gc_ns);
+	stalls->gc_count = (uint32_t)line_take_number(&events->line, "collections", 0);
+	stalls->gc_generation =
+		(uint32_t)line_take_number(&events->line, "generation", FBT_GENERATION_UNKNOWN);
 }
 
 static void write_sampling(struct events *events)
@@ -539,6 +573,7 @@ static const struct {
 	{"cpus", write_cpus},	  {"sampling", write_sampling},
 	{"ends", write_ends},	  {"tails", write_tails},
 	{"probes", write_probes}, {"wake", write_wake},
+	{"python", write_python}, {"stalls", write_stalls},
 };
 
 record_writer record_writer_of(const char *type)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * args TRUTH FOLDER: steps (args_step) whose calls, files, waits and page faults it knows and
- * writes down itself. FOLDER is empty and on a file system.
+ * args TRUTH FOLDER: an engine whose steps (args_step) make known calls, file accesses, waits and
+ * page faults; it writes all of them to TRUTH. FOLDER must be empty.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -212,7 +212,7 @@ static void use_changed(void)
 
 static void use_waits(void)
 {
-	/* So long that a machine that took the CPU away cannot let it pass before we sleep. */
+	/* So long that it cannot pass before we sleep, even if the machine takes the CPU away. */
 	static const struct timespec pause = {.tv_nsec = 20000000};
 	static uint32_t word = 1;
 
@@ -405,7 +405,7 @@ static void run_step(struct step *step, int schedstat)
 		pin();
 		spinning = start_spinning();
 	}
-	/* So that it takes the CPU from nobody when it wakes up. */
+	/* So that it preempts nobody when it wakes up. */
 	if (step->body == doze)
 		sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
 	if (step->body == use_changed && step[-1].body == use_changed) {

@@ -38,7 +38,7 @@ STEP int my_tail(int number)
 	return other(number);
 }
 
-/* It is one step, whatever it calls itself for. */
+/* It is one step, however often it calls itself. */
 STEP int my_deep(int number)
 {
 	syscall(SYS_getppid);

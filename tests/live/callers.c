@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * callers TRUTH: calls of functions that end in a jump, once from each of many places: my_tail from
- * its own file, strtol of the C library through the PLT and through the GOT, my_far from there and
- * through pointers, and my_inner both alone and in calls of my_far.
+ * its own file, also by way of my_wrapper, strtol of the C library through the PLT and through the
+ * GOT, my_far from there and through pointers, and my_inner both alone and in calls of my_far.
  */
 #include <time.h>
 #include "program.h"
 
 int other(int number);
 int my_tail(int number);
+int my_wrapper(int number);
 int my_inner(int number);
 int my_far(int number);
 int my_last(int number);
@@ -31,6 +32,12 @@ STEP int my_tail(int number)
 	return other(number);
 }
 
+/* Who calls it calls my_tail. */
+STEP int my_wrapper(int number)
+{
+	return my_tail(number + 1);
+}
+
 STEP int my_inner(int number)
 {
 	syscall(SYS_getuid);
@@ -38,7 +45,7 @@ STEP int my_inner(int number)
 	return number;
 }
 
-/* Its inner step is deeper in the stack; then it ends in a jump to another step. */
+/* Calls an inner step, deeper in the stack, and ends with a jump to another step. */
 STEP int my_far(int number)
 {
 	number += my_inner(number);
@@ -77,9 +84,10 @@ int my_chosen(int number) __attribute__((ifunc("pick")));
 static void call_all(int (*volatile *far)(int number))
 {
 	FIVE(FIVE(calls += my_tail(1) > 0));
+	FIVE(calls += my_wrapper(1) > 0);
 	FIVE(strtol_by_plt("1", NULL, 10));
 	FIVE(strtol_by_got("1", NULL, 10));
-	/* The tool has no time to learn such a place before it is gone. */
+	/* Such a call site is gone before the tool can learn it. */
 	FIVE((*far)(1));
 	FIVE(inner_calls += my_inner(1) > 0);
 	my_last(1);

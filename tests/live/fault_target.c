@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * fault_target TRUTH THREADS PAUSE_US CALLS: threads that make steps until SIGTERM. Step n of a
- * thread makes CALLS + n % 5 getppid calls, n % 3 reads and n / 3 % 2 writes that fail. What was
- * done is kept in a file that is mapped, so that it is there whoever is killed and when:
+ * thread makes CALLS + n % 5 getppid calls, n % 3 reads and n / 3 % 2 writes that fail. The counts
+ * are kept in a mapped file, so that they survive when any process is killed at any time:
  *
  *	u64 magic, threads, capacity, bad, done, reserved[3]
  *	per thread: u64 tid, begun, ended, reserved; then capacity times u64 begin_ns, end_ns

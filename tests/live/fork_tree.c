@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * fork_tree TRUTH: a tree that grows until the go. Eight processes fork a child every few ms; each
- * child forks two more of which one ends at once. After the go all that are alive rest, make 10
- * getppid calls each, and go on living until stdin ends.
+ * fork_tree TRUTH: a tree of processes that grows until the go. Eight processes fork a child every
+ * few ms; each child forks two more, one of which ends at once. After the go, all processes that
+ * are alive rest, make 10 getppid calls each, and stay until stdin ends.
  */
 #include <stdatomic.h>
 #include <stdbool.h>

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * hostile TRUTH FOLDER LIBRARY [SECONDS]: does to the one who watches it what a process can. Its
- * steps are calls of LIBRARY's function, by an address that get_step there tells; a slow one waits
- * for a file in FOLDER whose name steers terminals. Meanwhile names, arguments and mapped files
- * change all the time. Ends after SECONDS or at SIGTERM, with status 0.
+ * hostile TRUTH FOLDER LIBRARY [SECONDS]: a process that does to its tracer whatever a process can.
+ * Its steps are calls of a function of LIBRARY, whose address get_step there returns. A slow step
+ * waits for a file in FOLDER whose name contains terminal control sequences. Meanwhile names,
+ * arguments and mapped files change all the time. Ends after SECONDS or at SIGTERM, with status 0.
  */
 #include <dlfcn.h>
 #include <errno.h>

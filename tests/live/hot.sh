@@ -70,6 +70,7 @@ compare()
 		stop_tool
 	done
 	echo "# $name: $((traced / rounds)) calls per ms, alone $((alone / rounds))"
+	holds "$name: no probe is left while it is let go" [ $((3 * traced)) -gt "$alone" ]
 	has "$name: the user is told, and what to do" "$OUT.err" \
 		'hot_step: .*--step'
 	is "$name: once" "$(times_told)" 1
@@ -99,6 +100,7 @@ stop_hot
 
 # One longer run, by its outputs; the hot function is called in the slow one too.
 start_hot 100
+alone=$(calls_per_ms)
 first=$(number 1)
 trace_hot --step hot_step --step slow_step
 least=$(number 1)
@@ -108,6 +110,9 @@ for _ in $(seq 600); do
 	! grep -q '"sampled":true' "$OUT.profile" || break
 	sleep 0.1
 done
+pace=$(calls_per_ms)
+echo "# beside a slow step: $pace calls per ms, alone $alone"
+holds 'beside a slow step: no probe is left while it is let go' [ $((3 * pace)) -gt "$alone" ]
 least=$(($(number 1) - least))
 stop_tool
 most=$(($(number 1) - first))

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * hot_beside TRUTH COUNTS: on one CPU, a thread calls any_step as fast as it can, once it is told
- * so; others sleep in it, 20 ms each time; and more burn what they get, so that the hot one has
- * little of the CPU. Until SIGTERM. COUNTS is a file of numbers of 8 bytes: how often the one has
- * called it so far, how often the others, and, to be written, whether the first is hot.
+ * hot_beside TRUTH COUNTS: on one CPU, a hot thread calls any_step as fast as it can, once it is
+ * told to; others sleep in any_step, 20 ms each time; and more burn CPU time, so that the hot
+ * thread gets little. Runs until SIGTERM. COUNTS is a file of 8-byte numbers: the calls of the hot
+ * thread so far, the calls of the others, and, written by the test, whether the first thread is
+ * hot.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -17,7 +18,7 @@
 #define SLEEPERS 16
 #define BURNERS	 4
 #define THREADS	 (1 + SLEEPERS + BURNERS)
-/* Of a thread that has 4 % of a CPU that the burners want too. */
+/* The share of a thread that gets 4 % of a CPU, because the burners want the CPU too. */
 #define HOT_NICE 8
 
 struct counts {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A process of the kind that --gpu=inject refuses, or does not: brings itself into the state that
- * its arguments name, in their order, says "ready" and waits for the end of its standard input.
+ * A process that --gpu=inject should refuse or accept. It brings itself into the states that its
+ * arguments name, in their order, prints "ready" and waits for the end of its standard input.
  *
  *   map=FILE       has FILE in its memory, as code
  *   strict filter  is under seccomp, with a filter that allows everything
@@ -92,7 +92,10 @@ static void use_up_files(const char *value)
 
 	(void)value;
 	need(folder != NULL, "/proc/self/fd");
-	/* Of its two dots one stands for the folder itself, which is closed again. */
+	/*
+	 * One of "." and ".." stands for the descriptor of the folder itself, which is closed
+	 * again.
+	 */
 	while (readdir(folder))
 		count++;
 	closedir(folder);
@@ -174,7 +177,7 @@ static void wait_strictly(void)
 	syscall(SYS_exit, 0);
 }
 
-/* In a call in which a thread can be taken. */
+/* Waits in a call in which a thread can be taken. */
 static void wait_for_end(void)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};

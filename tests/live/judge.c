@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * judge TRUTH MODE STEPS FILE [CGROUP]: an engine whose every so many steps one is slow in one way,
- * or that is healthy and not steady (see the headers in judge/). Its own account has a row for each
- * step: when it began and ended, how long its thread was on a CPU, whether it was due, and how long
- * its CPU limit kept it off.
+ * judge TRUTH MODE STEPS FILE [CGROUP]: an engine in which one step in a fixed number is slow in
+ * one way, or that is healthy but unsteady (see the headers in judge/). Its log has a row for each
+ * step: when the step began and ended, how long its thread was on a CPU, whether it was due to be
+ * slow, and how long its CPU limit kept it off the CPU.
  */
 #include "judge/healthy.h"
 #include "judge/limits.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * leader TRUTH STEPS AFTER: a second thread makes so many steps (my_step); the first thread ends by
- * pthread_exit when AFTER of them are made, or before the go if that is 0.
+ * leader TRUTH STEPS AFTER: a second thread makes STEPS steps (my_step). The first thread ends by
+ * pthread_exit after AFTER of them, or before the go if AFTER is 0.
  */
 #include <pthread.h>
 #include <semaphore.h>

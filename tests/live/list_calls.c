@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * list_calls TRUTH: functions whose names look like a step's, for --list-steps. They call each
- * other, end in jumps, call themselves, are left by longjmp, and are called from where no probe can
- * be. It runs for RUN_NS after its go; its account has how long each outermost call took by the
- * clock around it.
+ * list_calls TRUTH: functions whose names look like that of a step, for --list-steps. They call
+ * each other and themselves, end with jumps, are left by longjmp, and are called from places that
+ * cannot be probed. The program runs for RUN_NS after the go; its log says how long each outermost
+ * call took, by the clock around it.
  */
 #include <setjmp.h>
 #include <string.h>
@@ -16,7 +16,10 @@
 #define PARTS	  4
 #define SLEEP_US  300
 
-/* More than what a candidate has at least, 32 bytes: smaller functions only call others. */
+/*
+ * Pads a function above 32 bytes, the least size of a candidate: smaller functions only call
+ * others.
+ */
 #define PAD() __asm__ volatile(".rept 32; nop; .endr")
 
 int outer_step(int us);

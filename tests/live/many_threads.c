@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * many_threads TRUTH COUNT: so many threads that wait. After the go every other one ends; 2 s later
- * each of those that are left makes 10 getppid calls, as does the first thread.
+ * many_threads TRUTH COUNT: COUNT threads that wait. After the go every other one ends; 2 s later
+ * each remaining thread, and the first thread, makes 10 getppid calls.
  */
 #include <stdatomic.h>
 #include <time.h>

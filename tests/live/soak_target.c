@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * soak_target TRUTH KIND COUNT FOLDER: what a server does for hours, without its pauses. KIND is
- * threads or children, COUNT of which make a step each and end; or files: COUNT steps, each on a
- * file in FOLDER that was never there before, and on a descriptor of another sort. It rests after
- * half of them and at the end: then whoever looks on has nothing left to take in.
+ * threads or children: COUNT of them make a step each and end. Or KIND is files: COUNT steps, each
+ * on a new file in FOLDER and on a descriptor of another type. The program rests after half of them
+ * and at the end, so that the tool can process everything.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -57,7 +57,7 @@ static void use_descriptor(long number)
 		close(fds[0]);
 }
 
-/* Most of them in memory: it is their names that are new. */
+/* Most of them in memory, because only their names have to be new. */
 static void use_file(const char *folder, long number)
 {
 	char path[4096];
@@ -97,7 +97,7 @@ static void *run_thread(void *arg)
 	return arg;
 }
 
-/* Some of them become another program, as workers do: the steps are of that one then. */
+/* Some children call execve, as workers do; their steps are then those of the new program. */
 static void run_child(long number)
 {
 	char *const again[] = {"soak_target", "", "child", NULL}, *const none[] = {NULL};
@@ -110,7 +110,7 @@ static void run_child(long number)
 	_exit(EXIT_SUCCESS);
 }
 
-/* Up to ALIVE_MAX of them are not waited for. */
+/* Up to ALIVE_MAX children run at once. */
 static long make_children(long first, long count, long *alive)
 {
 	long made = 0;

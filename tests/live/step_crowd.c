@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * step_crowd TRUTH THREADS STEPS [PAUSE_US]: so many threads at once make so many steps each. A
- * step makes as many getppid calls as 1 + the number of the thread modulo 7, and 2 write calls of 1
- * byte; after it the thread sleeps. The truth has each thread's id and what it made.
+ * step_crowd TRUTH THREADS STEPS [PAUSE_US]: THREADS threads at once make STEPS steps each. A step
+ * makes 1 + (number of the thread modulo 7) getppid calls and 2 write calls of 1 byte; after it the
+ * thread sleeps. TRUTH has each thread's id and counts.
  */
 #include <fcntl.h>
 #include <time.h>

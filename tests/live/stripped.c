@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * stripped TRUTH STEPS [TWO]: an engine whose step has no name once it is stripped, but texts that
- * it writes on trouble; a small function that the step calls writes one of them too. It makes that
- * many steps, or with 0 goes on until SIGTERM. The truth is how many it made.
+ * it writes on errors; a small function that the step calls writes one of them too. It makes STEPS
+ * steps, or with 0 runs until SIGTERM. TRUTH is the number of steps.
  */
 #include <signal.h>
 #include <stdbool.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * swap FOLDER VICTIM NAME…: puts what an attacker would under the names in FOLDER, one after the
- * other for ever: links to VICTIM's file and folder, pipes, folders, files of its own, and what is
- * there under another name. A line for each of its own files that is larger than it was.
+ * swap FOLDER VICTIM NAME…: acts as an attacker on the names in FOLDER. It puts one thing after the
+ * other there, for ever: links to VICTIM's file and folder, pipes, folders, files of its own, and
+ * existing files under other names. It prints a line for each of its own files that has grown.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * tail_call TRUTH: 100 calls of my_decode, which jumps to my_process at its end, and 50 of
- * my_process alone in between. Every other my_decode calls my_process once more, and goes on after
- * that.
+ * tail_call TRUTH: 100 calls of my_decode, which ends with a jump to my_process, and 50 direct
+ * calls of my_process in between. Every other my_decode also calls my_process once in the middle.
  */
 #include <time.h>
 #include "program.h"

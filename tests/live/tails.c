@@ -64,7 +64,7 @@ STEP int by_register(const struct node *node)
 	return node->run(node);
 }
 
-/* It jumps to itself, through memory, and in the end to usleep. */
+/* Jumps to itself through memory, and finally to usleep. */
 STEP int by_chain(const struct node *node)
 {
 	return node->next ? node->next->run(node->next) : usleep(SLEEP_US);
@@ -124,7 +124,7 @@ static double now_us(void)
 	return (double)now.tv_sec * 1e6 + (double)now.tv_nsec / 1e3;
 }
 
-/* One place for each function, so that none is called from where another one is. */
+/* One call site for each function, so that no two functions share one. */
 #define CALL(index)                                                                                \
 	do {                                                                                       \
 		double start = now_us();                                                           \

@@ -3,7 +3,7 @@
 # A step is the whole call, whatever jumps it ends in; and how its end is found.
 . "$(dirname "$0")/lib.sh"
 
-[ "$(uname -m)" = x86_64 ] || { skip 'steps end at call sites on x86-64 only'; finish; }
+[ "$(uname -m)" = x86_64 ] || { echo 'SKIP steps end at call sites on x86-64 only' && exit 77; }
 
 # trace_steps 'PROGRAM ARGUMENT…' NAME…: one run from the go to the end of both
 trace_steps()
@@ -141,8 +141,8 @@ trace_steps 'call_sites nowhere 2' my_step my_tail
 fact 'called from code in no file: every call is a step' "len($(lengths my_step)) == T['calls']"
 fact 'called from code in no file: by its exit' \
 	"(lambda k: k['exits'] == 1 and k['call_sites'] == 0)($(row my_step))"
-fact 'called from code in no file: with a tail call none is traced, and all are counted' \
-	"(lambda k: k['steps'] == 0 and k['untraced_steps'] == T['calls'])($(row my_tail))"
-fact 'called from code in no file: a line says so' \
-	'len([l for l in lines if "my_tail" in l and "no probe can be attached" in l and "Name other by --step" in l]) == 1'
+fact 'called from code in no file: also with a tail call, which is followed' \
+	"len($(lengths my_tail)) + $(row my_tail)['untraced_steps'] == T['calls'] and len($(lengths my_tail)) > 10"
+fact 'called from code in no file: to the return of the other function' \
+	"(lambda k: k['exits'] == 1 and k['call_sites'] == 0)($(row my_tail))"
 finish

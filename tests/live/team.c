@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * team TRUTH: steps (team_step) beside three other threads: one computes all the time, one does so
- * on a CPU that it shares with another process, and one sleeps. What they did, the program asks the
- * kernel before the first step of a series and after the last: their CPU clocks and schedstat.
+ * team TRUTH: steps (team_step) with three other threads: one computes all the time, one computes
+ * on a CPU that it shares with another process, and one sleeps. Before the first and after the last
+ * step of a series, the program reads from the kernel what they did: their CPU clocks and
+ * schedstat.
  */
 #include <pthread.h>
 #include <sched.h>

@@ -155,7 +155,7 @@ static void crowd_in(void)
 		;
 }
 
-/* So that it takes the CPU from nobody when it wakes up. */
+/* So that it preempts nobody when it wakes up. */
 static void crowd_in_idly(void)
 {
 	crowd_in();
@@ -228,8 +228,10 @@ static long long read_stolen(void)
 	return ticks ? (ticks + 1) * (NS_PER_S / sysconf(_SC_CLK_TCK)) : 0;
 }
 
-/* Time of this thread between two clocks is in those that are read before and after: each truth is
- * at least that of the step, and the wall clock's has what there is beside. */
+/*
+ * Each clock is read before and after the step, so each truth is at least the time of the step;
+ * that of the wall clock includes the other readings.
+ */
 static void run_step(const struct step *step, struct truth *truth)
 {
 	step->before();
@@ -275,7 +277,10 @@ static void prepare(const char *folder)
 	madvise(weights, BIG, MADV_RANDOM);
 }
 
-/* Time on a CPU of many short steps, read inside of them and outside: theirs lies in between. */
+/*
+ * Time on a CPU of many short steps, read inside and outside of them: the true value lies in
+ * between.
+ */
 static long long inner_ns;
 
 static struct series {

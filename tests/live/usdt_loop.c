@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * usdt_loop STEPS: waits for a line on stdin, then makes so many steps of 5 getppid and 3 getuid
- * calls between two USDT places, fake:step_begin and fake:step_end, and one getgid call after each.
+ * usdt_loop STEPS: waits for a line on stdin, then makes STEPS steps of 5 getppid and 3 getuid
+ * calls between two USDT probes, fake:step_begin and fake:step_end, and one getgid call after each.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -62,7 +62,7 @@ static void read_clocks(pthread_t thread, pid_t tid, struct clocks *clocks)
 	clocks->time_ns = clock_ns(CLOCK_MONOTONIC);
 }
 
-/* On a CPU for so long, by the thread's own clock. */
+/* Computes for that long, by the thread's own clock. */
 static void compute(long us, bool with_calls)
 {
 	uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + (uint64_t)(us * US);
@@ -87,7 +87,10 @@ static void do_work(enum way way)
 	compute(WORK_US / 2, way == CALLS);
 }
 
-/* So that all that the worker does for a step lies in the wait, whatever else runs here. */
+/*
+ * Makes sure that all that the worker does for a step lies within the wait, whatever else runs on
+ * the machine.
+ */
 static void await_wait(const struct team *team)
 {
 	long nr = -1;

@@ -17,8 +17,7 @@ const char *format_bytes(char buffer[FORMAT_MAX], uint64_t bytes);   /* "23.0 Mi
 const char *format_percent(char buffer[FORMAT_MAX], double percent); /* "11.2 %", "<0.1 %" */
 const char *format_number(char buffer[FORMAT_MAX], double value); /* 3 digits, whole from 100 on */
 
-/* Nanoseconds of CLOCK_REALTIME in UTC: "2026-11-23T18:57:01.123456Z". Writes and returns buffer.
- */
+/* CLOCK_REALTIME ns as UTC, "2026-11-23T18:57:01.123456Z". Writes and returns buffer. */
 #define FORMAT_UTC_MAX 48
 const char *format_utc(char buffer[FORMAT_UTC_MAX], uint64_t realtime_ns);
 

@@ -19,7 +19,7 @@
 #define CLEAR_LINE    "\r\033[K"
 #define DEFAULT_WIDTH 80
 #define WIDTH_LEAST   40
-/* Of the lines of a message but the first. */
+/* Indent of all lines of a message but the first. */
 #define HANGING_INDENT 2
 
 /* How long to wait for a reader of stderr: in a window, whose rings fill up, and otherwise. */

@@ -45,8 +45,7 @@ static inline void keep_first(int *err, int result)
  */
 void log_divert(void (*take)(void *ctx, enum log_level level, const char *message), void *ctx);
 
-/* Replaces the status line of the terminal (stderr); NULL clears it. Cut to the terminal's width.
- */
+/* Replaces the status line on the terminal (stderr), cut to its width; NULL clears it. */
 void log_status(const char *text);
 
 /*

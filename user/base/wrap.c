@@ -45,7 +45,7 @@ static bool begins_option(const char *word)
 	return word[0] == '-' && (word[1] == '-' || isalpha((unsigned char)word[1]));
 }
 
-/* Whether an option stands before the space at text[at], and perhaps has its value behind it. */
+/* Whether an option stands before the space at text[at], and the next word may be its value. */
 static bool is_before_value(const char *text, size_t at)
 {
 	size_t from = at;

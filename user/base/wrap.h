@@ -5,7 +5,9 @@
 
 #include <stddef.h>
 
-/* A word, such as a path that somebody will copy, may be so many columns wider than the prose. */
+/*
+ * A long word, such as a path that will be copied, may extend this many columns beyond the prose.
+ */
 #define WRAP_WORD_MORE 20
 
 /*

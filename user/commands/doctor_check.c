@@ -10,7 +10,7 @@
 
 #define COLUMNS	   80
 #define NAME_WIDTH 16
-/* Of findings: after "  warn  " and the name. */
+/* Column of the text of findings: after " warn " and the name. */
 #define TEXT_COLUMN (8 + NAME_WIDTH)
 #define ARROW	    "-> "
 
@@ -25,7 +25,7 @@ static const struct {
 	[FINDING_FAIL] = {"no", "no", "\033[1;31m"},
 };
 
-/* In columns; every character counts as one. */
+/* Width in columns; every character counts as one. */
 static size_t width_of(const char *text, size_t bytes)
 {
 	size_t width = 0;

@@ -17,7 +17,7 @@
 #include "trace/loading.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
-/* The best of so many rounds: in the others the CPU may have been taken away. */
+/* Takes the best of this many rounds, because the CPU may be taken away during some. */
 #define CLOCK_ROUNDS   20
 #define CLOCK_READINGS 100
 /* Each system call of the engine costs two readings. */

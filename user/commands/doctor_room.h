@@ -35,8 +35,7 @@ struct doctor_room {
 	char curl[FINDING_TEXT_MAX]; /* "", or why --otlp cannot send */
 };
 
-/* Writes nothing. To be called before our own programs are attached: they would count as tracers.
- */
+/* Writes nothing. Call before our own programs are attached: they would count as tracers. */
 void doctor_room_read(struct doctor_room *room, const struct options *options);
 void doctor_room_judge(const struct doctor_room *room, struct findings *checks);
 

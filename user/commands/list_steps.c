@@ -120,7 +120,7 @@ static size_t print_some(const struct candidates *candidates, enum likelihood wh
 	return count;
 }
 
-/* Those that were not called are listed where nothing else is: then the engine is idle. */
+/* Candidates that were not called are listed only if no others are: the engine is then idle. */
 static void print_rates(const struct candidates *candidates, FILE *out)
 {
 	size_t unlikely = print_some(candidates, UNLIKELY, NULL);

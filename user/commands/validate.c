@@ -251,7 +251,7 @@ static struct file_name read_name(const char *path)
 	return name;
 }
 
-/* What cannot be read twice, a pipe, goes to a temporary file first. */
+/* Copies input that cannot be read twice, such as a pipe, to a temporary file. */
 static int make_seekable(FILE **in)
 {
 	char block[BUFSIZ];
@@ -294,7 +294,7 @@ static int next_visible(FILE *in)
 	return byte;
 }
 
-/* From after the '[': whether the array ends on its line, and more follows on another. */
+/* Whether the array, whose '[' was read, ends on its first line and is followed by other lines. */
 static bool is_whole_line(FILE *in)
 {
 	bool in_string = false;

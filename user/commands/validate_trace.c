@@ -41,7 +41,7 @@ __attribute__((format(printf, 2, 3))) static int refuse(struct reader *reader, c
 	return -EBADMSG;
 }
 
-/* The same of an event, which take_event numbers. */
+/* The same about an event; take_event counts the events. */
 __attribute__((format(printf, 2, 3))) static int refuse_event(struct reader *reader,
 							      const char *format, ...)
 {
@@ -148,7 +148,7 @@ static int need_time(struct reader *reader, struct json_object *event, const cha
 	return 0;
 }
 
-/* Of the event or of its args; false: absent, or no number from least up. */
+/* Reads a number of the event or of its args. false: it is absent, or no number from least up. */
 static bool take_number(struct json_object *object, const char *name, int64_t least, uint64_t *id)
 {
 	struct json_object *value = member(object, name);

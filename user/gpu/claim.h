@@ -16,7 +16,9 @@
 #include "model/gpu.h"
 #include "model/step.h"
 
-/* Of one process. Owns the process's records (gpu/join.h). */
+/*
+ * The attribution of one process's GPU work to its steps. Owns the process's records (gpu/join.h).
+ */
 struct attribution;
 
 /* strict: a step is given only what its own thread did. NULL: -ENOMEM. */
@@ -25,7 +27,7 @@ void attribution__free(struct attribution *attribution);
 
 struct gpu_join *attribution__join(const struct attribution *attribution);
 
-/* Where names of kernels are looked up; borrowed. Before that none are known. */
+/* Sets where the names of kernels are looked up; borrowed. Before that no names are known. */
 void attribution__set_process(struct attribution *attribution, const struct gpu_process *process);
 
 /* An id was given a name, which may replace another one. */
@@ -34,7 +36,7 @@ void attribution__rename(struct attribution *attribution, uint32_t name);
 /* A step has ended. 0 or -ENOMEM: then nothing is known of it. */
 int attribution__add_step(struct attribution *attribution, const struct step *step);
 
-/* The launches of a step whose work has not come. */
+/* The number of launches of a step whose work has not come. */
 struct gpu_awaited {
 	uint32_t launches; /* of kernels and graphs, without any work */
 	uint32_t perhaps;  /* copies and memsets without work, which may have none to do (host to

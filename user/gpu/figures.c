@@ -50,7 +50,7 @@ static enum direction direction_of(const struct fbt_gpu_work *work)
 							 : NO_DIRECTION;
 }
 
-/* Length of a union whose intervals come by start. */
+/* The length of a union of intervals, which must be added by start time. */
 struct cover {
 	uint64_t ns;
 	uint64_t until_ns;
@@ -259,7 +259,7 @@ static bool is_before(const struct top_key *a, const struct top_key *b)
 	return a->ns != b->ns ? a->ns > b->ns : a->key < b->key;
 }
 
-/* Of calls that took the same time the lower number comes first. */
+/* Among calls that took the same time, the lower number comes first. */
 static void list_calls(const struct top_keys *calls, struct gpu_figures *figures)
 {
 	struct top_key top[GPU_WAIT_CALLS_MAX + 1];
@@ -285,7 +285,7 @@ struct idle {
 	const struct gpu_figures_input *input;
 	struct gpu_figures *figures;
 	struct host_wait wait;
-	/* By item: the earliest end of the calls that launched it and the items after it. */
+	/* Per item: the earliest end of the calls that launched this item or a later one. */
 	uint64_t *launched_ns;
 	uint64_t empty_ns; /* nothing in the queue */
 };
@@ -313,7 +313,7 @@ static int idle_init(struct idle *idle, const struct gpu_figures_input *input,
 	return 0;
 }
 
-/* Of the work that begins at the same time as item i, the one that was launched first. */
+/* The work that was launched first of all work that begins at the same time as item i. */
 static const struct gpu_item *first_launched(const struct gpu_figures_input *input, size_t i)
 {
 	const struct gpu_item *first = &input->items[i];

@@ -233,8 +233,8 @@ static void add_to_ids(struct ids *ids, struct join_record *call, uint32_t turn)
 }
 
 /*
- * Of the calls of an id that has some: the latest that began by then, or the call around it; the
- * first call if none began by then.
+ * Picks one of the calls of an id, which must have some: the latest that began at or before
+ * time_ns, or the call around that one; the first call if all began later.
  */
 static struct join_record *pick_call(const struct ids *ids, uint64_t time_ns)
 {

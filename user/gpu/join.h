@@ -81,7 +81,7 @@ const struct join_record *gpu_join__find_call(const struct gpu_join *join, uint3
 struct gpu_timeline_cursor gpu_join__overlapping(const struct gpu_join *join, enum join_kind kind,
 						 uint64_t from_ns, uint64_t until_ns);
 
-/* The next of them, NULL at the end. */
+/* The next record of the cursor, NULL at the end. */
 struct join_record *join_next(struct gpu_timeline_cursor *cursor);
 
 /* Work of the call was found in the current turn. */

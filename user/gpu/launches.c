@@ -14,8 +14,7 @@ struct numbering {
 	uint32_t *slots; /* a hash table: number + 1, 0: free */
 	size_t mask;	 /* slots - 1 */
 	int shift;	 /* that leaves the bits of mask, of 64 */
-	uint64_t factor; /* random: the process, which chooses the keys, must not know which collide
-			  */
+	uint64_t factor; /* random: the process chooses the keys, and must not know which collide */
 	size_t count;
 	size_t last; /* number that was looked up last: mostly it is looked up again */
 };

@@ -11,13 +11,15 @@
 #include "gpu/claim.h"
 #include "gpu/join.h"
 
-/* Vectors of what was passed on stay for the next batch, up to so many records. */
+/* Vectors with room for up to this many records are kept for the next batch. */
 #define SPARE_RECORDS 4096
-/* Steps of a process whose records come late wait for up to so many flushes. */
+/* Most flushes for which steps of a process wait if its records come late. */
 #define PATIENCE_MAX 8
-/* Losses that are told apart; of more, the oldest become one. */
+/* Most losses that are kept apart; beyond that, the oldest ones are merged. */
 #define LOSSES_MAX 64
-/* What is left after too much was kept: not every record is to ask for room. */
+/*
+ * How many records are kept after room was made, so that not every record has to make room again.
+ */
 #define ROOMY_RECORDS (MERGE_RECORDS_MAX / 8 * 7)
 
 /* A step that waits for its records, or for a step before it. */
@@ -150,7 +152,7 @@ static int resolve(struct merge_process *process)
 	return err;
 }
 
-/* Nothing that the step may have had is missing. */
+/* Whether no record that the step may have had is missing. */
 static bool is_complete(const struct merge_process *process, const struct step *step,
 			const struct step_gpu *gpu)
 {
@@ -193,7 +195,7 @@ static int seal(struct merge_process *process, struct held_step *held, enum gpu_
 		step_gpu_free(gpu);
 		return err;
 	}
-	/* Of steps sealed for another reason it was known that more may come. */
+	/* If a step is sealed for another reason, it is known that more records may come. */
 	if (reason == GPU_SEAL_WATERMARK)
 		attribution__seal(process->attribution);
 	gpu->sealed = reason;
@@ -263,7 +265,7 @@ static int seal_ready(struct merge_process *process)
 	return err;
 }
 
-/* No more records come, for this reason. */
+/* Seals all steps of a process: no more records will come, for this reason. */
 static int seal_all(struct merge_process *process, enum gpu_seal reason)
 {
 	struct held_step *held;
@@ -311,7 +313,10 @@ static uint64_t earliest_start(const struct merge_process *process, uint64_t ear
 	return earliest_ns;
 }
 
-/* No step that waits, or is yet to come, can have what ended by then. */
+/*
+ * The time before which ended records can belong to no step, neither one that waits nor one that is
+ * still to come.
+ */
 static uint64_t horizon(const struct merge_process *process)
 {
 	return earliest_start(process, attribution__next_start(process->attribution));
@@ -345,7 +350,7 @@ static int make_records_room(struct merge_process *process)
 	int err = resolve(process);
 
 	keep_first(&err, drop_until(process, horizon(process)));
-	/* First goes what is kept for a thread whose steps are rare. */
+	/* First drop what is kept for threads whose steps are rare. */
 	keep_first(&err, drop_to(process, ROOMY_RECORDS, earliest_start(process, UINT64_MAX)));
 	while (gpu_join__count(process->join) > ROOMY_RECORDS && !TAILQ_EMPTY(&process->waiting)) {
 		keep_first(&err, seal(process, TAILQ_FIRST(&process->waiting), GPU_SEAL_ROOM));

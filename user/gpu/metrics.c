@@ -29,7 +29,7 @@ struct awaited {
 	uint64_t *ends_ns;		   /* by item: the last end of it and those before it */
 };
 
-/* By correlation id; of several records of one call the earliest comes first. */
+/* Sorts by correlation id; the earliest record of a call comes first. */
 static int compare_syncs(const void *a, const void *b)
 {
 	const struct fbt_gpu_sync *left = *(const struct fbt_gpu_sync *const *)a;
@@ -97,7 +97,7 @@ static bool is_awaited(const struct gpu_item *item, const struct fbt_gpu_api *ap
 	return false;
 }
 
-/* The last end of awaited work; 0 if there is none that outlasts the begin of the call. */
+/* The last end of awaited work; 0 if none ended after the call began. */
 static uint64_t last_end(const struct awaited *awaited, const struct fbt_gpu_api *api,
 			 const struct fbt_gpu_sync *sync, enum match match)
 {
@@ -106,7 +106,7 @@ static uint64_t last_end(const struct awaited *awaited, const struct fbt_gpu_api
 	size_t stop = i > GPU_AWAITED_BACK_MAX ? i - GPU_AWAITED_BACK_MAX : 0;
 	uint64_t end_ns = 0;
 
-	/* No further back than anything could change. */
+	/* Stop where no earlier work can end later. */
 	while (i-- > stop && awaited->ends_ns[i] > max_u64(end_ns, api->start_ns)) {
 		const struct gpu_item *item = &input->items[i];
 
@@ -139,7 +139,7 @@ static uint64_t tail_start(const struct awaited *awaited, const struct fbt_gpu_a
 	return clamp_u64(end_ns, api->start_ns, api->end_ns);
 }
 
-/* All within H, of the step thread. */
+/* Intervals of the step thread, all within H. */
 struct sets {
 	gpu_interval_vec waits; /* calls that wait for the GPU */
 	gpu_interval_vec tails; /* their ends, in which nothing was awaited any more */
@@ -223,12 +223,17 @@ static int measure_sets(const struct thread *thread, const struct sets *sets, st
 
 /*
  * Fills sync_*, exposed_syscall_ns, overlapped_syscall_ns, cuda_internal_ns, gpu_only_ns and
- * gpu_host_ns; gpu->busy is there. 0 or -ENOMEM.
+ * gpu_host_ns. gpu->busy must be filled. 0 or -ENOMEM.
  *
- * A call that waits awaits: a copy, the work of its own correlation id; a synchronization, what was
- * launched before it began in the stream, or else the context, that its fbt_gpu_sync names; where
- * that is not known (an event), any work launched before it began that ended before it did. Its
- * tail is the part after the last end of that work; all of it, if there was none.
+ * What a call that waits for the GPU waits for:
+ * - a copy: the work of its own correlation id;
+ * - a synchronization: what was launched before it began in the stream or, failing that, the
+ *   context that its fbt_gpu_sync names;
+ * - a synchronization for which that is not known (an event): any work launched before it began
+ *   that ended before it did.
+ *
+ * The tail of the call is the part after the last end of that work; the whole call if there was
+ * none.
  */
 static int measure_thread(const struct thread *thread, struct step_gpu *gpu)
 {
@@ -251,7 +256,9 @@ static int measure_thread(const struct thread *thread, struct step_gpu *gpu)
 	return err;
 }
 
-/* It is part of the step; else it only shows what the end of the step waits for. */
+/*
+ * Whether the work is part of the step. If not, it only shows what the end of the step waits for.
+ */
 static bool counts_for_step(const struct gpu_item *item, struct gpu_interval step)
 {
 	struct gpu_interval time = {item->work->start_ns, item->work->end_ns};
@@ -397,7 +404,7 @@ static double share(uint64_t part_ns, uint64_t whole_ns)
 	return whole_ns ? (double)part_ns / (double)whole_ns : 0.0;
 }
 
-/* From the most certain to the least. What is NaN is above no bound and below none. */
+/* Tests the most certain verdict first. NaN is neither above nor below any limit. */
 static enum gpu_bound find_bound(const struct step_gpu *gpu, uint64_t step_ns)
 {
 	const struct gpu_figures *all = &gpu->all;
@@ -427,7 +434,7 @@ static void judge(struct step_gpu *gpu, uint64_t step_ns, uint64_t full_ns)
 	const struct gpu_figures *all = &gpu->all;
 
 	gpu->bound_idle = share(all->host_wait_ns + all->launch_ns, step_ns);
-	/* A call that took no time took less than the nanosecond that it is told in. */
+	/* A call of length 0 took less than a nanosecond, the unit of its times. */
 	gpu->bound_work = all->launches
 				  ? (double)all->work_ns / (double)max_u64(all->launch_api_ns, 1)
 				  : (double)NAN;

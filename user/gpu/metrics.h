@@ -8,8 +8,8 @@
 #include "model/step.h"
 
 /*
- * So many pieces of work are searched backwards for the work that a call waited for. It is among
- * the last few unless work of several streams overlaps for long.
+ * Most pieces of work that are searched backwards for the work that a call waited for. That work is
+ * among the last few unless work of several streams overlaps for long.
  */
 #define GPU_AWAITED_BACK_MAX 4096
 
@@ -41,15 +41,16 @@ bool gpu_name_is_comm(const char *name);
 struct gpu_metrics_input {
 	const struct step *step; /* H, the step thread, and its calls */
 	/*
-	 * By start: all that overlaps H or that the step launched, of all devices; and, so that the
-	 * gap at the end of H can be judged, what others launched in H and starts after it.
+	 * Work of all devices, sorted by start: what overlaps H, what the step launched and, so
+	 * that the gap at the end of H can be judged, what others launched in H that starts after
+	 * it.
 	 */
 	const struct gpu_item *items;
 	size_t item_count;
-	/* By start: those of all threads that overlap H, without FBT_GPU_API_NESTED. */
+	/* Calls of all threads that overlap H, sorted by start, without FBT_GPU_API_NESTED. */
 	const struct fbt_gpu_api *const *apis;
 	size_t api_count;
-	/* In any order, those that overlap H. */
+	/* Records that overlap H, in any order. */
 	const struct fbt_gpu_sync *const *syncs;
 	size_t sync_count;
 	const struct fbt_gpu_overhead *const *overheads;

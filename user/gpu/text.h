@@ -9,11 +9,11 @@
 /* Room for the text of gpu_idle_text. */
 #define GPU_IDLE_TEXT_SIZE 384
 
-/* What is told of: a step, or a mean one. */
+/* What the text describes: a step, or a mean step. */
 struct gpu_text {
 	const struct gpu_figures *figures;
 	uint64_t total_ns;
-	uint64_t run_delay_ns; /* in it the thread waited for a CPU; UINT64_MAX: not known */
+	uint64_t run_delay_ns; /* the thread waited for a CPU; UINT64_MAX: not known */
 	enum fbt_arch arch;
 	bool incomplete; /* GPU records are missing: it was busier than they say */
 };

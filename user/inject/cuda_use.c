@@ -50,8 +50,8 @@ int cuda_use_serve(const void *nothing, const struct broker_order *order)
 }
 
 /*
- * Confined, the tool asks the broker: proc_root_open uses openat2, whose flags are in memory, where
- * a seccomp filter cannot check them.
+ * A confined tool asks the broker: proc_root_open uses openat2, whose flags are in memory, where a
+ * seccomp filter cannot check them.
  */
 static bool lacks_file(uint32_t tgid, const char *path)
 {

@@ -22,8 +22,8 @@
 #include "sandbox/broker.h"
 
 /*
- * How long to wait for the helper: long, for busy machines. A helper that is not there by then will
- * not come: pthread_create has failed.
+ * How long to wait for the helper. The limit is long because machines may be busy. A helper that is
+ * not there by then will not come: pthread_create has failed.
  */
 #define HELPER_WAIT_NS (4 * NS_PER_S)
 /* How long the library may take to load and its entry to return. */
@@ -265,7 +265,7 @@ int inject_try(uint32_t tgid, enum inject_purpose purpose, struct inject_verdict
 #define CHILD_NAME	  "ferrum-inject"
 
 struct inject {
-	pid_t pid; /* 0: it is over, and has been waited for */
+	pid_t pid; /* of the child; 0: it has ended and was reaped */
 	int outcome_fd;
 	uint64_t kill_ns;
 	struct inject_outcome outcome;
@@ -303,8 +303,8 @@ static int read_library(const char *path, void **bytes, size_t *size)
 }
 
 /*
- * Closes the tool's files, leaves its terminal and blocks all signals. The descriptor for the
- * outcome, or -1.
+ * Closes the tool's files, leaves its terminal and blocks all signals. Returns the descriptor for
+ * the outcome, or -1.
  */
 static int detach_child(int outcome_fd)
 {

@@ -86,18 +86,18 @@ void inject_serve(const void *service, const struct broker_order *order, int out
 /* What inject_now puts into a process. */
 struct inject_load {
 	const char *path;  /* of the library */
-	const char *entry; /* its function to call: 0, or an errno */
+	const char *entry; /* the function to call; it returns 0 or an errno */
 	enum inject_purpose purpose;
 };
 
 /*
- * Injects a library by a child of its own, and waits for the outcome: for a tool that is not
- * confined yet, so that the broker is not asked. 0, and outcome is set; or -errno, logged.
+ * Injects a library in a child process and waits for the outcome. The broker is not asked, so the
+ * tool must not be confined yet. 0, and outcome is set; or -errno, logged.
  */
 int inject_now(uint32_t tgid, const struct inject_load *load, uint64_t timeout_ns,
 	       struct inject_outcome *outcome);
 
-/* Starts the child. shim: path of libferrum_cupti.so. 0 or -errno, logged. */
+/* Starts the child that injects the shim. shim: path of libferrum_cupti.so. 0 or -errno, logged. */
 int inject__start(struct inject **inject, uint32_t tgid, const char *shim, uint64_t timeout_ns);
 
 /*

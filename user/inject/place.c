@@ -339,8 +339,8 @@ static unsigned int order_of(const struct mapping *mapping, ino_t exe)
 #define ORDERS 6
 
 /*
- * Looks at each segment that ends in this mapping. 0: go on; 1: the stub was found; -EEXIST:
- * another version's was.
+ * Looks at each segment that ends in this mapping. 0: go on; 1: the stub was found; -EEXIST: the
+ * stub of another version was found.
  */
 static int search_mapping(struct inject_place *place, uint32_t thread, int memory,
 			  const struct mapping *mapping)

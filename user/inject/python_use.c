@@ -23,7 +23,10 @@ unsigned int python_use_minor(const char *name)
 	if (strncmp(name, "python3.", 8) != 0)
 		return 0;
 	version = name + 8;
-	/* Extension modules are "….cpython-311-….so"; "python3.11-config" is a script. */
+	/*
+	 * No other mapped file has such a name: extension modules are "….cpython-311-….so", and
+	 * "python3.11-config" is a script.
+	 */
 	return (unsigned int)strtoul(version, NULL, 10);
 }
 
@@ -83,7 +86,7 @@ bool python_use_is_there(uint32_t tgid)
 	return maps_search(processes_live_thread(tgid), "python3.", is_interpreter, NULL);
 }
 
-/* Whether a mapped file exports what the library needs: a frozen program may not. */
+/* Whether a mapped file exports the functions that the library needs. A frozen program may not. */
 static bool exports_api(uint32_t tgid, const struct mapping *mapping)
 {
 	static const char *const names[] = {"PyGILState_Ensure", "Py_IsInitialized",
@@ -104,8 +107,8 @@ static bool exports_api(uint32_t tgid, const struct mapping *mapping)
 }
 
 /*
- * The file that has the interpreter in it: the program, or the library that it is linked with.
- * *count: of different versions.
+ * Finds the file that contains the interpreter: the program, or the library that it is linked with.
+ * *count: number of Python versions that are mapped.
  */
 static const struct mapping *find_interpreter(uint32_t tgid, const mapping_vec *maps,
 					      unsigned int *count)

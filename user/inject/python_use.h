@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Whether a process runs CPython, and one that libferrum_python.so can serve. From outside. */
+/*
+ * Whether a process runs CPython, and whether libferrum_python.so can serve it. Reads /proc and
+ * files only.
+ */
 #ifndef FBT_INJECT_PYTHON_USE_H
 #define FBT_INJECT_PYTHON_USE_H
 

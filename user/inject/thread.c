@@ -36,7 +36,7 @@ enum inject_file {
 enum told {
 	TOLD_NEVER,
 	TOLD_BY_POINTER, /* the argument is not NULL */
-	TOLD_BY_MS,	 /* the argument is a time-out as poll's: not negative */
+	TOLD_BY_MS,	 /* the argument is a time-out as that of poll, and is not negative */
 	TOLD_BY_FLAG,	 /* the argument has the flag */
 	TOLD_BY_FUTEX,	 /* see rank_futex */
 };
@@ -507,7 +507,10 @@ static int compare(const void *left, const void *right)
 	return a->thread.tid < b->thread.tid ? -1 : a->thread.tid > b->thread.tid;
 }
 
-/* With more threads than are looked at, each look starts at another position in the directory. */
+/*
+ * In a process with more threads than one search looks at, each search starts at another position
+ * in the directory.
+ */
 static long choose_start(DIR *folder)
 {
 	struct stat status;

@@ -16,7 +16,7 @@ struct inject_verdict {
 	bool present; /* the shim is there already; nothing needs to be injected */
 };
 
-/* The shim is injected in spite of a warning; with a refusal nothing is done. */
+/* A warning does not prevent the injection. A refusal does. */
 #define inject_fine(verdict, ...)   findings_add(&(verdict)->findings, FINDING_OK, __VA_ARGS__)
 #define inject_warn(verdict, ...)   findings_add(&(verdict)->findings, FINDING_WARN, __VA_ARGS__)
 #define inject_refuse(verdict, ...) findings_add(&(verdict)->findings, FINDING_FAIL, __VA_ARGS__)

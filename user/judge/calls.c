@@ -111,10 +111,16 @@ static const struct call_rule *call_rules(enum fbt_arch arch)
 void call_walk_begin(struct call_walk *walk, const struct window *window, const struct step *step,
 		     bool claims)
 {
+	const struct process *process = window__process(window, step->record.tgid);
+
 	*walk = (struct call_walk){.window = window,
 				   .step = step,
 				   .rules = call_rules((enum fbt_arch)window->record.arch),
 				   .claims = claims};
+	if (process && process->python.tgid) {
+		walk->gil_start = process->python.gil_start;
+		walk->gil_end = process->python.gil_end;
+	}
 }
 
 static const struct call_rule *rule_of(const struct call_walk *walk, const struct fbt_call *call)
@@ -146,10 +152,28 @@ static bool is_socket(const struct window *window, uint32_t id)
 	return true;
 }
 
+#define FUTEX_OPERATION	  0x7f
+#define FUTEX_WAIT	  0
+#define FUTEX_WAIT_BITSET 9
+
+/* As bpf/stalls.bpf.h counts them. Wakes of the same addresses are no waits. */
+static bool is_gil(const struct call_walk *walk)
+{
+	const struct fbt_call *call = walk->call;
+	uint64_t operation = call->args[1] & FUTEX_OPERATION;
+
+	return walk->gil_end && walk->rule->traits & CALL_FUTEX &&
+	       call->header.flags & FBT_CALL_ARGS && call->args[0] >= walk->gil_start &&
+	       call->args[0] < walk->gil_end &&
+	       (operation == FUTEX_WAIT || operation == FUTEX_WAIT_BITSET);
+}
+
 static enum cause_kind find_part(struct call_walk *walk)
 {
 	const struct fbt_call *call = walk->call;
 
+	if (walk->is_gil)
+		return CAUSE_GIL;
 	if (walk->wake && (walk->wake->flags & FBT_WAKE_ALL || walk->rule->traits & CALL_ANSWERED))
 		return CAUSE_LATE_THREAD;
 	if (!(walk->rule->traits & CALL_BY_FILE) || !call->file)
@@ -194,7 +218,7 @@ static bool is_claimed(struct call_walk *walk)
 		walk->stacks++;
 		return true;
 	}
-	if (traits & CALL_FUTEX && walk->call->header.flags & FBT_CALL_BLOCKED)
+	if (traits & CALL_FUTEX && !walk->is_gil && walk->call->header.flags & FBT_CALL_BLOCKED)
 		return spend(&walk->joins);
 	if (traits & CALL_STACK_GONE)
 		return spend(&walk->stacks);
@@ -262,7 +286,7 @@ static void split_wait(struct call_walk *walk)
 
 	walk->worker_ns = walk->delay_ns = 0;
 	walk->stopped_ns = walk->fault_ns = walk->off_ns = 0;
-	if (!wake || wake->flags & FBT_WAKE_LOCK)
+	if (!wake || wake->flags & FBT_WAKE_LOCK || walk->is_gil)
 		return;
 	walk->worker_ns = split_off(walk, wake->cpu_ns);
 	walk->delay_ns = split_off(walk, wake->delay_ns);
@@ -283,6 +307,7 @@ bool call_walk_next(struct call_walk *walk)
 	walk->cpu_wait_ns = walk->step->record.kind ? min_u64(walk->call->delay_ns, walk->ns) : 0;
 	walk->ns -= walk->cpu_wait_ns;
 	walk->wake = find_wake(walk);
+	walk->is_gil = is_gil(walk);
 	split_wait(walk);
 	walk->part = find_part(walk);
 	walk->cause = walk->claims && is_claimed(walk) ? CAUSE_THREAD_CHURN : walk->part;
@@ -330,6 +355,10 @@ static const struct {
 	[CAUSE_LATE_THREAD] = {"late_thread", "find out why the named thread comes late, to the "
 					      "barrier or with its answer: it had more to do than "
 					      "usual, or something else"},
+	[CAUSE_GIL] = {"gil",
+		       "find out what the named thread does in Python, or in C code that keeps "
+		       "the GIL: move it to another process, make it shorter, or let its C "
+		       "code release the GIL"},
 	[CAUSE_RUN_QUEUE] = {"run_queue", "give the engine CPUs of its own: fewer threads or "
 					  "neighbours, cpusets, a higher CPU limit"},
 	[CAUSE_CPU_LIMIT] = {"cpu_limit", "raise or remove the CPU limit of its cgroup (cpu.max; "
@@ -343,6 +372,10 @@ static const struct {
 				"buffers, or use less memory"},
 	[CAUSE_STOPPED] = {"stopped", "find out who stops the process: a debugger, a checkpoint, a "
 				      "job scheduler"},
+	[CAUSE_GARBAGE_COLLECTION] = {"garbage_collection",
+				      "let the collector look at less, or less often: gc.freeze() "
+				      "once the model is loaded, a higher gc.set_threshold(), or "
+				      "gc.collect() between steps"},
 	[CAUSE_OFF_CPU] = {"off_cpu", "look for a host that takes the CPU of its guest (steal in "
 				      "top), short stops, and locks of the address space"},
 	[CAUSE_AWAIT] = {"await", "find out what the future awaits, and whether its executor was "

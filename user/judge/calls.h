@@ -24,16 +24,18 @@ enum cause_kind {
 	CAUSE_SLEEP,		   /* poll, epoll_wait, select, nanosleep, sched_yield */
 	CAUSE_OTHER_CALLS,	   /* any other syscall: named in the evidence */
 	CAUSE_LATE_THREAD,	   /* futex at a barrier, or a read: another thread came late */
+	CAUSE_GIL,		   /* futex: the lock of a CPython interpreter */
 	CAUSE_RUN_QUEUE,	   /* ready to run, no CPU free */
 	CAUSE_CPU_LIMIT,    /* … because its cgroup was at its limit: instead of RUN_QUEUE */
 	CAUSE_PAGE_FAULTS,  /* time of those without a disk is estimated by their number */
 	CAUSE_MEMORY_LIMIT, /* … at the limit of its cgroup: instead of PAGE_FAULTS, OFF_CPU */
 	CAUSE_STOPPED,	    /* by a signal, a tracer or a freezer */
-	CAUSE_OFF_CPU,	    /* asleep outside of calls, for none of these */
-	CAUSE_AWAIT,	    /* of a future: between its polls */
-	CAUSE_GPU_TRANSFER, /* GPU copies: found by their share, a part of no step */
-	CAUSE_UNKNOWN,	    /* instead of COMPUTE where calls were not traced */
-	CAUSE_COMPUTE,	    /* none of the above: the step itself had more to do */
+	CAUSE_GARBAGE_COLLECTION, /* by a CPython interpreter, on this thread */
+	CAUSE_OFF_CPU,		  /* asleep outside of calls, for none of these */
+	CAUSE_AWAIT,		  /* of a future: between its polls */
+	CAUSE_GPU_TRANSFER,	  /* GPU copies: found by their share, a part of no step */
+	CAUSE_UNKNOWN,		  /* instead of COMPUTE where calls were not traced */
+	CAUSE_COMPUTE,		  /* none of the above: the step itself had more to do */
 	CAUSE_COUNT,
 };
 
@@ -77,6 +79,7 @@ struct call_walk {
 	uint64_t off_ns;	     /* … that was off the CPU for another reason */
 	const struct fbt_wake *wake; /* who ended the call, a wait; NULL: not known */
 	uint64_t cpu_wait_ns;	     /* … waiting for a CPU itself */
+	bool is_gil;		     /* it waited for the GIL, whatever the waker did */
 	enum cause_kind part;	     /* of the call by itself */
 	enum cause_kind cause;	     /* the same, or CAUSE_THREAD_CHURN if a new thread claims it */
 
@@ -84,6 +87,8 @@ struct call_walk {
 	const struct window *window;
 	const struct step *step;
 	const struct call_rule *rules;
+	uint64_t gil_start; /* see fbt_python */
+	uint64_t gil_end;
 	size_t next;
 	size_t busy; /* where to look in step->gpu */
 	size_t sync_busy;
@@ -96,9 +101,9 @@ struct call_walk {
 };
 
 /*
- * window and step are borrowed. claims: the calls that a thread made in the step costs besides its
- * clone, at most one of each kind, are CAUSE_THREAD_CHURN: mapping and protecting its stack before
- * the clone, unmapping it and one blocked futex wait (the join) after.
+ * window and step are borrowed. claims: charges to CAUSE_THREAD_CHURN what a thread that the step
+ * makes costs besides its clone, at most one call of each kind per thread: mapping and protecting
+ * its stack before the clone, unmapping it and one blocked futex wait (the join) after.
  */
 void call_walk_begin(struct call_walk *walk, const struct window *window, const struct step *step,
 		     bool claims);
@@ -116,7 +121,7 @@ bool call_walk_next(struct call_walk *walk);
  */
 uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call);
 
-/* Some of the current call is work, or what another thread waited for outside of calls. */
+/* Whether some of the current call is work, or is a wait of another thread outside of calls. */
 bool call_walk_is_covered(const struct call_walk *walk);
 
 /* The current call made a thread or process. */

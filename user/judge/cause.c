@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "judge/cause.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include "base/arith.h"
@@ -43,7 +44,7 @@ static uint64_t between_calls_ns(const struct step *step, const struct fbt_call 
 	return step->record.kind && gap_ns < BETWEEN_CALLS_NS ? gap_ns : 0;
 }
 
-/* What the threads did for which a call waited. */
+/* Charges what the threads did that a call waited for. */
 static void give_waits(struct cause_times *times, const struct call_walk *walk, uint64_t *left_ns)
 {
 	uint64_t before_ns = times->ns[CAUSE_COMPUTE];
@@ -62,8 +63,9 @@ static void give_waits(struct cause_times *times, const struct call_walk *walk, 
 /* The calls of a step that have a record, by category. */
 struct known_calls {
 	uint64_t ns[FBT_CATEGORY_COUNT];
-	uint64_t delay_ns[FBT_CATEGORY_COUNT]; /* in it they waited for a CPU */
+	uint64_t delay_ns[FBT_CATEGORY_COUNT]; /* of ns, waiting for a CPU */
 	uint64_t all_delay_ns;
+	uint64_t gil_ns; /* of the waits for the GIL, without those for a CPU */
 };
 
 static void know_call(struct known_calls *known, const struct call_walk *walk)
@@ -74,10 +76,12 @@ static void know_call(struct known_calls *known, const struct call_walk *walk)
 	*ns = add_saturating(*ns, call_walk_ns(walk->step, walk->call));
 	*delay_ns = add_saturating(*delay_ns, walk->cpu_wait_ns);
 	known->all_delay_ns = add_saturating(known->all_delay_ns, walk->cpu_wait_ns);
+	if (walk->is_gil)
+		known->gil_ns = add_saturating(known->gil_ns, walk->ns);
 }
 
 /* A category stands for those of its calls that have no record. */
-static void split_unknown(const struct fbt_step *record, const struct known_calls *known,
+static void split_unknown(const struct step *step, const struct known_calls *known,
 			  struct cause_times *times, uint64_t *left_ns)
 {
 	static const enum cause_kind stand_ins[FBT_CATEGORY_COUNT] = {
@@ -85,6 +89,8 @@ static void split_unknown(const struct fbt_step *record, const struct known_call
 		[FBT_IOCTL] = CAUSE_DRIVER_CALLS,    [FBT_READ] = CAUSE_FILE_IO,
 		[FBT_WRITE] = CAUSE_FILE_IO,	     [FBT_OTHER] = CAUSE_OTHER_CALLS,
 	};
+	const struct fbt_step *record = &step->record;
+	uint64_t gil_ns = sub_saturating(step->stalls.record.gil_ns, known->gil_ns);
 
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++) {
 		uint64_t ns = sub_saturating(record->sums[i].ns, known->ns[i]);
@@ -92,7 +98,10 @@ static void split_unknown(const struct fbt_step *record, const struct known_call
 
 		if (record->header.flags & FBT_STEP_SCHED_UNKNOWN)
 			delay_ns = 0;
-		give(times, stand_ins[i], sub_saturating(ns, delay_ns), left_ns);
+		ns = sub_saturating(ns, delay_ns);
+		if (i == FBT_FUTEX)
+			give(times, CAUSE_GIL, take_u64(gil_ns, &ns), left_ns);
+		give(times, stand_ins[i], ns, left_ns);
 	}
 }
 
@@ -106,7 +115,7 @@ static uint64_t handlers_ns(const struct fbt_step *record)
 	return are_handlers_timed(record) ? record->handlers_ns : 0;
 }
 
-/* Without waits for a disk. Of faults that were not timed, an estimate. */
+/* The time of page faults without waits for a disk; an estimate if they were not timed. */
 static uint64_t faults_ns(const struct window *window, const struct step *step)
 {
 	const struct fbt_step_faults *faults = &step->record.faults;
@@ -137,12 +146,16 @@ static void split_hidden(const struct window *window, const struct step *step,
 	give(times, CAUSE_RUN_QUEUE, sub_saturating(parts.ns[STEP_CPU_WAIT], known->all_delay_ns),
 	     left_ns);
 	give(times, CAUSE_STOPPED, parts.ns[STEP_STOPPED], left_ns);
-	/* Without its calls it may have slept for workers that compute, which is work. */
+	/*
+	 * A step whose calls are not known may have slept while its workers computed, which is
+	 * work.
+	 */
 	if (step_calls_known(step))
 		give(times, CAUSE_OFF_CPU, parts.ns[STEP_OFF_CPU], left_ns);
 	give(times, CAUSE_PAGE_FAULTS, parts.ns[STEP_DISK_WAIT], left_ns);
 	give(times, CAUSE_SIGNAL_STORM, handlers_ns(&step->record), left_ns);
 	give(times, CAUSE_PAGE_FAULTS, faults_ns(window, step), left_ns);
+	give(times, CAUSE_GARBAGE_COLLECTION, step_gc_ns(step, &parts), left_ns);
 }
 
 static uint64_t handlers_most_ns(const struct fbt_step *record)
@@ -182,7 +195,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	}
 	if (are_handlers_timed(&step->record) && step->record.handlers > times->signals)
 		times->signals = step->record.handlers;
-	split_unknown(&step->record, &known, times, &left_ns);
+	split_unknown(step, &known, times, &left_ns);
 	times->covered_ns = times->ns[CAUSE_COMPUTE] - times->worker_ns;
 	split_hidden(window, step, &known, times, &left_ns);
 	for (int i = 0; i < CAUSE_COUNT; i++)
@@ -428,7 +441,7 @@ static void find_tiny_writes(struct scope *scope, struct cause *cause)
 	cause->writes_ns = ns < all_ns && ns < cause->time_ns ? ns : cause->time_ns;
 }
 
-/* Of a wait, what belongs to a part of the step. */
+/* How much of a wait belongs to a part of the step. */
 static uint64_t waited_ns(const struct call_walk *walk, enum cause_kind part)
 {
 	if (part == CAUSE_COMPUTE)
@@ -461,32 +474,48 @@ static void add_wait(struct cause *cause, const struct fbt_wake *wake, uint64_t 
 	cause->waker.call_ns = wake->nr_ns;
 }
 
+/*
+ * The same, of a wait that another thread ended. One for the GIL times out every 5 ms and is made
+ * again until somebody gives the GIL back: *row has those before.
+ */
+static uint64_t ended_ns(const struct call_walk *walk, enum cause_kind part, uint64_t *row)
+{
+	uint64_t ns = waited_ns(walk, part), row_ns = *row;
+
+	if (!walk->is_gil)
+		return walk->wake ? ns : 0;
+	*row = walk->call->ret == -ETIMEDOUT ? add_saturating(row_ns, ns) : 0;
+	return walk->wake && ns ? add_saturating(row_ns, ns) : 0;
+}
+
 /* The thread for which the step waited longest in the part that is the cause. */
 static void find_waker(const struct window *window, const struct step *step, bool claims,
 		       struct cause *cause)
 {
 	struct top_keys top;
 	struct call_walk walk;
-	uint64_t longest_ns = 0;
+	uint64_t longest_ns = 0, row = 0, ns;
 
 	if (!step->wakes.count)
 		return;
 	top_keys_clear(&top);
 	call_walk_begin(&walk, window, step, claims);
 	while (call_walk_next(&walk)) {
-		if (walk.wake && waited_ns(&walk, cause->kind))
-			top_keys_add(&top, walk.wake->waker_tid, waited_ns(&walk, cause->kind));
+		ns = ended_ns(&walk, cause->kind, &row);
+		if (ns)
+			top_keys_add(&top, walk.wake->waker_tid, ns);
 	}
 	cause->waker.tid = (uint32_t)top_keys_largest(&top).key;
+	row = 0;
 	call_walk_begin(&walk, window, step, claims);
 	while (call_walk_next(&walk)) {
-		if (walk.wake && waited_ns(&walk, cause->kind) &&
-		    walk.wake->waker_tid == cause->waker.tid)
-			add_wait(cause, walk.wake, waited_ns(&walk, cause->kind), &longest_ns);
+		ns = ended_ns(&walk, cause->kind, &row);
+		if (ns && walk.wake->waker_tid == cause->waker.tid)
+			add_wait(cause, walk.wake, ns, &longest_ns);
 	}
 }
 
-/* No call tells that the step waited for that thread: it is what fits. */
+/* Names the thread that had no CPU. No call shows that the step waited for it: that is inferred. */
 static void name_starved(const struct step *step, const struct cause_times *times,
 			 struct cause *cause)
 {
@@ -589,7 +618,7 @@ static bool is_estimated(const struct cause_times *times, const struct cause *ca
 		(!cause->faults_timed && cause->fault_wait_ns < cause->time_ns / 2));
 }
 
-/* What most of the time of its page faults was for. */
+/* Names what most of the page fault time was for. */
 static void name_mapping(const struct step *step, struct cause *cause)
 {
 	const struct fbt_step_faults *faults = &step->record.faults;
@@ -631,6 +660,7 @@ void cause_find(const struct window *window, const struct step *step,
 	name_mapping(step, cause);
 	cause->estimated = is_estimated(times, cause);
 	cause->stop = step->stop;
+	cause->stalls = step->stalls.record;
 	cause->step_tid = step->record.tid;
 	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
 	add_counts(step, times, cause);

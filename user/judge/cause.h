@@ -2,10 +2,11 @@
 /*
  * What took the extra time of a step, in terms of what a person would look at next. Pure.
  *
- * The time of a step falls into parts, each part belongs to one cause: every call by its number
- * (and the file it worked on) to one of the first parts, without its wait for a CPU; then that
- * wait, time stopped, other sleep outside of calls, page faults, and work: what is left. The cause
- * of a step is the part that has grown most against what is usual in its class.
+ * The time of a step falls into parts, and each part belongs to one cause. The time of a call,
+ * without its wait for a CPU, belongs to one of the first parts, by the number of the call and the
+ * file it worked on. The other parts are those waits for a CPU, time stopped, other sleep outside
+ * of calls, page faults, and work: what is left. The cause of a step is the part that has grown
+ * most against what is usual in its class.
  */
 #ifndef FBT_JUDGE_CAUSE_H
 #define FBT_JUDGE_CAUSE_H
@@ -30,8 +31,8 @@ struct cause_times {
 	uint64_t worker_fault_ns; /* of PAGE_FAULTS: that such a thread waited for a disk */
 	uint32_t worker_faults;
 	/*
-	 * Another thread waited so long for a CPU, and no call of the step is known to have waited
-	 * for it. spun_ns of RUN_QUEUE are due to it.
+	 * How long another thread waited for a CPU, while no call of the step is known to have
+	 * waited for that thread. spun_ns: the part of RUN_QUEUE that is due to it.
 	 */
 	uint64_t starved_ns;
 	uint64_t spun_ns;
@@ -43,18 +44,20 @@ struct cause_times {
 
 /*
  * Splits a step; see step_split. Less than a microsecond between two calls of a step belongs to the
- * second: it went into entering and leaving them. Page faults are their waits for a disk and their
- * time, if it was measured; else an estimate of it by their number, as far as time is left: each
- * takes the mean of those that were timed lately on the thread, or window->record.fault_ps. Where
- * calls are not known
- * (--detail steps, lost or cut off ones) the categories stand for them: mmap is allocation, futex
- * is locks, ioctl is the driver, read and write are files.
+ * second call: it went into leaving the first and entering the second.
+ *
+ * PAGE_FAULTS gets the waits of page faults for a disk, and the time of the faults if that was
+ * measured. Otherwise their time is estimated by their number, as far as time is left: each takes
+ * the mean of those that were timed lately on the thread, or window->record.fault_ps.
+ *
+ * Where calls are not known (--detail steps, lost or cut off ones) the categories stand for them:
+ * mmap is allocation, futex is locks, ioctl is the driver, read and write are files.
  */
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times);
 
 /*
- * What remains of a step without syscalls that are not covered, run queue and page faults. Calls
- * that were not traced remain.
+ * What remains of a step without its syscalls (those that are not covered), run queue and page
+ * faults. Calls that were not traced remain in it.
  */
 uint64_t cause_work_ns(const struct cause_times *times);
 
@@ -108,10 +111,11 @@ struct cause {
 	struct fbt_stop stop; /* who stopped it, or the thread that it waited for: cause_has_stop */
 	uint32_t step_tid;    /* the step's own thread */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
+	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*
-	 * LOCK_CONTENTION, LATE_THREAD, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: of the
-	 * waits for other threads in that
-	 * part of the step, the one for which it waited longest. waker_tid 0: none is known.
+	 * LOCK_CONTENTION, LATE_THREAD, GIL, RUN_QUEUE, STOPPED, PAGE_FAULTS, OFF_CPU, COMPUTE: the
+	 * thread that the step waited for longest, of the waits in that part of the step. tid 0:
+	 * none is known.
 	 */
 	struct {
 		uint32_t tid;
@@ -136,23 +140,30 @@ struct cause {
 
 /*
  * Finds the cause of a step: times are its own, usual are the medians of its class, NULL if they
- * are not known. A part whose usual time is set to the step's own has not grown: how a caller says
- * that it is not in question.
+ * are not known. A caller excludes a part by setting its usual time to the time of the step: such a
+ * part has not grown.
  *
- * THREAD_CHURN: in a step that made more threads than usual each of them also claims the mapping
- * and unmapping of its stack and one wait for its end, as far as those parts have grown.
- * TINY_WRITES: 32 writes or more, of less than 512 bytes on average, took half of the part that
- * won. SIGNAL_STORM: more than 10 signals, and more than 4 times the usual, where compute would
- * win. UNKNOWN: compute would win, and calls were not traced.
- * CPU_LIMIT: the step's cgroups were throttled for at least half of what RUN_QUEUE has grown, where
- * that wins. MEMORY_LIMIT: for each 128 page faults of the step or fewer they were at their limit
- * of memory once, where PAGE_FAULTS wins, or COMPUTE with faults that waited for a disk.
+ * Some causes replace the part that has grown most:
+ * - THREAD_CHURN: in a step that made more threads than usual, each of them also claims the mapping
+ *   and unmapping of its stack and one wait for its end, as far as those parts have grown.
+ * - TINY_WRITES: 32 writes or more, of less than 512 bytes on average, took half of that part.
+ * - SIGNAL_STORM: that part is COMPUTE, and there were more than 10 signals, and more than 4 times
+ *   the usual.
+ * - UNKNOWN: that part is COMPUTE, and calls were not traced.
+ * - CPU_LIMIT: that part is RUN_QUEUE, and the cgroups of the step were throttled for at least half
+ *   of its growth.
+ * - MEMORY_LIMIT: that part is PAGE_FAULTS, OFF_CPU, or COMPUTE with faults that waited for a disk,
+ *   and the cgroups reached their memory limit at least once per 128 page faults of the step.
+ *
+ * GIL: each wait counts, whatever the holder did meanwhile. Waiters ask for the GIL in turns, so
+ * all waits of a row but the last one time out: only the last one names a thread that held the GIL
+ * long.
  */
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,
 		struct cause *cause);
 
-/* Somebody stopped a thread, and that is part of the cause. */
+/* Whether somebody stopped a thread, and that is part of the cause. */
 bool cause_has_stop(const struct cause *cause);
 
 /* Makes the GPU copies the cause of a step that was escalated for them; it has GPU figures. */

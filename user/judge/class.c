@@ -36,7 +36,7 @@ struct class_history {
 	uint64_t key;
 	uint32_t window_steps;
 	uint32_t count;
-	uint32_t told;	 /* so many steps more */
+	uint32_t told;	 /* for this many more steps */
 	uint32_t oldest; /* 0 until the window is full */
 	uint32_t capacity;
 	struct cause_times *steps; /* a ring once it is full */
@@ -45,8 +45,8 @@ struct class_history {
 	uint64_t *rests;	   /* sorted */
 	uint64_t *scratch;
 	uint32_t disturbed; /* of the steps; see is_disturbed */
-	uint64_t asked;	    /* how many steps there were when … */
-	bool is_anomaly;    /* … this was found out */
+	uint64_t asked;	    /* number of steps of all classes when … */
+	bool is_anomaly;    /* … this was determined */
 };
 
 struct class_history *class_history__new(uint32_t window_steps)
@@ -134,7 +134,7 @@ static void replace_sorted(uint64_t *sorted, uint32_t count, uint64_t old, uint6
 	sorted[to] = value;
 }
 
-/* Much of what it did may be no work: see cause_blame. */
+/* Whether more than half of a step's work may be no work: see cause_blame. */
 static bool is_disturbed(const struct cause_times *times)
 {
 	return times->blamable_ns > cause_work_ns(times) / 2;
@@ -227,7 +227,7 @@ uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_
 	return share < (double)UINT64_MAX ? (uint64_t)share : UINT64_MAX;
 }
 
-/* Of the steps first … last - 1 in the order of their rest. */
+/* The CV of the steps first … last - 1, in the order of their rest. */
 static double cv_of(const struct class_history *history, double work, uint32_t first, uint32_t last)
 {
 	double count = (double)(last - first), sum = 0, squares = 0, mean;
@@ -360,24 +360,26 @@ struct class_history *class_table__find(struct class_table *table, uint64_t key)
 	return NULL;
 }
 
-/* By a step that would be escalated as inefficient. */
+/* Whether a step with these times would be escalated as inefficient. */
 static bool is_inefficient(double budget_ns, double actual_ns, double efficiency_percent)
 {
 	return budget_ns * 100.0 < actual_ns * efficiency_percent;
 }
 
-/* One of its steps in so many steps of all classes. */
+/* Number of steps of all classes per step of this one. */
 static double interval_of(const struct class_table *table, const struct class_history *history)
 {
 	return (double)(table->steps - history->numbers[history->oldest] + 1) /
 	       (double)history->count;
 }
 
-/* A class nearby that could show history to be an anomaly, or that a step could be held against. */
+/*
+ * A search for a standard that can show that a class is an anomaly, or that a step is held against.
+ */
 struct search {
 	struct class_table *table;
 	uint64_t key;
-	const struct class_history *rare; /* at least twice as common as it; NULL: any */
+	const struct class_history *rare; /* find only more common ones than this; NULL: any */
 	double efficiency_percent;
 };
 
@@ -388,7 +390,7 @@ static bool is_disturbed_class(const struct class_history *history)
 	return history->disturbed > history->count / 2;
 }
 
-/* Its work beyond that of the standard may be a wait. */
+/* The usual work of a class, without what may be a wait, but not less than that of the standard. */
 static uint64_t undisturbed_work_ns(struct class_history *history,
 				    const struct class_history *standard)
 {
@@ -398,7 +400,7 @@ static uint64_t undisturbed_work_ns(struct class_history *history,
 		       sub_saturating(class_history__usual_work_ns(history), blamable_ns));
 }
 
-/* For those that could show that history is an anomaly. */
+/* A search for the standards that can show that history is an anomaly. */
 static struct search among_neighbours(const struct search *search,
 				      const struct class_history *history, uint64_t key)
 {
@@ -409,8 +411,8 @@ static struct search among_neighbours(const struct search *search,
 }
 
 /*
- * Only what is twice as common can show it, so that this ends. Asked once for each step at most: of
- * many classes each could ask for all others.
+ * The recursion ends, because only a class that is twice as common can show an anomaly. The answer
+ * is kept until the next step, because each of many classes could ask about all others.
  */
 static bool is_anomaly(const struct search *search, struct class_history *history, uint64_t key)
 {
@@ -419,7 +421,7 @@ static bool is_anomaly(const struct search *search, struct class_history *histor
 	double actual_ns = (double)work_ns + (double)class_history__usual_rest_ns(history);
 	const struct class_history *standard;
 
-	/* Whatever the others take. */
+	/* The class is efficient even by a budget without any rest. */
 	if (!is_disturbed_class(history) &&
 	    !is_inefficient((double)work_ns, actual_ns, search->efficiency_percent))
 		return false;
@@ -437,8 +439,8 @@ static bool is_anomaly(const struct search *search, struct class_history *histor
 }
 
 /*
- * Whether a class can show that another one is an anomaly. Far away it must be what the kind does
- * mostly, by its time as well: short steps that find nothing to do say nothing of those that do.
+ * Whether a class can show that another one is an anomaly. A class far away must be what the kind
+ * mostly does, by time as well: short steps that find nothing to do say nothing about long ones.
  */
 static bool is_common(const struct class_table *table, const struct class_history *history,
 		      const struct class_history *rare, bool is_far)
@@ -465,7 +467,7 @@ static struct class_history *find_standard(const struct search *search, uint64_t
 	return is_anomaly(search, history, key) ? NULL : history;
 }
 
-/* The nearest standard but that of the key itself, of two the one with less work. */
+/* The nearest standard other than the class of the key; of two, the one with less work. */
 static struct class_history *find_nearest(const struct search *search)
 {
 	uint64_t bucket = search->key & KEY_BUCKET;
@@ -563,7 +565,7 @@ static bool find_argument(const struct window *window, const struct fbt_step *re
 	return false;
 }
 
-/* How many processes had that number: what was usual for one is not for the next. */
+/* How many processes had this PID so far. What was usual for one is not usual for the next. */
 static uint64_t processes_of(const struct window *window, uint32_t tgid)
 {
 	size_t i = first_index(k, window->processes.count,

@@ -42,8 +42,8 @@ uint64_t class_history__usual_work_ns(const struct class_history *history);
 uint64_t class_history__usual_rest_ns(const struct class_history *history);
 
 /*
- * What a step of so much work, of another class, may spend on the rest: the usual of this class, or
- * if it has more work than usual here, so many times as much.
+ * What a step of another class with this work may spend on the rest: the usual rest of this class,
+ * in proportion to the work if that is more than usual here.
  */
 uint64_t class_history__rest_for_ns(const struct class_history *history, uint64_t work_ns);
 
@@ -73,18 +73,25 @@ void class_table__free(struct class_table *table);
 struct class_history *class_table__find(struct class_table *table, uint64_t key);
 
 /*
- * The class to hold a step against: own (of key, may be NULL) if it is a standard, else the nearest
- * standard by work of the same process and kind; own if there is none. Time that a problem leaves
- * in a step's work must not hide the step in a class of its own, however often it comes.
+ * Finds the class to hold a step against: own (the class of key; may be NULL) if own is a standard;
+ * else the standard of the same process and kind that is nearest by work; else own. Without this, a
+ * problem that adds to the work of its steps would put them into a class of their own, where they
+ * look usual.
  *
- * A standard is a class that is known and is no anomaly. An anomaly is a class whose usual step has
- * an efficiency below efficiency_percent by the budget of the nearest standard that is at least
- * twice as common and has up to eight times more or less work; or that is farther away, at least
- * eight times as common, and has more of the kind's work in sum. Where half of the work of most of
- * its steps may be none (cause_blame), that is left out, and twice as common is enough at any
- * distance. How common a class is, is told by how many steps of all classes its own go back. Of
- * classes by an argument that takes the place of the work, but one that is not known has no
- * standard.
+ * A standard is a class that is known and is no anomaly. A class is an anomaly if its usual step
+ * has an efficiency below efficiency_percent by the budget of the nearest standard that is common
+ * enough:
+ * - one with up to eight times more or less work, if it is at least twice as common;
+ * - one that is farther away, if it is at least eight times as common, and all its steps together
+ *   have more work.
+ *
+ * In some classes, half of the work of most steps may be no work (cause_blame). The work that may
+ * be none is then left out, down to that of the standard, and twice as common is enough at any
+ * distance.
+ *
+ * A class is as common as its steps are frequent among the steps of all classes. For classes by an
+ * argument, the argument takes the place of the work; such a class has no standard until it is
+ * known.
  */
 struct class_history *class_table__find_standard(struct class_table *table,
 						 struct class_history *own, uint64_t key,

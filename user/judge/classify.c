@@ -98,7 +98,7 @@ const char *classifier__class_by(const struct classifier *classifier)
 	return classifier->options.class_by;
 }
 
-/* How long a step that was cut off would have taken is not known. */
+/* A step that was cut off is not remembered: how long it would have taken is not known. */
 static bool is_memorable(const struct fbt_step *record)
 {
 	return record->kind && record->end != FBT_END_TRUNCATED && record->end != FBT_END_EXITED;
@@ -189,7 +189,10 @@ static bool is_cliff(const struct classifier *classifier, const struct class_his
 	return growth_ns > (verdict->actual_ns - base_ns) / 2;
 }
 
-/* NaN without GPU records, or if it is too short to be named. Lost records are not in it. */
+/*
+ * NaN without GPU records, or if the copies are too short to be named. Lost records are not
+ * counted.
+ */
 static double transfer_percent(const struct step *step)
 {
 	if (!step->gpu || !step_total_ns(step) || step->gpu->all.transfer_ns < EXCESS_MIN_NS)
@@ -365,7 +368,10 @@ static void find_class(struct classifier *classifier, const struct step *step, u
 		       const struct class_history *own, const struct class_history *known,
 		       const struct verdict *verdict)
 {
-	/* Steps of an anomaly belong to the class that it is held against, new sorts do not. */
+	/*
+	 * Steps of an anomaly belong to the class that they are held against. Steps of a class that
+	 * is not known yet belong to that class.
+	 */
 	uint64_t key = class_history__is_known(own) && verdict->judged ? class_history__key(known)
 								       : own_key;
 
@@ -400,7 +406,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 			classifier->classes, history, key,
 			classifier->options.thresholds.efficiency_percent);
 	}
-	/* The work that the standard does not have may be none. */
+	/* Work beyond that of the standard may be no work. */
 	if (known != history && class_history__is_known(known))
 		cause_blame(step, class_history__usual_work_ns(known), &times);
 	verdict = judge(classifier, known, known != history, step, &times);

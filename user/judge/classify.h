@@ -64,11 +64,11 @@ struct classify_options classify_default_options(void);
 
 /* A step that was found wrong. */
 struct escalation {
-	uint64_t number;      /* 1, 2, … those too that are not shown */
+	uint64_t number;      /* 1, 2, …, including those that are not shown */
 	bool suppressed;      /* over the rate limit: counted and in the profile, not shown */
-	bool repeated;	      /* its class was said to be unsteady already: the same */
-	bool judged;	      /* else by hand, in a class that is not known yet */
-	bool nearest;	      /* by the nearest standard: its own class is none */
+	bool repeated;	      /* its class was reported as unsteady before: the same */
+	bool judged;	      /* false: escalated by hand, in a class that is not known yet */
+	bool nearest;	      /* judged by the nearest standard: its own class is none */
 	uint32_t fired;	      /* bit per enum escalation_reason; BOTH is two bits */
 	double cv_percent;    /* of the class, charged or not; NaN if not judged */
 	double drop_percent;  /* NaN if not judged */
@@ -89,7 +89,7 @@ bool escalation_is_shown(const struct escalation *escalation);
 struct classify_counts {
 	uint64_t judged;
 	uint64_t unjudged;   /* too few steps in their class yet, or intervals */
-	uint64_t escalated;  /* those too that are not shown */
+	uint64_t escalated;  /* including those that are not shown */
 	uint64_t suppressed; /* by the rate limit */
 	uint64_t repeated;
 	uint64_t by_reason[ESCALATION_REASON_COUNT]; /* sum: escalated */
@@ -115,12 +115,14 @@ bool classifier__is_manual(const struct classifier *classifier);
 int classifier__judge(struct classifier *classifier, const struct window *window,
 		      const struct step *step, const struct escalation **escalation);
 
-/* Of each kind the classifier knows what so many of the slowest steps should have taken. */
+/*
+ * Number of slowest steps of each kind for which the classifier knows what they should have taken.
+ */
 #define CLASSIFY_SLOWEST 3
 
 /*
- * The class of the step judged last: its own, but the one that this is held against if it is an
- * anomaly. usual_ns is that of the class that the step was held against.
+ * The class of the step judged last: its own or, if that is an anomaly, the class that the step was
+ * held against. usual_ns is that of the latter in any case.
  */
 const struct step_class *classifier__class(const struct classifier *classifier);
 

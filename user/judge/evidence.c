@@ -22,7 +22,7 @@ struct held {
 struct lane {
 	uint32_t tgid;
 	uint32_t tid;
-	uint32_t wanted; /* so many steps more are context of an escalated one */
+	uint32_t wanted; /* this many more steps are context of an escalated one */
 	uint64_t steps;
 	uint64_t order;	   /* of the latest */
 	struct held *held; /* a ring of context steps; NULL until one is held */
@@ -186,7 +186,7 @@ static int hold(struct evidence *evidence, struct lane *lane, struct step *step)
 	make_room(evidence, step->calls.count);
 	held = &lane->held[(lane->first + lane->count++) % evidence->context];
 	*held = (struct held){.step = *step, .position = lane->steps, .order = evidence->pushed};
-	/* Freed before these calls may be shown. */
+	/* These are freed before the calls may be shown. */
 	held->step.gpu = NULL;
 	held->step.wakes = (wake_vec){0};
 	evidence->calls += step->calls.count;

@@ -219,7 +219,7 @@ static void add_thread(struct line *line, const struct cause *cause, const struc
 			 shorten_text(escaped, sizeof(escaped), name, THREAD_COLUMNS));
 }
 
-/* What it did most of the time. */
+/* What the waker did most of the time. */
 static void add_doing(struct line *line, const struct cause *cause, const struct window *window)
 {
 	char buffer[24];
@@ -291,7 +291,7 @@ static void add_work(struct line *line, const struct cause *cause)
 	line_add(line, " of it waiting for the busy GPU");
 }
 
-/* Own code, calls and what they waited for. */
+/* Own code, calls and their waits cannot be told apart. */
 static void add_unknown(struct line *line, const struct cause *cause)
 {
 	add_measured(line, "own code or system calls", cause);
@@ -438,6 +438,23 @@ static void add_starved(struct line *line, const struct cause *cause, const stru
 	line_add(line, " had no CPU, and the step seems to have spun until it came");
 }
 
+/* "collected garbage for 412 ms (usually none), 3 collections, the longest 400 ms, generation 2" */
+static void add_garbage(struct line *line, const struct cause *cause)
+{
+	const struct fbt_stalls *stalls = &cause->stalls;
+
+	add_measured(line, "collected garbage for", cause);
+	if (stalls->gc_count == 1)
+		line_add(line, ", one collection");
+	else if (stalls->gc_count)
+		line_add(line, ", %s collections, the longest %s", FORMAT_COUNT(stalls->gc_count),
+			 FORMAT_TIME(stalls->gc_longest_ns));
+	else
+		line_add(line, ", in one that has not ended");
+	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		line_add(line, " of generation %" PRIu32, stalls->gc_generation);
+}
+
 /* The parts of the time that are no calls. */
 static void add_hidden(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -466,6 +483,9 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 	case CAUSE_AWAIT:
 		add_measured(line, "awaited", cause);
 		line_add(line, ": the future was not polled in that time");
+		break;
+	case CAUSE_GARBAGE_COLLECTION:
+		add_garbage(line, cause);
 		break;
 	default:
 		add_measured(line, "work", cause);
@@ -501,6 +521,42 @@ static void add_transfer(struct line *line, const struct cause *cause)
 			 FORMAT_COUNT(cause->copies));
 }
 
+/* What it did most of the time in the last of the waits that it ended. */
+static const char *holder_words(const struct cause *cause)
+{
+	uint64_t cpu_ns = cause->waker.cpu_ns;
+
+	if (cause->waker.flags & FBT_WAKE_GC)
+		return ", which collected garbage";
+	if (cause->waker.delay_ns > cpu_ns && cause->waker.delay_ns > cause->waker.call_ns)
+		return ", which waited for a CPU";
+	if (cause->waker.stopped_ns > cpu_ns)
+		return ", which was stopped";
+	return cause->waker.call_ns > cpu_ns ? NULL : ", which computed";
+}
+
+/* "waited 38.0 ms (usually none) for the GIL in 9 calls, 36.0 ms of it for thread 7331 "hog", …" */
+static void add_gil(struct line *line, const struct cause *cause, const struct window *window)
+{
+	const char *words = holder_words(cause);
+	char buffer[24];
+
+	add_measured(line, "waited", cause);
+	line_add(line, " for the GIL");
+	if (cause->calls_known)
+		line_add(line, " in %s call%s", FORMAT_COUNT(cause->calls), plural(cause->calls));
+	if (!cause->waker.tid)
+		return;
+	line_add(line, ", %s of it for ", FORMAT_TIME(cause->waker.ns));
+	add_thread(line, cause, window);
+	if (words)
+		line_add(line, "%s", words);
+	else
+		line_add(
+			line, ", which was in %s",
+			syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
+}
+
 static void add_called(struct line *line, const struct cause *cause, const struct window *window)
 {
 	add_head(line, cause, window);
@@ -531,6 +587,9 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_LATE_THREAD:
 		add_called(&line, cause, window);
 		break;
+	case CAUSE_GIL:
+		add_gil(&line, cause, window);
+		break;
 	case CAUSE_DRIVER_CALLS:
 		add_driver(&line, cause, window);
 		break;
@@ -548,6 +607,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_STOPPED:
 	case CAUSE_OFF_CPU:
 	case CAUSE_AWAIT:
+	case CAUSE_GARBAGE_COLLECTION:
 	case CAUSE_COMPUTE:
 		add_hidden(&line, cause, window);
 		break;

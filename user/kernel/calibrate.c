@@ -169,15 +169,18 @@ static void give_own_slot_back(struct shared *shared, int slot)
 	slots_give_back(shared, (uint32_t)slot);
 }
 
-/* What timing the faults of all pages adds, and what its programs have not seen of them. */
+/*
+ * Per round over all pages: the time that timing adds, and the time of faults that its programs do
+ * not see.
+ */
 struct timed_faults {
 	uint64_t added_ns;
 	uint64_t unseen_ns;
 };
 
 /*
- * The median of rounds that touch the pages with and without events, and the least of them for what
- * is added to each fault: it must not be made up.
+ * Touches the pages with and without events, in several rounds. added_ns is the median. unseen_ns,
+ * which is added to each fault, is the least, because no time may be made up.
  */
 static bool time_faults(const int fds[FAULT_EVENTS], struct fbt_slot *slot, char *pages,
 			struct timed_faults *faults)
@@ -378,7 +381,7 @@ int calibrate_step(struct loader *loader, struct fbt_cost *cost)
 	if (slot <= 0)
 		return 0;
 	cost->step_ns = measure_steps_ns(calibrate_probe_site);
-	/* With its call site looked up, as in a step that ends there. */
+	/* Includes looking up the call site, as in a step that ends there. */
 	shared->control->learn_kinds |= UINT64_C(1) << OWN_KIND;
 	cost->site_ns = measure_steps_ns(calibrate_emulated);
 	shared->control->learn_kinds &= ~(UINT64_C(1) << OWN_KIND);
@@ -398,7 +401,7 @@ static uint64_t read_rss_bytes(void)
 	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE);
 }
 
-/* Of all probe hits of a kind, also those of nested calls and of steps not recorded. */
+/* The cost of all probe hits of a kind, including nested calls and steps that were not recorded. */
 static double sum_hits_ns(const struct shared *shared, const struct fbt_cost *cost, uint32_t kind)
 {
 	uint64_t hits = 0, emulated = 0;

@@ -219,7 +219,9 @@ void faults__note(struct faults *faults, const struct fbt_step *step)
 		arm(faults, step->tid, slot, now_ns);
 }
 
-/* Pauses when the burst is spent, and goes on when half of it is there again. */
+/*
+ * Pauses timing when the burst is spent, and resumes it when half of the burst is available again.
+ */
 static void account(struct faults *faults, struct armed *thread, uint64_t now_ns)
 {
 	uint64_t timed = faults->shared->slots[thread->slot].faults_timed;

@@ -31,8 +31,9 @@ int fault_events_switch(const int fds[FAULT_EVENTS], bool on);
 void fault_events_close(int fds[FAULT_EVENTS]);
 
 /*
- * Whether the page faults of a step are worth timing: by what is known of them they take 2 % of it;
- * or it took twice as long as usual (usual_ns), and they may have been half of it.
+ * Whether the page faults of a step are worth timing. They are if, as far as is known, they take 2
+ * % of the step; or if the step took twice as long as usual (usual_ns) and its faults may have been
+ * half of it.
  */
 bool fault_step_matters(const struct fbt_step *step, uint64_t usual_ns, uint64_t fault_ps);
 

@@ -365,7 +365,7 @@ int loader__attach_threads(struct loader *loader)
 	return err;
 }
 
-/* Without it the time of signal handlers is not known, and the rest is as before. */
+/* On failure only the time of signal handlers is not known. */
 static void attach_signals(struct loader *loader)
 {
 	struct trace_bpf *skel = loader->skel;
@@ -400,6 +400,17 @@ int loader__add_target(struct loader *loader, uint32_t tgid)
 	int err = bpf_map_update_elem(fd, &tgid, &fresh, BPF_NOEXIST);
 
 	return err == -EEXIST ? 0 : err;
+}
+
+int loader__set_runtime(struct loader *loader, uint32_t tgid, uint64_t start, uint64_t end)
+{
+	struct fbt_runtime runtime = {.start = start, .end = end};
+	int fd = bpf_map__fd(loader->skel->maps.runtimes);
+
+	if (start == end)
+		return bpf_map_delete_elem(fd, &tgid);
+	loader->skel->bss->has_runtimes = 1;
+	return bpf_map_update_elem(fd, &tgid, &runtime, BPF_ANY);
 }
 
 void loader__remove_target(struct loader *loader, uint32_t tgid)

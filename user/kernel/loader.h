@@ -36,8 +36,8 @@ int loader__attach_threads(struct loader *loader);
 
 /*
  * With FBT_DETAIL_PROBES the programs for system calls are not even loaded: attaching does nothing,
- * and no process of the machine has dearer calls. The time of signal handlers is measured where the
- * kernel lets their begin be traced.
+ * and system calls cost no process more. The time of signal handlers is measured where the kernel
+ * allows their beginning to be traced.
  */
 bool loader__traces_calls(const struct loader *loader);
 int loader__attach_syscalls(struct loader *loader);
@@ -45,6 +45,12 @@ int loader__attach_syscalls(struct loader *loader);
 /* From now on, new threads of tgid are traced. */
 int loader__add_target(struct loader *loader, uint32_t tgid);
 void loader__remove_target(struct loader *loader, uint32_t tgid);
+
+/*
+ * Where the locks of a process's interpreter lie: from now on waits for them are told apart. An
+ * empty range: there is none any more.
+ */
+int loader__set_runtime(struct loader *loader, uint32_t tgid, uint64_t start, uint64_t end);
 
 /* For step probes: their program, and the owner of the probes that apply to every process. */
 struct uprobes *loader__uprobes(struct loader *loader);
@@ -61,9 +67,9 @@ bool loader__fault_programs(const struct loader *loader, struct fault_programs *
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 
 /*
- * Sets the state of a call site that the kernel side has told, or forgets it, so that it is told
- * again. An update that fails leaves FBT_SITE_TOLD: the site is not used. loader__site_kinds: the
- * kinds that were called from there.
+ * Sets the state of a call site that the kernel side has reported, or forgets the site, so that it
+ * is reported again. An update that fails leaves FBT_SITE_TOLD: the site is not used.
+ * loader__site_kinds: the kinds that were called from there.
  */
 void loader__set_site(struct loader *loader, const struct fbt_site_key *key,
 		      enum fbt_site_state state);

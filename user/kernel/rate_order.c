@@ -95,7 +95,10 @@ static void place(struct ordering *order, size_t index)
 	order->result[order->placed++] = order->sorted[index];
 }
 
-/* What is wrapped first; all of them are measured by the time of the outermost. */
+/*
+ * Places functions that wrap each other, the innermost first. All are compared with the time of the
+ * outermost.
+ */
 static void place_chain(struct ordering *order, size_t outermost)
 {
 	size_t chain[FBT_KIND_COUNT], length = 0, at = outermost, next = outermost;

@@ -26,8 +26,8 @@ struct fbt_rate_inside;
 struct rate {
 	const struct step_function *function; /* borrowed */
 	/*
-	 * In since_ns. A call that the function makes of itself is a part of the outer one and not
-	 * counted, unless too_often.
+	 * Calls within since_ns. A recursive call is a part of the outer one and not counted,
+	 * unless too_often.
 	 */
 	uint64_t calls;
 	uint64_t ended;	  /* calls whose begin and end were seen */
@@ -38,7 +38,7 @@ struct rate {
 	uint64_t since_ns;	 /* how long it was probed */
 	bool too_often;		 /* it was detached by rates__check() */
 	unsigned int call_sites; /* probed, where it has no exits to probe */
-	bool shared_site;	 /* so many others pass a call site that it was given up */
+	bool shared_site; /* a call site was given up, because other code passes it too often */
 };
 
 /* A candidate and its kind, by which insides is indexed (OUTER * FBT_KIND_COUNT + INNER). */

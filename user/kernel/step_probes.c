@@ -201,6 +201,43 @@ int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *p
 	return step_probes_attach_sites(uprobes, program, &site, 1, kind, tgid);
 }
 
+static uint64_t cookie_of_place(const struct follow *follow, const struct follow_place *place,
+				const struct step_probe *probe)
+{
+	const struct follow_file *file = &follow->files.items[place->file];
+	const struct step_function *function = probe->function;
+	uint64_t cookie = probe->kind | FBT_PROBE_END;
+
+	if (place->kind == FOLLOW_OWN)
+		return cookie;
+	if (place->kind == FOLLOW_RETURN)
+		return cookie | FBT_PROBE_FOLLOWED;
+	if (place->offset == function->begin_offset && file->device == function->device &&
+	    file->inode == function->inode)
+		cookie |= FBT_PROBE_AT_BEGIN;
+	return cookie | FBT_PROBE_JUMP | (uint64_t)place->operand << FBT_PROBE_SP_SHIFT;
+}
+
+int step_probes_attach_followed(struct uprobes *uprobes, const struct bpf_program *program,
+				const struct follow *follow, uint32_t file,
+				const struct step_probe *probe, uint32_t tgid)
+{
+	const struct follow_file *at = &follow->files.items[file];
+	place_vec places = {0};
+	int err = 0;
+
+	vec_for_each (place, &follow->places) {
+		if (place->file == file && !err)
+			err = add_place(&places, place->offset, 0,
+					cookie_of_place(follow, place, probe));
+	}
+	if (!err && places.count)
+		err = uprobes__attach(uprobes, program, at->fd, at->path, places.items,
+				      places.count, tgid, false);
+	vec_free(&places);
+	return err;
+}
+
 void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind)
 {
 	uprobes__detach(uprobes, FBT_PROBE_KIND | FBT_PROBE_SITE, kind | FBT_PROBE_SITE);

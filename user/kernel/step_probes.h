@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "steps/find.h"
+#include "steps/follow.h"
 #include "kernel/uprobes.h"
 #include "steps/site.h"
 
@@ -38,6 +39,13 @@ int step_probes_attach_site(struct uprobes *uprobes, const struct bpf_program *p
 int step_probes_attach_sites(struct uprobes *uprobes, const struct bpf_program *program,
 			     const struct step_site *const *sites, size_t count, uint32_t kind,
 			     uint32_t tgid);
+/*
+ * The places of one file where calls of a function end that leaves by jumps to others. They are
+ * detached as exits.
+ */
+int step_probes_attach_followed(struct uprobes *uprobes, const struct bpf_program *program,
+				const struct follow *follow, uint32_t file,
+				const struct step_probe *probe, uint32_t tgid);
 void step_probes_detach_sites(struct uprobes *uprobes, uint32_t kind);
 
 /*

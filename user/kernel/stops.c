@@ -11,23 +11,23 @@
 #include "proc/status.h"
 
 #define LOOK_NS	 (20 * NS_PER_MS)
-#define AGAIN_NS (5 * NS_PER_MS) /* at one that is stopped, to see when it goes on */
+#define AGAIN_NS (5 * NS_PER_MS) /* between looks at a stopped thread */
 
-/* Each costs some 20 us: a step may wait for many threads, most of which compute. */
+/* Each look costs some 20 us, and a step may wait for many threads, most of which compute. */
 #define WORKERS_PER_LOOK 4
 #define PROCESSES_MAX	 8
 
 /* What was seen of a slot's thread. */
 struct seen {
 	uint64_t looked_ns;
-	uint64_t since_ns;   /* in the step, or the wait for it, that began then: */
-	uint64_t going_ns;   /* when it was seen last and was not stopped, or since_ns */
-	uint64_t stopped_ns; /* the most that its stops took that are over */
+	uint64_t since_ns;   /* beginning of the step, or of the wait for the thread: */
+	uint64_t going_ns;   /* when it was last seen running, or since_ns */
+	uint64_t stopped_ns; /* upper bound on the time of stops that are over */
 	bool is_stopped;
 	struct fbt_stop last;
 };
 
-/* A process of which a step waits. */
+/* A process in which a step waits. */
 struct waiting {
 	uint32_t tgid;
 	uint64_t since_ns;
@@ -88,12 +88,12 @@ static bool find_reason(struct fbt_stop *stop)
 	}
 }
 
-/* For what it can have been stopped, when it is seen now and was not before. */
+/* Adds what is seen now. Returns the longest time for which the thread can have been stopped. */
 static uint64_t add_sight(struct seen *seen, bool is_stopped, uint64_t now_ns)
 {
 	uint64_t last_ns = now_ns - seen->going_ns;
 
-	/* It may stay so until it is looked at again, and the step may have ended by then. */
+	/* The thread may stay stopped until the next look, and the step may have ended by then. */
 	if (is_stopped)
 		return seen->stopped_ns + last_ns + LOOK_NS;
 	if (seen->is_stopped)
@@ -102,7 +102,9 @@ static uint64_t add_sight(struct seen *seen, bool is_stopped, uint64_t now_ns)
 	return seen->stopped_ns;
 }
 
-/* Of a thread that is in no call. since_ns: when its step began, or the wait for it. */
+/*
+ * Looks at a thread that is in no call. since_ns: when its step began, or the wait for the thread.
+ */
 static void look_at(struct stops *stops, uint32_t index, uint64_t since_ns, uint64_t now_ns)
 {
 	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
@@ -145,7 +147,7 @@ static void note_waiting(struct stops *stops, uint32_t tgid, uint64_t since_ns)
 		return;
 	if (i == stops->waiting_count)
 		stops->waiting[stops->waiting_count++] = (struct waiting){tgid, since_ns};
-	/* All waits of the process are looked at as one, which began with the first. */
+	/* All waits of the process count as one, which began with the first. */
 	if (since_ns < stops->waiting[i].since_ns)
 		stops->waiting[i].since_ns = since_ns;
 }

@@ -18,10 +18,10 @@ struct stops *stops__new(const struct shared *shared, const struct record_output
 void stops__free(struct stops *stops);
 
 /*
- * To be called every few ms. Looks at threads that have been in a step for 20 ms and are in no
- * call, at each every 20 ms, and sends an FBT_EVENT_STOP each time that it finds one stopped, and
- * when that goes on. A shorter stop may not be seen. The same for other threads of a process of
- * which a step has waited in a call for 20 ms; of many threads four at a time are looked at.
+ * To be called every few ms. Looks every 20 ms at each thread that has been in a step for 20 ms and
+ * is in no call. Sends an FBT_EVENT_STOP each time that a thread is found stopped, and when it
+ * continues. A shorter stop may not be seen. The same is done for other threads of a process in
+ * which a step has waited in a call for 20 ms; of many threads, four at a time are looked at.
  */
 void stops__look(struct stops *stops, uint64_t now_ns);
 

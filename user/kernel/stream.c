@@ -32,9 +32,9 @@ struct stream {
 	struct faults *faults;
 	const struct record_output *output;
 	struct stream_options options;
-	struct tid_map *begun;	    /* futures, by address; values have no meaning */
-	struct tid_map *named;	    /* threads whose name was sent; values have no meaning */
-	VEC(struct fbt_step) steps; /* held back until their calls are sent */
+	struct tid_map *begun;		 /* futures, by address; values have no meaning */
+	struct tid_map *named;		 /* threads whose name was sent; values have no meaning */
+	VEC(struct fbt_ring_step) steps; /* held back until their calls are sent */
 	struct fbt_lost lost;
 	uint64_t steps_sent;
 	uint64_t late_polls;	/* of futures that began before the window */
@@ -138,7 +138,7 @@ static void take_event(void *ctx, const struct fbt_header *event)
 
 	if (event->type == FBT_EVENT_STEP) {
 		faults__note(stream->faults, (const struct fbt_step *)event);
-		if (vec_push(&stream->steps, *(const struct fbt_step *)event))
+		if (vec_push(&stream->steps, *(const struct fbt_ring_step *)event))
 			stream->steps_dropped++;
 	} else if (event->type == FBT_EVENT_TARGET) {
 		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
@@ -186,8 +186,7 @@ static void send_call(void *ctx, const struct fbt_call *call)
 /* Dropped futures stay in the table until another one begins at their address. */
 #define BEGUN_MAX 65536
 
-/* Whether a step ends with this record. Of a future that is the last poll, if its first was seen.
- */
+/* Whether a step ends with this record: for a future its last poll, if the first was seen. */
 static bool ends_step(struct stream *stream, const struct fbt_step *step)
 {
 	uint64_t key = step->future ^ (uint64_t)step->tgid << 48;
@@ -212,11 +211,20 @@ static bool ends_step(struct stream *stream, const struct fbt_step *step)
 	return false;
 }
 
-static void send_step(struct stream *stream, struct fbt_step *step)
+static bool has_stalls(const struct fbt_stalls *stalls)
 {
+	return stalls->gil_waits || stalls->gc_count || stalls->gc_ns;
+}
+
+static void send_step(struct stream *stream, struct fbt_ring_step *ring)
+{
+	struct fbt_step *step = &ring->step;
+
 	if (stream->options.steps_max && stream->steps_sent >= stream->options.steps_max)
 		return;
 	name_thread(stream, step->tgid, step->tid);
+	if (has_stalls(&ring->stalls))
+		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
 	stream->steps_sent += ends_step(stream, step);
 	if (stream->options.on_step)
@@ -326,8 +334,41 @@ static void send_open_call(struct stream *stream, const struct fbt_slot *slot, u
 	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
 }
 
-static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct fbt_step *step)
+/* As bpf/stalls.bpf.h does; a wait or a collection that has not ended counts so far. */
+static void make_open_stalls(const struct fbt_slot *slot, uint64_t now_ns,
+			     struct fbt_stalls *stalls)
 {
+	const struct fbt_slot_stalls *now = &slot->stalls, *before = &slot->step_stalls;
+	uint64_t open_ns =
+		slot->gc_start_ns && slot->gc_start_ns < now_ns ? now_ns - slot->gc_start_ns : 0;
+
+	*stalls = (struct fbt_stalls){
+		.tgid = slot->tgid,
+		.tid = slot->tid,
+		.start_ns = slot->step_start_ns,
+		.gil_ns = now->gil_ns - before->gil_ns,
+		.gc_ns = now->gc_ns - before->gc_ns + open_ns,
+		.gc_own_ns = now->gc_own_ns - before->gc_own_ns + open_ns,
+		.gc_longest_ns = slot->gc_longest >> FBT_GC_SHIFT,
+		.gil_waits = (uint32_t)(now->gil_waits - before->gil_waits),
+		.gc_count = (uint32_t)(now->gc_count - before->gc_count),
+		.gc_generation = slot->gc_longest & ((1u << FBT_GC_SHIFT) - 1),
+	};
+	if (open_ns > stalls->gc_longest_ns) {
+		stalls->gc_longest_ns = open_ns;
+		stalls->gc_generation = slot->gc_generation;
+	}
+	if (slot->start_ns && slot->start_ns < now_ns && slot->call_gil) {
+		stalls->gil_ns += now_ns - slot->start_ns;
+		stalls->gil_waits++;
+	}
+}
+
+static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct fbt_ring_step *ring)
+{
+	struct fbt_step *step = &ring->step;
+
+	make_open_stalls(slot, now_ns, &ring->stalls);
 	*step = (struct fbt_step){
 		.header.type = FBT_EVENT_STEP,
 		.header.flags =
@@ -363,7 +404,7 @@ static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct 
 
 static void send_open_step(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
 {
-	struct fbt_step step;
+	struct fbt_ring_step step;
 
 	make_open_step(slot, now_ns, &step);
 	send_step(stream, &step);
@@ -414,14 +455,14 @@ uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_n
 
 	for (uint32_t i = 1; i < stream->shared->slot_count; i++) {
 		struct fbt_slot *slot = &stream->shared->slots[i];
-		struct fbt_step step;
+		struct fbt_ring_step step;
 
 		if (!is_open(slot, kinds))
 			continue;
 		make_open_step(slot, now_ns, &step);
-		if (step.start_ns > now_ns ||
-		    !__atomic_compare_exchange_n(&slot->step_start_ns, &step.start_ns, 0, false,
-						 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+		if (step.step.start_ns > now_ns ||
+		    !__atomic_compare_exchange_n(&slot->step_start_ns, &step.step.start_ns, 0,
+						 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		if (vec_push(&stream->steps, step))
 			stream->steps_dropped++;

@@ -18,7 +18,7 @@ struct stream_options {
 	uint64_t steps_max; /* later steps are dropped; 0: no limit */
 	/* A process appeared (parent_tgid set) or called execve (0). */
 	void (*on_process)(void *ctx, const struct fbt_target *target);
-	void (*on_site)(void *ctx, const struct fbt_ring_site *site); /* a call site is told */
+	void (*on_site)(void *ctx, const struct fbt_ring_site *site); /* a call site is reported */
 	void (*on_step)(void *ctx, const struct fbt_step *step);      /* a step has ended */
 	void *ctx;
 };

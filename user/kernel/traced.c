@@ -144,6 +144,32 @@ static void add_rows(struct process_sums *sums, const struct fbt_sum *rows)
 	}
 }
 
+/*
+ * The longest collection is taken: it counts once. An open one counts in each interval by then. A
+ * thread with steps keeps its own.
+ */
+static void add_stalls(struct process_sums *sums, struct fbt_slot *slot, uint64_t now_ns)
+{
+	uint64_t gc_start_ns = __atomic_load_n(&slot->gc_start_ns, __ATOMIC_RELAXED), longest = 0;
+	uint64_t start_ns = __atomic_load_n(&slot->start_ns, __ATOMIC_RELAXED);
+	bool is_live = slot->state == FBT_SLOT_LIVE;
+
+	sums->stalls.gil_ns += slot->stalls.gil_ns;
+	sums->stalls.gil_waits += slot->stalls.gil_waits;
+	sums->stalls.gc_ns += slot->stalls.gc_ns;
+	sums->stalls.gc_count += slot->stalls.gc_count;
+	if (is_live && start_ns && start_ns < now_ns && slot->call_gil)
+		sums->stalls.gil_ns += now_ns - start_ns;
+	if (!slot->step_start_ns)
+		longest = __atomic_exchange_n(&slot->gc_longest, 0, __ATOMIC_RELAXED);
+	if (is_live && gc_start_ns && gc_start_ns < now_ns) {
+		sums->stalls.gc_ns += now_ns - gc_start_ns;
+		longest = max_u64(longest,
+				  (now_ns - gc_start_ns) << FBT_GC_SHIFT | slot->gc_generation);
+	}
+	sums->gc_longest = max_u64(sums->gc_longest, longest);
+}
+
 bool slots_add(const struct shared *shared, uint32_t index, uint64_t now_ns,
 	       struct process_sums *sums)
 {
@@ -164,6 +190,7 @@ bool slots_add(const struct shared *shared, uint32_t index, uint64_t now_ns,
 			     ns == fbt_busy_ns(busy, start);
 	}
 	add_rows(sums, rows);
+	add_stalls(sums, &shared->slots[index], now_ns);
 	if (start) {
 		nr = nr < FBT_NR_COUNT ? nr : FBT_NR_COUNT - 1;
 		sums->unfinished[nr]++;
@@ -337,7 +364,10 @@ static uint64_t count_missing(const struct traced_set *set)
 	return missing;
 }
 
-/* By the threads that live, if there are any, and by the limit of their cgroups. */
+/*
+ * Finds the CPUs of a process by the affinity of its live threads, if there are any, and by the
+ * limit of their cgroups.
+ */
 static void find_cpus(const struct traced_set *set, struct traced *traced)
 {
 	struct fbt_cpus record = {.tgid = traced->tgid};
@@ -377,7 +407,10 @@ int traced_set__take_threads(struct traced_set *set, uint32_t tgid, uint64_t now
 	slots_forget_untraced(set->shared);
 	if (traced)
 		traced->missing = missing;
-	/* It may have ended before the window does. Of others it would cost too much. */
+	/*
+	 * Found now, because the process may end before the window. For processes that nobody named
+	 * it would cost too much.
+	 */
 	if (traced && traced->wanted && !traced->cpus.cpus)
 		find_cpus(set, traced);
 	if (count_missing(set) > set->lost_threads)
@@ -452,7 +485,9 @@ static void send_use(struct traced_set *set, uint32_t index, uint64_t now_ns)
 		use.call_ns += own.rows[nr].ns + own.open_ns[nr];
 	}
 	find_use(&set->shared->slots[index], now_ns, &use);
-	/* That was ending when it got its slot, and perhaps had another one before. */
+	/*
+	 * The thread was already ending when it got its slot, and perhaps had another slot before.
+	 */
 	if (use.header.flags == FBT_USE_ENDED && !use.calls)
 		return;
 	record_send(set->output, &use, sizeof(use), FBT_EVENT_THREAD_USE);

@@ -22,7 +22,9 @@ struct process_sums {
 	uint64_t unfinished[FBT_NR_COUNT]; /* number of calls that have not returned */
 	uint64_t open_ns[FBT_NR_COUNT];	   /* time of these calls so far, which is not in rows */
 	uint64_t thread_ns;		   /* sum of the times that its threads were traced */
-	uint32_t threads;		   /* living threads */
+	struct fbt_slot_stalls stalls;	   /* with what is open; gc_own_ns is not summed */
+	uint64_t gc_longest; /* since the last time, as in fbt_slot; with one that is open */
+	uint32_t threads;    /* living threads */
 };
 
 /* Puts all slots but 0 on the free list. To be called before anything is attached. */

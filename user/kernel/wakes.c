@@ -19,7 +19,7 @@ struct walk {
 	 */
 	struct fbt_past_call end;
 	uint32_t awaited; /* how often it gave up its CPU in that call, at least */
-	/* Of the wait, the waker's time in long calls by number. */
+	/* The waker's time in long calls during the wait, by number. */
 	struct {
 		uint32_t nr;
 		uint64_t ns;
@@ -110,12 +110,18 @@ static void walk_call(struct walk *walk, const struct fbt_past_call *call)
 	walk->delay_ns = sub_saturating(call->delay_ns, call->call_delay_ns);
 }
 
-/* To the begin of its history: when it was made, or when its calls began to be known. */
+/*
+ * Walks to the beginning of the history: when the thread was made, or when its calls began to be
+ * recorded.
+ */
 static void walk_rest(struct walk *walk, const struct fbt_waker *waker)
 {
 	struct fbt_wake *wake = walk->wake;
 
-	/* Its waits for a CPU before that are in the counter, and not known. */
+	/*
+	 * The counter of waits for a CPU also contains those before that time, which are not known
+	 * separately.
+	 */
 	if (waker->past.count <= FBT_PAST_CALLS && waker->since_ns < walk->at_ns &&
 	    walk->at_ns > wake->start_ns)
 		walk_stretch(walk, &(struct fbt_past_call){.end_ns = waker->since_ns,

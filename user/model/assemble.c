@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "model/event.h"
 #include "model/futures.h"
+#include "model/stalls.h"
 #include "model/stop_table.h"
 
 /* Pending calls: a queue per thread, and the threads of each process. */
@@ -342,7 +343,7 @@ int pending__push_wake(struct pending *pending, const struct fbt_wake *wake)
 	return err;
 }
 
-/* Those before the step belong to one whose record was lost. */
+/* Wakes before the step belong to a step whose record was lost. */
 static void take_wakes(struct pending *pending, struct thread_queue *queue, struct step *step)
 {
 	wake_vec *wakes = &queue->wakes;
@@ -496,6 +497,7 @@ struct assembler {
 	uint64_t latest_ns; /* latest time in any record */
 	uint64_t kind_steps[FBT_KIND_COUNT];
 	struct stop_table stops;
+	struct fbt_stalls stalls; /* those of the next step */
 };
 
 /*
@@ -658,7 +660,7 @@ static bool is_complete(const struct window *window, const struct step *step)
 	return step->calls.count >= step_calls(step);
 }
 
-/* What was not measured is 0, whatever a record says, so that no sum has a part of it. */
+/* Sets to 0 what was not measured, whatever the record says, so that no sum contains it. */
 static void forget_calls(struct step *step)
 {
 	struct fbt_step *record = &step->record;
@@ -673,7 +675,7 @@ static void forget_calls(struct step *step)
 	step->calls_truncated = false;
 }
 
-/* A step with all that belongs to it, a future with all its polls. */
+/* Completes a step. All that belongs to it has come; for a future, all its polls. */
 static int finish_step(void *ctx, struct step *step)
 {
 	struct assembler *assembler = ctx;
@@ -702,6 +704,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	stop_table_join(&assembler->stops, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
+	stalls_join(window, &assembler->stalls, &step);
 	if (record->kind && record->header.flags & FBT_STEP_POLL)
 		result =
 			futures__take(assembler->futures, &step, &window->late_polls[record->kind]);
@@ -760,7 +763,7 @@ static bool is_gpu(const struct fbt_header *event)
 	return event->type >= FBT_EVENT_GPU_STATE && event->type <= FBT_EVENT_GPU_FLUSH;
 }
 
-/* What is about the window, or all of a process or a kind in it. */
+/* Takes a record about the whole window, or about one process or kind in it. */
 static void push_total(struct assembler *assembler, const struct fbt_header *event)
 {
 	struct window *window = assembler->window;
@@ -827,6 +830,12 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return window__set_tails(assembler->window, (const struct fbt_tails *)event,
 					 (const char *const[WAYS_NAMES]){decode_string(event, 0),
 									 decode_string(event, 1)});
+	case FBT_EVENT_PYTHON:
+		return window__set_python(assembler->window, (const struct fbt_python *)event,
+					  decode_string(event, 0));
+	case FBT_EVENT_STALLS:
+		assembler->stalls = *(const struct fbt_stalls *)event;
+		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
 		return 0;

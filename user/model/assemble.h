@@ -79,8 +79,8 @@ void pending__free(struct pending *pending);
 int pending__push(struct pending *pending, const struct fbt_call *call);
 
 /*
- * Who ended a wait: kept until its step takes it. Also of a thread whose calls have not come yet.
- * 0 or -ENOMEM; one that finds no room is dropped.
+ * Keeps the record of who ended a wait until the step of that wait takes it. The calls of the
+ * thread may come later. 0 or -ENOMEM; a record that finds no room is dropped.
  */
 int pending__push_wake(struct pending *pending, const struct fbt_wake *wake);
 

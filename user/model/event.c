@@ -59,6 +59,8 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_ENDS] = LAYOUT(fbt_ends, 0),
 	[FBT_EVENT_TAILS] = LAYOUT(fbt_tails, WAYS_NAMES),
 	[FBT_EVENT_PROBES] = LAYOUT(fbt_probes, 0),
+	[FBT_EVENT_PYTHON] = PROCESS_LAYOUT(fbt_python, 1),
+	[FBT_EVENT_STALLS] = PROCESS_LAYOUT(fbt_stalls, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
@@ -97,7 +99,7 @@ static bool is_call_sound(const struct fbt_call *call)
 	return call->start_ns + call->duration_ns >= call->start_ns;
 }
 
-/* Others add the parts up without a check. */
+/* The parts must not add up to more than the wait: others add them up without a check. */
 static bool is_wake_sound(const struct fbt_wake *wake)
 {
 	uint64_t left_ns = wake->wake_ns - wake->start_ns;
@@ -133,6 +135,17 @@ static bool is_stop_sound(const struct fbt_stop *stop)
 {
 	return stop->reason < FBT_STOP_REASON_COUNT &&
 	       memchr(stop->comm, '\0', sizeof(stop->comm)) != NULL;
+}
+
+static bool is_python_sound(const struct fbt_python *python)
+{
+	return python->collector < FBT_COLLECTOR_COUNT && python->gil_end >= python->gil_start;
+}
+
+static bool are_stalls_sound(const struct fbt_stalls *stalls)
+{
+	return stalls->gc_generation <= FBT_GENERATION_UNKNOWN &&
+	       stalls->gc_own_ns <= stalls->gc_ns;
 }
 
 static bool is_gpu_state_sound(const struct fbt_gpu_state *state)
@@ -196,6 +209,10 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_probed_kind(((const struct fbt_probes *)event)->kind);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
+	case FBT_EVENT_PYTHON:
+		return is_python_sound((const struct fbt_python *)event);
+	case FBT_EVENT_STALLS:
+		return are_stalls_sound((const struct fbt_stalls *)event);
 	case FBT_EVENT_GPU_STATE:
 		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
 	case FBT_EVENT_GPU_NAME:

@@ -10,14 +10,14 @@
 #include "base/id_map.h"
 #include "base/log.h"
 
-/* A future that awaits: the step so far, up to the end of its last poll. */
+/* A future that awaits. Its step reaches up to the end of its last poll. */
 struct future {
 	struct step step;
 	uint64_t address;
 	uint32_t turn;
 	uint8_t state;
 	TAILQ_ENTRY(future) in_all;
-	struct future *next; /* another process's at the same address */
+	struct future *next; /* the future of another process at the same address */
 };
 
 TAILQ_HEAD(future_list, future);
@@ -137,7 +137,10 @@ static int end_future(struct futures *futures, struct future *future, enum fbt_s
 	return err;
 }
 
-/* It awaited until time_ns, or, if its probes were off for a time, perhaps not. */
+/*
+ * Ends a step at time_ns. The future awaited until then; if its probes were off for a time, perhaps
+ * it did not.
+ */
 static int end_at(struct futures *futures, struct future *future, uint64_t time_ns,
 		  enum fbt_step_end end)
 {
@@ -191,7 +194,10 @@ static void add_faults(struct fbt_step_faults *to, const struct fbt_step_faults 
 	}
 }
 
-/* What was measured of all polls is known of the step; starved_ns is the longest of any. */
+/*
+ * A figure of the step is known if it was measured in all its polls. starved_ns is the longest of
+ * any poll.
+ */
 static void add_flags(struct fbt_step *to, const struct fbt_step *from)
 {
 	const uint16_t all = FBT_STEP_CPU_KNOWN | FBT_STEP_HANDLERS_TIMED | FBT_STEP_TEAM_TIMED |
@@ -255,7 +261,10 @@ static void add_calls(struct futures *futures, struct future *future, struct ste
 		step->stop = poll->stop;
 }
 
-/* Its state changes in polls only: if it has, one of them was lost. */
+/*
+ * Whether a poll was lost. The state changes only in polls, so each poll begins with the state that
+ * the previous one left.
+ */
 static bool misses_poll(const struct future *future, const struct fbt_step *poll)
 {
 	return poll->state_before != FBT_FUTURE_UNKNOWN && future->state != poll->state_before;
@@ -308,13 +317,15 @@ static bool has_ended(const struct fbt_step *poll, enum fbt_step_end *end)
 	return poll->state_after < FBT_FUTURE_AWAITS || poll->state_after == FBT_FUTURE_UNKNOWN;
 }
 
-/* Its probes were off for a time, in which it may have been polled. */
+/* Whether the probes were off for a time, in which the future may have been polled. */
 static bool was_unwatched(const struct future *future, const struct fbt_step *poll)
 {
 	return poll->header.flags & FBT_STEP_SAMPLED && future->turn != poll->turn;
 }
 
-/* The future that this poll goes on with, if any. Ends one that it shows to be over. */
+/*
+ * Finds the future that this poll continues, if any. Ends a future that this poll shows to be over.
+ */
 static int find_begun(struct futures *futures, const struct fbt_step *poll, struct future **begun)
 {
 	struct future *future = find(futures, poll);
@@ -369,10 +380,12 @@ int futures__end_process(struct futures *futures, uint32_t tgid, uint64_t time_n
 
 int futures__flush(struct futures *futures, uint64_t time_ns)
 {
-	struct future *future;
+	struct future *future = TAILQ_FIRST(&futures->all), *next;
 	int err = 0;
 
-	while ((future = TAILQ_FIRST(&futures->all)))
+	for (; future; future = next) {
+		next = TAILQ_NEXT(future, in_all);
 		keep_first(&err, end_at(futures, future, time_ns, FBT_END_TRUNCATED));
+	}
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Joins the polls of a future to one step: an async function of Rust runs as a series of calls, of
- * which each but the last returns where it awaits something, on any thread of its executor.
+ * Joins the polls of a future to one step. An async function of Rust runs as a series of calls, on
+ * any threads of its executor. Each call but the last returns where the function awaits something.
  */
 #ifndef FBT_MODEL_FUTURES_H
 #define FBT_MODEL_FUTURES_H
@@ -9,11 +9,11 @@
 #include "model/step.h"
 
 /*
- * Futures that await at one time. Of one more, the one that was polled least recently is taken for
- * dropped: a cancelled future is never polled again, and nobody says so.
+ * Most futures that await at one time. If there is one more, the future that was polled least
+ * recently counts as dropped: a cancelled future is never polled again, and nothing announces that.
  */
 #define FUTURES_MAX 4096
-/* Calls that are kept of them; of more, steps have calls_truncated. */
+/* Most calls that are kept for these futures. Beyond that, steps have calls_truncated set. */
 #define FUTURES_CALLS_MAX 262144
 
 struct futures;
@@ -26,18 +26,18 @@ struct futures *futures__new(int (*on_step)(void *ctx, struct step *step), void 
 void futures__free(struct futures *futures);
 
 /*
- * The next poll (FBT_STEP_POLL), by time of its end, with its calls; they are taken out of it. The
- * step ends with the poll after which the future is ready. It is unwound if the future panicked, or
- * was dropped, which shows when another one begins at its address: then it ends with its last poll.
- * Polls of a future that began before the window are no steps: *late counts them. 0 or the first
- * -errno.
+ * Takes the next poll (FBT_STEP_POLL), in the order in which polls end, and moves its calls out of
+ * it. The step ends with the poll after which the future is ready. It is unwound if the future
+ * panicked or was dropped. A drop shows only when another future begins at the same address; the
+ * step then ends with its last poll. Polls of a future that began before the window belong to no
+ * step: *late counts them. 0 or the first -errno.
  */
 int futures__take(struct futures *futures, struct step *poll, uint64_t *late);
 
-/* The process has ended or called execve: its futures end there. */
+/* The process has ended or called execve at time_ns: its futures end then. */
 int futures__end_process(struct futures *futures, uint32_t tgid, uint64_t time_ns);
 
-/* The window ends: what still awaits is truncated. */
+/* The window ends: the steps of futures that still await are truncated. */
 int futures__flush(struct futures *futures, uint64_t time_ns);
 
 size_t futures__count(const struct futures *futures); /* that await */

@@ -188,7 +188,7 @@ struct step_gpu {
 	uint32_t missing;	/* launches whose work has not arrived */
 	uint32_t violations;	/* work of the step that began before its call */
 	uint64_t cupti_dropped; /* by CUPTI, in the process, since the previous step was sealed */
-	uint64_t ring_lost;	/* the same of records without room, and in scrap buffers */
+	uint64_t ring_lost;	/* the same: no room, or in a scrap buffer */
 	uint64_t cupti_overhead_ns; /* |U(overhead records) in H| */
 	uint64_t shim_ns;	    /* the shim's own time in flushes since the previous step */
 	uint64_t clock_error_ns;

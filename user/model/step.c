@@ -55,7 +55,7 @@ uint64_t step_compute_ns(const struct step *step)
 	return sub_saturating(step_total_ns(step), step_syscall_ns(step));
 }
 
-/* A shorter stop is not worth a word. */
+/* Time off the CPU below this is not taken for a possible stop. */
 #define STOP_MIN_NS 100000
 
 /* Time on a CPU in calls: what they took, without waiting for a CPU and without sleeping. */
@@ -77,7 +77,7 @@ static uint64_t own_cpu_ns(const struct step *step)
 	return step_faults_known(step) ? sub_saturating(ns, step->record.faults.cpu_ns) : ns;
 }
 
-/* The most that the stops which were seen can have taken. */
+/* Upper bound on the time of the stops that were seen. */
 static uint64_t stopped_ns(const struct step *step)
 {
 	if (step->stop.header.type != FBT_EVENT_STOP || step->stop.tid != step->record.tid)

@@ -8,7 +8,7 @@
 #include "fbt_event.h"
 #include "base/vec.h"
 
-/* Most calls kept per step. With more calls_truncated is set; the sums stay exact. */
+/* Most calls kept per step. Beyond that, calls_truncated is set; the sums stay exact. */
 #define STEP_CALLS_MAX 65536
 
 typedef VEC(struct fbt_call) call_vec;
@@ -20,9 +20,15 @@ struct step_gpu;
 struct step_class {
 	bool is_known;
 	bool by_argument;  /* else by its work in ns */
-	uint32_t bits;	   /* of the number that it goes by: 0 for 0, else its highest bit + 1 */
-	uint64_t usual_ns; /* what its steps usually take; 0: not known, or not one of the slowest
-			    */
+	uint32_t bits;	   /* of the work or the argument: 0 for 0, else its highest bit + 1 */
+	uint64_t usual_ns; /* length of its steps; 0: not known, or step is not a slowest one */
+};
+
+/* What a CPython interpreter kept the step from. What is not known is 0. */
+struct step_stalls {
+	bool gil_known;
+	bool gc_known;
+	struct fbt_stalls record;
 };
 
 struct step {
@@ -36,11 +42,12 @@ struct step {
 	bool manual;	      /* the user asked for its escalation */
 	struct step_class class;
 	/*
-	 * Of the thread, or if it was not stopped, of one that it waited for. header.type is 0:
-	 * none was seen stopped.
+	 * The stop of the thread or, if the thread was not stopped, of a thread that it waited for.
+	 * header.type is 0 if no stop was seen.
 	 */
 	struct fbt_stop stop;
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
+	struct step_stalls stalls;
 };
 
 /* Where the time of a step can go. */
@@ -48,26 +55,29 @@ enum step_part {
 	STEP_OWN = 0,  /* its own code: on a CPU, outside of calls */
 	STEP_CPU_WAIT, /* ready to run, without a CPU: in calls and outside */
 	STEP_CALLS,    /* + enum fbt_category: in calls, but not waiting for a CPU */
-	/* In page faults outside of calls, without waiting for a disk; on a CPU, but for locks. */
+	/*
+	 * In page faults outside of calls, without waiting for a disk. On a CPU, except for waits
+	 * for locks.
+	 */
 	STEP_FAULTS = STEP_CALLS + FBT_CATEGORY_COUNT,
 	/* Outside of calls, neither on a CPU nor waiting for one: */
 	STEP_DISK_WAIT, /* for pages from a disk */
 	STEP_STOPPED,	/* by a signal, a tracer or a freezer */
-	STEP_OFF_CPU,	/* all else, such as the CPU's time for interrupts and its host */
+	STEP_OFF_CPU,	/* all else, such as interrupts, and CPU time that the host took */
 	STEP_AWAIT,	/* of a future: between its polls */
 	STEP_PARTS,
 };
 
 /*
- * The parts sum up to step_total_ns() exactly. What was not measured is 0, and in STEP_OWN. Where
- * calls were not traced, STEP_OWN is all time on a CPU, and STEP_OFF_CPU all in which it slept.
- * STEP_AWAIT is always known.
+ * The parts sum up to step_total_ns() exactly. A part that was not measured is 0, and its time is
+ * in STEP_OWN. Where calls were not traced, STEP_OWN is all time on a CPU, and STEP_OFF_CPU all
+ * time asleep. STEP_AWAIT is always known.
  */
 struct step_parts {
 	uint64_t ns[STEP_PARTS];
 	bool known;	   /* all were measured, except maybe STEP_FAULTS */
-	bool faults_known; /* STEP_FAULTS too; else it is 0, and what it would be is in STEP_OWN */
-	bool stops_known;  /* else STEP_OFF_CPU may have a stop that was too short to be seen */
+	bool faults_known; /* STEP_FAULTS was measured; else it is 0, and its time is in STEP_OWN */
+	bool stops_known;  /* else STEP_OFF_CPU may contain a stop that was too short to be seen */
 };
 
 /* Ferrum's SyscallBreakdown. */
@@ -77,7 +87,9 @@ struct breakdown {
 	bool unknown; /* calls were not traced: only total_us means anything */
 };
 
-/* False: all that is derived from system calls, compute too, is unknown, and must not be shown. */
+/*
+ * False: all that is derived from system calls, compute included, is unknown and must not be shown.
+ */
 bool step_calls_known(const struct step *step);
 
 /* Whether the step's page faults were timed, and their time without waits for a disk. */
@@ -91,16 +103,25 @@ uint64_t step_compute_ns(const struct step *step); /* total - syscall, never bel
 void step_split(const struct step *step, struct step_parts *parts);
 
 /*
- * "own", "cpu_wait", "mmap_net", … "faults", "disk_wait", … "off_cpu". Where calls are not known
- * "on_cpu", "cpu_wait", "stopped" and "asleep", and NULL of the other parts, which are then
- * unknown.
+ * "own", "cpu_wait", "mmap_net", … "faults", "disk_wait", … "off_cpu". Where calls are not known:
+ * "on_cpu", "cpu_wait", "stopped" and "asleep", and NULL for the other parts, which are unknown
+ * then.
  */
 const char *step_part_name(enum step_part part, bool calls_known);
+
+/*
+ * Of the parts, waiting for the GIL (of STEP_CALLS + FBT_FUTEX) and collecting garbage (of
+ * STEP_OWN; of an interval from the begins to the ends of collections). 0 if it is not known.
+ */
+uint64_t step_gil_ns(const struct step *step, const struct step_parts *parts);
+uint64_t step_gc_ns(const struct step *step, const struct step_parts *parts);
 
 uint64_t step_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);
 
-/* Of the other threads, where that was measured: neither on a CPU nor waiting for one. */
+/*
+ * Time in which the other threads were neither on a CPU nor waiting for one, where it was measured.
+ */
 uint64_t step_team_blocked_ns(const struct fbt_step *record);
 
 const char *stop_reason_name(enum fbt_stop_reason reason); /* "signal", "tracer", "freezer" */

@@ -27,7 +27,7 @@ static const struct fbt_stop *find_stop(const struct stop_table *table, uint32_t
 	return latest;
 }
 
-/* The kernel side tells that a thread was off its CPU, not that it was stopped. */
+/* Sets stopped_ns of a wake. The kernel side only knows that the thread was off its CPU. */
 static const struct fbt_stop *know_wake_stop(const struct stop_table *table, struct fbt_wake *wake)
 {
 	const struct fbt_stop *stop;
@@ -42,7 +42,10 @@ static const struct fbt_stop *know_wake_stop(const struct stop_table *table, str
 	return stop;
 }
 
-/* Of its own thread, else of the one that was stopped longest while the step waited for it. */
+/*
+ * The step gets the stop of its own thread, else that of the thread that was stopped longest while
+ * the step waited for it.
+ */
 void stop_table_join(const struct stop_table *table, struct step *step)
 {
 	const struct fbt_step *record = &step->record;

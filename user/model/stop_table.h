@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The latest records of stopped threads, until the steps that they are about have come. */
+/* Keeps the latest records of stopped threads until the steps that they belong to have come. */
 #ifndef FBT_MODEL_STOP_TABLE_H
 #define FBT_MODEL_STOP_TABLE_H
 
@@ -7,19 +7,19 @@
 #include "fbt_event.h"
 #include "model/step.h"
 
-/* Threads that are stopped at one time. */
+/* Number of stops that are kept, which may all be of one moment. */
 #define STOPS_KEPT 256
 
 struct stop_table {
 	struct fbt_stop stops[STOPS_KEPT];
-	uint64_t count; /* of all */
+	uint64_t count; /* of all stops so far */
 };
 
 void stop_table_add(struct stop_table *table, const struct fbt_stop *stop);
 
 /*
- * Sets the stop of a step, and the stopped_ns of its wakes: the kernel side tells of a thread that
- * it was off its CPU, not that it was stopped.
+ * Sets the stop of a step and the stopped_ns of its wakes. About a thread that the step waited for,
+ * the kernel side only knows that it was off its CPU, not that it was stopped.
  */
 void stop_table_join(const struct stop_table *table, struct step *step);
 

@@ -250,6 +250,7 @@ static void process_free(struct process *process)
 	free(process->comm);
 	free(process->exe);
 	free(process->cmdline);
+	free(process->interpreter);
 	row_table_clear(&process->table);
 	thread_table_clear(&process->threads);
 	free(process);
@@ -466,6 +467,21 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 		process->record.parent_tgid = first.parent_tgid;
 		process->record.start_ns = first.start_ns;
 	}
+	return 0;
+}
+
+int window__set_python(struct window *window, const struct fbt_python *record, const char *path)
+{
+	struct process *process = window__touch_process(window, record->tgid);
+	char *copy = strdup(path);
+
+	if (!process || !copy) {
+		free(copy);
+		return copy ? 0 : -ENOMEM;
+	}
+	free(process->interpreter);
+	process->interpreter = copy;
+	process->python = *record;
 	return 0;
 }
 

@@ -52,13 +52,13 @@ void row_table_clear(struct row_table *table);
 /* What the threads of one process used. */
 struct thread_table {
 	VEC(struct fbt_thread_use) threads; /* those that were busiest, in no order */
-	uint64_t overflow_count;	    /* further threads; together: */
+	uint64_t overflow_count;	    /* number of further threads, whose sums are in rest */
 	struct fbt_thread_use rest;
 };
 
 /*
- * Which of two threads was busier: by the time that it was ready to run, then by its calls. As for
- * qsort(3), the busier one first.
+ * Compares two threads for qsort(3). The busier one comes first: by the time that it was ready to
+ * run, then by its calls.
  */
 int thread_use_compare(const void *left, const void *right);
 
@@ -108,7 +108,9 @@ struct process {
 	uint64_t exit_ns; /* 0: still running when the window ended */
 	struct row_table table;
 	struct thread_table threads;
-	struct fbt_cpus cpus; /* its cpus are 0 if it is not known */
+	struct fbt_cpus cpus;	  /* its cpus are 0 if it is not known */
+	struct fbt_python python; /* its tgid is 0 if it runs no CPython that is known */
+	char *interpreter;	  /* the path of its file, or NULL */
 };
 
 struct thread {
@@ -130,7 +132,7 @@ struct window {
 	struct fbt_sampling sampling[FBT_KIND_COUNT]; /* its kind is 0 if it is not sampled */
 	struct fbt_ends ends[FBT_KIND_COUNT];	      /* its kind is 0 if nothing is known */
 	struct fbt_probes probes[FBT_KIND_COUNT];     /* the same */
-	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures that began before: in no step */
+	uint64_t late_polls[FBT_KIND_COUNT];	      /* of futures from before the window */
 	VEC(struct process *) processes;	      /* by tgid; equal tgids by age */
 	VEC(struct thread) threads;		      /* by tid */
 	uint64_t nameless_threads;		      /* threads whose names found no room */
@@ -168,6 +170,9 @@ int window__add_file(struct window *window, const struct fbt_file *record, const
 /* The process, added without a name if it is not known. NULL if it is not kept but only counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);
 
+/* The interpreter of a process; path is copied. 0 or -ENOMEM. */
+int window__set_python(struct window *window, const struct fbt_python *record, const char *path);
+
 /* These two also work for processes that are not kept. */
 void window__end_process(struct window *window, uint32_t tgid, uint64_t end_ns);
 bool window__has_ended(const struct window *window, uint32_t tgid);
@@ -182,7 +187,7 @@ const struct file *window__file(const struct window *window, uint32_t id);
 /* Name of a step kind; "step" if it is not known. */
 const char *window__kind_name(const struct window *window, uint32_t kind);
 
-/* How the function of a kind leaves. Names are borrowed. */
+/* How the function of a kind returns, or jumps to other functions. Names are borrowed. */
 struct ways_out window__ways_out(const struct window *window, uint32_t kind);
 
 /* Source of the steps of a kind: "function", "usdt" or "interval". */
@@ -197,7 +202,7 @@ uint64_t window__sampled_calls_per_s(const struct window *window, uint32_t kind)
 /* False: its system calls were not traced (FBT_DETAIL_PROBES). */
 bool window__traces_calls(const struct window *window);
 
-/* False: this cannot be lost, as it is not recorded. */
+/* False: such records cannot be lost, because they are not made. */
 bool window__may_lose(const struct window *window, enum fbt_lost_cause cause);
 uint64_t window__lost_total(const struct window *window);
 

@@ -15,8 +15,11 @@
 
 #define CAPTURE_MAGIC 0x4c46525455424546ull /* "FEBUTRFL" as bytes on a little-endian machine */
 /*
- * 4: steps without the time of other threads, of page faults, and without futures; 3: without
- * signal handlers and starved threads; 2: without cgroup limits; 1: calls without arguments
+ * Only this version is read. Older versions lack, besides what the later ones lack:
+ * - 4: the time of other threads and of page faults, and futures
+ * - 3: signal handlers and starved threads
+ * - 2: cgroup limits
+ * - 1: the arguments of calls
  */
 #define CAPTURE_VERSION 5
 

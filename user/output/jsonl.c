@@ -74,7 +74,7 @@ static void add_counts(struct json_fields *shape, const struct gpu_figures *figu
 		json_fields_members(shape, medians, figures);
 }
 
-/* The parts of the time that add up, in nanoseconds. */
+/* The times that add up to the total, in nanoseconds. */
 static void add_identity_ns(struct json_fields *shape, const struct step *step,
 			    const struct gpu_figures *figures)
 {
@@ -87,7 +87,7 @@ static void add_identity_ns(struct json_fields *shape, const struct step *step,
 
 	json_fields_uint(shape, "total_ns", step_wall_ns(step));
 	json_fields_members(shape, parts, figures);
-	/* Else all of host_wait is wait_unknown. */
+	/* Without calls, all of host_wait is wait_unknown. */
 	if (step_calls_known(step))
 		json_fields_members(shape, by_calls, figures);
 }
@@ -243,7 +243,7 @@ struct escalation_event {
 	char time[FORMAT_UTC_MAX];
 };
 
-/* When the step began in the window, and when it ended by the clock of the wall. */
+/* Adds when the step began, relative to the window, and the wall-clock time at which it ended. */
 static void add_place_in_time(struct escalation_event *event, const struct window *window,
 			      const struct step *step)
 {
@@ -259,7 +259,7 @@ static void add_place_in_time(struct escalation_event *event, const struct windo
 			format_utc(event->time, add_saturating(record->realtime_ns, end_ns)));
 }
 
-/* What ferrum's attributes have as text, as numbers and booleans. */
+/* Adds as numbers and booleans what ferrum's attributes hold as text. */
 static void add_numbers(struct json_fields *shape, const struct trace_result *result)
 {
 	json_fields_uint(shape, "budget_us", result->budget_us);
@@ -438,8 +438,8 @@ static void add_kind(struct json_fields *shape, char keys[][KEY_SIZE], char text
 }
 
 /*
- * The parts that add up. Each is rounded down but the first, which takes what that leaves, so that
- * the sum is the total in microseconds too.
+ * Adds the parts of the step. Each is rounded down except the first, which gets the remainder, so
+ * that the parts also add up to the total in microseconds.
  */
 static void add_parts(struct json_fields *stage_us, const struct step *step, uint64_t total_us)
 {
@@ -462,6 +462,27 @@ static void add_parts(struct json_fields *stage_us, const struct step *step, uin
 		json_fields_uint(stage_us, name, us);
 	}
 	json_fields_uint(stage_us, step_part_name(STEP_OWN, with_calls), total_us);
+}
+
+/* Of the parts futex_net and own, what CPython did: absent where it was not measured. */
+static void add_stalls(struct json_fields *shape, struct json_fields *stage_us,
+		       const struct step *step)
+{
+	const struct fbt_stalls *stalls = &step->stalls.record;
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	if (step->stalls.gil_known)
+		json_fields_uint(stage_us, "gil", step_gil_ns(step, &parts) / NS_PER_US);
+	if (!step->stalls.gc_known)
+		return;
+	json_fields_uint(stage_us, "gc", step_gc_ns(step, &parts) / NS_PER_US);
+	json_fields_uint(shape, "gc_collections", stalls->gc_count);
+	if (!stalls->gc_longest_ns)
+		return;
+	json_fields_uint(stage_us, "gc_longest", stalls->gc_longest_ns / NS_PER_US);
+	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		json_fields_uint(shape, "gc_generation", stalls->gc_generation);
 }
 
 static void add_step_times(struct json_fields *stage_us, const struct window *window,
@@ -492,7 +513,7 @@ static void add_step_times(struct json_fields *stage_us, const struct window *wi
 	add_parts(stage_us, step, breakdown.total_us);
 }
 
-/* Only of futures. */
+/* Only the steps of futures have polls. */
 static void add_polls(struct json_fields *shape, const struct fbt_step *record)
 {
 	if (record->polls)
@@ -514,7 +535,10 @@ static void add_calls(struct json_fields *shape, const struct step *step)
 		json_fields_bool(shape, "calls_truncated", true);
 }
 
-/* What its cgroups' limits did; absent if they did nothing, or the kernel does not tell. */
+/*
+ * Adds what the limits of the step's cgroups did. Absent if they did nothing, or if the kernel does
+ * not report it.
+ */
 static void add_limits(struct json_fields *shape, struct json_fields *stage_us,
 		       const struct fbt_step_limits *limits)
 {
@@ -526,7 +550,10 @@ static void add_limits(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_uint(shape, "memory_limit_hits", limits->memory_hits);
 }
 
-/* What other threads did, one that had no CPU, and signal handlers: absent if not measured. */
+/*
+ * Adds the time of other threads, the thread that had no CPU, and signal handlers. Absent if not
+ * measured.
+ */
 static void add_hidden(struct json_fields *shape, struct json_fields *stage_us,
 		       const struct fbt_step *record)
 {
@@ -549,7 +576,10 @@ static void add_hidden(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_uint(shape, "signal_handlers_left", record->handlers_left);
 }
 
-/* What its page faults were for: absent where there were none, or they were not timed. */
+/*
+ * Adds the time of page faults by what they were for. Absent if there were none, or if they were
+ * not timed.
+ */
 static void add_faults(struct json_fields *shape, struct json_fields *stage_us,
 		       const struct window *window, const struct step *step)
 {
@@ -606,6 +636,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 	add_polls(&shape, record);
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);
+	add_stalls(&shape, &stage_us, step);
 	if (step->gpu)
 		jsonl_gpu_add_to_step(&shape, &stage_us, step);
 	return put_event(jsonl, "step_prof", &shape, &stage_us);

@@ -10,7 +10,10 @@
 
 #define JSONL_KEY_SIZE 64
 
-/* Of the members that are ours: raised when one changes its meaning. 1 has no parts of a step. */
+/*
+ * Version of the members that are not in ferrum's schema. Raised when a member changes its meaning.
+ * Version 1 has no parts of a step.
+ */
 #define JSONL_SCHEMA 3
 
 struct jsonl_window {
@@ -29,7 +32,7 @@ struct jsonl_window {
 	} gpu;
 };
 
-/* 0, and event is to be cleared; or -ENOMEM. event must not be moved. */
+/* 0, and the caller clears event; or -ENOMEM. event must not be moved. */
 int jsonl_window_fill(struct jsonl_window *event, const struct window *window,
 		      const struct classify_counts *counts);
 void jsonl_window_clear(struct jsonl_window *event);

@@ -162,7 +162,7 @@ struct otlp_request {
 	CURLM *multi;
 	CURL *easy;
 	struct curl_slist *headers;
-	const char *authorities; /* file that is not used yet; NULL: it is in use */
+	const char *authorities; /* CA file that is not used yet; NULL: it is in use */
 	char *body;		 /* NULL: no request is under way */
 	char answer[OTLP_ANSWER_MAX + 1];
 	size_t answer_size;

@@ -116,7 +116,7 @@ static int write_gpu(void *ctx, const struct window *window, const struct gpu_ba
 }
 
 /*
- * The request is for the next step that ends, which is not the next one that the merger passes on.
+ * The user asks for the next step that ends. That is not the next step that the merger passes on.
  */
 static void request_manual(void *ctx)
 {

@@ -138,7 +138,7 @@ static void add_step_args(struct step_args *args, const struct window *window,
 	}
 }
 
-/* What ferrum's schema has of the calls of a step. */
+/* The members of ferrum's schema about the calls of a step. */
 static void add_calls(struct json_fields *fields, const struct step *step)
 {
 	static const char *const category_keys[FBT_CATEGORY_COUNT] = {
@@ -157,7 +157,10 @@ static void add_calls(struct json_fields *fields, const struct step *step)
 	json_fields_uint(fields, "errors", step_errors(step));
 }
 
-/* Where the time went; left out are parts of less than a microsecond, and all if not measured. */
+/*
+ * Where the time went. Parts below a microsecond are left out, and all parts if they were not
+ * measured.
+ */
 static void add_parts(struct json_fields *fields, const struct step *step)
 {
 	static const char *const keys[STEP_PARTS] = {
@@ -189,7 +192,27 @@ static void add_parts(struct json_fields *fields, const struct step *step)
 			json_fields_uint(fields, names[i], parts.ns[i] / NS_PER_US);
 }
 
-/* Of other threads; left out is what is less than a microsecond, and all if not measured. */
+/* What CPython did in two of these parts: left out like them. */
+static void add_stalls(struct json_fields *fields, const struct step *step)
+{
+	const struct fbt_stalls *stalls = &step->stalls.record;
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	if (step_gil_ns(step, &parts) >= NS_PER_US)
+		json_fields_uint(fields, "gil_us", step_gil_ns(step, &parts) / NS_PER_US);
+	if (!stalls->gc_count && step_gc_ns(step, &parts) < NS_PER_US)
+		return;
+	json_fields_uint(fields, "gc_us", step_gc_ns(step, &parts) / NS_PER_US);
+	json_fields_uint(fields, "gc_collections", stalls->gc_count);
+	json_fields_uint(fields, "gc_longest_us", stalls->gc_longest_ns / NS_PER_US);
+	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		json_fields_uint(fields, "gc_generation", stalls->gc_generation);
+}
+
+/*
+ * What other threads did. Times below a microsecond are left out, and times that were not measured.
+ */
 static void add_others(struct json_fields *fields, const struct fbt_step *record)
 {
 	const struct {
@@ -277,6 +300,7 @@ void step_args_fill(struct step_args *args, const struct window *window, const s
 	fields->count = 0;
 	add_figures(fields, step);
 	add_parts(fields, step);
+	add_stalls(fields, step);
 	add_others(fields, &step->record);
 	if (step->gpu)
 		add_gpu(fields, step->gpu);

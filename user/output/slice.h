@@ -42,28 +42,31 @@ struct step_args {
 
 /*
  * The members are the six sums of ferrum's schema, calls, errors and the numbers of the step. Where
- * calls were not traced, calls_traced: false stands for all that is derived from them. With GPU
- * records also the times of all devices as one (gpu_busy_us …, rounded down) and gpu_bound.
- * What is out of the ordinary (end, complete: false, gpu_complete: false, lost_calls) is present
- * only then. The numbers of --step-arg have their own names, or begin with "argN." where a name is
- * taken. Of a step that was stopped also stop_fields_add.
+ * calls were not traced, calls_traced: false replaces all that is derived from them. With GPU
+ * records there are also the times of all devices as one (gpu_busy_us …, rounded down) and
+ * gpu_bound. Flaws (end, complete: false, gpu_complete: false, lost_calls) are present only if the
+ * step has them. The numbers of --step-arg have their own names, or begin with "argN." where a name
+ * is taken. A step that was stopped also has the members of stop_fields_add.
  */
 void step_args_fill(struct step_args *args, const struct window *window, const struct step *step);
 
 /*
- * Lanes of steps. Slices of a lane must nest, but a thread polls futures in turns. So a step of
- * several polls is in a lane of its own kind, numbered above all thread ids. {0} is empty.
+ * Lanes of steps. The slices of a lane must nest, but a thread polls several futures in turn. So a
+ * step of several polls gets a lane of its own, numbered above all thread ids. {0} is empty.
  */
 #define FUTURE_LANES	 5000000u
 #define FUTURE_LANES_MAX 256u /* futures that await at one time; others share the last lane */
 
 struct step_lanes {
-	uint64_t end_ns[FUTURE_LANES_MAX]; /* of the last step in each */
+	uint64_t end_ns[FUTURE_LANES_MAX]; /* of the last step in each lane */
 	uint64_t number;		   /* the step asked about last, and its lane */
 	uint32_t lane;
 };
 
-/* The thread's number, 0 of an interval. The same again until another step is asked about. */
+/*
+ * Returns the lane of a step: its thread id, or a lane of its own for a step of several polls; 0
+ * for an interval. Returns the same lane again until another step is asked about.
+ */
 uint32_t step_lanes_find(struct step_lanes *lanes, const struct step *step);
 
 #define GPU_SLICE_NAME_SIZE 64

@@ -57,7 +57,9 @@ static void add_step(struct line *line, const struct window *window, const struc
 		line_add(line, ", %.*fx usual", times < 10, times);
 }
 
-/* The names that the outputs have for why it was escalated. */
+/*
+ * Adds the reason of the escalation, by its name in the outputs, and the other reasons that apply.
+ */
 static void add_reason(struct line *line, const struct escalation *escalation)
 {
 	enum escalation_reason reason = escalation->result.reason;
@@ -136,7 +138,7 @@ static void add_cause(struct line *line, const struct window *window, const stru
 		add_worst(line, &worst, &said, ";");
 		return;
 	}
-	/* It is not worth a word if the step did something else nearly all the time. */
+	/* A category that took a small part of the step is not named. */
 	if (sum && sum->ns < step_total_ns(step) / SAID_PART)
 		return;
 	if (sum)
@@ -258,8 +260,8 @@ struct sink_status {
 	struct stats *duration;
 	uint64_t total_ns;
 	uint64_t category_ns[FBT_CATEGORY_COUNT];
-	bool calls_unknown; /* of one of them at least: nothing is said of any */
-	uint64_t gpu_ns;    /* length of steps with GPU records, and next their busy time */
+	bool calls_unknown; /* at least one step has unknown calls: none are shown */
+	uint64_t gpu_ns;    /* length of the steps with GPU records */
 	uint64_t gpu_busy_ns;
 };
 

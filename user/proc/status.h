@@ -39,9 +39,8 @@ struct thread_status {
 	uint64_t data_kib; /* private and writable */
 	uint32_t threads;
 	uint64_t voluntary_switches; /* how often the thread gave up its CPU to wait */
-	uint32_t ns_depth; /* number of its nested PID namespaces, from that of /proc; 0: not known
-			    */
-	uint32_t ns_tid;   /* its thread ID in the innermost one */
+	uint32_t ns_depth;	     /* nested PID namespaces, from that of /proc; 0: not known */
+	uint32_t ns_tid;	     /* its thread ID in the innermost one */
 };
 
 /* Parses one line of the file. A line with other facts changes nothing. */

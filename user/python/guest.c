@@ -65,8 +65,7 @@ int python_memfd_serve(const void *nothing, const struct broker_order *order)
 	return fd;
 }
 
-/* Maps a file only if that stays safe whatever the process does: it can be neither cut nor grown.
- */
+/* Maps a file only if the process can neither shrink nor grow it, so that access stays safe. */
 static int map_page(int fd, struct fbt_python_page **page)
 {
 	int seals = fcntl(fd, F_GET_SEALS);
@@ -98,6 +97,19 @@ static uint64_t lease_of(const struct fbt_python_page *page)
 }
 
 /*
+ * Whether functions are armed. After a tool was killed, they are so until the library has the GIL:
+ * a new lease before that would keep them armed.
+ */
+static bool is_armed(const struct fbt_python_page *page)
+{
+	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
+		if (load(&page->slots[i].found) == FBT_PYTHON_ARMED)
+			return true;
+	}
+	return false;
+}
+
+/*
  * Becomes the tool that gives the orders. A child that was forked without the library's knowledge
  * has its parent's file, which is for another process.
  */
@@ -114,7 +126,8 @@ static int take_page(struct fbt_python_page *page, uint32_t pid, int64_t ahead_n
 	if (page->pid != pid)
 		return -ENOENT;
 	*holder = before;
-	if (before && (int64_t)clock_ns(CLOCK_MONOTONIC) + ahead_ns < (int64_t)lease_of(page))
+	if (before && ((int64_t)clock_ns(CLOCK_MONOTONIC) + ahead_ns < (int64_t)lease_of(page) ||
+		       is_armed(page)))
 		return -EBUSY;
 	if (!__atomic_compare_exchange_n(&page->tool, &before, (uint32_t)getpid(), false,
 					 __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE)) {
@@ -229,9 +242,9 @@ int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *ho
 		return -ENOMEM;
 	guest->clock_ahead_ns = time_namespace_offset(tgid);
 	err = search(tgid, guest, holder);
-	if (err) {
+	if (err || !guest->page) {
 		free(guest);
-		return err;
+		return err ? err : -ESRCH;
 	}
 	guest->number = load(&guest->page->order) >> 2;
 	/* What an earlier tool wished for is not ours. */
@@ -323,7 +336,9 @@ int python_guest__order(struct python_guest *guest, enum fbt_python_command comm
 			return -EPIPE;
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns && withdraw(guest))
 			return -ETIMEDOUT;
-		/* One that has been taken holds the GIL: a moment, unless the process is stopped.
+		/*
+		 * An order that was taken is done in a moment, with the GIL held, unless the
+		 * process is stopped.
 		 */
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns + NS_PER_S)
 			return -ETIMEDOUT;

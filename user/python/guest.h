@@ -36,7 +36,10 @@ bool python_guest_is_inherited(uint32_t tgid);
 /* Gives back the page. What is armed stays so until the lease ends: disarm it first. */
 void python_guest__free(struct python_guest *guest);
 
-/* Wishes for one slot; to be resolved next. false: a text is too long, or there is no such slot. */
+/*
+ * Writes the function that a slot is to have; resolve it next. false: a text is too long, or there
+ * is no such slot.
+ */
 bool python_guest__wish(struct python_guest *guest, unsigned int slot, const char *function,
 			const char *const *attributes, size_t attribute_count);
 
@@ -48,8 +51,7 @@ bool python_guest__wish(struct python_guest *guest, unsigned int slot, const cha
 int python_guest__order(struct python_guest *guest, enum fbt_python_command command,
 			uint64_t deadline_ns);
 
-/* Tells the library that the tool is alive. Call at least once a second while functions are armed.
- */
+/* Tells the library that the tool lives. Call at least once a second while functions are armed. */
 void python_guest__beat(struct python_guest *guest);
 
 /* A copy of a slot's answer, with all strings ended. */

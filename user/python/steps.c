@@ -322,7 +322,9 @@ void python_steps__explain(const struct python_steps *steps)
 	}
 }
 
-/* *engine: the process has the library, and is new. 0, also where there is none; or -errno. */
+/*
+ * Sets *result if the process has the library and is new, else to NULL. 0 in both cases; or -errno.
+ */
 static int open_engine(struct python_steps *steps, uint32_t tgid, bool quiet,
 		       struct engine **result)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What is worth a look first, by the time at stake: in the first lines of the report, and in JSON.
- */
+/* What is worth a look, most time at stake first: in the first lines of the report, and in JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +9,16 @@
 #include "model/syscalls.h"
 #include "report/part.h"
 
-/* Share of the step time above which a part is a finding, and calls of a category are one. */
+/*
+ * Share of the step time above which a part is a finding. Calls of a category have a limit of their
+ * own.
+ */
 #define PART_PERCENT 10
 #define CALL_PERCENT 30
-/* Shares, of the window and of the time that threads were ready to run. */
+/*
+ * Least share of waits for a CPU, both in the time that threads were ready to run and in the
+ * window.
+ */
 #define THREADS_PERCENT 10
 /* Share of the time of all steps that a cause of escalations took more than usual. */
 #define CAUSE_PERCENT 1
@@ -26,7 +31,7 @@ enum finding_kind {
 	FOUND_CAUSE,   /* of escalated steps */
 };
 
-/* On which CPUs the threads of a process may run, and how many wanted to. */
+/* How many CPUs the threads of a process may use, and how many threads wanted to run. */
 struct room {
 	double cpus; /* 0: not known */
 	bool limited;
@@ -81,7 +86,7 @@ static struct room find_room(const struct window *window, const struct process *
 	return room;
 }
 
-/* Which causes of escalations took time of a part. */
+/* The causes of escalations whose time is in a part, as bits. */
 static uint32_t causes_of(enum step_part part)
 {
 #define BIT(cause) (1u << CAUSE_##cause)
@@ -100,7 +105,7 @@ static uint32_t causes_of(enum step_part part)
 	case STEP_CALLS + FBT_MMAP:
 		return BIT(ALLOCATION_CHURN) | BIT(THREAD_CHURN);
 	case STEP_CALLS + FBT_FUTEX:
-		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN);
+		return BIT(LOCK_CONTENTION) | BIT(LATE_THREAD) | BIT(THREAD_CHURN) | BIT(GIL);
 	case STEP_CALLS + FBT_IOCTL:
 		return BIT(DRIVER_CALLS);
 	case STEP_CALLS + FBT_READ:
@@ -115,7 +120,7 @@ static uint32_t causes_of(enum step_part part)
 #undef BIT
 }
 
-/* What the escalated steps spent there above the usual: findings of their own. */
+/* What escalated steps spent in a part above the usual. That time is a finding of its own. */
 static uint64_t escalated_ns(const struct tally *tally, enum step_part part)
 {
 	uint64_t ns = 0;
@@ -131,7 +136,7 @@ static int part_percent(const struct tally_kind *kind, enum step_part part)
 {
 	if (part >= STEP_CALLS && part < STEP_CALLS + FBT_CATEGORY_COUNT)
 		return CALL_PERCENT;
-	/* A step may well sleep in its calls. */
+	/* Own code is no problem, nor is sleep that may be in calls: never a finding. */
 	if (part == STEP_OWN || (part == STEP_OFF_CPU && !tally_calls_known(kind)))
 		return 101;
 	return PART_PERCENT;
@@ -169,8 +174,9 @@ static void find_parts(const struct report *report, int function, finding_vec *f
 }
 
 /*
- * A step whose workers have no CPU waits for them, perhaps in a loop: then that is its own code. So
- * beside steps this is about threads that run none; those of the others are a part of their steps.
+ * Threads that waited for a CPU. If steps were seen, only threads that run no steps count: the
+ * waits of the others are a part of their steps. A step whose workers have no CPU waits for them,
+ * perhaps in a loop, and that wait looks like its own code.
  */
 static void find_threads(const struct report *report, const struct process *process,
 			 finding_vec *found)
@@ -257,8 +263,11 @@ static const char *room_words(const struct room *room, char text[96])
 	return text;
 }
 
-static const char *part_advice(enum step_part part)
+static const char *part_advice(const struct tally_kind *kind, enum step_part part)
 {
+	if (part == STEP_CALLS + FBT_FUTEX && kind->stalls.gil_ns > kind->parts_ns[part] / 2)
+		return "most of it waiting for the GIL: find out which threads compute in Python, "
+		       "or keep the GIL in C code (--detail all shows their calls)";
 	switch ((int)part) {
 	case STEP_FAULTS:
 	case STEP_DISK_WAIT:
@@ -295,7 +304,7 @@ static void write_part(const struct report *report, const struct report_finding 
 	report_line(report, STYLE_WARN, "! %.0f %% of the time of %s (%s) was spent %s%s%s%s: %s",
 		    finding->percent, name, FORMAT_TIME(finding->ns), is_call ? "in " : "",
 		    report_part_words(kind, finding->part), is_call ? " calls" : "",
-		    room_words(&finding->room, room), part_advice(finding->part));
+		    room_words(&finding->room, room), part_advice(kind, finding->part));
 }
 
 static void write_threads(const struct report *report, const struct report_finding *finding)

@@ -110,7 +110,7 @@ static void write_wait(const struct report *report, const struct gpu_tally_kind 
 	struct gpu_text about = mean_of(report, kind, &mean);
 
 	gpu_wait_text(&about, text);
-	/* Less is not worth a line. */
+	/* A shorter host wait is not worth a line. */
 	if (*text && mean.host_wait_ns >= about.total_ns / 100)
 		report_field(report, "  host wait", "%s (mean step)", text);
 }

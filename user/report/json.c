@@ -60,7 +60,7 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 	json_array_end(json);
 }
 
-/* Who stopped it; null if nobody did, or that is no part of the cause. */
+/* Who stopped the step; null if nobody did, or if the stop is no part of the cause. */
 static void write_stop(struct json *json, const struct fbt_stop *stop)
 {
 	if (stop->header.type != FBT_EVENT_STOP) {
@@ -439,7 +439,10 @@ static void write_slowest(struct json *json, const struct tally_kind *kind)
 	json_array_end(json);
 }
 
-/* Names of some of the functions that it leaves for; "pointers": tail calls to others. */
+/*
+ * How the function leaves: its returns, its tail calls through pointers, and names of some
+ * functions that it jumps to.
+ */
 static void write_tails(struct json *json, const struct window *window, uint32_t index)
 {
 	struct ways_out ways = window__ways_out(window, index);
@@ -500,7 +503,7 @@ static void write_sampling(struct json *json, const struct window *window, uint3
 	json_object_end(json);
 }
 
-/* Where the time went, of all steps; the shares of those of which it is not known are in own. */
+/* Where the time of all steps went. The time of steps whose parts are not known is in own. */
 static void write_parts(struct json *json, const struct tally_kind *kind)
 {
 	if (!kind->parts_known)
@@ -550,7 +553,7 @@ static void write_tail(struct json *json, const struct tally_kind *kind, const s
 	json_object_end(json);
 }
 
-/* Not if there is only one: its steps are all. */
+/* Writes nothing if there is one class only: its steps are all steps. */
 static void write_classes(struct json *json, const struct report *report,
 			  const struct tally_kind *kind)
 {
@@ -641,6 +644,7 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 	write_stats(json, "gap", kind->gap);
 	write_other_calls(json, kind);
 	write_team(json, kind);
+	report_json_stalls(json, kind);
 	write_args(json, &report->window->kinds[index], kind);
 	write_slowest(json, kind);
 	write_gpu_kind(json, report, index);
@@ -725,6 +729,7 @@ static void write_process(struct json *json, const struct window *window,
 	if (window__traces_calls(window))
 		write_table(json, window, process);
 	write_threads(json, window, &process->threads);
+	report_json_python(json, window, process);
 	json_object_end(json);
 }
 

@@ -44,7 +44,7 @@ static void write_gap(const struct report *report, const struct tally_kind *kind
 		     FORMAT_TIME(stats__max(gap)), calls);
 }
 
-/* What they did, in the mean step in which that was measured. */
+/* What the other threads did, per step in which that was measured. */
 static void describe_team(const struct tally_kind *kind, struct line *line)
 {
 	double steps = (double)kind->team_steps;
@@ -194,7 +194,9 @@ static const char *find_doubt(const struct tally_step *step)
 	return step->complete ? "" : "* incomplete";
 }
 
-/* Share of a step for which another thread had no CPU, so that the step says so. */
+/*
+ * The row of a step says that another thread had no CPU if that lasted for this share of the step.
+ */
 #define STARVED_PERCENT 10
 
 /* Below the row of a step: its cause, what it may have waited for, and whether to doubt it. */
@@ -216,7 +218,7 @@ static void write_notes(const struct report *report, const struct tally_step *st
 		fprintf(report->out, "%21s%s\n", "", find_doubt(step));
 }
 
-/* The same where calls were not traced, nor is known how long the step was on a CPU. */
+/* The same where neither calls nor the time on a CPU are known. */
 static void write_slowest_untraced(const struct report *report, const struct tally_kind *kind)
 {
 	report_line(report, STYLE_DIM, "  %-8s %9s %9s %9s %8s", "slowest", "at", "took", "usual",
@@ -233,7 +235,7 @@ static void write_slowest_untraced(const struct report *report, const struct tal
 	}
 }
 
-/* has_arg: the last column is its argument, which says more than its thread. */
+/* has_arg: the last column is the argument of the step, which says more than its thread. */
 static void write_slow(const struct report *report, const struct tally_kind *kind,
 		       const struct tally_step *step, bool has_arg)
 {
@@ -303,7 +305,7 @@ struct entry {
 	const struct process *process;
 	uint64_t ns;
 	uint64_t calls;
-	bool has_calls; /* perhaps only such that are still open */
+	bool has_calls; /* perhaps only calls that are still open */
 };
 
 static bool is_used(const struct fbt_table *row)

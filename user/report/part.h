@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Inside of report/: the parts of the report and what they share. report.h is the door. */
+/* The parts of the report, and what they share. Internal to report/; report.h is the door. */
 #ifndef FBT_REPORT_PART_H
 #define FBT_REPORT_PART_H
 
@@ -34,8 +34,8 @@ enum report_style {
 #define REMEDY_PRIORITY "nice -n-10 lets the tool read them sooner"
 
 /*
- * A line in a style; the newline is added. Prose is wrapped at spaces, as below, to the width, and
- * continued two columns further in; the heading of a table stays as it is.
+ * Writes a line in a style, and the newline. Prose is wrapped at spaces, as by report_field; the
+ * lines that continue it are indented by two more columns. The heading of a table is not wrapped.
  */
 void report_line(const struct report *report, enum report_style style, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
@@ -51,7 +51,10 @@ void report_field(const struct report *report, const char *label, const char *fo
 /* Steps of one kind: percentiles, categories, gap, other threads, arguments, slowest steps. */
 void report_kind(const struct report *report, int kind);
 
-/* A part's row. Where the parts are not known, "compute" is what is left. */
+/*
+ * The label of a part's row. STEP_OWN is "compute" where the parts are not known: it then contains
+ * them.
+ */
 const char *report_part(const struct tally_kind *kind, enum step_part part);
 
 /* The same as words of a sentence: "waiting for a CPU". */
@@ -60,7 +63,10 @@ const char *report_part_words(const struct tally_kind *kind, enum step_part part
 /* Where the time of a kind's steps went, as shares of it: "61 % own code, 29 % futex". */
 void report_shares(const struct tally_kind *kind, char *to, size_t size);
 
-/* The same as a table; what the slowest steps spent their time on, if there are such. */
+/*
+ * report_times: the same as a table. report_tail: what the slowest steps spent their time on, if
+ * they differ from the others.
+ */
 void report_times(const struct report *report, int kind);
 void report_tail(const struct report *report, const struct tally_kind *kind);
 
@@ -68,9 +74,9 @@ void report_tail(const struct report *report, const struct tally_kind *kind);
 void report_class_span(const struct step_class *class, uint64_t *from, uint64_t *to);
 
 /*
- * What is worth a look, most time at stake first, in lines: parts of the steps that should be none,
- * or are large in every step; threads that waited for a CPU; and what escalated steps waited for
- * above the usual, which is no longer in the first.
+ * Writes what is worth a look, a line each, most time at stake first: parts of the steps that
+ * should not be there, or are large in every step; threads that waited for a CPU; and what
+ * escalated steps waited for above the usual. The time of the last is not counted in the first.
  */
 void report_findings(const struct report *report);
 void report_json_findings(struct json *json, const struct report *report);
@@ -86,7 +92,16 @@ const char *report_thread_name(const struct report *report, const struct fbt_thr
 void report_gpu_headline(const struct report *report);
 void report_gpu_kind(const struct report *report, int kind);
 
-/* Reasons to doubt GPU figures; where they come from, or why there are none. */
+/* What of Python is measured in which process; in JSON, of one, and the figures of a kind. */
+void report_python(const struct report *report);
+void report_json_python(struct json *json, const struct window *window,
+			const struct process *process);
+void report_json_stalls(struct json *json, const struct tally_kind *kind);
+
+/*
+ * report_gpu_warnings: reasons to doubt GPU figures. report_gpu_about: where they come from, or why
+ * there are none.
+ */
 void report_gpu_warnings(const struct report *report);
 void report_gpu_about(const struct report *report);
 

@@ -94,10 +94,10 @@ static const char *const style_codes[] = {
 	[STYLE_DIM] = "\033[2m",
 };
 
-/* A line of prose is continued so much further in than it begins. */
+/* Additional indent of the lines that continue a line of prose. */
 #define HANGING_INDENT 2
 
-/* Prints the text, which begins at a column, and continues it at indent. */
+/* Prints text that begins at a column. The lines that continue it begin at indent. */
 static void print_wrapped(const struct report *report, const char *text, size_t column,
 			  size_t indent)
 {
@@ -120,7 +120,7 @@ void report_line(const struct report *report, enum report_style style, const cha
 	va_end(args);
 	if (report->color)
 		fputs(style_codes[style], report->out);
-	/* The spaces of a heading are those of its table. */
+	/* A heading keeps its spaces, which are those of its table. */
 	if (text && style == STYLE_DIM)
 		fputs(text, report->out);
 	else if (text)

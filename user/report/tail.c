@@ -11,10 +11,13 @@
 #define CLASSES		   (OCTAVES * CLASSES_PER_OCTAVE)
 #define STEPS_MIN	   100
 #define SLOWEST_PERCENT	   1
-/* If the classes of the slowest have more of the steps, these are a sort of step, and no tail. */
+/*
+ * If the classes of the slowest hold more of all steps than this, those steps are a kind of their
+ * own, not a tail.
+ */
 #define SLOWEST_MAX 10
 #define LONGER_MIN  1.1
-/* The steps that stand for the median: from this percent of them, by length, to that. */
+/* The steps that stand for the median: those between these percentiles of length. */
 #define MEDIAN_FROM 45
 #define MEDIAN_TO   55
 
@@ -50,7 +53,7 @@ static int octave_of(uint64_t ns)
 	return ns ? OCTAVES - 1 - __builtin_clzll(ns) : 0;
 }
 
-/* Of an octave's classes, which are all of the same width. */
+/* The index of a class in its octave. All classes of an octave have the same width. */
 static uint64_t class_of(uint64_t ns, int octave)
 {
 	uint64_t above = ns & ~(UINT64_C(1) << octave);
@@ -85,8 +88,8 @@ static const struct length_class *class_at(const struct tail *tail, int index)
 }
 
 /*
- * The mean of the steps from one rank by length up to another. Of a class that lies across a rank
- * the share on this side of it counts.
+ * The mean of the steps from one rank by length up to another. A class that lies across a rank
+ * counts with its share on this side of the rank.
  */
 static void find_mean(const struct tail *tail, uint64_t from, uint64_t to, struct tail_group *group)
 {
@@ -111,7 +114,7 @@ static void find_mean(const struct tail *tail, uint64_t from, uint64_t to, struc
 	}
 }
 
-/* The steps in the classes of so many of the slowest. */
+/* Counts all steps in the classes that hold this many of the slowest. */
 static uint64_t count_beside(const struct tail *tail, uint64_t slowest)
 {
 	uint64_t steps = 0;

@@ -348,7 +348,7 @@ static bool is_same_class(const struct step_class *left, const struct step_class
 	return left->by_argument == right->by_argument && left->bits == right->bits;
 }
 
-/* NULL: there are enough of them, and it is in none of its own. */
+/* NULL: there is no room for another class, or no memory. */
 static struct tally_class *find_class(struct tally_kind *kind, const struct step_class *class)
 {
 	struct tally_class fresh = {.class = *class};
@@ -409,6 +409,27 @@ static void add_team(struct tally_kind *kind, const struct fbt_step *record)
 	kind->team_ns = add_saturating(kind->team_ns, record->team_ns);
 	kind->team_cpu_ns = add_saturating(kind->team_cpu_ns, record->team_cpu_ns);
 	kind->team_delay_ns = add_saturating(kind->team_delay_ns, record->team_delay_ns);
+}
+
+static void add_stalls(struct tally_kind *kind, const struct step *step)
+{
+	const struct fbt_stalls *stalls = &step->stalls.record;
+	struct tally_stalls *to = &kind->stalls;
+	struct step_parts parts;
+
+	if (!step->stalls.gil_known && !step->stalls.gc_known)
+		return;
+	step_split(step, &parts);
+	to->gil_steps += step->stalls.gil_known;
+	to->gil_ns = add_saturating(to->gil_ns, step_gil_ns(step, &parts));
+	to->gil_waits += stalls->gil_waits;
+	to->gc_steps += step->stalls.gc_known;
+	to->gc_ns = add_saturating(to->gc_ns, step_gc_ns(step, &parts));
+	to->gc_count += stalls->gc_count;
+	if (stalls->gc_longest_ns <= to->gc_longest_ns)
+		return;
+	to->gc_longest_ns = stalls->gc_longest_ns;
+	to->gc_generation = stalls->gc_generation;
 }
 
 static void add_sums(struct tally_kind *kind, const struct fbt_step *record)
@@ -526,6 +547,7 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 		kind->other_ns = add_saturating(kind->other_ns, record->other_syscall_ns);
 	}
 	add_team(kind, record);
+	add_stalls(kind, step);
 	kind->polls += record->polls;
 	if (record->threads > kind->threads_max)
 		kind->threads_max = record->threads;

@@ -55,7 +55,7 @@ struct escalation_entry {
 struct escalation_tally {
 	struct cause_tally causes[CAUSE_COUNT];
 	VEC(struct escalation_entry) entries; /* a ring once it is full */
-	uint64_t listed;		      /* those that the ring has lost too */
+	uint64_t listed; /* in total, including those that the ring has dropped */
 };
 
 /* 0, or -ENOMEM: counted, but not listed. */
@@ -66,7 +66,7 @@ void escalation_tally_clear(struct escalation_tally *tally);
 /* The causes found, most expensive first; returns how many. */
 int escalation_tally_sort(const struct escalation_tally *tally, enum cause_kind order[CAUSE_COUNT]);
 
-/* The index-th oldest listed, NULL after the last. */
+/* The index-th oldest entry of the list, NULL after the last. */
 const struct escalation_entry *escalation_tally_entry(const struct escalation_tally *tally,
 						      size_t index);
 
@@ -106,7 +106,7 @@ struct gpu_tally_kind {
 	uint64_t sync_useful_ns;
 	uint64_t sync_tail_ns;
 	uint64_t sync_spin_ns;
-	uint64_t calls_known_steps; /* of which the next three are known */
+	uint64_t calls_known_steps; /* number of steps for which the next three are known */
 	uint64_t exposed_syscall_ns;
 	uint64_t overlapped_syscall_ns;
 	uint64_t cuda_internal_ns;
@@ -149,7 +149,7 @@ struct tally_step {
 	int64_t arg;	     /* the first recorded argument … */
 	bool has_arg;
 	uint64_t usual_ns;   /* what its class usually takes; 0: not known */
-	uint64_t starved_ns; /* another thread waited so long for a CPU; 0: none, or not known */
+	uint64_t starved_ns; /* how long another thread waited for a CPU; 0: none, or not known */
 	uint32_t starved_tid;
 	/* Of a step that was escalated: */
 	bool is_escalated;
@@ -169,7 +169,7 @@ struct tally_arg {
 	long double sum;
 };
 
-/* Of a kind's classes so many have a tail of their own. */
+/* Number of classes of a kind that have a tail of their own. */
 #define TALLY_CLASSES 16
 
 struct tally_class {
@@ -177,6 +177,18 @@ struct tally_class {
 	uint64_t steps;
 	uint64_t total_ns;
 	struct tail *tail;
+};
+
+/* What CPython did in the steps in which that was measured. */
+struct tally_stalls {
+	uint64_t gil_steps;
+	uint64_t gil_ns; /* of the time in futex */
+	uint64_t gil_waits;
+	uint64_t gc_steps;
+	uint64_t gc_ns; /* of own code */
+	uint64_t gc_count;
+	uint64_t gc_longest_ns;
+	uint32_t gc_generation; /* of the longest one */
 };
 
 struct tally_kind {
@@ -195,8 +207,8 @@ struct tally_kind {
 	uint64_t compute_ns;
 	uint64_t compute_max_ns;       /* in one step */
 	uint64_t parts_ns[STEP_PARTS]; /* where total_ns went: see step_split */
-	uint64_t parts_known;	       /* steps all of whose parts were measured, … */
-	uint64_t faults_untimed; /* … but for page faults that they had, which are in STEP_OWN */
+	uint64_t parts_known;	       /* steps whose parts were measured, … */
+	uint64_t faults_untimed; /* … except page faults in this many: those are in STEP_OWN */
 	uint64_t faults_timed;	 /* page faults that were timed, of all steps */
 	uint64_t stops_unknown;	 /* steps whose short stops may not have been seen */
 	struct tail *tail;	 /* of the steps whose parts are known, those that returned; … */
@@ -211,6 +223,7 @@ struct tally_kind {
 	uint64_t team_delay_ns;
 	uint32_t threads_max;
 	uint64_t polls; /* 0: its steps are no futures */
+	struct tally_stalls stalls;
 	struct tally_arg args[FBT_ARG_COUNT];
 	struct tally_step slowest[TALLY_SLOWEST]; /* slowest first; number 0: none */
 };
@@ -229,7 +242,10 @@ int tally_escalate(struct tally *tally, const struct window *window, const struc
 		   const struct escalation *escalation);
 void tally_clear(struct tally *tally);
 
-/* Where one step's calls were not traced, no figure that needs them is shown: it would be wrong. */
+/*
+ * False: the calls of at least one step were not traced. A figure that needs calls would be wrong,
+ * and is not shown.
+ */
 bool tally_calls_known(const struct tally_kind *kind);
 
 /* The kind with the most step time, or -1 if there was no step. */

@@ -58,7 +58,7 @@ static void write_steps(const struct report *report, int index, bool is_main)
 /* Other step functions in the headline. */
 #define OTHERS_SHOWN 4
 
-/* Those with the most steps need not come first: the order is that of the report. */
+/* In the order of the report: the functions with the most steps need not come first. */
 static void write_other_steps(const struct report *report, int main_kind)
 {
 	int count = 0;
@@ -176,7 +176,9 @@ static void warn_of_sampling(const struct report *report)
 	}
 }
 
-/* Share of a function's calls that were not traced, above which its figures do not speak for all.
+/*
+ * If more of a function's calls than this were not traced, its figures may not hold for all of
+ * them.
  */
 #define UNTRACED_PERCENT 1
 
@@ -192,12 +194,12 @@ static void warn_of_untraced(const struct report *report, uint32_t kind)
 		return;
 	shorten_name(name, sizeof(name), window__kind_name(report->window, kind), 32);
 	report_line(report, STYLE_WARN,
-		    "! %s calls of %s (%s) were not traced: no probe was at "
-		    "the call site",
+		    "! %s calls of %s (%s) were not traced: no probe was "
+		    "where they end",
 		    FORMAT_COUNT(missed), name, FORMAT_PERCENT(percent));
 }
 
-/* Share of the time of a step, and of the process, that tracing may take without a word. */
+/* Share of the time of a step, and of the process, that tracing may take without a warning. */
 #define COST_OF_STEP_PERCENT   10
 #define COST_OF_WINDOW_PERCENT 1
 
@@ -211,7 +213,7 @@ static void warn_of_probes(const struct report *report, uint32_t kind)
 	/* What is sampled has a line of its own. */
 	if (!seen || !seen->steps || report->window->sampling[kind].kind)
 		return;
-	/* Without a record of its own, that of all kinds. */
+	/* A kind without a record of its own has the cost of all kinds. */
 	cost_ns = probes->kind ? (double)probes->cost_ns / (double)seen->steps
 			       : (double)report->window->cost.step_ns;
 	percent = percent_of(cost_ns * (double)seen->steps, (double)seen->total_ns);
@@ -275,7 +277,7 @@ static void warn_of_processes(const struct report *report)
 		    FORMAT_COUNT(overflow), FORMAT_COUNT(WINDOW_PROCESSES_MAX));
 }
 
-/* Whether a function was called, but none of its steps may have been seen. */
+/* Whether a step function was called in a way that is not seen as a step. */
 static bool has_untraced(const struct window *window)
 {
 	for (int i = 1; i < FBT_KIND_COUNT; i++)
@@ -328,7 +330,10 @@ static void write_targets(const struct report *report)
 		report_field(report, "", "and %zu more processes", count - TARGETS_MAX);
 }
 
-/* How its steps end: "3 exits probed", "ends at 2 call sites". */
+/*
+ * How its steps end: "3 exits probed", "1 tail call to decode, followed to 3 exits", "ends at 2
+ * call sites".
+ */
 static void describe_ends(char *text, size_t size, const struct window *window, uint32_t kind)
 {
 	const struct fbt_kind *record = &window->kinds[kind].record;
@@ -340,6 +345,9 @@ static void describe_ends(char *text, size_t size, const struct window *window, 
 		snprintf(text, size, "USDT probes");
 	} else if (!ends->kind && !record->exits) {
 		snprintf(text, size, "uretprobe");
+	} else if (ends->kind && ends->exits && ends->tail_calls) {
+		snprintf(text, size, "%s, followed to %" PRIu32 " exit%s",
+			 format_ways_out(tails, &ways), ends->exits, plural(ends->exits));
 	} else if (!ends->kind || ends->exits) {
 		snprintf(text, size, "%" PRIu32 " exit%s probed",
 			 ends->kind ? ends->exits : record->exits,
@@ -382,7 +390,7 @@ static void write_function(const struct report *report, const char *label, uint3
 			     "step",
 			     FORMAT_COUNT(late_polls), plural(late_polls));
 	if (ends->unseen_steps)
-		report_field(report, "", "%s call%s not traced: no probe was at the call site",
+		report_field(report, "", "%s call%s not traced: no probe was where they end",
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
 }
 
@@ -469,7 +477,7 @@ static void write_added(const struct report *report, const struct tally_cost *co
 			     FORMAT_TIME(cost->call_ns));
 }
 
-/* Most windows have none that are timed. */
+/* In most windows no page fault is timed. */
 static void write_timed_faults(const struct report *report, const struct tally_cost *cost)
 {
 	if (cost->faults)
@@ -565,6 +573,7 @@ static void write_about(const struct report *report)
 	write_window(report);
 	write_lost(report);
 	report_gpu_about(report);
+	report_python(report);
 	write_cost(report);
 	write_notes(report);
 	for (size_t i = 0; report->files && report->files[i]; i++)
@@ -618,7 +627,7 @@ static void write_unjudged(const struct report *report, const struct classify_co
 			     FORMAT_COUNT(counts->unjudged), CLASS_KNOWN_STEPS);
 }
 
-/* Those that are in the profile and no other output. */
+/* The escalations that are in the profile and in no other output. */
 static void write_not_shown(const struct report *report, const struct classify_counts *counts)
 {
 	const struct escalation_thresholds *thresholds = classifier__thresholds(report->classifier);
@@ -660,7 +669,7 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	report_field(report, "     advice", "%s", cause_advice(kind));
 }
 
-/* Without those that cost no time: a step escalated by hand may be as fast as any. */
+/* Leaves out causes that cost no time: a step escalated by hand may be as fast as any. */
 static void write_causes(const struct report *report)
 {
 	const struct escalation_tally *tally = &report->tally->escalations;
@@ -681,7 +690,7 @@ static void write_causes(const struct report *report)
 			count - CAUSES_SHOWN);
 }
 
-/* Else it would seem that no step waited in a call. */
+/* Says what steps were not judged by: otherwise it would seem that no step waited in a call. */
 static void write_limits(const struct report *report)
 {
 	if (!window__traces_calls(report->window) && classifier__counts(report->classifier)->judged)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Where the time of steps went: in the headline, in the table of a kind, and of the slowest ones.
+/*
+ * Where the time of steps went: in the headline, in the table of a kind, and for the slowest steps.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "report/part.h"
 #include "report/tail.h"
 
-/* Parts of the extra time of the slowest steps that are named, and their least share of it. */
+/* Most parts of the extra time of the slowest steps that are named, and the least share of one. */
 #define TAIL_PARTS   3
 #define TAIL_PERCENT 5
 /* Classes of steps whose slowest ones are described. */
@@ -158,7 +159,20 @@ static void write_heading(const struct report *report, const struct tally_kind *
 			    "total");
 }
 
-/* Calls together; less than the sum of its rows only if the time does not suffice for them. */
+/* What CPython did in the part of the row above. */
+static void write_stalls(const struct report *report, const struct tally_kind *kind,
+			 enum step_part part)
+{
+	const struct tally_stalls *stalls = &kind->stalls;
+	struct fbt_sum collections = {.calls = stalls->gc_count, .max_ns = stalls->gc_longest_ns};
+
+	if (part == STEP_OWN && (stalls->gc_ns || stalls->gc_count))
+		write_row(report, kind, "of it GC", stalls->gc_ns, &collections);
+	if (part == STEP_CALLS + FBT_FUTEX && stalls->gil_ns)
+		write_row(report, kind, "of it GIL", stalls->gil_ns, NULL);
+}
+
+/* All categories of calls together. */
 static void write_all_calls(const struct report *report, const struct tally_kind *kind)
 {
 	struct fbt_sum all = {.calls = tally_calls(kind)};
@@ -179,6 +193,7 @@ void report_times(const struct report *report, int index)
 
 	write_heading(report, kind);
 	write_row(report, kind, report_part(kind, STEP_OWN), kind->parts_ns[STEP_OWN], NULL);
+	write_stalls(report, kind, STEP_OWN);
 	sort_parts(kind, order);
 	for (int i = 0; i < STEP_PARTS - 1; i++) {
 		enum step_part part = (enum step_part)order[i];
@@ -186,6 +201,7 @@ void report_times(const struct report *report, int index)
 
 		if (kind->parts_ns[part] || (sum && sum->calls))
 			write_row(report, kind, report_part(kind, part), kind->parts_ns[part], sum);
+		write_stalls(report, kind, part);
 	}
 	if (traced)
 		write_all_calls(report, kind);
@@ -220,7 +236,7 @@ static void describe_tail(const struct tally_kind *kind, const struct tail_group
 	}
 }
 
-/* Both columns, and what lies between them. */
+/* Both columns, and their difference. */
 static void write_tail_table(const struct report *report, const struct tally_kind *kind,
 			     const struct tail_group *slowest, const struct tail_group *median)
 {
@@ -275,8 +291,8 @@ static int compare_classes(const void *left, const void *right)
 }
 
 /*
- * Where steps differ by their work, the slowest of all may only be those with most of it. label is
- * that of the first line.
+ * The tails of single classes: where steps differ in work, the slowest of all may just be those
+ * with the most work. label is that of the first line.
  */
 static void write_class_tails(const struct report *report, const struct tally_kind *kind,
 			      const char *label)

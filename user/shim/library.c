@@ -33,7 +33,7 @@ static char *find_from(const char *program, const char *path)
 	return NULL;
 }
 
-/* Beside a program, as in the build folder, or where it is installed. */
+/* Finds a file beside a program, as in the build folder, or where it is installed. */
 static char *find_file(const char *program, const char *beside, const char *installed)
 {
 	char *found = find_from(program, beside);
@@ -198,8 +198,8 @@ static void print_pod(FILE *out, const struct engine_libraries *libraries)
 }
 
 /*
- * Refuses paths with characters that one of the forms above would need to quote; each quotes in its
- * own way. LD_PRELOAD ends a path at a space and at a colon.
+ * Refuses paths with characters that would have to be quoted in one of the forms above. Each form
+ * has quoting rules of its own. LD_PRELOAD ends a path at a space and at a colon.
  */
 static int check_path(const char *path, const char *refused)
 {

@@ -57,7 +57,7 @@ static bool knows(const struct mapped_files *files, uint64_t inode)
 	return false;
 }
 
-/* For maps_search. true, when the array is full, ends the search. */
+/* Callback of maps_search. Returns true, which ends the search, when the array is full. */
 static bool collect(const struct mapping *mapping, const void *ctx)
 {
 	struct mapped_files *files = *(struct mapped_files *const *)ctx;
@@ -120,8 +120,8 @@ static int check_header(int fd, struct gpu_memfd *found)
 }
 
 /*
- * Finds who holds the lock. -EBUSY: another tracer, found->holder if it is known. -ENOENT: tgid
- * itself, which is a tracer that has mapped its target's ring; or we do.
+ * Finds who holds the lock. -EBUSY: another tracer, found->holder if it is known. -ENOENT: we do;
+ * or tgid itself does, which is then a tracer that has mapped its target's ring.
  */
 static int ask_holder(int fd, uint32_t tgid, struct gpu_memfd *found)
 {
@@ -361,7 +361,7 @@ static void set_armed(struct gpu_ring *ring)
 
 void gpu_ring__arm(struct gpu_ring *ring)
 {
-	/* A tracer that was killed leaves it odd, so add 2 to change it. */
+	/* A tracer that was killed leaves armed odd, so add 2 to change it. */
 	ring->armed += ring->armed % 2 ? 2 : 1;
 	ring->asked = true;
 	ring->head = __atomic_load_n(&ring->shared->head, __ATOMIC_ACQUIRE);

@@ -16,6 +16,10 @@
 /* Most data that may hold a GOT, and most entries of a PLT. */
 #define GOT_BYTES_MAX (32u << 20)
 #define PLT_SLOTS_MAX (1u << 16)
+/* Jumps of one file that are looked at, and searches for calls of functions that are found by them.
+ */
+#define JUMPS_MAX  256
+#define ROUNDS_MAX 4
 /* Calls that are verified, per function, relative to the callers that it may have. */
 #define CANDIDATES_FACTOR 2
 
@@ -32,6 +36,7 @@ struct subject {
 	uint64_t entry; /* in the process's memory; 0: its file is not mapped */
 	size_t found;	/* candidates */
 	bool left_out;
+	bool direct; /* with the callers of thunks it has too many */
 };
 
 struct hunt {
@@ -40,11 +45,13 @@ struct hunt {
 	int memory;	 /* of the process; -1: it cannot be read */
 	struct subject *subjects;
 	size_t count;
-	size_t crowds; /* subjects that are left out */
+	lead_vec thunks; /* by their entries in memory, not sorted */
+	size_t crowds;	 /* subjects that are left out */
 	const struct callers_limits *limits;
 	uint64_t start_ns; /* CPU time */
 	uint64_t bytes;	   /* of code that were read */
 	caller_vec *callers;
+	size_t first; /* of callers that is of this search */
 	mapping_vec maps;
 	uint8_t *part;
 	/* Of the file that is looked at: */
@@ -54,6 +61,7 @@ struct hunt {
 	lead_vec slots;
 	lead_vec calls; /* what a call may lead to */
 	lead_vec candidates;
+	lead_vec jumps; /* that lead to a function, by their own addresses */
 };
 
 static int compare_leads(const void *left, const void *right)
@@ -91,12 +99,24 @@ static const struct lead *find_lead(const lead_vec *leads, uint64_t address)
 }
 
 /* The function whose entry is at an address in memory; count: none. */
-static size_t find_entry(const struct hunt *hunt, uint64_t address)
+static size_t find_subject(const struct hunt *hunt, uint64_t address)
 {
 	size_t i = 0;
 
 	while (i < hunt->count && (!address || hunt->subjects[i].entry != address))
 		i++;
+	return i;
+}
+
+/* The same, or the function that the one with this entry only jumps to. */
+static size_t find_entry(const struct hunt *hunt, uint64_t address)
+{
+	size_t i = find_subject(hunt, address);
+
+	vec_for_each (thunk, &hunt->thunks) {
+		if (i == hunt->count && thunk->address == address)
+			i = thunk->function;
+	}
 	return i;
 }
 
@@ -341,6 +361,42 @@ static int scan_indirect(struct hunt *hunt, uint64_t address, const uint8_t *dat
 	return err;
 }
 
+/* e9, and the distance: a jump. */
+static int scan_jumps(struct hunt *hunt, uint64_t address, const uint8_t *data, size_t size)
+{
+	const uint8_t *at = data, *end = data + size;
+	int err = 0;
+
+	while (!err && end - at >= 5 && (at = memchr(at, 0xe9, (size_t)(end - at - 4)))) {
+		uint64_t from = address + (uint64_t)(at - data);
+		const struct lead *lead =
+			find_lead(&hunt->calls, from + 5 + (uint64_t)(int64_t)displacement(at + 1));
+
+		if (lead && hunt->jumps.count < JUMPS_MAX)
+			err = add_lead(&hunt->jumps, from, lead->function);
+		at++;
+	}
+	return err;
+}
+
+/* eb, and a distance of one byte: a jump from nearby. */
+static int scan_around(struct hunt *hunt, const struct lead *lead)
+{
+	uint64_t first = lead->address - 129;
+	uint8_t code[129 + 127];
+	int err = 0;
+
+	if (lead->address < 129 || elf_file__read(hunt->image->elf, first, code, sizeof(code)))
+		return 0;
+	for (size_t at = 0; at + 2 <= sizeof(code) && !err; at++) {
+		if (code[at] == 0xeb &&
+		    first + at + 2 + (uint64_t)(int64_t)(int8_t)code[at + 1] == lead->address &&
+		    hunt->jumps.count < JUMPS_MAX)
+			err = add_lead(&hunt->jumps, first + at, lead->function);
+	}
+	return err;
+}
+
 static int scan_segment(struct hunt *hunt, const Elf64_Phdr *segment)
 {
 	uint64_t at = 0;
@@ -355,6 +411,8 @@ static int scan_segment(struct hunt *hunt, const Elf64_Phdr *segment)
 		hunt->bytes += size;
 		if (hunt->calls.count)
 			err = scan_direct(hunt, address, hunt->part, size);
+		if (!err && hunt->calls.count)
+			err = scan_jumps(hunt, address, hunt->part, size);
 		if (!err && hunt->slots.count)
 			err = scan_indirect(hunt, address, hunt->part, size);
 		at += PART_BYTES;
@@ -400,16 +458,60 @@ static int take(struct hunt *hunt, const struct lead *candidate)
 	return err;
 }
 
+/* Whether every way out of a function leads to the same one. */
+static bool leads_only_to(const struct hunt *hunt, const struct exits *exits, uint32_t function)
+{
+	for (size_t i = 0; i < exits->addresses.count; i++) {
+		const struct lead *lead =
+			exits->slots.items[i] ? find_lead(&hunt->slots, exits->slots.items[i])
+					      : find_lead(&hunt->calls, exits->targets.items[i]);
+
+		if (exits->kinds.items[i] == INSN_RETURN || !lead || lead->function != function)
+			return false;
+	}
+	return exits->addresses.count > 0;
+}
+
+/*
+ * A function that does nothing but jump to the step function in the end: who calls it calls that.
+ * One that may return without it is left out, because what calls it may pass its call sites often.
+ */
+static int take_thunk(struct hunt *hunt, const struct lead *jump)
+{
+	struct image *image = hunt->image;
+	struct code_range body;
+	struct exits exits = {0};
+	uint64_t entry;
+	int err = image->fdes.table ? 0 : elf_fdes_read(&image->fdes, image->elf);
+
+	if (err || hunt->subjects[jump->function].direct ||
+	    image_extent(image, jump->address, &body))
+		return err == -ENOMEM ? err : 0;
+	entry = body.address + hunt->bias;
+	if (find_entry(hunt, entry) < hunt->count)
+		return 0;
+	err = resolve_exits(&exits, image, &body);
+	if (!err && leads_only_to(hunt, &exits, jump->function))
+		err = add_lead(&hunt->thunks, entry, jump->function);
+	exits_clear(&exits);
+	return err == -ENOMEM ? err : 0;
+}
+
 static int scan_code(struct hunt *hunt)
 {
 	Elf64_Phdr segment;
 	int err = 0;
 
 	hunt->candidates.count = 0;
+	hunt->jumps.count = 0;
 	vec_sort(&hunt->calls, compare_leads);
 	for (size_t i = 0; !err && !elf_file__loaded(hunt->image->elf, i, &segment); i++) {
 		if (segment.p_flags & PF_X)
 			err = scan_segment(hunt, &segment);
+	}
+	vec_for_each (lead, &hunt->calls) {
+		if (!err)
+			err = scan_around(hunt, lead);
 	}
 	/* Parts overlap, so one may be there twice. */
 	vec_sort(&hunt->candidates, compare_leads);
@@ -418,6 +520,28 @@ static int scan_code(struct hunt *hunt)
 			continue;
 		err = take(hunt, &hunt->candidates.items[i]);
 		err = err ? err : check_limits(hunt);
+	}
+	for (size_t i = 0; i < hunt->jumps.count && !err; i++) {
+		err = take_thunk(hunt, &hunt->jumps.items[i]);
+		err = err ? err : check_limits(hunt);
+	}
+	return err;
+}
+
+/* The addresses in the current image by which the functions are called. */
+static int add_entries(struct hunt *hunt)
+{
+	int err = 0;
+
+	for (size_t i = 0; i < hunt->count && !err; i++) {
+		if (hunt->subjects[i].entry && is_own(hunt, &hunt->subjects[i]))
+			err = add_lead(&hunt->calls, hunt->subjects[i].function->address,
+				       (uint32_t)i);
+	}
+	vec_for_each (thunk, &hunt->thunks) {
+		if (!err && thunk->address >= hunt->mapping->start &&
+		    thunk->address < hunt->mapping->end)
+			err = add_lead(&hunt->calls, thunk->address - hunt->bias, thunk->function);
 	}
 	return err;
 }
@@ -437,11 +561,7 @@ static int look_in_image(struct hunt *hunt)
 	err = err ? err : look_in_plt(hunt);
 	vec_sort(&hunt->slots, compare_leads);
 	err = err ? err : look_for_stubs(hunt);
-	for (size_t i = 0; i < hunt->count && !err; i++) {
-		if (hunt->subjects[i].entry && is_own(hunt, &hunt->subjects[i]))
-			err = add_lead(&hunt->calls, hunt->subjects[i].function->address,
-				       (uint32_t)i);
-	}
+	err = err ? err : add_entries(hunt);
 	if (!err && (hunt->slots.count || hunt->calls.count))
 		err = scan_code(hunt);
 	return err;
@@ -508,26 +628,69 @@ static int look_in_files(struct hunt *hunt, bool own)
 	return err;
 }
 
+static bool has_crowd(const struct hunt *hunt, size_t function)
+{
+	size_t count = 0;
+
+	for (size_t i = hunt->first; i < hunt->callers->count; i++)
+		count += hunt->callers->items[i].function == function;
+	return hunt->subjects[function].left_out || count > hunt->limits->each;
+}
+
+/* Gives up the thunks of functions that have too many callers by them. Whether there are any. */
+static bool drop_thunks(struct hunt *hunt)
+{
+	size_t kept = 0, before = hunt->thunks.count;
+
+	vec_for_each (thunk, &hunt->thunks) {
+		if (has_crowd(hunt, thunk->function))
+			hunt->subjects[thunk->function].direct = true;
+	}
+	vec_for_each (thunk, &hunt->thunks) {
+		if (!hunt->subjects[thunk->function].direct)
+			hunt->thunks.items[kept++] = *thunk;
+	}
+	hunt->thunks.count = kept;
+	return kept < before;
+}
+
 /* Takes functions with too many callers out of the result. */
 static void drop_crowds(struct hunt *hunt)
 {
 	caller_vec *callers = hunt->callers;
-	size_t kept = 0;
+	size_t kept = hunt->first;
 
-	for (size_t i = 0; i < hunt->count; i++) {
-		size_t count = 0;
+	for (size_t i = 0; i < hunt->count; i++)
+		hunt->subjects[i].left_out = has_crowd(hunt, i);
+	for (size_t j = hunt->first; j < callers->count; j++) {
+		struct caller *caller = &callers->items[j];
 
-		vec_for_each (caller, callers)
-			count += caller->function == i;
-		hunt->subjects[i].left_out |= count > hunt->limits->each;
-	}
-	vec_for_each (caller, callers) {
 		if (hunt->subjects[caller->function].left_out)
 			step_site_clear(&caller->site);
 		else
 			callers->items[kept++] = *caller;
 	}
 	callers->count = kept;
+}
+
+/* What the last round has found: the next one finds it again, and more. */
+static void forget(struct hunt *hunt)
+{
+	while (hunt->callers->count > hunt->first)
+		step_site_clear(&hunt->callers->items[--hunt->callers->count].site);
+	hunt->crowds = 0;
+	for (size_t i = 0; i < hunt->count; i++) {
+		hunt->subjects[i].found = 0;
+		hunt->subjects[i].left_out = false;
+	}
+}
+
+/* Rather what this round has found than half of what another one would find. */
+static bool may_repeat(const struct hunt *hunt)
+{
+	uint64_t spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - hunt->start_ns;
+
+	return spent_ns < hunt->limits->cpu_ns / 2 && hunt->bytes < hunt->limits->bytes_max / 2;
 }
 
 static int look(struct hunt *hunt)
@@ -537,8 +700,15 @@ static int look(struct hunt *hunt)
 	if (err)
 		return err;
 	locate(hunt);
-	err = look_in_files(hunt, true);
-	err = err ? err : look_in_files(hunt, false);
+	for (int round = 0; round < ROUNDS_MAX && !err; round++) {
+		size_t before = hunt->thunks.count;
+
+		forget(hunt);
+		err = look_in_files(hunt, true);
+		err = err ? err : look_in_files(hunt, false);
+		if ((!drop_thunks(hunt) && hunt->thunks.count == before) || !may_repeat(hunt))
+			break;
+	}
 	return err;
 }
 
@@ -564,6 +734,8 @@ static void tear_down(struct hunt *hunt)
 	vec_free(&hunt->slots);
 	vec_free(&hunt->calls);
 	vec_free(&hunt->candidates);
+	vec_free(&hunt->jumps);
+	vec_free(&hunt->thunks);
 	free(hunt->subjects);
 	free(hunt->part);
 }
@@ -577,6 +749,7 @@ int callers_find(caller_vec *callers, uint32_t tgid, const struct step_function 
 		.count = count,
 		.limits = limits,
 		.callers = callers,
+		.first = callers->count,
 		.start_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID),
 	};
 	int err = set_up(&hunt, functions);

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Finds the calls of step functions in the code of a process before any of them is executed: calls
- * of the entry, of a stub of the PLT that leads there, and through an entry of the GOT. Calls
- * through other pointers cannot be found this way. x86-64 only.
+ * of the entry, of a stub of the PLT that leads there, and through an entry of the GOT; and the
+ * same of functions that do nothing but jump there in the end. Calls through other pointers cannot
+ * be found this way. x86-64 only.
  */
 #ifndef FBT_STEPS_CALLERS_H
 #define FBT_STEPS_CALLERS_H
@@ -36,9 +37,10 @@ struct callers_limits {
 
 /*
  * Finds the callers of count functions in the mapped files of process tgid: first in the files of
- * the functions, then in those whose GOT has their entries. *left_out gets a bit for each of the
- * first 64 functions whose callers are not all in the result. 0; or -errno, without a message, and
- * what was found so far. The caller frees the result with callers_clear, also after an error.
+ * the functions, then in those whose GOT has their entries. Appends them. *left_out gets a bit for
+ * each of the first 64 functions whose callers are not all in the result. 0; or -errno, without a
+ * message, and what was found so far. The caller frees the result with callers_clear, also after an
+ * error.
  */
 int callers_find(caller_vec *callers, uint32_t tgid, const struct step_function *const *functions,
 		 size_t count, const struct callers_limits *limits, uint64_t *left_out);

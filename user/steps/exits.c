@@ -331,15 +331,18 @@ static bool is_own_table(const struct search *search, const struct insn *insn)
 
 static int add_exit(struct search *search, const struct insn *insn)
 {
-	int err = vec_push(&search->exits->targets, insn->kind == INSN_JUMP ? insn->target : 0);
+	struct exits *exits = search->exits;
+	uint64_t slot = insn->kind == INSN_LEAVE ? insn->target : 0;
+	int err = vec_push(&exits->targets, is_direct(insn) ? insn->target : 0);
 
+	err = err ? err : vec_push(&exits->slots, slot);
+	err = err ? err : vec_push(&exits->kinds, insn->kind);
 	/* Those whose targets are in the code are counted already. */
-	if (insn->kind != INSN_RETURN && insn->kind != INSN_JUMP &&
-	    (insn->kind != INSN_LEAVE || !insn->target)) {
-		search->exits->tail_calls++;
-		search->exits->pointers++;
+	if (insn->kind != INSN_RETURN && !is_direct(insn) && !slot) {
+		exits->tail_calls++;
+		exits->pointers++;
 	}
-	return err ? err : vec_push(&search->exits->addresses, insn->address);
+	return err ? err : vec_push(&exits->addresses, insn->address);
 }
 
 static int check_direct(struct search *search, const struct insn *insn)
@@ -347,14 +350,14 @@ static int check_direct(struct search *search, const struct insn *insn)
 	const struct part *part = find_part(search, insn->target);
 
 	if (!part) {
-		if (insn->kind == INSN_BRANCH)
+		if (insn->kind == INSN_BRANCH && !search->source->follows)
 			return refuse(search, "a conditional jump out of the function",
 				      insn->address);
 		return add_exit(search, insn);
 	}
 	if (!is_instruction(part, insn->target))
 		return refuse(search, "a jump into the middle of an instruction", insn->address);
-	if (insn->target == search->parts[0].range.address)
+	if (insn->target == search->parts[0].range.address && !search->source->follows)
 		return refuse(search, "a jump back to the function's first instruction",
 			      insn->address);
 	return 0;
@@ -572,5 +575,7 @@ void exits_clear(struct exits *exits)
 {
 	vec_free(&exits->addresses);
 	vec_free(&exits->targets);
+	vec_free(&exits->slots);
+	vec_free(&exits->kinds);
 	vec_free(&exits->tails);
 }

@@ -36,6 +36,11 @@ struct exits_source {
 	/* Kind and extent of the code at address. Does not set *range for REGION_UNKNOWN. */
 	enum region_kind (*region)(void *ctx, uint64_t address, struct code_range *range);
 	void *ctx;
+	/*
+	 * The jumps out of the function are followed, and its entry is not probed: it may leave by
+	 * conditional jumps too, and jump back to its first instruction.
+	 */
+	bool follows;
 };
 
 /* Where a function jumps to when it leaves. */
@@ -48,12 +53,12 @@ struct exit_tail {
 
 struct exits {
 	struct straight begin; /* where to probe the entry; set even with -ENOTSUP */
-	bool may_repeat; /* it may jump to its own entry, so that this is hit again; set as begin is
-			  */
+	bool may_repeat; /* it may jump to its own entry and hit begin again; set like begin */
 	bool never_ends; /* with -ENOTSUP: no instruction leaves the function */
 	/*
-	 * Instructions that return or leave for another function, and those of the latter that do
-	 * so through a register or memory: of that, with -ENOTSUP, what is certain.
+	 * Number of instructions that return; that leave for another function; and those of the
+	 * latter that do so through a register or memory. With -ENOTSUP only those that are
+	 * certain.
 	 */
 	unsigned int returns;
 	unsigned int tail_calls;
@@ -61,8 +66,10 @@ struct exits {
 	VEC(struct exit_tail) tails; /* each once, at most EXITS_TAILS_MAX */
 	VEC(uint64_t) addresses;
 	VEC(uint64_t) targets; /* parallel to addresses: target of a direct jump, else 0 */
-	bool keeps_frame;      /* arm64: it stores a frame record, which x29 points to */
-	char reason[160];      /* with -ENOTSUP: why there is no safe exit */
+	VEC(uint64_t) slots; /* parallel too: the entry of the GOT that it jumps through, else 0 */
+	VEC(uint8_t) kinds;  /* parallel too: enum insn_kind */
+	bool keeps_frame;    /* arm64: it stores a frame record, which x29 points to */
+	char reason[160];    /* with -ENOTSUP: why there is no safe exit */
 };
 
 /*

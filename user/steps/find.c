@@ -173,7 +173,7 @@ static bool matches_many(const struct search *search, const struct step_spec *sp
 	return count > TARGET_FUNCTIONS_MAX;
 }
 
-/* An IFUNC is its implementation that the process uses, under its own name. */
+/* Takes the implementation of an IFUNC that the process uses, under the name of the IFUNC. */
 static int take_ifunc(struct search *search, const struct elf_symbol *ifunc,
 		      const struct step_spec *spec)
 {
@@ -199,7 +199,7 @@ static int take_ifunc(struct search *search, const struct elf_symbol *ifunc,
 	return -EINVAL;
 }
 
-/* Only if no function has the name: what is called so is that. */
+/* Adds IFUNCs only if no ordinary function has the name. */
 static int scan_ifuncs(struct search *search, const struct step_spec *spec, size_t before)
 {
 	int err = 0;

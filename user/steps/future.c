@@ -10,9 +10,9 @@
 #include "steps/insn.h"
 
 /*
- * Follows the code from the function's entry for a state that is given. Whether a jump table or a
- * series of comparisons leads on from there, each state has one way, on which all that is read is
- * the state, the stack, and constants.
+ * Follows the code from the function's entry in a given state. From the byte on, each state has one
+ * way through the code, by a jump table or a series of comparisons. On that way only the state, the
+ * stack and constants are read.
  */
 
 #define REGISTERS 16
@@ -31,12 +31,12 @@ enum value_kind {
 
 struct value {
 	enum value_kind kind;
-	uint8_t bytes; /* of it that are known */
+	uint8_t bytes; /* number of low bytes that are known */
 	uint8_t argument;
 	uint64_t number;
 };
 
-/* What a way ends with: it depends on something else, or leaves the function. */
+/* How a way ends: where it depends on something else, or leaves the function. */
 struct way {
 	bool found;    /* the state was read, and … */
 	bool compared; /* … looked at */
@@ -592,7 +592,10 @@ static int find_mark(const struct exits_source *source, const struct code_range 
 	return err;
 }
 
-/* A way that a future which has returned must not go: it leads to a panic, at once. */
+/*
+ * A function polls a future if its way in the state "returned" leads to a panic at once, and its
+ * way in the state "not begun" does not.
+ */
 static int examine(struct future *future, const struct decoder *decoder,
 		   const struct exits_source *source, const struct code_range *body)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * IFUNCs: functions of which the dynamic linker has the program choose an implementation. Which one
- * that is only the process knows: from the slots of the GOT that were bound to it.
+ * IFUNCs: functions for which the program chooses an implementation, when the dynamic linker asks.
+ * Which one is known only from the process: its slots of the GOT are bound to it.
  */
 #ifndef FBT_STEPS_IFUNC_H
 #define FBT_STEPS_IFUNC_H

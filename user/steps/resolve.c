@@ -14,6 +14,9 @@
 #include "steps/tails.h"
 
 #define PIECES_MAX 16
+/* Most functions, and their code, that are looked at to see whether a jump comes back. */
+#define AROUND_MAX	 16
+#define AROUND_BYTES_MAX (64u << 10)
 
 /* The function to resolve. */
 struct subject {
@@ -231,6 +234,74 @@ static int find_places(struct step_function *function, const struct image *image
 	return err ? err : fill_exits(function, image, exits);
 }
 
+int resolve_exits(struct exits *exits, const struct image *image, const struct code_range *body)
+{
+	struct subject subject = {.image = image};
+	struct exits_source source = {
+		.arch = elf_file__arch(image->elf),
+		.follows = true,
+		.read = read_code,
+		.region = find_region,
+		.ctx = &subject,
+	};
+	struct code_range ranges[PIECES_MAX];
+
+	find_names(&subject, body->address);
+	return exits_find(exits, &source, ranges, gather_ranges(&subject, body, ranges));
+}
+
+/* The code of functions of one file that lead to each other by direct jumps. */
+struct around {
+	uint64_t entry; /* of the step function */
+	bool comes_back;
+	uint64_t seen[AROUND_MAX];
+	size_t count;
+};
+
+static void look_on(struct around *around, uint64_t address)
+{
+	around->comes_back |= address == around->entry;
+	for (size_t i = 0; i < around->count; i++)
+		if (around->seen[i] == address)
+			return;
+	if (around->count < AROUND_MAX)
+		around->seen[around->count++] = address;
+}
+
+/*
+ * Whether what it jumps to jumps back to its entry, which is hit again then in the same call. If it
+ * cannot be told, it does not.
+ */
+static int find_repeat(struct step_function *function, const struct image *image,
+		       const struct exits *exits)
+{
+	struct around around = {.entry = function->address};
+	uint64_t bytes = 0;
+	int err = 0;
+
+	vec_for_each (tail, &exits->tails) {
+		if (!tail->is_slot)
+			look_on(&around, tail->address);
+	}
+	for (size_t i = 0; i < around.count && !around.comes_back && err != -ENOMEM; i++) {
+		struct code_range body;
+		struct exits other;
+
+		if (image_extent(image, around.seen[i], &body) || body.address != around.seen[i] ||
+		    body.size > AROUND_BYTES_MAX - bytes)
+			continue;
+		bytes += body.size;
+		err = resolve_exits(&other, image, &body);
+		vec_for_each (target, &other.targets) {
+			if (*target && !err)
+				look_on(&around, *target);
+		}
+		exits_clear(&other);
+	}
+	function->may_repeat |= around.comes_back;
+	return err == -ENOMEM ? err : 0;
+}
+
 static int find_future(struct step_function *function, const struct image *image,
 		       struct subject *subject, const struct code_range *body)
 {
@@ -272,6 +343,8 @@ static int find_offsets(struct step_function *function, const struct image *imag
 		err = find_future(function, image, &subject, body);
 	if (!err)
 		err = fill_begin(function, image, &exits);
+	if (!err && function->has_sites && !function->exit_offsets.count)
+		err = find_repeat(function, image, &exits);
 	if (err == -ENOTSUP)
 		snprintf(reason, RESOLVE_REASON_BYTES, "%s%s%.80s", exits.reason,
 			 function->tails[0] ? "; it goes on in " : "",

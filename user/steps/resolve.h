@@ -35,11 +35,11 @@ struct step_function {
 	VEC(uint64_t) exit_targets;
 	bool keeps_frame; /* arm64: it stores a record of the caller's x29, x30; x29 points to it */
 	/*
-	 * Its steps can be ended where it returns to: at its call sites, which are known when it is
-	 * called. x86-64 only. Without exit_offsets there is no other way.
+	 * Its steps can be ended at its call sites, where it returns to. They become known when it
+	 * is called. x86-64 only. Without exit_offsets there is no other way.
 	 */
 	bool has_sites;
-	bool may_repeat; /* see struct exits */
+	bool may_repeat; /* see struct exits; also by way of functions that it jumps to */
 	/* Return instructions, and those by which it leaves for another function (struct exits). */
 	unsigned int returns;
 	unsigned int tail_calls;
@@ -49,7 +49,9 @@ struct step_function {
 	struct future future;	 /* FUTURE_KNOWN: a step is all polls of one future */
 	bool uretprobe;
 	bool builtin;
-	/* Known by a text only, and not measured: it may be no step (user/trace/text_check.h). */
+	/*
+	 * Found by a text only, and not measured yet: it may be no step (user/trace/text_check.h).
+	 */
 	bool unverified;
 	bool usdt;		/* usdt_begins and exit_offsets are USDT locations */
 	bool is_python;		/* begin_offset and exit_offsets are markers (fbt_python.h) */
@@ -73,7 +75,7 @@ void step_functions_free(function_vec *functions);	 /* all of them; empties the 
  */
 const char *step_function_alone(const struct step_function *function);
 
-/* How it leaves, for format_ways_out(). Names are borrowed. */
+/* How it returns or jumps to other functions, for format_ways_out(). Names are borrowed. */
 struct ways_out step_function_ways_out(const struct step_function *function);
 
 /* Sets path, fd, device and inode to those of image. 0 or -errno. */
@@ -92,5 +94,11 @@ void step_function_add_arg(struct step_function *function, const struct step_arg
 int resolve_function(struct step_function **function, const struct image *image,
 		     const struct elf_symbol *symbol, uint64_t address, bool uretprobe,
 		     char reason[RESOLVE_REASON_BYTES]);
+
+/*
+ * Finds the exits of the function whose code is body in image, to follow its jumps (exits_source).
+ * Returns as exits_find().
+ */
+int resolve_exits(struct exits *exits, const struct image *image, const struct code_range *body);
 
 #endif

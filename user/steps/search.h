@@ -64,8 +64,7 @@ struct search {
 /* Whether a function of the current image is in the result already. */
 bool search_is_known(const struct search *search, uint64_t address);
 
-/* The result takes the function, which is freed after an error. spec NULL: of the built-in table.
- */
+/* Adds a function to the result; frees it on an error. spec NULL: from the built-in table. */
 int search_add_function(struct search *search, struct step_function *function,
 			const struct step_spec *spec);
 

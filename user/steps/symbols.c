@@ -221,6 +221,29 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 	return 0;
 }
 
+int elf_object_find(struct elf_file *file, const char *name, struct elf_symbol *object)
+{
+	struct elf_section table, strings;
+	const Elf64_Sym *symbol;
+	int err = elf_file__section_of_type(file, SHT_DYNSYM, &table);
+
+	if (!err)
+		err = elf_file__section_at(file, table.header.sh_link, &strings);
+	if (err)
+		return err;
+	for (size_t at = 0; at + sizeof(*symbol) <= table.size; at += sizeof(*symbol)) {
+		const char *own;
+
+		symbol = (const Elf64_Sym *)(table.data + at);
+		own = is_defined(symbol, STT_OBJECT) ? find_name(&strings, symbol->st_name) : NULL;
+		if (!own || strcmp(own, name) != 0)
+			continue;
+		*object = (struct elf_symbol){own, symbol->st_value, symbol->st_size};
+		return 0;
+	}
+	return -ENOENT;
+}
+
 void elf_symbols_clear(struct elf_symbols *symbols)
 {
 	free(symbols->items);
@@ -268,6 +291,7 @@ struct note {
 	uint64_t semaphore;
 	const char *provider;
 	const char *name;
+	const char *arguments; /* "" if there are none */
 };
 
 static int parse_note(struct note *note, const uint8_t *data, size_t size)
@@ -289,7 +313,24 @@ static int parse_note(struct note *note, const uint8_t *data, size_t size)
 		return -EBADMSG;
 	note->name = end + 1;
 	size -= note->name - note->provider;
-	return memchr(note->name, 0, size) ? 0 : -EBADMSG;
+	end = memchr(note->name, 0, size);
+	if (!end)
+		return -EBADMSG;
+	note->arguments = end + 1;
+	size -= note->arguments - note->name;
+	if (!memchr(note->arguments, 0, size))
+		note->arguments = "";
+	return 0;
+}
+
+static void keep_arguments(struct usdt_probe *probe, const char *arguments)
+{
+	size_t size = strlen(arguments) + 1;
+
+	if (!probe->offsets.count && size <= sizeof(probe->arguments))
+		memcpy(probe->arguments, arguments, size);
+	else if (strcmp(probe->arguments, arguments) != 0)
+		probe->arguments[0] = '\0';
 }
 
 static int add_note(struct elf_file *file, const struct note *note, uint64_t shift,
@@ -299,6 +340,7 @@ static int add_note(struct elf_file *file, const struct note *note, uint64_t shi
 
 	if (elf_file__offset(file, note->location + shift, true, &offset))
 		return -EBADMSG;
+	keep_arguments(probe, note->arguments);
 	if (!probe->offsets.count)
 		probe->address = note->location + shift;
 	if (note->semaphore && !probe->semaphore &&

@@ -41,11 +41,22 @@ const struct elf_symbol *elf_symbols_around(const struct elf_symbols *symbols, u
 /* The last symbol at or before that address, or NULL. */
 const struct elf_symbol *elf_symbols_before(const struct elf_symbols *symbols, uint64_t address);
 
+/*
+ * A variable (STT_OBJECT) that the file exports, by its name in .dynsym. 0, -ENOENT, or -EBADMSG,
+ * -EFBIG or -ENOMEM for a table that cannot be read. Without a message.
+ */
+int elf_object_find(struct elf_file *file, const char *name, struct elf_symbol *object);
+
+/* Longest text of the arguments of a USDT probe that is kept. */
+#define USDT_ARGUMENTS_MAX 128
+
 /* A USDT probe. */
 struct usdt_probe {
 	VEC(uint64_t) offsets; /* file offsets, one for each place that it was inlined into */
 	uint64_t address;      /* of the first place */
 	uint64_t semaphore;    /* file offset, 0 if there is none */
+	/* As the file has them; "" if its places do not agree, or the text is too long. */
+	char arguments[USDT_ARGUMENTS_MAX];
 };
 
 /*

@@ -78,8 +78,7 @@ static char *name_slot(const struct image *image, uint64_t slot)
 	return NULL;
 }
 
-/* The slot that the stub at address jumps through; 0: it is none. */
-static uint64_t find_slot(const struct image *image, uint64_t address)
+uint64_t tail_slot(const struct image *image, uint64_t address)
 {
 	uint64_t available = elf_file__available(image->elf, address), slot = 0, bad;
 	uint8_t code[16];
@@ -105,6 +104,6 @@ char *tail_name(const struct image *image, const struct exit_tail *tail)
 		return name_slot(image, tail->address);
 	if (elf_symbols_at(&image->symbols, tail->address))
 		return name_function(image, tail->address);
-	slot = find_slot(image, tail->address);
+	slot = tail_slot(image, tail->address);
 	return slot ? name_slot(image, slot) : name_function(image, tail->address);
 }

@@ -13,4 +13,7 @@
  */
 char *tail_name(const struct image *image, const struct exit_tail *tail);
 
+/* The entry of the GOT that the stub at address jumps through; 0: it is no stub. */
+uint64_t tail_slot(const struct image *image, uint64_t address);
+
 #endif

@@ -16,8 +16,8 @@
 #define TARGET_SEARCH_NS_MAX (30 * NS_PER_S)
 
 /*
- * A function whose calls are shorter is no step. The upper limit of those that are measured for a
- * second is that second, as their begin and their end are seen.
+ * A function whose calls are shorter than this is no step. There is no upper limit but the second
+ * of a measurement: a call is measured only if it begins and ends in it.
  */
 #define STEP_NS_MIN 50000
 
@@ -30,7 +30,10 @@ struct function_rate {
 	uint64_t mean_ns; /* 0: not known */
 	double calls_per_s;
 	bool too_often; /* it is called so often that probing it would slow the process down */
-	/* On a thread that is busy, its calls take a good part of what the busiest one does. */
+	/*
+	 * It runs on a busy thread, and its calls take a good part of the CPU time of the busiest
+	 * one.
+	 */
 	bool is_busy;
 };
 
@@ -47,7 +50,10 @@ struct target_options {
 	const char *const *symbol_files; /* --symbols, matched by build-id */
 	size_t symbol_file_count;
 	bool uretprobe;
-	/* Tells functions apart that one text is in; NULL: they cannot be measured. */
+	/*
+	 * Measures the functions that a text is in, to tell which one is the step; NULL: not
+	 * possible.
+	 */
 	function_measure_fn measure;
 	enum target_tells tells;
 	uint64_t deadline_ns; /* CLOCK_MONOTONIC, set by target_find(); 0: none */

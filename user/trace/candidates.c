@@ -13,10 +13,12 @@
 #define WATCH_NS (2 * NS_PER_S)
 #define CHECK_US 20000
 
-/* Of the time that the busiest candidate took. */
+/* A candidate is plausible if it took at least this part of the time of the busiest one. */
 #define PLAUSIBLE_PART 20
 
-/* Of the CPU time of the busiest thread. A step's thread may wait for a GPU for most of its time.
+/*
+ * A thread with less than this part of the busiest thread's CPU time is idle. The limit is low
+ * because a step's thread may wait for a GPU most of the time.
  */
 #define IDLE_PART 20
 

@@ -44,6 +44,28 @@ static void add_row(struct fbt_sum *sum, const struct process_sums *now,
 		sum->max_ns = now->rows[nr].max_ns;
 }
 
+/* A wait counts up to the boundary, and never more than the calls of futex together. */
+static void send_stalls(const struct fbt_step *step, const struct process_sums *now,
+			const struct process_sums *before, const struct record_output *output)
+{
+	const struct fbt_slot_stalls *to = &now->stalls, *from = &before->stalls;
+	struct fbt_stalls stalls = {
+		.tgid = step->tgid,
+		.tid = step->tid,
+		.start_ns = step->start_ns,
+		.gil_ns =
+			min_u64(sub_saturating(to->gil_ns, from->gil_ns), step->sums[FBT_FUTEX].ns),
+		.gc_ns = sub_saturating(to->gc_ns, from->gc_ns),
+		.gc_longest_ns = now->gc_longest >> FBT_GC_SHIFT,
+		.gil_waits = (uint32_t)sub_saturating(to->gil_waits, from->gil_waits),
+		.gc_count = (uint32_t)sub_saturating(to->gc_count, from->gc_count),
+		.gc_generation = now->gc_longest & ((1u << FBT_GC_SHIFT) - 1),
+	};
+
+	if (stalls.gil_ns || stalls.gc_ns || stalls.gc_count)
+		record_send(output, &stalls, sizeof(stalls), FBT_EVENT_STALLS);
+}
+
 static void send_step(const struct traced *traced, const struct process_sums *now, uint64_t now_ns,
 		      bool truncated, const struct record_output *output)
 {
@@ -67,6 +89,7 @@ static void send_step(const struct traced *traced, const struct process_sums *no
 	/* A call and its thread are cut off at slightly different times. */
 	if (step.thread_ns < syscall_ns)
 		step.thread_ns = syscall_ns;
+	send_stalls(&step, now, before, output);
 	record_send(output, &step, sizeof(step), FBT_EVENT_STEP);
 }
 
@@ -80,6 +103,7 @@ int interval_send(struct traced_set *set, struct traced *traced, uint64_t now_ns
 	traced_set__sum(set, traced, now_ns, now);
 	if (traced->previous)
 		send_step(traced, now, now_ns, truncated, output);
+	traced->ended.gc_longest = 0;
 	free(traced->previous);
 	traced->previous = now;
 	traced->previous_ns = now_ns;
@@ -161,6 +185,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		return;
 	}
 	step_sites__forget(session->live.sites, target->tgid);
+	steps_found__forget_interpreter(session->live.found, target->tgid);
 	/* A link for one process is bound to its first thread, which is gone. */
 	if (target->header.flags & FBT_TARGET_NEW_LEADER)
 		steps_found__detach(traced, true);
@@ -374,6 +399,9 @@ int session__start(struct session *session, const char *tag)
 	err = err ? err : send_window(session, tag);
 	err = err ? err : steps_found__describe(session->live.found);
 	err = err ? err : selection_take(&session->live);
+	/* What of Python is measured is sent before the first step is. */
+	if (!err)
+		steps_found__beat(session->live.found, clock_ns(CLOCK_MONOTONIC));
 	err = err ? err : take_gpu(session);
 	/* Sent now, when the exports of all processes are open. */
 	if (!err && session->live.options->escalate_now)

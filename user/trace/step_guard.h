@@ -42,8 +42,8 @@ void step_guard__look(struct step_guard *guard, uint64_t kinds, uint64_t time_ns
 		      const struct fbt_cost *probes);
 
 /*
- * From now on threads are charged the cost of its probes for each step, of which they may spend the
- * share of their time.
+ * From now on threads are charged for each step what its probes cost. They may spend the share of
+ * their time on that.
  */
 void step_guard__charge(const struct step_guard *guard, const struct fbt_cost *probes);
 
@@ -51,8 +51,8 @@ void step_guard__charge(const struct step_guard *guard, const struct fbt_cost *p
 uint64_t step_guard__spent(const struct step_guard *guard, uint32_t cpu, uint64_t kinds);
 
 /*
- * The same for the CPU where that is most, with the excess in all threads. beside: kinds whose cost
- * on that CPU is returned as beside_ns.
+ * step_guard__spent for the CPU on which kinds have spent most, with the excess of all threads.
+ * beside: kinds whose cost on that CPU is returned as beside_ns.
  */
 struct rate_cost step_guard__worst(const struct step_guard *guard, uint64_t kinds, uint64_t beside);
 

@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,16 +14,10 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "steps/callers.h"
+#include "trace/site_counts.h"
+#include "trace/step_follow.h"
 #include "trace/steps_found.h"
 
-#define LOOK_NS NS_PER_S
-/* With fewer steps in a look, the probes on the exits cost nothing worth the change. */
-#define STEPS_MIN 100
-/* Others that pass a site, in a look and in a turn. Fewer cost nothing. */
-#define STRANGERS_MIN	   1000
-#define STRANGERS_MIN_TURN 100
-/* More than a tenth of the steps: they cost more than the exits. */
-#define STRANGERS_PART 10
 /* Sites of one kind in a process. A function that is called from everywhere is no step. */
 #define SITES_MAX 64
 /*
@@ -31,6 +26,9 @@
  */
 #define CALLERS_MAX	 48
 #define CALLERS_MAX_PERF 8
+/* How long it is watched, after they were probed, whether others call what a function jumps to. */
+#define WATCH_TRIES 5
+#define WATCH_US    1000
 
 struct known_site {
 	struct fbt_site_key key;
@@ -48,16 +46,14 @@ enum mode {
 	MODE_EXITS,
 };
 
-/* Hits of sites. */
-struct passed {
-	uint64_t steps;
-	uint64_t strangers;
-};
-
 struct kind_row {
 	enum mode mode;
 	bool begun;
 	bool told;	      /* that a site cannot be probed */
+	bool was_off;	      /* at the last turn: the rate guard had switched its probes off */
+	bool tried;	      /* to follow its jumps: they are followed, or cannot be */
+	bool followed;	      /* its steps end at exits of what it jumps to */
+	char *why_not;	      /* they are not followed; NULL: no reason is known */
 	struct passed look;   /* the kernel side's counters at the last look */
 	struct passed turn;   /* and at the last turn */
 	uint32_t refused;     /* sites that cannot be probed */
@@ -73,16 +69,24 @@ struct step_sites {
 	VEC(struct fbt_site_key) refused;
 	struct kind_row kinds[FBT_KIND_COUNT];
 	uint64_t looked_ns;
+	uint64_t turned_ns;
 	caller_vec callers; /* those that were found in code; function is the kind */
 	uint64_t searched;  /* kinds whose callers were looked for */
+	struct step_follow *follow;
 };
 
 struct step_sites *step_sites__new(const struct live *live)
 {
 	struct step_sites *sites = calloc(1, sizeof(*sites));
 
-	if (sites)
-		sites->live = live;
+	if (!sites)
+		return NULL;
+	sites->live = live;
+	sites->follow = step_follow__new(live);
+	if (!sites->follow) {
+		free(sites);
+		return NULL;
+	}
 	return sites;
 }
 
@@ -96,14 +100,31 @@ void step_sites__free(struct step_sites *sites)
 	vec_free(&sites->told);
 	vec_free(&sites->refused);
 	callers_clear(&sites->callers);
+	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++)
+		free(sites->kinds[kind].why_not);
+	step_follow__free(sites->follow);
 	free(sites);
+}
+
+/* Whether the rate guard has switched the probes of a kind off. None may be attached then. */
+static bool is_off(const struct step_sites *sites, uint32_t kind)
+{
+	return steps_found__off_kinds(sites->live->found) & kind_bit(kind);
 }
 
 void step_sites__take(struct step_sites *sites, const struct fbt_ring_site *site)
 {
 	struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
 
-	/* It will be told again. */
+	if (site->jump_kind) {
+		key.jump_kind = site->jump_kind;
+		if (site->kind < FBT_KIND_COUNT && !is_off(sites, site->kind))
+			step_follow__take(sites->follow, site);
+		else
+			loader__forget_site(sites->live->loader, &key);
+		return;
+	}
+	/* Without memory, forget the site: the kernel side then reports it again. */
 	if (vec_push(&sites->told, *site))
 		loader__forget_site(sites->live->loader, &key);
 }
@@ -190,7 +211,7 @@ static void put_out(const struct step_sites *sites, struct known_site *known)
 static uint64_t find_users(const struct step_sites *sites, const struct known_site *at,
 			   uint64_t leaving)
 {
-	uint64_t users = 0, gone = leaving;
+	uint64_t users = 0, gone = leaving | steps_found__off_kinds(sites->live->found);
 
 	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
 		if (sites->kinds[kind].mode == MODE_EXITS)
@@ -233,6 +254,12 @@ static bool has_exits(const struct step_sites *sites, uint32_t kind)
 	return steps_found__function(sites->live->found, kind)->exit_offsets.count > 0;
 }
 
+/* Whether it may have exits that end its steps: its own, or those of what it jumps to. */
+static bool has_end(const struct step_sites *sites, uint32_t kind)
+{
+	return has_exits(sites, kind) || !sites->kinds[kind].tried;
+}
+
 static void refuse(struct step_sites *sites, const struct fbt_ring_site *site)
 {
 	struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
@@ -244,7 +271,7 @@ static void refuse(struct step_sites *sites, const struct fbt_ring_site *site)
 	}
 	sites->kinds[site->kind].refused++;
 	loader__set_site(sites->live->loader, &key, FBT_SITE_REFUSED);
-	/* Without memory, nobody is told. */
+	/* Without memory, the refusal is not reported to the user. */
 	if (vec_push(&sites->refused, key))
 		log_debug("call site 0x%llx: not remembered", (unsigned long long)key.address);
 }
@@ -313,16 +340,6 @@ static uint64_t sum(const struct step_sites *sites, size_t counters, uint32_t ki
 
 #define SUM(sites, member, kind) sum(sites, offsetof(struct fbt_hits, member), kind)
 
-static void use_exits(struct step_sites *sites, uint32_t kind)
-{
-	hand_over(sites, kind_bit(kind));
-	if (steps_found__end_at_exits(sites->live->found, kind))
-		return;
-	sites->kinds[kind].mode = MODE_EXITS;
-	log_debug("%s: others pass its call sites too often: its exits are probed",
-		  steps_found__function(sites->live->found, kind)->name);
-}
-
 /* What has passed the sites of a kind since the last time. */
 static struct passed take_passed(const struct step_sites *sites, uint32_t kind,
 				 struct passed *before)
@@ -334,39 +351,128 @@ static struct passed take_passed(const struct step_sites *sites, uint32_t kind,
 	return since;
 }
 
-static bool are_too_many(const struct passed *passed, uint64_t strangers_min)
+static bool is_followed(const struct step_sites *sites, uint32_t kind)
 {
-	return passed->strangers >= strangers_min &&
-	       passed->strangers > passed->steps / STRANGERS_PART;
+	return sites->kinds[kind].followed;
 }
 
-/* Every turn, so that the rate guard does not take the strangers for calls of the function. */
-static void check_strangers(struct step_sites *sites, uint32_t kind)
+static void give_up_following(struct step_sites *sites, uint32_t kind, const char *why)
+{
+	struct kind_row *row = &sites->kinds[kind];
+
+	free(row->why_not);
+	row->why_not = *why ? strdup(why) : NULL;
+	step_follow__drop(sites->follow, kind);
+	log_debug("%s: its jumps are not followed: %s",
+		  steps_found__function(sites->live->found, kind)->name, why);
+}
+
+/* Others call what it jumps to all the time: its steps end at its call sites again. */
+static void unfollow(struct step_sites *sites, uint32_t kind)
+{
+	steps_found__end_at_sites_again(sites->live->found, kind);
+	sites->kinds[kind].mode = MODE_SITES;
+	sites->kinds[kind].followed = false;
+	give_up_following(sites, kind, "others call what it jumps to too often");
+	vec_for_each (known, &sites->known) {
+		if (known->kind == kind && !known->on && known->key.tgid)
+			(void)probe(sites, known);
+	}
+}
+
+/*
+ * Probes the returns of the functions that it jumps to. Others may call these a million times a
+ * second, which shows at once.
+ */
+static void follow(struct step_sites *sites, uint32_t kind)
+{
+	struct kind_row *row = &sites->kinds[kind];
+	int err = step_follow__attach_all(sites->follow, kind);
+
+	/* Without a process, later ones may have what it jumps to. */
+	row->tried = err != -ESRCH;
+	if (err) {
+		steps_found__drop_exits(sites->live->found, kind);
+		give_up_following(sites, kind, step_follow__reason(sites->follow, kind));
+		return;
+	}
+	hand_over(sites, kind_bit(kind));
+	if (steps_found__end_at_exits(sites->live->found, kind))
+		return;
+	row->mode = MODE_EXITS;
+	row->followed = true;
+	/* Those who passed its sites before are nothing to its exits. */
+	(void)take_passed(sites, kind, &row->look);
+	row->turn = row->look;
+	for (int i = 0; i < WATCH_TRIES && row->followed; i++) {
+		struct passed before = row->look, passed;
+
+		usleep(WATCH_US);
+		passed = take_passed(sites, kind, &before);
+		if (exits_are_too_busy(&passed, 0))
+			unfollow(sites, kind);
+	}
+}
+
+static void use_exits(struct step_sites *sites, uint32_t kind)
+{
+	if (!has_exits(sites, kind)) {
+		follow(sites, kind);
+		return;
+	}
+	hand_over(sites, kind_bit(kind));
+	if (steps_found__end_at_exits(sites->live->found, kind))
+		return;
+	sites->kinds[kind].mode = MODE_EXITS;
+	log_debug("%s: others pass its call sites too often: its exits are probed",
+		  steps_found__function(sites->live->found, kind)->name);
+}
+
+/*
+ * Every turn, so that the rate guard does not take the strangers for calls of the function. While
+ * its probes are switched off or on, no step begins: its own calls pass as strangers then.
+ */
+static void check_strangers(struct step_sites *sites, uint32_t kind, uint64_t time_ns)
 {
 	struct kind_row *row = &sites->kinds[kind];
 	struct passed passed = take_passed(sites, kind, &row->turn);
 
-	if (row->mode != MODE_EXITS && has_exits(sites, kind) &&
-	    are_too_many(&passed, STRANGERS_MIN_TURN))
+	if (is_off(sites, kind) || row->was_off) {
+		row->was_off = is_off(sites, kind);
+		(void)take_passed(sites, kind, &row->look);
+		return;
+	}
+	if (row->followed) {
+		if (exits_are_too_busy(&passed, time_ns))
+			unfollow(sites, kind);
+	} else if (row->mode != MODE_EXITS && has_end(sites, kind) &&
+		   sites_are_too_busy(&passed, SITE_TURN_NS)) {
 		use_exits(sites, kind);
+	}
 }
 
 /* What it jumps to is the function to name instead, if that has a name. */
-static void warn_of_refused(const struct step_function *function)
+static void warn_of_refused(const struct step_function *function, const char *why)
 {
 	struct ways_out ways = step_function_ways_out(function);
 	const char *other = ways.names[0] && strncmp(ways.names[0], "0x", 2) ? ways.names[0] : NULL;
 	char text[FORMAT_WAYS_MAX];
 
-	log_warn("%s: no probe can be attached where it is called from, and it leaves by jumps to "
-		 "other functions (%s): those steps are not traced. Name %s by --step%s, or use "
-		 "--interval",
-		 function->name, format_ways_out(text, &ways), other ? other : "another function",
-		 other ? "" : " (--list-steps -p PID shows candidates)");
+	log_warn(
+		"%s: no probe can be attached where it is called from, and it leaves by jumps to "
+		"other functions (%s)%s%s: those steps are not traced. Name %s by --step%s, or use "
+		"--interval",
+		function->name, format_ways_out(text, &ways),
+		why ? " which are not followed: " : "", why ? why : "",
+		other ? other : "another function",
+		other ? "" : " (--list-steps -p PID shows candidates)");
 }
 
-/* Warns of functions that have no other end and are called from where none can be probed. */
-static void tell_refused(struct step_sites *sites)
+/*
+ * Functions that have no exits and are called from where no site can be probed: their jumps are
+ * followed, or a line says so.
+ */
+static void tell_refused(struct step_sites *sites, bool may_follow)
 {
 	uint64_t kinds = 0;
 
@@ -377,8 +483,12 @@ static void tell_refused(struct step_sites *sites)
 
 		if (row->mode != MODE_SITES || row->told || has_exits(sites, kind))
 			continue;
+		if (!row->tried && may_follow && !is_off(sites, kind))
+			follow(sites, kind);
+		if (row->followed)
+			continue;
 		row->told = true;
-		warn_of_refused(steps_found__function(sites->live->found, kind));
+		warn_of_refused(steps_found__function(sites->live->found, kind), row->why_not);
 	}
 }
 
@@ -408,7 +518,7 @@ static bool is_foreseen(const struct step_sites *sites, uint32_t kind)
 	const struct step_function *function = steps_found__function(sites->live->found, kind);
 
 	return function->has_sites && !function->usdt && !function->uretprobe &&
-	       sites->kinds[kind].mode != MODE_EXITS;
+	       !is_off(sites, kind) && sites->kinds[kind].mode != MODE_EXITS;
 }
 
 /* Looks for the callers of new kinds in the code of a process. */
@@ -524,8 +634,8 @@ static size_t probe_group(struct step_sites *sites, size_t first)
 }
 
 /*
- * While the exits of a function are probed, its callers need not be: those that call are learnt,
- * and decide how it goes on.
+ * Probes the callers that were found. While the exits of a function are probed, this is not needed:
+ * callers are learnt when they call.
  */
 static void probe_callers(struct step_sites *sites, const struct traced *traced, uint64_t kinds)
 {
@@ -546,7 +656,7 @@ static void probe_callers(struct step_sites *sites, const struct traced *traced,
 		first = probe_group(sites, first);
 }
 
-/* Its exits are about to go. */
+/* The exits of the kind are about to be removed, so all its callers must be probed. */
 static void probe_all_callers(struct step_sites *sites, uint32_t kind)
 {
 	struct traced *traced;
@@ -560,20 +670,29 @@ static void look_at(struct step_sites *sites, uint32_t kind, uint64_t now_ns)
 	struct kind_row *row = &sites->kinds[kind];
 	struct passed passed = take_passed(sites, kind, &row->look);
 
-	if (row->mode == MODE_EXITS || !has_exits(sites, kind))
+	if (is_off(sites, kind))
 		return;
-	if (are_too_many(&passed, STRANGERS_MIN)) {
+	if (row->followed) {
+		if (exits_are_too_busy(&passed, SITE_LOOK_NS))
+			unfollow(sites, kind);
+		return;
+	}
+	if (row->mode == MODE_EXITS || !has_end(sites, kind))
+		return;
+	if (sites_are_too_busy(&passed, SITE_LOOK_NS)) {
 		use_exits(sites, kind);
-	} else if (row->mode == MODE_LEARNING && passed.steps >= STEPS_MIN &&
-		   passed.strangers <= passed.steps / STRANGERS_PART &&
-		   now_ns - row->site_ns >= LOOK_NS) {
+	} else if (row->mode == MODE_LEARNING && sites_have_proved(&passed) &&
+		   now_ns - row->site_ns >= SITE_LOOK_NS) {
 		row->mode = MODE_SWITCHING;
 		probe_all_callers(sites, kind);
 		steps_found__end_at_sites(sites->live->found, kind);
 	}
 }
 
-/* At least a turn after end_at_sites, so that no step that is just beginning has missed it. */
+/*
+ * Called at least a turn after end_at_sites, so that every step that is open has begun with it in
+ * force.
+ */
 static void finish_switch(struct step_sites *sites, uint32_t kind)
 {
 	if (sites->kinds[kind].mode != MODE_SWITCHING ||
@@ -610,17 +729,40 @@ static void foresee(struct step_sites *sites, const struct traced *traced)
 		return;
 	search_callers(sites, traced, kinds);
 	probe_callers(sites, traced, kinds);
-	/* Who has passed them until now was no stranger: no step could begin. */
+	/* Passes so far do not count as passes of other code, because no step could begin. */
 	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
 		(void)take_passed(sites, kind, &sites->kinds[kind].look);
 		(void)take_passed(sites, kind, &sites->kinds[kind].turn);
 	}
 }
 
+/* In a process that comes later, the ends of its steps are probed before their begins. */
+static void follow_in(struct step_sites *sites, struct traced *traced)
+{
+	for (size_t i = traced->probed_kinds; i < traced->kinds.count; i++) {
+		uint32_t kind = traced->kinds.items[i];
+
+		if (is_followed(sites, kind) && !is_off(sites, kind) &&
+		    step_follow__attach(sites->follow, traced, kind))
+			log_debug("process %u: where its calls end is not known: %s", traced->tgid,
+				  step_follow__reason(sites->follow, kind));
+	}
+}
+
 int step_sites__attach(struct step_sites *sites, struct traced *traced)
 {
 	foresee(sites, traced);
+	follow_in(sites, traced);
 	return steps_found__attach(sites->live->found, traced);
+}
+
+static uint32_t count_exits(const struct step_sites *sites, uint32_t kind)
+{
+	if (sites->kinds[kind].mode == MODE_SITES)
+		return 0;
+	return has_exits(sites, kind) ? (uint32_t)steps_found__function(sites->live->found, kind)
+						->exit_offsets.count
+				      : step_follow__places(sites->follow, kind);
 }
 
 static void send(struct step_sites *sites)
@@ -634,8 +776,7 @@ static void send(struct step_sites *sites)
 		struct fbt_ends ends = {
 			.header = row->sent.header,
 			.kind = kind,
-			.exits = row->mode == MODE_SITES ? 0
-							 : (uint32_t)function->exit_offsets.count,
+			.exits = count_exits(sites, kind),
 			.sites = row->mode == MODE_EXITS ? 0 : row->sites,
 			.tail_calls = function->tail_calls,
 			.unseen_steps = SUM(sites, unseen, kind),
@@ -648,6 +789,24 @@ static void send(struct step_sites *sites)
 	}
 }
 
+/* A kind whose probes are switched off gets none: its sites are told again when they are on. */
+static void take_told(struct step_sites *sites, uint32_t count, uint64_t now_ns)
+{
+	uint64_t off = steps_found__off_kinds(sites->live->found);
+
+	vec_for_each (site, &sites->told) {
+		struct fbt_site_key key = {.address = site->address, .tgid = site->tgid};
+
+		if (site->kind < 1 || site->kind > count)
+			continue;
+		if (off & kind_bit(site->kind))
+			loader__forget_site(sites->live->loader, &key);
+		else
+			add(sites, site, now_ns);
+	}
+	sites->told.count = 0;
+}
+
 void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 {
 	uint32_t count = (uint32_t)steps_found__count(sites->live->found);
@@ -655,20 +814,24 @@ void step_sites__turn(struct step_sites *sites, uint64_t now_ns)
 	for (uint32_t kind = 1; kind <= count; kind++) {
 		if (!sites->kinds[kind].begun)
 			begin(sites, kind);
-		check_strangers(sites, kind);
+		check_strangers(sites, kind, now_ns - sites->turned_ns);
 		finish_switch(sites, kind);
 	}
-	vec_for_each (site, &sites->told) {
-		if (site->kind >= 1 && site->kind <= count)
-			add(sites, site, now_ns);
+	take_told(sites, count, now_ns);
+	sites->turned_ns = now_ns;
+	for (uint32_t kind = 1; kind <= count; kind++) {
+		struct kind_row *row = &sites->kinds[kind];
+
+		if (!is_off(sites, kind) && row->mode == MODE_SITES && row->refused &&
+		    !has_exits(sites, kind) && !row->tried)
+			follow(sites, kind);
 	}
-	sites->told.count = 0;
-	if (now_ns - sites->looked_ns < LOOK_NS)
+	if (now_ns - sites->looked_ns < SITE_LOOK_NS)
 		return;
 	sites->looked_ns = now_ns;
 	for (uint32_t kind = 1; kind <= count; kind++)
 		look_at(sites, kind, now_ns);
-	tell_refused(sites);
+	tell_refused(sites, true);
 	count_used(sites);
 	send(sites);
 }
@@ -699,11 +862,20 @@ void step_sites__forget(struct step_sites *sites, uint32_t tgid)
 			sites->refused.items[kept++] = *key;
 	}
 	sites->refused.count = kept;
+	step_follow__forget(sites->follow, tgid);
 }
 
 void step_sites__switch_off(struct step_sites *sites, uint64_t kinds)
 {
 	hand_over(sites, kinds);
+}
+
+/* The exits that were followed are gone since they were switched off. */
+static void follow_on(struct step_sites *sites, uint32_t kind)
+{
+	step_follow__drop(sites->follow, kind);
+	if (step_follow__attach_all(sites->follow, kind))
+		unfollow(sites, kind);
 }
 
 void step_sites__switch_on(struct step_sites *sites, uint64_t kinds)
@@ -713,11 +885,15 @@ void step_sites__switch_on(struct step_sites *sites, uint64_t kinds)
 		    sites->kinds[known->kind].mode != MODE_EXITS)
 			probe(sites, known);
 	}
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
+		if (is_followed(sites, kind))
+			follow_on(sites, kind);
+	}
 }
 
 void step_sites__finish(struct step_sites *sites)
 {
-	tell_refused(sites);
+	tell_refused(sites, false);
 	count_used(sites);
 	send(sites);
 }

@@ -5,7 +5,9 @@
  * have proved to end its steps, the probes on its exits are removed, because they cost more. A
  * function that makes tail calls has no exits that end its steps, so only call sites do; its first
  * steps from a site that was not found in the code before are not traced. A site that many others
- * pass (a dispatch loop, libffi) costs more than it saves: then the exits stay.
+ * pass (a dispatch loop, libffi) costs more than it saves: then the exits stay. Of a function that
+ * makes tail calls, and for callers that cannot be probed, these are the exits of what it jumps to
+ * (trace/step_follow.h), unless others call that too often.
  */
 #ifndef FBT_TRACE_STEP_SITES_H
 #define FBT_TRACE_STEP_SITES_H

@@ -16,6 +16,7 @@
 #include "shim/library.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
+#include "trace/python_stalls.h"
 #include "trace/text_rates.h"
 
 /* Kind 0 is the interval; the last kind is used for calibration. */
@@ -25,6 +26,7 @@ struct steps_found {
 	const struct live *live;
 	struct target_options target_options;
 	struct python_steps *python;
+	struct python_stalls *stalls;
 	function_vec functions; /* functions[i] is kind i + 1 */
 	VEC(uint32_t) tgids;	/* for each function, the process in which it was found first */
 	size_t described;
@@ -45,8 +47,9 @@ struct steps_found *steps_found__new(const struct live *live)
 	found->live = live;
 	found->target_options = target_options_of(live->options);
 	found->python = python_steps__new(live->options->specs.items, live->options->specs.count);
-	if (!found->python) {
-		free(found);
+	found->stalls = python_stalls__new(live);
+	if (!found->python || !found->stalls) {
+		steps_found__free(found);
 		return NULL;
 	}
 	return found;
@@ -56,6 +59,7 @@ void steps_found__free(struct steps_found *found)
 {
 	if (!found)
 		return;
+	python_stalls__free(found->stalls);
 	python_steps__free(found->python);
 	step_functions_free(&found->functions);
 	vec_free(&found->tgids);
@@ -145,8 +149,8 @@ static enum target_tells choose_tells(const struct steps_found *found, const str
 }
 
 /*
- * With the functions of an interpreter that is in the process, unless it was searched before. Only
- * while the tool may open what it finds.
+ * Adds the functions of an interpreter that is in the process, unless it was searched before. Only
+ * while the tool is not confined, because it has to open files.
  */
 static int add_python(struct steps_found *found, const struct traced *traced, int added)
 {
@@ -217,6 +221,7 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	if (added >= 0)
 		added = add_python(found, traced, added);
 	err = take_functions(found, before, traced);
+	err = err ? err : python_stalls__search(found->stalls, traced->tgid);
 	if (added < 0)
 		return added;
 	return err ? err : added;
@@ -343,6 +348,8 @@ int steps_found__attach(struct steps_found *found, struct traced *traced)
 
 	for (size_t i = 0; i < count && !err; i++)
 		err = set_args(found, probes[i].kind - 1);
+	python_stalls__attach(found->stalls, traced->tgid, steps_found__probes_all(found),
+			      steps_found__link_tgid(found, traced));
 	if (!err && count)
 		err = attach_probes(found, links, probes, count,
 				    steps_found__link_tgid(found, traced));
@@ -384,6 +391,7 @@ void steps_found__explain(const struct steps_found *found)
 void steps_found__beat(struct steps_found *found, uint64_t now_ns)
 {
 	python_steps__beat(found->python, now_ns);
+	python_stalls__turn(found->stalls, now_ns);
 }
 
 void steps_found__disarm(struct steps_found *found)
@@ -394,6 +402,12 @@ void steps_found__disarm(struct steps_found *found)
 void steps_found__forget(struct steps_found *found, uint32_t tgid)
 {
 	python_steps__forget(found->python, tgid);
+	python_stalls__forget(found->stalls, tgid);
+}
+
+void steps_found__forget_interpreter(struct steps_found *found, uint32_t tgid)
+{
+	python_stalls__forget(found->stalls, tgid);
 }
 
 void steps_found__detach(struct traced *traced, bool replace)
@@ -404,6 +418,11 @@ void steps_found__detach(struct traced *traced, bool replace)
 		uprobes__free(traced->uprobes);
 	traced->uprobes = NULL;
 	traced->probed_kinds = 0;
+}
+
+uint64_t steps_found__off_kinds(const struct steps_found *found)
+{
+	return found->off_kinds;
 }
 
 static void detach_kinds(struct uprobes *links, uint64_t kinds)
@@ -547,6 +566,16 @@ int steps_found__end_at_exits(struct steps_found *found, uint32_t kind)
 	__atomic_and_fetch(&control->site_kinds, ~kind_bit(kind), __ATOMIC_SEQ_CST);
 	detach_sites(found, kind);
 	return 0;
+}
+
+void steps_found__end_at_sites_again(struct steps_found *found, uint32_t kind)
+{
+	struct fbt_control *control = loader__shared(found->live->loader)->control;
+
+	found->exit_kinds &= ~kind_bit(kind);
+	__atomic_or_fetch(&control->site_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
+	__atomic_or_fetch(&control->learn_kinds, kind_bit(kind), __ATOMIC_SEQ_CST);
+	steps_found__drop_exits(found, kind);
 }
 
 /* Warns if steps are compared by something else than what the user asked for. */

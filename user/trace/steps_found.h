@@ -55,6 +55,9 @@ void steps_found__beat(struct steps_found *found, uint64_t now_ns);
 void steps_found__disarm(struct steps_found *found);
 void steps_found__forget(struct steps_found *found, uint32_t tgid);
 
+/* The process runs another program: what is measured of its interpreter is looked for anew. */
+void steps_found__forget_interpreter(struct steps_found *found, uint32_t tgid);
+
 /*
  * Detaches the probes of one process, but not those for all processes. replace: detach them only
  * after the next attach has attached new ones.
@@ -72,6 +75,9 @@ const struct step_function *steps_found__function(const struct steps_found *foun
 void steps_found__switch_off(struct steps_found *found, uint64_t kinds);
 int steps_found__switch_on(struct steps_found *found, uint64_t kinds);
 
+/* The kinds that are switched off. */
+uint64_t steps_found__off_kinds(const struct steps_found *found);
+
 /*
  * How the steps of a kind with has_sites end. At first they end at its exits, if it has any, and
  * the kernel side tells its call sites. end_at_sites: from now on steps begin only at probed sites;
@@ -81,6 +87,9 @@ int steps_found__switch_on(struct steps_found *found, uint64_t kinds);
 void steps_found__end_at_sites(struct steps_found *found, uint32_t kind);
 void steps_found__drop_exits(struct steps_found *found, uint32_t kind);
 int steps_found__end_at_exits(struct steps_found *found, uint32_t kind);
+
+/* Undoes end_at_exits for a kind without exits of its own: steps begin only at probed sites. */
+void steps_found__end_at_sites_again(struct steps_found *found, uint32_t kind);
 
 /*
  * Whether links cover all processes. Otherwise each target has links of its own, so that other

@@ -9,8 +9,10 @@
 
 #define WATCH_NS (2 * NS_PER_S)
 
-/* Of the time of the function with most: with less, another one is a rare or a small part of the
- * work. */
+/*
+ * A function with less than this part of the time of the longest one is a rare or a small part of
+ * the work.
+ */
 #define PLAUSIBLE_PART 20
 
 bool text_uses_are_doubtful(const struct text_use *uses, size_t count)

@@ -13,7 +13,7 @@
 #define WATCH_NS NS_PER_S
 #define CHECK_US 20000
 
-/* Of the CPU time of the busiest thread: what takes less is no step. */
+/* A function that takes less than this part of the CPU time of the busiest thread is no step. */
 #define BUSY_PART 4
 
 /* What the threads of a process have used since before was read, the busiest first. */

@@ -61,7 +61,10 @@ static inline void *compute_in_lock(void *engine)
 	return NULL;
 }
 
-/* A crew of three meets before and after its work of each step; the step is one of them. */
+/*
+ * Three threads meet at barriers before and after their work in each step; the step's thread is one
+ * of them.
+ */
 static inline void make_crew(struct engine *e)
 {
 	must(!pthread_barrier_init(&e->start, NULL, CREW) &&
@@ -78,7 +81,7 @@ static inline void meet_crew(struct engine *e, bool due)
 	pthread_barrier_wait(&e->end);
 }
 
-/* One of them is away when it is due. */
+/* When it is due, one of them comes late. */
 static inline void *come_late(void *engine)
 {
 	struct engine *e = engine;
@@ -113,7 +116,7 @@ static inline void hold_by_signal(const struct engine *e, pid_t thread, bool beg
 	kill(thread, begin ? SIGSTOP : SIGCONT);
 }
 
-/* As a debugger does it, but of one thread only. */
+/* Stops as a debugger does, but one thread only. */
 static inline void hold_by_tracing(const struct engine *e, pid_t thread, bool begin)
 {
 	int status;
@@ -234,7 +237,7 @@ static inline void free_team(struct engine *e)
 	use_first_cpus(e->worker, CPU_SETSIZE);
 }
 
-/* It takes the CPU of the step away, by its right to go first. */
+/* Takes the CPU away from the step, by its real-time priority. */
 static inline void *hog_cpu(void *engine)
 {
 	const struct sched_param first = {.sched_priority = 50};
@@ -343,7 +346,7 @@ static inline void give_memory_back(struct engine *e)
 	madvise(e->memory, FAULT_BYTES, MADV_DONTNEED);
 }
 
-/* Of a storm, so that it ends also where signals leave no time to the step. */
+/* The limit of a storm, so that it ends even if the signals leave the step no time. */
 static volatile int storm_left;
 
 static inline void on_storm(int signo)
@@ -468,7 +471,7 @@ static inline void start_answering(struct engine *e)
 	must(pthread_create(&thread, NULL, e->mode->help, e) == 0, "pthread_create");
 }
 
-/* To which nobody writes: what else an event loop watches. */
+/* Descriptors to which nobody writes, as an event loop watches them too. */
 static inline void make_silent_pipe(struct engine *e)
 {
 	must(pipe2(e->pipe, O_CLOEXEC) == 0, "pipe2");
@@ -589,7 +592,7 @@ static inline void read_much(struct engine *e, bool due)
 		must(pread(e->file, block, sizeof(block), 0) > 0, "pread");
 }
 
-/* As the control device of an NVIDIA driver is asked; a file answers ENOTTY. */
+/* The request that CUDA makes to the control device of NVIDIA's driver; a file answers ENOTTY. */
 static inline void ask_driver(struct engine *e, bool due)
 {
 	const uint64_t begin = clock_ns(CLOCK_MONOTONIC);

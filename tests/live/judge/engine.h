@@ -19,7 +19,7 @@
 
 struct engine;
 
-/* One way to be slow, or to be healthy and yet not steady. Functions may be NULL. */
+/* One way to be slow, or to be healthy but unsteady. Functions may be NULL. */
 struct mode {
 	const char *name;
 	const char *causes; /* those that are right for it, joined by commas; "": it is healthy */
@@ -31,8 +31,10 @@ struct mode {
 	/* What a step does beside its work. */
 	void (*in_step)(struct engine *e, bool due);
 	long (*work_of)(struct engine *e, long number); /* in us; NULL: */
-	/* What counts its trouble: without a growth in it, a due step is none. NULL: the engine
-	 * does. */
+	/*
+	 * Reads the counter of the trouble. A due step in which the counter does not grow was not
+	 * slow. NULL: the engine counts.
+	 */
 	uint64_t (*counter)(const struct engine *e);
 	/* Begins or ends to hold a thread up; called in a process of its own. */
 	void (*hold)(const struct engine *e, pid_t thread, bool begin);
@@ -57,7 +59,8 @@ struct engine {
 	/* The helper: a thread, or for a stop a process that is asked through the pipe. */
 	sem_t ask, answer;
 	pthread_mutex_t lock;
-	pthread_cond_t given, done; /* of a pool: parts that nobody has taken, and that are done */
+	pthread_cond_t given,
+		done; /* of a pool: parts that are not taken yet, and parts that are done */
 	int parts, parts_left;
 	pthread_barrier_t start, end; /* of a crew */
 	int crew;
@@ -87,8 +90,8 @@ static inline void must(bool is_so, const char *what)
 }
 
 /*
- * So much work by the clock, whatever the other thread of the core does meanwhile. Time in which
- * this thread did something else, or nothing, does not count.
+ * Computes for that long by the clock, so that the load of the other hyperthread does not matter.
+ * Time in which this thread did something else, or nothing, does not count.
  */
 static inline void work(long us)
 {
@@ -128,7 +131,7 @@ static inline void start_helper(struct engine *e)
 	must(pthread_create(&thread, NULL, e->mode->help, e) == 0, "pthread_create");
 }
 
-/* One that has nothing to do with the steps, and always something to do. */
+/* A thread that is always busy and unrelated to the steps. */
 static inline void *compute_always(void *arg)
 {
 	const struct sched_param none = {0};
@@ -164,7 +167,7 @@ static inline void leave_first_cpu(void)
 	must(sched_setaffinity(0, sizeof(cpus), &cpus) == 0, "sched_setaffinity");
 }
 
-/* So many of those that there are; tid: 0 is this thread. */
+/* Allows that many of the CPUs; tid 0 is this thread. */
 static inline void use_first_cpus(pid_t tid, int count)
 {
 	cpu_set_t cpus;

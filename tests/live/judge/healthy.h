@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Steps that differ, and of which none is slow. */
+/* Steps that differ, none of which is slow. */
 #ifndef FBT_TESTS_JUDGE_HEALTHY_H
 #define FBT_TESTS_JUDGE_HEALTHY_H
 
@@ -87,7 +87,7 @@ static inline void touch_some(struct engine *e, bool due)
 		e->memory[at] = 1;
 }
 
-/* Its own worker computes a prefill, and the step waits for it. */
+/* A worker of its own computes a prefill, and the step waits for that worker. */
 static inline void *compute_prefills(void *engine)
 {
 	struct engine *e = engine;
@@ -100,7 +100,7 @@ static inline void *compute_prefills(void *engine)
 	return NULL;
 }
 
-/* The same on a pool: the parts of a prefill are taken from a queue, one after the other. */
+/* The same with a pool, whose threads take the parts of a prefill from a queue. */
 static inline void *compute_parts(void *engine)
 {
 	struct engine *e = engine;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Steps that are slow because of a limit of the engine's cgroup. The engine sets the limit for the
- * due steps itself, on the cgroup above its own, and the kernel's own counter there is the truth: a
- * due step in which it did not move is none.
+ * Steps that are slow because of a limit of the engine's cgroup. The engine itself sets the limit
+ * for the due steps, on the cgroup above its own. The kernel's counter of that cgroup is the truth:
+ * a due step in which the counter did not change was not slow.
  */
 #ifndef FBT_TESTS_JUDGE_LIMITS_H
 #define FBT_TESTS_JUDGE_LIMITS_H

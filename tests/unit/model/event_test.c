@@ -270,6 +270,34 @@ static void decode_refuses_a_call_of_a_wake_that_is_longer_than_all(void **state
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 
+static void decode_refuses_an_unknown_collector(void **state)
+{
+	struct stream *stream = *state;
+	static const char *const path[] = {"/usr/bin/python3.11"};
+	struct fbt_python *python = stream_add(stream, FBT_EVENT_PYTHON, sizeof(*python), path, 1);
+
+	assert_true(decode(stream) > 0);
+	python->collector = FBT_COLLECTOR_COUNT;
+	assert_int_equal(decode(stream), -EBADMSG);
+	python->collector = 0;
+	python->gil_start = 1;
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
+static void decode_refuses_impossible_stalls(void **state)
+{
+	struct stream *stream = *state;
+	struct fbt_stalls *stalls = stream_add(stream, FBT_EVENT_STALLS, sizeof(*stalls), NULL, 0);
+
+	assert_true(decode(stream) > 0);
+	stalls->gc_own_ns = 1;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stalls->gc_ns = 1;
+	assert_true(decode(stream) > 0);
+	stalls->gc_generation = FBT_GENERATION_UNKNOWN + 1;
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
 static void decode_refuses_a_table_row_out_of_range(void **state)
 {
 	struct stream *stream = *state;
@@ -659,6 +687,8 @@ int main(void)
 		STREAM_TEST(decode_refuses_a_wake_whose_parts_overflow),
 		STREAM_TEST(decode_refuses_a_wake_before_its_wait),
 		STREAM_TEST(decode_refuses_a_call_of_a_wake_that_is_longer_than_all),
+		STREAM_TEST(decode_refuses_impossible_stalls),
+		STREAM_TEST(decode_refuses_an_unknown_collector),
 		STREAM_TEST(decode_refuses_a_table_row_out_of_range),
 		STREAM_TEST(decode_refuses_a_thread_name_without_an_end),
 		STREAM_TEST(decode_refuses_a_string_without_an_end),

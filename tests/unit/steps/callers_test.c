@@ -17,7 +17,8 @@ void callers_test_few(void);
 void callers_test_many(void);
 void callers_test_crowd(void);
 extern const char callers_test_direct[], callers_test_second[], callers_test_slot[],
-	callers_test_last[];
+	callers_test_last[], callers_test_by_thunk[], callers_test_by_other[],
+	callers_test_by_both[];
 
 __asm__(".pushsection .text\n"
 	".globl callers_test_callee, callers_test_few, callers_test_crowd, callers_test_many\n"
@@ -52,6 +53,44 @@ __asm__(".pushsection .text\n"
 #endif
 	".cfi_endproc\n"
 	".size callers_test_few, . - callers_test_few\n"
+	".globl callers_test_by_thunk, callers_test_by_both, callers_test_by_other\n"
+	/* It only jumps to the callee; the next one to the first; the third may return without. */
+	".type callers_test_thunk, %function\n"
+	".type callers_test_both, %function\n"
+	".type callers_test_other, %function\n"
+	".type callers_test_users, %function\n"
+	"callers_test_thunk: .cfi_startproc\n"
+#ifdef __x86_64__
+	"sub $8, %rdi\n jmp callers_test_callee\n"
+#endif
+	".cfi_endproc\n"
+	".size callers_test_thunk, . - callers_test_thunk\n"
+	"callers_test_both: .cfi_startproc\n"
+#ifdef __x86_64__
+	"test %edi, %edi\n je 1f\n jmp callers_test_callee\n 1: jmp callers_test_thunk\n"
+#endif
+	".cfi_endproc\n"
+	".size callers_test_both, . - callers_test_both\n"
+	"callers_test_other: .cfi_startproc\n"
+#ifdef __x86_64__
+	"test %edi, %edi\n je 1f\n jmp callers_test_callee\n 1: ret\n"
+#endif
+	".cfi_endproc\n"
+	".size callers_test_other, . - callers_test_other\n"
+	"callers_test_users: .cfi_startproc\n"
+#ifdef __x86_64__
+	"call callers_test_thunk\n"
+#endif
+	"callers_test_by_thunk: nop\n"
+#ifdef __x86_64__
+	"call callers_test_both\n"
+#endif
+	"callers_test_by_both: nop\n"
+#ifdef __x86_64__
+	"call callers_test_other\n"
+#endif
+	"callers_test_by_other: nop\n ret\n .cfi_endproc\n"
+	".size callers_test_users, . - callers_test_users\n"
 	"callers_test_many: .cfi_startproc\n"
 #ifdef __x86_64__
 	".rept 20\n call callers_test_crowd\n .endr\n"
@@ -158,8 +197,51 @@ static void neither_jumps_nor_bytes_that_look_like_a_call_are_callers(void **sta
 {
 	struct search found = search(&usual);
 
-	assert_int_equal(count(&found, 0), 3);
+	/* And two of those that only jump there. */
+	assert_int_equal(count(&found, 0), 3 + 2);
 	callers_clear(&found.callers);
+}
+
+static void calls_of_what_only_jumps_there_are_callers(void **state)
+{
+	struct search found = search(&usual);
+
+	assert_int_equal(count_at(&found, 0, callers_test_by_thunk), 1);
+	assert_int_equal(count_at(&found, 0, callers_test_by_both), 1);
+	assert_int_equal(count_at(&found, 0, callers_test_by_other), 0);
+	callers_clear(&found.callers);
+}
+
+/* Rather those that call it than none. */
+static void those_of_what_jumps_there_are_left_out_if_they_are_too_many(void **state)
+{
+	struct callers_limits three = usual;
+	struct search found;
+
+	three.each = 3;
+	found = search(&three);
+	assert_int_equal(count(&found, 0), 3);
+	assert_int_equal(count_at(&found, 0, callers_test_by_thunk), 0);
+	assert_int_equal(found.left_out & 1, 0);
+	callers_clear(&found.callers);
+}
+
+/* One that is found later is not taken for one of the same number that was found before. */
+static void what_was_found_before_stays(void **state)
+{
+	struct search before = search(&usual);
+	size_t first = before.callers.count;
+	struct callers_limits none = usual;
+	struct step_function nowhere = {.fd = -1, .inode = 1, .device = 1, .address = 4096};
+	const struct step_function *functions[] = {&nowhere};
+	uint64_t left_out;
+
+	none.each = 0;
+	assert_int_equal(
+		callers_find(&before.callers, (uint32_t)getpid(), functions, 1, &none, &left_out),
+		0);
+	assert_int_equal(before.callers.count, first);
+	callers_clear(&before.callers);
 }
 
 static void a_function_with_too_many_callers_has_none(void **state)
@@ -215,6 +297,10 @@ int main(void)
 				       skip_elsewhere),
 		cmocka_unit_test_setup(neither_jumps_nor_bytes_that_look_like_a_call_are_callers,
 				       skip_elsewhere),
+		cmocka_unit_test_setup(calls_of_what_only_jumps_there_are_callers, skip_elsewhere),
+		cmocka_unit_test_setup(those_of_what_jumps_there_are_left_out_if_they_are_too_many,
+				       skip_elsewhere),
+		cmocka_unit_test_setup(what_was_found_before_stays, skip_elsewhere),
 		cmocka_unit_test_setup(a_function_with_too_many_callers_has_none, skip_elsewhere),
 		cmocka_unit_test_setup(a_search_that_takes_too_long_ends, skip_elsewhere),
 		cmocka_unit_test(a_function_of_a_file_that_is_not_mapped_has_no_callers),

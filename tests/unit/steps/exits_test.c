@@ -20,6 +20,7 @@ struct memory {
 	size_t other_size;
 	enum region_kind kind; /* of other */
 	bool is_arm64;
+	bool follows;
 };
 
 static int read_memory(void *ctx, uint64_t address, void *data, size_t size)
@@ -48,7 +49,7 @@ static enum region_kind find_region(void *ctx, uint64_t address, struct code_ran
 static int find(struct memory *memory, struct exits *exits)
 {
 	struct exits_source source = {memory->is_arm64 ? FBT_ARCH_ARM64 : FBT_ARCH_X86_64,
-				      read_memory, find_region, memory};
+				      read_memory, find_region, memory, memory->follows};
 	struct code_range range = {BODY, memory->body_size};
 
 	return exits_find(exits, &source, &range, 1);
@@ -103,6 +104,27 @@ static void exits_refuse_a_conditional_tail_jump(void **state)
 {
 	/* je 0x3000; ret */
 	refuse((struct memory){CODE("\x0f\x84\xfa\x1f\x00\x00\xc3")}, "conditional jump");
+}
+
+static void exits_that_are_followed_may_be_branches_and_loops(void **state)
+{
+	/* je 0x3000; ret */
+	struct memory branch = {CODE("\x0f\x84\xfa\x1f\x00\x00\xc3"), .follows = true};
+	/* je 0x1000; jmp *0x10(%rip) */
+	struct memory loop = {CODE("\x74\xfe\xff\x25\x10\x00\x00\x00"), .follows = true};
+	struct exits exits;
+
+	assert_int_equal(find(&branch, &exits), 0);
+	assert_int_equal(exits.addresses.count, 2);
+	assert_int_equal(exits.targets.items[0], 0x3000);
+	assert_int_equal(exits.kinds.items[0], INSN_BRANCH);
+	assert_int_equal(exits.kinds.items[1], INSN_RETURN);
+	exits_clear(&exits);
+	assert_int_equal(find(&loop, &exits), 0);
+	assert_int_equal(exits.addresses.count, 1);
+	assert_int_equal(exits.slots.items[0], 0x1018);
+	assert_int_equal(exits.targets.items[0], 0);
+	exits_clear(&exits);
 }
 
 static void exits_refuse_a_jump_into_an_instruction(void **state)
@@ -443,6 +465,7 @@ int main(void)
 		cmocka_unit_test(exits_refuse_code_that_cannot_be_decoded),
 		cmocka_unit_test(exits_refuse_a_function_that_never_returns),
 		cmocka_unit_test(exits_refuse_a_conditional_tail_jump),
+		cmocka_unit_test(exits_that_are_followed_may_be_branches_and_loops),
 		cmocka_unit_test(exits_refuse_a_jump_into_an_instruction),
 		cmocka_unit_test(exits_refuse_code_that_runs_on),
 		cmocka_unit_test(exits_refuse_a_jump_that_may_stay),

@@ -74,6 +74,27 @@ static void symbols_leave_out_imports_data_and_ifuncs(void **state)
 	unload(&loaded);
 }
 
+static void exported_variables_are_found_in_stripped_files_too(void **state)
+{
+	static const char *const names[] = {"a", "stripped"};
+
+	elf_fixture_need(*state, "gcc");
+	for (int i = 0; i < 2; i++) {
+		struct loaded loaded = load(*state, names[i]);
+		struct elf_symbol object;
+		int value = 0;
+
+		assert_int_equal(elf_object_find(loaded.file, "data_item", &object), 0);
+		assert_int_equal(object.size, sizeof(value));
+		assert_int_equal(elf_file__read(loaded.file, object.address, &value, sizeof(value)),
+				 0);
+		assert_int_equal(value, 1);
+		assert_int_equal(elf_object_find(loaded.file, "data_ite", &object), -ENOENT);
+		assert_int_equal(elf_object_find(loaded.file, "global_step", &object), -ENOENT);
+		unload(&loaded);
+	}
+}
+
 static void symbols_know_local_functions(void **state)
 {
 	struct loaded loaded;
@@ -167,6 +188,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(symbols_leave_out_imports_data_and_ifuncs),
+		cmocka_unit_test(exported_variables_are_found_in_stripped_files_too),
 		cmocka_unit_test(symbols_know_local_functions),
 		cmocka_unit_test(symbols_of_a_stripped_file_are_the_exported_ones),
 		cmocka_unit_test(symbols_are_found_by_address),

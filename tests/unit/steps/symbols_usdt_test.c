@@ -10,22 +10,23 @@
 
 /* What sys/sdt.h would write, with a semaphore. %s: the descriptor's size in bytes. */
 static const char note_source[] =
-	"#define NOTE(provider, name, semaphore) \\\n"
+	"#define NOTE(provider, name, semaphore, arguments) \\\n"
 	"	__asm__ volatile(\"990: nop\\n\" \\\n"
 	"		\".pushsection .note.stapsdt,\\\"\\\",@note\\n\" \\\n"
 	"		\".balign 4\\n .4byte 992f-991f, 994f-993f, 3\\n\" \\\n"
 	"		\"991: .asciz \\\"stapsdt\\\"\\n 992: .balign 4\\n\" \\\n"
 	"		\"993: .8byte 990b, _.stapsdt.base, \" semaphore \"\\n\" \\\n"
 	"		\".asciz \\\"\" provider \"\\\"\\n .asciz \\\"\" name \"\\\"\\n .asciz "
-	"\\\"\\\"\\n\" \\\n"
+	"\\\"\" arguments \"\\\"\\n\" \\\n"
 	"		\"994: .balign 4\\n .popsection\\n\" \\\n"
 	"		\".ifndef _.stapsdt.base\\n\" \\\n"
 	"		\".pushsection "
 	".stapsdt.base,\\\"aG\\\",\\\"progbits\\\",.stapsdt.base,comdat\\n\" \\\n"
 	"		\"_.stapsdt.base: .space 1\\n .popsection\\n .endif\\n\")\n"
 	"short engine_semaphore = 1;\n"
-	"void step(int n) { NOTE(\"engine\", \"begin\", \"engine_semaphore\");\n"
-	"	if (n) NOTE(\"engine\", \"end\", \"0\"); else NOTE(\"engine\", \"end\", \"0\"); }\n"
+	"void step(int n) { NOTE(\"engine\", \"begin\", \"engine_semaphore\", \"-4@%edi\");\n"
+	"	if (n) NOTE(\"engine\", \"end\", \"0\", \"8@%rax\");\n"
+	"	else NOTE(\"engine\", \"end\", \"0\", \"8@%rbx\"); }\n"
 	"int main(void) { step(1); return 0; }\n";
 
 static int build(void **state)
@@ -94,6 +95,19 @@ static void usdt_finds_every_place_of_a_name(void **state)
 	usdt_clear(&probe);
 }
 
+static void usdt_knows_the_arguments_where_all_places_agree(void **state)
+{
+	struct usdt_probe probe;
+
+	elf_fixture_need(*state, "gcc");
+	find(*state, "engine", "begin", &probe);
+	assert_string_equal(probe.arguments, "-4@%edi");
+	usdt_clear(&probe);
+	find(*state, "engine", "end", &probe);
+	assert_string_equal(probe.arguments, "");
+	usdt_clear(&probe);
+}
+
 /* Every byte of the section, one after another, set to another value. */
 static void usdt_survives_damage(void **state)
 {
@@ -138,6 +152,7 @@ int main(void)
 		cmocka_unit_test(usdt_finds_nothing_of_another_name),
 		cmocka_unit_test(usdt_finds_a_place_and_its_semaphore),
 		cmocka_unit_test(usdt_finds_every_place_of_a_name),
+		cmocka_unit_test(usdt_knows_the_arguments_where_all_places_agree),
 		cmocka_unit_test(usdt_survives_damage),
 	};
 

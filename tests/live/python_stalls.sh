@@ -1,0 +1,150 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# What an interpreter keeps its own steps from: garbage collections, and waits for its lock, in each
+# interpreter that is here. Times and counts are held against the engine's own clock and counters.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/python/lib.sh
+. tests/live/python/lib.sh
+
+steps=$(at_length 300 2000)
+# Neighbours on this machine take their CPUs from neither, where that is allowed.
+go_first FBT
+first=()
+! chrt -f 1 true 2>/dev/null || first=(chrt -f 1)
+# A step's own number is one less than that of the tool.
+# shellcheck disable=SC2089
+collect='{int(n): (S[int(n)], t) for n, t in T["collect"].items()}'
+wait='{int(n): (S[int(n)], t) for n, t in T["wait"].items()}'
+# shellcheck disable=SC2089
+evidence='{n - 1: e["cause_evidence"] for n, e in G.items() if e["cause"] == "gil"}'
+
+# shellcheck disable=SC2016
+# trace_stalls INTERPRETER TOOL-OPTION…: one run from the go to the end of both; $preload is loaded
+trace_stalls()
+{
+	local path=$1
+
+	shift
+	rm -f "${OUT:?}".*
+	start_waiting env ${preload:+LD_PRELOAD="$preload"} "${first[@]}" "$path" tests/live/python/stalls.py \
+		"$TMP/truth.json" "$steps"
+	run_tool -p "$ENGINE" --rate-limit 100000 --record "$OUT.fbt" "$@"
+	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches'; }
+	go
+	wait "$ENGINE"
+	end_tool
+}
+
+check_collections()
+{
+	fact "$1: each collection is in its step" \
+		"all(s['gc_collections'] == 1 for s, t in ($collect).values())"
+	fact "$1: no other is, but those that its own objects started" \
+		"sum(s['gc_collections'] for s in S) == T['collections'] - T['others'] > $steps / 20"
+	fact "$1: nor one of another thread" \
+		"T['others'] == $steps / 20 and not any(s['gc_collections'] for s, t in ($wait).values())"
+	fact "$1: those that were asked for are of generation 2" \
+		"all(s['gc_generation'] == 2 for s, t in ($collect).values())"
+	fact "$1: none takes longer than by the engine's clock" \
+		"all(s['us']['gc_longest'] <= t['wall_ns'] / 1000 + 1 for s, t in ($collect).values())"
+	fact "$1: nor shorter, but for what kept the thread off its CPU" \
+		"all(s['us']['gc_longest'] + s['us']['cpu_wait'] + s['us']['off_cpu'] >= t['wall_ns'] / 1000 - 500
+		for s, t in ($collect).values())"
+	fact "$1: on a CPU no longer than the thread was" \
+		"all(s['us']['gc'] <= t['cpu_ns'] / 1000 + 100 and s['us']['gc'] <= s['us']['own']
+		for s, t in ($collect).values())"
+	fact "$1: a step that mostly collects is named for that" \
+		"all(G[n + 1]['cause'] == 'garbage_collection' for n, (s, t) in ($collect).items()
+		if n > 20 and s['us']['gc'] > s['us']['total'] * 3 / 4)"
+	fact "$1: such are all that collect, but for the first and those that had no CPU" \
+		"all(s['us']['gc'] > s['us']['total'] * 3 / 4 for s, t in ($collect).values()
+		if (s['us']['cpu_wait'] + s['us']['off_cpu']) * 8 < s['us']['total'])"
+}
+
+# The other thread may be late: only what the step and its hold have in common is a wait.
+check_gil()
+{
+	fact "$1: waits for the GIL are part of the time in futex" \
+		"all(s['us']['gil'] <= s['us']['futex_net'] <= s['us']['total'] for s in S)"
+	fact "$1: they are no longer than by the engine's clock" \
+		"all(s['us']['gil'] <= t['wall_us'] - t['slept_us'] + 200 for s, t in ($wait).values())"
+	fact "$1: nor shorter, but for own code, sleep that was too long, and what kept it off its CPU" \
+		"all(s['us']['gil'] + s['us']['cpu_wait'] + s['us']['own'] + s['us']['off_cpu'] +
+		s['us']['other_net'] - t['slept_us'] >= t['wall_us'] - t['slept_us'] - 200
+		for s, t in ($wait).values())"
+	fact "$1: and make up most of it" \
+		"sum(s['us']['gil'] for s, t in ($wait).values()) * 2 >
+		sum(t['wall_us'] - t['slept_us'] - s['us']['cpu_wait'] for s, t in ($wait).values())"
+	fact "$1: other steps hardly wait" \
+		"sum(s['us']['gil'] for n, s in enumerate(S) if n not in $wait and n > 0) <
+		sum(s['us']['gil'] for s, t in ($wait).values()) / 10"
+	fact "$1: a step that mostly waits is named for that" \
+		"all(G[n + 1]['cause'] == 'gil' for n, (s, t) in ($wait).items()
+		if n > 20 and s['us']['gil'] > s['us']['total'] * 3 / 4)"
+	fact "$1: such are most of those that wait, but for those that had no CPU" \
+		"sum(s['us']['gil'] > s['us']['total'] * 3 / 4 for s, t in ($wait).values()) * 2 >=
+		sum((s['us']['cpu_wait'] + s['us']['off_cpu']) * 8 < s['us']['total'] for s, t in ($wait).values())"
+	fact "$1: mostly with the thread that held it" \
+		"sum(f'thread {T[\"holder\"]}' in e for e in $evidence.values()) * 2 >= len($evidence)"
+	fact "$1: and with what that did" \
+		"sum('which computed' in e for n, e in $evidence.items() if n % 20 == 8) * 2 >=
+		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 8) and
+		sum('which was in clock_nanosleep' in e for n, e in $evidence.items() if n % 20 == 13) * 2 >=
+		sum('which waited for a CPU' not in e for n, e in $evidence.items() if n % 20 == 13)"
+}
+
+linked=
+while read -r version path; do
+	preload=$LIBRARY trace_stalls "$path" --step 'py:__main__:Engine.step'
+	fact "$version: each call is a step" "len(S) == $steps"
+	check_collections "$version"
+	check_gil "$version"
+	fact "$version: and if it collected, with that" \
+		"all(('which collected garbage' in e) == (n % 20 == 16) for n, e in $evidence.items() if 'thread' in e)"
+	holds "$version: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
+
+	# Nothing is loaded: steps are intervals.
+	preload='' trace_stalls "$path"
+	fact "$version, intervals: all collections are seen" \
+		"sum(s['gc_collections'] for s in S) == T['collections'] and
+		sum(s['us']['gc'] for s in S) * 1000 >= sum(t['wall_ns'] for t in T['collect'].values()) * 0.5"
+	fact "$version, intervals: so are waits for the GIL" \
+		"all(s['us']['gil'] <= s['six']['futex'] for s in S) and
+		sum(s['us']['gil'] for s in S) * 1000 > sum(b - a for a, b in T['holds']) * 0.5"
+	is "$version, intervals: nothing was loaded" \
+		"$(grep -c -e 'libferrum_python' "$OUT.err")" 0
+	! ldd "$path" | grep -q libpython || linked=$path
+done < <(interpreters)
+
+# Without USDT probes and local symbols collections are not measured, and nothing says that there were none.
+library=$(ldd "${linked:-/bin/true}" | awk '/libpython/ { print $3 }')
+if [ -z "$library" ] || readelf -n "$library" 2>/dev/null | grep -q gc__start; then
+	echo '# no interpreter here is a library without USDT probes: what cannot be measured is not tested'
+else
+	strip -o "$TMP/$(basename "$library")" "$library"
+	preload="$TMP/$(basename "$library") $LIBRARY" trace_stalls "$linked" --step 'py:__main__:Engine.step'
+	fact 'stripped: collections are not measured' \
+		"len(S) == $steps and not any('gc' in s['us'] or 'gc_collections' in s for s in S)"
+	fact 'stripped: the report says so' 'R["processes"][0]["python"]["collections"] == "none"'
+	check_gil stripped
+	"$FBT" --replay "$OUT.fbt" >"$TMP/report" 2>&1
+	has 'stripped: so does its text' "$TMP/report" 'garbage collections are not'
+fi
+
+# So many collections that their probes would cost too much.
+/usr/bin/python3 -c 'import gc
+while True: gc.collect(0)' &
+hot=$!
+rm -f "${OUT:?}".*
+RATE_GUARD=0.1 run_tool -p $hot
+wait_attached "$TOOL"
+holds 'often: the probes are removed' wait_for 60 grep -q 'collections are not measured any more' "$OUT.err"
+stop_tool
+kill $hot
+fact 'often: the report says so' 'R["processes"][0]["python"]["collections"] == "off"'
+fact 'often: and nothing is told of later intervals' "'gc' in S[0]['us'] and 'gc' not in S[-1]['us']"
+
+# Neither is anything with --python=off.
+preload='' trace_stalls /usr/bin/python3 --python=off
+fact 'off: nothing is measured' "not any('gc' in s['us'] or 'gil' in s['us'] for s in S)"
+finish
