@@ -309,7 +309,7 @@ gpu_trial := $(shim) $(gpu_bin) $(O)/tests/gpu_fake_engine
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
             $(if $(filter golden,$(TESTS)),$(O)/tests/events) \
             $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
-            $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(gpu_trial)) \
+            $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(guest) $(gpu_trial)) \
             $(if $(filter unit live e2e,$(TESTS)),$(inject_fakes)) \
             $(if $(filter live e2e,$(TESTS)),$(O)/tests/live_inject_drive)
 
