@@ -410,10 +410,11 @@ test-all: ## every test and check, kernels too (root): up to 40 minutes
 	$(Q)$(deps) kernels
 	$(Q)+$(tier) all
 
-test-engines: ## the tests that need a whole engine or its code, by npm and cargo (root)
+test-engines: ## the tests that need a whole engine or its code, by npm, cargo and pip (root)
 	$(Q)$(deps) test
 	$(Q)$(MAKE) $(jobs) TESTS=e2e WERROR=1 O=$(O) build-tests
 	$(Q)tests/e2e/ferrum/install.sh >/dev/null
+	$(Q)tests/e2e/vllm/install.sh >/dev/null
 	$(Q)$(test_env) tests/run.sh $$(tests/choose.sh engines)
 
 check: ## lint and SAN=1: no root is needed; TIDY=all for clang-tidy on all files

@@ -145,16 +145,31 @@ static size_t count_members(const struct engine_tree *tree, bool has_step)
 	return count;
 }
 
+static const char *name_of(const struct engine_tree *tree, const struct traced *traced, size_t i)
+{
+	return steps_found__function(tree->live->found, traced->kinds.items[i])->name;
+}
+
+/* Modules of one engine may define functions of the same name. */
+static bool is_named_before(const struct engine_tree *tree, const struct traced *traced, size_t at)
+{
+	for (size_t i = 0; i < at; i++) {
+		if (!strcmp(name_of(tree, traced, i), name_of(tree, traced, at)))
+			return true;
+	}
+	return false;
+}
+
 static size_t add_functions(const struct engine_tree *tree, uint32_t tgid, char *to, size_t size)
 {
 	const struct traced *traced = traced_set__find(tree->live->traced, tgid);
 	size_t used = 0;
 
 	for (size_t i = 0; traced && i < traced->kinds.count && used < size; i++) {
-		uint32_t kind = traced->kinds.items[i];
-
+		if (is_named_before(tree, traced, i))
+			continue;
 		used += (size_t)snprintf(to + used, size - used, "%s%s", i ? ", " : ": ",
-					 steps_found__function(tree->live->found, kind)->name);
+					 name_of(tree, traced, i));
 	}
 	return used < size ? used : size - 1;
 }

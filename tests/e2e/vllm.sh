@@ -1,0 +1,114 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Attaches to a real vLLM on the CPU while it serves, given the PID of its API server: the forward passes
+# of its other processes are steps, held against vLLM's own metrics. vllm/install.sh installs it.
+. "$(dirname "$0")/../live/lib.sh"
+
+REQUESTS=6 TOKENS=30
+read -r VERSION VENV WHY < <(tests/e2e/vllm/install.sh)
+if [ "$VENV" = - ]; then
+	echo "SKIP vLLM $VERSION: $WHY"
+	exit 77
+fi
+
+ask()
+{
+	python3 tests/e2e/ferrum/load.py "$PORT" "$@"
+}
+
+# metric NAME: the sum over its labels
+metric()
+{
+	ask get /metrics | awk -v name="$1" 'index($1, name "{") == 1 { sum += $2 } END { printf "%d\n", sum }'
+}
+
+# shellcheck disable=SC2317,SC2329 # called by name
+answers()
+{
+	! kill -0 "$PID" 2>/dev/null || ask get /metrics 2>/dev/null | grep -q '^vllm:'
+}
+
+# shellcheck disable=SC2317,SC2329 # called by name
+undo()
+{
+	kill -- -"$PID" 2>/dev/null
+}
+
+start_server()
+{
+	PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	python3 tests/e2e/ferrum/model.py "$TMP/model"
+	HOME=$TMP VLLM_CPU_KVCACHE_SPACE=1 HF_HUB_OFFLINE=1 VLLM_NO_USAGE_STATS=1 DO_NOT_TRACK=1 \
+		PATH=$VENV/bin:$PATH setsid "$VENV/bin/python" "$VENV/bin/vllm" serve "$TMP/model" \
+		--served-model-name model --load-format dummy --port "$PORT" --max-model-len 1024 \
+		--dtype bfloat16 --enforce-eager --no-enable-prefix-caching >"$TMP/server" 2>&1 </dev/null 7>&- &
+	PID=$!
+	wait_for 300 answers && kill -0 "$PID" 2>/dev/null && return
+	tail -n 20 "$TMP/server" | sed 's/^/# /'
+	not_ok 'vLLM starts'
+	finish
+}
+
+# read_metrics: sets ITERATIONS, SUM and DONE
+read_metrics()
+{
+	ITERATIONS=$(metric vllm:iteration_tokens_total_count)
+	SUM=$(metric vllm:iteration_tokens_total_sum)
+	DONE=$(metric vllm:request_success_total)
+}
+
+# trace_requests TOOL-OPTION…: sets the same to what they have grown by meanwhile
+trace_requests()
+{
+	local before
+
+	rm -f "${OUT:?}".*
+	run_tool -p "$PID" "$@"
+	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches' && finish; }
+	read_metrics
+	before=("$ITERATIONS" "$SUM" "$DONE")
+	ask "$TOKENS" "$REQUESTS" >"$TMP/asked" &
+	ask "$TOKENS" "$REQUESTS" >>"$TMP/asked"
+	wait $!
+	read_metrics
+	stop_tool
+	ITERATIONS=$((ITERATIONS - before[0])) SUM=$((SUM - before[1])) DONE=$((DONE - before[2]))
+}
+
+# The metrics count the first token of each answer, which the pass over its prompt makes, and the last,
+# which no pass reads. Passes without tokens are none to them.
+check_steps()
+{
+	local of='{k: [s for s in S if s["kind"].startswith(k)] for k in ("EngineCore.step", "GPUModelRunner.execute_model")}'
+
+	echo "# $ITERATIONS iterations, $SUM tokens, $DONE requests"
+	is "$1: all requests are answered" "$DONE" $((2 * REQUESTS))
+	fact "$1: vLLM's steps are found" 'all(('"$of"').values())'
+	fact "$1: as many forward passes as vLLM counts" \
+		"len([s for s in ($of)['GPUModelRunner.execute_model'] if s['arg.n_tokens']]) == $ITERATIONS"
+	fact "$1: as many tokens" \
+		"sum(s['arg.n_tokens'] for s in ($of)['GPUModelRunner.execute_model']) == $SUM - $DONE"
+	fact "$1: one step of the engine around each" \
+		"0 <= len(($of)['EngineCore.step']) - len(($of)['GPUModelRunner.execute_model']) <= 1"
+	fact "$1: each is whole" \
+		"all(s['end'] == 'return' and s['complete'] for k in ($of).values() for s in k) and
+		all(v == 0 for k, v in W.items() if k.startswith('lost_'))"
+	holds "$1: the outputs are valid" "$FBT" validate -q "$OUT.profile" "$OUT.trace"
+}
+
+start_server
+ask 4 1 >"$TMP/first"
+"$FBT" doctor "$PID" >"$TMP/doctor" 2>&1 </dev/null
+has 'doctor says what would be looked for' "$TMP/doctor" 'EngineCore\.step'
+
+trace_requests --python=inject
+check_steps injected
+
+# The library is there now; nothing is injected.
+trace_requests
+check_steps 'again, without an option'
+
+kill -TERM "$PID"
+wait "$PID"
+is 'vLLM ends as it wants' $? 0
+finish
