@@ -359,13 +359,18 @@ static void describe_ends(char *text, size_t size, const struct window *window, 
 	}
 }
 
+static bool was_called(const struct report *report, uint32_t index)
+{
+	return report->tally->kinds[index] || report->window->ends[index].unseen_steps ||
+	       report->window->late_polls[index];
+}
+
 static void write_function(const struct report *report, const char *label, uint32_t index)
 {
 	const struct kind *kind = &report->window->kinds[index];
 	const struct fbt_ends *ends = &report->window->ends[index];
 	const struct fbt_kind *record = &kind->record;
 	uint64_t late_polls = report->window->late_polls[index];
-	bool called = report->tally->kinds[index] || ends->unseen_steps || late_polls;
 	char name[1024], path[1024], place[1100], how[FORMAT_WAYS_MAX + 64];
 
 	shorten_text(name, sizeof(name), kind->name, 240);
@@ -377,7 +382,7 @@ static void write_function(const struct report *report, const char *label, uint3
 	describe_ends(how, sizeof(how), report->window, index);
 	report_field(report, label, "%s (%s; %s%s)", name,
 		     record->builtin ? "built-in table" : "--step", how,
-		     called ? "" : "; never called");
+		     was_called(report, index) ? "" : "; never called");
 	report_field(report, "", "%s", place);
 	if (record->header.flags & FBT_KIND_POLLED)
 		report_field(report, "",
@@ -394,17 +399,28 @@ static void write_function(const struct report *report, const char *label, uint3
 			     FORMAT_COUNT(ends->unseen_steps), plural(ends->unseen_steps));
 }
 
+/* The table has functions of several versions of an engine: of those, the ones that are called. */
 static void write_functions(const struct report *report)
 {
 	const struct window *window = report->window;
+	bool is_known = !report->verbose && tally_main_kind(report->tally) > 0;
 	const char *label = "Step function";
+	uint32_t others = 0;
 
 	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
 		if (!window->kind_known[i])
 			continue;
+		if (is_known && window->kinds[i].record.builtin && !was_called(report, i)) {
+			others++;
+			continue;
+		}
 		write_function(report, label, i);
 		label = "";
 	}
+	if (others)
+		report_field(report, label,
+			     "%" PRIu32 " more of the built-in table, never called (-v lists them)",
+			     others);
 	if (!window->record.interval_ns)
 		return;
 	report_field(report, *label ? label : "", "none: fixed intervals of %s",
