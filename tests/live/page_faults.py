@@ -31,9 +31,13 @@ def check_times(name, pairs):
              < p[1]["faults_cpu_ns"] < 1.05 * p[0]["cpu_ns"] + 1.5 * MS]
     fact("%s: the time of its faults is what its thread used, in 5 of 6" % name,
          wrong if 6 * len(wrong) > len(pairs) else [])
+    # Where a fault waits for a disk, the thread's clock runs on in the wait while the kernel switches
+    # back and the interrupts that were pending run: a quarter of it, by perf, in finish_task_switch().
+    # The tool counts that as the wait.
+    least = 0.6 if name == "cold" else 0.8
     ratio = statistics.median(p[1]["faults_cpu_ns"] / p[0]["cpu_ns"] for p in pairs)
     print("# %s: %.3f of it" % (name, ratio))
-    fact("%s: the median of it is" % name, [] if 0.8 < ratio < 1.02 else [ratio])
+    fact("%s: the median of it is" % name, [] if least < ratio < 1.02 else [ratio])
     fact("%s: and nothing slept in them that was not for a disk" % name,
          [p for p in pairs if p[1]["faults_asleep_ns"] > MS])
     fact("%s: the mappings have all of it" % name,
