@@ -158,7 +158,7 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		__u64 delay = leave_call(slot, task, duration);
 		__u8 which = category[nr];
 
-		if (slot->call_gil)
+		if (nr == NR_FUTEX && slot->call_gil)
 			leave_gil(slot, duration, delay);
 
 		if (which < FBT_CATEGORY_COUNT) {
@@ -172,7 +172,7 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 				  leave_wait(know_call(slot, task, nr, ret)), delay);
 		return 0;
 	}
-	if (slot->call_gil)
+	if (nr == NR_FUTEX && slot->call_gil)
 		leave_gil(slot, duration, 0);
 	if (call_detail == FBT_DETAIL_ALL)
 		send_call(slot, index, start, duration, ret, 0, 0);
