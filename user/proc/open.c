@@ -193,3 +193,34 @@ out:
 	close(looked);
 	return fd;
 }
+
+int memfd_is_named(int folder, const char *number, const char *name)
+{
+	static const char deleted[] = " (deleted)";
+	char wanted[64], link[sizeof(wanted) + 1];
+	int size = snprintf(wanted, sizeof(wanted), "/memfd:%s%s", name, deleted);
+	ssize_t length = readlinkat(folder, number, link, sizeof(link));
+
+	if (length < 0 && (errno == EACCES || errno == EPERM))
+		return -EACCES;
+	return size < (int)sizeof(wanted) && length == size &&
+	       !memcmp(link, wanted, (size_t)length);
+}
+
+int memfd_open_named(uint32_t tgid, uint32_t number, const char *name)
+{
+	char text[16];
+	int folder, fd;
+	dev_t device;
+
+	fd = memfd_device(&device);
+	if (fd)
+		return fd;
+	folder = proc_open((struct proc_ref){.tgid = tgid}, "fd", O_PATH | O_DIRECTORY);
+	if (folder < 0)
+		return folder;
+	snprintf(text, sizeof(text), "%u", number);
+	fd = memfd_is_named(folder, text, name) > 0 ? memfd_open(folder, text, device) : -ENOENT;
+	close(folder);
+	return fd;
+}

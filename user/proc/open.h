@@ -78,4 +78,11 @@ int memfd_device(dev_t *device);
  */
 int memfd_open(int folder, const char *number, dev_t device);
 
+/* Whether a descriptor there is a memfd of that name. 1, 0, or -EACCES: its link may not be read.
+ */
+int memfd_is_named(int folder, const char *number, const char *name);
+
+/* The two in one: descriptor number of a process, if it is a memfd of that name. As memfd_open. */
+int memfd_open_named(uint32_t tgid, uint32_t number, const char *name);
+
 #endif

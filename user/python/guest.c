@@ -26,7 +26,6 @@
 /* In the path of its file. */
 #define LIBRARY_NAME "libferrum_python"
 
-#define MEMFD_LINK "/memfd:" FBT_PYTHON_MEMFD " (deleted)"
 /* A hostile process may have many files of that name: no more than this many are opened. */
 #define CANDIDATES_MAX 16
 #define SEALS	       (F_SEAL_SHRINK | F_SEAL_GROW)
@@ -39,30 +38,9 @@ struct python_guest {
 	int64_t clock_ahead_ns;	      /* the process's CLOCK_MONOTONIC, in a time namespace */
 };
 
-static bool is_candidate(int folder, const char *number)
-{
-	char link[sizeof(MEMFD_LINK) + 1];
-	ssize_t length = readlinkat(folder, number, link, sizeof(link));
-
-	return length == sizeof(MEMFD_LINK) - 1 && !memcmp(link, MEMFD_LINK, (size_t)length);
-}
-
 int python_memfd_serve(const void *nothing, const struct broker_order *order)
 {
-	char number[16];
-	int folder, fd;
-	dev_t device;
-
-	fd = memfd_device(&device);
-	if (fd)
-		return fd;
-	folder = proc_open((struct proc_ref){.tgid = order->tgid}, "fd", O_PATH | O_DIRECTORY);
-	if (folder < 0)
-		return folder;
-	snprintf(number, sizeof(number), "%u", order->number);
-	fd = is_candidate(folder, number) ? memfd_open(folder, number, device) : -ENOENT;
-	close(folder);
-	return fd;
+	return memfd_open_named(order->tgid, order->number, FBT_PYTHON_MEMFD);
 }
 
 /* Maps a file only if the process can neither shrink nor grow it, so that access stays safe. */
@@ -198,7 +176,7 @@ static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 	while (err && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
 		int own;
 
-		if (!is_candidate(fd, entry->d_name))
+		if (memfd_is_named(fd, entry->d_name, FBT_PYTHON_MEMFD) <= 0)
 			continue;
 		tried++;
 		own = try_candidate(open_candidate(process.tgid, fd, entry->d_name, device), pid,

@@ -22,9 +22,8 @@
 #include "proc/process.h"
 #include "sandbox/broker.h"
 
-/* The memfd's name in /proc/PID/maps and /proc/PID/fd. */
+/* The memfd's name in /proc/PID/maps. */
 #define MEMFD_PATH "/memfd:" FBT_GPU_MEMFD
-#define MEMFD_LINK MEMFD_PATH " (deleted)"
 /* A hostile process may have many files of that name: look at no more than this many. */
 #define CANDIDATES_MAX 16
 
@@ -201,33 +200,9 @@ static int try_candidate(int folder, const char *number, const struct mapped_fil
 	return err ? err : fd;
 }
 
-/* 1: the link has the memfd's name; 0: it does not; -EACCES: it may not be read. */
-static int is_candidate(int folder, const char *number)
-{
-	char link[sizeof(MEMFD_LINK) + 1];
-	ssize_t length = readlinkat(folder, number, link, sizeof(link));
-
-	if (length < 0 && (errno == EACCES || errno == EPERM))
-		return -EACCES;
-	return length == sizeof(MEMFD_LINK) - 1 && !memcmp(link, MEMFD_LINK, (size_t)length);
-}
-
 int gpu_memfd_serve(const void *nothing, const struct broker_order *order)
 {
-	char number[16];
-	int folder, fd;
-	dev_t device;
-
-	fd = memfd_device(&device);
-	if (fd)
-		return fd;
-	folder = proc_open((struct proc_ref){.tgid = order->tgid}, "fd", O_PATH | O_DIRECTORY);
-	if (folder < 0)
-		return folder;
-	snprintf(number, sizeof(number), "%u", order->number);
-	fd = is_candidate(folder, number) > 0 ? memfd_open(folder, number, device) : -ENOENT;
-	close(folder);
-	return fd;
+	return memfd_open_named(order->tgid, order->number, FBT_GPU_MEMFD);
 }
 
 /*
@@ -257,7 +232,7 @@ int gpu_memfd_open(uint32_t tgid, struct gpu_memfd *found)
 	if (err || !files.count)
 		tried = CANDIDATES_MAX;
 	while (fd < 0 && tried < CANDIDATES_MAX && (entry = readdir(folder))) {
-		int candidate = is_candidate(dirfd(folder), entry->d_name);
+		int candidate = memfd_is_named(dirfd(folder), entry->d_name, FBT_GPU_MEMFD);
 
 		if (candidate < 0)
 			fd = candidate;
