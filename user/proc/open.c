@@ -211,7 +211,7 @@ int memfd_open_named(uint32_t tgid, uint32_t number, const char *name)
 {
 	char text[16];
 	int folder, fd;
-	dev_t device;
+	dev_t device = 0;
 
 	fd = memfd_device(&device);
 	if (fd)
