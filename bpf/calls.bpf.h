@@ -14,10 +14,12 @@
 #ifdef __TARGET_ARCH_x86
 #define FIRST_OF(regs)	((regs)->di)
 #define SECOND_OF(regs) ((regs)->si)
+#define THIRD_OF(regs)	((regs)->dx)
 #define FOURTH_OF(regs) ((regs)->r10)
 #else
 #define FIRST_OF(regs)	((regs)->user_regs.regs[0])
 #define SECOND_OF(regs) ((regs)->user_regs.regs[1])
+#define THIRD_OF(regs)	((regs)->user_regs.regs[2])
 #define FOURTH_OF(regs) ((regs)->user_regs.regs[3])
 #endif
 
@@ -34,6 +36,42 @@ static __always_inline __u32 file_of_call(struct fbt_slot *slot, struct task_str
 	if (how & FBT_FD_CLOSED)
 		forget_file(slot, fd);
 	return id;
+}
+
+/*
+ * Commands of NVIDIA's driver are _IOWR('F', number, size); see model/driver_calls.h. All controls
+ * are one command and all allocations another one. Which it is stands in the first 16 bytes of the
+ * argument: struct NVOS54_PARAMETERS, struct NVOS21_PARAMETERS.
+ */
+#define RM_MASK	      0xc000ff00u
+#define RM_COMMAND    0xc0004600u
+#define RM_CONTROL    0x2a
+#define RM_ALLOC      0x2b
+#define RM_TRANSFER   211
+#define CONTROL_INDEX 2 /* cmd, after hClient and hObject */
+#define ALLOC_INDEX   3 /* hClass, after hRoot, hObjectParent and hObjectNew */
+
+/* fbt_call.args[1] of an ioctl with that second and third argument. */
+static __noinline __u64 driver_command(__u64 second, __u64 third)
+{
+	__u32 command = second;
+	__u32 words[4] = {};
+
+	if ((command & RM_MASK) != RM_COMMAND)
+		return command;
+	if ((command & 0xff) == RM_TRANSFER) {
+		/* struct nv_ioctl_xfer: the command's number, its size, and its argument. */
+		if (bpf_probe_read_user(words, sizeof(words), (void *)third))
+			return command;
+		command = RM_COMMAND | (words[0] & 0xff);
+		third = (__u64)words[3] << 32 | words[2];
+	}
+	if ((command & 0xff) != RM_CONTROL && (command & 0xff) != RM_ALLOC)
+		return command;
+	if (bpf_probe_read_user(words, sizeof(words), (void *)third))
+		return command;
+	return (__u64)words[(command & 0xff) == RM_CONTROL ? CONTROL_INDEX : ALLOC_INDEX] << 32 |
+	       command;
 }
 
 static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr)
@@ -53,6 +91,8 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	slot->call_flags = FBT_CALL_ARGS;
 	slot->call_args[0] = FIRST_OF(regs);
 	slot->call_args[1] = SECOND_OF(regs);
+	if (how & FBT_FD_DRIVER)
+		slot->call_args[1] = driver_command(SECOND_OF(regs), THIRD_OF(regs));
 	slot->call_file = how & FBT_FD_FIRST ? file_of_call(slot, task, how, regs) : 0;
 }
 

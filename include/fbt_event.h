@@ -339,8 +339,14 @@ struct fbt_call {
 	__u64 duration_ns;
 	__s64 ret;
 	__u32 nr;
-	__u32 file;	/* fbt_file.id of the descriptor used or returned; 0: none, or unknown */
-	__u64 args[2];	/* the first two arguments */
+	__u32 file; /* fbt_file.id of the descriptor used or returned; 0: none, or unknown */
+	/*
+	 * The first two arguments. Of an ioctl: the descriptor, and the command in the low half.
+	 * In the high half is what a control or an allocation of NVIDIA's resource manager asks
+	 * for: NVOS54's cmd, NVOS21's hClass; else 0. Of a command that is transferred
+	 * (NV_ESC_IOCTL_XFER_CMD): 0xc0004600 with its number.
+	 */
+	__u64 args[2];
 	__u64 delay_ns; /* part of duration_ns: waiting for a CPU; only of a call in a step */
 };
 

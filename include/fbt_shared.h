@@ -52,6 +52,8 @@ enum fbt_descriptor {
 	FBT_FD_POLLS = 64,  /* from any in an array of struct pollfd, the first argument */
 	FBT_FD_EPOLLS = 96, /* from any that an epoll, the first argument, watches */
 	FBT_FD_WAITS = 96,
+	/* The second argument is a command for its driver, the third that command's own: ioctl. */
+	FBT_FD_DRIVER = 128,
 };
 
 /* IORING_ENTER_REGISTERED_RING */

@@ -150,6 +150,41 @@ static void use_files(void)
 	MAKE(read, NULL, MAYBE, 100000, bytes, 1, 0);
 }
 
+/* An ioctl whose command is recorded as that. */
+static void ask_driver(unsigned long command, const void *argument, unsigned long recorded)
+{
+	MAKE(ioctl, "/dev/null", NO, null_fd, command, argument, 0);
+	calls[call_count - 1].args[1] = recorded;
+}
+
+#define RM(number) (0xc0200000UL | 'F' << 8 | (number)) /* _IOWR('F', number, 32 bytes) */
+
+/* /dev/null refuses the commands of NVIDIA's driver; the tool reads what they ask for before. */
+static void use_driver(void)
+{
+	static const uint32_t control[] = {0xc1d00001, 2, 0x2080014a, 0};
+	static const uint32_t alloc[] = {0xc1d00001, 2, 3, 0x40};
+	static uint32_t transfer[4];
+	const void *nowhere = (const void *)8;
+	uintptr_t inner = (uintptr_t)control;
+
+	ask_driver(RM(0x2a), control, 0x2080014aUL << 32 | RM(0x2a));
+	ask_driver(0xffffffffUL << 32 | RM(0x2a), control, 0x2080014aUL << 32 | RM(0x2a));
+	ask_driver(RM(0x2b), alloc, 0x40UL << 32 | RM(0x2b));
+	ask_driver(RM(0x4e), control, RM(0x4e));
+	ask_driver(RM(0x2a), nowhere, RM(0x2a));
+	ask_driver(RM(0x2a) & 0xffff, control, RM(0x2a) & 0xffff);
+	transfer[0] = 0x2a;
+	transfer[1] = 32;
+	transfer[2] = (uint32_t)inner;
+	transfer[3] = (uint32_t)(inner >> 32);
+	ask_driver(RM(211), transfer, 0x2080014aUL << 32 | 0xc000462aUL);
+	ask_driver(RM(211), nowhere, RM(211));
+	transfer[2] = transfer[3] = 0;
+	ask_driver(RM(211), transfer, 0xc000462aUL);
+	ask_driver(0xffffffffUL << 32 | COMMAND, NULL, COMMAND);
+}
+
 static void use_devices(void)
 {
 	int copy;
@@ -261,7 +296,7 @@ static void doze(void)
 {
 	static const struct timespec pause = {.tv_nsec = 300000};
 
-	for (int i = 0; i < 20; i++)
+	for (int i = 0; i < 60; i++)
 		MAKE(nanosleep, NULL, MAYBE, &pause, 0, 0, 0);
 }
 
@@ -279,13 +314,21 @@ static void wait_for_ever(void)
 
 /* The wait before the ring: taking a ring down, some time later, ends a wait to be made again. */
 static struct step steps[] = {
-	{.name = "warm", .body = do_nothing},	  {.name = "files", .body = use_files},
-	{.name = "devices", .body = use_devices}, {.name = "nameless", .body = use_nameless},
-	{.name = "waits", .body = use_waits},	  {.name = "ring", .body = use_ring},
-	{.name = "changed", .body = use_changed}, {.name = "renamed", .body = use_changed},
-	{.name = "memory", .body = use_memory},	  {.name = "touch", .body = touch_pages},
-	{.name = "populate", .body = populate},	  {.name = "burn", .body = burn},
-	{.name = "doze", .body = doze},		  {.name = "root", .body = leave_root},
+	{.name = "warm", .body = do_nothing},
+	{.name = "files", .body = use_files},
+	{.name = "devices", .body = use_devices},
+	{.name = "driver", .body = use_driver},
+	{.name = "nameless", .body = use_nameless},
+	{.name = "waits", .body = use_waits},
+	{.name = "ring", .body = use_ring},
+	{.name = "changed", .body = use_changed},
+	{.name = "renamed", .body = use_changed},
+	{.name = "memory", .body = use_memory},
+	{.name = "touch", .body = touch_pages},
+	{.name = "populate", .body = populate},
+	{.name = "burn", .body = burn},
+	{.name = "doze", .body = doze},
+	{.name = "root", .body = leave_root},
 	{.name = "end", .body = wait_for_ever},
 };
 #define STEPS (int)(sizeof(steps) / sizeof(steps[0]))

@@ -285,14 +285,8 @@ struct scope {
 	bool claims;
 	bool writes; /* only those that wrote */
 	bool has_command;
-	uint32_t command; /* only those with it */
+	uint64_t command; /* only those with it */
 };
-
-/* The kernel takes 32 bits of it. */
-static uint32_t command_of(const struct fbt_call *call)
-{
-	return (uint32_t)call->args[1];
-}
 
 static bool is_command(const struct call_walk *walk)
 {
@@ -305,8 +299,7 @@ static bool is_in(const struct scope *scope, const struct call_walk *walk)
 		return false;
 	if (scope->writes && (!(walk->rule->traits & CALL_WRITES) || walk->call->ret < 0))
 		return false;
-	return !scope->has_command ||
-	       (is_command(walk) && command_of(walk->call) == scope->command);
+	return !scope->has_command || (is_command(walk) && walk->call->args[1] == scope->command);
 }
 
 static void begin_scope(const struct scope *scope, struct call_walk *walk)
@@ -337,7 +330,7 @@ static bool find_key(const struct call_walk *walk, enum share_key by, uint64_t *
 		*key = call->file;
 		return call->file != 0;
 	case BY_COMMAND:
-		*key = command_of(call);
+		*key = call->args[1];
 		return is_command(walk);
 	case BY_LOCK:
 		*key = call->args[0];
@@ -405,7 +398,7 @@ static void name_shares(struct scope *scope, struct cause *cause)
 		cause->lock = find_share(scope, BY_LOCK).key;
 	if (cause->kind == CAUSE_DRIVER_CALLS) {
 		share = find_share(scope, BY_COMMAND);
-		cause->command = (uint32_t)share.key;
+		cause->command = share.key;
 		cause->command_calls = share.calls;
 		cause->command_ns = share.ns;
 		scope->has_command = share.calls != 0;

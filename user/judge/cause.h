@@ -91,8 +91,8 @@ struct cause {
 	uint32_t file;	     /* window file id that took most of the time; 0: none or not known */
 	uint64_t file_calls; /* that worked on it */
 	uint64_t file_ns;
-	uint64_t writes_ns;	/* TINY_WRITES: that they took of time_ns; usual_ns is of all I/O */
-	uint32_t command;	/* DRIVER_CALLS: the ioctl command that took most of the time */
+	uint64_t writes_ns; /* TINY_WRITES: that they took of time_ns; usual_ns is of all I/O */
+	uint64_t command;   /* DRIVER_CALLS: fbt_call.args[1] of the ioctls that took most time */
 	uint64_t command_calls; /* 0: not known; file is that of the command's calls */
 	uint64_t command_ns;
 	uint64_t lock; /* LOCK_CONTENTION: address of the futex that was waited for longest */

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "model/driver_calls.h"
 #include "model/syscalls.h"
 
 #define PATH_COLUMNS   72
@@ -150,9 +151,12 @@ static void add_head(struct line *line, const struct cause *cause, const struct 
 
 static void add_driver(struct line *line, const struct cause *cause, const struct window *window)
 {
-	char command[24];
+	char command[sizeof("ioctl ") + DRIVER_CALL_NAME], name[DRIVER_CALL_NAME];
 
-	snprintf(command, sizeof(command), "ioctl 0x%x", cause->command);
+	if (driver_call_name(window__file(window, cause->file), cause->command, name))
+		snprintf(command, sizeof(command), "ioctl %s", name);
+	else
+		snprintf(command, sizeof(command), "ioctl 0x%x", (uint32_t)cause->command);
 	if (cause->command_calls && cause->command_calls == cause->calls) {
 		add_measured(line, command, cause);
 		add_calls(line, cause);

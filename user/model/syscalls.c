@@ -106,6 +106,8 @@ uint32_t syscall_descriptors(enum fbt_arch arch, uint32_t nr)
 		return FBT_FD_FIRST | FBT_FD_RING;
 	if (text_list_has(takes_descriptor, ' ', name))
 		found |= FBT_FD_FIRST;
+	if (!strcmp(name, "ioctl"))
+		found |= FBT_FD_DRIVER;
 	if (text_list_has(returns_descriptor, ' ', name))
 		found |= FBT_FD_MADE;
 	if (text_list_has(" write writev sendto sendmsg sendmmsg ", ' ', name))

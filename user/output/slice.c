@@ -112,6 +112,8 @@ void call_args_fill(struct call_args *args, const struct window *window,
 		/* The kernel uses the low 32 bits. */
 		snprintf(args->command, sizeof(args->command), "0x%x", (uint32_t)call->args[1]);
 		json_fields_string(&args->fields, "cmd", args->command);
+		if (driver_call_name(window__file(window, call->file), call->args[1], args->driver))
+			json_fields_string(&args->fields, "driver", args->driver);
 	} else if (!strcmp(name, "futex")) {
 		add_futex(args, call);
 	} else if (has_length(name)) {

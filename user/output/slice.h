@@ -11,6 +11,7 @@
 #include "fbt_gpu.h"
 #include "judge/classify.h"
 #include "judge/text.h"
+#include "model/driver_calls.h"
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
@@ -19,13 +20,15 @@
 struct call_args {
 	struct json_fields fields; /* points into this struct, and to paths of the window */
 	char command[24];
+	char driver[DRIVER_CALL_NAME];
 	char address[24];
 	char operation[24];
 };
 
 /*
  * The members are ret and errno, or truncated. With FBT_CALL_ARGS also blocked (if it did), path
- * and fd of the file, cmd of an ioctl, op and uaddr of a futex call, and bytes of a call that maps
+ * and fd of the file, cmd of an ioctl (driver: its name for
+ * NVIDIA's driver), op and uaddr of a futex call, and bytes of a call that maps
  * or advises memory (for mremap the old size). Numbers that mean something only to a person are
  * hexadecimal strings.
  */

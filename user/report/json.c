@@ -784,6 +784,7 @@ void report_json_write(const struct report *report)
 		write_process(&json, window, window->processes.items[i]);
 	json_array_end(&json);
 	write_gpu_processes(&json, window);
+	report_json_driver(&json, report);
 	write_escalations(&json, report);
 	write_cost(&json, report);
 	json_array_begin(&json, "files");

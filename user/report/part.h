@@ -85,6 +85,10 @@ void report_json_findings(struct json *json, const struct report *report);
 void report_processes(const struct report *report);
 void report_threads(const struct report *report, const struct process *process);
 
+/* The ioctls of the GPU driver in steps. Nothing if there were none. */
+void report_driver(const struct report *report);
+void report_json_driver(struct json *json, const struct report *report);
+
 /* The name of a thread, "?" if it is not known. */
 const char *report_thread_name(const struct report *report, const struct fbt_thread_use *use);
 

@@ -555,6 +555,8 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 	add_args(kind, record);
 	keep_slowest(kind, window, step);
 	result = gpu_tally_add(&tally->gpu, step);
+	err = err ? err : result;
+	result = driver_tally_add(&tally->driver, window, step);
 	return err ? err : result;
 }
 
@@ -582,6 +584,7 @@ void tally_clear(struct tally *tally)
 		free_kind(tally->kinds[i]);
 	escalation_tally_clear(&tally->escalations);
 	gpu_tally_clear(&tally->gpu);
+	driver_tally_clear(&tally->driver);
 	*tally = (struct tally){0};
 }
 

@@ -12,6 +12,7 @@
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
+#include "report/driver.h"
 #include "report/tail.h"
 
 /* Only the last escalations are listed, shown or not. */
@@ -232,6 +233,7 @@ struct tally {
 	struct tally_kind *kinds[FBT_KIND_COUNT]; /* NULL: no step of that kind */
 	struct escalation_tally escalations;
 	struct gpu_tally gpu;
+	struct driver_tally driver;
 };
 
 /* 0 or -ENOMEM. */

@@ -755,6 +755,7 @@ void report_text_write(const struct report *report)
 	for (int i = 0; i < FBT_KIND_COUNT; i++)
 		if (tally->kinds[i] && i != main_kind)
 			report_kind(report, i);
+	report_driver(report);
 	report_processes(report);
 	write_about(report);
 }

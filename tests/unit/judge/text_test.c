@@ -94,20 +94,25 @@ static void driver_calls_are_described(void **state)
 	cause.usual_known = true;
 	cause.file = 2;
 	cause.file_calls = UINT64_MAX;
-	cause.command = 0xc020462a;
+	cause.command = 0x20801303c020462a;
 	cause.command_calls = 3;
 	cause.command_ns = 14100 * US;
-	check(state, cause, "ioctl 0xc020462a 14.1 ms (usually none), 3 calls on /dev/nvidiactl");
+	check(state, cause,
+	      "ioctl RM_CONTROL FB_GET_INFO_V2 14.1 ms (usually none), 3 calls on /dev/nvidiactl");
 	cause.calls = cause.nr_calls = 4;
 	cause.time_ns = 15 * MS;
 	check(state, cause,
-	      "ioctl 15.0 ms (usually none), 4 calls, most in 0xc020462a (14.1 ms in 3) on "
-	      "/dev/nvidiactl");
+	      "ioctl 15.0 ms (usually none), 4 calls, most in RM_CONTROL FB_GET_INFO_V2 "
+	      "(14.1 ms in 3) on /dev/nvidiactl");
 	cause.file_calls = 2;
 	cause.file_ns = 7050 * US;
 	check(state, cause,
+	      "ioctl 15.0 ms (usually none), 4 calls, most in RM_CONTROL FB_GET_INFO_V2 "
+	      "(14.1 ms in 3), most on /dev/nvidiactl");
+	cause.file = 1;
+	check(state, cause,
 	      "ioctl 15.0 ms (usually none), 4 calls, most in 0xc020462a (14.1 ms in 3), most on "
-	      "/dev/nvidiactl");
+	      "/var/lib/models/x.gguf");
 	cause.command_calls = cause.file = 0;
 	check(state, cause, "ioctl 15.0 ms (usually none), 4 calls");
 }

@@ -233,7 +233,7 @@ static void syscalls_that_wait_for_an_answer_or_give_one_are_told(void **state)
 static void syscall_descriptors_are_first_arguments_or_results(void **state)
 {
 	static const char *const first[] = {
-		"read",	      "write",	"pread64",   "pwritev2",	"ioctl",
+		"read",	      "write",	"pread64",   "pwritev2",	"flock",
 		"fsync",      "sendto", "recvmmsg",  "epoll_wait",	"epoll_pwait2",
 		"getdents64", "fcntl",	"sendfile",  "splice",		"timerfd_settime",
 		"fstat",      "lseek",	"fallocate", "sync_file_range",
@@ -250,6 +250,7 @@ static void syscall_descriptors_are_first_arguments_or_results(void **state)
 		expect_descriptors(made[i], FBT_FD_MADE);
 	expect_descriptors("accept4", FBT_FD_FIRST | FBT_FD_MADE);
 	expect_descriptors("dup3", FBT_FD_FIRST | FBT_FD_MADE);
+	expect_descriptors("ioctl", FBT_FD_FIRST | FBT_FD_DRIVER);
 	expect_descriptors("close", FBT_FD_FIRST | FBT_FD_CLOSED);
 	expect_descriptors("io_uring_enter", FBT_FD_FIRST | FBT_FD_RING);
 }
@@ -273,8 +274,8 @@ static void other_syscalls_have_no_descriptor(void **state)
 
 static void syscall_descriptors_follow_the_architecture(void **state)
 {
-	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 16), FBT_FD_FIRST);
-	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 29), FBT_FD_FIRST);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 16), FBT_FD_FIRST | FBT_FD_DRIVER);
+	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 29), FBT_FD_FIRST | FBT_FD_DRIVER);
 	assert_int_equal(syscall_descriptors(FBT_ARCH_X86_64, 257), FBT_FD_MADE);
 	assert_int_equal(syscall_descriptors(FBT_ARCH_ARM64, 56), FBT_FD_MADE);
 }
