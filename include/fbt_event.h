@@ -70,6 +70,7 @@ enum fbt_event_type {
 	FBT_EVENT_PROBES = 32,
 	FBT_EVENT_PYTHON = 33,
 	FBT_EVENT_STALLS = 34,
+	FBT_EVENT_HANG = 36,
 };
 
 struct fbt_header {
@@ -420,6 +421,21 @@ struct fbt_stop {
 	__u64 stopped_ns;
 };
 
+/*
+ * A step has been open for longer than --hang. Sent once for a step, while it is open: if it ends,
+ * its own record comes later.
+ */
+struct fbt_hang {
+	struct fbt_header header;
+	__u64 time_ns; /* when it was seen */
+	__u32 tgid;
+	__u32 tid;
+	__u32 kind;
+	__u32 state;	      /* of the thread, as in /proc: R, S, D, T, t; 0: not known */
+	__u64 step_start_ns;  /* of the open poll, if it is a step of a future */
+	struct fbt_call call; /* the open one, up to time_ns; its header.type is 0: none */
+};
+
 /* The user has asked to escalate the next step that ends (SIGUSR1, --escalate-now). */
 struct fbt_manual {
 	struct fbt_header header;
@@ -636,6 +652,7 @@ FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
 FBT_ASSERT_SIZE(fbt_stop, 56);
+FBT_ASSERT_SIZE(fbt_hang, 112);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);
 FBT_ASSERT_SIZE(fbt_tails, 32);

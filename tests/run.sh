@@ -22,6 +22,8 @@ export FBT_BUILD=${FBT_BUILD:-build/$arch-gcc}
 export FBT=${FBT:-$FBT_BUILD/ferrum-bpftrace}
 export FBT_ENGINE=${FBT_ENGINE:-$FBT_BUILD/tests/engine}
 export LC_ALL=C
+# Tests of page faults need a disk, and /tmp is memory on some distributions.
+[ "$(stat -f -c %T /tmp)" != tmpfs ] || export TMPDIR=${TMPDIR:-/var/tmp}
 logs=$FBT_BUILD/logs
 passed=0
 failed=0

@@ -228,6 +228,10 @@ const struct option_row option_table[] = {
 	 "Length of a step where no step function is known, e.g. 50ms; a bare number is in "
 	 "milliseconds (default: 100)",
 	 TIME(interval_ns, NS_PER_MS, NS_PER_MS, OPTION_TIME_MAX)},
+	{"hang", 0, OPTION_MORE, "TIME",
+	 "Tell at once of a step that is open for longer; a bare number is in seconds; 0: never "
+	 "(default: 10)",
+	 TIME(hang_ns, NS_PER_S, 0, OPTION_TIME_MAX)},
 	{"rate-guard", 0, OPTION_MORE, "PERCENT",
 	 "Maximum share of a thread's time that probes may take; busier step functions are "
 	 "sampled; 0: no limit (default: 5)",

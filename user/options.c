@@ -471,6 +471,7 @@ static int check_otlp(struct options *options)
 }
 
 #define INTERVAL_DEFAULT_NS (100 * NS_PER_MS)
+#define HANG_DEFAULT_NS	    (10 * NS_PER_S)
 
 void options_init(struct options *options)
 {
@@ -483,6 +484,7 @@ void options_init(struct options *options)
 		.windows = {.max_steps = OPTION_MAX_STEPS_OPEN,
 			    .keep_free = DISK_ROOM_DEFAULT,
 			    .rate_guard_percent = RATE_GUARD_PERCENT},
+		.hang_ns = HANG_DEFAULT_NS,
 		.gpu.rank = RANK_OPEN,
 	};
 }

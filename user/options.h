@@ -83,6 +83,7 @@ struct options {
 	bool uretprobe;
 	bool wait_step;
 	uint64_t interval_ns;
+	uint64_t hang_ns; /* a step that is open for longer is a hang; 0: none is */
 	bool interval_given;
 	enum fbt_detail detail;
 	uint32_t ring_records;

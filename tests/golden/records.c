@@ -343,6 +343,33 @@ static void write_file(struct events *events)
 	record_add_string(events, path, strlen(path));
 }
 
+static void write_hang(struct events *events)
+{
+	struct fbt_hang *hang = record_begin(events, FBT_EVENT_HANG, sizeof(*hang));
+	uint64_t call_ns;
+
+	hang->tgid = record_take_tgid(events);
+	hang->tid = (uint32_t)line_take_number(&events->line, "tid", hang->tgid);
+	hang->kind = (uint32_t)line_take_number(&events->line, "kind", 1);
+	hang->state = (uint8_t)*line_take_text(&events->line, "state", "S");
+	hang->step_start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	hang->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	call_ns = line_take_time(&events->line, "call", UINT64_MAX);
+	if (call_ns == UINT64_MAX)
+		return;
+	hang->call.header.type = FBT_EVENT_CALL;
+	hang->call.header.flags = FBT_CALL_UNFINISHED | FBT_CALL_ARGS;
+	hang->call.header.size = sizeof(hang->call);
+	hang->call.tgid = hang->tgid;
+	hang->call.tid = hang->tid;
+	hang->call.start_ns = hang->time_ns - call_ns;
+	hang->call.duration_ns = call_ns;
+	hang->call.nr = take_syscall(events);
+	hang->call.file = (uint32_t)line_take_number(&events->line, "file", 0);
+	hang->call.args[0] = line_take_number(&events->line, "a0", 0);
+	hang->call.args[1] = line_take_number(&events->line, "a1", 0);
+}
+
 static void write_stop(struct events *events)
 {
 	static const char *const reasons[] = {"signal", "tracer", "freezer", NULL};
@@ -562,18 +589,31 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window}, {"target", write_target},
-	{"thread", write_thread}, {"kind", write_kind},
-	{"step", write_step},	  {"call", write_call},
-	{"table", write_table},	  {"lost", write_lost},
-	{"cost", write_cost},	  {"exit", write_exit},
-	{"end", write_end},	  {"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual},
-	{"stop", write_stop},	  {"thread_use", write_thread_use},
-	{"cpus", write_cpus},	  {"sampling", write_sampling},
-	{"ends", write_ends},	  {"tails", write_tails},
-	{"probes", write_probes}, {"wake", write_wake},
-	{"python", write_python}, {"stalls", write_stalls},
+	{"window", write_window},
+	{"target", write_target},
+	{"thread", write_thread},
+	{"kind", write_kind},
+	{"step", write_step},
+	{"call", write_call},
+	{"table", write_table},
+	{"lost", write_lost},
+	{"cost", write_cost},
+	{"exit", write_exit},
+	{"end", write_end},
+	{"unknown", write_unknown},
+	{"file", write_file},
+	{"manual", write_manual},
+	{"hang", write_hang},
+	{"stop", write_stop},
+	{"thread_use", write_thread_use},
+	{"cpus", write_cpus},
+	{"sampling", write_sampling},
+	{"ends", write_ends},
+	{"tails", write_tails},
+	{"probes", write_probes},
+	{"wake", write_wake},
+	{"python", write_python},
+	{"stalls", write_stalls},
 };
 
 record_writer record_writer_of(const char *type)

@@ -22,6 +22,9 @@
 /* Capacity kept for the next drain (560 KiB), which seldom has more than some hundred steps. */
 #define SPARE_STEPS 1024
 
+/* Between looks for hangs. */
+#define HANG_LOOK_NS (100 * NS_PER_MS)
+
 struct stream {
 	struct loader *loader;
 	struct shared *shared;
@@ -36,6 +39,8 @@ struct stream {
 	struct tid_map *named;		 /* threads whose name was sent; values have no meaning */
 	VEC(struct fbt_ring_step) steps; /* held back until their calls are sent */
 	struct fbt_lost lost;
+	uint64_t *hangs; /* of each slot: when the step began that was sent as a hang */
+	uint64_t hangs_seen_ns;
 	uint64_t steps_sent;
 	uint64_t late_polls;	/* of futures that began before the window */
 	uint64_t steps_dropped; /* for lack of memory */
@@ -61,8 +66,9 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->files = file_names__new();
 	stream->stops = stops__new(stream->shared, output);
 	stream->faults = faults__new(loader);
+	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
-	    !stream->faults) {
+	    !stream->faults || !stream->hangs) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -79,6 +85,7 @@ void stream__free(struct stream *stream)
 	file_names__free(stream->files);
 	stops__free(stream->stops);
 	faults__free(stream->faults);
+	free(stream->hangs);
 	vec_free(&stream->steps);
 	free(stream);
 }
@@ -268,13 +275,6 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 	traced_set__collect(stream->traced, forget_thread, stream);
 }
 
-void stream__drain(struct stream *stream)
-{
-	stops__look(stream->stops, clock_ns(CLOCK_MONOTONIC));
-	drain_until(stream, 0);
-	faults__turn(stream->faults, clock_ns(CLOCK_MONOTONIC));
-}
-
 uint64_t stream__steps(const struct stream *stream)
 {
 	return stream->steps_sent;
@@ -318,9 +318,10 @@ static void know_open_call(const struct stream *stream, const struct fbt_slot *s
 		call->header.flags |= FBT_CALL_BLOCKED;
 }
 
-static void send_open_call(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
+static void make_open_call(const struct stream *stream, const struct fbt_slot *slot,
+			   uint64_t now_ns, struct fbt_call *call)
 {
-	struct fbt_call call = {
+	*call = (struct fbt_call){
 		.header.flags = FBT_CALL_UNFINISHED,
 		.tgid = slot->tgid,
 		.tid = slot->tid,
@@ -328,10 +329,67 @@ static void send_open_call(struct stream *stream, const struct fbt_slot *slot, u
 		.duration_ns = now_ns - slot->start_ns,
 		.nr = slot->nr,
 	};
-
 	if (slot->step_start_ns && slot->call_flags)
-		know_open_call(stream, slot, &call);
+		know_open_call(stream, slot, call);
+}
+
+static void send_open_call(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
+{
+	struct fbt_call call;
+
+	make_open_call(stream, slot, now_ns, &call);
 	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
+}
+
+/* The thread writes its slot meanwhile: what is read counts only if the step is still the same. */
+static void look_for_hang(struct stream *stream, uint32_t index, uint64_t now_ns)
+{
+	const struct fbt_slot *slot = &stream->shared->slots[index];
+	uint64_t start_ns = __atomic_load_n(&slot->step_start_ns, __ATOMIC_ACQUIRE);
+	uint64_t call_ns = __atomic_load_n(&slot->start_ns, __ATOMIC_ACQUIRE);
+	struct fbt_hang hang = {.time_ns = now_ns, .step_start_ns = start_ns};
+	struct thread_status status;
+
+	if (!start_ns || stream->hangs[index] == start_ns || slot->state != FBT_SLOT_LIVE ||
+	    start_ns > now_ns || now_ns - start_ns < stream->options.hang_ns)
+		return;
+	hang.tgid = slot->tgid;
+	hang.tid = slot->tid;
+	hang.kind = slot->step_kind;
+	if (!thread_status_read(&status, (struct proc_ref){hang.tgid, hang.tid}))
+		hang.state = (uint8_t)status.state;
+	if (call_ns && call_ns < now_ns) {
+		make_open_call(stream, slot, now_ns, &hang.call);
+		hang.call.header.type = FBT_EVENT_CALL;
+		hang.call.header.size = sizeof(hang.call);
+	}
+	/* A thread that goes from one short call to the next is in none of them. */
+	if (__atomic_load_n(&slot->start_ns, __ATOMIC_ACQUIRE) != call_ns)
+		hang.call = (struct fbt_call){0};
+	if (__atomic_load_n(&slot->step_start_ns, __ATOMIC_ACQUIRE) != start_ns)
+		return;
+	stream->hangs[index] = start_ns;
+	name_thread(stream, hang.tgid, hang.tid);
+	record_send(stream->output, &hang, sizeof(hang), FBT_EVENT_HANG);
+}
+
+static void look_for_hangs(struct stream *stream, uint64_t now_ns)
+{
+	uint32_t used = slots_used(stream->shared);
+
+	if (!stream->options.hang_ns || now_ns < stream->hangs_seen_ns + HANG_LOOK_NS)
+		return;
+	stream->hangs_seen_ns = now_ns;
+	for (uint32_t i = 1; i < used; i++)
+		look_for_hang(stream, i, now_ns);
+}
+
+void stream__drain(struct stream *stream)
+{
+	stops__look(stream->stops, clock_ns(CLOCK_MONOTONIC));
+	drain_until(stream, 0);
+	look_for_hangs(stream, clock_ns(CLOCK_MONOTONIC));
+	faults__turn(stream->faults, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* As bpf/stalls.bpf.h does; a wait or a collection that has not ended counts so far. */

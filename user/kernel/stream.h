@@ -16,6 +16,7 @@ struct stream;
 struct stream_options {
 	enum fbt_detail detail;
 	uint64_t steps_max; /* later steps are dropped; 0: no limit */
+	uint64_t hang_ns;   /* a step that is open for longer is a hang; 0: none is */
 	/* A process appeared (parent_tgid set) or called execve (0). */
 	void (*on_process)(void *ctx, const struct fbt_target *target);
 	void (*on_site)(void *ctx, const struct fbt_ring_site *site); /* a call site is reported */
@@ -38,7 +39,10 @@ void stream__discard(struct stream *stream);
 /* Resets FBT_LOST_BEGINS: steps that began before tracing of their thread are not lost. */
 void stream__forget_early_begins(struct stream *stream);
 
-/* Sends all records up to now and gives back the slots of ended threads. */
+/*
+ * Sends all records up to now and gives back the slots of ended threads. Sends an FBT_EVENT_HANG of
+ * each step that has been open for longer than hang_ns, once.
+ */
 void stream__drain(struct stream *stream);
 
 /*

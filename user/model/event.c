@@ -61,6 +61,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_PROBES] = LAYOUT(fbt_probes, 0),
 	[FBT_EVENT_PYTHON] = PROCESS_LAYOUT(fbt_python, 1),
 	[FBT_EVENT_STALLS] = PROCESS_LAYOUT(fbt_stalls, 0),
+	[FBT_EVENT_HANG] = PROCESS_LAYOUT(fbt_hang, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
@@ -129,6 +130,14 @@ static bool is_thread_sound(const struct fbt_thread_name *thread)
 static bool is_use_sound(const struct fbt_thread_use *use)
 {
 	return memchr(use->comm, '\0', sizeof(use->comm)) != NULL;
+}
+
+static bool is_hang_sound(const struct fbt_hang *hang)
+{
+	const struct fbt_call *call = &hang->call;
+
+	return is_probed_kind(hang->kind) && hang->step_start_ns <= hang->time_ns &&
+	       (!call->header.type || is_call_sound(call));
 }
 
 static bool is_stop_sound(const struct fbt_stop *stop)
@@ -207,6 +216,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_probed_kind(((const struct fbt_tails *)event)->kind);
 	case FBT_EVENT_PROBES:
 		return is_probed_kind(((const struct fbt_probes *)event)->kind);
+	case FBT_EVENT_HANG:
+		return is_hang_sound((const struct fbt_hang *)event);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
 	case FBT_EVENT_PYTHON:

@@ -539,6 +539,13 @@ int window__add_file(struct window *window, const struct fbt_file *record, const
 	return file_table_add(&window->files, record, path);
 }
 
+void window__add_hang(struct window *window, const struct fbt_hang *hang)
+{
+	if (window->hang_count < WINDOW_HANGS_MAX)
+		window->hangs[window->hang_count] = *hang;
+	window->hang_count++;
+}
+
 const struct file *window__file(const struct window *window, uint32_t id)
 {
 	return file_table_find(&window->files, id);

@@ -119,6 +119,9 @@ struct thread {
 	char comm[16];
 };
 
+/* Hangs that are kept: the first ones. */
+#define WINDOW_HANGS_MAX 32
+
 struct window {
 	struct fbt_window record;
 	uint64_t end_ns; /* 0 while the window is open; if cut off, the latest time seen */
@@ -137,6 +140,8 @@ struct window {
 	VEC(struct thread) threads;		      /* by tid */
 	uint64_t nameless_threads;		      /* threads whose names found no room */
 	struct file_table files;
+	struct fbt_hang hangs[WINDOW_HANGS_MAX];
+	uint64_t hang_count; /* of all */
 	struct gpu_table gpus;
 	struct overflow *overflow;
 	uint64_t overflow_processes; /* not kept: more than WINDOW_PROCESSES_MAX */
@@ -166,6 +171,7 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 			const char *exe, const char *cmdline);
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
 int window__add_file(struct window *window, const struct fbt_file *record, const char *path);
+void window__add_hang(struct window *window, const struct fbt_hang *hang);
 
 /* The process, added without a name if it is not known. NULL if it is not kept but only counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);

@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/timed_write.h"
+#include "judge/hang.h"
 #include "model/syscalls.h"
 #include "output/jsonl_window.h"
 
@@ -693,6 +694,34 @@ static int put_escalation_prof(struct jsonl_sink *jsonl, const struct window *wi
 	return put_event(jsonl, "escalation_prof", &event.common.fields, &event.stage_us);
 }
 
+static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
+{
+	const struct fbt_window *record = &window->record;
+	uint64_t open_ns = hang->time_ns - hang->step_start_ns;
+	uint64_t since_ns = sub_saturating(hang->time_ns, record->start_ns);
+	struct json_fields shape = {.count = 0}, stage_us = {.count = 0};
+	char label[24], time[FORMAT_UTC_MAX], text[HANG_TEXT_SIZE];
+
+	hang_describe(hang, window, text);
+	json_fields_string(&shape, "kind", window__kind_name(window, hang->kind));
+	json_fields_uint(&shape, "pid", hang->tgid);
+	json_fields_uint(&shape, "tid", hang->tid);
+	json_fields_uint(&shape, "start_us",
+			 sub_saturating(hang->step_start_ns, record->start_ns) / NS_PER_US);
+	if (record->realtime_ns)
+		json_fields_string(&shape, "time",
+				   format_utc(time, add_saturating(record->realtime_ns, since_ns)));
+	json_fields_string(&shape, "evidence", text);
+	json_fields_uint(&stage_us, "open", open_ns / NS_PER_US);
+	if (hang->call.header.type) {
+		json_fields_string(&shape, "call",
+				   syscall_label(record->arch, hang->call.nr, label));
+		json_fields_uint(&stage_us, "call", hang->call.duration_ns / NS_PER_US);
+	}
+	to_jsonl(sink)->graph = false;
+	return put_event(to_jsonl(sink), "hang_prof", &shape, &stage_us);
+}
+
 static int put_window_prof(struct jsonl_sink *jsonl, const struct window *window,
 			   const struct classify_counts *counts)
 {
@@ -757,6 +786,7 @@ struct sink *sink_jsonl__new(int fd, const struct metadata *metadata)
 		.is_file = true,
 		.write_step = write_step,
 		.write_escalation = write_escalation,
+		.write_hang = write_hang,
 		.finish = finish,
 		.free = free_jsonl,
 	};

@@ -125,6 +125,14 @@ static void request_manual(void *ctx)
 	pipeline->manual = true;
 }
 
+static int write_hang(void *ctx, const struct window *window, const struct fbt_hang *hang)
+{
+	struct pipeline *pipeline = ctx;
+
+	call_sinks(pipeline, write_hang, window, hang);
+	return 0;
+}
+
 static int merge_step(void *ctx, struct window *window, struct step *step)
 {
 	struct pipeline *pipeline = ctx;
@@ -157,6 +165,7 @@ struct pipeline *pipeline__new(const struct pipeline_options *options)
 	struct assembler_output assembled = {.on_step = merge_step,
 					     .on_call = write_call,
 					     .on_manual = request_manual,
+					     .on_hang = write_hang,
 					     .on_gpu = merge_gpu,
 					     .on_end = merge_end,
 					     .ctx = pipeline};

@@ -25,6 +25,9 @@ struct sink {
 	 */
 	int (*write_escalation)(struct sink *sink, const struct window *window,
 				const struct step *step, const struct escalation *escalation);
+	/* A step hangs. The step itself comes when it has ended, or the window has. */
+	int (*write_hang)(struct sink *sink, const struct window *window,
+			  const struct fbt_hang *hang);
 	/* The calls of a step that was written before are evidence (evidence.h). */
 	int (*write_calls)(struct sink *sink, const struct window *window, const struct step *step);
 	/* A call outside any step (--detail all). */

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "gpu/text.h"
+#include "judge/hang.h"
 #include "judge/text.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
@@ -27,11 +28,11 @@ struct sink_alert {
 	bool suppressing; /* the rate limit is exceeded, which was logged */
 };
 
-/* Local time of day at which the step ended. */
-static void add_time(struct line *line, const struct window *window, const struct step *step)
+/* Local time of day. time_ns is of the records' clock. */
+static void add_time(struct line *line, const struct window *window, uint64_t time_ns)
 {
-	uint64_t end_ns = step->record.start_ns + step_total_ns(step) - window->record.start_ns;
-	time_t seconds = (time_t)((window->record.realtime_ns + end_ns) / NS_PER_S);
+	uint64_t since_ns = time_ns - window->record.start_ns;
+	time_t seconds = (time_t)((window->record.realtime_ns + since_ns) / NS_PER_S);
 	struct tm local;
 	char text[16];
 
@@ -212,13 +213,27 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		return 0;
 	}
 	self->suppressing = false;
-	add_time(&line, window, step);
+	add_time(&line, window, step->record.start_ns + step_total_ns(step));
 	add_step(&line, window, step, escalation);
 	add_cause(&line, window, step, escalation);
 	add_gpu(&line, window, step);
 	add_flaw(&line, step);
 	add_reason(&line, escalation);
 	log_info("%s", text); /* log_info escapes the text */
+	return 0;
+}
+
+static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
+{
+	char text[HANG_TEXT_SIZE + 32] = "", described[HANG_TEXT_SIZE];
+	struct line line = {text, sizeof(text), 0};
+
+	if (log_level() < LOG_INFO || window->hang_count > WINDOW_HANGS_MAX)
+		return 0;
+	hang_describe(hang, window, described);
+	add_time(&line, window, hang->time_ns);
+	line_add(&line, "hang: %s", described);
+	log_info("%s", text);
 	return 0;
 }
 
@@ -244,6 +259,7 @@ struct sink *sink_alert__new(const struct escalation_thresholds *thresholds)
 	self->sink = (struct sink){
 		.name = "messages",
 		.write_escalation = write_escalation,
+		.write_hang = write_hang,
 		.finish = finish_alerts,
 		.free = free_sink,
 	};

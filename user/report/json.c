@@ -7,6 +7,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "gpu/text.h"
+#include "judge/hang.h"
 #include "model/syscalls.h"
 #include "output/slice.h"
 #include "report/part.h"
@@ -73,6 +74,34 @@ static void write_stop(struct json *json, const struct fbt_stop *stop)
 	put_known(json, "tracer", stop->tracer != 0, stop->tracer);
 	json_string(json, "tracer_name", *stop->comm ? stop->comm : NULL);
 	json_object_end(json);
+}
+
+static void write_hangs(struct json *json, const struct window *window)
+{
+	char label[24], text[HANG_TEXT_SIZE];
+
+	json_array_begin(json, "hangs");
+	for (uint64_t i = 0; i < window->hang_count && i < WINDOW_HANGS_MAX; i++) {
+		const struct fbt_hang *hang = &window->hangs[i];
+		bool in_call = hang->call.header.type != 0;
+
+		hang_describe(hang, window, text);
+		json_object_begin(json, NULL);
+		json_string(json, "name", window__kind_name(window, hang->kind));
+		json_uint(json, "pid", hang->tgid);
+		json_uint(json, "tid", hang->tid);
+		json_uint(json, "start_ns",
+			  sub_saturating(hang->step_start_ns, window->record.start_ns));
+		json_uint(json, "open_ns", hang->time_ns - hang->step_start_ns);
+		json_string(json, "call",
+			    in_call ? syscall_label(window->record.arch, hang->call.nr, label)
+				    : NULL);
+		put_known(json, "call_ns", in_call, hang->call.duration_ns);
+		json_string(json, "text", text);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_uint(json, "hang_count", window->hang_count);
 }
 
 static void write_entry(struct json *json, const struct window *window,
@@ -773,6 +802,7 @@ void report_json_write(const struct report *report)
 
 	json_object_begin(&json, NULL);
 	write_window(&json, window);
+	write_hangs(&json, window);
 	report_json_findings(&json, report);
 	json_array_begin(&json, "kinds");
 	for (uint32_t i = 0; i < FBT_KIND_COUNT; i++)

@@ -12,7 +12,7 @@
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
-#include "report/driver.h"
+#include "report/driver_tally.h"
 #include "report/tail.h"
 
 /* Only the last escalations are listed, shown or not. */

@@ -6,12 +6,14 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "fbt_shared.h"
+#include "judge/hang.h"
 #include "output/slice.h"
 #include "report/part.h"
 
 #define TARGETS_MAX   8
 #define CMDLINE_WIDTH 160
 #define CAUSES_SHOWN  3
+#define HANGS_SHOWN   5
 
 static void format_durations(const struct tally_kind *kind, char *to, size_t size)
 {
@@ -287,6 +289,20 @@ static bool has_untraced(const struct window *window)
 }
 
 /* Reasons to doubt the figures. */
+static void warn_of_hangs(const struct report *report)
+{
+	const struct window *window = report->window;
+	char text[HANG_TEXT_SIZE];
+
+	for (uint64_t i = 0; i < window->hang_count && i < HANGS_SHOWN; i++) {
+		hang_describe(&window->hangs[i], window, text);
+		report_line(report, STYLE_WARN, "! hang: %s", text);
+	}
+	if (window->hang_count > HANGS_SHOWN)
+		report_line(report, STYLE_WARN, "! and %s more hangs",
+			    FORMAT_COUNT(window->hang_count - HANGS_SHOWN));
+}
+
 static void write_warnings(const struct report *report)
 {
 	if (report->window->cut_off) {
@@ -745,6 +761,7 @@ void report_text_write(const struct report *report)
 	int main_kind = tally_main_kind(tally);
 
 	write_headline(report);
+	warn_of_hangs(report);
 	report_gpu_headline(report);
 	report_findings(report);
 	write_warnings(report);

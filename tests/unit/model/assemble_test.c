@@ -7,6 +7,7 @@
 #include <errno.h>
 #include "assemble_fixture.h"
 #include "model/assemble.h"
+#include "model/pending.h"
 
 static void assembler_free_takes_null(void **state)
 {

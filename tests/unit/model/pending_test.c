@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
-#include "model/assemble.h"
+#include "model/pending.h"
 
 struct fixture {
 	struct pending *pending;

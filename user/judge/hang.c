@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/hang.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/format.h"
+#include "model/driver_calls.h"
+#include "model/syscalls.h"
+
+#define NAME_COLUMNS   48
+#define PATH_COLUMNS   60
+#define THREAD_COLUMNS 15
+
+static void add_thread(struct line *line, const struct fbt_hang *hang, const struct window *window)
+{
+	const char *name = window__thread_name(window, hang->tid);
+	char shown[4 * THREAD_COLUMNS + 1];
+
+	line_add(line, " on thread %" PRIu32, hang->tid);
+	if (name && *name)
+		line_add(line, " \"%s\"", shorten_text(shown, sizeof(shown), name, THREAD_COLUMNS));
+	if (hang->tid != hang->tgid)
+		line_add(line, " of process %" PRIu32, hang->tgid);
+}
+
+/* ": in read of /tmp/fifo for 9.98 s" */
+static void add_call(struct line *line, const struct fbt_hang *hang, const struct window *window)
+{
+	const struct fbt_call *call = &hang->call;
+	const struct file *file = window__file(window, call->file);
+	enum fbt_arch arch = (enum fbt_arch)window->record.arch;
+	char label[24], driver[DRIVER_CALL_NAME], path[4 * PATH_COLUMNS + 1];
+	bool is_known = call->header.flags & FBT_CALL_ARGS;
+
+	line_add(line, ": in %s", syscall_label(arch, call->nr, label));
+	if (driver_call_has_command(window, call) && driver_call_name(file, call->args[1], driver))
+		line_add(line, " %s", driver);
+	if (is_known && file && *file->path)
+		line_add(line, " of %s",
+			 shorten_text(path, sizeof(path), file->path, PATH_COLUMNS));
+	line_add(line, " for %s", FORMAT_TIME(call->duration_ns));
+	if (is_known && syscall_category(arch, call->nr) == FBT_FUTEX)
+		line_add(line, ", lock at 0x%" PRIx64, (uint64_t)call->args[0]);
+}
+
+static const char *state_words(const struct fbt_hang *hang, const struct window *window)
+{
+	switch (hang->state) {
+	case 'R':
+		return window__traces_calls(window)
+			       ? "running, in its own code or from one short call to the next"
+			       : "running, or ready to run";
+	case 'T':
+		return "stopped by a signal";
+	case 't':
+		return "stopped by a tracer";
+	case 'D':
+		return "waiting for a disk, or for the kernel (state D)";
+	case 'S':
+		return window__traces_calls(window) ? "asleep, in no call" : "asleep";
+	default:
+		return "doing what is not known";
+	}
+}
+
+void hang_describe(const struct fbt_hang *hang, const struct window *window,
+		   char text[HANG_TEXT_SIZE])
+{
+	struct line line = {text, HANG_TEXT_SIZE, 0};
+	char name[4 * NAME_COLUMNS + 1];
+
+	shorten_name(name, sizeof(name), window__kind_name(window, hang->kind), NAME_COLUMNS);
+	line_add(&line, "%s has not returned for %s", name,
+		 FORMAT_TIME(hang->time_ns - hang->step_start_ns));
+	add_thread(&line, hang, window);
+	/* A thread that was stopped in a call is both. */
+	if (hang->state == 'T' || hang->state == 't' || !hang->call.header.type)
+		line_add(&line, ": %s", state_words(hang, window));
+	if (hang->call.header.type)
+		add_call(&line, hang, window);
+}
