@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "steps/callers.h"
 
-/* Functions that are not called, so the code is only read. */
+/* No test calls these functions: the code under test only reads them. */
 void callers_test_callee(void);
 void callers_test_few(void);
 void callers_test_many(void);
@@ -39,7 +39,7 @@ __asm__(".pushsection .text\n"
 #ifdef __x86_64__
 	"call callers_test_callee\n"
 	"callers_test_direct: nop\n"
-	/* The bytes of a call within another instruction: mov $imm64, %rax. */
+	/* An immediate operand with the bytes of a call: mov $imm64, %rax. */
 	".byte 0x48, 0xb8, 0x90, 0xe8\n"
 	".long callers_test_callee - . - 4\n"
 	".byte 0x90, 0x90\n"
@@ -54,7 +54,10 @@ __asm__(".pushsection .text\n"
 	".cfi_endproc\n"
 	".size callers_test_few, . - callers_test_few\n"
 	".globl callers_test_by_thunk, callers_test_by_both, callers_test_by_other\n"
-	/* It only jumps to the callee; the next one to the first; the third may return without. */
+	/*
+	 * thunk only jumps to the callee; both jumps to the callee or to thunk; other may also
+	 * return by itself.
+	 */
 	".type callers_test_thunk, %function\n"
 	".type callers_test_both, %function\n"
 	".type callers_test_other, %function\n"
@@ -99,7 +102,7 @@ __asm__(".pushsection .text\n"
 	".cfi_endproc\n"
 	".size callers_test_many, . - callers_test_many\n"
 	".popsection\n"
-	/* What a GOT is made of: a pointer that is read-only after it was relocated. */
+	/* A GOT entry: a pointer in data that is read-only after relocation. */
 	".pushsection .data.rel.ro,\"aw\",%progbits\n"
 	".balign 8\n"
 	"callers_test_pointer: .quad callers_test_callee\n"
@@ -111,7 +114,7 @@ static int take_bias(struct dl_phdr_info *info, size_t size, void *bias)
 	return 1;
 }
 
-/* The first object is the program. */
+/* dl_iterate_phdr() reports the program itself first. */
 static uint64_t find_bias(void)
 {
 	uint64_t bias = 0;
@@ -128,7 +131,10 @@ struct search {
 	int err;
 };
 
-/* Searches this process for the callers of both functions, as kinds 0 and 1. */
+/*
+ * Searches this process for the callers of callers_test_few (kind 0) and of callers_test_crowd
+ * (kind 1).
+ */
 static struct search search(const struct callers_limits *limits)
 {
 	struct step_function few = {.fd = -1}, crowd = {.fd = -1};
@@ -147,7 +153,7 @@ static struct search search(const struct callers_limits *limits)
 	return result;
 }
 
-/* Whether a function has a caller that returns to the address, in this program's own code. */
+/* Number of callers of the function that return to the address, in this program's own code. */
 static size_t count_at(const struct search *found, uint32_t function, const char *address)
 {
 	size_t count = 0;
@@ -197,7 +203,7 @@ static void neither_jumps_nor_bytes_that_look_like_a_call_are_callers(void **sta
 {
 	struct search found = search(&usual);
 
-	/* And two of those that only jump there. */
+	/* Three direct callers, and two callers of functions that only jump there. */
 	assert_int_equal(count(&found, 0), 3 + 2);
 	callers_clear(&found.callers);
 }
@@ -212,7 +218,7 @@ static void calls_of_what_only_jumps_there_are_callers(void **state)
 	callers_clear(&found.callers);
 }
 
-/* Rather those that call it than none. */
+/* With too many callers in all, only the direct ones are kept. */
 static void those_of_what_jumps_there_are_left_out_if_they_are_too_many(void **state)
 {
 	struct callers_limits three = usual;
@@ -226,7 +232,7 @@ static void those_of_what_jumps_there_are_left_out_if_they_are_too_many(void **s
 	callers_clear(&found.callers);
 }
 
-/* One that is found later is not taken for one of the same number that was found before. */
+/* A new caller must not replace an earlier one that has the same function number. */
 static void what_was_found_before_stays(void **state)
 {
 	struct search before = search(&usual);

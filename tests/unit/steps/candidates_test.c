@@ -43,7 +43,7 @@ static void candidates_have_safe_exits(void **state)
 	stop(child);
 }
 
-/* A place in a function of the running engine, as a return address on a stack is one. */
+/* An address within a function of the running engine, like a return address on a stack. */
 static struct code_place place_in(pid_t child, const char *name)
 {
 	struct code_place place = {.samples = 1};
@@ -75,14 +75,16 @@ static void candidates_of_busy_threads_are_only_what_is_on_their_stacks(void **s
 	assert_int_equal(target_find_candidates(child, &options, &busy, 16, &functions), 1);
 	assert_string_equal(functions.items[0]->name, "llama_decode");
 	release(&functions);
-	/* Its name is none of a step. */
+	/* many_1 does not look like the name of a step. */
 	busy.items[0] = place_in(child, "many_1");
 	assert_int_equal(target_find_candidates(child, &options, &busy, 16, &functions), 0);
 	vec_free(&busy);
 	stop(child);
 }
 
-/* Two overloads, of which one is too small for a candidate; and two static functions of one name.
+/*
+ * Two overloads, one of them too small to be a candidate, and two static functions of the same
+ * name.
  */
 static const char namesakes_source[] =
 	"#include <stdio.h>\n#include <unistd.h>\n"
@@ -97,7 +99,7 @@ static const char namesakes_source[] =
 	"int main(void) { puts(\"ready\"); fflush(stdout); for (;;) pause(); }\n"
 	"#endif\n";
 
-/* What --step takes for the candidate of that name and index among its namesakes; NULL: none. */
+/* The --step argument for the index-th candidate of that name; NULL if it has none. */
 static const char *alone(const function_vec *functions, const char *name, size_t index)
 {
 	vec_for_each (function, functions)

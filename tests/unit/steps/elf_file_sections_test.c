@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Sparse files of terabytes that claim what costs their maker nothing, and files that change. */
+/* Sparse files whose headers claim terabytes, and files that change while they are read. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -37,7 +37,9 @@ static void put(int fd, const void *data, size_t size, uint64_t offset)
 	assert_int_equal(pwrite(fd, data, size, (off_t)offset), size);
 }
 
-/* A program of one page of code with symbol_count symbols; write_hostile puts it into a memfd. */
+/*
+ * A program with one page of code and symbol_count symbols. write_hostile() writes it to a memfd.
+ */
 static struct hostile make_hostile(size_t symbol_count, size_t string_bytes)
 {
 	struct hostile file = {.fd = memfd_create("hostile", MFD_CLOEXEC)};
@@ -78,7 +80,10 @@ static void write_hostile(const struct hostile *file)
 	put(file->fd, section_names, sizeof(section_names), NAMES_AT);
 }
 
-/* count symbols, all at one address or one after the other, with the name at offset name. */
+/*
+ * count symbols with the name at offset name: all at one address if crowded, else one after
+ * another.
+ */
 static void write_symbols(const struct hostile *file, size_t count, uint32_t name, bool crowded)
 {
 	Elf64_Sym block[4096];
@@ -102,7 +107,7 @@ static long peak_mib(void)
 	return usage.ru_maxrss / 1024;
 }
 
-/* What reading the symbols gives, and how many there are then. */
+/* Returns what elf_symbols_read() returns; *count is the number of symbols. */
 static int read_symbols(const struct hostile *file, size_t *count)
 {
 	struct elf_symbols symbols = {0};
@@ -184,7 +189,7 @@ static void tables_that_are_too_large_are_not_read(void **state)
 	close(file.fd);
 }
 
-/* They are kept in a form of their own, of which there are none here. */
+/* The tool keeps symbols in its own format, and this table holds no valid ones. */
 static void a_table_of_symbols_is_not_kept_in_memory(void **state)
 {
 	struct hostile file = make_hostile(8u << 20, 64);
@@ -222,7 +227,7 @@ static void of_all_sections_so_much_is_loaded(void **state)
 	close(file.fd);
 }
 
-/* Sorting and comparing them would take for ever. */
+/* Sorting and comparing such names would take hours. */
 static void names_on_top_of_each_other_are_refused(void **state)
 {
 	static char name[60000];

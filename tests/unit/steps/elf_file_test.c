@@ -9,7 +9,6 @@
 #include "steps/elf_file.h"
 #include "elf_fixture.h"
 
-/* A file that holds size bytes. */
 static int make_file(const void *data, size_t size)
 {
 	int fd = memfd_create("elf", MFD_CLOEXEC);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Small engines, built by the compiler, that run while they are looked at. */
+/* Small engines that the compiler builds and that run while a test examines them. */
 #ifndef FBT_ENGINE_FIXTURE_H
 #define FBT_ENGINE_FIXTURE_H
 
@@ -7,7 +7,7 @@
 #include "elf_fixture.h"
 #include "steps/find.h"
 
-/* Says that it is in main, then sleeps. */
+/* An engine that prints "ready" in main() and then sleeps. */
 static const char engine_source[] =
 	"#include <stdio.h>\n#include <unistd.h>\n"
 	"__attribute__((noinline)) int engine_step(int x) { return x > 3 ? getpid() + 1 : x; }\n"
@@ -38,7 +38,7 @@ __attribute__((unused)) static int build(void **state)
 	return 0;
 }
 
-/* Starts a program of the folder and waits until it is in main. */
+/* Starts a program of the fixture's folder and waits until it is in main(). */
 __attribute__((unused)) static pid_t start(struct elf_fixture *fixture, const char *name)
 {
 	char path[128], ready[6];

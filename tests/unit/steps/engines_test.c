@@ -15,7 +15,9 @@
 	"_RNCNvXNtNtCs9qPaKr75brL_13ferrum_models8executor12llm_executorNtB4_11LlmExecutorNtB8_"   \
 	"13ModelExecutor" method "0B8_"
 
-/* As rustc mangles them: the trait of 2026, of another crate, and its two implementers. */
+/*
+ * Names mangled by rustc: the trait of 2026, which is in another crate, and its two implementers.
+ */
 #define CURRENT "ferrum_execution..model_executor..ModelExecutor$GT$14execute_tokens"
 #define CURRENT_LLM                                                                                \
 	"_ZN118_$LT$ferrum_models..executor..llm_executor..LlmExecutor$u20$as$u20$" CURRENT
@@ -134,7 +136,7 @@ static void table_knows_where_n_tokens_lies(void **state)
 	assert_true(engines_find_arg("llama_encode", FBT_ARCH_ARM64, &arg));
 	assert_int_equal(arg.base, STEP_ARG_REG0 + 1);
 	assert_int_equal(arg.offset[0], 0);
-	/* A vector of tokens, with its capacity as a check. */
+	/* The size of a vector of tokens; its capacity serves as a check. */
 	assert_true(engines_find_arg("llama_process", FBT_ARCH_X86_64, &arg));
 	assert_string_equal(arg.name, "n_tokens");
 	assert_int_equal(arg.base, STEP_ARG_REG0 + 2);

@@ -12,7 +12,7 @@
 #define BODY 0x1000
 #define COLD 0x2000
 
-/* Two pieces of memory: the function's body and something else. */
+/* Two pieces of memory: the function's body and one other region. */
 struct memory {
 	const char *body;
 	size_t body_size;
@@ -67,7 +67,7 @@ static void refuse(struct memory memory, const char *reason)
 	exits_clear(&exits);
 }
 
-/* The only exit of the code, or 0 if there is another number of them. */
+/* The only exit of the code; 0 if there are none or several. */
 static uint64_t only_exit(struct memory memory)
 {
 	struct exits exits;
@@ -317,7 +317,7 @@ static void exits_begin_on_the_marker_if_a_loop_goes_after_it(void **state)
 			 BODY);
 }
 
-/* count times piece, then tail. */
+/* piece, repeated count times, followed by tail. */
 static char *repeat(const char *piece, size_t size, size_t count, const char *tail)
 {
 	char *code = malloc(size * count + strlen(tail) + 1);
@@ -329,7 +329,7 @@ static char *repeat(const char *piece, size_t size, size_t count, const char *ta
 	return code;
 }
 
-/* All of the code is looked through for one such jump, once for all: that took an hour. */
+/* One scan of the code serves all indirect jumps. One scan for each took an hour. */
 static void exits_judge_a_hundred_thousand_indirect_jumps_at_once(void **state)
 {
 	const size_t count = 100000;

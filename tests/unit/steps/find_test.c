@@ -24,7 +24,7 @@ static void check_refused(struct elf_fixture *fixture, const char *program, cons
 	release(&functions);
 }
 
-/* What nm says, to be compared with what was found. */
+/* The address as nm prints it. */
 static uint64_t address_of(struct elf_fixture *fixture, const char *symbol)
 {
 	char command[256];

@@ -8,7 +8,7 @@
 
 #include "engine_fixture.h"
 
-/* Stripped engines with a text that one function has, one that two have, and ferrum's in three. */
+/* Stripped engines. One text is in one function, one is in two, and ferrum's is in three. */
 static const char text_source[] =
 	"#include <stdio.h>\n#include <unistd.h>\n"
 	"#define STEP __attribute__((noinline, used))\n"
@@ -27,7 +27,7 @@ static const char text_source[] =
 	"	+ worker(argc);\n"
 	"	puts(\"ready\"); fflush(stdout); for (;;) pause(); }\n";
 
-/* A library that has a text of the program. */
+/* A library with a text that the program has too. */
 static const char library_source[] =
 	"#include <stdio.h>\n"
 	"int library_step(int x) { return printf(\"cannot step: %d\", x) + 6; }\n";
@@ -49,7 +49,9 @@ static int build_text_engines(void **state)
 	return 0;
 }
 
-/* What a measurement says of the functions, in the order of their addresses, which is the source's.
+/*
+ * The measurement's result for each function. Functions are in the order of their addresses, which
+ * is also their order in the source.
  */
 static struct function_rate answers[3];
 static size_t asked;
@@ -144,7 +146,7 @@ static void a_text_of_one_function_in_each_of_two_files_is_refused(void **state)
 	assert_int_equal(found, -E2BIG);
 	assert_int_equal(functions.count, 0);
 	assert_int_equal(asked, 2);
-	/* With its file it is one. */
+	/* With the library's name the text is unique. */
 	assert_int_equal(find(child, "libstep.so:string:cannot step: ", options, &functions), 1);
 	assert_non_null(strstr(functions.items[0]->name, "library_step"));
 	release(&functions);
@@ -161,7 +163,7 @@ static void a_text_that_nothing_refers_to_is_no_error(void **state)
 	stop(child);
 }
 
-/* The functions of ferrum's text that are taken after such a measurement. */
+/* Returns the number of functions with ferrum's text that remain after such a measurement. */
 static int find_known(struct elf_fixture *fixture, bool measures, function_vec *functions)
 {
 	struct target_options options = {.measure = measures ? measure : NULL};
@@ -193,7 +195,7 @@ static void what_no_step_does_is_not_taken_for_one(void **state)
 {
 	function_vec functions = {0};
 
-	/* On no busy thread; too short; too often. */
+	/* One is on no busy thread, one is too short, one is called too often. */
 	answers[0] = called(84, 5600000, false);
 	answers[1] = called(84, 20000, true);
 	answers[2] = called(90000, 100000, true);

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "steps/follow.h"
 
-/* Functions that are not called, so the code is only read. */
+/* No test calls these functions: the code under test only reads them. */
 extern const char follow_test_two_returns[], follow_test_first_return[],
 	follow_test_second_return[], follow_test_stub[], follow_test_by_jump[],
 	follow_test_by_stub[], follow_test_by_slot[], follow_test_in_a_row[],
@@ -40,11 +40,11 @@ __asm__(".pushsection .text\n"
 	".cfi_endproc\n"
 	".size follow_test_\\name, . - follow_test_\\name\n"
 	".endm\n"
-	/* The branch leads to the second of two returns. */
+	/* The branch jumps to the second of two returns. */
 	"begin two_returns\n"
 	"test %edi, %edi\nje 1f\nmark first_return\nret\n1: nop\nmark second_return\nret\n"
 	"finish two_returns\n"
-	/* What the PLT is made of, with its marker. */
+	/* A PLT entry with endbr64. */
 	"begin stub\n"
 	"endbr64\nbnd jmp *follow_test_entry(%rip)\n"
 	"finish stub\n"
@@ -63,7 +63,7 @@ __asm__(".pushsection .text\n"
 	"begin by_branch\n"
 	"test %edi, %edi\njne follow_test_by_jump\njmp follow_test_in_a_row\n"
 	"finish by_branch\n"
-	/* Each jumps to the other; the first returns too. */
+	/* The two functions jump to each other; the first one also returns. */
 	"begin round_a\n"
 	"test %edi, %edi\nje 1f\njmp follow_test_round_b\n1: nop\nmark own_return\nret\n"
 	"finish round_a\n"
@@ -83,11 +83,11 @@ __asm__(".pushsection .text\n"
 	"begin to_hole_branch\n"
 	"test %edi, %edi\njne follow_test_hole\nret\n"
 	"finish to_hole_branch\n"
-	/* Bytes that are no instruction. */
+	/* Bytes that do not decode as an instruction. */
 	"begin hole\n"
 	"push %rax\n.byte 0x06, 0x06\nret\n"
 	"finish hole\n"
-	/* To code that is in no function. */
+	/* A jump to code that belongs to no function. */
 	"begin to_unknown\n"
 	"nop\nmark unknown_jump\njmp 1f\n"
 	"finish to_unknown\n"
@@ -98,7 +98,7 @@ __asm__(".pushsection .text\n"
 	"begin plain\n"
 	"nop\nret\n"
 	"finish plain\n"
-	/* An entry of the GOT that is not bound yet leads back. */
+	/* A GOT entry that is not bound yet points back into its PLT entry. */
 	"begin unbound_stub\n"
 	"jmp *follow_test_lazy(%rip)\nfollow_test_push: .byte 0x68, 3, 0, 0, 0, 0x90\n"
 	"finish unbound_stub\n"
@@ -136,14 +136,14 @@ static int take_bias(struct dl_phdr_info *info, size_t size, void *bias)
 	return 1;
 }
 
-/* Follows a function of this program, which ends where the next one begins. */
+/* Follows a function of this program. Its end is the begin of the next function. */
 static int follow_it(struct follow *follow, const char *entry, const char *end)
 {
 	struct step_function function = {.fd = -1, .size = (uint64_t)(end - entry)};
 	uint64_t bias = 0;
 	struct stat status;
 
-	/* The first object is the program. */
+	/* dl_iterate_phdr() reports the program itself first. */
 	dl_iterate_phdr(take_bias, &bias);
 	assert_int_equal(stat("/proc/self/exe", &status), 0);
 	function.device = status.st_dev;
@@ -154,7 +154,7 @@ static int follow_it(struct follow *follow, const char *entry, const char *end)
 
 #define FOLLOW(follow, name, next) follow_it(follow, follow_test_##name, follow_test_##next)
 
-/* Whether there is a place of that kind there, in this program's own code. */
+/* True if there is a place of that kind at the address, in this program's own code. */
 static bool has(const struct follow *follow, const char *address, enum follow_kind kind)
 {
 	vec_for_each (place, &follow->places) {
@@ -257,7 +257,7 @@ static void the_middle_of_a_function_is_no_entry(void **state)
 	follow_clear(&follow);
 }
 
-/* The other ways out are followed all the same. */
+/* The function's other exits are still followed. */
 static void a_jump_that_cannot_be_followed_is_a_place(void **state)
 {
 	struct follow follow;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include "steps/future.h"
 
-/* What a program has at two places: its code, and a table in its constants. */
+/* Two regions of a program: its code and a table among its constants. */
 struct memory {
 	uint64_t address;
 	const char *code;
@@ -20,7 +20,10 @@ struct memory {
 
 #define CODE(bytes) bytes, sizeof(bytes) - 1
 
-/* Compiled by rustc 1.95; where a call's target is of no account, the file it was in has it. */
+/*
+ * Code compiled by rustc 1.95. Calls whose targets do not matter keep the displacements of the
+ * original file.
+ */
 
 /* async fn no_await(n: u32) -> u64, -C opt-level=3 */
 static const struct memory no_await = {
@@ -73,8 +76,8 @@ static const struct memory unoptimized = {
 		      "\x48\x8d\x3d\x71\x0c\x04\x00\xff\x15\x93\x2e\x04\x00")};
 
 /*
- * The body of an async-trait function, -C opt-level=2 -C panic=abort: it cannot have panicked, so
- * one bit is looked at. Its work is replaced by nops.
+ * The body of an async-trait function, -C opt-level=2 -C panic=abort. It cannot have panicked, so
+ * the code tests only one bit of the state. Its work is replaced by nops.
  */
 static const struct memory aborts = {
 	0x15e50, CODE("\x55\x41\x57\x41\x56\x41\x54\x53\x48\x83\xec\x20\xf6\x46\x0c\x01"
@@ -212,7 +215,7 @@ static void an_ordinary_closure_is_none(void **state)
 	assert_int_equal(find(&spins).kind, FUTURE_NONE);
 }
 
-/* It panics if the byte is 1, but sets it to 1 nowhere: a closure may do that too. */
+/* The code panics if the byte is 1, but never sets it to 1. A closure may do that too. */
 static void a_function_that_never_marks_its_future_is_not_told(void **state)
 {
 	static const struct memory unmarked = {
@@ -234,7 +237,7 @@ static void where_it_cannot_be_told_it_is_said(void **state)
 			 FUTURE_UNTOLD);
 }
 
-/* Any bytes may be there: the walk ends, whatever they are. */
+/* The walk must end, whatever the bytes are. */
 static void damaged_code_is_no_future(void **state)
 {
 	char code[512];

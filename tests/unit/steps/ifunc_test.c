@@ -9,7 +9,7 @@
 #include "elf_fixture.h"
 #include "steps/find.h"
 
-/* A library with IFUNCs, and one that calls them; both are loaded into this process. */
+/* A library with IFUNCs and a library that calls them. Both are loaded into this process. */
 static const char chooser[] = "static volatile int wanted = 1;\n"
 			      "__attribute__((noipa)) static int first(int x) { return x + 1; }\n"
 			      "__attribute__((noipa)) static int second(int x) { return x + 2; }\n"
@@ -45,7 +45,7 @@ static void *load(struct elf_fixture *fixture)
 	return library;
 }
 
-/* Looks for one --step in this process. Returns as target_find(). */
+/* Looks for one --step in this process. Returns the result of target_find(). */
 static int find(const char *text, function_vec *functions)
 {
 	struct target_seen *seen = target_seen__new();

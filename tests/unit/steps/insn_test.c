@@ -10,7 +10,7 @@
 
 #define START 0x1000
 
-/* Decodes code and gives the kind of the instruction numbered index. */
+/* The instruction at index in the code. */
 static struct insn decode_at(enum fbt_arch arch, const char *code, size_t size, size_t index)
 {
 	insn_vec insns = {0};
@@ -94,7 +94,7 @@ static void insn_takes_loop_and_jrcxz_for_branches(void **state)
 
 static void insn_refuses_to_read_a_16_bit_jump(void **state)
 {
-	/* Of two bytes for capstone 4, of four for 5. */
+	/* capstone 4 decodes a displacement of two bytes, capstone 5 one of four. */
 	assert_int_equal(X86("\x66\xe9\x00\x01\x00\x00", 0).kind, INSN_FAR);
 }
 

@@ -10,7 +10,7 @@
 #define OPERAND(code) jump_operand((const uint8_t *)(code), sizeof(code) - 1)
 #define NONE	      16
 
-/* Numbers of registers as instructions have them. */
+/* Register numbers as encoded in instructions. */
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R11 = 11, R12, R13 };
 
 static uint32_t base_is(uint32_t base)
@@ -55,7 +55,7 @@ static void memory_may_have_an_index(void **state)
 	assert_int_equal(OPERAND("\xff\x64\x24\x08"), in_memory(RSP, NONE, 0, 8));
 	assert_int_equal(OPERAND("\x41\xff\x24\x24"), in_memory(R12, NONE, 0, 0));
 	assert_int_equal(OPERAND("\x43\xff\x64\xe5\x00"), in_memory(R13, R12, 3, 0));
-	/* Without a base: jmp *0x1000(,%rdx,8). */
+	/* jmp *0x1000(,%rdx,8), which has no base register */
 	assert_int_equal(OPERAND("\xff\x24\xd5\x00\x10\x00\x00"), in_memory(NONE, RDX, 3, 0x1000));
 }
 
@@ -72,7 +72,7 @@ static void only_near_jumps_have_one(void **state)
 	assert_int_equal(OPERAND("\xff\x25\x00\x10\x00\x00"), 0); /* relative to rip */
 	assert_int_equal(OPERAND("\xff\xd0"), 0);		  /* a call */
 	assert_int_equal(OPERAND("\xff\x28"), 0);		  /* a far jump */
-	assert_int_equal(OPERAND("\x64\xff\x20"), 0);		  /* %fs has a base of its own */
+	assert_int_equal(OPERAND("\x64\xff\x20"), 0);		  /* %fs adds a segment base */
 	assert_int_equal(OPERAND("\xe9\x00\x00\x00\x00"), 0);
 	assert_int_equal(OPERAND("\xc3"), 0);
 }

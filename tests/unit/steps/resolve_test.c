@@ -12,7 +12,7 @@
 #include "elf_fixture.h"
 #include "steps/resolve.h"
 
-/* Assembly, so that no compiler decides where the pieces lie. */
+/* Assembly, because a compiler would choose where the pieces lie. */
 static const char source[] = ".globl main, sized, unsized, data_code\n"
 			     ".type main,@function\n"
 			     "main: xor %eax,%eax\n ret\n .size main,.-main\n"

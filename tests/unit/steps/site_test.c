@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "steps/site.h"
 
-/* Two functions that do not call, so the code is only read. */
+/* No test calls these functions: the code under test only reads them. */
 void site_test_caller(void);
 extern const char site_test_return[], site_test_probe[], site_test_middle[], site_test_other[];
 
@@ -70,7 +70,7 @@ static void a_site_is_probed_at_the_next_emulated_instruction(void **state)
 	step_site_clear(&site);
 }
 
-/* Else a forged stack would make the tool break the engine's code. */
+/* Otherwise a forged stack could make the tool break the engine's code. */
 static void only_what_follows_a_call_is_a_site(void **state)
 {
 	struct step_site site;

@@ -82,7 +82,7 @@ static void an_unknown_stack_pointer_ends_the_search(void **state)
 	expect(SITE("\x6a\x01\x74\x00"), 0, 0, false);	       /* push $1 */
 }
 
-/* The arguments are read at the probe. */
+/* The probe reads the arguments, so it must come before code that overwrites them. */
 static void an_entry_is_probed_before_arguments_are_lost(void **state)
 {
 	expect(ENTRY("\x89\xf8\x55"), 2, 0, true);			/* mov %edi,%eax; push */
@@ -92,7 +92,7 @@ static void an_entry_is_probed_before_arguments_are_lost(void **state)
 	expect(ENTRY("\x48\x83\xec\x08\x85\xff\x74\x00"), 6, -8, true); /* sub; test; je */
 }
 
-/* A thread with a shadow stack would be killed after an emulated call. */
+/* With a shadow stack, an emulated call would kill the thread when the callee returns. */
 static void calls_can_be_avoided(void **state)
 {
 	const char *code = "\x89\xc7\xe8\x00\x00\x00\x00\x55"; /* mov; call; push */

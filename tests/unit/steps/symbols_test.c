@@ -137,7 +137,7 @@ static void symbols_are_found_by_address(void **state)
 	unload(&loaded);
 }
 
-/* A table whose names point beyond the strings, and a string without end. */
+/* Names that point beyond the string table, and a string without a NUL. */
 static void symbols_leave_out_names_out_of_bounds(void **state)
 {
 	struct {

@@ -8,7 +8,7 @@
 #include "elf_fixture.h"
 #include "steps/symbols.h"
 
-/* What sys/sdt.h would write, with a semaphore. %s: the descriptor's size in bytes. */
+/* The note that sys/sdt.h would emit, with a semaphore. %s: size of the descriptor in bytes. */
 static const char note_source[] =
 	"#define NOTE(provider, name, semaphore, arguments) \\\n"
 	"	__asm__ volatile(\"990: nop\\n\" \\\n"
@@ -108,7 +108,7 @@ static void usdt_knows_the_arguments_where_all_places_agree(void **state)
 	usdt_clear(&probe);
 }
 
-/* Every byte of the section, one after another, set to another value. */
+/* Changes each byte of the section in turn. */
 static void usdt_survives_damage(void **state)
 {
 	struct elf_fixture *fixture = *state;

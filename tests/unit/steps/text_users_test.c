@@ -10,8 +10,8 @@
 #include "steps/text_users.h"
 
 /*
- * A text of its own for each way in which code refers to one. format is as rustc lays it out: the
- * length of the text stands before it.
+ * Each way in which code refers to a text has a text of its own. format has rustc's layout: its
+ * length precedes the text.
  */
 static const char source[] =
 	"#include <stdio.h>\n"
@@ -72,7 +72,7 @@ static uint64_t address_of(struct elf_fixture *fixture, const char *file, const 
 	return address;
 }
 
-/* The functions of FILE_s, which is stripped, that refer to text. */
+/* The functions that refer to text in the stripped program FILE_s. */
 static text_user_vec users_of(struct elf_fixture *fixture, const char *file, const char *text)
 {
 	struct image image = {.fd = -1, .debug_fd = -1};

@@ -82,7 +82,10 @@ static void fdes_know_no_address_before_the_first(void **state)
 	close(fd);
 }
 
-/* Every single byte of the unwind tables set to another value: an answer or an error, no crash. */
+/*
+ * Changes each byte of the unwind tables in turn. The result is an answer or an error, never a
+ * crash.
+ */
 static void fdes_survive_damage(void **state)
 {
 	struct elf_fixture *fixture = *state;
