@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A gpu_peer of a played process, what it says kept, and time that goes by as it is told to.
- * Include after cmocka.h.
+ * A gpu_peer of a played process. Its records are kept, and the test sets the time. Include after
+ * cmocka.h.
  */
 #ifndef FBT_GPU_PEER_FIXTURE_H
 #define FBT_GPU_PEER_FIXTURE_H
@@ -16,7 +16,7 @@
 
 #define MS 1000000ull
 #define S  1000000000ull
-/* Looking takes time, of which a hundred times as much has to pass. */
+/* The time between two looks is a hundred times the time that one look takes. */
 #define LOOK_NS (100 * S)
 
 struct fixture {
@@ -60,7 +60,7 @@ static inline void make_peer(struct fixture *fixture)
 	assert_non_null(fixture->peer);
 }
 
-/* What has been said last. */
+/* The last state record. */
 static inline const struct fbt_gpu_state *last_state(const struct fixture *fixture)
 {
 	for (size_t i = fixture->keeper.count; i-- > 0;) {
@@ -74,7 +74,7 @@ static inline const struct fbt_gpu_state *last_state(const struct fixture *fixtu
 	return NULL;
 }
 
-/* detail: a part of what was said, "" if nothing was. */
+/* Compares the last state record. detail: a part of its text; "" if it has no text. */
 static inline void assert_said(const struct fixture *fixture, enum fbt_gpu_status status,
 			       const char *detail)
 {
@@ -106,7 +106,7 @@ static inline void poll_after(struct fixture *fixture, uint64_t ns)
 	gpu_peer__poll(fixture->peer, fixture->now_ns);
 }
 
-/* The shim has been asked. */
+/* A shim that the tool has asked to collect. */
 static inline void ask(struct fixture *fixture)
 {
 	player_start(&fixture->player);
@@ -122,7 +122,7 @@ static inline void answer(struct fixture *fixture, enum fbt_gpu_phase phase)
 	fixture->player.shared->served = fixture->player.shared->armed;
 }
 
-/* … and collects. */
+/* A shim that the tool has asked to collect, and that does. */
 static inline void arm(struct fixture *fixture)
 {
 	ask(fixture);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A process with a shim: a child that has the shared memory, and does nothing; what a shim would do
- * the test does itself. Include after cmocka.h.
+ * A played shim: an idle child holds the shared memory, and the test writes what a shim would
+ * write. Include after cmocka.h.
  */
 #ifndef FBT_GPU_RING_FIXTURE_H
 #define FBT_GPU_RING_FIXTURE_H
@@ -30,13 +30,13 @@ struct player {
 	pid_t child;
 };
 
-/* The child: idles until it is killed, or does what is asked. */
+/* Forks the child. It calls act() if there is one, then idles until it is killed. */
 static inline void player_fork(struct player *player, void (*act)(struct player *player))
 {
 	player->child = fork();
 	assert_true(player->child >= 0);
 	if (player->child) {
-		/* The next child is another process, without this shim. */
+		/* Children that are forked later must not have this shim's memory. */
 		madvise(player->shared, FBT_GPU_HEADER_BYTES + PLAYED_BYTES, MADV_DONTFORK);
 		return;
 	}
@@ -47,7 +47,7 @@ static inline void player_fork(struct player *player, void (*act)(struct player 
 	}
 }
 
-/* A memfd of that many bytes, whatever is in it; mapped at least for a header. */
+/* A memfd of that many bytes, without a header. At least a header is mapped. */
 static inline void player_make(struct player *player, size_t bytes, int seals)
 {
 	memset(player, 0, sizeof(*player));
@@ -70,7 +70,7 @@ static inline void player_fill_header(struct player *player)
 	player->shared->magic = FBT_GPU_MAGIC;
 }
 
-/* As a shim makes it. */
+/* A ring as a shim creates it. */
 static inline void player_start(struct player *player)
 {
 	player_make(player, FBT_GPU_HEADER_BYTES + PLAYED_BYTES, PLAYED_SEALS);
@@ -94,7 +94,7 @@ static inline void player_stop(struct player *player)
 	close(player->fd);
 }
 
-/* Bytes after the head, which is moved and not yet shown. */
+/* Writes bytes at the head and moves the private head. player_publish() makes them visible. */
 static inline void player_write(struct player *player, const void *data, size_t size)
 {
 	const unsigned char *from = data;

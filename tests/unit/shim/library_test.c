@@ -37,7 +37,7 @@ static int setup(void **state)
 	return 0;
 }
 
-/* Of a shell, to which the argument is $FILE. */
+/* Runs a shell script; $FILE is the argument. */
 static int run(const char *script, const char *argument)
 {
 	setenv("FILE", argument, 1);
@@ -72,7 +72,7 @@ static void make_folder(const struct fixture *fixture, const char *name)
 	assert_int_equal(mkdir(path, 0755), 0);
 }
 
-/* What is found for a program in the folder bin is the file of that name. */
+/* Asserts which file is found for a program in the folder bin. */
 static void assert_found(const struct fixture *fixture, const char *name)
 {
 	char program[256], path[256];
@@ -106,7 +106,7 @@ static void the_installed_one_is_found(void **state)
 	make_folder(fixture, "lib/ferrum-bpftrace");
 	make_file(fixture, "lib/ferrum-bpftrace/libferrum_cupti.so");
 	assert_found(fixture, "lib/ferrum-bpftrace/libferrum_cupti.so");
-	/* That of a build is nearer. */
+	/* The library beside the program, as in a build, is preferred. */
 	make_file(fixture, "bin/libferrum_cupti.so");
 	assert_found(fixture, "bin/libferrum_cupti.so");
 }
@@ -129,7 +129,7 @@ static void the_shell_lines_set_the_variables(void **state)
 			     "\"" SHIM " " PYTHON "\"' <<END\n$(grep ^export \"$FILE\")\nEND\n",
 			     fixture->file),
 			 0);
-	/* What is preloaded already stays. */
+	/* A library that is already in LD_PRELOAD stays there. */
 	assert_int_equal(run("sh -c 'LD_PRELOAD=/x.so; . /dev/stdin; test \"$LD_PRELOAD\" = "
 			     "\"" PYTHON ":/x.so\"' <<END\n$(grep ^export \"$FILE\")\nEND\n",
 			     fixture->file),
@@ -149,7 +149,7 @@ static void the_unit_has_a_line_for_each_variable(void **state)
 		0);
 }
 
-/* "docker" is a function that looks at what it was given. */
+/* "docker" is a shell function that compares its arguments. */
 static void the_docker_command_has_mounts_and_variables(void **state)
 {
 	struct fixture *fixture = *state;
@@ -222,7 +222,7 @@ static void a_path_that_cannot_be_quoted_is_refused(void **state)
 			-EINVAL);
 	assert_non_null(strstr(stderr_text(text),
 			       "/o%x: install it where the path has none of ' \" \\ $ % ,"));
-	/* LD_PRELOAD has no quotes at all. */
+	/* LD_PRELOAD has no way to quote a space. */
 	assert_int_equal(engine_env_print_for(file, &(struct engine_libraries){"/o x", NULL}), 0);
 	assert_int_equal(engine_env_print_for(file, &(struct engine_libraries){NULL, "/o x"}),
 			 -EINVAL);

@@ -31,7 +31,7 @@ static void a_process_without_cuda_is_told_once(void **state)
 	player_kill(&fixture->player);
 }
 
-/* Maps a file of that name, as a process that uses CUDA does; where it is. */
+/* Maps a file named libcuda.so.1, as a process that uses CUDA does. Returns the address. */
 static void *map_libcuda(void)
 {
 	void *memory;
@@ -60,7 +60,7 @@ static void wait_to_map_libcuda(struct player *player)
 
 static void tell_of_cuda(struct fixture *fixture, bool at_end)
 {
-	/* Its memory is no ring, it only holds the two together. */
+	/* The memory is no ring here; the test and its child only synchronize by it. */
 	player_make(&fixture->player, FBT_GPU_HEADER_BYTES, 0);
 	player_fork(&fixture->player, wait_to_map_libcuda);
 	make_peer(fixture);
@@ -89,7 +89,7 @@ static void cuda_without_a_shim_is_told_at_the_end(void **state)
 	tell_of_cuda(*state, true);
 }
 
-/* A process that has mapped libcuda, and nothing of a ring. */
+/* Starts a process that has mapped libcuda and has no ring. */
 static void start_lacking(struct fixture *fixture)
 {
 	player_make(&fixture->player, FBT_GPU_HEADER_BYTES, 0);
@@ -113,7 +113,7 @@ static void a_shim_that_will_be_injected_is_not_missed_aloud(void **state)
 	assert_true(from_start);
 	assert_int_equal(fixture->keeper.count, 0);
 	assert_silent(fixture->text);
-	/* The next look is soon, once it is there. */
+	/* Once the shim is there, the next look is due at once. */
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns));
 	gpu_peer__take_shim(fixture->peer, fixture->now_ns);
 	assert_true(gpu_peer__is_due(fixture->peer, fixture->now_ns));
@@ -124,7 +124,7 @@ static void a_shim_that_will_be_injected_is_not_missed_aloud(void **state)
 		look_after(fixture, LOOK_NS);
 	assert_int_equal(fixture->keeper.count, 1);
 	assert_one_line(fixture->text, "not injected (libc: too old)");
-	/* Another program, another shim. */
+	/* After execve() the process may get another shim. */
 	gpu_peer__restart(fixture->peer, fixture->now_ns);
 	look(fixture);
 	assert_int_equal(gpu_peer__lacks_shim(fixture->peer, &from_start), fixture->now_ns);
@@ -155,8 +155,8 @@ static void cuda_that_comes_later_is_seen_to_lack_a_shim_then(void **state)
 }
 
 /*
- * A process with libcuda, without a shim, that was started with this variable: /proc shows only
- * what a program was started with. assert_said then compares what was said of it.
+ * Looks at a process that was started with this variable and has mapped libcuda, but no shim. A
+ * program must be started for this: /proc shows only the initial environment.
  */
 static void look_at_started_with(struct fixture *fixture, const char *variable)
 {
@@ -217,14 +217,14 @@ static void another_library_in_its_place_is_told(void **state)
 		    "CUDA_INJECTION64_PATH names /opt/nsys/libInjection64.so");
 }
 
-/* The library in a fork is its parent's. */
+/* A forked child has libcuda mapped only because its parent had. */
 static void nothing_is_missed_in_a_mere_fork(void **state)
 {
 	struct fixture *fixture = *state;
 	bool from_start;
 	void *mapped;
 
-	/* The test is the parent of the process. */
+	/* The test is the parent of the played process. */
 	mapped = map_libcuda();
 	start_lacking(fixture);
 	make_peer(fixture);
@@ -316,7 +316,7 @@ static void a_shim_that_does_not_answer_is_waited_for_aloud_and_given_up(void **
 	assert_said(fixture, FBT_GPU_STALLED, "in 30 s");
 	assert_false(gpu_peer__is_waiting(fixture->peer));
 	assert_int_equal(fixture->player.shared->armed, 2);
-	/* It is asked again later, and may answer then. */
+	/* After a stall the shim is asked again, and may answer then. */
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + S));
 	fixture->now_ns += 11 * S;
 	look(fixture);
@@ -341,13 +341,13 @@ static void a_pulse_that_stops_is_a_stall(void **state)
 	player_put_kernel(&fixture->player, 5, 10, 20);
 	poll_after(fixture, 6 * S);
 	assert_said(fixture, FBT_GPU_STALLED, "");
-	/* Whoever waits for records is told that none come. */
+	/* The last flush record tells its readers that no more records come. */
 	assert_int_equal(fixture->keeper.count, 4);
 	kept(&fixture->keeper, 1, FBT_EVENT_GPU_WORK);
 	flush = kept(&fixture->keeper, 2, FBT_EVENT_GPU_FLUSH);
 	assert_int_equal(flush->last, 1);
 	assert_one_line(fixture->text, "does not respond");
-	/* It goes on where it was. */
+	/* When the pulse returns, the shim continues as armed. */
 	fixture->player.shared->pulse++;
 	player_put_kernel(&fixture->player, 6, 10, 20);
 	poll_after(fixture, 10 * S);
@@ -358,7 +358,7 @@ static void a_pulse_that_stops_is_a_stall(void **state)
 	assert_int_equal(fixture->keeper.count, 8);
 	kept(&fixture->keeper, 4, FBT_EVENT_GPU_WORK);
 	kept(&fixture->keeper, 6, FBT_EVENT_GPU_FLUSH);
-	/* It is not waited for at the end. */
+	/* A stalled shim is not waited for at the end. */
 	gpu_peer__leave(fixture->peer, fixture->now_ns);
 	assert_true(gpu_peer__is_settled(fixture->peer));
 	assert_int_equal(fixture->player.shared->armed, 2);
@@ -376,7 +376,7 @@ static void a_busy_cupti_is_asked_for_again(void **state)
 	player_put_state(&fixture->player, FBT_GPU_BUSY, "nsys holds CUPTI", "");
 	answer(fixture, FBT_GPU_DORMANT);
 	poll_after(fixture, 10 * MS);
-	/* The same again is not said again. */
+	/* The same refusal is not reported twice. */
 	assert_int_equal(fixture->keeper.count, 1);
 	assert_one_line(fixture->text, "nsys");
 }
@@ -408,7 +408,10 @@ static void a_dead_shim_is_not_asked(void **state)
 
 	player_start(&fixture->player);
 	fixture->player.shared->phase = FBT_GPU_DEAD;
-	/* It was armed before, then refused, and gave up at last. */
+	/*
+	 * An earlier tracer armed this shim; later the shim was refused CUPTI, and finally it gave
+	 * up.
+	 */
 	player_put_state(&fixture->player, FBT_GPU_ARMED, "", "");
 	player_put_state(&fixture->player, FBT_GPU_BUSY, "", "");
 	player_put_state(&fixture->player, FBT_GPU_NO_DRIVER, "cuInit says 100", "");
@@ -431,7 +434,7 @@ static void a_dead_shim_that_said_nothing_has_failed(void **state)
 	assert_said(fixture, FBT_GPU_FAILED, "given up");
 }
 
-/* What a shim says once is a line; a process that says all of it for ever is no shim. */
+/* A sound shim reports a refusal once. A process that repeats refusals for ever is no shim. */
 static void a_flood_of_refusals_is_one(void **state)
 {
 	static const enum fbt_gpu_status refusals[] = {FBT_GPU_NO_CUPTI, FBT_GPU_OLD_CUPTI,
@@ -530,12 +533,12 @@ static void a_ring_that_goes_bad_is_told_and_its_records_end(void **state)
 	assert_said(fixture, FBT_GPU_BAD_RING, "");
 	kept(&fixture->keeper, 1, FBT_EVENT_GPU_FLUSH);
 	assert_one_line(fixture->text, "shared memory");
-	/* There may be another one by then. */
+	/* The process may have a new ring by then. */
 	assert_false(gpu_peer__is_due(fixture->peer, fixture->now_ns + S));
 	assert_true(gpu_peer__is_due(fixture->peer, fixture->now_ns + 100 * S));
 }
 
-/* A process that is stopped for a while, or a tool: its shim thinks that it is alone. */
+/* After a stop of the process or of the tool, the shim takes its tracer for dead and disarms. */
 static void a_shim_that_stops_of_itself_is_asked_again(void **state)
 {
 	struct fixture *fixture = *state;
@@ -551,7 +554,7 @@ static void a_shim_that_stops_of_itself_is_asked_again(void **state)
 	answer(fixture, FBT_GPU_WORKING);
 	poll_after(fixture, 10 * MS);
 	assert_said(fixture, FBT_GPU_ARMED, "");
-	/* One flush, which was its own. */
+	/* No second flush record is made up: the shim sent its own. */
 	assert_int_equal(fixture->keeper.count, 4);
 }
 
@@ -568,7 +571,7 @@ static void a_process_that_ends_leaves_what_it_had_published(void **state)
 	kept(&fixture->keeper, 1, FBT_EVENT_GPU_WORK);
 	flush = kept(&fixture->keeper, 2, FBT_EVENT_GPU_FLUSH);
 	assert_int_equal(flush->last, 1);
-	assert_int_equal(flush->time_ns, 0); /* no flush of its own had come */
+	assert_int_equal(flush->time_ns, 0); /* the shim had sent no flush */
 	assert_said(fixture, FBT_GPU_EXITED, "");
 	assert_string_equal(kept_string(last_state(fixture), sizeof(struct fbt_gpu_state), 1),
 			    "/usr/lib/libcupti.so.12");
@@ -646,7 +649,7 @@ static void leaving_a_ring_that_goes_bad_is_settled(void **state)
 	assert_said(fixture, FBT_GPU_BAD_RING, "");
 }
 
-/* A process may say what it likes, only not in our name. */
+/* A process may send any status but those that the tool itself reports. */
 static void what_only_we_can_say_is_not_taken_from_a_process(void **state)
 {
 	static const enum fbt_gpu_status ours[] = {
@@ -672,7 +675,7 @@ static void its_text_cannot_write_to_the_terminal(void **state)
 			"does not collect (\\x1b[2J\\nprocess 1: all is well\\x0d): ");
 }
 
-/* It was armed by a tracer that is dead by now, and does not know of us yet. */
+/* A tracer that has died had armed the shim. The shim has not seen the new tracer's wish yet. */
 static void work_that_another_tracer_asked_for_is_not_ours(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Shims that change their minds: what is left of one state in the next. */
+/* Shims that change their state: what remains of the state before. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@ static void put(struct fixture *fixture, enum fbt_gpu_status status)
 	player_put_state(&fixture->player, status, "", "");
 }
 
-/* The index-th record is the last flush, and was made up here: the shim had sent none. */
+/* Record number index is the last flush. The tool made it up, because the shim had sent none. */
 static void assert_closed(const struct fixture *fixture, size_t index)
 {
 	const struct fbt_gpu_flush *flush = kept(&fixture->keeper, index, FBT_EVENT_GPU_FLUSH);
@@ -25,7 +25,7 @@ static void assert_closed(const struct fixture *fixture, size_t index)
 
 /* --- armed ------------------------------------------------------------------------------------ */
 
-/* Its clock is its own; what came before it was asked is no answer. */
+/* The shim dates its answer by its own clock. A date before the wish is not a time of arming. */
 static void a_shim_was_not_armed_before_it_was_asked(void **state)
 {
 	struct fixture *fixture = *state;
@@ -141,7 +141,7 @@ static void what_the_shim_before_execve_said_is_not_held_against_the_next(void *
 	assert_int_equal(fixture->player.shared->armed, 3);
 }
 
-/* The next one may be in another time namespace, and has another CUPTI. */
+/* The next program may be in another time namespace and use another CUPTI. */
 static void the_clock_is_found_anew_after_execve(void **state)
 {
 	struct fixture *fixture = *state;

@@ -17,7 +17,7 @@
 
 #define S 1000000000ull
 
-/* A double of inject.c: it is over when the test says so. */
+/* A double of inject.c: an injection ends when the test says so. */
 struct inject {
 	uint32_t tgid;
 };
@@ -68,7 +68,7 @@ struct fixture {
 	struct stderr_fixture *text;
 	struct gpu_inject *inject;
 	struct gpu_injected injected;
-	uint32_t own; /* a process that is older than two seconds */
+	uint32_t own; /* this process, which is older than two seconds */
 };
 
 static int setup(void **state)
@@ -108,7 +108,7 @@ static void end(enum inject_status status, const char *text)
 	snprintf(double_of.outcome.text, sizeof(double_of.outcome.text), "%s", text);
 }
 
-/* What is said of the first process where it ends so. */
+/* The reason that is reported if the injection ends with this status and text. */
 static const char *why(struct fixture *fixture, enum inject_status status, const char *text)
 {
 	gpu_inject__want(fixture->inject, fixture->own, S, true);
@@ -133,7 +133,7 @@ static void without_a_shim_there_is_nothing_to_inject(void **state)
 	struct fixture *fixture = *state;
 	struct gpu_link *link;
 
-	/* This program has none beside it. */
+	/* There is no shim library beside this test program. */
 	assert_int_equal(gpu_link__open(&link, GPU_INJECT, S, &nowhere), -ENOENT);
 	assert_null(link);
 	assert_one_line(fixture->text, "--gpu inject: libferrum_cupti.so");
@@ -168,7 +168,7 @@ static void one_in_which_libcuda_has_just_come_is_left_alone_for_a_while(void **
 	assert_int_equal(double_of.started, 1);
 }
 
-/* It may just be in main(). */
+/* A young process may not have reached main() yet. */
 static void a_young_process_is_left_alone_too(void **state)
 {
 	struct fixture *fixture = *state;
@@ -228,7 +228,7 @@ static void execve_makes_it_another_process(void **state)
 	assert_false(turn(fixture, S));
 	gpu_inject__forget(fixture->inject, fixture->own);
 	gpu_inject__want(fixture->inject, fixture->own, S, false);
-	/* What became of the program that was there is nobody's business. */
+	/* The result of an injection into the earlier program is dropped. */
 	end(INJECT_FAILED, "old");
 	assert_false(turn(fixture, 3 * S));
 	assert_int_equal(double_of.started, 1);
@@ -265,10 +265,10 @@ static void each_outcome_says_why(void **state)
 	for (int status = INJECT_REFUSED; status < INJECT_STATUS_COUNT; status++) {
 		const char *text = why(fixture, (enum inject_status)status, "");
 
-		/* Of a process that is gone there is nothing to say. */
+		/* Nothing is reported of a process that has ended. */
 		assert_int_equal(*text != '\0', status != INJECT_GONE);
 	}
-	/* Our own child may have written anything. */
+	/* The child of the tool that injects may send any status. */
 	assert_true(*why(fixture, (enum inject_status)4711, "") != '\0');
 }
 

@@ -54,7 +54,7 @@ static void make_link(struct fixture *fixture, enum gpu_mode mode)
 	assert_non_null(fixture->link);
 }
 
-/* As the shim does: serves wishes as they come, one kernel and one flush a millisecond. */
+/* Plays a shim: serves wishes at once, and sends one kernel and one flush a millisecond. */
 static void be_a_shim(struct player *player)
 {
 	uint32_t served = 0, sent = 0;
@@ -72,7 +72,7 @@ static void be_a_shim(struct player *player)
 			player->shared->phase = FBT_GPU_DORMANT;
 		} else if (wish % 2 && sent < 3) {
 			player_put_kernel(player, ++sent, 10, 20);
-			/* More of them in so short a time are not passed on. */
+			/* Further flushes within so short a time are not passed on. */
 			if (sent == 1)
 				player_put_flush(player, clock_ns(CLOCK_MONOTONIC), 0);
 			player->shared->pulse++;
@@ -83,7 +83,7 @@ static void be_a_shim(struct player *player)
 	}
 }
 
-/* Collects, and does not hear of the end. */
+/* Plays a shim that collects but ignores the wish to stop. */
 static void be_a_deaf_shim(struct player *player)
 {
 	while (!__atomic_load_n(&player->shared->armed, __ATOMIC_ACQUIRE))
@@ -119,7 +119,10 @@ static void take(struct fixture *fixture, int index)
 		       clock_ns(CLOCK_MONOTONIC));
 }
 
-/* Until that many are armed and as many records were sent; run.sh limits how long. */
+/*
+ * Polls until that many shims are armed and that many records have come. tests/run.sh limits the
+ * time.
+ */
 static void poll_until(struct fixture *fixture, size_t armed, size_t records)
 {
 	while (gpu_link__armed(fixture->link) < armed || fixture->keeper.count < records) {
@@ -180,7 +183,7 @@ static void a_window_of_a_shim_from_arming_to_its_last_record(void **state)
 	assert_silent(fixture->text);
 }
 
-/* A window by flag: the next one arms it again. */
+/* As with --flag: each window arms the shim again. */
 static void a_second_window_is_as_the_first(void **state)
 {
 	struct fixture *fixture = *state;
@@ -289,7 +292,7 @@ static void without_a_shim_require_is_not_met(void **state)
 	make_link(fixture, GPU_REQUIRE);
 	assert_int_equal(gpu_link__check(fixture->link, true), 0);
 	take(fixture, 0);
-	/* It was not looked for yet. */
+	/* No look has been made yet. */
 	assert_int_equal(gpu_link__check(fixture->link, false), 0);
 	gpu_link__poll(fixture->link, clock_ns(CLOCK_MONOTONIC));
 	assert_int_equal(gpu_link__check(fixture->link, true), 0);

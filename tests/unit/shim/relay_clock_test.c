@@ -82,13 +82,13 @@ static void drift_is_interpolated(void **state)
 	struct gpu_clock clock = {0};
 
 	add(&clock, 10 * S, REALTIME);
-	/* 100 us faster in a second. */
+	/* The clock gains 100 us in a second. */
 	add(&clock, 11 * S, REALTIME + S + 100000);
 	assert_int_equal(clock.steps, 0);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + (S + 100000) / 2), 10 * S + S / 2);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME), 10 * S);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + S + 100000), 11 * S);
-	/* Outside of the samples the nearest offset holds. */
+	/* Outside of the samples the nearest offset applies. */
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME - 1), 10 * S - 1);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + S + 100001), 11 * S + 1);
 }
@@ -117,11 +117,11 @@ static void a_step_forward_is_counted_and_bounds_the_error(void **state)
 
 	add(&clock, 10 * S, REALTIME);
 	assert_int_equal(clock.error_ns, 0);
-	/* 20 ms within 250 ms: in between nobody knows. */
+	/* A step of 20 ms within 250 ms. The offset between the two samples is unknown. */
 	add(&clock, 10 * S + 250 * MS, REALTIME + 270 * MS);
 	assert_int_equal(clock.steps, 1);
 	assert_int_equal(clock.error_ns, 20 * MS);
-	/* Near a sample it is that one's offset. */
+	/* Near a sample that sample's offset applies. */
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 10 * MS), 10 * S + 10 * MS);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 100 * MS), 10 * S + 100 * MS);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 200 * MS), 10 * S + 180 * MS);
@@ -152,7 +152,7 @@ static void across_a_large_step_there_is_but_one_answer(void **state)
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 200 * MS), 10 * S + 200 * MS);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 3600 * S - 100 * MS),
 			 10 * S + 150 * MS);
-	/* A time that the clock never showed. */
+	/* A time that the clock skipped. */
 	assert_in_range(gpu_clock_convert(&clock, REALTIME + 1800 * S), 10 * S, 10 * S + 250 * MS);
 }
 
@@ -172,7 +172,7 @@ static void a_long_gap_may_drift_more(void **state)
 	struct gpu_clock clock = {0};
 
 	add(&clock, 10 * S, REALTIME);
-	/* 500 ppm, which the kernel may slew by, of 20 s are 10 ms. */
+	/* The kernel slews a clock by at most 500 ppm: 10 ms in 20 s. */
 	add(&clock, 30 * S, REALTIME + 20 * S + 10 * MS);
 	assert_int_equal(clock.steps, 0);
 	assert_int_equal(gpu_clock_convert(&clock, REALTIME + 10 * S + 5 * MS), 20 * S);
@@ -214,13 +214,13 @@ static void what_cannot_be_is_not_taken(void **state)
 	assert_memory_equal(&clock, &before, sizeof(clock));
 }
 
-/* What is the future depends on whose clock it is. */
+/* Whether a time is in the future is decided in the target's time namespace. */
 static void the_future_is_that_of_the_target(void **state)
 {
 	struct gpu_clock clock = {.timens_ns = (int64_t)(100 * S)};
 
 	assert_true(add(&clock, NOW + 100 * S, REALTIME));
-	/* The clocks of two CPUs may differ a little. */
+	/* The clocks of two CPUs may differ slightly. */
 	assert_true(add(&clock, NOW + 100 * S + MS, REALTIME + MS));
 	assert_false(add(&clock, NOW + 102 * S, REALTIME + S));
 }
@@ -229,7 +229,7 @@ static void more_samples_than_there_is_room_for_push_the_oldest_out(void **state
 {
 	struct gpu_clock clock = {0};
 
-	/* It drifts to and fro: of a sample that is gone another time would come out. */
+	/* The clock drifts back and forth, so a sample that is gone would give another result. */
 	for (uint64_t i = 0; i < 3 * GPU_CLOCK_SAMPLES + 7; i++)
 		assert_true(add(&clock, S + i * S, REALTIME + i * S + i % 2 * 1000));
 	assert_int_equal(clock.count, GPU_CLOCK_SAMPLES);
@@ -255,7 +255,7 @@ static void results_saturate(void **state)
 	assert_int_equal(gpu_clock_convert(&clock, 5), 1);
 }
 
-/* For the sanitizers: whatever a process sends, nothing overflows and all stays in bounds. */
+/* For the sanitizers: no input overflows or leaves its bounds. */
 static void hostile_samples_do_no_harm(void **state)
 {
 	static const uint64_t extremes[] = {

@@ -21,7 +21,10 @@ struct fixture {
 	struct gpu_relay relay;
 };
 
-/* Our own process: thread numbers stay as they are. Realtime is REALTIME at 100 s. */
+/*
+ * The target is this process, so thread numbers are not translated. The real-time clock reads
+ * REALTIME at 100 s.
+ */
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -150,7 +153,7 @@ static void names_and_devices_get_their_process(void **state)
 		getpid());
 }
 
-/* A process may not put what it did into a time that has not come. */
+/* A process must not date its work in the future. */
 static void what_has_not_come_yet_is_not_sent_and_counted(void **state)
 {
 	struct fbt_gpu_work work = {.start_ns = REALTIME, .end_ns = REALTIME + 902 * S};
@@ -211,7 +214,7 @@ static void a_flush_says_its_times_on_our_clock(void **state)
 	assert_int_equal(sent->sent_ns, NOW - 700);
 }
 
-/* A process may write there what it likes. */
+/* The target writes sent_ns, so it may hold any value. */
 static void a_flush_was_not_sent_in_the_future(void **state)
 {
 	struct fbt_gpu_flush flush = {.time_ns = NOW - 500, .sent_ns = NOW + 1};
@@ -237,7 +240,7 @@ static void of_flushes_in_a_hurry_one_is_sent(void **state)
 	assert_int_equal(fixture->keeper.count, 1);
 	gpu_relay_record(&fixture->relay, &flush.header, 0, NOW + GPU_RELAY_FLUSH_NS);
 	assert_int_equal(fixture->keeper.count, 2);
-	/* What was not sent is not forgotten. */
+	/* A flush that was held back is sent at the end. */
 	flush.records = 200;
 	gpu_relay_record(&fixture->relay, &flush.header, 0, NOW + GPU_RELAY_FLUSH_NS + 1);
 	gpu_relay_end(&fixture->relay, 0, NOW + GPU_RELAY_FLUSH_NS + 2);

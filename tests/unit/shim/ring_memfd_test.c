@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Looking at the files of a process must not wait for it, nor let go of what is had already. */
+/*
+ * Opening the files of a process must not block on that process, nor release a ring that is already
+ * open.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -16,7 +19,10 @@
 #include "gpu_ring_fixture.h"
 
 #define SOUND_BYTES (FBT_GPU_HEADER_BYTES + PLAYED_BYTES)
-/* Less than /proc/sys/fs/lease-break-time; whoever hangs is killed. */
+/*
+ * Ends a test that hangs. A blocked open() of a leased file returns sooner, after
+ * fs.lease-break-time (45 s).
+ */
 #define PATIENCE_S 120
 
 struct fixture {
@@ -53,7 +59,10 @@ static void make_sound(struct fixture *fixture)
 	player_fill_header(&fixture->player);
 }
 
-/* What the child says when it has done what it was to do: 'y', or 'n' where it may not. */
+/*
+ * Forks a child that calls act(). Returns what act() returned: 'y', or 'n' if the child lacks the
+ * rights.
+ */
 static char start(struct fixture *fixture, char (*act)(struct fixture *fixture))
 {
 	char said = 'n';
@@ -78,7 +87,7 @@ static int open_of(pid_t tgid)
 	return gpu_memfd_open((uint32_t)tgid, &found);
 }
 
-/* Whoever opens a file that is leased out waits until it is given back, or for 45 s. */
+/* An open() of a file with a lease blocks until the lease is released, for up to 45 s. */
 static char lease_out(struct fixture *fixture)
 {
 	char path[64];
@@ -100,7 +109,7 @@ static void a_lease_is_not_waited_for(void **state)
 	assert_int_equal(open_of(fixture->player.child), -EBADMSG);
 }
 
-/* A file of a server that never answers, with the name that a memfd has. */
+/* Mounts a FUSE file whose server never answers, under the name of a shim's memfd. */
 static char serve_never(struct fixture *fixture)
 {
 	static const char name[] = "memfd:" FBT_GPU_MEMFD " (deleted)";
@@ -116,7 +125,7 @@ static char serve_never(struct fixture *fixture)
 	snprintf(options, sizeof(options), "fd=%d,rootmode=100000,user_id=0,group_id=0", fuse);
 	if (file < 0 || mount("test", name, "fuse", 0, options))
 		return 'n';
-	/* Before the one that is a ring. */
+	/* Takes a lower descriptor number than the sound ring, so that it is looked at first. */
 	close(fixture->player.fd);
 	fixture->player.fd = open(name, O_PATH);
 	return fixture->player.fd >= 0 ? 'y' : 'n';
@@ -143,7 +152,7 @@ static char do_nothing(struct fixture *fixture)
 	return 'y';
 }
 
-/* Another tracer, which has not mapped what the shim here has. */
+/* Opens the ring in another process, which has not mapped it. */
 static int open_in_another(const struct fixture *fixture, pid_t tgid)
 {
 	int status;
@@ -161,7 +170,7 @@ static int open_in_another(const struct fixture *fixture, pid_t tgid)
 	return -WEXITSTATUS(status);
 }
 
-/* As between vfork and execve: two processes, one memory. */
+/* As between vfork() and execve(), two processes share one ring. */
 static void a_ring_that_two_processes_have_is_of_the_first(void **state)
 {
 	struct fixture *fixture = *state;
@@ -196,7 +205,7 @@ static void a_lock_without_a_process_is_of_nobody(void **state)
 
 	make_sound(fixture);
 	assert_int_equal(start(fixture, lock_it), 'y');
-	/* It would be ours if it could not be told from one that we have. */
+	/* A ring that this process has mapped would be taken for its own, not for a locked one. */
 	munmap(fixture->player.shared, SOUND_BYTES);
 	assert_int_equal(gpu_memfd_open((uint32_t)fixture->player.child, &found), -EBUSY);
 	assert_int_equal(found.holder, 0);

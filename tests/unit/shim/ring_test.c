@@ -11,18 +11,18 @@
 #include "shim/ring.h"
 #include "gpu_ring_fixture.h"
 
-/* What a ring was read to. */
+/* What read_ring() has delivered. */
 struct reading {
 	size_t count;
-	uint32_t last; /* correlation of the last one */
-	bool in_order; /* correlations count up */
+	uint32_t last; /* correlation of the last record */
+	bool in_order; /* each correlation is the one before plus 1 */
 	bool sound;
 };
 
 struct fixture {
 	struct player player;
 	struct gpu_ring *ring;
-	uint32_t version; /* of the latest ring that was opened */
+	uint32_t version; /* of the ring that was opened last */
 	struct reading reading;
 };
 
@@ -68,7 +68,7 @@ static int open_ring(struct fixture *fixture)
 			      &holder);
 }
 
-/* A ring that is armed. */
+/* Opens a sound ring and arms it. */
 static void open_sound(struct fixture *fixture)
 {
 	player_start(&fixture->player);
@@ -167,7 +167,7 @@ struct header {
 static const struct header sound = {FBT_GPU_MAGIC, FBT_GPU_VERSION, FBT_GPU_HEADER_BYTES,
 				    PLAYED_BYTES};
 
-/* What opening says of a file with that header. */
+/* The result of opening a memfd of that size with those seals and that header. */
 static int open_with(struct fixture *fixture, size_t bytes, int seals, struct header header)
 {
 	struct fbt_gpu_ring *shared;
@@ -260,7 +260,7 @@ static void a_child_that_has_only_the_descriptor_has_no_ring(void **state)
 	assert_int_equal(open_ring(fixture), -ENOENT);
 }
 
-/* Bad ones before and after a sound one do not hide it. */
+/* Invalid memfds before and after a sound one do not hide it. */
 static void the_sound_one_of_several_is_taken(void **state)
 {
 	struct fixture *fixture = *state;
@@ -298,7 +298,7 @@ static void a_second_tracer_is_told_who_is_first(void **state)
 	assert_int_equal(status, 0);
 }
 
-/* With -a another tracer is a process like any other: what it has mapped is not its own. */
+/* With -a another tracer is a target too. The ring that it has mapped belongs to its own target. */
 static void a_tracer_has_no_ring_of_its_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -342,7 +342,7 @@ static void a_tracer_that_was_killed_holds_nothing(void **state)
 	kill(other, SIGKILL);
 	waitpid(other, NULL, 0);
 	assert_int_equal(open_ring(fixture), 0);
-	/* It was left armed: the shim has to see another wish. */
+	/* The dead tracer left the ring armed, so the wish must change for the shim to see it. */
 	assert_int_equal(fixture->player.shared->armed, 1);
 	gpu_ring__arm(fixture->ring);
 	assert_int_equal(fixture->player.shared->armed, 3);
@@ -359,7 +359,7 @@ static void arming_counts_up_and_disarming_too(void **state)
 	open_sound(fixture);
 	shared = fixture->player.shared;
 	assert_int_equal(shared->armed, 1);
-	/* A shim may look whether we are there as soon as it is awake. */
+	/* The shim may check for the tracer's beat as soon as it wakes up. */
 	assert_int_equal(shared->beat, 1);
 	assert_false(gpu_ring__is_dormant(fixture->ring));
 	shared->phase = FBT_GPU_WORKING;
@@ -438,7 +438,7 @@ static void frames_go_around_the_end_in_order(void **state)
 	uint32_t sent = 0;
 
 	open_sound(fixture);
-	/* 3 times around; frames of 104 bytes do not divide it. */
+	/* Three times around the ring, whose size is no multiple of a frame's 104 bytes. */
 	while (fixture->player.head < 3 * PLAYED_BYTES) {
 		for (int i = 0; i < 1000; i++)
 			player_put_kernel(&fixture->player, ++sent, 10, 20);
@@ -472,7 +472,7 @@ static void what_is_not_published_is_not_read(void **state)
 	assert_int_equal(fixture->reading.count, 0);
 }
 
-/* Sizes that cannot be; 4160 would end where another frame begins. */
+/* Impossible sizes, and 4160, which ends where another frame begins. */
 static void a_size_that_lies_ends_the_reading(void **state)
 {
 	static const uint32_t sizes[] = {0,    4,    7,	      12,	   105,
@@ -489,7 +489,7 @@ static void a_size_that_lies_ends_the_reading(void **state)
 			player_put_kernel(&fixture->player, 2, 10, 20);
 		fixture->reading.count = 0;
 		assert_int_equal(read_ring(fixture), -EBADMSG);
-		/* What came before it is not lost; and no more is read. */
+		/* Records before the bad frame are delivered; nothing after it is. */
 		assert_int_equal(fixture->reading.count, 1);
 		assert_int_equal(read_ring(fixture), -EBADMSG);
 		assert_int_equal(fixture->reading.count, 1);
@@ -584,7 +584,7 @@ static void a_head_that_goes_back_over_what_was_not_read_yet_is_seen(void **stat
 	assert_int_equal(read_ring(fixture), -EBADMSG);
 }
 
-/* A frame whose length divides that of any ring: wherever one may begin, one does. */
+/* This size divides the size of any ring: wherever a frame may begin, one does. */
 struct even_frame {
 	struct fbt_gpu_name name;
 	char text[40];
@@ -651,7 +651,7 @@ static void a_head_that_goes_back_over_the_rest_is_seen(void **state)
 	assert_int_equal(read_ring(fixture), -EBADMSG);
 }
 
-/* Of what was said before us; what is asked for is read from where it begins. */
+/* Only records from before arming need the tail. Later ones are read from the head at arming. */
 static void from_a_tail_of_nonsense_nothing_is_read(void **state)
 {
 	static const uint64_t tails[] = {4, 1ull << 63, PLAYED_BYTES};
@@ -706,7 +706,7 @@ static void positions_far_on_are_as_good_as_any(void **state)
 	assert_true(fixture->reading.in_order);
 }
 
-/* Writes kernels until it is killed; head never passes what was read by more than the ring. */
+/* Writes kernel records until it is killed. head stays within one ring of tail. */
 static void write_for_ever(struct player *player)
 {
 	for (uint32_t sent = 1;; sent++) {
@@ -729,7 +729,7 @@ static void all_that_a_killed_writer_published_is_read(void **state)
 		player_make(&fixture->player, SOUND_BYTES, PLAYED_SEALS);
 		player_fill_header(&fixture->player);
 		player_fork(&fixture->player, write_for_ever);
-		/* Its lower numbers are skipped until it is armed: nothing is checked of them. */
+		/* Not armed: arming would skip the records that are already there. */
 		while (open_ring(fixture))
 			;
 		fixture->reading = (struct reading){.in_order = true, .sound = true};
@@ -768,7 +768,7 @@ static void a_killed_reader_leaves_the_writer_going(void **state)
 		player_put_kernel(&fixture->player, i, 1, 2);
 	kill(reader, SIGKILL);
 	waitpid(reader, NULL, 0);
-	/* Not for the dead: there is a place up to what it had read. */
+	/* The writer does not wait for a dead reader: it stays within one ring of the tail. */
 	head = fixture->player.head;
 	assert_true(head - fixture->player.shared->tail <= PLAYED_BYTES);
 	assert_int_equal(open_ring(fixture), 0);
@@ -785,7 +785,7 @@ struct scribbler {
 	bool stop;
 };
 
-/* Frames that are half sound, and their bytes changed again and again. */
+/* Writes frames that are partly valid, and keeps changing their bytes. */
 static void *scribble(void *ctx)
 {
 	struct scribbler *scribbler = ctx;
@@ -821,7 +821,7 @@ static void check_sound(void *ctx, struct fbt_header *record)
 	if (record->type == FBT_EVENT_GPU_WORK)
 		reading->sound &=
 			work->kind < FBT_GPU_WORK_KIND_COUNT && work->end_ns >= work->start_ns;
-	/* Memory of ours: nobody but us can change it now. */
+	/* The record is a copy in the tool's memory, which the process cannot change. */
 	memset(record, 0, record->size);
 }
 
