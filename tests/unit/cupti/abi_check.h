@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * cupti/cupti_abi.h and the enumerators of fbt_gpu.h against NVIDIA's headers: compiled by
- * cupti_abi_test where there are any, by nothing else. That it compiles is all.
+ * Compares cupti/cupti_abi.h and the enumerators of fbt_gpu.h with NVIDIA's headers by static
+ * assertions. Only cupti_abi_test compiles it, where those headers are installed.
  */
 #include <cupti.h>
 #include "cupti_abi.h"
 #include "fbt_gpu.h"
 
 #define SAME(a, b) _Static_assert((long long)(a) == (long long)(b), #a " is " #b)
-/* A field of ours lies where that of theirs does, and is as long. */
+/* A field has the same offset and size in both structures. */
 #define FIELD(ours, field, theirs, their_field)                                                    \
 	SAME(offsetof(struct ours, field), offsetof(theirs, their_field));                         \
 	SAME(sizeof(((struct ours *)0)->field), sizeof(((theirs *)0)->their_field))
@@ -39,7 +39,7 @@ SAME(CUPTI_THREAD_ID_SYSTEM, CUPTI_ACTIVITY_THREAD_ID_TYPE_SYSTEM);
 SAME(CUPTI_FLUSH_FORCED, CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
 SAME(CUPTI_OBJECT_THREAD, CUPTI_ACTIVITY_OBJECT_THREAD);
 
-/* What fbt_gpu.h says is CUPTI's. */
+/* Values that fbt_gpu.h takes over from CUPTI. */
 SAME(FBT_GPU_COPY_UNKNOWN, CUPTI_ACTIVITY_MEMCPY_KIND_UNKNOWN);
 SAME(FBT_GPU_COPY_H2D, CUPTI_ACTIVITY_MEMCPY_KIND_HTOD);
 SAME(FBT_GPU_COPY_D2H, CUPTI_ACTIVITY_MEMCPY_KIND_DTOH);
@@ -64,7 +64,7 @@ SAME(FBT_GPU_SYNC_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_EVENT_SYNCHRONIZE);
 SAME(FBT_GPU_SYNC_STREAM_WAIT_EVENT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_WAIT_EVENT);
 SAME(FBT_GPU_SYNC_STREAM, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_STREAM_SYNCHRONIZE);
 SAME(FBT_GPU_SYNC_CONTEXT, CUPTI_ACTIVITY_SYNCHRONIZATION_TYPE_CONTEXT_SYNCHRONIZE);
-/* -1 in 11.8, for a field of 32 bits. */
+/* In 11.8 the macro is -1; the field has 32 bits. */
 SAME(FBT_GPU_NO_STREAM, (uint32_t)CUPTI_SYNCHRONIZATION_INVALID_VALUE);
 SAME(FBT_GPU_OVERHEAD_BUFFER_FLUSH, CUPTI_ACTIVITY_OVERHEAD_CUPTI_BUFFER_FLUSH);
 SAME(FBT_GPU_OVERHEAD_INSTRUMENTATION, CUPTI_ACTIVITY_OVERHEAD_CUPTI_INSTRUMENTATION);
@@ -77,7 +77,7 @@ SAME(FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL, CUPTI_ACTIVITY_OVERHEAD_COMMAND_BUFFE
 SAME(FBT_GPU_OVERHEAD_BUFFER_REQUEST, CUPTI_ACTIVITY_OVERHEAD_ACTIVITY_BUFFER_REQUEST);
 #endif
 
-/* Kernels: of every version that the shim may meet. */
+/* Kernel records of every version that the shim may meet. */
 #define KERNEL(theirs)                                                                             \
 	FIELD(cupti_kernel, kind, theirs, kind);                                                   \
 	FIELD(cupti_kernel, registers, theirs, registersPerThread);                                \
@@ -112,7 +112,7 @@ KERNEL(CUpti_ActivityKernel9);
 KERNEL(CUpti_ActivityKernel10);
 #endif
 
-/* What copies and fills have in common. */
+/* Fields that copies and fills share. */
 #define WORK(ours, theirs)                                                                         \
 	FIELD(ours, kind, theirs, kind);                                                           \
 	FIELD(ours, bytes, theirs, bytes);                                                         \

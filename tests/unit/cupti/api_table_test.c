@@ -69,7 +69,10 @@ static void test_class_by_name(void **state)
 	}
 }
 
-/* A CUPTI with a few names in each domain, one that is none, and what is switched on in it. */
+/*
+ * A double of CUPTI: it has a few names in each domain, one missing name, and remembers what is
+ * enabled.
+ */
 static struct {
 	uint32_t enabled[2][API_TABLE_CBIDS];
 	uint32_t kinds;
@@ -129,7 +132,7 @@ static void test_table(void **state)
 	static struct api_table table;
 	const struct api_call *call;
 
-	/* Anew, as for another library. */
+	/* The table is refilled, as for another library. */
 	table.calls[API_RUNTIME][55].name = "cudaMemcpy_v1";
 	table.count = 77;
 	api_table__fill(&table, &calls);
@@ -140,7 +143,7 @@ static void test_table(void **state)
 	assert_non_null(call);
 	assert_string_equal(call->name, "cuLaunchKernel");
 	assert_int_equal(call->flags, FBT_GPU_API_DRIVER);
-	/* Of a release that is yet to come. */
+	/* A call number of a future release. */
 	assert_int_equal(api_table__find(&table, CUPTI_KIND_DRIVER, 1900)->class,
 			 FBT_GPU_API_GRAPH);
 	assert_int_equal(api_table__find(&table, CUPTI_KIND_RUNTIME, 31)->flags,
@@ -167,7 +170,7 @@ static void test_enable_each(void **state)
 	assert_int_equal(cupti.enabled[API_RUNTIME][31], 1);
 	assert_int_equal(api_table__enable(&table, &calls, 0), CUPTI_OK);
 	assert_int_equal(cupti.enabled[API_DRIVER][307], 0);
-	/* One that fails does not keep the others from being switched. */
+	/* If one call fails, the others are still switched. */
 	cupti.result = 27;
 	assert_int_equal(api_table__enable(&table, &calls, 1), 27);
 	assert_int_equal(cupti.enabled[API_RUNTIME][31], 1);

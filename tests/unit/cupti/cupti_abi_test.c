@@ -16,7 +16,7 @@
 
 #define PATH_BYTES 600
 
-/* A file of NVIDIA's toolkit, below CUDA_HOME, CUDA_PATH or the usual place. */
+/* Finds a file of NVIDIA's toolkit below CUDA_HOME, CUDA_PATH or the usual folder. */
 static bool find_file(char *path, const char *const *below, size_t count)
 {
 	const char *homes[] = {getenv("CUDA_HOME"), getenv("CUDA_PATH"), "/usr/local/cuda"};
@@ -57,15 +57,15 @@ static void test_headers(void **state)
 		skip();
 	}
 	*strrchr(path, '/') = '\0';
-	/* -I of both: cupti.h may lie in a folder of its own, beside cuda.h's. */
+	/* Two -I options: cupti.h may lie in another folder than cuda.h. */
 	snprintf(command, sizeof(command),
 		 "echo '#include \"abi_check.h\"' | %s -std=gnu11 -fsyntax-only -x c -Icupti "
 		 "-Iinclude -Itests/unit/cupti -I'%s' -I'%s/../../../include' - >&2",
 		 compiler && *compiler ? compiler : "cc", path, path);
-	assert_int_equal(system(command), 0); /* NOLINT: of our own making */
+	assert_int_equal(system(command), 0); /* NOLINT: the command is ours */
 }
 
-/* The library's own records are at least as long as what is read of them. */
+/* The library's record sizes are at least the sizes that the shim reads. */
 static void test_strides(void **state)
 {
 	static const struct {
@@ -108,7 +108,7 @@ static void test_strides(void **state)
 	assert_non_null(library.calls.register_timestamp);
 }
 
-/* In a process of its own: the shim with the real library, and no driver. */
+/* Runs the shim with the real library but without a driver. Needs a process of its own. */
 static int run_without_driver(const char *path)
 {
 	static struct peer peer;
@@ -129,7 +129,7 @@ static int run_without_driver(const char *path)
 		return 2;
 	if (!peer_open(&peer, getpid()))
 		return 3;
-	/* A version before 12.6 is refused before CUPTI is asked, since it came late. */
+	/* The shim came late here, so it refuses versions before 12.6 before it calls CUPTI. */
 	for (uint32_t wish = 1; wish <= 3; wish += 2) {
 		peer_wish(&peer, wish);
 		if (!peer_await(&peer, wish) || peer.shared->phase != FBT_GPU_DORMANT)

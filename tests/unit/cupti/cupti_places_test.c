@@ -10,7 +10,7 @@
 
 #include "cupti_places.h"
 
-/* The paths that were tried, a line each; one that begins with take is taken. */
+/* The paths that were tried, one a line. The search ends at the path take. */
 struct tries {
 	char text[65536];
 	const char *take;
@@ -50,7 +50,7 @@ static void test_wheel(void **state)
 				  "/v/site-packages/nvidia/cuda_runtime/lib/libcudart.so.12");
 	assert_true(try_all(&places, "/v/site-packages/nvidia/cuda_runtime/lib/../../cuda_cupti/"
 				     "lib/libcupti.so.12"));
-	/* Beside it first. */
+	/* The folder of the loaded library comes first. */
 	assert_int_equal(strncmp(tries.text,
 				 "/v/site-packages/nvidia/cuda_runtime/lib/libcupti.so.14\n", 56),
 			 0);
@@ -80,14 +80,14 @@ static void test_toolkit(void **state)
 	assert_tried("/opt/cuda/lib64/libcupti.so.13");
 	assert_tried("/opt/cuda/extras/CUPTI/lib64/libcupti.so.12");
 	assert_tried("/usr/local/cuda/lib64/libcupti.so");
-	/* What the dynamic linker knows, last. */
+	/* The dynamic linker's search comes last. */
 	assert_tried("libcupti.so.12");
 	assert_string_equal(tries.text + strlen(tries.text) - strlen("libcupti.so\n"),
 			    "libcupti.so\n");
 	assert_null(strstr(tries.text, "\n/lib64"));
 }
 
-/* A driver of CUDA 12 does not know a CUPTI 13. */
+/* A CUDA 12 driver cannot run CUPTI 13. */
 static void test_driver(void **state)
 {
 	struct cupti_places places = {.homes = {"/usr/local/cuda"}, .driver_major = 12};
@@ -98,7 +98,10 @@ static void test_driver(void **state)
 	assert_tried("/usr/local/cuda/lib64/libcupti.so.11.8");
 }
 
-/* The driver's folder comes after what the dynamic linker finds: it is not the engine's choice. */
+/*
+ * The driver's folder comes after the dynamic linker's search, because the engine did not choose
+ * it.
+ */
 static void test_driver_folder(void **state)
 {
 	struct cupti_places places = {.homes = {"/opt/cuda"}};

@@ -26,7 +26,7 @@ static void test_ids(void **state)
 	assert_int_equal(first, 1);
 	assert_int_equal(second, 2);
 	assert_int_equal(name_table__intern(table, "first"), first);
-	/* The text counts, not the pointer. */
+	/* Names are compared by text, not by pointer. */
 	assert_int_equal(name_table__intern(table, copy), second);
 	assert_string_equal(name_table__text(table, first), "first");
 	assert_int_equal(name_table__intern(table, NULL), 0);
@@ -34,7 +34,7 @@ static void test_ids(void **state)
 	assert_string_equal(name_table__text(table, 3), "");
 }
 
-/* A module was unloaded, and another one's name lies where its name lay. */
+/* After a module is unloaded, another module's name may lie at the same address. */
 static void test_pointer_reused(void **state)
 {
 	struct name_table *table = *state;
@@ -61,7 +61,7 @@ static void test_long_names(void **state)
 	id = name_table__intern(table, name);
 	assert_int_equal(strlen(name_table__text(table, id)), FBT_GPU_NAME_BYTES_MAX - 1);
 	assert_int_equal(name_table__intern(table, name), id);
-	/* What is cut off does not tell names apart. */
+	/* Names that differ only beyond the limit are one name. */
 	name[FBT_GPU_NAME_BYTES_MAX] = 'b';
 	assert_int_equal(name_table__intern(table, name), id);
 	name[FBT_GPU_NAME_BYTES_MAX - 2] = 'b';
@@ -98,7 +98,7 @@ static void test_too_much_text(void **state)
 		known += name_table__intern(table, name) != 0;
 	}
 	assert_int_equal(known, NAME_TABLE_BYTES / FBT_GPU_NAME_BYTES_MAX);
-	/* Those that are there stay. */
+	/* Names that were interned before remain. */
 	snprintf(name, 9, "%08u", 3);
 	name[8] = 'x';
 	assert_int_equal(name_table__intern(table, name), 4);
@@ -112,7 +112,7 @@ static uint32_t intern_long(struct name_table *table, char letter, size_t length
 	return name_table__intern(table, name);
 }
 
-/* A name is of no use without the NUL after it. */
+/* A name needs room for its NUL too. */
 static void test_full_to_the_byte(void **state)
 {
 	struct name_table *table = *state;
@@ -134,7 +134,7 @@ static void test_full_to_the_byte(void **state)
 	assert_int_equal(name_table__intern(table, ""), 0);
 }
 
-/* FNV-1a makes the same of these two. */
+/* Two names with the same FNV-1a hash. */
 static void test_names_of_one_hash(void **state)
 {
 	struct name_table *table = *state;

@@ -19,7 +19,7 @@ struct fixture {
 	struct api_table apis;
 	uint32_t strides[CUPTI_KIND_COUNT];
 	struct record_writer copy;
-	uint8_t last[FBT_GPU_FRAME_MAX]; /* frame of the last record */
+	uint8_t last[FBT_GPU_FRAME_MAX]; /* frame of the last record, as the tool's side read it */
 };
 
 static struct fixture fixture;
@@ -64,7 +64,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The frame that a record became; type 0: none. */
+/* Copies a CUPTI record to the ring. Returns its frame; type 0: no frame was written. */
 static const void *copy(const void *record)
 {
 	memset(fixture.last, 0, sizeof(fixture.last));
@@ -117,14 +117,17 @@ static void test_kernel(void **state)
 	copy(&kernel);
 	assert_int_equal(fixture.peer.counts[FBT_EVENT_GPU_NAME], 1);
 	assert_int_equal(fixture.peer.unnamed, 0);
-	/* A new reader is told again. */
+	/* After name_table__forget() the name is sent again. */
 	name_table__forget(fixture.copy.names);
 	copy(&kernel);
 	assert_int_equal(fixture.peer.counts[FBT_EVENT_GPU_NAME], 2);
 	assert_int_equal(fixture.copy.counts.records, 3);
 }
 
-/* Not measured, forced out before it ended, impossible: all are work without times. */
+/*
+ * Work that was not measured, that was flushed before its end or whose times are impossible has no
+ * times.
+ */
 static void test_times(void **state)
 {
 	static const uint64_t pairs[][2] = {{0, 0}, {500, 0}, {0, 500}, {500, 499}};
@@ -142,7 +145,7 @@ static void test_times(void **state)
 	}
 }
 
-/* It took less than the clock can tell. */
+/* The duration is below the clock's resolution. */
 static void test_no_time(void **state)
 {
 	static const struct cupti_kernel kernel = {
@@ -153,7 +156,7 @@ static void test_no_time(void **state)
 	assert_int_equal(work->end_ns, 500);
 }
 
-/* What the work of all kinds below has in common. */
+/* Checks the fields that all kinds of work share. */
 static void check_common(const struct fbt_gpu_work *work, enum fbt_gpu_work_kind kind)
 {
 	assert_int_equal(work->header.type, FBT_EVENT_GPU_WORK);
@@ -216,7 +219,7 @@ static void test_copies_between_devices(void **state)
 	assert_int_equal(work->copy.target_memory, FBT_GPU_MEMORY_ARRAY);
 }
 
-/* Kinds of copies and of memory that a later version may have, beside the last that are known. */
+/* Copy and memory kinds beyond those that are known today. */
 static void test_unknown_kinds(void **state)
 {
 	struct cupti_memcpy odd = {.kind = CUPTI_KIND_MEMCPY,
@@ -284,7 +287,7 @@ static void test_calls(void **state)
 	call.cbid = 307;
 	assert_int_equal(((const struct fbt_gpu_api *)copy(&call))->header.flags,
 			 FBT_GPU_API_DRIVER);
-	/* A library that records all calls: this one is not wanted. */
+	/* The library may record all calls. The shim drops this one. */
 	call.cbid = 17;
 	assert_int_equal(((const struct fbt_header *)copy(&call))->type, 0);
 	call.cbid = UINT32_MAX;
@@ -333,7 +336,7 @@ static void test_overhead(void **state)
 	};
 	const struct fbt_gpu_overhead *overhead;
 
-	/* Of a version whose records end before the correlation. */
+	/* Records of this version end before the correlation. */
 	fixture.strides[CUPTI_KIND_OVERHEAD] = 40;
 	overhead = copy(&record);
 	assert_int_equal(overhead->header.type, FBT_EVENT_GPU_OVERHEAD);
@@ -354,7 +357,7 @@ static void test_overhead(void **state)
 	assert_int_equal(((const struct fbt_gpu_overhead *)copy(&record))->tid, 0);
 	record.overhead_kind = FBT_GPU_OVERHEAD_RESOURCE;
 	assert_null(record_owned_data(&record, 56));
-	/* What another kind has in that place is not for us to free. */
+	/* In a record of another kind these bytes are no pointer that the shim may free. */
 	record.overhead_kind = FBT_GPU_OVERHEAD_COMMAND_BUFFER_FULL;
 	record.kind = CUPTI_KIND_MEMCPY;
 	assert_null(record_owned_data(&record, 56));
@@ -370,7 +373,7 @@ static void test_unknown(void **state)
 		assert_int_equal(((const struct fbt_header *)copy(&kernel))->type, 0);
 		assert_int_equal(fixture.copy.counts.unknown, i + 1);
 	}
-	/* Shorter than what is read of one: nothing is read of it. */
+	/* A record shorter than the fields that the shim reads is not read at all. */
 	kernel.kind = CUPTI_KIND_CONCURRENT_KERNEL;
 	fixture.strides[kernel.kind] = 144;
 	assert_int_equal(((const struct fbt_header *)copy(&kernel))->type, 0);
@@ -378,7 +381,7 @@ static void test_unknown(void **state)
 	assert_int_equal(((const struct fbt_header *)copy(&kernel))->type, FBT_EVENT_GPU_WORK);
 }
 
-/* A name that found no room is not taken for sent, and a record without it is still a record. */
+/* A name that did not fit does not count as sent, and its record is written without it. */
 static void test_full(void **state)
 {
 	static char name[1500];
@@ -389,7 +392,7 @@ static void test_full(void **state)
 		record_writer__put(&fixture.copy, &kernel);
 	count = fixture.copy.counts.records;
 	shim_ring__publish(&fixture.ring);
-	/* Room for a few records, but for no such name. */
+	/* The free room holds a few records, but not this name. */
 	fixture.peer.shared->tail = 5 * sizeof(struct fbt_gpu_work);
 	memset(name, 'k', sizeof(name) - 1);
 	kernel.name = name;
@@ -418,12 +421,12 @@ static void test_pool(void **state)
 	}
 	assert_null(buffer_pool__take(&pool, 1000));
 	assert_false(buffer_pool__owns(&pool, buffer_pool__scrap()));
-	/* One without a record holds nothing back. */
+	/* A buffer without records does not hold back the flush time. */
 	assert_int_equal(buffer_pool__oldest_ns(&pool), UINT64_MAX);
 	memset(buffers[7], 0xff, BUFFER_POOL_BYTES);
 	memset(buffers[5], 0xff, BUFFER_POOL_BYTES);
 	assert_int_equal(buffer_pool__oldest_ns(&pool), 105);
-	/* Arming again: what CUPTI holds stays its own. */
+	/* After a second arming, CUPTI still owns the buffers that it holds. */
 	assert_int_equal(buffer_pool__prepare(&pool), 0);
 	assert_null(buffer_pool__take(&pool, 1000));
 	buffer_pool__give_back(&pool, buffers[5]);

@@ -14,7 +14,7 @@
 static struct {
 	uint32_t registrations;
 	uint32_t result;
-	int64_t offset_ns; /* of CUPTI's clock from CLOCK_REALTIME */
+	int64_t offset_ns; /* CUPTI's clock minus CLOCK_REALTIME */
 	bool mute;
 } cupti;
 
@@ -97,7 +97,7 @@ static void test_samples(void **state)
 	assert_true(shim_clock__sample(&clock, NULL, &sample));
 	assert_int_equal(sample.gpu_ns, sample.mono_ns);
 	assert_int_equal(sample.error_ns, 0);
-	/* CUPTI's own clock cannot be told without CUPTI. */
+	/* Reading CUPTI's clock needs CUPTI. */
 	clock.method = FBT_GPU_CLOCK_CUPTI;
 	cupti.offset_ns = 77 * (int64_t)SECOND;
 	assert_false(shim_clock__sample(&clock, NULL, &sample));
@@ -142,7 +142,7 @@ static void test_check_finds_another_clock(void **state)
 	}
 }
 
-/* Right after CUDA came up CUPTI's clock was seen far from that of the records. */
+/* Shortly after CUDA starts, CUPTI's clock can differ widely from the clock of its records. */
 static void test_check_waits_for_it_to_settle(void **state)
 {
 	struct shim_clock clock = {0};
@@ -159,7 +159,7 @@ static void test_check_waits_for_it_to_settle(void **state)
 	assert_int_equal(clock.method, FBT_GPU_CLOCK_REALTIME);
 }
 
-/* Another profiler of the engine has registered its own callback since. */
+/* Another profiler in the engine has replaced our timestamp callback. */
 static void test_check_callback_was_replaced(void **state)
 {
 	struct shim_clock clock = {0};

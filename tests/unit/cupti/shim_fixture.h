@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The tool's side of a shim's ring, as plain as can be: finds it in a process, arms it, reads
- * frames. Nothing of user/ is used, so that what is tested is the contract of fbt_gpu.h.
+ * A minimal reader of a shim's ring: finds the ring in a process, arms the shim, reads frames. It
+ * uses nothing of user/, so that it tests the contract of fbt_gpu.h.
  */
 #ifndef FBT_TESTS_SHIM_FIXTURE_H
 #define FBT_TESTS_SHIM_FIXTURE_H
@@ -29,20 +29,20 @@ struct peer {
 	uint64_t counts[32]; /* frames by type */
 	uint64_t works[FBT_GPU_WORK_KIND_COUNT];
 	uint64_t apis[FBT_GPU_API_CLASS_COUNT];
-	struct fbt_gpu_flush flush; /* the last one */
-	struct fbt_gpu_clock clock; /* the last one */
-	struct fbt_gpu_state state; /* the last one */
+	struct fbt_gpu_flush flush; /* the latest */
+	struct fbt_gpu_clock clock; /* the latest */
+	struct fbt_gpu_state state; /* the latest */
 	char detail[512];
 	char path[512];
-	uint32_t unnamed;      /* work and calls whose name was not sent before */
+	uint32_t unnamed;      /* work and calls whose name was not sent before them */
 	uint32_t before_clock; /* records before the first clock frame */
 	bool named[FBT_GPU_NAMES_MAX + 1];
-	char names[FBT_GPU_NAMES_MAX + 1][64]; /* their beginnings */
+	char names[FBT_GPU_NAMES_MAX + 1][64]; /* the first 63 bytes of each */
 	void (*on_frame)(void *ctx, const struct fbt_header *frame);
 	void *ctx;
 };
 
-/* Number of the descriptor in the process, or -1. */
+/* The number of the memfd's descriptor in the process, or -1. */
 static inline int peer_find_fd(pid_t pid, int *count)
 {
 	char path[64];
@@ -70,7 +70,7 @@ static inline int peer_find_fd(pid_t pid, int *count)
 	return found;
 }
 
-/* Maps the ring of a process; false: it has none. */
+/* Maps the ring of a process. false: the process has no ring. */
 static inline bool peer_open(struct peer *peer, pid_t pid)
 {
 	const int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -86,9 +86,9 @@ static inline bool peer_open(struct peer *peer, pid_t pid)
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	if (fd < 0)
 		return false;
-	/* It may be in the making: there is nothing behind a mapping of it yet. */
+	/* Before it is sealed the ring is still being created, and its mapping has no pages yet. */
 	given = fcntl(fd, F_GET_SEALS);
-	/* -1: the number is another file's by now. */
+	/* -1: another file has taken the number. */
 	if (given < 0 || (given & seals) != seals) {
 		close(fd);
 		return false;
@@ -124,7 +124,7 @@ static inline void peer_sleep_ms(unsigned int ms)
 	nanosleep(&time, NULL);
 }
 
-/* The beginning of a text, as much as there is room for. */
+/* Copies as much of the text as fits. */
 static inline void peer_copy(char *to, size_t size, const char *text)
 {
 	size_t length = strnlen(text, size - 1);
@@ -191,7 +191,7 @@ static inline void peer_take(struct peer *peer, const uint8_t *frame)
 		peer->on_frame(peer->ctx, header);
 }
 
-/* Reads all there is. false: a frame was not sound. */
+/* Reads all frames. false: a frame is invalid. */
 static inline bool peer_read(struct peer *peer)
 {
 	uint64_t head = __atomic_load_n(&peer->shared->head, __ATOMIC_ACQUIRE);
@@ -215,7 +215,7 @@ static inline bool peer_read(struct peer *peer)
 	return true;
 }
 
-/* Reads and beats until the shim has dealt with a wish, or for as long as that may take. */
+/* Reads and beats until the shim has served the wish. false: it did not in time. */
 static inline bool peer_await(struct peer *peer, uint32_t wish)
 {
 	for (int i = 0; i < 10000; i++) {

@@ -22,9 +22,9 @@
 #include "shim_fixture.h"
 
 /*
- * What becomes of the shim where its process is not an ordinary one. The shim is linked in, so that
- * its callbacks can be called as CUPTI would. Each fact has a process of its own: there is one shim
- * in each, for good.
+ * The shim in unusual processes. The shim is linked into this test, so that the test can call its
+ * callbacks as CUPTI would. Each fact runs in a process of its own, because a process has only one
+ * shim, for good.
  */
 
 int InitializeInjection(void);
@@ -33,8 +33,8 @@ int ferrum_cupti_attach(void);
 static struct peer peer;
 
 /*
- * LeakSanitizer asks this when a process exits. In a child it may wait forever for a lock of its
- * allocator, which another thread of the parent held during the fork.
+ * LeakSanitizer calls this function when a process exits. In a forked child its check may wait
+ * forever for an allocator lock that another thread of the parent held at the fork.
  */
 static bool is_copy;
 
@@ -45,7 +45,7 @@ int __lsan_is_turned_off(void)
 	return is_copy;
 }
 
-/* Runs the function in a new process; what it returns is 0 if all is well. */
+/* Runs the function in a new process. The function returns 0 on success. */
 static void in_process(int (*function)(void))
 {
 	int status = 0;
@@ -59,14 +59,17 @@ static void in_process(int (*function)(void))
 	assert_int_equal(status, 0);
 }
 
-/* A process on the doubles of libcuda and libcupti whose shim is armed. 0 or a line number. */
+/*
+ * Arms the shim of this process, on the doubles of libcuda and libcupti. Returns 0 or a line
+ * number.
+ */
 static int arm_own(void)
 {
 	const char *build = getenv("FBT_BUILD");
 	char path[600];
 
 	snprintf(path, sizeof(path), "%s/tests/libcuda.so.1", build ? build : "build/x86_64-gcc");
-	/* Global, and found by its name from here on: libcupti's double looks for it. */
+	/* RTLD_GLOBAL, because libcupti's double looks the library's symbols up. */
 	if (!dlopen(path, RTLD_NOW | RTLD_GLOBAL))
 		return __LINE__;
 	snprintf(path, sizeof(path), "%s/tests/libcupti.so.13", build ? build : "build/x86_64-gcc");
@@ -79,7 +82,7 @@ static int arm_own(void)
 	return 0;
 }
 
-/* What has to hold in a child, however it was made: no CUPTI call, or its double aborts. */
+/* Holds in every child, however it was created: no CUPTI call is made, or its double aborts. */
 static int check_child(void)
 {
 	uint8_t *buffer = NULL;
@@ -93,7 +96,7 @@ static int check_child(void)
 		memset(buffer, 1, size);
 		buffers__complete(NULL, 0, buffer, size, size);
 	}
-	/* It does not begin anew: a child has no use of CUDA that its parent has set up. */
+	/* The shim does not start again: a child cannot use its parent's CUDA context. */
 	return InitializeInjection() == 1 ? 0 : __LINE__;
 }
 
@@ -119,16 +122,16 @@ static int check_fork(void)
 	if (pid == 0) {
 		is_copy = true;
 		err = check_child();
-		/* Or the tool would find the parent's ring in the child. */
+		/* Otherwise the tool would find the parent's ring in the child. */
 		if (!err && peer_find_fd(getpid(), &count) >= 0)
 			err = __LINE__;
-		/* exit, so that handlers and destructors run. */
+		/* exit() runs handlers and destructors. */
 		exit(err);
 	}
 	err = await_child(pid);
 	if (err)
 		return err;
-	/* The parent's goes on. */
+	/* The parent's shim continues. */
 	pulse = peer.shared->pulse;
 	for (int i = 0; i < 5000 && peer.shared->pulse == pulse; i++) {
 		__atomic_fetch_add(&peer.shared->beat, 1, __ATOMIC_RELEASE);
@@ -140,7 +143,7 @@ static int check_fork(void)
 	return peer_await(&peer, 2) && peer.state.status == FBT_GPU_ENDED ? 0 : __LINE__;
 }
 
-/* No handler of fork runs where the system call is made by hand. */
+/* A raw clone() runs no fork handlers. */
 static int check_raw_fork(void)
 {
 	int err = arm_own();
@@ -154,7 +157,7 @@ static int check_raw_fork(void)
 	return await_child(pid);
 }
 
-/* The engine has closed what it did not know, and opened a file of its own. */
+/* The engine has closed all descriptors that it does not know, and reused the number. */
 static int check_descriptor_reused(void)
 {
 	int err = arm_own();
@@ -194,7 +197,7 @@ static int check_twice(void)
 	return count == 1 ? 0 : __LINE__;
 }
 
-/* A sandbox that allows no memory files. */
+/* A sandbox without memfd_create(). */
 static int check_seccomp(void)
 {
 	struct sock_filter code[] = {
@@ -216,7 +219,7 @@ static int check_seccomp(void)
 	return count ? __LINE__ : 0;
 }
 
-/* The limit of files is one of memory files: to pass it ends the process. */
+/* RLIMIT_FSIZE applies to memfds too: exceeding it would kill the process. */
 static int check_file_limit(void)
 {
 	struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
@@ -228,7 +231,7 @@ static int check_file_limit(void)
 	return count ? __LINE__ : 0;
 }
 
-/* There is no memory for more than the first pages of the ring: none of the others is touched. */
+/* Only the first pages of the ring can be allocated. The shim must not touch the others. */
 static int check_no_memory(void)
 {
 	struct sock_filter code[] = {
@@ -255,7 +258,7 @@ static int check_no_memory(void)
 	return peer.shared->head < 16384 && peer.counts[FBT_EVENT_GPU_STATE] > 10 ? 0 : __LINE__;
 }
 
-/* The shim's thread, once it has got its name; 0: there is none. */
+/* The shim's thread, after it has set its name. 0: there is none. */
 static pid_t find_thread(void)
 {
 	char path[64], name[32];
@@ -296,7 +299,7 @@ static int count_threads(void)
 	return count;
 }
 
-/* Put into a process that runs: as by the driver, only that CUPTI stays away until it is wanted. */
+/* An injected shim starts like one that the driver loads, but loads CUPTI only on a wish. */
 static int check_late(void)
 {
 	const char *build = getenv("FBT_BUILD");
@@ -325,7 +328,7 @@ static int check_late(void)
 	return 0;
 }
 
-/* What would be too old for an engine with graphs is not excused by a variable any more. */
+/* In an injected shim FERRUM_CUPTI_EARLY does not excuse a version that is too old for graphs. */
 static int check_late_and_old(void)
 {
 	const char *build = getenv("FBT_BUILD");
@@ -355,7 +358,10 @@ static void *attach_niced(void *result)
 	return NULL;
 }
 
-/* It has what the first thread has, not what the one that was taken was given. */
+/*
+ * The shim's thread gets the settings of the first thread, not those of the thread that was
+ * diverted.
+ */
 static int check_late_thread(void)
 {
 	cpu_set_t before, after;
@@ -388,7 +394,7 @@ static int check_late_thread(void)
 	return getpriority(PRIO_PROCESS, (id_t)tid) == 3 && !strcmp(text, "50000\n") ? 0 : __LINE__;
 }
 
-/* Loads the shim as a file of its own: a copy. NULL: it cannot be. */
+/* Loads a second copy of the shim from a file of its own. Returns its entry; NULL: it failed. */
 static int (*load_copy(const char *entry))(void)
 {
 	const char *build = getenv("FBT_BUILD");
@@ -411,7 +417,7 @@ static int (*load_copy(const char *entry))(void)
 	return function;
 }
 
-/* Whichever comes first has the ring and the thread, and the other one is content. */
+/* The first copy creates the ring and the thread. The others do nothing and report success. */
 static int check_copies(void)
 {
 	int (*early)(void) = load_copy("InitializeInjection");
@@ -442,7 +448,7 @@ static void *start_copy(void *arg)
 	return NULL;
 }
 
-/* All at once, too. */
+/* The same, with all copies starting at once. */
 static int check_copies_at_once(void)
 {
 	enum { COPIES = 8 };
@@ -466,14 +472,14 @@ static int check_copies_at_once(void)
 	return count == 1 && find_thread() && count_threads() == 2 ? 0 : __LINE__;
 }
 
-/* A line of /proc/self/maps that a piece of it ends in is read all the same. */
+/* A line of /proc/self/maps that is split between two reads must be read whole. */
 static int check_copy_among_many(void)
 {
 	int (*late)(void) = load_copy("ferrum_cupti_attach");
 	int (*early)(void) = load_copy("InitializeInjection");
 	int count;
 
-	/* Mappings that cannot become one. */
+	/* The kernel cannot merge these mappings. */
 	for (int i = 0; i < 1000; i++)
 		if (mmap(NULL, 4096, i % 2 ? PROT_READ : PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1,
 			 0) == MAP_FAILED)
@@ -489,7 +495,7 @@ static int check_copy_among_many(void)
 	return count == 1 ? 0 : __LINE__;
 }
 
-/* Why there is no ring is told to the tool. */
+/* The tool learns why there is no ring. */
 static int check_late_refused(void)
 {
 	struct rlimit limit = {.rlim_cur = 1 << 20, .rlim_max = 1 << 20};
@@ -499,7 +505,7 @@ static int check_late_refused(void)
 	return ferrum_cupti_attach() == EFBIG ? 0 : __LINE__;
 }
 
-/* Signals that the shim's thread blocks; 0: there is no such thread. */
+/* The signals that the shim's thread blocks; 0: there is no such thread. */
 static uint64_t read_blocked(void)
 {
 	char line[256];
@@ -527,11 +533,13 @@ static uint64_t read_blocked(void)
 	return blocked;
 }
 
-/* None of the engine's signals are for the shim's thread; its own faults are for the engine. */
+/*
+ * The shim's thread blocks the engine's signals. Its own faults still reach the engine's handlers.
+ */
 static int check_signals(void)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGTRAP, SIGSYS};
-	const int libc = 33; /* setuid() tells all threads by this one, and waits for them */
+	const int libc = 33; /* setuid() sends this signal to all threads and waits for them */
 	uint64_t blocked = 0;
 
 	if (InitializeInjection() != 1)
@@ -550,7 +558,7 @@ static int check_signals(void)
 		       : __LINE__;
 }
 
-/* Memory is limited, and nearly gone: the shim makes do with less, or does without itself. */
+/* With little address space left, the shim uses less memory or stays off. */
 static int check_address_space(void)
 {
 	int mappings = 0;
@@ -582,7 +590,7 @@ static int check_address_space(void)
 	return mappings > 20 ? 0 : __LINE__;
 }
 
-/* All buffers are out: that is counted. Then they come back. */
+/* Requests more buffers than there are, and returns them. The shortage must be counted. */
 static int use_up_buffers(bool gets_none)
 {
 	uint8_t *buffers[BUFFER_POOL_COUNT + 2];
@@ -607,7 +615,7 @@ static int use_up_buffers(bool gets_none)
 	for (size_t i = 0; i < BUFFER_POOL_COUNT + 2; i++)
 		if (buffers[i])
 			buffers__complete(NULL, 0, buffers[i], size, 0);
-	/* CUPTI was promised clear ones. */
+	/* CUPTI was promised cleared buffers. */
 	for (size_t i = 0; i < BUFFER_SCRAP_BYTES && !gets_none; i++)
 		if (buffer_pool__scrap()[i])
 			return __LINE__;
@@ -623,7 +631,7 @@ static int check_buffers(void)
 	return use_up_buffers(true);
 }
 
-/* It does not survive to get none. */
+/* Before 12.9 CUPTI crashes if it gets no buffer, so it gets the scrap buffer. */
 static int check_buffers_of_12_8(void)
 {
 	setenv("FAKE_CUPTI_VERSION", "26", 1);

@@ -93,7 +93,7 @@ static int create_without_streams(void)
 	return shim_ring__create(&ring) || ring.fd <= 2;
 }
 
-/* An engine may be started with its standard streams closed; fprintf shall not go to the ring. */
+/* An engine may start with its standard streams closed. Its output must not go to the ring. */
 static void test_closed_streams(void **state)
 {
 	in_child(create_without_streams);
@@ -106,13 +106,13 @@ static int create_with_few_numbers(void)
 	return setrlimit(RLIMIT_NOFILE, &limit) ? 77 : create_without_streams();
 }
 
-/* … also where there are no high numbers. */
+/* The same, where the limit allows no high descriptor numbers. */
 static void test_closed_streams_and_few_numbers(void **state)
 {
 	in_child(create_with_few_numbers);
 }
 
-/* A kernel before 6.3. */
+/* Plays a kernel before 6.3, which refuses MFD_NOEXEC_SEAL. */
 static int create_on_old_kernel(void)
 {
 	struct sock_filter code[] = {
@@ -159,19 +159,19 @@ static int look_for_memory(void)
 	return mincore(fixture.ring.shared, 1, &page) != -1 || errno != ENOMEM;
 }
 
-/* A child must not write what its parent says. */
+/* A child must not have its parent's ring mapped. */
 static void test_fork(void **state)
 {
 	in_child(look_for_memory);
 }
 
-/* The limit of files is one of memory files: to pass it ends the process. */
+/* RLIMIT_FSIZE applies to memfds too: exceeding it would kill the process. */
 static void test_small_files(void **state)
 {
 	in_child(create_where_files_are_small);
 }
 
-/* So many control frames as find memory that was set aside from the beginning. */
+/* Without a reservation, control frames fill only the memory that was allocated at creation. */
 static void test_nothing_reserved(void **state)
 {
 	struct fbt_gpu_work work = {.header = {FBT_EVENT_GPU_WORK, 0, sizeof(work)}};
@@ -186,7 +186,10 @@ static void test_nothing_reserved(void **state)
 	shim_ring__destroy(&ring);
 }
 
-/* The engine closed it, and got another file under its number: neither grown nor closed by us. */
+/*
+ * The engine has closed the descriptor, and its number is now another file's. The shim must neither
+ * grow nor close that file.
+ */
 static void test_number_of_another_file(void **state)
 {
 	int fd = (int)syscall(SYS_memfd_create, "engine's", 0);
@@ -208,14 +211,14 @@ static void check_frame(void *ctx, const struct fbt_header *frame)
 
 	if (frame->type != FBT_EVENT_GPU_WORK)
 		return;
-	/* In each half of it. */
+	/* The value is in the first and in the second half of the frame. */
 	assert_int_equal(work->start_ns, *next);
 	assert_int_equal(work->graph_node, *next);
 	assert_int_equal(work->copy.bytes, *next);
 	++*next;
 }
 
-/* Twice around, in bites of different length, so that frames lie across the end. */
+/* Twice around the ring, with reads of various lengths, so that frames wrap around its end. */
 static void test_wrap(void **state)
 {
 	uint64_t total = 2 * FBT_GPU_RING_BYTES / sizeof(struct fbt_gpu_work) + 17;
@@ -244,7 +247,9 @@ static void test_unseen_before_published(void **state)
 	assert_int_equal(fixture.peer.shared->head, sizeof(struct fbt_gpu_work));
 }
 
-/* As with a reader that was killed: no more than there is room for, and room for how things stand.
+/*
+ * The reader does not read, like one that was killed. Records stop at the reserve, which control
+ * frames may use.
  */
 static void test_full(void **state)
 {
@@ -261,7 +266,7 @@ static void test_full(void **state)
 	assert_true(put(0, SHIM_FRAME_RECORD));
 }
 
-/* A frame may fill it to the byte. */
+/* A frame may fill the ring to the last byte. */
 static void test_exact_room(void **state)
 {
 	while (put(0, SHIM_FRAME_CONTROL))
@@ -285,14 +290,14 @@ static void test_bad_tail(void **state)
 	}
 	fixture.peer.shared->tail = 0;
 	assert_true(put(1, SHIM_FRAME_RECORD));
-	/* One that is too far behind is a full ring as well. */
+	/* A tail that lies one whole ring back means a full ring. */
 	for (uint64_t i = 0; i < 1000; i++)
 		assert_true(put(i, SHIM_FRAME_RECORD));
 	fixture.peer.shared->tail = fixture.ring.head - FBT_GPU_RING_BYTES;
 	assert_false(put(1, SHIM_FRAME_CONTROL));
 }
 
-/* What the tool writes over the header changes nothing for the writer. */
+/* The writer ignores what the tool writes over the header. */
 static void test_spoiled_header(void **state)
 {
 	fixture.peer.shared->ring_bytes = UINT64_MAX;

@@ -16,8 +16,9 @@
 #include "shim_fixture.h"
 
 /*
- * The shim as it is loaded, in an engine on the doubles of CUDA and CUPTI. That double ends the
- * engine where one of CUPTI's rules is broken, so an engine that lives to its SIGTERM proves much.
+ * The shim in an engine that runs on the doubles of CUDA and CUPTI. The double of CUPTI aborts the
+ * engine if the shim breaks a rule of CUPTI, so these tests also check that the engine lives until
+ * SIGTERM.
  */
 
 #define SCRIPT "k20 K20 x10 l20 v10 h30 d20 b10 q10 p10 m10 g8 G6 s0 y0 e0 c50 k20 j20"
@@ -26,7 +27,7 @@
 struct fixture {
 	pid_t engine;
 	struct peer peer;
-	char log[64]; /* CUPTI's calls */
+	char log[64]; /* file in which the double logs CUPTI's calls */
 	char text[1 << 20];
 };
 
@@ -39,7 +40,7 @@ static const char *build(void)
 	return path ? path : "build/x86_64-gcc";
 }
 
-/* Runs the engine; variables are its own ones and end with NULL. */
+/* Runs the engine. variables are added to its environment; NULL ends them. */
 static void run_engine(const char *cupti, const char *const *variables)
 {
 	char engine[600];
@@ -71,7 +72,7 @@ static void start(const char *cupti, const char *const *variables)
 	assert_non_null(fixture.peer.shared);
 }
 
-/* The engine ends as it is told to: nothing has killed it before. */
+/* Ends the engine by SIGTERM, and checks that nothing else has ended it. */
 static void stop(void)
 {
 	int status = 0;
@@ -112,7 +113,7 @@ static const char *read_file(const char *path)
 	return fixture.text;
 }
 
-/* Whether CUPTI was ever called by that name. */
+/* Whether the engine has called a CUPTI function of that name. */
 static bool was_called(const char *call)
 {
 	return strstr(read_file(fixture.log), call) != NULL;
@@ -134,14 +135,14 @@ static void arm(uint32_t wish)
 	assert_true(peer_await(&fixture.peer, wish));
 }
 
-/* A millisecond of a tracer that lives. */
+/* Sends a beat, as a living tracer does, and waits 1 ms. */
 static void beat(void)
 {
 	__atomic_fetch_add(&fixture.peer.shared->beat, 1, __ATOMIC_RELEASE);
 	peer_sleep_ms(1);
 }
 
-/* Reads until so many kernels have come. */
+/* Reads until that many kernel records have come. */
 static void await_kernels(uint64_t count)
 {
 	for (int i = 0; i < 100000 && fixture.peer.works[FBT_GPU_KERNEL] < count; i++) {
@@ -182,7 +183,7 @@ static void check_window(uint32_t method)
 	assert_int_equal(peer->counts[FBT_EVENT_GPU_DEVICE], 2);
 }
 
-/* Two windows, of a library and with a clock of each kind. */
+/* Collects in two windows, with the given library. Checks its version and the clock's method. */
 static void collect_twice(const char *cupti, const char *const *variables, uint32_t version,
 			  uint32_t method)
 {
@@ -228,7 +229,7 @@ static void test_cupti_13_1(void **state)
 	collect_twice("libcupti.so.13", variables, 130100, FBT_GPU_CLOCK_CALLBACK);
 }
 
-/* Whose newer subscription would hold us to newer calls. */
+/* cuptiSubscribe_v2 would require newer calls, so the shim uses the older one. */
 static void test_cupti_13_2(void **state)
 {
 	static const char *const variables[] = {"FAKE_CUPTI_VERSION=130200", NULL};
@@ -251,7 +252,10 @@ static void test_cupti_11_attached_early(void **state)
 	assert_false(was_called("cuptiUnsubscribe"));
 }
 
-/* Late and unordered buffers, records without times, dropped ones, a clock that settles late. */
+/*
+ * Buffers are late and out of order, some records have no times or are dropped, and the clock
+ * settles late.
+ */
 static void test_at_its_worst(void **state)
 {
 	static const char *const variables[] = {"FAKE_CUPTI_LATE=50",
@@ -265,7 +269,7 @@ static void test_at_its_worst(void **state)
 	assert_true(fixture.peer.flush.cupti_dropped > 0);
 }
 
-/* Arms, and is refused; nothing of CUPTI's is left changed. */
+/* Arms a shim that refuses, and checks that no state of CUPTI was changed. */
 static void assert_refused(enum fbt_gpu_status status, const char *detail)
 {
 	for (uint32_t wish = 1; wish <= 3; wish += 2) {
@@ -305,7 +309,7 @@ static void test_busy(void **state)
 	assert_refused(FBT_GPU_BUSY, "held by Nsight Systems");
 }
 
-/* From 13.2 on the older call subscribes, and the newer one tells who is subscribed. */
+/* From 13.2 on, the older call subscribes, but only the newer one names the current subscriber. */
 static void test_busy_13_2(void **state)
 {
 	static const char *const variables[] = {"FAKE_CUPTI_HOLDER=Nsight Systems",
@@ -330,8 +334,7 @@ static void test_no_library(void **state)
 	assert_string_equal(fixture.peer.path, "");
 }
 
-/* Awaits the next turn of the flusher. */
-/* Until the shim has worked: however long a busy machine makes it wait, tests/run.sh ends us. */
+/* Awaits the shim's next pulse. tests/run.sh limits the time. */
 static void await_turn(void)
 {
 	uint32_t pulse = fixture.peer.shared->pulse;
@@ -343,11 +346,11 @@ static void await_turn(void)
 	}
 }
 
-/* That all has come which was done by the time that a flush says. */
+/* A flush promises that all records up to its time have come. */
 struct promise {
 	uint64_t time_ns; /* of the latest flush */
 	uint32_t records;
-	uint32_t broken; /* of them, those that it had said were there */
+	uint32_t broken; /* records that came after a flush had promised them */
 };
 
 static void hold_to_it(void *ctx, const struct fbt_header *frame)
@@ -374,10 +377,10 @@ static void hold_to_it(void *ctx, const struct fbt_header *frame)
 }
 
 /*
- * A buffer that is out holds back all that is in it: buffers that come long after their flush, and
- * the one that CUPTI keeps as long as work in it runs. The times are those of our clock. A call
- * ends just before its buffer is requested, unless its thread loses the CPU in between: the double
- * logs those records, and only they may break the promise.
+ * A buffer that CUPTI holds keeps back the flush time of its records. This includes buffers that
+ * come long after their flush, and the buffer that CUPTI keeps while its work runs. Times are on
+ * CLOCK_MONOTONIC. A call ends just before its buffer is requested, unless its thread loses the CPU
+ * in between. The double logs such records, and only they may break the promise.
  */
 static void test_late_buffers_hold_back_the_time_of_a_flush(void **state)
 {
@@ -404,7 +407,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* exit() amid a flush: CUPTI must not be taken apart under it, and the last records still come. */
+/* exit() during a flush: CUPTI must not be unloaded under it, and the last records still arrive. */
 static void test_exit(void **state)
 {
 	static const char *const variables[] = {"FAKE_CUPTI_FLUSH_MS=200", NULL};
@@ -421,7 +424,7 @@ static void test_exit(void **state)
 	assert_true(fixture.peer.flush.time_ns >= end_ns);
 }
 
-/* … and where there is nothing to wait for, nothing is waited for. */
+/* With nothing to collect, exit() does not wait. */
 static void test_exit_at_rest(void **state)
 {
 	uint64_t end_ns;
@@ -437,7 +440,7 @@ static void test_exit_at_rest(void **state)
 	assert_int_equal(fixture.peer.flush.time_ns, end_ns);
 }
 
-/* The tracer was killed: its beats stop. The next one finds the shim at rest. */
+/* A killed tracer sends no more beats, so the shim stops. The next tracer finds it at rest. */
 static void test_tracer_killed(void **state)
 {
 	start("libcupti.so.13", NULL);
@@ -453,7 +456,7 @@ static void test_tracer_killed(void **state)
 	stop();
 }
 
-/* A tracer that was started anew wishes for another odd value. */
+/* A restarted tracer wishes for another odd value. */
 static void test_armed_anew(void **state)
 {
 	start("libcupti.so.13", NULL);
@@ -470,9 +473,9 @@ static void test_no_room(void **state)
 	start("libcupti.so.13", NULL);
 	arm(1);
 	await_kernels(100);
-	/* An engine that did not run meanwhile had nothing to lose. */
+	/* An engine that did not run in this time lost nothing; try again. */
 	for (int i = 0; i < 30 && !fixture.peer.flush.ring_lost; i++) {
-		/* As good as full. */
+		/* With this tail the ring counts as full. */
 		fixture.peer.shared->tail = UINT64_MAX;
 		for (int ms = 0; ms < 600; ms++)
 			beat();
@@ -497,11 +500,11 @@ static void test_engine_killed(void **state)
 	assert_int_equal(fixture.peer.shared->tail, fixture.peer.shared->head);
 }
 
-/* Its one thread, by name: all signals are blocked in it but those of its own faults. */
+/* The shim's only thread blocks all signals but those of its own faults and those of libc. */
 static void check_thread(const char *task)
 {
 	static const int open[] = {SIGKILL, SIGSTOP, SIGSEGV, SIGBUS, SIGILL, SIGFPE,
-				   SIGTRAP, SIGSYS,  32,      33}; /* the last two are libc's */
+				   SIGTRAP, SIGSYS,  32,      33}; /* the last two belong to libc */
 	uint64_t mask = 0;
 	char path[400];
 	const char *line;
@@ -514,7 +517,10 @@ static void check_thread(const char *task)
 	assert_int_equal(strtoull(line + 7, NULL, 16), ~mask);
 }
 
-/* The threads of the shim; task is the name of one in /proc/PID/task. */
+/*
+ * The number of threads of the shim. task is set to the number of one of them, as in
+ * /proc/PID/task.
+ */
 static int count_threads(char task[32])
 {
 	char path[400];
@@ -545,7 +551,7 @@ static void test_at_rest(void **state)
 	start("libcupti.so.13", NULL);
 	while (!count_threads(task))
 		peer_sleep_ms(1);
-	/* Long enough for a thread that does more than wait to begin it. */
+	/* Time for a second thread to start, if the shim has one. */
 	peer_sleep_ms(200);
 	assert_int_equal(count_threads(task), 1);
 	check_thread(task);
@@ -564,14 +570,14 @@ static const char *output_of(const char *format)
 	size_t length;
 
 	snprintf(command, sizeof(command), "%s %s/libferrum_cupti.so", format, build());
-	pipe = popen(command, "r"); /* NOLINT: of our own making */
+	pipe = popen(command, "r"); /* NOLINT: the command is ours */
 	length = fread(fixture.text, 1, sizeof(fixture.text) - 1, pipe);
 	fixture.text[length] = '\0';
 	assert_int_equal(pclose(pipe), 0);
 	return fixture.text;
 }
 
-/* It is loaded by whatever C library the engine has, from 2.34 on, and leaves no trace in it. */
+/* The library works with any glibc from 2.34 on, and exports only its two entries. */
 static void test_library(void **state)
 {
 	const char *at;
