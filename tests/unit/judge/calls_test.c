@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The part of a step that each call belongs to, by its number and its file. */
+/* Which cause a call's time belongs to, by the call's number and its file. */
 #include "judged_fixture.h"
 
 #include "judge/calls.h"
 
-/* Every call that is not OTHER_CALLS. */
+/* All calls whose cause is not OTHER_CALLS. */
 static const struct {
 	enum cause_kind cause;
 	const char *names;
@@ -39,7 +39,7 @@ static const struct {
 	 "clock_nanosleep pause sched_yield rt_sigsuspend rt_sigtimedwait restart_syscall"},
 };
 
-/* The part that a call of that number and file belongs to. */
+/* The cause of a call with that number and file. */
 static enum cause_kind part_of(struct window *window, uint32_t nr, uint32_t file)
 {
 	struct step step = make_step(5);

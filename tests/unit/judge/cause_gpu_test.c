@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Waiting for a GPU that works is work; and how copies are told of. */
+/* Waiting for a GPU that works counts as work. Copies are named in the evidence. */
 #include "judged_fixture.h"
 
 #include "judge/cause.h"
@@ -8,7 +8,7 @@
 
 struct fixture {
 	struct window *window;
-	struct step_gpu *gpu; /* of the step; its times are from the step's start */
+	struct step_gpu *gpu; /* of the step; times count from the step's start */
 	struct step step;
 };
 
@@ -128,7 +128,10 @@ static void intervals_have_threads_that_always_wait(void **state)
 	assert_int_equal(times.covered_ns, 0);
 }
 
-/* Categories stand for calls that are not there: of these nobody knows when they were. */
+/*
+ * The category sums include calls without records. The times of these calls are unknown, so they
+ * cannot be matched with GPU work.
+ */
 static void calls_that_are_not_known_stay_what_they_are(void **state)
 {
 	struct fixture *fixture = *state;
@@ -143,7 +146,7 @@ static void calls_that_are_not_known_stay_what_they_are(void **state)
 	assert_int_equal(times.covered_ns, 6 * MS);
 }
 
-/* What is covered is not given to page faults, whose time is only estimated. */
+/* Page faults, whose time is only estimated, do not take time that GPU work covers. */
 static void covered_time_comes_before_estimates(void **state)
 {
 	struct fixture *fixture = *state;
@@ -212,7 +215,7 @@ static uint64_t count_covered(const struct step *step)
 	return ns;
 }
 
-/* Nanosecond by nanosecond; and nothing is moved that is not covered. */
+/* Compares covered time with a count of each nanosecond. Without covered time nothing changes. */
 static void what_is_covered_is_exact(void **state)
 {
 	struct fixture *fixture = *state;

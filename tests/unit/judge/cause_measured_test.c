@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Causes that the kernel has measured: limits of cgroups, waits for a CPU in calls, sleep, stops.
+/*
+ * Causes that the kernel measures: cgroup limits, waits for a CPU within calls, sleeps and stops.
  */
 #include "judged_fixture.h"
 
@@ -35,7 +36,7 @@ static void a_wait_belongs_to_a_cpu_limit_that_explains_half_of_its_growth(void 
 	assert_int_equal(find(*state, &step, NULL).kind, CAUSE_RUN_QUEUE);
 	limits->throttled_ns = 0;
 	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_RUN_QUEUE);
-	/* It did not wait: other threads of the cgroup did. */
+	/* Other threads of the cgroup were throttled; the step did not wait. */
 	step.record.run_delay_ns = 0;
 	limits->throttled_ns = 20 * MS;
 	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_COMPUTE);
@@ -48,7 +49,7 @@ static void a_wait_is_no_longer_than_the_periods_of_its_cpu_limit(void **state)
 	struct fbt_step_limits *limits = &step.record.limits;
 
 	step.record.run_delay_ns = 500 * MS;
-	/* 16 CPUs, each throttled for 50 ms of one period. */
+	/* Within one period 16 CPUs were throttled for 50 ms each. */
 	limits->throttled_ns = 800 * MS;
 	limits->throttled_periods = 1;
 	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_CPU_LIMIT);
@@ -77,7 +78,7 @@ static void faults_belong_to_a_memory_limit_that_is_reached_as_often(void **stat
 	assert_true(cause.estimated);
 	step.record.limits.memory_hits--;
 	assert_int_equal(find(window, &step, &usual).kind, CAUSE_PAGE_FAULTS);
-	/* Waits for a disk are not in the estimate, but in the rest. */
+	/* The estimate does not include waits for a disk; they are in the rest of the step. */
 	step.record.minor_faults = 100;
 	assert_int_equal(find(window, &step, NULL).kind, CAUSE_COMPUTE);
 	step.record.major_faults = 3;
@@ -88,7 +89,10 @@ static void faults_belong_to_a_memory_limit_that_is_reached_as_often(void **stat
 	assert_int_equal(find(window, &step, NULL).kind, CAUSE_COMPUTE);
 }
 
-/* 100 ms: 20 ms in two calls, 12 ms of that without a CPU, of which one call has a record. */
+/*
+ * 100 ms with 20 ms in two calls, 12 ms of which were waits for a CPU. Only one of the calls has a
+ * record.
+ */
 static struct step measured_step(void)
 {
 	struct step step = make_step(100 * MS);
@@ -134,7 +138,7 @@ static void sleep_outside_of_calls_is_a_stop_if_one_was_seen(void **state)
 	assert_int_equal(cause.time_ns, 25 * MS);
 	assert_int_equal(cause.stop.tracer, 4711);
 	assert_true(cause_has_stop(&cause));
-	/* A short stop is not all of it. */
+	/* A short stop explains only a part of the time off the CPU. */
 	step.stop.stopped_ns = 1 * MS;
 	cause = find(*state, &step, &usual);
 	assert_int_equal(cause.kind, CAUSE_OFF_CPU);
@@ -143,7 +147,7 @@ static void sleep_outside_of_calls_is_a_stop_if_one_was_seen(void **state)
 	free_step(&step);
 }
 
-/* The time of faults is an estimate only as far as they waited for no disk. */
+/* Only the part of the faults that waited for no disk is estimated. */
 static void faults_that_wait_for_a_disk_are_measured(void **state)
 {
 	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 50 * MS}};
@@ -163,7 +167,7 @@ static void faults_that_wait_for_a_disk_are_measured(void **state)
 	free_step(&step);
 }
 
-/* 20,000 faults of 2 us, which the machine's figure would take for 10 ms. */
+/* 20,000 faults of 2 us. Estimated by the machine's figure, they would take 10 ms. */
 static struct step faulting_step(void)
 {
 	struct step step = make_step(100 * MS);
@@ -191,11 +195,11 @@ static void timed_faults_are_no_estimate(void **state)
 	step.record.faults.cpu_ns = step.record.faults.asleep_ns = 0;
 	cause_split(window, &step, &times);
 	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 10 * MS);
-	/* A later step of a thread of which some were timed before. */
+	/* A later step of a thread, some of whose earlier faults were timed. */
 	step.record.faults.mean_ps = 1500000;
 	cause_split(window, &step, &times);
 	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 30 * MS);
-	/* In it, timing began or ended. */
+	/* A step during which the timing of faults began or ended. */
 	step.record.faults.count[FBT_MAPPING_ANON] = 9000;
 	step.record.faults.count[FBT_MAPPING_FILE] = 1000;
 	step.record.faults.cpu_ns = 18 * MS;
@@ -237,12 +241,12 @@ static void the_file_of_faults_is_named_if_it_took_half_of_them(void **state)
 	assert_int_equal(cause.fault_file, 0);
 	faults->file_ns = 19 * MS;
 	assert_int_equal(find(*state, &step, NULL).fault_file, 5);
-	/* No sum of a record may overflow. */
+	/* A sum of record fields must not overflow. */
 	faults->ns[FBT_MAPPING_FILE] = UINT64_MAX;
 	assert_true(find(*state, &step, NULL).mapping_is_all);
 }
 
-/* Their work is measured: nothing more is taken for it. */
+/* The CPU time of timed faults is measured, so no estimate is added to it. */
 static void timed_faults_take_no_more_than_was_measured(void **state)
 {
 	struct step step = faulting_step();
@@ -274,13 +278,13 @@ static void handlers_are_measured(void **state)
 	assert_int_equal(cause.time_ns, 70 * MS);
 	assert_int_equal(cause.signals, 12);
 	assert_false(cause.estimated);
-	/* Many, but they took no time. */
+	/* Many handlers that took hardly any time. */
 	step.record.handlers_ns = MS;
 	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_COMPUTE);
-	/* Of those that did not return only the number is known. */
+	/* The time of handlers that did not return is unknown; only their number is known. */
 	step.record.handlers_left = 1;
 	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_SIGNAL_STORM);
-	/* No record makes a step longer than it was. */
+	/* A record cannot make a cause longer than its step. */
 	step.record.handlers_ns = UINT64_MAX;
 	assert_int_equal(find(*state, &step, &usual).time_ns, 100 * MS);
 }
@@ -306,7 +310,7 @@ static void more_work_may_be_a_wait_for_a_starved_thread(void **state)
 	assert_int_equal(cause.waker.tid, 9);
 	assert_int_equal(cause.waker.ns, 70 * MS);
 	assert_true(cause.estimated);
-	/* What is usual is work. */
+	/* The usual part of the time counts as work. */
 	cause_split(*state, &step, &times);
 	cause_blame(&step, 90 * MS, &times);
 	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 10 * MS);
@@ -335,7 +339,7 @@ static void more_work_may_be_the_way_into_handlers_and_faults(void **state)
 	assert_true(times.blamed);
 	assert_int_equal(times.ns[CAUSE_SIGNAL_STORM], 12 * MS);
 	assert_in_range(times.ns[CAUSE_PAGE_FAULTS], 35 * MS, 36 * MS);
-	/* No disk was waited for: the number of faults says nothing of their length. */
+	/* Without waits for a disk, the number of faults does not tell how long they took. */
 	step.record.fault_wait_ns = 0;
 	step.record.handlers = step.record.handlers_left = 0;
 	step.record.cpu_ns = 100 * MS;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What a CPython interpreter keeps a step from: waits for its lock, and collections. */
+/* A step that CPython delays: waits for the interpreter lock, and garbage collections. */
 #include "judged_fixture.h"
 
 #include <errno.h>
@@ -54,7 +54,10 @@ static struct fbt_call *add_futex(struct fixture *fixture, uint64_t address, uin
 	return call;
 }
 
-/* Time-outs of 5 ms, and a wait of 3 ms that a thread has ended which did so much meanwhile. */
+/*
+ * Waits of 5 ms that time out, then a wait of 3 ms that thread tid ends. The caller fills in what
+ * that thread did meanwhile.
+ */
 static struct fbt_wake *wait_for(struct fixture *fixture, int time_outs, uint32_t tid)
 {
 	struct fbt_wake wake = {
@@ -63,7 +66,7 @@ static struct fbt_wake *wait_for(struct fixture *fixture, int time_outs, uint32_
 
 	for (int i = 0; i < time_outs; i++) {
 		add_futex(fixture, GIL + 8, WAIT_BITSET, 5 * MS, -ETIMEDOUT);
-		/* Between two of them a mutex is given back. */
+		/* Between two waits, CPython releases a mutex. */
 		add_futex(fixture, GIL + 16, WAKE, 0, 0);
 	}
 	call = add_futex(fixture, GIL + 8, WAIT_BITSET, 3 * MS, 0);
@@ -106,7 +109,7 @@ static void a_wait_for_the_gil_is_none_for_a_lock(void **state)
 	add_futex(fixture, GIL_END, WAIT_BITSET, 2 * MS, 0);
 	assert_int_equal(split(fixture).ns[CAUSE_GIL], 23 * MS);
 	assert_int_equal(split(fixture).ns[CAUSE_LOCK_CONTENTION], 2 * MS);
-	/* Its holder computes, which is no work of the step. */
+	/* The lock's holder computes, but that is not work of this step. */
 	assert_int_equal(split(fixture).worker_ns, 0);
 }
 

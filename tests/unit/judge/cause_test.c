@@ -77,7 +77,7 @@ static void run_queue_and_faults_are_taken_out_of_work(void **state)
 	assert_int_equal(times.ns[CAUSE_COMPUTE], 1000000);
 }
 
-/* A loop of calls: what lies between two tracepoints is not work. */
+/* In a loop of calls, the time between two calls is overhead of the calls, not work. */
 static void time_between_calls_close_to_each_other_is_theirs(void **state)
 {
 	struct step step = make_step(10 * MS);
@@ -91,7 +91,7 @@ static void time_between_calls_close_to_each_other_is_theirs(void **state)
 	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US + 999);
 	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 200 * US + 400);
 	assert_int_equal(cause_work_ns(&times), 10 * MS - 400 * US - 1399);
-	/* In an interval the next call may be another thread's. */
+	/* In an interval, the next call may belong to another thread. */
 	step.record.kind = 0;
 	times = split(*state, &step);
 	assert_int_equal(times.ns[CAUSE_DRIVER_CALLS], 200 * US);
@@ -106,7 +106,7 @@ static void faults_take_no_more_than_is_left(void **state)
 
 	add_call(&step, "futex", 60);
 	step.record.run_delay_ns = 30;
-	/* 2^64 ns: more than 64 bits hold. */
+	/* 2^64 ns, which overflows 64 bits. */
 	step.record.minor_faults = UINT32_C(1) << 31;
 	window->record.fault_ps = (UINT64_C(1) << 33) * 1000;
 	times = split(window, &step);
@@ -290,7 +290,7 @@ static void what_calls_would_explain_is_unknown_where_they_were_not_traced(void 
 	assert_false(cause.calls_known);
 	cause_describe(&cause, *state, text, sizeof(text));
 	assert_non_null(strstr(text, "not traced"));
-	/* A wait for a CPU was measured. */
+	/* Waits for a CPU are measured even if calls are not traced. */
 	usual.ns[CAUSE_COMPUTE] = 69 * MS;
 	assert_int_equal(find(*state, &step, &usual).kind, CAUSE_RUN_QUEUE);
 }
@@ -372,7 +372,7 @@ static void locks_are_named_by_the_time_waited_for_them(void **state)
 	wait_on(&step, 0x2000, 20 * MS);
 	wait_on(&step, 0x2000, 20 * MS);
 	add_call(&step, "futex", MS)->args[0] = 0x3000;
-	/* Arguments that are not known name no lock. */
+	/* Without known arguments, a call names no lock. */
 	add_call(&step, "futex", 50 * MS)->header.flags = 0;
 	cause = find(*state, &step, NULL);
 	assert_int_equal(cause.kind, CAUSE_LOCK_CONTENTION);
@@ -474,7 +474,7 @@ static void file_io_is_named_by_the_file_with_the_most_time(void **state)
 	free_step(&step);
 }
 
-/* Writes of bytes in sum, which take ns in sum. */
+/* Writes of that many bytes in all, which take ns in all. */
 static void write_tiny(struct step *step, uint64_t calls, uint64_t bytes, uint64_t ns)
 {
 	for (uint64_t i = 0; i < calls; i++) {
@@ -517,7 +517,10 @@ static void many_tiny_writes_are_a_cause_of_their_own(void **state)
 	assert_int_equal(find_writes(*state, 32, 32, 31 * MS).calls, 33);
 }
 
-/* What is usual is known of all I/O: the reads of each step are no part of what is extra. */
+/*
+ * Only the usual time of all I/O is known. Usual reads must not shrink the extra time of tiny
+ * writes.
+ */
 static void reads_as_usual_take_nothing_from_tiny_writes(void **state)
 {
 	struct cause_times usual = {
@@ -548,7 +551,7 @@ static void writes_that_fail_are_not_tiny(void **state)
 	free_step(&step);
 }
 
-/* As glibc makes and joins a thread. */
+/* The calls by which glibc creates and joins a thread. */
 static void make_thread(struct step *step, uint64_t clone_ns, uint64_t stack_ns, uint64_t join_ns)
 {
 	add_call(step, "mmap", stack_ns)->ret = 0x7f0000000000;
@@ -582,7 +585,9 @@ static void threads_claim_one_wait_and_one_unmap_each(void **state)
 	struct step step = make_step(100 * MS);
 	struct cause cause;
 
-	/* Before the thread is made, and with a second one after it was joined. */
+	/*
+	 * One wait and one unmap before the thread is created, and one of each after it was joined.
+	 */
 	wait_on(&step, 0x10, 11 * MS);
 	add_call(&step, "munmap", 4 * MS);
 	make_thread(&step, 1 * MS, MS, 8 * MS);
@@ -638,7 +643,7 @@ static void as_many_threads_as_usual_claim_nothing(void **state)
 	free_step(&step);
 }
 
-/* What the usual threads cost was in other parts. */
+/* The usual cost of the usual threads was charged to other causes. */
 static void one_more_thread_claims_no_more_than_has_grown(void **state)
 {
 	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 100 * MS,
@@ -685,7 +690,7 @@ static void signals_explain_compute(void **state)
 	assert_int_equal(cause.signals, 11);
 	assert_int_equal(cause.calls, 11);
 	assert_int_equal(cause.usual_ns, 0);
-	/* 100 ms - 1 ms of locks - 80 ms that are usual. */
+	/* 100 ms minus 1 ms of locks minus 80 ms of usual compute. */
 	assert_int_equal(cause.time_ns, 19 * MS);
 	assert_true(cause.estimated);
 	assert_int_equal(find_signals(*state, 10, 0, MS).kind, CAUSE_COMPUTE);
@@ -745,7 +750,10 @@ static void calls_that_were_not_sent_are_not_known(void **state)
 	assert_int_equal(cause.calls + cause.nr_calls + cause.lock, 0);
 }
 
-/* Its calls are those that returned in it: of a long wait only what is left is the interval's. */
+/*
+ * Calls are assigned to the interval in which they return. Of a call that began earlier, only the
+ * part within the interval counts.
+ */
 static void an_interval_has_of_a_call_what_lies_between_its_edges(void **state)
 {
 	struct step step = make_step(200 * MS);
@@ -758,7 +766,7 @@ static void an_interval_has_of_a_call_what_lies_between_its_edges(void **state)
 	call = add_call(&step, "futex", S);
 	call->start_ns = step.record.start_ns - S + 30 * MS;
 	add_call(&step, "read", 40 * MS)->start_ns = step.record.start_ns + 50 * MS;
-	/* As it was measured: also what another thread still waits for. */
+	/* The sum as measured. It includes the call of another thread that still waits. */
 	step.record.sums[FBT_FUTEX] = (struct fbt_sum){.ns = 36 * MS, .calls = 2};
 	times = split(*state, &step);
 	assert_int_equal(times.ns[CAUSE_LOCK_CONTENTION], 36 * MS);
@@ -769,7 +777,10 @@ static void an_interval_has_of_a_call_what_lies_between_its_edges(void **state)
 			     .ns = {[CAUSE_COMPUTE] = 200 * MS, [CAUSE_FILE_IO] = 40 * MS}});
 	assert_int_equal(cause.kind, CAUSE_LOCK_CONTENTION);
 	assert_int_equal(cause.nr_ns, 30 * MS);
-	/* The edges are not read at one instant: their number says nothing. */
+	/*
+	 * The kernel reads an interval's two edges at different instants, so the number of calls
+	 * proves nothing.
+	 */
 	assert_true(cause.calls_known);
 	assert_false(cause.calls_partial);
 	step.record.lost_calls = 1;

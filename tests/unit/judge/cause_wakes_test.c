@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Waiting for a thread of the process: it is work if that thread works, and else what it did. */
+/*
+ * Waits for a thread of the process. If that thread works, the wait is work; else the cause is what
+ * the thread did.
+ */
 #include "judged_fixture.h"
 
 #include <errno.h>
@@ -42,7 +45,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A wait of 60 ms; its waker is to be told. Valid until the next one. */
+/*
+ * Adds a wait of 60 ms. The caller fills in what the waker did. The result is valid until the next
+ * call.
+ */
 static struct fbt_wake *add_wait(struct fixture *fixture, uint32_t waker)
 {
 	struct fbt_call *call = add_call(&fixture->step, "futex", 60 * MS);
@@ -73,7 +79,10 @@ static struct cause_times split(struct fixture *fixture)
 	return times;
 }
 
-/* The cause, where a step usually works for 40 ms and does nothing else, and what is said of it. */
+/*
+ * The cause for a step that usually computes for 40 ms and does nothing else. Compares the evidence
+ * with said.
+ */
 static enum cause_kind cause_of(struct fixture *fixture, const char *said)
 {
 	struct cause_times times = split(fixture);
@@ -134,7 +143,7 @@ static void a_wait_for_a_thread_without_a_cpu_is_one_for_a_cpu(void **state)
 				  "waited 50.0 ms for a CPU (usually none), 50.0 ms of it by "
 				  "thread 8 \"worker\", for which the step waited"),
 			 CAUSE_RUN_QUEUE);
-	/* The step's own waiting for a CPU is in it. */
+	/* The step's own wait for a CPU is added. */
 	fixture->step.record.run_delay_ns = 3 * MS;
 	assert_int_equal(cause_of(fixture,
 				  "waited 53.0 ms for a CPU (usually none), 50.0 ms of it by "
@@ -168,7 +177,7 @@ static void a_barrier_has_no_holder(void **state)
 				  "futex 60.0 ms (usually none), 1 of 1 call blocked, for thread 8 "
 				  "\"worker\", which was in clock_nanosleep for 59.0 ms"),
 			 CAUSE_LATE_THREAD);
-	/* Who computes until then is not late. */
+	/* A thread that computes until it arrives is not late. */
 	wake->call_ns = wake->nr_ns = 0;
 	wake->cpu_ns = 59 * MS;
 	assert_int_equal(split(fixture).ns[CAUSE_COMPUTE], 99 * MS);
@@ -238,7 +247,7 @@ static void what_is_not_known_hides_nothing(void **state)
 				  "futex 60.0 ms (usually none), 1 of 1 call blocked, lock at "
 				  "0x1000, woken by thread 8 \"worker\""),
 			 CAUSE_LOCK_CONTENTION);
-	/* Of another wait. */
+	/* The wake record belongs to another wait. */
 	wake->unknown_ns = 0;
 	wake->cpu_ns = 59 * MS;
 	wake->start_ns++;
@@ -291,7 +300,7 @@ static void an_answer_is_waited_for_as_a_wake_is(void **state)
 		wake->call_ns = MS;
 		assert_int_equal(split(fixture).worker_ns, 58 * MS);
 		assert_int_equal(split(fixture).ns[CAUSE_LATE_THREAD], 2 * MS);
-		/* A time limit, or the end of a file. */
+		/* 0 means a time-out or the end of the file. */
 		call->ret = 0;
 		assert_int_equal(split(fixture).worker_ns, 0);
 		assert_int_equal(split(fixture).ns[CAUSE_LATE_THREAD], 0);
@@ -314,7 +323,7 @@ static void other_calls_wait_for_nobody(void **state)
 	wake->cpu_ns = 59 * MS;
 	fixture->step.calls.items[0].nr = nr_of("pread64");
 	assert_int_equal(split(fixture).ns[CAUSE_FILE_IO], 60 * MS);
-	/* Nothing was read. */
+	/* The call returned no data. */
 	fixture->step.calls.items[0].nr = nr_of("read");
 	assert_int_equal(split(fixture).ns[CAUSE_FILE_IO], 60 * MS);
 }

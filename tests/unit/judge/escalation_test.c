@@ -153,7 +153,7 @@ static void check_percent(double value, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-/* Outputs of Rust's format!("{:.1}"). */
+/* Expected texts are outputs of Rust's format!("{:.1}"). */
 static void percent_text_is_as_rust_prints_it(void **state)
 {
 	check_percent(0.0, "0.0");
@@ -300,7 +300,7 @@ static void limiter_begins_anew_after_exactly_an_interval(void **state)
 	assert_int_equal(limiter.start_ns, 61 * SECOND);
 }
 
-/* Not at 61 s again: the window begins with the first that asks. */
+/* The next window begins with the first call after the last window, not at a multiple of 60 s. */
 static void limiter_window_begins_with_who_asks(void **state)
 {
 	struct rate_limiter limiter = limiter_of(1, 60 * SECOND, SECOND);

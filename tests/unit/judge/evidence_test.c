@@ -9,12 +9,12 @@
 struct fixture {
 	struct window *window;
 	struct evidence *evidence;
-	uint64_t shown[SHOWN_MAX]; /* numbers of steps, in the order they were shown */
+	uint64_t shown[SHOWN_MAX]; /* numbers of the steps, in the order in which they were shown */
 	size_t calls[SHOWN_MAX];
 	size_t count;
 	uint64_t pushed;
-	bool fails;	     /* the receiver: with the number of the step */
-	struct step_gpu gpu; /* figures of the step that is pushed, gone when it has been */
+	bool fails;	     /* the receiver fails, with the step's number as error */
+	struct step_gpu gpu; /* figures of the step that is pushed; only valid during the push */
 };
 
 static int keep_calls(void *ctx, const struct window *window, const struct step *step)
@@ -25,7 +25,7 @@ static int keep_calls(void *ctx, const struct window *window, const struct step 
 	assert_true(fixture->count < SHOWN_MAX);
 	for (size_t i = 0; i < step->calls.count; i++)
 		assert_int_equal(step->calls.items[i].nr, step->number);
-	/* A step that was held is shown when its figures are gone. */
+	/* A step that was held back has no figures any more when it is shown. */
 	assert_ptr_equal(step->gpu, step->number == fixture->pushed ? &fixture->gpu : NULL);
 	fixture->calls[fixture->count] = step->calls.count;
 	fixture->shown[fixture->count++] = step->number;
@@ -62,7 +62,10 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The next step, with calls that know its number. As the assembler does, its calls are freed. */
+/*
+ * Pushes the next step. Each of its calls has the step's number as call number. The calls are freed
+ * afterwards, as the assembler does.
+ */
 static int push_step(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint64_t kind_number,
 		     size_t calls, bool escalated)
 {
@@ -85,7 +88,7 @@ static void push(struct fixture *fixture, uint32_t tid, bool escalated)
 	assert_int_equal(push_step(fixture, 7, tid, 100, 2, escalated), 0);
 }
 
-/* A step of thread 7 for each character: E is escalated, f among the first of its kind. */
+/* Pushes a step of thread 7 for each character. E: escalated. f: among the first of its kind. */
 static void play(struct fixture *fixture, const char *steps)
 {
 	for (; *steps; steps++)
@@ -163,7 +166,7 @@ static void escalated_steps_in_a_row_are_shown_once(void **state)
 	assert_shown(fixture, SHOWN(2, 3, 4, 5, 6, 7, 8, 9, 10, 11));
 }
 
-/* The context of step 3 is step 2, which was shown already; step 1 is too far. */
+/* Step 2 is the context of step 3 and was already shown. Step 1 is too far away. */
 static void a_step_shown_in_between_is_context_too(void **state)
 {
 	struct fixture *fixture = *state;
@@ -242,7 +245,7 @@ static void the_first_error_of_the_receiver_is_passed_up(void **state)
 	begin(fixture, 2);
 	play(fixture, "--");
 	fixture->fails = true;
-	/* 1 and 2 are shown with it. */
+	/* Steps 1 and 2 are shown together with step 3, and the first error is that of step 1. */
 	assert_int_equal(push_step(fixture, 7, 7, 100, 2, true), -1);
 	assert_shown(fixture, SHOWN(1, 2, 3));
 	assert_int_equal(push_step(fixture, 7, 7, 100, 2, false), -4);
@@ -251,7 +254,7 @@ static void the_first_error_of_the_receiver_is_passed_up(void **state)
 	assert_shown(fixture, SHOWN(1, 2, 3, 4, 5));
 }
 
-/* Four steps of 65,536 calls fill what may be held: a fifth displaces the oldest. */
+/* Four steps of 65,536 calls fill the buffer. A fifth displaces the oldest. */
 static void calls_that_are_held_are_bounded(void **state)
 {
 	struct fixture *fixture = *state;
@@ -289,7 +292,7 @@ static void threads_that_come_and_go_are_bounded(void **state)
 	assert_int_equal(fixture->count, 0);
 	push(fixture, 10000, true);
 	assert_shown(fixture, SHOWN(10000, 10001));
-	/* Of one that is long forgotten nothing is known, and it begins anew. */
+	/* Thread 1 was displaced, so its next step has no context before it. */
 	push(fixture, 1, true);
 	push(fixture, 1, false);
 	push(fixture, 1, false);
@@ -300,7 +303,7 @@ static void threads_that_come_and_go_are_bounded(void **state)
 
 #define STEPS 6000
 
-/* Whether the step at index is to be shown, if all are known. */
+/* Whether the step at index must be shown, given all steps. */
 static bool is_wanted(const uint32_t *tids, const bool *escalated, const bool *first, size_t index,
 		      uint32_t context)
 {

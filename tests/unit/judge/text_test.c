@@ -31,7 +31,7 @@ static void check(void **state, struct cause cause, const char *expected)
 	assert_string_equal(text, expected);
 }
 
-/* Calls of one number. What is usual, and what they worked on, is not known. */
+/* Calls of one number. The usual time and the object of the calls are unknown. */
 static struct cause cause_of(enum cause_kind kind, const char *name, uint64_t calls,
 			     uint64_t time_ns)
 {
@@ -59,7 +59,7 @@ static void locks_are_described(void **state)
 	cause.usual_ns = cause.lock = 0;
 	check(state, cause,
 	      "futex 291 ms (usually none), 1 of 1 call blocked; some calls were lost");
-	/* Whether a call without arguments blocked is not known. */
+	/* A call without arguments does not tell whether it blocked. */
 	cause.calls_partial = cause.blocked_known = false;
 	cause.calls = cause.nr_calls = 12;
 	check(state, cause, "futex 291 ms (usually none), 12 calls");
@@ -151,7 +151,7 @@ static void tiny_writes_are_described(void **state)
 	cause.file_calls = UINT64_MAX;
 	check(state, cause,
 	      "write 14.0 ms (usually none), 4,096 calls of 17 bytes on average to socket:[123]");
-	/* What is usual is known of all I/O together. */
+	/* The usual time is known only for all I/O together. */
 	cause.time_ns = 24 * MS;
 	cause.usual_ns = 10 * MS;
 	check(state, cause,
@@ -341,7 +341,7 @@ static void paths_are_escaped(void **state)
 	assert_non_null(strstr(text, " of /tmp/"));
 }
 
-/* Whole UTF-8 characters, and a NUL within size, whatever the size. */
+/* Text of any size is cut between UTF-8 characters, and its NUL lies within size. */
 static void lines_are_cut_to_whole_characters(void **state)
 {
 	struct cause cause = cause_of(CAUSE_FILE_IO, "read", 1, MS);
@@ -358,7 +358,8 @@ static void lines_are_cut_to_whole_characters(void **state)
 		cause_describe(&cause, *state, text, size);
 		assert_true(strlen(text) < size);
 		assert_memory_equal(text, whole, strlen(text));
-		/* The cut is not inside a character, and the next character would not have fitted.
+		/*
+		 * The cut is not within a character, and the next character would not have fitted.
 		 */
 		assert_true((whole[strlen(text)] & 0xc0) != 0x80);
 		assert_true(strlen(text) + 5 > size || !whole[strlen(text)]);
