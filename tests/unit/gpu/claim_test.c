@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Which step is given which work, calls and syncs, and what others' work is to it. */
+/*
+ * Which work, calls and syncs are assigned to which step, and how the work of other steps counts.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -33,7 +35,7 @@ static void work_without_a_call_goes_by_its_own_start(void **state)
 	push_flush(fixture, 500);
 	assert_string_equal(seen(fixture, 0)->works, "0 9");
 	assert_int_equal(seen(fixture, 0)->gpu.by_time, 2);
-	/* What runs into the step makes the GPU busy, whoever launched it. */
+	/* Work that overlaps the step makes the GPU busy, whoever launched it. */
 	assert_int_equal(seen(fixture, 0)->gpu.all.busy_ns, 20 + 10 + 10);
 	assert_int_equal(counts(fixture)->unjoined, 2);
 	finish(fixture);
@@ -45,12 +47,12 @@ static void other_threads_launch_for_the_step_that_began_last(void **state)
 {
 	struct fixture *fixture = *state;
 
-	push_launch(fixture, 20, 1, 150, 151); /* in the first only */
-	push_launch(fixture, 20, 2, 250, 251); /* in both */
-	push_launch(fixture, 20, 3, 450, 451); /* in the second only */
-	push_launch(fixture, 8, 4, 260, 261);  /* the second's own */
-	push_launch(fixture, 7, 5, 270, 271);  /* the first's own */
-	push_launch(fixture, 20, 6, 700, 701); /* in none */
+	push_launch(fixture, 20, 1, 150, 151); /* during the first step only */
+	push_launch(fixture, 20, 2, 250, 251); /* during both steps */
+	push_launch(fixture, 20, 3, 450, 451); /* during the second step only */
+	push_launch(fixture, 8, 4, 260, 261);  /* by the second step's own thread */
+	push_launch(fixture, 7, 5, 270, 271);  /* by the first step's own thread */
+	push_launch(fixture, 20, 6, 700, 701); /* during no step */
 	for (uint32_t i = 1; i <= 6; i++)
 		push_work(fixture, i, 800 + i * 10, 805 + i * 10);
 	push_step(fixture, 7, 100, 400);
@@ -64,7 +66,7 @@ static void other_threads_launch_for_the_step_that_began_last(void **state)
 	assert_int_equal(counts(fixture)->outside, 1);
 }
 
-/* The first waits, the second is sealed before it. */
+/* The first step waits for its records, and the second is sealed before it. */
 static void a_step_does_not_take_what_a_step_that_waits_launched(void **state)
 {
 	struct fixture *fixture = *state;
@@ -129,7 +131,7 @@ static void an_interval_has_what_any_thread_launched(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.all.busy_ns, 80 + 10);
 }
 
-/* Thread 8 launches in its own step. The step of thread 7 ends before, and is passed on first. */
+/* Thread 8 launches in its own step. The step of thread 7 ends earlier and is passed on first. */
 static void push_steps_of_two_threads(struct fixture *fixture)
 {
 	push_launch(fixture, 8, 1, 150, 151);
@@ -140,7 +142,10 @@ static void push_steps_of_two_threads(struct fixture *fixture)
 	push_flush(fixture, 310);
 }
 
-/* A thread that has had a step launches for its steps, also for one that has not ended yet. */
+/*
+ * Launches of a thread that has had a step belong to that thread's steps, even to one that has not
+ * ended.
+ */
 static void a_step_does_not_take_what_a_step_that_goes_on_launched(void **state)
 {
 	struct fixture *fixture = *state;
@@ -152,7 +157,7 @@ static void a_step_does_not_take_what_a_step_that_goes_on_launched(void **state)
 	assert_true(seen(fixture, 2)->gpu.complete);
 }
 
-/* Before its first step ends, nothing shows that a thread has steps. */
+/* Before the first step of a thread ends, nothing shows that the thread has steps. */
 static void a_step_that_others_took_from_is_not_complete(void **state)
 {
 	struct fixture *fixture = *state;
@@ -181,7 +186,7 @@ static void work_of_other_steps_makes_the_gpu_busy_in_this_one(void **state)
 	assert_true(seen(fixture, 1)->gpu.complete);
 }
 
-/* The gap up to the end of the first step is charged by what the other launched in it. */
+/* The gap at the end of the first step is charged by the launch that the other step made in it. */
 static void what_others_launched_in_a_step_and_runs_after_it_judges_its_last_gap(void **state)
 {
 	struct fixture *fixture = *state;
@@ -197,7 +202,7 @@ static void what_others_launched_in_a_step_and_runs_after_it_judges_its_last_gap
 	assert_int_equal(seen(fixture, 0)->gpu.all.queue_ns, 40);
 }
 
-/* An engine that is steps ahead of its GPU: the queue holds what the steps before launched. */
+/* The engine runs ahead of its GPU, so the queue holds launches of earlier steps. */
 static void what_was_launched_before_a_step_and_runs_after_it_is_queued_in_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -216,7 +221,7 @@ static void what_was_launched_before_a_step_and_runs_after_it_is_queued_in_it(vo
 	assert_int_equal(all->queue_delay_ns, 0);
 	assert_int_equal(all->wait_behind_ns, 380);
 	assert_int_equal(all->tklqt_ns, 10);
-	/* The second launch all the time, the third for 80 of 100. */
+	/* The second launch is queued all the time, the third for 80 of 100 ns. */
 	assert_true(all->queue_depth > 1.799 && all->queue_depth < 1.801);
 }
 
@@ -240,7 +245,7 @@ static void others_work_after_a_step_makes_the_gpu_busy_while_its_own_runs(void 
 	assert_int_equal(seen(fixture, 0)->gpu.devices.count, 1);
 }
 
-/* It was launched long ago, and waits for something else than the host. */
+/* The work was launched long ago, so it waits for something other than the host. */
 static void a_gap_that_work_from_before_the_step_is_queued_in_is_no_host_wait(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What a device did in a step, and what it waited for. */
+/* What a device did during a step, and what it waited for. */
 #include "metrics_fixture.h"
 
 #include "gpu/figures.h"
@@ -12,7 +12,7 @@ static void a_gap_is_the_time_before_in_and_after_the_launch(void **state)
 	kernel(scene, launch(scene, 100, 110), 113, 400);
 	kernel(scene, launch(scene, 430, 440), 460, 1000);
 	gpu = measure_scene(scene);
-	/* 100 + 10 + 3, and 30 + 10 + 20. */
+	/* Host wait, launch and queue: 100 + 10 + 3, then 30 + 10 + 20. */
 	check_idle(&gpu->all, 130, 20, 23, 0);
 	assert_int_equal(gpu->all.kernel_wait_ns, 3 * US);
 	assert_int_equal(gpu->all.dependency_ns, 20 * US);
@@ -41,7 +41,7 @@ static void the_end_of_a_step_waits_for_what_it_launched_last(void **state)
 
 	kernel(scene, launch(scene, 0, 0), 0, 900);
 	kernel(scene, launch(scene, 920, 990), 2000, 3000);
-	/* It begins sooner, but was launched after the step. */
+	/* This kernel begins sooner, but its launch was after the step. */
 	kernel(scene, launch(scene, 1005, 1006), 1010, 1020);
 	scene->items[2].mine = false;
 	gpu = measure_scene(scene);
@@ -119,7 +119,7 @@ static void a_short_queue_is_the_start_of_a_kernel(void **state)
 
 static void waits_are_told_by_call(void **state)
 {
-	/* Number, from, to, blocked; of equal times the lower number comes first. */
+	/* Number, from, to, blocked. For equal times, the lower number comes first. */
 	static const uint64_t calls[][4] = {
 		{1, 0, 40, 0},	    {202, 40, 140, 1}, {3, 140, 180, 0}, {9, 200, 230, 1},
 		{202, 230, 250, 0}, {5, 250, 251, 0},  {9, 900, 990, 1},
@@ -156,7 +156,7 @@ static void the_calls_of_other_threads_are_not_known(void **state)
 	kernel(scene, add_api(scene, FBT_GPU_API_LAUNCH, OTHER_THREAD, at(300), at(310)), 310, 900);
 	gpu = measure_scene(scene);
 	assert_int_equal(gpu->all.wait_unknown_ns, 300 * US);
-	/* Nothing comes after it: the step thread has nothing more to launch. */
+	/* No work follows, so no thread of the engine is waited for but the step's own. */
 	assert_int_equal(gpu->all.wait_user_ns, 100 * US);
 	assert_true(gpu->calls_known);
 	end_scene(scene, gpu);
@@ -170,7 +170,7 @@ static void check_unknown(struct scene *scene)
 	assert_int_equal(gpu->all.wait_unknown_ns, gpu->all.host_wait_ns);
 	assert_int_equal(gpu->exposed_syscall_ns + gpu->overlapped_syscall_ns, 0);
 	assert_int_equal(gpu->cuda_internal_ns + gpu->sync_spin_ns, 0);
-	/* A call that waits is known from CUPTI. */
+	/* CUPTI's record of the call tells that it waits. */
 	assert_int_equal(gpu->sync_ns, 100 * US);
 	step_gpu_free(gpu);
 }
@@ -201,14 +201,16 @@ static void calls_that_are_not_at_hand_are_not_guessed(void **state)
 	scene->step = step;
 	scene->step.calls.count = 0;
 	check_unknown(scene);
-	/* The step was cut off in a call, which has time and is not counted. */
+	/*
+	 * The step ends within a call. The call's time is in the sum, but the call is not counted.
+	 */
 	scene->step.record.sums[FBT_WRITE].calls = 0;
 	check_unknown(scene);
 	scene->step = step;
 	end_scene(scene, NULL);
 }
 
-/* The call that a step was cut off in is there, and not counted. */
+/* A call in which the step ends has a record but is not counted. */
 static void calls_are_known_if_all_that_were_counted_are_there(void **state)
 {
 	struct scene *scene = *state;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A step with GPU work, calls of the CUDA API, syscalls: what gpu_metrics_compute is given. */
+/* The input of gpu_metrics_compute(): a step with GPU work, CUDA API calls and syscalls. */
 #ifndef FBT_GPU_SCENE_FIXTURE_H
 #define FBT_GPU_SCENE_FIXTURE_H
 
@@ -23,7 +23,7 @@ struct scene {
 	size_t item_count, api_count, listed, sync_count, overhead_count;
 };
 
-/* A step of kind 1 of thread 7. */
+/* Starts a scene: a step of kind 1 on thread 7. */
 static inline void begin_scene(struct scene *scene, uint64_t start_ns, uint64_t end_ns)
 {
 	memset(scene, 0, sizeof(*scene));
@@ -47,7 +47,10 @@ static inline struct fbt_gpu_api *add_api(struct scene *scene, enum fbt_gpu_api_
 	return api;
 }
 
-/* A kernel of device 0 and stream 7 that the step launched by api; NULL: nobody knows. */
+/*
+ * Adds a kernel on device 0 and stream 7 that the step launched by api. NULL: the launch is
+ * unknown.
+ */
 static inline struct fbt_gpu_work *add_kernel(struct scene *scene, const struct fbt_gpu_api *api,
 					      uint64_t start_ns, uint64_t end_ns)
 {
@@ -124,7 +127,7 @@ static inline void sort_scene(struct scene *scene)
 	}
 }
 
-/* To be freed with step_gpu_free. */
+/* Free the result with step_gpu_free(). */
 static inline struct step_gpu *measure_scene(struct scene *scene)
 {
 	struct step_gpu *gpu = calloc(1, sizeof(*gpu));

@@ -23,13 +23,16 @@ static void a_driver_call_stands_back_for_the_runtime_call_around_it(void **stat
 	assert_string_equal(seen(fixture, 0)->apis, "1 (1)");
 	assert_string_equal(seen(fixture, 0)->works, "1");
 	assert_true(seen(fixture, 0)->gpu.complete);
-	/* 100..200 and 300..400; launch 200..250, queue 250..260 of the runtime's call. */
+	/*
+	 * Host wait 100..200 and 300..400. Launch 200..250 and queue 250..260 are those of the
+	 * runtime call.
+	 */
 	assert_int_equal(seen(fixture, 0)->gpu.all.launch_ns, 50);
 	assert_int_equal(seen(fixture, 0)->gpu.all.queue_ns, 10);
 	assert_int_equal(counts(fixture)->joined, 1);
 }
 
-/* The runtime call began before the step: so did the launch. */
+/* The runtime call began before the step, so the launch did too. */
 static void a_nested_call_is_where_the_one_around_it_is(void **state)
 {
 	struct fixture *fixture = *state;
@@ -52,7 +55,7 @@ static void a_driver_call_of_its_own_launches(void **state)
 
 	driver.header.flags = FBT_GPU_API_DRIVER;
 	push_api(fixture, driver);
-	/* The same id, but long before. */
+	/* The same correlation id, long before. */
 	push_launch(fixture, 7, 1, 20, 30);
 	push_work(fixture, 1, 260, 300);
 	push_step(fixture, 7, 100, 400);
@@ -100,7 +103,7 @@ static void work_before_its_call_is_a_violation_beyond_the_clock_error(void **st
 	assert_int_equal(seen(fixture, 0)->gpu.clock_error_ns, 20);
 }
 
-/* Flushes come in between: it was asked for already, and not known. */
+/* The work has already been looked up at each of these flushes, without finding its call. */
 static void work_that_comes_flushes_before_its_call_finds_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -134,7 +137,7 @@ static void work_of_a_call_that_has_left_finds_none(void **state)
 	assert_int_equal(counts(fixture)->unjoined, 1);
 }
 
-/* That is ours to find out: a process could hide what it launched so. */
+/* The tool decides which calls are nested. Otherwise a process could hide its launches. */
 static void a_call_is_not_nested_because_it_says_so(void **state)
 {
 	struct fixture *fixture = *state;
@@ -169,7 +172,7 @@ static void work_without_times_is_counted_and_passed_on(void **state)
 	assert_int_equal(seen(fixture, 0)->gpu.all.busy_ns, 0);
 }
 
-/* Nobody knows which step it is of before its call comes. */
+/* Until the call has come, the step of work without times is unknown. */
 static void work_without_times_is_kept_until_its_call_can_have_come(void **state)
 {
 	struct fixture *fixture = *state;
@@ -213,7 +216,7 @@ static void work_of_a_call_without_times_goes_by_its_own(void **state)
 	assert_true(seen(fixture, 0)->gpu.complete);
 }
 
-/* --- by its own door -------------------------------------------------------------------------- */
+/* --- gpu_join alone --------------------------------------------------------------------------- */
 
 struct joined {
 	struct gpu_join *join;
@@ -228,7 +231,7 @@ static void add_call(struct joined *joined, uint32_t correlation, uint64_t start
 	assert_int_equal(gpu_join__add(joined->join, &api.header, &joined->counts), 0);
 }
 
-/* The call that was said to be late, NULL if none was. */
+/* The call that was reported as late; NULL if there was none. */
 static const struct join_record *add_work(struct joined *joined, uint32_t correlation,
 					  uint64_t start_ns)
 {
@@ -306,7 +309,7 @@ static void a_launch_that_waits_for_its_work_is_dropped_later(void **state)
 	assert_int_equal(gpu_join__drop_until(joined.join, 150, 110, &joined.counts, &left), 0);
 	assert_int_equal(gpu_join__count(joined.join), 0);
 	assert_int_equal(left.apis.count, 1);
-	/* The work ended last, at 117. */
+	/* The last record to end is the work, at 117. */
 	assert_true(gpu_join__lost_since(joined.join, 116));
 	assert_false(gpu_join__lost_since(joined.join, 117));
 	gpu_records_free(&left);

@@ -22,9 +22,9 @@ static void a_graph_is_one_launch(void **state)
 	assert_int_equal(gpu->all.kernels, 10);
 	assert_int_equal(gpu->all.launch_latency_ns, 10 * US);
 	assert_int_equal(gpu->all.work_ns, 400 * US);
-	/* In the queue until the last node begins, at 510. */
+	/* The launch is queued until the last node begins, at 510. */
 	assert_true(fabs(gpu->all.queue_depth - 0.46) < 1e-9);
-	/* 0 to 50 is in the launch, 550 to 1000 after all of it. */
+	/* 0 to 50 is in the launch; 550 to 1000 is after all of its work. */
 	check_idle(&gpu->all, 450, 50, 100, 0);
 	assert_true(fabs(gpu->all.idle_empty - 500.0 / 600) < 1e-9);
 	end_scene(scene, gpu);

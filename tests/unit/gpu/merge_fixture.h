@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A merger with receivers that keep what they are given. Process 7 has GPU records from time 1 on;
- * times are small numbers. Include after cmocka.h.
+ * A merger whose receivers keep what they get. Process 7 has GPU records from time 1 on. Times are
+ * small numbers. Include after cmocka.h.
  */
 #ifndef FBT_MERGE_FIXTURE_H
 #define FBT_MERGE_FIXTURE_H
@@ -15,15 +15,15 @@
 #define SEEN_MAX   64
 #define RECORD_MAX 512
 
-/* A step as it was passed on, with the correlations of what it was given. */
+/* A step that was passed on, with the correlation ids of the records assigned to it. */
 struct seen {
 	uint64_t number;
 	bool has_gpu;
 	bool manual;
-	struct step_gpu gpu; /* its vectors are gone */
+	struct step_gpu gpu; /* without its vectors, which are freed */
 	size_t calls;
-	char works[256]; /* "1 2 3": by start */
-	char apis[256];	 /* nested ones in brackets */
+	char works[256]; /* "1 2 3": ordered by start */
+	char apis[256];	 /* nested calls in brackets */
 	size_t syncs;
 	size_t overheads;
 };
@@ -43,18 +43,18 @@ struct fixture {
 	struct window *window;
 	struct seen steps[SEEN_MAX];
 	size_t count;
-	uint64_t numbers; /* of steps that were pushed */
-	char order[1024]; /* "s1 b1 b0": steps and batches as they came */
-	char left[1024];  /* correlations of the work of no step */
+	uint64_t numbers; /* number of steps that were pushed */
+	char order[1024]; /* "s1 b1 b0": steps and batches in the order in which they came */
+	char left[1024];  /* correlation ids of work outside of steps */
 	char left_apis[1024];
 	size_t left_syncs;
 	size_t left_overheads;
-	size_t given; /* records of all batches */
+	size_t given; /* number of records in all batches */
 	union gpu_record list[RECORD_MAX];
 	size_t list_count;
 	bool is_listing;  /* records are kept in list */
-	bool is_quiet;	  /* what is passed on is only counted: it is much */
-	uint64_t left_ns; /* latest end of the work of no step */
+	bool is_quiet;	  /* records are counted but not kept, because there are many */
+	uint64_t left_ns; /* latest end of work outside of steps */
 	int step_result;
 	int gpu_result;
 };
@@ -147,7 +147,7 @@ static inline void close_merger(struct fixture *fixture)
 	window__free(fixture->window);
 }
 
-/* As assemble does. */
+/* Pushes a record as the assembler does. */
 static inline int take(struct fixture *fixture, const union gpu_record *record)
 {
 	struct gpu_table *table = &fixture->window->gpus;
@@ -175,7 +175,7 @@ static inline void push_state(struct fixture *fixture, uint32_t tgid, enum fbt_g
 	assert_int_equal(take(fixture, &record), 0);
 }
 
-/* A launch of a kernel by the thread. */
+/* A kernel launch by the thread. */
 static inline struct fbt_gpu_api launch(uint32_t tid, uint32_t correlation, uint64_t start_ns,
 					uint64_t end_ns)
 {
@@ -259,7 +259,7 @@ static inline const struct gpu_counts *counts(const struct fixture *fixture)
 	return &gpu_table_find(&fixture->window->gpus, 7)->counts;
 }
 
-/* The index-th step that was passed on. */
+/* The step that was passed on at that index. */
 static inline const struct seen *seen(const struct fixture *fixture, size_t index)
 {
 	assert_true(index < fixture->count);

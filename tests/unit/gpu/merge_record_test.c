@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Records of GPU work on their way to steps: which are counted, which stay, which leave. */
+/* Which GPU records are counted, kept for a step, or passed on without one. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -57,7 +57,7 @@ static void records_are_counted_by_kind(void **state)
 	assert_int_equal(counts(fixture)->apis, 6);
 	assert_int_equal(counts(fixture)->syncs, 7);
 }
-/* A call that launches nothing has nothing to wait for. */
+/* A call that launches nothing has no work to wait for. */
 static void other_calls_outside_of_steps_are_not_kept(void **state)
 {
 	struct fixture *fixture = *state;
@@ -72,7 +72,10 @@ static void other_calls_outside_of_steps_are_not_kept(void **state)
 
 /* --- what leaves ------------------------------------------------------------------------------ */
 
-/* A step from before that may have had it, whatever it was. */
+/*
+ * The record that was passed on may have belonged to the step from before it, which is therefore
+ * incomplete.
+ */
 static void check_gone(struct fixture *fixture)
 {
 	push_step(fixture, 7, 100, 200);
@@ -109,7 +112,7 @@ static void overhead_from_before_a_step_costs_what_is_in_it(void **state)
 	push_flush(fixture, 210);
 	assert_int_equal(seen(fixture, 0)->gpu.cupti_overhead_ns, 30);
 }
-/* Neither is of anything that could be said to be old. */
+/* Syncs and overheads must be dropped by number, since none of them counts as old. */
 static void syncs_and_overheads_are_bounded_too(void **state)
 {
 	struct fixture *fixture = *state;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* How steps are sealed when not all is well: losses, ends of records, limits, any order. */
+/*
+ * How steps are sealed in difficult cases: losses, ends of records, limits, records in any order.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -65,7 +67,7 @@ static void losses_are_told_once_and_spoil_the_steps_of_their_time(void **state)
 	assert_true(seen(fixture, 4)->gpu.complete);
 }
 
-/* What was lost while a step waited may have been of it. */
+/* Records that are lost while a step waits may belong to that step. */
 static void losses_between_the_end_and_the_seal_count(void **state)
 {
 	struct fixture *fixture = *state;
@@ -113,7 +115,7 @@ static void the_last_flush_seals_what_it_covers(void **state)
 	assert_int_equal(seen(fixture, 1)->gpu.missing, 1);
 	assert_int_equal(seen(fixture, 2)->gpu.sealed, GPU_SEAL_ENDED);
 	assert_false(seen(fixture, 2)->gpu.complete);
-	/* It stays the last, whatever is said after it. */
+	/* Records have ended for good, whatever comes afterwards. */
 	push_flush(fixture, 610);
 	push_step(fixture, 7, 500, 550);
 	push_step(fixture, 7, 800, 900);
@@ -132,7 +134,7 @@ static void the_end_of_a_process_seals_its_steps(void **state)
 	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_ENDED);
 	assert_string_equal(seen(fixture, 0)->works, "1");
 	assert_int_equal(seen(fixture, 0)->gpu.joined, 1);
-	/* One that was under way, and one that began later. */
+	/* One step that had begun before the exit, and one that began after it. */
 	push_step(fixture, 7, 250, 310);
 	push_step(fixture, 7, 320, 330);
 	assert_int_equal(fixture->count, 3);
@@ -153,7 +155,10 @@ static void records_end_when_that_was_said_first(void **state)
 	assert_false(seen(fixture, 1)->has_gpu);
 }
 
-/* CUPTI may keep a buffer back for as long as the GPU has work: what is passed stands still. */
+/*
+ * CUPTI may hold a buffer while the GPU has work. Then time_ns stands still, and sent_ns must
+ * count.
+ */
 static void a_flush_that_passes_nothing_still_tells_the_time(void **state)
 {
 	struct fixture *fixture = *state;
@@ -173,7 +178,7 @@ static void a_flush_that_passes_nothing_still_tells_the_time(void **state)
 	assert_false(seen(fixture, 0)->gpu.complete);
 }
 
-/* Until it was said, not only until what it passes. */
+/* Records may be lost up to sent_ns, not only up to time_ns. */
 static void records_are_lost_up_to_when_that_was_said(void **state)
 {
 	struct fixture *fixture = *state;
@@ -221,7 +226,7 @@ static void a_process_that_is_armed_again_has_flushes_to_wait_for(void **state)
 	assert_int_equal(seen(fixture, 0)->gpu.sealed, GPU_SEAL_WATERMARK);
 }
 
-/* More than are told apart. */
+/* More losses than the merger can tell apart. */
 static void of_many_losses_each_counts(void **state)
 {
 	struct fixture *fixture = *state;
@@ -242,7 +247,7 @@ static void of_many_losses_each_counts(void **state)
 	assert_true(seen(fixture, 2)->gpu.complete);
 }
 
-/* Totals are what a process says. */
+/* A process may send any totals. */
 static void losses_that_cannot_be_are_all_that_can_be_told(void **state)
 {
 	struct fixture *fixture = *state;
@@ -270,7 +275,7 @@ static void the_end_of_the_window_seals_the_rest(void **state)
 	assert_string_equal(fixture->left, "5");
 }
 
-/* What was still waited for, perhaps, will not come. */
+/* A second flush that the step might have waited for will not come. */
 static void at_the_end_a_flush_that_covers_a_step_is_enough(void **state)
 {
 	struct fixture *fixture = *state;
@@ -284,7 +289,7 @@ static void at_the_end_a_flush_that_covers_a_step_is_enough(void **state)
 	assert_true(seen(fixture, 0)->gpu.complete);
 }
 
-/* It was covered, and yet its work has not come. */
+/* A flush covered the step, but the launched work has not come. */
 static void at_the_end_a_launch_without_work_is_not_covered(void **state)
 {
 	struct fixture *fixture = *state;
@@ -318,7 +323,7 @@ static void late_nodes_of_a_graph_are_no_work_outside_of_steps(void **state)
 	assert_int_equal(counts(fixture)->joined, 2);
 }
 
-/* Its work may come much later: until the time-out it has to find its call. */
+/* The work may come much later, and must find its call until the time-out. */
 static void a_launch_outside_of_steps_is_kept_until_its_work_comes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -340,7 +345,7 @@ static void a_launch_outside_of_steps_is_kept_until_its_work_comes(void **state)
 	assert_string_equal(fixture->left_apis, "1 2");
 }
 
-/* Buffers come out of order: from then on steps wait for more flushes than one. */
+/* Once a buffer came out of order, steps wait for more than one flush. */
 static void what_comes_late_makes_steps_wait_longer(void **state)
 {
 	struct fixture *fixture = *state;
@@ -354,14 +359,14 @@ static void what_comes_late_makes_steps_wait_longer(void **state)
 	push_work(fixture, 2, 180, 190);
 	push_flush(fixture, 220);
 	push_step(fixture, 7, 300, 400);
-	/* One that does not cover it is not one of them. */
+	/* A flush that does not cover the step does not count. */
 	push_flush(fixture, 350);
 	push_flush(fixture, 410);
 	assert_int_equal(fixture->count, 1);
 	push_flush(fixture, 420);
 	assert_int_equal(fixture->count, 2);
 	assert_int_equal(seen(fixture, 1)->gpu.sealed, GPU_SEAL_WATERMARK);
-	/* … but not longer than until the time-out. */
+	/* The time-out still applies. */
 	push_step(fixture, 7, 500, 600);
 	push_flush(fixture, 600 + TIMEOUT);
 	assert_int_equal(fixture->count, 3);
@@ -394,7 +399,7 @@ static void whatever_comes_late_eight_flushes_are_enough(void **state)
 	assert_int_equal(fixture->count, 10);
 }
 
-/* Of a step that was sealed without its records it is no news that they come. */
+/* Late records of a step that timed out do not show that buffers come out of order. */
 static void what_comes_after_a_time_out_makes_no_step_wait_longer(void **state)
 {
 	struct fixture *fixture = *state;
@@ -412,7 +417,7 @@ static void what_comes_after_a_time_out_makes_no_step_wait_longer(void **state)
 	assert_true(seen(fixture, 1)->gpu.complete);
 }
 
-/* A thread that has not had a step yet may have been in one all the time. */
+/* A thread without a step so far may have been within its first step all the time. */
 static void a_step_from_before_what_was_given_away_is_not_complete(void **state)
 {
 	struct fixture *fixture = *state;
@@ -459,7 +464,7 @@ static void steps_after_one_that_waits_are_bounded(void **state)
 	assert_int_equal(fixture->count, 0);
 	fixture->is_quiet = true;
 	assert_int_equal(push_step_of(fixture, 8, 8, 1, 300, 400), 0);
-	/* All were waiting for the first. */
+	/* All of them were waiting for the first one. */
 	assert_int_equal(fixture->count, MERGE_STEPS_MAX + 1);
 	assert_int_equal(counts(fixture)->timeouts, 1);
 }
@@ -515,7 +520,9 @@ static void records_are_bounded_the_oldest_leave_first(void **state)
 	push_work(fixture, 0, (MERGE_RECORDS_MAX + 1) * 10, (MERGE_RECORDS_MAX + 1) * 10 + 5);
 	assert_int_equal(fixture->given, eighth);
 	assert_int_equal(fixture->left_ns, eighth * 10 + 5);
-	/* A step from that time on has all of its records, one from before does not. */
+	/*
+	 * A step that begins after the dropped records is complete; one that began before is not.
+	 */
 	fixture->is_quiet = false;
 	push_step(fixture, 7, eighth * 10 + 4, eighth * 10 + 100);
 	push_step(fixture, 7, eighth * 10 + 100, eighth * 10 + 200);
@@ -525,7 +532,7 @@ static void records_are_bounded_the_oldest_leave_first(void **state)
 	fixture->is_quiet = true;
 }
 
-/* A step that has ended gets what there is before anything of it is given away. */
+/* A step that has ended is sealed with its records before any of them is passed on. */
 static void the_oldest_steps_are_sealed_to_make_room_for_records(void **state)
 {
 	struct fixture *fixture = *state;
@@ -551,7 +558,9 @@ static void the_oldest_steps_are_sealed_to_make_room_for_records(void **state)
 	assert_true(seen(fixture, 1)->gpu.complete);
 }
 
-/* It may be under way for long: steps that have ended come first. */
+/*
+ * The thread's next step may take long to end, so steps that have ended keep their records first.
+ */
 static void what_is_kept_for_a_thread_with_rare_steps_leaves_before_a_step_is_sealed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -610,7 +619,10 @@ static uint64_t figures_of(const struct fixture *fixture)
 	return hash;
 }
 
-/* Two threads with steps, a helper, a graph, nested calls, an id that wraps, work without call. */
+/*
+ * Two threads with steps, a helper thread, a graph, nested calls, a correlation id that wraps, and
+ * work without a call.
+ */
 static void list_scenario(struct fixture *fixture)
 {
 	struct fbt_gpu_api driver = launch(7, 2, 305, 345);
@@ -664,7 +676,7 @@ static uint64_t play_shuffled(uint32_t seed, struct gpu_counts *kept, struct see
 	if (seed)
 		shuffle(fixture, seed);
 	for (size_t i = 0; i < fixture->list_count; i++) {
-		/* The steps come somewhere in between, in their order. */
+		/* The steps come in their order, at places that depend on the seed. */
 		if (i == seed % 20)
 			push_step(fixture, 7, 100, 1100);
 		if (i == 20 + seed % 10)
@@ -715,7 +727,10 @@ static void errors_of_the_receivers_are_passed_up_and_all_goes_on(void **state)
 	assert_string_equal(fixture->order, "s1 b1 s2");
 }
 
-/* A millionfold id, and times from the far past and future: nothing may take long, or for ever. */
+/*
+ * One correlation id for a million records, and times from the far past and future. None of it may
+ * take long.
+ */
 static void made_up_records_are_taken_in_their_stride(void **state)
 {
 	struct fixture *fixture = *state;
@@ -768,7 +783,7 @@ static void note_free(struct sink *sink)
 {
 }
 
-/* The user means the next step that ends, not the next that has its GPU records. */
+/* The user means the next step that ends, not the next whose GPU records are complete. */
 static void a_manual_escalation_is_of_the_next_step_that_ends(void **state)
 {
 	static const char *const none[] = {"", ""};

@@ -29,7 +29,7 @@ static void check_example(const struct seen *step)
 	assert_string_equal(step->apis, "1 2");
 	assert_int_equal(all->busy_ns, 240 + 300);
 	assert_int_equal(all->idle_ns, 460);
-	/* 100..200 before the first launch, 900..1100 before nothing. */
+	/* 100..200 is before the first launch; 900..1100 is before no launch. */
 	assert_int_equal(all->host_wait_ns, 100 + 200);
 	assert_int_equal(all->launch_ns, 50);
 	assert_int_equal(all->queue_ns, 10 + 100);
@@ -91,7 +91,7 @@ static void steps_keep_their_order_across_processes(void **state)
 	push_flush(fixture, 450);
 	assert_string_equal(fixture->order, "s1 s2 s3 s4 s5");
 }
-/* Of the same correlations; the second has all its records before the first has. */
+/* Both processes use the same correlation ids. The second process has all its records first. */
 static void processes_have_records_of_their_own(void **state)
 {
 	struct fixture *fixture = *state;
@@ -165,7 +165,7 @@ static void a_launch_that_failed_is_not_waited_for(void **state)
 	assert_true(seen(fixture, 0)->gpu.complete);
 	assert_int_equal(seen(fixture, 0)->gpu.missing, 0);
 }
-/* Host to host, or of no bytes: there may be nothing for the GPU to do. */
+/* A copy within host memory or of no bytes may need no GPU work. */
 static void a_copy_without_work_is_waited_for_two_flushes(void **state)
 {
 	struct fixture *fixture = *state;
@@ -181,7 +181,7 @@ static void a_copy_without_work_is_waited_for_two_flushes(void **state)
 	assert_int_equal(seen(fixture, 0)->gpu.missing, 0);
 	assert_true(seen(fixture, 0)->gpu.complete);
 }
-/* Its nodes still came when it was asked for: there may be more. */
+/* Nodes of the graph came at the last flush, so more may come. */
 static void a_graph_that_runs_on_after_its_step_waits_for_one_more_flush(void **state)
 {
 	struct fixture *fixture = *state;
@@ -194,7 +194,7 @@ static void a_graph_that_runs_on_after_its_step_waits_for_one_more_flush(void **
 	push_work(fixture, 5, 480, 550);
 	push_flush(fixture, 600);
 	assert_string_equal(seen(fixture, 0)->works, "5 5");
-	/* No more came between two flushes. */
+	/* No more nodes come between two flushes. */
 	push_class(fixture, 7, 6, 720, 750, FBT_GPU_API_GRAPH);
 	push_work(fixture, 6, 760, 950);
 	push_flush(fixture, 890);
@@ -218,11 +218,11 @@ static void an_incomplete_step_is_bound_by_nothing_that_is_known(void **state)
 	assert_false(seen(fixture, 0)->gpu.complete);
 	assert_true(seen(fixture, 0)->gpu.bound_idle > 0.2);
 	assert_int_equal(seen(fixture, 0)->gpu.bound, GPU_BOUND_UNKNOWN);
-	/* What is missing can only make it busier. */
+	/* The missing work can only make the GPU busier. */
 	assert_false(seen(fixture, 1)->gpu.complete);
 	assert_int_equal(seen(fixture, 1)->gpu.bound, GPU_BOUND_GPU);
 }
-/* The same as the first of those, but for the launch whose work is missing. */
+/* The first of those steps, without the launch whose work is missing. */
 static void a_complete_step_is_bound_by_what_is_known(void **state)
 {
 	struct fixture *fixture = *state;

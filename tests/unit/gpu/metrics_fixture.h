@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Scenes that a person can follow. Times are microseconds from the begin of a step of 1000 of them.
- */
+/* Scenes that a reader can follow. Times are microseconds from the begin of a step of 1000 us. */
 #ifndef FBT_METRICS_FIXTURE_H
 #define FBT_METRICS_FIXTURE_H
 
@@ -65,7 +64,9 @@ struct many {
 	struct gpu_item items[MANY];
 };
 
-/* Every 2 us a call that takes 1, and 1 later a kernel that takes 1: each of its own stream. */
+/*
+ * A call of 1 us every 2 us. A kernel of 1 us begins 1 us after each call, on a stream of its own.
+ */
 static inline struct many *make_many(void)
 {
 	struct many *many = calloc(1, sizeof(*many));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * Compares every figure of gpu_metrics with its definition, in thousands of small random scenes.
- * Time is a row of ticks, and the definition of a figure is counted tick by tick.
+ * Time is a row of ticks, and the oracle counts each figure tick by tick.
  */
 #include "oracle_fixture.h"
 #include "random_scene_fixture.h"
@@ -141,7 +141,7 @@ static void check_step(const struct step_gpu *gpu, uint64_t step_ns)
 	     step_ns);
 }
 
-/* Intervals by start, none touching the next, exactly those ticks. */
+/* The set must hold exactly those ticks, as intervals ordered by start that do not touch. */
 static void check_set(const gpu_interval_vec *set, const struct oracle *all, bool sync)
 {
 	size_t next = 0;
@@ -229,7 +229,7 @@ static void check_scene(uint64_t seed, uint64_t tick_ns)
 
 static void every_figure_is_what_its_definition_says(void **state)
 {
-	/* In ticks of 700 ns some gaps are below 2 us, some below 5 us, some above. */
+	/* With ticks of 700 ns some gaps are below 2 us, some below 5 us, and some are longer. */
 	static const uint64_t ticks_ns[] = {1, 700, 1000, 12345};
 
 	for (uint64_t seed = 1; seed <= SEEDS; seed++)

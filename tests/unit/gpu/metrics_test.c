@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* GPU figures of scenes that a person can follow; metrics_oracle_test.c has all others. */
+/*
+ * GPU figures of scenes that a reader can follow. metrics_oracle_test.c covers the other figures.
+ */
 #include "metrics_fixture.h"
 
 #include "model/gpu.h"
@@ -14,7 +16,7 @@ static void a_synchronization_is_useful_then_a_tail(void **state)
 	kernel(scene, launch(scene, 0, 10), 10, 600);
 	wait_for(scene, 100, 640);
 	add_call_at(scene, 1, at(20), at(30), false);
-	/* libcuda's own: not counted as the engine's. */
+	/* A call of libcuda within the sync does not count as one of the engine. */
 	add_call_at(scene, 16, at(300), at(500), true);
 	add_call_at(scene, 1, at(700), at(750), false);
 	gpu = measure_scene(scene);
@@ -51,7 +53,7 @@ static void a_tail_goes_by_what_was_awaited(void **state)
 	sync->correlation = wait_for(scene, 100, 450)->correlation;
 	sync->stream = FBT_GPU_NO_STREAM;
 	sync->context = 1;
-	/* Not known: the last that ended before it did. */
+	/* Without a sync record, the last work that ended before the sync's end counts. */
 	assert_int_equal(tail_of(scene), 50);
 	scene->sync_count = 1;
 	sync->kind = FBT_GPU_SYNC_EVENT;
@@ -66,7 +68,7 @@ static void a_tail_goes_by_what_was_awaited(void **state)
 	assert_int_equal(tail_of(scene), 50);
 	sync->context = 2;
 	assert_int_equal(tail_of(scene), 0);
-	/* Nothing was there to be awaited. */
+	/* That context had no work to wait for. */
 	sync->context = 3;
 	assert_int_equal(tail_of(scene), 350);
 }
@@ -112,7 +114,7 @@ static void check_bound(struct scene *scene, enum gpu_bound expected)
 	end_scene(scene, gpu);
 	begin_scene(scene, 1 * MS, 2 * MS);
 }
-/* So many kernels, each launched in 50 us, run ns each; none is launched ahead. */
+/* Ten kernels of ns each, each launched in 50 us. None is launched ahead. */
 static void many_kernels(struct scene *scene, uint64_t ns)
 {
 	for (uint64_t i = 0; i < 10; i++)
@@ -140,7 +142,7 @@ static void a_step_is_bound_by_what_its_figures_say(void **state)
 	add_call_at(scene, 1, at(0), at(250), true);
 	check_bound(scene, GPU_BOUND_HOST);
 }
-/* As in an interval: that the GPU waited for the host is known, what the host did is not. */
+/* As in an interval: the GPU's wait for the host is known, but not what the host did. */
 static void what_the_host_did_is_not_guessed(void **state)
 {
 	struct scene *scene = *state;
@@ -178,7 +180,7 @@ static void devices_are_told_apart_and_together(void **state)
 
 	kernel(scene, launch(scene, 0, 10), 10, 400)->device = 3;
 	kernel(scene, launch(scene, 10, 20), 300, 800)->device = 1;
-	/* Only the end of the step waits for it. */
+	/* Only the gap at the end of the step depends on this kernel. */
 	kernel(scene, launch(scene, 20, 30), 1100, 1200)->device = 5;
 	scene->items[2].mine = false;
 	gpu = measure_scene(scene);
@@ -210,7 +212,7 @@ static void check_sums(const struct gpu_figures *figures, uint64_t step_ns)
 	assert_true(figures->transfer_ns <= figures->busy_ns);
 	assert_true(figures->exposed_comm_ns <= figures->comm_ns);
 }
-/* Steps that follow each other have all the GPU's time between them, each nanosecond once. */
+/* Consecutive steps share the GPU's busy time: each nanosecond counts in one step. */
 static void steps_share_the_work_that_goes_on_in_them(void **state)
 {
 	struct scene *scene = *state;
@@ -244,7 +246,7 @@ static void steps_share_the_work_that_goes_on_in_them(void **state)
 			assert_int_equal(
 				gpu_interval_append(&steps, (struct gpu_interval){start, end}), 0);
 			step_gpu_free(gpu);
-			/* Now and then there is time between steps. */
+			/* Sometimes there is a gap between steps. */
 			start = end + random_below(&seed, 2) * random_below(&seed, 50);
 		}
 		assert_int_equal(sum, gpu_interval_common(&all, &steps));
@@ -252,7 +254,7 @@ static void steps_share_the_work_that_goes_on_in_them(void **state)
 		vec_free(&steps);
 	}
 }
-/* What a hostile process may send: times of any size, in any relation. */
+/* A hostile process may send times of any size and in any order. */
 static uint64_t any_time(uint64_t *seed)
 {
 	switch (random_below(seed, 4)) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The definitions of the figures of a step, each counted tick by tick. */
+/* The definitions of a step's figures, each counted tick by tick. */
 #ifndef FBT_ORACLE_FIXTURE_H
 #define FBT_ORACLE_FIXTURE_H
 
@@ -9,7 +9,7 @@
 
 /* --- the definitions ------------------------------------------------------------------------ */
 
-/* A question about a tick is about the work of one device, or of all of them (ALL_DEVICES). */
+/* Each question about a tick concerns the work of one device, or that of all devices. */
 #define ALL_DEVICES UINT32_MAX
 
 struct oracle {
@@ -70,7 +70,7 @@ static inline bool device_end(uint8_t memory)
 	return memory == 3 || memory == 4;
 }
 
-/* H2D, D2H, D2D, P2P, or ANY: none of them. */
+/* H2D, D2H, D2D or P2P; ANY for other work. */
 static inline enum what direction(const struct fbt_gpu_work *work)
 {
 	static const enum what by_kind[] = {ANY, H2D, D2H, H2D, D2H, D2D, D2D, D2D, D2D, ANY, P2P};
@@ -200,7 +200,10 @@ static inline const struct gpu_item *launched_first(const struct gpu_item *a,
 	return b->api->start_ns < a->api->start_ns ? b : a;
 }
 
-/* The work that begins at the end of a gap; NULL: nothing follows, up to the end of the step. */
+/*
+ * The work that begins at the end of a gap, or in the last gap the work that follows the step.
+ * NULL: there is none.
+ */
 static inline const struct gpu_item *next_of(const struct oracle *oracle, uint64_t from,
 					     uint64_t to)
 {
@@ -344,7 +347,7 @@ static inline uint64_t median(uint64_t *values, size_t count)
 	return count ? values[(size_t)round((double)(count - 1) / 2)] : 0;
 }
 
-/* When the stream of a piece of work has finished all work before it. */
+/* The time at which the stream has finished all earlier work. */
 static inline uint64_t end_before(const struct oracle *oracle, size_t of)
 {
 	const struct fbt_gpu_work *work = oracle->items[of]->work;
@@ -555,7 +558,7 @@ static inline uint64_t end_of(const struct scene *scene, const struct fbt_gpu_ap
 		const struct fbt_gpu_work *work = item->work;
 		uint64_t launched = is_known(item) ? item->api->start_ns : work->start_ns;
 
-		/* The call cannot have waited for work that began after its end. */
+		/* The call cannot have waited for work that began after the call's end. */
 		if (work->start_ns >= api->end_ns)
 			continue;
 		if (own ? work->correlation != api->correlation : launched >= api->start_ns)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A small scene made of dice. All times are ticks of the same length, so that few of them differ.
- */
+/* A small random scene. All times are multiples of one tick, so that many of them coincide. */
 #ifndef FBT_RANDOM_SCENE_FIXTURE_H
 #define FBT_RANDOM_SCENE_FIXTURE_H
 
@@ -63,11 +62,14 @@ static inline void roll_work(struct dice *dice, struct scene *scene, const struc
 	uint64_t start = tick(dice, START - 5, LAST - 10), end;
 	struct fbt_gpu_work *work;
 
-	/* Mostly soon after the call. */
+	/* Most work begins soon after its call. */
 	if (late)
 		start = api->start_ns + roll(dice, 10) * dice->tick_ns;
 	end = start + roll(dice, 7) * dice->tick_ns;
-	/* Of the work of others, only what overlaps the step or was launched before its end. */
+	/*
+	 * Work of others is kept only if it overlaps the step or was launched before the step's
+	 * end.
+	 */
 	if (!mine && end <= START * dice->tick_ns)
 		return;
 	if (!mine && start >= (START + TICKS) * dice->tick_ns && !api)
@@ -122,7 +124,7 @@ static inline void roll_calls(struct dice *dice, struct scene *scene)
 			start = end;
 		add_call_at(scene, (uint32_t)roll(dice, 6), start * dice->tick_ns,
 			    end * dice->tick_ns, roll(dice, 2));
-		/* Now and then two records overlap, as only faulty ones do. */
+		/* Sometimes two records overlap, as faulty records do. */
 		from = roll(dice, 10) ? end : start;
 	}
 	if (!roll(dice, 8))

@@ -120,7 +120,7 @@ static void a_thread_that_waited_for_a_cpu_may_have_done_so_then(void **state)
 			    "1.10 ms futex (blocked), 400 us user code and run queue");
 }
 
-/* A capture may say anything: no text is longer than its room, no sum goes below zero. */
+/* A capture may hold any figures. No text exceeds its buffer, and no difference goes below zero. */
 static void figures_that_make_no_sense_are_text_too(void **state)
 {
 	struct gpu_figures figures;

@@ -9,7 +9,7 @@
 
 #define ENTRIES 3000
 
-/* The same, in the simplest way. */
+/* A timeline as a plain sorted array. */
 struct reference {
 	struct gpu_timeline_entry entries[ENTRIES];
 	size_t count;
@@ -49,7 +49,7 @@ static void check_range(const struct gpu_timeline *timeline, const struct refere
 	assert_null(gpu_timeline__next(&cursor));
 }
 
-/* spread: how far from order the entries come. */
+/* spread: how far entries may be out of order. */
 static void compare(uint32_t seed, uint64_t spread)
 {
 	struct gpu_timeline *timeline = gpu_timeline__new();
