@@ -58,7 +58,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Maps a file of the fixture's folder, as the dynamic loader would. */
+/* Maps a file of the fixture's folder, as the dynamic loader does. */
 static void map_file(const struct fixture *fixture, const char *name, int protection)
 {
 	char path[128];
@@ -78,7 +78,7 @@ static struct proc_ref process_of(const struct fixture *fixture)
 	return (struct proc_ref){(uint32_t)fixture->child, (uint32_t)fixture->child};
 }
 
-/* A child that has mapped the files of these names, up to NULL, and waits. */
+/* Starts a child that maps the files of these names, up to NULL, and waits. */
 static void start(struct fixture *fixture, int protection, const char *const *names)
 {
 	int ends[2];
@@ -99,7 +99,7 @@ static void start(struct fixture *fixture, int protection, const char *const *na
 	assert_int_equal(maps_read_all(process_of(fixture), &fixture->maps), 0);
 }
 
-/* What is said of these files, which a child has mapped: the findings, a line each. */
+/* Compares the findings, one a line, for a child that has mapped these files. */
 static void check_cuda(struct fixture *fixture, const char *const *names, const char *wanted)
 {
 	static const char *const severities[] = {
@@ -170,7 +170,7 @@ static void a_shim_that_is_there_is_all_that_is_said(void **state)
 	assert_false(inject_refused(&fixture->verdict));
 }
 
-/* So it is called once it was injected. */
+/* An injected shim is mapped from a memfd of this name. */
 static void a_shim_that_was_injected_is_there(void **state)
 {
 	struct fixture *fixture = *state;
@@ -278,7 +278,7 @@ static void libc_of_a_process_is_found(void **state)
 
 	start(fixture, PROT_READ, NAMES("other"));
 	assert_int_equal(inject_libc_find(&libc, (uint32_t)fixture->child, &fixture->maps), 0);
-	/* The child's memory is laid out as ours. */
+	/* The child was forked, so its libraries have the same addresses. */
 	assert_true(libc.functions[FBT_INJECT_ERRNO_LOCATION] ==
 		    (uint64_t)(uintptr_t)dlsym(RTLD_NEXT, "__errno_location"));
 	assert_int_not_equal(dladdr((void *)(uintptr_t)libc.functions[FBT_INJECT_DLOPEN], &info),
@@ -289,7 +289,7 @@ static void libc_of_a_process_is_found(void **state)
 }
 #endif
 
-/* Leaves of the mappings only that of libc's text to be found. */
+/* Renames all mappings but those of the file name, so that libc is only found there. */
 static void rename_all_but(struct fixture *fixture, const char *name)
 {
 	vec_for_each (mapping, &fixture->maps) {
@@ -350,7 +350,7 @@ static void a_process_without_libc_has_none(void **state)
 	assert_null(libc.mapping);
 }
 
-/* The one that is linked with is meant, not the one for programs of before. */
+/* The default version is the one that new programs link with, not the one kept for old programs. */
 static void of_two_versions_the_default_is_found(void **state)
 {
 	static const char *const names[] = {"both", "absent", "plain"};
@@ -416,7 +416,7 @@ static void a_program_is_the_same_until_execve(void **state)
 	inject_check(&fixture->target, &fixture->verdict, (uint32_t)fixture->child, INJECT_FOR_ANY);
 	assert_true(inject_target_is_there(&fixture->target));
 	assert_int_equal(write(go[1], "x", 1), 1);
-	/* Ends when execve has closed the other end. */
+	/* read() returns 0 once execve() has closed the other end. */
 	assert_int_equal(read(gone[0], &byte, 1), 0);
 	assert_false(inject_target_is_there(&fixture->target));
 	close(go[0]);

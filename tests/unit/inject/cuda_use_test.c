@@ -48,7 +48,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Maps a file of that name, as the dynamic loader would. */
+/* Maps a file of that name, as the dynamic loader does. */
 static void map_file(const struct fixture *fixture, const char *name)
 {
 	char path[128];
@@ -63,7 +63,7 @@ static void map_file(const struct fixture *fixture, const char *name)
 	unlink(path);
 }
 
-/* Whether a child that has mapped these files (the second may be NULL) lacks the shim. */
+/* Whether a child that has mapped these files lacks the shim. second may be NULL. */
 static bool lacks_shim(struct fixture *fixture, const char *first, const char *second)
 {
 	int ends[2];
@@ -100,7 +100,7 @@ static void a_process_with_both_does_not(void **state)
 	assert_false(lacks_shim(*state, "libcuda.so.1", "libferrum_cupti.so"));
 }
 
-/* As /proc shows it where the shim was put into a running process. */
+/* An injected shim is mapped from a memfd, so /proc shows a name without a path. */
 static void a_process_with_a_shim_without_a_path_does_not(void **state)
 {
 	struct fixture *fixture = *state;
@@ -126,7 +126,7 @@ static void a_process_with_a_shim_without_a_path_does_not(void **state)
 	assert_false(cuda_use_lacks_shim((uint32_t)fixture->child));
 }
 
-/* Forked by one that has libcuda too, and without a thread of the driver's. */
+/* A forked child without a driver thread has libcuda mapped only because its parent has. */
 static void what_a_fork_has_is_its_parents(void **state)
 {
 	struct fixture *fixture = *state;
@@ -162,7 +162,7 @@ static void *rest(void *name)
 	return NULL;
 }
 
-/* … and it has libcuda of its own where the driver has made a thread. */
+/* A forked child with a driver thread uses CUDA itself. */
 static void a_thread_of_the_driver_is_not_inherited(void **state)
 {
 	struct fixture *fixture = *state;
@@ -205,7 +205,7 @@ static void a_process_that_is_gone_does_not(void **state)
 	assert_false(cuda_use_lacks_shim((uint32_t)child));
 }
 
-/* /proc shows what a program was started with. */
+/* A program must be started for this: /proc shows only the initial environment. */
 static enum cuda_injection injection_of(struct fixture *fixture, const char *variable,
 					char path[CUDA_PATH_SIZE])
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Our reading of filters against the kernel's: programs made up at random, in the same way each
- * time. */
+/*
+ * Compares our interpreter of seccomp filters with the kernel's. The programs are random, with a
+ * fixed seed.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -26,10 +28,10 @@
 #define LAYERS	  3
 #define NO_ANSWER UINT32_MAX
 
-/* A call that there is not: what is allowed is answered by ENOSYS. */
+/* A system call that does not exist: if it is allowed, the kernel returns ENOSYS. */
 #define TRIED_NR 1000
 
-#define TRAPPED 0x10000u /* answered by SIGSYS with that number */
+#define TRAPPED 0x10000u /* SIGSYS with that number */
 #define KILLED	0x20000u
 
 struct shared {
@@ -59,7 +61,10 @@ static uint32_t below(struct fixture *fixture, uint32_t bound)
 	return (uint32_t)(next_random(fixture) % bound);
 }
 
-/* Small ones, ones with few bits, and others: random words alone never meet a comparison. */
+/*
+ * Small numbers, single bits, numbers near the maximum, and others. Random words alone would hardly
+ * ever equal an operand.
+ */
 static uint32_t some_word(struct fixture *fixture)
 {
 	switch (below(fixture, 4)) {
@@ -98,7 +103,7 @@ static int teardown(void **state)
 
 static bool has_filters(void)
 {
-	/* Of a null pointer: EFAULT where it is known. */
+	/* With a null pointer, a kernel with seccomp filters returns EFAULT. */
 	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, NULL) && errno == EFAULT;
 }
 
@@ -109,7 +114,7 @@ static void add_random_return(struct fixture *fixture, struct filter *filter)
 					   SECCOMP_RET_USER_NOTIF,   SECCOMP_RET_TRACE,
 					   SECCOMP_RET_ALLOW};
 
-	/* What A has come to, 32 bits folded to the 12 of an error's number. */
+	/* Returns the value of A as an errno, with its 32 bits folded to 12. */
 	if (below(fixture, 3)) {
 		filter_add(filter, BPF_MISC | BPF_TAX, 0, 0, 0);
 		filter_add(filter, BPF_ALU | BPF_RSH | BPF_K, 16, 0, 0);
@@ -169,7 +174,7 @@ static void add_random_step(struct fixture *fixture, struct filter *filter)
 	}
 }
 
-/* Of that call only: whoever runs it has to be able to end. */
+/* The program only affects that call, so that the process which runs it can still exit. */
 static void make_program(struct fixture *fixture, struct filter *filter)
 {
 	static const uint8_t tests[] = {BPF_JEQ, BPF_JGE, BPF_JGT, BPF_JSET};
@@ -184,7 +189,7 @@ static void make_program(struct fixture *fixture, struct filter *filter)
 	for (uint32_t i = 0; i < steps; i++) {
 		uint16_t source = below(fixture, 2) ? BPF_X : BPF_K;
 
-		/* Over what follows, or over one more: both are there. */
+		/* The jump skips up to two of the steps that follow, both of which exist. */
 		if (!below(fixture, 4)) {
 			filter_add(filter, BPF_JMP | tests[below(fixture, COUNT(tests))] | source,
 				   some_word(fixture), (uint8_t)below(fixture, 3),
@@ -225,14 +230,14 @@ static void try_calls(const struct filter *filters, size_t count, uint64_t args[
 		long result;
 
 		trapped = 0;
-		shared->answers[i] = KILLED; /* unless we get to say more */
+		shared->answers[i] = KILLED; /* overwritten below, unless the process is killed */
 		result = syscall(TRIED_NR, arg[0], arg[1], arg[2], arg[3], arg[4], arg[5]);
 		shared->answers[i] = trapped ? (uint32_t)trapped : result ? (uint32_t)errno : 0;
 	}
 	_exit(0);
 }
 
-/* What a program that makes the call sees of the action. */
+/* What a program that makes the call sees for the action. */
 static uint32_t seen_of(uint32_t action)
 {
 	uint32_t number = action & SECCOMP_RET_DATA;
@@ -242,7 +247,7 @@ static uint32_t seen_of(uint32_t action)
 		return number > 4095 ? 4095 : number;
 	case SECCOMP_RET_TRAP:
 		return TRAPPED | number;
-	case SECCOMP_RET_USER_NOTIF: /* with nobody who would be told */
+	case SECCOMP_RET_USER_NOTIF: /* without a listener */
 	case SECCOMP_RET_TRACE:
 	case SECCOMP_RET_LOG:
 	case SECCOMP_RET_ALLOW:
@@ -313,7 +318,7 @@ static void of_several_programs_the_same_one_wins(void **state)
 	}
 }
 
-/* Nearly good ones: one that is all random is refused for its first word. */
+/* Programs that are nearly valid. A fully random one would be refused for its first instruction. */
 static void make_nearly_good(struct fixture *fixture, struct filter *filter)
 {
 	static const uint16_t codes[] = {
@@ -358,7 +363,10 @@ static void make_nearly_good(struct fixture *fixture, struct filter *filter)
 		filter_return(filter, SECCOMP_RET_ALLOW);
 }
 
-/* Up to the first one that it has to live with from then on. */
+/*
+ * Offers the filters to the kernel, up to the first one that it accepts, since that one cannot be
+ * removed.
+ */
 static void offer(const struct filter *filters, struct shared *shared)
 {
 	struct rlimit none = {0, 0};
@@ -404,7 +412,7 @@ static void what_the_kernel_refuses_is_refused(void **state)
 		accepted += !err;
 	}
 	free(filters);
-	/* Or nothing is shown. */
+	/* With only refused or only accepted programs the test would prove nothing. */
 	assert_in_range(accepted, JUDGED / 20, JUDGED - JUDGED / 20);
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Which filters an injection may go on under: by hand, and read out of a thread that has them. */
+/*
+ * Under which seccomp filters an injection may go on. The filters are passed in, or read from a
+ * thread that has them.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -94,7 +97,7 @@ static void every_call_may_kill_and_is_refused_then(void **state)
 
 	calls = inject_calls(&count);
 	for (size_t i = 0; i < count; i++) {
-		/* Made only where the first one says so. */
+		/* clone is only called if clone3 fails with ENOSYS. */
 		if (!strcmp(calls[i].name, "clone"))
 			continue;
 		assert_refused(judge_but_one(calls[i].nr, SECCOMP_RET_KILL_PROCESS), calls[i].name,
@@ -112,7 +115,7 @@ static void what_is_neither_allowed_nor_logged_is_refused(void **state)
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++)
 		assert_refused(judge_but_one(SYS_mmap, refused[i]), "mmap", refused[i]);
 	assert_int_equal(judge_but_one(SYS_mmap, SECCOMP_RET_LOG).err, 0);
-	/* What it does not know the kernel kills for. */
+	/* The kernel kills for an action that it does not know. */
 	assert_refused(judge_but_one(SYS_mmap, 0x12340000), "mmap", SECCOMP_RET_KILL_PROCESS);
 }
 
@@ -127,7 +130,10 @@ static void an_error_is_fine_where_nobody_looks_at_it(void **state)
 	}
 }
 
-/* Told that it has a file, the helper would write into the program's standard input. */
+/*
+ * An errno of 0 looks like success: the helper would take 0 for its memfd and write to standard
+ * input.
+ */
 static void an_error_of_number_0_is_none(void **state)
 {
 	assert_refused(judge_but_one(SYS_memfd_create, SECCOMP_RET_ERRNO), "memfd_create",
@@ -141,14 +147,14 @@ static void without_clone3_it_takes_clone(void **state)
 	struct filter filters[2];
 
 	assert_int_equal(judge_but_one(SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS).err, 0);
-	/* glibc takes any other number for an answer. */
+	/* glibc falls back to clone for ENOSYS only. */
 	assert_refused(judge_but_one(SYS_clone3, SECCOMP_RET_ERRNO | EPERM), "clone3",
 		       SECCOMP_RET_ERRNO | EPERM);
 	assert_int_equal(judge_but_one(SYS_clone, SECCOMP_RET_KILL_PROCESS).err, 0);
 	filter_but_one(&filters[0], SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
 	filter_but_one(&filters[1], SYS_clone, SECCOMP_RET_ERRNO | EPERM);
 	assert_refused(judge_all(filters, 2), "clone", SECCOMP_RET_ERRNO | EPERM);
-	/* By a flag that no thread has, and by one that all have. */
+	/* A filter on flags that no thread uses, then on a flag that all threads use. */
 	filter_but_flag(&filters[1], SYS_clone, 0, NAMESPACES, SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(judge_all(filters, 2).err, 0);
 	filter_but_flag(&filters[1], SYS_clone, 0, CLONE_THREAD, SECCOMP_RET_KILL_PROCESS);
@@ -159,7 +165,10 @@ static void flags_of_a_memfd_may_be_refused_where_another_way_is_left(void **sta
 {
 	struct filter filter;
 
-	/* MFD_EXEC; MFD_NOEXEC_SEAL, which the shim does without only if it is not known */
+	/*
+	 * MFD_EXEC, then MFD_NOEXEC_SEAL. The shim only does without the latter if the kernel does
+	 * not know it.
+	 */
 	filter_but_flag(&filter, SYS_memfd_create, 1, 0x10, SECCOMP_RET_ERRNO | EACCES);
 	assert_int_equal(judge(&filter).err, 0);
 	filter_but_flag(&filter, SYS_memfd_create, 1, 0x10, SECCOMP_RET_KILL_PROCESS);
@@ -174,10 +183,12 @@ static void arguments_are_judged_as_they_will_be(void **state)
 {
 	struct filter filter;
 
-	/* No code out of files, as under systemd's MemoryDenyWriteExecute but stricter. */
+	/*
+	 * No file may be mapped executable. This is stricter than systemd's MemoryDenyWriteExecute.
+	 */
 	filter_but_flag(&filter, SYS_mmap, 2, PROT_EXEC, SECCOMP_RET_ERRNO | EPERM);
 	assert_refused(judge(&filter), "mmap", SECCOMP_RET_ERRNO | EPERM);
-	/* Nothing is made executable that was written. */
+	/* mprotect() may refuse PROT_EXEC: an injection does not use it. */
 	filter_but_flag(&filter, SYS_mprotect, 2, PROT_EXEC, SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(judge(&filter).err, 0);
 	filter_but_flag(&filter, SYS_mmap, 3, MAP_SHARED, SECCOMP_RET_KILL_PROCESS);
@@ -199,7 +210,10 @@ static void the_strictest_of_several_is_told(void **state)
 
 /* --- of a thread ----------------------------------------------------------------------------- */
 
-/* Says that it is there, and waits: in poll if it is to be restarted by restart_syscall. */
+/*
+ * Reports that it is ready, then waits: in poll() if restart_syscall is to restart it, else in
+ * pause().
+ */
 static void be_filtered(const struct filter *filters, size_t count, int ready, bool in_poll)
 {
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -215,7 +229,7 @@ static void be_filtered(const struct filter *filters, size_t count, int ready, b
 		syscall(SYS_pause);
 }
 
-/* Until it waits there. */
+/* Waits until the process is in that call. */
 static void await_call(pid_t pid, long nr)
 {
 	char path[32], line[64];
@@ -278,7 +292,7 @@ static struct verdict check(const struct filter *filters, size_t count)
 	return verdict;
 }
 
-/* Whether the kernel lets us read them; of root with all capabilities it does. */
+/* Whether the kernel lets us read filters. It does for root with all capabilities. */
 static bool can_read_filters(void)
 {
 	struct filter filter;
@@ -309,7 +323,10 @@ static void filters_of_a_thread_are_read(void **state)
 	assert_refused(check(filters, 3), "memfd_create", SECCOMP_RET_KILL_PROCESS);
 }
 
-/* Of equal ones the one that was put on last has the word: that is the order they are read in. */
+/*
+ * Of filters with equal actions, the one installed last decides. This shows the order in which they
+ * are read.
+ */
 static void filters_of_a_thread_are_in_their_order(void **state)
 {
 	struct filter filters[2];
@@ -329,7 +346,7 @@ static void be_strict(int ready)
 	for (;;) {
 		char byte;
 
-		/* One of the four calls that it may make. */
+		/* read() is one of the four calls that strict mode allows. */
 		syscall(SYS_read, 0, &byte, 1);
 	}
 }
@@ -366,7 +383,7 @@ static void strict_mode_is_refused(void **state)
 	assert_int_equal(verdict.action, SECCOMP_RET_KILL_THREAD);
 }
 
-/* Without it the stop alone would be the end of the process. */
+/* Without the tool's care, the stop alone would end the process when the poll is restarted. */
 static void a_poll_is_not_restarted_by_a_call_that_kills(void **state)
 {
 	struct verdict verdict = {.call = ""};
@@ -385,7 +402,7 @@ static void a_poll_is_not_restarted_by_a_call_that_kills(void **state)
 	verdict.err = inject_seccomp_check((uint32_t)pid, &verdict.call, &verdict.action);
 	assert_refused(verdict, "restart_syscall", SECCOMP_RET_KILL_PROCESS);
 	assert_int_equal(ptrace(PTRACE_DETACH, pid, 0, 0), 0);
-	/* It has been killed before it is seen there, or it never will be. */
+	/* A restart by restart_syscall would have killed the process before it is seen here. */
 	await_call(pid, SYS_poll);
 	assert_int_equal(waitpid(pid, &status, WNOHANG | __WALL), 0);
 	end(pid);

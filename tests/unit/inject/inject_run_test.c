@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The whole sequence on a cat that waits for input: it copies on, whatever was done to it. */
+/*
+ * The whole sequence of an injection, with a cat that waits for input as target. The cat must
+ * continue to copy whatever happens.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -39,7 +42,7 @@ struct fixture {
 	uint8_t *library;
 	struct inject_wish wish;
 	unsigned int reached; /* bit per point */
-	enum inject_point at; /* where signo is sent */
+	enum inject_point at; /* the point at which signo is sent */
 	int signo;
 };
 
@@ -103,7 +106,7 @@ static void copies(const struct fixture *fixture, const char *text)
 	assert_string_equal(copy, text);
 }
 
-/* prepare: done by the child, before it is cat. */
+/* prepare() runs in the child before execve(). */
 static void start(struct fixture *fixture, void (*prepare)(void))
 {
 	fixture->target = child_fork();
@@ -120,7 +123,7 @@ static void start(struct fixture *fixture, void (*prepare)(void))
 	copies(fixture, "begin");
 }
 
-/* On a machine that is busy enough each side may have given the other up: once more then. */
+/* On a busy machine either side may have timed out; then the injection is repeated. */
 static struct inject_outcome run(struct fixture *fixture)
 {
 	struct inject_outcome outcome;
@@ -134,7 +137,7 @@ static struct inject_outcome run(struct fixture *fixture)
 	return outcome;
 }
 
-/* CUDA's double is a library that does nothing when it is loaded. */
+/* The double of libcuda does nothing when it is loaded. */
 static void choose_library(struct fixture *fixture, const char *entry)
 {
 	char path[PATH_MAX + 32];
@@ -290,13 +293,16 @@ static void one_that_dies_is_gone(void **state)
 		fixture->at = points[i];
 		start(fixture, NULL);
 		assert_int_equal(run(fixture).status, INJECT_GONE);
-		/* It may have been buried already: its tracer is its parent here. */
+		/*
+		 * This process is both tracer and parent of the target, so the tracer may have
+		 * reaped it.
+		 */
 		waitpid(fixture->target, NULL, 0);
 		fixture->target = 0;
 	}
 }
 
-/* The helper comes when it goes on, and gives up by itself. */
+/* The helper starts when the target continues, and gives up by itself. */
 static void one_that_is_stopped_goes_on_later(void **state)
 {
 	struct fixture *fixture = *state;
@@ -388,7 +394,7 @@ int main(void)
 		TEST(a_trial_asks_the_filters),
 	};
 
-	/* As root or not: whoever may not look into its child has nothing to test. */
+	/* The tests run as any user. Where ptrace of a child is not allowed they skip. */
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
 

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Enters code as a thread does that the kernel sends back into its system call. x86-64. */
+/* Enters code like a thread that the kernel sends back into its system call. x86-64. */
 #ifndef FBT_INJECT_STUB_FIXTURE_H
 #define FBT_INJECT_STUB_FIXTURE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-/* What a program may rely on around a call: all but rcx and r11. */
+/* The registers that a program may rely on across a call: all but rcx and r11. */
 struct registers {
 	uint64_t rax;
-	uint64_t moved; /* the stack pointer, from where it was */
+	uint64_t moved; /* the stack pointer's change */
 	uint64_t token; /* r11 */
 	uint64_t rbx, rdx, rsi, rdi, r8, r9, r10, r12, r13, r14, r15;
 	uint64_t flags;
 	uint64_t rbp;
-	uint64_t red_zone[2]; /* its lowest and its highest word */
+	uint64_t red_zone[2]; /* the lowest and the highest word of the red zone */
 	uint8_t xmm[16][16];
 	uint32_t mxcsr;
 	uint32_t reserved;
@@ -27,8 +27,8 @@ _Static_assert(offsetof(struct registers, xmm) == 144, "asm");
 _Static_assert(offsetof(struct registers, mxcsr) == 400, "asm");
 
 /*
- * Loads all of in, goes to entry as the kernel would, and stores in out what there is behind the
- * system call.
+ * Loads all registers from in, jumps to entry as the kernel would, and stores the registers after
+ * the system call in out.
  */
 void enter_stub(const void *entry, const struct registers *in, struct registers *out);
 
@@ -58,7 +58,7 @@ __asm__("	.text\n"
 	"	stc\n	std\n"
 	"	jmp *kept_entry(%rip)\n"
 	"	syscall\n"
-	"after_call:\n" /* rcx and r11 are free; until the flags are kept nothing may change them */
+	"after_call:\n" /* rcx and r11 are free; change no flags before they are saved */
 	"	mov -8(%rsp), %rcx\n	mov %rcx, kept_high(%rip)\n"
 	"	pushfq\n	pop kept_flags(%rip)\n"
 	"	cld\n"

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The child that injects, seen from the tool. Its targets have CUDA's double and wait where no
- * thread is taken, so that it goes on looking; what it does to others is tests/live/inject.sh.
+ * The injecting child as the tool sees it. Its targets have the double of libcuda but wait in a
+ * call that cannot be interrupted safely, so the child keeps looking for a thread.
+ * tests/live/inject.sh tests what an injection does to its target.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,7 +32,7 @@
 #define PATIENCE_S 120
 #define MS	   1000000ull
 #define LONG_NS	   (1000ull * 1000 * MS)
-/* A descriptor of the tool's. */
+/* A descriptor that the tool has open. */
 #define TOOLS_FD 57
 
 struct fixture {
@@ -105,7 +106,7 @@ static bool reads_line(pid_t pid, const char *file, const char *part)
 	return found;
 }
 
-/* `cat FIFO`: it waits in an open, which is not restarted. */
+/* `cat FIFO` waits in open(), which no injection interrupts. */
 static void start_target(struct fixture *fixture, bool with_cuda)
 {
 	char cuda[PATH_MAX + 32], opening[32];
@@ -139,7 +140,7 @@ static void await(struct fixture *fixture, struct inject_outcome *outcome)
 		usleep(1000);
 }
 
-/* Our other child. */
+/* The child of this process that is not the target. */
 static pid_t injecting(const struct fixture *fixture)
 {
 	int first = 0, second = 0;
@@ -192,7 +193,7 @@ static void a_process_without_cuda_is_refused(void **state)
 	assert_int_not_equal(outcome.text[0], '\0');
 	assert_int_equal(outcome.tries, 0);
 	assert_int_equal(injecting(fixture), 0);
-	/* Once over, it stays so. */
+	/* Further polls return the same outcome. */
 	memset(&outcome, 0, sizeof(outcome));
 	assert_true(inject__poll(fixture->inject, now_ns(), &outcome));
 	assert_int_equal(outcome.status, INJECT_REFUSED);
@@ -265,7 +266,7 @@ static void one_that_takes_too_long_is_ended(void **state)
 	assert_int_equal(injecting(fixture), 0);
 }
 
-/* Ctrl-C and Ctrl-Z go to the tool's group, and are not for it. */
+/* Ctrl-C and Ctrl-Z reach the tool's process group. The injecting child must not be in it. */
 static void it_has_nothing_of_the_tool(void **state)
 {
 	struct fixture *fixture = *state;
@@ -277,7 +278,7 @@ static void it_has_nothing_of_the_tool(void **state)
 	assert_int_equal(start(fixture, (uint32_t)fixture->target, LONG_NS), 0);
 	close(TOOLS_FD);
 	child = injecting(fixture);
-	/* The last thing that it does before it begins. */
+	/* Closing the tool's descriptors is the last thing that the child does before it begins. */
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", child, TOOLS_FD);
 	while (!access(path, F_OK) || !faccessat(AT_FDCWD, path, F_OK, AT_SYMLINK_NOFOLLOW))
 		usleep(1000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The page of a helper, played by this process itself, and what a hostile one might show. */
+/* The helper's page, played by this process itself, and what a hostile process may put there. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@
 struct fixture {
 	int page_fd;
 	int library_fd;
-	struct fbt_inject_page *helper; /* as the helper sees it */
+	struct fbt_inject_page *helper; /* the helper's mapping */
 	struct inject_page *page;
 	int own; /* pidfd of this process */
 	unsigned int reached;
@@ -48,7 +48,7 @@ static int new_memfd(const char *name)
 	return fd;
 }
 
-/* A page as the helper makes it. */
+/* Creates a page as the helper does. */
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -175,7 +175,7 @@ static void replace_page(struct fixture *fixture, off_t size, int seals)
 		assert_int_equal(fcntl(fixture->page_fd, F_ADD_SEALS, seals), 0);
 }
 
-/* We would be killed by a SIGBUS. */
+/* Reading a page that has shrunk would raise SIGBUS in the tool. */
 static void a_page_that_could_become_shorter_is_not_mapped(void **state)
 {
 	struct fixture *fixture = *state;
@@ -221,7 +221,7 @@ static void a_sound_page_is_found_after_a_bad_one(void **state)
 	close(bad);
 }
 
-/* Whoever opens a file that is leased out waits until it is given back, or for 45 s. */
+/* An open() of a file with a lease blocks until the lease is released, for up to 45 s. */
 static void a_lease_is_not_waited_for(void **state)
 {
 	struct fixture *fixture = *state;
@@ -240,7 +240,7 @@ static void a_lease_is_not_waited_for(void **state)
 	assert_int_equal(open_page(fixture), -EBADMSG);
 }
 
-/* Nobody knows what opening it would do, or how long it would take. */
+/* Opening a file that is no memfd may block or have side effects. */
 static void a_file_of_that_name_is_not_opened(void **state)
 {
 	static const char name[] = "/memfd:" NAME " (deleted)";
@@ -253,7 +253,7 @@ static void a_file_of_that_name_is_not_opened(void **state)
 		assert_int_equal(open_page(fixture), -EBADMSG);
 	close(fixture->page_fd);
 	fixture->page_fd = -1;
-	/* Who may write there? Root, in most places. */
+	/* In most containers only root can create this file. */
 	fd = open(name, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return;
@@ -276,7 +276,7 @@ static void a_library_of_another_name_is_none(void **state)
 	assert_int_equal(open_page(fixture), -EBADMSG);
 }
 
-/* It may be somebody else's, who has only lent it to the process for reading. */
+/* The file may belong to another process that has lent it for reading. */
 static void a_library_that_is_not_empty_is_not_written(void **state)
 {
 	struct fixture *fixture = *state;

@@ -12,7 +12,7 @@
 #include "elf_fixture.h"
 #include "inject/place.h"
 
-/* What libc's functions are called by is not asked here. */
+/* Placeholders: these tests do not call the functions. */
 static const uint64_t functions[FBT_INJECT_FUNCTION_COUNT] = {11, 12, 13, 14, 15, 16, 17, 18};
 
 struct fixture {
@@ -51,7 +51,7 @@ static struct proc_ref process_of(const struct fixture *fixture)
 	return (struct proc_ref){(uint32_t)fixture->child, (uint32_t)fixture->child};
 }
 
-/* A child that has loaded this file of the fixture's folder (NULL: none) and waits. */
+/* Starts a child that has loaded this file of the fixture's folder (NULL: none) and waits. */
 static void start(struct fixture *fixture, const char *library)
 {
 	char path[128], byte;
@@ -73,7 +73,7 @@ static void start(struct fixture *fixture, const char *library)
 	assert_int_equal(maps_read_all(process_of(fixture), &fixture->maps), 0);
 }
 
-/* Leaves only the mappings of files of that name. */
+/* Keeps only the mappings of files of that name. */
 static void keep_only(struct fixture *fixture, const char *name)
 {
 	mapping_vec kept = {0};
@@ -132,7 +132,7 @@ static void peek(const struct fixture *fixture, uint64_t address, void *bytes, s
 	close(memory);
 }
 
-/* A library with this text in it, linked with these options; its code has few bytes. */
+/* Builds a library from this source with these options. Its code is a few bytes long. */
 static void build(struct fixture *fixture, const char *name, const char *options, const char *text)
 {
 	elf_fixture_need(fixture->elf, "gcc");
@@ -230,7 +230,7 @@ static void die(void *ctx, enum inject_point point)
 	_exit(ctx == NULL && point == INJECT_AT_STUB_PART ? 3 : 4);
 }
 
-/* A writer that dies when half is there. */
+/* Starts a writer that dies after it has written half of the stub. */
 static void write_half(struct fixture *fixture)
 {
 	struct inject_hook hook = {.at = die, .ctx = NULL};
@@ -296,7 +296,10 @@ static void bytes_of_another_are_no_half_of_one(void **state)
 	assert_true(find(fixture) == -ENOSPC || fixture->place.stub != first);
 }
 
-/* A second run has to find the first one's, though there is room elsewhere by then. */
+/*
+ * A second injection must find the first one's stub, even if there is free space at a lower address
+ * by then.
+ */
 static void a_stub_counts_more_than_room_before_it(void **state)
 {
 	struct fixture *fixture = *state;
@@ -343,7 +346,7 @@ static void a_full_page_has_no_room(void **state)
 	assert_int_equal(find(fixture), -ENOSPC);
 }
 
-/* Zeros that belong to the segment are not free. */
+/* Zeros within the segment are code, not free space. */
 static void zeros_of_the_code_are_no_room(void **state)
 {
 	struct fixture *fixture = *state;
@@ -355,7 +358,7 @@ static void zeros_of_the_code_are_no_room(void **state)
 	assert_int_equal(find(fixture), -ENOSPC);
 }
 
-/* The executable segment of a file that was built: where its header is, and what that says. */
+/* Reads the header of the executable segment of a built file. Returns the header's offset. */
 static off_t find_code(int fd, Elf64_Phdr *segment)
 {
 	Elf64_Ehdr header;
@@ -383,7 +386,7 @@ static int open_built(const struct fixture *fixture, const char *name)
 	return fd;
 }
 
-/* As where the linker lets the next segment begin in the page of the code. */
+/* A linker may place the next segment in the last page of the code. */
 static void a_page_with_other_bytes_has_no_room(void **state)
 {
 	struct fixture *fixture = *state;
@@ -401,7 +404,7 @@ static void a_page_with_other_bytes_has_no_room(void **state)
 	assert_int_equal(find(fixture), -ENOSPC);
 }
 
-/* What is longer in memory than in the file goes on with memory of the program. */
+/* The part of a segment beyond the file's size is the program's own zeroed memory. */
 static void a_segment_that_goes_on_beyond_its_file_has_no_room(void **state)
 {
 	struct fixture *fixture = *state;

@@ -53,7 +53,7 @@ static void a_class_is_told_by_rax(void **state)
 	}
 }
 
-/* close and connect must not be called twice, where they say EINTR. */
+/* Calling close() or connect() again after EINTR is wrong. */
 static void only_what_can_begin_anew_is_hidden(void **state)
 {
 	static const struct {
@@ -62,7 +62,7 @@ static void only_what_can_begin_anew_is_hidden(void **state)
 		bool hidden;
 	} cases[] = {
 		{-EINTR, SYS_epoll_wait, true}, {-EINTR, SYS_recvfrom, true},
-		{-EINTR, SYS_ppoll, true}, /* it was chosen for that one */
+		{-EINTR, SYS_ppoll, true}, /* the call that the thread was chosen in */
 		{-EINTR, SYS_close, false},	{-EINTR, SYS_connect, false},
 		{-EINTR, ~0ull, false},		{-EINTR, SYS_restart_syscall, false},
 		{-514, SYS_epoll_wait, false},	{3, SYS_epoll_wait, false},
@@ -77,7 +77,7 @@ static void only_what_can_begin_anew_is_hidden(void **state)
 	}
 }
 
-/* As it waits in poll(AT, 1, -1). */
+/* A thread that waits in poll(0x1000, 1, -1). */
 static const struct inject_thread polling = {
 	.nr = SYS_poll, .args = {0x1000, 1, ~0ull, 9, 9, 9}, .sp = 0x2000, .pc = 0x3000};
 
@@ -100,7 +100,7 @@ static void what_waits_elsewhere_is_another(void **state)
 
 	(void)state;
 	assert_true(inject_regs_are_same(&regs, &polling));
-	regs.r9 = 77; /* not an argument of poll */
+	regs.r9 = 77; /* no argument of poll() */
 	assert_true(inject_regs_are_same(&regs, &polling));
 	regs.rsp += 8;
 	assert_false(inject_regs_are_same(&regs, &polling));
@@ -121,7 +121,7 @@ static void what_waits_elsewhere_is_another(void **state)
 	assert_false(inject_regs_are_same(&regs, &polling));
 }
 
-/* It was woken, and waits for a lock of libc's with the same word now. */
+/* The thread has woken up and now waits for a lock of libc at the same address. */
 static void what_waits_for_something_worse_is_another(void **state)
 {
 	struct inject_thread thread = {.nr = SYS_futex, .args = {0x1000, 128, 0, 0x4000, 0, 0}};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A child that waits in a system call is stopped, and goes on as if nothing had been. */
+/*
+ * Stops a child that waits in a system call. The child must then continue as if nothing had
+ * happened.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -31,7 +34,8 @@
 #define MS	   1000000ll
 
 /*
- * What a diverted thread runs here: it keeps the token and goes back into its call. Flags stay.
+ * The code that a diverted thread runs here: it stores the token and returns into the system call.
+ * It leaves the flags unchanged.
  */
 extern uint8_t test_stub[], test_stub_end[];
 uint64_t test_token;
@@ -53,7 +57,7 @@ __asm__(".text\n"
 
 enum call { SLEEP, EPOLL, READ, BUSY };
 
-/* What came of the child's call. */
+/* The outcome of the child's call. */
 struct result {
 	long value;
 	int err;
@@ -64,8 +68,8 @@ struct result {
 
 struct fixture {
 	pid_t child;
-	int input[2];  /* what it waits for */
-	int output[2]; /* its result */
+	int input[2];  /* the child's call waits for it */
+	int output[2]; /* the outcome */
 	int epoll;
 	struct inject_thread thread;
 	struct inject_stop *stop;
@@ -147,7 +151,7 @@ static long make_call(const struct fixture *fixture, enum call call)
 	return -1;
 }
 
-/* One call, and what came of it; then it waits to be killed. */
+/* Makes one call and reports its outcome, then waits to be killed. */
 static _Noreturn void play(const struct fixture *fixture, enum call call, int flags)
 {
 	struct sigaction action = {.sa_handler = handle, .sa_flags = flags};
@@ -169,7 +173,7 @@ static _Noreturn void play(const struct fixture *fixture, enum call call, int fl
 	_exit(1);
 }
 
-/* Until it waits there. */
+/* Waits until the child is in that call. */
 static void look(struct fixture *fixture, uint64_t nr)
 {
 	char path[64], line[256];
@@ -233,7 +237,7 @@ static void let_go(struct fixture *fixture)
 	fixture->stop = NULL;
 }
 
-/* Another try, as long as signals or the machine come between. */
+/* Tries again while a signal or the machine's load prevents it. */
 static void take_at_last(struct fixture *fixture)
 {
 	uint64_t nr = fixture->thread.nr;
@@ -340,7 +344,7 @@ static void a_diverted_read_has_its_class(void **state)
 	assert_int_equal(result.token, FBT_INJECT_TOKEN(NONCE, FBT_INJECT_SA));
 }
 
-/* The second time it is restart_syscall that waits. */
+/* The second time, the thread waits in restart_syscall. */
 static void a_diverted_sleep_keeps_its_time(void **state)
 {
 	struct fixture *fixture = *state;
@@ -405,7 +409,7 @@ static void a_blocked_signal_is_not_in_the_way(void **state)
 	assert_int_equal(result_of(fixture).value, 1);
 }
 
-/* It runs with the stub as what it interrupts, which is then told of it. */
+/* The handler interrupts the stub, which therefore learns of it. */
 static void a_signal_after_the_last_check_ends_the_call(void **state)
 {
 	struct fixture *fixture = *state;
@@ -564,7 +568,7 @@ static void a_stopped_process_stays_stopped(void **state)
 	if (err == -EPERM)
 		skip();
 	assert_int_equal(err, -EAGAIN);
-	/* It is woken to stop again. */
+	/* The process is woken for the trace stop and must then stop again. */
 	while (state_of(fixture) != 'T')
 		usleep(1000);
 	assert_false(is_traced(fixture));

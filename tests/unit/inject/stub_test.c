@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The stub of --gpu=inject in our own process: entered with the registers that the kernel's restart
- * of a system call would leave, with libc behind its table or with doubles.
+ * The stub of --gpu=inject in this process. It is entered with the registers that the kernel's
+ * restart of a system call leaves. Its table of functions points to libc or to doubles.
  */
 #include <stdarg.h>
 #include <stddef.h>
@@ -33,7 +33,7 @@
 #define NONCE	  0xa5c3e1f0u
 #define SIGCANCEL 32
 
-/* libc's functions, or those of a test in their place. */
+/* A stub with the functions of libc. instead, if set, replaces one of them. */
 static uint8_t *new_stub(enum fbt_inject_function which, void *instead)
 {
 	static const char *const names[] = FBT_INJECT_FUNCTION_NAMES;
@@ -68,11 +68,11 @@ static struct registers full_registers(uint64_t rax, uint64_t token)
 		bytes[i] = (uint8_t)(i * 7 + 3);
 	registers.rax = rax;
 	registers.token = token;
-	registers.mxcsr = 0x1f80 | 0x6000; /* rounds towards zero */
+	registers.mxcsr = 0x1f80 | 0x6000; /* round towards zero */
 	return registers;
 }
 
-/* All but rax, which is the call's. */
+/* Checks all registers but rax, which holds the result of the call. */
 static void assert_kept(const struct registers *in, const struct registers *out)
 {
 	assert_int_equal(out->moved, 0);
@@ -85,11 +85,11 @@ static void assert_kept(const struct registers *in, const struct registers *out)
 	assert_int_equal(out->mxcsr, in->mxcsr);
 }
 
-/* --- what runs in the place of pthread_create ------------------------------------------------ */
+/* --- doubles of pthread_create --------------------------------------------------------------- */
 
 static int refuse_to_create(void *thread, const void *attributes, void *start, void *arg)
 {
-	/* Both clobber what a program may rely on. */
+	/* Function calls may clobber these registers and errno, but a system call may not. */
 	__asm__ volatile("pcmpeqb %%xmm0, %%xmm0\n"
 			 "movaps %%xmm0, %%xmm7\n"
 			 "movaps %%xmm0, %%xmm15\n" ::
@@ -104,14 +104,14 @@ static int raise_usr1(void *thread, const void *attributes, void *start, void *a
 	return EAGAIN;
 }
 
-/* That of pthread_cancel, which libc lets nobody send. */
+/* Sends the signal of pthread_cancel() by hand, because libc refuses to send it. */
 static int raise_cancel(void *thread, const void *attributes, void *start, void *arg)
 {
 	syscall(SYS_tgkill, getpid(), gettid(), SIGCANCEL);
 	return EAGAIN;
 }
 
-/* All are blocked but what a thread does to itself, and SIGSETXID. */
+/* All signals must be blocked but those of the thread's own faults and SIGSETXID. */
 static int look_at_mask(void *thread, const void *attributes, void *start, void *arg)
 {
 	unsigned long mask = 0;
@@ -200,7 +200,7 @@ static void a_signal_after_an_interrupted_call_changes_nothing(void **state)
 	free_stub(stub);
 }
 
-/* Whether the program sees EINTR where a signal came while the thread was in the stub. */
+/* Whether the program sees EINTR after a signal came while the thread was in the stub. */
 static bool is_interrupted_by(void *raise_it, enum fbt_inject_class class, uint64_t nr)
 {
 	uint8_t *stub = new_stub(FBT_INJECT_PTHREAD_CREATE, raise_it);
@@ -241,7 +241,7 @@ static void a_signal_that_came_meanwhile_interrupts_what_it_would_have(void **st
 	signal(SIGUSR1, SIG_DFL);
 }
 
-/* glibc 2.41 only notes a cancellation that it sees in the midst of other code. */
+/* glibc 2.41 only records a cancellation whose signal arrives outside of a cancellation point. */
 static void a_cancellation_interrupts_though_its_handler_restarts(void **state)
 {
 	struct {
@@ -256,7 +256,7 @@ static void a_cancellation_interrupts_though_its_handler_restarts(void **state)
 	assert_int_equal(syscall(SYS_rt_sigaction, SIGCANCEL, &action, NULL, 8), 0);
 	assert_true(is_interrupted_by(raise_cancel, FBT_INJECT_SA, SYS_getppid));
 	assert_false(is_interrupted_by(raise_cancel, FBT_INJECT_ALWAYS, SYS_getppid));
-	assert_int_equal(handled, 2 * 2); /* two sizes of stack are tried */
+	assert_int_equal(handled, 2 * 2); /* two stack sizes are tried */
 	action.handler = SIG_DFL;
 	assert_int_equal(syscall(SYS_rt_sigaction, SIGCANCEL, &action, NULL, 8), 0);
 	signal(SIGUSR1, SIG_DFL);
@@ -323,7 +323,7 @@ static void await_count(const char *folder, size_t count)
 	assert_int_equal(count_of(folder), count);
 }
 
-/* The page of that token, or NULL. */
+/* The helper's page with that nonce, or NULL. */
 static struct fbt_inject_page *find_page(uint32_t nonce)
 {
 	char wanted[64], path[300], link[128];
@@ -404,7 +404,7 @@ static void write_library(const struct fbt_inject_page *page, const char *path)
 	close(fd);
 }
 
-/* Beside this program, as the Makefile puts it. */
+/* The probe library lies beside this program. */
 static void probe_path(char path[512])
 {
 	ssize_t length = readlink("/proc/self/exe", path, 400);
@@ -509,7 +509,7 @@ static void a_helper_leaves_neither_its_stack_nor_its_page(void **state)
 	size_t threads = count_of("/proc/self/task"), before;
 	uint8_t *stub = new_stub(FBT_INJECT_PTHREAD_CREATE, NULL);
 
-	/* libc keeps a stack for the next thread, and what the loader has allocated. */
+	/* libc keeps one stack for the next thread, and the loader keeps what it has allocated. */
 	for (uint32_t i = 0; i < 3; i++)
 		refuse_library(stub, 100 + i, threads);
 	before = pages();
@@ -536,7 +536,7 @@ static void a_helper_to_whom_nobody_comes_gives_up(void **state)
 	free_stub(stub);
 }
 
-/* The tool has died, and its last word was that it gives up. */
+/* The tool has died after it gave up. */
 static void a_helper_that_is_sent_away_goes(void **state)
 {
 	size_t threads = count_of("/proc/self/task"), files = count_of("/proc/self/fd");
@@ -547,7 +547,7 @@ static void a_helper_that_is_sent_away_goes(void **state)
 	send_through(stub, 4);
 	page = await_page(4);
 	library = (int)page->library_fd;
-	/* The program closes what it does not know, and opens something else under that number. */
+	/* The program has closed the descriptor, and its number is now another file's. */
 	assert_int_equal(dup2(STDERR_FILENO, library), library);
 	wake(page, FBT_INJECT_LATE);
 	await_count("/proc/self/task", threads);
@@ -564,7 +564,9 @@ static void it_fits_into_what_libc_leaves_free(void **state)
 
 	memcpy(&head, inject_code, sizeof(head));
 	assert_int_equal(head.size, sizeof(inject_code));
-	/* glibc 2.41 of Debian 13; 2.36 of Debian 12 has 3844. */
+	/*
+	 * Free bytes after libc's code: 2499 in glibc 2.41 (Debian 13), 3844 in 2.36 (Debian 12).
+	 */
 	assert_true(sizeof(inject_code) <= 2499 - 15);
 }
 

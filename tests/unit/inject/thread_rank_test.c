@@ -31,7 +31,7 @@
 
 #define PATIENCE_S 60
 
-/* What is in rax of a call that is interrupted (the kernel's linux/errno.h). */
+/* Values of rax in an interrupted call (the kernel's linux/errno.h). */
 #define ERESTARTSYS	      512
 #define ERESTARTNOHAND	      514
 #define ERESTART_RESTARTBLOCK 516
@@ -119,7 +119,7 @@ static int setup(void **state)
 	trial.index = (size_t)*state;
 	trial.pid = 0;
 	*state = &trial;
-	/* The children of a child that was killed are for this process to wait for. */
+	/* This process must reap the children of a child that was killed. */
 	prctl(PR_SET_CHILD_SUBREAPER, 1);
 	alarm(PATIENCE_S);
 	return 0;
@@ -158,7 +158,7 @@ static void look(pid_t pid, struct inject_thread *thread, char state[2])
 		fclose(file);
 }
 
-/* Until it waits in that call; false if it has ended. */
+/* Waits until the process is in that call. false: it has ended. */
 static bool await_call(pid_t pid, uint64_t nr, struct inject_thread *thread)
 {
 	char state[2] = "";
@@ -170,7 +170,7 @@ static bool await_call(pid_t pid, uint64_t nr, struct inject_thread *thread)
 	return state[0] != 'Z';
 }
 
-/* What the call is about to return. */
+/* Stops the process. Returns the value that the call is about to return. */
 static int64_t interrupt(pid_t pid)
 {
 	struct user_regs_struct regs = {0};
@@ -266,7 +266,7 @@ static void no_other_call_is_taken(void **state)
 	assert_int_equal(inject_rank_of(UINT64_MAX, none), INJECT_RANK_NONE);
 }
 
-/* Of the 64-bit register that holds a time-out, the kernel reads the lower half. */
+/* The kernel reads only the lower half of a register that holds a time-out. */
 static void a_negative_timeout_is_none_in_either_width(void **state)
 {
 	static const uint64_t narrow[6] = {0, 0, 0, 0xffffffff}, wide[6] = {0, 0, 0, UINT64_MAX},
@@ -278,7 +278,7 @@ static void a_negative_timeout_is_none_in_either_width(void **state)
 	assert_int_equal(inject_rank_of(SYS_epoll_wait, zero), INJECT_RANK_EINTR_TIMED);
 }
 
-/* restart_syscall has the arguments of the interrupted call, but not its number. */
+/* restart_syscall gets the arguments of the interrupted call, but not its number. */
 static void a_lock_that_is_waited_for_again_is_not_taken(void **state)
 {
 	static const uint64_t until[6] = {4096, 0x189, 2, 8192, 0, UINT64_MAX},

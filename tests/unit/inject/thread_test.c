@@ -36,7 +36,7 @@
 #define STACK_BYTES 65536
 #define PAUSES	    20
 
-/* What a thread of the child waits in. */
+/* What a thread of the child does or waits in. */
 enum task {
 	TASK_NONE,
 	TASK_PAUSE, /* INJECT_RANK_RESTART */
@@ -44,13 +44,13 @@ enum task {
 	TASK_EPOLL, /* INJECT_RANK_EINTR */
 	TASK_SPIN,
 	TASK_LOCK,
-	TASK_OFTEN,  /* as TASK_PAUSE, but it has slept before */
-	TASK_LOADER, /* as TASK_PAUSE, by an instruction of ld.so */
-	TASK_FIFO,   /* as TASK_PAUSE, of a real-time policy */
+	TASK_OFTEN,  /* as TASK_PAUSE, after several sleeps */
+	TASK_LOADER, /* as TASK_PAUSE, by a syscall instruction of ld.so */
+	TASK_FIFO,   /* as TASK_PAUSE, with a real-time policy */
 	TASK_FILTERED,
 	TASK_FILTERED_SLEEP,
 	TASK_READ,
-	TASK_EXIT, /* the thread ends; of the first one only */
+	TASK_EXIT, /* the thread ends; only for the first thread */
 };
 
 struct child {
@@ -58,8 +58,8 @@ struct child {
 	bool cannot;
 	int input[2];
 	uint32_t tids[TASKS];
-	enum task tasks[TASKS]; /* the first one is the first thread's */
-	size_t many;		/* further ones, of TASK_PAUSE */
+	enum task tasks[TASKS]; /* the first entry is the first thread's */
+	size_t many;		/* number of further threads, all with TASK_PAUSE */
 	size_t many_there;
 };
 
@@ -92,7 +92,7 @@ static int teardown(void **state)
 
 /* --- the child ------------------------------------------------------------------------------- */
 
-/* The first two bytes of a `syscall` in ld.so. */
+/* Finds a syscall instruction in ld.so. */
 static int find_gate(struct dl_phdr_info *info, size_t size, void *gate)
 {
 	if (info->dlpi_addr != getauxval(AT_BASE))
@@ -117,7 +117,7 @@ static void pause_in_loader(struct child *child)
 		child->cannot = true;
 		return;
 	}
-	/* It does not come back. */
+	/* The jump does not return. */
 	__asm__ volatile("jmp *%1" : : "a"(nr), "r"(gate) : "rcx", "r11", "memory");
 }
 
@@ -232,7 +232,7 @@ static void be_child(struct child *child)
 
 /* --- seen from outside ----------------------------------------------------------------------- */
 
-/* State of the thread, and the number of the call that it waits in; -1: it is in none. */
+/* The thread's state, and the number of the call that it waits in; -1: it is in no call. */
 static char look(pid_t pid, uint32_t tid, long *nr)
 {
 	char path[64], line[1024], state = '?';
@@ -278,7 +278,10 @@ static bool is_there(pid_t pid, uint32_t tid, enum task task)
 	}
 }
 
-/* With the tasks that are set. Threads of the many may be still on their way. False: it cannot. */
+/*
+ * Starts the child with its tasks. Some of the many threads may not wait yet. false: a task is not
+ * possible here.
+ */
 static bool start(struct child *child)
 {
 	pid_t pid = fork(); /* the child sees the same struct */
@@ -303,7 +306,7 @@ static void list(const struct child *child, inject_thread_vec *threads)
 	assert_int_equal(inject_threads_list(threads, (uint32_t)child->pid, 0, 0), 0);
 }
 
-/* Those tasks, in that order, and no others. */
+/* Compares the list with the threads of those tasks, in that order. */
 static void assert_listed(const struct child *child, const size_t *indexes, size_t count)
 {
 	inject_thread_vec threads = {0};
@@ -341,7 +344,7 @@ static void a_line_that_tells_no_call_is_none(void **state)
 	struct inject_thread thread = {0};
 
 	assert_int_equal(inject_thread_parse(&thread, "running\n"), -EAGAIN);
-	/* A page fault, or the end. */
+	/* The thread is in a page fault, or exits. */
 	assert_int_equal(inject_thread_parse(&thread, "-1 0x7ffd12345678 0x7f1122334455\n"),
 			 -EAGAIN);
 	assert_int_equal(inject_thread_parse(&thread, ""), -EBADMSG);
@@ -445,7 +448,7 @@ static void what_is_stopped_is_not_offered(void **state)
 	vec_free(&threads);
 }
 
-/* A filter is on each thread by itself. */
+/* Seccomp filters belong to single threads. */
 static void one_with_a_filter_is_marked_and_comes_last(void **state)
 {
 	inject_thread_vec threads = {0};
@@ -457,7 +460,7 @@ static void one_with_a_filter_is_marked_and_comes_last(void **state)
 	child->tasks[3] = TASK_FILTERED_SLEEP;
 	if (!start(child))
 		skip();
-	/* The last one, of the best rank, may be killed for being stopped. */
+	/* The last thread has the best rank, but its filter may kill it when it is stopped. */
 	assert_order(child, 0, 1, 2, 3);
 	list(child, &threads);
 	assert_false(threads.items[0].filtered);
@@ -544,7 +547,7 @@ static int compare_tids(const void *left, const void *right)
 	return a->tid < b->tid ? -1 : a->tid > b->tid;
 }
 
-/* So many are looked at, and the others another time. */
+/* Each call looks at a limited number of threads, and later calls at others. */
 static void of_many_threads_some_are_offered_each_time(void **state)
 {
 	inject_thread_vec first = {0}, other = {0};

@@ -11,7 +11,7 @@
 
 static const struct inject_words words = {"--gpu=inject", "the shim"};
 
-/* What is printed of it; the caller frees. */
+/* The printed verdict. The caller frees it. */
 static char *print(const struct inject_verdict *verdict)
 {
 	char *text = NULL;
@@ -81,7 +81,7 @@ static void a_shim_that_is_there_is_no_refusal(void **state)
 			      "is there\n");
 }
 
-/* A file may be called anything. */
+/* A target may choose any file name. */
 static void text_of_the_target_is_escaped(void **state)
 {
 	struct inject_verdict verdict = {0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The system calls in which a thread can wait, each as a function that waits in it. A child of the
- * test calls one, and leaves nothing behind when it is killed. Include after cmocka.h.
+ * The system calls in which a thread can wait. Each function waits in one of them. A child calls
+ * one function, and leaves nothing behind when it is killed. Include after cmocka.h.
  */
 #ifndef FBT_WAITS_FIXTURE_H
 #define FBT_WAITS_FIXTURE_H
@@ -35,7 +35,7 @@
 
 #include "child_fixture.h"
 
-#define CANNOT	77 /* exit status of a child: this kernel does not have it */
+#define CANNOT	77 /* exit status of a child: this kernel lacks the call */
 #define LONG_S	1000
 #define LONG_MS 1000000
 #define MUCH	(1 << 20)
@@ -64,7 +64,7 @@ static inline struct timespec in_long(clockid_t clock)
 	return time;
 }
 
-/* Nobody ever writes to it. */
+/* A pipe that nobody writes to. Returns the end to read from. */
 static inline int new_pipe(void)
 {
 	int ends[2];
@@ -127,7 +127,7 @@ static inline void block(int number, sigset_t *set)
 	sigprocmask(SIG_BLOCK, set, NULL);
 }
 
-/* A child that ends with us, and does nothing. */
+/* A child that does nothing and ends with this process. */
 static inline pid_t new_child(void)
 {
 	pid_t pid = must(child_fork());
@@ -137,7 +137,7 @@ static inline pid_t new_child(void)
 	return pid;
 }
 
-/* --- what children wait in ------------------------------------------------------------------ */
+/* --- functions that wait -------------------------------------------------------------------- */
 
 static inline void poll_for(int ms)
 {
@@ -502,7 +502,10 @@ static inline void wait_for_any_signal(void)
 	syscall(SYS_pause);
 }
 
-/* A child that waits for our end, after which it is to tidy up; 0 in it. */
+/*
+ * Forks a child that waits for the end of this process and must then clean up. Returns 0 in the
+ * child.
+ */
 static inline pid_t new_heir(void)
 {
 	struct pollfd ended = {must((int)syscall(SYS_pidfd_open, getpid(), 0)), POLLIN, 0};
@@ -562,7 +565,7 @@ static inline void open_fifo(void)
 		_exit(CANNOT);
 	must(chdir(folder));
 	must(mkfifo("fifo", 0600));
-	/* What is left goes before the call: it finds the FIFO by a descriptor. */
+	/* The files are removed before the call, which opens the FIFO through a descriptor. */
 	int fd = must(open("fifo", O_PATH));
 
 	unlink("fifo");
@@ -598,7 +601,7 @@ static inline void connect_socket(void)
 	int listener = must(socket(AF_UNIX, SOCK_STREAM, 0));
 	socklen_t size = sizeof(address);
 
-	/* A name of the kernel's choice. */
+	/* An autobind address, which the kernel chooses. */
 	must(bind(listener, (struct sockaddr *)&address, sizeof(sa_family_t)));
 	must(getsockname(listener, (struct sockaddr *)&address, &size));
 	must(listen(listener, 0));
