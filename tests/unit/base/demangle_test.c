@@ -93,10 +93,13 @@ static void demangle_gives_arguments_when_asked(void **state)
 	assert_null(demangle_with_arguments("llama_decode"));
 }
 
-/* A name of a few hundred bytes that stands for one of 2^34 and more. */
+/* Names of a few hundred bytes that expand to 2^34 and more. */
 static void demangle_keeps_a_name_that_would_become_endless(void **state)
 {
-	/* f(A<int, int>, A<S0_, S0_>, A<S1_, S1_>, ...), and (((i32, i32), (i32, i32)), ...) */
+	/*
+	 * f(A<int, int>, A<S0_, S0_>, A<S1_, S1_>, ...) and (((i32, i32), (i32, i32)), ...): each
+	 * level doubles the size.
+	 */
 	char cpp[1024] = "_Z1f1AIiiE", rust[2048] = "_RIC1fTiiE";
 	size_t at = strlen("IC1f");
 

@@ -51,7 +51,7 @@ static void one_failure_fails_the_list(void **state)
 	assert_int_equal(findings.items.count, 0);
 }
 
-/* A capacity whose double cannot be allocated stands for a machine without memory. */
+/* A capacity that is too large to be doubled plays a machine without memory. */
 static void a_list_that_lacks_findings_has_failed(void **state)
 {
 	struct findings findings = {.items = {.count = SIZE_MAX / 2, .capacity = SIZE_MAX / 2}};

@@ -129,7 +129,7 @@ static void a_long_name_without_parts_is_shortened(void **state)
 			 20);
 }
 
-/* What would clear the screen, ring, turn the direction of text, or end the line. */
+/* Text that would clear the screen, ring the bell, reverse the text's direction or end the line. */
 #define NASTY                                                                                      \
 	"\033[2J\a\x7f\xc2\x9b"                                                                    \
 	"31m\xe2\x80\xae\xe2\x81\xa6\xff\n\r\tend"

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "base/id_map.h"
 
-/* Dense numbers hardly ever collide in the map: these do. */
+/* Multiplied by this, numbers collide in the map. Dense numbers hardly ever do. */
 #define SPREAD 2654435761u
 
 static int open_map(void **state)
@@ -57,7 +57,9 @@ static void map_replaces_a_value(void **state)
 	assert_int_equal(tid_map__count(*state), 1);
 }
 
-/* Against a plain array, with numbers that collide and are removed in the midst of others. */
+/*
+ * Compares the map with a plain array, with numbers that collide and that are removed among others.
+ */
 static void map_agrees_with_an_array_after_many_changes(void **state)
 {
 	enum { TIDS = 300 };
@@ -125,7 +127,7 @@ static void marks_beyond_the_four_touch_no_neighbour(void **state)
 	id_set__free(set);
 }
 
-/* Close together, far apart, and both ends of the numbers. */
+/* Numbers that are close together, far apart, and at both ends of the range. */
 static void many_numbers_keep_apart(void **state)
 {
 	struct id_set *set = id_set__new();

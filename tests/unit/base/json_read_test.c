@@ -20,7 +20,7 @@ static void expect_refused(const char *text, const char *reason)
 		fail_msg("%s: %s", text, error);
 }
 
-/* What is read and written again. */
+/* Reads text and writes it again. */
 static void expect_rewritten(const char *text, const char *expected)
 {
 	struct json_object *value = NULL;
@@ -151,7 +151,7 @@ static void json_write_value_writes_doubles_as_serde_json_does(void **state)
 	expect_rewritten("[1.50,1E3,0.00001,1e16]", "[1.5,1000.0,0.00001,1e16]");
 }
 
-/* As serde_json does: the nearest integer would be a number that nobody wrote. */
+/* As in serde_json: the nearest integer would be a number that is not in the text. */
 static void json_read_makes_floats_of_integers_beyond_64_bits_and_of_minus_zero(void **state)
 {
 	expect_rewritten("-0", "-0.0");
@@ -264,7 +264,7 @@ static void json_keys_goes_as_deep_as_a_text_may(void **state)
 	expect_twice(text, "a");
 }
 
-/* In far less than the seconds that comparing each with each takes. */
+/* Comparing each key with each other would take seconds. */
 static void json_keys_takes_many_keys(void **state)
 {
 	const int count = 200000;
@@ -280,7 +280,10 @@ static void json_keys_takes_many_keys(void **state)
 	free(text);
 }
 
-/* What is read piece by piece is read as from memory, also where a piece ends in a character. */
+/*
+ * A stream that is read in pieces gives the same as memory, even if a piece ends within a
+ * character.
+ */
 static void json_read_reads_a_stream(void **state)
 {
 	static const char text[] = " {\"a\u00e9\" : [1.5, \"\\ud83d\\ude00\", true]} ";

@@ -71,7 +71,7 @@ static void expect_float(struct writer *writer, float value, const char *expecte
 	expect_text(writer, expected);
 }
 
-/* As serde_json prints these (1.0.145 and 1.0.150). */
+/* The expected texts are serde_json's (1.0.145 and 1.0.150). */
 static void json_writes_as_few_digits_as_an_f32_needs(void **state)
 {
 	expect_float(*state, 0.6f, "0.6");

@@ -15,7 +15,7 @@
 
 #include "base/log.h"
 
-/* What was written to stderr between stderr_to() and stderr_back(). */
+/* Catches stderr between stderr_to() and stderr_back(). */
 struct capture {
 	int saved;
 	int reader;
@@ -34,7 +34,7 @@ static void stderr_to(struct capture *capture, int writer, int reader)
 	fcntl(reader, F_SETFL, O_NONBLOCK);
 }
 
-/* One datagram a write, so that the number of writes shows. */
+/* Each write becomes one datagram, so that the test can count the writes. */
 static void stderr_to_socket(struct capture *capture)
 {
 	int ends[2];
@@ -59,7 +59,7 @@ static void stderr_to_terminal(struct capture *capture, unsigned short columns)
 	stderr_to(capture, follower, leader);
 }
 
-/* Number of reads that gave something. */
+/* The number of reads that returned data. */
 static int stderr_back(struct capture *capture)
 {
 	int reads = 0;
@@ -98,7 +98,7 @@ static void escape_makes_controls_visible(void **state)
 
 static void escape_makes_c1_controls_and_direction_overrides_visible(void **state)
 {
-	/* As numbers: compilers warn of such text in a source file. */
+	/* Written as bytes, because compilers warn of such characters in a source file. */
 	static const char text[] = {'\xc2', '\x9b', ' ',    '\xe2', '\x80', '\xae',
 				    ' ',    '\xe2', '\x81', '\xa6', '\0'};
 	char to[64];
@@ -113,7 +113,7 @@ static void escape_makes_bytes_that_are_not_utf8_visible(void **state)
 	char to[64];
 
 	(void)state;
-	/* stray continuation, overlong, surrogate, cut off */
+	/* a stray continuation byte, an overlong form, a surrogate, a sequence that is cut off */
 	log_escape(to, sizeof(to), "\x80 \xc0\xaf \xed\xa0\x80 \xe2\x82");
 	assert_string_equal(to, "\\x80 \\xc0\\xaf \\xed\\xa0\\x80 \\xe2\\x82");
 }

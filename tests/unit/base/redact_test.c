@@ -14,7 +14,7 @@
 #define R    REDACTED
 #define ARGS 6
 
-/* The input is copied to the heap, where a sanitizer sees a read beyond its end. */
+/* Copies the input to the heap, where a sanitizer sees a read beyond its end. */
 static size_t redact_copy(const char *text, size_t length, bool is_cut, char *to, size_t size)
 {
 	char *copy = malloc(length + !length);
@@ -198,7 +198,7 @@ static void a_text_keeps_its_length_beyond_a_nul(void **state)
 	free(text);
 }
 
-/* A secret that no other part can be mistaken for, after anything that may come before it. */
+/* A secret that resembles no other part of the text, after everything that may precede it. */
 static void a_secret_never_passes(void **state)
 {
 	static const char *const before[] = {"--api-key\0", "--api-key=",      "-api_key\0",
@@ -215,7 +215,7 @@ static void a_secret_never_passes(void **state)
 
 		for (size_t j = 0; j < length; j++)
 			text[j] = pieces[(size_t)rand() % (sizeof(pieces) - 1)];
-		/* The name begins an argument, a word or what is in quotes. */
+		/* The name begins an argument, a word or a quoted text. */
 		text[length++] = " \0\"'"[rand() % 4];
 		memcpy(text + length, name, named);
 		length += named;

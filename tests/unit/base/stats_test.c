@@ -85,11 +85,11 @@ static void small_values_are_exact(void **state)
 
 static void percentile_rank_rounds_half_up_as_the_seed_does(void **state)
 {
-	/* p * (count - 1) = 9.5 */
+	/* rank 0.95 * 10 = 9.5 */
 	for (uint64_t i = 0; i <= 10; i++)
 		stats__add(*state, i);
 	assert_int_equal(stats__percentile(*state, 0.95), 10);
-	/* 0.25 * 10 = 2.5 */
+	/* rank 0.25 * 10 = 2.5 */
 	assert_int_equal(stats__percentile(*state, 0.25), 3);
 }
 
@@ -134,7 +134,7 @@ static void cv_is_the_population_one(void **state)
 
 static void cv_of_large_close_values_keeps_its_digits(void **state)
 {
-	/* A sum of squares in doubles would have lost all of this. */
+	/* A sum of squares in doubles would lose this deviation entirely. */
 	for (int i = 0; i < 1000; i++)
 		stats__add(*state, 1000000000000000ull + (uint64_t)(i % 2 ? 1 : 3));
 	assert_true(fabs(stats__cv_percent(*state) / 1e-13 - 1) < 1e-4);

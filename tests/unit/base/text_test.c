@@ -68,7 +68,7 @@ static void whitespace_trim_keeps_what_only_looks_like_white_space(void **state)
 
 static void whitespace_trim_does_not_cut_into_a_character(void **state)
 {
-	expect_trimmed("\u00e0", "\u00e0"); /* ends with a0, as U+00A0 does */
+	expect_trimmed("\u00e0", "\u00e0"); /* ends with the byte a0, as U+00A0 does */
 	expect_trimmed("\u1000", "\u1000");
 }
 

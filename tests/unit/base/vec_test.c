@@ -8,7 +8,7 @@
 
 typedef VEC(uint64_t) number_vec;
 
-/* ASan otherwise ends the program where reallocarray would return NULL. */
+/* Without this, ASan ends the program where reallocarray() would return NULL. */
 const char *__asan_default_options(void);
 const char *__asan_default_options(void)
 {
@@ -18,7 +18,7 @@ const char *__asan_default_options(void)
 static void vec_grow_refuses_more_than_the_address_space(void **state)
 {
 	void *items = NULL;
-	volatile size_t huge = SIZE_MAX / 8; /* or the compiler warns of it */
+	volatile size_t huge = SIZE_MAX / 8; /* volatile, or the compiler warns */
 	size_t capacity = huge;
 
 	assert_int_equal(vec_grow(&items, capacity, &capacity, 8), -ENOMEM);

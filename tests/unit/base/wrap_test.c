@@ -8,7 +8,7 @@
 #include <string.h>
 #include "base/wrap.h"
 
-/* The text ends its first line of so many columns after what is wanted. */
+/* Asserts the first line of the text, wrapped at so many columns. */
 static void expect_line(const char *text, size_t columns, const char *wanted)
 {
 	size_t bytes = wrap_break(text, columns);
@@ -41,9 +41,9 @@ static void a_number_stays_with_its_unit(void **state)
 	expect_line("it took 7.00 ms of it", 13, "it took");
 	expect_line("it was (90 % compute)", 18, "it was");
 	expect_line("it has 1,204 calls", 15, "it has");
-	/* Of a list it is the end, and no unit follows. */
+	/* A number at the end of a list item has no unit. */
 	expect_line("lost 3, steps 4", 9, "lost 3,");
-	/* A name that ends in a digit is no number. */
+	/* A digit at the end of a name is no number. */
 	expect_line("libcuda1 is there", 9, "libcuda1");
 }
 
