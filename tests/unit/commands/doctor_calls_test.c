@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Processes with few calls and with many. */
+/* Doctor's check of a process's system calls: few and many. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Checks as text and as JSON, and the words that a check is made of. */
+/* Checks as text and as JSON, and the words of a check. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -111,7 +111,7 @@ static void long_findings_are_broken_at_spaces(void **state)
 	text = print_text(&checks, NULL, 0, false);
 	line = strstr(text, "12345678");
 	assert_non_null(line);
-	/* From column 24 to the eightieth. */
+	/* Columns 24 to 80. */
 	assert_int_equal(strcspn(line, "\n"), 55);
 	assert_non_null(strstr(text, " 1\n                        last\n"));
 	assert_non_null(strstr(text, word));

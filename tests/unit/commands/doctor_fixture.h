@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Assertions on the checks that doctor makes of given facts. Include after cmocka.h. */
+/* Assertions on the checks that doctor derives from given facts. Include after cmocka.h. */
 #ifndef FBT_DOCTOR_FIXTURE_H
 #define FBT_DOCTOR_FIXTURE_H
 
@@ -14,7 +14,7 @@ static inline void hear(struct doctor_words *words, const char *text)
 	snprintf(words->text, sizeof(words->text), "%s", text);
 }
 
-/* The first check of that name; NULL: there is none. */
+/* The first check of that name, or NULL. */
 static inline const struct finding *find_check(const struct findings *checks, const char *name)
 {
 	vec_for_each (check, &checks->items) {
@@ -25,8 +25,8 @@ static inline const struct finding *find_check(const struct findings *checks, co
 }
 
 /*
- * The check of that name has that severity, and these parts in its finding and remedy. remedy NULL:
- * it has none.
+ * Asserts the severity of the check of that name, and parts of its finding and remedy. remedy NULL:
+ * it must have none.
  */
 static inline void assert_check(const struct findings *checks, const char *name,
 				enum severity severity, const char *finding, const char *remedy)
@@ -45,7 +45,9 @@ static inline void assert_check(const struct findings *checks, const char *name,
 			 remedy ? remedy : "");
 }
 
-/* Frees the checks. Those that warn or fail must have a remedy, those that are OK none. */
+/*
+ * Frees the checks. Checks that warn or fail must have a remedy; those that are OK must have none.
+ */
 static inline void end_checks(struct findings *checks)
 {
 	vec_for_each (check, &checks->items) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* GPUs and shims in every state. */
+/* Doctor's checks of GPUs and shims, in every state. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Kernels, capabilities and namespaces of every kind. */
+/* Doctor's checks of kernels, capabilities and namespaces. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Processes, step functions and engines of every kind. */
+/* Doctor's checks of processes, step functions and engines. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Python processes of every kind. */
+/* Doctor's checks of Python processes. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -21,7 +21,7 @@ static struct doctor_python good(void)
 	return python;
 }
 
-/* The one line about it. */
+/* Asserts the one check of a Python process. */
 static void check(const struct doctor_python *python, enum severity severity, const char *part,
 		  const char *remedy)
 {
@@ -85,7 +85,7 @@ static void other_programs_have_no_line(void **state)
 	end_checks(&checks);
 }
 
-/* A library of it may have a function with "decode" in its name, which is no step. */
+/* A library of a Python process may have a function with "decode" in its name that is no step. */
 static void the_step_of_a_python_process_is_no_native_candidate(void **state)
 {
 	struct doctor_steps steps = {
@@ -101,7 +101,7 @@ static void the_step_of_a_python_process_is_no_native_candidate(void **state)
 	assert_check(&checks, "step function", FINDING_NOTE, "Python functions are looked for",
 		     NULL);
 	end_checks(&checks);
-	/* A native function that --step names is not there: that stays wrong. */
+	/* A native function that --step names and that does not exist is still an error. */
 	steps.named = true;
 	steps.wants_python = false;
 	doctor_steps_judge(&steps, &checks);

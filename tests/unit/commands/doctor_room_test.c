@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Clocks, memory and directories of every kind, and trials that fail. */
+/* Doctor's checks of clocks, memory and directories, and trials that fail. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -61,7 +61,7 @@ static void a_slow_clock_is_a_limit(void **state)
 	checks = judge(&room);
 	assert_check(&checks, "clock", FINDING_WARN, "hpet, 1.20 us", "dmesg");
 	end_checks(&checks);
-	/* Unknown, but fast. */
+	/* A clock source that the check does not know, but a fast one. */
 	strcpy(room.clock_source, "xen");
 	room.clock_ps = 60000;
 	checks = judge(&room);
@@ -134,7 +134,7 @@ static void other_tracers_and_a_missing_libcurl_are_no_limits(void **state)
 	end_checks(&checks);
 }
 
-/* 0 or -errno of the one directory that the options write to; 1: there is none. */
+/* 0 or -errno for the one directory that the options write to; 1 if there is none. */
 static int write_err(const char *trace, const char *profile, const char *dir)
 {
 	struct options options = {.trace = trace, .profile = profile};
@@ -154,7 +154,7 @@ static void the_directories_are_those_that_options_name(void **state)
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(write_err(NULL, NULL, dir), 0);
 	snprintf(path, sizeof(path), "%s/a/b/trace.json", dir);
-	/* a/b would be created. */
+	/* The directory a/b would be created. */
 	assert_int_equal(write_err(path, "none", NULL), 0);
 	assert_int_equal(write_err("none", "none", NULL), 1);
 	assert_int_equal(write_err("/dev/stdout", "none", NULL), 1);

@@ -40,7 +40,7 @@ static void expect_printed(const char *name, const char *expected)
 	free(text);
 }
 
-/* Nothing on out, one line on stderr. */
+/* Expects no output and one line on stderr. */
 static void expect_refused(void **state, const char *name, int err, const char *reason)
 {
 	char *text, line[512];
@@ -62,7 +62,7 @@ static void env_hash_prints_the_hash_of_a_file(void **state)
 	assert_silent(*state);
 }
 
-/* The test's stdin is the file. */
+/* The command reads the test's standard input, which is the file. */
 static void env_hash_reads_stdin_without_a_file_and_for_a_dash(void **state)
 {
 	int fd;
@@ -96,7 +96,7 @@ static void env_hash_refuses_a_file_that_is_not_there(void **state)
 static void env_hash_refuses_a_file_it_may_not_read(void **state)
 {
 	if (geteuid() == 0) {
-		/* To root every file is readable; one that fails when it is read is not. */
+		/* Root can open every file, so this is a file whose read fails. */
 		expect_refused(state, "/proc/self/mem", -EIO, "Input/output error");
 		return;
 	}

@@ -22,7 +22,10 @@
 #define ARROW(ph, id)                                                                              \
 	"{\"ph\":\"" #ph "\",\"cat\":\"ac2g\",\"name\":\"ac2g\",\"id\":" #id "," AT "}"
 
-/* events is a list without its brackets. error: without the number of the event. */
+/*
+ * Validates a list of events, given without its brackets. error gets the message without the
+ * event's number.
+ */
 static int check(const char *events, char error[256])
 {
 	struct trace_facts facts;
@@ -64,10 +67,10 @@ static void expect_refused(const char *events, const char *reason)
 static void sound_events_pass(void **state)
 {
 	expect_sound(META "," LAUNCH(5) "," ARROW(s, 5) "," KERNEL(5) "," ARROW(f, 5));
-	/* A graph: one call, much work. */
+	/* A graph: one call and several pieces of work. */
 	expect_sound(LAUNCH(5) "," ARROW(s, 5) "," KERNEL(5) "," KERNEL(5) "," ARROW(
 		f, 5) "," ARROW(f, 5));
-	/* Work may come before its call. */
+	/* Work may precede its call. */
 	expect_sound(KERNEL(5) "," LAUNCH(5));
 	expect_sound(LATE "\"args\":{\"stream\":0,\"ferrum.correlation\":5}}");
 	expect_sound(CALL "\"args\":{}}");

@@ -10,7 +10,7 @@
 #include <unistd.h>
 #include "commands/validate.h"
 
-/* Replaces VALUE of one field of a sound event; NULL leaves the field out. */
+/* A sound event with VALUE for one field. NULL leaves the field out. */
 static char *make_event(const char *field, const char *value)
 {
 	static const char *const fields[][2] = {
@@ -47,7 +47,7 @@ static char *make_event(const char *field, const char *value)
 	return text;
 }
 
-/* Validates one file that holds text; *said is what was printed, without the file's name. */
+/* Validates one file with this text. *said is the output without the file's name. */
 static int validate_bytes(const char *text, size_t size, const char *required, char **said)
 {
 	char path[] = "/tmp/ferrum-profile-test-XXXXXX";
@@ -287,7 +287,7 @@ static void profile_reads_lines_of_any_length(void **state)
 	free(value);
 }
 
-/* What is said of a file of that name. */
+/* The output for a file of that name. */
 static const char *say(const char *name, const char *text)
 {
 	static char said[512];

@@ -70,7 +70,7 @@ static void trace_needs_every_field(void **state)
 	char text[128], message[64], *at;
 
 	for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
-		/* A name that nobody asks for takes the field's place. */
+		/* Renames the field, so that it is missing. */
 		strcpy(text, "[" EVENT "]");
 		snprintf(message, sizeof(message), "\"%s\":", fields[i]);
 		at = strstr(text, message);
@@ -137,7 +137,7 @@ static void trace_refuses_nul_bytes(void **state)
 	"2,"                                                                                       \
 	"\"pid\":3,\"tid\":4,\"args\":{\"correlation\":" #id "}}"
 
-/* It keeps more than names and phases; what another tool writes need not. */
+/* A trace of this tool must keep more rules than names and phases; other tools' traces need not. */
 static void kineto_trace_of_ours_keeps_its_rules(void **state)
 {
 	expect_sound("{\"ferrum.mono_base_ns\":1,\"traceEvents\":[" CALL(5) "," CALL(6) "]}", 2);
@@ -148,7 +148,7 @@ static void kineto_trace_of_ours_keeps_its_rules(void **state)
 		"\"cat\":\"ac2g\",\"id\":7,\"ts\":1,\"pid\":1,\"tid\":1}],\"traceName\":\"\"}",
 		"arrow 7 begins and does not end");
 	expect_sound("{\"schemaVersion\":1,\"traceEvents\":[" CALL(5) "," CALL(5) "]}", 2);
-	/* Twice the member: still one file. */
+	/* A duplicate member does not make it two files. */
 	expect_sound("{\"ferrum.mono_base_ns\":1,\"ferrum.mono_base_ns\":1,\"traceEvents\":[]}", 0);
 	expect_no_trace("{\"ferrum.mono_base_ns\":1}");
 }
