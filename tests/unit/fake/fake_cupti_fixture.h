@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A client of the double of CUPTI that keeps its rules, as far as its test lets it. Each runs in a
- * process of its own, as a broken rule ends it. Include after cmocka.h.
+ * A client of CUPTI's double. It keeps the double's rules, except where a test breaks one. Each
+ * client runs in its own process, because a broken rule ends it. Include after cmocka.h.
  */
 #ifndef FBT_FAKE_CUPTI_FIXTURE_H
 #define FBT_FAKE_CUPTI_FIXTURE_H
@@ -29,7 +29,7 @@ struct params {
 	size_t old_name_size;
 };
 
-/* A record as the client took it out of its buffer. */
+/* A record as the client read it from its buffer. */
 struct taken {
 	uint32_t kind;
 	uint32_t correlation;
@@ -169,7 +169,7 @@ static void load(const char *major)
 #undef FIND
 }
 
-/* A fact inside of a client: its text says which one did not hold. */
+/* Asserts a fact within a client. On failure the text names the fact. */
 #define MUST(fact)                                                                                 \
 	do {                                                                                       \
 		if (!(fact)) {                                                                     \
@@ -178,7 +178,7 @@ static void load(const char *major)
 		}                                                                                  \
 	} while (0)
 
-/* Ready to record: subscriber, callbacks, and the kinds, up to a 0. */
+/* Makes a client ready to record: subscriber, callbacks, and kinds; 0 ends the kinds. */
 static void begin(const uint32_t *kinds)
 {
 	MUST(client.subscribe(&client.subscriber, NULL, NULL) == 0);
@@ -224,8 +224,8 @@ static uint32_t count_taken(uint32_t kind)
 }
 
 /*
- * Runs a client in a child, with variables "NAME=VALUE" up to a NULL. What it wrote on stderr is in
- * text. The status as wait says it.
+ * Runs a client in a child with environment variables "NAME=VALUE"; NULL ends them. text gets the
+ * child's stderr. Returns the wait status.
  */
 static int run_client(void (*body)(void), const char *const *variables, const char *major,
 		      char *text, size_t size)
@@ -241,7 +241,7 @@ static int run_client(void (*body)(void), const char *const *variables, const ch
 		dup2(pipes[1], STDERR_FILENO);
 		for (; variables && *variables; variables++)
 			putenv((char *)(uintptr_t)*variables);
-		/* cmocka's own handler would go on with the test, in the child. */
+		/* In the child, cmocka's own handler would continue with the next test. */
 		signal(SIGABRT, SIG_DFL);
 		load(major);
 		body();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The double of CUPTI keeps its promises, and its checks bite. */
+/* Checks that the double of CUPTI does what it promises, and that it finds violations. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -111,7 +111,7 @@ static void meet_running_kernel(void)
 	MUST(client.count == 0);
 }
 
-/* Whether it still runs when it is flushed or not: it is not told of again once it has ended. */
+/* A kernel that still runs at a flush may be recorded once more, but not after it has ended. */
 static void meet_ending_kernel(void)
 {
 	struct fake_work work;
@@ -186,7 +186,7 @@ static void find_losses(void)
 	MUST(client.get_dropped(NULL, 0, &dropped) == 0 && dropped == 0);
 }
 
-/* From 12.9 on. */
+/* Since 12.9 a client may hand out no buffer. */
 static void have_no_buffer(void)
 {
 	struct fake_work work;
