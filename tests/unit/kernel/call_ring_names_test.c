@@ -148,7 +148,7 @@ static void what_is_in_no_folder_is_named_as_proc_does(void **state)
 	}
 }
 
-/* A FIFO of a disk has a folder, a pipe has none. */
+/* A FIFO in a file system has a folder, an anonymous pipe has none. */
 static void only_what_is_in_no_folder_is_named_by_its_kind(void **state)
 {
 	struct fixture *fixture = *state;
@@ -170,7 +170,7 @@ static void the_longest_path_fits(void **state)
 	file->length = sizeof(file->names);
 	assert_int_equal(strlen(path_of(fixture)),
 			 sizeof(file->names) + strlen("…") + strlen(" (deleted)"));
-	/* As many names as there can be. */
+	/* The largest possible number of names. */
 	for (size_t at = 0; at < sizeof(file->names); at++)
 		file->names[at] = at % 2 ? '\0' : 'n';
 	assert_int_equal(strlen(path_of(fixture)),

@@ -23,7 +23,7 @@ struct fixture {
 	struct shared *shared;
 	struct call_ring *ring;
 	struct fbt_call calls[2 << SHIFT];
-	uint64_t tails[2 << SHIFT]; /* of CPU 0, when each call was handed on */
+	uint64_t tails[2 << SHIFT]; /* of CPU 0, when each call was passed on */
 	size_t count;
 };
 
@@ -67,7 +67,7 @@ static uint64_t drain(struct fixture *fixture, uint64_t cutoff_ns)
 	return call_ring__drain(fixture->ring, cutoff_ns, keep_call, fixture);
 }
 
-/* send_call() of bpf/trace.bpf.c in its parts, between which it may be preempted. */
+/* The parts of send_call() in bpf/trace.bpf.c. The program may be preempted between them. */
 static bool has_room(const struct shared *shared, uint32_t cpu)
 {
 	const volatile struct fbt_ring_heads *heads = &shared->heads[cpu];
@@ -116,7 +116,7 @@ static bool send_call(struct shared *shared, uint32_t cpu, const struct fbt_ring
 	return true;
 }
 
-/* A call of slot 1 that returns at end_ns. */
+/* Sends a call of slot 1 that returns at end_ns. */
 static bool send_end(struct shared *shared, uint32_t cpu, uint64_t end_ns)
 {
 	struct fbt_ring_call call = {.start_ns = end_ns - 1, .duration_ns = 1, .slot = 1};
@@ -182,7 +182,9 @@ static void a_full_ring_loses_and_counts_the_newest(void **state)
 	assert_true(send_end(fixture->shared, 0, ROOM + 6));
 }
 
-/* All programs that the margin is for stand between check and reservation of one CPU. */
+/*
+ * As many programs as the margin allows have checked for room on one CPU, but not reserved it yet.
+ */
 static void the_margin_holds_what_had_seen_the_last_room(void **state)
 {
 	struct fixture *fixture = *state;
@@ -238,7 +240,10 @@ static void drain_merges_the_cpus_in_order_of_return(void **state)
 		assert_int_equal(end_of(&fixture->calls[i]), i + 1);
 }
 
-/* Preempted between the clock and its place, a call stands after a later one of its CPU. */
+/*
+ * A program that is preempted between reading the clock and reserving sends a call after a later
+ * one of its CPU.
+ */
 static void calls_of_a_cpu_stay_in_the_order_of_their_places(void **state)
 {
 	struct fixture *fixture = *state;
@@ -301,7 +306,7 @@ static void a_call_in_a_step_has_its_arguments(void **state)
 	assert_memory_equal(&fixture->calls[0], &wanted, sizeof(wanted));
 }
 
-/* The kernel side leaves there what the call of the lap before had. */
+/* In such an entry, the kernel side leaves the arguments of the lap before. */
 static void a_call_without_arguments_shows_nobody_elses(void **state)
 {
 	struct fixture *fixture = *state;
@@ -329,7 +334,7 @@ static void a_long_drain_makes_room_as_it_goes(void **state)
 	assert_int_equal(fixture->shared->heads[0].tail, ROOM);
 }
 
-/* Several programs of one CPU, each preempted wherever it is. */
+/* Several programs on one CPU that may be preempted anywhere. */
 #define WRITERS	      8
 #define SMALL	      10
 #define STRESS_NS     1200000000ull
@@ -344,11 +349,11 @@ struct writer {
 	bool yield_after;  /* between reservation and the last store */
 	const bool *stop;
 	uint64_t made, lost;
-	/* the reader's */
+	/* written by the reader */
 	uint64_t seen, last;
 };
 
-/* Every field follows from the writer and its count, so that a mixed record shows. */
+/* Each field follows from the writer and its count, so that a mixed record is noticed. */
 static struct fbt_ring_call make_call(uint32_t slot, uint64_t n)
 {
 	return (struct fbt_ring_call){
@@ -435,7 +440,7 @@ static void check_writers(const struct stress *stress, const struct shared *shar
 	for (uint32_t i = 0; i < WRITERS; i++) {
 		const struct writer *writer = &stress->writers[i];
 
-		/* Rising numbers, and as many as were sent: each exactly once. */
+		/* Numbers rise and are as many as were sent, so each came exactly once. */
 		assert_int_equal(writer->seen + writer->lost, writer->made);
 		assert_int_equal(shared->slots[i + 1].lost_calls, writer->lost);
 		assert_true(writer->seen > 0);
@@ -464,14 +469,14 @@ static void preempted_programs_of_one_cpu_lose_and_repeat_nothing(void **state)
 	bool stop = false;
 
 	start_writers(&stress, shared, &stop);
-	/* On a busy machine for longer, until the ring was filled often enough, and was full. */
+	/* Runs longer on a busy machine, until the ring was filled several times and overflowed. */
 	for (int i = 0;
 	     clock_ns(CLOCK_MONOTONIC) < start + STRESS_NS ||
 	     ((drained <= 10ull << SMALL || !call_ring__lost(ring) || !all_were_seen(&stress)) &&
 	      clock_ns(CLOCK_MONOTONIC) < start + STRESS_NS_MAX);
 	     i++) {
 		drained += call_ring__drain(ring, UINT64_MAX, check_call, &stress);
-		/* Now and then the ring fills up. */
+		/* At times the reader rests, so that the ring fills up. */
 		rest = clock_ns(CLOCK_MONOTONIC) + (i % 64 == 0 ? RESTING_NS : 0);
 		while (clock_ns(CLOCK_MONOTONIC) < rest)
 			sched_yield();

@@ -19,7 +19,7 @@ static struct fbt_step step_of(uint64_t ns, uint32_t faults)
 				 .minor_faults = faults};
 }
 
-/* fault_ps is 500 ns, the usual step takes as long as this one. */
+/* With fault_ps 500 ns, and a usual step as long as this one. */
 static bool matters(const struct fbt_step *step)
 {
 	return fault_step_matters(step, step->end_ns - step->start_ns, 500000);
@@ -32,7 +32,7 @@ static void faults_matter_if_they_take_a_fiftieth(void **state)
 	assert_true(matters(&step));
 	step.minor_faults = 399;
 	assert_false(matters(&step));
-	/* A better estimate, by those that were timed before. */
+	/* A better estimate, from faults that were timed earlier. */
 	step.faults.mean_ps = 510000;
 	assert_true(matters(&step));
 	step.header.flags = 0;
@@ -60,7 +60,7 @@ static void what_was_timed_counts_instead_of_an_estimate(void **state)
 	assert_true(matters(&step));
 }
 
-/* One fault for a huge page takes as long as hundreds of others. */
+/* One fault of a huge page takes as long as hundreds of others. */
 static void few_faults_may_be_what_made_a_step_slow(void **state)
 {
 	struct fbt_step step = step_of(10 * MS, 25);

@@ -22,7 +22,7 @@ static uint64_t ring_bytes(const struct shared *shared)
 	return ((uint64_t)shared->cpu_count << shared->ring_shift) * sizeof(struct fbt_ring_call);
 }
 
-/* 56 bytes a place: the default is whole on a machine with up to 18 CPUs. */
+/* An entry takes 56 bytes, so the default size fits with up to 18 CPUs. */
 static void default_rings_are_as_large_as_the_machine_allows(void **state)
 {
 	struct shared shared = choose(FBT_DETAIL_ALL, 0, 10);

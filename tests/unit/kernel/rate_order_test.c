@@ -13,7 +13,7 @@
 
 #define RATED_MAX 8
 
-/* Candidates, as they are measured. The kind of each is its index + 1. */
+/* Measured candidates. The kind of a candidate is its index + 1. */
 struct fixture {
 	struct step_function functions[RATED_MAX];
 	struct rated rated[RATED_MAX];
@@ -60,7 +60,7 @@ static uint32_t kind_of(const struct fixture *fixture, const char *name)
 	return 0;
 }
 
-/* Calls of inner that outer makes, of that mean. */
+/* Calls that outer makes to inner, with that mean duration. */
 static void nest(struct fixture *fixture, const char *outer, const char *inner, uint64_t calls,
 		 uint64_t mean_ns)
 {
@@ -68,7 +68,7 @@ static void nest(struct fixture *fixture, const char *outer, const char *inner, 
 		(struct fbt_rate_inside){.ended = calls, .total_ns = calls * mean_ns};
 }
 
-/* names: in order, each followed by a space. */
+/* names: in their order, each followed by a space. */
 static void assert_order(struct fixture *fixture, const char *names)
 {
 	char got[256] = "";

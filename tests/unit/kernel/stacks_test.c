@@ -48,7 +48,7 @@ __attribute__((noinline)) static void spin_below(void)
 	stop_spinning++;
 }
 
-/* Samples the child until something is seen: on a busy machine it may not have run. */
+/* Samples the child until it is seen running. On a busy machine this may take several tries. */
 static int sample(struct stacks *stacks, pid_t child)
 {
 	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + 10 * NS_PER_S;
@@ -61,7 +61,7 @@ static int sample(struct stacks *stacks, pid_t child)
 	return err;
 }
 
-/* This program and its child have the code at the same addresses. */
+/* Parent and child were not re-executed, so the code has the same addresses in both. */
 static bool has_place_in(const struct stacks *stacks, void (*function)(void), size_t size)
 {
 	vec_for_each (place, &stacks->places) {

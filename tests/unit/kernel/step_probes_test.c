@@ -23,12 +23,12 @@ struct attached {
 	struct uprobe_place places[PLACES_MAX];
 };
 
-/* Stands in for the one of uprobes.c: keeps what it is asked for. */
+/* A double of uprobes.c that records the requests. */
 struct uprobes {
-	int fail_at; /* the call that fails, from 1 on; 0: none */
+	int fail_at; /* number of the call that fails, from 1; 0: none */
 	size_t count;
 	struct attached attached[ATTACHED_MAX];
-	uint64_t detached; /* kinds, as bits */
+	uint64_t detached; /* kinds, as a bit mask */
 };
 
 int uprobes__attach(struct uprobes *uprobes, const struct bpf_program *program, int fd,
@@ -50,7 +50,7 @@ void uprobes__detach(struct uprobes *uprobes, uint64_t mask, uint64_t value)
 	uprobes->detached |= UINT64_C(1) << value;
 }
 
-/* A function of the file of that inode, with an exit 8 bytes after its begin. */
+/* A function in the file with that inode. Its exit is 8 bytes after its begin. */
 static struct step_function *new_function(uint64_t inode, uint64_t begin)
 {
 	struct step_function *function = step_function_new();
@@ -64,7 +64,7 @@ static struct step_function *new_function(uint64_t inode, uint64_t begin)
 	return function;
 }
 
-/* functions[i] as kind first_kind + i */
+/* Attaches functions[i] as kind first_kind + i. */
 static int attach_as(struct uprobes *uprobes, const struct bpf_program *program,
 		     struct step_function *const *functions, size_t count, uint32_t first_kind,
 		     uint32_t tgid)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Threads that are stopped in truth, in slots and at times that are told. */
+/* Threads that are really stopped, with slots and times that the test sets. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -32,7 +32,7 @@ struct fixture {
 	pid_t child;
 };
 
-/* A process that spins, so that its state is R unless it is stopped. */
+/* Starts a process that spins, so that its state is R unless it is stopped. */
 static pid_t start_spinning(void)
 {
 	pid_t child = fork();
@@ -120,7 +120,7 @@ static void a_stop_is_as_long_as_it_can_have_been(void **state)
 	assert_int_equal(stop->reason, FBT_STOP_SIGNAL);
 	assert_int_equal(stop->tid, fixture->child);
 	assert_int_equal(stop->time_ns, BEGIN + 50 * MS);
-	/* Since the look before, and maybe until the next one. */
+	/* Counted from the look before, and possibly up to the next look. */
 	assert_int_equal(stop->stopped_ns, 40 * MS);
 	stops__look(fixture->stops, BEGIN + 56 * MS);
 	assert_int_equal(last_stop(fixture)->stopped_ns, 46 * MS);
@@ -129,14 +129,14 @@ static void a_stop_is_as_long_as_it_can_have_been(void **state)
 	assert_int_equal(last_stop(fixture)->stopped_ns, 32 * MS);
 	assert_int_equal(last_stop(fixture)->reason, FBT_STOP_SIGNAL);
 	assert_int_equal(fixture->keeper.count, 3);
-	/* It stays so, until another one comes on top. */
+	/* The record does not change until there is another stop, which is added. */
 	stops__look(fixture->stops, BEGIN + 90 * MS);
 	stops__look(fixture->stops, BEGIN + 120 * MS);
 	assert_int_equal(fixture->keeper.count, 3);
 	stop_child(fixture);
 	stops__look(fixture->stops, BEGIN + 140 * MS);
 	assert_int_equal(last_stop(fixture)->stopped_ns, (32 + 20 + 20) * MS);
-	/* In the next step nothing is known of it. */
+	/* A new step starts counting again. */
 	slot->step_start_ns = BEGIN + 150 * MS;
 	stops__look(fixture->stops, BEGIN + 175 * MS);
 	assert_int_equal(last_stop(fixture)->stopped_ns, (25 + 20) * MS);
@@ -183,7 +183,7 @@ static void a_tracer_is_named(void **state)
 	ptrace(PTRACE_DETACH, fixture->child, NULL, NULL);
 }
 
-/* The step of one thread waits in a call, and another thread of its process is stopped. */
+/* A thread's step waits in a call while another thread of the process is stopped. */
 static void a_thread_that_a_step_may_wait_for_is_looked_at(void **state)
 {
 	struct fixture *fixture = *state;
@@ -192,12 +192,15 @@ static void a_thread_that_a_step_may_wait_for_is_looked_at(void **state)
 	step->step_start_ns = BEGIN;
 	worker->tgid = (uint32_t)fixture->child;
 	stop_child(fixture);
-	/* Of another process. */
+	/* The stopped thread belongs to another process. */
 	step->start_ns = BEGIN + MS;
 	stops__look(fixture->stops, BEGIN + 22 * MS);
 	assert_int_equal(fixture->keeper.count, 0);
 	step->tgid = (uint32_t)fixture->child;
-	/* The step computes, so that it waits for nobody; then it waits, but not for long yet. */
+	/*
+	 * First the step computes, so it waits for no thread. Then it waits, but not long enough
+	 * yet.
+	 */
 	step->start_ns = 0;
 	step->step_start_ns = BEGIN + 30 * MS;
 	stops__look(fixture->stops, BEGIN + 40 * MS);
@@ -207,7 +210,7 @@ static void a_thread_that_a_step_may_wait_for_is_looked_at(void **state)
 	stops__look(fixture->stops, BEGIN + 61 * MS);
 	assert_int_equal(fixture->keeper.count, 1);
 	assert_int_equal(last_stop(fixture)->stopped_ns, (20 + 20) * MS);
-	/* In a call it is not stopped. */
+	/* The worker is within a call now, so it does not count as stopped. */
 	worker->start_ns = BEGIN + 70 * MS;
 	stops__look(fixture->stops, BEGIN + 100 * MS);
 	assert_int_equal(fixture->keeper.count, 1);

@@ -17,12 +17,12 @@
 #define SLOT 3
 #define TID  103
 
-/* Stands in for user/kernel/loader.c: what each drain of the event ring brings. */
+/* A double of user/kernel/loader.c: what each drain of the event ring delivers. */
 struct loader {
 	struct shared *shared;
 	struct fbt_header *events[8];
-	int turns[8]; /* which drain brings it, from 1 */
-	int again;    /* so many times more than once */
+	int turns[8]; /* number of the drain that delivers the event, from 1 */
+	int again;    /* number of further times that it is delivered */
 	int count;
 	int turn;
 };
@@ -185,8 +185,7 @@ static void many_calls_do_not_wait_longer_than_one(void **state)
 	assert_int_equal(fixture->loader.turn, 101);
 }
 
-/* Announced after the events were read and before the calls are, and after one that is being
- * written. */
+/* One file is announced between the reading of events and of calls, one is still being written. */
 static void a_call_waits_for_its_file(void **state)
 {
 	struct fixture *fixture = *state;
@@ -213,7 +212,7 @@ static void a_file_that_never_comes_is_counted(void **state)
 	assert_int_equal(files_lost(fixture), 4);
 }
 
-/* It may have ended after the calls were cut off. */
+/* The step may have ended after the cutoff of the calls. */
 static void a_step_that_came_while_calls_were_sent_waits(void **state)
 {
 	struct fixture *fixture = *state;
@@ -257,7 +256,7 @@ static void a_thread_that_is_gone_is_not_named(void **state)
 	assert_int_equal(fixture->keeper.count, 3);
 }
 
-/* A step is open since 100, a call in it since 200. */
+/* Opens a step at 100 with a call that began at 200. */
 static void open_step(struct fixture *fixture)
 {
 	struct fbt_slot *slot = &fixture->loader.shared->slots[SLOT];
@@ -300,7 +299,7 @@ static void an_open_call_names_no_file_that_was_not_sent(void **state)
 	assert_int_equal(kept_call(fixture, 0)->file, 0);
 }
 
-/* The test's own thread has waited now and then. */
+/* The test's own thread has given up the CPU before. */
 static void an_open_call_that_gave_the_cpu_away_says_so(void **state)
 {
 	struct fixture *fixture = *state;
@@ -313,7 +312,7 @@ static void an_open_call_that_gave_the_cpu_away_says_so(void **state)
 	assert_true(kept_call(fixture, 0)->header.flags & FBT_CALL_BLOCKED);
 }
 
-/* What an earlier call in a step has left in the slot. */
+/* The slot still holds the arguments of an earlier call within a step. */
 static void an_open_call_outside_of_steps_has_none(void **state)
 {
 	struct fixture *fixture = *state;
@@ -338,13 +337,16 @@ static size_t memory_taken(void)
 	return taken.arena + taken.hblkhd;
 }
 
-/* Twice: after a large block glibc would have the next one in the heap, and keep it. */
+/*
+ * The stall comes twice: after the first large block, glibc would take the next one from the heap
+ * and keep it.
+ */
 static void memory_that_a_stall_took_is_given_back(void **state)
 {
 	struct fixture *fixture = *state;
 	size_t before;
 
-	/* As main does. */
+	/* The same settings as in main(). */
 	mallopt(M_MMAP_THRESHOLD, 1 << 20);
 	mallopt(M_TRIM_THRESHOLD, 2 << 20);
 	stream__free(fixture->stream);

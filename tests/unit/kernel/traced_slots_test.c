@@ -255,16 +255,16 @@ static void add_sums_threads_and_keeps_the_longest_call(void **state)
 }
 
 /*
- * A thread that makes calls on a clock of its own: call n is of number n % KINDS, begins
- * gap_of(n) after the one before and takes length_of(n). So whoever reads its rows can tell exactly
- * which calls are in them.
+ * A thread that makes calls by a clock of its own. Call n has number n % KINDS, begins gap_of(n)
+ * after the end of the call before, and takes length_of(n). So a reader of its rows can tell
+ * exactly which calls they include.
  */
 #define KINDS 5
 
 struct worker {
 	struct shared *shared;
 	uint32_t index;
-	uint64_t pause_ns; /* real time between calls */
+	uint64_t pause_ns; /* real time between two calls */
 	uint64_t clock;
 	uint64_t calls;
 	bool stop;
@@ -313,7 +313,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-/* What the rows hold after so many calls. */
+/* The expected rows after that many calls. */
 struct model {
 	uint64_t calls;
 	uint64_t total_ns;
@@ -338,8 +338,8 @@ static void model_call(struct model *model)
 }
 
 /*
- * Whether sums are those of one instant of the worker. The time is exact; call count, errors and
- * maximum may be one call apart from it, as they are stored around it.
+ * Whether the sums describe one instant of the worker. Times must be exact. Count, errors and
+ * maximum may be one call off, because they are stored before or after the time.
  */
 static bool is_an_instant(struct model *model, const struct process_sums *sums, uint64_t now)
 {
@@ -374,7 +374,7 @@ static bool is_an_instant(struct model *model, const struct process_sums *sums, 
 
 struct reading {
 	uint64_t agreed, wrong, backwards;
-	uint64_t refused; /* instants of the worker at which a reading was refused */
+	uint64_t refused; /* number of the worker's instants at which a reading was refused */
 	uint64_t refused_at;
 	uint64_t last_rows_ns, last_ns;
 };
@@ -396,7 +396,9 @@ static void read_once(struct worker *worker, struct model *model, struct reading
 	reading->last_rows_ns = rows_ns;
 	reading->agreed += agreed;
 	if (!agreed) {
-		/* A worker preempted between two stores is one instant, however long. */
+		/*
+		 * A worker that is preempted between two stores counts once, however long it takes.
+		 */
 		reading->refused += now != reading->refused_at;
 		reading->refused_at = now;
 		return;
@@ -406,7 +408,10 @@ static void read_once(struct worker *worker, struct model *model, struct reading
 	reading->last_ns = ns;
 }
 
-/* Reads beside a worker that rests pause_ns in and after each call, until readings have agreed. */
+/*
+ * Reads while a worker runs that rests pause_ns in each call and after it. Ends after that many
+ * consistent readings.
+ */
 static void read_beside(struct shared *shared, uint64_t pause_ns, uint64_t agreed,
 			struct reading *reading)
 {
@@ -426,7 +431,7 @@ static void read_beside(struct shared *shared, uint64_t pause_ns, uint64_t agree
 	worker.stop = true;
 	pthread_join(thread, NULL);
 	assert_true(reading->agreed >= agreed);
-	/* At rest everything is there. */
+	/* When the worker has stopped, all its calls must be there. */
 	memset(sums, 0, sizeof(*sums));
 	assert_true(slots_add(shared, worker.index, worker.clock, sums));
 	assert_true(is_an_instant(&model, sums, worker.clock));
@@ -440,7 +445,7 @@ static void read_beside(struct shared *shared, uint64_t pause_ns, uint64_t agree
 			      (unsigned long long)reading->refused);
 }
 
-/* What one reading of a slot at rest takes on this machine, at its quietest. */
+/* The shortest time that one reading of an idle slot takes on this machine. */
 static uint64_t reading_ns(struct shared *shared)
 {
 	struct process_sums *sums = new_sums();

@@ -37,7 +37,7 @@ static int setup(void **state)
 {
 	struct fixture *fixture = shared_alloc(1, sizeof(*fixture));
 
-	/* Real thread ids take part: up to the kernel's highest. */
+	/* The tests use real thread ids, which go up to the kernel's maximum. */
 	fixture->shared = shared_new(SLOTS, 1, 4);
 	free(fixture->shared->ids);
 	fixture->shared->id_chunks = (1u << 22) / FBT_IDS;
@@ -61,7 +61,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A thread that came under trace at 0 and made one call of nr that took ns, from 10 on. */
+/* Adds a thread that is traced since 0. It made one call of number nr at 10, which took ns. */
 static uint32_t add_worker(struct fixture *fixture, uint32_t tgid, uint32_t tid, uint32_t nr,
 			   uint64_t ns)
 {
@@ -138,7 +138,7 @@ static void take_threads_counts_those_without_a_slot_once(void **state)
 	fixture->shared->control->free_tail = 2;
 	assert_int_equal(traced_set__take_threads(fixture->set, (uint32_t)getpid(), 1), 2);
 	stop_sleeper(&sleeper);
-	/* What it did without one stays lost. */
+	/* Calls that it made without a slot stay lost. */
 	assert_int_equal(traced_set__lost_threads(fixture->set), 1);
 }
 
@@ -157,12 +157,14 @@ static void take_threads_gives_each_thread_a_slot_once(void **state)
 	assert_int_not_equal(slots_find(fixture->shared, tgid), 0);
 	assert_int_equal(fixture->shared->control->free_head, 2);
 	assert_int_equal(fixture->shared->slots[slot].tgid, tgid);
-	/* It is in a call that began before, so none of its time counts yet. */
+	/*
+	 * The thread is within a call that began before its slot, so none of its time counts yet.
+	 */
 	assert_int_equal(fixture->shared->slots[slot].born_ns, UINT64_MAX);
 	assert_int_equal(fixture->shared->slots[slot].state, FBT_SLOT_LIVE);
 }
 
-/* Its end was before the slot: no program will say so any more. */
+/* The thread exited before it got a slot, so no program will report its end. */
 static void take_threads_ends_a_thread_that_has_begun_to_end(void **state)
 {
 	struct fixture *fixture = *state;
@@ -310,7 +312,7 @@ static void sum_reaches_the_last_slot(void **state)
 
 	for (uint32_t tid = 1; tid < SLOTS; tid++)
 		add_worker(fixture, 7, tid, 1, 5);
-	/* Slots in use again: the head is far beyond the number of slots. */
+	/* When slots are reused, the free list's head goes beyond the number of slots. */
 	slots_end(fixture->shared, 3, 60);
 	collect(fixture);
 	add_worker(fixture, 7, 3, 1, 5);
@@ -361,7 +363,7 @@ static void remove_sends_the_table_and_then_the_exit(void **state)
 	assert_null(traced_set__find(fixture->set, 7));
 }
 
-/* As the program at its exit does it. */
+/* Stores what the BPF program stores when a thread exits. */
 static void end_worker(struct fixture *fixture, uint32_t index, uint64_t cpu_ns, uint64_t delay_ns)
 {
 	struct fbt_slot *slot = &fixture->shared->slots[index];

@@ -19,7 +19,7 @@
 #include "stderr_fixture.h"
 #include "kernel/uprobes.h"
 
-/* Programs that are not loaded: the kernel never gets to see them. */
+/* Programs that are never loaded into the kernel. */
 struct fixture {
 	struct stderr_fixture *errors;
 	struct rates_bpf *skel;
@@ -106,7 +106,7 @@ static void asking_for_multi_links_leaves_no_descriptor(void **state)
 	assert_silent(fixture->errors);
 }
 
-/* Only new kernels have them, and only who may load programs sees it. */
+/* Only new kernels have multi-uprobe links, and only a process that may load programs can tell. */
 static void multi_links_need_linux_6_6(void **state)
 {
 	unsigned int major = 0, minor = 0;
@@ -121,13 +121,13 @@ static void multi_links_need_linux_6_6(void **state)
 
 #define LINKS 20
 
-/* Never called. */
+/* No test calls this function. */
 static int probed(int value)
 {
 	return value + 1;
 }
 
-/* In the program's file. */
+/* The function's offset in the program's file. */
 static int find_offset(struct dl_phdr_info *object, size_t size, void *ctx)
 {
 	uint64_t address = (uintptr_t)probed - object->dlpi_addr, *offset = ctx;
@@ -155,7 +155,7 @@ static void attach_links(struct fixture *fixture, struct uprobes *uprobes, uint6
 	}
 }
 
-/* Only root may, and only on kernels that have such links. */
+/* Needs root, and a kernel with multi-uprobe links. */
 static void links_are_removed_together(void **state)
 {
 	struct fixture *fixture = *state;

@@ -13,8 +13,8 @@
 #define SLEEP 230
 
 /*
- * A waker whose history is told from old to new. Times are in us from 1,000,000, where it began to
- * be known.
+ * Tells a waker's history from old to new. Times are in us from 1,000,000, where the history
+ * begins.
  */
 struct story {
 	struct fbt_ring_wake wake;
@@ -36,7 +36,7 @@ static struct story begin(uint64_t start_us)
 			      .delay_us = 5000000};
 }
 
-/* A long call, at the end of which it waited for a CPU for some of the time. */
+/* A long call, at whose end the waker waited delay_us for a CPU. */
 static void call(struct story *story, uint32_t nr, uint64_t from_us, uint64_t to_us,
 		 uint64_t delay_us)
 {
@@ -53,7 +53,7 @@ static void call(struct story *story, uint32_t nr, uint64_t from_us, uint64_t to
 				       .nr = nr};
 }
 
-/* Outside of long calls: short ones, and waits for a CPU. */
+/* Time outside of long calls: short calls and waits for a CPU. */
 static void between(struct story *story, uint64_t busy_us, uint64_t delay_us)
 {
 	story->busy_us += busy_us;
@@ -137,7 +137,7 @@ static void short_calls_are_no_work(void **state)
 	assert_int_equal(wake.nr_ns, 0);
 }
 
-/* Half of the stretch was before the wait. */
+/* Half of that time was before the wait. */
 static void of_a_stretch_that_began_before_the_wait_a_part_counts(void **state)
 {
 	struct story story = begin(11000);
@@ -184,7 +184,7 @@ static void what_is_older_than_its_history_is_unknown(void **state)
 	for (uint64_t i = 0; i < FBT_PAST_CALLS + 1; i++)
 		call(&story, SLEEP, i * 2000 + 1000, i * 2000 + 2000, 0);
 	wake = end(&story, 20000);
-	/* The first call has left the history: it ended at 2000, the second began at 3000. */
+	/* The first call, which ended at 2000, has left the history. The second began at 3000. */
 	assert_split(&wake, 9000, 0, 8000, 3000);
 }
 
@@ -205,7 +205,7 @@ static void a_thread_without_history_was_there_since_it_is_known(void **state)
 	assert_split(&wake, 0, 0, 0, 1000);
 }
 
-/* What a waker's clocks say at the end of its latest call, or at the wake. */
+/* Sets the waker's clocks as of the end of its latest call, or as of the wake. */
 static void set_clocks(struct story *story, bool at_wake, uint64_t cpu_us, uint32_t switches,
 		       uint32_t faults)
 {
@@ -223,7 +223,7 @@ static void set_clocks(struct story *story, bool at_wake, uint64_t cpu_us, uint3
 	}
 }
 
-/* Of 60 ms it computed for 15, and waited for a CPU for 5. */
+/* 60 ms, of which the waker computed for 15 ms and waited for a CPU for 5 ms. */
 static struct fbt_wake sleep_outside(uint32_t switches, uint32_t faults)
 {
 	struct story story = begin(1000);
@@ -239,20 +239,20 @@ static void a_worker_that_slept_outside_of_calls_did_not_compute(void **state)
 {
 	struct fbt_wake wake = sleep_outside(1, 0);
 
-	/* Its short calls may have slept as well. */
+	/* Its short calls may have slept too, so they are not counted as off the CPU. */
 	assert_int_equal(wake.off_ns, 38000000);
 	assert_split(&wake, 15000, 5000, 2000, 0);
 	wake = sleep_outside(1, 7);
 	assert_int_equal(wake.off_ns, 0);
 	assert_int_equal(wake.fault_wait_ns, 38000000);
 	assert_int_equal(wake.faults, 7);
-	/* It kept its CPU, which interrupts or its host used. */
+	/* The waker was never switched out, so interrupts or the host took the time. */
 	wake = sleep_outside(0, 0);
 	assert_int_equal(wake.off_ns, 0);
 	assert_split(&wake, 53000, 5000, 2000, 0);
 }
 
-/* A call may have slept all the time that it took: only what is more was outside of it. */
+/* The time off the CPU before a call is the sum that is left if the call slept all of its time. */
 static void of_what_was_before_a_call_the_least_counts(void **state)
 {
 	struct story story = begin(1000);
@@ -266,8 +266,7 @@ static void of_what_was_before_a_call_the_least_counts(void **state)
 	wake = end(&story, 61000);
 	assert_int_equal(wake.off_ns, 30000000);
 	assert_split(&wake, 20000, 2000, 8000, 0);
-	/* Some of the stretch was before the wait, and none is known of a thread without a clock.
-	 */
+	/* Half of that time was before the wait. Nothing is known of a thread without a clock. */
 	story.wake.start_ns = at(21000);
 	wake = end(&story, 61000);
 	assert_int_equal(wake.off_ns, 15000000);
@@ -282,7 +281,7 @@ static uint64_t next_random(uint64_t *seed)
 	return *seed >> 20;
 }
 
-/* The kernel side is trusted, but its clocks and counters are read at different instants. */
+/* The kernel side is trusted, but reads its clocks and counters at different instants. */
 static void parts_sum_up_whatever_the_history_says(void **state)
 {
 	uint64_t seed = 1;
