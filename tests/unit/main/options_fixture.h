@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Command lines, parsed: accepted or refused. Include after cmocka.h. */
+/* Parses command lines, which must be accepted or refused. Include after cmocka.h. */
 #ifndef FBT_OPTIONS_FIXTURE_H
 #define FBT_OPTIONS_FIXTURE_H
 
@@ -15,8 +15,8 @@
 
 struct fixture {
 	struct stderr_fixture *errors;
-	char *argv[ARGS_MAX + 1]; /* that options points into */
-	struct options options;	  /* of the latest accept() */
+	char *argv[ARGS_MAX + 1]; /* which options points into */
+	struct options options;	  /* result of the latest accept() */
 };
 
 static inline int setup(void **state)
@@ -68,8 +68,8 @@ static inline int fill_argv(char **argv, va_list args)
 }
 
 /*
- * Exit status of a child that parses the arguments: argp ends the program for some. 0 parsed,
- * 2 what main makes of -EINVAL. stdout goes where stderr goes.
+ * Parses the arguments in a child, because argp may exit. Returns the child's exit status: 0 if the
+ * arguments were parsed, 2 for -EINVAL as in main(). stdout goes to stderr.
  */
 static inline int parse_in_child(char **argv, int argc)
 {
@@ -91,7 +91,7 @@ static inline int parse_in_child(char **argv, int argc)
 	return WEXITSTATUS(status);
 }
 
-/* The arguments are refused with one line that holds part. */
+/* Expects that the arguments are refused with one line that contains part. */
 static inline void refuse(void **state, const char *part, ...)
 {
 	char *argv[ARGS_MAX + 1];
@@ -105,7 +105,7 @@ static inline void refuse(void **state, const char *part, ...)
 	assert_one_line(errors_of(state), part);
 }
 
-/* argp ends the program with that status, and says part. */
+/* Expects that argp exits with that status and prints part. */
 static inline void end(void **state, int status, const char *part, ...)
 {
 	char *argv[ARGS_MAX + 1];
@@ -119,7 +119,10 @@ static inline void end(void **state, int status, const char *part, ...)
 	assert_non_null(strstr(stderr_text(errors_of(state)), part));
 }
 
-/* Accepts the arguments without a message. The options are valid until the next call. */
+/*
+ * Expects that the arguments are accepted without a message. The result is valid until the next
+ * call.
+ */
 static inline const struct options *accept(void **state, ...)
 {
 	struct fixture *fixture = *state;
@@ -129,7 +132,7 @@ static inline const struct options *accept(void **state, ...)
 	va_start(args, state);
 	argc = fill_argv(fixture->argv, args);
 	va_end(args);
-	/* In a child first: argp would end the test when it refuses one. */
+	/* A child parses them first, because argp would end the test if it refused one. */
 	assert_int_equal(parse_in_child(fixture->argv, argc), 0);
 	forget_options(fixture);
 	assert_int_equal(options_parse(&fixture->options, argc, fixture->argv), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Options about what is loaded into processes. */
+/* Options about libraries that are loaded into processes. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -52,7 +52,7 @@ static void inject_is_short_for_both(void **state)
 
 	assert_int_equal(options->gpu.mode, GPU_INJECT);
 	assert_int_equal(options->python, PYTHON_INJECT);
-	/* What was said of one of them stays, in whatever order. */
+	/* An option for one of the two wins, before or after --inject. */
 	options = accept(state, "-p1", "--inject", "--gpu=off", NULL);
 	assert_int_equal(options->gpu.mode, GPU_OFF);
 	assert_int_equal(options->python, PYTHON_INJECT);

@@ -140,7 +140,7 @@ static void help_shows_twenty_options_and_how_to_see_all(void **state)
 	end(state, 0, "--help-all", "--help", NULL);
 	for (const char *at = stderr_text(errors_of(state)); (at = strstr(at, "\n  ")); at++)
 		count += at[3] == '-' || !strncmp(at + 3, "    --", 6);
-	/* And --help, --help-all and --version. */
+	/* The count includes --help, --help-all and --version. */
 	assert_int_equal(count, 24);
 }
 
@@ -234,7 +234,7 @@ static void doctor_takes_processes_and_what_a_trace_of_them_takes(void **state)
 	assert_int_equal(options->pids.count, 4);
 	assert_int_equal(options->pids.items[3], 8);
 	assert_int_equal(options->specs.count, 1);
-	/* After "--" doctor is the name of a program. */
+	/* After "--", doctor is the name of a program. */
 	options = accept(state, "--", "doctor", "5", NULL);
 	assert_int_equal(options->mode, MODE_TRACE);
 	assert_string_equal(options->command[0], "doctor");
@@ -245,7 +245,7 @@ static void engine_env_is_a_mode_of_its_own(void **state)
 	const struct options *options = accept(state, "engine-env", NULL);
 
 	assert_int_equal(options->mode, MODE_ENGINE_ENV);
-	/* Its old name. */
+	/* The command's old name. */
 	options = accept(state, "gpu-env", NULL);
 	assert_int_equal(options->mode, MODE_ENGINE_ENV);
 }
@@ -562,7 +562,7 @@ static void quiet_and_verbose_count(void **state)
 	assert_int_equal(log_level(), LOG_LIBBPF);
 }
 
-/* A descriptor that nothing has, in all children of a test. */
+/* A descriptor number that no child of a test uses. */
 #define FREE_FD 700
 
 static void ready_fd_is_kept_and_not_inherited(void **state)

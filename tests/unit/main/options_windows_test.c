@@ -27,7 +27,10 @@ static int setup(void **state)
 	return stderr_setup(state);
 }
 
-/* With an option that has a value, or NULL. validate traces nothing. */
+/*
+ * Parses one option with a value, or none if option is NULL. validate is a command that traces
+ * nothing.
+ */
 static struct option_windows parse(bool traces, const char *option, const char *value)
 {
 	char *argv[] = {(char *)"ferrum-bpftrace",
@@ -133,7 +136,7 @@ static void blank_paths_are_none(void **state)
 	assert_string_equal(windows.dir, ".");
 }
 
-/* Ferrum: what int() does not take, and what is not above 0, is its default. */
+/* As in ferrum: a value that Python's int() refuses, or that is not above 0, means the default. */
 static void steps_that_are_no_number_are_no_limit(void **state)
 {
 	static const char *const values[] = {
