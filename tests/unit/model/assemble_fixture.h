@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* An assembler with receivers that keep what they are given. Include after cmocka.h. */
+/* An assembler whose receivers keep what they get. Include after cmocka.h. */
 #ifndef FBT_ASSEMBLE_FIXTURE_H
 #define FBT_ASSEMBLE_FIXTURE_H
 
@@ -13,7 +13,7 @@
 struct fixture {
 	struct assembler *assembler;
 	struct stream stream;
-	struct step steps[STEPS_MAX]; /* as they came; their calls are gone */
+	struct step steps[STEPS_MAX]; /* in the order in which they came; their calls are freed */
 	size_t call_counts[STEPS_MAX];
 	size_t count;
 	size_t outside;
@@ -70,7 +70,7 @@ static inline int close_fixture(void **state)
 	return 0;
 }
 
-/* The fixture, with a window at the front of its stream. */
+/* The fixture, with a window record at the front of its stream. */
 static inline struct fixture *begin(void **state, uint32_t detail)
 {
 	struct fixture *fixture = *state;
@@ -79,7 +79,7 @@ static inline struct fixture *begin(void **state, uint32_t detail)
 	return fixture;
 }
 
-/* Pushes all records of the stream; the first error. */
+/* Pushes all records of the stream. Returns the first error. */
 static inline int play(struct fixture *fixture)
 {
 	const struct fbt_header *event;

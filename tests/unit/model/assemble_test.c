@@ -74,7 +74,10 @@ static void a_table_row_of_an_unknown_process_is_kept(void **state)
 	assert_int_equal(find_row(&window__process(view(fixture), 99)->table, 3)->sum.calls, 5);
 }
 
-/* The stream has played as many processes as are kept, from 1,000 on; process 7 has no room. */
+/*
+ * A fixture whose window holds the maximum number of processes, from 1,000 on. Process 7 has no
+ * room.
+ */
 static struct fixture *begin_full(void **state)
 {
 	struct fixture *fixture = begin(state, FBT_DETAIL_STEPS);
@@ -123,7 +126,7 @@ static void a_stream_without_an_end_is_cut_off_at_its_latest_time(void **state)
 	assert_int_equal(view(fixture)->end_ns, 5000);
 }
 
-/* A poll of the future at 0x100, by thread 8. */
+/* A poll of the future at 0x100 by thread 8. */
 static void add_poll(struct stream *stream, uint64_t start_ns, uint8_t before, uint8_t after)
 {
 	struct fbt_step *step = add_step(stream, 8, 1, start_ns, start_ns + 100);
@@ -152,7 +155,7 @@ static void polls_are_joined_with_their_calls(void **state)
 	assert_true(fixture->steps[0].complete);
 }
 
-/* Records of a thread that ends are held back until its calls are there. */
+/* The records of a thread that ends are held back until its calls have come. */
 static void a_poll_may_come_after_the_end_of_its_process(void **state)
 {
 	struct fixture *fixture = begin(state, FBT_DETAIL_ESCALATED);
@@ -285,7 +288,7 @@ static void calls_of_an_exited_process_leave_when_its_number_is_used_again(void 
 	assert_int_equal(fixture->outside, 1);
 }
 
-/* Plays one step for which one call is received. */
+/* Plays one step, of whose calls one is received. */
 static bool is_complete(struct fixture *fixture, uint32_t detail, uint32_t end, uint64_t calls,
 			uint64_t lost_calls)
 {

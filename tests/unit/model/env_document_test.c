@@ -10,7 +10,7 @@
 #include <string.h>
 #include "model/env_document.h"
 
-/* The engine's own fixture (fixture_env), as serde_json writes it. */
+/* The engine's own test document (fixture_env), as serde_json writes it. */
 static const char fixture[] =
 	"{\"commit_sha\":\"b769bbd\",\"hw_id\":\"rtx-4090\",\"driver\":\"555.42.06\",\"cuda\":\"12."
 	"4\","
@@ -19,7 +19,7 @@ static const char fixture[] =
 	"\"gpu_auto_boost\":false,\"ferrum_env\":{\"FERRUM_KV_MAX_BLOCKS\":\"2048\","
 	"\"FERRUM_PREFIX_CACHE\":\"0\"},\"runtime_config\":{\"entries\":[]}}";
 
-/* The entries of a configuration that the engine has published with its hash. */
+/* The entries of a configuration that the engine published together with its hash. */
 static const char entries[] =
 	"[{\"key\":\"FERRUM_BACKEND\",\"effective_value\":\"cuda\",\"source\":\"cli\",\"affects\":["
 	"\"performance\"]},"
@@ -50,7 +50,7 @@ static const char entries[] =
 	"{\"key\":\"FERRUM_VLLM_MOE_PAIR_IDS\",\"effective_value\":\"1\",\"source\":\"cli\","
 	"\"affects\":[\"performance\"]}]";
 
-/* The smallest document, its members in the order in which they are written. */
+/* The smallest document, with its members in the order in which they are written. */
 static const char empty[] =
 	"{\"commit_sha\":\"\",\"hw_id\":\"\",\"rust\":\"\",\"ferrum_features\":[],"
 	"\"ferrum_env\":{},\"runtime_config\":{\"entries\":[]}}";
@@ -92,7 +92,7 @@ static void expect_refused(const char *text, const char *reason)
 	assert_string_equal(error, reason);
 }
 
-/* The empty document with text instead of part, refused for this reason. */
+/* Replaces part by text in the empty document and expects that it is refused for this reason. */
 static void expect_changed_refused(const char *part, const char *text, const char *reason)
 {
 	const char *at = strstr(empty, part);
@@ -163,7 +163,7 @@ static void env_document_without_a_runtime_config_has_an_empty_one(void **state)
 		     "\"vllm_args\":[]}");
 }
 
-/* Of ferrum 0.18. */
+/* A document of ferrum 0.18. */
 static void env_document_has_what_an_http_client_sent(void **state)
 {
 	expect_bytes("{\"commit_sha\":\"\",\"hw_id\":\"\",\"rust\":\"\",\"http_request_sampling\":"
@@ -279,7 +279,7 @@ static void env_document_names_the_unknown_fields_that_it_leaves_out(void **stat
 	expect_bytes("[{\"value\":\"\",\"key\":\"\",\"effective_value\":\"\",\"source\":\"cli\","
 		     "\"affects\":[]}]",
 		     "[{\"key\":\"\",\"effective_value\":\"\",\"source\":\"cli\",\"affects\":[]}]");
-	/* A field that is missing is the reason, whatever else was left out. */
+	/* A missing field is reported first, whatever else is wrong. */
 	expect_refused("[{\"key\":\"\",\"value\":\"\"}]", "[0]: missing field `effective_value`");
 }
 
@@ -390,7 +390,7 @@ static void env_document_says_which_part_of_a_file_is_meant(void **state)
 	expect_refused("{\"schema_version\":1,\"runtime_config\":{\"entries\":[]}}",
 		       "an effective configuration: give its entries alone (jq "
 		       ".runtime_config.entries)");
-	/* With a document in it, it is judged as one. */
+	/* With an env member, the whole is judged as a document. */
 	expect_changed_refused("\"rust\":\"\"", "\"env\":{}", "missing field `rust`");
 }
 
@@ -421,7 +421,7 @@ static void env_document_cuts_what_it_repeats(void **state)
 	assert_int_equal(strlen(error), strlen("[0].") + 64);
 	assert_int_equal(env_document_hash_text(hash, text, strlen(text), error, 20), 0);
 	assert_int_equal(strlen(error), 19);
-	/* A place that is too long. */
+	/* The path to the error is too long to print. */
 	snprintf(text, sizeof(text),
 		 "{\"commit_sha\":\"\",\"hw_id\":\"\",\"rust\":\"\",\"ferrum_features\":[],"
 		 "\"ferrum_env\":{\"%s\":1}}",

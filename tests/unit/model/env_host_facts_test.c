@@ -13,16 +13,19 @@
 #include "model/env_host.h"
 #include "stderr_fixture.h"
 
-/* What "nvidia-smi --query-gpu=… --format=csv,noheader,nounits" prints of a machine with two. */
+/*
+ * The output of "nvidia-smi --query-gpu=… --format=csv,noheader,nounits" on a machine with two
+ * GPUs.
+ */
 #define TWO_GPUS                                                                                   \
 	"NVIDIA GeForce RTX 4090, 555.42.06, 2520, 350.00, Enabled\n"                              \
 	"NVIDIA GeForce RTX 3060, 555.42.06, 1800, 170.00, Disabled\n"
 
-/* Programs and files of a machine, in a folder that is removed with them. */
+/* Programs and files of a machine, in a folder that is removed together with them. */
 struct machine {
 	char folder[64];
 	char cpuinfo[96];
-	const char *folders[3]; /* the first is "/nowhere" unless it is set */
+	const char *folders[3]; /* the first is "/nowhere" by default */
 	struct env_tools tools;
 	struct env_host host;
 };
@@ -53,12 +56,15 @@ static void put_program(struct machine *machine, const char *name, const char *s
 {
 	char text[1024];
 
-	/* The folders it is given hold nothing that a script could use. */
+	/* PATH has no folder with standard tools, so the script sets its own. */
 	snprintf(text, sizeof(text), "#!/bin/sh\ngiven=$PATH\nPATH=/usr/bin:/bin\n%s\n", script);
 	put_file(machine->folder, name, text, 0755);
 }
 
-/* nvidia-smi that answers the one query with text, and fails for any other, as for cuda_version. */
+/*
+ * An nvidia-smi that answers this one query with text and fails for any other, such as
+ * cuda_version.
+ */
 static void put_gpu(struct machine *machine, const char *text)
 {
 	char script[768];
@@ -155,7 +161,7 @@ static void env_host_leaves_out_what_the_gpu_does_not_say(void **state)
 	assert_false(host->has_clock);
 	assert_false(host->has_power_limit);
 	assert_false(host->has_persistence);
-	/* A line that is cut. */
+	/* An incomplete line. */
 	put_gpu(&machine, "Tesla T4, 535.1\n");
 	host = collect(&machine);
 	assert_text(host->hw_id, "tesla-t4");
@@ -238,7 +244,7 @@ static void env_host_takes_the_toolkits_cuda_version(void **state)
 		 "12.4, V12.4.131'",
 		 "12.4"},
 		{"echo 'release none'; echo 'release 11.8 , x'", "11.8"},
-		/* The engine does not ask for its exit status. */
+		/* The engine ignores the exit status. */
 		{"echo 'release 13.0,'; exit 1", "13.0"},
 		{"echo nothing", NULL},
 	};
@@ -298,7 +304,7 @@ static void env_host_runs_the_rustc_that_is_named(void **state)
 	assert_text(collect(&machine)->rust, "1.99.0-nightly");
 	machine.tools.rustc = "/nowhere/rustc";
 	assert_text(collect(&machine)->rust, "unknown");
-	/* Not by a search, and not from the folder we happen to be in. */
+	/* The program is not searched in PATH, nor in the current folder. */
 	machine.tools.rustc = "nightly";
 	assert_text(collect(&machine)->rust, "1.78.0");
 	assert_int_equal(chdir(machine.folder), 0);
@@ -313,7 +319,7 @@ static void env_host_runs_only_programs(void **state)
 	struct machine machine = machine_new();
 	char first[128], path[256];
 
-	/* A file that is no program, and a folder, before the one that is. */
+	/* A file that is not executable, and a folder, come first in PATH. */
 	snprintf(first, sizeof(first), "%s/first", machine.folder);
 	assert_int_equal(mkdir(first, 0755), 0);
 	put_file(first, "rustc", "#!/bin/sh\necho 'rustc 1'\n", 0644);
@@ -356,7 +362,7 @@ static void env_host_says_that_a_program_hangs(void **state)
 	machine_remove(&machine);
 }
 
-/* A driver that hangs: once is enough. */
+/* A driver that hangs is asked only once. */
 static void env_host_does_not_ask_a_hanging_driver_again(void **state)
 {
 	struct machine machine = machine_new();
@@ -377,7 +383,7 @@ static void env_host_gives_its_programs_a_small_environment(void **state)
 	setenv("LD_PRELOAD_OF_THE_TOOL", "1", 1);
 	setenv("HOME", "/some/home", 1);
 	setenv("RUSTUP_HOME", "/some/rustup", 1);
-	/* PWD and _ are the shell's. */
+	/* The shell itself sets PWD and _. */
 	put_program(&machine, "rustc",
 		    "echo \"rustc $given|$(env | grep -vE '^(PATH|PWD|OLDPWD|SHLVL|_)=' | sort | "
 		    "tr '\\n' '|')\"");

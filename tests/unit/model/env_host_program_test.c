@@ -52,7 +52,7 @@ static bool is_running(pid_t pid)
 	return state != 'Z' && state != 'X';
 }
 
-/* What is killed takes a moment to end. */
+/* A killed process takes a moment to end. */
 static void expect_ended(const char *text)
 {
 	pid_t pid = (pid_t)atoi(text);
@@ -126,10 +126,10 @@ static void program_output_runs_it_in_the_root_folder(void **state)
 
 static void program_output_hands_no_descriptor_on(void **state)
 {
-	int fd = open("/dev/null", O_RDONLY); /* inherited by any other child */
+	int fd = open("/dev/null", O_RDONLY); /* any other child would inherit it */
 
 	assert_true(fd > STDERR_FILENO);
-	/* The fourth is that of the folder itself. */
+	/* Descriptor 3 is that of the folder that ls reads. */
 	expect_output("ls /proc/self/fd", "0\n1\n2\n3\n", 0);
 	close(fd);
 }
@@ -147,7 +147,7 @@ static void program_output_hands_no_signals_on(void **state)
 	sigprocmask(SIG_BLOCK, &set, &old);
 	/* SIGPIPE is bit 12 of SigIgn. */
 	expect_output("echo $((0x$(grep SigIgn /proc/self/status | cut -f 2) & 0x1000))", "0\n", 0);
-	/* A shell unblocks them itself. */
+	/* A shell would unblock the signals itself, so this program reads the mask. */
 	assert_int_equal(program_output(&program, text, sizeof(text), &status), 0);
 	assert_string_equal(text, "SigBlk:\t0000000000000000\n");
 	sigprocmask(SIG_SETMASK, &old, NULL);
@@ -163,7 +163,7 @@ static void program_output_is_bounded(void **state)
 	assert_string_equal(text, "1234567");
 	assert_int_equal(run("printf 12345678", LONG_MS, text, sizeof(text), &status), 0);
 	assert_string_equal(text, "1234567");
-	/* A program that never stops writing is ended by it. */
+	/* A program that never stops writing is killed. */
 	assert_int_equal(run("exec yes", LONG_MS, text, sizeof(text), &status), 0);
 	assert_string_equal(text, "y\ny\ny\ny");
 	assert_int_equal(status, 128 + SIGPIPE);
@@ -180,10 +180,10 @@ static void program_output_does_not_wait_for_ever(void **state)
 	assert_true(clock_ns(CLOCK_MONOTONIC) - start_ns >= 2000 * 1000000ull);
 	assert_int_equal(status, 128 + SIGKILL);
 	expect_ended(text);
-	/* Nor for one that closes its stdout. */
+	/* The time limit also holds for a program that closes its stdout. */
 	assert_int_equal(run("exec >&-; exec sleep 1000", 100, text, sizeof(text), &status),
 			 -ETIMEDOUT);
-	/* Nor for one that takes no SIGTERM. */
+	/* The time limit also holds for a program that ignores SIGTERM. */
 	assert_int_equal(
 		run("trap '' TERM; while :; do sleep 0.01; done", 100, text, sizeof(text), &status),
 		-ETIMEDOUT);
@@ -199,7 +199,7 @@ static void program_output_ends_the_children_too(void **state)
 	expect_ended(text);
 }
 
-/* One that goes on behind its back still holds the pipe. */
+/* A background process of the program still holds the pipe open. */
 static void program_output_does_not_wait_for_its_children(void **state)
 {
 	char text[64];

@@ -13,7 +13,7 @@
 
 static char *const no_environment[] = {NULL};
 
-/* Of the engine's fixture, but for what is not to be seen from outside. */
+/* The host of the engine's test document, without the facts that another process cannot see. */
 static const struct env_host gpu_host = {.hw_id = "rtx-4090",
 					 .driver = "555.42.06",
 					 .cuda = "12.4",
@@ -36,7 +36,7 @@ static void expect_document(const struct env_host *host, const char *commit_sha,
 	free(text);
 }
 
-/* The effects that the engine infers from a name, as its document has them. */
+/* Expects the effects that the engine infers from a name, in the document's form. */
 static void expect_effects(const char *name, const char *effects)
 {
 	char variable[128], expected[512];
@@ -112,7 +112,7 @@ static void env_collect_replaces_what_is_no_utf8(void **state)
 	assert_int_equal(env_collect_hash(hash, &plain_host, "\xfe", environment), 0);
 }
 
-/* They differ for us, but no longer in the document. */
+/* The two names differ, but become equal in the document. */
 static void env_collect_takes_names_that_are_no_utf8(void **state)
 {
 	char *environment[] = {"FERRUM_\xff=1", "FERRUM_\xfe=2", NULL};
@@ -122,7 +122,7 @@ static void env_collect_takes_names_that_are_no_utf8(void **state)
 	assert_silent(*state);
 }
 
-/* The entries of a configuration the engine has published, as far as their names decide. */
+/* The effects of a published configuration, as far as the entries' names decide them. */
 static void env_collect_infers_the_effects_of_published_entries(void **state)
 {
 	expect_effects("FERRUM_BACKEND", "\"performance\"");
@@ -173,9 +173,9 @@ static void env_collect_infers_several_effects_in_their_order(void **state)
 	expect_effects("FERRUM_BATCH_DECODE_PROF", "\"performance\",\"diagnostics\"");
 	expect_effects("FERRUM_DEBUG_KV_SPEC_N_MOE",
 		       "\"correctness\",\"performance\",\"memory\",\"diagnostics\"");
-	/* FA is in it. */
+	/* The name contains FA. */
 	expect_effects("FERRUM_ARTIFACT", "\"correctness\",\"performance\"");
-	/* Upper case only. */
+	/* Only upper case counts. */
 	expect_effects("FERRUM_kv", "\"performance\"");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Records of fbt_gpu.h: the process that a shim runs in may write there what it likes. */
+/* Records of fbt_gpu.h. The process with the shim may write anything there. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -63,13 +63,13 @@ static void every_type_is_known_with_its_strings(void **state)
 				  types[i].strings + 1);
 		if (types[i].type == FBT_EVENT_GPU_NAME)
 			name->id = 1;
-		/* A short string too many may look like padding only where it is all zeros. */
+		/* An additional short string may pass for padding only if it is all zeros. */
 		assert_int_equal(decode(&stream), -EBADMSG);
 	}
 	(void)state;
 }
 
-/* What decode_tgid says of a zeroed record but for the process 4711 at that place. */
+/* The process that decode_tgid() returns for a record of zeros with pid 4711 at that place. */
 static uint32_t tgid_of(uint16_t type, size_t bytes, size_t place)
 {
 	struct stream stream = {0};

@@ -181,7 +181,7 @@ static void decode_refuses_fewer_argument_names_than_arguments(void **state)
 {
 	struct stream *stream = *state;
 
-	/* 32 bytes of strings, so that no padding reads as an empty one. */
+	/* 32 bytes of strings, so that padding cannot be taken for an empty string. */
 	add_kind(stream, 1, "forward", "n")->arg_count = 2;
 	assert_int_equal(decode(stream), -EBADMSG);
 }
@@ -439,7 +439,7 @@ static void decode_string_knows_no_string_of_a_record_without_any(void **state)
 
 #define STREAM_TEST(test) cmocka_unit_test_setup_teardown(test, open_stream, close_stream)
 
-/* No process has this id: it is above the kernel's highest. */
+/* No process has this id, which is above the kernel's maximum. */
 #define NOBODY (1u << 22)
 
 static int setup(void **state)
@@ -582,7 +582,7 @@ static void window_names_tag_version_kernel_and_host(void **state)
 	assert_string_equal(kept_string(sent, sizeof(window), 3), name.nodename);
 }
 
-/* A sleeping child with these arguments; it runs once its command line is theirs. */
+/* Starts a sleeping child with that name. Returns once /proc shows its new command line. */
 static pid_t start_sleep(const char *name)
 {
 	int ready[2];

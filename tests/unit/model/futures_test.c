@@ -13,7 +13,7 @@
 
 struct fixture {
 	struct futures *futures;
-	struct step steps[KEPT]; /* the latest; their calls are gone */
+	struct step steps[KEPT]; /* the latest steps; their calls are freed */
 	uint64_t count;
 	uint64_t late;
 	int result; /* what the receiver returns */
@@ -47,7 +47,7 @@ static int close_fixture(void **state)
 	return 0;
 }
 
-/* A poll of process 7 by thread tid, of the future at that address, which takes 10. */
+/* A poll by thread tid of process 7, of the future at that address. It takes 10 ns. */
 static struct step poll_of(uint64_t address, uint32_t tid, uint64_t start_ns, uint8_t before,
 			   uint8_t after)
 {
@@ -121,7 +121,7 @@ static void polls_of_a_future_are_one_step(void **state)
 	assert_int_equal(futures__count(fixture->futures), 0);
 }
 
-/* Nothing that only a poll has is in a step, so that it is none for those who come after. */
+/* A step has none of a poll's fields, so that later stages do not take it for a poll. */
 static void a_step_is_no_poll(void **state)
 {
 	struct fixture *fixture = *state;
@@ -222,7 +222,7 @@ static void a_poll_that_is_cut_off_ends_the_step(void **state)
 	assert_int_equal(last(fixture)->end, FBT_END_TRUNCATED);
 }
 
-/* A function that was taken for one that polls: its calls are steps as ever. */
+/* The function was wrongly taken for one that polls a future. Its calls are ordinary steps. */
 static void a_byte_that_is_no_state_makes_each_call_a_step(void **state)
 {
 	struct fixture *fixture = *state;
@@ -263,7 +263,7 @@ static void futures_of_a_process_end_with_it(void **state)
 	assert_int_equal(futures__count(fixture->futures), 1);
 }
 
-/* What came in the time in which its probes were off is not known. */
+/* Polls that happened while the probes were off are unknown. */
 static void a_future_that_was_not_watched_for_a_time_is_cut_off(void **state)
 {
 	struct fixture *fixture = *state;

@@ -128,7 +128,7 @@ static void a_name_that_comes_again_is_replaced(void **state)
 	assert_int_equal(gpu_table_find(*state, 7)->name_bytes, 12);
 }
 
-/* A record is no longer than its name: a file of a megabyte may tell of many processes. */
+/* A name takes only its own bytes: a capture of a megabyte may hold the names of many processes. */
 static void a_name_takes_no_room_for_those_before_it(void **state)
 {
 	const struct gpu_process *process;
@@ -144,7 +144,7 @@ static void a_name_takes_no_room_for_those_before_it(void **state)
 	assert_string_equal(gpu_process_kernel_name(process, FBT_GPU_NAMES_MAX), "last");
 }
 
-/* A process could send names for ever. */
+/* A process may send names without end. */
 static void bytes_of_names_are_bounded(void **state)
 {
 	struct fbt_gpu_name name = {.tgid = 7};
@@ -157,7 +157,7 @@ static void bytes_of_names_are_bounded(void **state)
 		err = gpu_table_add_name(*state, &name, text);
 	assert_int_equal(err, -ENOSPC);
 	assert_true(gpu_table_find(*state, 7)->name_bytes <= GPU_NAME_BYTES_MAX);
-	/* One that is known may still be replaced by a shorter one. */
+	/* A known name can still be replaced by a shorter one. */
 	add_name(*state, 1, FBT_GPU_NAME_KERNEL, "short");
 	free(text);
 }
@@ -224,10 +224,10 @@ static void every_enumerator_has_a_name_of_its_own(void **state)
 
 #define TEST(function) cmocka_unit_test_setup_teardown(function, open_table, close_table)
 
-/* Sets of time against sets of bits: the whole algebra on 64 ticks. */
+/* Compares sets of time with sets of bits, for all operations, on 64 ticks. */
 #define ROUNDS 20000
 
-/* Bit i: the tick from i to i + 1. */
+/* Bit i stands for the tick from i to i + 1. */
 static uint64_t bits_of(const gpu_interval_vec *set)
 {
 	uint64_t bits = 0;
@@ -237,7 +237,7 @@ static uint64_t bits_of(const gpu_interval_vec *set)
 		for (uint64_t i = interval->start_ns; i < interval->end_ns; i++)
 			bits |= UINT64_C(1) << i;
 	}
-	/* By start, none touching the next. */
+	/* Intervals are ordered by start and do not touch. */
 	for (size_t i = 1; i < set->count; i++)
 		assert_true(set->items[i - 1].end_ns < set->items[i].start_ns);
 	return bits;
@@ -255,7 +255,7 @@ static struct gpu_interval roll(uint64_t *seed, uint64_t from)
 	return (struct gpu_interval){start < 64 ? start : 64, end < 64 ? end : 64};
 }
 
-/* By start, overlapping, touching, empty ones too. */
+/* Intervals ordered by start. They may overlap, touch or be empty. */
 static uint64_t roll_set(uint64_t *seed, gpu_interval_vec *set)
 {
 	uint64_t bits = 0, from = 0;
@@ -317,7 +317,7 @@ static void intervals_are_sorted_into_a_set(void **state)
 	}
 }
 
-/* Asked for by start, overlapping ones too. */
+/* Queries are ordered by start and may overlap. */
 static void a_set_is_asked_in_passing(void **state)
 {
 	uint64_t seed = 3;

@@ -18,7 +18,7 @@
 
 static const struct env_host host = {.hw_id = "", .rust = ""};
 
-/* Of the document of that host without a commit and without variables. */
+/* The hash of this host's document without a commit and without variables. */
 #define EMPTY_HASH "sha256:b5883a1670118db0335d99aa8879920e336a39cd9bb18f2b3a658f903e9e504d"
 
 static void expect_refused(struct stderr_fixture *fixture, const struct metadata_options *options,
@@ -90,7 +90,7 @@ static void metadata_refuses_blank_options(void **state)
 		       "--profile-commit-sha must be non-empty");
 }
 
-/* Resolves the environment alone to ferrum's defaults. */
+/* Expects that the environment alone gives ferrum's defaults. */
 static void expect_defaults(char *const *environment)
 {
 	struct metadata metadata = resolve(&(struct metadata_options){0}, environment);
@@ -190,7 +190,7 @@ static void metadata_has_no_secrets(void **state)
 	metadata_clear(&metadata);
 }
 
-/* The four sources in their order. */
+/* The four sources, in order of priority. */
 enum { OPTION, TOOL, ARGUMENT, TARGET_VARIABLE, SOURCES };
 enum { ABSENT, GOOD, BAD, CASES };
 
@@ -199,7 +199,7 @@ static const struct {
 	const char *variable;
 	const char *good[SOURCES];
 	const char *bad;
-	const char *otherwise; /* ferrum's */
+	const char *otherwise; /* ferrum's default */
 } kinds[] = {
 	{"--profile-commit-sha",
 	 "FERRUM_PROFILE_COMMIT_SHA",
@@ -234,7 +234,7 @@ static void set_option(struct metadata_options *options, size_t kind, const char
 	*fields[kind] = text;
 }
 
-/* What came out, as text; one buffer. */
+/* The resolved value as text. The buffer is reused. */
 static const char *result_of(const struct metadata *metadata, size_t kind, char number[16])
 {
 	const char *const fields[] = {metadata->commit_sha, metadata->env_hash, metadata->model,
@@ -283,7 +283,7 @@ static void check_sources(size_t kind, const int what[SOURCES], bool with_equals
 		assert_string_equal(result_of(&metadata, kind, number), expected);
 	else
 		assert_null(result_of(&metadata, kind, number));
-	/* The others are not touched by it. */
+	/* The other values must be unchanged. */
 	for (size_t other = 0; other < KINDS; other++) {
 		const char *result = result_of(&metadata, other, number);
 
@@ -334,7 +334,7 @@ static void metadata_finds_options_of_the_target(void **state)
 	expect_model((char *[]){"f", "--profile-model", "m", NULL}, "m");
 	expect_model((char *[]){"f", "--profile-model=m", NULL}, "m");
 	expect_model((char *[]){"f", "--profile-model=a=b", NULL}, "a=b");
-	/* The last counts, and a bad one is as if there were none. */
+	/* The last argument counts. An invalid one counts as missing. */
 	expect_model((char *[]){"f", "--profile-model", "a", "--profile-model=b", NULL}, "b");
 	expect_model((char *[]){"f", "--profile-model", "a", "--profile-model=", NULL}, "unknown");
 }
@@ -362,7 +362,7 @@ static void metadata_takes_no_long_values_from_the_target(void **state)
 	text[METADATA_TARGET_VALUE_MAX] = 'm';
 	text[METADATA_TARGET_VALUE_MAX + 1] = '\0';
 	expect_model((char *[]){"f", "--profile-model", text, NULL}, "unknown");
-	/* An object of that length, and one byte more. */
+	/* An object of the maximum length, then one byte longer. */
 	for (int more = 0; more < 2; more++) {
 		memset(text, ' ', METADATA_TARGET_FLAGS_MAX + 1);
 		memcpy(text, "{\"a\":1}", 7);
@@ -375,7 +375,7 @@ static void metadata_takes_no_long_values_from_the_target(void **state)
 	free(text);
 }
 
-/* The user knows what he does. */
+/* Values that the user gives are not limited in length. */
 static void metadata_takes_long_values_from_the_user(void **state)
 {
 	char *text = malloc(100001), *variable;
@@ -394,7 +394,7 @@ static void metadata_takes_long_values_from_the_user(void **state)
 	free(text);
 }
 
-/* "{"a":{"a":… 1}}…}" */
+/* {"a":{"a":… 1}}…} */
 static char *nest(int depth)
 {
 	char *text = calloc(1, 6 * (size_t)depth + 2), *at = text;
@@ -406,7 +406,7 @@ static char *nest(int depth)
 	return text;
 }
 
-/* serde reads 127 levels, and the line of the profile is the first. */
+/* serde reads 127 levels, of which the profile's line is the first. */
 static void metadata_takes_no_runtime_flags_that_make_the_profile_unreadable(void **state)
 {
 	char *deepest = nest(126), *deeper = nest(127);
@@ -431,7 +431,7 @@ static void metadata_computes_a_hash_where_no_source_has_one(void **state)
 	metadata_resolve_from(&metadata, &(struct metadata_options){0}, &sources);
 	assert_string_equal(metadata.env_hash, EMPTY_HASH);
 	metadata_clear(&metadata);
-	/* Of the commit that was found, too. */
+	/* The hash also covers the commit. */
 	metadata_resolve_from(&metadata, &(struct metadata_options){.commit_sha = "c"}, &sources);
 	assert_string_not_equal(metadata.env_hash, EMPTY_HASH);
 	assert_int_equal(strlen(metadata.env_hash), strlen(EMPTY_HASH));
@@ -494,7 +494,10 @@ static void metadata_of_a_command_is_that_of_its_arguments_and_our_environment(v
 	struct metadata_run run = {.options = &options, .environment = own, .command = command};
 	struct metadata metadata, computed;
 
-	/* Whatever its number is: by now it may have ended, or not be a program of its own yet. */
+	/*
+	 * The command's pid does not matter: the command may have ended, or not have called
+	 * execve() yet.
+	 */
 	assert_int_equal(metadata_for_target(&metadata, &run, (uint32_t)getpid()), 0);
 	assert_string_equal(metadata.model, "m");
 	assert_string_equal(metadata.commit_sha, "c");
@@ -520,7 +523,7 @@ static void metadata_of_no_target_has_no_hash(void **state)
 	metadata_clear(&metadata);
 	assert_one_line(*state, "--compute-env-hash: needs one target: -p PID or -- COMMAND: the "
 				"hash stays unknown");
-	/* Where there is one, nothing is missing. */
+	/* With a given hash, none needs to be computed. */
 	options.env_hash = "sha256:1";
 	assert_int_equal(metadata_for_target(&metadata, &run, 0), 0);
 	metadata_clear(&metadata);

@@ -11,7 +11,7 @@
 
 struct fixture {
 	struct pending *pending;
-	size_t outside;	  /* calls passed on */
+	size_t outside;	  /* number of calls passed on */
 	uint64_t last_ns; /* start of the last of them */
 	int result;	  /* what on_outside returns */
 	struct step step;
@@ -343,7 +343,7 @@ static void a_process_without_calls_can_be_released(void **state)
 	assert_int_equal(fixture->outside, 0);
 }
 
-/* Taken one by one from the front of all that wait this takes minutes. */
+/* Removing the steps one by one from the front of the queue would take minutes. */
 static void a_backlog_of_many_steps_is_taken_in_no_time(void **state)
 {
 	const uint64_t steps = 20000, each = 6;

@@ -10,7 +10,7 @@
 struct fixture {
 	struct window *window;
 	struct fbt_stalls next;
-	struct step step; /* of 1000 ns, half of them in futex */
+	struct step step; /* 1000 ns long, half of it in futex */
 };
 
 static void set_python(struct fixture *fixture, uint64_t time_ns, enum fbt_collector collector)
@@ -90,7 +90,7 @@ static void stalls_are_those_of_the_step_that_follows(void **state)
 	assert_int_equal(gil_of(&fixture->step), 400);
 	assert_int_equal(gc_of(&fixture->step), 200);
 	assert_int_equal(fixture->step.stalls.record.gc_generation, 2);
-	/* And of no other. */
+	/* The next process must be unaffected. */
 	stalls_join(fixture->window, &fixture->next, &fixture->step);
 	assert_true(fixture->step.stalls.gil_known && fixture->step.stalls.gc_known);
 	assert_int_equal(gil_of(&fixture->step), 0);

@@ -40,7 +40,10 @@ static uint64_t sum_parts(const struct step_parts *parts)
 	return sum;
 }
 
-/* 1,000: 300 in calls, 100 of that waiting for a CPU and 150 asleep; 50 for a CPU outside. */
+/*
+ * A step of 1,000 ns with 300 in calls. In calls it waits 100 for a CPU and sleeps 150; outside of
+ * calls it waits 50 for a CPU.
+ */
 static struct step known_step(void)
 {
 	return (struct step){.record = {
@@ -77,16 +80,16 @@ static void parts_of_a_step_are_what_was_measured(void **state)
 	assert_int_equal(parts.ns[STEP_OFF_CPU], 10);
 	assert_int_equal(parts.ns[STEP_DISK_WAIT], 120);
 	assert_int_equal(sum_parts(&parts), 1000);
-	/* It is not known when it ended: more than that, it cannot have been. */
+	/* The end of the stop is unknown. The stop is at most the time that is left. */
 	step.stop.stopped_ns = 2000;
 	step_split(&step, &parts);
 	assert_int_equal(parts.ns[STEP_STOPPED], 150);
 	assert_int_equal(parts.ns[STEP_OFF_CPU], 0);
-	/* Another thread's, for which it waited in a call. */
+	/* The stop is that of another thread, which the step waited for in a call. */
 	step.stop.tid = 9;
 	step_split(&step, &parts);
 	assert_int_equal(parts.ns[STEP_STOPPED], 0);
-	/* There may have been a stop that was too short to be seen. */
+	/* In so long a step there may have been a stop too short to be noticed. */
 	step.record.thread_ns += 100000;
 	step_split(&step, &parts);
 	assert_false(parts.stops_known);
@@ -96,7 +99,8 @@ static void parts_of_a_step_are_what_was_measured(void **state)
 	assert_int_equal(sum_parts(&parts), 101000);
 }
 
-/* What is on a CPU in them is no own code, and what slept in them is not off the CPU for nothing.
+/*
+ * CPU time in page faults is not own code, and sleep in them is not unexplained time off the CPU.
  */
 static void timed_page_faults_are_a_part(void **state)
 {
@@ -109,7 +113,7 @@ static void timed_page_faults_are_a_part(void **state)
 	step.record.faults.cpu_ns = 310;
 	step.record.faults.asleep_ns = 20;
 	step_split(&step, &parts);
-	assert_int_equal(parts.ns[STEP_OWN], 500); /* some were timed, but not all */
+	assert_int_equal(parts.ns[STEP_OWN], 500); /* only some of the faults were timed */
 	step.record.header.flags |= FBT_STEP_FAULTS_TIMED;
 	step_split(&step, &parts);
 	assert_true(parts.faults_known);
@@ -180,7 +184,7 @@ static void what_was_not_measured_is_own(void **state)
 	assert_int_equal(parts.ns[STEP_CALLS + FBT_FUTEX], 260);
 }
 
-/* No record can make a sum of parts that is not the step, or a negative one. */
+/* No record may give parts that are negative or do not sum to the step. */
 static void parts_sum_to_the_step_whatever_is_in_it(void **state)
 {
 	static const __u64 values[] = {0, 1, 999, 1000, UINT64_MAX};

@@ -47,7 +47,7 @@ static void add(struct fixture *fixture, uint32_t tid, uint64_t time_ns, uint64_
 	stop_table_add(&fixture->table, &stop);
 }
 
-/* A wait from 1200 to 1800 for a thread that was off its CPU for so long. */
+/* Adds a wait from 1200 to 1800 for a thread that was off its CPU for off_ns. */
 static struct fbt_wake *add_wake(struct fixture *fixture, uint32_t waker, uint64_t off_ns)
 {
 	const struct fbt_wake wake = {.tgid = 7,
@@ -103,7 +103,7 @@ static void a_worker_was_stopped_as_far_as_it_was_off_its_cpu(void **state)
 	assert_int_equal(wakes[1].stopped_ns, 100);
 	assert_int_equal(wakes[1].off_ns, 200);
 	assert_int_equal(wakes[2].stopped_ns, 0);
-	/* The one that was stopped longest is told of. */
+	/* The longest stop is reported. */
 	assert_int_equal(fixture->step.stop.tid, WORKER);
 }
 

@@ -65,7 +65,7 @@ static void syscall_names_go_up_to_linux_6_18(void **state)
 	assert_null(syscall_name(FBT_ARCH_ARM64, 335));
 }
 
-/* libseccomp 2.5.4, Debian 12's, knows the calls of Linux 5.17: up to 450. */
+/* libseccomp 2.5.4 of Debian 12 knows the calls of Linux 5.17, up to number 450. */
 static void expect_names_of_libseccomp(enum fbt_arch arch, uint32_t scmp_arch)
 {
 	for (int nr = 0; nr <= 450; nr++) {
@@ -175,10 +175,10 @@ static uint32_t number_of(enum fbt_arch arch, const char *name)
 	return nr;
 }
 
-/* What a call does to its descriptor is another matter than which one it has. */
+/* How a call uses its descriptors is tested apart from which arguments are descriptors. */
 #define WAITS_AND_WRITES (FBT_FD_WAITS | FBT_FD_WRITES)
 
-/* On both architectures, where they have it. */
+/* Expects the bits on each architecture that has the call. */
 static void expect_bits(const char *name, uint32_t mask, uint32_t wanted)
 {
 	uint32_t x86 = number_of(FBT_ARCH_X86_64, name), arm = number_of(FBT_ARCH_ARM64, name);
@@ -255,7 +255,9 @@ static void syscall_descriptors_are_first_arguments_or_results(void **state)
 	expect_descriptors("io_uring_enter", FBT_FD_FIRST | FBT_FD_RING);
 }
 
-/* What takes a folder and a path works on neither's descriptor; the last is the one for all. */
+/*
+ * Calls that take a folder and a path use neither's descriptor. Numbers without a call have none.
+ */
 static void other_syscalls_have_no_descriptor(void **state)
 {
 	static const char *const none[] = {

@@ -55,7 +55,7 @@ static void a_thread_that_was_not_named_is_not_known(void **state)
 	assert_null(window__thread_name(window, 9));
 }
 
-/* Processes 1 to WINDOW_PROCESSES_MAX, named "kept". */
+/* A window with processes 1 to WINDOW_PROCESSES_MAX, named "kept". */
 static struct window *fill(void **state)
 {
 	struct window *window = *state;
@@ -134,7 +134,7 @@ static void threads_of_exited_processes_make_room_for_new_ones(void **state)
 	assert_int_equal(err, -ENOSPC);
 
 	window__touch_process(window, 7)->exit_ns = 5;
-	/* Whether one has exited is not looked for each time. */
+	/* The window does not look for processes that have exited on each call. */
 	for (int tries = 0; err && tries < 10000; tries++)
 		err = add_thread(window, 9, 50, "new");
 	assert_int_equal(err, 0);
@@ -143,7 +143,7 @@ static void threads_of_exited_processes_make_room_for_new_ones(void **state)
 	assert_null(window__thread_name(window, 100));
 }
 
-/* Each look at all of them would make minutes of this. */
+/* Looking through all processes each time would take minutes. */
 static void threads_that_find_no_room_are_let_go_at_once(void **state)
 {
 	struct window *window = *state;
@@ -460,7 +460,7 @@ static void the_busiest_threads_are_kept_and_the_others_added_up(void **state)
 {
 	struct thread_table table = {.overflow_count = 0};
 
-	/* Ascending and descending at the same time. */
+	/* Values ascend in one order and descend in the other. */
 	for (uint32_t i = 0; i < THREAD_TABLE_MAX; i++) {
 		add_use(&table, i, 1000 - i, true);
 		add_use(&table, 1000 + i, 100 + i, true);
@@ -543,7 +543,7 @@ static int close_overflow(void **state)
 	return 0;
 }
 
-/* Adds processes from tgid on until one more is not remembered; its number. */
+/* Adds processes from tgid on until one is not remembered. Returns its number. */
 static uint32_t fill_overflow(struct overflow *overflow, uint32_t tgid)
 {
 	while (overflow__add(overflow, tgid, 0))
