@@ -46,7 +46,7 @@ static void receive(void *ctx, const void *data, size_t size)
 	fixture->blocks++;
 }
 
-/* Reads with stderr caught in fixture->said. */
+/* Reads a stream and catches stderr in fixture->said. */
 static int read_stream(struct fixture *fixture, FILE *in)
 {
 	int kept = dup(STDERR_FILENO);

@@ -244,7 +244,7 @@ static void trace_slices_nest_after_rounding(void **state)
 	struct fixture *fixture = *state;
 	struct fbt_call call = make_call(0, 0);
 
-	/* 1.999 … 1001.000: a rounded difference would end the call 1 us after the step. */
+	/* 1.999 to 1001.000 us. Rounding the duration would end the call 1 us after its step. */
 	call.start_ns = EPOCH_NS + 1999;
 	call.duration_ns = 999001;
 	write_call(fixture, &call);
@@ -341,7 +341,10 @@ static void trace_has_a_slice_over_an_escalated_step(void **state)
 
 	write_step(fixture);
 	write_escalation(fixture, &escalation);
-	/* Behind the step, as the inner one of two slices of one time. */
+	/*
+	 * The escalation follows its step: of two slices with equal times, the later one is the
+	 * inner one.
+	 */
 	expect_part(fixture,
 		    "\"write_us\":0}},{\"name\":\"escalation: efficiency_low\","
 		    "\"cat\":\"escalation\",\"ph\":\"X\",\"ts\":1,\"dur\":1000,\"pid\":100,"
@@ -396,7 +399,7 @@ static void trace_can_be_read_before_it_is_finished(void **state)
 {
 	struct fixture *fixture = *state;
 
-	/* The first event is flushed at once: nothing was for longer than a second. */
+	/* The first event is flushed at once, because the last flush was more than a second ago. */
 	write_step(fixture);
 	assert_true(fixture->size > 100);
 }
@@ -413,7 +416,7 @@ static void add_gpu_name(struct fixture *fixture, uint32_t id, uint32_t kind, co
 	assert_int_equal(gpu_table_add_name(&fixture->window->gpus, &record, name), 0);
 }
 
-/* Of the fixture's step. */
+/* Writes the GPU records of the fixture's step. */
 static void write_gpu(struct fixture *fixture, const struct gpu_fixture *gpu)
 {
 	const struct gpu_batch batch = {100, 7, &gpu->records};
@@ -486,7 +489,7 @@ static void work_of_gpus_has_lanes_by_device_and_stream(void **state)
 	clear_gpu(&gpu);
 }
 
-/* A lane of the next device must not be run into, whatever the numbers. */
+/* Whatever its number, a stream must not use a lane of the next device. */
 static void streams_beyond_a_devices_lanes_share_the_last(void **state)
 {
 	struct fixture *fixture = *state;
@@ -551,7 +554,7 @@ static void gpu_records_without_times_are_not_drawn(void **state)
 	clear_gpu(&gpu);
 }
 
-/* Of slices of one microsecond the first in the file is the outer one. */
+/* Of slices with equal times, the first in the file is the outer one. */
 static void calls_to_cuda_come_before_the_syscalls_in_them_and_once(void **state)
 {
 	struct fixture *fixture = *state;

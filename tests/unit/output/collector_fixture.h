@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A collector within the test: it listens, keeps what comes, and answers what it is told to. Time
- * is the test's: now_ns only moves when a test moves it, so waits between attempts take none.
- * Include after cmocka.h.
+ * A collector within the test. It listens, keeps the requests, and answers as the test says. now_ns
+ * moves only when a test moves it, so waits between attempts take no real time. Include after
+ * cmocka.h.
  */
 #ifndef FBT_COLLECTOR_FIXTURE_H
 #define FBT_COLLECTOR_FIXTURE_H
@@ -27,11 +27,11 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define NS_PER_S  UINT64_C(1000000000)
-/* Of real time: for what has to come. */
+/* Real time to wait for something that must come. */
 #define PATIENCE_NS (60 * NS_PER_S)
 
 struct collector {
-	struct stderr_fixture *errors; /* first: stderr_fixture.h wants it in a void ** */
+	struct stderr_fixture *errors; /* first member: stderr_fixture.h takes a void ** to it */
 	int listener;
 	int connection; /* -1: none */
 	unsigned connections;
@@ -43,10 +43,10 @@ struct collector {
 	struct otlp_client *client;
 	char request[1 << 21];
 	size_t size;
-	char *body; /* in request, once it is whole */
+	char *body; /* within request, once the request is complete */
 };
 
-/* Ends the test where nothing can be sent: in a static build. */
+/* Skips the test where nothing can be sent, as in a static build. */
 static inline void skip_without_libcurl(void)
 {
 	struct curl_library curl;
@@ -104,7 +104,7 @@ static inline int collector_teardown(void **state)
 	return 0;
 }
 
-/* The client, with a path of the collector. */
+/* Opens the client for a path of the collector. */
 static inline void open_client(struct collector *collector, const char *path)
 {
 	char url[128];
@@ -148,7 +148,7 @@ static inline void read_request(struct collector *collector)
 	collector->request[collector->size] = '\0';
 }
 
-/* Both sides once. */
+/* Lets the client and the collector work once. */
 static inline void turn(struct collector *collector)
 {
 	assert_int_equal(otlp_client__poll(collector->client, collector->now_ns), 0);
@@ -170,7 +170,7 @@ static inline bool has_request(struct collector *collector)
 	return strlen(collector->body) == strtoul(length + 17, NULL, 10);
 }
 
-/* One whole request. */
+/* Waits for one whole request. */
 static inline void expect_request(struct collector *collector)
 {
 	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + PATIENCE_NS;
@@ -181,7 +181,7 @@ static inline void expect_request(struct collector *collector)
 	}
 }
 
-/* None comes, though there is time for it. */
+/* Expects that no request comes although there is time for it. */
 static inline void expect_no_request(struct collector *collector)
 {
 	uint64_t requests = counts_of(collector)->requests;
@@ -191,7 +191,7 @@ static inline void expect_no_request(struct collector *collector)
 	assert_int_equal(counts_of(collector)->requests, requests);
 }
 
-/* Until requests that ended are so many. */
+/* Waits until that many requests have ended in each way. */
 static inline void expect_ended(struct collector *collector, uint64_t sent, uint64_t refused,
 				uint64_t failures)
 {
@@ -226,7 +226,7 @@ static inline void answer_bytes(struct collector *collector, const char *bytes, 
 	}
 }
 
-/* status: "200 OK", perhaps with more header lines. */
+/* status: "200 OK", possibly followed by more header lines. */
 static inline void answer(struct collector *collector, const char *status, const char *body)
 {
 	char text[4096];

@@ -113,7 +113,9 @@ static void without_commit_an_empty_temporary_file_goes(void **state)
 	assert_false(exists(fixture->partial));
 }
 
-/* What comes under the name while the document is written: is it left alone, and the document too?
+/*
+ * A file appears under the name while the document is written. Neither the file nor the document
+ * may be lost.
  */
 static void assert_kept(struct fixture *fixture, struct output *output)
 {
@@ -290,7 +292,7 @@ static struct window_file open_trace(const struct fixture *fixture)
 	return file;
 }
 
-/* The line is "trace    FIXTURE'S PATH", followed by rest. */
+/* Expects the line "trace PATH", followed by rest. */
 static void assert_line(struct fixture *fixture, struct window_file *file, const char *rest)
 {
 	char line[512];
@@ -380,7 +382,7 @@ static void a_file_that_was_replaced_is_not_there(void **state)
 	assert_line(fixture, &file, " (not there: another user has replaced it)");
 }
 
-/* Its temporary file is removed with the output: neither the message nor the line may name it. */
+/* The temporary file is removed together with the output, so no message may name it. */
 static void a_file_that_nothing_was_written_to_is_not_there(void **state)
 {
 	const struct rlimit none = {0, RLIM_INFINITY};
@@ -452,7 +454,7 @@ static void pipes_and_devices_have_no_limit(void **state)
 	close(null);
 }
 
-/* Of /tmp, where that has a limit. */
+/* The room in /tmp, where /tmp has a limit. */
 static struct disk_room room_of_tmp(uint64_t keep_bytes, uint64_t *size_bytes)
 {
 	int fd = open("/tmp", O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -88,7 +88,7 @@ static int tear_down(void **state)
 	fixture->sink->free(fixture->sink);
 	close(fixture->fd);
 	unlink(fixture->path);
-	fixture->window->processes.count = 0; /* they are the fixture's */
+	fixture->window->processes.count = 0; /* the fixture owns them */
 	window__free(fixture->window);
 	classifier__free(fixture->classifier);
 	free(fixture);
@@ -143,7 +143,7 @@ static void profile_that_cannot_be_written_gives_the_errno(void **state)
 	close(full);
 }
 
-/* A file that may not grow takes part of a write, as a full disk does. */
+/* Under a limit of the file's size, a write is cut short as on a full disk. */
 static void profile_keeps_whole_lines_when_there_is_no_more_room(void **state)
 {
 	struct fixture *fixture = *state;
@@ -215,7 +215,7 @@ static void step_prof_has_parts_that_sum_to_its_total(void **state)
 	record->asleep_ns = 40500;
 	record->call_delay_ns[FBT_FUTEX] = 1999;
 	write_step(fixture);
-	/* 144 + 9 + 99 + 148 is 400, although each but the first is rounded down. */
+	/* The sum 144 + 9 + 99 + 148 is 400, although all parts but the first are rounded down. */
 	expect_part(
 		fixture,
 		"\"stage_us\":{\"compute\":300,\"cpu_wait\":9,\"disk_wait\":0,\"futex_net\":99,"
@@ -226,7 +226,7 @@ static void step_prof_has_parts_that_sum_to_its_total(void **state)
 		true);
 }
 
-/* Above, there were two page faults, which were not timed: that is no 0. */
+/* The two page faults of the test before were not timed, so they have no time. That is not 0. */
 static void step_prof_has_the_time_of_faults_that_were_timed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -561,7 +561,7 @@ static void a_step_with_gpu_records_has_a_gpu_prof(void **state)
 	expect_part(fixture, "\"scope\":\"device\"", true);
 	expect_part(fixture, "\"scope\":\"step\"", true);
 	expect_part(fixture, "},\"graph_enabled\":true,\"runtime_flags\":{\"a\":1},", true);
-	/* The window is of no step. */
+	/* The window has no step. */
 	expect_part(fixture, "\"stage_us\":{\"total\":0},\"graph_enabled\":false,", true);
 }
 

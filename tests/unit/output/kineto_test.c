@@ -144,7 +144,7 @@ static void write_step(struct fixture *fixture)
 	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), 0);
 }
 
-/* Ends the file, which must be sound. */
+/* Ends the file, which must be valid. */
 static void finish(struct fixture *fixture)
 {
 	struct sink *sink = fixture->sink;
@@ -183,7 +183,7 @@ static void expect_none(struct fixture *fixture, const char *part)
 		fail_msg("%s: %s", part, fixture->text);
 }
 
-/* ns since the window began, as the file has it. */
+/* Time since the window began, in the file's form. */
 static const char *ts(uint64_t ns, char text[64])
 {
 	ns += REALTIME_NS - BASE_NS;
@@ -323,7 +323,7 @@ static void arrow_leads_from_the_call_to_all_its_work(void **state)
 	assert_int_equal(count_of(fixture, "\"ph\":\"f\""), 2);
 }
 
-/* Chakra stops at two launches of one correlation, and at two without any. */
+/* Chakra fails on two launches with the same correlation, and on two without one. */
 static void nested_driver_calls_are_no_launches_to_chakra(void **state)
 {
 	struct fixture *fixture = *state;
@@ -367,7 +367,7 @@ static void work_without_its_call_is_set_apart(void **state)
 	add_kernel(fixture, 3000, 500, 5);
 	add_kernel(fixture, 4000, 500, 0);
 	write_batch(fixture);
-	/* The call comes later, and has no arrow: its end is written. */
+	/* The call comes later and gets no arrow, because the arrow's end is already written. */
 	add_api(fixture, 2000, 500, 5);
 	write_batch(fixture);
 	finish(fixture);
@@ -456,7 +456,7 @@ static void copies_tell_kind_and_bandwidth(void **state)
 	expect(fixture, "\"memory bandwidth (GB/s)\":\"N/A\"}");
 }
 
-/* Two clocks do not agree to the nanosecond; a slice that sticks out breaks the lane. */
+/* The two clocks differ by some ns, and a slice that exceeds its parent breaks the lane. */
 static void call_that_sticks_out_of_its_step_is_cut(void **state)
 {
 	struct fixture *fixture = *state;
@@ -544,7 +544,7 @@ static void lanes_are_named_once(void **state)
 	expect(fixture, "{\"labels\":\"CPU\"}");
 }
 
-/* What a killed tracer leaves can be saved: a line is an event. */
+/* Each event is a line, so a file that a killed tracer leaves can be repaired. */
 static void each_event_is_a_line(void **state)
 {
 	struct fixture *fixture = *state;

@@ -27,7 +27,7 @@ static void move_to(struct collector *collector, uint64_t from_ns, uint64_t ms)
 	collector->now_ns = from_ns + ms * NS_PER_MS;
 }
 
-/* A client sends one request with one span, and is answered. */
+/* A client sends one request with one span, and the collector answers. */
 static void exchange(struct collector *collector, const char *path, const char *status,
 		     const char *body)
 {
@@ -65,7 +65,7 @@ static void a_request_is_as_the_specification_has_it(void **state)
 	expect_silence(collector);
 }
 
-/* Above 1 MiB libcurl would ask first, and wait for a second. */
+/* Above 1 MiB libcurl would send Expect: 100-continue and wait for a second. */
 static void a_large_request_does_not_ask_first(void **state)
 {
 	struct collector *collector = *state;
@@ -113,7 +113,7 @@ static void what_comes_meanwhile_goes_together(void **state)
 	answer(collector, "200 OK", "");
 	expect_ended(collector, 71, 0, 0);
 	assert_int_equal(counts_of(collector)->requests, 3);
-	/* And on one connection. */
+	/* All requests use one connection. */
 	assert_int_equal(collector->connections, 1);
 	expect_silence(collector);
 }
@@ -160,7 +160,7 @@ static void a_bad_request_is_not_sent_again(void **state)
 	expect_no_request(collector);
 	assert_string_equal(otlp_client__reason(collector->client), "HTTP 400: no\nspan");
 	expect_line(collector, "HTTP 400: no\\nspan: not sent again");
-	/* What comes later is. */
+	/* Later spans are sent. */
 	offer(collector, "{}", 1);
 	expect_request(collector);
 	answer(collector, "200 OK", "{}");
@@ -208,7 +208,7 @@ static void retry_after_a_date_is_the_wait(void **state)
 		 "503 Service Unavailable\r\nRetry-After: %a, %d %b %Y %H:%M:%S GMT", &date);
 	answer(collector, status, "");
 	expect_ended(collector, 0, 0, 1);
-	/* This test may have taken some of those 300 s. */
+	/* The test itself may have taken some of those 300 s. */
 	move_to(collector, start_ns, 200000);
 	expect_no_request(collector);
 	move_to(collector, start_ns, 301000);
@@ -230,7 +230,7 @@ static void an_impossible_retry_after_is_none(void **state)
 		snprintf(status, sizeof(status), "503 Busy\r\nRetry-After: %s", values[i]);
 		answer(collector, status, "");
 		expect_ended(collector, 0, 0, i + 1);
-		/* The longest wait there is. */
+		/* The longest possible wait. */
 		move_to(collector, collector->now_ns, 600000);
 	}
 	expect_request(collector);
@@ -248,7 +248,7 @@ static void without_it_the_wait_is_about_a_second(void **state)
 	expect_ended(collector, 0, 0, 1);
 	move_to(collector, start_ns, 499);
 	expect_no_request(collector);
-	/* Meanwhile others come: they go with it. */
+	/* Spans that come during the wait go into the same request. */
 	offer(collector, "{\"b\":2}", 1);
 	move_to(collector, start_ns, 1000);
 	expect_request(collector);
@@ -344,7 +344,7 @@ static void a_collector_that_never_answers_is_given_up(void **state)
 	assert_non_null(strstr(otlp_client__reason(collector->client), "timed out"));
 }
 
-/* Much more than is read of it. */
+/* The answer is much longer than what the client reads. */
 static void an_endless_answer_is_cut(void **state)
 {
 	struct collector *collector = *state;
@@ -372,7 +372,7 @@ static void endless_headers_are_no_answer(void **state)
 	memset(header, 'h', sizeof(header));
 	memcpy(header, "X: ", 3);
 	memcpy(header + sizeof(header) - 2, "\r\n", 2);
-	/* Above our limit, below that of newer libcurls. */
+	/* Longer than our limit, shorter than that of newer versions of libcurl. */
 	for (int i = 0; i < 100; i++)
 		answer_bytes(collector, header, sizeof(header));
 	answer_bytes(collector, "Content-Length: 0\r\n\r\n", 21);
@@ -407,7 +407,7 @@ static void a_full_queue_loses_the_newest_and_counts(void **state)
 	assert_string_equal(otlp_client__reason(collector->client), "the queue was full");
 }
 
-/* Answers each request of a connection with the next of the answers. */
+/* Answers the requests of a connection, each with the next of the answers. */
 static pid_t serve(struct collector *collector, const char *const *answers)
 {
 	pid_t pid = fork();
@@ -428,7 +428,7 @@ static pid_t serve(struct collector *collector, const char *const *answers)
 			*answers++);
 		collector->size = 0;
 	}
-	/* Silent from now on. */
+	/* The server does not answer any more. */
 	pause();
 	_exit(0);
 }
@@ -490,7 +490,7 @@ static void finish_does_not_wait_for_ever(void **state)
 	open_client(collector, "");
 	server = serve(collector, answers);
 	offer(collector, "1", 1);
-	/* Less than a request may take. */
+	/* Shorter than the limit of a request. */
 	assert_in_range(finish_in_ns(collector), 100 * NS_PER_MS, 9 * NS_PER_S);
 	end_server(server);
 	assert_int_equal(counts_of(collector)->sent, 0);
@@ -498,7 +498,7 @@ static void finish_does_not_wait_for_ever(void **state)
 	expect_silence(collector);
 }
 
-/* After a failure one more attempt, now, and no waiting between attempts. */
+/* After a failure there is one more attempt, at once, and no wait. */
 static void finish_gives_up_soon_what_has_failed(void **state)
 {
 	struct collector *collector = *state;
@@ -529,7 +529,7 @@ static void finish_does_not_wait_for_a_later_time(void **state)
 	assert_int_equal(counts_of(collector)->requests, 1);
 }
 
-/* A window of many exports has many clients. */
+/* A window with many exports has many clients. */
 static void finish_does_not_wait_where_another_just_did_in_vain(void **state)
 {
 	struct collector *collector = *state;

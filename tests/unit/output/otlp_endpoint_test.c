@@ -44,7 +44,7 @@ static void a_path_is_taken_as_it_is(void **state)
 	assert_silent(*state);
 }
 
-/* It is asked for, and never shown. */
+/* The query is part of each request, but never printed. */
 static void a_query_is_kept_for_the_collector_only(void **state)
 {
 	expect_url("http://host/x?key=secret", "http://host/x?key=secret", "http://host/x");
@@ -163,7 +163,7 @@ static void headers_are_names_and_values(void **state)
 	(void)state;
 }
 
-/* libcurl takes "a:" for: do not send it. */
+/* libcurl takes "a:" as an order not to send that header. */
 static void an_empty_value_is_sent(void **state)
 {
 	expect_headers("a=,b=%20", "a;", "b;", NULL);

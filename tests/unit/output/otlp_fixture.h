@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A window with one process, a step of it, and its escalation. Include after cmocka.h. */
+/* A window with one process, one step and its escalation. Include after cmocka.h. */
 #ifndef FBT_OTLP_FIXTURE_H
 #define FBT_OTLP_FIXTURE_H
 
@@ -26,7 +26,7 @@ static inline struct window *otlp_window(const char *comm, const char *host)
 	return window;
 }
 
-/* 100 ms long, 10 ms into the window; 60 ms of it in 3 futex calls. */
+/* A step of 100 ms, 10 ms after the window's begin, with 60 ms in 3 futex calls. */
 static inline struct step otlp_step(void)
 {
 	struct step step = {.number = 7, .complete = true};

@@ -90,7 +90,7 @@ static void what_is_not_json_is_foreign(void **state)
 	}
 }
 
-/* The codes of the specification's table, and no others. */
+/* Only the codes of the specification's table. */
 static void only_four_codes_are_tried_again(void **state)
 {
 	(void)state;

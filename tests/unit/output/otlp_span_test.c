@@ -61,7 +61,7 @@ static uint32_t write_text(struct fixture *fixture)
 	return spans;
 }
 
-/* What was written is read again, strictly: valid JSON, valid UTF-8. */
+/* Reads the output again, strictly: it must be valid JSON in valid UTF-8. */
 static uint32_t write_again(struct fixture *fixture)
 {
 	uint32_t spans = write_text(fixture);
@@ -104,7 +104,7 @@ static const char *text_of(struct json_object *object, const char *key)
 	return json_object_get_string(get(object, key));
 }
 
-/* The value of an attribute, whatever its type, as text; NULL if it is not there. */
+/* The value of an attribute of any type as text; NULL if there is none. */
 static const char *attribute(struct json_object *object, const char *key)
 {
 	struct json_object *attributes = get(object, "attributes");
@@ -124,7 +124,7 @@ static const char *attribute(struct json_object *object, const char *key)
 	return NULL;
 }
 
-/* The order and the form of every member; what cause.c says is taken as it says it. */
+/* Compares the order and the form of every member. The cause's text is taken from cause.c. */
 static void an_escalation_is_exactly_this(void **state)
 {
 	struct fixture *fixture = *state;
@@ -219,7 +219,7 @@ static void children_have_ids_of_their_own(void **state)
 	}
 }
 
-/* An interval's sums are of all threads, and longer than itself. */
+/* An interval's sums are those of all threads, so they may exceed its length. */
 static void a_child_is_never_longer_than_the_step(void **state)
 {
 	struct fixture *fixture = *state;

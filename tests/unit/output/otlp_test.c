@@ -15,9 +15,8 @@
 #include "output/otlp.h"
 
 /*
- * The clock of this file and of output/otlp.c, which are sealed together. Where a wait is to be
- * told from a longer one, each look at the clock takes it on by that much, however busy the machine
- * is.
+ * Replaces the clock of this file and of output/otlp.c. With clock_step_ns set, each reading
+ * advances the clock by that much, so that waits can be measured on a busy machine too.
  */
 static uint64_t clock_step_ns;
 static uint64_t stepped_ns;
@@ -33,7 +32,7 @@ int clock_gettime(clockid_t id, struct timespec *time)
 }
 
 struct fixture {
-	struct collector *collector; /* its client is the sink's, and not seen here */
+	struct collector *collector; /* its client is the sink's, which the test does not see */
 	struct window *window;
 	struct step step;
 	struct escalation escalation;
@@ -83,7 +82,7 @@ static void finish(struct fixture *fixture)
 	fixture->sink->wait(fixture->sink);
 }
 
-/* The next request, read strictly. */
+/* Takes the next request and reads it strictly. */
 static struct json_object *take_body(struct fixture *fixture)
 {
 	struct collector *collector = fixture->collector;
@@ -197,7 +196,7 @@ static void what_could_not_be_sent_is_told_at_the_end(void **state)
 	assert_string_equal(strchr(text, '\n'), "\n");
 }
 
-/* The collector takes the connection, and says nothing. */
+/* The collector accepts the connection but does not answer. */
 static void in_a_hurry_it_waits_for_a_second(void **state)
 {
 	struct fixture *fixture = *state;

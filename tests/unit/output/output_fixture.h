@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A folder of its own for each test, and what was said on stderr. */
+/* Each test has a folder of its own, and its stderr is caught. */
 #ifndef FBT_OUTPUT_FIXTURE_H
 #define FBT_OUTPUT_FIXTURE_H
 

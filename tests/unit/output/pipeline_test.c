@@ -12,7 +12,7 @@
 
 #define LOG_MAX 64
 
-/* A sink that writes one letter into a log for each thing it is asked to do. */
+/* A sink that writes one letter into a log for each call. */
 struct letter_sink {
 	struct sink sink;
 	char letter;
@@ -26,7 +26,7 @@ struct fixture {
 	struct pipeline *pipeline;
 	struct stream stream;
 	char log[LOG_MAX];
-	char said[1024]; /* what went to stderr in quietly() */
+	char said[1024]; /* stderr of quietly() */
 };
 
 static int note(struct letter_sink *sink, char what, int result)

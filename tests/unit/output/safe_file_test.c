@@ -108,7 +108,7 @@ static void files_of_others_in_a_shared_folder_are_refused(void **state)
 	assert_text(fixture->path, "theirs\n");
 }
 
-/* Makes dir/home, and in it a file of another user, who owns dir/home too. */
+/* Creates dir/home, and in it a file that belongs to another user, who also owns dir/home. */
 static void make_theirs(const struct fixture *fixture, char path[160], mode_t type)
 {
 	char dir[128];
@@ -151,7 +151,7 @@ static void files_of_the_owner_of_a_private_folder_are_the_users(void **state)
 	output__free(output);
 }
 
-/* To open a pipe for writing is to wait for a reader. */
+/* Opening a pipe for writing would wait for a reader. */
 static void a_pipe_of_the_owner_of_a_private_folder_is_refused(void **state)
 {
 	struct fixture *fixture = *state;
@@ -230,7 +230,7 @@ static void files_and_folders_belong_to_the_user_behind_sudo(void **state)
 
 #define STRANGER 12345
 
-/* dir/NAME, to be freed. */
+/* dir/NAME; the caller frees it. */
 static char *below(const struct fixture *fixture, const char *name)
 {
 	char *path = NULL;
@@ -239,7 +239,7 @@ static char *below(const struct fixture *fixture, const char *name)
 	return path;
 }
 
-/* The result of opening an output of that name; what was made stays. */
+/* The result of opening an output of that name. The file stays. */
 static int try_output(const char *path)
 {
 	struct output *output = NULL;
@@ -327,7 +327,7 @@ static void a_strangers_link_is_not_followed(void **state)
 	free(link);
 }
 
-/* Where fs.protected_hardlinks is off, anyone gives root's link a second name. */
+/* Without fs.protected_hardlinks, anyone can give root's symbolic link a second name. */
 static void a_link_with_two_names_is_not_followed(void **state)
 {
 	struct fixture *fixture = *state;
@@ -366,7 +366,10 @@ static void a_strangers_folder_in_a_shared_one_is_not_entered(void **state)
 	free(more);
 }
 
-/* Any member may have put it there: new files are made in it, what is there is left alone. */
+/*
+ * Any member of the group may have created the folder. New files may be created in it, existing
+ * ones must stay.
+ */
 static void in_a_folder_of_a_group_members_folders_are_entered_and_no_more(void **state)
 {
 	struct fixture *fixture = *state;
@@ -391,7 +394,10 @@ static void in_a_folder_of_a_group_members_folders_are_entered_and_no_more(void 
 	assert_int_equal(try_output(deep), -EPERM);
 	assert_int_equal(output__append(&output, old), -EPERM);
 	assert_text(old, "theirs");
-	/* It is the owner's own group, or nobody but the owner writes there. */
+	/*
+	 * If the folder's group is the owner's own, or nobody else may write there, the file may be
+	 * replaced.
+	 */
 	assert_int_equal(chown(team, STRANGER, STRANGER), 0);
 	assert_int_equal(try_output(old), 0);
 	assert_int_equal(chown(team, 0, 0), 0);
@@ -405,7 +411,7 @@ static void in_a_folder_of_a_group_members_folders_are_entered_and_no_more(void 
 	free(deep);
 }
 
-/* A link in the root of another process would lead out of it. */
+/* A symbolic link within another process's root could lead out of that root. */
 static void below_a_link_of_proc_no_link_is_followed(void **state)
 {
 	struct fixture *fixture = *state;

@@ -73,7 +73,7 @@ static void escalate(struct fixture *fixture)
 		0);
 }
 
-/* One line was said that holds begin, and ends with the evidence and end. */
+/* Expects one line that contains begin and ends with the evidence and end. */
 static void expect_line(struct fixture *fixture, const char *begin, const char *end)
 {
 	cause_describe(&fixture->escalation.cause, fixture->window, fixture->evidence,
@@ -102,7 +102,7 @@ static void a_line_begins_with_the_time_of_day(void **state)
 	fixture->window->record.start_ns = 5 * MS;
 	fixture->step.record.start_ns = 1705 * MS;
 	escalate(fixture);
-	/* 22:13:20 when the window began, 1.7 s until the step, 312 ms for it. */
+	/* The window began at 22:13:20; the step came 1.7 s later and took 312 ms. */
 	assert_int_equal(strncmp(stderr_text(fixture->errors), "22:13:22 #4711 ", 15), 0);
 }
 
@@ -262,7 +262,10 @@ static void one_call_is_told_once(void **state)
 	expect_line(fixture, "; lock contention: ", " [efficiency_low]");
 }
 
-/* The evidence of another cause does not hold it, be it the same number elsewhere. */
+/*
+ * Evidence of another cause does not name the dominant category, even if it contains the same
+ * number.
+ */
 static void the_dominant_category_is_told_where_the_evidence_does_not(void **state)
 {
 	struct fixture *fixture = *state;
@@ -285,7 +288,10 @@ static void the_dominant_category_is_told_where_the_evidence_does_not(void **sta
 			       "; futex 291 ms, longest futex 60.0 ms [efficiency_low]\n"));
 }
 
-/* The longest call of the window so far is no longer than all of the interval's. */
+/*
+ * The longest call of the window so far may exceed the interval. It is limited to the interval's
+ * sum.
+ */
 static void the_longest_of_an_interval_is_no_longer_than_its_sum(void **state)
 {
 	struct fixture *fixture = *state;
@@ -401,7 +407,9 @@ static void an_escalation_of_no_step_is_told(void **state)
 	classifier__free(classifier);
 }
 
-/* Nor does one between them end a suppression. */
+/*
+ * An escalation that repeats one between two suppressed ones does not end the suppression either.
+ */
 static void what_a_class_did_already_is_not_told_again(void **state)
 {
 	struct fixture *fixture = *state;

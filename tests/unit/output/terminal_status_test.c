@@ -27,7 +27,7 @@ struct fixture {
 	char text[4096];
 };
 
-/* stderr becomes a terminal. */
+/* Makes stderr a terminal. */
 static int setup(void **state)
 {
 	struct winsize size = {.ws_row = 24, .ws_col = 120};
@@ -68,7 +68,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* What is on the status line after one more show. */
+/* Shows the status line again and returns its text. */
 static const char *show(struct fixture *fixture, uint64_t now_ns)
 {
 	ssize_t length;
@@ -101,7 +101,7 @@ static void without_steps_it_says_so(void **state)
 			    "\r\033[K2 s  no step yet  escalated 0  lost 0");
 }
 
-/* Of the steps since the line was shown before. */
+/* The figure covers the steps since the line was last shown. */
 static void with_gpu_records_it_says_how_busy_the_gpu_is(void **state)
 {
 	struct fixture *fixture = *state;
