@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Limits in a tree of cgroups that the test makes, and says to be mounted. */
+/* Limits in a tree of cgroups that the test creates and presents as mounted. */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>
@@ -71,7 +71,7 @@ static FILE *open_text(const char *text)
 	return file;
 }
 
-/* In mounts %s is the folder of the tree. */
+/* In mounts, %s stands for the folder of the tree. */
 static const struct cgroup_limits *find(struct tree *tree, const char *cgroups, const char *mounts)
 {
 	FILE *cgroup_file = open_text(cgroups), *mount_file;

@@ -28,13 +28,13 @@ static void in_our_namespace_numbers_stay_as_they_are(void **state)
 	struct ns_tids *tids = ns_tids__new((uint32_t)getpid());
 
 	assert_int_equal(ns_tids__find(tids, (uint32_t)getpid(), 1), getpid());
-	/* Also of a thread that ended, or never was. */
+	/* Even for a thread that has ended or never existed. */
 	assert_int_equal(ns_tids__find(tids, 4194303, 1), 4194303);
 	assert_int_equal(ns_tids__find(tids, 0, 1), 0);
 	ns_tids__free(tids);
 }
 
-/* It is unknown what was before it was ever looked at. */
+/* A process that ended before the first look is unknown. */
 static void of_a_process_that_is_gone_nothing_is_known(void **state)
 {
 	struct ns_tids *tids;
@@ -65,7 +65,7 @@ static void *be_a_thread(void *ctx)
 	return NULL;
 }
 
-/* First process of a PID namespace: says its number, and makes a thread for each byte. */
+/* First process of a PID namespace: reports its number, and creates a thread for each byte. */
 static void live_inside(struct inside *inside)
 {
 	uint32_t pid = (uint32_t)getpid();
@@ -87,7 +87,7 @@ static uint32_t next_answer(struct inside *inside)
 	return answer;
 }
 
-/* The only thread of the process besides the first one. */
+/* The only thread of the process besides its first one. */
 static uint32_t look_up_thread(struct ns_tids *tids, struct inside *inside, uint64_t *now_ns)
 {
 	uint32_t inner;
@@ -121,14 +121,14 @@ static void in_another_namespace_numbers_are_looked_up(void **state)
 	assert_int_equal(ns_tids__find(tids, 1, now_ns), child);
 	inner = look_up_thread(tids, &inside, &now_ns);
 
-	/* One that was not there at the last look is looked for, but not all the time. */
+	/* A thread that was missing at the last look is searched for again, but not too often. */
 	assert_int_equal(ns_tids__find(tids, unknown, now_ns + 101 * MS), 0);
 	assert_int_equal(write(inside.wish[1], "x", 1), 1);
 	unknown = next_answer(&inside);
 	assert_int_equal(ns_tids__find(tids, unknown, now_ns + 201 * MS), 0);
 	assert_int_equal(ns_tids__find(tids, unknown, now_ns + 10000 * MS) > unknown, 1);
 
-	/* What was found once is known when the process is gone. */
+	/* A thread that was found once is known even after its process has ended. */
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	assert_int_equal(ns_tids__find(tids, 1, now_ns + 20000 * MS), child);
@@ -151,7 +151,7 @@ static void a_line_is_parsed(void **state)
 	assert_int_equal(offset_ns, 86400500000000);
 	assert_true(time_namespace_parse("monotonic         -10 250000000\n", &offset_ns));
 	assert_int_equal(offset_ns, -9750000000);
-	/* Before Linux 5.11. */
+	/* The format before Linux 5.11. */
 	assert_true(time_namespace_parse("         1           5         6\n", &offset_ns));
 	assert_int_equal(offset_ns, 5000000006);
 }
@@ -179,7 +179,7 @@ static void our_own_clock_is_not_off(void **state)
 	assert_int_equal(time_namespace_offset(0), 0);
 }
 
-/* Its children are in a namespace that is three hours ahead. */
+/* Its children are in a time namespace that is three hours ahead. */
 static int be_in_namespace(int ready)
 {
 	static const char text[] = "monotonic 10800 7";
@@ -215,7 +215,7 @@ static void the_offset_of_a_namespace_is_found(void **state)
 	close(ends[0]);
 	if (got == sizeof(child)) {
 		assert_int_equal(time_namespace_offset((uint32_t)child), 10800000000007);
-		/* The parent itself is still in ours. */
+		/* The parent itself is still in our namespace. */
 		assert_int_equal(time_namespace_offset((uint32_t)parent), 0);
 		kill(child, SIGKILL);
 	}

@@ -62,7 +62,7 @@ static void regular_file_opens_for_reading_only(void **state)
 	close(fd);
 }
 
-/* Reading it would take messages away that the log daemon waits for. */
+/* Reading /proc/kmsg would take messages away from the log daemon. */
 static void regular_file_refuses_files_of_the_kernel(void **state)
 {
 	static const char *const paths[] = {"/proc/kmsg", "/proc/self/maps",
@@ -74,7 +74,7 @@ static void regular_file_refuses_files_of_the_kernel(void **state)
 			assert_int_equal(regular_file_open(paths[i], &status), -ENOEXEC);
 }
 
-/* In the child: a lease that is never given back. Says whether there is one. */
+/* Runs in the child: takes a lease and never releases it. Reports whether it got the lease. */
 static void hold_lease(const char *path, int ready)
 {
 	int fd = open(path, O_RDONLY);

@@ -40,7 +40,7 @@ static pid_t start_waiting(void)
 	pid = child_fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		/* Its name looks like the end of a name and the fields after it. */
+		/* A name that looks like the end of the name field and the fields after it. */
 		prctl(PR_SET_NAME, "a) S 1 (b");
 		if (write(named[1], "n", 1) == 1)
 			pause();
@@ -113,7 +113,10 @@ static void list_appends(void **state)
 	vec_free(&processes);
 }
 
-/* 1 has 10, that has 11, that has 12; 20 and 21 are each other's parent. */
+/*
+ * 1 is the parent of 10, which is that of 11, which is that of 12. 20 and 21 are each other's
+ * parent.
+ */
 static process_vec make_family(void)
 {
 	static const struct process_entry entries[] = {{12, 11}, {10, 1},  {20, 21},
@@ -370,7 +373,7 @@ static void process_strings_are_there_when_the_first_thread_has_ended(void **sta
 		pthread_exit(NULL);
 	}
 	assert_int_equal(process_strings_read(&own, (uint32_t)getpid(), "cmdline"), 0);
-	/* Before, during and after the end of the first thread. */
+	/* Reads before, during and after the end of the first thread. */
 	for (int i = 0; i < 200; i++) {
 		process_strings_clear(&strings);
 		assert_int_equal(process_strings_read(&strings, (uint32_t)pid, "cmdline"), 0);
@@ -382,11 +385,14 @@ static void process_strings_are_there_when_the_first_thread_has_ended(void **sta
 	target_stop(pid);
 }
 
-/* A process that says its environment is all of this text; 0 if the kernel does not let it. */
+/*
+ * A process whose environment is all of this text, according to /proc. 0 if the kernel does not
+ * allow this.
+ */
 static pid_t start_liar(const char *text, size_t size)
 {
 	uintptr_t at = (uintptr_t)text;
-	/* What is not the environment must only be in order. */
+	/* The other fields only have to be valid. */
 	struct prctl_mm_map map = {.start_code = at,
 				   .end_code = at + 1,
 				   .start_data = at,
@@ -437,7 +443,7 @@ static void process_strings_are_bounded_in_bytes(void **state)
 	log_set_level(LOG_DEBUG);
 	assert_int_equal(process_strings_read(&strings, (uint32_t)pid, "environ"), 0);
 	log_set_level(LOG_INFO);
-	/* The other one has no end within the bound. */
+	/* The second string has no end within the bound. */
 	expect_items(&strings, (const char *const[]){"A=1", NULL});
 	assert_one_line(*state, "more than 8388608 bytes: the rest is left out");
 	process_strings_clear(&strings);
@@ -506,7 +512,7 @@ static pid_t add_sleeper(struct fixture *fixture)
 	return pid;
 }
 
-/* It is a zombie from then on. */
+/* The process becomes a zombie. */
 static void end_sleeper(pid_t pid)
 {
 	siginfo_t info;

@@ -58,7 +58,9 @@ static void a_status_is_read_by_its_names(void **state)
 	assert_true(status.shadow_stack);
 }
 
-/* In how many namespaces that line names the thread; *tid is its number in the innermost one. */
+/*
+ * The number of namespaces that the line lists. *tid is the thread's number in the innermost one.
+ */
 static uint32_t namespaces_of(const char *line, uint32_t *tid)
 {
 	struct thread_status status = {0};

@@ -74,7 +74,7 @@ static void threads_that_wait_for_cpus_are_short_of_them(void **state)
 	assert_false(thread_use_is_short(&threads, 1000));
 	threads.items[0].wait_ns = 250;
 	assert_true(thread_use_is_short(&threads, 1000));
-	/* Hardly ever ready to run: a few waits do not matter. */
+	/* The thread is hardly ever runnable, so a few waits do not matter. */
 	threads.items[0].cpu_ns = 20;
 	threads.items[0].wait_ns = 30;
 	assert_false(thread_use_is_short(&threads, 1000));
