@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The tool's side, against a page of this process that is not what it says. */
+/*
+ * The tool's side of the Python library's page, with a page in this process that does not keep the
+ * contract.
+ */
 #include <stdarg.h>
 #include <stddef.h>
 #include <setjmp.h>

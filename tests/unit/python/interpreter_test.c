@@ -11,7 +11,7 @@
 #include "fbt_shared.h"
 #include "python/interpreter.h"
 
-enum { RDI = 5, RSP = 7, R8 = 8, RBP = 6 }; /* DWARF's numbers */
+enum { RDI = 5, RSP = 7, R8 = 8, RBP = 6 }; /* DWARF register numbers */
 
 static void is_at(const char *arguments, uint32_t number, bool in_memory, int32_t offset)
 {

@@ -11,7 +11,7 @@
 #include <unistd.h>
 #include "python/outlook.h"
 
-/* What is told of a program with this word on its command line. */
+/* The text for a program with this word on its command line. */
 static void look(const char *word, char text[PYTHON_OUTLOOK_MAX])
 {
 	int input[2], output[2];

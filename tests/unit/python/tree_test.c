@@ -13,7 +13,7 @@
 #include "inject/python_use.h"
 #include "python/tree.h"
 
-/* 1 is init; 10 a shell; 20 a launcher, 30 the API server, 40 the engine. */
+/* 1 is init, 10 a shell, 20 a launcher, 30 the API server, 40 the engine. */
 static struct process_entry entries[] = {{1, 0}, {10, 1}, {20, 10}, {30, 20}, {40, 30}, {50, 50}};
 static const process_vec processes = {.items = entries,
 				      .count = sizeof(entries) / sizeof(entries[0])};
@@ -41,7 +41,7 @@ static void the_top_is_the_last_that_is_the_same(void **state)
 	assert_int_equal(python_tree_top(&processes, 40, all), 1);
 }
 
-/* The list is not a snapshot: a pid may have been reused. */
+/* The process list is no snapshot, so a pid may have been reused. */
 static void a_loop_ends(void **state)
 {
 	assert_int_equal(python_tree_top(&processes, 50, all), 50);
@@ -108,7 +108,7 @@ static void a_tracker_is_a_helper(void **state)
 	end_python(pid, input);
 }
 
-/* A child that a fork server has made has its command line, and is an engine. */
+/* A child of a fork server has the server's command line, but is an engine. */
 static void a_forked_child_of_a_server_is_none(void **state)
 {
 	static const char *const server[] = {
