@@ -25,13 +25,13 @@ static void add_gpu_state(struct fixture *fixture, uint32_t tgid, enum fbt_gpu_s
 				      .driver_version = 13010,
 				      .clock_method = FBT_GPU_CLOCK_REALTIME};
 
-	/* Only that state has it: what a process ends with says nothing of it. */
+	/* Only the armed state has a time of arming. */
 	if (status == FBT_GPU_ARMED)
 		state.arm_ns = 12 * MS;
 	assert_int_equal(gpu_table_set_state(&fixture->window->gpus, &state, detail, ""), 0);
 }
 
-/* A process with records, and what was counted of them. */
+/* A process with GPU records and their counts. */
 static struct gpu_process *add_gpu(struct fixture *fixture)
 {
 	struct fbt_gpu_flush flush = {
@@ -191,7 +191,7 @@ static void what_makes_gpu_figures_doubtful_is_warned_of(void **state)
 	assert_has(text, "! 5 of 9 steps of 42 were closed before");
 }
 
-/* The field of a label, without its line breaks. */
+/* The field of a label, without line breaks. */
 static void read_field(const char *text, const char *label, char *field, size_t size)
 {
 	const char *at = strstr(text, label);
@@ -213,13 +213,13 @@ static void read_field(const char *text, const char *label, char *field, size_t 
 
 #define RESTART "restart the process with the shim "
 
-/* Each status has one sentence, in the words of the log: what is, and what to do. */
+/* Each status has one sentence, in the words of the log: the state, and what to do. */
 static void without_records_one_line_says_why_and_how_to_get_them(void **state)
 {
 	static const char *const sentences[FBT_GPU_STATUS_COUNT] = {
 		[FBT_GPU_ABSENT] = "no GPU records: it uses CUDA, but was started without the shim "
 				   "(why); " RESTART "(see ferrum-bpftrace engine-env)",
-		[FBT_GPU_ARMED] = NULL, /* its records are told of */
+		[FBT_GPU_ARMED] = NULL, /* its records are reported instead */
 		[FBT_GPU_ENDED] = "GPU records until the end of the window (why)",
 		[FBT_GPU_EXITED] = "GPU records until the process ended (why)",
 		[FBT_GPU_STALLED] =

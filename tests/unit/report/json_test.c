@@ -141,7 +141,7 @@ static void names_from_the_target_stay_valid_json(void **state)
 	json_object_put(root);
 }
 
-/* Feeds a verdict to the sink; the counts are the classifier's. */
+/* Passes a verdict to the sink, with the classifier's counts. */
 static void escalate(struct fixture *fixture, const struct escalation *escalation)
 {
 	struct step step = make_step(fixture, 312 * MS);

@@ -91,7 +91,7 @@ static inline void free_fixture(struct fixture *fixture)
 	free(fixture);
 }
 
-/* A step of length_ns on thread 43, of which a quarter in 2 futex calls. */
+/* A step of length_ns on thread 43, a quarter of it in 2 futex calls. */
 static inline struct step make_step(struct fixture *fixture, uint64_t length_ns)
 {
 	struct step step = {.number = ++fixture->window->steps, .complete = true};
@@ -137,7 +137,7 @@ static inline void assert_has(const char *text, const char *part)
 		fail_msg("\"%s\" is not in:\n%s", part, text);
 }
 
-/* Whether text begins with prose, at whichever of its spaces that is wrapped. */
+/* Whether text begins with prose, wherever the text is wrapped. */
 static inline bool begins_with_prose(const char *text, const char *prose)
 {
 	for (; *prose; prose++) {

@@ -181,7 +181,7 @@ static void categories_are_shown_per_step_and_in_total(void **state)
 				  "         -        -\n");
 	assert_has(fixture->text, "  futex       2.00 ms   25.0 %   8.00 ms         8       2.00"
 				  "   1.00 ms        4\n");
-	/* A category without a call has no row. */
+	/* A category without calls has no row. */
 	assert_null(strstr(fixture->text, "  write "));
 	assert_has(fixture->text, "  step        8.00 ms  100.0 %   32.0 ms");
 }

@@ -62,7 +62,7 @@ static void of_a_class_across_the_border_a_share_counts(void **state)
 	assert_float_equal(median.total_ns, 1000.0 * US, 0.001);
 }
 
-/* Within the width of a class of the true mean, whatever the lengths. */
+/* The result is within one class width of the true mean, whatever the lengths. */
 static void the_slowest_are_one_in_a_hundred_to_three_percent(void **state)
 {
 	struct tail_group slowest, median;

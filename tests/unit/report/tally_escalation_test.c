@@ -54,7 +54,7 @@ static void add(struct fixture *fixture, const struct escalation *escalation)
 			 0);
 }
 
-/* A step whose cause took extra_ns more than usual. */
+/* Adds a step whose cause took extra_ns more than usual. */
 static void add_cause(struct fixture *fixture, enum cause_kind kind, uint64_t extra_ns)
 {
 	struct escalation escalation = make_escalation();
@@ -149,7 +149,7 @@ static void causes_are_sorted_by_their_extra_time(void **state)
 	add_cause(fixture, CAUSE_SLEEP, 1 * MS);
 	assert_int_equal(escalation_tally_sort(&fixture->tally, order), 3);
 	assert_int_equal(order[0], CAUSE_COMPUTE);
-	/* Of equals the one with more steps. */
+	/* Of equal causes, the one with more steps comes first. */
 	assert_int_equal(order[1], CAUSE_SLEEP);
 	assert_int_equal(order[2], CAUSE_DRIVER_CALLS);
 }

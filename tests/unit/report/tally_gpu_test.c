@@ -163,7 +163,7 @@ static void the_verdict_is_that_of_the_most_steps(void **state)
 	assert_int_equal(gpu_tally_bound(kind), GPU_BOUND_LAUNCH);
 }
 
-/* What a damaged capture says. */
+/* A damaged capture may hold such figures. */
 static void sums_saturate(void **state)
 {
 	struct fixture *fixture = *state;

@@ -84,7 +84,7 @@ static void cost_without_a_table_uses_the_calls_of_steps(void **state)
 	tally_clear(&tally);
 }
 
-/* Figures of a capture may be anything, and what no integer holds is the largest. */
+/* A capture may hold any figures. A figure that exceeds an integer becomes the largest one. */
 static void impossible_costs_saturate(void **state)
 {
 	struct fixture *fixture = *state;
@@ -121,7 +121,7 @@ static void intervals_cost_no_probes(void **state)
 	tally_clear(&tally);
 }
 
-/* So many as there is room for, and no more; the kind's own has all. */
+/* Classes have tails up to a maximum number. The tail of the kind covers all of them. */
 static void classes_have_tails_of_their_own(void **state)
 {
 	struct fixture *fixture = *state;

@@ -13,7 +13,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* A step as the pipeline takes it: 20 ms of work, and futex_ns in one call. */
+/* Pushes a step as the pipeline does: 20 ms of work, and futex_ns in one call. */
 static void push_step(struct fixture *fixture, uint64_t futex_ns)
 {
 	const struct escalation *escalation;
@@ -36,7 +36,7 @@ static void push_steps(struct fixture *fixture, int count, uint64_t futex_ns)
 		push_step(fixture, futex_ns);
 }
 
-/* As push_step, of a verdict that is given; the counts are the classifier's. */
+/* As push_step(), but with a given verdict and the classifier's counts. */
 static void push_escalation(struct fixture *fixture, const struct escalation *escalation)
 {
 	struct step step = make_step(fixture, 20 * MS);
@@ -45,7 +45,7 @@ static void push_escalation(struct fixture *fixture, const struct escalation *es
 	assert_int_equal(sink->write_escalation(sink, fixture->window, &step, escalation), 0);
 }
 
-/* The part on escalations ends so: it stands above the first table, "NAME" and its columns. */
+/* Expects the end of the part on escalations, which is above the first table. */
 static void assert_ends(const char *text, const char *end)
 {
 	const char *table = strstr(text, "\n       steps ");
@@ -55,7 +55,7 @@ static void assert_ends(const char *text, const char *end)
 	do
 		table--;
 	while (*table != '\n');
-	/* A blank line is between them. */
+	/* A blank line separates the two. */
 	if (table - text < (long)size || strncmp(table - size, end, size))
 		fail_msg("\"%s\" is not the end of the first part of:\n%s", end, text);
 }
@@ -197,7 +197,7 @@ static void what_was_not_shown_is_counted(void **state)
 	struct fixture *fixture = *state;
 
 	push_steps(fixture, 60, MS);
-	/* So far apart that they stay outliers. */
+	/* The steps are so far apart that they stay outliers. */
 	for (int i = 0; i < 103; i++) {
 		push_step(fixture, 300 * MS);
 		push_steps(fixture, 9, MS);
