@@ -20,7 +20,7 @@
 
 static const char greeting[] = "as it was settled";
 
-/* Says what it was started with, and whose child it is. */
+/* Reports what it was started with, and its parent. */
 static void tell(const void *ctx, const struct broker_order *order, int output)
 {
 	char text[128];
@@ -86,7 +86,7 @@ static void what_it_starts_is_our_child_and_does_what_was_settled(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFEXITED(status));
 	assert_int_equal(WEXITSTATUS(status), 7);
-	/* Nobody else has the other end. */
+	/* No other process holds the other end. */
 	assert_int_equal(read(ends[0], got, sizeof(got)), 0);
 	close(ends[0]);
 }
@@ -102,7 +102,7 @@ static void what_it_started_is_killed_by_it(void **state)
 	assert_int_equal(waitpid(pid, &status, 0), pid);
 	assert_true(WIFSIGNALED(status));
 	assert_int_equal(WTERMSIG(status), SIGKILL);
-	/* It is gone: no harm. */
+	/* The process has ended already, so this must do nothing. */
 	broker_kill(pid);
 }
 
@@ -159,7 +159,7 @@ static void what_was_not_settled_is_refused(void **state)
 	assert_int_equal(broker_run(BROKER_HINT, 1, -1, &pid), -EBADF);
 }
 
-/* Each of those that run can be killed, and no more than those are started. */
+/* The broker starts only as many processes as it can keep track of, and can kill each of them. */
 static void it_starts_no_more_than_it_can_end(void **state)
 {
 	pid_t pids[8], pid;
@@ -202,7 +202,7 @@ static int open_never(const void *ctx, const struct broker_order *order)
 	return -1;
 }
 
-/* As of a file system whose server is the target. */
+/* Like a file system whose server is the target. */
 static void one_that_does_not_answer_is_given_up(void **state)
 {
 	const struct broker_task tasks[BROKER_WORKS] = {
@@ -217,7 +217,7 @@ static void one_that_does_not_answer_is_given_up(void **state)
 	assert_int_equal(broker_start(tasks, NULL, NULL), 0);
 	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -ETIMEDOUT);
 	assert_one_line(fixture, "does not answer");
-	/* What we may not do ourselves we do not try. */
+	/* After the broker has failed, the tool must not try the work itself. */
 	assert_true(broker_is_there());
 	assert_int_equal(broker_open(BROKER_LOOK, 1, 0, "/"), -EPIPE);
 	assert_int_equal(broker_run(BROKER_HINT, 1, STDOUT_FILENO, &pid), -EPIPE);
@@ -243,7 +243,7 @@ static void one_that_does_not_answer_ends_with_us(void **state)
 		_exit(0);
 	}
 	close(ends[1]);
-	/* Most likely it is asked by then; else it ends as others do. */
+	/* By then the broker most likely works on the order. If not, it ends as usual. */
 	usleep(200000);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -252,7 +252,7 @@ static void one_that_does_not_answer_ends_with_us(void **state)
 	close(ends[0]);
 }
 
-/* After a turn of 100 ms. */
+/* Answers after more than one turn of 100 ms. */
 static int open_late(const void *ctx, const struct broker_order *order)
 {
 	(void)ctx;
@@ -283,7 +283,7 @@ static int count_files(const void *ctx, const struct broker_order *order)
 	return -count;
 }
 
-/* What a tool that was taken over can send: two descriptors fit where one and its padding do. */
+/* A compromised tool could send two descriptors, which fit where one and its padding do. */
 static void no_more_than_one_descriptor_comes_in(void **state)
 {
 	const struct broker_task tasks[BROKER_WORKS] = {[BROKER_LOOK] = {.open = count_files}};
@@ -303,7 +303,7 @@ static void no_more_than_one_descriptor_comes_in(void **state)
 
 	(void)state;
 	memcpy(CMSG_DATA(&control.header), fds, sizeof(fds));
-	/* The next one that is free is our end. */
+	/* The next free descriptor becomes our end of the socket. */
 	socket = dup(STDIN_FILENO);
 	close(socket);
 	assert_int_equal(broker_start(tasks, NULL, NULL), 0);
@@ -332,7 +332,7 @@ static void without_one_we_kill_ourselves(void **state)
 	broker_stop();
 }
 
-/* Whoever waits for the end of a pipe of ours must not wait for the broker. */
+/* A process that waits for the end of one of our pipes must not wait for the broker. */
 static void it_ends_when_we_do_and_holds_nothing_of_ours(void **state)
 {
 	int ends[2], status;

@@ -56,7 +56,7 @@ static void what_is_there_in_place_of_others_stays(void **state)
 	assert_int_equal(sandbox_wanted(&plain, container), TRACING | BIT(CAP_DAC_OVERRIDE));
 }
 
-/* What stays of a root that gives the rest up: in a child. */
+/* Gives rights up as root in a child, then runs body there. */
 static int give_up_and(const struct sandbox_rights *rights,
 		       int (*body)(const struct sandboxed_rights *confined))
 {
@@ -105,7 +105,7 @@ static int is_user(const struct sandboxed_rights *confined)
 
 	if (!confined->as_user || confined->kept & BIT(CAP_DAC_OVERRIDE))
 		return 1;
-	/* Of what is root's nothing can be written: but read it can. */
+	/* Root's files cannot be written, but can be read. */
 	fd = open("/etc/passwd", O_WRONLY);
 	if (fd >= 0 || open("/etc/shadow", O_RDONLY) < 0)
 		return 2;
@@ -168,7 +168,7 @@ static void in_a_folder_of_root_they_are_written_as_root(void **state)
 		skip();
 	make_folder(path, 0);
 	once = give_up_and(&rights, has_no_override);
-	/* Folders that are made there are given to the user. */
+	/* Folders that the tool creates are given to the user. */
 	rights.makes_files = true;
 	by_flag = give_up_and(&rights, keeps_override);
 	rmdir(path);
@@ -220,7 +220,10 @@ static void who_looks_for_candidates_keeps_what_that_takes(void **state)
 			 STEADY | BIT(CAP_SYS_ADMIN));
 }
 
-/* As in a container: of a process there one may be allowed as much as of oneself. */
+/*
+ * As in a container: without the right to inspect every process, the kernel demands that the tool
+ * has all rights of its target.
+ */
 static void without_the_right_to_look_into_all_none_is_given_up(void **state)
 {
 	const uint64_t container = TRACING | BIT(CAP_DAC_OVERRIDE) | BIT(CAP_NET_RAW);
@@ -230,7 +233,9 @@ static void without_the_right_to_look_into_all_none_is_given_up(void **state)
 	assert_int_equal(sandbox_wanted_to_look(&looks, container), container);
 }
 
-/* Once more, of what is left, by what a broker starts: that is no fork of libc's. */
+/*
+ * Repeats the test in a child that the broker starts by a raw clone(), on the rights that are left.
+ */
 static int look_as_child(const struct sandbox_works *works)
 {
 	struct privilege_state after;
@@ -247,7 +252,9 @@ static int look_as_child(const struct sandbox_works *works)
 	return waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : 97;
 }
 
-/* In a child that keeps that: what the file would be given is the bounding set's. */
+/*
+ * Runs in a child that keeps those rights. The bounding set limits what an executed file can get.
+ */
 static int keep_and_read(const struct sandbox_works *works)
 {
 	struct privilege_state after;
@@ -288,7 +295,7 @@ static void the_kernel_agrees_to_what_is_kept(void **state)
 	}
 }
 
-/* A program that is run again has them by these alone, where its user is not root. */
+/* Without root, only ambient capabilities survive execve(). */
 static int keeps_ambient(void)
 {
 	struct privilege_state after;

@@ -26,7 +26,7 @@
 #include "sandbox/filter.h"
 #include "seccomp_fixture.h"
 
-/* More than libseccomp takes. */
+/* More memory than libseccomp needs. */
 #define MEMORY_KIB 256
 
 static int apply(const void *reads)
@@ -58,7 +58,7 @@ static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* 0, or a number of the line of the first that is false. */
+/* Makes the function return a number for the line of a fact that is false. */
 #define EXPECT(fact)                                                                               \
 	do {                                                                                       \
 		if (!(fact))                                                                       \
@@ -88,7 +88,7 @@ static void no_process_is_traced_written_to_or_signalled(void **state)
 	assert_int_equal(run(true, touch_nobody), 0);
 }
 
-/* By root, who may: what would fail for another reason proves nothing. */
+/* As root, so that calls can only fail because of the filter. */
 static int leave_machine(void)
 {
 	REFUSED(mount("none", "/proc/self", "tmpfs", MS_BIND, NULL));
@@ -163,7 +163,7 @@ static void who_reads_writes_nothing(void **state)
 	assert_int_equal(run(true, write_nothing), 0);
 }
 
-/* Orders, the shim's memory, a file to append to, a path in a process's root. */
+/* Orders, the shim's memory, a file to append to, and a path in a process's root. */
 static int work(void)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = RESOLVE_IN_ROOT};
@@ -183,7 +183,7 @@ static void the_broker_can_do_what_it_does(void **state)
 	assert_int_equal(run(false, work), 0);
 }
 
-/* A filter on a filter, and a program that is run. */
+/* Adds the stricter filter on top of the first, then runs a program. */
 static int look(void)
 {
 	char *const words[] = {"sh", "-c", "exec 3</proc/self/maps && exit 7", NULL};
@@ -202,7 +202,7 @@ static void who_looks_for_candidates_runs_a_program(void **state)
 	assert_int_equal(run(true, look), 7);
 }
 
-/* Where there is no memory for a filter that is said, and all goes on. */
+/* Without memory for a filter, the broker reports that and continues. */
 static void without_memory_there_is_none(void **state)
 {
 	int status, err;

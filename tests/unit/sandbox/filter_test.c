@@ -31,7 +31,7 @@
 #include "seccomp_fixture.h"
 #include "stderr_fixture.h"
 
-/* More than libseccomp takes. */
+/* More memory than libseccomp needs. */
 #define MEMORY_KIB 256
 
 static const struct sandbox_calls one_window = {0};
@@ -39,7 +39,7 @@ static const struct sandbox_calls by_flag = {.windows = true};
 static const struct sandbox_calls sending = {.network = true};
 static const struct sandbox_calls commanding = {.command = true};
 
-/* What the call returned: 0 or more, or -errno. */
+/* The result of a call: 0 or more, or -errno. */
 static long result_of(long result)
 {
 	return result < 0 ? -errno : result;
@@ -55,7 +55,7 @@ static int run(const struct sandbox_calls *calls, int (*body)(void))
 	return run_filtered(apply, calls, body);
 }
 
-/* 0, or the line of the first that is false. */
+/* Makes the function return a number for the line of a fact that is false. */
 #define EXPECT(fact)                                                                               \
 	do {                                                                                       \
 		if (!(fact))                                                                       \
@@ -72,7 +72,7 @@ static int start_nothing(void)
 	REFUSED(syscall(SYS_execveat, AT_FDCWD, "/bin/true", nothing, nothing, 0));
 	REFUSED(syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0));
 	REFUSED(syscall(SYS_clone, CLONE_VM | CLONE_VFORK | SIGCHLD, 0, 0, 0, 0));
-	/* Its flags cannot be seen. With this answer libc takes clone. */
+	/* A filter cannot see clone3's flags. After ENOSYS libc uses clone. */
 	EXPECT(result_of(syscall(SYS_clone3, NULL, 0)) == -ENOSYS);
 	return 0;
 }
@@ -100,7 +100,10 @@ static int touch_nobody(void)
 	return 0;
 }
 
-/* A pipe's owner gets what signal was chosen, and root's may be anybody: fcntl(2), F_SETSIG. */
+/*
+ * F_SETOWN and F_SETSIG let a pipe send any signal to its owner, and root may choose any owner:
+ * fcntl(2).
+ */
 static int have_nobody_signalled(void)
 {
 	struct flock lock = {.l_type = F_RDLCK, .l_whence = SEEK_SET, .l_len = 1};
@@ -200,7 +203,7 @@ static int make_files(void)
 	EXPECT(result_of(open("/tmp/no/such", O_WRONLY | O_CREAT | O_EXCL, 0600)) == -ENOENT);
 	REFUSED(open("/tmp/no/such", O_WRONLY | O_CREAT, 0600));
 	REFUSED(open("/proc/self/mem", O_RDWR));
-	/* Memory takes no notice of O_APPEND. */
+	/* /proc/self/mem ignores O_APPEND. */
 	REFUSED(open("/proc/self/mem", O_RDWR | O_APPEND));
 	return 0;
 }
@@ -238,7 +241,10 @@ static long bpf(int command)
 	return syscall(SYS_bpf, command, &attr, sizeof(attr));
 }
 
-/* Nothing and nobody is named: the kernel says EINVAL or EBADF, or EPERM itself without a right. */
+/*
+ * The calls name no object, so the kernel returns EINVAL or EBADF, or EPERM to a process without
+ * rights.
+ */
 static int load_nothing(void)
 {
 	REFUSED(bpf(BPF_PROG_LOAD));
@@ -341,7 +347,7 @@ static int start_thread(void)
 	return 0;
 }
 
-/* Probes are removed by several, see kernel/uprobes.c. */
+/* kernel/uprobes.c starts threads to remove probes. */
 static void threads_may_be_started(void **state)
 {
 	(void)state;
@@ -350,7 +356,7 @@ static void threads_may_be_started(void **state)
 	assert_int_equal(run(&sending, start_thread), 0);
 }
 
-/* As of a library that has started one. */
+/* A library may have started a thread already. */
 static void threads_that_are_there_have_the_filter_too(void **state)
 {
 	int status, ends[2];
@@ -436,7 +442,7 @@ static int call_as_i386(void)
 	return 0;
 }
 
-/* The numbers mean other calls there. */
+/* The same numbers mean other calls on those architectures. */
 static void calls_of_other_architectures_end_the_process(void **state)
 {
 	int (*const calls[])(void) = {call_as_x32, call_as_i386};
@@ -455,7 +461,7 @@ static void calls_of_other_architectures_end_the_process(void **state)
 		if (WIFEXITED(status) && WEXITSTATUS(status) == CANNOT)
 			skip();
 		assert_true(WIFSIGNALED(status));
-		/* A kernel without such calls does that. */
+		/* A kernel without i386 calls raises SIGSEGV instead. */
 		if (i == 0 || WTERMSIG(status) != SIGSEGV)
 			assert_int_equal(WTERMSIG(status), SIGSYS);
 	}
@@ -493,7 +499,10 @@ static void there_is_a_filter_or_it_is_said_that_there_is_none(void **state)
 	assert_int_equal(WEXITSTATUS(status), 0);
 }
 
-/* All there is but so much, in a child: what the filter is then, and whether it is one. */
+/*
+ * Applies the filter in a child that has that much memory left. Returns the wait status; 0 if the
+ * filter is whole or was refused.
+ */
 static int run_with_memory(size_t bytes)
 {
 	const size_t piece = 1024;
@@ -513,7 +522,7 @@ static int run_with_memory(size_t bytes)
 			if (i == MEMORY_KIB)
 				setrlimit(RLIMIT_AS, &limit);
 		}
-		/* All but the end of the heap, else that is given back. */
+		/* The last block stays: free() would return the end of the heap to the kernel. */
 		last = *(void **)last;
 		for (size_t freed = 0; last && freed < bytes; freed += piece) {
 			next = *(void **)last;
@@ -529,7 +538,7 @@ static int run_with_memory(size_t bytes)
 	return status;
 }
 
-/* libseccomp alone crashes, hangs, or makes one that kills. */
+/* libseccomp itself may crash, hang, or build a filter that kills. */
 static void without_memory_there_is_no_filter_or_a_whole_one(void **state)
 {
 	(void)state;

@@ -27,7 +27,7 @@ static bool is_host_namespace(void)
 	return !stat("/proc/self/ns/pid", &file) && file.st_ino == 0xeffffffcu;
 }
 
-/* Keeps these capabilities alone: false if we do not have them to keep. */
+/* Keeps only these capabilities. false if the process lacks one of them. */
 static bool keep(uint64_t capabilities)
 {
 	struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -48,13 +48,16 @@ static bool keep(uint64_t capabilities)
 
 #define CANNOT 99
 
-/* -result of privilege_check in a child that has these capabilities alone; CANNOT if it cannot. */
+/*
+ * -result of privilege_check() in a child with only these capabilities; CANNOT if it cannot have
+ * them.
+ */
 static int check_with(uint64_t capabilities)
 {
 	int status;
 	pid_t pid;
 
-	/* What the check looks at first. */
+	/* The check looks for BTF first. */
 	if (access("/sys/kernel/btf/vmlinux", R_OK))
 		return CANNOT;
 	pid = fork();
@@ -109,7 +112,7 @@ static void in_another_pid_namespace_it_is_named(void **state)
 	pid = fork();
 	assert_true(pid >= 0);
 	if (!pid) {
-		/* The namespace is that of children. */
+		/* CLONE_NEWPID affects children only. */
 		if (unshare(CLONE_NEWPID))
 			_exit(CANNOT);
 		pid = fork();

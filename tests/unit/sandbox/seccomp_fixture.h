@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A filter of system calls is for good: a child has it. */
+/* A seccomp filter cannot be removed, so each runs in a child. */
 #ifndef FBT_SECCOMP_FIXTURE_H
 #define FBT_SECCOMP_FIXTURE_H
 
@@ -12,8 +12,10 @@
 
 #define CANNOT 99
 
-/* Exit status of a child that has the filter and then does that. Skips the test where there is
- * none. */
+/*
+ * Applies the filter in a child, then runs body. Returns the child's exit status. Skips the test
+ * where there are no filters.
+ */
 static inline int run_filtered(int (*apply)(const void *ctx), const void *ctx, int (*body)(void))
 {
 	int status, err;
@@ -32,7 +34,7 @@ static inline int run_filtered(int (*apply)(const void *ctx), const void *ctx, i
 	return WEXITSTATUS(status);
 }
 
-/* A build or kernel that has no filters, where that is the one fact. */
+/* Whether this build and kernel have filters. */
 static inline bool can_filter(void)
 {
 #if defined(__SANITIZE_ADDRESS__)
