@@ -15,7 +15,7 @@
 #include "trace/command.h"
 #include "stderr_fixture.h"
 
-/* main does so: a child that is gone shows as an error of write. */
+/* main() ignores SIGPIPE too, so that a child that has ended shows as an error of write(). */
 static int setup(void **state)
 {
 	signal(SIGPIPE, SIG_IGN);
@@ -151,7 +151,7 @@ static void the_status_of_a_child_that_still_runs_is_0_and_a_line_names_it(void 
 	waitpid(pid, NULL, 0);
 }
 
-/* Exit status of a shell that compares what is set with expected. */
+/* The exit status of a shell that compares the variable with expected. */
 static int injection_is(const char *injection, const char *expected)
 {
 	char script[128];
@@ -174,7 +174,7 @@ static void the_injection_is_set_unless_it_is_set_already(void **state)
 	unsetenv(CHILD_INJECTION);
 	assert_int_equal(injection_is("/opt/shim.so", "/opt/shim.so"), 0);
 	assert_int_equal(injection_is(NULL, "unset"), 0);
-	/* Not ours. */
+	/* The tool's own environment is unchanged. */
 	assert_null(getenv(CHILD_INJECTION));
 	setenv(CHILD_INJECTION, "/other.so", 1);
 	assert_int_equal(injection_is("/opt/shim.so", "/other.so"), 0);
@@ -183,7 +183,7 @@ static void the_injection_is_set_unless_it_is_set_already(void **state)
 	unsetenv(CHILD_INJECTION);
 }
 
-/* Once it has ended: how sh, which reads script, is said to have. */
+/* The reported status of sh after it has run this script. */
 static int status_of(const char *script)
 {
 	char *command[] = {(char *)"sh", (char *)"-c", (char *)script, NULL};
@@ -237,7 +237,7 @@ static void a_released_child_outlives_its_handle(void **state)
 	waitpid(pid, &status, 0);
 }
 
-/* Fields of /proc/PID/status: the value of one, in hexadecimal. */
+/* The value of one field of /proc/PID/status, in hexadecimal. */
 static unsigned long long read_status(pid_t pid, const char *field)
 {
 	unsigned long long value = ~0ull;
@@ -291,7 +291,7 @@ static void the_program_takes_sigpipe_as_it_comes(void **state)
 	assert_int_equal(ignored & (1ull << (SIGPIPE - 1)), 0);
 }
 
-/* Number of descriptors of a process that lead to pipes. */
+/* Number of descriptors of a process that are pipes. */
 static int count_pipes(pid_t pid)
 {
 	char path[64], link[64];

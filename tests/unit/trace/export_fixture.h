@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What a window leaves behind, in a directory of its own, with stdout and stderr in files. */
+/* The files of a window, in a directory of their own. stdout and stderr go to files. */
 #ifndef FBT_EXPORT_FIXTURE_H
 #define FBT_EXPORT_FIXTURE_H
 
@@ -88,7 +88,7 @@ static inline int teardown(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
-/* The files of a folder whose names begin so, and the name of the last of them. */
+/* Counts the files of a folder that begin with prefix. name gets the last one. */
 static inline int find_files(const char *dir, const char *prefix, char name[256])
 {
 	DIR *folder = opendir(dir);

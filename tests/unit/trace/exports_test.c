@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-/* The files whose names begin so. */
+/* Number of files whose names begin so. */
 static int count_files(const char *prefix)
 {
 	char name[256];
@@ -11,7 +11,7 @@ static int count_files(const char *prefix)
 	return find_files(".", prefix, name);
 }
 
-/* The text of the one file whose name begins so; *ms comes after that. */
+/* The text of the only file that begins so. *ms gets the number after prefix. */
 static const char *text_of_one(struct fixture *fixture, const char *prefix, unsigned long long *ms)
 {
 	char name[256];
@@ -34,7 +34,7 @@ static int count_text(const char *text, const char *part)
 	return count;
 }
 
-/* What was added to the stream, one record at a time. */
+/* Sends the records that were added to the stream, one at a time. */
 static void send(struct fixture *fixture)
 {
 	struct record_output output = exports__records(fixture->exports);
@@ -331,7 +331,7 @@ static void discarded_exports_leave_no_files(void **state)
 	assert_int_equal(count_files("ferrum_"), 0);
 }
 
-/* Tools with the same flag see it at the same time. */
+/* Several tools with the same flag see the flag at the same time. */
 static void windows_of_one_process_and_millisecond_have_files_of_their_own(void **state)
 {
 	struct fixture *fixture = *state;

@@ -27,7 +27,7 @@ struct fixture {
 	struct flag *flag;
 };
 
-/* In a folder of its own with another one, "sub". */
+/* The test runs in a folder of its own, which contains a folder "sub". */
 static int setup(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
@@ -77,7 +77,7 @@ static void refuse(struct fixture *fixture, const char *path, const char *part)
 	assert_one_line(fixture->errors, part);
 }
 
-/* As where a process may have no more descriptors. */
+/* Plays a process that has no descriptor left for inotify. */
 static void watch_without_inotify(struct fixture *fixture, const char *path)
 {
 	struct rlimit old, none;
@@ -243,7 +243,7 @@ static void without_inotify_looking_is_enough(void **state)
 	assert_silent(fixture->errors);
 }
 
-/* Its number may be that of the file before, so that only its time of birth differs. */
+/* A new file may get the inode number of the old one. Then only its time of birth differs. */
 static void without_inotify_a_file_that_went_and_came_is_another(void **state)
 {
 	struct fixture *fixture = *state;
@@ -256,7 +256,7 @@ static void without_inotify_a_file_that_went_and_came_is_another(void **state)
 		skip();
 	assert_int_equal(flag__look(fixture->flag), 1);
 	unlink("flag");
-	usleep(20000); /* more than a tick of the clock that gives births their time */
+	usleep(20000); /* longer than a tick of the clock that times of birth use */
 	touch("flag");
 	assert_int_equal(flag__look(fixture->flag), 2);
 }
@@ -310,7 +310,7 @@ static void a_folder_may_be_replaced(void **state)
 	assert_int_equal(mkdir("sub", 0700), 0);
 	touch("sub/flag");
 	assert_int_equal(flag__look(fixture->flag), 2);
-	/* What goes on in the old one is nothing to it. */
+	/* Changes in the old folder must be ignored. */
 	unlink("old/flag");
 	assert_int_equal(flag__look(fixture->flag), 2);
 	assert_int_equal(rename("sub", "older"), 0);

@@ -42,7 +42,7 @@ static int setup(void **state)
 	if (!fixture)
 		return -1;
 	*state = fixture;
-	/* main ignores it, and the child must not. */
+	/* main() ignores SIGPIPE; the child must not. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGINT, SIG_DFL);
 	if (stderr_setup(&fixture->said_state))
@@ -62,14 +62,14 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* Begins a hint for process 42 whose child does this. */
+/* Begins a hint for process 42. The child runs look. */
 static struct hint *begin(struct fixture *fixture, hint_look_fn look)
 {
 	fixture->hint = hint__begin(&fixture->options, 42, look);
 	return fixture->hint;
 }
 
-/* What is said once the child has ended. */
+/* The message after the child has ended. */
 static const char *run(struct fixture *fixture, hint_look_fn look)
 {
 	int turns = 0;
@@ -267,12 +267,12 @@ LOOK(tell_files)
 
 	if (readlink("/proc/self/fd/0", link, sizeof(link) - 1) < 0)
 		return 1;
-	/* Of opendir itself one more, and "." and "..". */
+	/* Not counted: opendir()'s own descriptor, "." and "..". */
 	snprintf(text, sizeof(text), "%s, %zu open", link, count_fds() - 3);
 	return find(output, text, 1, 1);
 }
 
-/* What is written of rates: the names, in their order. */
+/* The names that are written for these rates, in order. */
 static const char *write_rates(const struct rate *rates, size_t count)
 {
 	static char names[256];
@@ -566,7 +566,10 @@ static void the_child_has_none_of_our_blocked_or_ignored_signals(void **state)
 	assert_non_null(strstr(said, "'none'"));
 }
 
-/* The links of our probes are files: open in the child, they would not go when we let them go. */
+/*
+ * The links of our probes are descriptors. If the child held them open, closing ours would not
+ * remove the probes.
+ */
 static void the_child_has_nothing_of_ours_open(void **state)
 {
 	int zero = open("/dev/zero", O_RDONLY | O_CLOEXEC);

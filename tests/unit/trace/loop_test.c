@@ -33,7 +33,7 @@ static int teardown(void **state)
 {
 	struct loop *loop = *state;
 
-	/* What a test left pending must not end the program. */
+	/* Signals that a test left pending must not end the program. */
 	loop__set_turn(loop, MS_NS);
 	loop__wait(loop);
 	loop__restore_signals(loop);
@@ -66,7 +66,7 @@ static void a_turn_may_become_shorter(void **state)
 	assert_true(clock_ns(CLOCK_MONOTONIC) - start_ns < LONG_NS);
 }
 
-/* Set again and again at each turn it would never come. */
+/* If each setting restarted the turn, it would never be due. */
 static void the_same_turn_goes_on(void **state)
 {
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC);
@@ -146,7 +146,9 @@ static void an_ignored_sighup_stays_ignored(void **state)
 	signal(SIGHUP, SIG_DFL);
 }
 
-/* What it was told already is not told again, the next one ends it. */
+/*
+ * A signal that the loop has already reported is not raised again. The next one ends the program.
+ */
 static void once_restored_a_signal_ends_the_program(void **state)
 {
 	int status = 0;
@@ -163,7 +165,7 @@ static void once_restored_a_signal_ends_the_program(void **state)
 	assert_int_equal(WTERMSIG(status), SIGINT);
 }
 
-/* A program that was told to end by SIGTERM, and gets it again then. Its wait status. */
+/* A program that was asked to end by SIGTERM gets SIGTERM once more. Returns its wait status. */
 static int get_sigterm_again(bool restored)
 {
 	int status = 0;
@@ -186,7 +188,7 @@ static int get_sigterm_again(bool restored)
 	return status;
 }
 
-/* timeout(1) sends a signal to its child, and at once to its group, where that child is. */
+/* timeout(1) signals its child, and at once its own group, which includes the child. */
 static void a_signal_that_comes_twice_at_once_is_one(void **state)
 {
 	int status = get_sigterm_again(false);
@@ -195,7 +197,7 @@ static void a_signal_that_comes_twice_at_once_is_one(void **state)
 	assert_int_equal(WEXITSTATUS(status), 7);
 }
 
-/* A person who does not want to wait for what is written. */
+/* A user who does not want to wait for the files. */
 static void the_same_signal_later_ends_the_program(void **state)
 {
 	int status = get_sigterm_again(true);
@@ -204,7 +206,7 @@ static void the_same_signal_later_ends_the_program(void **state)
 	assert_int_equal(WTERMSIG(status), SIGTERM);
 }
 
-/* The window had ended by itself: who sends one does not know that yet. */
+/* The window had ended by itself, but the sender of the signal could not know that. */
 static void once_restored_the_first_signal_that_ends_is_passed_over(void **state)
 {
 	int status = 0;

@@ -29,7 +29,7 @@ static void open_well(struct fixture *fixture, const char *tag)
 	assert_non_null(fixture->outputs);
 }
 
-/* A window with one step, as one block. */
+/* Sends a window with one step, as one block. */
 static void send_window(struct fixture *fixture)
 {
 	struct record_output output = outputs__records(fixture->outputs);
@@ -43,7 +43,7 @@ static void send_window(struct fixture *fixture)
 	output.emit(output.ctx, fixture->stream.bytes, fixture->stream.size);
 }
 
-/* Opens outputs, sends the window and ends it well. */
+/* Opens the outputs, sends the window and finishes it. */
 static void write_window(struct fixture *fixture, const char *tag)
 {
 	open_well(fixture, tag);
@@ -64,7 +64,7 @@ static void free_accepts_null(void **state)
 	outputs__free(NULL);
 }
 
-/* Gives the option a path in what is a file, not a folder. */
+/* Sets the option to a path below a file, which is no folder. */
 static void refuse_to_open(struct fixture *fixture, const char **option)
 {
 	*option = "file/output";
@@ -90,12 +90,12 @@ static void an_impossible_record_leaves_nothing(void **state)
 	refuse_to_open(*state, &((struct fixture *)*state)->options.record);
 }
 
-/* More is to be kept free than any disk has. */
+/* Asks for more free space than any disk has. */
 static void refuse_without_room(struct fixture *fixture, const char *path)
 {
 	fixture->options.windows.keep_free = UINT64_MAX - 1;
 	if (!open_outputs(fixture, NULL))
-		skip(); /* here disks have no limit */
+		skip(); /* no disk has a limit here */
 	assert_null(fixture->outputs);
 	assert_one_line(fixture->errors, path);
 	assert_int_equal(count_files(), 0);
@@ -154,7 +154,7 @@ static void an_impossible_record_leaves_an_older_profile_as_it_was(void **state)
 	assert_true(is_there("profile"));
 }
 
-/* Writes the window to three outputs, one of which is a full disk. */
+/* Writes the window to three outputs, one of them on a full disk. */
 static void write_to_full_disk(struct fixture *fixture, const char *trace, const char *profile,
 			       const char *record)
 {
@@ -191,7 +191,7 @@ static void a_record_on_a_full_disk_is_told_and_the_others_are_whole(void **stat
 	assert_non_null(strstr(text_of(*state, "profile"), "window_prof"));
 }
 
-/* More than stdio keeps, so that the write itself fails. */
+/* More than stdio buffers, so that the write itself fails. */
 static void a_recording_that_fails_ends_and_the_window_goes_on(void **state)
 {
 	struct fixture *fixture = *state;
@@ -278,7 +278,7 @@ static void expect_rank(struct fixture *fixture, const char *name, const char *e
 		fail_msg("%s: %s", expected, fixture->text);
 }
 
-/* A rank of N stands for N + 1 processes at least. */
+/* Rank N means that there are at least N + 1 processes. */
 static void kineto_trace_has_the_rank_of_the_target_or_the_option(void **state)
 {
 	struct fixture *fixture = *state;
@@ -338,7 +338,7 @@ static void the_report_names_the_files_that_were_written(void **state)
 	assert_null(strstr(stdout_text(fixture), "trace    "));
 }
 
-/* The report comes after a folder has taken the name of one file and another file was removed. */
+/* Before the report, a folder takes the name of one file and another file is removed. */
 static void the_report_names_the_files_that_are_there(void **state)
 {
 	struct fixture *fixture = *state;
@@ -417,7 +417,7 @@ static void report_json_is_an_object(void **state)
 	assert_int_equal(stdout_text(fixture)[0], '{');
 }
 
-/* A step of 1 ms after 12 of 1 us: the rest of it in a futex call. */
+/* Sends 12 steps of 1 us, then one of 1 ms, which is spent in a futex call. */
 static void send_slow_step(struct fixture *fixture)
 {
 	struct record_output output = outputs__records(fixture->outputs);

@@ -11,21 +11,21 @@
 
 static const struct rate_limits limits = {.share = 0.05, .period_ns = S};
 
-/* A function whose probes take share of a CPU while they are on, and a tool that looks at it. */
+/* A function whose enabled probes take the given share of a CPU, and a tool that looks at it. */
 struct play {
 	struct rate_guard guard;
-	int64_t credit_ns; /* of its CPU */
+	int64_t credit_ns; /* of the function's CPU */
 	struct rate_limits limits;
 	uint64_t now_ns;
 	uint64_t turn_ns;   /* between two looks */
-	uint64_t switch_ns; /* that a switch takes; the probes are hit up to its end */
+	uint64_t switch_ns; /* duration of a switch; the probes are hit until its end */
 	double share;
-	double runs;	     /* of the thread that calls it, of the time: less, and it has excess */
-	double beside;	     /* share of other functions in it that are watched */
-	unsigned int others; /* that are sampled */
+	double runs;	     /* share of time that its thread runs; below 1 the thread has excess */
+	double beside;	     /* share that other watched functions take */
+	unsigned int others; /* number of sampled functions */
 	uint64_t spent_ns;
 	uint64_t on_ns;
-	uint64_t off_at_ns; /* first time off; 0: not yet */
+	uint64_t off_at_ns; /* when it was first switched off; 0: not yet */
 	int switches;
 	int kept_on;
 };
@@ -40,7 +40,7 @@ static struct play begin(double share)
 	return play;
 }
 
-/* What step_guard does: those that are watched have the budget, the others their slices. */
+/* As step_guard does: watched functions share the budget, sampled ones have slices. */
 static enum rate_verdict look(struct play *play, const struct rate_cost *cost, uint64_t time_ns)
 {
 	bool is_watched = play->guard.state == RATE_WATCHED;
@@ -57,7 +57,7 @@ static enum rate_verdict look(struct play *play, const struct rate_cost *cost, u
 	return RATE_SWITCH_OFF;
 }
 
-/* That of a thread that owes all it may: see struct fbt_hits. */
+/* The excess of a thread that owes the maximum: see struct fbt_hits. */
 static uint64_t excess(const struct play *play, uint64_t spent_ns)
 {
 	double paid_ns = (double)play->turn_ns * play->runs * play->limits.share;
@@ -114,7 +114,7 @@ static void run(struct play *play, uint64_t ns)
 
 static void what_an_engine_does_is_let_be(void **state)
 {
-	/* 5,000 steps a second whose two probes take 10 us each. */
+	/* 5,000 steps a second, with two probes of 10 us each. */
 	struct play play = begin(0.0499);
 
 	(void)state;
@@ -147,7 +147,7 @@ static void a_hot_function_is_let_go_within_200_ms(void **state)
 	assert_in_range(play.off_at_ns - 5 * S, 10 * MS, 70 * MS);
 }
 
-/* Whatever it is called: from then on it costs about a hundredth. */
+/* However often it is called, a sampled function costs about a hundredth. */
 static void what_is_let_go_costs_little_and_is_still_seen(void **state)
 {
 	static const double shares[] = {0.06, 0.1, 0.3, 0.6, 1};
@@ -204,14 +204,14 @@ static void a_function_that_calms_down_is_seen_whole_again(void **state)
 	run(&play, 3 * S);
 	assert_int_equal(play.kept_on, 1);
 	assert_int_equal(play.guard.state, RATE_WATCHED);
-	/* And let go again. */
+	/* The function is let go again. */
 	play.off_at_ns = 0;
 	play.share = 1;
 	run(&play, 100 * MS);
 	assert_int_equal(play.guard.state, RATE_OFF);
 }
 
-/* On a busy machine: what it costs the thread that runs counts, not the CPU. */
+/* On a busy machine, the share of the running thread counts, not that of the CPU. */
 static void a_function_of_a_thread_that_rarely_runs_is_let_go(void **state)
 {
 	struct play play = begin(0.04);
@@ -224,7 +224,7 @@ static void a_function_of_a_thread_that_rarely_runs_is_let_go(void **state)
 	assert_int_equal(play.kept_on, 0);
 }
 
-/* That is known after a moment. */
+/* That is known after a short time. */
 static void a_function_that_is_called_no_more_is_watched(void **state)
 {
 	struct play play = begin(1);
@@ -237,7 +237,7 @@ static void a_function_that_is_called_no_more_is_watched(void **state)
 	assert_int_equal(play.kept_on, 1);
 }
 
-/* The tool was stopped for 10 s: one look sees it all. */
+/* The tool was stopped for 10 s, and one look sees the whole cost. */
 static void what_a_late_look_finds_is_paid_back(void **state)
 {
 	struct play play = begin(1);
@@ -264,7 +264,7 @@ static void a_small_limit_is_kept(void **state)
 	assert_in_range(play.spent_ns, S / 2, 2 * S);
 }
 
-/* Two at 3 % are more than 5 %, whatever each of them is alone. */
+/* Two functions at 3 % each exceed 5 %, although neither does alone. */
 static void all_functions_have_one_budget(void **state)
 {
 	struct play play = begin(0.03);
@@ -275,7 +275,7 @@ static void all_functions_have_one_budget(void **state)
 	play.beside = 0.03;
 	run(&play, 10 * S);
 	assert_int_not_equal(play.off_at_ns, 0);
-	/* There is no room for it beside the other one, until that is gone. */
+	/* It finds no room in the budget until the other function has gone. */
 	run(&play, 100 * S);
 	assert_int_equal(play.kept_on, 0);
 	play.beside = 0;
@@ -283,7 +283,7 @@ static void all_functions_have_one_budget(void **state)
 	assert_int_equal(play.kept_on, 1);
 }
 
-/* What slices cost is not there for the others: all keep to the share. */
+/* Slices take their part of the budget, so that all functions together keep to the share. */
 static void those_that_are_sampled_have_a_part_of_the_budget(void **state)
 {
 	struct rate_limits some = limits;
@@ -312,7 +312,7 @@ static void many_that_are_sampled_share_what_there_is(void **state)
 	run(&play, 10 * S);
 	play.spent_ns = 0;
 	run(&play, 1000 * S);
-	/* Each look is of 10 ms, so that is the least it can cost. */
+	/* A look comes every 10 ms, so each slice is at least that long. */
 	assert_in_range(play.spent_ns, S / 2, 3 * S);
 }
 

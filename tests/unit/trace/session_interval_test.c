@@ -20,7 +20,7 @@ struct fixture {
 	uint32_t slot;
 };
 
-/* A process with one thread, under trace since 0. */
+/* A process with one thread that is traced since 0. */
 static int setup(void **state)
 {
 	struct fixture *fixture = shared_alloc(1, sizeof(*fixture));
@@ -46,7 +46,7 @@ static int teardown(void **state)
 	return 0;
 }
 
-/* The step that ends at now_ns. */
+/* The interval's step that ends at now_ns. */
 static const struct fbt_step *step_to(struct fixture *fixture, uint64_t now_ns)
 {
 	assert_int_equal(
@@ -93,7 +93,7 @@ static void time_never_runs_backwards_in_a_step(void **state)
 
 	play_enter(fixture->shared, fixture->slot, SYS_futex, 50);
 	set_boundary(fixture, 200);
-	/* It returned before the boundary, but was read as still open there. */
+	/* The call returned before the boundary, but was read as still open there. */
 	play_exit(fixture->shared, fixture->slot, 0, 190);
 	step = step_to(fixture, 200);
 	assert_int_equal(step->sums[FBT_FUTEX].ns, 0);
@@ -108,7 +108,7 @@ static void thread_time_is_never_less_than_syscall_time(void **state)
 	set_boundary(fixture, 100);
 	play_enter(fixture->shared, fixture->slot, SYS_futex, 101);
 	play_exit(fixture->shared, fixture->slot, 0, 205);
-	/* The call returned after the boundary, and before its row was read. */
+	/* The call returned after the boundary, before its row was read. */
 	step = step_to(fixture, 200);
 	assert_int_equal(step->sums[FBT_FUTEX].ns, 104);
 	assert_int_equal(step->thread_ns, 104);

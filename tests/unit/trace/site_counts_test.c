@@ -55,7 +55,7 @@ static void exits_may_be_passed_as_often_as_there_are_steps(void **state)
 	assert_false(exits(0, 9999, 2 * SITE_LOOK_NS));
 }
 
-/* A turn may be late, as on a machine that is busy. */
+/* On a busy machine a turn may be late. */
 static void what_exits_may_cost_in_a_turn_grows_with_it(void **state)
 {
 	assert_false(exits(0, 99, 0));

@@ -10,7 +10,7 @@
 #define MS	1000000ull
 #define STEP_NS 20000
 
-/* Two CPUs; the counters are the kernel side's. */
+/* Two CPUs with the kernel side's counters. */
 struct machine {
 	struct fbt_hits hits[2];
 	struct fbt_control control;
@@ -117,7 +117,7 @@ static void excess_counts_wherever_it_is(void **state)
 	assert_int_equal(step_guard__worst(machine->guard, kind_bit(1), 0).excess_ns, 0);
 }
 
-/* 40 % of the time, and the 25 % that may be spent. */
+/* 40 % of the time, plus the 25 % that may be spent. */
 static void the_share_is_that_of_the_threads_with_excess(void **state)
 {
 	struct machine *machine = *state;
@@ -130,7 +130,7 @@ static void the_share_is_that_of_the_threads_with_excess(void **state)
 	machine->hits[1].excess_own_ns = 60;
 	look(machine, MS);
 	assert_in_range((int)(1000 * step_guard__over_share(machine->guard)), 649, 651);
-	/* A step costs at most what it is said to, so it may seem to be more than there is. */
+	/* The cost of a step is an upper bound, so the sum may exceed the time there is. */
 	machine->hits[0].excess_ns[1] += 500;
 	machine->hits[0].excess_own_ns += 100;
 	look(machine, MS);

@@ -44,7 +44,7 @@ static void a_function_that_is_over_at_once_is_in_doubt(void **state)
 	assert_true(text_uses_are_doubtful(uses, 2));
 }
 
-/* Threads of which the busiest one used 800 ms of a CPU, another one 10 ms. */
+/* The busiest thread used 800 ms of a CPU, another one 10 ms. */
 static bool is_busy(uint32_t tid, uint64_t ns)
 {
 	struct thread_use items[] = {{.tid = 7, .cpu_ns = 800 * MS}, {.tid = 8, .cpu_ns = 10 * MS}};
@@ -60,7 +60,7 @@ static void a_step_is_on_a_thread_that_is_busy(void **state)
 	assert_true(is_busy(7, 700 * MS));
 	/* A thread that waits for requests spends as long in a function, but asleep. */
 	assert_false(is_busy(8, 700 * MS));
-	/* A small part of a busy thread, and a thread that has done nothing at all. */
+	/* A small part of a busy thread's time, and a thread that has done nothing. */
 	assert_false(is_busy(7, 100 * MS));
 	assert_false(is_busy(9, 700 * MS));
 }
