@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# -a and several processes: each is itself.
+# -a and several processes: each process has its own steps and outputs.
 . "$(dirname "$0")/lib.sh"
 
 start_engine --steps 60 --sleep-us 500
@@ -30,7 +30,7 @@ run_tool -a --step engine_step
 wait_attached "$TOOL"
 go
 await_steps 101 "$ENGINE"
-# Born after the tool has attached.
+# This engine starts after the tool has attached.
 "$FBT_ENGINE" --steps 17 --sleep-us 500 &
 late=$!
 wait $late

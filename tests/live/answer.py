@@ -28,7 +28,7 @@ def load(script):
 
 
 def answer(reply, out, tmp, words):
-    """In the fork."""
+    """Answers one question, in the fork."""
     fd = os.open(reply, os.O_WRONLY)
     os.dup2(fd, 1)
     os.dup2(fd, 2)
@@ -60,7 +60,7 @@ def serve(fields):
 
 
 def main():
-    # To read and write: there is no end of it when nobody asks.
+    # Opened for reading and writing, so that the FIFO has no end while nobody asks.
     fifo = os.open(sys.argv[1], os.O_RDWR)
     parent, rest = os.getppid(), b""
     while os.getppid() == parent:

@@ -28,7 +28,7 @@
 #define CALLS_MAX  256
 #define TEXT	   "0123456789"
 #define ODD_NAME   "odd\n\"\xff name"
-#define DEEP	   40 /* folders: more than the tool follows */
+#define DEEP	   40 /* folders: deeper than the tool follows a path */
 #define FRESH	   300
 #define COMMAND	   0x1234
 #define RING_INDEX 16	     /* IORING_ENTER_REGISTERED_RING */
@@ -38,14 +38,14 @@ struct call {
 	long nr;
 	unsigned long args[2];
 	long ret;
-	const char *path; /* NULL: names no file */
+	const char *path; /* NULL: the call names no file */
 	enum { NO, YES, MAYBE } blocked;
 };
 
 struct step {
 	const char *name;
 	void (*body)(void);
-	int first, end; /* of calls */
+	int first, end; /* of the step's calls */
 	long minor, major;
 	unsigned long long run_delay;
 };
@@ -61,7 +61,7 @@ static size_t page;
 
 void args_step(void (*body)(void));
 
-/* Makes a call and writes it down. */
+/* Makes a call and notes it down. */
 static long make(long nr, const char *path, int blocked, unsigned long a, unsigned long b,
 		 unsigned long c, unsigned long d)
 {
@@ -122,7 +122,7 @@ STEP void args_step(void (*body)(void))
 	STAY();
 }
 
-/* --- bodies: in them no calls but those of make() --- */
+/* --- bodies of steps: they make no calls but those of make() --- */
 
 static const char *plain, *odd, *deep, *deep_seen, *deleted, *moved, *mounted;
 static const char *socket_name, *pipe_name;
@@ -138,7 +138,7 @@ static void open_read_close(const char *path, const char *seen)
 	MAKE(read, NULL, MAYBE, fd, bytes, sizeof(bytes), 0);
 }
 
-/* Each gets the descriptor of the one before. */
+/* Each call gets the descriptor that the one before it returned. */
 static void use_files(void)
 {
 	open_read_close(plain, plain);
@@ -195,7 +195,7 @@ static void use_devices(void)
 	MAKE(ioctl, "/dev/null", NO, copy, COMMAND + 1, bytes, 0);
 	MAKE(close, "/dev/null", NO, copy, 0, 0, 0);
 	MAKE(ioctl, NULL, NO, copy, COMMAND, 0, 0);
-	/* Two descriptors that share a place where the kernel side remembers them. */
+	/* Two descriptors that collide in the kernel side's cache. */
 	copy = (int)MAKE(dup3, "/dev/null", NO, null_fd, null_fd + 8, 0, 0);
 	MAKE(ioctl, "/dev/null", NO, null_fd, COMMAND, 0, 0);
 	MAKE(ioctl, "/dev/null", NO, copy, COMMAND, 0, 0);
@@ -209,7 +209,7 @@ static void use_nameless(void)
 	MAKE(write, socket_name, NO, socket_fds[0], TEXT, 10, 0);
 	MAKE(write, pipe_name, NO, pipe_fds[1], TEXT, 4, 0);
 	MAKE(read, pipe_name, NO, pipe_fds[0], bytes, 4, 0);
-	/* The same inode and the same descriptor, one after the other. */
+	/* The same inode and the same descriptor, used for two files in turn. */
 	fd = (int)MAKE(eventfd2, "anon_inode:[eventfd]", NO, 1, EFD_CLOEXEC, 0, 0);
 	MAKE(read, "anon_inode:[eventfd]", NO, fd, bytes, 8, 0);
 	MAKE(close, "anon_inode:[eventfd]", MAYBE, fd, 0, 0, 0);
@@ -221,14 +221,14 @@ static void use_nameless(void)
 	MAKE(close, "/memfd:weights", MAYBE, fd, 0, 0, 0);
 }
 
-/* With that flag the first argument is no descriptor. */
+/* With this flag, the first argument is an index instead of a descriptor. */
 static void use_ring(void)
 {
 	static unsigned char params[120];
 	const char *name = "anon_inode:[io_uring]";
 	int fd = (int)MAKE(io_uring_setup, name, MAYBE, 4, params, 0, 0);
 
-	if (fd < 0) { /* not here, or not allowed */
+	if (fd < 0) { /* not in this kernel, or not allowed */
 		calls[call_count - 1].path = NULL;
 		return;
 	}
@@ -247,7 +247,10 @@ static void use_changed(void)
 
 static void use_waits(void)
 {
-	/* So long that it cannot pass before we sleep, even if the machine takes the CPU away. */
+	/*
+	 * Long enough that it cannot end before the thread sleeps, even if the thread loses its CPU
+	 * first.
+	 */
 	static const struct timespec pause = {.tv_nsec = 20000000};
 	static uint32_t word = 1;
 
@@ -274,7 +277,7 @@ static void touch_pages(void)
 	(void)*(volatile char *)file_pages;
 }
 
-/* Pages that a call touches are in that call's time. */
+/* Page faults within a call are in the call's time. */
 static void populate(void)
 {
 	make(SYS_madvise, NULL, MAYBE, (unsigned long)populated, FRESH * page, MADV_POPULATE_WRITE,
@@ -291,7 +294,7 @@ static void burn(void)
 		;
 }
 
-/* Whoever wakes up waits for the CPU in its call. */
+/* A thread that wakes up here waits for a CPU within its call. */
 static void doze(void)
 {
 	static const struct timespec pause = {.tv_nsec = 300000};
@@ -312,7 +315,9 @@ static void wait_for_ever(void)
 	MAKE(read, pipe_name, YES, pipe_fds[0], bytes, 3, 0);
 }
 
-/* The wait before the ring: taking a ring down, some time later, ends a wait to be made again. */
+/*
+ * The wait comes before the ring: the kernel tears a ring down later, which interrupts such a wait.
+ */
 static struct step steps[] = {
 	{.name = "warm", .body = do_nothing},
 	{.name = "files", .body = use_files},
@@ -351,7 +356,7 @@ static void prepare_deep(void)
 	close(new_file(deep));
 }
 
-/* A bind mount in a mount namespace of its own, where that is allowed. */
+/* Makes a bind mount in a mount namespace of its own, if that is allowed. */
 static void prepare_mount(void)
 {
 	const char *target = in_folder("target");
@@ -416,7 +421,7 @@ static void pin(void)
 	sched_setaffinity(0, sizeof(one), &one);
 }
 
-/* Of this thread, as the scheduler says. */
+/* This thread's wait for a CPU, from its schedstat. */
 static unsigned long long read_run_delay(int fd)
 {
 	unsigned long long delay = 0;
@@ -448,7 +453,7 @@ static void run_step(struct step *step, int schedstat)
 		pin();
 		spinning = start_spinning();
 	}
-	/* So that it preempts nobody when it wakes up. */
+	/* With this policy the thread does not preempt any other when it wakes up. */
 	if (step->body == doze)
 		sched_setscheduler(0, SCHED_IDLE, &(struct sched_param){0});
 	if (step->body == use_changed && step[-1].body == use_changed) {
@@ -477,7 +482,7 @@ static void write_text(FILE *truth, const char *string)
 		fputs("null", truth);
 		return;
 	}
-	/* A byte of the path is a character of the text. */
+	/* Each byte of the path becomes one character of the text. */
 	putc('"', truth);
 	for (; *string; string++)
 		fprintf(truth, "\\u%04x", (unsigned char)*string);
@@ -506,7 +511,7 @@ static void write_step(FILE *truth, const struct step *step)
 
 static void write_truth(FILE *truth)
 {
-	/* The last one does not return. */
+	/* The last call does not return. */
 	calls[call_count] =
 		(struct call){.nr = SYS_read,
 			      .args = {(unsigned long)pipe_fds[0], (unsigned long)bytes},

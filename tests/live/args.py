@@ -21,7 +21,7 @@ def fact(name, good, said=None):
 
 
 def differs(call, wanted, files):
-    """What is wrong with a recorded call, or None."""
+    """Describes how a recorded call is wrong; None if it is right."""
     seen = {
         "nr": call["nr"], "args": call["args"],
         "path": files[call["file"]]["path"] if call["file"] else None,
@@ -78,7 +78,8 @@ def check_waits(steps, truth, fresh):
     forked = False
     for step, wanted in zip(known, truth):
         name = wanted["name"]
-        # What the program wrote to last is shared since its fork, so counting makes faults too.
+        # A fork shares the pages that the program wrote last, so reading the counts causes faults
+        # too.
         forked |= name == "burn"
         missing = [wanted[sort] - step[sort] for sort in ("minor", "major")]
         if name == "populate":
@@ -115,7 +116,7 @@ def main():
                                  if event["type"] == "lost"))
     fact("a page fault has its price", 50e3 < events[0]["fault_ps"] < 100e6, events[0])
     if detail == "steps":
-        # A file without a descriptor is that of a mapping, in which page faults took time.
+        # A file without a descriptor is one of a mapping that had page faults.
         used = [file for file in files.values() if file["fd"] >= 0]
         fact("no calls and no files of calls", not calls and not used, (calls, files))
         sys.exit(failed)

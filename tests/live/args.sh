@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Arguments, files, waits and page faults of steps against a program that knows its own.
+# Arguments, files, waits and page faults of steps, compared with the account of a program.
 . "$(dirname "$0")/lib.sh"
 
 for detail in steps escalated all; do
@@ -9,7 +9,7 @@ for detail in steps escalated all; do
 	start_program args "$TMP/folder"
 	attach --step args_step --detail "$detail" --record "$OUT.capture"
 	go
-	# Its last step never ends.
+	# The program's last step never ends.
 	for _ in $(seq 600); do
 		tail -n 1 "$TMP/truth.json" | grep -q '\]}$' &&
 			grep -q '^State:.*sleeping' "/proc/$ENGINE/status" && break

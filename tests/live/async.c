@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * async TRUTH: futures as the compiler of Rust makes them, without it. The poll function below is
- * what it makes of an async function, in which a byte of the future leads to the code to go on
- * with. Futures are polled in turns, by several threads, within each other, and dropped. The row of
- * each says what a tracer has to find.
+ * async TRUTH: futures like those that Rust's compiler makes, written without Rust. The poll
+ * function below is like that of an async function: a byte of the future selects the code to
+ * continue with. Futures are polled in turns, by several threads, within each other, and dropped.
+ * The row of each future says what a tracer must find.
  */
 #include <pthread.h>
 #include <semaphore.h>
@@ -26,7 +26,7 @@ enum state { NEW = 0, READY = 1, AWAITS = 3 };
 struct future {
 	uint64_t id;
 	uint64_t polls_left;
-	struct future *inner; /* polled within its own polls, until that is ready */
+	struct future *inner; /* is polled within the polls of this future, until it is ready */
 	char other[300 - 24];
 	uint8_t state;
 };
@@ -35,12 +35,12 @@ _Static_assert(offsetof(struct future, state) == 300, "where the code below look
 struct row {
 	uint64_t polls, calls, await_ns, total_ns, first_ns, last_ns;
 	long tid;
-	const char *end; /* NULL: it is no step */
+	const char *end; /* NULL: the future is no step */
 };
 
 static struct row rows[FUTURES_MAX];
 
-/* 0: ready, 1: it awaits; as Poll<()> is returned. */
+/* 0: ready, 1: pending; returned like Poll<()>. */
 int poll_double(struct future *future, void *context);
 __asm__(".pushsection .text\n"
 	".type \"_ZN6double4work28_$u7b$$u7b$closure$u7d$$u7d$17h0123456789abcdefE\", @function\n"
@@ -111,7 +111,7 @@ static void call(uint64_t count)
 		syscall(SYS_getppid);
 }
 
-/* What a future does in one poll. Its own rows are not written here: that would be its time. */
+/* The work of one poll. No row is written here, because that would take time within the poll. */
 int go_on(struct future *future, void *context);
 
 int go_on(struct future *future, void *context)
@@ -122,7 +122,7 @@ int go_on(struct future *future, void *context)
 	return --future->polls_left != 0;
 }
 
-/* True: it is ready. */
+/* Returns whether the future is ready. */
 static bool poll(struct future *future)
 {
 	struct row *row = &rows[future->id];
@@ -164,7 +164,7 @@ static struct future future_new(uint64_t polls, const char *end)
 	return future;
 }
 
-/* Four at a time on one thread, which take 1 to 4 polls. */
+/* Four futures at a time on one thread, each ready after 1 to 4 polls. */
 static void poll_in_turns(void)
 {
 	for (int round = 0; round < 20; round++) {
@@ -200,7 +200,9 @@ static void *poll_for_other(void *ctx)
 	}
 }
 
-/* Another thread makes the first poll of every other future, and every other poll of all. */
+/*
+ * Another thread makes the first poll of every other future, and every other poll of each future.
+ */
 static void poll_by_two(void)
 {
 	struct hand hand = {0};
@@ -228,7 +230,10 @@ static void poll_by_two(void)
 	pthread_join(thread, NULL);
 }
 
-/* Dropped after some polls; the next one is in the same memory. The last one is ready. */
+/*
+ * Futures are dropped after some polls, and the next one uses the same memory. The last one becomes
+ * ready.
+ */
 static void drop(void)
 {
 	struct future future;

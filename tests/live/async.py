@@ -7,7 +7,7 @@ import sys
 
 PARTS = ["own", "cpu_wait", "faults", "stopped", "off_cpu", "await"] + [
     c + "_net" for c in ["mmap", "futex", "ioctl", "read", "write", "other"]]
-# That one was dropped shows when its memory is used again.
+# A dropped future is noticed when its memory is used again.
 ENDS = {"dropped": ["unwound", "exited"], "panicked": ["unwound", "exited"]}
 failed = False
 
@@ -26,7 +26,7 @@ def main():
     steps = [dict(e["shape"], us=e["stage_us"]) for e in lines if e.get("event") == "step_prof"]
     for step, calls in zip(steps, [e for e in lines if e.get("event") == "syscall_prof"]):
         step["other_calls"] = calls["shape"]["other_calls"]
-    # A program that cannot give its futures a number has them in the order in which they begin.
+    # If the program cannot number its futures, they are in the order of their begin.
     steps.sort(key=lambda step: (step["start_us"], step["step"]))
     by_id = {step.get("arg.id", i): step for i, step in enumerate(steps)}
     fact("each future is one step", [
@@ -41,7 +41,8 @@ def main():
         p for p in pairs if not p[0]["calls"] == p[1]["calls"] == p[1]["other_calls"]
         and p[0]["end"] != "panicked"])
     fact("its thread is that of its first poll", [p for p in pairs if p[0]["tid"] != p[1]["tid"]])
-    # The program's clock is read outside of the polls: closer than the tool's on one side.
+    # The program reads its clock outside of the polls, so it is closer to the tool's clock on one
+    # side.
     fact("it awaits for as long as it is not polled", [
         p for p in pairs if p[1]["us"]["await"] < p[0]["await_ns"] // 1000])
     fact("it lasts from its first poll until it is ready", [

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Steps that are futures, of programs that count what they do: one of C, with a poll function like that
-# of Rust's compiler, and, where rustc is there, one of Rust.
+# Steps that are futures, compared with what the programs count: a C program whose poll function is
+# like that of Rust's compiler, and a Rust program if rustc is there.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP futures are told apart on x86-64 only' && exit 77; }
@@ -14,7 +14,7 @@ attach_futures()
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches'; }
 }
 
-# check NAME: the engine's account against the steps, and the trace
+# check NAME: compares the engine's account with the steps and the trace
 check()
 {
 	go
@@ -35,7 +35,7 @@ start_program async
 attach_futures --step 'double::work::{{closure}}' --step-arg 'id=u64(arg0+0)'
 check double
 
-# What the program is compiled with changes how a function looks up how far it has come.
+# The compiler's options change how the function reads the state of its future.
 compile()
 {
 	rustc --edition 2021 --crate-name fbt_async -C opt-level="$1" tests/live/async.rs -o "$TMP/async_$1" 2>"$TMP/rustc"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The edges of a window: attached in mid-call, ended by -n, -d, the target's end, SIGINT and SIGTERM.
+# The edges of a window: attaching within a call, and its end by -n, -d, the target's end, SIGINT
+# and SIGTERM.
 . "$(dirname "$0")/lib.sh"
 
 
@@ -18,7 +19,7 @@ holds '-n: the target goes on' kill -0 "$ENGINE"
 rm -f "${OUT:?}".*
 attach -d 1
 end_tool 0 '-d 1: the tool ends by itself'
-# How late a busy machine ends it is not our doing; another unit of time would be 60 or 1000 times as much.
+# A busy machine may end the window late. A wrong unit of time would be off by 60 or 1000 times.
 fact '-d: after that time, by the clock of the window' '1e9 <= R["window_ns"] < 30e9'
 holds '-d: outputs are valid' "$FBT" validate --require-events step_prof,syscall_prof,window_prof "$OUT.profile" "$OUT.trace"
 
@@ -35,9 +36,9 @@ done
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 
-# Detaching takes longer than these steps, one of which is open whenever a window ends. The engine's own
-# account has room for a minute of them. Where the machine is busy, the engine may have no CPU then, so
-# that it takes some windows until one cuts a step.
+# Detaching takes longer than these steps, so one is open whenever a window ends. The engine's
+# account has room for a minute of steps. On a busy machine the engine may have no CPU when the
+# window ends, so it may take several windows until one cuts a step.
 ends=
 for window in {1..60}; do
 	[ "$window" -le 8 ] || ! grep -q truncated <<<"$ends" || break
@@ -57,7 +58,7 @@ holds 'open at the end: one was' grep -q truncated <<<"$ends"
 start_engine --steps 0 --sleep-us 500
 go
 
-# Stopped, the tool cannot finish between the two.
+# While it is stopped, the tool cannot finish between the two events.
 attach
 kill -STOP "$TOOL"
 kill -INT "$TOOL"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# One clear line, the right exit status, and nothing lost that was captured.
+# Bad input gives one clear line and the right exit status, and nothing that was captured is lost.
 . "$(dirname "$0")/lib.sh"
 
 # refuses NAME STATUS REGEX ARGUMENT…
@@ -45,7 +45,7 @@ refuses 'stray word' 2 'bogus' bogus
 refuses 'typo of a command' 2 doctor dotcor
 refuses 'typo of an option' 2 --duration -p $$ --duratoin 5
 
-# What steps are judged by: below the range, above it, and no number.
+# Thresholds of the judgement: below the range, above it, and no number.
 while read -r option below above; do
 	for value in "$below" "$above" nan inf 1e99 4x; do
 		refuses "$option=$value" 2 "$option: .*'$value'" -p $$ "$option=$value"
@@ -81,7 +81,7 @@ refuses 'function that is not there' 1 'no_such_step' -p "$ENGINE" --step no_suc
 refuses 'address outside of any function' 1 '0x1' -p "$ENGINE" --step "engine+0x1" -d 1
 refuses 'pattern that is too wide' 1 'libc.so.6:pthread_.*16' -p "$ENGINE" --step 'libc.so.6:pthread_*' -d 1
 
-# Files that a stranger may open: the capabilities are the point, not the folders.
+# Files that any user may open, so that only capabilities are tested, not folders.
 cp "$FBT" "$TMP/tool"
 cp "$FBT_ENGINE" "$TMP/engine"
 chmod 755 "$TMP"
@@ -110,7 +110,7 @@ is 'without root: in one line' "$(grep -c . "$OUT.err")" 1
 kill -TERM "$OPEN" "$ENGINE"
 wait "$ENGINE"
 
-# Processes that end just then: an error or an empty window, but never a hang or a crash.
+# Processes that end during the attach: an error or an empty window, but never a hang or a crash.
 worst=0
 for _ in $(seq 12); do
 	sleep 0.0"$((RANDOM % 9))" &
@@ -120,7 +120,7 @@ for _ in $(seq 12); do
 done
 holds "a process that dies while attaching (worst status $worst)" [ "$worst" -le 1 ]
 
-# A full disk: the trace stops there, the profile keeps whole lines, the run goes on to its end.
+# On a full disk the trace ends, the profile keeps whole lines, and the run continues to its end.
 mkdir "$TMP/small"
 if mount -t tmpfs -o size=64k tmpfs "$TMP/small"; then
 	start_engine --steps 400 --sleep-us 500
@@ -135,7 +135,7 @@ if mount -t tmpfs -o size=64k tmpfs "$TMP/small"; then
 	fact 'full disk: the report is there, and exact' 'R["steps"] == T["steps"] == 400'
 	umount "$TMP/small"
 
-	# Only the trace does not fit: the profile is complete.
+	# The trace does not fit, but the profile does and is complete.
 	mount -t tmpfs -o size=16k tmpfs "$TMP/small"
 	start_engine --steps 300 --sleep-us 500
 	run_tool -p "$ENGINE" --step engine_step --detail all --keep-free 0 --trace "$TMP/small/trace"

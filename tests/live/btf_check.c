@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * btf_check OBJECT: is every struct, field and named constant in OBJECT's BTF also in the running
- * kernel's, and of the same kind? Only names that CO-RE would look up are compared: offsets, sizes
- * and order may differ. One "ok - …" or "not ok - …" line each.
+ * btf_check OBJECT: checks that each struct, field and named constant in OBJECT's BTF exists in the
+ * running kernel's BTF, with the same kind. Only names that CO-RE looks up are compared: offsets,
+ * sizes and order may differ. Prints a line "ok - …" or "not ok - …" for each.
  */
 #include <stdbool.h>
 #include <stdio.h>
@@ -22,7 +22,7 @@ static void state(struct checker *checker, bool holds, const char *owner, const 
 	checker->failed += !holds;
 }
 
-/* Integers and enums are one kind to CO-RE, whatever their size. */
+/* CO-RE treats integers and enums as one kind, whatever their size. */
 static int kind_of(const struct btf *btf, int id)
 {
 	int kind = btf_kind(btf__type_by_id(btf, btf__resolve_type(btf, id)));
@@ -30,7 +30,7 @@ static int kind_of(const struct btf *btf, int id)
 	return kind == BTF_KIND_ENUM || kind == BTF_KIND_ENUM64 ? BTF_KIND_INT : kind;
 }
 
-/* Type of a field, fields of anonymous members included; -1 if there is none. */
+/* Type of a field, also within anonymous members; -1 if there is none. */
 static int find_field(const struct btf *btf, const struct btf_type *type, const char *name)
 {
 	const struct btf_member *member = btf_members(type);

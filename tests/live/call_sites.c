@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * call_sites TRUTH WHAT SECONDS: calls my_step, which returns, and my_tail, which ends in a jump,
- * for so long. WHAT is "alone", from places of their own; "shared", from one place that calls
- * others too, a hundred times as often; "deep", my_deep instead, which calls itself; "nowhere",
- * from code that is in no file; or "forked", and then once in each of 20 children.
+ * call_sites TRUTH WHAT SECONDS: for that time, calls my_step, which returns, and my_tail, which
+ * ends in a jump. WHAT is "alone": from call sites of their own; "shared": from one call site that
+ * calls other functions too, a hundred times as often; "deep": calls my_deep instead, which calls
+ * itself; "nowhere": from code that is in no file; "forked": as nowhere, then once in each of 20
+ * children.
  */
 #include <string.h>
 #include <sys/wait.h>
@@ -38,7 +39,7 @@ STEP int my_tail(int number)
 	return other(number);
 }
 
-/* It is one step, however often it calls itself. */
+/* One step, however often it calls itself. */
 STEP int my_deep(int number)
 {
 	syscall(SYS_getppid);

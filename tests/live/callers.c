@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * callers TRUTH: calls of functions that end in a jump, once from each of many places: my_tail from
- * its own file, also by way of my_wrapper, strtol of the C library through the PLT and through the
- * GOT, my_far from there and through pointers, and my_inner both alone and in calls of my_far.
+ * callers TRUTH: calls functions that end in a jump, once from each of many call sites: my_tail
+ * from its own file and through my_wrapper; strtol of the C library through the PLT and the GOT;
+ * my_far in the same ways and through pointers; my_inner directly and within calls of my_far.
  */
 #include <time.h>
 #include "program.h"
@@ -32,7 +32,7 @@ STEP int my_tail(int number)
 	return other(number);
 }
 
-/* Who calls it calls my_tail. */
+/* Ends with a jump to my_tail. */
 STEP int my_wrapper(int number)
 {
 	return my_tail(number + 1);
@@ -87,7 +87,7 @@ static void call_all(int (*volatile *far)(int number))
 	FIVE(calls += my_wrapper(1) > 0);
 	FIVE(strtol_by_plt("1", NULL, 10));
 	FIVE(strtol_by_got("1", NULL, 10));
-	/* Such a call site is gone before the tool can learn it. */
+	/* The tool learns of such a call site only after its only call. */
 	FIVE((*far)(1));
 	FIVE(inner_calls += my_inner(1) > 0);
 	my_last(1);

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Callers are found in the code before they call: not even their first steps are missed.
+# Callers are found in the code before they call, so even their first steps are traced.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP steps end at call sites on x86-64 only' && exit 77; }
@@ -47,7 +47,8 @@ fact 'in a library, through PLT and GOT: each is a step' \
 	"T['strtol'] == $(steps strtol) == $(row strtol)['call_sites'] and $(row strtol)['exits'] == 0"
 fact 'and none of these was missed' "$(row strtol)['untraced_steps'] == 0"
 
-# Calls through a pointer, each from a place of its own, are over before that is learnt.
+# Each of these calls comes through a pointer, from a call site of its own, and is over before the
+# site is known.
 trace_steps my_far my_inner my_last
 fact 'through a pointer: no call is traced, and each is counted' \
 	"$(steps my_far) == 0 and $(row my_far)['untraced_steps'] == T['my_far'] == 5"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Call records: all of them with --detail all, those of the first steps by default, none with steps.
+# Call records: all calls with --detail all, those of the first steps by default, none with steps.
 . "$(dirname "$0")/lib.sh"
 
 names='{n: len([x for x in X if x["cat"] == "syscall" and x["name"] == n and not x["args"].get("truncated")])
@@ -27,7 +27,7 @@ fact 'escalated: calls of the first three' \
 trace_engine '--steps 30' --detail steps "${calm[@]}"
 fact 'steps: no calls' '{x["cat"] for x in X} == {"step"}'
 
-# A ring too small for what comes: loss is counted and shown, sums stay exact.
+# A ring that is too small: the loss is counted and reported, and sums stay exact.
 trace_engine '--steps 3 --calls 1,1,1,20000,1,1 --errors 0,0,0,0,0,0' --detail all --ring-records 512
 fact 'small ring: sums stay exact' 'total(S) == T["in_steps"]'
 fact 'small ring: records and losses make all calls' \

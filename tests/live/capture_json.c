@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * capture_json FILE: the calls, steps, wakes, files and losses of a capture as one JSON array, in
- * their order. A byte of a string is a character of the text.
+ * capture_json FILE: prints the calls, steps, wakes, files and losses of a capture as one JSON
+ * array, in order. Each byte of a string becomes one character.
  */
 #include <stdint.h>
 #include <stdio.h>

@@ -32,7 +32,8 @@ STEP_KEYS = [
     "escalation.evidence", "escalation.fired", "step.number", "thread.id"]
 CHILD_KEYS = ["syscall.calls", "syscall.duration_us", "syscall.aggregated"]
 
-# Messages of opentelemetry-proto 1.x that a request is made of: names are those of the JSON mapping.
+# The messages of opentelemetry-proto 1.x that a request consists of, with the names of the JSON
+# mapping.
 MESSAGES = {
     "Request": {"resourceSpans": ["ResourceSpans"]},
     "ResourceSpans": {"resource": "Resource", "scopeSpans": ["ScopeSpans"], "schemaUrl": "string"},
@@ -57,7 +58,7 @@ def is_integer(value, low, high):
 
 
 def is_decimal(value, low, high):
-    """64-bit integers are strings: numbers of JSON would lose digits."""
+    """64-bit integers are strings, because JSON numbers would lose digits."""
     return (isinstance(value, str) and bool(re.fullmatch(r"0|-?[1-9][0-9]*", value)) and
             low <= int(value) <= high)
 
@@ -114,7 +115,8 @@ def refuse_constant(name):
 
 
 def flatten(message, keys, where, problems):
-    """Attributes to a dict; exactly these, in any order, and one that only repeated spans have."""
+    """Converts attributes to a dict. Only these are allowed, in any order, and one that only
+    repeated spans have."""
     attributes = {}
     for item in message.get("attributes", []):
         kind, value = next(iter(item["value"].items()))
@@ -127,7 +129,7 @@ def flatten(message, keys, where, problems):
 
 
 def take_spans(resource_spans, problems):
-    """The spans of one resource, once their form is known to be right."""
+    """The spans of one resource, after their form was checked."""
     spans = []
     resource = flatten(resource_spans["resource"],
                        ["service.name", "host.name", "process.pid"], "resource", problems)

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# COMMAND is stopped before its first instruction, by the tool; never again, and never for good.
+# The tool stops COMMAND before its first instruction, never again, and never for good.
 . "$(dirname "$0")/lib.sh"
 
-# A command under another user writes here too.
+# A command that runs as another user writes here too.
 chmod 755 "$TMP"
 log=$TMP/log
 : >"$log"
@@ -33,9 +33,9 @@ is_held()
 	[ "$(grep -c '^kill(' "$TMP/held")" = "$1" ] && ! tail -n 1 "$TMP/held" | grep -q ' = '
 }
 
-# kill_at_stop NUMBER COMMAND…: strace holds the tool before that kill(2) of its, the third of which is
-# the first SIGCONT to COMMAND. What COMMAND is to be stopped for does not come to pass; then the tool is
-# killed.
+# kill_at_stop NUMBER COMMAND…: strace holds the tool before its kill(2) of that number, then the
+# tool is killed. The third kill(2) is the first SIGCONT to COMMAND. COMMAND must not run its
+# program.
 # shellcheck disable=SC2317
 kill_at_stop()
 {
@@ -50,7 +50,7 @@ kill_at_stop()
 	TOOL=$!
 	wait_for 60 is_held "$number" && wait_for 30 has_stopped_child && touch "$TMP/stopped"
 	tracer=$(awk '/^TracerPid/ { print $2 }' "/proc/$TOOL/status")
-	# The tracer would keep the tool from its end for as long as it holds it.
+	# The tracer holds the tool, so the tool ends only when the tracer does.
 	kill -KILL "$TOOL" "$tracer"
 	wait "$TOOL" 2>/dev/null
 	[ -e "$TMP/stopped" ]
@@ -73,7 +73,7 @@ kill_tool()
 	wait "$TOOL" 2>/dev/null
 }
 
-# It is stopped where its execve returns, and once more at its entry.
+# COMMAND is stopped when its execve returns, and once more at its entry.
 for number in 3 4; do
 	for as in '' 'setpriv --reuid 65534 --clear-groups'; do
 		said="caught$number${as:+other}"
@@ -84,7 +84,7 @@ for number in 3 4; do
 	done
 done
 
-# At any moment: see the end for what became of their children.
+# The tool is killed at various moments. Below is checked what became of the children.
 for i in 02 03 04 05 06 08; do
 	run_tool -- sh -c "echo \$\$ >>$TMP/pids; exec sleep 60"
 	sleep 0.$i
@@ -92,7 +92,7 @@ for i in 02 03 04 05 06 08; do
 	kill_tool
 done
 
-# What it becomes later does not wait for the tool, which is frozen and then killed.
+# The later life of COMMAND does not depend on the tool, which is frozen and then killed.
 mkfifo -m 666 "$TMP/on"
 run_tool -- sh -c "echo first >>$log; read -r go <$TMP/on; exec setpriv --reuid 65534 --clear-groups \
 	sh -c 'echo second >>$log; read -r go <$TMP/on; exec sh -c \"echo third >>$log; exec sleep 60\"'"
@@ -108,7 +108,7 @@ holds 'killed: COMMAND goes on' wait_for 30 logged third
 holds 'killed: and waits as it wants to' wait_for 15 is_in_state "$command" S
 kill "$command"
 
-# Whoever else stops it decides when it goes on.
+# If someone else stops COMMAND, the tool must not continue it.
 for how in INT KILL; do
 	rm -f "${OUT:?}".*
 	run_tool -- sh -c "echo stop$how >>$log; sleep 60; :"
@@ -132,7 +132,7 @@ end_tool
 # SIGPIPE is bit 12.
 is 'COMMAND does not ignore SIGPIPE' $((0x$(awk '/SigIgn/ { print $2 }' "$TMP/signals") & 0x1000)) 0
 is 'COMMAND blocks no signal' "$(awk '/SigBlk/ { print $2 }' "$TMP/signals")" 0000000000000000
-# A stop may take 2 s to come and go, and longer on a busy machine: each child is waited for.
+# A stop may last 2 s, longer on a busy machine, so each child is waited for.
 # shellcheck disable=SC2317
 is_not_stopped()
 {

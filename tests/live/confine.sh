@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What the tool and its broker may still do while a window is open; that it is enough for what comes
-# later; and that nothing of it reaches a COMMAND. What the filters refuse is in
-# tests/unit/sandbox/filter_test.c and filter_broker_test.c.
+# The rights of the tool and its broker while a window is open. These rights must be enough for what
+# comes later, and COMMAND must not inherit any restriction. tests/unit/sandbox/filter_test.c and
+# filter_broker_test.c test what the filters refuse.
 . "$(dirname "$0")/lib.sh"
 
-# status PID FIELD: of /proc/PID/status
+# status PID FIELD: a field of /proc/PID/status
 status()
 {
 	awk -v field="$2:" '$1 == field { print $2 }' "/proc/$1/status"
 }
 
-# kept PID: its capabilities in words that sort
+# kept PID: the process's capabilities as words, sorted
 kept()
 {
 	local set number names=''
@@ -28,7 +28,7 @@ kept()
 	echo "${names% }"
 }
 
-# has_given_up PID CAPABILITIES SECCOMP: by /proc
+# has_given_up PID CAPABILITIES SECCOMP: checks /proc
 # shellcheck disable=SC2317,SC2329 # called by name
 has_given_up()
 {
@@ -37,12 +37,13 @@ has_given_up()
 	[ "$(kept "$1")" = "$2" ] && [ "$(status "$1" NoNewPrivs)" = 1 ] &&
 		[ "$(status "$1" Seccomp)" = "$3" ] || return 1
 	number=$(status "$1" CapPrm)
-	# Its user's are all: whatever it runs may have these, and no others.
+	# The bounding set limits what a program run by root can get: these capabilities and no
+	# others.
 	[ "$(status "$1" CapEff)" = "$number" ] && [ "$(status "$1" CapBnd)" = "$number" ] &&
 		[ $((16#$(status "$1" CapInh) | 16#$(status "$1" CapAmb))) = 0 ]
 }
 
-# broker_has NAME CAPABILITIES SECCOMP: after a while, it does that by itself
+# broker_has NAME CAPABILITIES SECCOMP: waits, because the broker gives its rights up by itself
 broker_has()
 {
 	for _ in $(seq 3000); do
@@ -55,7 +56,7 @@ broker_has()
 	holds "$1: nor can what the broker runs" has_given_up "$BROKER" "$2" "$3"
 }
 
-# confined NAME: the tool is; FILTERED tells whether this build and kernel have filters
+# confined NAME: checks the tool. FILTERED says whether this build and kernel have filters.
 confined()
 {
 	local sets
@@ -69,7 +70,7 @@ confined()
 		"$(status "$TOOL" NoNewPrivs) $(status "$TOOL" Seccomp)" "1 $FILTERED"
 }
 
-# -v says so last
+# The last line of -v.
 wait_confined()
 {
 	await_lines 1 'system calls are' "$OUT.err" && return 0
@@ -115,7 +116,7 @@ unrefused 'a window'
 fact 'a window: steps' 'len(S) > 0'
 holds 'it has ended with the tool' [ ! -e "/proc/$broker" ]
 
-# Killed, it leaves none behind.
+# If the tool is killed, it leaves no broker behind.
 rm -f "${OUT:?}".*
 attach
 broker=$(pgrep -P "$TOOL")
@@ -127,7 +128,8 @@ for _ in $(seq 100); do
 done
 holds 'nor is it left when the tool is killed' [ ! -e "/proc/$broker" ]
 
-# Behind sudo: files are his, where he alone may write, and not by a right to write everywhere.
+# Under sudo: the files belong to the user. Only the user may write to the folder, and the tool does
+# not use a right to write everywhere.
 rm -f "${OUT:?}".*
 mkdir -m 700 "$TMP/home"
 chown 64001:64001 "$TMP/home"
@@ -145,7 +147,7 @@ unrefused sudo
 is 'sudo: the files are his' "$(stat -c %u "$OUT.trace" "$OUT.profile" | sort -u)" 64001
 OUT=$TMP/out
 
-# Root in a folder of somebody else: what is needed to rename there stays, and is said.
+# Root in a folder of another user: the tool keeps what it needs to rename there, and reports that.
 rm -f "$TMP/home/"*
 run_tool -v -p "$ENGINE" --step engine_step --trace "$TMP/home/trace"
 wait_attached "$TOOL" || not_ok "another's folder: the tool attaches"
@@ -154,14 +156,14 @@ has "another's folder: CAP_DAC_OVERRIDE stays" "$OUT.err" 'stay: CAP_DAC_OVERRID
 stop_tool
 holds "another's folder: the trace is there" "$FBT" validate "$TMP/home/trace"
 
-# By flag: it waits without rights, and opens windows.
+# With --flag the tool waits without rights and still opens windows.
 # shellcheck disable=SC2317,SC2329 # called by name
 said()
 {
 	await_lines "$2" "$1" "$OUT.err"
 }
 
-# by_flag NAME FOLDER COMMAND…: two windows of the tool, which the command starts
+# by_flag NAME FOLDER COMMAND…: two windows of a tool that COMMAND starts
 by_flag()
 {
 	local name=$1 folder=$2 window
@@ -188,15 +190,15 @@ by_flag()
 }
 mkdir "$TMP/windows"
 by_flag flag "$TMP/windows" env
-# There the profile is that user's alone, and the broker root's still.
+# In this folder the profile belongs to that user, and the broker still has root's rights.
 mkdir -m 700 "$TMP/home/windows"
 chown 64001:64001 "$TMP/home/windows"
 by_flag 'flag behind sudo' "$TMP/home/windows" env SUDO_UID=64001 SUDO_GID=64001
 is 'flag behind sudo: the profile is his alone' "$(stat -c '%u %a' "$TMP/home/windows/profile")" \
 	'64001 600'
 
-# Who puts the shim into a process has what that takes, and no filter: the kernel would not show it
-# those of the process, which a container's has.
+# The injecting child has the rights that it needs, and no filter: under a filter, the kernel would
+# not show it the filters of the target, which a container has.
 put_under_filter()
 {
 	local pid under=("$FBT_BUILD/tests/live_inject_seccomp" docker --)
@@ -222,8 +224,9 @@ if [ "$(uname -m)" = x86_64 ] && [ -e "$FBT_BUILD/libferrum_cupti.so" ]; then
 	[ "$FILTERED" != 2 ] || put_under_filter
 fi
 
-# No step: who looks for candidates has the rights that takes, also where the broker has more. It is
-# there for 2 s: what stops it to be looked at runs before all others, where that is allowed.
+# No step: the child that looks for candidates has the rights for that and no more, even if the
+# broker has more. It lives for 2 s. The process that stops it for inspection gets a real-time
+# priority, if allowed.
 # hold_seeker TOOL: prints its id
 # shellcheck disable=SC2317,SC2329 # a shell of its own runs it
 hold_seeker()
@@ -261,7 +264,7 @@ else
 fi
 unrefused 'no step'
 
-# A COMMAND has all that we had.
+# COMMAND has all rights that the tool started with.
 rm -f "${OUT:?}".*
 run_tool --interval 100 -- grep -E '^(CapEff|CapBnd|NoNewPrivs|Seccomp):' /proc/self/status
 end_tool

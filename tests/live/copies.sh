@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# -p with several processes that each run a file of their own, and with one that has no such step.
+# -p with several processes that each run a file of their own, and with a process that lacks the
+# step.
 . "$(dirname "$0")/lib.sh"
 
-# Each makes steps of another number and another length.
+# Each process makes another number of steps, of another length.
 mkfifo "$TMP/go"
 pids=
 for i in 1 2 3 4 5 6 7 8; do
@@ -40,7 +41,7 @@ fact 'copies: each has a table' \
 # shellcheck disable=SC2086
 kill ${pids//,/ }
 
-# Only the first of two has the step.
+# Only the first of the two has the step.
 rm -f "${OUT:?}".*
 start_program own_steps 20 3
 first=$ENGINE

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Every syscall of every step in its category, and of the whole process, in each detail mode.
+# Counts of each step's syscalls by category, and of the whole process's, in each detail mode.
 . "$(dirname "$0")/lib.sh"
 
 for detail in steps escalated all; do

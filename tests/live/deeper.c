@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * deeper TRUTH: 10 steps (my_step), one that longjmp leaves, then 100 from frames that lie more
- * than 1 KiB deeper and have written all over the stack of the step that was left.
+ * than 1 KiB deeper and have overwritten the stack of the step that was left.
  */
 #include <setjmp.h>
 #include <string.h>

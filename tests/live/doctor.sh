@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # shellcheck disable=SC2034
-# doctor: what it says of a machine and a process is what -p then does, in each place where that
-# fails; it leaves nothing behind, and the process does not notice.
+# doctor: what it says of a machine and a process must agree with what -p then does, in each failing
+# case. doctor must leave nothing behind and not disturb the process.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
 nothing=(--trace none --profile none)
 
-# doctor WANTED-STATUS NAME ARGUMENT…: its output is in $TMP/doctor; under stands before the program
+# doctor WANTED-STATUS NAME ARGUMENT…: its output is in $TMP/doctor. The words in under go before
+# the program.
 under=()
 program=$FBT
 doctor()
@@ -21,7 +22,7 @@ doctor()
 	holds "$name: all that it says is in its output" [ ! -s "$TMP/err" ]
 }
 
-# says NAME MARK CHECK TEXT: a check has that mark, and text in its finding or remedy
+# says NAME MARK CHECK TEXT: a check has that mark, and TEXT in its finding or remedy
 says()
 {
 	holds "$1" python3 - "$2" "$3" "$4" "$TMP/doctor" <<-'END'
@@ -66,7 +67,7 @@ for check in BTF tracing 'other users' 'bpf\(2\)' uprobes lockdown memlock 'PID 
 	has "this machine: $check" "$TMP/doctor" "^  (ok|warn|-) +$check "
 done
 is 'this machine: no file is left' "$(ls "$TMP/empty")" ''
-# The names stand in columns of their own; other tracers and engines may come and go.
+# The names have columns of their own. Other tracers and engines on this machine may vary.
 grep -E '^  (ok|warn|no|-) ' "$TMP/doctor" | cut -c9-24 | sed 's/ *$//' | grep -v '^engine' >"$TMP/names"
 "$FBT" doctor --report json >"$TMP/json" 2>"$TMP/err"
 is 'JSON: exit status 0' $? 0
@@ -120,7 +121,7 @@ says 'stopped: says so' warn state CONT
 says 'stopped: it makes no calls' ok 'system calls' ' 0 a second'
 kill -CONT "$ENGINE"
 
-# Where not even a file can be made, and where there is no need to.
+# In a folder where no file can be created, and in one where none is needed.
 if mount -t tmpfs -o ro tmpfs "$TMP/empty"; then
 	under=(env -C "$TMP/empty")
 	agrees 'read-only folder' "$ENGINE"
@@ -130,7 +131,7 @@ if mount -t tmpfs -o ro tmpfs "$TMP/empty"; then
 	umount "$TMP/empty"
 fi
 
-# Users and namespaces. Files that a stranger may open: the capabilities are the point.
+# Users and namespaces. Any user may open these files, so that only capabilities are tested.
 cp "$FBT" "$TMP/tool"
 chmod 755 "$TMP"
 program=$TMP/tool
@@ -180,7 +181,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 fi
 under=()
 
-# Probes were tried many times by now, and never in the engine: its code is as it was loaded.
+# Probes have been tried many times by now, but never in the engine: its code is unchanged.
 for _ in 1 2 3; do
 	doctor 0 'again' "$ENGINE" --step engine_step "${nothing[@]}"
 done
@@ -196,7 +197,7 @@ is 'it is traced by nobody' "$(awk '/^TracerPid/ { print $2 }' "/proc/$ENGINE/st
 kill "$ENGINE"
 wait "$ENGINE"
 
-# No symbols.
+# Without symbols.
 strip -o "$TMP/stripped" "$FBT_ENGINE"
 FBT_ENGINE=$TMP/stripped start_engine --steps 0 --sleep-us 2000
 go
@@ -208,7 +209,7 @@ says 'stripped, with symbols: found' ok 'step function' engine_step
 kill "$ENGINE"
 wait "$ENGINE"
 
-# A function that the kernel refuses to probe: known without a probe in the engine.
+# A function that the kernel refuses to probe. doctor knows without a probe in the engine.
 if [ "$(uname -m)" = x86_64 ]; then
 	"${CC:-gcc}" -shared -fPIC -o "$TMP/libllama.so" tests/fake/unprobeable_step.c
 	start_waiting env LD_PRELOAD="$TMP/libllama.so" "$FBT_ENGINE" --wait --steps 0 --sleep-us 2000 \
@@ -224,7 +225,7 @@ if [ "$(uname -m)" = x86_64 ]; then
 	wait "$ENGINE"
 fi
 
-# CUDA, with the shim and without.
+# CUDA, with the shim and without it.
 gpu_env=(CUDA_INJECTION64_PATH=)
 start_gpu --linger-ms 60000 --steps 30 --script k50,z20,s
 go

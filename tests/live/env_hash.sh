@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# env-hash; where the metadata of the profile come from; what --compute-env-hash hashes and runs.
+# env-hash, the sources of the profile's metadata, and what --compute-env-hash hashes and runs.
 . "$(dirname "$0")/lib.sh"
 
 unset "${!FERRUM_@}" RUSTC
 mkfifo "$TMP/never"
 
-# start_target [NAME=VALUE]… -- ARGUMENT…: a process that does something now and then; id in TARGET
+# start_target [NAME=VALUE]… -- ARGUMENT…: a process that makes a call now and then; its id is in
+# TARGET
 start_target()
 {
 	local environment=()
@@ -19,11 +20,11 @@ start_target()
 	env -i "${environment[@]}" /bin/bash -c 'while :; do read -rt 0.01 <&9; done' \
 		ferrum "${@:2}" 9<>"$TMP/never" &
 	TARGET=$!
-	# Not env any more, and not the shell that it was before.
+	# Waits until the process is neither env nor the shell that it was before.
 	while kill -0 "$TARGET" && ! grep -qz '^ferrum$' "/proc/$TARGET/cmdline"; do sleep 0.01; done
 }
 
-# trace_target ARGUMENT…: a short window; its outputs under $OUT
+# trace_target ARGUMENT…: a short window; its outputs are under $OUT
 trace_target()
 {
 	rm -f "${OUT:?}".*
@@ -37,7 +38,7 @@ end_target()
 	wait "$TARGET" 2>/dev/null
 }
 
-# metadata_are NAME COMMIT HASH MODEL CONCURRENCY FLAGS: as Python values, the same on every line
+# metadata_are NAME COMMIT HASH MODEL CONCURRENCY FLAGS: Python values, equal on every line
 metadata_are()
 {
 	fact "$1" "E and all([e[k] for k in ('commit_sha', 'env_hash', 'model', 'concurrency', \
@@ -66,7 +67,7 @@ has 'env-hash: a folder is called one' "$OUT.err" "^ferrum-bpftrace: $TMP: Is a 
 "$FBT" env-hash a b >"$OUT.hash" 2>"$OUT.err"
 is 'env-hash: two files are bad usage' $? 2
 
-# Each source in its turn.
+# Each source in order of priority.
 start_target 'FERRUM_PROFILE_COMMIT_SHA=e' 'FERRUM_PROFILE_ENV_HASH=sha256:e' 'FERRUM_PROFILE_MODEL=e' \
 	'FERRUM_PROFILE_CONCURRENCY=2' 'FERRUM_PROFILE_RUNTIME_FLAGS_JSON={"e": [1]}' --
 trace_target
@@ -97,7 +98,7 @@ end_target
 "$FBT" -p $$ -d 1 --profile-concurrency 0 >"$OUT.report" 2>"$OUT.err"
 is 'a wrong option is bad usage' $? 2
 
-# What a target may have.
+# Limits on a target's values.
 long=$(head -c 100000 /dev/zero | tr '\0' x)
 start_target "LONG1=$long" "LONG2=$long" "LONG3=$long" "FERRUM_PROFILE_COMMIT_SHA=$long" \
 	'FERRUM_PROFILE_CONCURRENCY=8' -- \
@@ -113,7 +114,7 @@ FERRUM_PROFILE_CONCURRENCY=5 run_tool --interval 50 -- /bin/bash -c 'read -rt 0.
 end_tool
 metadata_are 'COMMAND: its arguments and our environment' None '"sha256:unknown"' '"m"' 5 '{}'
 
-# --compute-env-hash: of the target's variables, by programs from safe places only.
+# --compute-env-hash uses the target's variables, but runs programs from safe folders only.
 mkdir "$TMP/bin"
 for program in nvidia-smi nvcc rustc env uname git; do
 	printf '#!/bin/sh\ntouch %s/ran\n' "$TMP" >"$TMP/bin/$program"
@@ -136,7 +137,7 @@ has 'compute-env-hash: and what it affects' "$TMP/document.json" \
 metadata_are "compute-env-hash: the document's hash" '"abc"' "'$("$FBT" env-hash "$TMP/document.json")'" \
 	'"unknown"' 1 '{}'
 holds 'compute-env-hash: nothing from PATH was run' [ ! -e "$TMP/ran" ]
-# The first is the tool itself; what it runs may run other programs of the machine.
+# The first line is the tool itself. The programs it runs may run others.
 sed -n '2,$s/.*execve[a-t]*("\([^"]*\)".*/\1/p' "$OUT.exec" >"$TMP/executed"
 has 'compute-env-hash: the rustc that is named was run' "$TMP/executed" "^$TMP/my_rustc$"
 grep -vE '^(/usr)?/(s?bin|local|lib)/' "$TMP/executed" | grep -vx "$TMP/my_rustc" >"$TMP/others"

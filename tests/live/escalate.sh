@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A step in trouble is named, with its cause, and no other; steady steps are not. All causes are
-# escalate_causes.sh's, thresholds and limits those of tests/golden/thresholds.py.
+# A step in trouble is named with its cause, and no other step is. escalate_causes.sh tests all
+# causes, tests/golden/thresholds.py the thresholds and limits.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/escalate/lib.sh
 . tests/live/escalate/lib.sh
@@ -37,7 +37,7 @@ explained sleep
 trouble compute efficiency_low compute 50000 "${one_class[@]}" --budget-us 8000
 quiet 'steady' "$steady --steps 300"
 
-# By hand. A signal that comes before the window is open is served in the window.
+# By hand. A signal that comes before the window is open applies to the window.
 takes_usr1()
 {
 	local name value
@@ -52,7 +52,7 @@ takes_usr1()
 rm "${OUT:?}".*
 start_engine --steps 0 --compute-us 500 --sleep-us 200
 run_tool -p "$ENGINE" --step engine_step
-# Without a pause: the tool prepares the window for some 50 ms.
+# No pause here: the tool prepares the window in only some 50 ms.
 until takes_usr1 2>/dev/null || ! kill -0 "$TOOL"; do :; done
 kill -USR1 "$TOOL"
 wait_attached "$TOOL"

@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Every trouble of the engine by its name, on the steps that suffered from it and on no other; engines
-# with mixed work and with more work give none; and what the detail of calls does to that.
+# Each trouble of the engine is named on the steps that suffered from it and on no others. Engines
+# with mixed work or with more work give no escalation. Also with less detail of calls.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/escalate/lib.sh
 . tests/live/escalate/lib.sh
 
 trouble mmap memory_cliff allocation_churn
 explained mmap
-# A host that takes the processor away for 0.3 of the 15 ms would move the step to another class of work.
+# If the host takes the CPU for 0.3 of the 15 ms, the step moves to another class of work.
 usual=$short
 trouble write efficiency_low tiny_writes 15000 "${one_class[@]}"
 evidence write "$TMP/file"
@@ -26,7 +26,7 @@ trouble threads efficiency_low thread_churn
 explained threads
 trouble processes efficiency_low thread_churn
 explained processes
-# Of a CPU that another thread has, by its right to go first.
+# Another thread takes the CPU with a higher real-time priority.
 if chrt -f 1 true 2>/dev/null; then
 	trouble runqueue efficiency_low run_queue
 else
@@ -39,7 +39,7 @@ quiet 'steady at length' "$steady --steps 1000"
 quiet 'mixed work' "--steady --steps 1000 --compute-us 500 --mixed-us 9000 --sleep-us 200"
 quiet 'more work' "$steady --steps 130 --trouble compute"
 
-# Without calls the categories still tell.
+# Without call records, the categories still tell the cause.
 trace_engine "$steady --steps 130 --trouble lock" --detail steps
 named_exactly 'detail steps'
 told 'detail steps' efficiency_low lock_contention

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The profile has every step that is found wrong, shown or not, and the time of day at which it ended;
-# alerts and trace have those that the rate limit lets through.
+# The profile has every step that was found wrong, shown or not, and the time of day of its end.
+# Alerts and the trace have those within the rate limit.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/escalate/lib.sh
 . tests/live/escalate/lib.sh
@@ -25,7 +25,7 @@ fact 'the trace has those that are shown' \
 fact 'the JSON report lists all, and why they are not shown' \
 	'[(e["step"], e["not_shown"]) for e in R["escalations"]["last"]] ==
 		[(n, g.get("not_shown")) for n, g in H.items()]'
-# Step n has ended before the tenth one after it begins, however the reading of a clock was delayed.
+# However late the clock was read, step n has ended before step n + 10 begins.
 fact "the time of day is that of the engine's own clock" \
 	'all(T["threads"][0]["spans_ns"][n - 1][0] <= monotonic_ns(g["time"]) <= T["threads"][0]["spans_ns"][n + 9][0]
 		for n, g in H.items() if n in due and n + 10 <= T["steps"])'

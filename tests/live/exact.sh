@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# At any load: what the kernel counted, with what was lost, is what the program itself counted. Each
-# load once as it is, and once with the smallest rings, and a tool that is stopped for part of it.
+# At any load, the kernel's count plus what was lost equals the program's own count. Each load runs
+# once normally, and once with the smallest rings and a tool that is stopped for a part of the time.
 . "$(dirname "$0")/lib.sh"
 
 capture=$(mktemp -p /dev/shm 2>/dev/null || echo "$TMP/capture")
@@ -12,7 +12,8 @@ undo()
 	rm -f "$capture"
 }
 
-# From before the load begins, so that however slow this machine is, it meets a tool that stands.
+# The tool is stopped before the load begins, so that the load meets a stopped tool on a slow
+# machine too.
 starve_tool()
 {
 	kill -STOP "$TOOL"
@@ -26,7 +27,7 @@ starve_tool()
 	kill -CONT "$TOOL"
 }
 
-# exact NAME THREADS CALLS STEPS TOOL-OPTION…: see load.c; one second
+# exact NAME THREADS CALLS STEPS TOOL-OPTION…: see load.c; runs for one second
 exact()
 {
 	local name=$1 threads=$2 calls=$3 steps=$4 records
@@ -58,7 +59,7 @@ exact()
 			"sum(table.values()) == $records + R['lost']['calls']"
 }
 
-# As many loads as differ in what they wear out: call rings, the step ring, slots, the tool's CPU.
+# One load for each resource that it exhausts: call rings, the step ring, slots, the tool's CPU.
 all_loads()
 {
 	local how=$1

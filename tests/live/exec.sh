@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A target that replaces itself, from its first thread and from another; and one started by the tool.
+# A target that calls execve, from its first thread and from another one, and one that the tool
+# starts.
 . "$(dirname "$0")/lib.sh"
 
-# The second image does not wait: how many of its steps come before new probes are in depends on when the
+# The second program does not wait, so the number of its steps without probes depends on when the
 # tool has a CPU.
 go_first FBT
 for how in --exec --exec-thread; do
-	# The kernel ties a probe to the thread that led the process. After another thread has called
-	# execve, the tool sets new probes once it has seen that: after some 10 ms.
+	# The kernel ties a probe to the thread that led the process. If another thread has called
+	# execve, the tool sets new probes once it notices, after some 10 ms.
 	steps=$([ $how = --exec ] && echo 30 || echo 600)
 	missed=$([ $how = --exec ] && echo 0 || echo 590)
 	trace_engine "$how --steps $steps --sleep-us 1000"
@@ -40,7 +41,7 @@ end_tool 126 'COMMAND that cannot be executed: exit status 126'
 rm -f "${OUT:?}".*
 run_tool --step engine_step --wait-step -- sh -c 'exit 7'
 end_tool 7 "COMMAND that fails: its status is the tool's"
-# Without the step function a step is an interval; how many there are is up to the machine.
+# Without the step function, steps are intervals. Their number depends on the machine.
 fact 'and it is still a whole window' 'R["steps"] == len(S) <= 1 + R["window_ns"] // R["interval_ns"] and
 	all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
 finish

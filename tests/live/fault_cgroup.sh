@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A control group that leaves the tool little memory (memory.max of a unit or a container): it works,
-# or says what is missing, or the kernel kills it; the target, which is in another group, goes on, and
+# A cgroup that leaves the tool little memory (memory.max of a unit or container): the tool works,
+# or says what is missing, or the kernel kills it. The target is in another group and continues, and
 # the next trace attaches at once.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
@@ -9,7 +9,8 @@
 truth=$TMP/truth.bin
 group=
 
-# make_group: in $group, with its limit's file in $limit; version 2, or 1 where that has the controller
+# make_group: creates $group, with its limit's file in $limit; cgroup v2, or v1 if v1 has the
+# controller
 make_group()
 {
 	local root
@@ -38,7 +39,7 @@ if ! make_group; then
 	exit 77
 fi
 
-# The kernel takes no limit below what the trace before left, as long as that is not reclaimed (EBUSY).
+# The kernel refuses a limit below what the trace before has left, until that is reclaimed (EBUSY).
 set_limit()
 {
 	for _ in $(seq 100); do
@@ -48,7 +49,7 @@ set_limit()
 	not_ok "a limit of $1 MiB can be set"
 }
 
-# limited MIB [OPTION…]: a trace with so much memory
+# limited MIB [OPTION…]: a trace with that much memory
 limited()
 {
 	set_limit "$1"

@@ -1,8 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# fault_clock.sh [really]: the wall clock jumps by an hour, to and fro, in a window: steps, times, -d, the
-# rate limit and flags go by the monotonic one. For the tool alone, by a library; "really" sets the
-# machine's clock, which is for a virtual machine of its own.
+# fault_clock.sh [really]: the wall clock jumps by an hour, back and forth, during a window. Steps,
+# times, -d, the rate limit and flags must follow the monotonic clock. By default a library changes
+# the clock of the tool alone. "really" sets the machine's clock, which is meant for a virtual
+# machine.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
@@ -18,7 +19,7 @@ if [ "$really" != really ]; then
 	preload=(env "LD_PRELOAD=$TMP/step_clock.so")
 fi
 
-# Sets the machine's clock to and fro for as long as it is told, and right at the end.
+# Sets the machine's clock back and forth until told to stop, then sets it right.
 step_machine()
 {
 	[ "$really" = really ] || { sleep "$1" && return; }
@@ -53,7 +54,8 @@ end_tool 0 'the window ends'
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 is 'the target ends as it wants' $? 0
-# The clock jumps by 3600 s: a tenth of that is no jump, and any machine's time.
+# The clock jumps by 3600 s. A tenth of that shows that no jump counts, and leaves time for a slow
+# machine.
 fact 'after 4 s, by the monotonic clock' '3.9e9 < R["window_ns"] < 360e9'
 fact 'no step is longer than the window, none begins outside of it' \
 	'len(S) > 0 and all(s["start_us"] + s["us"]["total"] <= R["window_ns"] / 1000 + 2 for s in S)'
@@ -64,7 +66,7 @@ fact 'times in the trace too' \
 	'len(X) > 0 and all(x["ts"] + x["dur"] <= R["window_ns"] / 1000 + 2 for x in X)'
 holds 'outputs are valid' "$tool" validate "$OUT.profile" "$OUT.trace"
 
-# A flag: whether it is there counts, not when it was touched.
+# A flag counts by its existence, not by its time.
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 500 3
 go
 mkdir "$TMP/windows"
@@ -78,7 +80,7 @@ for window in 1 2 3; do
 	touch "$TMP/flag"
 	await_lines $window 'is open' "$OUT.err" || not_ok "flags: window $window opens"
 	sleep 0.3
-	# An hour in the future, or in the past.
+	# An hour in the future or in the past.
 	touch -d "$((RANDOM % 2 * 2 - 1)) hour" "$TMP/flag" 2>/dev/null
 	sleep 0.1
 	rm "$TMP/flag"

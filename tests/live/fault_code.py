@@ -9,7 +9,7 @@ pid, path, function = sys.argv[1:]
 symbols = subprocess.run(["nm", "-S", path], capture_output=True, text=True, check=True).stdout
 address, size = next((int(words[0], 16), int(words[1], 16)) for words in
                      (line.split() for line in symbols.splitlines()) if words[-1] == function)
-# The address in a position-independent file is the offset from its first mapping.
+# In a position-independent file, the address is the offset from the file's first mapping.
 with open("/proc/%s/maps" % pid, encoding="utf-8") as maps:
     base = int(maps.readline().split("-")[0], 16)
 with open(path, "rb") as file:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# fault_cpu.sh [really]: CPUs that go and come in a window, and one that was offline when the tool
-# attached. Each step and call is there. It takes CPUs from the whole machine, for 0.3 s at a time:
-# "really" says that it may.
+# fault_cpu.sh [really]: CPUs go offline and come back during a window, and one is offline when the
+# tool attaches. No step and no call may be missing. The CPUs of the whole machine are taken, for
+# 0.3 s at a time; "really" allows that.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
@@ -38,7 +38,7 @@ undo()
 
 set_cpu "${cpus[0]}" 0 || { echo 'SKIP no CPU of this machine can be taken away' && exit 77; }
 
-# The first is away when the tool looks how many CPUs there are.
+# The first CPU is offline when the tool counts the CPUs.
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 4 500 $calls
 run_tool -p "$ENGINE" --step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all \
 	--record "$OUT.capture" "${calm[@]}"

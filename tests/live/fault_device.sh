@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Disks that fail under open files: a broken device (EIO), a quota (EDQUOT), a file system that its
-# kernel makes read-only in the middle of a window. One line says so, exit status 1, the other outputs
-# and the target are as ever.
+# Disks that fail under open files: a broken device (EIO), a quota (EDQUOT), and a file system that
+# the kernel makes read-only during a window. One line says so, the exit status is 1, and the other
+# outputs and the target are unaffected.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fault/lib.sh"
@@ -50,11 +50,11 @@ fi
 
 # --- the kernel makes it read-only ----------------------------------------------------------------
 
-# What a broken journal does: every file stays open, and nothing is written any more.
+# Like a broken journal: every file stays open, but nothing can be written any more.
 truncate -s 16M "$TMP/image"
 if mkfs.ext4 -q -F "$TMP/image" 2>/dev/null && mount -o loop,errors=remount-ro "$TMP/image" "$disk" 2>/dev/null; then
 	source=$(findmnt -no SOURCE "$disk")
-	# Of a loop device findmnt may name the file behind it.
+	# findmnt may name the file of a loop device instead of the device.
 	[ -b "$source" ] || source=$(losetup -nO NAME -j "$TMP/image")
 	trigger=/sys/fs/ext4/${source#/dev/}/trigger_fs_error
 	tool --keep-free 0 --trace "$disk/trace" --profile "$disk/profile" --record "$OUT.capture"

@@ -1,19 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Room on the disk is left to others (--keep-free): an output ends where there is too little, is whole
-# as far as it goes, and the others go on. Disks that fail are fault_device.sh's.
+# Room on the disk is left to others (--keep-free): an output ends when there is too little, is
+# valid up to its end, and the others continue. fault_device.sh tests disks that fail.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fault/lib.sh"
 
-# new_disk SIZE: a tmpfs, which has as much room as it says
+# new_disk SIZE: a tmpfs, which really has the room that it reports
 new_disk()
 {
 	umount -l "$disk" 2>/dev/null
 	mount -t tmpfs -o "size=$1" tmpfs "$disk"
 }
 
-# fill SIZE: someone else writes so much
+# fill SIZE: somebody else writes that much
 fill()
 {
 	fallocate -l "$1" "$disk/others"
@@ -30,7 +30,7 @@ start_target 2000
 fill 60M
 tool -d 1 --keep-free 8M --trace "$disk/trace" --profile "$OUT.profile"
 end_tool 1 'too little at the start: it ends with 1'
-# Where room does not count all that follows waits for what does not come.
+# If the room is not checked here, the rest would only wait in vain.
 [ "$FAILED" = 0 ] || finish
 is 'too little at the start: that is all it says' "$(grep -c . "$OUT.err")" 1
 says_once 'too little at the start' '/disk/trace: 4.00 MiB .* 8.00 MiB .*--keep-free'
@@ -45,7 +45,7 @@ for size in 2M 0; do
 	end_tool 0 "--keep-free $size: there is enough"
 	rm "$disk/trace"
 done
-# 5 % of it: 3.2 MiB
+# 5 % of the disk: 3.2 MiB
 tool -n 20 --trace "$disk/trace" --profile "$OUT.profile"
 end_tool 0 'without the option: there is enough'
 fill 62M
@@ -57,14 +57,14 @@ end_tool 0 'a device has room'
 
 # --- others fill it meanwhile ---------------------------------------------------------------------
 
-# size_of WHAT: of the output on the disk, under either of its names
+# size_of WHAT: size of that output on the disk, under either of its names
 size_of()
 {
 	stat -c %s "$disk/$1.json"* | head -1
 }
 
-# await_end WHAT OUTPUT: until the tool has said that this output ends, or has gone, or the file has grown
-# by more than it may between two looks (outputs.c, pipeline.h), however slow this machine is
+# await_end WHAT OUTPUT: until the tool has reported that this output ends, or the tool has gone, or
+# the file has grown by more than it may between two checks (outputs.c, pipeline.h)
 await_end()
 {
 	local begin
@@ -86,7 +86,7 @@ for what in trace kineto profile record; do
 	output=$what
 	name="no room for $what"
 	there=$disk/$what.json
-	# Perfetto and HTA open files of that name.
+	# Perfetto and HTA open files with that name.
 	[ $what != kineto ] || { output=trace && format=kineto; }
 	send $output "$there"
 	tool --keep-free 16M --trace-format $format "${outputs[@]}"
@@ -95,7 +95,7 @@ for what in trace kineto profile record; do
 	holds "$name: it is found" await_end $what $output
 	[ "$FAILED" = 0 ] || { sed 's/^/# /' "$OUT.err" && ls -l "$disk" && finish; }
 	size=$(size_of $what)
-	# Time to grow by more than 8 MiB, if it did.
+	# Enough time to grow by more than 8 MiB, if the output did.
 	sleep 0.5
 	kill -INT "$TOOL"
 	end_tool 1 "$name: it ends with 1"
@@ -110,7 +110,7 @@ done
 
 # --- windows by flag --------------------------------------------------------------------------------
 
-# window NUMBER: by the flag; until the tool waits for the next one
+# window NUMBER: a window by flag; until the tool waits for the next one
 window()
 {
 	touch "$TMP/flag"
@@ -134,9 +134,10 @@ is 'a window with room again: has its files' "$(find "$disk" -name '*.json*' | w
 holds 'a window with room again: they are valid' "$FBT" validate -q "$disk"/*.json*
 end_target
 
-# --- it is the tool that fills it -------------------------------------------------------------------
+# --- the tool fills the disk
+# -----------------------------------------------------------------------
 
-# 70,000 calls in a row, outside of steps, some 4 MiB of records and 10 of trace.
+# 70,000 calls in a row outside of steps: some 4 MiB of records and 10 MiB of trace.
 start_program long_step 1 "$TMP/done"
 launch "$FBT" --ready-fd 6 -p "$ENGINE" --step asleep_step --detail all "${calm[@]}" --record "$TMP/capture" \
 	--trace none --profile none --report none 2>"$OUT.err"

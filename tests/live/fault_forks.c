@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * fault_forks TRUTH KIND COUNT AT_ONCE [REST_MS]: makes COUNT threads or processes, AT_ONCE of them
- * at a time with a rest between. Each makes 3 getppid calls and ends. One thread makes them: more
- * of them would be no faster.
+ * fault_forks TRUTH KIND COUNT AT_ONCE [REST_MS]: creates COUNT threads or processes, AT_ONCE of
+ * them at a time with a rest in between. Each makes 3 getppid calls and ends. One thread creates
+ * them all; several would be no faster.
  */
 #include <pthread.h>
 #include <string.h>

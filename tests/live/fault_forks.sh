@@ -1,18 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# fault_forks.sh [COUNT]: 10,000 threads, and as many processes, that live for a moment. Each call is in
-# the tables, or its thread is counted as one that was not followed.
+# fault_forks.sh [COUNT]: 10,000 threads, then as many processes, that live for a moment. Each call
+# is in the tables, or its thread is counted as not followed.
 . "$(dirname "$0")/lib.sh"
 
 count=${1:-10000}
 
-# Resident memory of the tool in KiB: the most there was.
+# The tool's peak resident memory in KiB.
 peak_of_tool()
 {
 	awk '/^VmHWM/ { print $2 }' "/proc/$TOOL/status"
 }
 
-# Of getppid, in the last table of each process (struct fbt_table).
+# The getppid calls in the last table of each process (struct fbt_table).
 sum_calls()
 {
 	python3 - "$1" "$(printf '#include <sys/syscall.h>\nSYS_getppid' | ${CC:-cc} -E -P - | tail -1)" <<'END'
@@ -57,7 +57,7 @@ bomb()
 	[ "$name" != all ] || { sleep 0.5 && kill -INT "$TOOL"; }
 	end_tool 0 "$name: the tool ends"
 	holds "$name: its memory is bounded ($((peak / 1024)) MiB, rings included)" [ "$peak" -lt 400000 ]
-	# The report shows the busiest processes only: the recording has the tables of all.
+	# The report shows only the busiest processes. The recording has the tables of all.
 	calls=$(sum_calls "$OUT.capture")
 	fact "$name: each call is there ($calls), or its thread is counted as not followed" \
 		"T['getppid'] - 3 * (R['lost']['threads'] + R['lost']['processes']) <= $calls and
@@ -68,8 +68,8 @@ bomb()
 	q 'R["lost"]' | sed 's/^/# lost /'
 }
 
-# There is room for some 4,000 threads: more are followed as the tool sees the end of others, see
-# many_threads.sh.
+# There is room for some 4,000 threads. More are followed as the tool notices that others have
+# ended; see many_threads.sh.
 bomb threads 'threads 200 20' -p ENGINE
 bomb 'threads, all at once' 'threads 1000' -p ENGINE
 bomb processes 'processes 100' -p ENGINE -f

@@ -56,7 +56,7 @@ class Disk:
         data = self.nodes[node].data
         if offset >= self.limit:
             raise OSError(self.error, "")
-        # What there is room for, as a disk does; the next one fails.
+        # As on a disk, what fits is written; the next write fails.
         taken = min(size, self.limit - offset)
         data[offset:offset + taken] = body[40:40 + taken]
         return struct.pack("<II", taken, 0)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# fault_kill.sh [ROUNDS]: SIGKILL, at any moment, for the tool in one half of the rounds and for the
-# target in the other. 20 rounds; make test-faults asks for 200.
+# fault_kill.sh [ROUNDS]: SIGKILL at any moment, to the tool in one half of the rounds and to the
+# target in the other. Default: 20 rounds; make test-faults runs 200.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
@@ -10,7 +10,7 @@ left=$FBT_BUILD/tests/live_fault_left
 calls=3
 OUT=$TMP/out
 
-# The BPF objects that the tool holds: ids are never used again while the machine is up.
+# The BPF objects that the tool holds. The kernel never reuses their ids.
 objects_of_tool()
 {
 	cat "/proc/$TOOL/fdinfo/"* 2>/dev/null |
@@ -35,7 +35,7 @@ run_on_target()
 		--record "$OUT.capture" "$@"
 }
 
-# count VARIABLE COMMAND…: adds one to it unless the command succeeds
+# count VARIABLE COMMAND…: adds one to VARIABLE unless the command succeeds
 count()
 {
 	local name=$1
@@ -44,7 +44,7 @@ count()
 	"$@" || printf -v "$name" %d $((${!name} + 1))
 }
 
-# --- the tool is killed: in the middle of attaching, tracing, writing, detaching ------------------
+# --- the tool is killed: while it attaches, traces, writes or detaches ----------------------------
 
 is_gone()
 {
@@ -54,7 +54,7 @@ is_gone()
 	[ -z "$found" ] || { echo "# left: $found" && return 1; }
 }
 
-# The probes go a moment after their link.
+# The kernel removes probes a moment after their link.
 is_same_code()
 {
 	python3 tests/live/fault_code.py "$ENGINE" "$FBT_BUILD/tests/live_fault_target" fault_step
@@ -72,7 +72,7 @@ check_partial()
 	python3 tests/live/fault_truth.py partial "$truth" "$OUT" "$calls"
 }
 
-# A recording that has its header is replayed as far as it goes.
+# A recording that has its header can be replayed up to its end.
 replays()
 {
 	local file=$OUT.capture.partial
@@ -88,12 +88,13 @@ unattached=0 unfreed=0 broken=0 unreplayed=0 forgotten=0 leaked=0 dead=0
 for ((i = 0; i < rounds / 2; i++)); do
 	rm -f "${OUT:?}".*
 	if [ $((i % 2)) = 0 ]; then
-		# At any moment of its life.
+		# At any moment of the tool's life.
 		held=0
 		run_on_target -d 0.7
 		sleep_at_most 1.1
 	else
-		# In its window, and held first, so that no object can come after the look.
+		# During its window. The tool is stopped first, so that no object can appear after
+		# the check.
 		held=1
 		run_on_target
 		count unattached wait_attached "$TOOL"
@@ -120,15 +121,15 @@ done
 is "tool killed $((rounds / 2)) times: it was attached each time that it was held" "$unattached" 0
 is 'tool killed: no program, map or link is left' "$unfreed" 0
 is 'tool killed in its window: its probes are gone, and those of the tools before it' "$forgotten" 0
-# A kernel that is told to end the process in the middle of setting or removing probes may leave them
-# ("failed to unregister, leaking uprobe"): the target runs on with them, until the next tool has set and
-# removed them again, which the fact above and the last one of this half hold.
+# If the process is killed while the kernel sets or removes probes, the kernel may leave them behind
+# ("failed to unregister, leaking uprobe"). The target continues with them, until the next tool has
+# set and removed them again. The fact above and the last one of this half test that.
 [ $leaked = 0 ] || echo "# the kernel left probes behind $leaked times, of a tool killed at another moment"
 is 'tool killed: profile and trace are whole as far as they go' "$broken" 0
 is 'tool killed: the recording is replayed as far as it goes' "$unreplayed" 0
 is 'tool killed: the target lives' "$dead" 0
 
-# The same files once more: what was left is no hindrance.
+# The files are written once more: what was left behind is no obstacle.
 run_on_target -n 50
 end_tool 0 'the next tool attaches'
 holds 'and its outputs are valid' "$FBT" validate "$OUT.trace" "$OUT.profile"

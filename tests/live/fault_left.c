@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * fault_left: of the BPF objects named on stdin, a line "prog ID", "map ID" or "link ID" each,
- * prints those that the kernel has not freed within 10 s.
+ * fault_left: reads names of BPF objects from stdin, a line "prog ID", "map ID" or "link ID" each.
+ * Prints those that the kernel has not freed within 10 s.
  */
 #include <bpf/bpf.h>
 #include <stdbool.h>

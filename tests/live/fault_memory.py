@@ -23,7 +23,7 @@ def run(**variables):
 
 
 def check_files(report):
-    """Steps that are incomplete say so: what is told must be the same in all three."""
+    """Incomplete steps must say so, equally in all three files."""
     with open(out + ".trace", encoding="utf-8") as file:
         drawn = sum(event["cat"] == "step" for event in json.load(file))
     with open(out + ".profile", encoding="utf-8") as file:
@@ -35,7 +35,7 @@ def check_files(report):
 
 
 def try_one(number, count):
-    """What is wrong with that run, or None."""
+    """Describes how that run is wrong; None if it is right."""
     try:
         done = run(FAIL_AT=str(number), FAIL_COUNT=str(count))
     except subprocess.TimeoutExpired:
@@ -43,7 +43,7 @@ def try_one(number, count):
     said = done.stderr.decode()
     if done.returncode not in (0, 1):
         return "status %d: %s" % (done.returncode, said)
-    # The loader's own allocations fail before main.
+    # Before main(), the loader's own allocations fail.
     if done.returncode == 1 and "ferrum-bpftrace:" not in said:
         return "status 1 without a word: " + said
     if done.returncode == 1:

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# fault_memory.sh [EVERY [LIVE]]: each EVERY-th allocation of a replay, and each LIVE-th of a trace, finds
-# no memory, alone and with all that follow; and limits of all sorts, from too little to enough. Never a
-# crash, never a hang, never a failure without a line that says what to do.
+# fault_memory.sh [EVERY [LIVE]]: each EVERY-th allocation of a replay, and each LIVE-th of a trace,
+# fails, alone and together with all later ones. Then limits of all kinds, from too little to
+# enough. Never a crash, never a hang, never a failure without a line that says what to do.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 
@@ -34,7 +34,7 @@ fi
 
 # --- limits ----------------------------------------------------------------------------------------
 
-# limited WRAPPER…: a trace under it; status, and what it says, in $TMP
+# limited WRAPPER…: a trace under the wrapper; its status is returned and its output is in $TMP
 limited()
 {
 	rm -f "${OUT:?}".*
@@ -42,7 +42,8 @@ limited()
 		--profile "$OUT.profile" --rate-guard 0 "${calm[@]}" >"$OUT.report" 2>"$OUT.err" </dev/null
 }
 
-# sweep NAME WRAPPER VALUE…: with the wrapper's % each of the values; every run works, or has its line
+# sweep NAME WRAPPER VALUE…: replaces % in the wrapper by each value; each run must work or print
+# its line
 sweep()
 {
 	local name=$1 wrapper=$2 value bad=0 worked=0 status
@@ -73,7 +74,7 @@ sweep 'data' 'prlimit --data=%000000' 4 5 6 8 12 20 40 200
 sweep 'locked memory' 'prlimit --memlock=%' 0 65536 8388608
 sweep 'processes' 'prlimit --nproc=%' 1 2 1000
 
-# in_mounts COMMANDS: the same where these have been done to the mounts
+# in_mounts COMMANDS: the same after these commands have changed the mounts
 in_mounts()
 {
 	limited unshare -m sh -c "$1; shift; exec \"\$@\"" sh sh

@@ -1,17 +1,19 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Outputs that cannot be written: full, read-only, removed or limited files, pipes that nobody reads.
-# One line says what to do, exit status 1, the other outputs and the target are as ever.
+# Outputs that cannot be written: full, read-only, removed or limited files, and pipes without a
+# reader. One line says what to do, the exit status is 1, and the other outputs and the target are
+# unaffected.
 # shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/fault/lib.sh"
 
 start_target 300
 
-# A machine that does much else is so much slower.
+# A busy machine is that much slower.
 SLOWER=5
 
-# ends NAME STATUS SECONDS: the tool ends by itself within that time, which an idle machine has plenty of
+# ends NAME STATUS SECONDS: the tool ends by itself within that time, which is ample on an idle
+# machine
 ends()
 {
 	local status
@@ -43,7 +45,7 @@ names 'ulimit -f' trace "$OUT.trace.partial (ended early: File too large)"
 names 'ulimit -f' profile "$OUT.profile (ended early: File too large)"
 names 'ulimit -f' record "$OUT.capture.partial (ended early: File too large)"
 
-# The same at each of three outputs, while the others have room.
+# The same for each of three outputs, while the others have room.
 for what in trace profile record; do
 	mount -t tmpfs -o size=128k tmpfs "$disk"
 	one_fails "disk full of $what" $what "$disk/$what" 'No space left on device'
@@ -58,7 +60,8 @@ is 'read-only disk: that is all it says' "$(wc -l <"$OUT.err")" 1
 holds 'read-only disk: and it begins no window' [ ! -s "$OUT.report" ]
 umount "$disk"
 
-# A disk under open files becomes read-only in an emergency only; this is what can be had: no rename.
+# A disk under open files becomes read-only only in an emergency. This test can only make the rename
+# fail.
 mkdir "$TMP/below" && mount -t tmpfs tmpfs "$TMP/below" && mkdir "$TMP/below/d"
 tool --trace "$TMP/below/d/trace" --profile "$OUT.profile"
 let_step
@@ -109,7 +112,7 @@ holds 'full stdout: the files are valid' "$FBT" validate "$OUT.trace" "$OUT.prof
 for what in report profile; do
 	mkfifo "$TMP/pipe"
 	if [ $what = report ]; then
-		# The reader has gone when the report comes.
+		# The reader has ended before the report comes.
 		(: <"$TMP/pipe") 7>&- &
 		reader=$!
 		REPORT=$TMP/pipe tool --trace "$OUT.trace" --profile "$OUT.profile"
@@ -127,7 +130,7 @@ for what in report profile; do
 	holds "reader of the $what gone: the trace is valid" "$FBT" validate "$OUT.trace"
 done
 
-# Full pipes that nobody reads: a window must not be held open by them.
+# Full pipes without a reader must not hold a window open.
 mkfifo "$TMP/full"
 exec 8<>"$TMP/full"
 dd if=/dev/zero of="$TMP/full" bs=4096 oflag=nonblock 2>/dev/null
@@ -143,7 +146,7 @@ tool --report none --trace none --profile "$TMP/full"
 let_step
 kill -INT "$TOOL"
 ends 'SIGINT while a full pipe is waited for' 1 15
-# Each step is escalated, on a pipe that takes nothing, and the window goes on.
+# Each step is escalated into a full pipe, and the window continues.
 rm -f "${OUT:?}".*
 env --default-signal=INT "$FBT" -p "$ENGINE" --step fault_step --budget-us 1 --rate-limit 0 --rate-guard 0 -n 1000 \
 	--report json --trace "$OUT.trace" --profile "$OUT.profile" >"$OUT.report" 2>&8 8>&- 7>&- </dev/null &

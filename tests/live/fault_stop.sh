@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# fault_stop.sh [SECONDS]: the tool is stopped for some seconds under load. The target does not wait, and what
-# is lost is counted, to the record.
+# fault_stop.sh [SECONDS]: the tool is stopped for some seconds under load. The target does not
+# wait, and every lost record is counted.
 # shellcheck disable=SC2016,SC2317
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
 seconds=${1:-$(at_length 3 10)}
 calls=8
-# A disk that has to take it all at once would be what is waited for.
+# A real disk would have to take all data at once, and the test would wait for it.
 SHM=$(mktemp -d -p /dev/shm 2>/dev/null || mktemp -d)
 undo()
 {
@@ -20,19 +20,19 @@ now_ns()
 	python3 -c 'import time; print(time.clock_gettime_ns(time.CLOCK_MONOTONIC))'
 }
 
-# The target's pace is its own, not that of a machine whose traps are dear: no rate guard.
+# The rate guard is off, so that the target's pace does not depend on how expensive traps are here.
 is_stopped()
 {
 	[ "$(sed 's/.*) //; s/ .*//' "/proc/$TOOL/stat")" = T ]
 }
 
-# has_read COUNT: so many steps are in the profile
+# has_read COUNT: the profile has that many steps
 has_read()
 {
 	[ "$(grep -c '"event":"step_prof"' "$OUT.profile")" -ge "$1" ]
 }
 
-# has_made COUNT: so many steps were begun
+# has_made COUNT: that many steps have begun
 has_made()
 {
 	local begun
@@ -41,16 +41,16 @@ has_made()
 	[ $((begun[0] + begun[1])) -ge "$1" ]
 }
 
-# After the steps that lost calls come whole ones again.
+# After the steps that lost calls, complete steps come again.
 has_caught_up()
 {
 	tail -n +$((lines + 1)) "$OUT.profile" | grep -q '"complete":false' &&
 		! tail -n 400 "$OUT.profile" | grep -q '"complete":false'
 }
 
-# More steps than the kernel has room for: 4 MiB of 336 bytes ("events" in bpf/maps.bpf.h).
+# More steps than fit into the kernel's ring of 4 MiB: 336 bytes each ("events" in bpf/maps.bpf.h).
 RING_STEPS=14000
-# On a machine that is busy with other things it may lose records before it is stopped.
+# On a busy machine the tool might lose records before it is stopped.
 go_first FBT
 
 OUT=$SHM/out
@@ -62,7 +62,7 @@ wait_attached "$TOOL"
 go
 sleep 1.5
 begin=$(now_ns)
-# What it has not read by then may be lost.
+# Records that the tool has not read by then may be lost.
 read -ra begun < <(python3 tests/live/fault_truth.py span "$truth")
 wait_for 60 has_read $((begun[0] + begun[1])) || not_ok 'the tool keeps up'
 kill -STOP "$TOOL"
@@ -86,7 +86,7 @@ fact "the table has the $records calls that have a record, and the lost ones" \
 	"sum(table.values()) == $records + R['lost']['calls']"
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
-# A window by flag that is stopped, and whose flag goes meanwhile.
+# A window by flag whose tool is stopped, and whose flag is removed meanwhile.
 OUT=$TMP/out
 start_waiting "$FBT_BUILD/tests/live_fault_target" "$truth" 2 500 $calls
 go
@@ -111,7 +111,7 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 is 'flag: the target ends as it wants' $? 0
 
-# The shim sees that nobody reads, and leaves CUPTI; it comes back with the tool.
+# The shim notices that nobody reads, and leaves CUPTI. It comes back with the tool.
 # shellcheck disable=SC2034
 truth=$TMP/truth.gpu
 count_calls()
@@ -119,7 +119,7 @@ count_calls()
 	grep -c " $1" "$TMP/calls"
 }
 
-# are_complete LINE COUNT: that many complete steps from that line of the profile on
+# are_complete LINE COUNT: the profile has that many complete steps from that line on
 are_complete()
 {
 	[ "$(tail -n +"$1" "$OUT.profile" | grep '"event":"gpu_prof"' | grep -c '"complete":true')" -ge "$2" ]
@@ -131,7 +131,7 @@ go
 wait_for 60 are_complete 1 60
 kill -STOP "$TOOL"
 holds 'GPU: the shim leaves CUPTI while the tool is stopped' wait_for 60 eval '[ "$(count_calls cuptiUnsubscribe)" -gt 0 ]'
-# Steps without records: the engine makes more than 50 in this time.
+# Steps without records: the engine makes more than 50 of them in this time.
 sleep 0.5
 lines=$(wc -l <"$OUT.profile")
 kill -CONT "$TOOL"

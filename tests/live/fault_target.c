@@ -2,12 +2,12 @@
 /*
  * fault_target TRUTH THREADS PAUSE_US CALLS: threads that make steps until SIGTERM. Step n of a
  * thread makes CALLS + n % 5 getppid calls, n % 3 reads and n / 3 % 2 writes that fail. The counts
- * are kept in a mapped file, so that they survive when any process is killed at any time:
+ * are in a mapped file, so that they survive the kill of any process:
  *
  *	u64 magic, threads, capacity, bad, done, reserved[3]
  *	per thread: u64 tid, begun, ended, reserved; then capacity times u64 begin_ns, end_ns
  *
- * bad counts calls that did not return what they must, done is set when it ends as it wants.
+ * bad counts calls with a wrong result. done is set when the program ends normally.
  */
 #include <errno.h>
 #include <fcntl.h>

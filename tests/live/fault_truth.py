@@ -38,7 +38,7 @@ class Truth:
         return HEADER.size + thread * (ACCOUNT.size + self.capacity * SPAN.size)
 
     def spans(self, thread):
-        """(begin, end) in nanoseconds of the steps of a thread that ended."""
+        """(begin, end) in nanoseconds of a thread's steps that have ended."""
         with open(self.path, "rb") as file:
             file.seek(self.at(thread) + ACCOUNT.size)
             data = file.read(self.threads[thread]["ended"] * SPAN.size)
@@ -46,12 +46,12 @@ class Truth:
 
 
 def calls_of(number, calls):
-    """What step n of fault_target makes, by category."""
+    """The calls that step n of fault_target makes, by category."""
     return {"other": calls + number % 5, "read": number % 3, "write": number // 3 % 2}
 
 
 def load_lines(path):
-    """The events of a profile, and whether its last line has no end."""
+    """The events of a profile, and whether its last line is incomplete."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     whole, _, rest = text.rpartition("\n")
@@ -59,7 +59,7 @@ def load_lines(path):
 
 
 def load_steps(events):
-    """By thread and number; a step that is there twice is an error."""
+    """The steps by thread and number. A step that is there twice is an error."""
     steps, by_id = {}, {}
     for row in events:
         shape = row["shape"]
@@ -74,7 +74,8 @@ def load_steps(events):
 
 
 def is_exact(step, key, calls, upto=False):
-    """Whether the calls of a step are those it made: all of them, or no more than them."""
+    """Whether the calls of a step are all that it made, or, for an incomplete step, no more than
+    that."""
     wanted = calls_of(key[1], calls)
     got = {name: count for name, count in step["by"].items() if count or name in wanted}
     if upto:
@@ -83,7 +84,7 @@ def is_exact(step, key, calls, upto=False):
 
 
 def load_partial_trace(path):
-    """The events of a trace that ends anywhere."""
+    """The events of a trace that may end anywhere."""
     with open(path, encoding="utf-8") as file:
         text = file.read()
     if not text:
@@ -118,7 +119,8 @@ class Facts:
 
 
 def check_prefix(facts, truth, steps, calls):
-    """Every step from the first that is there on, without a hole, and each as it was made."""
+    """All steps from the first recorded one on are there, without a gap, and with what they made.
+    """
     for thread in range(len(truth.threads)):
         numbers = sorted(n for t, n in steps if t == thread)
         if not numbers:
@@ -143,7 +145,8 @@ def check_killed(truth, out, calls):
     for thread, account in enumerate(truth.threads):
         numbers = {n for t, n in steps if t == thread}
         last = max(numbers, default=-1)
-        # From the first to the last; the one it was killed in may be there, or not begun at all.
+        # All steps from the first to the last. The one in which it was killed may be missing, or
+        # may not have begun.
         facts("all that ended are there", account["ended"] <= last + 1 <= account["begun"],
               thread, account, last, len(numbers))
         facts("the first is there", not numbers or min(numbers) == 0, min(numbers, default=None))
@@ -163,7 +166,7 @@ def check_killed(truth, out, calls):
 def check_partial(truth, out, calls):
     facts = Facts()
     events, rest = load_lines(out + ".profile")
-    # It may be killed after its last line, before it ends.
+    # The tool may be killed after its last line, before it ends.
     for row in events[:-1]:
         facts("lines", row["event"] != "window_prof", row)
     facts("the last line", len(rest) < 16384 and "\n" not in rest, rest)
@@ -178,7 +181,7 @@ def check_partial(truth, out, calls):
 
 
 def count_drawn(trace):
-    """Calls that lie in each step of the trace, by number of the step."""
+    """The number of calls within each step of the trace, by the step's number."""
     calls, drawn = {}, {}
     for event in trace:
         if event["cat"] == "syscall" and event["name"] in ("getppid", "read", "write"):
@@ -188,14 +191,16 @@ def count_drawn(trace):
     for event in trace:
         if event["cat"] == "step":
             starts = calls.get(event["tid"], [])
-            # The next step begins at least a pause later: no call of it is in this microsecond.
+            # The next step begins at least one pause later, so none of its calls are in this
+            # microsecond.
             drawn[event["args"]["step"]] = (bisect.bisect_right(starts, event["ts"] + event["dur"]) -
                                             bisect.bisect_left(starts, event["ts"]))
     return drawn
 
 
 def check_pace(facts, truth, begin, end):
-    """Nobody who is traced waits for the tool, which would be for ever. Others may need the CPUs."""
+    """No traced thread waits for the tool, which would be for ever. Other programs may take the
+    CPUs."""
     second = 1000000000
     for thread in range(len(truth.threads)):
         spans = truth.spans(thread)

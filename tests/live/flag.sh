@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Windows that a flag opens and closes: how they begin and end. Whose they are, and what goes wrong, is
-# flag_targets.sh's; that nothing grows in many of them is soak.sh's.
+# Windows that a flag opens and closes: how they begin and end. flag_targets.sh tests whose windows
+# they are and what goes wrong; soak.sh tests that nothing grows in many of them.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/flag/lib.sh
 . tests/live/flag/lib.sh
@@ -52,7 +52,7 @@ for _ in $(seq 600); do
 done
 is "no BPF program is left of $(echo "$programs" | wc -w)" "$left" ''
 
-# Faster than anyone can follow: what was opened is whole.
+# The flag changes faster than the tool can follow. Each window that was opened is complete.
 run_waiting -p "$STEADY" --step engine_step
 for _ in $(seq 30); do
 	touch "$FLAG"
@@ -109,7 +109,7 @@ is 'the folder is the sudo user'"'"'s' "$(stat -c %u "$DIR")" 65534
 sleep 0.7
 is '--max-steps: no other window while the flag is there' "$(count 'ferrum_profile_*')" 1
 is '--max-steps: nothing is attached' "$(count_links "$TOOL")" 0
-# Touched again it is the same.
+# Touching the flag again does not open another window.
 touch "$FLAG"
 sleep 0.3
 is '--max-steps: nor when the flag is touched again' "$(count 'ferrum_profile_*')" 1
@@ -132,7 +132,7 @@ rm "$FLAG"
 run_waiting -p "$STEADY" --step engine_step -d 0.5
 end_tool 0 '-d ends it while it waits'
 is '-d while waiting: no file' "$(count 'ferrum_*')" 0
-# -d begins before the first look for the flag.
+# -d counts from before the first look for the flag.
 rm -rf "$DIR"
 touch "$FLAG"
 run_by_flag -p "$STEADY" --step engine_step -d 1

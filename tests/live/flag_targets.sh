@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Windows that a flag opens and closes: several processes, children, libraries that come later, disks
-# and folders that are in the way, and escalations that somebody asks for.
+# Windows that a flag opens and closes: several processes, children, libraries that are loaded
+# later, disks and folders that fail, and escalations by hand.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/flag/lib.sh
 . tests/live/flag/lib.sh
@@ -56,7 +56,7 @@ end_tool 0 'the target ends while the tool waits: so does the tool'
 has 'the target ends while the tool waits: says so' "$OUT.err" 'target has ended'
 is 'the target ends while the tool waits: in one line' "$(grep -c . "$OUT.err")" 2
 
-# The children's steps are theirs.
+# The steps of children belong to the children.
 start_engine --steps 12 --fork-every 3 --sleep-us 2000
 run_waiting -p "$ENGINE" -f --step engine_step
 open_window 1
@@ -139,7 +139,8 @@ FERRUM_BPFTRACE=off "$FBT" -p "$STEADY" --flag "$FLAG" >/dev/null 2>"$OUT.err"
 is 'FERRUM_BPFTRACE=off: exit status 0' $? 0
 is 'FERRUM_BPFTRACE=off: in one line' "$(grep -c FERRUM_BPFTRACE "$OUT.err")" 1
 
-# --- found when the window opens --------------------------------------------------------------------
+# --- a step that is found when the window opens
+# -----------------------------------------------------
 
 end_steady "$STEADY"
 "${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/liblate.so" tests/fake/late_step.c
@@ -159,9 +160,10 @@ stop_tool
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 
-# --- an escalation that somebody asks for -----------------------------------------------------------
+# --- an escalation by hand
+# --------------------------------------------------------------------------
 
-# manual CAPTURE: where among the steps the records stand that ask for one
+# manual CAPTURE: the positions among the steps of records that ask for an escalation
 manual()
 {
 	python3 - "$1" <<'END'

@@ -2,7 +2,7 @@
 /* flood: getppid calls without a pause, in steps of 1000: flood_a, flood_b and so on in turn. */
 #include "program.h"
 
-/* The first declaration keeps -Wmissing-prototypes content, the last one takes the semicolon. */
+/* The first declaration satisfies -Wmissing-prototypes, the last one takes the semicolon. */
 #define FLOOD(name)                                                                                \
 	void flood_##name(void);                                                                   \
 	STEP void flood_##name(void)                                                               \

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A record of every call of a thread that does nothing but call, up to the moment of detaching.
+# A record of each call of a thread that does nothing but call, up to the moment of detaching.
 . "$(dirname "$0")/lib.sh"
 
-# Not on a disk: one that stalls for 50 ms would be the loss that is seen.
+# Not on a disk: if the disk stalled for 50 ms, records would be lost for that reason.
 capture=$(mktemp -p /dev/shm 2>/dev/null || echo "$TMP/capture")
 
 # shellcheck disable=SC2317
@@ -12,8 +12,8 @@ undo()
 	rm -f "$capture"
 }
 
-# A ring holds some 50 ms of this: a machine that is busy elsewhere for longer loses records, and then the
-# report says how many. That nothing is lost where there is a CPU is measured by tests/bench.
+# A ring holds some 50 ms of this load. If the tool has no CPU for longer, records are lost, and the
+# report says how many. tests/bench measures that nothing is lost if the tool has a CPU.
 # shellcheck disable=SC2317
 has_grown()
 {

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Children of the target: with --follow and without.
+# Children of the target, with --follow and without.
 . "$(dirname "$0")/lib.sh"
 
 trace_engine '--steps 60 --fork-every 6 --sleep-us 500'
@@ -19,7 +19,7 @@ fact '-f: children know their parent' \
 	'[p["parent_pid"] for p in R["processes"] if p["pid"] != T["pid"]] == [T["pid"]] * 10'
 holds '-f: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
-# A child that was there before.
+# A child that exists before the tool attaches.
 sh -c '"$0" --steps 0 --sleep-us 500 & echo $!; wait' "$FBT_ENGINE" >"$TMP/child" &
 parent=$!
 for _ in $(seq 1500); do

@@ -19,10 +19,10 @@
 
 struct tree {
 	_Atomic int resting;
-	int calling[2]; /* a pipe that ends when it is time to make the calls */
+	int calling[2]; /* a pipe whose end is the signal to make the calls */
 	_Atomic int count;
 	_Atomic int done;
-	_Atomic int parents[TREE_MAX]; /* of pids */
+	_Atomic int parents[TREE_MAX]; /* number of pids */
 	_Atomic int pids[TREE_MAX];
 };
 
@@ -38,7 +38,7 @@ static void make_calls(struct tree *tree)
 	pause();
 }
 
-/* True in a child that there is room for; it is in the table then. */
+/* True in a child that has a place in the table. */
 static bool fork_one(struct tree *tree)
 {
 	int index = atomic_fetch_add(&tree->count, 1);

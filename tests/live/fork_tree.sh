@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# -f while the tree of children grows, and children that become other programs.
+# -f while the tree of children grows, and children that call execve.
 . "$(dirname "$0")/lib.sh"
 
-# Hundreds of processes that do nothing but fork and call leave it no CPU, and it says that it lost records.
+# Hundreds of processes that only fork and call leave the tool no CPU, so it would lose records and
+# say so.
 go_first FBT
 
-# Without hints and escalations (-q): there is no step, and how long a window lasts is up to the machine. A
-# machine that leaves the tool no CPU for a while loses records, and then the report says how many.
+# -q: there is no step, so no hints and no escalations. The window's length depends on the machine.
+# If the tool has no CPU for a while it loses records, and the report says how many.
 missed='R["lost"]["processes"] + R["lost"]["threads"]'
 for round in 1 2 3; do
 	rm -f "${OUT:?}".*

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Each piece of work on the GPU, and each figure of each step, as the engine's own account has it,
-# to the nanosecond.
+# Each piece of GPU work, and each figure of each step, compared with the engine's own account, to
+# the nanosecond.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 

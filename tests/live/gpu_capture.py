@@ -11,7 +11,7 @@ NO_STREAM = 0xffffffff
 
 
 class Row:
-    """Fields by name."""
+    """A row whose fields are accessed by name."""
 
     def __init__(self, **fields):
         self.__dict__.update(fields)
@@ -83,7 +83,7 @@ READERS = {STEP: read_step, CALL: read_call, STATE: read_state, WORK: read_work,
 
 
 def load_capture(path):
-    """Records by type; a capture may end in the middle of one."""
+    """The records by type. A capture may end within a record."""
     found = {kind: [] for kind in READERS}
     with open(path, "rb") as file:
         data = file.read()
@@ -107,7 +107,7 @@ TRUTH_TYPES = {1: "steps", 2: "calls", 3: "works", 4: "syncs", 5: "full"}
 
 
 def load_truth(path):
-    """Lists of rows by type; calls_of has those of a launch, the engine's own first."""
+    """Lists of rows by type. calls_of has the calls of a launch, the engine's own first."""
     truth = {name: [] for name in TRUTH_TYPES.values()}
     with open(path, "rb") as file:
         magic, count, truth["pid"], _ = struct.unpack("<QQQQ", file.read(32))

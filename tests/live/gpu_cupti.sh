@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Releases of CUPTI from 11.8 on: how long their records are, which clock may be used, what they can
-# filter; and records that are dropped, or have no times.
+# Releases of CUPTI from 11.8 on: the length of their records, the clock, the filters, and records
+# that are dropped or have no times.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
@@ -15,13 +15,13 @@ release()
 	trace_gpu '--steps 30 --script j3,k50,h20.1,K10,n30,m5,q15.2,b5,d20@1,k40@1,p20,g5,s'
 	truth_of "$1 $2"
 	fact "$1 $2: clock" '{r["shape"]["clock"] for r in E if r["event"] == "gpu_prof"} == {"'"$clock"'"}'
-	# Times are held against the error that is said (truth_of). Looks at the clocks that a busy machine
-	# interrupts have a greater one.
+	# Times are compared within the error that is reported (truth_of). A busy machine may
+	# interrupt the reading of the clocks, which makes the error larger.
 	fact "$1 $2: within 20 us where it is not interrupted" \
 		'min(r["shape"]["clock_error_ns"] for r in E if r["event"] == "gpu_prof") < 20000'
 }
 
-# Below 12.6 it has to be there before CUDA graphs are made.
+# Before 12.6, CUPTI must be loaded before CUDA graphs are created.
 release libcupti.so.11.8 18 callback FERRUM_CUPTI_EARLY=1
 release libcupti.so.11.8 19 callback FERRUM_CUPTI_EARLY=1
 release libcupti.so.11.8 22 callback FERRUM_CUPTI_EARLY=1
@@ -48,7 +48,7 @@ trace_gpu '--steps 100 --script k50,h20.1,d10,s'
 truth_of dropped --losses
 holds 'dropped: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
-# What comes with a record of overhead is freed: 8 KiB each, 200 MiB in all.
+# The data that comes with an overhead record must be freed: 8 KiB each, 200 MiB in all.
 gpu_env=()
 start_gpu --linger-ms 60000 --steps 5000 --sleep-us 0 --script 'c1 k1 c1 k1 c1 k1 c1 k1 c1 k1 s'
 attach_gpu

@@ -16,13 +16,13 @@ def median(values):
 
 
 def find_next(items, at):
-    """The work that begins at a time; the one launched first, if several do."""
+    """The work that begins at a time. If there are several, the one launched first."""
     return min((x for x in items if x.start == at),
                key=lambda x: x.call.start if x.call else 0)
 
 
 def find_behind(items, end):
-    """The first work behind a time that was launched before it."""
+    """The first work after a time that was launched before that time."""
     later = [x for x in items if x.start >= end and x.call and x.call.start < end]
     return min(later, key=lambda x: (x.start, x.call.start)) if later else None
 
@@ -32,7 +32,8 @@ def ends_in_graph(items, at, graph_work):
 
 
 def split_idle(step, items, busy, figures):
-    """Each gap by the work that ends it; pieces of host_wait with their thread are the result."""
+    """Charges each gap by the work that ends it. Returns the pieces of host_wait with their
+    threads."""
     waits = []
     for start, end in without([(step.start, step.stop)], busy):
         work = find_next(items, end) if end < step.stop else find_behind(items, end)
@@ -74,7 +75,8 @@ def split_waits(step, waits, calls, figures):
 
 
 def measure_queue(step, items, idle, figures):
-    """Launched and not started: over H, and whether there is any of it in the idle time."""
+    """Work that is launched but not started: its mean number, and whether there is any in the idle
+    time."""
     waiting = [(x.call.stop, x.start) for x in items if x.call and x.call.stop < x.start]
     figures["empty_ns"] = length(without(idle, union(waiting)))
     if any(x.graph for x in items):
@@ -84,7 +86,7 @@ def measure_queue(step, items, idle, figures):
 
 
 def measure_launches(items, figures):
-    """A graph launch is one, its first node stands for it."""
+    """A graph launch counts once, by its first node."""
     launches, ends = {}, {}
     for work in sorted(items, key=lambda x: x.start):
         stream = (work.context, work.stream)
@@ -122,10 +124,9 @@ def count_mine(mine, figures):
 
 
 def compute(step, items, calls):
-    """
-    Of one device or of all: items are its pieces of work with call (may be None), mine and comm;
-    calls the syscalls of the step thread, None: not known. Times in ns, without "_ns".
-    """
+    """The figures of one device or of all. items are pieces of work with call (may be None), mine
+    and comm. calls are the syscalls of the step thread; None: unknown. Times are in ns, without
+    "_ns"."""
     names = ("host_wait", "launch", "queue", "unattributed", "kernel_wait", "dependency",
              "hta_host_wait", "wait_blocked", "wait_syscall", "wait_user", "wait_unknown")
     figures = dict.fromkeys(names, 0)
@@ -160,7 +161,8 @@ def compute(step, items, calls):
 
 
 def measure_thread(step, items, calls, syncs, figures):
-    """The step thread; syncs: rows of its calls that wait, with end, that of the awaited work."""
+    """The step thread. syncs: rows of its calls that wait, with end, the end of the awaited work.
+    """
     busy = spans(items, step)
     waiting = spans(syncs, step)
     tails = union((max(x.start, x.end, step.start), min(x.stop, step.stop)) for x in syncs)

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Whoever is killed at whatever moment leaves the other working and what was written readable; and a
-# shim that nobody asks for anything does next to nothing.
+# Either side may be killed at any moment: the other one continues and the files written so far are
+# readable. A shim that nobody uses does next to nothing.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
-# Times in nanoseconds that calls of the shim's were made at.
+# Times in nanoseconds of the shim's calls.
 times_of()
 {
 	awk -v call="$1" '$3 == call { print $1 }' "$TMP/calls" 2>/dev/null
@@ -21,8 +21,8 @@ shim_thread()
 	grep -lx ferrum-cupti "/proc/$ENGINE/task/"*/comm | cut -d/ -f5 | grep .
 }
 
-# rests_long NAME: the shim's thread makes no other calls than waits that last 2 s. The kernel has the
-# time of each call, and no wait ends early, however busy the machine is.
+# rests_long NAME: the shim's thread makes no calls but waits of 2 s. The kernel has the time of
+# each call, and no wait ends early on a busy machine.
 rests_long()
 {
 	local took
@@ -49,7 +49,7 @@ wait_for 60 shim_thread >/dev/null || not_ok 'the shim has a thread'
 rests_long idle
 is 'idle: nothing of CUPTI is loaded' "$(grep -c libcupti "/proc/$ENGINE/maps")" 0
 
-# The tracer, at any moment.
+# The tracer is killed, at various moments.
 for i in 05 20 35 50 65 80 95; do
 	run_tool -p "$ENGINE" --step gpu_engine_step
 	sleep 0.$i
@@ -73,7 +73,7 @@ truth_of 'the next tracer'
 holds 'the next tracer: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 end_gpu
 
-# The next tracer does not wait for a shim to see that the first one is gone.
+# The next tracer does not wait until the shim notices that the first one is gone.
 start_gpu --steps 0 --script k50,h20,s
 attach_gpu
 go
@@ -86,7 +86,7 @@ stop_tool
 end_gpu
 truth_of 'the next tracer at once'
 
-# The target, at any moment.
+# The target is killed, at various moments.
 for seconds in 0.4 0.73 1.3; do
 	start_gpu --steps 0 --sleep-us 200 --script k50,h20,K10,g4,s
 	attach_gpu
@@ -102,7 +102,7 @@ for seconds in 0.4 0.73 1.3; do
 		"$FBT" validate "$OUT.profile" "$OUT.trace"
 done
 
-# Children have no GPU, and no shim that does anything.
+# Children have no GPU work, and their shim is inactive.
 trace_gpu '--steps 100 --fork-every 10 --script k50,h20,s'
 truth_of 'children'
 start_gpu --steps 0 --fork-every 20 --script k50,h20,s
@@ -113,14 +113,14 @@ stop_tool
 end_gpu
 truth_of 'children that are followed'
 
-# The same process, another program in it, another shim.
+# After execve the same process has another program and another shim.
 start_gpu --linger-ms 3000 --steps 2000 --exec --script k50,h20,s
 attach_gpu
 go
 wait "$ENGINE"
 is 'execve: the engine ends as it wants' "$? $(cat "$TMP/engine.err")" '0 '
 end_tool
-# The call site of the second image is at another address, and not known to its first steps.
+# The call site in the second program is at another address, which is unknown at its first steps.
 fact 'execve: steps of both, traced or counted as not' \
 	'len(S) + sum(k.get("untraced_steps", 0) for k in R["kinds"]) == 4000 and len(S) > 3000'
 fact 'execve: GPU figures of both' \

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Records that come after the flush that was to bring them, or one flush later; and a GPU that never
-# rests, so that CUPTI keeps its buffers back at every flush. No step may be called complete before
-# all of it is there.
+# Records that come after the flush that should have brought them, or one flush later, and a GPU
+# that is never idle, so that CUPTI holds buffers back at every flush. A step must not be called
+# complete before all of its records are there.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
@@ -25,7 +25,7 @@ gpu_env=()
 late 'never at rest' '--steps 1000 --sleep-us 300 --script k400,k400 --outside s300'
 late 'a second stream is never at rest' '--steps 1000 --sleep-us 300 --script k40,s,k300.5'
 
-# More than a buffer full, and the device a little behind until the end.
+# More than one buffer of records, with a device that lags until the end.
 gpu_env=()
 start_gpu --linger-ms 60000 --steps 400 --sleep-us 100 --script a1,k80,k80,k80,k80,k80,k80,k80,k80,k80,k80
 attach_gpu

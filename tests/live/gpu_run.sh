@@ -1,14 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What tests/gpu/run.sh does on a machine with a GPU, on the double of CUDA: its order, its figures,
-# its checks, and what is left when something fails.
+# Runs tests/gpu/run.sh, which is meant for a machine with a GPU, on the double of CUDA: its order,
+# its figures, its checks, and what is left after a failure.
 . "$(dirname "$0")/lib.sh"
 
 build=$(realpath "$FBT_BUILD")
 export LD_LIBRARY_PATH=$build/tests FERRUM_CUPTI_LIBRARY=$build/tests/libcupti.so.13
 export FBT
 
-# measure NAME OPTION…: its files are in $TMP/NAME, its output in $TMP/NAME.out, status in $status
+# measure NAME OPTION…: its files are in $TMP/NAME, its output in $TMP/NAME.out, its status in
+# $status
 measure()
 {
 	local name=$1
@@ -18,7 +19,7 @@ measure()
 	status=$?
 }
 
-# result NAME EXPRESSION [NAME OF THE FACT]: of R, the results
+# result NAME EXPRESSION [NAME OF THE FACT]: a fact on R, the results
 result()
 {
 	local got
@@ -55,7 +56,7 @@ result whole 'all(abs(t["view_to_cuda_events"] - 1) < 0.01 and t["steps_complete
 	for row in R["results"] for t in row["traced"] if t["mode"] == "full")' 'sums against events'
 result whole '{"kernel", "cpu", "tool"} <= set(R["machine"])' 'facts of the machine'
 
-# A container without BPF; and the folder that make gpu-kit makes.
+# A container without BPF, and the folder that make gpu-kit creates.
 mkdir "$TMP/kit"
 printf '#!/bin/bash\necho "BPF is not permitted" >&2\nexit 1\n' >"$TMP/kit/ferrum-bpftrace"
 chmod +x "$TMP/kit/ferrum-bpftrace"
@@ -66,14 +67,14 @@ is 'without_bpf: the rest is measured' $status 0
 result without_bpf 'set(V["kernels"]["modes"]) == {"bare", "idle", "armed"} and
 	R["machine"]["full_left_out"] == "BPF is not permitted"' 'and what is left out is said'
 
-# Every third kernel has no record: it must not pass.
+# Every third kernel has no record, which must be reported as a failure.
 FAKE_CUPTI_DROP=3 measure dropped --rounds 1 --variants kernels \
 	--engine "fake=$build/tests/gpu_fake_engine"
 is 'dropped: exit status 1' $status 1
 result dropped '"no record was dropped" in failed and "every kernel has a record" in failed' \
 	'the checks say what is wrong'
 
-# An engine that ends in the middle.
+# An engine that ends early.
 # shellcheck disable=SC2016
 printf '#!/bin/bash\n[ "$1" = --list ] && echo one && exit\nexit 3\n' >"$TMP/broken_engine"
 chmod +x "$TMP/broken_engine"
@@ -82,7 +83,7 @@ is 'broken: exit status 1' $status 1
 result broken 'failed == ["it ran to its end", "the shim was armed"] and not R["ok"]' \
 	'results are there all the same'
 
-# Cut off in the middle: nothing that was started is left behind.
+# The run is interrupted: none of its processes may remain.
 tests/gpu/run.sh --out "$TMP/cut" --steps 100000 --rounds 1 --variants kernels \
 	--engine "fake=$build/tests/gpu_fake_engine" >"$TMP/cut.out" 2>&1 </dev/null &
 measuring=$!

@@ -1,25 +1,25 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# GPU records and what a session can be: windows by flag, a COMMAND, processes in namespaces of
-# their own, one that is stopped meanwhile.
+# GPU records in various sessions: windows by flag, a COMMAND, processes in other namespaces, and a
+# process that is stopped.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
 script=k50,h20,z100,s
-# count_calls REGEX: of what CUPTI was asked for so far
+# count_calls REGEX: number of matching calls to CUPTI so far
 count_calls()
 {
 	grep -cs "$1" "$TMP/calls" || [ -e "$TMP/calls" ] || echo 0
 }
 
-# has_left COUNT: the shim unsubscribed that often
+# has_left COUNT: the shim has unsubscribed that often
 # shellcheck disable=SC2317
 has_left()
 {
 	[ "$(count_calls cuptiUnsubscribe)" = "$1" ]
 }
 
-# is_armed_again COUNT: so many times the shim was armed
+# is_armed_again COUNT: the shim was armed that often
 # shellcheck disable=SC2317
 is_armed_again()
 {
@@ -32,14 +32,14 @@ says()
 	[ "$(grep -c "$1" "$OUT.err")" -ge "$2" ]
 }
 
-# have_figures COUNT: so many windows have GPU figures by now
+# have_figures COUNT: that many windows have GPU figures by now
 # shellcheck disable=SC2317
 have_figures()
 {
 	[ "$(find "$TMP/windows" -name '*.jsonl' -exec grep -l '"event":"gpu_prof"' {} + | wc -l)" = "$1" ]
 }
 
-# Only in a window something is asked of CUPTI.
+# CUPTI is only used during a window.
 start_gpu --linger-ms 20000 --steps 0 --script $script
 go
 env --default-signal=INT "$FBT" -p "$ENGINE" --step gpu_engine_step --flag "$TMP/flag" \
@@ -70,7 +70,7 @@ done
 is 'flag: so many windows' "$(find "$TMP/windows" -name '*.jsonl' | wc -l)" 2
 end_gpu
 
-# A COMMAND is told of the shim, unless CUDA_INJECTION64_PATH is set or the GPU is off.
+# A COMMAND gets the shim, unless CUDA_INJECTION64_PATH is set or the GPU is off.
 command_status()
 {
 	env FERRUM_CUPTI_LIBRARY="$FAKES/$CUPTI" "$FBT" --step gpu_engine_step --trace none \
@@ -93,7 +93,7 @@ is 'command: off is off' "$? $(grep -c gpu_prof "$TMP/command.jsonl")" '0 0'
 is 'command: require is not met without CUDA' $? 1
 has 'command: … which is said at the end' "$TMP/command.err" 'gpu require'
 
-# Another PID namespace, and a clock that is a day ahead.
+# Another PID namespace, and a monotonic clock that is a day ahead.
 if unshare --fork --pid --mount-proc --time --monotonic 86400 true 2>/dev/null; then
 	gpu_under=(unshare --fork --pid --mount-proc --time --monotonic 86400 --kill-child)
 	start_gpu --linger-ms 60000 --steps 200 --script $script
@@ -108,8 +108,8 @@ if unshare --fork --pid --mount-proc --time --monotonic 86400 true 2>/dev/null; 
 	wait "$outer"
 	# shellcheck disable=SC2034
 	gpu_under=()
-	# A step whose records a busy machine delivers too late ends without them: it is not complete, and
-	# its work counts as outside.
+	# On a busy machine records may come too late. Their step then ends without them: it is
+	# incomplete, and its work counts as outside of steps.
 	process='R["gpu_processes"][0]'
 	fact 'namespaces: all work is joined to its call' \
 		"${process}['joined'] == 400 and ${process}['unjoined'] == 0"
@@ -127,7 +127,7 @@ else
 	echo '# no namespaces of time here'
 fi
 
-# A process that is stopped for longer than a shim may be silent goes on where it was.
+# A process that is stopped for longer than a shim may be silent continues afterwards.
 start_gpu --linger-ms 20000 --steps 0 --script $script
 attach_gpu
 go
@@ -136,7 +136,7 @@ kill -STOP "$ENGINE"
 holds 'stopped: it is said' wait_for 60 grep -q 'the shim does not respond' "$OUT.err"
 before=$(grep -c '"event":"gpu_prof"' "$OUT.profile")
 kill -CONT "$ENGINE"
-# More than can have been on their way.
+# More than can have been in transit.
 wait_for 60 has_figures $((before + 500))
 stop_tool
 fact 'stopped: it was armed again at the end' 'R["gpu_processes"][0]["status"] == "ended"'

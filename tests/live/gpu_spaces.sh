@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# An engine in a PID namespace of its own, as in a container, or in a time namespace; and one that
-# the tool starts itself.
+# An engine in a PID namespace of its own, as in a container, or in a time namespace, and an engine
+# that the tool starts.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
-# The engine is what was started in the namespace.
+# The engine is the process that was started in the namespace.
 find_engine()
 {
 	outer=$ENGINE
@@ -36,7 +36,7 @@ end_outer()
 	is "$1: the engine ends as it wants" "$? $(cat "$TMP/engine.err")" '0 '
 }
 
-# trace_inside NAME TRUTH-OPTION…: with what gpu_under starts the engine in
+# trace_inside NAME TRUTH-OPTION…: gpu_under is the command that starts the engine in its namespace
 trace_inside()
 {
 	local name=$1
@@ -72,7 +72,7 @@ else
 fi
 gpu_under=()
 
-# COMMAND gets the shim by itself.
+# COMMAND gets the shim without further options.
 rm -f "${OUT:?}".* "$truth"* "$TMP/calls"
 FERRUM_CUPTI_LIBRARY=$FAKES/$CUPTI FAKE_CUPTI_LOG=$TMP/calls run_tool --record "$OUT.capture" \
 	--step gpu_engine_step -- "$GPU_ENGINE" --steps 1500 --linger-ms 1000 --truth "$truth" \
@@ -86,7 +86,7 @@ FAKE_CUPTI_LOG=$TMP/calls run_tool --gpu off --step gpu_engine_step -- "$GPU_ENG
 end_tool
 holds 'COMMAND, --gpu off: no shim' [ ! -e "$TMP/calls" ]
 
-# What gpu-env prints loads it as well.
+# The variables that gpu-env prints load the shim as well.
 "$FBT" gpu-env >"$TMP/gpu-env"
 has 'gpu-env: for a shell' "$TMP/gpu-env" "export CUDA_INJECTION64_PATH=.*libferrum_cupti.so"
 eval "$(grep '^export CUDA_INJECTION64_PATH=' "$TMP/gpu-env")"

@@ -1,16 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Why there are no GPU records, in one line; the syscall side goes on, and the engine is not touched.
+# Each reason for missing GPU records is given in one line. The syscall side continues, and the
+# engine is unaffected.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
-# knows: the tool has learned how things stand with the shim, and said so
+# knows: the tool has learned the shim's state, and reported it
 knows()
 {
 	wait_for 60 grep -q 'GPU records' "$OUT.err"
 }
 
-# run NAME STATUS TOOL-OPTION…: in whatever gpu_env makes of the engine
+# run NAME STATUS TOOL-OPTION…: gpu_env is the engine's environment
 run()
 {
 	local name=$1 status=$2
@@ -61,7 +62,7 @@ run off off --gpu off
 holds 'off: nothing was asked of CUPTI' [ ! -e "$TMP/calls" ]
 is 'off: and nothing is said' "$(grep -c GPU "$OUT.err")" 0
 
-# CUPTI is free again: the next one subscribes, in the same engine.
+# CUPTI becomes free again, and the next subscription in the same engine succeeds.
 touch "$TMP/nsys"
 gpu_env=(FAKE_CUPTI_HOLDER=nsys FAKE_CUPTI_HOLDER_FILE="$TMP/nsys")
 rm -f "${OUT:?}".*
@@ -93,7 +94,7 @@ gpu_env=()
 trace_gpu '--steps 30 --script k50,z20,s' --gpu require
 truth_of require
 
-# Two tracers: the first one has the records, the second one says so, and has its syscalls.
+# Two tracers: the first one gets the records. The second one says so, and still traces syscalls.
 start_gpu --linger-ms 60000 --steps 100 --script k50,z20,s
 OUT=$TMP/first attach_gpu
 first=$TOOL

@@ -32,11 +32,11 @@ from gpu_sets import overlaps
 ARMED, CALLBACK = 1, 1
 NCCL = 1
 DEVICE = 1  # what a call waits for: a stream, a device, an event
-# Calls that neither launch nor wait, of both domains: cudaGetDevice, cuCtxGetCurrent, …
+# Calls of both domains that neither launch nor wait: cudaGetDevice, cuCtxGetCurrent, …
 NOISE = {(2, 17), (1, 304), (2, 147), (1, 295)}
 SYNCS = {(2, 131), (2, 137), (2, 165), (1, 17), (1, 121), (1, 126)}
 BLOCKING_COPY = (2, 31)
-# The double of CUPTI measures the offset of CLOCK_REALTIME itself.
+# The double of CUPTI measures the offset of CLOCK_REALTIME itself, with this error.
 OWN_ERROR_NS = 200
 
 
@@ -55,7 +55,7 @@ class Facts:
 
 
 class Clock:
-    """From the engine's times to the tool's, and how far those may be off."""
+    """Converts the engine's times to the tool's, with the error bound."""
 
     def __init__(self, capture, ahead_ns):
         armed = [x for x in capture[STATE] if x.status == ARMED]
@@ -89,7 +89,7 @@ def work_key(work):
 
 
 def differences(theirs, ours, clock):
-    """In what a record is not as the engine made it."""
+    """How a record differs from the engine's account."""
     names = ["kind", "device", "stream", "graph"]
     if theirs.kind != KERNEL:
         names += ["bytes", "copy_kind", "target"]
@@ -98,7 +98,7 @@ def differences(theirs, ours, clock):
     found = [name for name in names if getattr(theirs, name) != getattr(ours, name)]
     if theirs.fate == ZERO:
         return found + (["times"] if (ours.start, ours.stop) != (0, 0) else [])
-    # Work that still ran when records were asked for by force has no end.
+    # Work that was still running at a forced flush has no end.
     if ours.stop == 0 and clock.convert(theirs.stop) > clock.stop - clock.error:
         return found
     if not clock.is_same(theirs.start, ours.start) or not clock.is_same(theirs.stop, ours.stop):
@@ -107,17 +107,15 @@ def differences(theirs, ours, clock):
 
 
 def make_due(truth, clock, cut_ms):
-    """
-    Whether there has to be a record: not of what was launched for an earlier tracer, nor right
-    before the engine was killed.
-    """
+    """Whether a record must exist. It need not for work that was launched for an earlier tracer, or
+    just before the engine was killed."""
     last = max(x.call_start for x in truth["calls"])
     until = last - cut_ms * 1000000 if cut_ms is not None else last + 1
     return lambda x: clock.convert(x.call_start) >= clock.start and x.call_start < until
 
 
 def match_works(truth, capture, clock, facts, is_due):
-    """Gives each record its account, .truth."""
+    """Adds to each record the engine's account of it, as .truth."""
     ours = {}
     for work in capture[WORK]:
         ours.setdefault(work_key(work), []).append(work)
@@ -178,7 +176,7 @@ def match_calls(truth, capture, clock, tids, facts, is_due):
 
 
 def engine_call(truth, launch):
-    """The record of the call that the engine itself made, or of the one inside."""
+    """The record of the engine's own call, or that of the call inside it."""
     for call in truth["calls_of"].get(launch, []):
         record = getattr(call, "record", None)
         if record:
@@ -187,7 +185,7 @@ def engine_call(truth, launch):
 
 
 class Index:
-    """Rows by start, for those near a step."""
+    """Rows ordered by start, to find those near a step."""
 
     def __init__(self, rows, start=lambda x: x.start, stop=lambda x: x.stop):
         self.rows = sorted(rows, key=start)
@@ -195,13 +193,13 @@ class Index:
         self.longest = max((stop(x) - start(x) for x in rows), default=0)
 
     def near(self, start, stop):
-        """All that can overlap, and a few more."""
+        """All rows that can overlap, and a few more."""
         first = bisect.bisect_left(self.starts, start - self.longest)
         return self.rows[first:bisect.bisect_right(self.starts, stop)]
 
 
 def find_owner(steps, call):
-    """The step of the thread, else the open one of the process that began last."""
+    """The thread's own step; else the process's open step that began last."""
     open_steps = [s for s in steps.near(call.start, call.start) if s.start <= call.start < s.stop]
     own = [s for s in open_steps if s.tid == getattr(call, "tid", None)]
     if own:
@@ -225,14 +223,14 @@ def make_items(truth, capture, steps, strict):
 
 
 def find_awaited(items, sync, call):
-    """The end of the last work that a call waited for, of what there are records of."""
+    """The end of the last recorded work that a call waited for."""
     return max((x.stop for x in items if x.truth.device == sync.device and
                 (sync.kind == DEVICE or x.truth.stream == sync.stream) and
                 (x.call or x).start < call.start), default=0)
 
 
 def make_syncs(truth, items):
-    """Calls that wait, with the end of what they waited for, by thread."""
+    """Calls that wait, with the end of the awaited work, by thread."""
     syncs = {}
     index = Index(items, start=lambda x: (x.call or x).start)
 
@@ -264,7 +262,7 @@ STAGE = ("total", "busy", "kernel", "memcpy", "memcpy_h2d", "memcpy_d2h", "memcp
 
 
 def wanted_fields(figures):
-    """What the line has to say: (part, key, value)."""
+    """The expected fields of the line: (part, key, value)."""
     fields = [("shape", name + "_ns", figures[name]) for name in SHAPE_NS]
     fields += [("shape", name, figures[name]) for name in SHAPE]
     if figures["launches"]:
@@ -292,7 +290,7 @@ def compare(row, figures):
 
 
 class Scene:
-    """What the figures of steps are made from."""
+    """The data from which the figures of steps are computed."""
 
     def __init__(self, truth, capture, strict):
         self.steps = [s for s in capture[STEP] if s.kind]
@@ -308,7 +306,7 @@ class Scene:
         self.syncs = make_syncs(truth, items)
 
     def near(self, step):
-        """Work in the step, of it, or that stands in a queue in it."""
+        """Work that runs in the step, belongs to it, or is queued in it."""
         found = [x for x in self.items.near(step.start, step.stop)
                  if overlaps(x, step.start, step.stop)]
         found += self.owned.get(id(step), [])
@@ -339,7 +337,7 @@ def check_line(row, step, scene):
 
 
 def check_losses(truth, capture, profile, facts):
-    """What there are no records of, or no times, is told: in all, and of the steps that had it."""
+    """Missing records and missing times are reported, in all and for the steps that had them."""
     dropped = [x for x in truth["works"] if x.fate == DROPPED]
     zero = [x.truth for x in capture[WORK] if x.stop == 0 and hasattr(x, "truth")]
     lines = [r["shape"] for r in profile if r["event"] == "gpu_prof" and

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * handlers TRUTH ROUNDS: steps with signal handlers that take time. The row of each step says how
- * many returned, how many were left by a jump, and by the thread's own CPU clock how long those
- * that returned took.
+ * many handlers returned, how many were left by a jump, and how long those that returned took by
+ * the thread's CPU clock.
  */
 #include <setjmp.h>
 #include <signal.h>
@@ -28,7 +28,7 @@ struct row {
 	volatile uint64_t handled, left, cpu_ns;
 };
 
-/* A handler has no argument to find it by. */
+/* A handler has no argument, so the row is global. */
 static struct row *volatile now;
 static sigjmp_buf jump;
 static volatile sig_atomic_t depth;
@@ -63,7 +63,7 @@ static void leave(int number)
 	siglongjmp(jump, 1);
 }
 
-/* A handler that is left on top of one that returns. */
+/* A handler that is left by a jump, on top of one that returns. */
 static void handle_over_left(int number)
 {
 	uint64_t begin = clock_ns(CLOCK_THREAD_CPUTIME_ID);

@@ -31,7 +31,7 @@ def main():
         pairs = [(row, told(step)) for row, step in zip(truth, steps) if row["name"] == name]
         fact("%s: handlers are counted" % name,
              [p for p in pairs if (p[0]["handled"], p[0]["left"]) != p[1][:2]])
-        # Entering a handler and its own calls take some microseconds.
+        # Entering a handler, and the handler's own calls, take some microseconds.
         fact("%s: their time is right" % name,
              [p for p in pairs if not -100 < p[1][2] - p[0]["cpu_ns"] / 1000
               < 100 + 50 * p[0]["handled"]])

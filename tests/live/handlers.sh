@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The time of signal handlers, against a program that asks the kernel how long they ran.
+# The time of signal handlers, compared with a program that asks the kernel how long they ran.
 . "$(dirname "$0")/lib.sh"
 
 start_program handlers 40

@@ -19,7 +19,10 @@
 #include <time.h>
 #include "program.h"
 
-/* Clears the screen, sets a title, C1, turns the direction, is no UTF-8, ends the line. */
+/*
+ * Clears the screen, sets a title, sends C1 codes, reverses the text's direction, is no UTF-8, ends
+ * the line.
+ */
 #define NASTY                                                                                      \
 	"\033[2J\033]0;evil\a\xc2\x9b"                                                             \
 	"31m\xe2\x80\xae\xff\xfe\n\r\b\x7f"
@@ -30,7 +33,7 @@
 struct hostile {
 	const char *folder;
 	char pipe[512];
-	char *arguments; /* where the kernel finds them */
+	char *arguments; /* where the kernel finds the arguments */
 	size_t arguments_size;
 	volatile bool stop;
 };
@@ -50,7 +53,7 @@ static void sleep_us(long us)
 	nanosleep(&time, NULL);
 }
 
-/* The thread's name, and what ps shows. */
+/* Changes the thread's name and what ps shows. */
 static void *rename_thread(void *ctx)
 {
 	static const char *const names[] = {NASTY, "a) R 1 1 1",   "\033[31mred",
@@ -82,7 +85,7 @@ static void write_all(int fd, const void *data, size_t size)
 	}
 }
 
-/* A copy of our own program's beginning, of any size, mapped as code and never run. */
+/* Maps a copy of the beginning of this program, of any size, as code that is never run. */
 static void map_copy(const struct hostile *self, const char *name, off_t size, bool remove)
 {
 	static char image[1 << 16];
@@ -101,7 +104,7 @@ static void map_copy(const struct hostile *self, const char *name, off_t size, b
 		goto out;
 	code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	sleep_us(2000);
-	/* Whoever has mapped it gets SIGBUS. */
+	/* Reading the mapping now raises SIGBUS. */
 	if (ftruncate(fd, 0))
 		sleep_us(1);
 	write_all(fd, image, 4096);
@@ -117,7 +120,7 @@ out:
 		close(fd);
 }
 
-/* memfds that look like the shim's ring, and like its library. */
+/* memfds that look like the shim's ring and like its library. */
 static void make_memfds(void)
 {
 	static const char *const names[] = {"ferrum-cupti", "libferrum_cupti.so", NASTY,
@@ -165,7 +168,7 @@ static void *end_at_once(void *ctx)
 	return NULL;
 }
 
-/* Threads and processes that are gone before anyone has looked. */
+/* Threads and processes that end before a tracer can look at them. */
 static void *come_and_go(void *ctx)
 {
 	struct hostile *self = ctx;
@@ -190,7 +193,7 @@ static void *come_and_go(void *ctx)
 	return NULL;
 }
 
-/* The kernel is told that our arguments are 64 MiB of NASTY; needs CAP_SYS_RESOURCE. */
+/* Tells the kernel that the arguments are 64 MiB of NASTY; needs CAP_SYS_RESOURCE. */
 static void move_arguments(struct hostile *self, char **argv)
 {
 	char *memory = mmap(NULL, ARGUMENTS_BYTES, PROT_READ | PROT_WRITE,
@@ -202,7 +205,7 @@ static void move_arguments(struct hostile *self, char **argv)
 		return;
 	for (size_t at = 0; at + sizeof(NASTY) <= ARGUMENTS_BYTES; at += sizeof(NASTY))
 		memcpy(memory + at, NASTY, sizeof(NASTY));
-	/* In this order: the end may not be before the start. */
+	/* The order matters: the end must not be before the start. */
 	if (!prctl(PR_SET_MM, PR_SET_MM_ARG_START, memory, 0, 0) &&
 	    !prctl(PR_SET_MM, PR_SET_MM_ARG_END, memory + ARGUMENTS_BYTES, 0, 0)) {
 		self->arguments = memory;
@@ -210,7 +213,7 @@ static void move_arguments(struct hostile *self, char **argv)
 	}
 }
 
-/* Lets those wait who read from the pipe. */
+/* Makes readers of the pipe wait. */
 static void *feed_pipe(void *ctx)
 {
 	struct hostile *self = ctx;
@@ -272,7 +275,7 @@ int main(int argc, char **argv)
 			return EXIT_FAILURE;
 	steps = run_steps(&self, (void (*)(const char *path))get_step(), seconds);
 	self.stop = true;
-	/* Whoever waits for a reader has one. */
+	/* With this reader, opening the pipe for writing does not block. */
 	if (open(self.pipe, O_RDWR | O_NONBLOCK | O_CLOEXEC) < 0)
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < sizeof(works) / sizeof(*works); i++)

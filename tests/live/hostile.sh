@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A process that does to the one who watches it what a process can: the tool ends in time and within
-# bounds, what it writes is valid and harmless to a terminal, and nothing else is touched or told.
+# A target that does to its tracer what a process can: the tool ends in time and within its bounds,
+# its output is valid and harmless to a terminal, and no other file is changed or disclosed.
 . "$(dirname "$0")/lib.sh"
 
 nasty=$'\033[2J\033]0;evil\a\xc2\x9b31m\xe2\x80\xae\xff\xfe\n\r\b\x7f'
 SECRET=the-secret-of-another-$$
 
-# Its rings are larger on a machine with more processors.
+# The tool's rings are larger on a machine with more CPUs.
 room=$((256 + 8 * $(nproc)))
 
-# measured NAME STATUS ARGUMENT…: the tool ends with that status, in 5 min and within that many MiB;
-# its output is printable text
+# measured NAME STATUS ARGUMENT…: the tool ends with that status, within 5 min and $room MiB; its
+# output is printable text
 measured()
 {
 	local name=$1 wanted=$2 status
@@ -25,7 +25,7 @@ measured()
 		"$(python3 tests/live/hostile.py shown "$OUT.report" "$OUT.err")" printable
 }
 
-# make_library FILE: a library whose step, and 40 functions more, have names that steer a terminal
+# make_library FILE: a library with a step and 40 more functions whose names control a terminal
 make_library()
 {
 	{
@@ -68,7 +68,7 @@ library="$TMP/theirs/libevil$nasty (deleted)"
 make_library "$library" || { echo 'SKIP no compiler for this machine' && exit 77; }
 (cd "$TMP/theirs" && find . -name 'lib[^l]*' -printf '%i %s %u %m %p\n' | sort) >"$TMP/theirs.list"
 
-# start_hostile SECONDS [PROGRAM…]: the target, in the environment that is meant to hurt
+# start_hostile SECONDS [PROGRAM…]: starts the target in a hostile environment
 start_hostile()
 {
 	local seconds=$1
@@ -111,7 +111,7 @@ wait "$ENGINE"
 is 'the target saw nothing of it' $? 0
 holds 'nothing of the target was changed' lists_alike
 
-# What hostile files say when they are checked.
+# Messages about hostile files that are validated.
 printf '[{"name":"%s","ph":7,"ts":"\302\233%s"}]' "$nasty" "$nasty" >"$TMP/bad$nasty"
 printf '{"event":"%s","\302\2331m":1}\n' "${nasty//[$'\n\r\b\a\033']/}" >"$TMP/bad.jsonl"
 for verb in validate env-hash; do
@@ -122,8 +122,8 @@ for verb in validate env-hash; do
 	done
 done
 
-# Debug files that hang, loop, are another's secret, or take what others wait for. The link is by
-# name and checksum, beside the file and in .debug.
+# Debug files that hang, loop, hold another user's secret, or take data that others wait for. They
+# are linked by name and checksum, beside the file and in .debug.
 echo "$SECRET" >"$TMP/secret"
 mkdir -p "$TMP/linked/.debug"
 make_linked()
@@ -164,7 +164,8 @@ cp "$TMP/plain.so" "$TMP/linked/lib.debug"
 truncate -s 4T "$TMP/linked/lib.debug" 2>/dev/null || truncate -s 1G "$TMP/linked/lib.debug"
 try_debug_file 'terabytes'
 
-# A program that becomes another all the time, and one whose threads and file go while it is looked at.
+# A program that calls execve all the time, and one whose threads and file disappear while it is
+# examined.
 # shellcheck disable=SC2016 # for that shell
 bash -c 'exec bash -c "$0" "$0" $(($1 + 1))' 'sleep 0.002; exec bash -c "$0" "$0"' 0 &
 ENGINE=$!

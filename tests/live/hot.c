@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * hot TRUTH COUNTS INNER: one thread calls hot_step as fast as it can, which does next to
- * nothing; another makes steps of 5 ms, of CALLS getppid calls and INNER hot_step calls,
- * until SIGTERM. COUNTS is a file of numbers of 8 bytes: how often the one was called so far, how
- * often the other, and the id of the first thread.
+ * hot TRUTH COUNTS INNER: one thread calls hot_step as fast as it can, which does next to nothing.
+ * Another makes steps of 5 ms, with CALLS getppid calls and INNER hot_step calls each, until
+ * SIGTERM. COUNTS is a file of 8-byte numbers: the calls of the first thread so far, those of the
+ * second, and the id of the first thread.
  */
 #include <pthread.h>
 #include <signal.h>
@@ -16,7 +16,7 @@
 #define CALLS 3
 
 struct counts {
-	_Atomic uint64_t hot; /* of the thread that does nothing else */
+	_Atomic uint64_t hot; /* calls of the thread that does nothing else */
 	_Atomic uint64_t slow;
 	_Atomic uint64_t hot_tid;
 };

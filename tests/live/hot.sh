@@ -1,24 +1,24 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The rate guard: a function that is called as fast as can be is let go, and its steps are a sample;
-# the slow one beside it, in which it is called too, has all of its steps.
+# The rate guard: a function that is called as fast as possible is let go, and its traced steps are
+# a sample. A slow function, within which it is called too, has all of its steps.
 . "$(dirname "$0")/lib.sh"
 
 RATE_GUARD=5
 
-# number N: the N-th of the program's
+# number N: the program's N-th number
 number()
 {
 	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
 }
 
-# pace: calls of hot_step so far, and for how many ns its thread ran
+# pace: calls of hot_step so far, and how many ns its thread ran
 pace()
 {
 	echo "$(number 0) $(cut -d' ' -f1 "/proc/$ENGINE/task/$(number 2)/schedstat")"
 }
 
-# calls_per_ms: of the thread's own running time, whatever else this machine does
+# calls_per_ms: per ms of the thread's own running time, whatever else this machine does
 calls_per_ms()
 {
 	local before after
@@ -29,7 +29,7 @@ calls_per_ms()
 	echo $(((after[0] - before[0]) * 1000000 / (after[1] - before[1] + 1)))
 }
 
-# times_told: 0 too where the tool has not opened its stderr yet
+# times_told: 0 if the tool has not opened its stderr yet
 times_told()
 {
 	local count
@@ -49,7 +49,7 @@ await_told()
 	return 1
 }
 
-# trace_hot ARGUMENT…: attached, and past the moment until the guard has acted
+# trace_hot ARGUMENT…: attaches, and waits until the guard has acted
 trace_hot()
 {
 	rm -f "${OUT:?}".*
@@ -57,7 +57,7 @@ trace_hot()
 	await_told 1
 }
 
-# compare NAME ROUNDS ARGUMENT…: how fast the target is under trace, and alone, by turns
+# compare NAME ROUNDS ARGUMENT…: the target's speed under trace and alone, in turns
 compare()
 {
 	local name=$1 rounds=$2 alone=0 traced=0
@@ -98,14 +98,14 @@ FBT_UPROBES=perf compare 'perf uprobes' 1 --step hot_step
 has 'perf uprobes: they stay off for long' "$OUT.err" 'for a moment each minute'
 stop_hot
 
-# One longer run, by its outputs; the hot function is called in the slow one too.
+# One longer run, checked by its outputs. The slow function calls the hot one too.
 start_hot 100
 alone=$(calls_per_ms)
 first=$(number 1)
 trace_hot --step hot_step --step slow_step
 least=$(number 1)
 sleep 3
-# On a busy machine it may be some time until there was a slice.
+# On a busy machine it may take a while until there was a slice.
 for _ in $(seq 600); do
 	! grep -q '"sampled":true' "$OUT.profile" || break
 	sleep 0.1
@@ -158,7 +158,7 @@ for window in 1 2; do
 done
 stop_tool
 
-# Without the guard nothing is let go.
+# Without the guard no function is let go.
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step hot_step --detail steps "${calm[@]}" --rate-guard 0 -n 20000
 end_tool

@@ -18,7 +18,7 @@
 #define SLEEPERS 16
 #define BURNERS	 4
 #define THREADS	 (1 + SLEEPERS + BURNERS)
-/* The share of a thread that gets 4 % of a CPU, because the burners want the CPU too. */
+/* Gives the thread some 4 % of a CPU, because the burners want the CPU too. */
 #define HOT_NICE 8
 
 struct counts {
@@ -82,7 +82,7 @@ static void *run_burner(void *arg)
 	return arg;
 }
 
-/* The first CPU that it may use. */
+/* Stays on the first CPU that it may use. */
 static int stay_on_one_cpu(void)
 {
 	cpu_set_t allowed, one;

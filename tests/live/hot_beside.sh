@@ -1,22 +1,22 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The rate guard, thread by thread: steps of a thread that sleeps in them do not pay for those of
-# another that has little of its CPU and spends all of that on probes.
+# The rate guard by thread: a thread that sleeps in its steps does not lose them because another
+# thread with little CPU time spends all of it on probes.
 . "$(dirname "$0")/lib.sh"
 
-# number N: the N-th of the program's
+# number N: the program's N-th number
 number()
 {
 	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
 }
 
-# heat N: 1 the first thread is hot, 0 it is not
+# heat N: 1 makes the first thread hot, 0 stops that
 heat()
 {
 	printf '%b' "\\x$1" | dd of="$TMP/counts" bs=1 seek=16 conv=notrunc status=none
 }
 
-# await_calls N COUNT: so many more calls of the N-th
+# await_calls N COUNT: until the N-th has made that many more calls
 await_calls()
 {
 	local first
@@ -39,7 +39,7 @@ await_told()
 start_program hot_beside "$TMP/counts"
 go
 until [ "$(number 1)" -gt 3 ] 2>/dev/null; do sleep 0.02; done
-# 800 steps a second are little to a quarter of a CPU, but where every instruction is emulated.
+# 800 steps a second cost little of a quarter of a CPU, except where every instruction is emulated.
 run_tool -p "$ENGINE" --step any_step --detail steps --rate-guard 25 "${calm[@]}"
 wait_attached "$TOOL"
 await_calls 1 2000

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * hot_turns TRUTH COUNTS: two threads that call first_step and second_step until SIGTERM: 50 times
- * a second, or as fast as they can while they are told to. COUNTS is a file of 8-byte numbers: the
- * calls of first_step so far, those of second_step, and, written by the test, which is hot: 1 the
- * first, 2 the second, 3 both.
+ * hot_turns TRUTH COUNTS: two threads call first_step and second_step until SIGTERM, 50 times a
+ * second each, or as fast as they can while they are told to. COUNTS is a file of 8-byte numbers:
+ * the calls of first_step so far, those of second_step, and, written by the test, which is hot: 1
+ * the first, 2 the second, 3 both.
  */
 #include <pthread.h>
 #include <signal.h>

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The rate guard and functions that become hot and cool down again, two at once, and how they may be
-# probed: by links for one process or for all, with --uretprobe, at USDT places, in a COMMAND.
+# The rate guard and functions that become hot and cool down again, also two at once. The probes are
+# links for one process or for all, --uretprobe, or USDT places, also in a COMMAND.
 . "$(dirname "$0")/lib.sh"
 
 RATE_GUARD=5
 
-# number N: the N-th of the program's
+# number N: the program's N-th number
 number()
 {
 	od -An -tu8 -j$((8 * $1)) -N8 "$TMP/counts" | tr -d ' '
@@ -18,7 +18,7 @@ heat()
 	printf '%b' "\\x$1" | dd of="$TMP/counts" bs=1 seek=16 conv=notrunc status=none
 }
 
-# await_line N REGEX: so many lines of stderr, which may not be there yet
+# await_line N REGEX: until stderr, which may not be open yet, has that many matching lines
 # shellcheck disable=SC2317
 await_line()
 {
@@ -33,7 +33,7 @@ await_line()
 	return 1
 }
 
-# await_calls N COUNT: so many more calls of the N-th
+# await_calls N COUNT: until the N-th has made that many more calls
 await_calls()
 {
 	local first
@@ -59,7 +59,7 @@ start_program hot_turns "$TMP/counts"
 go
 until [ "$(number 1)" -gt 3 ] 2>/dev/null; do sleep 0.02; done
 
-# In the middle of a window both become hot, and cool down.
+# Within a window both functions become hot and cool down.
 run_tool -p "$ENGINE" "${steps[@]}"
 wait_attached "$TOOL"
 await_calls 0 20
@@ -81,7 +81,8 @@ fact 'afterwards each step is there, and no sample' \
 	"len($one) - 1 - max(i for i, s in enumerate($one) if 'sampled' in s) >= $last - $first"
 fact 'the window names them' "W['sampled_functions'] == 2"
 
-# Each way to probe. On a busy machine the hot thread may have little of a CPU: a small limit.
+# Each kind of probe. On a busy machine the hot thread may have little of a CPU, so the limit is
+# small.
 steps+=(--rate-guard 3)
 for way in --uretprobe -f -a; do
 	rm -f "${OUT:?}".*
@@ -102,7 +103,7 @@ kill "$ENGINE"
 wait "$ENGINE"
 is 'the program has come to no harm' "$?" 0
 
-# Steps of eight calls between two places, without a pause.
+# Steps of eight calls between two USDT places, without a pause.
 rm -f "${OUT:?}".*
 start_waiting sh -c "echo ready; exec '$FBT_BUILD/tests/live_usdt_loop' 1000000000000"
 run_tool -p "$ENGINE" --step usdt:fake:step_begin,step_end --detail steps --rate-guard 3 "${calm[@]}"
@@ -123,7 +124,7 @@ wait "$ENGINE" 2>/dev/null
 rm -f "${OUT:?}".*
 run_tool "${steps[@]}" -- "$FBT_BUILD/tests/live_hot_turns" "$TMP/truth.json" "$TMP/counts"
 holds 'a COMMAND: it is let go' await_line 1 "first$told"
-# It outlives the tool.
+# The command outlives the tool.
 command=$(cat "/proc/$TOOL/task/$TOOL/children")
 stop_tool
 # shellcheck disable=SC2086

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The same calls counted by someone else: bpftrace on the same tracepoint, or strace.
+# Compares the tool's counts with those of bpftrace on the same tracepoint, or of strace.
 . "$(dirname "$0")/lib.sh"
 
-# python3 makes calls that nobody here has counted in advance.
+# python3 makes calls that no test has counted in advance.
 cat >"$TMP/load.py" <<'END'
 import os, sys, threading, time
 print("ready", flush=True)
@@ -22,7 +22,7 @@ mkfifo "$TMP/go"
 python3 "$TMP/load.py" <"$TMP/go" >"$TMP/ready" &
 load=$!
 exec 7>"$TMP/go"
-# In its read, which nobody is to see begin.
+# Waits until it is in its read(), whose begin neither tracer may see.
 for _ in $(seq 3000); do
 	grep -q ready "$TMP/ready" && grep -q '^State:.*sleeping' "/proc/$load/status" && break
 	sleep 0.02
@@ -31,7 +31,7 @@ run_tool -p $load --detail steps
 wait_attached "$TOOL"
 if bpftrace -l tracepoint:raw_syscalls:sys_exit 2>/dev/null | grep -q sys_exit; then
 	how=bpftrace
-	# It says so when it has seen a call of this shell.
+	# bpftrace is ready when it has seen a call of this shell.
 	bpftrace -e "$(counter_ends "$(counter_code 0)")
 		tracepoint:raw_syscalls:sys_enter /pid == $load || pid == $$/ { @inside[tid] = 1; }
 		tracepoint:raw_syscalls:sys_exit /pid == $load && @inside[tid]/
@@ -65,8 +65,8 @@ else
 	theirs=$(awk 'NF == 2 && $2 ~ /^[0-9]+$/ && $1 != "total" { print $1, $2 }' "$TMP/counts" | sort)
 	ours=$(q '"\n".join(k + " " + str(v) for k, v in table.items())' | sort)
 fi
-# Nobody saw the read begin that waits for the go, so none of the two counts it. A new thread only
-# leaves clone3: bpftrace would count that as a call too but for @inside.
+# Neither counts the read() that waits for the go, because neither saw it begin. A new thread only
+# returns from clone3, which bpftrace would count as a call without @inside.
 diff <(echo "$theirs") <(echo "$ours") | sed 's/^/# /'
 difference=$(diff <(echo "$theirs") <(echo "$ours") | grep -c '^[<>]')
 total=$(echo "$ours" | awk '{ sum += $2 } END { print sum }')

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --gpu=inject on the fake CUDA engine: started plainly it has the same GPU records as one that was
-# started with the shim, to the nanosecond, and window after window leaves nothing behind.
-#
-#	tests/live/inject.sh [WINDOWS]   windows in which one shim is armed and disarmed; by default
-#	                                 10, or 100 with TEST_LONG=1
+# --gpu=inject on the fake CUDA engine. An engine that was started without the shim has the same GPU
+# records as one with it, to the nanosecond, and repeated windows leave nothing behind.
+# tests/live/inject.sh [WINDOWS]: number of windows in which one shim is armed and disarmed
+# (default: 10; 100 with TEST_LONG=1)
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 . "$(dirname "$0")/inject/gpu.sh"
 
-# whole NAME 'ENGINE OPTIONS' TOOL-OPTION…: an engine that was started plainly, from the go
+# whole NAME 'ENGINE OPTIONS' TOOL-OPTION…: a run with an engine that was started without the shim
 whole()
 {
 	local name=$1 options=$2
@@ -35,7 +34,7 @@ whole rich '--steps 60
 whole threads "--steps 60 --step-threads 3 --script $script"
 whole 'graphs that were there' '--steps 60 --script g8,z50,G5,k10,s'
 
-# The same by the shim that CUDA loads, and --gpu=inject finds nothing to do.
+# The same with the shim that CUDA loads: --gpu=inject has nothing to do.
 start_gpu --linger-ms 60000 --steps 60 --script $script
 attach_inject 1
 go
@@ -46,7 +45,7 @@ is 'started with it: the one shim' "$(shims "$ENGINE") $(grep -c "$put" "$OUT.er
 end_gpu
 truth_of 'started with it'
 
-# A second window switches the first one's shim on again.
+# A second window arms the first window's shim again.
 start_plain --linger-ms 60000 --steps 60 --script $script
 attach_inject 1
 stop_tool
@@ -64,7 +63,7 @@ is 'again: a dry run says so' "$? $(grep -c 'is already loaded' "$TMP/dry")" '0 
 end_gpu
 
 
-# An engine amid its steps.
+# An engine in the middle of its steps.
 start_plain --steps 0 --script $script
 go
 attach_inject 1
@@ -74,7 +73,8 @@ fact 'amid its steps: figures of those after it' \
 	'sum(r["shape"]["complete"] for r in E if r["event"] == "gpu_prof") >= 20'
 end_gpu
 
-# One window after another. The engine rests: of each launch the double of CUPTI remembers a little.
+# One window after another. The engine is idle, because the double of CUPTI keeps some memory for
+# each launch.
 start_plain --steps 1 --linger-ms 3600000
 go
 wait_for 60 is_done
@@ -88,7 +88,7 @@ descriptors()
 {
 	find "/proc/$ENGINE/fd" -mindepth 1 | wc -l
 }
-# Where that is not long enough for this machine to switch the shim on, a second is.
+# If that is too short for this machine to arm the shim, a second is enough.
 length=0.1
 windows=0
 ended=0

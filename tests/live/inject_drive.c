@@ -152,8 +152,7 @@ static void read_default_library(struct inject_library *library)
 	read_library(path, library);
 }
 
-/* Signals are kept off it for as long as a thread may be stopped, and no other program before it.
- */
+/* Signals are blocked while a thread may be stopped. */
 static void run_round(const struct inject_wish *wish, struct inject_outcome *outcome)
 {
 	sigset_t all, before;
@@ -204,7 +203,7 @@ static void read_options(struct options *options, int argc, char **argv)
 			break;
 		case 't':
 			options->wish.tid = (uint32_t)atol(optarg);
-			/* A thread that was not found must not become "any". */
+			/* A thread that was not found must not become "any thread". */
 			if (!options->wish.tid)
 				usage();
 			break;

@@ -1,12 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What injects is killed at each of its steps, and at random moments: the target goes on unharmed,
-# nobody holds it, it can be injected again, and nothing stays open in it.
-#
-# One thing cannot be hidden by anybody: a thread in epoll_wait() that was asked to stop sees an EINTR
-# if the one who asked dies before it has said how it is to go on. Such threads are held to that, all
-# others to nothing.
-#
+# The injecting process is killed at each of its steps, and at random moments. The target must
+# continue unharmed and untraced, can be injected again, and has no file left open.
+# One effect cannot be hidden: a thread in epoll_wait() that was asked to stop sees EINTR if the
+# injecting process dies before it has said how to continue. Such threads may see that; all others
+# must see nothing.
 #	INJECT_KILLS=5 INJECT_KILLS_LOADED=3 INJECT_KILLS_EPOLL=2 INJECT_RANDOM=200 INJECT_SEED=1
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inject/lib.sh"
@@ -20,8 +18,8 @@ turn=0
 all=0
 declare -A held
 
-# kill_at POINT NAMES…: a driver at one of TARGET's threads of these names, or at any; what went wrong
-# is added to $trouble
+# kill_at POINT NAMES…: a driver that injects into one of TARGET's threads of these names, or into
+# any; failures are added to $trouble
 kill_at()
 {
 	local point=$1 status thread=()
@@ -38,7 +36,7 @@ kill_at()
 		"/proc/$TARGET/task/"*/status | sort | uniq -c | tr '\n\t' ' ')"
 }
 
-# kill_often POINT TIMES NAMES…: and a whole round after them
+# kill_often POINT TIMES NAMES…: then a complete round
 kill_often()
 {
 	local point=$1 times=$2
@@ -51,7 +49,7 @@ kill_often()
 	drive -T 60 || trouble+=" after:$(cat "$TMP/rounds" "$TMP/drive.err")"
 }
 
-# check_clean: what TARGET says of itself goes to $trouble, and how many EINTR came to $all
+# check_clean: TARGET's report on itself goes to $trouble, its number of EINTRs to $all
 check_clean()
 {
 	local said
@@ -62,13 +60,14 @@ check_clean()
 	[ "${said#* }" = '[]' ] || trouble+=" check:${said#* }"
 }
 
-# The stub is written once in a process: these need a new one each time.
+# The stub is written once in a process, so these points need a new process each time.
 is_first_only()
 {
 	[[ $1 == stub_part || $1 == stub_written ]]
 }
 
-# fresh_targets POINT: each killed there once, then injected
+# fresh_targets POINT: the driver is killed there once in each new target, then the target is
+# injected
 fresh_targets()
 {
 	local before

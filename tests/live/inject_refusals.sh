@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --gpu=inject --dry-run on processes of every kind that is refused, and on some that are not: what it
-# says, how it ends, and that nothing was done to them.
+# --gpu=inject --dry-run on processes of every kind that is refused, and on some that are not: the
+# output, the exit status, and that the process is unchanged.
 . "$(dirname "$0")/lib.sh"
 
 PROGRAM=$(realpath -m "$FBT_BUILD/tests/live_inject_refused")
@@ -18,8 +18,8 @@ if [ "$(uname -m)" != x86_64 ]; then
 	finish
 fi
 
-# What must not change: whether each thread is stopped or traced (T, t), and by whom. Other letters
-# are the scheduler's: a target says "ready" before the read in which it sleeps.
+# What must not change: whether each thread is stopped or traced (T, t), and by which process. Other
+# states depend on the scheduler: a target prints "ready" before the read() in which it sleeps.
 looks()
 {
 	sed -n '/^State:\|^TracerPid:/s/.*:\t//p' "/proc/$1/task/"*/status 2>/dev/null |
@@ -40,7 +40,7 @@ ask()
 	is "$1: it is as it was" "$after" "$before"
 }
 
-# refused NAME REGEX [PID]: ENGINE unless said
+# refused NAME REGEX [PID]: PID defaults to ENGINE
 refused()
 {
 	ask "$1" "${3:-$ENGINE}" 1
@@ -62,7 +62,7 @@ with()
 	start_waiting "$PROGRAM" map="$CUDA" "$@"
 }
 
-# The one that waits is let go, and has to end well.
+# The waiting process gets its go, and must end without an error.
 end()
 {
 	go
@@ -80,7 +80,7 @@ empty_file()
 	head -c 4096 /dev/zero >"$TMP/$1"
 }
 
-# --- what it is -------------------------------------------------------------------------------
+# --- kinds of processes -------------------------------------------------------------------------
 
 with
 taken plain '^  ok +stub +[0-9]+ '
@@ -93,7 +93,7 @@ end 'no libcuda'
 
 refused 'no such process' 'process +there is none' 4194303
 refused 'a kernel thread' 'process .*kernel thread' 2
-# It ends when its parent is one that does not wait for it.
+# It becomes a zombie, because its parent does not wait for it.
 # shellcheck disable=SC2016
 bash -c '{ until grep -qx sleep "/proc/$$/comm"; do sleep 0.02; done; } & exec sleep 1000' &
 parent=$!
@@ -112,7 +112,7 @@ tid=$(find "/proc/$ENGINE/task" -mindepth 1 -maxdepth 1 -printf '%f\n' | grep -v
 has 'a thread is no process' "$TMP/verdict" "thread .*$ENGINE"
 end 'without its first thread'
 
-# --- what state it is in ----------------------------------------------------------------------
+# --- states of a process --------------------------------------------------------------------------
 
 with
 stop_process "$ENGINE"
@@ -174,7 +174,7 @@ with cancel
 refused 'pthread_cancel' 'pthread_cancel '
 end 'pthread_cancel'
 
-# --- what may be done to it -------------------------------------------------------------------
+# --- rights -----------------------------------------------------------------------------------
 
 if command -v setpriv >/dev/null; then
 	with sealed
@@ -193,7 +193,7 @@ with user=65534
 taken 'of another user'
 end 'of another user'
 
-# --- how much room it has ---------------------------------------------------------------------
+# --- limits -----------------------------------------------------------------------------------
 
 with files
 refused 'no descriptors left' 'limits +RLIMIT_NOFILE: '
@@ -223,7 +223,7 @@ fi
 end 'pids.max'
 [ ! -d "$pids" ] || rmdir "$pids"
 
-# --- where it lives ---------------------------------------------------------------------------
+# --- roots and namespaces ---------------------------------------------------------------------
 
 root=$TMP/root
 mkdir -p "$root"
@@ -242,9 +242,9 @@ taken 'namespaces' '^  ok +namespaces .*user, pid, mnt'
 ENGINE=$outer
 end 'namespaces'
 
-# --- what its program is ----------------------------------------------------------------------
+# --- the program ------------------------------------------------------------------------------
 
-# build NAME COMPILER-OPTION…: as $TMP/NAME, a program that says ready and waits
+# build NAME COMPILER-OPTION…: builds $TMP/NAME, a program that prints ready and waits
 build()
 {
 	local name=$1
@@ -318,7 +318,7 @@ if command -v musl-gcc >/dev/null; then
 	refused_program musl "$TMP/musl" 'libc +no '
 fi
 
-# map_too NAME FILE REGEX: a file of that name in its memory is enough
+# map_too NAME FILE REGEX: a mapped file of that name is enough for a refusal
 map_too()
 {
 	empty_file "$2"
@@ -332,7 +332,7 @@ map_too '.NET' libcoreclr.so 'runtime +libcoreclr.so'
 map_too 'a second libc' libc.so.6 'libc +two '
 map_too 'an old CUPTI' libcupti.so.2024.2.1 'CUPTI +libcupti.so.2024.2.1'
 
-# --- what it has already ----------------------------------------------------------------------
+# --- what is already loaded ---------------------------------------------------------------------
 
 empty_file libcupti.so.2025.1.0
 with map="$TMP/libcupti.so.2025.1.0"
@@ -352,7 +352,7 @@ start_waiting env CUDA_INJECTION64_PATH="$TMP/libferrum_cupti.so" "$PROGRAM" map
 taken 'CUDA will load it' '^  warning +shim .*/libferrum_cupti.so'
 end 'CUDA will load it'
 
-# A file may be called anything.
+# A file may have any name.
 empty_file $'libcuda.so\e[2J\n'
 start_waiting "$PROGRAM" map="$TMP/"$'libcuda.so\e[2J\n'
 taken 'an odd name' '^  ok +CUDA +/.*/libcuda.so.x1b\[2J.n$'

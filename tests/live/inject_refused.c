@@ -93,8 +93,8 @@ static void use_up_files(const char *value)
 	(void)value;
 	need(folder != NULL, "/proc/self/fd");
 	/*
-	 * One of "." and ".." stands for the descriptor of the folder itself, which is closed
-	 * again.
+	 * "." and ".." are counted too; one of them stands for the folder's own descriptor, which
+	 * is closed again.
 	 */
 	while (readdir(folder))
 		count++;
@@ -102,7 +102,7 @@ static void use_up_files(const char *value)
 	limit(RLIMIT_NOFILE, count - 3);
 }
 
-/* One more MiB than a line of /proc/self/status says. */
+/* One MiB more than the value in a line of /proc/self/status. */
 static rlim_t one_more(const char *name)
 {
 	FILE *file = fopen("/proc/self/status", "r");
@@ -166,7 +166,7 @@ static void enter(const char *value)
 	need(!chroot(value) && !chdir("/"), "chroot");
 }
 
-/* Only with what seccomp's strict mode lets through. */
+/* Waits using only the calls that seccomp's strict mode allows. */
 static void wait_strictly(void)
 {
 	char byte;
@@ -177,7 +177,7 @@ static void wait_strictly(void)
 	syscall(SYS_exit, 0);
 }
 
-/* Waits in a call in which a thread can be taken. */
+/* Waits in a call in which a thread may be interrupted. */
 static void wait_for_end(void)
 {
 	struct pollfd input = {.fd = STDIN_FILENO, .events = POLLIN, .revents = 0};

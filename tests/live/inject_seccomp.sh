@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Processes under filters for system calls: a container's does not stand in the way, one that would
-# kill the process for a call of ours is seen before any is made, and the list of those is complete.
-#
+# Processes under seccomp filters: a container's filter does not prevent an injection. A filter that
+# would kill the process for one of our calls is noticed before the first call, and the list of
+# those calls is complete.
 #	INJECT_ROUNDS=30
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inject/lib.sh"
@@ -13,7 +13,7 @@ shim=$(realpath -m "$FBT_BUILD/libferrum_cupti.so")
 program=$INJECT_TARGET
 trap '' PIPE
 
-# start_filtered FILTERS OPTION…: the target that watches over itself, under them
+# start_filtered FILTERS OPTION…: starts the self-checking target under these filters
 start_filtered()
 {
 	local filters=$1
@@ -25,7 +25,7 @@ start_filtered()
 	start_target "$@"
 }
 
-# loads FILTERS: under which it is loaded, each time
+# loads FILTERS: an injection under these filters succeeds each time
 loads()
 {
 	start_filtered "$1"
@@ -39,7 +39,7 @@ loads()
 	end_target "$1"
 }
 
-# refuses FILTERS CALL OPTION…: of the driver
+# refuses FILTERS CALL OPTION…: the options are those of the driver
 refuses()
 {
 	local filters=$1 call=$2
@@ -61,14 +61,14 @@ for filter in kill-memfd_create errno-memfd_create kill-pwrite64; do
 	end_target $filter
 done
 
-# There the stop itself is dangerous: the kernel would do that call for a thread in poll().
+# Here the stop itself is dangerous: a thread in poll() would make that call when it is restarted.
 start_filtered kill-restart_syscall
 for name in poll s_read_pipe futex; do
 	refuses kill-restart_syscall restart_syscall -t "$(thread_of $name)"
 done
 end_target kill-restart_syscall
 
-# needed NAME DRIVER-OPTION…: a process that may make no other calls lives on
+# needed NAME DRIVER-OPTION…: a process that may make no other calls survives
 needed()
 {
 	local name=$1 line input output
@@ -76,14 +76,14 @@ needed()
 	shift
 	coproc ONLY { exec "$filtered" only-needed; }
 	TARGET=$ONLY_PID
-	# The array is gone when the process is.
+	# The shell removes the array when the process ends.
 	exec {output}<&"${ONLY[0]}" {input}>&"${ONLY[1]}"
 	eval "exec ${ONLY[1]}>&-"
 	read -r -t 120 line <&"$output"
 	drive -n 3 -T 60 "$@"
 	is "only needed calls: $name is loaded" "$(ask '[r["status"] for r in R]')" \
 		"['loaded', 'loaded', 'loaded']"
-	# The shim's thread looks around every 2 s.
+	# The shim's thread wakes up every 2 s.
 	sleep 3
 	line=
 	echo hello >&"$input"

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --gpu=inject and what may be, or happen meanwhile: what is refused is told, and the rest goes on;
-# processes that end, call execve or fork; CUDA that comes late; Ctrl-C; --dry-run.
+# --gpu=inject in various sessions: refusals are reported and the rest continues; processes that
+# end, call execve or fork; CUDA that is loaded later; Ctrl-C; --dry-run.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 . "$(dirname "$0")/inject/gpu.sh"
 
-# Two at once are injected one after the other.
+# Two processes at once are injected one after the other.
 start_plain --steps 0 --script $script
 go
 first=$ENGINE
@@ -23,14 +23,14 @@ fact 'two: both have records' '[p["status"] for p in R["gpu_processes"]] == ["en
 end_gpu
 ENGINE=$first end_gpu
 
-# A COMMAND is told of the shim, and nothing is injected.
+# A COMMAND gets the shim by its environment, and nothing is injected.
 env FERRUM_CUPTI_LIBRARY="$FAKES/$CUPTI" "$FBT" --gpu=inject --step gpu_engine_step --trace none \
 	--profile "$TMP/command.jsonl" --report none -- "$GPU_ENGINE" --steps 3000 --script $script \
 	2>"$OUT.err"
 is 'command: nothing is injected' "$? $(grep -c "$put" "$OUT.err")" '0 0'
 holds 'command: it has GPU records' grep -q '"event":"gpu_prof"' "$TMP/command.jsonl"
 
-# refused NAME REGEX TOOL-OPTION…: whatever was done to $ENGINE before, which makes 30 steps
+# refused NAME REGEX TOOL-OPTION…: $ENGINE was prepared before and makes 30 steps
 refused()
 {
 	local name=$1 why=$2
@@ -78,7 +78,7 @@ kill $tracer
 wait $tracer
 end_gpu
 
-# Its thread never waits: there is nothing to be taken.
+# The engine's thread never waits, so there is no thread to interrupt.
 start_plain --linger-ms 60000 --steps 0 --sleep-us 0 --script u1000
 go
 rm -f "${OUT:?}".*
@@ -86,7 +86,7 @@ run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 1
 holds 'busy: a warning' wait_for 60 says 'the shim was not injected'
 stop_tool
 fact 'busy: the report has it' 'R["gpu_processes"][0]["status"] == "not_injected"'
-# Ctrl-C while it is looked for one: an injection that has begun goes on to its end.
+# Ctrl-C while the tool looks for a thread: an injection that has begun is finished.
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 15
 wait_attached "$TOOL"
@@ -94,7 +94,7 @@ stop_tool
 fact 'Ctrl-C: and says so' '(R["gpu_processes"][0]["status"], R["gpu_processes"][0]["detail"]) ==
 	("not_injected", "the window ended first")'
 holds 'Ctrl-C: the engine goes on' kill -0 "$ENGINE"
-# It is killed while it is looked for one.
+# The target is killed while the tool looks for a thread.
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step gpu_engine_step --gpu=inject --inject-timeout 60
 wait_attached "$TOOL"
@@ -111,7 +111,7 @@ has_worked()
 	[ "$(awk '{ sub(/.*\) /, ""); print $12 + $13 }' "/proc/$ENGINE/stat")" -ge 5 ]
 }
 
-# It ends at any moment: the tool does not mind.
+# The target ends at various moments, which must not disturb the tool.
 for delay in 0 0.005 0.02; do
 	start_plain --steps 0 --script $script
 	go
@@ -125,14 +125,15 @@ for delay in 0 0.005 0.02; do
 	end_tool 0 "ends: the tool ends with 0 ($delay)"
 done
 
-# injections COUNT: so many were told
+# injections COUNT: that many were reported
 # shellcheck disable=SC2317
 injections()
 {
 	[ "$(grep -c "process $pid: $put" "$OUT.err")" -ge "$1" ]
 }
 
-# execve: the next program is injected anew. The signal ends its rest, and that of the next.
+# execve: the next program is injected again. The signal ends the rest of this program and of the
+# next.
 start_plain --steps 400 --linger-ms 120000 --exec --sleep-us 1000 --script $script
 go
 rm -f "${OUT:?}".*
@@ -147,7 +148,7 @@ is 'execve: the engine ends as it wants' $? 0
 end_tool
 is 'execve: each program once' "$(grep -c "process $pid: $put" "$OUT.err")" 2
 
-# Children that are forked have libcuda, and no use of it.
+# Forked children have libcuda mapped but do not use it.
 start_plain --linger-ms 60000 --steps 200 --fork-every 20 --script $script
 attach_inject 1 -f
 go
@@ -158,7 +159,7 @@ end_gpu
 is 'forks: one injection' "$(grep -c "$put" "$OUT.err") $(grep -c 'GPU records are off' "$OUT.err")" \
 	'1 0'
 
-# CUDA comes later, and in a child that is followed.
+# CUDA is loaded later, and in a child that is followed.
 cat >"$TMP/later.py" <<'END'
 import ctypes, os, sys, time
 if os.fork() == 0:
@@ -193,7 +194,7 @@ is 'later: the child is injected' "$(grep -c "process $(head -1 "$TMP/later.out"
 holds 'later: not before cuInit is over' \
 	awk 'NR == 2 { exit !($1 >= 2) }' "$TMP/later.out"
 
-# What a dry run and wrong options say.
+# Messages for a dry run and for wrong options.
 sleep 60 &
 sleeper=$!
 "$FBT" --gpu=inject --dry-run -p $sleeper >"$TMP/dry" 2>&1

@@ -1,15 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A program that watches over itself is injected again and again: any thread, each of its threads, and
-# with threads beside it that hold what loading a library needs. Nothing it can see has changed.
-#
+# A program that checks itself is injected again and again: by any thread, by each of its threads,
+# and while other threads hold what loading a library needs. It must not be able to see any change.
 #	INJECT_ROUNDS=100 INJECT_AIMED=5 INJECT_ALARMED=100 INJECT_NASTY=30
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inject/lib.sh"
 
 : "${INJECT_ROUNDS:=100}" "${INJECT_AIMED:=$(at_length 5 20)}" "${INJECT_ALARMED:=100}" "${INJECT_NASTY:=30}"
 
-# What a stop would harm by itself.
+# Calls that a mere stop would disturb.
 never=(recv_waitall recv_timeo)
 aimed=(nanosleep clock_relative clock_absolute poll poll_timed ppoll select select_timed pselect6
 	epoll epoll_timed epoll_pwait epoll_pwait_t epoll_pwait2 read_pipe read_socket read_eventfd
@@ -39,7 +38,7 @@ for name in "${aimed[@]}"; do
 done
 is 'each thread: it was called as often' "$(count_probes)" $((loaded + INJECT_ROUNDS + 1))
 
-# A signal each millisecond: often it comes while the thread is not in its call.
+# A signal every millisecond, which often comes while the thread is not in its call.
 report_target
 before=$(ask 'N["a_epoll"]["eintr_lost"]')
 drive -n "$INJECT_ALARMED" -T 60 -t "$(thread_of a_epoll)"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Bad luck while a process is injected: it ends, calls execve, forks, is stopped, has reached a limit,
-# may not be looked at, or is injected by several at once. Each gives an answer, and no harm.
-#
+# Trouble during an injection: the target ends, calls execve, forks, is stopped, has reached a
+# limit, may not be inspected, or is injected by several at once. Each case has an answer and does
+# no harm.
 #	INJECT_EXITS=100 INJECT_EXECS=150 INJECT_STOPS=10 INJECT_LIMITS=3
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/inject/lib.sh"
@@ -10,7 +10,7 @@
 : "${INJECT_EXITS:=100}" "${INJECT_EXECS:=150}" "${INJECT_STOPS:=10}" "${INJECT_LIMITS:=3}"
 RANDOM=5
 
-# tally_answers: how often which status was given, of all lines in $TMP/answers
+# tally_answers: how often each status was given, in all lines of $TMP/answers
 tally_answers()
 {
 	python3 -c 'import json, sys
@@ -19,7 +19,7 @@ for text in sorted({r["status"] + ": " + r["text"] for r in map(json.loads, sys.
 	grep -o '"status":"[a-z_]*"' "$TMP/answers" | cut -d'"' -f4 | sort | uniq -c | tr -s ' \n' ' '
 }
 
-# answers NAME STATUS…: the last drive has answered, once and with one of these; a text says why
+# answers NAME STATUS…: the last drive has answered once, with one of these; a text says why
 answers()
 {
 	local name=$1
@@ -37,7 +37,7 @@ goes_on()
 	is_clean "$1"
 }
 
-# It ends in the middle.
+# The target ends during the injection.
 : >"$TMP/answers"
 bad=0
 for ((i = 0; i < INJECT_EXITS; i++)); do
@@ -51,11 +51,11 @@ for ((i = 0; i < INJECT_EXITS; i++)); do
 done
 echo "# $INJECT_EXITS that end:$(tally_answers)"
 is 'it ends: all is well each time' $bad 0
-# But for one that has not begun yet, or of which only this thread has ended.
+# Except for a process that has not begun yet, or of which only this thread has ended.
 is 'it ends: none is refused for what a process at its end lacks' \
 	"$(grep '"refused"' "$TMP/answers" | grep -vE '"text":"(libc: no libc|stub: no library|.*: No such process")')" ''
 
-# It calls execve in the middle.
+# The target calls execve during the injection.
 start_target --light --exec --seconds 0.02
 drive -T 0.2 -n "$INJECT_EXECS"
 holds 'it calls execve: an answer each time' [ "$(wc -l <"$TMP/rounds")" = "$INJECT_EXECS" ]
@@ -64,7 +64,8 @@ echo "# $INJECT_EXECS in one that calls execve:$(tally_answers)"
 holds 'it calls execve: it lives' kill -0 "$TARGET"
 end_target 'it calls execve'
 
-# It is stopped before, and goes on only when it is told to. SIGSTOP by itself makes epoll_wait return.
+# The target is stopped before, and continues only when told to. SIGSTOP by itself makes epoll_wait
+# return.
 start_target --stray-epoll
 drive
 held=$(count_held)
@@ -75,7 +76,7 @@ is 'it is stopped: it still is' "$(awk '/^State/ { print $2 }' "/proc/$TARGET/st
 kill -CONT "$TARGET"
 goes_on 'it was stopped'
 
-# … and while it is injected.
+# The target is stopped during the injection.
 bad=
 : >"$TMP/answers"
 for ((i = 0; i < INJECT_STOPS; i++)); do
@@ -94,7 +95,7 @@ is 'it is stopped meanwhile: it stays so, with an answer each time' "$bad" ''
 goes_on 'it was stopped meanwhile'
 back_to 'it was stopped' "$held"
 
-# Three at once: there is one tracer at a time, and each of them says which it was.
+# Three drivers at once: only one can be the tracer, and the others name it.
 before=$(count_probes)
 drivers=()
 for i in 1 2 3; do
@@ -113,7 +114,7 @@ is 'three at once: it was called as often as is said' \
 back_to 'three at once' "$held"
 end_target 'stopped, three at once'
 
-# limits ARGUMENT…: prlimit for TARGET, as its user: root is not always allowed to
+# limits ARGUMENT…: prlimit for TARGET, as TARGET's user, because root is not always allowed to
 limits()
 {
 	local user
@@ -122,7 +123,7 @@ limits()
 	setpriv --reuid "$user" --regid "$user" --clear-groups prlimit --pid "$TARGET" "$@"
 }
 
-# set_limit NAME SOFT; what may be had at most stays
+# set_limit NAME SOFT: leaves the hard limit unchanged
 set_limit()
 {
 	holds "its limit $1 is $2" limits "--$1=$2:"
@@ -155,7 +156,7 @@ set_limit as unlimited
 goes_on 'no room for memory'
 back_to 'limits' "$held"
 
-# … and limits that come when all has been found well.
+# Limits that are set after all checks have passed.
 python3 - "$TARGET" "${held% *}" <<'END' &
 import random, resource, sys, time
 
@@ -192,7 +193,7 @@ goes_on 'limits that come and go'
 back_to 'limits that come and go' "$held"
 end_target 'limits'
 
-# Threads: as many as its user may have.
+# Threads: the user already has the maximum number.
 start_target -u 65534 --light
 drive
 held=$(count_held)
@@ -205,7 +206,7 @@ goes_on 'no room for threads'
 back_to 'no room for threads' "$held"
 end_target 'no room for threads'
 
-# One who may not.
+# A user without the right to inject.
 start_target --light
 mkdir "$TMP/theirs"
 cp "$DRIVE" "$INJECT_TARGET" "${DRIVE%/*}/inject_probe.so" "$TMP/theirs"

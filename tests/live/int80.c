@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * int80 TRUTH: 20 steps (my_step) of 2 getppid calls and 5 calls by the gate of 32-bit programs,
- * whose numbers mean other calls: number 20 is getpid there and writev here.
+ * int80 TRUTH: 20 steps (my_step) of 2 getppid calls and 5 calls through int 0x80, the gate of
+ * 32-bit programs. Its numbers mean other calls: 20 is getpid there and writev here.
  */
 #include <signal.h>
 #include "program.h"

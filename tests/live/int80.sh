@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Calls that a 64-bit program makes by the gate of 32-bit ones are not those of the same number.
+# Calls that a 64-bit program makes through int 0x80 are not counted as the 64-bit calls of the same
+# number.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP int 0x80 is x86' && exit 77; }
@@ -27,7 +28,8 @@ fact 'all: their records have no name of another call' \
 	'len([x for x in X if x["cat"] == "syscall" and x["name"] == "writev"]) == 0 and
 		len([x for x in X if x["cat"] == "syscall" and x["name"] == "getppid"]) == T["getppid"]'
 "$FBT_BUILD/tests/live_capture_json" "$OUT.capture" >"$OUT.json"
-# Their registers hold what the numbers of 32-bit calls mean; of the others in steps all is known.
+# The arguments of such calls are unknown: their registers are those of 32-bit calls. All other
+# calls of steps are complete.
 is 'all: what they were asked is not told' "$(python3 -c '
 import json, sys
 calls = [call for call in json.load(open(sys.argv[1])) if call["type"] == "call"]

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Where nothing matches, steps are intervals of a process, and every output says so.
+# If nothing matches, steps are intervals of a process, and every output says so.
 . "$(dirname "$0")/lib.sh"
 
 start_engine --steps 0 --sleep-us 500 --noise 1
@@ -11,7 +11,8 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 fact 'as many steps as were asked for' 'len(S) == R["steps"] == 30'
 fact 'they say so' 'all(s["step_source"] == "interval" for s in S) and R["interval_ns"] == 50000000'
-# Intervals end at multiples of 50 ms, or later where the tool had no CPU: then the next one is shorter.
+# Intervals end at multiples of 50 ms, or later if the tool had no CPU; then the next one is
+# shorter.
 fact 'none begins before its time' \
 	'all(s["start_us"] >= 50000 * n - 1 for n, s in enumerate(S))'
 fact 'and one at least ends before the next is due' 'min(s["us"]["wall"] for s in S) < 100000'

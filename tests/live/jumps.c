@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * jumps TRUTH FROM NAME CALLS [OTHERS [PAUSE]]: calls a function that ends in a jump so often, with
- * pauses of so many microseconds. FROM is "nowhere", code that is in no file; "shared", one place
- * that calls others too, twenty times as often; or "forked", as nowhere, and then once in each of
- * 20 children. OTHERS: calls in a second, by another thread, of what by_hot jumps to; 0: as many as
- * it can; -1: none. The account has for each call how long it lasted at least, and at most, by the
- * clock within it and around it.
+ * jumps TRUTH FROM NAME CALLS [OTHERS [PAUSE]]: calls a function that ends in a jump CALLS times,
+ * with pauses of PAUSE microseconds. FROM is "nowhere": from code that is in no file; "shared":
+ * from a call site that calls other functions too, twenty times as often; or "forked": as nowhere,
+ * then once in each of 20 children. OTHERS: calls a second that another thread makes of the
+ * function that by_hot jumps to; 0: as many as it can; -1: none. The account has the minimum and
+ * maximum length of each call, by the clock read within it and around it.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -34,7 +34,7 @@ function leaf, brief, by_jump, by_plt, by_got, by_two, by_branch, by_register, b
 	by_odd, by_deep, by_throw, by_hot, by_late;
 int dispatch(function *run, const struct node *node);
 
-/* usleep in libc, through the PLT and, in its other declaration, through the GOT alone. */
+/* usleep in libc: through the PLT and, by its other declaration, through the GOT alone. */
 extern int usleep_by_got(useconds_t us) __asm__("usleep") __attribute__((noplt));
 
 static uint64_t begun_ns, ended_ns;
@@ -49,7 +49,7 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-/* Several returns, in which nothing is in common. */
+/* Several returns with no code in common. */
 STEP int leaf(const struct node *node)
 {
 	uint64_t until;
@@ -92,7 +92,10 @@ STEP int by_got(const struct node *node)
 	return usleep_by_got(SLEEP_US);
 }
 
-/* To another function of libc from its 1,000th call on: the linker binds that then. */
+/*
+ * From its 1,000th call on it jumps to another function of libc, which the linker binds at that
+ * moment.
+ */
 STEP int by_late(const struct node *node)
 {
 	static int calls;
@@ -123,7 +126,7 @@ STEP int by_memory(const struct node *node)
 	return node->run(node);
 }
 
-/* Jumps to each other, and in the end to leaf. */
+/* The two functions jump to each other, and finally to leaf. */
 STEP int by_even(const struct node *node)
 {
 	syscall(SYS_getppid);
@@ -136,7 +139,7 @@ STEP int by_odd(const struct node *node)
 	return node->next ? by_even(node->next) : leaf(node);
 }
 
-/* What it jumps to calls it again, and is called by it. */
+/* The function that it jumps to calls it again, and is called by it. */
 STEP int by_deep(const struct node *node)
 {
 	if (node->next) {
@@ -227,7 +230,7 @@ static void call_once(int (*call)(function *run, const struct node *node), funct
 	calls++;
 }
 
-/* Calls what the other thread's steps end in. */
+/* Calls the function in which the other thread's steps end. */
 static void *call_others(void *rate)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Functions that end in jumps, called from where no probe ends their steps: from code in no file, and
-# from a place that others pass too often. Their jumps are followed to the returns.
+# Functions that end in jumps, called from places where no probe can end their steps: from code in
+# no file, and from a call site that other calls pass too often. The tool follows their jumps to the
+# returns.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP jumps are followed on x86-64 only' && exit 77; }
@@ -35,15 +36,16 @@ steps()
 	echo "[s for s in S if s['kind'] == '$1' and s['end'] == '${2:-return}']"
 }
 
-# The engine's own times of its last calls: by its clock within the call and around it. Those of the
-# profile have no fractions. Of the steps before the first half is over some may be missing.
+# The engine's own times of its last calls, by its clock within each call and around it. The
+# profile's times are whole microseconds. Steps of the first half may be missing.
 in_range()
 {
 	echo "(lambda s: all(t[0] - 1 <= s['us']['total'] <= t[1] for s, t in zip(s, T['took_us'][-len(s):])))($(steps "$1")[-(len(S) // 2):])"
 }
 
-# expect_followed FROM NAME CALLS EXITS [TIMES]: all calls are steps but for the first ones, which are
-# counted (TIMES each, by a function that begins so often in a call), and each is as long as its call
+# expect_followed FROM NAME CALLS EXITS [TIMES]: all calls are steps except the first ones, which
+# are counted (TIMES each, for a function that begins that often within a call). Each step is as
+# long as its call.
 expect_followed()
 {
 	fact "$1 $2: every call is a step, or counted as not traced" \
@@ -55,7 +57,7 @@ expect_followed()
 }
 
 program=$FBT_BUILD/tests/live_jumps
-# Several, where the compiler does not make one of them.
+# Several, unless the compiler merges them.
 exits=$(objdump -d --disassemble=leaf "$program" | grep -cE '\sret')
 for name in by_jump by_plt by_got by_two by_branch by_register by_memory by_even by_deep by_throw by_hot; do
 	holds "$name ends in a jump" grep -qE '\sjmp\s' <(objdump -d --disassemble="$name" "$program")
@@ -77,7 +79,7 @@ shared by_two 15000 $exits
 shared by_memory 15000 $((exits + 1))
 END
 
-# What it jumps to calls nobody, but it calls that itself, and itself too.
+# The function that it jumps to calls no other, but it calls that function and itself.
 trace_steps 'jumps nowhere by_deep 300 -1 5000' by_deep
 fact 'recursion: every outer call is a step, or counted as not traced, as are those within' \
 	"100 < len($(steps by_deep)) == len(S) <= 300 <= len(S) + $(row by_deep)['untraced_steps']"
@@ -89,7 +91,8 @@ fact 'longjmp: those that it left are marked' \
 fact 'longjmp: the others have returned' "len($(steps by_throw unwound)) + len($(steps by_throw)) == len(S)"
 fact 'longjmp: none of these is short' "min(s['us']['total'] for s in $(steps by_throw)) >= 20"
 
-# The first calls of the second function are not traced: until then the stub leads into the linker.
+# The first calls of the second function are not traced, because its stub leads into the linker
+# until then.
 trace_steps 'jumps nowhere by_late 3000' by_late
 fact 'bound later: every call is a step, or counted as not traced' \
 	"len($(steps by_late)) == len(S) and len(S) + $(row by_late)['untraced_steps'] == 3000"
@@ -105,7 +108,7 @@ fact 'children: every call of the parent is a step, or counted as not traced' \
 fact 'children: each call of theirs is a step' "len([s for s in S if s['pid'] != $ENGINE]) == 20"
 fact 'children: and is as long' "all(s['us']['total'] >= 20 and s['end'] == 'return' for s in S)"
 
-# Both are step functions: the call of the second is a part of the first's.
+# Both are step functions, and the call of the second is a part of the first one's step.
 trace_steps 'jumps nowhere by_two 3000' by_two by_jump
 fact 'into a step function: every call is a step, or counted as not traced' \
 	"len($(steps by_two)) + $(row by_two)['untraced_steps'] == 3000 and len($(steps by_two)) > 100"
@@ -113,7 +116,7 @@ fact 'into a step function: that is none of its own, or marked' \
 	"all(not s['complete'] for s in S if s['kind'] == 'by_jump')"
 fact 'into a step function: none is short' "min(s['us']['total'] for s in $(steps by_two)) >= 20"
 
-# Others call what it jumps to.
+# Others call the function that it jumps to.
 trace_steps 'jumps nowhere by_hot 2000 1000' by_hot
 expect_followed 'sometimes called by others:' by_hot 2000 1
 trace_steps 'jumps nowhere by_hot 10000 0' by_hot

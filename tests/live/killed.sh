@@ -5,7 +5,7 @@
 
 bpftool=$(command -v bpftool || echo /usr/sbin/bpftool)
 
-# What the tool holds: ids of its programs and links. Others may trace on this machine too.
+# Ids of the tool's programs and links. Others may trace on this machine too.
 ids_of_tool()
 {
 	sed -n "s/^$1_id:[[:space:]]*//p" "/proc/$TOOL/fdinfo/"* | sort -u
@@ -35,7 +35,7 @@ for _ in $(seq 600); do
 done
 is 'after kill -9 none is left' "$(count_left)" 0
 holds 'the target lives' kill -0 "$ENGINE"
-# The address in a position-independent file is the offset from its first mapping.
+# In a position-independent file, the address is the offset from the file's first mapping.
 is 'its step function is as it is in the file' "$(python3 - "$ENGINE" "$FBT_ENGINE" <<'END'
 import subprocess
 import sys

@@ -1,17 +1,17 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Traces of an engine on the double of CUDA: the Kineto one keeps the contract with its readers and
-# leads to the figures of the profile; in the default one slices nest and no work of a GPU is missing.
+# Traces of an engine on the double of CUDA. The Kineto trace keeps its readers' contract and gives
+# the figures of the profile. In the default trace, slices nest and all GPU work is there.
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/gpu/lib.sh
 . tests/live/gpu/lib.sh
 
-# Debian's pandas belongs to Debian's Python.
+# Debian's pandas needs Debian's Python.
 python=python3
 [ ! -x /usr/bin/python3 ] || python3 -c 'import pandas' 2>/dev/null || python=/usr/bin/python3
 
-# facts COMMAND…: it states them itself; 77: it has said why it does not
+# facts COMMAND…: COMMAND prints its facts itself; 77: it has said why it cannot
 facts()
 {
 	"$@"
@@ -21,7 +21,7 @@ facts()
 	esac
 }
 
-# check_kineto NAME TOOL-OPTION…: of the capture
+# check_kineto NAME TOOL-OPTION…: checks the trace of the capture
 check_kineto()
 {
 	local name=$1
@@ -41,18 +41,18 @@ check_default()
 	facts python3 tests/trace_lanes.py "$OUT.trace" "$OUT.capture"
 }
 
-# Launches through the runtime with the driver's call inside, the driver alone, graphs, copies, waits.
+# Runtime launches with the driver's call inside, driver launches, graphs, copies, waits.
 OUT=$TMP/mixed
 trace_gpu '--steps 60 --script h20,k50,v30,k5.1,g4,m4,d10,s,f200,k20,b5,p8,y' --detail all
 check_default
 check_kineto mixed
 
-# Two threads with steps, and calls to CUDA outside of any.
+# Two threads with steps, and CUDA calls outside of steps.
 OUT=$TMP/threads
 trace_gpu '--steps 40 --step-threads 2 --script k20,g3,s --outside k5 --helper k7' --detail steps
 check_default
 
-# As it is written while tracing, with a rank of its own.
+# Written while tracing, with a rank given by option.
 OUT=$TMP/live
 rm -f "${OUT:?}".*
 start_gpu --linger-ms 20000 --steps 30 --script k20,s

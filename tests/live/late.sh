@@ -4,7 +4,7 @@
 . "$(dirname "$0")/lib.sh"
 
 "${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/liblate.so" tests/fake/late_step.c
-# The library is there from 1.5 s on; the tool looks for it once a second.
+# The library is loaded after 1.5 s. The tool looks for it once a second.
 start_engine --late "$TMP/liblate.so" --late-ms 1500 --steps 0 --sleep-us 1000
 run_tool -p "$ENGINE" --step late_step --wait-step
 wait_attached "$TOOL"
@@ -13,10 +13,10 @@ await_lines 25 '"event":"step_prof".*"kind":"late_step"' "$OUT.profile"
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 end_tool
-# Until then there are intervals.
+# Until then steps are intervals.
 found='[s for s in S if s["kind"] == "late_step"]'
 fact 'steps of a late library are seen' "25 <= len($found) <= T['steps']"
-# In the last one the signal may have come, whose handler returns by a call.
+# The signal may have come in the last step; its handler returns by a call.
 fact 'and their calls are exact' "all(s['by'] == T['per_step'] for s in ($found)[:-1])"
 fact 'what came before says that it is an interval' \
 	'{s["step_source"] for s in S if s["kind"] != "late_step"} == {"interval"}'

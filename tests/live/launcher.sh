@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# -p of a launcher: the child that has the engine is named, with what to type.
+# -p of a launcher: the child with the engine is named, with the command to use.
 . "$(dirname "$0")/lib.sh"
 
-# Two libraries with an engine's name, of which only the second has a step function.
+# Two libraries with an engine's name, only the second of which has a step function.
 "${CC:-gcc}" -shared -fPIC -O2 -o "$TMP/libllama-none.so" tests/fake/late_step.c
 {
 	cat tests/fake/late_step.c

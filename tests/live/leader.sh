@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A process goes on when its first thread has ended, and so do its steps: the kernel shows no maps and
-# no program of such a process under its own number.
+# A process continues when its first thread has ended, and so do its steps. Under the process's own
+# number, the kernel then shows no maps and no program.
 . "$(dirname "$0")/lib.sh"
 
-# Steps take 2 s: the tool looks for new files twice in that time.
+# The steps take 2 s, so the tool looks for new files twice in that time.
 for after in 0 1500; do
 	name="first thread ends $([ $after = 0 ] && echo 'before' || echo 'under trace')"
 	rm -f "${OUT:?}".*
 	start_program leader 3000 $after
-	# -q: on a slow machine it may be 5 s until the go, and it would give hints.
+	# -q: on a slow machine the go may come after 5 s, and the tool would give hints.
 	run_tool -q -p "$ENGINE" --step my_step --detail all "${calm[@]}"
 	wait_attached "$TOOL"
 	go

@@ -17,14 +17,14 @@ unset FERRUM_TRACE_OUT FERRUM_PROFILE_JSONL "${!FERRUM_BPFTRACE@}"
 FAILED=0
 TMP=$(mktemp -d)
 
-# What a test has to undo at its end besides: one that has something defines it anew.
+# undo: cleans up what a test has changed. A test that needs it redefines it.
 undo()
 {
 	:
 }
 
-# A job that is killed before it has reset the traps of its shell runs them: it is not the end of the
-# test.
+# A background job that is killed before it has reset its shell's traps runs them. That is not the
+# end of the test.
 clean_up()
 {
 	local pids
@@ -39,7 +39,7 @@ clean_up()
 }
 trap clean_up EXIT
 
-# at_length SHORT LONG: how much of something; TEST_LONG=1 is for nights
+# at_length SHORT LONG: LONG with TEST_LONG=1, which is for nights
 at_length()
 {
 	if [ "${TEST_LONG:-0}" = 1 ]; then echo "$2"; else echo "$1"; fi
@@ -93,8 +93,8 @@ has()
 	fi
 }
 
-# ask_python SCRIPT ARGUMENT…: what it prints; in guests python3 itself is that quick, see
-# tests/kernels/python3.c
+# ask_python SCRIPT ARGUMENT…: prints the script's output. In guests python3 itself is fast, see
+# tests/kernels/python3.c.
 OUT=$TMP/out
 export TMP OUT
 ANSWERS=
@@ -118,7 +118,7 @@ ask_python()
 	rm "$reply"
 }
 
-# q EXPRESSION: see query.py; OUT=PREFIX q … asks about another run
+# q EXPRESSION: see query.py. OUT=PREFIX q … asks about another run.
 q()
 {
 	ask_python tests/live/query.py "$1"
@@ -138,12 +138,12 @@ fact()
 	fi
 }
 
-# start_waiting COMMAND…: it says ready and waits for its go; its id is in ENGINE
+# start_waiting COMMAND…: COMMAND prints ready and waits for its go; its id is in ENGINE
 start_waiting()
 {
 	rm -f "$TMP/go" "$TMP/truth.json"
 	mkfifo "$TMP/go" "$TMP/ready"
-	# Its own descriptors must not keep the fifo open, or it would never see the end of stdin.
+	# A child's descriptors must not keep the FIFO open, or it would never see the end of stdin.
 	"$@" <"$TMP/go" >"$TMP/ready" 7>&- &
 	ENGINE=$!
 	exec 7>"$TMP/go"
@@ -151,21 +151,21 @@ start_waiting()
 	rm "$TMP/ready"
 }
 
-# stop_process PID: with SIGSTOP, and waits until it has stopped: the signal takes effect when the
-# process runs next
+# stop_process PID: sends SIGSTOP and waits until the process has stopped, since the signal takes
+# effect when the process next runs
 stop_process()
 {
 	kill -STOP "$1"
 	until grep -q '^State:.T' "/proc/$1/status" || [ ! -e "/proc/$1" ]; do sleep 0.01; done 2>/dev/null
 }
 
-# start_engine OPTION…: the embedded engine; its truth will be in $TMP/truth.json
+# start_engine OPTION…: starts the embedded engine; its account will be in $TMP/truth.json
 start_engine()
 {
 	start_waiting "$FBT_ENGINE" --wait --truth "$TMP/truth.json" "$@"
 }
 
-# start_program NAME ARGUMENT…: the same with what tests/live/NAME.c is
+# start_program NAME ARGUMENT…: the same with the program of tests/live/NAME.c
 start_program()
 {
 	local program=$FBT_BUILD/tests/live_$1
@@ -180,18 +180,18 @@ go()
 	exec 7>&-
 }
 
-# Links and perf events that a process holds: 5 tracepoints and one or more for steps.
+# Number of links and perf events that a process holds: 5 tracepoints, and one or more for steps.
 count_links()
 {
-	# In one go: an emulated machine takes seconds for each look into all of fdinfo.
+	# One find for all: an emulated machine takes seconds to read all of fdinfo.
 	find "/proc/$1/fd" '(' -lname '*bpf_link*' -o -lname '*perf_event*' ')' 2>/dev/null | wc -l
 }
 
-# Nothing is escalated, whatever the machine does to steps of a few microseconds.
+# No step is escalated, whatever the machine does to steps of a few microseconds.
 # shellcheck disable=SC2034
 calm=(--efficiency-threshold 0 --cv-threshold 10000 --memory-cliff-threshold 100)
 
-# wait_for SECONDS COMMAND…: until the command succeeds; fails if it never does
+# wait_for SECONDS COMMAND…: until the command succeeds; fails if it does not in that time
 wait_for()
 {
 	local tries=$(($1 * 50))
@@ -204,8 +204,7 @@ wait_for()
 	"$@"
 }
 
-# go_first VARIABLE…: the programs that these name run before their neighbours on this machine, where
-# that is allowed
+# go_first VARIABLE…: gives the programs named by these variables a real-time priority, if allowed
 go_first()
 {
 	local name
@@ -219,14 +218,14 @@ go_first()
 }
 
 # launch COMMAND…: in the background, with descriptor 6 for --ready-fd; its id is in TOOL, and
-# ATTACHED[$TOOL] is where the notice comes.
+# ATTACHED[$TOOL] is the descriptor on which the notice comes.
 declare -A ATTACHED=()
 launch()
 {
 	local both reader
 
 	mkfifo "$TMP/notice"
-	# Neither end has to wait for the other.
+	# Opened so that neither end waits for the other.
 	# shellcheck disable=SC2094 # a FIFO
 	exec {both}<>"$TMP/notice" {reader}<"$TMP/notice"
 	rm "$TMP/notice"
@@ -236,9 +235,9 @@ launch()
 	ATTACHED[$TOOL]=$reader
 }
 
-# bpftrace 0.17 loses a signal that does not come in the middle of its wait for events. So a script ends
-# by a probe: counter_ends CODE prints one, and end_counter CODE PID hits it and waits for bpftrace. The
-# code is one that no other test uses.
+# bpftrace 0.17 misses a signal that comes outside of its wait for events, so scripts end by a
+# probe. counter_ends CODE prints such a probe. end_counter CODE PID hits it and waits for bpftrace.
+# No two tests use the same code.
 counter_ends()
 {
 	echo "tracepoint:syscalls:sys_enter_kill /args->pid == $1/ { exit(); }"
@@ -256,17 +255,17 @@ counter_code()
 	echo $((1000000000 + 10 * $$ + $1))
 }
 
-# run_tool ARGUMENT…: in the background, outputs under $OUT; its id is in TOOL. Background jobs of a
-# shell ignore SIGINT unless told otherwise. Tests count every step, and whether the rate guard lets
-# that be depends on how slow this machine is: RATE_GUARD=5 is what the tool has by itself.
+# run_tool ARGUMENT…: in the background, with outputs under $OUT; its id is in TOOL. Background jobs
+# of a shell ignore SIGINT unless told otherwise. Tests count every step, and on a slow machine the
+# rate guard might not allow that, so it is off. RATE_GUARD=5 is the tool's own default.
 run_tool()
 {
 	launch env --default-signal=INT "$FBT" --ready-fd 6 --report json --trace "$OUT.trace" \
 		--profile "$OUT.profile" --rate-guard "${RATE_GUARD:-0}" "$@" >"$OUT.report" 2>"$OUT.err"
 }
 
-# await_lines COUNT REGEX FILE: until so many lines of the file match; fails if the tool ends before, or
-# after a minute
+# await_lines COUNT REGEX FILE: until that many lines of the file match; fails if the tool ends
+# before, or after a minute
 await_lines()
 {
 	local count
@@ -280,14 +279,14 @@ await_lines()
 	return 1
 }
 
-# await_steps COUNT [PID]: until the profile has so many steps, of that process
+# await_steps COUNT [PID]: until the profile has that many steps, of that process
 await_steps()
 {
 	await_lines "$1" "\"event\":\"step_prof\".*\"pid\":${2:-[0-9]+}[,}]" "$OUT.profile"
 }
 
-# wait_attached PID: until all probes of the tool's first window are in, and it has given up its
-# rights; fails if it ends before. Once for each tool.
+# wait_attached PID: until all probes of the tool's first window are set and the tool has given up
+# its rights; fails if the tool ends before. Call it once for each tool.
 wait_attached()
 {
 	local fd=${ATTACHED[$1]} status
@@ -299,7 +298,7 @@ wait_attached()
 	return $status
 }
 
-# attach ARGUMENT…: the tool on the engine's steps, ready
+# attach ARGUMENT…: starts the tool on the engine's steps and waits until it is ready
 attach()
 {
 	run_tool -p "$ENGINE" --step engine_step "$@"
@@ -307,7 +306,7 @@ attach()
 }
 
 # shellcheck disable=SC2120
-# end_tool [STATUS [NAME]]: waits for it to end by itself; the fact is its exit status
+# end_tool [STATUS [NAME]]: waits until the tool ends by itself; the fact is its exit status
 end_tool()
 {
 	local status
@@ -316,7 +315,8 @@ end_tool()
 	status=$?
 	[ "$status" = "${1:-0}" ] || sed 's/^/# /' "$OUT.err"
 	is "${2:-the tool ends with ${1:-0}}" "$status" "${1:-0}"
-	# What it does in a window its own filter allows (user/sandbox/filter.c), in every test.
+	# In every test, the tool's own filter must allow all that it does in a window
+	# (user/sandbox/filter.c).
 	! grep 'refused .* by our filter' "$OUT.err" 2>/dev/null || not_ok 'its filter lets it be'
 }
 
@@ -341,7 +341,7 @@ trace_engine()
 	end_tool
 }
 
-# The facts that hold in every whole run against the engine.
+# The facts that hold in every complete run with the engine.
 check_truth()
 {
 	fact "$1: as many steps as the engine made" 'len(S) == T["steps"]'

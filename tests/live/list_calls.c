@@ -12,12 +12,12 @@
 
 #define RUN_NS	  1200000000ull
 #define CALLS_MAX 4096
-#define OTHERS	  100 /* that pass a shared call site in a round */
+#define OTHERS	  100 /* number of other calls through the shared call site in a round */
 #define PARTS	  4
 #define SLEEP_US  300
 
 /*
- * Pads a function above 32 bytes, the least size of a candidate: smaller functions only call
+ * Pads a function above 32 bytes, the minimum size of a candidate. Smaller functions only call
  * others.
  */
 #define PAD() __asm__ volatile(".rept 32; nop; .endr")
@@ -88,7 +88,7 @@ STEP int batch_step(int us)
 	return 0;
 }
 
-/* It sleeps once at each of three depths. */
+/* Sleeps once at each of three depths. */
 STEP int again_step(int depth)
 {
 	PAD();
@@ -97,7 +97,7 @@ STEP int again_step(int depth)
 	return sleeps(SLEEP_US);
 }
 
-/* Every third call is left by longjmp, and the next one comes from the same place. */
+/* Every third call is left by longjmp, and the next call comes from the same place. */
 STEP int thrown_step(int us)
 {
 	static int calls;
@@ -155,7 +155,7 @@ static unsigned long long now_ns(void)
 	return (unsigned long long)now.tv_sec * 1000000000 + (unsigned long long)now.tv_nsec;
 }
 
-/* A call at this place, in the account. */
+/* A call from this place, recorded in the account. */
 #define CALL(took, call)                                                                           \
 	do {                                                                                       \
 		unsigned long long start = now_ns();                                               \
@@ -164,7 +164,7 @@ static unsigned long long now_ns(void)
 		(took).us[(took).count++] = (double)(now_ns() - start) / 1e3;                      \
 	} while (0)
 
-/* Code in no file, which calls its second argument with its first. For x86-64. */
+/* Code in no file that calls its second argument with its first. For x86-64. */
 static int (*new_caller(void))(int us, int (*function)(int us))
 {
 	/* sub $8,%rsp; call *%rsi; add $8,%rsp; ret */
@@ -179,7 +179,7 @@ static int (*new_caller(void))(int us, int (*function)(int us))
 	return (int (*)(int, int (*)(int)))memory;
 }
 
-/* The only place from which shared_step is called, and others much more often. */
+/* The only call site of shared_step, from which other functions are called much more often. */
 static void dispatch(void)
 {
 	int (*volatile functions[OTHERS])(int);
@@ -244,7 +244,7 @@ int main(int argc, char **argv)
 	tell(truth, &by_double, "}");
 	if (fclose(truth))
 		return EXIT_FAILURE;
-	/* The tool reads its files, and detaches from it alive. */
+	/* The tool reads the program's files and detaches while the program is alive. */
 	pause();
 	return EXIT_SUCCESS;
 }

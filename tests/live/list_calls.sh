@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --list-steps: counts, durations and order of candidates that end in jumps, call themselves, are left
-# by longjmp and call each other, against their own account; and that overloads are told apart.
+# --list-steps: counts, durations and order of candidates that end in jumps, call themselves, are
+# left by longjmp and call each other, compared with their own account. Overloads are told apart.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { skip 'calls end at call sites on x86-64 only'; finish; }
@@ -35,7 +35,7 @@ for name in middle_step part_step again_step thrown_step nowhere_step shared_ste
 	holds "$name ends in a jump" grep -qE '\sjmp\s' <(objdump -d --disassemble=$name "$program")
 done
 
-# NAME SLEEP_US ENDS: its calls are counted exactly, and their mean is that of the engine's clock
+# NAME SLEEP_US ENDS: the calls are counted exactly, and their mean is that of the engine's clock
 while read -r name us ends; do
 	listed "$name: every call is counted once" "calls('$name') == len(T['$name'])"
 	listed "$name: nearly all have a duration" \

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --list-steps measures candidates; a step function that is never called is pointed out.
+# --list-steps measures candidates, and points out a step function that is never called.
 . "$(dirname "$0")/lib.sh"
 
 start_engine --steps 0 --sleep-us 2000
@@ -17,7 +17,7 @@ has 'it says how long they took, and where they end' "$TMP/list" \
 	' [0-9]+\.[0-9]{3} ms  [0-9]+ (exit|call site)s? +engine_step '
 holds 'the engine goes on' kill -0 "$ENGINE"
 
-# Candidates are looked for only on threads that are busy.
+# Only busy threads are searched for candidates.
 start_engine --steps 0 --compute-us 1000 --sleep-us 1000
 go
 run_tool -p "$ENGINE" --step main

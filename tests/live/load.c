@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * load TRUTH THREADS SECONDS CALLS STEPS: each thread makes STEPS steps a second (0: as many as it
- * can) of CALLS getppid calls each, and sleeps between them. With CALLS below 0 those calls are
- * made outside of any step. Its account has what was made, not what was asked for:
- *
- *	{"threads":2,"steps":N,"calls":N,"seconds":F}
+ * can) of CALLS getppid calls each, and sleeps between them. If CALLS is negative, the calls are
+ * made outside of steps. The account has what was made, not what was asked for:
+ * {"threads":2,"steps":N,"calls":N,"seconds":F}
  */
 #include <errno.h>
 #include <pthread.h>
@@ -13,9 +12,8 @@
 #include "program.h"
 
 #define THREADS_MAX 256
-#define TICK_NS                                                                                    \
-	1000000 /* of what is due, all that came due since the last tick is made at once           \
-		 */
+/* At each tick a thread makes all that has come due since the last one. */
+#define TICK_NS	 1000000
 #define NS_PER_S 1000000000ull
 
 struct worker {
@@ -80,7 +78,7 @@ static void *work(void *arg)
 			make_step(worker);
 		if (!worker->period_ns)
 			continue;
-		/* A thread that cannot keep up does not sleep. */
+		/* A thread that lags behind does not sleep. */
 		tick += TICK_NS;
 		if (tick > now_ns())
 			sleep_until(tick);

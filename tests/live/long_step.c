@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * long_step TRUTH SECONDS DONE: three threads make one step each. The first step makes BURST write
- * calls at once, and from then on a futex call that waits for 100 ms and a write call by turns; the
- * second sleeps in one call. Both last for that time; when they are over the file DONE is made. The
- * third is still open when SIGTERM ends the program. The truth has each step's begin and end as its
- * own clock shows them, from inside and from outside, and its time on a CPU, in ns.
+ * calls at once, then alternates between a futex call that waits for 100 ms and a write call. The
+ * second sleeps in one call. Both last SECONDS; then the file DONE is created. The third is still
+ * open when SIGTERM ends the program. The truth has each step's begin and end by the program's
+ * clock, read inside and outside of the step, and its CPU time, in ns.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,13 +15,13 @@
 #include <time.h>
 #include "program.h"
 
-/* More calls than are kept of a step. */
+/* More calls than the tool keeps of a step. */
 #define BURST	70000
 #define WAIT_NS 100000000
 
 struct span {
 	uint64_t outer_begin_ns, begin_ns, end_ns, outer_end_ns;
-	uint64_t inner_cpu_ns, outer_cpu_ns; /* on a CPU, read inside of the step and outside */
+	uint64_t inner_cpu_ns, outer_cpu_ns; /* CPU time, read inside of the step and outside */
 };
 
 struct work {
@@ -31,7 +31,7 @@ struct work {
 	struct span spans[3];
 	uint64_t writes;
 	uint64_t waits;
-	volatile int over; /* never set: it has a way out, by which its probes are placed */
+	volatile int over; /* never set; the step has an exit for its probes */
 };
 
 void busy_step(struct work *work);

@@ -9,14 +9,14 @@ MS = 1000000
 CPU_KNOWN = 16  # fbt_step.header.flags
 with open(sys.argv[1], encoding="utf-8") as file:
     truth = json.load(file)
-# A hundred thousand calls are of no interest.
+# Skips the hundred thousand calls.
 with open(sys.argv[2], encoding="utf-8") as file:
     steps = [json.loads(line.strip("[],\n")) for line in file if '"type": "step"' in line]
 failed = False
 for name in ("busy_step", "asleep_step"):
     inner, outer = truth[name]["cpu"]
     found = [step for step in steps if step["tid"] == truth[name]["tid"]]
-    # What the host of a guest took since the last tick is still in it.
+    # The time still includes what the host of a guest took since the last tick.
     good = len(found) == 1 and found[0]["flags"] & CPU_KNOWN and \
         inner - MS < found[0]["cpu_ns"] < outer + 10 * MS
     if not good:

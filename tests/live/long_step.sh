@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # long_step.sh [SECONDS]: a step of that length that makes calls all the time, one that sleeps in a
-# single call, and one that is still open when the window ends: their times are those of the
-# program's own clock, their sums are exact, and the tool's memory stays.
+# single call, and one that is still open when the window ends. Their times are those of the
+# program's clock, their sums are exact, and the tool's memory does not grow.
 . "$(dirname "$0")/lib.sh"
 
 seconds=${1:-$(at_length 3 15)}
@@ -11,7 +11,8 @@ run_tool -p "$ENGINE" --step busy_step --step asleep_step --step open_step --rec
 wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }
 go
 
-# RssAnon in KiB, a hundred times at most: what is kept of a step is there after the first quarter.
+# RssAnon in KiB, at most a hundred samples. What the tool keeps of a step is complete after the
+# first quarter.
 pause=$(awk "BEGIN { print $seconds / 100 < 0.05 ? 0.05 : $seconds / 100 }")
 while kill -0 "$ENGINE" 2>/dev/null && [ ! -e "$TMP/done" ]; do
 	awk '/^RssAnon/ { print $2 }' "/proc/$TOOL/status" >>"$TMP/samples" 2>/dev/null
@@ -25,20 +26,21 @@ grown=$(awk '{ value[++count] = $1 }
 	}' "$TMP/samples")
 echo "# RssAnon $(head -1 "$TMP/samples") … $(tail -1 "$TMP/samples") KiB, $(grep -c . "$TMP/samples") samples, grown by $grown KiB"
 holds 'its memory was looked at' [ "$(grep -c . "$TMP/samples")" -ge 4 ]
-# Of the calls of a thread 65,536 are kept; at that number the older half is dropped: 2 MiB to and fro.
+# 65,536 calls of a thread are kept. At that number the older half is dropped, so memory varies by 2
+# MiB.
 holds 'memory stays while a step is open: less than 4 MiB more after its first quarter' [ "$grown" -lt 4096 ]
 
 is 'a step that is open is not taken for none' "$(grep -c 'no step was seen' "$OUT.err")" 0
 
-# Its window goes on for a while after them.
+# The window continues for a while after the steps.
 sleep 0.3
 stop_tool
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 is 'the program ends as it wants' $? 0
 
-# by(K): the step; span(K): us from its begin to its end, the shortest and the longest that it can be
-# by the program's clock; a microsecond more, because both are rounded.
+# by(K): the step. span(K): the shortest and longest possible time from its begin to its end in us,
+# by the program's clock; plus a microsecond, because both are rounded.
 by='(lambda kind: next(s for s in S if s["kind"] == kind))'
 least="(lambda k: (T[k]['end'][0] - T[k]['begin'][1]) / 1e3 - 1)"
 most="(lambda k: (T[k]['end'][1] - T[k]['begin'][0]) / 1e3 + 1)"
@@ -53,7 +55,7 @@ for kind in busy_step asleep_step; do
 		"[x['dur'] - $by('$kind')['us']['total'] in (0, 1) and x['ts'] == $by('$kind')['start_us']
 			for x in X if x['cat'] == 'step' and x['name'] == '$kind'] == [True]"
 done
-# The outputs have a step's time on a CPU in its parts only.
+# The text outputs have a step's CPU time only as a sum of its parts.
 "$FBT_BUILD/tests/live_capture_json" "$OUT.capture" >"$OUT.json" || not_ok 'a capture'
 python3 tests/live/long_step.py "$TMP/truth.json" "$OUT.json" || FAILED=1
 fact 'busy_step: its parts add up to it' \

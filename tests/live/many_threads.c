@@ -13,12 +13,12 @@
 struct crowd {
 	pthread_mutex_t mutex;
 	pthread_cond_t changed;
-	int phase; /* 0: all wait; 1: odd ones end; 2: the others call; 3: and end */
+	int phase; /* 0: all wait; 1: odd ones end; 2: the others call; 3: the others end */
 	_Atomic long done;
 };
 
 struct member {
-	pthread_t thread; /* the first, for start_small_threads */
+	pthread_t thread; /* first member, for start_small_threads */
 	struct crowd *crowd;
 	long number;
 };

@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# More threads than there is room for: those that are missed are counted, and followed once there is.
+# More threads than there is room for: threads without room are counted, and followed once there is
+# room.
 . "$(dirname "$0")/lib.sh"
 
-# Between the end of half of the threads and the calls of the others are 2 s, in which the tool has to look.
+# After half of the threads have ended, the tool has 2 s to notice before the others make their
+# calls.
 go_first FBT
 
-# FBT_SLOTS_MAX but for the first one.
+# FBT_SLOTS_MAX minus the unused first slot.
 room=4095
 start_program many_threads 5000
 if ! kill -0 "$ENGINE" 2>/dev/null; then
@@ -15,7 +17,7 @@ if ! kill -0 "$ENGINE" 2>/dev/null; then
 fi
 run_tool -p "$ENGINE"
 wait_attached "$TOOL"
-# Time to look again, and to count the same threads twice.
+# Time for another look, in which the same threads must not be counted twice.
 sleep 1.2
 go
 wait "$ENGINE"

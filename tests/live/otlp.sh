@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --otlp: what is escalated reaches a collector, in the form that the specification wants; whatever
-# the collector does, the tool goes on, and says what was not sent.
+# --otlp: escalations reach a collector in the form of the specification. Whatever the collector
+# does, the tool continues, and reports what was not sent.
 . "$(dirname "$0")/lib.sh"
 
 # shellcheck source=tests/live/otlp/lib.sh
 . tests/live/otlp/lib.sh
 
-# While an engine suffers from locks: the same escalations as in the profile.
+# While an engine suffers from locks: the collector gets the same escalations as the profile.
 start_collector 200
 OTEL_EXPORTER_OTLP_HEADERS='api-key=s3cret%20key,broken' \
 	trace_engine "--steps 90 --compute-us 2000 --trouble lock --trouble-us 40000" --otlp "$URL"
@@ -41,7 +41,7 @@ has 'lock: how many were sent is said' "$OUT.err" "^otlp: ([0-9]+) of \\1 escala
 has 'lock: a broken header is told of' "$OUT.err" 'OTEL_EXPORTER_OTLP_HEADERS: entry 2 is left out'
 is 'lock: no header is shown' "$(grep -cE 's3cret|broken' "$OUT.err")" 0
 
-# A collector that never answers: nothing waits for it while steps go on, and at the end no longer than
+# A collector that never answers: the steps do not wait for it, and the end waits only as long as
 # the environment says.
 start_collector hang
 OTEL_EXPORTER_OTLP_TIMEOUT=500 trace_engine "--steps 90 --compute-us 2000 --trouble lock --trouble-us 40000" --otlp "$URL" --escalate-now
@@ -52,7 +52,7 @@ fact 'hang: nothing lost, all complete' \
 has 'hang: says how many were not sent' "$OUT.err" 'otlp: ([0-9]+) of \1 escalations were not sent: '
 holds 'hang: outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
-# Who loses patience with it has the outputs.
+# A user who interrupts the wait has all outputs.
 start_collector hang
 rm -f "${OUT:?}".*
 start_engine --steps 0 --sleep-us 500
@@ -76,7 +76,7 @@ fact 'a second Ctrl-C: and whole' 'R["steps"] == len(S) and W["cut_off"] == Fals
 kill -TERM "$ENGINE"
 wait "$ENGINE"
 
-# libcurl and what it brings is only there when it is asked for.
+# libcurl and its libraries are only loaded if --otlp is given.
 has_libcurl()
 {
 	start_engine --steps 20
@@ -91,7 +91,8 @@ has_libcurl()
 has_libcurl
 has_libcurl --otlp http://127.0.0.1:9
 
-# By replay: what a collector takes, refuses, or takes later. All that it may answer is otlp_answers.sh's.
+# By replay: requests that a collector accepts, refuses, or accepts later. otlp_answers.sh tests all
+# answers.
 capture_one
 answered 'taken' '^otlp: 1 of 1 escalations were sent to' 200
 sent 'taken: one manual escalation' '[p["attributes"]["escalation.reason"] for p in P.values()] == ["manual"]'
@@ -101,7 +102,7 @@ sent 'bad request: not sent again' 'len(Q) == 1'
 answered 'busy once' '^otlp: 1 of 1 escalations were sent to' 503 200
 sent 'busy once: the same is sent again' 'len(Q) == 2 and Q[0]["spans"] == Q[1]["spans"]'
 
-# What is no address of a collector.
+# Invalid addresses of a collector.
 for url in ftp://host http://me:pw@host 'http://host/#x' $'http://host/\n' http://; do
 	"$FBT" --replay "$TMP/capture" --otlp "$url" >"$OUT.report" 2>"$OUT.err"
 	is "refused: exit status 2: ${url@Q}" $? 2

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --otlp: whatever a collector answers, or whoever else does, the outputs are the same, what was not
-# sent is said, and nobody is believed who has no certificate.
+# --otlp: whatever the collector or another server answers, the outputs are the same, unsent
+# escalations are reported, and a server without a valid certificate is not trusted.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/otlp/lib.sh
 . tests/live/otlp/lib.sh
@@ -21,20 +21,20 @@ answered 'in part' 'some spans were rejected: too\\nold' partial
 answered 'a web page' 'accepted, but the answer is not a collector.s' html
 is 'a web page: it counts as sent' "$(grep -c 'escalations were sent' "$OUT.err")" 1
 
-# Nobody listens where one listened.
+# No server listens on the port any more.
 replay 'closed port' "${not_sent}Connection refused" --otlp "$URL"
 is 'closed port: one warning, one line at the end' "$(grep -c '^ferrum-bpftrace: otlp: ' "$OUT.err")" 2
 OTEL_EXPORTER_OTLP_TIMEOUT=500 replay 'no such host' 'were not sent: http://nowhere.invalid/v1/traces: ' \
 	--otlp http://nowhere.invalid
 
-# What a query and the environment say.
+# The query and the environment are used.
 start_collector 200
 OTEL_SERVICE_NAME='llm "one"' replay 'query' "sent to $URL/in$" --otlp "$URL/in?key=s3cret"
 end_collector query
 sent 'query: the collector gets it' 'Q[0]["path"] == "/in?key=s3cret"'
 sent 'query: the service is named' '[p["resource"]["service.name"] for p in P.values()] == ["llm \"one\""]'
 
-# with_authorities FOLDER NAME REGEX: the replay where that folder is the system's
+# with_authorities FOLDER NAME REGEX: the replay with that folder as the system's certificates
 with_authorities()
 {
 	# shellcheck disable=SC2016
@@ -46,8 +46,8 @@ with_authorities()
 	within=()
 }
 
-# A certificate that nobody vouches for, and the same where the system does: by a folder of hashes, by
-# a file of all authorities.
+# A certificate that no authority has signed, then the same one as a trusted one of the system: in a
+# folder of hashes, and in a file of all authorities.
 if [ ! -d /etc/ssl/certs ] || ! openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes \
 	-days 2 -subj /CN=127.0.0.1 -addext subjectAltName=IP:127.0.0.1 -keyout "$TMP/key" \
 	-out "$TMP/certificate" 2>/dev/null; then

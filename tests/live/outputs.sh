@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Where outputs go, whose they are, and what a terminal gets.
+# Where outputs go, who owns them, and what a terminal shows.
 . "$(dirname "$0")/lib.sh"
 
 start_engine --steps 0 --sleep-us 500
@@ -45,7 +45,7 @@ chmod 755 "$TMP"
 SUDO_UID=65534 SUDO_GID=65534 trace_here
 is 'under sudo files are the user'"'"'s' "$(stat -c %u:%g "$TMP"/here/ferrum_* | sort -u)" 65534:65534
 
-# A terminal: colour, unless it is not wanted, and a status line a second.
+# On a terminal: colour, unless it is turned off, and a status line every second.
 command="'$FBT' -p $ENGINE --step engine_step -d 2.5 --trace none --profile none"
 unset NO_COLOR
 TERM=xterm script -qec "$command" /dev/null >"$TMP/terminal" </dev/null
@@ -57,7 +57,8 @@ is 'terminal: no colour with NO_COLOR' "$(grep -c $'\033\\[[0-9;]*m' "$TMP/termi
 trace_here --trace none --profile none
 is 'run time statistics of the kernel stay off' "$(cat /proc/sys/kernel/bpf_stats_enabled)" 0
 
-# Secrets of the target reach no output. The engine takes no options of others, so they are in its name.
+# Secrets of the target reach no output. The engine accepts no unknown options, so the secrets are
+# in its name.
 kill "$ENGINE"
 wait "$ENGINE"
 rm "$TMP"/here/*

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Another user swaps files, links, pipes and folders under the names that the tool, as root, writes
-# to. Nothing of root's is written to, given away or told. outputs_attack.sh [ROUNDS], 50 in each folder.
+# Another user swaps files, links, pipes and folders under the names that the tool writes to as
+# root. No file of root may be written to, given away or disclosed.
+# outputs_attack.sh [ROUNDS]: rounds in each folder (default: 50)
 . "$(dirname "$0")/lib.sh"
 
 rounds=${1:-50}
@@ -43,7 +44,7 @@ attack()
 	ATTACKER=$!
 }
 
-# check NAME WORST: what may never be after rounds whose worst exit status was WORST
+# check NAME WORST: what must never happen in rounds whose worst exit status was WORST
 check()
 {
 	local name=$1
@@ -64,17 +65,17 @@ go
 "$FBT" --replay "$TMP/record" --report none --trace "$TMP/t.json" --profile "$TMP/p.jsonl"
 is 'the recording can be replayed' $? 0
 
-# With names that the attacker knows, written from a recording.
+# Names that the attacker knows, written from a recording.
 for name in sticky shared theirs; do
 	attack $name t.json t.json.partial p.jsonl sub deep
 	worst=0
 	done=0
 	for i in $(seq "$rounds"); do
-		# In a sticky folder the attacker cannot take away what it has put there.
+		# In a sticky folder the attacker cannot remove what the tool has put there.
 		rm -rf "${TMP:?}/$name"/{t.json,t.json.partial,p.jsonl,sub,deep} 2>/dev/null
 		sudo=()
 		[ $((i % 2)) = 0 ] && sudo=("SUDO_UID=$user" "SUDO_GID=$user")
-		# A profile that its folder's owner has made is the user's own wish.
+		# A profile that the folder's owner has created is what the user wants.
 		profile=$TMP/$name/p.jsonl
 		[ $name = theirs ] && profile=none
 		env "${sudo[@]}" timeout 20 "$FBT" --replay "$TMP/record" --report none \
@@ -93,7 +94,7 @@ done
 is 'attacked outputs: what is shown is printable' \
 	"$(python3 tests/live/hostile.py shown "$OUT.err")" printable
 
-# With names that the tool makes up, in the folder of the user behind sudo and in the attacker's.
+# Names that the tool makes up, in the folder of the user behind sudo and in the attacker's.
 for name in sticky theirs; do
 	rm -rf "${TMP:?}/$name"/*
 	attack $name out other2
@@ -111,7 +112,8 @@ SUDO_UID=$user SUDO_GID=$user "$FBT" -p "$ENGINE" --step engine_step -n 5 --repo
 is 'the folder of the user behind sudo: written to' $? 0
 is 'and all of it is that user'"'"'s' "$(find "$TMP/users" ! -user $user)" ''
 
-# A group's folder, where a member has put a folder, with a profile of their own to be added to.
+# A group's folder in which a member has created a folder, and a profile of their own to be appended
+# to.
 folder team 3775 0
 folder team/runs 755 $stranger
 echo '{}' >"$TMP/team/runs/p.jsonl"
@@ -124,7 +126,7 @@ is 'and nothing was told' "$(cat "$TMP/team/runs/p.jsonl")" '{}'
 is 'a new file in the folder of a member: made' $? 0
 is 'for nobody else to read' "$(stat -c '%u %a' "$TMP/team/runs/new.jsonl")" '0 600'
 
-# The link of a stranger, and one's own.
+# A symbolic link of another user, and one of the user's own.
 rm -rf "$TMP"/sticky/*
 setpriv --reuid $stranger --regid $stranger --clear-groups ln -s "$TMP/victim" "$TMP/sticky/link"
 "$FBT" -p "$ENGINE" --step engine_step -n 1 --report none --dir "$TMP/sticky/link" 2>"$OUT.err"

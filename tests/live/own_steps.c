@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* own_steps TRUTH STEPS CALLS: STEPS steps (my_step) of CALLS getppid calls each; then the program
- * waits. */
+/*
+ * own_steps TRUTH STEPS CALLS: STEPS steps (my_step) of CALLS getppid calls each; then the program
+ * waits.
+ */
 #include <time.h>
 #include "program.h"
 

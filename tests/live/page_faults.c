@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * page_faults TRUTH FILE: steps that touch new pages: anonymous ones, those of a file that is in
- * memory, of the stack, of a file that is not, and some in a system call. The row of each step has
- * the kernel's own counts of faults, and how long the touching took: by the clock, and by that of
- * the thread, which has what the rest of the step took, too.
+ * page_faults TRUTH FILE: steps that touch new pages: anonymous pages, pages of a cached file, of
+ * the stack, of an uncached file, and some within a system call. The row of each step has the
+ * kernel's own counts of faults, and how long the touching took: by the wall clock, and by the
+ * thread's CPU clock. The latter includes the rest of the step.
  */
 #include <stdint.h>
 #include <string.h>
@@ -92,7 +92,7 @@ STEP void faults_step(enum way way, const struct memory *memory, struct row *row
 	row->own_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns - row->cpu_ns;
 }
 
-/* So that its pages are new again. */
+/* Makes the pages new again. */
 static void give_back(const struct memory *memory)
 {
 	char here, *page = &here - (uintptr_t)&here % PAGE_BYTES;
@@ -160,7 +160,7 @@ static void make_step(enum way way, const struct memory *memory, const char *col
 	getrusage(RUSAGE_THREAD, &after);
 	row->minor = after.ru_minflt - before.ru_minflt;
 	row->major = after.ru_majflt - before.ru_majflt;
-	/* The tool looks every 10 ms at most. */
+	/* The tool looks at most every 10 ms. */
 	pause_us(30000);
 }
 

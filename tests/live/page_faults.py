@@ -25,15 +25,16 @@ def most(step):
 
 
 def wall_of(true, step):
-    """Of the time in which a step touched its pages: what is in faults, waits for a disk included,
-    and the same with all of the step's waits for a CPU, which may be in it or not."""
+    """Fractions of the time in which a step touched its pages: the time in faults, waits for a disk
+    included, and the same plus all of the step's waits for a CPU, which may be part of it or not.
+    """
     faults_ns = step["faults_cpu_ns"] + step["faults_asleep_ns"] + step["fault_wait_ns"]
     return faults_ns / true["touch_ns"], (faults_ns + step["run_delay_ns"]) / true["touch_ns"]
 
 
 def check_times(name, pairs):
-    # The clock of the thread stands still while it waits. What the host of a guest takes is taken
-    # back at a tick, which may be outside of the faults.
+    # The thread's clock stands still while it waits. Time that the host of a guest took is
+    # subtracted at a tick, which may come outside of the faults.
     wrong = [p for p in pairs if not 0.8 * p[0]["cpu_ns"] - 1.5 * MS
              < p[1]["faults_cpu_ns"] < 1.05 * p[0]["cpu_ns"] + 1.5 * MS]
     fact("%s: the time of its faults is what its thread used, in 5 of 6" % name,
@@ -41,8 +42,9 @@ def check_times(name, pairs):
     ratio = statistics.median(p[1]["faults_cpu_ns"] / p[0]["cpu_ns"] for p in pairs)
     print("# %s: %.3f of it" % (name, ratio))
     if name == "cold":
-        # The thread's clock runs on in a wait for a disk while the kernel switches back and pending
-        # interrupts run. That is a quarter of it, and the wait's: both are held against the wall clock.
+        # In a wait for a disk, the thread's clock still runs while the kernel switches away and
+        # handles pending interrupts. That is a quarter of this time, but belongs to the wait, so
+        # both are compared with the wall clock.
         fact("%s: the median of it is no more" % name, [] if ratio < 1.02 else [ratio])
         least, most_of = (statistics.median(all) for all in zip(*(wall_of(*p) for p in pairs)))
         print("# %s: %.3f of the wall clock, %.3f with waits for a CPU" % (name, least, most_of))
@@ -64,7 +66,7 @@ def check(name, pairs, files):
              [p for p in pairs if p[1]["minor"] + p[1]["major"] > 4
               or p[1]["faults_cpu_ns"] > MS])
         return
-    # Those of the look at the counters itself are not in the step.
+    # Faults in reading the counters themselves are not in the step.
     fact("%s: each is counted" % name,
          [p for p in pairs if abs(p[0]["minor"] - p[1]["minor"]) > 4
           or p[0]["major"] != p[1]["major"]

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The time of page faults, against a program that times itself and asks the kernel for their number.
+# The time of page faults, compared with a program that times itself and asks the kernel for their
+# number.
 . "$(dirname "$0")/lib.sh"
 
 start_program page_faults "$TMP/pages"

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The fallback of kernels before 6.6: perf uprobes instead of uprobe_multi.
+# The fallback for kernels before 6.6: perf uprobes instead of uprobe_multi.
 . "$(dirname "$0")/lib.sh"
 
 export FBT_UPROBES=perf
@@ -12,14 +12,15 @@ wait "$ENGINE"
 end_tool
 check_truth 'perf uprobes'
 
-# These come when the tool has given up its rights.
+# These probes are set after the tool has given up its rights.
 rm -f "${OUT:?}".*
 run_tool --step engine_step -- "$FBT_ENGINE" --steps 23 --sleep-us 300
 end_tool
 is 'COMMAND: nothing is refused' "$(grep -c 'attach:' "$OUT.err")" 0
 fact 'COMMAND: all its steps' 'len(S) == 23'
 
-# Kernels of 2025 and later, and stable ones of that time, take more for these than CAP_PERFMON.
+# Kernels of 2025 and later, and stable releases of that time, want more than CAP_PERFMON for perf
+# uprobes.
 start_engine --steps 0 --sleep-us 1000
 rights=+bpf,+perfmon,+sys_ptrace,+dac_read_search,+dac_override,+checkpoint_restore
 setpriv --bounding-set="-all,$rights" --inh-caps="-all,$rights" \

@@ -1,15 +1,15 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Without being root: each use works with exactly its capabilities, and each of them that is missing
-# is named with what to do. docs/privileges.md, "Without root", has the same table.
+# Without root: each use works with exactly its capabilities, and each missing one is named with a
+# remedy. docs/privileges.md, "Without root", has the same table.
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 command -v setpriv >/dev/null || { echo 'SKIP there is no setpriv' && exit 77; }
 
-# Users that nobody is.
+# User ids that no user has.
 us=64001
 them=64002
-# For all to enter, whatever the folder of the repository allows.
+# Open to every user, whatever the repository's folder allows.
 bin=$TMP/bin
 chmod 755 "$TMP"
 mkdir "$bin" "$TMP/theirs"
@@ -30,7 +30,7 @@ has_become()
 	esac
 }
 
-# as USER COMMAND…: in the background, and running; its id is in PID
+# as USER COMMAND…: starts COMMAND in the background and waits until it runs; its id is in PID
 as()
 {
 	local user=$1
@@ -41,7 +41,8 @@ as()
 	wait_for 60 has_become $PID || not_ok "$* runs"
 }
 
-# with CAPABILITIES TOOL-OPTION…: the tool with these alone; its words are in $OUT.err, STATUS
+# with CAPABILITIES TOOL-OPTION…: runs the tool with only these; its messages are in $OUT.err, its
+# status in STATUS
 with()
 {
 	local set=-all
@@ -55,7 +56,8 @@ with()
 	STATUS=$?
 }
 
-# with_until FILE REGEX CAPABILITIES TOOL-OPTION…: the same, ended once a line of the file matches
+# with_until FILE REGEX CAPABILITIES TOOL-OPTION…: the same, but ends the tool once a line of the
+# file matches
 with_until()
 {
 	local file=$1 regex=$2 shell
@@ -72,7 +74,7 @@ with_until()
 
 out=(--report none --trace none --profile profile)
 
-# works NAME CAPABILITIES TOOL-OPTION…: and there are steps
+# works NAME CAPABILITIES TOOL-OPTION…: the tool works and has steps
 works()
 {
 	local name="$1 with $2" set=$2
@@ -84,7 +86,7 @@ works()
 	[ "$STATUS" = 0 ] || sed 's/^/# /' "$OUT.err"
 }
 
-# works_on_gpu NAME CAPABILITIES TOOL-OPTION…: and there are GPU records
+# works_on_gpu NAME CAPABILITIES TOOL-OPTION…: the tool works and has GPU records
 works_on_gpu()
 {
 	local name="$1 with $2" set=$2
@@ -96,7 +98,7 @@ works_on_gpu()
 	[ "$STATUS" = 0 ] || sed 's/^/# /' "$OUT.err"
 }
 
-# lacks NAME CAPABILITIES WANTED TOOL-OPTION…: it is refused, in one line that names WANTED
+# lacks NAME CAPABILITIES WANTED TOOL-OPTION…: the tool refuses, in one line that names WANTED
 lacks()
 {
 	local name="$1 without $3" wanted=$3
@@ -109,7 +111,8 @@ lacks()
 	is "$name: in one line" "$(wc -l <"$OUT.err")" 1
 }
 
-# names NAME CAPABILITIES WANTED TOOL-OPTION…: the trace goes on, a line says what WANTED is for
+# names NAME CAPABILITIES WANTED TOOL-OPTION…: the trace continues, and a line says what WANTED is
+# for
 names()
 {
 	local name="$1 without $3" wanted=$3
@@ -121,7 +124,7 @@ names()
 	has "$name: says so" "$OUT.err" "$wanted"
 }
 
-# Since Linux 6.15 CAP_PERFMON reads the memory maps of others.
+# Since Linux 6.15 CAP_PERFMON allows reading the memory maps of other processes.
 kernel=$(uname -r | awk -F '[.-]' '{ print $1 * 1000 + $2 }')
 
 engine=("$bin/engine" --steps 0 --sleep-us 2000)
@@ -133,7 +136,7 @@ as $them "$TMP/theirs/engine" --steps 0 --sleep-us 2000
 private=$PID
 
 step=(--step engine_step -n 5)
-# Perf uprobes may take more than CAP_PERFMON, see perf_uprobes.sh.
+# Perf uprobes may need more than CAP_PERFMON, see perf_uprobes.sh.
 with bpf,perfmon "${out[@]}" -p $own "${step[@]}"
 if [ "$kernel" -lt 6006 ] && grep -q 'uprobes only with CAP_SYS_ADMIN' "$OUT.err"; then
 	echo 'SKIP this kernel allows uprobes only with CAP_SYS_ADMIN'
@@ -144,7 +147,8 @@ lacks 'own process' perfmon CAP_BPF -p $own "${step[@]}"
 lacks 'own process' bpf CAP_PERFMON -p $own "${step[@]}"
 lacks 'own process' '' 'CAP_BPF and CAP_PERFMON' -p $own "${step[@]}"
 
-# The same with capabilities of the file, as docs/privileges.md has them. Where those do not count, they cannot be tried.
+# The same with file capabilities, as in docs/privileges.md. Where those have no effect, this is
+# skipped.
 if command -v setcap >/dev/null && ! findmnt -no OPTIONS -T "$bin" | grep -q nosuid &&
 	setcap cap_bpf,cap_perfmon+ep "$bin/ferrum-bpftrace" 2>/dev/null; then
 	rm -f "$TMP/ours/"*
@@ -181,7 +185,7 @@ lacks 'a program that is deleted' bpf,perfmon,sys_ptrace,dac_read_search CAP_CHE
 cp "$FBT_ENGINE" "$bin/engine"
 
 works '-- COMMAND' bpf,perfmon --step engine_step -- "$bin/engine" --steps 20
-# The child goes on until it was seen to make a step.
+# The child continues until one of its steps was seen.
 works '-f' bpf,perfmon -f --step engine_step -- /bin/sh -c "$bin/engine --steps 0 --sleep-us 2000 &
 for i in \$(seq 300); do grep -q step_prof profile && break; sleep 0.1; done; kill \$!"
 as $us "${engine[@]}"
@@ -194,7 +198,8 @@ is '--list-steps without CAP_BPF: fails' "$STATUS" 1
 has '--list-steps without CAP_BPF: says so' "$OUT.err" CAP_BPF
 kill $own $other $private "$PID"
 
-# Who looks for candidates is this program once more: it comes by what we have in the same way.
+# The child that looks for candidates executes this program once more, and gets its capabilities in
+# the same way.
 as $us "${engine[@]}"
 seek=(-p "$PID" --step run_engine_never --wait-step --report none --trace none --profile none)
 set=-all,+bpf,+perfmon
@@ -221,7 +226,7 @@ done
 kill -TERM $seekers
 kill "$PID"
 
-# GPU records: what is shared is among the files of the process.
+# GPU records: the shared memory is among the process's descriptors.
 gpu=(env FERRUM_CUPTI_LIBRARY="$bin/$CUPTI" "$bin/gpu_engine" --steps 0 --script 'k50,h20,z1000,s')
 gpu_step=(--step gpu_engine_step)
 cannot='GPU records.*CAP_DAC_READ_SEARCH and CAP_SYS_PTRACE'

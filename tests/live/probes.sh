@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --detail probes: each step, with its true length, and nothing of any system call: no program is on
-# them, and no output has a figure of them, not even 0.
+# --detail probes: each step has its true length, and nothing about system calls. No program is
+# attached to them, and no output has a figure about them, not even 0.
 . "$(dirname "$0")/lib.sh"
 
 bpftool=$(command -v bpftool || echo /usr/sbin/bpftool)
@@ -14,7 +14,7 @@ links_of()
 	done | sort -u | while read -r id; do "$bpftool" link show id "$id" 2>/dev/null; done
 }
 
-# programs_of PID: the names of the programs that it has loaded
+# programs_of PID: names of the programs that the tool has loaded
 programs_of()
 {
 	for file in "/proc/$1/fdinfo/"*; do
@@ -22,7 +22,8 @@ programs_of()
 	done | sort -u | while read -r id; do "$bpftool" prog show id "$id" 2>/dev/null; done
 }
 
-# The words that outputs have for calls: other_threads_cpu is not for them. "probes" are not among them, nor is the tool's own cost.
+# The words that outputs use for calls. other_threads_cpu and "probes" are not among them, nor is
+# the tool's own cost.
 words='mmap|futex|ioctl|"read|"write|"other("|_[^t])|syscall|errors|compute|dominant|overhead_percent|max_call|lost_call'
 
 start_engine --steps 300 --compute-us 1000 --steady --noise 2 --noise-us 20 --sleep-us 200 \
@@ -53,7 +54,7 @@ fact 'waits for a CPU and page faults are there' \
 fact 'time on a CPU, waiting for one and asleep add up' \
 	'all(s["us"]["on_cpu"] + s["us"]["cpu_wait"] + s["us"]["asleep"] + s["us"].get("stopped", 0) ==
 		s["us"]["total"] for s in S)'
-# But for steps in which the host of a virtual machine took the CPU.
+# Except for steps in which the host of a virtual machine took the CPU.
 fact 'the computation of a step is on a CPU, or waits for one' \
 	'sum(work - 100 <= s["us"]["on_cpu"] + s["us"]["cpu_wait"]
 		for s, (_, _, work) in zip(S, T["threads"][0]["spans_ns"])) >= 270'
@@ -67,7 +68,7 @@ fact 'a call costs nothing, and a step something' \
 fact 'the profile has no other lines' '{e["event"] for e in E} == {"step_prof", "window_prof"}'
 fact 'the trace has steps only' '{x["cat"] for x in X} == {"step"}'
 for output in profile trace report; do
-	# The engine's own options have such words.
+	# The engine's command line contains such words.
 	sed 's/"cmdline":"[^"]*"//' "$OUT.$output" | grep -oE "[^,]*($words)[^,]*" | sort | uniq -c |
 		sed 's/^/# /' >"$TMP/words"
 	head -5 "$TMP/words"
@@ -75,7 +76,7 @@ for output in profile trace report; do
 done
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
-# What was recorded says the same again.
+# A replay of the recording gives the same.
 "$FBT" --replay "$OUT.fbt" "${calm[@]}" --trace "$TMP/again.trace" --profile "$TMP/again.profile" \
 	--report json >"$TMP/again.report" 2>/dev/null
 holds 'replay: the same trace' cmp "$OUT.trace" "$TMP/again.trace"
@@ -85,12 +86,12 @@ has 'replay: the report says that calls are missing' <(tr -s '\n ' '  ' <"$TMP/t
 sed '/^Target/,/^Step function/d' "$TMP/text" >"$TMP/rows"
 is 'replay: and has no row of them' "$(grep -cE 'compute|futex|all calls|Syscalls of' "$TMP/rows")" 0
 
-# A process that is forked has its steps, and those of threads are apart.
+# A forked process has steps of its own, and the steps of threads are told apart.
 trace_engine '--steps 40 --step-threads 3 --fork-every 10' -f --detail probes "${calm[@]}"
 fact 'threads and children: as many steps as the engine made' 'len(S) == T["steps"] + T["children"]'
 fact 'threads and children: no step is lost' 'W["lost_steps"] == W["lost_begins"] == W["lost_threads"] == 0'
 
-# Nothing to measure: one line each.
+# Uses without anything to measure: one line each.
 start_engine --steps 0 --sleep-us 2000
 go
 "$FBT" -p "$ENGINE" -d 0.2 --detail probes --trace none --profile none >/dev/null 2>"$TMP/err"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What the programs of the live tests share. The first argument of each is the file to which it
- * writes its own account, as JSON.
+ * Shared by the programs of the live tests. The first argument of each program is the file to which
+ * it writes its own account, as JSON.
  */
 #ifndef FBT_TESTS_LIVE_PROGRAM_H
 #define FBT_TESTS_LIVE_PROGRAM_H
@@ -13,17 +13,23 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Kept as it is written: neither inlined nor cloned. Declare it first for -Wmissing-prototypes. */
+/*
+ * Keeps a function as it is written: neither inlined nor cloned. Declare it first for
+ * -Wmissing-prototypes.
+ */
 #if __has_attribute(noipa)
 #define STEP __attribute__((noipa, used))
 #else
 #define STEP __attribute__((noinline, used))
 #endif
 
-/* A statement after the last call of a step: else that call becomes a jump out of the step. */
+/*
+ * A statement after the last call of a step, without which that call would become a jump out of the
+ * step.
+ */
 #define STAY() __asm__ volatile("" ::: "memory")
 
-/* Says that all is in place and waits for a line on stdin or for its end. */
+/* Reports that all is in place, and waits for a line on stdin or for its end. */
 static inline void wait_for_go(void)
 {
 	puts("ready");
@@ -31,7 +37,10 @@ static inline void wait_for_go(void)
 	getchar();
 }
 
-/* size bytes that a test reads from the file while the program writes them; what is there stays. */
+/*
+ * Maps size bytes of a file that a test reads while the program writes them. Existing content
+ * stays.
+ */
 static inline void *map_shared(const char *path, size_t size)
 {
 	int fd = open(path, O_RDWR | O_CREAT, 0600);

@@ -65,7 +65,7 @@ def load_steps():
 
 
 def load_syscalls(what):
-    """By process, then by name."""
+    """The syscalls by process, then by name."""
     return {process["pid"]: {row["name"]: row[what] for row in process["syscalls"] if row[what]}
             for process in load(OUT + ".report")["processes"]}
 
@@ -90,10 +90,8 @@ def total(steps):
 
 
 def near(table, truth, what):
-    """
-    Exactly what the engine counted. Only its threads that wait in a futex call at the end are not
-    counted by it, though the kernel ends that call, with an error, when it ends the process.
-    """
+    """Exactly the engine's count. Only the futex calls in which threads wait at the end are not in
+    it. The kernel ends them with an error when it ends the process."""
     waiting = range(len(truth["threads"]))
     return all(table.get(name, 0) - count in (waiting if name == "futex" else (0,))
                for name, count in truth[what].items())
@@ -114,13 +112,15 @@ def load_escalations():
 
 
 def find_due(truth):
-    """A class is judged from its 11th step on; one that the machine slowed is of another class."""
+    """The steps that must be named. A class is judged from its 11th step on, and a step that the
+    machine slowed is of another class."""
     other = find_slower(truth, 1.3)
     return {n for n in truth["threads"][0]["troubled"] if n - 1 - sum(m < n for m in other) >= 10}
 
 
 def find_slower(truth, factor):
-    """Of an engine that is busy by the clock, so that what is not work is about the same in each step."""
+    """For an engine that is busy by the clock, so that all time but work is about the same in each
+    step."""
     thread = truth["threads"][0]
     steps = {n: (ns, 1000 * work_us) for n, (_, ns, work_us) in enumerate(thread["spans_ns"], 1)
              if n not in thread["troubled"]}
@@ -137,7 +137,8 @@ def find_inside(number):
 
 
 def to_monotonic_ns(text):
-    """Now's distance between the clocks is the run's, unless somebody sets the clock."""
+    """Uses the present offset between the clocks, which is also the run's unless somebody sets the
+    clock."""
     since = datetime.datetime.fromisoformat(text.replace("Z", "+00:00")) - datetime.datetime(
         1970, 1, 1, tzinfo=datetime.timezone.utc)
     return (since // datetime.timedelta(microseconds=1) * 1000 - time.time_ns() +
@@ -177,7 +178,7 @@ makers = {
 
 
 def explain(tree, namespace):
-    """What stands on the sides of a comparison that does not hold."""
+    """Prints both sides of a comparison that does not hold."""
     parts = tree.body.values if isinstance(tree.body, ast.BoolOp) else [tree.body]
     for part in parts:
         sides = [part.left] + part.comparators if isinstance(part, ast.Compare) else [part]

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --ready-fd: one newline and the end of the pipe once the probes of the first window are in, and not
-# before; nobody else holds the descriptor.
+# --ready-fd: one newline and the end of the pipe once the probes of the first window are set, and
+# not before. No other process holds the descriptor.
 . "$(dirname "$0")/lib.sh"
 
-# notice NAME: exactly one newline comes, and then the end, while the tool goes on
+# notice NAME: exactly one newline comes, then the end of the pipe, while the tool continues
 notice()
 {
 	local text fd=${ATTACHED[$TOOL]}
@@ -17,7 +17,7 @@ notice()
 	unset "ATTACHED[$TOOL]"
 }
 
-# Steps begin with the notice: none is missed, so its probes were in.
+# Steps begin at the notice. None is missed, so the probes were set by then.
 start_engine --steps 50
 run_tool -p "$ENGINE" --step engine_step
 notice '-p'
@@ -26,7 +26,7 @@ wait "$ENGINE"
 end_tool
 check_truth '-p'
 
-# The process that puts the shim into others does not hold it.
+# The injecting process does not hold the descriptor.
 start_engine --steps 50
 run_tool -p "$ENGINE" --step engine_step --gpu=inject
 notice 'inject'
@@ -44,7 +44,7 @@ stop_tool
 # Other tests may run the same engine.
 fact '-a: every step is seen' "len([s for s in S if s['pid'] == $ENGINE]) == T['steps']"
 
-# A COMMAND does not have it, and makes no step before the notice.
+# A COMMAND does not get the descriptor, and makes no step before the notice.
 rm -f "${OUT:?}".*
 mkfifo "$TMP/hold"
 # shellcheck disable=SC2016 # it is for that shell
@@ -58,7 +58,7 @@ notice 'COMMAND with steps'
 end_tool
 fact 'COMMAND with steps: every step is seen' 'len(S) == T["steps"]'
 
-# With a flag it is about the first window, not about waiting for it.
+# With --flag the notice concerns the first window, not the wait for it.
 start_engine --steps 0 --sleep-us 500
 go
 mkdir "$TMP/windows"
@@ -73,13 +73,13 @@ is '--flag: the probes are in' $(($(count_links "$TOOL") > 5)) 1
 rm "$TMP/flag"
 stop_tool
 
-# What is loaded later is not waited for.
+# The notice does not wait for what is loaded later.
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step no_such_function --wait-step
 notice '--wait-step'
 stop_tool
 
-# Nobody reads, or nobody can: the window goes on.
+# Without a reader, or with a full pipe, the window continues.
 rm -f "${OUT:?}".*
 mkfifo "$OUT.full"
 exec 8<>"$OUT.full"
@@ -92,14 +92,14 @@ exec 8>&-
 	--trace none --profile none 2>"$OUT.err")
 is 'a reader that has gone: the window goes on' "$?" 0
 
-# An end without a notice is the end of the pipe.
+# If the tool ends without a notice, the pipe ends.
 launch "$FBT" --ready-fd 6 -p "$ENGINE" --step no_such_function 2>"$OUT.err"
 read -r -t 60 -u "${ATTACHED[$TOOL]}" _
 is 'no window: the end and no newline' $? 1
 wait "$TOOL"
 is 'no window: exit status 1' $? 1
 
-# refused NAME FD ARGUMENT…: status 2 and one line that names it
+# refused NAME FD ARGUMENT…: status 2 and one line that names FD
 refused()
 {
 	local name=$1 fd=$2

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# --replay of what --record kept gives the same outputs, byte by byte, without root.
+# --replay of a --record file gives the same outputs, byte by byte, without root.
 . "$(dirname "$0")/lib.sh"
 
 trace_engine '--steps 83 --noise 1 --panic-every 9 --sleep-us 300' --detail all --record "$OUT.capture"
@@ -15,16 +15,16 @@ is 'replay: exit status 0 without root' $? 0
 for output in trace profile; do
 	holds "replay: the same $output" cmp "$OUT.$output" "$TMP/again/$output"
 done
-# The names of the files are all that differs.
+# Only the names of the files differ.
 strip_files()
 {
 	sed 's/"files":\[.*\]//' "$1"
 }
 is 'replay: the same report' "$(strip_files "$TMP/again/report" | cksum)" "$(strip_files "$OUT.report" | cksum)"
 
-# A capture of a tracer that was killed: what is whole is used.
+# The capture of a killed tracer is used up to its last complete record.
 size=$(stat -c %s "$OUT.capture")
-# In the middle of a record: they are multiples of 8.
+# Cuts within a record, since records are multiples of 8 bytes.
 head -c $((size * 2 / 3 / 8 * 8 + 3)) "$OUT.capture" >"$TMP/cut"
 "$FBT" --replay "$TMP/cut" --report json --trace "$TMP/cut.trace" --profile "$TMP/cut.profile" \
 	>"$TMP/cut.report" 2>"$TMP/cut.err"

@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Signals that the tool was started without, and the one that must always end it.
+# Signals that the tool was started with as ignored, and the signal that must always end it.
 . "$(dirname "$0")/lib.sh"
 
-# start_ignoring SIGNAL ARGUMENT…: as nohup does
+# start_ignoring SIGNAL ARGUMENT…: starts the tool as nohup does
 start_ignoring()
 {
 	local signal=$1
@@ -26,7 +26,7 @@ kill -TERM "$TOOL"
 end_tool 0 'SIGHUP ignored: SIGTERM ends the window'
 fact 'SIGHUP ignored: everything is written' 'len(S) > 100 and R["steps"] == len(S)'
 
-# A shell ignores it for every job in the background, where scripts run the tool.
+# A shell ignores SIGINT in background jobs, and scripts run the tool as one.
 start_ignoring INT -p "$ENGINE" --step engine_step
 wait_attached "$TOOL"
 await_steps 101
@@ -34,7 +34,7 @@ kill -INT "$TOOL"
 end_tool 0 'SIGINT ends the window even where it was ignored'
 fact 'SIGINT: everything is written' 'len(S) > 100 and R["steps"] == len(S)'
 
-# A fifo that nobody reads: opening it waits.
+# Opening a FIFO without a reader waits.
 mkfifo "$TMP/fifo"
 for signal in INT TERM; do
 	rm -f "${OUT:?}".*
@@ -42,7 +42,7 @@ for signal in INT TERM; do
 	sleep 0.7
 	holds "a fifo without a reader: the tool waits or traces (SIG$signal)" kill -0 "$TOOL"
 	kill -$signal "$TOOL"
-	# A reader will never come: it is ended by the signal, or not at all.
+	# A reader never comes, so only the signal can end the tool.
 	(sleep 60 && kill -KILL "$TOOL") 2>/dev/null 7>&- &
 	watchdog=$!
 	wait "$TOOL" 2>/dev/null
@@ -51,15 +51,15 @@ for signal in INT TERM; do
 	is "a fifo without a reader: SIG$signal ends it, nobody else" $((status == 137)) 0
 done
 
-# The target ends, and who asks for the end does not know it yet: a supervisor stops both. Until the
-# reader of the report comes the tool is still writing.
+# The target ends, and the sender of the signal does not know that yet, as when a supervisor stops
+# both. The tool is still writing until the report's reader comes.
 for signal in INT TERM HUP; do
 	rm -f "${OUT:?}".*
 	"$FBT_ENGINE" --steps 0 --sleep-us 500 >/dev/null 2>&1 </dev/null 7>&- &
 	target=$!
 	mkfifo "$OUT.slow"
 	exec 8<>"$OUT.slow"
-	# Full: the report waits.
+	# The pipe is full, so the report waits.
 	dd if=/dev/zero of="$OUT.slow" bs=4096 oflag=nonblock 2>/dev/null
 	launch env --default-signal=INT,TERM,HUP "$FBT" --ready-fd 6 --rate-guard 0 --report json \
 		--trace "$OUT.trace" --profile "$OUT.profile" -p "$target" --interval 50 >&8 2>"$OUT.err" 8>&-

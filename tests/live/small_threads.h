@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Thousands of threads, as the programs of some live tests start them: with small stacks. */
+/* Thousands of threads with small stacks, for some live tests. */
 #ifndef FBT_TESTS_LIVE_SMALL_THREADS_H
 #define FBT_TESTS_LIVE_SMALL_THREADS_H
 
@@ -7,8 +7,8 @@
 #include <stdlib.h>
 
 /*
- * members: count structs of size bytes that begin with a pthread_t; run gets its own. How many
- * threads could be started.
+ * members: count structs of size bytes that begin with a pthread_t. run gets its own struct.
+ * Returns how many threads could be started.
  */
 static inline long start_small_threads(void *members, size_t size, long count, void *(*run)(void *))
 {
@@ -29,7 +29,7 @@ static inline long start_small_threads(void *members, size_t size, long count, v
 	return made;
 }
 
-/* count threads at once, ended when it returns. How many there were. */
+/* Runs count threads at once. Returns after all have ended; the result is how many there were. */
 static inline long run_small_threads(long count, void *(*run)(void *))
 {
 	pthread_t *threads = calloc((size_t)count, sizeof(*threads));

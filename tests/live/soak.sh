@@ -1,13 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# soak.sh [KIND…]: what a server does in hours, without its pauses. In each kind the tool's memory, its
-# maps in the kernel, files, mappings, processes and temporary files stay as they are once it is
-# warm. SOAK_HOURS=8 makes as much as comes in so many hours.
+# soak.sh [KIND…]: what a server does in hours, without the pauses. In each kind, after warming up,
+# the tool's memory, its BPF maps, files, mappings, processes and temporary files must not grow.
+# SOAK_HOURS=8 makes as many events as come in that many hours.
 # shellcheck disable=SC2317 # soak_KIND is called by its name
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/gpu/lib.sh"
 
-# Of each kind: how many, and how many an hour.
+# For each kind: how many, and how many an hour.
 counts='
 children 8000   3600   a child a second does (-f), some by way of execve
 threads  20000  36000  10 threads a second come, make a step and end
@@ -20,15 +20,15 @@ steps    10000  90000  two threads that make 25 steps a second each, with calls 
 KIND=''
 SAMPLES=''
 
-# how_many: of this kind
+# how_many: the number for this kind
 how_many()
 {
 	awk -v kind="$KIND" -v hours="${SOAK_HOURS:-0}" \
 		'$1 == kind { print hours ? hours * $3 : $2 }' <<<"$counts"
 }
 
-# sample: of the tool and its helper: RssAnon in KiB, KiB of maps in the kernel, open files,
-# mappings, processes; and how many files there are beside the target's and the windows'
+# sample: RssAnon in KiB, KiB of BPF maps, open files, mappings and processes of the tool and its
+# helper; and the number of files except the target's and the windows'
 sample()
 {
 	local children left pid texts=()
@@ -47,7 +47,7 @@ sample()
 		END { if (anon) print anon, int(locked), files, mappings, processes, left }' >>"$SAMPLES"
 } 2>/dev/null
 
-# grown COLUMN: from the middle fifth of the samples to the last
+# grown COLUMN: growth from the middle fifth of the samples to the last
 grown()
 {
 	local before now
@@ -57,7 +57,8 @@ grown()
 	echo $((now - before))
 }
 
-# least COLUMN FROM TO: of the samples between those percentages, but for the lowest twentieth
+# least COLUMN FROM TO: the minimum of the samples between those percentages, without the lowest
+# twentieth
 least()
 {
 	awk -v column="$1" '{ print $column }' "$SAMPLES.whole" |
@@ -75,9 +76,9 @@ stays()
 	holds "$KIND: $1 stay: grown by $grown${4:+ $4}, allowed less than $3" [ "$grown" -lt "$3" ]
 }
 
-# What a stall took is given back, but for 2 MiB at the end of the heap (user/main.c). The names of
-# the first 65,536 files stay (user/model/window.h): they are all there at the middle of hours, but in a
-# short run 1.6 MiB of them come between the two fifths.
+# Memory that a stall took is given back, except 2 MiB at the end of the heap (user/main.c). The
+# names of the first 65,536 files are kept (user/model/window.h). In a run of hours all of them are
+# there by the middle, but in a short run 1.6 MiB of them come between the two fifths.
 check_memory()
 {
 	local allowed=4096
@@ -94,7 +95,7 @@ check_samples()
 {
 	local count
 
-	# The last ones may be of a tool that ends.
+	# The last samples may be of a tool that is ending.
 	head -n -2 "$SAMPLES" >"$SAMPLES.whole"
 	count=$(grep -c . "$SAMPLES.whole")
 	echo "# $KIND: $count samples: anonymous KiB, KiB of maps in the kernel, files, mappings, processes, files left"
@@ -117,7 +118,7 @@ check_outputs()
 	is "$KIND: outputs are valid" "$?" 0
 }
 
-# run_soak ARGUMENT…: the tool, with a log that it appends to
+# run_soak ARGUMENT…: the tool, which appends to a log
 run_soak()
 {
 	: >"$OUT.err"
@@ -125,7 +126,7 @@ run_soak()
 		>"$OUT.report" 2>>"$OUT.err"
 }
 
-# turns_of_tool: how often it has waited for more to do
+# turns_of_tool: how often the tool has waited for events
 turns_of_tool()
 {
 	awk '/^voluntary_ctxt_switches/ { print $2 }' "/proc/$TOOL/status"
@@ -142,8 +143,8 @@ bytes_written()
 	awk '/^wchar/ { print $2 }' "/proc/$TOOL/io"
 }
 
-# take_rested: a sample while the target is stopped, and the tool has taken in all that there was: it has
-# waited for more TURNS times, and written nothing meanwhile
+# take_rested: a sample while the target is stopped, after the tool has processed everything: it has
+# waited TURNS more times and written nothing meanwhile
 TURNS=8
 take_rested()
 {
@@ -160,7 +161,7 @@ take_rested()
 	kill -CONT "$ENGINE"
 } 2>/dev/null
 
-# watch_to_end [FUNCTION]: samples until the target has ended, and then the tool
+# watch_to_end [FUNCTION]: takes samples until the target has ended, and then the tool
 watch_to_end()
 {
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "$KIND: the tool attaches"; }
@@ -178,7 +179,7 @@ watch_to_end()
 	grep '"event":"window_prof"' "$OUT.profile" >"$OUT.last.profile"
 }
 
-# in_window NAME EXPRESSION: of its last line
+# in_window NAME EXPRESSION: a fact on the profile's last line
 in_window()
 {
 	OUT=$OUT.last fact "$KIND: $1" "$2"
@@ -240,7 +241,7 @@ soak_slow()
 	soak_engine --steps $(($(how_many) * 3)) --sleep-us 50 --slow-futex-every 3 --slow-us 500 -- \
 		--rate-limit 1000000000 --budget-us 100
 	watch_to_end cut_log
-	# But for the first ones, before their class is known.
+	# All but the first ones, which come before their class is known.
 	in_window 'escalations are there' "W['escalations'] + W['lost_steps'] >= 0.9 * $(how_many)"
 }
 

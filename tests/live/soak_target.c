@@ -18,7 +18,7 @@
 
 #define AT_ONCE	     8
 #define EXEC_EVERY   64
-#define LINGER_EVERY 8 /* a child that lives long enough to be looked at */
+#define LINGER_EVERY 8 /* a child that lives long enough for the tool to look at it */
 #define LINGER_US    150000
 #define ALIVE_MAX    48
 #define REST_S	     2
@@ -31,7 +31,7 @@ static void write_to(int fd)
 		_exit(EXIT_FAILURE);
 }
 
-/* One that is no file of a folder. */
+/* Uses a descriptor that is no file in a folder. */
 static void use_descriptor(long number)
 {
 	int fds[2] = {-1, -1};
@@ -57,7 +57,7 @@ static void use_descriptor(long number)
 		close(fds[0]);
 }
 
-/* Most of them in memory, because only their names have to be new. */
+/* Most files are in memory, because only their names have to be new. */
 static void use_file(const char *folder, long number)
 {
 	char path[4096];

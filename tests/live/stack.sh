@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Where a step is on the stack: after an unwind the next one may begin deeper, and a function that
-# ends with a jump into another step function is one step with it.
+# Stack positions of steps: after an unwind the next step may begin deeper, and a function that ends
+# with a jump into another step function forms one step with it.
 . "$(dirname "$0")/lib.sh"
 
 start_program deeper
@@ -29,7 +29,7 @@ while read -r first second; do
 	go
 	wait "$ENGINE"
 	end_tool
-	# Its caller is found in the code before it calls; on arm64 all exits are probed.
+	# The caller is found in the code before it calls. On arm64 all exits are probed.
 	fact "tail call ($order): each call is one step, of the function that was called" \
 		"len([s for s in S if s['kind'] == 'my_decode']) == T['my_decode']"
 	fact "tail call ($order): and no part of one is a step" \

@@ -17,7 +17,7 @@ struct crowd {
 };
 
 struct member {
-	pthread_t thread; /* the first, for start_small_threads */
+	pthread_t thread; /* first member, for start_small_threads */
 	struct crowd *crowd;
 	long number;
 	long tid;
@@ -48,7 +48,7 @@ static void *run_member(void *arg)
 		if (crowd->pause.tv_sec || crowd->pause.tv_nsec)
 			nanosleep(&crowd->pause, NULL);
 	}
-	/* All are there at once, to the end. */
+	/* All threads exist at once, until the end. */
 	pthread_barrier_wait(&crowd->barrier);
 	return NULL;
 }

@@ -1,10 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# 1,000 threads that make steps at once: each step is seen, on its thread and with its own calls, or
-# is counted as lost. Then steps of 2 us, as fast as one thread can make them.
+# 1,000 threads that make steps at once: each step is traced on its thread with its own calls, or
+# counted as lost. Then steps of 2 us, as fast as one thread can make them.
 . "$(dirname "$0")/lib.sh"
 
-# There is room for two seconds of what 1,000 threads make.
+# The tool has room for two seconds of the steps of 1,000 threads.
 go_first FBT
 
 run_crowd()
@@ -22,10 +22,10 @@ run_crowd()
 	end_tool
 }
 
-# [getppid calls, write calls] of each thread; by its own steps.
+# [getppid calls, write calls] of each thread, by its own steps.
 seen='[(t, [s["by"][c]["calls"] for c in ("other", "write")]) for s in S for t in [str(s["tid"])]]'
 
-# All of the 20 steps of each thread, with a pause of 200 ms after each.
+# All 20 steps of each thread, with a pause of 200 ms after each.
 options=(--detail escalated --rate-guard 0)
 run_crowd 1000 20 200000
 fact '1,000 threads: each step is seen on its thread' \
@@ -41,7 +41,7 @@ fact '1,000 threads: what is not complete has lost calls, and they are counted' 
 	all(s["complete"] or s["lost_calls"] for s in S)'
 fact '1,000 threads: at this pace nothing is lost' 'R["lost"]["total"] == 0'
 
-# The same without a pause, the worst there is: nothing is lost silently.
+# The same without a pause, the worst case: nothing is lost silently.
 options=(--rate-guard 0)
 run_crowd 1000 20 0
 fact 'without a pause: a step is seen, or counted' \
@@ -49,7 +49,7 @@ fact 'without a pause: a step is seen, or counted' \
 fact 'without a pause: the calls of those seen are their own' \
 	"all(T['threads'][t] == calls for t, calls in $seen)"
 
-# 2 us and less: one thread, 20,000 steps in a row, without a guard and so without exception.
+# Steps of 2 us and less: one thread, 20,000 steps in a row. Without the guard all are traced.
 options=(--rate-guard 0 --detail steps)
 run_crowd 1 20000 0
 fact '2 us: each step is seen, or counted' 'len(S) + R["lost"]["steps"] == T["steps"]'
@@ -59,7 +59,7 @@ fact '2 us: the times are in order, and steps do not overlap' \
 	'all(a["start_us"] <= b["start_us"] and a["us"]["total"] >= a["us"]["syscall"]
 		for a, b in zip(S, S[1:]))'
 
-# With it: fewer are seen, and those are whole; the calls of all are in the table.
+# With the guard fewer steps are traced, and those are complete. The table has the calls of all.
 options=(--detail steps)
 run_crowd 1 60000 0
 fact '2 us, guarded: what is seen is whole' \

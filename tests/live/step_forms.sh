@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The ways to say where a step is, and the two other ways to see its end.
+# The forms of --step, and the two other ways to see the end of a step.
 . "$(dirname "$0")/lib.sh"
 
-# traced NAME ARGUMENT…: a run with those arguments gives the engine's steps
+# traced NAME ARGUMENT…: a run with these arguments gives the engine's steps
 traced()
 {
 	local name=$1
@@ -48,7 +48,7 @@ wait "$ENGINE"
 end_tool
 fact 'deleted file: the engine'"'"'s steps' 'len(S) == T["steps"] == 37 and total(S) == T["in_steps"]'
 
-# A file that only the engine's own mounts show, as in a container.
+# A file that only the engine's mount namespace shows, as in a container.
 if unshare -m true 2>/dev/null; then
 	mkdir "$TMP/hidden"
 	cat >"$TMP/contained" <<-END

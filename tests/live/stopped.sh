@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Steps of an engine that somebody stops for 0.3 s: by a signal, as a debugger does it, by the freezer of
-# its cgroup in both versions, or only a thread for which the step waits. And by gdb, if it is here.
+# Steps of an engine that is stopped for 0.3 s: by a signal, by ptrace as a debugger does, by the
+# freezer of its cgroup in both versions, or only in a thread for which the step waits. And by gdb,
+# if it is installed.
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/judge/lib.sh
 . tests/live/judge/lib.sh

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * stripped TRUTH STEPS [TWO]: an engine whose step has no name once it is stripped, but texts that
- * it writes on errors; a small function that the step calls writes one of them too. It makes STEPS
- * steps, or with 0 runs until SIGTERM. TRUTH is the number of steps.
+ * stripped TRUTH STEPS [TWO]: an engine whose step has no name once it is stripped, but contains
+ * texts for errors. A small function that the step calls contains one of them too. Makes STEPS
+ * steps; 0: runs until SIGTERM. TRUTH is the number of steps.
  */
 #include <signal.h>
 #include <stdbool.h>
@@ -38,7 +38,7 @@ STEP int check_tokens(long token)
 	return token < 0 ? printf("synchronous model execution panicked: %ld\n", token) : 0;
 }
 
-/* Large, as the step of an engine is. */
+/* As large as the step of an engine. */
 STEP int model_step(long token)
 {
 	uint64_t end_ns = now_ns() + STEP_NS;
@@ -55,7 +55,7 @@ STEP int model_step(long token)
 	return said;
 }
 
-/* Not a step, but as large as one, and it has the text. */
+/* Not a step, but as large as one and with the same text. */
 STEP int check_cache(long token)
 {
 	uint64_t end_ns = now_ns() + STEP_NS / 2;

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A stripped engine: its step is found by a text that only it writes, which the user gives or the
-# built-in table has; a text in several functions is refused with their rates.
+# A stripped engine: its step is found by a text that only the step contains, given by the user or
+# in the built-in table. A text in several functions is refused, with their rates.
 . "$(dirname "$0")/lib.sh"
 
 if ! command -v strip nm >"$TMP/tools"; then
@@ -10,7 +10,7 @@ if ! command -v strip nm >"$TMP/tools"; then
 fi
 strip -o "$TMP/ferrum" "$FBT_BUILD/tests/live_stripped"
 address=$(nm "$FBT_BUILD/tests/live_stripped" | awk '$3 == "model_step" { sub(/^0+/, "", $1); print $1 }')
-# Not the step that the end of the window cut, where a busy machine kept it from its end.
+# Without the step that the end of the window cut, if a busy machine delayed its end.
 whole='[s["us"]["total"] for s in S if s["end"] == "return"]'
 panic='synchronous model execution panicked: '
 
@@ -46,7 +46,7 @@ kill -TERM "$ENGINE"
 wait "$ENGINE"
 is 'the engine ends as it wants' $? 0
 
-# Nothing can be measured of an idle engine: what has the text is checked when it computes.
+# An idle engine cannot be measured. The functions with the text are checked once it computes.
 start_waiting "$TMP/ferrum" "$TMP/truth.json" 0
 run_tool -p "$ENGINE" -d 4
 wait_attached "$TOOL" || { cat "$OUT.err" && not_ok 'the tool attaches' && finish; }

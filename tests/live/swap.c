@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * swap FOLDER VICTIM NAME…: acts as an attacker on the names in FOLDER. It puts one thing after the
- * other there, for ever: links to VICTIM's file and folder, pipes, folders, files of its own, and
- * existing files under other names. It prints a line for each of its own files that has grown.
+ * swap FOLDER VICTIM NAME…: attacks the names in FOLDER. For ever, it puts one thing after another
+ * there: links to VICTIM's file and folder, pipes, folders, files of its own, and existing files
+ * under other names. It prints a line for each of its own files that has grown.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 struct swap {
 	const char *victim;
-	char other[512]; /* where what was there goes */
+	char other[512]; /* where the former object of that name goes */
 };
 
 static void put_file(const struct swap *self, const char *path)
@@ -78,7 +78,7 @@ static void put_nothing(const struct swap *self, const char *path)
 	(void)path;
 }
 
-/* Whether somebody has written to a file of ours. */
+/* Checks whether somebody has written to one of our files. */
 static void look(const char *path)
 {
 	struct stat file;
@@ -91,7 +91,7 @@ static void look(const char *path)
 	fflush(stdout);
 }
 
-/* As far as its rights go. */
+/* Removes what its rights allow. */
 static void clear(const struct swap *self, const char *path)
 {
 	look(path);

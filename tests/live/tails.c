@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * tails TRUTH: functions that end in a jump to another one, each called in turn. Its account has
- * for each call how long it slept, and how long the call took by the clock around it.
+ * tails TRUTH: functions that end in a jump to another one, each called in turn. The account has
+ * for each call how long it slept, and how long it took by the clock around it.
  */
 #include <setjmp.h>
 #include <time.h>
@@ -27,7 +27,7 @@ int by_throw(const struct node *node);
 int stays(const struct node *node);
 int sleeps(const struct node *node);
 
-/* usleep in libc, through the PLT and, in its other declaration, through the GOT alone. */
+/* usleep in libc: through the PLT and, by its other declaration, through the GOT alone. */
 extern int usleep_by_got(useconds_t us) __asm__("usleep") __attribute__((noplt));
 
 static jmp_buf thrown;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A step is the whole call, whatever jumps it ends in; and how its end is found.
+# A step is the whole call, whatever jumps it ends in, and the report says how its end is found.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP steps end at call sites on x86-64 only' && exit 77; }
@@ -22,7 +22,7 @@ trace_steps()
 	end_tool
 }
 
-# Expressions on the steps of a function: their lengths, and its row of the report.
+# Expressions on the steps of a function: their lengths, and the function's row of the report.
 row()
 {
 	echo "next(k for k in R['kinds'] if k['name'] == '$1')"
@@ -33,15 +33,16 @@ lengths()
 	echo "[s['us']['total'] for s in S if s['kind'] == '$1' and s['end'] == '${2:-return}']"
 }
 
-# expect_whole NAME CALLS [TIMES]: all calls are steps but for the first ones, which are counted (TIMES
-# each, by a function that begins so often in a call), and none of them is too short or too long
+# expect_whole NAME CALLS [TIMES]: all calls are steps except the first ones, which are counted
+# (TIMES each, for a function that begins that often within a call). No step is too short or too
+# long.
 expect_whole()
 {
 	fact "$1: every call is a step, or counted as not traced" \
 		"len($(lengths "$1")) + $(row "$1")['untraced_steps'] / ${3:-1} == $2"
 	fact "$1: the tool learns where they return to" "len($(lengths "$1")) > 10"
 	fact "$1: none is shorter than its sleep" "min($(lengths "$1")) >= T['sleep_us']"
-	# By its own clock, which it reads around each call that comes from itself.
+	# By the engine's clock, read around each call that comes from the engine itself.
 	[ "$2" != 120 ] || fact "$1: together they are no longer than the engine's calls" \
 		"sum($(lengths "$1")) <= sum(sorted(T['took_us']['$1'])[-len($(lengths "$1")):])"
 	fact "$1: they end where the calls return" \
@@ -52,7 +53,7 @@ program=$FBT_BUILD/tests/live_tails
 for name in by_jump by_plt by_got by_two by_register by_chain by_branch by_throw; do
 	holds "$name ends in a jump" grep -qE '\sjmp\s' <(objdump -d --disassemble="$name" "$program")
 done
-# Alone, so that each is a step of its own. by_two calls by_jump too.
+# Each function alone, so that each call is a step of its own. by_two calls by_jump too.
 while read -r name calls times others pointers; do
 	others=${others#-} others=${others/,/ }
 	trace_steps tails "$name"
@@ -79,7 +80,7 @@ fact 'beside them: a function that returns has all of its steps' "len($(lengths 
 fact 'beside them: its exit is probed' "$(row stays)['exits'] >= 1"
 holds 'outputs are valid' "$FBT" validate "$OUT.profile" "$OUT.trace"
 
-# It replaces the return address on the stack.
+# --uretprobe replaces the return address on the stack.
 rm -f "${OUT:?}".*
 start_program tails
 mkfifo "$TMP/other"
@@ -104,7 +105,8 @@ fact 'longjmp: one in three' \
 	"abs(len($(lengths by_throw unwound)) + $(row by_throw)['untraced_steps'] / 3 - 40) <= 2"
 fact 'longjmp: none that returned is too short' "min($(lengths by_throw)) >= T['sleep_us']"
 
-# A function that returns: its exits at first, then only its call site. No step is lost in between.
+# A function that returns: first its exits are probed, then only its call site. No step is lost in
+# between.
 trace_steps 'call_sites alone 4' my_step my_tail
 fact 'alone: every call is a step' "len($(lengths my_step)) == T['calls'] > 50"
 fact 'alone: the call site ends them in the end' \

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * team TRUTH: steps (team_step) with three other threads: one computes all the time, one computes
+ * team TRUTH: steps (team_step) beside three other threads: one computes all the time, one computes
  * on a CPU that it shares with another process, and one sleeps. Before the first and after the last
- * step of a series, the program reads from the kernel what they did: their CPU clocks and
- * schedstat.
+ * step of a series, the program reads their CPU clocks and schedstat from the kernel.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -77,7 +76,7 @@ static void start_worker(struct worker *worker)
 		exit(EXIT_FAILURE);
 }
 
-/* On the CPU of the second worker, so that it waits half of the time. */
+/* Runs on the second worker's CPU, so that the worker waits half of the time. */
 static pid_t start_neighbour(void)
 {
 	pid_t pid = fork();
@@ -160,7 +159,7 @@ int main(int argc, char **argv)
 	neighbour = start_neighbour();
 	sleep_ms(100);
 	wait_for_go();
-	team_step(work); /* from the first on it is known how long they take */
+	team_step(work); /* the first step tells how long steps take */
 	add_sums(&sums, -1);
 	for (int i = 0; i < STEPS; i++)
 		team_step(work);

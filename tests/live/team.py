@@ -22,7 +22,7 @@ def fact(name, good, said=None):
 def check_series(steps, truth):
     slack = 2 * truth["threads"] * truth["tick_ns"]
     timed = [step for step in steps if step["flags"] & TEAM_TIMED]
-    # A walk that was interrupted says nothing.
+    # A walk over the threads that was interrupted gives no figures.
     fact("nearly every step of the series is measured", len(timed) >= 0.8 * len(steps), len(timed))
     lengths = sum(step["end_ns"] - step["start_ns"] for step in timed)
     share = lengths / truth["wall_ns"]
@@ -62,7 +62,7 @@ def check_outputs(steps, report, profile, trace):
          [step["team_cpu_ns"] // 1000 for step in steps])
     starved = [step for step in steps if step["starved_ns"] > MS]
     names = collections.Counter(step["starved_tid"] for step in starved).most_common()
-    # On two CPUs both that compute.
+    # On two CPUs, both of the computing threads wait.
     fact("steps name the thread that waited", len(starved) > len(steps) / 4 and
          sum(count for _, count in names[:2]) >= 0.9 * len(starved), names)
     fact("and so does the trace", sum(arg.get("starved_us", 0) > 1000 for arg in args) ==

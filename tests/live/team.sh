@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What other threads of the process did during steps, against a program that asks the kernel itself.
+# What other threads of the process did during steps, compared with a program that asks the kernel
+# itself.
 . "$(dirname "$0")/lib.sh"
 
 start_program team

@@ -6,7 +6,7 @@ import json
 import sys
 from pathlib import Path
 
-# The kernel updates the counters of a thread that runs only when it ticks.
+# The kernel updates the counters of a running thread only at ticks.
 TICK_NS = 10_000_000
 failed = False
 
@@ -54,13 +54,13 @@ def main():
         check_counter(thread, "cpu_wait_ns", 1, samples)
     fact([thread["tid"] for thread in threads if thread["steps"]] == [pid],
            "the thread that runs steps")
-    # One that ends while the window does has neither a name any more nor counters.
+    # A thread that ends together with the window has neither a name nor counters.
     fact(all(thread["name"] == "engine" or thread["cpu_ns"] is None for thread in threads),
          "each has a name")
     fact(sum(thread["calls"] for thread in threads) + more["calls"] ==
            sum(row["calls"] for row in process["syscalls"]), "their calls are those of the process")
     fact(len({thread["tid"] for thread in threads}) == len(threads), "no thread is there twice")
-    # A crowd of others may have been there before.
+    # Many threads may have existed before.
     fact(created > 100 and len(threads) + more["count"] + lost >= created + 3,
          "no thread is missing, unless it is counted as lost",
          f"{len(threads)} + {more['count']}, lost {lost}, created {created}")

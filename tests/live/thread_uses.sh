@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What each thread used, against the kernel's own counters, read just outside of the window and just
-# inside of it.
+# The use of each thread, compared with the kernel's counters read just outside and just inside of
+# the window.
 . "$(dirname "$0")/lib.sh"
 
 # sample NAME: the counters of the engine's threads

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Step threads beside each other, noise beside steps, threads that come and go.
+# Several step threads at once, noise during steps, and threads that come and go.
 . "$(dirname "$0")/lib.sh"
 
 trace_engine '--step-threads 5 --steps 47 --sleep-us 300'
@@ -19,14 +19,14 @@ fact 'noise: it is seen beside the steps' \
 # Three threads cannot spend more than three times the step in syscalls.
 fact 'noise: and is plausible' \
 	'all(s["us"].get("other_threads_syscall", 0) <= 3 * s["us"]["total"] + 50 for s in S)'
-# Durations are cut to microseconds. Calls that were open when the step began count from there on, but for
-# what the scheduler does in the last look at the threads.
+# Durations are cut to microseconds. Calls that were open when the step began count from its begin
+# on, except for scheduling delays at the last look at the threads.
 fact 'noise: only what is inside of the step counts' \
 	'len([s for s in S if s["us"].get("other_threads_syscall", 0) > 3 * s["us"]["total"] + 3]) <= 2'
 fact 'noise: slow steps wait in futex' \
 	'len([s for s in S if s["six"]["futex"] >= 3000]) >= T["slow_steps"] == 10'
 
-# Threads begin on the kernel stacks of others that have just ended, untraced.
+# Threads start on the kernel stacks of untraced threads that have just ended.
 (while :; do /bin/true; done) &
 churn=$!
 trace_engine '--steps 20 --short-threads 2000 --short-calls 23'

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Steps of C++ that are left by exceptions, and by the end of their thread.
+# C++ steps that are left by exceptions, and by the end of their thread.
 . "$(dirname "$0")/lib.sh"
 
 if ! g++ -D_GNU_SOURCE -O2 -g tests/live/thrown.cc -o "$TMP/thrown" -lpthread 2>"$TMP/g++"; then
@@ -14,13 +14,13 @@ go
 wait "$ENGINE"
 end_tool
 
-# The steps of a function, each with the engine's account of its call; times have no fractions.
+# The steps of a function, each with the engine's account of its call; times are whole microseconds.
 pairs()
 {
 	echo "list(zip([s for s in S if s['kind'] == '$1'], T['$1']))"
 }
 
-# Elsewhere a step ends at the jump.
+# On other architectures a step ends at the jump.
 tail=by_tail
 [ "$(uname -m)" = x86_64 ] || tail=
 in_range="t[1] - 1 <= s['us']['total'] <= t[2]"
@@ -32,7 +32,7 @@ done
 fact 'caught farther out: those that were thrown are marked' \
 	"all(s['end'] == 'unwound' for s, t in $(pairs by_far) if t[0]) and any(t[0] for t in T['by_far'])"
 fact 'caught within: none is marked' "not any(t[0] for t in T['by_own'])"
-# Where the handler goes on behind the call, control is back in the caller there.
+# If the handler continues after the call, control is back in the caller there.
 for name in by_throw $tail; do
 	fact "$name: caught by the caller: those are marked, or as long as until the handler is done" \
 		"all(s['end'] == 'unwound' or s['end'] == 'return' and $in_range for s, t in $(pairs "$name") if t[0])"

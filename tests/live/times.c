@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * times TRUTH FOLDER: steps (times_step) that are on a CPU, wait for one, sleep, are stopped, or
- * read pages from a disk. How long, the program asks the kernel before and after each step: the CPU
- * clock of the thread and its schedstat. FOLDER is on a disk.
+ * times TRUTH FOLDER: steps (times_step) that use a CPU, wait for one, sleep, are stopped, or read
+ * pages from a disk. Before and after each step the program asks the kernel for how long: the
+ * thread's CPU clock and its schedstat. FOLDER is on a disk.
  */
 #include <fcntl.h>
 #include <limits.h>
@@ -25,8 +25,8 @@ struct truth {
 	long long wall_ns;
 	long long cpu_ns;
 	long long delay_ns;
-	long long counted_ns; /* on a CPU by schedstat, as of the last tick */
-	long long stolen_ns;  /* by the host of this guest, of all CPUs: at most */
+	long long counted_ns; /* CPU time by schedstat, as of the last tick */
+	long long stolen_ns;  /* upper bound of what the host of this guest took from all CPUs */
 };
 
 static char *weights;
@@ -47,7 +47,7 @@ static void sleep_ms(long ms)
 			NULL);
 }
 
-/* No calls: the clock is read in the vDSO. */
+/* Makes no calls: the clock is read in the vDSO. */
 static void spin_ms(long ms)
 {
 	long long end = clock_now(CLOCK_MONOTONIC) + ms * NS_PER_MS;
@@ -74,7 +74,7 @@ static void spin_and_doze(void)
 	}
 }
 
-/* Time on a CPU, but in a call. */
+/* CPU time within a call. */
 static void copy(void)
 {
 	while (read(zero_fd, target, BIG) < 0)
@@ -155,7 +155,7 @@ static void crowd_in(void)
 		;
 }
 
-/* So that it preempts nobody when it wakes up. */
+/* With this policy the thread does not preempt any other when it wakes up. */
 static void crowd_in_idly(void)
 {
 	crowd_in();
@@ -216,7 +216,7 @@ static void read_schedstat(struct truth *truth, int sign)
 	truth->delay_ns += sign * (long long)delay;
 }
 
-/* /proc/stat counts in ticks. A machine that never had any is no guest, or its host has room. */
+/* /proc/stat counts in ticks. A machine without any is no guest, or its host has spare CPUs. */
 static long long read_stolen(void)
 {
 	FILE *file = fopen("/proc/stat", "r");
@@ -229,8 +229,8 @@ static long long read_stolen(void)
 }
 
 /*
- * Each clock is read before and after the step, so each truth is at least the time of the step;
- * that of the wall clock includes the other readings.
+ * Each clock is read before and after the step, so each value is at least the step's time. The wall
+ * clock's value includes the readings of the others.
  */
 static void run_step(const struct step *step, struct truth *truth)
 {
@@ -277,17 +277,14 @@ static void prepare(const char *folder)
 	madvise(weights, BIG, MADV_RANDOM);
 }
 
-/*
- * Time on a CPU of many short steps, read inside and outside of them: the true value lies in
- * between.
- */
+/* CPU time of many short steps, read inside and outside of them. The true value lies in between. */
 static long long inner_ns;
 
 static struct series {
 	int count;
 	long long inner_ns;
 	long long outer_ns;
-	struct truth whole; /* with what lies between the steps */
+	struct truth whole; /* includes the time between the steps */
 } series[2];
 
 static void spin_shortly(void)

@@ -19,7 +19,7 @@ def fact(name, good, said=None):
 
 
 def parts(step):
-    """Own code, and what is neither that, nor a call, nor waiting for a CPU."""
+    """Own code, and the time that is neither own code nor a call nor a wait for a CPU."""
     outside = step["end_ns"] - step["start_ns"] - step["calls_ns"]
     in_calls = step["calls_ns"] - step["call_delay_ns"] - step["asleep_ns"]
     own = step["cpu_ns"] - in_calls
@@ -31,12 +31,13 @@ def check(step, truth):
     said = (step, truth)
     delay = step["run_delay_ns"] + step["call_delay_ns"]
     asleep = truth["wall_ns"] - truth["cpu_ns"] - truth["delay_ns"]
-    # What the host of a guest takes is no sleep, but the kernel does not say whose time it took.
+    # Time that the host of a guest took is no sleep, but the kernel does not say which thread lost
+    # it.
     stolen = truth["stolen_ns"] + MS
-    # It may have waited between its look at a clock and the step, too.
+    # The thread may also have waited between reading a clock and the step.
     around = truth["wall_ns"] - (step["end_ns"] - step["start_ns"])
     own, off = parts(step)
-    # What was stolen since the last tick is not known at the end of a step.
+    # At the end of a step, the time stolen since the last tick is unknown.
     fact("%s: time on a CPU to 1 ms" % name,
          -MS < step["cpu_ns"] - truth["cpu_ns"] < stolen, said)
     fact("%s: time waiting for a CPU to 1 ms" % name,
@@ -58,13 +59,15 @@ def check(step, truth):
     elif name == "copy":
         fact("copy: what it used was in a call", own < stolen, (own, said))
     elif name == "crowd_dozes":
-        # Outside of it too, where others want the CPUs: then less of the wait was in the step.
+        # It also waited outside of the step, where others want the CPUs, so less of the wait was in
+        # the step.
         fact("crowd_dozes: it waited for a CPU in its call",
              step["call_delay_ns"] > min(MS, truth["delay_ns"] - around - MS), said)
 
 
 def check_sum(name, steps, truth, tick_ns):
-    """schedstat is as of the last tick, and has what the program did between its steps, too."""
+    """schedstat is as of the last tick, and also includes what the program did between its steps.
+    """
     total = sum(step["cpu_ns"] for step in steps)
     fact("%s: their time on a CPU in sum" % name,
          truth["inner_ns"] * 0.999 <= total <= truth["outer_ns"] * 1.001, (total, truth))

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Where the time of steps went, against a program that asks the kernel itself.
+# Where the time of steps went, compared with a program that asks the kernel itself.
 . "$(dirname "$0")/lib.sh"
 
 mkdir "$TMP/folder"

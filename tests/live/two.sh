@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Two tracers of one target at once see the same.
+# Two tracers of one target at once have the same results.
 . "$(dirname "$0")/lib.sh"
 
 start_engine --steps 211 --sleep-us 300 --noise 1

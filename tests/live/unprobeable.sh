@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# A step function that the kernel refuses to probe: said once, and the window goes on without it.
+# A step function that the kernel refuses to probe: reported once, and the window continues without
+# it.
 . "$(dirname "$0")/lib.sh"
 
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP the function is written for x86' && exit 77; }
 "${CC:-gcc}" -shared -fPIC -o "$TMP/libllama.so" tests/fake/unprobeable_step.c
 
-# Named, and there from the start.
+# The function is named by --step and mapped from the start.
 start_waiting env LD_PRELOAD="$TMP/libllama.so" "$FBT_ENGINE" --wait --steps 0 --sleep-us 2000 \
 	--truth "$TMP/truth.json"
 rm -f "${OUT:?}".*
@@ -15,8 +16,8 @@ end_tool 1 'named: exit status 1'
 is 'named: in one line' "$(grep -c . "$OUT.err")" 1
 has 'named: that says what and why' "$OUT.err" 'libllama\.so.*cannot be probed'
 
-# The same function, but the tool has found it itself. -q: what a busy machine does to intervals, and
-# hints after 5 s, are other lines.
+# The same function, found by the tool. -q suppresses the hints after 5 s and the alerts that a busy
+# machine causes.
 rm -f "${OUT:?}".*
 run_tool -q -p "$ENGINE" -n 16
 go
@@ -28,7 +29,7 @@ fact 'found: steps are intervals' 'len(S) > 15 and {s["step_source"] for s in S}
 kill "$ENGINE"
 wait "$ENGINE"
 
-# It comes later.
+# The function is loaded later.
 rm -f "${OUT:?}".*
 start_engine --late "$TMP/libllama.so" --late-ms 500 --steps 0 --sleep-us 30000
 run_tool -q -p "$ENGINE" --step late_step --wait-step

@@ -8,7 +8,7 @@ check_truth recursion
 fact 'recursion: a step holds the calls of all levels' 'all(s["by"] == T["per_step"] for s in S)'
 fact 'recursion: the outermost call is the step' 'all(s["end"] == "return" for s in S)'
 
-# The last step returns, so each panicked one is closed by the begin after it.
+# The last step returns, so each panicked step is closed by the next begin.
 trace_engine '--steps 71 --panic-every 7 --sleep-us 200'
 fact 'panics: as many steps as the engine made' 'len(S) == T["steps"]'
 fact 'panics: as many unwound as it left by longjmp' \

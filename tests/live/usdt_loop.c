@@ -8,7 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* What <sys/sdt.h> makes: a nop, and a note that says where it is. */
+/* Like <sys/sdt.h>: a nop, and a note with its address. */
 #define USDT(provider, name)                                                                       \
 	asm volatile("990: nop\n"                                                                  \
 		     ".pushsection .note.stapsdt,\"\",\"note\"\n"                                  \

@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# vmlinux/vmlinux.h against the running kernel: each type, field and constant exists there too.
-#
-#	tests/live/vmlinux.sh [OBJECT]   only makes the object with those types, for a machine without
-#	                                 clang: FBT_TYPES=OBJECT there; ARCH is that machine's
+# Checks vmlinux/vmlinux.h against the running kernel: each type, field and constant must exist
+# there.
+# tests/live/vmlinux.sh [OBJECT]: only builds the object with those types, for a machine without
+# clang: set FBT_TYPES=OBJECT there. ARCH is that machine's.
 
-# Only types of variables reach BTF, so each gets one; an anonymous enum needs a name for that.
+# Only types of variables are kept in BTF, so each type gets a variable. An anonymous enum needs a
+# name for that.
 make_types()
 {
 	local target

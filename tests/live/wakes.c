@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * wakes TRUTH ROUNDS: steps that wait for another thread. The row of each says which thread ended
- * its wait, and by the clocks of that thread how long it was on a CPU, and waited for one, from
- * the begin of the wait until it ended it.
+ * wakes TRUTH ROUNDS: steps that wait for another thread. The row of each step says which thread
+ * ended its wait, and how long that thread used a CPU and waited for one, by its own clocks, from
+ * the begin of the wait to its end.
  */
 #include <inttypes.h>
 #include <stdbool.h>
@@ -88,7 +88,7 @@ static void do_work(enum way way)
 }
 
 /*
- * Makes sure that all that the worker does for a step lies within the wait, whatever else runs on
+ * Makes sure that all of the worker's work for a step lies within the wait, whatever else runs on
  * the machine.
  */
 static void await_wait(const struct team *team)
@@ -135,7 +135,7 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-/* Computes all the time, and has nothing to do with the steps. */
+/* Computes all the time, independently of the steps. */
 static void *stranger_main(void *arg)
 {
 	struct team *team = arg;

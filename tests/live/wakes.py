@@ -23,14 +23,15 @@ def fact(name, wrong):
 
 
 def tolerance_ns(true_ns, true, wake):
-    """The clocks were read before the wait began, and before it ended: maybe a CPU was lost there."""
+    """The clocks were read before the wait began and before it ended, and the thread may have lost
+    its CPU there."""
     apart_ns = abs(true["ns"] - (wake["wake_ns"] - wake["start_ns"]))
     return true_ns // 10 + 2000000 + apart_ns
 
 
 def is_cpu_right(true, wake):
-    """The host of a virtual machine takes time that no clock of a thread has: what is left when the
-    thread's waits and sleeps are taken away."""
+    """No clock of a thread shows the time that the host of a virtual machine takes. The upper bound
+    is the time without the thread's waits and sleeps."""
     most_ns = true["ns"] - true["delay_ns"] - SLEPT.get(true["way"], 0)
     apart_ns = tolerance_ns(true["cpu_ns"], true, wake)
     return true["cpu_ns"] - apart_ns <= wake["cpu_ns"] <= most_ns + apart_ns
@@ -41,7 +42,7 @@ def is_delay_right(true, wake):
 
 
 def came_after(true):
-    """False: the waiter had no CPU until the wake, so it did not wait; its time is below zero."""
+    """False: the waiter had no CPU until the wake, so it did not wait, and its time is negative."""
     return true["ns"] < 1 << 63
 
 
@@ -63,7 +64,7 @@ for step, true in zip(steps, truth):
              step["start_ns"] <= event["start_ns"] <= step["end_ns"]]
     longest = max(wakes, key=lambda wake: wake["wake_ns"] - wake["start_ns"], default=None)
     rows.append((true, longest))
-# From the first long read of a thread on its answers are looked for.
+# Answers are looked for only after the first long read of a thread.
 del rows[next(i for i, (true, _) in enumerate(rows) if true["way"] == "answers")]
 fact("each wait is known by its thread",
      [true for true, wake in rows if came_after(true) and

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Who ended a wait of a step, and what that thread did meanwhile, against the thread's own clocks.
+# Who ended a wait of a step, and what that thread did meanwhile, compared with the thread's own
+# clocks.
 . "$(dirname "$0")/lib.sh"
 
 rounds=4

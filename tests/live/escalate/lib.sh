@@ -2,20 +2,21 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # What tests of named steps share; sourced after lib.sh.
 
-# A step that its neighbours on this machine slow is rightly named, but not our trouble, and a storm of
-# calls waits for no tool that has no CPU.
+# A step that another program slows is rightly named, but is not the trouble under test. A storm of
+# calls does not wait for a tool without a CPU. So tool and engine go first.
 go_first FBT FBT_ENGINE
 
-# Work in the middle of its class, which goes from 2.1 to 4.2 ms.
+# Work in the middle of its class, which ranges from 2.1 to 4.2 ms.
 steady='--steady --compute-us 3000 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
-# Calls that a step keeps are limited, and 15 ms of them must be far above its budget, whatever this
-# machine adds to either.
+# The calls that are kept of a step are limited. 15 ms of them must far exceed its budget, whatever
+# this machine adds to either.
 short='--steady --compute-us 750 --sleep-us 200 --calls 1,2,1,2,2,1 --errors 0,0,0,0,0,0'
-# What handlers and faults take looks like work, of which more is no inefficiency: a budget shows it.
+# The time of handlers and faults looks like work, and more work is no inefficiency. With a budget
+# it is noticed.
 one_class=(--step-arg 'depth=arg2' --class-by depth)
 
-# named_exactly NAME: the steps in trouble, and of the others only those that the machine made slow, by
-# the engine's own clock
+# named_exactly NAME: the steps in trouble are named, and of the others only those that the machine
+# slowed, by the engine's own clock
 named_exactly()
 {
 	fact "$1: every step of the engine was seen" \
@@ -25,8 +26,8 @@ named_exactly()
 	named_no_other "$1"
 }
 
-# slowed [BUT]: the machine is why steps are named: of an unsteady class one that took little more than
-# usual, of a memory cliff one that lost 30 % of its speed, else one that took far more.
+# slowed [BUT]: the machine is the reason that a step is named. For an unsteady class the step took
+# little more than usual, for a memory cliff it lost 30 % of its speed, else it took far more.
 slowed()
 {
 	echo "set(G)${1:-} <= slower(1.15) and cliffs${1:-} <= slower(1.4) and inefficient${1:-} <= slower(3)"
@@ -39,8 +40,8 @@ named_no_other()
 		'[(n, G[n]["escalation.reason"], G[n]["cause_evidence"], G[n]["us"]) for n in sorted(set(G) - troubled)]')"
 }
 
-# told NAME REASON CAUSE: of the steps in trouble, all but those that this machine besides let wait for
-# a CPU, which the kernel has counted. A class that other programs make unsteady is a reason of its own.
+# told NAME REASON CAUSE: checks the steps in trouble, except those that had to wait for a CPU too,
+# by the kernel's count. A class that other programs make unsteady is a reason of its own.
 told()
 {
 	local own="{s['step'] for s in S if s['step'] in due and
@@ -51,17 +52,18 @@ told()
 	fact "$1: the cause is $3" "{G[n]['cause'] for n in $own} == {'$3'}"
 }
 
-# explained NAME: the calls of the step, found in the trace, are what it took too long
+# explained NAME: the step's calls in the trace explain the extra time
 explained()
 {
-	# With page faults of the step that were timed, as after a fork: they are in no call.
+	# Includes timed page faults of the step, as after a fork, which are in no call.
 	fact "$1: its own calls in the trace explain the extra time" \
 		'all(spent(n) + sum(s["us"].get("faults", 0) + s["us"].get("disk_wait", 0)
 			for s in S if s["step"] == n) >=
 			0.9 * (G[n]["us"]["actual"] - G[n]["us"]["budget"]) for n in due)'
 }
 
-# trouble KIND REASON CAUSE [US [TOOL-OPTION…]], of the engine's usual: steady, or short
+# trouble KIND REASON CAUSE [US [TOOL-OPTION…]]: usual holds the engine's other options, steady or
+# short
 usual=$steady
 trouble()
 {
@@ -74,14 +76,14 @@ trouble()
 	told "$kind" "$reason" "$cause"
 }
 
-# evidence NAME WORDS: all of them in the evidence of every step in trouble
+# evidence NAME WORDS: the evidence of every step in trouble contains all of them
 evidence()
 {
 	fact "$1: the evidence says $2" \
 		"all(word in G[n]['cause_evidence'] for n in due for word in '$2'.split())"
 }
 
-# quiet NAME ENGINE-OPTIONS TOOL-OPTION…: nothing is named but what the machine did
+# quiet NAME ENGINE-OPTIONS TOOL-OPTION…: no step is named except those that the machine slowed
 quiet()
 {
 	local name=$1 options=$2

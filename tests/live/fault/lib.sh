@@ -12,7 +12,7 @@ undo()
 
 steps=(--step fault_step --step-arg thread=arg1 --step-arg n=arg2 --detail all --rate-guard 0 "${calm[@]}")
 
-# start_target PAUSE_US: two threads that pause so long between their steps
+# start_target PAUSE_US: two threads that pause that long between their steps
 start_target()
 {
 	start_waiting "$FBT_BUILD/tests/live_fault_target" "$TMP/truth.bin" 2 "$1" 3
@@ -26,8 +26,8 @@ end_target()
 	is 'the target ends as it wants, each of its calls as it should be' $? 0
 }
 
-# tool ARGUMENT…: in the background, started by what stands in under; its report goes to REPORT, or
-# where query.py finds it
+# tool ARGUMENT…: in the background, started by the command in under. Its report goes to REPORT, or
+# where query.py finds it.
 under=()
 tool()
 {
@@ -36,7 +36,7 @@ tool()
 		--report json "$@" >"${REPORT:-$OUT.report}" 2>"$OUT.err" 8>&-
 }
 
-# steps_made: of both threads, by the target's own account
+# steps_made: the steps of both threads, by the target's own account
 steps_made()
 {
 	local begun
@@ -55,24 +55,24 @@ LEAST_STEPS=100
 let_step()
 {
 	wait_attached "$TOOL" || not_ok 'the tool attaches'
-	# One of each thread may be open at either end.
+	# At either end, a step of each thread may be open.
 	wait_for 90 has_made $(($(steps_made) + LEAST_STEPS + 4)) || not_ok 'the target makes steps'
 }
 
-# send WHAT FILE: trace, profile or record goes there and the others where they always go; the options
-# are in outputs. What is left of it, if it fails, is in left.
+# send WHAT FILE: trace, profile or record goes to FILE, the other outputs to their usual files; the
+# options are in outputs. left is the file that remains after a failure.
 declare -A path
 send()
 {
 	path=([trace]=$OUT.trace [profile]=$OUT.profile [record]=$OUT.capture)
 	path[$1]=$2
 	outputs=(--trace "${path[trace]}" --profile "${path[profile]}" --record "${path[record]}")
-	# A profile has its name from the start.
+	# A profile has its final name from the start.
 	left=$2.partial
 	[ "$1" != profile ] || left=$2
 }
 
-# until_said REGEX: or until the tool has ended; at most 90 s
+# until_said REGEX: until the tool has printed that, or has ended; at most 90 s
 until_said()
 {
 	for _ in $(seq 1800); do
@@ -83,7 +83,7 @@ until_said()
 	return 1
 }
 
-# says_once NAME REGEX: one line, and only one, of what is wrong
+# says_once NAME REGEX: exactly one line of stderr matches
 says_once()
 {
 	is "$1: one line says so" "$(grep -cE "$2" "$OUT.err")" 1
@@ -107,13 +107,14 @@ has_report()
 	fact "$1: the files that it names are there" honest
 }
 
-# names NAME WHAT TEXT: what the report says of that file
+# names NAME WHAT TEXT: the report says TEXT of that output
 names()
 {
 	is "$1: the report says where the $2 is" "$(q "files['$2']")" "$3"
 }
 
-# one_fails NAME WHAT FILE REASON: that output goes there and fails in the window; the others go on
+# one_fails NAME WHAT FILE REASON: that output goes to FILE and fails during the window; the others
+# continue
 one_fails()
 {
 	local name=$1 what=$2 reason=$4
@@ -127,8 +128,8 @@ one_fails()
 	check_failed "$name" "$what" "$reason" "$left (ended early: $reason)"
 }
 
-# check_failed NAME WHAT REGEX TEXT: one output failed with that line, of which the report says the
-# text; the others are whole
+# check_failed NAME WHAT REGEX TEXT: one output failed with that line, and the report says TEXT of
+# it; the others are complete
 check_failed()
 {
 	says_once "$1" "^ferrum-bpftrace: $2: .*$3"

@@ -8,7 +8,7 @@ unset FERRUM_BPFTRACE FERRUM_BPFTRACE_FLAG FERRUM_BPFTRACE_DIR FERRUM_BPFTRACE_M
 FLAG=$TMP/flag
 DIR=$TMP/windows
 
-# run_waiting ARGUMENT…: the tool, which waits for the flag; its id is in TOOL
+# run_waiting ARGUMENT…: a tool that waits for the flag; its id is in TOOL
 run_waiting()
 {
 	rm -rf "$DIR" "$FLAG"
@@ -25,7 +25,7 @@ run_by_flag()
 	TOOL=$!
 }
 
-# wait_for_line REGEX [COUNT]: that many lines of what the tool says match
+# wait_for_line REGEX [COUNT]: until that many lines of the tool's stderr match
 wait_for_line()
 {
 	local wanted=${2:-1}
@@ -46,7 +46,7 @@ count()
 	find "$DIR" -name "$1" 2>/dev/null | wc -l
 }
 
-# open_window NUMBER, close_window NUMBER: and waits until that is done
+# open_window NUMBER, close_window NUMBER: waits until that is done
 open_window()
 {
 	touch "$FLAG"
@@ -59,7 +59,7 @@ close_window()
 	wait_for_line '^waiting for /' $(($1 + 1))
 }
 
-# about PATTERN EXPRESSION: of the one profile whose name matches
+# about PATTERN EXPRESSION: evaluates it for the only profile whose name matches
 about()
 {
 	local files
@@ -70,7 +70,8 @@ about()
 	OUT=$TMP/one q "$2"
 }
 
-# steps_of [PID]: how many the newest window has, of that process; its files have the same time
+# steps_of [PID]: number of steps of that process in the newest window; all files of a window have
+# the same time
 steps_of()
 {
 	local newest
@@ -80,7 +81,7 @@ steps_of()
 		grep -cE "\"event\":\"step_prof\".*\"pid\":${1:-[0-9]+}[,}]"
 }
 
-# wait_for_step [COUNT [PID]]: the window that is open has so many, of that process
+# wait_for_step [COUNT [PID]]: until the open window has that many steps of that process
 wait_for_step()
 {
 	for _ in $(seq 3000); do

@@ -5,14 +5,14 @@
 FAKES=$(realpath -m "$FBT_BUILD/tests")
 GPU_ENGINE=$FAKES/gpu_engine
 SHIM=$(realpath -m "$FBT_BUILD/libferrum_cupti.so")
-# Which of the doubles: libcupti.so.13, libcupti.so.12, libcupti.so.11.8.
+# The double to use: libcupti.so.13, libcupti.so.12 or libcupti.so.11.8.
 CUPTI=libcupti.so.13
 truth=$TMP/truth.gpu
 unset CUDA_INJECTION64_PATH FERRUM_CUPTI_LIBRARY FERRUM_CUPTI_EARLY "${!FAKE_CU@}"
 
 
-# start_gpu [NAME=VALUE…] ENGINE-OPTION…: it waits for its go; what the shim asks of CUPTI is in
-# $TMP/calls
+# start_gpu [NAME=VALUE…] ENGINE-OPTION…: the engine waits for its go; the shim's calls of CUPTI are
+# logged in $TMP/calls
 start_gpu()
 {
 	rm -f "$truth" "$truth.done" "$TMP/calls"
@@ -29,7 +29,7 @@ is_armed()
 	grep -q 'cuptiActivityEnable 10 = 0' "$TMP/calls" 2>/dev/null
 }
 
-# has_figures COUNT: so many steps have GPU figures by now
+# has_figures COUNT: that many steps have GPU figures by now
 # shellcheck disable=SC2317
 has_figures()
 {
@@ -41,13 +41,14 @@ is_done()
 	[ -e "$truth.done" ]
 }
 
-# Until the shim has answered the last wish to be armed, at most 60 s.
+# Waits until the shim has answered the last wish to be armed, at most 60 s.
 await_armed()
 {
 	"$FBT_BUILD/tests/gpu_arm" --wait "$ENGINE" 60
 }
 
-# attach_gpu TOOL-OPTION…: the tool on the engine's steps, the shim armed
+# attach_gpu TOOL-OPTION…: attaches the tool to the engine's steps, and waits until the shim is
+# armed
 attach_gpu()
 {
 	rm -f "${OUT:?}".*
@@ -56,8 +57,8 @@ attach_gpu()
 	await_armed || not_ok 'the shim is armed'
 }
 
-# trace_gpu 'ENGINE OPTIONS' TOOL-OPTION…: from the go until the engine has made its steps, and all
-# of its records can have come. A script has no blanks but commas.
+# trace_gpu 'ENGINE OPTIONS' TOOL-OPTION…: from the go until the engine has made its steps and all
+# of its records can have come. A script uses commas instead of blanks.
 trace_gpu()
 {
 	local options=$1
@@ -73,7 +74,7 @@ trace_gpu()
 	end_gpu
 }
 
-# The engine has to end as it wanted, and not by one of its doubles.
+# The engine must end normally. Its doubles end it if a rule is broken.
 end_gpu()
 {
 	kill -TERM "$ENGINE"

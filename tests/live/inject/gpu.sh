@@ -6,8 +6,8 @@
 script=k50,h20,z100,s
 put='shim injected through'
 
-# start_plain ENGINE-OPTION…: without CUDA_INJECTION64_PATH; it waits for its go at a pipe without a
-# name: of one that has a name it cannot be told that it is no file
+# start_plain ENGINE-OPTION…: starts the engine without CUDA_INJECTION64_PATH. It waits for its go
+# on an unnamed pipe: a named one could be mistaken for a file.
 start_plain()
 {
 	rm -f "$truth" "$truth.done" "$TMP/calls" "$TMP/go"
@@ -20,7 +20,7 @@ start_plain()
 	rm "$TMP/ready"
 }
 
-# shims PID: copies of the shim that it has mapped
+# shims PID: number of copies of the shim that the process has mapped
 shims()
 {
 	grep -cE 'r-xp .*libferrum(_cupti)?\.so' "/proc/$1/maps"
@@ -38,14 +38,15 @@ says()
 	grep -q -- "$1" "$OUT.err"
 }
 
-# armings COUNT: so many times CUPTI was asked to collect
+# armings COUNT: CUPTI was asked to collect that many times
 # shellcheck disable=SC2317
 armings()
 {
 	[ -e "$TMP/calls" ] && [ "$(grep -c 'cuptiActivityEnable 10 = 0' "$TMP/calls")" -ge "$1" ]
 }
 
-# attach_inject COUNT TOOL-OPTION…: the tool on the engine's steps, once CUPTI was armed that often
+# attach_inject COUNT TOOL-OPTION…: attaches the tool to the engine's steps, and waits until CUPTI
+# was armed that often
 attach_inject()
 {
 	local count=$1

@@ -33,7 +33,7 @@ def main():
     for _ in range(int(sys.argv[2])):
         until = time.monotonic() + chance.random() * whole
         process = start()
-        # A sleep is never shorter, and the last of it has to be exact.
+        # time.sleep() never sleeps less than asked for, and the last part must be exact.
         if until - time.monotonic() > 0.001:
             time.sleep(until - time.monotonic() - 0.0005)
         while time.monotonic() < until:

@@ -6,8 +6,8 @@
 DRIVE=$(realpath -m "$FBT_BUILD/tests/live_inject_drive")
 INJECT_TARGET=$(realpath -m "$FBT_BUILD/tests/inject_target")
 
-# start_target [-u USER] OPTION…: its id is in TARGET, what it says in $TMP/target.TARGET, a byte for
-# each load in $TMP/probes.TARGET
+# start_target [-u USER] OPTION…: its id is in TARGET, its output in $TMP/target.TARGET, and a byte
+# for each load in $TMP/probes.TARGET
 start_target()
 {
 	local log as=()
@@ -16,7 +16,7 @@ start_target()
 	log=$(mktemp -p "$TMP")
 	touch "$log.probes"
 	chmod 666 "$log.probes"
-	# Its own id is not known before; a link tells it.
+	# The file's name needs the target's id, which is only known later, so a link is added.
 	INJECT_PROBE_FILE=$log.probes "${as[@]}" "$INJECT_TARGET" "$@" >"$log" 2>&1 &
 	TARGET=$!
 	ln -s "$log" "$TMP/target.$TARGET"
@@ -37,13 +37,14 @@ wait_until()
 }
 chmod 711 "$TMP"
 
-# drive OPTION…: on TARGET, its lines in $TMP/rounds
+# drive OPTION…: the driver on TARGET; its lines are in $TMP/rounds
 drive()
 {
 	"$DRIVE" "$@" "$TARGET" >"$TMP/rounds" 2>"$TMP/drive.err"
 }
 
-# ask EXPRESSION: R the rounds of the last drive, T what TARGET said last, N its threads by name
+# ask EXPRESSION: R is the rounds of the last drive, T the last report of TARGET, N its threads by
+# name
 ask()
 {
 	python3 - "$TMP/rounds" "$TMP/target.$TARGET" "$1" <<'END'
@@ -62,7 +63,7 @@ print(eval(sys.argv[3]))
 END
 }
 
-# thread_of NAME: its id
+# thread_of NAME: the thread's id
 thread_of()
 {
 	grep -lx -- "$1" "/proc/$TARGET/task/"*/comm 2>/dev/null | head -1 | cut -d/ -f5
@@ -73,8 +74,8 @@ count_probes()
 	stat -Lc %s "$TMP/probes.$TARGET" 2>/dev/null || echo 0
 }
 
-# count_held [EXPECTED]: files and threads that TARGET holds when it holds fewest, as it opens and
-# closes some itself; looks no longer than until they are as many as expected
+# count_held [EXPECTED]: the minimum number of files and threads that TARGET holds, since it opens
+# and closes some itself. Stops as soon as the number is as expected.
 count_held()
 {
 	python3 - "$TARGET" "${1:-}" <<'END'
@@ -91,13 +92,13 @@ print(*least)
 END
 }
 
-# holds_as BEFORE: as many as then
+# holds_as BEFORE: TARGET holds as many as then
 holds_as()
 {
 	[ "$(count_held "$1")" = "$1" ]
 }
 
-# back_to NAME BEFORE: within 30 s
+# back_to NAME BEFORE: TARGET holds as many as then, within 30 s
 back_to()
 {
 	wait_until 30 holds_as "$2"
@@ -112,7 +113,7 @@ is_let_go()
 		kill -0 "$TARGET" 2>/dev/null
 }
 
-# report_target: what it says at this moment
+# report_target: TARGET's report at this moment
 report_target()
 {
 	local before
@@ -123,14 +124,14 @@ report_target()
 	wait_until 60 sh -c '[ "$(grep -c "^{.*}$" "$1")" -gt "$2" ]' sh "$TMP/target.$TARGET" "$before"
 }
 
-# is_clean NAME: TARGET has found nothing wrong in itself until now
+# is_clean NAME: TARGET has found no error in itself so far
 is_clean()
 {
 	report_target
 	is "$1: its own check is clean" "$(ask 'T["ok"] or wrong')" True
 }
 
-# end_target NAME: it ends as it is told, and all that was sent has come
+# end_target NAME: TARGET ends when told to, and all that was sent has arrived
 end_target()
 {
 	local status

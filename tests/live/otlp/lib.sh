@@ -39,8 +39,8 @@ sound()
 		'Q and [p for q in Q for p in q["problems"]] == []'
 }
 
-# capture_one: a capture of one escalation, which is replayed again and again: so few steps are not
-# judged, but by hand
+# capture_one: a capture with one escalation, which the tests replay. So few steps are not judged,
+# so it is escalated by hand.
 capture_one()
 {
 	trace_engine '--steps 5' --record "$TMP/capture"
@@ -49,7 +49,7 @@ capture_one()
 
 within=()
 
-# replay NAME REGEX TOOL-OPTION…: REGEX is of stderr; nothing else of the outputs may differ
+# replay NAME REGEX TOOL-OPTION…: REGEX must match stderr; all other outputs must be unchanged
 replay()
 {
 	local name=$1 regex=$2 status
