@@ -34,7 +34,7 @@ function readMaps(name) {
 	return Object.assign({ '@calls': {}, '@errors': {}, '@decodes': 0, '@tokens': 0 }, ...maps);
 }
 
-// How many decodes of the load had how many tokens, from two states of the engine's own counts.
+// The number of decodes of the load by their number of tokens, from two states of the engine's counts.
 function subtract(after, before) {
 	const sizes = Object.keys(after).map((size) => [size, after[size] - (before[size] ?? 0)]);
 
@@ -66,7 +66,7 @@ function compareSteps(report, steps, engine, outer, perf) {
 		shapes.filter((shape) => !shape.complete || shape.end !== 'return').length, 0);
 	is('nothing was lost', report.lost.total, 0);
 	is("n_tokens adds up to the engine's tokens", sum(tokens), engine.tokens);
-	// Of no single-token decode llama.cpp says 1.
+	// Without a single-token decode, llama.cpp prints 1.
 	is("and to llama.cpp's own counters", sum(tokens),
 		perf.prompt_tokens + (engine.batches['1'] ? perf.single_tokens : 0));
 	is('batch by batch', histogram(tokens), engine.batches);
@@ -102,7 +102,7 @@ function compareCalls(report, outer, inner) {
 	console.log(`# calls: ${totals.map((counts) => sum(Object.values(counts))).join(' <= ')}`);
 }
 
-// With --detail all the trace holds every call as a slice of its own, else none.
+// With --detail all each call is a slice of the trace, otherwise none is.
 function compareTrace(report, trace) {
 	const count = (category) => trace.filter((event) => event.cat === category).length;
 	const rows = report.processes[0].syscalls.filter((row) => row.name !== 'exit');

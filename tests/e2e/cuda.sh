@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The shim against CUPTI's real headers and libraries of three releases, without a GPU: the layout of
-# what it reads, the length of the library's records, its functions, and what it says where there is
-# no driver. nvcc of the newest builds the engine of the kit for a GPU machine.
+# Tests the shim with CUPTI's real headers and libraries of three releases, without a GPU: the
+# layout of what the shim reads, the length of the library's records, its functions, and the answer
+# without a driver. The newest nvcc builds the engine of the kit for a GPU machine.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -30,7 +30,7 @@ for version in 11.8 12.9 13.0; do
 	fi
 	CUDA_HOME=$toolkit CMOCKA_MESSAGE_OUTPUT=TAP "$FBT_BUILD/tests/unit_cupti" cupti_abi_test >"$out/tap" 2>&1
 	sed 's/^/# /' "$out/tap"
-	# The facts of the test, with the version in front.
+	# The test's facts, with the version in front.
 	for fact in test_headers test_strides test_no_driver; do
 		if grep -q "^SKIP there is a driver" "$out/tap" && [ $fact = test_no_driver ]; then
 			echo "SKIP $fact: there is a driver here"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Attaches to ferrum, today's release and an older one, as cargo builds them and stripped as they are
-# published, without a --step. Holds the steps against bpftrace's count and the tokens that the engine
-# has written, one sequence at a time. ferrum/install.sh builds the releases.
+# Attaches to ferrum without --step: today's release and an older one, as cargo builds them, and
+# stripped as they are published. Compares the steps with bpftrace's count and with the tokens that
+# the engine has written, one sequence at a time. ferrum/install.sh builds the releases.
 . "$(dirname "$0")/../live/lib.sh"
 
 HERE=tests/e2e/ferrum
@@ -41,7 +41,7 @@ answers()
 	ask get /health >"$TMP/health" 2>/dev/null
 }
 
-# file_offset PROGRAM ADDRESS: where in the file an address is
+# file_offset PROGRAM ADDRESS: the address's offset in the file
 file_offset()
 {
 	local type offset address size
@@ -52,7 +52,8 @@ file_offset()
 	done < <(readelf -lW "$1")
 }
 
-# start_bpftrace PROGRAM ADDRESS: sets COUNTER to a bpftrace that counts the calls of what begins there
+# start_bpftrace PROGRAM ADDRESS: sets COUNTER to a bpftrace that counts the calls of the function
+# at ADDRESS
 start_bpftrace()
 {
 	cat >"$TMP/count.bt" <<-PROGRAM
@@ -81,8 +82,8 @@ end_bpftrace()
 	COUNT=$(sed -n 's/^@steps: //p' "$TMP/count")
 }
 
-# start_kernel PROGRAM ADDRESS: the kernel counts by itself. What bpftrace makes of an address depends on
-# the symbols of the file.
+# start_kernel PROGRAM ADDRESS: counts by a kernel uprobe alone, because bpftrace resolves an
+# address by the symbols of the file
 start_kernel()
 {
 	remove_probe
@@ -126,7 +127,8 @@ undo()
 	remove_probe
 }
 
-# attach_by_itself: while the engine computes, by which the function of a stripped one is known
+# attach_by_itself: while the engine computes, since the function of a stripped engine is known by
+# its calls
 attach_by_itself()
 {
 	local load status
@@ -145,8 +147,8 @@ attach_by_itself()
 	return 1
 }
 
-# trace_requests COUNTER PROGRAM ADDRESS: sets BEGIN, TOKEN_COUNT and COUNT; PANIC is what the server has
-# answered
+# trace_requests COUNTER PROGRAM ADDRESS: sets BEGIN, TOKEN_COUNT and COUNT. PANIC is the server's
+# answer.
 trace_requests()
 {
 	attach_by_itself || return
@@ -165,7 +167,7 @@ trace_requests()
 	stop_tool
 }
 
-# check_steps NAME HOW COUNTER: the function, how it was found, and who has counted its calls
+# check_steps NAME HOW COUNTER: HOW the function was found, and who has counted its calls
 check_steps()
 {
 	local seen="[s for s in S if s['start_us'] + W['epoch_monotonic_us'] >= $BEGIN]"
@@ -181,15 +183,15 @@ check_steps()
 		--require-events step_prof,syscall_prof,window_prof "$OUT.profile" "$OUT.trace"
 }
 
-# The engine catches what panics in a step, and the request fails.
+# The engine catches a panic in a step, and the request fails.
 check_panic()
 {
 	is "$name: a panic is caught in it" "$(grep -o '^500 .* panicked' <<<"$PANIC" | cut -c 1-4)" '500 '
 	has "$name: the panic was in the step" "$TMP/server" 'panicked at .*ferrum'
 }
 
-# check_unwinding REGEX: a panic that leaves the probed function, one that the engine calls once for each
-# prompt. With a uretprobe there the engine would abort.
+# check_unwinding REGEX: a panic that leaves the probed function, which the engine calls once for
+# each prompt. A uretprobe there would abort the engine.
 check_unwinding()
 {
 	rm -f "$OUT".*
@@ -204,7 +206,7 @@ check_unwinding()
 		"[len(S), [s['end'] for s in S].count('return')] == [3, 2]"
 }
 
-# The document that the engine hashes, and the hash it gives it.
+# The document that the engine hashes, and the hash that it gives.
 check_env_hash()
 {
 	local own
@@ -216,7 +218,7 @@ json.dump(config["entries"], open(sys.argv[1], "w"))
 print(config["env_hash"])' "$TMP/entries" <"$TMP/health")
 	is "$name: env-hash gives its environment the hash that it gives it" \
 		"$("$FBT" env-hash "$TMP/entries")" "$own"
-	# Without CUDA 0.7 writes nothing there.
+	# Without CUDA, 0.7 writes no hash there.
 	[ -z "$CATCHES" ] || has "$name: and that it writes" "$TMP/own.jsonl" "\"env_hash\":\"$own\""
 }
 
@@ -234,7 +236,7 @@ end_server()
 	is "$name ends well on SIGINT" $? 0
 }
 
-# find_step PROGRAM METHOD: the address of its step function, by the names that cargo leaves
+# find_step PROGRAM METHOD: the address of its step function, by the names in cargo's build
 find_step()
 {
 	nm -C "$1" | awk -v end="ModelExecutor>::$2::{{closure}}" '
@@ -243,8 +245,9 @@ find_step()
 		}'
 }
 
-# test_release VERSION METHOD TEXT [INNER]: the step function, what it is known by without its name, and a
-# function for prompts that a panic leaves, where ferrum catches panics
+# test_release VERSION METHOD TEXT [INNER]: METHOD is the step function, TEXT identifies it in a
+# stripped program, and INNER is a function for prompts that a panic leaves, if ferrum catches
+# panics
 test_release()
 {
 	local program why address

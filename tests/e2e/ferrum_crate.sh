@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# ferrum's own crate as judge: it reads our profiles and traces, `validate` gives its verdict, and
-# `env-hash` its hash.
+# ferrum's own crate checks our output: it reads our profiles and traces, and compares the verdict
+# of `validate` and the hash of `env-hash`.
 . "$(dirname "$0")/../live/lib.sh"
 
 command -v cargo >/dev/null || { echo 'SKIP cargo is not installed' && exit 77; }
@@ -9,12 +9,12 @@ cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ferrum-bpftrace
 judge=$cache/judge/release/ferrum-judge
 if ! CARGO_TARGET_DIR=$cache/judge cargo build -q --locked --release \
 	--manifest-path tests/e2e/ferrum/Cargo.toml 2>"$TMP/cargo"; then
-	# Debian 12 has a cargo that is too old for these crates.
+	# Debian 12's cargo is too old for these crates.
 	echo "SKIP ferrum-bench-core cannot be built here: $(grep -m 1 error "$TMP/cargo")"
 	exit 77
 fi
 
-# agrees NAME ARGUMENT…: of check.py; enough of what was tried is good, and nothing differs
+# agrees NAME ARGUMENT…: runs check.py; enough of the samples are valid, and nothing differs
 agrees()
 {
 	local name=$1 said

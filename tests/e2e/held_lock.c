@@ -19,7 +19,7 @@
 
 typedef int compute_fn(void *sched, void *graph);
 
-/* The interposed function has no argument of ours: what it needs can only lie here. */
+/* The interposed function has no argument for this state, so the state is global. */
 static struct {
 	pthread_once_t once;
 	pthread_mutex_t lock;
@@ -50,7 +50,7 @@ static void *hold_when_told(void *arg)
 	return arg;
 }
 
-/* The addon was loaded with names of its own, so RTLD_NEXT does not see libggml-base. */
+/* The addon was loaded with a local scope, so RTLD_NEXT does not see libggml-base. */
 static void set_up(void)
 {
 	const char *ms = getenv("FBT_LOCK_MS"), *go = getenv("FBT_LOCK_GO");

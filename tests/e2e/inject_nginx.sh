@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# nginx is injected again and again while it serves files over connections that are kept: each of
-# its workers, and the new ones after the master was told to reload. The master itself waits for
-# signals in rt_sigsuspend, in which nobody is taken.
+# nginx is injected again and again while it serves files over keep-alive connections: each of its
+# workers, and the new workers after a reload. The master waits for signals in rt_sigsuspend, in
+# which no thread is interrupted.
 # shellcheck source=tests/e2e/inject/lib.sh
 . "$(dirname "$0")/inject/lib.sh"
 
-# Debian's package starts a server on port 80: of it only the program is unpacked, for here.
+# Debian's package starts a server on port 80, so only the program is unpacked for this test.
 find_nginx()
 {
 	local at=$CACHE.debian/nginx
@@ -30,7 +30,7 @@ write_site()
 	for size in 1 100 4000 70000 500000; do
 		head -c "$size" /dev/urandom >"$TMP/site/$size"
 	done
-	# Its workers are another user. A connection is kept for as many requests as come.
+	# Its workers run as another user. A connection is kept for any number of requests.
 	cat >"$TMP/nginx.conf" <<-CONF
 		daemon off;
 		master_process on;
@@ -83,7 +83,7 @@ new_workers()
 	serves
 }
 
-# New workers, and the old ones gone, which first serve what they have been asked.
+# Waits for new workers and for the end of the old ones, which first finish their requests.
 reload()
 {
 	OLD=$(workers)

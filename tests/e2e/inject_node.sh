@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# node is injected again and again: an HTTP server with workers, timers and signals; and llama.cpp
-# while it generates, whose texts have to be those of a run that nobody disturbed.
+# node is injected again and again: an HTTP server with workers, timers and signals, and llama.cpp
+# while it generates, whose texts must equal those of an undisturbed run.
 # shellcheck source=tests/e2e/inject/lib.sh
 . "$(dirname "$0")/inject/lib.sh"
 
@@ -28,7 +28,7 @@ check_server()
 	end node-server "$server"
 }
 
-# run_llama: sets PID, PORT; the first one writes the texts
+# run_llama: sets PID, PORT; the first run writes the texts
 run_llama()
 {
 	start_server 2

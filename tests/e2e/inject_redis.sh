@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # redis, which writes all changes to a file, is injected again and again while clients count, and
-# hold every answer against what it has to be; started anew, it still has every count.
+# check every answer. After a restart it still has every count.
 # shellcheck source=tests/e2e/inject/lib.sh
 . "$(dirname "$0")/inject/lib.sh"
 
-# Debian's redis-tools has the program too, which goes by the name it is called by.
+# In Debian, redis-tools has the same program, which decides by the name it is called by.
 find_redis()
 {
 	local program
@@ -16,7 +16,8 @@ find_redis()
 	"$TMP/redis-server" --version | grep -q '^Redis server' || skip 'redis is not installed'
 }
 
-# start_redis: sets REDIS. jemalloc would have a thread for each CPU that some thread has memory of.
+# start_redis: sets REDIS. By default jemalloc would start a thread for each CPU whose threads have
+# memory.
 start_redis()
 {
 	rm -f "$TMP/redis.log"
@@ -43,7 +44,7 @@ start_redis
 start redis-load python3 "$PARTS/redis_load.py" "$PORT" 6 "$TMP/counts"
 LOAD=$STARTED
 inject 'redis, event loop' "$REDIS" -t "$REDIS"
-# It keeps the event loop from ever waiting.
+# This load keeps the event loop from ever waiting.
 if command -v redis-benchmark >/dev/null; then
 	redis-benchmark -p "$PORT" -c 10 -n 100000000 -r 1000 -t set,lpush,incr,lpop,sadd,hset \
 		-q >"$TMP/benchmark" 2>&1 </dev/null &

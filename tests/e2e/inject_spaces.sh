@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Programs in other namespaces than ours, of other users, and in a root of their own, with /proc and
-# without: where there is none they cannot be injected, and are not harmed by that.
+# Programs in other namespaces, of other users, and in a root of their own, with /proc and without.
+# Without /proc they cannot be injected, and that does them no harm.
 # shellcheck source=tests/e2e/inject/lib.sh
 . "$(dirname "$0")/inject/lib.sh"
 
-# make_root FOLDER: the program with the libraries it needs, and a file to write to
+# make_root FOLDER: puts the program, its libraries and a file to write to there
 make_root()
 {
 	local library
@@ -20,7 +20,7 @@ make_root()
 	: >"$1/loads"
 }
 
-# child NAME COMMAND…: COMMAND starts another process, and ends with its exit status; sets CHILD
+# child NAME COMMAND…: COMMAND starts another process and ends with its exit status; sets CHILD
 child()
 {
 	start "$@"
@@ -59,7 +59,7 @@ check_user()
 	end 'another user' "$STARTED"
 }
 
-# Its /proc is mounted in a namespace that goes with it.
+# The root's /proc is mounted in a namespace that ends with the process.
 check_root()
 {
 	local ours=$LOADS

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Programs of C++ and Rust with many threads, which come and go, throw, panic and wait, are injected
-# again and again.
+# C++ and Rust programs with many threads that come and go, throw, panic and wait are injected again
+# and again.
 # shellcheck source=tests/e2e/inject/lib.sh
 . "$(dirname "$0")/inject/lib.sh"
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Attaches to llama.cpp under concurrent requests, and holds what the tool says against what the
-# engine counts itself and what bpftrace counts at the same tracepoints in two windows, one around
+# Attaches to llama.cpp under concurrent requests. Compares the tool's results with what the engine
+# counts itself, and with what bpftrace counts at the same tracepoints in two windows, one around
 # the tool's and one inside it. FBT_E2E_CACHE is where the engine is installed (build/e2e).
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/../live/lib.sh"
@@ -10,13 +10,13 @@ HERE=$PWD/tests/e2e
 # shellcheck source=tests/e2e/lib/engine.sh
 . "$HERE/lib/engine.sh"
 
-# start_counter NAME CODE: sets COUNTER to a bpftrace that counts the calls that begin and end in its
-# time, and llama_decode's, until end_counter CODE
+# start_counter NAME CODE: sets COUNTER to a bpftrace that counts the syscalls, and the calls of
+# llama_decode, that begin and end while it runs; until end_counter CODE
 start_counter()
 {
 	local library=$TMP/libllama.so
 
-	# A path that its parser takes: no @ in it.
+	# bpftrace's parser needs a path without @.
 	ln -sf "$(awk '/libllama\.v?[0-9.so]+$/ {print $NF; exit}' "/proc/$PID/maps")" "$library"
 	cat >"$TMP/$1.bt" <<-PROGRAM
 		tracepoint:raw_syscalls:sys_enter /pid == $PID/ { @in[tid] = (uint64)1 }
@@ -48,7 +48,8 @@ start_tool()
 	holds 'the tool attaches to llama.cpp' wait_attached "$TOOL"
 }
 
-# trace_one_load REQUESTS TOKENS DETAIL: one window, between two of bpftrace's, all requests in all
+# trace_one_load REQUESTS TOKENS DETAIL: one window between two of bpftrace's; all requests are
+# within all three
 trace_one_load()
 {
 	local outer inner
@@ -90,8 +91,8 @@ check_outputs()
 command -v bpftrace >/dev/null || skip 'bpftrace, the independent counter, is not installed'
 mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing 2>/dev/null
 install_engine
-# With one thread a step is all computing. With two, llama.cpp starts a thread in every step and
-# both spin, which takes long where cores are few: less work.
+# With one thread a step only computes. With two, llama.cpp starts a thread in every step and both
+# spin, which takes long on few cores, so there is less work.
 for round in '1 16 24 steps' '2 6 6 all'; do
 	read -r threads requests tokens detail <<<"$round"
 	echo "# llama.cpp with $threads threads, --detail $detail"

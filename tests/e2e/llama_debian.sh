@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# llama.cpp of Debian unstable, its own server in a folder of unpacked packages (chroot). Its steps are as
-# many as bpftrace counts; under load it is judged as llama_trouble.sh judges 0.5. FBT_LLAMA_CACHE is where
-# the packages are kept.
+# llama.cpp of Debian unstable: its own server, in a folder of unpacked packages (chroot). bpftrace
+# must count as many steps. Under load it is judged as llama_trouble.sh judges 0.5. FBT_LLAMA_CACHE
+# is where the packages are kept.
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/../live/lib.sh"
 
@@ -66,8 +66,8 @@ start_bpftrace()
 	until_true 120 grep -qs armed "$TMP/count"
 }
 
-# Each call is a step, with the tokens that the server says it took and gave: of each answer all but the
-# last go back into it.
+# Each call is a step, with the tokens that the server says it read and gave: all tokens of an
+# answer but the last are read again.
 check_steps()
 {
 	local wanted
@@ -75,7 +75,7 @@ check_steps()
 	OUT=$TMP/steps
 	run_tool -p "$PID"
 	holds "$NAME: the tool attaches" wait_attached "$TOOL"
-	# One step, which shows where it returns to: those before the site is probed are not traced.
+	# One step shows where the steps return to. Steps before that site is probed are not traced.
 	node "$HERE/load.mjs" "$PORT" 1 1 1 "${LOAD_ARGS[@]}" >"$TMP/load"
 	sleep 0.5
 	holds "$NAME: bpftrace counts" start_bpftrace
@@ -89,7 +89,8 @@ check_steps()
 	fact "$NAME: n_tokens are those of the requests ($wanted)" \
 		"sum(s['arg.n_tokens'] for s in S) == $wanted > 0"
 	fact "$NAME: one step shows the call site" "sum(k.get('untraced_steps', 0) for k in R['kinds']) == 1"
-	# llama_process only jumps to it; a stripped program is known by that text.
+	# llama_process only jumps to that function, which a stripped program identifies by this
+	# text.
 	timeout -s INT 20 "$FBT" -p "$PID" --step 'string:%s: cannot decode batches with this context' -d 1 \
 		--trace none --profile none --report json >"$TMP/report" 2>"$TMP/err" </dev/null
 	has "$NAME: its decoder is known by a text" "$TMP/report" \

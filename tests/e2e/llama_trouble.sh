@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# llama.cpp 0.5, of npm, under load: healthy, and stopped, debugged, without a CPU, and limited. See
-# lib/trouble.sh. Other programs may run beside it: where they take its CPUs, the kernel's counters say so.
+# llama.cpp 0.5 of npm under load: healthy, and stopped, debugged, without a CPU, and limited. See
+# lib/trouble.sh. Other programs may run at the same time; the kernel's counters tell when they take
+# its CPUs.
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/../live/lib.sh"
 

@@ -10,7 +10,7 @@ const REQUEST_MS = 60000;
 const [port, requests = 12, atOnce = 4, tokens = 24] = process.argv.slice(2, 6).map(Number);
 const page = process.argv[6] ?? 'generate';
 
-// What a request is called by either server, and its answer.
+// The form of a request to each server, and of its answer.
 const pages = {
 	generate: {
 		ask: (prompt, tokens) => ({ prompt, tokens }),

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# llama.cpp under mixed prompt lengths. A healthy server gives at most one escalation in 1,000 steps;
-# the same server with a lock that another thread holds for 300 ms now and then gives exactly the
-# steps that waited for it, by the account of the library that holds it (held_lock.c).
+# llama.cpp under mixed prompt lengths. A healthy server gives at most one escalation in 1,000
+# steps. The same server, with a lock that another thread sometimes holds for 300 ms, gives exactly
+# the steps that waited for the lock, by the account of the library that holds it (held_lock.c).
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/../live/lib.sh"
 
@@ -10,8 +10,8 @@ HERE=$PWD/tests/e2e
 # shellcheck source=tests/e2e/lib/engine.sh
 . "$HERE/lib/engine.sh"
 
-# Before its neighbours on this machine: a step without a CPU is rightly named, but here nothing may
-# be wrong with the server. The threads of node are there when it is ready.
+# The server goes before other programs: a step without a CPU is rightly named, but here nothing
+# else may be wrong with the server. node's threads exist when it is ready.
 favour()
 {
 	local task
@@ -21,7 +21,7 @@ favour()
 	done
 }
 
-# start_load REQUESTS: of prompts of 20 to 140 tokens, four at once
+# start_load REQUESTS: prompts of 20 to 140 tokens, four at once
 start_load()
 {
 	node "$HERE/load.mjs" "$PORT" "$1" 4 24 >"$TMP/load" &
@@ -29,7 +29,7 @@ start_load()
 	favour "$LOAD"
 }
 
-# The kernel's counters of the server, beside the tool's.
+# Starts the tool, and beside it the kernel's counters of the server.
 start_tool()
 {
 	OUT=$TMP/$1
@@ -47,7 +47,7 @@ end_tool_and_counters()
 	wait "$COUNTERS"
 }
 
-# verdict NAME ARGUMENT…: what named.mjs says of it
+# verdict NAME ARGUMENT…: the verdict of named.mjs
 verdict()
 {
 	node "$HERE/named.mjs" "$@" >"$TMP/verdict" || FAILED=1
@@ -74,7 +74,7 @@ check_lock()
 {
 	start_tool lock
 	start_load 100000
-	# Until the classes are known.
+	# Waits until the classes are known.
 	until_true 120 has_steps 300
 	for _ in $(seq 12); do
 		printf x >&8

@@ -51,7 +51,7 @@ const steps = all('step_prof').map(({ shape, stage_us: us }) => ({
 	waited: 0,
 }));
 
-// Starts and lengths are rounded to us, each for itself.
+// Begins and lengths are rounded to us separately.
 function takeWaits() {
 	const lost = [];
 
@@ -71,7 +71,7 @@ function takeWaits() {
 	return lost;
 }
 
-// Steps before it with about as much work: a class that is known holds ten of its own.
+// Earlier steps with about as much work. A class is known after ten of them.
 function isKnown(step) {
 	const work = step.us - step.waited;
 	const alike = steps.filter((other) => other.number < step.number && other.complete &&
@@ -98,7 +98,7 @@ function checkHealthy() {
 		ours.length * 1000 > steps.length ? ours.map(describe) : []);
 }
 
-// The trace by itself: the wait is there, as a futex call of that thread at that time.
+// By the trace alone: the wait is a futex call of that thread at that time.
 function findWait(trace, step) {
 	const from = step.from - window.epoch_monotonic_us;
 
@@ -112,7 +112,7 @@ function checkLock() {
 
 	say('lock: each wait lies in a step', takeWaits());
 	const waited = steps.filter((step) => step.waited);
-	// An efficiency of 25 % is the threshold; what a step usually waits is not in this figure.
+	// The threshold is an efficiency of 25 %. The usual wait of a step is not part of this figure.
 	const due = waited.filter((step) => share(step) < 0.2 && isKnown(step));
 	const others = [...named.values()].filter((line) => hadCpu(line) &&
 		!waited.some((step) => step.number === line.shape.step && share(step) < 0.3));

@@ -156,7 +156,7 @@ async function main([modules, file, threads = '2', count = '4']) {
 		'GET /stats': async () => stats,
 		'GET /perf': async () => perfCounters(context, log),
 	};
-	// No timers of its own: an idle server is to make no syscalls.
+	// No timers here: an idle server must make no syscalls.
 	const timeouts = { requestTimeout: 0, headersTimeout: 0, keepAliveTimeout: 0 };
 	const server = createServer(timeouts, async (request, response) => {
 		const answer = answers[`${request.method} ${request.url}`];

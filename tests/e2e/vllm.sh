@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Attaches to a real vLLM on the CPU while it serves, given the PID of its API server: the forward passes
-# of its other processes are steps, held against vLLM's own metrics. vllm/install.sh installs it.
+# Attaches to a real vLLM on the CPU while it serves, given the PID of its API server. The forward
+# passes of its other processes are steps, and are compared with vLLM's own metrics. vllm/install.sh
+# installs it.
 . "$(dirname "$0")/../live/lib.sh"
 
 REQUESTS=6 TOKENS=30
@@ -16,7 +17,7 @@ ask()
 	python3 tests/e2e/ferrum/load.py "$PORT" "$@"
 }
 
-# metric NAME: the sum over its labels
+# metric NAME: its sum over all labels
 metric()
 {
 	ask get /metrics | awk -v name="$1" 'index($1, name "{") == 1 { sum += $2 } END { printf "%d\n", sum }'
@@ -57,7 +58,7 @@ read_metrics()
 	DONE=$(metric vllm:request_success_total)
 }
 
-# trace_requests TOOL-OPTION…: sets the same to what they have grown by meanwhile
+# trace_requests TOOL-OPTION…: sets the same variables to their increase during the trace
 trace_requests()
 {
 	local before
@@ -75,8 +76,8 @@ trace_requests()
 	ITERATIONS=$((ITERATIONS - before[0])) SUM=$((SUM - before[1])) DONE=$((DONE - before[2]))
 }
 
-# The metrics count the first token of each answer, which the pass over its prompt makes, and the last,
-# which no pass reads. Passes without tokens are none to them.
+# The metrics count the first token of each answer, which the pass over its prompt makes, and the
+# last, which no pass reads. Passes without tokens are not counted.
 check_steps()
 {
 	local of='{k: [s for s in S if s["kind"].startswith(k)] for k in ("EngineCore.step", "GPUModelRunner.execute_model")}'
@@ -104,7 +105,7 @@ has 'doctor says what would be looked for' "$TMP/doctor" 'EngineCore\.step'
 trace_requests --python=inject
 check_steps injected
 
-# The library is there now; nothing is injected.
+# The library is loaded by now, so nothing is injected.
 trace_requests
 check_steps 'again, without an option'
 

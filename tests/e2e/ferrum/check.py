@@ -25,7 +25,7 @@ def text():
 
 
 def wrong(value):
-    """Now and then something of another type."""
+    """Sometimes a value of another type."""
     return some(None, 1, -1, 1.5, True, [], {}, "x") if RANDOM.random() < 0.01 else value
 
 
@@ -34,7 +34,7 @@ def u32():
 
 
 def f32():
-    """From 1e13 on it depends on ferrum's serde_json whether 1e13 or 1e+13 is hashed."""
+    """From 1e13 on, ferrum's serde_json decides whether 1e13 or 1e+13 is hashed."""
     return wrong(some(0, 1, 0.6, 0.95, 1e-7, 1e-6, 1.5e-5, 1e12, 123456789.0, -0.0, 1e39,
                       RANDOM.random(), RANDOM.uniform(-1e12, 1e12), RANDOM.randrange(2**39)))
 
@@ -58,7 +58,7 @@ def document():
     made = {"commit_sha": text(), "hw_id": text(), "rust": text(),
             "ferrum_features": [wrong(text()) for _ in range(RANDOM.randrange(4))],
             "ferrum_env": {text(): wrong(text()) for _ in range(RANDOM.randrange(6))}}
-    # A NUL in a name is refused, and said to be.
+    # The tool refuses a NUL in a name, and says so.
     made["ferrum_env"] = {name: value for name, value in made["ferrum_env"].items() if "\0" not in name}
     maybe = {"driver": text(), "cuda": text(), "gpu_clock_lock_mhz": u32(), "gpu_power_limit_w": u32(),
              "gpu_persistence_mode": some(True, False), "gpu_auto_boost": some(True, False, None),
@@ -89,7 +89,7 @@ def check_env():
     for line, (old, new) in zip(lines, judge(lines)):
         own = own_hash(line)
         good += new != "-"
-        # What only the newer release knows may be absent; then both have the same hash.
+        # Variables that only the newer release knows may be absent; then both have the same hash.
         if own != new or ("http_" not in line and new != old):
             differs += 1
             print(f"tool {own}, ferrum {old} {new}: {line}")
@@ -107,7 +107,7 @@ def change(line):
 
 
 def change_value(line):
-    """Another value of a member, which stays JSON."""
+    """Changes the value of one member; the line stays valid JSON."""
     made = json.loads(line)
     name = RANDOM.choice(list(made))
     made[name] = some(None, 0, 1, -1, 2**32, 2**32 - 1, 1.0, "", " \u2003", "x", "sha256:", True, [], {}, {"a\0b": 1})
@@ -121,7 +121,7 @@ def check_profile():
     lines = [RANDOM.choice((change, change_value))(RANDOM.choice(source)) for _ in range(COUNT)]
     paths = []
     for number, line in enumerate(lines):
-        # The name tells what a file is.
+        # The file's name tells its type.
         paths.append(f"{FOLDER}/{number}.jsonl")
         with open(paths[-1], "w", encoding="utf-8") as file:
             file.write(line + "\n")
@@ -133,7 +133,7 @@ def check_profile():
     good = differs = 0
     for path, line, (old, new) in zip(paths, lines, judge(lines)):
         own = "-" if path in refused else "ok"
-        # An empty line is no event; ours says that the file has none.
+        # An empty line is no event; our tool says that the file has none.
         if not line.strip():
             continue
         good += new == "ok"

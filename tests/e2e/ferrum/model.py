@@ -68,12 +68,12 @@ def list_tensors():
 
 
 def to_bf16(number):
-    """The upper half of a float."""
+    """The upper half of each float."""
     return struct.unpack("<2H", struct.pack("<f", number))[1]
 
 
 def make_numbers(name, shape, chance, some):
-    """The first number of a token's state is large, so what it makes of a token is certain."""
+    """The first number of a token's state is large, which makes the next token certain."""
     if not shape[1:]:
         return array.array("H", [to_bf16(1)] * shape[0])
     numbers = array.array("H", chance.choices(some, k=shape[0] * shape[1]))
@@ -86,7 +86,7 @@ def make_numbers(name, shape, chance, some):
 
 
 def write_weights(path):
-    """safetensors: the size of the header, the header, the numbers."""
+    """The safetensors format: the size of the header, the header, the numbers."""
     chance = random.Random(0)
     some = [to_bf16(chance.gauss(0, 0.02)) for _ in range(65536)]
     header, parts, at = {}, [], 0

@@ -59,7 +59,7 @@ class Client(threading.Thread):
         self.connection.connect()
 
     def get(self, path):
-        """Status and body; None if a connection that was kept had been closed meanwhile."""
+        """Returns status and body; None if the kept connection had been closed."""
         try:
             self.connection.request("GET", path)
             response = self.connection.getresponse()
@@ -84,7 +84,7 @@ class Client(threading.Thread):
 
     def run(self):
         self.connect()
-        # Numbers of its own.
+        # Each client has numbers of its own.
         number = self.number
         while not STOP.is_set():
             try:

@@ -17,7 +17,7 @@ ROUNDS=${FBT_INJECT_ROUNDS:-$(at_length 25 100)}
 PAUSE=${FBT_INJECT_PAUSE_MS:-10}
 PARTS=$HERE/inject
 DRIVE=$(realpath -m "$FBT_BUILD/tests/live_inject_drive")
-# A byte for each entry of a library that was called.
+# A byte for each call of an injected library's entry.
 LOADS=$TMP/loads
 
 [ "$(uname -m)" = x86_64 ] || skip 'injecting is for x86-64'
@@ -29,15 +29,15 @@ chmod 755 "$TMP"
 chmod 666 "$LOADS"
 export INJECT_PROBE_FILE=$LOADS
 
-# The interpreter itself, not a script that looks for it.
+# Finds the interpreter itself, not a script that searches for it.
 find_python()
 {
 	PYTHON=$(python3 -c 'import os, sys; print(os.path.realpath(sys.executable))' 2>/dev/null)
 	[ -x "$PYTHON" ] || skip 'python3 is not installed'
 }
 
-# start NAME COMMAND…: in the background, until its output says ready; its id is in STARTED, what it
-# writes in $TMP/NAME.out
+# start NAME COMMAND…: in the background, until its output says ready; its id is in STARTED, its
+# output in $TMP/NAME.out
 start()
 {
 	local name=$1
@@ -51,7 +51,7 @@ start()
 	finish
 }
 
-# facts NAME: what a program has written
+# facts NAME: the facts that a program has printed
 facts()
 {
 	local file=$TMP/$1.out
@@ -62,7 +62,7 @@ facts()
 	[ ! -s "$TMP/$1.err" ] || sed "s/^/# $1: /" "$TMP/$1.err"
 }
 
-# end NAME PROCESS [SIGNAL]: asks it to end; what it says of itself, and its exit status
+# end NAME PROCESS [SIGNAL]: asks it to end; prints its facts and checks its exit status
 end()
 {
 	kill "-${3:-TERM}" "$2"
@@ -71,7 +71,7 @@ end()
 	facts "$1"
 }
 
-# build_threads FILE: the program of C++
+# build_threads FILE: builds the C++ program
 build_threads()
 {
 	g++ -std=c++17 -O2 -o "$1" "$PARTS/threads.cpp" -lpthread 2>"$TMP/g++" && return
@@ -95,7 +95,7 @@ memory_of()
 	awk '/^VmRSS/ {print $2}' "/proc/$1/status"
 }
 
-# most threads_of|files_of PROCESS: within a second: programs have their own ups and downs
+# most threads_of|files_of PROCESS: the maximum within a second, since programs vary by themselves
 most()
 {
 	local most=0 now
@@ -113,7 +113,7 @@ at_most()
 	[ "$("$1" "$2")" -le "$3" ]
 }
 
-# drive ROUNDS PROCESS ARGUMENT…: into $TMP/rounds
+# drive ROUNDS PROCESS ARGUMENT…: output goes to $TMP/rounds
 drive()
 {
 	local rounds=$1 pid=$2
@@ -122,20 +122,21 @@ drive()
 	"$DRIVE" -n "$rounds" -p "$PAUSE" -T 60 "$@" "$pid" >"$TMP/rounds" 2>"$TMP/rounds.err"
 }
 
-# Entries that were called.
+# Number of entries that were called.
 loads()
 {
 	stat -c %s "$LOADS"
 }
 
-# libraries_of PROCESS: that are in it; dlopen gives the one it has for a name that it knows
+# libraries_of PROCESS: number of injected libraries in it. For a known name, dlopen returns the
+# library that is already loaded.
 libraries_of()
 {
 	awk '/\/memfd:libferrum.so/ {print $5}' "/proc/$1/maps" | sort -u | wc -l
 }
 
-# The facts of one series: every round loaded a library of its own, and what was there after the
-# first one is all that is there after the last.
+# The facts of one series: each round loaded a library of its own, and nothing has grown between the
+# first round and the last.
 # inject NAME PROCESS [ARGUMENT…]: ROUNDS times in a row
 inject()
 {
@@ -162,8 +163,8 @@ inject()
 		"memory $memory KiB, and $(($(memory_of "$pid") - memory)) KiB more"
 }
 
-# A process that is not to be injected: the driver says why, and it keeps what it has.
-# inject_not NAME PROCESS STATUS ARGUMENT…: STATUS is a pattern of what the driver may say
+# A process that must not be injected: the driver says why, and the process keeps all that it has.
+# inject_not NAME PROCESS STATUS ARGUMENT…: STATUS is a pattern for the driver's status
 inject_not()
 {
 	local name=$1 pid=$2 pattern=$3 threads files before

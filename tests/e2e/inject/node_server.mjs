@@ -50,7 +50,7 @@ function startTimers(counts) {
 	return Array.from({ length: TIMERS }, (_, i) => setInterval(() => counts.fired++, 3 + i));
 }
 
-// Node takes timers that are due within its millisecond.
+// Node runs timers up to a millisecond early.
 function startSleeps(counts) {
 	const sleep = () => {
 		const begin = performance.now();

@@ -48,7 +48,7 @@ async def make_client(port, seed):
         size = (ROUNDS[name] * 131 + seed) % len(data) + 1
         writer.write(data[:size])
         expect(name, await reader.readexactly(size) == data[:size], "another answer")
-        # The loop is to wait now and then.
+        # The loop must wait at times.
         await asyncio.sleep(0.003)
 
     return step
@@ -58,7 +58,7 @@ async def sleep(name):
     for wanted in (0.001, 0.007):
         begin = time.monotonic()
         await asyncio.sleep(wanted)
-        # The loop takes timers that are due within its clock's resolution.
+        # The loop runs timers early by up to its clock's resolution.
         early = wanted - (time.monotonic() - begin)
         expect(name, early < 0.001, f"{early * 1e3:.3f} ms early")
 
@@ -81,7 +81,7 @@ async def run_process(name):
 
 
 async def main():
-    # One thread: it would begin more now and then, and they would look left behind.
+    # One thread, because more would start at times, and look like threads left behind.
     executor = concurrent.futures.ThreadPoolExecutor(max_workers=1)
     asyncio.get_running_loop().set_default_executor(executor)
     stop = asyncio.Event()

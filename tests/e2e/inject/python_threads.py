@@ -21,7 +21,7 @@ EARLY = 0.0005  # s: clocks are not that exact
 
 
 class Task(threading.Thread):
-    """Runs step() until the end; counts, and keeps what went wrong."""
+    """Calls step() until the end, counts the calls and keeps the errors."""
 
     def __init__(self, name, step):
         super().__init__(name=name)
@@ -43,7 +43,7 @@ class Task(threading.Thread):
             self.wrong.append(what)
 
     def waited(self, begin, wanted):
-        """A wait that timed out: never early, by how much late."""
+        """Checks a wait that timed out: it must not be early. Keeps by how much it was late."""
         late = time.monotonic() - begin - wanted
         self.expect(late > -EARLY, f"{-late * 1e3:.3f} ms early")
         self.latest = max(self.latest, late)
@@ -220,7 +220,7 @@ def main():
         print(f"# {task.name}: {task.rounds} rounds{late}")
     server.shutdown()
     server.server_close()
-    # One that comes while another waits is one with it.
+    # A signal that comes while another one is pending is merged with it.
     print(f"{'ok' if 0 < alarms[0] <= due + 1 else 'not ok'} - no alarm is invented")
     print(f"# {alarms[0]} of {due} alarms")
 

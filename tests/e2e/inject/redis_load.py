@@ -92,7 +92,7 @@ class Client(threading.Thread):
         self.expect(min(self.count, 21), "RPUSH", f"list:{self.number}", self.count)
         self.expect(b"OK", "LTRIM", f"list:{self.number}", -20, -1)
         self.expect(self.list, "LRANGE", f"list:{self.number}", 0, -1)
-        # A client that waits, and that the server's own timer wakes.
+        # A client that waits until the server's own timer wakes it.
         if self.count % 100 == 0:
             self.expect(None, "BLPOP", f"none:{self.number}", "0.01")
         self.pipeline()

@@ -44,8 +44,8 @@ function differences(after, before) {
 		.map(([key, value]) => [key, value - before.get(key)]));
 }
 
-// How far the counters moved around a step, from the last sample before it to the first after it; null
-// where a sample is missing.
+// The counters' increase around a step, from the last sample before it to the first after it; null if a
+// sample is missing.
 export function moved(samples, step) {
 	const before = samples[indexAt(samples, step.begin) - 1];
 	const after = samples[indexAt(samples, step.end)];
@@ -62,14 +62,14 @@ export function moved(samples, step) {
 	};
 }
 
-// /proc/stat counts in ticks of 10 ms, so what the host took shows within some time around the step.
+// /proc/stat counts in ticks of 10 ms, so time that the host took appears some time around the step.
 const TICK_US = 10000;
 const AROUND_US = 500000;
 const sum = (numbers) => numbers.reduce((a, b) => a + b, 0);
 // Each figure is cut to whole microseconds.
 const ROUNDING_US = 3;
 
-// Of a wait for a thread, the part that this has to have waited for a CPU itself.
+// The part of a wait for a thread in which that thread must have waited for a CPU itself.
 const LATE_PART = 0.75;
 // The kernel adds a running thread's time to its counter at each tick, at 100 Hz or more.
 const STALE_US = 10000;

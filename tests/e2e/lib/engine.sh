@@ -10,7 +10,7 @@ skip()
 	exit 77
 }
 
-# until_true SECONDS COMMAND…: runs it until it succeeds
+# until_true SECONDS COMMAND…: repeats COMMAND until it succeeds
 until_true()
 {
 	local tries=$(($1 * 20))
@@ -31,7 +31,8 @@ run_npm()
 		--cache "$CACHE/npm-cache"
 }
 
-# With a lock at descriptor 7: tests that need the engine may begin at the same time.
+# Takes a lock on descriptor 7, because several tests that need the engine may begin at the same
+# time.
 install_packages()
 {
 	flock 7
@@ -72,8 +73,8 @@ start_server()
 	read -r _ PID PORT < <(grep '^ready' "$TMP/server.out")
 }
 
-# start_server_with_lock THREADS: the same with held_lock.c in it, which writes to $TMP/waits. A byte
-# written to descriptor 8 has the lock held for 300 ms.
+# start_server_with_lock THREADS: the same, with held_lock.c preloaded, which writes to $TMP/waits.
+# A byte written to descriptor 8 makes it hold the lock for 300 ms.
 start_server_with_lock()
 {
 	local library

@@ -55,8 +55,8 @@ check_healthy()
 	score healthy
 }
 
-# favour PID: and with its threads before others in its cgroup, but not with a real-time priority, which no
-# limit holds for
+# favour PID: its threads go before others in its cgroup, but not by a real-time priority, to which
+# no limit applies
 favour()
 {
 	local task
@@ -66,7 +66,7 @@ favour()
 	done >"$TMP/renice" 2>&1
 }
 
-# make_group: a cgroup in $GROUP that can be limited, of version 2, or 1 where that has the controller
+# make_group: creates a cgroup in $GROUP that can be limited; v2, or v1 if v1 has the controller
 make_group()
 {
 	local root
@@ -77,7 +77,8 @@ make_group()
 		GROUP=$root/fbt_test_$$
 		mkdir "$GROUP" 2>/dev/null || continue
 		[ -w "$GROUP/cpu.max" ] || [ -w "$GROUP/cpu.cfs_quota_us" ] || { rmdir "$GROUP" && continue; }
-		# It goes before its neighbours on this machine: here nothing else may be wrong with the server.
+		# The group goes before other programs, because here nothing else may be wrong with
+		# the server.
 		echo 10000 2>/dev/null >"$GROUP/cpu.weight" || echo 262144 >"$GROUP/cpu.shares"
 		echo "$PID" >"$GROUP/cgroup.procs" && return
 		rmdir "$GROUP"
@@ -118,7 +119,7 @@ check_trouble()
 	start_load 1000000
 	favour "$PID"
 	favour "$LOAD"
-	# Until the classes are known.
+	# Waits until the classes are known.
 	until_true 120 has_steps 500
 	: >"$TMP/episodes"
 	run_episodes freeze

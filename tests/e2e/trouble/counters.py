@@ -84,7 +84,7 @@ def main(pid, path, cpu_stat):
     files = [open_or_none(name) for name in ("/proc/stat", "/proc/pressure/cpu", cpu_stat)]
 
     signal.signal(signal.SIGTERM, lambda *_: over.append(True))
-    # Where it is allowed, so that a busy machine does not keep this from looking.
+    # A real-time priority, if allowed, so that a busy machine does not delay the readings.
     try:
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(60))
     except OSError:

