@@ -16,19 +16,20 @@ case $arch in
 x86_64)
 	machine=(qemu-system-x86_64 -machine q35 -nodefaults)
 	cpu=max,la57=off,cx16=off tty=ttyS0
-	# On a busy host the timer does not come when the kernel's own check wants it: it would panic.
+	# On a busy host the timer interrupt comes too late for the kernel's own check, which would
+	# panic.
 	line+=' no_timer_check'
 	;;
 arm64)
 	machine=(qemu-system-aarch64 -machine virt -nodefaults)
-	# Signed return addresses, but not by the cipher that is slow to emulate.
+	# Signed return addresses, but without the cipher that is slow to emulate.
 	cpu=max,pauth-impdef=on tty=ttyAMA0
 	;;
 esac
 [ "$accel" != kvm ] || cpu=host
-# A processor is not locked up, a worker not stuck, a task not hung that the host gives no time for a
-# while. And one thread emulates both processors: with two, code that the one translates while the
-# other patches it may stay as it was (before QEMU 8.1), and with each probe the kernel patches itself.
+# A busy host may give a guest no time for a while, which is no lockup and no hung task. And one
+# thread emulates both processors: with two, one may keep running old code that the other patches
+# (before QEMU 8.1), and the kernel patches itself for each probe.
 if [ "$accel" = tcg ]; then
 	accel+=,thread=single
 	line+=' watchdog_thresh=60 workqueue.watchdog_thresh=300'

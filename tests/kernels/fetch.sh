@@ -23,7 +23,7 @@ die()
 	exit 1
 }
 
-# lost LOG WHAT WHY…: ends with what apt said
+# lost LOG WHAT WHY…: ends with apt's message
 lost()
 {
 	local log=$1 what=$2
@@ -41,8 +41,8 @@ unreachable='Could not (resolve|connect|handshake)|[Tt]emporary failure|Unable t
 unreachable+='|Connection (failed|refused|reset|closed)|unreachable|No route to host| 40[37] | 50[0-9] '
 unreachable+='|Cannot initiate the connection|[Pp]roxy'
 
-# gone LOG WHAT: a package is not there. The archive may have moved on since the lists were fetched:
-# then all is done once more, with new ones.
+# gone LOG WHAT: a package is missing. The archive may have changed since the lists were fetched, so
+# everything is tried once more with new lists.
 gone()
 {
 	[ -n "$fresh" ] || ! grep -q ' 404 ' "$1" || exit 75
@@ -65,7 +65,7 @@ suite_source()
 		echo "deb [signed-by=$debian_key] http://deb.debian.org/debian $1 main"
 		;;
 	jammy)
-		# The release itself, without updates: the oldest kernel that is supported.
+		# The release itself, without updates: the oldest supported kernel.
 		[ "$deb_arch" = amd64 ] || ubuntu=http://ports.ubuntu.com/ubuntu-ports
 		key=$(ubuntu_key)
 		echo "deb [signed-by=$key] $ubuntu $1 main"
@@ -74,7 +74,7 @@ suite_source()
 	esac
 }
 
-# Debian has Ubuntu's key in a package, so Debian's signature vouches for it.
+# Ubuntu's key comes from a Debian package, so Debian's signature vouches for it.
 ubuntu_key()
 {
 	local key=$cache/keyrings/ubuntu-archive-keyring.gpg file
@@ -89,7 +89,7 @@ ubuntu_key()
 	echo "$key"
 }
 
-# make_apt SUITE: APT_CONFIG of an apt of our own, with lists of that suite
+# make_apt SUITE: sets APT_CONFIG to an apt of our own, with the lists of that suite
 make_apt()
 {
 	local dir=$cache/apt/$1-$deb_arch source
@@ -98,8 +98,8 @@ make_apt()
 	mkdir -p "$dir"/{etc/{apt.conf,preferences}.d,lists/partial,archives/partial}
 	: >"$dir/status"
 	echo "$source" >"$dir/sources.list"
-	# A mirror that lags has older packages, no worse ones: the date of its lists is not held
-	# against it.
+	# A mirror that lags has older packages but no bad ones, so the date of its lists is not
+	# checked.
 	cat >"$dir/apt.conf.new" <<-END
 		APT::Architecture "$deb_arch";
 		APT::Architectures { "$deb_arch"; };
@@ -141,7 +141,7 @@ update_lists()
 	fi
 }
 
-# download PACKAGE…: their files, in the folder archives; prints the paths
+# download PACKAGE…: puts their files into the folder archives; prints the paths
 download()
 {
 	local dir=${APT_CONFIG%/*} part
@@ -159,7 +159,7 @@ download()
 	rm -rf "$part"
 }
 
-# The package that a meta package of kernels leads to and that has the image in it.
+# Follows a meta package of kernels to the package with the image.
 kernel_packages()
 {
 	apt-cache depends --recurse --no-recommends --no-suggests --no-conflicts --no-breaks \
@@ -167,7 +167,7 @@ kernel_packages()
 		grep -E "^(linux-(image|binary)-[0-9].*|user-mode-linux)$" | sort -u
 }
 
-# take_image PACKAGE DIR: the kernel in it, if there is one, as DIR/vmlinuz
+# take_image PACKAGE DIR: extracts the kernel, if there is one, to DIR/vmlinuz
 take_image()
 {
 	local path
@@ -177,8 +177,9 @@ take_image()
 	[ -z "$path" ] || dpkg-deb --fsys-tarfile "$1" | tar -xO "$path" >"$2/vmlinuz"
 }
 
-# take_libc PACKAGE DIR: User-mode Linux is a program, and this machine's libc may be too old for it.
-# It finds that beside itself: the path of its loader is made a relative one, of the same length.
+# take_libc PACKAGE DIR: User-mode Linux is a program that may need a newer libc than this
+# machine's. The libc is put beside it: the path of its loader is replaced by a relative one of the
+# same length.
 take_libc()
 {
 	mkdir -p "$2/ld64"
@@ -194,7 +195,7 @@ fetch_kernel()
 	mapfile -t packages < <(kernel_packages "$1")
 	[ ${#packages[@]} -gt 0 ] ||
 		die "$1: leads to no kernel in $suite any more: put the name of one that does in tests/kernels/kernels.txt"
-	# The last is linux-image, or linux-binary beside an empty linux-image.
+	# The last package is linux-image, or linux-binary beside an empty linux-image.
 	version=$(apt-cache show --no-all-versions "${packages[0]}" | sed -n 's/^Version: //p')
 	store=$cache/$arch/${packages[0]}_${version//:/%3a}
 	if [ ! -e "$store/vmlinuz" ]; then
@@ -225,7 +226,7 @@ fetch_root()
 	local packages names store dir=${APT_CONFIG%/*}
 
 	mapfile -t packages < <(grep -v '^#' "$1")
-	# It names only what is not in that folder.
+	# With an empty folder, apt names all packages.
 	mkdir -p "$dir/none/partial"
 	names=$(apt-get -q install -y --no-install-recommends --print-uris \
 		-o Dir::Cache::archives="$dir/none" "${packages[@]}" 2>"$dir/download.log" |
@@ -263,7 +264,7 @@ unpack_root()
 	done
 	cp "$root/usr/share/base-passwd/passwd.master" "$root/etc/passwd"
 	cp "$root/usr/share/base-passwd/group.master" "$root/etc/group"
-	# What the packages' own scripts would do.
+	# Links that the packages' own scripts would make.
 	ln -sf dash "$root/usr/bin/sh"
 	ln -sf mawk "$root/usr/bin/awk"
 	echo guest >"$root/etc/hostname"
@@ -279,7 +280,7 @@ arm64) deb_arch=arm64 ;;
 esac
 mkdir -p "$cache"
 trap once_more EXIT
-# One at a time in a cache; a fetch within a fetch has the lock already.
+# Only one fetch at a time uses a cache; a nested fetch has the lock already.
 if [ -z "${FETCH_LOCKED:-}" ]; then
 	exec 8>"$cache/fetch.lock"
 	flock 8

@@ -1,7 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# guest.sh live|quick|refuses|LIST: in the guest, the tests of live.txt, the short ones of them, what
-# an unsupported kernel is to say, or those named, with commas between. Ends like tests/run.sh.
+# guest.sh live|quick|refuses|LIST: runs in the guest: the tests of live.txt, the short ones of
+# them, the check of an unsupported kernel, or the named ones, separated by commas. Ends like
+# tests/run.sh.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 export TEST_SECONDS=${TEST_SECONDS:-900}
@@ -13,7 +14,7 @@ refuses) tests=tests/kernels/refuses.sh ;;
 all) tests=$(find tests/live -maxdepth 1 -name '*.sh' ! -name lib.sh | sort) ;;
 *) tests=${1//,/ } ;;
 esac
-# What tests ask of their outputs costs a fork, not the start of an interpreter.
+# A question about outputs costs a fork instead of the start of an interpreter.
 export FBT_QUERY_SERVER=/run/query
 python3 tests/kernels/query_server.py $FBT_QUERY_SERVER </dev/null >/dev/null 2>&1 &
 server=$!

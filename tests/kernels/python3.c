@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 /*
- * python3 for guests, first in their PATH: a question for query.py goes to query_server.py, at the
- * socket FBT_QUERY_SERVER. All else, and that too where nobody answers, is python's.
+ * python3 for guests, first in their PATH: a question for query.py goes to query_server.py through
+ * the socket FBT_QUERY_SERVER. All other calls, and those that get no answer, go to the real
+ * python3.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -31,7 +32,7 @@ static int connect_server(void)
 	return fd;
 }
 
-/* send_word: with its zero byte. */
+/* Sends the word with its NUL. */
 static int send_word(int fd, const char *word)
 {
 	size_t size = strlen(word ? word : "") + 1;

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """query_server.py SOCKET: in a guest, answers what tests ask query.py. An interpreter takes seconds to
 start where every instruction is emulated, a fork of one that runs does not; see python3.c."""
-# What query.py imports is here already when it asks for it.
+# Modules that query.py imports are loaded here already.
 import ast  # pylint: disable=unused-import
 import functools  # pylint: disable=unused-import
 import json  # pylint: disable=unused-import

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# In a guest: a kernel that is not supported is told so in one line, FBT_WANT, and the target notices
-# nothing. What needs no kernel works there too.
+# In a guest: on an unsupported kernel the tool says so in one line, FBT_WANT, and the target is
+# unaffected. Commands that need no kernel support work.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 TMP=$(mktemp -d)

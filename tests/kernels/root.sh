@@ -6,7 +6,7 @@ set -euo pipefail
 shopt -s inherit_errexit
 cd "$(dirname "$0")/../.."
 
-# archive DIR FILE: as the kernel wants it, everything root's
+# archive DIR FILE: in the kernel's format, with everything owned by root
 archive()
 {
 	(cd "$1" && find . -print0 | sort -z | cpio -0 -o -H newc -R 0:0 --quiet) >"$2.new"
@@ -15,13 +15,13 @@ archive()
 
 arch=$1 build=$2 suite=$3 cache=$(realpath -m "$4")
 mkdir -p "$cache"
-# Others may make or replace Debian's part of it.
+# Other runs may create or replace Debian's part of it.
 exec 9>"$cache/root.lock"
 flock 9
 base=$(tests/kernels/fetch.sh root "$arch" "$suite" tests/kernels/packages.txt "$cache")
 [ -e "$base.cpio" ] || archive "$base" "$base.cpio"
 
-# It becomes the guest's /, which other users need too.
+# This becomes the guest's /, which other users need too.
 umask 022
 added=$(mktemp -d)
 chmod 755 "$added"
@@ -33,7 +33,7 @@ find "$build/tests" -maxdepth 1 -type f ! -name '*.d' ! -name 'unit_*' ! -name '
 	! -name '*.o' -exec cp -t "$added/fbt/build/tests" {} +
 tar -c --exclude=node_modules --exclude=__pycache__ --exclude='tests/fuzz/corpus*' tests README.md | tar -x -C "$added/fbt"
 
-# What live tests build while they run, see made_cc.
+# The programs that live tests build while they run, see made_cc.
 made=$added/fbt/build/made
 ${CC:-gcc} -shared -fPIC -O2 -o "$made/late_step" tests/fake/late_step.c
 ${CC:-gcc} -O2 -Wall -Wextra -o "$made/bin/python3" tests/kernels/python3.c

@@ -17,7 +17,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 arch=$1 build=$2 cache=$3
-# Where /dev/kvm stands for something else than the processor's own, kernels do not boot on it.
+# If /dev/kvm does not stand for the processor's own virtualization, kernels do not boot on it.
 if [ -z "${FBT_ACCEL:-}" ]; then
 	FBT_ACCEL=tcg
 	if [ "$(uname -m | sed 's/aarch64/arm64/')" = "$arch" ] && [ -w /dev/kvm ] &&
@@ -35,7 +35,8 @@ failed=0
 skipped=0
 reasons=()
 
-# What is said of a kernel comes at its end, in the order of kernels.txt. tell NAME GOOD BAD SKIPS TEXT
+# The results of a kernel are printed at its end, in the order of kernels.txt.
+# tell NAME GOOD BAD SKIPS TEXT
 tell()
 {
 	local word=PASS
@@ -102,7 +103,7 @@ run_kernel()
 	tell "$name" "$good" "$bad" "$skips" ", $release, $((SECONDS - start)) s"
 }
 
-# outcome RUNS BAD: in the words of the table
+# outcome RUNS BAD: the table's words
 outcome()
 {
 	if [ "$2" != 0 ]; then
@@ -114,7 +115,7 @@ outcome()
 	fi
 }
 
-# make_files: the guest's, as $initramfs; else what became of that
+# make_files: sets initramfs to the guest's files, or prints the failure
 make_files()
 {
 	initramfs=$(tests/kernels/root.sh "$arch" "$build" "${ROOT_SUITE:-bookworm}" "$cache" 2>"$logs/kernels-root.log")
@@ -122,8 +123,8 @@ make_files()
 	[ $files = 0 ] || cat "$logs/kernels-root.log"
 }
 
-# start_kernel NAME SUITE PACKAGE RUNS [WANT]: what became of it is in NAME.said, once NAME.figures is
-# there. Packages are fetched one after the other: apt takes no two at once.
+# start_kernel NAME SUITE PACKAGE RUNS [WANT]: the result is in NAME.said once NAME.figures exists.
+# Packages are fetched one after the other, because apt cannot run twice at once.
 start_kernel()
 {
 	local log=$logs/kernels-$arch-$1-package.log image status=$files why='no files for the guest, see above'
@@ -141,7 +142,7 @@ start_kernel()
 	esac </dev/null >"$own/$1.said" 2>&1 &
 }
 
-# tell_ended: of those that are through, in order
+# tell_ended: prints the results of kernels that have ended, in order
 tell_ended()
 {
 	local name good bad skips
