@@ -11,7 +11,7 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
 kernels_packages=(cpio debian-archive-keyring)
-# Tests that use these are left out where they cannot be had.
+# Tests that need these are skipped if they cannot be installed.
 optional_packages=(python3-pandas python3-pip g++ redis-tools gdb)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
@@ -22,7 +22,7 @@ build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/c
 	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
 test_headers=(cmocka.h)
 
-# A node from elsewhere, a version manager or another repository, is as good as Debian's.
+# A node from elsewhere, from a version manager or another repository, is as good as Debian's.
 has_node()
 {
 	local version
@@ -36,12 +36,12 @@ has_header()
 {
 	local lead=
 
-	# cmocka.h wants these before it.
+	# cmocka.h needs these headers before it.
 	[ "$1" != cmocka.h ] || lead=$(printf '#include <%s.h>\\n' stdarg stddef stdint setjmp)
 	printf '%b#include <%s>\n' "$lead" "$1" | "${CC:-gcc}" -E -o /dev/null - 2>/dev/null
 }
 
-# Without apt: nothing is installed, what is missing is named.
+# Without apt nothing is installed; the missing packages are named.
 check_by_hand()
 {
 	local item missing=()
@@ -57,7 +57,7 @@ check_by_hand()
 	exit 1
 }
 
-# The sanitizers' library of the clang that is installed.
+# The sanitizer library for the installed clang.
 clang_rt_package()
 {
 	local depends
@@ -66,7 +66,7 @@ clang_rt_package()
 	[[ $depends =~ clang-([0-9]+) ]] && echo "libclang-rt-${BASH_REMATCH[1]}-dev"
 }
 
-# Sets missing to those of the packages that are not installed.
+# Sets missing to the packages that are not installed.
 find_missing()
 {
 	local item installed
@@ -90,7 +90,7 @@ install_missing()
 	fi
 	echo "deps: installing ${missing[*]}"
 	log=$(mktemp)
-	# An update that fails may still leave lists that are good enough.
+	# If the update fails, the existing lists may still be good enough.
 	apt-get -q -o DPkg::Lock::Timeout=300 update >"$log" 2>&1 ||
 		echo 'deps: apt-get update failed, trying with the lists that are here' >&2
 	if ! apt-get -q -y -o DPkg::Lock::Timeout=300 --no-install-recommends \
@@ -103,7 +103,7 @@ install_missing()
 	rm -f "$log"
 }
 
-# has_optional PACKAGE: from elsewhere than Debian it is as good.
+# has_optional PACKAGE: also if it was installed from elsewhere than Debian.
 has_optional()
 {
 	case $1 in
@@ -116,7 +116,7 @@ has_optional()
 	esac
 }
 
-# Tries, says if that fails, and is content.
+# Tries to install them. A failure is reported, but is no error.
 install_optional()
 {
 	local item
@@ -136,7 +136,8 @@ install_optional()
 }
 
 packages=("${build_packages[@]}")
-# Its flavours, by the library for TLS, exclude each other: any will do, and none is put out.
+# The variants of this library, one for each TLS library, exclude each other. Any will do, and an
+# installed one is kept.
 has_header curl/curl.h || packages+=(libcurl4-openssl-dev)
 commands=("${build_commands[@]}")
 headers=("${build_headers[@]}")
