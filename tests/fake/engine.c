@@ -25,7 +25,7 @@
 #define EXPORTED __attribute__((noinline, used))
 #endif
 
-/* Written by the signal handler, which has no other way to reach the threads. */
+/* The signal handler writes this variable, since it has no other way to reach the threads. */
 static volatile sig_atomic_t signals_seen;
 
 long engine_step(struct worker *w, const struct batch *batch, long depth);
@@ -133,8 +133,7 @@ static void run_steps(struct worker *w)
 	}
 }
 
-/* Never returns, so that no thread makes the calls libc makes at its end; the wait is not counted.
- */
+/* Never returns, so that libc makes no calls at the thread's end. The wait is not counted. */
 static void park(int *word)
 {
 	for (;;)
@@ -244,7 +243,7 @@ static int add_workers(struct engine *e)
 	return ok ? 0 : -EAGAIN;
 }
 
-/* Does everything for which libc makes system calls, before the go. */
+/* Before the go, does everything for which libc makes system calls. */
 static int set_up(struct engine *e, int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = on_signal};
@@ -280,7 +279,7 @@ static int set_up(struct engine *e, int argc, char **argv)
 	for (int i = 1; i < e->n_workers; i++)
 		while (__atomic_load_n(&e->workers[i].state, __ATOMIC_ACQUIRE) == 0)
 			spin(100);
-	usleep(10000); /* from "ready to wait" into the wait itself */
+	usleep(10000); /* time to get from "ready to wait" into the wait itself */
 	return e->trouble && e->trouble->start ? e->trouble->start(e) : 0;
 }
 

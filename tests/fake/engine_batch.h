@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What the embedded engine's next step has to do. */
+/* The work of the embedded engine's next step. */
 #ifndef FBT_TESTS_ENGINE_BATCH_H
 #define FBT_TESTS_ENGINE_BATCH_H
 
@@ -15,9 +15,9 @@ static inline uint32_t next_random(struct engine *e)
 }
 
 /*
- * What the next step has to do, and the number that says so: with --mixed-us a token for every 100
- * us of computing; with --trouble 512 tokens in troubled steps, else 1; else the step's number on
- * its thread, from 1.
+ * The work of the next step, and the argument that describes it: with --mixed-us one token for
+ * every 100 us of computing; with --trouble 512 tokens in troubled steps, else 1; else the step's
+ * number on its thread, from 1.
  */
 static inline void set_batch(struct worker *w)
 {

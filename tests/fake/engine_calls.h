@@ -107,7 +107,7 @@ struct engine {
 	char *block, *fresh;
 	long touched; /* bytes of fresh */
 	uint32_t random;
-	char **next_argv; /* of the image after --exec */
+	char **next_argv; /* of the program after --exec */
 	char *text;	  /* the truth, TEXT_BYTES reserved before the go */
 	size_t text_len;
 	int n_workers;
@@ -139,7 +139,7 @@ static inline uint64_t now_ns(void)
 {
 	struct timespec ts;
 
-	clock_gettime(CLOCK_MONOTONIC, &ts); /* answered by the vDSO: no syscall */
+	clock_gettime(CLOCK_MONOTONIC, &ts); /* the vDSO answers: no syscall */
 	return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
@@ -157,8 +157,8 @@ static inline void spin(long count)
 }
 
 /*
- * Computes for that long on a CPU, whatever its speed. Pieces that take longer are those in which
- * the thread had no CPU.
+ * Computes for that long on a CPU, whatever the CPU's speed. In pieces that take longer, the thread
+ * had no CPU.
  */
 static inline void spin_by_clock(struct worker *w, long us)
 {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The embedded engine's troubles that are no syscalls of the step: hidden in what looks like work.
- */
+/* Troubles of the embedded engine that are no syscalls of the step, because they look like work. */
 #ifndef FBT_TESTS_ENGINE_HIDDEN_H
 #define FBT_TESTS_ENGINE_HIDDEN_H
 
@@ -26,7 +25,7 @@ static inline void ask_helper(struct worker *w)
 	call(w, SYS_futex, (long)&e->asked, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
-/* No fault that a tool should report: the step has more to do. */
+/* The step has more work, which the tool must not report. */
 static inline void compute_more(struct worker *w)
 {
 	if (w->engine->config.steady)
@@ -35,7 +34,7 @@ static inline void compute_more(struct worker *w)
 		spin((long)((double)w->engine->config.trouble_us * w->engine->spins_per_us));
 }
 
-/* The handler has no other way to know how long it should take. */
+/* The handler has no other way to know how long to take. */
 static long storm_spins;
 
 static inline void on_storm(int signo)
@@ -44,7 +43,7 @@ static inline void on_storm(int signo)
 	spin(storm_spins);
 }
 
-/* A timer of this thread, as of a profiler that is asked for too much. */
+/* A timer of this thread, as of a profiler with too high a rate. */
 static inline int create_timer(struct engine *e)
 {
 	struct sigaction action = {.sa_handler = on_storm, .sa_flags = SA_RESTART};
@@ -70,7 +69,7 @@ static inline void start_storm(struct worker *w)
 	set_timer(w, STORM_US * 1000);
 }
 
-/* It ends within the step, because what would be left to do later could take any time. */
+/* The storm ends within the step, because the signals that are left could take any time later. */
 static inline void bear_storm(struct worker *w)
 {
 	const uint64_t begin = now_ns();
@@ -80,7 +79,7 @@ static inline void bear_storm(struct worker *w)
 	set_timer(w, 0);
 }
 
-/* Both are on one CPU; the helper preempts the step whenever it is ready. */
+/* Both threads are on one CPU, and the helper preempts the step whenever it is runnable. */
 static inline int share_cpu(struct engine *e)
 {
 	const struct sched_param first = {.sched_priority = FIRST};
@@ -121,8 +120,8 @@ static inline int reserve_pages(struct engine *e)
 }
 
 /*
- * Read, not written: the fault maps the page of zeros. What a written page costs depends on caches
- * and on the host of a virtual machine, and the tool knows only what it costs at best.
+ * Reads, because a read fault maps the zero page. The cost of a written page depends on caches and
+ * on the host of a virtual machine, and the tool only knows its minimum.
  */
 static inline void touch_pages(struct worker *w)
 {

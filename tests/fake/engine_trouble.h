@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The ways in which the embedded engine's steps are slow on demand (--trouble). A kind has up to
- * four parts: before the step, in it, after it, and what a helper thread does when it is asked.
- * Parts outside of the step make what they need calls for there, so that the step holds nothing but
- * its trouble.
+ * four parts: before the step, in it, after it, and the work of a helper thread. Calls that only
+ * prepare or clean up are made outside of the step, so that the step contains nothing but its
+ * trouble.
  */
 #ifndef FBT_TESTS_ENGINE_TROUBLE_H
 #define FBT_TESTS_ENGINE_TROUBLE_H
@@ -18,14 +18,14 @@
 enum { MAPPED_BYTES = 2 << 20, BLOCK_BYTES = 1 << 20, FILE_BLOCKS = 4, PIPE_BYTES = 1 << 20 };
 enum { CALLS_A_LOOK = 16 };
 /*
- * The request that CUDA makes to the control device of NVIDIA's driver; /dev/null answers ENOTTY.
+ * The request that CUDA sends to the control device of NVIDIA's driver. /dev/null answers ENOTTY.
  */
 #define TROUBLE_IOCTL 0xc020462aL
 
 struct trouble {
 	const char *name;
-	bool inexact;	/* libc makes calls, or none can say how many there will be */
-	bool with_file; /* needs --file */
+	bool inexact;			 /* libc makes calls, or their number cannot be known */
+	bool with_file;			 /* needs --file */
 	int (*set_up)(struct engine *e); /* before there are threads, and with them: */
 	int (*start)(struct engine *e);
 	void (*before)(struct worker *w);
@@ -34,7 +34,10 @@ struct trouble {
 	void (*help)(struct worker *helper);
 };
 
-/* A mutex of three states (0 free, 1 held, 2 held and waited for), as libc's, but counted. */
+/*
+ * A mutex with three states (0 free, 1 held, 2 held and waited for), like libc's, but its calls are
+ * counted.
+ */
 static inline void take_lock(struct worker *w)
 {
 	int *lock = &w->engine->lock;
@@ -55,7 +58,7 @@ static inline void release_lock(struct worker *w)
 		call(w, SYS_futex, (long)lock, FUTEX_WAKE_PRIVATE, 1, 0);
 }
 
-/* The lock is held for the whole time, by a thread that could give it away at any moment. */
+/* The helper holds the lock for the whole time, although it could release it at any moment. */
 static inline void hold_lock(struct worker *helper)
 {
 	int *helping = &helper->engine->helping;

@@ -65,7 +65,10 @@ static inline void emit_threads(struct engine *e)
 	emit(e, "]}\n");
 }
 
-/* What one whole step makes, and one that panics; slow steps make one failing futex call more. */
+/*
+ * The calls of a whole step, and of one that panics. A slow step makes one more futex call, which
+ * fails.
+ */
 static inline void emit_step_shape(struct engine *e)
 {
 	const struct config *c = &e->config;
@@ -105,7 +108,9 @@ static inline void sum_workers(const struct engine *e, struct worker *sum)
 	}
 }
 
-/* Makes four calls, openat, write, close and exit_group or execve; all but the last are counted. */
+/*
+ * Makes four calls: openat, write, close, and exit_group or execve. All but the last are counted.
+ */
 static inline void write_truth(struct worker *self, const char *path)
 {
 	struct engine *e = self->engine;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A library for LD_PRELOAD: the allocation with number FAIL_AT (from 1), and the FAIL_COUNT - 1
- * that follow it, find no memory. Without FAIL_AT the number of allocations is written to
- * FAIL_COUNT_TO at the end.
+ * A library for LD_PRELOAD: allocation number FAIL_AT (from 1) fails, and so do the FAIL_COUNT - 1
+ * after it. Without FAIL_AT, the number of allocations is written to FAIL_COUNT_TO at the end.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -21,7 +20,7 @@ extern void *__libc_realloc(void *old, size_t size);
 static unsigned long number, fail_at, fail_count = 1;
 static int count_to = -1;
 
-/* Opened at once, because the program may give up its right to open files. */
+/* Opened at once, because the program may drop its right to open files. */
 __attribute__((constructor)) static void read_environment(void)
 {
 	const char *at = getenv("FAIL_AT"), *count = getenv("FAIL_COUNT");
@@ -40,7 +39,7 @@ __attribute__((destructor)) static void write_count(void)
 		dprintf(count_to, "%lu\n", number);
 }
 
-/* libseccomp makes filters that kill, or crashes, where it finds no memory half way. */
+/* If libseccomp runs out of memory half way, it crashes or makes filters that kill. */
 static int is_spared(const void *caller)
 {
 	Dl_info info;

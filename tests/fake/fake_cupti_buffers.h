@@ -23,12 +23,12 @@ struct slot {
 	uint16_t fate; /* enum fake_fate */
 	uint64_t sum;
 	uint64_t start_ns;
-	uint64_t end_ns;     /* 0: it is whole as it is */
-	uint64_t stamped_ns; /* of a call's record: when the call ended */
+	uint64_t end_ns;     /* 0: the record is already complete */
+	uint64_t stamped_ns; /* for a call's record: when the call ended */
 };
 
 struct buffer {
-	struct buffer *next; /* in cupti.leaving */
+	struct buffer *next; /* within cupti.leaving */
 	uint8_t *data;
 	size_t size;
 	size_t used;
@@ -36,19 +36,19 @@ struct buffer {
 	size_t count;
 	size_t capacity;
 	uint64_t requested_ns;
-	uint64_t due_ns; /* leaving: not before */
-	bool awaited;	 /* … and a flush waits for it */
+	uint64_t due_ns; /* a leaving buffer is not delivered before */
+	bool awaited;	 /* a flush waits for the leaving buffer */
 };
 
-/* The buffer into which a thread, or all threads, put their records. */
+/* The buffer for the records of a thread, or of all threads. */
 struct lane {
 	struct lane *next;
-	struct buffer *buffer; /* NULL: none was asked for yet */
-	uint32_t held;	       /* launches that have not put all their records there */
+	struct buffer *buffer; /* NULL: none was requested yet */
+	uint32_t held;	       /* launches whose records are not all there yet */
 	bool skipped;	       /* by the last flush */
 };
 
-/* The length of a record, a multiple of 8. */
+/* size is a multiple of 8. */
 static uint64_t sum_words(const void *data, size_t size)
 {
 	const uint64_t *words = data;
@@ -92,12 +92,12 @@ static void check_unused(const uint8_t *data, size_t size)
 		die("a buffer was handed out that CUPTI still has");
 }
 
-/* Releases before 12.9 crash where a client has no buffer. */
+/* Releases before 12.9 crash if a client returns no buffer. */
 #define NULL_VERSION 27
 
 /*
- * Requests a buffer from the client. NULL: there is none. The lock is held during the call, as in
- * CUPTI.
+ * Requests a buffer from the client. NULL: the client has none. As in CUPTI, the lock is held
+ * during the call.
  */
 static struct buffer *request_buffer(void)
 {
@@ -129,7 +129,7 @@ static struct buffer *request_buffer(void)
 	return buffer;
 }
 
-/* From here on the buffer belongs to the worker. */
+/* From here on the worker owns the buffer. */
 static void let_go(struct buffer *buffer, uint64_t due_ns, bool awaited)
 {
 	struct buffer **end;
@@ -177,12 +177,12 @@ static void put_slot(struct buffer *buffer, const struct slot *slot)
 	buffer->slots[buffer->count++] = *slot;
 }
 
-/* A client cannot expect a call to have ended earlier than this before its buffer was requested. */
+/* A client may assume that a call ended at most this long before its buffer was requested. */
 #define STALL_NS 1000000
 
 /*
- * A thread that lost its CPU after its call had ended: a flush in between could not wait for a
- * buffer that did not exist. Logged, so that a test knows how many such records there are.
+ * The thread lost its CPU after its call had ended, so a flush in between could not wait for a
+ * buffer that did not exist yet. Logged, so that a test can count such records.
  */
 static void note_stall(const struct buffer *buffer, const struct slot *slot)
 {
@@ -190,7 +190,7 @@ static void note_stall(const struct buffer *buffer, const struct slot *slot)
 		note(FAKE_OK, "Stalled");
 }
 
-/* Puts a record where the thread's records go. The lock is held. False: there was no buffer. */
+/* Puts a record into the thread's buffer. The lock is held. False: there was no buffer. */
 static bool put_record(const void *record, struct slot *slot)
 {
 	struct lane *lane = get_lane();
@@ -212,7 +212,7 @@ static bool put_record(const void *record, struct slot *slot)
 	return true;
 }
 
-/* --- on their way back ------------------------------------------------------------------------ */
+/* --- completion ------------------------------------------------------------------------------- */
 
 static void check_untouched(const struct buffer *buffer)
 {
@@ -235,7 +235,7 @@ static uint64_t to_client_clock(uint64_t time_ns)
 	return cupti.timestamp ? time_ns : time_ns + (uint64_t)cupti.realtime_ns;
 }
 
-/* The releases whose kernels have no times once the client has a clock of its own. */
+/* In these releases, kernels have no times once the client has its own clock. */
 static bool has_zero_bug(void)
 {
 	return cupti.timestamp && cupti.config.version >= 24 && cupti.config.version <= 130001;
@@ -260,7 +260,7 @@ static void put_times(struct buffer *buffer, const struct slot *slot, uint64_t n
 	memcpy(record + END_OFFSET, &end, sizeof(end));
 }
 
-/* Nobody promised an order. */
+/* CUPTI promises no order. */
 static void shuffle(struct buffer *buffer)
 {
 	uint8_t *copy = allocate(NULL, buffer->used + 1), *to = buffer->data;
@@ -270,7 +270,10 @@ static void shuffle(struct buffer *buffer)
 		size_t other = get_random() % i;
 		struct slot slot = buffer->slots[i - 1];
 
-		/* Near ones only: all at random would be slow on large ones, and no worse. */
+		/*
+		 * Swaps nearby records only: random distances would be slow in large buffers, and
+		 * no worse.
+		 */
 		if (i - other > 64)
 			other = i - 1 - other % 64;
 		buffer->slots[i - 1] = buffer->slots[other];
@@ -303,7 +306,7 @@ static void deliver(struct buffer *buffer)
 	free(buffer);
 }
 
-/* The first that is due, or NULL and when there will be one (0: nothing waits). */
+/* The first buffer that is due; or NULL, and *next_ns is when there will be one (0: none waits). */
 static struct buffer **find_due(uint64_t now, uint64_t *next_ns)
 {
 	*next_ns = 0;

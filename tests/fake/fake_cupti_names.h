@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Names of callbacks that cuptiGetCallbackName knows: work, waits, and noise around them. */
+/* Names that cuptiGetCallbackName returns: for work, waits, and other calls. */
 #ifndef FBT_TESTS_FAKE_CUPTI_NAMES_H
 #define FBT_TESTS_FAKE_CUPTI_NAMES_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The records of the double of libcupti, and how long they are in which release. Bytes that a
- * release has and this file does not name are poison.
+ * The records of the double of libcupti, and their lengths by release. Bytes that this file does
+ * not name are filled with poison.
  */
 #ifndef FBT_TESTS_FAKE_CUPTI_RECORDS_H
 #define FBT_TESTS_FAKE_CUPTI_RECORDS_H
@@ -80,7 +80,7 @@ struct overhead_record {
 	uint32_t kind, overhead, object, process, thread, pad;
 	uint64_t start, end;
 	uint32_t correlation, pad2; /* from 12.3 on */
-	void *data;		    /* from 12.4 on: the client's to free */
+	void *data;		    /* from 12.4 on; the client must free it */
 };
 
 struct device_record {
@@ -109,7 +109,7 @@ ASSERT_AT(overhead_record, data, 48);
 ASSERT_AT(device_record, name, 136);
 ASSERT_AT(device_record, id, 112);
 
-/* Bytes of a record of that kind in this release; 0: there are none. */
+/* Length of a record of that kind in this release; 0: the release has none. */
 static size_t record_bytes(uint32_t kind)
 {
 	uint32_t v = cupti.config.version;

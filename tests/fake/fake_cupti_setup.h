@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* How the double of libcupti comes to life, and to libcuda. */
+/* How the double of libcupti starts and connects to libcuda. */
 #ifndef FBT_TESTS_FAKE_CUPTI_SETUP_H
 #define FBT_TESTS_FAKE_CUPTI_SETUP_H
 
@@ -20,7 +20,10 @@ static void on_fork(void)
 	cupti.forked = true;
 }
 
-/* The narrowest of many sandwiches. */
+/*
+ * Of many readings of one clock between two of the other, the one with the shortest interval
+ * counts.
+ */
 static int64_t measure_realtime(void)
 {
 	uint64_t best = UINT64_MAX, before, after;
@@ -72,7 +75,7 @@ __attribute__((constructor)) static void set_up(void)
 	pthread_atfork(NULL, NULL, on_fork);
 }
 
-/* Looks for the driver at each call until there is one. */
+/* Looks for the driver at each call until it finds one. */
 static bool has_driver(void)
 {
 	void (*set_tracer)(const struct fake_tracer *);
@@ -87,7 +90,7 @@ static bool has_driver(void)
 	return set_tracer;
 }
 
-/* What activity calls say first: 0, or that they will not. */
+/* The first check of each activity call: 0, or an error. */
 static int check_ready(const char *name)
 {
 	check_free(name);
@@ -101,8 +104,7 @@ static int check_ready(const char *name)
 }
 
 /*
- * As in the real library, this tears down what calls of the client use, so no call may be in
- * progress.
+ * As in the real library, this destroys what the client's calls use, so no call may be in progress.
  */
 static void on_exit_call(void)
 {

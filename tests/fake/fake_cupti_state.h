@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What the double of libcupti knows, and how it ends a process that breaks a rule. */
+/* The state of the double of libcupti, and how it ends a process that breaks a rule. */
 #ifndef FBT_TESTS_FAKE_CUPTI_STATE_H
 #define FBT_TESTS_FAKE_CUPTI_STATE_H
 
@@ -14,7 +14,7 @@
 #include <unistd.h>
 #include "fake_cuda.h"
 
-/* The release that this double plays is also chosen by the library's name. */
+/* The library's name also chooses the release that this double plays. */
 #ifndef FAKE_CUPTI_MAJOR
 #define FAKE_CUPTI_MAJOR 13
 #endif
@@ -81,23 +81,23 @@ typedef void (*callback_function)(void *userdata, uint32_t domain, uint32_t cbid
 struct state {
 	struct config config;
 	bool forked;
-	bool gone;	   /* the process ends, and CUPTI has */
-	uint32_t flushing; /* threads of the client's in a flush */
+	bool gone;	   /* the process is exiting, and CUPTI is already gone */
+	uint32_t flushing; /* threads of the client that are in a flush */
 	uint32_t pid;
-	uint32_t lock; /* of all below; never held for long, but over a request */
+	uint32_t lock; /* of all fields below; only held for long during a request */
 	bool subscribed;
 	callback_function callback;
 	void *userdata;
 	uint64_t (*timestamp)(void);
-	uint32_t timestamps; /* registrations of one */
-	uint32_t shifted;    /* kernels that suffer from a second one */
+	uint32_t timestamps; /* number of timestamp registrations */
+	uint32_t shifted;    /* kernels that a second registration affects */
 	int64_t realtime_ns; /* CLOCK_REALTIME - CLOCK_MONOTONIC */
 	request_function request;
 	completed_function completed;
 	bool kinds[KIND_COUNT];
 	uint8_t apis[3][CBIDS];	     /* by domain: records wanted */
-	uint8_t callbacks[3][CBIDS]; /* … calls of callback */
-	bool correlating;	     /* any of apis is wanted */
+	uint8_t callbacks[3][CBIDS]; /* number of calls of callback */
+	bool correlating;	     /* any of apis is enabled */
 	bool system_tids;
 	bool per_thread;
 	bool zeroed; /* the client gives zeroed buffers */
@@ -108,9 +108,9 @@ struct state {
 	uint64_t delivered; /* records */
 	uint32_t random;
 	struct lane *lanes;
-	struct lane *common; /* without per_thread */
+	struct lane *common; /* if not per_thread */
 
-	pthread_mutex_t mutex; /* of the worker's queue */
+	pthread_mutex_t mutex; /* for the worker's queue */
 	pthread_cond_t wake;
 	pthread_cond_t done;
 	pthread_t worker;
@@ -125,10 +125,10 @@ static __thread struct {
 	struct lane *lane;
 	uint32_t tid;
 	uint32_t held;
-	const char *inside; /* of which of the client's callbacks */
+	const char *inside; /* name of the client's callback that is running */
 } self;
 
-/* A rule was broken: the process ends here, so that no test can miss it. */
+/* A rule was broken. The process ends here, so that no test can miss it. */
 __attribute__((noreturn, format(printf, 1, 2))) static void die(const char *format, ...)
 {
 	va_list args;
@@ -178,7 +178,7 @@ static uint32_t get_random(void)
 	return (cupti.random = cupti.random * 1664525 + 1013904223) >> 8;
 }
 
-/* Every call of the client: what it was and what it got. */
+/* Logs each call of the client and its result. */
 __attribute__((format(printf, 2, 3))) static int note(int result, const char *format, ...)
 {
 	char text[256];
@@ -196,7 +196,7 @@ __attribute__((format(printf, 2, 3))) static int note(int result, const char *fo
 	return write(cupti.config.log, text, (size_t)n) < 0 ? result : result;
 }
 
-/* What holds for each call of the client. */
+/* Checks for each call of the client. */
 static void check_caller(const char *name)
 {
 	if (cupti.forked)
@@ -205,7 +205,7 @@ static void check_caller(const char *name)
 		die("%s called at the end of the process, when CUPTI had ended", name);
 }
 
-/* … and for each that blocks or changes something. */
+/* Checks for each call that blocks or changes state. */
 static void check_free(const char *name)
 {
 	check_caller(name);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What the double of libcupti makes of what libcuda does: records, and calls of the client. */
+/* How the double of libcupti turns libcuda's events into records and calls of the client. */
 #ifndef FBT_TESTS_FAKE_CUPTI_TRACE_H
 #define FBT_TESTS_FAKE_CUPTI_TRACE_H
 
@@ -16,7 +16,7 @@
  */
 #define OVERHEAD_BYTES 8192
 
-/* As cuptiSubscribe's callback gets it. */
+/* The data that cuptiSubscribe's callback gets. */
 struct callback_data {
 	uint32_t site; /* 0: entry, 1: exit */
 	const char *function;
@@ -101,7 +101,7 @@ static void put_overhead(uint32_t overhead, uint32_t correlation, uint64_t start
 		free(record.data);
 }
 
-/* Puts a record, and another if that took a new buffer. */
+/* Puts a record, and the record of a new buffer if one was needed. */
 static bool put(const void *record, struct slot *slot)
 {
 	struct lane *lane = get_lane();
@@ -267,7 +267,7 @@ static void trace_work(struct fake_work *work)
 	bool wanted;
 
 	lock_state();
-	/* Copies between devices come with the others. */
+	/* Copies between devices are enabled together with the other copies. */
 	wanted = cupti.kinds[kind == KIND_PEER_COPY ? KIND_MEMCPY : kind];
 	if (cupti.subscribed && wanted)
 		work->fate = put_work(work, kind);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * An engine on a double of CUDA. Its steps (gpu_engine_step) play a script; what each launch was,
- * and when the device did it, is in the file of --truth, to the nanosecond.
+ * An engine on a double of CUDA. Its steps (gpu_engine_step) play a script. The file of --truth has
+ * each launch and the device's times, to the nanosecond.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -119,7 +119,7 @@ static void sleep_us(long us)
 	syscall(SYS_nanosleep, &time, NULL);
 }
 
-/* CUDA does not survive a fork: the child does nothing, a little while. */
+/* CUDA does not survive a fork, so the child only idles for a while. */
 static void run_child(void)
 {
 	pid_t pid = fork();
@@ -227,7 +227,7 @@ static void linger(const struct config *config)
 		sleep_us(10000);
 }
 
-/* Starts itself again with the same arguments, except for the exec and the wait. */
+/* Calls execve with the same arguments, without --exec and --wait. */
 static void exec_self(struct engine *engine, int argc, char **argv)
 {
 	int n = 0;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Scripts of the GPU engine: words such as k50.1, an operation, a number (microseconds unless told
- * otherwise) and a stream; k50@1 is on the second device. The table says which there are.
+ * Scripts of the GPU engine: words such as k50.1, which is an operation, a number (microseconds
+ * unless noted otherwise) and a stream; k50@1 is on the second device. The table lists the
+ * operations.
  */
 #ifndef FBT_TESTS_GPU_ENGINE_SCRIPT_H
 #define FBT_TESTS_GPU_ENGINE_SCRIPT_H
@@ -42,7 +43,7 @@ static const char script_help[] =
 	"  u z f r  compute; nanosleep; futex that times out; N reads of /dev/zero\n"
 	"  j        N calls that neither launch nor wait\n";
 
-/* 0, or -1: word is the one that makes no sense. */
+/* Returns 0, or -1 with the invalid word in *word. */
 static inline int script_parse(struct script *script, const char *text, const char **word)
 {
 	char *end;
@@ -73,12 +74,12 @@ static inline int script_parse(struct script *script, const char *text, const ch
 	return 0;
 }
 
-/* Who runs scripts. */
+/* A thread that runs scripts. */
 struct player {
 	struct truth *truth;
 	uint32_t tid;
-	uint32_t streams; /* added to those of the script */
-	uint64_t step;	  /* 0: outside of any */
+	uint32_t streams; /* added to the streams in the script */
+	uint64_t step;	  /* 0: outside of steps */
 	uint64_t api_ns;
 	int64_t delay_ns;
 	uint64_t full_ns;
@@ -215,7 +216,7 @@ static inline void play_memset(struct player *player, const struct op *op)
 	play_launch(player, &launch, NAME_PLAIN);
 }
 
-/* A copy, kernels, a memset; a microsecond between two, some a little more. */
+/* A copy, kernels and a memset, with a microsecond or slightly more in between. */
 static inline void play_graph(struct player *player, const struct op *op)
 {
 	uint32_t count = op->value < 1 ? 1 : op->value > FAKE_NODES ? FAKE_NODES : op->value;

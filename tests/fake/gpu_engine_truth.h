@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The GPU engine's own account: a file of fixed entries that is mapped, so that it is there however
- * the engine ends, and writing to it takes no call. tests/live/gpu_truth.py reads it.
+ * The GPU engine's own account: a mapped file of fixed entries, so that it is there however the
+ * engine ends, and writing to it needs no call. tests/live/gpu_truth.py reads it.
  */
 #ifndef FBT_TESTS_GPU_ENGINE_TRUTH_H
 #define FBT_TESTS_GPU_ENGINE_TRUTH_H
@@ -17,10 +17,10 @@
 #define TRUTH_ENTRIES (1u << 20)
 
 enum truth_type {
-	TRUTH_STEP = 1, /* gpu_engine_step was called and returned in between */
+	TRUTH_STEP = 1, /* a call of gpu_engine_step, from begin to end */
 	TRUTH_CALL = 2,
 	TRUTH_WORK = 3,
-	TRUTH_SYNC = 4, /* what a call waited for: start_ns is the end of the last of it */
+	TRUTH_SYNC = 4, /* a wait; start_ns is the end of the last work that it waited for */
 	TRUTH_FULL = 5,
 };
 
@@ -29,10 +29,10 @@ struct truth_entry {
 	uint32_t tid;  /* as the engine knows it */
 	uint64_t start_ns;
 	uint64_t end_ns;
-	uint64_t call_start_ns; /* of the engine's call; of a call inside too */
+	uint64_t call_start_ns; /* of the engine's call; also for the call inside */
 	uint64_t call_end_ns;
 	uint32_t correlation;
-	uint32_t fate; /* enum fake_fate; of calls 1 where there is a record */
+	uint32_t fate; /* enum fake_fate; for calls, 1 if there is a record */
 	uint32_t domain;
 	uint32_t cbid;
 	uint32_t kind; /* enum fake_work_kind, or enum fake_scope */
@@ -42,11 +42,11 @@ struct truth_entry {
 	uint64_t bytes;
 	uint64_t graph_node;
 	uint32_t graph;
-	uint32_t name; /* of the engine's table */
+	uint32_t name; /* index in the engine's table */
 	uint32_t source_memory;
 	uint32_t target_memory;
-	uint64_t launch; /* what one call did has one number */
-	uint64_t step;	 /* of the thread; 0: outside of any */
+	uint64_t launch; /* all entries of one call have the same number */
+	uint64_t step;	 /* of the thread; 0: outside of steps */
 };
 
 _Static_assert(sizeof(struct truth_entry) == 120, "gpu_truth.py knows it");
@@ -60,7 +60,7 @@ struct truth {
 	struct truth_entry entries[TRUTH_ENTRIES];
 };
 
-/* NULL: it cannot be made. */
+/* NULL: it cannot be created. */
 static inline struct truth *truth_map(const char *path)
 {
 	int fd = open(path ? path : "/dev/zero", O_RDWR | O_CREAT | O_CLOEXEC, 0644);
@@ -78,7 +78,7 @@ static inline struct truth *truth_map(const char *path)
 	return truth;
 }
 
-/* What does not fit is not told: the file says how much there was. */
+/* Entries that do not fit are dropped; the file's count includes them. */
 static inline void truth_add(struct truth *truth, const struct truth_entry *entry)
 {
 	uint64_t index = __atomic_fetch_add(&truth->count, 1, __ATOMIC_RELAXED);

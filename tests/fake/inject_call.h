@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A system call with a known value in everything that the kernel keeps across it, and what was
- * there afterwards. x86-64 only.
+ * A system call with known values in all that the kernel must preserve, and the values afterwards.
+ * x86-64 only.
  */
 #ifndef INJECT_CALL_H
 #define INJECT_CALL_H
@@ -12,7 +12,7 @@
 
 /* The assembler below knows the offsets. */
 struct call {
-	uint64_t rax;	  /* number of the call; what it returned */
+	uint64_t rax;	  /* number of the call; then its result */
 	uint64_t args[6]; /* rdi rsi rdx r10 r8 r9 */
 	uint64_t kept[6]; /* rbx rbp r12-r15 */
 	uint64_t flags;
@@ -38,12 +38,12 @@ enum call_width { CALL_XMM = 0, CALL_YMM = 1, CALL_ZMM = 2 };
 /* CF PF AF ZF SF DF OF */
 #define CALL_FLAGS 0xcd5u
 
-/* Makes the call as in says; out->width has to be that of in. */
+/* Makes the call with the values of in. out->width must equal that of in. */
 void inject_call(const struct call *in, struct call *out);
 /* The `syscall` instruction, and the address at which the program continues. */
 extern const char inject_call_instruction[], inject_call_done[];
 
-/* Between the load of the flags and their store there are only moves, which change none. */
+/* Between loading and storing the flags there are only moves, which do not change flags. */
 __asm__(".pushsection .text\n"
 	".type inject_call, @function\n"
 	"inject_call:\n"
@@ -154,7 +154,7 @@ static uint64_t next_random(uint64_t *state)
 	return *state;
 }
 
-/* Anything in every register; the caller then sets what the call is. */
+/* Fills all registers with random values. The caller then sets the call. */
 static void call_fill(struct call *in, struct call *out, enum call_width width, uint64_t *random)
 {
 	static const uint8_t bytes[] = {16, 32, 64};
@@ -181,7 +181,7 @@ static void call_fill(struct call *in, struct call *out, enum call_width width, 
 	}
 }
 
-/* The first register that is not as it was, or NULL; got and want of it. */
+/* Name of the first register that has changed, or NULL; *got and *want are its values. */
 static const char *call_compare(const struct call *in, const struct call *out, uint64_t *got,
 				uint64_t *want)
 {

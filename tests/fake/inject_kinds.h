@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What the threads do. */
+/* The kinds of threads. */
 #ifndef INJECT_KINDS_H
 #define INJECT_KINDS_H
 
@@ -33,7 +33,7 @@ static const struct kind kinds[] = {
 	{CALLS("read_pipe", SA, NONE, pipe_set_up, read_prepare, number_check, feed_number)},
 	{CALLS("futex", SA, NONE, NULL, futex_prepare, futex_check, feed_word)},
 	{CALLS("feeder", NO_HAND, NONE, NULL, tick_prepare, feeder_check, NULL)},
-	/* A light program has only those above. */
+	/* A light program only has the kinds above. */
 	{CALLS("sender", NO_HAND, NONE, NULL, tick_prepare, sender_check, NULL)},
 	{CALLS("clock_relative", NO_HAND, EXACT, NULL, clock_relative_prepare, expect_zero, NULL)},
 	{CALLS("clock_absolute", NO_HAND, EXACT, NULL, clock_absolute_prepare, expect_zero, NULL)},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Threads that hold the locks which loading a library needs, again and again. */
+/* Threads that repeatedly hold the locks which loading a library needs. */
 #ifndef INJECT_NASTY_H
 #define INJECT_NASTY_H
 
@@ -65,7 +65,7 @@ static void threads_plain(struct worker *w)
 		complain(w, "pthread_join", (uintptr_t)got, (uintptr_t)w);
 }
 
-/* Changes nothing, but glibc tells every thread by a signal, and waits for each. */
+/* Changes nothing, but glibc sends a signal to every thread and waits for each. */
 static void setuid_plain(struct worker *w)
 {
 	if (setresuid((uid_t)-1, (uid_t)-1, (uid_t)-1))

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What tests inject: it counts how often it was loaded, and looks at the thread it is called on. */
+/*
+ * The library that tests inject: it counts its loads, and checks the thread that it is called on.
+ */
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -12,8 +14,8 @@
 int inject_probe(void);
 
 /*
- * 7; another number if the program's signals would come to this thread, or libc's would not.
- * INJECT_PROBE_FILE of the process gets a byte for each load, if it is set.
+ * Returns 7; another number if this thread does not block the program's signals, or blocks libc's.
+ * Each load adds a byte to the process's INJECT_PROBE_FILE, if that is set.
  */
 int inject_probe(void)
 {

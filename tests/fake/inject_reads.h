@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Calls that end when another thread feeds them: numbers, each of which comes once and in order. */
+/*
+ * Calls that end when another thread feeds them numbers, each of which must come once and in order.
+ */
 #ifndef INJECT_READS_H
 #define INJECT_READS_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Signals with numbers: each is handled once, in order, and ends the call that it finds as it
- * should. */
+/*
+ * Numbered signals: each must be handled once and in order, and end the call that it interrupts in
+ * the right way.
+ */
 #ifndef INJECT_SIGNALS_H
 #define INJECT_SIGNALS_H
 
@@ -11,14 +13,14 @@
 #define SIGNAL_PLAIN   (SIGRTMIN + 1)
 #define SIGNAL_RESTART (SIGRTMIN + 2)
 
-/* Of the linker's. */
+/* Symbols of the linker. */
 extern const char __executable_start[], etext[];
 
 /*
- * Where it finds the thread tells what the call has to return. Code that is not the program's can
- * be met there only if somebody has put it there: then the call may return EINTR, and what a signal
- * in its last instructions does cannot be told from one that came before the call. A call that the
- * kernel is about to restart by restart_syscall returns EINTR too: there is no restart after that.
+ * The interrupted address tells what the call must return. An address outside of the program's own
+ * code is injected code: then the call may return EINTR, and a signal in its last instructions
+ * looks like one from before the call. A call that the kernel is about to restart by
+ * restart_syscall also returns EINTR, because it is not restarted after a handler.
  */
 static void see_call(struct worker *w, const ucontext_t *context)
 {

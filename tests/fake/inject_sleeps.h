@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Calls that end when their time is over. */
+/* Calls that end by a time-out. */
 #ifndef INJECT_SLEEPS_H
 #define INJECT_SLEEPS_H
 
@@ -111,7 +111,7 @@ static bool quiet_epoll(struct worker *w)
 	return w->fds[2] >= 0 && !epoll_ctl(w->fds[2], EPOLL_CTL_ADD, w->fds[0], &event);
 }
 
-/* Short ones only: the longest that a stop may make it wait is said to be that again. */
+/* Short ones only: the documented worst delay by a stop is this time once more. */
 static void epoll_prepare(struct worker *w)
 {
 	uint64_t ms = 1 + random_below(w, 30);
@@ -230,13 +230,13 @@ static void condition_plain(struct worker *w)
 	pthread_mutex_lock(&w->mutex);
 	error = pthread_cond_timedwait(&w->condition, &w->mutex, &until);
 	pthread_mutex_unlock(&w->mutex);
-	/* A spurious return is allowed: setresuid() of another thread causes one. */
+	/* A spurious return is allowed, because setresuid() in another thread causes one. */
 	if (!error && w->target->broadcasts)
 		return;
 	judge_plain(w, error, due_ns, excuse_ns);
 }
 
-/* Vectors of the compiler's, in a thread that sleeps from time to time. */
+/* Compiler-generated vector code, in a thread that sleeps from time to time. */
 __attribute__((target("avx2"))) static double math_wide(void)
 {
 	typedef double four __attribute__((vector_size(32)));

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A program that watches over itself while something is put into it: a thread for each kind of call
- * that blocks, with known values in all registers; threads that take numbered signals; and, if
- * asked for, threads that do what loading a library may meet. See usage().
+ * A program that checks itself while something is injected into it: a thread for each kind of
+ * blocking call, with known values in all registers; threads that take numbered signals; and, on
+ * request, threads that do what may disturb the loading of a library. See usage().
  */
 #include <stdio.h>
 
@@ -46,7 +46,7 @@ static void work_on(void)
 	}
 }
 
-/* A stack of that size, and what is no memory below it. */
+/* A stack of that size with an unmapped guard below it. */
 static void *new_stack(size_t size)
 {
 	uint8_t *memory = mmap(NULL, size + 65536, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -72,7 +72,10 @@ static void enter_fibre(struct worker *w)
 {
 	ucontext_t fibre;
 
-	/* The loader finds functions at their first use, for which there would be no room. */
+	/*
+	 * The first call resolves functions in the loader, for which a small stack would have no
+	 * room.
+	 */
 	raw_call(w);
 	w->fibre = new_stack(w->kind->stack);
 	if (prepare_fibre(w, &fibre))
@@ -151,13 +154,13 @@ static int start_nasty(struct target *target, const char *with)
 	return err;
 }
 
-/* Not what would go wrong by itself. */
+/* Excludes kinds that would fail by themselves. */
 static bool is_wanted(const struct target *target, const struct kind *kind)
 {
-	/* setresuid() sends a signal, and its frame has no room on that stack. */
+	/* setresuid() sends a signal, whose frame does not fit on that stack. */
 	if (target->broadcasts && kind->stack == 4096)
 		return false;
-	/* Any interruption makes the call return half of what it waits for. */
+	/* Any interruption makes this call return only half. */
 	return kind->feed != feed_half || (!target->broadcasts && !target->stray_epoll);
 }
 
@@ -181,7 +184,7 @@ static int start(struct target *target, const struct options *options)
 	return err ? err : start_nasty(target, options->with);
 }
 
-/* The state of a task, as in its stat; 0: it is not there. */
+/* The state of a task in its stat; 0: the task is gone. */
 static char task_state(const char *folder)
 {
 	char path[64], text[256], state = 0;
@@ -215,7 +218,9 @@ static uint64_t task_delay_ns(const char *folder)
 	return delay_ns;
 }
 
-/* Whether a thread, or the process that it waits for, waits for a CPU, or has since the last look.
+/*
+ * Whether a thread, or the process that it waits for, is waiting for a CPU, or has since the last
+ * look.
  */
 static bool is_starved(struct worker *w, char states[2])
 {
@@ -267,7 +272,7 @@ static bool is_drained(struct target *target)
 	return true;
 }
 
-/* All that was sent has to come. */
+/* All numbers and signals that were sent must arrive. */
 static void drain(struct target *target)
 {
 	target->stopping = true;
@@ -284,7 +289,7 @@ static void drain(struct target *target)
 	}
 }
 
-/* Runs until the time is over, or until it is told to end, and then returns true. */
+/* Runs until the time is over, or returns true when told to end. */
 static bool watch(struct target *target, double seconds, uint64_t start_ns)
 {
 	uint64_t end_ns = seconds > 0 ? start_ns + (uint64_t)(seconds * 1e9) : UINT64_MAX;

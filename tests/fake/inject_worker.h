@@ -20,17 +20,17 @@
 
 /* What the kernel does with such a call after a short stop. */
 enum restart {
-	RESTART_SA,	 /* goes on; after a handler too, if it has SA_RESTART */
-	RESTART_NO_HAND, /* goes on, but after a handler */
-	RESTART_FINAL,	 /* EINTR, whatever it was */
+	RESTART_SA,	 /* continues; after a handler only with SA_RESTART */
+	RESTART_NO_HAND, /* continues, but not after a handler */
+	RESTART_FINAL,	 /* always EINTR */
 };
 
-/* Of how the call ends in time. */
+/* How exact the call's end is in time. */
 enum timing {
 	TIMING_NONE,
 	TIMING_EXACT,
-	TIMING_LATE,  /* a stop may make it begin anew: late is no error */
-	TIMING_JIFFY, /* … and it counts in jiffies */
+	TIMING_LATE,  /* a stop may start it again, so being late is no error */
+	TIMING_JIFFY, /* as TIMING_LATE, and counted in jiffies */
 };
 
 struct worker;
@@ -40,12 +40,12 @@ struct kind {
 	enum restart restart;
 	enum timing timing;
 	unsigned int stack;		   /* bytes of its fibre; 0: on the thread's own */
-	bool alternate;			   /* that is its signal stack as well */
+	bool alternate;			   /* the stack is the signal stack as well */
 	bool (*set_up)(struct worker *w);  /* false: errno */
 	void (*prepare)(struct worker *w); /* w->in, w->timeout_ns */
 	void (*check)(struct worker *w, long result);
-	void (*plain)(struct worker *w); /* instead of these two: through libc */
-	bool (*feed)(struct worker *w);	 /* lets the call return; false: not now */
+	void (*plain)(struct worker *w); /* instead of these two: the call through libc */
+	bool (*feed)(struct worker *w);	 /* makes the call return; false: not now */
 };
 
 struct worker {
@@ -71,18 +71,18 @@ struct worker {
 	pthread_cond_t condition;
 	_Atomic uint32_t word;
 	/* Signals. */
-	int signal; /* it takes; 0 none */
+	int signal; /* number of the signal that it takes; 0: none */
 	bool sa_restart;
 	volatile sig_atomic_t in_call, handler_saw_eintr, handler_in_stub;
 	_Atomic uint64_t signals_sent, signals_handled;
-	/* What is said of it. */
+	/* Bookkeeping. */
 	void *fibre;
 	int schedstat;
 	_Atomic uint64_t loops, sent, received, eintr, eintr_stray, eintr_lost, late_max_ns, errors;
 	_Atomic uint64_t loops_seen; /* by main */
 	unsigned int still;
-	uint64_t delay_ns; /* by main: waiting for a CPU, with its child */
-	const char *what;  /* the first thing that was wrong, and figures of it */
+	uint64_t delay_ns; /* measured by main: time waiting for a CPU, including its child */
+	const char *what;  /* the first error, and its figures */
 	uint64_t got, want;
 };
 
@@ -93,12 +93,12 @@ struct target {
 	size_t count;
 	enum call_width width;
 	uint64_t late_limit_ns;
-	bool broadcasts; /* setresuid(): EINTR comes from glibc's own signal */
+	bool broadcasts; /* setresuid() is used: its signal causes EINTR */
 	bool stray_epoll;
 	bool is_light;
 	_Atomic bool stopping;
-	_Atomic uint64_t progress_ns; /* when any of the threads last returned from a call */
-	_Atomic uint64_t stall_ns;    /* times in which none did, all together */
+	_Atomic uint64_t progress_ns; /* when any thread last returned from a call */
+	_Atomic uint64_t stall_ns;    /* total of the times in which no thread did */
 };
 
 /* The worker of the current thread, for signal handlers. */
@@ -143,7 +143,7 @@ static uint64_t random_below(struct worker *w, uint64_t limit)
 	return next_random(&w->random) % limit;
 }
 
-/* Now and then a long one: what makes it begin anew makes it late by more than a busy machine. */
+/* Sometimes a long one: starting it again delays it by more than a busy machine does. */
 static uint64_t pick_timeout_ns(struct worker *w)
 {
 	if (!w->signal && !w->target->is_light && random_below(w, 16) == 0)
@@ -207,7 +207,10 @@ static uint64_t begin_ns(const struct kind *kind)
 
 static void judge_time(struct worker *w, uint64_t end_ns, uint64_t excuse_ns)
 {
-	/* The jiffy that is running when the call begins counts as one. It is 10 ms at most. */
+	/*
+	 * The jiffy that is running when the call begins counts as a whole one, which is at most 10
+	 * ms.
+	 */
 	uint64_t early_ns = w->kind->timing == TIMING_JIFFY ? 10000000 : 0, late_ns;
 
 	if (end_ns + early_ns < w->due_ns) {
@@ -221,7 +224,10 @@ static void judge_time(struct worker *w, uint64_t end_ns, uint64_t excuse_ns)
 		complain(w, "late, ns", late_ns, w->target->late_limit_ns);
 }
 
-/* An EINTR comes of a handler that ran during the call, and a handler has one, or is counted. */
+/*
+ * Each EINTR must come from a handler during the call, and each handler must cause one or is
+ * counted.
+ */
 static void judge_eintr(struct worker *w, bool is_eintr)
 {
 	bool broadcast = w->target->broadcasts && w->kind->restart != RESTART_SA;
@@ -278,7 +284,7 @@ static void raw_call(struct worker *w)
 		judge_time(w, end_ns, excuse_ns);
 }
 
-/* Of a call through libc. */
+/* Judges a call through libc. */
 static void judge_plain(struct worker *w, int error, uint64_t due_ns, uint64_t excuse_ns)
 {
 	uint64_t end_ns = now_ns();

@@ -107,7 +107,7 @@ static void report_call(struct fake_call *call)
 		tracer->end(call);
 }
 
-/* The engine's call and, if that is of the runtime, the driver's inside. */
+/* Begins the engine's call and, if that is a runtime call, the driver's call inside. */
 static void begin_calls(struct fake_call calls[2], uint32_t domain, uint32_t runtime_cbid,
 			uint32_t driver_cbid)
 {
@@ -148,7 +148,9 @@ static uint64_t latest(uint64_t a, uint64_t b)
 	return a > b ? a : b;
 }
 
-/* When it runs is settled at the end of the call, or at its begin if the call waits for it. */
+/*
+ * The times of work are set at the end of the call, or at its begin if the call waits for the work.
+ */
 static void schedule(struct fake_launch *launch, uint64_t from_ns)
 {
 	struct fake_work *work = launch->works;
@@ -308,7 +310,7 @@ static void inject(void)
 	if (!path || !*path)
 		return;
 	library = dlopen(path, RTLD_NOW);
-	if (!library) /* the real one keeps silent */
+	if (!library) /* the real one is silent */
 		return;
 	*(void **)&initialize = dlsym(library, "InitializeInjection");
 	if (initialize)
@@ -371,7 +373,7 @@ EXPORTED int cuDeviceTotalMem_v2(size_t *bytes, int device)
 
 EXPORTED int cuDeviceGetAttribute(int *value, int attribute, int device)
 {
-	/* CUdevice_attribute, value; what an H100 would say. */
+	/* CUdevice_attribute and value, as of an H100. */
 	static const int values[][2] = {
 		{1, 1024}, {8, 49152}, {10, 32},     {12, 65536}, {16, 132},	{39, 2048},
 		{75, 9},   {76, 0},    {81, 233472}, {82, 65536}, {97, 232448}, {106, 32},

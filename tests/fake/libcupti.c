@@ -19,7 +19,7 @@
  */
 #include "fake_cupti_setup.h"
 
-/* What a client calls; there is no header of theirs here. */
+/* The client's entry points. NVIDIA's headers are not used here. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #define CALL __attribute__((visibility("default"))) int
 
@@ -28,7 +28,7 @@
 /* --- subscribers --------------------------------------------------------------------------------
  */
 
-/* Who is subscribed, or NULL. */
+/* The name of the subscriber, or NULL. */
 static const char *find_subscriber(void)
 {
 	const char *file = cupti.config.holder_file;

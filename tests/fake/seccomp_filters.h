@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Filters for system calls as one meets them: a container's (Docker's default list, for x86-64,
- * without capabilities), and ones that hold a single thing against a program.
+ * Common seccomp filters: a container's (Docker's default list for x86-64, without capabilities),
+ * and filters that refuse a single call or flag.
  */
 #ifndef FBT_TESTS_SECCOMP_FILTERS_H
 #define FBT_TESTS_SECCOMP_FILTERS_H
@@ -45,7 +45,7 @@ static inline void filter_return(struct filter *filter, uint32_t action)
 	filter_add(filter, BPF_RET | BPF_K, action, 0, 0);
 }
 
-/* What A is compared with; if it is that, the action. */
+/* If A equals value, returns the action. */
 static inline void filter_if(struct filter *filter, uint32_t value, uint32_t action)
 {
 	filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, value, 0, 1);
@@ -57,7 +57,7 @@ static inline size_t filter_low_word(int arg)
 	return offsetof(struct seccomp_data, args) + 8 * (size_t)arg;
 }
 
-/* The arch that a program for 64 bits makes its calls by; A is the number of the call then. */
+/* Checks the arch of 64-bit programs. Afterwards A is the number of the call. */
 static inline void filter_begin(struct filter *filter, uint32_t other_arch)
 {
 	filter->count = 0;
@@ -153,7 +153,7 @@ static inline bool docker_denies(long nr)
 	return false;
 }
 
-/* What is between two calls that are not allowed; A is the number. */
+/* Allows the numbers between calls that are not allowed. A is the number. */
 static inline void filter_allow_ranges(struct filter *filter)
 {
 	long from = 0;
@@ -178,14 +178,14 @@ static inline void filter_docker(struct filter *filter)
 	filter_add(filter, BPF_JMP | BPF_JGE | BPF_K, X32, 0, 1);
 	filter_return(filter, denied);
 	filter_if(filter, SYS_clone3, SECCOMP_RET_ERRNO | ENOSYS);
-	/* A thread may be made, a namespace not: both halves of the flags, and a mask. */
+	/* Threads may be created, namespaces may not: both halves of the flags are tested. */
 	filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 5);
 	filter_load(filter, filter_low_word(0));
 	filter_add(filter, BPF_ALU | BPF_AND | BPF_K, NAMESPACES, 0, 0);
 	filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 0, 0, 1);
 	filter_return(filter, SECCOMP_RET_ALLOW);
 	filter_return(filter, denied);
-	/* Not the sockets between a virtual machine and its host. */
+	/* No sockets between a virtual machine and its host. */
 	filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4);
 	filter_load(filter, filter_low_word(0));
 	filter_add(filter, BPF_JMP | BPF_JEQ | BPF_K, 40, 0, 1);
@@ -197,7 +197,7 @@ static inline void filter_docker(struct filter *filter)
 
 #endif
 
-/* For the calling thread, for good. 0, or -1 and errno. */
+/* Installs the filter in the calling thread, for good. Returns 0, or -1 and errno. */
 static inline int filter_install(const struct filter *filter)
 {
 	struct sock_fprog program = {.len = filter->count,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * A library for LD_PRELOAD that sets the wall clock of the program an hour forward and back again,
- * every 20 ms, as a broken time server would. The monotonic clock is not changed.
+ * A library for LD_PRELOAD that moves the program's wall clock an hour forward and back again,
+ * every 20 ms, like a broken time server. The monotonic clock is unchanged.
  */
 #define _GNU_SOURCE
 #include <sys/syscall.h>

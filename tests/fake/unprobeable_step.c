@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * late_step (see late_step.c) as a function whose first instruction has a lock prefix, which the
- * kernel refuses to probe. As llama_decode, it is a function that the tool finds by itself.
+ * late_step (see late_step.c) with a lock prefix at its first instruction, which the kernel refuses
+ * to probe. It is also called llama_decode, which the tool finds by itself.
  */
 
 __asm__(".text\n"
