@@ -9,7 +9,7 @@ set -u
 version=$1
 here=$(cd "$(dirname "$0")" && pwd)
 cache=${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ferrum-bpftrace
-# Another pin is another folder.
+# Another pin gets another folder.
 sum=$(sha256sum "$here/$version.txt" 2>/dev/null | cut -c1-12)
 folder=$cache/cuda-$version-$sum
 work=
@@ -43,7 +43,7 @@ for part in "$work"/unpacked/nvidia/*/; do
 	cp -R "$part"/. "$work/toolkit" || fail "cannot write to $cache"
 done
 [ -d "$work/toolkit/lib" ] && ln -s lib "$work/toolkit/lib64"
-# zipfile drops modes.
+# zipfile does not keep file modes.
 chmod -f +x "$work"/toolkit/bin/* "$work"/toolkit/nvvm/bin/*
 # Two of these may run at once: the first one wins.
 mv -T "$work/toolkit" "$folder" 2>/dev/null || [ -d "$folder" ] || fail "cannot write to $cache"

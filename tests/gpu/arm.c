@@ -29,11 +29,11 @@
 #define POLL_US	    5000
 #define ARM_NS	    30000000000ull
 #define DORMANT_NS  5000000000ull
-#define RECORDS_MAX 16000000 /* whose join is checked: 256 MiB */
+#define RECORDS_MAX 16000000 /* number of records whose join is checked: 256 MiB */
 
 struct launch {
 	uint32_t correlation;
-	bool driver; /* inside of a runtime call of the same number, if there is one */
+	bool driver; /* inside of a runtime call with the same number, if there is one */
 	uint64_t start_ns;
 };
 
@@ -51,7 +51,7 @@ struct counts {
 	uint64_t kernels, memcpys, memsets, apis, syncs, overheads;
 	uint64_t unmeasured;
 	uint64_t joined, unjoined, violations;
-	uint64_t not_checked; /* beyond RECORDS_MAX */
+	uint64_t not_checked; /* records beyond RECORDS_MAX */
 	bool armed;
 	bool ended;
 };
@@ -128,7 +128,10 @@ static void on_record(void *ctx, struct fbt_header *record)
 	}
 }
 
-/* By correlation; of two of the same number the runtime's call, which is the outer one, first. */
+/*
+ * Ordered by correlation id. Of two calls with the same id the runtime call, which is the outer
+ * one, comes first.
+ */
 static int compare_launches(const void *a, const void *b)
 {
 	const struct launch *left = a, *right = b;
@@ -222,7 +225,7 @@ static int write_counts(const struct counts *counts, const char *path, uint64_t 
 	return fclose(json.out) ? -errno : 0;
 }
 
-/* Beats and reads until told to stop; *wall_ns is from the wish to the answer. */
+/* Beats and reads until told to stop. *wall_ns is the time from the wish to the answer. */
 static int collect(struct gpu_ring *ring, struct counts *counts, uint64_t *wall_ns)
 {
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
@@ -258,7 +261,7 @@ static int finish(struct gpu_ring *ring, struct counts *counts)
 		err = gpu_ring__read(ring, on_record, counts);
 		usleep(POLL_US);
 	}
-	/* What came in before it answered, too. */
+	/* Also reads the records that came before the answer. */
 	return err ? err : gpu_ring__read(ring, on_record, counts);
 }
 
@@ -293,7 +296,7 @@ static int arm(uint32_t tgid, const char *path)
 	return counts.armed ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-/* Only looks: gpu_ring__open would take the place of the tracer that is awaited. */
+/* Only looks: gpu_ring__open would take the ring from the tracer that is awaited. */
 static const struct fbt_gpu_ring *look(const char *pid)
 {
 	char folder[64], path[400], name[64];
@@ -340,7 +343,10 @@ static int wait_armed(const char *pid, const char *seconds)
 			answered = true;
 			head = __atomic_load_n(&ring->head, __ATOMIC_ACQUIRE);
 		}
-		/* Steps have GPU records from when the tracer knows. */
+		/*
+		 * Steps have GPU records from the moment at which the tracer knows that the shim is
+		 * armed.
+		 */
 		if (answered && __atomic_load_n(&ring->tail, __ATOMIC_ACQUIRE) >= head)
 			return EXIT_SUCCESS;
 		usleep(POLL_US);

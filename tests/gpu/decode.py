@@ -30,7 +30,7 @@ def parse():
 
 
 class Decoder:
-    """One sequence; position is on the GPU, so that a graph may replay the step."""
+    """One sequence. position is on the GPU, so that a graph can replay the step."""
 
     def __init__(self, torch, length):
         self.torch = torch
@@ -48,7 +48,8 @@ class Decoder:
         self.places = torch.arange(length, device="cuda")
 
     def attend(self, number, query, seen):
-        """Over the first `seen` places of the cache, or over all with a mask if it is None."""
+        """Attends to the first `seen` positions of the cache; if it is None, to all of them with a
+        mask."""
         torch = self.torch
         keys, values = self.keys[number], self.values[number]
         if seen is not None:
@@ -115,13 +116,13 @@ class Loop:
             self.graph.replay()
         else:
             self.decoder.forward(self.seen)
-        # The token goes to the host, as a server's does.
+        # Copies the token to the host, as a server does.
         self.chosen.copy_(self.decoder.token, non_blocking=True)
         self.after.record()
         self.after.synchronize()
 
     def call(self):
-        """From C: an exception must not be lost there."""
+        """Called from C, where an exception must not be lost."""
         try:
             with self.torch.no_grad():
                 self.step()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The engine of engine.cu on the double of CUDA (tests/fake), so that run.sh can be tried without a
- * GPU: the same options and output. What CUDA events would say is what the double says that it did.
+ * The engine of engine.cu on the double of CUDA (tests/fake), with the same options and output, so
+ * that run.sh can be tried without a GPU. The double's own times stand for those of CUDA events.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -19,7 +19,7 @@ struct engine {
 	uint64_t (*now)(void);
 	uint32_t kernels;
 	uint64_t work_ns;
-	uint64_t api_ns; /* least length of a launch */
+	uint64_t api_ns; /* minimum length of a launch */
 	bool graph;
 	bool driver;
 	uint64_t first_ns; /* of the work of one step */
@@ -62,7 +62,7 @@ __attribute__((noinline, used)) void gpu_step(struct engine *engine)
 	for (uint32_t i = 0; !engine->graph && i < engine->kernels; i++)
 		launch(engine, &works[i], 1);
 	engine->wait(&wait);
-	/* No tail jump: the step ends here. */
+	/* Prevents a tail jump: the step ends here. */
 	__asm__ volatile("" ::: "memory");
 }
 

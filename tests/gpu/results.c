@@ -15,7 +15,7 @@ struct results {
 	const char *folder;
 	VEC(struct run) runs;
 	struct json json;
-	FILE *checks; /* an array of them, as text */
+	FILE *checks; /* the JSON array of checks, as text */
 	char *checks_text;
 	size_t checks_size;
 	int failed;
@@ -76,7 +76,7 @@ static void write_facts(struct results *results)
 		fclose(file);
 }
 
-/* One check of one variant; it is said where it does not hold. */
+/* One check of one variant. It is printed if it fails. */
 static void check(struct results *results, const struct run *of, const char *name, bool ok,
 		  double got)
 {
@@ -165,7 +165,7 @@ static double rate(const struct run *run)
 	return run->wall_ns > 0 ? run->done * 1e9 / run->wall_ns : NAN;
 }
 
-/* Each run against the bare one of its own round. */
+/* Compares each run with the bare run of its own round. */
 static void write_mode(struct results *results, const struct run *first, enum mode mode)
 {
 	double_vec step_us = {0}, steps_per_s = {0}, slower = {0}, fewer = {0};
@@ -269,7 +269,7 @@ static void write_traced(struct json *json, const struct run *run)
 	json_object_end(json);
 }
 
-/* All runs of one engine and variant, of which first is the first. */
+/* All runs of one engine and variant, beginning with first. */
 static void write_variant(struct results *results, const struct run *first)
 {
 	struct json *json = &results->json;

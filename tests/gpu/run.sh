@@ -74,7 +74,7 @@ while [ $# -gt 0 ]; do
 	esac
 done
 
-# first_of PATH…: the first that is there
+# first_of PATH…: the first one that exists
 first_of()
 {
 	local path
@@ -118,7 +118,7 @@ find_nvcc()
 	command -v nvcc || first_of "${CUDA_HOME:-/usr/local/cuda}/bin/nvcc" /usr/local/cuda*/bin/nvcc
 }
 
-# The engine for the GPU that is here; one that was brought along where there is no nvcc.
+# Builds the engine for this GPU; uses the prebuilt one if there is no nvcc.
 make_cuda()
 {
 	local nvcc built_engine=$out/engine
@@ -184,7 +184,7 @@ fact capabilities "$(sed -n 's/^CapEff:\t//p' /proc/self/status)"
 fact rounds "$rounds"
 fact steps "$steps"
 
-# Without BPF (a container without CAP_BPF, a locked kernel) the shim can be measured all the same.
+# Without BPF (a container without CAP_BPF, a locked-down kernel) the shim can still be measured.
 modes=(bare idle armed full)
 sleep 60 &
 sleeper=$!
@@ -232,8 +232,8 @@ count_links()
 	echo $((links + perf))
 }
 
-# Until its links are there and no more come, and it has given up its rights, which is the last thing
-# that it does before its window; where it cannot, ten seconds without a new link must do.
+# Waits until the tool has its links and no more come, and it has dropped its rights, which it does
+# last before its window. If it cannot drop them, ten seconds without a new link must do.
 wait_attached()
 {
 	local links before=0 same=0
@@ -250,8 +250,8 @@ wait_attached()
 	return 1
 }
 
-# start_tracer MODE PID BASE: 0 once it collects; its id is in $tracer. Without --foreground timeout
-# signals its program twice, and twice means at once.
+# start_tracer MODE PID BASE: 0 once it collects; its id is in $tracer. --foreground, because
+# timeout would signal its program twice, and a second signal means an immediate end.
 start_tracer()
 {
 	local said
@@ -267,7 +267,7 @@ start_tracer()
 		[ "$said" = armed ]
 		;;
 	full)
-		# Each step is to be seen, also where probes are slow.
+		# Each step must be traced, even where probes are slow.
 		timeout --foreground -k 5 "$limit" "$tool" -q -p "$2" --step "$step" --gpu require \
 			--rate-guard 0 --trace "$3.trace" --profile "$3.profile" >"$3.report" 2>"$3.err" &
 		tracer=$!
@@ -276,7 +276,7 @@ start_tracer()
 	esac
 }
 
-# child_of PID: timeout has its program as a child, in a moment
+# child_of PID: waits for the child of timeout
 child_of()
 {
 	local child=
@@ -288,7 +288,7 @@ child_of()
 	echo "$child"
 }
 
-# end_tracer: 0 if it ended well
+# end_tracer: 0 if it ended without an error
 end_tracer()
 {
 	[ -z "$tracer" ] && return
@@ -323,7 +323,7 @@ run_one()
 	else
 		status=4
 	fi
-	# The tracer first: what CUPTI still has of a process that ends is lost.
+	# The tracer ends first, because the records that CUPTI holds are lost when a process ends.
 	end_tracer || status=$((status ? status : 5))
 	exec 7>&-
 	[ $status = 0 ] || kill "$engine" 2>/dev/null
@@ -334,7 +334,7 @@ run_one()
 		say "$1 $2, $4, round $3: failed ($status): $(cat "$base.engine_err" "$base.err" \
 			2>/dev/null | head -n 1)"
 	fi
-	# One trace is kept of each variant: they are large.
+	# Only one trace of each variant is kept, because traces are large.
 	[ "$3" = 1 ] || rm -f "$base.trace"
 	echo "$1 $2 $3 $4 $status" >>"$out/runs"
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What run.sh left of each run, read for results.c. */
+/* Reads for results.c what run.sh has left of each run. */
 #ifndef FBT_TESTS_GPU_RUNS_H
 #define FBT_TESTS_GPU_RUNS_H
 
@@ -17,17 +17,17 @@ static const char *const mode_names[MODES] = {"bare", "idle", "armed", "full"};
 
 typedef VEC(double) double_vec;
 
-/* What a tracer said of one run: gpu_arm, or the tool in its profile. */
+/* The figures of one run from a tracer: gpu_arm, or the tool's profile. */
 struct traced {
 	bool is_there;
 	bool armed;
 	char status[32], detail[160], cupti[32], clock[32], library[256];
-	double arm_ns, wall_ns; /* -1: not known */
+	double arm_ns, wall_ns; /* -1: unknown */
 	double records, kernels, memcpys, memsets, apis;
 	double joined, unjoined, violations, unmeasured;
 	double cupti_dropped, ring_lost, no_buffer, unknown;
 	double clock_error_ns, clock_steps, shim_ns;
-	/* The tool's, of its steps. */
+	/* from the tool, about its steps */
 	double steps, complete, busy_ns, view_ns, view_busy_ns, step_kernels;
 };
 
@@ -37,7 +37,7 @@ struct run {
 	enum mode mode;
 	char device[128], engine_name[64];
 	double runtime;
-	bool gapless; /* events around a step hold nothing but its work */
+	bool gapless; /* events around a step enclose nothing but its work */
 	double steps, done, wall_ns, gpu_ns, kernels;
 	double median_ns; /* NaN: no steps */
 	struct traced traced;
@@ -68,7 +68,7 @@ static int compare_doubles(const void *a, const void *b)
 	return (left > right) - (left < right);
 }
 
-/* Sorts them; NaN if there are none. */
+/* Sorts the values. NaN if there are none. */
 static double median(double_vec *values)
 {
 	if (!values->count)
@@ -77,7 +77,7 @@ static double median(double_vec *values)
 	return (values->items[(values->count - 1) / 2] + values->items[values->count / 2]) / 2;
 }
 
-/* Calls on_line with each line that is JSON: what a killed run left half written is not. */
+/* Calls on_line with each line that is valid JSON. A killed run may leave an incomplete line. */
 static bool read_lines(const char *path, void (*on_line)(struct json_object *, void *), void *ctx)
 {
 	FILE *file = fopen(path, "r");
@@ -156,7 +156,7 @@ static void on_arm_line(struct json_object *line, void *ctx)
 	traced->shim_ns = number(line, "shim_ns", 0);
 }
 
-/* The profile's last line: of the whole window. */
+/* The profile's last line, about the whole window. */
 static void read_window(struct json_object *shape, struct traced *traced)
 {
 	traced->is_there = true;
@@ -208,7 +208,7 @@ static void on_profile_line(struct json_object *line, void *ctx)
 	traced->view_busy_ns += number(stage_us, "view_busy", 0) * 1e3;
 }
 
-/* Files that are not there leave their part empty: the run failed, and its status says so. */
+/* Missing files leave their part empty: the run has failed, and its status says so. */
 static void read_run(struct run *run, const char *folder)
 {
 	struct step_reader reader = {.run = run};

@@ -6,6 +6,6 @@ void gpu_step(void (*work)(void));
 __attribute__((noinline, used)) void gpu_step(void (*work)(void))
 {
 	work();
-	/* No tail jump: the step ends here. */
+	/* Prevents a tail jump: the step ends here. */
 	__asm__ volatile("" ::: "memory");
 }
