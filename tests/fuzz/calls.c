@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The memory shared with the kernel side, full of the input: the rings of calls, and the files that
- * it announces with names that the target has chosen.
+ * The memory shared with the kernel side, filled with the input: the rings of calls, and the file
+ * records, whose names the target chooses.
  */
 #include "kernel/call_ring.h"
 #include "model/event.h"
@@ -83,7 +83,7 @@ static void send_file(const uint8_t *data, size_t size)
 		return;
 	}
 	event = fuzz_copy(data, size);
-	/* These two are the kernel's word. */
+	/* The kernel side sets these two, so they are valid. */
 	event->size = (uint32_t)size;
 	((struct fbt_file *)event)->id %= 100000;
 	fuzz_check(names);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* A file that is replayed, as it is. */
+/* The input is a capture file that is replayed. */
 #include "replayed.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

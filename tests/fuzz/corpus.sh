@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# make fuzz-corpus: each target takes its corpus, and FUZZ_RUNS more inputs made from it. Always the
-# same ones: what fails once fails again.
+# make fuzz-corpus: each target runs its corpus, and FUZZ_RUNS more inputs derived from it. The
+# inputs are always the same, so failures are reproducible.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=lib.sh

@@ -103,7 +103,7 @@ static void find_all(uint64_t entry)
 	target_explain_no_match((uint32_t)getpid(), &options);
 }
 
-/* As a libc, and as a file of symbols. */
+/* The input as a libc, and as a file of symbols. */
 static void find_exports(void)
 {
 	mapping_vec maps = {0};

@@ -50,7 +50,7 @@ static void write_line(const char *text, FILE *out)
 
 static void write_lines(char *text, FILE *out)
 {
-	/* A line may hold anything else: the records are in its order. */
+	/* A line may hold other things too. The records are taken in order. */
 	char *volatile rest = text;
 
 	memset(&events.line, 0, sizeof(events.line));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Code of the target: instructions, which of them are reached, and where a function is left. The
- * input is the architecture, a list of regions, and the code that they lie in.
+ * Code of the target: its instructions, which of them are reached, and the exits of a function. The
+ * input is the architecture, a list of regions, and their code.
  */
 #include <errno.h>
 #include "steps/exits.h"
@@ -14,7 +14,7 @@
 /* As in the input. */
 struct region {
 	uint8_t kind;
-	uint8_t from;	/* the base of switch tables lies at 256 * that, too */
+	uint8_t from;	/* also the base of switch tables, at 256 * that */
 	uint16_t start; /* from BASE on */
 	uint16_t size;
 } __attribute__((packed));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What fuzz targets share. Input is taken apart from its front, as a string of bytes. */
+/* Shared by the fuzz targets. Input is a string of bytes that is consumed from its front. */
 #ifndef FBT_FUZZ_H
 #define FBT_FUZZ_H
 
@@ -15,7 +15,7 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerInitialize(int *argc, char ***argv);
 
-/* Something that must not be, and that no sanitizer sees. */
+/* A condition that must hold and that no sanitizer checks. */
 #define fuzz_check(condition)                                                                      \
 	do {                                                                                       \
 		if (!(condition))                                                                  \
@@ -29,7 +29,7 @@ __attribute__((noreturn, unused)) static inline void fuzz_stop(const char *condi
 	abort();
 }
 
-/* Memory of just that size, 16-byte aligned, so that ASan sees what is read beyond it. */
+/* A copy of exactly that size, 16-byte aligned, so that ASan sees reads beyond it. */
 __attribute__((unused)) static inline void *fuzz_copy(const void *data, size_t size)
 {
 	void *copy = malloc(size ? size : 1);

@@ -1,17 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What run.sh and corpus.sh share; they are started at the root of the tree by fuzz.mk.
+# Shared by run.sh and corpus.sh. fuzz.mk starts them at the root of the tree.
 
 : "${FUZZ_BIN:?is set by fuzz.mk}" "${FUZZ_WORK:?}" "${TARGETS:?}"
 # shellcheck disable=SC2034 # whoever sources this uses it
 corpora=tests/fuzz/corpus
 
-# A unit that takes 10 s, or more memory than that, is a finding too: some take long for no bytes.
+# A unit that takes more than 10 s, or more memory than this, is a finding too.
 limits=(-timeout=10 -rss_limit_mb=512 -close_fd_mask=3)
-# Freed memory is kept back for a while, so that its use is seen; by default half of that limit.
+# Freed memory is kept for a while, so that its use is noticed. By default that would be half of the
+# limit.
 export ASAN_OPTIONS=quarantine_size_mb=16:detect_stack_use_after_return=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 
-# Bytes of an input: what there is to be found is found with few, and many take long.
+# Maximum bytes of an input: findings need few bytes, and long inputs are slow.
 max_len_of()
 {
 	case $1 in
@@ -32,7 +33,7 @@ fuzz()
 		-artifact_prefix="$FUZZ_WORK/$target-" "$@" >"$log" 2>&1
 }
 
-# The last figure of that name in what libFuzzer said: "ft" features, "cov" edges.
+# The last figure of that name in libFuzzer's output: "ft" features, "cov" edges.
 figure()
 {
 	grep -oE "$2: [0-9]+" "$1" | tail -n 1 | cut -d' ' -f2
@@ -43,7 +44,7 @@ executions()
 	sed -n 's/^stat::number_of_executed_units: //p' "$1"
 }
 
-# What was found, in a line: the sanitizer's words, or ours.
+# The finding in one line: the sanitizer's words, or ours.
 finding()
 {
 	grep -hE 'runtime error: |not so: |^SUMMARY: |ERROR: ' "$1" | head -n 1

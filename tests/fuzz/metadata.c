@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The command line and the environment of the target: the metadata of a profile, and the document
- * that --compute-env-hash makes. The input is both, strings with a NUL after each, and the byte 1
- * as a string of its own between them.
+ * of --compute-env-hash. The input holds both, as strings that end with a NUL, separated by a
+ * string of the byte 1.
  */
 #include "model/env_host.h"
 #include "fuzz.h"
@@ -71,7 +71,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sources.target_environment = environment.items;
 	resolve(&options, &sources);
 	check_document(&host, environment.items);
-	/* The same as what the user gave. */
+	/* The same values as options of the user. */
 	if (arguments.count > 4) {
 		options = (struct metadata_options){arguments.items[0], arguments.items[1],
 						    arguments.items[2], arguments.items[3],

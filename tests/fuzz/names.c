@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Names from the target: symbols to what people read, in outputs and on the terminal. */
+/* Names from the target, such as symbols, as people see them in outputs and on the terminal. */
 #include "base/demangle.h"
 #include "fuzz.h"
 #include "base/json.h"
@@ -43,7 +43,7 @@ static void check_escape(const char *text)
 	check_shown(line, strlen(line));
 }
 
-/* A string of an output is one JSON string, and is read as one. */
+/* A string in an output must be one JSON string, and must be read back unchanged. */
 static void check_json(const char *text)
 {
 	char *written = NULL, error[ERROR_SIZE];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Values of options, and what a collector answers. The input is a byte that says which, and the
- * text.
+ * Values of options, and a collector's answers. The input is a byte that chooses one of them, and
+ * the text.
  */
 #include <errno.h>
 #include "fuzz.h"

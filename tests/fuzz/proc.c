@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * What /proc says of a process, which holds names that the process has chosen: every file of the
- * process that is asked about is the input.
- *
+ * /proc files of a process, which hold names that the process has chosen. Every file of the process
+ * is the input.
  * fuzz: wrap fopen
  * fuzz: wrap open
  */
@@ -134,7 +133,7 @@ static void read_rest(void)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* fmemopen takes no empty buffer. */
+	/* fmemopen() accepts no empty buffer. */
 	if (!size)
 		return -1;
 	input = fuzz_copy(data, size);

@@ -19,7 +19,7 @@
 
 static struct options replay_options;
 
-/* Once: what the options are by default, as for "--replay". */
+/* Sets the default options of "--replay", once. */
 static inline void replay_set_up(void)
 {
 	char *argv[] = {"fuzz",	    "--replay",	 CAPTURE_PATH, "--trace",
@@ -37,7 +37,7 @@ static inline void replay_file(int number, const void *data, size_t size)
 	close(fd);
 }
 
-/* Whether "validate" takes it. */
+/* Runs "validate" on the file. */
 static inline void replay_check(char *path)
 {
 	char *paths[] = {path};

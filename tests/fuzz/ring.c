@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The memory of a shim, which a process of ours holds: found, armed and read, and written to while
- * it is read. The input is a struct fbt_gpu_ring, the writes, and the bytes of the ring.
+ * The memory of a shim, held by a process of this test: found, armed and read, while it is written
+ * to. The input is a struct fbt_gpu_ring, the writes, and the bytes of the ring.
  */
 #include <fcntl.h>
 #include <signal.h>
@@ -19,7 +19,7 @@
 #define NOW_NS	   1000000000000ull
 #define SECOND_NS  1000000000ull
 
-/* Each is done when a record has been sent. */
+/* A write to the ring, made after that many records. */
 struct change {
 	uint32_t at;
 	uint32_t value;
@@ -31,7 +31,7 @@ struct run {
 	struct pipeline *pipeline;
 };
 
-static char *shared; /* the holder's, and ours */
+static char *shared; /* shared with the holder */
 static pid_t holder;
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)
@@ -70,7 +70,7 @@ static void take_record(void *ctx, const void *data, size_t size)
 	}
 }
 
-/* The shim as the input has it: what it says of itself, and what is in its ring. */
+/* Sets the shim's header fields and the bytes of its ring from the input. */
 static void play(const uint8_t *header, const uint8_t *bytes, size_t size)
 {
 	const struct fbt_gpu_ring *said = (const struct fbt_gpu_ring *)header;

@@ -1,13 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# make fuzz, make fuzz-merge: tests/fuzz/run.sh fuzz|merge [TARGET]. States a fact for each target; what was
-# found lies in build/fuzz, as TARGET-crash-…, TARGET-timeout-…, and with it TARGET.log.
+# make fuzz, make fuzz-merge: tests/fuzz/run.sh fuzz|merge [TARGET]. Prints a fact for each target.
+# Findings are in build/fuzz, as TARGET-crash-…, TARGET-timeout-…, with TARGET.log.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 # shellcheck source=lib.sh
 . tests/fuzz/lib.sh
 
-# cpu_seconds LOG: of what this shell has started; of a busy machine it is what counts
+# cpu_seconds LOG: CPU time of the processes that this shell has started, which a busy machine does
+# not change
 cpu_seconds()
 {
 	awk -F'[m.]' 'NR == 2 { print $1 * 60 + $2 }' "$1.times"
@@ -27,7 +28,8 @@ fuzz_target()
 	fi
 }
 
-# copy_small FROM TO: the smallest files, up to 128 KiB in all: the tree is no place for more.
+# copy_small FROM TO: the smallest files, up to 128 KiB in all, because the corpora are in the
+# repository
 copy_small()
 {
 	local file left=131072
@@ -38,7 +40,7 @@ copy_small()
 	done
 }
 
-# As few as reach all edges: by features it would be ten times as many.
+# As few inputs as reach all edges. Keeping all features would need ten times as many.
 merge_target()
 {
 	local target=$1 log=$FUZZ_WORK/$1.merge.log merged=$FUZZ_WORK/merged/$1
@@ -47,7 +49,7 @@ merge_target()
 	mkdir -p "$merged" "$FUZZ_WORK/corpus/$target" "$corpora/$target"
 	if fuzz "$target" "$log" -set_cover_merge=1 -use_counters=0 "$merged" \
 		"$corpora/$target" "$FUZZ_WORK/corpus/$target"; then
-		# Regressions have names of their own and stay, whatever they reach.
+		# Regression inputs have names of their own, and stay whatever they reach.
 		find "$corpora/$target" -type f -regextype egrep -regex '.*/[0-9a-f]{40}' -delete
 		copy_small "$merged" "$corpora/$target"
 		echo "ok - $target: $(find "$corpora/$target" -type f | wc -l) inputs"

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* What "validate" reads, a trace or a profile, and JSON as such: read, checked, written again. */
+/*
+ * Input of "validate", a trace or a profile, and JSON in general: read, checked, and written again.
+ */
 #include <errno.h>
 #include "model/env_document.h"
 #include "fuzz.h"
@@ -23,7 +25,7 @@ static void check_file(const uint8_t *data, size_t size)
 	fclose(out);
 }
 
-/* From a stream as from memory. */
+/* A stream must give the same as memory. */
 static void check_reader(const char *text, size_t size, int err)
 {
 	struct json_reader reader = {.in = fmemopen((void *)text, size, "r")};
@@ -47,7 +49,7 @@ static char *write_value(struct json_object *value, size_t *size)
 	return text;
 }
 
-/* What is written of a value is read as the same. */
+/* A value that is written must be read back unchanged. */
 static void check_again(struct json_object *value)
 {
 	char *first, *second, error[ERROR_SIZE];
