@@ -1,14 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What tests/choose.sh chooses in made-up histories, with the sets and kernels of this tree: no rhythm
-# of pushes leaves out a slow test or a kernel.
+# Tests tests/choose.sh on made-up histories, with the sets and kernels of this tree: no rhythm of
+# pushes may leave out a slow test or a kernel.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
 work=$(mktemp -d) || exit 1
 trap 'rm -rf "$work"' EXIT
 status=0 number=0
-# Each commit has the same hash wherever this runs.
+# Fixed dates and names, so that each commit has the same hash everywhere.
 export GIT_AUTHOR_DATE='2026-01-01T00:00:00Z' GIT_COMMITTER_DATE='2026-01-01T00:00:00Z'
 export GIT_AUTHOR_NAME=a GIT_AUTHOR_EMAIL=a@b GIT_COMMITTER_NAME=a GIT_COMMITTER_EMAIL=a@b
 export GIT_CONFIG_GLOBAL=/dev/null
@@ -28,7 +28,7 @@ slow_tests()
 	awk '$3 == "slow" { print "tests/" $1 ".sh" }' tests/sets.txt | sort
 }
 
-# new_history NAME: an empty one, in $work/NAME, where files of the tests are not tracked
+# new_history NAME: an empty repository in $work/NAME, in which test files are not tracked
 new_history()
 {
 	mkdir -p "$work/$1/tests"
@@ -45,13 +45,13 @@ commit()
 	done
 }
 
-# chosen NAME: the slow tests of a turn there
+# chosen NAME: the slow tests of a turn in that history
 chosen()
 {
 	"$work/$1/tests/choose.sh" turn 2>>"$work/$1.why"
 }
 
-# Of a push a day, whatever its commit: all in four days.
+# With one push a day, whatever its commit, all tests run within four days.
 new_history daily
 commit daily 1
 for DAY in 20000 20001 20002 20003; do
@@ -59,7 +59,7 @@ for DAY in 20000 20001 20002 20003; do
 done >"$work/turns"
 is 'a push a day: each slow test runs within four days' "$(sort -u "$work/turns")" "$(slow_tests)"
 
-# On one day, and on each fourth, no number of commits a push keeps a test from all of them.
+# On one day, and on each fourth day, no number of commits a push keeps a test from ever running.
 new_history by4
 for _ in $(seq 32); do
 	commit by4 4
@@ -72,7 +72,7 @@ is 'and each kernel is booted' "$(sort -u "$work/kernels.by4")" \
 is 'a turn takes at most the seconds that it may' \
 	"$(awk '/ s of tests, at most / && $2 > $NF' "$work"/*.why)" ''
 
-# What has changed comes next, and where it is not known what has, the turn is as full.
+# Tests of what has changed come next. If that is unknown, the turn is as full.
 new_history based
 echo 'base 0 2026-01-01' >"$work/based/tests/verified"
 git -C "$work/based" add tests/verified

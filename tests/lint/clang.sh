@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# clang has no warning either; gcc builds what is run.
+# clang gives no warning either. The programs are built by gcc.
 set -u
 shopt -s nullglob
 cd "$(dirname "$0")/../.." || exit 1

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What a comment names is there: a file by the end of its path, a function written object__verb or
-# verb_noun().
+# Whatever a comment names exists: a file, by the end of its path, or a function written as
+# object__verb or verb_noun().
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -10,7 +10,7 @@ import re
 import subprocess
 import sys
 
-# Files of others: the kernel's, CUDA's, and what a build makes.
+# Foreign files: the kernel's, CUDA's, and those that a build creates.
 FOREIGN = re.compile(r"(include/uapi/)?(linux|asm|sys)/\S+|cu(pti|da)\w*\.h|output_json\.h|decode-insn\.c|groups\.h|nv_escape\.h|nv-ioctl-numbers\.h|uvm_ioctl\.h|.*\.skel\.h|inject_code\.h")
 FOREIGN_CALLS = {"prepend_path", "bpf_check_classic", "seccomp_check_filter"}
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)

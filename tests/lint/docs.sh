@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The documentation: README's size, links between pages, the paths, options and targets that pages
-# name, the version, and that the marks of tests/fill_docs.py have something between them.
+# Checks the documentation: README's size, links between pages, the paths, options and targets that
+# pages name, the version, and that the marks of tests/fill_docs.py enclose something.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -9,7 +9,7 @@ status=0
 shopt -s nullglob
 pages=(README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md docs/*.md)
 
-# state NAME: says whether standard input, the complaints, is empty
+# state NAME: the fact is that standard input, the complaints, is empty
 state()
 {
 	local found
@@ -27,7 +27,7 @@ readme_size()
 	awk 'END { if (NR > 250) print FILENAME ": " NR " lines" }' README.md
 }
 
-# FILE TARGET, a line for each link that is no address
+# Prints FILE TARGET for each link that is no URL.
 links()
 {
 	local page
@@ -38,7 +38,7 @@ links()
 	done
 }
 
-# The anchors of a page, as GitHub makes them of its headings.
+# The anchors of a page, as GitHub derives them from headings.
 anchors()
 {
 	sed -n 's/^##* //p' "$1" | tr '[:upper:]' '[:lower:]' |
@@ -58,8 +58,8 @@ dead_links()
 	done < <(links)
 }
 
-# Each word of code that looks like a path of this tree. A bare name of a test is one of tests/live;
-# a * stands for itself in the shell. tests/verified is there after the first pass of make test-all.
+# Each word in code that looks like a path of this tree. A bare name of a test belongs to
+# tests/live; a * is taken literally. tests/verified exists after the first pass of make test-all.
 # shellcheck disable=SC2016
 dead_paths()
 {
@@ -76,8 +76,8 @@ dead_paths()
 	done)
 }
 
-# What is between backticks, which may go on over the end of a line of the same paragraph, and blocks of
-# code, which four spaces indent.
+# Text between backticks, which may continue on the next line of the same paragraph, and code
+# blocks, which are indented by four spaces.
 code_of()
 {
 	awk -v RS= '/^    / { print; next } { gsub(/\n/, " "); count = split($0, part, "`")
@@ -107,7 +107,7 @@ dead_names()
 	done < <(grep -oE '`[A-Za-z]+_[A-Za-z][A-Za-z_]*`' docs/design.md | tr -d '`' | sort -u)
 }
 
-# Options in backticks are ours, and the man page has them.
+# Options in backticks are ours, and the man page must have them.
 # shellcheck disable=SC2016
 unknown_options()
 {

@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# What only its own file uses is static: an external symbol of user/ or cupti/ is used by another file of
-# the tool or the shim; or, as an inner function that is the clearer subject, by a unit test of its module,
-# and then a header declares it. What only fuzzers, benches or other tests use is not needed. Needs the
-# objects of a build. The labels of calibrate.c's probes are assembler's.
+# A function or variable that only its own file uses is static. An external symbol of user/ or
+# cupti/ is used by another file of the tool or the shim, or, as an inner function that is the
+# clearer subject, by a unit test of its module; then a header declares it. Symbols that only
+# fuzzers, benches or other tests use are not needed. This needs the objects of a build. The labels
+# of calibrate.c's probes are the assembler's.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -30,7 +31,7 @@ is_tested()
 found=$({
 	symbols_in user
 	symbols_in cupti
-	# The stub is linked by a script, and runs where there is no other code.
+	# The stub is linked by a linker script, and runs without other code.
 } | grep -v ' cupti/stub/' | awk '
 	$1 == "use" { used[$2] = 1 }
 	$1 == "define" { file[$2] = $3 }
@@ -39,7 +40,8 @@ found=$({
 		case $symbol in
 		# CUDA and the stub call them.
 		InitializeInjection | ferrum_cupti_attach) continue ;;
-		# What the tool's child does before it injects, tests/live/inject_drive.c does too.
+		# tests/live/inject_drive.c calls it too, as the tool's child does before an
+		# injection.
 		inject_hurry) continue ;;
 		esac
 		is_tested "$file" "$symbol" || echo "external: $file: $symbol"

@@ -1,6 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Each header compiles alone, under both compilers; what the kernel side shares, there too.
+# Each header compiles alone, with both compilers; headers shared with the kernel side also compile
+# there.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

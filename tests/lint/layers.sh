@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Who may include whom: user/ is held against layers.txt. include/ includes only itself; bpf/ and
-# cupti/ include include/ and themselves, and no header of cupti/ includes itself through others.
+# Which folder may include which: user/ is checked against layers.txt. include/ includes only
+# itself; bpf/ and cupti/ include include/ and themselves, and no header of cupti/ includes itself
+# through others.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-# FILE HEADER, a line for each include of a quoted header
+# Prints FILE HEADER for each include of a quoted header.
 includes_in()
 {
 	# shellcheck disable=SC2016 # awk's
@@ -70,7 +71,7 @@ check_rest()
 	return $bad
 }
 
-# tsort names the members of a circle on stderr.
+# tsort prints the members of a circle on stderr.
 check_circles()
 {
 	local circle

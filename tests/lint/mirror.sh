@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Unit tests mirror the tree: tests/unit/FOLDER/MODULE_test.c or MODULE_PART_test.c is about a module of
-# that folder of user/, of cupti/, or of tests/fake. The stub, which is built from cupti/stub, is tested
-# beside user/inject, which writes it into processes.
+# Unit tests mirror the tree: tests/unit/FOLDER/MODULE_test.c or MODULE_PART_test.c tests a module
+# of that folder of user/, of cupti/, or of tests/fake. The stub is built from cupti/stub, but
+# tested beside user/inject, which writes it into processes.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
-# has_module STEM FOLDER…: a source or header of one of them is named after the stem, or its begin
+# has_module STEM FOLDER…: one of the folders has a source or header whose name is the stem, or the
+# begin of the stem
 has_module()
 {
 	local stem=$1 folder

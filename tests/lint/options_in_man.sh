@@ -9,7 +9,7 @@ cd "$(dirname "$0")/../.." || exit 1
 page=docs/ferrum-bpftrace.8
 status=0
 
-# Only where an option is introduced, so that a page that just mentions one does not count.
+# Only lines that introduce an option count, not those that mention one.
 help=$("$FBT" --help-all | grep -oE '^ +(-[A-Za-z?], )?--[a-z][a-z-]+|^ +-[A-Za-z]\b|, --[a-z][a-z-]+' |
 	grep -oE -- '--?[A-Za-z][a-z-]*' | sort -u)
 man=$(sed -n 's/\\-/-/g; s/\\f[BIRP]//g; /^\.TP/{n; s/\\-/-/g; s/\\f[BIRP]//g; p}' "$page" |

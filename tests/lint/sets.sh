@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Each script of tests/live and tests/e2e has one sound line in tests/sets.txt, each line there a test;
-# nothing that is fast takes more than 15 s.
+# Each script of tests/live and tests/e2e has one valid line in tests/sets.txt, each line there is a
+# test, and no fast test takes more than 15 s.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 

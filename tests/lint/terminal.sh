@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Text from outside goes to a terminal through base/log.c and base/format.c only, which escape it. Other files
-# that print are named here, with what keeps them harmless.
+# Only base/log.c and base/format.c print text from outside to a terminal; they escape it. Other
+# files that print are listed here, with the reason why they are harmless.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -22,7 +22,7 @@ status=0
 for file in user/*.c user/*/*.c; do
 	name=${file#user/} name=${name%.c}
 	grep -qw -- "$name" <<<"$allowed" && continue
-	# Of stdio, whatever takes a stream or goes to stdout.
+	# All functions of stdio that take a stream or write to stdout.
 	found=$(grep -nE '(^|[^a-z_])(v?d?printf|v?fprintf|fputs|fputc|putc|puts|putchar|fwrite|perror|psignal|argp_error|argp_failure)(_unlocked)? *\(' "$file")
 	[ -z "$found" ] && continue
 	while read -r line; do

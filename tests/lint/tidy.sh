@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# clang-tidy over those sources of the tool that have changed since tests/verified, or include a header
-# that has; TIDY=all for all. A file that has passed, with all that it includes, is not looked at
-# again: its stamp is in the cache. Needs the generated skeletons.
+# Runs clang-tidy on those sources of the tool that have changed since tests/verified, or that
+# include such a header; TIDY=all: on all. A file that has passed, with all that it includes, is not
+# checked again: its stamp is in the cache. Needs the generated skeletons.
 set -u
 shopt -s nullglob
 cd "$(dirname "$0")/../.." || exit 1
@@ -10,7 +10,7 @@ cd "$(dirname "$0")/../.." || exit 1
 : "${FBT_BUILD:=build/$(uname -m | sed 's/aarch64/arm64/')-gcc}"
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 
-# Mistakes in generated skeletons are bpftool's; the stub's bytes are no code to look at.
+# Warnings about generated skeletons are bpftool's, and the stub is only bytes.
 skeletons=$(mktemp -d)
 trap 'rm -rf "$skeletons"' EXIT
 for skeleton in "$FBT_BUILD"/*.skel.h "$FBT_BUILD"/inject_code.h; do
@@ -22,20 +22,20 @@ mkdir -p "$cache" 2>/dev/null && [ -w "$cache" ] || cache=$skeletons
 find "$cache" -name '*.passed' -mtime +60 -delete
 flags=(-std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"lint"' -Iinclude -Iuser -Icupti -Ipython "-I$skeletons")
 rules=$({ "$tidy" --version && cat .clang-tidy; } | sha256sum)
-# Nothing is known of what has changed: all is looked at.
+# Without a known base, all files are checked.
 changed=
 if [ "${TIDY:-changed}" != all ]; then
 	changed=$(tests/choose.sh changed) || TIDY=all
 	! grep -qxE '\.clang-tidy|tests/lint/tidy\.sh' <<<"$changed" || TIDY=all
 fi
 
-# The file and what it includes of ours, by name.
+# The file and those of our files that it includes, by name.
 files_of()
 {
 	gcc "${flags[@]}" -MM -MG "$1" | sed 's/^[^:]*://' | tr -s ' \\\n' '\n' | grep -vE '^(/usr|$)' | sort -u
 }
 
-# Prints the name of its stamp if the file is to be looked at.
+# Prints the name of its stamp if the file must be checked.
 stamp_of()
 {
 	local files
@@ -64,7 +64,7 @@ tidy_file()
 	fi
 }
 
-# Each lane is a shell that takes every N-th file.
+# Each lane is a shell that checks every N-th file.
 tidy_lane()
 {
 	local lane=$1 i status=0

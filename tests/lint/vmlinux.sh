@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# vmlinux.h carries libbpf's BPF headers on both architectures.
+# vmlinux.h is enough for libbpf's BPF headers on both architectures.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
