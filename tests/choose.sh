@@ -25,10 +25,11 @@ find_base()
 {
 	local commit
 
-	# The commit that wrote the line, not the one it names: a rebase changes that.
+	# The commit that wrote the line, not the one that the line names: a rebase changes the
+	# latter.
 	commit=$(git log -1 --format=%H -G'^base ' -- tests/verified 2>/dev/null)
 	[ -n "$commit" ] || return 1
-	# The oldest commit of a shallow clone seems to have written everything.
+	# In a shallow clone, the oldest commit seems to have written everything.
 	! git rev-parse --verify -q "$commit^" >/dev/null &&
 		[ "$(git rev-parse --is-shallow-repository)" = true ] && return 1
 	echo "$commit"
@@ -96,7 +97,7 @@ hash_text()
 	done
 }
 
-# Sets commit; changed; and slice, that of the day.
+# Sets commit, changed, and slice (that of the day).
 look()
 {
 	commit=$(git rev-parse --verify -q HEAD 2>/dev/null)
@@ -104,7 +105,7 @@ look()
 	slice=${SLICE:-$((${DAY:-$(($(date +%s) / 86400))} % SLICES))}
 }
 
-# candidates: "SECONDS NAME WHY" in the order of their claim
+# candidates: "SECONDS NAME WHY", in order of priority
 candidates()
 {
 	local name seconds set subjects why hash
@@ -146,7 +147,7 @@ choose_turn()
 	[ ${#left[@]} = 0 ] || echo "choice: left for later: ${left[*]}" >&2
 }
 
-# One more than the smoke test boots, or all of x86-64 where the programs in the kernel have changed.
+# One kernel more than the smoke test boots, or all x86-64 kernels if the BPF programs have changed.
 choose_kernels()
 {
 	local all file hash

@@ -13,7 +13,7 @@ if [ "$(id -u)" != 0 ]; then
 	sudo=sudo
 fi
 
-# Every 40th step waits on a lock for 12 ms, as an engine does whose scheduler is in the way.
+# Every 40th step waits 12 ms for a lock, as in an engine whose scheduler holds it up.
 "$FBT_ENGINE" --steps 0 --compute-us 4000 --sleep-us 500 --calls 6,20,40,16,12,8 --noise 2 \
 	--noise-us 2000 --slow-futex-every 40 --slow-us 12000 &
 engine=$!

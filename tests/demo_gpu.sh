@@ -13,7 +13,7 @@ if [ "$(id -u)" != 0 ]; then
 	sudo=sudo
 fi
 
-# A copy, kernels, waits for them, and a lock that nobody gives it for 1.1 ms.
+# A copy, kernels, waits for them, and a lock that comes only after 1.1 ms.
 LD_LIBRARY_PATH=$FBT_BUILD/tests CUDA_INJECTION64_PATH=$FBT_BUILD/libferrum_cupti.so \
 	FERRUM_CUPTI_LIBRARY=$FBT_BUILD/tests/libcupti.so.13 "$FBT_BUILD/tests/gpu_engine" \
 	--steps 0 --script 'h50 k400 S5 f1100 u400 k600 k500 d20 S5' &

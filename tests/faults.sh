@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The tests of faults at length. The last line is "N passed, N failed".
+# Runs the tests of faults at full length. The last line is "N passed, N failed".
 set -u
 cd "$(dirname "$0")/.." || exit 1
 

@@ -20,7 +20,7 @@ import sys
 
 
 def fill(pages, name, content):
-    """In the one page that has the marks."""
+    """Fills the marks in the only page that has them."""
     marks = "<!-- %s -->" % name, "<!-- /%s -->" % name
     pattern = re.compile(re.escape(marks[0]) + ".*?" + re.escape(marks[1]), flags=re.S)
     found = [page for page, text in pages.items() for _ in pattern.findall(text)]
@@ -35,7 +35,8 @@ def quoted(lines):
 
 
 def report_of(path):
-    """From the command on, without directories of the machine and what time(1) printed."""
+    """The report from the command on, without this machine's directories and the output of time(1).
+    """
     lines = open(path).read().split("\n")
     start = next(i for i, line in enumerate(lines) if line.startswith("$ "))
     text = re.sub(r"\n+real\t.*\nuser\t.*\nsys\t.*", "", "\n".join(lines[start:])).rstrip()
@@ -43,13 +44,13 @@ def report_of(path):
 
 
 def block(lines, start):
-    """From the first line that matches to the empty line after it."""
+    """The lines from the first match to the next empty line."""
     first = next(i for i, line in enumerate(lines) if re.match(start, line))
     return lines[first:lines.index("", first) if "" in lines[first:] else None]
 
 
 def short_report_of(path):
-    """Headline, causes, and where the time of the first step function went: what is read first."""
+    """The parts that are read first: headline, causes, and the times of the first step function."""
     lines = report_of(path)
     causes = block(lines, r"  most expensive causes")
     headline = block(lines, r"[\d,]+ steps of ")
@@ -61,7 +62,7 @@ def short_report_of(path):
 
 
 def gpu_parts_of(path):
-    """The command, the first alert if there is one, the headline, and what the GPU table says."""
+    """The command, the first alert if there is one, the headline, and the GPU table."""
     lines = report_of(path)
     alert = [line for line in lines if re.match(r"\d\d:\d\d:\d\d #", line)][:1]
     table = block(lines, r"  GPU +per step")
@@ -70,7 +71,7 @@ def gpu_parts_of(path):
 
 
 def bench_of(path, page, mark):
-    """The rows of path in place of those of the same figures in page; the others stay."""
+    """Replaces rows of the page by rows of path for the same figures. Other rows stay."""
     made = subprocess.run([sys.executable, "tests/bench/table.py"], stdin=open(path),
                           stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
     text = open(page).read()
@@ -88,14 +89,14 @@ def bench_of(path, page, mark):
 
 
 def events_of(path):
-    """Of an escalated step: it is in three lines."""
+    """The three events of an escalated step."""
     lines = open(path).read().split("\n")
     last = next(i for i, line in enumerate(lines) if '"event":"escalation_prof"' in line)
     return "```json\n" + "\n".join(lines[last - 2:last + 1]) + "\n```"
 
 
 def doctor_of(path):
-    """Without the directories of the machine that it was made on."""
+    """The report without this machine's directories."""
     return re.sub(r"/\S*/(build/)", r"\1", open(path).read()).rstrip().split("\n")
 
 
@@ -108,7 +109,7 @@ def short_doctor_of(path):
 
 
 def kernels_of(*paths):
-    """One table of several, with a column for what is in their names."""
+    """Merges several tables into one, with a column for the part that their names have."""
     rows = []
     for path in paths:
         arch = re.search(r"table-(\w+)\.md$", path).group(1)
@@ -120,7 +121,7 @@ def kernels_of(*paths):
 
 
 def fuzz_of(*paths):
-    """With what tests/fuzz/README.md says of each target."""
+    """Adds the descriptions of the targets from tests/fuzz/README.md."""
     rows = {}
     for line in open("tests/fuzz/README.md"):
         target = re.match(r"\| `(\w+)` \| (.*) \|$", line)

@@ -48,7 +48,7 @@ def rename(args, key, name):
     args[name] = args.pop(key)
 
 
-# What is done to the parsed trace, and the rule it breaks.
+# The change to the parsed trace, and the rule that it breaks.
 CHANGES = [
     ("head", "no schemaVersion", lambda t: t.pop("schemaVersion")),
     ("head", "another schemaVersion", lambda t: t.update(schemaVersion=2)),
@@ -132,7 +132,7 @@ CHANGES = [
     ("window", "no end of the window", lambda t: drop(t, lambda event: event["ph"] == "i")),
 ]
 
-# What is done to its text.
+# The change to the trace's text.
 EDITS = [
     ("rank", "no space before the rank", lambda text: text.replace('"rank": ', '"rank":')),
     ("rank", "distributedInfo without its space",
@@ -153,7 +153,8 @@ def faults_of(text, name="trace.json"):
 
 
 def spell(trace):
-    """As the tool does: json.dumps leaves no three decimals, and the checker asks for them."""
+    """Writes JSON as the tool does, with three decimals, which the checker requires and json.dumps
+    drops."""
     info = trace.pop("distributedInfo", None)
     text = json.dumps(trace, indent=0, separators=(",", ":"))
     for key in ("ts", "dur"):

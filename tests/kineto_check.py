@@ -399,7 +399,7 @@ class Checker:
 
 
 def covered(spans):
-    """Length of the union of intervals that are sorted by their start."""
+    """Total length of the union of intervals that are ordered by start."""
     length, reached = 0, None
     for start, end in spans:
         if reached is None or start > reached:

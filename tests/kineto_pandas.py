@@ -40,7 +40,7 @@ def frame_of(events):
 
 
 def round_times(rows):
-    """As HTA does with times that have a fraction."""
+    """Rounds as HTA does with times that have a fraction."""
     end = (rows["ts"] + rows["dur"]).apply(math.floor)
     rows["ts"] = rows["ts"].apply(math.ceil)
     rows["dur"] = end - rows["ts"]
@@ -48,7 +48,7 @@ def round_times(rows):
 
 
 def link(rows):
-    """index_correlation: of work the row of its call, of a call that of its (last) work."""
+    """index_correlation: for work the row of its call, for a call the row of its last work."""
     rows["index_correlation"] = rows["correlation"].clip(upper=0)
     known = rows[rows["correlation"] != -1]
     host, work = known[known["stream"] == -1], known[known["stream"] >= 0]
@@ -95,7 +95,7 @@ def check_idle(rows):
 
 
 def exact(trace):
-    """The events again, ts and dur in whole nanoseconds."""
+    """The events once more, with ts and dur in whole nanoseconds."""
     events = []
     for event in trace["traceEvents"]:
         event = dict(event)
@@ -111,15 +111,16 @@ def owner_of(pid):
 
 
 def figures(step, work, others):
-    """Busy and idle time of a step, the idle time by what it waited for: gaps between work of the
-    process, each split where the call began and ended that launched what came next; behind the last
-    work in the step that is what had been launched by its end, with others also by other threads."""
+    """Busy and idle time of a step. Idle time is charged by cause: each gap between the process's
+    work is split at the begin and end of the call that launched the next work. The gap after the
+    last work within the step is charged by what had been launched by the end of the gap; for others
+    also by other threads."""
     begin, end = int(step["ts"]), int(step["ts"] + step["dur"])
     inside = work[(work["ts"] < end) & (work["ts"] + work["dur"] > begin)].sort_values("ts")
     sums = dict.fromkeys(["busy", "host_wait", "launch", "queue", "unattributed", "hta_host_wait"], 0)
     reached = begin
 
-    # call: its time, None where nothing comes behind the gap, or "unknown".
+    # call: its time, None if nothing comes after the gap, or "unknown".
     def charge(gap_end, call):
         if gap_end <= reached:
             return
@@ -148,13 +149,13 @@ def figures(step, work, others):
 
 
 def first_call(work):
-    """Of work that begins at one time: the call that began first."""
+    """Of work that begins at the same time, the call that began first."""
     row = work.loc[work["call_ts"].idxmin()]
     return {"ts": int(row["call_ts"]), "dur": int(row["call_dur"])}
 
 
 def compare(found, line):
-    """What the profile says otherwise."""
+    """Lists where the profile differs."""
     told = {key: line["stage_us"][key] if key == "hta_host_wait" else line["shape"][f"{key}_ns"]
             for key in found}
     found["hta_host_wait"] //= 1000
@@ -181,7 +182,7 @@ def check_steps(rows, profile):
         if line is None:
             continue
         work_of_it = work[work["owner"] == owners.get(step["pid"])]
-        # A call of another thread may be unknown yet when the figures of the step are made.
+        # A call of another thread may still be unknown when the step's figures are computed.
         found = [compare(figures(step, work_of_it, others), line) for others in (True, False)]
         if all(found):
             bad += [f"step {number}: {text}" for text in found[0]]

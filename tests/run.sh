@@ -32,8 +32,8 @@ took=()    # "MILLISECONDS NAME" of each test that ended
 reasons=() # "NAME: why" of each skip
 declare -A running=() began=() set_of=()
 
-# The python3 of a version manager is a shell script that costs more than most tests do with it, at
-# each start. The interpreter behind it is put in front of PATH.
+# A version manager's python3 is a shell script whose start costs more than what most tests do with
+# it. The interpreter behind it is put first in PATH.
 resolve_python()
 {
 	local shim real
@@ -57,7 +57,7 @@ files_of()
 		;;
 	golden | live | e2e | lint)
 		for file in tests/"$1"/*.sh; do
-			# lib.sh is what the others source.
+			# The other scripts source lib.sh.
 			[ -e "$file" ] && [ "$file" != "tests/$1/lib.sh" ] && echo "$file"
 		done
 		;;
@@ -82,8 +82,8 @@ name_of()
 	echo "${name%_test.c}"
 }
 
-# Seconds a test may take: generous, a hung one is what they are for. The longest take a tenth of it
-# on a machine that has nothing else to do.
+# The maximum seconds for a test: only a hung test should reach it. On an idle machine the longest
+# tests take a tenth of it.
 seconds_for()
 {
 	case $1 in
@@ -100,7 +100,7 @@ log_of()
 	echo "$logs/${name//\//-}.log"
 }
 
-# tests/sets.txt, as far as it matters here: what comes first, and what runs alone.
+# The columns of tests/sets.txt that matter here: duration and lane.
 read_sets()
 {
 	local name seconds lane
@@ -117,17 +117,18 @@ start_test()
 
 	kind=$(kind_of "$file")
 	command=("$file")
-	# One binary a folder: it runs the file that it is told.
+	# One binary a folder; its argument is the file to run.
 	[ "$kind" != unit ] ||
 		command=("$FBT_BUILD/tests/unit_$(basename "$(dirname "$file")")" "$(basename "$file" .c)")
-	# What a shell starts in the background ignores SIGINT, and so would all that the test starts.
+	# A shell's background jobs ignore SIGINT, and so would all that the test starts.
 	CMOCKA_MESSAGE_OUTPUT=TAP env --default-signal=INT,QUIT timeout -k 5 "$(seconds_for "$kind")" \
 		"${command[@]}" </dev/null >"$(log_of "$file")" 2>&1 &
 	running[$!]=$file
 	began[$!]=${EPOCHREALTIME/./}
 }
 
-# skips_of LOG: the reason of each skip. A unit test says "SKIP why", then cmocka that it was skipped.
+# skips_of LOG: the reason of each skip. A unit test prints "SKIP why", then cmocka reports the
+# skip.
 skips_of()
 {
 	awk '
@@ -137,7 +138,7 @@ skips_of()
 		END { if (why) print why }' "$1"
 }
 
-# end_test FILE STATUS MILLISECONDS: adds up what the test said
+# end_test FILE STATUS MILLISECONDS: adds up the facts that the test printed
 end_test()
 {
 	local file=$1 status=$2 name log good bad skips why=()
@@ -216,7 +217,7 @@ give_up()
 }
 trap give_up INT TERM
 
-# Puts each file into the lanes it belongs to. What says nothing of lanes runs by itself, as told.
+# Puts each file into its lane. A test without a lane runs by itself, in the order given.
 plan()
 {
 	local argument file name seconds lane kind
@@ -237,7 +238,7 @@ plan()
 	done
 }
 
-# longest_first JOBS ENTRY…: the order in which files are to run
+# longest_first JOBS ENTRY…: the order in which to run the files
 longest_first()
 {
 	local count=$1
@@ -256,7 +257,7 @@ run_all()
 	run_lanes "$1" "${order[@]}"
 }
 
-# What a test leaves behind is not to hold a lock or a pipe of whoever has started this.
+# Processes that a test leaves behind must not hold a lock or pipe of the caller of this script.
 for fd in /proc/self/fd/*; do
 	fd=${fd##*/}
 	[ "$fd" -le 2 ] || [ "$fd" = 255 ] || eval "exec $fd>&-"

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# llama.cpp under four concurrent requests, traced for ten seconds, while another thread holds a lock of
-# it for 300 ms now and then: the example in docs/outputs.md. Leaves llama_trace.json and
+# llama.cpp under four concurrent requests, traced for ten seconds, while another thread sometimes
+# holds a lock of it for 300 ms: the example in docs/outputs.md. Leaves llama_trace.json and
 # llama_profile.jsonl.
 # shellcheck source=tests/live/lib.sh
 . "$(dirname "$0")/live/lib.sh"

@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# tests/sum.sh COMMAND…: runs each command line and closes with the sum of their closing lines
-# "N passed, N failed[, N skipped]". A command that fails without such a line, or with a line that
-# owns to no failure, counts as one failure.
+# tests/sum.sh COMMAND…: runs each command line, and ends with the sum of their last lines "N
+# passed, N failed[, N skipped]". A command that fails without such a line, or with a line without
+# failures, counts as one failure.
 set -u
 
 passed=0

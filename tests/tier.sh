@@ -16,7 +16,8 @@ cd "$(dirname "$0")/.." || exit 1
 
 arch=$(uname -m | sed 's/aarch64/arm64/')
 export FBT_BUILD=${FBT_BUILD:-build/$arch-gcc}
-# Of what this make was told, stages choose the jobs and the folder themselves.
+# Stages choose the number of jobs and the build folder themselves, so those options of this make
+# are not passed on.
 export MAKEFLAGS
 MAKEFLAGS=$(sed -E 's/ ?-j[0-9]*( |$)/ /; s/ ?--jobserver-[a-z]+=[^ ]+//g; s/ O=[^ ]+//' <<<"${MAKEFLAGS:-}")
 make=${MAKE:-make}
@@ -36,7 +37,7 @@ clean_up()
 trap clean_up EXIT
 trap 'exit 130' INT TERM
 
-# add NAME STATUS SECONDS LOG: adds up what a stage said at its end
+# add NAME STATUS SECONDS LOG: adds up the last line of a stage
 add()
 {
 	local line good bad skips
@@ -67,10 +68,11 @@ stage()
 	return "$status"
 }
 
-# beside COMMAND…: starts it; what it says is told by join
+# beside COMMAND…: starts it; join prints its output
 beside()
 {
-	# In a process group of its own, so that it can be ended with all that it has started.
+	# In a process group of its own, so that it can be ended together with all that it has
+	# started.
 	set -m
 	{
 		SECONDS=0
@@ -94,7 +96,7 @@ join()
 	add "$1, beside these" "$status" "${seconds:-0}" "$work/side"
 }
 
-# finish: what took how long, what was left out, and the sum
+# finish: prints the stages' durations, what was left out, and the sum
 finish()
 {
 	echo '== stages'
@@ -112,7 +114,7 @@ build()
 	"$make" -s -j"$(nproc)" WERROR=1 O="$FBT_BUILD" TESTS='unit golden live e2e' build-tests
 }
 
-# smoke: the shortest way to see that the programs load on the oldest kernel of a Debian release, by
+# smoke: the quickest check that the programs load on the oldest kernel of a Debian release, with
 # either kind of uprobe
 smoke()
 {
@@ -128,7 +130,7 @@ smoke()
 		nice -n "$niceness" "$make" -s test-kernels
 }
 
-# boot ARCH:NAME…: those kernels, one after the other, with their usual tests
+# boot ARCH:NAME…: boots these kernels one after the other, with their usual tests
 boot()
 {
 	local kernels=" $* " commands=() names
@@ -140,7 +142,8 @@ boot()
 	tests/sum.sh "${commands[@]}"
 }
 
-# run_tests KERNEL-COMMAND… -- FILE…: the kernels of that command beside unit, golden and those files
+# run_tests KERNEL-COMMAND… -- FILE…: the kernels of that command beside unit, golden and those
+# files
 run_tests()
 {
 	local kernels=()
@@ -167,7 +170,7 @@ lane_alone()
 	done
 }
 
-# What is checked but not traced with.
+# Checks that trace nothing.
 run_checks()
 {
 	stage lint env TIDY="$1" "$make" -s lint
@@ -175,7 +178,7 @@ run_checks()
 	stage 'fuzz corpora' "$make" -s -j"$(nproc)" fuzz-corpus
 }
 
-# Notes in tests/verified what commit it was on which everything passed. The file is to be committed.
+# Notes in tests/verified the commit on which everything passed. That file must be committed.
 note()
 {
 	[ "$failed" = 0 ] && [ -z "${CI:-}" ] && [ -z "$(git status --porcelain 2>/dev/null)" ] || return

@@ -25,7 +25,7 @@ def state(good, fact, detail=""):
 
 
 def misfits(events):
-    """Slices that lie across another one."""
+    """Slices that partly overlap another slice."""
     lanes = defaultdict(list)
     for number, event in enumerate(events):
         lanes[(event["pid"], event["tid"])].append((event["ts"], -event["dur"], number, event))
@@ -40,8 +40,8 @@ def misfits(events):
 
 
 def disorder(events):
-    """Syscalls that come before a call to CUDA in the same step: of two that begin in one microsecond
-    viewers take the first for the outer one."""
+    """Syscalls that come before a CUDA call in the same microsecond of a step. Of two slices that
+    begin in the same microsecond, viewers take the first one for the outer one."""
     lanes = defaultdict(list)
     for number, event in enumerate(events):
         lanes[(event["pid"], event["tid"])].append((number, event))
