@@ -50,13 +50,13 @@ static void convert_line(struct events *events, const char *text, FILE *out)
 	while (events->size % 8)
 		events->record[events->size++] = '\0';
 	header->size = (uint32_t)events->size;
-	/* Only this many bytes of the record: where a capture ends that was cut off. */
+	/* The number of bytes to write of the record, for a capture that was cut off. */
 	cut = line_take_number(&events->line, "cut", events->size);
 	line_check_used(&events->line);
 	capture_write(out, events->record, cut);
 }
 
-/* The lines of the block again and again, each time later. */
+/* Writes the lines of the block again and again, each time later. */
 static void end_block(struct events *events, FILE *out)
 {
 	uint64_t window_ns = events->window_ns;

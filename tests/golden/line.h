@@ -31,7 +31,7 @@ void line_stop(const struct line *line, const char *format, ...)
 /* Splits text, the next line of the file. Its type, or NULL if it is empty or a comment. */
 const char *line_read(struct line *line, const char *text);
 
-/* Stops if a field was not asked for. */
+/* Ends the program if a field was not used. */
 void line_check_used(const struct line *line);
 
 const char *line_take(struct line *line, const char *key); /* NULL if absent */

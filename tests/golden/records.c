@@ -147,7 +147,7 @@ static void take_sum(struct events *events, const char *key, struct fbt_sum *sum
 		line_stop(&events->line, "%s: want CALLS/TIME[/MAX[/ERRORS]]: %s", key, text);
 }
 
-/* Timed if fault_cpu is given. */
+/* The faults are timed if fault_cpu is given. */
 static void take_faults(struct events *events, struct fbt_step *step)
 {
 	static const char *const keys[FBT_MAPPING_COUNT] = {
@@ -579,7 +579,7 @@ static void write_end(struct events *events)
 	end->end_ns = events->window_ns + line_take_time(&events->line, "end", 0);
 }
 
-/* A record of a type that no version knows. */
+/* A record of a type that no version has. */
 static void write_unknown(struct events *events)
 {
 	record_begin(events, 999, 16);

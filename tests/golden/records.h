@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Fields of a line to a record. */
+/* Converts the fields of a line to a record. */
 #ifndef FBT_TEST_RECORDS_H
 #define FBT_TEST_RECORDS_H
 
@@ -11,11 +11,11 @@
 
 struct events {
 	struct line line;
-	uint64_t window_ns; /* what times of records count from */
-	uint32_t tgid;	    /* of the line before */
+	uint64_t window_ns; /* the window's begin, from which times count */
+	uint32_t tgid;	    /* of the line before this one */
 	_Alignas(8) char record[RECORD_MAX];
 	size_t size;
-	FILE *block; /* the lines after "repeat", NULL outside of one */
+	FILE *block; /* the lines after "repeat"; NULL outside of a block */
 	char *block_text;
 	size_t block_size;
 	uint64_t times;
@@ -25,7 +25,7 @@ struct events {
 /* Takes the fields of events->line and leaves a record; its size and padding are the caller's. */
 typedef void (*record_writer)(struct events *events);
 
-/* By the line's first word; NULL: there is none. */
+/* The writer for the line's first word, or NULL. */
 record_writer record_writer_of(const char *type);  /* of fbt_event.h */
 record_writer gpu_record_writer(const char *type); /* of fbt_gpu.h */
 

@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# Replays each case of this folder, or those named, and compares what comes out with what is
-# expected. UPDATE=1 rewrites the expectations: their diff is then what to review.
+# Replays each case of this folder, or the named ones, and compares the outputs with the expected
+# ones. UPDATE=1 rewrites the expected outputs; review their diff.
 set -u
 cd "$(dirname "$0")" || exit 1
 root=$(cd ../.. && pwd)
@@ -19,7 +19,7 @@ for program in "$tool" "$events"; do
 	exit 1
 done
 
-# Runs the tool in its own folder and with no environment: nothing of this machine may show.
+# Runs the tool in its own folder and without an environment, so that nothing of this machine shows.
 replay()
 {
 	local report=$1
@@ -28,14 +28,14 @@ replay()
 		--report "$report" >"report.$report" 2>"stderr.$report")
 }
 
-# figure KEY: a count of the window
+# figure KEY: that count of the window
 figure()
 {
 	grep -o "\"$1\":[0-9]*" <<<"$window" | cut -d: -f2
 }
 
-# escalations_add_up PROFILE: it has a line for each escalation that its window counts, and those that are
-# not shown say so
+# escalations_add_up PROFILE: the profile has a line for each escalation that its window counts, and
+# those that were not shown are marked
 escalations_add_up()
 {
 	local lines window
@@ -62,7 +62,8 @@ prose_is_narrow()
 	return 1
 }
 
-# Files as they are compared: the text report under its usual ending, stderr only if not empty.
+# Prepares files for the comparison: the text report gets its usual ending, and an empty stderr is
+# left out.
 run_case()
 {
 	local code=0 options=()
@@ -78,11 +79,11 @@ run_case()
 	mv "$work/run/stderr.text" "$work/run/stderr"
 	rm "$work/run/stderr.json"
 	[ -s "$work/run/stderr" ] || rm "$work/run/stderr"
-	# Ferrum's own rules, whatever is expected.
+	# ferrum's own rules, whatever is expected.
 	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null || return 1
 	escalations_add_up "$work/run/profile.jsonl" || return 1
 	prose_is_narrow "$work/run/report.txt" || return 1
-	# And those of who reads a Kineto trace.
+	# The rules of a Kineto trace's readers.
 	[[ "${options[*]}" != *kineto* ]] || python3 ../kineto_check.py "$work/run/trace.json"
 }
 

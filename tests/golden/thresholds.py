@@ -19,7 +19,7 @@ kind name=engine_step args=depth,n
 
 
 def make_steps(count, sleep_us, numbers=lambda n: 1):
-    """One step after the other: its own work, and a sleep of sleep_us(step)."""
+    """Makes consecutive steps: each has its own work and a sleep of sleep_us(step)."""
     text, at = HEAD, 1000
     for step in range(1, count + 1):
         us = sleep_us(step)
@@ -32,8 +32,8 @@ def make_steps(count, sleep_us, numbers=lambda n: 1):
 
 
 class Run:
-    """One replay: G are the escalations by step that are shown, H why others are not, W the window,
-    X the trace, S the steps."""
+    """One replay. G: escalations that are shown, by step; H: why others are not shown; W: the
+    window; X: the trace; S: the steps."""
 
     def __init__(self, capture, *options):
         folder = os.path.dirname(capture)
@@ -65,7 +65,7 @@ class Run:
                 self.W["escalations_suppressed"])
 
     def with_calls(self):
-        """Steps that have calls inside of them in the trace; all of them are one step's each."""
+        """The steps that have calls in the trace. Each such call must belong to one step."""
         steps = [x for x in self.X if x["cat"] == "step"]
         calls = [x for x in self.X if x["cat"] == "syscall"]
         inside = {step["args"]["step"] for call in calls for step in steps
@@ -83,7 +83,8 @@ def check(name, got, wanted):
 
 
 def check_unsteady(make):
-    """A third of the steps takes 2.5 times as long. Nothing is judged before the 11th of a class."""
+    """A third of the steps takes 2.5 times as long. The first ten steps of a class are not judged.
+    """
     capture = make(make_steps(100, lambda n: 4700 if n % 3 == 0 else 200,
                               lambda n: 7 if n % 3 == 0 else 1))
     due = [n for n in range(11, 101) if n % 3 == 0]
@@ -122,7 +123,7 @@ def check_limits(make):
 
 
 def check_context(make):
-    """What a live trace keeps of calls; a replay leaves as much out."""
+    """Which calls a live trace keeps. A replay leaves out the same ones."""
     capture = make(make_steps(60, lambda n: 50000 if n in (20, 40) else 200)
                    .replace("detail=all", "detail=escalated"))
     for context in 0, 1, 2:
