@@ -70,7 +70,10 @@ enum fbt_event_type {
 	FBT_EVENT_PROBES = 32,
 	FBT_EVENT_PYTHON = 33,
 	FBT_EVENT_STALLS = 34,
-	FBT_EVENT_HANG = 36,
+	FBT_EVENT_CODE = 35,
+	FBT_EVENT_STACK = 36,
+	FBT_EVENT_STACKS = 37,
+	FBT_EVENT_HANG = 38,
 };
 
 struct fbt_header {
@@ -384,6 +387,43 @@ struct fbt_wake {
 };
 
 /*
+ * A place in the code of a traced process, sent before the first stack that has it. Strings: the
+ * function, demangled, "" if the file does not name it; the path of the file, "" for code of no
+ * file; and the build-id of the file in hexadecimal digits, or "".
+ */
+struct fbt_code {
+	struct fbt_header header;
+	__u32 id; /* 1, 2, … */
+	__u32 tgid;
+	__u64 address; /* of a call in the file, as nm prints addresses; without a file in memory */
+	__u64 offset;  /* from the begin of the function; 0 if that is not known */
+};
+
+#define FBT_STACK_FRAMES 128
+
+/* fbt_stack.header.flags: what is not known of it. */
+#define FBT_STACK_CUT	  1 /* the outer calls were not copied, or are too many */
+#define FBT_STACK_LOST	  2 /* the caller of the outermost call shown could not be found */
+#define FBT_STACK_GUESSED 4 /* a caller was found by frame pointers only: it may be wrong */
+#define FBT_STACK_WAKER	  8 /* it is that of the thread that ended the call, a wait */
+
+/*
+ * The calls that a thread was in when it returned from a system call of a step that took longer
+ * than its limit, or when it ended such a call of another thread. Sent before the step.
+ */
+struct fbt_stack {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns; /* that of the call */
+	__u32 nr;
+	__u32 owner; /* the thread whose stack it is: tid, or with FBT_STACK_WAKER another one */
+	__u32 count;
+	__u32 reserved;
+	__u32 codes[FBT_STACK_FRAMES]; /* fbt_code.id, the innermost first; 0: no room for it */
+};
+
+/*
  * An open file of a traced process, sent before the first call that refers to it. Strings: path, as
  * the kernel knew it while the file was open: "/dev/nvidiactl", "socket:[123]"; "" if it has none.
  */
@@ -396,6 +436,14 @@ struct fbt_file {
 	__u64 ino;
 	__u32 device;	   /* of the file system: major << 20 | minor */
 	__u32 node_device; /* of a device file, the device itself, in the same form; else 0 */
+};
+
+/* How many stacks there are in the stream. A later record replaces an earlier one. */
+struct fbt_stacks {
+	struct fbt_header header;
+	__u64 taken;
+	__u64 skipped; /* calls over their limit whose stack was not copied: too many at once */
+	__u64 copy_ns; /* that copying those taken has cost the threads */
 };
 
 enum fbt_stop_reason {
@@ -642,6 +690,9 @@ FBT_ASSERT_SIZE(fbt_step_faults, 96);
 FBT_ASSERT_SIZE(fbt_step, 616);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 112);
+FBT_ASSERT_SIZE(fbt_code, 32);
+FBT_ASSERT_SIZE(fbt_stack, 552);
+FBT_ASSERT_SIZE(fbt_stacks, 32);
 FBT_ASSERT_SIZE(fbt_table, 56);
 FBT_ASSERT_SIZE(fbt_thread_use, 72);
 FBT_ASSERT_SIZE(fbt_cpus, 32);

@@ -346,6 +346,12 @@ struct fbt_control {
 	__u32 handlers_timed; /* the begin of signal handlers is traced */
 	/* Of a timed page fault: what its programs cannot see, with what they cost themselves. */
 	__u32 fault_entry_ns;
+	/* Stacks of slow calls: the present turn, how many in it, and the next place. */
+	__u32 stack_turn;
+	__u32 stack_count;
+	__u32 stack_head;
+	__u32 reserved_stacks;
+	__u64 stacks_skipped; /* too many in a turn, or no place was free */
 };
 
 /* The end of a window. */
@@ -517,6 +523,44 @@ struct fbt_ring_wake {
 	__u64 start_ns;
 	struct fbt_waker waker;
 };
+
+/*
+ * The stack of a call of a step that took longer than its limit, see bpf/stacks.bpf.h. A thread
+ * takes a place of the map stack_places, fills it in and marks it ready; the loader reads it, wipes
+ * the stack and marks it free. So stacks take no room from other records, and none is kept.
+ */
+#define FBT_REGISTERS	    33 /* x86-64 uses 17; both in the order of DWARF */
+#define FBT_STACK_BYTES	    65536
+#define FBT_STACK_PLACES    16
+#define FBT_STACKS_PER_TURN 50
+#define FBT_TURN_SHIFT	    30 /* ns to turns, of 1.07 s */
+
+enum fbt_place_state {
+	FBT_PLACE_FREE = 0,
+	FBT_PLACE_TAKEN = 1,
+	FBT_PLACE_READY = 2,
+};
+
+struct fbt_stack_place {
+	__u32 state; /* enum fbt_place_state */
+	__u32 tgid;
+	__u32 tid; /* of the thread that made the call */
+	__u32 nr;
+	__u64 start_ns; /* of the call */
+	__u64 step_sp;	/* where the frame of the step's function begins; 0: not known */
+	__u32 bytes;	/* of stack; they begin at the stack pointer */
+	__u32 owner;	/* the thread whose stack it is: tid, or the one that ended the wait */
+	__u64 copy_ns;	/* that copying it has cost that thread */
+	__u64 registers[FBT_REGISTERS];
+	__u8 stack[FBT_STACK_BYTES];
+} __attribute__((aligned(64)));
+
+/*
+ * The map call_limits: by kind and number of the call, how long it may take, in units of 2^10 ns.
+ * 0: FBT_LIMIT_MIN_NS. Element KIND * FBT_NR_COUNT + NR.
+ */
+#define FBT_LIMIT_SHIFT	 10
+#define FBT_LIMIT_MIN_NS 1000000ull
 
 /* How to read a step argument; see user/steps/spec.h for the text form. */
 struct fbt_arg_spec {

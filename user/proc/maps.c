@@ -208,6 +208,28 @@ int maps_read_all(struct proc_ref ref, mapping_vec *maps)
 	return read_lines(ref, add_any, maps);
 }
 
+static int add_executable(void *ctx, const char *line)
+{
+	mapping_vec *maps = ctx;
+	struct mapping mapping;
+	int err = mapping_parse(&mapping, line);
+
+	if (err)
+		return err == -EBADMSG ? 0 : err;
+	if (mapping.executable) {
+		err = vec_push(maps, mapping);
+		if (!err)
+			return 0;
+	}
+	free(mapping.path);
+	return err;
+}
+
+int maps_read_executable(struct proc_ref ref, mapping_vec *maps)
+{
+	return read_lines(ref, add_executable, maps);
+}
+
 void maps_free(mapping_vec *maps)
 {
 	vec_for_each (mapping, maps)

@@ -46,6 +46,9 @@ int maps_read_quietly(uint32_t tgid, mapping_vec *maps); /* the same, not logged
  */
 int maps_read_all(struct proc_ref ref, mapping_vec *maps);
 
+/* All executable mappings, also those of no file. Otherwise as maps_read_all(). */
+int maps_read_executable(struct proc_ref ref, mapping_vec *maps);
+
 void maps_free(mapping_vec *maps);
 
 /*

@@ -351,6 +351,12 @@ int elf_file__find_section(const struct elf_file *file, uint32_t type, struct el
 	return -ENOENT;
 }
 
+int elf_file__find_section_at(const struct elf_file *file, size_t index,
+			      struct elf_section *section)
+{
+	return find_section(&file->sections, index, section);
+}
+
 int elf_file__read_section(const struct elf_file *file, const struct elf_section *section,
 			   size_t at, void *data, size_t size)
 {

@@ -170,11 +170,11 @@ static void drop_crowd(struct elf_symbols *symbols)
 	symbols->count = kept;
 }
 
-static int find_table(struct elf_symbols *symbols, struct elf_file *file, struct elf_section *table)
+static int find_table(const struct elf_file *file, struct elf_section *table, bool *complete)
 {
 	int err = elf_file__find_section(file, SHT_SYMTAB, table);
 
-	symbols->complete = !err && table->size;
+	*complete = !err && table->size;
 	if (err == -ENOENT || (!err && !table->size))
 		err = elf_file__find_section(file, SHT_DYNSYM, table);
 	return err;
@@ -193,7 +193,7 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 	int err;
 
 	memset(symbols, 0, sizeof(*symbols));
-	err = find_table(symbols, file, &table);
+	err = find_table(file, &table, &symbols->complete);
 	if (err)
 		return err == -ENOENT ? 0 : fail_section(&table, err);
 	err = elf_file__section_at(file, table.header.sh_link, &strings);
@@ -219,6 +219,57 @@ int elf_symbols_read(struct elf_symbols *symbols, struct elf_file *file)
 	qsort(symbols->items, symbols->count, sizeof(*symbols->items), compare_symbols);
 	drop_crowd(symbols);
 	return 0;
+}
+
+/* Of two symbols of one function the one is taken that comes first. */
+static void offer(struct elf_wanted *wanted, size_t count, const Elf64_Sym *symbol)
+{
+	size_t i = first_index(k, count, wanted[k].address >= symbol->st_value);
+
+	for (; i < count && wanted[i].address - symbol->st_value < symbol->st_size; i++) {
+		if (wanted[i].start >= symbol->st_value)
+			continue;
+		wanted[i].start = symbol->st_value;
+		wanted[i].size = symbol->st_size;
+		wanted[i].name = symbol->st_name;
+	}
+}
+
+int elf_symbols_locate(const struct elf_file *file, struct elf_wanted *wanted, size_t count,
+		       bool *complete)
+{
+	struct elf_section table;
+	struct reader reader = {.file = file, .table = &table};
+	const Elf64_Sym *symbol;
+	int err = find_table(file, &table, complete);
+
+	if (err)
+		return err == -ENOENT ? 0 : -EBADMSG;
+	while (!(err = next_function(&reader, &symbol)) && symbol)
+		offer(wanted, count, symbol);
+	return err;
+}
+
+#define NAME_BYTES 4096
+
+char *elf_symbols_name(const struct elf_file *file, const struct elf_wanted *wanted)
+{
+	struct elf_section table, strings;
+	char name[NAME_BYTES];
+	bool complete;
+	size_t size;
+
+	if (find_table(file, &table, &complete) ||
+	    elf_file__find_section_at(file, table.header.sh_link, &strings) ||
+	    wanted->name >= strings.size)
+		return NULL;
+	size = strings.size - wanted->name;
+	if (size > sizeof(name))
+		size = sizeof(name);
+	if (elf_file__read_section(file, &strings, wanted->name, name, size) ||
+	    !memchr(name, 0, size) || !*name)
+		return NULL;
+	return strdup(name);
 }
 
 int elf_object_find(struct elf_file *file, const char *name, struct elf_symbol *object)

@@ -41,6 +41,28 @@ const struct elf_symbol *elf_symbols_around(const struct elf_symbols *symbols, u
 /* The last symbol at or before that address, or NULL. */
 const struct elf_symbol *elf_symbols_before(const struct elf_symbols *symbols, uint64_t address);
 
+/* An address whose function is looked for. */
+struct elf_wanted {
+	uint64_t address;
+	uint64_t start; /* of the function that contains it; 0: none does */
+	uint64_t size;
+	uint32_t name; /* offset in the string table */
+};
+
+/*
+ * Finds the functions of some addresses, sorted by address, in one pass over the symbols, of which
+ * it keeps none. Of functions that overlap the one that begins last is taken. *complete: from
+ * .symtab. 0, also if the file has no symbols; or -EBADMSG. Without a message.
+ */
+int elf_symbols_locate(const struct elf_file *file, struct elf_wanted *wanted, size_t count,
+		       bool *complete);
+
+/*
+ * The name of a function that was found so, in the file, to be freed. NULL if it cannot be read or
+ * is longer than 4,095 bytes, or without memory.
+ */
+char *elf_symbols_name(const struct elf_file *file, const struct elf_wanted *wanted);
+
 /*
  * A variable (STT_OBJECT) that the file exports, by its name in .dynsym. 0, -ENOENT, or -EBADMSG,
  * -EFBIG or -ENOMEM for a table that cannot be read. Without a message.

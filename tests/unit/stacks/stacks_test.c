@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Records of this process's own code. */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <unistd.h>
+
+#include "model/syscalls.h"
+#include "record_keeper.h"
+#include "stacks/registers.h"
+#include "stacks/stacks.h"
+
+struct fixture {
+	struct record_keeper keeper;
+	struct record_output output;
+	struct stacks *stacks;
+	struct fbt_stack_place place;
+};
+
+/* Somewhere in a function of this file, and in none of any. */
+__attribute__((noinline)) void stacks_test_place(void);
+__attribute__((noinline)) void stacks_test_place(void)
+{
+	__asm__ volatile("nop\n\tnop" ::: "memory");
+}
+
+static int set_up(void **state)
+{
+	struct fixture *fixture = calloc(1, sizeof(*fixture));
+
+	fixture->output = keeper_output(&fixture->keeper);
+	fixture->stacks = stacks__new(&fixture->output);
+	fixture->place.tgid = (uint32_t)getpid();
+	fixture->place.tid = fixture->place.owner = 8;
+	fixture->place.start_ns = 1000;
+	*state = fixture;
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	struct fixture *fixture = *state;
+
+	stacks__free(fixture->stacks);
+	free(fixture);
+	return 0;
+}
+
+static void take(struct fixture *fixture, uint64_t pc)
+{
+	fixture->place.registers[pc_of(syscalls_arch())] = pc;
+	fixture->place.registers[sp_of(syscalls_arch())] = 0x1000;
+	stacks__take(fixture->stacks, &fixture->place, 1);
+}
+
+static void a_place_of_code_is_sent_once_with_its_name(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_code *code;
+	const struct fbt_stack *stack;
+
+	take(fixture, (uint64_t)stacks_test_place + 1);
+	take(fixture, (uint64_t)stacks_test_place + 1);
+	assert_int_equal(fixture->keeper.count, 3);
+	code = kept(&fixture->keeper, 0, FBT_EVENT_CODE);
+	assert_string_equal(kept_string(code, sizeof(*code), 0), "stacks_test_place");
+	assert_non_null(strstr(kept_string(code, sizeof(*code), 1), "unit_stacks"));
+	assert_int_equal(code->offset, 1);
+	for (size_t i = 1; i < 3; i++) {
+		stack = kept(&fixture->keeper, i, FBT_EVENT_STACK);
+		assert_int_equal(stack->count, 1);
+		assert_int_equal(stack->codes[0], code->id);
+		assert_int_equal(stack->tid, 8);
+		assert_int_equal(stack->start_ns, 1000);
+		/* There are no bytes of the stack. */
+		assert_int_equal(stack->header.flags, FBT_STACK_CUT);
+	}
+}
+
+static void a_place_that_is_no_code_is_sent_as_it_is(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_code *code;
+	const struct fbt_stack *stack;
+
+	fixture->place.owner = 9;
+	fixture->place.nr = 100000;
+	take(fixture, 12);
+	code = kept(&fixture->keeper, 0, FBT_EVENT_CODE);
+	assert_int_equal(code->address, 12);
+	assert_string_equal(kept_string(code, sizeof(*code), 0), "");
+	assert_string_equal(kept_string(code, sizeof(*code), 1), "");
+	stack = kept(&fixture->keeper, 1, FBT_EVENT_STACK);
+	assert_int_equal(stack->header.flags, FBT_STACK_LOST | FBT_STACK_WAKER);
+	assert_int_equal(stack->nr, FBT_NR_COUNT - 1);
+}
+
+static void a_process_that_is_gone_has_no_names(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_code *code;
+
+	fixture->place.tgid = 1u << 30;
+	take(fixture, (uint64_t)stacks_test_place + 1);
+	code = kept(&fixture->keeper, 0, FBT_EVENT_CODE);
+	assert_string_equal(kept_string(code, sizeof(*code), 0), "");
+	stacks__forget(fixture->stacks, fixture->place.tgid);
+}
+
+int main(void)
+{
+#define FACT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+	const struct CMUnitTest tests[] = {
+		FACT(a_place_of_code_is_sent_once_with_its_name),
+		FACT(a_place_that_is_no_code_is_sent_as_it_is),
+		FACT(a_process_that_is_gone_has_no_names),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "stacks/files.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "base/demangle.h"
+#include "base/vec.h"
+#include "steps/image.h"
+#include "steps/symbols.h"
+
+#define FILES_MAX	256
+#define FUNCTIONS_MAX	16384 /* of one file, whose names are kept */
+#define BUILD_ID_DIGITS (2 * ELF_BUILD_ID_MAX + 1)
+
+struct function {
+	uint64_t start;
+	uint64_t size;
+	char *name;
+};
+
+struct code_file {
+	uint64_t inode;
+	uint32_t device_major;
+	uint32_t device_minor;
+	uint32_t tgid; /* of the process in which it was met first */
+	int fd;
+	struct elf_file *elf;
+	/* What has the symbols, if the file itself does not; looked for when they are first needed.
+	 */
+	bool searched;
+	int debug_fd;
+	struct elf_file *debug;
+	char *path;
+	char build_id[BUILD_ID_DIGITS];
+	VEC(struct function) functions; /* by start */
+};
+
+struct code_files {
+	VEC(struct code_file) items;
+};
+
+struct code_files *code_files__new(void)
+{
+	return calloc(1, sizeof(struct code_files));
+}
+
+static void clear_file(struct code_file *file)
+{
+	elf_file__free(file->elf);
+	elf_file__free(file->debug);
+	if (file->fd >= 0)
+		close(file->fd);
+	if (file->debug_fd >= 0)
+		close(file->debug_fd);
+	vec_for_each (function, &file->functions)
+		free(function->name);
+	vec_free(&file->functions);
+	free(file->path);
+}
+
+void code_files__free(struct code_files *files)
+{
+	if (!files)
+		return;
+	vec_for_each (file, &files->items)
+		clear_file(file);
+	vec_free(&files->items);
+	free(files);
+}
+
+static bool is_of(const struct code_file *file, const struct mapping *mapping)
+{
+	return file->inode == mapping->inode && file->device_major == mapping->device_major &&
+	       file->device_minor == mapping->device_minor;
+}
+
+static void write_build_id(struct code_file *file)
+{
+	uint8_t id[ELF_BUILD_ID_MAX];
+	size_t size = elf_file__build_id(file->elf, id);
+
+	for (size_t i = 0; i < size; i++)
+		snprintf(file->build_id + 2 * i, 3, "%02x", id[i]);
+}
+
+uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping)
+{
+	struct code_file file = {.inode = mapping->inode,
+				 .device_major = mapping->device_major,
+				 .device_minor = mapping->device_minor,
+				 .tgid = tgid,
+				 .debug_fd = -1};
+
+	for (size_t i = 0; i < files->items.count; i++)
+		if (is_of(&files->items.items[i], mapping))
+			return (uint32_t)i + 1;
+	if (files->items.count == FILES_MAX)
+		return 0;
+	file.path = strdup(mapping->path);
+	file.fd = mapping_open(tgid, mapping);
+	if (file.fd >= 0 && elf_file__open(&file.elf, file.fd))
+		file.elf = NULL;
+	if (file.elf)
+		write_build_id(&file);
+	if (!file.path || vec_push(&files->items, file)) {
+		clear_file(&file);
+		return 0;
+	}
+	return (uint32_t)files->items.count;
+}
+
+struct elf_file *code_files__elf(const struct code_files *files, uint32_t number)
+{
+	return files->items.items[number - 1].elf;
+}
+
+const char *code_files__path(const struct code_files *files, uint32_t number)
+{
+	return files->items.items[number - 1].path;
+}
+
+const char *code_files__build_id(const struct code_files *files, uint32_t number)
+{
+	return files->items.items[number - 1].build_id;
+}
+
+static const struct function *find_function(const struct code_file *file, uint64_t address)
+{
+	size_t after =
+		first_index(i, file->functions.count, file->functions.items[i].start > address);
+	const struct function *function = after ? &file->functions.items[after - 1] : NULL;
+
+	return function && address - function->start < function->size ? function : NULL;
+}
+
+static void add_function(struct code_file *file, const struct elf_file *symbols,
+			 const struct elf_wanted *wanted)
+{
+	struct function function = {wanted->start, wanted->size, NULL};
+	char *name;
+
+	if (find_function(file, wanted->address) || file->functions.count == FUNCTIONS_MAX)
+		return;
+	name = elf_symbols_name(symbols, wanted);
+	function.name = name ? demangle_symbol(name) : NULL;
+	free(name);
+	if (!function.name ||
+	    vec_insert(&file->functions,
+		       vec_lower_bound(&file->functions, item->start, function.start), function))
+		free(function.name);
+}
+
+static int compare_wanted(const void *left, const void *right)
+{
+	const struct elf_wanted *a = left, *b = right;
+
+	return a->address < b->address ? -1 : a->address > b->address;
+}
+
+static void locate(struct code_file *file, const struct elf_file *symbols,
+		   struct elf_wanted *wanted, size_t count, bool *complete)
+{
+	if (elf_symbols_locate(symbols, wanted, count, complete))
+		return;
+	for (size_t i = 0; i < count; i++)
+		if (wanted[i].start)
+			add_function(file, symbols, &wanted[i]);
+}
+
+/* Adds the functions of these addresses to those whose names are kept. */
+static void read_functions(struct code_file *file, struct elf_wanted *wanted, size_t count)
+{
+	bool complete = false;
+
+	qsort(wanted, count, sizeof(*wanted), compare_wanted);
+	if (!file->debug)
+		locate(file, file->elf, wanted, count, &complete);
+	if (!complete && !file->searched) {
+		file->searched = true;
+		file->debug_fd =
+			debug_file_find(file->elf, file->tgid, file->path, NULL, 0, &file->debug);
+	}
+	if (!file->debug)
+		return;
+	for (size_t i = 0; i < count; i++)
+		wanted[i].start = 0;
+	locate(file, file->debug, wanted, count, &complete);
+}
+
+void code_files__name(struct code_files *files, uint32_t number, struct code_name *names,
+		      size_t count)
+{
+	struct code_file *file = &files->items.items[number - 1];
+	struct elf_wanted *wanted = calloc(count, sizeof(*wanted));
+	size_t unknown = 0;
+
+	for (size_t i = 0; wanted && i < count; i++)
+		if (!find_function(file, names[i].address))
+			wanted[unknown++].address = names[i].address;
+	if (unknown && file->elf)
+		read_functions(file, wanted, unknown);
+	free(wanted);
+	for (size_t i = 0; i < count; i++) {
+		const struct function *function = find_function(file, names[i].address);
+
+		names[i].start = function ? function->start : 0;
+		names[i].name = function ? function->name : NULL;
+	}
+}

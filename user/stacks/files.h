@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The files that the code of processes is in, each opened once, and the names of its functions. */
+#ifndef FBT_STACKS_FILES_H
+#define FBT_STACKS_FILES_H
+
+#include "proc/maps.h"
+#include "steps/elf_file.h"
+
+struct code_files;
+
+struct code_files *code_files__new(void); /* NULL: -ENOMEM */
+void code_files__free(struct code_files *files);
+
+/*
+ * The number of the file of a mapping, from 1: processes that map the same file have the same
+ * number. It is opened if it is new. 0: more than 256 files, or without memory.
+ */
+uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping);
+
+/* NULL if the file could not be opened or is no ELF file. */
+struct elf_file *code_files__elf(const struct code_files *files, uint32_t number);
+const char *code_files__path(const struct code_files *files, uint32_t number);
+const char *code_files__build_id(const struct code_files *files, uint32_t number); /* or "" */
+
+/* An address of a file, and the function that it is in. */
+struct code_name {
+	uint64_t address;
+	uint64_t start;	  /* of the function; 0: not known */
+	const char *name; /* demangled; NULL: not known. Lives as long as the files. */
+};
+
+/*
+ * Names addresses of one file. The symbols are read once for all that lie in functions that were
+ * not met before.
+ */
+void code_files__name(struct code_files *files, uint32_t number, struct code_name *names,
+		      size_t count);
+
+#endif

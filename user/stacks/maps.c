@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "stacks/maps.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/vec.h"
+
+#define AGAIN_NS      NS_PER_S
+#define PROCESSES_MAX 64
+
+struct code_map {
+	uint32_t tgid;
+	uint64_t read_ns;
+	mapping_vec maps; /* by address */
+};
+
+struct code_maps {
+	struct code_files *files;
+	VEC(struct code_map) processes;
+};
+
+struct code_maps *code_maps__new(struct code_files *files)
+{
+	struct code_maps *maps = calloc(1, sizeof(*maps));
+
+	if (maps)
+		maps->files = files;
+	return maps;
+}
+
+void code_maps__free(struct code_maps *maps)
+{
+	if (!maps)
+		return;
+	vec_for_each (process, &maps->processes)
+		maps_free(&process->maps);
+	vec_free(&maps->processes);
+	free(maps);
+}
+
+static void drop(struct code_maps *maps, size_t index)
+{
+	maps_free(&maps->processes.items[index].maps);
+	maps->processes.items[index] = maps->processes.items[--maps->processes.count];
+}
+
+void code_maps__forget(struct code_maps *maps, uint32_t tgid)
+{
+	for (size_t i = 0; i < maps->processes.count; i++) {
+		if (maps->processes.items[i].tgid != tgid)
+			continue;
+		drop(maps, i);
+		return;
+	}
+}
+
+/* The map that was read longest ago makes room. */
+static struct code_map *add_process(struct code_maps *maps, uint32_t tgid)
+{
+	size_t oldest = 0;
+
+	for (size_t i = 1; i < maps->processes.count; i++)
+		if (maps->processes.items[i].read_ns < maps->processes.items[oldest].read_ns)
+			oldest = i;
+	if (maps->processes.count == PROCESSES_MAX)
+		drop(maps, oldest);
+	if (vec_push(&maps->processes, ((struct code_map){.tgid = tgid})))
+		return NULL;
+	return &maps->processes.items[maps->processes.count - 1];
+}
+
+static struct code_map *find_process(struct code_maps *maps, uint32_t tgid)
+{
+	vec_for_each (process, &maps->processes)
+		if (process->tgid == tgid)
+			return process;
+	return add_process(maps, tgid);
+}
+
+static const struct mapping *find_mapping(const struct code_map *process, uint64_t address)
+{
+	const mapping_vec *maps = &process->maps;
+	size_t after = first_index(i, maps->count, maps->items[i].start > address);
+
+	return after && address < maps->items[after - 1].end ? &maps->items[after - 1] : NULL;
+}
+
+static void read_again(struct code_map *process, uint64_t now_ns)
+{
+	mapping_vec maps = {0};
+
+	process->read_ns = now_ns;
+	if (maps_read_executable((struct proc_ref){.tgid = process->tgid}, &maps)) {
+		/* It has ended: what was known of it is still true. */
+		maps_free(&maps);
+		return;
+	}
+	maps_free(&process->maps);
+	process->maps = maps;
+}
+
+int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uint64_t now_ns,
+		    struct code_at *code)
+{
+	struct code_map *process = find_process(maps, tgid);
+	const struct mapping *mapping;
+	uint64_t offset;
+
+	if (!process)
+		return -ENOENT;
+	mapping = find_mapping(process, address);
+	if (!mapping && (!process->read_ns || process->read_ns + AGAIN_NS <= now_ns)) {
+		read_again(process, now_ns);
+		mapping = find_mapping(process, address);
+	}
+	if (!mapping)
+		return -ENOENT;
+	*code = (struct code_at){.address = address};
+	if (!mapping->path)
+		return 0;
+	code->module = code_files__add(maps->files, tgid, mapping);
+	if (!code->module)
+		return 0;
+	offset = address - mapping->start + mapping->offset;
+	code->file = code_files__elf(maps->files, code->module);
+	if (!code->file || elf_file__code_address(code->file, offset, &code->address)) {
+		code->file = NULL;
+		code->address = offset;
+	}
+	return 0;
+}
