@@ -168,6 +168,23 @@ struct {
 	__type(value, struct fbt_past);
 } pasts SEC(".maps");
 
+/* Stacks of slow calls, and how long calls may take: see bpf/stacks.bpf.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FBT_STACK_PLACES);
+	__type(key, __u32);
+	__type(value, struct fbt_stack_place);
+} stack_places SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, FBT_KIND_COUNT *FBT_NR_COUNT);
+	__type(key, __u32);
+	__type(value, __u32);
+} call_limits SEC(".maps");
+
 /* Identity of an open file: files of a process with equal keys are one file in the outputs. */
 struct file_key {
 	__u64 ino;

@@ -7,6 +7,7 @@
 #define FBT_WAKES_BPF_H
 
 #include "calls.bpf.h"
+#include "stacks.bpf.h"
 
 #ifdef __TARGET_ARCH_x86
 #define NR_FUTEX       202
@@ -127,6 +128,8 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	wait->waker.past.tid = slot->tid;
 	store_barrier();
 	*(volatile __u32 *)&wait->busy = 0;
+	if (slot->start_ns - wait->start_ns >= FBT_LIMIT_MIN_NS)
+		copy_waker(wait, slot);
 	return 0;
 }
 
@@ -342,6 +345,8 @@ __noinline int leave_long_call(struct fbt_slot *slot, __u32 index, __u64 start, 
 		send_wake(slot, slot->call_args[0], start);
 	else if (slot->step_start_ns && is_answered(slot->nr) && slot->call_flags)
 		send_answer(slot, index, start);
+	if (slot->step_start_ns && now - start >= FBT_LIMIT_MIN_NS)
+		copy_slow_call(slot, start, now);
 	read_past_call(&call, slot, start, now);
 	inside = delay_in_call(slot, past, &call, start);
 	if (inside > call.duration_ns)

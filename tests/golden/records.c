@@ -463,6 +463,56 @@ static void write_python(struct events *events)
 	record_add_string(events, path, strlen(path));
 }
 
+static void write_code(struct events *events)
+{
+	struct fbt_code *code = record_begin(events, FBT_EVENT_CODE, sizeof(*code));
+	const char *function = line_take_text(&events->line, "function", "");
+	const char *path = line_take_text(&events->line, "path", "/usr/bin/engine");
+	const char *build_id = line_take_text(&events->line, "build_id", "");
+
+	code->tgid = record_take_tgid(events);
+	code->id = (uint32_t)line_take_number(&events->line, "id", 1);
+	code->address = line_take_number(&events->line, "address", 0);
+	code->offset = line_take_number(&events->line, "offset", 0);
+	record_add_string(events, function, strlen(function));
+	record_add_string(events, path, strlen(path));
+	record_add_string(events, build_id, strlen(build_id));
+}
+
+/* codes is a list of ids, the innermost first. */
+static void write_stack(struct events *events)
+{
+	struct fbt_stack *stack = record_begin(events, FBT_EVENT_STACK, sizeof(*stack));
+	static const char *const reaches[] = {"whole", "cut", "lost", NULL};
+	const char *codes = line_take_text(&events->line, "codes", "1");
+
+	stack->tgid = record_take_tgid(events);
+	stack->tid = (uint32_t)line_take_number(&events->line, "tid", stack->tgid);
+	stack->owner = (uint32_t)line_take_number(&events->line, "owner", stack->tid);
+	stack->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	stack->nr = take_syscall(events);
+	if (stack->owner != stack->tid)
+		stack->header.flags |= FBT_STACK_WAKER;
+	stack->header.flags |= line_take_name(&events->line, "reach", reaches);
+	if (line_take_number(&events->line, "guessed", 0))
+		stack->header.flags |= FBT_STACK_GUESSED;
+	while (*codes && stack->count < FBT_STACK_FRAMES) {
+		char *end;
+
+		stack->codes[stack->count++] = (uint32_t)strtoul(codes, &end, 10);
+		codes = *end ? end + 1 : end;
+	}
+}
+
+static void write_stacks(struct events *events)
+{
+	struct fbt_stacks *stacks = record_begin(events, FBT_EVENT_STACKS, sizeof(*stacks));
+
+	stacks->taken = line_take_number(&events->line, "taken", 0);
+	stacks->skipped = line_take_number(&events->line, "skipped", 0);
+	stacks->copy_ns = line_take_time(&events->line, "copy", 0);
+}
+
 static void write_stalls(struct events *events)
 {
 	struct fbt_stalls *stalls = record_begin(events, FBT_EVENT_STALLS, sizeof(*stalls));
@@ -614,6 +664,9 @@ static const struct {
 	{"wake", write_wake},
 	{"python", write_python},
 	{"stalls", write_stalls},
+	{"code", write_code},
+	{"stack", write_stack},
+	{"stacks", write_stacks},
 };
 
 record_writer record_writer_of(const char *type)

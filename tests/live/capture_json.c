@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * capture_json FILE: prints the calls, steps, wakes, files and losses of a capture as one JSON
- * array, in order. Each byte of a string becomes one character.
+ * capture_json FILE: prints the calls, steps, wakes, files, stacks and losses of a capture as one
+ * JSON array, in order. Each byte of a string becomes one character.
  */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "../../include/fbt_event.h"
 
 struct capture_start {
@@ -93,6 +94,39 @@ static void write_wake(const struct fbt_wake *wake)
 	       (unsigned long long)wake->fault_wait_ns, (unsigned long long)wake->off_ns);
 }
 
+static void write_text(const char *name, const char *text)
+{
+	printf(", \"%s\": \"", name);
+	for (; *text; text++)
+		printf("\\u%04x", (unsigned char)*text);
+	printf("\"");
+}
+
+static void write_code(const struct fbt_code *code)
+{
+	const char *text = (const char *)(code + 1);
+
+	printf("%s{\"type\": \"code\", \"id\": %u, \"address\": %llu, \"offset\": %llu", comma,
+	       code->id, (unsigned long long)code->address, (unsigned long long)code->offset);
+	write_text("function", text);
+	text += strlen(text) + 1;
+	write_text("path", text);
+	text += strlen(text) + 1;
+	write_text("build_id", text);
+	printf("}");
+}
+
+static void write_stack(const struct fbt_stack *stack)
+{
+	printf("%s{\"type\": \"stack\", \"tid\": %u, \"owner\": %u, \"nr\": %u, \"flags\": %u, "
+	       "\"start_ns\": %llu, \"codes\": [",
+	       comma, stack->tid, stack->owner, stack->nr, stack->header.flags,
+	       (unsigned long long)stack->start_ns);
+	for (unsigned int i = 0; i < stack->count && i < FBT_STACK_FRAMES; i++)
+		printf("%s%u", i ? ", " : "", stack->codes[i]);
+	printf("]}");
+}
+
 static void write_file(const struct fbt_file *file)
 {
 	const char *path = (const char *)(file + 1);
@@ -132,6 +166,10 @@ static void write_event(const struct fbt_header *event)
 		write_wake((const struct fbt_wake *)event);
 	else if (event->type == FBT_EVENT_FILE)
 		write_file((const struct fbt_file *)event);
+	else if (event->type == FBT_EVENT_CODE)
+		write_code((const struct fbt_code *)event);
+	else if (event->type == FBT_EVENT_STACK)
+		write_stack((const struct fbt_stack *)event);
 	else if (event->type == FBT_EVENT_LOST)
 		write_lost((const struct fbt_lost *)event);
 	else

@@ -36,6 +36,10 @@ static inline struct shared *shared_new(uint32_t slot_count, uint32_t cpu_count,
 	shared->control = shared_alloc(1, sizeof(*shared->control));
 	shared->heads = shared_alloc(cpu_count, sizeof(*shared->heads));
 	shared->calls = shared_alloc((size_t)cpu_count << ring_shift, sizeof(*shared->calls));
+	shared->stack_count = 2;
+	shared->stacks = shared_alloc(shared->stack_count, sizeof(*shared->stacks));
+	shared->call_limits =
+		shared_alloc(FBT_KIND_COUNT * FBT_NR_COUNT, sizeof(*shared->call_limits));
 	return shared;
 }
 
@@ -50,6 +54,8 @@ static inline void shared_free(struct shared *shared)
 	free(shared->control);
 	free(shared->heads);
 	free(shared->calls);
+	free(shared->stacks);
+	free(shared->call_limits);
 	free(shared);
 }
 

@@ -457,8 +457,7 @@ struct merger *merger__new(const struct merge_options *options, const struct mer
 static void held_step_free(struct held_step *held)
 {
 	step_gpu_free(held->step.gpu);
-	vec_free(&held->step.calls);
-	vec_free(&held->step.wakes);
+	step_clear(&held->step);
 	free(held);
 }
 
@@ -607,8 +606,7 @@ static int hold_step(struct merger *merger, const struct window *window, struct 
 	if (!held)
 		return pass_unheld(merger, window, step);
 	held->step = *step;
-	step->calls = (call_vec){0};
-	step->wakes = (wake_vec){0};
+	step_hand_over(step);
 	STAILQ_INSERT_TAIL(&merger->held, held, in_all);
 	merger->steps++;
 	merger->calls += held->step.calls.count;

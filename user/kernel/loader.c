@@ -25,7 +25,7 @@
 #define SLOTS_MIN   1024u
 #define SLOTS_SPARE 512u
 
-#define MAPPINGS_MAX 10
+#define MAPPINGS_MAX 12
 
 /* Files whose ids are kept, about 1 MiB. Without call records no file is looked up. */
 #define KNOWN_FILES	8192
@@ -170,6 +170,7 @@ static int set_map_sizes(struct loader *loader)
 		{skel->maps.known_files, known_files},
 		{skel->maps.waits, with_calls ? FBT_WAITS : 1},
 		{skel->maps.pasts, with_calls ? shared->slot_count : 1},
+		{skel->maps.stack_places, with_calls ? FBT_STACK_PLACES : 1},
 	};
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
@@ -208,6 +209,9 @@ static int map_shared(struct loader *loader)
 	shared->hits = map_memory(loader, skel->maps.step_hits);
 	shared->heads = map_memory(loader, skel->maps.ring_heads);
 	shared->calls = map_memory(loader, skel->maps.ring_calls);
+	shared->stacks = map_memory(loader, skel->maps.stack_places);
+	shared->stack_count = bpf_map__max_entries(skel->maps.stack_places);
+	shared->call_limits = map_memory(loader, skel->maps.call_limits);
 	if (loader->mapping_count == MAPPINGS_MAX)
 		return 0;
 	log_err("maps: %s: free some memory or lower --ring-records", strerror(errno));

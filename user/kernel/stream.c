@@ -10,6 +10,7 @@
 #include "base/id_map.h"
 #include "base/log.h"
 #include "kernel/call_ring.h"
+#include "kernel/slow_calls.h"
 #include "kernel/stops.h"
 #include "kernel/wakes.h"
 #include "model/syscalls.h"
@@ -33,6 +34,7 @@ struct stream {
 	struct file_names *files;
 	struct stops *stops;
 	struct faults *faults;
+	struct slow_calls *slow;
 	const struct record_output *output;
 	struct stream_options options;
 	struct tid_map *begun;		 /* futures, by address; values have no meaning */
@@ -67,8 +69,9 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->stops = stops__new(stream->shared, output);
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
+	stream->slow = slow_calls__new(stream->shared, output);
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
-	    !stream->faults || !stream->hangs) {
+	    !stream->faults || !stream->hangs || !stream->slow) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -86,6 +89,7 @@ void stream__free(struct stream *stream)
 	stops__free(stream->stops);
 	faults__free(stream->faults);
 	free(stream->hangs);
+	slow_calls__free(stream->slow);
 	vec_free(&stream->steps);
 	free(stream);
 }
@@ -107,6 +111,7 @@ void stream__discard(struct stream *stream)
 {
 	loader__drain_events(stream->loader, drop_event, NULL);
 	call_ring__drain(stream->ring, UINT64_MAX, drop_call, NULL);
+	slow_calls__discard(stream->slow);
 	call_ring__reset_lost(stream->ring);
 	memset(stream->shared->control->lost, 0, sizeof(stream->shared->control->lost));
 	stream->shared->control->walk_ns = 0;
@@ -148,6 +153,8 @@ static void take_event(void *ctx, const struct fbt_header *event)
 		if (vec_push(&stream->steps, *(const struct fbt_ring_step *)event))
 			stream->steps_dropped++;
 	} else if (event->type == FBT_EVENT_TARGET) {
+		if (!((const struct fbt_target *)event)->parent_tgid)
+			slow_calls__forget(stream->slow, ((const struct fbt_target *)event)->tgid);
 		stream->options.on_process(stream->options.ctx, (const struct fbt_target *)event);
 	} else if (event->type == FBT_EVENT_SITE) {
 		stream->options.on_site(stream->options.ctx, (const struct fbt_ring_site *)event);
@@ -188,6 +195,7 @@ static void send_call(void *ctx, const struct fbt_call *call)
 		call = &nameless;
 	}
 	stream->output->emit(stream->output->ctx, call, sizeof(*call));
+	slow_calls__add_call(stream->slow, call);
 }
 
 /* Dropped futures stay in the table until another one begins at their address. */
@@ -233,6 +241,7 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 	if (has_stalls(&ring->stalls))
 		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
+	slow_calls__add_step(stream->slow, step);
 	stream->steps_sent += ends_step(stream, step);
 	if (stream->options.on_step)
 		stream->options.on_step(stream->options.ctx, step);
@@ -244,6 +253,7 @@ static void forget_thread(void *ctx, uint32_t tid)
 	const struct stream *stream = ctx;
 
 	tid_map__remove(stream->named, tid);
+	slow_calls__forget_thread(stream->slow, tid);
 }
 
 /* Sends the first count steps. Steps read during the sending of calls wait, as their calls may. */
@@ -267,6 +277,7 @@ static void drain_until(struct stream *stream, uint64_t cutoff_ns)
 	loader__drain_events(stream->loader, take_event, stream);
 	stream->file_tries = 0;
 	steps = stream->steps.count;
+	slow_calls__drain(stream->slow);
 	/* All calls of the steps that were read above have returned by now and are in a ring. */
 	if (cutoff_ns != UINT64_MAX)
 		cutoff_ns = clock_ns(CLOCK_MONOTONIC);
@@ -552,4 +563,5 @@ void stream__finish(struct stream *stream, uint64_t now_ns)
 			send_open(stream, slot, now_ns);
 	}
 	stream__send_lost(stream);
+	slow_calls__send_counts(stream->slow);
 }

@@ -11,6 +11,7 @@
 #include "model/futures.h"
 #include "model/pending.h"
 #include "model/stalls.h"
+#include "model/stack_table.h"
 #include "model/stop_table.h"
 
 struct assembler {
@@ -24,6 +25,7 @@ struct assembler {
 	uint64_t latest_ns; /* latest time in any record */
 	uint64_t kind_steps[FBT_KIND_COUNT];
 	struct stop_table stops;
+	struct stack_table stacks;
 	struct fbt_stalls stalls; /* those of the next step */
 };
 
@@ -50,6 +52,7 @@ struct assembler *assembler__new(const struct assembler_output *output)
 		return NULL;
 	assembler->output = *output;
 	assembler->window = window__new();
+	assembler->stacks.window = assembler->window;
 	assembler->pending = pending__new(pass_outside_call, assembler);
 	assembler->futures = futures__new(finish_step, assembler);
 	if (!assembler->window || !assembler->pending || !assembler->futures) {
@@ -65,6 +68,7 @@ void assembler__free(struct assembler *assembler)
 		return;
 	pending__free(assembler->pending);
 	futures__free(assembler->futures);
+	stack_table_clear(&assembler->stacks);
 	window__free(assembler->window);
 	free(assembler);
 }
@@ -229,6 +233,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 
 	err = pending__take(assembler->pending, &step);
 	stop_table_join(&assembler->stops, &step);
+	stack_table_join(&assembler->stacks, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
@@ -237,8 +242,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 			futures__take(assembler->futures, &step, &window->late_polls[record->kind]);
 	else
 		result = finish_step(assembler, &step);
-	vec_free(&step.calls);
-	vec_free(&step.wakes);
+	step_clear(&step);
 	return err ? err : result;
 }
 
@@ -340,6 +344,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	}
 	if (is_gpu(event))
 		return add_gpu(assembler, event);
+	if (stack_table_takes(event->type))
+		return count_no_room(assembler, stack_table_add(&assembler->stacks, event));
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return open_window(assembler, (const struct fbt_window *)event);

@@ -62,6 +62,9 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_PYTHON] = PROCESS_LAYOUT(fbt_python, 1),
 	[FBT_EVENT_STALLS] = PROCESS_LAYOUT(fbt_stalls, 0),
 	[FBT_EVENT_HANG] = PROCESS_LAYOUT(fbt_hang, 0),
+	[FBT_EVENT_CODE] = PROCESS_LAYOUT(fbt_code, 3),
+	[FBT_EVENT_STACK] = PROCESS_LAYOUT(fbt_stack, 0),
+	[FBT_EVENT_STACKS] = LAYOUT(fbt_stacks, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
@@ -146,6 +149,11 @@ static bool is_stop_sound(const struct fbt_stop *stop)
 	       memchr(stop->comm, '\0', sizeof(stop->comm)) != NULL;
 }
 
+static bool is_stack_sound(const struct fbt_stack *stack)
+{
+	return stack->nr < FBT_NR_COUNT && stack->count && stack->count <= FBT_STACK_FRAMES;
+}
+
 static bool is_python_sound(const struct fbt_python *python)
 {
 	return python->collector < FBT_COLLECTOR_COUNT && python->gil_end >= python->gil_start;
@@ -220,6 +228,10 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_hang_sound((const struct fbt_hang *)event);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
+	case FBT_EVENT_CODE:
+		return ((const struct fbt_code *)event)->id != 0;
+	case FBT_EVENT_STACK:
+		return is_stack_sound((const struct fbt_stack *)event);
 	case FBT_EVENT_PYTHON:
 		return is_python_sound((const struct fbt_python *)event);
 	case FBT_EVENT_STALLS:

@@ -96,8 +96,7 @@ static void take_out(struct futures *futures, struct future *future)
 
 static void future_free(struct future *future)
 {
-	vec_free(&future->step.calls);
-	vec_free(&future->step.wakes);
+	step_clear(&future->step);
 	free(future);
 }
 
@@ -257,6 +256,10 @@ static void add_calls(struct futures *futures, struct future *future, struct ste
 		if (vec_push(&step->wakes, *wake))
 			break;
 	}
+	vec_for_each (stack, &poll->stacks) {
+		if (vec_push(&step->stacks, *stack))
+			break;
+	}
 	if (poll->stop.header.type)
 		step->stop = poll->stop;
 }
@@ -294,8 +297,7 @@ static int park(struct futures *futures, struct step *poll)
 	future->address = poll->record.future;
 	future->turn = poll->record.turn;
 	future->state = poll->record.state_after;
-	poll->calls = (call_vec){0};
-	poll->wakes = (wake_vec){0};
+	step_hand_over(poll);
 	if (futures->count >= FUTURES_MAX)
 		err = end_future(futures, TAILQ_FIRST(&futures->all), FBT_END_UNWOUND);
 	result = add(futures, future);

@@ -9,6 +9,20 @@
 #include "base/clock.h"
 #include "model/syscalls.h"
 
+void step_clear(struct step *step)
+{
+	vec_free(&step->calls);
+	vec_free(&step->wakes);
+	vec_free(&step->stacks);
+}
+
+void step_hand_over(struct step *step)
+{
+	step->calls = (call_vec){0};
+	step->wakes = (wake_vec){0};
+	step->stacks = (stack_vec){0};
+}
+
 bool step_calls_known(const struct step *step)
 {
 	return !(step->record.header.flags & FBT_STEP_CALLS_UNKNOWN);

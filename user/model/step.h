@@ -13,6 +13,7 @@
 
 typedef VEC(struct fbt_call) call_vec;
 typedef VEC(struct fbt_wake) wake_vec;
+typedef VEC(struct fbt_stack) stack_vec;
 
 struct step_gpu;
 
@@ -37,6 +38,7 @@ struct step {
 	struct fbt_step record;
 	call_vec calls;	      /* by start time; empty unless the kernel sent them */
 	wake_vec wakes;	      /* who ended its long futex waits, as far as known; by start time */
+	stack_vec stacks;     /* of calls that were slow, as far as known */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
@@ -49,6 +51,12 @@ struct step {
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 	struct step_stalls stalls;
 };
+
+/* Frees what a step has of its own: calls, wakes and stacks. */
+void step_clear(struct step *step);
+
+/* Forgets the same: another one has taken them. */
+void step_hand_over(struct step *step);
 
 /* Where the time of a step can go. */
 enum step_part {

@@ -256,6 +256,13 @@ static void process_free(struct process *process)
 	free(process);
 }
 
+static void clear_code(struct code *code)
+{
+	free(code->function);
+	free(code->path);
+	free(code->build_id);
+}
+
 void window__free(struct window *window)
 {
 	if (!window)
@@ -267,6 +274,9 @@ void window__free(struct window *window)
 	vec_free(&window->processes);
 	vec_free(&window->threads);
 	file_table_clear(&window->files);
+	vec_for_each (code, &window->codes)
+		clear_code(code);
+	vec_free(&window->codes);
 	gpu_table_clear(&window->gpus);
 	overflow__free(window->overflow);
 	free(window->tag);
@@ -549,6 +559,36 @@ void window__add_hang(struct window *window, const struct fbt_hang *hang)
 const struct file *window__file(const struct window *window, uint32_t id)
 {
 	return file_table_find(&window->files, id);
+}
+
+const struct code *window__code(const struct window *window, uint32_t id)
+{
+	size_t position = vec_lower_bound(&window->codes, item->record.id, id);
+
+	if (position == window->codes.count || window->codes.items[position].record.id != id)
+		return NULL;
+	return &window->codes.items[position];
+}
+
+/* The first one of an id stays. */
+int window__add_code(struct window *window, const struct fbt_code *record,
+		     const char *const strings[CODE_STRINGS])
+{
+	struct code code = {*record, strdup(strings[0]), strdup(strings[1]), strdup(strings[2])};
+	size_t position = vec_lower_bound(&window->codes, item->record.id, record->id);
+	int err = 0;
+
+	if (!code.function || !code.path || !code.build_id)
+		err = -ENOMEM;
+	else if (window__code(window, record->id))
+		err = -EEXIST;
+	else if (window->codes.count >= CODE_TABLE_MAX)
+		err = -ENOSPC;
+	else
+		err = vec_insert(&window->codes, position, code);
+	if (err)
+		clear_code(&code);
+	return err == -EEXIST ? 0 : err;
 }
 
 const struct process *window__process(const struct window *window, uint32_t tgid)

@@ -33,6 +33,18 @@ int file_table_add(struct file_table *table, const struct fbt_file *record, cons
 const struct file *file_table_find(const struct file_table *table, uint32_t id);
 void file_table_clear(struct file_table *table);
 
+/* Most places of code that are kept. */
+#define CODE_TABLE_MAX 65536
+#define CODE_STRINGS   3
+
+/* A place in the code of a process, see fbt_code. */
+struct code {
+	struct fbt_code record;
+	char *function; /* demangled; "" if it has no name */
+	char *path;	/* "" if it is of no file */
+	char *build_id; /* or "" */
+};
+
 /*
  * The exact sums of one process by syscall number. Only rows that were received take memory: all
  * 512 rows would take 28 KiB, and most processes use few of them.
@@ -142,6 +154,8 @@ struct window {
 	struct file_table files;
 	struct fbt_hang hangs[WINDOW_HANGS_MAX];
 	uint64_t hang_count; /* of all */
+	VEC(struct code) codes; /* by id */
+	struct fbt_stacks stacks;
 	struct gpu_table gpus;
 	struct overflow *overflow;
 	uint64_t overflow_processes; /* not kept: more than WINDOW_PROCESSES_MAX */
@@ -172,6 +186,8 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
 int window__add_file(struct window *window, const struct fbt_file *record, const char *path);
 void window__add_hang(struct window *window, const struct fbt_hang *hang);
+int window__add_code(struct window *window, const struct fbt_code *record,
+		     const char *const strings[CODE_STRINGS]);
 
 /* The process, added without a name if it is not known. NULL if it is not kept but only counted. */
 struct process *window__touch_process(struct window *window, uint32_t tgid);
@@ -189,6 +205,9 @@ const char *window__thread_name(const struct window *window, uint32_t tid);
 
 /* The file with the id fbt_call.file; NULL if it is not known. */
 const struct file *window__file(const struct window *window, uint32_t id);
+
+/* The place of code with that id; NULL if it is not known. */
+const struct code *window__code(const struct window *window, uint32_t id);
 
 /* Name of a step kind; "step" if it is not known. */
 const char *window__kind_name(const struct window *window, uint32_t kind);
