@@ -508,6 +508,49 @@ static void find_waker(const struct window *window, const struct step *step, boo
 	}
 }
 
+/* That of the thread that made the call, or of the one that ended it. */
+static const struct fbt_stack *stack_of(const struct step *step, const struct fbt_call *call,
+					const struct fbt_wake *wake)
+{
+	vec_for_each (stack, &step->stacks) {
+		bool is_waker = stack->header.flags & FBT_STACK_WAKER;
+
+		if (stack->start_ns == call->start_ns && is_waker == (wake != NULL) &&
+		    (!wake || stack->owner == wake->waker_tid))
+			return stack;
+	}
+	return NULL;
+}
+
+static void set_stacks(const struct step *step, const struct call_walk *walk, struct cause *cause)
+{
+	const struct fbt_stack *stack = stack_of(step, walk->call, NULL), *waker = NULL;
+
+	if (walk->wake)
+		waker = stack_of(step, walk->call, walk->wake);
+	cause->stack = stack ? *stack : (struct fbt_stack){0};
+	cause->waker_stack = waker ? *waker : (struct fbt_stack){0};
+}
+
+/* Of the call that took longest: the stack of another one would not explain it. */
+static void find_stack(const struct scope *scope, struct cause *cause)
+{
+	struct call_walk walk;
+	uint64_t longest_ns = 0;
+
+	if (!scope->step->stacks.count)
+		return;
+	call_walk_begin(&walk, scope->window, scope->step, scope->claims);
+	while (call_walk_next(&walk)) {
+		uint64_t ns = waited_ns(&walk, scope->cause);
+
+		if (ns <= longest_ns)
+			continue;
+		longest_ns = ns;
+		set_stacks(scope->step, &walk, cause);
+	}
+}
+
 /* Names the thread that had no CPU. No call shows that the step waited for it: that is inferred. */
 static void name_starved(const struct step *step, const struct cause_times *times,
 			 struct cause *cause)
@@ -671,6 +714,7 @@ void cause_find(const struct window *window, const struct step *step,
 		name_shares(&scope, cause);
 	}
 	find_waker(window, step, scope.claims, cause);
+	find_stack(&scope, cause);
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT)
 		name_starved(step, times, cause);
 }

@@ -129,6 +129,10 @@ struct cause {
 		uint64_t call_ns; /* in calls of the number nr */
 		uint32_t nr;
 	} waker;
+	/* The stack of the longest call of that part of the step; count 0: not known. */
+	struct fbt_stack stack;
+	/* Of the thread that ended that call; count 0: not known. */
+	struct fbt_stack waker_stack;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
 	uint64_t total_ns;
 	uint64_t h2d_bytes;

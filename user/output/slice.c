@@ -500,6 +500,16 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 	cause_describe(&escalation->cause, window, fields->evidence, sizeof(fields->evidence));
 	json_fields_string(to, "cause", cause_name(escalation->cause.kind));
 	json_fields_string(to, "cause_evidence", fields->evidence);
+	if (escalation->cause.stack.count) {
+		frames_describe(&escalation->cause.stack, window, fields->frames,
+				sizeof(fields->frames));
+		json_fields_string(to, "cause_stack", fields->frames);
+	}
+	if (escalation->cause.waker_stack.count) {
+		frames_describe(&escalation->cause.waker_stack, window, fields->waker,
+				sizeof(fields->waker));
+		json_fields_string(to, "waker_stack", fields->waker);
+	}
 	if (cause_has_stop(&escalation->cause))
 		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));

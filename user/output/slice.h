@@ -10,6 +10,7 @@
 #include "fbt_event.h"
 #include "fbt_gpu.h"
 #include "judge/classify.h"
+#include "judge/frames.h"
 #include "judge/text.h"
 #include "model/driver_calls.h"
 #include "model/gpu.h"
@@ -120,12 +121,15 @@ struct escalation_fields {
 	struct trace_attributes attributes;
 	char fired[FIRED_SIZE];
 	char evidence[EVIDENCE_SIZE];
+	char frames[FRAMES_SIZE];
+	char waker[FRAMES_SIZE];
 };
 
 /*
  * The members are the 8 span attributes of ferrum's schema, as strings; cause, cause_evidence,
- * fired, class_steps; cv_percent if it is known; class_nearest if the step was judged by another
- * class than its own.
+ * fired, class_steps; cause_stack, waker_stack and cv_percent if they
+ * are known; class_nearest if the step was
+ * judged by another class than its own.
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation);

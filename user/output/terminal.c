@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/stats.h"
 #include "gpu/text.h"
+#include "judge/frames.h"
 #include "judge/hang.h"
 #include "judge/text.h"
 #include "model/gpu.h"
@@ -124,6 +125,7 @@ static void add_cause(struct line *line, const struct window *window, const stru
 	const char *dominant = breakdown_dominant(&escalation->result.breakdown);
 	const struct fbt_sum *sum = sum_of(step, dominant);
 	char words[CAUSE_WORDS_SIZE], evidence[EVIDENCE_SIZE], time[FORMAT_MAX];
+	char frames[FRAMES_SIZE];
 	struct said said = {dominant, time, sum ? sum->calls : 0};
 	struct worst worst;
 
@@ -135,6 +137,14 @@ static void add_cause(struct line *line, const struct window *window, const stru
 	cause_describe(&escalation->cause, window, evidence, sizeof(evidence));
 	escalation_worst(escalation, window, step, &worst);
 	line_add(line, "; %s: %s", words, evidence);
+	if (escalation->cause.stack.count) {
+		frames_describe(&escalation->cause.stack, window, frames, sizeof(frames));
+		line_add(line, "; in %s", frames);
+	}
+	if (escalation->cause.waker_stack.count) {
+		frames_describe(&escalation->cause.waker_stack, window, frames, sizeof(frames));
+		line_add(line, "; ended in %s", frames);
+	}
 	if (sum && begins_with(evidence, dominant, time)) {
 		add_worst(line, &worst, &said, ";");
 		return;

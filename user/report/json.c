@@ -44,6 +44,7 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 	json_array_begin(json, "causes");
 	for (int i = 0; i < count; i++) {
 		const struct cause_tally *cause = &tally->causes[order[i]];
+		const struct cause_stack *stack;
 
 		json_object_begin(json, NULL);
 		json_string(json, "cause", cause_name(order[i]));
@@ -55,6 +56,11 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		json_uint(json, "worst_extra_ns", cause->worst_extra_ns);
 		json_uint(json, "worst_duration_ns", cause->worst_total_ns);
 		json_string(json, "worst_evidence", cause->worst_evidence);
+		stack = cause_tally_stack(cause);
+		json_string(json, "stack", stack ? stack->text : NULL);
+		json_uint(json, "stack_steps", stack ? stack->steps : 0);
+		json_string(json, "worst_waker_stack",
+			    *cause->worst_waker ? cause->worst_waker : NULL);
 		json_string(json, "advice", cause_advice(order[i]));
 		json_object_end(json);
 	}
@@ -375,6 +381,9 @@ static void write_window(struct json *json, const struct window *window)
 	json_uint(json, "incomplete_steps", window->incomplete_steps);
 	json_uint(json, "skipped_records", window->skipped_records);
 	json_uint(json, "processes_left_out", window->overflow_processes);
+	json_uint(json, "stacks", window->stacks.taken);
+	json_uint(json, "stacks_skipped", window->stacks.skipped);
+	json_uint(json, "stacks_copy_ns", window->stacks.copy_ns);
 
 	json_object_begin(json, "lost");
 	for (int i = 0; i < FBT_LOST_COUNT; i++) {

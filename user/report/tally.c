@@ -8,6 +8,35 @@
 #include "base/arith.h"
 #include "output/slice.h"
 
+static void add_stack(struct cause_tally *to, const struct window *window,
+		      const struct fbt_stack *stack)
+{
+	char text[FRAMES_SIZE];
+
+	if (!stack->count)
+		return;
+	frames_describe(stack, window, text, sizeof(text));
+	for (int i = 0; i < CAUSE_STACKS; i++) {
+		struct cause_stack *known = &to->stacks[i];
+
+		if (known->steps && strcmp(known->text, text) != 0)
+			continue;
+		memcpy(known->text, text, sizeof(text));
+		known->steps++;
+		return;
+	}
+}
+
+const struct cause_stack *cause_tally_stack(const struct cause_tally *cause)
+{
+	const struct cause_stack *most = &cause->stacks[0];
+
+	for (int i = 1; i < CAUSE_STACKS; i++)
+		if (cause->stacks[i].steps > most->steps)
+			most = &cause->stacks[i];
+	return most->steps ? most : NULL;
+}
+
 static void add_to_cause(struct cause_tally *to, const struct window *window,
 			 const struct step *step, const struct escalation *escalation)
 {
@@ -21,6 +50,7 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 		extra_ns = cause->time_ns;
 	to->steps++;
 	to->usual_known += cause->usual_known;
+	add_stack(to, window, &cause->stack);
 	to->extra_ns = add_saturating(to->extra_ns, extra_ns);
 	to->estimated |= cause->estimated && cause->usual_known;
 	if (to->worst_step && extra_ns <= to->worst_extra_ns)
@@ -29,6 +59,7 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 	to->worst_extra_ns = extra_ns;
 	to->worst_total_ns = step_total_ns(step);
 	cause_describe(cause, window, to->worst_evidence, sizeof(to->worst_evidence));
+	frames_describe(&cause->waker_stack, window, to->worst_waker, sizeof(to->worst_waker));
 }
 
 static int add_entry(struct escalation_tally *tally, const struct window *window,

@@ -8,6 +8,7 @@
 #include "base/stats.h"
 #include "base/vec.h"
 #include "judge/classify.h"
+#include "judge/frames.h"
 #include "judge/text.h"
 #include "model/gpu.h"
 #include "model/step.h"
@@ -17,6 +18,9 @@
 
 /* Only the last escalations are listed, shown or not. */
 #define ESCALATIONS_LISTED 1000
+
+/* Stacks of a cause that are counted; further ones are not. */
+#define CAUSE_STACKS 8
 
 /* All steps with one cause, including those not shown. */
 struct cause_tally {
@@ -29,6 +33,11 @@ struct cause_tally {
 	uint64_t worst_extra_ns;
 	uint64_t worst_total_ns;
 	char worst_evidence[EVIDENCE_SIZE];
+	char worst_waker[FRAMES_SIZE]; /* what ended its wait; "": not known */
+	struct cause_stack {
+		uint64_t steps; /* 0: none */
+		char text[FRAMES_SIZE];
+	} stacks[CAUSE_STACKS];
 };
 
 struct escalation_entry {
@@ -63,6 +72,9 @@ struct escalation_tally {
 int escalation_tally_add(struct escalation_tally *tally, const struct window *window,
 			 const struct step *step, const struct escalation *escalation);
 void escalation_tally_clear(struct escalation_tally *tally);
+
+/* The commonest stack of a cause; NULL: none is known. */
+const struct cause_stack *cause_tally_stack(const struct cause_tally *cause);
 
 /* The causes found, most expensive first; returns how many. */
 int escalation_tally_sort(const struct escalation_tally *tally, enum cause_kind order[CAUSE_COUNT]);

@@ -478,6 +478,12 @@ static void write_lost(const struct report *report)
 	else
 		report_field(report, "", "incomplete steps: %s",
 			     FORMAT_COUNT(window->incomplete_steps));
+	if (window->stacks.skipped)
+		report_field(report, "",
+			     "slow calls with a stack: %s; %s more have none, as 50 a second are "
+			     "taken",
+			     FORMAT_COUNT(window->stacks.taken),
+			     FORMAT_COUNT(window->stacks.skipped));
 }
 
 static void write_added(const struct report *report, const struct tally_cost *cost)
@@ -684,6 +690,22 @@ static void write_not_shown(const struct report *report, const struct classify_c
 			     "counted here and in the profile (not_shown), not in the trace");
 }
 
+/* Where most of the slow calls of a cause were made. */
+static void write_stack(const struct report *report, const struct cause_tally *cause)
+{
+	const struct cause_stack *stack = cause_tally_stack(cause);
+	char text[4 * FRAMES_SIZE];
+
+	if (!stack)
+		return;
+	shorten_text(text, sizeof(text), stack->text, FRAMES_SIZE);
+	if (stack->steps < cause->steps)
+		report_field(report, "     in", "%s (%s of %s steps)", text,
+			     FORMAT_COUNT(stack->steps), FORMAT_COUNT(cause->steps));
+	else
+		report_field(report, "     in", "%s", text);
+}
+
 static void write_cause(const struct report *report, int rank, enum cause_kind kind)
 {
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
@@ -698,6 +720,10 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 		FORMAT_COUNT(cause->steps), about, worst, FORMAT_TIME(cause->worst_total_ns));
 	shorten_text(evidence, sizeof(evidence), cause->worst_evidence, EVIDENCE_SIZE);
 	report_field(report, "     evidence", "%s", evidence);
+	write_stack(report, cause);
+	shorten_text(evidence, sizeof(evidence), cause->worst_waker, FRAMES_SIZE);
+	if (*evidence)
+		report_field(report, "     ended in", "%s", evidence);
 	report_field(report, "     advice", "%s", cause_advice(kind));
 }
 

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Stacks in words, as all outputs show them. Pure. */
+#ifndef FBT_JUDGE_FRAMES_H
+#define FBT_JUDGE_FRAMES_H
+
+#include <stddef.h>
+#include "model/window.h"
+
+/* Room for a stack; a longer one is cut. */
+#define FRAMES_SIZE 512
+/* Functions that are named; of more, the outermost is the last of them. */
+#define FRAMES_SHOWN 6
+
+/*
+ * "lock_wait <- forward x9 <- llama_decode": from the function that made the call to that of the
+ * step. Functions of libc and of the C++ runtime at its end and, of a thread's whole stack, at its
+ * begin are left out; template arguments too; a function that calls itself is named once. A
+ * function without a name is FILE+0xADDRESS. Of a thread that ended a wait the call in the first
+ * function is told by its offset, "evict+0x39". A stack that is not whole, or not sure, says so.
+ * Cut at size (at least 1), NUL included; names come from the target, so they may contain anything.
+ */
+void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
+		     size_t size);
+
+#endif
