@@ -5,7 +5,7 @@
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
 rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
-judge idle shim merge gpu-idle inject peers.
+judge idle shim merge gpu-idle inject stacks peers.
 """
 import json
 import os
@@ -326,6 +326,20 @@ def bench_inject():
     figure("inject: from the stop to the loaded library, median", row["total_p50"], "us")
 
 
+def bench_stacks():
+    """What copying the stack of a slow call takes, by the clock of the kernel side."""
+    for kib in (4, 16, 60):
+        worker = Worker()
+        tool = Tool(worker.pid, "--step", "bench_step")
+        worker.ask("slow 1500000 %d 400" % kib)
+        seen = tool.stop()
+        worker.close()
+        if seen["stacks"] < 50:
+            raise SystemExit("bench: %d stacks are too few" % seen["stacks"])
+        figure("stacks: added to a slow call, %d KiB" % kib,
+               seen["stacks_copy_ns"] / seen["stacks"] / 1000, "us", limit=10)
+
+
 def bench_peers():
     """The same loop under other tracers, counting calls by number of one process."""
     worker = Worker()
@@ -372,7 +386,7 @@ def bench_peers():
 def main():
     parts = {"calls": bench_calls, "loss": bench_loss, "load": bench_load, "attach": bench_attach,
              "text": bench_text,
-             "steps": bench_steps, "latency": bench_latency, "judge": bench_judge,
+             "steps": bench_steps, "stacks": bench_stacks, "latency": bench_latency, "judge": bench_judge,
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "peers": bench_peers}
     if os.geteuid() != 0:

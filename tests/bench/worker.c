@@ -6,11 +6,14 @@
  *	loop getppid|mixed THREADS CHUNKS CALLS	ns per call of each thread, lower quartile of chunks
  *	steps COUNT				ns per call of bench_push_step, which calls
  *					bench_empty_step
+ *	slow NS KIB STEPS			steps 6 ms apart, every fourth with a nap of NS, KIB
+ *					below the step's frame: 0
  *	flood THREADS SECONDS			getppid calls made outside of steps, and seconds it
  *took stepflood THREADS SECONDS		the same, the calls in steps of 20000
  *
  * Thread I runs on the I-th last of the CPUs it may use. The first line is "ready PID".
  */
+#include <alloca.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
@@ -254,6 +257,35 @@ static void answer_steps(double *ns, long count)
 	printf("%.2f\n", lower_quartile(ns, chunks));
 }
 
+/* Its stack holds room below the frame of the step. */
+__attribute__((noinline)) static void nap_below(long ns, long kib)
+{
+	struct timespec time = {0, ns};
+	volatile char *room = alloca((size_t)kib << 10);
+
+	for (long i = 0; i < kib << 10; i += 1024)
+		room[i] = (char)i;
+	nanosleep(&time, NULL);
+	room[0]++;
+}
+
+static void loop_nap(struct job *job, long calls)
+{
+	if (calls)
+		nap_below((long)job->seconds, job->chunks);
+}
+
+static void answer_slow(struct job *job, long steps)
+{
+	struct timespec apart = {0, 6000000};
+
+	for (long i = 0; i < steps; i++) {
+		bench_step(job, loop_nap, i % 4 == 3);
+		nanosleep(&apart, NULL);
+	}
+	puts("0");
+}
+
 static bool answer(struct job *jobs, const char *line)
 {
 	char kind[16];
@@ -286,6 +318,12 @@ static bool answer(struct job *jobs, const char *line)
 			jobs[i].outside = line[0] == 'f';
 		}
 		answer_flood(jobs, threads);
+		return true;
+	}
+	if (sscanf(line, "slow %lf %ld %ld", &seconds, &chunks, &calls) == 3) {
+		jobs[0].seconds = seconds;
+		jobs[0].chunks = chunks;
+		answer_slow(&jobs[0], calls);
 		return true;
 	}
 	if (sscanf(line, "steps %ld", &calls) != 1 || calls < STEP_CHUNK ||
