@@ -130,12 +130,11 @@ struct fbt_thread_name {
 	char comm[16];
 };
 
-/*
- * fbt_kind.header.flags: the function polls a future, and when that is ready cannot be told, so
- * each poll is a step.
- */
+/* fbt_kind.header.flags */
+/* It polls a future, and when that is ready cannot be told, so each poll is a step. */
 #define FBT_KIND_POLLED 1
 
+#define FBT_KIND_PYTHON 2 /* a Python function: address is 0, and path is its source file */
 /*
  * A step function. Strings: name (demangled), path as the target sees it, the names of its
  * arg_count arguments. Sent before the first step of that kind.

@@ -114,6 +114,8 @@ static void write_kind(struct events *events)
 	kind->exits = (uint32_t)line_take_number(&events->line, "exits", 1);
 	if (line_take_number(&events->line, "polled", 0))
 		kind->header.flags |= FBT_KIND_POLLED;
+	if (line_take_number(&events->line, "python", 0))
+		kind->header.flags |= FBT_KIND_PYTHON;
 	kind->tgid = record_take_tgid(events);
 	record_add_string(events, name, strlen(name));
 	record_add_string(events, path, strlen(path));

@@ -27,6 +27,9 @@ _Static_assert(WINDOW_PROCESSES_MAX <= 1 << (32 - KEY_PROCESS),
 	       "and so do the processes of one number");
 #define BUCKETS 64
 
+/* The argument of Python engines that says how much there is to do. */
+#define TOKENS "n_tokens"
+
 /* An anomaly is rare beside those nearby, and rarer beside others: class_table__find_standard. */
 #define NEIGHBOUR_REACH 3 /* buckets */
 #define COMMON_FACTOR	2
@@ -549,11 +552,25 @@ static uint64_t bucket_of(uint64_t value)
 	return value ? BUCKETS - (uint64_t)__builtin_clzll(value) : 0;
 }
 
-/* The value of the argument that --class-by names, if the step has it. */
+const char *class_argument(const struct window *window, uint32_t kind, const char *class_by)
+{
+	const struct kind *known = &window->kinds[kind % FBT_KIND_COUNT];
+
+	if (class_by || !(known->record.header.flags & FBT_KIND_PYTHON))
+		return class_by;
+	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++) {
+		if (known->arg_names[i] && !strcmp(known->arg_names[i], TOKENS))
+			return TOKENS;
+	}
+	return NULL;
+}
+
+/* The value of the argument by which steps of this kind have their classes, if the step has it. */
 static bool find_argument(const struct window *window, const struct fbt_step *record,
-			  const char *name, int64_t *value)
+			  const char *class_by, int64_t *value)
 {
 	const struct kind *kind = &window->kinds[record->kind % FBT_KIND_COUNT];
+	const char *name = class_argument(window, record->kind, class_by);
 
 	for (uint32_t i = 0; name && i < FBT_ARG_COUNT; i++) {
 		if (!(record->arg_mask & (1u << i)) || !kind->arg_names[i] ||

@@ -2,8 +2,8 @@
 /*
  * Classes: which steps a step is compared with, and what is usual for them.
  *
- * A class is the steps of one process and kind whose work, or whose argument named by --class-by,
- * has the same highest bit. A step's time is its work and the rest: syscalls, run queue, page
+ * A class is the steps of one process and kind whose work, or whose argument (class_argument), has
+ * the same highest bit. A step's time is its work and the rest: syscalls, run queue, page
  * faults. All medians are of rank round((n - 1) / 2), as ferrum's bench takes percentiles; 0
  * without steps. Pure.
  */
@@ -108,8 +108,15 @@ struct class_history *class_table__add(struct class_table *table, uint64_t key);
 struct step_class class_of_key(uint64_t key);
 
 /*
- * Key of a step's class. class_by: name of an argument, or NULL; a step without that argument goes
- * by its work. Values of 0 and less share a class.
+ * The argument by which steps of a kind have their classes: class_by, the name that the user has
+ * given, or NULL; then n_tokens of a Python function that records it, because what such a step
+ * waits for in a spinning loop looks like work. NULL: by work. Borrowed.
+ */
+const char *class_argument(const struct window *window, uint32_t kind, const char *class_by);
+
+/*
+ * Key of a step's class. A step without the argument (class_argument) goes by its work. Values of 0
+ * and less share a class.
  */
 uint64_t class_key(const struct window *window, const struct fbt_step *record, const char *class_by,
 		   uint64_t work_ns);

@@ -93,9 +93,10 @@ const struct step_class *classifier__class(const struct classifier *classifier)
 	return &classifier->class;
 }
 
-const char *classifier__class_by(const struct classifier *classifier)
+const char *classifier__class_by(const struct classifier *classifier, const struct window *window,
+				 uint32_t kind)
 {
-	return classifier->options.class_by;
+	return class_argument(window, kind, classifier->options.class_by);
 }
 
 /* A step that was cut off is not remembered: how long it would have taken is not known. */

@@ -3,7 +3,7 @@
  * Steps to verdicts: is this step wrong, why, and what caused it.
  *
  * A step is compared with the steps before it in its class (judge/class.h): same process, same
- * kind, same power-of-two bucket of its work or of the argument that --class-by names. Work is what
+ * kind, same power-of-two bucket of its work or of an argument (class_argument). Work is what
  * remains without syscalls, run queue and page faults; waiting for a busy GPU is work
  * (judge/cause.h). Over the last window_steps steps of the class, without those that were cut off:
  *
@@ -126,8 +126,9 @@ int classifier__judge(struct classifier *classifier, const struct window *window
  */
 const struct step_class *classifier__class(const struct classifier *classifier);
 
-/* The argument by which steps have their classes; NULL: by their work. */
-const char *classifier__class_by(const struct classifier *classifier);
+/* The argument by which steps of a kind have their classes; NULL: by their work. */
+const char *classifier__class_by(const struct classifier *classifier, const struct window *window,
+				 uint32_t kind);
 
 const struct classify_counts *classifier__counts(const struct classifier *classifier);
 

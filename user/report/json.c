@@ -592,10 +592,10 @@ static void write_tail(struct json *json, const struct tally_kind *kind, const s
 }
 
 /* Writes nothing if there is one class only: its steps are all steps. */
-static void write_classes(struct json *json, const struct report *report,
-			  const struct tally_kind *kind)
+static void write_classes(struct json *json, const struct report *report, uint32_t index)
 {
-	const char *argument = classifier__class_by(report->classifier);
+	const char *argument = classifier__class_by(report->classifier, report->window, index);
+	const struct tally_kind *kind = report->tally->kinds[index];
 	uint64_t from, to;
 
 	if (kind->classes.count < 2)
@@ -678,7 +678,7 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 	write_calls(json, kind);
 	write_parts(json, kind);
 	write_tail(json, kind, kind->tail);
-	write_classes(json, report, kind);
+	write_classes(json, report, index);
 	write_stats(json, "gap", kind->gap);
 	write_other_calls(json, kind);
 	write_team(json, kind);

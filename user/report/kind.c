@@ -287,7 +287,7 @@ void report_kind(const struct report *report, int index)
 		write_durations(report, kind);
 	report_times(report, index);
 	write_slowest(report, kind, index);
-	report_tail(report, kind);
+	report_tail(report, index);
 	if (index) {
 		write_gap(report, kind);
 		write_others(report, kind);

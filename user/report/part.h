@@ -68,7 +68,7 @@ void report_shares(const struct tally_kind *kind, char *to, size_t size);
  * they differ from the others.
  */
 void report_times(const struct report *report, int kind);
-void report_tail(const struct report *report, const struct tally_kind *kind);
+void report_tail(const struct report *report, int kind);
 
 /* The numbers of a class: ns of work, or values of the argument. */
 void report_class_span(const struct step_class *class, uint64_t *from, uint64_t *to);

@@ -262,10 +262,9 @@ void report_class_span(const struct step_class *class, uint64_t *from, uint64_t 
 	*to = class->bits ? *from - 1 + *from : 0;
 }
 
-static void describe_class(const struct report *report, const struct step_class *class,
-			   struct line *line)
+/* argument: the one by which steps of the kind have their classes, or NULL. */
+static void describe_class(const struct step_class *class, const char *argument, struct line *line)
 {
-	const char *argument = classifier__class_by(report->classifier);
 	uint64_t from, to;
 	char name[64];
 
@@ -294,9 +293,11 @@ static int compare_classes(const void *left, const void *right)
  * The tails of single classes: where steps differ in work, the slowest of all may just be those
  * with the most work. label is that of the first line.
  */
-static void write_class_tails(const struct report *report, const struct tally_kind *kind,
-			      const char *label)
+static void write_class_tails(const struct report *report, int index, const char *label)
 {
+	const char *argument =
+		classifier__class_by(report->classifier, report->window, (uint32_t)index);
+	const struct tally_kind *kind = report->tally->kinds[index];
 	const struct tally_class *order[TALLY_CLASSES];
 	struct tail_group slowest, median;
 	size_t count = 0;
@@ -311,14 +312,15 @@ static void write_class_tails(const struct report *report, const struct tally_ki
 
 		if (!tail__find(order[i]->tail, &slowest, &median))
 			continue;
-		describe_class(report, &order[i]->class, &line);
+		describe_class(&order[i]->class, argument, &line);
 		describe_tail(kind, &slowest, &median, &line);
 		report_field(report, shown++ ? "" : label, "%s", text);
 	}
 }
 
-void report_tail(const struct report *report, const struct tally_kind *kind)
+void report_tail(const struct report *report, int index)
 {
+	const struct tally_kind *kind = report->tally->kinds[index];
 	struct tail_group slowest, median;
 	const char *label = "  slow steps";
 	char text[256] = "";
@@ -331,5 +333,5 @@ void report_tail(const struct report *report, const struct tally_kind *kind)
 		report_field(report, report->verbose ? "" : label, "%s", text);
 		label = "";
 	}
-	write_class_tails(report, kind, label);
+	write_class_tails(report, index, label);
 }

@@ -640,7 +640,8 @@ static int describe(const struct steps_found *found, size_t index)
 	const struct step_function *function = found->functions.items[index];
 	const char *strings[2 + FBT_ARG_COUNT] = {function->name, function->path};
 	struct fbt_kind kind = {
-		.header.flags = function->future.kind == FUTURE_UNTOLD ? FBT_KIND_POLLED : 0,
+		.header.flags = (function->future.kind == FUTURE_UNTOLD ? FBT_KIND_POLLED : 0) |
+				(function->is_python ? FBT_KIND_PYTHON : 0),
 		.kind = (uint32_t)index + 1,
 		.source = function->usdt ? FBT_SOURCE_USDT : FBT_SOURCE_FUNCTION,
 		.address = function->address,
