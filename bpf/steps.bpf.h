@@ -110,6 +110,18 @@ static __always_inline void end_future(struct fbt_step *step, struct fbt_slot *s
 	slot->step_flags |= FBT_STEP_POLL;
 }
 
+static __always_inline void fill_gap(struct fbt_gap *gap, const struct fbt_slot *slot, __u64 start)
+{
+	gap->header.type = FBT_EVENT_GAP;
+	gap->header.flags = 0;
+	gap->header.size = sizeof(*gap);
+	gap->tgid = slot->tgid;
+	gap->tid = slot->tid;
+	gap->start_ns = start;
+	gap->cpu_ns = slot->gap_cpu_ns;
+	gap->delay_ns = slot->gap_delay_ns;
+}
+
 /* All but other_syscall_ns, threads, flags and limits. */
 static __always_inline void fill_step(struct fbt_step *step, const struct fbt_slot *slot,
 				      struct task_struct *task, __u64 start, __u64 now, __u32 end)
@@ -178,6 +190,7 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 	fill_faults(step, slot);
 	end_future(step, slot);
 	fill_stalls(&ring->stalls, slot, start);
+	fill_gap(&ring->gap, slot, start);
 
 	step->other_syscall_ns = 0;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN) && others.ns > slot->step_others_ns)
@@ -191,6 +204,8 @@ out:
 	slot->step_end_ns = bpf_ktime_get_ns();
 	count_walk(slot, slot->step_end_ns - now, task, delay);
 	slot->step_end_busy_ns = fbt_busy_ns(slot->busy, slot->step_end_ns);
+	slot->step_end_cpu_ns = cpu_clock(task, slot->step_end_ns);
+	slot->step_end_delay_ns = run_delay_of(task);
 	return 0;
 }
 
@@ -417,14 +432,18 @@ static __always_inline bool may_be_tail(struct fbt_slot *slot, __u32 kind, __u64
 	       slot->unseen_kind != kind && !slot->step_at_site;
 }
 
-static __always_inline void measure_gap(struct fbt_slot *slot, __u64 now,
+static __always_inline void measure_gap(struct fbt_slot *slot, struct task_struct *task, __u64 now,
 					const struct fbt_control *c)
 {
 	slot->gap_ns = 0;
 	slot->gap_syscall_ns = 0;
+	slot->gap_cpu_ns = 0;
+	slot->gap_delay_ns = 0;
 	if (slot->step_end_ns > c->switched_ns && !slot->step_missed) {
 		slot->gap_ns = now - slot->step_end_ns;
 		slot->gap_syscall_ns = fbt_busy_ns(slot->busy, now) - slot->step_end_busy_ns;
+		slot->gap_cpu_ns = cpu_clock(task, now) - slot->step_end_cpu_ns;
+		slot->gap_delay_ns = run_delay_of(task) - slot->step_end_delay_ns;
 	} else {
 		slot->step_flags |= FBT_STEP_NO_GAP;
 	}
@@ -461,7 +480,7 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	if (may_be_tail(slot, cookie & FBT_PROBE_KIND, sp, address))
 		slot->step_flags |= FBT_STEP_MAYBE_PART;
 	slot->unseen_sp = 0;
-	measure_gap(slot, now, c);
+	measure_gap(slot, task, now, c);
 	if (c->sampled_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		slot->step_flags |= FBT_STEP_SAMPLED;
 	__builtin_memset(slot->sums, 0, sizeof(slot->sums));

@@ -74,6 +74,7 @@ enum fbt_event_type {
 	FBT_EVENT_STACK = 36,
 	FBT_EVENT_STACKS = 37,
 	FBT_EVENT_HANG = 38,
+	FBT_EVENT_GAP = 39,
 };
 
 struct fbt_header {
@@ -119,7 +120,7 @@ struct fbt_target {
 	struct fbt_header header;
 	__u64 start_ns; /* when tracing of the process began */
 	__u32 tgid;
-	__u32 parent_tgid; /* set if --follow found the process, else 0 */
+	__u32 parent_tgid; /* set if --follow found the process, or it is one of a Python engine */
 };
 
 /* A thread's name, sent when the thread is first seen and again when the tool notices a change. */
@@ -133,8 +134,8 @@ struct fbt_thread_name {
 /* fbt_kind.header.flags */
 /* It polls a future, and when that is ready cannot be told, so each poll is a step. */
 #define FBT_KIND_POLLED 1
-
 #define FBT_KIND_PYTHON 2 /* a Python function: address is 0, and path is its source file */
+
 /*
  * A step function. Strings: name (demangled), path as the target sees it, the names of its
  * arg_count arguments. Sent before the first step of that kind.
@@ -652,6 +653,19 @@ struct fbt_stalls {
 	__u32 reserved;
 };
 
+/*
+ * What the thread of the next step did in the gap before it: that step is of this thread and begins
+ * at start_ns. Sent right before it, if the thread was off its CPU in the gap or waited for one.
+ */
+struct fbt_gap {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns;
+	__u64 cpu_ns;	/* on a CPU, in and outside of calls */
+	__u64 delay_ns; /* waiting for a CPU */
+};
+
 /* What the probes of a kind have cost its threads in the window. */
 struct fbt_probes {
 	struct fbt_header header;
@@ -709,5 +723,6 @@ FBT_ASSERT_SIZE(fbt_tails, 32);
 FBT_ASSERT_SIZE(fbt_probes, 24);
 FBT_ASSERT_SIZE(fbt_python, 48);
 FBT_ASSERT_SIZE(fbt_stalls, 72);
+FBT_ASSERT_SIZE(fbt_gap, 40);
 
 #endif

@@ -162,6 +162,11 @@ struct fbt_slot {
 	__u64 step_others_ns;  /* fbt_target_state sum when the step began */
 	__u64 gap_ns;
 	__u64 gap_syscall_ns;
+	__u64 gap_cpu_ns;
+	__u64 gap_delay_ns;
+	/* The thread's clocks at step_end_ns. */
+	__u64 step_end_cpu_ns;
+	__u64 step_end_delay_ns;
 	/*
 	 * Since when the time of the thread counts; ~0: the thread is still in a call that began
 	 * before.
@@ -269,6 +274,7 @@ struct fbt_target_state {
 struct fbt_ring_step {
 	struct fbt_step step; /* header.size is that of fbt_step */
 	struct fbt_stalls stalls;
+	struct fbt_gap gap;
 };
 
 /* The map runtimes: by process, where its interpreter's locks lie. */

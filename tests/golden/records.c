@@ -532,6 +532,17 @@ static void write_stalls(struct events *events)
 		(uint32_t)line_take_number(&events->line, "generation", FBT_GENERATION_UNKNOWN);
 }
 
+static void write_gap(struct events *events)
+{
+	struct fbt_gap *gap = record_begin(events, FBT_EVENT_GAP, sizeof(*gap));
+
+	gap->tgid = record_take_tgid(events);
+	gap->tid = (uint32_t)line_take_number(&events->line, "tid", gap->tgid);
+	gap->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	gap->cpu_ns = line_take_time(&events->line, "cpu", 0);
+	gap->delay_ns = line_take_time(&events->line, "delay", 0);
+}
+
 static void write_sampling(struct events *events)
 {
 	struct fbt_sampling *sampling = record_begin(events, FBT_EVENT_SAMPLING, sizeof(*sampling));
@@ -669,6 +680,7 @@ static const struct {
 	{"code", write_code},
 	{"stack", write_stack},
 	{"stacks", write_stacks},
+	{"gap", write_gap},
 };
 
 record_writer record_writer_of(const char *type)

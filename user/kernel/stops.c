@@ -17,6 +17,12 @@
 #define WORKERS_PER_LOOK 4
 #define PROCESSES_MAX	 8
 
+/*
+ * A thread that has ended a step by so much before, and has begun no other, is one that others may
+ * wait for: a rank of an engine. Beyond that it has nothing to do.
+ */
+#define GAP_MAX_NS (10 * NS_PER_S)
+
 /* What was seen of a slot's thread. */
 struct seen {
 	uint64_t looked_ns;
@@ -38,6 +44,7 @@ struct stops {
 	const struct record_output *output;
 	struct waiting waiting[PROCESSES_MAX];
 	uint32_t waiting_count;
+	bool has_long_step; /* a step of any process takes longer than LOOK_NS */
 	uint32_t next;	    /* the slot to look at first for workers */
 	struct seen seen[]; /* one for each slot */
 };
@@ -160,10 +167,23 @@ static void look_at_step(struct stops *stops, uint32_t index, uint64_t now_ns)
 
 	if (!start_ns || start_ns + LOOK_NS > now_ns || slot->state != FBT_SLOT_LIVE)
 		return;
+	stops->has_long_step = true;
 	if (!call_ns && is_due(&stops->seen[index], now_ns))
 		look_at(stops, index, start_ns, now_ns);
 	else if (call_ns && call_ns + LOOK_NS <= now_ns)
 		note_waiting(stops, slot->tgid, call_ns);
+}
+
+/* Looks at a thread between its steps, which a step of another process may wait for. */
+static void look_at_gap(struct stops *stops, uint32_t index, uint64_t now_ns)
+{
+	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
+	uint64_t end_ns = slot->step_end_ns;
+
+	if (slot->state == FBT_SLOT_LIVE && end_ns && !slot->step_start_ns && !slot->start_ns &&
+	    end_ns + LOOK_NS <= now_ns && now_ns < end_ns + GAP_MAX_NS &&
+	    is_due(&stops->seen[index], now_ns))
+		look_at(stops, index, end_ns, now_ns);
 }
 
 /* False: it is no thread that could be stopped while a step waits for it, or is not due. */
@@ -188,8 +208,11 @@ void stops__look(struct stops *stops, uint64_t now_ns)
 	uint32_t used = slots_used(stops->shared), looks = 0, begin = stops->next;
 
 	stops->waiting_count = 0;
+	stops->has_long_step = false;
 	for (uint32_t i = 1; i < used; i++)
 		look_at_step(stops, i, now_ns);
+	for (uint32_t i = 1; stops->has_long_step && i < used; i++)
+		look_at_gap(stops, i, now_ns);
 	for (uint32_t i = 0; stops->waiting_count && i < used && looks < WORKERS_PER_LOOK; i++) {
 		uint32_t index = (begin + i) % used;
 

@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/id_map.h"
 #include "base/log.h"
@@ -231,6 +232,16 @@ static bool has_stalls(const struct fbt_stalls *stalls)
 	return stalls->gil_waits || stalls->gc_count || stalls->gc_ns;
 }
 
+/* A shorter one says nothing. */
+#define GAP_MIN_NS 100000
+
+/* Whether the thread was off its CPU in the gap before the step, or waited for one. */
+static bool has_gap(const struct fbt_ring_step *ring)
+{
+	return ring->step.header.flags & FBT_STEP_CPU_KNOWN &&
+	       ring->step.gap_ns > add_saturating(ring->gap.cpu_ns, GAP_MIN_NS);
+}
+
 static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 {
 	struct fbt_step *step = &ring->step;
@@ -240,6 +251,8 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 	name_thread(stream, step->tgid, step->tid);
 	if (has_stalls(&ring->stalls))
 		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
+	if (has_gap(ring))
+		record_send(stream->output, &ring->gap, sizeof(ring->gap), FBT_EVENT_GAP);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
 	slow_calls__add_step(stream->slow, step);
 	stream->steps_sent += ends_step(stream, step);
@@ -438,6 +451,7 @@ static void make_open_step(const struct fbt_slot *slot, uint64_t now_ns, struct 
 	struct fbt_step *step = &ring->step;
 
 	make_open_stalls(slot, now_ns, &ring->stalls);
+	ring->gap = (struct fbt_gap){0};
 	*step = (struct fbt_step){
 		.header.type = FBT_EVENT_STEP,
 		.header.flags =

@@ -68,7 +68,7 @@ struct traced {
 	uint32_t live_threads; /* threads with a slot at the last traced_set__collect() */
 	uint64_t start_ns;     /* when tracing of it began */
 	bool wanted;	       /* named by -p or started as COMMAND, not found by --follow or -a */
-	uint32_t parent_tgid;  /* set if --follow found it */
+	uint32_t parent_tgid;  /* set if --follow found it, or if it is one of a Python engine */
 	bool taken;	       /* its threads have slots, and new threads get them */
 	bool rescan;	       /* look for step functions now */
 	struct uprobes *uprobes; /* NULL unless links are per process */

@@ -27,6 +27,7 @@ struct assembler {
 	struct stop_table stops;
 	struct stack_table stacks;
 	struct fbt_stalls stalls; /* those of the next step */
+	struct fbt_gap gap;	  /* the one before the next step */
 };
 
 /*
@@ -232,6 +233,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	window__touch_process(window, record->tgid);
 
 	err = pending__take(assembler->pending, &step);
+	step_join_gap(&step, &assembler->gap);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
@@ -376,6 +378,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 					  decode_string(event, 0));
 	case FBT_EVENT_STALLS:
 		assembler->stalls = *(const struct fbt_stalls *)event;
+		return 0;
+	case FBT_EVENT_GAP:
+		assembler->gap = *(const struct fbt_gap *)event;
 		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);

@@ -65,6 +65,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_CODE] = PROCESS_LAYOUT(fbt_code, 3),
 	[FBT_EVENT_STACK] = PROCESS_LAYOUT(fbt_stack, 0),
 	[FBT_EVENT_STACKS] = LAYOUT(fbt_stacks, 0),
+	[FBT_EVENT_GAP] = PROCESS_LAYOUT(fbt_gap, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),

@@ -136,6 +136,24 @@ void step_split(const struct step *step, struct step_parts *parts)
 	parts->stops_known = ns[STEP_STOPPED] || left_ns < STOP_MIN_NS;
 }
 
+void step_join_gap(struct step *step, struct fbt_gap *next)
+{
+	const struct fbt_step *record = &step->record;
+	bool is_own = next->tgid == record->tgid && next->tid == record->tid &&
+		      next->start_ns == record->start_ns &&
+		      !(record->header.flags & FBT_STEP_NO_GAP);
+	uint64_t left_ns = record->gap_ns;
+
+	if (is_own) {
+		step->gap.known = true;
+		step->gap.cpu_ns = take_u64(next->cpu_ns, &left_ns);
+		step->gap.delay_ns = take_u64(next->delay_ns, &left_ns);
+		if (step_calls_known(step))
+			step->gap.off_ns = sub_saturating(left_ns, record->gap_syscall_ns);
+	}
+	*next = (struct fbt_gap){0};
+}
+
 const char *step_part_name(enum step_part part, bool calls_known)
 {
 	static const char *const without_calls[STEP_PARTS] = {

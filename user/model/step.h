@@ -32,6 +32,19 @@ struct step_stalls {
 	struct fbt_stalls record;
 };
 
+/*
+ * What the thread did in the gap before the step. The times sum up to record.gap_ns at most; the
+ * rest is asleep in calls. Only of gaps in which the thread was off its CPU or waited for one.
+ */
+struct step_gap {
+	bool known;
+	uint64_t cpu_ns;      /* on a CPU, in and outside of calls */
+	uint64_t delay_ns;    /* waiting for a CPU */
+	uint64_t stopped_ns;  /* upper bound, of the stop that was seen */
+	uint64_t off_ns;      /* at least: otherwise off its CPU, outside of calls */
+	struct fbt_stop stop; /* header.type is 0 if no stop was seen */
+};
+
 struct step {
 	uint64_t number;      /* 1, 2, … in the window, in the order in which steps ended */
 	uint64_t kind_number; /* the same among the steps of its kind */
@@ -50,6 +63,7 @@ struct step {
 	struct fbt_stop stop;
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 	struct step_stalls stalls;
+	struct step_gap gap;
 };
 
 /* Frees what a step has of its own: calls, wakes and stacks. */
@@ -109,6 +123,12 @@ uint64_t step_wall_ns(const struct step *step);	   /* end - start */
 uint64_t step_syscall_ns(const struct step *step); /* sum of the six categories */
 uint64_t step_compute_ns(const struct step *step); /* total - syscall, never below 0 */
 void step_split(const struct step *step, struct step_parts *parts);
+
+/*
+ * Sets step->gap. next is the latest fbt_gap that came, which belongs to this step or to none; it
+ * is emptied.
+ */
+void step_join_gap(struct step *step, struct fbt_gap *next);
 
 /*
  * "own", "cpu_wait", "mmap_net", … "faults", "disk_wait", … "off_cpu". Where calls are not known:

@@ -42,6 +42,21 @@ static const struct fbt_stop *know_wake_stop(const struct stop_table *table, str
 	return stop;
 }
 
+/* Sets the stop of a gap. The kernel side only knows that the thread was off its CPU. */
+static void know_gap_stop(const struct stop_table *table, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+	const struct fbt_stop *stop =
+		find_stop(table, record->tgid, record->tid,
+			  sub_saturating(record->start_ns, record->gap_ns), record->start_ns);
+
+	if (!stop)
+		return;
+	step->gap.stop = *stop;
+	step->gap.stopped_ns = min_u64(stop->stopped_ns, step->gap.off_ns);
+	step->gap.off_ns -= step->gap.stopped_ns;
+}
+
 /*
  * The step gets the stop of its own thread, else that of the thread that was stopped longest while
  * the step waited for it.
@@ -54,6 +69,8 @@ void stop_table_join(const struct stop_table *table, struct step *step)
 	const struct fbt_stop *others = NULL;
 	uint64_t longest_ns = 0;
 
+	if (step->gap.known)
+		know_gap_stop(table, step);
 	vec_for_each (wake, &step->wakes) {
 		const struct fbt_stop *other = know_wake_stop(table, wake);
 

@@ -216,6 +216,37 @@ static void a_thread_that_a_step_may_wait_for_is_looked_at(void **state)
 	assert_int_equal(fixture->keeper.count, 1);
 }
 
+/* A step of one process takes long, and a thread of another one is stopped before its next step. */
+static void a_thread_between_steps_is_looked_at_while_another_step_lasts(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_slot *step = take_slot(fixture, 7), *rank = take_slot(fixture, 8);
+
+	rank->tgid = (uint32_t)fixture->child;
+	rank->step_end_ns = BEGIN;
+	stop_child(fixture);
+	/* No step lasts; then one does, but not for long yet. */
+	stops__look(fixture->stops, BEGIN + 30 * MS);
+	step->step_start_ns = BEGIN + 20 * MS;
+	stops__look(fixture->stops, BEGIN + 39 * MS);
+	assert_int_equal(fixture->keeper.count, 0);
+	/* A step that computes may wait as well: in a loop. */
+	stops__look(fixture->stops, BEGIN + 40 * MS);
+	assert_int_equal(fixture->keeper.count, 1);
+	assert_int_equal(last_stop(fixture)->tid, fixture->child);
+	assert_int_equal(last_stop(fixture)->stopped_ns, (40 + 20) * MS);
+	/* Not in a call, nor if it has long had nothing to do. */
+	rank->start_ns = BEGIN + 41 * MS;
+	stops__look(fixture->stops, BEGIN + 100 * MS);
+	rank->start_ns = 0;
+	stops__look(fixture->stops, BEGIN + 10000 * MS);
+	assert_int_equal(fixture->keeper.count, 1);
+	/* Nor before its first step. */
+	rank->step_end_ns = 0;
+	stops__look(fixture->stops, BEGIN + 200 * MS);
+	assert_int_equal(fixture->keeper.count, 1);
+}
+
 static void of_many_threads_some_are_looked_at_in_turn(void **state)
 {
 	struct fixture *fixture = *state;
@@ -243,6 +274,7 @@ int main(void)
 		TEST(nobody_is_looked_at_in_a_call_or_soon),
 		TEST(a_tracer_is_named),
 		TEST(a_thread_that_a_step_may_wait_for_is_looked_at),
+		TEST(a_thread_between_steps_is_looked_at_while_another_step_lasts),
 		TEST(of_many_threads_some_are_looked_at_in_turn),
 	};
 

@@ -31,6 +31,66 @@ static void step_wall_is_zero_when_its_end_lies_before_its_start(void **state)
 	assert_int_equal(step_wall_ns(&step), 0);
 }
 
+static struct step make_gap_step(uint64_t gap_ns, uint64_t syscall_ns)
+{
+	return (struct step){.record = {.tgid = 7,
+					.tid = 8,
+					.start_ns = 1000,
+					.gap_ns = gap_ns,
+					.gap_syscall_ns = syscall_ns}};
+}
+
+static void a_gap_is_known_if_its_record_came(void **state)
+{
+	struct fbt_gap gap = {.tgid = 7, .tid = 8, .start_ns = 1000, .cpu_ns = 100, .delay_ns = 50};
+	struct step step = make_gap_step(900, 200);
+
+	step_join_gap(&step, &gap);
+	assert_true(step.gap.known);
+	assert_int_equal(step.gap.cpu_ns, 100);
+	assert_int_equal(step.gap.delay_ns, 50);
+	/* All time in calls may have been asleep. */
+	assert_int_equal(step.gap.off_ns, 900 - 100 - 50 - 200);
+	/* A record is about one step. */
+	step = make_gap_step(900, 200);
+	step_join_gap(&step, &gap);
+	assert_false(step.gap.known);
+}
+
+static void a_gap_of_another_step_is_dropped(void **state)
+{
+	struct fbt_gap gap = {.tgid = 7, .tid = 9, .start_ns = 1000, .cpu_ns = 100};
+	struct step step = make_gap_step(900, 0);
+
+	step_join_gap(&step, &gap);
+	assert_false(step.gap.known);
+	gap = (struct fbt_gap){.tgid = 7, .tid = 8, .start_ns = 1000, .cpu_ns = 100};
+	step.record.header.flags = FBT_STEP_NO_GAP;
+	step_join_gap(&step, &gap);
+	assert_false(step.gap.known);
+	assert_int_equal(gap.start_ns, 0);
+}
+
+static void the_parts_of_a_gap_fit_into_it(void **state)
+{
+	struct fbt_gap gap = {.tgid = 7,
+			      .tid = 8,
+			      .start_ns = 1000,
+			      .cpu_ns = UINT64_MAX,
+			      .delay_ns = UINT64_MAX};
+	struct step step = make_gap_step(900, 0);
+
+	step_join_gap(&step, &gap);
+	assert_int_equal(step.gap.cpu_ns, 900);
+	assert_int_equal(step.gap.delay_ns + step.gap.off_ns, 0);
+	/* Where calls were not traced, sleep may be in one. */
+	step = make_gap_step(900, 0);
+	step.record.header.flags = FBT_STEP_CALLS_UNKNOWN;
+	gap = (struct fbt_gap){.tgid = 7, .tid = 8, .start_ns = 1000, .cpu_ns = 100};
+	step_join_gap(&step, &gap);
+	assert_int_equal(step.gap.off_ns, 0);
+}
+
 static uint64_t sum_parts(const struct step_parts *parts)
 {
 	uint64_t sum = 0;
@@ -322,6 +382,9 @@ int main(void)
 		cmocka_unit_test(step_compute_never_falls_below_zero),
 		cmocka_unit_test(step_sums_saturate),
 		cmocka_unit_test(step_wall_is_zero_when_its_end_lies_before_its_start),
+		cmocka_unit_test(a_gap_is_known_if_its_record_came),
+		cmocka_unit_test(a_gap_of_another_step_is_dropped),
+		cmocka_unit_test(the_parts_of_a_gap_fit_into_it),
 		cmocka_unit_test(parts_of_a_step_are_what_was_measured),
 		cmocka_unit_test(timed_page_faults_are_a_part),
 		cmocka_unit_test(without_calls_a_step_is_on_a_cpu_waits_for_one_or_sleeps),

@@ -134,6 +134,40 @@ static void the_oldest_stops_are_forgotten(void **state)
 	assert_int_equal(fixture->step.stop.header.type, 0);
 }
 
+/* A gap of 500 before the step, of which the thread was so long off its CPU. */
+static void make_gap(struct fixture *fixture, uint64_t off_ns)
+{
+	fixture->step.record.gap_ns = 500;
+	fixture->step.gap = (struct step_gap){.known = true, .off_ns = off_ns};
+}
+
+static void a_gap_has_the_stop_that_was_seen_in_it(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_gap(fixture, 400);
+	add(fixture, STEP, 499, 90);
+	add(fixture, STEP, 800, 300);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.stop.header.type, 0);
+	assert_int_equal(fixture->step.gap.stop.tid, STEP);
+	assert_int_equal(fixture->step.gap.stopped_ns, 300);
+	assert_int_equal(fixture->step.gap.off_ns, 100);
+}
+
+static void a_gap_was_stopped_as_far_as_its_thread_was_off_its_cpu(void **state)
+{
+	struct fixture *fixture = *state;
+
+	make_gap(fixture, 100);
+	add(fixture, STEP, 800, 300);
+	add(fixture, STEP, 1500, 200);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.gap.stopped_ns, 100);
+	assert_int_equal(fixture->step.gap.off_ns, 0);
+	assert_int_equal(fixture->step.stop.stopped_ns, 200);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -143,6 +177,8 @@ int main(void)
 		TEST(a_worker_was_stopped_as_far_as_it_was_off_its_cpu),
 		TEST(the_steps_own_stop_comes_first),
 		TEST(the_oldest_stops_are_forgotten),
+		TEST(a_gap_has_the_stop_that_was_seen_in_it),
+		TEST(a_gap_was_stopped_as_far_as_its_thread_was_off_its_cpu),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
