@@ -8,7 +8,7 @@ cd "$(dirname "$0")/../.." || exit 1
 allowed=$(sed 's/#.*//' <<'END'
 base/format base/log      # they escape
 report/report             # report_line, report_field: by terminal_text
-report/text report/gpu report/kind report/times report/threads report/driver # numbers, our words, shorten_text
+report/text report/gpu report/kind report/times report/threads report/driver report/ranks # numbers, our words, shorten_text
 commands/doctor_check     # as base/format
 shim/library              # a path that is checked
 commands/env_hash         # a hash

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -594,6 +595,22 @@ int window__add_code(struct window *window, const struct fbt_code *record,
 const struct process *window__process(const struct window *window, uint32_t tgid)
 {
 	return find_process(window, tgid);
+}
+
+const char *window__process_title(const struct window *window, uint32_t tgid,
+				  char title[PROCESS_TITLE_MAX])
+{
+	const struct process *process = window__process(window, tgid);
+	const char *name = process && *process->comm ? process->comm : "?";
+	size_t length = strlen(name);
+
+	/* The name of a thread is the first 15 bytes of the title. */
+	if (process && !strncmp(process->cmdline, name, length)) {
+		name = process->cmdline;
+		length = strcspn(name, " ");
+	}
+	snprintf(title, PROCESS_TITLE_MAX, "%.*s", (int)length, name);
+	return title;
 }
 
 const char *window__thread_name(const struct window *window, uint32_t tid)

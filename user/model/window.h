@@ -203,6 +203,15 @@ bool window__has_ended(const struct window *window, uint32_t tgid);
 const struct process *window__process(const struct window *window, uint32_t tgid);
 const char *window__thread_name(const struct window *window, uint32_t tid);
 
+#define PROCESS_TITLE_MAX 64
+
+/*
+ * How a process calls itself: its title where it has set one (setproctitle: "VLLM::Worker_TP1"),
+ * else the name of its first thread; "?" if neither is known. Writes and returns title.
+ */
+const char *window__process_title(const struct window *window, uint32_t tgid,
+				  char title[PROCESS_TITLE_MAX]);
+
 /* The file with the id fbt_call.file; NULL if it is not known. */
 const struct file *window__file(const struct window *window, uint32_t id);
 

@@ -15,12 +15,20 @@
 #define GPU_DEVICE_LANES 100000u
 #define GPU_DEVICES	 40000u
 
+/*
+ * Lanes of iterations, in the process of the engine: two for each team of ranks, because a rank
+ * that ends late may be in the next iteration's time. All others share the last two.
+ */
+#define ITERATION_LANES 4000000u
+#define TEAMS_MAX	64
+
 struct chrome_sink {
 	struct sink sink;
 	struct json json;
 	struct writer writer;
 	struct fbt_step step; /* the last step that was written; all 0 before */
 	struct step_lanes lanes;
+	uint64_t iteration_ends_ns[TEAMS_MAX][2]; /* of the last one in each lane */
 	uint64_t drawn; /* number of the last step whose GPU records were written; 0: none */
 };
 
@@ -230,6 +238,74 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return writer_end(&chrome->writer);
 }
 
+static void add_late(struct json_fields *args, const struct window *window,
+		     const struct iteration *iteration, char title[PROCESS_TITLE_MAX])
+{
+	const struct tick *rank = &iteration->ranks[iteration->latest];
+	const struct late *late = &iteration->lates[iteration->latest];
+
+	json_fields_string(args, "late_rank", window__process_title(window, rank->tgid, title));
+	json_fields_uint(args, "late_pid", rank->tgid);
+	json_fields_uint(args, "late_step", rank->number);
+	json_fields_uint(args, "late_us", late->total_ns / NS_PER_US);
+	json_fields_uint(args, "late_begins_us", late->ns[LATE_BEGINS] / NS_PER_US);
+	json_fields_uint(args, "late_within_us", late->ns[LATE_WITHIN] / NS_PER_US);
+	json_fields_uint(args, "late_ends_us", late->ns[LATE_ENDS] / NS_PER_US);
+	json_fields_string(args, "late_cause", late_cause_name(late->cause, rank->calls_known));
+	json_fields_uint(args, "late_cause_us", late->cause_ns / NS_PER_US);
+	stop_fields_add(args, &late->stop, late->stop.tid);
+}
+
+/* The slices of a lane must not overlap: what has no lane is cut off at its begin. */
+static uint32_t find_iteration_lane(struct chrome_sink *chrome, const struct iteration *iteration,
+				    uint64_t *begin_ns)
+{
+	uint32_t team = iteration->team < TEAMS_MAX ? iteration->team : TEAMS_MAX - 1;
+	uint64_t *ends_ns = chrome->iteration_ends_ns[team];
+	int lane = ends_ns[0] <= iteration->begin_ns ? 0 : 1;
+
+	*begin_ns = max_u64(iteration->begin_ns, ends_ns[lane]);
+	ends_ns[lane] = max_u64(ends_ns[lane], iteration->end_ns);
+	return ITERATION_LANES + 2 * team + (uint32_t)lane;
+}
+
+static void put_iteration(struct chrome_sink *chrome, const struct window *window,
+			  const struct iteration *iteration)
+{
+	struct json_fields args = {.count = 0};
+	char title[PROCESS_TITLE_MAX], name[32 + PROCESS_TITLE_MAX] = "iteration";
+	struct slice slice = {
+		.name = name,
+		.cat = "iteration",
+		.end_ns = iteration->end_ns,
+		.pid = iteration->parent ? iteration->parent : iteration->ranks[0].tgid,
+		.tid = find_iteration_lane(chrome, iteration, &slice.start_ns),
+	};
+
+	json_fields_uint(&args, "iteration", iteration->number);
+	json_fields_uint(&args, "ranks", iteration->count);
+	if (iteration->engine.number)
+		json_fields_uint(&args, "engine_step", iteration->engine.number);
+	if (iteration->latest < iteration->count) {
+		add_late(&args, window, iteration, title);
+		snprintf(name, sizeof(name), "iteration, late: %s", title);
+	}
+	put_slice(chrome, window, &slice, &args);
+}
+
+/* An iteration that is nothing but one step is not drawn again. */
+static int write_iteration(struct sink *sink, const struct window *window,
+			   const struct iteration *iteration)
+{
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	if (iteration->count == 1 && !iteration->ranks[0].kinds[1].kind)
+		return 0;
+	writer_begin(&chrome->writer);
+	put_iteration(chrome, window, iteration);
+	return writer_end(&chrome->writer);
+}
+
 /* A record without an end was not measured, so its place is unknown, and it is left out. */
 static void put_gpu(struct chrome_sink *chrome, const struct window *window,
 		    const struct gpu_batch *batch)
@@ -324,6 +400,7 @@ struct sink *sink_chrome__new(FILE *out)
 		.write_escalation = write_escalation,
 		.write_calls = write_calls,
 		.write_call = write_call,
+		.write_iteration = write_iteration,
 		.write_gpu = write_gpu,
 		.finish = finish,
 		.free = free_chrome,

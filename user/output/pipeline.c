@@ -23,6 +23,7 @@ struct pipeline {
 	struct merger *merger;
 	struct classifier *classifier;
 	struct evidence *evidence;
+	struct iterations *iterations;
 	VEC(struct output_state) outputs;
 	struct pipeline_watch watch;
 	size_t items; /* since the last call of the watch */
@@ -73,7 +74,7 @@ static int write_step(void *ctx, const struct window *window, struct step *step)
 {
 	const struct escalation *escalation = NULL;
 	struct pipeline *pipeline = ctx;
-	int err, result;
+	int err, result, joined;
 
 	if (step->manual)
 		classifier__request_manual(pipeline->classifier);
@@ -83,9 +84,22 @@ static int write_step(void *ctx, const struct window *window, struct step *step)
 	if (escalation)
 		call_sinks(pipeline, write_escalation, window, step, escalation);
 	count_items(pipeline, 1);
+	joined = iterations__add(pipeline->iterations, window, step);
 	result = evidence__push(pipeline->evidence, window, step,
 				escalation && escalation_is_shown(escalation));
-	return err ? err : result;
+	keep_first(&err, joined);
+	keep_first(&err, result);
+	return err;
+}
+
+static int write_iteration(void *ctx, const struct window *window,
+			   const struct iteration *iteration)
+{
+	struct pipeline *pipeline = ctx;
+
+	call_sinks(pipeline, write_iteration, window, iteration);
+	count_items(pipeline, 1);
+	return 0;
 }
 
 static int write_calls(void *ctx, const struct window *window, const struct step *step)
@@ -154,6 +168,7 @@ static int merge_end(void *ctx, struct window *window)
 	struct pipeline *pipeline = ctx;
 	int err = merger__flush(pipeline->merger, window);
 
+	keep_first(&err, iterations__flush(pipeline->iterations, window));
 	if (pipeline->manual)
 		classifier__request_manual(pipeline->classifier);
 	return err;
@@ -177,8 +192,9 @@ struct pipeline *pipeline__new(const struct pipeline_options *options)
 	pipeline->merger = merger__new(&options->merge, &merged);
 	pipeline->classifier = classifier__new(&options->classify);
 	pipeline->evidence = evidence__new(options->context, write_calls, pipeline);
+	pipeline->iterations = iterations__new(write_iteration, pipeline);
 	if (!pipeline->assembler || !pipeline->merger || !pipeline->classifier ||
-	    !pipeline->evidence) {
+	    !pipeline->evidence || !pipeline->iterations) {
 		pipeline__free(pipeline);
 		return NULL;
 	}
@@ -192,6 +208,7 @@ void pipeline__free(struct pipeline *pipeline)
 	vec_for_each (output, &pipeline->outputs)
 		output->sink->free(output->sink);
 	vec_free(&pipeline->outputs);
+	iterations__free(pipeline->iterations);
 	evidence__free(pipeline->evidence);
 	classifier__free(pipeline->classifier);
 	merger__free(pipeline->merger);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The pipeline: the only file that knows the order of the stages, which are decode, assemble,
- * merge, classify, sinks.
+ * merge, classify, iterations, sinks.
  */
 #ifndef FBT_OUTPUT_PIPELINE_H
 #define FBT_OUTPUT_PIPELINE_H

@@ -11,6 +11,7 @@
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
+#include "ranks/iterations.h"
 
 struct sink {
 	const char *name; /* for messages: "trace", "profile", "report" */
@@ -33,6 +34,11 @@ struct sink {
 	/* A call outside any step (--detail all). */
 	int (*write_call)(struct sink *sink, const struct window *window,
 			  const struct fbt_call *call);
+	/*
+	 * An iteration of a Python engine. Its steps were written before, and some later ones.
+	 */
+	int (*write_iteration)(struct sink *sink, const struct window *window,
+			       const struct iteration *iteration);
 	/* GPU records. Those of a step come after the step, its escalation and its calls. */
 	int (*write_gpu)(struct sink *sink, const struct window *window,
 			 const struct gpu_batch *batch);

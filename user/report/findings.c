@@ -29,6 +29,7 @@ enum finding_kind {
 	FOUND_PART,    /* time of a step function where none or less should be */
 	FOUND_THREADS, /* threads of a process that waited for a CPU */
 	FOUND_CAUSE,   /* of escalated steps */
+	FOUND_RANK,    /* that was late */
 };
 
 /* How many CPUs the threads of a process may use, and how many threads wanted to run. */
@@ -45,6 +46,8 @@ struct report_finding {
 	int function; /* FOUND_PART */
 	enum step_part part;
 	enum cause_kind cause;
+	const struct team_tally *team; /* FOUND_RANK */
+	const struct rank_tally *rank;
 	const struct process *process; /* FOUND_THREADS, and of a wait for a CPU if it is one's */
 	const struct fbt_thread_use *worst;
 	struct room room;
@@ -61,6 +64,8 @@ static int compare_findings(const void *left, const void *right)
 		return a->ns < b->ns ? 1 : -1;
 	if (a->kind != b->kind)
 		return (int)a->kind - (int)b->kind;
+	if (a->rank && b->rank)
+		return a->rank->tgid < b->rank->tgid ? -1 : 1;
 	if (a->function != b->function)
 		return a->function - b->function;
 	return (int)a->part - (int)b->part;
@@ -238,6 +243,29 @@ static void find_causes(const struct report *report, finding_vec *found)
 	}
 }
 
+static void find_ranks(const struct report *report, finding_vec *found)
+{
+	vec_for_each (entry, &report->tally->iterations.teams) {
+		const struct team_tally *team = *entry;
+
+		if (!team_tally_is_shown(team))
+			continue;
+		vec_for_each (rank, &team->ranks) {
+			struct report_finding finding = {
+				.kind = FOUND_RANK,
+				.ns = rank->late_ns,
+				.percent = percent_of((double)rank->late_ns,
+						      (double)stats__sum(team->duration)),
+				.team = team,
+				.rank = rank,
+			};
+
+			if (finding.percent >= CAUSE_PERCENT)
+				vec_push(found, finding);
+		}
+	}
+}
+
 /* Without memory a finding is left out. */
 static void find_all(const struct report *report, finding_vec *found)
 {
@@ -246,6 +274,7 @@ static void find_all(const struct report *report, finding_vec *found)
 	for (size_t i = 0; i < report->window->processes.count; i++)
 		find_threads(report, report->window->processes.items[i], found);
 	find_causes(report, found);
+	find_ranks(report, found);
 	vec_sort(found, compare_findings);
 }
 
@@ -336,21 +365,48 @@ static void write_cause(const struct report *report, const struct report_finding
 		    cause->steps == 1 ? "" : "most in ", cause->worst_step);
 }
 
+static void write_rank(const struct report *report, const struct report_finding *finding)
+{
+	const struct late *worst = &finding->rank->worst;
+	char title[PROCESS_TITLE_MAX], name[PROCESS_TITLE_MAX];
+
+	window__process_title(report->window, finding->rank->tgid, title);
+	shorten_text(name, sizeof(name), title, 20);
+	report_line(report, STYLE_WARN,
+		    "! rank %s (process %" PRIu32
+		    ") was late in %s of %s iterations, by %s in all: "
+		    "at worst %s, %s",
+		    name, finding->rank->tgid, FORMAT_COUNT(finding->rank->late),
+		    FORMAT_COUNT(finding->team->iterations), FORMAT_TIME(finding->ns),
+		    FORMAT_TIME(worst->total_ns),
+		    late_cause_words(worst->cause, finding->team->calls_known));
+}
+
+static void write_finding(const struct report *report, const struct report_finding *finding)
+{
+	switch (finding->kind) {
+	case FOUND_PART:
+		write_part(report, finding);
+		break;
+	case FOUND_THREADS:
+		write_threads(report, finding);
+		break;
+	case FOUND_CAUSE:
+		write_cause(report, finding);
+		break;
+	case FOUND_RANK:
+		write_rank(report, finding);
+		break;
+	}
+}
+
 void report_findings(const struct report *report)
 {
 	finding_vec found = {0};
 
 	find_all(report, &found);
-	for (size_t i = 0; i < found.count && i < SHOWN_MAX; i++) {
-		const struct report_finding *finding = &found.items[i];
-
-		if (finding->kind == FOUND_PART)
-			write_part(report, finding);
-		else if (finding->kind == FOUND_THREADS)
-			write_threads(report, finding);
-		else
-			write_cause(report, finding);
-	}
+	for (size_t i = 0; i < found.count && i < SHOWN_MAX; i++)
+		write_finding(report, &found.items[i]);
 	if (found.count > SHOWN_MAX)
 		report_line(report, STYLE_WARN, "! and %zu more (--report json has all)",
 			    found.count - SHOWN_MAX);
@@ -371,7 +427,11 @@ static void put_finding(struct json *json, const struct report *report,
 			const struct report_finding *finding)
 {
 	static const char *const kinds[] = {
-		[FOUND_PART] = "part", [FOUND_THREADS] = "threads", [FOUND_CAUSE] = "cause"};
+		[FOUND_PART] = "part",
+		[FOUND_THREADS] = "threads",
+		[FOUND_CAUSE] = "cause",
+		[FOUND_RANK] = "rank",
+	};
 	const struct tally_kind *kind = report->tally->kinds[finding->function];
 
 	json_object_begin(json, NULL);
@@ -388,6 +448,12 @@ static void put_finding(struct json *json, const struct report *report,
 		json_bool(json, "with_step_threads", finding->is_all);
 		json_uint(json, "worst_tid", finding->worst->tid);
 		json_uint(json, "worst_ns", finding->worst->delay_ns);
+	} else if (finding->kind == FOUND_RANK) {
+		json_uint(json, "pid", finding->rank->tgid);
+		json_uint(json, "late", finding->rank->late);
+		json_string(
+			json, "worst_cause",
+			late_cause_name(finding->rank->worst.cause, finding->team->calls_known));
 	} else {
 		json_string(json, "cause", cause_name(finding->cause));
 		json_uint(json, "steps", report->tally->escalations.causes[finding->cause].steps);

@@ -818,6 +818,7 @@ void report_json_write(const struct report *report)
 		if (report->tally->kinds[i] || (i && window->kind_known[i]))
 			write_kind(&json, report, i);
 	json_array_end(&json);
+	report_json_ranks(&json, report);
 	json_array_begin(&json, "processes");
 	for (size_t i = 0; i < window->processes.count; i++)
 		write_process(&json, window, window->processes.items[i]);

@@ -10,14 +10,14 @@
 #define ROWS_MAX      12
 #define PROCESSES_MAX 4
 
-static void write_durations(const struct report *report, const struct tally_kind *kind)
+void report_durations(const struct report *report, const char *what, uint64_t count,
+		      const struct stats *duration)
 {
-	const struct stats *duration = kind->duration;
 	const double points[] = {0.5, 0.95, 0.99, 1};
 
-	report_line(report, STYLE_DIM, "  %10s %9s %9s %9s %9s %9s %9s", "steps", "p50", "p95",
-		    "p99", "max", "mean", "CV");
-	fprintf(report->out, "  %10s", FORMAT_COUNT(kind->steps));
+	report_line(report, STYLE_DIM, "  %10s %9s %9s %9s %9s %9s %9s", what, "p50", "p95", "p99",
+		    "max", "mean", "CV");
+	fprintf(report->out, "  %10s", FORMAT_COUNT(count));
 	for (int i = 0; i < 4; i++)
 		fprintf(report->out, " %9s", FORMAT_TIME(stats__percentile(duration, points[i])));
 	fprintf(report->out, " %9s", FORMAT_TIME(stats__mean(duration)));
@@ -284,7 +284,7 @@ void report_kind(const struct report *report, int index)
 	fputc('\n', report->out);
 	report_line(report, STYLE_BOLD, "%s%s", name, index ? "" : ", time of all threads");
 	if (stats__count(kind->duration))
-		write_durations(report, kind);
+		report_durations(report, "steps", kind->steps, kind->duration);
 	report_times(report, index);
 	write_slowest(report, kind, index);
 	report_tail(report, index);

@@ -48,6 +48,10 @@ void report_line(const struct report *report, enum report_style style, const cha
 void report_field(const struct report *report, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* How long count steps, or what they are, took, as a table of one row. */
+void report_durations(const struct report *report, const char *what, uint64_t count,
+		      const struct stats *duration);
+
 /* Steps of one kind: percentiles, categories, gap, other threads, arguments, slowest steps. */
 void report_kind(const struct report *report, int kind);
 
@@ -101,6 +105,10 @@ void report_python(const struct report *report);
 void report_json_python(struct json *json, const struct window *window,
 			const struct process *process);
 void report_json_stalls(struct json *json, const struct tally_kind *kind);
+
+/* Iterations of Python engines, and their late ranks; in JSON, nothing if there are none. */
+void report_ranks(const struct report *report);
+void report_json_ranks(struct json *json, const struct report *report);
 
 /*
  * report_gpu_warnings: reasons to doubt GPU figures. report_gpu_about: where they come from, or why

@@ -35,6 +35,16 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return tally_escalate(&self->tally, window, step, escalation);
 }
 
+static int write_iteration(struct sink *sink, const struct window *window,
+			   const struct iteration *iteration)
+{
+	struct sink_report *self = (struct sink_report *)sink;
+
+	if (self->options.format == REPORT_NONE)
+		return 0;
+	return iteration_tally_add(&self->tally.iterations, window, iteration);
+}
+
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
@@ -80,6 +90,7 @@ struct sink *sink_report__new(FILE *out, const struct report_options *options)
 		.name = "report",
 		.write_step = write_step,
 		.write_escalation = write_escalation,
+		.write_iteration = write_iteration,
 		.finish = finish,
 		.free = free_sink,
 	};

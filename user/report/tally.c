@@ -616,6 +616,7 @@ void tally_clear(struct tally *tally)
 	escalation_tally_clear(&tally->escalations);
 	gpu_tally_clear(&tally->gpu);
 	driver_tally_clear(&tally->driver);
+	iteration_tally_clear(&tally->iterations);
 	*tally = (struct tally){0};
 }
 

@@ -14,6 +14,7 @@
 #include "model/step.h"
 #include "model/window.h"
 #include "report/driver_tally.h"
+#include "report/rank_tally.h"
 #include "report/tail.h"
 
 /* Only the last escalations are listed, shown or not. */
@@ -246,6 +247,7 @@ struct tally {
 	struct escalation_tally escalations;
 	struct gpu_tally gpu;
 	struct driver_tally driver;
+	struct iteration_tally iterations;
 };
 
 /* 0 or -ENOMEM. */

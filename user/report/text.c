@@ -793,6 +793,7 @@ void report_text_write(const struct report *report)
 	write_warnings(report);
 	report_gpu_warnings(report);
 	write_escalations(report);
+	report_ranks(report);
 	if (main_kind >= 0)
 		report_kind(report, main_kind);
 	for (int i = 0; i < FBT_KIND_COUNT; i++)

@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/vec.h"
+#include "proc/status.h"
 #include "python/guest.h"
 #include "python/tree.h"
 #include "trace/steps_found.h"
@@ -111,6 +112,19 @@ static bool has_native_step(const struct engine_tree *tree, const struct traced 
 	return false;
 }
 
+/* Ranks of one engine have one parent, which a process that -p names has too. */
+static void set_parent(struct traced *traced, const process_vec *others)
+{
+	struct thread_stat stat;
+
+	if (thread_stat_read(&stat, (struct proc_ref){.tgid = traced->tgid}))
+		return;
+	vec_for_each (other, others) {
+		if (other->tgid == stat.parent_tgid)
+			traced->parent_tgid = stat.parent_tgid;
+	}
+}
+
 static int search_around(struct engine_tree *tree, uint32_t tgid)
 {
 	struct traced *traced = traced_set__find(tree->live->traced, tgid);
@@ -121,6 +135,7 @@ static int search_around(struct engine_tree *tree, uint32_t tgid)
 	if (!traced || has_native_step(tree, traced))
 		return 0;
 	err = python_tree_list(tgid, &others);
+	set_parent(traced, &others);
 	if (!err && (others.count || python_guest_is_inherited(tgid)))
 		err = add_member(tree, tgid, traced);
 	vec_for_each (other, &others) {

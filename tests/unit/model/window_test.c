@@ -41,6 +41,30 @@ static void window_free_takes_null(void **state)
 	window__free(NULL);
 }
 
+static void assert_title(struct window *window, const char *comm, const char *cmdline,
+			 const char *title)
+{
+	struct fbt_target target = {.tgid = 7, .start_ns = 1};
+	char text[PROCESS_TITLE_MAX];
+
+	assert_int_equal(window__add_process(window, &target, comm, "/usr/bin/python3", cmdline),
+			 0);
+	assert_string_equal(window__process_title(window, 7, text), title);
+}
+
+static void a_title_is_the_command_line_if_the_name_is_its_begin(void **state)
+{
+	char text[PROCESS_TITLE_MAX];
+
+	assert_string_equal(window__process_title(*state, 7, text), "?");
+	assert_title(*state, "VLLM::Worker_TP", "VLLM::Worker_TP1", "VLLM::Worker_TP1");
+	assert_title(*state, "VLLM::Worker_TP", "VLLM::Worker_TP1  rest", "VLLM::Worker_TP1");
+	assert_title(*state, "python3", "python3 -m vllm", "python3");
+	assert_title(*state, "vllm", "/usr/bin/python3 vllm serve", "vllm");
+	assert_title(*state, "vllm", "", "vllm");
+	assert_title(*state, "", "/usr/bin/python3", "?");
+}
+
 static void a_process_that_was_not_named_is_not_known(void **state)
 {
 	assert_null(window__process(*state, 7));
@@ -645,6 +669,7 @@ int main(void)
 		WINDOW_TEST(threads_that_find_no_room_are_let_go_at_once),
 		WINDOW_TEST(a_kind_that_is_not_known_is_a_step),
 		WINDOW_TEST(a_kind_out_of_range_is_a_step),
+		WINDOW_TEST(a_title_is_the_command_line_if_the_name_is_its_begin),
 		WINDOW_TEST(kind_zero_is_the_interval),
 		WINDOW_TEST(a_record_cannot_rename_the_interval),
 		WINDOW_TEST(a_kind_has_its_name_source_and_argument_names),

@@ -1,0 +1,146 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A real vLLM with two ranks on two CPUs (-tp 2), one of which is stopped, slowed by another program on its
+# CPU, or starved by a limit: the report names the rank, and why, each time.
+. "$(dirname "$0")/../live/lib.sh"
+# shellcheck source=tests/e2e/vllm/lib.sh
+. tests/e2e/vllm/lib.sh
+[ "$(nproc)" -ge 2 ] || { echo 'SKIP two ranks need two CPUs' && exit 77; }
+
+TIMES=4
+group=
+
+# shellcheck disable=SC2317,SC2329 # called by name
+undo()
+{
+	touch "$TMP/enough"
+	kill -- -"$PID" 2>/dev/null
+	[ -z "$group" ] || wait_for 10 rmdir "$group" 2>/dev/null
+}
+
+# A cgroup in which a process has a tenth of a CPU, of either version.
+make_group()
+{
+	local root
+
+	for root in /sys/fs/cgroup /sys/fs/cgroup/unified /sys/fs/cgroup/cpu /sys/fs/cgroup/cpu,cpuacct; do
+		[ -w "$root/cgroup.procs" ] || continue
+		echo +cpu 2>/dev/null >"$root/cgroup.subtree_control"
+		group=$root/fbt_test_$$ outside=$root/cgroup.procs
+		mkdir "$group" 2>/dev/null || continue
+		echo 10000 100000 2>/dev/null >"$group/cpu.max" && return
+		echo 10000 2>/dev/null >"$group/cpu.cfs_quota_us" && return
+		rmdir "$group"
+	done
+	group=
+	return 1
+}
+
+# What is done to the rank with that number, and its process.
+stop_rank()
+{
+	kill -STOP "$2"
+	sleep 0.3
+	kill -CONT "$2"
+}
+
+slow_rank()
+{
+	timeout 1 taskset -c "$1" nice -n -20 sh -c 'while :; do :; done'
+}
+
+starve_rank()
+{
+	echo "$2" >"$group/cgroup.procs"
+	sleep 1
+	echo "$2" >"$outside"
+}
+
+# steps_more COUNT: until the profile has so many more steps
+steps_more()
+{
+	await_steps $(($(grep -c step_prof "$OUT.profile") + $1))
+}
+
+# trace_ranks [COMMAND RANK PID]: one window, with trouble in the middle of it
+trace_ranks()
+{
+	rm -f "${OUT:?}".*
+	run_tool -p "$PID" --detail steps --rate-limit 0 --python=inject
+	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches' && finish; }
+	steps_more 400
+	"$@"
+	steps_more 400
+	stop_tool
+}
+
+team='[t for t in R["iterations"] if len(t["ranks"]) == 2][0]'
+ranks="sorted(($team)['ranks'], key=lambda r: r['title'])"
+
+# tell_ranks: both, and why each was late
+tell_ranks()
+{
+	echo "# $(q "[(r['title'], r['late'], r['late_ns'] // 10**6, r['causes'][:2], r['worst'] and (r['worst']['where'], r['worst']['late_ns'] // 10**6, r['worst']['cause'])) for r in $ranks]")"
+}
+
+# names_rank NUMBER CAUSE: it has most of the lateness, and that is for this
+names_rank()
+{
+	fact "$NAME: the right rank" \
+		"(lambda r: r[$1]['late_ns'] > 2 * r[1 - $1]['late_ns'])($ranks)"
+	fact "$NAME: why" "($ranks)[$1]['causes'][0]['cause'] == '$2'"
+	tell_ranks
+}
+
+# names_stop NUMBER: its latest iteration is the latest of all, and as long as the stop
+names_stop()
+{
+	fact "$NAME: the right rank" \
+		"max((r['worst'] and r['worst']['late_ns'], r['title']) for r in $ranks)[1] == ($ranks)[$1]['title']"
+	fact "$NAME: why" \
+		"(lambda w: (w['cause'], w['stop_reason']))(($ranks)[$1]['worst']) == ('stopped', 'signal')"
+	fact "$NAME: for how long" "250e6 < ($ranks)[$1]['worst']['late_ns'] < 400e6"
+	tell_ranks
+}
+
+export VLLM_CPU_OMP_THREADS_BIND='0|1'
+start_server --tensor-parallel-size 2
+# Of other programs on this machine only those of this test make a rank late, where that is allowed.
+renice -n -20 -g "$PID" >/dev/null 2>&1
+# The first request compiles something, for some seconds.
+ask 4 1 >"$TMP/first"
+for _ in 1 2; do ask 200 until "$TMP/enough" >/dev/null & done
+
+trace_ranks :
+fact 'both ranks, by their titles' "[r['title'] for r in $ranks] == ['VLLM::Worker_TP0', 'VLLM::Worker_TP1']"
+fact 'all forward passes of both are joined to iterations' \
+	"(lambda k: all(0 <= n - ($team)['iterations'] <= 2 for n in k.values()) and len(k) == 2)(
+	dict(__import__('collections').Counter(s['pid'] for s in S if s['kind'] == 'GPUModelRunner.execute_model')))"
+fact 'EngineCore.step contains them' \
+	"($team)['engine']['name'] == 'EngineCore.step' and
+	($team)['engine']['within_one_step'] >= ($team)['engine']['iterations'] * 0.99"
+fact 'both functions are parts of them' \
+	"[p['name'] for p in ($team)['parts']] == ['GPUModelRunner.execute_model', 'GPUModelRunner.sample_tokens']"
+echo "# healthy: $(q "(($team)['iterations'], ($team)['p50_ns'], ($team)['late'])")"
+tell_ranks
+read -ra pids < <(q "' '.join(str(r['pid']) for r in $ranks)")
+
+for time in $(seq $TIMES); do
+	number=$((time % 2))
+	NAME="stopped, $time"
+	trace_ranks stop_rank $number "${pids[$number]}"
+	names_stop $number
+	NAME="slowed, $time"
+	trace_ranks slow_rank $number "${pids[$number]}"
+	names_rank $number cpu_wait
+	make_group || continue
+	NAME="starved, $time"
+	trace_ranks starve_rank $number "${pids[$number]}"
+	names_rank $number cpu_limit
+	rmdir "$group" && group=
+done
+touch "$TMP/enough"
+kill -TERM "$PID"
+wait "$PID"
+is 'vLLM ends as it wants' $? 0
+finish
