@@ -55,6 +55,7 @@ check_steps()
 	holds "$1: the outputs are valid" "$FBT" validate -q "$OUT.profile" "$OUT.trace"
 }
 
+# shellcheck disable=SC2119 # no options besides
 start_server
 ask 4 1 >"$TMP/first"
 "$FBT" doctor "$PID" >"$TMP/doctor" 2>&1 </dev/null

@@ -36,24 +36,22 @@ make_group()
 	return 1
 }
 
-# What is done to the rank with that number, and its process.
-stop_rank()
+# trouble KIND NUMBER PID: for the rank with that number
+trouble()
 {
-	kill -STOP "$2"
-	sleep 0.3
-	kill -CONT "$2"
-}
-
-slow_rank()
-{
-	timeout 1 taskset -c "$1" nice -n -20 sh -c 'while :; do :; done'
-}
-
-starve_rank()
-{
-	echo "$2" >"$group/cgroup.procs"
-	sleep 1
-	echo "$2" >"$outside"
+	case $1 in
+	stopped)
+		kill -STOP "$3"
+		sleep 0.3
+		kill -CONT "$3"
+		;;
+	slowed) timeout 1 taskset -c "$2" nice -n -20 sh -c 'while :; do :; done' ;;
+	starved)
+		echo "$3" >"$group/cgroup.procs"
+		sleep 1
+		echo "$3" >"$outside"
+		;;
+	esac
 }
 
 # steps_more COUNT: until the profile has so many more steps
@@ -62,14 +60,14 @@ steps_more()
 	await_steps $(($(grep -c step_prof "$OUT.profile") + $1))
 }
 
-# trace_ranks [COMMAND RANK PID]: one window, with trouble in the middle of it
+# trace_ranks [KIND NUMBER PID]: one window, with that trouble in the middle of it
 trace_ranks()
 {
 	rm -f "${OUT:?}".*
 	run_tool -p "$PID" --detail steps --rate-limit 0 --python=inject
 	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches' && finish; }
 	steps_more 400
-	"$@"
+	[ $# = 0 ] || trouble "$@"
 	steps_more 400
 	stop_tool
 }
@@ -111,7 +109,7 @@ renice -n -20 -g "$PID" >/dev/null 2>&1
 ask 4 1 >"$TMP/first"
 for _ in 1 2; do ask 200 until "$TMP/enough" >/dev/null & done
 
-trace_ranks :
+trace_ranks
 fact 'both ranks, by their titles' "[r['title'] for r in $ranks] == ['VLLM::Worker_TP0', 'VLLM::Worker_TP1']"
 fact 'all forward passes of both are joined to iterations' \
 	"(lambda k: all(0 <= n - ($team)['iterations'] <= 2 for n in k.values()) and len(k) == 2)(
@@ -128,14 +126,14 @@ read -ra pids < <(q "' '.join(str(r['pid']) for r in $ranks)")
 for time in $(seq $TIMES); do
 	number=$((time % 2))
 	NAME="stopped, $time"
-	trace_ranks stop_rank $number "${pids[$number]}"
+	trace_ranks stopped $number "${pids[$number]}"
 	names_stop $number
 	NAME="slowed, $time"
-	trace_ranks slow_rank $number "${pids[$number]}"
+	trace_ranks slowed $number "${pids[$number]}"
 	names_rank $number cpu_wait
 	make_group || continue
 	NAME="starved, $time"
-	trace_ranks starve_rank $number "${pids[$number]}"
+	trace_ranks starved $number "${pids[$number]}"
 	names_rank $number cpu_limit
 	rmdir "$group" && group=
 done

@@ -18,8 +18,9 @@ struct stop_table {
 void stop_table_add(struct stop_table *table, const struct fbt_stop *stop);
 
 /*
- * Sets the stop of a step, of the gap before it, and the stopped_ns of its wakes. About a thread that the step waited for,
- * the kernel side only knows that it was off its CPU, not that it was stopped.
+ * Sets the stop of a step, of the gap before it, and the stopped_ns of its wakes. About a thread
+ * that the step waited for, the kernel side only knows that it was off its CPU, not that it was
+ * stopped.
  */
 void stop_table_join(const struct stop_table *table, struct step *step);
 
