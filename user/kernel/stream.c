@@ -21,7 +21,7 @@
 #define FILE_TRIES   100
 #define FILE_WAIT_US 100
 
-/* Capacity kept for the next drain (560 KiB), which seldom has more than some hundred steps. */
+/* Capacity kept for the next drain (728 KiB), which seldom has more than some hundred steps. */
 #define SPARE_STEPS 1024
 
 /* Between looks for hangs. */

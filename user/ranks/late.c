@@ -245,6 +245,8 @@ const char *late_cause_name(enum tick_part cause, bool calls_known)
 	switch (cause) {
 	case TICK_GC:
 		return "gc";
+	case TICK_GIL:
+		return "gil";
 	case TICK_CPU_LIMIT:
 		return "cpu_limit";
 	case TICK_BETWEEN:
@@ -270,6 +272,8 @@ const char *late_cause_words(enum tick_part cause, bool calls_known)
 	switch (part) {
 	case TICK_GC:
 		return "collecting garbage";
+	case TICK_GIL:
+		return "waiting for the GIL";
 	case TICK_CPU_LIMIT:
 		return "waiting for a CPU at its limit";
 	case TICK_BETWEEN:

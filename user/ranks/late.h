@@ -6,10 +6,10 @@
  * gap before: what is left of its last tick's lateness is not counted again. It ends late if it
  * ends after the first one, beyond what it began late. Where ranks wait for each other within their
  * steps, all end together; then the late one is the rank that was held: stopped, without a CPU, in
- * page faults, in a collection, or in calls in which nobody waits for another rank. What the others
- * spend more of meanwhile is waiting: in loops that spin (own code), or in calls. So a rank that
- * only has more own code than others is late if those waited in calls, and cannot be told from them
- * if they spun.
+ * page faults, in a collection, without the GIL, or in calls in which nobody waits for another
+ * rank. What the others spend more of meanwhile is waiting: in loops that spin (own code), or in
+ * calls. So a rank that only has more own code than others is late if those waited in calls, and
+ * cannot be told from them if they spun.
  */
 #ifndef FBT_RANKS_LATE_H
 #define FBT_RANKS_LATE_H
@@ -49,7 +49,7 @@ size_t late_choose(const struct late *lates, size_t count, uint64_t iteration_ns
 /* "begins", "within", "ends". */
 const char *late_where_name(enum late_where where);
 
-/* As step_part_name; "gc", "cpu_limit", "between", and "unknown" for TICK_PARTS. */
+/* As step_part_name; "gc", "gil", "cpu_limit", "between", and "unknown" for TICK_PARTS. */
 const char *late_cause_name(enum tick_part cause, bool calls_known);
 
 /* The same as words of a sentence: "waiting for a CPU". */

@@ -19,15 +19,18 @@ static void note_stop(struct tick *tick, const struct fbt_stop *stop)
 
 static void add_parts(struct tick *tick, const struct step *step)
 {
-	uint64_t *ns = tick->parts_ns, gc_ns;
+	uint64_t *ns = tick->parts_ns, gc_ns, gil_ns;
 	struct step_parts parts;
 
 	step_split(step, &parts);
 	tick->parts_known &= parts.known;
 	tick->calls_known &= step_calls_known(step);
 	gc_ns = step_gc_ns(step, &parts);
+	gil_ns = step_gil_ns(step, &parts);
 	parts.ns[STEP_OWN] -= gc_ns;
+	parts.ns[STEP_CALLS + FBT_FUTEX] -= gil_ns;
 	add_to(&ns[TICK_GC], gc_ns);
+	add_to(&ns[TICK_GIL], gil_ns);
 	if (parts.ns[STEP_CPU_WAIT] &&
 	    step->record.limits.throttled_ns >= parts.ns[STEP_CPU_WAIT] / 2) {
 		add_to(&ns[TICK_CPU_LIMIT], parts.ns[STEP_CPU_WAIT]);

@@ -15,6 +15,7 @@
 /* Where the time of a tick went: enum step_part without what these are, and these. */
 enum tick_part {
 	TICK_GC = STEP_PARTS, /* collections of garbage, of STEP_OWN */
+	TICK_GIL,	      /* waits for the lock of its interpreter, of futex calls */
 	TICK_CPU_LIMIT,	      /* of STEP_CPU_WAIT, if a limit of its cgroup explains it */
 	TICK_BETWEEN,	      /* between its steps: on a CPU or in calls */
 	TICK_PARTS,

@@ -70,6 +70,7 @@ static void a_rank_is_late_that_was_held_while_the_others_spun(void **state)
 					       (enum tick_part)STEP_OFF_CPU,
 					       (enum tick_part)STEP_FAULTS,
 					       TICK_GC,
+					       TICK_GIL,
 					       TICK_CPU_LIMIT};
 
 	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {

@@ -85,9 +85,12 @@ static void parts_are_those_of_all_steps_and_of_the_gaps_between(void **state)
 
 	first.record.cpu_ns = 4 * MS;
 	first.record.run_delay_ns = 6 * MS;
-	second.record.cpu_ns = 5 * MS;
 	second.record.gap_ns = 20 * MS;
 	second.stalls.record.gc_own_ns = 2 * MS;
+	second.stalls.record.gil_ns = MS;
+	second.record.cpu_ns = 3 * MS;
+	second.record.asleep_ns = 2 * MS;
+	second.record.sums[FBT_FUTEX] = (struct fbt_sum){.ns = 2 * MS, .calls = 2};
 	second.gap = (struct step_gap){.known = true,
 				       .cpu_ns = MS,
 				       .delay_ns = 3 * MS,
@@ -97,7 +100,9 @@ static void parts_are_those_of_all_steps_and_of_the_gaps_between(void **state)
 	assert_false(add(&ticker, first, &tick));
 	assert_false(add(&ticker, second, &tick));
 	assert_true(ticker_end(&ticker, &tick));
-	assert_int_equal(tick.parts_ns[STEP_OWN], 4 * MS + 3 * MS);
+	assert_int_equal(tick.parts_ns[STEP_OWN], 4 * MS + MS);
+	assert_int_equal(tick.parts_ns[STEP_CALLS + FBT_FUTEX], MS);
+	assert_int_equal(tick.parts_ns[TICK_GIL], MS);
 	assert_int_equal(tick.parts_ns[TICK_GC], 2 * MS);
 	assert_int_equal(tick.parts_ns[STEP_CPU_WAIT], 6 * MS + 3 * MS);
 	assert_int_equal(tick.parts_ns[STEP_STOPPED], 7 * MS);
