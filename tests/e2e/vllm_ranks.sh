@@ -45,7 +45,7 @@ trouble()
 		sleep 0.3
 		kill -CONT "$3"
 		;;
-	slowed) timeout 1 taskset -c "$2" nice -n -20 sh -c 'while :; do :; done' ;;
+	slowed) timeout 1 taskset -c "$2" sh -c 'while :; do :; done' ;;
 	starved)
 		echo "$3" >"$group/cgroup.procs"
 		sleep 1
@@ -103,9 +103,6 @@ names_stop()
 
 export VLLM_CPU_OMP_THREADS_BIND='0|1'
 start_server --tensor-parallel-size 2
-# Of other programs on this machine only those of this test make a rank late, where that is allowed.
-renice -n -20 -g "$PID" >/dev/null 2>&1
-echo -20 2>/dev/null >"/proc/$PID/autogroup"
 # The first request compiles something, for some seconds.
 ask 4 1 >"$TMP/first"
 for _ in 1 2; do ask 200 until "$TMP/enough" >/dev/null & done
