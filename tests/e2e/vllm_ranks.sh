@@ -9,6 +9,7 @@
 
 TIMES=4
 group=
+go_first FBT
 
 # shellcheck disable=SC2317,SC2329 # called by name
 undo()
@@ -41,11 +42,17 @@ trouble()
 {
 	case $1 in
 	stopped)
+		began=${EPOCHREALTIME/./}
 		kill -STOP "$3"
 		sleep 0.3
 		kill -CONT "$3"
+		stopped_us=$((${EPOCHREALTIME/./} - began))
 		;;
-	slowed) timeout 1 taskset -c "$2" sh -c 'while :; do :; done' ;;
+	slowed)
+		# The scheduler moves other programs away from that CPU, to that of the other rank.
+		for _ in 1 2 3; do timeout 1 taskset -c "$2" sh -c 'while :; do :; done' & done
+		wait $!
+		;;
 	starved)
 		echo "$3" >"$group/cgroup.procs"
 		sleep 1
@@ -81,12 +88,14 @@ tell_ranks()
 	echo "# $(q "[(r['title'], r['late'], r['late_ns'] // 10**6, r['causes'][:2], r['worst'] and (r['worst']['where'], r['worst']['late_ns'] // 10**6, r['worst']['cause'])) for r in $ranks]")"
 }
 
-# names_rank NUMBER CAUSE: it has most of the lateness, and that is for this
+# names_rank NUMBER CAUSE: it has most of the lateness, and it alone some for this
 names_rank()
 {
 	fact "$NAME: the right rank" \
 		"(lambda r: r[$1]['late_ns'] > 2 * r[1 - $1]['late_ns'])($ranks)"
-	fact "$NAME: why" "($ranks)[$1]['causes'][0]['cause'] == '$2'"
+	fact "$NAME: why" \
+		"(lambda c: c[$1] > 250e6 and c[$1] > 2 * c[1 - $1])(
+		[sum(c['ns'] for c in r['causes'] if c['cause'] == '$2') for r in $ranks])"
 	tell_ranks
 }
 
@@ -97,7 +106,8 @@ names_stop()
 		"max((r['worst'] and r['worst']['late_ns'], r['title']) for r in $ranks)[1] == ($ranks)[$1]['title']"
 	fact "$NAME: why" \
 		"(lambda w: (w['cause'], w['stop_reason']))(($ranks)[$1]['worst']) == ('stopped', 'signal')"
-	fact "$NAME: for how long" "250e6 < ($ranks)[$1]['worst']['late_ns'] < 400e6"
+	fact "$NAME: for how long" \
+		"abs(($ranks)[$1]['worst']['late_ns'] / 1000 - $stopped_us) < 50000 + $stopped_us / 5"
 	tell_ranks
 }
 
@@ -114,7 +124,7 @@ fact 'all forward passes of both are joined to iterations' \
 	dict(__import__('collections').Counter(s['pid'] for s in S if s['kind'] == 'GPUModelRunner.execute_model')))"
 fact 'EngineCore.step contains them' \
 	"($team)['engine']['name'] == 'EngineCore.step' and
-	($team)['engine']['within_one_step'] >= ($team)['engine']['iterations'] * 0.99"
+	($team)['engine']['within_one_step'] >= ($team)['engine']['iterations'] * 0.95"
 fact 'both functions are parts of them' \
 	"[p['name'] for p in ($team)['parts']] == ['GPUModelRunner.execute_model', 'GPUModelRunner.sample_tokens']"
 echo "# healthy: $(q "(($team)['iterations'], ($team)['p50_ns'], ($team)['late'])")"
