@@ -338,6 +338,42 @@ static int add_hang(struct assembler *assembler, const struct fbt_hang *hang)
 	return assembler->output.on_hang(assembler->output.ctx, assembler->window, hang);
 }
 
+/* A record that adds to what is known of the window. */
+static int add_fact(struct assembler *assembler, const struct fbt_header *event)
+{
+	switch (event->type) {
+	case FBT_EVENT_TARGET:
+		return add_target(assembler, (const struct fbt_target *)event);
+	case FBT_EVENT_THREAD:
+		return count_no_room(assembler,
+				     window__add_thread(assembler->window,
+							(const struct fbt_thread_name *)event));
+	case FBT_EVENT_KIND:
+		return add_kind(assembler, (const struct fbt_kind *)event);
+	case FBT_EVENT_FILE:
+		return count_no_room(assembler, window__add_file(assembler->window,
+								 (const struct fbt_file *)event,
+								 decode_string(event, 0)));
+	case FBT_EVENT_TAILS:
+		return window__set_tails(assembler->window, (const struct fbt_tails *)event,
+					 (const char *const[WAYS_NAMES]){decode_string(event, 0),
+									 decode_string(event, 1)});
+	case FBT_EVENT_PYTHON:
+		return window__set_python(assembler->window, (const struct fbt_python *)event,
+					  decode_string(event, 0));
+	case FBT_EVENT_TABLE:
+		return set_table_row(assembler, (const struct fbt_table *)event);
+	case FBT_EVENT_THREAD_USE:
+		return add_thread_use(assembler, (const struct fbt_thread_use *)event);
+	case FBT_EVENT_CPUS:
+		set_cpus(assembler, (const struct fbt_cpus *)event);
+		return 0;
+	default:
+		push_total(assembler, event);
+		return 0;
+	}
+}
+
 int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 {
 	if (!assembler->opened && event->type != FBT_EVENT_WINDOW) {
@@ -351,31 +387,12 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return open_window(assembler, (const struct fbt_window *)event);
-	case FBT_EVENT_TARGET:
-		return add_target(assembler, (const struct fbt_target *)event);
-	case FBT_EVENT_THREAD:
-		return count_no_room(assembler,
-				     window__add_thread(assembler->window,
-							(const struct fbt_thread_name *)event));
-	case FBT_EVENT_KIND:
-		return add_kind(assembler, (const struct fbt_kind *)event);
 	case FBT_EVENT_STEP:
 		return push_step(assembler, (const struct fbt_step *)event);
 	case FBT_EVENT_CALL:
 		return push_call(assembler, (const struct fbt_call *)event);
 	case FBT_EVENT_WAKE:
 		return pending__push_wake(assembler->pending, (const struct fbt_wake *)event);
-	case FBT_EVENT_FILE:
-		return count_no_room(assembler, window__add_file(assembler->window,
-								 (const struct fbt_file *)event,
-								 decode_string(event, 0)));
-	case FBT_EVENT_TAILS:
-		return window__set_tails(assembler->window, (const struct fbt_tails *)event,
-					 (const char *const[WAYS_NAMES]){decode_string(event, 0),
-									 decode_string(event, 1)});
-	case FBT_EVENT_PYTHON:
-		return window__set_python(assembler->window, (const struct fbt_python *)event,
-					  decode_string(event, 0));
 	case FBT_EVENT_STALLS:
 		assembler->stalls = *(const struct fbt_stalls *)event;
 		return 0;
@@ -391,16 +408,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		if (assembler->output.on_manual)
 			assembler->output.on_manual(assembler->output.ctx);
 		return 0;
-	case FBT_EVENT_TABLE:
-		return set_table_row(assembler, (const struct fbt_table *)event);
-	case FBT_EVENT_THREAD_USE:
-		return add_thread_use(assembler, (const struct fbt_thread_use *)event);
-	case FBT_EVENT_CPUS:
-		set_cpus(assembler, (const struct fbt_cpus *)event);
-		return 0;
 	default:
-		push_total(assembler, event);
-		return 0;
+		return add_fact(assembler, event);
 	}
 }
 

@@ -48,7 +48,20 @@ enum instruction {
 	CFA_RESTORE = 0xc0,
 };
 
+/*
+ * Rows that were found lately, by a hash of their address, 430 KiB: slow calls are made from few
+ * places again and again, and a row takes some 20 reads of the file.
+ */
+#define CACHE_ROWS 256
+
+struct cached {
+	const struct elf_file *file; /* NULL: none */
+	uint64_t address;
+	struct cfi_row row;
+};
+
 struct cfi_reader {
+	struct cached cache[CACHE_ROWS];
 	struct cfi_row entry; /* the state at the function's entry */
 	struct cfi_row states[STATES_MAX];
 	struct eh_cie cie;
@@ -363,8 +376,8 @@ static int find_fde(struct cfi_reader *reader, const struct elf_file *file, uint
 	return err;
 }
 
-int cfi_reader__find(struct cfi_reader *reader, const struct elf_file *file, uint64_t address,
-		     struct cfi_row *row)
+static int read_row(struct cfi_reader *reader, const struct elf_file *file, uint64_t address,
+		    struct cfi_row *row)
 {
 	struct program program = {
 		.cie = &reader->cie, .row = row, .states = reader->states, .wanted = UINT64_MAX};
@@ -387,6 +400,23 @@ int cfi_reader__find(struct cfi_reader *reader, const struct elf_file *file, uin
 	program.wanted = address;
 	program.state_count = 0;
 	return run(&program);
+}
+
+int cfi_reader__find(struct cfi_reader *reader, const struct elf_file *file, uint64_t address,
+		     struct cfi_row *row)
+{
+	uint64_t hash = ((uintptr_t)file ^ address) * 0x9e3779b97f4a7c15ull;
+	struct cached *cached = &reader->cache[(hash >> 32) % CACHE_ROWS];
+	int err;
+
+	if (cached->file == file && cached->address == address) {
+		*row = cached->row;
+		return 0;
+	}
+	err = read_row(reader, file, address, row);
+	if (!err)
+		*cached = (struct cached){file, address, *row};
+	return err;
 }
 
 static int find_value(const struct cfi_row *row, const struct cfi_rule *rule,

@@ -51,8 +51,9 @@ struct cfi_reader *cfi_reader__new(void); /* NULL: -ENOMEM */
 void cfi_reader__free(struct cfi_reader *reader);
 
 /*
- * The row for the instruction at an address of the file. 0; -ENOENT if the file has none; or
- * -EBADMSG for one that is damaged, too long, or written in a way that is not known.
+ * The row for the instruction at an address of the file, which must live as long as the reader:
+ * rows are kept. 0; -ENOENT if the file has none; or -EBADMSG for one that is damaged, too long, or
+ * written in a way that is not known.
  */
 int cfi_reader__find(struct cfi_reader *reader, const struct elf_file *file, uint64_t address,
 		     struct cfi_row *row);

@@ -67,7 +67,8 @@ bool eh_take_encoded(struct eh_reader *reader, uint8_t encoding, uint64_t *value
 	default:
 		return false;
 	}
-	*value += pc;
+	if (ok)
+		*value += pc;
 	return ok;
 }
 

@@ -139,7 +139,7 @@ static void arm64_frames_are_left(void **state)
 	struct stack_copy copy = {1000, (const uint8_t *)words, sizeof(words)};
 	struct registers registers = {.arch = FBT_ARCH_ARM64}, caller, outer;
 	struct cfi_reader *reader = cfi_reader__new();
-	struct cfi_row row;
+	struct cfi_row row, again;
 	struct elf_file *file;
 	uint64_t frame, keeper;
 	int fd;
@@ -169,6 +169,10 @@ static void arm64_frames_are_left(void **state)
 	assert_int_equal(row.frame_rule.offset, 0);
 	assert_int_equal(row.rules[ARM64_LR].how, CFI_SAME);
 	assert_int_equal(row.rules[19].how, CFI_AT);
+	/* A row that was found before is the same again. */
+	assert_int_equal(cfi_reader__find(reader, file, keeper + 12, &again), 0);
+	assert_int_equal(again.frame_rule.offset, 32);
+	assert_int_equal(again.rules[ARM64_LR].how, CFI_AT);
 	cfi_reader__free(reader);
 	elf_file__free(file);
 	close(fd);
