@@ -87,7 +87,6 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
 	__u8 how = descriptors[nr];
 
-	slot->call_switches = task->nvcsw;
 	slot->call_flags = FBT_CALL_ARGS;
 	slot->call_args[0] = FIRST_OF(regs);
 	slot->call_args[1] = SECOND_OF(regs);
@@ -98,24 +97,32 @@ static __always_inline void enter_call(struct fbt_slot *slot, struct task_struct
 
 /*
  * CPU waits and page faults inside a call belong to the call, not to the step's own time. Returns
- * the time that the call, of that duration, has waited for a CPU.
+ * the time that the call, of that duration, has waited for a CPU. Most calls do not block, wait or
+ * fault, and what they do not change is not written.
  */
 static __always_inline __u64 leave_call(struct fbt_slot *slot, struct task_struct *task,
 					__u64 duration)
 {
 	__u64 delay = run_delay_of(task) - slot->call_delay_ns;
+	__u64 minor = task->min_flt - slot->call_minor_faults;
+	__u64 major = task->maj_flt - slot->call_major_faults;
 
-	slot->step_delay_ns += delay;
-	slot->step_minor_faults += task->min_flt - slot->call_minor_faults;
-	slot->step_major_faults += task->maj_flt - slot->call_major_faults;
-	if (task->nvcsw != slot->awake_switches)
+	if (delay)
+		slot->step_delay_ns += delay;
+	if (minor)
+		slot->step_minor_faults += minor;
+	if (major)
+		slot->step_major_faults += major;
+	if (task->nvcsw != slot->awake_switches) {
+		slot->call_flags |= slot->call_flags ? FBT_CALL_BLOCKED : 0;
 		note_sleep(slot, duration > delay ? duration - delay : 0);
+	}
 	return delay;
 }
 
 /*
- * Called when a call returns. Returns its FBT_CALL_* flags, and sets call_file if the call returned
- * a descriptor.
+ * Called when a call returns, after leave_call(). Returns its FBT_CALL_* flags, and sets call_file
+ * if the call returned a descriptor.
  */
 static __always_inline __u32 know_call(struct fbt_slot *slot, struct task_struct *task, __u32 nr,
 				       long ret)
@@ -124,8 +131,6 @@ static __always_inline __u32 know_call(struct fbt_slot *slot, struct task_struct
 
 	if (!flags)
 		return 0;
-	if (task->nvcsw != slot->call_switches)
-		flags |= FBT_CALL_BLOCKED;
 	if (nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_MADE) && ret >= 0) {
 		forget_file(slot, ret);
 		slot->call_file = file_of(slot, task, ret);

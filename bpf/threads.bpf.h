@@ -49,14 +49,19 @@ static __always_inline void forget_untraced_stack(struct task_struct *task)
 	}
 }
 
-static __always_inline struct fbt_slot *current_slot(__u32 *index)
+static __always_inline struct fbt_slot *find_thread(__u32 tid, __u32 *index)
 {
-	__u16 *id = slot_of_tid((__u32)bpf_get_current_pid_tgid());
+	__u16 *id = slot_of_tid(tid);
 
 	if (!id || !*id)
 		return NULL;
 	*index = *id;
 	return bpf_map_lookup_elem(&slots, index);
+}
+
+static __always_inline struct fbt_slot *current_slot(__u32 *index)
+{
+	return find_thread((__u32)bpf_get_current_pid_tgid(), index);
 }
 
 static __always_inline void count_lost(__u32 cause)

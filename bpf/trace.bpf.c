@@ -76,10 +76,11 @@ static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, int fa
 }
 
 /*
- * Returns the slot of the current thread, or NULL if the thread is not traced. regs is the address
- * of the thread's registers, which a raw tracepoint receives as a number.
+ * Returns the slot of the current thread, and the thread, or NULL if the thread is not traced. regs
+ * is the address of the thread's registers, which a raw tracepoint receives as a number.
  */
-static __always_inline struct fbt_slot *find_slot(__u64 regs, __u32 *index)
+static __always_inline struct fbt_slot *find_slot(__u64 regs, struct task_struct **task,
+						  __u32 *index)
 {
 	__u64 key = regs >> FBT_STACK_SHIFT;
 	__u64 *untraced = untraced_stack_of(regs);
@@ -87,7 +88,8 @@ static __always_inline struct fbt_slot *find_slot(__u64 regs, __u32 *index)
 
 	if (!untraced || *untraced == key)
 		return NULL;
-	slot = current_slot(index);
+	*task = bpf_get_current_task_btf();
+	slot = find_thread((*task)->pid, index);
 	if (!slot)
 		*untraced = key;
 	return slot;
@@ -97,12 +99,12 @@ SEC("raw_tp/sys_enter")
 int handle_sys_enter(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 index;
-	struct fbt_slot *slot = find_slot(ctx->args[0], &index);
+	struct task_struct *task;
+	struct fbt_slot *slot = find_slot(ctx->args[0], &task, &index);
 	long id = ctx->args[1];
 
 	if (!slot || is_probe_call(id))
 		return 0;
-	struct task_struct *task = bpf_get_current_task_btf();
 	__u32 nr = is_32_bit(task) ? FBT_NR_COUNT - 1 : id;
 
 	if (slot->step_start_ns)
@@ -125,7 +127,8 @@ SEC("raw_tp/sys_exit")
 int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 {
 	__u32 index;
-	struct fbt_slot *slot = find_slot(ctx->args[0], &index);
+	struct task_struct *task;
+	struct fbt_slot *slot = find_slot(ctx->args[0], &task, &index);
 	long ret = ctx->args[1];
 
 	if (!slot)
@@ -154,7 +157,6 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 	if (duration >= FBT_LONG_NS && call_detail >= FBT_DETAIL_ESCALATED)
 		leave_long_call(slot, index, start, now);
 	if (slot->step_start_ns) {
-		struct task_struct *task = bpf_get_current_task_btf();
 		__u64 delay = leave_call(slot, task, duration);
 		__u8 which = category[nr];
 
@@ -163,7 +165,8 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 
 		if (which < FBT_CATEGORY_COUNT) {
 			add_call(&slot->sums[which], duration, failed);
-			slot->call_delays_ns[which] += delay;
+			if (delay)
+				slot->call_delays_ns[which] += delay;
 		}
 		if (nr == NR_RT_SIGRETURN)
 			leave_handler(slot);

@@ -113,18 +113,26 @@ struct fbt_slot {
 	__u64 lost_calls;  /* lost call records of this thread */
 	__u64 step_end_ns; /* of the previous step; 0: none yet */
 
-	/* The open call, if it was entered in a step: */
-	/* The thread's counters when the call was entered, as are the next three. */
+	/* What each call in a step reads or writes is in these lines of the cache. */
+	/* The open call, if it was entered in a step: the thread's counters then, … */
 	__u64 call_delay_ns; /* of a futex call, also if it was entered outside of a step */
 	__u64 call_minor_faults;
 	__u64 call_major_faults;
-	__u64 call_switches;
+	/*
+	 * … and how often the thread had given up its CPU when it last had slept in its step, or
+	 * the step began. No call has been entered since without reading it.
+	 */
+	__u64 awake_switches;
 	__u64 call_args[2];
 	__u32 call_file;
-	__u32 call_flags; /* FBT_CALL_ARGS, or 0; and FBT_CALL_NOTED */
+	__u32 call_flags; /* FBT_CALL_ARGS and _BLOCKED, or 0; and FBT_CALL_NOTED */
 	/* The counter when the step began, plus its growth in the step's calls. */
 	__u64 step_delay_ns;
 	__u64 call_delays_ns[FBT_CATEGORY_COUNT]; /* that growth, by category of the call */
+	/* The thread's counters when the step began, plus their growth in the step's calls. */
+	__u64 step_minor_faults;
+	__u64 step_major_faults;
+	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 
 	/*
 	 * The thread's clocks when it last had slept in its step, or the step began: see
@@ -133,7 +141,6 @@ struct fbt_slot {
 	__u64 awake_ns;
 	__u64 awake_cpu_ns;
 	__u64 awake_delay_ns;
-	__u64 awake_switches;
 	__u64 awake_major_faults;
 	__u64 step_cpu_ns; /* the thread's CPU clock when the step began */
 	__u64 step_asleep_ns;
@@ -191,9 +198,6 @@ struct fbt_slot {
 	__u64 left_sp;	   /* step_sp of the last step ended at an exit, until its site is passed */
 	__u32 step_at_site; /* the step's call site is probed */
 	__u32 step_missed;  /* a call since the last step was not traced: the gap is not known */
-	/* The thread's counters when the step began, plus their growth in the step's calls. */
-	__u64 step_minor_faults;
-	__u64 step_major_faults;
 	/* Counters of the thread's cgroups, see bpf/limits.bpf.h: when the step began, and … */
 	__u64 step_cgroups; /* address of the kernel's struct css_set: which cgroups they are */
 	__u64 step_throttled_ns;
@@ -203,7 +207,6 @@ struct fbt_slot {
 	__u64 memory_hits;
 	__u64 memory_seen_ns;
 	__s64 args[FBT_ARG_COUNT];
-	struct fbt_sum sums[FBT_CATEGORY_COUNT];
 	struct fbt_slot_file files[FBT_SLOT_FILES];
 	/* Signal handlers of the step, see bpf/handlers.bpf.h. */
 	struct fbt_slot_handler handlers[FBT_HANDLERS];

@@ -338,7 +338,7 @@ static void know_open_call(const struct stream *stream, const struct fbt_slot *s
 	if (file_names__has(stream->files, slot->call_file))
 		call->file = slot->call_file;
 	if (!thread_status_read(&status, (struct proc_ref){slot->tgid, slot->tid}) &&
-	    status.voluntary_switches > slot->call_switches)
+	    status.voluntary_switches > slot->awake_switches)
 		call->header.flags |= FBT_CALL_BLOCKED;
 }
 

@@ -267,7 +267,7 @@ static void open_step(struct fixture *fixture)
 	slot->call_args[0] = 5;
 	slot->call_args[1] = 6;
 	slot->call_file = 1;
-	slot->call_switches = UINT64_MAX;
+	slot->awake_switches = UINT64_MAX;
 }
 
 static void an_open_call_of_a_step_has_its_arguments(void **state)
@@ -306,7 +306,7 @@ static void an_open_call_that_gave_the_cpu_away_says_so(void **state)
 
 	open_step(fixture);
 	fixture->loader.shared->slots[SLOT].tid = (__u32)gettid();
-	fixture->loader.shared->slots[SLOT].call_switches = 0;
+	fixture->loader.shared->slots[SLOT].awake_switches = 0;
 	usleep(1000);
 	stream__finish(fixture->stream, 1000);
 	assert_true(kept_call(fixture, 0)->header.flags & FBT_CALL_BLOCKED);
