@@ -118,6 +118,7 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	wait->waker.cpu_ns = cpu_clock(task, slot->start_ns);
 	wait->waker.switches = task->nvcsw;
 	wait->waker.faults = task->maj_flt;
+	wait->waker.minor_faults = task->min_flt;
 	wait->waker.flags = wake_flags(wait, op, count);
 	if (has_collected(slot, wait->start_ns))
 		wait->waker.flags |= FBT_WAKE_GC;
@@ -256,6 +257,8 @@ static __always_inline void read_past_call(struct fbt_past_call *call, struct fb
 	call->nr = slot->nr;
 	call->switches = task->nvcsw;
 	call->faults = task->maj_flt;
+	call->minor_faults = task->min_flt;
+	call->reserved = 0;
 }
 
 /*

@@ -384,6 +384,8 @@ struct fbt_wake {
 	__u64 stopped_ns;    /* 0 in a stream: of off_ns, what a stop was seen in (fbt_stop) */
 	__u64 fault_wait_ns; /* in stretches with a page fault that waited for a disk */
 	__u64 off_ns;	     /* for another reason */
+	__u32 minor_faults;  /* in the same stretches: all other page faults */
+	__u32 reserved;
 };
 
 /*
@@ -702,7 +704,7 @@ FBT_ASSERT_SIZE(fbt_step_limits, 32);
 FBT_ASSERT_SIZE(fbt_step_faults, 96);
 FBT_ASSERT_SIZE(fbt_step, 616);
 FBT_ASSERT_SIZE(fbt_call, 72);
-FBT_ASSERT_SIZE(fbt_wake, 112);
+FBT_ASSERT_SIZE(fbt_wake, 120);
 FBT_ASSERT_SIZE(fbt_code, 32);
 FBT_ASSERT_SIZE(fbt_stack, 552);
 FBT_ASSERT_SIZE(fbt_stacks, 32);

@@ -473,8 +473,10 @@ struct fbt_past_call {
 	__u64 cpu_ns;	     /* its CPU clock, see bpf/times.bpf.h; 0: the kernel has none */
 	__u32 call_delay_ns; /* of delay_ns, those in this call; at most 2^32 - 1 */
 	__u32 nr;
-	__u32 switches; /* how often it gave up its CPU so far */
-	__u32 faults;	/* its page faults so far that waited for a disk */
+	__u32 switches;	    /* how often it gave up its CPU so far */
+	__u32 faults;	    /* its page faults so far that waited for a disk */
+	__u32 minor_faults; /* … and all others */
+	__u32 reserved;
 };
 
 struct fbt_past {
@@ -493,7 +495,7 @@ struct fbt_waker {
 	__u32 flags; /* FBT_WAKE_* */
 	__u32 switches;
 	__u32 faults;
-	__u32 reserved;
+	__u32 minor_faults;
 	struct fbt_past past;
 };
 

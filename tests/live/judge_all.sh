@@ -27,9 +27,7 @@ scored cold 700
 scored signals 700
 scored faults 700
 
-# What a worker computes while it reads is its work: only longer waits for the disk are found.
-shown worker_cold 700
-holds 'worker_cold: the cause is right' at_least 97 $((found - wrong)) "$found"
+scored worker_cold 700
 JUDGE=$FBT_BUILD/tests/live_judge # a team that spins gets a CPU in turns, if none goes first
 scored pinned 300
 finish

@@ -56,7 +56,10 @@ static void give_waits(struct cause_times *times, const struct call_walk *walk, 
 	give(times, CAUSE_PAGE_FAULTS, walk->fault_ns, left_ns);
 	give(times, CAUSE_OFF_CPU, walk->off_ns, left_ns);
 	times->worker_fault_ns = add_saturating(times->worker_fault_ns, walk->fault_ns);
-	times->worker_faults += walk->fault_ns ? walk->wake->faults : 0;
+	if (walk->fault_ns) {
+		times->worker_faults += walk->wake->faults;
+		times->worker_minor_faults += walk->wake->minor_faults;
+	}
 	times->starved_ns = sub_saturating(times->starved_ns, walk->delay_ns);
 }
 
@@ -165,12 +168,14 @@ static uint64_t handlers_most_ns(const struct fbt_step *record)
 	return ((uint64_t)record->handlers + record->handlers_left) * HANDLER_ENTRY_NS;
 }
 
-static uint64_t faults_most_ns(const struct fbt_step *record)
+static uint64_t faults_most_ns(const struct fbt_step *record, const struct cause_times *times)
 {
-	if (record->header.flags & (FBT_STEP_SCHED_UNKNOWN | FBT_STEP_FAULTS_TIMED) ||
-	    !record->fault_wait_ns)
-		return 0;
-	return ((uint64_t)record->minor_faults + record->major_faults) * FAULT_MOST_NS;
+	uint64_t faults = (uint64_t)times->worker_faults + times->worker_minor_faults;
+
+	if (!(record->header.flags & (FBT_STEP_SCHED_UNKNOWN | FBT_STEP_FAULTS_TIMED)) &&
+	    record->fault_wait_ns)
+		faults += (uint64_t)record->minor_faults + record->major_faults;
+	return faults * FAULT_MOST_NS;
 }
 
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
@@ -201,8 +206,9 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
-	times->blamable_ns = add_saturating(
-		times->starved_ns, handlers_most_ns(&step->record) + faults_most_ns(&step->record));
+	times->blamable_ns =
+		add_saturating(times->starved_ns, handlers_most_ns(&step->record) +
+							  faults_most_ns(&step->record, times));
 }
 
 uint64_t cause_work_ns(const struct cause_times *times)
@@ -225,7 +231,8 @@ void cause_blame(const struct step *step, uint64_t usual_work_ns, struct cause_t
 	uint64_t moved =
 		move(times, CAUSE_SIGNAL_STORM, handlers_most_ns(&step->record), usual_work_ns);
 
-	moved += move(times, CAUSE_PAGE_FAULTS, faults_most_ns(&step->record), usual_work_ns);
+	moved +=
+		move(times, CAUSE_PAGE_FAULTS, faults_most_ns(&step->record, times), usual_work_ns);
 	times->blamed = moved != 0;
 	times->spun_ns = move(times, CAUSE_RUN_QUEUE, times->starved_ns, usual_work_ns);
 }

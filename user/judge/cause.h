@@ -29,7 +29,8 @@ struct cause_times {
 	uint64_t covered_ns;	  /* of COMPUTE: calls that waited for the GPU while that worked */
 	uint64_t worker_ns;	  /* of COMPUTE: the same for a thread of the process */
 	uint64_t worker_fault_ns; /* of PAGE_FAULTS: that such a thread waited for a disk */
-	uint32_t worker_faults;
+	uint32_t worker_faults;	  /* of it: those that waited for a disk, … */
+	uint32_t worker_minor_faults; /* … and all others of the thread meanwhile */
 	/*
 	 * How long another thread waited for a CPU, while no call of the step is known to have
 	 * waited for that thread. spun_ns: the part of RUN_QUEUE that is due to it.
@@ -66,7 +67,8 @@ uint64_t cause_work_ns(const struct cause_times *times);
  * to what disturbed it and is measured only in part. All of it is an estimate:
  * - SIGNAL_STORM, up to 20 us for each handler: the interrupt, and the way into it and out of it;
  * - PAGE_FAULTS, up to 100 us for each, in a step that waited for a disk in one, if they were not
- *   timed: the file system's work, such as reading ahead;
+ *   timed: the file system's work, such as reading ahead. So are those of a thread that waited for
+ *   a disk while the step waited for that thread;
  * - RUN_QUEUE, while another thread of the process was ready to run but had no CPU: the step is
  *   taken to have spun until that thread came to a barrier.
  */

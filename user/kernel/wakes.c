@@ -50,11 +50,15 @@ static uint64_t find_off_ns(const struct walk *walk, const struct fbt_past_call 
 	return ns < FBT_LONG_NS ? 0 : ns;
 }
 
-static void add_off(struct fbt_wake *wake, uint64_t ns, uint32_t faults)
+static void add_off(struct fbt_wake *wake, uint64_t ns, const struct fbt_past_call *from,
+		    const struct fbt_past_call *to)
 {
+	uint32_t faults = to->faults - from->faults;
+
 	if (faults) {
 		wake->fault_wait_ns += ns;
 		wake->faults += ns ? faults : 0;
+		wake->minor_faults += ns ? to->minor_faults - from->minor_faults : 0;
 	} else {
 		wake->off_ns += ns;
 	}
@@ -69,8 +73,8 @@ static void walk_stretch(struct walk *walk, const struct fbt_past_call *from)
 	uint64_t left_ns = sub_saturating(walk->at_ns, max_u64(from_ns, wake->start_ns));
 	uint64_t part_ns = left_ns;
 
-	add_off(wake, take_u64(part_of(find_off_ns(walk, from), part_ns, whole_ns), &left_ns),
-		walk->end.faults - from->faults);
+	add_off(wake, take_u64(part_of(find_off_ns(walk, from), part_ns, whole_ns), &left_ns), from,
+		&walk->end);
 	wake->delay_ns += take_u64(
 		part_of(sub_saturating(walk->delay_ns, delay_ns), part_ns, whole_ns), &left_ns);
 	wake->call_ns += take_u64(
@@ -141,7 +145,8 @@ void wake_split(const struct fbt_ring_wake *from, struct fbt_wake *wake)
 				    .delay_ns = waker->delay_ns,
 				    .cpu_ns = waker->cpu_ns,
 				    .switches = waker->switches,
-				    .faults = waker->faults}};
+				    .faults = waker->faults,
+				    .minor_faults = waker->minor_faults}};
 	uint32_t known = waker->past.count < FBT_PAST_CALLS ? waker->past.count : FBT_PAST_CALLS;
 
 	*wake = (struct fbt_wake){.header = {FBT_EVENT_WAKE, 0, sizeof(*wake)},

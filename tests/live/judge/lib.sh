@@ -72,12 +72,6 @@ scored()
 	where_quiet "$1: of 1,000 healthy steps at most one is named" [ $((false * 1000)) -le "$2" ]
 }
 
-# shown MODE STEPS: what the tool does not measure yet; only the score is told
-shown()
-{
-	run_mode "$@"
-}
-
 # A cgroup that a test has made, with the engine's below it.
 group=
 

@@ -220,6 +220,33 @@ static void a_thread_that_was_off_its_cpu_did_not_work(void **state)
 		CAUSE_STOPPED);
 }
 
+/* Reading ahead takes CPU time, which a worker too spends for the disk, not for the step. */
+static void a_worker_that_waited_for_a_disk_may_have_read_ahead(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_wake *wake = add_wait(fixture, 8);
+	struct cause_times times;
+
+	wake->cpu_ns = 40 * MS;
+	wake->fault_wait_ns = 20 * MS;
+	wake->faults = 1;
+	wake->minor_faults = 299;
+	times = split(fixture);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 20 * MS);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 80 * MS);
+	cause_blame(&fixture->step, 10 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 50 * MS);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 50 * MS);
+	assert_true(times.blamed);
+	/* No disk was waited for: the number of faults says nothing of their length. */
+	wake->cpu_ns = 60 * MS;
+	wake->fault_wait_ns = 0;
+	times = split(fixture);
+	cause_blame(&fixture->step, 10 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_PAGE_FAULTS], 0);
+	assert_false(times.blamed);
+}
+
 static void what_kept_the_holder_of_a_lock_off_its_cpu_is_evidence(void **state)
 {
 	struct fixture *fixture = *state;
@@ -349,6 +376,7 @@ int main(void)
 		TEST(the_call_is_named_in_which_a_thread_was_that_did_not_run),
 		TEST(a_barrier_has_no_holder),
 		TEST(a_thread_that_was_off_its_cpu_did_not_work),
+		TEST(a_worker_that_waited_for_a_disk_may_have_read_ahead),
 		TEST(what_kept_the_holder_of_a_lock_off_its_cpu_is_evidence),
 		TEST(what_is_not_known_hides_nothing),
 		TEST(of_several_threads_the_one_is_named_that_was_waited_for_longest),

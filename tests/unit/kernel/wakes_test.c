@@ -216,10 +216,12 @@ static void set_clocks(struct story *story, bool at_wake, uint64_t cpu_us, uint3
 		waker->cpu_ns = cpu_us * 1000;
 		waker->switches = switches;
 		waker->faults = faults;
+		waker->minor_faults = 5 * faults;
 	} else {
 		call->cpu_ns = cpu_us * 1000;
 		call->switches = switches;
 		call->faults = faults;
+		call->minor_faults = 5 * faults;
 	}
 }
 
@@ -246,6 +248,7 @@ static void a_worker_that_slept_outside_of_calls_did_not_compute(void **state)
 	assert_int_equal(wake.off_ns, 0);
 	assert_int_equal(wake.fault_wait_ns, 38000000);
 	assert_int_equal(wake.faults, 7);
+	assert_int_equal(wake.minor_faults, 35);
 	/* The waker was never switched out, so interrupts or the host took the time. */
 	wake = sleep_outside(0, 0);
 	assert_int_equal(wake.off_ns, 0);
