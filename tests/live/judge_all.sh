@@ -23,6 +23,7 @@ done
 scored stop 700
 scored traced 700
 scored worker_traced 700
+scored team_traced 700
 scored cold 700
 scored signals 700
 scored faults 700

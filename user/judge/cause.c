@@ -178,6 +178,18 @@ static uint64_t faults_most_ns(const struct fbt_step *record, const struct cause
 	return faults * FAULT_MOST_NS;
 }
 
+/* The longest that another thread was stopped, if no call of the step waited for it meanwhile. */
+static uint64_t held_ns(const struct step *step)
+{
+	if (step->stop.header.type != FBT_EVENT_STOP || step->stop.tid == step->record.tid)
+		return 0;
+	vec_for_each (wake, &step->wakes) {
+		if (wake->stopped_ns)
+			return 0;
+	}
+	return step->stop.stopped_ns;
+}
+
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
 	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0}, last_ns = 0;
@@ -206,9 +218,10 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
-	times->blamable_ns =
-		add_saturating(times->starved_ns, handlers_most_ns(&step->record) +
-							  faults_most_ns(&step->record, times));
+	times->held_ns = held_ns(step);
+	times->blamable_ns = add_saturating(max_u64(times->starved_ns, times->held_ns),
+					    handlers_most_ns(&step->record) +
+						    faults_most_ns(&step->record, times));
 }
 
 uint64_t cause_work_ns(const struct cause_times *times)
@@ -234,6 +247,7 @@ void cause_blame(const struct step *step, uint64_t usual_work_ns, struct cause_t
 	moved +=
 		move(times, CAUSE_PAGE_FAULTS, faults_most_ns(&step->record, times), usual_work_ns);
 	times->blamed = moved != 0;
+	times->held_spun_ns = move(times, CAUSE_STOPPED, times->held_ns, usual_work_ns);
 	times->spun_ns = move(times, CAUSE_RUN_QUEUE, times->starved_ns, usual_work_ns);
 }
 
@@ -558,23 +572,26 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	}
 }
 
-/* Names the thread that had no CPU. No call shows that the step waited for it: that is inferred. */
-static void name_starved(const struct step *step, const struct cause_times *times,
-			 struct cause *cause)
+/*
+ * Names the thread that had no CPU, or was stopped. No call shows that the step waited for it: that
+ * is inferred.
+ */
+static void name_spun_for(const struct step *step, const struct cause_times *times,
+			  struct cause *cause)
 {
-	if (times->spun_ns <= cause->waker.ns)
+	bool is_stop = cause->kind == CAUSE_STOPPED;
+	uint64_t spun_ns = is_stop ? times->held_spun_ns : times->spun_ns;
+
+	if (spun_ns <= cause->waker.ns)
 		return;
 	cause->estimated = true;
-	cause->waker.tid = step->record.starved_tid;
-	cause->waker.flags = 0;
-	cause->waker.ns = times->spun_ns;
-	cause->waker.cpu_ns = 0;
-	cause->waker.delay_ns = times->starved_ns;
-	cause->waker.stopped_ns = 0;
-	cause->waker.fault_ns = 0;
-	cause->waker.off_ns = 0;
-	cause->waker.call_ns = 0;
-	cause->waker.nr = 0;
+	memset(&cause->waker, 0, sizeof(cause->waker));
+	cause->waker.tid = is_stop ? step->stop.tid : step->record.starved_tid;
+	cause->waker.ns = spun_ns;
+	if (is_stop)
+		cause->waker.stopped_ns = times->held_ns;
+	else
+		cause->waker.delay_ns = times->starved_ns;
 }
 
 /* Where the time of signal handlers was not measured it is compute: their number shows them. */
@@ -722,8 +739,9 @@ void cause_find(const struct window *window, const struct step *step,
 	}
 	find_waker(window, step, scope.claims, cause);
 	find_stack(&scope, cause);
-	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT)
-		name_starved(step, times, cause);
+	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
+	    cause->kind == CAUSE_STOPPED)
+		name_spun_for(step, times, cause);
 }
 
 bool cause_has_stop(const struct cause *cause)

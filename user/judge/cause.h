@@ -37,6 +37,9 @@ struct cause_times {
 	 */
 	uint64_t starved_ns;
 	uint64_t spun_ns;
+	/* The same of a thread that was stopped; and of STOPPED. */
+	uint64_t held_ns;
+	uint64_t held_spun_ns;
 	uint64_t blamable_ns;  /* the most that cause_blame may take from COMPUTE */
 	uint32_t threads_made; /* clone, fork … that succeeded */
 	uint32_t signals;      /* handlers that returned */
@@ -69,6 +72,7 @@ uint64_t cause_work_ns(const struct cause_times *times);
  * - PAGE_FAULTS, up to 100 us for each, in a step that waited for a disk in one, if they were not
  *   timed: the file system's work, such as reading ahead. So are those of a thread that waited for
  *   a disk while the step waited for that thread;
+ * - STOPPED, while another thread of the process was stopped: the step is taken to have spun;
  * - RUN_QUEUE, while another thread of the process was ready to run but had no CPU: the step is
  *   taken to have spun until that thread came to a barrier.
  */

@@ -303,12 +303,11 @@ static void add_unknown(struct line *line, const struct cause *cause)
 	line_add(line, "; calls were not traced");
 }
 
-/* "stopped 300 ms by gdb (pid 4711)"; its name comes from another process: it is not trusted. */
-static void add_stopped(struct line *line, const struct cause *cause)
+/* " by a tracer: gdb (pid 4711)"; its name comes from another process: it is not trusted. */
+static void add_stopper(struct line *line, const struct cause *cause)
 {
 	char comm[4 * sizeof(cause->stop.comm) + 1];
 
-	add_measured(line, "stopped", cause);
 	switch ((enum fbt_stop_reason)cause->stop.reason) {
 	case FBT_STOP_SIGNAL:
 		line_add(line, " by a signal (SIGSTOP or alike)");
@@ -433,6 +432,25 @@ static void add_memory_limit(struct line *line, const struct cause *cause,
 	add_times(line, cause->limits.memory_hits);
 }
 
+/*
+ * "stopped 300 ms by a tracer: gdb (pid 4711)"; or "about 300 ms: thread 7331 "worker" was stopped
+ * by …, and the step seems to have spun until it came".
+ */
+static void add_stopped(struct line *line, const struct cause *cause, const struct window *window)
+{
+	add_measured(line, cause->estimated ? "about" : "stopped", cause);
+	if (!cause->estimated) {
+		add_stopper(line, cause);
+		add_worker(line, cause, window);
+		return;
+	}
+	line_add(line, ": ");
+	add_thread(line, cause, window);
+	line_add(line, " was stopped");
+	add_stopper(line, cause);
+	line_add(line, ", and the step seems to have spun until it came");
+}
+
 /* "about 31.0 ms (usually none): thread 7331 "worker" had no CPU, and the step spun for it" */
 static void add_starved(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -476,8 +494,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		add_worker(line, cause, window);
 		break;
 	case CAUSE_STOPPED:
-		add_stopped(line, cause);
-		add_worker(line, cause, window);
+		add_stopped(line, cause, window);
 		break;
 	case CAUSE_OFF_CPU:
 		add_measured(line, "off the CPU", cause);

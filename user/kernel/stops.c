@@ -159,7 +159,16 @@ static void note_waiting(struct stops *stops, uint32_t tgid, uint64_t since_ns)
 		stops->waiting[i].since_ns = since_ns;
 }
 
-/* Looks at a thread in its step, or notes that the step waits. */
+/*
+ * Whether a step that computes may be waiting all the same, at a barrier where it spins. Looks at
+ * all threads of a process are for steps only that take longer than steps of that thread do.
+ */
+static bool may_spin(const volatile struct fbt_slot *slot, uint64_t start_ns, uint64_t now_ns)
+{
+	return now_ns - start_ns > 2 * slot->step_usual_ns;
+}
+
+/* Looks at a thread in its step, or notes that the step waits, or may wait. */
 static void look_at_step(struct stops *stops, uint32_t index, uint64_t now_ns)
 {
 	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
@@ -170,6 +179,8 @@ static void look_at_step(struct stops *stops, uint32_t index, uint64_t now_ns)
 	stops->has_long_step = true;
 	if (!call_ns && is_due(&stops->seen[index], now_ns))
 		look_at(stops, index, start_ns, now_ns);
+	if (!call_ns && may_spin(slot, start_ns, now_ns))
+		note_waiting(stops, slot->tgid, start_ns);
 	else if (call_ns && call_ns + LOOK_NS <= now_ns)
 		note_waiting(stops, slot->tgid, call_ns);
 }

@@ -27,6 +27,24 @@ static const struct fbt_stop *find_stop(const struct stop_table *table, uint32_t
 	return latest;
 }
 
+/* The longest stop of another thread of the process in the step. */
+static const struct fbt_stop *find_stop_beside(const struct stop_table *table,
+					       const struct fbt_step *record)
+{
+	const struct fbt_stop *longest = NULL;
+
+	for (uint64_t i = 0; i < STOPS_KEPT; i++) {
+		const struct fbt_stop *stop = &table->stops[i];
+
+		if (stop->header.type == FBT_EVENT_STOP && stop->tgid == record->tgid &&
+		    stop->tid != record->tid && stop->time_ns >= record->start_ns &&
+		    stop->time_ns <= record->end_ns &&
+		    (!longest || stop->stopped_ns >= longest->stopped_ns))
+			longest = stop;
+	}
+	return longest;
+}
+
 /* Sets stopped_ns of a wake. The kernel side only knows that the thread was off its CPU. */
 static const struct fbt_stop *know_wake_stop(const struct stop_table *table, struct fbt_wake *wake)
 {
@@ -59,7 +77,7 @@ static void know_gap_stop(const struct stop_table *table, struct step *step)
 
 /*
  * The step gets the stop of its own thread, else that of the thread that was stopped longest while
- * the step waited for it.
+ * the step waited for it, else that of the thread of its process that was stopped longest.
  */
 void stop_table_join(const struct stop_table *table, struct step *step)
 {
@@ -79,6 +97,8 @@ void stop_table_join(const struct stop_table *table, struct step *step)
 		others = other;
 		longest_ns = wake->stopped_ns;
 	}
-	if (stop || others)
-		step->stop = stop ? *stop : *others;
+	if (!stop)
+		stop = others ? others : find_stop_beside(table, record);
+	if (stop)
+		step->stop = *stop;
 }

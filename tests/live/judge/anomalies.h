@@ -161,6 +161,17 @@ static inline void hold_by_freezing(const struct engine *e, pid_t thread, bool b
 		write_in_cgroup(e, "engine/freezer.state", begin ? "FROZEN" : "THAWED");
 }
 
+/* Where the engine's threads go first, one that stops them goes before them: they may spin. */
+static inline void go_before(void)
+{
+	struct sched_param param;
+
+	if (sched_getscheduler(0) != SCHED_FIFO || sched_getparam(0, &param) != 0)
+		return;
+	param.sched_priority++;
+	sched_setscheduler(0, SCHED_FIFO, &param);
+}
+
 /* Only another process can end a stop. */
 static inline void start_stopper(struct engine *e)
 {
@@ -174,6 +185,7 @@ static inline void start_stopper(struct engine *e)
 	}
 	close(e->pipe[1]);
 	prctl(PR_SET_NAME, "judge_stopper");
+	go_before();
 	/* So that it is not frozen itself. */
 	if (e->cgroup)
 		write_in_cgroup(e, "cgroup.procs", "0");
@@ -223,6 +235,12 @@ static inline void find_team(struct engine *e)
 {
 	start_helper(e);
 	sem_wait(&e->answer);
+}
+
+static inline void find_team_and_stopper(struct engine *e)
+{
+	find_team(e);
+	start_stopper(e);
 }
 
 static inline void pin_team(struct engine *e)

@@ -319,6 +319,38 @@ static void more_work_may_be_a_wait_for_a_starved_thread(void **state)
 	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 0);
 }
 
+/* Of a team that spins at a barrier, one thread was held by a debugger. */
+static void a_step_may_have_spun_for_a_thread_that_was_stopped(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}}, times;
+	struct step step = make_step(100 * MS);
+	struct cause cause;
+
+	step.stop = (struct fbt_stop){.header.type = FBT_EVENT_STOP,
+				      .tid = step.record.tid + 1,
+				      .reason = FBT_STOP_TRACER,
+				      .stopped_ns = 60 * MS};
+	cause_split(*state, &step, &times);
+	assert_int_equal(cause_work_ns(&times), 100 * MS);
+	assert_int_equal(times.blamable_ns, 60 * MS);
+	cause_blame(&step, 20 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_STOPPED], 60 * MS);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 40 * MS);
+	cause_find(*state, &step, &times, &usual, &cause);
+	assert_int_equal(cause.kind, CAUSE_STOPPED);
+	assert_true(cause.estimated && cause_has_stop(&cause));
+	assert_int_equal(cause.waker.tid, step.record.tid + 1);
+	assert_int_equal(cause.waker.ns, 60 * MS);
+	/* What is usual is work. */
+	cause_split(*state, &step, &times);
+	cause_blame(&step, 90 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_STOPPED], 10 * MS);
+	/* Its own stop is measured. */
+	step.stop.tid = step.record.tid;
+	cause_split(*state, &step, &times);
+	assert_int_equal(times.blamable_ns, 0);
+}
+
 static void more_work_may_be_the_way_into_handlers_and_faults(void **state)
 {
 	struct step step = make_step(100 * MS);
@@ -364,6 +396,7 @@ int main(void)
 		TEST(timed_faults_take_no_more_than_was_measured),
 		TEST(handlers_are_measured),
 		TEST(more_work_may_be_a_wait_for_a_starved_thread),
+		TEST(a_step_may_have_spun_for_a_thread_that_was_stopped),
 		TEST(more_work_may_be_the_way_into_handlers_and_faults),
 	};
 

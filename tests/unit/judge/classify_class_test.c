@@ -147,7 +147,13 @@ static void an_anomaly_with_less_work_never_becomes_usual(void **state)
 /* No class is near: it is held against what the function does mostly. */
 static void an_anomaly_with_far_less_work_never_becomes_usual(void **state)
 {
-	assert_int_equal(push_recurring(*state, 2000, 20, MS, 400 * MS), 100);
+	struct fixture *fixture = *state;
+
+	assert_int_equal(push_recurring(fixture, 2000, 20, MS, 400 * MS), 100);
+	/* Nor does one that only waits. */
+	fixture->options.thresholds.rate_limit = UINT32_MAX;
+	begin(fixture);
+	assert_int_equal(push_recurring(fixture, 2000, 10, 0, 400 * MS), 199);
 }
 
 static void an_anomaly_with_far_more_work_never_becomes_usual(void **state)

@@ -76,13 +76,35 @@ static void of_several_looks_at_a_step_the_latest_counts(void **state)
 
 static void a_step_that_nobody_stopped_has_no_stop(void **state)
 {
+	const struct fbt_stop stranger = {.header.type = FBT_EVENT_STOP,
+					  .tgid = 8,
+					  .tid = OTHER,
+					  .time_ns = 1600,
+					  .stopped_ns = 400};
 	struct fixture *fixture = *state;
 
-	add(fixture, OTHER, 1600, 400);
+	stop_table_add(&fixture->table, &stranger);
+	add(fixture, OTHER, 999, 400);
+	add(fixture, OTHER, 2001, 400);
 	add_wake(fixture, WORKER, 300);
 	stop_table_join(&fixture->table, &fixture->step);
 	assert_int_equal(fixture->step.stop.header.type, 0);
 	assert_int_equal(fixture->step.wakes.items[0].off_ns, 300);
+	assert_int_equal(fixture->step.wakes.items[0].stopped_ns, 0);
+}
+
+/* No call of the step waited for it, but the step may have spun. */
+static void a_step_has_the_longest_stop_beside_it(void **state)
+{
+	struct fixture *fixture = *state;
+
+	add(fixture, OTHER, 1500, 300);
+	add(fixture, OTHER, 1600, 400);
+	add(fixture, WORKER, 1700, 200);
+	add_wake(fixture, WORKER, 0);
+	stop_table_join(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.stop.tid, OTHER);
+	assert_int_equal(fixture->step.stop.stopped_ns, 400);
 	assert_int_equal(fixture->step.wakes.items[0].stopped_ns, 0);
 }
 
@@ -131,7 +153,7 @@ static void the_oldest_stops_are_forgotten(void **state)
 	fixture->step.stop = (struct fbt_stop){0};
 	add(fixture, OTHER, 1500, 300);
 	stop_table_join(&fixture->table, &fixture->step);
-	assert_int_equal(fixture->step.stop.header.type, 0);
+	assert_int_equal(fixture->step.stop.tid, OTHER);
 }
 
 /* A gap of 500 before the step, of which the thread was so long off its CPU. */
@@ -174,6 +196,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(of_several_looks_at_a_step_the_latest_counts),
 		TEST(a_step_that_nobody_stopped_has_no_stop),
+		TEST(a_step_has_the_longest_stop_beside_it),
 		TEST(a_worker_was_stopped_as_far_as_it_was_off_its_cpu),
 		TEST(the_steps_own_stop_comes_first),
 		TEST(the_oldest_stops_are_forgotten),
