@@ -19,9 +19,9 @@
 #include "threads.bpf.h"
 #include "times.bpf.h"
 
-/* Threads of a process beyond this number are not looked at. */
-#define TEAM_MAX 64
-/* How old the walk before a step may be: one walk takes 0.1 us a thread. */
+/* One walk takes 0.1 us a thread: with more threads than this, walks are as much rarer. */
+#define TEAM_OFTEN 64
+/* How old the walk before a step may be. */
 #define TEAM_SEEN_NS 2000000
 /* At the end of a step that is not slow, a walk is due this long after the last one. */
 #define TEAM_DUE_NS 10000000
@@ -77,22 +77,23 @@ static __always_inline __u64 waits_of(struct task_struct *task)
 	return (__s64)(clock - since) > 0 ? delay + clock - since : delay;
 }
 
-/* Reads the figure of one thread, and keeps it for the next walk. */
-static __always_inline void look_at(struct team_walk *walk, struct task_struct *task)
+/*
+ * Reads the figure of one thread, and keeps it for the next walk. Not inlined, so that the verifier
+ * checks it once: such a function takes the address of the task as a number.
+ */
+__noinline int look_at(struct team_walk *walk, __u64 address)
 {
+	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = BPF_CORE_READ(task, pid), index;
 	__u64 delay, grown;
 	struct fbt_slot *slot;
-	__u16 *id;
 
-	id = slot_of_tid(tid);
-	if (!id || !*id || tid == walk->self)
-		return;
-	index = *id;
-	slot = bpf_map_lookup_elem(&slots, &index);
+	if (!walk || tid == walk->self)
+		return 0;
+	slot = find_thread(tid, &index);
 	/* The list may have changed under the walk: then this is no thread of the process. */
 	if (!slot || slot->tid != tid || slot->tgid != walk->tgid)
-		return;
+		return 0;
 	delay = waits_of(task);
 	walk->ns += walk->now - slot->taken_ns;
 	walk->cpu_ns += BPF_CORE_READ(task, se.sum_exec_runtime);
@@ -107,6 +108,7 @@ static __always_inline void look_at(struct team_walk *walk, struct task_struct *
 	}
 	slot->team_delay_ns = delay;
 	slot->team_seen_ns = walk->now;
+	return 0;
 }
 
 /* Not inlined, so that the verifier checks it once. */
@@ -119,9 +121,9 @@ __noinline int walk_team(struct team_walk *walk)
 		return 0;
 	head = (void *)task->signal + bpf_core_field_offset(struct signal_struct, thread_head);
 	node = BPF_CORE_READ(head, next);
-	for (int i = 0; i < TEAM_MAX && node && node != head; i++) {
+	for (int i = 0; i < FBT_TEAM_MAX && node && node != head; i++) {
 		other = (void *)node - bpf_core_field_offset(struct task_struct, thread_node);
-		look_at(walk, other);
+		look_at(walk, (__u64)other);
 		node = BPF_CORE_READ(node, next);
 	}
 	walk->is_whole = node == head;
@@ -155,6 +157,12 @@ static __always_inline bool is_walk_cheap(const struct fbt_slot *slot)
 	       slot->step_usual_ns >= TEAM_STEP_MIN_NS;
 }
 
+/* A time between walks, of at most TEAM_OFTEN threads, or of as many as there are. */
+static __always_inline __u64 between_walks(const struct fbt_slot *slot, __u64 ns)
+{
+	return slot->team_threads > TEAM_OFTEN ? ns / TEAM_OFTEN * slot->team_threads : ns;
+}
+
 /* A step begins at now. */
 static __always_inline void begin_team(struct fbt_slot *slot, struct task_struct *task, __u64 now)
 {
@@ -163,7 +171,7 @@ static __always_inline void begin_team(struct fbt_slot *slot, struct task_struct
 	slot->team_ns = 0;
 	if (slot->step_end_ns && slot->step_last_ns < TEAM_STEP_MIN_NS)
 		return;
-	if (now - slot->team_walked_ns < TEAM_SEEN_NS && !is_walk_cheap(slot))
+	if (now - slot->team_walked_ns < between_walks(slot, TEAM_SEEN_NS) && !is_walk_cheap(slot))
 		return;
 	slot->team_exits = exits_of(slot->tgid);
 	walk = team_walk_of(slot, task, now);
@@ -225,10 +233,10 @@ static __always_inline void end_team(struct fbt_step *step, struct fbt_slot *slo
 	step->team_delay_ns = 0;
 	learn_length(slot, now - start);
 	if (now - start < TEAM_STEP_MIN_NS ||
-	    (!is_long && !is_walk_cheap(slot) && now - before < TEAM_DUE_NS))
+	    (!is_long && !is_walk_cheap(slot) && now - before < between_walks(slot, TEAM_DUE_NS)))
 		return;
 	walk = team_walk_of(slot, task, now);
-	walk.since_ns = start - TEAM_SEEN_NS;
+	walk.since_ns = start - between_walks(slot, TEAM_SEEN_NS);
 	walk_team(&walk);
 	slot->team_threads = walk.threads;
 	time_team(step, slot, &walk, now);

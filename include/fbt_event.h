@@ -186,6 +186,8 @@ enum fbt_step_end {
 #define FBT_STEP_HANDLERS_TIMED 128 /* handlers_ns and the counts of handlers were measured */
 #define FBT_STEP_TEAM_KNOWN	256 /* starved_ns was measured */
 #define FBT_STEP_TEAM_TIMED	512 /* team_ns, team_cpu_ns and team_delay_ns were measured */
+/* Never in a process with more threads than this: only so many are looked at. */
+#define FBT_TEAM_MAX 512
 /* The times of page faults were measured, of at least 15 in 16 of them; or there were none. */
 #define FBT_STEP_FAULTS_TIMED 1024
 /*
@@ -290,7 +292,7 @@ struct fbt_step {
 	struct fbt_step_limits limits;
 	/*
 	 * Of the other threads of the process that have the step thread's priority or a higher one,
-	 * the one that waited longest for a CPU: from up to 2 ms before the step to its end. 0:
+	 * the one that waited longest for a CPU: from shortly before the step to its end. 0:
 	 * none did, or it was not measured (FBT_STEP_TEAM_KNOWN).
 	 */
 	__u64 starved_ns;

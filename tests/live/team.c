@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * team TRUTH: steps (team_step) beside three other threads: one computes all the time, one computes
- * on a CPU that it shares with another process, and one sleeps. Before the first and after the last
- * step of a series, the program reads their CPU clocks and schedstat from the kernel.
+ * team TRUTH [SLEEPERS]: steps (team_step) beside three other threads: one computes all the time, one
+ * computes on a CPU that it shares with another process, and one sleeps. SLEEPERS more threads sleep
+ * too; steps are longer then. Before the first and after the last step of a series, the program reads
+ * the CPU clocks and schedstat of the three from the kernel.
  */
 #include <pthread.h>
 #include <sched.h>
@@ -18,12 +19,15 @@
 #define NS_PER_MS 1000000ll
 #define STEPS	  60
 #define TEAM	  3
+#define CROWD_MAX 400
 
 static struct worker {
 	pthread_t thread;
 	clockid_t clock;
 	int schedstat_fd;
-} team[TEAM];
+} team[TEAM], crowd[CROWD_MAX];
+
+static long work_ms = 20;
 
 static long long clock_now(clockid_t clock)
 {
@@ -54,6 +58,13 @@ static void bind_to(int which)
 	}
 }
 
+static void *sleep_always(void *arg)
+{
+	for (;;)
+		sleep_ms(100000);
+	return arg;
+}
+
 static void *run_worker(void *arg)
 {
 	struct worker *worker = arg;
@@ -74,6 +85,21 @@ static void start_worker(struct worker *worker)
 	if (pthread_create(&worker->thread, NULL, run_worker, worker) ||
 	    pthread_getcpuclockid(worker->thread, &worker->clock))
 		exit(EXIT_FAILURE);
+}
+
+/* Steps are longer then: every one is measured from 0.2 ms a thread on. */
+static int start_crowd(const char *count)
+{
+	int sleepers = atoi(count);
+
+	if (sleepers > CROWD_MAX)
+		exit(EXIT_FAILURE);
+	for (int i = 0; i < sleepers; i++) {
+		if (pthread_create(&crowd[i].thread, NULL, sleep_always, NULL))
+			exit(EXIT_FAILURE);
+	}
+	work_ms += sleepers / 4;
+	return sleepers;
 }
 
 /* Runs on the second worker's CPU, so that the worker waits half of the time. */
@@ -98,7 +124,7 @@ void team_step(void (*body)(void))
 
 static void work(void)
 {
-	sleep_ms(20);
+	sleep_ms(work_ms);
 }
 
 static void *end_at_once(void *arg)
@@ -152,10 +178,11 @@ int main(int argc, char **argv)
 	FILE *file = open_truth(argv);
 	struct sums sums = {0};
 	pid_t neighbour;
+	int sleepers;
 
-	(void)argc;
 	for (int i = 0; i < TEAM; i++)
 		start_worker(&team[i]);
+	sleepers = start_crowd(argc > 2 ? argv[2] : "0");
 	neighbour = start_neighbour();
 	sleep_ms(100);
 	wait_for_go();
@@ -167,9 +194,11 @@ int main(int argc, char **argv)
 	team_step(lose_a_thread);
 	team_step(gain_a_thread);
 	fprintf(file,
-		"{\"steps\": %d, \"threads\": %d, \"tick_ns\": %lld, \"wall_ns\": %lld, "
+		"{\"steps\": %d, \"threads\": %d, \"busy\": %d, \"tick_ns\": %lld, \"wall_ns\": "
+		"%lld, "
 		"\"cpu_ns\": %lld, \"delay_ns\": %lld}\n",
-		STEPS, TEAM, NS_PER_S / 100, sums.wall_ns, sums.cpu_ns, sums.delay_ns);
+		STEPS, TEAM + sleepers, TEAM, NS_PER_S / 100, sums.wall_ns, sums.cpu_ns,
+		sums.delay_ns);
 	fclose(file);
 	kill(neighbour, SIGKILL);
 	waitpid(neighbour, NULL, 0);

@@ -50,6 +50,8 @@ static void describe_team(const struct tally_kind *kind, struct line *line)
 	double steps = (double)kind->team_steps;
 	uint64_t used_ns = add_saturating(kind->team_cpu_ns, kind->team_delay_ns);
 
+	if (!kind->team_steps && kind->threads_max > FBT_TEAM_MAX)
+		line_add(line, "CPU and waits not measured (more than %d threads)", FBT_TEAM_MAX);
 	if (!kind->team_steps)
 		return;
 	line_add(line, "%s on a CPU, %s waiting for one, %s blocked per step, all together",
