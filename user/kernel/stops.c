@@ -11,7 +11,7 @@
 #include "proc/status.h"
 
 #define LOOK_NS	 (20 * NS_PER_MS)
-#define AGAIN_NS (5 * NS_PER_MS) /* between looks at a stopped thread */
+#define AGAIN_NS (5 * NS_PER_MS) /* between looks at a stopped thread, or at one that is late */
 
 /* Each look costs some 20 us, and a step may wait for many threads, most of which compute. */
 #define WORKERS_PER_LOOK 4
@@ -139,9 +139,9 @@ static void look_at(struct stops *stops, uint32_t index, uint64_t since_ns, uint
 	record_send(stops->output, &stop, sizeof(stop), FBT_EVENT_STOP);
 }
 
-static bool is_due(const struct seen *seen, uint64_t now_ns)
+static bool is_due(const struct seen *seen, uint64_t patience_ns, uint64_t now_ns)
 {
-	return seen->looked_ns + (seen->is_stopped ? AGAIN_NS : LOOK_NS) <= now_ns;
+	return seen->looked_ns + (seen->is_stopped ? AGAIN_NS : patience_ns) <= now_ns;
 }
 
 static void note_waiting(struct stops *stops, uint32_t tgid, uint64_t since_ns)
@@ -160,12 +160,14 @@ static void note_waiting(struct stops *stops, uint32_t tgid, uint64_t since_ns)
 }
 
 /*
- * Whether a step that computes may be waiting all the same, at a barrier where it spins. Looks at
- * all threads of a process are for steps only that take longer than steps of that thread do.
+ * The step takes longer than steps of that thread do. It may be stopped, or wait at a barrier where
+ * it spins.
  */
-static bool may_spin(const volatile struct fbt_slot *slot, uint64_t start_ns, uint64_t now_ns)
+static bool is_late(const volatile struct fbt_slot *slot, uint64_t start_ns, uint64_t now_ns)
 {
-	return now_ns - start_ns > 2 * slot->step_usual_ns;
+	uint64_t usual_ns = slot->step_usual_ns;
+
+	return usual_ns && now_ns > start_ns && now_ns - start_ns > 2 * usual_ns;
 }
 
 /* Looks at a thread in its step, or notes that the step waits, or may wait. */
@@ -173,13 +175,15 @@ static void look_at_step(struct stops *stops, uint32_t index, uint64_t now_ns)
 {
 	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
 	uint64_t start_ns = slot->step_start_ns, call_ns = slot->start_ns;
+	bool late = is_late(slot, start_ns, now_ns);
+	uint64_t patience_ns = late ? AGAIN_NS : LOOK_NS;
 
-	if (!start_ns || start_ns + LOOK_NS > now_ns || slot->state != FBT_SLOT_LIVE)
+	if (!start_ns || start_ns + patience_ns > now_ns || slot->state != FBT_SLOT_LIVE)
 		return;
-	stops->has_long_step = true;
-	if (!call_ns && is_due(&stops->seen[index], now_ns))
+	stops->has_long_step |= start_ns + LOOK_NS <= now_ns;
+	if (!call_ns && is_due(&stops->seen[index], patience_ns, now_ns))
 		look_at(stops, index, start_ns, now_ns);
-	if (!call_ns && may_spin(slot, start_ns, now_ns))
+	if (!call_ns && late && start_ns + LOOK_NS <= now_ns)
 		note_waiting(stops, slot->tgid, start_ns);
 	else if (call_ns && call_ns + LOOK_NS <= now_ns)
 		note_waiting(stops, slot->tgid, call_ns);
@@ -193,7 +197,7 @@ static void look_at_gap(struct stops *stops, uint32_t index, uint64_t now_ns)
 
 	if (slot->state == FBT_SLOT_LIVE && end_ns && !slot->step_start_ns && !slot->start_ns &&
 	    end_ns + LOOK_NS <= now_ns && now_ns < end_ns + GAP_MAX_NS &&
-	    is_due(&stops->seen[index], now_ns))
+	    is_due(&stops->seen[index], LOOK_NS, now_ns))
 		look_at(stops, index, end_ns, now_ns);
 }
 
@@ -203,7 +207,7 @@ static bool look_at_worker(struct stops *stops, uint32_t index, uint64_t now_ns)
 	const volatile struct fbt_slot *slot = &stops->shared->slots[index];
 
 	if (slot->state != FBT_SLOT_LIVE || slot->start_ns || slot->step_start_ns ||
-	    !is_due(&stops->seen[index], now_ns))
+	    !is_due(&stops->seen[index], LOOK_NS, now_ns))
 		return false;
 	for (uint32_t i = 0; i < stops->waiting_count; i++) {
 		if (stops->waiting[i].tgid != slot->tgid)

@@ -19,10 +19,11 @@ void stops__free(struct stops *stops);
 
 /*
  * To be called every few ms. Looks every 20 ms at each thread that has been in a step for 20 ms and
- * is in no call. Sends an FBT_EVENT_STOP each time that a thread is found stopped, and when it
- * continues. A shorter stop may not be seen. The same is done for other threads of a process in
- * which a step has waited in a call for 20 ms, or has taken 20 ms and twice as long as usual: it
- * may spin until the other thread comes. Of many threads, four at a time are looked at.
+ * is in no call; every 5 ms once the step has taken twice as long as usual. Sends an FBT_EVENT_STOP
+ * each time that a thread is found stopped, and when it continues. A shorter stop may not be seen.
+ * The same is done for other threads of a process in which a step has waited in a call for 20 ms,
+ * or has taken 20 ms and twice as long as usual: it may spin until the other thread comes. Of many
+ * threads, four at a time are looked at.
  */
 void stops__look(struct stops *stops, uint64_t now_ns);
 

@@ -247,6 +247,22 @@ static void a_thread_between_steps_is_looked_at_while_another_step_lasts(void **
 	assert_int_equal(fixture->keeper.count, 1);
 }
 
+/* Its steps take 3 ms. */
+static void a_step_that_is_late_is_looked_at_sooner(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_slot *step = take_slot(fixture, fixture->child);
+
+	step->step_start_ns = BEGIN;
+	step->step_usual_ns = 3 * MS;
+	stop_child(fixture);
+	stops__look(fixture->stops, BEGIN + 5 * MS);
+	assert_int_equal(fixture->keeper.count, 0);
+	stops__look(fixture->stops, BEGIN + 7 * MS);
+	assert_int_equal(fixture->keeper.count, 1);
+	assert_int_equal(last_stop(fixture)->stopped_ns, (7 + 20) * MS);
+}
+
 /* It computes for longer than its steps do, so it may spin until the other thread comes. */
 static void a_thread_that_a_step_may_spin_for_is_looked_at(void **state)
 {
@@ -294,6 +310,7 @@ int main(void)
 		TEST(a_tracer_is_named),
 		TEST(a_thread_that_a_step_may_wait_for_is_looked_at),
 		TEST(a_thread_between_steps_is_looked_at_while_another_step_lasts),
+		TEST(a_step_that_is_late_is_looked_at_sooner),
 		TEST(a_thread_that_a_step_may_spin_for_is_looked_at),
 		TEST(of_many_threads_some_are_looked_at_in_turn),
 	};
