@@ -36,7 +36,7 @@ static bool load_names(struct python *python, const char **missing)
 	python->name = dlsym(RTLD_DEFAULT, #name);                                                 \
 	if (!python->name)                                                                         \
 		return false;
-	PYTHON_TYPES(LOAD)
+	PYTHON_OBJECTS(LOAD)
 #undef LOAD
 	*(void **)&python->call = dlsym(RTLD_DEFAULT, "PyObject_Vectorcall");
 	*missing = "Py_IsFinalizing";

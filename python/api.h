@@ -55,6 +55,7 @@ typedef py_object *(*py_vectorcall)(py_object *function, py_object *const *args,
 	F(py_object *, PyBytes_FromStringAndSize, (const char *, ssize_t))                         \
 	F(py_object *, PyCFunction_NewEx, (void *, py_object *, py_object *))                      \
 	F(py_object *, PyFunction_New, (py_object *, py_object *))                                 \
+	F(py_object *, PyFunction_GetCode, (py_object *))                                          \
 	F(py_object *, PyFunction_GetGlobals, (py_object *))                                       \
 	F(py_object *, PyFunction_GetDefaults, (py_object *))                                      \
 	F(int, PyFunction_SetDefaults, (py_object *, py_object *))                                 \
@@ -64,7 +65,8 @@ typedef py_object *(*py_vectorcall)(py_object *function, py_object *const *args,
 	F(int, PyFunction_SetClosure, (py_object *, py_object *))                                  \
 	F(py_object **, _PyObject_GetDictPtr, (py_object *))
 
-#define PYTHON_TYPES(F)                                                                            \
+#define PYTHON_OBJECTS(F)                                                                          \
+	F(_Py_NoneStruct)                                                                          \
 	F(PyFunction_Type)                                                                         \
 	F(PyLong_Type)                                                                             \
 	F(PyDict_Type)                                                                             \
@@ -81,7 +83,7 @@ struct python {
 	PYTHON_FUNCTIONS(PYTHON_MEMBER)
 #undef PYTHON_MEMBER
 #define PYTHON_MEMBER(name) py_object *name;
-	PYTHON_TYPES(PYTHON_MEMBER)
+	PYTHON_OBJECTS(PYTHON_MEMBER)
 #undef PYTHON_MEMBER
 	int (*is_finalizing)(void);
 	py_vectorcall call; /* PyObject_Vectorcall; only 3.11 needs it */

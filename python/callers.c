@@ -3,6 +3,7 @@
 
 #include "fbt_python.h"
 #include "guest.h"
+#include "trampoline.h"
 
 #define METH_FASTCALL_KEYWORDS 0x82
 
@@ -46,6 +47,8 @@ static void begin_call(struct call *call, unsigned int index, py_object *functio
 	if (own) {
 		call->go = own->old;
 		attributes = call->slot->attribute_count;
+		if (own->clone)
+			trampoline_follow(python, own);
 	} else {
 		call->go = *(py_vectorcall *)((char *)function + python->vectorcall);
 	}

@@ -149,6 +149,53 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 	shared->found = result;
 }
 
+/* Holds the parts, so that no other object gets the address of one while the function is armed. */
+static void keep_parts(const struct python *python, struct python_own *own)
+{
+	own->code = python->PyFunction_GetCode(own->function);
+	own->defaults = python->PyFunction_GetDefaults(own->function);
+	own->keywords = python->PyFunction_GetKwDefaults(own->function);
+	python->Py_IncRef(own->code);
+	python->Py_IncRef(own->defaults);
+	python->Py_IncRef(own->keywords);
+}
+
+static void drop_parts(const struct python *python, struct python_own *own)
+{
+	python->Py_DecRef(own->code);
+	python->Py_DecRef(own->defaults);
+	python->Py_DecRef(own->keywords);
+	own->code = own->defaults = own->keywords = NULL;
+}
+
+static bool has_same_parts(const struct python *python, const struct python_own *own)
+{
+	return python->PyFunction_GetCode(own->function) == own->code &&
+	       python->PyFunction_GetDefaults(own->function) == own->defaults &&
+	       python->PyFunction_GetKwDefaults(own->function) == own->keywords;
+}
+
+/*
+ * Gives the version back, so that specialised call sites are valid again. If the program has
+ * replaced a part of the function meanwhile, they are not, and a call would crash: then the
+ * interpreter invalidates the version itself, in its own tables too, when defaults are set.
+ */
+static void restore_version(const struct python *python, const struct python_own *own)
+{
+	uint32_t cleared = cleared_version(python);
+	py_object *defaults;
+
+	if (!own->version ||
+	    !__atomic_compare_exchange_n(version_of(python, own->function), &cleared, own->version,
+					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST) ||
+	    has_same_parts(python, own))
+		return;
+	defaults = python->PyFunction_GetDefaults(own->function);
+	if (python->PyFunction_SetDefaults(own->function,
+					   defaults ? defaults : python->_Py_NoneStruct))
+		python->PyErr_Clear();
+}
+
 static bool arm(const struct python *python, struct python_own *own, unsigned int index)
 {
 	py_vectorcall *pointer = pointer_of(python, own->function);
@@ -158,6 +205,7 @@ static bool arm(const struct python *python, struct python_own *own, unsigned in
 	own->old = __atomic_load_n(pointer, __ATOMIC_SEQ_CST);
 	if (!own->old)
 		return false;
+	keep_parts(python, own);
 	/*
 	 * Clear the version first: as long as it is valid, a specialised call site bypasses the
 	 * pointer.
@@ -173,19 +221,16 @@ static bool arm(const struct python *python, struct python_own *own, unsigned in
 static bool disarm(const struct python *python, struct python_own *own, unsigned int index)
 {
 	py_vectorcall caller = python_caller(index);
-	uint32_t cleared = cleared_version(python);
+	bool is_ours;
 
 	if (python->minor == 11)
 		return trampoline_remove(python, own);
-	if (!__atomic_compare_exchange_n(pointer_of(python, own->function), &caller, own->old,
-					 false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-		return false;
-	/* Nothing else of the function has changed, so specialised call sites are valid again. */
-	if (has_version(python) && own->version)
-		__atomic_compare_exchange_n(version_of(python, own->function), &cleared,
-					    own->version, false, __ATOMIC_SEQ_CST,
-					    __ATOMIC_SEQ_CST);
-	return true;
+	is_ours = __atomic_compare_exchange_n(pointer_of(python, own->function), &caller, own->old,
+					      false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	if (is_ours && has_version(python))
+		restore_version(python, own);
+	drop_parts(python, own);
+	return is_ours;
 }
 
 void python_slot_arm(const struct python *python, struct python_slot *slot, unsigned int index,

@@ -19,8 +19,11 @@ struct python_own {
 	py_object *function; /* a reference */
 	py_vectorcall old;
 	uint32_t version; /* func_version: specialised call sites check only that */
-	/* 3.11: references. A call of clone runs the original code. */
+	/* What the function was made of when it was armed: references, the last two may be NULL. */
 	py_object *code;
+	py_object *defaults;
+	py_object *keywords;
+	/* 3.11: references. A call of clone runs the original code. */
 	py_object *clone;
 	py_object *trampoline;
 	struct python_attribute attributes[FBT_PYTHON_ATTRIBUTES];

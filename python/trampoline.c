@@ -81,6 +81,17 @@ static void drop(const struct python *python, struct python_own *own)
 	own->trampoline = own->clone = own->code = NULL;
 }
 
+void trampoline_follow(const struct python *python, const struct python_own *own)
+{
+	py_object *now = python->PyFunction_GetDefaults(own->function);
+
+	if (now != python->PyFunction_GetDefaults(own->clone))
+		python->PyFunction_SetDefaults(own->clone, now ? now : python->_Py_NoneStruct);
+	now = python->PyFunction_GetKwDefaults(own->function);
+	if (now != python->PyFunction_GetKwDefaults(own->clone))
+		python->PyFunction_SetKwDefaults(own->clone, now ? now : python->_Py_NoneStruct);
+}
+
 bool trampoline_put(const struct python *python, struct python_own *own, unsigned int index)
 {
 	own->old = python->call;

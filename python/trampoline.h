@@ -14,4 +14,7 @@ bool trampoline_put(const struct python *python, struct python_own *own, unsigne
 /* false: somebody has replaced __code__ meanwhile, and that change stays. */
 bool trampoline_remove(const struct python *python, struct python_own *own);
 
+/* Gives the clone the defaults that the program has assigned to the function since. */
+void trampoline_follow(const struct python *python, const struct python_own *own);
+
 #endif

@@ -112,6 +112,19 @@ twice = tool.arm('__main__:plain', '__main__:plain')
 fact('a function is armed once', [slot(twice, i)['found'] for i in (0, 1)] == [ARMED, SAME], twice['slots'][:2])
 tool.ask('disarm')
 
+# What the program makes of a function while it is armed is valid at once, and after.
+for change, answer in (('other_defaults', [1, 5]), ('no_defaults', "missing 1 required positional argument: 'second'"),
+                       ('reload', [1, 2, [], 4])):
+    hot = target.ask('hot_reloaded')['answer']
+    tool.arm('__main__:reloaded')
+    fact(f'{change}: armed, it does what it did', target.ask('call_reloaded')['answer'] == hot == [1, 2], hot)
+    armed = target.ask(change)['answer']
+    fact(f'{change}: it is valid at once', armed == answer or answer in armed, armed)
+    tool.ask('disarm')
+    after = target.ask('call_reloaded' if change != 'no_defaults' else 'call_without_defaults')['answer']
+    fact(f'{change}: and after', after == armed, after)
+    target.ask('as_before')
+
 # In flight while arming, and while disarming.
 target.ask('start_wait')
 tool.arm('__main__:Core.wait')

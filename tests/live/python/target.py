@@ -200,6 +200,52 @@ def restore_code():
     return core.step(None)
 
 
+def reloaded(batch, second=2):
+    return [batch, second]
+
+
+def call_reloaded(times=1):
+    """One call site, which is specialised for what it called before."""
+    for _ in range(times):
+        answer = reloaded(1)
+    return answer
+
+
+def hot_reloaded():
+    return call_reloaded(5000)
+
+
+def reload():
+    """What a reloader does: other code, which takes its arguments in another way, and other defaults."""
+    def fresh(batch, second, *rest, flag=3):
+        return [batch, second, rest, flag]
+    fresh.__kwdefaults__['flag'] = 4
+    reloaded.__code__, reloaded.__kwdefaults__ = fresh.__code__, fresh.__kwdefaults__
+    return call_reloaded()
+
+
+def other_defaults():
+    reloaded.__defaults__ = (5,)
+    return call_reloaded()
+
+
+def no_defaults():
+    reloaded.__defaults__ = ()
+    return call_without_defaults()
+
+
+def as_before(parts=(reloaded.__code__, reloaded.__defaults__)):
+    reloaded.__code__, reloaded.__defaults__ = parts
+    reloaded.__kwdefaults__ = None
+
+
+def call_without_defaults():
+    try:
+        return call_reloaded()
+    except TypeError as error:
+        return str(error)
+
+
 def state():
     """What arming and disarming must leave as it was."""
     gc.collect()
