@@ -2,63 +2,32 @@
 """libferrum_python.so in one interpreter: what is armed is counted exactly, and nothing else changes.
 
 usage: python_lib.py INTERPRETER LIBRARY DRIVE CYCLES"""
-import json, os, pathlib, signal, subprocess, sys, time
+import pathlib, sys, time
 
-interpreter, library, drive, cycles = sys.argv[1:]
-TARGET = pathlib.Path(__file__).parent / 'python' / 'target.py'
+HERE = pathlib.Path(__file__).parent / 'python'
+sys.path.insert(0, str(HERE))
+import drive
+
+interpreter, library, driver, cycles = sys.argv[1:]
+TARGET = HERE / 'target.py'
 FOUND, ARMED, NO_MODULE, NO_NAME, NOT_PLAIN, GENERATOR, _, NO_ARGUMENT, BY_OTHER, _, SAME = range(1, 12)
-failed = False
 
 
 def fact(name, holds, seen=None):
-    global failed
-    print(('ok' if holds else 'not ok') + f' - {label}: {name}')
-    if not holds:
-        failed = True
-        print(f'# {name}: {seen}')
-
-
-class Process:
-    def __init__(self, *command, **options):
-        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-                                        **options)
-
-    def ask(self, line):
-        self.process.stdin.write(line + '\n')
-        self.process.stdin.flush()
-        return json.loads(self.process.stdout.readline())
-
-    def end(self):
-        self.process.stdin.close()
-        return self.process.wait(30)
-
-
-class Tool(Process):
-    def __init__(self, pid):
-        super().__init__(drive, str(pid))
-        self.opened = json.loads(self.process.stdout.readline())['open']
-
-    def arm(self, *wishes):
-        for slot, wish in enumerate(wishes):
-            self.ask(f'wish {slot} {wish}')
-        self.resolved = self.ask('resolve')
-        return self.ask('arm')
+    drive.fact(f'{label}: {name}', holds, seen)
 
 
 def slot(answer, index=0):
     return answer['slots'][index]
 
 
-version = subprocess.run([interpreter, '-c', 'import sys; print("%d.%d.%d" % sys.version_info[:3])'],
-                         capture_output=True, text=True).stdout.strip()
-label = version
-minor = int(version.split('.')[1])
-target = Process(interpreter, str(TARGET), env={**os.environ, 'LD_PRELOAD': library})
-pid = target.process.pid
+label = drive.version_of(interpreter)
+minor = int(label.split('.')[1])
+target = drive.Process(interpreter, str(TARGET), env=drive.environment(library))
 # What is called before it is armed is hot: its call sites are specialised.
 target.ask('hot')
 before = target.ask('state')['answer']
-tool = Tool(pid)
+tool = drive.Tool(driver, target.pid)
 fact('the page is found', tool.opened == 0, tool.opened)
 
 wishes = ['__main__:Core.step', '__main__:Core.decorated', '__main__:Core.static', '__main__:Core.of_class',
@@ -155,21 +124,25 @@ for _ in range(int(cycles)):
     tool.ask('disarm')
 fact('cycles under load', target.ask('stop_busy')['answer'])
 # The interpreter's own caches fill in the first rounds; a leak would show in each.
-blocks = []
+blocks, references, resident = [], [], []
 while len(blocks) < 2 or (blocks[-1] - blocks[-2] > 5 and len(blocks) < 12):
     for _ in range(int(cycles)):
         tool.arm('__main__:Core.step', '__main__:plain')
         tool.ask('disarm')
     blocks.append(target.ask('blocks')['answer'])
+    references.append(target.ask('references')['answer'])
+    resident.append(target.ask('resident_kb')['answer'])
 fact('no memory stays', blocks[-1] - blocks[-2] <= 5, blocks)
+fact('nor any page', resident[-1] - resident[-2] <= 64, resident)
+if references[0] is not None:
+    fact('no reference to any object stays', references[-1] - references[-2] <= int(cycles) // 4, references)
 fact('no reference stays', target.ask('state')['answer'] == before)
 
 # A tool that is killed.
 tool.arm('__main__:Core.step')
-tool.process.kill()
-tool.process.wait()
+tool.kill()
 target.ask('hot')
-second = Tool(pid)
+second = drive.Tool(driver, target.pid)
 fact('the next tool waits until the lease is over', second.opened == -16, second.opened)
 end = time.monotonic() + 20
 while target.ask('state')['answer'] != before and time.monotonic() < end:
@@ -178,12 +151,12 @@ fact('then nothing is armed', target.ask('state')['answer'] == before)
 while second.opened and time.monotonic() < end:
     time.sleep(0.2)
     second.process.wait()
-    second = Tool(pid)
+    second = drive.Tool(driver, target.pid)
 fact('and it has the page', second.opened == 0, second.opened)
 armed = second.arm('__main__:Core.step')
 target.ask('hot')
 fact('it can arm again', slot(second.ask('count'))['begun'] == 5000, slot(armed))
 # The program ends while it is armed.
 fact('the program ends as ever, while armed', target.end() == 0)
-second.process.kill()
-sys.exit(failed)
+second.kill()
+drive.end()

@@ -5,11 +5,12 @@
 LIBRARY=$(realpath -m "$FBT_BUILD/libferrum_python.so")
 [ "$(uname -m)" = x86_64 ] || { echo 'SKIP Python steps need an x86-64' && exit 77; }
 
-# One interpreter of each version, "VERSION PATH" a line: those in PATH, and those of pyenv.
+# One interpreter of each version, "VERSION PATH" a line: those in PATH, and those of pyenv; or $PYTHONS.
 interpreters()
 {
 	local path
 
+	[ -z "${PYTHONS:-}" ] || { echo "$PYTHONS" && return; }
 	for path in /usr/bin/python3 "$(command -v python3)" \
 		"${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.*/bin/python3; do
 		"$path" -c 'import os, sys

@@ -197,6 +197,7 @@ def change_code():
 
 def restore_code():
     Core.step.__code__ = Core.kept
+    del Core.kept
     return core.step(None)
 
 
@@ -249,13 +250,26 @@ def call_without_defaults():
 def state():
     """What arming and disarming must leave as it was."""
     gc.collect()
-    return {'refs': sys.getrefcount(Core.step), 'code': id(Core.step.__code__), 'name': Core.step.__qualname__,
+    return {'refs': [sys.getrefcount(held) for held in (Core.step, Core.step.__code__, Core, plain, plain.__code__,
+                                                        sys.modules['__main__'])],
+            'code': id(Core.step.__code__), 'name': Core.step.__qualname__,
             'dict': Core.step.__dict__, 'kw': Core.step.__kwdefaults__, 'closure': str(Core.step.__closure__)}
 
 
 def blocks():
     gc.collect()
     return sys.getallocatedblocks()
+
+
+def references():
+    """Of all objects, as a debug build counts them; None in others."""
+    gc.collect()
+    return sys.gettotalrefcount() if hasattr(sys, 'gettotalrefcount') else None
+
+
+def resident_kb():
+    with open('/proc/self/status') as status:
+        return next(int(line.split()[1]) for line in status if line.startswith('VmRSS'))
 
 
 busy = []
