@@ -32,6 +32,7 @@ struct steps_found {
 	size_t described;
 	bool is_probing;
 	bool late_told;		     /* that a process of Python began too late */
+	bool many_told;		     /* that there are more functions than kinds */
 	bool probed[FBT_KIND_COUNT]; /* used only where links cover all processes */
 	uint64_t off_kinds;	     /* kinds that are switched off */
 	uint64_t site_kinds;	     /* kinds whose exits are not probed */
@@ -109,6 +110,22 @@ const struct step_function *steps_found__function(const struct steps_found *foun
 	return found->functions.items[kind - 1];
 }
 
+/* Said once: an engine of many workers has hundreds. */
+static void tell_too_many(struct steps_found *found, const struct step_function *function,
+			  uint32_t tgid)
+{
+	if (found->live->quiet || found->many_told)
+		return;
+	found->many_told = true;
+	log_warn("process %u: %s, and each function that is found after it: not probed: there are "
+		 "more than %d step functions%s",
+		 tgid, function->name, KINDS_MAX,
+		 function->is_python
+			 ? ": each injected process has its own; processes of a server that "
+			   "was started with what ferrum-bpftrace engine-env prints share them"
+			 : "");
+}
+
 /*
  * Makes a kind of each new function. A function of a file that another process maps too is known
  * already.
@@ -126,9 +143,8 @@ static int take_functions(struct steps_found *found, size_t before, struct trace
 			found->functions.items[kept++] = function;
 			err = err ? err : vec_push(&found->tgids, traced->tgid);
 		} else {
-			if (index == kept && !found->live->quiet)
-				log_warn("%s: not probed: there are more than %d step functions",
-					 function->name, KINDS_MAX);
+			if (index == kept)
+				tell_too_many(found, function, traced->tgid);
 			step_function_free(function);
 		}
 		if (index < kept)

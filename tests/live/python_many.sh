@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# More Python functions than the tool has step kinds: one line says so, and the others are steps. Processes that
+# share the library's file share its kinds; a copy of it, as an injected one is, has its own.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/python/lib.sh
+. tests/live/python/lib.sh
+
+# trace_five LIBRARY…: five programs, each with one of these libraries or the only one, traced at once
+trace_five()
+{
+	local pids=() steps=() n
+
+	for n in 0 1 2 3 4; do
+		LD_PRELOAD=${!#} /usr/bin/python3 tests/live/python/many.py >"$TMP/ready.$n" &
+		pids+=($!)
+		[ $# = 1 ] || set -- "${@:1:$#-1}"
+	done
+	for n in 0 1 2 3 4; do
+		until [ -s "$TMP/ready.$n" ]; do sleep 0.05; done
+	done
+	rm -f "${OUT:?}".*
+	for n in {0..15}; do
+		steps+=(--step "py:__main__:f$n")
+	done
+	run_tool -p "$(IFS=, && echo "${pids[*]}")" -d 1 "${steps[@]}"
+	end_tool
+	{ kill -9 "${pids[@]}" && wait "${pids[@]}"; } 2>/dev/null
+}
+
+trace_five "$LIBRARY"
+is 'one file: nothing is left out' "$(grep -c 'not probed' "$OUT.err")" 0
+fact 'one file: 16 kinds' 'len({s["kind"] for s in S}) == 16'
+fact 'one file: of five processes' 'len({s["pid"] for s in S}) == 5'
+for n in 0 1 2 3 4; do
+	cp "$LIBRARY" "$TMP/libferrum_python.$n.so"
+done
+trace_five "$TMP"/libferrum_python.?.so
+is 'five files: one line says what is left out' "$(grep -c 'not probed' "$OUT.err")" 1
+has 'and what to do' "$OUT.err" engine-env
+fact 'five files: the others are steps' 'len({(s["pid"], s["kind"]) for s in S}) == 62'
+finish
