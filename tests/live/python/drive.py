@@ -2,6 +2,7 @@
 """What drives a program whose functions are armed, and the tool that arms them."""
 import json, os, subprocess, sys
 
+ARMED = 2
 failed = []
 
 
@@ -33,7 +34,11 @@ class Process:
 
     def ask(self, line):
         self.say(line)
-        return json.loads(self.process.stdout.readline())
+        answer = self.process.stdout.readline()
+        if not answer:
+            print(f'not ok - {line}: {self.process.args} ended with {self.process.wait(10)}', flush=True)
+            sys.exit(1)
+        return json.loads(answer)
 
     def end(self):
         self.process.stdin.close()
