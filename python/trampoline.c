@@ -6,6 +6,11 @@
 #define CO_FLAGS     0x0f /* OPTIMIZED, NEWLOCALS, VARARGS, VARKEYWORDS */
 #define CO_NESTED    0x10
 #define STACK_NEEDED 6
+/*
+ * torch.compile cannot compile a call of a built-in function that is a constant, and fails. It goes
+ * around functions whose file begins like this (SKIP_DIRS of torch/_dynamo/trace_rules.py).
+ */
+#define FILE_NAME "<frozen importlib.ferrum_python>"
 
 /* Makes a function with the original's code, which the trampoline calls. A new reference. */
 static py_object *make_clone(const struct python *python, py_object *function, py_object *code)
@@ -25,8 +30,8 @@ static py_object *make_clone(const struct python *python, py_object *function, p
 }
 
 /*
- * The arguments of code.replace(). Names, file, first line and free variables stay, so a traceback
- * shows the function twice.
+ * The arguments of code.replace(). Names, first line and free variables stay, so a traceback shows
+ * the function twice.
  */
 static py_object *changes(const struct python *python, py_object *method, bool is_nested)
 {
@@ -37,9 +42,10 @@ static py_object *changes(const struct python *python, py_object *method, bool i
 	static const unsigned char lines[] = {0x80 | 13 << 3 | 6, 0};
 
 	return python->Py_BuildValue(
-		"{s:i,s:i,s:i,s:i,s:i,s:i,s:N,s:(O),s:(),s:(ss),s:(),s:N,s:N}", "co_argcount", 0,
-		"co_posonlyargcount", 0, "co_kwonlyargcount", 0, "co_nlocals", 2, "co_stacksize",
-		STACK_NEEDED, "co_flags", CO_FLAGS | (is_nested ? CO_NESTED : 0), "co_code",
+		"{s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:N,s:(O),s:(),s:(ss),s:(),s:N,s:N}", "co_filename",
+		FILE_NAME, "co_argcount", 0, "co_posonlyargcount", 0, "co_kwonlyargcount", 0,
+		"co_nlocals", 2, "co_stacksize", STACK_NEEDED, "co_flags",
+		CO_FLAGS | (is_nested ? CO_NESTED : 0), "co_code",
 		python->PyBytes_FromStringAndSize((const char *)code, sizeof(code)), "co_consts",
 		method, "co_names", "co_varnames", "a", "k", "co_cellvars", "co_linetable",
 		python->PyBytes_FromStringAndSize((const char *)lines, sizeof(lines)),

@@ -116,6 +116,10 @@ def compiled():
     seen.append(target.ask('work_torch')['answer'])
     fact(f'{name}: nothing is compiled again, armed or after',
          all(answer == {'total': 160, 'seen': {}} for answer in seen), seen)
+    tool.arm('__main__:Layer.forward')
+    made = target.ask('start_torch')['answer']
+    fact(f'{name}: what is compiled while it is armed does what it did',
+         made == {'total': 160, 'seen': {'compiled': 1}}, made)
     tool.kill()
     target.kill()
 
