@@ -18,7 +18,7 @@
 
 #define FBT_PYTHON_MEMFD   "ferrum-python"
 #define FBT_PYTHON_MAGIC   0x4e4f48544d525246ull /* "FRRMTHON" as bytes, little-endian */
-#define FBT_PYTHON_VERSION 1
+#define FBT_PYTHON_VERSION 2
 
 #define FBT_PYTHON_SLOTS      16 /* functions at once */
 #define FBT_PYTHON_ATTRIBUTES 4	 /* of one function */
@@ -53,6 +53,7 @@ enum fbt_python_command {
 	FBT_PYTHON_ARM = 2,	/* all slots that are FOUND */
 	FBT_PYTHON_DISARM = 3,	/* and forget all functions */
 	FBT_PYTHON_COUNT = 4,	/* write the counters into the slots; needs no GIL */
+	FBT_PYTHON_LOOK = 5,	/* RESOLVE for slots without a function; what is armed stays so */
 };
 
 /* What became of the function of a slot. */

@@ -97,7 +97,9 @@ static void act(struct guest *guest, uint32_t command)
 			python_slot_arm(&guest->python, slot, i, shared);
 		else if (command == FBT_PYTHON_DISARM)
 			python_slot_release(&guest->python, slot, i, shared);
-		else if (command == FBT_PYTHON_RESOLVE && shared->function[0])
+		else if ((command == FBT_PYTHON_RESOLVE ||
+			  (command == FBT_PYTHON_LOOK && !slot->own_count)) &&
+			 shared->function[0])
 			python_slot_resolve(&guest->python, slot, shared, guest->slots, i);
 	}
 }

@@ -269,8 +269,7 @@ static bool is_x86_64(void)
 #endif
 }
 
-/* Python functions are looked for before the window opens, in processes that -p names or -a finds.
- */
+/* The library is put into processes that -p names, of their engine, or that -f finds. */
 static int complete_python(struct options *options)
 {
 	if (options->inject && options->gpu.mode == GPU_AUTO)

@@ -261,7 +261,6 @@ int inject_try(uint32_t tgid, enum inject_purpose purpose, struct inject_verdict
 #define CHILD_EXTRA_NS (10 * NS_PER_S)
 /* A larger file cannot be the shim. */
 #define LIBRARY_BYTES_MAX (64u << 20)
-#define ENTRY		  "ferrum_cupti_attach"
 #define CHILD_NAME	  "ferrum-inject"
 
 struct inject {
@@ -338,6 +337,11 @@ static _Noreturn void run_child(const struct inject_wish *wish, int outcome_fd)
 	_exit(write(fd, &outcome, sizeof(outcome)) == sizeof(outcome) ? 0 : 1);
 }
 
+static enum broker_work work_for(enum inject_purpose purpose)
+{
+	return purpose == INJECT_FOR_PYTHON ? BROKER_INJECT_PYTHON : BROKER_INJECT;
+}
+
 static int start_child(struct inject *inject, const struct inject_wish *wish, bool by_broker)
 {
 	int ends[2], err = 0;
@@ -346,7 +350,7 @@ static int start_child(struct inject *inject, const struct inject_wish *wish, bo
 		return -errno;
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
 	if (by_broker) {
-		err = broker_run(BROKER_INJECT, wish->tgid, ends[1], &inject->pid);
+		err = broker_run(work_for(wish->purpose), wish->tgid, ends[1], &inject->pid);
 	} else {
 		inject->pid = fork();
 		err = inject->pid < 0 ? -errno : 0;
@@ -367,8 +371,8 @@ static struct inject_wish make_wish(uint32_t tgid, const struct inject_service *
 {
 	return (struct inject_wish){
 		.tgid = tgid,
-		.library = {service->library, service->size, ENTRY},
-		.purpose = INJECT_FOR_CUDA,
+		.library = {service->library, service->size, service->entry},
+		.purpose = service->purpose,
 		.timeout_ns = service->timeout_ns,
 	};
 }
@@ -382,10 +386,15 @@ void inject_serve(const void *service, const struct broker_order *order, int out
 		run_child(&wish, output);
 }
 
-int inject_service_open(struct inject_service *service, const char *shim, uint64_t timeout_ns)
+int inject_service_open(struct inject_service *service, const struct inject_load *load,
+			uint64_t timeout_ns)
 {
-	*service = (struct inject_service){.timeout_ns = timeout_ns};
-	return read_library(shim, &service->library, &service->size);
+	*service = (struct inject_service){
+		.entry = load->entry,
+		.purpose = load->purpose,
+		.timeout_ns = timeout_ns,
+	};
+	return read_library(load->path, &service->library, &service->size);
 }
 
 void inject_service_clear(struct inject_service *service)
@@ -394,7 +403,8 @@ void inject_service_clear(struct inject_service *service)
 	*service = (struct inject_service){0};
 }
 
-int inject__start(struct inject **result, uint32_t tgid, const char *shim, uint64_t timeout_ns)
+static int start(struct inject **result, uint32_t tgid, const struct inject_load *load,
+		 uint64_t timeout_ns, bool by_broker)
 {
 	struct inject *inject = calloc(1, sizeof(*inject));
 	struct inject_service service;
@@ -403,13 +413,14 @@ int inject__start(struct inject **result, uint32_t tgid, const char *shim, uint6
 	*result = NULL;
 	if (!inject)
 		return -ENOMEM;
-	err = inject_service_open(&service, shim, timeout_ns);
+	err = inject_service_open(&service, load, timeout_ns);
 	if (!err) {
 		struct inject_wish wish = make_wish(tgid, &service);
 
-		err = start_child(inject, &wish, broker_is_there());
+		err = start_child(inject, &wish, by_broker);
 		if (err)
-			log_err("--gpu=inject: %s", strerror(-err));
+			log_err("process %u: %s cannot be injected: %s", tgid, load->path,
+				strerror(-err));
 	}
 	inject_service_clear(&service);
 	if (err)
@@ -417,6 +428,12 @@ int inject__start(struct inject **result, uint32_t tgid, const char *shim, uint6
 	else
 		*result = inject;
 	return err;
+}
+
+int inject__start(struct inject **result, uint32_t tgid, const struct inject_load *load,
+		  uint64_t timeout_ns)
+{
+	return start(result, tgid, load, timeout_ns, broker_is_there());
 }
 
 /* Kills and reaps the child. Returns its wait status. */
@@ -513,28 +530,11 @@ void inject__free(struct inject *inject)
 int inject_now(uint32_t tgid, const struct inject_load *load, uint64_t timeout_ns,
 	       struct inject_outcome *outcome)
 {
-	struct inject_wish wish = {
-		.tgid = tgid,
-		.library.entry = load->entry,
-		.purpose = load->purpose,
-		.timeout_ns = timeout_ns,
-	};
-	struct inject_service service;
 	struct inject *inject;
-	int err = inject_service_open(&service, load->path, timeout_ns);
+	int err = start(&inject, tgid, load, timeout_ns, false);
 
 	if (err)
 		return err;
-	wish.library.bytes = service.library;
-	wish.library.size = service.size;
-	inject = calloc(1, sizeof(*inject));
-	err = inject ? start_child(inject, &wish, false) : -ENOMEM;
-	inject_service_clear(&service);
-	if (err) {
-		log_err("process %u: %s cannot be injected: %s", tgid, load->path, strerror(-err));
-		free(inject);
-		return err;
-	}
 	await_end(inject);
 	*outcome = inject->outcome;
 	free(inject);

@@ -66,15 +66,30 @@ void inject_run(const struct inject_wish *wish, struct inject_outcome *outcome);
  */
 int inject_try(uint32_t tgid, enum inject_purpose purpose, struct inject_verdict *verdict);
 
+/* What is put into a process. */
+struct inject_load {
+	const char *path;  /* of the library */
+	const char *entry; /* the function to call; it returns 0 or an errno */
+	enum inject_purpose purpose;
+};
+
+static inline struct inject_load inject_load_shim(const char *path)
+{
+	return (struct inject_load){path, "ferrum_cupti_attach", INJECT_FOR_CUDA};
+}
+
 /* What the child injects. */
 struct inject_service {
-	void *library; /* contents of the shim's file, owned; the file may change later */
+	void *library; /* contents of the library's file, owned; the file may change later */
 	size_t size;
+	const char *entry; /* borrowed */
+	enum inject_purpose purpose;
 	uint64_t timeout_ns;
 };
 
-/* Reads the shim. shim: path of libferrum_cupti.so. 0; or -errno, logged, and library is NULL. */
-int inject_service_open(struct inject_service *service, const char *shim, uint64_t timeout_ns);
+/* Reads the library. load: its entry is borrowed. 0; or -errno, logged, and library is NULL. */
+int inject_service_open(struct inject_service *service, const struct inject_load *load,
+			uint64_t timeout_ns);
 void inject_service_clear(struct inject_service *service);
 
 /*
@@ -83,13 +98,6 @@ void inject_service_clear(struct inject_service *service);
  */
 void inject_serve(const void *service, const struct broker_order *order, int output);
 
-/* What inject_now puts into a process. */
-struct inject_load {
-	const char *path;  /* of the library */
-	const char *entry; /* the function to call; it returns 0 or an errno */
-	enum inject_purpose purpose;
-};
-
 /*
  * Injects a library in a child process and waits for the outcome. The broker is not asked, so the
  * tool must not be confined yet. 0, and outcome is set; or -errno, logged.
@@ -97,8 +105,12 @@ struct inject_load {
 int inject_now(uint32_t tgid, const struct inject_load *load, uint64_t timeout_ns,
 	       struct inject_outcome *outcome);
 
-/* Starts the child that injects the shim. shim: path of libferrum_cupti.so. 0 or -errno, logged. */
-int inject__start(struct inject **inject, uint32_t tgid, const char *shim, uint64_t timeout_ns);
+/*
+ * Starts the child that injects a library. Confined, the broker starts it, with the library that it
+ * has read for the load's purpose. 0 or -errno, logged.
+ */
+int inject__start(struct inject **inject, uint32_t tgid, const struct inject_load *load,
+		  uint64_t timeout_ns);
 
 /*
  * true: the injection is over and outcome is set, even if the child died. A child that takes 10 s

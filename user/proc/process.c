@@ -53,6 +53,37 @@ int processes_list(process_vec *processes)
 	return err;
 }
 
+int processes_ids(pid_vec *ids)
+{
+	DIR *folder = opendir("/proc");
+	struct dirent *entry;
+	int err = 0;
+
+	if (!folder) {
+		err = -errno;
+		log_err("/proc: %s", strerror(-err));
+		return err;
+	}
+	while (!err && (entry = readdir(folder))) {
+		if (isdigit((unsigned char)entry->d_name[0]))
+			err = vec_push(ids, (uint32_t)strtoul(entry->d_name, NULL, 10));
+	}
+	closedir(folder);
+	return err;
+}
+
+uint32_t processes_last(void)
+{
+	FILE *file = fopen("/proc/loadavg", "re");
+	unsigned int last = 0;
+
+	if (file && fscanf(file, "%*f %*f %*f %*u/%*u %u", &last) != 1)
+		last = 0;
+	if (file)
+		fclose(file);
+	return last;
+}
+
 static uint32_t parent_of(const process_vec *processes, uint32_t tgid)
 {
 	vec_for_each (process, processes) {

@@ -21,6 +21,15 @@ typedef VEC(struct process_entry) process_vec;
 /* All processes except kernel threads and the tool. 0 or -errno, logged. */
 int processes_list(process_vec *processes);
 
+/* The ids of all processes, in the order of /proc, which is theirs. 0 or -errno, logged. */
+int processes_ids(pid_vec *ids);
+
+/*
+ * The id that was given last, to a process or a thread: as long as it stays, none has begun. 0: it
+ * cannot be read.
+ */
+uint32_t processes_last(void);
+
 /* Whether tgid is one of roots or a descendant of one, by the parents in processes. */
 bool processes_descends(const process_vec *processes, uint32_t tgid, const uint32_t *roots,
 			size_t root_count);

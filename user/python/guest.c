@@ -278,14 +278,36 @@ void python_guest__beat(struct python_guest *guest)
 			 __ATOMIC_RELEASE);
 }
 
-/* Whether the library has begun with the order, so that it cannot be withdrawn. */
-static bool withdraw(struct python_guest *guest)
+bool python_guest__withdraw(struct python_guest *guest)
 {
 	uint32_t asked = FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_ASKED);
 
 	return __atomic_compare_exchange_n(&guest->page->order, &asked,
 					   FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_DONE), false,
 					   __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+
+int python_guest__ask(struct python_guest *guest, enum fbt_python_command command)
+{
+	if (load(&guest->page->phase) == FBT_PYTHON_DEAD)
+		return -EPIPE;
+	/* The answer to an order that was taken would be written over this one. */
+	if (!python_guest__withdraw(guest) && (load(&guest->page->order) & 3) == FBT_PYTHON_TAKEN)
+		return -EAGAIN;
+	python_guest__beat(guest);
+	guest->number = (guest->number + 1) & 0x3fffffff;
+	__atomic_store_n(&guest->page->command, command, __ATOMIC_RELEASE);
+	__atomic_store_n(&guest->page->order, FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_ASKED),
+			 __ATOMIC_RELEASE);
+	syscall(SYS_futex, &guest->page->order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+	return 0;
+}
+
+int python_guest__poll(const struct python_guest *guest)
+{
+	if (load(&guest->page->order) == FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_DONE))
+		return 0;
+	return load(&guest->page->phase) == FBT_PYTHON_DEAD ? -EPIPE : -EAGAIN;
 }
 
 static void await(struct python_guest *guest, uint32_t seen)
@@ -298,21 +320,20 @@ static void await(struct python_guest *guest, uint32_t seen)
 int python_guest__order(struct python_guest *guest, enum fbt_python_command command,
 			uint64_t deadline_ns)
 {
-	uint32_t done, seen;
+	int err;
 
-	if (load(&guest->page->phase) == FBT_PYTHON_DEAD)
-		return -EPIPE;
-	python_guest__beat(guest);
-	guest->number = (guest->number + 1) & 0x3fffffff;
-	done = FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_DONE);
-	__atomic_store_n(&guest->page->command, command, __ATOMIC_RELEASE);
-	__atomic_store_n(&guest->page->order, FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_ASKED),
-			 __ATOMIC_RELEASE);
-	syscall(SYS_futex, &guest->page->order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
-	while ((seen = load(&guest->page->order)) != done) {
-		if (load(&guest->page->phase) == FBT_PYTHON_DEAD)
-			return -EPIPE;
-		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns && withdraw(guest))
+	while ((err = python_guest__ask(guest, command)) == -EAGAIN) {
+		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns)
+			return -ETIMEDOUT;
+		await(guest, load(&guest->page->order));
+	}
+	while (!err) {
+		uint32_t seen = load(&guest->page->order);
+
+		err = python_guest__poll(guest);
+		if (err != -EAGAIN)
+			return err;
+		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns && python_guest__withdraw(guest))
 			return -ETIMEDOUT;
 		/*
 		 * An order that was taken is done in a moment, with the GIL held, unless the
@@ -321,8 +342,9 @@ int python_guest__order(struct python_guest *guest, enum fbt_python_command comm
 		if (clock_ns(CLOCK_MONOTONIC) >= deadline_ns + NS_PER_S)
 			return -ETIMEDOUT;
 		await(guest, seen);
+		err = 0;
 	}
-	return 0;
+	return err;
 }
 
 static void end_text(char *text, size_t size)

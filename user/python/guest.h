@@ -51,6 +51,17 @@ bool python_guest__wish(struct python_guest *guest, unsigned int slot, const cha
 int python_guest__order(struct python_guest *guest, enum fbt_python_command command,
 			uint64_t deadline_ns);
 
+/*
+ * The same in two parts, for a window that is open. ask gives the order, in place of one that was
+ * not taken yet: 0; -EAGAIN the library is just about the last one; -EPIPE. poll tells whether it
+ * was answered: 0; -EAGAIN; -EPIPE.
+ */
+int python_guest__ask(struct python_guest *guest, enum fbt_python_command command);
+int python_guest__poll(const struct python_guest *guest);
+
+/* false: the library has begun with the order, so it will be answered. */
+bool python_guest__withdraw(struct python_guest *guest);
+
 /* Tells the library that the tool lives. Call at least once a second while functions are armed. */
 void python_guest__beat(struct python_guest *guest);
 

@@ -5,42 +5,47 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "inject/inject.h"
 #include "inject/python_use.h"
 
-#define ENTRY "ferrum_python_attach"
+struct inject_load python_inject_load(const char *path)
+{
+	return (struct inject_load){path, "ferrum_python_attach", INJECT_FOR_PYTHON};
+}
+
+int python_inject_judge(uint32_t tgid, const struct inject_outcome *outcome)
+{
+	switch (outcome->status) {
+	case INJECT_PRESENT:
+		return 0;
+	case INJECT_LOADED:
+		if (!outcome->result) {
+			log_info(
+				"process %u: libferrum_python.so injected through thread %u, which "
+				"was stopped for %.3f ms; it stays loaded after the trace, and "
+				"idle",
+				tgid, outcome->tid, (double)outcome->stop_ns / 1e6);
+			return 0;
+		}
+		log_warn("process %u: libferrum_python.so was loaded but could not start: %s", tgid,
+			 strerror(outcome->result));
+		return -EPERM;
+	case INJECT_GONE:
+		return -ESRCH;
+	default:
+		log_warn("process %u: libferrum_python.so was not injected: %s", tgid,
+			 *outcome->text ? outcome->text : "it failed; the process goes on");
+		return -EPERM;
+	}
+}
 
 int python_inject(uint32_t tgid, const char *path, uint64_t timeout_ns)
 {
-	struct inject_load load = {.path = path, .entry = ENTRY, .purpose = INJECT_FOR_PYTHON};
+	const struct inject_load load = python_inject_load(path);
 	struct inject_outcome outcome;
 	int err;
 
 	if (!python_use_is_there(tgid))
 		return -ENOENT;
 	err = inject_now(tgid, &load, timeout_ns, &outcome);
-	if (err)
-		return err;
-	switch (outcome.status) {
-	case INJECT_PRESENT:
-		return 0;
-	case INJECT_LOADED:
-		if (!outcome.result) {
-			log_info(
-				"process %u: libferrum_python.so injected through thread %u, which "
-				"was stopped for %.3f ms; it stays loaded after the trace, and "
-				"idle",
-				tgid, outcome.tid, (double)outcome.stop_ns / 1e6);
-			return 0;
-		}
-		log_warn("process %u: libferrum_python.so was loaded but could not start: %s", tgid,
-			 strerror(outcome.result));
-		return -EPERM;
-	case INJECT_GONE:
-		return -ESRCH;
-	default:
-		log_warn("process %u: libferrum_python.so was not injected: %s", tgid,
-			 *outcome.text ? outcome.text : "it failed; the process goes on");
-		return -EPERM;
-	}
+	return err ? err : python_inject_judge(tgid, &outcome);
 }

@@ -33,6 +33,10 @@ struct engine {
 	uint32_t tgid;
 	struct python_guest *guest;
 	bool is_armed;
+	bool is_late;	   /* a window is open, so nothing is waited for */
+	bool is_resolved;  /* its functions were looked up before, so only what is new is */
+	bool is_asked;	   /* of a late one: an order waits for its answer */
+	uint64_t limit_ns; /* until when */
 	struct answer answers[FBT_PYTHON_SLOTS];
 };
 
@@ -140,12 +144,8 @@ static void tell_times(const struct engine *engine)
 		  (double)hold_ns / 1e6);
 }
 
-/* Has the library look up all wishes. 0 or -errno, with a message. */
-static int resolve(const struct python_steps *steps, const struct engine *engine, bool quiet)
+static void write_wishes(const struct python_steps *steps, const struct engine *engine)
 {
-	char text[128];
-	int err;
-
 	for (unsigned int i = 0; i < steps->wishes.count; i++) {
 		const struct python_spec *wish = &steps->wishes.items[i];
 		const char *expressions[FBT_PYTHON_ATTRIBUTES];
@@ -154,6 +154,15 @@ static int resolve(const struct python_steps *steps, const struct engine *engine
 			expressions[k] = wish->expressions[k];
 		python_guest__wish(engine->guest, i, wish->function, expressions, wish->count);
 	}
+}
+
+/* Has the library look up all wishes. 0 or -errno, with a message. */
+static int resolve(const struct python_steps *steps, const struct engine *engine, bool quiet)
+{
+	char text[128];
+	int err;
+
+	write_wishes(steps, engine);
 	err = python_guest__order(engine->guest, FBT_PYTHON_RESOLVE, soon());
 	if (!err)
 		tell_times(engine);
@@ -366,17 +375,98 @@ int python_steps__search(struct python_steps *steps, uint32_t tgid, bool quiet,
 	return added;
 }
 
+static int ask(struct engine *engine, enum fbt_python_command command)
+{
+	int err = python_guest__ask(engine->guest, command);
+
+	engine->is_asked = !err;
+	engine->limit_ns = soon();
+	return err;
+}
+
+/*
+ * 0: there was an answer. -EAGAIN: not yet, or C code keeps the GIL, as an import of a large
+ * library may; then the order was withdrawn, to be given again.
+ */
+static int await_answer(struct engine *engine)
+{
+	int err = python_guest__poll(engine->guest);
+
+	if (err == -EAGAIN && clock_ns(CLOCK_MONOTONIC) >= engine->limit_ns &&
+	    python_guest__withdraw(engine->guest))
+		engine->is_asked = false;
+	if (err != -EAGAIN)
+		engine->is_asked = false;
+	return err;
+}
+
+static int count_found(const struct python_steps *steps, const struct engine *engine)
+{
+	int count = 0;
+
+	for (unsigned int i = 0; i < steps->wishes.count; i++) {
+		struct fbt_python_slot answer;
+
+		python_guest__answer(engine->guest, i, &answer);
+		count += answer.found == FBT_PYTHON_FOUND;
+	}
+	return count;
+}
+
+int python_steps__look(struct python_steps *steps, uint32_t tgid)
+{
+	struct engine *engine = find(steps, tgid);
+	int err;
+
+	if (!engine) {
+		err = open_engine(steps, tgid, true, &engine);
+		if (err || !engine)
+			return err ? err : -ENOENT;
+	}
+	engine->is_late = true;
+	if (engine->is_asked) {
+		err = await_answer(engine);
+		engine->is_resolved |= !err;
+		return err ? err : count_found(steps, engine);
+	}
+	write_wishes(steps, engine);
+	err = ask(engine, engine->is_resolved ? FBT_PYTHON_LOOK : FBT_PYTHON_RESOLVE);
+	return err ? err : -EAGAIN;
+}
+
+int python_steps__take(struct python_steps *steps, uint32_t tgid, function_vec *functions)
+{
+	struct engine *engine = find(steps, tgid);
+
+	if (!engine)
+		return 0;
+	tell_times(engine);
+	return take_answers(steps, engine, functions);
+}
+
+/* The library keeps what it was asked to look up until it is armed. */
+static int arm_late(struct engine *engine)
+{
+	int err = ask(engine, FBT_PYTHON_ARM);
+
+	engine->is_armed = true;
+	return err == -EAGAIN ? 0 : err;
+}
+
 int python_steps__arm(struct python_steps *steps, uint32_t tgid)
 {
 	struct engine *engine = find(steps, tgid);
 	int err;
 
+	if (engine && engine->is_late)
+		return arm_late(engine);
 	if (!engine || engine->is_armed)
 		return 0;
 	err = resolve(steps, engine, false);
 	if (err)
 		return err;
 	engine->is_armed = true;
+	engine->is_resolved = true;
 	err = python_guest__order(engine->guest, FBT_PYTHON_ARM, soon());
 	if (err)
 		log_err("process %u: its Python functions could not be armed: %s", tgid,
@@ -415,12 +505,24 @@ void python_steps__count(const struct python_steps *steps,
 	}
 }
 
+static void beat(const struct python_steps *steps, struct engine *engine)
+{
+	/* What is not armed may be looked at again: it stays ours. */
+	python_guest__beat(engine->guest);
+	if (!engine->is_armed || !engine->is_late || !count_found(steps, engine))
+		return;
+	/* Its order to arm was not taken yet, or had to be withdrawn. */
+	if (engine->is_asked)
+		(void)await_answer(engine);
+	else
+		(void)ask(engine, FBT_PYTHON_ARM);
+}
+
 void python_steps__beat(struct python_steps *steps, uint64_t now_ns)
 {
 	if (now_ns < steps->beat_ns)
 		return;
 	steps->beat_ns = now_ns + BEAT_NS;
 	vec_for_each (engine, &steps->engines)
-		if (engine->is_armed)
-			python_guest__beat(engine->guest);
+		beat(steps, engine);
 }

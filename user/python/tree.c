@@ -83,24 +83,31 @@ uint32_t python_tree_top(const process_vec *processes, uint32_t tgid,
 	return tgid;
 }
 
-int python_tree_list(uint32_t tgid, process_vec *others)
+int python_tree_members(uint32_t tgid, process_vec *members)
 {
 	process_vec processes = {0};
-	uint32_t top;
-	int err = 0;
+	int err = processes_list(&processes);
+	uint32_t top = err ? 0 : python_tree_top(&processes, tgid, runs_the_same);
 
-	if (!python_use_is_there(tgid))
-		return 0;
-	err = processes_list(&processes);
-	top = err ? 0 : python_tree_top(&processes, tgid, runs_the_same);
 	vec_for_each (process, &processes) {
-		if (err || process->tgid == tgid ||
-		    !processes_descends(&processes, process->tgid, &top, 1) ||
-		    !python_use_is_there(process->tgid) || python_tree_is_helper(process->tgid))
-			continue;
-		err = vec_push(others, *process);
+		if (!err && processes_descends(&processes, process->tgid, &top, 1))
+			err = vec_push(members, *process);
 	}
 	vec_free(&processes);
+	return err;
+}
+
+int python_tree_list(uint32_t tgid, process_vec *others)
+{
+	process_vec members = {0};
+	int err = python_use_is_there(tgid) ? python_tree_members(tgid, &members) : 0;
+
+	vec_for_each (member, &members) {
+		if (!err && member->tgid != tgid && python_use_is_there(member->tgid) &&
+		    !python_tree_is_helper(member->tgid))
+			err = vec_push(others, *member);
+	}
+	vec_free(&members);
 	return err;
 }
 

@@ -18,6 +18,9 @@
  */
 int python_tree_list(uint32_t tgid, process_vec *others);
 
+/* The same with all its processes, tgid too, whatever they run. */
+int python_tree_members(uint32_t tgid, process_vec *members);
+
 /*
  * Whether the process is a tracker or server that multiprocessing starts for itself, by its command
  * line: it calls no step.

@@ -18,12 +18,13 @@
 #include <sys/types.h>
 
 enum broker_work {
-	BROKER_HINT,   /* hint_run */
-	BROKER_INJECT, /* inject_serve */
-	BROKER_MEMFD,  /* gpu_memfd_serve */
-	BROKER_LOOK,   /* cuda_use_serve */
-	BROKER_APPEND, /* safe_file_append_serve */
-	BROKER_PYTHON, /* python_memfd_serve */
+	BROKER_HINT,	      /* hint_run */
+	BROKER_INJECT,	      /* inject_serve, of the shim */
+	BROKER_INJECT_PYTHON, /* inject_serve, of libferrum_python.so */
+	BROKER_MEMFD,	      /* gpu_memfd_serve */
+	BROKER_LOOK,	      /* cuda_use_serve */
+	BROKER_APPEND,	      /* safe_file_append_serve */
+	BROKER_PYTHON,	      /* python_memfd_serve */
 	BROKER_WORKS,
 };
 

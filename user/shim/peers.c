@@ -150,12 +150,13 @@ static bool poll_running(struct gpu_inject *inject, uint64_t now_ns, struct gpu_
 /* true: the injection could not be started, and *injected says why. */
 static bool start(struct gpu_inject *inject, struct wanted *wanted, struct gpu_injected *injected)
 {
+	const struct inject_load load = inject_load_shim(inject->shim);
 	int err;
 
 	wanted->tried = true;
 	inject->tgid = wanted->tgid;
 	log_debug("process %u: injecting %s", wanted->tgid, inject->shim);
-	err = inject__start(&inject->running, wanted->tgid, inject->shim, inject->timeout_ns);
+	err = inject__start(&inject->running, wanted->tgid, &load, inject->timeout_ns);
 	if (!err)
 		return false;
 	inject->running = NULL;

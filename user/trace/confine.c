@@ -17,6 +17,7 @@
 #include "kernel/uprobes.h"
 #include "output/safe_file.h"
 #include "python/guest.h"
+#include "python/inject.h"
 #include "sandbox/broker.h"
 #include "sandbox/capabilities.h"
 #include "sandbox/filter.h"
@@ -31,7 +32,7 @@ typedef VEC(char *) folder_vec;
 struct plan {
 	const struct options *options;
 	struct sandbox_works works;
-	struct inject_service inject;
+	struct inject_service shim, python;
 };
 
 static void give_up(const void *ctx)
@@ -60,6 +61,22 @@ static void look_for_candidates(const void *ctx, const struct broker_order *orde
 	hint_run(plan->options, order, output);
 }
 
+/* Reads the libraries that may be put into processes while the window is open. */
+static void open_services(struct plan *plan)
+{
+	const struct options *options = plan->options;
+	char *shim = options->gpu.mode == GPU_INJECT ? gpu_shim_path() : NULL;
+	char *python = options->python == PYTHON_INJECT ? python_library_path() : NULL;
+	const struct inject_load loads[] = {inject_load_shim(shim), python_inject_load(python)};
+
+	if (shim)
+		(void)inject_service_open(&plan->shim, &loads[0], options->gpu.inject_timeout_ns);
+	if (python)
+		(void)inject_service_open(&plan->python, &loads[1], options->gpu.inject_timeout_ns);
+	free(shim);
+	free(python);
+}
+
 void confine_broker_start(const struct options *options)
 {
 	bool gpu = options->gpu.mode != GPU_OFF;
@@ -68,15 +85,19 @@ void confine_broker_start(const struct options *options)
 		.options = options,
 		.works =
 			{
-				.injects = options->gpu.mode == GPU_INJECT,
+				.injects = options->gpu.mode == GPU_INJECT ||
+					   options->python == PYTHON_INJECT,
 				.appends = options->windows.flag && options->profile,
 				.perf_probes = !uprobes_have_multi(),
 			},
 	};
 	const struct broker_task tasks[BROKER_WORKS] = {
 		[BROKER_HINT] = {.run = look_for_candidates, .ctx = &plan},
-		[BROKER_INJECT] = {.run = plan.works.injects ? inject_serve : NULL,
-				   .ctx = &plan.inject},
+		[BROKER_INJECT] = {.run = options->gpu.mode == GPU_INJECT ? inject_serve : NULL,
+				   .ctx = &plan.shim},
+		[BROKER_INJECT_PYTHON] = {.run = options->python == PYTHON_INJECT ? inject_serve
+										  : NULL,
+					  .ctx = &plan.python},
 		[BROKER_LOOK] = {.open = gpu ? cuda_use_serve : NULL},
 		[BROKER_APPEND] = {.open = plan.works.appends ? safe_file_append_serve : NULL,
 				   .ctx = options->profile,
@@ -84,13 +105,11 @@ void confine_broker_start(const struct options *options)
 		[BROKER_MEMFD] = {.open = gpu ? gpu_memfd_serve : NULL},
 		[BROKER_PYTHON] = {.open = python ? python_memfd_serve : NULL},
 	};
-	char *shim = plan.works.injects ? gpu_shim_path() : NULL;
 
-	if (shim)
-		(void)inject_service_open(&plan.inject, shim, options->gpu.inject_timeout_ns);
+	open_services(&plan);
 	(void)broker_start(tasks, give_up, &plan);
-	inject_service_clear(&plan.inject);
-	free(shim);
+	inject_service_clear(&plan.shim);
+	inject_service_clear(&plan.python);
 }
 
 static int add_folder(folder_vec *folders, const char *path)

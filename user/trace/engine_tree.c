@@ -313,6 +313,27 @@ int engine_tree__search(struct engine_tree *tree)
 	return 0;
 }
 
+int engine_tree__join(struct engine_tree *tree, const struct traced *traced)
+{
+	struct member *member = find_member(tree, traced->tgid);
+	bool is_known = member && member->has_step;
+	char functions[TEXT_MAX], title[PYTHON_TITLE_MAX];
+	int err = 0;
+
+	if (member) {
+		member->has_step = true;
+		member->is_searched = true;
+	} else {
+		err = add_member(tree, traced->tgid, traced);
+	}
+	python_tree_title(traced->tgid, title);
+	*functions = '\0';
+	add_functions(tree, traced->tgid, functions, sizeof(functions));
+	log_info("process %u (%s) has %s since the trace began, traced from now on%s", traced->tgid,
+		 title, is_known ? "more Python steps" : "Python steps", functions);
+	return err;
+}
+
 static void tell_uncalled(const struct engine_tree *tree)
 {
 	char called[TEXT_MAX], uncalled[TEXT_MAX];
@@ -339,32 +360,4 @@ void engine_tree__take(struct engine_tree *tree, const struct fbt_step *step)
 		return;
 	tree->told = true;
 	tell_uncalled(tree);
-}
-
-void engine_tree__finish(const struct engine_tree *tree)
-{
-	process_vec others = {0};
-	struct engine_tree begun = {.live = tree->live};
-	char text[TEXT_MAX];
-
-	vec_for_each (member, &tree->members) {
-		if (member->has_step && !python_tree_list(member->tgid, &others))
-			break;
-	}
-	vec_for_each (other, &others) {
-		struct member member = {.tgid = other->tgid};
-
-		if (find_member(tree, other->tgid))
-			continue;
-		python_tree_title(other->tgid, member.title);
-		if (vec_push(&begun.members, member))
-			break;
-	}
-	list_members(&begun, is_without, false, text);
-	if (*text)
-		log_info("not traced, because they began after the trace: %s: trace again, or let "
-			 "--flag open windows",
-			 text);
-	vec_free(&begun.members);
-	vec_free(&others);
 }

@@ -20,13 +20,13 @@ void engine_tree__free(struct engine_tree *tree);
  */
 int engine_tree__search(struct engine_tree *tree);
 
+/* A process has become one with a step, and is traced from now on. Says so. 0 or -ENOMEM. */
+int engine_tree__join(struct engine_tree *tree, const struct traced *traced);
+
 /*
  * A step has ended. Two seconds after the first one it is told which processes have made none,
  * although they have the function: all processes of an engine load the modules of all.
  */
 void engine_tree__take(struct engine_tree *tree, const struct fbt_step *step);
-
-/* The window ends: says which processes of the engine have begun since it opened. */
-void engine_tree__finish(const struct engine_tree *tree);
 
 #endif

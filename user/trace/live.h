@@ -10,6 +10,7 @@
 #include "options.h"
 
 struct engine_tree;
+struct late_engines;
 struct step_sites;
 struct steps_found;
 
@@ -25,6 +26,7 @@ struct live {
 	struct traced_set *traced;
 	struct steps_found *found;
 	struct engine_tree *tree;
+	struct late_engines *late;
 	struct step_sites *sites;
 	struct stream *stream;
 };

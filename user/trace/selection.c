@@ -296,3 +296,14 @@ int selection_take(const struct live *live)
 	/* Names and files take longer, and can wait. */
 	return err ? err : for_each_found(live, true, describe_process);
 }
+
+int selection_take_late(const struct live *live, struct traced *traced)
+{
+	int err;
+
+	if (traced->taken)
+		err = step_sites__attach(live->sites, traced);
+	else if (!(err = take_threads(live, traced)))
+		err = describe_process(live, traced);
+	return err < 0 ? err : 0;
+}

@@ -30,4 +30,10 @@ int selection_attach(const struct live *live);
  */
 int selection_take(const struct live *live);
 
+/*
+ * Traces a process that was found while the window is open, and probes the functions that it has. 0
+ * or -errno; -ESRCH: it has ended.
+ */
+int selection_take_late(const struct live *live, struct traced *traced);
+
 #endif

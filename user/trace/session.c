@@ -19,6 +19,7 @@
 #include "trace/command.h"
 #include "trace/engine_tree.h"
 #include "trace/hint.h"
+#include "trace/late_engines.h"
 #include "trace/loading.h"
 #include "trace/selection.h"
 #include "trace/step_guard.h"
@@ -185,7 +186,7 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 		return;
 	}
 	step_sites__forget(session->live.sites, target->tgid);
-	steps_found__forget_interpreter(session->live.found, target->tgid);
+	steps_found__forget(session->live.found, target->tgid);
 	/* A link for one process is bound to its first thread, which is gone. */
 	if (target->header.flags & FBT_TARGET_NEW_LEADER)
 		steps_found__detach(traced, true);
@@ -201,6 +202,15 @@ static void take_announced(void *ctx, const struct fbt_target *target)
 	record_send_target(session->live.output, traced->tgid, traced->parent_tgid,
 			   traced->start_ns, &text);
 	gpu_link__take(session->gpu, traced->tgid, clock_ns(CLOCK_MONOTONIC));
+	late_engines__expect(session->live.late, traced->tgid);
+}
+
+static void take_engine(void *ctx, uint32_t tgid)
+{
+	struct session *session = ctx;
+
+	session->intervals.next_ns = 0;
+	gpu_link__take(session->gpu, tgid, clock_ns(CLOCK_MONOTONIC));
 }
 
 /* COMMAND loads the shim when it first uses CUDA. */
@@ -236,7 +246,9 @@ int session__open(struct session **result, const struct options *options,
 	session->live.found = steps_found__new(&session->live);
 	session->text_check.found = session->live.found;
 	session->live.tree = engine_tree__new(&session->live);
-	if (!session->live.traced || !session->live.found || !session->live.tree)
+	session->live.late = late_engines__new(&session->live, take_engine, session);
+	if (!session->live.traced || !session->live.found || !session->live.tree ||
+	    !session->live.late)
 		goto out;
 	err = gpu_link__open(&session->gpu, options->gpu.mode, options->gpu.inject_timeout_ns,
 			     output);
@@ -299,6 +311,7 @@ void session__free(struct session *session)
 	step_guard__free(session->guard);
 	step_sites__free(session->live.sites);
 	stream__free(session->live.stream);
+	late_engines__free(session->live.late);
 	engine_tree__free(session->live.tree);
 	steps_found__free(session->live.found);
 	if (session->live.traced && session->live.loader)
@@ -532,6 +545,7 @@ void session__poll(struct session *session)
 	stream__send_lost(session->live.stream);
 	now_ns = clock_ns(CLOCK_MONOTONIC);
 	steps_found__beat(session->live.found, now_ns);
+	late_engines__turn(session->live.late, now_ns);
 	step_sites__turn(session->live.sites, now_ns);
 	step_guard__turn(session->guard, now_ns, &session->cost);
 	/* COMMAND has no intervals before its own first instruction. */
@@ -561,7 +575,8 @@ bool session__is_over(const struct session *session)
 	    (session->live.options->steps && steps >= session->live.options->steps))
 		return true;
 	return !session->live.options->all && !traced_set__at(session->live.traced, 0) &&
-	       !loader__awaits_command(session->live.loader);
+	       !loader__awaits_command(session->live.loader) &&
+	       !late_engines__awaits(session->live.late);
 }
 
 static void send_probes(const struct session *session)
@@ -602,7 +617,7 @@ int session__finish(struct session *session)
 			 stream__steps(session->live.stream));
 	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
 	record_send(session->live.output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
-	engine_tree__finish(session->live.tree);
+	late_engines__finish(session->live.late);
 	if (session->child)
 		child__report(session->child);
 	return gpu_link__check(session->gpu, false);

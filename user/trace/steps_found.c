@@ -22,16 +22,26 @@
 /* Kind 0 is the interval; the last kind is used for calibration. */
 #define KINDS_MAX (FBT_KIND_COUNT - 2)
 
+/*
+ * A function of Python is known by its name, and its markers are those of the library in each
+ * process: of an injected one, every process has a file of its own.
+ */
+struct copy {
+	uint32_t tgid, kind;
+	bool is_probed; /* used only where links cover all processes */
+	struct step_function *function;
+};
+
 struct steps_found {
 	const struct live *live;
 	struct target_options target_options;
 	struct python_steps *python;
 	struct python_stalls *stalls;
-	function_vec functions; /* functions[i] is kind i + 1 */
-	VEC(uint32_t) tgids;	/* for each function, the process in which it was found first */
+	function_vec functions;	 /* functions[i] is kind i + 1 */
+	VEC(struct copy) copies; /* where they are not functions[kind - 1] */
+	VEC(uint32_t) tgids;	 /* for each function, the process in which it was found first */
 	size_t described;
 	bool is_probing;
-	bool late_told;		     /* that a process of Python began too late */
 	bool many_told;		     /* that there are more functions than kinds */
 	bool probed[FBT_KIND_COUNT]; /* used only where links cover all processes */
 	uint64_t off_kinds;	     /* kinds that are switched off */
@@ -63,6 +73,9 @@ void steps_found__free(struct steps_found *found)
 	python_stalls__free(found->stalls);
 	python_steps__free(found->python);
 	step_functions_free(&found->functions);
+	vec_for_each (copy, &found->copies)
+		step_function_free(copy->function);
+	vec_free(&found->copies);
 	vec_free(&found->tgids);
 	free(found);
 }
@@ -91,15 +104,24 @@ static uint64_t begin_of(const struct step_function *function)
 							     : function->begin_offset;
 }
 
+static bool is_same_place(const struct step_function *a, const struct step_function *b)
+{
+	return a->device == b->device && a->inode == b->inode && begin_of(a) == begin_of(b);
+}
+
+static bool is_same(const struct step_function *a, const struct step_function *b)
+{
+	if (a->is_python && b->is_python)
+		return !strcmp(a->alone, b->alone);
+	return is_same_place(a, b);
+}
+
 /* The index of the same function among the first limit ones; limit: it is new. */
 static size_t find_known(const struct steps_found *found, const struct step_function *function,
 			 size_t limit)
 {
 	for (size_t i = 0; i < limit; i++) {
-		const struct step_function *known = found->functions.items[i];
-
-		if (known->device == function->device && known->inode == function->inode &&
-		    begin_of(known) == begin_of(function))
+		if (is_same(found->functions.items[i], function))
 			return i;
 	}
 	return limit;
@@ -110,7 +132,7 @@ const struct step_function *steps_found__function(const struct steps_found *foun
 	return found->functions.items[kind - 1];
 }
 
-/* Said once: an engine of many workers has hundreds. */
+/* Said once: a program may have hundreds. */
 static void tell_too_many(struct steps_found *found, const struct step_function *function,
 			  uint32_t tgid)
 {
@@ -118,12 +140,21 @@ static void tell_too_many(struct steps_found *found, const struct step_function 
 		return;
 	found->many_told = true;
 	log_warn("process %u: %s, and each function that is found after it: not probed: there are "
-		 "more than %d step functions%s",
-		 tgid, function->name, KINDS_MAX,
-		 function->is_python
-			 ? ": each injected process has its own; processes of a server that "
-			   "was started with what ferrum-bpftrace engine-env prints share them"
-			 : "");
+		 "more than %d step functions",
+		 tgid, function->name, KINDS_MAX);
+}
+
+/* Keeps the function for one process, or frees it if it is where the known one is. */
+static int keep_copy(struct steps_found *found, uint32_t tgid, size_t index,
+		     struct step_function *function)
+{
+	struct copy copy = {.tgid = tgid, .kind = (uint32_t)index + 1, .function = function};
+	int err = 0;
+
+	if (is_same_place(found->functions.items[index], function) ||
+	    (err = vec_push(&found->copies, copy)))
+		step_function_free(function);
+	return err;
 }
 
 /*
@@ -142,9 +173,10 @@ static int take_functions(struct steps_found *found, size_t before, struct trace
 		if (index == kept && kept < KINDS_MAX) {
 			found->functions.items[kept++] = function;
 			err = err ? err : vec_push(&found->tgids, traced->tgid);
+		} else if (index < kept) {
+			err = err ? err : keep_copy(found, traced->tgid, index, function);
 		} else {
-			if (index == kept)
-				tell_too_many(found, function, traced->tgid);
+			tell_too_many(found, function, traced->tgid);
 			step_function_free(function);
 		}
 		if (index < kept)
@@ -165,8 +197,8 @@ static enum target_tells choose_tells(const struct steps_found *found, const str
 }
 
 /*
- * Adds the functions of an interpreter that is in the process, unless it was searched before. Only
- * while the tool is not confined, because it has to open files.
+ * Adds the functions of an interpreter that is in the process, unless it was searched before. In a
+ * window that is open, late_engines looks for them, without waiting for the GIL.
  */
 static int add_python(struct steps_found *found, const struct traced *traced, int added)
 {
@@ -208,25 +240,11 @@ bool steps_found__has_python(const struct steps_found *found)
 	return false;
 }
 
-/* With -f. Its modules may be loaded at any time, and the tool is confined: said once. */
-static void tell_late_python(struct steps_found *found, const struct traced *traced)
-{
-	if (!found->live->is_open || !traced->rescan || found->late_told ||
-	    !steps_found__has_python(found) || !python_use_is_there(traced->tgid) ||
-	    python_tree_is_helper(traced->tgid))
-		return;
-	found->late_told = true;
-	log_info("process %u runs Python, and began after the trace: its Python functions, and "
-		 "those of later ones, are not steps: trace again",
-		 traced->tgid);
-}
-
 int steps_found__search(struct steps_found *found, struct traced *traced)
 {
 	size_t before = found->functions.count;
 	int added, err;
 
-	tell_late_python(found, traced);
 	traced->rescan = false;
 	found->target_options.tells = choose_tells(found, traced);
 	found->target_options.measure = found->live->is_open ? NULL : text_rates_measure;
@@ -241,6 +259,21 @@ int steps_found__search(struct steps_found *found, struct traced *traced)
 	if (added < 0)
 		return added;
 	return err ? err : added;
+}
+
+int steps_found__look_python(struct steps_found *found, uint32_t tgid)
+{
+	return python_steps__look(found->python, tgid);
+}
+
+int steps_found__take_python(struct steps_found *found, struct traced *traced)
+{
+	size_t before = found->functions.count;
+	int added = python_steps__take(found->python, traced->tgid, &found->functions);
+	int err = take_functions(found, before, traced);
+
+	err = err ? err : python_stalls__search(found->stalls, traced->tgid);
+	return added < 0 ? added : err;
 }
 
 static int set_args(struct steps_found *found, size_t index)
@@ -278,6 +311,16 @@ struct uprobes *steps_found__links(const struct steps_found *found, struct trace
 	return traced->uprobes;
 }
 
+static struct copy *find_copy(const struct steps_found *found, const struct traced *traced,
+			      uint32_t kind)
+{
+	vec_for_each (copy, &found->copies) {
+		if (copy->tgid == traced->tgid && copy->kind == kind)
+			return copy;
+	}
+	return NULL;
+}
+
 static struct step_probe probe_of(const struct steps_found *found, uint32_t kind)
 {
 	return (struct step_probe){
@@ -285,6 +328,17 @@ static struct step_probe probe_of(const struct steps_found *found, uint32_t kind
 		.kind = kind,
 		.without_exits = found->site_kinds & kind_bit(kind),
 	};
+}
+
+static struct step_probe probe_in(const struct steps_found *found, const struct traced *traced,
+				  uint32_t kind)
+{
+	const struct copy *copy = find_copy(found, traced, kind);
+	struct step_probe probe = probe_of(found, kind);
+
+	if (copy)
+		probe.function = copy->function;
+	return probe;
 }
 
 /* Collects the kinds in a process's files that are not probed yet, and marks them as probed. */
@@ -296,12 +350,14 @@ static size_t take_unprobed(struct steps_found *found, struct traced *traced,
 
 	for (size_t i = traced->probed_kinds; i < traced->kinds.count; i++) {
 		uint32_t kind = traced->kinds.items[i];
+		struct copy *copy = find_copy(found, traced, kind);
+		bool *is_probed = copy ? &copy->is_probed : &found->probed[kind];
 
-		if ((all && found->probed[kind]) || count == FBT_KIND_COUNT ||
+		if ((all && *is_probed) || count == FBT_KIND_COUNT ||
 		    found->off_kinds & kind_bit(kind))
 			continue;
-		found->probed[kind] = true;
-		probes[count++] = probe_of(found, kind);
+		*is_probed = true;
+		probes[count++] = probe_in(found, traced, kind);
 	}
 	traced->probed_kinds = traced->kinds.count;
 	return count;
@@ -419,11 +475,16 @@ void steps_found__forget(struct steps_found *found, uint32_t tgid)
 {
 	python_steps__forget(found->python, tgid);
 	python_stalls__forget(found->stalls, tgid);
-}
+	for (size_t i = 0; i < found->copies.count;) {
+		struct copy *copy = &found->copies.items[i];
 
-void steps_found__forget_interpreter(struct steps_found *found, uint32_t tgid)
-{
-	python_stalls__forget(found->stalls, tgid);
+		if (copy->tgid != tgid) {
+			i++;
+			continue;
+		}
+		step_function_free(copy->function);
+		*copy = found->copies.items[--found->copies.count];
+	}
 }
 
 void steps_found__detach(struct traced *traced, bool replace)
@@ -481,6 +542,8 @@ static int attach_again(struct steps_found *found, struct traced *traced, uint64
 	for (size_t i = 0; i < traced->probed_kinds; i++)
 		probed |= kind_bit(traced->kinds.items[i]);
 	count = take_kinds(found, kinds & probed, probes);
+	for (size_t i = 0; i < count; i++)
+		probes[i] = probe_in(found, traced, probes[i].kind);
 	if (!count || !traced->uprobes)
 		return 0;
 	uprobes__set_quiet(traced->uprobes, log_level() < LOG_DEBUG);
@@ -504,16 +567,27 @@ static int attach_in_each(struct steps_found *found, uint64_t kinds)
 	return err;
 }
 
+static int attach_for_all(struct steps_found *found, uint64_t kinds)
+{
+	struct uprobes *links = loader__uprobes(found->live->loader);
+	struct step_probe probes[FBT_KIND_COUNT];
+	int err = attach_probes(found, links, probes, take_kinds(found, kinds, probes), 0);
+
+	vec_for_each (copy, &found->copies) {
+		struct step_probe probe = probe_of(found, copy->kind);
+
+		probe.function = copy->function;
+		if (!err && copy->is_probed && kinds & kind_bit(copy->kind))
+			err = attach_probes(found, links, &probe, 1, 0);
+	}
+	return err;
+}
+
 int steps_found__switch_on(struct steps_found *found, uint64_t kinds)
 {
-	struct step_probe probes[FBT_KIND_COUNT];
-	int err;
+	int err = steps_found__probes_all(found) ? attach_for_all(found, kinds)
+						 : attach_in_each(found, kinds);
 
-	if (steps_found__probes_all(found))
-		err = attach_probes(found, loader__uprobes(found->live->loader), probes,
-				    take_kinds(found, kinds, probes), 0);
-	else
-		err = attach_in_each(found, kinds);
 	if (err)
 		steps_found__switch_off(found, kinds);
 	else

@@ -44,19 +44,25 @@ void steps_found__explain(const struct steps_found *found);
 /* Whether any step function that was found is one of Python. */
 bool steps_found__has_python(const struct steps_found *found);
 
+/*
+ * In a window that is open: looks for functions of Python in a process, which need not be traced
+ * (python_steps__look). take makes step functions of those that were found, of a traced process,
+ * and attach probes them.
+ */
+int steps_found__look_python(struct steps_found *found, uint32_t tgid);
+int steps_found__take_python(struct steps_found *found, struct traced *traced);
+
 /* Says what one would gain by --python=inject, of a named process in which nothing was found. */
 void steps_found__offer_python(const struct steps_found *found, const struct traced *traced);
 
 /*
  * Functions of Python are armed with their probes: beat keeps them so (call it at least once a
- * second), disarm ends that before the probes are removed, forget when a process has ended.
+ * second), disarm ends that before the probes are removed, forget when a process has ended
+ * or runs another program.
  */
 void steps_found__beat(struct steps_found *found, uint64_t now_ns);
 void steps_found__disarm(struct steps_found *found);
 void steps_found__forget(struct steps_found *found, uint32_t tgid);
-
-/* The process runs another program: what is measured of its interpreter is looked for anew. */
-void steps_found__forget_interpreter(struct steps_found *found, uint32_t tgid);
 
 /*
  * Detaches the probes of one process, but not those for all processes. replace: detach them only

@@ -88,8 +88,9 @@ def run_tensorrt_llm_worker(steps):
 def run_late_worker(steps):
     part = run_tensorrt_llm_worker(steps)
     yield next(part)
+    without = {name: value for name, value in os.environ.items() if name != 'LD_PRELOAD'}
     newcomer = subprocess.Popen([sys.executable] + sys.argv[:4] + ['newcomer'], stdin=subprocess.PIPE,
-                                stdout=subprocess.PIPE, text=True)
+                                stdout=subprocess.PIPE, text=True, env=without)
     newcomer.stdout.readline()
     counts = next(part)
     sys.stdin.read()

@@ -129,9 +129,11 @@ static void start_target(struct fixture *fixture, bool with_cuda)
 static int start(struct fixture *fixture, uint32_t tgid, uint64_t timeout_ns)
 {
 	char library[PATH_MAX + 32];
+	struct inject_load load;
 
 	path_of(library, "unit_inject");
-	return inject__start(&fixture->inject, tgid, library, timeout_ns);
+	load = inject_load_shim(library);
+	return inject__start(&fixture->inject, tgid, &load, timeout_ns);
 }
 
 static void await(struct fixture *fixture, struct inject_outcome *outcome)
@@ -165,18 +167,20 @@ static void free_accepts_null(void **state)
 
 static void a_shim_that_is_not_there_is_said(void **state)
 {
+	const struct inject_load load = inject_load_shim("/no/such/shim");
 	struct inject *inject;
 
-	assert_int_equal(inject__start(&inject, 1, "/no/such/shim", MS), -ENOENT);
+	assert_int_equal(inject__start(&inject, 1, &load, MS), -ENOENT);
 	assert_null(inject);
 	assert_one_line(*state, "/no/such/shim: No such file");
 }
 
 static void a_shim_that_is_no_file_is_said(void **state)
 {
+	const struct inject_load load = inject_load_shim("/dev/zero");
 	struct inject *inject;
 
-	assert_int_equal(inject__start(&inject, 1, "/dev/zero", MS), -ENOEXEC);
+	assert_int_equal(inject__start(&inject, 1, &load, MS), -ENOEXEC);
 	assert_null(inject);
 	assert_one_line(*state, "/dev/zero: ");
 }

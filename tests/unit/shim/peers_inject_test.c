@@ -33,10 +33,11 @@ static struct {
 	uint64_t timeout_ns;
 } double_of;
 
-int inject__start(struct inject **inject, uint32_t tgid, const char *shim, uint64_t timeout_ns)
+int inject__start(struct inject **inject, uint32_t tgid, const struct inject_load *load,
+		  uint64_t timeout_ns)
 {
 	assert_false(double_of.is_running);
-	snprintf(double_of.shim, sizeof(double_of.shim), "%s", shim);
+	snprintf(double_of.shim, sizeof(double_of.shim), "%s", load->path);
 	double_of.timeout_ns = timeout_ns;
 	if (double_of.start_err)
 		return double_of.start_err;

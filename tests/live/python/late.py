@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""An engine whose worker begins, or loads its modules, once the trace has begun: late.py TRUTH WORKERS
+
+The launcher says ready, waits for its go, and starts one worker after the other: the next begins when the
+one before has ended, as in a restart. A worker is a plain interpreter at first; then it loads the engine's
+modules (packages/) and makes steps until TRUTH.stop has its number. The tokens of a step are its number, so
+that a missing one shows. TRUTH has for each worker its pid and how many steps it made. The launcher ends
+when its input does.
+"""
+import json, os, subprocess, sys, time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'packages'))
+
+
+def stops(truth):
+    try:
+        with open(truth + '.stop') as file:
+            return int(file.read() or 0)
+    except FileNotFoundError:
+        return 0
+
+
+def load_and_run(truth, number):
+    time.sleep(0.5)
+    from vllm.v1.worker.gpu_model_runner import CPUModelRunner, SchedulerOutput
+    runner = CPUModelRunner()
+    while stops(truth) < number:
+        runner.execute_model(SchedulerOutput([runner.calls + 1]))
+        time.sleep(0.002)
+    return {'pid': os.getpid(), 'steps': runner.calls}
+
+
+def run_worker(truth, number):
+    with open('/proc/self/comm', 'w') as comm:
+        comm.write('late-worker%d' % number)
+    print(json.dumps(load_and_run(truth, number)), flush=True)
+
+
+def launch(truth, workers):
+    """With no workers it becomes the engine itself."""
+    counts = []
+    print('ready', flush=True)
+    sys.stdin.readline()
+    if not workers:
+        counts = [load_and_run(truth, 1)]
+    for number in range(1, workers + 1):
+        command = [sys.executable, sys.argv[0], truth, 'worker', str(number)]
+        counts.append(json.loads(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout))
+    with open(truth + '.new', 'w') as file:
+        json.dump(counts, file)
+    os.rename(truth + '.new', truth)
+    sys.stdin.read()
+
+
+if sys.argv[2] == 'worker':
+    run_worker(sys.argv[1], int(sys.argv[3]))
+else:
+    launch(sys.argv[1], int(sys.argv[2]))

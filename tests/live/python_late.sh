@@ -1,0 +1,61 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Processes that become a Python engine while the window is open: a worker that begins, one that is
+# restarted again and again, modules that are loaded late. From the first traced step on, each step that
+# they make is one.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/python/lib.sh
+. tests/live/python/lib.sh
+
+# run_late NAME WORKERS TOOL-OPTION…: each worker goes on until some steps of it are traced. preload: a
+# library that is there from the start; PYTHON: another interpreter
+run_late()
+{
+	local workers=$2 n
+
+	NAME=$1
+	shift 2
+	rm -f "${OUT:?}".* "$TMP/truth.json.stop"
+	start_waiting env ${preload:+LD_PRELOAD="$preload"} "${PYTHON:-/usr/bin/python3}" tests/live/python/late.py \
+		"$TMP/truth.json" "$workers"
+	run_tool -p "$ENGINE" "$@"
+	wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok "$NAME: the tool attaches"; }
+	echo >&7
+	for ((n = 1; n <= (workers ? workers : 1); n++)); do
+		await_lines "$n" 'since the trace began' "$OUT.err" || not_ok "$NAME: worker $n is found"
+		pid=$(grep -E 'since the trace began' "$OUT.err" | sed -n "${n}s/.*process \([0-9]*\) .*/\1/p")
+		await_steps 50 "$pid" || not_ok "$NAME: worker $n has steps"
+		echo "$n" >"$TMP/truth.json.stop"
+	done
+	while [ ! -e "$TMP/truth.json" ]; do sleep 0.02; done
+	exec 7>&-
+	wait "$ENGINE"
+	is "$NAME: the engine ends as ever" $? 0
+	end_tool
+	[ -z "${SHOW:-}" ] || cat "$OUT.err" "$OUT.report"
+}
+
+# With the first seen step of a worker all that follow.
+check_late()
+{
+	fact "$NAME: no step is missing once they are traced" \
+		'all(sorted(n) == list(range(min(n), w["steps"] + 1)) for w, n in
+			((w, [s["arg.n_tokens"] for s in S if s["pid"] == w["pid"] and s["kind"] != "interval"])
+			for w in T))'
+	fact "$NAME: they are the worker'\''s function, and nothing else" \
+		'{s["kind"] for s in S if s["kind"] != "interval"} == {"GPUModelRunner.execute_model"} and
+		 {s["pid"] for s in S if s["kind"] != "interval"} == {w["pid"] for w in T}'
+	fact "$NAME: nothing lost" 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
+	holds "$NAME: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
+}
+
+preload='' run_late 'a restarted worker, injected' 3 --python=inject
+check_late
+is "$NAME: the library is put into each" "$(grep -c 'libferrum_python.so injected' "$OUT.err")" 4
+preload='' run_late 'with -f, injected' 2 --python=inject -f
+check_late
+preload=$LIBRARY run_late 'started with the library' 2
+check_late
+preload='' run_late 'modules that are loaded late' 0 --python=inject
+check_late
+finish
