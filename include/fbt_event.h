@@ -564,12 +564,13 @@ struct fbt_cost {
 	__u64 ring_bytes;  /* rings and tables shared with the kernel */
 	/*
 	 * The same as step_ns where the kernel emulates the instructions at both probes, measured
-	 * when the tool attached. In older captures this and unused have other meanings.
+	 * when the tool attached.
 	 */
 	__u64 site_ns;
-	__u64 unused;
-	__u64 cpu_ns;	/* user + system time of the tool in the window */
-	__u64 fault_ps; /* added to each page fault that is timed, picoseconds */
+	__u32 collections;   /* garbage collections of CPython that were probed */
+	__u32 collection_ns; /* added to each of them, at most */
+	__u64 cpu_ns;	     /* user + system time of the tool in the window */
+	__u64 fault_ps;	     /* added to each page fault that is timed, picoseconds */
 };
 
 /*

@@ -624,6 +624,8 @@ static void write_cost(struct events *events)
 	cost->ring_bytes = line_take_number(&events->line, "ring", 0);
 	cost->cpu_ns = line_take_time(&events->line, "cpu", 0);
 	cost->fault_ps = line_take_number(&events->line, "fault_ps", 0);
+	cost->collections = (uint32_t)line_take_number(&events->line, "collections", 0);
+	cost->collection_ns = (uint32_t)line_take_number(&events->line, "collection_ns", 0);
 }
 
 static void write_exit(struct events *events)

@@ -41,6 +41,8 @@ check_collections()
 		"all(s['gc_collections'] == 1 for s, t in ($collect).values())"
 	fact "$1: no other is, but those that its own objects started" \
 		"sum(s['gc_collections'] for s in S) == T['collections'] - T['others'] > $steps / 20"
+	fact "$1: what their probes cost is counted" \
+		"R['cost']['collections'] >= T['collections'] and R['cost']['per_collection_ns'] >= 1000"
 	fact "$1: nor one of another thread" \
 		"T['others'] == $steps / 20 and not any(s['gc_collections'] for s, t in ($wait).values())"
 	fact "$1: those that were asked for are of generation 2" \

@@ -114,6 +114,23 @@ static void put_times(struct json *json, const struct window *window, uint64_t s
 	put_decimal(json, "endTimeUnixNano", add_saturating(start, length_ns));
 }
 
+/* What CPython kept the step from, where that is measured. */
+static void put_stalls(struct json *json, const struct step *step)
+{
+	const struct fbt_stalls *stalls = &step->stalls.record;
+	struct step_parts parts;
+
+	step_split(step, &parts);
+	if (step->stalls.gil_known)
+		put_number(json, "step.gil_us", step_gil_ns(step, &parts) / NS_PER_US);
+	if (!step->stalls.gc_known)
+		return;
+	put_number(json, "step.gc_us", step_gc_ns(step, &parts) / NS_PER_US);
+	put_number(json, "step.gc_collections", stalls->gc_count);
+	if (stalls->gc_longest_ns && stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		put_number(json, "step.gc_generation", stalls->gc_generation);
+}
+
 static void put_attributes(struct json *json, const struct window *window, const struct step *step,
 			   const struct escalation *escalation)
 {
@@ -135,6 +152,7 @@ static void put_attributes(struct json *json, const struct window *window, const
 	put_text(json, "escalation.fired", escalation_fired_text(escalation->fired, fired));
 	if (escalation->repeated)
 		put_bool(json, "escalation.repeated", true);
+	put_stalls(json, step);
 	put_number(json, "step.number", step->number);
 	put_number(json, "thread.id", step->record.tid);
 	json_array_end(json);

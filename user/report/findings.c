@@ -22,6 +22,8 @@
 #define THREADS_PERCENT 10
 /* Share of the time of all steps that a cause of escalations took more than usual. */
 #define CAUSE_PERCENT 1
+/* Share of the time of all steps above which garbage collection is a finding. */
+#define COLLECTION_PERCENT 5
 /* How many are shown in the text. */
 #define SHOWN_MAX 4
 
@@ -30,6 +32,7 @@ enum finding_kind {
 	FOUND_THREADS, /* threads of a process that waited for a CPU */
 	FOUND_CAUSE,   /* of escalated steps */
 	FOUND_RANK,    /* that was late */
+	FOUND_GARBAGE, /* garbage collections of CPython, in all steps */
 };
 
 /* How many CPUs the threads of a process may use, and how many threads wanted to run. */
@@ -51,7 +54,8 @@ struct report_finding {
 	const struct process *process; /* FOUND_THREADS, and of a wait for a CPU if it is one's */
 	const struct fbt_thread_use *worst;
 	struct room room;
-	bool is_all; /* FOUND_THREADS: all threads, not only those without steps */
+	struct tally_stalls stalls; /* FOUND_GARBAGE */
+	bool is_all;		    /* FOUND_THREADS: all threads, not only those without steps */
 };
 
 typedef VEC(struct report_finding) finding_vec;
@@ -137,8 +141,16 @@ static uint64_t escalated_ns(const struct tally *tally, enum step_part part)
 	return ns;
 }
 
+static bool is_most_gil(const struct tally_kind *kind)
+{
+	return kind->stalls.gil_ns > kind->parts_ns[STEP_CALLS + FBT_FUTEX] / 2;
+}
+
 static int part_percent(const struct tally_kind *kind, enum step_part part)
 {
+	/* Waits for workers are work; waits for the GIL are not. */
+	if (part == STEP_CALLS + FBT_FUTEX && is_most_gil(kind))
+		return PART_PERCENT;
 	if (part >= STEP_CALLS && part < STEP_CALLS + FBT_CATEGORY_COUNT)
 		return CALL_PERCENT;
 	/* Own code is no problem, nor is sleep that may be in calls: never a finding. */
@@ -266,6 +278,26 @@ static void find_ranks(const struct report *report, finding_vec *found)
 	}
 }
 
+/* Those of escalated steps are a finding of their own. */
+static void find_garbage(const struct report *report, finding_vec *found)
+{
+	uint64_t escalated_ns =
+		report->tally->escalations.causes[CAUSE_GARBAGE_COLLECTION].extra_ns;
+	struct report_finding finding = {.kind = FOUND_GARBAGE};
+	struct tally_stalls *sum = &finding.stalls;
+	double steps_ns = (double)all_steps_ns(report->tally);
+
+	for (int i = 1; i < FBT_KIND_COUNT; i++) {
+		if (report->tally->kinds[i])
+			tally_add_garbage(sum, &report->tally->kinds[i]->stalls);
+	}
+	finding.ns = sum->gc_ns;
+	finding.percent = percent_of((double)sum->gc_ns, steps_ns);
+	if (percent_of((double)sub_saturating(sum->gc_ns, escalated_ns), steps_ns) >=
+	    COLLECTION_PERCENT)
+		vec_push(found, finding);
+}
+
 /* Without memory a finding is left out. */
 static void find_all(const struct report *report, finding_vec *found)
 {
@@ -275,6 +307,7 @@ static void find_all(const struct report *report, finding_vec *found)
 		find_threads(report, report->window->processes.items[i], found);
 	find_causes(report, found);
 	find_ranks(report, found);
+	find_garbage(report, found);
 	vec_sort(found, compare_findings);
 }
 
@@ -294,7 +327,7 @@ static const char *room_words(const struct room *room, char text[96])
 
 static const char *part_advice(const struct tally_kind *kind, enum step_part part)
 {
-	if (part == STEP_CALLS + FBT_FUTEX && kind->stalls.gil_ns > kind->parts_ns[part] / 2)
+	if (part == STEP_CALLS + FBT_FUTEX && is_most_gil(kind))
 		return "most of it waiting for the GIL: find out which threads compute in Python, "
 		       "or keep the GIL in C code (--detail all shows their calls)";
 	switch ((int)part) {
@@ -382,6 +415,23 @@ static void write_rank(const struct report *report, const struct report_finding 
 		    late_cause_words(worst->cause, finding->team->calls_known));
 }
 
+static void write_garbage(const struct report *report, const struct report_finding *finding)
+{
+	const struct tally_stalls *stalls = &finding->stalls;
+	char generation[32] = "";
+
+	if (stalls->gc_generation < FBT_GENERATION_UNKNOWN)
+		snprintf(generation, sizeof(generation), " of generation %" PRIu32,
+			 stalls->gc_generation);
+	report_line(report, STYLE_WARN,
+		    "! %.0f %% of all step time (%s) was garbage collection: %s %s, the longest "
+		    "%s%s: %s",
+		    finding->percent, FORMAT_TIME(finding->ns), FORMAT_COUNT(stalls->gc_count),
+		    stalls->gc_count == 1 ? "collection" : "collections",
+		    FORMAT_TIME(stalls->gc_longest_ns), generation,
+		    cause_advice(CAUSE_GARBAGE_COLLECTION));
+}
+
 static void write_finding(const struct report *report, const struct report_finding *finding)
 {
 	switch (finding->kind) {
@@ -396,6 +446,9 @@ static void write_finding(const struct report *report, const struct report_findi
 		break;
 	case FOUND_RANK:
 		write_rank(report, finding);
+		break;
+	case FOUND_GARBAGE:
+		write_garbage(report, finding);
 		break;
 	}
 }
@@ -431,6 +484,7 @@ static void put_finding(struct json *json, const struct report *report,
 		[FOUND_THREADS] = "threads",
 		[FOUND_CAUSE] = "cause",
 		[FOUND_RANK] = "rank",
+		[FOUND_GARBAGE] = "garbage_collection",
 	};
 	const struct tally_kind *kind = report->tally->kinds[finding->function];
 
@@ -454,6 +508,11 @@ static void put_finding(struct json *json, const struct report *report,
 		json_string(
 			json, "worst_cause",
 			late_cause_name(finding->rank->worst.cause, finding->team->calls_known));
+	} else if (finding->kind == FOUND_GARBAGE) {
+		json_uint(json, "collections", finding->stalls.gc_count);
+		json_uint(json, "longest_ns", finding->stalls.gc_longest_ns);
+		if (finding->stalls.gc_generation < FBT_GENERATION_UNKNOWN)
+			json_uint(json, "longest_generation", finding->stalls.gc_generation);
 	} else {
 		json_string(json, "cause", cause_name(finding->cause));
 		json_uint(json, "steps", report->tally->escalations.causes[finding->cause].steps);

@@ -795,6 +795,11 @@ static void write_cost(struct json *json, const struct report *report)
 		json_uint(json, "timed_faults", cost.faults);
 		json_uint(json, "added_by_timed_faults_ns", cost.fault_ns);
 	}
+	if (measured->collections) {
+		json_uint(json, "per_collection_ns", measured->collection_ns);
+		json_uint(json, "collections", measured->collections);
+		json_uint(json, "added_by_collections_ns", cost.collection_ns);
+	}
 	json_uint(json, "traced_ns", cost.traced_ns);
 	json_double(json, "added_percent", cost.percent);
 	json_double(json, "added_in_steps_percent", cost.step_percent);

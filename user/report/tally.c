@@ -681,6 +681,16 @@ uint64_t tally_process_ns(const struct window *window, const struct process *pro
 	return sub_saturating(end_ns, start_ns);
 }
 
+void tally_add_garbage(struct tally_stalls *to, const struct tally_stalls *from)
+{
+	to->gc_ns = add_saturating(to->gc_ns, from->gc_ns);
+	to->gc_count += from->gc_count;
+	if (from->gc_longest_ns <= to->gc_longest_ns)
+		return;
+	to->gc_longest_ns = from->gc_longest_ns;
+	to->gc_generation = from->gc_generation;
+}
+
 void tally_cost(const struct tally *tally, const struct window *window, struct tally_cost *cost)
 {
 	uint64_t step_calls = 0;
@@ -712,8 +722,9 @@ void tally_cost(const struct tally *tally, const struct window *window, struct t
 	cost->call_ns = to_u64_saturating(call_ns * (long double)cost->calls);
 	cost->step_ns =
 		to_u64_saturating((long double)window->cost.step_ns * (long double)cost->steps);
+	cost->collection_ns = (uint64_t)window->cost.collections * window->cost.collection_ns;
 	added_ns = (long double)cost->call_ns + (long double)cost->step_ns +
-		   (long double)cost->fault_ns;
+		   (long double)cost->fault_ns + (long double)cost->collection_ns;
 	if (cost->traced_ns)
 		cost->percent = (double)(added_ns * 100 / (long double)cost->traced_ns);
 	added_ns = call_ns * (long double)step_calls + (long double)cost->step_ns +

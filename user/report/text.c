@@ -525,6 +525,17 @@ static void write_timed_faults(const struct report *report, const struct tally_c
 			     FORMAT_TIME(cost->fault_ns));
 }
 
+static void write_collections(const struct report *report, const struct tally_cost *cost)
+{
+	const struct fbt_cost *measured = &report->window->cost;
+
+	if (measured->collections)
+		report_field(report, "", "%s garbage collections x up to %s = %s",
+			     FORMAT_COUNT(measured->collections),
+			     FORMAT_TIME(measured->collection_ns),
+			     FORMAT_TIME(cost->collection_ns));
+}
+
 static void write_cost(const struct report *report)
 {
 	const struct window *window = report->window;
@@ -534,6 +545,7 @@ static void write_cost(const struct report *report)
 	tally_cost(report->tally, window, &cost);
 	write_added(report, &cost);
 	write_timed_faults(report, &cost);
+	write_collections(report, &cost);
 	if (measured->rss_bytes)
 		report_field(report, "",
 			     "the tool: %s CPU (%s of one core), RSS %s, rings shared with the "

@@ -44,6 +44,7 @@ struct python_stalls {
 	struct uprobes *links; /* those for all processes */
 	uint64_t turn_ns;
 	uint64_t collections; /* as of the last turn */
+	uint32_t cost_ns;     /* of each; 0: their probes were not switched off */
 };
 
 struct python_stalls *python_stalls__new(const struct live *live)
@@ -232,18 +233,32 @@ static uint64_t count_collections(const struct python_stalls *stalls)
 	return count;
 }
 
+/* Of several interpreters the dearest. */
+static uint64_t each_ns(const struct python_stalls *stalls)
+{
+	vec_for_each (file, &stalls->files) {
+		if (file->interpreter->collector == FBT_COLLECTOR_SYMBOL)
+			return SYMBOL_COST_NS;
+	}
+	return USDT_COST_NS;
+}
+
+void python_stalls__charge(const struct python_stalls *stalls, struct fbt_cost *cost)
+{
+	uint64_t collections = count_collections(stalls);
+
+	cost->collections = collections < UINT32_MAX ? (uint32_t)collections : UINT32_MAX;
+	cost->collection_ns = stalls->cost_ns ? stalls->cost_ns : (uint32_t)each_ns(stalls);
+}
+
 /* What the probes cost per second may be this much: the share that those of steps may take, of a
  * CPU. */
 static bool is_too_much(const struct python_stalls *stalls, uint64_t collections, uint64_t ns)
 {
 	double percent = stalls->live->options->windows.rate_guard_percent;
-	uint64_t each_ns = USDT_COST_NS;
 
-	vec_for_each (file, &stalls->files) {
-		if (file->interpreter->collector == FBT_COLLECTOR_SYMBOL)
-			each_ns = SYMBOL_COST_NS;
-	}
-	return percent > 0 && (double)collections * (double)each_ns * 100 > percent * (double)ns;
+	return percent > 0 &&
+	       (double)collections * (double)each_ns(stalls) * 100 > percent * (double)ns;
 }
 
 static void switch_off(struct python_stalls *stalls, uint64_t collections)
@@ -252,6 +267,7 @@ static void switch_off(struct python_stalls *stalls, uint64_t collections)
 		"garbage is collected so often (%llu times in a second) that probing it would cost "
 		"more than --rate-guard allows: collections are not measured any more",
 		(unsigned long long)collections);
+	stalls->cost_ns = (uint32_t)each_ns(stalls);
 	uprobes__free(stalls->links);
 	stalls->links = NULL;
 	vec_for_each (runtime, &stalls->runtimes) {

@@ -31,6 +31,9 @@ void python_stalls__attach(struct python_stalls *stalls, uint32_t tgid, bool all
  */
 void python_stalls__turn(struct python_stalls *stalls, uint64_t now_ns);
 
+/* What the probes of collections have cost in the window: sets collections and collection_ns. */
+void python_stalls__charge(const struct python_stalls *stalls, struct fbt_cost *cost);
+
 /* The process has ended, or runs another program. */
 void python_stalls__forget(struct python_stalls *stalls, uint32_t tgid);
 

@@ -615,6 +615,7 @@ int session__finish(struct session *session)
 	send_probes(session);
 	calibrate_finish(&session->cost, session->live.loader, cpu_ns,
 			 stream__steps(session->live.stream));
+	steps_found__charge(session->live.found, &session->cost);
 	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
 	record_send(session->live.output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
 	late_engines__finish(session->live.late);

@@ -466,6 +466,11 @@ void steps_found__beat(struct steps_found *found, uint64_t now_ns)
 	python_stalls__turn(found->stalls, now_ns);
 }
 
+void steps_found__charge(const struct steps_found *found, struct fbt_cost *cost)
+{
+	python_stalls__charge(found->stalls, cost);
+}
+
 void steps_found__disarm(struct steps_found *found)
 {
 	python_steps__disarm(found->python);

@@ -57,10 +57,11 @@ void steps_found__offer_python(const struct steps_found *found, const struct tra
 
 /*
  * Functions of Python are armed with their probes: beat keeps them so (call it at least once a
- * second), disarm ends that before the probes are removed, forget when a process has ended
- * or runs another program.
+ * second), charge adds what the probes of their interpreters have cost, disarm ends that before the
+ * probes are removed, forget when a process has ended or runs another program.
  */
 void steps_found__beat(struct steps_found *found, uint64_t now_ns);
+void steps_found__charge(const struct steps_found *found, struct fbt_cost *cost);
 void steps_found__disarm(struct steps_found *found);
 void steps_found__forget(struct steps_found *found, uint32_t tgid);
 

@@ -177,6 +177,37 @@ static void a_repeated_one_is_sent_and_says_so(void **state)
 	assert_one_line(fixture->collector->errors, "otlp: 1 of 1 escalations were sent");
 }
 
+static void what_python_kept_it_from_is_sent(void **state)
+{
+	struct fixture *fixture = *state;
+	struct json_object *body;
+	const char *text;
+
+	fixture->step.record.kind = 1;
+	fixture->step.stalls.gc_known = true;
+	fixture->step.stalls.record = (struct fbt_stalls){
+		.gc_ns = 9000,
+		.gc_own_ns = 7000,
+		.gc_count = 2,
+		.gc_longest_ns = 5000,
+		.gc_generation = 1,
+	};
+	escalate(fixture);
+	body = take_body(fixture);
+	answer_well(fixture);
+	text = json_object_to_json_string_ext(body, JSON_C_TO_STRING_PLAIN);
+	assert_non_null(strstr(text, "{\"key\":\"step.gc_us\",\"value\":{\"intValue\":\"7\"}}"));
+	assert_non_null(
+		strstr(text, "{\"key\":\"step.gc_collections\",\"value\":{\"intValue\":\"2\"}}"));
+	assert_non_null(
+		strstr(text, "{\"key\":\"step.gc_generation\",\"value\":{\"intValue\":\"1\"}}"));
+	/* Not measured is not zero. */
+	assert_null(strstr(text, "step.gil_us"));
+	json_object_put(body);
+	finish(fixture);
+	assert_one_line(fixture->collector->errors, "otlp: 1 of 1 escalations were sent");
+}
+
 static void what_could_not_be_sent_is_told_at_the_end(void **state)
 {
 	struct fixture *fixture = *state;
@@ -219,6 +250,7 @@ int main(void)
 		TEST(every_escalation_has_ids_of_its_own),
 		TEST(one_above_the_rate_limit_is_not_sent),
 		TEST(a_repeated_one_is_sent_and_says_so),
+		TEST(what_python_kept_it_from_is_sent),
 		TEST(in_a_hurry_it_waits_for_a_second),
 		TEST(what_could_not_be_sent_is_told_at_the_end),
 	};
