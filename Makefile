@@ -417,6 +417,7 @@ test-engines: ## the tests that need a whole engine or its code, by npm, cargo a
 	$(Q)$(MAKE) $(jobs) TESTS=e2e WERROR=1 O=$(O) build-tests
 	$(Q)tests/e2e/ferrum/install.sh >/dev/null
 	$(Q)tests/e2e/vllm/install.sh >/dev/null
+	$(Q)tests/e2e/transformers/install.sh >/dev/null
 	$(Q)$(test_env) tests/run.sh $$(tests/choose.sh engines)
 
 check: ## lint and SAN=1: no root is needed; TIDY=all for clang-tidy on all files

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-"""model.py FOLDER: writes a Llama of 4.3 million random parameters there, with what ferrum wants
+"""model.py FOLDER [whole]: writes a Llama of 4.3 million random parameters there, with what ferrum wants
 beside the weights. A token is a byte of text.
 
 Each request gets as many tokens as it asks for, because the special ones are never drawn. UNKNOWN is
-a token without a row in the embeddings: a prompt with it makes ferrum panic in a step."""
+a token without a row in the embeddings, unless they are to be whole: a prompt with it makes ferrum
+panic in a step."""
 import array
 import json
 import os
@@ -52,8 +53,8 @@ def make_config():
         "tie_word_embeddings": False, "bos_token_id": 0, "eos_token_id": 1, "attention_bias": False}
 
 
-def list_tensors():
-    yield EMBEDDINGS, (VOCABULARY - 1, HIDDEN)
+def list_tensors(rows):
+    yield EMBEDDINGS, (rows, HIDDEN)
     yield HEAD, (VOCABULARY, HIDDEN)
     yield "model.norm.weight", (HIDDEN,)
     for layer in range(LAYERS):
@@ -85,12 +86,12 @@ def make_numbers(name, shape, chance, some):
     return numbers
 
 
-def write_weights(path):
+def write_weights(path, rows):
     """The safetensors format: the size of the header, the header, the numbers."""
     chance = random.Random(0)
     some = [to_bf16(chance.gauss(0, 0.02)) for _ in range(65536)]
     header, parts, at = {}, [], 0
-    for name, shape in list_tensors():
+    for name, shape in list_tensors(rows):
         part = make_numbers(name, shape, chance, some).tobytes()
         header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + len(part)]}
         at += len(part)
@@ -112,7 +113,7 @@ def main():
                 "chat_template": "{% for m in messages %}{{ m['content'] }}{% endfor %}"})):
         with open(os.path.join(folder, name), "w", encoding="utf-8") as file:
             json.dump(value, file)
-    write_weights(os.path.join(folder, "model.safetensors"))
+    write_weights(os.path.join(folder, "model.safetensors"), VOCABULARY - ("whole" not in sys.argv[2:]))
 
 
 main()
