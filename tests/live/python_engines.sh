@@ -97,7 +97,7 @@ done
 stop_tool
 kill_tree launch api worker0 worker1 detokenizer
 
-# A process that begins after the trace, without the library (tests/live/python_late.sh: with it).
+# A process that begins after the trace, without the library (tests/live/python_joins.sh: with it).
 preload=$LIBRARY
 start_waiting env LD_PRELOAD="$LIBRARY" /usr/bin/python3 tests/live/python/tree.py late "$TMP/truth.json" 100
 run_tool -p "$ENGINE" -n 100
