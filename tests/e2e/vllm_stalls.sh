@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# A real vLLM on the CPU whose worker stalls in the middle of its steps, in five ways, four times each:
+# garbage collections, another thread that keeps the GIL, a lock, no CPU, SIGSTOP. Each is a step that is
+# named for that. vllm/stalls/sitecustomize.py makes it stall, and writes down when.
+. "$(dirname "$0")/../live/lib.sh"
+
+# shellcheck source=tests/e2e/vllm/lib.sh
+. tests/e2e/vllm/lib.sh
+
+COUNT=4
+mkdir "$TMP/stalls"
+export FBT_STALLS=$TMP/stalls PYTHONPATH=$PWD/tests/e2e/vllm/stalls
+
+start_server
+unset FBT_STALLS PYTHONPATH
+ask 4 1 >"$TMP/first"
+until [ -s "$TMP/stalls/worker" ]; do sleep 0.02; done
+# Its neighbours on this machine are no stall of it.
+for task in /proc/"$(cat "$TMP/stalls/worker")"/task/*; do
+	renice -n -20 -p "${task##*/}"
+done >"$TMP/renice" 2>&1
+run_tool -p "$PID" --python=inject
+wait_attached "$TOOL" || { sed 's/^/# /' "$OUT.err" && not_ok 'the tool attaches' && finish; }
+ask 200 until "$TMP/end" &
+LOAD=$!
+await_steps 800
+python3 tests/e2e/vllm/stalls.py "$TMP/stalls" $COUNT "$TMP/truth.json"
+is 'each stall happens' $? 0
+touch "$TMP/end"
+wait $LOAD
+is 'all requests are answered' $? 0
+stop_tool
+
+# The steps of the worker that were in the middle of a stall.
+within='[(t, [s for s in S if s["pid"] == t["pid"] and s["kind"] == "GPUModelRunner.execute_model" and
+	s["start_us"] <= t["begin_us"] - W["epoch_monotonic_us"] < s["start_us"] + s["us"]["total"]]) for t in T]'
+echo "# $(q "[(t['kind'], t['end_us'] - t['begin_us'], [(s['us']['total'], H.get(s['step'], {}).get('cause')) for s in found])
+	for t, found in $within]")"
+fact 'each was long, and in one step' \
+	"len(T) == 5 * $COUNT and all(t['end_us'] - t['begin_us'] > 80000 for t in T) and
+	 all(len(found) == 1 for t, found in $within)"
+for pair in gc:garbage_collection gil:gil lock:lock_contention starved:run_queue stopped:stopped; do
+	fact "${pair%:*}: each is named ${pair#*:}" \
+		"[H.get(s['step'], {}).get('cause') for t, (s,) in $within if t['kind'] == '${pair%:*}'] ==
+		 $COUNT * ['${pair#*:}']"
+done
+echo "# of $(q 'sum(s["kind"] == "GPUModelRunner.execute_model" for s in S)') steps of the worker, escalated:" \
+	"$(q 'sorted(H[s["step"]]["cause"] for s in S if s["kind"] == "GPUModelRunner.execute_model" and s["step"] in H)')"
+finish
