@@ -462,6 +462,12 @@ demo-llama: ## the same with llama.cpp, which npm installs (root): llama_trace.j
 	$(Q)$(MAKE) $(jobs) $(tool) $(e2e_bin) >&2
 	$(Q)$(test_env) tests/show_llama.sh
 
+demo-vllm: ## the same with vLLM on the CPU, which pip installs (root): vllm_trace.json, vllm_profile.jsonl
+	$(Q)$(deps) test
+	$(Q)$(MAKE) $(jobs) $(tool) $(guest) >&2
+	$(Q)tests/e2e/vllm/install.sh >&2
+	$(Q)$(test_env) tests/show_vllm.sh
+
 # README's links lead to the pages where they are installed, too.
 share     := $(DESTDIR)$(prefix)/share
 share_doc := $(share)/doc/ferrum-bpftrace
@@ -508,4 +514,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test test-all test-engines check lint fmt bench demo demo-gpu demo-llama gpu-kit soak test-faults install uninstall FORCE
+.PHONY: all help deps clean build-tests run-tests test test-all test-engines check lint fmt bench demo demo-gpu demo-llama demo-vllm gpu-kit soak test-faults install uninstall FORCE

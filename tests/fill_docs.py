@@ -8,6 +8,7 @@ usage: tests/fill_docs.py NAME FILE… [NAME FILE…]…, each NAME being one of
     report   what `make demo-llama` printed; also fills report-short
     jsonl    the llama_profile.jsonl it left
     gpu      what `make demo-gpu` printed
+    vllm     what `make demo-vllm` printed, in short
     doctor   what `ferrum-bpftrace doctor PID` printed, its command line before it as "$ …"; also
              fills doctor-short
     fuzz     what `make fuzz` printed; of several files it is the sum
@@ -144,6 +145,7 @@ MAKERS = {
                "report-short": lambda path: quoted(short_report_of(path))},
     "jsonl": {"jsonl": events_of},
     "gpu": {"gpu": lambda path: quoted(gpu_parts_of(path))},
+    "vllm": {"vllm": lambda path: quoted(short_report_of(path))},
     "doctor": {"doctor": lambda path: quoted(doctor_of(path)),
                "doctor-short": lambda path: quoted(short_doctor_of(path))},
     "fuzz": {"fuzz": fuzz_of},
