@@ -9,6 +9,7 @@
 . tests/e2e/vllm/lib.sh
 
 mkdir "$TMP/stalls"
+# shellcheck disable=SC2119 # without options of its own
 FBT_STALLS=$TMP/stalls PYTHONPATH=$PWD/tests/e2e/vllm/stalls start_server
 for _ in 1 2 3; do ask 200 until "$TMP/end" & done >/dev/null 2>&1
 # The first steps of a server are of their own kind.

@@ -12,6 +12,7 @@ COUNT=4
 mkdir "$TMP/stalls"
 export FBT_STALLS=$TMP/stalls PYTHONPATH=$PWD/tests/e2e/vllm/stalls
 
+# shellcheck disable=SC2119 # without options of its own
 start_server
 unset FBT_STALLS PYTHONPATH
 ask 4 1 >"$TMP/first"
