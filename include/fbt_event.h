@@ -197,6 +197,9 @@ enum fbt_step_end {
 #define FBT_STEP_POLL 2048
 /* It may be the rest of a call of another step function that was not traced, after a jump. */
 #define FBT_STEP_MAYBE_PART 4096
+/* PyTorch's profiler was on meanwhile (--torch-trace), in its process or one that it may wait for.
+ */
+#define FBT_STEP_PROFILED 8192
 
 /* How far a future has come, in its own memory: 3 and more are the places where it awaits. */
 enum fbt_future_state {

@@ -95,7 +95,49 @@ struct fbt_python_slot {
 	__u64 ended_raised; /* part of ended: by an exception */
 };
 
-/* The tool writes tool, lease_ns, order, command, and its part of the slots. */
+/*
+ * PyTorch's own profiler (--torch-trace): Kineto and the observer of its execution trace. While the
+ * tool wants a window, the library starts them on the thread of a step, before the begin of that
+ * step, and stops and exports them after the end of one, once a window. What they export are
+ * memfds of this name, which stay open until the next order but FBT_PYTHON_COUNT.
+ */
+#define FBT_TORCH_MEMFD "ferrum-torch"
+
+enum fbt_torch_state {
+	FBT_TORCH_NONE = 0,   /* no step has begun in this window yet */
+	FBT_TORCH_ON = 1,     /* both collect */
+	FBT_TORCH_DONE = 2,   /* exported; text: why before the window's end, or "" */
+	FBT_TORCH_ABSENT = 3, /* PyTorch is not loaded, or is too old */
+	FBT_TORCH_TAKEN = 4,  /* a profiler of the program is on: it was left alone */
+	FBT_TORCH_FAILED = 5, /* text: what PyTorch said */
+	FBT_TORCH_STATE_COUNT = 6,
+};
+
+/* What to record. */
+#define FBT_TORCH_SHAPES 1 /* of the operators' inputs */
+#define FBT_TORCH_STACK	 2 /* the Python stack of each operator */
+#define FBT_TORCH_SYNC	 4 /* wait for the GPU at the end of each step */
+#define FBT_TORCH_CUDA	 8 /* GPU work, by PyTorch's own way to CUPTI */
+
+struct fbt_python_torch {
+	/* Written by the tool, window last. */
+	__u32 window; /* number of the wanted window; 0: none */
+	__u32 flags;
+	__u64 max_steps; /* 0: no limit */
+	__u64 max_bytes; /* of the execution trace; 0: no limit */
+	/* Written by the library, state last. */
+	__u32 served; /* the window that the rest is about */
+	__u32 state;  /* enum fbt_torch_state */
+	__s32 execution_fd;
+	__s32 kineto_fd;
+	/* CLOCK_MONOTONIC: before the start, after the export. 0: not yet. */
+	__u64 begin_ns;
+	__u64 end_ns;
+	__u64 steps; /* that have ended since */
+	char text[128];
+};
+
+/* The tool writes tool, lease_ns, order, command, and its part of torch and of the slots. */
 struct fbt_python_page {
 	__u64 magic;
 	__u32 version;
@@ -112,6 +154,7 @@ struct fbt_python_page {
 	__u64 gil_wait_ns; /* of the last order */
 	__u64 gil_hold_ns;
 	char text[128]; /* why the library is dead, or the last order failed */
+	struct fbt_python_torch torch;
 	struct fbt_python_slot slots[FBT_PYTHON_SLOTS];
 };
 

@@ -49,6 +49,13 @@ typedef py_object *(*py_vectorcall)(py_object *function, py_object *const *args,
 	F(void, Py_IncRef, (py_object *))                                                          \
 	F(void, Py_DecRef, (py_object *))                                                          \
 	F(void, PyErr_Clear, (void))                                                               \
+	F(void, PyErr_Fetch, (py_object **, py_object **, py_object **))                           \
+	F(void, PyErr_Restore, (py_object *, py_object *, py_object *))                            \
+	F(py_object *, PyObject_Str, (py_object *))                                                \
+	F(int, PyObject_IsTrue, (py_object *))                                                     \
+	F(py_object *, PyBool_FromLong, (long))                                                    \
+	F(py_object *, PySet_New, (py_object *))                                                   \
+	F(int, PySet_Add, (py_object *, py_object *))                                              \
 	F(py_object *, PyObject_Call, (py_object *, py_object *, py_object *))                     \
 	F(py_object *, PyObject_CallMethod, (py_object *, const char *, const char *, ...))        \
 	F(py_object *, Py_BuildValue, (const char *, ...))                                         \

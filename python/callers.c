@@ -30,6 +30,7 @@ static const struct python_own *find_own(const struct python_slot *slot, const p
 
 struct call {
 	struct python_slot *slot;
+	unsigned int index; /* of it */
 	py_vectorcall go;
 	int64_t values[FBT_PYTHON_ATTRIBUTES];
 };
@@ -37,11 +38,15 @@ struct call {
 static void begin_call(struct call *call, unsigned int index, py_object *function,
 		       py_object *const *args, ssize_t count, py_object *names)
 {
-	const struct guest *guest = guest__bound();
+	struct guest *guest = guest__bound();
 	const struct python *python = &guest->python;
 	const struct python_own *own;
 	size_t attributes = 0;
 
+	/* First of all: slots may change whenever the GIL is let go. */
+	if (python_torch_is_wanted(guest))
+		python_torch_begin(guest, index);
+	call->index = index;
 	call->slot = guest__slot(index);
 	own = find_own(call->slot, function);
 	if (own) {
@@ -65,6 +70,8 @@ static void end_call(const struct call *call, const py_object *result)
 	__atomic_fetch_add(&call->slot->ended, 1, __ATOMIC_RELAXED);
 	if (!result)
 		__atomic_fetch_add(&call->slot->raised, 1, __ATOMIC_RELAXED);
+	if (python_torch_is_wanted(guest__bound()))
+		python_torch_end(guest__bound(), call->index);
 }
 
 #ifdef __x86_64__

@@ -17,11 +17,13 @@
 #include "callers.h"
 #include "page.h"
 
-#define STACK_BYTES (512u << 10)
-#define IDLE_MS	    2000 /* a missed wake-up costs at most this */
-#define LEASE_MS    250	 /* how often the lease is looked at while functions are armed */
-#define EARLY_MS    20	 /* and whether there is an interpreter, while an order waits for one */
-#define NS_PER_MS   1000000ull
+#define STACK_BYTES (2u << 20) /* PyTorch may export its trace on it */
+#define IDLE_MS	    2000       /* a missed wake-up costs at most this */
+#define LEASE_MS    250	       /* how often the lease is looked at while functions are armed */
+#define EARLY_MS                                                                                   \
+	20 /* and whether there is an interpreter, while an order waits for one, or whether a step \
+	      runs, before PyTorch's profiler is stopped */
+#define NS_PER_MS 1000000ull
 
 int ferrum_python_attach(void);
 
@@ -87,12 +89,24 @@ static void act(struct guest *guest, uint32_t command)
 	 * First what an earlier order has looked up or, of a tool that was killed and whose lease
 	 * has just ended, armed.
 	 */
-	for (unsigned int i = 0; command == FBT_PYTHON_RESOLVE && i < FBT_PYTHON_SLOTS; i++)
-		python_slot_release(&guest->python, &guest->slots[i], i, &guest->page->slots[i]);
+	for (unsigned int i = 0; command == FBT_PYTHON_RESOLVE && i < FBT_PYTHON_SLOTS; i++) {
+		if (!python_torch_needs(guest, i))
+			python_slot_release(&guest->python, &guest->slots[i], i,
+					    &guest->page->slots[i]);
+	}
+	if (command != FBT_PYTHON_ARM && !python_torch_is_on(&guest->torch))
+		python_torch_close(&guest->torch);
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
 		struct fbt_python_slot *shared = &guest->page->slots[i];
 		struct python_slot *slot = &guest->slots[i];
 
+		if (python_torch_needs(guest, i)) {
+			snprintf(shared->text, sizeof(shared->text),
+				 "PyTorch's profiler is still on, until its next call");
+			shared->found = command == FBT_PYTHON_RESOLVE ? FBT_PYTHON_FAILED
+								      : FBT_PYTHON_ARMED;
+			continue;
+		}
 		if (command == FBT_PYTHON_ARM)
 			python_slot_arm(&guest->python, slot, i, shared);
 		else if (command == FBT_PYTHON_DISARM)
@@ -160,14 +174,37 @@ static void end_lease(struct guest *guest)
 
 	if (!may_enter(guest))
 		return;
+	python_torch_cancel(guest);
 	state = guest->python.PyGILState_Ensure();
+	python_torch_stop_idle(guest);
 	act(guest, FBT_PYTHON_DISARM);
 	guest->python.PyGILState_Release(state);
 	publish(guest);
+	/* PyTorch's profiler is on: its function stays armed until a call of it has stopped it. */
+	if (is_armed(guest))
+		return;
 	guest->page->lapses++;
 	/* The next tool may have taken the page as soon as nothing was armed. */
 	__atomic_compare_exchange_n(&guest->page->tool, &tool, 0, false, __ATOMIC_ACQ_REL,
 				    __ATOMIC_ACQUIRE);
+}
+
+/* The tool's window has ended: no step may come for long, so none is waited for. */
+static void end_torch(struct guest *guest)
+{
+	int state;
+
+	if (!may_enter(guest))
+		return;
+	state = guest->python.PyGILState_Ensure();
+	python_torch_stop_idle(guest);
+	guest->python.PyGILState_Release(state);
+}
+
+static bool is_torch_over(const struct guest *guest)
+{
+	return python_torch_is_on(&guest->torch) && guest->torch.any_thread &&
+	       guest->page->torch.window != guest->torch.served;
 }
 
 static bool is_lease_over(const struct guest *guest)
@@ -179,6 +216,8 @@ static bool is_lease_over(const struct guest *guest)
 static unsigned int idle_ms(const struct guest *guest, uint32_t order)
 {
 	if ((order & 3) == FBT_PYTHON_ASKED)
+		return EARLY_MS;
+	if (is_torch_over(guest))
 		return EARLY_MS;
 	return is_armed(guest) ? LEASE_MS : IDLE_MS;
 }
@@ -199,6 +238,8 @@ static void *run(void *arg)
 
 		if ((order & 3) == FBT_PYTHON_ASKED)
 			serve(guest, order);
+		if (is_torch_over(guest))
+			end_torch(guest);
 		if (is_held && is_lease_over(guest))
 			end_lease(guest);
 		if (!is_alive(guest))
@@ -250,7 +291,8 @@ static void on_fork_in_child(void)
 	if (!guest)
 		return;
 	*guest->alive = 0;
-	python_page_close(guest->fd, guest->device, guest->inode);
+	python_memfd_close(&guest->file);
+	python_torch_close(&guest->torch);
 }
 
 __attribute__((destructor)) static void on_exit_of_process(void)
@@ -282,9 +324,8 @@ static int make_guest(struct guest **result)
 		goto fail;
 	/* Covers children of a raw clone(), for which no fork handler runs. */
 	madvise(guest->alive, unit, MADV_WIPEONFORK);
-	guest->fd = python_page_make(&guest->page, &guest->device, &guest->inode);
-	if (guest->fd < 0) {
-		err = guest->fd;
+	err = python_page_make(&guest->page, &guest->file);
+	if (err) {
 		munmap(guest->alive, unit);
 		goto fail;
 	}
@@ -295,6 +336,7 @@ static int make_guest(struct guest **result)
 		guest->page->slots[i].end = (uintptr_t)markers.end;
 		guest->page->slots[i].raised = (uintptr_t)markers.raised;
 	}
+	python_torch_init(&guest->torch);
 	*guest->alive = 1;
 	*result = guest;
 	return 0;

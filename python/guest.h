@@ -7,7 +7,7 @@
  * is never unloaded, and without orders it does nothing.
  *
  * Threads: the guest's own thread alone changes slots, while it holds the GIL. Threads of the
- * program read them in callers.c.
+ * program read them in callers.c, and start and stop PyTorch's profiler there (torch.h).
  */
 #ifndef FERRUM_PYTHON_GUEST_H
 #define FERRUM_PYTHON_GUEST_H
@@ -16,15 +16,16 @@
 #include <stdint.h>
 #include "api.h"
 #include "slot.h"
+#include "torch.h"
 
 struct guest {
-	uint32_t *alive; /* 1; 0 in a forked child and after exit: touch nothing */
-	int fd;
-	uint64_t device, inode; /* of fd: the program may have closed it and reused its number */
+	uint32_t *alive;	  /* 1; 0 in a forked child and after exit: touch nothing */
+	struct python_memfd file; /* of the page */
 	struct fbt_python_page *page;
 	struct python python;
 	bool is_loaded; /* python is set */
 	struct python_slot slots[FBT_PYTHON_SLOTS];
+	struct python_torch torch;
 };
 
 /*

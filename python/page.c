@@ -22,15 +22,15 @@
 /* A match may be split between two reads, so this many bytes are carried over. */
 #define KEPT (sizeof(MAPPED) - 2)
 
-static int open_memfd(void)
+static int open_memfd(const char *name)
 {
 	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = (int)syscall(SYS_memfd_create, FBT_PYTHON_MEMFD, flags | MFD_NOEXEC_SEAL);
+	int fd = (int)syscall(SYS_memfd_create, name, flags | MFD_NOEXEC_SEAL);
 	int high;
 
 	/* Kernels before 6.3 do not know the flag. */
 	if (fd < 0 && errno == EINVAL)
-		fd = (int)syscall(SYS_memfd_create, FBT_PYTHON_MEMFD, flags);
+		fd = (int)syscall(SYS_memfd_create, name, flags);
 	if (fd < 0)
 		return -errno;
 	high = fcntl(fd, F_DUPFD_CLOEXEC, LOW_FDS);
@@ -38,6 +38,32 @@ static int open_memfd(void)
 		return fd;
 	close(fd);
 	return high;
+}
+
+int python_memfd_make(struct python_memfd *file, const char *name)
+{
+	int fd = open_memfd(name);
+	struct stat stat;
+
+	*file = (struct python_memfd){.fd = -1};
+	if (fd < 0)
+		return fd;
+	if (fstat(fd, &stat)) {
+		close(fd);
+		return -EBADF;
+	}
+	*file = (struct python_memfd){.fd = fd, .device = stat.st_dev, .inode = stat.st_ino};
+	return 0;
+}
+
+void python_memfd_close(struct python_memfd *file)
+{
+	struct stat stat;
+
+	if (file->fd >= 0 && !fstat(file->fd, &stat) && stat.st_dev == file->device &&
+	    stat.st_ino == file->inode)
+		close(file->fd);
+	file->fd = -1;
 }
 
 static int fill(int fd, struct fbt_python_page **result)
@@ -68,30 +94,16 @@ static int fill(int fd, struct fbt_python_page **result)
 	return 0;
 }
 
-int python_page_make(struct fbt_python_page **page, uint64_t *device, uint64_t *inode)
+int python_page_make(struct fbt_python_page **page, struct python_memfd *file)
 {
-	int fd = open_memfd();
-	struct stat stat;
-	int err;
+	int err = python_memfd_make(file, FBT_PYTHON_MEMFD);
 
-	if (fd < 0)
-		return fd;
-	err = fstat(fd, &stat) ? -errno : fill(fd, page);
-	if (err) {
-		close(fd);
+	if (err)
 		return err;
-	}
-	*device = stat.st_dev;
-	*inode = stat.st_ino;
-	return fd;
-}
-
-void python_page_close(int fd, uint64_t device, uint64_t inode)
-{
-	struct stat stat;
-
-	if (!fstat(fd, &stat) && stat.st_dev == device && stat.st_ino == inode)
-		close(fd);
+	err = fill(file->fd, page);
+	if (err)
+		python_memfd_close(file);
+	return err;
 }
 
 bool python_page_is_here(void)

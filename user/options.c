@@ -80,20 +80,23 @@ static uint64_t read_steps(const char *name)
 	return steps;
 }
 
-static void warn_of_switches(void)
+static void take_switches(struct option_torch *torch)
 {
 	static const char *const names[] = {
 		"FERRUM_BPFTRACE_WITH_STACK",
 		"FERRUM_BPFTRACE_RECORD_SHAPES",
 		"FERRUM_BPFTRACE_SYNC_CUDA",
-		"FERRUM_BPFTRACE_AUTO_CONVERT",
 	};
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	torch->stack = is_on(names[0], false);
+	torch->shapes = is_on(names[1], true);
+	torch->sync = is_on(names[2], false);
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !torch->is_on; i++) {
 		if (is_on(names[i], false))
-			log_warn("%s: has no effect: only the engine itself could do this",
-				 names[i]);
+			log_warn("%s: has no effect without --torch-trace", names[i]);
 	}
+	if (is_on("FERRUM_BPFTRACE_AUTO_CONVERT", false))
+		log_warn("FERRUM_BPFTRACE_AUTO_CONVERT: has no effect: traces are not converted");
 }
 
 static void apply_environment(struct options *options)
@@ -117,7 +120,7 @@ static void apply_environment(struct options *options)
 	if (is_on("FERRUM_BPFTRACE_DEBUG", false) && log_level() == LOG_INFO)
 		log_set_level(LOG_DEBUG);
 	if (traces)
-		warn_of_switches();
+		take_switches(&options->torch);
 	options->perf_uprobes = uprobes && !strcmp(uprobes, "perf");
 	if (options->output)
 		return;
@@ -305,6 +308,21 @@ static int complete_gpu(struct options *options)
 		return usage_error("--dry-run requires -p PID, and does nothing else");
 	if (!gpu->inject_timeout_ns)
 		gpu->inject_timeout_ns = 5 * NS_PER_S;
+	return 0;
+}
+
+/* Asked for twice: it runs code of PyTorch on the threads of the engine. */
+static int check_torch(const struct options *options)
+{
+	if (!options->torch.is_on)
+		return 0;
+	if (options->mode != MODE_TRACE && options->mode != MODE_DRY_RUN)
+		return usage_error("--torch-trace requires a trace");
+	if (options->python != PYTHON_INJECT || !is_by_pid(options))
+		return usage_error("--torch-trace requires -p PID and --python inject");
+	if (!options->windows.flag)
+		return usage_error("--torch-trace requires --flag: PyTorch's profiler runs while "
+				   "that file exists");
 	return 0;
 }
 
@@ -504,6 +522,7 @@ int options_complete(struct options *options)
 	err = err ? err : complete_gpu(options);
 	err = err ? err : check_mode(options);
 	err = err ? err : complete_windows(options);
+	err = err ? err : check_torch(options);
 	err = err ? err : complete_output(options);
 	err = err ? err : check_outputs(options);
 	return err ? err : check_otlp(options);

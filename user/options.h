@@ -40,6 +40,9 @@ enum trace_format {
  *	FERRUM_BPFTRACE_DIR        --dir
  *	FERRUM_BPFTRACE_MAX_STEPS  --max-steps; an invalid number is 0
  *	FERRUM_BPFTRACE_DEBUG      switch: --verbose
+ *
+ * and of --torch-trace (struct option_torch): FERRUM_BPFTRACE_RECORD_SHAPES, on by default,
+ * _WITH_STACK and _SYNC_CUDA.
  */
 struct option_windows {
 	const char *flag;	   /* the file that opens windows; NULL: there is one window */
@@ -67,6 +70,15 @@ struct option_gpu {
 	/* Only with GPU_INJECT: */
 	uint64_t inject_timeout_ns; /* to find a thread that can be taken */
 	bool dry_run;		    /* only report what would be done */
+};
+
+/* --torch-trace: PyTorch's own profiler, in each window and process. */
+struct option_torch {
+	bool is_on;
+	/* Switches of the environment: */
+	bool shapes; /* of operators' inputs */
+	bool stack;  /* the Python stack of operators */
+	bool sync;   /* wait for the GPU at the end of each step */
 };
 
 struct options {
@@ -102,6 +114,7 @@ struct options {
 	struct option_windows windows;
 	struct option_gpu gpu;
 	enum python_mode python;
+	struct option_torch torch;
 	bool inject;	  /* both libraries, where gpu.mode and python were left open */
 	const char *otlp; /* URL, or NULL */
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */

@@ -4,6 +4,8 @@
 # passes of its other processes are steps, and are compared with vLLM's own metrics. vllm/install.sh
 # installs it.
 . "$(dirname "$0")/../live/lib.sh"
+# shellcheck source=tests/live/flag/lib.sh
+. tests/live/flag/lib.sh
 
 # shellcheck source=tests/e2e/vllm/lib.sh
 . tests/e2e/vllm/lib.sh
@@ -67,6 +69,20 @@ check_steps injected
 # The library is loaded by now, so nothing is injected.
 trace_requests
 check_steps 'again, without an option'
+
+# PyTorch's own profiler, for one window. The engine is idle at its end.
+run_waiting -p "$PID" --python=inject --torch-trace
+open_window 1
+read_metrics
+before=$ITERATIONS
+ask "$TOKENS" 2 >"$TMP/asked"
+read_metrics
+close_window 1
+kill -INT "$TOOL"
+wait "$TOOL"
+is 'with PyTorch'"'"'s profiler: the tool succeeds' $? 0
+python3 tests/e2e/vllm/torch_trace.py "$DIR" $((ITERATIONS - before)) || FAILED=1
+ask "$TOKENS" 1 >"$TMP/asked" && ok 'vLLM goes on'
 
 kill -TERM "$PID"
 wait "$PID"

@@ -398,6 +398,13 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		rate_limiter_init(&classifier->limiter, &classifier->options.thresholds,
 				  window->record.start_ns);
 	classifier->begun = true;
+	*escalation = NULL;
+	/* It is no measure of others, nor they of it. */
+	if (step_is_profiled(step)) {
+		classifier->class = (struct step_class){.bits = 0};
+		classifier->counts.profiled++;
+		return 0;
+	}
 	cause_split(window, step, &times);
 	own = times;
 	key = class_key(window, record, classifier->options.class_by, cause_work_ns(&times));
@@ -416,7 +423,6 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 	else
 		classifier->counts.unjudged++;
 	find_class(classifier, step, key, history, known, &verdict);
-	*escalation = NULL;
 	if (verdict.fired) {
 		escalate(classifier, window, step, &times, known, &verdict);
 		*escalation = &classifier->escalation;

@@ -89,6 +89,7 @@ bool escalation_is_shown(const struct escalation *escalation);
 struct classify_counts {
 	uint64_t judged;
 	uint64_t unjudged;   /* too few steps in their class yet, or intervals */
+	uint64_t profiled;   /* not judged either: step_is_profiled */
 	uint64_t escalated;  /* including those that are not shown */
 	uint64_t suppressed; /* by the rate limit */
 	uint64_t repeated;

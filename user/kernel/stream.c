@@ -249,6 +249,8 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 	if (stream->options.steps_max && stream->steps_sent >= stream->options.steps_max)
 		return;
 	name_thread(stream, step->tgid, step->tid);
+	if (stream->options.more_flags)
+		step->header.flags |= stream->options.more_flags(stream->options.ctx, step);
 	if (has_stalls(&ring->stalls))
 		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
 	if (has_gap(ring))

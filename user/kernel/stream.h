@@ -21,6 +21,8 @@ struct stream_options {
 	void (*on_process)(void *ctx, const struct fbt_target *target);
 	void (*on_site)(void *ctx, const struct fbt_ring_site *site); /* a call site is reported */
 	void (*on_step)(void *ctx, const struct fbt_step *step);      /* a step has ended */
+	/* FBT_STEP_… that the kernel side does not know of; NULL: none. */
+	uint16_t (*more_flags)(void *ctx, const struct fbt_step *step);
 	void *ctx;
 };
 

@@ -28,6 +28,11 @@ bool step_calls_known(const struct step *step)
 	return !(step->record.header.flags & FBT_STEP_CALLS_UNKNOWN);
 }
 
+bool step_is_profiled(const struct step *step)
+{
+	return step->record.header.flags & FBT_STEP_PROFILED;
+}
+
 bool step_faults_known(const struct step *step)
 {
 	return step->record.header.flags & FBT_STEP_FAULTS_TIMED;

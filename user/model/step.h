@@ -114,6 +114,9 @@ struct breakdown {
  */
 bool step_calls_known(const struct step *step);
 
+/* Whether PyTorch's profiler was on during the step, so that it took longer than usual. */
+bool step_is_profiled(const struct step *step);
+
 /* Whether the step's page faults were timed, and their time without waits for a disk. */
 bool step_faults_known(const struct step *step);
 uint64_t step_faults_ns(const struct step *step);

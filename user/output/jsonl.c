@@ -626,6 +626,8 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 		json_fields_uint(&shape, "threads", record->threads);
 	if (record->header.flags & FBT_STEP_SAMPLED)
 		json_fields_bool(&shape, "sampled", true);
+	if (step_is_profiled(step))
+		json_fields_bool(&shape, "profiled", true);
 	if (!(record->header.flags & FBT_STEP_SCHED_UNKNOWN)) {
 		json_fields_uint(&shape, "minor_faults", record->minor_faults);
 		json_fields_uint(&shape, "major_faults", record->major_faults);

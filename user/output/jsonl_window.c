@@ -146,6 +146,8 @@ static void add_verdicts(struct json_fields *shape, const struct classify_counts
 	json_fields_uint(shape, "escalations_repeated", counts->repeated);
 	json_fields_uint(shape, "judged_steps", counts->judged);
 	json_fields_uint(shape, "unjudged_steps", counts->unjudged);
+	if (counts->profiled)
+		json_fields_uint(shape, "profiled_steps", counts->profiled);
 }
 
 /* Whether the GPU status of a process is reported: not if it uses no GPU. */

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
+#include "output/kineto_append.h"
 #include "output/kineto_file.h"
 #include "output/slice.h"
 
@@ -334,6 +335,8 @@ struct kineto_sink {
 	struct kineto_gpu gpu;
 	struct fbt_step step; /* the last step that was written; all 0 before */
 	struct step_lanes lanes;
+	FILE *more; /* events of PyTorch's profiler; NULL: none */
+	uint64_t more_bytes;
 };
 
 static struct kineto_sink *to_kineto(struct sink *sink)
@@ -455,7 +458,11 @@ static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
 	struct kineto_file *file = begin_piece(sink, window);
+	const struct kineto_sink *kineto = to_kineto(sink);
 
+	/* What it has of them before an error stays: the file is sound. */
+	if (kineto->more && kineto_append(file, kineto->more, kineto->more_bytes) == -ENOMEM)
+		return -ENOMEM;
 	kineto_file_end_events(file, window);
 	write_devices(&to_kineto(sink)->gpu, file, window);
 	return kineto_file_end(file);
@@ -496,4 +503,10 @@ struct sink *sink_kineto__new(FILE *out, const struct kineto_options *options)
 		return NULL;
 	}
 	return &kineto->sink;
+}
+
+void sink_kineto_add(struct sink *sink, FILE *more, uint64_t bytes)
+{
+	to_kineto(sink)->more = more;
+	to_kineto(sink)->more_bytes = bytes;
 }

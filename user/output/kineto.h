@@ -18,4 +18,10 @@ struct kineto_options {
 /* out is borrowed. NULL: -ENOMEM. */
 struct sink *sink_kineto__new(FILE *out, const struct kineto_options *options);
 
+/*
+ * Adds the events of a trace of PyTorch's profiler, when the sink finishes: at most bytes of more,
+ * which is borrowed.
+ */
+void sink_kineto_add(struct sink *sink, FILE *more, uint64_t bytes);
+
 #endif

@@ -276,6 +276,8 @@ static void add_flaws(struct json_fields *fields, const struct step *step)
 		json_fields_bool(fields, "calls_truncated", true);
 	if (step->record.header.flags & FBT_STEP_SAMPLED)
 		json_fields_bool(fields, "sampled", true);
+	if (step_is_profiled(step))
+		json_fields_bool(fields, "profiled", true);
 	if (!step_calls_known(step))
 		json_fields_bool(fields, "calls_traced", false);
 }

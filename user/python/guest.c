@@ -40,7 +40,9 @@ struct python_guest {
 
 int python_memfd_serve(const void *nothing, const struct broker_order *order)
 {
-	return memfd_open_named(order->tgid, order->number, FBT_PYTHON_MEMFD);
+	int fd = memfd_open_named(order->tgid, order->number, FBT_PYTHON_MEMFD);
+
+	return fd == -ENOENT ? memfd_open_named(order->tgid, order->number, FBT_TORCH_MEMFD) : fd;
 }
 
 /* Maps a file only if the process can neither shrink nor grow it, so that access stays safe. */
@@ -317,6 +319,11 @@ static void await(struct python_guest *guest, uint32_t seen)
 	syscall(SYS_futex, &guest->page->order, FUTEX_WAIT, seen, &timeout, NULL, 0);
 }
 
+static void wake(struct python_guest *guest)
+{
+	syscall(SYS_futex, &guest->page->order, FUTEX_WAKE, INT_MAX, NULL, NULL, 0);
+}
+
 int python_guest__order(struct python_guest *guest, enum fbt_python_command command,
 			uint64_t deadline_ns)
 {
@@ -350,6 +357,45 @@ int python_guest__order(struct python_guest *guest, enum fbt_python_command comm
 static void end_text(char *text, size_t size)
 {
 	text[size - 1] = '\0';
+}
+
+void python_guest__want_torch(struct python_guest *guest, const struct python_torch_wish *wish)
+{
+	struct fbt_python_torch *torch = &guest->page->torch;
+
+	torch->flags = wish->flags;
+	torch->max_steps = wish->max_steps;
+	torch->max_bytes = wish->max_bytes;
+	__atomic_store_n(&torch->window, wish->window, __ATOMIC_RELEASE);
+}
+
+void python_guest__end_torch(struct python_guest *guest)
+{
+	__atomic_store_n(&guest->page->torch.window, 0, __ATOMIC_RELEASE);
+	wake(guest);
+}
+
+static uint64_t our_time(const struct python_guest *guest, const __u64 *time)
+{
+	uint64_t ns = __atomic_load_n(time, __ATOMIC_ACQUIRE);
+
+	return ns ? ns - (uint64_t)guest->clock_ahead_ns : 0;
+}
+
+void python_guest__torch(const struct python_guest *guest, uint32_t window,
+			 struct fbt_python_torch *answer)
+{
+	const struct fbt_python_torch *torch = &guest->page->torch;
+	uint32_t state = load(&torch->state);
+
+	memcpy(answer, torch, sizeof(*answer));
+	answer->state = state < FBT_TORCH_STATE_COUNT ? state : FBT_TORCH_FAILED;
+	if (load(&torch->served) != window)
+		answer->state = FBT_TORCH_NONE;
+	/* Times are set before the state: a profiler that starts right now counts. */
+	answer->end_ns = our_time(guest, &torch->end_ns);
+	answer->begin_ns = our_time(guest, &torch->begin_ns);
+	end_text(answer->text, sizeof(answer->text));
 }
 
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,

@@ -14,7 +14,7 @@
 struct python_guest;
 struct broker_order;
 
-/* In the broker: opens the page for the confined tool (struct broker_task). */
+/* In the broker: opens the page, or an export of PyTorch, for the confined tool (broker_task). */
 int python_memfd_serve(const void *nothing, const struct broker_order *order);
 
 /*
@@ -64,6 +64,25 @@ bool python_guest__withdraw(struct python_guest *guest);
 
 /* Tells the library that the tool lives. Call at least once a second while functions are armed. */
 void python_guest__beat(struct python_guest *guest);
+
+/* Wants PyTorch's profiler to run, from the begin of the next step on (struct fbt_python_torch). */
+struct python_torch_wish {
+	uint32_t window; /* its number, not 0 */
+	uint32_t flags;	 /* FBT_TORCH_… */
+	uint64_t max_steps;
+	uint64_t max_bytes;
+};
+void python_guest__want_torch(struct python_guest *guest, const struct python_torch_wish *wish);
+
+/* Wants it no more: the library stops and exports at the end of a step, or between steps. */
+void python_guest__end_torch(struct python_guest *guest);
+
+/*
+ * What the library has answered, with its text ended; times are those of our clock. The state is
+ * FBT_TORCH_NONE if it is about another window.
+ */
+void python_guest__torch(const struct python_guest *guest, uint32_t window,
+			 struct fbt_python_torch *answer);
 
 /* A copy of a slot's answer, with all strings ended. */
 void python_guest__answer(const struct python_guest *guest, unsigned int slot,

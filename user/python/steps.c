@@ -518,6 +518,17 @@ static void beat(const struct python_steps *steps, struct engine *engine)
 		(void)ask(engine, FBT_PYTHON_ARM);
 }
 
+bool python_steps__member(const struct python_steps *steps, size_t i, struct python_member *member)
+{
+	vec_for_each (engine, &steps->engines) {
+		if (!engine->is_armed || i--)
+			continue;
+		*member = (struct python_member){.tgid = engine->tgid, .guest = engine->guest};
+		return true;
+	}
+	return false;
+}
+
 void python_steps__beat(struct python_steps *steps, uint64_t now_ns)
 {
 	if (now_ns < steps->beat_ns)

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "steps/resolve.h"
 
+struct python_guest;
 struct python_steps;
 
 /* specs: --step; those of other forms are left out. Without any --step, the table of engines. */
@@ -62,6 +63,13 @@ struct python_count {
 /* Asks for the counts of all armed functions; each is called for every one, process by process. */
 void python_steps__count(const struct python_steps *steps,
 			 void (*each)(void *ctx, const struct python_count *count), void *ctx);
+
+/* The library of a process whose functions are armed; false: there are no more than i of them. */
+struct python_member {
+	uint32_t tgid;
+	struct python_guest *guest; /* borrowed */
+};
+bool python_steps__member(const struct python_steps *steps, size_t i, struct python_member *member);
 
 /* Keeps what is armed armed. Call at least once a second. */
 void python_steps__beat(struct python_steps *steps, uint64_t now_ns);

@@ -661,6 +661,8 @@ static void write_kind(struct json *json, const struct report *report, uint32_t 
 	json_object_begin(json, NULL);
 	write_function(json, report->window, index);
 	json_uint(json, "steps", kind ? kind->steps : 0);
+	if (report->tally->profiled[index])
+		write_stats(json, "profiled", report->tally->profiled[index]);
 	write_sampling(json, report->window, index);
 	if (!kind)
 		goto out;

@@ -542,6 +542,19 @@ static void keep_slowest(struct tally_kind *kind, const struct window *window,
 	kind->slowest[place] = entry;
 }
 
+/* Steps of another kind of run: no figure has them beside those that nothing slowed down. */
+static int add_profiled(struct tally *tally, const struct step *step)
+{
+	struct stats **durations = &tally->profiled[step->record.kind];
+
+	if (!*durations)
+		*durations = stats__new();
+	if (!*durations)
+		return -ENOMEM;
+	stats__add(*durations, step_total_ns(step));
+	return 0;
+}
+
 int tally_add(struct tally *tally, const struct window *window, const struct step *step)
 {
 	const struct fbt_step *record = &step->record;
@@ -551,6 +564,8 @@ int tally_add(struct tally *tally, const struct window *window, const struct ste
 
 	if (record->kind >= FBT_KIND_COUNT || record->end >= TALLY_ENDS)
 		return 0; /* decode refuses such a step */
+	if (step_is_profiled(step))
+		return add_profiled(tally, step);
 	if (!tally->kinds[record->kind])
 		tally->kinds[record->kind] = new_kind();
 	kind = tally->kinds[record->kind];
@@ -611,8 +626,10 @@ int tally_escalate(struct tally *tally, const struct window *window, const struc
 
 void tally_clear(struct tally *tally)
 {
-	for (int i = 0; i < FBT_KIND_COUNT; i++)
+	for (int i = 0; i < FBT_KIND_COUNT; i++) {
 		free_kind(tally->kinds[i]);
+		stats__free(tally->profiled[i]);
+	}
 	escalation_tally_clear(&tally->escalations);
 	gpu_tally_clear(&tally->gpu);
 	driver_tally_clear(&tally->driver);

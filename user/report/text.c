@@ -77,13 +77,52 @@ static void write_other_steps(const struct report *report, int main_kind)
 			    count - OTHERS_SHOWN);
 }
 
+static bool has_profiled(const struct tally *tally)
+{
+	for (int i = 0; i < FBT_KIND_COUNT; i++) {
+		if (tally->profiled[i])
+			return true;
+	}
+	return false;
+}
+
+/* --torch-trace: what it has made of the steps is no figure of the engine. */
+static void write_profiled(const struct report *report)
+{
+	const char *label = "Profiled";
+	char name[64];
+
+	for (int i = 0; i < FBT_KIND_COUNT; i++) {
+		const struct stats *stats = report->tally->profiled[i];
+
+		if (!stats)
+			continue;
+		shorten_name(name, sizeof(name), window__kind_name(report->window, (uint32_t)i),
+			     40);
+		report_field(report, label,
+			     "%s %s of %s while PyTorch's profiler was on: p50 %s, p99 %s, max %s",
+			     FORMAT_COUNT(stats__count(stats)),
+			     stats__count(stats) == 1 ? "step" : "steps", name,
+			     FORMAT_TIME(stats__percentile(stats, 0.5)),
+			     FORMAT_TIME(stats__percentile(stats, 0.99)),
+			     FORMAT_TIME(stats__max(stats)));
+		label = "";
+	}
+	if (!*label)
+		report_field(
+			report, "",
+			"they take several times as long as others, were not judged, and are in "
+			"no other figure");
+}
+
 /* The first sentence. */
 static void write_headline(const struct report *report)
 {
 	int kind = tally_main_kind(report->tally);
 
 	if (kind < 0) {
-		report_line(report, STYLE_BOLD, "No step was seen in %s",
+		report_line(report, STYLE_BOLD, "No step was seen%s in %s",
+			    has_profiled(report->tally) ? " without PyTorch's profiler" : "",
 			    FORMAT_TIME(tally_window_ns(report->window)));
 		return;
 	}
@@ -813,5 +852,7 @@ void report_text_write(const struct report *report)
 			report_kind(report, i);
 	report_driver(report);
 	report_processes(report);
+	fputs(has_profiled(tally) ? "\n" : "", report->out);
+	write_profiled(report);
 	write_about(report);
 }

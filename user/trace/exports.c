@@ -321,6 +321,24 @@ void exports__show_status(struct exports *exports, uint64_t now_ns)
 		outputs__show_status(exports->list.items[0]->outputs, now_ns);
 }
 
+void exports__take_torch(void *ctx, const struct torch_export *export)
+{
+	struct exports *exports = ctx;
+
+	vec_for_each (entry, &exports->list) {
+		if ((*entry)->tgid == export->tgid && (*entry)->outputs) {
+			outputs__take_torch((*entry)->outputs, export->execution_fd,
+					    export->kineto_fd);
+			return;
+		}
+	}
+	log_warn("process %u: no room for the traces of PyTorch's profiler: it has no files of its "
+		 "own",
+		 export->tgid);
+	close(export->execution_fd);
+	close(export->kineto_fd);
+}
+
 int exports__finish(struct exports *exports)
 {
 	vec_for_each (entry, &exports->list) {

@@ -10,6 +10,7 @@
 #include "model/event.h"
 #include "options.h"
 #include "output/otlp.h"
+#include "python/torch.h"
 
 struct env_host;
 struct exports;
@@ -56,6 +57,9 @@ void exports__poll(struct exports *exports);
 
 /* Shows the status line of the first export. Call once a second. */
 void exports__show_status(struct exports *exports, uint64_t now_ns);
+
+/* What PyTorch's profiler has exported in a process; ctx: the exports. Its files are theirs now. */
+void exports__take_torch(void *ctx, const struct torch_export *export);
 
 /* Ends all exports: 0, or the first error of any; all are logged. */
 int exports__finish(struct exports *exports);

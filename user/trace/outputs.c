@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "output/capture.h"
@@ -14,6 +15,7 @@
 #include "output/file.h"
 #include "output/jsonl.h"
 #include "output/kineto.h"
+#include "output/memory_copy.h"
 #include "output/terminal.h"
 #include "report/report.h"
 
@@ -26,12 +28,12 @@
 #define ROOM_TURN_BYTES (4u << 20)
 
 /* In the order of the lines in the report. */
-enum { TRACE, PROFILE, RECORD, PRODUCTS };
+enum { TRACE, PROFILE, RECORD, KINETO, EXECUTION, PRODUCTS };
 
 /* A file and the sink that writes it. */
 struct product {
 	struct window_file file;
-	struct sink *sink;	/* owned by the pipeline; NULL: there is no such file */
+	struct sink *sink;	/* owned by the pipeline; NULL: no sink writes it */
 	const char *end_reason; /* why we ended the file early; NULL: we did not */
 };
 
@@ -40,6 +42,11 @@ struct outputs {
 	struct product products[PRODUCTS];
 	struct sink *status; /* owned by the pipeline; NULL: not on a terminal */
 	const char *report_lines[PRODUCTS + 1];
+	/* Of PyTorch's profiler: */
+	const struct options *options; /* borrowed, to name its files */
+	char *tag;
+	FILE *kineto;	  /* what its Kineto has exported; NULL: nothing */
+	int execution_fd; /* its execution trace; -1: none */
 	int settle_err;
 	uint64_t keep_free; /* see disk_room_of */
 	uint64_t room_ns;   /* when the disks were last checked */
@@ -47,20 +54,33 @@ struct outputs {
 };
 
 /*
- * Sets the path of a file: that of its option; else DIR/ferrum_NAME_TAG.SUFFIX, or with -o
+ * Sets the path of a file: that of its option; else DIR/STEM_TAG.SUFFIX, or with -o
  * BASE_TAG.SUFFIX; NULL for none. This is the only place that makes names with a tag.
  */
 static int name_file(struct window_file *file, const struct options *options, const char *option,
-		     const char *tag, const char *suffix)
+		     const char *tag)
 {
+	static const struct {
+		const char *name, *stem, *suffix, *base_suffix;
+	} forms[] = {
+		{"trace", "ferrum_trace", "json", "trace.json"},
+		{"profile", "ferrum_profile", "jsonl", "jsonl"},
+		{"record", "ferrum_record", "fbt", "fbt"},
+		{"kineto", "kineto", "json", "kineto.json"},
+		{"execution", "pytorch_et", "json", "et.json"},
+	};
+	size_t i = 0;
+
 	if (option ? !strcmp(option, "none") : !tag)
 		return 0;
+	while (strcmp(forms[i].name, file->name) != 0)
+		i++;
 	if (option)
 		file->path = strdup(option);
-	else if ((options->output ? asprintf(&file->path, "%s_%s.%s%s", options->output, tag,
-					     strcmp(suffix, "json") ? "" : "trace.", suffix)
-				  : asprintf(&file->path, "%s/ferrum_%s_%s.%s",
-					     options->windows.dir, file->name, tag, suffix)) < 0)
+	else if ((options->output ? asprintf(&file->path, "%s_%s.%s", options->output, tag,
+					     forms[i].base_suffix)
+				  : asprintf(&file->path, "%s/%s_%s.%s", options->windows.dir,
+					     forms[i].stem, tag, forms[i].suffix)) < 0)
 		file->path = NULL;
 	return file->path ? 0 : -ENOMEM;
 }
@@ -74,19 +94,26 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 	struct window_file *profile = &outputs->products[PROFILE].file;
 	struct window_file *record = &outputs->products[RECORD].file;
 	struct window_file *trace = &outputs->products[TRACE].file;
+	struct window_file *kineto = &outputs->products[KINETO].file;
 	int err;
 
 	trace->name = "trace";
 	profile->name = "profile";
 	record->name = "record";
-	err = name_file(trace, options, options->trace, tag, "json");
+	kineto->name = "kineto";
+	outputs->products[EXECUTION].file.name = "execution";
+	err = name_file(trace, options, options->trace, tag);
 	if (!err)
-		err = name_file(profile, options, options->profile, tag, "jsonl");
+		err = name_file(profile, options, options->profile, tag);
 	if (!err)
-		err = name_file(record, options, options->record, NULL, NULL);
+		err = name_file(record, options, options->record, NULL);
+	if (!err && options->torch.is_on)
+		err = name_file(kineto, options, NULL, tag);
 	if (!err && trace->path)
 		err = options->trace ? output__create(&trace->output, trace->path)
 				     : output__create_new(&trace->output, trace->path);
+	if (!err && kineto->path)
+		err = output__create_new(&kineto->output, kineto->path);
 	if (!err && record->path)
 		err = output__create(&record->output, record->path);
 	if (!err && profile->path)
@@ -139,6 +166,8 @@ static struct sink *new_file_sink(int index, const struct window_file *file,
 		return sink_jsonl__new(output__fd(file->output), metadata);
 	case RECORD:
 		return sink_capture__new(output__file(file->output));
+	case KINETO:
+		return new_kineto(file, options, metadata);
 	default:
 		return options->trace_format == TRACE_KINETO
 			       ? new_kineto(file, options, metadata)
@@ -212,7 +241,8 @@ static void leave_room(void *ctx)
 	for (int i = 0; i < PRODUCTS; i++) {
 		struct product *product = &outputs->products[i];
 
-		if (!window_file_is_low(&product->file, outputs->keep_free, &room) ||
+		if (!product->sink ||
+		    !window_file_is_low(&product->file, outputs->keep_free, &room) ||
 		    !pipeline__end_sink(outputs->pipeline, product->sink, -ENOSPC))
 			continue;
 		disk_room_tell(&room, product->file.name, ": it ends here, other outputs continue");
@@ -223,11 +253,68 @@ static void leave_room(void *ctx)
 /* A document whose sink failed is incomplete; one that leave_room ended is complete. */
 static int settle_product(const struct outputs *outputs, struct product *product)
 {
-	const char *failure = pipeline__end_reason(outputs->pipeline, product->sink);
+	const char *failure =
+		product->sink ? pipeline__end_reason(outputs->pipeline, product->sink) : NULL;
 	bool is_whole = product->end_reason || !failure || !product->sink->is_document;
 
 	return window_file_settle(&product->file,
 				  product->end_reason ? product->end_reason : failure, is_whole);
+}
+
+/* Whether the disk of an open file can take more bytes; else says so. */
+static bool has_room(const struct outputs *outputs, const struct window_file *file, uint64_t bytes)
+{
+	struct disk_room room = disk_room_of(output__fd(file->output), outputs->keep_free);
+
+	if (room.free_bytes == UINT64_MAX ||
+	    room.free_bytes >= add_saturating(room.keep_bytes, bytes))
+		return true;
+	disk_room_tell(&room, file->path, ": no trace of PyTorch's profiler is written");
+	return false;
+}
+
+/* Without an export of PyTorch's there is no such file. */
+static void drop_kineto(struct outputs *outputs)
+{
+	struct window_file *file = &outputs->products[KINETO].file;
+
+	output__discard(file->output);
+	file->output = NULL;
+}
+
+static int write_execution(struct outputs *outputs)
+{
+	struct window_file *file = &outputs->products[EXECUTION].file;
+	uint64_t bytes = memory_file_bytes(outputs->execution_fd);
+	int err = name_file(file, outputs->options, NULL, outputs->tag);
+
+	if (!err)
+		err = output__create_new(&file->output, file->path);
+	if (err || !has_room(outputs, file, bytes)) {
+		output__discard(file->output);
+		file->output = NULL;
+		return err ? err : -ENOSPC;
+	}
+	err = memory_file_copy(outputs->execution_fd, bytes, output__file(file->output));
+	if (err)
+		outputs->products[EXECUTION].end_reason = "the engine's file could not be copied";
+	return err;
+}
+
+void outputs__take_torch(struct outputs *outputs, int execution_fd, int kineto_fd)
+{
+	struct product *kineto = &outputs->products[KINETO];
+	uint64_t bytes = memory_file_bytes(kineto_fd);
+
+	outputs->execution_fd = execution_fd;
+	outputs->kineto = fdopen(kineto_fd, "re");
+	if (!outputs->kineto) {
+		close(kineto_fd);
+		return;
+	}
+	rewind(outputs->kineto);
+	if (kineto->sink && has_room(outputs, &kineto->file, bytes))
+		sink_kineto_add(kineto->sink, outputs->kineto, bytes);
 }
 
 /* Puts the files in place and words their lines of the report. */
@@ -256,6 +343,9 @@ int outputs__open(struct outputs **result, const struct options *options,
 	if (!outputs)
 		return err;
 	outputs->keep_free = options->windows.keep_free;
+	outputs->execution_fd = -1;
+	outputs->options = options;
+	outputs->tag = tag ? strdup(tag) : NULL;
 	outputs->pipeline = pipeline__new(&options->judging);
 	if (outputs->pipeline)
 		err = open_files(outputs, options, tag);
@@ -326,6 +416,10 @@ int outputs__finish(struct outputs *outputs)
 
 	log_status(NULL);
 	pipeline__finish_files(outputs->pipeline);
+	if (!outputs->kineto)
+		drop_kineto(outputs);
+	if (outputs->execution_fd >= 0)
+		outputs->settle_err = write_execution(outputs);
 	settle(outputs);
 	err = pipeline__finish(outputs->pipeline);
 	return err ? err : outputs->settle_err;
@@ -343,6 +437,11 @@ static void free_with(struct outputs *outputs, void (*close_output)(struct outpu
 	pipeline__free(outputs->pipeline);
 	for (int i = 0; i < PRODUCTS; i++)
 		window_file_clear(&outputs->products[i].file, close_output);
+	if (outputs->kineto)
+		fclose(outputs->kineto);
+	if (outputs->execution_fd >= 0)
+		close(outputs->execution_fd);
+	free(outputs->tag);
 	free(outputs);
 }
 

@@ -32,6 +32,12 @@ void outputs__poll(struct outputs *outputs);
 /* Shows the status line. Call once a second. */
 void outputs__show_status(struct outputs *outputs, uint64_t now_ns);
 
+/*
+ * What PyTorch's profiler has exported, before outputs__finish: two open memory files, which are
+ * outputs' from now on.
+ */
+void outputs__take_torch(struct outputs *outputs, int execution_fd, int kineto_fd);
+
 /* Ends the window and puts the files in place. 0, or the first error; all are logged. */
 int outputs__finish(struct outputs *outputs);
 

@@ -155,6 +155,7 @@ struct session {
 	uint64_t lost_threads; /* as of the last rescan */
 	struct hint_wait hint;
 	struct text_check text_check;
+	VEC(struct torch_export) torch; /* to be given away */
 	struct gpu_link *gpu;
 	int gpu_err; /* --gpu require was not met */
 };
@@ -172,6 +173,13 @@ static void take_step(void *ctx, const struct fbt_step *step)
 
 	text_check_take(&session->text_check, step);
 	engine_tree__take(session->live.tree, step);
+}
+
+static uint16_t more_flags(void *ctx, const struct fbt_step *step)
+{
+	const struct session *session = ctx;
+
+	return steps_found__is_profiled(session->live.found, step) ? FBT_STEP_PROFILED : 0;
 }
 
 /* Takes a process that -f or -a found, or that called execve. Either way its files are new. */
@@ -262,6 +270,7 @@ int session__open(struct session **result, const struct options *options,
 								    .on_process = take_announced,
 								    .on_site = take_site,
 								    .on_step = take_step,
+								    .more_flags = more_flags,
 								    .ctx = session});
 	session->live.sites = step_sites__new(&session->live);
 	if (!session->live.stream || !session->live.sites)
@@ -319,6 +328,7 @@ void session__free(struct session *session)
 					loader__uprobes(session->live.loader));
 	traced_set__free(session->live.traced);
 	loader__free(session->live.loader);
+	vec_free(&session->torch);
 	free(session);
 }
 
@@ -421,6 +431,8 @@ int session__start(struct session *session, const char *tag)
 	if (!err && session->live.options->escalate_now)
 		record_send_manual(session->live.output, clock_ns(CLOCK_MONOTONIC));
 	stream__forget_early_begins(session->live.stream);
+	if (!err && session->live.options->torch.is_on)
+		steps_found__begin_torch(session->live.found);
 	if (!err && session->child) {
 		err = launch__new(&session->launch, session->live.loader,
 				  session__main_tgid(session));
@@ -593,13 +605,35 @@ static void send_probes(const struct session *session)
 	}
 }
 
+static void take_export(void *ctx, const struct torch_export *export)
+{
+	struct session *session = ctx;
+
+	if (!vec_push(&session->torch, *export))
+		return;
+	close(export->execution_fd);
+	close(export->kineto_fd);
+}
+
+void session__give_torch(struct session *session,
+			 void (*take)(void *ctx, const struct torch_export *export), void *ctx)
+{
+	vec_for_each (export, &session->torch)
+		take(ctx, export);
+	session->torch.count = 0;
+}
+
 int session__finish(struct session *session)
 {
 	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
 	struct fbt_window_end end = {0};
 	struct traced *traced;
 
-	steps_found__disarm(session->live.found);
+	/* PyTorch's profiler ends with an armed function: collect_torch waits for that. */
+	if (session->live.options->torch.is_on)
+		steps_found__end_torch(session->live.found);
+	else
+		steps_found__disarm(session->live.found);
 	loader__detach(session->live.loader);
 	end.end_ns = clock_ns(CLOCK_MONOTONIC);
 	usleep(SETTLE_US);
@@ -619,6 +653,10 @@ int session__finish(struct session *session)
 	record_send(session->live.output, &session->cost, sizeof(session->cost), FBT_EVENT_COST);
 	record_send(session->live.output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
 	late_engines__finish(session->live.late);
+	if (session->live.options->torch.is_on) {
+		steps_found__collect_torch(session->live.found, take_export, session);
+		steps_found__disarm(session->live.found);
+	}
 	if (session->child)
 		child__report(session->child);
 	return gpu_link__check(session->gpu, false);

@@ -11,6 +11,7 @@
 #include "kernel/traced.h"
 #include "model/event.h"
 #include "options.h"
+#include "python/torch.h"
 
 struct child;
 struct session;
@@ -59,6 +60,10 @@ bool session__is_over(const struct session *session);
  * require was not met.
  */
 int session__finish(struct session *session);
+
+/* After session__finish, once: the exports of PyTorch's profiler; their files are take's. */
+void session__give_torch(struct session *session,
+			 void (*take)(void *ctx, const struct torch_export *export), void *ctx);
 
 /* After session__finish: COMMAND, owned by the caller from now on; NULL: there is none. */
 struct child *session__take_command(struct session *session);

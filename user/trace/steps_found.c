@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "kernel/step_probes.h"
 #include "proc/process.h"
@@ -22,6 +23,9 @@
 /* Kind 0 is the interval; the last kind is used for calibration. */
 #define KINDS_MAX (FBT_KIND_COUNT - 2)
 
+/* How long PyTorch may take to export its traces. */
+#define TORCH_EXPORT_NS (60 * NS_PER_S)
+
 /*
  * A function of Python is known by its name, and its markers are those of the library in each
  * process: of an injected one, every process has a file of its own.
@@ -37,6 +41,7 @@ struct steps_found {
 	struct target_options target_options;
 	struct python_steps *python;
 	struct python_stalls *stalls;
+	uint32_t torch_window;	 /* of PyTorch's profiler; 0: none */
 	function_vec functions;	 /* functions[i] is kind i + 1 */
 	VEC(struct copy) copies; /* where they are not functions[kind - 1] */
 	VEC(uint32_t) tgids;	 /* for each function, the process in which it was found first */
@@ -474,6 +479,45 @@ void steps_found__charge(const struct steps_found *found, struct fbt_cost *cost)
 void steps_found__disarm(struct steps_found *found)
 {
 	python_steps__disarm(found->python);
+}
+
+void steps_found__begin_torch(struct steps_found *found)
+{
+	const struct options *options = found->live->options;
+	const struct option_torch *torch = &options->torch;
+	/* Both ways to CUPTI at once would take each other's records. */
+	const struct torch_settings settings = {
+		.flags = (torch->shapes ? FBT_TORCH_SHAPES : 0) |
+			 (torch->stack ? FBT_TORCH_STACK : 0) | (torch->sync ? FBT_TORCH_SYNC : 0) |
+			 (options->gpu.mode == GPU_OFF ? FBT_TORCH_CUDA : 0),
+		.max_steps = options->steps,
+	};
+
+	found->torch_window = python_torch_begin(found->python, &settings);
+}
+
+bool steps_found__is_profiled(const struct steps_found *found, const struct fbt_step *step)
+{
+	struct torch_span span;
+
+	if (!found->torch_window)
+		return false;
+	span = python_torch_span(found->python, found->torch_window);
+	return step->end_ns > span.begin_ns && step->start_ns < span.end_ns;
+}
+
+void steps_found__end_torch(struct steps_found *found)
+{
+	python_torch_end(found->python);
+}
+
+void steps_found__collect_torch(struct steps_found *found,
+				void (*take)(void *ctx, const struct torch_export *export),
+				void *ctx)
+{
+	python_torch_collect(found->python, found->torch_window,
+			     clock_ns(CLOCK_MONOTONIC) + TORCH_EXPORT_NS, take, ctx);
+	found->torch_window = 0;
 }
 
 void steps_found__forget(struct steps_found *found, uint32_t tgid)

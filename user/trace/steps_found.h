@@ -8,6 +8,7 @@
 #define FBT_TRACE_STEPS_FOUND_H
 
 #include <stdint.h>
+#include "python/torch.h"
 #include "steps/find.h"
 #include "steps/resolve.h"
 #include "trace/live.h"
@@ -64,6 +65,18 @@ void steps_found__beat(struct steps_found *found, uint64_t now_ns);
 void steps_found__charge(const struct steps_found *found, struct fbt_cost *cost);
 void steps_found__disarm(struct steps_found *found);
 void steps_found__forget(struct steps_found *found, uint32_t tgid);
+
+/*
+ * PyTorch's profiler (--torch-trace) in the processes whose functions of Python are armed. begin:
+ * once they are. is_profiled: whether it was on during a step. end: then the functions must stay
+ * armed until collect has returned, which waits for the exports.
+ */
+void steps_found__begin_torch(struct steps_found *found);
+bool steps_found__is_profiled(const struct steps_found *found, const struct fbt_step *step);
+void steps_found__end_torch(struct steps_found *found);
+void steps_found__collect_torch(struct steps_found *found,
+				void (*take)(void *ctx, const struct torch_export *export),
+				void *ctx);
 
 /*
  * Detaches the probes of one process, but not those for all processes. replace: detach them only

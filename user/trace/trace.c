@@ -164,6 +164,7 @@ static int close_window(struct trace *trace)
 {
 	int unmet = session__finish(trace->session), err;
 
+	session__give_torch(trace->session, exports__take_torch, trace->exports);
 	sandbox_filter_report();
 	trace->command = session__take_command(trace->session);
 	/*
@@ -417,6 +418,10 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 	trace.window_options.steps = options->windows.max_steps;
 	if (!err && !options->all)
 		err = pid_set__new(&trace.targets, &options->pids);
+	if (!err && options->torch.is_on)
+		log_warn("--torch-trace: while a window is open, PyTorch's profiler runs in the "
+			 "engine, and steps take about 5 times as long: they are marked, and not "
+			 "judged");
 	err = err ? err : loading_measure(options, &trace.cost);
 	err = err ? err : prepare(&trace, false);
 	err = err ? err : loop__new(&trace.loop);

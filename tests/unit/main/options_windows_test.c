@@ -211,7 +211,7 @@ static void switches_without_effect_are_warned_of_once(void **state)
 	setenv("FERRUM_BPFTRACE_SYNC_CUDA", "1", 1);
 	setenv("FERRUM_BPFTRACE_WITH_STACK", "0", 1);
 	complete(true);
-	assert_one_line(*state, "FERRUM_BPFTRACE_SYNC_CUDA: has no effect");
+	assert_one_line(*state, "FERRUM_BPFTRACE_SYNC_CUDA: has no effect without --torch-trace");
 }
 
 static void each_switch_without_effect_has_its_warning(void **state)

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * PyTorch's profiler in this process, for as long as the tool wants a window (fbt_python.h). Only
+ * functions that PyTorch has in C++ are called, those that torch.profiler itself calls: nothing is
+ * imported, and no line of Python runs. (torch.profiler.profile.start() imports torch._inductor,
+ * which takes seconds.)
+ *
+ * Kineto's profiler belongs to the thread that started it, so that thread must stop it. Newer
+ * versions can record all threads of the process; then any thread may.
+ */
+#ifndef FERRUM_PYTHON_TORCH_H
+#define FERRUM_PYTHON_TORCH_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "page.h"
+
+struct guest;
+
+struct python_torch {
+	uint32_t served;	       /* the last window that was */
+	uint32_t is_on;		       /* atomic */
+	uint32_t is_busy;	       /* atomic: a thread starts or stops it */
+	uint32_t is_cancelled;	       /* the tool is gone: nobody wants what was recorded */
+	bool any_thread;	       /* may stop it */
+	pid_t thread;		       /* that started it */
+	unsigned int host;	       /* slot whose steps are counted, and end the window */
+	unsigned int inner;	       /* calls within other calls that did not start it */
+	struct python_memfd execution; /* fd -1: none */
+	struct python_memfd kineto;
+};
+
+void python_torch_init(struct python_torch *torch);
+
+bool python_torch_is_on(const struct python_torch *torch);
+
+/* Whether the next two have anything to do. Cheap, for each call of an armed function. */
+bool python_torch_is_wanted(const struct guest *guest);
+
+/*
+ * Before the begin marker of a call, and after its end marker. Called with the GIL. An exception
+ * that is pending stays so; one of PyTorch's is cleared.
+ */
+void python_torch_begin(struct guest *guest, unsigned int slot);
+void python_torch_end(struct guest *guest, unsigned int slot);
+
+/* Whether the profiler is on, and only a call of this slot can stop it: it must stay armed. */
+bool python_torch_needs(const struct guest *guest, unsigned int slot);
+
+/* Stops a profiler that nobody wants any more, if no step runs. Needs the GIL. */
+void python_torch_stop_idle(struct guest *guest);
+
+/* The tool is gone. */
+void python_torch_cancel(struct guest *guest);
+
+/* Closes what was exported; in a forked child too. */
+void python_torch_close(struct python_torch *torch);
+
+#endif

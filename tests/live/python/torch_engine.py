@@ -1,0 +1,185 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""An engine with a double of PyTorch's profiler: its modules have the functions that torch.profiler is
+made of, write each call into LOG as a line of JSON, and export what PyTorch does: torch_engine.py LOG
+MODE FOLDER. It makes steps until FOLDER/end is there, none while FOLDER/idle is, and then writes its
+own account.
+
+MODE: new; old (only the thread that started it may stop it); taken (a profiler of the engine is on);
+observed (an observer of the engine is there); start, save, stop (that fails); lost (something else stops
+the profiler); none (no PyTorch)"""
+import gc, json, os, select, sys, threading, time, types
+
+log_path, mode, folder = sys.argv[1:]
+log = open(log_path, 'a', buffering=1)
+state = {'on': False, 'thread': 0, 'execution': None, 'ops': [], 'nodes': 0, 'cuda': 0}
+account = {'steps': 0, 'profiled': 0, 'raised': 0, 'kept': 0, 'tokens': 0}
+BASE = 1790857026 * 10**9
+
+
+def module(name, **members):
+    made = types.ModuleType(name)
+    made.__dict__.update(members)
+    sys.modules[name] = made
+    return made
+
+
+def say(call, *arguments):
+    log.write(json.dumps({'call': call, 'arguments': arguments, 'thread': threading.get_native_id(),
+                          'pending': repr(sys.exc_info()[1])}) + '\n')
+
+
+class Kind:
+    CPU, CUDA, KINETO = 'CPU', 'CUDA', 'KINETO'
+
+
+def experimental(**options):
+    if options and mode == 'old':
+        raise TypeError('no profile_all_threads here')
+    return options
+
+
+def config(*arguments):
+    return arguments
+
+
+def prepare(settings, activities):
+    say('prepare', settings, sorted(activities))
+
+
+def enable(settings, activities):
+    say('enable', settings, sorted(activities))
+    if mode == 'start':
+        raise RuntimeError('Profiler is already enabled on this thread')
+    state.update(on=True, thread=threading.get_native_id(), ops=[])
+
+
+class Result:
+    def __init__(self, ops):
+        self.ops = ops
+
+    def trace_start_ns(self):
+        return 0 if self.ops is None else 1
+
+    def save(self, path):
+        say('save', path)
+        if self.ops is None:
+            os.abort()
+        if mode == 'save':
+            raise RuntimeError('no room for it')
+        events = [{'ph': 'M', 'name': 'process_name', 'ts': 0, 'pid': os.getpid(), 'args': {'name': 'python'}}]
+        events += [{'ph': 'X', 'cat': 'cpu_op', 'name': 'fake::op', 'pid': os.getpid(), 'tid': tid,
+                    'ts': (begin - BASE) / 1000, 'dur': (end - begin) / 1000, 'args': {'External id': n}}
+                   for n, (tid, begin, end) in enumerate(self.ops)]
+        with open(path + '.tmp', 'w') as file:
+            json.dump({'schemaVersion': 1, 'deviceProperties': [], 'baseTimeNanoseconds': BASE,
+                       'traceEvents': events, 'traceName': path}, file)
+        os.rename(path + '.tmp', path)
+
+
+def disable():
+    say('disable')
+    if mode == 'stop':
+        state['on'] = False
+        raise RuntimeError('cannot stop')
+    if not state['on'] or mode == 'old' and state['thread'] != threading.get_native_id():
+        return Result(None)
+    state['on'] = False
+    return Result(None if mode == 'lost' else state['ops'])
+
+
+def add_observer(path):
+    say('add', path)
+    if mode != 'observed':
+        state['execution'] = open(path, 'w')
+    return True
+
+
+def enable_observer():
+    say('enable_observer')
+    state['execution'].write('{"schema": "1.1.1-chakra.0.0.4", "nodes": [\n')
+    state['nodes'] = 0
+
+
+def disable_observer():
+    say('disable_observer')
+
+
+def remove_observer():
+    say('remove')
+    state['execution'].write('\n]}')
+    state['execution'].close()
+    state['execution'] = None
+
+
+def synchronize():
+    state['cuda'] += 1
+
+
+if mode != 'none':
+    module('torch', profiler=None)
+    module('torch._C', _cuda_synchronize=synchronize)
+    module('torch.cuda', is_initialized=lambda: True)
+    module('torch.autograd.profiler', _is_profiler_enabled=mode == 'taken')
+    module('torch.autograd', ProfilerActivity=Kind, ProfilerState=Kind, ProfilerConfig=config,
+           _prepare_profiler=prepare, _enable_profiler=enable, _disable_profiler=disable,
+           _profiler_enabled=lambda: mode == 'old' and state['on'],
+           _add_metadata_json=lambda key, value: say('metadata', key, value))
+    module('torch._C._profiler', _ExperimentalConfig=experimental,
+           _add_execution_trace_observer=add_observer, _enable_execution_trace_observer=enable_observer,
+           _disable_execution_trace_observer=disable_observer,
+           _remove_execution_trace_observer=remove_observer)
+
+
+class Engine:
+    def forward(self, tokens):
+        begin = time.time_ns()
+        os.getppid()
+        if state['execution']:
+            state['execution'].write((',' if state['nodes'] else '') + '{"id": %d}\n' % state['nodes'])
+            state['nodes'] += 1
+        if state['on']:
+            state['ops'].append((threading.get_native_id(), begin, time.time_ns()))
+        if tokens % 7 == 3:
+            raise ValueError(tokens)
+
+    def step(self, tokens, deeper=True):
+        account['steps'] += deeper
+        account['profiled'] += deeper and state['on']
+        if state['on'] and deeper:
+            log.write('{"call": "step"}\n')
+        if deeper and tokens % 5 == 0:
+            return self.step(tokens, False)
+        self.forward(tokens)
+        return tokens
+
+
+def run():
+    engine, tokens = Engine(), 0
+    while not os.path.exists(folder + '/end'):
+        time.sleep(0.002)
+        if os.path.exists(folder + '/idle'):
+            continue
+        tokens += 1
+        account['tokens'] += tokens
+        try:
+            engine.step(tokens)
+        except ValueError as error:
+            account['raised'] += tokens % 7 == 3
+            account['kept'] += error.args == (tokens,)
+
+
+print('ready', flush=True)
+# A thread that reads a named pipe is not taken for an injection; one that polls it is.
+select.select([sys.stdin], [], [])
+sys.stdin.readline()
+thread = threading.Thread(target=run)
+thread.start()
+thread.join()
+account['thread'] = thread.native_id
+account['cuda'] = state['cuda']
+account['modules'] = [name for name in sys.modules if name.startswith('torch') and mode == 'none']
+account['files'] = [name for name in (os.readlink('/proc/self/fd/' + fd)
+                                      for fd in os.listdir('/proc/self/fd') if os.path.exists('/proc/self/fd/' + fd)
+                                      or os.path.islink('/proc/self/fd/' + fd)) if 'ferrum-torch' in name]
+json.dump(account, open(folder + '/truth.json.new', 'w'))
+os.rename(folder + '/truth.json.new', folder + '/truth.json')

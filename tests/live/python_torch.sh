@@ -1,0 +1,193 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# PyTorch's own profiler in the windows of a flag (--torch-trace), on a double of it that writes down what
+# it was asked for: what is called, on which thread, and when; what is exported; and that nothing of it
+# reaches the engine when it fails.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/python/lib.sh
+. tests/live/python/lib.sh
+# shellcheck source=tests/live/flag/lib.sh
+. tests/live/flag/lib.sh
+
+python=/usr/bin/python3
+LOG=$TMP/log
+
+# start MODE [VARIABLE=VALUE…]: the engine, and the tool, which waits for the flag
+start()
+{
+	local mode=$1
+
+	shift
+	rm -f "$LOG" "$TMP/end" "$TMP/idle"
+	: >"$LOG"
+	start_waiting "$python" tests/live/python/torch_engine.py "$LOG" "$mode" "$TMP"
+	run_waiting -p "$ENGINE" --python=inject --torch-trace --step 'py:__main__:Engine.step' \
+		--step 'py:__main__:Engine.forward' "${MORE[@]}"
+	go
+}
+
+# called NAME [COUNT]: the engine's double was asked for that, so many times
+called()
+{
+	[ "$(grep -c "\"call\": \"$1\"" "$LOG")" -ge "${2:-1}" ]
+}
+
+await()
+{
+	wait_for 30 called "$@" || { not_ok "the engine's $1 is called" && finish; }
+}
+
+# end NAME [LINE]: the tool and the engine; the engine ends as ever, and the tool says LINE
+end()
+{
+	kill -INT "$TOOL" 2>/dev/null
+	wait "$TOOL"
+	rm -f "$FLAG"
+	touch "$TMP/end"
+	wait "$ENGINE"
+	is "$1: the engine ends as ever" $? 0
+	fact "$1: its exceptions are its own" "T['raised'] == T['kept'] > 0"
+	[ -z "${2:-}" ] || has "$1: the tool says so" "$OUT.err" "$2"
+	is "$1: nothing is left in the engine's folders" "$(find /dev/shm /tmp -maxdepth 1 -name 'ferrum-??????' | wc -l)" 0
+}
+
+calls()
+{
+	grep -v '"step"' "$LOG" | python3 -c 'import json, sys
+print(*[json.loads(line)["call"] for line in sys.stdin])'
+}
+
+# files FACT: Python over K, ET and P: Kineto's trace, the execution trace and the profile of the window
+files()
+{
+	python3 - "$DIR" "$LOG" "$TMP/truth.json" "$1" <<'EOF'
+import glob, json, os, sys
+folder, log, truth, fact = sys.argv[1:]
+def last(name):
+    return sorted(glob.glob(folder + '/' + name))[-1]
+K = json.load(open(last('kineto_*.json')))
+ET = json.load(open(last('pytorch_et_*.json')))
+P = [json.loads(line) for line in open(last('ferrum_profile_*.jsonl'))]
+L = [json.loads(line) for line in open(log)]
+T = json.load(open(truth))
+W = P[-1]['shape']
+S = [e['shape'] for e in P if e['event'] == 'step_prof']
+E = K['traceEvents']
+steps = [e for e in E if e['name'].startswith('ProfilerStep') and e['args']['ferrum.step'] == 'Engine.step']
+ops = [e for e in E if e.get('cat') == 'cpu_op']
+named = [os.path.basename(last(n)).split('pid', 1)[1].split('.')[0]
+         for n in ('kineto_*', 'pytorch_et_*', 'ferrum_profile_*', 'ferrum_trace_*')]
+modes = [os.stat(p).st_mode & 0o777 for p in glob.glob(folder + '/*')]
+def inside(e):
+    return any(s['ts'] <= e['ts'] and e['ts'] + e['dur'] <= s['ts'] + s['dur'] and s['tid'] == e['tid'] for s in steps)
+at = max(n for n, l in enumerate(L) if l['call'] == 'enable') if any(l['call'] == 'enable' for l in L) else 0
+seen = sum(l['call'] == 'step' for l in L[at:])
+sys.exit(not eval('(' + fact + ')', globals()))
+EOF
+}
+
+MORE=()
+start new
+has 'it is said before that steps take longer' "$OUT.err" '5 times as long'
+open_window 1
+await step 40
+close_window 1
+await disable
+open_window 2
+await enable 2
+await step 80
+close_window 2
+end new
+names='add prepare enable metadata enable_observer disable_observer remove disable save'
+is 'once a window, in the order of torch.profiler' "$(calls)" "$names $names"
+holds 'started on the thread of the steps, without an exception pending' files \
+	"all(l['thread'] == T['thread'] for l in L if l['call'] in ('add', 'enable')) and
+	all(l['pending'] == 'None' for l in L if 'pending' in l)"
+holds 'of CPU operators, with shapes, without stacks, on all threads' files \
+	"[l['arguments'][0][:6] for l in L if l['call'] == 'enable'][0] == ['KINETO', True, False, False, False, False] and
+	[l['arguments'][0][6] for l in L if l['call'] == 'enable'][0] == {'profile_all_threads': True} and
+	[l['arguments'][1] for l in L if l['call'] == 'enable'][0] == ['CPU']"
+holds 'one tag for all files of a window, mode 0600' files "len(set(named)) == 1 and set(modes) == {0o600}"
+is 'one pair of files for each window' "$(count 'kineto_*.json') $(count 'pytorch_et_*.json')" '2 2'
+holds 'the execution trace is what the double wrote' files \
+	"[n['id'] for n in ET['nodes']] == list(range(len(ET['nodes']))) and len(ET['nodes']) >= 40"
+holds 'operators are in the steps of their thread, on one clock' files \
+	"len(ops) >= 40 and all(inside(e) for e in ops[:-2]) and ops[0]['tid'] == T['thread']"
+holds 'our calls are beside them' files "any(e['name'] == 'getppid' for e in E)"
+holds 'its steps are marked, and not judged' files \
+	"W['profiled_steps'] == sum(s.get('profiled', False) for s in S) and W['judged_steps'] == 0 and
+	abs(W['profiled_steps'] - seen) <= 1 and seen >= 40"
+fact 'memory is given back' "T['files'] == []"
+holds 'both are valid traces' "$FBT" validate -q "$DIR"/kineto_*.json "$DIR"/ferrum_*
+
+# As many as the double itself counts: the profiler is stopped by the number of steps.
+MORE=(--max-steps 200)
+export FERRUM_BPFTRACE_WITH_STACK=1 FERRUM_BPFTRACE_RECORD_SHAPES=0 FERRUM_BPFTRACE_SYNC_CUDA=1
+start new
+unset FERRUM_BPFTRACE_WITH_STACK FERRUM_BPFTRACE_RECORD_SHAPES FERRUM_BPFTRACE_SYNC_CUDA
+open_window 1
+await save
+end 'with variables'
+holds 'with variables: stacks, and no shapes' files \
+	"[l['arguments'][0][:4] for l in L if l['call'] == 'enable'][0] == ['KINETO', False, False, True]"
+fact 'with variables: the GPU is waited for after each step' "T['cuda'] >= T['profiled'] > 50"
+MORE=()
+
+# An engine without requests makes no step that could end the window.
+start new
+open_window 1
+await step 20
+touch "$TMP/idle"
+close_window 1
+is 'idle: exported all the same' "$(count 'kineto_*.json')" 1
+end idle
+holds 'idle: by another thread' files "[l['thread'] != T['thread'] for l in L if l['call'] == 'disable'] == [True]"
+
+start old
+open_window 1
+await step 20
+close_window 1
+end old
+holds 'an old PyTorch: by the thread that started it' files \
+	"[l['thread'] == T['thread'] for l in L if l['call'] == 'disable'] == [True] and len(ops) >= 20"
+
+# refused MODE LINE CALLS: no trace, a line, and what was called
+refused()
+{
+	start "$1"
+	open_window 1
+	wait_for 30 grep -q "${4:-.}" "$LOG"
+	sleep 0.3
+	close_window 1
+	end "$1" "$2"
+	is "$1: what was called" "$(calls)" "$3"
+	is "$1: no files of it" "$(count 'kineto_*') $(count 'pytorch_et_*') $(count 'ferrum_trace_*.json')" '0 0 1'
+}
+
+refused taken 'profiler of the engine.s own is on' '' ''
+refused none 'not loaded' '' ''
+refused observed 'profiler of the engine.s own is on' add add
+refused start 'already enabled on this thread' 'add prepare enable remove' remove
+refused save 'no room for it' "$names" enable
+refused stop 'cannot stop' "${names% save}" enable
+refused lost 'something else has stopped' "${names% save}" enable
+
+# The tool is killed in a window: the library stops the profiler, and exports for nobody.
+start new
+open_window 1
+await step 20
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+await disable
+sleep 0.5
+end killed
+is 'killed: stopped, and not saved' "$(calls)" "${names% save}"
+fact 'killed: memory is given back' "T['files'] == []"
+
+for wrong in '--torch-trace' '--torch-trace --python=inject' '--torch-trace --flag /x' \
+	'--torch-trace --flag /x --python=require'; do
+	# shellcheck disable=SC2086
+	"$FBT" -p $$ $wrong >"$TMP/usage" 2>&1
+	is "usage: $wrong" $? 2
+done
+finish
