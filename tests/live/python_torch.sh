@@ -27,6 +27,7 @@ start()
 }
 
 # called NAME [COUNT]: the engine's double was asked for that, so many times
+# shellcheck disable=SC2317,SC2329 # called by name
 called()
 {
 	[ "$(grep -c "\"call\": \"$1\"" "$LOG")" -ge "${2:-1}" ]
@@ -57,6 +58,7 @@ calls()
 print(*[json.loads(line)["call"] for line in sys.stdin])'
 }
 
+# shellcheck disable=SC2317,SC2329 # called by name
 # files FACT: Python over K, ET and P: Kineto's trace, the execution trace and the profile of the window
 files()
 {
@@ -118,6 +120,7 @@ holds 'its steps are marked, and not judged' files \
 	"W['profiled_steps'] == sum(s.get('profiled', False) for s in S) and W['judged_steps'] == 0 and
 	abs(W['profiled_steps'] - seen) <= 1 and seen >= 40"
 fact 'memory is given back' "T['files'] == []"
+fact 'a child that is forked meanwhile goes on' "T['child'] == 0"
 holds 'both are valid traces' "$FBT" validate -q "$DIR"/kineto_*.json "$DIR"/ferrum_*
 
 # As many as the double itself counts: the profiler is stopped by the number of steps.

@@ -153,6 +153,18 @@ class Engine:
         return tokens
 
 
+# A child that is forked in a window has the armed function, and nothing else of the library.
+def fork(engine):
+    pid = os.fork()
+    if not pid:
+        status = 1
+        try:
+            status = 0 if engine.step(1) == 1 else 1
+        finally:
+            os._exit(status)
+    account['child'] = os.waitpid(pid, 0)[1]
+
+
 def run():
     engine, tokens = Engine(), 0
     while not os.path.exists(folder + '/end'):
@@ -161,6 +173,8 @@ def run():
             continue
         tokens += 1
         account['tokens'] += tokens
+        if account['profiled'] == 20 and 'child' not in account:
+            fork(engine)
         try:
             engine.step(tokens)
         except ValueError as error:

@@ -47,6 +47,23 @@ static void prefills_between_decodes_are_not_escalated(void **state)
 	assert_true(classifier__counts(fixture->classifier)->judged > 900);
 }
 
+static void a_profiled_step_is_neither_judged_nor_a_measure(void **state)
+{
+	struct fixture *fixture = *state;
+
+	push_steady(fixture, 20);
+	for (int i = 0; i < 50; i++) {
+		struct step step = step_of(20 * MS, "futex", 900 * MS);
+
+		step.record.header.flags |= FBT_STEP_PROFILED;
+		assert_false(push(fixture, step));
+	}
+	assert_int_equal(classifier__counts(fixture->classifier)->profiled, 50);
+	assert_int_equal(classifier__counts(fixture->classifier)->judged, 10);
+	/* Without the mark the same step is far over what is still usual. */
+	assert_true(push(fixture, step_of(20 * MS, "futex", 900 * MS)));
+}
+
 static void more_work_is_never_wrong(void **state)
 {
 	struct fixture *fixture = *state;
@@ -557,6 +574,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_thousand_steady_steps_are_not_escalated),
 		TEST(prefills_between_decodes_are_not_escalated),
+		TEST(a_profiled_step_is_neither_judged_nor_a_measure),
 		TEST(more_work_is_never_wrong),
 		TEST(a_frozen_step_is_named_and_its_neighbours_are_not),
 		TEST(nothing_is_judged_before_ten_steps_of_its_class),

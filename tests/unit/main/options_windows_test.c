@@ -226,6 +226,47 @@ static void each_switch_without_effect_has_its_warning(void **state)
 	assert_non_null(strstr(stderr_text(*state), "FERRUM_BPFTRACE_AUTO_CONVERT: "));
 }
 
+static int parse_torch(struct option_torch *torch, const char *second, const char *third)
+{
+	char *argv[] = {(char *)"ferrum-bpftrace",
+			(char *)"-p1",
+			(char *)"--torch-trace",
+			(char *)second,
+			(char *)third,
+			NULL};
+	struct options options;
+	int err = options_parse(&options, third ? 5 : second ? 4 : 3, argv);
+
+	*torch = options.torch;
+	options_clear(&options);
+	return err;
+}
+
+static void torchs_profiler_is_asked_for_with_a_flag_and_injection(void **state)
+{
+	struct option_torch torch;
+
+	assert_int_equal(parse_torch(&torch, "--flag=/f", "--python=inject"), 0);
+	assert_true(torch.is_on && torch.shapes && !torch.stack && !torch.sync);
+	assert_silent(*state);
+	assert_int_equal(parse_torch(&torch, NULL, NULL), -EINVAL);
+	assert_int_equal(parse_torch(&torch, "--python=inject", NULL), -EINVAL);
+	assert_int_equal(parse_torch(&torch, "--flag=/f", NULL), -EINVAL);
+	assert_int_equal(parse_torch(&torch, "--flag=/f", "--python=require"), -EINVAL);
+}
+
+static void switches_choose_what_torchs_profiler_records(void **state)
+{
+	struct option_torch torch;
+
+	setenv("FERRUM_BPFTRACE_WITH_STACK", "1", 1);
+	setenv("FERRUM_BPFTRACE_RECORD_SHAPES", "0", 1);
+	setenv("FERRUM_BPFTRACE_SYNC_CUDA", "yes", 1);
+	assert_int_equal(parse_torch(&torch, "--flag=/f", "--python=inject"), 0);
+	assert_true(!torch.shapes && torch.stack && torch.sync);
+	assert_silent(*state);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, stderr_teardown)
 
 int main(void)
@@ -247,6 +288,8 @@ int main(void)
 		TEST(quiet_goes_before_debug_of_the_environment),
 		TEST(switches_without_effect_are_warned_of_once),
 		TEST(each_switch_without_effect_has_its_warning),
+		TEST(torchs_profiler_is_asked_for_with_a_flag_and_injection),
+		TEST(switches_choose_what_torchs_profiler_records),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -40,6 +40,20 @@ static void sums_saturate(void **state)
 	tally_clear(&tally);
 }
 
+static void a_profiled_step_is_in_no_other_figure(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step step = make_step(fixture, 5 * MS);
+	struct tally tally = {0};
+
+	step.record.header.flags |= FBT_STEP_PROFILED;
+	assert_int_equal(tally_add(&tally, fixture->window, &step), 0);
+	assert_null(tally.kinds[1]);
+	assert_int_equal(stats__count(tally.profiled[1]), 1);
+	assert_int_equal(stats__max(tally.profiled[1]), step_total_ns(&step));
+	tally_clear(&tally);
+}
+
 static void the_main_kind_is_the_one_with_the_most_time(void **state)
 {
 	struct fixture *fixture = *state;
@@ -180,6 +194,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_kind_that_cannot_be_is_left_out),
 		TEST(sums_saturate),
+		TEST(a_profiled_step_is_in_no_other_figure),
 		TEST(the_main_kind_is_the_one_with_the_most_time),
 		TEST(a_process_is_traced_from_its_start_to_its_exit),
 		TEST(cost_without_a_table_uses_the_calls_of_steps),
