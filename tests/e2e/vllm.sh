@@ -74,14 +74,14 @@ check_steps 'again, without an option'
 run_waiting -p "$PID" --python=inject --torch-trace
 open_window 1
 read_metrics
-before=$ITERATIONS
+passes=$ITERATIONS
 ask "$TOKENS" 2 >"$TMP/asked"
 read_metrics
 close_window 1
 kill -INT "$TOOL"
 wait "$TOOL"
 is 'with PyTorch'"'"'s profiler: the tool succeeds' $? 0
-python3 tests/e2e/vllm/torch_trace.py "$DIR" $((ITERATIONS - before)) || FAILED=1
+python3 tests/e2e/vllm/torch_trace.py "$DIR" $((ITERATIONS - passes)) || FAILED=1
 ask "$TOKENS" 1 >"$TMP/asked" && ok 'vLLM goes on'
 
 kill -TERM "$PID"

@@ -23,28 +23,31 @@ def load(path):
         return json.load(file)
 
 
+def steps_of(trace):
+    return [e for e in trace["traceEvents"] if e["name"].startswith("ProfilerStep")]
+
+
 def check_worker(trace, nodes):
     events = trace["traceEvents"]
     ops = [e for e in events if e.get("cat") == "cpu_op"]
-    steps = sorted((e["ts"], e["ts"] + e["dur"]) for e in events
-                   if e["name"].startswith("ProfilerStep")
-                   and e["args"]["ferrum.step"] == "GPUModelRunner.execute_model")
+    passes = [e for e in steps_of(trace) if e["args"]["ferrum.step"] == "GPUModelRunner.execute_model"]
+    steps = sorted((e["ts"], e["ts"] + e["dur"]) for e in steps_of(trace))
     begins = [begin for begin, _ in steps]
-    linear = [e for e in ops if e["name"] == "aten::linear"]
+    own = [e for e in ops if e["tid"] == passes[0]["tid"]]
 
     def is_inside(event):
         at = bisect.bisect(begins, event["ts"]) - 1
         return at >= 0 and event["ts"] + event["dur"] <= steps[at][1]
 
-    fact("as many forward passes as vLLM counts", ITERATIONS <= len(steps) <= ITERATIONS + 2,
-         len(steps), "steps,", ITERATIONS, "iterations,", len(ops), "operators")
-    fact("the model's operators are in forward passes, on one clock",
-         linear and sum(map(is_inside, linear)) >= 0.99 * len(linear),
-         sum(map(is_inside, linear)), "of", len(linear))
+    inside = sum(map(is_inside, own))
+    fact("as many forward passes as vLLM counts", ITERATIONS <= len(passes) <= ITERATIONS + 2,
+         len(passes), "passes,", ITERATIONS, "iterations,", len(ops), "operators")
+    fact("operators are in the engine's steps, on one clock",
+         inside >= 0.95 * len(own) and inside >= 20 * ITERATIONS, inside, "of", len(own))
     fact("our calls are beside them", any(e.get("cat") == "syscall" for e in events))
     ids = {e["args"].get("Record function id") for e in ops}
     shared = sum(any(a["name"] == "rf_id" and a["value"] in ids for a in n["attrs"]) for n in nodes)
-    fact("the execution trace has the same operators", shared >= 0.99 * len(ops), shared, len(ops))
+    fact("the execution trace has the same operators", shared >= 0.95 * len(ops), shared, "of", len(ops))
 
 
 traces = {path.rsplit("kineto_", 1)[1]: load(path) for path in glob.glob(FOLDER + "/kineto_*.json")}
@@ -53,8 +56,8 @@ fact("two traces for each process of the engine with steps", traces.keys() == gr
      *traces)
 fact("execution traces have Chakra's schema", all("chakra" in g["schema"] for g in graphs.values()))
 workers = [tag for tag, trace in traces.items()
-           if any(e["name"] == "aten::linear" for e in trace["traceEvents"])]
-fact("one of them computes", len(workers) == 1)
+           if any(e["args"]["ferrum.step"] == "GPUModelRunner.execute_model" for e in steps_of(trace))]
+fact("one of them is the worker", len(workers) == 1)
 for tag in workers:
     check_worker(traces[tag], graphs[tag]["nodes"])
 sys.exit(failed)
