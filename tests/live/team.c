@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * team TRUTH [SLEEPERS]: steps (team_step) beside three other threads: one computes all the time, one
- * computes on a CPU that it shares with another process, and one sleeps. SLEEPERS more threads sleep
- * too; steps are longer then. Before the first and after the last step of a series, the program reads
- * the CPU clocks and schedstat of the three from the kernel.
+ * team TRUTH [SLEEPERS]: steps (team_step) beside three other threads: one computes all the time,
+ * one computes on a CPU that it shares with another process, and one sleeps. SLEEPERS more threads
+ * sleep too; steps are longer then. Before the first and after the last step of a series, the
+ * program reads the CPU clocks and schedstat of the three from the kernel.
  */
 #include <pthread.h>
 #include <sched.h>

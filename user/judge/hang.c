@@ -70,6 +70,7 @@ void hang_describe(const struct fbt_hang *hang, const struct window *window,
 	struct line line = {text, HANG_TEXT_SIZE, 0};
 	char name[4 * NAME_COLUMNS + 1];
 
+	*text = '\0';
 	shorten_name(name, sizeof(name), window__kind_name(window, hang->kind), NAME_COLUMNS);
 	line_add(&line, "%s has not returned for %s", name,
 		 FORMAT_TIME(hang->time_ns - hang->step_start_ns));
