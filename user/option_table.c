@@ -301,7 +301,7 @@ const struct option_row option_table[] = {
 	 "Short for --gpu=inject --python=inject: a process gets the shim if it uses CUDA, and "
 	 "libferrum_python.so if it runs Python",
 	 SWITCH(inject)},
-	{"torch-trace", 0, OPTION_COMMON, NULL,
+	{"torch-trace", 0, OPTION_MORE, NULL,
 	 "With --flag and --python=inject: in each window PyTorch's own profiler runs in the "
 	 "engine, and its traces are written too (pytorch_et_*.json, kineto_*.json); steps then "
 	 "take several times as long",
