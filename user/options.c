@@ -14,6 +14,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "fbt_python.h"
 #include "option_value.h"
 #include "output/file.h"
 #include "output/otlp_http.h"
@@ -253,14 +254,20 @@ static bool is_by_pid(const struct options *options)
 	return options->pids.count && !options->all && !options->command;
 }
 
+static unsigned int count_python_steps(const struct options *options)
+{
+	unsigned int count = 0;
+
+	vec_for_each (spec, &options->specs)
+		count += spec->form == STEP_SPEC_PYTHON;
+	return count;
+}
+
 /* The markers of libferrum_python.so, and what is known of interpreters, are those of x86-64. */
 static bool wants_python(const struct options *options)
 {
-	bool wants = options->python == PYTHON_REQUIRE || options->python == PYTHON_INJECT;
-
-	vec_for_each (spec, &options->specs)
-		wants |= spec->form == STEP_SPEC_PYTHON;
-	return wants;
+	return options->python == PYTHON_REQUIRE || options->python == PYTHON_INJECT ||
+	       count_python_steps(options);
 }
 
 static bool is_x86_64(void)
@@ -281,6 +288,8 @@ static int complete_python(struct options *options)
 		options->python = PYTHON_INJECT;
 	if (!is_x86_64() && wants_python(options))
 		return usage_error("Python functions can be steps on x86-64 only");
+	if (count_python_steps(options) > FBT_PYTHON_SLOTS)
+		return usage_error("--step: at most 16 Python functions can be steps at once");
 	if (options->python == PYTHON_REQUIRE && options->command)
 		return usage_error("--python require is about processes that run: start COMMAND "
 				   "first, and name it with -p");

@@ -11,7 +11,7 @@
 #include "option_parse.h"
 #include "stderr_fixture.h"
 
-#define ARGS_MAX 16
+#define ARGS_MAX 32
 
 struct fixture {
 	struct stderr_fixture *errors;

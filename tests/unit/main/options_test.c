@@ -13,6 +13,21 @@
 #include "options_fixture.h"
 
 REFUSED(nothing_to_trace_is_refused, "nothing to trace")
+#if defined(__x86_64__)
+#define TWO_MORE(name) "--step=py:m:" name "0", "--step=py:m:" name "1"
+#define EIGHT_MORE(name)                                                                           \
+	TWO_MORE(name "0"), TWO_MORE(name "1"), TWO_MORE(name "2"), TWO_MORE(name "3")
+REFUSED(more_python_functions_than_the_library_takes_are_refused, "at most 16 Python functions",
+	"-p1", EIGHT_MORE("a"), EIGHT_MORE("b"), "--step=py:m:c")
+
+static void sixteen_python_functions_are_taken(void **state)
+{
+	const struct options *options =
+		accept(state, "-p1", EIGHT_MORE("a"), EIGHT_MORE("b"), NULL);
+
+	assert_int_equal(options->specs.count, 16);
+}
+#endif
 REFUSED(pid_and_all_exclude_each_other, "exclude each other", "-p", "1", "-a")
 REFUSED(pid_and_command_exclude_each_other, "exclude each other", "-p", "1", "--", "sleep")
 REFUSED(all_and_command_exclude_each_other, "exclude each other", "-a", "--", "sleep")
@@ -607,6 +622,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(nothing_to_trace_is_refused),
+#if defined(__x86_64__)
+		TEST(more_python_functions_than_the_library_takes_are_refused),
+		TEST(sixteen_python_functions_are_taken),
+#endif
 		TEST(pid_and_all_exclude_each_other),
 		TEST(pid_and_command_exclude_each_other),
 		TEST(all_and_command_exclude_each_other),
