@@ -54,11 +54,14 @@ def short_report_of(path):
     """The parts that are read first: headline, causes, and the times of the first step function."""
     lines = report_of(path)
     causes = block(lines, r"  most expensive causes")
+    advice = next(i for i, line in enumerate(causes) if line.startswith("     advice "))
     headline = block(lines, r"[\d,]+ steps of ")
     kind = block(lines, headline[0].split()[3] + "$")
     end = next(i for i, line in enumerate(kind) if re.match("  (slow steps|gap before)", line))
     kind = [line for line in kind[:end] if " <0.1 % " not in line]
-    return ([lines[0]] + headline + [""] + block(lines, "Escalations: ")[:2] + [""] + causes[:5] +
+    # The slowest step, with its cause.
+    kind = kind[:next(i for i, line in enumerate(kind) if line.startswith("  slowest ")) + 3]
+    return ([lines[0]] + headline + [""] + block(lines, "Escalations: ")[:2] + [""] + causes[:advice] +
             [""] + kind)
 
 
