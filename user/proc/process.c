@@ -25,34 +25,6 @@
 
 typedef VEC(char *) string_vec;
 
-int processes_list(process_vec *processes)
-{
-	DIR *folder = opendir("/proc");
-	struct dirent *entry;
-	int err = 0;
-
-	if (!folder) {
-		err = -errno;
-		log_err("/proc: %s", strerror(-err));
-		return err;
-	}
-	while (!err && (entry = readdir(folder))) {
-		struct process_entry process = {0};
-		struct thread_stat stat = {0};
-
-		if (!isdigit((unsigned char)entry->d_name[0]) ||
-		    sscanf(entry->d_name, "%u", &process.tgid) != 1 ||
-		    process.tgid == (uint32_t)getpid() || process.tgid == KTHREADD ||
-		    thread_stat_read(&stat, (struct proc_ref){.tgid = process.tgid}) ||
-		    stat.parent_tgid == KTHREADD)
-			continue;
-		process.parent_tgid = stat.parent_tgid;
-		err = vec_push(processes, process);
-	}
-	closedir(folder);
-	return err;
-}
-
 int processes_ids(pid_vec *ids)
 {
 	DIR *folder = opendir("/proc");
@@ -69,6 +41,28 @@ int processes_ids(pid_vec *ids)
 			err = vec_push(ids, (uint32_t)strtoul(entry->d_name, NULL, 10));
 	}
 	closedir(folder);
+	return err;
+}
+
+int processes_list(process_vec *processes)
+{
+	pid_vec ids = {0};
+	int err = processes_ids(&ids);
+
+	vec_for_each (id, &ids) {
+		struct process_entry process = {.tgid = *id};
+		struct thread_stat stat = {0};
+
+		if (err)
+			break;
+		if (process.tgid == (uint32_t)getpid() || process.tgid == KTHREADD ||
+		    thread_stat_read(&stat, (struct proc_ref){.tgid = process.tgid}) ||
+		    stat.parent_tgid == KTHREADD)
+			continue;
+		process.parent_tgid = stat.parent_tgid;
+		err = vec_push(processes, process);
+	}
+	vec_free(&ids);
 	return err;
 }
 
