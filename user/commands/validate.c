@@ -366,7 +366,8 @@ static bool validate_file(const char *path, struct groups *groups, FILE *out, FI
 	}
 	if (!facts.is_trace && report_missing_groups(groups, path, err_out))
 		return false;
-	terminal_line(out, "%s: %llu events, ok%s", path, (unsigned long long)facts.events,
+	terminal_line(out, "%s: %llu event%s, ok%s", path, (unsigned long long)facts.events,
+		      plural(facts.events),
 		      facts.is_partial ? ", but partial: the file ends within the next event" : "");
 	return true;
 }

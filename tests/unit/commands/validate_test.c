@@ -98,7 +98,7 @@ static void expect_field_taken(const char *field, const char *value)
 {
 	char *event = make_event(field, value);
 
-	expect_result(0, event, NULL, ": 1 events, ok\n");
+	expect_result(0, event, NULL, ": 1 event, ok\n");
 	free(event);
 }
 
@@ -245,8 +245,8 @@ static void profile_looks_for_groups_in_each_file(void **state)
 {
 	char *event = make_event(NULL, NULL);
 
-	expect_result(0, event, "unified_prof", ": 1 events, ok\n");
-	expect_result(0, event, "", ": 1 events, ok\n");
+	expect_result(0, event, "unified_prof", ": 1 event, ok\n");
+	expect_result(0, event, "", ": 1 event, ok\n");
 	free(event);
 }
 
@@ -325,7 +325,7 @@ static void a_partial_trace_is_checked_up_to_its_last_whole_event(void **state)
 		assert_non_null(strstr(say("trace.json", text), "invalid JSON"));
 	}
 	assert_string_equal(say("trace.json.partial", "["), "0 events, ok" PARTIAL);
-	assert_string_equal(say("trace.json.partial", "[" SLICE "]"), "1 events, ok\n");
+	assert_string_equal(say("trace.json.partial", "[" SLICE "]"), "1 event, ok\n");
 }
 
 static void a_partial_trace_with_a_wrong_event_is_refused(void **state)
@@ -343,7 +343,7 @@ static void a_partial_kineto_trace_needs_no_pairs(void **state)
 		"\"name\":\"ac2g\",\"id\":1,\"ts\":1.5,\"pid\":1,\"tid\":2},";
 
 	(void)state;
-	assert_string_equal(say("t.json.partial", text), "1 events, ok" PARTIAL);
+	assert_string_equal(say("t.json.partial", text), "1 event, ok" PARTIAL);
 }
 
 static void a_partial_profile_may_end_within_a_line(void **state)
@@ -388,7 +388,7 @@ static void an_array_is_a_trace_on_one_line_and_on_many(void **state)
 		assert_string_equal(say(names[i], "[]"), "0 events, ok\n");
 		assert_string_equal(say(names[i], "[" SLICE "," SLICE "]\n \n"), "2 events, ok\n");
 		assert_string_equal(say(names[i], "[" SLICE ",\n" SLICE "\n]\n"), "2 events, ok\n");
-		assert_string_equal(say(names[i], "[\n" SLICE "\n]"), "1 events, ok\n");
+		assert_string_equal(say(names[i], "[\n" SLICE "\n]"), "1 event, ok\n");
 		assert_string_equal(say(names[i], "[1]\n"),
 				    "event 1: expected an event, found 1\n");
 	}
