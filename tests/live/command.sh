@@ -93,17 +93,18 @@ for i in 02 03 04 05 06 08; do
 done
 
 # The later life of COMMAND does not depend on the tool, which is frozen and then killed.
-mkfifo -m 666 "$TMP/on"
-run_tool -- sh -c "echo first >>$log; read -r go <$TMP/on; exec setpriv --reuid 65534 --clear-groups \
-	sh -c 'echo second >>$log; read -r go <$TMP/on; exec sh -c \"echo third >>$log; exec sleep 60\"'"
+# A FIFO for each: the second reader must not open the one that its first writer has yet to close.
+mkfifo -m 666 "$TMP/on1" "$TMP/on2"
+run_tool -- sh -c "echo first >>$log; read -r go <$TMP/on1; exec setpriv --reuid 65534 --clear-groups \
+	sh -c 'echo second >>$log; read -r go <$TMP/on2; exec sh -c \"echo third >>$log; exec sleep 60\"'"
 wait_for 30 logged first
 sleep 0.2
 command=$(pgrep -P "$TOOL" -x sh)
 kill -STOP "$TOOL"
-echo >"$TMP/on"
+echo >"$TMP/on1"
 holds 'a later execve does not wait for the tool' wait_for 30 logged second
 kill_tool
-echo >"$TMP/on"
+echo >"$TMP/on2"
 holds 'killed: COMMAND goes on' wait_for 30 logged third
 holds 'killed: and waits as it wants to' wait_for 15 is_in_state "$command" S
 kill "$command"
