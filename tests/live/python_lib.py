@@ -125,7 +125,13 @@ for _ in range(int(cycles)):
 fact('cycles under load', target.ask('stop_busy')['answer'])
 # The interpreter's own caches fill in the first rounds; a leak would show in each.
 blocks, references, resident = [], [], []
-while len(blocks) < 2 or (blocks[-1] - blocks[-2] > 5 and len(blocks) < 12):
+
+
+def grows():
+    return blocks[-1] - blocks[-2] > 5 or resident[-1] - resident[-2] > 64
+
+
+while len(blocks) < 2 or (grows() and len(blocks) < 12):
     for _ in range(int(cycles)):
         tool.arm('__main__:Core.step', '__main__:plain')
         tool.ask('disarm')
