@@ -217,6 +217,14 @@ $(stub): $(B)/cupti/stub.bin
 	$(Q){ echo 'static const unsigned char inject_code[] = {'; \
 		od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g'; echo '};'; } > $@
 
+# The script and the style of the HTML report.
+$(B)/html_page.h: user/html/page.css user/html/page.js | $(B)
+	$(call msg,GEN,$@)
+	$(Q)for file in $^; do echo "static const unsigned char $$(basename $$file | tr . _)[] = {"; \
+		od -An -v -tx1 $$file | sed 's/ \(..\)/0x\1,/g'; echo '};'; done > $@
+
+$(B)/user/html/page.o: $(B)/html_page.h
+
 # The same once more for its unit tests, as they are built.
 $(O)/cupti_test/%.o: cupti/%.c | $(O)/cupti_test
 	$(call msg,CC,$@)
@@ -410,6 +418,7 @@ test: ## the fast tests, in minutes; TESTS='unit live' for whole kinds, UPDATE=1
 test-all: ## every test and check, kernels too (root): up to 40 minutes
 	$(Q)$(deps) check
 	$(Q)$(deps) kernels
+	$(Q)$(deps) browser
 	$(Q)+$(tier) all
 
 test-engines: ## the tests that need a whole engine or its code, by npm, cargo and pip (root)

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Installs what building, testing or checking needs, as Debian packages, and only what is missing.
 # Silent when nothing is. usage: deps.sh [build|test|check], each including the one before it, or
-# deps.sh kernels [ARCH] for what test-kernels needs
+# deps.sh kernels [ARCH] for what test-kernels needs, or deps.sh browser for what tests/e2e/html.sh does
 set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
@@ -13,6 +13,7 @@ check_packages=(shellcheck clang-format clang-tidy)
 kernels_packages=(cpio debian-archive-keyring)
 # Tests that need these are skipped if they cannot be installed.
 optional_packages=(python3-pandas python3-pip g++ redis-tools gdb)
+browser_packages=(chromium chromium-driver python3-selenium)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
@@ -111,6 +112,7 @@ has_optional()
 		python3 -c "import importlib.util as u, sys; sys.exit(not u.find_spec('${1#python3-}'))" \
 			2>/dev/null
 		;;
+	chromium-driver) command -v chromedriver >/dev/null ;;
 	redis-tools) command -v redis-server >/dev/null || command -v redis-check-rdb >/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
@@ -169,8 +171,9 @@ kernels)
 	packages+=("${kernels_packages[@]}")
 	commands+=("${kernels_commands[@]}")
 	;;
+browser) optional_packages=("${browser_packages[@]}") ;;
 *)
-	echo 'usage: deps.sh [build|test|check|kernels [ARCH]]' >&2
+	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser]' >&2
 	exit 2
 	;;
 esac
@@ -182,7 +185,7 @@ fi
 find_missing
 [ ${#missing[@]} -eq 0 ] || install_missing
 case ${1:-build} in
-test | check) install_optional ;;
+test | check | browser) install_optional ;;
 esac
 [ "${1:-build}" = check ] || exit 0
 packages=("$(clang_rt_package)")

@@ -332,6 +332,7 @@ const struct option_row option_table[] = {
 	{"report", 0, OPTION_COMMON, "FORMAT",
 	 "Report on standard output: text, json or none (default: text)", WORD(report, reports)},
 	{"record", 0, OPTION_COMMON, "FILE", "Keep the raw records for --replay", TEXT(record)},
+	{"html", 0, OPTION_COMMON, "FILE", "Write a page with charts of all steps", TEXT(html)},
 	{"replay", 0, OPTION_COMMON, "FILE",
 	 "Read records from FILE instead of tracing; requires no privileges", TEXT(replay)},
 	{"otlp", 0, OPTION_COMMON, "URL",

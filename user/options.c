@@ -144,6 +144,7 @@ static int name_files(struct options *options)
 		{&options->trace, "trace.json"},
 		{&options->profile, "jsonl"},
 		{&options->record, "fbt"},
+		{&options->html, "html"},
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
@@ -233,15 +234,19 @@ static bool is_input(const char *input, const char *output)
 static int check_outputs(const struct options *options)
 {
 	const char *trace = options->trace, *replay = options->replay;
+	const char *const files[] = {trace, options->profile, options->record, options->html};
+	const size_t count = sizeof(files) / sizeof(*files);
 
 	/* One file would be renamed over the other. */
-	if (is_same_output(trace, options->profile) || is_same_output(trace, options->record) ||
-	    is_same_output(options->profile, options->record))
-		return usage_error("--trace, --profile and --record: two of them name the same "
-				   "file");
+	for (size_t i = 0; i < count; i++)
+		for (size_t j = i + 1; j < count; j++)
+			if (is_same_output(files[i], files[j]))
+				return usage_error("--trace, --profile, --record and --html: two "
+						   "of them name the same file");
 	/* A recording cannot be made again. */
-	if (is_input(replay, trace) || is_input(replay, options->profile))
-		return usage_error("--replay: --trace or --profile names the file that is read");
+	for (size_t i = 0; i < count; i++)
+		if (is_input(replay, files[i]))
+			return usage_error("--replay: an output names the file that is read");
 	if (options->trace_format == TRACE_KINETO && trace && strcmp(trace, "none") != 0 &&
 	    fnmatch("*.json", trace, 0))
 		return usage_error("--trace-format kineto: PyTorch's tools open only files named "
@@ -466,6 +471,9 @@ static int complete_windows(struct options *options)
 	if (options->record)
 		return refuse_with_flag(options, "--flag excludes --record, which holds a single "
 						 "window");
+	if (options->html)
+		return refuse_with_flag(options, "--flag excludes --html FILE: -o BASE writes a "
+						 "page of each window");
 	if (options->trace && strcmp(options->trace, "none") != 0)
 		return refuse_with_flag(options, "--flag excludes --trace FILE: use --dir, -o or "
 						 "--trace none");

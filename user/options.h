@@ -103,10 +103,11 @@ struct options {
 	bool compute_env_hash;
 	bool perf_uprobes;  /* for tests on kernels that have something better */
 	const char *output; /* -o: the start of all file names, or NULL */
-	char *named[3];	    /* the names made from it; with a flag, a directory */
+	char *named[4];	    /* the names made from it; with a flag, a directory */
 	const char *trace;  /* path, "none", or NULL: the default */
 	const char *profile;
 	const char *record;
+	const char *html;
 	const char *replay;
 	enum report_format report;
 	enum trace_format trace_format;

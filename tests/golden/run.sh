@@ -82,6 +82,9 @@ run_case()
 	# ferrum's own rules, whatever is expected.
 	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null || return 1
 	escalations_add_up "$work/run/profile.jsonl" || return 1
+	replay none --trace none --profile none --html page.html "${options[@]}"
+	rm "$work/run/report.none" "$work/run/stderr.none"
+	python3 ../html_check.py "$work/run/page.html" "$work/run/report.json" || return 1
 	prose_is_narrow "$work/run/report.txt" || return 1
 	# The rules of a Kineto trace's readers.
 	[[ "${options[*]}" != *kineto* ]] || python3 ../kineto_check.py "$work/run/trace.json"

@@ -1,0 +1,40 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The HTML report in a real browser: it draws, zooms and explains a step, offline and without an error,
+# and names from the traced process do nothing in it.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+: "${FBT_BUILD:=build/$(uname -m | sed 's/aarch64/arm64/')-gcc}"
+: "${FBT:=$FBT_BUILD/ferrum-bpftrace}"
+for program in chromium chromedriver; do
+	command -v $program >/dev/null || { echo "SKIP needs $program" && exit 77; }
+done
+for python in python3 /usr/bin/python3 ''; do
+	[ -n "$python" ] || { echo 'SKIP needs python3-selenium' && exit 77; }
+	! "$python" -c 'import selenium' 2>/dev/null || break
+done
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+# Steps of 1 ms, every 50th of them waits 40 ms for a lock; two functions; names that are markup.
+{
+	echo 'window detail=escalated'
+	echo 'target tgid=7 comm=<b>x</b> exe=/usr/bin/engine cmdline=</script><script>document.title+=/owned/</script><img/src=x/onerror=alert(1)>'
+	echo 'thread tid=7 comm=<i>t</i>'
+	echo 'kind kind=1 name=</script><script>document.title+=/owned/</script>'
+	echo 'kind kind=2 name=embed'
+	for ((i = 0; i < 1000; i++)); do
+		at=$((i * 50000 + 1000))
+		if ((i % 50 == 49)); then
+			echo "call tid=7 start=$((at + 100))us dur=40000us name=futex ret=0"
+			echo "step tid=7 kind=1 start=${at}us end=$((at + 41000))us futex=1/40000us"
+		else
+			echo "step tid=7 kind=1 start=${at}us end=$((at + 1000 + i % 7 * 10))us"
+		fi
+	done
+	echo 'step tid=7 kind=2 start=50100ms end=50110ms'
+	echo 'end end=51s'
+} >"$work/events"
+"$FBT_BUILD/tests/events" "$work/events" "$work/capture" || { echo 'not ok - the records are made' && exit 1; }
+"$FBT" --replay "$work/capture" --trace none --profile none --report none --html "$work/page.html" 2>/dev/null
+"$python" tests/e2e/html_browser.py "$work/page.html" "$work"

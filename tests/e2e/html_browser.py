@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""Drives the page of html.sh in headless Chromium: PAGE FOLDER. Screenshots are left in FOLDER, or in
+$HTML_SHOTS if that is set."""
+import hashlib
+import json
+import os
+import shutil
+import sys
+
+from selenium import webdriver
+from selenium.webdriver import ActionChains, Keys
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.common.by import By
+
+page, folder = sys.argv[1:]
+url = 'file://' + page
+shots = os.environ.get('HTML_SHOTS', folder)
+failed = False
+
+
+def fact(name, holds, seen=''):
+    global failed
+    if not holds:
+        print(f'# {name}: {seen!r}')
+        failed = True
+    print(('ok - ' if holds else 'not ok - ') + name)
+
+
+def start(dark):
+    options = webdriver.ChromeOptions()
+    for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--window-size=1240,1600',
+                     '--host-resolver-rules=MAP * ~NOTFOUND', f'--user-data-dir={folder}/profile{dark}'):
+        options.add_argument(argument)
+    if dark:
+        options.add_argument('--force-dark-mode')
+    options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
+    return webdriver.Chrome(options=options, service=Service(shutil.which('chromedriver')))
+
+
+def picture(driver, canvas):
+    return hashlib.sha256(driver.execute_script(
+        'return document.getElementById(arguments[0]).toDataURL()', canvas).encode()).hexdigest()
+
+
+def drag(driver, canvas, first, last):
+    box = canvas.rect
+    to = lambda share: int(66 + share * (box['width'] - 74) - box['width'] / 2)
+    ActionChains(driver).move_to_element_with_offset(canvas, to(first), 0).click_and_hold() \
+        .move_to_element_with_offset(canvas, to(last), 0).release().perform()
+
+
+def used(driver):
+    """How many pixels of each canvas differ from its commonest one."""
+    return driver.execute_script('''
+        return [...document.querySelectorAll("canvas")].map((canvas) => {
+            const all = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data;
+            let colored = 0;
+            for (let i = 0; i < all.length; i += 4)
+                colored += all[i + 3] > 200 && Math.max(all[i], all[i + 1], all[i + 2]) -
+                    Math.min(all[i], all[i + 1], all[i + 2]) > 40;
+            return [canvas.id, colored];
+        });''')
+
+
+def look(driver):
+    driver.get(url)
+    text = driver.find_element(By.TAG_NAME, 'body').text
+    fact('the page has been drawn', driver.execute_script('return document.documentElement.dataset.ready') == '1',
+         (driver.get_log('browser'), text[-300:]))
+    fact('no name ran as a script', 'owned' not in driver.title, driver.title)
+    fact('nor became an element', not driver.find_elements(By.CSS_SELECTOR, 'img, main b b, main i i, svg, iframe'))
+    fact('but is shown as it is', '</script><script>document.title+=/owned/</script>' in text, text[:500])
+    fact('the headline is there', text.count('steps of') >= 1 and 'lock contention' in text, text[:500])
+    for name, colored in used(driver):
+        fact(f'{name} has marks', colored > 100, colored)
+
+
+def act(driver):
+    canvas = driver.find_element(By.ID, 'steps')
+    whole = {name: picture(driver, name) for name in ('steps', 'quantiles', 'parts', 'heat')}
+    drag(driver, canvas, 0.2, 0.3)
+    zoomed = {name: picture(driver, name) for name in whole}
+    fact('a drag zooms all charts', all(zoomed[name] != whole[name] for name in whole), zoomed)
+    fact('and the range is told', driver.find_element(By.ID, 'range').text.startswith('10.2 s to 15.3 s'),
+         driver.find_element(By.ID, 'range').text)
+    ActionChains(driver).double_click(canvas).perform()
+    fact('a double click undoes it', {name: picture(driver, name) for name in whole} == whole)
+    driver.find_element(By.ID, 'log').click()
+    fact('a linear scale is another picture', picture(driver, 'steps') != whole['steps'])
+    driver.find_element(By.ID, 'log').click()
+
+    row = driver.find_element(By.CSS_SELECTOR, '#slowest tr.pick')
+    number = row.text.split()[0]
+    row.click()
+    fact('a click on a slow step shows it', driver.find_element(By.ID, 'range').text != '')
+    box = canvas.rect
+    for dy in range(-120, 120, 6):
+        ActionChains(driver).move_to_element_with_offset(
+            canvas, int(66 + 0.5 * (box['width'] - 74) - box['width'] / 2), dy).perform()
+        tip = driver.find_element(By.ID, 'tip')
+        if tip.is_displayed() and number in tip.text:
+            break
+    fact('its tip says why', number in tip.text and 'lock contention' in tip.text and '40.0 ms' in tip.text,
+         (number, tip.text))
+    driver.save_screenshot(f'{shots}/tip.png')
+    canvas.send_keys(Keys.ESCAPE)
+    fact('Escape shows the whole window', picture(driver, 'quantiles') == whole['quantiles'])
+
+    cause = [b for b in driver.find_elements(By.CSS_SELECTOR, '#causes button') if 'lock' in b.text][0]
+    before = picture(driver, 'steps')
+    cause.click()
+    fact('a cause can be hidden', picture(driver, 'steps') != before)
+    kinds = driver.find_element(By.ID, 'kind')
+    kinds.send_keys('embed')
+    fact('the other step function has one step', '1' in driver.find_element(By.ID, 'cards').text.split('\n')[1],
+         driver.find_element(By.ID, 'cards').text)
+
+
+def quiet(driver):
+    errors = driver.get_log('browser')
+    fact('the console is empty', not errors, errors)
+    sent = [json.loads(entry['message'])['message'] for entry in driver.get_log('performance')]
+    asked = [message['params']['request']['url'] for message in sent
+             if message['method'] == 'Network.requestWillBeSent' and message['params']['documentURL'] == url]
+    fact('the page was asked for', asked[:1] == [url], asked)
+    asked = asked[1:]
+    fact('nothing was asked for but the page', not asked, asked)
+
+
+for dark in (False, True):
+    driver = start(dark)
+    try:
+        look(driver)
+        if not dark:
+            act(driver)
+        driver.set_window_size(1240, 2600)
+        driver.save_screenshot(f'{shots}/{"dark" if dark else "light"}.png')
+        quiet(driver)
+    finally:
+        driver.quit()
+sys.exit(failed)

@@ -1,0 +1,858 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Draws the report from the JSON in #data. All text goes in as text nodes: names come from the
+ * traced process and are not trusted.
+ */
+(() => {
+"use strict";
+
+const data = JSON.parse(document.getElementById("data").textContent);
+const report = data.report;
+const columns = data.points.columns;
+const page = document.getElementById("page");
+const pointCount = columns.number.length;
+const windowNs = Math.max(report.window_ns, 1);
+
+const partColors = {
+	own: "#4e79a7", on_cpu: "#4e79a7", cpu_wait: "#e15759", mmap_net: "#b07aa1",
+	futex_net: "#f28e2b", ioctl_net: "#76b7b2", read_net: "#59a14f", write_net: "#edc948",
+	other_net: "#bab0ac", faults: "#9c755f", disk_wait: "#ff9da7", stopped: "#d37295",
+	off_cpu: "#8a8f98", asleep: "#8a8f98", await: "#86bcb6",
+};
+const causeColors = {
+	lock_contention: "#f28e2b", run_queue: "#e15759", cpu_limit: "#a8201a", late_thread: "#d4a017",
+	file_io: "#59a14f", socket_io: "#2f7d6d", tiny_writes: "#8cd17d", sleep: "#a0cbe8",
+	page_faults: "#9c755f", memory_limit: "#79492f", stopped: "#d37295", gil: "#b6992d",
+	garbage_collection: "#499894", driver_calls: "#76b7b2", allocation_churn: "#b07aa1",
+	compute: "#1f77b4", gpu_transfer: "#17becf", thread_churn: "#e377c2",
+	signal_storm: "#bcbd22", off_cpu: "#7f7f7f", await: "#86bcb6",
+};
+const partWords = {
+	own: "own code", on_cpu: "on a CPU", cpu_wait: "waiting for a CPU", faults: "page faults",
+	disk_wait: "waiting for a disk", off_cpu: "off CPU", other_net: "other calls",
+};
+
+const words = (name) => name.replaceAll("_", " ");
+const partLabel = (name) => partWords[name] ?? words(name.replace(/_net$/, ""));
+
+/* --- text ------------------------------------------------------------------------------------ */
+
+function three(value) {
+	if (value >= 99.95)
+		return value.toFixed(0);
+	return value >= 9.995 ? value.toFixed(1) : value.toFixed(2);
+}
+
+function duration(ns) {
+	if (ns === null || ns === undefined || Number.isNaN(ns))
+		return "-";
+	if (ns < 999.5)
+		return `${Math.round(ns)} ns`;
+	for (const [unit, size] of [["us", 1e3], ["ms", 1e6]]) {
+		if (ns < size * 999.5)
+			return `${three(ns / size)} ${unit}`;
+	}
+	return `${three(ns / 1e9)} s`;
+}
+
+const tenths = (value) => Number.isFinite(value) ? `${value.toFixed(1)} %` : "-";
+const count = (value) => Number(value).toLocaleString("en-US");
+const percent = (part, whole) => whole > 0 ? `${(100 * part / whole).toFixed(1)} %` : "-";
+const clock = (ns) => new Date(data.realtime_ms + ns / 1e6).toISOString().slice(11, 23);
+
+/* --- elements -------------------------------------------------------------------------------- */
+
+function element(tag, attributes = {}, ...children) {
+	const made = document.createElement(tag);
+
+	for (const [name, value] of Object.entries(attributes)) {
+		if (name.startsWith("on"))
+			made.addEventListener(name.slice(2), value);
+		else if (value !== false && value !== null && value !== undefined)
+			made.setAttribute(name, value === true ? "" : value);
+	}
+	made.append(...children.filter((child) => child !== null && child !== undefined)
+		.map((child) => child instanceof Node ? child : String(child)));
+	return made;
+}
+
+function swatch(color) {
+	const made = element("span", {class: "swatch"});
+
+	made.style.backgroundColor = color;
+	return made;
+}
+
+/* rows: arrays of cells. A column whose heading ends in "#" holds numbers. */
+function table(headings, rows, onPick) {
+	const isNumber = headings.map((heading) => heading.endsWith("#"));
+	const cell = (tag, value, i) => element(tag, isNumber[i] ? {class: "number"} : {}, value ?? "");
+	const body = rows.map((row) => {
+		const line = element("tr", {}, ...row.cells.map((value, i) => cell("td", value, i)));
+
+		if (onPick && row.pick !== undefined) {
+			line.className = "pick";
+			line.tabIndex = 0;
+			line.addEventListener("click", () => onPick(row.pick));
+			line.addEventListener("keydown", (event) => {
+				if (event.key === "Enter")
+					onPick(row.pick);
+			});
+		}
+		return line;
+	});
+	const head = element("tr", {}, ...headings.map((text, i) => cell("th", text.replace(/#$/, ""), i)));
+
+	return element("div", {class: "wide"}, element("table", {}, element("thead", {}, head),
+		element("tbody", {}, ...body)));
+}
+
+function section(title, ...children) {
+	const made = element("section", {}, element("h2", {}, title), ...children);
+
+	page.append(made);
+	return made;
+}
+
+/* parts: [name, ns] */
+function bar(parts) {
+	const total = parts.reduce((sum, part) => sum + part[1], 0);
+	const made = element("div", {class: "bar"});
+
+	for (const [name, ns] of parts) {
+		if (!ns)
+			continue;
+		const piece = element("i", {title: `${partLabel(name)} ${duration(ns)}`});
+
+		piece.style.width = `${100 * ns / total}%`;
+		piece.style.backgroundColor = partColors[name] ?? "#999";
+		made.append(piece);
+	}
+	return made;
+}
+
+/* --- steps ----------------------------------------------------------------------------------- */
+
+const causeText = new Map(data.points.words);
+const kindNames = new Map(data.kinds.map((kind) => [kind.kind, kind]));
+
+function partsOf(i) {
+	const names = columns.flags[i] & 2 ? data.part_names : data.probe_part_names;
+	const parts = [];
+
+	names.forEach((name, part) => {
+		const values = columns[`part${part}`];
+
+		if (name && values && values[i])
+			parts.push([name, values[i]]);
+	});
+	return parts;
+}
+
+const causeOf = (i) => columns.cause[i] ? data.cause_names[columns.cause[i] - 1] : null;
+const causeColor = (name) => name ? causeColors[name] ?? "#e15759" : null;
+
+const state = {
+	kind: data.kinds.reduce((best, kind) => {
+		const steps = kind.timeline.slots.reduce((sum, slot) =>
+			sum + slot.parts.reduce((a, b) => a + b, 0), 0);
+		return !best || steps > best.steps ? {kind: kind.kind, steps} : best;
+	}, null)?.kind ?? 0,
+	from: 0,
+	to: windowNs,
+	log: true,
+	hidden: new Set(),
+	marked: -1,
+};
+
+/* Of the kind that is shown, by time. */
+let shown = [];
+const kindReport = () => {
+	const name = kindNames.get(state.kind)?.name;
+	return report.kinds.find((kind) => kind.name === name) ?? report.kinds[0];
+};
+
+function select() {
+	shown = [];
+	for (let i = 0; i < pointCount; i++) {
+		if (columns.kind[i] === state.kind)
+			shown.push(i);
+	}
+	shown.sort((a, b) => columns.start[a] - columns.start[b]);
+}
+
+/* --- charts ---------------------------------------------------------------------------------- */
+
+const charts = [];
+const left = 66, right = 8, top = 6, bottom = 22;
+
+function theme() {
+	const style = getComputedStyle(document.documentElement);
+	const value = (name) => style.getPropertyValue(name).trim();
+
+	return {text: value("--dim"), grid: value("--grid"), line: value("--line"), back: value("--back"),
+		strong: value("--text")};
+}
+
+/* A canvas over time. draw(context, frame) paints the inside. */
+function chart(parent, height, draw) {
+	const canvas = element("canvas", {height, tabindex: 0});
+	const made = {canvas, draw, height, frame: null};
+
+	parent.append(canvas);
+	charts.push(made);
+	zoomable(made);
+	return made;
+}
+
+function paint(made) {
+	const ratio = window.devicePixelRatio || 1;
+	const width = made.canvas.clientWidth;
+	const context = made.canvas.getContext("2d");
+	const frame = {width, height: made.height, x0: left, x1: width - right, y0: top,
+		y1: made.height - bottom, theme: theme()};
+
+	made.canvas.width = Math.round(width * ratio);
+	made.canvas.height = Math.round(made.height * ratio);
+	made.canvas.style.height = `${made.height}px`;
+	context.setTransform(ratio, 0, 0, ratio, 0, 0);
+	context.font = "12px system-ui, sans-serif";
+	frame.x = (ns) => frame.x0 + (ns - state.from) / (state.to - state.from) * (frame.x1 - frame.x0);
+	made.frame = frame;
+	timeAxis(context, frame);
+	made.draw(context, frame);
+	if (made.dragged) {
+		context.fillStyle = "rgb(90 130 220 / 25%)";
+		context.fillRect(made.dragged[0], frame.y0, made.dragged[1] - made.dragged[0],
+			frame.y1 - frame.y0);
+	}
+}
+
+function niceStep(range, pieces) {
+	const rough = range / pieces;
+	const power = 10 ** Math.floor(Math.log10(rough));
+	return [1, 2, 5, 10].map((factor) => factor * power).find((step) => step >= rough);
+}
+
+function timeAxis(context, frame) {
+	const step = niceStep((state.to - state.from) / 1e9, Math.max(frame.width / 110, 2));
+	const digits = Math.max(0, Math.ceil(-Math.log10(step) - 1e-9));
+
+	context.textAlign = "center";
+	context.textBaseline = "top";
+	for (let at = Math.ceil(state.from / 1e9 / step) * step; at <= state.to / 1e9; at += step) {
+		const x = frame.x(at * 1e9);
+
+		context.fillStyle = frame.theme.grid;
+		context.fillRect(x, frame.y0, 1, frame.y1 - frame.y0);
+		context.fillStyle = frame.theme.text;
+		context.fillText(`${at.toFixed(digits)} s`, Math.min(x, frame.x1 - 12), frame.y1 + 5);
+	}
+}
+
+/* Of durations, from low to high. Sets frame.y. */
+function durationAxis(context, frame, low, high) {
+	const place = state.log ? Math.log10 : (value) => value;
+	const bounds = state.log ? [Math.log10(Math.max(low * 0.8, 1)), Math.log10(high * 1.25)] : [0, high * 1.05];
+	const lines = [];
+
+	frame.y = (ns) => frame.y1 - (place(Math.max(ns, 1)) - bounds[0]) / (bounds[1] - bounds[0]) *
+		(frame.y1 - frame.y0);
+	if (state.log) {
+		const decades = bounds[1] - bounds[0];
+		const factors = decades < 1.5 ? [1, 2, 3, 5, 7] : decades < 3 ? [1, 2, 5] : [1];
+
+		for (let power = Math.floor(bounds[0]); power <= bounds[1]; power++)
+			factors.forEach((factor) => lines.push(factor * 10 ** power));
+	} else {
+		const step = niceStep(bounds[1], 5);
+
+		for (let at = 0; at <= bounds[1]; at += step)
+			lines.push(at);
+	}
+	context.textAlign = "right";
+	context.textBaseline = "middle";
+	for (const ns of lines) {
+		const y = ns ? frame.y(ns) : frame.y1;
+
+		if (y < frame.y0 || y > frame.y1)
+			continue;
+		context.fillStyle = frame.theme.grid;
+		context.fillRect(frame.x0, y, frame.x1 - frame.x0, 1);
+		context.fillStyle = frame.theme.text;
+		context.fillText(duration(ns), frame.x0 - 6, y);
+	}
+}
+
+function redraw() {
+	charts.forEach(paint);
+	document.getElementById("range").textContent = state.from > 0 || state.to < windowNs
+		? `${duration(state.from)} to ${duration(state.to)}` : "";
+}
+
+function zoom(from, to) {
+	state.from = Math.max(from, 0);
+	state.to = Math.min(to, windowNs);
+	if (state.to - state.from < 1e4)
+		state.to = state.from + 1e4;
+	redraw();
+}
+
+function zoomable(made) {
+	let begin = null;
+	const at = (event) => {
+		const x = event.clientX - made.canvas.getBoundingClientRect().left;
+		return Math.min(Math.max(x, made.frame.x0), made.frame.x1);
+	};
+	const time = (x) => state.from + (x - made.frame.x0) / (made.frame.x1 - made.frame.x0) *
+		(state.to - state.from);
+
+	made.canvas.addEventListener("pointerdown", (event) => {
+		if (event.button)
+			return;
+		begin = at(event);
+		made.canvas.setPointerCapture(event.pointerId);
+	});
+	made.canvas.addEventListener("pointermove", (event) => {
+		if (begin === null) {
+			made.hover?.(event);
+			return;
+		}
+		made.dragged = [Math.min(begin, at(event)), Math.max(begin, at(event))];
+		paint(made);
+	});
+	made.canvas.addEventListener("pointerup", (event) => {
+		const end = at(event), first = begin;
+
+		begin = null;
+		made.dragged = null;
+		if (first !== null && Math.abs(end - first) > 4)
+			zoom(time(Math.min(first, end)), time(Math.max(first, end)));
+		else
+			paint(made);
+	});
+	made.canvas.addEventListener("pointerleave", hideTip);
+	made.canvas.addEventListener("dblclick", () => zoom(0, windowNs));
+	made.canvas.addEventListener("keydown", (event) => {
+		if (event.key === "Escape")
+			zoom(0, windowNs);
+	});
+}
+
+/* --- the tip --------------------------------------------------------------------------------- */
+
+const tip = element("div", {id: "tip", hidden: true, role: "status"});
+
+function hideTip() {
+	tip.hidden = true;
+}
+
+function showTip(x, y, ...children) {
+	tip.replaceChildren(...children);
+	tip.hidden = false;
+	tip.style.left = `${Math.max(4, Math.min(x + 14, document.documentElement.clientWidth - tip.offsetWidth - 8))}px`;
+	tip.style.top = `${y + 14}px`;
+}
+
+function describe(i) {
+	const cause = causeOf(i), parts = partsOf(i), arg = columns.arg[i];
+	const kind = kindNames.get(columns.kind[i]);
+	const usual = columns.usual[i];
+	const lines = [element("b", {}, `#${columns.number[i]} ${kind?.name ?? "step"} ${duration(columns.total[i])}`)];
+
+	if (usual)
+		lines.push(`, usually ${duration(usual)}`);
+	lines.push(element("div", {class: "dim"}, `${clock(columns.start[i])} UTC, ${duration(columns.start[i])} into the window, thread ${columns.tid[i]}`,
+		arg !== null && kind?.arg ? `, ${kind.arg} ${count(arg)}` : ""));
+	if (cause)
+		lines.push(element("div", {}, swatch(causeColor(cause)), element("b", {}, words(cause)),
+			causeText.has(columns.number[i]) ? `: ${causeText.get(columns.number[i])}` : ""));
+	lines.push(bar(parts));
+	lines.push(element("table", {}, ...parts.sort((a, b) => b[1] - a[1]).map(([name, ns]) =>
+		element("tr", {}, element("td", {}, swatch(partColors[name] ?? "#999"), partLabel(name)),
+			element("td", {class: "number"}, duration(ns)),
+			element("td", {class: "number"}, percent(ns, columns.total[i]))))));
+	if (!(columns.flags[i] & 4))
+		lines.push(element("div", {class: "dim"}, "records of this step were lost or cut off"));
+	return lines;
+}
+
+/* --- every step ------------------------------------------------------------------------------ */
+
+function drawSteps(context, frame) {
+	const inside = shown.filter((i) => columns.start[i] >= state.from && columns.start[i] <= state.to &&
+		!state.hidden.has(causeOf(i)));
+	let low = Infinity, high = 0;
+
+	for (const i of inside) {
+		low = Math.min(low, columns.total[i]);
+		high = Math.max(high, columns.total[i]);
+	}
+	durationAxis(context, frame, high ? Math.max(low, 1) : 1e3, high || 1e9);
+	frame.inside = inside;
+	context.fillStyle = "#4e79a7";
+	for (const i of inside) {
+		if (!columns.cause[i])
+			context.fillRect(frame.x(columns.start[i]) - 1, frame.y(columns.total[i]) - 1, 2, 2);
+	}
+	for (const i of inside) {
+		if (!columns.cause[i])
+			continue;
+		context.fillStyle = causeColor(causeOf(i));
+		context.beginPath();
+		context.arc(frame.x(columns.start[i]), frame.y(columns.total[i]), 3.5, 0, 7);
+		context.fill();
+	}
+	if (state.marked >= 0 && columns.kind[state.marked] === state.kind) {
+		context.strokeStyle = frame.theme.strong;
+		context.lineWidth = 2;
+		context.beginPath();
+		context.arc(frame.x(columns.start[state.marked]), frame.y(columns.total[state.marked]), 8, 0, 7);
+		context.stroke();
+	}
+}
+
+/* The nearest point within 14 pixels; escalated ones first. */
+function nearest(made, event) {
+	const box = made.canvas.getBoundingClientRect();
+	const x = event.clientX - box.left, y = event.clientY - box.top;
+	let best = -1, least = 14 ** 2;
+
+	for (const i of made.frame.inside) {
+		const dx = made.frame.x(columns.start[i]) - x, dy = made.frame.y(columns.total[i]) - y;
+		const distance = (dx * dx + dy * dy) * (columns.cause[i] ? 0.4 : 1);
+
+		if (distance < least) {
+			least = distance;
+			best = i;
+		}
+	}
+	return best;
+}
+
+function stepChart(parent) {
+	const made = chart(parent, 260, drawSteps);
+
+	made.canvas.id = "steps";
+	made.hover = (event) => {
+		const i = nearest(made, event);
+
+		if (i < 0)
+			hideTip();
+		else
+			showTip(event.pageX, event.pageY, ...describe(i));
+	};
+	return made;
+}
+
+/* --- over time ------------------------------------------------------------------------------- */
+
+const timeline = () => kindNames.get(state.kind)?.timeline ?? {width: windowNs, slots: []};
+
+/* Several slots together, where they would be narrower than so many pixels. */
+function slotsInView(frame, least) {
+	const {width, slots} = timeline();
+	const pixels = width / (state.to - state.from) * (frame.x1 - frame.x0);
+	const together = Math.max(1, Math.ceil(least / pixels));
+	const made = [];
+
+	for (let i = 0; i < slots.length; i += together) {
+		const from = i * width, to = (i + together) * width;
+
+		if (to <= state.from || from >= state.to)
+			continue;
+		made.push({from, to, slots: slots.slice(i, i + together)});
+	}
+	return made;
+}
+
+function binsOf(group) {
+	const bins = new Map();
+
+	for (const slot of group.slots)
+		slot.bins.forEach(([bin, n]) => bins.set(bin, (bins.get(bin) ?? 0) + n));
+	return [...bins].sort((a, b) => a[0] - b[0]);
+}
+
+const binMiddle = (bin) => ((data.bins[bin] ?? 0) + (data.bins[bin + 1] ?? data.bins[bin])) / 2;
+
+function quantile(bins, share) {
+	const total = bins.reduce((sum, bin) => sum + bin[1], 0);
+	let seen = 0;
+
+	for (const [bin, n] of bins) {
+		seen += n;
+		if (seen >= Math.ceil(share * total))
+			return binMiddle(bin);
+	}
+	return null;
+}
+
+const quantiles = [["p50", 0.5, "#4e79a7"], ["p95", 0.95, "#f28e2b"], ["p99", 0.99, "#e15759"]];
+
+/* Groups of some fifty steps, so that a percentile means something, but no wider than 40 pixels. */
+function quantileWidth(frame) {
+	const {width, slots} = timeline();
+	const steps = slots.reduce((sum, slot) => sum + slot.bins.reduce((n, bin) => n + bin[1], 0), 0);
+	const pixels = width * slots.length / (state.to - state.from) * (frame.x1 - frame.x0);
+
+	return Math.min(Math.max(3, 50 * pixels / Math.max(steps, 1)), 40);
+}
+
+function drawQuantiles(context, frame) {
+	const groups = slotsInView(frame, quantileWidth(frame)).map((group) => ({at: (group.from + group.to) / 2,
+		bins: binsOf(group)})).filter((group) => group.bins.length);
+	let low = Infinity, high = 0;
+
+	for (const group of groups) {
+		low = Math.min(low, quantile(group.bins, 0.5));
+		high = Math.max(high, quantile(group.bins, 0.99));
+	}
+	durationAxis(context, frame, high ? Math.max(low, 1) : 1e3, high || 1e9);
+	context.save();
+	context.beginPath();
+	context.rect(frame.x0, frame.y0, frame.x1 - frame.x0, frame.y1 - frame.y0);
+	context.clip();
+	for (const [, share, color] of quantiles) {
+		context.strokeStyle = color;
+		context.lineWidth = 1.5;
+		context.beginPath();
+		groups.forEach((group, i) => {
+			const x = frame.x(group.at), y = frame.y(quantile(group.bins, share));
+
+			if (i)
+				context.lineTo(x, y);
+			else
+				context.moveTo(x, y);
+		});
+		context.stroke();
+	}
+	context.restore();
+}
+
+function drawParts(context, frame) {
+	const groups = slotsInView(frame, 3);
+	const names = kindNames.size && shown.length && !(columns.flags[shown[0]] & 2)
+		? data.probe_part_names : data.part_names;
+	const sums = groups.map((group) => names.map((name, part) =>
+		group.slots.reduce((sum, slot) => sum + slot.parts[part], 0)));
+	/* Shares of the time that passed: several threads in steps at once make more than 100 %. */
+	const share = (group, ns) => ns / (group.to - group.from);
+	const high = Math.max(0.01, ...groups.map((group, i) => share(group, sums[i].reduce((a, b) => a + b, 0))));
+	const height = frame.y1 - frame.y0;
+
+	context.textAlign = "right";
+	context.textBaseline = "middle";
+	for (let at = 0; at <= high; at += niceStep(high, 4)) {
+		const y = frame.y1 - at / (high * 1.05) * height;
+
+		context.fillStyle = frame.theme.grid;
+		context.fillRect(frame.x0, y, frame.x1 - frame.x0, 1);
+		context.fillStyle = frame.theme.text;
+		context.fillText(`${Math.round(100 * at)} %`, frame.x0 - 6, y);
+	}
+	context.save();
+	context.beginPath();
+	context.rect(frame.x0, frame.y0, frame.x1 - frame.x0, height);
+	context.clip();
+	groups.forEach((group, i) => {
+		const x = frame.x(group.from), width = Math.max(frame.x(group.to) - x - 0.5, 1);
+		let y = frame.y1;
+
+		names.forEach((name, part) => {
+			const tall = share(group, sums[i][part]) / (high * 1.05) * height;
+
+			if (!tall)
+				return;
+			context.fillStyle = partColors[name] ?? "#999";
+			context.fillRect(x, y - tall, width, tall);
+			y -= tall;
+		});
+	});
+	context.restore();
+}
+
+function drawHeat(context, frame) {
+	const groups = slotsInView(frame, 3).map((group) => ({...group, bins: binsOf(group)}));
+	const used = groups.flatMap((group) => group.bins.map((bin) => bin[0]));
+	const most = Math.max(1, ...groups.flatMap((group) => group.bins.map((bin) => bin[1])));
+	if (!used.length)
+		return;
+	const low = Math.min(...used), high = Math.max(...used);
+
+	durationAxis(context, frame, Math.max(data.bins[low], 1), data.bins[high + 1] ?? data.bins[high]);
+	for (const group of groups) {
+		const x = Math.max(frame.x(group.from), frame.x0);
+		const width = Math.max(Math.min(frame.x(group.to), frame.x1) - x, 1);
+
+		for (const [bin, n] of group.bins) {
+			const y0 = frame.y(data.bins[bin + 1] ?? data.bins[bin]);
+			const y1 = Math.min(frame.y(Math.max(data.bins[bin], 1)), frame.y1);
+			const hot = Math.log1p(n) / Math.log1p(most);
+
+			context.fillStyle = `hsl(${210 - 190 * hot} 75% ${62 - 14 * hot}%)`;
+			context.fillRect(x, y0, width, Math.max(y1 - y0, 1));
+		}
+	}
+}
+
+/* --- the page -------------------------------------------------------------------------------- */
+
+function header() {
+	const process = report.processes.find((p) => p.threads?.some((t) => t.steps)) ?? report.processes[0];
+	const title = process ? `${process.comm || "?"}[${process.pid}]` : report.tag;
+	const start = new Date(data.realtime_ms).toISOString().replace("T", " ").slice(0, 19);
+
+	page.replaceChildren(element("h1", {}, `${data.kinds.map((kind) => kind.name).join(", ") || "no steps"}: ${title} on ${report.host}`),
+		element("p", {class: "dim"}, `${duration(report.window_ns)} from ${start} UTC, Linux ${report.kernel_release}, ` +
+			`ferrum-bpftrace ${report.tool_version}, ${report.tag}`));
+	if (process?.cmdline)
+		page.append(element("p", {class: "dim"}, process.cmdline.length > 200 ? `${process.cmdline.slice(0, 200)}…` : process.cmdline));
+}
+
+/* The first block of the text report: the headline and the findings, rejoined from its lines. */
+function verdict() {
+	const block = data.text.split("\n\n")[0].split("\n");
+	const joined = [];
+
+	for (const line of block) {
+		if (/^\s{2}/.test(line) && joined.length)
+			joined[joined.length - 1] += ` ${line.trim()}`;
+		else if (line.trim())
+			joined.push(line);
+	}
+	page.append(element("div", {class: joined.some((line) => line.startsWith("!")) ? "verdict warn" : "verdict", id: "verdict"},
+		...joined.map((line) => element("p", {}, line))));
+}
+
+function cards() {
+	const kind = kindReport();
+	const figures = kind?.duration ?? {};
+	const lost = report.lost.total;
+	const items = [
+		["steps", kind ? count(kind.steps) : "0"],
+		["steps per second", kind ? three(kind.steps / (windowNs / 1e9)) : "-"],
+		["p50", duration(figures.p50_ns)], ["p95", duration(figures.p95_ns)],
+		["p99", duration(figures.p99_ns)], ["max", duration(figures.max_ns)],
+		["escalated", count(report.escalations.escalated)],
+		["lost records", count(lost), lost > 0],
+		["cost to the target", tenths(report.cost?.added_percent),
+			report.cost && report.cost.added_percent > 1],
+	];
+
+	return element("div", {class: "cards", id: "cards"}, ...items.map(([label, value, warn]) =>
+		element("div", {class: warn ? "card warn" : "card"}, label, element("b", {}, value))));
+}
+
+function causes() {
+	const list = report.escalations.causes;
+
+	if (!list.length)
+		return;
+	section("Why steps were slow", table(["cause", "steps#", "extra time#", "worst#", "evidence", "what to do"],
+		list.map((cause) => ({
+			pick: cause.worst_step,
+			cells: [element("span", {}, swatch(causeColor(cause.cause)), words(cause.cause)), count(cause.steps),
+				duration(cause.extra_ns), `#${cause.worst_step} ${duration(cause.worst_duration_ns)}`,
+				element("div", {}, cause.worst_evidence,
+					cause.stack ? element("div", {class: "dim"}, `in ${cause.stack}`) : null,
+					cause.worst_waker_stack ? element("div", {class: "dim"}, `ended in ${cause.worst_waker_stack}`) : null),
+				cause.advice],
+		})), markNumber));
+}
+
+function hangs() {
+	if (!report.hang_count)
+		return;
+	section("Steps that did not end", ...report.hangs.map((hang) =>
+		element("p", {}, hang.description ?? `${hang.name} on thread ${hang.tid} of process ${hang.pid}: open for ${duration(hang.open_ns)}`)));
+}
+
+/* A step of a table: show it in the chart. */
+function markNumber(number) {
+	const i = columns.number.indexOf(number);
+
+	if (i < 0)
+		return;
+	state.marked = i;
+	if (columns.kind[i] !== state.kind)
+		choose(columns.kind[i]);
+	const reach = Math.max(columns.total[i] * 6, windowNs / 40);
+	zoom(columns.start[i] + columns.total[i] / 2 - reach, columns.start[i] + columns.total[i] / 2 + reach);
+	document.getElementById("steps").scrollIntoView({block: "center"});
+}
+
+function causeLegend() {
+	const present = [...new Set(shown.map(causeOf))].sort();
+
+	return [null, ...present.filter((name) => name)].map((name) => element("button", {
+		class: state.hidden.has(name) ? "off" : "", type: "button", title: "show or hide",
+		onclick: () => {
+			if (!state.hidden.delete(name))
+				state.hidden.add(name);
+			choose(state.kind);
+		},
+	}, swatch(name ? causeColor(name) : "#4e79a7"), name ? words(name) : "not escalated"));
+}
+
+function partLegend() {
+	const total = new Map();
+
+	for (const slot of timeline().slots)
+		slot.parts.forEach((ns, part) => total.set(part, (total.get(part) ?? 0) + ns));
+	const all = [...total.values()].reduce((a, b) => a + b, 0);
+	const known = !shown.length || columns.flags[shown[0]] & 2;
+
+	return [...total].filter((entry) => entry[1]).map(([part, ns]) => {
+		const name = (known ? data.part_names : data.probe_part_names)[part] ?? data.part_names[part];
+		return element("span", {}, swatch(partColors[name] ?? "#999"), `${partLabel(name)} ${percent(ns, all)}`);
+	});
+}
+
+function slowest() {
+	const worst = [...shown].sort((a, b) => columns.total[b] - columns.total[a]).slice(0, 12);
+	const arg = kindNames.get(state.kind)?.arg;
+
+	return table(["step", "at#", "took#", ...(arg ? [`${arg}#`] : []), "where the time went", "cause"], worst.map((i) => ({
+		pick: columns.number[i],
+		cells: [`#${columns.number[i]}`, duration(columns.start[i]), duration(columns.total[i]),
+			...(arg ? [columns.arg[i] === null ? "" : count(columns.arg[i])] : []), bar(partsOf(i)),
+			causeOf(i) ? words(causeOf(i)) : ""],
+	})), markNumber);
+}
+
+function stepsSection() {
+	const {seen, stride} = data.points;
+	const made = section("Every step", element("div", {class: "tools"},
+		data.kinds.length > 1 ? element("label", {}, "step function ", element("select", {id: "kind",
+			onchange: (event) => choose(Number(event.target.value))}, ...data.kinds.map((kind) =>
+			element("option", {value: kind.kind, selected: kind.kind === state.kind}, kind.name)))) : null,
+		element("label", {}, element("input", {type: "checkbox", checked: true, id: "log",
+			onchange: (event) => { state.log = event.target.checked; redraw(); }}), " log scale"),
+		element("button", {type: "button", id: "reset", onclick: () => zoom(0, windowNs)}, "whole window"),
+		element("span", {class: "dim"}, "Drag to zoom all charts, double-click for the whole window."),
+		element("span", {class: "dim", id: "range"})));
+
+	if (stride > 1)
+		made.append(element("p", {class: "dim"}, `${count(pointCount)} of ${count(seen)} steps are drawn: ` +
+			`the escalated ones, and of ${stride} others in a row the longest. The other charts have all steps.`));
+	stepChart(made);
+	made.append(element("div", {class: "legend", id: "causes"}));
+}
+
+function timeSections() {
+	const time = element("div"), parts = element("div"), heat = element("div"), slow = element("div", {id: "slowest"});
+
+	time.append(element("h2", {}, "Percentiles over time"));
+	chart(time, 220, drawQuantiles).canvas.id = "quantiles";
+	time.append(element("div", {class: "legend"}, ...quantiles.map(([name, , color]) =>
+		element("span", {}, swatch(color), name)), element("span", {class: "dim"}, "to within 7 %")));
+	parts.append(element("h2", {}, "Where the time went"));
+	chart(parts, 220, drawParts).canvas.id = "parts";
+	parts.append(element("div", {class: "legend", id: "part-legend"}));
+	page.append(element("div", {class: "pair"}, time, parts));
+	heat.append(element("h2", {}, "How many steps took how long"));
+	chart(heat, 260, drawHeat).canvas.id = "heat";
+	page.append(element("div", {class: "pair"}, heat, slow));
+}
+
+function classes() {
+	const rows = report.kinds.flatMap((kind) => (kind.classes ?? []).map((group) => ({cells: [kind.name,
+		group.by === "work_ns" ? `work ${duration(group.from)} to ${duration(group.to)}` : `${group.by} ${count(group.from)} to ${count(group.to)}`,
+		count(group.steps), duration(group.total_ns), duration(group.tail?.median?.mean_ns), duration(group.tail?.slowest?.mean_ns)]})));
+
+	if (rows.length)
+		section("Classes of steps", table(["step function", "class", "steps#", "total#", "median ones#", "slowest 1 %#"], rows));
+}
+
+function threads() {
+	const rows = report.processes.flatMap((process) => (process.threads ?? []).map((thread) => ({
+		busy: thread.cpu_ns + thread.cpu_wait_ns,
+		cells: [`${process.comm}[${process.pid}]`, String(thread.tid), thread.name, thread.steps ? "yes" : "", duration(thread.cpu_ns),
+			duration(thread.cpu_wait_ns), duration(thread.blocked_ns), count(thread.calls), duration(thread.syscall_ns)]})));
+
+	if (rows.length)
+		section("Threads", table(["process", "thread#", "name", "steps", "on a CPU#", "waiting for a CPU#", "blocked#", "calls#", "time in calls#"],
+			rows.sort((a, b) => b.busy - a.busy).slice(0, 40)));
+}
+
+function calls() {
+	const rows = report.processes.flatMap((process) => (process.syscalls ?? []).map((call) => ({total: call.total_ns,
+		cells: [`${process.comm}[${process.pid}]`, call.name, call.category, count(call.calls), count(call.errors), duration(call.total_ns), duration(call.mean_ns), duration(call.max_ns)]})));
+
+	if (rows.length)
+		section("System calls", table(["process", "call", "category", "calls#", "errors#", "total#", "mean#", "max#"],
+			rows.sort((a, b) => b.total - a.total).slice(0, 20)));
+}
+
+function gpu() {
+	const rows = report.gpu_processes.filter((process) => process.armed || process.kernels).map((process) => ({cells: [
+		String(process.pid), process.status, count(process.kernels), count(process.memcpys), count(process.joined), count(process.unjoined),
+		count(process.cupti_dropped + process.ring_lost), process.clock]}));
+
+	if (rows.length)
+		section("GPU", table(["process", "status", "kernels#", "copies#", "joined#", "not joined#", "lost#", "clock"], rows));
+}
+
+function trust() {
+	const lost = Object.entries(report.lost).filter(([name, n]) => name !== "total" && n);
+	const cost = report.cost;
+	const lines = [];
+
+	lines.push(lost.length ? `Lost records: ${lost.map(([name, n]) => `${name} ${count(n)}`).join(", ")}. Sums and counts of calls stay exact; single calls are missing.`
+		: "No record was lost.");
+	if (report.incomplete_steps)
+		lines.push(`${count(report.incomplete_steps)} steps are incomplete: lost or cut off by the begin or the end of the window.`);
+	if (report.cut_off)
+		lines.push("The tracer did not see the end of the window.");
+	if (report.detail === "probes")
+		lines.push("System calls were not traced (--detail probes).");
+	for (const kind of report.kinds) {
+		if (kind.untraced_steps)
+			lines.push(`${count(kind.untraced_steps)} calls of ${kind.name} were not traced.`);
+	}
+	if (cost) {
+		lines.push(`A traced system call costs ${three(cost.per_call_ps / 1000)} ns, a step up to ${duration(cost.per_step_ns)}: ` +
+			`${tenths(cost.added_percent)} of the target's time. Calls shorter than ${duration(cost.floor_ns)} cannot be told apart.`);
+		lines.push(`The tool used ${duration(cost.tool_cpu_ns)} of CPU time and ${(cost.tool_rss_bytes / 1048576).toFixed(0)} MiB.`);
+	}
+	section("Can these numbers be trusted?", ...lines.map((line) => element("p", {}, line)));
+}
+
+function choose(kind) {
+	state.kind = kind;
+	select();
+	const selector = document.getElementById("kind");
+	if (selector)
+		selector.value = String(kind);
+	document.getElementById("cards").replaceWith(cards());
+	document.getElementById("causes").replaceChildren(...causeLegend());
+	document.getElementById("part-legend").replaceChildren(...partLegend());
+	document.getElementById("slowest").replaceChildren(element("h2", {}, "Slowest steps"), slowest());
+	redraw();
+}
+
+window.addEventListener("error", (event) => page.append(element("p", {class: "verdict warn"},
+	`A part of this page could not be drawn (${event.message}). The text report is whole.`)));
+header();
+verdict();
+page.append(cards());
+hangs();
+causes();
+if (data.kinds.length) {
+	stepsSection();
+	timeSections();
+}
+classes();
+threads();
+calls();
+gpu();
+trust();
+page.append(element("details", {}, element("summary", {}, "The whole report as text"), element("pre", {}, data.text)));
+document.body.append(tip);
+if (data.kinds.length)
+	choose(state.kind);
+window.addEventListener("resize", redraw);
+window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+document.documentElement.dataset.ready = "1";
+})();

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The steps that a page draws one by one. Up to POINTS_MAX all steps are kept. Beyond that the
+ * escalated ones are kept, and of so many others that follow each other the longest one.
+ */
+#ifndef FBT_HTML_POINTS_H
+#define FBT_HTML_POINTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/json.h"
+#include "base/vec.h"
+#include "judge/classify.h"
+#include "model/step.h"
+#include "model/window.h"
+
+#define POINTS_MAX 50000
+
+/* Escalated steps that are kept for certain; further ones are thinned as all others. */
+#define POINTS_WRONG_MAX 20000
+
+/* Escalated steps whose cause is kept in words: the first ones. */
+#define POINTS_WORDS_MAX 2000
+
+struct point {
+	uint64_t number;
+	uint64_t start_ns; /* since the begin of the window */
+	uint64_t total_ns;
+	uint64_t part_ns[STEP_PARTS];
+	int64_t arg; /* its first argument */
+	uint32_t tid;
+	uint8_t kind;
+	uint8_t cause; /* enum cause_kind + 1; 0: not escalated */
+	bool parts_known;
+	bool calls_known;
+	bool arg_known;
+	bool complete;
+	uint64_t usual_ns; /* of an escalated step, or 0 */
+	char *words;	   /* its cause; NULL: not kept, or not escalated */
+};
+
+typedef VEC(struct point) point_vec;
+
+struct points {
+	point_vec kept;	     /* ordinary ones */
+	point_vec wrong;     /* escalated ones */
+	struct point latest; /* the step that came last: it may yet be escalated */
+	bool has_latest;
+	uint64_t seen;
+	uint32_t stride; /* an ordinary point stands for up to this many steps; 0 is 1 */
+	uint32_t wordy;	 /* points with words */
+	struct {
+		struct point longest;
+		uint32_t count;
+	} groups[FBT_KIND_COUNT];
+};
+
+/* 0 or -ENOMEM, with what was there before kept. */
+int points_add(struct points *points, const struct window *window, const struct step *step);
+
+/* The step that was added last is escalated. -ENOMEM: without words. */
+int points_escalate(struct points *points, const struct window *window,
+		    const struct escalation *escalation);
+
+/* After the last step. */
+int points_end(struct points *points);
+
+/* Writes {"seen":…,"stride":…,"parts":[names],"columns":{…},"words":[[number, text], …]}. */
+void points_write(const struct points *points, struct json *json, const char *key);
+
+void points_clear(struct points *points);
+
+#endif

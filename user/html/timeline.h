@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * All steps of a kind over time, in bounded memory: the window is cut into at most TIMELINE_SLOTS
+ * slots of equal length, which doubles when the window outgrows them. A slot has the sum of each
+ * part of the time, and how many steps took how long.
+ */
+#ifndef FBT_HTML_TIMELINE_H
+#define FBT_HTML_TIMELINE_H
+
+#include <stdint.h>
+#include "base/json.h"
+#include "model/step.h"
+
+#define TIMELINE_SLOTS 240
+
+/* Eight to an octave, so a duration is known to within 9 %. The first holds all below 1 us. */
+#define TIMELINE_BINS 256
+
+struct timeline;
+
+struct timeline *timeline__new(void); /* NULL: -ENOMEM */
+
+/* start_ns: since the begin of the window. */
+void timeline__add(struct timeline *timeline, uint64_t start_ns, uint64_t total_ns,
+		   const struct step_parts *parts);
+
+/* The lower bound of a bin, in ns. */
+uint64_t timeline_bin_ns(uint32_t bin);
+
+/*
+ * Writes {"width":ns,"slots":[{"parts":[ns, …],"bins":[[bin, count], …]}, …]}. A step belongs to
+ * the slot in which it began.
+ */
+void timeline__write(const struct timeline *timeline, struct json *json, const char *key);
+void timeline__free(struct timeline *timeline);
+
+#endif
