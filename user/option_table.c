@@ -170,7 +170,7 @@ static const char *const details[] = {"steps", "escalated", "all", "probes", NUL
 static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
 static const char *const python_modes[] = {"auto", "off", "require", "inject", NULL};
 static const char *const reports[] = {"none", "text", "json", NULL};
-static const char *const trace_formats[] = {"ferrum", "kineto", NULL};
+static const char *const trace_formats[] = {"ferrum", "kineto", "perfetto", NULL};
 
 #define FIELD(member)                                                                              \
 	.field = offsetof(struct options, member), .size = sizeof(((struct options *)0)->member)
@@ -332,7 +332,7 @@ const struct option_row option_table[] = {
 	{"report", 0, OPTION_COMMON, "FORMAT",
 	 "Report on standard output: text, json or none (default: text)", WORD(report, reports)},
 	{"record", 0, OPTION_COMMON, "FILE", "Keep the raw records for --replay", TEXT(record)},
-	{"html", 0, OPTION_COMMON, "FILE", "Write a page with charts of all steps", TEXT(html)},
+	{"html", 0, OPTION_MORE, "FILE", "Write a page with charts of all steps", TEXT(html)},
 	{"replay", 0, OPTION_COMMON, "FILE",
 	 "Read records from FILE instead of tracing; requires no privileges", TEXT(replay)},
 	{"otlp", 0, OPTION_COMMON, "URL",
@@ -348,7 +348,8 @@ const struct option_row option_table[] = {
 	 "% of the file system, at most 1G)",
 	 .take = take_size, FIELD(windows.keep_free)},
 	{"trace-format", 0, OPTION_MORE, "FORMAT",
-	 "ferrum, or kineto: as torch.profiler writes it (default: ferrum)",
+	 "ferrum, kineto: as torch.profiler writes it, or perfetto: Perfetto's protobuf (default: "
+	 "perfetto if FILE of --trace ends with .pftrace, else ferrum)",
 	 WORD(trace_format, trace_formats)},
 	{"rank", 0, OPTION_MORE, "N",
 	 "Rank in a kineto trace (default: RANK or LOCAL_RANK of the target, or 0)",

@@ -141,7 +141,8 @@ static int name_files(struct options *options)
 		const char **path;
 		const char *suffix;
 	} files[] = {
-		{&options->trace, "trace.json"},
+		{&options->trace,
+		 options->trace_format == TRACE_PERFETTO ? "pftrace" : "trace.json"},
 		{&options->profile, "jsonl"},
 		{&options->record, "fbt"},
 		{&options->html, "html"},
@@ -156,6 +157,24 @@ static int name_files(struct options *options)
 		}
 		*files[i].path = options->named[i];
 	}
+	return 0;
+}
+
+/* Names that end with .pftrace and Perfetto's format belong together. */
+static int complete_trace_format(struct options *options)
+{
+	const char *trace =
+		options->trace && strcmp(options->trace, "none") != 0 ? options->trace : NULL;
+	bool is_named = trace && !fnmatch("*.pftrace", trace, 0);
+
+	if (options->trace_format == TRACE_OPEN)
+		options->trace_format = is_named ? TRACE_PERFETTO : TRACE_FERRUM;
+	if (is_named && options->trace_format != TRACE_PERFETTO)
+		return usage_error("--trace FILE.pftrace: such files are in Perfetto's format: "
+				   "choose another name, or --trace-format perfetto");
+	if (options->trace_format == TRACE_PERFETTO && trace && !fnmatch("*.json", trace, 0))
+		return usage_error("--trace-format perfetto: its files are no JSON: name the trace "
+				   "*.pftrace");
 	return 0;
 }
 
@@ -512,6 +531,7 @@ void options_init(struct options *options)
 	*options = (struct options){
 		.detail = FBT_DETAIL_ESCALATED,
 		.report = REPORT_TEXT,
+		.trace_format = TRACE_OPEN,
 		.judging = {.classify = classify_default_options(),
 			    .context = 1,
 			    .merge.timeout_ns = MERGE_TIMEOUT_NS},
@@ -535,7 +555,8 @@ int options_complete(struct options *options)
 	if (options->gpu.dry_run && options->mode == MODE_TRACE)
 		options->mode = MODE_DRY_RUN;
 	apply_environment(options);
-	err = complete_python(options);
+	err = complete_trace_format(options);
+	err = err ? err : complete_python(options);
 	err = err ? err : complete_gpu(options);
 	err = err ? err : check_mode(options);
 	err = err ? err : complete_windows(options);

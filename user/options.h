@@ -27,8 +27,10 @@ enum options_mode {
 };
 
 enum trace_format {
-	TRACE_FERRUM, /* ferrum's format: an array of slices */
-	TRACE_KINETO, /* the format of torch.profiler */
+	TRACE_FERRUM,	/* ferrum's format: an array of slices */
+	TRACE_KINETO,	/* the format of torch.profiler */
+	TRACE_PERFETTO, /* Perfetto's protobuf */
+	TRACE_OPEN,	/* not given: options_complete decides */
 };
 
 /*

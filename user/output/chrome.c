@@ -9,6 +9,7 @@
 #include "model/syscalls.h"
 #include "output/file.h"
 #include "output/slice.h"
+#include "output/trace_encoder.h"
 
 /* Lanes of streams are numbered above all thread ids; a device has GPU_DEVICE_LANES of them. */
 #define GPU_LANES	 10000000u
@@ -26,7 +27,8 @@ struct chrome_sink {
 	struct sink sink;
 	struct json json;
 	struct writer writer;
-	struct fbt_step step; /* the last step that was written; all 0 before */
+	struct trace_encoder *encoder; /* owned; NULL: the format is ferrum's */
+	struct fbt_step step;	       /* the last step that was written; all 0 before */
 	struct step_lanes lanes;
 	uint64_t iteration_ends_ns[TEAMS_MAX][2]; /* of the last one in each lane */
 	uint64_t drawn; /* number of the last step whose GPU records were written; 0: none */
@@ -52,20 +54,18 @@ static uint64_t to_dur(const struct window *window, uint64_t start_ns, uint64_t 
 	return sub_saturating(to_ts(window, end_ns), to_ts(window, start_ns));
 }
 
-struct slice {
-	const char *name;
-	const char *cat;
-	uint64_t start_ns;
-	uint64_t end_ns;
-	uint32_t pid;
-	uint32_t tid;
-};
-
 static void put_slice(struct chrome_sink *chrome, const struct window *window,
 		      const struct slice *slice, const struct json_fields *args)
 {
 	struct json *json = &chrome->json;
 
+	if (chrome->encoder) {
+		int err = chrome->encoder->slice(chrome->encoder, window, slice, args);
+
+		if (err && !chrome->writer.err)
+			chrome->writer.err = err;
+		return;
+	}
 	json_object_begin(json, NULL);
 	json_string(json, "name", slice->name);
 	json_string(json, "cat", slice->cat);
@@ -125,6 +125,9 @@ static void put_step(struct chrome_sink *chrome, const struct window *window,
 
 	step_args_fill(&args, window, step);
 	put_slice(chrome, window, &slice, &args.fields);
+	if (chrome->encoder && chrome->encoder->step && !chrome->writer.err)
+		chrome->writer.err =
+			chrome->encoder->step(chrome->encoder, window, step, slice.tid);
 }
 
 /*
@@ -377,21 +380,49 @@ static int finish(struct sink *sink, const struct window *window,
 	struct chrome_sink *chrome = to_chrome(sink);
 
 	writer_begin(&chrome->writer);
-	json_array_end(&chrome->json);
+	if (!chrome->encoder)
+		json_array_end(&chrome->json);
+	else if (chrome->encoder->finish && !chrome->writer.err)
+		chrome->writer.err = chrome->encoder->finish(chrome->encoder, window);
 	return writer_finish(&chrome->writer);
 }
 
 static void free_chrome(struct sink *sink)
 {
-	free(sink);
+	struct chrome_sink *chrome = to_chrome(sink);
+
+	if (chrome->encoder)
+		chrome->encoder->free(chrome->encoder);
+	free(chrome);
 }
 
-struct sink *sink_chrome__new(FILE *out)
+bool chrome_lane_name(uint32_t lane, char name[CHROME_LANE_NAME])
+{
+	if (lane >= GPU_LANES)
+		snprintf(name, CHROME_LANE_NAME, "GPU %u stream %u",
+			 (lane - GPU_LANES) / GPU_DEVICE_LANES,
+			 (lane - GPU_LANES) % GPU_DEVICE_LANES);
+	else if (lane >= FUTURE_LANES)
+		snprintf(name, CHROME_LANE_NAME, "futures %u", lane - FUTURE_LANES + 1);
+	else if (lane >= ITERATION_LANES)
+		snprintf(name, CHROME_LANE_NAME, "iterations %u", (lane - ITERATION_LANES) / 2 + 1);
+	else if (!lane)
+		snprintf(name, CHROME_LANE_NAME, "intervals");
+	else
+		return false;
+	return true;
+}
+
+struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder)
 {
 	struct chrome_sink *chrome = calloc(1, sizeof(*chrome));
 
-	if (!chrome)
+	if (!chrome) {
+		if (encoder)
+			encoder->free(encoder);
 		return NULL;
+	}
+	chrome->encoder = encoder;
 	chrome->sink = (struct sink){
 		.name = "trace",
 		.is_file = true,
@@ -407,6 +438,12 @@ struct sink *sink_chrome__new(FILE *out)
 	};
 	chrome->json.out = out;
 	chrome->writer.file = out;
-	json_array_begin(&chrome->json, NULL);
+	if (!encoder)
+		json_array_begin(&chrome->json, NULL);
 	return &chrome->sink;
+}
+
+struct sink *sink_chrome__new(FILE *out)
+{
+	return sink_slices__new(out, NULL);
 }

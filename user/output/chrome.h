@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include "output/sink.h"
+#include "output/trace_encoder.h"
 
 /*
  * out is borrowed. A step is a slice; an escalated step has a second slice with the same times. Its
@@ -16,5 +17,13 @@
  * 99,999 on share that lane. NULL: -ENOMEM.
  */
 struct sink *sink_chrome__new(FILE *out);
+
+/* The same in another format. Owns encoder, also on failure. */
+struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder);
+
+#define CHROME_LANE_NAME 48
+
+/* The name of a lane: "GPU 0 stream 7". false: it is a thread. */
+bool chrome_lane_name(uint32_t lane, char name[CHROME_LANE_NAME]);
 
 #endif

@@ -17,6 +17,7 @@
 #include "output/jsonl.h"
 #include "output/kineto.h"
 #include "output/memory_copy.h"
+#include "output/perfetto.h"
 #include "output/terminal.h"
 #include "report/report.h"
 
@@ -30,6 +31,9 @@
 
 /* In the order of the lines in the report. */
 enum { TRACE, PROFILE, RECORD, HTML, KINETO, EXECUTION, PRODUCTS };
+
+/* After the forms of these, that of a trace in Perfetto's format. */
+#define PERFETTO_FORM PRODUCTS
 
 /* A file and the sink that writes it. */
 struct product {
@@ -70,6 +74,7 @@ static int name_file(struct window_file *file, const struct options *options, co
 		{"html", "ferrum_report", "html", "html"},
 		{"kineto", "kineto", "json", "kineto.json"},
 		{"execution", "pytorch_et", "json", "et.json"},
+		[PERFETTO_FORM] = {"trace", "ferrum_trace", "pftrace", "pftrace"},
 	};
 	size_t i = 0;
 
@@ -77,6 +82,8 @@ static int name_file(struct window_file *file, const struct options *options, co
 		return 0;
 	while (strcmp(forms[i].name, file->name) != 0)
 		i++;
+	if (!strcmp(file->name, "trace") && options->trace_format == TRACE_PERFETTO)
+		i = PERFETTO_FORM;
 	if (option)
 		file->path = strdup(option);
 	else if ((options->output ? asprintf(&file->path, "%s_%s.%s", options->output, tag,
@@ -180,9 +187,11 @@ static struct sink *new_file_sink(int index, const struct window_file *file,
 	case KINETO:
 		return new_kineto(file, options, metadata);
 	default:
-		return options->trace_format == TRACE_KINETO
-			       ? new_kineto(file, options, metadata)
-			       : sink_chrome__new(output__file(file->output));
+		if (options->trace_format == TRACE_KINETO)
+			return new_kineto(file, options, metadata);
+		if (options->trace_format == TRACE_PERFETTO)
+			return sink_perfetto__new(output__file(file->output));
+		return sink_chrome__new(output__file(file->output));
 	}
 }
 

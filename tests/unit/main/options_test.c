@@ -99,7 +99,15 @@ REFUSED(a_bad_detail_is_refused,
 	"--detail: invalid value 'x' (expected steps, escalated, all or probes)", "-p", "1",
 	"--detail", "x")
 REFUSED(a_bad_report_is_refused, "--report: invalid value 'xml'", "-p", "1", "--report", "xml")
-REFUSED(a_bad_trace_format_is_refused, "--trace-format", "-p", "1", "--trace-format", "perfetto")
+REFUSED(a_bad_trace_format_is_refused, "--trace-format", "-p", "1", "--trace-format", "systrace")
+REFUSED(a_pftrace_is_of_no_other_format, "--trace FILE.pftrace", "-p", "1", "--trace", "a.pftrace",
+	"--trace-format", "ferrum")
+REFUSED(perfetto_is_no_json, "--trace-format perfetto", "-p", "1", "--trace", "a.json",
+	"--trace-format", "perfetto")
+REFUSED(two_outputs_are_not_one_file, "--trace, --profile, --record and --html", "-p", "1",
+	"--profile", "/tmp/x", "--html", "/tmp/./x")
+REFUSED(a_flag_refuses_a_page, "--flag excludes --html", "-p", "1", "--flag", "/tmp/flag", "--html",
+	"a.html")
 REFUSED(a_bad_gpu_mode_is_refused, "--gpu: invalid value 'on'", "-p", "1", "--gpu", "on")
 REFUSED(a_bad_rank_is_refused, "--rank: invalid value '-1'", "-p", "1", "--rank", "-1")
 REFUSED(a_huge_rank_is_refused, "--rank: invalid value '1000001'", "-p", "1", "--rank", "1000001")
@@ -618,6 +626,17 @@ REFUSED(ready_fd_refuses_standard_error, "--ready-fd: invalid value '2'", "-p1",
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
+static void the_name_of_the_trace_says_its_format(void **state)
+{
+	assert_int_equal(accept(state, "-p1", "--trace=a.pftrace", NULL)->trace_format,
+			 TRACE_PERFETTO);
+	assert_int_equal(accept(state, "-p1", "--trace=a.json", NULL)->trace_format, TRACE_FERRUM);
+	assert_int_equal(accept(state, "-p1", NULL)->trace_format, TRACE_FERRUM);
+	assert_int_equal(
+		accept(state, "-p1", "--trace=a", "--trace-format=perfetto", NULL)->trace_format,
+		TRACE_PERFETTO);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -629,6 +648,11 @@ int main(void)
 		TEST(pid_and_all_exclude_each_other),
 		TEST(pid_and_command_exclude_each_other),
 		TEST(all_and_command_exclude_each_other),
+		TEST(a_pftrace_is_of_no_other_format),
+		TEST(perfetto_is_no_json),
+		TEST(two_outputs_are_not_one_file),
+		TEST(a_flag_refuses_a_page),
+		TEST(the_name_of_the_trace_says_its_format),
 		TEST(kineto_refuses_a_name_that_torch_does_not_open),
 		TEST(replay_refuses_a_pid),
 		TEST(replay_refuses_all),
