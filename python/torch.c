@@ -37,27 +37,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-bool python_torch_is_on(const struct python_torch *torch)
-{
-	return __atomic_load_n(&torch->is_on, __ATOMIC_ACQUIRE);
-}
-
 static uint32_t wanted(const struct guest *guest)
 {
 	return __atomic_load_n(&guest->page->torch.window, __ATOMIC_ACQUIRE);
-}
-
-bool python_torch_is_wanted(const struct guest *guest)
-{
-	uint32_t window;
-
-	/* A forked child has no page, and its profiler is its own affair. */
-	if (!__atomic_load_n(guest->alive, __ATOMIC_RELAXED))
-		return false;
-	if (python_torch_is_on(&guest->torch))
-		return true;
-	window = wanted(guest);
-	return window && window != guest->torch.served;
 }
 
 /* Calls of a slot that have begun and not ended. */

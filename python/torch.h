@@ -33,10 +33,10 @@ struct python_torch {
 
 void python_torch_init(struct python_torch *torch);
 
-bool python_torch_is_on(const struct python_torch *torch);
-
-/* Whether the next two have anything to do. Cheap, for each call of an armed function. */
-bool python_torch_is_wanted(const struct guest *guest);
+static inline bool python_torch_is_on(const struct python_torch *torch)
+{
+	return __atomic_load_n(&torch->is_on, __ATOMIC_ACQUIRE);
+}
 
 /*
  * Before the begin marker of a call, and after its end marker. Called with the GIL. An exception

@@ -14,6 +14,9 @@ WORKER = os.path.join(os.path.dirname(__file__), "python_worker.py")
 LIBRARY = os.path.abspath(BUILD + "/libferrum_python.so")
 STEP = "__main__:Core.step"
 ATTRIBUTES = ["batch.tokens", "len(batch.requests)", "batch.last", "batch.first"]
+CALLS = 500  # of the step in a round: python_worker.py
+# Of a loop in one turn.
+ROUNDS = {"step": 480, "other": 12}
 TURNS = int(os.environ.get("BENCH_PYTHON_TURNS", "15"))
 
 
@@ -59,8 +62,10 @@ class Armed:
         self.hold_ns = self.drive.ask("arm")["hold_ns"]
 
     def stop(self):
-        self.drive.ask("disarm")
+        """How many calls it has seen: none if it could not be armed, fewer if its lease has ended."""
+        calls = self.drive.ask("disarm")["slots"][0]["begun"]
         self.drive.close()
+        return calls
 
 
 class Hit:
@@ -72,7 +77,7 @@ class Hit:
 
     def stop(self):
         self.empty.stop()
-        self.armed.stop()
+        return self.armed.stop()
 
 
 class Traced:
@@ -80,7 +85,7 @@ class Traced:
 
     def __init__(self, worker):
         self.tool = Tool(worker.pid, "--step", "py:" + STEP, "--detail", "steps")
-        while worker.ask("step 3") < 300:
+        while worker.ask("step 20") < 300:
             if self.tool.process.poll() is not None:
                 raise SystemExit("bench: the tool has ended")
 
@@ -111,11 +116,19 @@ def bench_calls(version, path):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
             attached = variants[name]()
+            rounds = {loop: count // (3 if name in ("hit", "traced") else 1)
+                      for loop, count in ROUNDS.items()}
+            took = {loop: worker.ask("%s %d" % (loop, count)) for loop, count in rounds.items()}
+            calls = attached.stop()
+            if calls is not None and calls != rounds["step"] * CALLS:
+                note("python %s: %s: not armed all the time" % (version, name))
+                continue
             holds.append(getattr(attached, "hold_ns", None))
-            for loop in ("step", "other"):
-                seen[name, loop].append(worker.ask("%s %d" % (loop, 4 if name in ("hit", "traced") else 12)))
-            attached.stop()
+            for loop, value in took.items():
+                seen[name, loop].append(value)
     worker.close()
+    if not all(seen.values()):
+        raise SystemExit("bench: the step cannot be armed")
     show(version, {key: min(values) for key, values in seen.items()}, [ns for ns in holds if ns])
 
 
