@@ -19,8 +19,8 @@
 #include "torch.h"
 
 struct guest {
-	uint32_t *alive;	  /* 1; 0 in a forked child and after exit: touch nothing */
-	struct python_memfd file; /* of the page */
+	uint32_t *alive;       /* 1; 0 in a forked child and after exit: touch nothing */
+	struct own_memfd file; /* of the page */
 	struct fbt_python_page *page;
 	struct python python;
 	bool is_loaded; /* python is set */

@@ -25,8 +25,8 @@ void python_torch_init(struct python_torch *torch)
 
 void python_torch_close(struct python_torch *torch)
 {
-	python_memfd_close(&torch->execution);
-	python_memfd_close(&torch->kineto);
+	own_memfd_close(&torch->execution);
+	own_memfd_close(&torch->kineto);
 }
 
 static uint64_t now_ns(void)
@@ -85,8 +85,8 @@ static void answer(struct guest *guest, enum fbt_torch_state state)
 static enum fbt_torch_state make_files(struct python_torch *torch, struct fbt_python_torch *shared)
 {
 	python_torch_close(torch);
-	if (!python_memfd_make(&torch->execution, FBT_TORCH_MEMFD) &&
-	    !python_memfd_make(&torch->kineto, FBT_TORCH_MEMFD))
+	if (!own_memfd_make(&torch->execution, FBT_TORCH_MEMFD) &&
+	    !own_memfd_make(&torch->kineto, FBT_TORCH_MEMFD))
 		return FBT_TORCH_ON;
 	snprintf(shared->text, sizeof(shared->text), "no memory file could be made");
 	return FBT_TORCH_FAILED;
