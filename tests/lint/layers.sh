@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Which folder may include which: user/ is checked against layers.txt. include/ includes only
 # itself; bpf/, cupti/ and python/ include include/ and themselves, python/ also what both libraries
-# have of cupti/, and no header of cupti/ or python/ includes itself through others.
+# have of cupti/, and no header of cupti/ includes itself through others.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 
@@ -80,7 +80,6 @@ check_circles()
 	circle=$({
 		includes_in user | awk '{ sub(/^user\//, "", $1); print }'
 		includes_in cupti | awk '{ sub(/^cupti\//, "", $1); print }'
-		includes_in python | awk '{ sub(/^python\//, "", $1); print }'
 	} | grep -v fbt_ | awk '{ sub(/\.[ch]$/, "", $1); sub(/\.h$/, "", $2); if ($1 != $2) print $1, $2 }' |
 		tsort 2>&1 >/dev/null)
 	[ -z "$circle" ] || echo "$circle"
