@@ -85,6 +85,8 @@ shim_src := $(sort $(wildcard cupti/*.c))
 shim     := $(O)/libferrum_cupti.so
 shim_lib := $(O)/libferrum_cupti_test.a
 guest_src := $(sort $(wildcard python/*.c))
+# Of the shim, in both libraries.
+guest_shared := cupti/only_one.c cupti/own_memfd.c
 guest    := $(O)/libferrum_python.so
 stub     := $(B)/inject_code.h
 engine   := $(O)/tests/engine
@@ -181,9 +183,9 @@ guest_ldflags := $(subst cupti,python,$(shim_ldflags))
 $(B)/python/%.o: python/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(cc) $(shim_cflags) $(if $(filter x86_64,$(ARCH)),-mno-red-zone) -MMD -MP -c $< -o $@
+	$(Q)$(cc) $(shim_cflags) $(if $(filter x86_64,$(ARCH)),-mno-red-zone) -Icupti -MMD -MP -c $< -o $@
 
-$(guest): $(guest_src:%.c=$(B)/%.o)
+$(guest): $(patsubst %.c,$(B)/%.o,$(guest_src) $(guest_shared))
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(shim_cflags) $(guest_ldflags) $^ -lpthread -ldl -o $@
 

@@ -4,16 +4,15 @@
 #include <fcntl.h>
 #include <link.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "fbt_gpu.h"
-
-#define MAPPED "/memfd:" FBT_GPU_MEMFD " (deleted)\n"
-/* A match may be split between two reads, so this many bytes are carried over. */
-#define KEPT (sizeof(MAPPED) - 2)
+/* Of the end of a line of /proc/PID/maps. */
+#define LINE_MAX_BYTES 64
 
 struct making {
+	const char *name;
 	int (*make)(void *ctx);
 	void *ctx;
 	bool begun;
@@ -21,12 +20,15 @@ struct making {
 };
 
 /*
- * Whether this process has a ring. The process that serves a ring has it mapped; its children have
- * not. Uses no malloc, because this may run inside the driver. false if maps cannot be read.
+ * Whether this process has mapped a memfd of that name. The process that a library serves has; its
+ * children have not. Uses no malloc, because this may run inside the driver. false if maps cannot
+ * be read.
  */
-static bool has_ring(void)
+static bool is_mapped(const char *name)
 {
-	char piece[KEPT + 4096 + 1];
+	char line[LINE_MAX_BYTES], piece[LINE_MAX_BYTES + 4096 + 1];
+	/* A match may be split between two reads, so this many bytes are carried over. */
+	size_t most = (size_t)snprintf(line, sizeof(line), "/memfd:%s (deleted)\n", name) - 1;
 	size_t kept = 0;
 	ssize_t got;
 	bool found = false;
@@ -38,8 +40,8 @@ static bool has_ring(void)
 		size_t length = kept + (size_t)got;
 
 		piece[length] = '\0';
-		found = strstr(piece, MAPPED);
-		kept = length < KEPT ? length : KEPT;
+		found = strstr(piece, line);
+		kept = length < most ? length : most;
 		memmove(piece, piece + length - kept, kept);
 	}
 	close(fd);
@@ -51,7 +53,7 @@ static int on_first_library(struct dl_phdr_info *info, size_t size, void *ctx)
 	struct making *making = ctx;
 
 	making->begun = true;
-	if (!has_ring())
+	if (!is_mapped(making->name))
 		making->err = making->make(making->ctx);
 	return 1;
 }
@@ -60,9 +62,9 @@ static int on_first_library(struct dl_phdr_info *info, size_t size, void *ctx)
  * dl_iterate_phdr is called only because it holds the dynamic loader's lock, the one lock that both
  * copies share.
  */
-int only_one__make(int (*make)(void *ctx), void *ctx)
+int only_one__make(const char *memfd, int (*make)(void *ctx), void *ctx)
 {
-	struct making making = {.make = make, .ctx = ctx};
+	struct making making = {.name = memfd, .make = make, .ctx = ctx};
 
 	dl_iterate_phdr(on_first_library, &making);
 	return making.begun ? making.err : make(ctx);

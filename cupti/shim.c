@@ -277,7 +277,7 @@ static int start(bool late)
 {
 	const char *early = late ? NULL : secure_getenv("FERRUM_CUPTI_EARLY");
 	struct shim *shim = NULL;
-	int err = only_one__make(make_shim, &shim);
+	int err = only_one__make(FBT_GPU_MEMFD, make_shim, &shim);
 
 	if (err || !shim)
 		return err;

@@ -3,42 +3,12 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/memfd.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #define RING_MAP_BYTES (FBT_GPU_HEADER_BYTES + FBT_GPU_RING_BYTES)
-#define LOW_FDS	       64
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
-
-static int open_memfd(void)
-{
-	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = (int)syscall(SYS_memfd_create, FBT_GPU_MEMFD, flags | MFD_NOEXEC_SEAL);
-	int high;
-
-	/* Kernels before 6.3 do not know the flag. */
-	if (fd < 0 && errno == EINVAL)
-		fd = (int)syscall(SYS_memfd_create, FBT_GPU_MEMFD, flags);
-	if (fd < 0)
-		return -errno;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, LOW_FDS);
-	if (high < 0 && fd > STDERR_FILENO)
-		return fd;
-	if (high < 0)
-		high = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-	if (high < 0)
-		high = -errno;
-	close(fd);
-	return high;
-}
 
 /*
  * Whether the ring stays within RLIMIT_FSIZE, which covers memfds too. Beyond it the kernel kills
@@ -58,35 +28,32 @@ static bool may_be_large(void)
  */
 static int reserve(const struct shim_ring *ring, size_t size)
 {
-	if (!may_be_large() || !fallocate(ring->fd, 0, 0, (off_t)size))
+	if (!may_be_large() || !fallocate(ring->file.fd, 0, 0, (off_t)size))
 		return 0;
 	return errno == ENOSPC || errno == ENOMEM ? -errno : 0;
 }
 
 static int fill(struct shim_ring *ring)
 {
-	struct stat stat;
 	void *memory;
 	int err;
 
 	if (!may_be_large())
 		return -EFBIG;
-	if (ftruncate(ring->fd, RING_MAP_BYTES) || fstat(ring->fd, &stat))
+	if (ftruncate(ring->file.fd, RING_MAP_BYTES))
 		return -errno;
 	/* Seal the file before anyone maps it: truncation would give readers SIGBUS. */
-	if (fcntl(ring->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
+	if (fcntl(ring->file.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL))
 		return -errno;
 	err = reserve(ring, FBT_GPU_HEADER_BYTES + SHIM_RING_FIRST);
 	if (err)
 		return err;
 	ring->reserved = SHIM_RING_FIRST;
-	memory = mmap(NULL, RING_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
+	memory = mmap(NULL, RING_MAP_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, ring->file.fd, 0);
 	if (memory == MAP_FAILED)
 		return -errno;
 	/* A forked child must not write into the ring of its parent. */
 	madvise(memory, RING_MAP_BYTES, MADV_DONTFORK);
-	ring->device = stat.st_dev;
-	ring->inode = stat.st_ino;
 	ring->shared = memory;
 	ring->bytes = (uint8_t *)memory + FBT_GPU_HEADER_BYTES;
 	ring->head = 0;
@@ -99,30 +66,19 @@ static int fill(struct shim_ring *ring)
 
 int shim_ring__create(struct shim_ring *ring)
 {
-	int err;
+	int err = own_memfd_make(&ring->file, FBT_GPU_MEMFD);
 
-	ring->fd = open_memfd();
-	if (ring->fd < 0)
-		return ring->fd;
+	if (err)
+		return err;
 	err = fill(ring);
 	if (err)
-		close(ring->fd);
+		own_memfd_close(&ring->file);
 	return err;
-}
-
-/*
- * Whether the descriptor is still the memfd. The engine may have closed it and reused its number.
- */
-static bool is_ours(const struct shim_ring *ring)
-{
-	struct stat stat;
-
-	return !fstat(ring->fd, &stat) && stat.st_dev == ring->device && stat.st_ino == ring->inode;
 }
 
 int shim_ring__reserve(struct shim_ring *ring)
 {
-	int err = is_ours(ring) ? reserve(ring, RING_MAP_BYTES) : 0;
+	int err = own_memfd_is_there(&ring->file) ? reserve(ring, RING_MAP_BYTES) : 0;
 
 	if (!err)
 		ring->reserved = FBT_GPU_RING_BYTES;
@@ -132,13 +88,12 @@ int shim_ring__reserve(struct shim_ring *ring)
 void shim_ring__destroy(struct shim_ring *ring)
 {
 	munmap(ring->shared, RING_MAP_BYTES);
-	close(ring->fd);
+	own_memfd_close(&ring->file);
 }
 
-void shim_ring__close_in_child(const struct shim_ring *ring)
+void shim_ring__close_in_child(struct shim_ring *ring)
 {
-	if (is_ours(ring))
-		close(ring->fd);
+	own_memfd_close(&ring->file);
 }
 
 static uint64_t room(const struct shim_ring *ring, enum shim_frame_kind kind)

@@ -9,8 +9,8 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <sys/types.h>
 #include "fbt_gpu.h"
+#include "own_memfd.h"
 
 /* Room that record frames leave for status frames. */
 #define SHIM_RING_RESERVE 16384
@@ -23,15 +23,11 @@ struct shim_ring {
 	uint8_t *bytes;
 	uint64_t head;	   /* includes what is not yet published */
 	uint64_t reserved; /* bytes that are allocated: SHIM_RING_FIRST, or all */
-	int fd;
-	dev_t device; /* of the memfd, with inode, to recognize it later */
-	ino_t inode;
+	struct own_memfd file;
 };
 
 /*
- * Creates, seals and maps the memfd, with a complete header. 0; or -errno, and nothing is left. The
- * descriptor is a high one, so that it never becomes a standard stream of an engine that closed its
- * own.
+ * Creates, seals and maps the memfd, with a complete header. 0; or -errno, and nothing is left.
  */
 int shim_ring__create(struct shim_ring *ring);
 
@@ -45,7 +41,7 @@ int shim_ring__reserve(struct shim_ring *ring);
 void shim_ring__destroy(struct shim_ring *ring);
 
 /* In a forked child, which lacks the mapping: closes the descriptor if it is still the memfd. */
-void shim_ring__close_in_child(const struct shim_ring *ring);
+void shim_ring__close_in_child(struct shim_ring *ring);
 
 enum shim_frame_kind {
 	SHIM_FRAME_RECORD,  /* leaves SHIM_RING_RESERVE */

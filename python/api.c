@@ -46,20 +46,36 @@ static bool load_names(struct python *python, const char **missing)
 	return python->is_finalizing;
 }
 
+/*
+ * Writes "3.N", and returns N; 0: it is another major version. From a constant, which 3.11 and
+ * newer have: Py_GetVersion returns a text that another thread, of an interpreter that is just
+ * starting, may be about to write.
+ */
+static int read_version(const struct python *python, char *version, size_t size)
+{
+	const unsigned long *number = dlsym(RTLD_DEFAULT, "Py_Version");
+
+	if (number)
+		snprintf(version, size, "%lu.%lu", *number >> 24 & 0xff, *number >> 16 & 0xff);
+	else
+		snprintf(version, size, "%.16s", python->Py_GetVersion());
+	return strncmp(version, "3.", 2) ? 0 : atoi(version + 2);
+}
+
 bool python_api_load(struct python *python, char *text, size_t size)
 {
-	const char *missing, *version;
+	const char *missing;
+	char version[32];
 
 	if (!load_names(python, &missing)) {
 		snprintf(text, size, "the interpreter does not export %s", missing);
 		return false;
 	}
-	version = python->Py_GetVersion();
-	python->minor = strncmp(version, "3.", 2) ? 0 : atoi(version + 2);
+	python->minor = read_version(python, version, sizeof(version));
 	python->threaded = dlsym(RTLD_DEFAULT, "_Py_MergeZeroLocalRefcount");
 	if (python->minor < MINOR_MIN || python->minor > MINOR_MAX ||
 	    (python->minor == 11 && !python->call)) {
-		snprintf(text, size, "the interpreter is Python %.16s, not CPython 3.%d to 3.%d",
+		snprintf(text, size, "the interpreter is Python %s, not CPython 3.%d to 3.%d",
 			 version, MINOR_MIN, MINOR_MAX);
 		return false;
 	}
@@ -72,7 +88,7 @@ bool python_api_load(struct python *python, char *text, size_t size)
 	python->vectorcall =
 		(size_t)python_type_member(python, python->PyFunction_Type, VECTORCALL_OFFSET_AT);
 	if (python->vectorcall < 64 || python->vectorcall > 256 || python->vectorcall % 8) {
-		snprintf(text, size, "function objects of Python %.16s look different", version);
+		snprintf(text, size, "function objects of Python %s look different", version);
 		return false;
 	}
 	return true;

@@ -29,11 +29,25 @@ static const struct python_own *find_own(const struct python_slot *slot, const p
 }
 
 struct call {
+	struct guest *guest;
 	struct python_slot *slot;
 	unsigned int index; /* of it */
 	py_vectorcall go;
 	int64_t values[FBT_PYTHON_ATTRIBUTES];
 };
+
+/*
+ * Whoever holds the GIL is the only one that counts: a locked instruction would take as long as the
+ * rest of an armed call.
+ */
+static inline void count_one(const struct python *python, uint64_t *counter)
+{
+	if (python->threaded)
+		__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);
+	else
+		__atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + 1,
+				 __ATOMIC_RELAXED);
+}
 
 static void begin_call(struct call *call, unsigned int index, py_object *function,
 		       py_object *const *args, ssize_t count, py_object *names)
@@ -46,8 +60,9 @@ static void begin_call(struct call *call, unsigned int index, py_object *functio
 	/* First of all: slots may change whenever the GIL is let go. */
 	if (python_torch_is_wanted(guest))
 		python_torch_begin(guest, index);
+	call->guest = guest;
 	call->index = index;
-	call->slot = guest__slot(index);
+	call->slot = &guest->slots[index];
 	own = find_own(call->slot, function);
 	if (own) {
 		call->go = own->old;
@@ -58,20 +73,22 @@ static void begin_call(struct call *call, unsigned int index, py_object *functio
 		call->go = *(py_vectorcall *)((char *)function + python->vectorcall);
 	}
 	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++)
-		call->values[i] = i < attributes && own->attributes[i].name
-					  ? python_attribute_read(python, &own->attributes[i], args,
-								  count, names)
-					  : FBT_PYTHON_ABSENT;
-	__atomic_fetch_add(&call->slot->begun, 1, __ATOMIC_RELAXED);
+		call->values[i] = FBT_PYTHON_ABSENT;
+	for (size_t i = 0; i < attributes; i++) {
+		if (own->attributes[i].name)
+			call->values[i] = python_attribute_read(python, &own->attributes[i], args,
+								count, names);
+	}
+	count_one(python, &call->slot->begun);
 }
 
 static void end_call(const struct call *call, const py_object *result)
 {
-	__atomic_fetch_add(&call->slot->ended, 1, __ATOMIC_RELAXED);
+	count_one(&call->guest->python, &call->slot->ended);
 	if (!result)
-		__atomic_fetch_add(&call->slot->raised, 1, __ATOMIC_RELAXED);
-	if (python_torch_is_wanted(guest__bound()))
-		python_torch_end(guest__bound(), call->index);
+		count_one(&call->guest->python, &call->slot->raised);
+	if (python_torch_is_wanted(call->guest))
+		python_torch_end(call->guest, call->index);
 }
 
 #ifdef __x86_64__
@@ -98,9 +115,9 @@ static void end_call(const struct call *call, const py_object *result)
  * A forked child passes through no marker. Linux 6.18 turns a probed nop into a call of a page that
  * a child does not inherit: the child would crash.
  */
-static inline bool is_marked(void)
+static inline bool is_marked(const struct call *call)
 {
-	return __atomic_load_n(guest__bound()->alive, __ATOMIC_RELAXED);
+	return __atomic_load_n(call->guest->alive, __ATOMIC_RELAXED);
 }
 
 /* One copy, or the labels of its markers would be there twice. */
@@ -120,11 +137,11 @@ static inline bool is_marked(void)
 		py_object *result;                                                                 \
                                                                                                    \
 		begin_call(&call, N, function, args, (ssize_t)(flags & ~PY_OFFSET), names);        \
-		if (is_marked())                                                                   \
+		if (is_marked(&call))                                                              \
 			MARK("begin", N, call.values[0], call.values[1], call.values[2],           \
 			     call.values[3]);                                                      \
 		result = call.go(function, args, flags, names);                                    \
-		if (!is_marked())                                                                  \
+		if (!is_marked(&call))                                                             \
 			;                                                                          \
 		else if (result)                                                                   \
 			MARK("end", N, 0l, 0l, 0l, 0l);                                            \

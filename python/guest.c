@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "callers.h"
+#include "only_one.h"
 #include "page.h"
 
 #define STACK_BYTES (2u << 20) /* PyTorch may export its trace on it */
@@ -291,7 +292,7 @@ static void on_fork_in_child(void)
 	if (!guest)
 		return;
 	*guest->alive = 0;
-	python_memfd_close(&guest->file);
+	own_memfd_close(&guest->file);
 	python_torch_close(&guest->torch);
 }
 
@@ -345,19 +346,24 @@ fail:
 	return err;
 }
 
+static int make_bound(void *ctx)
+{
+	struct guest **guest = ctx;
+	int err = make_guest(guest);
+
+	if (!err)
+		__atomic_store_n(&bound, *guest, __ATOMIC_RELEASE);
+	return err;
+}
+
+/* 0 also if another copy of this library serves the process. */
 static int start(void)
 {
-	struct guest *guest, *none = NULL;
-	int err;
+	struct guest *guest = NULL;
+	int err = only_one__make(FBT_PYTHON_MEMFD, make_bound, &guest);
 
-	if (guest__bound() || python_page_is_here())
-		return 0;
-	err = make_guest(&guest);
-	if (err)
+	if (err || !guest)
 		return err;
-	if (!__atomic_compare_exchange_n(&bound, &none, guest, false, __ATOMIC_ACQ_REL,
-					 __ATOMIC_ACQUIRE))
-		return 0;
 	err = -pthread_atfork(NULL, NULL, on_fork_in_child);
 	if (!err)
 		err = start_thread(guest);

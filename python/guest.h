@@ -19,8 +19,8 @@
 #include "torch.h"
 
 struct guest {
-	uint32_t *alive;	  /* 1; 0 in a forked child and after exit: touch nothing */
-	struct python_memfd file; /* of the page */
+	uint32_t *alive;       /* 1; 0 in a forked child and after exit: touch nothing */
+	struct own_memfd file; /* of the page */
 	struct fbt_python_page *page;
 	struct python python;
 	bool is_loaded; /* python is set */
@@ -34,9 +34,20 @@ struct guest {
  */
 struct guest *guest__bound(void);
 
-static inline struct python_slot *guest__slot(unsigned int index)
+/*
+ * Whether python_torch_begin and python_torch_end have anything to do. Cheap, for each call of an
+ * armed function. A forked child has no page, and its profiler is its own affair.
+ */
+static inline bool python_torch_is_wanted(const struct guest *guest)
 {
-	return &guest__bound()->slots[index];
+	uint32_t window;
+
+	if (!__atomic_load_n(guest->alive, __ATOMIC_RELAXED))
+		return false;
+	if (python_torch_is_on(&guest->torch))
+		return true;
+	window = __atomic_load_n(&guest->page->torch.window, __ATOMIC_ACQUIRE);
+	return window && window != guest->torch.served;
 }
 
 #endif

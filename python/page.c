@@ -3,68 +3,10 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/memfd.h>
-#include <string.h>
+#include <stdint.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-/* A program may count on the first descriptors that it opens. */
-#define LOW_FDS 64
-
-#ifndef MFD_NOEXEC_SEAL
-#define MFD_NOEXEC_SEAL 8u
-#endif
-
-#define MAPPED "/memfd:" FBT_PYTHON_MEMFD " (deleted)\n"
-/* A match may be split between two reads, so this many bytes are carried over. */
-#define KEPT (sizeof(MAPPED) - 2)
-
-static int open_memfd(const char *name)
-{
-	unsigned int flags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-	int fd = (int)syscall(SYS_memfd_create, name, flags | MFD_NOEXEC_SEAL);
-	int high;
-
-	/* Kernels before 6.3 do not know the flag. */
-	if (fd < 0 && errno == EINVAL)
-		fd = (int)syscall(SYS_memfd_create, name, flags);
-	if (fd < 0)
-		return -errno;
-	high = fcntl(fd, F_DUPFD_CLOEXEC, LOW_FDS);
-	if (high < 0)
-		return fd;
-	close(fd);
-	return high;
-}
-
-int python_memfd_make(struct python_memfd *file, const char *name)
-{
-	int fd = open_memfd(name);
-	struct stat stat;
-
-	*file = (struct python_memfd){.fd = -1};
-	if (fd < 0)
-		return fd;
-	if (fstat(fd, &stat)) {
-		close(fd);
-		return -EBADF;
-	}
-	*file = (struct python_memfd){.fd = fd, .device = stat.st_dev, .inode = stat.st_ino};
-	return 0;
-}
-
-void python_memfd_close(struct python_memfd *file)
-{
-	struct stat stat;
-
-	if (file->fd >= 0 && !fstat(file->fd, &stat) && stat.st_dev == file->device &&
-	    stat.st_ino == file->inode)
-		close(file->fd);
-	file->fd = -1;
-}
 
 static int fill(int fd, struct fbt_python_page **result)
 {
@@ -94,36 +36,14 @@ static int fill(int fd, struct fbt_python_page **result)
 	return 0;
 }
 
-int python_page_make(struct fbt_python_page **page, struct python_memfd *file)
+int python_page_make(struct fbt_python_page **page, struct own_memfd *file)
 {
-	int err = python_memfd_make(file, FBT_PYTHON_MEMFD);
+	int err = own_memfd_make(file, FBT_PYTHON_MEMFD);
 
 	if (err)
 		return err;
 	err = fill(file->fd, page);
 	if (err)
-		python_memfd_close(file);
+		own_memfd_close(file);
 	return err;
-}
-
-bool python_page_is_here(void)
-{
-	char piece[KEPT + 4096 + 1];
-	size_t kept = 0;
-	ssize_t got;
-	bool found = false;
-	int fd = open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0)
-		return false;
-	while (!found && (got = read(fd, piece + kept, sizeof(piece) - 1 - kept)) > 0) {
-		size_t length = kept + (size_t)got;
-
-		piece[length] = '\0';
-		found = strstr(piece, MAPPED);
-		kept = length < KEPT ? length : KEPT;
-		memmove(piece, piece + length - kept, kept);
-	}
-	close(fd);
-	return found;
 }

@@ -35,7 +35,8 @@ struct python_slot {
 	size_t attribute_count;
 	bool is_armed;
 	bool is_pinned; /* see python_slot_release */
-	/* Atomic: in a free-threaded build several threads count at once. */
+	/* Written by whoever holds the GIL; in a free-threaded build several threads count at once.
+	 */
 	uint64_t begun;
 	uint64_t ended;
 	uint64_t raised;

@@ -25,8 +25,8 @@ void python_torch_init(struct python_torch *torch)
 
 void python_torch_close(struct python_torch *torch)
 {
-	python_memfd_close(&torch->execution);
-	python_memfd_close(&torch->kineto);
+	own_memfd_close(&torch->execution);
+	own_memfd_close(&torch->kineto);
 }
 
 static uint64_t now_ns(void)
@@ -37,27 +37,9 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-bool python_torch_is_on(const struct python_torch *torch)
-{
-	return __atomic_load_n(&torch->is_on, __ATOMIC_ACQUIRE);
-}
-
 static uint32_t wanted(const struct guest *guest)
 {
 	return __atomic_load_n(&guest->page->torch.window, __ATOMIC_ACQUIRE);
-}
-
-bool python_torch_is_wanted(const struct guest *guest)
-{
-	uint32_t window;
-
-	/* A forked child has no page, and its profiler is its own affair. */
-	if (!__atomic_load_n(guest->alive, __ATOMIC_RELAXED))
-		return false;
-	if (python_torch_is_on(&guest->torch))
-		return true;
-	window = wanted(guest);
-	return window && window != guest->torch.served;
 }
 
 /* Calls of a slot that have begun and not ended. */
@@ -103,8 +85,8 @@ static void answer(struct guest *guest, enum fbt_torch_state state)
 static enum fbt_torch_state make_files(struct python_torch *torch, struct fbt_python_torch *shared)
 {
 	python_torch_close(torch);
-	if (!python_memfd_make(&torch->execution, FBT_TORCH_MEMFD) &&
-	    !python_memfd_make(&torch->kineto, FBT_TORCH_MEMFD))
+	if (!own_memfd_make(&torch->execution, FBT_TORCH_MEMFD) &&
+	    !own_memfd_make(&torch->kineto, FBT_TORCH_MEMFD))
 		return FBT_TORCH_ON;
 	snprintf(shared->text, sizeof(shared->text), "no memory file could be made");
 	return FBT_TORCH_FAILED;

@@ -19,24 +19,24 @@
 struct guest;
 
 struct python_torch {
-	uint32_t served;	       /* the last window that was */
-	uint32_t is_on;		       /* atomic */
-	uint32_t is_busy;	       /* atomic: a thread starts or stops it */
-	uint32_t is_cancelled;	       /* the tool is gone: nobody wants what was recorded */
-	bool any_thread;	       /* may stop it */
-	pid_t thread;		       /* that started it */
-	unsigned int host;	       /* slot whose steps are counted, and end the window */
-	unsigned int inner;	       /* calls within other calls that did not start it */
-	struct python_memfd execution; /* fd -1: none */
-	struct python_memfd kineto;
+	uint32_t served;	    /* the last window that was */
+	uint32_t is_on;		    /* atomic */
+	uint32_t is_busy;	    /* atomic: a thread starts or stops it */
+	uint32_t is_cancelled;	    /* the tool is gone: nobody wants what was recorded */
+	bool any_thread;	    /* may stop it */
+	pid_t thread;		    /* that started it */
+	unsigned int host;	    /* slot whose steps are counted, and end the window */
+	unsigned int inner;	    /* calls within other calls that did not start it */
+	struct own_memfd execution; /* fd -1: none */
+	struct own_memfd kineto;
 };
 
 void python_torch_init(struct python_torch *torch);
 
-bool python_torch_is_on(const struct python_torch *torch);
-
-/* Whether the next two have anything to do. Cheap, for each call of an armed function. */
-bool python_torch_is_wanted(const struct guest *guest);
+static inline bool python_torch_is_on(const struct python_torch *torch)
+{
+	return __atomic_load_n(&torch->is_on, __ATOMIC_ACQUIRE);
+}
 
 /*
  * Before the begin marker of a call, and after its end marker. Called with the GIL. An exception

@@ -91,7 +91,8 @@ static int read_library(const char *path, struct inject_library *library)
 
 static int run_rounds(struct bench_away_bpf *skel, struct inject_wish *wish, uint32_t rounds)
 {
-	static double stop_us[ROUNDS_MAX], total_us[ROUNDS_MAX], away_us[ROUNDS_MAX];
+	static double stop_us[ROUNDS_MAX], wait_us[ROUNDS_MAX], total_us[ROUNDS_MAX],
+		away_us[ROUNDS_MAX];
 	uint32_t tries = 0, seen;
 
 	for (uint32_t i = 0; i < rounds; i++) {
@@ -104,6 +105,7 @@ static int run_rounds(struct bench_away_bpf *skel, struct inject_wish *wish, uin
 			return -1;
 		}
 		stop_us[i] = (double)outcome.stop_ns / 1e3;
+		wait_us[i] = (double)outcome.wait_ns / 1e3;
 		total_us[i] = (double)outcome.total_ns / 1e3;
 		tries += outcome.tries;
 	}
@@ -114,6 +116,7 @@ static int run_rounds(struct bench_away_bpf *skel, struct inject_wish *wish, uin
 	for (uint32_t i = 0; i < seen; i++)
 		away_us[i] = (double)skel->bss->away_ns[i] / 1e3;
 	print("stop", stop_us, rounds);
+	print("wait", wait_us, rounds);
 	print("away", away_us, seen);
 	print("total", total_us, rounds);
 	printf("rounds=%u seen=%u tries=%u\n", rounds, seen, tries);

@@ -14,6 +14,9 @@ WORKER = os.path.join(os.path.dirname(__file__), "python_worker.py")
 LIBRARY = os.path.abspath(BUILD + "/libferrum_python.so")
 STEP = "__main__:Core.step"
 ATTRIBUTES = ["batch.tokens", "len(batch.requests)", "batch.last", "batch.first"]
+CALLS = 500  # of the step in a round: python_worker.py
+# Of a loop in one turn.
+ROUNDS = {"step": 480, "other": 12, "asleep": 90}
 TURNS = int(os.environ.get("BENCH_PYTHON_TURNS", "15"))
 
 
@@ -59,20 +62,24 @@ class Armed:
         self.hold_ns = self.drive.ask("arm")["hold_ns"]
 
     def stop(self):
-        self.drive.ask("disarm")
+        """How many calls it has seen: none if it could not be armed, fewer if its lease has ended."""
+        calls = self.drive.ask("disarm")["slots"][0]["begun"]
         self.drive.close()
+        return calls
 
 
-class Hit:
-    """Armed, and an empty uprobe on the begin marker."""
+class Hits:
+    """Armed, and an empty uprobe on each of the markers that a call passes through."""
 
     def __init__(self, worker):
         self.armed = Armed(worker, 0)
-        self.empty = EmptyPair("probe", str(worker.pid), LIBRARY, "ferrum_python_begin_0")
+        self.empty = [EmptyPair("probe", str(worker.pid), LIBRARY, "ferrum_python_%s_0" % marker)
+                      for marker in ("begin", "end")]
 
     def stop(self):
-        self.empty.stop()
-        self.armed.stop()
+        for empty in self.empty:
+            empty.stop()
+        return self.armed.stop()
 
 
 class Traced:
@@ -80,7 +87,7 @@ class Traced:
 
     def __init__(self, worker):
         self.tool = Tool(worker.pid, "--step", "py:" + STEP, "--detail", "steps")
-        while worker.ask("step 3") < 300:
+        while worker.ask("step 20") < 300:
             if self.tool.process.poll() is not None:
                 raise SystemExit("bench: the tool has ended")
 
@@ -100,10 +107,10 @@ def bench_calls(version, path):
         "again": Nothing,
         "armed": lambda: Armed(worker, 0),
         "attributes": lambda: Armed(worker, len(ATTRIBUTES)),
-        "hit": lambda: Hit(worker),
+        "hits": lambda: Hits(worker),
         "traced": lambda: Traced(worker),
     }
-    seen = {(name, loop): [] for name in variants for loop in ("step", "other")}
+    seen = {(name, loop): [] for name in variants for loop in ROUNDS}
     holds = []
     names = list(variants)
     for turn in range(TURNS):
@@ -111,12 +118,28 @@ def bench_calls(version, path):
         shift = turn % len(names)
         for name in names[shift:] + names[:shift]:
             attached = variants[name]()
+            rounds = {loop: count // (3 if name in ("hits", "traced") else 1)
+                      for loop, count in ROUNDS.items()}
+            took = {loop: worker.ask("%s %d" % (loop, count)) for loop, count in rounds.items()}
+            calls = attached.stop()
+            if calls is not None and calls != rounds["step"] * CALLS + rounds["asleep"]:
+                note("python %s: %s: not armed all the time" % (version, name))
+                continue
             holds.append(getattr(attached, "hold_ns", None))
-            for loop in ("step", "other"):
-                seen[name, loop].append(worker.ask("%s %d" % (loop, 4 if name in ("hit", "traced") else 12)))
-            attached.stop()
+            for loop, value in took.items():
+                seen[name, loop].append(value)
     worker.close()
+    if not all(seen.values()):
+        raise SystemExit("bench: the step cannot be armed")
     show(version, {key: min(values) for key, values in seen.items()}, [ns for ns in holds if ns])
+    show_asleep(version, {name: statistics.median(seen[name, "asleep"]) for name in variants})
+
+
+def show_asleep(version, median):
+    """As in a program that sleeps between its steps, so that the kernel's code is in no cache."""
+    for name, text in (("armed", "armed"), ("hits", "two hits of an empty uprobe"), ("traced", "traced")):
+        figure("Python %s: a call of the step after 1 ms asleep, %s" % (version, text),
+               median[name] - median["bare"], "ns added")
 
 
 def show(version, fewest, holds):
@@ -129,7 +152,7 @@ def show(version, fewest, holds):
     figure(name + "a call of the step, armed", armed, "ns added", limit=70 if minor == 11 else 25)
     figure(name + "each attribute", (fewest["attributes", "step"] - bare - armed) / len(ATTRIBUTES),
            "ns added", limit=30)
-    figure(name + "one hit of an empty uprobe on its begin", fewest["hit", "step"] - bare - armed, "ns added")
+    figure(name + "a call of the step, two hits of an empty uprobe", fewest["hits", "step"] - bare, "ns added")
     figure(name + "a call of the step, traced", fewest["traced", "step"] - bare, "ns added", limit=1500)
     for variant in "armed", "traced":
         figure(name + "another call, while the step is " + variant, fewest[variant, "other"], "ns",

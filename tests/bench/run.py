@@ -322,6 +322,7 @@ def bench_inject():
                   BUILD + "/tests/inject_probe.so")
     figure("inject: one thread stopped, median", row["stop_p50"], "us")
     figure("inject: … p99", row["stop_p99"], "us", limit=1000)
+    figure("inject: that thread waits for a CPU before it stops, p99", row["wait_p99"], "us")
     figure("inject: that thread then away from its call, median", row["away_p50"], "us")
     figure("inject: … p99", row["away_p99"], "us", limit=1000)
     figure("inject: from the stop to the loaded library, median", row["total_p50"], "us")

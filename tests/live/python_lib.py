@@ -1,14 +1,16 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """libferrum_python.so in one interpreter: what is armed is counted exactly, and nothing else changes.
 
-usage: python_lib.py INTERPRETER LIBRARY DRIVE CYCLES"""
+usage: python_lib.py INTERPRETER LIBRARY DRIVE CYCLES DOUBLES
+
+DOUBLES: the folder with tests/fake/interpreter.c, early.so and threaded.so"""
 import pathlib, sys, time
 
 HERE = pathlib.Path(__file__).parent / 'python'
 sys.path.insert(0, str(HERE))
 import drive
 
-interpreter, library, driver, cycles = sys.argv[1:]
+interpreter, library, driver, cycles, doubles = sys.argv[1:]
 TARGET = HERE / 'target.py'
 FOUND, ARMED, NO_MODULE, NO_NAME, NOT_PLAIN, GENERATOR, _, NO_ARGUMENT, BY_OTHER, _, SAME = range(1, 12)
 
@@ -23,6 +25,26 @@ def slot(answer, index=0):
 
 label = drive.version_of(interpreter)
 minor = int(label.split('.')[1])
+
+
+def resolve_with(double):
+    """What the library answers in an interpreter that it takes for another one."""
+    program = drive.Process(interpreter, str(TARGET), env=drive.environment(f'{doubles}/{double}.so {library}'))
+    asking = drive.Tool(driver, program.pid)
+    answer = asking.ask('resolve')
+    asking.kill()
+    program.kill()
+    return answer
+
+
+# The library's thread begins while the interpreter does, which may not have written its version yet.
+if minor >= 11:
+    answer = resolve_with('early')
+    fact('it is served from its start', answer['err'] == 0 and answer['minor'] == minor, answer)
+if minor >= 14:
+    answer = resolve_with('threaded')
+    fact('a free-threaded build is refused', (answer['err'], answer['text']) ==
+         (-32, f'free-threaded Python 3.{minor} is not supported yet'), answer)
 target = drive.Process(interpreter, str(TARGET), env=drive.environment(library))
 # What is called before it is armed is hot: its call sites are specialised.
 target.ask('hot')

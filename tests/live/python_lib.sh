@@ -6,9 +6,12 @@
 # shellcheck source=tests/live/python/lib.sh
 . tests/live/python/lib.sh
 
+for double in early threaded; do
+	"${CC:-gcc}" -shared -fPIC -O2 "-D${double^^}" -o "$TMP/$double.so" tests/fake/interpreter.c
+done
 while read -r _ path; do
 	python3 tests/live/python_lib.py "$path" "$LIBRARY" "$FBT_BUILD/tests/live_python_drive" \
-		"$(at_length 100 1000)" || FAILED=1
+		"$(at_length 100 1000)" "$TMP" || FAILED=1
 done < <(interpreters)
 
 # Programs that are no interpreters inherit the setting, and nothing happens in them.

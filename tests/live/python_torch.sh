@@ -154,6 +154,23 @@ end old
 holds 'an old PyTorch: by the thread that started it' files \
 	"[l['thread'] == T['thread'] for l in L if l['call'] == 'disable'] == [True] and len(ops) >= 20"
 
+# A worker that begins while the window is open.
+rm -rf "$TMP/worker"
+start new
+open_window 1
+mkdir "$TMP/worker"
+wait_for_line 'has Python steps since the trace began'
+LOG=$LOG.worker await step 20
+close_window 1
+touch "$TMP/worker/end"
+end 'a worker that comes later'
+fact 'a worker that comes later: it ends as ever too' "T['worker'] == 0"
+is 'a worker that comes later: it is profiled too' "$(LOG=$LOG.worker calls)" "$names"
+is 'a worker that comes later: it has files of its own' \
+	"$(count 'kineto_*.json') $(count 'pytorch_et_*.json')" '2 2'
+holds 'a worker that comes later: all files are valid' "$FBT" validate -q "$DIR"/kineto_*.json "$DIR"/ferrum_*
+rm -r "$TMP/worker"
+
 # refused MODE LINE CALLS: no trace, a line, and what was called
 refused()
 {

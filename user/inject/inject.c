@@ -115,6 +115,7 @@ static bool take_thread(struct run *run)
 	run->outcome->nr = taken.nr;
 	run->outcome->tries = taken.tries;
 	run->outcome->stop_ns = taken.stop_ns;
+	run->outcome->wait_ns = taken.wait_ns;
 	run->outcome->total_ns =
 		taken.begin_ns; /* a start time, until inject_run turns it into a duration */
 	if (err == -EPERM)

@@ -46,6 +46,7 @@ struct inject_outcome {
 	uint32_t nr;		    /* its call */
 	uint32_t tries;		    /* number of stops, of all threads */
 	uint64_t stop_ns;	    /* how long the last stop took */
+	uint64_t wait_ns;	    /* how long that thread waited for a CPU before it could stop */
 	uint64_t total_ns;	    /* from the first stop to the end of inject_run */
 	int result;		    /* of the entry */
 	char text[INJECT_TEXT_MAX]; /* the reason; "" if LOADED; may contain the target's text */

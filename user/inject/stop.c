@@ -7,6 +7,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -121,13 +122,18 @@ bool inject_regs_hide(struct user_regs_struct *regs, uint64_t nr)
 
 /* The structure is in locked memory, so that no page fault prolongs the stop. */
 struct inject_stop {
-	int status_fd; /* /proc/TID/status */
-	bool held;     /* the thread is stopped by us */
+	int status_fd;	  /* /proc/TID/status */
+	int schedstat_fd; /* /proc/TID/schedstat; -1: the kernel has none */
+	bool held;	  /* the thread is stopped by us */
 	bool diverted;
+	bool urgent; /* we have a real-time policy, instead of policy and priority */
+	int policy;
+	struct sched_param priority;
 	const struct inject_hook *hook;
 	struct inject_thread thread;
 	uint64_t begin_ns;
 	uint64_t ns;
+	uint64_t waited_ns; /* until let_go: all waits of the thread before the stop */
 	struct user_regs_struct seen;
 	struct user_regs_struct written;
 	uint8_t memory[INJECT_STUB_MAX];
@@ -147,6 +153,8 @@ static struct inject_stop *stop_new(const struct inject_thread *thread,
 	mlock(stop, sizeof(*stop)); /* may fail; MAP_POPULATE has filled the pages */
 	stop->hook = hook;
 	stop->thread = *thread;
+	stop->schedstat_fd =
+		proc_open((struct proc_ref){.tgid = thread->tid}, "schedstat", O_RDONLY);
 	stop->status_fd = proc_open((struct proc_ref){.tgid = thread->tid}, "status", O_RDONLY);
 	if (stop->status_fd < 0) {
 		*err = stop->status_fd;
@@ -163,7 +171,46 @@ void inject_stop__free(struct inject_stop *stop)
 		return;
 	if (stop->status_fd >= 0)
 		close(stop->status_fd);
+	if (stop->schedstat_fd >= 0)
+		close(stop->schedstat_fd);
 	munmap(stop, sizeof(*stop));
+}
+
+/*
+ * While a thread is stopped, we get a CPU at once however many threads are ready to run: all that
+ * we do meanwhile is short, or sleeps. A niceness is not enough, because the kernel lets what runs
+ * finish its slice, some milliseconds. Where it is not allowed, the stop only may take longer.
+ */
+static void begin_urgent(struct inject_stop *stop)
+{
+	struct sched_param first = {.sched_priority = sched_get_priority_min(SCHED_FIFO)};
+
+	stop->policy = sched_getscheduler(0);
+	if (stop->policy < 0 || sched_getparam(0, &stop->priority))
+		return;
+	stop->urgent = !sched_setscheduler(0, SCHED_FIFO, &first);
+}
+
+static void end_urgent(struct inject_stop *stop)
+{
+	if (stop->urgent)
+		sched_setscheduler(0, stop->policy, &stop->priority);
+	stop->urgent = false;
+}
+
+/* How long the thread has waited for a CPU since it began. 0: not known. */
+static uint64_t read_waited(struct inject_stop *stop)
+{
+	unsigned long long waited_ns;
+	ssize_t got;
+
+	if (stop->schedstat_fd < 0)
+		return 0;
+	got = pread(stop->schedstat_fd, stop->status, sizeof(stop->status) - 1, 0);
+	if (got <= 0)
+		return 0;
+	stop->status[got] = '\0';
+	return sscanf(stop->status, "%*u %llu", &waited_ns) == 1 ? waited_ns : 0;
 }
 
 /*
@@ -274,6 +321,8 @@ int inject_stop__take(struct inject_stop **result, const struct inject_thread *t
 	sigemptyset(&child);
 	sigaddset(&child, SIGCHLD);
 	sigprocmask(SIG_BLOCK, &child, &before);
+	stop->waited_ns = read_waited(stop);
+	begin_urgent(stop);
 	if (ptrace(PTRACE_SEIZE, stop->thread.tid, 0, 0)) {
 		err = errno == ESRCH ? -ESRCH : -EPERM;
 		goto out;
@@ -297,6 +346,8 @@ int inject_stop__take(struct inject_stop **result, const struct inject_thread *t
 		inject_stop__let_go(stop);
 out:
 	sigprocmask(SIG_SETMASK, &before, NULL);
+	if (err)
+		end_urgent(stop);
 	if (err)
 		inject_stop__free(stop);
 	else
@@ -359,8 +410,22 @@ int inject_stop__divert(struct inject_stop *stop, uint64_t stub, const uint8_t *
 	return stop->diverted ? 0 : -EAGAIN;
 }
 
+/*
+ * Until the thread has a CPU, it is not stopped but ready to run, as after any other wake-up: that
+ * it was asked to stop does not make it wait longer for what it waits for.
+ */
+static void take_times(struct inject_stop *stop, uint64_t end_ns, uint64_t waited_ns)
+{
+	stop->ns = end_ns - stop->begin_ns;
+	stop->waited_ns = waited_ns > stop->waited_ns ? waited_ns - stop->waited_ns : 0;
+	if (stop->waited_ns > stop->ns)
+		stop->waited_ns = stop->ns;
+	stop->ns -= stop->waited_ns;
+}
+
 void inject_stop__let_go(struct inject_stop *stop)
 {
+	uint64_t waited_ns;
 	bool gone;
 
 	if (!stop->held)
@@ -368,8 +433,10 @@ void inject_stop__let_go(struct inject_stop *stop)
 	stop->written = stop->seen;
 	if (!stop->diverted && inject_regs_hide(&stop->written, stop->thread.nr))
 		write_registers(stop);
+	waited_ns = read_waited(stop);
 	gone = ptrace(PTRACE_DETACH, stop->thread.tid, 0, 0) && errno == ESRCH;
-	stop->ns = clock_ns(CLOCK_MONOTONIC) - stop->begin_ns;
+	take_times(stop, clock_ns(CLOCK_MONOTONIC), waited_ns);
+	end_urgent(stop);
 	stop->held = false;
 	if (gone)
 		bury(stop->thread.tid, stop->begin_ns + STOP_WAIT_NS);
@@ -380,6 +447,11 @@ void inject_stop__let_go(struct inject_stop *stop)
 uint64_t inject_stop__ns(const struct inject_stop *stop)
 {
 	return stop->ns;
+}
+
+uint64_t inject_stop__waited_ns(const struct inject_stop *stop)
+{
+	return stop->waited_ns;
 }
 
 #else
@@ -404,6 +476,11 @@ void inject_stop__let_go(struct inject_stop *stop)
 }
 
 uint64_t inject_stop__ns(const struct inject_stop *stop)
+{
+	return 0;
+}
+
+uint64_t inject_stop__waited_ns(const struct inject_stop *stop)
 {
 	return 0;
 }

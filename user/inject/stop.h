@@ -34,8 +34,12 @@ int inject_stop__divert(struct inject_stop *stop, uint64_t stub, const uint8_t *
 /* Detaches. A thread that was not diverted continues its call, and sees no EINTR from our stop. */
 void inject_stop__let_go(struct inject_stop *stop);
 
-/* How long the thread was stopped; valid after inject_stop__let_go. */
+/*
+ * How long the thread was stopped, and how long it waited for a CPU before it could stop; valid
+ * after inject_stop__let_go. On a kernel without schedstat the wait is part of the first.
+ */
 uint64_t inject_stop__ns(const struct inject_stop *stop);
+uint64_t inject_stop__waited_ns(const struct inject_stop *stop);
 void inject_stop__free(struct inject_stop *stop);
 
 /* The registers of a thread that is stopped inside a system call. */

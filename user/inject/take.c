@@ -120,6 +120,7 @@ static int stop_thread(struct search *search, const struct inject_thread *thread
 		err = inject_stop__divert(stop, place->stub, place->bytes, take->nonce);
 	inject_stop__let_go(stop);
 	taken->stop_ns = inject_stop__ns(stop);
+	taken->wait_ns = inject_stop__waited_ns(stop);
 	inject_stop__free(stop);
 	return err;
 }

@@ -20,6 +20,7 @@ struct inject_taken {
 	uint32_t tries;
 	uint64_t begin_ns; /* when the first stop began */
 	uint64_t stop_ns;  /* how long the last stop took */
+	uint64_t wait_ns;  /* how long that thread waited for a CPU before it could stop */
 	char text[INJECT_TEXT_MAX];
 };
 

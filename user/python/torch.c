@@ -24,19 +24,36 @@ static uint32_t new_number(void)
 	return number ? number : 1;
 }
 
-uint32_t python_torch_begin(const struct python_steps *steps, const struct torch_settings *settings)
+static struct python_torch_wish make_wish(const struct torch_settings *settings, uint32_t window)
 {
-	struct python_torch_wish wish = {
-		.window = new_number(),
+	return (struct python_torch_wish){
+		.window = window,
 		.flags = settings->flags,
 		.max_steps = settings->max_steps,
 		.max_bytes = EXECUTION_BYTES_MAX,
 	};
+}
+
+uint32_t python_torch_begin(const struct python_steps *steps, const struct torch_settings *settings)
+{
+	struct python_torch_wish wish = make_wish(settings, new_number());
 	struct python_member member;
 
 	for (size_t i = 0; python_steps__member(steps, i, &member); i++)
 		python_guest__want_torch(member.guest, &wish);
 	return wish.window;
+}
+
+void python_torch_join(const struct python_steps *steps, const struct torch_settings *settings,
+		       uint32_t window, uint32_t tgid)
+{
+	struct python_torch_wish wish = make_wish(settings, window);
+	struct python_member member;
+
+	for (size_t i = 0; python_steps__member(steps, i, &member); i++) {
+		if (member.tgid == tgid)
+			python_guest__want_torch(member.guest, &wish);
+	}
 }
 
 struct torch_span python_torch_span(const struct python_steps *steps, uint32_t window)

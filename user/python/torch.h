@@ -32,6 +32,10 @@ struct torch_settings {
 uint32_t python_torch_begin(const struct python_steps *steps,
 			    const struct torch_settings *settings);
 
+/* The same of one process that is armed since: it takes part in that window. */
+void python_torch_join(const struct python_steps *steps, const struct torch_settings *settings,
+		       uint32_t window, uint32_t tgid);
+
 struct torch_span python_torch_span(const struct python_steps *steps, uint32_t window);
 
 /* Asks for the end. The functions must stay armed until python_torch_collect has returned. */

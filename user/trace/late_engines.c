@@ -280,6 +280,7 @@ static void take(struct late_engines *late, uint32_t tgid)
 	if (!err)
 		err = engine_tree__join(late->live->tree, traced);
 	if (!err) {
+		steps_found__join_torch(late->live->found, tgid);
 		late->on_engine(late->ctx, tgid);
 		return;
 	}

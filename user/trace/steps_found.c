@@ -481,19 +481,32 @@ void steps_found__disarm(struct steps_found *found)
 	python_steps__disarm(found->python);
 }
 
-void steps_found__begin_torch(struct steps_found *found)
+static struct torch_settings torch_settings(const struct options *options)
 {
-	const struct options *options = found->live->options;
 	const struct option_torch *torch = &options->torch;
+
 	/* Both ways to CUPTI at once would take each other's records. */
-	const struct torch_settings settings = {
+	return (struct torch_settings){
 		.flags = (torch->shapes ? FBT_TORCH_SHAPES : 0) |
 			 (torch->stack ? FBT_TORCH_STACK : 0) | (torch->sync ? FBT_TORCH_SYNC : 0) |
 			 (options->gpu.mode == GPU_OFF ? FBT_TORCH_CUDA : 0),
 		.max_steps = options->steps,
 	};
+}
+
+void steps_found__begin_torch(struct steps_found *found)
+{
+	const struct torch_settings settings = torch_settings(found->live->options);
 
 	found->torch_window = python_torch_begin(found->python, &settings);
+}
+
+void steps_found__join_torch(struct steps_found *found, uint32_t tgid)
+{
+	const struct torch_settings settings = torch_settings(found->live->options);
+
+	if (found->torch_window)
+		python_torch_join(found->python, &settings, found->torch_window, tgid);
 }
 
 bool steps_found__is_profiled(const struct steps_found *found, const struct fbt_step *step)

@@ -68,10 +68,12 @@ void steps_found__forget(struct steps_found *found, uint32_t tgid);
 
 /*
  * PyTorch's profiler (--torch-trace) in the processes whose functions of Python are armed. begin:
- * once they are. is_profiled: whether it was on during a step. end: then the functions must stay
- * armed until collect has returned, which waits for the exports.
+ * once they are. join: of a process that is armed later. is_profiled: whether it was on during a
+ * step. end: then the functions must stay armed until collect has returned, which waits for the
+ * exports.
  */
 void steps_found__begin_torch(struct steps_found *found);
+void steps_found__join_torch(struct steps_found *found, uint32_t tgid);
 bool steps_found__is_profiled(const struct steps_found *found, const struct fbt_step *step);
 void steps_found__end_torch(struct steps_found *found);
 void steps_found__collect_torch(struct steps_found *found,

@@ -14,9 +14,9 @@ def fact(name, holds, seen=None):
 
 
 def version_of(interpreter):
-    """3.11.2, and of a debug build 3.11.2-debug"""
+    """3.11.2, of a debug build 3.11.2-debug, of one that is free-threaded 3.13.5t"""
     return subprocess.run([interpreter, '-c', 'import sys; print("%d.%d.%d" % sys.version_info[:3] + '
-                           '("-debug" if hasattr(sys, "gettotalrefcount") else ""))'],
+                           'sys.abiflags.replace("d", "") + ("-debug" if hasattr(sys, "gettotalrefcount") else ""))'],
                           capture_output=True, text=True).stdout.strip()
 
 

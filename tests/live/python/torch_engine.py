@@ -2,12 +2,12 @@
 """An engine with a double of PyTorch's profiler: its modules have the functions that torch.profiler is
 made of, write each call into LOG as a line of JSON, and export what PyTorch does: torch_engine.py LOG
 MODE FOLDER. It makes steps until FOLDER/end is there, none while FOLDER/idle is, and then writes its
-own account.
+own account. Once FOLDER/worker is there, it starts another such engine, whose FOLDER that is.
 
 MODE: new; old (only the thread that started it may stop it); taken (a profiler of the engine is on);
 observed (an observer of the engine is there); start, save, stop (that fails); lost (something else stops
 the profiler); none (no PyTorch)"""
-import gc, json, os, select, sys, threading, time, types
+import gc, json, os, select, subprocess, sys, threading, time, types
 
 log_path, mode, folder = sys.argv[1:]
 log = open(log_path, 'a', buffering=1)
@@ -165,10 +165,17 @@ def fork(engine):
     account['child'] = os.waitpid(pid, 0)[1]
 
 
+def start_worker():
+    return subprocess.Popen([sys.executable, sys.argv[0], log_path + '.worker', 'new', folder + '/worker'],
+                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+
+
 def run():
-    engine, tokens = Engine(), 0
+    engine, tokens, worker = Engine(), 0, None
     while not os.path.exists(folder + '/end'):
         time.sleep(0.002)
+        if not worker and os.path.exists(folder + '/worker'):
+            worker = start_worker()
         if os.path.exists(folder + '/idle'):
             continue
         tokens += 1
@@ -180,6 +187,7 @@ def run():
         except ValueError as error:
             account['raised'] += tokens % 7 == 3
             account['kept'] += error.args == (tokens,)
+    account['worker'] = worker.wait() if worker else None
 
 
 print('ready', flush=True)

@@ -64,12 +64,12 @@ static void test_header(void **state)
 	assert_int_equal(shared->header_bytes, FBT_GPU_HEADER_BYTES);
 	assert_int_equal(shared->ring_bytes, FBT_GPU_RING_BYTES);
 	assert_int_equal(shared->phase, FBT_GPU_DORMANT);
-	seals = fcntl(fixture.ring.fd, F_GET_SEALS);
+	seals = fcntl(fixture.ring.file.fd, F_GET_SEALS);
 	assert_int_equal(seals & (F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL),
 			 F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
-	assert_int_equal(fcntl(fixture.ring.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
-	assert_true(fixture.ring.fd > STDERR_FILENO);
-	assert_int_equal(ftruncate(fixture.ring.fd, 0), -1);
+	assert_int_equal(fcntl(fixture.ring.file.fd, F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
+	assert_true(fixture.ring.file.fd > STDERR_FILENO);
+	assert_int_equal(ftruncate(fixture.ring.file.fd, 0), -1);
 }
 
 static void in_child(int (*act)(void))
@@ -90,7 +90,7 @@ static int create_without_streams(void)
 	close(0);
 	close(1);
 	close(2);
-	return shim_ring__create(&ring) || ring.fd <= 2;
+	return shim_ring__create(&ring) || ring.file.fd <= 2;
 }
 
 /* An engine may start with its standard streams closed. Its output must not go to the ring. */
@@ -143,7 +143,7 @@ static int create_where_files_are_small(void)
 	struct shim_ring ring;
 	int count;
 
-	close(fixture.ring.fd);
+	close(fixture.ring.file.fd);
 	if (setrlimit(RLIMIT_FSIZE, &limit))
 		return 77;
 	if (shim_ring__create(&ring) != -EFBIG)
@@ -192,15 +192,16 @@ static void test_nothing_reserved(void **state)
  */
 static void test_number_of_another_file(void **state)
 {
-	int fd = (int)syscall(SYS_memfd_create, "engine's", 0);
+	int fd = (int)syscall(SYS_memfd_create, "engine's", 0), number = fixture.ring.file.fd;
 	struct stat stat;
 
-	assert_int_equal(dup2(fd, fixture.ring.fd), fixture.ring.fd);
+	assert_int_equal(dup2(fd, number), number);
 	assert_int_equal(shim_ring__reserve(&fixture.ring), 0);
 	assert_int_equal(fstat(fd, &stat), 0);
 	assert_int_equal(stat.st_size, 0);
 	shim_ring__close_in_child(&fixture.ring);
-	assert_int_equal(fcntl(fixture.ring.fd, F_GETFD), 0);
+	assert_int_equal(fcntl(number, F_GETFD), 0);
+	close(number);
 	close(fd);
 }
 

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -18,6 +19,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -619,6 +621,90 @@ static void one_that_is_not_there_is_esrch(void **state)
 
 	fixture->thread.tid = 0x7fffffff;
 	assert_int_equal(take(fixture), -ESRCH);
+	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+}
+
+static bool may_be_real_time(void)
+{
+	struct sched_param first = {.sched_priority = 1}, none = {0};
+
+	return !sched_setscheduler(0, SCHED_FIFO, &first) &&
+	       !sched_setscheduler(0, SCHED_OTHER, &none);
+}
+
+/* Only for as long as somebody waits for us, whether or not the thread can be taken. */
+static void we_are_urgent_while_it_is_stopped(void **state)
+{
+	struct fixture *fixture = *state;
+	int nice_before = getpriority(PRIO_PROCESS, 0);
+
+	if (!may_be_real_time())
+		skip();
+	start(fixture, EPOLL, 0);
+	take_at_last(fixture);
+	assert_int_equal(sched_getscheduler(0), SCHED_FIFO);
+	let_go(fixture);
+	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+	assert_int_equal(getpriority(PRIO_PROCESS, 0), nice_before);
+	fixture->thread.sp++;
+	assert_int_equal(take(fixture), -EAGAIN);
+	assert_int_equal(sched_getscheduler(0), SCHED_OTHER);
+}
+
+/* Keeps a CPU for itself for 50 ms, and says so when it begins. */
+static _Noreturn void keep_cpu(const struct fixture *fixture, const cpu_set_t *one)
+{
+	struct sched_param high = {.sched_priority = 50};
+	int64_t until_ns;
+
+	if (sched_setaffinity(0, sizeof(*one), one) || sched_setscheduler(0, SCHED_FIFO, &high))
+		_exit(1);
+	until_ns = now_ns() + 50 * MS;
+	if (write(fixture->output[1], "k", 1) != 1)
+		_exit(1);
+	while (now_ns() < until_ns)
+		continue;
+	_exit(0);
+}
+
+/* A thread that waits for a CPU is not stopped yet. */
+static void a_wait_for_a_cpu_is_told_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	uint64_t waited_ns = 0;
+	cpu_set_t all, one;
+
+	if (!may_be_real_time() || sched_getaffinity(0, sizeof(all), &all) || CPU_COUNT(&all) < 2)
+		skip();
+	CPU_ZERO(&one);
+	for (int cpu = 0; !CPU_COUNT(&one); cpu++) {
+		if (CPU_ISSET(cpu, &all))
+			CPU_SET(cpu, &one);
+	}
+	start(fixture, EPOLL, 0);
+	assert_int_equal(sched_setaffinity(fixture->child, sizeof(one), &one), 0);
+	/* We may be late ourselves. */
+	for (int i = 0; i < 100 && waited_ns < 5 * MS; i++) {
+		int64_t begin_ns, all_ns;
+		char byte;
+		pid_t keeper;
+
+		look(fixture, SYS_epoll_wait);
+		keeper = child_fork();
+		if (!keeper)
+			keep_cpu(fixture, &one);
+		assert_int_equal(read(fixture->output[0], &byte, 1), 1);
+		begin_ns = now_ns();
+		take_at_last(fixture);
+		inject_stop__let_go(fixture->stop);
+		all_ns = now_ns() - begin_ns;
+		waited_ns = inject_stop__waited_ns(fixture->stop);
+		assert_true(inject_stop__ns(fixture->stop) > 0);
+		assert_true((int64_t)(inject_stop__ns(fixture->stop) + waited_ns) <= all_ns);
+		let_go(fixture);
+		waitpid(keeper, NULL, 0);
+	}
+	assert_true(waited_ns >= 5 * MS);
 }
 
 int main(void)
@@ -643,6 +729,8 @@ int main(void)
 		TEST(one_that_dies_while_it_is_stopped_is_not_kept),
 		TEST(what_another_traces_is_not_taken),
 		TEST(one_that_is_not_there_is_esrch),
+		TEST(we_are_urgent_while_it_is_stopped),
+		TEST(a_wait_for_a_cpu_is_told_apart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
