@@ -322,8 +322,8 @@ const struct option_row option_table[] = {
 
 	TITLE(COMMON, "Output:"),
 	{"output", 'o', OPTION_COMMON, "BASE",
-	 "Name all files: BASE.trace.json, BASE.jsonl, and BASE.fbt for --replay; with --flag, "
-	 "BASE_TAG.trace.json and BASE_TAG.jsonl",
+	 "Name all files: BASE.trace.json, BASE.jsonl, BASE.folded, and BASE.fbt for --replay; "
+	 "with --flag, BASE_TAG.trace.json, BASE_TAG.jsonl and BASE_TAG.folded",
 	 TEXT(output)},
 	{"trace", 0, OPTION_COMMON, "FILE",
 	 "Chrome trace, or none (default: ./ferrum_trace_TAG.json)", TEXT(trace)},
@@ -332,6 +332,10 @@ const struct option_row option_table[] = {
 	{"report", 0, OPTION_COMMON, "FORMAT",
 	 "Report on standard output: text, json or none (default: text)", WORD(report, reports)},
 	{"record", 0, OPTION_COMMON, "FILE", "Keep the raw records for --replay", TEXT(record)},
+	{"folded", 0, OPTION_MORE, "FILE",
+	 "Stacks of the steps' slow calls in folded form, in microseconds, for flame graphs; or "
+	 "none (default: none)",
+	 TEXT(folded)},
 	{"replay", 0, OPTION_COMMON, "FILE",
 	 "Read records from FILE instead of tracing; requires no privileges", TEXT(replay)},
 	{"otlp", 0, OPTION_COMMON, "URL",

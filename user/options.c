@@ -134,6 +134,12 @@ static void apply_environment(struct options *options)
 		options->profile = profile;
 }
 
+bool options_have_stacks(const struct options *options)
+{
+	return options->mode == MODE_REPLAY || options->detail == FBT_DETAIL_ESCALATED ||
+	       options->detail == FBT_DETAIL_ALL;
+}
+
 /* Names the files of a single window by -o. A replay writes no capture. */
 static int name_files(struct options *options)
 {
@@ -144,10 +150,12 @@ static int name_files(struct options *options)
 		{&options->trace, "trace.json"},
 		{&options->profile, "jsonl"},
 		{&options->record, "fbt"},
+		{&options->folded, "folded"},
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (*files[i].path || (files[i].path == &options->record && options->replay))
+		if (*files[i].path || (files[i].path == &options->record && options->replay) ||
+		    (files[i].path == &options->folded && !options_have_stacks(options)))
 			continue;
 		if (asprintf(&options->named[i], "%s.%s", options->output, files[i].suffix) < 0) {
 			options->named[i] = NULL;
@@ -232,16 +240,22 @@ static bool is_input(const char *input, const char *output)
 
 static int check_outputs(const struct options *options)
 {
-	const char *trace = options->trace, *replay = options->replay;
+	const char *const files[] = {options->trace, options->profile, options->record,
+				     options->folded};
+	const char *trace = options->trace;
+	const size_t count = sizeof(files) / sizeof(*files);
 
 	/* One file would be renamed over the other. */
-	if (is_same_output(trace, options->profile) || is_same_output(trace, options->record) ||
-	    is_same_output(options->profile, options->record))
-		return usage_error("--trace, --profile and --record: two of them name the same "
-				   "file");
+	for (size_t i = 0; i < count; i++)
+		for (size_t k = i + 1; k < count; k++)
+			if (is_same_output(files[i], files[k]))
+				return usage_error("--trace, --profile, --record and --folded: two "
+						   "of them name the same file");
 	/* A recording cannot be made again. */
-	if (is_input(replay, trace) || is_input(replay, options->profile))
-		return usage_error("--replay: --trace or --profile names the file that is read");
+	for (size_t i = 0; i < count; i++)
+		if (is_input(options->replay, files[i]))
+			return usage_error("--replay: --trace, --profile or --folded names the "
+					   "file that is read");
 	if (options->trace_format == TRACE_KINETO && trace && strcmp(trace, "none") != 0 &&
 	    fnmatch("*.json", trace, 0))
 		return usage_error("--trace-format kineto: PyTorch's tools open only files named "
@@ -366,6 +380,10 @@ static int check_tracing(const struct options *options)
 	if (options->detail == FBT_DETAIL_PROBES && options->interval_given)
 		return usage_error("--interval and --detail probes exclude each other: intervals "
 				   "are made of system calls, which are not traced");
+	if (options->folded && !options_have_stacks(options))
+		log_warn(
+			"--folded: stays empty: stacks are of calls, and --detail steps and probes "
+			"record none");
 	return check_class_by(options);
 }
 
@@ -469,6 +487,9 @@ static int complete_windows(struct options *options)
 	if (options->trace && strcmp(options->trace, "none") != 0)
 		return refuse_with_flag(options, "--flag excludes --trace FILE: use --dir, -o or "
 						 "--trace none");
+	if (options->folded && strcmp(options->folded, "none") != 0)
+		return refuse_with_flag(options, "--flag excludes --folded FILE: use -o, or "
+						 "--folded none");
 	return 0;
 }
 

@@ -103,10 +103,11 @@ struct options {
 	bool compute_env_hash;
 	bool perf_uprobes;  /* for tests on kernels that have something better */
 	const char *output; /* -o: the start of all file names, or NULL */
-	char *named[3];	    /* the names made from it; with a flag, a directory */
+	char *named[4];	    /* the names made from it; with a flag, a directory */
 	const char *trace;  /* path, "none", or NULL: the default */
 	const char *profile;
 	const char *record;
+	const char *folded;
 	const char *replay;
 	enum report_format report;
 	enum trace_format trace_format;
@@ -139,6 +140,9 @@ void options_init(struct options *options);
  */
 int options_complete(struct options *options);
 void options_clear(struct options *options);
+
+/* Whether stacks may be taken: they are of calls, which must be recorded. */
+bool options_have_stacks(const struct options *options);
 
 /* Whether a process is among those of -p. */
 bool options_name_process(const struct options *options, uint32_t tgid);

@@ -13,6 +13,7 @@
 #include "output/capture.h"
 #include "output/chrome.h"
 #include "output/file.h"
+#include "output/folded.h"
 #include "output/jsonl.h"
 #include "output/kineto.h"
 #include "output/memory_copy.h"
@@ -28,7 +29,7 @@
 #define ROOM_TURN_BYTES (4u << 20)
 
 /* In the order of the lines in the report. */
-enum { TRACE, PROFILE, RECORD, KINETO, EXECUTION, PRODUCTS };
+enum { TRACE, PROFILE, RECORD, FOLDED, KINETO, EXECUTION, PRODUCTS };
 
 /* A file and the sink that writes it. */
 struct product {
@@ -66,6 +67,7 @@ static int name_file(struct window_file *file, const struct options *options, co
 		{"trace", "ferrum_trace", "json", "trace.json"},
 		{"profile", "ferrum_profile", "jsonl", "jsonl"},
 		{"record", "ferrum_record", "fbt", "fbt"},
+		{"folded", "ferrum_stacks", "folded", "folded"},
 		{"kineto", "kineto", "json", "kineto.json"},
 		{"execution", "pytorch_et", "json", "et.json"},
 	};
@@ -95,11 +97,13 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 	struct window_file *record = &outputs->products[RECORD].file;
 	struct window_file *trace = &outputs->products[TRACE].file;
 	struct window_file *kineto = &outputs->products[KINETO].file;
+	struct window_file *folded = &outputs->products[FOLDED].file;
 	int err;
 
 	trace->name = "trace";
 	profile->name = "profile";
 	record->name = "record";
+	folded->name = "folded";
 	kineto->name = "kineto";
 	outputs->products[EXECUTION].file.name = "execution";
 	err = name_file(trace, options, options->trace, tag);
@@ -107,6 +111,9 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 		err = name_file(profile, options, options->profile, tag);
 	if (!err)
 		err = name_file(record, options, options->record, NULL);
+	if (!err)
+		err = name_file(folded, options, options->folded,
+				options->output && options_have_stacks(options) ? tag : NULL);
 	if (!err && options->torch.is_on)
 		err = name_file(kineto, options, NULL, tag);
 	if (!err && trace->path)
@@ -116,6 +123,9 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 		err = output__create_new(&kineto->output, kineto->path);
 	if (!err && record->path)
 		err = output__create(&record->output, record->path);
+	if (!err && folded->path)
+		err = options->folded ? output__create(&folded->output, folded->path)
+				      : output__create_new(&folded->output, folded->path);
 	if (!err && profile->path)
 		err = options->profile ? output__append(&profile->output, profile->path)
 				       : output__append_new(&profile->output, profile->path);
@@ -166,6 +176,8 @@ static struct sink *new_file_sink(int index, const struct window_file *file,
 		return sink_jsonl__new(output__fd(file->output), metadata);
 	case RECORD:
 		return sink_capture__new(output__file(file->output));
+	case FOLDED:
+		return sink_folded__new(output__file(file->output));
 	case KINETO:
 		return new_kineto(file, options, metadata);
 	default:
