@@ -207,9 +207,10 @@ const struct option_row option_table[] = {
 	{"list-steps", 0, OPTION_COMMON, NULL,
 	 "Print the functions of -p PID that may be a step, with rates and durations, and exit",
 	 .take = take_list_steps},
-	{"symbols", 0, OPTION_MORE, "FILE",
-	 "Read the symbols of a stripped file with the same build-id from FILE, e.g. "
-	 "/usr/lib/debug/libllama.so.debug",
+	{"symbols", 0, OPTION_MORE, "PATH",
+	 "Read the symbols of stripped files from a file with the same build-id, e.g. "
+	 "/usr/lib/debug/libllama.so.debug, or from a folder that has them by build-id, as "
+	 "/usr/lib/debug; may be repeated; with --replay too",
 	 .take = take_symbols},
 	{"step-arg", 0, OPTION_MORE, "NAME=EXPR",
 	 "Record a number with each step: argN, or s32|u32|s64|u64(argN+OFF), (sp+OFF), or of "

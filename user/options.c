@@ -399,7 +399,6 @@ static void warn_of_replay(const struct options *options)
 		{options->follow, "-f"},
 		{options->specs.count, "--step"},
 		{options->args.count, "--step-arg"},
-		{options->symbol_files.count, "--symbols"},
 		{options->wait_step, "--wait-step"},
 		{options->uretprobe, "--uretprobe"},
 		{options->interval_given, "--interval"},
@@ -578,6 +577,11 @@ bool options_name_process(const struct options *options, uint32_t tgid)
 			return true;
 	}
 	return false;
+}
+
+struct symbol_files options_symbols(const struct options *options)
+{
+	return (struct symbol_files){options->symbol_files.items, options->symbol_files.count};
 }
 
 struct target_options target_options_of(const struct options *options)

@@ -14,6 +14,7 @@
 #include "report/report.h"
 #include "shim/peers.h"
 #include "steps/find.h"
+#include "steps/symbol_files.h"
 
 enum options_mode {
 	MODE_TRACE,
@@ -146,6 +147,9 @@ bool options_have_stacks(const struct options *options);
 
 /* Whether a process is among those of -p. */
 bool options_name_process(const struct options *options, uint32_t tgid);
+
+/* What --symbols names. Borrows from options. */
+struct symbol_files options_symbols(const struct options *options);
 
 /* The step functions to search for. Borrows from options. */
 struct target_options target_options_of(const struct options *options);

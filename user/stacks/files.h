@@ -5,10 +5,12 @@
 
 #include "proc/maps.h"
 #include "steps/elf_file.h"
+#include "steps/symbol_files.h"
 
 struct code_files;
 
-struct code_files *code_files__new(void); /* NULL: -ENOMEM */
+/* What symbols names is borrowed. NULL: -ENOMEM. */
+struct code_files *code_files__new(const struct symbol_files *symbols);
 void code_files__free(struct code_files *files);
 
 /*

@@ -31,7 +31,7 @@ static int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fixture->output = keeper_output(&fixture->keeper);
-	fixture->stacks = stacks__new(&fixture->output);
+	fixture->stacks = stacks__new(&fixture->output, &(struct symbol_files){NULL, 0});
 	fixture->place.tgid = (uint32_t)getpid();
 	fixture->place.tid = fixture->place.owner = 8;
 	fixture->place.start_ns = 1000;

@@ -44,7 +44,7 @@ static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
-	fixture->files = code_files__new();
+	fixture->files = code_files__new(&(struct symbol_files){NULL, 0});
 	fixture->maps = code_maps__new(fixture->files);
 	fixture->reader = cfi_reader__new();
 	*state = fixture;
