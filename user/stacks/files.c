@@ -1,18 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "stacks/files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/vec.h"
+#include "proc/open.h"
 #include "stacks/functions.h"
 #include "steps/image.h"
 #include "steps/symbols.h"
 
-#define FILES_MAX	256
+#define FILES_MAX 256
+/* It has 8 KiB on x86-64. */
+#define VDSO_BYTES_MAX	(1u << 20)
 #define BUILD_ID_DIGITS (2 * ELF_BUILD_ID_MAX + 1)
 
 struct code_file {
+	uint64_t vdso_start; /* where the vDSO of process tgid lies; 0: it is another file */
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
@@ -67,7 +74,8 @@ void code_files__free(struct code_files *files)
 
 static bool is_of(const struct code_file *file, const struct mapping *mapping)
 {
-	return file->inode == mapping->inode && file->device_major == mapping->device_major &&
+	return !file->vdso_start && file->inode == mapping->inode &&
+	       file->device_major == mapping->device_major &&
 	       file->device_minor == mapping->device_minor;
 }
 
@@ -80,30 +88,78 @@ static void write_build_id(struct code_file *file)
 		snprintf(file->build_id + 2 * i, 3, "%02x", id[i]);
 }
 
+/* file has its identity; fd is that of its contents, or -errno. */
+static uint32_t add_file(struct code_files *files, struct code_file *file, int fd, const char *path)
+{
+	file->debug_fd = -1;
+	file->fd = fd;
+	if (files->items.count == FILES_MAX) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	file->path = strdup(path);
+	if (fd >= 0 && elf_file__open(&file->elf, fd))
+		file->elf = NULL;
+	if (file->elf)
+		write_build_id(file);
+	if (!file->path || vec_push(&files->items, *file)) {
+		clear_file(file);
+		return 0;
+	}
+	return (uint32_t)files->items.count;
+}
+
 uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping)
 {
 	struct code_file file = {.inode = mapping->inode,
 				 .device_major = mapping->device_major,
 				 .device_minor = mapping->device_minor,
-				 .tgid = tgid,
-				 .debug_fd = -1};
+				 .tgid = tgid};
 
 	for (size_t i = 0; i < files->items.count; i++)
 		if (is_of(&files->items.items[i], mapping))
 			return (uint32_t)i + 1;
 	if (files->items.count == FILES_MAX)
 		return 0;
-	file.path = strdup(mapping->path);
-	file.fd = mapping_open(tgid, mapping);
-	if (file.fd >= 0 && elf_file__open(&file.elf, file.fd))
-		file.elf = NULL;
-	if (file.elf)
-		write_build_id(&file);
-	if (!file.path || vec_push(&files->items, file)) {
-		clear_file(&file);
-		return 0;
+	return add_file(files, &file, mapping_open(tgid, mapping), mapping->path);
+}
+
+/* Returns a descriptor of a copy, or -errno. */
+static int copy_vdso(uint32_t tgid, const struct mapping *mapping)
+{
+	size_t size = mapping->end - mapping->start;
+	int memory = -EFBIG, copy = -1;
+	uint8_t *bytes = NULL;
+
+	if (size <= VDSO_BYTES_MAX)
+		memory = proc_open((struct proc_ref){.tgid = tgid}, "mem", O_RDONLY);
+	if (memory < 0)
+		return memory;
+	bytes = malloc(size);
+	if (bytes && pread(memory, bytes, size, (off_t)mapping->start) == (ssize_t)size)
+		copy = memfd_create("vdso", MFD_CLOEXEC);
+	close(memory);
+	if (copy >= 0 && write(copy, bytes, size) != (ssize_t)size) {
+		close(copy);
+		copy = -1;
 	}
-	return (uint32_t)files->items.count;
+	free(bytes);
+	return copy < 0 ? -EIO : copy;
+}
+
+uint32_t code_files__add_vdso(struct code_files *files, uint32_t tgid,
+			      const struct mapping *mapping)
+{
+	struct code_file file = {.vdso_start = mapping->start, .tgid = tgid};
+
+	for (size_t i = 0; i < files->items.count; i++)
+		if (files->items.items[i].vdso_start == mapping->start &&
+		    files->items.items[i].tgid == tgid)
+			return (uint32_t)i + 1;
+	if (files->items.count == FILES_MAX)
+		return 0;
+	return add_file(files, &file, copy_vdso(tgid, mapping), "[vdso]");
 }
 
 struct elf_file *code_files__elf(const struct code_files *files, uint32_t number)

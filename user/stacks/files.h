@@ -19,6 +19,14 @@ void code_files__free(struct code_files *files);
  */
 uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping);
 
+/*
+ * The same of the code that the kernel maps into each process, which is in no file: it is read from
+ * the memory of the process, and is "[vdso]" by name. An address of it is the distance from the
+ * begin of the mapping where the memory cannot be read.
+ */
+uint32_t code_files__add_vdso(struct code_files *files, uint32_t tgid,
+			      const struct mapping *mapping);
+
 /* NULL if the file could not be opened or is no ELF file. */
 struct elf_file *code_files__elf(const struct code_files *files, uint32_t number);
 const char *code_files__path(const struct code_files *files, uint32_t number);
