@@ -305,6 +305,8 @@ tier      = env MAKE='$(MAKE)' $(test_env) tests/tier.sh
 live_x86_64 := $(addprefix tests/live/,async.c callers.c jumps.c tails.c)
 live_src  := $(filter-out $(if $(filter-out x86_64,$(ARCH)),$(live_x86_64)),$(sort $(wildcard tests/live/*.c)))
 live_bin  := $(live_src:tests/live/%.c=$(O)/tests/live_%)
+# Where libdw-dev is.
+dwfl      := $(if $(filter 1,$(STATIC))$(CROSS_COMPILE),,$(if $(wildcard /usr/include/elfutils/libdwfl.h),$(O)/tests/live_dwfl))
 e2e_src   := $(sort $(wildcard tests/e2e/*.c))
 e2e_bin   := $(e2e_src:tests/e2e/%.c=$(O)/tests/e2e_%.so)
 bench_src := $(sort $(wildcard tests/bench/*.c))
@@ -320,7 +322,7 @@ gpu_trial := $(shim) $(gpu_bin) $(O)/tests/gpu_fake_engine
 # What the tests of $(TESTS) run.
 test_bin := $(tool) $(engine) $(if $(filter unit,$(TESTS)),$(unit_bin)) \
             $(if $(filter golden,$(TESTS)),$(O)/tests/events) \
-            $(if $(filter live,$(TESTS)),$(live_bin)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
+            $(if $(filter live,$(TESTS)),$(live_bin) $(dwfl)) $(if $(filter e2e,$(TESTS)),$(e2e_bin)) \
             $(if $(filter unit live,$(TESTS)),$(gpu_fakes)) $(if $(filter live,$(TESTS)),$(guest) $(gpu_trial)) \
             $(if $(filter unit live e2e,$(TESTS)),$(inject_fakes)) \
             $(if $(filter live e2e,$(TESTS)),$(O)/tests/live_inject_drive)
@@ -333,6 +335,12 @@ $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 $(O)/tests/live_inject_drive $(O)/tests/live_inject_seccomp $(O)/tests/live_python_drive: $(O)/tests/live_%: tests/live/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
+
+# The tool, with each of its stacks held against libdwfl.
+$(O)/tests/live_dwfl: tests/live/dwfl/check.c $(B)/user/main.o $(O)/libfbt.a | $(O)/tests
+	$(call msg,LINK,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) -Wno-missing-prototypes -MMD -MP -MT $@ -MF $@.d $< $(B)/user/main.o \
+		-Wl,--wrap=stacks__take $(O)/libfbt.a $(libs) -ldw -o $@
 
 # The records of golden tests, from text to a capture.
 $(O)/tests/events: $(sort $(wildcard tests/golden/*.[ch] include/*.h)) $(O)/libfbt.a | $(O)/tests

@@ -207,9 +207,10 @@ const struct option_row option_table[] = {
 	{"list-steps", 0, OPTION_COMMON, NULL,
 	 "Print the functions of -p PID that may be a step, with rates and durations, and exit",
 	 .take = take_list_steps},
-	{"symbols", 0, OPTION_MORE, "FILE",
-	 "Read the symbols of a stripped file with the same build-id from FILE, e.g. "
-	 "/usr/lib/debug/libllama.so.debug",
+	{"symbols", 0, OPTION_MORE, "PATH",
+	 "Read the symbols of stripped files from a file with the same build-id, e.g. "
+	 "/usr/lib/debug/libllama.so.debug, or from a folder that has them by build-id, as "
+	 "/usr/lib/debug; may be repeated; with --replay too",
 	 .take = take_symbols},
 	{"step-arg", 0, OPTION_MORE, "NAME=EXPR",
 	 "Record a number with each step: argN, or s32|u32|s64|u64(argN+OFF), (sp+OFF), or of "
@@ -322,8 +323,8 @@ const struct option_row option_table[] = {
 
 	TITLE(COMMON, "Output:"),
 	{"output", 'o', OPTION_COMMON, "BASE",
-	 "Name all files: BASE.trace.json, BASE.jsonl, and BASE.fbt for --replay; with --flag, "
-	 "BASE_TAG.trace.json and BASE_TAG.jsonl",
+	 "Name all files: BASE.trace.json, BASE.jsonl, BASE.folded, and BASE.fbt for --replay; "
+	 "with --flag, BASE_TAG.trace.json, BASE_TAG.jsonl and BASE_TAG.folded",
 	 TEXT(output)},
 	{"trace", 0, OPTION_COMMON, "FILE",
 	 "Chrome trace, or none (default: ./ferrum_trace_TAG.json)", TEXT(trace)},
@@ -333,6 +334,10 @@ const struct option_row option_table[] = {
 	 "Report on standard output: text, json or none (default: text)", WORD(report, reports)},
 	{"record", 0, OPTION_COMMON, "FILE", "Keep the raw records for --replay", TEXT(record)},
 	{"html", 0, OPTION_MORE, "FILE", "Write a page with charts of all steps", TEXT(html)},
+	{"folded", 0, OPTION_MORE, "FILE",
+	 "Stacks of the steps' slow calls in folded form, in microseconds, for flame graphs; or "
+	 "none (default: none)",
+	 TEXT(folded)},
 	{"replay", 0, OPTION_COMMON, "FILE",
 	 "Read records from FILE instead of tracing; requires no privileges", TEXT(replay)},
 	{"otlp", 0, OPTION_COMMON, "URL",

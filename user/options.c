@@ -134,6 +134,12 @@ static void apply_environment(struct options *options)
 		options->profile = profile;
 }
 
+bool options_have_stacks(const struct options *options)
+{
+	return options->mode == MODE_REPLAY || options->detail == FBT_DETAIL_ESCALATED ||
+	       options->detail == FBT_DETAIL_ALL;
+}
+
 /* Names the files of a single window by -o. A replay writes no capture. */
 static int name_files(struct options *options)
 {
@@ -146,10 +152,12 @@ static int name_files(struct options *options)
 		{&options->profile, "jsonl"},
 		{&options->record, "fbt"},
 		{&options->html, "html"},
+		{&options->folded, "folded"},
 	};
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++) {
-		if (*files[i].path || (files[i].path == &options->record && options->replay))
+		if (*files[i].path || (files[i].path == &options->record && options->replay) ||
+		    (files[i].path == &options->folded && !options_have_stacks(options)))
 			continue;
 		if (asprintf(&options->named[i], "%s.%s", options->output, files[i].suffix) < 0) {
 			options->named[i] = NULL;
@@ -252,19 +260,20 @@ static bool is_input(const char *input, const char *output)
 
 static int check_outputs(const struct options *options)
 {
-	const char *trace = options->trace, *replay = options->replay;
-	const char *const files[] = {trace, options->profile, options->record, options->html};
+	const char *const files[] = {options->trace, options->profile, options->record,
+				     options->html, options->folded};
+	const char *trace = options->trace;
 	const size_t count = sizeof(files) / sizeof(*files);
 
 	/* One file would be renamed over the other. */
 	for (size_t i = 0; i < count; i++)
-		for (size_t j = i + 1; j < count; j++)
-			if (is_same_output(files[i], files[j]))
-				return usage_error("--trace, --profile, --record and --html: two "
-						   "of them name the same file");
+		for (size_t k = i + 1; k < count; k++)
+			if (is_same_output(files[i], files[k]))
+				return usage_error("--trace, --profile, --record, --html and "
+						   "--folded: two of them name the same file");
 	/* A recording cannot be made again. */
 	for (size_t i = 0; i < count; i++)
-		if (is_input(replay, files[i]))
+		if (is_input(options->replay, files[i]))
 			return usage_error("--replay: an output names the file that is read");
 	if (options->trace_format == TRACE_KINETO && trace && strcmp(trace, "none") != 0 &&
 	    fnmatch("*.json", trace, 0))
@@ -390,6 +399,10 @@ static int check_tracing(const struct options *options)
 	if (options->detail == FBT_DETAIL_PROBES && options->interval_given)
 		return usage_error("--interval and --detail probes exclude each other: intervals "
 				   "are made of system calls, which are not traced");
+	if (options->folded && !options_have_stacks(options))
+		log_warn(
+			"--folded: stays empty: stacks are of calls, and --detail steps and probes "
+			"record none");
 	return check_class_by(options);
 }
 
@@ -405,7 +418,6 @@ static void warn_of_replay(const struct options *options)
 		{options->follow, "-f"},
 		{options->specs.count, "--step"},
 		{options->args.count, "--step-arg"},
-		{options->symbol_files.count, "--symbols"},
 		{options->wait_step, "--wait-step"},
 		{options->uretprobe, "--uretprobe"},
 		{options->interval_given, "--interval"},
@@ -496,6 +508,9 @@ static int complete_windows(struct options *options)
 	if (options->trace && strcmp(options->trace, "none") != 0)
 		return refuse_with_flag(options, "--flag excludes --trace FILE: use --dir, -o or "
 						 "--trace none");
+	if (options->folded && strcmp(options->folded, "none") != 0)
+		return refuse_with_flag(options, "--flag excludes --folded FILE: use -o, or "
+						 "--folded none");
 	return 0;
 }
 
@@ -586,6 +601,11 @@ bool options_name_process(const struct options *options, uint32_t tgid)
 			return true;
 	}
 	return false;
+}
+
+struct symbol_files options_symbols(const struct options *options)
+{
+	return (struct symbol_files){options->symbol_files.items, options->symbol_files.count};
 }
 
 struct target_options target_options_of(const struct options *options)

@@ -14,6 +14,7 @@
 #include "report/report.h"
 #include "shim/peers.h"
 #include "steps/find.h"
+#include "steps/symbol_files.h"
 
 enum options_mode {
 	MODE_TRACE,
@@ -105,11 +106,12 @@ struct options {
 	bool compute_env_hash;
 	bool perf_uprobes;  /* for tests on kernels that have something better */
 	const char *output; /* -o: the start of all file names, or NULL */
-	char *named[4];	    /* the names made from it; with a flag, a directory */
+	char *named[5];	    /* the names made from it; with a flag, a directory */
 	const char *trace;  /* path, "none", or NULL: the default */
 	const char *profile;
 	const char *record;
 	const char *html;
+	const char *folded;
 	const char *replay;
 	enum report_format report;
 	enum trace_format trace_format;
@@ -143,8 +145,14 @@ void options_init(struct options *options);
 int options_complete(struct options *options);
 void options_clear(struct options *options);
 
+/* Whether stacks may be taken: they are of calls, which must be recorded. */
+bool options_have_stacks(const struct options *options);
+
 /* Whether a process is among those of -p. */
 bool options_name_process(const struct options *options, uint32_t tgid);
+
+/* What --symbols names. Borrows from options. */
+struct symbol_files options_symbols(const struct options *options);
 
 /* The step functions to search for. Borrows from options. */
 struct target_options target_options_of(const struct options *options);

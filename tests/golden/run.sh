@@ -74,10 +74,12 @@ run_case()
 	"$events" "$1.events" "$work/capture" || return 1
 	replay text --trace trace.json --profile profile.jsonl "${options[@]}" || code=$?
 	replay json --trace none --profile none "${options[@]}" || code=$?
+	replay none --trace none --profile none --folded folded "${options[@]}" || code=$?
 	[ "$code" = 0 ] || echo "exit status $code" >>"$work/run/stderr.text"
 	mv "$work/run/report.text" "$work/run/report.txt"
 	mv "$work/run/stderr.text" "$work/run/stderr"
-	rm "$work/run/stderr.json"
+	rm "$work/run/stderr.json" "$work/run/stderr.none"
+	[ -s "$work/run/folded" ] || rm -f "$work/run/folded"
 	[ -s "$work/run/stderr" ] || rm "$work/run/stderr"
 	# ferrum's own rules, whatever is expected.
 	"$tool" validate "$work/run/trace.json" "$work/run/profile.jsonl" >/dev/null || return 1
@@ -108,7 +110,7 @@ check_case()
 	local good=1 file
 
 	run_case "$1" || good=0
-	for file in trace.json profile.jsonl report.txt report.json stderr; do
+	for file in trace.json profile.jsonl report.txt report.json folded stderr; do
 		[ "$good" = 0 ] && break
 		check_file "$1" "$file" || good=0
 	done

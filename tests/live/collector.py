@@ -30,6 +30,8 @@ STEP_KEYS = [
     "syscall.futex_us", "syscall.ioctl_us", "syscall.read_us", "syscall.write_us",
     "syscall.other_us", "syscall.compute_us", "syscall.total_us", "escalation.cause",
     "escalation.evidence", "escalation.fired", "step.number", "thread.id"]
+EVENT_KEYS = ["cause", "cause.us", "cause.call"]
+STACK_KEYS = {"cause.stack", "cause.stack_unnamed", "cause.waker_stack", "cause.waker_stack_unnamed"}
 CHILD_KEYS = ["syscall.calls", "syscall.duration_us", "syscall.aggregated"]
 
 # The messages of opentelemetry-proto 1.x that a request consists of, with the names of the JSON
@@ -45,7 +47,9 @@ MESSAGES = {
              "flags": "uint32", "name": "string", "kind": "SpanKind",
              "startTimeUnixNano": "uint64", "endTimeUnixNano": "uint64",
              "attributes": ["KeyValue"], "droppedAttributesCount": "uint32",
-             "status": "Status"},
+             "events": ["Event"], "droppedEventsCount": "uint32", "status": "Status"},
+    "Event": {"timeUnixNano": "uint64", "name": "string", "attributes": ["KeyValue"],
+              "droppedAttributesCount": "uint32"},
     "Status": {"message": "string", "code": "StatusCode"},
     "KeyValue": {"key": "string", "value": "AnyValue"},
     "AnyValue": {"stringValue": "string", "boolValue": "bool", "intValue": "int64",
@@ -119,14 +123,15 @@ PYTHON = {"step." + name for name in ("gil_us", "gc_us", "gc_collections", "gc_g
 
 def flatten(message, keys, where, problems):
     """Converts attributes to a dict. Only these are allowed, in any order, one that only repeated
-    spans have, and those of Python."""
+    spans have, those of Python, and stacks in events."""
     attributes = {}
     for item in message.get("attributes", []):
         kind, value = next(iter(item["value"].items()))
         if item["key"] in attributes:
             problems.append("%s: %s twice" % (where, item["key"]))
         attributes[item["key"]] = int(value) if kind == "intValue" else value
-    if set(attributes) - {"escalation.repeated"} - PYTHON != set(keys):
+    more = STACK_KEYS if keys is EVENT_KEYS else {"escalation.repeated"} | PYTHON
+    if set(attributes) - more != set(keys):
         problems.append("%s: attributes are %s" % (where, sorted(attributes)))
     return attributes
 
@@ -143,7 +148,9 @@ def take_spans(resource_spans, problems):
             is_child = "parentSpanId" in span
             attributes = flatten(span, CHILD_KEYS if is_child else STEP_KEYS, span["name"],
                                  problems)
-            spans.append(dict(span, attributes=attributes, resource=resource,
+            events = [dict(event, attributes=flatten(event, EVENT_KEYS, event["name"], problems),
+                           time=int(event["timeUnixNano"])) for event in span.get("events", [])]
+            spans.append(dict(span, attributes=attributes, resource=resource, events=events,
                               start=int(span["startTimeUnixNano"]),
                               end=int(span["endTimeUnixNano"])))
     return spans
@@ -159,6 +166,11 @@ def check_tree(spans, problems):
             problems.append("%s is not internal" % name)
         if span["end"] < span["start"]:
             problems.append("%s ends before it starts" % name)
+        for event in span["events"]:
+            if event["name"] != "ferrum.cause" or not event["attributes"].keys() & STACK_KEYS:
+                problems.append("%s has an event %s" % (name, event))
+            if not span["start"] <= event["time"] <= span["end"]:
+                problems.append("%s: its event is outside of it" % name)
         if "parentSpanId" not in span:
             if not name:
                 problems.append("a step without a name")

@@ -25,6 +25,15 @@ sent 'lock: it says which are repeated' \
 	'all(P[n]["attributes"].get("escalation.repeated", False) == (G[n].get("not_shown") == "repeated") for n in P)'
 sent 'lock: the cause is named' \
 	'[P[n]["attributes"]["escalation.cause"] for n in P].count("lock_contention") >= 3'
+sent 'lock: where it was is an event, as in the profile' \
+	'all([(e["attributes"]["cause"], e["attributes"].get("cause.stack"), e["attributes"].get("cause.waker_stack"))
+		for e in p["events"]] == [(G[n]["cause"], G[n].get("cause_stack"), G[n].get("waker_stack"))] *
+		("cause_stack" in G[n] or "waker_stack" in G[n]) for n, p in P.items()) and
+		any(p["events"] for p in P.values())'
+sent 'lock: an event is of the call' \
+	'all(e["attributes"]["cause.call"] == "futex" and
+		(e["time"] - p["start"]) // 1000 + e["attributes"]["cause.us"] <= (p["end"] - p["start"]) // 1000 + 1
+		for p in P.values() for e in p["events"] if e["attributes"]["cause"] == "lock_contention")'
 sent 'lock: what took longer than 5 % is a child' \
 	'all(("syscall.futex" in P[n]["children"]) == (P[n]["attributes"]["syscall.futex_us"] * 20 >
 		P[n]["attributes"]["syscall.total_us"]) for n in P)'

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 // stacks TRUTH ROUNDS: steps of C++ of which every twentieth makes a slow call, each in another way.
 // The account has for each of these what glibc's backtrace makes of the stack, in the function that
-// makes the call: where its callers were, up to the step. With a third argument only that way is
+// makes the call: where its callers were, up to the step; and how long the call took, at most. With a third argument only that way is
 // taken, once, and the call takes three seconds.
 #include <atomic>
 #include <chrono>
@@ -20,6 +20,15 @@
 
 static long slow_us = SLOW_US;
 static std::string truth;
+static struct timespec call_began;
+
+static long us_since(const struct timespec &then)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (now.tv_sec - then.tv_sec) * 1000000 + (now.tv_nsec - then.tv_nsec) / 1000;
+}
 
 static void nap(long us)
 {
@@ -44,7 +53,14 @@ STEP static void account(const char *way)
 	for (int i = 2; i < count; i++)
 		truth += std::string(i > 2 ? ", " : "") +
 			 std::to_string((char *)addresses[i] - 1 - (char *)info.dli_fbase);
-	truth += "]}";
+	truth += "], \"us\": ";
+	clock_gettime(CLOCK_MONOTONIC, &call_began);
+}
+
+// The call has returned: a microsecond more than was measured was not reached.
+STEP static void account_end(void)
+{
+	truth += std::to_string(us_since(call_began) + 1) + "}";
 }
 
 struct Holder {
@@ -101,6 +117,7 @@ STEP static void take_lock(Holder &from)
 		prompt[i] = (char)('A' + i % 26);
 	account("lock");
 	from.lock.lock();
+	account_end();
 	prompt[0]++;
 	from.lock.unlock();
 	STAY();
@@ -113,6 +130,7 @@ STEP static long read_pipe(Holder &from)
 	account("pipe");
 	if (read(from.pipe[0], &byte, 1) != 1)
 		exit(EXIT_FAILURE);
+	account_end();
 	STAY();
 	return byte;
 }
@@ -121,6 +139,7 @@ template <typename Time> STEP static void pause_for(Time time)
 {
 	account("nap");
 	nap((long)time.count());
+	account_end();
 	STAY();
 }
 
@@ -133,6 +152,7 @@ STEP static long deep_frame(long us)
 		room[i] = (char)i;
 	account("deep");
 	nap(us);
+	account_end();
 	return room[512];
 }
 
@@ -146,6 +166,7 @@ STEP static long forward(int depth)
 	}
 	account("recursion");
 	nap(slow_us);
+	account_end();
 	return sum;
 }
 
@@ -158,6 +179,7 @@ STEP static long too_deep(long us)
 		room[i] = (char)i;
 	account("cut");
 	nap(us);
+	account_end();
 	return room[512];
 }
 
@@ -166,12 +188,11 @@ static const char *const ways[] = {"lock", "pipe", "nap", "deep", "recursion", "
 
 STEP static void spend(long us)
 {
-	struct timespec begin, now;
+	struct timespec begin;
 
 	clock_gettime(CLOCK_MONOTONIC, &begin);
-	do
-		clock_gettime(CLOCK_MONOTONIC, &now);
-	while ((now.tv_sec - begin.tv_sec) * 1000000 + (now.tv_nsec - begin.tv_nsec) / 1000 < us);
+	while (us_since(begin) < us)
+		;
 }
 
 extern "C" STEP long engine_step(int way)

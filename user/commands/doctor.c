@@ -14,6 +14,7 @@
 #include "commands/doctor_process.h"
 #include "commands/doctor_python.h"
 #include "commands/doctor_room.h"
+#include "commands/doctor_stacks.h"
 #include "proc/process.h"
 
 /* On a machine that is not busy, all of doctor takes less than a second. */
@@ -67,6 +68,7 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	struct doctor_steps steps;
 	struct doctor_calls calls;
 	struct doctor_python python;
+	struct doctor_stacks stacks;
 
 	checks->tgid = tgid;
 	doctor_process_read(&process, tgid);
@@ -81,6 +83,8 @@ static void check_process(const struct options *options, uint32_t tgid, struct d
 	doctor_python_judge(&python, checks);
 	doctor_calls_read(&calls, tgid, steps.found > 0 && !steps.probe_err, trial);
 	doctor_calls_judge(&calls, checks);
+	doctor_stacks_read(&stacks, tgid, options);
+	doctor_stacks_judge(&stacks, checks);
 	doctor_steps_clear(&steps);
 	doctor_process_gpu_read(&gpu, tgid, options->gpu.mode);
 	doctor_process_gpu_judge(&gpu, checks);

@@ -18,12 +18,12 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Of libc, its loader, and the C++ runtime: by the names of their files. */
+/* Of libc, its loader, the kernel's vDSO, and the C++ runtime: by the names of their files. */
 static bool is_runtime(const struct code *code)
 {
-	static const char *const names[] = {"libc.so.",	    "libc-2.",	   "ld-linux",
-					    "ld-musl",	    "libc.musl",   "libpthread",
-					    "libstdc++.so", "libgcc_s.so", "libc++.so"};
+	static const char *const names[] = {
+		"libc.so.",   "libc-2.",      "ld-linux",    "ld-musl",	  "libc.musl",
+		"libpthread", "libstdc++.so", "libgcc_s.so", "libc++.so", "[vdso]"};
 	const char *name = code ? file_name(code->path) : "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -150,19 +150,70 @@ static bool is_cut(const struct fbt_stack *stack)
 	return stack->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST);
 }
 
+/* Which frames are told: neither those of libc that made the call nor those that began the thread.
+ */
+static void find_told(const struct fbt_stack *stack, const struct window *window, uint32_t *begin,
+		      uint32_t *end)
+{
+	*begin = 0;
+	*end = stack->count;
+	while (*begin + 1 < *end && is_runtime(window__code(window, stack->codes[*begin])))
+		++*begin;
+	while (!is_cut(stack) && *end > *begin + 1 &&
+	       is_runtime(window__code(window, stack->codes[*end - 1])))
+		--*end;
+}
+
+static bool is_unnamed(const struct code *code)
+{
+	return code && !*code->function && *code->path;
+}
+
+/* A function that calls itself returns to the same place each time. */
+static bool was_told(const struct fbt_stack *stack, uint32_t begin, uint32_t at)
+{
+	for (uint32_t i = begin; i < at; i++)
+		if (stack->codes[i] == stack->codes[at])
+			return true;
+	return false;
+}
+
+void frames_list_unnamed(const struct fbt_stack *stack, const struct window *window, char *text,
+			 size_t size)
+{
+	struct line line = {text, size, 0};
+	uint32_t begin, end;
+	char place[NAME_BYTES + 2 * FRAMES_ID_MAX];
+
+	*text = '\0';
+	find_told(stack, window, &begin, &end);
+	for (uint32_t at = begin; at < end; at++) {
+		const struct code *code = window__code(window, stack->codes[at]);
+		size_t length;
+
+		if (!is_unnamed(code) || was_told(stack, begin, at))
+			continue;
+		name_of(code, place);
+		length = strlen(place);
+		if (*code->build_id)
+			length +=
+				(size_t)snprintf(place + length, sizeof(place) - length,
+						 " (BuildId: %.*s)", FRAMES_ID_MAX, code->build_id);
+		if (line.length + length + 2 >= size)
+			return;
+		line_add(&line, "%s%s", line.length ? ", " : "", place);
+	}
+}
+
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size)
 {
 	struct line line = {text, size, 0};
-	uint32_t begin = 0, end = stack->count, runs, shown = 0;
+	uint32_t begin, end, runs, shown = 0;
 	struct run run;
 
 	*text = '\0';
-	while (begin + 1 < end && is_runtime(window__code(window, stack->codes[begin])))
-		begin++;
-	while (!is_cut(stack) && end > begin + 1 &&
-	       is_runtime(window__code(window, stack->codes[end - 1])))
-		end--;
+	find_told(stack, window, &begin, &end);
 	runs = count_runs(stack, window, begin, end);
 	for (uint32_t at = begin; at < end; at = run.next) {
 		take_run(stack, window, at, end, &run);

@@ -22,4 +22,17 @@
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size);
 
+/* Digits of a build-id that are shown. */
+#define FRAMES_ID_MAX 128
+/* Room for a list of places; what finds none is left out. */
+#define UNNAMED_SIZE 1024
+
+/*
+ * "libx.so+0x2bca (BuildId: 0123…), …": the places of a stack that frames_describe has no name for,
+ * also those that it leaves out for their number, each once; "" if there are none. With these a
+ * symbol server can name them later. Cut at size as a whole place; the rest is as above.
+ */
+void frames_list_unnamed(const struct fbt_stack *stack, const struct window *window, char *text,
+			 size_t size);
+
 #endif

@@ -16,7 +16,8 @@ struct slow_calls {
 	struct fbt_stacks sent;
 };
 
-struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output)
+struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output,
+				   const struct symbol_files *symbols)
 {
 	struct slow_calls *slow = calloc(1, sizeof(*slow));
 
@@ -25,7 +26,7 @@ struct slow_calls *slow_calls__new(struct shared *shared, const struct record_ou
 	slow->shared = shared;
 	slow->output = output;
 	slow->limits = call_limits__new(shared->call_limits);
-	slow->stacks = stacks__new(output);
+	slow->stacks = stacks__new(output, symbols);
 	if (!slow->limits || !slow->stacks) {
 		slow_calls__free(slow);
 		return NULL;

@@ -8,11 +8,13 @@
 
 #include "kernel/shared.h"
 #include "model/event.h"
+#include "steps/symbol_files.h"
 
 struct slow_calls;
 
-/* shared and output are borrowed. NULL: -ENOMEM. */
-struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output);
+/* shared, output and what symbols names are borrowed. NULL: -ENOMEM. */
+struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output,
+				   const struct symbol_files *symbols);
 void slow_calls__free(struct slow_calls *slow);
 
 /* A call in a step that was sent, and the end of a step. */

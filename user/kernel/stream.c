@@ -70,7 +70,7 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->stops = stops__new(stream->shared, output);
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
-	stream->slow = slow_calls__new(stream->shared, output);
+	stream->slow = slow_calls__new(stream->shared, output, &options->symbols);
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
 	    !stream->faults || !stream->hangs || !stream->slow) {
 		stream__free(stream);

@@ -9,14 +9,16 @@
 #include "kernel/faults.h"
 #include "kernel/loader.h"
 #include "model/event.h"
+#include "steps/symbol_files.h"
 #include "kernel/traced.h"
 
 struct stream;
 
 struct stream_options {
 	enum fbt_detail detail;
-	uint64_t steps_max; /* later steps are dropped; 0: no limit */
-	uint64_t hang_ns;   /* a step that is open for longer is a hang; 0: none is */
+	uint64_t steps_max;	     /* later steps are dropped; 0: no limit */
+	uint64_t hang_ns;	     /* a step that is open for longer is a hang; 0: none is */
+	struct symbol_files symbols; /* of code on stacks */
 	/* A process appeared (parent_tgid set) or called execve (0). */
 	void (*on_process)(void *ctx, const struct fbt_target *target);
 	void (*on_site)(void *ctx, const struct fbt_ring_site *site); /* a call site is reported */

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "judge/cause.h"
 #include "judge/escalation.h"
+#include "judge/frames.h"
 #include "judge/text.h"
 #include "model/syscalls.h"
 #include "output/otlp_http.h"
@@ -158,6 +159,47 @@ static void put_attributes(struct json *json, const struct window *window, const
 	json_array_end(json);
 }
 
+static void put_stack(struct json *json, const char *key, const char *unnamed_key,
+		      const struct window *window, const struct fbt_stack *stack)
+{
+	char frames[FRAMES_SIZE], unnamed[UNNAMED_SIZE];
+
+	if (!stack->count)
+		return;
+	frames_describe(stack, window, frames, sizeof(frames));
+	put_text(json, key, frames);
+	frames_list_unnamed(stack, window, unnamed, sizeof(unnamed));
+	if (*unnamed)
+		put_text(json, unnamed_key, unnamed);
+}
+
+/* An event where the longest call of the cause began, if it is known from where it was made. */
+static void put_cause(struct json *json, const struct window *window,
+		      const struct escalation *escalation)
+{
+	const struct cause *cause = &escalation->cause;
+	const struct fbt_stack *stack = cause->stack.count ? &cause->stack : &cause->waker_stack;
+	char label[NUMBER_SIZE];
+
+	if (!stack->count)
+		return;
+	json_array_begin(json, "events");
+	json_object_begin(json, NULL);
+	put_decimal(json, "timeUnixNano", to_unix_ns(window, stack->start_ns));
+	json_string(json, "name", "ferrum.cause");
+	json_array_begin(json, "attributes");
+	put_text(json, "cause", cause_name(cause->kind));
+	put_number(json, "cause.us", cause->time_ns / NS_PER_US);
+	put_text(json, "cause.call",
+		 syscall_label((enum fbt_arch)window->record.arch, stack->nr, label));
+	put_stack(json, "cause.stack", "cause.stack_unnamed", window, &cause->stack);
+	put_stack(json, "cause.waker_stack", "cause.waker_stack_unnamed", window,
+		  &cause->waker_stack);
+	json_array_end(json);
+	json_object_end(json);
+	json_array_end(json);
+}
+
 static void put_step(struct json *json, const struct window *window, const struct step *step,
 		     const struct escalation *escalation, const struct otlp_span_ids *ids)
 {
@@ -167,6 +209,7 @@ static void put_step(struct json *json, const struct window *window, const struc
 	begin_span(json, ids, ids->span, NULL, name && *name ? name : DEFAULT_SPAN);
 	put_times(json, window, step->record.start_ns, step_wall_ns(step));
 	put_attributes(json, window, step, escalation);
+	put_cause(json, window, escalation);
 	if (trace_result_over_budget(result)) {
 		json_object_begin(json, "status");
 		json_string(json, "message", escalation_description(result->reason));

@@ -119,6 +119,9 @@ void otlp_queue_clear(struct otlp_queue *queue);
  * A category is a sum of calls, so its child span cannot show when the calls were. It begins with
  * the step, lasts as long as the sum but never longer than the step, and has syscall.aggregated
  * set.
+ *
+ * If it is known where the longest call of the cause was made, or ended, the span has an event
+ * "ferrum.cause" at the begin of that call, with the stacks.
  */
 
 /* Random; none is all zeros. */

@@ -489,6 +489,14 @@ void escalation_fields_percent(struct json_fields *fields, const char *key, doub
 	json_fields_double(fields, key, percent);
 }
 
+static void add_unnamed(struct json_fields *to, const char *key, const struct window *window,
+			const struct fbt_stack *stack, char text[UNNAMED_SIZE])
+{
+	frames_list_unnamed(stack, window, text, UNNAMED_SIZE);
+	if (*text)
+		json_fields_string(to, key, text);
+}
+
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation)
 {
@@ -506,11 +514,15 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 		frames_describe(&escalation->cause.stack, window, fields->frames,
 				sizeof(fields->frames));
 		json_fields_string(to, "cause_stack", fields->frames);
+		add_unnamed(to, "cause_stack_unnamed", window, &escalation->cause.stack,
+			    fields->frames_unnamed);
 	}
 	if (escalation->cause.waker_stack.count) {
 		frames_describe(&escalation->cause.waker_stack, window, fields->waker,
 				sizeof(fields->waker));
 		json_fields_string(to, "waker_stack", fields->waker);
+		add_unnamed(to, "waker_stack_unnamed", window, &escalation->cause.waker_stack,
+			    fields->waker_unnamed);
 	}
 	if (cause_has_stop(&escalation->cause))
 		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);

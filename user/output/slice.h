@@ -123,12 +123,14 @@ struct escalation_fields {
 	char evidence[EVIDENCE_SIZE];
 	char frames[FRAMES_SIZE];
 	char waker[FRAMES_SIZE];
+	char frames_unnamed[UNNAMED_SIZE];
+	char waker_unnamed[UNNAMED_SIZE];
 };
 
 /*
  * The members are the 8 span attributes of ferrum's schema, as strings; cause, cause_evidence,
- * fired, class_steps; cause_stack, waker_stack and cv_percent if they
- * are known; class_nearest if the step was
+ * fired, class_steps; cause_stack, waker_stack, with cause_stack_unnamed and waker_stack_unnamed
+ * for functions without a name, and cv_percent if they are known; class_nearest if the step was
  * judged by another class than its own.
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,

@@ -13,6 +13,7 @@
 #include "proc/status.h"
 
 #define DELETED " (deleted)"
+#define VDSO	"[vdso]"
 
 /* The kernel escapes a newline in a path as \012, and no other character. */
 static void unescape_newlines(char *path)
@@ -47,8 +48,12 @@ int mapping_parse(struct mapping *mapping, const char *line)
 	mapping->shared = mode[3] == 's';
 	line += path_at;
 	size = strcspn(line, "\n");
-	if (!mapping->inode || *line != '/')
+	if (!mapping->inode || *line != '/') {
+		/* No process can give a mapping that name. */
+		mapping->is_vdso =
+			!mapping->inode && size == strlen(VDSO) && !strncmp(line, VDSO, size);
 		return 0;
+	}
 	if (size > strlen(DELETED) &&
 	    !strncmp(line + size - strlen(DELETED), DELETED, strlen(DELETED))) {
 		mapping->deleted = true;

@@ -20,6 +20,7 @@ struct mapping {
 	bool executable;
 	bool shared;
 	bool deleted; /* path no longer names this file */
+	bool is_vdso; /* the kernel's own code in each process, of no file */
 	char *path;   /* as the process sees it, without " (deleted)"; NULL if not of a file */
 };
 

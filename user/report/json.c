@@ -58,6 +58,8 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		json_string(json, "worst_evidence", cause->worst_evidence);
 		stack = cause_tally_stack(cause);
 		json_string(json, "stack", stack ? stack->text : NULL);
+		if (stack && *stack->unnamed)
+			json_string(json, "stack_unnamed", stack->unnamed);
 		json_uint(json, "stack_steps", stack ? stack->steps : 0);
 		json_string(json, "worst_waker_stack",
 			    *cause->worst_waker ? cause->worst_waker : NULL);

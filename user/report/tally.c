@@ -21,8 +21,9 @@ static void add_stack(struct cause_tally *to, const struct window *window,
 
 		if (known->steps && strcmp(known->text, text) != 0)
 			continue;
+		if (!known->steps++)
+			frames_list_unnamed(stack, window, known->unnamed, sizeof(known->unnamed));
 		memcpy(known->text, text, sizeof(text));
-		known->steps++;
 		return;
 	}
 }

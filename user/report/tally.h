@@ -38,6 +38,7 @@ struct cause_tally {
 	struct cause_stack {
 		uint64_t steps; /* 0: none */
 		char text[FRAMES_SIZE];
+		char unnamed[UNNAMED_SIZE]; /* of the first of them */
 	} stacks[CAUSE_STACKS];
 };
 

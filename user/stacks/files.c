@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "stacks/files.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/demangle.h"
 #include "base/vec.h"
+#include "proc/open.h"
+#include "stacks/functions.h"
 #include "steps/image.h"
 #include "steps/symbols.h"
 
-#define FILES_MAX	256
-#define FUNCTIONS_MAX	16384 /* of one file, whose names are kept */
+#define FILES_MAX 256
+/* It has 8 KiB on x86-64. */
+#define VDSO_BYTES_MAX	(1u << 20)
 #define BUILD_ID_DIGITS (2 * ELF_BUILD_ID_MAX + 1)
 
-struct function {
-	uint64_t start;
-	uint64_t size;
-	char *name;
-};
-
 struct code_file {
+	uint64_t vdso_start; /* where the vDSO of process tgid lies; 0: it is another file */
 	uint64_t inode;
 	uint32_t device_major;
 	uint32_t device_minor;
@@ -33,16 +33,21 @@ struct code_file {
 	struct elf_file *debug;
 	char *path;
 	char build_id[BUILD_ID_DIGITS];
-	VEC(struct function) functions; /* by start */
+	struct functions functions;
 };
 
 struct code_files {
 	VEC(struct code_file) items;
+	struct symbol_files symbols;
 };
 
-struct code_files *code_files__new(void)
+struct code_files *code_files__new(const struct symbol_files *symbols)
 {
-	return calloc(1, sizeof(struct code_files));
+	struct code_files *files = calloc(1, sizeof(*files));
+
+	if (files)
+		files->symbols = *symbols;
+	return files;
 }
 
 static void clear_file(struct code_file *file)
@@ -53,9 +58,7 @@ static void clear_file(struct code_file *file)
 		close(file->fd);
 	if (file->debug_fd >= 0)
 		close(file->debug_fd);
-	vec_for_each (function, &file->functions)
-		free(function->name);
-	vec_free(&file->functions);
+	functions_clear(&file->functions);
 	free(file->path);
 }
 
@@ -71,7 +74,8 @@ void code_files__free(struct code_files *files)
 
 static bool is_of(const struct code_file *file, const struct mapping *mapping)
 {
-	return file->inode == mapping->inode && file->device_major == mapping->device_major &&
+	return !file->vdso_start && file->inode == mapping->inode &&
+	       file->device_major == mapping->device_major &&
 	       file->device_minor == mapping->device_minor;
 }
 
@@ -84,30 +88,78 @@ static void write_build_id(struct code_file *file)
 		snprintf(file->build_id + 2 * i, 3, "%02x", id[i]);
 }
 
+/* file has its identity; fd is that of its contents, or -errno. */
+static uint32_t add_file(struct code_files *files, struct code_file *file, int fd, const char *path)
+{
+	file->debug_fd = -1;
+	file->fd = fd;
+	if (files->items.count == FILES_MAX) {
+		if (fd >= 0)
+			close(fd);
+		return 0;
+	}
+	file->path = strdup(path);
+	if (fd >= 0 && elf_file__open(&file->elf, fd))
+		file->elf = NULL;
+	if (file->elf)
+		write_build_id(file);
+	if (!file->path || vec_push(&files->items, *file)) {
+		clear_file(file);
+		return 0;
+	}
+	return (uint32_t)files->items.count;
+}
+
 uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping)
 {
 	struct code_file file = {.inode = mapping->inode,
 				 .device_major = mapping->device_major,
 				 .device_minor = mapping->device_minor,
-				 .tgid = tgid,
-				 .debug_fd = -1};
+				 .tgid = tgid};
 
 	for (size_t i = 0; i < files->items.count; i++)
 		if (is_of(&files->items.items[i], mapping))
 			return (uint32_t)i + 1;
 	if (files->items.count == FILES_MAX)
 		return 0;
-	file.path = strdup(mapping->path);
-	file.fd = mapping_open(tgid, mapping);
-	if (file.fd >= 0 && elf_file__open(&file.elf, file.fd))
-		file.elf = NULL;
-	if (file.elf)
-		write_build_id(&file);
-	if (!file.path || vec_push(&files->items, file)) {
-		clear_file(&file);
-		return 0;
+	return add_file(files, &file, mapping_open(tgid, mapping), mapping->path);
+}
+
+/* Returns a descriptor of a copy, or -errno. */
+static int copy_vdso(uint32_t tgid, const struct mapping *mapping)
+{
+	size_t size = mapping->end - mapping->start;
+	int memory = -EFBIG, copy = -1;
+	uint8_t *bytes = NULL;
+
+	if (size <= VDSO_BYTES_MAX)
+		memory = proc_open((struct proc_ref){.tgid = tgid}, "mem", O_RDONLY);
+	if (memory < 0)
+		return memory;
+	bytes = malloc(size);
+	if (bytes && pread(memory, bytes, size, (off_t)mapping->start) == (ssize_t)size)
+		copy = memfd_create("vdso", MFD_CLOEXEC);
+	close(memory);
+	if (copy >= 0 && write(copy, bytes, size) != (ssize_t)size) {
+		close(copy);
+		copy = -1;
 	}
-	return (uint32_t)files->items.count;
+	free(bytes);
+	return copy < 0 ? -EIO : copy;
+}
+
+uint32_t code_files__add_vdso(struct code_files *files, uint32_t tgid,
+			      const struct mapping *mapping)
+{
+	struct code_file file = {.vdso_start = mapping->start, .tgid = tgid};
+
+	for (size_t i = 0; i < files->items.count; i++)
+		if (files->items.items[i].vdso_start == mapping->start &&
+		    files->items.items[i].tgid == tgid)
+			return (uint32_t)i + 1;
+	if (files->items.count == FILES_MAX)
+		return 0;
+	return add_file(files, &file, copy_vdso(tgid, mapping), "[vdso]");
 }
 
 struct elf_file *code_files__elf(const struct code_files *files, uint32_t number)
@@ -125,32 +177,6 @@ const char *code_files__build_id(const struct code_files *files, uint32_t number
 	return files->items.items[number - 1].build_id;
 }
 
-static const struct function *find_function(const struct code_file *file, uint64_t address)
-{
-	size_t after =
-		first_index(i, file->functions.count, file->functions.items[i].start > address);
-	const struct function *function = after ? &file->functions.items[after - 1] : NULL;
-
-	return function && address - function->start < function->size ? function : NULL;
-}
-
-static void add_function(struct code_file *file, const struct elf_file *symbols,
-			 const struct elf_wanted *wanted)
-{
-	struct function function = {wanted->start, wanted->size, NULL};
-	char *name;
-
-	if (find_function(file, wanted->address) || file->functions.count == FUNCTIONS_MAX)
-		return;
-	name = elf_symbols_name(symbols, wanted);
-	function.name = name ? demangle_symbol(name) : NULL;
-	free(name);
-	if (!function.name ||
-	    vec_insert(&file->functions,
-		       vec_lower_bound(&file->functions, item->start, function.start), function))
-		free(function.name);
-}
-
 static int compare_wanted(const void *left, const void *right)
 {
 	const struct elf_wanted *a = left, *b = right;
@@ -158,34 +184,25 @@ static int compare_wanted(const void *left, const void *right)
 	return a->address < b->address ? -1 : a->address > b->address;
 }
 
-static void locate(struct code_file *file, const struct elf_file *symbols,
-		   struct elf_wanted *wanted, size_t count, bool *complete)
-{
-	if (elf_symbols_locate(symbols, wanted, count, complete))
-		return;
-	for (size_t i = 0; i < count; i++)
-		if (wanted[i].start)
-			add_function(file, symbols, &wanted[i]);
-}
-
 /* Adds the functions of these addresses to those whose names are kept. */
-static void read_functions(struct code_file *file, struct elf_wanted *wanted, size_t count)
+static void read_functions(struct code_file *file, const struct symbol_files *symbols,
+			   struct elf_wanted *wanted, size_t count)
 {
 	bool complete = false;
 
 	qsort(wanted, count, sizeof(*wanted), compare_wanted);
 	if (!file->debug)
-		locate(file, file->elf, wanted, count, &complete);
+		functions_read(&file->functions, file->elf, wanted, count, &complete);
 	if (!complete && !file->searched) {
 		file->searched = true;
-		file->debug_fd =
-			debug_file_find(file->elf, file->tgid, file->path, NULL, 0, &file->debug);
+		file->debug_fd = debug_file_find(file->elf, file->tgid, file->path, symbols->paths,
+						 symbols->count, &file->debug);
 	}
 	if (!file->debug)
 		return;
 	for (size_t i = 0; i < count; i++)
 		wanted[i].start = 0;
-	locate(file, file->debug, wanted, count, &complete);
+	functions_read(&file->functions, file->debug, wanted, count, &complete);
 }
 
 void code_files__name(struct code_files *files, uint32_t number, struct code_name *names,
@@ -196,13 +213,14 @@ void code_files__name(struct code_files *files, uint32_t number, struct code_nam
 	size_t unknown = 0;
 
 	for (size_t i = 0; wanted && i < count; i++)
-		if (!find_function(file, names[i].address))
+		if (!functions_find(&file->functions, names[i].address))
 			wanted[unknown++].address = names[i].address;
 	if (unknown && file->elf)
-		read_functions(file, wanted, unknown);
+		read_functions(file, &files->symbols, wanted, unknown);
 	free(wanted);
 	for (size_t i = 0; i < count; i++) {
-		const struct function *function = find_function(file, names[i].address);
+		const struct function *function =
+			functions_find(&file->functions, names[i].address);
 
 		names[i].start = function ? function->start : 0;
 		names[i].name = function ? function->name : NULL;

@@ -5,10 +5,12 @@
 
 #include "proc/maps.h"
 #include "steps/elf_file.h"
+#include "steps/symbol_files.h"
 
 struct code_files;
 
-struct code_files *code_files__new(void); /* NULL: -ENOMEM */
+/* What symbols names is borrowed. NULL: -ENOMEM. */
+struct code_files *code_files__new(const struct symbol_files *symbols);
 void code_files__free(struct code_files *files);
 
 /*
@@ -16,6 +18,14 @@ void code_files__free(struct code_files *files);
  * number. It is opened if it is new. 0: more than 256 files, or without memory.
  */
 uint32_t code_files__add(struct code_files *files, uint32_t tgid, const struct mapping *mapping);
+
+/*
+ * The same of the code that the kernel maps into each process, which is in no file: it is read from
+ * the memory of the process, and is "[vdso]" by name. An address of it is the distance from the
+ * begin of the mapping where the memory cannot be read.
+ */
+uint32_t code_files__add_vdso(struct code_files *files, uint32_t tgid,
+			      const struct mapping *mapping);
 
 /* NULL if the file could not be opened or is no ELF file. */
 struct elf_file *code_files__elf(const struct code_files *files, uint32_t number);

@@ -117,9 +117,10 @@ int code_maps__find(struct code_maps *maps, uint32_t tgid, uint64_t address, uin
 	if (!mapping)
 		return -ENOENT;
 	*code = (struct code_at){.address = address};
-	if (!mapping->path)
+	if (!mapping->path && !mapping->is_vdso)
 		return 0;
-	code->module = code_files__add(maps->files, tgid, mapping);
+	code->module = mapping->is_vdso ? code_files__add_vdso(maps->files, tgid, mapping)
+					: code_files__add(maps->files, tgid, mapping);
 	if (!code->module)
 		return 0;
 	offset = address - mapping->start + mapping->offset;

@@ -32,7 +32,7 @@ struct stacks {
 	struct fbt_stack record;
 };
 
-struct stacks *stacks__new(const struct record_output *output)
+struct stacks *stacks__new(const struct record_output *output, const struct symbol_files *symbols)
 {
 	struct stacks *stacks = calloc(1, sizeof(*stacks));
 
@@ -40,7 +40,7 @@ struct stacks *stacks__new(const struct record_output *output)
 		return NULL;
 	stacks->output = output;
 	stacks->reader = cfi_reader__new();
-	stacks->files = code_files__new();
+	stacks->files = code_files__new(symbols);
 	if (stacks->files)
 		stacks->maps = code_maps__new(stacks->files);
 	if (!stacks->reader || !stacks->maps) {

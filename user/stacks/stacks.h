@@ -8,11 +8,12 @@
 
 #include "fbt_shared.h"
 #include "model/event.h"
+#include "steps/symbol_files.h"
 
 struct stacks;
 
-/* output is borrowed. NULL: -ENOMEM. */
-struct stacks *stacks__new(const struct record_output *output);
+/* output and what symbols names are borrowed. NULL: -ENOMEM. */
+struct stacks *stacks__new(const struct record_output *output, const struct symbol_files *symbols);
 void stacks__free(struct stacks *stacks);
 
 /* Sends the FBT_EVENT_STACK of a place, after an FBT_EVENT_CODE for what is new in it. */

@@ -106,6 +106,9 @@ static int step_out(struct walk *walk, const struct code_at *code, struct regist
 		return guess(walk, caller, frame);
 	if (err)
 		return err;
+	/* No call returns to the code that ends a handler: the kernel has made that address. */
+	if (row.is_signal && !walk->is_interrupted)
+		walk->result->frames[walk->result->count - 1].address++;
 	walk->is_interrupted = row.is_signal;
 	return cfi_apply(&row, &walk->now, walk->copy, caller, frame);
 }

@@ -21,6 +21,7 @@
 #include "steps/resolve.h"
 #include "steps/search.h"
 #include "steps/spec.h"
+#include "steps/symbol_files.h"
 #include "steps/symbols.h"
 #include "steps/text_users.h"
 
@@ -531,7 +532,8 @@ static int check_symbol_files(struct search *search)
 		return 0;
 	search->seen->symbols_checked = true;
 	for (size_t i = 0; i < search->options->symbol_file_count; i++) {
-		if (search->symbols_used[i])
+		if (search->symbols_used[i] ||
+		    symbol_file_is_folder(search->options->symbol_files[i]))
 			continue;
 		tell_err(search,
 			 "--symbols %s: its build-id matches no file mapped by process %u; use the "

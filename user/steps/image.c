@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "proc/open.h"
+#include "steps/symbol_files.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 
@@ -165,8 +166,11 @@ int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
 	bool found = false;
 
 	search.id_size = elf_file__build_id(file, search.id);
-	for (size_t i = 0; i < count && search.id_size && !found; i++)
-		found = try_file(&search, symbol_files[i], NULL);
+	for (size_t i = 0; i < count && search.id_size && !found; i++) {
+		search.fd =
+			symbol_file_open(symbol_files[i], search.id, search.id_size, &search.debug);
+		found = search.fd >= 0;
+	}
 	if (!found && !try_build_id(&search) && !try_link(&search, path))
 		return -ENOENT;
 	*debug = search.debug;
@@ -181,6 +185,8 @@ int debug_file_check(const char *path, bool quiet)
 	const char *reason = NULL;
 	int fd, err;
 
+	if (symbol_file_is_folder(path))
+		return 0;
 	err = open_elf(path, &elf, &fd);
 	if (err)
 		reason = elf_file_strerror(err);

@@ -60,8 +60,8 @@ int debug_file_find(struct elf_file *file, uint32_t tgid, const char *path,
 		    const char *const *symbol_files, size_t count, struct elf_file **debug);
 
 /*
- * Checks a file of --symbols: it can be opened, is an ELF file, and has a build-id and symbols. 0,
- * or -errno, logged as one line unless quiet.
+ * Checks a file of --symbols: it can be opened, is an ELF file, and has a build-id and symbols; or
+ * is a folder, see symbol_files.h. 0, or -errno, logged as one line unless quiet.
  */
 int debug_file_check(const char *path, bool quiet);
 

@@ -14,6 +14,7 @@
 #include "output/capture.h"
 #include "output/chrome.h"
 #include "output/file.h"
+#include "output/folded.h"
 #include "output/jsonl.h"
 #include "output/kineto.h"
 #include "output/memory_copy.h"
@@ -30,7 +31,7 @@
 #define ROOM_TURN_BYTES (4u << 20)
 
 /* In the order of the lines in the report. */
-enum { TRACE, PROFILE, RECORD, HTML, KINETO, EXECUTION, PRODUCTS };
+enum { TRACE, PROFILE, RECORD, HTML, FOLDED, KINETO, EXECUTION, PRODUCTS };
 
 /* After the forms of these, that of a trace in Perfetto's format. */
 #define PERFETTO_FORM PRODUCTS
@@ -72,6 +73,7 @@ static int name_file(struct window_file *file, const struct options *options, co
 		{"profile", "ferrum_profile", "jsonl", "jsonl"},
 		{"record", "ferrum_record", "fbt", "fbt"},
 		{"html", "ferrum_report", "html", "html"},
+		{"folded", "ferrum_stacks", "folded", "folded"},
 		{"kineto", "kineto", "json", "kineto.json"},
 		{"execution", "pytorch_et", "json", "et.json"},
 		[PERFETTO_FORM] = {"trace", "ferrum_trace", "pftrace", "pftrace"},
@@ -105,12 +107,14 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 	struct window_file *html = &outputs->products[HTML].file;
 	struct window_file *trace = &outputs->products[TRACE].file;
 	struct window_file *kineto = &outputs->products[KINETO].file;
+	struct window_file *folded = &outputs->products[FOLDED].file;
 	int err;
 
 	trace->name = "trace";
 	profile->name = "profile";
 	record->name = "record";
 	html->name = "html";
+	folded->name = "folded";
 	kineto->name = "kineto";
 	outputs->products[EXECUTION].file.name = "execution";
 	err = name_file(trace, options, options->trace, tag);
@@ -120,6 +124,9 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 		err = name_file(record, options, options->record, NULL);
 	if (!err)
 		err = name_file(html, options, options->html, options->output ? tag : NULL);
+	if (!err)
+		err = name_file(folded, options, options->folded,
+				options->output && options_have_stacks(options) ? tag : NULL);
 	if (!err && options->torch.is_on)
 		err = name_file(kineto, options, NULL, tag);
 	if (!err && trace->path)
@@ -132,6 +139,9 @@ static int open_files(struct outputs *outputs, const struct options *options, co
 	if (!err && html->path)
 		err = options->html ? output__create(&html->output, html->path)
 				    : output__create_new(&html->output, html->path);
+	if (!err && folded->path)
+		err = options->folded ? output__create(&folded->output, folded->path)
+				      : output__create_new(&folded->output, folded->path);
 	if (!err && profile->path)
 		err = options->profile ? output__append(&profile->output, profile->path)
 				       : output__append_new(&profile->output, profile->path);
@@ -184,6 +194,8 @@ static struct sink *new_file_sink(int index, const struct window_file *file,
 		return sink_capture__new(output__file(file->output));
 	case HTML:
 		return sink_html__new(output__file(file->output));
+	case FOLDED:
+		return sink_folded__new(output__file(file->output));
 	case KINETO:
 		return new_kineto(file, options, metadata);
 	default:

@@ -18,6 +18,8 @@
 #include "sandbox/broker.h"
 #include "sandbox/filter.h"
 #include "sandbox/privilege.h"
+#include "stacks/namer.h"
+#include "steps/image.h"
 #include "trace/command.h"
 #include "trace/confine.h"
 #include "trace/exports.h"
@@ -437,8 +439,28 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 
 struct replay {
 	struct outputs *outputs;
+	struct code_namer *namer; /* NULL: no --symbols */
+	int naming_err;
 	bool escalate; /* --escalate-now has yet to be served */
 };
+
+static void push_outputs(void *ctx, const void *data, size_t size)
+{
+	outputs__push(ctx, data, size);
+}
+
+/* Code that has no name in the capture gets one from --symbols. */
+static void push_named(struct replay *replay, const void *data, size_t size)
+{
+	const struct record_output output = {push_outputs, replay->outputs};
+	int err = 0;
+
+	if (replay->namer)
+		err = code_namer__push(replay->namer, data, size, &output);
+	else
+		outputs__push(replay->outputs, data, size);
+	keep_first(&replay->naming_err, err);
+}
 
 static void push_records(void *ctx, const void *data, size_t size)
 {
@@ -462,7 +484,21 @@ static void push_records(void *ctx, const void *data, size_t size)
 		data = (const char *)data + window->header.size;
 		size -= window->header.size;
 	}
-	outputs__push(replay->outputs, data, size);
+	push_named(replay, data, size);
+}
+
+/* 0; -EINVAL, logged, if a file of --symbols has none; or -ENOMEM. */
+static int open_symbols(struct replay *replay, const struct options *options)
+{
+	struct symbol_files symbols = options_symbols(options);
+	int err = 0;
+
+	for (size_t i = 0; i < symbols.count && !err; i++)
+		err = debug_file_check(symbols.paths[i], false);
+	if (err || !symbols.count)
+		return err;
+	replay->namer = code_namer__new(&symbols);
+	return replay->namer ? 0 : -ENOMEM;
 }
 
 int replay_run(const struct options *options, const struct metadata *metadata)
@@ -481,11 +517,17 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 	if (options->compute_env_hash && !strcmp(metadata->env_hash, METADATA_ENV_HASH_UNKNOWN))
 		log_warn("--compute-env-hash: a capture does not describe its host: the hash stays "
 			 "unknown");
-	err = outputs__open(&outputs, options, metadata, NULL, &health);
+	err = open_symbols(&replay, options);
+	if (!err)
+		err = outputs__open(&outputs, options, metadata, NULL, &health);
 	replay.outputs = outputs;
 	if (!err)
 		err = capture_read(in, options->replay, push_records, &replay);
 	fclose(in);
+	if (!err && replay.namer)
+		code_namer__tell(replay.namer);
+	code_namer__free(replay.namer);
+	keep_first(&err, replay.naming_err);
 	/* The file is not a capture: there is nothing else to report. */
 	if (err && (!outputs || !outputs__window(outputs)->record.start_ns)) {
 		outputs__discard(outputs);

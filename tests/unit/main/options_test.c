@@ -49,6 +49,9 @@ REFUSED(probes_alone_refuse_intervals, "--interval and --detail probes exclude",
 	"--detail", "probes", "--interval", "100")
 REFUSED(a_flag_refuses_a_command, "start the engine first", "--flag", "f", "--", "sleep")
 REFUSED(a_flag_refuses_a_number_of_steps, "--max-steps", "-p1", "--flag", "f", "-n", "5")
+REFUSED(a_flag_refuses_a_file_of_stacks, "--folded FILE", "-p1", "--flag", "f", "--folded", "s")
+REFUSED(a_replay_refuses_to_write_stacks_over_what_it_reads, "names the file that is read",
+	"--replay", "f", "--folded", "f")
 REFUSED(a_flag_refuses_record, "--record", "-p1", "--flag", "f", "--record", "r")
 REFUSED(a_flag_refuses_a_trace, "--trace none", "-p1", "--flag", "f", "--trace", "t")
 REFUSED(max_steps_refuse_no_flag, "-n ends", "-p1", "--max-steps", "5")
@@ -338,6 +341,12 @@ static void an_output_names_all_files(void **state)
 	assert_string_equal(options->trace, "d/b.trace.json");
 	assert_string_equal(options->profile, "d/b.jsonl");
 	assert_string_equal(options->record, "d/b.fbt");
+	assert_string_equal(options->folded, "d/b.folded");
+}
+
+static void an_output_without_calls_has_no_stacks(void **state)
+{
+	assert_null(accept(state, "-p1", "-o", "d/b", "--detail", "steps", NULL)->folded);
 }
 
 static void an_output_leaves_files_that_have_names(void **state)
@@ -355,6 +364,7 @@ static void an_output_of_a_replay_is_no_capture(void **state)
 	const struct options *options = accept(state, "--replay", "f", "-o", "b", NULL);
 
 	assert_string_equal(options->trace, "b.trace.json");
+	assert_string_equal(options->folded, "b.folded");
 	assert_null(options->record);
 }
 
@@ -669,6 +679,8 @@ int main(void)
 		TEST(probes_alone_refuse_intervals),
 		TEST(a_flag_refuses_a_command),
 		TEST(a_flag_refuses_a_number_of_steps),
+		TEST(a_flag_refuses_a_file_of_stacks),
+		TEST(a_replay_refuses_to_write_stacks_over_what_it_reads),
 		TEST(a_flag_refuses_record),
 		TEST(a_flag_refuses_a_trace),
 		TEST(max_steps_refuse_no_flag),
@@ -740,6 +752,7 @@ int main(void)
 		TEST(calls_need_not_be_traced),
 		TEST(metadata_options_are_kept),
 		TEST(an_output_names_all_files),
+		TEST(an_output_without_calls_has_no_stacks),
 		TEST(an_output_leaves_files_that_have_names),
 		TEST(an_output_of_a_replay_is_no_capture),
 		TEST(an_output_of_windows_leaves_the_names_to_them),

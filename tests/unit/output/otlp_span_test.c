@@ -124,6 +124,42 @@ static const char *attribute(struct json_object *object, const char *key)
 	return NULL;
 }
 
+static void a_cause_with_a_stack_is_an_event(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_stack *stack = &fixture->escalation.cause.stack;
+	const struct fbt_code named = {.id = 1}, unnamed = {.id = 2, .address = 0x2bca};
+	struct json_object *events;
+	char time[32];
+
+	window__add_code(fixture->window, &named, (const char *const[]){"take", "/eng", "01"});
+	window__add_code(fixture->window, &unnamed, (const char *const[]){"", "/libx.so", "02"});
+	*stack = (struct fbt_stack){
+		.start_ns = fixture->step.record.start_ns + 1500, .count = 2, .codes = {1, 2}};
+	fixture->escalation.cause.waker_stack = (struct fbt_stack){.header.flags = FBT_STACK_WAKER,
+								   .start_ns = stack->start_ns,
+								   .count = 1,
+								   .codes = {1}};
+	write_again(fixture);
+	events = get(span_of(fixture, 0), "events");
+	assert_int_equal(json_object_array_length(events), 1);
+	assert_string_equal(text_of(first(events), "name"), "ferrum.cause");
+	snprintf(time, sizeof(time), "%llu",
+		 (unsigned long long)strtoull(text_of(span_of(fixture, 0), "startTimeUnixNano"),
+					      NULL, 10) +
+			 1500);
+	assert_string_equal(text_of(first(events), "timeUnixNano"), time);
+	assert_string_equal(attribute(first(events), "cause"),
+			    cause_name(fixture->escalation.cause.kind));
+	assert_string_equal(attribute(first(events), "cause.call"), "read");
+	assert_string_equal(attribute(first(events), "cause.stack"), "take <- libx.so+0x2bca");
+	assert_string_equal(attribute(first(events), "cause.stack_unnamed"),
+			    "libx.so+0x2bca (BuildId: 02)");
+	assert_string_equal(attribute(first(events), "cause.waker_stack"), "take");
+	assert_null(attribute(first(events), "cause.waker_stack_unnamed"));
+	assert_null(attribute(span_of(fixture, 0), "cause.stack"));
+}
+
 /* Compares the order and the form of every member. The cause's text is taken from cause.c. */
 static void an_escalation_is_exactly_this(void **state)
 {
@@ -365,6 +401,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(an_escalation_is_exactly_this),
+		TEST(a_cause_with_a_stack_is_an_event),
 		TEST(within_its_budget_a_step_has_no_status),
 		TEST(a_category_is_a_child_only_above_five_percent),
 		TEST(children_have_ids_of_their_own),

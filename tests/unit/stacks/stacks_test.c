@@ -5,12 +5,16 @@
 #include <setjmp.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <elf.h>
+#include <sys/auxv.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "model/syscalls.h"
 #include "record_keeper.h"
 #include "stacks/registers.h"
 #include "stacks/stacks.h"
+#include "steps/symbols.h"
 
 struct fixture {
 	struct record_keeper keeper;
@@ -31,7 +35,7 @@ static int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	fixture->output = keeper_output(&fixture->keeper);
-	fixture->stacks = stacks__new(&fixture->output);
+	fixture->stacks = stacks__new(&fixture->output, &(struct symbol_files){NULL, 0});
 	fixture->place.tgid = (uint32_t)getpid();
 	fixture->place.tid = fixture->place.owner = 8;
 	fixture->place.start_ns = 1000;
@@ -97,6 +101,54 @@ static void a_place_that_is_no_code_is_sent_as_it_is(void **state)
 	assert_int_equal(stack->nr, FBT_NR_COUNT - 1);
 }
 
+/* Where a function of the kernel's vDSO lies in it; 0: it has none. */
+static uint64_t find_in_vdso(const void *vdso, const char *name)
+{
+	const Elf64_Ehdr *header = vdso;
+	size_t size = header->e_shoff + header->e_shnum * sizeof(Elf64_Shdr);
+	int fd = memfd_create("vdso", MFD_CLOEXEC);
+	struct elf_symbols symbols;
+	struct elf_file *elf;
+	uint64_t address = 0;
+
+	assert_int_equal(write(fd, vdso, size), size);
+	assert_int_equal(elf_file__open(&elf, fd), 0);
+	assert_int_equal(elf_symbols_read(&symbols, elf), 0);
+	for (size_t i = 0; i < symbols.count; i++)
+		if (!strcmp(symbols.items[i].name, name))
+			address = symbols.items[i].address;
+	elf_symbols_clear(&symbols);
+	elf_file__free(elf);
+	close(fd);
+	return address;
+}
+
+static void the_kernels_own_code_has_names(void **state)
+{
+#ifdef __x86_64__
+	const char *function = "__vdso_clock_gettime", *other = "clock_gettime";
+#else
+	const char *function = "__kernel_clock_gettime", *other = function;
+#endif
+	struct fixture *fixture = *state;
+	uint64_t vdso = getauxval(AT_SYSINFO_EHDR), address;
+	const struct fbt_code *code;
+	const char *name;
+
+	if (!vdso)
+		skip();
+	address = find_in_vdso((const void *)vdso, function);
+	assert_int_not_equal(address, 0);
+	take(fixture, vdso + address + 1);
+	code = kept(&fixture->keeper, 0, FBT_EVENT_CODE);
+	name = kept_string(code, sizeof(*code), 0);
+	assert_true(!strcmp(name, function) || !strcmp(name, other));
+	assert_string_equal(kept_string(code, sizeof(*code), 1), "[vdso]");
+	assert_true(strlen(kept_string(code, sizeof(*code), 2)) >= 32);
+	assert_int_equal(code->offset, 1);
+	assert_int_equal(code->address, address + 1);
+}
+
 static void a_process_that_is_gone_has_no_names(void **state)
 {
 	struct fixture *fixture = *state;
@@ -115,6 +167,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FACT(a_place_of_code_is_sent_once_with_its_name),
 		FACT(a_place_that_is_no_code_is_sent_as_it_is),
+		FACT(the_kernels_own_code_has_names),
 		FACT(a_process_that_is_gone_has_no_names),
 	};
 

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "output/folded.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/format.h"
+#include "base/log.h"
+#include "model/syscalls.h"
+#include "output/folded_table.h"
+
+struct folded_sink {
+	struct sink sink;
+	FILE *out;
+	struct folded_table *table;
+	uint64_t timeless; /* stacks of calls whose records were lost */
+};
+
+static const struct fbt_call *find_call(const struct step *step, const struct fbt_stack *stack)
+{
+	size_t at = vec_lower_bound(&step->calls, item->start_ns, stack->start_ns);
+	const struct fbt_call *call = step->calls.items + at;
+
+	return at < step->calls.count && call->start_ns == stack->start_ns ? call : NULL;
+}
+
+static int add_stack(struct folded_sink *folded, const struct window *window,
+		     const struct step *step, const struct fbt_stack *stack)
+{
+	const struct fbt_call *call = find_call(step, stack);
+	char label[24];
+	struct folded_stack line = {
+		.kind = window__kind_name(window, step->record.kind),
+		.codes = stack->codes,
+		.count = stack->count,
+		.flags = stack->header.flags,
+	};
+
+	if (!call) {
+		folded->timeless++;
+		return 0;
+	}
+	line.end = syscall_label(window->record.arch, call->nr, label);
+	line.ns = call->duration_ns;
+	return folded_table__add(folded->table, window, &line);
+}
+
+static int write_step(struct sink *sink, const struct window *window, const struct step *step)
+{
+	struct folded_sink *folded = (struct folded_sink *)sink;
+	int err = 0;
+
+	for (size_t i = 0; i < step->stacks.count && !err; i++)
+		if (!(step->stacks.items[i].header.flags & FBT_STACK_WAKER))
+			err = add_stack(folded, window, step, &step->stacks.items[i]);
+	return err;
+}
+
+static int finish(struct sink *sink, const struct window *window,
+		  const struct classifier *classifier)
+{
+	const struct folded_sink *folded = (const struct folded_sink *)sink;
+
+	if (folded->timeless)
+		log_warn("folded: %s slow call%s left out: how long %s took is not known, because "
+			 "records were lost",
+			 FORMAT_COUNT(folded->timeless), folded->timeless == 1 ? " is" : "s are",
+			 folded->timeless == 1 ? "it" : "they");
+	return folded_table__write(folded->table, folded->out);
+}
+
+static void free_sink(struct sink *sink)
+{
+	struct folded_sink *folded = (struct folded_sink *)sink;
+
+	folded_table__free(folded->table);
+	free(folded);
+}
+
+struct sink *sink_folded__new(FILE *out)
+{
+	struct folded_sink *folded = calloc(1, sizeof(*folded));
+
+	if (!folded)
+		return NULL;
+	folded->sink = (struct sink){
+		.name = "folded",
+		.is_file = true,
+		.is_document = true,
+		.write_step = write_step,
+		.finish = finish,
+		.free = free_sink,
+	};
+	folded->out = out;
+	folded->table = folded_table__new();
+	if (folded->table)
+		return &folded->sink;
+	free(folded);
+	return NULL;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Functions of one file whose names were read, kept so that its symbols are seldom gone through. */
+#ifndef FBT_STACKS_FUNCTIONS_H
+#define FBT_STACKS_FUNCTIONS_H
+
+#include "base/vec.h"
+#include "steps/symbols.h"
+
+struct function {
+	uint64_t start;
+	uint64_t size;
+	char *name; /* demangled */
+};
+
+/* All zero: empty. */
+struct functions {
+	VEC(struct function) items; /* by start */
+};
+
+void functions_clear(struct functions *functions);
+
+/* The function that an address is in; NULL: it was not read. */
+const struct function *functions_find(const struct functions *functions, uint64_t address);
+
+/*
+ * Adds the functions of addresses, which are sorted, from a file; those that have no name or no
+ * room are left out. *complete: the file has a .symtab.
+ */
+void functions_read(struct functions *functions, const struct elf_file *symbols,
+		    struct elf_wanted *wanted, size_t count, bool *complete);
+
+#endif
