@@ -312,11 +312,15 @@ static void fill_escalation(struct escalation_event *event, const struct window 
 	json_fields_uint(&event->stage_us, "actual", escalation->result.actual_us);
 }
 
+/* Less than the buffer of a stream (base/gzip.c). */
+#define STREAM_HELD_MAX (128 * 1024)
+
 struct jsonl_sink {
 	struct sink sink;
 	int fd;
 	bool may_wait;	      /* fd is a pipe or the like */
 	struct writer stream; /* its file takes the lines instead of fd, if there is one */
+	size_t held;	      /* bytes that stream has been given since it was flushed */
 	const struct metadata *metadata;
 	bool graph;	  /* the step of the event launched a CUDA graph */
 	struct json json; /* writes to line; rewound for each event */
@@ -374,7 +378,12 @@ static int put_line(struct jsonl_sink *jsonl)
 
 	if (jsonl->stream.file) {
 		writer_begin(&jsonl->stream);
-		fwrite(jsonl->line, 1, jsonl->size, jsonl->stream.file);
+		/* A buffer that overflows would be written with half a line at its end. */
+		if (jsonl->held + jsonl->size > STREAM_HELD_MAX) {
+			fflush(jsonl->stream.file);
+			jsonl->held = 0;
+		}
+		jsonl->held += fwrite(jsonl->line, 1, jsonl->size, jsonl->stream.file);
 		return writer_end(&jsonl->stream);
 	}
 	if (!jsonl->may_wait)
