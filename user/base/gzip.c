@@ -22,6 +22,7 @@ struct gzip {
 	bool is_finished;
 	int err;
 	unsigned char out[64 * 1024];
+	char buffer[BUFFER_BYTES]; /* of file: glibc ignores a size without a buffer */
 };
 
 bool gzip_is_name(const char *path)
@@ -104,7 +105,7 @@ struct gzip *gzip__new(int fd)
 		free(gzip);
 		return NULL;
 	}
-	(void)setvbuf(gzip->file, NULL, _IOFBF, BUFFER_BYTES);
+	(void)setvbuf(gzip->file, gzip->buffer, _IOFBF, sizeof(gzip->buffer));
 	return gzip;
 }
 
