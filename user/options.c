@@ -173,14 +173,16 @@ static int complete_trace_format(struct options *options)
 {
 	const char *trace =
 		options->trace && strcmp(options->trace, "none") != 0 ? options->trace : NULL;
-	bool is_named = trace && !fnmatch("*.pftrace", trace, 0);
+	bool is_named =
+		trace && (!fnmatch("*.pftrace", trace, 0) || !fnmatch("*.pftrace.gz", trace, 0));
 
 	if (options->trace_format == TRACE_OPEN)
 		options->trace_format = is_named ? TRACE_PERFETTO : TRACE_FERRUM;
 	if (is_named && options->trace_format != TRACE_PERFETTO)
 		return usage_error("--trace FILE.pftrace: such files are in Perfetto's format: "
 				   "choose another name, or --trace-format perfetto");
-	if (options->trace_format == TRACE_PERFETTO && trace && !fnmatch("*.json", trace, 0))
+	if (options->trace_format == TRACE_PERFETTO && trace &&
+	    (!fnmatch("*.json", trace, 0) || !fnmatch("*.json.gz", trace, 0)))
 		return usage_error("--trace-format perfetto: its files are no JSON: name the trace "
 				   "*.pftrace");
 	return 0;
@@ -276,7 +278,7 @@ static int check_outputs(const struct options *options)
 		if (is_input(options->replay, files[i]))
 			return usage_error("--replay: an output names the file that is read");
 	if (options->trace_format == TRACE_KINETO && trace && strcmp(trace, "none") != 0 &&
-	    fnmatch("*.json", trace, 0))
+	    fnmatch("*.json", trace, 0) && fnmatch("*.json.gz", trace, 0))
 		return usage_error("--trace-format kineto: PyTorch's tools open only files named "
 				   "*.json: choose such a name for --trace");
 	return 0;

@@ -56,6 +56,24 @@ holds 'what was written is whole lines' "$FBT" validate "$OUT.profile"
 holds 'the partial trace is valid up to its last whole event' "$FBT" validate "$OUT.trace.partial"
 is 'the trace is there as a partial file' "$(find "$TMP" -name 'out.trace.partial' | wc -l)" 1
 
+# Compressed files are flushed each second, too.
+# shellcheck disable=SC2317,SC2329 # called by name
+has_lines()
+{
+	[ "$(gzip -dc "$TMP/p.jsonl.gz" 2>/dev/null | wc -l)" -gt 20 ]
+}
+run_tool -p "$ENGINE" --step engine_step --profile "$TMP/p.jsonl.gz" --trace "$TMP/t.json.gz"
+wait_for 60 has_lines
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+holds 'compressed lines are whole' "$FBT" validate "$TMP/p.jsonl.gz"
+holds 'and the partial trace is valid' "$FBT" validate "$TMP/t.json.gz.partial"
+before=$(gzip -dc "$TMP/p.jsonl.gz" 2>/dev/null | wc -l)
+run_tool -p "$ENGINE" --step engine_step -n 20 --profile "$TMP/p.jsonl.gz"
+end_tool 0 'another run appends to them'
+holds 'so that gzip reads all' gzip -t "$TMP/p.jsonl.gz"
+is 'and nothing is lost' "$(($(gzip -dc "$TMP/p.jsonl.gz" | wc -l) - before >= 41))" 1
+
 rm -f "${OUT:?}".*
 run_tool -p "$ENGINE" --step engine_step -n 20
 end_tool 0 'another tracer attaches'

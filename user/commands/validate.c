@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "base/gzip.h"
 #include "base/json_read.h"
 #include "base/text.h"
 #include "base/vec.h"
@@ -247,6 +248,8 @@ static struct file_name read_name(const char *path)
 
 	if (name.is_partial)
 		size -= strlen(partial);
+	if (ends_with(path, size, ".gz"))
+		size -= strlen(".gz");
 	name.is_profile = ends_with(path, size, ".jsonl");
 	return name;
 }
@@ -351,7 +354,7 @@ static bool validate_file(const char *path, struct groups *groups, FILE *out, FI
 	const struct file_name name = read_name(path);
 	struct trace_facts facts = {.events = 0};
 	char error[ERROR_SIZE] = "";
-	FILE *in = fopen(path, "re");
+	FILE *in = gzip_open_input(path);
 	int err = in ? 0 : -errno;
 
 	vec_for_each (group, &groups->list)

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "base/gzip.h"
 #include "base/log.h"
 #include "base/timed_write.h"
 #include "output/safe_file.h"
@@ -28,8 +29,9 @@ struct output {
 	char *path;
 	struct safe_file target;  /* empty for one of our own descriptors */
 	struct safe_file partial; /* the temporary name; path is NULL if there is none */
+	struct gzip *gzip; /* NULL: the name does not end with .gz; else file is its stream */
 	FILE *file;
-	int fd;	   /* of file; owned by us if file is NULL */
+	int fd;	   /* of file; owned by us if file is NULL, or gzip's */
 	bool made; /* output__append created it */
 };
 
@@ -131,10 +133,22 @@ static int open_document(struct output *output)
 	return safe_file_open_existing(&output->target, O_WRONLY, &output->fd);
 }
 
+/* 0 or -errno, logged. */
+static int open_gzip(struct output *output)
+{
+	output->gzip = gzip__new(output->fd);
+	if (!output->gzip)
+		return safe_file_fail(output->path, errno);
+	output->file = gzip__file(output->gzip);
+	return 0;
+}
+
 /* Opens the stream of a document. err: the error of opening the file. */
 static int finish_create(struct output **result, struct output *output, int err)
 {
-	if (!err) {
+	if (!err && gzip_is_name(output->path)) {
+		err = open_gzip(output);
+	} else if (!err) {
 		/* A pipe without a reader must not block the end of a window. */
 		output->file = timed_write_may_block(output->fd) ? timed_write_open(output->fd)
 								 : fdopen(output->fd, "w");
@@ -144,7 +158,8 @@ static int finish_create(struct output **result, struct output *output, int err)
 		output__free(output);
 		return err;
 	}
-	(void)setvbuf(output->file, NULL, _IOFBF, BUFFER_BYTES);
+	if (!output->gzip)
+		(void)setvbuf(output->file, NULL, _IOFBF, BUFFER_BYTES);
 	*result = output;
 	return 0;
 }
@@ -178,6 +193,24 @@ static int open_lines(struct output *output)
 			return err;
 	}
 	return safe_file_fail(output->path, EBUSY);
+}
+
+/* Ends the last member, because a run that was killed has not. */
+static int end_last_member(const struct output *output)
+{
+	struct stat file;
+	int err;
+
+	if (fstat(output->fd, &file) || !S_ISREG(file.st_mode))
+		return 0;
+	err = gzip_mend(output->fd);
+	if (err != -EBADMSG)
+		return err ? safe_file_fail(output->path, -err) : 0;
+	log_err("%s: is no gzip file, or its end is damaged: nothing is appended to it; name "
+		"another "
+		"file, or move it away",
+		output->path);
+	return err;
 }
 
 /* Ends the last line, because a run that was killed may have left it without its newline. */
@@ -239,6 +272,16 @@ int output__append_new(struct output **result, const char *path)
 	return 0;
 }
 
+static int continue_file(struct output *output)
+{
+	int err;
+
+	if (!gzip_is_name(output->path))
+		return end_last_line(output);
+	err = end_last_member(output);
+	return err ? err : open_gzip(output);
+}
+
 int output__append(struct output **result, const char *path)
 {
 	struct output *output = new_output(path);
@@ -249,7 +292,7 @@ int output__append(struct output **result, const char *path)
 		return safe_file_fail(path, ENOMEM);
 	err = own >= 0 ? open_own_fd(output, own) : open_lines(output);
 	if (!err)
-		err = end_last_line(output);
+		err = continue_file(output);
 	if (err) {
 		output__free(output);
 		return err;
@@ -271,10 +314,15 @@ int output__fd(struct output *output)
 /* Flushes. 0, or the -errno of any write so far. Keeps the lock. */
 static int flush_file(struct output *output)
 {
-	int copy;
+	int copy, err;
 
-	if (output->file && fflush(output->file))
+	if (output->gzip) {
+		err = gzip__finish(output->gzip);
+		if (err)
+			return err;
+	} else if (output->file && fflush(output->file)) {
 		return -errno;
+	}
 	/* Network file systems report a full disk only when a descriptor is closed. */
 	copy = fcntl(output->fd, F_DUPFD_CLOEXEC, 3);
 	return copy < 0 || close(copy) ? -errno : 0;
@@ -390,6 +438,10 @@ void output__free(struct output *output)
 	if (!output)
 		return;
 	partial = &output->partial;
+	if (output->gzip) {
+		gzip__free(output->gzip);
+		output->file = NULL;
+	}
 	if (output->file)
 		(void)fflush(output->file);
 	if (partial->path && output->fd >= 0 && !fstat(output->fd, &file) && !file.st_size)

@@ -5,6 +5,8 @@
  * owner is the user who called sudo (SUDO_UID, SUDO_GID). A symbolic link is never followed, and
  * nothing is replaced but a regular file of ours or of that user. Character devices, FIFOs and
  * /dev/stdout, /dev/stderr, /dev/fd/N are written to directly, without a temporary name.
+ *
+ * A file whose name ends with .gz is compressed. What is appended to one is a member of its own.
  */
 #ifndef FBT_OUTPUT_FILE_H
 #define FBT_OUTPUT_FILE_H
@@ -35,7 +37,8 @@ int output__append(struct output **output, const char *path);
 int output__create_new(struct output **output, const char *path);
 int output__append_new(struct output **output, const char *path);
 
-FILE *output__file(struct output *output); /* NULL for output__append */
+/* NULL for output__append, unless the name ends with .gz. */
+FILE *output__file(struct output *output);
 int output__fd(struct output *output);
 
 /*

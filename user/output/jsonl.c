@@ -13,6 +13,7 @@
 #include "base/format.h"
 #include "base/json.h"
 #include "base/timed_write.h"
+#include "output/file.h"
 #include "judge/hang.h"
 #include "model/syscalls.h"
 #include "output/jsonl_window.h"
@@ -311,10 +312,15 @@ static void fill_escalation(struct escalation_event *event, const struct window 
 	json_fields_uint(&event->stage_us, "actual", escalation->result.actual_us);
 }
 
+/* Less than the buffer of a stream (base/gzip.c). */
+#define STREAM_HELD_MAX (128 * 1024)
+
 struct jsonl_sink {
 	struct sink sink;
 	int fd;
-	bool may_wait; /* fd is a pipe or the like */
+	bool may_wait;	      /* fd is a pipe or the like */
+	struct writer stream; /* its file takes the lines instead of fd, if there is one */
+	size_t held;	      /* bytes that stream has been given since it was flushed */
 	const struct metadata *metadata;
 	bool graph;	  /* the step of the event launched a CUDA graph */
 	struct json json; /* writes to line; rewound for each event */
@@ -365,11 +371,21 @@ static int write_line(int fd, const char *line, size_t size)
  * Writes the line. Into a pipe it is written with a time limit, because half a line cannot be taken
  * back.
  */
-static int put_line(const struct jsonl_sink *jsonl)
+static int put_line(struct jsonl_sink *jsonl)
 {
 	uint64_t wait_ns = timed_write_in_window() ? TIMED_WRITE_WINDOW_NS : TIMED_WRITE_NO_LIMIT;
 	size_t written;
 
+	if (jsonl->stream.file) {
+		writer_begin(&jsonl->stream);
+		/* A buffer that overflows would be written with half a line at its end. */
+		if (jsonl->held + jsonl->size > STREAM_HELD_MAX) {
+			fflush(jsonl->stream.file);
+			jsonl->held = 0;
+		}
+		jsonl->held += fwrite(jsonl->line, 1, jsonl->size, jsonl->stream.file);
+		return writer_end(&jsonl->stream);
+	}
 	if (!jsonl->may_wait)
 		return write_line(jsonl->fd, jsonl->line, jsonl->size);
 	return timed_write(jsonl->fd, jsonl->line, jsonl->size, wait_ns, &written);
@@ -772,7 +788,7 @@ static void free_jsonl(struct sink *sink)
 	free(jsonl);
 }
 
-struct sink *sink_jsonl__new(int fd, const struct metadata *metadata)
+struct sink *sink_jsonl__new(int fd, FILE *stream, const struct metadata *metadata)
 {
 	struct jsonl_sink *jsonl = calloc(1, sizeof(*jsonl));
 
@@ -793,6 +809,7 @@ struct sink *sink_jsonl__new(int fd, const struct metadata *metadata)
 		.free = free_jsonl,
 	};
 	jsonl->fd = fd;
+	jsonl->stream.file = stream;
 	jsonl->may_wait = timed_write_may_block(fd);
 	jsonl->metadata = metadata;
 	return &jsonl->sink;

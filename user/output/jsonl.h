@@ -11,10 +11,10 @@
 #include "output/sink.h"
 
 /*
- * Writes each line with one write(2) to fd, which stays the caller's. metadata is borrowed. NULL:
- * -ENOMEM.
+ * Writes each line with one write(2) to fd, which stays the caller's; or to stream, if that is not
+ * NULL, and flushes it each second. metadata is borrowed. NULL: -ENOMEM.
  */
-struct sink *sink_jsonl__new(int fd, const struct metadata *metadata);
+struct sink *sink_jsonl__new(int fd, FILE *stream, const struct metadata *metadata);
 
 /*
  * gpu_prof: what the GPU did in a step. A step has one line for all its devices together (scope

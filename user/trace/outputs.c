@@ -189,7 +189,8 @@ static struct sink *new_file_sink(int index, const struct window_file *file,
 {
 	switch (index) {
 	case PROFILE:
-		return sink_jsonl__new(output__fd(file->output), metadata);
+		return sink_jsonl__new(output__fd(file->output), output__file(file->output),
+				       metadata);
 	case RECORD:
 		return sink_capture__new(output__file(file->output));
 	case HTML:

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/gzip.h"
 #include "base/log.h"
 #include "fbt_event.h"
 #include "model/env_host.h"
@@ -507,7 +508,7 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 	struct outputs *outputs = NULL;
 	struct otlp_health health = {0};
 	int err = 0, failed;
-	FILE *in = fopen(options->replay, "re");
+	FILE *in = gzip_open_input(options->replay);
 
 	if (!in) {
 		err = -errno;

@@ -75,7 +75,7 @@ static int set_up(void **state)
 	strcpy(fixture->path, "/tmp/ferrum-jsonl-test-XXXXXX");
 	fixture->fd = mkostemp(fixture->path, O_APPEND);
 	assert_true(fixture->fd >= 0);
-	fixture->sink = sink_jsonl__new(fixture->fd, &fixture->metadata);
+	fixture->sink = sink_jsonl__new(fixture->fd, NULL, &fixture->metadata);
 	assert_non_null(fixture->sink);
 	*state = fixture;
 	return 0;
@@ -136,7 +136,7 @@ static void profile_that_cannot_be_written_gives_the_errno(void **state)
 {
 	struct fixture *fixture = *state;
 	int full = open("/dev/full", O_WRONLY);
-	struct sink *sink = sink_jsonl__new(full, &fixture->metadata);
+	struct sink *sink = sink_jsonl__new(full, NULL, &fixture->metadata);
 
 	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), -ENOSPC);
 	sink->free(sink);
