@@ -4,7 +4,9 @@
 # batches are steps, held against the tokens that its answers say. transformers/install.sh installs it.
 . "$(dirname "$0")/../live/lib.sh"
 
-REQUESTS=6 TOKENS=30
+# shellcheck source=tests/e2e/lib/server.sh
+. tests/e2e/lib/server.sh
+
 # Of the prompt of ferrum/load.py: a token is a byte.
 PROMPT=22
 read -r VERSION VENV FOLDER < <(tests/e2e/transformers/install.sh)
@@ -13,36 +15,14 @@ if [ "$VENV" = - ]; then
 	exit 77
 fi
 
-ask()
-{
-	python3 tests/e2e/ferrum/load.py "$PORT" "$@"
-}
-
-# shellcheck disable=SC2317,SC2329 # called by name
-answers()
-{
-	! kill -0 "$PID" 2>/dev/null || ask get /health 2>/dev/null | grep -q ok
-}
-
-# shellcheck disable=SC2317,SC2329 # called by name
-undo()
-{
-	kill -- -"$PID" 2>/dev/null
-}
-
 # The model's name is its path as the server was given it, so it starts beside it.
 start_server()
 {
-	PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+	choose_port
 	python3 tests/e2e/ferrum/model.py "$TMP/model" whole
-	(cd "$TMP" && HOME=$TMP HF_HUB_OFFLINE=1 DO_NOT_TRACK=1 PYTHONPATH=$FOLDER exec setsid "$VENV/bin/python" \
+	serve 'transformers serve' /health ok -C "$TMP" PYTHONPATH="$FOLDER" "$VENV/bin/python" \
 		"$VENV/bin/transformers" serve model --continuous-batching --device cpu --host 127.0.0.1 \
-		--port "$PORT" --cb-num-blocks 64 --cb-block-size 32) >"$TMP/server" 2>&1 </dev/null 7>&- &
-	PID=$!
-	wait_for 300 answers && kill -0 "$PID" 2>/dev/null && return
-	tail -n 20 "$TMP/server" | sed 's/^/# /'
-	not_ok 'transformers serve starts'
-	finish
+		--port "$PORT" --cb-num-blocks 64 --cb-block-size 32
 }
 
 # trace_requests CLIENTS TOOL-OPTION…
