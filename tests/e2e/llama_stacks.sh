@@ -16,7 +16,7 @@ export DWFL_LOG=$TMP/dwfl
 seconds=$(at_length 10 300)
 
 install_engine
-start_server_with_lock "$(nproc)"
+start_server_with_lock 1
 node "$HERE/load.mjs" "$PORT" 1000000 4 24 >/dev/null 2>&1 &
 sleep 1
 while sleep 1; do printf x >&8; done &
