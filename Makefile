@@ -306,7 +306,7 @@ live_x86_64 := $(addprefix tests/live/,async.c callers.c jumps.c tails.c)
 live_src  := $(filter-out $(if $(filter-out x86_64,$(ARCH)),$(live_x86_64)),$(sort $(wildcard tests/live/*.c)))
 live_bin  := $(live_src:tests/live/%.c=$(O)/tests/live_%)
 # Where libdw-dev is.
-dwfl      := $(if $(filter 1,$(STATIC))$(CROSS_COMPILE),,$(if $(wildcard /usr/include/elfutils/libdwfl.h),$(O)/tests/live_dwfl))
+dwfl      := $(if $(filter 1,$(STATIC))$(CROSS_COMPILE),,$(if $(wildcard /usr/include/elfutils/libdwfl.h),$(O)/tests/live_dwfl $(O)/tests/live_rows))
 e2e_src   := $(sort $(wildcard tests/e2e/*.c))
 e2e_bin   := $(e2e_src:tests/e2e/%.c=$(O)/tests/e2e_%.so)
 bench_src := $(sort $(wildcard tests/bench/*.c))
@@ -341,6 +341,10 @@ $(O)/tests/live_dwfl: tests/live/dwfl/check.c $(B)/user/main.o $(O)/libfbt.a | $
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -Wno-missing-prototypes -MMD -MP -MT $@ -MF $@.d $< $(B)/user/main.o \
 		-Wl,--wrap=stacks__take $(O)/libfbt.a $(libs) -ldw -o $@
+
+$(O)/tests/live_rows: tests/live/dwfl/rows.c $(O)/libfbt.a | $(O)/tests
+	$(call msg,LINK,$@)
+	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP -MT $@ -MF $@.d $< $(O)/libfbt.a $(libs) -ldw -o $@
 
 # The records of golden tests, from text to a capture.
 $(O)/tests/events: $(sort $(wildcard tests/golden/*.[ch] include/*.h)) $(O)/libfbt.a | $(O)/tests

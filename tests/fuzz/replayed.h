@@ -16,17 +16,19 @@
 #define TRACE_PATH   "/dev/fd/101"
 #define PROFILE_FD   102
 #define PROFILE_PATH "/dev/fd/102"
+#define FOLDED_FD    103
+#define FOLDED_PATH  "/dev/fd/103"
 
 static struct options replay_options;
 
 /* Sets the default options of "--replay", once. */
 static inline void replay_set_up(void)
 {
-	char *argv[] = {"fuzz",	    "--replay",	 CAPTURE_PATH, "--trace",
-			TRACE_PATH, "--profile", PROFILE_PATH, NULL};
+	char *argv[] = {"fuzz",	     "--replay",   CAPTURE_PATH, "--trace",   TRACE_PATH,
+			"--profile", PROFILE_PATH, "--folded",	 FOLDED_PATH, NULL};
 
 	log_set_level(LOG_DEBUG);
-	fuzz_check(!options_parse(&replay_options, 7, argv));
+	fuzz_check(!options_parse(&replay_options, 9, argv));
 }
 
 static inline void replay_file(int number, const void *data, size_t size)
@@ -55,6 +57,29 @@ static inline void replay_check(char *path)
 	free(text);
 }
 
+/* Each line of folded stacks is frames without control characters, a space and a number. */
+static inline void replay_check_folded(void)
+{
+	FILE *file = fopen(FOLDED_PATH, "re");
+	size_t capacity = 0;
+	char *line = NULL;
+	ssize_t size;
+
+	fuzz_check(file);
+	while ((size = getline(&line, &capacity, file)) > 0) {
+		char *number = strrchr(line, ' ');
+
+		fuzz_check(number && number > line && number[-1] == ']' && line[size - 1] == '\n');
+		line[size - 1] = '\0';
+		fuzz_check((size_t)size == strlen(line) + 1 &&
+			   strlen(number + 1) == strspn(number + 1, "0123456789"));
+		for (const char *at = line; *at; at++)
+			fuzz_check((unsigned char)*at >= ' ' && *at != 0x7f);
+	}
+	free(line);
+	fclose(file);
+}
+
 /* The outputs are those of one format or the other. */
 static inline void replay_bytes(const void *data, size_t size, bool as_kineto)
 {
@@ -68,6 +93,7 @@ static inline void replay_bytes(const void *data, size_t size, bool as_kineto)
 	replay_file(CAPTURE_FD, data, size);
 	replay_file(TRACE_FD, "", 0);
 	replay_file(PROFILE_FD, "", 0);
+	replay_file(FOLDED_FD, "", 0);
 	replay_options.trace_format = as_kineto ? TRACE_KINETO : TRACE_FERRUM;
 	replay_options.report = as_kineto ? REPORT_JSON : REPORT_TEXT;
 	replay_options.escalate_now = as_kineto;
@@ -75,6 +101,7 @@ static inline void replay_bytes(const void *data, size_t size, bool as_kineto)
 		return;
 	replay_check(TRACE_PATH);
 	replay_check(PROFILE_PATH);
+	replay_check_folded();
 }
 
 #endif
