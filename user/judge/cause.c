@@ -7,6 +7,7 @@
 #include "base/arith.h"
 #include "base/stats.h"
 #include "judge/calls.h"
+#include "judge/peers.h"
 #include "model/gpu.h"
 
 #define STORM_SIGNALS	10
@@ -34,14 +35,50 @@ static void give(struct cause_times *times, enum cause_kind kind, uint64_t ns, u
 	*left_ns -= given;
 }
 
-/* Time since the previous call, if it belongs to this one. Intervals have many threads. */
-static uint64_t between_calls_ns(const struct step *step, const struct fbt_call *call,
-				 uint64_t *last_ns)
-{
-	uint64_t gap_ns = sub_saturating(call->start_ns, *last_ns);
+/* The calls of a step one after the other, and the waits that spin among them. */
+struct between {
+	struct spin_search search;
+	struct spin spin;
+	bool has_spin;
+	size_t next;
+	uint64_t last_ns; /* end of the call before */
+};
 
-	*last_ns = add_saturating(call->start_ns, call->duration_ns);
-	return step->record.kind && gap_ns < BETWEEN_CALLS_NS ? gap_ns : 0;
+static void between_begin(struct between *between, const struct window *window,
+			  const struct step *step)
+{
+	*between = (struct between){.next = 0};
+	if (!step->spins.waits)
+		return;
+	spin_search_begin(&between->search, window, step);
+	between->has_spin = spin_search_next(&between->search, &between->spin);
+}
+
+/* The next call is one of a wait that spins, but not the first. */
+static bool is_in_spin(struct between *between)
+{
+	size_t at = between->next++;
+
+	while (between->has_spin && at >= between->spin.end)
+		between->has_spin = spin_search_next(&between->search, &between->spin);
+	return between->has_spin && at > between->spin.first;
+}
+
+/*
+ * Time since the previous call, if it belongs to this one, and between the calls that one record
+ * stands for. Intervals have many threads.
+ */
+static uint64_t between_calls_ns(const struct step *step, const struct fbt_call *call,
+				 struct between *between)
+{
+	uint64_t gap_ns = sub_saturating(call->start_ns, between->last_ns);
+	uint64_t inside_ns = sub_saturating(call->duration_ns, call_ns(call));
+	uint64_t most_ns = is_in_spin(between) ? SPIN_BETWEEN_MAX_NS : BETWEEN_CALLS_NS - 1;
+
+	between->last_ns = add_saturating(call->start_ns, call->duration_ns);
+	if (!step->record.kind)
+		return 0;
+	return add_saturating(inside_ns, gap_ns <= most_ns ? gap_ns : 0);
 }
 
 /* Charges what the threads did that a call waited for. */
@@ -192,13 +229,15 @@ static uint64_t held_ns(const struct step *step)
 
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
-	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0}, last_ns = 0;
+	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0};
+	struct between between;
 	struct known_calls known = {0};
 	struct call_walk walk;
 
 	*times = (struct cause_times){0};
 	if (step->record.header.flags & FBT_STEP_TEAM_KNOWN)
 		times->starved_ns = step->record.starved_ns;
+	between_begin(&between, window, step);
 	call_walk_begin(&walk, window, step, false);
 	while (call_walk_next(&walk)) {
 		give(times, walk.cause, walk.ns, &left_ns);
@@ -206,7 +245,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		give(times, CAUSE_RUN_QUEUE, walk.cpu_wait_ns, &left_ns);
 		give_waits(times, &walk, &left_ns);
 		know_call(&known, &walk);
-		between_ns[walk.cause] += between_calls_ns(step, walk.call, &last_ns);
+		between_ns[walk.cause] += between_calls_ns(step, walk.call, &between);
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
@@ -370,7 +409,7 @@ static struct top_key find_share(const struct scope *scope, enum share_key by)
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
 		if (find_key(&walk, by, &key))
-			top_keys_add(&top, key, walk.ns);
+			top_keys_add_many(&top, key, walk.ns, call_count(walk.call));
 	}
 	return top_keys_largest(&top);
 }
@@ -401,8 +440,9 @@ static void count_calls(const struct scope *scope, struct cause *cause)
 	cause->blocked_known = true;
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
-		cause->calls++;
-		cause->blocked_known &= (walk.call->header.flags & FBT_CALL_ARGS) != 0;
+		cause->calls = add_saturating(cause->calls, call_count(walk.call));
+		cause->blocked_known &=
+			(walk.call->header.flags & (FBT_CALL_ARGS | FBT_CALL_RUN)) != 0;
 		cause->blocked += (walk.call->header.flags & FBT_CALL_BLOCKED) != 0;
 		cause->bytes = add_saturating(cause->bytes, bytes_of(&walk, &end));
 	}
@@ -572,6 +612,91 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	}
 }
 
+static uint64_t end_of_call(const struct fbt_call *call)
+{
+	return add_saturating(call->start_ns, call->duration_ns);
+}
+
+/* A wait of the part that is the cause: one call, or a row that spins. */
+struct wait {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t ns;
+	bool spins;
+	uint16_t traits; /* CALL_* of its first call */
+};
+
+static void take_wait(struct wait *longest, const struct wait *wait)
+{
+	if (wait->ns > longest->ns)
+		*longest = *wait;
+}
+
+static void add_spin(struct cause *cause, const struct spin *spin, const struct wait *longest)
+{
+	if (!longest->spins || spin->ns > longest->ns)
+		cause->spin.nr = spin->nr;
+	cause->spin.ns = add_saturating(cause->spin.ns, spin->ns);
+	cause->spin.calls = add_saturating(cause->spin.calls, spin->calls);
+	cause->spin.waits++;
+	cause->spin.partial |= spin->partial;
+}
+
+/* Sums up the waits of the part that spin, and finds the longest wait of all. */
+static struct wait find_waits(const struct scope *scope, struct cause *cause)
+{
+	struct wait longest = {0};
+	struct between between;
+	struct call_walk walk;
+
+	between_begin(&between, scope->window, scope->step);
+	begin_scope(scope, &walk);
+	while (call_walk_next(&walk)) {
+		bool is_inside = is_in_spin(&between);
+		const struct spin *spin = &between.spin;
+		struct wait wait = {.start_ns = walk.call->start_ns, .traits = walk.rule->traits};
+
+		if (walk.cause != scope->cause || is_inside)
+			continue;
+		wait.spins = between.has_spin && walk.next - 1 == spin->first;
+		if (wait.spins)
+			add_spin(cause, spin, &longest);
+		wait.end_ns = wait.spins ? spin->end_ns : end_of_call(walk.call);
+		wait.ns = wait.spins ? spin->ns : walk.ns;
+		take_wait(&longest, &wait);
+	}
+	return longest;
+}
+
+/* A single sleep waits for nobody. One that polls may as well look at memory. */
+static const struct step_peer *peer_of(const struct step *step, const struct wait *wait)
+{
+	bool is_futex = wait->traits & CALL_FUTEX, is_read = wait->traits & CALL_ANSWERED;
+	const struct step_peer *peer = NULL;
+
+	if (is_read)
+		peer = peer_find(step, false, wait->start_ns, wait->end_ns);
+	if (!peer && (is_futex || wait->spins))
+		peer = peer_find(step, true, wait->start_ns, wait->end_ns);
+	return peer;
+}
+
+/* The step waited for another process, unless a thread of its own ended the wait. */
+static void find_peer(const struct step *step, const struct wait *wait, struct cause *cause)
+{
+	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
+	const struct step_peer *peer;
+
+	if (!step->peers.count || wait->ns < grown_ns / 2 || cause->waker.ns > grown_ns / 2)
+		return;
+	peer = peer_of(step, wait);
+	if (!peer)
+		return;
+	cause->kind = CAUSE_PEER_PROCESS;
+	cause->peer = *peer;
+	cause->peer_ns = min_u64(wait->ns, cause->time_ns);
+}
+
 /*
  * Names the thread that had no CPU, or was stopped. No call shows that the step waited for it: that
  * is inferred.
@@ -652,7 +777,7 @@ static bool has_all_calls(const struct step *step)
 		return false;
 	if (!step->record.kind && step->calls.count)
 		return true;
-	return step->calls.count >= step_calls(step);
+	return step_recorded_calls(step) >= step_calls(step);
 }
 
 static void add_counts(const struct step *step, const struct cause_times *times,
@@ -739,6 +864,12 @@ void cause_find(const struct window *window, const struct step *step,
 	}
 	find_waker(window, step, scope.claims, cause);
 	find_stack(&scope, cause);
+	if (cause->calls_known && (cause->kind == CAUSE_SLEEP || cause->kind == CAUSE_SOCKET_IO ||
+				   cause->kind == CAUSE_LOCK_CONTENTION)) {
+		struct wait longest = find_waits(&scope, cause);
+
+		find_peer(step, &longest, cause);
+	}
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
 	    cause->kind == CAUSE_STOPPED)
 		name_spun_for(step, times, cause);

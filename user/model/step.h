@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include "fbt_event.h"
 #include "base/vec.h"
+#include "model/spins.h"
 
 /* Most calls kept per step. Beyond that, calls_truncated is set; the sums stay exact. */
 #define STEP_CALLS_MAX 65536
@@ -14,6 +15,13 @@
 typedef VEC(struct fbt_call) call_vec;
 typedef VEC(struct fbt_wake) wake_vec;
 typedef VEC(struct fbt_stack) stack_vec;
+
+/* A process that a step may have waited for, and the one that this one waited for itself. */
+struct step_peer {
+	struct fbt_peer record;
+	struct fbt_peer beyond; /* header.type 0: none is known */
+};
+typedef VEC(struct step_peer) peer_vec;
 
 struct step_gpu;
 
@@ -52,6 +60,7 @@ struct step {
 	call_vec calls;	      /* by start time; empty unless the kernel sent them */
 	wake_vec wakes;	      /* who ended its long futex waits, as far as known; by start time */
 	stack_vec stacks;     /* of calls that were slow, as far as known */
+	peer_vec peers;	      /* of a step that took long; as far as known */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
@@ -64,9 +73,10 @@ struct step {
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 	struct step_stalls stalls;
 	struct step_gap gap;
+	struct step_spins spins;
 };
 
-/* Frees what a step has of its own: calls, wakes and stacks. */
+/* Frees what a step has of its own: calls, wakes, stacks and peers. */
 void step_clear(struct step *step);
 
 /* Forgets the same: another one has taken them. */
@@ -148,6 +158,14 @@ uint64_t step_gil_ns(const struct step *step, const struct step_parts *parts);
 uint64_t step_gc_ns(const struct step *step, const struct step_parts *parts);
 
 uint64_t step_calls(const struct step *step);
+
+/* How many calls a record stands for, how long they took, and the longest of them. */
+uint64_t call_count(const struct fbt_call *call);
+uint64_t call_ns(const struct fbt_call *call);
+uint64_t call_longest_ns(const struct fbt_call *call);
+
+/* Calls of the step that have a record. */
+uint64_t step_recorded_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);
 
 /*

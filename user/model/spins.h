@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Waits that spin: calls in a row that each come to nothing, with little code between them, are one
+ * wait. Pure.
+ */
+#ifndef FBT_MODEL_SPINS_H
+#define FBT_MODEL_SPINS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "fbt_event.h"
+
+struct step;
+struct window;
+
+/* A shorter row is none, nor is one of fewer calls. */
+#define SPIN_MIN_NS    100000
+#define SPIN_MIN_CALLS 3
+/* Code between two calls of a row: 10 us, or half of the call before it, but no longer than this. */
+#define SPIN_BETWEEN_MAX_NS 1000000
+
+struct spin {
+	uint64_t start_ns; /* of the first call */
+	uint64_t end_ns;   /* of the last one */
+	/*
+	 * Wall time, with the code between the calls. Without what lies between two calls if the
+	 * records of those in between were lost, unless the sums of the step account for it.
+	 */
+	uint64_t ns;
+	uint64_t calls;
+	uint64_t calls_ns; /* of ns, in calls */
+	uint32_t nr;	   /* of the call that took most of that */
+	bool partial;	   /* records in it were lost: there were more calls */
+	size_t first;	   /* in step->calls; */
+	size_t end;	   /* after the last one */
+};
+
+/* The waits of one step. All 0: none, or its calls are not known. */
+struct step_spins {
+	uint64_t ns;
+	uint64_t calls;
+	uint32_t waits;
+	bool partial;
+	struct spin longest;
+};
+
+/*
+ * What is looked for: sched_yield; poll, select and epoll_wait without a result, nanosleep, and
+ * waits in futex for one address that timed out, each of at most 10 ms (futex: 1 s). Waits for the
+ * lock of a CPython interpreter are none: it times out by itself.
+ */
+struct spin_search {
+	const struct step *step; /* borrowed */
+	enum fbt_arch arch;
+	uint64_t gil_start; /* see fbt_python */
+	uint64_t gil_end;
+	size_t next;
+	/* Calls that have no record: time that the sums have, and the records do not. */
+	uint64_t unseen_ns[FBT_CATEGORY_COUNT];
+};
+
+/* An interval has several threads, so none of its calls are in a row. */
+void spin_search_begin(struct spin_search *search, const struct window *window,
+		       const struct step *step);
+
+/* The next wait; false: there is no more. */
+bool spin_search_next(struct spin_search *search, struct spin *spin);
+
+/* Sets step->spins. */
+void spins_find(const struct window *window, struct step *step);
+
+#endif
