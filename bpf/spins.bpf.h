@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The records of calls, and runs of sched_yield. A thread that spins makes 300,000 such calls a
- * second, all alike: the call has no arguments and always returns 0. So the second and later short
- * ones of a row are summed up in the thread's slot, and become one record (FBT_CALL_RUN) when
- * another call returns, the thread is away for longer, or its step ends. Counts and sums of calls
- * are made elsewhere, for each call.
+ * The records of calls, and runs of calls that are all alike. A thread that spins makes 300,000 calls
+ * a second: of sched_yield, which has no arguments, or of poll and epoll_wait with the same arguments
+ * and without a result. The second and later short ones of a row are summed up in the thread's slot,
+ * and become one record (FBT_CALL_RUN) when another call returns, the thread is away for longer, or
+ * its step ends. Counts and sums of calls are made elsewhere, for each call.
  */
 #ifndef FBT_SPINS_BPF_H
 #define FBT_SPINS_BPF_H
@@ -86,7 +86,7 @@ static __always_inline void send_run(struct fbt_slot *slot)
 	call->delay_ns = slot->spin_delay_ns;
 	call->args[0] = slot->spin_calls | (__u64)slot->spin_longest_ns << 32;
 	call->args[1] = slot->spin_ns;
-	call->file = 0;
+	call->file = slot->spin_file;
 	show_call(call, place);
 }
 
@@ -105,26 +105,45 @@ __noinline int end_spin(struct fbt_slot *slot)
 	return 0;
 }
 
+/* The call is like the one before, of the same step. Arguments are known of calls in steps only. */
+static __always_inline bool is_alike(const struct fbt_slot *slot)
+{
+	if (!slot->spin_end_ns || slot->spin_nr != slot->nr ||
+	    slot->spin_step_ns != slot->step_start_ns)
+		return false;
+	return slot->nr == NR_SCHED_YIELD ||
+	       (slot->spin_args[0] == slot->call_args[0] &&
+		slot->spin_args[1] == slot->call_args[1] && slot->spin_file == slot->call_file);
+}
+
+static __always_inline void begin_spin(struct fbt_slot *slot, __u32 index, __u64 now)
+{
+	bool has_args = slot->nr != NR_SCHED_YIELD;
+
+	slot->spin_end_ns = now;
+	slot->spin_step_ns = slot->step_start_ns;
+	slot->spin_slot = index;
+	slot->spin_nr = slot->nr;
+	slot->spin_args[0] = has_args ? slot->call_args[0] : 0;
+	slot->spin_args[1] = has_args ? slot->call_args[1] : 0;
+	slot->spin_file = has_args ? slot->call_file : 0;
+}
+
 /*
- * A sched_yield has returned 0. Returns 1 if it is summed up; else it is the first of a row, or too
- * long, and needs a record of its own.
+ * A call that may be one of a row has returned 0. Returns 1 if it is summed up; else it is the first
+ * of a row, or too long, and needs a record of its own.
  */
-__noinline int sum_yield(struct fbt_slot *slot, __u32 index, __u64 start, __u64 now, __u64 delay)
+__noinline int sum_call(struct fbt_slot *slot, __u32 index, __u64 start, __u64 now, __u64 delay)
 {
 	__u64 duration = now - start;
 
 	if (!slot)
 		return 0;
-	if (duration >= FBT_LONG_NS || !slot->spin_end_ns ||
-	    slot->spin_step_ns != slot->step_start_ns ||
+	if (duration >= FBT_LONG_NS || !is_alike(slot) ||
 	    start - slot->spin_end_ns > FBT_SPIN_GAP_NS) {
 		end_spin(slot);
-		if (duration >= FBT_LONG_NS)
-			return 0;
-		slot->spin_end_ns = now;
-		slot->spin_step_ns = slot->step_start_ns;
-		slot->spin_slot = index;
-		slot->spin_nr = slot->nr;
+		if (duration < FBT_LONG_NS)
+			begin_spin(slot, index, now);
 		return 0;
 	}
 	if (slot->spin_calls && now - slot->spin_start_ns > FBT_RUN_MAX_NS) {
@@ -146,12 +165,20 @@ __noinline int sum_yield(struct fbt_slot *slot, __u32 index, __u64 start, __u64 
 	return 1;
 }
 
+static __always_inline bool may_spin(__u32 nr, __u32 flags)
+{
+	if (nr == NR_SCHED_YIELD)
+		return true;
+	/* poll, ppoll; epoll_wait, epoll_pwait, epoll_pwait2 */
+	return (flags & FBT_CALL_ARGS) && nr < FBT_NR_COUNT && (descriptors[nr] & FBT_FD_POLLS);
+}
+
 /* A call has returned. True: it needs no record of its own. */
 static __always_inline bool is_summed(struct fbt_slot *slot, __u32 index, __u64 start, __u64 now,
 				      long ret, __u32 flags, __u64 delay)
 {
-	if (slot->nr == NR_SCHED_YIELD && !ret && !(flags & FBT_CALL_BLOCKED))
-		return sum_yield(slot, index, start, now, delay);
+	if (!ret && !(flags & FBT_CALL_BLOCKED) && may_spin(slot->nr, flags))
+		return sum_call(slot, index, start, now, delay);
 	if (slot->spin_end_ns)
 		end_spin(slot);
 	return false;

@@ -112,7 +112,7 @@ struct fbt_slot {
 	__u64 step_sp;
 	__u64 lost_calls;  /* lost call records of this thread */
 	/*
-	 * End of the previous call, if that was a sched_yield that may be the first of a row: see
+	 * End of the previous call, if that may be one of a row of calls that are alike: see
 	 * bpf/spins.bpf.h. Else 0.
 	 */
 	__u64 spin_end_ns;
@@ -159,6 +159,10 @@ struct fbt_slot {
 	__u32 spin_longest_ns;
 	__u32 spin_slot; /* index of this slot */
 	__u32 spin_nr;
+	/* The arguments that all of its calls have; 0 of sched_yield, which has none. */
+	__u64 spin_args[2];
+	__u32 spin_file;
+	__u32 reserved_spin;
 
 	__u64 step_end_ns;	/* of the previous step; 0: none yet */
 	__u64 step_end_busy_ns; /* syscall time of the thread at step_end_ns */
@@ -478,8 +482,8 @@ struct fbt_ring_site {
 #define FBT_LONG_NS 100000ull
 
 /*
- * Calls of sched_yield that are shorter than FBT_LONG_NS and no farther apart than this are one
- * row; a record of a row covers at most FBT_RUN_MAX_NS.
+ * Calls that are alike, shorter than FBT_LONG_NS and no farther apart than this are one row; a
+ * record of a row covers at most FBT_RUN_MAX_NS.
  */
 #define FBT_SPIN_GAP_NS 10000ull
 #define FBT_RUN_MAX_NS	16000000ull

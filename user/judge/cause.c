@@ -40,6 +40,8 @@ struct between {
 	struct spin_search search;
 	struct spin spin;
 	bool has_spin;
+	bool is_inside; /* the call is one of the spin, but not the first */
+	bool goes_on;	/* it is one, but not the last */
 	size_t next;
 	uint64_t last_ns; /* end of the call before */
 };
@@ -54,14 +56,25 @@ static void between_begin(struct between *between, const struct window *window,
 	between->has_spin = spin_search_next(&between->search, &between->spin);
 }
 
-/* The next call is one of a wait that spins, but not the first. */
-static bool is_in_spin(struct between *between)
+/* Moves to the next call. */
+static void between_next(struct between *between)
 {
 	size_t at = between->next++;
 
 	while (between->has_spin && at >= between->spin.end)
 		between->has_spin = spin_search_next(&between->search, &between->spin);
-	return between->has_spin && at > between->spin.first;
+	between->is_inside = between->has_spin && at > between->spin.first;
+	between->goes_on =
+		between->has_spin && at >= between->spin.first && at + 1 < between->spin.end;
+}
+
+/*
+ * A thread that spins would have waited on in the time in which it had no CPU, as it did afterwards:
+ * that belongs to the wait. After the last call it may not have.
+ */
+static enum cause_kind delay_part(const struct between *between, const struct call_walk *walk)
+{
+	return between->goes_on ? walk->cause : CAUSE_RUN_QUEUE;
 }
 
 /*
@@ -73,7 +86,7 @@ static uint64_t between_calls_ns(const struct step *step, const struct fbt_call 
 {
 	uint64_t gap_ns = sub_saturating(call->start_ns, between->last_ns);
 	uint64_t inside_ns = sub_saturating(call->duration_ns, call_ns(call));
-	uint64_t most_ns = is_in_spin(between) ? SPIN_BETWEEN_MAX_NS : BETWEEN_CALLS_NS - 1;
+	uint64_t most_ns = between->is_inside ? SPIN_BETWEEN_MAX_NS : BETWEEN_CALLS_NS - 1;
 
 	between->last_ns = add_saturating(call->start_ns, call->duration_ns);
 	if (!step->record.kind)
@@ -230,6 +243,7 @@ static uint64_t held_ns(const struct step *step)
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
 	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0};
+	uint64_t spun_ns[CAUSE_COUNT] = {0}; /* waiting for a CPU, in a wait that spins */
 	struct between between;
 	struct known_calls known = {0};
 	struct call_walk walk;
@@ -240,12 +254,15 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	between_begin(&between, window, step);
 	call_walk_begin(&walk, window, step, false);
 	while (call_walk_next(&walk)) {
+		between_next(&between);
 		give(times, walk.cause, walk.ns, &left_ns);
 		give(times, CAUSE_COMPUTE, walk.covered_ns, &left_ns);
-		give(times, CAUSE_RUN_QUEUE, walk.cpu_wait_ns, &left_ns);
+		give(times, delay_part(&between, &walk), walk.cpu_wait_ns, &left_ns);
 		give_waits(times, &walk, &left_ns);
 		know_call(&known, &walk);
 		between_ns[walk.cause] += between_calls_ns(step, walk.call, &between);
+		if (between.has_spin && between.next - 1 == between.spin.first)
+			spun_ns[walk.cause] += between.spin.delay_ns;
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
@@ -254,6 +271,8 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	split_unknown(step, &known, times, &left_ns);
 	times->covered_ns = times->ns[CAUSE_COMPUTE] - times->worker_ns;
 	split_hidden(window, step, &known, times, &left_ns);
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		times->ns[i] += take_u64(spun_ns[i], &times->ns[CAUSE_RUN_QUEUE]);
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
@@ -652,11 +671,11 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 	between_begin(&between, scope->window, scope->step);
 	begin_scope(scope, &walk);
 	while (call_walk_next(&walk)) {
-		bool is_inside = is_in_spin(&between);
 		const struct spin *spin = &between.spin;
 		struct wait wait = {.start_ns = walk.call->start_ns, .traits = walk.rule->traits};
 
-		if (walk.cause != scope->cause || is_inside)
+		between_next(&between);
+		if (walk.cause != scope->cause || between.is_inside)
 			continue;
 		wait.spins = between.has_spin && walk.next - 1 == spin->first;
 		if (wait.spins)

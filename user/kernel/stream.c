@@ -581,6 +581,9 @@ static void send_open_run(struct stream *stream, const struct fbt_slot *slot)
 		.delay_ns = slot->spin_delay_ns,
 	};
 
+	if (file_names__has(stream->files, slot->spin_file))
+		call.file = slot->spin_file;
+
 	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
 }
 

@@ -12,9 +12,11 @@
 
 /* See SPIN_BETWEEN_MAX_NS. */
 #define BETWEEN_NS 10000
+#define ROW_PART   8
 
 #define CALL_MAX_NS    (10 * NS_PER_MS)
-#define TIMEOUT_MAX_NS NS_PER_S
+/* A thread may yield to many others, and a futex may time out as late as it likes. */
+#define LONG_MAX_NS NS_PER_S
 
 #define FUTEX_OPERATION	  0x7f
 #define FUTEX_WAIT	  0
@@ -77,11 +79,11 @@ static enum way way_of_call(const struct spin_search *search, const struct fbt_c
 
 	if (call->header.flags & FBT_CALL_UNFINISHED)
 		return WAY_NONE;
+	if (call_longest_ns(call) > (way == WAY_NOTHING ? CALL_MAX_NS : LONG_MAX_NS))
+		return WAY_NONE;
 	if (way == WAY_FUTEX)
-		return has_timed_out(search, call) && call->duration_ns <= TIMEOUT_MAX_NS
-			       ? way
-			       : WAY_NONE;
-	return !call->ret && call_longest_ns(call) <= CALL_MAX_NS ? way : WAY_NONE;
+		return has_timed_out(search, call) ? way : WAY_NONE;
+	return !call->ret ? way : WAY_NONE;
 }
 
 static uint64_t end_of(const struct fbt_call *call)
@@ -89,11 +91,12 @@ static uint64_t end_of(const struct fbt_call *call)
 	return call->start_ns + call->duration_ns;
 }
 
-static uint64_t most_between_ns(const struct fbt_call *before)
+/* An interrupt may take longer than the code between two calls: a long row has gone on before. */
+static uint64_t most_between_ns(const struct spin *spin, const struct fbt_call *before)
 {
-	uint64_t half_ns = min_u64(call_longest_ns(before) / 2, SPIN_BETWEEN_MAX_NS);
+	uint64_t most_ns = max_u64(call_longest_ns(before) / 2, spin->ns / ROW_PART);
 
-	return max_u64(half_ns, BETWEEN_NS);
+	return max_u64(min_u64(most_ns, SPIN_BETWEEN_MAX_NS), BETWEEN_NS);
 }
 
 /*
@@ -108,7 +111,14 @@ static bool joins(struct spin_search *search, struct spin *spin, const struct fb
 
 	if (way == WAY_FUTEX && call->args[0] != before->args[0])
 		return false;
-	if (between_ns <= most_between_ns(before)) {
+	if (between_ns <= most_between_ns(spin, before)) {
+		spin->ns += between_ns;
+		return true;
+	}
+	/* It had no CPU for so long. */
+	if (between_ns <= search->delay_ns) {
+		search->delay_ns -= between_ns;
+		spin->delay_ns += between_ns;
 		spin->ns += between_ns;
 		return true;
 	}
@@ -197,6 +207,8 @@ void spin_search_begin(struct spin_search *search, const struct window *window,
 		search->gil_start = process->python.gil_start;
 		search->gil_end = process->python.gil_end;
 	}
+	if (!(step->record.header.flags & FBT_STEP_SCHED_UNKNOWN))
+		search->delay_ns = step->record.run_delay_ns;
 	if (!step->record.lost_calls)
 		return;
 	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)

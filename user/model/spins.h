@@ -17,7 +17,10 @@ struct window;
 /* A shorter row is none, nor is one of fewer calls. */
 #define SPIN_MIN_NS    100000
 #define SPIN_MIN_CALLS 3
-/* Code between two calls of a row: 10 us, or half of the call before it, but no longer than this. */
+/*
+ * Code between two calls of a row: 10 us, or half of the call before it, or an eighth of the row so
+ * far, but no longer than this.
+ */
 #define SPIN_BETWEEN_MAX_NS 1000000
 
 struct spin {
@@ -30,6 +33,7 @@ struct spin {
 	uint64_t ns;
 	uint64_t calls;
 	uint64_t calls_ns; /* of ns, in calls */
+	uint64_t delay_ns; /* of ns, outside of calls, waiting for a CPU; as far as is known */
 	uint32_t nr;	   /* of the call that took most of that */
 	bool partial;	   /* records in it were lost: there were more calls */
 	size_t first;	   /* in step->calls; */
@@ -46,9 +50,9 @@ struct step_spins {
 };
 
 /*
- * What is looked for: sched_yield; poll, select and epoll_wait without a result, nanosleep, and
- * waits in futex for one address that timed out, each of at most 10 ms (futex: 1 s). Waits for the
- * lock of a CPython interpreter are none: it times out by itself.
+ * What is looked for: sched_yield; poll, select and epoll_wait without a result and nanosleep, each
+ * of at most 10 ms; and waits in futex for one address that timed out. Waits for the lock of a
+ * CPython interpreter are none: it times out by itself.
  */
 struct spin_search {
 	const struct step *step; /* borrowed */
@@ -58,6 +62,7 @@ struct spin_search {
 	size_t next;
 	/* Calls that have no record: time that the sums have, and the records do not. */
 	uint64_t unseen_ns[FBT_CATEGORY_COUNT];
+	uint64_t delay_ns; /* of the step, waiting for a CPU outside of calls: what is left of it */
 };
 
 /* An interval has several threads, so none of its calls are in a row. */

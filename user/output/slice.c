@@ -106,6 +106,8 @@ void call_args_fill(struct call_args *args, const struct window *window,
 		json_fields_uint(&args->fields, "longest_us", call->run.longest_ns / NS_PER_US);
 	}
 	add_result(args, call);
+	if (call->header.flags & FBT_CALL_RUN)
+		add_file(args, window, call);
 	if (!(call->header.flags & FBT_CALL_ARGS))
 		return;
 	if (call->header.flags & FBT_CALL_BLOCKED)
