@@ -41,7 +41,7 @@ struct between {
 	struct spin spin;
 	bool has_spin;
 	bool is_inside; /* the call is one of the spin, but not the first */
-	bool goes_on;	/* it is one, but not the last */
+	bool goes_on;	/* it is one, but not the last; or several, at the end of which it was short */
 	size_t next;
 	uint64_t last_ns; /* end of the call before */
 };
@@ -56,16 +56,17 @@ static void between_begin(struct between *between, const struct window *window,
 	between->has_spin = spin_search_next(&between->search, &between->spin);
 }
 
-/* Moves to the next call. */
-static void between_next(struct between *between)
+static void between_next(struct between *between, const struct fbt_call *call)
 {
+	bool is_run = call->header.flags & FBT_CALL_RUN;
 	size_t at = between->next++;
 
 	while (between->has_spin && at >= between->spin.end)
 		between->has_spin = spin_search_next(&between->search, &between->spin);
 	between->is_inside = between->has_spin && at > between->spin.first;
 	between->goes_on =
-		between->has_spin && at >= between->spin.first && at + 1 < between->spin.end;
+		between->has_spin && at >= between->spin.first &&
+		(at + 1 < between->spin.end || is_run);
 }
 
 /*
@@ -254,7 +255,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	between_begin(&between, window, step);
 	call_walk_begin(&walk, window, step, false);
 	while (call_walk_next(&walk)) {
-		between_next(&between);
+		between_next(&between, walk.call);
 		give(times, walk.cause, walk.ns, &left_ns);
 		give(times, CAUSE_COMPUTE, walk.covered_ns, &left_ns);
 		give(times, delay_part(&between, &walk), walk.cpu_wait_ns, &left_ns);
@@ -674,7 +675,7 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 		const struct spin *spin = &between.spin;
 		struct wait wait = {.start_ns = walk.call->start_ns, .traits = walk.rule->traits};
 
-		between_next(&between);
+		between_next(&between, walk.call);
 		if (walk.cause != scope->cause || between.is_inside)
 			continue;
 		wait.spins = between.has_spin && walk.next - 1 == spin->first;

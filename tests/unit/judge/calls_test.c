@@ -176,8 +176,8 @@ static void causes_have_names_and_advice(void **state)
 		"page_faults",	   "memory_limit",
 		"stopped",	   "garbage_collection",
 		"off_cpu",	   "await",
-		"gpu_transfer",	   "unknown",
-		"compute",
+		"peer_process",	   "gpu_transfer",
+		"unknown",	   "compute",
 	};
 
 	for (int i = 0; i < CAUSE_COUNT; i++) {
