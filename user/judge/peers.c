@@ -18,11 +18,14 @@ enum peer_did peer_did(const struct fbt_peer *peer)
 		return PEER_UNKNOWN;
 	if (peer->stopped_ns > half_ns)
 		return PEER_STOPPED;
-	if (peer->delay_ns > half_ns)
-		return peer->throttled_periods ? PEER_CPU_LIMIT : PEER_NO_CPU;
-	if (peer->cpu_ns > half_ns)
+	if (peer->asleep_ns > half_ns)
+		return PEER_ASLEEP;
+	/* It had something to compute, and got a CPU for some of the time. */
+	if (peer->cpu_ns + peer->delay_ns <= half_ns)
+		return PEER_UNKNOWN;
+	if (peer->delay_ns <= peer->cpu_ns)
 		return PEER_COMPUTED;
-	return peer->asleep_ns > half_ns ? PEER_ASLEEP : PEER_UNKNOWN;
+	return peer->throttled_periods ? PEER_CPU_LIMIT : PEER_NO_CPU;
 }
 
 uint64_t peer_did_ns(const struct fbt_peer *peer)

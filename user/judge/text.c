@@ -611,6 +611,19 @@ static bool is_futex(const struct cause *cause, const struct window *window)
 	return syscall_category((enum fbt_arch)window->record.arch, cause->spin.nr) == FBT_FUTEX;
 }
 
+/* A thread that naps, or waits in futex, leaves the CPU to others. */
+static const char *spin_verb(const struct cause *cause, const struct window *window)
+{
+	char buffer[24];
+
+	if (is_futex(cause, window))
+		return "waited";
+	return strstr(syscall_label((enum fbt_arch)window->record.arch, cause->spin.nr, buffer),
+		      "nanosleep")
+		       ? "napped"
+		       : "spun";
+}
+
 /* All or nearly all of the part is waits that spin. */
 static bool is_spin(const struct cause *cause)
 {
@@ -620,12 +633,10 @@ static bool is_spin(const struct cause *cause)
 /* "spun 302 ms (usually 1.20 ms) in 3,482 sched_yield" */
 static void add_spin(struct line *line, const struct cause *cause, const struct window *window)
 {
-	bool timed_out = is_futex(cause, window);
-
-	add_measured(line, timed_out ? "waited" : "spun", cause);
+	add_measured(line, spin_verb(cause, window), cause);
 	line_add(line, " in ");
 	add_spin_calls(line, cause, window);
-	if (timed_out)
+	if (is_futex(cause, window))
 		line_add(line, " that timed out");
 }
 
@@ -636,7 +647,8 @@ static void add_spun(struct line *line, const struct cause *cause, const struct 
 		return;
 	line_add(line, ", ");
 	add_time(line, cause->spin.ns < cause->time_ns ? cause->spin.ns : cause->time_ns);
-	line_add(line, " of it %s in ", is_futex(cause, window) ? "timed out" : "spun");
+	line_add(line, " of it %s in ",
+		 is_futex(cause, window) ? "timed out" : spin_verb(cause, window));
 	add_spin_calls(line, cause, window);
 }
 
@@ -735,7 +747,7 @@ static void add_peer(struct line *line, const struct cause *cause, const struct 
 			 ways[peer->way % FBT_PEER_WAY_COUNT]);
 	line_add(line, "; ");
 	if (is_spin(cause)) {
-		line_add(line, "%s in ", is_futex(cause, window) ? "waited" : "spun");
+		line_add(line, "%s in ", spin_verb(cause, window));
 		add_spin_calls(line, cause, window);
 	} else {
 		add_waiting_calls(line, cause, window);

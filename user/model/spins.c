@@ -76,10 +76,13 @@ static bool has_timed_out(const struct spin_search *search, const struct fbt_cal
 static enum way way_of_call(const struct spin_search *search, const struct fbt_call *call)
 {
 	enum way way = way_of(search->arch, call->nr);
+	/* Without its wait for a CPU at the end. */
+	uint64_t ns = sub_saturating(call_longest_ns(call), call->delay_ns);
 
 	if (call->header.flags & FBT_CALL_UNFINISHED)
 		return WAY_NONE;
-	if (call_longest_ns(call) > (way == WAY_NOTHING ? CALL_MAX_NS : LONG_MAX_NS))
+
+	if (ns > (way == WAY_NOTHING ? CALL_MAX_NS : LONG_MAX_NS))
 		return WAY_NONE;
 	if (way == WAY_FUTEX)
 		return has_timed_out(search, call) ? way : WAY_NONE;
@@ -107,18 +110,19 @@ static bool joins(struct spin_search *search, struct spin *spin, const struct fb
 		  const struct fbt_call *call, enum way way)
 {
 	uint64_t between_ns = sub_saturating(call->start_ns, end_of(before));
+	uint64_t most_ns = most_between_ns(spin, before), delay_ns;
 	uint64_t *unseen_ns = &search->unseen_ns[way == WAY_FUTEX ? FBT_FUTEX : FBT_OTHER];
 
 	if (way == WAY_FUTEX && call->args[0] != before->args[0])
 		return false;
-	if (between_ns <= most_between_ns(spin, before)) {
+	if (between_ns <= most_ns) {
 		spin->ns += between_ns;
 		return true;
 	}
-	/* It had no CPU for so long. */
-	if (between_ns <= search->delay_ns) {
-		search->delay_ns -= between_ns;
-		spin->delay_ns += between_ns;
+	/* It had no CPU for most of that. */
+	if (between_ns <= most_ns + search->delay_ns) {
+		delay_ns = take_u64(between_ns, &search->delay_ns);
+		spin->delay_ns += delay_ns;
 		spin->ns += between_ns;
 		return true;
 	}
