@@ -652,14 +652,20 @@ static void add_spun(struct line *line, const struct cause *cause, const struct 
 	add_spin_calls(line, cause, window);
 }
 
-/* The name comes from another process: it is not trusted. */
-static void add_peer_name(struct line *line, const struct fbt_peer *peer)
+/* "worker (pid 29118, in execute_model)". Both names come from other processes. */
+static void add_peer_name(struct line *line, const struct fbt_peer *peer,
+			  const struct window *window)
 {
-	char comm[4 * sizeof(peer->comm) + 1];
+	char comm[4 * sizeof(peer->comm) + 1], step[4 * PEER_STEP_COLUMNS + 1];
 
-	line_add(line, "%s (pid %" PRIu32 ")",
+	line_add(line, "%s (pid %" PRIu32,
 		 shorten_text(comm, sizeof(comm), *peer->comm ? peer->comm : "?", THREAD_COLUMNS),
 		 peer->peer);
+	if (peer->kind)
+		line_add(line, ", in %s",
+			 shorten_name(step, sizeof(step), window__kind_name(window, peer->kind),
+				      PEER_STEP_COLUMNS));
+	line_add(line, ")");
 }
 
 static void add_peer_call(struct line *line, const struct fbt_peer *peer,
@@ -707,19 +713,6 @@ static void add_peer_did(struct line *line, const struct fbt_peer *peer,
 	}
 }
 
-/* " in its EngineCore.step": of the step that the peer was in. */
-static void add_peer_step(struct line *line, const struct fbt_peer *peer,
-			  const struct window *window)
-{
-	char name[4 * PEER_STEP_COLUMNS + 1];
-
-	if (!peer->kind)
-		return;
-	line_add(line, " in its step %s",
-		 shorten_name(name, sizeof(name), window__kind_name(window, peer->kind),
-			      PEER_STEP_COLUMNS));
-}
-
 /* "waited 302 ms (usually none) for worker (pid 29118), which was stopped by a signal …" */
 static void add_peer(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -734,12 +727,11 @@ static void add_peer(struct line *line, const struct cause *cause, const struct 
 
 	add_measured(line, "waited", cause);
 	line_add(line, " for ");
-	add_peer_name(line, peer);
+	add_peer_name(line, peer, window);
 	add_peer_did(line, peer, window);
-	add_peer_step(line, peer, window);
 	if (knows_beyond) {
 		line_add(line, " and waited for ");
-		add_peer_name(line, beyond);
+		add_peer_name(line, beyond, window);
 		add_peer_did(line, beyond, window);
 	}
 	if (peer->others)

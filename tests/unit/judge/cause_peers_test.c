@@ -151,8 +151,8 @@ static void the_peer_that_explains_the_wait_is_the_cause(void **state)
 	peer->delay_ns = 0;
 	peer->cpu_ns = 53 * MS;
 	peer->kind = 2;
-	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 29118), "
-					   "which computed in its step prefill; spun in 20,001 "
+	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 29118, "
+					   "in prefill), which computed; spun in 20,001 "
 					   "sched_yield"),
 			 CAUSE_PEER_PROCESS);
 	peer->cpu_ns = 0;
@@ -303,11 +303,12 @@ static void the_chain_goes_on(void **state)
 	first->record.kind = 1;
 	first->beyond = first->record;
 	first->beyond.peer = 9;
+	first->beyond.kind = 0;
 	first->beyond.asleep_ns = 0;
 	first->beyond.stopped_ns = 53 * MS;
 	assert_int_equal(cause_of(fixture,
-				  "waited 60.0 ms (usually none) for worker (pid 8), which was in "
-				  "read in its step llama_decode and waited for worker (pid 9), "
+				  "waited 60.0 ms (usually none) for worker (pid 8, in "
+				  "llama_decode), which was in read and waited for worker (pid 9), "
 				  "which was stopped by a signal (SIGSTOP or alike); spun in 20,001 "
 				  "sched_yield"),
 			 CAUSE_PEER_PROCESS);
