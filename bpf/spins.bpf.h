@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * The records of calls, and runs of calls that are all alike. A thread that spins makes 300,000 calls
- * a second: of sched_yield, which has no arguments, or of poll and epoll_wait with the same arguments
- * and without a result. The second and later short ones of a row are summed up in the thread's slot,
- * and become one record (FBT_CALL_RUN) when another call returns, the thread is away for longer, or
- * its step ends. Counts and sums of calls are made elsewhere, for each call.
+ * The records of calls, and runs of calls that are all alike. A thread that spins makes 300,000
+ * calls a second: of sched_yield, which has no arguments, or of poll and epoll_wait with the same
+ * arguments and without a result. The second and later short ones of a row are summed up in the
+ * thread's slot, and become one record (FBT_CALL_RUN) when another call returns, the thread is away
+ * for longer, or its step ends. Counts and sums of calls are made elsewhere, for each call.
  */
 #ifndef FBT_SPINS_BPF_H
 #define FBT_SPINS_BPF_H
@@ -130,8 +130,8 @@ static __always_inline void begin_spin(struct fbt_slot *slot, __u32 index, __u64
 }
 
 /*
- * A call that may be one of a row has returned 0. Returns 1 if it is summed up; else it is the first
- * of a row, or too long, and needs a record of its own.
+ * A call that may be one of a row has returned 0. Returns 1 if it is summed up; else it is the
+ * first of a row, or too long, and needs a record of its own.
  */
 __noinline int sum_call(struct fbt_slot *slot, __u32 index, __u64 start, __u64 now, __u64 delay)
 {

@@ -487,7 +487,6 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	measure_gap(slot, task, now, c);
 	if (c->sampled_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		slot->step_flags |= FBT_STEP_SAMPLED;
-	/* A row from before the step, whose loss is not the step's. */
 	if (slot->spin_end_ns)
 		end_spin(slot);
 	__builtin_memset(slot->sums, 0, sizeof(slot->sums));

@@ -110,7 +110,7 @@ struct fbt_slot {
 	__u32 tid;
 	__u64 step_start_ns; /* 0: no step is open */
 	__u64 step_sp;
-	__u64 lost_calls;  /* lost call records of this thread */
+	__u64 lost_calls; /* lost call records of this thread */
 	/*
 	 * End of the previous call, if that may be one of a row of calls that are alike: see
 	 * bpf/spins.bpf.h. Else 0.
@@ -314,7 +314,8 @@ struct fbt_ring_call {
 	__u16 nr;
 	__u16 slot;
 	__u32 flags;	/* FBT_CALL_* */
-	__u64 args[2];	/* these and file are valid only with FBT_CALL_ARGS; FBT_CALL_RUN: see fbt_run */
+	__u64 args[2];	/* these and file are valid only with FBT_CALL_ARGS; FBT_CALL_RUN: see
+			   fbt_run */
 	__u64 delay_ns; /* waiting for a CPU; 0 outside of steps */
 	__u32 file;
 	__u32 lap; /* written last; (index >> ring_shift) + 1: the record is of this lap */

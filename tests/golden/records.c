@@ -356,8 +356,8 @@ static void write_peer(struct events *events)
 	peer->delay_ns = line_take_time(&events->line, "delay", 0);
 	peer->stopped_ns = line_take_time(&events->line, "stopped", 0);
 	peer->asleep_ns = line_take_time(&events->line, "asleep", 0);
-	peer->time_ns = peer->first_ns + peer->cpu_ns + peer->delay_ns + peer->stopped_ns +
-			peer->asleep_ns;
+	peer->time_ns =
+		peer->first_ns + peer->cpu_ns + peer->delay_ns + peer->stopped_ns + peer->asleep_ns;
 	peer->nr = peer->asleep_ns ? take_syscall(events) : FBT_PEER_NR_UNKNOWN;
 	peer->throttled_periods = (uint32_t)line_take_number(&events->line, "throttled", 0);
 	peer->kind = (uint32_t)line_take_number(&events->line, "kind", 0);
@@ -692,36 +692,16 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window},
-	{"target", write_target},
-	{"thread", write_thread},
-	{"kind", write_kind},
-	{"step", write_step},
-	{"call", write_call},
-	{"table", write_table},
-	{"lost", write_lost},
-	{"cost", write_cost},
-	{"exit", write_exit},
-	{"end", write_end},
-	{"unknown", write_unknown},
-	{"file", write_file},
-	{"manual", write_manual},
-	{"hang", write_hang},
-	{"peer", write_peer},
-	{"stop", write_stop},
-	{"thread_use", write_thread_use},
-	{"cpus", write_cpus},
-	{"sampling", write_sampling},
-	{"ends", write_ends},
-	{"tails", write_tails},
-	{"probes", write_probes},
-	{"wake", write_wake},
-	{"python", write_python},
-	{"stalls", write_stalls},
-	{"code", write_code},
-	{"stack", write_stack},
-	{"stacks", write_stacks},
-	{"gap", write_gap},
+	{"window", write_window}, {"target", write_target},	{"thread", write_thread},
+	{"kind", write_kind},	  {"step", write_step},		{"call", write_call},
+	{"table", write_table},	  {"lost", write_lost},		{"cost", write_cost},
+	{"exit", write_exit},	  {"end", write_end},		{"unknown", write_unknown},
+	{"file", write_file},	  {"manual", write_manual},	{"hang", write_hang},
+	{"peer", write_peer},	  {"stop", write_stop},		{"thread_use", write_thread_use},
+	{"cpus", write_cpus},	  {"sampling", write_sampling}, {"ends", write_ends},
+	{"tails", write_tails},	  {"probes", write_probes},	{"wake", write_wake},
+	{"python", write_python}, {"stalls", write_stalls},	{"code", write_code},
+	{"stack", write_stack},	  {"stacks", write_stacks},	{"gap", write_gap},
 };
 
 record_writer record_writer_of(const char *type)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * peers TRUTH WAY ROUNDS: steps that ask another process and wait for its answer, in that WAY. In
- * some of them the other process comes 0.3 s late: it computes, sleeps, is stopped by a third one, or
- * has no CPU. Its account says which, how long the wait was, and how many calls it made.
+ * some of them the other process comes 0.3 s late: it computes, sleeps, is stopped by a third one,
+ * or has no CPU. Its account says which, how long the wait was, and how many calls it made.
  */
 #include <inttypes.h>
 #include <linux/futex.h>
@@ -23,8 +23,8 @@ enum {
 };
 
 enum way { YIELD, NAP, POLL, FUTEX, FUTEX_LONG, PIPE, SOCKET, WAYS };
-static const char *const ways[WAYS] = {"yield", "nap", "poll", "futex", "futex_long", "pipe",
-				       "socket"};
+static const char *const ways[WAYS] = {"yield",	     "nap",  "poll",  "futex",
+				       "futex_long", "pipe", "socket"};
 
 enum trouble { NONE, COMPUTES, SLEEPS, STOPPED, STARVED, TROUBLES };
 static const char *const troubles[TROUBLES] = {"none", "computes", "sleeps", "stopped", "starved"};
@@ -196,7 +196,8 @@ static void write_truth(FILE *truth, const struct engine_pair *pair, const struc
 	fprintf(truth, "{\"peer\": %d, \"third\": %d, \"steps\": [", (int)pair->peer,
 		(int)pair->third);
 	for (long i = 0; i < count; i++)
-		fprintf(truth, "%s\n{\"trouble\": \"%s\", \"ns\": %" PRIu64 ", \"calls\": %" PRIu64 "}",
+		fprintf(truth,
+			"%s\n{\"trouble\": \"%s\", \"ns\": %" PRIu64 ", \"calls\": %" PRIu64 "}",
 			i ? "," : "", troubles[rows[i].trouble], rows[i].wait_ns, rows[i].calls);
 	fprintf(truth, "]}\n");
 	fclose(truth);
@@ -208,7 +209,9 @@ static void set_up(struct engine_pair *pair)
 
 	pair->common = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	pair->is_on = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	must(pair->common != MAP_FAILED && pair->is_on != MAP_FAILED && !pipe(pair->ask) && !pipe(pair->order), "pipe");
+	must(pair->common != MAP_FAILED && pair->is_on != MAP_FAILED && !pipe(pair->ask) &&
+		     !pipe(pair->order),
+	     "pipe");
 	if (pair->way == SOCKET)
 		must(!socketpair(AF_UNIX, SOCK_STREAM, 0, pair->answer), "socketpair");
 	else

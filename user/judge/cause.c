@@ -6,6 +6,7 @@
 
 #include "base/arith.h"
 #include "base/stats.h"
+#include "judge/between.h"
 #include "judge/calls.h"
 #include "judge/peers.h"
 #include "model/gpu.h"
@@ -20,12 +21,6 @@
 /* The kernel charges memory in batches of 64 pages: half of the batches found the limit reached. */
 #define FAULTS_PER_HIT 128
 
-/*
- * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
- * calls would look like work. Less than this between two calls is no time to work in.
- */
-#define BETWEEN_CALLS_NS 1000
-
 /* Parts take from what is left, so that they sum up to the step whatever the records say. */
 static void give(struct cause_times *times, enum cause_kind kind, uint64_t ns, uint64_t *left_ns)
 {
@@ -33,66 +28,6 @@ static void give(struct cause_times *times, enum cause_kind kind, uint64_t ns, u
 
 	times->ns[kind] += given;
 	*left_ns -= given;
-}
-
-/* The calls of a step one after the other, and the waits that spin among them. */
-struct between {
-	struct spin_search search;
-	struct spin spin;
-	bool has_spin;
-	bool is_inside; /* the call is one of the spin, but not the first */
-	bool goes_on;	/* it is one, but not the last; or several, at the end of which it was short */
-	size_t next;
-	uint64_t last_ns; /* end of the call before */
-};
-
-static void between_begin(struct between *between, const struct window *window,
-			  const struct step *step)
-{
-	*between = (struct between){.next = 0};
-	if (!step->spins.waits)
-		return;
-	spin_search_begin(&between->search, window, step);
-	between->has_spin = spin_search_next(&between->search, &between->spin);
-}
-
-static void between_next(struct between *between, const struct fbt_call *call)
-{
-	bool is_run = call->header.flags & FBT_CALL_RUN;
-	size_t at = between->next++;
-
-	while (between->has_spin && at >= between->spin.end)
-		between->has_spin = spin_search_next(&between->search, &between->spin);
-	between->is_inside = between->has_spin && at > between->spin.first;
-	between->goes_on =
-		between->has_spin && at >= between->spin.first &&
-		(at + 1 < between->spin.end || is_run);
-}
-
-/*
- * A thread that spins would have waited on in the time in which it had no CPU, as it did afterwards:
- * that belongs to the wait. After the last call it may not have.
- */
-static enum cause_kind delay_part(const struct between *between, const struct call_walk *walk)
-{
-	return between->goes_on ? walk->cause : CAUSE_RUN_QUEUE;
-}
-
-/*
- * Time since the previous call, if it belongs to this one, and between the calls that one record
- * stands for. Intervals have many threads.
- */
-static uint64_t between_calls_ns(const struct step *step, const struct fbt_call *call,
-				 struct between *between)
-{
-	uint64_t gap_ns = sub_saturating(call->start_ns, between->last_ns);
-	uint64_t inside_ns = sub_saturating(call->duration_ns, call_ns(call));
-	uint64_t most_ns = between->is_inside ? SPIN_BETWEEN_MAX_NS : BETWEEN_CALLS_NS - 1;
-
-	between->last_ns = add_saturating(call->start_ns, call->duration_ns);
-	if (!step->record.kind)
-		return 0;
-	return add_saturating(inside_ns, gap_ns <= most_ns ? gap_ns : 0);
 }
 
 /* Charges what the threads did that a call waited for. */
@@ -243,7 +178,7 @@ static uint64_t held_ns(const struct step *step)
 
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
-	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0};
+	uint64_t left_ns = step_total_ns(step), code_ns[CAUSE_COUNT] = {0};
 	uint64_t spun_ns[CAUSE_COUNT] = {0}; /* waiting for a CPU, in a wait that spins */
 	struct between between;
 	struct known_calls known = {0};
@@ -258,11 +193,11 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		between_next(&between, walk.call);
 		give(times, walk.cause, walk.ns, &left_ns);
 		give(times, CAUSE_COMPUTE, walk.covered_ns, &left_ns);
-		give(times, delay_part(&between, &walk), walk.cpu_wait_ns, &left_ns);
+		give(times, between_delay_part(&between, &walk), walk.cpu_wait_ns, &left_ns);
 		give_waits(times, &walk, &left_ns);
 		know_call(&known, &walk);
-		between_ns[walk.cause] += between_calls_ns(step, walk.call, &between);
-		if (between.has_spin && between.next - 1 == between.spin.first)
+		code_ns[walk.cause] += between_ns(&between, step, walk.call);
+		if (between.is_first)
 			spun_ns[walk.cause] += between.spin.delay_ns;
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
@@ -275,7 +210,7 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	for (int i = 0; i < CAUSE_COUNT; i++)
 		times->ns[i] += take_u64(spun_ns[i], &times->ns[CAUSE_RUN_QUEUE]);
 	for (int i = 0; i < CAUSE_COUNT; i++)
-		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
+		give(times, (enum cause_kind)i, code_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
 	times->held_ns = held_ns(step);
 	times->blamable_ns = add_saturating(max_u64(times->starved_ns, times->held_ns),
@@ -678,7 +613,7 @@ static struct wait find_waits(const struct scope *scope, struct cause *cause)
 		between_next(&between, walk.call);
 		if (walk.cause != scope->cause || between.is_inside)
 			continue;
-		wait.spins = between.has_spin && walk.next - 1 == spin->first;
+		wait.spins = between.is_first;
 		if (wait.spins)
 			add_spin(cause, spin, &longest);
 		wait.end_ns = wait.spins ? spin->end_ns : end_of_call(walk.call);

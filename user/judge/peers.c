@@ -61,8 +61,8 @@ const char *peer_did_name(enum peer_did did)
 /* It was looked at for most of the wait, and what it did for most of that is known. */
 static bool explains(const struct fbt_peer *peer, uint64_t start_ns, uint64_t end_ns)
 {
-	uint64_t common_ns = sub_saturating(min_u64(peer->time_ns, end_ns),
-					    max_u64(peer->first_ns, start_ns));
+	uint64_t common_ns =
+		sub_saturating(min_u64(peer->time_ns, end_ns), max_u64(peer->first_ns, start_ns));
 
 	return end_ns > start_ns && common_ns >= (end_ns - start_ns) / 2 && peer_did(peer);
 }

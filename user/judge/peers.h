@@ -29,8 +29,9 @@ uint64_t peer_did_ns(const struct fbt_peer *peer);
 /*
  * The process for which the step waited from start_ns to end_ns; NULL: none explains most of that.
  * is_memory: the wait looks at memory again and again, or is one in futex; else it is one for
- * something to read. Of several, one that was held is meant, then one that was in a step of its own.
- * One that slept outside of steps is meant only if there is no other: idle processes sleep too.
+ * something to read. Of several, one that was held is meant, then one that was in a step of its
+ * own. One that slept outside of steps is meant only if there is no other: idle processes sleep
+ * too.
  */
 const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
 				  uint64_t end_ns);

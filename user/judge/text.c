@@ -10,8 +10,8 @@
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
-#define PATH_COLUMNS   72
-#define THREAD_COLUMNS 15
+#define PATH_COLUMNS	  72
+#define THREAD_COLUMNS	  15
 #define PEER_STEP_COLUMNS 40
 
 /* Removes a UTF-8 character that was cut in the middle. */
@@ -749,6 +749,10 @@ static void add_peer(struct line *line, const struct cause *cause, const struct 
 
 static void add_called(struct line *line, const struct cause *cause, const struct window *window)
 {
+	if (cause->kind == CAUSE_PEER_PROCESS) {
+		add_peer(line, cause, window);
+		return;
+	}
 	if (is_spin(cause)) {
 		add_spin(line, cause, window);
 	} else {
@@ -780,10 +784,8 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_SLEEP:
 	case CAUSE_OTHER_CALLS:
 	case CAUSE_LATE_THREAD:
-		add_called(&line, cause, window);
-		break;
 	case CAUSE_PEER_PROCESS:
-		add_peer(&line, cause, window);
+		add_called(&line, cause, window);
 		break;
 	case CAUSE_GIL:
 		add_gil(&line, cause, window);

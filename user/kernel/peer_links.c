@@ -14,8 +14,8 @@
 
 #define LINKS_MAX 16
 /* Processes come and go: then the search is made again, if anybody waits. */
-#define KEPT_NS	  (30 * NS_PER_S)
-#define ENDS_MAX  8
+#define KEPT_NS	 (30 * NS_PER_S)
+#define ENDS_MAX 8
 /* Processes that are looked at, those with the nearest ids first: they are nearest in the tree. */
 #define SEARCH_MAX    1024
 #define SEARCH_MAX_NS (100 * NS_PER_MS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Which processes a thread may wait for, by what it waits in. Found by a search through /proc, which
- * is made in small pieces, and kept for a while.
+ * Which processes a thread may wait for, by what it waits in. Found by a search through /proc,
+ * which is made in small pieces, and kept for a while.
  */
 #ifndef FBT_KERNEL_PEER_LINKS_H
 #define FBT_KERNEL_PEER_LINKS_H

@@ -37,10 +37,10 @@
 struct sight {
 	uint32_t tgid;
 	bool is_gone;
-	bool is_idle; /* it has done nothing since the last wait, so this one is not for it */
-	bool is_chosen;	      /* record.peer_tid is final */
-	uint32_t turns;	      /* looks so far */
-	thread_use_vec first; /* of its threads at the first look, until one is chosen */
+	bool is_idle;	/* it has done nothing since the last wait, so this one is not for it */
+	bool is_chosen; /* record.peer_tid is final */
+	uint32_t turns; /* looks so far */
+	thread_use_vec first;  /* of its threads at the first look, until one is chosen */
 	struct thread_use use; /* of the chosen one, at the latest look */
 	uint64_t throttled;    /* periods at the first look */
 	bool throttle_known;
@@ -359,13 +359,14 @@ static void send(const struct peers *peers, struct watch *watch, const struct pe
 
 		if (sight->is_gone || sight->is_idle || record.time_ns == record.first_ns)
 			continue;
-		if (sight->throttle_known && record.delay_ns > (record.time_ns - record.first_ns) / 2)
+		if (sight->throttle_known &&
+		    record.delay_ns > (record.time_ns - record.first_ns) / 2)
 			throttled = read_throttled(sight->tgid, &sight->throttle_known);
 		record.throttled_periods = (uint32_t)sub_saturating(throttled, sight->throttled);
 		record.others = (uint32_t)link->more;
 		for (size_t j = 0; j < watch->count; j++)
-			record.others += j != i && !watch->sights[j].is_gone &&
-					 !watch->sights[j].is_idle;
+			record.others +=
+				j != i && !watch->sights[j].is_gone && !watch->sights[j].is_idle;
 		record_send(peers->output, &record, sizeof(record), FBT_EVENT_PEER);
 	}
 }

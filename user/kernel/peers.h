@@ -15,8 +15,8 @@
 struct peers;
 
 /*
- * shared and output are borrowed. asks_sockets: the peers of Unix sockets are asked for, which needs
- * a socket that a confined tool may not open. NULL: no memory.
+ * shared and output are borrowed. asks_sockets: the peers of Unix sockets are asked for, which
+ * needs a socket that a confined tool may not open. NULL: no memory.
  */
 struct peers *peers__new(const struct shared *shared, const struct record_output *output,
 			 bool asks_sockets);

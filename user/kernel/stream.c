@@ -75,8 +75,7 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
 	stream->slow = slow_calls__new(stream->shared, output);
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
-	    !stream->peers ||
-	    !stream->faults || !stream->hangs || !stream->slow) {
+	    !stream->peers || !stream->faults || !stream->hangs || !stream->slow) {
 		stream__free(stream);
 		return NULL;
 	}

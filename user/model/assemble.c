@@ -11,6 +11,7 @@
 #include "model/futures.h"
 #include "model/peer_table.h"
 #include "model/pending.h"
+#include "model/spins.h"
 #include "model/stalls.h"
 #include "model/stack_table.h"
 #include "model/stop_table.h"

@@ -222,10 +222,32 @@ static bool is_gpu_sync_sound(const struct fbt_gpu_sync *sync)
 	return sync->kind < FBT_GPU_SYNC_KIND_COUNT && sync->end_ns >= sync->start_ns;
 }
 
-static bool are_fields_sound(const struct fbt_header *event)
+static bool are_gpu_fields_sound(const struct fbt_header *event)
 {
 	const struct fbt_gpu_overhead *overhead = (const struct fbt_gpu_overhead *)event;
 
+	switch (event->type) {
+	case FBT_EVENT_GPU_STATE:
+		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
+	case FBT_EVENT_GPU_NAME:
+		return is_gpu_name_sound((const struct fbt_gpu_name *)event);
+	case FBT_EVENT_GPU_WORK:
+		return is_gpu_work_sound((const struct fbt_gpu_work *)event);
+	case FBT_EVENT_GPU_API:
+		return is_gpu_api_sound((const struct fbt_gpu_api *)event);
+	case FBT_EVENT_GPU_SYNC:
+		return is_gpu_sync_sound((const struct fbt_gpu_sync *)event);
+	case FBT_EVENT_GPU_OVERHEAD:
+		return overhead->end_ns >= overhead->start_ns;
+	case FBT_EVENT_GPU_CLOCK:
+		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
+	default:
+		return true;
+	}
+}
+
+static bool are_fields_sound(const struct fbt_header *event)
+{
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return is_window_sound((const struct fbt_window *)event);
@@ -267,22 +289,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_python_sound((const struct fbt_python *)event);
 	case FBT_EVENT_STALLS:
 		return are_stalls_sound((const struct fbt_stalls *)event);
-	case FBT_EVENT_GPU_STATE:
-		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
-	case FBT_EVENT_GPU_NAME:
-		return is_gpu_name_sound((const struct fbt_gpu_name *)event);
-	case FBT_EVENT_GPU_WORK:
-		return is_gpu_work_sound((const struct fbt_gpu_work *)event);
-	case FBT_EVENT_GPU_API:
-		return is_gpu_api_sound((const struct fbt_gpu_api *)event);
-	case FBT_EVENT_GPU_SYNC:
-		return is_gpu_sync_sound((const struct fbt_gpu_sync *)event);
-	case FBT_EVENT_GPU_OVERHEAD:
-		return overhead->end_ns >= overhead->start_ns;
-	case FBT_EVENT_GPU_CLOCK:
-		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
 	default:
-		return true;
+		return are_gpu_fields_sound(event);
 	}
 }
 

@@ -6,15 +6,13 @@
 
 #include "base/arith.h"
 #include "base/clock.h"
-#include "model/step.h"
 #include "model/syscalls.h"
-#include "model/window.h"
 
 /* See SPIN_BETWEEN_MAX_NS. */
 #define BETWEEN_NS 10000
 #define ROW_PART   8
 
-#define CALL_MAX_NS    (10 * NS_PER_MS)
+#define CALL_MAX_NS (10 * NS_PER_MS)
 /* A thread may yield to many others, and a futex may time out as late as it likes. */
 #define LONG_MAX_NS NS_PER_S
 

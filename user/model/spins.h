@@ -9,10 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "fbt_event.h"
-
-struct step;
-struct window;
+#include "model/step.h"
+#include "model/window.h"
 
 /* A shorter row is none, nor is one of fewer calls. */
 #define SPIN_MIN_NS    100000
@@ -22,32 +20,6 @@ struct window;
  * far, but no longer than this.
  */
 #define SPIN_BETWEEN_MAX_NS 1000000
-
-struct spin {
-	uint64_t start_ns; /* of the first call */
-	uint64_t end_ns;   /* of the last one */
-	/*
-	 * Wall time, with the code between the calls. Without what lies between two calls if the
-	 * records of those in between were lost, unless the sums of the step account for it.
-	 */
-	uint64_t ns;
-	uint64_t calls;
-	uint64_t calls_ns; /* of ns, in calls */
-	uint64_t delay_ns; /* of ns, outside of calls, waiting for a CPU; as far as is known */
-	uint32_t nr;	   /* of the call that took most of that */
-	bool partial;	   /* records in it were lost: there were more calls */
-	size_t first;	   /* in step->calls; */
-	size_t end;	   /* after the last one */
-};
-
-/* The waits of one step. All 0: none, or its calls are not known. */
-struct step_spins {
-	uint64_t ns;
-	uint64_t calls;
-	uint32_t waits;
-	bool partial;
-	struct spin longest;
-};
 
 /*
  * What is looked for: sched_yield; poll, select and epoll_wait without a result and nanosleep, each

@@ -7,7 +7,6 @@
 #include <stdint.h>
 #include "fbt_event.h"
 #include "base/vec.h"
-#include "model/spins.h"
 
 /* Most calls kept per step. Beyond that, calls_truncated is set; the sums stay exact. */
 #define STEP_CALLS_MAX 65536
@@ -51,6 +50,33 @@ struct step_gap {
 	uint64_t stopped_ns;  /* upper bound, of the stop that was seen */
 	uint64_t off_ns;      /* at least: otherwise off its CPU, outside of calls */
 	struct fbt_stop stop; /* header.type is 0 if no stop was seen */
+};
+
+/* A wait that spins, see model/spins.h: calls in a row that each came to nothing. */
+struct spin {
+	uint64_t start_ns; /* of the first call */
+	uint64_t end_ns;   /* of the last one */
+	/*
+	 * Wall time, with the code between the calls. Without what lies between two calls if the
+	 * records of those in between were lost, unless the sums of the step account for it.
+	 */
+	uint64_t ns;
+	uint64_t calls;
+	uint64_t calls_ns; /* of ns, in calls */
+	uint64_t delay_ns; /* of ns, outside of calls, waiting for a CPU; as far as is known */
+	uint32_t nr;	   /* of the call that took most of that */
+	bool partial;	   /* records in it were lost: there were more calls */
+	size_t first;	   /* in step->calls; */
+	size_t end;	   /* after the last one */
+};
+
+/* The waits of one step. All 0: none, or its calls are not known. */
+struct step_spins {
+	uint64_t ns;
+	uint64_t calls;
+	uint32_t waits;
+	bool partial;
+	struct spin longest;
 };
 
 struct step {

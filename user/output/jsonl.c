@@ -604,7 +604,8 @@ static void add_faults(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_string(shape, "fault_file", file->path);
 }
 
-/* Adds the waits that spin. Absent if there are none: below 0.1 ms, or where calls have no record. */
+/* Adds the waits that spin. Absent if there are none: below 0.1 ms, or where calls have no record.
+ */
 static void add_spins(struct json_fields *shape, struct json_fields *stage_us,
 		      const struct step_spins *spins)
 {

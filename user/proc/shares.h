@@ -45,8 +45,8 @@ struct far_end {
 
 /*
  * The far end of a descriptor of the process from which it may read: a pipe is its own far end, for
- * whoever may write to it; of a Unix socket the one that it is connected to, which diag tells. False:
- * it is neither, or that is not known.
+ * whoever may write to it; of a Unix socket the one that it is connected to, which diag tells.
+ * False: it is neither, or that is not known.
  */
 bool far_end_find(uint32_t tgid, uint32_t fd, int diag, struct far_end *end);
 

@@ -79,8 +79,7 @@ uint64_t unix_diag_peer(int diag, uint64_t inode)
 			return 0;
 		if (header->nlmsg_seq == (uint32_t)inode &&
 		    header->nlmsg_type == SOCK_DIAG_BY_FAMILY)
-			return find_peer(NLMSG_DATA(header),
-					 header->nlmsg_len - NLMSG_HDRLEN);
+			return find_peer(NLMSG_DATA(header), header->nlmsg_len - NLMSG_HDRLEN);
 	}
 	return 0;
 }

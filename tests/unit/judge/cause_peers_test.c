@@ -6,6 +6,7 @@
 #include "judge/cause.h"
 #include "judge/peers.h"
 #include "judge/text.h"
+#include "model/spins.h"
 
 struct fixture {
 	struct window *window;
@@ -105,9 +106,8 @@ static void a_spin_is_one_wait(void **state)
 	assert_int_equal(times.ns[CAUSE_SLEEP], 60 * MS);
 	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 0);
 	assert_int_equal(cause_work_ns(&times), 40 * MS);
-	assert_int_equal(
-		cause_of(fixture, "spun 60.0 ms (usually none) in 20,001 sched_yield"),
-		CAUSE_SLEEP);
+	assert_int_equal(cause_of(fixture, "spun 60.0 ms (usually none) in 20,001 sched_yield"),
+			 CAUSE_SLEEP);
 }
 
 static void after_its_last_call_a_thread_may_have_waited_for_a_cpu_only(void **state)
@@ -144,9 +144,10 @@ static void the_peer_that_explains_the_wait_is_the_cause(void **state)
 					   "which had no CPU; spun in 20,001 sched_yield"),
 			 CAUSE_PEER_PROCESS);
 	peer->throttled_periods = 3;
-	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 29118), "
-					   "which had no CPU: the CPU limit of its cgroup was reached 3 "
-					   "times; spun in 20,001 sched_yield"),
+	assert_int_equal(cause_of(fixture,
+				  "waited 60.0 ms (usually none) for worker (pid 29118), "
+				  "which had no CPU: the CPU limit of its cgroup was reached 3 "
+				  "times; spun in 20,001 sched_yield"),
 			 CAUSE_PEER_PROCESS);
 	peer->delay_ns = 0;
 	peer->cpu_ns = 53 * MS;
@@ -159,8 +160,9 @@ static void the_peer_that_explains_the_wait_is_the_cause(void **state)
 	peer->kind = 0;
 	peer->asleep_ns = 53 * MS;
 	peer->nr = nr_of("clock_nanosleep");
-	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 29118), "
-					   "which was in clock_nanosleep; spun in 20,001 sched_yield"),
+	assert_int_equal(cause_of(fixture,
+				  "waited 60.0 ms (usually none) for worker (pid 29118), "
+				  "which was in clock_nanosleep; spun in 20,001 sched_yield"),
 			 CAUSE_PEER_PROCESS);
 }
 
@@ -203,11 +205,11 @@ static void idle_processes_sleep_too(void **state)
 	other = add_peer(fixture, 9, FBT_PEER_MEMORY);
 	other->delay_ns = 53 * MS;
 	other->others = 1;
-	assert_int_equal(
-		cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 9), which had no "
+	assert_int_equal(cause_of(fixture,
+				  "waited 60.0 ms (usually none) for worker (pid 9), which had no "
 				  "CPU; one of 2 processes that share memory with it; spun in "
 				  "20,001 sched_yield"),
-		CAUSE_PEER_PROCESS);
+			 CAUSE_PEER_PROCESS);
 }
 
 static void a_process_that_was_held_explains_more_than_one_that_works(void **state)
@@ -222,12 +224,12 @@ static void a_process_that_was_held_explains_more_than_one_that_works(void **sta
 	peer = add_peer(fixture, 9, FBT_PEER_MEMORY);
 	peer->stopped_ns = 40 * MS;
 	peer->cpu_ns = 13 * MS;
-	assert_int_equal(
-		peer_find(&fixture->step, true, begin_ns, begin_ns + 60 * MS)->record.peer, 9);
+	assert_int_equal(peer_find(&fixture->step, true, begin_ns, begin_ns + 60 * MS)->record.peer,
+			 9);
 	peer->stopped_ns = 0;
 	peer->asleep_ns = 40 * MS;
-	assert_int_equal(
-		peer_find(&fixture->step, true, begin_ns, begin_ns + 60 * MS)->record.peer, 8);
+	assert_int_equal(peer_find(&fixture->step, true, begin_ns, begin_ns + 60 * MS)->record.peer,
+			 8);
 }
 
 static void a_read_waits_for_the_other_end(void **state)
@@ -275,8 +277,9 @@ static void a_futex_that_times_out_is_waited_for(void **state)
 			 CAUSE_LOCK_CONTENTION);
 	peer = add_peer(fixture, 8, FBT_PEER_FUTEX);
 	peer->cpu_ns = 53 * MS;
-	assert_int_equal(cause_of(fixture, "waited 60.0 ms (usually none) for worker (pid 8), which "
-					   "computed; waited in 12 futex"),
+	assert_int_equal(cause_of(fixture,
+				  "waited 60.0 ms (usually none) for worker (pid 8), which "
+				  "computed; waited in 12 futex"),
 			 CAUSE_PEER_PROCESS);
 }
 
@@ -306,12 +309,13 @@ static void the_chain_goes_on(void **state)
 	first->beyond.kind = 0;
 	first->beyond.asleep_ns = 0;
 	first->beyond.stopped_ns = 53 * MS;
-	assert_int_equal(cause_of(fixture,
-				  "waited 60.0 ms (usually none) for worker (pid 8, in "
-				  "llama_decode), which was in read and waited for worker (pid 9), "
-				  "which was stopped by a signal (SIGSTOP or alike); spun in 20,001 "
-				  "sched_yield"),
-			 CAUSE_PEER_PROCESS);
+	assert_int_equal(
+		cause_of(fixture,
+			 "waited 60.0 ms (usually none) for worker (pid 8, in "
+			 "llama_decode), which was in read and waited for worker (pid 9), "
+			 "which was stopped by a signal (SIGSTOP or alike); spun in 20,001 "
+			 "sched_yield"),
+		CAUSE_PEER_PROCESS);
 }
 
 int main(void)

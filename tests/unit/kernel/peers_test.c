@@ -58,7 +58,8 @@ static int setup(void **state)
 	fixture->output = keeper_output(&fixture->keeper);
 	fixture->peers = peers__new(fixture->shared, &fixture->output, true);
 	assert_non_null(fixture->peers);
-	fixture->memory = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	fixture->memory =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(fixture->memory != MAP_FAILED);
 	*fixture->memory = 's';
 	fixture->child = start_child(fixture->memory);
