@@ -13,6 +13,7 @@
 #include "frames.bpf.h"
 #include "handlers.bpf.h"
 #include "limits.bpf.h"
+#include "spins.bpf.h"
 #include "stalls.bpf.h"
 #include "team.bpf.h"
 
@@ -171,6 +172,9 @@ __noinline int close_step(struct fbt_slot *slot, __u64 now, __u32 end)
 		leave_open_call(slot, task, now);
 	else if (task->nvcsw != slot->awake_switches)
 		note_sleep(slot, SLEPT_OUTSIDE);
+	/* Its calls come before it, and what of them is lost is its loss. */
+	if (slot->spin_end_ns)
+		end_spin(slot);
 	delay = run_delay_of(task);
 	slot->step_delay_ns = delay - slot->step_delay_ns;
 	if (!(slot->step_flags & FBT_STEP_OTHER_UNKNOWN))
@@ -483,6 +487,8 @@ static __always_inline void open_step(struct fbt_slot *slot, struct pt_regs *ctx
 	measure_gap(slot, task, now, c);
 	if (c->sampled_kinds >> (cookie & (FBT_KIND_COUNT - 1)) & 1)
 		slot->step_flags |= FBT_STEP_SAMPLED;
+	if (slot->spin_end_ns)
+		end_spin(slot);
 	__builtin_memset(slot->sums, 0, sizeof(slot->sums));
 	__builtin_memset(slot->call_delays_ns, 0, sizeof(slot->call_delays_ns));
 	slot->step_asleep_ns = 0;

@@ -30,42 +30,6 @@ static __always_inline bool is_32_bit(struct task_struct *task)
 #endif
 }
 
-static __always_inline void send_call(struct fbt_slot *slot, __u32 index, __u64 start,
-				      __u64 duration, long ret, __u32 flags, __u64 delay)
-{
-	__u32 cpu = bpf_get_smp_processor_id();
-	struct fbt_ring_heads *heads = bpf_map_lookup_elem(&ring_heads, &cpu);
-
-	if (!heads)
-		return;
-	if (*(volatile __u64 *)&heads->head - *(volatile __u64 *)&heads->tail >
-	    ring_mask - FBT_RING_MARGIN) {
-		__sync_fetch_and_add(&heads->lost, 1);
-		slot->lost_calls++;
-		return;
-	}
-	__u64 place = __sync_fetch_and_add(&heads->head, 1);
-	__u32 at = (cpu << ring_shift) + (place & ring_mask);
-	struct fbt_ring_call *call = bpf_map_lookup_elem(&ring_calls, &at);
-
-	if (!call)
-		return;
-	call->start_ns = start;
-	call->duration_ns = duration;
-	call->ret = ret;
-	call->nr = slot->nr;
-	call->slot = index;
-	call->flags = flags;
-	call->delay_ns = delay;
-	if (flags) {
-		call->args[0] = slot->call_args[0];
-		call->args[1] = slot->call_args[1];
-		call->file = slot->call_file;
-	}
-	store_barrier();
-	*(volatile __u32 *)&call->lap = (place >> ring_shift) + 1;
-}
-
 static __always_inline void add_call(struct fbt_sum *sum, __u64 duration, int failed)
 {
 	sum->calls++;
@@ -170,14 +134,17 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		}
 		if (nr == NR_RT_SIGRETURN)
 			leave_handler(slot);
-		if (call_detail >= FBT_DETAIL_ESCALATED)
-			send_call(slot, index, start, duration, ret,
-				  leave_wait(know_call(slot, task, nr, ret)), delay);
+		if (call_detail >= FBT_DETAIL_ESCALATED) {
+			__u32 flags = leave_wait(know_call(slot, task, nr, ret));
+
+			if (!is_summed(slot, index, start, now, ret, flags, delay))
+				send_call(slot, index, start, duration, ret, flags, delay);
+		}
 		return 0;
 	}
 	if (nr == NR_FUTEX && slot->call_gil)
 		leave_gil(slot, duration, 0);
-	if (call_detail == FBT_DETAIL_ALL)
+	if (call_detail == FBT_DETAIL_ALL && !is_summed(slot, index, start, now, ret, 0, 0))
 		send_call(slot, index, start, duration, ret, 0, 0);
 	return 0;
 }
@@ -289,6 +256,8 @@ int BPF_PROG(handle_exit, struct task_struct *task)
 		return 0;
 	if (slot->step_start_ns)
 		close_step(slot, now, FBT_END_EXITED);
+	if (slot->spin_end_ns)
+		end_spin(slot);
 	if (target)
 		__sync_fetch_and_add(&target->exits_begun, 1);
 	store_barrier();

@@ -75,6 +75,7 @@ enum fbt_event_type {
 	FBT_EVENT_STACKS = 37,
 	FBT_EVENT_HANG = 38,
 	FBT_EVENT_GAP = 39,
+	FBT_EVENT_PEER = 44,
 };
 
 struct fbt_header {
@@ -338,8 +339,17 @@ struct fbt_step {
 #define FBT_CALL_UNFINISHED 1 /* had not returned when the window ended: ret is meaningless */
 #define FBT_CALL_BLOCKED    2 /* the thread gave up its CPU to wait */
 #define FBT_CALL_ARGS	    4 /* args, file and FBT_CALL_BLOCKED are valid: a call in a step */
+/* Several calls in a row, of one number and with result 0: run is valid. Never with the others. */
+#define FBT_CALL_RUN 8
 
-/* One syscall. */
+/* What a record with FBT_CALL_RUN has instead of arguments. */
+struct fbt_run {
+	__u32 calls;	  /* how many it stands for, at least 1 */
+	__u32 longest_ns; /* of them */
+	__u64 calls_ns;	  /* sum of their durations: the rest of duration_ns is between them */
+};
+
+/* One syscall; or a run of them, from the begin of the first to the end of the last. */
 struct fbt_call {
 	struct fbt_header header;
 	__u32 tgid;
@@ -355,7 +365,10 @@ struct fbt_call {
 	 * for: NVOS54's cmd, NVOS21's hClass; else 0. Of a command that is transferred
 	 * (NV_ESC_IOCTL_XFER_CMD): 0xc0004600 with its number.
 	 */
-	__u64 args[2];
+	union {
+		__u64 args[2];
+		struct fbt_run run;
+	};
 	__u64 delay_ns; /* part of duration_ns: waiting for a CPU; only of a call in a step */
 };
 
@@ -474,6 +487,49 @@ struct fbt_stop {
 	char comm[16]; /* of the tracer; "": not known */
 	/* The most that its stops in the step, or in the wait, can have taken so far. */
 	__u64 stopped_ns;
+};
+
+/* By what a step may wait for another process. */
+enum fbt_peer_way {
+	FBT_PEER_MEMORY =
+		0,	    /* they map the same memory, writable, and the step looks at it again */
+	FBT_PEER_FUTEX = 1, /* … and again, or waits there in futex */
+	FBT_PEER_PIPE = 2,  /* the process may write to a pipe from which the step reads */
+	FBT_PEER_SOCKET = 3, /* it has the other end of a Unix socket */
+	FBT_PEER_WAY_COUNT = 4,
+};
+
+#define FBT_PEER_NR_UNKNOWN (~0u)
+
+/*
+ * What another process did while a step waited that may have waited for it. Sampled from outside
+ * every 5 ms or so, from first_ns to time_ns: the four parts sum up to that. Sent before the step;
+ * of several records about one step and process the latest counts.
+ */
+struct fbt_peer {
+	struct fbt_header header;
+	__u32 tgid; /* of the step */
+	__u32 tid;
+	__u64 step_start_ns;
+	__u64 first_ns; /* of the first look at the process */
+	__u64 time_ns;	/* of the latest */
+	__u32 peer;	/* its tgid */
+	__u32 peer_tid; /* the thread that was looked at: of a step, or the busiest one */
+	__u32 way;	/* enum fbt_peer_way */
+	__u32 others;	/* how many other processes the step may as well have waited for */
+	__u64 cpu_ns;
+	__u64 delay_ns; /* ready to run, but without a CPU */
+	__u64 stopped_ns;
+	__u64 asleep_ns;
+	__u32 nr; /* the call in which it was seen asleep most often; FBT_PEER_NR_UNKNOWN */
+	__u32 throttled_periods; /* in which its cgroup reached a CPU limit meanwhile */
+	__u32 kind;	     /* of the step that its thread was in at the latest look; 0: none */
+	__u32 stop_reason;   /* enum fbt_stop_reason, if stopped_ns is not 0 */
+	__u64 kind_start_ns; /* when that step began */
+	__u32 tracer;	     /* as in fbt_stop */
+	__u32 reserved;
+	char tracer_comm[16];
+	char comm[16]; /* of the process */
 };
 
 /*
@@ -709,6 +765,7 @@ FBT_ASSERT_SIZE(fbt_sum, 32);
 FBT_ASSERT_SIZE(fbt_step_limits, 32);
 FBT_ASSERT_SIZE(fbt_step_faults, 96);
 FBT_ASSERT_SIZE(fbt_step, 616);
+FBT_ASSERT_SIZE(fbt_run, 16);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 120);
 FBT_ASSERT_SIZE(fbt_code, 32);
@@ -724,6 +781,7 @@ FBT_ASSERT_SIZE(fbt_window_end, 16);
 FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
 FBT_ASSERT_SIZE(fbt_stop, 56);
+FBT_ASSERT_SIZE(fbt_peer, 152);
 FBT_ASSERT_SIZE(fbt_hang, 112);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);

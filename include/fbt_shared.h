@@ -110,8 +110,12 @@ struct fbt_slot {
 	__u32 tid;
 	__u64 step_start_ns; /* 0: no step is open */
 	__u64 step_sp;
-	__u64 lost_calls;  /* lost call records of this thread */
-	__u64 step_end_ns; /* of the previous step; 0: none yet */
+	__u64 lost_calls; /* lost call records of this thread */
+	/*
+	 * End of the previous call, if that may be one of a row of calls that are alike: see
+	 * bpf/spins.bpf.h. Else 0.
+	 */
+	__u64 spin_end_ns;
 
 	/* What each call in a step reads or writes is in these lines of the cache. */
 	/* The open call, if it was entered in a step: the thread's counters then, … */
@@ -146,6 +150,21 @@ struct fbt_slot {
 	__u64 step_asleep_ns;
 	__u64 step_fault_wait_ns;
 
+	/* The row so far without its first call, which has a record, if spin_calls is not 0. */
+	__u64 spin_step_ns; /* step_start_ns of its step */
+	__u64 spin_start_ns;
+	__u64 spin_ns; /* in its calls */
+	__u64 spin_delay_ns;
+	__u32 spin_calls;
+	__u32 spin_longest_ns;
+	__u32 spin_slot; /* index of this slot */
+	__u32 spin_nr;
+	/* The arguments that all of its calls have; 0 of sched_yield, which has none. */
+	__u64 spin_args[2];
+	__u32 spin_file;
+	__u32 reserved_spin;
+
+	__u64 step_end_ns;	/* of the previous step; 0: none yet */
 	__u64 step_end_busy_ns; /* syscall time of the thread at step_end_ns */
 	__u64 step_last_ns;	/* length of the previous step */
 	__u64 step_usual_ns;	/* about how long its steps take */
@@ -295,7 +314,8 @@ struct fbt_ring_call {
 	__u16 nr;
 	__u16 slot;
 	__u32 flags;	/* FBT_CALL_* */
-	__u64 args[2];	/* these and file are valid only with FBT_CALL_ARGS */
+	__u64 args[2];	/* these and file are valid only with FBT_CALL_ARGS; FBT_CALL_RUN: see
+			   fbt_run */
 	__u64 delay_ns; /* waiting for a CPU; 0 outside of steps */
 	__u32 file;
 	__u32 lap; /* written last; (index >> ring_shift) + 1: the record is of this lap */
@@ -461,6 +481,13 @@ struct fbt_ring_site {
  * FBT_LONG_NS count.
  */
 #define FBT_LONG_NS 100000ull
+
+/*
+ * Calls that are alike, shorter than FBT_LONG_NS and no farther apart than this are one row; a
+ * record of a row covers at most FBT_RUN_MAX_NS.
+ */
+#define FBT_SPIN_GAP_NS 10000ull
+#define FBT_RUN_MAX_NS	16000000ull
 
 /* Latest long calls that are remembered of each thread, in the map pasts, by slot. */
 #define FBT_PAST_CALLS 8

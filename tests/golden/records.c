@@ -309,6 +309,7 @@ static void write_step(struct events *events)
 static void write_call(struct events *events)
 {
 	struct fbt_call *call = record_begin(events, FBT_EVENT_CALL, sizeof(*call));
+	uint32_t calls;
 
 	call->tgid = record_take_tgid(events);
 	call->tid = (uint32_t)line_take_number(&events->line, "tid", call->tgid);
@@ -328,6 +329,43 @@ static void write_call(struct events *events)
 		call->args[0] = 0;
 	else
 		call->header.flags |= FBT_CALL_ARGS;
+	calls = (uint32_t)line_take_number(&events->line, "calls", 0);
+	if (!calls)
+		return;
+	call->header.flags |= FBT_CALL_RUN;
+	call->run.calls = calls;
+	call->run.calls_ns = line_take_time(&events->line, "in_calls", 0);
+	call->run.longest_ns = (uint32_t)line_take_time(&events->line, "longest", 0);
+}
+
+static void write_peer(struct events *events)
+{
+	static const char *const ways[] = {"memory", "futex", "pipe", "socket", NULL};
+	static const char *const reasons[] = {"signal", "tracer", "freezer", NULL};
+	struct fbt_peer *peer = record_begin(events, FBT_EVENT_PEER, sizeof(*peer));
+
+	peer->tgid = record_take_tgid(events);
+	peer->tid = (uint32_t)line_take_number(&events->line, "tid", peer->tgid);
+	peer->step_start_ns = events->window_ns + line_take_time(&events->line, "step", 0);
+	peer->first_ns = events->window_ns + line_take_time(&events->line, "first", 0);
+	peer->peer = (uint32_t)line_take_number(&events->line, "peer", 0);
+	peer->peer_tid = (uint32_t)line_take_number(&events->line, "peer_tid", peer->peer);
+	peer->way = line_take_name(&events->line, "way", ways);
+	peer->others = (uint32_t)line_take_number(&events->line, "others", 0);
+	peer->cpu_ns = line_take_time(&events->line, "cpu", 0);
+	peer->delay_ns = line_take_time(&events->line, "delay", 0);
+	peer->stopped_ns = line_take_time(&events->line, "stopped", 0);
+	peer->asleep_ns = line_take_time(&events->line, "asleep", 0);
+	peer->time_ns =
+		peer->first_ns + peer->cpu_ns + peer->delay_ns + peer->stopped_ns + peer->asleep_ns;
+	peer->nr = peer->asleep_ns ? take_syscall(events) : FBT_PEER_NR_UNKNOWN;
+	peer->throttled_periods = (uint32_t)line_take_number(&events->line, "throttled", 0);
+	peer->kind = (uint32_t)line_take_number(&events->line, "kind", 0);
+	peer->stop_reason = line_take_name(&events->line, "reason", reasons);
+	peer->tracer = (uint32_t)line_take_number(&events->line, "tracer", 0);
+	snprintf(peer->tracer_comm, sizeof(peer->tracer_comm), "%s",
+		 line_take_text(&events->line, "tracer_comm", ""));
+	snprintf(peer->comm, sizeof(peer->comm), "%s", line_take_text(&events->line, "comm", ""));
 }
 
 static void write_file(struct events *events)
@@ -654,35 +692,16 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window},
-	{"target", write_target},
-	{"thread", write_thread},
-	{"kind", write_kind},
-	{"step", write_step},
-	{"call", write_call},
-	{"table", write_table},
-	{"lost", write_lost},
-	{"cost", write_cost},
-	{"exit", write_exit},
-	{"end", write_end},
-	{"unknown", write_unknown},
-	{"file", write_file},
-	{"manual", write_manual},
-	{"hang", write_hang},
-	{"stop", write_stop},
-	{"thread_use", write_thread_use},
-	{"cpus", write_cpus},
-	{"sampling", write_sampling},
-	{"ends", write_ends},
-	{"tails", write_tails},
-	{"probes", write_probes},
-	{"wake", write_wake},
-	{"python", write_python},
-	{"stalls", write_stalls},
-	{"code", write_code},
-	{"stack", write_stack},
-	{"stacks", write_stacks},
-	{"gap", write_gap},
+	{"window", write_window}, {"target", write_target},	{"thread", write_thread},
+	{"kind", write_kind},	  {"step", write_step},		{"call", write_call},
+	{"table", write_table},	  {"lost", write_lost},		{"cost", write_cost},
+	{"exit", write_exit},	  {"end", write_end},		{"unknown", write_unknown},
+	{"file", write_file},	  {"manual", write_manual},	{"hang", write_hang},
+	{"peer", write_peer},	  {"stop", write_stop},		{"thread_use", write_thread_use},
+	{"cpus", write_cpus},	  {"sampling", write_sampling}, {"ends", write_ends},
+	{"tails", write_tails},	  {"probes", write_probes},	{"wake", write_wake},
+	{"python", write_python}, {"stalls", write_stalls},	{"code", write_code},
+	{"stack", write_stack},	  {"stacks", write_stacks},	{"gap", write_gap},
 };
 
 record_writer record_writer_of(const char *type)

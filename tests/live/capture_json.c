@@ -21,10 +21,25 @@ static void write_call(const struct fbt_call *call)
 {
 	printf("%s{\"type\": \"call\", \"tgid\": %u, \"tid\": %u, \"nr\": %u, \"ret\": %lld, "
 	       "\"flags\": %u, \"args\": [%llu, %llu], \"file\": %u, \"start_ns\": %llu, "
-	       "\"duration_ns\": %llu}",
+	       "\"duration_ns\": %llu, \"calls\": %u}",
 	       comma, call->tgid, call->tid, call->nr, (long long)call->ret, call->header.flags,
 	       (unsigned long long)call->args[0], (unsigned long long)call->args[1], call->file,
-	       (unsigned long long)call->start_ns, (unsigned long long)call->duration_ns);
+	       (unsigned long long)call->start_ns, (unsigned long long)call->duration_ns,
+	       call->header.flags & FBT_CALL_RUN ? call->run.calls : 1);
+}
+
+static void write_peer(const struct fbt_peer *peer)
+{
+	printf("%s{\"type\": \"peer\", \"tid\": %u, \"step_start_ns\": %llu, \"first_ns\": %llu, "
+	       "\"time_ns\": %llu, \"peer\": %u, \"peer_tid\": %u, \"way\": %u, \"others\": %u, "
+	       "\"cpu_ns\": %llu, \"delay_ns\": %llu, \"stopped_ns\": %llu, \"asleep_ns\": %llu, "
+	       "\"nr\": %d, \"throttled\": %u, \"kind\": %u}",
+	       comma, peer->tid, (unsigned long long)peer->step_start_ns,
+	       (unsigned long long)peer->first_ns, (unsigned long long)peer->time_ns, peer->peer,
+	       peer->peer_tid, peer->way, peer->others, (unsigned long long)peer->cpu_ns,
+	       (unsigned long long)peer->delay_ns, (unsigned long long)peer->stopped_ns,
+	       (unsigned long long)peer->asleep_ns, (int)peer->nr, peer->throttled_periods,
+	       peer->kind);
 }
 
 static void write_numbers(const char *name, const unsigned long long numbers[FBT_MAPPING_COUNT])
@@ -164,6 +179,8 @@ static void write_event(const struct fbt_header *event)
 		write_step((const struct fbt_step *)event);
 	else if (event->type == FBT_EVENT_WAKE)
 		write_wake((const struct fbt_wake *)event);
+	else if (event->type == FBT_EVENT_PEER)
+		write_peer((const struct fbt_peer *)event);
 	else if (event->type == FBT_EVENT_FILE)
 		write_file((const struct fbt_file *)event);
 	else if (event->type == FBT_EVENT_CODE)

@@ -175,11 +175,16 @@ static struct top_key *find_entry(struct top_keys *keys, uint64_t key)
 
 void top_keys_add(struct top_keys *keys, uint64_t key, uint64_t ns)
 {
+	top_keys_add_many(keys, key, ns, 1);
+}
+
+void top_keys_add_many(struct top_keys *keys, uint64_t key, uint64_t ns, uint64_t calls)
+{
 	struct top_key *entry = find_entry(keys, key);
 
 	if (!entry)
 		return;
-	entry->calls++;
+	entry->calls = add_saturating(entry->calls, calls);
 	entry->ns = add_saturating(entry->ns, ns);
 }
 

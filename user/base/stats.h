@@ -61,6 +61,9 @@ struct top_keys {
 void top_keys_clear(struct top_keys *keys);
 void top_keys_add(struct top_keys *keys, uint64_t key, uint64_t ns);
 
+/* The same of several calls, ns together. */
+void top_keys_add_many(struct top_keys *keys, uint64_t key, uint64_t ns, uint64_t calls);
+
 /* The key with the most time, the first of equals; calls is 0 if there is none. */
 struct top_key top_keys_largest(const struct top_keys *keys);
 

@@ -175,7 +175,7 @@ bool gpu_calls_known(const struct step *step)
 	/* The call that a step was cut off in has time, and is not counted. */
 	if (!step->calls.count && step_syscall_ns(step))
 		return false;
-	return step->calls.count >= step_calls(step);
+	return step_recorded_calls(step) >= step_calls(step);
 }
 
 int gpu_spans_make(const struct step *step, gpu_span_vec *spans)

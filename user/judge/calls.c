@@ -228,12 +228,13 @@ static bool is_claimed(struct call_walk *walk)
 uint64_t call_walk_ns(const struct step *step, const struct fbt_call *call)
 {
 	const struct fbt_step *record = &step->record;
-	uint64_t end_ns = add_saturating(call->start_ns, call->duration_ns);
+	uint64_t end_ns = add_saturating(call->start_ns, call->duration_ns), inside_ns;
 
 	if (record->kind)
-		return call->duration_ns;
-	return sub_saturating(min_u64(end_ns, record->end_ns),
-			      max_u64(call->start_ns, record->start_ns));
+		return call_ns(call);
+	inside_ns = sub_saturating(min_u64(end_ns, record->end_ns),
+				   max_u64(call->start_ns, record->start_ns));
+	return min_u64(inside_ns, call_ns(call));
 }
 
 static uint64_t covered_ns(struct call_walk *walk)
@@ -381,6 +382,10 @@ static const struct {
 	[CAUSE_AWAIT] = {"await", "find out what the future awaits, and whether its executor was "
 				  "busy when that came: --step of the functions that it calls, "
 				  "and the threads in the report"},
+	[CAUSE_PEER_PROCESS] = {"peer_process",
+				"find out what holds the named process: who stops it, what has "
+				"its CPU, or what it does; if it only has more to do, the step "
+				"waits rightly"},
 	[CAUSE_GPU_TRANSFER] = {"gpu_transfer",
 				"keep data on the GPU between steps, copy less at once and from "
 				"pinned memory, or copy while kernels run"},

@@ -33,6 +33,7 @@ enum cause_kind {
 	CAUSE_GARBAGE_COLLECTION, /* by a CPython interpreter, on this thread */
 	CAUSE_OFF_CPU,		  /* asleep outside of calls, for none of these */
 	CAUSE_AWAIT,		  /* of a future: between its polls */
+	CAUSE_PEER_PROCESS,	  /* waits for another process: instead of a set of calls */
 	CAUSE_GPU_TRANSFER,	  /* GPU copies: found by their share, a part of no step */
 	CAUSE_UNKNOWN,		  /* instead of COMPUTE where calls were not traced */
 	CAUSE_COMPUTE,		  /* none of the above: the step itself had more to do */

@@ -6,7 +6,9 @@
 
 #include "base/arith.h"
 #include "base/stats.h"
+#include "judge/between.h"
 #include "judge/calls.h"
+#include "judge/peers.h"
 #include "model/gpu.h"
 
 #define STORM_SIGNALS	10
@@ -19,12 +21,6 @@
 /* The kernel charges memory in batches of 64 pages: half of the batches found the limit reached. */
 #define FAULTS_PER_HIT 128
 
-/*
- * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
- * calls would look like work. Less than this between two calls is no time to work in.
- */
-#define BETWEEN_CALLS_NS 1000
-
 /* Parts take from what is left, so that they sum up to the step whatever the records say. */
 static void give(struct cause_times *times, enum cause_kind kind, uint64_t ns, uint64_t *left_ns)
 {
@@ -32,16 +28,6 @@ static void give(struct cause_times *times, enum cause_kind kind, uint64_t ns, u
 
 	times->ns[kind] += given;
 	*left_ns -= given;
-}
-
-/* Time since the previous call, if it belongs to this one. Intervals have many threads. */
-static uint64_t between_calls_ns(const struct step *step, const struct fbt_call *call,
-				 uint64_t *last_ns)
-{
-	uint64_t gap_ns = sub_saturating(call->start_ns, *last_ns);
-
-	*last_ns = add_saturating(call->start_ns, call->duration_ns);
-	return step->record.kind && gap_ns < BETWEEN_CALLS_NS ? gap_ns : 0;
 }
 
 /* Charges what the threads did that a call waited for. */
@@ -192,21 +178,27 @@ static uint64_t held_ns(const struct step *step)
 
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
-	uint64_t left_ns = step_total_ns(step), between_ns[CAUSE_COUNT] = {0}, last_ns = 0;
+	uint64_t left_ns = step_total_ns(step), code_ns[CAUSE_COUNT] = {0};
+	uint64_t spun_ns[CAUSE_COUNT] = {0}; /* waiting for a CPU, in a wait that spins */
+	struct between between;
 	struct known_calls known = {0};
 	struct call_walk walk;
 
 	*times = (struct cause_times){0};
 	if (step->record.header.flags & FBT_STEP_TEAM_KNOWN)
 		times->starved_ns = step->record.starved_ns;
+	between_begin(&between, window, step);
 	call_walk_begin(&walk, window, step, false);
 	while (call_walk_next(&walk)) {
+		between_next(&between, walk.call);
 		give(times, walk.cause, walk.ns, &left_ns);
 		give(times, CAUSE_COMPUTE, walk.covered_ns, &left_ns);
-		give(times, CAUSE_RUN_QUEUE, walk.cpu_wait_ns, &left_ns);
+		give(times, between_delay_part(&between, &walk), walk.cpu_wait_ns, &left_ns);
 		give_waits(times, &walk, &left_ns);
 		know_call(&known, &walk);
-		between_ns[walk.cause] += between_calls_ns(step, walk.call, &last_ns);
+		code_ns[walk.cause] += between_ns(&between, step, walk.call);
+		if (between.is_first)
+			spun_ns[walk.cause] += between.spin.delay_ns;
 		times->threads_made += call_walk_made_thread(&walk);
 		times->signals += (walk.rule->traits & CALL_SIGNAL) != 0;
 	}
@@ -216,7 +208,9 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 	times->covered_ns = times->ns[CAUSE_COMPUTE] - times->worker_ns;
 	split_hidden(window, step, &known, times, &left_ns);
 	for (int i = 0; i < CAUSE_COUNT; i++)
-		give(times, (enum cause_kind)i, between_ns[i], &left_ns);
+		times->ns[i] += take_u64(spun_ns[i], &times->ns[CAUSE_RUN_QUEUE]);
+	for (int i = 0; i < CAUSE_COUNT; i++)
+		give(times, (enum cause_kind)i, code_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
 	times->held_ns = held_ns(step);
 	times->blamable_ns = add_saturating(max_u64(times->starved_ns, times->held_ns),
@@ -370,7 +364,7 @@ static struct top_key find_share(const struct scope *scope, enum share_key by)
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
 		if (find_key(&walk, by, &key))
-			top_keys_add(&top, key, walk.ns);
+			top_keys_add_many(&top, key, walk.ns, call_count(walk.call));
 	}
 	return top_keys_largest(&top);
 }
@@ -401,8 +395,9 @@ static void count_calls(const struct scope *scope, struct cause *cause)
 	cause->blocked_known = true;
 	begin_scope(scope, &walk);
 	while (next_in(scope, &walk)) {
-		cause->calls++;
-		cause->blocked_known &= (walk.call->header.flags & FBT_CALL_ARGS) != 0;
+		cause->calls = add_saturating(cause->calls, call_count(walk.call));
+		cause->blocked_known &=
+			(walk.call->header.flags & (FBT_CALL_ARGS | FBT_CALL_RUN)) != 0;
 		cause->blocked += (walk.call->header.flags & FBT_CALL_BLOCKED) != 0;
 		cause->bytes = add_saturating(cause->bytes, bytes_of(&walk, &end));
 	}
@@ -572,6 +567,91 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	}
 }
 
+static uint64_t end_of_call(const struct fbt_call *call)
+{
+	return add_saturating(call->start_ns, call->duration_ns);
+}
+
+/* A wait of the part that is the cause: one call, or a row that spins. */
+struct wait {
+	uint64_t start_ns;
+	uint64_t end_ns;
+	uint64_t ns;
+	bool spins;
+	uint16_t traits; /* CALL_* of its first call */
+};
+
+static void take_wait(struct wait *longest, const struct wait *wait)
+{
+	if (wait->ns > longest->ns)
+		*longest = *wait;
+}
+
+static void add_spin(struct cause *cause, const struct spin *spin, const struct wait *longest)
+{
+	if (!longest->spins || spin->ns > longest->ns)
+		cause->spin.nr = spin->nr;
+	cause->spin.ns = add_saturating(cause->spin.ns, spin->ns);
+	cause->spin.calls = add_saturating(cause->spin.calls, spin->calls);
+	cause->spin.waits++;
+	cause->spin.partial |= spin->partial;
+}
+
+/* Sums up the waits of the part that spin, and finds the longest wait of all. */
+static struct wait find_waits(const struct scope *scope, struct cause *cause)
+{
+	struct wait longest = {0};
+	struct between between;
+	struct call_walk walk;
+
+	between_begin(&between, scope->window, scope->step);
+	begin_scope(scope, &walk);
+	while (call_walk_next(&walk)) {
+		const struct spin *spin = &between.spin;
+		struct wait wait = {.start_ns = walk.call->start_ns, .traits = walk.rule->traits};
+
+		between_next(&between, walk.call);
+		if (walk.cause != scope->cause || between.is_inside)
+			continue;
+		wait.spins = between.is_first;
+		if (wait.spins)
+			add_spin(cause, spin, &longest);
+		wait.end_ns = wait.spins ? spin->end_ns : end_of_call(walk.call);
+		wait.ns = wait.spins ? spin->ns : walk.ns;
+		take_wait(&longest, &wait);
+	}
+	return longest;
+}
+
+/* A single sleep waits for nobody. One that polls may as well look at memory. */
+static const struct step_peer *peer_of(const struct step *step, const struct wait *wait)
+{
+	bool is_futex = wait->traits & CALL_FUTEX, is_read = wait->traits & CALL_ANSWERED;
+	const struct step_peer *peer = NULL;
+
+	if (is_read)
+		peer = peer_find(step, false, wait->start_ns, wait->end_ns);
+	if (!peer && (is_futex || wait->spins))
+		peer = peer_find(step, true, wait->start_ns, wait->end_ns);
+	return peer;
+}
+
+/* The step waited for another process, unless a thread of its own ended the wait. */
+static void find_peer(const struct step *step, const struct wait *wait, struct cause *cause)
+{
+	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
+	const struct step_peer *peer;
+
+	if (!step->peers.count || wait->ns < grown_ns / 2 || cause->waker.ns > grown_ns / 2)
+		return;
+	peer = peer_of(step, wait);
+	if (!peer)
+		return;
+	cause->kind = CAUSE_PEER_PROCESS;
+	cause->peer = *peer;
+	cause->peer_ns = min_u64(wait->ns, cause->time_ns);
+}
+
 /*
  * Names the thread that had no CPU, or was stopped. No call shows that the step waited for it: that
  * is inferred.
@@ -652,7 +732,7 @@ static bool has_all_calls(const struct step *step)
 		return false;
 	if (!step->record.kind && step->calls.count)
 		return true;
-	return step->calls.count >= step_calls(step);
+	return step_recorded_calls(step) >= step_calls(step);
 }
 
 static void add_counts(const struct step *step, const struct cause_times *times,
@@ -739,6 +819,12 @@ void cause_find(const struct window *window, const struct step *step,
 	}
 	find_waker(window, step, scope.claims, cause);
 	find_stack(&scope, cause);
+	if (cause->calls_known && (cause->kind == CAUSE_SLEEP || cause->kind == CAUSE_SOCKET_IO ||
+				   cause->kind == CAUSE_LOCK_CONTENTION)) {
+		struct wait longest = find_waits(&scope, cause);
+
+		find_peer(step, &longest, cause);
+	}
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
 	    cause->kind == CAUSE_STOPPED)
 		name_spun_for(step, times, cause);

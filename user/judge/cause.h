@@ -48,7 +48,8 @@ struct cause_times {
 
 /*
  * Splits a step; see step_split. Less than a microsecond between two calls of a step belongs to the
- * second call: it went into leaving the first and entering the second.
+ * second call: it went into leaving the first and entering the second. So does the code between the
+ * calls of a wait that spins.
  *
  * PAGE_FAULTS gets the waits of page faults for a disk, and the time of the faults if that was
  * measured. Otherwise their time is estimated by their number, as far as time is left: each takes
@@ -135,6 +136,20 @@ struct cause {
 		uint64_t call_ns; /* in calls of the number nr */
 		uint32_t nr;
 	} waker;
+	/*
+	 * SLEEP, LOCK_CONTENTION, PEER_PROCESS: waits of that part that spun (model/spins.h), wall
+	 * time with the code between calls. calls 0: there are none.
+	 */
+	struct {
+		uint64_t ns;
+		uint64_t calls;
+		uint32_t waits;
+		uint32_t nr;  /* of the longest one */
+		bool partial; /* some calls in them have no record */
+	} spin;
+	/* PEER_PROCESS: for which the step waited, and of time_ns the wait. */
+	struct step_peer peer;
+	uint64_t peer_ns;
 	/* The stack of the longest call of that part of the step; count 0: not known. */
 	struct fbt_stack stack;
 	/* Of the thread that ended that call; count 0: not known. */
@@ -164,6 +179,8 @@ struct cause {
  *   of its growth.
  * - MEMORY_LIMIT: that part is PAGE_FAULTS, OFF_CPU, or COMPUTE with faults that waited for a disk,
  *   and the cgroups reached their memory limit at least once per 128 page faults of the step.
+ * - PEER_PROCESS: that part is SLEEP, SOCKET_IO or LOCK_CONTENTION, one wait is most of its growth,
+ *   and what another process did (judge/peers.h) explains most of that wait.
  *
  * GIL: each wait counts, whatever the holder did meanwhile. Waiters ask for the GIL in turns, so
  * all waits of a row but the last one time out: only the last one names a thread that held the GIL

@@ -261,11 +261,12 @@ static struct fbt_call longest_call(const struct step *step)
 	struct fbt_call longest = {0};
 
 	vec_for_each (call, &step->calls) {
-		uint64_t ns = call_walk_ns(step, call);
+		uint64_t ns = min_u64(call_walk_ns(step, call), call_longest_ns(call));
 
 		if (ns <= longest.duration_ns)
 			continue;
 		longest = *call;
+		longest.header.flags &= (uint16_t)~FBT_CALL_RUN;
 		longest.duration_ns = ns;
 	}
 	return longest;

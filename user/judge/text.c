@@ -6,11 +6,13 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "judge/peers.h"
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
-#define PATH_COLUMNS   72
-#define THREAD_COLUMNS 15
+#define PATH_COLUMNS	  72
+#define THREAD_COLUMNS	  15
+#define PEER_STEP_COLUMNS 40
 
 /* Removes a UTF-8 character that was cut in the middle. */
 static void end_line(struct line *line)
@@ -147,6 +149,21 @@ static void add_head(struct line *line, const struct cause *cause, const struct 
 	add_calls(line, cause);
 	if (!one && cause->nr_calls)
 		add_most(line, label(cause, window, buffer), cause->nr_ns, cause->nr_calls);
+}
+
+/* "in read", "in 96 calls, most of them epoll_wait" */
+static void add_waiting_calls(struct line *line, const struct cause *cause,
+			      const struct window *window)
+{
+	char buffer[24];
+
+	if (!cause->nr_calls)
+		return;
+	if (cause->calls == 1)
+		line_add(line, "in %s", label(cause, window, buffer));
+	else
+		line_add(line, "in %s calls, most of the time %s", FORMAT_COUNT(cause->calls),
+			 label(cause, window, buffer));
 }
 
 static void add_driver(struct line *line, const struct cause *cause, const struct window *window)
@@ -578,9 +595,170 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 			syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
 }
 
+/* "3,482 sched_yield", "at least 96 calls, most of them epoll_wait" */
+static void add_spin_calls(struct line *line, const struct cause *cause,
+			   const struct window *window)
+{
+	char buffer[24];
+
+	line_add(line, "%s%s %s", cause->spin.partial ? "at least " : "",
+		 FORMAT_COUNT(cause->spin.calls),
+		 syscall_label((enum fbt_arch)window->record.arch, cause->spin.nr, buffer));
+}
+
+static bool is_futex(const struct cause *cause, const struct window *window)
+{
+	return syscall_category((enum fbt_arch)window->record.arch, cause->spin.nr) == FBT_FUTEX;
+}
+
+/* A thread that naps, or waits in futex, leaves the CPU to others. */
+static const char *spin_verb(const struct cause *cause, const struct window *window)
+{
+	char buffer[24];
+
+	if (is_futex(cause, window))
+		return "waited";
+	return strstr(syscall_label((enum fbt_arch)window->record.arch, cause->spin.nr, buffer),
+		      "nanosleep")
+		       ? "napped"
+		       : "spun";
+}
+
+/* All or nearly all of the part is waits that spin. */
+static bool is_spin(const struct cause *cause)
+{
+	return cause->spin.calls && cause->spin.ns >= cause->time_ns - cause->time_ns / 10;
+}
+
+/* "spun 302 ms (usually 1.20 ms) in 3,482 sched_yield" */
+static void add_spin(struct line *line, const struct cause *cause, const struct window *window)
+{
+	add_measured(line, spin_verb(cause, window), cause);
+	line_add(line, " in ");
+	add_spin_calls(line, cause, window);
+	if (is_futex(cause, window))
+		line_add(line, " that timed out");
+}
+
+/* ", 250 ms of it spun in 3,482 sched_yield", of a part that has other calls too */
+static void add_spun(struct line *line, const struct cause *cause, const struct window *window)
+{
+	if (!cause->spin.calls || cause->spin.ns < cause->time_ns / 10)
+		return;
+	line_add(line, ", ");
+	add_time(line, cause->spin.ns < cause->time_ns ? cause->spin.ns : cause->time_ns);
+	line_add(line, " of it %s in ",
+		 is_futex(cause, window) ? "timed out" : spin_verb(cause, window));
+	add_spin_calls(line, cause, window);
+}
+
+/* "worker (pid 29118, in execute_model)". Both names come from other processes. */
+static void add_peer_name(struct line *line, const struct fbt_peer *peer,
+			  const struct window *window)
+{
+	char comm[4 * sizeof(peer->comm) + 1], step[4 * PEER_STEP_COLUMNS + 1];
+
+	line_add(line, "%s (pid %" PRIu32,
+		 shorten_text(comm, sizeof(comm), *peer->comm ? peer->comm : "?", THREAD_COLUMNS),
+		 peer->peer);
+	if (peer->kind)
+		line_add(line, ", in %s",
+			 shorten_name(step, sizeof(step), window__kind_name(window, peer->kind),
+				      PEER_STEP_COLUMNS));
+	line_add(line, ")");
+}
+
+static void add_peer_call(struct line *line, const struct fbt_peer *peer,
+			  const struct window *window)
+{
+	char buffer[24];
+
+	if (peer->nr == FBT_PEER_NR_UNKNOWN)
+		line_add(line, "was asleep");
+	else
+		line_add(line, "was in %s",
+			 syscall_label((enum fbt_arch)window->record.arch, peer->nr, buffer));
+}
+
+/* ", which was stopped by a tracer: gdb (pid 4711)" */
+static void add_peer_did(struct line *line, const struct fbt_peer *peer,
+			 const struct window *window)
+{
+	struct cause stopped = {.stop.reason = peer->stop_reason, .stop.tracer = peer->tracer};
+
+	line_add(line, ", which ");
+	switch (peer_did(peer)) {
+	case PEER_COMPUTED:
+		line_add(line, "computed");
+		break;
+	case PEER_ASLEEP:
+		add_peer_call(line, peer, window);
+		break;
+	case PEER_NO_CPU:
+		line_add(line, "had no CPU");
+		break;
+	case PEER_CPU_LIMIT:
+		line_add(line, "had no CPU: the CPU limit of its cgroup was reached ");
+		add_times(line, peer->throttled_periods);
+		break;
+	case PEER_STOPPED:
+		memcpy(stopped.stop.comm, peer->tracer_comm, sizeof(stopped.stop.comm));
+		line_add(line, "was stopped");
+		add_stopper(line, &stopped);
+		break;
+	case PEER_UNKNOWN:
+	case PEER_DID_COUNT:
+		line_add(line, "did what is not known");
+		break;
+	}
+}
+
+/* "waited 302 ms (usually none) for worker (pid 29118), which was stopped by a signal …" */
+static void add_peer(struct line *line, const struct cause *cause, const struct window *window)
+{
+	static const char *const ways[FBT_PEER_WAY_COUNT] = {
+		[FBT_PEER_MEMORY] = "that share memory with it",
+		[FBT_PEER_FUTEX] = "that map this memory",
+		[FBT_PEER_PIPE] = "that may write to the pipe",
+		[FBT_PEER_SOCKET] = "that have the other end of the socket",
+	};
+	const struct fbt_peer *peer = &cause->peer.record, *beyond = &cause->peer.beyond;
+	bool knows_beyond = beyond->header.type == FBT_EVENT_PEER && peer_did(beyond);
+
+	add_measured(line, "waited", cause);
+	line_add(line, " for ");
+	add_peer_name(line, peer, window);
+	add_peer_did(line, peer, window);
+	if (knows_beyond) {
+		line_add(line, " and waited for ");
+		add_peer_name(line, beyond, window);
+		add_peer_did(line, beyond, window);
+	}
+	if (peer->others)
+		line_add(line, "; one of %s processes %s", FORMAT_COUNT(peer->others + 1ull),
+			 ways[peer->way % FBT_PEER_WAY_COUNT]);
+	line_add(line, "; ");
+	if (is_spin(cause)) {
+		line_add(line, "%s in ", spin_verb(cause, window));
+		add_spin_calls(line, cause, window);
+	} else {
+		add_waiting_calls(line, cause, window);
+	}
+	add_file(line, cause, window, "of");
+}
+
 static void add_called(struct line *line, const struct cause *cause, const struct window *window)
 {
-	add_head(line, cause, window);
+	if (cause->kind == CAUSE_PEER_PROCESS) {
+		add_peer(line, cause, window);
+		return;
+	}
+	if (is_spin(cause)) {
+		add_spin(line, cause, window);
+	} else {
+		add_head(line, cause, window);
+		add_spun(line, cause, window);
+	}
 	if (cause->kind != CAUSE_LATE_THREAD)
 		add_bytes(line, cause);
 	if (cause->kind == CAUSE_LATE_THREAD)
@@ -606,6 +784,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_SLEEP:
 	case CAUSE_OTHER_CALLS:
 	case CAUSE_LATE_THREAD:
+	case CAUSE_PEER_PROCESS:
 		add_called(&line, cause, window);
 		break;
 	case CAUSE_GIL:

@@ -131,7 +131,7 @@ static void hand_on(const struct call_ring *ring, const struct fbt_ring_call *fr
 		.delay_ns = from->delay_ns,
 	};
 
-	if (from->flags & FBT_CALL_ARGS) {
+	if (from->flags & (FBT_CALL_ARGS | FBT_CALL_RUN)) {
 		call.args[0] = from->args[0];
 		call.args[1] = from->args[1];
 		call.file = from->file;

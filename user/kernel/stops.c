@@ -66,8 +66,7 @@ void stops__free(struct stops *stops)
 	free(stops);
 }
 
-/* Fills in who stopped the thread. False: it is not stopped, or has ended. */
-static bool find_reason(struct fbt_stop *stop)
+bool stop_find_reason(struct fbt_stop *stop)
 {
 	struct proc_ref thread = {stop->tgid, stop->tid};
 	struct thread_status status;
@@ -124,7 +123,7 @@ static void look_at(struct stops *stops, uint32_t index, uint64_t since_ns, uint
 		*seen = (struct seen){.since_ns = since_ns, .going_ns = since_ns};
 	was_stopped = seen->is_stopped;
 	seen->looked_ns = now_ns;
-	is_stopped = find_reason(&stop);
+	is_stopped = stop_find_reason(&stop);
 	if (slot->step_start_ns != step_ns)
 		return;
 	stop.stopped_ns = add_sight(seen, is_stopped, now_ns);

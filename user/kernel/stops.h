@@ -7,11 +7,18 @@
 #ifndef FBT_KERNEL_STOPS_H
 #define FBT_KERNEL_STOPS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "kernel/shared.h"
 #include "model/event.h"
 
 struct stops;
+
+/*
+ * Fills in who stopped a thread, which is named by its tgid and tid. False: it is not stopped, or
+ * has ended.
+ */
+bool stop_find_reason(struct fbt_stop *stop);
 
 /* shared and output are borrowed. NULL: no memory. */
 struct stops *stops__new(const struct shared *shared, const struct record_output *output);

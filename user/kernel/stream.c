@@ -11,6 +11,7 @@
 #include "base/id_map.h"
 #include "base/log.h"
 #include "kernel/call_ring.h"
+#include "kernel/peers.h"
 #include "kernel/slow_calls.h"
 #include "kernel/stops.h"
 #include "kernel/wakes.h"
@@ -34,6 +35,7 @@ struct stream {
 	struct call_ring *ring;
 	struct file_names *files;
 	struct stops *stops;
+	struct peers *peers;
 	struct faults *faults;
 	struct slow_calls *slow;
 	const struct record_output *output;
@@ -68,11 +70,12 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->ring = call_ring__new(stream->shared);
 	stream->files = file_names__new();
 	stream->stops = stops__new(stream->shared, output);
+	stream->peers = peers__new(stream->shared, output, options->asks_sockets);
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
 	stream->slow = slow_calls__new(stream->shared, output, &options->symbols);
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
-	    !stream->faults || !stream->hangs || !stream->slow) {
+	    !stream->peers || !stream->faults || !stream->hangs || !stream->slow) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -88,6 +91,7 @@ void stream__free(struct stream *stream)
 	call_ring__free(stream->ring);
 	file_names__free(stream->files);
 	stops__free(stream->stops);
+	peers__free(stream->peers);
 	faults__free(stream->faults);
 	free(stream->hangs);
 	slow_calls__free(stream->slow);
@@ -413,6 +417,10 @@ static void look_for_hangs(struct stream *stream, uint64_t now_ns)
 void stream__drain(struct stream *stream)
 {
 	stops__look(stream->stops, clock_ns(CLOCK_MONOTONIC));
+	/* Without records of calls it is not known what a step waits in. */
+	if (stream->options.detail == FBT_DETAIL_ESCALATED ||
+	    stream->options.detail == FBT_DETAIL_ALL)
+		peers__look(stream->peers, clock_ns(CLOCK_MONOTONIC));
 	drain_until(stream, 0);
 	look_for_hangs(stream, clock_ns(CLOCK_MONOTONIC));
 	faults__turn(stream->faults, clock_ns(CLOCK_MONOTONIC));
@@ -556,12 +564,36 @@ uint64_t stream__cut_steps(struct stream *stream, uint64_t kinds, uint64_t now_n
 	return count;
 }
 
+/* The row of calls that the thread was in: see bpf/spins.bpf.h. */
+static void send_open_run(struct stream *stream, const struct fbt_slot *slot)
+{
+	struct fbt_call call = {
+		.header.flags = FBT_CALL_RUN,
+		.tgid = slot->tgid,
+		.tid = slot->tid,
+		.start_ns = slot->spin_start_ns,
+		.duration_ns = slot->spin_end_ns - slot->spin_start_ns,
+		.nr = slot->spin_nr,
+		.run = {.calls = slot->spin_calls,
+			.longest_ns = slot->spin_longest_ns,
+			.calls_ns = slot->spin_ns},
+		.delay_ns = slot->spin_delay_ns,
+	};
+
+	if (file_names__has(stream->files, slot->spin_file))
+		call.file = slot->spin_file;
+
+	record_send(stream->output, &call, sizeof(call), FBT_EVENT_CALL);
+}
+
 static void send_open(struct stream *stream, const struct fbt_slot *slot, uint64_t now_ns)
 {
 	bool in_step = slot->step_start_ns && slot->step_start_ns < now_ns;
 	bool wants_calls = stream->options.detail == FBT_DETAIL_ALL ||
 			   (stream->options.detail == FBT_DETAIL_ESCALATED && in_step);
 
+	if (slot->spin_calls)
+		send_open_run(stream, slot);
 	if (slot->start_ns && slot->start_ns < now_ns && wants_calls)
 		send_open_call(stream, slot, now_ns);
 	if (in_step)

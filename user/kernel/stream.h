@@ -17,8 +17,11 @@ struct stream;
 struct stream_options {
 	enum fbt_detail detail;
 	uint64_t steps_max;	     /* later steps are dropped; 0: no limit */
-	uint64_t hang_ns;	     /* a step that is open for longer is a hang; 0: none is */
 	struct symbol_files symbols; /* of code on stacks */
+	/* The kernel is asked who is connected to whom: needs a socket, so before the tool is
+	 * confined. */
+	bool asks_sockets;
+	uint64_t hang_ns; /* a step that is open for longer is a hang; 0: none is */
 	/* A process appeared (parent_tgid set) or called execve (0). */
 	void (*on_process)(void *ctx, const struct fbt_target *target);
 	void (*on_site)(void *ctx, const struct fbt_ring_site *site); /* a call site is reported */

@@ -9,7 +9,9 @@
 #include "base/log.h"
 #include "model/event.h"
 #include "model/futures.h"
+#include "model/peer_table.h"
 #include "model/pending.h"
+#include "model/spins.h"
 #include "model/stalls.h"
 #include "model/stack_table.h"
 #include "model/stop_table.h"
@@ -25,6 +27,7 @@ struct assembler {
 	uint64_t latest_ns; /* latest time in any record */
 	uint64_t kind_steps[FBT_KIND_COUNT];
 	struct stop_table stops;
+	struct peer_table peers;
 	struct stack_table stacks;
 	struct fbt_stalls stalls; /* those of the next step */
 	struct fbt_gap gap;	  /* the one before the next step */
@@ -189,7 +192,7 @@ static bool is_complete(const struct window *window, const struct step *step)
 	if (window->record.detail == FBT_DETAIL_STEPS || !step_calls_known(step) ||
 	    record->kind == 0)
 		return true;
-	return step->calls.count >= step_calls(step);
+	return step_recorded_calls(step) >= step_calls(step);
 }
 
 /* Sets to 0 what was not measured, whatever the record says, so that no sum contains it. */
@@ -216,6 +219,7 @@ static int finish_step(void *ctx, struct step *step)
 	step->number = ++window->steps;
 	step->kind_number = ++assembler->kind_steps[step->record.kind];
 	step->complete = is_complete(window, step);
+	spins_find(window, step);
 	if (!step->complete)
 		window->incomplete_steps++;
 	return assembler->output.on_step(assembler->output.ctx, window, step);
@@ -236,6 +240,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	step_join_gap(&step, &assembler->gap);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
+	peer_table_join(&assembler->peers, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
@@ -401,6 +406,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
+		return 0;
+	case FBT_EVENT_PEER:
+		peer_table_add(&assembler->peers, (const struct fbt_peer *)event);
 		return 0;
 	case FBT_EVENT_HANG:
 		return add_hang(assembler, (const struct fbt_hang *)event);

@@ -66,6 +66,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_STACK] = PROCESS_LAYOUT(fbt_stack, 0),
 	[FBT_EVENT_STACKS] = LAYOUT(fbt_stacks, 0),
 	[FBT_EVENT_GAP] = PROCESS_LAYOUT(fbt_gap, 0),
+	[FBT_EVENT_PEER] = PROCESS_LAYOUT(fbt_peer, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
@@ -98,10 +99,18 @@ static bool is_step_sound(const struct fbt_step *step)
 	       step->end_ns >= step->start_ns && step->arg_mask < 1u << FBT_ARG_COUNT;
 }
 
+static bool is_run_sound(const struct fbt_call *call)
+{
+	return call->run.calls && call->run.longest_ns <= call->run.calls_ns &&
+	       call->run.calls_ns <= call->duration_ns && call->delay_ns <= call->run.calls_ns &&
+	       !(call->header.flags & (FBT_CALL_UNFINISHED | FBT_CALL_ARGS));
+}
+
 /* The sum must not overflow, because others compute the time of return without a check. */
 static bool is_call_sound(const struct fbt_call *call)
 {
-	return call->start_ns + call->duration_ns >= call->start_ns;
+	return call->start_ns + call->duration_ns >= call->start_ns &&
+	       (!(call->header.flags & FBT_CALL_RUN) || is_run_sound(call));
 }
 
 /* The parts must not add up to more than the wait: others add them up without a check. */
@@ -150,6 +159,25 @@ static bool is_stop_sound(const struct fbt_stop *stop)
 	       memchr(stop->comm, '\0', sizeof(stop->comm)) != NULL;
 }
 
+/* The parts are those of the time that it was looked at: others add them up without a check. */
+static bool is_peer_sound(const struct fbt_peer *peer)
+{
+	uint64_t left_ns = peer->time_ns - peer->first_ns;
+	const uint64_t parts_ns[] = {peer->cpu_ns, peer->delay_ns, peer->stopped_ns,
+				     peer->asleep_ns};
+
+	if (peer->time_ns < peer->first_ns || peer->way >= FBT_PEER_WAY_COUNT ||
+	    peer->kind >= FBT_KIND_COUNT || peer->stop_reason >= FBT_STOP_REASON_COUNT)
+		return false;
+	for (size_t i = 0; i < sizeof(parts_ns) / sizeof(parts_ns[0]); i++) {
+		if (parts_ns[i] > left_ns)
+			return false;
+		left_ns -= parts_ns[i];
+	}
+	return memchr(peer->comm, '\0', sizeof(peer->comm)) &&
+	       memchr(peer->tracer_comm, '\0', sizeof(peer->tracer_comm));
+}
+
 static bool is_stack_sound(const struct fbt_stack *stack)
 {
 	return stack->nr < FBT_NR_COUNT && stack->count && stack->count <= FBT_STACK_FRAMES;
@@ -194,10 +222,32 @@ static bool is_gpu_sync_sound(const struct fbt_gpu_sync *sync)
 	return sync->kind < FBT_GPU_SYNC_KIND_COUNT && sync->end_ns >= sync->start_ns;
 }
 
-static bool are_fields_sound(const struct fbt_header *event)
+static bool are_gpu_fields_sound(const struct fbt_header *event)
 {
 	const struct fbt_gpu_overhead *overhead = (const struct fbt_gpu_overhead *)event;
 
+	switch (event->type) {
+	case FBT_EVENT_GPU_STATE:
+		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
+	case FBT_EVENT_GPU_NAME:
+		return is_gpu_name_sound((const struct fbt_gpu_name *)event);
+	case FBT_EVENT_GPU_WORK:
+		return is_gpu_work_sound((const struct fbt_gpu_work *)event);
+	case FBT_EVENT_GPU_API:
+		return is_gpu_api_sound((const struct fbt_gpu_api *)event);
+	case FBT_EVENT_GPU_SYNC:
+		return is_gpu_sync_sound((const struct fbt_gpu_sync *)event);
+	case FBT_EVENT_GPU_OVERHEAD:
+		return overhead->end_ns >= overhead->start_ns;
+	case FBT_EVENT_GPU_CLOCK:
+		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
+	default:
+		return true;
+	}
+}
+
+static bool are_fields_sound(const struct fbt_header *event)
+{
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return is_window_sound((const struct fbt_window *)event);
@@ -227,6 +277,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_probed_kind(((const struct fbt_probes *)event)->kind);
 	case FBT_EVENT_HANG:
 		return is_hang_sound((const struct fbt_hang *)event);
+	case FBT_EVENT_PEER:
+		return is_peer_sound((const struct fbt_peer *)event);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
 	case FBT_EVENT_CODE:
@@ -237,22 +289,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_python_sound((const struct fbt_python *)event);
 	case FBT_EVENT_STALLS:
 		return are_stalls_sound((const struct fbt_stalls *)event);
-	case FBT_EVENT_GPU_STATE:
-		return is_gpu_state_sound((const struct fbt_gpu_state *)event);
-	case FBT_EVENT_GPU_NAME:
-		return is_gpu_name_sound((const struct fbt_gpu_name *)event);
-	case FBT_EVENT_GPU_WORK:
-		return is_gpu_work_sound((const struct fbt_gpu_work *)event);
-	case FBT_EVENT_GPU_API:
-		return is_gpu_api_sound((const struct fbt_gpu_api *)event);
-	case FBT_EVENT_GPU_SYNC:
-		return is_gpu_sync_sound((const struct fbt_gpu_sync *)event);
-	case FBT_EVENT_GPU_OVERHEAD:
-		return overhead->end_ns >= overhead->start_ns;
-	case FBT_EVENT_GPU_CLOCK:
-		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
 	default:
-		return true;
+		return are_gpu_fields_sound(event);
 	}
 }
 

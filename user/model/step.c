@@ -14,6 +14,7 @@ void step_clear(struct step *step)
 	vec_free(&step->calls);
 	vec_free(&step->wakes);
 	vec_free(&step->stacks);
+	vec_free(&step->peers);
 }
 
 void step_hand_over(struct step *step)
@@ -21,6 +22,7 @@ void step_hand_over(struct step *step)
 	step->calls = (call_vec){0};
 	step->wakes = (wake_vec){0};
 	step->stacks = (stack_vec){0};
+	step->peers = (peer_vec){0};
 }
 
 bool step_calls_known(const struct step *step)
@@ -182,6 +184,30 @@ const char *step_part_name(enum step_part part, bool calls_known)
 	};
 
 	return calls_known ? names[part] : without_calls[part];
+}
+
+uint64_t call_count(const struct fbt_call *call)
+{
+	return call->header.flags & FBT_CALL_RUN ? call->run.calls : 1;
+}
+
+uint64_t call_ns(const struct fbt_call *call)
+{
+	return call->header.flags & FBT_CALL_RUN ? call->run.calls_ns : call->duration_ns;
+}
+
+uint64_t call_longest_ns(const struct fbt_call *call)
+{
+	return call->header.flags & FBT_CALL_RUN ? call->run.longest_ns : call->duration_ns;
+}
+
+uint64_t step_recorded_calls(const struct step *step)
+{
+	uint64_t count = 0;
+
+	vec_for_each (call, &step->calls)
+		count += call_count(call);
+	return count;
 }
 
 uint64_t step_calls(const struct step *step)

@@ -15,6 +15,13 @@ typedef VEC(struct fbt_call) call_vec;
 typedef VEC(struct fbt_wake) wake_vec;
 typedef VEC(struct fbt_stack) stack_vec;
 
+/* A process that a step may have waited for, and the one that this one waited for itself. */
+struct step_peer {
+	struct fbt_peer record;
+	struct fbt_peer beyond; /* header.type 0: none is known */
+};
+typedef VEC(struct step_peer) peer_vec;
+
 struct step_gpu;
 
 /* The class of a step (judge/class.h), which the classifier sets. */
@@ -45,6 +52,33 @@ struct step_gap {
 	struct fbt_stop stop; /* header.type is 0 if no stop was seen */
 };
 
+/* A wait that spins, see model/spins.h: calls in a row that each came to nothing. */
+struct spin {
+	uint64_t start_ns; /* of the first call */
+	uint64_t end_ns;   /* of the last one */
+	/*
+	 * Wall time, with the code between the calls. Without what lies between two calls if the
+	 * records of those in between were lost, unless the sums of the step account for it.
+	 */
+	uint64_t ns;
+	uint64_t calls;
+	uint64_t calls_ns; /* of ns, in calls */
+	uint64_t delay_ns; /* of ns, outside of calls, waiting for a CPU; as far as is known */
+	uint32_t nr;	   /* of the call that took most of that */
+	bool partial;	   /* records in it were lost: there were more calls */
+	size_t first;	   /* in step->calls; */
+	size_t end;	   /* after the last one */
+};
+
+/* The waits of one step. All 0: none, or its calls are not known. */
+struct step_spins {
+	uint64_t ns;
+	uint64_t calls;
+	uint32_t waits;
+	bool partial;
+	struct spin longest;
+};
+
 struct step {
 	uint64_t number;      /* 1, 2, … in the window, in the order in which steps ended */
 	uint64_t kind_number; /* the same among the steps of its kind */
@@ -52,6 +86,7 @@ struct step {
 	call_vec calls;	      /* by start time; empty unless the kernel sent them */
 	wake_vec wakes;	      /* who ended its long futex waits, as far as known; by start time */
 	stack_vec stacks;     /* of calls that were slow, as far as known */
+	peer_vec peers;	      /* of a step that took long; as far as known */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
@@ -64,9 +99,10 @@ struct step {
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 	struct step_stalls stalls;
 	struct step_gap gap;
+	struct step_spins spins;
 };
 
-/* Frees what a step has of its own: calls, wakes and stacks. */
+/* Frees what a step has of its own: calls, wakes, stacks and peers. */
 void step_clear(struct step *step);
 
 /* Forgets the same: another one has taken them. */
@@ -148,6 +184,14 @@ uint64_t step_gil_ns(const struct step *step, const struct step_parts *parts);
 uint64_t step_gc_ns(const struct step *step, const struct step_parts *parts);
 
 uint64_t step_calls(const struct step *step);
+
+/* How many calls a record stands for, how long they took, and the longest of them. */
+uint64_t call_count(const struct fbt_call *call);
+uint64_t call_ns(const struct fbt_call *call);
+uint64_t call_longest_ns(const struct fbt_call *call);
+
+/* Calls of the step that have a record. */
+uint64_t step_recorded_calls(const struct step *step);
 uint64_t step_errors(const struct step *step);
 
 /*

@@ -620,6 +620,19 @@ static void add_faults(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_string(shape, "fault_file", file->path);
 }
 
+/* Adds the waits that spin. Absent if there are none: below 0.1 ms, or where calls have no record.
+ */
+static void add_spins(struct json_fields *shape, struct json_fields *stage_us,
+		      const struct step_spins *spins)
+{
+	if (!spins->waits)
+		return;
+	json_fields_uint(shape, "spins", spins->waits);
+	json_fields_uint(shape, "spin_calls", spins->calls);
+	json_fields_uint(stage_us, "spun", spins->ns / NS_PER_US);
+	json_fields_uint(stage_us, "spun_longest", spins->longest.ns / NS_PER_US);
+}
+
 static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 			 const struct step *step)
 {
@@ -652,6 +665,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 	stop_fields_add(&shape, &step->stop, record->tid);
 	add_hidden(&shape, &stage_us, record);
 	add_faults(&shape, &stage_us, window, step);
+	add_spins(&shape, &stage_us, &step->spins);
 	add_polls(&shape, record);
 	add_kind(&shape, keys, text, window, record);
 	add_step_times(&stage_us, window, step);

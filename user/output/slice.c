@@ -100,7 +100,14 @@ void call_args_fill(struct call_args *args, const struct window *window,
 	const char *name = syscall_name((enum fbt_arch)window->record.arch, call->nr);
 
 	args->fields.count = 0;
+	if (call->header.flags & FBT_CALL_RUN) {
+		json_fields_uint(&args->fields, "calls", call->run.calls);
+		json_fields_uint(&args->fields, "calls_us", call->run.calls_ns / NS_PER_US);
+		json_fields_uint(&args->fields, "longest_us", call->run.longest_ns / NS_PER_US);
+	}
 	add_result(args, call);
+	if (call->header.flags & FBT_CALL_RUN)
+		add_file(args, window, call);
 	if (!(call->header.flags & FBT_CALL_ARGS))
 		return;
 	if (call->header.flags & FBT_CALL_BLOCKED)
@@ -294,6 +301,35 @@ void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop, ui
 		json_fields_string(fields, "stop_tracer_name", stop->comm);
 	if (stop->tid != tid)
 		json_fields_uint(fields, "stop_tid", stop->tid);
+}
+
+void peer_fields_add(struct json_fields *fields, const struct cause *cause,
+		     const struct window *window, char label[24])
+{
+	const struct fbt_peer *peer = &cause->peer.record;
+
+	if (cause->spin.calls) {
+		json_fields_uint(fields, "spun_us", cause->spin.ns / NS_PER_US);
+		json_fields_uint(fields, "spun_calls", cause->spin.calls);
+	}
+	if (cause->kind != CAUSE_PEER_PROCESS)
+		return;
+	json_fields_uint(fields, "peer_pid", peer->peer);
+	json_fields_uint(fields, "peer_tid", peer->peer_tid);
+	json_fields_string(fields, "peer_name", peer->comm);
+	json_fields_string(fields, "peer_did", peer_did_name(peer_did(peer)));
+	json_fields_uint(fields, "peer_did_us", peer_did_ns(peer) / NS_PER_US);
+	json_fields_uint(fields, "peer_seen_us", (peer->time_ns - peer->first_ns) / NS_PER_US);
+	json_fields_uint(fields, "peer_others", peer->others);
+	json_fields_uint(fields, "peer_wait_us", cause->peer_ns / NS_PER_US);
+	if (peer->nr != FBT_PEER_NR_UNKNOWN)
+		json_fields_string(
+			fields, "peer_call",
+			syscall_label((enum fbt_arch)window->record.arch, peer->nr, label));
+	if (peer->kind)
+		json_fields_string(fields, "peer_step", window__kind_name(window, peer->kind));
+	if (cause->peer.beyond.header.type == FBT_EVENT_PEER)
+		json_fields_uint(fields, "peer_beyond_pid", cause->peer.beyond.peer);
 }
 
 void step_args_fill(struct step_args *args, const struct window *window, const struct step *step)
@@ -524,6 +560,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 		add_unnamed(to, "waker_stack_unnamed", window, &escalation->cause.waker_stack,
 			    fields->waker_unnamed);
 	}
+	peer_fields_add(to, &escalation->cause, window, fields->peer_call);
 	if (cause_has_stop(&escalation->cause))
 		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));

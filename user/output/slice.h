@@ -11,6 +11,7 @@
 #include "fbt_gpu.h"
 #include "judge/classify.h"
 #include "judge/frames.h"
+#include "judge/peers.h"
 #include "judge/text.h"
 #include "model/driver_calls.h"
 #include "model/gpu.h"
@@ -27,11 +28,11 @@ struct call_args {
 };
 
 /*
- * The members are ret and errno, or truncated. With FBT_CALL_ARGS also blocked (if it did), path
- * and fd of the file, cmd of an ioctl (driver: its name for
- * NVIDIA's driver), op and uaddr of a futex call, and bytes of a call that maps
- * or advises memory (for mremap the old size). Numbers that mean something only to a person are
- * hexadecimal strings.
+ * The members are ret and errno, or truncated; of a record of several calls also calls, calls_us
+ * and longest_us. With FBT_CALL_ARGS also blocked (if it did), path and fd of the file, cmd of an
+ * ioctl (driver: its name for NVIDIA's driver), op and uaddr of a futex call, and bytes of a call
+ * that maps or advises memory (for mremap the old size). Numbers that mean something only to a
+ * person are hexadecimal strings.
  */
 void call_args_fill(struct call_args *args, const struct window *window,
 		    const struct fbt_call *call);
@@ -125,6 +126,7 @@ struct escalation_fields {
 	char waker[FRAMES_SIZE];
 	char frames_unnamed[UNNAMED_SIZE];
 	char waker_unnamed[UNNAMED_SIZE];
+	char peer_call[24];
 };
 
 /*
@@ -135,6 +137,14 @@ struct escalation_fields {
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation);
+
+/*
+ * Adds spun_us and spun_calls if waits of the cause spin, and what is known of the process for
+ * which the step waited: peer_pid, peer_tid, peer_name, peer_did …; nothing if there is none. label
+ * is room for the name of a call, which fields then point to.
+ */
+void peer_fields_add(struct json_fields *fields, const struct cause *cause,
+		     const struct window *window, char label[24]);
 
 /*
  * Adds who stopped a thread: stop_reason; stop_tracer and stop_tracer_name, as far as they are

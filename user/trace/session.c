@@ -234,19 +234,22 @@ static int start_command(struct session *session)
 static struct stream *new_stream(struct session *session)
 {
 	const struct options *options = session->live.options;
+	const struct stream_options stream_options = {
+		.detail = options->detail,
+		.steps_max = options->steps,
+		.hang_ns = options->hang_ns,
+		.symbols = options_symbols(options),
+		/* A later window is opened when the tool is confined already. */
+		.asks_sockets = !options->windows.flag,
+		.on_process = take_announced,
+		.on_site = take_site,
+		.on_step = take_step,
+		.more_flags = more_flags,
+		.ctx = session,
+	};
 
 	return stream__new(session->live.loader, session->live.traced, session->live.output,
-			   &(struct stream_options){
-				   .detail = options->detail,
-				   .steps_max = options->steps,
-				   .hang_ns = options->hang_ns,
-				   .symbols = options_symbols(options),
-				   .on_process = take_announced,
-				   .on_site = take_site,
-				   .on_step = take_step,
-				   .more_flags = more_flags,
-				   .ctx = session,
-			   });
+			   &stream_options);
 }
 
 int session__open(struct session **result, const struct options *options,

@@ -166,18 +166,12 @@ static void files_of_calls_in_turn_are_told_apart(void **state)
 static void causes_have_names_and_advice(void **state)
 {
 	static const char *const names[CAUSE_COUNT] = {
-		"lock_contention", "allocation_churn",
-		"driver_calls",	   "file_io",
-		"tiny_writes",	   "socket_io",
-		"thread_churn",	   "signal_storm",
-		"sleep",	   "other_calls",
-		"late_thread",	   "gil",
-		"run_queue",	   "cpu_limit",
-		"page_faults",	   "memory_limit",
-		"stopped",	   "garbage_collection",
-		"off_cpu",	   "await",
-		"gpu_transfer",	   "unknown",
-		"compute",
+		"lock_contention", "allocation_churn",	 "driver_calls", "file_io",
+		"tiny_writes",	   "socket_io",		 "thread_churn", "signal_storm",
+		"sleep",	   "other_calls",	 "late_thread",	 "gil",
+		"run_queue",	   "cpu_limit",		 "page_faults",	 "memory_limit",
+		"stopped",	   "garbage_collection", "off_cpu",	 "await",
+		"peer_process",	   "gpu_transfer",	 "unknown",	 "compute",
 	};
 
 	for (int i = 0; i < CAUSE_COUNT; i++) {

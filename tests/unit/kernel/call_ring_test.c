@@ -306,6 +306,29 @@ static void a_call_in_a_step_has_its_arguments(void **state)
 	assert_memory_equal(&fixture->calls[0], &wanted, sizeof(wanted));
 }
 
+static void a_row_of_calls_has_its_sums(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_ring_call call = {
+		.start_ns = 5,
+		.duration_ns = 9000,
+		.nr = 24,
+		.slot = 3,
+		.flags = FBT_CALL_RUN,
+		.args = {3000 | 70ull << 32, 6000},
+		.file = 4,
+	};
+
+	send_call(fixture->shared, 2, &call);
+	assert_int_equal(drain(fixture, UINT64_MAX), 1);
+	assert_int_equal(fixture->calls[0].header.flags, FBT_CALL_RUN);
+	assert_int_equal(fixture->calls[0].run.calls, 3000);
+	assert_int_equal(fixture->calls[0].run.longest_ns, 70);
+	assert_int_equal(fixture->calls[0].run.calls_ns, 6000);
+	assert_int_equal(fixture->calls[0].file, 4);
+	assert_int_equal(end_of(&fixture->calls[0]), 9005);
+}
+
 /* In such an entry, the kernel side leaves the arguments of the lap before. */
 static void a_call_without_arguments_shows_nobody_elses(void **state)
 {
@@ -514,6 +537,7 @@ int main(void)
 		TEST(calls_of_a_cpu_stay_in_the_order_of_their_places),
 		TEST(a_call_is_handed_on_whole),
 		TEST(a_call_in_a_step_has_its_arguments),
+		TEST(a_row_of_calls_has_its_sums),
 		TEST(a_call_without_arguments_shows_nobody_elses),
 		TEST(a_long_drain_makes_room_as_it_goes),
 		cmocka_unit_test(preempted_programs_of_one_cpu_lose_and_repeat_nothing),

@@ -226,6 +226,77 @@ static void decode_refuses_a_call_that_ends_after_the_end_of_time(void **state)
 	assert_int_equal(decode(stream), -EBADMSG);
 }
 
+/* A call of 9 us that stands for three of them. */
+static struct fbt_call *add_run(struct stream *stream)
+{
+	struct fbt_call *call = add_call(stream, 7, 100);
+
+	call->header.flags = FBT_CALL_RUN;
+	call->duration_ns = 9000;
+	call->run = (struct fbt_run){3, 2000, 6000};
+	return call;
+}
+
+static void decode_takes_a_row_of_calls(void **state)
+{
+	struct stream *stream = *state;
+
+	add_run(stream);
+	assert_int_equal(decode(stream), sizeof(struct fbt_call));
+}
+
+static void decode_refuses_a_row_that_does_not_add_up(void **state)
+{
+	struct stream *stream = *state;
+
+	add_run(stream)->run.calls = 0;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stream->size = 0;
+	add_run(stream)->run.calls_ns = 9001;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stream->size = 0;
+	add_run(stream)->run.longest_ns = 6001;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stream->size = 0;
+	add_run(stream)->header.flags |= FBT_CALL_UNFINISHED;
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
+static struct fbt_peer *add_peer(struct stream *stream)
+{
+	struct fbt_peer *peer = stream_add(stream, FBT_EVENT_PEER, sizeof(*peer), NULL, 0);
+
+	peer->tgid = 7;
+	peer->first_ns = 100;
+	peer->time_ns = 110;
+	peer->stopped_ns = 4;
+	peer->asleep_ns = 6;
+	return peer;
+}
+
+static void decode_refuses_a_peer_that_did_more_than_its_time(void **state)
+{
+	struct stream *stream = *state;
+
+	add_peer(stream);
+	assert_int_equal(decode(stream), sizeof(struct fbt_peer));
+	stream->size = 0;
+	add_peer(stream)->cpu_ns = 1;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stream->size = 0;
+	add_peer(stream)->cpu_ns = UINT64_MAX - 3;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stream->size = 0;
+	add_peer(stream)->time_ns = 99;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stream->size = 0;
+	add_peer(stream)->way = FBT_PEER_WAY_COUNT;
+	assert_int_equal(decode(stream), -EBADMSG);
+	stream->size = 0;
+	memset(add_peer(stream)->comm, 'x', sizeof(((struct fbt_peer *)0)->comm));
+	assert_int_equal(decode(stream), -EBADMSG);
+}
+
 static struct fbt_wake *add_wake(struct stream *stream)
 {
 	struct fbt_wake *wake = stream_add(stream, FBT_EVENT_WAKE, sizeof(*wake), NULL, 0);
@@ -683,6 +754,9 @@ int main(void)
 		STREAM_TEST(decode_refuses_an_unknown_step_end),
 		STREAM_TEST(decode_refuses_arguments_out_of_range),
 		STREAM_TEST(decode_refuses_a_call_that_ends_after_the_end_of_time),
+		STREAM_TEST(decode_takes_a_row_of_calls),
+		STREAM_TEST(decode_refuses_a_row_that_does_not_add_up),
+		STREAM_TEST(decode_refuses_a_peer_that_did_more_than_its_time),
 		STREAM_TEST(decode_refuses_a_wake_of_more_than_its_wait),
 		STREAM_TEST(decode_refuses_a_wake_whose_parts_overflow),
 		STREAM_TEST(decode_refuses_a_wake_before_its_wait),

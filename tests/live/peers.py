@@ -1,0 +1,105 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""peers.py TRUTH PROFILE CAPTURE TABLE: steps of tests/live/peers.c that wait for another process, as
+the tool judged and counted them, against the program's own account. CAPTURE is JSON, TABLE what the
+report has of calls. One line "ok - …" or "not ok - …" for each fact."""
+import json
+import sys
+
+DID = {"computes": ("computed",), "sleeps": ("asleep",), "stopped": ("stopped",),
+       "starved": ("no_cpu",)}
+LATE_NS = 300e6
+NAPS = ("nanosleep", "clock_nanosleep")
+failed = False
+
+
+def fact(name, wrong):
+    global failed
+    if wrong:
+        failed = True
+        print("# %s: %s" % (name, wrong[:3]))
+    print("%sok - %s" % ("not " if wrong else "", name))
+
+
+def load(path):
+    with open(path, encoding="utf-8") as file:
+        return json.load(file)
+
+
+def load_lines(path, event):
+    with open(path, encoding="utf-8") as file:
+        lines = [json.loads(line) for line in file]
+    return [line for line in lines if line["event"] == event]
+
+
+def is_right(true, shape):
+    """A process that computed for 0.3 s of its own CPU time, and took half as long again, had no
+    CPU for the rest."""
+    wanted = DID[true["trouble"]]
+    if true["trouble"] == "computes" and true["ns"] > 1.5 * LATE_NS:
+        wanted = ("computed", "no_cpu")
+    return shape["cause"] == "peer_process" and shape["peer_did"] in wanted
+
+
+truth = load(sys.argv[1])
+steps = load_lines(sys.argv[2], "step_prof")
+verdicts = {line["shape"]["step"]: line for line in load_lines(sys.argv[2], "escalation_prof")}
+window = load_lines(sys.argv[2], "window_prof")[0]["shape"]
+capture = load(sys.argv[3])
+way = sys.argv[4]
+
+fact("a record of each step", [] if len(steps) == len(truth["steps"]) else [len(steps)])
+fact("nothing is lost", [key for key, value in window.items()
+                         if key.startswith("lost_") and value])
+# The write that asks, and the read of the answer, are no calls of the wait.
+others = {"yield": 1, "nap": 1, "futex": 1, "futex_long": 1, "poll": 2, "pipe": 2, "socket": 2}[way]
+pairs = list(zip(truth["steps"], steps))
+fact("each step has the program's own number of calls",
+     [(true["calls"], step["shape"]["calls"]) for true, step in pairs
+      if step["shape"]["calls"] != true["calls"] + others])
+spans = [(event["start_ns"], event["end_ns"]) for event in capture if event["type"] == "step"]
+calls = [event for event in capture if event["type"] == "call"]
+recorded, at = [], 0
+for begin, end in spans:
+    count = 0
+    while at < len(calls) and calls[at]["start_ns"] <= end:
+        count += calls[at]["calls"] if calls[at]["start_ns"] >= begin else 0
+        at += 1
+    recorded.append(count)
+fact("its records stand for as many",
+     [(count, step["shape"]["calls"]) for count, (_, step) in zip(recorded, pairs)
+      if count != step["shape"]["calls"]])
+fact("each step is complete", [step["shape"]["step"] for step in steps
+                               if not step["shape"]["complete"]])
+if way in ("yield", "poll"):
+    total = sum(true["calls"] for true in truth["steps"])
+    fact("there are few records of many calls",
+         [] if len(calls) < total / 20 else [(len(calls), total)])
+due = [(true, verdicts.get(step["shape"]["step"])) for true, step in pairs
+       if true["trouble"] != "none"]
+for trouble in DID:
+    rows = [(true, line and line["shape"]) for true, line in due if true["trouble"] == trouble]
+    right = [shape for true, shape in rows if shape and is_right(true, shape)]
+    print("# %s: %d of %d" % (trouble, len(right), len(rows)))
+    fact("%s: each is told as a wait for a process, and what that did" % trouble,
+         [shape and (shape["cause"], shape["cause_evidence"]) for true, shape in rows
+          if not shape or not is_right(true, shape)])
+    fact("%s: it is that process" % trouble,
+         [shape["cause_evidence"] for shape in right if shape["peer_pid"] != truth["peer"] or
+          shape["peer_name"] != "the-peer"])
+    fact("%s: for as long as it was" % trouble,
+         [(true["ns"], shape["cause_us"]) for true, shape in rows if shape in right and
+          abs(true["ns"] / 1000 - shape["cause_us"]) > true["ns"] / 10000 + 5000])
+    if trouble == "sleeps":
+        fact("its call is named", [shape["cause_evidence"] for shape in right
+                                   if shape.get("peer_call") not in NAPS])
+fact("other waits are for no process, unless it had no CPU: other programs may have had it",
+     [line["shape"]["cause_evidence"] for (true, step) in pairs
+      for line in [verdicts.get(step["shape"]["step"])]
+      if line and true["trouble"] == "none" and line["shape"]["cause"] == "peer_process" and
+      line["shape"]["peer_did"] != "no_cpu"])
+if way not in ("futex_long", "pipe", "socket"):
+    fact("the wait is one, with the code between its calls",
+         [(true["ns"], step["stage_us"]) for true, step in pairs if true["trouble"] != "none" and
+          not true["ns"] * 0.8 <= step["stage_us"].get("spun", 0) * 1000 <= true["ns"] * 1.02])
+sys.exit(failed)

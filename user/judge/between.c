@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/between.h"
+
+#include "base/arith.h"
+
+/*
+ * Entering a call, leaving it and being traced take time that no tracepoint sees: a loop of cheap
+ * calls would look like work. Less than this between two calls is no time to work in.
+ */
+#define BETWEEN_CALLS_NS 1000
+
+void between_begin(struct between *between, const struct window *window, const struct step *step)
+{
+	*between = (struct between){.next = 0};
+	if (!step->spins.waits)
+		return;
+	spin_search_begin(&between->search, window, step);
+	between->has_spin = spin_search_next(&between->search, &between->spin);
+}
+
+void between_next(struct between *between, const struct fbt_call *call)
+{
+	bool is_run = call->header.flags & FBT_CALL_RUN, is_in;
+	size_t at = between->next++;
+
+	while (between->has_spin && at >= between->spin.end)
+		between->has_spin = spin_search_next(&between->search, &between->spin);
+	is_in = between->has_spin && at >= between->spin.first;
+	between->is_first = is_in && at == between->spin.first;
+	between->is_inside = is_in && !between->is_first;
+	between->goes_on = is_in && (at + 1 < between->spin.end || is_run);
+}
+
+uint64_t between_ns(struct between *between, const struct step *step, const struct fbt_call *call)
+{
+	uint64_t gap_ns = sub_saturating(call->start_ns, between->last_ns);
+	uint64_t inside_ns = sub_saturating(call->duration_ns, call_ns(call));
+	uint64_t most_ns = between->is_inside ? SPIN_BETWEEN_MAX_NS : BETWEEN_CALLS_NS - 1;
+
+	between->last_ns = add_saturating(call->start_ns, call->duration_ns);
+	if (!step->record.kind)
+		return 0;
+	return add_saturating(inside_ns, gap_ns <= most_ns ? gap_ns : 0);
+}
+
+enum cause_kind between_delay_part(const struct between *between, const struct call_walk *walk)
+{
+	return between->goes_on ? walk->cause : CAUSE_RUN_QUEUE;
+}

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/peers.h"
+
+#include <stddef.h>
+
+#include "base/arith.h"
+
+static uint64_t looked_ns(const struct fbt_peer *peer)
+{
+	return sub_saturating(peer->time_ns, peer->first_ns);
+}
+
+enum peer_did peer_did(const struct fbt_peer *peer)
+{
+	uint64_t half_ns = looked_ns(peer) / 2;
+
+	if (!looked_ns(peer))
+		return PEER_UNKNOWN;
+	if (peer->stopped_ns > half_ns)
+		return PEER_STOPPED;
+	if (peer->asleep_ns > half_ns)
+		return PEER_ASLEEP;
+	/* It had something to compute, and got a CPU for some of the time. */
+	if (peer->cpu_ns + peer->delay_ns <= half_ns)
+		return PEER_UNKNOWN;
+	if (peer->delay_ns <= peer->cpu_ns)
+		return PEER_COMPUTED;
+	return peer->throttled_periods ? PEER_CPU_LIMIT : PEER_NO_CPU;
+}
+
+uint64_t peer_did_ns(const struct fbt_peer *peer)
+{
+	switch (peer_did(peer)) {
+	case PEER_STOPPED:
+		return peer->stopped_ns;
+	case PEER_NO_CPU:
+	case PEER_CPU_LIMIT:
+		return peer->delay_ns;
+	case PEER_COMPUTED:
+		return peer->cpu_ns;
+	case PEER_ASLEEP:
+		return peer->asleep_ns;
+	case PEER_UNKNOWN:
+	case PEER_DID_COUNT:
+		break;
+	}
+	return 0;
+}
+
+const char *peer_did_name(enum peer_did did)
+{
+	static const char *const names[PEER_DID_COUNT] = {
+		[PEER_UNKNOWN] = "unknown",	[PEER_ASLEEP] = "asleep",
+		[PEER_COMPUTED] = "computed",	[PEER_NO_CPU] = "no_cpu",
+		[PEER_CPU_LIMIT] = "cpu_limit", [PEER_STOPPED] = "stopped",
+	};
+
+	return (unsigned int)did < PEER_DID_COUNT ? names[did] : "unknown";
+}
+
+/* It was looked at for most of the wait, and what it did for most of that is known. */
+static bool explains(const struct fbt_peer *peer, uint64_t start_ns, uint64_t end_ns)
+{
+	uint64_t common_ns =
+		sub_saturating(min_u64(peer->time_ns, end_ns), max_u64(peer->first_ns, start_ns));
+
+	return end_ns > start_ns && common_ns >= (end_ns - start_ns) / 2 && peer_did(peer);
+}
+
+/* A process that was held explains a wait better than one that works. */
+static bool is_held(const struct fbt_peer *peer)
+{
+	return peer_did(peer) >= PEER_NO_CPU;
+}
+
+static bool is_better(const struct fbt_peer *peer, const struct fbt_peer *best)
+{
+	if (is_held(peer) != is_held(best))
+		return is_held(peer);
+	if (!peer->kind != !best->kind)
+		return peer->kind != 0;
+	if (peer_did(peer) != peer_did(best))
+		return peer_did(peer) > peer_did(best);
+	return peer_did_ns(peer) > peer_did_ns(best);
+}
+
+static bool is_memory_way(const struct fbt_peer *peer)
+{
+	return peer->way == FBT_PEER_MEMORY || peer->way == FBT_PEER_FUTEX;
+}
+
+const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
+				  uint64_t end_ns)
+{
+	const struct step_peer *best = NULL;
+
+	vec_for_each (peer, &step->peers) {
+		const struct fbt_peer *record = &peer->record;
+
+		if (is_memory != is_memory_way(record) || !explains(record, start_ns, end_ns))
+			continue;
+		if (peer_did(record) == PEER_ASLEEP && record->others && !record->kind &&
+		    !peer->beyond.header.type)
+			continue;
+		if (!best || is_better(record, &best->record))
+			best = peer;
+	}
+	return best;
+}

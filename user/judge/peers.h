@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* For which other process a step waited, and what that did meanwhile. Pure. */
+#ifndef FBT_JUDGE_PEERS_H
+#define FBT_JUDGE_PEERS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "model/step.h"
+
+/* What a process did for most of the time in which a step waited for it. */
+enum peer_did {
+	PEER_UNKNOWN = 0,
+	PEER_ASLEEP, /* in a call */
+	PEER_COMPUTED,
+	PEER_NO_CPU,	/* ready to run, but no CPU was free */
+	PEER_CPU_LIMIT, /* the same, because of a limit of its cgroup */
+	PEER_STOPPED,
+	PEER_DID_COUNT,
+};
+
+/* "unknown", "asleep", "computed", "no_cpu", "cpu_limit", "stopped". */
+const char *peer_did_name(enum peer_did did);
+
+enum peer_did peer_did(const struct fbt_peer *peer);
+
+/* The time that it spent so. */
+uint64_t peer_did_ns(const struct fbt_peer *peer);
+
+/*
+ * The process for which the step waited from start_ns to end_ns; NULL: none explains most of that.
+ * is_memory: the wait looks at memory again and again, or is one in futex; else it is one for
+ * something to read. Of several, one that was held is meant, then one that was in a step of its
+ * own. One that slept outside of steps is meant only if there is no other: idle processes sleep
+ * too.
+ */
+const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
+				  uint64_t end_ns);
+
+#endif
