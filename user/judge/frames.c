@@ -157,6 +157,16 @@ static bool is_cut(const struct fbt_stack *stack)
 	return stack->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST);
 }
 
+/* Of the runtime, or what it calls: the kernel's code for clocks is in no file. */
+static bool is_inner(const struct fbt_stack *stack, const struct window *window, uint32_t at)
+{
+	const struct code *code = window__code(window, stack->codes[at]);
+
+	if (code && !*code->function && !*code->path)
+		code = window__code(window, stack->codes[at + 1]);
+	return is_runtime(code);
+}
+
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size)
 {
@@ -171,7 +181,7 @@ void frames_describe_some(const struct fbt_stack *stack, const struct window *wi
 	struct run run;
 
 	*text = '\0';
-	while (begin + 1 < end && is_runtime(window__code(window, stack->codes[begin])))
+	while (begin + 1 < end && is_inner(stack, window, begin))
 		begin++;
 	while (!is_cut(stack) && end > begin + 1 &&
 	       is_runtime(window__code(window, stack->codes[end - 1])))
