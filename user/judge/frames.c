@@ -173,8 +173,8 @@ void frames_describe(const struct fbt_stack *stack, const struct window *window,
 	frames_describe_some(stack, window, FRAMES_SHOWN, text, size);
 }
 
-void frames_describe_some(const struct fbt_stack *stack, const struct window *window,
-			  uint32_t most, char *text, size_t size)
+void frames_describe_some(const struct fbt_stack *stack, const struct window *window, uint32_t most,
+			  char *text, size_t size)
 {
 	struct line line = {text, size, 0};
 	uint32_t begin = 0, end = stack->count, runs, shown = 0;

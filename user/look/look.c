@@ -84,11 +84,9 @@ static void forget(struct look *look)
 {
 	memory__wipe(look->memory);
 	if (look->tasks.count)
-		explicit_bzero(look->tasks.items,
-			       look->tasks.count * sizeof(*look->tasks.items));
+		explicit_bzero(look->tasks.items, look->tasks.count * sizeof(*look->tasks.items));
 	if (look->again.count)
-		explicit_bzero(look->again.items,
-			       look->again.count * sizeof(*look->again.items));
+		explicit_bzero(look->again.items, look->again.count * sizeof(*look->again.items));
 	look->tasks.count = 0;
 	look->again.count = 0;
 }
@@ -406,8 +404,7 @@ static int look_once(struct look *look, const struct look_wait *wait)
 		return err;
 	if (first == look->tasks.count)
 		return -EAGAIN;
-	err = look_map_is_locked(&look->tasks) ? -EBUSY
-					       : find_chain(look, wait, first);
+	err = look_map_is_locked(&look->tasks) ? -EBUSY : find_chain(look, wait, first);
 	if (!look->source.is_open(look->source.ctx, wait))
 		return -EAGAIN;
 	if (!err)

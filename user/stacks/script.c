@@ -55,8 +55,7 @@ static int compare(const struct script_name *name, const struct script_frame *fr
 
 struct script_name *script_names__find(struct script_names *names, const struct script_frame *frame)
 {
-	size_t at = first_index(i, names->names.count,
-				compare(&names->names.items[i], frame) >= 0);
+	size_t at = first_index(i, names->names.count, compare(&names->names.items[i], frame) >= 0);
 	struct script_name name;
 
 	if (at < names->names.count && !compare(&names->names.items[at], frame))

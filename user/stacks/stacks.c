@@ -24,7 +24,7 @@ struct stacks {
 	struct cfi_reader *reader;
 	struct code_files *files;
 	struct code_maps *maps;
-	VEC(struct known) known; /* by owner and address */
+	VEC(struct known) known;       /* by owner and address */
 	VEC(struct code_about) abouts; /* by id, from 1 */
 	struct script_names *scripts;
 	struct script_reader script_reader;
@@ -216,8 +216,8 @@ static uint32_t id_of_script(struct stacks *stacks, const struct script_frame *f
 
 	if (!name)
 		return 0;
-	if (!name->id && send_code(stacks, &code,
-				   (const char *const[]){name->function, name->file, NULL}))
+	if (!name->id &&
+	    send_code(stacks, &code, (const char *const[]){name->function, name->file, NULL}))
 		name->id = stacks->ids;
 	return name->id;
 }
@@ -254,8 +254,7 @@ static void add_scripts(struct stacks *stacks, const struct stack_source *source
 		}
 		do
 			codes->codes[codes->count++] = id_of_script(stacks, &frames[next]);
-		while (!frames[next++].is_entry && next < read &&
-		       codes->count < FBT_STACK_FRAMES);
+		while (!frames[next++].is_entry && next < read && codes->count < FBT_STACK_FRAMES);
 	}
 }
 
@@ -286,13 +285,13 @@ void stacks__unwind(struct stacks *stacks, const struct stack_source *source, ui
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns)
 {
 	uint32_t nr = place->nr < FBT_NR_COUNT ? place->nr : FBT_NR_COUNT - 1;
-	struct stack_source source = {
-		.tgid = place->tgid,
-		.tid = place->owner,
-		.registers = place->registers,
-		.stack = place->stack,
-		.bytes = place->bytes < FBT_STACK_BYTES ? place->bytes : FBT_STACK_BYTES,
-		.step_sp = place->step_sp};
+	struct stack_source source = {.tgid = place->tgid,
+				      .tid = place->owner,
+				      .registers = place->registers,
+				      .stack = place->stack,
+				      .bytes = place->bytes < FBT_STACK_BYTES ? place->bytes
+									      : FBT_STACK_BYTES,
+				      .step_sp = place->step_sp};
 	struct stack_codes codes;
 
 	stacks__unwind(stacks, &source, now_ns, &codes);

@@ -31,7 +31,7 @@ struct stack_source {
 
 struct stack_codes {
 	uint32_t count;
-	uint16_t flags; /* FBT_STACK_CUT, … */
+	uint16_t flags;			  /* FBT_STACK_CUT, … */
 	uint32_t codes[FBT_STACK_FRAMES]; /* as in fbt_stack */
 };
 

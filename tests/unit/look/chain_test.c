@@ -23,10 +23,8 @@ static int set_up(void **state)
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
 
 	for (uint32_t i = 0; i < THREADS; i++) {
-		struct look_task task = {.seen = {.tid = 101 + i,
-						  .ns_tid = 1 + i,
-						  .state = 1,
-						  .nr = SYS_read}};
+		struct look_task task = {
+			.seen = {.tid = 101 + i, .ns_tid = 1 + i, .state = 1, .nr = SYS_read}};
 
 		assert_int_equal(vec_push(&fixture->tasks, task), 0);
 	}

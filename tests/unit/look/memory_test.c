@@ -55,8 +55,8 @@ static int tear_down(void **state)
 /* Two pages, of which the second is not there. */
 static uint8_t *make_page(void)
 {
-	uint8_t *page = mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page =
+		mmap(NULL, 2 * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	assert_true(page != MAP_FAILED);
 	assert_int_equal(munmap(page + PAGE, PAGE), 0);
@@ -105,7 +105,8 @@ static void a_process_that_is_gone_is_told(void **state)
 {
 	struct memory_part part = {.address = PAGE, .size = 8};
 
-	assert_int_equal(memory__read(*state, (struct proc_ref){.tgid = 1u << 30}, &part, 1), -ESRCH);
+	assert_int_equal(memory__read(*state, (struct proc_ref){.tgid = 1u << 30}, &part, 1),
+			 -ESRCH);
 	assert_int_equal(part.got, 0);
 }
 
@@ -127,7 +128,8 @@ static int withhold(uint8_t *page)
 
 static void a_page_that_its_process_withholds_is_not_there(void **state)
 {
-	uint8_t *page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	uint8_t *page =
+		mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	struct memory_part part = {.address = (uint64_t)page, .size = 8};
 	int fd = withhold(page), err;
 

@@ -12,8 +12,8 @@
 
 #define LIBC "/usr/lib/x86_64-linux-gnu/libc.so.6"
 
-static uint32_t owner_of(enum lock_caller caller, uint32_t op, uint32_t value, const uint32_t *words,
-			 uint32_t count)
+static uint32_t owner_of(enum lock_caller caller, uint32_t op, uint32_t value,
+			 const uint32_t *words, uint32_t count)
 {
 	struct lock_wait wait = {.op = op, .value = value, .word_count = count};
 
@@ -68,12 +68,12 @@ static void a_robust_mutex_has_it_in_the_first_word(void **state)
 
 	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, held, 1, 77, 1, 16), 77);
 	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, 77, 1, 77, 1, 16), 0);
-	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, held | FUTEX_OWNER_DIED, 1, 77,
-			       1, 16),
-			 0);
+	assert_int_equal(
+		OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, held | FUTEX_OWNER_DIED, 1, 77, 1, 16),
+		0);
 	/* musl's word for a normal mutex: 16 is no thread. */
-	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, 16 | FUTEX_WAITERS,
-			       16 | FUTEX_WAITERS, 1, 0, 0, 0),
+	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, 16 | FUTEX_WAITERS, 16 | FUTEX_WAITERS,
+			       1, 0, 0, 0),
 			 0);
 }
 
@@ -113,15 +113,15 @@ static void the_function_of_libc_tells_what_is_waited_for(void **state)
 	assert_int_equal(CALLER({NULL, LIBC}, {"pthread_mutex_lock", LIBC}), LOCK_CALLER_MUTEX);
 	assert_int_equal(CALLER({"__GI___lll_lock_wait", LIBC}, {"___pthread_mutex_lock", LIBC}),
 			 LOCK_CALLER_MUTEX);
-	assert_int_equal(CALLER({"__lll_lock_wait", "/srv/static"},
-				{"__pthread_mutex_lock", "/srv/static"}),
-			 LOCK_CALLER_MUTEX);
-	assert_int_equal(CALLER({NULL, LIBC}, {"pthread_rwlock_rdlock", LIBC}),
-			 LOCK_CALLER_RWLOCK);
+	assert_int_equal(
+		CALLER({"__lll_lock_wait", "/srv/static"}, {"__pthread_mutex_lock", "/srv/static"}),
+		LOCK_CALLER_MUTEX);
+	assert_int_equal(CALLER({NULL, LIBC}, {"pthread_rwlock_rdlock", LIBC}), LOCK_CALLER_RWLOCK);
 	assert_int_equal(CALLER({NULL, "/lib/libpthread-2.31.so"},
 				{"pthread_cond_wait", "/lib/libpthread-2.31.so"}),
 			 LOCK_CALLER_MUTEX);
-	assert_int_equal(CALLER({NULL, LIBC}, {NULL, LIBC}, {"f", "/srv/engine"}), LOCK_CALLER_LIBC);
+	assert_int_equal(CALLER({NULL, LIBC}, {NULL, LIBC}, {"f", "/srv/engine"}),
+			 LOCK_CALLER_LIBC);
 }
 
 static void another_function_of_libc_waits_for_no_such_lock(void **state)
