@@ -16,7 +16,7 @@
 #define STACK_FIRST  16384u
 #define STACK_MOST   FBT_STACK_BYTES
 #define FRAMES_ASKED 6
-/* At a hang, for the stacks of all threads. */
+/* Of CPU time, at a hang, for the stacks of all threads. */
 #define ALL_NS (20 * NS_PER_MS)
 
 struct look {
@@ -314,7 +314,7 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 		    struct fbt_look_thread *threads)
 {
 	static const uint32_t sizes[] = {STACK_FIRST, STACK_MOST};
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + ALL_NS;
+	uint64_t end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + ALL_NS;
 	size_t indices[MEMORY_BYTES / STACK_FIRST];
 	int err = 0;
 
@@ -325,7 +325,7 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 			for (; at < count && some < MEMORY_BYTES / sizes[turn]; at++)
 				if (is_short(&threads[at]))
 					indices[some++] = at;
-			if (clock_ns(CLOCK_MONOTONIC) > end_ns)
+			if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) > end_ns)
 				return 0;
 			if (some)
 				err = read_some(look, wait, indices, some, sizes[turn], threads);
