@@ -133,7 +133,7 @@ static void take(struct looks *looks, const struct look_wait *wait)
 	looks->next_ns = clock_ns(CLOCK_MONOTONIC) + PAUSE_FACTOR * took_ns;
 	if (!err) {
 		looks->sent.taken++;
-	} else if (err == -EAGAIN) {
+	} else if (err == -EAGAIN || err == -ESRCH) {
 		looks->sent.stale++;
 	} else {
 		looks->sent.blind++;

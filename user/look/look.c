@@ -194,7 +194,7 @@ static int read_chain(struct look *look, const struct look_wait *wait)
 			look->waits[task].word_count = 0;
 	}
 	if (!err)
-		chain_follow(&look->tasks, look->waits, look->callers, chain->tasks[0], chain);
+		chain_shorten(&look->tasks, look->waits, look->callers, chain);
 	return err;
 }
 
@@ -382,29 +382,41 @@ static int look_at_all(struct look *look, const struct look_wait *wait, bool is_
 	return err;
 }
 
-static int find_chain(struct look *look, const struct look_wait *wait, size_t first)
+static int find_chain(struct look *look, const struct look_wait *wait)
 {
 	int err = read_locks(look, wait);
 
 	if (err)
 		return err;
-	chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+	chain_follow(&look->tasks, look->waits, NULL, 0, &look->chain);
 	err = read_chain(look, wait);
 	return err ? err : look->source.list(look->source.ctx, wait->tgid, &look->again);
 }
 
-static int look_once(struct look *look, const struct look_wait *wait)
+/* The threads of the process, that of the step first: of very many, not all are looked at. */
+static int list_tasks(struct look *look, const struct look_wait *wait)
 {
-	int err = look->source.list(look->source.ctx, wait->tgid, &look->tasks), result = 0;
+	int err = look->source.list(look->source.ctx, wait->tgid, &look->tasks);
 	size_t first = look_find(&look->tasks, wait->tid);
+	struct look_task task;
 
-	if (!err)
-		err = make_room(look);
 	if (err)
 		return err;
 	if (first == look->tasks.count)
 		return -EAGAIN;
-	err = look_map_is_locked(&look->tasks) ? -EBUSY : find_chain(look, wait, first);
+	task = look->tasks.items[first];
+	look->tasks.items[first] = look->tasks.items[0];
+	look->tasks.items[0] = task;
+	return make_room(look);
+}
+
+static int look_once(struct look *look, const struct look_wait *wait)
+{
+	int err = list_tasks(look, wait), result = 0;
+
+	if (err)
+		return err;
+	err = look_map_is_locked(&look->tasks) ? -EBUSY : find_chain(look, wait);
 	if (!look->source.is_open(look->source.ctx, wait))
 		return -EAGAIN;
 	if (!err)
