@@ -514,17 +514,91 @@ static void write_code(struct events *events)
 	code->id = (uint32_t)line_take_number(&events->line, "id", 1);
 	code->address = line_take_number(&events->line, "address", 0);
 	code->offset = line_take_number(&events->line, "offset", 0);
+	if (line_take_number(&events->line, "script", 0))
+		code->header.flags = FBT_CODE_SCRIPT;
 	record_add_string(events, function, strlen(function));
 	record_add_string(events, path, strlen(path));
 	record_add_string(events, build_id, strlen(build_id));
 }
 
 /* codes is a list of ids, the innermost first. */
+static uint32_t take_codes(struct events *events, __u32 to[FBT_STACK_FRAMES])
+{
+	const char *codes = line_take_text(&events->line, "codes", "1");
+	uint32_t count = 0;
+
+	while (*codes && count < FBT_STACK_FRAMES) {
+		char *end;
+
+		to[count++] = (uint32_t)strtoul(codes, &end, 10);
+		codes = *end ? end + 1 : end;
+	}
+	return count;
+}
+
+/* A thread of a chain, or with threads=N a group at a hang. */
+static void write_look_thread(struct events *events)
+{
+	static const char *const doings[] = {"unknown", "call",	  "cpu", "cpu_wait",
+					     "stopped", "kernel", NULL};
+	struct fbt_look_thread *thread =
+		record_begin(events, FBT_EVENT_LOOK_THREAD, sizeof(*thread));
+	struct line *line = &events->line;
+
+	thread->tgid = record_take_tgid(events);
+	thread->tid = (uint32_t)line_take_number(line, "tid", thread->tgid);
+	thread->owner = (uint32_t)line_take_number(line, "owner", thread->tid);
+	thread->start_ns = events->window_ns + line_take_time(line, "start", 0);
+	thread->time_ns = events->window_ns + line_take_time(line, "time", 0);
+	thread->depth = (uint32_t)line_take_number(line, "depth", 0);
+	thread->threads = (uint32_t)line_take_number(line, "threads", 0);
+	thread->doing = line_take_name(line, "doing", doings);
+	thread->call_ns = line_take_time(line, "call", 0);
+	thread->lock = line_take_number(line, "lock", 0);
+	thread->nr = take_syscall(events);
+	thread->count = take_codes(events, thread->codes);
+	if (thread->doing == FBT_DOING_CALL || thread->call_ns)
+		thread->header.flags |= FBT_LOOK_IN_CALL;
+	if (line_take_number(line, "near", 0))
+		thread->header.flags |= FBT_LOOK_SAMPLE;
+	if (line_take_number(line, "cycle", 0))
+		thread->header.flags |= FBT_LOOK_CYCLE;
+	if (line_take_number(line, "hang", 0) || thread->threads)
+		thread->header.flags |= FBT_LOOK_HANG;
+	if (thread->threads)
+		thread->header.flags |= FBT_LOOK_GROUP;
+	thread->tids[0] = thread->owner;
+	if (!thread->threads)
+		thread->threads = 1;
+}
+
+static void write_look(struct events *events)
+{
+	struct fbt_look *look = record_begin(events, FBT_EVENT_LOOK, sizeof(*look));
+
+	look->tgid = record_take_tgid(events);
+	look->tid = (uint32_t)line_take_number(&events->line, "tid", look->tgid);
+	look->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	look->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	look->threads = (uint32_t)line_take_number(&events->line, "threads", 1);
+	look->groups = (uint32_t)line_take_number(&events->line, "groups", 1);
+}
+
+static void write_looks(struct events *events)
+{
+	struct fbt_looks *looks = record_begin(events, FBT_EVENT_LOOKS, sizeof(*looks));
+
+	looks->taken = line_take_number(&events->line, "taken", 0);
+	looks->skipped = line_take_number(&events->line, "skipped", 0);
+	looks->stale = line_take_number(&events->line, "stale", 0);
+	looks->blind = line_take_number(&events->line, "blind", 0);
+	looks->cost_ns = line_take_time(&events->line, "cost", 0);
+}
+
 static void write_stack(struct events *events)
 {
 	struct fbt_stack *stack = record_begin(events, FBT_EVENT_STACK, sizeof(*stack));
 	static const char *const reaches[] = {"whole", "cut", "lost", NULL};
-	const char *codes = line_take_text(&events->line, "codes", "1");
 
 	stack->tgid = record_take_tgid(events);
 	stack->tid = (uint32_t)line_take_number(&events->line, "tid", stack->tgid);
@@ -536,12 +610,7 @@ static void write_stack(struct events *events)
 	stack->header.flags |= line_take_name(&events->line, "reach", reaches);
 	if (line_take_number(&events->line, "guessed", 0))
 		stack->header.flags |= FBT_STACK_GUESSED;
-	while (*codes && stack->count < FBT_STACK_FRAMES) {
-		char *end;
-
-		stack->codes[stack->count++] = (uint32_t)strtoul(codes, &end, 10);
-		codes = *end ? end + 1 : end;
-	}
+	stack->count = take_codes(events, stack->codes);
 }
 
 static void write_stacks(struct events *events)
@@ -692,16 +761,39 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window}, {"target", write_target},	{"thread", write_thread},
-	{"kind", write_kind},	  {"step", write_step},		{"call", write_call},
-	{"table", write_table},	  {"lost", write_lost},		{"cost", write_cost},
-	{"exit", write_exit},	  {"end", write_end},		{"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual},	{"hang", write_hang},
-	{"peer", write_peer},	  {"stop", write_stop},		{"thread_use", write_thread_use},
-	{"cpus", write_cpus},	  {"sampling", write_sampling}, {"ends", write_ends},
-	{"tails", write_tails},	  {"probes", write_probes},	{"wake", write_wake},
-	{"python", write_python}, {"stalls", write_stalls},	{"code", write_code},
-	{"stack", write_stack},	  {"stacks", write_stacks},	{"gap", write_gap},
+	{"window", write_window},
+	{"target", write_target},
+	{"thread", write_thread},
+	{"kind", write_kind},
+	{"step", write_step},
+	{"call", write_call},
+	{"table", write_table},
+	{"lost", write_lost},
+	{"cost", write_cost},
+	{"exit", write_exit},
+	{"end", write_end},
+	{"unknown", write_unknown},
+	{"file", write_file},
+	{"manual", write_manual},
+	{"hang", write_hang},
+	{"peer", write_peer},
+	{"stop", write_stop},
+	{"thread_use", write_thread_use},
+	{"cpus", write_cpus},
+	{"sampling", write_sampling},
+	{"ends", write_ends},
+	{"tails", write_tails},
+	{"probes", write_probes},
+	{"wake", write_wake},
+	{"python", write_python},
+	{"stalls", write_stalls},
+	{"code", write_code},
+	{"stack", write_stack},
+	{"look_thread", write_look_thread},
+	{"look", write_look},
+	{"looks", write_looks},
+	{"stacks", write_stacks},
+	{"gap", write_gap},
 };
 
 record_writer record_writer_of(const char *type)

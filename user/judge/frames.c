@@ -84,6 +84,13 @@ static const char *name_of(const struct code *code, char name[NAME_BYTES])
 
 	if (!code) {
 		snprintf(name, NAME_BYTES, "?");
+	} else if (code->record.header.flags & FBT_CODE_SCRIPT) {
+		char path[NAME_BYTES / 4];
+
+		shorten_text(path, sizeof(path), file_name(code->path), NAME_COLUMNS / 2);
+		shorten_text(cut, sizeof(cut), code->function, NAME_COLUMNS);
+		snprintf(name, NAME_BYTES, "%s (%s:%" PRIu64 ")", cut, path,
+			 (uint64_t)code->record.address);
 	} else if (*code->function) {
 		cut_arguments(code->function, cut, sizeof(cut));
 		shorten_text(name, NAME_BYTES, cut, NAME_COLUMNS);
@@ -150,6 +157,16 @@ static bool is_cut(const struct fbt_stack *stack)
 	return stack->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST);
 }
 
+/* Of the runtime, or what it calls: the kernel's code for clocks is in no file. */
+static bool is_inner(const struct fbt_stack *stack, const struct window *window, uint32_t at)
+{
+	const struct code *code = window__code(window, stack->codes[at]);
+
+	if (code && !*code->function && !*code->path)
+		code = window__code(window, stack->codes[at + 1]);
+	return is_runtime(code);
+}
+
 /* Which frames are told: neither those of libc that made the call nor those that began the thread.
  */
 static void find_told(const struct fbt_stack *stack, const struct window *window, uint32_t *begin,
@@ -157,7 +174,7 @@ static void find_told(const struct fbt_stack *stack, const struct window *window
 {
 	*begin = 0;
 	*end = stack->count;
-	while (*begin + 1 < *end && is_runtime(window__code(window, stack->codes[*begin])))
+	while (*begin + 1 < *end && is_inner(stack, window, *begin))
 		++*begin;
 	while (!is_cut(stack) && *end > *begin + 1 &&
 	       is_runtime(window__code(window, stack->codes[*end - 1])))
@@ -208,6 +225,12 @@ void frames_list_unnamed(const struct fbt_stack *stack, const struct window *win
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size)
 {
+	frames_describe_some(stack, window, FRAMES_SHOWN, text, size);
+}
+
+void frames_describe_some(const struct fbt_stack *stack, const struct window *window, uint32_t most,
+			  char *text, size_t size)
+{
 	struct line line = {text, size, 0};
 	uint32_t begin, end, runs, shown = 0;
 	struct run run;
@@ -219,9 +242,9 @@ void frames_describe(const struct fbt_stack *stack, const struct window *window,
 		take_run(stack, window, at, end, &run);
 		if (!shown++ && stack->header.flags & FBT_STACK_WAKER)
 			add_offset(&run, window__code(window, stack->codes[at]));
-		if (runs <= FRAMES_SHOWN || shown < FRAMES_SHOWN || shown == runs)
+		if (runs <= most || shown < most || shown == runs)
 			add_run(&line, &run);
-		else if (shown == FRAMES_SHOWN)
+		else if (shown == most)
 			line_add(&line, " <- ...");
 	}
 	if (stack->header.flags & FBT_STACK_LOST)

@@ -10,6 +10,7 @@
 #include "model/event.h"
 #include "model/futures.h"
 #include "model/peer_table.h"
+#include "model/look_table.h"
 #include "model/pending.h"
 #include "model/spins.h"
 #include "model/stalls.h"
@@ -29,6 +30,7 @@ struct assembler {
 	struct stop_table stops;
 	struct peer_table peers;
 	struct stack_table stacks;
+	struct look_table looks;
 	struct fbt_stalls stalls; /* those of the next step */
 	struct fbt_gap gap;	  /* the one before the next step */
 };
@@ -57,6 +59,7 @@ struct assembler *assembler__new(const struct assembler_output *output)
 	assembler->output = *output;
 	assembler->window = window__new();
 	assembler->stacks.window = assembler->window;
+	assembler->looks.window = assembler->window;
 	assembler->pending = pending__new(pass_outside_call, assembler);
 	assembler->futures = futures__new(finish_step, assembler);
 	if (!assembler->window || !assembler->pending || !assembler->futures) {
@@ -73,6 +76,7 @@ void assembler__free(struct assembler *assembler)
 	pending__free(assembler->pending);
 	futures__free(assembler->futures);
 	stack_table_clear(&assembler->stacks);
+	look_table_clear(&assembler->looks);
 	window__free(assembler->window);
 	free(assembler);
 }
@@ -241,6 +245,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	peer_table_join(&assembler->peers, &step);
+	look_table_join(&assembler->looks, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
@@ -389,6 +394,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return add_gpu(assembler, event);
 	if (stack_table_takes(event->type))
 		return count_no_room(assembler, stack_table_add(&assembler->stacks, event));
+	if (look_table_takes(event->type))
+		return look_table_add(&assembler->looks, event);
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return open_window(assembler, (const struct fbt_window *)event);

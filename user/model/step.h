@@ -14,6 +14,7 @@
 typedef VEC(struct fbt_call) call_vec;
 typedef VEC(struct fbt_wake) wake_vec;
 typedef VEC(struct fbt_stack) stack_vec;
+typedef VEC(struct fbt_look_thread) look_vec;
 
 /* A process that a step may have waited for, and the one that this one waited for itself. */
 struct step_peer {
@@ -87,6 +88,7 @@ struct step {
 	wake_vec wakes;	      /* who ended its long futex waits, as far as known; by start time */
 	stack_vec stacks;     /* of calls that were slow, as far as known */
 	peer_vec peers;	      /* of a step that took long; as far as known */
+	look_vec looks;	      /* what was seen while such calls were open; each look by depth */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
@@ -102,7 +104,7 @@ struct step {
 	struct step_spins spins;
 };
 
-/* Frees what a step has of its own: calls, wakes, stacks and peers. */
+/* Frees what a step has of its own: calls, wakes, stacks, peers and looks. */
 void step_clear(struct step *step);
 
 /* Forgets the same: another one has taken them. */

@@ -127,12 +127,17 @@ struct escalation_fields {
 	char frames_unnamed[UNNAMED_SIZE];
 	char waker_unnamed[UNNAMED_SIZE];
 	char peer_call[24];
+	char holder_in[24];
+	char holder[FRAMES_SIZE];
+	char holder_chain[EVIDENCE_SIZE];
 };
 
 /*
  * The members are the 8 span attributes of ferrum's schema, as strings; cause, cause_evidence,
  * fired, class_steps; cause_stack, waker_stack, with cause_stack_unnamed and waker_stack_unnamed
  * for functions without a name, and cv_percent if they are known; class_nearest if the step was
+ * fired, class_steps; cause_stack, waker_stack, holder_… and cv_percent if they
+ * are known; class_nearest if the step was
  * judged by another class than its own.
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
