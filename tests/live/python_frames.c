@@ -192,11 +192,15 @@ static void torture(struct reader *reader, uint32_t tid, uint32_t times)
 {
 	static struct python_frame places[PLACES_MAX];
 	static struct python_stack stack;
-	uint32_t count = 0, found = 0, moved = 0, broken = 0;
+	uint32_t count = 0, found = 0, moved = 0, broken = 0, missed[3] = {0};
 
 	for (uint32_t i = 0; i < times; i++) {
-		if (read_stack(reader, tid, &stack))
+		int err = read_stack(reader, tid, &stack);
+
+		if (err) {
+			missed[err == -ENOENT ? 0 : err == -EAGAIN ? 1 : 2]++;
 			continue;
+		}
 		found++;
 		moved += !!(stack.flags & PYTHON_STACK_MOVED);
 		broken += !!(stack.flags & PYTHON_STACK_BROKEN);
@@ -204,8 +208,9 @@ static void torture(struct reader *reader, uint32_t tid, uint32_t times)
 			add_place(places, &count, &stack.frames[at]);
 	}
 	printf("{\"reads\": %" PRIu32 ", \"found\": %" PRIu32 ", \"moved\": %" PRIu32
-	       ", \"broken\": %" PRIu32 ", \"places\": [",
-	       times, found, moved, broken);
+	       ", \"broken\": %" PRIu32 ", \"missed\": [%" PRIu32 ", %" PRIu32 ", %" PRIu32
+	       "], \"places\": [",
+	       times, found, moved, broken, missed[0], missed[1], missed[2]);
 	for (uint32_t i = 0; i < count; i++)
 		write_frame(i ? ", " : "", &places[i]);
 	printf("]}\n");

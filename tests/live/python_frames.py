@@ -11,6 +11,7 @@ import drive
 interpreter, program, reads = sys.argv[1:]
 MOVED, DEEP, BROKEN = 1, 2, 4
 FRAMES = 64
+CUT = 3  # a native stack of more than 128 functions
 LIBRARY = json.loads(subprocess.run([interpreter, '-c', 'import json, queue, threading\n'
                                      'print(json.dumps([queue.__file__, threading.__file__]))'],
                                     capture_output=True, text=True).stdout)
@@ -82,7 +83,8 @@ def check_joined(reader, name, tid, frames):
     lines = [text.rsplit(':', 1)[-1][:-1] for text in own]
     wanted = [str(line) for _, _, line in frames[:FRAMES]]
     fact(f'{name}: they stand in the native stack', answer['joined'] is True and
-         (lines[-len(wanted):] if name in ('event', 'queue') else lines) == wanted and
+         (lines[-len(wanted):] if name in ('event', 'queue') else lines) ==
+         (wanted[:len(lines)] if answer['end'] == CUT else wanted) and
          (len(frames) > FRAMES or not any('_PyEval_EvalFrameDefault' in text for text in answer['frames'])),
          (answer, frames))
 
@@ -129,17 +131,27 @@ answer = reader.ask('torture', tid, reads)
 names = {frame[0].split('.')[-1] for frame in answer['places']} - {'<listcomp>', '<lambda>'}
 script = HERE / 'frames.py'
 text = script.read_text().split('\n')
-begin = text.index('def hot_leaf(n):') + 1
-end = next(i for i, line in enumerate(text) if line.startswith('def hold'))
-fact('computing: it is read each time', answer['found'] > int(reads) * 0.99 and answer['broken'] < int(reads) / 20,
-     {key: answer[key] for key in ('reads', 'found', 'moved', 'broken')})
+
+
+def is_line(name, _, line):
+    """Within its function; some instructions have no line."""
+    if name.startswith('<'):  # 3.10 has no qualified names
+        return True
+    begin = next(i for i, words in enumerate(text, 1) if f'def {name.split(".")[0 if "<" in name else -1]}(' in words)
+    indent = len(text[begin - 1]) - len(text[begin - 1].lstrip())
+    end = next(i for i, words in enumerate(text[begin:], begin)
+               if words and len(words) - len(words.lstrip()) <= indent)
+    return not line or begin <= line <= end
+
+
+fact('computing: it is read nearly each time, and else not sure', answer['found'] > int(reads) * 0.9 and answer['broken'] < int(reads) / 20 and
+     answer['missed'][0] == answer['missed'][2] == 0,
+     {key: answer[key] for key in ('reads', 'found', 'moved', 'broken', 'missed')})
 fact('computing: reads say that it went on', answer['moved'] > 0, answer['moved'])
 own = {'hot', 'hot_leaf', 'hot_generator', 'hot_sort', 'method'}
 fact('computing: no name is wrong', own <= names <= own | {'run', '_bootstrap', '_bootstrap_inner'}, names)
-fact('computing: no line is', all(begin <= line <= end for _, file, line, _ in answer['places'] if file == str(script)),
+fact('computing: no line is', all(is_line(*frame[:3]) for frame in answer['places'] if frame[1] == str(script)),
      answer['places'])
-fact('computing: each line is of its function',
-     all(text[line - 1] for _, file, line, _ in answer['places'] if file == str(script)))
 
 path = f'{folder}/hold'
 order('hold', path, 3)

@@ -10,7 +10,7 @@
 #define INTERPRETERS_MAX 64
 #define THREADS_MAX	 2048 /* thread states, of all interpreters */
 #define LINKS_MAX	 256  /* steps from frame to frame, those that are no functions included */
-#define TRIES		 3
+#define TRIES		 5
 
 /* In glibc's struct pthread of x86-64: the kernel's ID of the thread. */
 #define PTHREAD_TID 720
@@ -202,7 +202,9 @@ static bool add_link(const struct python_look *look, uint64_t address, struct ch
 
 	if (!read_part(look, address, layout->frame_size, &part))
 		return false;
-	if (layout->is_object && word_of(&part, PYTHON_OBJECT_TYPE) != look->place.types.frame)
+	/* One that has ended is kept for the next call, and leads to another such. */
+	if (layout->is_object && (word_of(&part, PYTHON_OBJECT_TYPE) != look->place.types.frame ||
+				  part.bytes[layout->frame_running] != layout->running))
 		return false;
 	*previous = word_of(&part, layout->frame_previous);
 	owner = layout->is_object ? 0 : part.bytes[layout->frame_owner];
@@ -294,23 +296,56 @@ static void name_frames(const struct python_look *look, const struct chain *chai
 	}
 }
 
+static bool is_same_frame(const struct link *one, const struct link *other)
+{
+	return one->frame == other->frame && one->code == other->code &&
+	       one->is_entry == other->is_entry;
+}
+
 static bool is_same(const struct chain *a, const struct chain *b)
 {
 	if (a->count != b->count || a->flags != b->flags)
 		return false;
-	for (uint32_t i = 0; i < a->count; i++) {
-		const struct link *one = &a->links[i], *other = &b->links[i];
-
-		if (one->frame != other->frame || one->code != other->code ||
-		    one->instr != other->instr || one->is_entry != other->is_entry)
+	for (uint32_t i = 0; i < a->count; i++)
+		if (!is_same_frame(&a->links[i], &b->links[i]) ||
+		    a->links[i].instr != b->links[i].instr)
 			return false;
-	}
 	return true;
 }
 
+/* Whether two chains are the same from there on. That of many frames is cut at its end. */
+static bool has_same_end(const struct chain *a, uint32_t from, const struct chain *b, uint32_t at)
+{
+	while (from < a->count && at < b->count)
+		if (!is_same_frame(&a->links[from++], &b->links[at++]))
+			return false;
+	return (from == a->count || b->flags & PYTHON_STACK_DEEP) &&
+	       (at == b->count || a->flags & PYTHON_STACK_DEEP);
+}
+
 /*
- * A thread may have a state in each interpreter. It is in the one that runs, which of several
- * cannot be told.
+ * How many of the innermost frames of a are not in b, which was read later. Such a frame may be
+ * another thread's by now, as memory of frames is used again.
+ */
+static uint32_t count_gone(const struct chain *a, const struct chain *b)
+{
+	for (uint32_t from = 0; from < a->count; from++)
+		for (uint32_t at = 0; at < b->count; at++)
+			if (is_same_frame(&a->links[from], &b->links[at]) &&
+			    has_same_end(a, from, b, at))
+				return from;
+	return a->count;
+}
+
+static void drop_inner(struct chain *chain, uint32_t count)
+{
+	chain->count -= count;
+	memmove(chain->links, chain->links + count, chain->count * sizeof(chain->links[0]));
+}
+
+/*
+ * A thread may have a state in each interpreter. It is in one that has frames, and of several such
+ * which one runs cannot be told.
  */
 static const struct state *find_state(const struct python_look *look, uint32_t tid, int *err)
 {
@@ -320,9 +355,9 @@ static const struct state *find_state(const struct python_look *look, uint32_t t
 	for (uint32_t i = 0; tid && i < look->count; i++) {
 		const struct state *state = &look->states[i];
 
-		if (state->tid != tid || !state->has_frame)
+		if (state->tid != tid || (found && !state->has_frame))
 			continue;
-		if (found)
+		if (found && found->has_frame)
 			*err = -EAGAIN;
 		found = state;
 	}
@@ -331,26 +366,45 @@ static const struct state *find_state(const struct python_look *look, uint32_t t
 	return found;
 }
 
+static bool is_worse(const struct chain *a, const struct chain *b)
+{
+	bool is_whole = a->count && !(a->flags & PYTHON_STACK_BROKEN);
+
+	return !is_whole && b->count && !(b->flags & PYTHON_STACK_BROKEN);
+}
+
+/* What the thread is in, if two readings agree; else what two of these have in common. */
+static void read_twice(const struct python_look *look, const struct state *state,
+		       struct python_stack *stack)
+{
+	struct chain last, now, next;
+
+	read_chain(look, state, &now);
+	last = now;
+	for (int i = 0; i < TRIES; i++) {
+		name_frames(look, &now, stack);
+		read_chain(look, state, &next);
+		if (is_same(&now, &next))
+			return;
+		if (is_worse(&next, &now))
+			continue;
+		last = now;
+		now = next;
+	}
+	drop_inner(&last, count_gone(&last, &now));
+	name_frames(look, &last, stack);
+	stack->flags |= PYTHON_STACK_MOVED;
+}
+
 int python_look__stack(struct python_look *look, uint32_t tid, struct python_stack *stack)
 {
 	int err;
 	const struct state *state = find_state(look, tid, &err);
-	struct chain before, after;
 
 	stack->count = stack->flags = 0;
 	if (err)
 		return err;
-	read_chain(look, state, &before);
-	for (int i = 0; i < TRIES; i++) {
-		name_frames(look, &before, stack);
-		read_chain(look, state, &after);
-		if (is_same(&before, &after))
-			break;
-		if (i + 1 == TRIES)
-			stack->flags |= PYTHON_STACK_MOVED;
-		else
-			before = after;
-	}
+	read_twice(look, state, stack);
 	if (stack->count)
 		return 0;
 	return stack->flags ? -EAGAIN : -ENOENT;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The Python functions that threads of CPython are in, read from outside: nothing is stopped, and
- * nothing in the process runs for it. A thread that sleeps in a call is read exactly; of one that
- * runs Python code meanwhile it is a sample, and says so.
+ * nothing in the process runs for it. A thread that sleeps in a call is read exactly. One that runs
+ * Python code is read again until two readings agree; else only what these have in common is told.
  */
 #ifndef FBT_PYTHON_FRAMES_H
 #define FBT_PYTHON_FRAMES_H
@@ -22,7 +22,7 @@ struct python_frame {
 };
 
 /* What is not sure. */
-#define PYTHON_STACK_MOVED  1 /* the thread went on while it was read: a sample */
+#define PYTHON_STACK_MOVED  1 /* the thread went on: what it called last is left out */
 #define PYTHON_STACK_DEEP   2 /* there are more functions outside */
 #define PYTHON_STACK_BROKEN 4 /* what called the last one could not be read */
 

@@ -42,6 +42,8 @@ struct python_layout {
 	uint32_t thread_size; /* bytes of it that have all these */
 
 	bool is_object; /* a frame is an object with a type (3.9, 3.10), and each has a C call */
+	uint32_t frame_running; /* of an object, a byte */
+	uint8_t running;	/* what that is while it runs or has called another */
 	uint32_t frame_previous;
 	uint32_t frame_code;
 	uint64_t code_mask;   /* bits of that word that are its address */
