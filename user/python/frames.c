@@ -99,6 +99,16 @@ static uint64_t first_frame(const struct python_look *look, const struct part *s
 	return memory_word(look->memory, at + look->layout.record_frame, &frame) ? frame : 0;
 }
 
+/* The ID that the kernel knows it by; 0: not known. */
+static uint32_t find_tid(const struct python_look *look, const struct part *state)
+{
+	const struct python_layout *layout = &look->layout;
+	uint64_t native = layout->thread_native ? word_of(state, layout->thread_native) : 0;
+	uint32_t tid = ask_glibc(look, word_of(state, layout->thread_id));
+
+	return tid || native > TID_MAX ? tid : (uint32_t)native;
+}
+
 /* False: it is no thread of that interpreter (any more). */
 static bool add_state(struct python_look *look, uint64_t interpreter, uint64_t address,
 		      uint64_t *next)
@@ -106,17 +116,12 @@ static bool add_state(struct python_look *look, uint64_t interpreter, uint64_t a
 	const struct python_layout *layout = &look->layout;
 	struct state *state = &look->states[look->count];
 	struct part part;
-	uint64_t native;
 
 	if (look->count == THREADS_MAX || !read_part(look, address, layout->thread_size, &part) ||
 	    word_of(&part, layout->thread_interpreter) != interpreter)
 		return false;
-	*state = (struct state){address, interpreter,
-				ask_glibc(look, word_of(&part, layout->thread_id)),
+	*state = (struct state){address, interpreter, find_tid(look, &part),
 				first_frame(look, &part) != 0};
-	native = layout->thread_native ? word_of(&part, layout->thread_native) : 0;
-	if (!state->tid && native <= TID_MAX)
-		state->tid = (uint32_t)native;
 	*next = word_of(&part, layout->thread_next);
 	look->count++;
 	return true;
@@ -238,7 +243,8 @@ static void read_chain(const struct python_look *look, const struct state *state
 
 	memset(chain, 0, sizeof(*chain));
 	if (read_part(look, state->address, look->layout.thread_size, &part) &&
-	    word_of(&part, look->layout.thread_interpreter) == state->interpreter)
+	    word_of(&part, look->layout.thread_interpreter) == state->interpreter &&
+	    find_tid(look, &part) == state->tid)
 		at = first_frame(look, &part);
 	while (at && steps++ < LINKS_MAX) {
 		if (add_link(look, at, chain, &at))
