@@ -9,38 +9,12 @@
 #define FBT_STACKS_BPF_H
 
 #include "calls.bpf.h"
+#include "registers.bpf.h"
 
 #define PAGE_BYTES 4096
 
 /* A page at most; a larger page of the kernel is read in parts. */
 #define STACK_READS (FBT_STACK_BYTES / PAGE_BYTES + 1)
-
-static __always_inline void read_registers(struct fbt_stack_place *place, struct task_struct *task)
-{
-	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-
-#ifdef __TARGET_ARCH_x86
-	place->registers[0] = regs->ax;
-	place->registers[1] = regs->dx;
-	place->registers[2] = regs->cx;
-	place->registers[3] = regs->bx;
-	place->registers[4] = regs->si;
-	place->registers[5] = regs->di;
-	place->registers[6] = regs->bp;
-	place->registers[7] = regs->sp;
-	place->registers[8] = regs->r8;
-	place->registers[9] = regs->r9;
-	place->registers[10] = regs->r10;
-	place->registers[11] = regs->r11;
-	place->registers[12] = regs->r12;
-	place->registers[13] = regs->r13;
-	place->registers[14] = regs->r14;
-	place->registers[15] = regs->r15;
-	place->registers[16] = regs->ip;
-#else
-	bpf_probe_read_kernel(place->registers, sizeof(place->registers), &regs->user_regs);
-#endif
-}
 
 static __always_inline __u64 sp_of(const struct fbt_stack_place *place)
 {
@@ -136,7 +110,7 @@ static __always_inline bool copy_for(struct fbt_slot *owner, struct fbt_slot *sl
 	place->owner = owner->tid;
 	place->nr = slot->nr;
 	place->start_ns = start;
-	read_registers(place, bpf_get_current_task_btf());
+	read_registers(place->registers, bpf_get_current_task_btf());
 	sp = sp_of(place);
 	/* A step that began on another stack, or whose begin was seen deeper: all that there is. */
 	place->step_sp = owner->step_start_ns && owner->step_sp >= sp ? owner->step_sp : 0;

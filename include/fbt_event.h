@@ -75,6 +75,9 @@ enum fbt_event_type {
 	FBT_EVENT_STACKS = 37,
 	FBT_EVENT_HANG = 38,
 	FBT_EVENT_GAP = 39,
+	FBT_EVENT_LOOK = 40,
+	FBT_EVENT_LOOK_THREAD = 41,
+	FBT_EVENT_LOOKS = 42,
 };
 
 struct fbt_header {
@@ -393,6 +396,9 @@ struct fbt_wake {
 	__u32 reserved;
 };
 
+/* fbt_code.header.flags: it is in a script, at line address. */
+#define FBT_CODE_SCRIPT 1
+
 /*
  * A place in the code of a traced process, sent before the first stack that has it. Strings: the
  * function, demangled, "" if the file does not name it; the path of the file, "" for code of no
@@ -451,6 +457,76 @@ struct fbt_stacks {
 	__u64 taken;
 	__u64 skipped; /* calls over their limit whose stack was not copied: too many at once */
 	__u64 copy_ns; /* that copying those taken has cost the threads */
+};
+
+/* What a thread does when it is looked at. */
+enum fbt_look_doing {
+	FBT_DOING_UNKNOWN = 0,
+	FBT_DOING_CALL = 1,	/* asleep in a call */
+	FBT_DOING_CPU = 2,	/* on a CPU */
+	FBT_DOING_CPU_WAIT = 3, /* ready to run, without a CPU */
+	FBT_DOING_STOPPED = 4,	/* by a signal or a tracer */
+	FBT_DOING_KERNEL = 5,	/* asleep outside of calls, as for a page */
+	FBT_DOING_COUNT = 6,
+};
+
+/* Threads of a chain: the one that waits, and this many holders. */
+#define FBT_LOOK_HOLDERS 3
+#define FBT_LOOK_TIDS	 8
+
+/* fbt_look_thread.header.flags, beside FBT_STACK_CUT, FBT_STACK_LOST and FBT_STACK_GUESSED */
+#define FBT_LOOK_HANG	 16  /* at a hang: start_ns is that of the step */
+#define FBT_LOOK_GROUP	 32  /* at a hang: threads that are in the same place */
+#define FBT_LOOK_SAMPLE	 64  /* it ran: the stack is that of its last entry into the kernel */
+#define FBT_LOOK_CYCLE	 128 /* a thread of the chain before it, or itself, holds its lock */
+#define FBT_LOOK_IN_CALL 256 /* nr is known, and call_ns if it is not 0 */
+
+/*
+ * A thread that was seen from outside, while a call of a step was open for long. Of depth 0 it is
+ * the thread that waits; of depth 1, 2 … the one that holds the lock for which the thread before it
+ * waits. Sent before the step, or before the hang.
+ */
+struct fbt_look_thread {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;	/* whose step it is */
+	__u64 start_ns; /* of its call; see FBT_LOOK_HANG */
+	__u64 time_ns;	/* of the look */
+	__u64 call_ns;	/* for how long the seen thread has been in its call */
+	__u64 lock;	/* address of the futex that it waits at; 0: it does not */
+	__u32 owner;	/* the thread that was seen; of a group the first */
+	__u32 depth;	/* of a group its number, from 0 */
+	__u32 nr;	/* of its call */
+	__u32 doing;	/* enum fbt_look_doing */
+	__u32 threads;	/* 1, or those of the group */
+	__u32 count;	/* of codes; 0: its stack is not known */
+	__u32 tids[FBT_LOOK_TIDS]; /* of a group, the first ones; 0: no more */
+	__u32 codes[FBT_STACK_FRAMES]; /* fbt_code.id, the innermost first; 0: no room for it */
+};
+
+/* All threads of a process in which a step hangs were looked at. Sent before the hang. */
+struct fbt_look {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns; /* of the step */
+	__u64 time_ns;
+	__u32 threads;	/* of the process; more than FBT_LOOK_THREADS are not counted */
+	__u32 stackless; /* of them, those whose stack was not read */
+	__u32 groups;	/* that were sent */
+	__u32 left_out; /* threads of groups that were not sent */
+};
+#define FBT_LOOK_THREADS 512
+#define FBT_LOOK_GROUPS	 64
+
+/* How many looks there were. A later record replaces an earlier one. */
+struct fbt_looks {
+	struct fbt_header header;
+	__u64 taken;
+	__u64 skipped; /* above the limit of their rate */
+	__u64 stale;   /* thrown away: the threads had gone on meanwhile */
+	__u64 blind;   /* the memory of the process could not be read */
+	__u64 cost_ns; /* of the tool's time, for all of them */
 };
 
 enum fbt_stop_reason {
@@ -732,5 +808,8 @@ FBT_ASSERT_SIZE(fbt_probes, 24);
 FBT_ASSERT_SIZE(fbt_python, 48);
 FBT_ASSERT_SIZE(fbt_stalls, 72);
 FBT_ASSERT_SIZE(fbt_gap, 40);
+FBT_ASSERT_SIZE(fbt_look_thread, 616);
+FBT_ASSERT_SIZE(fbt_look, 48);
+FBT_ASSERT_SIZE(fbt_looks, 48);
 
 #endif

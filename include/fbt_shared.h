@@ -567,6 +567,21 @@ struct fbt_stack_place {
 } __attribute__((aligned(64)));
 
 /*
+ * One thread of a process, as the iterator of bpf/look.bpf.c sees it. The registers of a thread
+ * that is on a CPU are those of its last entry into the kernel.
+ */
+struct fbt_look_task {
+	__u32 tid;
+	__u32 ns_tid; /* in the innermost PID namespace: as the thread itself sees it */
+	__u32 state;  /* task_struct.__state: 0 is running, or ready to run */
+	__u32 on_cpu;
+	__u64 switches; /* how often it has left its CPU */
+	__s64 nr;	/* of the call that it is in; below 0: in none. On a CPU it may have left */
+	char comm[16];
+	__u64 registers[FBT_REGISTERS]; /* in the order of DWARF */
+};
+
+/*
  * The map call_limits: by kind and number of the call, how long it may take, in units of 2^10 ns.
  * 0: FBT_LIMIT_MIN_NS. Element KIND * FBT_NR_COUNT + NR.
  */

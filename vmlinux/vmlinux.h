@@ -275,17 +275,30 @@ struct vm_area_struct {
 	struct file *vm_file;
 };
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state;
 	void *stack;
+	int on_cpu;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	pid_t pid;
 	pid_t tgid;
 	int static_prio;
 	struct list_head thread_node;
+	struct pid *thread_pid;
 	struct signal_struct *signal;
 	unsigned long nvcsw;
+	unsigned long nivcsw;
 	unsigned long min_flt;
 	unsigned long maj_flt;
 	struct fs_struct *fs;
@@ -293,6 +306,19 @@ struct task_struct {
 	struct uprobe_task *utask;
 	struct css_set *cgroups;
 	struct task_group *sched_task_group;
+	char comm[16];
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+/* What a program of an iterator over threads gets. */
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
 };
 
 #if defined(__TARGET_ARCH_x86)
@@ -333,6 +359,7 @@ struct user_pt_regs {
 struct pt_regs {
 	struct user_pt_regs user_regs;
 	u64 orig_x0;
+	s32 syscallno;
 };
 
 #else

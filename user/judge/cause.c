@@ -7,6 +7,7 @@
 #include "base/arith.h"
 #include "base/stats.h"
 #include "judge/calls.h"
+#include "judge/look.h"
 #include "model/gpu.h"
 
 #define STORM_SIGNALS	10
@@ -543,6 +544,20 @@ static const struct fbt_stack *stack_of(const struct step *step, const struct fb
 	return NULL;
 }
 
+/* What was seen while the call was open. Its stack then stands in for one at its end. */
+static void set_looks(const struct step *step, const struct fbt_call *call, struct cause *cause)
+{
+	cause->holder_count = 0;
+	vec_for_each (look, &step->looks) {
+		if (look->start_ns != call->start_ns)
+			continue;
+		if (!look->depth && !cause->stack.count)
+			look_stack(look, &cause->stack);
+		if (look->depth && look->depth == cause->holder_count + 1)
+			cause->holders[cause->holder_count++] = *look;
+	}
+}
+
 static void set_stacks(const struct step *step, const struct call_walk *walk, struct cause *cause)
 {
 	const struct fbt_stack *stack = stack_of(step, walk->call, NULL), *waker = NULL;
@@ -551,6 +566,7 @@ static void set_stacks(const struct step *step, const struct call_walk *walk, st
 		waker = stack_of(step, walk->call, walk->wake);
 	cause->stack = stack ? *stack : (struct fbt_stack){0};
 	cause->waker_stack = waker ? *waker : (struct fbt_stack){0};
+	set_looks(step, walk->call, cause);
 }
 
 /* Of the call that took longest: the stack of another one would not explain it. */
@@ -559,7 +575,7 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 	struct call_walk walk;
 	uint64_t longest_ns = 0;
 
-	if (!scope->step->stacks.count)
+	if (!scope->step->stacks.count && !scope->step->looks.count)
 		return;
 	call_walk_begin(&walk, scope->window, scope->step, scope->claims);
 	while (call_walk_next(&walk)) {

@@ -139,6 +139,12 @@ struct cause {
 	struct fbt_stack stack;
 	/* Of the thread that ended that call; count 0: not known. */
 	struct fbt_stack waker_stack;
+	/*
+	 * While that call was open: the thread that held its lock, the one that held the lock for
+	 * which that thread waited, …
+	 */
+	struct fbt_look_thread holders[FBT_LOOK_HOLDERS];
+	uint32_t holder_count;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
 	uint64_t total_ns;
 	uint64_t h2d_bytes;

@@ -84,6 +84,13 @@ static const char *name_of(const struct code *code, char name[NAME_BYTES])
 
 	if (!code) {
 		snprintf(name, NAME_BYTES, "?");
+	} else if (code->record.header.flags & FBT_CODE_SCRIPT) {
+		char path[NAME_BYTES / 4];
+
+		shorten_text(path, sizeof(path), file_name(code->path), NAME_COLUMNS / 2);
+		shorten_text(cut, sizeof(cut), code->function, NAME_COLUMNS);
+		snprintf(name, NAME_BYTES, "%s (%s:%" PRIu64 ")", cut, path,
+			 (uint64_t)code->record.address);
 	} else if (*code->function) {
 		cut_arguments(code->function, cut, sizeof(cut));
 		shorten_text(name, NAME_BYTES, cut, NAME_COLUMNS);
@@ -153,6 +160,12 @@ static bool is_cut(const struct fbt_stack *stack)
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size)
 {
+	frames_describe_some(stack, window, FRAMES_SHOWN, text, size);
+}
+
+void frames_describe_some(const struct fbt_stack *stack, const struct window *window,
+			  uint32_t most, char *text, size_t size)
+{
 	struct line line = {text, size, 0};
 	uint32_t begin = 0, end = stack->count, runs, shown = 0;
 	struct run run;
@@ -168,9 +181,9 @@ void frames_describe(const struct fbt_stack *stack, const struct window *window,
 		take_run(stack, window, at, end, &run);
 		if (!shown++ && stack->header.flags & FBT_STACK_WAKER)
 			add_offset(&run, window__code(window, stack->codes[at]));
-		if (runs <= FRAMES_SHOWN || shown < FRAMES_SHOWN || shown == runs)
+		if (runs <= most || shown < most || shown == runs)
 			add_run(&line, &run);
-		else if (shown == FRAMES_SHOWN)
+		else if (shown == most)
 			line_add(&line, " <- ...");
 	}
 	if (stack->header.flags & FBT_STACK_LOST)

@@ -10,16 +10,11 @@
 
 #define NAME_COLUMNS   48
 #define PATH_COLUMNS   60
-#define THREAD_COLUMNS 15
 
 static void add_thread(struct line *line, const struct fbt_hang *hang, const struct window *window)
 {
-	const char *name = window__thread_name(window, hang->tid);
-	char shown[4 * THREAD_COLUMNS + 1];
-
-	line_add(line, " on thread %" PRIu32, hang->tid);
-	if (name && *name)
-		line_add(line, " \"%s\"", shorten_text(shown, sizeof(shown), name, THREAD_COLUMNS));
+	line_add(line, " on ");
+	look_add_thread(line, hang->tid, window);
 	if (hang->tid != hang->tgid)
 		line_add(line, " of process %" PRIu32, hang->tgid);
 }
@@ -42,6 +37,82 @@ static void add_call(struct line *line, const struct fbt_hang *hang, const struc
 	line_add(line, " for %s", FORMAT_TIME(call->duration_ns));
 	if (is_known && syscall_category(arch, call->nr) == FBT_FUTEX)
 		line_add(line, ", lock at 0x%" PRIx64, (uint64_t)call->args[0]);
+}
+
+/* ", held by thread 7331 "kv-evict": read for 9.90 s in …" */
+static void add_holders(struct line *line, const struct fbt_hang *hang, const struct window *window)
+{
+	const struct hang_look *look = window__hang_look(window, hang);
+	struct fbt_look_thread holders[FBT_LOOK_HOLDERS];
+	uint32_t count = 0;
+
+	if (!look)
+		return;
+	vec_for_each (thread, &look->threads)
+		if (!(thread->header.flags & FBT_LOOK_GROUP) && thread->depth == count + 1 &&
+		    count < FBT_LOOK_HOLDERS)
+			holders[count++] = *thread;
+	if (!count)
+		return;
+	line_add(line, ", held by ");
+	look_add_thread(line, holders[0].owner, window);
+	look_add_holders(line, holders, count, window);
+}
+
+const struct fbt_look_thread *hang_group(const struct fbt_hang *hang, const struct window *window,
+					 size_t number)
+{
+	const struct hang_look *look = window__hang_look(window, hang);
+
+	if (!look)
+		return NULL;
+	vec_for_each (thread, &look->threads)
+		if (thread->header.flags & FBT_LOOK_GROUP && thread->depth == number)
+			return thread;
+	return NULL;
+}
+
+/* Threads that are in none of the first groups. */
+static uint32_t count_others(const struct fbt_hang *hang, const struct window *window, size_t groups)
+{
+	const struct hang_look *look = window__hang_look(window, hang);
+	uint64_t shown = 0;
+
+	if (!look)
+		return 0;
+	for (size_t i = 0; i < groups; i++) {
+		const struct fbt_look_thread *group = hang_group(hang, window, i);
+
+		shown += group ? group->threads : 0;
+	}
+	return look->record.threads > shown ? look->record.threads - (uint32_t)shown : 0;
+}
+
+uint32_t hang_left_out(const struct fbt_hang *hang, const struct window *window)
+{
+	return count_others(hang, window, FBT_LOOK_GROUPS);
+}
+
+uint32_t hang_others(const struct fbt_hang *hang, const struct window *window)
+{
+	return count_others(hang, window, LOOK_GROUPS_SHOWN);
+}
+
+void hang_describe_threads(const struct fbt_hang *hang, const struct window *window,
+			   char text[HANG_THREADS_SIZE])
+{
+	struct line line = {text, HANG_THREADS_SIZE, 0};
+	const struct fbt_look_thread *group;
+	char described[LOOK_GROUP_SIZE];
+	uint32_t others = hang_others(hang, window);
+
+	*text = '\0';
+	for (size_t i = 0; i < LOOK_GROUPS_SHOWN && (group = hang_group(hang, window, i)); i++) {
+		look_describe_group(group, window, described);
+		line_add(&line, "%s%s", i ? "; " : "", described);
+	}
+	if (others)
+		line_add(&line, "; %s more", FORMAT_COUNT(others));
 }
 
 static const char *state_words(const struct fbt_hang *hang, const struct window *window)
@@ -80,4 +151,5 @@ void hang_describe(const struct fbt_hang *hang, const struct window *window,
 		line_add(&line, ": %s", state_words(hang, window));
 	if (hang->call.header.type)
 		add_call(&line, hang, window);
+	add_holders(&line, hang, window);
 }

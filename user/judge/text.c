@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "judge/look.h"
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
@@ -211,18 +212,6 @@ static void add_signals(struct line *line, const struct cause *cause, const stru
 	add_usual(line, cause);
 }
 
-/* The name comes from the target, so it may contain anything. */
-static void add_thread(struct line *line, const struct cause *cause, const struct window *window)
-{
-	const char *name = window__thread_name(window, cause->waker.tid);
-	char escaped[4 * sizeof(((struct thread *)0)->comm) + 1];
-
-	line_add(line, "thread %" PRIu32, cause->waker.tid);
-	if (name && *name)
-		line_add(line, " \"%s\"",
-			 shorten_text(escaped, sizeof(escaped), name, THREAD_COLUMNS));
-}
-
 /* What the waker did most of the time. */
 static void add_doing(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -251,18 +240,49 @@ static void add_doing(struct line *line, const struct cause *cause, const struct
 			 FORMAT_TIME(parts[most].ns));
 }
 
-/* ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms" */
+/* What the thread that ended the wait was seen doing, if it is the one that was looked at. */
+static void add_seen(struct line *line, const struct cause *cause, const struct window *window)
+{
+	if (cause->holder_count && cause->holders[0].owner == cause->waker.tid)
+		look_add_holders(line, cause->holders, cause->holder_count, window);
+}
+
+/* A lock may have been given on: then it is named who had it when it was looked at. */
+static bool has_other_holder(const struct cause *cause)
+{
+	return cause->holder_count && cause->holders[0].owner != cause->waker.tid;
+}
+
+/* By the way in which it was given back, or because it was seen. */
+static bool is_held(const struct cause *cause)
+{
+	return cause->waker.flags & FBT_WAKE_LOCK ||
+	       (cause->holder_count && !has_other_holder(cause));
+}
+
+/*
+ * ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms", and if it was looked at
+ * while it held the lock ": clock_nanosleep for 20.0 ms in evict <- run (seen 20.0 ms into …)".
+ */
 static void add_waker(struct line *line, const struct cause *cause, const struct window *window)
 {
+	if (has_other_holder(cause)) {
+		line_add(line, ", held by ");
+		look_add_thread(line, cause->holders[0].owner, window);
+		look_add_holders(line, cause->holders, cause->holder_count, window);
+		if (cause->waker.tid)
+			line_add(line, "; then");
+	}
 	if (!cause->waker.tid)
 		return;
 	if (cause->kind == CAUSE_LATE_THREAD)
 		line_add(line, ", for ");
 	else
 		line_add(line, "%s",
-			 cause->waker.flags & FBT_WAKE_LOCK ? ", held by " : ", woken by ");
-	add_thread(line, cause, window);
+			 is_held(cause) ? ", held by " : ", woken by ");
+	look_add_thread(line, cause->waker.tid, window);
 	add_doing(line, cause, window);
+	add_seen(line, cause, window);
 }
 
 /* ", 57.0 ms of it by thread 7331 "worker", for which the step waited" */
@@ -271,8 +291,9 @@ static void add_worker(struct line *line, const struct cause *cause, const struc
 	if (!cause->waker.tid)
 		return;
 	line_add(line, ", %s of it by ", FORMAT_TIME(cause->waker.ns));
-	add_thread(line, cause, window);
+	look_add_thread(line, cause->waker.tid, window);
 	line_add(line, ", for which the step waited");
+	add_seen(line, cause, window);
 }
 
 static void add_major_faults(struct line *line, const struct cause *cause)
@@ -445,7 +466,7 @@ static void add_stopped(struct line *line, const struct cause *cause, const stru
 		return;
 	}
 	line_add(line, ": ");
-	add_thread(line, cause, window);
+	look_add_thread(line, cause->waker.tid, window);
 	line_add(line, " was stopped");
 	add_stopper(line, cause);
 	line_add(line, ", and the step seems to have spun until it came");
@@ -456,7 +477,7 @@ static void add_starved(struct line *line, const struct cause *cause, const stru
 {
 	add_measured(line, "about", cause);
 	line_add(line, ": ");
-	add_thread(line, cause, window);
+	look_add_thread(line, cause->waker.tid, window);
 	line_add(line, " had no CPU, and the step seems to have spun until it came");
 }
 
@@ -569,7 +590,7 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 	if (!cause->waker.tid)
 		return;
 	line_add(line, ", %s of it for ", FORMAT_TIME(cause->waker.ns));
-	add_thread(line, cause, window);
+	look_add_thread(line, cause->waker.tid, window);
 	if (words)
 		line_add(line, "%s", words);
 	else

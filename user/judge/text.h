@@ -10,7 +10,7 @@
 /* Room for the names of all reasons. */
 #define FIRED_SIZE 128
 /* Room for a cause's evidence; a longer one is cut. */
-#define EVIDENCE_SIZE	 512
+#define EVIDENCE_SIZE	 1024
 #define CAUSE_WORDS_SIZE 40
 
 /* "cv_exceeded,efficiency_low" of a bit per reason. Writes to text and returns it. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "kernel/task_list.h"
 #include "kernel/traced.h"
 #include "kernel/uprobes.h"
 #include "model/syscalls.h"
@@ -100,6 +101,7 @@ struct loader {
 	struct trace_bpf *skel;
 	struct ring_buffer *events;
 	struct uprobes *uprobes;
+	struct task_list *tasks;
 	bool multi;
 	struct shared shared;
 	struct mapping mappings[MAPPINGS_MAX];
@@ -228,6 +230,15 @@ static int handle_event(void *ctx, void *data, size_t size)
 	return 0;
 }
 
+/* On failure nobody is named who holds a lock. */
+static void load_task_list(struct loader *loader)
+{
+	int err = task_list__new(&loader->tasks);
+
+	if (err)
+		log_debug("load: the list of threads: %s", strerror(-err));
+}
+
 static int load(struct loader *loader)
 {
 	int err = set_map_sizes(loader);
@@ -274,6 +285,7 @@ int loader__open(struct loader **result, const struct loader_options *options)
 	if (err)
 		goto out;
 	slots_init(&loader->shared);
+	load_task_list(loader);
 	loader->events = ring_buffer__new(bpf_map__fd(loader->skel->maps.events), handle_event,
 					  loader, NULL);
 	if (!loader->events) {
@@ -294,6 +306,7 @@ void loader__free(struct loader *loader)
 	if (!loader)
 		return;
 	uprobes__free(loader->uprobes);
+	task_list__free(loader->tasks);
 	ring_buffer__free(loader->events);
 	for (size_t i = 0; i < loader->mapping_count; i++)
 		munmap(loader->mappings[i].address, loader->mappings[i].size);
@@ -442,6 +455,11 @@ bool loader__fault_programs(const struct loader *loader, struct fault_programs *
 	programs->begin = bpf_program__fd(loader->skel->progs.handle_fault_begin);
 	programs->end = bpf_program__fd(loader->skel->progs.handle_fault_end);
 	return programs->begin >= 0 && programs->end >= 0;
+}
+
+struct task_list *loader__task_list(const struct loader *loader)
+{
+	return loader->tasks;
 }
 
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args)

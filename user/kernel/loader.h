@@ -8,6 +8,7 @@
 
 struct bpf_program;
 struct loader;
+struct task_list;
 struct uprobes;
 
 struct loader_options {
@@ -63,6 +64,9 @@ struct fault_programs {
 	int end;
 };
 bool loader__fault_programs(const struct loader *loader, struct fault_programs *programs);
+
+/* Lists the threads of a process from outside; NULL: the kernel refused that. */
+struct task_list *loader__task_list(const struct loader *loader);
 
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 

@@ -99,6 +99,11 @@ void slow_calls__forget(struct slow_calls *slow, uint32_t tgid)
 	stacks__forget(slow->stacks, tgid);
 }
 
+struct stacks *slow_calls__stacks(const struct slow_calls *slow)
+{
+	return slow->stacks;
+}
+
 void slow_calls__send_counts(struct slow_calls *slow)
 {
 	slow->sent.skipped =

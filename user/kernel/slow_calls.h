@@ -10,6 +10,7 @@
 #include "model/event.h"
 
 struct slow_calls;
+struct stacks;
 
 /* shared and output are borrowed. NULL: -ENOMEM. */
 struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output);
@@ -26,6 +27,9 @@ void slow_calls__discard(struct slow_calls *slow); /* wipes them only */
 /* A thread has ended; a process has ended, or runs another program. */
 void slow_calls__forget_thread(struct slow_calls *slow, uint32_t tid);
 void slow_calls__forget(struct slow_calls *slow, uint32_t tgid);
+
+/* What unwinds its stacks, borrowed: the places of code of a stream are numbered together. */
+struct stacks *slow_calls__stacks(const struct slow_calls *slow);
 
 /* Sends how many stacks were taken, and how many not, if there were any. */
 void slow_calls__send_counts(struct slow_calls *slow);

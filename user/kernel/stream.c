@@ -11,6 +11,7 @@
 #include "base/id_map.h"
 #include "base/log.h"
 #include "kernel/call_ring.h"
+#include "kernel/looks.h"
 #include "kernel/slow_calls.h"
 #include "kernel/stops.h"
 #include "kernel/wakes.h"
@@ -36,6 +37,7 @@ struct stream {
 	struct stops *stops;
 	struct faults *faults;
 	struct slow_calls *slow;
+	struct looks *looks;
 	const struct record_output *output;
 	struct stream_options options;
 	struct tid_map *begun;		 /* futures, by address; values have no meaning */
@@ -50,6 +52,37 @@ struct stream {
 	unsigned int file_tries;
 	uint64_t files_dropped; /* files or calls whose file record could not be sent or read */
 };
+
+static void name_thread(struct stream *stream, uint32_t tgid, uint32_t tid)
+{
+	char comm[16];
+
+	if (tid_map__get(stream->named, tid))
+		return;
+	if (proc_comm((struct proc_ref){tgid, tid}, comm, sizeof(comm)))
+		record_send_thread(stream->output, tgid, tid, comm);
+	if (tid_map__set(stream->named, tid, stream))
+		log_debug("thread %u: no memory to remember its name", tid);
+}
+
+static void name_looked_at(void *ctx, uint32_t tgid, uint32_t tid)
+{
+	name_thread(ctx, tgid, tid);
+}
+
+static struct looks *new_looks(struct stream *stream)
+{
+	enum fbt_detail detail = stream->options.detail;
+	const struct looks_options options = {
+		.at_calls = detail == FBT_DETAIL_ESCALATED || detail == FBT_DETAIL_ALL,
+		.calls_known = loader__traces_calls(stream->loader),
+		.name = name_looked_at,
+		.ctx = stream,
+	};
+
+	return looks__new(stream->shared, loader__task_list(stream->loader),
+			  slow_calls__stacks(stream->slow), stream->output, &options);
+}
 
 struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 			   const struct record_output *output, const struct stream_options *options)
@@ -71,8 +104,9 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
 	stream->slow = slow_calls__new(stream->shared, output);
+	stream->looks = stream->slow ? new_looks(stream) : NULL;
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
-	    !stream->faults || !stream->hangs || !stream->slow) {
+	    !stream->faults || !stream->hangs || !stream->slow || !stream->looks) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -90,6 +124,7 @@ void stream__free(struct stream *stream)
 	stops__free(stream->stops);
 	faults__free(stream->faults);
 	free(stream->hangs);
+	looks__free(stream->looks);
 	slow_calls__free(stream->slow);
 	vec_free(&stream->steps);
 	free(stream);
@@ -121,18 +156,6 @@ void stream__discard(struct stream *stream)
 void stream__forget_early_begins(struct stream *stream)
 {
 	__atomic_store_n(&stream->shared->control->lost[FBT_LOST_BEGINS], 0, __ATOMIC_RELAXED);
-}
-
-static void name_thread(struct stream *stream, uint32_t tgid, uint32_t tid)
-{
-	char comm[16];
-
-	if (tid_map__get(stream->named, tid))
-		return;
-	if (proc_comm((struct proc_ref){tgid, tid}, comm, sizeof(comm)))
-		record_send_thread(stream->output, tgid, tid, comm);
-	if (tid_map__set(stream->named, tid, stream))
-		log_debug("thread %u: no memory to remember its name", tid);
 }
 
 /* Sent at once: before the step, which is held back. */
@@ -396,6 +419,7 @@ static void look_for_hang(struct stream *stream, uint32_t index, uint64_t now_ns
 		return;
 	stream->hangs[index] = start_ns;
 	name_thread(stream, hang.tgid, hang.tid);
+	looks__at_hang(stream->looks, &hang);
 	record_send(stream->output, &hang, sizeof(hang), FBT_EVENT_HANG);
 }
 
@@ -414,6 +438,7 @@ void stream__drain(struct stream *stream)
 {
 	stops__look(stream->stops, clock_ns(CLOCK_MONOTONIC));
 	drain_until(stream, 0);
+	looks__turn(stream->looks, clock_ns(CLOCK_MONOTONIC));
 	look_for_hangs(stream, clock_ns(CLOCK_MONOTONIC));
 	faults__turn(stream->faults, clock_ns(CLOCK_MONOTONIC));
 }
@@ -580,4 +605,5 @@ void stream__finish(struct stream *stream, uint64_t now_ns)
 	}
 	stream__send_lost(stream);
 	slow_calls__send_counts(stream->slow);
+	looks__send_counts(stream->looks);
 }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "model/event.h"
 #include "model/futures.h"
+#include "model/look_table.h"
 #include "model/pending.h"
 #include "model/stalls.h"
 #include "model/stack_table.h"
@@ -26,6 +27,7 @@ struct assembler {
 	uint64_t kind_steps[FBT_KIND_COUNT];
 	struct stop_table stops;
 	struct stack_table stacks;
+	struct look_table looks;
 	struct fbt_stalls stalls; /* those of the next step */
 	struct fbt_gap gap;	  /* the one before the next step */
 };
@@ -54,6 +56,7 @@ struct assembler *assembler__new(const struct assembler_output *output)
 	assembler->output = *output;
 	assembler->window = window__new();
 	assembler->stacks.window = assembler->window;
+	assembler->looks.window = assembler->window;
 	assembler->pending = pending__new(pass_outside_call, assembler);
 	assembler->futures = futures__new(finish_step, assembler);
 	if (!assembler->window || !assembler->pending || !assembler->futures) {
@@ -70,6 +73,7 @@ void assembler__free(struct assembler *assembler)
 	pending__free(assembler->pending);
 	futures__free(assembler->futures);
 	stack_table_clear(&assembler->stacks);
+	look_table_clear(&assembler->looks);
 	window__free(assembler->window);
 	free(assembler);
 }
@@ -236,6 +240,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	step_join_gap(&step, &assembler->gap);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
+	look_table_join(&assembler->looks, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
@@ -384,6 +389,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return add_gpu(assembler, event);
 	if (stack_table_takes(event->type))
 		return count_no_room(assembler, stack_table_add(&assembler->stacks, event));
+	if (look_table_takes(event->type))
+		return look_table_add(&assembler->looks, event);
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return open_window(assembler, (const struct fbt_window *)event);

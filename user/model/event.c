@@ -66,6 +66,9 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_STACK] = PROCESS_LAYOUT(fbt_stack, 0),
 	[FBT_EVENT_STACKS] = LAYOUT(fbt_stacks, 0),
 	[FBT_EVENT_GAP] = PROCESS_LAYOUT(fbt_gap, 0),
+	[FBT_EVENT_LOOK] = PROCESS_LAYOUT(fbt_look, 0),
+	[FBT_EVENT_LOOK_THREAD] = PROCESS_LAYOUT(fbt_look_thread, 0),
+	[FBT_EVENT_LOOKS] = LAYOUT(fbt_looks, 0),
 	[FBT_EVENT_STOP] = PROCESS_LAYOUT(fbt_stop, 0),
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
@@ -155,6 +158,15 @@ static bool is_stack_sound(const struct fbt_stack *stack)
 	return stack->nr < FBT_NR_COUNT && stack->count && stack->count <= FBT_STACK_FRAMES;
 }
 
+static bool is_look_sound(const struct fbt_look_thread *thread)
+{
+	bool is_group = thread->header.flags & FBT_LOOK_GROUP;
+
+	return thread->nr < FBT_NR_COUNT && thread->doing < FBT_DOING_COUNT && thread->threads &&
+	       thread->count <= FBT_STACK_FRAMES && thread->time_ns >= thread->start_ns &&
+	       thread->depth < (is_group ? FBT_LOOK_GROUPS : 1 + FBT_LOOK_HOLDERS);
+}
+
 static bool is_python_sound(const struct fbt_python *python)
 {
 	return python->collector < FBT_COLLECTOR_COUNT && python->gil_end >= python->gil_start;
@@ -233,6 +245,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return ((const struct fbt_code *)event)->id != 0;
 	case FBT_EVENT_STACK:
 		return is_stack_sound((const struct fbt_stack *)event);
+	case FBT_EVENT_LOOK_THREAD:
+		return is_look_sound((const struct fbt_look_thread *)event);
 	case FBT_EVENT_PYTHON:
 		return is_python_sound((const struct fbt_python *)event);
 	case FBT_EVENT_STALLS:

@@ -260,6 +260,10 @@ static void add_calls(struct futures *futures, struct future *future, struct ste
 		if (vec_push(&step->stacks, *stack))
 			break;
 	}
+	vec_for_each (look, &poll->looks) {
+		if (vec_push(&step->looks, *look))
+			break;
+	}
 	if (poll->stop.header.type)
 		step->stop = poll->stop;
 }

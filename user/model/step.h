@@ -14,6 +14,7 @@
 typedef VEC(struct fbt_call) call_vec;
 typedef VEC(struct fbt_wake) wake_vec;
 typedef VEC(struct fbt_stack) stack_vec;
+typedef VEC(struct fbt_look_thread) look_vec;
 
 struct step_gpu;
 
@@ -52,6 +53,7 @@ struct step {
 	call_vec calls;	      /* by start time; empty unless the kernel sent them */
 	wake_vec wakes;	      /* who ended its long futex waits, as far as known; by start time */
 	stack_vec stacks;     /* of calls that were slow, as far as known */
+	look_vec looks;	      /* what was seen while such calls were open; each look by depth */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
@@ -66,7 +68,7 @@ struct step {
 	struct step_gap gap;
 };
 
-/* Frees what a step has of its own: calls, wakes and stacks. */
+/* Frees what a step has of its own: calls, wakes, stacks and looks. */
 void step_clear(struct step *step);
 
 /* Forgets the same: another one has taken them. */

@@ -278,6 +278,9 @@ void window__free(struct window *window)
 	vec_for_each (code, &window->codes)
 		clear_code(code);
 	vec_free(&window->codes);
+	vec_for_each (look, &window->hang_looks)
+		vec_free(&look->threads);
+	vec_free(&window->hang_looks);
 	gpu_table_clear(&window->gpus);
 	overflow__free(window->overflow);
 	free(window->tag);
@@ -555,6 +558,27 @@ void window__add_hang(struct window *window, const struct fbt_hang *hang)
 	if (window->hang_count < WINDOW_HANGS_MAX)
 		window->hangs[window->hang_count] = *hang;
 	window->hang_count++;
+}
+
+int window__add_hang_look(struct window *window, struct hang_look *look)
+{
+	struct hang_look *last;
+
+	if (window->hang_looks.count <= WINDOW_HANGS_MAX)
+		return vec_push(&window->hang_looks, *look);
+	last = &window->hang_looks.items[WINDOW_HANGS_MAX];
+	vec_free(&last->threads);
+	*last = *look;
+	return 0;
+}
+
+const struct hang_look *window__hang_look(const struct window *window, const struct fbt_hang *hang)
+{
+	vec_for_each (look, &window->hang_looks)
+		if (look->record.tgid == hang->tgid && look->record.tid == hang->tid &&
+		    look->record.start_ns == hang->step_start_ns)
+			return look;
+	return NULL;
 }
 
 const struct file *window__file(const struct window *window, uint32_t id)

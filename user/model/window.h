@@ -12,6 +12,7 @@
 #include "base/ways.h"
 #include "fbt_event.h"
 #include "model/gpu.h"
+#include "model/step.h"
 
 /* Most files that are kept; further files have no name in the outputs. */
 #define FILE_TABLE_MAX 65536
@@ -134,6 +135,12 @@ struct thread {
 /* Hangs that are kept: the first ones. */
 #define WINDOW_HANGS_MAX 32
 
+/* A look at all threads of a process in which a step hangs. */
+struct hang_look {
+	struct fbt_look record;
+	look_vec threads; /* the chain by depth, then the groups */
+};
+
 struct window {
 	struct fbt_window record;
 	uint64_t end_ns; /* 0 while the window is open; if cut off, the latest time seen */
@@ -154,6 +161,8 @@ struct window {
 	struct file_table files;
 	struct fbt_hang hangs[WINDOW_HANGS_MAX];
 	uint64_t hang_count;	/* of all */
+	VEC(struct hang_look) hang_looks;
+	struct fbt_looks looks;
 	VEC(struct code) codes; /* by id */
 	struct fbt_stacks stacks;
 	struct gpu_table gpus;
@@ -186,6 +195,8 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
 int window__add_file(struct window *window, const struct fbt_file *record, const char *path);
 void window__add_hang(struct window *window, const struct fbt_hang *hang);
+/* Takes the threads of the look. If there are many, the last one is replaced. 0 or -ENOMEM. */
+int window__add_hang_look(struct window *window, struct hang_look *look);
 int window__add_code(struct window *window, const struct fbt_code *record,
 		     const char *const strings[CODE_STRINGS]);
 
@@ -214,6 +225,9 @@ const char *window__process_title(const struct window *window, uint32_t tgid,
 
 /* The file with the id fbt_call.file; NULL if it is not known. */
 const struct file *window__file(const struct window *window, uint32_t id);
+
+/* The look at a hang; NULL: there was none. */
+const struct hang_look *window__hang_look(const struct window *window, const struct fbt_hang *hang);
 
 /* The place of code with that id; NULL if it is not known. */
 const struct code *window__code(const struct window *window, uint32_t id);

@@ -703,6 +703,7 @@ static int write_hang(struct sink *sink, const struct window *window, const stru
 	uint64_t since_ns = sub_saturating(hang->time_ns, record->start_ns);
 	struct json_fields shape = {.count = 0}, stage_us = {.count = 0};
 	char label[24], time[FORMAT_UTC_MAX], text[HANG_TEXT_SIZE];
+	char threads[HANG_THREADS_SIZE];
 
 	hang_describe(hang, window, text);
 	json_fields_string(&shape, "kind", window__kind_name(window, hang->kind));
@@ -714,6 +715,9 @@ static int write_hang(struct sink *sink, const struct window *window, const stru
 		json_fields_string(&shape, "time",
 				   format_utc(time, add_saturating(record->realtime_ns, since_ns)));
 	json_fields_string(&shape, "evidence", text);
+	hang_describe_threads(hang, window, threads);
+	if (*threads)
+		json_fields_string(&shape, "threads", threads);
 	json_fields_uint(&stage_us, "open", open_ns / NS_PER_US);
 	if (hang->call.header.type) {
 		json_fields_string(&shape, "call",

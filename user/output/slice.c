@@ -8,6 +8,8 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/format.h"
+#include "judge/look.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
 
@@ -489,6 +491,39 @@ void escalation_fields_percent(struct json_fields *fields, const char *key, doub
 	json_fields_double(fields, key, percent);
 }
 
+/* Who was seen to hold the lock; and in words who held that for which this thread waited. */
+static void add_holder(struct escalation_fields *fields, const struct window *window,
+		       const struct cause *cause)
+{
+	const struct fbt_look_thread *holder = &cause->holders[0];
+	const char *name = window__thread_name(window, holder->owner);
+	struct line chain = {fields->holder_chain, sizeof(fields->holder_chain), 0};
+	struct json_fields *to = &fields->fields;
+	struct fbt_stack stack;
+
+	if (!cause->holder_count)
+		return;
+	json_fields_uint(to, "holder_tid", holder->owner);
+	if (name && *name)
+		json_fields_string(to, "holder_name", name);
+	json_fields_string(to, "holder_in", look_doing_name(holder, window, fields->holder_in));
+	json_fields_uint(to, "holder_seen_us", (holder->time_ns - holder->start_ns) / NS_PER_US);
+	if (holder->call_ns)
+		json_fields_uint(to, "holder_call_us", holder->call_ns / NS_PER_US);
+	if (holder->count) {
+		look_stack(holder, &stack);
+		frames_describe(&stack, window, fields->holder, sizeof(fields->holder));
+		json_fields_string(to, "holder_stack", fields->holder);
+	}
+	if (cause->holders[cause->holder_count - 1].header.flags & FBT_LOOK_CYCLE)
+		json_fields_bool(to, "holder_deadlock", true);
+	if (cause->holder_count < 2)
+		return;
+	look_add_thread(&chain, cause->holders[1].owner, window);
+	look_add_holders(&chain, cause->holders + 1, cause->holder_count - 1, window);
+	json_fields_string(to, "holder_chain", fields->holder_chain);
+}
+
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation)
 {
@@ -512,6 +547,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 				sizeof(fields->waker));
 		json_fields_string(to, "waker_stack", fields->waker);
 	}
+	add_holder(fields, window, &escalation->cause);
 	if (cause_has_stop(&escalation->cause))
 		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));

@@ -123,11 +123,14 @@ struct escalation_fields {
 	char evidence[EVIDENCE_SIZE];
 	char frames[FRAMES_SIZE];
 	char waker[FRAMES_SIZE];
+	char holder_in[24];
+	char holder[FRAMES_SIZE];
+	char holder_chain[EVIDENCE_SIZE];
 };
 
 /*
  * The members are the 8 span attributes of ferrum's schema, as strings; cause, cause_evidence,
- * fired, class_steps; cause_stack, waker_stack and cv_percent if they
+ * fired, class_steps; cause_stack, waker_stack, holder_… and cv_percent if they
  * are known; class_nearest if the step was
  * judged by another class than its own.
  */

@@ -233,6 +233,21 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	return 0;
 }
 
+/* What all threads of the process were in, a line for those in the same place. */
+static void tell_of_threads(const struct window *window, const struct fbt_hang *hang)
+{
+	uint32_t others = hang_others(hang, window);
+	const struct fbt_look_thread *group;
+	char text[LOOK_GROUP_SIZE];
+
+	for (size_t i = 0; i < LOOK_GROUPS_SHOWN && (group = hang_group(hang, window, i)); i++) {
+		look_describe_group(group, window, text);
+		log_info("    %s", text);
+	}
+	if (others)
+		log_info("    %s more", FORMAT_COUNT(others));
+}
+
 static int write_hang(struct sink *sink, const struct window *window, const struct fbt_hang *hang)
 {
 	char text[HANG_TEXT_SIZE + 32] = "", described[HANG_TEXT_SIZE];
@@ -244,6 +259,7 @@ static int write_hang(struct sink *sink, const struct window *window, const stru
 	add_time(&line, window, hang->time_ns);
 	line_add(&line, "hang: %s", described);
 	log_info("%s", text);
+	tell_of_threads(window, hang);
 	return 0;
 }
 

@@ -61,6 +61,8 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		json_uint(json, "stack_steps", stack ? stack->steps : 0);
 		json_string(json, "worst_waker_stack",
 			    *cause->worst_waker ? cause->worst_waker : NULL);
+		json_string(json, "worst_holder_stack",
+			    *cause->worst_holder ? cause->worst_holder : NULL);
 		json_string(json, "advice", cause_advice(order[i]));
 		json_object_end(json);
 	}
@@ -80,6 +82,39 @@ static void write_stop(struct json *json, const struct fbt_stop *stop)
 	put_known(json, "tracer", stop->tracer != 0, stop->tracer);
 	json_string(json, "tracer_name", *stop->comm ? stop->comm : NULL);
 	json_object_end(json);
+}
+
+/* What the threads of the process of a hang were in, those in the same place together. */
+static void write_hang_threads(struct json *json, const struct window *window,
+			       const struct fbt_hang *hang)
+{
+	const struct fbt_look_thread *group;
+	char label[24], text[FRAMES_SIZE];
+
+	json_array_begin(json, "threads");
+	for (size_t i = 0; (group = hang_group(hang, window, i)); i++) {
+		bool in_call = group->header.flags & FBT_LOOK_IN_CALL;
+		struct fbt_stack stack;
+
+		look_stack(group, &stack);
+		frames_describe(&stack, window, text, sizeof(text));
+		json_object_begin(json, NULL);
+		json_uint(json, "threads", group->threads);
+		json_array_begin(json, "tids");
+		for (int j = 0; j < FBT_LOOK_TIDS && group->tids[j]; j++)
+			json_uint(json, NULL, group->tids[j]);
+		json_array_end(json);
+		json_string(json, "name", window__thread_name(window, group->owner));
+		json_string(json, "doing", look_doing_name(group, window, label));
+		json_string(json, "call",
+			    in_call ? syscall_label(window->record.arch, group->nr, label) : NULL);
+		put_known(json, "call_ns", group->call_ns != 0, group->call_ns);
+		json_string(json, "stack", *text ? text : NULL);
+		json_bool(json, "near", group->header.flags & FBT_LOOK_SAMPLE);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_uint(json, "threads_not_shown", hang_left_out(hang, window));
 }
 
 static void write_hangs(struct json *json, const struct window *window)
@@ -104,6 +139,7 @@ static void write_hangs(struct json *json, const struct window *window)
 				    : NULL);
 		put_known(json, "call_ns", in_call, hang->call.duration_ns);
 		json_string(json, "text", text);
+		write_hang_threads(json, window, hang);
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -384,6 +420,11 @@ static void write_window(struct json *json, const struct window *window)
 	json_uint(json, "stacks", window->stacks.taken);
 	json_uint(json, "stacks_skipped", window->stacks.skipped);
 	json_uint(json, "stacks_copy_ns", window->stacks.copy_ns);
+	json_uint(json, "looks", window->looks.taken);
+	json_uint(json, "looks_skipped", window->looks.skipped);
+	json_uint(json, "looks_stale", window->looks.stale);
+	json_uint(json, "looks_blind", window->looks.blind);
+	json_uint(json, "looks_ns", window->looks.cost_ns);
 
 	json_object_begin(json, "lost");
 	for (int i = 0; i < FBT_LOST_COUNT; i++) {

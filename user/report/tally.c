@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "judge/look.h"
 #include "output/slice.h"
 
 static void add_stack(struct cause_tally *to, const struct window *window,
@@ -41,6 +42,7 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 			 const struct step *step, const struct escalation *escalation)
 {
 	const struct cause *cause = &escalation->cause;
+	struct fbt_stack holder = {.count = 0};
 	uint64_t extra_ns = 0;
 
 	if (cause->usual_known)
@@ -60,6 +62,9 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 	to->worst_total_ns = step_total_ns(step);
 	cause_describe(cause, window, to->worst_evidence, sizeof(to->worst_evidence));
 	frames_describe(&cause->waker_stack, window, to->worst_waker, sizeof(to->worst_waker));
+	if (cause->holder_count)
+		look_stack(&cause->holders[0], &holder);
+	frames_describe(&holder, window, to->worst_holder, sizeof(to->worst_holder));
 }
 
 static int add_entry(struct escalation_tally *tally, const struct window *window,

@@ -327,6 +327,22 @@ static bool has_untraced(const struct window *window)
 	return false;
 }
 
+/* What all threads of the process were in. */
+static void write_hang_threads(const struct report *report, const struct fbt_hang *hang)
+{
+	uint32_t others = hang_others(hang, report->window);
+	const struct fbt_look_thread *group;
+	char text[LOOK_GROUP_SIZE];
+
+	for (size_t i = 0; i < LOOK_GROUPS_SHOWN && (group = hang_group(hang, report->window, i));
+	     i++) {
+		look_describe_group(group, report->window, text);
+		report_line(report, STYLE_WARN, "    %s", text);
+	}
+	if (others)
+		report_line(report, STYLE_WARN, "    %s more", FORMAT_COUNT(others));
+}
+
 /* Reasons to doubt the figures. */
 static void warn_of_hangs(const struct report *report)
 {
@@ -336,6 +352,7 @@ static void warn_of_hangs(const struct report *report)
 	for (uint64_t i = 0; i < window->hang_count && i < HANGS_SHOWN; i++) {
 		hang_describe(&window->hangs[i], window, text);
 		report_line(report, STYLE_WARN, "! hang: %s", text);
+		write_hang_threads(report, &window->hangs[i]);
 	}
 	if (window->hang_count > HANGS_SHOWN)
 		report_line(report, STYLE_WARN, "! and %s more hangs",
@@ -523,6 +540,14 @@ static void write_lost(const struct report *report)
 			     "taken",
 			     FORMAT_COUNT(window->stacks.taken),
 			     FORMAT_COUNT(window->stacks.skipped));
+	if (window->looks.skipped)
+		report_field(report, "", "waits that were looked at: %s; %s more were not, as 10 a "
+			     "second are",
+			     FORMAT_COUNT(window->looks.taken),
+			     FORMAT_COUNT(window->looks.skipped));
+	if (window->looks.blind)
+		report_field(report, "", "waits of which nothing could be seen: %s (see doctor)",
+			     FORMAT_COUNT(window->looks.blind));
 }
 
 static void write_added(const struct report *report, const struct tally_cost *cost)
@@ -775,6 +800,9 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	shorten_text(evidence, sizeof(evidence), cause->worst_waker, FRAMES_SIZE);
 	if (*evidence)
 		report_field(report, "     ended in", "%s", evidence);
+	shorten_text(evidence, sizeof(evidence), cause->worst_holder, FRAMES_SIZE);
+	if (*evidence)
+		report_field(report, "     held in", "%s", evidence);
 	report_field(report, "     advice", "%s", cause_advice(kind));
 }
 

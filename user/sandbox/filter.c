@@ -77,7 +77,9 @@
 /* Messages to the broker; its socket exists already. */
 #define BROKER "sendmsg recvmsg "
 
-static const char always[] = MEMORY TIME FILES EVENTS SIGNALS PROCESS BROKER "perf_event_open ";
+/* The memory of other processes may be read, as in /proc, but not written. */
+static const char always[] =
+	MEMORY TIME FILES EVENTS SIGNALS PROCESS BROKER "perf_event_open process_vm_readv ";
 
 static const char of_windows[] = "mkdir mkdirat fchown fchmod ";
 
@@ -89,6 +91,7 @@ static const char of_network[] =
 static const int bpf_commands[] = {
 	BPF_MAP_LOOKUP_ELEM,	BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY,
 	BPF_OBJ_GET_INFO_BY_FD, BPF_LINK_CREATE,     BPF_LINK_DETACH,
+	BPF_ITER_CREATE,
 };
 static const int bpf_window_commands[] = {
 	BPF_MAP_CREATE,	      BPF_RAW_TRACEPOINT_OPEN, BPF_MAP_FREEZE,

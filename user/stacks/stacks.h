@@ -8,6 +8,7 @@
 
 #include "fbt_shared.h"
 #include "model/event.h"
+#include "stacks/script.h"
 
 struct stacks;
 
@@ -17,6 +18,38 @@ void stacks__free(struct stacks *stacks);
 
 /* Sends the FBT_EVENT_STACK of a place, after an FBT_EVENT_CODE for what is new in it. */
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns);
+
+/* A thread of which registers and stack are known. The stack begins at the stack pointer. */
+struct stack_source {
+	uint32_t tgid;
+	uint32_t tid;
+	const __u64 *registers; /* FBT_REGISTERS */
+	const uint8_t *stack;
+	size_t bytes;
+	uint64_t step_sp; /* as in fbt_stack_place; 0: up to the thread's first function */
+};
+
+struct stack_codes {
+	uint32_t count;
+	uint16_t flags; /* FBT_STACK_CUT, … */
+	uint32_t codes[FBT_STACK_FRAMES]; /* as in fbt_stack */
+};
+
+uint64_t stack_source_sp(const __u64 registers[FBT_REGISTERS]);
+
+/* Unwinds a stack, and sends an FBT_EVENT_CODE for each place that is new. */
+void stacks__unwind(struct stacks *stacks, const struct stack_source *source, uint64_t now_ns,
+		    struct stack_codes *codes);
+
+/* What is known of a place of code: either may be NULL. Strings live as long as stacks. */
+struct code_about {
+	const char *function;
+	const char *path;
+};
+bool stacks__about(const struct stacks *stacks, uint32_t id, struct code_about *about);
+
+/* From now on functions of scripts are put where those of their interpreter stand. */
+void stacks__set_script_reader(struct stacks *stacks, const struct script_reader *reader);
 
 /* The process has ended, or runs another program. */
 void stacks__forget(struct stacks *stacks, uint32_t tgid);

@@ -15,7 +15,7 @@
  * Descriptors for maps, programs, links, one step function, outputs, their folders, and opening
  * them.
  */
-#define FILES_NEEDED 63
+#define FILES_NEEDED 69
 /* Slots for threads that are created during the window. */
 #define SPARE_SLOTS 256
 

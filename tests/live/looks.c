@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * looks TRUTH ROUNDS: steps (look_step) of which every twentieth waits for another thread, each in
+ * another way. That thread has what is waited for until the step has waited for HOLD_MS. The account
+ * has of each such step who has it, and in which function. With a third argument only that way is
+ * taken, once, and the step waits for six seconds.
+ */
+#include <errno.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <string.h>
+#include <time.h>
+#include "program.h"
+
+#define EVERY	20
+#define HOLD_MS 200
+
+static long hold_ms = HOLD_MS;
+static FILE *truth;
+
+/* What a thread holds, and since when the step waits for it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER, second = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t recursive, inheriting, robust;
+static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
+static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
+static sem_t semaphore;
+static int pipe_fds[2];
+/* As a mutex of glibc looks like, but of another make: nobody says that the second word is a thread. */
+static _Atomic int own_lock[8];
+static atomic_bool is_held, hog_runs;
+static atomic_int begun;
+
+void look_step(int way);
+
+static long now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void nap(long ms)
+{
+	struct timespec left = {ms / 1000, ms % 1000 * 1000000};
+
+	while (nanosleep(&left, &left) && errno == EINTR)
+		;
+}
+
+static int gettid_here(void)
+{
+	return (int)syscall(SYS_gettid);
+}
+
+/* One sleep: what the thread is in while it is looked at is no matter of luck. */
+#define HOLDER(name)                                                                               \
+	void name(void);                                                                           \
+	STEP void name(void)
+
+HOLDER(hold_sleeping)
+{
+	is_held = true;
+	nap(hold_ms);
+	STAY();
+}
+
+HOLDER(hold_computing)
+{
+	long end_ms = now_ms() + hold_ms;
+
+	is_held = true;
+	while (now_ms() < end_ms)
+		;
+	STAY();
+}
+
+HOLDER(hold_reading)
+{
+	char byte;
+
+	is_held = true;
+	if (read(pipe_fds[0], &byte, 1) != 1)
+		exit(EXIT_FAILURE);
+	STAY();
+}
+
+HOLDER(hold_second)
+{
+	while (!is_held)
+		nap(1);
+	pthread_mutex_lock(&second);
+	STAY();
+	pthread_mutex_unlock(&second);
+	STAY();
+}
+
+/* Another thread of a higher priority takes its CPU: it is ready to run all the time. */
+HOLDER(hold_starved)
+{
+	hog_runs = true;
+	while (hog_runs)
+		;
+	STAY();
+}
+
+/* Waits until the step does, so that it is the step that wakes nobody. */
+static void await_step(void)
+{
+	while (!begun)
+		nap(1);
+}
+
+static void *hog(void *unused)
+{
+	struct sched_param first = {.sched_priority = 1};
+	cpu_set_t cpu;
+	long end_ms;
+
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	if (sched_setaffinity(0, sizeof(cpu), &cpu) || sched_setscheduler(0, SCHED_FIFO, &first))
+		return NULL;
+	while (!hog_runs)
+		nap(1);
+	is_held = true;
+	end_ms = now_ms() + hold_ms;
+	while (now_ms() < end_ms)
+		;
+	hog_runs = false;
+	return unused;
+}
+
+enum way {
+	SLEEPS,
+	COMPUTES,
+	CHAIN,
+	READS,
+	STARVED,
+	READER,
+	WRITER,
+	INHERITS,
+	RECURSES,
+	ROBUST,
+	TIMED,
+	CONDITION,
+	SEMAPHORE,
+	MANY_READERS,
+	OWN,
+	WAYS
+};
+
+static const char *const names[] = {"sleeps",	  "computes",  "chain",	       "reads", "starved",
+				    "reader",	  "writer",    "inherits",     "recurses",
+				    "robust",	  "timed",     "condition",    "semaphore",
+				    "many_readers", "own"};
+
+/* The function that has the lock, "" if no owner is known; and the chain's second one. */
+static const char *const functions[][2] = {
+	{"hold_sleeping", ""}, {"hold_computing", ""},		 {"hold_second", "hold_sleeping"},
+	{"hold_reading", ""},  {"hold_starved", ""},		 {"hold_sleeping", ""},
+	{"hold_sleeping", ""}, {"hold_sleeping", ""},		 {"hold_sleeping", ""},
+	{"hold_sleeping", ""}, {"hold_sleeping", ""},		 {"", ""},
+	{"", ""},	       {"", ""},			 {"", ""}};
+
+struct holder {
+	enum way way;
+	int tid;
+	pthread_t thread;
+};
+
+static struct holder first, other, feeder, hogging;
+
+static void *keep_second(void *unused)
+{
+	other.tid = gettid_here();
+	pthread_mutex_lock(&second);
+	hold_sleeping();
+	pthread_mutex_unlock(&second);
+	return unused;
+}
+
+static void *feed(void *unused)
+{
+	await_step();
+	nap(hold_ms);
+	if (write(pipe_fds[1], "", 1) != 1)
+		exit(EXIT_FAILURE);
+	return unused;
+}
+
+static void hold_pinned(void)
+{
+	cpu_set_t cpu, before;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	CPU_ZERO(&cpu);
+	CPU_SET(0, &cpu);
+	sched_setaffinity(0, sizeof(cpu), &cpu);
+	hold_starved();
+	sched_setaffinity(0, sizeof(before), &before);
+}
+
+static void hold_mutex(pthread_mutex_t *mutex, void (*hold)(void), int times)
+{
+	for (int i = 0; i < times; i++)
+		pthread_mutex_lock(mutex);
+	hold();
+	for (int i = 0; i < times; i++)
+		pthread_mutex_unlock(mutex);
+}
+
+/* What an owner word would be, in a lock that has none. */
+static void hold_own(void)
+{
+	own_lock[2] = gettid_here();
+	own_lock[3] = 1;
+	own_lock[0] = 2;
+	hold_sleeping();
+	own_lock[0] = 0;
+	syscall(SYS_futex, &own_lock[0], FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
+}
+
+static void hold_without_owner(enum way way)
+{
+	switch (way) {
+	case CONDITION:
+		hold_sleeping();
+		pthread_mutex_lock(&lock);
+		is_held = false;
+		pthread_cond_signal(&condition);
+		pthread_mutex_unlock(&lock);
+		break;
+	case SEMAPHORE:
+		hold_sleeping();
+		sem_post(&semaphore);
+		break;
+	case MANY_READERS:
+		pthread_rwlock_rdlock(&rwlock);
+		hold_sleeping();
+		pthread_rwlock_unlock(&rwlock);
+		break;
+	default:
+		hold_own();
+	}
+}
+
+static void *run_holder(void *ctx)
+{
+	struct holder *self = ctx;
+
+	self->tid = gettid_here();
+	switch (self->way) {
+	case SLEEPS:
+	case TIMED:
+		hold_mutex(&lock, hold_sleeping, 1);
+		break;
+	case COMPUTES:
+		hold_mutex(&lock, hold_computing, 1);
+		break;
+	case CHAIN:
+		hold_mutex(&lock, hold_second, 1);
+		break;
+	case READS:
+		hold_mutex(&lock, hold_reading, 1);
+		break;
+	case STARVED:
+		hold_mutex(&lock, hold_pinned, 1);
+		break;
+	case READER:
+	case WRITER:
+		pthread_rwlock_wrlock(&rwlock);
+		hold_sleeping();
+		pthread_rwlock_unlock(&rwlock);
+		break;
+	case INHERITS:
+		hold_mutex(&inheriting, hold_sleeping, 1);
+		break;
+	case RECURSES:
+		hold_mutex(&recursive, hold_sleeping, 3);
+		break;
+	case ROBUST:
+		hold_mutex(&robust, hold_sleeping, 1);
+		break;
+	default:
+		hold_without_owner(self->way);
+	}
+	return NULL;
+}
+
+static void make(struct holder *holder, void *(*run)(void *), const char *name)
+{
+	if (pthread_create(&holder->thread, NULL, run, holder))
+		exit(EXIT_FAILURE);
+	pthread_setname_np(holder->thread, name);
+}
+
+/* Waits in a function of its own for each kind of lock. */
+static void take(pthread_mutex_t *mutex)
+{
+	pthread_mutex_lock(mutex);
+	pthread_mutex_unlock(mutex);
+}
+
+static void take_timed(void)
+{
+	struct timespec end;
+
+	clock_gettime(CLOCK_REALTIME, &end);
+	end.tv_sec += 60;
+	if (!pthread_mutex_timedlock(&lock, &end))
+		pthread_mutex_unlock(&lock);
+}
+
+static void take_rwlock(bool writes)
+{
+	if (writes)
+		pthread_rwlock_wrlock(&rwlock);
+	else
+		pthread_rwlock_rdlock(&rwlock);
+	pthread_rwlock_unlock(&rwlock);
+}
+
+static void await_condition(void)
+{
+	pthread_mutex_lock(&lock);
+	while (is_held)
+		pthread_cond_wait(&condition, &lock);
+	pthread_mutex_unlock(&lock);
+}
+
+static void take_own(void)
+{
+	while (own_lock[0])
+		syscall(SYS_futex, &own_lock[0], FUTEX_WAIT_PRIVATE, 2, NULL, NULL, 0);
+}
+
+static void wait_without_owner(enum way way)
+{
+	switch (way) {
+	case CONDITION:
+		await_condition();
+		break;
+	case SEMAPHORE:
+		while (sem_wait(&semaphore))
+			;
+		break;
+	case OWN:
+		take_own();
+		break;
+	default:
+		break;
+	}
+}
+
+STEP void look_step(int way)
+{
+	begun = 1;
+	switch (way) {
+	case SLEEPS:
+	case COMPUTES:
+	case CHAIN:
+	case READS:
+	case STARVED:
+		take(&lock);
+		break;
+	case READER:
+	case WRITER:
+	case MANY_READERS:
+		take_rwlock(way != READER);
+		break;
+	case INHERITS:
+		take(&inheriting);
+		break;
+	case RECURSES:
+		take(&recursive);
+		break;
+	case ROBUST:
+		take(&robust);
+		break;
+	case TIMED:
+		take_timed();
+		break;
+	default:
+		wait_without_owner((enum way)way);
+	}
+	STAY();
+}
+
+static void write_truth(enum way way)
+{
+	const char *separator = ftell(truth) > 12 ? ", " : "";
+
+	fprintf(truth,
+		"%s{\"way\": \"%s\", \"holder\": %d, \"function\": \"%s\", \"second\": %d, "
+		"\"second_function\": \"%s\"}",
+		separator, names[way], first.tid, functions[way][0],
+		way == CHAIN ? other.tid : 0, functions[way][1]);
+}
+
+/* Has the lock held, and then waits for it in a step. */
+static void run_way(enum way way)
+{
+	is_held = false;
+	begun = 0;
+	first.way = way;
+	if (way == READS)
+		make(&feeder, feed, "feeder");
+	if (way == STARVED)
+		make(&hogging, hog, "hog");
+	if (way == CHAIN)
+		make(&other, keep_second, "h-second");
+	make(&first, run_holder, "h-first");
+	while (!is_held)
+		nap(1);
+	/* The thread that waits for the second lock is there only a moment later. */
+	if (way == CHAIN)
+		nap(10);
+	look_step((int)way);
+	pthread_join(first.thread, NULL);
+	if (way == READS)
+		pthread_join(feeder.thread, NULL);
+	if (way == STARVED)
+		pthread_join(hogging.thread, NULL);
+	if (way == CHAIN)
+		pthread_join(other.thread, NULL);
+	write_truth(way);
+}
+
+static void make_locks(void)
+{
+	pthread_mutexattr_t attributes;
+
+	pthread_mutexattr_init(&attributes);
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_RECURSIVE);
+	pthread_mutex_init(&recursive, &attributes);
+	pthread_mutexattr_settype(&attributes, PTHREAD_MUTEX_NORMAL);
+	pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+	pthread_mutex_init(&inheriting, &attributes);
+	pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_NONE);
+	pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+	pthread_mutex_init(&robust, &attributes);
+	sem_init(&semaphore, 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+	truth = open_truth(argv);
+	if (pipe(pipe_fds))
+		return EXIT_FAILURE;
+	make_locks();
+	fprintf(truth, "{\"waits\": [");
+	wait_for_go();
+	for (int i = 0; argc > 3 && i < WAYS; i++) {
+		hold_ms = 6000;
+		if (!strcmp(argv[3], names[i]))
+			run_way((enum way)i);
+	}
+	for (long i = 1; argc <= 3 && i <= number_at(argv, 2, 1) * WAYS * EVERY; i++) {
+		if (i % EVERY)
+			look_step(-1);
+		else
+			run_way((enum way)(i / EVERY % WAYS));
+	}
+	fprintf(truth, "]}\n");
+	return fclose(truth) ? EXIT_FAILURE : EXIT_SUCCESS;
+}

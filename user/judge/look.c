@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/look.h"
+
+#include <inttypes.h>
+#include <stdbool.h>
+#include <string.h>
+
+#include "model/syscalls.h"
+
+#define THREAD_COLUMNS 15
+
+void look_add_thread(struct line *line, uint32_t tid, const struct window *window)
+{
+	const char *name = window__thread_name(window, tid);
+	char escaped[4 * THREAD_COLUMNS + 1];
+
+	line_add(line, "thread %" PRIu32, tid);
+	if (name && *name)
+		line_add(line, " \"%s\"",
+			 shorten_text(escaped, sizeof(escaped), name, THREAD_COLUMNS));
+}
+
+void look_stack(const struct fbt_look_thread *thread, struct fbt_stack *stack)
+{
+	*stack = (struct fbt_stack){
+		.header.flags = thread->header.flags &
+				(FBT_STACK_CUT | FBT_STACK_LOST | FBT_STACK_GUESSED),
+		.tgid = thread->tgid,
+		.tid = thread->tid,
+		.start_ns = thread->start_ns,
+		.nr = thread->nr,
+		.owner = thread->owner,
+		.count = thread->count,
+	};
+	memcpy(stack->codes, thread->codes, sizeof(stack->codes));
+}
+
+static const char *call_label(const struct fbt_look_thread *thread, const struct window *window,
+			      char label[24])
+{
+	return syscall_label((enum fbt_arch)window->record.arch, thread->nr, label);
+}
+
+static const char *state_words(const struct fbt_look_thread *thread)
+{
+	switch ((enum fbt_look_doing)thread->doing) {
+	case FBT_DOING_CPU:
+		return "on a CPU";
+	case FBT_DOING_CPU_WAIT:
+		return "waiting for a CPU";
+	case FBT_DOING_STOPPED:
+		return "stopped";
+	case FBT_DOING_KERNEL:
+		return "asleep outside of calls";
+	case FBT_DOING_CALL:
+	case FBT_DOING_UNKNOWN:
+	case FBT_DOING_COUNT:
+		break;
+	}
+	return "doing what is not known";
+}
+
+static void add_call(struct line *line, const struct fbt_look_thread *thread,
+		     const struct window *window)
+{
+	char label[24];
+
+	line_add(line, "%s", call_label(thread, window, label));
+	if (thread->call_ns)
+		line_add(line, " for %s", FORMAT_TIME(thread->call_ns));
+}
+
+/* "clock_nanosleep for 19.8 ms", or "waiting for a CPU, in read". */
+static void add_doing(struct line *line, const struct fbt_look_thread *thread,
+		      const struct window *window)
+{
+	if (thread->doing == FBT_DOING_CALL) {
+		add_call(line, thread, window);
+		return;
+	}
+	line_add(line, "%s", state_words(thread));
+	if (thread->header.flags & FBT_LOOK_IN_CALL) {
+		line_add(line, ", in ");
+		add_call(line, thread, window);
+	}
+}
+
+static void add_stack(struct line *line, const struct fbt_look_thread *thread, uint32_t shown,
+		      const char *word, const struct window *window)
+{
+	struct fbt_stack stack;
+	char frames[FRAMES_SIZE];
+
+	if (!thread->count)
+		return;
+	look_stack(thread, &stack);
+	frames_describe_some(&stack, window, shown, frames, sizeof(frames));
+	line_add(line, "%s%s%s", word, thread->header.flags & FBT_LOOK_SAMPLE ? "near " : "",
+		 frames);
+}
+
+/* "clock_nanosleep for 19.8 ms in evict <- run" */
+static void add_holder(struct line *line, const struct fbt_look_thread *holder,
+		       const struct window *window)
+{
+	bool is_near = holder->header.flags & FBT_LOOK_SAMPLE;
+
+	line_add(line, ": ");
+	add_doing(line, holder, window);
+	add_stack(line, holder, FRAMES_SHORT, is_near ? " " : " in ", window);
+}
+
+void look_add_holders(struct line *line, const struct fbt_look_thread *holders, uint32_t count,
+		      const struct window *window)
+{
+	for (uint32_t i = 0; i < count; i++) {
+		const struct fbt_look_thread *holder = &holders[i];
+		bool is_last = i + 1 == count;
+
+		add_holder(line, holder, window);
+		if (holder->depth == 1 && !(holder->header.flags & FBT_LOOK_HANG))
+			line_add(line, " (seen %s into the wait)",
+				 FORMAT_TIME(holder->time_ns - holder->start_ns));
+		if (holder->header.flags & FBT_LOOK_CYCLE)
+			line_add(line, ", for a lock that one of these threads holds: a deadlock");
+		else if (!is_last)
+			line_add(line, ", lock at 0x%" PRIx64 " held by ",
+				 (uint64_t)holder->lock);
+		if (!is_last)
+			look_add_thread(line, holders[i + 1].owner, window);
+	}
+}
+
+void look_describe_group(const struct fbt_look_thread *group, const struct window *window,
+			 char text[LOOK_GROUP_SIZE])
+{
+	struct line line = {text, LOOK_GROUP_SIZE, 0};
+
+	*text = '\0';
+	if (group->threads == 1)
+		look_add_thread(&line, group->owner, window);
+	else
+		line_add(&line, "%s threads", FORMAT_COUNT(group->threads));
+	line_add(&line, group->doing == FBT_DOING_CALL ? " in " : " ");
+	add_doing(&line, group, window);
+	add_stack(&line, group, FRAMES_SHOWN, ": ", window);
+}
+
+const char *look_doing_name(const struct fbt_look_thread *thread, const struct window *window,
+			    char label[24])
+{
+	switch ((enum fbt_look_doing)thread->doing) {
+	case FBT_DOING_CALL:
+		return call_label(thread, window, label);
+	case FBT_DOING_CPU:
+		return "cpu";
+	case FBT_DOING_CPU_WAIT:
+		return "cpu_wait";
+	case FBT_DOING_STOPPED:
+		return "stopped";
+	case FBT_DOING_KERNEL:
+		return "kernel";
+	case FBT_DOING_UNKNOWN:
+	case FBT_DOING_COUNT:
+		break;
+	}
+	return "unknown";
+}

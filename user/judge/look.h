@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What was seen of threads from outside, in words. Pure. */
+#ifndef FBT_JUDGE_LOOK_H
+#define FBT_JUDGE_LOOK_H
+
+#include <stddef.h>
+#include "base/format.h"
+#include "judge/frames.h"
+#include "model/window.h"
+
+/* Room for a line about one group of threads. */
+#define LOOK_GROUP_SIZE (FRAMES_SIZE + 160)
+/* Groups that are shown of a hang; the JSON report has all. */
+#define LOOK_GROUPS_SHOWN 8
+
+/* "thread 7331 "kv-evict""; the name comes from the target: it is escaped. */
+void look_add_thread(struct line *line, uint32_t tid, const struct window *window);
+
+/*
+ * Of count threads that hold locks, the first for the waiter, each next one for the one before:
+ * ": clock_nanosleep for 19.8 ms in evict <- run (seen 20.0 ms into the wait), lock at 0x7f… held by
+ * thread …". A stack that was taken of a thread that ran is "near" its functions.
+ */
+void look_add_holders(struct line *line, const struct fbt_look_thread *holders, uint32_t count,
+		      const struct window *window);
+
+/* "12 threads in futex: a <- b <- c", or of one "thread 7331 "node" on a CPU: near f <- g". */
+void look_describe_group(const struct fbt_look_thread *group, const struct window *window,
+			 char text[LOOK_GROUP_SIZE]);
+
+/* The name of its call, "cpu", "cpu_wait", "stopped", "kernel", or "unknown". */
+const char *look_doing_name(const struct fbt_look_thread *thread, const struct window *window,
+			    char label[24]);
+
+/* Its stack as that of a call, for frames_describe. */
+void look_stack(const struct fbt_look_thread *thread, struct fbt_stack *stack);
+
+#endif

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "look/chain.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+
+#include "model/syscalls.h"
+
+/* task_struct.__state */
+#define STATE_UNINTERRUPTIBLE 0x2u
+#define STATE_STOPPED	      (0x4u | 0x8u)
+#define STATE_NOLOAD	      0x400u
+
+/* Where the arguments of a call are, in the order of DWARF. */
+#ifdef __aarch64__
+static const unsigned int arguments[] = {0, 1, 2};
+#else
+static const unsigned int arguments[] = {5, 4, 1};
+#endif
+
+bool look_in_call(const struct look_task *task)
+{
+	return task->call_ns || (!task->seen.on_cpu && task->seen.nr >= 0);
+}
+
+enum fbt_look_doing look_doing(const struct look_task *task)
+{
+	if (task->seen.state & STATE_STOPPED)
+		return FBT_DOING_STOPPED;
+	if (!task->seen.state)
+		return task->seen.on_cpu ? FBT_DOING_CPU : FBT_DOING_CPU_WAIT;
+	return look_in_call(task) ? FBT_DOING_CALL : FBT_DOING_KERNEL;
+}
+
+bool look_at_lock(const struct look_task *task, uint64_t *address, struct lock_wait *wait)
+{
+	*wait = (struct lock_wait){.op = 0};
+	if (look_doing(task) != FBT_DOING_CALL || task->seen.nr != SYS_futex)
+		return false;
+	*address = task->seen.registers[arguments[0]];
+	wait->op = (uint32_t)task->seen.registers[arguments[1]];
+	wait->value = (uint32_t)task->seen.registers[arguments[2]];
+	return true;
+}
+
+/* The calls that change the map, and those that copy it or replace it. */
+static bool locks_map(int64_t nr)
+{
+	static const int others[] = {
+		SYS_clone, SYS_execve, SYS_execveat, SYS_clone3, SYS_shmat, SYS_shmdt,
+#ifdef SYS_fork
+		SYS_fork,  SYS_vfork,
+#endif
+	};
+
+	if (nr < 0 || nr >= FBT_NR_COUNT)
+		return false;
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (nr == others[i])
+			return true;
+	return syscall_category(syscalls_arch(), (uint32_t)nr) == FBT_MMAP;
+}
+
+bool look_map_is_locked(const look_task_vec *tasks)
+{
+	vec_for_each (task, tasks)
+		if (task->seen.state & STATE_UNINTERRUPTIBLE &&
+		    !(task->seen.state & STATE_NOLOAD) && locks_map(task->seen.nr))
+			return true;
+	return false;
+}
+
+size_t look_find(const look_task_vec *tasks, uint32_t tid)
+{
+	size_t at = 0;
+
+	while (at < tasks->count && tasks->items[at].seen.tid != tid)
+		at++;
+	return at;
+}
+
+size_t look_find_own(const look_task_vec *tasks, uint32_t ns_tid)
+{
+	size_t at = 0;
+
+	while (at < tasks->count && tasks->items[at].seen.ns_tid != ns_tid)
+		at++;
+	return at;
+}
+
+static uint32_t owner_of(const struct lock_wait *lock, const enum lock_caller *caller)
+{
+	uint32_t owner;
+
+	if (caller)
+		return lock_owner(lock, *caller);
+	owner = lock_owner(lock, LOCK_CALLER_MUTEX);
+	return owner ? owner : lock_owner(lock, LOCK_CALLER_RWLOCK);
+}
+
+void chain_follow(const look_task_vec *tasks, const struct lock_wait *locks,
+		  const enum lock_caller *callers, size_t first, struct chain *chain)
+{
+	*chain = (struct chain){.tasks = {first}, .count = 1};
+	for (;;) {
+		size_t at = chain->tasks[chain->count - 1];
+		uint32_t owner = owner_of(&locks[at], callers ? &callers[at] : NULL);
+		size_t next = owner ? look_find_own(tasks, owner) : tasks->count;
+
+		if (next == tasks->count)
+			return;
+		for (size_t i = 0; i < chain->count; i++)
+			chain->is_cycle |= chain->tasks[i] == next;
+		if (chain->is_cycle || chain->count == 1 + FBT_LOOK_HOLDERS)
+			return;
+		chain->tasks[chain->count++] = next;
+	}
+}

@@ -1,0 +1,420 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "look/look.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "look/chain.h"
+#include "look/group.h"
+#include "look/memory.h"
+#include "stacks/stacks.h"
+
+/* Of all threads, a first part of their stacks; where that is not enough, all that is ever read. */
+#define STACK_FIRST  16384u
+#define STACK_MOST   FBT_STACK_BYTES
+#define FRAMES_ASKED 6
+/* At a hang, for the stacks of all threads. */
+#define ALL_NS (20 * NS_PER_MS)
+
+struct look {
+	struct stacks *stacks;
+	const struct record_output *output;
+	struct look_source source;
+	struct memory *memory;
+	look_task_vec tasks;
+	look_task_vec again; /* the same, listed later */
+	struct lock_wait *waits;
+	enum lock_caller *callers;
+	uint64_t *locks; /* the addresses that they wait at; 0: they do not */
+	struct memory_part parts[MEMORY_PARTS];
+	size_t part_of[MEMORY_PARTS]; /* the task */
+	struct chain chain;
+	struct stack_codes stacks_of[1 + FBT_LOOK_HOLDERS]; /* of the chain */
+};
+
+struct look *look__new(struct stacks *stacks, const struct record_output *output,
+		       const struct look_source *source)
+{
+	struct look *look = calloc(1, sizeof(*look));
+
+	if (!look)
+		return NULL;
+	look->stacks = stacks;
+	look->output = output;
+	look->source = *source;
+	look->memory = memory__new();
+	if (!look->memory) {
+		look__free(look);
+		return NULL;
+	}
+	return look;
+}
+
+void look__free(struct look *look)
+{
+	if (!look)
+		return;
+	memory__free(look->memory);
+	vec_free(&look->tasks);
+	vec_free(&look->again);
+	free(look->waits);
+	free(look->callers);
+	free(look->locks);
+	free(look);
+}
+
+static int make_room(struct look *look)
+{
+	size_t count = look->tasks.count ? look->tasks.count : 1;
+
+	free(look->waits);
+	free(look->callers);
+	free(look->locks);
+	look->waits = calloc(count, sizeof(*look->waits));
+	look->callers = calloc(count, sizeof(*look->callers));
+	look->locks = calloc(count, sizeof(*look->locks));
+	return look->waits && look->callers && look->locks ? 0 : -ENOMEM;
+}
+
+/* The stacks and registers hold what users have sent to the engine. */
+static void forget(struct look *look)
+{
+	memory__wipe(look->memory);
+	if (look->tasks.count)
+		explicit_bzero(look->tasks.items,
+			       look->tasks.count * sizeof(*look->tasks.items));
+	if (look->again.count)
+		explicit_bzero(look->again.items,
+			       look->again.count * sizeof(*look->again.items));
+	look->tasks.count = 0;
+	look->again.count = 0;
+}
+
+static void take_words(struct lock_wait *wait, const struct memory_part *part)
+{
+	wait->word_count = part->got / sizeof(wait->words[0]);
+	memcpy(wait->words, part->data, wait->word_count * sizeof(wait->words[0]));
+}
+
+static void add_lock(struct look *look, size_t task, size_t at)
+{
+	look->parts[at] = (struct memory_part){.address = look->locks[task],
+					       .size = sizeof(look->waits[0].words)};
+	look->part_of[at] = task;
+}
+
+/* The words of all locks that threads wait for, of so many threads as there are parts. */
+static int read_locks(struct look *look, uint32_t tgid)
+{
+	size_t count = 0;
+	int err;
+
+	for (size_t i = 0; i < look->tasks.count && count < MEMORY_PARTS; i++)
+		if (look_at_lock(&look->tasks.items[i], &look->locks[i], &look->waits[i]))
+			add_lock(look, i, count++);
+	if (!count)
+		return 0;
+	err = memory__read(look->memory, tgid, look->parts, count);
+	for (size_t i = 0; i < count && !err; i++)
+		if (look->parts[i].got)
+			take_words(&look->waits[look->part_of[i]], &look->parts[i]);
+	return err;
+}
+
+static void add_stack(struct look *look, size_t task, uint32_t size, size_t at)
+{
+	const struct fbt_look_task *seen = &look->tasks.items[task].seen;
+
+	look->parts[at] =
+		(struct memory_part){.address = stack_source_sp(seen->registers), .size = size};
+	look->part_of[at] = task;
+}
+
+static void unwind_part(struct look *look, uint32_t tgid, size_t at, struct stack_codes *codes)
+{
+	const struct fbt_look_task *seen = &look->tasks.items[look->part_of[at]].seen;
+	const struct memory_part *part = &look->parts[at];
+	const struct stack_source source = {.tgid = tgid,
+					    .tid = seen->tid,
+					    .registers = seen->registers,
+					    .stack = part->data,
+					    .bytes = part->got};
+
+	codes->count = 0;
+	codes->flags = 0;
+	if (part->got)
+		stacks__unwind(look->stacks, &source, clock_ns(CLOCK_MONOTONIC), codes);
+}
+
+/* What the innermost functions of a thread say that it waits for. */
+static enum lock_caller find_caller(const struct look *look, const struct stack_codes *codes)
+{
+	struct lock_frame frames[FRAMES_ASKED];
+	size_t count = min_u64(codes->count, FRAMES_ASKED);
+
+	for (size_t i = 0; i < count; i++) {
+		struct code_about about;
+
+		stacks__about(look->stacks, codes->codes[i], &about);
+		frames[i] = (struct lock_frame){about.function, about.path};
+	}
+	return lock_caller_of(frames, count);
+}
+
+/*
+ * Reads the stacks of the chain, and then its locks again. Only locks that are the same, and are
+ * waited for in a function that takes such locks, are believed.
+ */
+static int read_chain(struct look *look, uint32_t tgid)
+{
+	struct chain *chain = &look->chain;
+	size_t count = chain->count;
+	int err;
+
+	for (size_t i = 0; i < count; i++) {
+		add_stack(look, chain->tasks[i], STACK_MOST, i);
+		add_lock(look, chain->tasks[i], count + i);
+	}
+	err = memory__read(look->memory, tgid, look->parts, 2 * count);
+	for (size_t i = 0; i < count && !err; i++) {
+		size_t task = chain->tasks[i];
+		struct lock_wait again = look->waits[task];
+
+		unwind_part(look, tgid, i, &look->stacks_of[i]);
+		look->callers[task] = find_caller(look, &look->stacks_of[i]);
+		take_words(&again, &look->parts[count + i]);
+		if (memcmp(&again, &look->waits[task], sizeof(again)) != 0)
+			look->waits[task].word_count = 0;
+	}
+	if (!err)
+		chain_follow(&look->tasks, look->waits, look->callers, chain->tasks[0], chain);
+	return err;
+}
+
+/* Whether a thread has not run since it was listed first. */
+static bool is_unchanged(const struct look *look, const struct look_task *task)
+{
+	size_t at = look_find(&look->again, task->seen.tid);
+
+	return at < look->again.count && !task->seen.on_cpu &&
+	       look->again.items[at].seen.switches == task->seen.switches &&
+	       look->again.items[at].seen.state == task->seen.state &&
+	       look->again.items[at].seen.on_cpu == task->seen.on_cpu;
+}
+
+static void make_thread(const struct look *look, const struct look_wait *wait, size_t index,
+			const struct stack_codes *codes, struct fbt_look_thread *thread)
+{
+	const struct look_task *task = &look->tasks.items[index];
+	bool in_call = look_in_call(task);
+
+	*thread = (struct fbt_look_thread){
+		.header.flags = codes ? codes->flags : 0,
+		.tgid = wait->tgid,
+		.tid = wait->tid,
+		.start_ns = wait->start_ns,
+		.time_ns = wait->now_ns,
+		.lock = look->locks[index],
+		.owner = task->seen.tid,
+		.doing = look_doing(task),
+		.threads = 1,
+		.count = codes ? codes->count : 0,
+	};
+	if (wait->is_hang)
+		thread->header.flags |= FBT_LOOK_HANG;
+	if (codes && !is_unchanged(look, task))
+		thread->header.flags |= FBT_LOOK_SAMPLE;
+	if (in_call) {
+		thread->header.flags |= FBT_LOOK_IN_CALL;
+		thread->nr = (uint32_t)(task->seen.nr >= 0 && task->seen.nr < FBT_NR_COUNT
+						? task->seen.nr
+						: FBT_NR_COUNT - 1);
+		if (task->call_ns)
+			thread->call_ns = sub_saturating(wait->now_ns, task->call_ns);
+	}
+	if (codes)
+		memcpy(thread->codes, codes->codes, codes->count * sizeof(codes->codes[0]));
+}
+
+/* A thread that slept and has gone on meanwhile: where it was then is not known. */
+static bool has_gone_on(const struct look *look, size_t index)
+{
+	const struct look_task *task = &look->tasks.items[index];
+
+	return task->seen.state && !is_unchanged(look, task);
+}
+
+static void send_thread(const struct look *look, struct fbt_look_thread *thread)
+{
+	look->source.name(look->source.ctx, thread->tgid, thread->owner);
+	record_send(look->output, thread, sizeof(*thread), FBT_EVENT_LOOK_THREAD);
+}
+
+/*
+ * Each link holds only if those before it do. What a holder did is left out if it has gone on
+ * meanwhile: that it holds the lock is known all the same.
+ */
+static void send_chain(struct look *look, const struct look_wait *wait)
+{
+	const struct chain *chain = &look->chain;
+
+	for (size_t i = 0; i < chain->count; i++) {
+		bool is_over = has_gone_on(look, chain->tasks[i]);
+		struct fbt_look_thread thread;
+
+		make_thread(look, wait, chain->tasks[i], is_over ? NULL : &look->stacks_of[i],
+			    &thread);
+		thread.depth = (uint32_t)i;
+		if (is_over) {
+			thread.doing = FBT_DOING_UNKNOWN;
+			thread.header.flags &= ~(FBT_LOOK_IN_CALL | FBT_LOOK_SAMPLE);
+			thread.lock = 0;
+		} else if (chain->is_cycle && i + 1 == chain->count) {
+			thread.header.flags |= FBT_LOOK_CYCLE;
+		}
+		send_thread(look, &thread);
+		if (is_over)
+			break;
+	}
+}
+
+/* Unwinds the stacks of count threads from first on, whose size is read, into threads. */
+static int read_some(struct look *look, const struct look_wait *wait, const size_t *indices,
+		     size_t count, uint32_t size, struct fbt_look_thread *threads)
+{
+	struct stack_codes codes;
+	int err;
+
+	for (size_t i = 0; i < count; i++)
+		add_stack(look, indices[i], size, i);
+	err = memory__read(look->memory, wait->tgid, look->parts, count);
+	for (size_t i = 0; i < count && !err; i++) {
+		unwind_part(look, wait->tgid, i, &codes);
+		make_thread(look, wait, indices[i], &codes, &threads[indices[i]]);
+	}
+	return err;
+}
+
+static bool is_short(const struct fbt_look_thread *thread)
+{
+	return !thread->count || thread->header.flags & FBT_STACK_CUT;
+}
+
+/*
+ * The stacks of all threads, those of which a small part is enough first, as long as there is time.
+ */
+static int read_all(struct look *look, const struct look_wait *wait, size_t count,
+		    struct fbt_look_thread *threads)
+{
+	static const uint32_t sizes[] = {STACK_FIRST, STACK_MOST};
+	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + ALL_NS;
+	size_t indices[MEMORY_BYTES / STACK_FIRST];
+	int err = 0;
+
+	for (size_t turn = 0; turn < 2; turn++) {
+		for (size_t at = 0; at < count && !err;) {
+			size_t some = 0;
+
+			for (; at < count && some < MEMORY_BYTES / sizes[turn]; at++)
+				if (is_short(&threads[at]))
+					indices[some++] = at;
+			if (clock_ns(CLOCK_MONOTONIC) > end_ns)
+				return 0;
+			if (some)
+				err = read_some(look, wait, indices, some, sizes[turn], threads);
+		}
+	}
+	return err;
+}
+
+/* Of threads that have run meanwhile the stacks may be a mixture: they are not shown. */
+static size_t check_all(const struct look *look, const struct look_wait *wait, size_t count,
+			struct fbt_look_thread *threads)
+{
+	size_t stackless = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		if (has_gone_on(look, i))
+			make_thread(look, wait, i, NULL, &threads[i]);
+		stackless += !threads[i].count;
+	}
+	return stackless;
+}
+
+static int look_at_all(struct look *look, const struct look_wait *wait, bool is_blind)
+{
+	size_t count = min_u64(look->tasks.count, FBT_LOOK_THREADS);
+	struct fbt_look_thread *threads = calloc(count + 1, sizeof(*threads));
+	struct fbt_look record = {.tgid = wait->tgid,
+				  .tid = wait->tid,
+				  .start_ns = wait->start_ns,
+				  .time_ns = wait->now_ns,
+				  .threads = (uint32_t)look->tasks.count};
+	size_t groups;
+	int err = 0;
+
+	if (!threads)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		make_thread(look, wait, i, NULL, &threads[i]);
+	if (!is_blind)
+		err = read_all(look, wait, count, threads);
+	if (!err && !is_blind)
+		err = look->source.list(look->source.ctx, wait->tgid, &look->again);
+	record.stackless = (uint32_t)check_all(look, wait, count, threads);
+	groups = look_group(threads, count, wait->tid);
+	for (size_t i = 0; i < groups; i++) {
+		if (i < FBT_LOOK_GROUPS)
+			send_thread(look, &threads[i]);
+		else
+			record.left_out += threads[i].threads;
+	}
+	record.groups = (uint32_t)min_u64(groups, FBT_LOOK_GROUPS);
+	record_send(look->output, &record, sizeof(record), FBT_EVENT_LOOK);
+	free(threads);
+	return err;
+}
+
+static int find_chain(struct look *look, const struct look_wait *wait, size_t first)
+{
+	int err = read_locks(look, wait->tgid);
+
+	if (err)
+		return err;
+	chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+	err = read_chain(look, wait->tgid);
+	return err ? err : look->source.list(look->source.ctx, wait->tgid, &look->again);
+}
+
+static int look_once(struct look *look, const struct look_wait *wait)
+{
+	int err = look->source.list(look->source.ctx, wait->tgid, &look->tasks), result = 0;
+	size_t first = look_find(&look->tasks, wait->tid);
+
+	if (!err)
+		err = make_room(look);
+	if (err)
+		return err;
+	if (first == look->tasks.count)
+		return -EAGAIN;
+	err = look_map_is_locked(&look->tasks) ? -EBUSY
+					       : find_chain(look, wait, first);
+	if (!look->source.is_open(look->source.ctx, wait))
+		return -EAGAIN;
+	if (!err)
+		send_chain(look, wait);
+	if (wait->is_hang)
+		result = look_at_all(look, wait, err != 0);
+	return err ? err : result;
+}
+
+int look__take(struct look *look, const struct look_wait *wait)
+{
+	int err = look_once(look, wait);
+
+	forget(look);
+	return err;
+}

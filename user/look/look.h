@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * A look from outside at a process in which a step's call is open for long: what the waiting thread
+ * is in, which thread holds the lock that it waits for, what that one does, and so on; at a hang
+ * what all threads are in. Nothing is stopped, and nothing is written.
+ *
+ * All that is seen may be over a moment later: the threads are listed once more afterwards, and
+ * the words of the locks are read again. What has changed is thrown away.
+ */
+#ifndef FBT_LOOK_LOOK_H
+#define FBT_LOOK_LOOK_H
+
+#include <stdbool.h>
+#include "base/vec.h"
+#include "fbt_shared.h"
+#include "model/event.h"
+
+/* A thread as it is seen once. */
+struct look_task {
+	struct fbt_look_task seen;
+	uint64_t call_ns; /* when its call began, as its slot has it; 0: not known, or in none */
+};
+
+typedef VEC(struct look_task) look_task_vec;
+
+/* What the look is for. */
+struct look_wait {
+	uint32_t tgid;
+	uint32_t tid;	   /* the thread whose step it is */
+	uint64_t start_ns; /* of its call; at a hang of the step */
+	uint64_t now_ns;
+	bool is_hang;
+};
+
+struct look_source {
+	/* Replaces tasks by the threads of a process, FBT_SLOTS_MAX at most. 0 or -errno. */
+	int (*list)(void *ctx, uint32_t tgid, look_task_vec *tasks);
+	/* Whether what the look is for is still open. */
+	bool (*is_open)(void *ctx, const struct look_wait *wait);
+	/* A thread will be named in a record. */
+	void (*name)(void *ctx, uint32_t tgid, uint32_t tid);
+	void *ctx;
+};
+
+struct look;
+struct stacks;
+
+/* stacks and output are borrowed. NULL: -ENOMEM. */
+struct look *look__new(struct stacks *stacks, const struct record_output *output,
+		       const struct look_source *source);
+void look__free(struct look *look);
+
+/*
+ * Looks, and sends an FBT_EVENT_LOOK_THREAD of each thread of the chain: the one that waits, and up
+ * to FBT_LOOK_HOLDERS that hold locks. At a hang also one of each group of threads, and then an
+ * FBT_EVENT_LOOK. 0; -EAGAIN: nothing was sent, because it was over; or another -errno, and what is
+ * known without the memory of the process was sent.
+ */
+int look__take(struct look *look, const struct look_wait *wait);
+
+#endif
