@@ -16,7 +16,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 /* From 6.1 on the kernel is told too, and passes over no other thread. */
 volatile __s32 wanted_tgid = 0;
 
-/* Its number in the PID namespace that it sees itself in: that is what locks have as their owner. */
+/* Its number in the PID namespace that it sees itself in: that is what locks have as their owner.
+ */
 static __always_inline __u32 own_tid(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);

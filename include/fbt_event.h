@@ -419,6 +419,12 @@ struct fbt_code {
 #define FBT_STACK_LOST	  2 /* the caller of the outermost call shown could not be found */
 #define FBT_STACK_GUESSED 4 /* a caller was found by frame pointers only: it may be wrong */
 #define FBT_STACK_WAKER	  8 /* it is that of the thread that ended the call, a wait */
+/*
+ * Functions of a script (FBT_CODE_SCRIPT) stand after the native ones, because the two do not fit;
+ * or because the thread ran meanwhile, and what the script called last is not known.
+ */
+#define FBT_STACK_APART 512
+#define FBT_STACK_MOVED 1024
 
 /*
  * The calls that a thread was in when it returned from a system call of a step that took longer
@@ -474,7 +480,7 @@ enum fbt_look_doing {
 #define FBT_LOOK_HOLDERS 3
 #define FBT_LOOK_TIDS	 8
 
-/* fbt_look_thread.header.flags, beside FBT_STACK_CUT, FBT_STACK_LOST and FBT_STACK_GUESSED */
+/* fbt_look_thread.header.flags, beside those of fbt_stack that do not say whose it is */
 #define FBT_LOOK_HANG	 16  /* at a hang: start_ns is that of the step */
 #define FBT_LOOK_GROUP	 32  /* at a hang: threads that are in the same place */
 #define FBT_LOOK_SAMPLE	 64  /* it ran: the stack is that of its last entry into the kernel */
@@ -489,18 +495,18 @@ enum fbt_look_doing {
 struct fbt_look_thread {
 	struct fbt_header header;
 	__u32 tgid;
-	__u32 tid;	/* whose step it is */
-	__u64 start_ns; /* of its call; see FBT_LOOK_HANG */
-	__u64 time_ns;	/* of the look */
-	__u64 call_ns;	/* for how long the seen thread has been in its call */
-	__u64 lock;	/* address of the futex that it waits at; 0: it does not */
-	__u32 owner;	/* the thread that was seen; of a group the first */
-	__u32 depth;	/* of a group its number, from 0 */
-	__u32 nr;	/* of its call */
-	__u32 doing;	/* enum fbt_look_doing */
-	__u32 threads;	/* 1, or those of the group */
-	__u32 count;	/* of codes; 0: its stack is not known */
-	__u32 tids[FBT_LOOK_TIDS]; /* of a group, the first ones; 0: no more */
+	__u32 tid;		       /* whose step it is */
+	__u64 start_ns;		       /* of its call; see FBT_LOOK_HANG */
+	__u64 time_ns;		       /* of the look */
+	__u64 call_ns;		       /* for how long the seen thread has been in its call */
+	__u64 lock;		       /* address of the futex that it waits at; 0: it does not */
+	__u32 owner;		       /* the thread that was seen; of a group the first */
+	__u32 depth;		       /* of a group its number, from 0 */
+	__u32 nr;		       /* of its call */
+	__u32 doing;		       /* enum fbt_look_doing */
+	__u32 threads;		       /* 1, or those of the group */
+	__u32 count;		       /* of codes; 0: its stack is not known */
+	__u32 tids[FBT_LOOK_TIDS];     /* of a group, the first ones; 0: no more */
 	__u32 codes[FBT_STACK_FRAMES]; /* fbt_code.id, the innermost first; 0: no room for it */
 };
 
@@ -511,10 +517,10 @@ struct fbt_look {
 	__u32 tid;
 	__u64 start_ns; /* of the step */
 	__u64 time_ns;
-	__u32 threads;	/* of the process; more than FBT_LOOK_THREADS are not counted */
+	__u32 threads;	 /* of the process; more than FBT_LOOK_THREADS are not counted */
 	__u32 stackless; /* of them, those whose stack was not read */
-	__u32 groups;	/* that were sent */
-	__u32 left_out; /* threads of groups that were not sent */
+	__u32 groups;	 /* that were sent */
+	__u32 left_out;	 /* threads of groups that were not sent */
 };
 #define FBT_LOOK_THREADS 512
 #define FBT_LOOK_GROUPS	 64

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * looks TRUTH ROUNDS: steps (look_step) of which every twentieth waits for another thread, each in
- * another way. That thread has what is waited for until the step has waited for HOLD_MS. The account
- * has of each such step who has it, and in which function. With a third argument only that way is
- * taken, once, and the step waits for six seconds.
+ * another way. That thread has what is waited for until the step has waited for HOLD_MS. The
+ * account has of each such step who has it, and in which function. With a third argument only that
+ * way is taken, once, and the step waits for six seconds.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -29,7 +29,8 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static sem_t semaphore;
 static int pipe_fds[2];
-/* As a mutex of glibc looks like, but of another make: nobody says that the second word is a thread. */
+/* As a mutex of glibc looks like, but of another make: nobody says that the second word is a
+ * thread. */
 static _Atomic int own_lock[8];
 static atomic_bool is_held, hog_runs;
 static atomic_int begun;
@@ -154,18 +155,26 @@ enum way {
 	WAYS
 };
 
-static const char *const names[] = {"sleeps",	  "computes",  "chain",	       "reads", "starved",
-				    "reader",	  "writer",    "inherits",     "recurses",
-				    "robust",	  "timed",     "condition",    "semaphore",
-				    "many_readers", "own"};
+static const char *const names[] = {"sleeps", "computes",  "chain",	"reads",	"starved",
+				    "reader", "writer",	   "inherits",	"recurses",	"robust",
+				    "timed",  "condition", "semaphore", "many_readers", "own"};
 
 /* The function that has the lock, "" if no owner is known; and the chain's second one. */
-static const char *const functions[][2] = {
-	{"hold_sleeping", ""}, {"hold_computing", ""},		 {"hold_second", "hold_sleeping"},
-	{"hold_reading", ""},  {"hold_starved", ""},		 {"hold_sleeping", ""},
-	{"hold_sleeping", ""}, {"hold_sleeping", ""},		 {"hold_sleeping", ""},
-	{"hold_sleeping", ""}, {"hold_sleeping", ""},		 {"", ""},
-	{"", ""},	       {"", ""},			 {"", ""}};
+static const char *const functions[][2] = {{"hold_sleeping", ""},
+					   {"hold_computing", ""},
+					   {"hold_second", "hold_sleeping"},
+					   {"hold_reading", ""},
+					   {"hold_starved", ""},
+					   {"hold_sleeping", ""},
+					   {"hold_sleeping", ""},
+					   {"hold_sleeping", ""},
+					   {"hold_sleeping", ""},
+					   {"hold_sleeping", ""},
+					   {"hold_sleeping", ""},
+					   {"", ""},
+					   {"", ""},
+					   {"", ""},
+					   {"", ""}};
 
 struct holder {
 	enum way way;
@@ -398,8 +407,8 @@ static void write_truth(enum way way)
 	fprintf(truth,
 		"%s{\"way\": \"%s\", \"holder\": %d, \"function\": \"%s\", \"second\": %d, "
 		"\"second_function\": \"%s\"}",
-		separator, names[way], first.tid, functions[way][0],
-		way == CHAIN ? other.tid : 0, functions[way][1]);
+		separator, names[way], first.tid, functions[way][0], way == CHAIN ? other.tid : 0,
+		functions[way][1]);
 }
 
 /* Has the lock held, and then waits for it in a step. */

@@ -17,7 +17,7 @@
 #include "proc/open.h"
 #include "python/frames.h"
 #include "python/interpreter.h"
-#include "python/joined.h"
+#include "stacks/joined.h"
 #include "stacks/maps.h"
 
 #define PLACES_MAX 512
@@ -124,8 +124,10 @@ static size_t copy_stack(struct reader *reader, uint32_t tid, struct registers *
 static void show_joined(const struct unwound *unwound, struct code_files *files,
 			const struct python_stack *stack)
 {
-	static struct python_native natives[FBT_STACK_FRAMES];
-	static struct python_joint places[FBT_STACK_FRAMES + PYTHON_FRAMES_MAX];
+	static struct native_function natives[FBT_STACK_FRAMES];
+	static struct script_frame frames[PYTHON_FRAMES_MAX];
+	static struct joint joints[FBT_STACK_FRAMES + PYTHON_FRAMES_MAX];
+	struct script_stack script = {frames, stack->count, stack->flags != 0};
 	uint32_t count;
 
 	for (uint32_t i = 0; i < unwound->count; i++) {
@@ -133,20 +135,21 @@ static void show_joined(const struct unwound *unwound, struct code_files *files,
 
 		if (unwound->frames[i].module)
 			code_files__name(files, unwound->frames[i].module, &name, 1);
-		natives[i] = (struct python_native){name.name, !unwound->frames[i].module};
+		natives[i] = (struct native_function){name.name, !unwound->frames[i].module};
 	}
-	count = python_join(natives, unwound->count, unwound->end == UNWIND_WHOLE, stack, places);
+	for (uint32_t i = 0; i < stack->count; i++)
+		frames[i].is_entry = stack->frames[i].is_entry;
+	count = stacks_join(natives, unwound->count, unwound->end == UNWIND_WHOLE, &script, joints);
 	printf("{\"joined\": %s, \"end\": %d, \"frames\": [", count ? "true" : "false",
 	       unwound->end);
 	for (uint32_t i = 0; i < count; i++) {
-		char text[FBT_STACK_FRAMES * 4];
+		const char *native = natives[joints[i].index].name;
+		char text[512];
 
-		if (places[i].is_python)
-			python_frame_write(&stack->frames[places[i].index], text, sizeof(text));
+		if (joints[i].is_script)
+			python_frame_write(&stack->frames[joints[i].index], text, sizeof(text));
 		else
-			snprintf(text, sizeof(text), "%s",
-				 natives[places[i].index].name ? natives[places[i].index].name
-							       : "?");
+			snprintf(text, sizeof(text), "%s", native ? native : "?");
 		printf("%s", i ? ", " : "");
 		write_text(text);
 	}

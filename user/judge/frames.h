@@ -17,8 +17,9 @@
  * step. Functions of libc and of the C++ runtime at its end and, of a thread's whole stack, at its
  * begin are left out; template arguments too; a function that calls itself is named once. A
  * function without a name is FILE+0xADDRESS. Of a thread that ended a wait the call in the first
- * function is told by its offset, "evict+0x39". One of a script is "forward (model.py:42)". A stack that is not whole, or not sure, says so.
- * Cut at size (at least 1), NUL included; names come from the target, so they may contain anything.
+ * function is told by its offset, "evict+0x39". One of a script is "forward (model.py:42)". A stack
+ * that is not whole, or not sure, says so. Cut at size (at least 1), NUL included; names come from
+ * the target, so they may contain anything.
  */
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size);

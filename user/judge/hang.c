@@ -8,8 +8,8 @@
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
-#define NAME_COLUMNS   48
-#define PATH_COLUMNS   60
+#define NAME_COLUMNS 48
+#define PATH_COLUMNS 60
 
 static void add_thread(struct line *line, const struct fbt_hang *hang, const struct window *window)
 {
@@ -73,7 +73,8 @@ const struct fbt_look_thread *hang_group(const struct fbt_hang *hang, const stru
 }
 
 /* Threads that are in none of the first groups. */
-static uint32_t count_others(const struct fbt_hang *hang, const struct window *window, size_t groups)
+static uint32_t count_others(const struct fbt_hang *hang, const struct window *window,
+			     size_t groups)
 {
 	const struct hang_look *look = window__hang_look(window, hang);
 	uint64_t shown = 0;

@@ -13,7 +13,8 @@
 
 /*
  * One line: "llama_decode has not returned for 10.0 s on thread 7331 "node" of process 7300: in
- * futex for 9.98 s, lock at 0x7f…", and who holds that lock, if a look has shown it. Control characters of names and paths are escaped.
+ * futex for 9.98 s, lock at 0x7f…", and who holds that lock, if a look has shown it. Control
+ * characters of names and paths are escaped.
  */
 void hang_describe(const struct fbt_hang *hang, const struct window *window,
 		   char text[HANG_TEXT_SIZE]);

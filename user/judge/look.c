@@ -23,8 +23,9 @@ void look_add_thread(struct line *line, uint32_t tid, const struct window *windo
 void look_stack(const struct fbt_look_thread *thread, struct fbt_stack *stack)
 {
 	*stack = (struct fbt_stack){
-		.header.flags = thread->header.flags &
-				(FBT_STACK_CUT | FBT_STACK_LOST | FBT_STACK_GUESSED),
+		.header.flags =
+			thread->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST | FBT_STACK_GUESSED |
+						FBT_STACK_APART | FBT_STACK_MOVED),
 		.tgid = thread->tgid,
 		.tid = thread->tid,
 		.start_ns = thread->start_ns,
@@ -124,8 +125,7 @@ void look_add_holders(struct line *line, const struct fbt_look_thread *holders, 
 		if (holder->header.flags & FBT_LOOK_CYCLE)
 			line_add(line, ", for a lock that one of these threads holds: a deadlock");
 		else if (!is_last)
-			line_add(line, ", lock at 0x%" PRIx64 " held by ",
-				 (uint64_t)holder->lock);
+			line_add(line, ", lock at 0x%" PRIx64 " held by ", (uint64_t)holder->lock);
 		if (!is_last)
 			look_add_thread(line, holders[i + 1].owner, window);
 	}

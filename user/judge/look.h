@@ -18,8 +18,8 @@ void look_add_thread(struct line *line, uint32_t tid, const struct window *windo
 
 /*
  * Of count threads that hold locks, the first for the waiter, each next one for the one before:
- * ": clock_nanosleep for 19.8 ms in evict <- run (seen 20.0 ms into the wait), lock at 0x7f… held by
- * thread …". A stack that was taken of a thread that ran is "near" its functions.
+ * ": clock_nanosleep for 19.8 ms in evict <- run (seen 20.0 ms into the wait), lock at 0x7f… held
+ * by thread …". A stack that was taken of a thread that ran is "near" its functions.
  */
 void look_add_holders(struct line *line, const struct fbt_look_thread *holders, uint32_t count,
 		      const struct window *window);

@@ -261,8 +261,8 @@ static bool is_held(const struct cause *cause)
 }
 
 /*
- * ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms", and if it was looked at
- * while it held the lock ": clock_nanosleep for 20.0 ms in evict <- run (seen 20.0 ms into …)".
+ * ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms", and if it was looked
+ * at while it held the lock ": clock_nanosleep for 20.0 ms in evict <- run (seen 20.0 ms into …)".
  */
 static void add_waker(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -278,8 +278,7 @@ static void add_waker(struct line *line, const struct cause *cause, const struct
 	if (cause->kind == CAUSE_LATE_THREAD)
 		line_add(line, ", for ");
 	else
-		line_add(line, "%s",
-			 is_held(cause) ? ", held by " : ", woken by ");
+		line_add(line, "%s", is_held(cause) ? ", held by " : ", woken by ");
 	look_add_thread(line, cause->waker.tid, window);
 	add_doing(line, cause, window);
 	add_seen(line, cause, window);

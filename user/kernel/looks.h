@@ -15,7 +15,7 @@ struct looks;
 struct stacks;
 
 struct looks_options {
-	bool at_calls; /* calls of steps are recorded */
+	bool at_calls;	  /* calls of steps are recorded */
 	bool calls_known; /* slots have the calls of all threads */
 	/* Sends the name of a thread, if it was not sent yet. */
 	void (*name)(void *ctx, uint32_t tgid, uint32_t tid);

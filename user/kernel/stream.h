@@ -10,6 +10,7 @@
 #include "kernel/loader.h"
 #include "model/event.h"
 #include "kernel/traced.h"
+#include "stacks/script.h"
 
 struct stream;
 
@@ -23,6 +24,7 @@ struct stream_options {
 	void (*on_step)(void *ctx, const struct fbt_step *step);      /* a step has ended */
 	/* FBT_STEP_… that the kernel side does not know of; NULL: none. */
 	uint16_t (*more_flags)(void *ctx, const struct fbt_step *step);
+	struct script_reader scripts; /* its functions may be NULL */
 	void *ctx;
 };
 

@@ -10,8 +10,7 @@
 static bool is_same(const struct fbt_look_thread *a, const struct fbt_look_thread *b)
 {
 	return a->header.flags == b->header.flags && a->doing == b->doing && a->nr == b->nr &&
-	       a->count == b->count &&
-	       !memcmp(a->codes, b->codes, a->count * sizeof(a->codes[0]));
+	       a->count == b->count && !memcmp(a->codes, b->codes, a->count * sizeof(a->codes[0]));
 }
 
 static void add(struct fbt_look_thread *group, const struct fbt_look_thread *thread)

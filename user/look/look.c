@@ -84,11 +84,9 @@ static void forget(struct look *look)
 {
 	memory__wipe(look->memory);
 	if (look->tasks.count)
-		explicit_bzero(look->tasks.items,
-			       look->tasks.count * sizeof(*look->tasks.items));
+		explicit_bzero(look->tasks.items, look->tasks.count * sizeof(*look->tasks.items));
 	if (look->again.count)
-		explicit_bzero(look->again.items,
-			       look->again.count * sizeof(*look->again.items));
+		explicit_bzero(look->again.items, look->again.count * sizeof(*look->again.items));
 	look->tasks.count = 0;
 	look->again.count = 0;
 }
@@ -141,7 +139,8 @@ static void unwind_part(struct look *look, uint32_t tgid, size_t at, struct stac
 					    .tid = seen->tid,
 					    .registers = seen->registers,
 					    .stack = part->data,
-					    .bytes = part->got};
+					    .bytes = part->got,
+					    .is_present = true};
 
 	codes->count = 0;
 	codes->flags = 0;
@@ -400,8 +399,7 @@ static int look_once(struct look *look, const struct look_wait *wait)
 		return err;
 	if (first == look->tasks.count)
 		return -EAGAIN;
-	err = look_map_is_locked(&look->tasks) ? -EBUSY
-					       : find_chain(look, wait, first);
+	err = look_map_is_locked(&look->tasks) ? -EBUSY : find_chain(look, wait, first);
 	if (!look->source.is_open(look->source.ctx, wait))
 		return -EAGAIN;
 	if (!err)

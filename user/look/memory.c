@@ -24,9 +24,9 @@
  */
 struct memory {
 	bool is_started;
-	bool is_busy;	 /* a read has timed out */
-	int orders[2];	 /* a byte asks the thread to read */
-	int answers[2];	 /* a byte tells that it has */
+	bool is_busy;	/* a read has timed out */
+	int orders[2];	/* a byte asks the thread to read */
+	int answers[2]; /* a byte tells that it has */
 	pthread_t thread;
 	uint32_t tgid;
 	int err;

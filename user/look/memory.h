@@ -17,7 +17,8 @@
 struct memory_part {
 	uint64_t address;
 	uint32_t size;
-	/* Set by the read: its bytes, which are the memory's up to the first page that is not there. */
+	/* Set by the read: its bytes, which are the memory's up to the first page that is not
+	 * there. */
 	uint32_t got;
 	const uint8_t *data;
 };

@@ -7,7 +7,8 @@
 /* FUTEX_LOCK_PI2, which older headers lack. */
 #define LOCK_PI2 13
 
-/* glibc's mutex, from its first word: the lock, how often it is held, the owner, users, the kind. */
+/* glibc's mutex, from its first word: the lock, how often it is held, the owner, users, the kind.
+ */
 #define MUTEX_OWNER   2
 #define MUTEX_USERS   3
 #define MUTEX_KIND    4

@@ -71,8 +71,7 @@ void look_table_join(struct look_table *table, struct step *step)
 			continue;
 		}
 		/* Without memory the step has no look. */
-		if (thread->start_ns >= record->start_ns &&
-		    !(thread->header.flags & FBT_LOOK_HANG))
+		if (thread->start_ns >= record->start_ns && !(thread->header.flags & FBT_LOOK_HANG))
 			(void)vec_push(&step->looks, *thread);
 		drop(table, i);
 	}

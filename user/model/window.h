@@ -160,7 +160,7 @@ struct window {
 	uint64_t nameless_threads;		      /* threads whose names found no room */
 	struct file_table files;
 	struct fbt_hang hangs[WINDOW_HANGS_MAX];
-	uint64_t hang_count;	/* of all */
+	uint64_t hang_count; /* of all */
 	VEC(struct hang_look) hang_looks;
 	struct fbt_looks looks;
 	VEC(struct code) codes; /* by id */

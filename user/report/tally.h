@@ -34,7 +34,7 @@ struct cause_tally {
 	uint64_t worst_extra_ns;
 	uint64_t worst_total_ns;
 	char worst_evidence[EVIDENCE_SIZE];
-	char worst_waker[FRAMES_SIZE]; /* what ended its wait; "": not known */
+	char worst_waker[FRAMES_SIZE];	/* what ended its wait; "": not known */
 	char worst_holder[FRAMES_SIZE]; /* what its lock was held in; "": not known */
 	struct cause_stack {
 		uint64_t steps; /* 0: none */

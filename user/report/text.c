@@ -541,7 +541,8 @@ static void write_lost(const struct report *report)
 			     FORMAT_COUNT(window->stacks.taken),
 			     FORMAT_COUNT(window->stacks.skipped));
 	if (window->looks.skipped)
-		report_field(report, "", "waits that were looked at: %s; %s more were not, as 10 a "
+		report_field(report, "",
+			     "waits that were looked at: %s; %s more were not, as 10 a "
 			     "second are",
 			     FORMAT_COUNT(window->looks.taken),
 			     FORMAT_COUNT(window->looks.skipped));

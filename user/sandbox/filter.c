@@ -90,8 +90,7 @@ static const char of_network[] =
 /* Commands of bpf(2) that an open window needs, and those that open another one. */
 static const int bpf_commands[] = {
 	BPF_MAP_LOOKUP_ELEM,	BPF_MAP_UPDATE_ELEM, BPF_MAP_DELETE_ELEM, BPF_MAP_GET_NEXT_KEY,
-	BPF_OBJ_GET_INFO_BY_FD, BPF_LINK_CREATE,     BPF_LINK_DETACH,
-	BPF_ITER_CREATE,
+	BPF_OBJ_GET_INFO_BY_FD, BPF_LINK_CREATE,     BPF_LINK_DETACH,	  BPF_ITER_CREATE,
 };
 static const int bpf_window_commands[] = {
 	BPF_MAP_CREATE,	      BPF_RAW_TRACEPOINT_OPEN, BPF_MAP_FREEZE,

@@ -263,15 +263,17 @@ int session__open(struct session **result, const struct options *options,
 	if (err)
 		goto out;
 	err = -ENOMEM;
-	session->live.stream = stream__new(session->live.loader, session->live.traced, output,
-					   &(struct stream_options){.detail = options->detail,
-								    .steps_max = options->steps,
-								    .hang_ns = options->hang_ns,
-								    .on_process = take_announced,
-								    .on_site = take_site,
-								    .on_step = take_step,
-								    .more_flags = more_flags,
-								    .ctx = session});
+	session->live.stream = stream__new(
+		session->live.loader, session->live.traced, output,
+		&(struct stream_options){.detail = options->detail,
+					 .steps_max = options->steps,
+					 .hang_ns = options->hang_ns,
+					 .on_process = take_announced,
+					 .on_site = take_site,
+					 .on_step = take_step,
+					 .scripts = steps_found__scripts(session->live.found),
+					 .more_flags = more_flags,
+					 .ctx = session});
 	session->live.sites = step_sites__new(&session->live);
 	if (!session->live.stream || !session->live.sites)
 		goto out;
