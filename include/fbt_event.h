@@ -481,11 +481,12 @@ enum fbt_look_doing {
 #define FBT_LOOK_TIDS	 8
 
 /* fbt_look_thread.header.flags, beside those of fbt_stack that do not say whose it is */
-#define FBT_LOOK_HANG	 16  /* at a hang: start_ns is that of the step */
-#define FBT_LOOK_GROUP	 32  /* at a hang: threads that are in the same place */
-#define FBT_LOOK_SAMPLE	 64  /* it ran: the stack is that of its last entry into the kernel */
-#define FBT_LOOK_CYCLE	 128 /* a thread of the chain before it, or itself, holds its lock */
-#define FBT_LOOK_IN_CALL 256 /* nr is known, and call_ns if it is not 0 */
+#define FBT_LOOK_HANG	 16   /* at a hang: start_ns is that of the step */
+#define FBT_LOOK_GROUP	 32   /* at a hang: threads that are in the same place */
+#define FBT_LOOK_SAMPLE	 64   /* it ran: the stack is that of its last entry into the kernel */
+#define FBT_LOOK_CYCLE	 128  /* a thread of the chain before it, or itself, holds its lock */
+#define FBT_LOOK_GIL	 2048 /* start_ns is that of the first call of a wait for the GIL */
+#define FBT_LOOK_IN_CALL 256  /* nr is known, and call_ns if it is not 0 */
 
 /*
  * A thread that was seen from outside, while a call of a step was open for long. Of depth 0 it is

@@ -13,6 +13,6 @@ while read -r version path; do
 	go
 	wait "$ENGINE"
 	end_tool
-	grep -v '^$' "$OUT.report" | head -60 | sed 's/^/# /'
+	"$FBT" --replay "$OUT.fbt" 2>&1 | head -60 | sed "s/^/# /"; grep "#" "$OUT.err" | head -20
 done < <(interpreters)
 finish

@@ -172,6 +172,16 @@ static bool is_cut(const struct fbt_stack *stack)
 	return stack->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST);
 }
 
+/* Of the runtime, or what it calls: the kernel's code for clocks is in no file. */
+static bool is_inner(const struct fbt_stack *stack, const struct window *window, uint32_t at)
+{
+	const struct code *code = window__code(window, stack->codes[at]);
+
+	if (code && !*code->function && !*code->path)
+		code = window__code(window, stack->codes[at + 1]);
+	return is_runtime(code);
+}
+
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size)
 {
@@ -241,24 +251,49 @@ static void cut_interpreter(const struct fbt_stack *stack, const struct window *
 	}
 }
 
+/* How many runs stand before the first one of a script; 0 also if there is none. */
+static uint32_t count_native(const struct fbt_stack *stack, const struct window *window,
+			     uint32_t begin, uint32_t end)
+{
+	uint32_t count = 0;
+	struct run run;
+
+	for (uint32_t at = begin; at < end; at = run.next, count++) {
+		if (is_script(window__code(window, stack->codes[at])))
+			return count;
+		take_run(stack, window, at, end, &run);
+	}
+	return 0;
+}
+
+/*
+ * Of more runs than most the first ones and the last one; where native functions alone would fill
+ * that, half of these and then the script's.
+ */
 static void add_part(struct line *line, const struct fbt_stack *stack, const struct window *window,
 		     uint32_t begin, uint32_t end, uint32_t most)
 {
-	uint32_t runs = count_runs(stack, window, begin, end), shown = 0;
-	bool is_first = true;
+	uint32_t runs = count_runs(stack, window, begin, end), number = 0, left = most;
+	uint32_t native = count_native(stack, window, begin, end);
+	bool is_gap = false;
 	struct run run;
 
-	for (uint32_t at = begin; at < end; at = run.next) {
+	for (uint32_t at = begin; at < end; at = run.next, number++) {
+		bool is_left_out =
+			runs > most && number + 1 < runs &&
+			(left < 2 || (native > most / 2 && number >= most / 2 && number < native));
+
 		take_run(stack, window, at, end, &run);
-		if (!shown++ && stack->header.flags & FBT_STACK_WAKER)
+		if (!number && stack->header.flags & FBT_STACK_WAKER)
 			add_offset(&run, window__code(window, stack->codes[at]));
-		if (runs <= most || shown < most || shown == runs) {
-			line_add(line, "%s", is_first ? "" : " <- ");
+		if (!is_left_out) {
+			line_add(line, "%s", number ? " <- " : "");
 			add_run(line, &run);
-		} else if (shown == most) {
+			left--;
+		} else if (!is_gap) {
 			line_add(line, " <- ...");
 		}
-		is_first = false;
+		is_gap = is_left_out;
 	}
 }
 
@@ -295,7 +330,7 @@ void frames_describe_some(const struct fbt_stack *whole, const struct window *wi
 	*text = '\0';
 	cut_interpreter(whole, window, &stack);
 	end = apart = find_apart(&stack, window);
-	while (begin + 1 < end && is_runtime(window__code(window, stack.codes[begin])))
+	while (begin + 1 < end && is_inner(&stack, window, begin))
 		begin++;
 	while (!is_cut(&stack) && end > begin + 1 &&
 	       is_runtime(window__code(window, stack.codes[end - 1])))

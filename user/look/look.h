@@ -19,6 +19,7 @@
 struct look_task {
 	struct fbt_look_task seen;
 	uint64_t call_ns; /* when its call began, as its slot has it; 0: not known, or in none */
+	uint64_t step_sp; /* where the frame of its step begins; 0: it is in none */
 };
 
 typedef VEC(struct look_task) look_task_vec;
@@ -30,6 +31,13 @@ struct look_wait {
 	uint64_t start_ns; /* of its call; at a hang of the step */
 	uint64_t now_ns;
 	bool is_hang;
+	/*
+	 * It waits for the lock of its interpreter, which is a row of short calls: start_ns is that
+	 * of the first one.
+	 */
+	bool is_gil;
+	uint64_t step_ns; /* of such a wait: when its step began, and the address of the lock */
+	uint64_t lock;
 };
 
 struct look_source {

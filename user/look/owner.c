@@ -54,6 +54,11 @@ static enum lock_caller caller_by_name(const char *function, bool *is_inner)
 					    "futex_wait",    "futex_abstimed",	   "futex_lock_pi",
 					    "futex_reltimed"};
 
+	/* Within glibc a function has names like __GI___lll_lock_wait. */
+	while (*function == '_')
+		function++;
+	if (!strncmp(function, "GI_", strlen("GI_")))
+		function += strlen("GI_");
 	while (*function == '_')
 		function++;
 	*is_inner = false;

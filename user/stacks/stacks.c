@@ -245,7 +245,7 @@ static void put_apart(struct stacks *stacks, const struct script_stack *script,
 		put_code(codes, id_of_script(stacks, &script->frames[i]));
 }
 
-static void put_joined(struct stacks *stacks, const struct script_stack *script,
+static void put_joined(struct stacks *stacks, const struct script_stack *script, bool is_whole,
 		       struct stack_codes *codes)
 {
 	struct native_function natives[FBT_STACK_FRAMES];
@@ -260,8 +260,7 @@ static void put_joined(struct stacks *stacks, const struct script_stack *script,
 		if (stacks__about(stacks, native.codes[i], &about))
 			natives[i] = (struct native_function){about.function, !about.path};
 	}
-	count = stacks_join(natives, native.count, stacks->unwound.end == UNWIND_WHOLE, script,
-			    joints);
+	count = stacks_join(natives, native.count, is_whole, script, joints);
 	if (!count) {
 		put_apart(stacks, script, codes);
 		return;
@@ -304,7 +303,8 @@ static void add_scripts(struct stacks *stacks, const struct stack_source *source
 		codes->flags |= FBT_STACK_MOVED;
 		put_apart(stacks, &script, codes);
 	} else {
-		put_joined(stacks, &script, codes);
+		put_joined(stacks, &script, !source->step_sp && stacks->unwound.end == UNWIND_WHOLE,
+			   codes);
 	}
 }
 

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""looks.py tids|names TRUTH PROFILE: who held what the steps of tests/live/looks.c waited for, against
+the program's own account; in another PID namespace by the names of threads.
+looks.py gdb GDB REPORT: the threads of a hang against gdb's backtraces of all threads.
+One line "ok - …" or "not ok - …" for each fact."""
+import json
+import re
+import sys
+
+EVERY = 20
+HOLDS_IN = {"computes": ("cpu", "cpu_wait"), "chain": ("futex",), "reads": ("read",),
+            "starved": ("cpu_wait",)}
+failed = False
+
+
+def fact(name, good, said=None):
+    global failed
+    if not good:
+        failed = True
+        print("# %s: %s" % (name, said))
+    print("%sok - %s" % ("" if good else "not ", name))
+
+
+def check_holder(wait, shape, by_tid):
+    way = wait["way"]
+    if by_tid:
+        fact("%s: its thread" % way, shape.get("holder_tid") == wait["holder"], shape)
+    fact("%s: its name" % way, shape.get("holder_name") == "h-first", shape)
+    fact("%s: what it does" % way,
+         shape.get("holder_in") in HOLDS_IN.get(way, ("clock_nanosleep",)), shape)
+    functions = shape.get("holder_stack", "").split(" (")[0].split(" <- ")
+    fact("%s: where" % way,
+         wait["function"] == functions[0] and functions[1:2] in (["run_holder"], []), shape)
+    fact("%s: when it was seen" % way, 20e3 <= shape.get("holder_seen_us", 0) < 250e3, shape)
+
+
+def check_chain(wait, shape, by_tid):
+    chain = shape.get("holder_chain", "")
+    if by_tid:
+        fact("chain: the second thread", "thread %d " % wait["second"] in chain, shape)
+    fact("chain: where that is",
+         '"h-second": clock_nanosleep' in chain and "in hold_sleeping <- keep_second" in chain, shape)
+
+
+def check(truth, events, by_tid):
+    escalations = {e["shape"]["step"]: e["shape"] for e in events if e["event"] == "escalation_prof"}
+    # A holder that waits for a CPU is that for which the step waits.
+    waits = truth["waits"]
+    fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 15, waits)
+    for i, wait in enumerate(waits):
+        shape = escalations.get((i + 1) * EVERY, {})
+        if not wait["function"]:
+            fact("%s: nobody is seen to hold it" % wait["way"],
+                 shape and not any(k.startswith("holder") for k in shape), shape)
+            continue
+        check_holder(wait, shape, by_tid)
+        if wait["second"]:
+            check_chain(wait, shape, by_tid)
+        else:
+            fact("%s: no chain" % wait["way"], "holder_chain" not in shape, shape)
+
+
+def check_gdb(text, report):
+    gdb = {}
+    for part in re.split(r"^Thread ", text, flags=re.MULTILINE)[1:]:
+        tid = re.search(r"\(LWP (\d+)\)", part)
+        names = re.findall(r"^#\d+ +(?:0x[0-9a-f]+ in )?(\w+)", part, re.MULTILINE)
+        if tid:
+            gdb[int(tid.group(1))] = names
+    (hang,) = report["hangs"]
+    seen = {tid: group["stack"].split(" <- ") for group in hang["threads"] for tid in group["tids"]}
+    fact("gdb sees the same threads", seen.keys() == gdb.keys() and len(seen) == 3, (seen, gdb))
+    for tid, functions in seen.items():
+        # Of functions that were inlined gdb knows too.
+        known = [n for n in gdb.get(tid, []) if n in functions]
+        fact("gdb sees the same functions in the same order",
+             len(functions) > 1 and known == [f for f in functions if f in known] and
+             known[:2] == functions[:2], (functions, gdb.get(tid)))
+
+
+with open(sys.argv[2], encoding="utf-8") as first, open(sys.argv[3], encoding="utf-8") as second:
+    if sys.argv[1] == "gdb":
+        check_gdb(first.read(), json.load(second))
+    else:
+        check(json.load(first), [json.loads(line) for line in second], sys.argv[1] == "tids")
+sys.exit(failed)
