@@ -212,12 +212,14 @@ static bool is_interpreter(const struct code *code)
 /* Of an interpreter: it only calls the next function. */
 static bool is_call_path(const struct code *code)
 {
+	/* Without a name it says nothing either. */
 	static const char *const names[] = {"PyObject_",   "_PyObject_",	"PyVectorcall_",
 					    "_PyEval_",	   "_PyVectorcall",	"cfunction_",
 					    "vectorcall_", "method_vectorcall", "object_vacall"};
 
 	return is_interpreter(code) &&
-	       starts_with_one_of(code->function, names, sizeof(names) / sizeof(names[0]));
+	       (!*code->function ||
+		starts_with_one_of(code->function, names, sizeof(names) / sizeof(names[0])));
 }
 
 /* It stands for functions of the script that are not known. */

@@ -91,6 +91,12 @@ static void forget(struct look *look)
 	look->again.count = 0;
 }
 
+/* The thread lives; the first one of its process may have ended. */
+static struct proc_ref ref_of(const struct look_wait *wait)
+{
+	return (struct proc_ref){wait->tgid, wait->tid};
+}
+
 static void take_words(struct lock_wait *wait, const struct memory_part *part)
 {
 	wait->word_count = part->got / sizeof(wait->words[0]);
@@ -105,7 +111,7 @@ static void add_lock(struct look *look, size_t task, size_t at)
 }
 
 /* The words of all locks that threads wait for, of so many threads as there are parts. */
-static int read_locks(struct look *look, uint32_t tgid)
+static int read_locks(struct look *look, const struct look_wait *wait)
 {
 	size_t count = 0;
 	int err;
@@ -115,7 +121,7 @@ static int read_locks(struct look *look, uint32_t tgid)
 			add_lock(look, i, count++);
 	if (!count)
 		return 0;
-	err = memory__read(look->memory, tgid, look->parts, count);
+	err = memory__read(look->memory, ref_of(wait), look->parts, count);
 	for (size_t i = 0; i < count && !err; i++)
 		if (look->parts[i].got)
 			take_words(&look->waits[look->part_of[i]], &look->parts[i]);
@@ -168,7 +174,7 @@ static enum lock_caller find_caller(const struct look *look, const struct stack_
  * Reads the stacks of the chain, and then its locks again. Only locks that are the same, and are
  * waited for in a function that takes such locks, are believed.
  */
-static int read_chain(struct look *look, uint32_t tgid)
+static int read_chain(struct look *look, const struct look_wait *wait)
 {
 	struct chain *chain = &look->chain;
 	size_t count = chain->count;
@@ -178,12 +184,12 @@ static int read_chain(struct look *look, uint32_t tgid)
 		add_stack(look, chain->tasks[i], STACK_MOST, i);
 		add_lock(look, chain->tasks[i], count + i);
 	}
-	err = memory__read(look->memory, tgid, look->parts, 2 * count);
+	err = memory__read(look->memory, ref_of(wait), look->parts, 2 * count);
 	for (size_t i = 0; i < count && !err; i++) {
 		size_t task = chain->tasks[i];
 		struct lock_wait again = look->waits[task];
 
-		unwind_part(look, tgid, i, &look->stacks_of[i]);
+		unwind_part(look, wait->tgid, i, &look->stacks_of[i]);
 		look->callers[task] = find_caller(look, &look->stacks_of[i]);
 		take_words(&again, &look->parts[count + i]);
 		if (memcmp(&again, &look->waits[task], sizeof(again)) != 0)
@@ -293,7 +299,7 @@ static int read_some(struct look *look, const struct look_wait *wait, const size
 
 	for (size_t i = 0; i < count; i++)
 		add_stack(look, indices[i], size, i);
-	err = memory__read(look->memory, wait->tgid, look->parts, count);
+	err = memory__read(look->memory, ref_of(wait), look->parts, count);
 	for (size_t i = 0; i < count && !err; i++) {
 		unwind_part(look, wait->tgid, i, &codes);
 		make_thread(look, wait, indices[i], &codes, &threads[indices[i]]);
@@ -423,12 +429,12 @@ static void check_holders(struct look *look, const struct look_wait *wait)
 
 static int find_chain(struct look *look, const struct look_wait *wait, size_t first)
 {
-	int err = read_locks(look, wait->tgid);
+	int err = read_locks(look, wait);
 
 	if (err)
 		return err;
 	follow_all(look, wait, first);
-	err = read_chain(look, wait->tgid);
+	err = read_chain(look, wait);
 	if (!err)
 		check_holders(look, wait);
 	return err ? err : look->source.list(look->source.ctx, wait->tgid, &look->again);

@@ -3,19 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #define WAIT_MS	    50
-#define PAGE_BYTES  4096u
-#define PAGES_MAX   (MEMORY_BYTES / PAGE_BYTES)
 #define STACK_BYTES (64u << 10)
 
 /*
@@ -28,12 +24,11 @@ struct memory {
 	int orders[2];	/* a byte asks the thread to read */
 	int answers[2]; /* a byte tells that it has */
 	pthread_t thread;
-	uint32_t tgid;
+	struct proc_ref ref;
 	int err;
 	size_t count;
 	struct memory_part parts[MEMORY_PARTS];
 	size_t used; /* of data */
-	struct iovec pages[PAGES_MAX];
 	uint8_t data[MEMORY_BYTES];
 };
 
@@ -42,25 +37,29 @@ struct memory *memory__new(void)
 	return calloc(1, sizeof(struct memory));
 }
 
-/* A read that fails within an element returns what came before that element: so one per page. */
-static void read_part(struct memory *memory, struct memory_part *part)
+/* A read ends before the first page that is not there. */
+static void read_part(int fd, struct memory_part *part)
 {
-	struct iovec local = {(void *)part->data, part->size};
-	unsigned long count = 0;
-	ssize_t got;
+	while (part->got < part->size) {
+		ssize_t got = pread(fd, (void *)(part->data + part->got), part->size - part->got,
+				    (off_t)(part->address + part->got));
 
-	for (uint32_t at = 0; at < part->size && count < PAGES_MAX; count++) {
-		uint64_t address = part->address + at;
-		uint32_t size = PAGE_BYTES - address % PAGE_BYTES;
-
-		size = size < part->size - at ? size : part->size - at;
-		memory->pages[count] = (struct iovec){(void *)(uintptr_t)address, size};
-		at += size;
+		if (got <= 0)
+			return;
+		part->got += (uint32_t)got;
 	}
-	got = process_vm_readv((pid_t)memory->tgid, &local, 1, memory->pages, count, 0);
-	part->got = got > 0 ? (uint32_t)got : 0;
-	if (got < 0 && errno != EFAULT)
-		memory->err = -errno;
+}
+
+static void read_parts(struct memory *memory)
+{
+	int fd = proc_open(memory->ref, "mem", O_RDONLY | O_CLOEXEC);
+
+	memory->err = fd < 0 ? fd : 0;
+	if (fd < 0)
+		return;
+	for (size_t i = 0; i < memory->count; i++)
+		read_part(fd, &memory->parts[i]);
+	close(fd);
 }
 
 static void *serve(void *ctx)
@@ -69,9 +68,7 @@ static void *serve(void *ctx)
 	char byte;
 
 	while (read(memory->orders[0], &byte, 1) == 1) {
-		for (size_t i = 0; i < memory->count && !memory->err; i++)
-			if (memory->parts[i].size)
-				read_part(memory, &memory->parts[i]);
+		read_parts(memory);
 		if (write(memory->answers[1], &byte, 1) != 1)
 			break;
 	}
@@ -165,7 +162,6 @@ void memory__wipe(struct memory *memory)
 static void lay_out(struct memory *memory, const struct memory_part *parts, size_t count)
 {
 	memory->count = count < MEMORY_PARTS ? count : MEMORY_PARTS;
-	memory->err = 0;
 	for (size_t i = 0; i < memory->count; i++) {
 		struct memory_part *part = &memory->parts[i];
 
@@ -179,7 +175,8 @@ static void lay_out(struct memory *memory, const struct memory_part *parts, size
 	}
 }
 
-int memory__read(struct memory *memory, uint32_t tgid, struct memory_part *parts, size_t count)
+int memory__read(struct memory *memory, struct proc_ref ref, struct memory_part *parts,
+		 size_t count)
 {
 	int err = memory->is_started ? 0 : start(memory);
 
@@ -190,7 +187,7 @@ int memory__read(struct memory *memory, uint32_t tgid, struct memory_part *parts
 	if (memory->is_busy && !await_answer(memory, 0))
 		return -EBUSY;
 	memory__wipe(memory);
-	memory->tgid = tgid;
+	memory->ref = ref;
 	lay_out(memory, parts, count);
 	if (write(memory->orders[1], "", 1) != 1)
 		return -errno;

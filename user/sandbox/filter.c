@@ -77,9 +77,7 @@
 /* Messages to the broker; its socket exists already. */
 #define BROKER "sendmsg recvmsg "
 
-/* The memory of other processes may be read, as in /proc, but not written. */
-static const char always[] =
-	MEMORY TIME FILES EVENTS SIGNALS PROCESS BROKER "perf_event_open process_vm_readv ";
+static const char always[] = MEMORY TIME FILES EVENTS SIGNALS PROCESS BROKER "perf_event_open ";
 
 static const char of_windows[] = "mkdir mkdirat fchown fchmod ";
 

@@ -4,12 +4,20 @@ ready, waits for its go, makes STEPS steps, and writes which were slow and in wh
 import ctypes, json, os, select, sys, threading, time
 
 NAP_S = 0.08
-truth = {"steps": {}, "holder": 0, "lines": {}}
-wake, _ = os.pipe()
-lock = threading.Lock()
+truth = {"steps": {}, "holder": 0, "frames": {}}
 wanted = threading.Event()
 usleep = ctypes.PyDLL(None).usleep
 holding = threading.Event()
+
+
+def note(kind):
+    """The functions of the step, or of the thread, by the line that is slow."""
+    frames, at = [], sys._getframe(1)
+    while at and (not frames or frames[-1][0].split(".")[-1] != "step"):
+        code = at.f_code
+        frames.append([getattr(code, "co_qualname", code.co_name), code.co_filename, at.f_lineno])
+        at = at.f_back
+    truth["frames"][kind] = frames
 
 
 class Engine:
@@ -18,7 +26,6 @@ class Engine:
         kind = {5: "nap", 11: "read", 17: "gil"}.get(n % 20) if n > 40 else None
         if kind:
             start = time.monotonic_ns()
-            truth["lines"][kind] = sys._getframe().f_lineno + 1
             getattr(self, kind)()
             truth["steps"][n] = [kind, time.monotonic_ns() - start]
         else:
@@ -29,7 +36,7 @@ class Engine:
         time.sleep(0.0005)
 
     def nap(self):
-        self.load_weights(lambda: time.sleep(NAP_S))
+        self.load_weights(lambda: note("nap") or time.sleep(NAP_S))
 
     def load_weights(self, how):
         return [how() for _ in "a"]
@@ -37,7 +44,7 @@ class Engine:
     def read(self):
         end, start = os.pipe()
         threading.Thread(target=answer, args=(start,)).start()
-        sorted([1], key=lambda _: os.read(end, 1))
+        sorted([1], key=lambda _: note("read") or os.read(end, 1))
         os.close(end)
         os.close(start)
 
@@ -46,7 +53,7 @@ class Engine:
         holding.clear()
         wanted.set()
         while not holding.is_set():
-            time.sleep(0.0005)
+            note("gil") or time.sleep(0.0005)
 
 
 def answer(end):
@@ -55,7 +62,7 @@ def answer(end):
 
 
 def keep_gil():
-    holding.set() or usleep(int(NAP_S * 1e6))
+    note("hold") or holding.set() or usleep(int(NAP_S * 1e6))
 
 
 def hold():

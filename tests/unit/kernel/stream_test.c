@@ -32,6 +32,17 @@ struct shared *loader__shared(struct loader *loader)
 	return loader->shared;
 }
 
+/* There are no looks. */
+struct task_list *loader__task_list(const struct loader *loader)
+{
+	return NULL;
+}
+
+bool loader__traces_calls(const struct loader *loader)
+{
+	return true;
+}
+
 void loader__drain_events(struct loader *loader,
 			  void (*on_event)(void *ctx, const struct fbt_header *event), void *ctx)
 {

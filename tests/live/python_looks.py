@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""What was seen of the slow steps of tests/live/python/slow.py, against its own account.
+
+usage: python_looks.py LABEL TRUTH CAPTURE-JSON PROFILE TEXT"""
+import json, sys
+
+SCRIPT, CUT, APART, GIL = 1, 1, 512, 2048
+label, truth, capture, profile, text = sys.argv[1:]
+failed = False
+
+
+def fact(name, good, said=None):
+    global failed
+    if not good:
+        failed = True
+        print(f'# {name}: {said}')
+    print(f'{"" if good else "not "}ok - {label}: {name}')
+
+
+def load(path):
+    with open(path, encoding='utf-8') as file:
+        return json.load(file)
+
+
+truth, events = load(truth), load(capture)
+codes = {e['id']: e for e in events if e['type'] == 'code'}
+steps = [e for e in events if e['type'] == 'step']
+looks = [e for e in events if e['type'] == 'look']
+
+
+def functions(look):
+    return [[codes[c]['function'], codes[c]['path'], codes[c]['address']] for c in look['codes']
+            if codes[c]['flags'] & SCRIPT]
+
+
+def natives(look):
+    return [codes[c]['function'] for c in look['codes'] if not codes[c]['flags'] & SCRIPT]
+
+
+def describe(look):
+    return look['flags'], [codes[c]['function'] for c in look['codes']]
+
+
+def seen_in(n, kind):
+    step = steps[n]
+    return [look for look in looks if step['start_ns'] <= look['start_ns'] <= step['end_ns'] and
+            bool(look['flags'] & GIL) == (kind == 'gil')]
+
+
+fact('each step is there', len(steps) > max(int(n) for n in truth['steps']), len(steps))
+seen = {'nap': [], 'read': [], 'gil': []}
+slow = {kind: 0 for kind in seen}
+for n, (kind, took_ns) in truth['steps'].items():
+    slow[kind] += took_ns > 60e6
+    for look in seen_in(int(n), kind):
+        if not look['depth'] and look['codes']:
+            seen[kind].append(look)
+for kind, all_of in seen.items():
+    fact(f'{kind}: most are seen', len(all_of) * 2 >= slow[kind] > 3, (len(all_of), slow[kind]))
+    wrong = [describe(look) for look in all_of if functions(look) != truth['frames'][kind]]
+    fact(f'{kind}: in its functions, from the slow line to the step', not wrong, (wrong, truth['frames'][kind]))
+    fact(f'{kind}: nothing of the interpreter stands where these do',
+         not any('_PyEval_EvalFrameDefault' in natives(look) or look['flags'] & APART for look in all_of),
+         [describe(look) for look in all_of])
+    fact(f'{kind}: outside of them is the marker of the step', all(natives(look)[-1] == 'caller_0' for look in all_of),
+         [describe(look) for look in all_of])
+holders = [look for n, (kind, _) in truth['steps'].items() if kind == 'gil' for look in seen_in(int(n), kind)
+           if look['depth'] == 1 and look['codes']]
+fact('gil: mostly with its holder', len(holders) * 2 >= len(seen['gil']), (len(holders), len(seen['gil'])))
+fact('gil: that is the right thread', all(look['owner'] == truth['holder'] for look in holders), holders)
+wrong = [describe(look) for look in holders if functions(look) != truth['frames']['hold']]
+fact('gil: it is in its functions', not wrong, (wrong, truth['frames']['hold']))
+stacks = [e for e in events if e['type'] == 'stack']
+fact('what was copied at the end of a call has none', stacks and
+     not any(codes[c]['flags'] & SCRIPT for e in stacks for c in e['codes'] if c))
+
+with open(profile, encoding='utf-8') as file:
+    shapes = [e['shape'] for e in map(json.loads, file) if e['event'] == 'escalation_prof']
+for kind, cause in ('nap', 'sleep'), ('gil', 'gil'):
+    name, path, line = truth['frames'][kind][0]
+    wanted = f'{name} ({path.split("/")[-1]}:{line})'
+    fact(f'{kind}: the profile says where', any(wanted in s.get('cause_stack', '') for s in shapes
+                                                if s['cause'] == cause), (wanted, shapes))
+name, path, line = truth['frames']['hold'][0]
+wanted = f'{name} ({path.split("/")[-1]}:{line})'
+fact('gil: the profile says where its holder is', any(wanted in s.get('holder_stack', '') for s in shapes), wanted)
+with open(text, encoding='utf-8') as file:
+    said = file.read()
+fact('a replay says the same', wanted in ' '.join(said.split()), said)
+sys.exit(failed)
