@@ -476,6 +476,7 @@ static void write_code(struct events *events)
 	code->id = (uint32_t)line_take_number(&events->line, "id", 1);
 	code->address = line_take_number(&events->line, "address", 0);
 	code->offset = line_take_number(&events->line, "offset", 0);
+	code->header.flags = line_take_number(&events->line, "script", 0) ? FBT_CODE_SCRIPT : 0;
 	record_add_string(events, function, strlen(function));
 	record_add_string(events, path, strlen(path));
 	record_add_string(events, build_id, strlen(build_id));
@@ -498,6 +499,10 @@ static void write_stack(struct events *events)
 	stack->header.flags |= line_take_name(&events->line, "reach", reaches);
 	if (line_take_number(&events->line, "guessed", 0))
 		stack->header.flags |= FBT_STACK_GUESSED;
+	if (line_take_number(&events->line, "apart", 0))
+		stack->header.flags |= FBT_STACK_APART;
+	if (line_take_number(&events->line, "moved", 0))
+		stack->header.flags |= FBT_STACK_MOVED;
 	while (*codes && stack->count < FBT_STACK_FRAMES) {
 		char *end;
 

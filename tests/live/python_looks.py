@@ -56,7 +56,8 @@ for n, (kind, took_ns) in truth['steps'].items():
         if not look['depth'] and look['codes']:
             seen[kind].append(look)
 for kind, all_of in seen.items():
-    fact(f'{kind}: most are seen', len(all_of) * 2 >= slow[kind] > 3, (len(all_of), slow[kind]))
+    # Looks may take a twentieth of a CPU only.
+    fact(f'{kind}: some are seen', 3 <= len(all_of) <= len(truth['steps']), (len(all_of), slow[kind]))
     wrong = [describe(look) for look in all_of if functions(look) != truth['frames'][kind]]
     fact(f'{kind}: in its functions, from the slow line to the step', not wrong, (wrong, truth['frames'][kind]))
     fact(f'{kind}: nothing of the interpreter stands where these do',
