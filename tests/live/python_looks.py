@@ -4,7 +4,7 @@
 usage: python_looks.py LABEL TRUTH CAPTURE-JSON PROFILE TEXT"""
 import json, sys
 
-SCRIPT, CUT, APART, GIL = 1, 1, 512, 2048
+SCRIPT, HANG, GROUP, APART, GIL = 1, 16, 32, 512, 2048
 label, truth, capture, profile, text = sys.argv[1:]
 failed = False
 
@@ -44,13 +44,15 @@ def describe(look):
 def seen_in(n, kind):
     step = steps[n]
     return [look for look in looks if step['start_ns'] <= look['start_ns'] <= step['end_ns'] and
-            bool(look['flags'] & GIL) == (kind == 'gil')]
+            not look['flags'] & HANG and bool(look['flags'] & GIL) == (kind == 'gil')]
 
 
 fact('each step is there', len(steps) > max(int(n) for n in truth['steps']), len(steps))
 seen = {'nap': [], 'read': [], 'gil': []}
 slow = {kind: 0 for kind in seen}
 for n, (kind, took_ns) in truth['steps'].items():
+    if kind == 'hang':
+        continue
     slow[kind] += took_ns > 60e6
     for look in seen_in(int(n), kind):
         if not look['depth'] and look['codes']:
@@ -71,6 +73,14 @@ fact('gil: mostly with its holder', len(holders) * 2 >= len(seen['gil']), (len(h
 fact('gil: that is the right thread', all(look['owner'] == truth['holder'] for look in holders), holders)
 wrong = [describe(look) for look in holders if functions(look) != truth['frames']['hold']]
 fact('gil: it is in its functions', not wrong, (wrong, truth['frames']['hold']))
+hangs = [look for look in looks if look['flags'] & HANG]
+fact('hang: all threads are seen', {look['owner'] for look in hangs} >= {truth['main'], truth['holder']}, hangs)
+wrong = [describe(look) for look in hangs if look['owner'] == truth['main'] and look['codes'] and
+         functions(look)[:len(truth['frames']['hang'])] != truth['frames']['hang']]
+fact('hang: the step is in its functions', not wrong, (wrong, truth['frames']['hang']))
+fact('hang: and another thread in its own', any([f[0].split('.')[-1] for f in functions(look)][-5:] ==
+     ['wait', 'hold', 'run', '_bootstrap_inner', '_bootstrap'] for look in hangs if look['owner'] == truth['holder']),
+     [describe(look) for look in hangs])
 stacks = [e for e in events if e['type'] == 'stack']
 fact('what was copied at the end of a call has none', stacks and
      not any(codes[c]['flags'] & SCRIPT for e in stacks for c in e['codes'] if c))
@@ -82,10 +92,12 @@ for kind, cause in ('nap', 'sleep'), ('gil', 'gil'):
     wanted = f'{name} ({path.split("/")[-1]}:{line})'
     fact(f'{kind}: the profile says where', any(wanted in s.get('cause_stack', '') for s in shapes
                                                 if s['cause'] == cause), (wanted, shapes))
+name, path, line = truth['frames']['hang'][0]
+of_hang = f'{name} ({path.split("/")[-1]}:{line})'
 name, path, line = truth['frames']['hold'][0]
 wanted = f'{name} ({path.split("/")[-1]}:{line})'
 fact('gil: the profile says where its holder is', any(wanted in s.get('holder_stack', '') for s in shapes), wanted)
 with open(text, encoding='utf-8') as file:
     said = file.read()
-fact('a replay says the same', wanted in ' '.join(said.split()), said)
+fact('a replay says the same', all(words in ' '.join(said.split()) for words in (wanted, of_hang)), said)
 sys.exit(failed)

@@ -8,7 +8,7 @@
 while read -r version path; do
 	rm -f "${OUT:?}".*
 	start_waiting env LD_PRELOAD="$LIBRARY" "$path" tests/live/python/slow.py "$TMP/truth.json" 400
-	run_tool -p "$ENGINE" --step 'py:__main__:Engine.step' --record "$OUT.fbt"
+	run_tool -p "$ENGINE" --step 'py:__main__:Engine.step' --record "$OUT.fbt" --hang 500ms
 	wait_attached "$TOOL"
 	go
 	wait "$ENGINE"

@@ -4,7 +4,8 @@ ready, waits for its go, makes STEPS steps, and writes which were slow and in wh
 import ctypes, json, os, select, sys, threading, time
 
 NAP_S = 0.08
-truth = {"steps": {}, "holder": 0, "frames": {}}
+HANG_S, HANG = 1.5, 100
+truth = {"steps": {}, "holder": 0, "main": threading.get_native_id(), "frames": {}}
 wanted = threading.Event()
 usleep = ctypes.PyDLL(None).usleep
 holding = threading.Event()
@@ -24,6 +25,7 @@ class Engine:
     def step(self, n):
         x = sum(i for i in range(2000))
         kind = {5: "nap", 11: "read", 17: "gil"}.get(n % 20) if n > 40 else None
+        kind = "hang" if n == HANG else kind
         if kind:
             start = time.monotonic_ns()
             getattr(self, kind)()
@@ -47,6 +49,9 @@ class Engine:
         sorted([1], key=lambda _: note("read") or os.read(end, 1))
         os.close(end)
         os.close(start)
+
+    def hang(self):
+        self.load_weights(lambda: note("hang") or time.sleep(HANG_S))
 
     def gil(self):
         """Lets the other thread have the GIL, which then keeps it."""
