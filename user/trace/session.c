@@ -231,6 +231,24 @@ static int start_command(struct session *session)
 	return err;
 }
 
+static struct stream *new_stream(struct session *session, const struct options *options,
+				 const struct record_output *output)
+{
+	const struct stream_options stream = {
+		.detail = options->detail,
+		.steps_max = options->steps,
+		.hang_ns = options->hang_ns,
+		.on_process = take_announced,
+		.on_site = take_site,
+		.on_step = take_step,
+		.more_flags = more_flags,
+		.scripts = steps_found__scripts(session->live.found),
+		.ctx = session,
+	};
+
+	return stream__new(session->live.loader, session->live.traced, output, &stream);
+}
+
 int session__open(struct session **result, const struct options *options,
 		  const struct record_output *output, const struct fbt_cost *cost, bool quiet)
 {
@@ -263,17 +281,7 @@ int session__open(struct session **result, const struct options *options,
 	if (err)
 		goto out;
 	err = -ENOMEM;
-	session->live.stream = stream__new(
-		session->live.loader, session->live.traced, output,
-		&(struct stream_options){.detail = options->detail,
-					 .steps_max = options->steps,
-					 .hang_ns = options->hang_ns,
-					 .on_process = take_announced,
-					 .on_site = take_site,
-					 .on_step = take_step,
-					 .scripts = steps_found__scripts(session->live.found),
-					 .more_flags = more_flags,
-					 .ctx = session});
+	session->live.stream = new_stream(session, options, output);
 	session->live.sites = step_sites__new(&session->live);
 	if (!session->live.stream || !session->live.sites)
 		goto out;
