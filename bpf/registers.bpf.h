@@ -3,6 +3,10 @@
 #ifndef FBT_REGISTERS_BPF_H
 #define FBT_REGISTERS_BPF_H
 
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include "fbt_shared.h"
+
 static __always_inline void read_registers(__u64 registers[FBT_REGISTERS], struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);

@@ -476,18 +476,91 @@ static void write_code(struct events *events)
 	code->id = (uint32_t)line_take_number(&events->line, "id", 1);
 	code->address = line_take_number(&events->line, "address", 0);
 	code->offset = line_take_number(&events->line, "offset", 0);
-	code->header.flags = line_take_number(&events->line, "script", 0) ? FBT_CODE_SCRIPT : 0;
+	if (line_take_number(&events->line, "script", 0))
+		code->header.flags = FBT_CODE_SCRIPT;
 	record_add_string(events, function, strlen(function));
 	record_add_string(events, path, strlen(path));
 	record_add_string(events, build_id, strlen(build_id));
 }
 
 /* codes is a list of ids, the innermost first. */
+static uint32_t take_codes(struct events *events, __u32 to[FBT_STACK_FRAMES])
+{
+	const char *codes = line_take_text(&events->line, "codes", "1");
+	uint32_t count = 0;
+
+	while (*codes && count < FBT_STACK_FRAMES) {
+		char *end;
+
+		to[count++] = (uint32_t)strtoul(codes, &end, 10);
+		codes = *end ? end + 1 : end;
+	}
+	return count;
+}
+
+/* A thread of a chain, or with threads=N a group at a hang. */
+static void write_look_thread(struct events *events)
+{
+	static const char *const doings[] = {"unknown", "call",	  "cpu", "cpu_wait",
+					     "stopped", "kernel", NULL};
+	struct fbt_look_thread *thread =
+		record_begin(events, FBT_EVENT_LOOK_THREAD, sizeof(*thread));
+	struct line *line = &events->line;
+
+	thread->tgid = record_take_tgid(events);
+	thread->tid = (uint32_t)line_take_number(line, "tid", thread->tgid);
+	thread->owner = (uint32_t)line_take_number(line, "owner", thread->tid);
+	thread->start_ns = events->window_ns + line_take_time(line, "start", 0);
+	thread->time_ns = events->window_ns + line_take_time(line, "time", 0);
+	thread->depth = (uint32_t)line_take_number(line, "depth", 0);
+	thread->threads = (uint32_t)line_take_number(line, "threads", 0);
+	thread->doing = line_take_name(line, "doing", doings);
+	thread->call_ns = line_take_time(line, "call", 0);
+	thread->lock = line_take_number(line, "lock", 0);
+	thread->nr = take_syscall(events);
+	thread->count = take_codes(events, thread->codes);
+	if (thread->doing == FBT_DOING_CALL || thread->call_ns)
+		thread->header.flags |= FBT_LOOK_IN_CALL;
+	if (line_take_number(line, "near", 0))
+		thread->header.flags |= FBT_LOOK_SAMPLE;
+	if (line_take_number(line, "cycle", 0))
+		thread->header.flags |= FBT_LOOK_CYCLE;
+	if (line_take_number(line, "hang", 0) || thread->threads)
+		thread->header.flags |= FBT_LOOK_HANG;
+	if (thread->threads)
+		thread->header.flags |= FBT_LOOK_GROUP;
+	thread->tids[0] = thread->owner;
+	if (!thread->threads)
+		thread->threads = 1;
+}
+
+static void write_look(struct events *events)
+{
+	struct fbt_look *look = record_begin(events, FBT_EVENT_LOOK, sizeof(*look));
+
+	look->tgid = record_take_tgid(events);
+	look->tid = (uint32_t)line_take_number(&events->line, "tid", look->tgid);
+	look->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	look->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	look->threads = (uint32_t)line_take_number(&events->line, "threads", 1);
+	look->groups = (uint32_t)line_take_number(&events->line, "groups", 1);
+}
+
+static void write_looks(struct events *events)
+{
+	struct fbt_looks *looks = record_begin(events, FBT_EVENT_LOOKS, sizeof(*looks));
+
+	looks->taken = line_take_number(&events->line, "taken", 0);
+	looks->skipped = line_take_number(&events->line, "skipped", 0);
+	looks->stale = line_take_number(&events->line, "stale", 0);
+	looks->blind = line_take_number(&events->line, "blind", 0);
+	looks->cost_ns = line_take_time(&events->line, "cost", 0);
+}
+
 static void write_stack(struct events *events)
 {
 	struct fbt_stack *stack = record_begin(events, FBT_EVENT_STACK, sizeof(*stack));
 	static const char *const reaches[] = {"whole", "cut", "lost", NULL};
-	const char *codes = line_take_text(&events->line, "codes", "1");
 
 	stack->tgid = record_take_tgid(events);
 	stack->tid = (uint32_t)line_take_number(&events->line, "tid", stack->tgid);
@@ -503,12 +576,7 @@ static void write_stack(struct events *events)
 		stack->header.flags |= FBT_STACK_APART;
 	if (line_take_number(&events->line, "moved", 0))
 		stack->header.flags |= FBT_STACK_MOVED;
-	while (*codes && stack->count < FBT_STACK_FRAMES) {
-		char *end;
-
-		stack->codes[stack->count++] = (uint32_t)strtoul(codes, &end, 10);
-		codes = *end ? end + 1 : end;
-	}
+	stack->count = take_codes(events, stack->codes);
 }
 
 static void write_stacks(struct events *events)
@@ -686,6 +754,9 @@ static const struct {
 	{"stalls", write_stalls},
 	{"code", write_code},
 	{"stack", write_stack},
+	{"look_thread", write_look_thread},
+	{"look", write_look},
+	{"looks", write_looks},
 	{"stacks", write_stacks},
 	{"gap", write_gap},
 };

@@ -2,6 +2,7 @@
 #include "commands/doctor_process.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,6 +41,17 @@ static void read_exe(struct doctor_process *process)
 		process->exe[size - cut] = '\0';
 }
 
+/* What a look at a lock or at a hang needs (user/look/memory.h). Nothing is read. */
+static int try_memory(struct proc_ref ref)
+{
+	int fd = proc_open(ref, "mem", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return fd;
+	close(fd);
+	return 0;
+}
+
 static void read_status(struct doctor_process *process, uint32_t thread)
 {
 	struct thread_status status;
@@ -74,6 +86,7 @@ void doctor_process_read(struct doctor_process *process, uint32_t tgid)
 	proc_comm((struct proc_ref){.tgid = tgid}, process->comm, sizeof(process->comm));
 	read_exe(process);
 	read_status(process, thread);
+	process->look_err = try_memory((struct proc_ref){tgid, thread});
 	process->threads = processes_count_threads(tgid);
 	if (!thread_stat_read(&stat, (struct proc_ref){tgid, thread}))
 		process->state = stat.state;
@@ -117,6 +130,23 @@ static void judge_state(const struct doctor_process *process, struct findings *c
 	}
 }
 
+static void judge_look(const struct doctor_process *process, struct findings *checks)
+{
+	if (!process->look_err)
+		return;
+	findings_add(
+		checks, FINDING_NOTE, "looks",
+		"its memory may not be read (%s): the thread that has a lock is named only once "
+		"it gives it back, and a hang has no stacks",
+		strerror(-process->look_err));
+	findings_advise(
+		checks,
+		process->may_trace
+			? "run with sudo, or grant CAP_DAC_READ_SEARCH too"
+			: "run with sudo, or grant CAP_SYS_PTRACE: kernel.yama.ptrace_scope "
+			  "or the process itself forbids it");
+}
+
 void doctor_process_judge(const struct doctor_process *process, struct findings *checks)
 {
 	if (process->err) {
@@ -130,6 +160,7 @@ void doctor_process_judge(const struct doctor_process *process, struct findings 
 		     *process->exe ? process->exe : "an executable that cannot be read",
 		     process->replaced ? " (replaced since it was started)" : "");
 	judge_state(process, checks);
+	judge_look(process, checks);
 	if (process->inner_pid)
 		findings_add(checks, FINDING_OK, "container",
 			     "has PID %" PRIu32 " in its own PID namespace; shown here with the "

@@ -21,6 +21,7 @@ struct doctor_process {
 	bool may_trace; /* we have CAP_SYS_PTRACE */
 	int err;	/* of reading its memory map: 0, or -errno, explained by words */
 	struct doctor_words words;
+	int look_err; /* of opening its memory for reading: 0, or -errno */
 	char comm[DOCTOR_COMM_MAX];
 	char exe[512];
 	bool replaced; /* exe no longer names the file that runs */

@@ -297,6 +297,7 @@ void doctor_trial_run(struct doctor_trial *trial, const struct options *options)
 		doctor_trial_clear(trial);
 		return;
 	}
+	trial->no_looks = !loader__task_list(trial->loader);
 	trial->ring_bytes = loader__ring_bytes(trial->loader, &mapped_bytes);
 	loader__detach(trial->loader);
 	trial->took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
@@ -328,6 +329,11 @@ void doctor_trial_judge(const struct doctor_trial *trial, struct findings *check
 		judge_failure(trial, checks);
 		return;
 	}
+	if (trial->no_looks)
+		findings_add(checks, FINDING_NOTE, "looks",
+			     "this kernel does not list threads with their registers: the thread "
+			     "that has a lock is named only once it gives it back, and a hang has "
+			     "no stacks");
 	if (trial->no_calls) {
 		findings_add(checks, FINDING_OK, "trial",
 			     "loaded, attached and run in %s; costs %s a step, rings %s",

@@ -266,19 +266,21 @@ static bool is_held(const struct cause *cause)
  */
 static void add_waker(struct line *line, const struct cause *cause, const struct window *window)
 {
-	if (has_other_holder(cause)) {
+	bool is_other = has_other_holder(cause);
+
+	if (is_other) {
 		line_add(line, ", held by ");
 		look_add_thread(line, cause->holders[0].owner, window);
 		look_add_holders(line, cause->holders, cause->holder_count, window);
-		if (cause->waker.tid)
-			line_add(line, "; then");
 	}
 	if (!cause->waker.tid)
 		return;
-	if (cause->kind == CAUSE_LATE_THREAD)
+	if (is_other)
+		line_add(line, is_held(cause) ? "; then by " : "; woken by ");
+	else if (cause->kind == CAUSE_LATE_THREAD)
 		line_add(line, ", for ");
 	else
-		line_add(line, "%s", is_held(cause) ? ", held by " : ", woken by ");
+		line_add(line, is_held(cause) ? ", held by " : ", woken by ");
 	look_add_thread(line, cause->waker.tid, window);
 	add_doing(line, cause, window);
 	add_seen(line, cause, window);

@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "fbt_event.h"
 #include "model/syscalls.h"
 
 /* task_struct.__state */
@@ -79,7 +80,8 @@ size_t look_find(const look_task_vec *tasks, uint32_t tid)
 	return at;
 }
 
-size_t look_find_own(const look_task_vec *tasks, uint32_t ns_tid)
+/* By what it calls itself. */
+static size_t find_own(const look_task_vec *tasks, uint32_t ns_tid)
 {
 	size_t at = 0;
 
@@ -107,7 +109,7 @@ void chain_follow(const look_task_vec *tasks, const struct lock_wait *locks,
 	for (;;) {
 		size_t at = chain->tasks[chain->count - 1];
 		uint32_t owner = owner_of(&locks[at], callers ? &callers[at] : NULL);
-		size_t next = owner ? look_find_own(tasks, owner) : tasks->count;
+		size_t next = owner ? find_own(tasks, owner) : tasks->count;
 
 		if (next == tasks->count)
 			return;

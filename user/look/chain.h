@@ -3,8 +3,9 @@
 #ifndef FBT_LOOK_CHAIN_H
 #define FBT_LOOK_CHAIN_H
 
-#include "look/look.h"
+#include <stdbool.h>
 #include "look/owner.h"
+#include "look/task.h"
 
 /* What a thread does, and whether it is in a call, whose number is seen.nr. */
 enum fbt_look_doing look_doing(const struct look_task *task);
@@ -21,7 +22,6 @@ bool look_map_is_locked(const look_task_vec *tasks);
 
 /* The index of a thread; tasks->count: there is none. */
 size_t look_find(const look_task_vec *tasks, uint32_t tid);
-size_t look_find_own(const look_task_vec *tasks, uint32_t ns_tid);
 
 struct chain {
 	size_t tasks[1 + FBT_LOOK_HOLDERS]; /* their indices */

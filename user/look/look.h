@@ -11,18 +11,8 @@
 #define FBT_LOOK_LOOK_H
 
 #include <stdbool.h>
-#include "base/vec.h"
-#include "fbt_shared.h"
+#include "look/task.h"
 #include "model/event.h"
-
-/* A thread as it is seen once. */
-struct look_task {
-	struct fbt_look_task seen;
-	uint64_t call_ns; /* when its call began, as its slot has it; 0: not known, or in none */
-	uint64_t step_sp; /* where the frame of its step begins; 0: it is in none */
-};
-
-typedef VEC(struct look_task) look_task_vec;
 
 /* What the look is for. */
 struct look_wait {

@@ -16,10 +16,11 @@
 
 /*
  * What is read belongs to the thread from the byte in the first pipe up to that in the second, and
- * to the caller otherwise. One that never answers keeps it.
+ * to the caller otherwise. A thread that has not answered by the end is left, and frees it.
  */
 struct memory {
 	bool is_started;
+	bool is_left;
 	bool is_busy;	/* a read has timed out */
 	int orders[2];	/* a byte asks the thread to read */
 	int answers[2]; /* a byte tells that it has */
@@ -62,6 +63,19 @@ static void read_parts(struct memory *memory)
 	close(fd);
 }
 
+static void close_pipe(int ends[2])
+{
+	close(ends[0]);
+	close(ends[1]);
+}
+
+static void wipe(struct memory *memory)
+{
+	explicit_bzero(memory->data, memory->used);
+	memory->used = 0;
+}
+
+/* Ends when the other end of the first pipe is closed. */
 static void *serve(void *ctx)
 {
 	struct memory *memory = ctx;
@@ -72,13 +86,13 @@ static void *serve(void *ctx)
 		if (write(memory->answers[1], &byte, 1) != 1)
 			break;
 	}
+	if (__atomic_load_n(&memory->is_left, __ATOMIC_ACQUIRE)) {
+		close(memory->orders[0]);
+		close_pipe(memory->answers);
+		wipe(memory);
+		free(memory);
+	}
 	return NULL;
-}
-
-static void close_pipe(int ends[2])
-{
-	close(ends[0]);
-	close(ends[1]);
 }
 
 static int start_thread(struct memory *memory)
@@ -138,8 +152,11 @@ void memory__free(struct memory *memory)
 	if (!memory)
 		return;
 	if (memory->is_started && memory->is_busy && !await_answer(memory, 0)) {
-		/* It reads still: what it writes to must stay. */
+		int orders = memory->orders[1];
+
 		pthread_detach(memory->thread);
+		__atomic_store_n(&memory->is_left, true, __ATOMIC_RELEASE);
+		close(orders);
 		return;
 	}
 	if (memory->is_started) {
@@ -148,15 +165,14 @@ void memory__free(struct memory *memory)
 		close(memory->orders[0]);
 		close_pipe(memory->answers);
 	}
-	memory__wipe(memory);
+	wipe(memory);
 	free(memory);
 }
 
 void memory__wipe(struct memory *memory)
 {
 	if (!memory->is_busy)
-		explicit_bzero(memory->data, memory->used);
-	memory->used = memory->is_busy ? memory->used : 0;
+		wipe(memory);
 }
 
 static void lay_out(struct memory *memory, const struct memory_part *parts, size_t count)

@@ -206,10 +206,13 @@ static bool is_gpu_sync_sound(const struct fbt_gpu_sync *sync)
 	return sync->kind < FBT_GPU_SYNC_KIND_COUNT && sync->end_ns >= sync->start_ns;
 }
 
+static bool is_gpu_overhead_sound(const struct fbt_gpu_overhead *overhead)
+{
+	return overhead->end_ns >= overhead->start_ns;
+}
+
 static bool are_fields_sound(const struct fbt_header *event)
 {
-	const struct fbt_gpu_overhead *overhead = (const struct fbt_gpu_overhead *)event;
-
 	switch (event->type) {
 	case FBT_EVENT_WINDOW:
 		return is_window_sound((const struct fbt_window *)event);
@@ -262,7 +265,7 @@ static bool are_fields_sound(const struct fbt_header *event)
 	case FBT_EVENT_GPU_SYNC:
 		return is_gpu_sync_sound((const struct fbt_gpu_sync *)event);
 	case FBT_EVENT_GPU_OVERHEAD:
-		return overhead->end_ns >= overhead->start_ns;
+		return is_gpu_overhead_sound((const struct fbt_gpu_overhead *)event);
 	case FBT_EVENT_GPU_CLOCK:
 		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
 	default:

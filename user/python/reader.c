@@ -18,10 +18,12 @@
 
 /*
  * The order and its answer belong to the thread from the byte in the first pipe up to that in the
- * second, and to the caller otherwise. A reading that never ends keeps them.
+ * second, and to the caller otherwise. A thread that has not answered by the end is left, and frees
+ * all of it.
  */
 struct python_reader {
 	bool is_started;
+	bool is_left;
 	bool is_busy;	/* a reading has timed out */
 	int orders[2];	/* a byte asks the thread to read */
 	int answers[2]; /* a byte tells that it has */
@@ -85,6 +87,13 @@ static void answer(struct python_reader *reader)
 		reader->err = python_look__stack(reader->look, reader->tid, &reader->stack);
 }
 
+static void close_pipe(int ends[2])
+{
+	close(ends[0]);
+	close(ends[1]);
+}
+
+/* Ends when the other end of the first pipe is closed. */
 static void *serve(void *ctx)
 {
 	struct python_reader *reader = ctx;
@@ -95,13 +104,13 @@ static void *serve(void *ctx)
 		if (write(reader->answers[1], &byte, 1) != 1)
 			break;
 	}
+	if (__atomic_load_n(&reader->is_left, __ATOMIC_ACQUIRE)) {
+		close(reader->orders[0]);
+		close_pipe(reader->answers);
+		end_look(reader);
+		free(reader);
+	}
 	return NULL;
-}
-
-static void close_pipe(int ends[2])
-{
-	close(ends[0]);
-	close(ends[1]);
 }
 
 static int start_thread(struct python_reader *reader)
@@ -161,8 +170,11 @@ void python_reader__free(struct python_reader *reader)
 	if (!reader)
 		return;
 	if (reader->is_started && reader->is_busy && !await_answer(reader, 0)) {
-		/* It reads still: what it writes to must stay. */
+		int orders = reader->orders[1];
+
 		pthread_detach(reader->thread);
+		__atomic_store_n(&reader->is_left, true, __ATOMIC_RELEASE);
+		close(orders);
 		return;
 	}
 	if (reader->is_started) {

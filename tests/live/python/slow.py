@@ -5,7 +5,7 @@ import ctypes, json, os, select, sys, threading, time
 
 NAP_S = 0.08
 HANG_S, HANG = 1.5, 100
-truth = {"steps": {}, "holder": 0, "main": threading.get_native_id(), "frames": {}}
+truth = {"steps": {}, "holder": 0, "hang": HANG, "main": threading.get_native_id(), "frames": {}}
 wanted = threading.Event()
 usleep = ctypes.PyDLL(None).usleep
 holding = threading.Event()

@@ -70,6 +70,24 @@ static void a_process_that_is_stopped_or_traced_is_a_limit(void **state)
 	end_checks(&checks);
 }
 
+static void memory_that_may_not_be_read_is_noted(void **state)
+{
+	struct doctor_process process = good();
+	struct findings checks;
+
+	(void)state;
+	process.look_err = -EPERM;
+	checks = judge(&process);
+	assert_check(&checks, "looks", FINDING_NOTE, "memory may not be read", "CAP_SYS_PTRACE");
+	end_checks(&checks);
+	process.look_err = -EACCES;
+	process.may_trace = true;
+	checks = judge(&process);
+	assert_check(&checks, "looks", FINDING_NOTE, "memory may not be read",
+		     "CAP_DAC_READ_SEARCH");
+	end_checks(&checks);
+}
+
 static void a_process_that_cannot_be_looked_at_is_an_obstacle(void **state)
 {
 	struct doctor_process process = {.tgid = 42, .err = -ESRCH};
@@ -274,6 +292,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_process_is_named_with_what_it_runs),
 		cmocka_unit_test(a_process_that_is_stopped_or_traced_is_a_limit),
+		cmocka_unit_test(memory_that_may_not_be_read_is_noted),
 		cmocka_unit_test(a_process_that_cannot_be_looked_at_is_an_obstacle),
 		cmocka_unit_test(step_functions_are_named_with_their_place),
 		cmocka_unit_test(without_a_step_function_there_are_intervals),
