@@ -332,7 +332,7 @@ $(O)/tests/live_%: tests/live/%.c | $(O)/tests
 	$(Q)$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -O2 -g -MMD -MP $< -lbpf -lpthread -ldl -o $@
 
 # They do what the tool's child does, or know what it knows.
-$(O)/tests/live_inject_drive $(O)/tests/live_inject_seccomp $(O)/tests/live_python_drive: $(O)/tests/live_%: tests/live/%.c $(O)/libfbt.a | $(O)/tests
+$(O)/tests/live_inject_drive $(O)/tests/live_inject_seccomp $(O)/tests/live_python_drive $(O)/tests/live_python_frames: $(O)/tests/live_%: tests/live/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
 

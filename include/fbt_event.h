@@ -432,6 +432,12 @@ struct fbt_code {
 #define FBT_STACK_LOST	  2 /* the caller of the outermost call shown could not be found */
 #define FBT_STACK_GUESSED 4 /* a caller was found by frame pointers only: it may be wrong */
 #define FBT_STACK_WAKER	  8 /* it is that of the thread that ended the call, a wait */
+/*
+ * Functions of a script (FBT_CODE_SCRIPT) stand after the native ones, because the two do not fit;
+ * or because the thread ran meanwhile, and what the script called last is not known.
+ */
+#define FBT_STACK_APART 512
+#define FBT_STACK_MOVED 1024
 
 /*
  * The calls that a thread was in when it returned from a system call of a step that took longer
@@ -487,12 +493,13 @@ enum fbt_look_doing {
 #define FBT_LOOK_HOLDERS 3
 #define FBT_LOOK_TIDS	 8
 
-/* fbt_look_thread.header.flags, beside FBT_STACK_CUT, FBT_STACK_LOST and FBT_STACK_GUESSED */
-#define FBT_LOOK_HANG	 16  /* at a hang: start_ns is that of the step */
-#define FBT_LOOK_GROUP	 32  /* at a hang: threads that are in the same place */
-#define FBT_LOOK_SAMPLE	 64  /* it ran: the stack is that of its last entry into the kernel */
-#define FBT_LOOK_CYCLE	 128 /* a thread of the chain before it, or itself, holds its lock */
-#define FBT_LOOK_IN_CALL 256 /* nr is known, and call_ns if it is not 0 */
+/* fbt_look_thread.header.flags, beside those of fbt_stack that do not say whose it is */
+#define FBT_LOOK_HANG	 16   /* at a hang: start_ns is that of the step */
+#define FBT_LOOK_GROUP	 32   /* at a hang: threads that are in the same place */
+#define FBT_LOOK_SAMPLE	 64   /* it ran: the stack is that of its last entry into the kernel */
+#define FBT_LOOK_CYCLE	 128  /* a thread of the chain before it, or itself, holds its lock */
+#define FBT_LOOK_GIL	 2048 /* start_ns is that of the first call of a wait for the GIL */
+#define FBT_LOOK_IN_CALL 256  /* nr is known, and call_ns if it is not 0 */
 
 /*
  * A thread that was seen from outside, while a call of a step was open for long. Of depth 0 it is

@@ -610,6 +610,10 @@ static void write_stack(struct events *events)
 	stack->header.flags |= line_take_name(&events->line, "reach", reaches);
 	if (line_take_number(&events->line, "guessed", 0))
 		stack->header.flags |= FBT_STACK_GUESSED;
+	if (line_take_number(&events->line, "apart", 0))
+		stack->header.flags |= FBT_STACK_APART;
+	if (line_take_number(&events->line, "moved", 0))
+		stack->header.flags |= FBT_STACK_MOVED;
 	stack->count = take_codes(events, stack->codes);
 }
 

@@ -121,8 +121,10 @@ static void write_code(const struct fbt_code *code)
 {
 	const char *text = (const char *)(code + 1);
 
-	printf("%s{\"type\": \"code\", \"id\": %u, \"address\": %llu, \"offset\": %llu", comma,
-	       code->id, (unsigned long long)code->address, (unsigned long long)code->offset);
+	printf("%s{\"type\": \"code\", \"id\": %u, \"address\": %llu, \"offset\": %llu, "
+	       "\"flags\": %u",
+	       comma, code->id, (unsigned long long)code->address, (unsigned long long)code->offset,
+	       code->header.flags);
 	write_text("function", text);
 	text += strlen(text) + 1;
 	write_text("path", text);
@@ -169,6 +171,17 @@ static void write_lost(const struct fbt_lost *lost)
 	printf("]}");
 }
 
+static void write_look(const struct fbt_look_thread *look)
+{
+	printf("%s{\"type\": \"look\", \"tid\": %u, \"owner\": %u, \"depth\": %u, \"flags\": %u, "
+	       "\"start_ns\": %llu, \"time_ns\": %llu, \"codes\": [",
+	       comma, look->tid, look->owner, look->depth, look->header.flags,
+	       (unsigned long long)look->start_ns, (unsigned long long)look->time_ns);
+	for (unsigned int i = 0; i < look->count && i < FBT_STACK_FRAMES; i++)
+		printf("%s%u", i ? ", " : "", look->codes[i]);
+	printf("]}");
+}
+
 static void write_event(const struct fbt_header *event)
 {
 	if (event->type == FBT_EVENT_WINDOW)
@@ -187,6 +200,8 @@ static void write_event(const struct fbt_header *event)
 		write_code((const struct fbt_code *)event);
 	else if (event->type == FBT_EVENT_STACK)
 		write_stack((const struct fbt_stack *)event);
+	else if (event->type == FBT_EVENT_LOOK_THREAD)
+		write_look((const struct fbt_look_thread *)event);
 	else if (event->type == FBT_EVENT_LOST)
 		write_lost((const struct fbt_lost *)event);
 	else

@@ -33,7 +33,7 @@ fetch trixie
 fetch sid
 export PYTHONS
 is 'two interpreters and their debug builds are there' "$(wc -l <<<"$PYTHONS")" 4
-for test in lib steps; do
+for test in lib steps frames looks; do
 	echo "# python_$test.sh"
 	tests/live/python_$test.sh || FAILED=1
 done

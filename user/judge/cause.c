@@ -539,29 +539,46 @@ static const struct fbt_stack *stack_of(const struct step *step, const struct fb
 	return NULL;
 }
 
+static bool has_script(const struct window *window, const struct fbt_look_thread *look)
+{
+	for (uint32_t i = 0; i < look->count; i++) {
+		const struct code *code = window__code(window, look->codes[i]);
+
+		if (code && code->record.header.flags & FBT_CODE_SCRIPT)
+			return true;
+	}
+	return false;
+}
+
 /* What was seen while the call was open. Its stack then stands in for one at its end. */
-static void set_looks(const struct step *step, const struct fbt_call *call, struct cause *cause)
+static void set_looks(const struct step *step, const struct window *window,
+		      const struct fbt_call *call, struct cause *cause)
 {
 	cause->holder_count = 0;
 	vec_for_each (look, &step->looks) {
-		if (look->start_ns != call->start_ns)
+		bool is_of_it = cause->kind == CAUSE_GIL ? look->header.flags & FBT_LOOK_GIL
+							 : look->start_ns == call->start_ns;
+
+		if (!is_of_it)
 			continue;
-		if (!look->depth && !cause->stack.count)
+		/* A copy of the end of the call does not have the functions of scripts. */
+		if (!look->depth && (!cause->stack.count || has_script(window, look)))
 			look_stack(look, &cause->stack);
 		if (look->depth && look->depth == cause->holder_count + 1)
 			cause->holders[cause->holder_count++] = *look;
 	}
 }
 
-static void set_stacks(const struct step *step, const struct call_walk *walk, struct cause *cause)
+static void set_stacks(const struct scope *scope, const struct call_walk *walk, struct cause *cause)
 {
+	const struct step *step = scope->step;
 	const struct fbt_stack *stack = stack_of(step, walk->call, NULL), *waker = NULL;
 
 	if (walk->wake)
 		waker = stack_of(step, walk->call, walk->wake);
 	cause->stack = stack ? *stack : (struct fbt_stack){0};
 	cause->waker_stack = waker ? *waker : (struct fbt_stack){0};
-	set_looks(step, walk->call, cause);
+	set_looks(step, scope->window, walk->call, cause);
 }
 
 /* Of the call that took longest: the stack of another one would not explain it. */
@@ -579,7 +596,7 @@ static void find_stack(const struct scope *scope, struct cause *cause)
 		if (ns <= longest_ns)
 			continue;
 		longest_ns = ns;
-		set_stacks(scope->step, &walk, cause);
+		set_stacks(scope, &walk, cause);
 	}
 }
 

@@ -78,6 +78,18 @@ static void cut_arguments(const char *name, char *to, size_t size)
 	to[length] = '\0';
 }
 
+/* "model.py"; of a file whose name only says that it is a package's, with its folder. */
+static const char *script_name(const char *path)
+{
+	const char *name = file_name(path), *folder = name;
+
+	if (strncmp(name, "__", 2) != 0 || name == path)
+		return name;
+	for (folder--; folder > path && folder[-1] != '/';)
+		folder--;
+	return folder;
+}
+
 static const char *name_of(const struct code *code, char name[NAME_BYTES])
 {
 	char cut[NAME_BYTES / 2];
@@ -87,10 +99,13 @@ static const char *name_of(const struct code *code, char name[NAME_BYTES])
 	} else if (code->record.header.flags & FBT_CODE_SCRIPT) {
 		char path[NAME_BYTES / 4];
 
-		shorten_text(path, sizeof(path), file_name(code->path), NAME_COLUMNS / 2);
+		shorten_text(path, sizeof(path), script_name(code->path), NAME_COLUMNS / 2);
 		shorten_text(cut, sizeof(cut), code->function, NAME_COLUMNS);
-		snprintf(name, NAME_BYTES, "%s (%s:%" PRIu64 ")", cut, path,
-			 (uint64_t)code->record.address);
+		if (code->record.address)
+			snprintf(name, NAME_BYTES, "%s (%s:%" PRIu64 ")", cut, path,
+				 (uint64_t)code->record.address);
+		else
+			snprintf(name, NAME_BYTES, "%s (%s)", cut, path);
 	} else if (*code->function) {
 		cut_arguments(code->function, cut, sizeof(cut));
 		shorten_text(name, NAME_BYTES, cut, NAME_COLUMNS);
@@ -136,7 +151,7 @@ static void add_offset(struct run *run, const struct code *code)
 
 static void add_run(struct line *line, const struct run *run)
 {
-	line_add(line, "%s%s", line->length ? " <- " : "", run->name);
+	line_add(line, "%s", run->name);
 	if (run->times > 1)
 		line_add(line, " x%" PRIu32, run->times);
 }
@@ -167,13 +182,14 @@ static bool is_inner(const struct fbt_stack *stack, const struct window *window,
 	return is_runtime(code);
 }
 
-/* Which frames are told: neither those of libc that made the call nor those that began the thread.
+/*
+ * Which of the frames up to *end are told: neither those of libc that made the call nor those that
+ * began the thread.
  */
 static void find_told(const struct fbt_stack *stack, const struct window *window, uint32_t *begin,
 		      uint32_t *end)
 {
 	*begin = 0;
-	*end = stack->count;
 	while (*begin + 1 < *end && is_inner(stack, window, *begin))
 		++*begin;
 	while (!is_cut(stack) && *end > *begin + 1 &&
@@ -199,7 +215,7 @@ void frames_list_unnamed(const struct fbt_stack *stack, const struct window *win
 			 size_t size)
 {
 	struct line line = {text, size, 0};
-	uint32_t begin, end;
+	uint32_t begin, end = stack->count;
 	char place[NAME_BYTES + 2 * FRAMES_ID_MAX];
 
 	*text = '\0';
@@ -228,29 +244,157 @@ void frames_describe(const struct fbt_stack *stack, const struct window *window,
 	frames_describe_some(stack, window, FRAMES_SHOWN, text, size);
 }
 
-void frames_describe_some(const struct fbt_stack *stack, const struct window *window, uint32_t most,
+static bool is_script(const struct code *code)
+{
+	return code && code->record.header.flags & FBT_CODE_SCRIPT;
+}
+
+static bool starts_with_one_of(const char *text, const char *const *words, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (!strncmp(text, words[i], strlen(words[i])))
+			return true;
+	return false;
+}
+
+static bool is_interpreter(const struct code *code)
+{
+	static const char *const names[] = {"python3.", "libpython3."};
+
+	return code && !is_script(code) &&
+	       starts_with_one_of(file_name(code->path), names, sizeof(names) / sizeof(names[0]));
+}
+
+/* Of an interpreter: it only calls the next function. */
+static bool is_call_path(const struct code *code)
+{
+	/* Without a name it says nothing either. */
+	static const char *const names[] = {"PyObject_",   "_PyObject_",	"PyVectorcall_",
+					    "_PyEval_",	   "_PyVectorcall",	"cfunction_",
+					    "vectorcall_", "method_vectorcall", "object_vacall"};
+
+	return is_interpreter(code) &&
+	       (!*code->function ||
+		starts_with_one_of(code->function, names, sizeof(names) / sizeof(names[0])));
+}
+
+/* It stands for functions of the script that are not known. */
+static bool is_evaluation(const struct code *code)
+{
+	return is_interpreter(code) && !strncmp(code->function, "_PyEval_EvalFrameDefault", 24);
+}
+
+/*
+ * Leaves out what an interpreter calls functions of its script through: all of it between and
+ * outside of these, and what calls its own function from the innermost one.
+ */
+static void cut_interpreter(const struct fbt_stack *stack, const struct window *window,
+			    struct fbt_stack *to)
+{
+	uint32_t first = 0;
+
+	*to = *stack;
+	while (first < stack->count && !is_script(window__code(window, stack->codes[first])))
+		first++;
+	if (first == stack->count || stack->header.flags & FBT_STACK_APART)
+		return;
+	to->count = 0;
+	for (uint32_t i = 0; i < stack->count; i++) {
+		const struct code *code = window__code(window, stack->codes[i]);
+		bool is_left_out = i < first ? i && is_call_path(code)
+					     : is_interpreter(code) && !is_evaluation(code);
+
+		if (!is_left_out)
+			to->codes[to->count++] = stack->codes[i];
+	}
+}
+
+/* How many runs stand before the first one of a script; 0 also if there is none. */
+static uint32_t count_native(const struct fbt_stack *stack, const struct window *window,
+			     uint32_t begin, uint32_t end)
+{
+	uint32_t count = 0;
+	struct run run;
+
+	for (uint32_t at = begin; at < end; at = run.next, count++) {
+		if (is_script(window__code(window, stack->codes[at])))
+			return count;
+		take_run(stack, window, at, end, &run);
+	}
+	return 0;
+}
+
+/*
+ * Of more runs than most the first ones and the last one; where native functions alone would fill
+ * that, half of these and then the script's.
+ */
+static void add_part(struct line *line, const struct fbt_stack *stack, const struct window *window,
+		     uint32_t begin, uint32_t end, uint32_t most)
+{
+	uint32_t runs = count_runs(stack, window, begin, end), number = 0, left = most;
+	uint32_t native = count_native(stack, window, begin, end);
+	bool is_gap = false;
+	struct run run;
+
+	for (uint32_t at = begin; at < end; at = run.next, number++) {
+		bool is_left_out =
+			runs > most && number + 1 < runs &&
+			(left < 2 || (native > most / 2 && number >= most / 2 && number < native));
+
+		take_run(stack, window, at, end, &run);
+		if (!number && stack->header.flags & FBT_STACK_WAKER)
+			add_offset(&run, window__code(window, stack->codes[at]));
+		if (!is_left_out) {
+			line_add(line, "%s", number ? " <- " : "");
+			add_run(line, &run);
+			left--;
+		} else if (!is_gap) {
+			line_add(line, " <- ...");
+		}
+		is_gap = is_left_out;
+	}
+}
+
+static uint32_t find_apart(const struct fbt_stack *stack, const struct window *window)
+{
+	uint32_t at = 0;
+
+	if (!(stack->header.flags & FBT_STACK_APART))
+		return stack->count;
+	while (at < stack->count && !is_script(window__code(window, stack->codes[at])))
+		at++;
+	return at;
+}
+
+static void add_apart(struct line *line, const struct fbt_stack *stack, const struct window *window,
+		      uint32_t at, uint32_t most)
+{
+	if (at == stack->count)
+		return;
+	line_add(line, "; Python: ");
+	add_part(line, stack, window, at, stack->count, most);
+	line_add(line, stack->header.flags & FBT_STACK_MOVED
+			       ? " (it ran meanwhile: what that called is not known)"
+			       : " (not joined: the two do not fit)");
+}
+
+void frames_describe_some(const struct fbt_stack *whole, const struct window *window, uint32_t most,
 			  char *text, size_t size)
 {
 	struct line line = {text, size, 0};
-	uint32_t begin, end, runs, shown = 0;
-	struct run run;
+	struct fbt_stack stack;
+	uint32_t begin, end, apart;
 
 	*text = '\0';
-	find_told(stack, window, &begin, &end);
-	runs = count_runs(stack, window, begin, end);
-	for (uint32_t at = begin; at < end; at = run.next) {
-		take_run(stack, window, at, end, &run);
-		if (!shown++ && stack->header.flags & FBT_STACK_WAKER)
-			add_offset(&run, window__code(window, stack->codes[at]));
-		if (runs <= most || shown < most || shown == runs)
-			add_run(&line, &run);
-		else if (shown == most)
-			line_add(&line, " <- ...");
-	}
-	if (stack->header.flags & FBT_STACK_LOST)
+	cut_interpreter(whole, window, &stack);
+	end = apart = find_apart(&stack, window);
+	find_told(&stack, window, &begin, &end);
+	add_part(&line, &stack, window, begin, end, most);
+	if (stack.header.flags & FBT_STACK_LOST)
 		line_add(&line, " <- ? (its caller could not be found)");
-	else if (stack->header.flags & FBT_STACK_CUT)
+	else if (stack.header.flags & FBT_STACK_CUT)
 		line_add(&line, " <- ... (the stack is cut off)");
-	if (stack->header.flags & FBT_STACK_GUESSED)
+	if (stack.header.flags & FBT_STACK_GUESSED)
 		line_add(&line, " (by frame pointers)");
+	add_apart(&line, &stack, window, apart, most);
 }

@@ -24,7 +24,8 @@ void look_stack(const struct fbt_look_thread *thread, struct fbt_stack *stack)
 {
 	*stack = (struct fbt_stack){
 		.header.flags =
-			thread->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST | FBT_STACK_GUESSED),
+			thread->header.flags & (FBT_STACK_CUT | FBT_STACK_LOST | FBT_STACK_GUESSED |
+						FBT_STACK_APART | FBT_STACK_MOVED),
 		.tgid = thread->tgid,
 		.tid = thread->tid,
 		.start_ns = thread->start_ns,

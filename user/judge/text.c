@@ -605,6 +605,11 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 	line_add(line, " for the GIL");
 	if (cause->calls_known)
 		line_add(line, " in %s call%s", FORMAT_COUNT(cause->calls), plural(cause->calls));
+	if (has_other_holder(cause)) {
+		line_add(line, ", held by ");
+		look_add_thread(line, cause->holders[0].owner, window);
+		look_add_holders(line, cause->holders, cause->holder_count, window);
+	}
 	if (!cause->waker.tid)
 		return;
 	line_add(line, ", %s of it for ", FORMAT_TIME(cause->waker.ns));
@@ -615,6 +620,7 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 		line_add(
 			line, ", which was in %s",
 			syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
+	add_seen(line, cause, window);
 }
 
 /* "3,482 sched_yield", "at least 96 calls, most of them epoll_wait" */

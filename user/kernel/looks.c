@@ -15,6 +15,17 @@
 /* A look is followed by a pause of so many times its own length. */
 #define PAUSE_FACTOR 19
 
+/*
+ * A wait for the lock of an interpreter: a row of calls that each time out after 5 ms. As far as
+ * they take up most of the time, it is one wait.
+ */
+struct gil_row {
+	uint64_t step_ns; /* when its step began; 0: there is no wait */
+	uint64_t start_ns;
+	uint64_t before_ns; /* what the thread had waited until then */
+	bool was_seen;
+};
+
 struct looks {
 	const struct shared *shared;
 	struct task_list *list;
@@ -27,7 +38,10 @@ struct looks {
 	uint32_t taken;	  /* … and the looks in it */
 	uint64_t next_ns; /* earliest time of the next look */
 	uint64_t hang_ns; /* the latest look at a hang */
-	uint64_t seen[];  /* of each slot: when the call began that was looked at */
+	struct seen {
+		uint64_t call_ns; /* of each slot: when the call began that was looked at */
+		struct gil_row gil;
+	} seen[];
 };
 
 /* NULL: the thread has no slot. */
@@ -54,6 +68,7 @@ static void know_call(const struct looks *looks, struct look_task *task)
 	if (!slot)
 		return;
 	task->call_ns = slot->start_ns;
+	task->step_sp = slot->step_start_ns ? slot->step_sp : 0;
 	if (task->call_ns)
 		task->seen.nr = slot->nr;
 }
@@ -81,6 +96,8 @@ static bool is_open(void *ctx, const struct look_wait *wait)
 	const struct looks *looks = ctx;
 	const volatile struct fbt_slot *slot = slot_of(looks->shared, wait->tid);
 
+	if (slot && wait->is_gil)
+		return slot->step_start_ns == wait->step_ns;
 	return slot && (wait->is_hang ? slot->step_start_ns : slot->start_ns) == wait->start_ns;
 }
 
@@ -174,11 +191,38 @@ static void look_at_slot(struct looks *looks, uint32_t index, uint64_t now_ns)
 		.tgid = slot->tgid, .tid = slot->tid, .start_ns = start_ns, .now_ns = now_ns};
 
 	if (!start_ns || start_ns >= now_ns || !slot->step_start_ns ||
-	    slot->state != FBT_SLOT_LIVE || looks->seen[index] == start_ns ||
+	    slot->state != FBT_SLOT_LIVE || looks->seen[index].call_ns == start_ns ||
 	    start_ns < slot->step_start_ns ||
 	    !is_over_limit(looks->shared, slot, now_ns - start_ns))
 		return;
-	looks->seen[index] = start_ns;
+	looks->seen[index].call_ns = start_ns;
+	if (has_room(looks, now_ns))
+		take(looks, &wait);
+}
+
+static void look_at_gil(struct looks *looks, uint32_t index, uint64_t now_ns)
+{
+	const volatile struct fbt_slot *slot = &looks->shared->slots[index];
+	struct gil_row *row = &looks->seen[index].gil;
+	uint64_t start_ns = slot->start_ns, waited_ns = slot->stalls.gil_ns;
+	struct look_wait wait = {.tgid = slot->tgid,
+				 .tid = slot->tid,
+				 .now_ns = now_ns,
+				 .is_gil = true,
+				 .step_ns = slot->step_start_ns,
+				 .lock = slot->call_args[0]};
+
+	if (!wait.step_ns || slot->state != FBT_SLOT_LIVE || !slot->call_gil ||
+	    start_ns < wait.step_ns || start_ns >= now_ns)
+		return;
+	waited_ns += now_ns - start_ns;
+	if (row->step_ns != wait.step_ns ||
+	    (waited_ns - row->before_ns) * 4 < (now_ns - row->start_ns) * 3)
+		*row = (struct gil_row){wait.step_ns, start_ns, slot->stalls.gil_ns, false};
+	if (row->was_seen || now_ns - row->start_ns < OPEN_NS)
+		return;
+	row->was_seen = true;
+	wait.start_ns = row->start_ns;
 	if (has_room(looks, now_ns))
 		take(looks, &wait);
 }
@@ -190,8 +234,10 @@ void looks__turn(struct looks *looks, uint64_t now_ns)
 	if (!looks->list || !looks->options.at_calls)
 		return;
 	/* What is open long enough stays so until the next turn. */
-	for (uint32_t i = 1; i < used && now_ns >= looks->next_ns; i++)
+	for (uint32_t i = 1; i < used && now_ns >= looks->next_ns; i++) {
 		look_at_slot(looks, i, now_ns);
+		look_at_gil(looks, i, now_ns);
+	}
 }
 
 void looks__at_hang(struct looks *looks, const struct fbt_hang *hang)

@@ -18,6 +18,7 @@
 #include "kernel/wakes.h"
 #include "model/syscalls.h"
 #include "proc/status.h"
+#include "stacks/stacks.h"
 
 /* Tries to read the record of a file that a call names; another CPU may still be writing it. */
 #define FILE_TRIES   100
@@ -107,6 +108,8 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
 	stream->slow = slow_calls__new(stream->shared, output, &options->symbols);
+	if (stream->slow)
+		stacks__set_script_reader(slow_calls__stacks(stream->slow), &options->scripts);
 	stream->looks = stream->slow ? new_looks(stream) : NULL;
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
 	    !stream->peers || !stream->faults || !stream->hangs || !stream->slow ||

@@ -11,6 +11,7 @@
 #include "model/event.h"
 #include "steps/symbol_files.h"
 #include "kernel/traced.h"
+#include "stacks/script.h"
 
 struct stream;
 
@@ -28,6 +29,7 @@ struct stream_options {
 	void (*on_step)(void *ctx, const struct fbt_step *step);      /* a step has ended */
 	/* FBT_STEP_… that the kernel side does not know of; NULL: none. */
 	uint16_t (*more_flags)(void *ctx, const struct fbt_step *step);
+	struct script_reader scripts; /* its functions may be NULL */
 	void *ctx;
 };
 

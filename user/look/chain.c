@@ -94,6 +94,8 @@ static uint32_t owner_of(const struct lock_wait *lock, const enum lock_caller *c
 {
 	uint32_t owner;
 
+	if (lock->holder)
+		return lock->holder;
 	if (caller)
 		return lock_owner(lock, *caller);
 	owner = lock_owner(lock, LOCK_CALLER_MUTEX);

@@ -145,7 +145,9 @@ static void unwind_part(struct look *look, uint32_t tgid, size_t at, struct stac
 					    .tid = seen->tid,
 					    .registers = seen->registers,
 					    .stack = part->data,
-					    .bytes = part->got};
+					    .bytes = part->got,
+					    .step_sp = look->tasks.items[look->part_of[at]].step_sp,
+					    .is_present = true};
 
 	codes->count = 0;
 	codes->flags = 0;
@@ -229,6 +231,8 @@ static void make_thread(const struct look *look, const struct look_wait *wait, s
 	};
 	if (wait->is_hang)
 		thread->header.flags |= FBT_LOOK_HANG;
+	if (wait->is_gil)
+		thread->header.flags |= FBT_LOOK_GIL;
 	if (codes && !is_unchanged(look, task))
 		thread->header.flags |= FBT_LOOK_SAMPLE;
 	if (in_call) {
@@ -248,7 +252,8 @@ static bool has_gone_on(const struct look *look, size_t index)
 {
 	const struct look_task *task = &look->tasks.items[index];
 
-	return task->seen.state && !is_unchanged(look, task);
+	/* One that waits for its interpreter's lock is woken now and then to ask for it. */
+	return task->seen.state && !look->waits[index].holder && !is_unchanged(look, task);
 }
 
 static void send_thread(const struct look *look, struct fbt_look_thread *thread)
@@ -382,14 +387,56 @@ static int look_at_all(struct look *look, const struct look_wait *wait, bool is_
 	return err;
 }
 
+/*
+ * Follows the chain, and where it ends at the lock of an interpreter asks that who has it. The
+ * thread that waits for it may be awake just now, between two of its calls.
+ */
+static void follow_all(struct look *look, const struct look_wait *wait, size_t first)
+{
+	for (uint32_t i = 0; i < FBT_LOOK_HOLDERS; i++) {
+		uint64_t lock;
+		size_t last;
+
+		chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+		last = look->chain.tasks[look->chain.count - 1];
+		lock = wait->is_gil && last == first ? wait->lock : look->locks[last];
+		if (!lock || look->waits[last].holder || look->chain.is_cycle)
+			return;
+		look->waits[last].holder = stacks__script_holder(
+			look->stacks, wait->tgid, look->tasks.items[last].seen.tid, lock);
+		if (!look->waits[last].holder)
+			return;
+		look->locks[last] = lock;
+	}
+	chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+}
+
+/* An interpreter's lock may have been given on meanwhile. */
+static void check_holders(struct look *look, const struct look_wait *wait)
+{
+	for (size_t i = 0; i < look->chain.count; i++) {
+		size_t task = look->chain.tasks[i];
+		struct lock_wait *own = &look->waits[task];
+
+		if (own->holder &&
+		    own->holder != stacks__script_holder(look->stacks, wait->tgid,
+							 look->tasks.items[task].seen.tid,
+							 look->locks[task]))
+			own->holder = 0;
+	}
+	chain_shorten(&look->tasks, look->waits, look->callers, &look->chain);
+}
+
 static int find_chain(struct look *look, const struct look_wait *wait)
 {
 	int err = read_locks(look, wait);
 
 	if (err)
 		return err;
-	chain_follow(&look->tasks, look->waits, NULL, 0, &look->chain);
+	follow_all(look, wait, 0);
 	err = read_chain(look, wait);
+	if (!err)
+		check_holders(look, wait);
 	return err ? err : look->source.list(look->source.ctx, wait->tgid, &look->again);
 }
 

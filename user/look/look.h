@@ -21,6 +21,13 @@ struct look_wait {
 	uint64_t start_ns; /* of its call; at a hang of the step */
 	uint64_t now_ns;
 	bool is_hang;
+	/*
+	 * It waits for the lock of its interpreter, which is a row of short calls: start_ns is that
+	 * of the first one.
+	 */
+	bool is_gil;
+	uint64_t step_ns; /* of such a wait: when its step began, and the address of the lock */
+	uint64_t lock;
 };
 
 struct look_source {

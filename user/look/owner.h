@@ -19,6 +19,7 @@ struct lock_wait {
 	uint32_t value; /* the third */
 	uint32_t words[LOCK_WORDS];
 	uint32_t word_count;
+	uint32_t holder; /* of an interpreter's lock: who has it, as the interpreter says */
 };
 
 /* What the waiter's stack says that it waits for. */

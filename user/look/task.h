@@ -11,6 +11,7 @@
 struct look_task {
 	struct fbt_look_task seen;
 	uint64_t call_ns; /* when its call began, as its slot has it; 0: not known, or in none */
+	uint64_t step_sp; /* where the frame of its step begins; 0: it is in none */
 };
 
 typedef VEC(struct look_task) look_task_vec;

@@ -211,6 +211,26 @@ static bool find_shift(const struct elf_file *file, uint64_t offset, uint64_t *s
 	return false;
 }
 
+/* What is not exported stays 0. */
+static void find_types(struct python_interpreter *interpreter, const struct image *image)
+{
+	struct python_types *types = &interpreter->types;
+	const struct {
+		const char *name;
+		uint64_t *address;
+	} wanted[] = {
+		{"PyCode_Type", &types->code},
+		{"PyUnicode_Type", &types->text},
+		{"PyBytes_Type", &types->bytes},
+		{"PyFrame_Type", &types->frame},
+	};
+	struct elf_symbol symbol;
+
+	for (size_t i = 0; i < sizeof(wanted) / sizeof(wanted[0]); i++)
+		if (!elf_object_find(image->elf, wanted[i].name, &symbol))
+			*wanted[i].address = symbol.address;
+}
+
 static int fill(struct python_interpreter *interpreter, struct image *image, uint32_t tgid,
 		const struct mapping *mapping)
 {
@@ -229,6 +249,7 @@ static int fill(struct python_interpreter *interpreter, struct image *image, uin
 	    find_shift(image->elf, mapping->offset, &interpreter->shift)) {
 		interpreter->address = runtime.address;
 		interpreter->size = runtime.size;
+		find_types(interpreter, image);
 	}
 	err = find_usdt(interpreter, image);
 	if (!err && interpreter->collector == FBT_COLLECTOR_NONE)
@@ -273,4 +294,20 @@ uint64_t python_interpreter_runtime(const struct python_interpreter *interpreter
 	if (!interpreter->size)
 		return 0;
 	return mapping->start - mapping->offset - interpreter->shift + interpreter->address;
+}
+
+bool python_interpreter_place(const struct python_interpreter *interpreter,
+			      const struct mapping *mapping, struct python_place *place)
+{
+	uint64_t runtime = python_interpreter_runtime(interpreter, mapping);
+	uint64_t shift = runtime - interpreter->address;
+	const struct python_types *types = &interpreter->types;
+
+	*place = (struct python_place){
+		.minor = interpreter->minor,
+		.runtime = runtime,
+		.types = {types->code + shift, types->text + shift, types->bytes + shift,
+			  types->frame + shift},
+	};
+	return runtime && types->code && types->text && types->bytes && types->frame;
 }

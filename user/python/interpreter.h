@@ -12,6 +12,7 @@
 #include "base/vec.h"
 #include "fbt_event.h"
 #include "proc/maps.h"
+#include "python/frames.h"
 
 /* Where the generation is when a collection begins. */
 struct python_generation {
@@ -31,6 +32,7 @@ struct python_interpreter {
 	uint64_t
 		address; /* of _PyRuntime, which has the GIL, and its size; 0: it is not exported */
 	uint64_t size;
+	struct python_types types; /* as in the file; 0: not exported */
 	enum fbt_collector collector;
 	VEC(uint64_t) begins; /* file offsets */
 	VEC(uint64_t) ends;
@@ -58,6 +60,10 @@ bool python_interpreter_is(const struct python_interpreter *interpreter,
 /* Where _PyRuntime lies in the process with that mapping; 0: not known. */
 uint64_t python_interpreter_runtime(const struct python_interpreter *interpreter,
 				    const struct mapping *mapping);
+
+/* The same for all that its stacks are read by. False: something is not exported. */
+bool python_interpreter_place(const struct python_interpreter *interpreter,
+			      const struct mapping *mapping, struct python_place *place);
 
 /* The first argument of a USDT probe of x86-64, "-4@112(%rsp)"; FBT_GC_NOWHERE for other forms. */
 struct python_generation python_generation_parse(const char *arguments);

@@ -12,14 +12,14 @@ struct script_names {
 	VEC(struct script_name) names; /* by line, file and function */
 };
 
-/* The name that compilers give to a part of a function begins with that of the function. */
+/* ".cold", ".part.0", ".llvm.1234" of compilers, and the "/1" of BOLT: parts of the function. */
 bool script_is_interpreter(const char *function)
 {
 	static const char name[] = "_PyEval_EvalFrameDefault";
 	size_t length = sizeof(name) - 1;
 
 	return function && !strncmp(function, name, length) &&
-	       (!function[length] || function[length] == '.');
+	       (!function[length] || function[length] == '.' || function[length] == '/');
 }
 
 struct script_names *script_names__new(void)

@@ -18,13 +18,22 @@ struct script_frame {
 	bool is_entry; /* it was called from C: the call of the interpreter ends here */
 };
 
-/*
- * Reads the functions of a thread, the innermost first: at most max; 0 if there are none, or they
- * cannot be read. Strings live until the next call.
- */
+/* What is not sure of these. */
+#define SCRIPT_PARTIAL 1 /* there are more functions outside */
+#define SCRIPT_MOVED   2 /* the thread went on meanwhile: what it called last is left out */
+
 struct script_reader {
+	/*
+	 * Reads the functions that a thread is in now, the innermost first: at most max; 0 if there
+	 * are none, or they cannot be read. Strings live until the next call.
+	 */
 	size_t (*read)(void *ctx, uint32_t tgid, uint32_t tid, struct script_frame *frames,
-		       size_t max);
+		       size_t max, uint32_t *flags);
+	/*
+	 * The thread that has the interpreter's lock (GIL) for which a thread waits at that
+	 * address, as the process knows it. 0: it is another lock, or that is not known.
+	 */
+	uint32_t (*holder)(void *ctx, uint32_t tgid, uint32_t tid, uint64_t lock);
 	void *ctx;
 };
 

@@ -4,6 +4,7 @@
 #include "base/vec.h"
 #include "model/syscalls.h"
 #include "stacks/files.h"
+#include "stacks/joined.h"
 #include "stacks/maps.h"
 #include "stacks/script.h"
 #include "stacks/unwind.h"
@@ -222,40 +223,97 @@ static uint32_t id_of_script(struct stacks *stacks, const struct script_frame *f
 	return name->id;
 }
 
-/*
- * Puts the functions of a script where its interpreter's stand. One call of the interpreter may run
- * several of them, the last of which was entered from C.
- */
+static void put_code(struct stack_codes *codes, uint32_t id)
+{
+	if (codes->count < FBT_STACK_FRAMES)
+		codes->codes[codes->count++] = id;
+	else
+		codes->flags |= FBT_STACK_CUT;
+}
+
+/* Those of the script come after the native ones if the two do not fit. */
+static void put_apart(struct stacks *stacks, const struct script_stack *script,
+		      struct stack_codes *codes)
+{
+	/* There must be room for both. */
+	if (codes->count > FBT_STACK_FRAMES / 2 && script->count) {
+		codes->count = FBT_STACK_FRAMES / 2;
+		codes->flags |= FBT_STACK_CUT;
+	}
+	codes->flags |= FBT_STACK_APART;
+	for (size_t i = 0; i < script->count; i++)
+		put_code(codes, id_of_script(stacks, &script->frames[i]));
+}
+
+static void put_joined(struct stacks *stacks, const struct script_stack *script, bool is_whole,
+		       struct stack_codes *codes)
+{
+	struct native_function natives[FBT_STACK_FRAMES];
+	struct joint joints[2 * FBT_STACK_FRAMES];
+	struct stack_codes native = *codes;
+	uint32_t count;
+
+	for (uint32_t i = 0; i < native.count; i++) {
+		struct code_about about;
+
+		natives[i] = (struct native_function){0};
+		if (stacks__about(stacks, native.codes[i], &about))
+			natives[i] = (struct native_function){about.function, !about.path};
+	}
+	count = stacks_join(natives, native.count, is_whole, script, joints);
+	if (!count) {
+		put_apart(stacks, script, codes);
+		return;
+	}
+	codes->count = 0;
+	for (uint32_t i = 0; i < count; i++)
+		put_code(codes, joints[i].is_script
+					? id_of_script(stacks, &script->frames[joints[i].index])
+					: native.codes[joints[i].index]);
+}
+
+static bool has_interpreter(const struct stacks *stacks, const struct stack_codes *codes)
+{
+	struct code_about about;
+
+	for (uint32_t i = 0; i < codes->count; i++)
+		if (stacks__about(stacks, codes->codes[i], &about) &&
+		    script_is_interpreter(about.function))
+			return true;
+	return false;
+}
+
+/* Puts the functions of a script where its interpreter's stand. */
 static void add_scripts(struct stacks *stacks, const struct stack_source *source,
 			struct stack_codes *codes)
 {
 	const struct script_reader *reader = &stacks->script_reader;
-	struct script_frame frames[FBT_STACK_FRAMES];
-	uint32_t native[FBT_STACK_FRAMES], count = codes->count;
-	size_t read = 0, next = 0;
-	bool has_read = false;
+	struct script_frame frames[FBT_STACK_FRAMES / 2];
+	struct script_stack script = {.frames = frames};
+	uint32_t flags = 0;
 
-	if (!reader->read)
+	if (!reader->read || !has_interpreter(stacks, codes))
 		return;
-	memcpy(native, codes->codes, count * sizeof(*native));
-	codes->count = 0;
-	for (uint32_t i = 0; i < count && codes->count < FBT_STACK_FRAMES; i++) {
-		struct code_about about;
-		bool is_eval = stacks__about(stacks, native[i], &about) &&
-			       script_is_interpreter(about.function);
-
-		if (is_eval && !has_read)
-			read = reader->read(reader->ctx, source->tgid, source->tid, frames,
-					    FBT_STACK_FRAMES);
-		has_read |= is_eval;
-		if (!is_eval || next == read) {
-			codes->codes[codes->count++] = native[i];
-			continue;
-		}
-		do
-			codes->codes[codes->count++] = id_of_script(stacks, &frames[next]);
-		while (!frames[next++].is_entry && next < read && codes->count < FBT_STACK_FRAMES);
+	script.count = reader->read(reader->ctx, source->tgid, source->tid, frames,
+				    sizeof(frames) / sizeof(frames[0]), &flags);
+	if (!script.count)
+		return;
+	script.is_partial = flags & SCRIPT_PARTIAL;
+	if (flags & SCRIPT_MOVED) {
+		codes->flags |= FBT_STACK_MOVED;
+		put_apart(stacks, &script, codes);
+	} else {
+		put_joined(stacks, &script, !source->step_sp && stacks->unwound.end == UNWIND_WHOLE,
+			   codes);
 	}
+}
+
+uint32_t stacks__script_holder(const struct stacks *stacks, uint32_t tgid, uint32_t tid,
+			       uint64_t lock)
+{
+	const struct script_reader *reader = &stacks->script_reader;
+
+	return reader->holder ? reader->holder(reader->ctx, tgid, tid, lock) : 0;
 }
 
 void stacks__unwind(struct stacks *stacks, const struct stack_source *source, uint64_t now_ns,
@@ -280,7 +338,9 @@ void stacks__unwind(struct stacks *stacks, const struct stack_source *source, ui
 	codes->count = unwound->count;
 	for (uint32_t i = 0; i < unwound->count; i++)
 		codes->codes[i] = id_of(stacks, &unwound->frames[i]);
-	add_scripts(stacks, source, codes);
+	/* What the thread was in when its stack was copied is not known any more. */
+	if (source->is_present)
+		add_scripts(stacks, source, codes);
 }
 
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns)

@@ -28,6 +28,7 @@ struct stack_source {
 	const uint8_t *stack;
 	size_t bytes;
 	uint64_t step_sp; /* as in fbt_stack_place; 0: up to the thread's first function */
+	bool is_present;  /* the thread is there still: functions of scripts may be read */
 };
 
 struct stack_codes {
@@ -48,6 +49,10 @@ struct code_about {
 	const char *path;
 };
 bool stacks__about(const struct stacks *stacks, uint32_t id, struct code_about *about);
+
+/* script_reader.holder, or 0 without one. */
+uint32_t stacks__script_holder(const struct stacks *stacks, uint32_t tgid, uint32_t tid,
+			       uint64_t lock);
 
 /* From now on functions of scripts are put where those of their interpreter stand. */
 void stacks__set_script_reader(struct stacks *stacks, const struct script_reader *reader);

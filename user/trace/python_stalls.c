@@ -29,6 +29,8 @@ struct runtime {
 	enum fbt_collector collector;
 	bool is_sent;
 	struct uprobes *links; /* NULL: those of the file, or none */
+	bool has_place;
+	struct python_place place;
 };
 
 /* A file that has an interpreter in it. */
@@ -125,6 +127,7 @@ int python_stalls__search(struct python_stalls *stalls, uint32_t tgid)
 		runtime.file = (size_t)file;
 		runtime.gil_start = python_interpreter_runtime(interpreter, &mapping);
 		runtime.collector = interpreter->collector;
+		runtime.has_place = python_interpreter_place(interpreter, &mapping, &runtime.place);
 	}
 	free(mapping.path);
 	if (file < 0)
@@ -301,6 +304,24 @@ void python_stalls__turn(struct python_stalls *stalls, uint64_t now_ns)
 		if (runtime->time_ns && !runtime->is_sent)
 			send(stalls, runtime);
 	}
+}
+
+bool python_stalls__place(struct python_stalls *stalls, uint32_t tgid, struct python_place *place)
+{
+	const struct runtime *runtime = find(stalls, tgid);
+
+	if (!runtime || !runtime->has_place)
+		return false;
+	*place = runtime->place;
+	return true;
+}
+
+bool python_stalls__is_gil(struct python_stalls *stalls, uint32_t tgid, uint64_t address)
+{
+	const struct runtime *runtime = find(stalls, tgid);
+
+	return runtime && runtime->gil_start && address >= runtime->gil_start &&
+	       address - runtime->gil_start < stalls->files.items[runtime->file].interpreter->size;
 }
 
 void python_stalls__forget(struct python_stalls *stalls, uint32_t tgid)

@@ -7,6 +7,7 @@
 #ifndef FBT_TRACE_PYTHON_STALLS_H
 #define FBT_TRACE_PYTHON_STALLS_H
 
+#include "python/frames.h"
 #include "trace/live.h"
 
 struct python_stalls;
@@ -33,6 +34,12 @@ void python_stalls__turn(struct python_stalls *stalls, uint64_t now_ns);
 
 /* What the probes of collections have cost in the window: sets collections and collection_ns. */
 void python_stalls__charge(const struct python_stalls *stalls, struct fbt_cost *cost);
+
+/* Where the interpreter of a process lies. False: it has none that is known. */
+bool python_stalls__place(struct python_stalls *stalls, uint32_t tgid, struct python_place *place);
+
+/* Whether a futex at that address is one for the GIL of the process. */
+bool python_stalls__is_gil(struct python_stalls *stalls, uint32_t tgid, uint64_t address);
 
 /* The process has ended, or runs another program. */
 void python_stalls__forget(struct python_stalls *stalls, uint32_t tgid);

@@ -245,6 +245,7 @@ static struct stream *new_stream(struct session *session)
 		.on_site = take_site,
 		.on_step = take_step,
 		.more_flags = more_flags,
+		.scripts = steps_found__scripts(session->live.found),
 		.ctx = session,
 	};
 

@@ -17,6 +17,7 @@
 #include "shim/library.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
+#include "trace/python_frames.h"
 #include "trace/python_stalls.h"
 #include "trace/text_rates.h"
 
@@ -41,6 +42,7 @@ struct steps_found {
 	struct target_options target_options;
 	struct python_steps *python;
 	struct python_stalls *stalls;
+	struct python_frames *frames;
 	uint32_t torch_window;	 /* of PyTorch's profiler; 0: none */
 	function_vec functions;	 /* functions[i] is kind i + 1 */
 	VEC(struct copy) copies; /* where they are not functions[kind - 1] */
@@ -64,7 +66,8 @@ struct steps_found *steps_found__new(const struct live *live)
 	found->target_options = target_options_of(live->options);
 	found->python = python_steps__new(live->options->specs.items, live->options->specs.count);
 	found->stalls = python_stalls__new(live);
-	if (!found->python || !found->stalls) {
+	found->frames = python_frames__new(found->stalls);
+	if (!found->python || !found->stalls || !found->frames) {
 		steps_found__free(found);
 		return NULL;
 	}
@@ -75,6 +78,7 @@ void steps_found__free(struct steps_found *found)
 {
 	if (!found)
 		return;
+	python_frames__free(found->frames);
 	python_stalls__free(found->stalls);
 	python_steps__free(found->python);
 	step_functions_free(&found->functions);
@@ -83,6 +87,11 @@ void steps_found__free(struct steps_found *found)
 	vec_free(&found->copies);
 	vec_free(&found->tgids);
 	free(found);
+}
+
+struct script_reader steps_found__scripts(struct steps_found *found)
+{
+	return python_frames__reader(found->frames);
 }
 
 size_t steps_found__count(const struct steps_found *found)

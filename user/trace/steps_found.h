@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "python/torch.h"
 #include "steps/find.h"
+#include "stacks/script.h"
 #include "steps/resolve.h"
 #include "trace/live.h"
 
@@ -18,6 +19,9 @@ struct steps_found;
 /* live is borrowed; its loader must be open. NULL: -ENOMEM. */
 struct steps_found *steps_found__new(const struct live *live);
 void steps_found__free(struct steps_found *found);
+
+/* Reads functions of Python in the processes that were searched. Lives as long as found. */
+struct script_reader steps_found__scripts(struct steps_found *found);
 
 /*
  * Searches the files that a process has mapped since the last search. Returns the number of new

@@ -22,6 +22,7 @@ struct fixture {
 	struct stacks *stacks;
 	struct script_frame frames[FRAMES];
 	size_t count;
+	uint32_t flags;
 	__u64 registers[FBT_REGISTERS];
 };
 
@@ -33,20 +34,21 @@ __attribute__((noinline)) void _PyEval_EvalFrameDefault(void)
 }
 
 static size_t read_frames(void *ctx, uint32_t tgid, uint32_t tid, struct script_frame *frames,
-			  size_t max)
+			  size_t max, uint32_t *flags)
 {
 	struct fixture *fixture = ctx;
 
 	assert_int_equal(tid, 8);
 	assert_true(fixture->count <= max);
 	memcpy(frames, fixture->frames, sizeof(fixture->frames));
+	*flags = fixture->flags;
 	return fixture->count;
 }
 
 static int set_up(void **state)
 {
 	struct fixture *fixture = calloc(1, sizeof(*fixture));
-	struct script_reader reader = {read_frames, fixture};
+	struct script_reader reader = {read_frames, NULL, fixture};
 
 	fixture->output = keeper_output(&fixture->keeper);
 	fixture->stacks = stacks__new(&fixture->output);
@@ -66,12 +68,79 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void unwind_one(struct fixture *fixture, struct stack_codes *codes)
+static void unwind_at(struct fixture *fixture, bool is_present, struct stack_codes *codes)
 {
-	struct stack_source source = {
-		.tgid = (uint32_t)getpid(), .tid = 8, .registers = fixture->registers};
+	struct stack_source source = {.tgid = (uint32_t)getpid(),
+				      .tid = 8,
+				      .registers = fixture->registers,
+				      .is_present = is_present};
 
 	stacks__unwind(fixture->stacks, &source, 1, codes);
+}
+
+static void unwind_one(struct fixture *fixture, struct stack_codes *codes)
+{
+	unwind_at(fixture, true, codes);
+}
+
+static void is_function(const struct fixture *fixture, uint32_t code, const char *function)
+{
+	struct code_about about;
+
+	assert_true(stacks__about(fixture->stacks, code, &about));
+	assert_string_equal(about.function, function);
+}
+
+/* In two calls of the interpreter, of which the stack has one. */
+static void be_in_two_functions(struct fixture *fixture)
+{
+	fixture->frames[0] = (struct script_frame){"forward", "/srv/model.py", 42, true};
+	fixture->frames[1] = (struct script_frame){"step", "/srv/model.py", 7, true};
+	fixture->count = 2;
+}
+
+static void what_was_copied_earlier_has_none(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+
+	be_in_two_functions(fixture);
+	unwind_at(fixture, false, &codes);
+	assert_int_equal(codes.count, 1);
+	is_function(fixture, codes.codes[0], "_PyEval_EvalFrameDefault");
+}
+
+static void of_a_thread_that_went_on_they_stand_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+
+	be_in_two_functions(fixture);
+	fixture->flags = SCRIPT_MOVED;
+	unwind_one(fixture, &codes);
+	assert_int_equal(codes.flags & (FBT_STACK_APART | FBT_STACK_MOVED),
+			 FBT_STACK_APART | FBT_STACK_MOVED);
+	assert_int_equal(codes.count, 3);
+	is_function(fixture, codes.codes[0], "_PyEval_EvalFrameDefault");
+	is_function(fixture, codes.codes[1], "forward");
+	is_function(fixture, codes.codes[2], "step");
+}
+
+static void those_that_do_not_fit_stand_apart(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+
+	be_in_two_functions(fixture);
+	/* The only call of the interpreter has no end. */
+	fixture->frames[0].is_entry = fixture->frames[1].is_entry = false;
+	unwind_one(fixture, &codes);
+	assert_int_equal(codes.flags & (FBT_STACK_APART | FBT_STACK_MOVED), FBT_STACK_APART);
+	assert_int_equal(codes.count, 3);
+	fixture->flags = SCRIPT_PARTIAL;
+	unwind_one(fixture, &codes);
+	assert_int_equal(codes.flags & FBT_STACK_APART, 0);
+	assert_int_equal(codes.count, 2);
 }
 
 static void they_stand_where_the_interpreter_stands(void **state)
@@ -131,6 +200,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FACT(they_stand_where_the_interpreter_stands),
 		FACT(without_them_the_interpreter_stays),
+		FACT(what_was_copied_earlier_has_none),
+		FACT(of_a_thread_that_went_on_they_stand_apart),
+		FACT(those_that_do_not_fit_stand_apart),
 		cmocka_unit_test(the_interpreter_is_known_by_its_name),
 	};
 
