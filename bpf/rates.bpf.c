@@ -217,6 +217,22 @@ static __always_inline void count_thread(__u32 tid, __u32 kind, __u64 ns)
 		bpf_map_update_elem(&thread_rates, &key, &ns, BPF_NOEXIST);
 }
 
+/* The element of lasted for a duration. */
+static __always_inline __u32 span_of(__u64 ns)
+{
+	__u32 span = 0;
+
+	ns >>= FBT_RATE_FIRST_BITS;
+	for (int bits = 16; bits; bits >>= 1) {
+		if (ns >> bits) {
+			ns >>= bits;
+			span += bits;
+		}
+	}
+	span += ns > 0;
+	return span < FBT_RATE_SPANS ? span : FBT_RATE_SPANS - 1;
+}
+
 /*
  * Control leaves the frame at sp for its caller: the calls in it end, several if one has jumped to
  * the next. Those in frames below were left by an exception. Returns whether one has ended.
@@ -244,6 +260,7 @@ static __always_inline bool end_calls(__u64 sp, __u64 now)
 			continue;
 		__sync_fetch_and_add(&rate->total_ns, now - top->start_ns);
 		__sync_fetch_and_add(&rate->ended, 1);
+		__sync_fetch_and_add(&rate->lasted[span_of(now - top->start_ns)], 1);
 		count_thread(tid, kind, now - top->start_ns);
 		count_inside(calls, kind, now - top->start_ns);
 	}

@@ -264,6 +264,20 @@ static void read_rate(struct rates *rates, size_t index)
 	watched->rate.ended = count->ended;
 	watched->rate.mean_ns = watched->rate.ended ? count->total_ns / watched->rate.ended : 0;
 	watched->rate.since_ns = clock_ns(CLOCK_MONOTONIC) - watched->start_ns;
+	for (size_t i = 0; i < FBT_RATE_SPANS; i++)
+		watched->rate.lasted[i] = count->lasted[i];
+}
+
+uint64_t rates__calls(const struct rates *rates, size_t index)
+{
+	return ((const volatile struct fbt_rate *)rates->counts.items)[index + 1].begun;
+}
+
+uint64_t rates__inside(const struct rates *rates, size_t outer, size_t inner)
+{
+	size_t at = (outer + 1) * FBT_KIND_COUNT + inner + 1;
+
+	return ((const volatile struct fbt_rate_inside *)rates->insides.items)[at].ended;
 }
 
 static void let_go(struct watched *watched)

@@ -24,6 +24,15 @@ int rates__open(struct rates **rates, struct step_function *const *functions, si
 /* Probes new call sites, and detaches what is hit too often. To be called about every 20 ms. */
 void rates__check(struct rates *rates);
 
+/* Calls so far of the function at an index of rates__open(). */
+uint64_t rates__calls(const struct rates *rates, size_t index);
+
+/*
+ * How many calls of the function at an index called that at the other, with no third of the
+ * functions in between. For both to be known, all calls of the inner one are counted.
+ */
+uint64_t rates__inside(const struct rates *rates, size_t outer, size_t inner);
+
 /*
  * Detaches all functions and fills result, which has the count entries of rates__open(), likeliest
  * step functions first (rate_order).
