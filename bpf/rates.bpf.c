@@ -73,7 +73,7 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, FBT_THREAD_RATES);
 	__type(key, __u64);
-	__type(value, __u64);
+	__type(value, struct fbt_thread_rate);
 } thread_rates SEC(".maps");
 
 static __always_inline struct thread_calls *calls_of_thread(void)
@@ -209,12 +209,15 @@ static __always_inline void count_inside(struct thread_calls *calls, __u32 kind,
 static __always_inline void count_thread(__u32 tid, __u32 kind, __u64 ns)
 {
 	__u64 key = (__u64)kind << 32 | tid;
-	__u64 *total = bpf_map_lookup_elem(&thread_rates, &key);
+	struct fbt_thread_rate first = {.ended = 1, .total_ns = ns};
+	struct fbt_thread_rate *rate = bpf_map_lookup_elem(&thread_rates, &key);
 
-	if (total)
-		*total += ns;
-	else
-		bpf_map_update_elem(&thread_rates, &key, &ns, BPF_NOEXIST);
+	if (rate) {
+		rate->ended++;
+		rate->total_ns += ns;
+	} else {
+		bpf_map_update_elem(&thread_rates, &key, &first, BPF_NOEXIST);
+	}
 }
 
 /* The element of lasted for a duration. */

@@ -612,8 +612,12 @@ struct fbt_rate {
 	__u64 lasted[FBT_RATE_SPANS]; /* of ended */
 };
 
-/* The map thread_rates: the time of a candidate's calls by thread. Key: the kind << 32, and the
- * tid. */
+/* The map thread_rates: the calls of a candidate by thread. Key: the kind << 32, and the tid. */
+struct fbt_thread_rate {
+	__u64 ended;
+	__u64 total_ns;
+};
+
 #define FBT_THREAD_RATES 4096
 
 /*

@@ -124,13 +124,17 @@ static size_t print_some(const struct candidates *candidates, enum likelihood wh
 	return count;
 }
 
+static void print_heading(FILE *out)
+{
+	terminal_line(out, "%10s  %12s  %-13s  %s", "calls/s", "mean", "ends at", "step function");
+}
+
 /* Candidates that were not called are listed only if no others are: the engine is then idle. */
 static void print_rates(const struct candidates *candidates, FILE *out)
 {
 	size_t unlikely = print_some(candidates, UNLIKELY, NULL);
 	size_t idle = print_some(candidates, NOT_CALLED, NULL);
 
-	terminal_line(out, "%10s  %12s  %-13s  %s", "calls/s", "mean", "ends at", "step function");
 	print_some(candidates, LIKELY, out);
 	if (unlikely)
 		terminal_line(
@@ -193,25 +197,25 @@ static const char *explain_none(enum step_search_end end)
 	return "no step found by stacks";
 }
 
-/* What no name tells, the stacks of busy threads may. */
+/* What no name tells, the stacks of busy threads may. listed: names follow. */
 static int list_by_stacks(const struct options *options, bool listed, FILE *out)
 {
 	uint32_t tgid = options->pids.items[0];
 	struct step_search search;
 	int err = step_search(&search, tgid, options, false, false);
 
-	if (err)
+	if (err && err != -ENOMEM)
 		log_err("process %u: the stacks of its threads cannot be sampled: %s", tgid,
 			strerror(-err));
-	else if (search.end == STEP_SEARCH_FOUND)
+	else if (!err && search.end == STEP_SEARCH_FOUND)
 		print_found(&search, out);
-	else if (listed)
+	else if (!err && listed)
 		terminal_line(out, "%s", explain_none(search.end));
-	else
+	else if (!err)
 		log_err("process %u: no function looks like a step by its name, and %s; name one "
 			"with --step, or give the symbols of a stripped file with --symbols",
 			tgid, explain_none(search.end));
-	if (!err && search.end != STEP_SEARCH_FOUND && !listed)
+	if (!err && search.end != STEP_SEARCH_FOUND)
 		err = -ENOENT;
 	step_search_clear(&search);
 	return listed && err != -ENOMEM ? 0 : err;
@@ -223,10 +227,12 @@ static int list_native(const struct options *options, FILE *out)
 	int err = candidates_measure(&candidates, options, options->pids.items[0], false);
 	bool listed = !err;
 
-	if (listed)
-		print_rates(&candidates, out);
+	if (listed || err == -ENOENT)
+		print_heading(out);
 	if (err == -ENOENT || (listed && !has_busy(&candidates)))
 		err = list_by_stacks(options, listed, out);
+	if (listed && !err)
+		print_rates(&candidates, out);
 	candidates_clear(&candidates);
 	return err;
 }

@@ -280,6 +280,21 @@ uint64_t rates__inside(const struct rates *rates, size_t outer, size_t inner)
 	return ((const volatile struct fbt_rate_inside *)rates->insides.items)[at].ended;
 }
 
+bool rates__is_too_often(const struct rates *rates, size_t index)
+{
+	return rates->watched[index].rate.too_often;
+}
+
+uint64_t rates__ended_on(const struct rates *rates, size_t index, uint32_t tid)
+{
+	uint64_t key = (uint64_t)(index + 1) << 32 | tid;
+	struct fbt_thread_rate of_thread;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(rates->skel->maps.thread_rates), &key, &of_thread))
+		return 0;
+	return of_thread.ended;
+}
+
 static void let_go(struct watched *watched)
 {
 	uprobes__free(watched->uprobes);
@@ -335,18 +350,19 @@ static void sort(struct rates *rates, struct rate *result)
 static void read_threads(struct rates *rates)
 {
 	int map = bpf_map__fd(rates->skel->maps.thread_rates);
-	uint64_t key, ns;
+	struct fbt_thread_rate of_thread;
+	uint64_t key;
 
 	for (int err = bpf_map_get_next_key(map, NULL, &key); !err;
 	     err = bpf_map_get_next_key(map, &key, &key)) {
 		uint32_t kind = (uint32_t)(key >> 32);
 		struct rate *rate;
 
-		if (!kind || kind > rates->count || bpf_map_lookup_elem(map, &key, &ns))
+		if (!kind || kind > rates->count || bpf_map_lookup_elem(map, &key, &of_thread))
 			continue;
 		rate = &rates->watched[kind - 1].rate;
-		if (ns > rate->busiest_ns) {
-			rate->busiest_ns = ns;
+		if (of_thread.total_ns > rate->busiest_ns) {
+			rate->busiest_ns = of_thread.total_ns;
 			rate->busiest_tid = (uint32_t)key;
 		}
 	}

@@ -27,9 +27,15 @@ void rates__check(struct rates *rates);
 /* Calls so far of the function at an index of rates__open(). */
 uint64_t rates__calls(const struct rates *rates, size_t index);
 
+/* Calls of that function that have begun and ended on a thread so far. */
+uint64_t rates__ended_on(const struct rates *rates, size_t index, uint32_t tid);
+
+/* Whether that function was called so often that it is not probed any more. */
+bool rates__is_too_often(const struct rates *rates, size_t index);
+
 /*
- * How many calls of the function at an index called that at the other, with no third of the
- * functions in between. For both to be known, all calls of the inner one are counted.
+ * How often the function at one index has called that at the other, with no third of the functions
+ * in between. Calls that have begun and ended.
  */
 uint64_t rates__inside(const struct rates *rates, size_t outer, size_t inner);
 

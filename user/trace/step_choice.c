@@ -100,6 +100,8 @@ enum choice_doubt choice_doubt(const struct choice *choice)
 {
 	double total_ns = (double)choice->total_ns, work_ns = (double)cpu_ns(choice);
 
+	if (choice->waits_for_events)
+		return CHOICE_EVENTS;
 	if (choice->too_often)
 		return CHOICE_TOO_OFTEN;
 	if (!choice->calls)
@@ -110,8 +112,6 @@ enum choice_doubt choice_doubt(const struct choice *choice)
 		return CHOICE_ENDLESS;
 	if (choice->total_ns / choice->ended < STEP_NS_MIN)
 		return CHOICE_SHORT;
-	if (choice->waits_for_events)
-		return CHOICE_EVENTS;
 	if (total_ns < COVERED_PART * work_ns)
 		return CHOICE_PART;
 	if (work_ns + (double)choice->waited_ns < WORK_PART * total_ns)
@@ -158,7 +158,8 @@ size_t choice_find(const struct choice *choices, size_t count)
 	size_t best = 0;
 
 	while (best < count && choice_doubt(&choices[best]))
-		best++;
+		if (choice_doubt(&choices[best++]) == CHOICE_EVENTS)
+			return count;
 	for (size_t i = best + 1; i < count; i++)
 		if (!choice_doubt(&choices[i]) && waits_less(&choices[i], &choices[best]))
 			best = i;

@@ -20,7 +20,8 @@ struct choice {
 	uint64_t ended; /* those whose begin and end were seen */
 	uint64_t total_ns;
 	bool too_often;	/* so often that it was not measured to the end */
-	bool waits_for_events; /* most calls call epoll_wait, poll, select or accept */
+	/* It calls epoll_wait, poll, select or accept, or is called by what does. */
+	bool waits_for_events;
 	uint64_t lasted[FBT_RATE_SPANS]; /* calls by duration, see struct fbt_rate */
 	uint64_t slice_calls[CHOICE_SLICES];
 	uint64_t slice_cpu_ns[CHOICE_SLICES]; /* in the function, by the samples */
@@ -30,12 +31,12 @@ struct choice {
 /* Why a function is not taken for the step, in the order in which it is looked at. */
 enum choice_doubt {
 	CHOICE_SURE = 0,
+	CHOICE_EVENTS,	   /* a server's loop, or what handles a request in it */
 	CHOICE_NOT_CALLED, /* it is a loop, or an outer function */
 	CHOICE_TOO_OFTEN,
 	CHOICE_RARE,	/* too few calls to tell */
 	CHOICE_ENDLESS, /* many calls had no end */
 	CHOICE_SHORT,
-	CHOICE_EVENTS,	/* it waits for events: a server's loop */
 	CHOICE_PART,	/* its calls take less than what the samples say */
 	CHOICE_WAITS,	/* it waits for most of its time */
 	CHOICE_UNEVEN,	/* calls are of no usual length */
@@ -49,7 +50,8 @@ const char *choice_doubt_text(enum choice_doubt doubt);
 
 /*
  * The index of the step among functions that call each other, the outermost first; or count, if
- * none is sure: the outermost one that is sure. But where one that it calls, as often and with the
+ * none is sure: the outermost one that is sure, and none within one that waits for events, because
+ * that calls what handles requests. But where one that it calls, as often and with the
  * same work, waits notably less, that one: the outer one waits for what to do.
  */
 size_t choice_find(const struct choice *choices, size_t count);

@@ -47,6 +47,10 @@ static const char *const event_calls[] = {
 	"libc.so.6:select",	"libc.so.6:pselect",	 "libc.so.6:accept", "libc.so.6:accept4",
 };
 
+/* So many waits, and one for so many calls, are too many for a thread that makes steps. */
+#define WAITS_MIN      2
+#define CALLS_FOR_WAIT 200
+
 #define EVENT_CALLS (sizeof(event_calls) / sizeof(*event_calls))
 
 #ifdef __aarch64__
@@ -369,16 +373,48 @@ static void watch(const struct hunt *hunt, struct rates *rates, struct measured 
 	}
 }
 
-/* What was called by a function of the batch was called by the outer ones, too. */
-static bool waits_for_events(const struct rates *rates, size_t index, size_t count, size_t events,
-			     uint64_t calls)
+/*
+ * What was called by a function of the batch was called by the outer ones, too. While it is not
+ * called too often itself, all its calls are known.
+ */
+static bool calls_waits(const struct rates *rates, size_t index, size_t count, size_t events)
 {
 	uint64_t waits = 0;
 
 	for (size_t outer = index; outer < count; outer++)
 		for (size_t i = 0; i < events; i++)
 			waits += rates__inside(rates, outer, count + i);
-	return waits >= (calls + 1) / 2;
+	return waits && waits >= rates__calls(rates, index) / 2;
+}
+
+/* How often a thread has waited for events. */
+static uint64_t count_waits(const struct rates *rates, size_t count, size_t events, uint32_t tid)
+{
+	uint64_t waits = 0;
+
+	for (size_t i = count; i < count + events; i++) {
+		uint64_t ended = rates__ended_on(rates, i, tid);
+
+		if (ended && rates__is_too_often(rates, i))
+			return UINT64_MAX;
+		waits += ended;
+	}
+	return waits;
+}
+
+/* A thread that waits for events now and then calls what handles them: that is no step. */
+static void find_waits(const struct rates *rates, struct measured *measured, size_t count,
+		       size_t events, uint32_t tid)
+{
+	uint64_t waits = count_waits(rates, count, events, tid);
+
+	for (size_t i = 0; i < count; i++) {
+		uint64_t calls = rates__calls(rates, i);
+
+		measured[i].choice.waits_for_events =
+			calls && (calls_waits(rates, i, count, events) ||
+				  (waits >= WAITS_MIN && waits >= calls / CALLS_FOR_WAIT));
+	}
 }
 
 /* Takes over what rates__finish() has put in an order of its own. */
@@ -416,7 +452,7 @@ static void tell_measured(const struct measured *measured)
 		  (double)cpu_ns / 1e6, choice_doubt_text(choice_doubt(choice)));
 }
 
-static int measure(struct hunt *hunt, struct measured *measured, size_t count)
+static int measure(struct hunt *hunt, struct measured *measured, size_t count, uint32_t tid)
 {
 	struct step_function *functions[BATCH + EVENT_CALLS];
 	struct rate found[BATCH + EVENT_CALLS];
@@ -434,9 +470,7 @@ static int measure(struct hunt *hunt, struct measured *measured, size_t count)
 	if (err)
 		return err;
 	watch(hunt, rates, measured, count);
-	for (size_t i = 0; i < count; i++)
-		measured[i].choice.waits_for_events = waits_for_events(
-			rates, i, count, events, rates__calls(rates, i));
+	find_waits(rates, measured, count, events, tid);
 	rates__finish(rates, found);
 	take_rates(measured, count, found, count + events);
 	rates__free(rates);
@@ -497,7 +531,8 @@ static int measure_thread(struct hunt *hunt, struct busy_thread *thread, const m
 		err = add_batch(hunt, thread, maps, &at);
 		if (err || hunt->measured.count == first)
 			break;
-		err = measure(hunt, hunt->measured.items + first, hunt->measured.count - first);
+		err = measure(hunt, hunt->measured.items + first, hunt->measured.count - first,
+			      thread->tid);
 		if (!err)
 			err = choose(hunt, best);
 	}
