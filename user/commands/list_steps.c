@@ -135,6 +135,7 @@ static void print_rates(const struct candidates *candidates, FILE *out)
 	size_t unlikely = print_some(candidates, UNLIKELY, NULL);
 	size_t idle = print_some(candidates, NOT_CALLED, NULL);
 
+	print_heading(out);
 	print_some(candidates, LIKELY, out);
 	if (unlikely)
 		terminal_line(
@@ -168,15 +169,19 @@ static bool has_busy(const struct candidates *candidates)
 	return false;
 }
 
-static void print_found(const struct step_search *search, FILE *out)
+/* listed: functions that were found by their names follow. */
+static void print_found(const struct step_search *search, bool listed, FILE *out)
 {
 	terminal_line(out,
-		      "found by the stacks of busy threads and measured; the first takes %.0f %% "
-		      "of the CPU time of thread %u%s:",
-		      search->share * 100, search->tid,
-		      search->functions.count > 1 ? ", the others are called within it" : "");
+		      "found by the stacks of busy threads, and called as a step is%s (%.0f %% of "
+		      "the CPU time of thread %u):",
+		      search->functions.count > 1 ? "; the first calls the others" : "",
+		      search->share * 100, search->tid);
+	print_heading(out);
 	for (size_t i = 0; i < search->functions.count; i++)
 		print_rate(&search->rates[i], out);
+	if (listed)
+		terminal_line(out, "found by their names only:");
 }
 
 static const char *explain_none(enum step_search_end end)
@@ -208,7 +213,7 @@ static int list_by_stacks(const struct options *options, bool listed, FILE *out)
 		log_err("process %u: the stacks of its threads cannot be sampled: %s", tgid,
 			strerror(-err));
 	else if (!err && search.end == STEP_SEARCH_FOUND)
-		print_found(&search, out);
+		print_found(&search, listed, out);
 	else if (!err && listed)
 		terminal_line(out, "%s", explain_none(search.end));
 	else if (!err)
@@ -227,8 +232,6 @@ static int list_native(const struct options *options, FILE *out)
 	int err = candidates_measure(&candidates, options, options->pids.items[0], false);
 	bool listed = !err;
 
-	if (listed || err == -ENOENT)
-		print_heading(out);
 	if (err == -ENOENT || (listed && !has_busy(&candidates)))
 		err = list_by_stacks(options, listed, out);
 	if (listed && !err)
