@@ -264,6 +264,7 @@ static void read_rate(struct rates *rates, size_t index)
 	watched->rate.ended = count->ended;
 	watched->rate.mean_ns = watched->rate.ended ? count->total_ns / watched->rate.ended : 0;
 	watched->rate.since_ns = clock_ns(CLOCK_MONOTONIC) - watched->start_ns;
+	watched->rate.delay_ns = count->delay_ns;
 	for (size_t i = 0; i < FBT_RATE_SPANS; i++)
 		watched->rate.lasted[i] = count->lasted[i];
 }

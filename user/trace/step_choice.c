@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "trace/step_choice.h"
 
+#include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "steps/target_options.h"
 
@@ -29,6 +29,8 @@
 
 /* A slice in which the function worked less than this part of the mean says nothing. */
 #define IDLE_PART 0.2
+
+#define LONG_NS 1000000000u
 
 /* "As often", "with the same work", "notably less" time. */
 #define SAME_PART 0.1
@@ -99,6 +101,7 @@ static bool is_steady(const struct choice *choice)
 enum choice_doubt choice_doubt(const struct choice *choice)
 {
 	double total_ns = (double)choice->total_ns, work_ns = (double)cpu_ns(choice);
+	double delay_ns = (double)choice->delay_ns;
 
 	if (choice->waits_for_events)
 		return CHOICE_EVENTS;
@@ -114,7 +117,7 @@ enum choice_doubt choice_doubt(const struct choice *choice)
 		return CHOICE_SHORT;
 	if (total_ns < COVERED_PART * work_ns)
 		return CHOICE_PART;
-	if (work_ns + (double)choice->waited_ns < WORK_PART * total_ns)
+	if (work_ns < WORK_PART * (total_ns - delay_ns))
 		return CHOICE_WAITS;
 	if ((double)count_usual(choice) < USUAL_PART * (double)choice->ended)
 		return CHOICE_UNEVEN;
@@ -153,15 +156,69 @@ static bool waits_less(const struct choice *inner, const struct choice *outer)
 	       (double)inner->total_ns < LESS_PART * (double)outer->total_ns;
 }
 
+/*
+ * Whether a function may be the step although it is not sure. A call of more than a second is none
+ * (STEP_NS_MIN), such as one that answers a whole request.
+ */
+static bool may_be_step(const struct choice *choice)
+{
+	switch (choice_doubt(choice)) {
+	case CHOICE_RARE:
+		return choice->ended && choice->total_ns / choice->ended < LONG_NS;
+	case CHOICE_ENDLESS:
+	case CHOICE_PART:
+	case CHOICE_WAITS:
+	case CHOICE_UNEVEN:
+	case CHOICE_UNSTEADY:
+	case CHOICE_SURE:
+		return true;
+	case CHOICE_EVENTS:
+	case CHOICE_NOT_CALLED:
+	case CHOICE_TOO_OFTEN:
+	case CHOICE_SHORT:
+		break;
+	}
+	return false;
+}
+
+/* The first that may be the step, sure or not, and is not within one that is called less often. */
+static size_t find_first(const struct choice *choices, size_t count, size_t *seldom)
+{
+	double most = INFINITY;
+
+	*seldom = count;
+	for (size_t i = 0; i < count; i++) {
+		enum choice_doubt doubt = choice_doubt(&choices[i]);
+		double calls = (double)choices[i].calls;
+
+		if (doubt == CHOICE_EVENTS)
+			return count;
+		if (!may_be_step(&choices[i]))
+			continue;
+		if (calls > most * (1 + SAME_PART))
+			return count;
+		if (doubt == CHOICE_SURE)
+			return i;
+		if (doubt == CHOICE_RARE && *seldom == count)
+			*seldom = i;
+		most = calls < most ? calls : most;
+	}
+	return count;
+}
+
 size_t choice_find(const struct choice *choices, size_t count)
 {
-	size_t best = 0;
+	size_t seldom, best = find_first(choices, count, &seldom);
 
-	while (best < count && choice_doubt(&choices[best]))
-		if (choice_doubt(&choices[best++]) == CHOICE_EVENTS)
-			return count;
 	for (size_t i = best + 1; i < count; i++)
 		if (!choice_doubt(&choices[i]) && waits_less(&choices[i], &choices[best]))
 			best = i;
 	return best;
+}
+
+bool choice_needs_time(const struct choice *choices, size_t count)
+{
+	size_t seldom;
+
+	return find_first(choices, count, &seldom) == count && seldom < count;
 }

@@ -26,7 +26,8 @@
 #define CHOOSE_US 300000
 #define SAMPLE_NS (2 * NS_PER_S)
 #define WATCH_NS  (2 * NS_PER_S)
-#define SLICE_NS  (WATCH_NS / CHOICE_SLICES)
+/* For functions that may be steps, but were called a few times only. */
+#define LONGER_NS (8 * NS_PER_S)
 #define TURN_US	  20000
 /* At first: a function that is called a million times a second is let go after 2 ms. */
 #define FIRST_NS (60 * NS_PER_MS)
@@ -335,8 +336,6 @@ static void add_slice(struct measured *measured, size_t count, size_t slice,
 			double part = measured[i].share.parts[at];
 
 			cpu_ns += part * (double)since(from->uses[at].cpu_ns, to->uses[at].cpu_ns);
-			choice->waited_ns +=
-				part > 0 ? since(from->uses[at].wait_ns, to->uses[at].wait_ns) : 0;
 		}
 		choice->slice_calls[slice] = to->calls[i] - from->calls[i];
 		choice->slice_cpu_ns[slice] = (uint64_t)cpu_ns;
@@ -353,14 +352,14 @@ static bool is_silent(const struct rates *rates, size_t count)
 }
 
 static void watch(const struct hunt *hunt, struct rates *rates, struct measured *measured,
-		  size_t count)
+		  size_t count, uint64_t watch_ns)
 {
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), now_ns = start_ns;
 	struct moment from, to;
 
 	read_moment(&from, hunt, rates, count);
 	for (size_t slice = 0; slice < CHOICE_SLICES; slice++) {
-		while (now_ns < start_ns + (slice + 1) * SLICE_NS) {
+		while (now_ns < start_ns + (slice + 1) * watch_ns / CHOICE_SLICES) {
 			usleep(now_ns < start_ns + FIRST_NS ? FIRST_US : TURN_US);
 			rates__check(rates);
 			now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -433,6 +432,7 @@ static void take_rates(struct measured *measured, size_t count, const struct rat
 		choice->calls = rate->calls;
 		choice->ended = rate->ended;
 		choice->total_ns = rate_total_ns(rate);
+		choice->delay_ns = rate->delay_ns;
 		choice->too_often = rate->too_often;
 		memcpy(choice->lasted, rate->lasted, sizeof(choice->lasted));
 	}
@@ -452,7 +452,8 @@ static void tell_measured(const struct measured *measured)
 		  (double)cpu_ns / 1e6, choice_doubt_text(choice_doubt(choice)));
 }
 
-static int measure(struct hunt *hunt, struct measured *measured, size_t count, uint32_t tid)
+static int measure(struct hunt *hunt, struct measured *measured, size_t count, uint32_t tid,
+		   uint64_t watch_ns)
 {
 	struct step_function *functions[BATCH + EVENT_CALLS];
 	struct rate found[BATCH + EVENT_CALLS];
@@ -469,7 +470,7 @@ static int measure(struct hunt *hunt, struct measured *measured, size_t count, u
 			  hunt->options->perf_uprobes);
 	if (err)
 		return err;
-	watch(hunt, rates, measured, count);
+	watch(hunt, rates, measured, count, watch_ns);
 	find_waits(rates, measured, count, events, tid);
 	rates__finish(rates, found);
 	take_rates(measured, count, found, count + events);
@@ -500,19 +501,57 @@ static int add_batch(struct hunt *hunt, const struct busy_thread *thread, const 
 	return err;
 }
 
-/* The index of the step in hunt->measured, or the number of these. */
-static int choose(const struct hunt *hunt, size_t *best)
+static struct choice *copy_choices(const struct hunt *hunt)
 {
-	size_t count = hunt->measured.count;
-	struct choice *choices = calloc(count + 1, sizeof(*choices));
+	struct choice *choices = calloc(hunt->measured.count + 1, sizeof(*choices));
+
+	for (size_t i = 0; choices && i < hunt->measured.count; i++)
+		choices[i] = hunt->measured.items[i].choice;
+	return choices;
+}
+
+/*
+ * Sets *best to the index of the step in hunt->measured, or to the number of these. *longer: a
+ * longer look would tell.
+ */
+static int choose(const struct hunt *hunt, size_t *best, bool *longer)
+{
+	struct choice *choices = copy_choices(hunt);
 
 	if (!choices)
 		return -ENOMEM;
-	for (size_t i = 0; i < count; i++)
-		choices[i] = hunt->measured.items[i].choice;
-	*best = choice_find(choices, count);
+	*best = choice_find(choices, hunt->measured.count);
+	*longer = choice_needs_time(choices, hunt->measured.count);
 	free(choices);
 	return 0;
+}
+
+/* Measures those from first on, once more and for longer if that is needed. */
+static int measure_batch(struct hunt *hunt, const struct busy_thread *thread, size_t first,
+			 size_t *best)
+{
+	struct measured *measured = hunt->measured.items + first;
+	size_t count = hunt->measured.count - first;
+	bool longer = false;
+	int err = measure(hunt, measured, count, thread->tid, WATCH_NS);
+
+	if (!err)
+		err = choose(hunt, best, &longer);
+	if (err || !longer)
+		return err;
+	if (is_spent(hunt))
+		return end_with(hunt, STEP_SEARCH_COSTLY);
+	err = measure(hunt, measured, count, thread->tid, LONGER_NS);
+	return err ? err : choose(hunt, best, &longer);
+}
+
+/* Within what waits for events there are no steps: nothing else has to be probed. */
+static bool handles_events(const struct hunt *hunt)
+{
+	vec_for_each (measured, &hunt->measured)
+		if (measured->choice.waits_for_events)
+			return true;
+	return false;
 }
 
 /* Measures the functions of a thread, from the outermost on, until one is the step. */
@@ -525,16 +564,16 @@ static int measure_thread(struct hunt *hunt, struct busy_thread *thread, const m
 	thread->done = true;
 	clear_measured(hunt);
 	*best = 0;
-	for (int i = 0; i < BATCHES_MAX && !err && *best == hunt->measured.count; i++) {
+	for (int i = 0; i < BATCHES_MAX && !err && *best == hunt->measured.count &&
+			!handles_events(hunt);
+	     i++) {
 		size_t first = hunt->measured.count;
 
 		err = add_batch(hunt, thread, maps, &at);
+		*best = hunt->measured.count;
 		if (err || hunt->measured.count == first)
 			break;
-		err = measure(hunt, hunt->measured.items + first, hunt->measured.count - first,
-			      thread->tid);
-		if (!err)
-			err = choose(hunt, best);
+		err = measure_batch(hunt, thread, first, best);
 	}
 	return err;
 }

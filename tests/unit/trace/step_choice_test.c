@@ -145,20 +145,20 @@ static void doubts(void **state)
 }
 
 /* A loaded machine: the thread waited for a CPU in the step, and that is no wait of the engine's. */
-static void waiting_for_a_cpu_is_work(void **state)
+static void waiting_for_a_cpu_is_no_wait(void **state)
 {
 	struct choice choice = regular(100, 18 * MS);
 
 	(void)state;
 	spread(&choice, 0.3);
 	assert_doubt(&choice, CHOICE_WAITS);
-	choice.waited_ns = SECOND;
+	choice.delay_ns = SECOND;
 	assert_doubt(&choice, CHOICE_SURE);
 }
 
 static void of_nested_loops_the_outermost_that_is_steady_is_the_step(void **state)
 {
-	const struct choice request = regular(3, 600 * MS), step = regular(100, 18 * MS);
+	const struct choice request = regular(1, 1900 * MS), step = regular(100, 18 * MS);
 	const struct choice layer = regular(3200, MS / 2);
 	const struct choice all[] = {not_called(), request, step, layer};
 
@@ -166,7 +166,30 @@ static void of_nested_loops_the_outermost_that_is_steady_is_the_step(void **stat
 	assert_int_equal(choice_find(all, 4), 2);
 	assert_int_equal(choice_find(all + 3, 1), 0);
 	assert_int_equal(choice_find(all, 2), 2);
+	assert_false(choice_needs_time(all, 2));
 	assert_int_equal(choice_find(all, 0), 0);
+}
+
+/* A slow step or a short request: what it calls more often may be a layer of it. */
+static void within_a_function_that_may_be_the_step_nothing_is(void **state)
+{
+	struct choice all[] = {not_called(), regular(4, 480 * MS), regular(128, 14 * MS)};
+
+	(void)state;
+	assert_int_equal(choice_find(all, 3), 3);
+	assert_true(choice_needs_time(all, 3));
+	all[1] = regular(16, 120 * MS);
+	assert_int_equal(choice_find(all, 3), 1);
+	assert_false(choice_needs_time(all, 3));
+	all[1].lasted[0] = all[1].lasted[12] = all[1].lasted[17];
+	all[1].ended *= 3;
+	all[1].calls *= 3;
+	assert_doubt(&all[1], CHOICE_UNEVEN);
+	assert_int_equal(choice_find(all, 3), 3);
+	assert_false(choice_needs_time(all, 3));
+	/* What is called as often or less is no part of it. */
+	all[2] = regular(16, 118 * MS);
+	assert_int_equal(choice_find(all, 3), 2);
 }
 
 /* The outer one paces itself: its time is no measure of the step. */
@@ -206,8 +229,9 @@ int main(void)
 		cmocka_unit_test(pauses_are_no_doubt),
 		cmocka_unit_test(polls_are_of_no_usual_length),
 		cmocka_unit_test(doubts),
-		cmocka_unit_test(waiting_for_a_cpu_is_work),
+		cmocka_unit_test(waiting_for_a_cpu_is_no_wait),
 		cmocka_unit_test(of_nested_loops_the_outermost_that_is_steady_is_the_step),
+		cmocka_unit_test(within_a_function_that_may_be_the_step_nothing_is),
 		cmocka_unit_test(what_only_waits_around_a_step_is_not_the_step),
 		cmocka_unit_test(what_handles_events_is_no_step),
 	};
