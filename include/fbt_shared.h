@@ -609,7 +609,7 @@ struct fbt_rate {
 	__u64 hits;	 /* of the probes on its entry */
 	__u64 strangers; /* hits of its call sites at which no call ended */
 	__u64 sites;	 /* call sites that it was the first to be called from */
-	__u64 delay_ns; /* of total_ns the threads waited for a CPU; 0: none, or not known */
+	__u64 delay_ns;	 /* of total_ns the threads waited for a CPU; 0: none, or not known */
 	__u64 lasted[FBT_RATE_SPANS]; /* of ended, without the time that they waited for a CPU */
 };
 

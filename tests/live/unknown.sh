@@ -90,7 +90,7 @@ is 'doctor: exit status' $? 0
 tr -s ' \n' ' ' <"$TMP/doctor" >"$TMP/line"
 has 'doctor: what to paste, or that the engine is short of CPUs' "$TMP/line" \
 	"use --step $TMP/engine\\+0x$wanted: a busy thread is in it for [0-9]+ % of its CPU time|are short of CPUs"
-run_tool -p "$ENGINE" --step main
+run_tool -p "$ENGINE"
 await_lines 1 "\\+0x$wanted|short of CPUs" "$OUT.err"
 stop_tool
 has 'no step in 5 s: it is named, unless other work needs the CPUs' "$OUT.err" \

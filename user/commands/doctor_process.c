@@ -404,13 +404,14 @@ static void advise_best(const struct doctor_steps *steps, struct findings *check
 	char quoted[sizeof(steps->best) + 64];
 
 	text_quote(quoted, sizeof(quoted), steps->best);
-	findings_advise(checks,
-			"use --step %s%s%.*s%s: a busy thread is in it for %.0f %% of its CPU time, "
-			"by its stacks; it was probed for two seconds, and is called as a step is, "
-			"%.1f times a second, mean %.3f ms",
-			quoted, *steps->best_name ? " (" : "", NAME_SHOWN, steps->best_name,
-			*steps->best_name ? ")" : "", steps->best_share * 100, steps->best_per_s,
-			steps->best_mean_ms);
+	findings_advise(
+		checks,
+		"use --step %s%s%.*s%s: a busy thread is in it for %.0f %% of its CPU time, "
+		"by its stacks; it was probed for two seconds, and is called as a step is, "
+		"%.1f times a second, mean %.3f ms",
+		quoted, *steps->best_name ? " (" : "", NAME_SHOWN, steps->best_name,
+		*steps->best_name ? ")" : "", steps->best_share * 100, steps->best_per_s,
+		steps->best_mean_ms);
 }
 
 /* What the search by stacks came to, in front of what else can be done. */

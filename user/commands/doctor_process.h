@@ -65,7 +65,7 @@ struct doctor_steps {
 	/* If no name looks like a step: what the stacks of busy threads say. */
 	bool searched;
 	enum step_search_end search_end;
-	char best[2048]; /* for --step; "": none */
+	char best[2048];     /* for --step; "": none */
 	char best_name[256]; /* of that function; "": not known */
 	double best_per_s;
 	double best_mean_ms;

@@ -29,9 +29,9 @@ struct rate {
 	 * unless too_often.
 	 */
 	uint64_t calls;
-	uint64_t ended;	  /* calls whose begin and end were seen */
-	uint64_t mean_ns; /* of these; 0: not known, because ended is 0 */
-	uint64_t delay_ns; /* of all these together, waiting for a CPU */
+	uint64_t ended;			 /* calls whose begin and end were seen */
+	uint64_t mean_ns;		 /* of these; 0: not known, because ended is 0 */
+	uint64_t delay_ns;		 /* of all these together, waiting for a CPU */
 	uint64_t lasted[FBT_RATE_SPANS]; /* these by their durations without delay_ns */
 	/* The thread that spent most time in such calls, and that time; 0: none was timed. */
 	uint32_t busiest_tid;

@@ -11,9 +11,9 @@
 #include "kernel/thread_samples.h"
 #include "proc/thread_use.h"
 
-#define CHOOSE_US 200000
-#define SAMPLE_NS (800 * NS_PER_MS)
-#define TURN_US	  20000
+#define CHOOSE_US   200000
+#define SAMPLE_NS   (800 * NS_PER_MS)
+#define TURN_US	    20000
 #define THREADS_MAX 4
 /* A thread that used less of a CPU is idle: 0.2 %. */
 #define BUSY_PART 500

@@ -21,7 +21,7 @@ struct thread_samples {
 	int fds[2];			   /* by CPU time and by waits, both in one ring */
 	struct perf_event_mmap_page *ring; /* NULL: none */
 	uint32_t ring_bytes;
-	uint32_t registers;		  /* how many a sample has */
+	uint32_t registers;		/* how many a sample has */
 	uint8_t record[UINT16_MAX + 1]; /* the size of a record is 16 bits */
 };
 

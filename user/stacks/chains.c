@@ -187,8 +187,8 @@ static int add_chain(struct chains *chains, uint32_t tid)
 	return err ? err : vec_push(&set->items, chain);
 }
 
-int chains__add(struct chains *chains, uint32_t tid, enum fbt_arch arch,
-		const uint64_t *registers, uint64_t known, const uint8_t *stack, size_t size)
+int chains__add(struct chains *chains, uint32_t tid, enum fbt_arch arch, const uint64_t *registers,
+		uint64_t known, const uint8_t *stack, size_t size)
 {
 	struct code_finder finder = {find_code, chains};
 	struct registers now = {.arch = arch, .known = known};

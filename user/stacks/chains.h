@@ -45,8 +45,8 @@ void chains__free(struct chains *chains);
  * Unwinds a stack of a thread of the process. registers are those of DWARF (stacks/registers.h), of
  * which known has a bit for each; stack is what lies at the stack pointer. 0 or -ENOMEM.
  */
-int chains__add(struct chains *chains, uint32_t tid, enum fbt_arch arch,
-		const uint64_t *registers, uint64_t known, const uint8_t *stack, size_t size);
+int chains__add(struct chains *chains, uint32_t tid, enum fbt_arch arch, const uint64_t *registers,
+		uint64_t known, const uint8_t *stack, size_t size);
 
 /* All that was added. Valid until the next chains__add(). */
 const struct chain_set *chains__set(const struct chains *chains);

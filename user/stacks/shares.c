@@ -137,8 +137,7 @@ int shares_find(share_vec *shares, const struct chain_set *set, const uint32_t *
 	for (size_t i = 0; !err && i < set->function_count; i++)
 		if (counts.samples[which] >= SHARE_SAMPLES_MIN &&
 		    part_of(&counts, (uint32_t)i, which) >= SHARE_MIN)
-			err = vec_push(shares,
-				       share_of(&counts, (uint32_t)i, tid_count, which));
+			err = vec_push(shares, share_of(&counts, (uint32_t)i, tid_count, which));
 	free(counts.functions);
 	return err ? err : sort(shares, set, tids[which]);
 }

@@ -92,10 +92,10 @@ static int look_at_stacks(const struct options *options, uint32_t tgid, int outp
 	if (!err && search.end == STEP_SEARCH_FOUND)
 		err = hint_write(search.rates, 1, output);
 	else if (!err && search.end != STEP_SEARCH_IDLE)
-		err = search.end == STEP_SEARCH_STARVED ? -EAGAIN
-		      : search.end == STEP_SEARCH_NONE	? -ENODATA
+		err = search.end == STEP_SEARCH_STARVED	 ? -EAGAIN
+		      : search.end == STEP_SEARCH_NONE	 ? -ENODATA
 		      : search.end == STEP_SEARCH_PYTHON ? -ENOTSUP
-							: -ENOENT;
+							 : -ENOENT;
 	step_search_clear(&search);
 	return err;
 }

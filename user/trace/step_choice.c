@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "steps/target_options.h"
+#include "base/clock.h"
+#include "steps/find.h"
 
 #define CALLS_MIN 10
 
@@ -30,7 +31,7 @@
 /* A slice in which the function worked less than this part of the mean says nothing. */
 #define IDLE_PART 0.2
 
-#define LONG_NS 1000000000u
+#define LONG_NS NS_PER_S
 
 /* "As often", "with the same work", "notably less" time. */
 #define SAME_PART 0.1
@@ -85,16 +86,15 @@ static bool is_steady(const struct choice *choice)
 
 	for (size_t i = 0; i < CHOICE_SLICES; i++)
 		if (choice->slice_cpu_ns[i] > idle_ns)
-			rates[busy++] = (double)choice->slice_calls[i] /
-					(double)choice->slice_cpu_ns[i];
+			rates[busy++] =
+				(double)choice->slice_calls[i] / (double)choice->slice_cpu_ns[i];
 	if (busy < STEADY_SLICES)
 		return false;
 	qsort(rates, busy, sizeof(*rates), compare_doubles);
 	rate = rates[busy / 2];
 	for (size_t i = 0; i < CHOICE_SLICES; i++)
 		usual += choice->slice_cpu_ns[i] > idle_ns &&
-			 is_usual(choice->slice_calls[i],
-				  rate * (double)choice->slice_cpu_ns[i]);
+			 is_usual(choice->slice_calls[i], rate * (double)choice->slice_cpu_ns[i]);
 	return (double)usual >= STEADY_PART * (double)busy;
 }
 
@@ -156,15 +156,18 @@ static bool waits_less(const struct choice *inner, const struct choice *outer)
 	       (double)inner->total_ns < LESS_PART * (double)outer->total_ns;
 }
 
-/*
- * Whether a function may be the step although it is not sure. A call of more than a second is none
- * (STEP_NS_MIN), such as one that answers a whole request.
- */
+/* Whether its calls last too long for a step (STEP_NS_MIN), as one that answers a request does. */
+static bool is_long(const struct choice *choice)
+{
+	return !choice->ended || choice->total_ns - choice->delay_ns >= choice->ended * LONG_NS;
+}
+
+/* Whether a function may be the step although it is not sure. */
 static bool may_be_step(const struct choice *choice)
 {
 	switch (choice_doubt(choice)) {
 	case CHOICE_RARE:
-		return choice->ended && choice->total_ns / choice->ended < LONG_NS;
+		return !is_long(choice);
 	case CHOICE_ENDLESS:
 	case CHOICE_PART:
 	case CHOICE_WAITS:

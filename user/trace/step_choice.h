@@ -20,7 +20,7 @@ struct choice {
 	uint64_t ended; /* those whose begin and end were seen */
 	uint64_t total_ns;
 	uint64_t delay_ns; /* of that, waiting for a CPU */
-	bool too_often;	/* so often that it was not measured to the end */
+	bool too_often;	   /* so often that it was not measured to the end */
 	/* It calls epoll_wait, poll, select or accept, or is called by what does. */
 	bool waits_for_events;
 	uint64_t lasted[FBT_RATE_SPANS]; /* calls by duration without delay_ns (struct fbt_rate) */
@@ -37,9 +37,9 @@ enum choice_doubt {
 	CHOICE_RARE,	/* too few calls to tell */
 	CHOICE_ENDLESS, /* many calls had no end */
 	CHOICE_SHORT,
-	CHOICE_PART,	/* its calls take less than what the samples say */
-	CHOICE_WAITS,	/* it waits for most of its time */
-	CHOICE_UNEVEN,	/* calls are of no usual length */
+	CHOICE_PART,	 /* its calls take less than what the samples say */
+	CHOICE_WAITS,	 /* it waits for most of its time */
+	CHOICE_UNEVEN,	 /* calls are of no usual length */
 	CHOICE_UNSTEADY, /* the rate changes */
 };
 

@@ -39,7 +39,7 @@
 #define BUSY_PART 20
 
 /* Functions that are probed together. rates.bpf.c times calls that are eight deep. */
-#define BATCH	   7
+#define BATCH	    7
 #define BATCHES_MAX 4
 
 /* Calls that wait for what clients send. */
@@ -126,8 +126,8 @@ static int take_sample(void *ctx, const struct thread_sample *sample)
 
 	if (!known || !sample->size)
 		return 0;
-	return chains__add(hunt->chains, sample->tid, syscalls_arch(), values, known,
-			   sample->stack, sample->size);
+	return chains__add(hunt->chains, sample->tid, syscalls_arch(), values, known, sample->stack,
+			   sample->size);
 }
 
 static bool is_spent(const struct hunt *hunt)
@@ -445,7 +445,8 @@ static void tell_measured(const struct measured *measured)
 
 	for (size_t i = 0; i < CHOICE_SLICES; i++)
 		cpu_ns += choice->slice_cpu_ns[i];
-	log_debug("%s: in %.0f %% of samples, %" PRIu64 " calls, %" PRIu64 " ended, %.1f ms in them, "
+	log_debug("%s: in %.0f %% of samples, %" PRIu64 " calls, %" PRIu64
+		  " ended, %.1f ms in them, "
 		  "%.1f ms of CPU: %s",
 		  step_function_alone(measured->function), measured->share.part * 100,
 		  choice->calls, choice->ended, (double)choice->total_ns / 1e6,
@@ -564,8 +565,8 @@ static int measure_thread(struct hunt *hunt, struct busy_thread *thread, const m
 	thread->done = true;
 	clear_measured(hunt);
 	*best = 0;
-	for (int i = 0; i < BATCHES_MAX && !err && *best == hunt->measured.count &&
-			!handles_events(hunt);
+	for (int i = 0;
+	     i < BATCHES_MAX && !err && *best == hunt->measured.count && !handles_events(hunt);
 	     i++) {
 		size_t first = hunt->measured.count;
 
@@ -689,8 +690,7 @@ int step_search(struct step_search *search, uint32_t tgid, const struct options 
 		search->end = STEP_SEARCH_PYTHON;
 		return 0;
 	}
-	hunt.cpu_end_ns =
-		clock_ns(CLOCK_PROCESS_CPUTIME_ID) + STEP_SEARCH_CPU_MS * NS_PER_MS;
+	hunt.cpu_end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + STEP_SEARCH_CPU_MS * NS_PER_MS;
 	hunt.chains = chains__new(hunt.tgid);
 	err = hunt.chains ? search_all(&hunt, yields, nice_first) : -ENOMEM;
 	for (size_t i = 0; i < hunt.thread_count; i++) {

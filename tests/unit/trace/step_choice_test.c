@@ -8,7 +8,7 @@
 
 #include "trace/step_choice.h"
 
-#define MS 1000000ull
+#define MS     1000000ull
 #define SECOND (1000 * MS)
 
 /* What bpf/rates.bpf.c does. */
@@ -28,8 +28,8 @@ static void add_lasted(struct choice *choice, uint64_t calls, uint64_t ns)
 static void spread(struct choice *choice, double cpu)
 {
 	for (size_t i = 0; i < CHOICE_SLICES; i++) {
-		choice->slice_calls[i] = choice->calls / CHOICE_SLICES +
-					 (i < choice->calls % CHOICE_SLICES);
+		choice->slice_calls[i] =
+			choice->calls / CHOICE_SLICES + (i < choice->calls % CHOICE_SLICES);
 		choice->slice_cpu_ns[i] = (uint64_t)(cpu * 2 * SECOND / CHOICE_SLICES);
 	}
 }
@@ -120,7 +120,8 @@ static void polls_are_of_no_usual_length(void **state)
 
 static void doubts(void **state)
 {
-	struct choice loop = not_called(), often = regular(4000, MS / 2), rare = regular(9, 200 * MS);
+	struct choice loop = not_called(), often = regular(4000, MS / 2),
+		      rare = regular(9, 200 * MS);
 	struct choice endless = regular(100, 18 * MS), brief = regular(10000, 40000);
 	struct choice part = regular(100, 10 * MS), waits = regular(100, 18 * MS);
 	struct choice bursts = regular(800, MS), server = regular(100, 18 * MS);
@@ -144,7 +145,8 @@ static void doubts(void **state)
 	assert_doubt(&bursts, CHOICE_UNSTEADY);
 }
 
-/* A loaded machine: the thread waited for a CPU in the step, and that is no wait of the engine's. */
+/* A loaded machine: the thread waited for a CPU in the step, and that is no wait of the engine's.
+ */
 static void waiting_for_a_cpu_is_no_wait(void **state)
 {
 	struct choice choice = regular(100, 18 * MS);
