@@ -94,6 +94,46 @@ static int count_inner(const share_vec *shares, const struct chain_set *set, uin
 	return err;
 }
 
+/* How many samples of a thread have caller as the caller of function; NONE: none calls it. */
+static uint32_t count_calls(const struct chain_set *set, uint32_t tid, uint32_t function,
+			    uint32_t caller)
+{
+	uint32_t count = 0;
+
+	vec_for_each (chain, &set->items) {
+		const uint32_t *functions = set->functions.items + chain->first;
+
+		for (uint32_t i = 0; chain->tid == tid && i < chain->count; i++)
+			count +=
+				functions[i] == function && (i ? functions[i - 1] : NONE) == caller;
+	}
+	return count;
+}
+
+/* Whether nearly all samples of a function have the same caller. */
+static bool has_one_caller(const struct chain_set *set, uint32_t tid, uint32_t function)
+{
+	uint32_t caller = NONE, samples = 0;
+	int64_t votes = 0;
+
+	/* The only one that can have more than half of the votes is left over. */
+	vec_for_each (chain, &set->items) {
+		const uint32_t *functions = set->functions.items + chain->first;
+
+		for (uint32_t i = 0; chain->tid == tid && i < chain->count; i++) {
+			uint32_t by = i ? functions[i - 1] : NONE;
+
+			if (functions[i] != function)
+				continue;
+			samples++;
+			if (!votes)
+				caller = by;
+			votes += by == caller ? 1 : -1;
+		}
+	}
+	return count_calls(set, tid, function, caller) >= SHARE_CALLER_MIN * samples;
+}
+
 struct placed {
 	struct share share;
 	uint32_t after;
@@ -136,7 +176,8 @@ int shares_find(share_vec *shares, const struct chain_set *set, const uint32_t *
 
 	for (size_t i = 0; !err && i < set->function_count; i++)
 		if (counts.samples[which] >= SHARE_SAMPLES_MIN &&
-		    part_of(&counts, (uint32_t)i, which) >= SHARE_MIN)
+		    part_of(&counts, (uint32_t)i, which) >= SHARE_MIN &&
+		    has_one_caller(set, tids[which], (uint32_t)i))
 			err = vec_push(shares, share_of(&counts, (uint32_t)i, tid_count, which));
 	free(counts.functions);
 	return err ? err : sort(shares, set, tids[which]);

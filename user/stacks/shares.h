@@ -14,6 +14,9 @@
 /* Of a thread's samples, a function that does its work is in at least this part. */
 #define SHARE_MIN 0.6
 
+/* And most of these have the same function as its caller: what has several is called by parts. */
+#define SHARE_CALLER_MIN 0.8
+
 struct share {
 	uint32_t function; /* index in the chain_set */
 	double part;	   /* of the samples of the thread */
@@ -24,8 +27,8 @@ struct share {
 typedef VEC(struct share) share_vec;
 
 /*
- * The functions that the thread tids[which] is in for most of the time, the outermost first: each
- * is a caller of the next, if not always of the very next. None if the thread has too few samples.
+ * The functions that the thread tids[which] is in for most of the time, and that are called from
+ * one other function, the outermost first. None if the thread has too few samples.
  * 0 or -ENOMEM.
  */
 int shares_find(share_vec *shares, const struct chain_set *set, const uint32_t *tids,

@@ -91,6 +91,19 @@ static void of_two_phases_there_is_what_calls_both(void **state)
 	clear(&set);
 }
 
+static void what_both_phases_call_is_a_part_of_them(void **state)
+{
+	struct chain_set set = {.function_count = 0};
+
+	(void)state;
+	ADD(&set, FIRST, 50, MAIN, LOOP, STEP, LAYER, KERNEL);
+	ADD(&set, FIRST, 50, MAIN, LOOP, PREFILL, KERNEL);
+	EXPECT(&set, 0, MAIN, LOOP);
+	ADD(&set, FIRST, 200, MAIN, LOOP, STEP, LAYER, KERNEL);
+	EXPECT(&set, 0, MAIN, LOOP, STEP, LAYER, KERNEL);
+	clear(&set);
+}
+
 static void a_thread_with_few_samples_says_nothing(void **state)
 {
 	struct chain_set set = {.function_count = 0};
@@ -148,6 +161,7 @@ int main(void)
 		cmocka_unit_test(nested_loops_come_from_the_outermost_on),
 		cmocka_unit_test(functions_that_call_each_other_keep_their_order),
 		cmocka_unit_test(of_two_phases_there_is_what_calls_both),
+		cmocka_unit_test(what_both_phases_call_is_a_part_of_them),
 		cmocka_unit_test(a_thread_with_few_samples_says_nothing),
 		cmocka_unit_test(samples_of_other_threads_and_empty_ones_are_none_of_a_function),
 		cmocka_unit_test(a_function_is_at_home_on_each_thread_that_is_in_it),
