@@ -89,12 +89,12 @@ has 'the embedded engine: what calls engine_step once for each step' "$TMP/list"
 is 'doctor: exit status' $? 0
 tr -s ' \n' ' ' <"$TMP/doctor" >"$TMP/line"
 has 'doctor: what to paste, or that the engine is short of CPUs' "$TMP/line" \
-	"use --step $TMP/engine\\+0x$wanted: a busy thread is in it for [0-9]+ % of its CPU time|are short of CPUs"
+	"use --step '$TMP/engine\\+0x$wanted': a busy thread is in it for [0-9]+ % of its CPU time|are short of CPUs"
 run_tool -p "$ENGINE"
 await_lines 1 "\\+0x$wanted|short of CPUs" "$OUT.err"
 stop_tool
 has 'no step in 5 s: it is named, unless other work needs the CPUs' "$OUT.err" \
-	"--step $TMP/engine\\+0x$wanted  \\([0-9.]+ calls/s, mean|short of CPUs"
+	"--step '$TMP/engine\\+0x$wanted'  \\([0-9.]+ calls/s, mean|short of CPUs"
 touched=$(awk -v file="$TMP/engine" '/^[0-9a-f]+-/ { code = $2 ~ /x/ && $6 == file }
 	/^Rss:/ && code { kb += $2 } END { print kb + 0 }' "/proc/$ENGINE/smaps")
 holds 'its code is there' [ "$touched" -gt 0 ]

@@ -26,6 +26,8 @@
 /* Longer names and paths make a line unreadable; --list-steps prints whole names. */
 #define NAME_SHOWN 120
 #define PATH_SHOWN 160
+/* What is pasted is whole, or left out. */
+#define BEST_SHOWN (FINDING_TEXT_MAX / 2)
 
 /* A limit that is reached more often makes steps slow. */
 #define THROTTLED_PERCENT 1.0
@@ -453,7 +455,7 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 						  "py:MODULE:QUALNAME), or leave out --step");
 		return;
 	}
-	if (*steps->best) {
+	if (*steps->best && strlen(steps->best) < BEST_SHOWN) {
 		advise_best(steps, checks);
 		return;
 	}

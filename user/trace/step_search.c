@@ -35,7 +35,7 @@
 /* If nothing was called until then, the functions are outer ones. */
 #define SILENT_NS (500 * NS_PER_MS)
 
-/* A thread that uses less than this part of a CPU is idle. */
+/* A thread that uses, or waits for, less than this part of a CPU is idle. */
 #define BUSY_PART 20
 
 /* Functions that are probed together. rates.bpf.c times calls that are eight deep. */
@@ -172,7 +172,7 @@ static int choose_threads(struct hunt *hunt, bool yields)
 		err = end_with(hunt, STEP_SEARCH_STARVED);
 	for (size_t i = 0; i < threads.count && !err; i++) {
 		if (hunt->thread_count == SHARE_THREADS_MAX ||
-		    threads.items[i].cpu_ns < period_ns / BUSY_PART)
+		    threads.items[i].cpu_ns + threads.items[i].wait_ns < period_ns / BUSY_PART)
 			break;
 		err = open_thread(hunt, &threads.items[i], period_ns);
 	}
