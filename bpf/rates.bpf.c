@@ -5,6 +5,7 @@
  * call, which call a return ends, and which candidate calls which.
  */
 #include "vmlinux.h"
+#include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "fbt_shared.h"
@@ -26,6 +27,7 @@ struct open_call {
 	__u64 sp;   /* the stack pointer at the function's entry */
 	__u64 back; /* see read_return() */
 	__u64 start_ns;
+	__u64 delay_ns; /* how long its thread had waited for a CPU until then */
 	__u32 kind;
 	__u32 flags;
 };
@@ -73,8 +75,18 @@ struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, FBT_THREAD_RATES);
 	__type(key, __u64);
-	__type(value, __u64);
+	__type(value, struct fbt_thread_rate);
 } thread_rates SEC(".maps");
+
+/* Kernels without CONFIG_SCHED_INFO do not have the field. */
+static __always_inline __u64 run_delay(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	if (!bpf_core_field_exists(task->sched_info.run_delay))
+		return 0;
+	return BPF_CORE_READ(task, sched_info.run_delay);
+}
 
 static __always_inline struct thread_calls *calls_of_thread(void)
 {
@@ -185,6 +197,7 @@ static __always_inline int begin_call(struct pt_regs *ctx, __u64 cookie, struct 
 	if (cookie & FBT_PROBE_TAILS)
 		call->flags = CALL_TAILS | (is_site_probed(rate, kind, back) ? CALL_TIMED : 0);
 	calls->count++;
+	call->delay_ns = run_delay();
 	call->start_ns = bpf_ktime_get_ns();
 	return 0;
 }
@@ -209,12 +222,41 @@ static __always_inline void count_inside(struct thread_calls *calls, __u32 kind,
 static __always_inline void count_thread(__u32 tid, __u32 kind, __u64 ns)
 {
 	__u64 key = (__u64)kind << 32 | tid;
-	__u64 *total = bpf_map_lookup_elem(&thread_rates, &key);
+	struct fbt_thread_rate first = {.ended = 1, .total_ns = ns};
+	struct fbt_thread_rate *rate = bpf_map_lookup_elem(&thread_rates, &key);
 
-	if (total)
-		*total += ns;
-	else
-		bpf_map_update_elem(&thread_rates, &key, &ns, BPF_NOEXIST);
+	if (rate) {
+		rate->ended++;
+		rate->total_ns += ns;
+	} else {
+		bpf_map_update_elem(&thread_rates, &key, &first, BPF_NOEXIST);
+	}
+}
+
+/* The element of lasted for a duration. */
+static __always_inline __u32 span_of(__u64 ns)
+{
+	__u32 span = 0;
+
+	ns >>= FBT_RATE_FIRST_BITS;
+	for (int bits = 16; bits; bits >>= 1) {
+		if (ns >> bits) {
+			ns >>= bits;
+			span += bits;
+		}
+	}
+	span += ns > 0;
+	return span < FBT_RATE_SPANS ? span : FBT_RATE_SPANS - 1;
+}
+
+static __always_inline void count_ended(struct fbt_rate *rate, __u64 ns, __u64 delay_ns)
+{
+	__u64 active_ns = delay_ns < ns ? ns - delay_ns : 0;
+
+	__sync_fetch_and_add(&rate->total_ns, ns);
+	__sync_fetch_and_add(&rate->delay_ns, delay_ns);
+	__sync_fetch_and_add(&rate->ended, 1);
+	__sync_fetch_and_add(&rate->lasted[span_of(active_ns)], 1);
 }
 
 /*
@@ -225,6 +267,7 @@ static __always_inline bool end_calls(__u64 sp, __u64 now)
 {
 	__u32 tid = bpf_get_current_pid_tgid();
 	struct thread_calls *calls = bpf_map_lookup_elem(&threads, &tid);
+	__u64 delay_ns = run_delay();
 	bool ended = false;
 
 	for (int i = 0; calls && i < DEPTH; i++) {
@@ -242,8 +285,7 @@ static __always_inline bool end_calls(__u64 sp, __u64 now)
 		ended = true;
 		if (!(top->flags & CALL_TIMED))
 			continue;
-		__sync_fetch_and_add(&rate->total_ns, now - top->start_ns);
-		__sync_fetch_and_add(&rate->ended, 1);
+		count_ended(rate, now - top->start_ns, delay_ns - top->delay_ns);
 		count_thread(tid, kind, now - top->start_ns);
 		count_inside(calls, kind, now - top->start_ns);
 	}

@@ -636,6 +636,13 @@ struct fbt_kind_args {
 	struct fbt_arg_spec args[FBT_ARG_COUNT];
 };
 
+/*
+ * Calls by how long they lasted: element 0 those of less than 1,024 ns, and each next one those of
+ * up to twice as long.
+ */
+#define FBT_RATE_SPANS	    32
+#define FBT_RATE_FIRST_BITS 10
+
 /* Calls of a candidate for a step function, for --list-steps. */
 struct fbt_rate {
 	__u64 begun; /* calls that are not inside of a call of the same function */
@@ -644,10 +651,16 @@ struct fbt_rate {
 	__u64 hits;	 /* of the probes on its entry */
 	__u64 strangers; /* hits of its call sites at which no call ended */
 	__u64 sites;	 /* call sites that it was the first to be called from */
+	__u64 delay_ns;	 /* of total_ns the threads waited for a CPU; 0: none, or not known */
+	__u64 lasted[FBT_RATE_SPANS]; /* of ended, without the time that they waited for a CPU */
 };
 
-/* The map thread_rates: the time of a candidate's calls by thread. Key: the kind << 32, and the
- * tid. */
+/* The map thread_rates: the calls of a candidate by thread. Key: the kind << 32, and the tid. */
+struct fbt_thread_rate {
+	__u64 ended;
+	__u64 total_ns;
+};
+
 #define FBT_THREAD_RATES 4096
 
 /*

@@ -20,12 +20,15 @@
 #include "python/guest.h"
 #include "sandbox/privilege.h"
 #include "steps/find.h"
+#include "trace/candidates.h"
 
 #define DELETED " (deleted)"
 
 /* Longer names and paths make a line unreadable; --list-steps prints whole names. */
 #define NAME_SHOWN 120
 #define PATH_SHOWN 160
+/* What is pasted is whole, or left out. */
+#define BEST_SHOWN (FINDING_TEXT_MAX / 2)
 
 /* A limit that is reached more often makes steps slow. */
 #define THROTTLED_PERCENT 1.0
@@ -261,9 +264,31 @@ static bool is_program_stripped(uint32_t thread, const struct target_options *op
 	return stripped;
 }
 
+/* No name says which function it is: the stacks of busy threads may. */
+static void search_stacks(struct doctor_steps *steps, uint32_t thread,
+			  const struct options *options)
+{
+	struct step_search search;
+
+	steps->searched = !step_search(&search, thread, options, true, false);
+	steps->search_end = search.end;
+	if (steps->searched && search.end == STEP_SEARCH_FOUND) {
+		const struct step_function *function = search.functions.items[0];
+
+		snprintf(steps->best, sizeof(steps->best), "%s", step_function_alone(function));
+		if (function->symbol)
+			snprintf(steps->best_name, sizeof(steps->best_name), "%s", function->name);
+		steps->best_per_s = rate_per_second(&search.rates[0]);
+		steps->best_mean_ms = (double)search.rates[0].mean_ns / 1e6;
+		steps->best_share = search.share;
+	}
+	step_search_clear(&search);
+}
+
 /* Nothing was found: why --step matched nothing, and what to use instead. */
 static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
-			      const struct target_options *options)
+			      const struct target_options *options,
+			      const struct options *all_options)
 {
 	struct stacks stacks = {.threads = 0};
 	struct doctor_words ignored;
@@ -282,6 +307,8 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 		target_find_candidates(thread, options, &stacks.places, DOCTOR_CANDIDATES_MAX,
 				       &steps->candidates);
 	stacks_clear(&stacks);
+	if (!steps->idle && !steps->candidates.count)
+		search_stacks(steps, thread, all_options);
 	steps->stripped = is_program_stripped(thread, options);
 	doctor_listen_end();
 }
@@ -317,7 +344,7 @@ void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct o
 	if (steps->found > 0)
 		steps->probe_err = doctor_trial_probe(trial, &steps->functions, &steps->words);
 	else if (!steps->found)
-		read_alternatives(steps, thread, &target_options);
+		read_alternatives(steps, thread, &target_options, options);
 }
 
 static const char *describe_future(const struct step_function *function)
@@ -405,6 +432,42 @@ static void judge_missing(const struct doctor_steps *steps, struct findings *che
 			     FORMAT_TIME(steps->interval_ns));
 }
 
+static void advise_best(const struct doctor_steps *steps, struct findings *checks)
+{
+	char quoted[sizeof(steps->best) + 64];
+
+	text_quote(quoted, sizeof(quoted), steps->best);
+	findings_advise(
+		checks,
+		"use --step %s%s%.*s%s: a busy thread is in it for %.0f %% of its CPU time, "
+		"by its stacks; it was probed for two seconds, and is called as a step is, "
+		"%.1f times a second, mean %.3f ms",
+		quoted, *steps->best_name ? " (" : "", NAME_SHOWN, steps->best_name,
+		*steps->best_name ? ")" : "", steps->best_share * 100, steps->best_per_s,
+		steps->best_mean_ms);
+}
+
+/* What the search by stacks came to, in front of what else can be done. */
+static const char *describe_search(const struct doctor_steps *steps)
+{
+	if (!steps->searched)
+		return "";
+	switch (steps->search_end) {
+	case STEP_SEARCH_NONE:
+		return "no regular step found by the stacks of its busy threads; ";
+	case STEP_SEARCH_STARVED:
+		return "its threads are short of CPUs, so their stacks were not searched; ";
+	case STEP_SEARCH_IDLE:
+		return "its threads are nearly idle: run doctor again while it serves a request; "
+		       "or ";
+	case STEP_SEARCH_COSTLY:
+	case STEP_SEARCH_PYTHON:
+	case STEP_SEARCH_FOUND:
+		break;
+	}
+	return "";
+}
+
 static void judge_none(const struct doctor_steps *steps, struct findings *checks)
 {
 	char names[FINDING_TEXT_MAX - 256];
@@ -423,6 +486,10 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 						  "py:MODULE:QUALNAME), or leave out --step");
 		return;
 	}
+	if (*steps->best && strlen(steps->best) < BEST_SHOWN) {
+		advise_best(steps, checks);
+		return;
+	}
 	list_options(names, sizeof(names), &steps->candidates);
 	if (*names)
 		findings_advise(checks,
@@ -437,13 +504,15 @@ static void judge_none(const struct doctor_steps *steps, struct findings *checks
 	else if (steps->stripped)
 		findings_advise(
 			checks,
-			"use --symbols FILE with the unstripped file, --step string:TEXT with a "
+			"%suse --symbols FILE with the unstripped file, --step string:TEXT with a "
 			"message that only the step writes, or --step PATH+0xADDR with an address "
-			"that nm prints: its executable is stripped");
+			"that nm prints: its executable is stripped",
+			describe_search(steps));
 	else
-		findings_advise(checks, "name the function that makes one forward pass: --step "
-					"SYMBOL, a glob, /REGEX/, PATH+0xADDR, string:TEXT or a "
-					"USDT pair");
+		findings_advise(checks,
+				"%sname the function that makes one forward pass: --step SYMBOL, a "
+				"glob, /REGEX/, PATH+0xADDR, string:TEXT or a USDT pair",
+				describe_search(steps));
 }
 
 static void judge_failure(const struct doctor_steps *steps, struct findings *checks)

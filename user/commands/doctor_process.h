@@ -13,6 +13,7 @@
 #include "options.h"
 #include "proc/cgroup.h"
 #include "steps/resolve.h"
+#include "trace/step_search.h"
 
 #define DOCTOR_COMM_MAX 64
 
@@ -62,11 +63,20 @@ struct doctor_steps {
 	bool idle;	   /* no thread was busy */
 	bool stripped;	   /* the program has no symbols of its own functions */
 	int probe_err;	   /* the kernel refuses to probe functions: -errno and words */
+	/* If no name looks like a step: what the stacks of busy threads say. */
+	bool searched;
+	enum step_search_end search_end;
+	char best[2048];     /* for --step; "": none */
+	char best_name[256]; /* of that function; "": not known */
+	double best_per_s;
+	double best_mean_ms;
+	double best_share;
 };
 
 /*
  * Reads the files of the process, and tries probes in this one (doctor_trial_probe). If there is no
- * step function, samples the stacks of its threads.
+ * step function, samples the stacks of its threads. If none of the functions on them has a name
+ * that looks like a step, measures some by probes (step_search).
  */
 void doctor_steps_read(struct doctor_steps *steps, uint32_t tgid, const struct options *options,
 		       struct doctor_trial *trial);

@@ -11,9 +11,13 @@
 #include "commands/list_python.h"
 #include "inject/python_use.h"
 #include "trace/candidates.h"
+#include "trace/step_search.h"
 
 /* --step takes whole names: only those beyond all reason are cut. */
 #define NAME_BYTES 2048
+
+/* A step takes at least this part of the CPU time of the busiest thread. */
+#define BUSY_PART 4
 
 /* How its calls end: "3 exits", "2 call sites". */
 static void describe_ends(const struct rate *rate, char *to, size_t size)
@@ -120,13 +124,18 @@ static size_t print_some(const struct candidates *candidates, enum likelihood wh
 	return count;
 }
 
+static void print_heading(FILE *out)
+{
+	terminal_line(out, "%10s  %12s  %-13s  %s", "calls/s", "mean", "ends at", "step function");
+}
+
 /* Candidates that were not called are listed only if no others are: the engine is then idle. */
 static void print_rates(const struct candidates *candidates, FILE *out)
 {
 	size_t unlikely = print_some(candidates, UNLIKELY, NULL);
 	size_t idle = print_some(candidates, NOT_CALLED, NULL);
 
-	terminal_line(out, "%10s  %12s  %-13s  %s", "calls/s", "mean", "ends at", "step function");
+	print_heading(out);
 	print_some(candidates, LIKELY, out);
 	if (unlikely)
 		terminal_line(
@@ -143,12 +152,89 @@ static void print_rates(const struct candidates *candidates, FILE *out)
 	print_some(candidates, NOT_CALLED, out);
 }
 
+/* Whether one of them was called, and takes a good part of what a busy thread does. */
+static bool has_busy(const struct candidates *candidates)
+{
+	uint64_t most_ns = candidates->threads.count ? candidates->threads.items[0].cpu_ns : 0;
+
+	for (size_t i = 0; i < candidates->functions.count; i++) {
+		const struct rate *rate = &candidates->rates[i];
+
+		if (rate->calls && rate->function->builtin)
+			return true;
+		if (judge(candidates, rate, 0) == LIKELY &&
+		    (!rate->mean_ns || rate->busiest_ns >= most_ns / BUSY_PART))
+			return true;
+	}
+	return false;
+}
+
+/* listed: functions that were found by their names follow. */
+static void print_found(const struct step_search *search, bool listed, FILE *out)
+{
+	terminal_line(out,
+		      "found by the stacks of busy threads, and called as a step is%s (%.0f %% of "
+		      "the CPU time of thread %u):",
+		      search->functions.count > 1 ? "; the first calls the others" : "",
+		      search->share * 100, search->tid);
+	print_heading(out);
+	for (size_t i = 0; i < search->functions.count; i++)
+		print_rate(&search->rates[i], out);
+	if (listed)
+		terminal_line(out, "found by their names only:");
+}
+
+static const char *explain_none(enum step_search_end end)
+{
+	switch (end) {
+	case STEP_SEARCH_NONE:
+		return "no regular step found: no function that its busy threads are in is called "
+		       "as a step is";
+	case STEP_SEARCH_IDLE:
+		return "its threads are idle: run this while the engine serves a request";
+	case STEP_SEARCH_COSTLY:
+		return "no step found: the search by stacks takes too much CPU time";
+	case STEP_SEARCH_STARVED:
+	case STEP_SEARCH_PYTHON:
+	case STEP_SEARCH_FOUND:
+		break;
+	}
+	return "no step found by stacks";
+}
+
+/* What no name tells, the stacks of busy threads may. listed: names follow. */
+static int list_by_stacks(const struct options *options, bool listed, FILE *out)
+{
+	uint32_t tgid = options->pids.items[0];
+	struct step_search search;
+	int err = step_search(&search, tgid, options, false, false);
+
+	if (err && err != -ENOMEM)
+		log_err("process %u: the stacks of its threads cannot be sampled: %s", tgid,
+			strerror(-err));
+	else if (!err && search.end == STEP_SEARCH_FOUND)
+		print_found(&search, listed, out);
+	else if (!err && listed)
+		terminal_line(out, "%s", explain_none(search.end));
+	else if (!err)
+		log_err("process %u: no function looks like a step by its name, and %s; name one "
+			"with --step, or give the symbols of a stripped file with --symbols",
+			tgid, explain_none(search.end));
+	if (!err && search.end != STEP_SEARCH_FOUND)
+		err = -ENOENT;
+	step_search_clear(&search);
+	return listed && err != -ENOMEM ? 0 : err;
+}
+
 static int list_native(const struct options *options, FILE *out)
 {
 	struct candidates candidates;
 	int err = candidates_measure(&candidates, options, options->pids.items[0], false);
+	bool listed = !err;
 
-	if (!err)
+	if (err == -ENOENT || (listed && !has_busy(&candidates)))
+		err = list_by_stacks(options, listed, out);
+	if (listed && !err)
 		print_rates(&candidates, out);
 	candidates_clear(&candidates);
 	return err;

@@ -18,9 +18,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "fbt_shared.h"
 #include "steps/resolve.h"
-
-struct fbt_rate_inside;
 
 /* How often a candidate is called, and how long its calls take. */
 struct rate {
@@ -30,8 +29,10 @@ struct rate {
 	 * unless too_often.
 	 */
 	uint64_t calls;
-	uint64_t ended;	  /* calls whose begin and end were seen */
-	uint64_t mean_ns; /* of these; 0: not known, because ended is 0 */
+	uint64_t ended;			 /* calls whose begin and end were seen */
+	uint64_t mean_ns;		 /* of these; 0: not known, because ended is 0 */
+	uint64_t delay_ns;		 /* of all these together, waiting for a CPU */
+	uint64_t lasted[FBT_RATE_SPANS]; /* these by their durations without delay_ns */
 	/* The thread that spent most time in such calls, and that time; 0: none was timed. */
 	uint32_t busiest_tid;
 	uint64_t busiest_ns;

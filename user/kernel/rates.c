@@ -264,6 +264,36 @@ static void read_rate(struct rates *rates, size_t index)
 	watched->rate.ended = count->ended;
 	watched->rate.mean_ns = watched->rate.ended ? count->total_ns / watched->rate.ended : 0;
 	watched->rate.since_ns = clock_ns(CLOCK_MONOTONIC) - watched->start_ns;
+	watched->rate.delay_ns = count->delay_ns;
+	for (size_t i = 0; i < FBT_RATE_SPANS; i++)
+		watched->rate.lasted[i] = count->lasted[i];
+}
+
+uint64_t rates__calls(const struct rates *rates, size_t index)
+{
+	return ((const volatile struct fbt_rate *)rates->counts.items)[index + 1].begun;
+}
+
+uint64_t rates__inside(const struct rates *rates, size_t outer, size_t inner)
+{
+	size_t at = (outer + 1) * FBT_KIND_COUNT + inner + 1;
+
+	return ((const volatile struct fbt_rate_inside *)rates->insides.items)[at].ended;
+}
+
+bool rates__is_too_often(const struct rates *rates, size_t index)
+{
+	return rates->watched[index].rate.too_often;
+}
+
+uint64_t rates__ended_on(const struct rates *rates, size_t index, uint32_t tid)
+{
+	uint64_t key = (uint64_t)(index + 1) << 32 | tid;
+	struct fbt_thread_rate of_thread;
+
+	if (bpf_map_lookup_elem(bpf_map__fd(rates->skel->maps.thread_rates), &key, &of_thread))
+		return 0;
+	return of_thread.ended;
 }
 
 static void let_go(struct watched *watched)
@@ -321,18 +351,19 @@ static void sort(struct rates *rates, struct rate *result)
 static void read_threads(struct rates *rates)
 {
 	int map = bpf_map__fd(rates->skel->maps.thread_rates);
-	uint64_t key, ns;
+	struct fbt_thread_rate of_thread;
+	uint64_t key;
 
 	for (int err = bpf_map_get_next_key(map, NULL, &key); !err;
 	     err = bpf_map_get_next_key(map, &key, &key)) {
 		uint32_t kind = (uint32_t)(key >> 32);
 		struct rate *rate;
 
-		if (!kind || kind > rates->count || bpf_map_lookup_elem(map, &key, &ns))
+		if (!kind || kind > rates->count || bpf_map_lookup_elem(map, &key, &of_thread))
 			continue;
 		rate = &rates->watched[kind - 1].rate;
-		if (ns > rate->busiest_ns) {
-			rate->busiest_ns = ns;
+		if (of_thread.total_ns > rate->busiest_ns) {
+			rate->busiest_ns = of_thread.total_ns;
 			rate->busiest_tid = (uint32_t)key;
 		}
 	}

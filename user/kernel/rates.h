@@ -24,6 +24,21 @@ int rates__open(struct rates **rates, struct step_function *const *functions, si
 /* Probes new call sites, and detaches what is hit too often. To be called about every 20 ms. */
 void rates__check(struct rates *rates);
 
+/* Calls so far of the function at an index of rates__open(). */
+uint64_t rates__calls(const struct rates *rates, size_t index);
+
+/* Calls of that function that have begun and ended on a thread so far. */
+uint64_t rates__ended_on(const struct rates *rates, size_t index, uint32_t tid);
+
+/* Whether that function was called so often that it is not probed any more. */
+bool rates__is_too_often(const struct rates *rates, size_t index);
+
+/*
+ * How often the function at one index has called that at the other, with no third of the functions
+ * in between. Calls that have begun and ended.
+ */
+uint64_t rates__inside(const struct rates *rates, size_t outer, size_t inner);
+
 /*
  * Detaches all functions and fills result, which has the count entries of rates__open(), likeliest
  * step functions first (rate_order).

@@ -3,54 +3,40 @@
 
 #include <asm/perf_regs.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "kernel/thread_samples.h"
 #include "proc/thread_use.h"
 
-#define CHOOSE_US  200000
-#define SAMPLE_NS  (800 * NS_PER_MS)
-#define TURN_US	   20000
-#define SAMPLES_HZ 99
-/* The highest rate, for a thread that uses little of a CPU. */
-#define SAMPLES_HZ_MAX 999
-/* The step function of a Rust server may be 20 KiB above the leaf. A record is at most 64 KiB. */
-#define STACK_BYTES 32768
-/* Four rings are within the 516 KiB that a user without privileges may lock. */
+#define CHOOSE_US   200000
+#define SAMPLE_NS   (800 * NS_PER_MS)
+#define TURN_US	    20000
 #define THREADS_MAX 4
-#define RING_BYTES  (128u << 10)
 /* A thread that used less of a CPU is idle: 0.2 %. */
 #define BUSY_PART 500
 
-/*
- * Registers that may point into a function that has nothing on the stack yet, in the order of a
- * record.
- */
+/* Registers that may point into a function that has nothing on the stack yet. */
 #ifdef __aarch64__
-#define REGS	  (1ull << PERF_REG_ARM64_LR | 1ull << PERF_REG_ARM64_PC)
-#define REG_COUNT 2
+#define REGISTERS (1ull << PERF_REG_ARM64_LR | 1ull << PERF_REG_ARM64_PC)
 #else
-#define REGS	  (1ull << PERF_REG_X86_IP)
-#define REG_COUNT 1
+#define REGISTERS (1ull << PERF_REG_X86_IP)
 #endif
 
-/* One sampled thread: samples by CPU time and by waits, both in one ring. */
-struct sampled {
-	int fds[2];
-	struct perf_event_mmap_page *ring; /* NULL: none */
-};
+/*
+ * The step function of a Rust server may be 20 KiB above the leaf. Four rings are within the
+ * 516 KiB that a user without privileges may lock. Samples by waits show what a thread that mostly
+ * blocks does.
+ */
+static const struct sampling sampling = {
+	.registers = REGISTERS, .stack_bytes = 32768, .ring_bytes = 128u << 10, .waits = true};
 
 struct sampler {
 	struct stacks *stacks;
 	mapping_vec maps;
-	struct sampled threads[THREADS_MAX];
-	uint8_t record[UINT16_MAX + 1];
+	struct thread_samples *threads[THREADS_MAX];
 };
 
 static bool is_code(const mapping_vec *maps, uint64_t address)
@@ -96,130 +82,16 @@ int stacks_add(struct stacks *stacks, const mapping_vec *maps, uint32_t sample, 
 	return err;
 }
 
-/*
- * By CPU time: a thread that uses a tenth of a CPU gets as many samples as one that uses all of it.
- */
-static uint32_t samples_hz(const struct thread_use *use, uint64_t period_ns)
+static int take_sample(void *ctx, const struct thread_sample *sample)
 {
-	uint64_t hz = SAMPLES_HZ * period_ns / (use->cpu_ns ? use->cpu_ns : 1);
+	struct sampler *sampler = ctx;
+	uint32_t number = ++sampler->stacks->samples;
+	int err = stacks_add(sampler->stacks, &sampler->maps, number, sample->registers,
+			     sample->register_count * sizeof(uint64_t));
 
-	if (hz < SAMPLES_HZ)
-		return SAMPLES_HZ;
-	return hz < SAMPLES_HZ_MAX ? (uint32_t)hz : SAMPLES_HZ_MAX;
-}
-
-static int open_event(uint32_t tid, uint64_t config, uint32_t hz)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = config,
-		.freq = 1,
-		.sample_freq = hz,
-		.sample_type = PERF_SAMPLE_REGS_USER | PERF_SAMPLE_STACK_USER,
-		.sample_regs_user = REGS,
-		.sample_stack_user = STACK_BYTES,
-		.exclude_hv = 1,
-	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0 && errno == EACCES) {
-		attr.exclude_kernel = 1;
-		fd = (int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	}
-	return fd < 0 ? -errno : fd;
-}
-
-static void close_sampled(struct sampled *sampled)
-{
-	if (sampled->ring)
-		munmap(sampled->ring, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE));
-	for (int i = 0; i < 2; i++)
-		if (sampled->fds[i] >= 0)
-			close(sampled->fds[i]);
-	*sampled = (struct sampled){.fds = {-1, -1}};
-}
-
-/* Samples by waits show what a thread that mostly blocks does. Sampling works without them too. */
-static int open_sampled(struct sampled *sampled, uint32_t tid, uint32_t hz)
-{
-	void *ring;
-
-	sampled->fds[0] = open_event(tid, PERF_COUNT_SW_CPU_CLOCK, hz);
-	/* The kernel may allow less (kernel.perf_event_max_sample_rate). */
-	if (sampled->fds[0] == -EINVAL && hz > SAMPLES_HZ)
-		sampled->fds[0] = open_event(tid, PERF_COUNT_SW_CPU_CLOCK, SAMPLES_HZ);
-	if (sampled->fds[0] < 0)
-		return sampled->fds[0];
-	ring = mmap(NULL, RING_BYTES + (size_t)sysconf(_SC_PAGESIZE), PROT_READ | PROT_WRITE,
-		    MAP_SHARED, sampled->fds[0], 0);
-	if (ring == MAP_FAILED)
-		return -errno;
-	sampled->ring = ring;
-	sampled->fds[1] = open_event(tid, PERF_COUNT_SW_CONTEXT_SWITCHES, SAMPLES_HZ);
-	if (sampled->fds[1] >= 0)
-		(void)ioctl(sampled->fds[1], PERF_EVENT_IOC_SET_OUTPUT, sampled->fds[0]);
-	return 0;
-}
-
-/*
- * Reads the ABI, the registers, the size of the stack, the stack, and how many of its bytes are
- * valid.
- */
-static int take_sample(struct sampler *sampler, const uint8_t *data, size_t size)
-{
-	uint64_t abi, stack_bytes, copied;
-	uint32_t sample = ++sampler->stacks->samples;
-	int err = 0;
-
-	if (size < sizeof(abi))
-		return 0;
-	memcpy(&abi, data, sizeof(abi));
-	data += sizeof(abi);
-	size -= sizeof(abi);
-	if (abi) {
-		if (size < REG_COUNT * sizeof(uint64_t))
-			return 0;
-		err = stacks_add(sampler->stacks, &sampler->maps, sample, data,
-				 REG_COUNT * sizeof(uint64_t));
-		data += REG_COUNT * sizeof(uint64_t);
-		size -= REG_COUNT * sizeof(uint64_t);
-	}
-	if (err || size < 2 * sizeof(uint64_t))
-		return err;
-	memcpy(&stack_bytes, data, sizeof(stack_bytes));
-	data += sizeof(stack_bytes);
-	size -= 2 * sizeof(uint64_t);
-	if (stack_bytes > size)
-		return 0;
-	memcpy(&copied, data + stack_bytes, sizeof(copied));
-	return stacks_add(sampler->stacks, &sampler->maps, sample, data,
-			  copied < stack_bytes ? copied : stack_bytes);
-}
-
-/* Takes all records from a ring of the kernel, which writes it while we read. */
-static int drain(struct sampler *sampler, struct perf_event_mmap_page *ring)
-{
-	const uint8_t *data = (const uint8_t *)ring + sysconf(_SC_PAGESIZE);
-	uint64_t head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
-	uint64_t tail = ring->data_tail;
-	struct perf_event_header header;
-	int err = 0;
-
-	while (tail < head && !err) {
-		for (size_t i = 0; i < sizeof(header); i++)
-			((uint8_t *)&header)[i] = data[(tail + i) % RING_BYTES];
-		if (header.size < sizeof(header) || header.size > head - tail)
-			break;
-		for (size_t i = 0; i < header.size; i++)
-			sampler->record[i] = data[(tail + i) % RING_BYTES];
-		if (header.type == PERF_RECORD_SAMPLE)
-			err = take_sample(sampler, sampler->record + sizeof(header),
-					  header.size - sizeof(header));
-		tail += header.size;
-	}
-	__atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
-	return err;
+	return err ? err
+		   : stacks_add(sampler->stacks, &sampler->maps, number, sample->stack,
+				sample->size);
 }
 
 /* Chooses the threads and opens their events. */
@@ -244,12 +116,11 @@ static int choose_threads(struct sampler *sampler, uint32_t tgid, bool yields)
 		if (stacks->threads == THREADS_MAX ||
 		    threads.items[i].cpu_ns < period_ns / BUSY_PART)
 			break;
-		err = open_sampled(&sampler->threads[stacks->threads], threads.items[i].tid,
-				   samples_hz(&threads.items[i], period_ns));
+		err = thread_samples__open(&sampler->threads[stacks->threads], threads.items[i].tid,
+					   &sampling,
+					   thread_samples_hz(&threads.items[i], period_ns));
 		if (!err)
 			stacks->threads++;
-		else
-			close_sampled(&sampler->threads[stacks->threads]);
 		/* The thread has ended. */
 		err = err == -ESRCH ? 0 : err;
 	}
@@ -268,8 +139,6 @@ int stacks_sample(struct stacks *stacks, uint32_t tgid, bool yields)
 	if (!sampler)
 		return -ENOMEM;
 	sampler->stacks = stacks;
-	for (int i = 0; i < THREADS_MAX; i++)
-		sampler->threads[i] = (struct sampled){.fds = {-1, -1}};
 	err = maps_read_quietly(tgid, &sampler->maps);
 	if (!err)
 		err = choose_threads(sampler, tgid, yields);
@@ -277,10 +146,10 @@ int stacks_sample(struct stacks *stacks, uint32_t tgid, bool yields)
 	while (!err && stacks->threads && clock_ns(CLOCK_MONOTONIC) < end_ns) {
 		usleep(TURN_US);
 		for (uint32_t i = 0; i < stacks->threads && !err; i++)
-			err = drain(sampler, sampler->threads[i].ring);
+			err = thread_samples__read(sampler->threads[i], take_sample, sampler);
 	}
 	for (int i = 0; i < THREADS_MAX; i++)
-		close_sampled(&sampler->threads[i]);
+		thread_samples__free(sampler->threads[i]);
 	maps_free(&sampler->maps);
 	free(sampler);
 	return err;

@@ -288,7 +288,7 @@ static int read_debug_symbols(struct image *image, uint32_t tgid, const char *co
 	return 0;
 }
 
-int image_read(struct image *image, uint32_t tgid, const char *const *symbol_files, size_t count)
+int image_read_extents(struct image *image)
 {
 	int err;
 
@@ -296,7 +296,17 @@ int image_read(struct image *image, uint32_t tgid, const char *const *symbol_fil
 		return 0;
 	image->read = true;
 	err = elf_fdes_read(&image->fdes, image->elf);
-	if (err == -ENOMEM)
+	return err == -ENOMEM ? err : 0;
+}
+
+int image_read(struct image *image, uint32_t tgid, const char *const *symbol_files, size_t count)
+{
+	int err;
+
+	if (image->read)
+		return 0;
+	err = image_read_extents(image);
+	if (err)
 		return err;
 	err = elf_symbols_read(&image->symbols, image->elf);
 	err = note_symbols(image, err);

@@ -39,6 +39,12 @@ void image_close(struct image *image);
 int image_read(struct image *image, uint32_t tgid, const char *const *symbol_files, size_t count);
 
 /*
+ * Reads the unwind table only, which has the extent of functions but no names: for files with so
+ * many symbols that reading them takes long. Returns as image_read(), which does nothing then.
+ */
+int image_read_extents(struct image *image);
+
+/*
  * The extent of the function that contains address, from a symbol or else from the unwind table.
  * 0, or -ENOENT if no function contains it.
  */

@@ -107,12 +107,8 @@ int candidates_measure(struct candidates *candidates, const struct options *opti
 	}
 	count = target_find_candidates(tgid, &target_options, NULL, CANDIDATES_MAX,
 				       &candidates->functions);
-	if (!count) {
-		log_err("process %u: no function looks like a step: name one with --step, or give "
-			"the symbols of a stripped file with --symbols",
-			tgid);
+	if (!count)
 		return -ENOENT;
-	}
 	return count < 0 ? count : measure(candidates, options, tgid);
 }
 

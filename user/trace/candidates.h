@@ -22,9 +22,9 @@ struct candidates {
  * Finds candidates and measures their calls for two seconds. busy_only: only functions that a busy
  * thread is in, so that few files are read and few functions probed; there are none if all threads
  * are idle. The caller has added CANDIDATES_NICE to its nice value, which is taken off again before
- * probes are attached. 0 or -errno, logged but for two of busy_only: -ENOENT if no function looks
- * like a step, -EAGAIN if the process is short of CPUs. And -ENOTSUP, not logged: it runs Python,
- * and what looks like a step is of no engine that is known. Call candidates_clear in any case.
+ * probes are attached. 0 or -errno, logged but for -ENOENT: no function looks like a step; and two
+ * of busy_only: -EAGAIN if the process is short of CPUs; -ENOTSUP if it runs Python, and what looks
+ * like a step is of no engine that is known. Call candidates_clear in any case.
  */
 int candidates_measure(struct candidates *candidates, const struct options *options, uint32_t tgid,
 		       bool busy_only);

@@ -20,6 +20,7 @@
 #include "sandbox/broker.h"
 #include "steps/find.h"
 #include "trace/candidates.h"
+#include "trace/step_search.h"
 
 #define NAMED_MAX 3
 /*
@@ -31,6 +32,7 @@
 /* What the child says with its exit status besides success and failure. */
 #define EXIT_STARVED 2
 #define EXIT_PYTHON  3
+#define EXIT_NONE    4
 
 struct hint {
 	uint32_t tgid;
@@ -64,6 +66,38 @@ int hint_write(const struct rate *rates, size_t count, int output)
 		named++;
 	}
 	return 0;
+}
+
+static bool has_plausible(const struct candidates *found)
+{
+	uint64_t most_ns = 0;
+
+	for (size_t i = 0; i < found->functions.count; i++)
+		if (!found->rates[i].too_often && rate_total_ns(&found->rates[i]) > most_ns)
+			most_ns = rate_total_ns(&found->rates[i]);
+	for (size_t i = 0; i < found->functions.count; i++)
+		if (rate_is_plausible(&found->rates[i], most_ns))
+			return true;
+	return false;
+}
+
+/* Names say nothing: the stacks do. */
+static int look_at_stacks(const struct options *options, uint32_t tgid, int output)
+{
+	struct step_search search;
+	int err;
+
+	(void)nice(CANDIDATES_NICE);
+	err = step_search(&search, tgid, options, true, true);
+	if (!err && search.end == STEP_SEARCH_FOUND)
+		err = hint_write(search.rates, 1, output);
+	else if (!err && search.end != STEP_SEARCH_IDLE)
+		err = search.end == STEP_SEARCH_STARVED	 ? -EAGAIN
+		      : search.end == STEP_SEARCH_NONE	 ? -ENODATA
+		      : search.end == STEP_SEARCH_PYTHON ? -ENOTSUP
+							 : -ENOENT;
+	step_search_clear(&search);
+	return err;
 }
 
 static bool has_step(const struct options *options, uint32_t tgid, struct target_seen *seen)
@@ -139,7 +173,9 @@ int hint_look(const struct options *options, uint32_t tgid, int output)
 	if (err)
 		return err < 0 ? err : 0;
 	err = candidates_measure(&found, options, tgid, true);
-	if (!err)
+	if (err == -ENOENT || (!err && found.functions.count && !has_plausible(&found)))
+		err = look_at_stacks(options, tgid, output);
+	else if (!err)
 		err = hint_write(found.rates, found.functions.count, output);
 	candidates_clear(&found);
 	return err;
@@ -189,6 +225,7 @@ _Noreturn static void run_child(hint_look_fn look, const struct options *options
 	err = look(options, tgid, STDERR_FILENO + 1);
 	_exit(err == -EAGAIN	? EXIT_STARVED
 	      : err == -ENOTSUP ? EXIT_PYTHON
+	      : err == -ENODATA ? EXIT_NONE
 	      : err		? EXIT_FAILURE
 				: EXIT_SUCCESS);
 }
@@ -319,6 +356,10 @@ static void tell_failure(const struct hint *hint, int status)
 		log_info("no step was seen yet; process %u runs Python, and no function in native "
 			 "code is its step (--list-steps -p %u counts calls of its Python "
 			 "functions)",
+			 hint->tgid, hint->tgid);
+	else if (WIFEXITED(status) && WEXITSTATUS(status) == EXIT_NONE)
+		log_info("no step was seen yet, and no regular step was found in process %u by the "
+			 "stacks of its busy threads (--list-steps -p %u looks again)",
 			 hint->tgid, hint->tgid);
 	else if (WIFSIGNALED(status) && WTERMSIG(status) == SIGPROF)
 		log_info("no step was seen yet; a search for candidates in process %u takes more "

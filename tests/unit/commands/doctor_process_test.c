@@ -210,6 +210,66 @@ static void without_a_step_function_there_are_intervals(void **state)
 	doctor_steps_clear(&steps);
 }
 
+static void what_was_found_by_stacks_is_proposed_ready_to_paste(void **state)
+{
+	struct doctor_steps steps = {.interval_ns = 100000000,
+				     .searched = true,
+				     .search_end = STEP_SEARCH_FOUND,
+				     .best = "/opt/my engine/serve+0x1500",
+				     .best_per_s = 183.94,
+				     .best_mean_ms = 2.3612,
+				     .best_share = 0.988};
+	struct findings checks = judge_steps(&steps);
+
+	(void)state;
+	assert_int_equal(checks.items.count, 1);
+	assert_string_equal(checks.items.items[0].remedy,
+			    "use --step '/opt/my engine/serve+0x1500': a busy thread is in it for "
+			    "99 % of its CPU time, by its stacks; it was probed for two seconds, "
+			    "and is called as a step is, 183.9 times a second, mean 2.361 ms");
+	end_checks(&checks);
+	snprintf(steps.best_name, sizeof(steps.best_name), "%s", "Turn::go");
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals",
+		     "use --step '/opt/my engine/serve+0x1500' (Turn::go): a busy");
+	end_checks(&checks);
+	/* What would be cut is no proposal. */
+	memset(steps.best, 'x', FINDING_TEXT_MAX);
+	checks = judge_steps(&steps);
+	assert_null(strstr(checks.items.items[0].remedy, "xxx"));
+	end_checks(&checks);
+	doctor_steps_clear(&steps);
+}
+
+static void what_a_search_by_stacks_came_to_is_said(void **state)
+{
+	struct doctor_steps steps = {
+		.interval_ns = 100000000, .searched = true, .search_end = STEP_SEARCH_NONE};
+	struct findings checks = judge_steps(&steps);
+
+	(void)state;
+	assert_check(&checks, "step function", FINDING_WARN, "intervals",
+		     "no regular step found by the stacks of its busy threads; name the function");
+	end_checks(&checks);
+	steps.stripped = true;
+	steps.search_end = STEP_SEARCH_STARVED;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals",
+		     "its threads are short of CPUs, so their stacks were not searched; use "
+		     "--symbols FILE");
+	end_checks(&checks);
+	steps.search_end = STEP_SEARCH_IDLE;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals",
+		     "nearly idle: run doctor again while it serves a request; or use --symbols");
+	end_checks(&checks);
+	steps.search_end = STEP_SEARCH_COSTLY;
+	checks = judge_steps(&steps);
+	assert_check(&checks, "step function", FINDING_WARN, "intervals", "use --symbols");
+	end_checks(&checks);
+	doctor_steps_clear(&steps);
+}
+
 static void without_a_step_function_probes_alone_measure_nothing(void **state)
 {
 	struct doctor_steps steps = {.alone = true, .interval_ns = 100000000};
@@ -297,6 +357,8 @@ int main(void)
 		cmocka_unit_test(step_functions_are_named_with_their_place),
 		cmocka_unit_test(without_a_step_function_there_are_intervals),
 		cmocka_unit_test(without_a_step_function_probes_alone_measure_nothing),
+		cmocka_unit_test(what_was_found_by_stacks_is_proposed_ready_to_paste),
+		cmocka_unit_test(what_a_search_by_stacks_came_to_is_said),
 		cmocka_unit_test(candidates_are_whole_and_quoted_or_left_out),
 		cmocka_unit_test(a_step_that_cannot_be_resolved_is_an_obstacle),
 		cmocka_unit_test(engines_are_named_as_p_wants_them),
