@@ -65,6 +65,7 @@ struct thread_info {
 #else
 	unsigned long flags;
 #endif
+	u32 cpu;
 };
 
 struct sched_info {
@@ -277,17 +278,20 @@ struct vm_area_struct {
 
 struct task_struct {
 	struct thread_info thread_info;
+	unsigned int __state;
 	void *stack;
 	struct sched_entity se;
 	struct sched_info sched_info;
 	pid_t pid;
 	pid_t tgid;
+	struct task_struct *group_leader;
 	int static_prio;
 	struct list_head thread_node;
 	struct signal_struct *signal;
 	unsigned long nvcsw;
 	unsigned long min_flt;
 	unsigned long maj_flt;
+	char comm[16];
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct uprobe_task *utask;

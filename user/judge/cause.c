@@ -742,6 +742,8 @@ void cause_find(const struct window *window, const struct step *step,
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
 	    cause->kind == CAUSE_STOPPED)
 		name_spun_for(step, times, cause);
+	if (cause->kind == CAUSE_RUN_QUEUE && !cause->waker.tid)
+		cause->taken = step->taken;
 }
 
 bool cause_has_stop(const struct cause *cause)

@@ -139,6 +139,8 @@ struct cause {
 	struct fbt_stack stack;
 	/* Of the thread that ended that call; count 0: not known. */
 	struct fbt_stack waker_stack;
+	/* RUN_QUEUE: who had the CPU meanwhile, of the whole step; header.type 0: not known. */
+	struct fbt_taken taken;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
 	uint64_t total_ns;
 	uint64_t h2d_bytes;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "judge/explained.h"
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
@@ -488,6 +489,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		}
 		add_wait(line, cause);
 		add_worker(line, cause, window);
+		taken_describe(line, &cause->taken);
 		break;
 	case CAUSE_PAGE_FAULTS:
 		add_faults(line, cause, window);

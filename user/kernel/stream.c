@@ -13,6 +13,7 @@
 #include "kernel/call_ring.h"
 #include "kernel/slow_calls.h"
 #include "kernel/stops.h"
+#include "kernel/taken.h"
 #include "kernel/wakes.h"
 #include "model/syscalls.h"
 #include "proc/status.h"
@@ -36,6 +37,7 @@ struct stream {
 	struct stops *stops;
 	struct faults *faults;
 	struct slow_calls *slow;
+	struct taken_sums *taken;
 	const struct record_output *output;
 	struct stream_options options;
 	struct tid_map *begun;		 /* futures, by address; values have no meaning */
@@ -71,8 +73,9 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
 	stream->slow = slow_calls__new(stream->shared, output);
+	stream->taken = taken_sums__new(output);
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
-	    !stream->faults || !stream->hangs || !stream->slow) {
+	    !stream->faults || !stream->hangs || !stream->slow || !stream->taken) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -91,6 +94,7 @@ void stream__free(struct stream *stream)
 	faults__free(stream->faults);
 	free(stream->hangs);
 	slow_calls__free(stream->slow);
+	taken_sums__free(stream->taken);
 	vec_free(&stream->steps);
 	free(stream);
 }
@@ -161,6 +165,8 @@ static void take_event(void *ctx, const struct fbt_header *event)
 		stream->options.on_site(stream->options.ctx, (const struct fbt_ring_site *)event);
 	} else if (event->type == FBT_EVENT_WAKE) {
 		send_wake(stream, (const struct fbt_ring_wake *)event);
+	} else if (event->type == FBT_EVENT_TAKEN) {
+		taken_sums__add(stream->taken, (const struct fbt_taken *)event);
 	} else if (event->type == FBT_EVENT_FILE) {
 		if (file_names__send(stream->files, event, stream->output))
 			stream->files_dropped++;
@@ -255,6 +261,7 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
 	if (has_gap(ring))
 		record_send(stream->output, &ring->gap, sizeof(ring->gap), FBT_EVENT_GAP);
+	taken_sums__send(stream->taken, step);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
 	slow_calls__add_step(stream->slow, step);
 	stream->steps_sent += ends_step(stream, step);

@@ -13,6 +13,7 @@
 #include "model/stalls.h"
 #include "model/stack_table.h"
 #include "model/stop_table.h"
+#include "model/taken.h"
 
 struct assembler {
 	struct assembler_output output;
@@ -28,6 +29,7 @@ struct assembler {
 	struct stack_table stacks;
 	struct fbt_stalls stalls; /* those of the next step */
 	struct fbt_gap gap;	  /* the one before the next step */
+	struct fbt_taken taken;	  /* that of the next step */
 };
 
 /*
@@ -234,6 +236,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 
 	err = pending__take(assembler->pending, &step);
 	step_join_gap(&step, &assembler->gap);
+	taken_join(&assembler->taken, &step);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
@@ -315,6 +318,10 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 	case FBT_EVENT_PROBES:
 		window->probes[((const struct fbt_probes *)event)->kind] =
 			*(const struct fbt_probes *)event;
+		break;
+	case FBT_EVENT_EXPLAIN:
+		window->explained[((const struct fbt_explained *)event)->kind] =
+			*(const struct fbt_explained *)event;
 		break;
 	case FBT_EVENT_COST:
 		window->cost = *(const struct fbt_cost *)event;
@@ -398,6 +405,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_GAP:
 		assembler->gap = *(const struct fbt_gap *)event;
+		return 0;
+	case FBT_EVENT_TAKEN:
+		assembler->taken = *(const struct fbt_taken *)event;
 		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);

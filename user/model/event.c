@@ -70,6 +70,8 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
 	[FBT_EVENT_CPUS] = PROCESS_LAYOUT(fbt_cpus, 0),
+	[FBT_EVENT_TAKEN] = PROCESS_LAYOUT(fbt_taken, 0),
+	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -155,6 +157,33 @@ static bool is_stack_sound(const struct fbt_stack *stack)
 	return stack->nr < FBT_NR_COUNT && stack->count && stack->count <= FBT_STACK_FRAMES;
 }
 
+/* The parts must not add up to more than the wait: others add them up without a check. */
+static bool is_taken_sound(const struct fbt_taken *taken)
+{
+	uint64_t left_ns = taken->waited_ns;
+
+	if (taken->count > FBT_TAKERS || taken->idle_ns > left_ns)
+		return false;
+	left_ns -= taken->idle_ns;
+	if (taken->other_ns > left_ns)
+		return false;
+	left_ns -= taken->other_ns;
+	for (uint32_t i = 0; i < taken->count; i++) {
+		const struct fbt_taker *taker = &taken->takers[i];
+
+		if (taker->ns > left_ns || !memchr(taker->comm, '\0', sizeof(taker->comm)) ||
+		    !memchr(taker->cgroup, '\0', sizeof(taker->cgroup)))
+			return false;
+		left_ns -= taker->ns;
+	}
+	return true;
+}
+
+static bool is_explained_sound(const struct fbt_explained *explained)
+{
+	return explained->kind < FBT_EXPLAIN_COUNT && explained->state < FBT_EXPLAIN_STATES;
+}
+
 static bool is_python_sound(const struct fbt_python *python)
 {
 	return python->collector < FBT_COLLECTOR_COUNT && python->gil_end >= python->gil_start;
@@ -233,6 +262,10 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return ((const struct fbt_code *)event)->id != 0;
 	case FBT_EVENT_STACK:
 		return is_stack_sound((const struct fbt_stack *)event);
+	case FBT_EVENT_TAKEN:
+		return is_taken_sound((const struct fbt_taken *)event);
+	case FBT_EVENT_EXPLAIN:
+		return is_explained_sound((const struct fbt_explained *)event);
 	case FBT_EVENT_PYTHON:
 		return is_python_sound((const struct fbt_python *)event);
 	case FBT_EVENT_STALLS:

@@ -64,6 +64,7 @@ struct step {
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 	struct step_stalls stalls;
 	struct step_gap gap;
+	struct fbt_taken taken; /* who had its CPU; header.type is 0: it was not looked at */
 };
 
 /* Frees what a step has of its own: calls, wakes and stacks. */

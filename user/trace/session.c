@@ -18,6 +18,7 @@
 #include "shim/peers.h"
 #include "trace/command.h"
 #include "trace/engine_tree.h"
+#include "trace/explain.h"
 #include "trace/hint.h"
 #include "trace/late_engines.h"
 #include "trace/loading.h"
@@ -142,6 +143,7 @@ static void send_all_intervals(struct intervals *intervals, struct traced_set *s
 struct session {
 	struct live live;
 	struct step_guard *guard;
+	struct explain *explain;
 	struct child *child;
 	struct launch *launch;
 	struct fbt_cost cost;
@@ -277,7 +279,8 @@ int session__open(struct session **result, const struct options *options,
 		goto out;
 	session->guard = step_guard__new(&session->live, loader__shared(session->live.loader),
 					 loader__has_multi(session->live.loader));
-	if (!session->guard)
+	session->explain = explain__new(&session->live);
+	if (!session->guard || !session->explain)
 		goto out;
 	session->live.may_inject = !quiet;
 	err = selection_find(&session->live);
@@ -318,6 +321,7 @@ void session__free(struct session *session)
 	hint_wait_end(&session->hint);
 	gpu_link__free(session->gpu);
 	step_guard__free(session->guard);
+	explain__free(session->explain);
 	step_sites__free(session->live.sites);
 	stream__free(session->live.stream);
 	late_engines__free(session->live.late);
@@ -352,6 +356,12 @@ void session__escalate(struct session *session)
 {
 	stream__drain(session->live.stream);
 	record_send_manual(session->live.output, clock_ns(CLOCK_MONOTONIC));
+}
+
+void session__note_escalation(struct session *session, const struct step *step,
+			      const struct escalation *escalation)
+{
+	explain__note(session->explain, step, escalation);
 }
 
 static int attach_kernel_side(struct session *session)
@@ -431,6 +441,8 @@ int session__start(struct session *session, const char *tag)
 	if (!err && session->live.options->escalate_now)
 		record_send_manual(session->live.output, clock_ns(CLOCK_MONOTONIC));
 	stream__forget_early_begins(session->live.stream);
+	if (!err)
+		explain__begin(session->explain);
 	if (!err && session->live.options->torch.is_on)
 		steps_found__begin_torch(session->live.found);
 	if (!err && session->child) {
@@ -560,6 +572,7 @@ void session__poll(struct session *session)
 	late_engines__turn(session->live.late, now_ns);
 	step_sites__turn(session->live.sites, now_ns);
 	step_guard__turn(session->guard, now_ns, &session->cost);
+	explain__turn(session->explain, now_ns);
 	/* COMMAND has no intervals before its own first instruction. */
 	if (session->intervals.next_ns && session->launch && !launch__is_done(session->launch))
 		session->intervals.next_ns = now_ns;
@@ -647,6 +660,7 @@ int session__finish(struct session *session)
 		traced_set__send_table(session->live.traced, traced, end.end_ns);
 	cpu_ns += hint_wait_end(&session->hint);
 	send_probes(session);
+	explain__finish(session->explain, end.end_ns);
 	calibrate_finish(&session->cost, session->live.loader, cpu_ns,
 			 stream__steps(session->live.stream));
 	steps_found__charge(session->live.found, &session->cost);

@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/explain.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "judge/explained.h"
+#include "kernel/explain_programs.h"
+#include "proc/machine_load.h"
+#include "trace/demand.h"
+
+/* If it could not be measured: more than on any machine that was. */
+#define EVENT_PS_DEFAULT 500000
+#define PPM_PER_PERCENT	 10000.0
+#define PERCENT(ppm)	 format_share((char[FORMAT_MAX]){""}, ppm)
+
+/* Kinds of which this file attaches the programs. */
+static const enum fbt_explain machine_wide[] = {FBT_EXPLAIN_SWITCHES};
+#define MACHINE_WIDE (sizeof(machine_wide) / sizeof(machine_wide[0]))
+
+/* What is found out, for messages. */
+static const char *const subjects[FBT_EXPLAIN_COUNT] = {
+	[FBT_EXPLAIN_SWITCHES] = "who takes the CPU",
+	[FBT_EXPLAIN_WAKES] = "who ends waits",
+	[FBT_EXPLAIN_SAMPLES] = "which functions compute",
+};
+
+struct explain {
+	const struct live *live;
+	struct explain_programs *programs;
+	int load_err;
+	struct demand demands[FBT_EXPLAIN_COUNT];
+	struct demand_limits limits[FBT_EXPLAIN_COUNT];
+};
+
+static void set_limits(struct explain *explain)
+{
+	const struct options *options = explain->live->options;
+	bool always = options->explain == EXPLAIN_ALWAYS;
+
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		enum fbt_explain kind = machine_wide[i];
+		uint64_t ps = explain->programs
+				      ? explain_programs__measure_ps(explain->programs, kind)
+				      : 0;
+
+		explain->limits[kind] = (struct demand_limits){
+			.limit_ppm = always ? 0 : options->explain_limit_ppm,
+			.idle_ns = always ? UINT64_MAX : options->explain_idle_ns,
+			.event_ps = ps ? ps : EVENT_PS_DEFAULT,
+			.cpus = machine_cpus(),
+		};
+	}
+}
+
+struct explain *explain__new(const struct live *live)
+{
+	struct explain *explain = calloc(1, sizeof(*explain));
+
+	if (!explain)
+		return NULL;
+	explain->live = live;
+	if (live->options->explain == EXPLAIN_OFF)
+		return explain;
+	explain->load_err = explain_programs__load(&explain->programs, live->loader);
+	if (explain->load_err)
+		log_debug("what explains slow steps cannot be loaded: %s",
+			  strerror(-explain->load_err));
+	set_limits(explain);
+	return explain;
+}
+
+void explain__free(struct explain *explain)
+{
+	if (!explain)
+		return;
+	explain_programs__free(explain->programs);
+	free(explain);
+}
+
+static void fail(struct explain *explain, enum fbt_explain kind, int err)
+{
+	demand_fail(&explain->demands[kind]);
+	log_warn("%s cannot be found out on this machine: %s", subjects[kind], strerror(-err));
+}
+
+static bool attach(struct explain *explain, enum fbt_explain kind)
+{
+	int err = explain->load_err;
+
+	if (!err)
+		err = explain_programs__attach(explain->programs, kind);
+	if (err)
+		fail(explain, kind, err);
+	return !err;
+}
+
+void explain__begin(struct explain *explain)
+{
+	uint64_t count = 0;
+
+	if (explain->live->options->explain != EXPLAIN_ALWAYS)
+		return;
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		if (!attach(explain, machine_wide[i]))
+			continue;
+		(void)machine_switches(&count);
+		demand_arm(&explain->demands[machine_wide[i]], clock_ns(CLOCK_MONOTONIC), count);
+	}
+}
+
+void explain__note(struct explain *explain, const struct step *step,
+		   const struct escalation *escalation)
+{
+	enum fbt_explain kind;
+	bool is_explained;
+
+	if (explain->live->options->explain == EXPLAIN_OFF ||
+	    !cause_explained_by(&escalation->cause, &kind, &is_explained))
+		return;
+	demand_want(&explain->demands[kind], is_explained, clock_ns(CLOCK_MONOTONIC));
+}
+
+/* With the first digits that are not 0: most prices are below 0.1 %. */
+static const char *format_share(char text[FORMAT_MAX], uint64_t ppm)
+{
+	snprintf(text, FORMAT_MAX, "%.2g %%", (double)ppm / PPM_PER_PERCENT);
+	return text;
+}
+
+static void tell(const struct explain *explain, enum fbt_explain kind, enum demand_act act)
+{
+	const struct demand *demand = &explain->demands[kind];
+	const struct demand_limits *limits = &explain->limits[kind];
+	const char *price = PERCENT(demand->price_ppm), *limit = PERCENT(limits->limit_ppm);
+
+	switch (act) {
+	case DEMAND_ARM:
+		log_info("%s is looked at from now on, for about %s of the machine's CPU time: the "
+			 "next such step will be explained",
+			 subjects[kind], price);
+		break;
+	case DEMAND_DISARM:
+		log_info("%s is no longer looked at: no step has needed it for %s", subjects[kind],
+			 FORMAT_TIME(limits->idle_ns));
+		break;
+	case DEMAND_REFUSE:
+		log_info("%s is not looked at: that would take %s of the machine's CPU time, more "
+			 "than %s (--explain always does it all the same)",
+			 subjects[kind], price, limit);
+		break;
+	case DEMAND_GIVE_UP:
+		log_info("%s is no longer looked at: by now that takes %s of the machine's CPU "
+			 "time, more than %s (--explain always does it all the same)",
+			 subjects[kind], price, limit);
+		break;
+	case DEMAND_NOTHING:
+		break;
+	}
+}
+
+static void act_on(struct explain *explain, enum fbt_explain kind, enum demand_act act)
+{
+	if (act == DEMAND_ARM && !attach(explain, kind))
+		return;
+	if (act == DEMAND_DISARM || act == DEMAND_GIVE_UP)
+		explain_programs__detach(explain->programs, kind);
+	tell(explain, kind, act);
+}
+
+void explain__turn(struct explain *explain, uint64_t now_ns)
+{
+	uint64_t count = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		enum fbt_explain kind = machine_wide[i];
+		struct demand *demand = &explain->demands[kind];
+		int err = 0;
+
+		if (demand_needs_count(demand, now_ns) && !known) {
+			err = machine_switches(&count);
+			known = !err;
+		}
+		/* Without a rate there is no price. */
+		if (err && explain->limits[kind].limit_ppm) {
+			explain_programs__detach(explain->programs, kind);
+			fail(explain, kind, err);
+			continue;
+		}
+		act_on(explain, kind,
+		       demand_turn(demand, &explain->limits[kind], now_ns, count));
+	}
+}
+
+static void send(const struct explain *explain, enum fbt_explain kind)
+{
+	const struct demand *demand = &explain->demands[kind];
+	struct fbt_explained record = {
+		.kind = kind,
+		.state = demand->state,
+		.missed = demand->missed,
+		.armed_ns = demand->armed_ns,
+		.events = demand->events,
+		.event_ps = explain->limits[kind].event_ps,
+		.price_ppm = demand->price_ppm,
+		.limit_ppm = explain->limits[kind].limit_ppm,
+	};
+
+	if (demand->missed || demand->state != FBT_EXPLAIN_UNUSED)
+		record_send(explain->live->output, &record, sizeof(record), FBT_EVENT_EXPLAIN);
+}
+
+void explain__finish(struct explain *explain, uint64_t now_ns)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		struct demand *demand = &explain->demands[machine_wide[i]];
+
+		if (demand->state != FBT_EXPLAIN_ARMED)
+			continue;
+		if (!count && machine_switches(&count))
+			count = demand->look_events;
+		explain_programs__detach(explain->programs, machine_wide[i]);
+		demand_finish(demand, now_ns, count);
+	}
+	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
+		send(explain, (enum fbt_explain)kind);
+}
