@@ -128,7 +128,7 @@ struct escalation_fields {
 /*
  * The members are the 8 span attributes of ferrum's schema, as strings; cause, cause_evidence,
  * fired, class_steps; cause_stack, waker_stack and cv_percent if they
- * are known; class_nearest if the step was
+ * are known; those of output/explained.h; class_nearest if the step was
  * judged by another class than its own.
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,

@@ -61,6 +61,7 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 		json_uint(json, "stack_steps", stack ? stack->steps : 0);
 		json_string(json, "worst_waker_stack",
 			    *cause->worst_waker ? cause->worst_waker : NULL);
+		report_json_explained(json, &cause->explained);
 		json_string(json, "advice", cause_advice(order[i]));
 		json_object_end(json);
 	}
@@ -808,6 +809,7 @@ static void write_cost(struct json *json, const struct report *report)
 	json_uint(json, "tool_cpu_ns", measured->cpu_ns);
 	json_uint(json, "tool_rss_bytes", measured->rss_bytes);
 	json_uint(json, "ring_bytes", measured->ring_bytes);
+	report_json_explain_cost(json, report->window);
 	json_object_end(json);
 }
 

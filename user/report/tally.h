@@ -14,6 +14,7 @@
 #include "model/step.h"
 #include "model/window.h"
 #include "report/driver_tally.h"
+#include "report/explained_tally.h"
 #include "report/rank_tally.h"
 #include "report/tail.h"
 
@@ -35,6 +36,7 @@ struct cause_tally {
 	uint64_t worst_total_ns;
 	char worst_evidence[EVIDENCE_SIZE];
 	char worst_waker[FRAMES_SIZE]; /* what ended its wait; "": not known */
+	struct explained_tally explained;
 	struct cause_stack {
 		uint64_t steps; /* 0: none */
 		char text[FRAMES_SIZE];

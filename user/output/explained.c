@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "output/explained.h"
+
+#include "base/clock.h"
+
+static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
+{
+	const struct fbt_taker *most = NULL;
+
+	for (uint32_t i = 0; i < taken->count && !most; i++)
+		if (!taken->takers[i].tid && taken->takers[i].ns)
+			most = &taken->takers[i];
+	json_fields_uint(fields, "cpu_taken_waited_us", taken->waited_ns / NS_PER_US);
+	json_fields_uint(fields, "cpu_taken_own_us", taken_own_ns(taken) / NS_PER_US);
+	if (!most)
+		return;
+	json_fields_string(fields, "cpu_taken_by", most->comm);
+	json_fields_uint(fields, "cpu_taken_pid", most->tgid);
+	json_fields_uint(fields, "cpu_taken_us", most->ns / NS_PER_US);
+	if (*most->cgroup)
+		json_fields_string(fields, "cpu_taken_cgroup", most->cgroup);
+}
+
+void explained_fields_add(struct json_fields *fields, const struct cause *cause)
+{
+	if (cause->taken.header.type == FBT_EVENT_TAKEN && cause->taken.waited_ns)
+		add_taken(fields, &cause->taken);
+}
