@@ -6,10 +6,11 @@
  *	explain TRUTH MODE STEPS EVERY
  *
  * hog      another process, "fbt_hog", takes the CPU of the step for 40 ms
+ * hog6     the same, in the first six slow steps only
  * own      a thread of the engine, "fbt_own", does the same
- * lone     nobody does: the step computes for longer, which is no fault
+ * quota    nobody does: the cgroup of the engine is at its limit
  *
- * Every EVERY-th step is slow. TRUTH gets the ids of those that took part, and of each slow step
+ * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step is slow. TRUTH gets the ids of those that took part, and of each slow step
  * its number, and for how long they had the CPU in it by their own clock.
  */
 #include <pthread.h>
@@ -32,7 +33,8 @@
 #define TAKEN_NS   (40 * MS)
 #define STEPS_MAX  100000
 #define SLOW_MAX   1000
-#define FIRST_SLOW 40
+#define REST_US	   2500
+#define FIRST_SLOW 70
 
 /* Shared with the process that takes the CPU. */
 struct shared {
@@ -108,7 +110,7 @@ static void take_turns(struct engine *engine)
 {
 	uint64_t count;
 
-	pin(engine->cpu, 1);
+	pin(engine->cpu, 2);
 	engine->shared->tid = gettid();
 	while (read(engine->request, &count, sizeof(count)) == sizeof(count)) {
 		uint64_t start_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
@@ -129,10 +131,10 @@ static void begin_taker(struct engine *engine)
 {
 	pthread_t thread;
 
-	engine->pid = getpid();
 	if (!strcmp(engine->mode, "own")) {
+		engine->pid = getpid();
 		must(!pthread_create(&thread, NULL, own_thread, engine), "pthread_create");
-	} else if (!strcmp(engine->mode, "hog")) {
+	} else if (!strncmp(engine->mode, "hog", 3)) {
 		engine->pid = fork();
 		must(engine->pid >= 0, "fork");
 		if (!engine->pid) {
@@ -154,9 +156,7 @@ void explained_step(struct engine *engine, int is_slow)
 	const uint64_t one = 1;
 
 	compute(WORK_NS);
-	if (is_slow && !strcmp(engine->mode, "lone"))
-		compute(TAKEN_NS);
-	else if (is_slow)
+	if (is_slow && engine->pid)
 		must(write(engine->request, &one, sizeof(one)) == sizeof(one), "write");
 	compute(WORK_NS / 4);
 	STAY();
@@ -184,9 +184,11 @@ int main(int argc, char **argv)
 	struct engine engine = {.mode = argc == 5 ? argv[2] : ""};
 	static struct slow slow[SLOW_MAX];
 	uint64_t steps, every;
-	size_t count = 0;
+	size_t count = 0, most = SLOW_MAX;
 
 	must(argc == 5, "usage");
+	if (!strcmp(engine.mode, "hog6"))
+		most = 6;
 	steps = strtoull(argv[3], NULL, 10);
 	every = strtoull(argv[4], NULL, 10);
 	must(steps && steps <= STEPS_MAX && every, "usage");
@@ -196,10 +198,10 @@ int main(int argc, char **argv)
 	engine.request = eventfd(0, EFD_CLOEXEC);
 	engine.cpu = sched_getcpu();
 	begin_taker(&engine);
-	pin(engine.cpu, 0);
+	pin(engine.cpu, strcmp(engine.mode, "quota") ? 1 : 0);
 	wait_for_go();
 	for (uint64_t step = 1; step <= steps; step++) {
-		int is_slow = step >= FIRST_SLOW && step % every == 0 && count < SLOW_MAX;
+		int is_slow = step >= FIRST_SLOW && step % every == 0 && count < most;
 		uint64_t taken_ns = engine.shared->taken_ns, delay_ns = run_delay_ns();
 
 		explained_step(&engine, is_slow);
@@ -207,6 +209,9 @@ int main(int argc, char **argv)
 			slow[count++] =
 				(struct slow){step, engine.shared->taken_ns - taken_ns,
 					      run_delay_ns() - delay_ns};
+		/* Others have to have a CPU too. */
+		if (strcmp(engine.mode, "quota") != 0)
+			usleep(REST_US);
 	}
 	write_truth(argv[1], &engine, slow, count);
 	return 0;

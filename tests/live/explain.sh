@@ -56,7 +56,31 @@ judged always
 TAG=_off explained hog --explain off
 judged off
 
-# The last slow step is the 80th; after that the engine is healthy for a second.
-TAG=_idle STEPS=900 FBT_EXPLAIN_IDLE_MS=600 explained lone
-judged lone
+# After the sixth slow step the engine is healthy for seconds.
+TAG=_idle STEPS=900 FBT_EXPLAIN_IDLE_MS=600 explained hog6
+has 'without need: it ends' "$OUT.err" '^who takes the CPU is no longer looked at: no step has needed it for 600 ms'
+judged idle
+
+# The cgroup is at its limit of CPU time: there is no hog.
+for group in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
+	[ ! -e "$group/cpu.cfs_quota_us" ] && [ ! -e "$group/cpu.max" ] && continue
+	group=$group/fbt_explain_$$
+	mkdir "$group" 2>/dev/null && break
+done
+# shellcheck disable=SC2317
+undo()
+{
+	rmdir "$group" 2>/dev/null
+}
+if echo 10000 >"$group/cpu.cfs_quota_us" || echo '10000 100000' >"$group/cpu.max"; then
+	quota_engine()
+	{
+		exec sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
+	} 2>/dev/null
+	start_program() { start_waiting quota_engine "$FBT_BUILD/tests/live_$1" "$TMP/truth.json" "${@:2}"; }
+	STEPS=250 explained quota
+	judged quota
+else
+	echo 'SKIP quota: no cgroup with a limit of CPU time can be made here'
+fi 2>/dev/null
 finish
