@@ -127,7 +127,7 @@ void report_json_explained(struct json *json, const struct explained_tally *tall
 	uint32_t shown = 0;
 	int most;
 
-	if (!tally->steps)
+	if (tally->steps == tally->missed)
 		return;
 	json_uint(json, "explained_steps", tally->steps - tally->missed);
 	json_uint(json, "unexplained_steps", tally->missed);
