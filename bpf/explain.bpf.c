@@ -8,6 +8,7 @@
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
 #include "taken.bpf.h"
+#include "woken.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -42,5 +43,13 @@ int BPF_PROG(explain_wakeup, struct task_struct *task)
 
 	if (slot && slot->step_start_ns)
 		begin_wait(slot, index, task, cpu_of((__u64)task), bpf_ktime_get_ns());
+	return 0;
+}
+
+/* Every wake-up of the machine, by whoever does it. */
+SEC("tp_btf/sched_waking")
+int BPF_PROG(explain_waking, struct task_struct *task)
+{
+	wake_thread(task, ctx);
 	return 0;
 }

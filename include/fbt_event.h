@@ -76,6 +76,7 @@ enum fbt_event_type {
 	FBT_EVENT_HANG = 38,
 	FBT_EVENT_GAP = 39,
 	FBT_EVENT_TAKEN = 47,
+	FBT_EVENT_WOKEN = 48,
 	FBT_EVENT_EXPLAIN = 50,
 };
 
@@ -705,6 +706,35 @@ struct fbt_taken {
 	struct fbt_taker takers[FBT_TAKERS]; /* the one with the most time first */
 };
 
+/* In which context a thread was woken. */
+enum fbt_woken_context {
+	FBT_WOKEN_BY_THREAD = 0,    /* by the waker itself */
+	FBT_WOKEN_BY_INTERRUPT = 1, /* a timer or a device: the waker is nobody */
+	/* The same while the waker was sending: a packet to this machine arrives in an interrupt. */
+	FBT_WOKEN_WHILE_SENDING = 2,
+	FBT_WOKEN_BY_KERNEL = 3, /* by a thread of the kernel */
+	FBT_WOKEN_CONTEXTS = 4,
+};
+
+#define FBT_NR_UNKNOWN (~0u)
+
+/*
+ * Who woke a thread in a call of its step. Sent before the step; of waits of at least 1 ms only, if
+ * --explain was looking. A thread may be woken several times in one call: the last one ends it.
+ */
+struct fbt_woken {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns; /* that of the call */
+	__u64 wake_ns;
+	__u32 waker_tgid; /* 0, as the next, if it is nobody */
+	__u32 waker_tid;
+	__u32 context; /* enum fbt_woken_context */
+	__u32 nr;      /* of the waker's call; FBT_NR_UNKNOWN */
+	char comm[16]; /* of the waker's process, or of the thread if it is of the same process */
+};
+
 /* What is looked at only once a step was slow for a reason that it would explain (--explain). */
 enum fbt_explain {
 	FBT_EXPLAIN_SWITCHES = 0, /* who took the CPU */
@@ -795,6 +825,7 @@ FBT_ASSERT_SIZE(fbt_stalls, 72);
 FBT_ASSERT_SIZE(fbt_gap, 40);
 FBT_ASSERT_SIZE(fbt_taker, 72);
 FBT_ASSERT_SIZE(fbt_taken, 488);
+FBT_ASSERT_SIZE(fbt_woken, 64);
 FBT_ASSERT_SIZE(fbt_explained, 64);
 
 #endif

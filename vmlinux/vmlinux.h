@@ -64,6 +64,9 @@ struct thread_info {
 	u32 status;
 #else
 	unsigned long flags;
+	struct {
+		u32 count;
+	} preempt;
 #endif
 	u32 cpu;
 };
@@ -285,6 +288,7 @@ struct task_struct {
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *group_leader;
+	unsigned int flags;
 	int static_prio;
 	struct list_head thread_node;
 	struct signal_struct *signal;
@@ -337,6 +341,7 @@ struct user_pt_regs {
 struct pt_regs {
 	struct user_pt_regs user_regs;
 	u64 orig_x0;
+	s32 syscallno;
 };
 
 #else

@@ -8,11 +8,17 @@
  * hog      another process, "fbt_hog", takes the CPU of the step for 40 ms
  * hog6     the same, in the first six slow steps only
  * own      a thread of the engine, "fbt_own", does the same
+ * pipe     the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
+ * socket   the same by TCP, within the machine
+ * timer    the step waits as long for a timerfd
  * quota    nobody does: the cgroup of the engine is at its limit
  *
  * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step is slow. TRUTH gets the ids of those that took part, and of each slow step
  * its number, and for how long they had the CPU in it by their own clock.
  */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
@@ -23,6 +29,8 @@
 #include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -34,6 +42,7 @@
 #define STEPS_MAX  100000
 #define SLOW_MAX   1000
 #define REST_US	   2500
+#define LATE_US	   30000
 #define FIRST_SLOW 70
 
 /* Shared with the process that takes the CPU. */
@@ -45,6 +54,7 @@ struct shared {
 struct engine {
 	struct shared *shared;
 	int request;
+	int answer; /* what the step reads from; 0: it does not */
 	int cpu;
 	int pid; /* of who takes the CPU */
 	const char *mode;
@@ -127,9 +137,76 @@ static void *own_thread(void *ctx)
 	return NULL;
 }
 
+/* Two ends of a connection within the machine. */
+static void connect_ends(int ends[2])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	must(!bind(listener, (struct sockaddr *)&address, size) && !listen(listener, 1) &&
+		     !getsockname(listener, (struct sockaddr *)&address, &size),
+	     "listen");
+	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+	must(!connect(ends[1], (struct sockaddr *)&address, size), "connect");
+	ends[0] = accept(listener, NULL, NULL);
+	setsockopt(ends[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	must(ends[0] >= 0, "accept");
+	close(listener);
+}
+
+/* Answers each request after a while. */
+static void feed(struct engine *engine, int to)
+{
+	uint64_t count;
+
+	engine->shared->tid = gettid();
+	while (read(engine->request, &count, sizeof(count)) == sizeof(count)) {
+		usleep(LATE_US);
+		must(write(to, &count, sizeof(count)) == sizeof(count), "write");
+	}
+}
+
+static void begin_feeder(struct engine *engine)
+{
+	int ends[2];
+
+	if (!strcmp(engine->mode, "pipe"))
+		must(!pipe(ends), "pipe");
+	else
+		connect_ends(ends);
+	engine->pid = fork();
+	must(engine->pid >= 0, "fork");
+	if (!engine->pid) {
+		prctl(PR_SET_PDEATHSIG, 9);
+		prctl(PR_SET_NAME, "fbt_feeder");
+		feed(engine, ends[1]);
+		_exit(0);
+	}
+	engine->answer = ends[0];
+}
+
+static int begin_waker(struct engine *engine)
+{
+	if (!strcmp(engine->mode, "timer"))
+		engine->answer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	else if (!strcmp(engine->mode, "pipe") || !strcmp(engine->mode, "socket"))
+		begin_feeder(engine);
+	return engine->answer;
+}
+
 static void begin_taker(struct engine *engine)
 {
 	pthread_t thread;
+
+	if (begin_waker(engine) && !engine->pid)
+		return;
+	if (engine->answer) {
+		while (!engine->shared->tid)
+			usleep(1000);
+		return;
+	}
 
 	if (!strcmp(engine->mode, "own")) {
 		engine->pid = getpid();
@@ -150,12 +227,28 @@ static void begin_taker(struct engine *engine)
 		usleep(1000);
 }
 
+static void await_answer(struct engine *engine)
+{
+	const struct itimerspec late = {.it_value.tv_nsec = LATE_US * 1000};
+	uint64_t count = 1;
+
+	if (engine->pid)
+		must(write(engine->request, &count, sizeof(count)) == sizeof(count), "write");
+	else
+		must(!timerfd_settime(engine->answer, 0, &late, NULL), "timerfd_settime");
+	must(read(engine->answer, &count, sizeof(count)) == sizeof(count), "read");
+}
+
 STEP void explained_step(struct engine *engine, int is_slow);
 void explained_step(struct engine *engine, int is_slow)
 {
 	const uint64_t one = 1;
 
 	compute(WORK_NS);
+	if (is_slow && engine->answer) {
+		await_answer(engine);
+		return;
+	}
 	if (is_slow && engine->pid)
 		must(write(engine->request, &one, sizeof(one)) == sizeof(one), "write");
 	compute(WORK_NS / 4);

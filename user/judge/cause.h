@@ -139,6 +139,12 @@ struct cause {
 	struct fbt_stack stack;
 	/* Of the thread that ended that call; count 0: not known. */
 	struct fbt_stack waker_stack;
+	/*
+	 * The longest call of that part has waited for somebody to wake it, whom no record of the
+	 * system calls names; and who did; header.type 0: not known.
+	 */
+	bool wants_waker;
+	struct fbt_woken woken;
 	/* RUN_QUEUE: who had the CPU meanwhile, of the whole step; header.type 0: not known. */
 	struct fbt_taken taken;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */

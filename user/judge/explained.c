@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "model/syscalls.h"
 
 #define NAME_COLUMNS   15
 #define CGROUP_COLUMNS 39
@@ -27,6 +28,17 @@ bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool 
 			return false;
 		*kind = FBT_EXPLAIN_SWITCHES;
 		*is_explained = has_taken(&cause->taken);
+		return true;
+	case CAUSE_LOCK_CONTENTION:
+	case CAUSE_DRIVER_CALLS:
+	case CAUSE_FILE_IO:
+	case CAUSE_SOCKET_IO:
+	case CAUSE_SLEEP:
+	case CAUSE_OTHER_CALLS:
+		if (!cause->wants_waker || cause->waker.tid)
+			return false;
+		*kind = FBT_EXPLAIN_WAKES;
+		*is_explained = cause->woken.header.type == FBT_EVENT_WOKEN;
 		return true;
 	default:
 		return false;
@@ -105,6 +117,46 @@ void taken_describe(struct line *line, const struct fbt_taken *taken)
 	}
 	if (taken->idle_ns > taken->waited_ns / 2)
 		line_add(line, ", while the CPU ran nothing for %s", FORMAT_TIME(taken->idle_ns));
+}
+
+/* "redis (pid 8)", "its own thread 71 "w1"", "the kernel thread kworker/0:1" */
+static void add_name(struct line *line, const struct fbt_woken *woken)
+{
+	char name[4 * sizeof(woken->comm) + 1];
+
+	shorten_text(name, sizeof(name), woken->comm, NAME_COLUMNS);
+	if (woken->context == FBT_WOKEN_BY_KERNEL)
+		line_add(line, "the kernel thread %s", name);
+	else if (woken->waker_tgid == woken->tgid)
+		line_add(line, "its own thread %" PRIu32 " \"%s\"", woken->waker_tid, name);
+	else
+		line_add(line, "%s (pid %" PRIu32 ")", name, woken->waker_tgid);
+}
+
+void woken_describe(struct line *line, const struct fbt_woken *woken, enum fbt_arch arch)
+{
+	char label[24];
+
+	if (woken->header.type != FBT_EVENT_WOKEN)
+		return;
+	switch ((enum fbt_woken_context)woken->context) {
+	case FBT_WOKEN_BY_INTERRUPT:
+		line_add(line, ", ended by an interrupt (a timer or a device)");
+		return;
+	case FBT_WOKEN_WHILE_SENDING:
+		line_add(line, ", perhaps woken by ");
+		break;
+	default:
+		line_add(line, ", woken by ");
+	}
+	add_name(line, woken);
+	if (woken->nr < FBT_NR_COUNT)
+		line_add(line, " in %s", syscall_label(arch, woken->nr, label));
+}
+
+bool woken_has_waker(const struct fbt_woken *woken)
+{
+	return woken->header.type == FBT_EVENT_WOKEN && woken->context != FBT_WOKEN_BY_INTERRUPT;
 }
 
 const char *explain_subject(enum fbt_explain kind)

@@ -21,6 +21,15 @@ uint64_t taken_own_ns(const struct fbt_taken *taken);
  */
 void taken_describe(struct line *line, const struct fbt_taken *taken);
 
+/*
+ * ", woken by redis (pid 8) in sendto"; "perhaps" if it is only known that this process was sending
+ * just then; ", ended by an interrupt (a timer or a device)". Nothing if it is not known.
+ */
+void woken_describe(struct line *line, const struct fbt_woken *woken, enum fbt_arch arch);
+
+/* Whether somebody is named there. */
+bool woken_has_waker(const struct fbt_woken *woken);
+
 /* "who took the CPU", …; "" of any other number. */
 const char *explain_subject(enum fbt_explain kind);
 

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "explain.skel.h"
 #include "kernel/switch_cost.h"
+#include "model/syscalls.h"
 
 /* Programs of one kind at most. */
 #define PROGRAMS 2
@@ -45,12 +46,16 @@ static int share_maps(struct bpf_object *object, const struct loader *loader)
 	return err;
 }
 
-static int set_sizes(struct explain_bpf *skel, struct loader *loader)
+static int set_up(struct explain_bpf *skel, struct loader *loader)
 {
 	const struct shared *shared = loader__shared(loader);
 	int err = bpf_map__set_max_entries(skel->maps.cpu_waits, shared->cpu_count);
 
-	return err ? err : bpf_map__set_max_entries(skel->maps.taken_by, shared->slot_count);
+	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++)
+		skel->rodata->descriptors[nr] = syscall_descriptors(syscalls_arch(), nr);
+
+	return err ? err
+		   : bpf_map__set_max_entries(skel->maps.taken_by, shared->slot_count);
 }
 
 static int map_table(struct table *table, const struct bpf_map *map)
@@ -80,6 +85,8 @@ static int keep_all(struct explain_programs *programs, const struct explain_bpf 
 	if (!err)
 		err = keep(&switches[1], skel->progs.explain_wakeup);
 	if (!err)
+		err = keep(&programs->programs[FBT_EXPLAIN_WAKES][0], skel->progs.explain_waking);
+	if (!err)
 		err = map_table(&programs->tables[0], skel->maps.cpu_waits);
 	if (!err)
 		err = map_table(&programs->tables[1], skel->maps.taken_by);
@@ -92,7 +99,7 @@ static int load(struct explain_programs *programs, struct loader *loader)
 	int err = skel ? 0 : -errno;
 
 	if (!err)
-		err = set_sizes(skel, loader);
+		err = set_up(skel, loader);
 	if (!err)
 		err = share_maps(skel->obj, loader);
 	if (!err)

@@ -149,6 +149,15 @@ static void send_wake(struct stream *stream, const struct fbt_ring_wake *from)
 	record_send(stream->output, &wake, sizeof(wake), FBT_EVENT_WAKE);
 }
 
+static void send_woken(struct stream *stream, const struct fbt_woken *from)
+{
+	struct fbt_woken woken = *from;
+
+	if (woken.waker_tgid == woken.tgid)
+		name_thread(stream, woken.tgid, woken.waker_tid);
+	record_send(stream->output, &woken, sizeof(woken), FBT_EVENT_WOKEN);
+}
+
 static void take_event(void *ctx, const struct fbt_header *event)
 {
 	struct stream *stream = ctx;
@@ -165,6 +174,8 @@ static void take_event(void *ctx, const struct fbt_header *event)
 		stream->options.on_site(stream->options.ctx, (const struct fbt_ring_site *)event);
 	} else if (event->type == FBT_EVENT_WAKE) {
 		send_wake(stream, (const struct fbt_ring_wake *)event);
+	} else if (event->type == FBT_EVENT_WOKEN) {
+		send_woken(stream, (const struct fbt_woken *)event);
 	} else if (event->type == FBT_EVENT_TAKEN) {
 		taken_sums__add(stream->taken, (const struct fbt_taken *)event);
 	} else if (event->type == FBT_EVENT_FILE) {

@@ -14,6 +14,7 @@
 #include "model/stack_table.h"
 #include "model/stop_table.h"
 #include "model/taken.h"
+#include "model/woken_table.h"
 
 struct assembler {
 	struct assembler_output output;
@@ -30,6 +31,7 @@ struct assembler {
 	struct fbt_stalls stalls; /* those of the next step */
 	struct fbt_gap gap;	  /* the one before the next step */
 	struct fbt_taken taken;	  /* that of the next step */
+	struct woken_table wokens;
 };
 
 /*
@@ -72,6 +74,7 @@ void assembler__free(struct assembler *assembler)
 	pending__free(assembler->pending);
 	futures__free(assembler->futures);
 	stack_table_clear(&assembler->stacks);
+	woken_table_clear(&assembler->wokens);
 	window__free(assembler->window);
 	free(assembler);
 }
@@ -239,6 +242,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	taken_join(&assembler->taken, &step);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
+	woken_table_join(&assembler->wokens, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
@@ -406,6 +410,8 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	case FBT_EVENT_GAP:
 		assembler->gap = *(const struct fbt_gap *)event;
 		return 0;
+	case FBT_EVENT_WOKEN:
+		return woken_table_add(&assembler->wokens, (const struct fbt_woken *)event);
 	case FBT_EVENT_TAKEN:
 		assembler->taken = *(const struct fbt_taken *)event;
 		return 0;

@@ -71,6 +71,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
 	[FBT_EVENT_CPUS] = PROCESS_LAYOUT(fbt_cpus, 0),
 	[FBT_EVENT_TAKEN] = PROCESS_LAYOUT(fbt_taken, 0),
+	[FBT_EVENT_WOKEN] = PROCESS_LAYOUT(fbt_woken, 0),
 	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
 };
 
@@ -179,6 +180,13 @@ static bool is_taken_sound(const struct fbt_taken *taken)
 	return true;
 }
 
+static bool is_woken_sound(const struct fbt_woken *woken)
+{
+	return woken->context < FBT_WOKEN_CONTEXTS && woken->wake_ns >= woken->start_ns &&
+	       (woken->nr < FBT_NR_COUNT || woken->nr == FBT_NR_UNKNOWN) &&
+	       memchr(woken->comm, '\0', sizeof(woken->comm));
+}
+
 static bool is_explained_sound(const struct fbt_explained *explained)
 {
 	return explained->kind < FBT_EXPLAIN_COUNT && explained->state < FBT_EXPLAIN_STATES;
@@ -264,6 +272,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_stack_sound((const struct fbt_stack *)event);
 	case FBT_EVENT_TAKEN:
 		return is_taken_sound((const struct fbt_taken *)event);
+	case FBT_EVENT_WOKEN:
+		return is_woken_sound((const struct fbt_woken *)event);
 	case FBT_EVENT_EXPLAIN:
 		return is_explained_sound((const struct fbt_explained *)event);
 	case FBT_EVENT_PYTHON:

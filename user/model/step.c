@@ -14,6 +14,7 @@ void step_clear(struct step *step)
 	vec_free(&step->calls);
 	vec_free(&step->wakes);
 	vec_free(&step->stacks);
+	vec_free(&step->wokens);
 }
 
 void step_hand_over(struct step *step)
@@ -21,6 +22,7 @@ void step_hand_over(struct step *step)
 	step->calls = (call_vec){0};
 	step->wakes = (wake_vec){0};
 	step->stacks = (stack_vec){0};
+	step->wokens = (woken_vec){0};
 }
 
 bool step_calls_known(const struct step *step)

@@ -14,6 +14,7 @@
 typedef VEC(struct fbt_call) call_vec;
 typedef VEC(struct fbt_wake) wake_vec;
 typedef VEC(struct fbt_stack) stack_vec;
+typedef VEC(struct fbt_woken) woken_vec;
 
 struct step_gpu;
 
@@ -52,6 +53,7 @@ struct step {
 	call_vec calls;	      /* by start time; empty unless the kernel sent them */
 	wake_vec wakes;	      /* who ended its long futex waits, as far as known; by start time */
 	stack_vec stacks;     /* of calls that were slow, as far as known */
+	woken_vec wokens;     /* who woke it in calls, as far as that was looked at */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */

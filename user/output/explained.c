@@ -21,8 +21,27 @@ static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
 		json_fields_string(fields, "cpu_taken_cgroup", most->cgroup);
 }
 
+static void add_woken(struct json_fields *fields, const struct fbt_woken *woken)
+{
+	static const char *const contexts[FBT_WOKEN_CONTEXTS] = {
+		[FBT_WOKEN_BY_THREAD] = "thread",
+		[FBT_WOKEN_BY_INTERRUPT] = "interrupt",
+		[FBT_WOKEN_WHILE_SENDING] = "sending",
+		[FBT_WOKEN_BY_KERNEL] = "kernel",
+	};
+
+	json_fields_string(fields, "woken_context", contexts[woken->context]);
+	if (!woken_has_waker(woken))
+		return;
+	json_fields_string(fields, "woken_by", woken->comm);
+	json_fields_uint(fields, "woken_by_pid", woken->waker_tgid);
+	json_fields_uint(fields, "woken_by_tid", woken->waker_tid);
+}
+
 void explained_fields_add(struct json_fields *fields, const struct cause *cause)
 {
 	if (cause->taken.header.type == FBT_EVENT_TAKEN && cause->taken.waited_ns)
 		add_taken(fields, &cause->taken);
+	if (cause->woken.header.type == FBT_EVENT_WOKEN && !cause->waker.tid)
+		add_woken(fields, &cause->woken);
 }

@@ -77,12 +77,37 @@ static void write_takers(const struct report *report, const struct explained_tal
 		report_field(report, "     taken by", "%s", text);
 }
 
+static void write_wakers(const struct report *report, const struct explained_tally *tally)
+{
+	char text[1024] = "", name[4 * sizeof(tally->wakers[0].comm) + 1];
+	struct line line = {text, sizeof(text), 0};
+
+	for (int i = 0; i < EXPLAINED_WAKERS && tally->wakers[i].steps; i++) {
+		const struct explained_waker *waker = &tally->wakers[i];
+
+		line_add(&line, "%s%s%s", line.length ? ", " : "",
+			 waker->is_perhaps ? "perhaps " : "",
+			 shorten_text(name, sizeof(name), waker->comm, NAME_COLUMNS));
+		if (waker->tgid)
+			line_add(&line, " (pid %" PRIu32 ")", waker->tgid);
+		line_add(&line, " in %s step%s", FORMAT_COUNT(waker->steps),
+			 plural(waker->steps));
+	}
+	if (tally->interrupts)
+		line_add(&line, "%san interrupt (a timer or a device) in %s step%s",
+			 line.length ? ", " : "", FORMAT_COUNT(tally->interrupts),
+			 plural(tally->interrupts));
+	if (*text)
+		report_field(report, "     woken by", "%s", text);
+}
+
 void report_explained(const struct report *report, const struct explained_tally *tally)
 {
-	enum fbt_explain kind = FBT_EXPLAIN_SWITCHES;
+	enum fbt_explain kind = tally->kind;
 
 	if (tally->waited_ns)
 		write_takers(report, tally);
+	write_wakers(report, tally);
 	if (!tally->missed || report->window->explained[kind].header.type != FBT_EVENT_EXPLAIN)
 		return;
 	report_field(report, "     not known",
@@ -122,6 +147,26 @@ void report_explain_cost(const struct report *report)
 			write_explain_cost(report, &report->window->explained[i]);
 }
 
+static void write_json_wakers(struct json *json, const struct explained_tally *tally)
+{
+	json_array_begin(json, "woken_by");
+	for (int i = 0; i < EXPLAINED_WAKERS && tally->wakers[i].steps; i++) {
+		const struct explained_waker *waker = &tally->wakers[i];
+
+		json_object_begin(json, NULL);
+		json_string(json, "name", waker->comm);
+		if (waker->tgid)
+			json_uint(json, "pid", waker->tgid);
+		else
+			json_null(json, "pid");
+		json_bool(json, "perhaps", waker->is_perhaps);
+		json_uint(json, "steps", waker->steps);
+		json_object_end(json);
+	}
+	json_array_end(json);
+	json_uint(json, "woken_by_interrupt", tally->interrupts);
+}
+
 void report_json_explained(struct json *json, const struct explained_tally *tally)
 {
 	uint32_t shown = 0;
@@ -131,6 +176,8 @@ void report_json_explained(struct json *json, const struct explained_tally *tall
 		return;
 	json_uint(json, "explained_steps", tally->steps - tally->missed);
 	json_uint(json, "unexplained_steps", tally->missed);
+	if (tally->kind == FBT_EXPLAIN_WAKES)
+		write_json_wakers(json, tally);
 	if (!tally->waited_ns)
 		return;
 	json_object_begin(json, "cpu_taken");

@@ -47,6 +47,29 @@ static void add_taker(struct explained_tally *tally, const struct fbt_taker *tak
 		known->cgroup[0] = '\0';
 }
 
+static void add_waker(struct explained_tally *tally, const struct fbt_woken *woken)
+{
+	if (!woken_has_waker(woken)) {
+		tally->interrupts++;
+		return;
+	}
+	for (int i = 0; i < EXPLAINED_WAKERS; i++) {
+		struct explained_waker *waker = &tally->wakers[i];
+
+		if (waker->steps && strcmp(waker->comm, woken->comm) != 0)
+			continue;
+		if (!waker->steps) {
+			memcpy(waker->comm, woken->comm, sizeof(waker->comm));
+			waker->tgid = woken->waker_tgid;
+		}
+		if (waker->tgid != woken->waker_tgid)
+			waker->tgid = 0;
+		waker->is_perhaps |= woken->context == FBT_WOKEN_WHILE_SENDING;
+		waker->steps++;
+		return;
+	}
+}
+
 void explained_tally_add(struct explained_tally *tally, const struct cause *cause)
 {
 	const struct fbt_taken *taken = &cause->taken;
@@ -57,6 +80,9 @@ void explained_tally_add(struct explained_tally *tally, const struct cause *caus
 		return;
 	tally->steps++;
 	tally->missed += !is_explained;
+	tally->kind = kind;
+	if (kind == FBT_EXPLAIN_WAKES && is_explained)
+		add_waker(tally, &cause->woken);
 	if (kind != FBT_EXPLAIN_SWITCHES || !is_explained)
 		return;
 	tally->waited_ns = add_saturating(tally->waited_ns, taken->waited_ns);

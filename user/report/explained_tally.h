@@ -7,18 +7,28 @@
 
 /* Others that had the CPU, by name; the time of further ones, which had least, is in others_ns. */
 #define EXPLAINED_TAKERS 16
+/* Wakers that are counted, by name; further ones are not. */
+#define EXPLAINED_WAKERS 8
 
 /* tgid is 0 if several processes have that name; cgroup is "" if they are in several. */
 
 struct explained_tally {
 	uint64_t steps;	 /* whose cause it would explain more of … */
 	uint64_t missed; /* … but was not looked at */
+	enum fbt_explain kind;
 	uint64_t waited_ns;
 	uint64_t own_ns; /* threads of the step's own process had the CPU */
 	uint64_t idle_ns;
 	uint64_t others_ns;
 	uint32_t count;
 	struct fbt_taker takers[EXPLAINED_TAKERS]; /* other processes */
+	uint64_t interrupts;			   /* steps whose wait ended in one */
+	struct explained_waker {
+		uint64_t steps;	 /* 0: none */
+		uint32_t tgid;	 /* 0: several */
+		bool is_perhaps; /* of one step at least that is not sure */
+		char comm[sizeof(((struct fbt_woken *)0)->comm)];
+	} wakers[EXPLAINED_WAKERS];
 };
 
 void explained_tally_add(struct explained_tally *tally, const struct cause *cause);

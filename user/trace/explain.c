@@ -19,7 +19,7 @@
 #define PERCENT(ppm)	 format_share((char[FORMAT_MAX]){""}, ppm)
 
 /* Kinds of which this file attaches the programs. */
-static const enum fbt_explain machine_wide[] = {FBT_EXPLAIN_SWITCHES};
+static const enum fbt_explain machine_wide[] = {FBT_EXPLAIN_SWITCHES, FBT_EXPLAIN_WAKES};
 #define MACHINE_WIDE (sizeof(machine_wide) / sizeof(machine_wide[0]))
 
 /* What is found out, for messages. */
