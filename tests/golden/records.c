@@ -563,6 +563,23 @@ static void write_taken(struct events *events)
 	}
 }
 
+static void write_woken(struct events *events)
+{
+	struct fbt_woken *woken = record_begin(events, FBT_EVENT_WOKEN, sizeof(*woken));
+	static const char *const contexts[] = {"thread", "interrupt", "sending", "kernel", NULL};
+	const char *name = line_take_text(&events->line, "by", "");
+
+	woken->tgid = record_take_tgid(events);
+	woken->tid = (uint32_t)line_take_number(&events->line, "tid", woken->tgid);
+	woken->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	woken->wake_ns = woken->start_ns + line_take_time(&events->line, "after", 0);
+	woken->context = (uint32_t)line_take_name(&events->line, "context", contexts);
+	woken->waker_tgid = (uint32_t)line_take_number(&events->line, "pid", 0);
+	woken->waker_tid = (uint32_t)line_take_number(&events->line, "waker", woken->waker_tgid);
+	woken->nr = (uint32_t)line_take_number(&events->line, "nr", FBT_NR_UNKNOWN);
+	snprintf(woken->comm, sizeof(woken->comm), "%s", name);
+}
+
 static void write_explain(struct events *events)
 {
 	struct fbt_explained *explained =
@@ -728,6 +745,7 @@ static const struct {
 	{"python", write_python},
 	{"stalls", write_stalls},
 	{"taken", write_taken},
+	{"woken", write_woken},
 	{"explain", write_explain},
 	{"code", write_code},
 	{"stack", write_stack},

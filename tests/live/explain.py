@@ -69,6 +69,26 @@ elif mode == "dear":
     fact("all are counted as missed", switches.get("missed") == len(shapes), switches)
 elif mode == "off":
     fact("nothing is explained, and nothing said", not known and not explain, explain)
+elif mode in ("pipe", "socket", "timer"):
+    waits = {
+        event["shape"]["step"]: event["shape"]
+        for event in events
+        if event["event"] == "escalation_prof" and event["shape"]["cause"] == "socket_io"
+    }
+    told = {step: waits[step] for step in slow if "woken_context" in waits.get(step, {})}
+    fact("most slow steps are explained", len(told) >= len(slow) - 4, (len(told), len(slow), waits))
+    # A packet arrives in an interrupt of the sender: that it is the sender's is not sure.
+    context = {"pipe": "thread", "socket": "sending", "timer": "interrupt"}[mode]
+    kinds = {step: shape["woken_context"] for step, shape in told.items()}
+    fact("in which context it was woken", set(kinds.values()) == {context}, kinds)
+    who = {(shape.get("woken_by"), shape.get("woken_by_pid")) for shape in told.values()}
+    wanted = (None, None) if mode == "timer" else ("fbt_feeder", truth["taker_pid"])
+    fact("who woke it", who == {wanted}, who)
+    wakes = explain.get("wakes", {})
+    missed = [shape for shape in waits.values() if "woken_context" not in shape]
+    fact("it is armed at the end", wakes.get("state") == "armed", explain)
+    fact("what it missed is counted", wakes.get("missed") == len(missed), (wakes, len(missed)))
+    fact("nothing else was armed", set(explain) == {"wakes"}, explain)
 elif mode == "idle":
     fact("the last of them are explained", len(known) >= 1, (known, slow))
     fact("it is off at the end", switches.get("state") == "off", switches)

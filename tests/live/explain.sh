@@ -61,6 +61,11 @@ TAG=_idle STEPS=900 FBT_EXPLAIN_IDLE_MS=600 explained hog6
 has 'without need: it ends' "$OUT.err" '^who takes the CPU is no longer looked at: no step has needed it for 600 ms'
 judged idle
 
+for mode in pipe socket timer; do
+	explained $mode
+	judged $mode
+done
+
 # The cgroup is at its limit of CPU time: there is no hog.
 for group in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
 	[ ! -e "$group/cpu.cfs_quota_us" ] && [ ! -e "$group/cpu.max" ] && continue

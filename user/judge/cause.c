@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/arith.h"
 #include "base/stats.h"
@@ -558,9 +559,13 @@ static void set_stacks(const struct step *step, const struct call_walk *walk, st
 /* It waited until it was woken, neither for a time nor in vain, and no other record says by whom. */
 static bool wants_waker(const struct call_walk *walk, uint64_t ns)
 {
+	const struct file *file = window__file(walk->window, walk->call->file);
 	bool is_answered = walk->rule->traits & CALL_ANSWERED;
 
 	if (walk->wake || ns < WOKEN_MIN_NS || !(walk->call->header.flags & FBT_CALL_BLOCKED))
+		return false;
+	/* Of a file on a disk: the disk. */
+	if (file && S_ISREG(file->record.mode))
 		return false;
 	if (walk->call->ret < 0 || (is_answered && !walk->call->ret))
 		return false;
