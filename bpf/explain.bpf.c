@@ -7,6 +7,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include "samples.bpf.h"
 #include "taken.bpf.h"
 #include "woken.bpf.h"
 
@@ -51,5 +52,13 @@ SEC("tp_btf/sched_waking")
 int BPF_PROG(explain_waking, struct task_struct *task)
 {
 	wake_thread(task, ctx);
+	return 0;
+}
+
+/* The CPU clock of a thread that computes in its steps. */
+SEC("perf_event")
+int explain_sample(struct bpf_perf_event_data *ctx)
+{
+	take_sample();
 	return 0;
 }

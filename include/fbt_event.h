@@ -77,6 +77,7 @@ enum fbt_event_type {
 	FBT_EVENT_GAP = 39,
 	FBT_EVENT_TAKEN = 47,
 	FBT_EVENT_WOKEN = 48,
+	FBT_EVENT_SAMPLES = 49,
 	FBT_EVENT_EXPLAIN = 50,
 };
 
@@ -735,6 +736,26 @@ struct fbt_woken {
 	char comm[16]; /* of the waker's process, or of the thread if it is of the same process */
 };
 
+#define FBT_SAMPLED_FUNCTIONS 16
+
+/*
+ * In which functions a step was found computing, outside of calls, at regular times of its CPU time:
+ * of the next step, which is of that thread and begins at start_ns. Sent right before it. A sample
+ * counts for the innermost function that has a name.
+ */
+struct fbt_samples {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns; /* of the step */
+	__u32 samples;	/* of all functions */
+	__u32 count;
+	struct {
+		__u32 code; /* fbt_code.id of the function; 0: none has a name, or no room */
+		__u32 samples;
+	} functions[FBT_SAMPLED_FUNCTIONS]; /* the ones with most samples */
+};
+
 /* What is looked at only once a step was slow for a reason that it would explain (--explain). */
 enum fbt_explain {
 	FBT_EXPLAIN_SWITCHES = 0, /* who took the CPU */
@@ -826,6 +847,7 @@ FBT_ASSERT_SIZE(fbt_gap, 40);
 FBT_ASSERT_SIZE(fbt_taker, 72);
 FBT_ASSERT_SIZE(fbt_taken, 488);
 FBT_ASSERT_SIZE(fbt_woken, 64);
+FBT_ASSERT_SIZE(fbt_samples, 160);
 FBT_ASSERT_SIZE(fbt_explained, 64);
 
 #endif

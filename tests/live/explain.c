@@ -11,6 +11,7 @@
  * pipe     the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
  * socket   the same by TCP, within the machine
  * timer    the step waits as long for a timerfd
+ * compute  the step computes for 80 ms in slow_part(), which others do not call
  * quota    nobody does: the cgroup of the engine is at its limit
  *
  * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step is slow. TRUTH gets the ids of those that took part, and of each slow step
@@ -43,6 +44,7 @@
 #define SLOW_MAX   1000
 #define REST_US	   2500
 #define LATE_US	   30000
+#define COMPUTED_NS (80 * MS)
 #define FIRST_SLOW 70
 
 /* Shared with the process that takes the CPU. */
@@ -239,11 +241,46 @@ static void await_answer(struct engine *engine)
 	must(read(engine->answer, &count, sizeof(count)) == sizeof(count), "read");
 }
 
+STEP void usual_part(void);
+STEP void slow_part(void);
 STEP void explained_step(struct engine *engine, int is_slow);
+static uint64_t multiply(uint64_t rounds)
+{
+	uint64_t sum = 1;
+
+	for (uint64_t i = 0; i < rounds; i++) {
+		sum = sum * 6364136223846793005u + i;
+		__asm__ volatile("" : "+r"(sum));
+	}
+	return sum;
+}
+
+void usual_part(void)
+{
+	multiply(2000000);
+	STAY();
+}
+
+void slow_part(void)
+{
+	uint64_t start_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+
+	while (clock_of(CLOCK_THREAD_CPUTIME_ID) - start_ns < COMPUTED_NS)
+		multiply(1000000);
+	STAY();
+}
+
 void explained_step(struct engine *engine, int is_slow)
 {
 	const uint64_t one = 1;
 
+	if (!strcmp(engine->mode, "compute")) {
+		usual_part();
+		if (is_slow)
+			slow_part();
+		STAY();
+		return;
+	}
 	compute(WORK_NS);
 	if (is_slow && engine->answer) {
 		await_answer(engine);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "judge/frames.h"
 #include "model/syscalls.h"
 
 #define NAME_COLUMNS   15
@@ -28,6 +29,13 @@ bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool 
 			return false;
 		*kind = FBT_EXPLAIN_SWITCHES;
 		*is_explained = has_taken(&cause->taken);
+		return true;
+	case CAUSE_COMPUTE:
+		/* It waited for another thread, or for the GPU. */
+		if (cause->waker.tid || cause->covered_ns)
+			return false;
+		*kind = FBT_EXPLAIN_SAMPLES;
+		*is_explained = cause->grown_count != 0;
 		return true;
 	case CAUSE_LOCK_CONTENTION:
 	case CAUSE_DRIVER_CALLS:
@@ -117,6 +125,20 @@ void taken_describe(struct line *line, const struct fbt_taken *taken)
 	}
 	if (taken->idle_ns > taken->waited_ns / 2)
 		line_add(line, ", while the CPU ran nothing for %s", FORMAT_TIME(taken->idle_ns));
+}
+
+void grown_describe(struct line *line, const struct cause *cause, const struct window *window)
+{
+	char name[FRAMES_NAME];
+
+	for (uint32_t i = 0; i < cause->grown_count; i++) {
+		line_add(line, "%s%s %s%s",
+			 i			 ? ", "
+			 : cause->grown_usual ? "; grew: "
+						 : "; most in ",
+			 frames_name(window__code(window, cause->grown[i].code), name),
+			 cause->grown_usual ? "+" : "", FORMAT_TIME(cause->grown[i].ns));
+	}
 }
 
 /* "redis (pid 8)", "its own thread 71 "w1"", "the kernel thread kworker/0:1" */

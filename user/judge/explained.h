@@ -27,6 +27,12 @@ void taken_describe(struct line *line, const struct fbt_taken *taken);
  */
 void woken_describe(struct line *line, const struct fbt_woken *woken, enum fbt_arch arch);
 
+/*
+ * "; grew: gemm_f32 +62.0 ms, memcpy +20.0 ms": the functions in which the step computed for longer
+ * than usual; "; most in gemm_f32 62.0 ms" if that is not known. Nothing if it was not sampled.
+ */
+void grown_describe(struct line *line, const struct cause *cause, const struct window *window);
+
 /* Whether somebody is named there. */
 bool woken_has_waker(const struct fbt_woken *woken);
 

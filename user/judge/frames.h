@@ -22,4 +22,8 @@
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size);
 
+/* Room for the name of a function, and it: as above. Writes to name and returns it. */
+#define FRAMES_NAME 512
+const char *frames_name(const struct code *code, char name[FRAMES_NAME]);
+
 #endif

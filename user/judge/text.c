@@ -515,6 +515,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		add_work(line, cause);
 		add_worker(line, cause, window);
 		add_major_faults(line, cause);
+		grown_describe(line, cause, window);
 	}
 }
 

@@ -28,6 +28,7 @@ struct explain_programs {
 	/* Descriptors; -1: none. */
 	int programs[FBT_EXPLAIN_COUNT][PROGRAMS];
 	int links[FBT_EXPLAIN_COUNT][PROGRAMS];
+	int sample; /* the program of a thread's CPU clock */
 	struct table tables[TABLES]; /* who waits: emptied before each use */
 };
 
@@ -87,6 +88,8 @@ static int keep_all(struct explain_programs *programs, const struct explain_bpf 
 	if (!err)
 		err = keep(&programs->programs[FBT_EXPLAIN_WAKES][0], skel->progs.explain_waking);
 	if (!err)
+		err = keep(&programs->sample, skel->progs.explain_sample);
+	if (!err)
 		err = map_table(&programs->tables[0], skel->maps.cpu_waits);
 	if (!err)
 		err = map_table(&programs->tables[1], skel->maps.taken_by);
@@ -120,6 +123,7 @@ int explain_programs__load(struct explain_programs **result, struct loader *load
 		return -ENOMEM;
 	memset(programs->programs, -1, sizeof(programs->programs));
 	memset(programs->links, -1, sizeof(programs->links));
+	programs->sample = -1;
 	err = load(programs, loader);
 	if (err) {
 		explain_programs__free(programs);
@@ -139,6 +143,8 @@ void explain_programs__free(struct explain_programs *programs)
 			if (programs->programs[kind][i] >= 0)
 				close(programs->programs[kind][i]);
 	}
+	if (programs->sample >= 0)
+		close(programs->sample);
 	for (int i = 0; i < TABLES; i++)
 		if (programs->tables[i].address)
 			munmap(programs->tables[i].address, programs->tables[i].size);
@@ -189,4 +195,9 @@ uint64_t explain_programs__measure_ps(struct explain_programs *programs, enum fb
 		  (unsigned long long)bare_ps / 1000,
 		  (unsigned long long)(with_ps - bare_ps) / 1000);
 	return with_ps - bare_ps;
+}
+
+int explain_programs__sample(const struct explain_programs *programs)
+{
+	return programs->sample;
 }

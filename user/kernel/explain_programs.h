@@ -21,6 +21,9 @@ int explain_programs__attach(struct explain_programs *programs, enum fbt_explain
 /* Nothing if they are not attached. */
 void explain_programs__detach(struct explain_programs *programs, enum fbt_explain kind);
 
+/* The program for the CPU clock of a thread (kernel/sampler.h): a descriptor. */
+int explain_programs__sample(const struct explain_programs *programs);
+
 /*
  * What the programs of a kind add to a context switch of any task on this machine, its wake-up
  * included, in picoseconds. Measured with two threads of the tool that wake each other on one CPU:

@@ -30,4 +30,7 @@ void slow_calls__forget(struct slow_calls *slow, uint32_t tgid);
 /* Sends how many stacks were taken, and how many not, if there were any. */
 void slow_calls__send_counts(struct slow_calls *slow);
 
+/* Sends what was sampled of a step (bpf/samples.bpf.h), right before the step itself. */
+void slow_calls__send_samples(struct slow_calls *slow, const struct fbt_step *step);
+
 #endif

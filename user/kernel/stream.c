@@ -273,6 +273,7 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 	if (has_gap(ring))
 		record_send(stream->output, &ring->gap, sizeof(ring->gap), FBT_EVENT_GAP);
 	taken_sums__send(stream->taken, step);
+	slow_calls__send_samples(stream->slow, step);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
 	slow_calls__add_step(stream->slow, step);
 	stream->steps_sent += ends_step(stream, step);

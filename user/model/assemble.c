@@ -31,6 +31,7 @@ struct assembler {
 	struct fbt_stalls stalls; /* those of the next step */
 	struct fbt_gap gap;	  /* the one before the next step */
 	struct fbt_taken taken;	  /* that of the next step */
+	struct fbt_samples samples; /* the same */
 	struct woken_table wokens;
 };
 
@@ -240,6 +241,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	err = pending__take(assembler->pending, &step);
 	step_join_gap(&step, &assembler->gap);
 	taken_join(&assembler->taken, &step);
+	samples_join(&assembler->samples, &step);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	woken_table_join(&assembler->wokens, &step);
@@ -412,6 +414,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_WOKEN:
 		return woken_table_add(&assembler->wokens, (const struct fbt_woken *)event);
+	case FBT_EVENT_SAMPLES:
+		assembler->samples = *(const struct fbt_samples *)event;
+		return 0;
 	case FBT_EVENT_TAKEN:
 		assembler->taken = *(const struct fbt_taken *)event;
 		return 0;

@@ -72,6 +72,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_CPUS] = PROCESS_LAYOUT(fbt_cpus, 0),
 	[FBT_EVENT_TAKEN] = PROCESS_LAYOUT(fbt_taken, 0),
 	[FBT_EVENT_WOKEN] = PROCESS_LAYOUT(fbt_woken, 0),
+	[FBT_EVENT_SAMPLES] = PROCESS_LAYOUT(fbt_samples, 0),
 	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
 };
 
@@ -187,6 +188,18 @@ static bool is_woken_sound(const struct fbt_woken *woken)
 	       memchr(woken->comm, '\0', sizeof(woken->comm));
 }
 
+/* All of them together are no more than there are: others take differences without a check. */
+static bool are_samples_sound(const struct fbt_samples *samples)
+{
+	uint64_t sum = 0;
+
+	if (samples->count > FBT_SAMPLED_FUNCTIONS)
+		return false;
+	for (uint32_t i = 0; i < samples->count; i++)
+		sum += samples->functions[i].samples;
+	return sum <= samples->samples;
+}
+
 static bool is_explained_sound(const struct fbt_explained *explained)
 {
 	return explained->kind < FBT_EXPLAIN_COUNT && explained->state < FBT_EXPLAIN_STATES;
@@ -274,6 +287,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_taken_sound((const struct fbt_taken *)event);
 	case FBT_EVENT_WOKEN:
 		return is_woken_sound((const struct fbt_woken *)event);
+	case FBT_EVENT_SAMPLES:
+		return are_samples_sound((const struct fbt_samples *)event);
 	case FBT_EVENT_EXPLAIN:
 		return is_explained_sound((const struct fbt_explained *)event);
 	case FBT_EVENT_PYTHON:

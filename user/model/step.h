@@ -66,6 +66,7 @@ struct step {
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 	struct step_stalls stalls;
 	struct step_gap gap;
+	struct fbt_samples samples; /* where it computed; header.type is 0: not sampled */
 	struct fbt_taken taken; /* who had its CPU; header.type is 0: it was not looked at */
 };
 

@@ -11,3 +11,14 @@ void taken_join(struct fbt_taken *next, struct step *step)
 	next->header.type = 0;
 	next->tid = 0;
 }
+
+void samples_join(struct fbt_samples *next, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+
+	if (next->tgid == record->tgid && next->tid == record->tid &&
+	    next->start_ns == record->start_ns)
+		step->samples = *next;
+	next->header.type = 0;
+	next->tid = 0;
+}

@@ -122,12 +122,16 @@ static void write_explain_cost(const struct report *report, const struct fbt_exp
 {
 	const char *subject = explain_subject((enum fbt_explain)explained->kind);
 	double events_ns = (double)explained->events * (double)explained->event_ps / 1000;
+	bool are_samples = explained->kind == FBT_EXPLAIN_SAMPLES;
+	char events[2 * FORMAT_MAX];
+
+	snprintf(events, sizeof(events), "%s%s %s", are_samples ? "up to " : "",
+		 FORMAT_COUNT(explained->events), are_samples ? "samples" : "context switches");
 
 	if (explained->armed_ns)
 		report_field(report, "",
-			     "%s: looked at for %s, %s context switches x %s = %s on all CPUs",
-			     subject, FORMAT_TIME(explained->armed_ns),
-			     FORMAT_COUNT(explained->events),
+			     "%s: looked at for %s, %s x %s = %s on all CPUs", subject,
+			     FORMAT_TIME(explained->armed_ns), events,
 			     FORMAT_TIME((double)explained->event_ps / 1000),
 			     FORMAT_TIME(events_ns));
 	if (explained->state == FBT_EXPLAIN_REFUSED)

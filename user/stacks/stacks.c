@@ -169,11 +169,10 @@ static void read_registers(const struct fbt_stack_place *place, struct registers
 	registers->known = (2ull << pc_of(registers->arch)) - 1;
 }
 
-void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns)
+static void unwind_place(struct stacks *stacks, const struct fbt_stack_place *place,
+			 uint64_t now_ns)
 {
 	struct code_finder finder = {find_code, stacks};
-	struct unwound *unwound = &stacks->unwound;
-	uint32_t nr = place->nr < FBT_NR_COUNT ? place->nr : FBT_NR_COUNT - 1;
 	struct registers registers;
 	struct stack_copy copy;
 
@@ -182,7 +181,44 @@ void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, ui
 				   place->bytes < FBT_STACK_BYTES ? place->bytes : FBT_STACK_BYTES};
 	stacks->tgid = place->tgid;
 	stacks->now_ns = now_ns;
-	unwind(stacks->reader, &finder, &registers, &copy, place->step_sp, unwound);
+	unwind(stacks->reader, &finder, &registers, &copy, place->step_sp, &stacks->unwound);
+}
+
+/* The same place in each sample of a function: its begin. */
+static uint32_t send_function(struct stacks *stacks, uint32_t module, const struct code_name *name)
+{
+	struct frame begin = {module, name->start};
+	struct code_name named = *name;
+
+	named.address = name->start;
+	if (!id_of(stacks, &begin))
+		send_code(stacks, &begin, &named);
+	return id_of(stacks, &begin);
+}
+
+uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
+			  uint64_t now_ns)
+{
+	unwind_place(stacks, place, now_ns);
+	for (uint32_t i = 0; i < stacks->unwound.count; i++) {
+		const struct frame *frame = &stacks->unwound.frames[i];
+		struct code_name name = {.address = frame->address};
+
+		if (!frame->module)
+			continue;
+		code_files__name(stacks->files, frame->module, &name, 1);
+		if (name.name)
+			return send_function(stacks, frame->module, &name);
+	}
+	return 0;
+}
+
+void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns)
+{
+	struct unwound *unwound = &stacks->unwound;
+	uint32_t nr = place->nr < FBT_NR_COUNT ? place->nr : FBT_NR_COUNT - 1;
+
+	unwind_place(stacks, place, now_ns);
 	for (uint32_t i = 0; i < unwound->count; i++)
 		if (!id_of(stacks, &unwound->frames[i]))
 			send_file(stacks, unwound->frames[i].module);

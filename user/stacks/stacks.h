@@ -18,6 +18,13 @@ void stacks__free(struct stacks *stacks);
 /* Sends the FBT_EVENT_STACK of a place, after an FBT_EVENT_CODE for what is new in it. */
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns);
 
+/*
+ * The innermost function with a name on the stack of a place: the id of its FBT_EVENT_CODE, which is
+ * sent if it is new. 0: none has a name, or there is no room.
+ */
+uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
+			  uint64_t now_ns);
+
 /* The process has ended, or runs another program. */
 void stacks__forget(struct stacks *stacks, uint32_t tgid);
 

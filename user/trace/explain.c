@@ -1,20 +1,25 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "trace/explain.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
 #include "judge/explained.h"
 #include "kernel/explain_programs.h"
+#include "kernel/sampler.h"
 #include "proc/machine_load.h"
 #include "trace/demand.h"
 
 /* If it could not be measured: more than on any machine that was. */
 #define EVENT_PS_DEFAULT 500000
+/* On a virtual machine, where the timer's interrupt leaves for the host; less on others. */
+#define SAMPLE_PS	 15000000
 #define PPM_PER_PERCENT	 10000.0
 #define PERCENT(ppm)	 format_share((char[FORMAT_MAX]){""}, ppm)
 
@@ -35,6 +40,12 @@ struct explain {
 	int load_err;
 	struct demand demands[FBT_EXPLAIN_COUNT];
 	struct demand_limits limits[FBT_EXPLAIN_COUNT];
+	/* Threads whose steps computed for too long; at most so many are sampled. */
+	uint32_t tids[SAMPLER_THREADS];
+	uint32_t tid_count;
+	struct sampler sampler;
+	double samples; /* that there would be, if these threads always had a CPU */
+	uint64_t turn_ns;
 };
 
 static void set_limits(struct explain *explain)
@@ -55,6 +66,8 @@ static void set_limits(struct explain *explain)
 			.cpus = machine_cpus(),
 		};
 	}
+	explain->limits[FBT_EXPLAIN_SAMPLES] = explain->limits[FBT_EXPLAIN_SWITCHES];
+	explain->limits[FBT_EXPLAIN_SAMPLES].event_ps = SAMPLE_PS;
 }
 
 struct explain *explain__new(const struct live *live)
@@ -78,6 +91,7 @@ void explain__free(struct explain *explain)
 {
 	if (!explain)
 		return;
+	sampler_clear(&explain->sampler);
 	explain_programs__free(explain->programs);
 	free(explain);
 }
@@ -88,21 +102,42 @@ static void fail(struct explain *explain, enum fbt_explain kind, int err)
 	log_warn("%s cannot be found out on this machine: %s", subjects[kind], strerror(-err));
 }
 
+/* A thread that has ended needs no samples. */
+static int sample_threads(struct explain *explain)
+{
+	int program = explain_programs__sample(explain->programs), err = 0;
+
+	for (uint32_t i = 0; i < explain->tid_count && !err; i++)
+		err = sampler_add(&explain->sampler, program, explain->tids[i]);
+	return err == -ESRCH || err == -ENOSPC ? 0 : err;
+}
+
 static bool attach(struct explain *explain, enum fbt_explain kind)
 {
 	int err = explain->load_err;
 
-	if (!err)
+	if (!err && kind == FBT_EXPLAIN_SAMPLES)
+		err = sample_threads(explain);
+	else if (!err)
 		err = explain_programs__attach(explain->programs, kind);
 	if (err)
 		fail(explain, kind, err);
 	return !err;
 }
 
+static void detach(struct explain *explain, enum fbt_explain kind)
+{
+	if (kind == FBT_EXPLAIN_SAMPLES)
+		sampler_clear(&explain->sampler);
+	else if (explain->programs)
+		explain_programs__detach(explain->programs, kind);
+}
+
 void explain__begin(struct explain *explain)
 {
 	uint64_t count = 0;
 
+	explain->turn_ns = clock_ns(CLOCK_MONOTONIC);
 	if (explain->live->options->explain != EXPLAIN_ALWAYS)
 		return;
 	for (size_t i = 0; i < MACHINE_WIDE; i++) {
@@ -111,6 +146,27 @@ void explain__begin(struct explain *explain)
 		(void)machine_switches(&count);
 		demand_arm(&explain->demands[machine_wide[i]], clock_ns(CLOCK_MONOTONIC), count);
 	}
+	if (!explain->load_err)
+		demand_arm(&explain->demands[FBT_EXPLAIN_SAMPLES], explain->turn_ns, 0);
+}
+
+/* The latest threads that were slow take the places of the earliest ones while nothing is armed. */
+static void want_samples(struct explain *explain, uint32_t tid)
+{
+	for (uint32_t i = 0; i < explain->tid_count; i++)
+		if (explain->tids[i] == tid)
+			return;
+	if (explain->tid_count == SAMPLER_THREADS)
+		return;
+	explain->tids[explain->tid_count++] = tid;
+	if (explain->demands[FBT_EXPLAIN_SAMPLES].state == FBT_EXPLAIN_ARMED)
+		(void)sample_threads(explain);
+}
+
+void explain__take_step(struct explain *explain, const struct fbt_step *step)
+{
+	if (explain->live->options->explain == EXPLAIN_ALWAYS && step->kind && !explain->load_err)
+		want_samples(explain, step->tid);
 }
 
 void explain__note(struct explain *explain, const struct step *step,
@@ -122,6 +178,8 @@ void explain__note(struct explain *explain, const struct step *step,
 	if (explain->live->options->explain == EXPLAIN_OFF ||
 	    !cause_explained_by(&escalation->cause, &kind, &is_explained))
 		return;
+	if (kind == FBT_EXPLAIN_SAMPLES)
+		want_samples(explain, step->record.tid);
 	demand_want(&explain->demands[kind], is_explained, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -168,8 +226,24 @@ static void act_on(struct explain *explain, enum fbt_explain kind, enum demand_a
 	if (act == DEMAND_ARM && !attach(explain, kind))
 		return;
 	if (act == DEMAND_DISARM || act == DEMAND_GIVE_UP)
-		explain_programs__detach(explain->programs, kind);
+		detach(explain, kind);
+	/* Later ones may be others. */
+	if (act == DEMAND_DISARM && kind == FBT_EXPLAIN_SAMPLES)
+		explain->tid_count = 0;
 	tell(explain, kind, act);
+}
+
+/* Its price is known without a look at the machine: so many a second of each thread. */
+static void turn_samples(struct explain *explain, uint64_t now_ns)
+{
+	struct demand *demand = &explain->demands[FBT_EXPLAIN_SAMPLES];
+
+	explain->samples += (double)sub_saturating(now_ns, explain->turn_ns) / NS_PER_S *
+			    SAMPLER_HZ * explain->tid_count;
+	explain->turn_ns = now_ns;
+	act_on(explain, FBT_EXPLAIN_SAMPLES,
+	       demand_turn(demand, &explain->limits[FBT_EXPLAIN_SAMPLES], now_ns,
+			   (uint64_t)explain->samples));
 }
 
 void explain__turn(struct explain *explain, uint64_t now_ns)
@@ -188,13 +262,14 @@ void explain__turn(struct explain *explain, uint64_t now_ns)
 		}
 		/* Without a rate there is no price. */
 		if (err && explain->limits[kind].limit_ppm) {
-			explain_programs__detach(explain->programs, kind);
+			detach(explain, kind);
 			fail(explain, kind, err);
 			continue;
 		}
 		act_on(explain, kind,
 		       demand_turn(demand, &explain->limits[kind], now_ns, count));
 	}
+	turn_samples(explain, now_ns);
 }
 
 static void send(const struct explain *explain, enum fbt_explain kind)
@@ -226,9 +301,11 @@ void explain__finish(struct explain *explain, uint64_t now_ns)
 			continue;
 		if (!count && machine_switches(&count))
 			count = demand->look_events;
-		explain_programs__detach(explain->programs, machine_wide[i]);
+		detach(explain, machine_wide[i]);
 		demand_finish(demand, now_ns, count);
 	}
+	sampler_clear(&explain->sampler);
+	demand_finish(&explain->demands[FBT_EXPLAIN_SAMPLES], now_ns, (uint64_t)explain->samples);
 	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
 		send(explain, (enum fbt_explain)kind);
 }

@@ -27,6 +27,9 @@ void explain__begin(struct explain *explain);
 void explain__note(struct explain *explain, const struct step *step,
 		   const struct escalation *escalation);
 
+/* A step has ended. */
+void explain__take_step(struct explain *explain, const struct fbt_step *step);
+
 /* Call every few ms: arms and disarms. */
 void explain__turn(struct explain *explain, uint64_t now_ns);
 

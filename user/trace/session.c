@@ -175,6 +175,7 @@ static void take_step(void *ctx, const struct fbt_step *step)
 
 	text_check_take(&session->text_check, step);
 	engine_tree__take(session->live.tree, step);
+	explain__take_step(session->explain, step);
 }
 
 static uint16_t more_flags(void *ctx, const struct fbt_step *step)
