@@ -711,7 +711,8 @@ struct fbt_taken {
 enum fbt_woken_context {
 	FBT_WOKEN_BY_THREAD = 0,    /* by the waker itself */
 	FBT_WOKEN_BY_INTERRUPT = 1, /* a timer or a device: the waker is nobody */
-	/* The same while the waker was sending: a packet to this machine arrives in an interrupt. */
+	/* The same while the waker was sending: a packet to this machine arrives in an interrupt.
+	 */
 	FBT_WOKEN_WHILE_SENDING = 2,
 	FBT_WOKEN_BY_KERNEL = 3, /* by a thread of the kernel */
 	FBT_WOKEN_CONTEXTS = 4,
@@ -739,9 +740,9 @@ struct fbt_woken {
 #define FBT_SAMPLED_FUNCTIONS 16
 
 /*
- * In which functions a step was found computing, outside of calls, at regular times of its CPU time:
- * of the next step, which is of that thread and begins at start_ns. Sent right before it. A sample
- * counts for the innermost function that has a name.
+ * In which functions a step was found computing, outside of calls, at regular times of its CPU
+ * time: of the next step, which is of that thread and begins at start_ns. Sent right before it. A
+ * sample counts for the innermost function that has a name.
  */
 struct fbt_samples {
 	struct fbt_header header;
@@ -765,8 +766,8 @@ enum fbt_explain {
 };
 
 enum fbt_explain_state {
-	FBT_EXPLAIN_UNUSED = 0,	 /* never needed */
-	FBT_EXPLAIN_OFF = 1,	 /* no longer needed */
+	FBT_EXPLAIN_UNUSED = 0, /* never needed */
+	FBT_EXPLAIN_OFF = 1,	/* no longer needed */
 	FBT_EXPLAIN_ARMED = 2,
 	FBT_EXPLAIN_REFUSED = 3, /* it would have cost more than the limit */
 	FBT_EXPLAIN_FAILED = 4,	 /* this kernel, or the tool's rights, do not allow it */

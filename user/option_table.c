@@ -276,7 +276,8 @@ const struct option_row option_table[] = {
 	 "(default: 1)",
 	 COUNT(judging.context, 0, EVIDENCE_CONTEXT_MAX)},
 	{"explain", 0, OPTION_MORE, "MODE",
-	 "Find out who takes the CPU of slow steps, or ends their waits: auto (after the first such step, "
+	 "Find out who takes the CPU of slow steps or ends their waits, and where they compute: "
+	 "auto (after the first such step, "
 	 "for at most 0.2 % of the machine's CPU time), always (from the beginning, whatever it "
 	 "costs), or off (default: auto)",
 	 WORD(explain, explain_modes)},

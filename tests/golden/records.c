@@ -580,6 +580,28 @@ static void write_woken(struct events *events)
 	snprintf(woken->comm, sizeof(woken->comm), "%s", name);
 }
 
+/* by is a list CODE:SAMPLES,… */
+static void write_samples(struct events *events)
+{
+	struct fbt_samples *samples = record_begin(events, FBT_EVENT_SAMPLES, sizeof(*samples));
+	const char *by = line_take_text(&events->line, "by", "");
+
+	samples->tgid = record_take_tgid(events);
+	samples->tid = (uint32_t)line_take_number(&events->line, "tid", samples->tgid);
+	samples->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	while (by && samples->count < FBT_SAMPLED_FUNCTIONS) {
+		unsigned int code = 0, count = 0;
+
+		if (sscanf(by, "%u:%u", &code, &count) != 2)
+			break;
+		samples->functions[samples->count].code = code;
+		samples->functions[samples->count++].samples = count;
+		samples->samples += count;
+		by = strchr(by, ',');
+		by = by ? by + 1 : NULL;
+	}
+}
+
 static void write_explain(struct events *events)
 {
 	struct fbt_explained *explained =
@@ -746,6 +768,7 @@ static const struct {
 	{"stalls", write_stalls},
 	{"taken", write_taken},
 	{"woken", write_woken},
+	{"samples", write_samples},
 	{"explain", write_explain},
 	{"code", write_code},
 	{"stack", write_stack},

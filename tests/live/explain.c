@@ -14,8 +14,9 @@
  * compute  the step computes for 80 ms in slow_part(), which others do not call
  * quota    nobody does: the cgroup of the engine is at its limit
  *
- * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step is slow. TRUTH gets the ids of those that took part, and of each slow step
- * its number, and for how long they had the CPU in it by their own clock.
+ * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step
+ *is slow. TRUTH gets the ids of those that took part, and of each slow step its number, and for how
+ *long they had the CPU in it by their own clock.
  */
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -37,15 +38,15 @@
 
 #include "program.h"
 
-#define MS	   1000000ull
-#define WORK_NS	   (2 * MS)
-#define TAKEN_NS   (40 * MS)
-#define STEPS_MAX  100000
-#define SLOW_MAX   1000
-#define REST_US	   2500
-#define LATE_US	   30000
+#define MS	    1000000ull
+#define WORK_NS	    (2 * MS)
+#define TAKEN_NS    (40 * MS)
+#define STEPS_MAX   100000
+#define SLOW_MAX    1000
+#define REST_US	    2500
+#define LATE_US	    30000
 #define COMPUTED_NS (80 * MS)
-#define FIRST_SLOW 70
+#define FIRST_SLOW  70
 
 /* Shared with the process that takes the CPU. */
 struct shared {
@@ -336,9 +337,8 @@ int main(int argc, char **argv)
 
 		explained_step(&engine, is_slow);
 		if (is_slow)
-			slow[count++] =
-				(struct slow){step, engine.shared->taken_ns - taken_ns,
-					      run_delay_ns() - delay_ns};
+			slow[count++] = (struct slow){step, engine.shared->taken_ns - taken_ns,
+						      run_delay_ns() - delay_ns};
 		/* Others have to have a CPU too. */
 		if (strcmp(engine.mode, "quota") != 0)
 			usleep(REST_US);

@@ -89,6 +89,21 @@ elif mode in ("pipe", "socket", "timer"):
     fact("it is armed at the end", wakes.get("state") == "armed", explain)
     fact("what it missed is counted", wakes.get("missed") == len(missed), (wakes, len(missed)))
     fact("nothing else was armed", set(explain) == {"wakes"}, explain)
+elif mode == "compute":
+    computed = {
+        event["shape"]["step"]: event["shape"]
+        for event in events
+        if event["event"] == "escalation_prof" and event["shape"]["cause"] == "compute"
+    }
+    told = {s: shape for s, shape in computed.items() if "grown_function" in shape}
+    fact("some steps are explained", len(told) >= 3, computed)
+    fact("all of them are slow ones", set(told) <= set(slow), told)
+    names = {shape["grown_function"] for shape in told.values()}
+    fact("the function that others do not call", names == {"slow_part"}, names)
+    grown = {s: shape["grown_us"] for s, shape in told.items()}
+    fact("for how long, within 10 %", all(72000 < us < 88000 for us in grown.values()), grown)
+    samples = explain.get("samples", {})
+    fact("it is armed at the end", samples.get("state") == "armed", explain)
 elif mode == "idle":
     fact("the last of them are explained", len(known) >= 1, (known, slow))
     fact("it is off at the end", switches.get("state") == "off", switches)

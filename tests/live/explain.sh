@@ -66,6 +66,11 @@ for mode in pipe socket timer; do
 	judged $mode
 done
 
+# Only a budget names steps that compute for longer.
+STEPS=700 explained compute --budget-us 10000
+judged compute
+has 'an alert names the function' "$OUT.err" '; grew: slow_part \+[78][0-9.]* ms'
+
 # The cgroup is at its limit of CPU time: there is no hog.
 for group in /sys/fs/cgroup/cpu /sys/fs/cgroup; do
 	[ ! -e "$group/cpu.cfs_quota_us" ] && [ ! -e "$group/cpu.max" ] && continue

@@ -556,7 +556,8 @@ static void set_stacks(const struct step *step, const struct call_walk *walk, st
 	cause->waker_stack = waker ? *waker : (struct fbt_stack){0};
 }
 
-/* It waited until it was woken, neither for a time nor in vain, and no other record says by whom. */
+/* It waited until it was woken, neither for a time nor in vain, and no other record says by whom.
+ */
 static bool wants_waker(const struct call_walk *walk, uint64_t ns)
 {
 	const struct file *file = window__file(walk->window, walk->call->file);

@@ -133,9 +133,9 @@ void grown_describe(struct line *line, const struct cause *cause, const struct w
 
 	for (uint32_t i = 0; i < cause->grown_count; i++) {
 		line_add(line, "%s%s %s%s",
-			 i			 ? ", "
+			 i		      ? ", "
 			 : cause->grown_usual ? "; grew: "
-						 : "; most in ",
+					      : "; most in ",
 			 frames_name(window__code(window, cause->grown[i].code), name),
 			 cause->grown_usual ? "+" : "", FORMAT_TIME(cause->grown[i].ns));
 	}

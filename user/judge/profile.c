@@ -138,7 +138,21 @@ static void keep_grown(struct cause *cause, uint32_t code, uint64_t ns)
 	cause->grown[place].ns = ns;
 }
 
-static void find_grown(const struct profile *profile, struct cause *cause)
+/* By the step's own samples, or by those of all slow steps if they are too few. */
+static uint64_t slow_share_of(const struct profile *profile, uint32_t index,
+			      const struct fbt_samples *own, uint64_t ns)
+{
+	if (own->samples < PROFILE_LEAST)
+		return share_of(profile, SLOW, index, ns);
+	for (uint32_t i = 0; i < own->count; i++)
+		if (own->functions[i].code == profile->functions[index].code)
+			return (uint64_t)((unsigned __int128)ns * own->functions[i].samples /
+					  own->samples);
+	return 0;
+}
+
+static void find_grown(const struct profile *profile, const struct fbt_samples *own,
+		       struct cause *cause)
 {
 	uint64_t usual_ns = profile->samples[NORMAL] >= PROFILE_LEAST ? cause->usual_ns : 0;
 	uint64_t least_ns = (cause->time_ns - usual_ns) / GROWN_PART;
@@ -147,7 +161,7 @@ static void find_grown(const struct profile *profile, struct cause *cause)
 		return;
 	cause->grown_usual = usual_ns != 0;
 	for (uint32_t i = 0; i < profile->count; i++) {
-		uint64_t slow_ns = share_of(profile, SLOW, i, cause->time_ns);
+		uint64_t slow_ns = slow_share_of(profile, i, own, cause->time_ns);
 		uint64_t normal_ns = share_of(profile, NORMAL, i, usual_ns);
 
 		if (profile->functions[i].code && slow_ns > normal_ns &&
@@ -175,5 +189,5 @@ void profiles__judge(struct profiles *profiles, uint64_t key, const struct step 
 		add_samples(profile, cause ? SLOW : NORMAL, samples);
 	/* Another step says nothing of one that was not sampled. */
 	if (cause && has_samples)
-		find_grown(profile, cause);
+		find_grown(profile, samples, cause);
 }

@@ -2,9 +2,10 @@
 /*
  * In which functions slow steps compute for longer than others, by samples of both. Pure.
  *
- * Steps with the same key are compared. The share of each function in the samples of all steps that
- * were slow for their own work, and in those of all steps that were not escalated, is applied to the
- * work of the step and to what is usual: so it does not matter how many samples each of them has.
+ * Steps with the same key are compared. The share of each function in the samples of the step (if
+ * these are too few, of all steps that were slow for their own work), and in those of all steps
+ * that were not escalated, is applied to the work of the step and to what is usual: so it does not
+ * matter how many samples each of them has.
  */
 #ifndef FBT_JUDGE_PROFILE_H
 #define FBT_JUDGE_PROFILE_H

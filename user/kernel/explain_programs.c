@@ -28,7 +28,7 @@ struct explain_programs {
 	/* Descriptors; -1: none. */
 	int programs[FBT_EXPLAIN_COUNT][PROGRAMS];
 	int links[FBT_EXPLAIN_COUNT][PROGRAMS];
-	int sample; /* the program of a thread's CPU clock */
+	int sample;		     /* the program of a thread's CPU clock */
 	struct table tables[TABLES]; /* who waits: emptied before each use */
 };
 
@@ -38,7 +38,8 @@ static int share_maps(struct bpf_object *object, const struct loader *loader)
 	struct bpf_map *map;
 	int err = 0;
 
-	bpf_object__for_each_map(map, object) {
+	bpf_object__for_each_map(map, object)
+	{
 		int fd = loader__map(loader, bpf_map__name(map));
 
 		if (fd >= 0 && !err)
@@ -55,8 +56,7 @@ static int set_up(struct explain_bpf *skel, struct loader *loader)
 	for (uint32_t nr = 0; nr < FBT_NR_COUNT; nr++)
 		skel->rodata->descriptors[nr] = syscall_descriptors(syscalls_arch(), nr);
 
-	return err ? err
-		   : bpf_map__set_max_entries(skel->maps.taken_by, shared->slot_count);
+	return err ? err : bpf_map__set_max_entries(skel->maps.taken_by, shared->slot_count);
 }
 
 static int map_table(struct table *table, const struct bpf_map *map)

@@ -53,8 +53,8 @@ static size_t find(const struct sample_sums *sums, uint32_t tid, uint64_t start_
 {
 	size_t i = 0;
 
-	while (i < sums->sums.count && (sums->sums.items[i].all.tid != tid ||
-					sums->sums.items[i].all.start_ns != start_ns))
+	while (i < sums->sums.count &&
+	       (sums->sums.items[i].all.tid != tid || sums->sums.items[i].all.start_ns != start_ns))
 		i++;
 	return i;
 }

@@ -28,9 +28,9 @@ struct assembler {
 	uint64_t kind_steps[FBT_KIND_COUNT];
 	struct stop_table stops;
 	struct stack_table stacks;
-	struct fbt_stalls stalls; /* those of the next step */
-	struct fbt_gap gap;	  /* the one before the next step */
-	struct fbt_taken taken;	  /* that of the next step */
+	struct fbt_stalls stalls;   /* those of the next step */
+	struct fbt_gap gap;	    /* the one before the next step */
+	struct fbt_taken taken;	    /* that of the next step */
 	struct fbt_samples samples; /* the same */
 	struct woken_table wokens;
 };

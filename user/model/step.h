@@ -67,7 +67,7 @@ struct step {
 	struct step_stalls stalls;
 	struct step_gap gap;
 	struct fbt_samples samples; /* where it computed; header.type is 0: not sampled */
-	struct fbt_taken taken; /* who had its CPU; header.type is 0: it was not looked at */
+	struct fbt_taken taken;	    /* who had its CPU; header.type is 0: it was not looked at */
 };
 
 /* Frees what a step has of its own: calls, wakes and stacks. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Joins to a step what was looked at on demand: who had the CPUs that it waited for, and samples. */
+/* Joins to a step what was looked at on demand: who had the CPUs that it waited for, and samples.
+ */
 #ifndef FBT_MODEL_TAKEN_H
 #define FBT_MODEL_TAKEN_H
 

@@ -2,6 +2,7 @@
 #include "output/explained.h"
 
 #include "base/clock.h"
+#include "judge/frames.h"
 
 static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
 {
@@ -38,10 +39,24 @@ static void add_woken(struct json_fields *fields, const struct fbt_woken *woken)
 	json_fields_uint(fields, "woken_by_tid", woken->waker_tid);
 }
 
-void explained_fields_add(struct json_fields *fields, const struct cause *cause)
+/* Of a cause that does not know what is usual the time is all of it. */
+static void add_grown(struct json_fields *fields, const struct cause *cause,
+		      const struct window *window, struct explained_names *names)
+{
+	const char *name = frames_name(window__code(window, cause->grown[0].code), names->function);
+
+	json_fields_string(fields, "grown_function", name);
+	json_fields_uint(fields, cause->grown_usual ? "grown_us" : "function_us",
+			 cause->grown[0].ns / NS_PER_US);
+}
+
+void explained_fields_add(struct json_fields *fields, const struct cause *cause,
+			  const struct window *window, struct explained_names *names)
 {
 	if (cause->taken.header.type == FBT_EVENT_TAKEN && cause->taken.waited_ns)
 		add_taken(fields, &cause->taken);
+	if (cause->grown_count)
+		add_grown(fields, cause, window, names);
 	if (cause->woken.header.type == FBT_EVENT_WOKEN && !cause->waker.tid)
 		add_woken(fields, &cause->woken);
 }

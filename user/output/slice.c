@@ -513,7 +513,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 				sizeof(fields->waker));
 		json_fields_string(to, "waker_stack", fields->waker);
 	}
-	explained_fields_add(to, &escalation->cause);
+	explained_fields_add(to, &escalation->cause, window, &fields->names);
 	if (cause_has_stop(&escalation->cause))
 		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));

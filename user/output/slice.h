@@ -16,6 +16,7 @@
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
+#include "output/explained.h"
 
 /* What a call worked on and how it ended. */
 struct call_args {
@@ -123,6 +124,7 @@ struct escalation_fields {
 	char evidence[EVIDENCE_SIZE];
 	char frames[FRAMES_SIZE];
 	char waker[FRAMES_SIZE];
+	struct explained_names names;
 };
 
 /*

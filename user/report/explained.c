@@ -6,9 +6,9 @@
 #include "base/format.h"
 #include "report/part.h"
 
-#define TAKERS_SHOWN   3
-#define NAME_COLUMNS   15
-#define CGROUP_COLUMNS 39
+#define TAKERS_SHOWN	3
+#define NAME_COLUMNS	15
+#define CGROUP_COLUMNS	39
 #define PPM_PER_PERCENT 10000.0
 
 /* Shares below this are not shown. */
@@ -90,8 +90,7 @@ static void write_wakers(const struct report *report, const struct explained_tal
 			 shorten_text(name, sizeof(name), waker->comm, NAME_COLUMNS));
 		if (waker->tgid)
 			line_add(&line, " (pid %" PRIu32 ")", waker->tgid);
-		line_add(&line, " in %s step%s", FORMAT_COUNT(waker->steps),
-			 plural(waker->steps));
+		line_add(&line, " in %s step%s", FORMAT_COUNT(waker->steps), plural(waker->steps));
 	}
 	if (tally->interrupts)
 		line_add(&line, "%san interrupt (a timer or a device) in %s step%s",
@@ -101,6 +100,38 @@ static void write_wakers(const struct report *report, const struct explained_tal
 		report_field(report, "     woken by", "%s", text);
 }
 
+/* The one with the most growth that is not in skip; -1: there is none. */
+static int most_grown(const struct explained_tally *tally, uint32_t skip)
+{
+	int most = -1;
+
+	for (int i = 0; i < EXPLAINED_FUNCTIONS && tally->functions[i].steps; i++)
+		if (!(skip >> i & 1) &&
+		    (most < 0 || tally->functions[i].ns > tally->functions[most].ns))
+			most = i;
+	return most;
+}
+
+static void write_functions(const struct report *report, const struct explained_tally *tally)
+{
+	char text[1024] = "", name[4 * EXPLAINED_NAME];
+	struct line line = {text, sizeof(text), 0};
+	uint32_t shown = 0;
+	int most;
+
+	for (int i = 0; i < TAKERS_SHOWN && (most = most_grown(tally, shown)) >= 0; i++) {
+		const struct explained_function *function = &tally->functions[most];
+
+		shown |= UINT32_C(1) << most;
+		line_add(&line, "%s%s %s in %s step%s", line.length ? ", " : "",
+			 shorten_text(name, sizeof(name), function->name, EXPLAINED_NAME),
+			 FORMAT_TIME(function->ns), FORMAT_COUNT(function->steps),
+			 plural(function->steps));
+	}
+	if (*text)
+		report_field(report, "     grew", "%s", text);
+}
+
 void report_explained(const struct report *report, const struct explained_tally *tally)
 {
 	enum fbt_explain kind = tally->kind;
@@ -108,11 +139,13 @@ void report_explained(const struct report *report, const struct explained_tally 
 	if (tally->waited_ns)
 		write_takers(report, tally);
 	write_wakers(report, tally);
+	write_functions(report, tally);
 	if (!tally->missed || report->window->explained[kind].header.type != FBT_EVENT_EXPLAIN)
 		return;
 	report_field(report, "     not known",
-		     "%s in %s of %s step%s, as that was not looked at then%s", explain_subject(kind),
-		     FORMAT_COUNT(tally->missed), FORMAT_COUNT(tally->steps), plural(tally->steps),
+		     "%s in %s of %s step%s, as that was not looked at then%s",
+		     explain_subject(kind), FORMAT_COUNT(tally->missed), FORMAT_COUNT(tally->steps),
+		     plural(tally->steps),
 		     report->window->explained[kind].state == FBT_EXPLAIN_ARMED
 			     ? "; the next one will be explained"
 			     : "");
@@ -129,8 +162,7 @@ static void write_explain_cost(const struct report *report, const struct fbt_exp
 		 FORMAT_COUNT(explained->events), are_samples ? "samples" : "context switches");
 
 	if (explained->armed_ns)
-		report_field(report, "",
-			     "%s: looked at for %s, %s x %s = %s on all CPUs", subject,
+		report_field(report, "", "%s: looked at for %s, %s x %s = %s on all CPUs", subject,
 			     FORMAT_TIME(explained->armed_ns), events,
 			     FORMAT_TIME((double)explained->event_ps / 1000),
 			     FORMAT_TIME(events_ns));
@@ -149,6 +181,25 @@ void report_explain_cost(const struct report *report)
 	for (int i = 0; i < FBT_EXPLAIN_COUNT; i++)
 		if (report->window->explained[i].header.type == FBT_EVENT_EXPLAIN)
 			write_explain_cost(report, &report->window->explained[i]);
+}
+
+static void write_json_functions(struct json *json, const struct explained_tally *tally)
+{
+	uint32_t shown = 0;
+	int most;
+
+	json_array_begin(json, "grown_functions");
+	while ((most = most_grown(tally, shown)) >= 0) {
+		const struct explained_function *function = &tally->functions[most];
+
+		shown |= UINT32_C(1) << most;
+		json_object_begin(json, NULL);
+		json_string(json, "name", function->name);
+		json_uint(json, "ns", function->ns);
+		json_uint(json, "steps", function->steps);
+		json_object_end(json);
+	}
+	json_array_end(json);
 }
 
 static void write_json_wakers(struct json *json, const struct explained_tally *tally)
@@ -180,6 +231,8 @@ void report_json_explained(struct json *json, const struct explained_tally *tall
 		return;
 	json_uint(json, "explained_steps", tally->steps - tally->missed);
 	json_uint(json, "unexplained_steps", tally->missed);
+	if (tally->kind == FBT_EXPLAIN_SAMPLES)
+		write_json_functions(json, tally);
 	if (tally->kind == FBT_EXPLAIN_WAKES)
 		write_json_wakers(json, tally);
 	if (!tally->waited_ns)

@@ -2,9 +2,11 @@
 #include "report/explained_tally.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/arith.h"
+#include "judge/frames.h"
 
 /* The place for a taker with a new name, if there is one. */
 static struct fbt_taker *take_place(struct explained_tally *tally, uint64_t ns)
@@ -70,7 +72,35 @@ static void add_waker(struct explained_tally *tally, const struct fbt_woken *wok
 	}
 }
 
-void explained_tally_add(struct explained_tally *tally, const struct cause *cause)
+static void add_function(struct explained_tally *tally, const char *name, uint64_t ns)
+{
+	char cut[EXPLAINED_NAME];
+
+	snprintf(cut, sizeof(cut), "%s", name);
+	for (int i = 0; i < EXPLAINED_FUNCTIONS; i++) {
+		struct explained_function *function = &tally->functions[i];
+
+		if (function->steps && strcmp(function->name, cut) != 0)
+			continue;
+		memcpy(function->name, cut, sizeof(cut));
+		function->steps++;
+		function->ns = add_saturating(function->ns, ns);
+		return;
+	}
+}
+
+static void add_grown(struct explained_tally *tally, const struct window *window,
+		      const struct cause *cause)
+{
+	char name[FRAMES_NAME];
+
+	for (uint32_t i = 0; i < cause->grown_count; i++)
+		add_function(tally, frames_name(window__code(window, cause->grown[i].code), name),
+			     cause->grown[i].ns);
+}
+
+void explained_tally_add(struct explained_tally *tally, const struct window *window,
+			 const struct cause *cause)
 {
 	const struct fbt_taken *taken = &cause->taken;
 	enum fbt_explain kind;
@@ -83,6 +113,8 @@ void explained_tally_add(struct explained_tally *tally, const struct cause *caus
 	tally->kind = kind;
 	if (kind == FBT_EXPLAIN_WAKES && is_explained)
 		add_waker(tally, &cause->woken);
+	if (kind == FBT_EXPLAIN_SAMPLES && is_explained)
+		add_grown(tally, window, cause);
 	if (kind != FBT_EXPLAIN_SWITCHES || !is_explained)
 		return;
 	tally->waited_ns = add_saturating(tally->waited_ns, taken->waited_ns);

@@ -7,6 +7,9 @@
 
 /* Others that had the CPU, by name; the time of further ones, which had least, is in others_ns. */
 #define EXPLAINED_TAKERS 16
+/* Functions that are counted; of further ones none. */
+#define EXPLAINED_FUNCTIONS 16
+#define EXPLAINED_NAME	    128
 /* Wakers that are counted, by name; further ones are not. */
 #define EXPLAINED_WAKERS 8
 
@@ -22,7 +25,12 @@ struct explained_tally {
 	uint64_t others_ns;
 	uint32_t count;
 	struct fbt_taker takers[EXPLAINED_TAKERS]; /* other processes */
-	uint64_t interrupts;			   /* steps whose wait ended in one */
+	struct explained_function {
+		uint64_t steps; /* 0: none; in which it has grown */
+		uint64_t ns;	/* by how much, in all of them */
+		char name[EXPLAINED_NAME];
+	} functions[EXPLAINED_FUNCTIONS];
+	uint64_t interrupts; /* steps whose wait ended in one */
 	struct explained_waker {
 		uint64_t steps;	 /* 0: none */
 		uint32_t tgid;	 /* 0: several */
@@ -31,7 +39,8 @@ struct explained_tally {
 	} wakers[EXPLAINED_WAKERS];
 };
 
-void explained_tally_add(struct explained_tally *tally, const struct cause *cause);
+void explained_tally_add(struct explained_tally *tally, const struct window *window,
+			 const struct cause *cause);
 
 /* The index of the one with the most time; -1: there is none. skip: bits of those to leave out. */
 int explained_tally_most(const struct explained_tally *tally, uint32_t skip);

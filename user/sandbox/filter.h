@@ -17,7 +17,7 @@ struct sandbox_calls {
 	bool loads;
 	bool explains; /* --explain: attach programs that are loaded already */
 	bool network;  /* --otlp: sockets, and libraries that are loaded on first use */
-	bool command; /* SIGCONT to COMMAND */
+	bool command;  /* SIGCONT to COMMAND */
 };
 
 /*

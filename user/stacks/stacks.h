@@ -19,8 +19,8 @@ void stacks__free(struct stacks *stacks);
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns);
 
 /*
- * The innermost function with a name on the stack of a place: the id of its FBT_EVENT_CODE, which is
- * sent if it is new. 0: none has a name, or there is no room.
+ * The innermost function with a name on the stack of a place: the id of its FBT_EVENT_CODE, which
+ * is sent if it is new. 0: none has a name, or there is no room.
  */
 uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
 			  uint64_t now_ns);

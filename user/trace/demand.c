@@ -114,9 +114,8 @@ enum demand_act demand_turn(struct demand *demand, const struct demand_limits *l
 		begin_rate(demand, now_ns, events);
 		return DEMAND_NOTHING;
 	}
-	demand->price_ppm =
-		demand_price_ppm(limits, sub_saturating(events, demand->look_events),
-				 sub_saturating(now_ns, demand->look_ns));
+	demand->price_ppm = demand_price_ppm(limits, sub_saturating(events, demand->look_events),
+					     sub_saturating(now_ns, demand->look_ns));
 	if (is_dear(demand, limits))
 		return refuse(demand, now_ns);
 	demand_arm(demand, now_ns, events);

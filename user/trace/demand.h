@@ -43,8 +43,8 @@ struct demand {
 enum demand_act {
 	DEMAND_NOTHING = 0,
 	DEMAND_ARM,
-	DEMAND_DISARM, /* no longer needed */
-	DEMAND_REFUSE, /* too dear; it was not armed */
+	DEMAND_DISARM,	/* no longer needed */
+	DEMAND_REFUSE,	/* too dear; it was not armed */
 	DEMAND_GIVE_UP, /* too dear, while it was armed: disarm */
 };
 

@@ -19,9 +19,11 @@
 /* If it could not be measured: more than on any machine that was. */
 #define EVENT_PS_DEFAULT 500000
 /* On a virtual machine, where the timer's interrupt leaves for the host; less on others. */
-#define SAMPLE_PS	 15000000
-#define PPM_PER_PERCENT	 10000.0
-#define PERCENT(ppm)	 format_share((char[FORMAT_MAX]){""}, ppm)
+#define SAMPLE_PS 15000000
+/* A cause that took less than this part of the step arms nothing. */
+#define WORTH_PART	20
+#define PPM_PER_PERCENT 10000.0
+#define PERCENT(ppm)	format_share((char[FORMAT_MAX]){""}, ppm)
 
 /* Kinds of which this file attaches the programs. */
 static const enum fbt_explain machine_wide[] = {FBT_EXPLAIN_SWITCHES, FBT_EXPLAIN_WAKES};
@@ -175,6 +177,9 @@ void explain__note(struct explain *explain, const struct step *step,
 	enum fbt_explain kind;
 	bool is_explained;
 
+	/* A step that is slow for something else too is no reason to look at so little. */
+	if (escalation->cause.time_ns < step_total_ns(step) / WORTH_PART)
+		return;
 	if (explain->live->options->explain == EXPLAIN_OFF ||
 	    !cause_explained_by(&escalation->cause, &kind, &is_explained))
 		return;
@@ -266,8 +271,7 @@ void explain__turn(struct explain *explain, uint64_t now_ns)
 			fail(explain, kind, err);
 			continue;
 		}
-		act_on(explain, kind,
-		       demand_turn(demand, &explain->limits[kind], now_ns, count));
+		act_on(explain, kind, demand_turn(demand, &explain->limits[kind], now_ns, count));
 	}
 	turn_samples(explain, now_ns);
 }

@@ -65,8 +65,7 @@ enum ending {
 };
 
 /* After the window has closed its last escalations may come: nobody needs them any more. */
-static void note_escalation(void *ctx, const struct step *step,
-			    const struct escalation *escalation)
+static void note_escalation(void *ctx, const struct step *step, const struct escalation *escalation)
 {
 	const struct trace *trace = ctx;
 

@@ -733,6 +733,24 @@ static void a_wake_has_a_known_context_and_call(void **state)
 	assert_int_equal(decode_event(&woken, sizeof(woken), &event), -EBADMSG);
 }
 
+static void the_functions_of_samples_have_no_more_than_there_are(void **state)
+{
+	struct fbt_samples samples = {
+		.header = {FBT_EVENT_SAMPLES, 0, sizeof(samples)}, .samples = 10, .count = 2};
+	const struct fbt_header *event;
+
+	samples.functions[0].samples = 6;
+	samples.functions[1].samples = 4;
+	assert_int_equal(decode_event(&samples, sizeof(samples), &event), sizeof(samples));
+	samples.functions[1].samples = 5;
+	assert_int_equal(decode_event(&samples, sizeof(samples), &event), -EBADMSG);
+	samples.functions[0].samples = UINT32_MAX;
+	assert_int_equal(decode_event(&samples, sizeof(samples), &event), -EBADMSG);
+	samples.functions[0].samples = 0;
+	samples.count = FBT_SAMPLED_FUNCTIONS + 1;
+	assert_int_equal(decode_event(&samples, sizeof(samples), &event), -EBADMSG);
+}
+
 static void what_was_explained_is_of_a_known_kind(void **state)
 {
 	struct fbt_explained explained = {
@@ -806,6 +824,7 @@ int main(void)
 		cmocka_unit_test(the_takers_of_a_cpu_have_no_more_than_the_wait),
 		cmocka_unit_test(the_takers_of_a_cpu_are_counted_and_named),
 		cmocka_unit_test(a_wake_has_a_known_context_and_call),
+		cmocka_unit_test(the_functions_of_samples_have_no_more_than_there_are),
 		cmocka_unit_test(what_was_explained_is_of_a_known_kind),
 	};
 
