@@ -155,11 +155,12 @@ static void add_name(struct line *line, const struct fbt_woken *woken)
 		line_add(line, "%s (pid %" PRIu32 ")", name, woken->waker_tgid);
 }
 
-void woken_describe(struct line *line, const struct fbt_woken *woken, enum fbt_arch arch)
+void woken_describe(struct line *line, const struct cause *cause, const struct window *window)
 {
+	const struct fbt_woken *woken = &cause->woken;
 	char label[24];
 
-	if (woken->header.type != FBT_EVENT_WOKEN)
+	if (woken->header.type != FBT_EVENT_WOKEN || cause->waker.tid)
 		return;
 	switch ((enum fbt_woken_context)woken->context) {
 	case FBT_WOKEN_BY_INTERRUPT:
@@ -173,7 +174,7 @@ void woken_describe(struct line *line, const struct fbt_woken *woken, enum fbt_a
 	}
 	add_name(line, woken);
 	if (woken->nr < FBT_NR_COUNT)
-		line_add(line, " in %s", syscall_label(arch, woken->nr, label));
+		line_add(line, " in %s", syscall_label((enum fbt_arch)window->record.arch, woken->nr, label));
 }
 
 bool woken_has_waker(const struct fbt_woken *woken)

@@ -23,9 +23,10 @@ void taken_describe(struct line *line, const struct fbt_taken *taken);
 
 /*
  * ", woken by redis (pid 8) in sendto"; "perhaps" if it is only known that this process was sending
- * just then; ", ended by an interrupt (a timer or a device)". Nothing if it is not known.
+ * just then; ", ended by an interrupt (a timer or a device)". Nothing if it is not known, or known
+ * from the records of calls.
  */
-void woken_describe(struct line *line, const struct fbt_woken *woken, enum fbt_arch arch);
+void woken_describe(struct line *line, const struct cause *cause, const struct window *window);
 
 /*
  * "; grew: gemm_f32 +62.0 ms, memcpy +20.0 ms": the functions in which the step computed for longer

@@ -650,8 +650,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_COUNT:
 		break;
 	}
-	if (!cause->waker.tid)
-		woken_describe(&line, &cause->woken, (enum fbt_arch)window->record.arch);
+	woken_describe(&line, cause, window);
 	if (cause->calls_partial && cause->kind < CAUSE_RUN_QUEUE)
 		line_add(&line, "; some calls were lost");
 	else if (!cause->calls_known && cause->kind < CAUSE_RUN_QUEUE)

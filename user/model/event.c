@@ -244,6 +244,23 @@ static bool is_gpu_sync_sound(const struct fbt_gpu_sync *sync)
 	return sync->kind < FBT_GPU_SYNC_KIND_COUNT && sync->end_ns >= sync->start_ns;
 }
 
+/* What --explain has looked at. */
+static bool is_look_sound(const struct fbt_header *event)
+{
+	switch (event->type) {
+	case FBT_EVENT_TAKEN:
+		return is_taken_sound((const struct fbt_taken *)event);
+	case FBT_EVENT_WOKEN:
+		return is_woken_sound((const struct fbt_woken *)event);
+	case FBT_EVENT_SAMPLES:
+		return are_samples_sound((const struct fbt_samples *)event);
+	case FBT_EVENT_EXPLAIN:
+		return is_explained_sound((const struct fbt_explained *)event);
+	default:
+		return true;
+	}
+}
+
 static bool are_fields_sound(const struct fbt_header *event)
 {
 	const struct fbt_gpu_overhead *overhead = (const struct fbt_gpu_overhead *)event;
@@ -283,14 +300,6 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return ((const struct fbt_code *)event)->id != 0;
 	case FBT_EVENT_STACK:
 		return is_stack_sound((const struct fbt_stack *)event);
-	case FBT_EVENT_TAKEN:
-		return is_taken_sound((const struct fbt_taken *)event);
-	case FBT_EVENT_WOKEN:
-		return is_woken_sound((const struct fbt_woken *)event);
-	case FBT_EVENT_SAMPLES:
-		return are_samples_sound((const struct fbt_samples *)event);
-	case FBT_EVENT_EXPLAIN:
-		return is_explained_sound((const struct fbt_explained *)event);
 	case FBT_EVENT_PYTHON:
 		return is_python_sound((const struct fbt_python *)event);
 	case FBT_EVENT_STALLS:
@@ -310,7 +319,7 @@ static bool are_fields_sound(const struct fbt_header *event)
 	case FBT_EVENT_GPU_CLOCK:
 		return ((const struct fbt_gpu_clock *)event)->method < FBT_GPU_CLOCK_METHOD_COUNT;
 	default:
-		return true;
+		return is_look_sound(event);
 	}
 }
 

@@ -234,6 +234,14 @@ static int start_command(struct session *session)
 	return err;
 }
 
+static bool add_guards(struct session *session)
+{
+	session->guard = step_guard__new(&session->live, loader__shared(session->live.loader),
+					 loader__has_multi(session->live.loader));
+	session->explain = explain__new(&session->live);
+	return session->guard && session->explain;
+}
+
 int session__open(struct session **result, const struct options *options,
 		  const struct record_output *output, const struct fbt_cost *cost, bool quiet)
 {
@@ -278,10 +286,7 @@ int session__open(struct session **result, const struct options *options,
 	session->live.sites = step_sites__new(&session->live);
 	if (!session->live.stream || !session->live.sites)
 		goto out;
-	session->guard = step_guard__new(&session->live, loader__shared(session->live.loader),
-					 loader__has_multi(session->live.loader));
-	session->explain = explain__new(&session->live);
-	if (!session->guard || !session->explain)
+	if (!add_guards(session))
 		goto out;
 	session->live.may_inject = !quiet;
 	err = selection_find(&session->live);
