@@ -168,6 +168,7 @@ static int take_help(const struct option_row *row, const char *text, struct opti
 
 static const char *const details[] = {"steps", "escalated", "all", "probes", NULL};
 static const char *const gpu_modes[] = {"auto", "off", "require", "inject", NULL};
+static const char *const explain_modes[] = {"auto", "always", "off", NULL};
 static const char *const python_modes[] = {"auto", "off", "require", "inject", NULL};
 static const char *const reports[] = {"none", "text", "json", NULL};
 static const char *const trace_formats[] = {"ferrum", "kineto", "perfetto", NULL};
@@ -275,6 +276,12 @@ const struct option_row option_table[] = {
 	 "Number of steps before and after an escalated step whose calls are in the trace too "
 	 "(default: 1)",
 	 COUNT(judging.context, 0, EVIDENCE_CONTEXT_MAX)},
+	{"explain", 0, OPTION_MORE, "MODE",
+	 "Find out who takes the CPU of slow steps or ends their waits, and where they compute: "
+	 "auto (after the first such step, "
+	 "for at most 0.2 % of the machine's CPU time), always (from the beginning, whatever it "
+	 "costs), or off (default: auto)",
+	 WORD(explain, explain_modes)},
 	{"escalate-now", 0, OPTION_MORE, NULL, "Escalate the first step, as SIGUSR1 does later",
 	 SWITCH(escalate_now)},
 

@@ -26,6 +26,10 @@
 /* Engines call their step function at most 5,000 times a second, as far as we have seen. */
 #define RATE_GUARD_PERCENT 5
 
+/* What explains slow steps may take 0.2 % of the machine, until none was slow for a minute. */
+#define EXPLAIN_LIMIT_PPM 2000
+#define EXPLAIN_IDLE_NS	  (60 * NS_PER_S)
+
 static int usage_error(const char *message)
 {
 	log_err("%s (see --help)", message);
@@ -100,6 +104,16 @@ static void take_switches(struct option_torch *torch)
 		log_warn("FERRUM_BPFTRACE_AUTO_CONVERT: has no effect: traces are not converted");
 }
 
+/* Settings that have no option, because only tests change them. */
+static void read_test_number(const char *name, uint64_t unit, uint64_t *number)
+{
+	char value[VALUE_SIZE];
+	uint64_t count;
+
+	if (read_value(value, name) && !option_number(value, UINT32_MAX, &count))
+		*number = count * unit;
+}
+
 static void apply_environment(struct options *options)
 {
 	struct option_windows *windows = &options->windows;
@@ -122,6 +136,8 @@ static void apply_environment(struct options *options)
 		log_set_level(LOG_DEBUG);
 	if (traces)
 		take_switches(&options->torch);
+	read_test_number("FBT_EXPLAIN_LIMIT_PPM", 1, &options->explain_limit_ppm);
+	read_test_number("FBT_EXPLAIN_IDLE_MS", NS_PER_MS, &options->explain_idle_ns);
 	options->perf_uprobes = uprobes && !strcmp(uprobes, "perf");
 	if (options->output)
 		return;
@@ -555,6 +571,8 @@ void options_init(struct options *options)
 		.windows = {.max_steps = OPTION_MAX_STEPS_OPEN,
 			    .keep_free = DISK_ROOM_DEFAULT,
 			    .rate_guard_percent = RATE_GUARD_PERCENT},
+		.explain_limit_ppm = EXPLAIN_LIMIT_PPM,
+		.explain_idle_ns = EXPLAIN_IDLE_NS,
 		.hang_ns = HANG_DEFAULT_NS,
 		.gpu.rank = RANK_OPEN,
 	};

@@ -65,6 +65,13 @@ enum python_mode {
 	PYTHON_INJECT,	/* it is loaded into processes that lack it */
 };
 
+/* --explain: what is attached only once a step was slow for a reason that it would explain. */
+enum explain_mode {
+	EXPLAIN_AUTO,
+	EXPLAIN_ALWAYS, /* attached all the time, whatever it costs */
+	EXPLAIN_OFF,
+};
+
 /* GPU records, and the trace that torch users open. */
 struct option_gpu {
 	enum gpu_mode mode;
@@ -103,6 +110,9 @@ struct options {
 	enum fbt_detail detail;
 	uint32_t ring_records;
 	bool escalate_now;
+	enum explain_mode explain;
+	uint64_t explain_limit_ppm; /* of the machine's CPU time; not by an option: for tests */
+	uint64_t explain_idle_ns;   /* so long after the last need it is detached; the same */
 	bool compute_env_hash;
 	bool perf_uprobes;  /* for tests on kernels that have something better */
 	const char *output; /* -o: the start of all file names, or NULL */

@@ -64,7 +64,11 @@ struct thread_info {
 	u32 status;
 #else
 	unsigned long flags;
+	struct {
+		u32 count;
+	} preempt;
 #endif
+	u32 cpu;
 };
 
 struct sched_info {
@@ -293,6 +297,8 @@ struct task_struct {
 	struct sched_info sched_info;
 	pid_t pid;
 	pid_t tgid;
+	struct task_struct *group_leader;
+	unsigned int flags;
 	int static_prio;
 	struct list_head thread_node;
 	struct pid *thread_pid;
@@ -301,12 +307,12 @@ struct task_struct {
 	unsigned long nivcsw;
 	unsigned long min_flt;
 	unsigned long maj_flt;
+	char comm[16];
 	struct fs_struct *fs;
 	struct files_struct *files;
 	struct uprobe_task *utask;
 	struct css_set *cgroups;
 	struct task_group *sched_task_group;
-	char comm[16];
 };
 
 struct seq_file;

@@ -643,6 +643,93 @@ static void write_stalls(struct events *events)
 		(uint32_t)line_take_number(&events->line, "generation", FBT_GENERATION_UNKNOWN);
 }
 
+/* by is a list NAME:PID[:TID]:TIME in us[:CGROUP], the one with the most time first. */
+static void add_taker(struct fbt_taken *taken, const char *text)
+{
+	struct fbt_taker *taker = &taken->takers[taken->count];
+	unsigned long long us = 0;
+
+	if (sscanf(text, "%15[^:]:%u:%u:%llu:%39[^,]", taker->comm, &taker->tgid, &taker->tid, &us,
+		   taker->cgroup) < 4)
+		return;
+	taker->ns = us * 1000;
+	taken->count++;
+}
+
+static void write_taken(struct events *events)
+{
+	struct fbt_taken *taken = record_begin(events, FBT_EVENT_TAKEN, sizeof(*taken));
+	const char *by = line_take_text(&events->line, "by", "");
+
+	taken->tgid = record_take_tgid(events);
+	taken->tid = (uint32_t)line_take_number(&events->line, "tid", taken->tgid);
+	taken->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	taken->waited_ns = line_take_time(&events->line, "waited", 0);
+	taken->idle_ns = line_take_time(&events->line, "idle", 0);
+	taken->other_ns = line_take_time(&events->line, "other", 0);
+	while (by && *by && taken->count < FBT_TAKERS) {
+		add_taker(taken, by);
+		by = strchr(by, ',');
+		by = by ? by + 1 : NULL;
+	}
+}
+
+static void write_woken(struct events *events)
+{
+	struct fbt_woken *woken = record_begin(events, FBT_EVENT_WOKEN, sizeof(*woken));
+	static const char *const contexts[] = {"thread", "interrupt", "sending", "kernel", NULL};
+	const char *name = line_take_text(&events->line, "by", "");
+
+	woken->tgid = record_take_tgid(events);
+	woken->tid = (uint32_t)line_take_number(&events->line, "tid", woken->tgid);
+	woken->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	woken->wake_ns = woken->start_ns + line_take_time(&events->line, "after", 0);
+	woken->context = (uint32_t)line_take_name(&events->line, "context", contexts);
+	woken->waker_tgid = (uint32_t)line_take_number(&events->line, "pid", 0);
+	woken->waker_tid = (uint32_t)line_take_number(&events->line, "waker", woken->waker_tgid);
+	woken->nr = (uint32_t)line_take_number(&events->line, "nr", FBT_NR_UNKNOWN);
+	snprintf(woken->comm, sizeof(woken->comm), "%s", name);
+}
+
+/* by is a list CODE:SAMPLES,… */
+static void write_samples(struct events *events)
+{
+	struct fbt_samples *samples = record_begin(events, FBT_EVENT_SAMPLES, sizeof(*samples));
+	const char *by = line_take_text(&events->line, "by", "");
+
+	samples->tgid = record_take_tgid(events);
+	samples->tid = (uint32_t)line_take_number(&events->line, "tid", samples->tgid);
+	samples->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	while (by && samples->count < FBT_SAMPLED_FUNCTIONS) {
+		unsigned int code = 0, count = 0;
+
+		if (sscanf(by, "%u:%u", &code, &count) != 2)
+			break;
+		samples->functions[samples->count].code = code;
+		samples->functions[samples->count++].samples = count;
+		samples->samples += count;
+		by = strchr(by, ',');
+		by = by ? by + 1 : NULL;
+	}
+}
+
+static void write_explain(struct events *events)
+{
+	struct fbt_explained *explained =
+		record_begin(events, FBT_EVENT_EXPLAIN, sizeof(*explained));
+	static const char *const kinds[] = {"switches", "wakes", "samples", NULL};
+	static const char *const states[] = {"unused", "off", "armed", "refused", "failed", NULL};
+
+	explained->kind = (uint32_t)line_take_name(&events->line, "kind", kinds);
+	explained->state = (uint32_t)line_take_name(&events->line, "state", states);
+	explained->missed = line_take_number(&events->line, "missed", 0);
+	explained->armed_ns = line_take_time(&events->line, "armed", 0);
+	explained->events = line_take_number(&events->line, "events", 0);
+	explained->event_ps = line_take_number(&events->line, "event_ps", 0);
+	explained->price_ppm = line_take_number(&events->line, "price_ppm", 0);
+	explained->limit_ppm = line_take_number(&events->line, "limit_ppm", 2000);
+}
+
 static void write_gap(struct events *events)
 {
 	struct fbt_gap *gap = record_begin(events, FBT_EVENT_GAP, sizeof(*gap));
@@ -791,6 +878,10 @@ static const struct {
 	{"wake", write_wake},
 	{"python", write_python},
 	{"stalls", write_stalls},
+	{"taken", write_taken},
+	{"woken", write_woken},
+	{"samples", write_samples},
+	{"explain", write_explain},
 	{"code", write_code},
 	{"stack", write_stack},
 	{"look_thread", write_look_thread},

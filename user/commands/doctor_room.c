@@ -12,8 +12,10 @@
 
 #include "base/clock.h"
 #include "base/format.h"
+#include "kernel/explain_programs.h"
 #include "kernel/step_probes.h"
 #include "output/otlp_http.h"
+#include "proc/machine_load.h"
 #include "trace/loading.h"
 
 #define CLOCK_SOURCE "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -279,11 +281,22 @@ void doctor_room_judge(const struct doctor_room *room, struct findings *checks)
 		findings_add(checks, FINDING_OK, "--otlp", "libcurl can be loaded");
 }
 
+static void try_explain(struct doctor_trial *trial)
+{
+	struct explain_programs *programs;
+
+	trial->explain_err = explain_programs__load(&programs, trial->loader);
+	if (!trial->explain_err)
+		trial->switch_ps = explain_programs__measure_ps(programs, FBT_EXPLAIN_SWITCHES);
+	explain_programs__free(programs);
+}
+
 void doctor_trial_run(struct doctor_trial *trial, const struct options *options)
 {
-	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), mapped_bytes;
+	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), mapped_bytes, switches = 0;
 	int err;
 
+	(void)machine_switches(&switches);
 	*trial = (struct doctor_trial){.no_calls = options->detail == FBT_DETAIL_PROBES};
 	doctor_listen(&trial->words);
 	err = loading_open(&trial->loader, options);
@@ -300,7 +313,29 @@ void doctor_trial_run(struct doctor_trial *trial, const struct options *options)
 	trial->no_looks = !loader__task_list(trial->loader);
 	trial->ring_bytes = loader__ring_bytes(trial->loader, &mapped_bytes);
 	loader__detach(trial->loader);
+	try_explain(trial);
+	if (!switches || machine_switches(&trial->switches))
+		trial->switches = switches;
+	trial->switches -= switches;
 	trial->took_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
+}
+
+/* What looking at who takes the CPU would cost here, at the rate of the moment. */
+static void judge_explain(const struct doctor_trial *trial, struct findings *checks)
+{
+	double spent_ns = (double)trial->switches * (double)trial->switch_ps / 1000;
+	double all_ns = (double)trial->took_ns * machine_cpus();
+
+	if (trial->explain_err)
+		findings_add(checks, FINDING_NOTE, "explain",
+			     "who takes the CPU of a slow step cannot be found out here: %s",
+			     strerror(-trial->explain_err));
+	else if (trial->switch_ps && trial->switches)
+		findings_add(checks, FINDING_OK, "explain",
+			     "looking who takes the CPU would cost %s per context switch: %.2g %% "
+			     "of this machine's CPU time now (--explain)",
+			     FORMAT_TIME((double)trial->switch_ps / 1e3),
+			     percent_of(spent_ns, all_ns));
 }
 
 static void judge_failure(const struct doctor_trial *trial, struct findings *checks)
@@ -334,17 +369,18 @@ void doctor_trial_judge(const struct doctor_trial *trial, struct findings *check
 			     "this kernel does not list threads with their registers: the thread "
 			     "that has a lock is named only once it gives it back, and a hang has "
 			     "no stacks");
-	if (trial->no_calls) {
+	if (trial->no_calls)
 		findings_add(checks, FINDING_OK, "trial",
 			     "loaded, attached and run in %s; costs %s a step, rings %s",
 			     FORMAT_TIME(trial->took_ns), FORMAT_TIME(trial->cost.step_ns),
 			     FORMAT_BYTES(trial->ring_bytes));
-		return;
-	}
-	findings_add(checks, FINDING_OK, "trial",
-		     "loaded, attached and run in %s; costs %s a call, %s a step, rings %s",
-		     FORMAT_TIME(trial->took_ns), FORMAT_TIME((double)trial->cost.call_ps / 1e3),
-		     FORMAT_TIME(trial->cost.step_ns), FORMAT_BYTES(trial->ring_bytes));
+	else
+		findings_add(checks, FINDING_OK, "trial",
+			     "loaded, attached and run in %s; costs %s a call, %s a step, rings %s",
+			     FORMAT_TIME(trial->took_ns),
+			     FORMAT_TIME((double)trial->cost.call_ps / 1e3),
+			     FORMAT_TIME(trial->cost.step_ns), FORMAT_BYTES(trial->ring_bytes));
+	judge_explain(trial, checks);
 }
 
 /* Code mapped into this process: the kernel checks a probe only where the code is mapped. */

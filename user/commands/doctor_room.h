@@ -53,6 +53,10 @@ struct doctor_trial {
 	uint64_t took_ns;
 	uint64_t ring_bytes;
 	struct fbt_cost cost;
+	/* Of --explain: what looking at a context switch costs, and how many there are. */
+	int explain_err;
+	uint64_t switch_ps;    /* 0: not measured */
+	uint64_t switches;     /* of the machine, in took_ns */
 	struct loader *loader; /* loaded, nothing attached; NULL with err */
 };
 

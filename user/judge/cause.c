@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/arith.h"
 #include "base/stats.h"
@@ -16,6 +17,8 @@
 #define STORM_FACTOR	4
 #define TINY_WRITES_MIN 32
 #define TINY_BYTES	512
+/* Shorter waits are not looked at: FBT_LIMIT_MIN_NS of the kernel side. */
+#define WOKEN_MIN_NS 1000000
 /* The most that a signal costs beside its handler, and a page fault on a CPU: see cause_blame. */
 #define HANDLER_ENTRY_NS 20000
 #define FAULT_MOST_NS	 100000
@@ -581,6 +584,55 @@ static void set_stacks(const struct scope *scope, const struct call_walk *walk, 
 	set_looks(step, scope->window, walk->call, cause);
 }
 
+/* It waited until it was woken, neither for a time nor in vain, and no other record says by whom.
+ */
+static bool wants_waker(const struct call_walk *walk, uint64_t ns)
+{
+	const struct file *file = window__file(walk->window, walk->call->file);
+	bool is_answered = walk->rule->traits & CALL_ANSWERED;
+
+	if (walk->wake || ns < WOKEN_MIN_NS || !(walk->call->header.flags & FBT_CALL_BLOCKED))
+		return false;
+	/* Of a file on a disk: the disk. */
+	if (file && S_ISREG(file->record.mode))
+		return false;
+	if (walk->call->ret < 0 || (is_answered && !walk->call->ret))
+		return false;
+	return walk->cause != CAUSE_SLEEP || is_answered;
+}
+
+static void set_woken(const struct step *step, const struct call_walk *walk, uint64_t ns,
+		      struct cause *cause)
+{
+	cause->woken.header.type = 0;
+	cause->wants_waker = wants_waker(walk, ns);
+	if (!cause->wants_waker)
+		return;
+	vec_for_each (woken, &step->wokens) {
+		if (woken->start_ns == walk->call->start_ns)
+			cause->woken = *woken;
+	}
+	/* Only what arrives by a packet is sent by somebody while an interrupt delivers it. */
+	if (cause->woken.context == FBT_WOKEN_WHILE_SENDING &&
+	    !(walk->rule->traits & CALL_ANSWERED))
+		cause->woken.context = FBT_WOKEN_BY_INTERRUPT;
+}
+
+/* Of the call that took longest: the waker of another one would not explain it. */
+static void find_woken(const struct scope *scope, struct cause *cause)
+{
+	struct call_walk walk;
+	uint64_t longest_ns = 0;
+
+	begin_scope(scope, &walk);
+	while (next_in(scope, &walk)) {
+		if (walk.ns <= longest_ns)
+			continue;
+		longest_ns = walk.ns;
+		set_woken(scope->step, &walk, walk.ns, cause);
+	}
+}
+
 /* Of the call that took longest: the stack of another one would not explain it. */
 static void find_stack(const struct scope *scope, struct cause *cause)
 {
@@ -811,6 +863,14 @@ static void name_mapping(const struct step *step, struct cause *cause)
 		cause->fault_file = faults->file;
 }
 
+/* Causes of which a wait may be all that there is to it. */
+static bool is_wait(enum cause_kind kind)
+{
+	return kind == CAUSE_LOCK_CONTENTION || kind == CAUSE_DRIVER_CALLS ||
+	       kind == CAUSE_FILE_IO || kind == CAUSE_SOCKET_IO || kind == CAUSE_SLEEP ||
+	       kind == CAUSE_OTHER_CALLS;
+}
+
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,
 		struct cause *cause)
@@ -850,6 +910,8 @@ void cause_find(const struct window *window, const struct step *step,
 		count_calls(&scope, cause);
 		name_shares(&scope, cause);
 	}
+	if (cause->calls_known && is_wait(cause->kind))
+		find_woken(&scope, cause);
 	find_waker(window, step, scope.claims, cause);
 	find_stack(&scope, cause);
 	if (cause->calls_known && (cause->kind == CAUSE_SLEEP || cause->kind == CAUSE_SOCKET_IO ||
@@ -861,6 +923,8 @@ void cause_find(const struct window *window, const struct step *step,
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
 	    cause->kind == CAUSE_STOPPED)
 		name_spun_for(step, times, cause);
+	if (cause->kind == CAUSE_RUN_QUEUE && !cause->waker.tid)
+		cause->taken = step->taken;
 }
 
 bool cause_has_stop(const struct cause *cause)

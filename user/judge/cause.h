@@ -79,6 +79,8 @@ uint64_t cause_work_ns(const struct cause_times *times);
  */
 void cause_blame(const struct step *step, uint64_t usual_work_ns, struct cause_times *times);
 
+#define CAUSE_GROWN 3
+
 /* The evidence. Counts are of the calls of that cause in this step. */
 struct cause {
 	enum cause_kind kind;
@@ -160,6 +162,24 @@ struct cause {
 	 */
 	struct fbt_look_thread holders[FBT_LOOK_HOLDERS];
 	uint32_t holder_count;
+	/*
+	 * COMPUTE: in which functions the step computed for longer than usual, most first; without
+	 * grown_usual it is not known what is usual, and ns is all of the time in them.
+	 */
+	bool grown_usual;
+	uint32_t grown_count;
+	struct {
+		uint32_t code; /* window code id */
+		uint64_t ns;
+	} grown[CAUSE_GROWN];
+	/*
+	 * The longest call of that part has waited for somebody to wake it, whom no record of the
+	 * system calls names; and who did; header.type 0: not known.
+	 */
+	bool wants_waker;
+	struct fbt_woken woken;
+	/* RUN_QUEUE: who had the CPU meanwhile, of the whole step; header.type 0: not known. */
+	struct fbt_taken taken;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */
 	uint64_t total_ns;
 	uint64_t h2d_bytes;

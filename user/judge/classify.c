@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "judge/calls.h"
 #include "judge/class.h"
+#include "judge/profile.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
 
@@ -19,6 +20,7 @@ struct classifier {
 	struct classify_options options;
 	struct classify_counts counts;
 	struct class_table *classes;
+	struct profiles *profiles;
 	struct rate_limiter limiter;
 	struct escalation escalation;			       /* the latest */
 	struct step_class class;			       /* of the latest step */
@@ -53,8 +55,9 @@ struct classifier *classifier__new(const struct classify_options *options)
 		return NULL;
 	classifier->options = *options;
 	classifier->classes = class_table__new(options->window_steps);
-	if (!classifier->classes) {
-		free(classifier);
+	classifier->profiles = profiles__new();
+	if (!classifier->classes || !classifier->profiles) {
+		classifier__free(classifier);
 		return NULL;
 	}
 	return classifier;
@@ -65,6 +68,7 @@ void classifier__free(struct classifier *classifier)
 	if (!classifier)
 		return;
 	class_table__free(classifier->classes);
+	profiles__free(classifier->profiles);
 	free(classifier);
 }
 
@@ -386,6 +390,17 @@ static void find_class(struct classifier *classifier, const struct step *step, u
 		classifier->class.usual_ns = class_history__usual_ns(known);
 }
 
+/*
+ * Classes by work differ in their work, so slow steps are compared with all others of the function;
+ * those by an argument have their own.
+ */
+static uint64_t profile_key(const struct fbt_step *record, uint64_t class_key)
+{
+	if (class_of_key(class_key).by_argument)
+		return class_key;
+	return ((uint64_t)record->tgid << 32 | record->kind) ^ UINT64_MAX;
+}
+
 int classifier__judge(struct classifier *classifier, const struct window *window,
 		      const struct step *step, const struct escalation **escalation)
 {
@@ -428,6 +443,9 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		escalate(classifier, window, step, &times, known, &verdict);
 		*escalation = &classifier->escalation;
 	}
+	if (record->kind)
+		profiles__judge(classifier->profiles, profile_key(record, key), step,
+				verdict.fired ? &classifier->escalation.cause : NULL);
 	if (!is_memorable(record))
 		return 0;
 	if (!history)

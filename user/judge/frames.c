@@ -9,7 +9,6 @@
 #include "base/format.h"
 
 #define NAME_COLUMNS 64
-#define NAME_BYTES   512
 
 static const char *file_name(const char *path)
 {
@@ -90,37 +89,37 @@ static const char *script_name(const char *path)
 	return folder;
 }
 
-static const char *name_of(const struct code *code, char name[NAME_BYTES])
+const char *frames_name(const struct code *code, char name[FRAMES_NAME])
 {
-	char cut[NAME_BYTES / 2];
+	char cut[FRAMES_NAME / 2];
 
 	if (!code) {
-		snprintf(name, NAME_BYTES, "?");
+		snprintf(name, FRAMES_NAME, "?");
 	} else if (code->record.header.flags & FBT_CODE_SCRIPT) {
-		char path[NAME_BYTES / 4];
+		char path[FRAMES_NAME / 4];
 
 		shorten_text(path, sizeof(path), script_name(code->path), NAME_COLUMNS / 2);
 		shorten_text(cut, sizeof(cut), code->function, NAME_COLUMNS);
 		if (code->record.address)
-			snprintf(name, NAME_BYTES, "%s (%s:%" PRIu64 ")", cut, path,
+			snprintf(name, FRAMES_NAME, "%s (%s:%" PRIu64 ")", cut, path,
 				 (uint64_t)code->record.address);
 		else
-			snprintf(name, NAME_BYTES, "%s (%s)", cut, path);
+			snprintf(name, FRAMES_NAME, "%s (%s)", cut, path);
 	} else if (*code->function) {
 		cut_arguments(code->function, cut, sizeof(cut));
-		shorten_text(name, NAME_BYTES, cut, NAME_COLUMNS);
+		shorten_text(name, FRAMES_NAME, cut, NAME_COLUMNS);
 	} else if (*code->path) {
 		shorten_text(cut, sizeof(cut), file_name(code->path), NAME_COLUMNS / 2);
-		snprintf(name, NAME_BYTES, "%s+0x%" PRIx64, cut, (uint64_t)code->record.address);
+		snprintf(name, FRAMES_NAME, "%s+0x%" PRIx64, cut, (uint64_t)code->record.address);
 	} else {
-		snprintf(name, NAME_BYTES, "generated code");
+		snprintf(name, FRAMES_NAME, "generated code");
 	}
 	return name;
 }
 
 /* A function, how often it is on the stack in a row, and where that ends. */
 struct run {
-	char name[NAME_BYTES];
+	char name[FRAMES_NAME];
 	uint32_t times;
 	uint32_t next;
 };
@@ -128,13 +127,13 @@ struct run {
 static void take_run(const struct fbt_stack *stack, const struct window *window, uint32_t at,
 		     uint32_t end, struct run *run)
 {
-	char other[NAME_BYTES];
+	char other[FRAMES_NAME];
 
-	name_of(window__code(window, stack->codes[at]), run->name);
+	frames_name(window__code(window, stack->codes[at]), run->name);
 	run->times = 1;
 	while (at + run->times < end &&
 	       !strcmp(run->name,
-		       name_of(window__code(window, stack->codes[at + run->times]), other)))
+		       frames_name(window__code(window, stack->codes[at + run->times]), other)))
 		run->times++;
 	run->next = at + run->times;
 }
@@ -216,7 +215,7 @@ void frames_list_unnamed(const struct fbt_stack *stack, const struct window *win
 {
 	struct line line = {text, size, 0};
 	uint32_t begin, end = stack->count;
-	char place[NAME_BYTES + 2 * FRAMES_ID_MAX];
+	char place[FRAMES_NAME + 2 * FRAMES_ID_MAX];
 
 	*text = '\0';
 	find_told(stack, window, &begin, &end);
@@ -226,7 +225,7 @@ void frames_list_unnamed(const struct fbt_stack *stack, const struct window *win
 
 		if (!is_unnamed(code) || was_told(stack, begin, at))
 			continue;
-		name_of(code, place);
+		frames_name(code, place);
 		length = strlen(place);
 		if (*code->build_id)
 			length +=

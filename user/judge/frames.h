@@ -39,5 +39,8 @@ void frames_list_unnamed(const struct fbt_stack *stack, const struct window *win
 /* The same, with so many functions named at most. */
 void frames_describe_some(const struct fbt_stack *stack, const struct window *window,
 			  uint32_t shown, char *text, size_t size);
+/* Room for the name of a function, and it: as above. Writes to name and returns it. */
+#define FRAMES_NAME 512
+const char *frames_name(const struct code *code, char name[FRAMES_NAME]);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/format.h"
 #include "judge/peers.h"
 #include "judge/look.h"
+#include "judge/explained.h"
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
@@ -527,6 +528,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		}
 		add_wait(line, cause);
 		add_worker(line, cause, window);
+		taken_describe(line, &cause->taken);
 		break;
 	case CAUSE_PAGE_FAULTS:
 		add_faults(line, cause, window);
@@ -552,6 +554,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 		add_work(line, cause);
 		add_worker(line, cause, window);
 		add_major_faults(line, cause);
+		grown_describe(line, cause, window);
 	}
 }
 
@@ -854,6 +857,7 @@ void cause_describe(const struct cause *cause, const struct window *window, char
 	case CAUSE_COUNT:
 		break;
 	}
+	woken_describe(&line, cause, window);
 	if (cause->calls_partial && cause->kind < CAUSE_RUN_QUEUE)
 		line_add(&line, "; some calls were lost");
 	else if (!cause->calls_known && cause->kind < CAUSE_RUN_QUEUE)

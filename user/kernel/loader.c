@@ -435,6 +435,13 @@ void loader__remove_target(struct loader *loader, uint32_t tgid)
 	bpf_map_delete_elem(bpf_map__fd(loader->skel->maps.targets), &tgid);
 }
 
+int loader__map(const struct loader *loader, const char *name)
+{
+	const struct bpf_map *map = bpf_object__find_map_by_name(loader->skel->obj, name);
+
+	return map && !bpf_map__is_internal(map) ? bpf_map__fd(map) : -ENOENT;
+}
+
 struct uprobes *loader__uprobes(struct loader *loader)
 {
 	return loader->uprobes;

@@ -54,6 +54,9 @@ void loader__remove_target(struct loader *loader, uint32_t tgid);
 int loader__set_runtime(struct loader *loader, uint32_t tgid, uint64_t start, uint64_t end);
 
 /* For step probes: their program, and the owner of the probes that apply to every process. */
+/* The descriptor of a map, which stays the loader's; -ENOENT: there is none of that name. */
+int loader__map(const struct loader *loader, const char *name);
+
 struct uprobes *loader__uprobes(struct loader *loader);
 bool loader__has_multi(const struct loader *loader); /* uprobe_multi links, or else perf uprobes */
 const struct bpf_program *loader__step_program(const struct loader *loader);

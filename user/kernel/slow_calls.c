@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "kernel/call_limits.h"
+#include "kernel/samples.h"
 #include "stacks/stacks.h"
 
 struct slow_calls {
@@ -13,6 +14,7 @@ struct slow_calls {
 	const struct record_output *output;
 	struct call_limits *limits;
 	struct stacks *stacks;
+	struct sample_sums *samples;
 	struct fbt_stacks sent;
 };
 
@@ -27,7 +29,8 @@ struct slow_calls *slow_calls__new(struct shared *shared, const struct record_ou
 	slow->output = output;
 	slow->limits = call_limits__new(shared->call_limits);
 	slow->stacks = stacks__new(output, symbols);
-	if (!slow->limits || !slow->stacks) {
+	slow->samples = sample_sums__new(output);
+	if (!slow->limits || !slow->stacks || !slow->samples) {
 		slow_calls__free(slow);
 		return NULL;
 	}
@@ -40,6 +43,7 @@ void slow_calls__free(struct slow_calls *slow)
 		return;
 	call_limits__free(slow->limits);
 	stacks__free(slow->stacks);
+	sample_sums__free(slow->samples);
 	free(slow);
 }
 
@@ -63,6 +67,21 @@ static void give_back(struct fbt_stack_place *place)
 	__atomic_store_n(&place->state, FBT_PLACE_FREE, __ATOMIC_RELEASE);
 }
 
+/* A sample of what a step computes: bpf/samples.bpf.h. */
+static void take_sample(struct slow_calls *slow, const struct fbt_stack_place *place)
+{
+	const struct fbt_samples of = {
+		.tgid = place->tgid, .tid = place->tid, .start_ns = place->start_ns};
+
+	sample_sums__add(slow->samples, &of,
+			 stacks__function(slow->stacks, place, clock_ns(CLOCK_MONOTONIC)));
+}
+
+void slow_calls__send_samples(struct slow_calls *slow, const struct fbt_step *step)
+{
+	sample_sums__send(slow->samples, step);
+}
+
 static void take_places(struct slow_calls *slow, bool send)
 {
 	for (uint32_t i = 0; i < slow->shared->stack_count; i++) {
@@ -70,7 +89,9 @@ static void take_places(struct slow_calls *slow, bool send)
 
 		if (__atomic_load_n(&place->state, __ATOMIC_ACQUIRE) != FBT_PLACE_READY)
 			continue;
-		if (send) {
+		if (send && !place->owner) {
+			take_sample(slow, place);
+		} else if (send) {
 			stacks__take(slow->stacks, place, clock_ns(CLOCK_MONOTONIC));
 			slow->sent.taken++;
 			slow->sent.copy_ns += place->copy_ns;

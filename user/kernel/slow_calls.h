@@ -36,4 +36,7 @@ struct stacks *slow_calls__stacks(const struct slow_calls *slow);
 /* Sends how many stacks were taken, and how many not, if there were any. */
 void slow_calls__send_counts(struct slow_calls *slow);
 
+/* Sends what was sampled of a step (bpf/samples.bpf.h), right before the step itself. */
+void slow_calls__send_samples(struct slow_calls *slow, const struct fbt_step *step);
+
 #endif

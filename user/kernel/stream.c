@@ -15,6 +15,7 @@
 #include "kernel/looks.h"
 #include "kernel/slow_calls.h"
 #include "kernel/stops.h"
+#include "kernel/taken.h"
 #include "kernel/wakes.h"
 #include "model/syscalls.h"
 #include "proc/status.h"
@@ -41,6 +42,7 @@ struct stream {
 	struct faults *faults;
 	struct slow_calls *slow;
 	struct looks *looks;
+	struct taken_sums *taken;
 	const struct record_output *output;
 	struct stream_options options;
 	struct tid_map *begun;		 /* futures, by address; values have no meaning */
@@ -111,9 +113,10 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	if (stream->slow)
 		stacks__set_script_reader(slow_calls__stacks(stream->slow), &options->scripts);
 	stream->looks = stream->slow ? new_looks(stream) : NULL;
+	stream->taken = taken_sums__new(output);
 	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
 	    !stream->peers || !stream->faults || !stream->hangs || !stream->slow ||
-	    !stream->looks) {
+	    !stream->looks || !stream->taken) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -134,6 +137,7 @@ void stream__free(struct stream *stream)
 	free(stream->hangs);
 	looks__free(stream->looks);
 	slow_calls__free(stream->slow);
+	taken_sums__free(stream->taken);
 	vec_free(&stream->steps);
 	free(stream);
 }
@@ -176,6 +180,15 @@ static void send_wake(struct stream *stream, const struct fbt_ring_wake *from)
 	record_send(stream->output, &wake, sizeof(wake), FBT_EVENT_WAKE);
 }
 
+static void send_woken(struct stream *stream, const struct fbt_woken *from)
+{
+	struct fbt_woken woken = *from;
+
+	if (woken.waker_tgid == woken.tgid)
+		name_thread(stream, woken.tgid, woken.waker_tid);
+	record_send(stream->output, &woken, sizeof(woken), FBT_EVENT_WOKEN);
+}
+
 static void take_event(void *ctx, const struct fbt_header *event)
 {
 	struct stream *stream = ctx;
@@ -192,6 +205,10 @@ static void take_event(void *ctx, const struct fbt_header *event)
 		stream->options.on_site(stream->options.ctx, (const struct fbt_ring_site *)event);
 	} else if (event->type == FBT_EVENT_WAKE) {
 		send_wake(stream, (const struct fbt_ring_wake *)event);
+	} else if (event->type == FBT_EVENT_WOKEN) {
+		send_woken(stream, (const struct fbt_woken *)event);
+	} else if (event->type == FBT_EVENT_TAKEN) {
+		taken_sums__add(stream->taken, (const struct fbt_taken *)event);
 	} else if (event->type == FBT_EVENT_FILE) {
 		if (file_names__send(stream->files, event, stream->output))
 			stream->files_dropped++;
@@ -286,6 +303,8 @@ static void send_step(struct stream *stream, struct fbt_ring_step *ring)
 		record_send(stream->output, &ring->stalls, sizeof(ring->stalls), FBT_EVENT_STALLS);
 	if (has_gap(ring))
 		record_send(stream->output, &ring->gap, sizeof(ring->gap), FBT_EVENT_GAP);
+	taken_sums__send(stream->taken, step);
+	slow_calls__send_samples(stream->slow, step);
 	record_send(stream->output, step, sizeof(*step), FBT_EVENT_STEP);
 	slow_calls__add_step(stream->slow, step);
 	stream->steps_sent += ends_step(stream, step);

@@ -16,6 +16,8 @@
 #include "model/stalls.h"
 #include "model/stack_table.h"
 #include "model/stop_table.h"
+#include "model/taken.h"
+#include "model/woken_table.h"
 
 struct assembler {
 	struct assembler_output output;
@@ -31,8 +33,11 @@ struct assembler {
 	struct peer_table peers;
 	struct stack_table stacks;
 	struct look_table looks;
-	struct fbt_stalls stalls; /* those of the next step */
-	struct fbt_gap gap;	  /* the one before the next step */
+	struct fbt_stalls stalls;   /* those of the next step */
+	struct fbt_gap gap;	    /* the one before the next step */
+	struct fbt_taken taken;	    /* that of the next step */
+	struct fbt_samples samples; /* the same */
+	struct woken_table wokens;
 };
 
 /*
@@ -77,6 +82,7 @@ void assembler__free(struct assembler *assembler)
 	futures__free(assembler->futures);
 	stack_table_clear(&assembler->stacks);
 	look_table_clear(&assembler->looks);
+	woken_table_clear(&assembler->wokens);
 	window__free(assembler->window);
 	free(assembler);
 }
@@ -242,10 +248,13 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 
 	err = pending__take(assembler->pending, &step);
 	step_join_gap(&step, &assembler->gap);
+	taken_join(&assembler->taken, &step);
+	samples_join(&assembler->samples, &step);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	peer_table_join(&assembler->peers, &step);
 	look_table_join(&assembler->looks, &step);
+	woken_table_join(&assembler->wokens, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
 		forget_calls(&step);
 	stalls_join(window, &assembler->stalls, &step);
@@ -325,6 +334,10 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 	case FBT_EVENT_PROBES:
 		window->probes[((const struct fbt_probes *)event)->kind] =
 			*(const struct fbt_probes *)event;
+		break;
+	case FBT_EVENT_EXPLAIN:
+		window->explained[((const struct fbt_explained *)event)->kind] =
+			*(const struct fbt_explained *)event;
 		break;
 	case FBT_EVENT_COST:
 		window->cost = *(const struct fbt_cost *)event;
@@ -410,6 +423,14 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_GAP:
 		assembler->gap = *(const struct fbt_gap *)event;
+		return 0;
+	case FBT_EVENT_WOKEN:
+		return woken_table_add(&assembler->wokens, (const struct fbt_woken *)event);
+	case FBT_EVENT_SAMPLES:
+		assembler->samples = *(const struct fbt_samples *)event;
+		return 0;
+	case FBT_EVENT_TAKEN:
+		assembler->taken = *(const struct fbt_taken *)event;
 		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);

@@ -74,6 +74,10 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WAKE] = PROCESS_LAYOUT(fbt_wake, 0),
 	[FBT_EVENT_THREAD_USE] = PROCESS_LAYOUT(fbt_thread_use, 0),
 	[FBT_EVENT_CPUS] = PROCESS_LAYOUT(fbt_cpus, 0),
+	[FBT_EVENT_TAKEN] = PROCESS_LAYOUT(fbt_taken, 0),
+	[FBT_EVENT_WOKEN] = PROCESS_LAYOUT(fbt_woken, 0),
+	[FBT_EVENT_SAMPLES] = PROCESS_LAYOUT(fbt_samples, 0),
+	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -195,6 +199,52 @@ static bool is_look_sound(const struct fbt_look_thread *thread)
 	       thread->depth < (is_group ? FBT_LOOK_GROUPS : 1 + FBT_LOOK_HOLDERS);
 }
 
+/* The parts must not add up to more than the wait: others add them up without a check. */
+static bool is_taken_sound(const struct fbt_taken *taken)
+{
+	uint64_t left_ns = taken->waited_ns;
+
+	if (taken->count > FBT_TAKERS || taken->idle_ns > left_ns)
+		return false;
+	left_ns -= taken->idle_ns;
+	if (taken->other_ns > left_ns)
+		return false;
+	left_ns -= taken->other_ns;
+	for (uint32_t i = 0; i < taken->count; i++) {
+		const struct fbt_taker *taker = &taken->takers[i];
+
+		if (taker->ns > left_ns || !memchr(taker->comm, '\0', sizeof(taker->comm)) ||
+		    !memchr(taker->cgroup, '\0', sizeof(taker->cgroup)))
+			return false;
+		left_ns -= taker->ns;
+	}
+	return true;
+}
+
+static bool is_woken_sound(const struct fbt_woken *woken)
+{
+	return woken->context < FBT_WOKEN_CONTEXTS && woken->wake_ns >= woken->start_ns &&
+	       (woken->nr < FBT_NR_COUNT || woken->nr == FBT_NR_UNKNOWN) &&
+	       memchr(woken->comm, '\0', sizeof(woken->comm));
+}
+
+/* All of them together are no more than there are: others take differences without a check. */
+static bool are_samples_sound(const struct fbt_samples *samples)
+{
+	uint64_t sum = 0;
+
+	if (samples->count > FBT_SAMPLED_FUNCTIONS)
+		return false;
+	for (uint32_t i = 0; i < samples->count; i++)
+		sum += samples->functions[i].samples;
+	return sum <= samples->samples;
+}
+
+static bool is_explained_sound(const struct fbt_explained *explained)
+{
+	return explained->kind < FBT_EXPLAIN_COUNT && explained->state < FBT_EXPLAIN_STATES;
+}
+
 static bool is_python_sound(const struct fbt_python *python)
 {
 	return python->collector < FBT_COLLECTOR_COUNT && python->gil_end >= python->gil_start;
@@ -261,6 +311,23 @@ static bool are_gpu_fields_sound(const struct fbt_header *event)
 	}
 }
 
+/* What --explain has looked at. */
+static bool is_explanation_sound(const struct fbt_header *event)
+{
+	switch (event->type) {
+	case FBT_EVENT_TAKEN:
+		return is_taken_sound((const struct fbt_taken *)event);
+	case FBT_EVENT_WOKEN:
+		return is_woken_sound((const struct fbt_woken *)event);
+	case FBT_EVENT_SAMPLES:
+		return are_samples_sound((const struct fbt_samples *)event);
+	case FBT_EVENT_EXPLAIN:
+		return is_explained_sound((const struct fbt_explained *)event);
+	default:
+		return true;
+	}
+}
+
 static bool are_fields_sound(const struct fbt_header *event)
 {
 	switch (event->type) {
@@ -307,7 +374,7 @@ static bool are_fields_sound(const struct fbt_header *event)
 	case FBT_EVENT_STALLS:
 		return are_stalls_sound((const struct fbt_stalls *)event);
 	default:
-		return are_gpu_fields_sound(event);
+		return are_gpu_fields_sound(event) && is_explanation_sound(event);
 	}
 }
 

@@ -16,6 +16,7 @@ void step_clear(struct step *step)
 	vec_free(&step->stacks);
 	vec_free(&step->peers);
 	vec_free(&step->looks);
+	vec_free(&step->wokens);
 }
 
 void step_hand_over(struct step *step)
@@ -25,6 +26,7 @@ void step_hand_over(struct step *step)
 	step->stacks = (stack_vec){0};
 	step->peers = (peer_vec){0};
 	step->looks = (look_vec){0};
+	step->wokens = (woken_vec){0};
 }
 
 bool step_calls_known(const struct step *step)

@@ -22,6 +22,7 @@ struct step_peer {
 	struct fbt_peer beyond; /* header.type 0: none is known */
 };
 typedef VEC(struct step_peer) peer_vec;
+typedef VEC(struct fbt_woken) woken_vec;
 
 struct step_gpu;
 
@@ -89,6 +90,7 @@ struct step {
 	stack_vec stacks;     /* of calls that were slow, as far as known */
 	peer_vec peers;	      /* of a step that took long; as far as known */
 	look_vec looks;	      /* what was seen while such calls were open; each look by depth */
+	woken_vec wokens;     /* who woke it in calls, as far as that was looked at */
 	bool calls_truncated; /* some calls are missing */
 	bool complete;	      /* nothing of the step was lost or cut off; gpu does not count */
 	bool manual;	      /* the user asked for its escalation */
@@ -102,6 +104,8 @@ struct step {
 	struct step_stalls stalls;
 	struct step_gap gap;
 	struct step_spins spins;
+	struct fbt_samples samples; /* where it computed; header.type is 0: not sampled */
+	struct fbt_taken taken;	    /* who had its CPU; header.type is 0: it was not looked at */
 };
 
 /* Frees what a step has of its own: calls, wakes, stacks, peers and looks. */

@@ -159,6 +159,7 @@ struct window {
 	VEC(struct thread) threads;		      /* by tid */
 	uint64_t nameless_threads;		      /* threads whose names found no room */
 	struct file_table files;
+	struct fbt_explained explained[FBT_EXPLAIN_COUNT]; /* header.type 0: not needed */
 	struct fbt_hang hangs[WINDOW_HANGS_MAX];
 	uint64_t hang_count; /* of all */
 	VEC(struct hang_look) hang_looks;

@@ -12,6 +12,7 @@
 #include "judge/look.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
+#include "output/explained.h"
 
 /*
  * The name of an error. libc has no names for the results of calls that the kernel restarts, which
@@ -597,6 +598,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 	}
 	peer_fields_add(to, &escalation->cause, window, fields->peer_call);
 	add_holder(fields, window, &escalation->cause);
+	explained_fields_add(to, &escalation->cause, window, &fields->names);
 	if (cause_has_stop(&escalation->cause))
 		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));

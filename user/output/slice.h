@@ -17,6 +17,7 @@
 #include "model/gpu.h"
 #include "model/step.h"
 #include "model/window.h"
+#include "output/explained.h"
 
 /* What a call worked on and how it ended. */
 struct call_args {
@@ -130,14 +131,14 @@ struct escalation_fields {
 	char holder_in[24];
 	char holder[FRAMES_SIZE];
 	char holder_chain[EVIDENCE_SIZE];
+	struct explained_names names;
 };
 
 /*
  * The members are the 8 span attributes of ferrum's schema, as strings; cause, cause_evidence,
  * fired, class_steps; cause_stack, waker_stack, with cause_stack_unnamed and waker_stack_unnamed
- * for functions without a name, and cv_percent if they are known; class_nearest if the step was
- * fired, class_steps; cause_stack, waker_stack, holder_… and cv_percent if they
- * are known; class_nearest if the step was
+ * for functions without a name, holder_… and cv_percent if they are known; those of
+ * output/explained.h; class_nearest if the step was
  * judged by another class than its own.
  */
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,

@@ -65,6 +65,7 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 			    *cause->worst_waker ? cause->worst_waker : NULL);
 		json_string(json, "worst_holder_stack",
 			    *cause->worst_holder ? cause->worst_holder : NULL);
+		report_json_explained(json, &cause->explained);
 		json_string(json, "advice", cause_advice(order[i]));
 		json_object_end(json);
 	}
@@ -851,6 +852,7 @@ static void write_cost(struct json *json, const struct report *report)
 	json_uint(json, "tool_cpu_ns", measured->cpu_ns);
 	json_uint(json, "tool_rss_bytes", measured->rss_bytes);
 	json_uint(json, "ring_bytes", measured->ring_bytes);
+	report_json_explain_cost(json, report->window);
 	json_object_end(json);
 }
 

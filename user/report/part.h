@@ -89,6 +89,12 @@ void report_json_findings(struct json *json, const struct report *report);
 void report_processes(const struct report *report);
 void report_threads(const struct report *report, const struct process *process);
 
+/* What --explain has found out about the steps with one cause; and what that has cost. */
+void report_explained(const struct report *report, const struct explained_tally *tally);
+void report_json_explained(struct json *json, const struct explained_tally *tally);
+void report_explain_cost(const struct report *report);
+void report_json_explain_cost(struct json *json, const struct window *window);
+
 /* The ioctls of the GPU driver in steps. Nothing if there were none. */
 void report_driver(const struct report *report);
 void report_json_driver(struct json *json, const struct report *report);

@@ -54,6 +54,7 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 	to->steps++;
 	to->usual_known += cause->usual_known;
 	add_stack(to, window, &cause->stack);
+	explained_tally_add(&to->explained, window, cause);
 	to->extra_ns = add_saturating(to->extra_ns, extra_ns);
 	to->estimated |= cause->estimated && cause->usual_known;
 	if (to->worst_step && extra_ns <= to->worst_extra_ns)

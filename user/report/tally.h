@@ -14,6 +14,7 @@
 #include "model/step.h"
 #include "model/window.h"
 #include "report/driver_tally.h"
+#include "report/explained_tally.h"
 #include "report/rank_tally.h"
 #include "report/tail.h"
 
@@ -36,6 +37,7 @@ struct cause_tally {
 	char worst_evidence[EVIDENCE_SIZE];
 	char worst_waker[FRAMES_SIZE];	/* what ended its wait; "": not known */
 	char worst_holder[FRAMES_SIZE]; /* what its lock was held in; "": not known */
+	struct explained_tally explained;
 	struct cause_stack {
 		uint64_t steps; /* 0: none */
 		char text[FRAMES_SIZE];

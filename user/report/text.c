@@ -612,6 +612,7 @@ static void write_cost(const struct report *report)
 	write_added(report, &cost);
 	write_timed_faults(report, &cost);
 	write_collections(report, &cost);
+	report_explain_cost(report);
 	if (measured->rss_bytes)
 		report_field(report, "",
 			     "the tool: %s CPU (%s of one core), RSS %s, rings shared with the "
@@ -818,6 +819,7 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	shorten_text(evidence, sizeof(evidence), cause->worst_holder, FRAMES_SIZE);
 	if (*evidence)
 		report_field(report, "     held in", "%s", evidence);
+	report_explained(report, &cause->explained);
 	report_field(report, "     advice", "%s", cause_advice(kind));
 }
 

@@ -310,6 +310,9 @@ static int add_rules(scmp_filter_ctx filter, const struct sandbox_calls *calls)
 		err = allow_bpf(filter, bpf_commands, sizeof(bpf_commands) / sizeof(int));
 	if (!err && (calls->windows || calls->loads))
 		err = allow_bpf(filter, (const int[]){BPF_PROG_LOAD}, 1);
+	/* How tracepoints are attached before Linux 5.19. */
+	if (!err && calls->explains && !calls->windows)
+		err = allow_bpf(filter, (const int[]){BPF_RAW_TRACEPOINT_OPEN}, 1);
 	if (!err && calls->windows)
 		err = allow_bpf(filter, bpf_window_commands,
 				sizeof(bpf_window_commands) / sizeof(int));

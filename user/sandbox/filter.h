@@ -15,8 +15,9 @@ struct sandbox_calls {
 	bool windows; /* --flag: load and attach programs again, create files */
 	/* Load programs: libbpf probes the kernel's features before it attaches a perf uprobe. */
 	bool loads;
-	bool network; /* --otlp: sockets, and libraries that are loaded on first use */
-	bool command; /* SIGCONT to COMMAND */
+	bool explains; /* --explain: attach programs that are loaded already */
+	bool network;  /* --otlp: sockets, and libraries that are loaded on first use */
+	bool command;  /* SIGCONT to COMMAND */
 };
 
 /*

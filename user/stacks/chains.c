@@ -47,7 +47,7 @@ struct chains *chains__new(uint32_t tgid)
 		return NULL;
 	chains->tgid = tgid;
 	chains->reader = cfi_reader__new();
-	chains->files = code_files__new();
+	chains->files = code_files__new(&(struct symbol_files){NULL});
 	if (chains->files)
 		chains->maps = code_maps__new(chains->files);
 	if (!chains->reader || !chains->maps) {

@@ -316,11 +316,9 @@ uint32_t stacks__script_holder(const struct stacks *stacks, uint32_t tgid, uint3
 	return reader->holder ? reader->holder(reader->ctx, tgid, tid, lock) : 0;
 }
 
-void stacks__unwind(struct stacks *stacks, const struct stack_source *source, uint64_t now_ns,
-		    struct stack_codes *codes)
+static void unwind_source(struct stacks *stacks, const struct stack_source *source, uint64_t now_ns)
 {
 	struct code_finder finder = {find_code, stacks};
-	struct unwound *unwound = &stacks->unwound;
 	struct registers registers;
 	struct stack_copy copy;
 
@@ -329,8 +327,16 @@ void stacks__unwind(struct stacks *stacks, const struct stack_source *source, ui
 				   source->bytes};
 	stacks->tgid = source->tgid;
 	stacks->now_ns = now_ns;
-	unwind(stacks->reader, &finder, &registers, &copy, source->step_sp, unwound);
+	unwind(stacks->reader, &finder, &registers, &copy, source->step_sp, &stacks->unwound);
 	explicit_bzero(&registers, sizeof(registers));
+}
+
+void stacks__unwind(struct stacks *stacks, const struct stack_source *source, uint64_t now_ns,
+		    struct stack_codes *codes)
+{
+	struct unwound *unwound = &stacks->unwound;
+
+	unwind_source(stacks, source, now_ns);
 	for (uint32_t i = 0; i < unwound->count; i++)
 		if (!id_of(stacks, &unwound->frames[i]))
 			send_file(stacks, unwound->frames[i].module);
@@ -343,16 +349,52 @@ void stacks__unwind(struct stacks *stacks, const struct stack_source *source, ui
 		add_scripts(stacks, source, codes);
 }
 
+/* Of a stack that was copied: what the thread is in now is not known. */
+static struct stack_source source_of(const struct fbt_stack_place *place)
+{
+	return (struct stack_source){.tgid = place->tgid,
+				     .tid = place->owner,
+				     .registers = place->registers,
+				     .stack = place->stack,
+				     .bytes = place->bytes < FBT_STACK_BYTES ? place->bytes
+									     : FBT_STACK_BYTES,
+				     .step_sp = place->step_sp};
+}
+
+/* The same place in each sample of a function: its begin. */
+static uint32_t send_function(struct stacks *stacks, uint32_t module, const struct code_name *name)
+{
+	struct frame begin = {module, name->start};
+	struct code_name named = *name;
+
+	named.address = name->start;
+	send_native(stacks, &begin, &named);
+	return id_of(stacks, &begin);
+}
+
+uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
+			  uint64_t now_ns)
+{
+	struct stack_source source = source_of(place);
+
+	unwind_source(stacks, &source, now_ns);
+	for (uint32_t i = 0; i < stacks->unwound.count; i++) {
+		const struct frame *frame = &stacks->unwound.frames[i];
+		struct code_name name = {.address = frame->address};
+
+		if (!frame->module)
+			continue;
+		code_files__name(stacks->files, frame->module, &name, 1);
+		if (name.name)
+			return send_function(stacks, frame->module, &name);
+	}
+	return 0;
+}
+
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns)
 {
 	uint32_t nr = place->nr < FBT_NR_COUNT ? place->nr : FBT_NR_COUNT - 1;
-	struct stack_source source = {.tgid = place->tgid,
-				      .tid = place->owner,
-				      .registers = place->registers,
-				      .stack = place->stack,
-				      .bytes = place->bytes < FBT_STACK_BYTES ? place->bytes
-									      : FBT_STACK_BYTES,
-				      .step_sp = place->step_sp};
+	struct stack_source source = source_of(place);
 	struct stack_codes codes;
 
 	stacks__unwind(stacks, &source, now_ns, &codes);

@@ -56,6 +56,12 @@ uint32_t stacks__script_holder(const struct stacks *stacks, uint32_t tgid, uint3
 
 /* From now on functions of scripts are put where those of their interpreter stand. */
 void stacks__set_script_reader(struct stacks *stacks, const struct script_reader *reader);
+/*
+ * The innermost function with a name on the stack of a place: the id of its FBT_EVENT_CODE, which
+ * is sent if it is new. 0: none has a name, or there is no room.
+ */
+uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
+			  uint64_t now_ns);
 
 /* The process has ended, or runs another program. */
 void stacks__forget(struct stacks *stacks, uint32_t tgid);

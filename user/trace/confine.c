@@ -192,6 +192,7 @@ static void filter_calls(const struct options *options)
 		.windows = options->windows.flag,
 		.network = options->otlp,
 		.command = options->command,
+		.explains = options->explain != EXPLAIN_OFF,
 		.loads = options->perf_uprobes || !uprobes_have_multi(),
 	};
 	int err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;

@@ -109,6 +109,9 @@ static int add_export(struct exports *exports, uint32_t tgid, struct export_entr
 	err = make_metadata(exports->shared, entry);
 	if (!err)
 		err = open_outputs(exports, entry);
+	if (!err && exports->shared->on_escalation)
+		err = outputs__watch(entry->outputs, exports->shared->on_escalation,
+				     exports->shared->ctx);
 	if (!err)
 		entry->records = outputs__records(entry->outputs);
 	return err;
@@ -282,6 +285,7 @@ static void route(void *ctx, const void *data, size_t size)
 		push_all(exports, data, size);
 		break;
 	case FBT_EVENT_COST:
+	case FBT_EVENT_EXPLAIN:
 	case FBT_EVENT_WINDOW_END:
 		push_all(exports, data, size);
 		break;

@@ -26,6 +26,10 @@ struct exports_shared {
 	const struct options *options;
 	const struct env_host *host; /* as for metadata_for_target */
 	struct otlp_health health;   /* of the collector */
+	/* Is told of each escalation, shown or not; on_escalation may be NULL. */
+	void (*on_escalation)(void *ctx, const struct step *step,
+			      const struct escalation *escalation);
+	void *ctx;
 };
 
 /*

@@ -411,6 +411,46 @@ void outputs__push(struct outputs *outputs, const void *data, size_t size)
 		leave_room(outputs);
 }
 
+/* A sink that passes escalations on. */
+struct sink_watch {
+	struct sink sink;
+	void (*on_escalation)(void *ctx, const struct step *step,
+			      const struct escalation *escalation);
+	void *ctx;
+};
+
+static int watch_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	const struct sink_watch *self = (const struct sink_watch *)sink;
+
+	self->on_escalation(self->ctx, step, escalation);
+	return 0;
+}
+
+static void free_watch(struct sink *sink)
+{
+	free(sink);
+}
+
+int outputs__watch(struct outputs *outputs,
+		   void (*on_escalation)(void *ctx, const struct step *step,
+					 const struct escalation *escalation),
+		   void *ctx)
+{
+	struct sink_watch *self = calloc(1, sizeof(*self));
+
+	if (!self) {
+		log_err("no memory to explain escalations");
+		return -ENOMEM;
+	}
+	self->sink = (struct sink){
+		.name = "explain", .write_escalation = watch_escalation, .free = free_watch};
+	self->on_escalation = on_escalation;
+	self->ctx = ctx;
+	return pipeline__add_sink(outputs->pipeline, &self->sink);
+}
+
 static void emit(void *ctx, const void *data, size_t size)
 {
 	outputs__push(ctx, data, size);

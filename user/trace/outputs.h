@@ -24,6 +24,12 @@ void outputs__push(struct outputs *outputs, const void *data, size_t size);
 /* outputs__push as a struct record_output. */
 struct record_output outputs__records(struct outputs *outputs);
 
+/* Tells of each escalation, shown or not. 0 or -ENOMEM, logged. */
+int outputs__watch(struct outputs *outputs,
+		   void (*on_escalation)(void *ctx, const struct step *step,
+					 const struct escalation *escalation),
+		   void *ctx);
+
 const struct window *outputs__window(const struct outputs *outputs);
 
 /* Does background work and checks the disks. Call every few milliseconds. */

@@ -18,6 +18,7 @@
 #include "shim/peers.h"
 #include "trace/command.h"
 #include "trace/engine_tree.h"
+#include "trace/explain.h"
 #include "trace/hint.h"
 #include "trace/late_engines.h"
 #include "trace/loading.h"
@@ -142,6 +143,7 @@ static void send_all_intervals(struct intervals *intervals, struct traced_set *s
 struct session {
 	struct live live;
 	struct step_guard *guard;
+	struct explain *explain;
 	struct child *child;
 	struct launch *launch;
 	struct fbt_cost cost;
@@ -173,6 +175,7 @@ static void take_step(void *ctx, const struct fbt_step *step)
 
 	text_check_take(&session->text_check, step);
 	engine_tree__take(session->live.tree, step);
+	explain__take_step(session->explain, step);
 }
 
 static uint16_t more_flags(void *ctx, const struct fbt_step *step)
@@ -253,6 +256,14 @@ static struct stream *new_stream(struct session *session)
 			   &stream_options);
 }
 
+static bool add_guards(struct session *session)
+{
+	session->guard = step_guard__new(&session->live, loader__shared(session->live.loader),
+					 loader__has_multi(session->live.loader));
+	session->explain = explain__new(&session->live);
+	return session->guard && session->explain;
+}
+
 int session__open(struct session **result, const struct options *options,
 		  const struct record_output *output, const struct fbt_cost *cost, bool quiet)
 {
@@ -289,9 +300,7 @@ int session__open(struct session **result, const struct options *options,
 	session->live.sites = step_sites__new(&session->live);
 	if (!session->live.stream || !session->live.sites)
 		goto out;
-	session->guard = step_guard__new(&session->live, loader__shared(session->live.loader),
-					 loader__has_multi(session->live.loader));
-	if (!session->guard)
+	if (!add_guards(session))
 		goto out;
 	session->live.may_inject = !quiet;
 	err = selection_find(&session->live);
@@ -332,6 +341,7 @@ void session__free(struct session *session)
 	hint_wait_end(&session->hint);
 	gpu_link__free(session->gpu);
 	step_guard__free(session->guard);
+	explain__free(session->explain);
 	step_sites__free(session->live.sites);
 	stream__free(session->live.stream);
 	late_engines__free(session->live.late);
@@ -366,6 +376,12 @@ void session__escalate(struct session *session)
 {
 	stream__drain(session->live.stream);
 	record_send_manual(session->live.output, clock_ns(CLOCK_MONOTONIC));
+}
+
+void session__note_escalation(struct session *session, const struct step *step,
+			      const struct escalation *escalation)
+{
+	explain__note(session->explain, step, escalation);
 }
 
 static int attach_kernel_side(struct session *session)
@@ -445,6 +461,8 @@ int session__start(struct session *session, const char *tag)
 	if (!err && session->live.options->escalate_now)
 		record_send_manual(session->live.output, clock_ns(CLOCK_MONOTONIC));
 	stream__forget_early_begins(session->live.stream);
+	if (!err)
+		explain__begin(session->explain);
 	if (!err && session->live.options->torch.is_on)
 		steps_found__begin_torch(session->live.found);
 	if (!err && session->child) {
@@ -574,6 +592,7 @@ void session__poll(struct session *session)
 	late_engines__turn(session->live.late, now_ns);
 	step_sites__turn(session->live.sites, now_ns);
 	step_guard__turn(session->guard, now_ns, &session->cost);
+	explain__turn(session->explain, now_ns);
 	/* COMMAND has no intervals before its own first instruction. */
 	if (session->intervals.next_ns && session->launch && !launch__is_done(session->launch))
 		session->intervals.next_ns = now_ns;
@@ -661,6 +680,7 @@ int session__finish(struct session *session)
 		traced_set__send_table(session->live.traced, traced, end.end_ns);
 	cpu_ns += hint_wait_end(&session->hint);
 	send_probes(session);
+	explain__finish(session->explain, end.end_ns);
 	calibrate_finish(&session->cost, session->live.loader, cpu_ns,
 			 stream__steps(session->live.stream));
 	steps_found__charge(session->live.found, &session->cost);

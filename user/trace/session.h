@@ -52,6 +52,10 @@ void session__poll(struct session *session);
 /* Escalates the next step that ends. Call during the window. */
 void session__escalate(struct session *session);
 
+/* A step of this window was escalated; it may be one of some seconds ago. */
+void session__note_escalation(struct session *session, const struct step *step,
+			      const struct escalation *escalation);
+
 /* Whether all targets have ended, or the last wanted step was seen. */
 bool session__is_over(const struct session *session);
 

@@ -67,6 +67,15 @@ enum ending {
 	ENDED_BY_ITSELF, /* the targets have ended, or enough steps were seen */
 };
 
+/* After the window has closed its last escalations may come: nobody needs them any more. */
+static void note_escalation(void *ctx, const struct step *step, const struct escalation *escalation)
+{
+	const struct trace *trace = ctx;
+
+	if (trace->session)
+		session__note_escalation(trace->session, step, escalation);
+}
+
 static void set_deadline(struct trace *trace)
 {
 	if (trace->options->duration_ns)
@@ -236,7 +245,7 @@ int trace_once(const struct options *options, int *command_status)
 	struct trace trace = {
 		.options = options,
 		.ready_fd = options->ready_fd,
-		.shared.options = options,
+		.shared = {.options = options, .on_escalation = note_escalation, .ctx = &trace},
 	};
 	int err = begin(&trace);
 
@@ -414,7 +423,7 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 		.ready_fd = options->ready_fd,
 		.flag = flag,
 		.window_options = *options,
-		.shared.options = options,
+		.shared = {.options = options, .on_escalation = note_escalation, .ctx = &trace},
 	};
 	int err = begin(&trace);
 

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Which functions a step computes in: a copy of the thread's stack, as of a slow call
+ * (bpf/stacks.bpf.h), each time that its CPU clock has gone on by so much. Its owner is 0, its
+ * start_ns that of the step. It has its share of the places only, so that slow calls keep theirs.
+ */
+#ifndef FBT_SAMPLES_BPF_H
+#define FBT_SAMPLES_BPF_H
+
+#include "stacks.bpf.h"
+
+/* More of the stack than this says little about where the step computes. */
+#define SAMPLE_BYTES 16384
+
+static __always_inline void take_sample(void)
+{
+	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
+	__u64 wanted = SAMPLE_BYTES, sp, start;
+	struct fbt_stack_place *place;
+	__u32 index;
+	struct fbt_slot *slot = current_slot(&index);
+
+	if (!c || !slot || slot->start_ns)
+		return;
+	start = slot->step_start_ns;
+	place = start ? take_place(c) : NULL;
+	if (!place)
+		return;
+	place->tgid = slot->tgid;
+	place->tid = slot->tid;
+	place->owner = 0;
+	place->nr = FBT_NR_COUNT - 1;
+	place->start_ns = start;
+	read_registers(place->registers, bpf_get_current_task_btf());
+	sp = sp_of(place);
+	place->step_sp = slot->step_sp >= sp ? slot->step_sp : 0;
+	if (place->step_sp && place->step_sp - sp < SAMPLE_BYTES - 8)
+		wanted = place->step_sp - sp + 8;
+	place->bytes = copy_stack(place, sp, wanted);
+	place->copy_ns = 0;
+	store_barrier();
+	*(volatile __u32 *)&place->state = FBT_PLACE_READY;
+}
+
+#endif

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * Who has the CPU while a step's thread is ready to run, but has to wait for it. A wait begins when
+ * the thread is woken, or loses its CPU; it ends when the thread is switched in. Meanwhile each
+ * switch on that CPU charges the task that ran.
+ *
+ * Every switch of the machine comes by here. Where nobody waits, it costs three look-ups.
+ *
+ * cpu_waits has the slots of those that wait for a CPU. Places are taken and given back by an
+ * exchange, because a thread may be woken from another CPU. The record of a slot is written only
+ * where its thread is woken or runs, or by the CPU that it waits for.
+ */
+#ifndef FBT_TAKEN_BPF_H
+#define FBT_TAKEN_BPF_H
+
+#include <bpf/bpf_core_read.h>
+#include "threads.bpf.h"
+
+/* Threads that wait for one CPU and are looked at. */
+#define WAITERS 4
+
+/* So much waiting makes a record; less is kept for the next one of the same step. */
+#define TAKEN_SEND_NS 100000
+
+struct cpu_waits {
+	__u32 slot[WAITERS]; /* 0: none */
+};
+
+/* The waits of a slot's thread in its step that are in no record yet. */
+struct taken {
+	__u64 step_ns;	  /* when the step began */
+	__u64 task;	  /* address of the thread; 0: it does not wait */
+	__u64 begin_ns;	  /* of the wait */
+	__u64 charged_ns; /* up to then it is known who ran */
+	__u32 cpu;	  /* on whose list it is */
+	__u32 reserved;
+	struct fbt_taken sum;
+};
+
+/* One per CPU. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct cpu_waits);
+} cpu_waits SEC(".maps");
+
+/* One per slot. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct taken);
+} taken_by SEC(".maps");
+
+/* Before Linux 5.14, and before 5.16. */
+struct task_struct___old {
+	long state;
+	unsigned int cpu;
+} __attribute__((preserve_access_index));
+
+static __always_inline bool is_runnable(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->__state))
+		return !task->__state;
+	return !BPF_CORE_READ((struct task_struct___old *)task, state);
+}
+
+static __always_inline __u32 cpu_of(__u64 task)
+{
+	struct task_struct *of = (struct task_struct *)task;
+
+	if (bpf_core_field_exists(of->thread_info.cpu))
+		return BPF_CORE_READ(of, thread_info.cpu);
+	return BPF_CORE_READ((struct task_struct___old *)of, cpu);
+}
+
+static __always_inline void leave_list(__u32 cpu, __u32 index)
+{
+	struct cpu_waits *waits = bpf_map_lookup_elem(&cpu_waits, &cpu);
+
+	if (!waits)
+		return;
+#pragma unroll
+	for (int i = 0; i < WAITERS; i++)
+		__sync_val_compare_and_swap(&waits->slot[i], index, 0);
+}
+
+/* If the list is full it is not known who runs. */
+static __always_inline void join_list(__u32 cpu, __u32 index)
+{
+	struct cpu_waits *waits = bpf_map_lookup_elem(&cpu_waits, &cpu);
+
+	if (!waits)
+		return;
+#pragma unroll
+	for (int i = 0; i < WAITERS; i++) {
+		if (!__sync_val_compare_and_swap(&waits->slot[i], 0, index))
+			return;
+	}
+}
+
+/* Called under the lock of the CPU's queue. */
+static __always_inline void begin_wait(struct fbt_slot *slot, __u32 index, struct task_struct *task,
+				       __u32 cpu, __u64 now)
+{
+	struct taken *taken = bpf_map_lookup_elem(&taken_by, &index);
+	__u64 step_ns = slot->step_start_ns;
+
+	if (!taken || !step_ns || taken->task == (__u64)task)
+		return;
+	if (taken->step_ns != step_ns) {
+		__builtin_memset(&taken->sum, 0, sizeof(taken->sum));
+		taken->step_ns = step_ns;
+	}
+	taken->begin_ns = now;
+	taken->charged_ns = now;
+	taken->cpu = cpu;
+	store_barrier();
+	taken->task = (__u64)task;
+	join_list(cpu, index);
+}
+
+static __always_inline void send_taken(struct taken *taken, const struct fbt_slot *slot)
+{
+	struct fbt_taken *record;
+
+	if (taken->sum.waited_ns < TAKEN_SEND_NS)
+		return;
+	record = bpf_ringbuf_reserve(&events, sizeof(*record), 0);
+	if (record) {
+		__builtin_memcpy(record, &taken->sum, sizeof(*record));
+		record->header.type = FBT_EVENT_TAKEN;
+		record->header.flags = 0;
+		record->header.size = sizeof(*record);
+		record->tgid = slot->tgid;
+		record->tid = slot->tid;
+		record->start_ns = taken->step_ns;
+		bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
+	}
+	__builtin_memset(&taken->sum, 0, sizeof(taken->sum));
+}
+
+/* The thread gets a CPU. */
+static __always_inline void end_wait(const struct fbt_slot *slot, __u32 index,
+				     struct task_struct *task, __u64 now)
+{
+	struct taken *taken = bpf_map_lookup_elem(&taken_by, &index);
+
+	if (!taken || !taken->task)
+		return;
+	leave_list(taken->cpu, index);
+	if (taken->task == (__u64)task && now > taken->begin_ns)
+		taken->sum.waited_ns += now - taken->begin_ns;
+	taken->task = 0;
+	send_taken(taken, slot);
+}
+
+static __always_inline void charge(struct taken *taken, const struct fbt_slot *slot,
+				   struct task_struct *ran, __u64 ns)
+{
+	struct fbt_taken *sum = &taken->sum;
+	__u32 tgid = ran->tgid, tid = 0;
+
+	if (!ran->pid) {
+		sum->idle_ns += ns;
+		return;
+	}
+	if (tgid == slot->tgid)
+		tid = ran->pid;
+		/* Unrolled: 5.15 takes a loop whose counter it has spilled for one without an end.
+		 */
+#pragma unroll
+	for (int i = 0; i < FBT_TAKERS; i++) {
+		struct fbt_taker *taker = &sum->takers[i];
+
+		if (!taker->tgid) {
+			taker->tgid = tgid;
+			taker->tid = tid;
+			if (tid)
+				BPF_CORE_READ_INTO(&taker->comm, ran, comm);
+			else
+				BPF_CORE_READ_INTO(&taker->comm, ran, group_leader, comm);
+			sum->count = i + 1;
+		}
+		if (taker->tgid == tgid && taker->tid == tid) {
+			taker->ns += ns;
+			return;
+		}
+	}
+	sum->other_ns += ns;
+}
+
+/*
+ * The current task has run on this CPU until now, while the thread of that slot was on the CPU's
+ * list. Not inlined, so that the verifier checks it once.
+ */
+__noinline int charge_waiter(__u32 index, __u32 cpu, __u64 now)
+{
+	struct task_struct *ran = bpf_get_current_task_btf();
+	struct taken *taken = bpf_map_lookup_elem(&taken_by, &index);
+	struct fbt_slot *slot = bpf_map_lookup_elem(&slots, &index);
+	__u32 present;
+
+	if (!taken || !slot || !taken->task || taken->cpu != cpu) {
+		leave_list(cpu, index);
+		return 0;
+	}
+	/* It was woken while it still ran: no wait. */
+	if (taken->task == bpf_get_current_task()) {
+		leave_list(cpu, index);
+		taken->task = 0;
+		return 0;
+	}
+	if (now > taken->charged_ns)
+		charge(taken, slot, ran, now - taken->charged_ns);
+	taken->charged_ns = now;
+	present = cpu_of(taken->task);
+	if (present == cpu)
+		return 0;
+	/* It was moved to the queue of another CPU. */
+	leave_list(cpu, index);
+	taken->cpu = present;
+	store_barrier();
+	join_list(present, index);
+	return 0;
+}
+
+/* All that are on the CPU's list. At the switch the task that has run is still the current one. */
+static __always_inline void charge_waiters(__u32 cpu, __u64 *now)
+{
+	struct cpu_waits *waits = bpf_map_lookup_elem(&cpu_waits, &cpu);
+
+	if (!waits)
+		return;
+#pragma unroll
+	for (int i = 0; i < WAITERS; i++) {
+		__u32 index = *(volatile __u32 *)&waits->slot[i];
+
+		if (!index)
+			continue;
+		if (!*now)
+			*now = bpf_ktime_get_ns();
+		charge_waiter(index, cpu, *now);
+	}
+}
+
+#endif

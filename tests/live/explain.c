@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * An engine whose steps are slow now and then for a reason that --explain finds out, and which
+ * knows what that was:
+ *
+ *	explain TRUTH MODE STEPS EVERY
+ *
+ * hog      another process, "fbt_hog", takes the CPU of the step for 40 ms
+ * hog6     the same, in the first six slow steps only
+ * own      a thread of the engine, "fbt_own", does the same
+ * pipe     the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
+ * socket   the same by TCP, within the machine
+ * timer    the step waits as long for a timerfd
+ * compute  the step computes for 80 ms in slow_part(), which others do not call
+ * quota    nobody does: the cgroup of the engine is at its limit
+ *
+ * All but "quota" have real-time priorities, so that nobody else comes between. Every EVERY-th step
+ *is slow. TRUTH gets the ids of those that took part, and of each slow step its number, and for how
+ *long they had the CPU in it by their own clock.
+ */
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "program.h"
+
+#define MS	    1000000ull
+#define WORK_NS	    (2 * MS)
+#define TAKEN_NS    (40 * MS)
+#define STEPS_MAX   100000
+#define SLOW_MAX    1000
+#define REST_US	    2500
+#define LATE_US	    30000
+#define COMPUTED_NS (80 * MS)
+#define FIRST_SLOW  70
+
+/* Shared with the process that takes the CPU. */
+struct shared {
+	_Atomic uint64_t taken_ns; /* by its own clock, in total */
+	_Atomic int tid;
+};
+
+struct engine {
+	struct shared *shared;
+	int request;
+	int answer; /* what the step reads from; 0: it does not */
+	int cpu;
+	int pid; /* of who takes the CPU */
+	const char *mode;
+};
+
+struct slow {
+	uint64_t step;
+	uint64_t taken_ns;
+	uint64_t waited_ns;
+};
+
+static void must(int ok, const char *what)
+{
+	if (ok)
+		return;
+	perror(what);
+	exit(EXIT_FAILURE);
+}
+
+static uint64_t clock_of(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void compute(uint64_t ns)
+{
+	uint64_t start_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+
+	while (clock_of(CLOCK_THREAD_CPUTIME_ID) - start_ns < ns)
+		;
+}
+
+/* How long this thread has waited for a CPU. */
+static uint64_t run_delay_ns(void)
+{
+	unsigned long long cpu = 0, delay = 0;
+	FILE *file = fopen("/proc/thread-self/schedstat", "re");
+
+	if (file && fscanf(file, "%llu %llu", &cpu, &delay) != 2)
+		delay = 0;
+	if (file)
+		fclose(file);
+	return delay;
+}
+
+static void pin(int cpu, int priority)
+{
+	struct sched_param param = {.sched_priority = priority};
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	must(!sched_setaffinity(0, sizeof(set), &set), "sched_setaffinity");
+	if (priority)
+		must(!sched_setscheduler(0, SCHED_FIFO, &param), "sched_setscheduler");
+}
+
+/* Takes the CPU each time that it is asked to. */
+static void take_turns(struct engine *engine)
+{
+	uint64_t count;
+
+	pin(engine->cpu, 2);
+	engine->shared->tid = gettid();
+	while (read(engine->request, &count, sizeof(count)) == sizeof(count)) {
+		uint64_t start_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+
+		compute(TAKEN_NS);
+		engine->shared->taken_ns += clock_of(CLOCK_THREAD_CPUTIME_ID) - start_ns;
+	}
+}
+
+static void *own_thread(void *ctx)
+{
+	prctl(PR_SET_NAME, "fbt_own");
+	take_turns(ctx);
+	return NULL;
+}
+
+/* Two ends of a connection within the machine. */
+static void connect_ends(int ends[2])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET,
+				      .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof(address);
+	int listener = socket(AF_INET, SOCK_STREAM, 0), on = 1;
+
+	must(!bind(listener, (struct sockaddr *)&address, size) && !listen(listener, 1) &&
+		     !getsockname(listener, (struct sockaddr *)&address, &size),
+	     "listen");
+	ends[1] = socket(AF_INET, SOCK_STREAM, 0);
+	must(!connect(ends[1], (struct sockaddr *)&address, size), "connect");
+	ends[0] = accept(listener, NULL, NULL);
+	setsockopt(ends[1], IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	must(ends[0] >= 0, "accept");
+	close(listener);
+}
+
+/* Answers each request after a while. */
+static void feed(struct engine *engine, int to)
+{
+	uint64_t count;
+
+	engine->shared->tid = gettid();
+	while (read(engine->request, &count, sizeof(count)) == sizeof(count)) {
+		usleep(LATE_US);
+		must(write(to, &count, sizeof(count)) == sizeof(count), "write");
+	}
+}
+
+static void begin_feeder(struct engine *engine)
+{
+	int ends[2];
+
+	if (!strcmp(engine->mode, "pipe"))
+		must(!pipe(ends), "pipe");
+	else
+		connect_ends(ends);
+	engine->pid = fork();
+	must(engine->pid >= 0, "fork");
+	if (!engine->pid) {
+		prctl(PR_SET_PDEATHSIG, 9);
+		prctl(PR_SET_NAME, "fbt_feeder");
+		feed(engine, ends[1]);
+		_exit(0);
+	}
+	engine->answer = ends[0];
+}
+
+static int begin_waker(struct engine *engine)
+{
+	if (!strcmp(engine->mode, "timer"))
+		engine->answer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	else if (!strcmp(engine->mode, "pipe") || !strcmp(engine->mode, "socket"))
+		begin_feeder(engine);
+	return engine->answer;
+}
+
+static void begin_taker(struct engine *engine)
+{
+	pthread_t thread;
+
+	if (begin_waker(engine) && !engine->pid)
+		return;
+	if (engine->answer) {
+		while (!engine->shared->tid)
+			usleep(1000);
+		return;
+	}
+
+	if (!strcmp(engine->mode, "own")) {
+		engine->pid = getpid();
+		must(!pthread_create(&thread, NULL, own_thread, engine), "pthread_create");
+	} else if (!strncmp(engine->mode, "hog", 3)) {
+		engine->pid = fork();
+		must(engine->pid >= 0, "fork");
+		if (!engine->pid) {
+			prctl(PR_SET_PDEATHSIG, 9);
+			prctl(PR_SET_NAME, "fbt_hog");
+			take_turns(engine);
+			_exit(0);
+		}
+	} else {
+		return;
+	}
+	while (!engine->shared->tid)
+		usleep(1000);
+}
+
+static void await_answer(struct engine *engine)
+{
+	const struct itimerspec late = {.it_value.tv_nsec = LATE_US * 1000};
+	uint64_t count = 1;
+
+	if (engine->pid)
+		must(write(engine->request, &count, sizeof(count)) == sizeof(count), "write");
+	else
+		must(!timerfd_settime(engine->answer, 0, &late, NULL), "timerfd_settime");
+	must(read(engine->answer, &count, sizeof(count)) == sizeof(count), "read");
+}
+
+STEP void usual_part(void);
+STEP void slow_part(void);
+STEP void explained_step(struct engine *engine, int is_slow);
+static uint64_t multiply(uint64_t rounds)
+{
+	uint64_t sum = 1;
+
+	for (uint64_t i = 0; i < rounds; i++) {
+		sum = sum * 6364136223846793005u + i;
+		__asm__ volatile("" : "+r"(sum));
+	}
+	return sum;
+}
+
+void usual_part(void)
+{
+	multiply(2000000);
+	STAY();
+}
+
+void slow_part(void)
+{
+	uint64_t start_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
+
+	while (clock_of(CLOCK_THREAD_CPUTIME_ID) - start_ns < COMPUTED_NS)
+		multiply(1000000);
+	STAY();
+}
+
+void explained_step(struct engine *engine, int is_slow)
+{
+	const uint64_t one = 1;
+
+	if (!strcmp(engine->mode, "compute")) {
+		usual_part();
+		if (is_slow)
+			slow_part();
+		STAY();
+		return;
+	}
+	compute(WORK_NS);
+	if (is_slow && engine->answer) {
+		await_answer(engine);
+		return;
+	}
+	if (is_slow && engine->pid)
+		must(write(engine->request, &one, sizeof(one)) == sizeof(one), "write");
+	compute(WORK_NS / 4);
+	STAY();
+}
+
+static void write_truth(const char *path, const struct engine *engine, const struct slow *slow,
+			size_t count)
+{
+	FILE *file = fopen(path, "we");
+
+	must(file != NULL, "truth");
+	fprintf(file, "{\"pid\": %d, \"taker_pid\": %d, \"taker_tid\": %d, \"slow\": [", getpid(),
+		engine->pid, engine->shared->tid);
+	for (size_t i = 0; i < count; i++)
+		fprintf(file, "%s{\"step\": %llu, \"taken_ns\": %llu, \"waited_ns\": %llu}",
+			i ? ", " : "", (unsigned long long)slow[i].step,
+			(unsigned long long)slow[i].taken_ns,
+			(unsigned long long)slow[i].waited_ns);
+	fprintf(file, "]}\n");
+	must(!fclose(file), "truth");
+}
+
+int main(int argc, char **argv)
+{
+	struct engine engine = {.mode = argc == 5 ? argv[2] : ""};
+	static struct slow slow[SLOW_MAX];
+	uint64_t steps, every;
+	size_t count = 0, most = SLOW_MAX;
+
+	must(argc == 5, "usage");
+	if (!strcmp(engine.mode, "hog6"))
+		most = 6;
+	steps = strtoull(argv[3], NULL, 10);
+	every = strtoull(argv[4], NULL, 10);
+	must(steps && steps <= STEPS_MAX && every, "usage");
+	engine.shared = mmap(NULL, sizeof(*engine.shared), PROT_READ | PROT_WRITE,
+			     MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	must(engine.shared != MAP_FAILED, "mmap");
+	engine.request = eventfd(0, EFD_CLOEXEC);
+	engine.cpu = sched_getcpu();
+	begin_taker(&engine);
+	pin(engine.cpu, strcmp(engine.mode, "quota") ? 1 : 0);
+	wait_for_go();
+	for (uint64_t step = 1; step <= steps; step++) {
+		int is_slow = step >= FIRST_SLOW && step % every == 0 && count < most;
+		uint64_t taken_ns = engine.shared->taken_ns, delay_ns = run_delay_ns();
+
+		explained_step(&engine, is_slow);
+		if (is_slow)
+			slow[count++] = (struct slow){step, engine.shared->taken_ns - taken_ns,
+						      run_delay_ns() - delay_ns};
+		/* Others have to have a CPU too. */
+		if (strcmp(engine.mode, "quota") != 0)
+			usleep(REST_US);
+	}
+	write_truth(argv[1], &engine, slow, count);
+	return 0;
+}

@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+"""Compares what --explain said with what the program of explain.c knows.
+
+    explain.py MODE TRUTH OUT
+"""
+import json
+import sys
+
+mode, truth_path, out = sys.argv[1:4]
+truth = json.load(open(truth_path))
+slow = {one["step"]: one for one in truth["slow"]}
+report = json.load(open(out + ".report"))
+events = [json.loads(line) for line in open(out + ".profile")]
+shapes = {
+    event["shape"]["step"]: event["shape"]
+    for event in events
+    if event["event"] == "escalation_prof" and event["shape"]["cause"] == "run_queue"
+}
+explain = {one["what"]: one for one in report["cost"].get("explain", [])}
+switches = explain.get("switches", {})
+failed = False
+
+
+def fact(name, holds, got=""):
+    global failed
+    print(f"{'ok' if holds else 'not ok'} - {mode}: {name}")
+    if not holds:
+        print(f"# {got}")
+        failed = True
+
+
+known = {step: shapes[step] for step in slow if "cpu_taken_waited_us" in shapes.get(step, {})}
+missed = [shape for shape in shapes.values() if "cpu_taken_waited_us" not in shape]
+
+
+def near(got_us, wanted_ns):
+    """Within 10 %, and never more than the one had by its own clock."""
+    return 0.9 * wanted_ns / 1000 <= got_us <= 1.01 * wanted_ns / 1000 + 100
+
+
+if mode in ("hog", "own", "always"):
+    # The first of them arms it, which takes 0.2 s; what is escalated before has no answer.
+    least = len(slow) if mode == "always" else len(slow) - 4
+    fact("most slow steps are explained", len(known) >= least, (len(known), len(slow), shapes.keys()))
+    field = "cpu_taken_own_us" if mode == "own" else "cpu_taken_us"
+    wrong = {
+        step: (shape.get(field), slow[step])
+        for step, shape in known.items()
+        if not near(shape.get(field, 0), slow[step]["taken_ns"])
+    }
+    if mode != "own":
+        named = [s for s in known.values() if s.get("cpu_taken_pid") == truth["taker_pid"]]
+        named = [s for s in named if s["cpu_taken_by"] == "fbt_hog"]
+        fact("the hog is named", len(named) == len(known), known)
+    fact("who took the CPU, and for how long", not wrong, wrong)
+    waits = {
+        step: (shape["cpu_taken_waited_us"], slow[step]["waited_ns"])
+        for step, shape in known.items()
+        if not 0.9 <= shape["cpu_taken_waited_us"] * 1000 / slow[step]["waited_ns"] <= 1.1
+    }
+    fact("the wait is that of the kernel's own account", not waits, waits)
+    fact("it is armed at the end", switches.get("state") == "armed", switches)
+    fact("the switches that it has cost are counted", switches.get("events", 0) > 100, switches)
+    fact("what it missed is counted", switches.get("missed") == len(missed), (switches, len(missed)))
+elif mode == "dear":
+    fact("nothing is explained", not known, known)
+    fact("it was refused", switches.get("state") == "refused", switches)
+    fact("it was never armed", switches.get("armed_ns") == 0, switches)
+    fact("all are counted as missed", switches.get("missed") == len(shapes), switches)
+elif mode == "off":
+    fact("nothing is explained, and nothing said", not known and not explain, explain)
+elif mode in ("pipe", "socket", "timer"):
+    waits = {
+        event["shape"]["step"]: event["shape"]
+        for event in events
+        if event["event"] == "escalation_prof" and event["shape"]["cause"] == "socket_io"
+    }
+    told = {step: waits[step] for step in slow if "woken_context" in waits.get(step, {})}
+    fact("most slow steps are explained", len(told) >= len(slow) - 4, (len(told), len(slow), waits))
+    # A packet arrives in an interrupt of the sender: that it is the sender's is not sure.
+    context = {"pipe": "thread", "socket": "sending", "timer": "interrupt"}[mode]
+    kinds = {step: shape["woken_context"] for step, shape in told.items()}
+    fact("in which context it was woken", set(kinds.values()) == {context}, kinds)
+    who = {(shape.get("woken_by"), shape.get("woken_by_pid")) for shape in told.values()}
+    wanted = (None, None) if mode == "timer" else ("fbt_feeder", truth["taker_pid"])
+    fact("who woke it", who == {wanted}, who)
+    wakes = explain.get("wakes", {})
+    missed = [shape for shape in waits.values() if "woken_context" not in shape]
+    fact("it is armed at the end", wakes.get("state") == "armed", explain)
+    fact("what it missed is counted", wakes.get("missed") == len(missed), (wakes, len(missed)))
+    fact("nothing else was armed", set(explain) == {"wakes"}, explain)
+elif mode == "compute":
+    computed = {
+        event["shape"]["step"]: event["shape"]
+        for event in events
+        if event["event"] == "escalation_prof" and event["shape"]["cause"] == "compute"
+    }
+    told = {s: shape for s, shape in computed.items() if "grown_function" in shape}
+    fact("some steps are explained", len(told) >= 3, computed)
+    fact("all of them are slow ones", set(told) <= set(slow), told)
+    names = {shape["grown_function"] for shape in told.values()}
+    fact("the function that others do not call", names == {"slow_part"}, names)
+    grown = {s: shape["grown_us"] for s, shape in told.items()}
+    fact("for how long, within 10 %", all(72000 < us < 88000 for us in grown.values()), grown)
+    samples = explain.get("samples", {})
+    fact("it is armed at the end", samples.get("state") == "armed", explain)
+elif mode == "idle":
+    fact("the last of them are explained", len(known) >= 1, (known, slow))
+    fact("it is off at the end", switches.get("state") == "off", switches)
+    fact("it was armed until then", 500e6 < switches.get("armed_ns", 0) < 3e9, switches)
+elif mode == "quota":
+    limited = [
+        event["shape"]
+        for event in events
+        if event["event"] == "escalation_prof" and event["shape"]["cause"] == "cpu_limit"
+    ]
+    named = [shape for shape in limited if "cpu_taken_by" in shape]
+    fact("the limit is found", len(limited) > 0, [e["shape"] for e in events if e["event"] == "escalation_prof"])
+    fact("no hog is named", not named, named)
+sys.exit(failed)

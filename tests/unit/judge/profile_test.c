@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include "judge/profile.h"
+
+#define MS     1000000ull
+#define KEY    77
+#define USUAL  1 /* codes of functions */
+#define SLOWLY 2
+#define COPY   3
+
+static int begin(void **state)
+{
+	*state = profiles__new();
+	return *state ? 0 : -1;
+}
+
+static int end(void **state)
+{
+	profiles__free(*state);
+	return 0;
+}
+
+static struct step sampled(uint32_t usual, uint32_t slowly, uint32_t copy)
+{
+	struct step step = {.samples = {.header.type = FBT_EVENT_SAMPLES,
+					.samples = usual + slowly + copy,
+					.count = 3}};
+
+	step.samples.functions[0].code = USUAL;
+	step.samples.functions[0].samples = usual;
+	step.samples.functions[1].code = SLOWLY;
+	step.samples.functions[1].samples = slowly;
+	step.samples.functions[2].code = COPY;
+	step.samples.functions[2].samples = copy;
+	return step;
+}
+
+static void add_normal(struct profiles *profiles, int count)
+{
+	struct step step = sampled(1, 0, 1);
+
+	for (int i = 0; i < count; i++)
+		profiles__judge(profiles, KEY, &step, NULL);
+}
+
+static struct cause judge(struct profiles *profiles, const struct step *step, uint64_t ns)
+{
+	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = ns, .usual_ns = 10 * MS};
+
+	profiles__judge(profiles, KEY, step, &cause);
+	return cause;
+}
+
+static void what_has_grown_is_named_with_the_difference(void **state)
+{
+	struct step step = sampled(5, 80, 15);
+	struct cause cause;
+
+	add_normal(*state, 10);
+	cause = judge(*state, &step, 100 * MS);
+	assert_true(cause.grown_usual);
+	/* Of 10 ms half is in USUAL, and half in COPY. */
+	assert_int_equal(cause.grown_count, 2);
+	assert_int_equal(cause.grown[0].code, SLOWLY);
+	assert_int_equal(cause.grown[0].ns, 80 * MS);
+	assert_int_equal(cause.grown[1].code, COPY);
+	assert_int_equal(cause.grown[1].ns, 10 * MS);
+}
+
+static void few_samples_of_slow_steps_say_nothing(void **state)
+{
+	struct step step = sampled(0, 9, 0);
+
+	add_normal(*state, 10);
+	assert_int_equal(judge(*state, &step, 100 * MS).grown_count, 0);
+}
+
+static void samples_of_several_slow_steps_count_together(void **state)
+{
+	struct step step = sampled(0, 9, 0);
+	struct cause cause;
+
+	add_normal(*state, 10);
+	judge(*state, &step, 100 * MS);
+	cause = judge(*state, &step, 100 * MS);
+	assert_int_equal(cause.grown_count, 1);
+	assert_int_equal(cause.grown[0].code, SLOWLY);
+	assert_int_equal(cause.grown[0].ns, 100 * MS);
+}
+
+static void without_normal_samples_it_is_where_most_time_is(void **state)
+{
+	struct step step = sampled(50, 50, 0);
+	struct cause cause = judge(*state, &step, 100 * MS);
+
+	assert_false(cause.grown_usual);
+	assert_int_equal(cause.grown_count, 2);
+	assert_int_equal(cause.grown[0].ns, 50 * MS);
+}
+
+static void a_step_without_samples_is_not_explained(void **state)
+{
+	struct step step = sampled(5, 80, 15), other = {.number = 1};
+
+	add_normal(*state, 10);
+	judge(*state, &step, 100 * MS);
+	assert_int_equal(judge(*state, &other, 100 * MS).grown_count, 0);
+}
+
+static void other_classes_count_for_nothing(void **state)
+{
+	struct step step = sampled(0, 50, 50), copies = sampled(0, 0, 100);
+	struct cause cause;
+
+	for (int i = 0; i < 10; i++)
+		profiles__judge(*state, KEY + 1, &copies, NULL);
+	cause = judge(*state, &step, 100 * MS);
+	assert_false(cause.grown_usual);
+}
+
+static void steps_that_are_slow_for_another_reason_count_for_nothing(void **state)
+{
+	struct step step = sampled(0, 0, 100);
+	struct cause waits = {.kind = CAUSE_RUN_QUEUE};
+
+	for (int i = 0; i < 10; i++)
+		profiles__judge(*state, KEY, &step, &waits);
+	assert_int_equal(waits.grown_count, 0);
+	step = sampled(0, 20, 0);
+	assert_int_equal(judge(*state, &step, 100 * MS).grown[0].code, SLOWLY);
+}
+
+static void samples_without_a_name_are_not_named(void **state)
+{
+	struct step step = sampled(0, 80, 20);
+	struct cause cause;
+
+	step.samples.functions[1].code = 0;
+	cause = judge(*state, &step, 100 * MS);
+	assert_int_equal(cause.grown_count, 1);
+	assert_int_equal(cause.grown[0].code, COPY);
+	assert_int_equal(cause.grown[0].ns, 20 * MS);
+}
+
+static void old_samples_are_forgotten_by_halves(void **state)
+{
+	struct step copies = sampled(0, 0, 10000), usual = sampled(10000, 0, 0);
+	struct step step = sampled(0, 100, 0);
+	struct cause cause;
+
+	profiles__judge(*state, KEY, &copies, NULL);
+	for (int i = 0; i < 40; i++)
+		profiles__judge(*state, KEY, &usual, NULL);
+	cause = judge(*state, &step, 100 * MS);
+	assert_int_equal(cause.grown_count, 1);
+	assert_int_equal(cause.grown[0].code, SLOWLY);
+}
+
+static void a_record_with_more_samples_than_possible_is_dropped(void **state)
+{
+	struct step step = sampled(0, UINT32_MAX / 2, UINT32_MAX / 2);
+
+	assert_int_equal(judge(*state, &step, 100 * MS).grown_count, 0);
+}
+
+static void there_is_room_for_so_many_classes_only(void **state)
+{
+	struct step step = sampled(0, 100, 0);
+	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = 100 * MS};
+
+	for (uint64_t key = 0; key < 1000; key++)
+		profiles__judge(*state, key, &step, NULL);
+	profiles__judge(*state, 5000, &step, &cause);
+	assert_int_equal(cause.grown_count, 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_has_grown_is_named_with_the_difference),
+		TEST(few_samples_of_slow_steps_say_nothing),
+		TEST(samples_of_several_slow_steps_count_together),
+		TEST(without_normal_samples_it_is_where_most_time_is),
+		TEST(a_step_without_samples_is_not_explained),
+		TEST(other_classes_count_for_nothing),
+		TEST(steps_that_are_slow_for_another_reason_count_for_nothing),
+		TEST(samples_without_a_name_are_not_named),
+		TEST(old_samples_are_forgotten_by_halves),
+		TEST(a_record_with_more_samples_than_possible_is_dropped),
+		TEST(there_is_room_for_so_many_classes_only),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

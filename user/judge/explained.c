@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/explained.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "judge/frames.h"
+#include "model/syscalls.h"
+
+#define NAME_COLUMNS   15
+#define CGROUP_COLUMNS 39
+/* Of those that had the CPU, the ones with this part of the time are named, … */
+#define NAMED_PART 20
+/* … and no more than so many. */
+#define NAMED_MAX 3
+
+static bool has_taken(const struct fbt_taken *taken)
+{
+	return taken->header.type == FBT_EVENT_TAKEN && taken->waited_ns;
+}
+
+bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool *is_explained)
+{
+	switch (cause->kind) {
+	case CAUSE_RUN_QUEUE:
+		/* The thread that had no CPU was another one. */
+		if (cause->waker.tid)
+			return false;
+		*kind = FBT_EXPLAIN_SWITCHES;
+		*is_explained = has_taken(&cause->taken);
+		return true;
+	case CAUSE_COMPUTE:
+		/* It waited for another thread, or for the GPU. */
+		if (cause->waker.tid || cause->covered_ns)
+			return false;
+		*kind = FBT_EXPLAIN_SAMPLES;
+		*is_explained = cause->grown_count != 0;
+		return true;
+	case CAUSE_LOCK_CONTENTION:
+	case CAUSE_DRIVER_CALLS:
+	case CAUSE_FILE_IO:
+	case CAUSE_SOCKET_IO:
+	case CAUSE_SLEEP:
+	case CAUSE_OTHER_CALLS:
+		if (!cause->wants_waker || cause->waker.tid)
+			return false;
+		*kind = FBT_EXPLAIN_WAKES;
+		*is_explained = cause->woken.header.type == FBT_EVENT_WOKEN;
+		return true;
+	default:
+		return false;
+	}
+}
+
+uint64_t taken_own_ns(const struct fbt_taken *taken)
+{
+	uint64_t own_ns = 0;
+
+	for (uint32_t i = 0; i < taken->count; i++)
+		if (taken->takers[i].tid)
+			own_ns = add_saturating(own_ns, taken->takers[i].ns);
+	return own_ns;
+}
+
+/* Names come from other processes, so they may contain anything. */
+static void add_taker(struct line *line, const struct fbt_taker *taker, bool with_cgroup)
+{
+	char name[4 * sizeof(taker->comm) + 1], cgroup[4 * sizeof(taker->cgroup) + 1];
+
+	line_add(line, "%s (pid %" PRIu32,
+		 shorten_text(name, sizeof(name), taker->comm, NAME_COLUMNS), taker->tgid);
+	if (with_cgroup && *taker->cgroup && strcmp(taker->cgroup, "/") != 0)
+		line_add(line, ", cgroup %s",
+			 shorten_text(cgroup, sizeof(cgroup), taker->cgroup, CGROUP_COLUMNS));
+	line_add(line, ") %s", FORMAT_TIME(taker->ns));
+}
+
+/* "its own threads 120 ms", or the one of them that had nearly all of that. */
+static void add_own(struct line *line, const struct fbt_taken *taken, uint64_t own_ns)
+{
+	const struct fbt_taker *most = NULL;
+	char name[4 * sizeof(most->comm) + 1];
+
+	for (uint32_t i = 0; i < taken->count && !most; i++)
+		if (taken->takers[i].tid)
+			most = &taken->takers[i];
+	if (most && most->ns >= own_ns - own_ns / 10)
+		line_add(line, "its own thread %" PRIu32 " \"%s\" %s", most->tid,
+			 shorten_text(name, sizeof(name), most->comm, NAME_COLUMNS),
+			 FORMAT_TIME(own_ns));
+	else
+		line_add(line, "its own threads %s", FORMAT_TIME(own_ns));
+}
+
+void taken_describe(struct line *line, const struct fbt_taken *taken)
+{
+	uint64_t own_ns = taken_own_ns(taken), least_ns = taken->waited_ns / NAMED_PART;
+	const char *word = ", taken by ";
+	uint32_t named = 0;
+
+	if (!has_taken(taken))
+		return;
+	for (uint32_t i = 0; i < taken->count && named < NAMED_MAX; i++) {
+		const struct fbt_taker *taker = &taken->takers[i];
+		bool is_own_turn = own_ns && own_ns >= least_ns && own_ns >= taker->ns;
+
+		if (is_own_turn) {
+			line_add(line, "%s", word);
+			add_own(line, taken, own_ns);
+			own_ns = 0;
+			word = ", ";
+			named++;
+		}
+		if (taker->tid || taker->ns < least_ns || !taker->ns)
+			continue;
+		line_add(line, "%s", word);
+		add_taker(line, taker, !named);
+		word = ", ";
+		named++;
+	}
+	if (own_ns && own_ns >= least_ns && named < NAMED_MAX) {
+		line_add(line, "%s", word);
+		add_own(line, taken, own_ns);
+	}
+	if (taken->idle_ns > taken->waited_ns / 2)
+		line_add(line, ", while the CPU ran nothing for %s", FORMAT_TIME(taken->idle_ns));
+}
+
+void grown_describe(struct line *line, const struct cause *cause, const struct window *window)
+{
+	char name[FRAMES_NAME];
+
+	for (uint32_t i = 0; i < cause->grown_count; i++) {
+		line_add(line, "%s%s %s%s",
+			 i		      ? ", "
+			 : cause->grown_usual ? "; grew: "
+					      : "; most in ",
+			 frames_name(window__code(window, cause->grown[i].code), name),
+			 cause->grown_usual ? "+" : "", FORMAT_TIME(cause->grown[i].ns));
+	}
+}
+
+/* "redis (pid 8)", "its own thread 71 "w1"", "the kernel thread kworker/0:1" */
+static void add_name(struct line *line, const struct fbt_woken *woken)
+{
+	char name[4 * sizeof(woken->comm) + 1];
+
+	shorten_text(name, sizeof(name), woken->comm, NAME_COLUMNS);
+	if (woken->context == FBT_WOKEN_BY_KERNEL)
+		line_add(line, "the kernel thread %s", name);
+	else if (woken->waker_tgid == woken->tgid)
+		line_add(line, "its own thread %" PRIu32 " \"%s\"", woken->waker_tid, name);
+	else
+		line_add(line, "%s (pid %" PRIu32 ")", name, woken->waker_tgid);
+}
+
+void woken_describe(struct line *line, const struct cause *cause, const struct window *window)
+{
+	const struct fbt_woken *woken = &cause->woken;
+	char label[24];
+
+	if (woken->header.type != FBT_EVENT_WOKEN || cause->waker.tid)
+		return;
+	switch ((enum fbt_woken_context)woken->context) {
+	case FBT_WOKEN_BY_INTERRUPT:
+		line_add(line, ", ended by an interrupt (a timer or a device)");
+		return;
+	case FBT_WOKEN_WHILE_SENDING:
+		line_add(line, ", perhaps woken by ");
+		break;
+	default:
+		line_add(line, ", woken by ");
+	}
+	add_name(line, woken);
+	if (woken->nr < FBT_NR_COUNT)
+		line_add(line, " in %s", syscall_label((enum fbt_arch)window->record.arch, woken->nr, label));
+}
+
+bool woken_has_waker(const struct fbt_woken *woken)
+{
+	return woken->header.type == FBT_EVENT_WOKEN && woken->context != FBT_WOKEN_BY_INTERRUPT;
+}
+
+const char *explain_subject(enum fbt_explain kind)
+{
+	switch (kind) {
+	case FBT_EXPLAIN_SWITCHES:
+		return "who took the CPU";
+	case FBT_EXPLAIN_WAKES:
+		return "who ended the wait";
+	case FBT_EXPLAIN_SAMPLES:
+		return "which functions computed";
+	case FBT_EXPLAIN_COUNT:
+		break;
+	}
+	return "";
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* What --explain has found out about the cause of a step, in words and for programs. Pure. */
+#ifndef FBT_JUDGE_EXPLAINED_H
+#define FBT_JUDGE_EXPLAINED_H
+
+#include <stdbool.h>
+#include "base/format.h"
+#include "judge/cause.h"
+
+/*
+ * Which kind would explain more of such a cause, and whether it did. False: none would.
+ */
+bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool *is_explained);
+
+/* Time in which threads of the step's own process had the CPU that it waited for. */
+uint64_t taken_own_ns(const struct fbt_taken *taken);
+
+/*
+ * ", taken by stress-ng (pid 4711) 300 ms, its own threads 1.10 ms": who had the CPU that the step
+ * waited for. Nothing if it is not known.
+ */
+void taken_describe(struct line *line, const struct fbt_taken *taken);
+
+/*
+ * ", woken by redis (pid 8) in sendto"; "perhaps" if it is only known that this process was sending
+ * just then; ", ended by an interrupt (a timer or a device)". Nothing if it is not known, or known
+ * from the records of calls.
+ */
+void woken_describe(struct line *line, const struct cause *cause, const struct window *window);
+
+/*
+ * "; grew: gemm_f32 +62.0 ms, memcpy +20.0 ms": the functions in which the step computed for longer
+ * than usual; "; most in gemm_f32 62.0 ms" if that is not known. Nothing if it was not sampled.
+ */
+void grown_describe(struct line *line, const struct cause *cause, const struct window *window);
+
+/* Whether somebody is named there. */
+bool woken_has_waker(const struct fbt_woken *woken);
+
+/* "who took the CPU", …; "" of any other number. */
+const char *explain_subject(enum fbt_explain kind);
+
+#endif

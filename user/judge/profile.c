@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "judge/profile.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define PROFILES_MAX  64
+#define FUNCTIONS_MAX 128
+/* From so many samples on all are halved, so that it follows what the engine does now. */
+#define SAMPLES_MAX 20000
+/* A function that has less than this part of the growth is not named. */
+#define GROWN_PART 20
+
+enum which { NORMAL, SLOW, KINDS };
+
+struct function {
+	uint32_t code;
+	uint32_t samples[KINDS];
+};
+
+struct profile {
+	uint64_t key;
+	uint64_t used; /* when, in steps */
+	uint32_t samples[KINDS];
+	uint32_t count;
+	struct function functions[FUNCTIONS_MAX];
+};
+
+struct profiles {
+	struct profile *list[PROFILES_MAX];
+	uint32_t count;
+	uint64_t steps;
+};
+
+struct profiles *profiles__new(void)
+{
+	return calloc(1, sizeof(struct profiles));
+}
+
+void profiles__free(struct profiles *profiles)
+{
+	if (!profiles)
+		return;
+	for (uint32_t i = 0; i < profiles->count; i++)
+		free(profiles->list[i]);
+	free(profiles);
+}
+
+/* Takes the place of the one that was not used for longest, if there are too many. */
+static struct profile *add_profile(struct profiles *profiles, uint64_t key)
+{
+	struct profile *profile;
+
+	if (profiles->count < PROFILES_MAX) {
+		profile = calloc(1, sizeof(*profile));
+		if (!profile)
+			return NULL;
+		profiles->list[profiles->count++] = profile;
+	} else {
+		profile = profiles->list[0];
+		for (uint32_t i = 1; i < profiles->count; i++)
+			if (profiles->list[i]->used < profile->used)
+				profile = profiles->list[i];
+		memset(profile, 0, sizeof(*profile));
+	}
+	profile->key = key;
+	return profile;
+}
+
+static struct profile *find_profile(struct profiles *profiles, uint64_t key)
+{
+	for (uint32_t i = 0; i < profiles->count; i++)
+		if (profiles->list[i]->key == key)
+			return profiles->list[i];
+	return NULL;
+}
+
+static void halve(struct profile *profile)
+{
+	for (int which = 0; which < KINDS; which++)
+		profile->samples[which] /= 2;
+	for (uint32_t i = 0; i < profile->count; i++)
+		for (int which = 0; which < KINDS; which++)
+			profile->functions[i].samples[which] /= 2;
+}
+
+static void add_function(struct profile *profile, enum which which, uint32_t code, uint32_t samples)
+{
+	uint32_t i = 0;
+
+	while (i < profile->count && profile->functions[i].code != code)
+		i++;
+	if (i == FUNCTIONS_MAX)
+		return;
+	if (i == profile->count)
+		profile->functions[profile->count++] = (struct function){.code = code};
+	profile->functions[i].samples[which] += samples;
+}
+
+static void add_samples(struct profile *profile, enum which which,
+			const struct fbt_samples *samples)
+{
+	/* More than a step can have: such a record is not ours. */
+	if (samples->samples > SAMPLES_MAX)
+		return;
+	if (profile->samples[which] + samples->samples > SAMPLES_MAX)
+		halve(profile);
+	profile->samples[which] += samples->samples;
+	for (uint32_t i = 0; i < samples->count; i++)
+		add_function(profile, which, samples->functions[i].code,
+			     samples->functions[i].samples);
+}
+
+static uint64_t share_of(const struct profile *profile, enum which which, uint32_t index,
+			 uint64_t ns)
+{
+	uint32_t all = profile->samples[which];
+
+	if (!all)
+		return 0;
+	return (uint64_t)((unsigned __int128)ns * profile->functions[index].samples[which] / all);
+}
+
+/* Keeps those that have grown most, the first most. */
+static void keep_grown(struct cause *cause, uint32_t code, uint64_t ns)
+{
+	uint32_t place = cause->grown_count;
+
+	while (place && cause->grown[place - 1].ns < ns)
+		place--;
+	if (place == CAUSE_GROWN)
+		return;
+	if (cause->grown_count < CAUSE_GROWN)
+		cause->grown_count++;
+	memmove(&cause->grown[place + 1], &cause->grown[place],
+		(cause->grown_count - 1 - place) * sizeof(cause->grown[0]));
+	cause->grown[place].code = code;
+	cause->grown[place].ns = ns;
+}
+
+/* By the step's own samples, or by those of all slow steps if they are too few. */
+static uint64_t slow_share_of(const struct profile *profile, uint32_t index,
+			      const struct fbt_samples *own, uint64_t ns)
+{
+	if (own->samples < PROFILE_LEAST)
+		return share_of(profile, SLOW, index, ns);
+	for (uint32_t i = 0; i < own->count; i++)
+		if (own->functions[i].code == profile->functions[index].code)
+			return (uint64_t)((unsigned __int128)ns * own->functions[i].samples /
+					  own->samples);
+	return 0;
+}
+
+static void find_grown(const struct profile *profile, const struct fbt_samples *own,
+		       struct cause *cause)
+{
+	uint64_t usual_ns = profile->samples[NORMAL] >= PROFILE_LEAST ? cause->usual_ns : 0;
+	uint64_t least_ns = (cause->time_ns - usual_ns) / GROWN_PART;
+
+	if (profile->samples[SLOW] < PROFILE_LEAST || cause->time_ns <= usual_ns)
+		return;
+	cause->grown_usual = usual_ns != 0;
+	for (uint32_t i = 0; i < profile->count; i++) {
+		uint64_t slow_ns = slow_share_of(profile, i, own, cause->time_ns);
+		uint64_t normal_ns = share_of(profile, NORMAL, i, usual_ns);
+
+		if (profile->functions[i].code && slow_ns > normal_ns &&
+		    slow_ns - normal_ns >= least_ns)
+			keep_grown(cause, profile->functions[i].code, slow_ns - normal_ns);
+	}
+}
+
+void profiles__judge(struct profiles *profiles, uint64_t key, const struct step *step,
+		     struct cause *cause)
+{
+	const struct fbt_samples *samples = &step->samples;
+	bool has_samples = samples->header.type == FBT_EVENT_SAMPLES && samples->samples;
+	struct profile *profile = find_profile(profiles, key);
+
+	profiles->steps++;
+	if (cause && cause->kind != CAUSE_COMPUTE)
+		return;
+	if (has_samples && !profile)
+		profile = add_profile(profiles, key);
+	if (!profile)
+		return;
+	profile->used = profiles->steps;
+	if (has_samples)
+		add_samples(profile, cause ? SLOW : NORMAL, samples);
+	/* Another step says nothing of one that was not sampled. */
+	if (cause && has_samples)
+		find_grown(profile, samples, cause);
+}

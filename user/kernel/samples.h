@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* The samples of a step, counted by function until it ends. */
+#ifndef FBT_KERNEL_SAMPLES_H
+#define FBT_KERNEL_SAMPLES_H
+
+#include "model/event.h"
+
+struct sample_sums;
+
+/* output is borrowed. NULL: no memory. */
+struct sample_sums *sample_sums__new(const struct record_output *output);
+void sample_sums__free(struct sample_sums *sums);
+
+/* A sample of a step in the function of that code; 0: not known. Without room it is dropped. */
+void sample_sums__add(struct sample_sums *sums, const struct fbt_samples *of, uint32_t code);
+
+/* Sends those of a step, right before the step itself, if there are any. */
+void sample_sums__send(struct sample_sums *sums, const struct fbt_step *step);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "output/explained.h"
+
+#include "base/clock.h"
+#include "judge/frames.h"
+
+static void add_taken(struct json_fields *fields, const struct fbt_taken *taken)
+{
+	const struct fbt_taker *most = NULL;
+
+	for (uint32_t i = 0; i < taken->count && !most; i++)
+		if (!taken->takers[i].tid && taken->takers[i].ns)
+			most = &taken->takers[i];
+	json_fields_uint(fields, "cpu_taken_waited_us", taken->waited_ns / NS_PER_US);
+	json_fields_uint(fields, "cpu_taken_own_us", taken_own_ns(taken) / NS_PER_US);
+	if (!most)
+		return;
+	json_fields_string(fields, "cpu_taken_by", most->comm);
+	json_fields_uint(fields, "cpu_taken_pid", most->tgid);
+	json_fields_uint(fields, "cpu_taken_us", most->ns / NS_PER_US);
+	if (*most->cgroup)
+		json_fields_string(fields, "cpu_taken_cgroup", most->cgroup);
+}
+
+static void add_woken(struct json_fields *fields, const struct fbt_woken *woken)
+{
+	static const char *const contexts[FBT_WOKEN_CONTEXTS] = {
+		[FBT_WOKEN_BY_THREAD] = "thread",
+		[FBT_WOKEN_BY_INTERRUPT] = "interrupt",
+		[FBT_WOKEN_WHILE_SENDING] = "sending",
+		[FBT_WOKEN_BY_KERNEL] = "kernel",
+	};
+
+	json_fields_string(fields, "woken_context", contexts[woken->context]);
+	if (!woken_has_waker(woken))
+		return;
+	json_fields_string(fields, "woken_by", woken->comm);
+	json_fields_uint(fields, "woken_by_pid", woken->waker_tgid);
+	json_fields_uint(fields, "woken_by_tid", woken->waker_tid);
+}
+
+/* Of a cause that does not know what is usual the time is all of it. */
+static void add_grown(struct json_fields *fields, const struct cause *cause,
+		      const struct window *window, struct explained_names *names)
+{
+	const char *name = frames_name(window__code(window, cause->grown[0].code), names->function);
+
+	json_fields_string(fields, "grown_function", name);
+	json_fields_uint(fields, cause->grown_usual ? "grown_us" : "function_us",
+			 cause->grown[0].ns / NS_PER_US);
+}
+
+void explained_fields_add(struct json_fields *fields, const struct cause *cause,
+			  const struct window *window, struct explained_names *names)
+{
+	if (cause->taken.header.type == FBT_EVENT_TAKEN && cause->taken.waited_ns)
+		add_taken(fields, &cause->taken);
+	if (cause->grown_count)
+		add_grown(fields, cause, window, names);
+	if (cause->woken.header.type == FBT_EVENT_WOKEN && !cause->waker.tid)
+		add_woken(fields, &cause->woken);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "trace/explain.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "judge/explained.h"
+#include "kernel/explain_programs.h"
+#include "kernel/sampler.h"
+#include "proc/machine_load.h"
+#include "trace/demand.h"
+
+/* If it could not be measured: more than on any machine that was. */
+#define EVENT_PS_DEFAULT 500000
+/* On a virtual machine, where the timer's interrupt leaves for the host; less on others. */
+#define SAMPLE_PS 15000000
+/* A cause that took less than this part of the step arms nothing. */
+#define WORTH_PART	20
+#define PPM_PER_PERCENT 10000.0
+#define PERCENT(ppm)	format_share((char[FORMAT_MAX]){""}, ppm)
+
+/* Kinds of which this file attaches the programs. */
+static const enum fbt_explain machine_wide[] = {FBT_EXPLAIN_SWITCHES, FBT_EXPLAIN_WAKES};
+#define MACHINE_WIDE (sizeof(machine_wide) / sizeof(machine_wide[0]))
+
+/* What is found out, for messages. */
+static const char *const subjects[FBT_EXPLAIN_COUNT] = {
+	[FBT_EXPLAIN_SWITCHES] = "who takes the CPU",
+	[FBT_EXPLAIN_WAKES] = "who ends waits",
+	[FBT_EXPLAIN_SAMPLES] = "which functions compute",
+};
+
+struct explain {
+	const struct live *live;
+	struct explain_programs *programs;
+	int load_err;
+	struct demand demands[FBT_EXPLAIN_COUNT];
+	struct demand_limits limits[FBT_EXPLAIN_COUNT];
+	/* Threads whose steps computed for too long; at most so many are sampled. */
+	uint32_t tids[SAMPLER_THREADS];
+	uint32_t tid_count;
+	struct sampler sampler;
+	double samples; /* that there would be, if these threads always had a CPU */
+	uint64_t turn_ns;
+};
+
+static void set_limits(struct explain *explain)
+{
+	const struct options *options = explain->live->options;
+	bool always = options->explain == EXPLAIN_ALWAYS;
+
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		enum fbt_explain kind = machine_wide[i];
+		uint64_t ps = explain->programs
+				      ? explain_programs__measure_ps(explain->programs, kind)
+				      : 0;
+
+		explain->limits[kind] = (struct demand_limits){
+			.limit_ppm = always ? 0 : options->explain_limit_ppm,
+			.idle_ns = always ? UINT64_MAX : options->explain_idle_ns,
+			.event_ps = ps ? ps : EVENT_PS_DEFAULT,
+			.cpus = machine_cpus(),
+		};
+	}
+	explain->limits[FBT_EXPLAIN_SAMPLES] = explain->limits[FBT_EXPLAIN_SWITCHES];
+	explain->limits[FBT_EXPLAIN_SAMPLES].event_ps = SAMPLE_PS;
+}
+
+struct explain *explain__new(const struct live *live)
+{
+	struct explain *explain = calloc(1, sizeof(*explain));
+
+	if (!explain)
+		return NULL;
+	explain->live = live;
+	if (live->options->explain == EXPLAIN_OFF)
+		return explain;
+	explain->load_err = explain_programs__load(&explain->programs, live->loader);
+	if (explain->load_err)
+		log_debug("what explains slow steps cannot be loaded: %s",
+			  strerror(-explain->load_err));
+	set_limits(explain);
+	return explain;
+}
+
+void explain__free(struct explain *explain)
+{
+	if (!explain)
+		return;
+	sampler_clear(&explain->sampler);
+	explain_programs__free(explain->programs);
+	free(explain);
+}
+
+static void fail(struct explain *explain, enum fbt_explain kind, int err)
+{
+	demand_fail(&explain->demands[kind]);
+	log_warn("%s cannot be found out on this machine: %s", subjects[kind], strerror(-err));
+}
+
+/* A thread that has ended needs no samples. */
+static int sample_threads(struct explain *explain)
+{
+	int program = explain_programs__sample(explain->programs), err = 0;
+
+	for (uint32_t i = 0; i < explain->tid_count && !err; i++)
+		err = sampler_add(&explain->sampler, program, explain->tids[i]);
+	return err == -ESRCH || err == -ENOSPC ? 0 : err;
+}
+
+static bool attach(struct explain *explain, enum fbt_explain kind)
+{
+	int err = explain->load_err;
+
+	if (!err && kind == FBT_EXPLAIN_SAMPLES)
+		err = sample_threads(explain);
+	else if (!err)
+		err = explain_programs__attach(explain->programs, kind);
+	if (err)
+		fail(explain, kind, err);
+	return !err;
+}
+
+static void detach(struct explain *explain, enum fbt_explain kind)
+{
+	if (kind == FBT_EXPLAIN_SAMPLES)
+		sampler_clear(&explain->sampler);
+	else if (explain->programs)
+		explain_programs__detach(explain->programs, kind);
+}
+
+void explain__begin(struct explain *explain)
+{
+	uint64_t count = 0;
+
+	explain->turn_ns = clock_ns(CLOCK_MONOTONIC);
+	if (explain->live->options->explain != EXPLAIN_ALWAYS)
+		return;
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		if (!attach(explain, machine_wide[i]))
+			continue;
+		(void)machine_switches(&count);
+		demand_arm(&explain->demands[machine_wide[i]], clock_ns(CLOCK_MONOTONIC), count);
+	}
+	if (!explain->load_err)
+		demand_arm(&explain->demands[FBT_EXPLAIN_SAMPLES], explain->turn_ns, 0);
+}
+
+/* The latest threads that were slow take the places of the earliest ones while nothing is armed. */
+static void want_samples(struct explain *explain, uint32_t tid)
+{
+	for (uint32_t i = 0; i < explain->tid_count; i++)
+		if (explain->tids[i] == tid)
+			return;
+	if (explain->tid_count == SAMPLER_THREADS)
+		return;
+	explain->tids[explain->tid_count++] = tid;
+	if (explain->demands[FBT_EXPLAIN_SAMPLES].state == FBT_EXPLAIN_ARMED)
+		(void)sample_threads(explain);
+}
+
+void explain__take_step(struct explain *explain, const struct fbt_step *step)
+{
+	if (explain->live->options->explain == EXPLAIN_ALWAYS && step->kind && !explain->load_err)
+		want_samples(explain, step->tid);
+}
+
+void explain__note(struct explain *explain, const struct step *step,
+		   const struct escalation *escalation)
+{
+	enum fbt_explain kind;
+	bool is_explained;
+
+	/* A step that is slow for something else too is no reason to look at so little. */
+	if (escalation->cause.time_ns < step_total_ns(step) / WORTH_PART)
+		return;
+	if (explain->live->options->explain == EXPLAIN_OFF ||
+	    !cause_explained_by(&escalation->cause, &kind, &is_explained))
+		return;
+	if (kind == FBT_EXPLAIN_SAMPLES)
+		want_samples(explain, step->record.tid);
+	demand_want(&explain->demands[kind], is_explained, clock_ns(CLOCK_MONOTONIC));
+}
+
+/* With the first digits that are not 0: most prices are below 0.1 %. */
+static const char *format_share(char text[FORMAT_MAX], uint64_t ppm)
+{
+	snprintf(text, FORMAT_MAX, "%.2g %%", (double)ppm / PPM_PER_PERCENT);
+	return text;
+}
+
+static void tell(const struct explain *explain, enum fbt_explain kind, enum demand_act act)
+{
+	const struct demand *demand = &explain->demands[kind];
+	const struct demand_limits *limits = &explain->limits[kind];
+	const char *price = PERCENT(demand->price_ppm), *limit = PERCENT(limits->limit_ppm);
+
+	switch (act) {
+	case DEMAND_ARM:
+		log_info("%s is looked at from now on, for about %s of the machine's CPU time: the "
+			 "next such step will be explained",
+			 subjects[kind], price);
+		break;
+	case DEMAND_DISARM:
+		log_info("%s is no longer looked at: no step has needed it for %s", subjects[kind],
+			 FORMAT_TIME(limits->idle_ns));
+		break;
+	case DEMAND_REFUSE:
+		log_info("%s is not looked at: that would take %s of the machine's CPU time, more "
+			 "than %s (--explain always does it all the same)",
+			 subjects[kind], price, limit);
+		break;
+	case DEMAND_GIVE_UP:
+		log_info("%s is no longer looked at: by now that takes %s of the machine's CPU "
+			 "time, more than %s (--explain always does it all the same)",
+			 subjects[kind], price, limit);
+		break;
+	case DEMAND_NOTHING:
+		break;
+	}
+}
+
+static void act_on(struct explain *explain, enum fbt_explain kind, enum demand_act act)
+{
+	if (act == DEMAND_ARM && !attach(explain, kind))
+		return;
+	if (act == DEMAND_DISARM || act == DEMAND_GIVE_UP)
+		detach(explain, kind);
+	/* Later ones may be others. */
+	if (act == DEMAND_DISARM && kind == FBT_EXPLAIN_SAMPLES)
+		explain->tid_count = 0;
+	tell(explain, kind, act);
+}
+
+/* Its price is known without a look at the machine: so many a second of each thread. */
+static void turn_samples(struct explain *explain, uint64_t now_ns)
+{
+	struct demand *demand = &explain->demands[FBT_EXPLAIN_SAMPLES];
+
+	explain->samples += (double)sub_saturating(now_ns, explain->turn_ns) / NS_PER_S *
+			    SAMPLER_HZ * explain->tid_count;
+	explain->turn_ns = now_ns;
+	act_on(explain, FBT_EXPLAIN_SAMPLES,
+	       demand_turn(demand, &explain->limits[FBT_EXPLAIN_SAMPLES], now_ns,
+			   (uint64_t)explain->samples));
+}
+
+void explain__turn(struct explain *explain, uint64_t now_ns)
+{
+	uint64_t count = 0;
+	bool known = false;
+
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		enum fbt_explain kind = machine_wide[i];
+		struct demand *demand = &explain->demands[kind];
+		int err = 0;
+
+		if (demand_needs_count(demand, now_ns) && !known) {
+			err = machine_switches(&count);
+			known = !err;
+		}
+		/* Without a rate there is no price. */
+		if (err && explain->limits[kind].limit_ppm) {
+			detach(explain, kind);
+			fail(explain, kind, err);
+			continue;
+		}
+		act_on(explain, kind, demand_turn(demand, &explain->limits[kind], now_ns, count));
+	}
+	turn_samples(explain, now_ns);
+}
+
+static void send(const struct explain *explain, enum fbt_explain kind)
+{
+	const struct demand *demand = &explain->demands[kind];
+	struct fbt_explained record = {
+		.kind = kind,
+		.state = demand->state,
+		.missed = demand->missed,
+		.armed_ns = demand->armed_ns,
+		.events = demand->events,
+		.event_ps = explain->limits[kind].event_ps,
+		.price_ppm = demand->price_ppm,
+		.limit_ppm = explain->limits[kind].limit_ppm,
+	};
+
+	if (demand->missed || demand->state != FBT_EXPLAIN_UNUSED)
+		record_send(explain->live->output, &record, sizeof(record), FBT_EVENT_EXPLAIN);
+}
+
+void explain__finish(struct explain *explain, uint64_t now_ns)
+{
+	uint64_t count = 0;
+
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		struct demand *demand = &explain->demands[machine_wide[i]];
+
+		if (demand->state != FBT_EXPLAIN_ARMED)
+			continue;
+		if (!count && machine_switches(&count))
+			count = demand->look_events;
+		detach(explain, machine_wide[i]);
+		demand_finish(demand, now_ns, count);
+	}
+	sampler_clear(&explain->sampler);
+	demand_finish(&explain->demands[FBT_EXPLAIN_SAMPLES], now_ns, (uint64_t)explain->samples);
+	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
+		send(explain, (enum fbt_explain)kind);
+}
