@@ -126,7 +126,7 @@ def flatten(message, keys, where, problems):
         if item["key"] in attributes:
             problems.append("%s: %s twice" % (where, item["key"]))
         attributes[item["key"]] = int(value) if kind == "intValue" else value
-    if set(attributes) - {"escalation.repeated"} - PYTHON != set(keys):
+    if set(attributes) - {"escalation.repeated", "escalation.as_usual"} - PYTHON != set(keys):
         problems.append("%s: attributes are %s" % (where, sorted(attributes)))
     return attributes
 

@@ -677,6 +677,8 @@ const char *escalation_not_shown_text(const struct escalation *escalation)
 {
 	if (escalation->repeated)
 		return "repeated";
+	if (escalation->as_usual)
+		return "as_usual";
 	return escalation->suppressed ? "rate_limit" : NULL;
 }
 
