@@ -9,6 +9,8 @@
  * is TEAM_SEEN_NS old at most when the step begins. Figures of a thread are its own, whichever step
  * reads them: if steps run side by side, each sees only the part of a wait after the last walk.
  *
+ * A thread that is late because of a call is looked for at the end of a long step: bpf/late.bpf.h.
+ *
  * The sums over all of them are kept with the step, and told only if there was a walk right when it
  * began. Threads that begin in the step add their own; if one ends, they are not known.
  */
@@ -16,6 +18,7 @@
 #define FBT_TEAM_BPF_H
 
 #include <bpf/bpf_core_read.h>
+#include "late.bpf.h"
 #include "threads.bpf.h"
 #include "times.bpf.h"
 
@@ -60,6 +63,7 @@ struct team_walk {
 	__u64 delay_ns;
 	__u32 threads;
 	__u32 is_whole; /* all threads were looked at, and none was ending */
+	struct late_walk late;
 };
 
 /*
@@ -85,7 +89,7 @@ __noinline int look_at(struct team_walk *walk, __u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;
 	__u32 tid = BPF_CORE_READ(task, pid), index;
-	__u64 delay, grown;
+	__u64 delay, grown, cpu;
 	struct fbt_slot *slot;
 
 	if (!walk || tid == walk->self)
@@ -96,7 +100,8 @@ __noinline int look_at(struct team_walk *walk, __u64 address)
 		return 0;
 	delay = waits_of(task);
 	walk->ns += walk->now - slot->taken_ns;
-	walk->cpu_ns += BPF_CORE_READ(task, se.sum_exec_runtime);
+	cpu = BPF_CORE_READ(task, se.sum_exec_runtime);
+	walk->cpu_ns += cpu;
 	walk->delay_ns += delay;
 	walk->threads++;
 	grown = delay - slot->team_delay_ns;
@@ -108,6 +113,9 @@ __noinline int look_at(struct team_walk *walk, __u64 address)
 	}
 	slot->team_delay_ns = delay;
 	slot->team_seen_ns = walk->now;
+	if (walk->late.start_ns && slot->computes)
+		look_at_calls(&walk->late, slot, index);
+	learn_use(slot, cpu + delay, walk->now);
 	return 0;
 }
 
@@ -228,6 +236,9 @@ static __always_inline void end_team(struct fbt_step *step, struct fbt_slot *slo
 	step->starved_ns = 0;
 	step->starved_tid = 0;
 	step->reserved = 0;
+	step->late_ns = 0;
+	step->late_tid = 0;
+	step->late_nr = 0;
 	step->team_ns = 0;
 	step->team_cpu_ns = 0;
 	step->team_delay_ns = 0;
@@ -237,8 +248,13 @@ static __always_inline void end_team(struct fbt_step *step, struct fbt_slot *slo
 		return;
 	walk = team_walk_of(slot, task, now);
 	walk.since_ns = start - between_walks(slot, TEAM_SEEN_NS);
+	walk.late.start_ns = is_long ? start : 0;
+	walk.late.now = now;
 	walk_team(&walk);
 	slot->team_threads = walk.threads;
+	step->late_ns = walk.late.ns;
+	step->late_tid = walk.late.tid;
+	step->late_nr = walk.late.nr;
 	time_team(step, slot, &walk, now);
 	if (before < walk.since_ns)
 		return;

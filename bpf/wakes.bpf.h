@@ -10,11 +10,13 @@
 #include "stacks.bpf.h"
 
 #ifdef __TARGET_ARCH_x86
-#define NR_FUTEX       202
-#define THIRD_OF(regs) ((regs)->dx)
+#define NR_FUTEX	   202
+#define NR_RESTART_SYSCALL 219 /* futex, after a stop */
+#define THIRD_OF(regs)	   ((regs)->dx)
 #else
-#define NR_FUTEX       98
-#define THIRD_OF(regs) ((regs)->user_regs.regs[2])
+#define NR_FUTEX	   98
+#define NR_RESTART_SYSCALL 128
+#define THIRD_OF(regs)	   ((regs)->user_regs.regs[2])
 #endif
 
 #define OP_MASK 0x7f /* without FUTEX_PRIVATE_FLAG and FUTEX_CLOCK_REALTIME */
@@ -161,10 +163,10 @@ static __always_inline void enter_futex(struct fbt_slot *slot, struct task_struc
 }
 
 /* The thread waited as for a lock: of glibc or Rust, or one with priority inheritance. */
-static __always_inline bool is_lock_wait(struct fbt_slot *slot, struct task_struct *task)
+static __always_inline bool is_lock_wait(struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
-	__u32 op = slot->call_args[1] & OP_MASK;
+	__u32 op = SECOND_OF(regs) & OP_MASK;
 
 	return op == LOCK_PI || op == LOCK_PI2 || (__u32)THIRD_OF(regs) == LOCK_WAITED_FOR;
 }
@@ -198,7 +200,7 @@ static __always_inline void send_wake(struct fbt_slot *slot, __u64 address, __u6
 	wait->unread = 0;
 	store_barrier();
 	*(volatile __u32 *)&wait->busy = 0;
-	if (slot->nr != NR_FUTEX || !is_lock_wait(slot, bpf_get_current_task_btf()))
+	if (slot->nr != NR_FUTEX || !is_lock_wait(bpf_get_current_task_btf()))
 		wake->waker.flags &= ~FBT_WAKE_LOCK;
 	bpf_ringbuf_submit(wake, BPF_RB_NO_WAKEUP);
 }
@@ -258,7 +260,8 @@ static __always_inline void read_past_call(struct fbt_past_call *call, struct fb
 	call->switches = task->nvcsw;
 	call->faults = task->maj_flt;
 	call->minor_faults = task->min_flt;
-	call->reserved = 0;
+	call->is_idle =
+		(slot->nr == NR_FUTEX && !is_lock_wait(task)) || slot->nr == NR_RESTART_SYSCALL;
 }
 
 /*

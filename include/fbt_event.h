@@ -310,6 +310,15 @@ struct fbt_step {
 	__u32 starved_tid;
 	__u32 reserved;
 	/*
+	 * If the step took more than twice as long as usual: of the other threads of the process
+	 * that usually compute, the one that was longest in calls which began and ended in the
+	 * step, and lasted 0.1 ms or more: without their waits for a CPU, and those in futex that
+	 * were not for a lock. late_nr is its longest call. 0: none was, or it was not measured.
+	 */
+	__u64 late_ns;
+	__u32 late_tid;
+	__u32 late_nr;
+	/*
 	 * Signal handlers of the step thread that began in the step: part of the time on a CPU
 	 * outside of its calls. A handler that ran on top of another one counts, its time once.
 	 */
@@ -960,7 +969,7 @@ FBT_ASSERT_SIZE(fbt_kind, 40);
 FBT_ASSERT_SIZE(fbt_sum, 32);
 FBT_ASSERT_SIZE(fbt_step_limits, 32);
 FBT_ASSERT_SIZE(fbt_step_faults, 96);
-FBT_ASSERT_SIZE(fbt_step, 616);
+FBT_ASSERT_SIZE(fbt_step, 632);
 FBT_ASSERT_SIZE(fbt_run, 16);
 FBT_ASSERT_SIZE(fbt_call, 72);
 FBT_ASSERT_SIZE(fbt_wake, 120);

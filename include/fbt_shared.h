@@ -184,6 +184,13 @@ struct fbt_slot {
 	 */
 	__u64 team_seen_ns;
 	__u64 team_delay_ns;
+	/*
+	 * When it was last determined whether the thread computes for most of the time, and for how
+	 * long it had been on a CPU or wanted one by then. Written by the same.
+	 */
+	__u64 use_seen_ns;
+	__u64 use_ran_ns;
+	__u64 computes;
 	__u64 step_lost_calls; /* lost_calls when the step began */
 	__u64 step_others_ns;  /* fbt_target_state sum when the step began */
 	__u64 gap_ns;
@@ -503,7 +510,7 @@ struct fbt_past_call {
 	__u32 switches;	    /* how often it gave up its CPU so far */
 	__u32 faults;	    /* its page faults so far that waited for a disk */
 	__u32 minor_faults; /* … and all others */
-	__u32 reserved;
+	__u32 is_idle;	    /* in futex, but not for a lock: it may have waited for work */
 };
 
 struct fbt_past {

@@ -75,9 +75,6 @@ check_steps()
 	OUT=$TMP/steps
 	run_tool -p "$PID"
 	holds "$NAME: the tool attaches" wait_attached "$TOOL"
-	# One step shows where the steps return to. Steps before that site is probed are not traced.
-	node "$HERE/load.mjs" "$PORT" 1 1 1 "${LOAD_ARGS[@]}" >"$TMP/load"
-	sleep 0.5
 	holds "$NAME: bpftrace counts" start_bpftrace
 	node "$HERE/load.mjs" "$PORT" 40 4 24 "${LOAD_ARGS[@]}" >"$TMP/load"
 	is "$NAME: every request is answered" $? 0
@@ -88,7 +85,8 @@ check_steps()
 	wanted=$(node -p 'const s = JSON.parse(fs.readFileSync(0)); s.tokens_in + s.tokens_out - s.ok' <"$TMP/load")
 	fact "$NAME: n_tokens are those of the requests ($wanted)" \
 		"sum(s['arg.n_tokens'] for s in S) == $wanted > 0"
-	fact "$NAME: one step shows the call site" "sum(k.get('untraced_steps', 0) for k in R['kinds']) == 1"
+	# llama_process has no exits, and where it returns to was found in the code of its callers.
+	fact "$NAME: the first one too" "sum(k.get('untraced_steps', 0) for k in R['kinds']) == 0 < sum(k.get('call_sites', 0) for k in R['kinds'])"
 	# llama_process only jumps to that function, which a stripped program identifies by this
 	# text.
 	timeout -s INT 20 "$FBT" -p "$PID" --step 'string:%s: cannot decode batches with this context' -d 1 \

@@ -239,9 +239,32 @@ static bool is_starved(struct worker *w, char states[2])
 	return true;
 }
 
+/* Where in the kernel a thread, or the process that it waits for, is. */
+static void tell_where(const struct worker *w)
+{
+	const pid_t tasks[] = {w->tid, w->child};
+	char path[48], text[128] = "";
+	FILE *file;
+
+	for (size_t i = 0; i < sizeof(tasks) / sizeof(tasks[0]); i++) {
+		snprintf(path, sizeof(path), "/proc/%ld/wchan", (long)tasks[i]);
+		file = tasks[i] ? fopen(path, "re") : NULL;
+		if (!file)
+			continue;
+		if (!fgets(text, sizeof(text), file))
+			text[0] = '\0';
+		fclose(file);
+		printf("# %s: task %ld is in %s\n", w->kind->name, (long)tasks[i], text);
+	}
+}
+
 /*
  * Reports a thread that has made no call in ten seconds of the main thread's time, although it did
  * not wait for a CPU: its state, and that of the process it waits for.
+ *
+ * In state D it has a minute. No thread gets there by what is done to it here, but a fork or an
+ * exit does: for a lock of the kernel that somebody holds who has no CPU, as that of all mappings
+ * of a library, or of all forks, which uprobes take.
  */
 static void look_for_stuck(struct target *target)
 {
@@ -250,11 +273,15 @@ static void look_for_stuck(struct target *target)
 	for (size_t i = 0; i < target->count; i++) {
 		struct worker *w = target->workers[i];
 		bool starved = is_starved(w, states);
+		unsigned int most = states[0] == 'D' || states[1] == 'D' ? 60 : 10;
 
 		w->still = w->loops == w->loops_seen && !starved ? w->still + 1 : 0;
 		w->loops_seen = w->loops;
-		if (w->still == 10)
-			complain(w, "stuck", (uint64_t)states[0] << 8 | (uint8_t)states[1], 0);
+		if (w->still < most || w->told)
+			continue;
+		w->told = true;
+		tell_where(w);
+		complain(w, "stuck", (uint64_t)states[0] << 8 | (uint8_t)states[1], 0);
 	}
 }
 

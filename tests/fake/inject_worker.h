@@ -81,6 +81,7 @@ struct worker {
 	_Atomic uint64_t loops, sent, received, eintr, eintr_stray, eintr_lost, late_max_ns, errors;
 	_Atomic uint64_t loops_seen; /* by main */
 	unsigned int still;
+	bool told;
 	uint64_t delay_ns; /* measured by main: time waiting for a CPU, including its child */
 	const char *what;  /* the first error, and its figures */
 	uint64_t got, want;

@@ -218,6 +218,13 @@ static void take_starved(struct events *events, struct fbt_step *step)
 		step->header.flags |= FBT_STEP_TEAM_KNOWN;
 }
 
+static void take_late(struct events *events, struct fbt_step *step)
+{
+	step->late_ns = line_take_time(&events->line, "late", 0);
+	step->late_tid = (uint32_t)line_take_number(&events->line, "late_tid", 0);
+	step->late_nr = (uint32_t)line_take_number(&events->line, "late_nr", 0);
+}
+
 static void take_team(struct events *events, struct fbt_step *step)
 {
 	step->team_ns = line_take_time(&events->line, "team", UINT64_MAX);
@@ -302,6 +309,7 @@ static void write_step(struct events *events)
 	step->limits.memory_hits = (uint32_t)line_take_number(&events->line, "memory_hits", 0);
 	take_handlers(events, step);
 	take_starved(events, step);
+	take_late(events, step);
 	take_team(events, step);
 	take_future(events, step);
 }

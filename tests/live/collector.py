@@ -130,7 +130,7 @@ def flatten(message, keys, where, problems):
         if item["key"] in attributes:
             problems.append("%s: %s twice" % (where, item["key"]))
         attributes[item["key"]] = int(value) if kind == "intValue" else value
-    more = STACK_KEYS if keys is EVENT_KEYS else {"escalation.repeated"} | PYTHON
+    more = STACK_KEYS if keys is EVENT_KEYS else {"escalation.repeated", "escalation.as_usual"} | PYTHON
     if set(attributes) - more != set(keys):
         problems.append("%s: attributes are %s" % (where, sorted(attributes)))
     return attributes

@@ -15,7 +15,7 @@ if chrt -f 1 true 2>/dev/null; then
 else
 	echo 'SKIP hog, starved: no thread may go first here'
 fi
-for mode in steady prefill device mixed growing bursts two busy_lock workers pool crew answer_read \
+for mode in steady prefill device mixed growing bursts two busy_lock workers pool crew sleepers answer_read \
 	answer_polled answer_epolled faulting warm_up; do
 	scored $mode 2000
 done
@@ -24,6 +24,8 @@ scored stop 700
 scored traced 700
 scored worker_traced 700
 scored team_traced 700
+scored team_call 700
+scored team_lock 700
 scored cold 700
 scored signals 700
 scored faults 700

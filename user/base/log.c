@@ -123,13 +123,19 @@ static void write_message(const char *line, size_t length)
 	state.missed += !write_stderr(line, length);
 }
 
-/* Columns of the terminal on stderr; 0 if stderr is none, or cannot clear a line. */
-static size_t terminal_width(void)
+static bool can_clear_line(void)
 {
 	const char *term = getenv("TERM");
+
+	return term && *term && strcmp(term, "dumb") != 0;
+}
+
+/* Columns of the terminal on stderr; 0 if stderr is none. */
+static size_t terminal_width(void)
+{
 	struct winsize size = {0};
 
-	if (!isatty(STDERR_FILENO) || !term || !*term || !strcmp(term, "dumb"))
+	if (!isatty(STDERR_FILENO))
 		return 0;
 	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) || !size.ws_col)
 		return DEFAULT_WIDTH;
@@ -217,7 +223,7 @@ void log_status(const char *text)
 	if (!text && !state.status_shown)
 		return;
 	width = terminal_width();
-	if (width) {
+	if (width && can_clear_line()) {
 		log_escape(safe, sizeof(safe), text ? text : "");
 		/* The last column stays free: some terminals wrap when it is written. */
 		safe[utf8_prefix(safe, width - 1)] = '\0';

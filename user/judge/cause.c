@@ -180,6 +180,16 @@ static uint64_t held_ns(const struct step *step)
 	return step->stop.stopped_ns;
 }
 
+/* A thread for which a call of the step has waited is not one that the step has spun for. */
+static uint64_t late_ns(const struct step *step)
+{
+	vec_for_each (wake, &step->wakes) {
+		if (wake->waker_tid == step->record.late_tid)
+			return 0;
+	}
+	return step->record.late_ns;
+}
+
 void cause_split(const struct window *window, const struct step *step, struct cause_times *times)
 {
 	uint64_t left_ns = step_total_ns(step), code_ns[CAUSE_COUNT] = {0};
@@ -217,9 +227,10 @@ void cause_split(const struct window *window, const struct step *step, struct ca
 		give(times, (enum cause_kind)i, code_ns[i], &left_ns);
 	times->ns[CAUSE_COMPUTE] += left_ns;
 	times->held_ns = held_ns(step);
-	times->blamable_ns = add_saturating(max_u64(times->starved_ns, times->held_ns),
-					    handlers_most_ns(&step->record) +
-						    faults_most_ns(&step->record, times));
+	times->late_ns = late_ns(step);
+	times->blamable_ns = add_saturating(
+		max_u64(max_u64(times->starved_ns, times->held_ns), times->late_ns),
+		handlers_most_ns(&step->record) + faults_most_ns(&step->record, times));
 }
 
 uint64_t cause_work_ns(const struct cause_times *times)
@@ -246,6 +257,7 @@ void cause_blame(const struct step *step, uint64_t usual_work_ns, struct cause_t
 		move(times, CAUSE_PAGE_FAULTS, faults_most_ns(&step->record, times), usual_work_ns);
 	times->blamed = moved != 0;
 	times->held_spun_ns = move(times, CAUSE_STOPPED, times->held_ns, usual_work_ns);
+	times->late_spun_ns = move(times, CAUSE_LATE_THREAD, times->late_ns, usual_work_ns);
 	times->spun_ns = move(times, CAUSE_RUN_QUEUE, times->starved_ns, usual_work_ns);
 }
 
@@ -738,25 +750,33 @@ static void find_peer(const struct step *step, const struct wait *wait, struct c
 }
 
 /*
- * Names the thread that had no CPU, or was stopped. No call shows that the step waited for it: that
- * is inferred.
+ * Names the thread that had no CPU, was stopped, or was in a call. That the step waited for it no
+ * call shows: that is inferred.
  */
 static void name_spun_for(const struct step *step, const struct cause_times *times,
 			  struct cause *cause)
 {
-	bool is_stop = cause->kind == CAUSE_STOPPED;
-	uint64_t spun_ns = is_stop ? times->held_spun_ns : times->spun_ns;
+	bool is_stop = cause->kind == CAUSE_STOPPED, is_late = cause->kind == CAUSE_LATE_THREAD;
+	uint64_t spun_ns = is_stop   ? times->held_spun_ns
+			   : is_late ? times->late_spun_ns
+				     : times->spun_ns;
 
 	if (spun_ns <= cause->waker.ns)
 		return;
 	cause->estimated = true;
 	memset(&cause->waker, 0, sizeof(cause->waker));
-	cause->waker.tid = is_stop ? step->stop.tid : step->record.starved_tid;
 	cause->waker.ns = spun_ns;
-	if (is_stop)
+	if (is_stop) {
+		cause->waker.tid = step->stop.tid;
 		cause->waker.stopped_ns = times->held_ns;
-	else
+	} else if (is_late) {
+		cause->waker.tid = step->record.late_tid;
+		cause->waker.call_ns = times->late_ns;
+		cause->waker.nr = step->record.late_nr;
+	} else {
+		cause->waker.tid = step->record.starved_tid;
 		cause->waker.delay_ns = times->starved_ns;
+	}
 }
 
 /* Where the time of signal handlers was not measured it is compute: their number shows them. */
@@ -921,7 +941,7 @@ void cause_find(const struct window *window, const struct step *step,
 		find_peer(step, &longest, cause);
 	}
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
-	    cause->kind == CAUSE_STOPPED)
+	    cause->kind == CAUSE_STOPPED || cause->kind == CAUSE_LATE_THREAD)
 		name_spun_for(step, times, cause);
 	if (cause->kind == CAUSE_RUN_QUEUE && !cause->waker.tid)
 		cause->taken = step->taken;

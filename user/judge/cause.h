@@ -37,6 +37,9 @@ struct cause_times {
 	 */
 	uint64_t starved_ns;
 	uint64_t spun_ns;
+	/* How long another thread that usually computes was in calls; and of LATE_THREAD. */
+	uint64_t late_ns;
+	uint64_t late_spun_ns;
 	/* The same of a thread that was stopped; and of STOPPED. */
 	uint64_t held_ns;
 	uint64_t held_spun_ns;
@@ -74,6 +77,7 @@ uint64_t cause_work_ns(const struct cause_times *times);
  *   timed: the file system's work, such as reading ahead. So are those of a thread that waited for
  *   a disk while the step waited for that thread;
  * - STOPPED, while another thread of the process was stopped: the step is taken to have spun;
+ * - LATE_THREAD, while another thread of the process that usually computes was in calls: likewise;
  * - RUN_QUEUE, while another thread of the process was ready to run but had no CPU: the step is
  *   taken to have spun until that thread came to a barrier.
  */

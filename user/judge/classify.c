@@ -304,19 +304,34 @@ static void find_cause(const struct window *window, const struct step *step,
 
 bool escalation_is_shown(const struct escalation *escalation)
 {
-	return !escalation->suppressed && !escalation->repeated;
+	return !escalation->suppressed && !escalation->repeated && !escalation->as_usual;
+}
+
+/*
+ * Steps of a class have up to twice the work of others. One with little work may wait for longer
+ * than is usual and still be done when others are: nobody was kept waiting.
+ */
+static bool is_as_usual(const struct escalation *escalation, double percent)
+{
+	return escalation->usual_ns && (double)escalation->result.actual_us * NS_PER_US <=
+					       (double)escalation->usual_ns * (1 + percent / 100);
 }
 
 static void show(struct classifier *classifier, struct class_history *history,
 		 struct escalation *escalation)
 {
-	escalation->repeated = history && escalation->fired == BIT(ESCALATION_CV_EXCEEDED) &&
-			       class_history__is_told(history);
-	if (!escalation->repeated)
+	double percent = classifier->options.thresholds.cv_percent;
+	bool unsteady = history && escalation->fired == BIT(ESCALATION_CV_EXCEEDED);
+
+	escalation->as_usual =
+		unsteady && !escalation->budget_given && is_as_usual(escalation, percent);
+	escalation->repeated = unsteady && !escalation->as_usual && class_history__is_told(history);
+	if (!escalation->repeated && !escalation->as_usual)
 		escalation->suppressed =
 			!rate_limiter_allow(&classifier->limiter, escalation->result.timestamp_ns);
 	classifier->counts.suppressed += escalation->suppressed;
 	classifier->counts.repeated += escalation->repeated;
+	classifier->counts.as_usual += escalation->as_usual;
 	if (escalation->fired & BIT(ESCALATION_CV_EXCEEDED) && escalation_is_shown(escalation))
 		class_history__mark_told(history);
 }

@@ -64,13 +64,14 @@ struct classify_options classify_default_options(void);
 
 /* A step that was found wrong. */
 struct escalation {
-	uint64_t number;      /* 1, 2, …, including those that are not shown */
-	bool suppressed;      /* over the rate limit: counted and in the profile, not shown */
-	bool repeated;	      /* its class was reported as unsteady before: the same */
-	bool judged;	      /* false: escalated by hand, in a class that is not known yet */
-	bool nearest;	      /* judged by the nearest standard: its own class is none */
-	uint32_t fired;	      /* bit per enum escalation_reason; BOTH is two bits */
-	double cv_percent;    /* of the class, charged or not; NaN if not judged */
+	uint64_t number;   /* 1, 2, …, including those that are not shown */
+	bool suppressed;   /* over the rate limit: counted and in the profile, not shown */
+	bool repeated;	   /* its class was reported as unsteady before: the same */
+	bool as_usual;	   /* only its class is unsteady: it took about as long as is usual there */
+	bool judged;	   /* false: escalated by hand, in a class that is not known yet */
+	bool nearest;	   /* judged by the nearest standard: its own class is none */
+	uint32_t fired;	   /* bit per enum escalation_reason; BOTH is two bits */
+	double cv_percent; /* of the class, charged or not; NaN if not judged */
 	double drop_percent;  /* NaN if not judged */
 	uint32_t class_steps; /* in the window of its class, without this one */
 	uint64_t budget_ns;   /* actual if not judged */
@@ -82,7 +83,7 @@ struct escalation {
 				* 0: not known */
 };
 
-/* It is neither suppressed nor repeated. */
+/* It is neither suppressed nor repeated nor as usual. */
 bool escalation_is_shown(const struct escalation *escalation);
 
 /* Totals so far. */
@@ -93,6 +94,7 @@ struct classify_counts {
 	uint64_t escalated;  /* including those that are not shown */
 	uint64_t suppressed; /* by the rate limit */
 	uint64_t repeated;
+	uint64_t as_usual;
 	uint64_t by_reason[ESCALATION_REASON_COUNT]; /* sum: escalated */
 };
 

@@ -500,6 +500,24 @@ static void add_starved(struct line *line, const struct cause *cause, const stru
 	line_add(line, " had no CPU, and the step seems to have spun until it came");
 }
 
+/*
+ * "about 38.0 ms (usually none): thread 7331 "worker" was in read for 40.0 ms, and the step seems
+ * …"
+ */
+static void add_late(struct line *line, const struct cause *cause, const struct window *window)
+{
+	char buffer[24];
+
+	add_measured(line, "about", cause);
+	line_add(line, ": ");
+	look_add_thread(line, cause->waker.tid, window);
+	line_add(line,
+		 " was in calls for %s, longest in %s, and the step seems to have spun until it "
+		 "came",
+		 FORMAT_TIME(cause->waker.call_ns),
+		 syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
+}
+
 /* "collected garbage for 412 ms (usually none), 3 collections, the longest 400 ms, generation 2" */
 static void add_garbage(struct line *line, const struct cause *cause)
 {
@@ -784,6 +802,10 @@ static void add_called(struct line *line, const struct cause *cause, const struc
 		add_peer(line, cause, window);
 		return;
 	}
+	if (cause->kind == CAUSE_LATE_THREAD && cause->estimated) {
+		add_late(line, cause, window);
+		return;
+	}
 	if (is_spin(cause)) {
 		add_spin(line, cause, window);
 	} else {
@@ -888,6 +910,8 @@ const char *escalation_not_shown_text(const struct escalation *escalation)
 {
 	if (escalation->repeated)
 		return "repeated";
+	if (escalation->as_usual)
+		return "as_usual";
 	return escalation->suppressed ? "rate_limit" : NULL;
 }
 

@@ -23,7 +23,7 @@ const char *escalation_fired_text(uint32_t fired, char text[FIRED_SIZE]);
 const char *escalation_reason_text(enum escalation_reason reason);
 
 /*
- * Why alerts and trace do not have an escalation: "rate_limit", or "repeated"
+ * Why alerts and trace do not have an escalation: "rate_limit", "repeated" or "as_usual"
  * (judge/classify.h). NULL: they have it.
  */
 const char *escalation_not_shown_text(const struct escalation *escalation);

@@ -194,8 +194,8 @@ static void add_faults(struct fbt_step_faults *to, const struct fbt_step_faults 
 }
 
 /*
- * A figure of the step is known if it was measured in all its polls. starved_ns is the longest of
- * any poll.
+ * A figure of the step is known if it was measured in all its polls. starved_ns and late_ns
+ * are the longest of any poll.
  */
 static void add_flags(struct fbt_step *to, const struct fbt_step *from)
 {
@@ -228,6 +228,11 @@ static void add_figures(struct fbt_step *to, const struct fbt_step *from)
 	if (from->starved_ns > to->starved_ns) {
 		to->starved_ns = from->starved_ns;
 		to->starved_tid = from->starved_tid;
+	}
+	if (from->late_ns > to->late_ns) {
+		to->late_ns = from->late_ns;
+		to->late_tid = from->late_tid;
+		to->late_nr = from->late_nr;
 	}
 	to->handlers_ns = add_saturating(to->handlers_ns, from->handlers_ns);
 	to->handlers += from->handlers;

@@ -578,6 +578,10 @@ static void add_hidden(struct json_fields *shape, struct json_fields *stage_us,
 		json_fields_uint(shape, "starved_tid", record->starved_tid);
 		json_fields_uint(stage_us, "starved", record->starved_ns / NS_PER_US);
 	}
+	if (record->late_ns >= NS_PER_US) {
+		json_fields_uint(shape, "late_tid", record->late_tid);
+		json_fields_uint(stage_us, "late", record->late_ns / NS_PER_US);
+	}
 	if (record->header.flags & FBT_STEP_TEAM_TIMED) {
 		add_us(stage_us, "other_threads_cpu", record->team_cpu_ns);
 		add_us(stage_us, "other_threads_cpu_wait", record->team_delay_ns);

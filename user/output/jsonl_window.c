@@ -144,6 +144,8 @@ static void add_verdicts(struct json_fields *shape, const struct classify_counts
 	json_fields_uint(shape, "escalations", counts->escalated);
 	json_fields_uint(shape, "escalations_suppressed", counts->suppressed);
 	json_fields_uint(shape, "escalations_repeated", counts->repeated);
+	if (counts->as_usual)
+		json_fields_uint(shape, "escalations_as_usual", counts->as_usual);
 	json_fields_uint(shape, "judged_steps", counts->judged);
 	json_fields_uint(shape, "unjudged_steps", counts->unjudged);
 	if (counts->profiled)

@@ -153,6 +153,8 @@ static void put_attributes(struct json *json, const struct window *window, const
 	put_text(json, "escalation.fired", escalation_fired_text(escalation->fired, fired));
 	if (escalation->repeated)
 		put_bool(json, "escalation.repeated", true);
+	if (escalation->as_usual)
+		put_bool(json, "escalation.as_usual", true);
 	put_stalls(json, step);
 	put_number(json, "step.number", step->number);
 	put_number(json, "thread.id", step->record.tid);

@@ -242,6 +242,10 @@ static void add_others(struct json_fields *fields, const struct fbt_step *record
 		json_fields_uint(fields, "starved_us", record->starved_ns / NS_PER_US);
 		json_fields_uint(fields, "starved_tid", record->starved_tid);
 	}
+	if (record->late_ns >= NS_PER_US) {
+		json_fields_uint(fields, "late_us", record->late_ns / NS_PER_US);
+		json_fields_uint(fields, "late_tid", record->late_tid);
+	}
 }
 
 static void add_figures(struct json_fields *fields, const struct step *step)

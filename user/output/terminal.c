@@ -22,6 +22,8 @@
 #define NAME_WIDTH 32
 /* A category with less than this part of the step is not named beside the cause. */
 #define SAID_PART 20
+/* Less than this times the usual says nothing; shown as 1.1x or 1.0x. */
+#define SLOWER 1.15
 
 struct sink_alert {
 	struct sink sink; /* must be first: the pipeline holds a pointer to it */
@@ -53,7 +55,9 @@ static void add_step(struct line *line, const struct window *window, const struc
 	if (window->processes.count > 1)
 		line_add(line, " of %" PRIu32, step->record.tgid);
 	line_add(line, " %s", FORMAT_TIME(step_total_ns(step)));
-	if (escalation->budget_given)
+	/* A step with little work may be wrong and yet take no longer than others of its class. */
+	if (escalation->budget_given ||
+	    (escalation->judged && times < SLOWER && escalation->budget_ns < step_total_ns(step)))
 		line_add(line, ", budget %s", FORMAT_TIME(escalation->budget_ns));
 	else if (escalation->judged && escalation->usual_ns)
 		line_add(line, ", %.*fx usual", times < 10, times);
@@ -210,7 +214,7 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 	char text[2048] = "";
 	struct line line = {text, sizeof(text), 0};
 
-	if (log_level() < LOG_INFO || escalation->repeated)
+	if (log_level() < LOG_INFO || escalation->repeated || escalation->as_usual)
 		return 0;
 	if (escalation->suppressed) {
 		if (!self->suppressing)

@@ -29,6 +29,8 @@ static void write_verdicts(struct json *json, const struct classify_counts *coun
 						     COUNT(repeated)};
 
 	json_members(json, members, counts);
+	if (counts->as_usual)
+		json_uint(json, "as_usual", counts->as_usual);
 	json_object_begin(json, "by_reason");
 	for (int i = ESCALATION_NONE + 1; i < ESCALATION_REASON_COUNT; i++)
 		json_uint(json, escalation_otlp_value((enum escalation_reason)i),

@@ -777,6 +777,12 @@ static void write_not_shown(const struct report *report, const struct classify_c
 			     FORMAT_COUNT(counts->repeated));
 		label = "";
 	}
+	if (counts->as_usual) {
+		report_field(report, label,
+			     "%s in unsteady classes that took about as long as is usual there",
+			     FORMAT_COUNT(counts->as_usual));
+		label = "";
+	}
 	if (!*label)
 		report_field(report, label,
 			     "counted here and in the profile (not_shown), not in the trace");

@@ -231,6 +231,66 @@ static inline void lead_team(struct engine *e, bool due)
 	}
 }
 
+/* When it is due, the worker comes late to one of the layers: it is in a call. */
+static inline void lead_team_to_call(struct engine *e, bool due)
+{
+	__atomic_store_n(&e->due, due, __ATOMIC_RELEASE);
+	lead_team(e, due);
+}
+
+static inline bool is_late_now(struct engine *e, long round)
+{
+	return round % LAYERS == LAYERS / 2 && __atomic_load_n(&e->due, __ATOMIC_ACQUIRE);
+}
+
+static inline void *call_in_team(void *engine)
+{
+	struct engine *e = engine;
+
+	e->worker = gettid();
+	sem_post(&e->answer);
+	for (long round = 1;; round++) {
+		while (__atomic_load_n(&e->round, __ATOMIC_ACQUIRE) < round)
+			;
+		if (is_late_now(e, round))
+			pause_us(HELD_US);
+		work(LAYER_US);
+		__atomic_store_n(&e->arrived, round, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* The same, for a lock that another thread holds. */
+static inline void *lock_in_team(void *engine)
+{
+	struct engine *e = engine;
+
+	e->worker = gettid();
+	sem_post(&e->answer);
+	for (long round = 1;; round++) {
+		while (__atomic_load_n(&e->round, __ATOMIC_ACQUIRE) < round)
+			;
+		if (is_late_now(e, round)) {
+			sem_post(&e->ask);
+			sem_wait(&e->answer);
+			pthread_mutex_lock(&e->lock);
+			pthread_mutex_unlock(&e->lock);
+		}
+		work(LAYER_US);
+		__atomic_store_n(&e->arrived, round, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+static inline void find_team_and_holder(struct engine *e)
+{
+	pthread_t holder;
+
+	start_helper(e);
+	sem_wait(&e->answer);
+	must(pthread_create(&holder, NULL, hold_lock, e) == 0, "pthread_create");
+}
+
 static inline void find_team(struct engine *e)
 {
 	start_helper(e);

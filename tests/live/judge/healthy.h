@@ -166,6 +166,50 @@ static inline void *answer_when_done(void *engine)
 	return NULL;
 }
 
+/* The worker of a team that spins for a while, and then sleeps until there is work. */
+static inline void *spin_and_sleep(void *engine)
+{
+	struct engine *e = engine;
+	uint64_t begin;
+
+	e->worker = gettid();
+	sem_post(&e->answer);
+	for (long round = 1;; round++) {
+		begin = clock_ns(CLOCK_MONOTONIC);
+		while (__atomic_load_n(&e->round, __ATOMIC_ACQUIRE) < round && !passed(begin, 1000))
+			;
+		pthread_mutex_lock(&e->lock);
+		while (__atomic_load_n(&e->round, __ATOMIC_ACQUIRE) < round)
+			pthread_cond_wait(&e->given, &e->lock);
+		pthread_mutex_unlock(&e->lock);
+		work(LAYER_US);
+		__atomic_store_n(&e->arrived, round, __ATOMIC_RELEASE);
+	}
+	return NULL;
+}
+
+/* Rarely the step's thread has more to do, in the middle of the layers: the worker sleeps then. */
+static inline void lead_sleepers(struct engine *e, bool due)
+{
+	for (int i = 0; i < LAYERS; i++) {
+		long round = __atomic_add_fetch(&e->round, 1, __ATOMIC_ACQ_REL);
+
+		pthread_mutex_lock(&e->lock);
+		pthread_cond_broadcast(&e->given);
+		pthread_mutex_unlock(&e->lock);
+		work(due && i == LAYERS / 2 ? 60000 : LAYER_US);
+		while (__atomic_load_n(&e->arrived, __ATOMIC_ACQUIRE) < round)
+			;
+	}
+}
+
+static inline void find_sleepers(struct engine *e)
+{
+	must(!pthread_cond_init(&e->given, NULL), "pthread_cond_init");
+	start_helper(e);
+	sem_wait(&e->answer);
+}
+
 static inline void wait_for_worker(struct engine *e, bool due)
 {
 	if (due)

@@ -259,6 +259,32 @@ static void a_message_is_wrapped_at_words_on_a_terminal(void **state)
 	assert_int_equal(strlen(capture.text), strlen(text) + 1);
 }
 
+static void a_terminal_of_which_nothing_is_known_has_80_columns(void **state)
+{
+	struct capture capture;
+
+	(void)state;
+	stderr_to_terminal(&capture, 0);
+	unsetenv("TERM");
+	log_status("12 s");
+	log_info("%s %s %s %s", "123456789 123456789 123456789", "123456789 123456789 123456789",
+		 "123456789", "next line");
+	stderr_back(&capture);
+	setenv("TERM", "xterm", 1);
+	assert_string_equal(capture.text,
+			    "123456789 123456789 123456789 123456789 123456789 123456789 "
+			    "123456789 next line\r\n");
+	stderr_to_terminal(&capture, 0);
+	setenv("TERM", "dumb", 1);
+	log_info("%s %s %s %s", "123456789 123456789 123456789", "123456789 123456789 123456789",
+		 "123456789 1", "next line");
+	stderr_back(&capture);
+	setenv("TERM", "xterm", 1);
+	assert_string_equal(capture.text,
+			    "123456789 123456789 123456789 123456789 123456789 123456789 "
+			    "123456789 1 next\r\n  line\r\n");
+}
+
 static void a_word_wider_than_a_terminal_stays_whole_enough(void **state)
 {
 	struct capture capture;
@@ -319,6 +345,7 @@ int main(void)
 		cmocka_unit_test(a_message_keeps_errno),
 		cmocka_unit_test(status_writes_nothing_when_stderr_is_no_terminal),
 		cmocka_unit_test(status_is_cut_to_the_terminal),
+		cmocka_unit_test(a_terminal_of_which_nothing_is_known_has_80_columns),
 		cmocka_unit_test(a_message_is_wrapped_at_words_on_a_terminal),
 		cmocka_unit_test(a_word_wider_than_a_terminal_stays_whole_enough),
 		cmocka_unit_test(a_message_clears_the_status_line_first),

@@ -319,6 +319,57 @@ static void more_work_may_be_a_wait_for_a_starved_thread(void **state)
 	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 0);
 }
 
+/* Of a team that spins at a barrier, one thread was in a call, and then had no CPU. */
+static void more_work_may_be_a_wait_for_a_thread_in_a_call(void **state)
+{
+	struct cause_times usual = {.ns = {[CAUSE_COMPUTE] = 20 * MS}}, times;
+	struct step step = make_step(100 * MS);
+	struct cause cause;
+
+	step.record.header.flags |= FBT_STEP_TEAM_KNOWN;
+	step.record.starved_ns = 90 * MS;
+	step.record.starved_tid = 9;
+	step.record.late_ns = 50 * MS;
+	step.record.late_tid = 9;
+	step.record.late_nr = 7;
+	cause_split(*state, &step, &times);
+	assert_true(times.blamable_ns >= 90 * MS);
+	cause_blame(&step, 20 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_COMPUTE], 20 * MS);
+	assert_int_equal(times.ns[CAUSE_LATE_THREAD], 50 * MS);
+	assert_int_equal(times.ns[CAUSE_RUN_QUEUE], 30 * MS);
+	cause_find(*state, &step, &times, &usual, &cause);
+	assert_int_equal(cause.kind, CAUSE_LATE_THREAD);
+	assert_true(cause.estimated);
+	assert_int_equal(cause.waker.tid, 9);
+	assert_int_equal(cause.waker.ns, 50 * MS);
+	assert_int_equal(cause.waker.call_ns, 50 * MS);
+	assert_int_equal(cause.waker.nr, 7);
+	/* The usual part of the time counts as work. */
+	cause_split(*state, &step, &times);
+	cause_blame(&step, 90 * MS, &times);
+	assert_int_equal(times.ns[CAUSE_LATE_THREAD], 10 * MS);
+}
+
+/* A wait that is known is no spinning. */
+static void a_thread_that_a_call_waited_for_is_not_spun_for(void **state)
+{
+	struct step step = make_step(100 * MS);
+	struct fbt_wake wake = {.waker_tid = 9};
+	struct cause_times times;
+
+	step.record.late_ns = 50 * MS;
+	step.record.late_tid = 9;
+	assert_int_equal(vec_push(&step.wakes, wake), 0);
+	cause_split(*state, &step, &times);
+	assert_int_equal(times.late_ns, 0);
+	step.record.late_tid = 8;
+	cause_split(*state, &step, &times);
+	assert_int_equal(times.late_ns, 50 * MS);
+	assert_int_equal(times.blamable_ns, 50 * MS);
+	vec_free(&step.wakes);
+}
+
 /* Of a team that spins at a barrier, one thread was held by a debugger. */
 static void a_step_may_have_spun_for_a_thread_that_was_stopped(void **state)
 {
@@ -396,6 +447,8 @@ int main(void)
 		TEST(timed_faults_take_no_more_than_was_measured),
 		TEST(handlers_are_measured),
 		TEST(more_work_may_be_a_wait_for_a_starved_thread),
+		TEST(more_work_may_be_a_wait_for_a_thread_in_a_call),
+		TEST(a_thread_that_a_call_waited_for_is_not_spun_for),
 		TEST(a_step_may_have_spun_for_a_thread_that_was_stopped),
 		TEST(more_work_may_be_the_way_into_handlers_and_faults),
 	};

@@ -309,6 +309,37 @@ static void an_unsteady_class_is_told_once_a_window(void **state)
 	}
 }
 
+/* It had less work than others of its class, and waited for longer: none has waited for it. */
+static void in_an_unsteady_class_as_long_as_usual_is_not_shown(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct classify_counts *counts;
+
+	begin(fixture);
+	counts = classifier__counts(fixture->classifier);
+	/* Usual: 30 ms of work and 20 ms of waiting. */
+	for (uint64_t i = 0; i < 123; i++)
+		push_lock(fixture, 30 * MS, i * 13 % 41 * MS);
+	/* 57.5 ms and less, which is 15 % more, is as usual; its own budget is 38 ms. */
+	assert_true(push_lock(fixture, 18 * MS, 39 * MS));
+	assert_int_equal(fixture->last.fired, bit(ESCALATION_CV_EXCEEDED));
+	assert_true(fixture->last.as_usual);
+	assert_false(escalation_is_shown(&fixture->last));
+	assert_false(fixture->last.repeated || fixture->last.suppressed);
+	assert_int_equal(counts->as_usual, 1);
+	/* It does not stand for those that took longer. */
+	for (int i = 0; i < 64; i++)
+		push_lock(fixture, 30 * MS, i % 5 < 2 ? 0 : 20 * MS);
+	assert_true(push_lock(fixture, 18 * MS, 35 * MS));
+	assert_true(fixture->last.as_usual);
+	assert_true(push_lock(fixture, 30 * MS, 35 * MS));
+	assert_int_equal(fixture->last.fired, bit(ESCALATION_CV_EXCEEDED));
+	assert_true(escalation_is_shown(&fixture->last));
+	/* What else is wrong is always shown. */
+	assert_true(push_lock(fixture, 17 * MS, 300 * MS));
+	assert_false(fixture->last.as_usual);
+}
+
 static void unsteady_and_inefficient_is_both(void **state)
 {
 	struct fixture *fixture = *state;
@@ -589,6 +620,7 @@ int main(void)
 		TEST(a_cliff_that_is_inefficient_too_says_both),
 		TEST(an_unsteady_class_is_charged_to_the_steps_that_make_it),
 		TEST(an_unsteady_class_is_told_once_a_window),
+		TEST(in_an_unsteady_class_as_long_as_usual_is_not_shown),
 		TEST(unsteady_and_inefficient_is_both),
 		TEST(a_cv_threshold_is_one_of_charging_too),
 		TEST(work_that_grew_is_not_the_cause_where_it_is_in_the_budget),

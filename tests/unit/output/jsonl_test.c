@@ -407,6 +407,10 @@ static void escalation_prof_says_why_others_do_not_show_it(void **state)
 	escalation.repeated = true;
 	write_escalation(fixture, &escalation);
 	expect_part(fixture, ",\"not_shown\":\"repeated\",\"number\":3,", true);
+	escalation.repeated = false;
+	escalation.as_usual = true;
+	write_escalation(fixture, &escalation);
+	expect_part(fixture, ",\"not_shown\":\"as_usual\",\"number\":3,", true);
 }
 
 static void without_a_clock_there_is_no_time(void **state)

@@ -115,6 +115,15 @@ static void a_budget_that_was_given_is_told(void **state)
 	assert_one_line(fixture->errors, "#4711 llama_decode 312 ms, budget 21.0 ms; lock ");
 }
 
+static void one_that_took_no_longer_than_usual_is_told_by_its_budget(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.usual_ns = 300 * MS;
+	escalate(fixture);
+	assert_one_line(fixture->errors, "#4711 llama_decode 312 ms, budget 21.0 ms; lock ");
+}
+
 static void a_small_category_is_not_told_beside_the_cause(void **state)
 {
 	struct fixture *fixture = *state;
@@ -425,6 +434,15 @@ static void what_a_class_did_already_is_not_told_again(void **state)
 	assert_one_line(fixture->errors, "more than 100 escalations in 60 s: ");
 }
 
+static void one_that_is_as_usual_is_not_told(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->escalation.as_usual = true;
+	escalate(fixture);
+	assert_silent(fixture->errors);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -433,6 +451,7 @@ int main(void)
 		TEST(an_escalation_is_one_line),
 		TEST(a_line_begins_with_the_time_of_day),
 		TEST(a_budget_that_was_given_is_told),
+		TEST(one_that_took_no_longer_than_usual_is_told_by_its_budget),
 		TEST(a_small_category_is_not_told_beside_the_cause),
 		TEST(what_the_gpu_waited_for_is_said),
 		TEST(gpu_records_that_are_missing_are_said_to_be),
@@ -456,6 +475,7 @@ int main(void)
 		TEST(suppression_is_told_once_and_again_when_it_begins_again),
 		TEST(a_step_that_was_asked_for_in_vain_is_told),
 		TEST(an_escalation_of_no_step_is_told),
+		TEST(one_that_is_as_usual_is_not_told),
 		TEST(what_a_class_did_already_is_not_told_again),
 	};
 
