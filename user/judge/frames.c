@@ -167,6 +167,12 @@ static bool is_inner(const struct fbt_stack *stack, const struct window *window,
 	return is_runtime(code);
 }
 
+/* What leads to a thread's own first function, or to main(). */
+static bool is_outer(const struct code *code)
+{
+	return is_runtime(code) || (code && !strcmp(code->function, "_start"));
+}
+
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size)
 {
@@ -184,7 +190,7 @@ void frames_describe_some(const struct fbt_stack *stack, const struct window *wi
 	while (begin + 1 < end && is_inner(stack, window, begin))
 		begin++;
 	while (!is_cut(stack) && end > begin + 1 &&
-	       is_runtime(window__code(window, stack->codes[end - 1])))
+	       is_outer(window__code(window, stack->codes[end - 1])))
 		end--;
 	runs = count_runs(stack, window, begin, end);
 	for (uint32_t at = begin; at < end; at = run.next) {
