@@ -181,6 +181,12 @@ static bool is_inner(const struct fbt_stack *stack, const struct window *window,
 	return is_runtime(code);
 }
 
+/* What leads to a thread's own first function, or to main(). */
+static bool is_outer(const struct code *code)
+{
+	return is_runtime(code) || (code && !strcmp(code->function, "_start"));
+}
+
 /*
  * Which of the frames up to *end are told: neither those of libc that made the call nor those that
  * began the thread.
@@ -192,7 +198,7 @@ static void find_told(const struct fbt_stack *stack, const struct window *window
 	while (*begin + 1 < *end && is_inner(stack, window, *begin))
 		++*begin;
 	while (!is_cut(stack) && *end > *begin + 1 &&
-	       is_runtime(window__code(window, stack->codes[*end - 1])))
+	       is_outer(window__code(window, stack->codes[*end - 1])))
 		--*end;
 }
 

@@ -20,7 +20,8 @@
 
 /*
  * glibc's rwlock: readers, writers, __wrphase_futex, __writers_futex, two words of 0, the thread
- * that writes, and whether processes share it. Readers wait at the third word, writers at the third or the fourth.
+ * that writes, and whether processes share it. Readers wait at the third word, writers at the third
+ * or the fourth.
  */
 #define RWLOCK_HELD 3u /* the value that is waited for: a writer has it, and somebody waits */
 #define AT_PHASE    4  /* the writer's place, from the third word … */
@@ -105,9 +106,8 @@ static uint32_t mutex_owner(const struct lock_wait *wait)
 {
 	uint32_t users = word(wait, MUTEX_USERS);
 
-	/* Of a lock that processes share the owner may be of another PID namespace. */
 	if (wait->word_count <= MUTEX_KIND || !users || users > USERS_MAX ||
-	    word(wait, MUTEX_KIND) & (~KIND_BITS | KIND_SHARED))
+	    word(wait, MUTEX_KIND) & ~KIND_BITS)
 		return 0;
 	if (word(wait, MUTEX_KIND) & KIND_ROBUST) {
 		/* Its first word is that of the kernel's list of robust locks. */
@@ -116,6 +116,12 @@ static uint32_t mutex_owner(const struct lock_wait *wait)
 			return 0;
 		return word(wait, 0) & FUTEX_TID_MASK;
 	}
+	/*
+	 * Of a lock that processes share the owner may be of another PID namespace. Of a robust one
+	 * it is not known whether they do: glibc marks them all.
+	 */
+	if (word(wait, MUTEX_KIND) & KIND_SHARED)
+		return 0;
 	if (wait->value != MUTEX_WAITERS || word(wait, 0) != MUTEX_WAITERS)
 		return 0;
 	return word(wait, MUTEX_OWNER);
