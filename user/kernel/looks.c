@@ -141,15 +141,16 @@ void looks__free(struct looks *looks)
 
 static void take(struct looks *looks, const struct look_wait *wait)
 {
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), took_ns;
+	uint64_t begin_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID), took_ns;
 	int err = look__take(looks->look, wait);
 
-	took_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	/* Of all threads of the tool: another one reads memory. */
+	took_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - begin_ns;
 	looks->sent.cost_ns += took_ns;
-	looks->next_ns = begin_ns + took_ns + PAUSE_FACTOR * took_ns;
+	looks->next_ns = clock_ns(CLOCK_MONOTONIC) + PAUSE_FACTOR * took_ns;
 	if (!err) {
 		looks->sent.taken++;
-	} else if (err == -EAGAIN) {
+	} else if (err == -EAGAIN || err == -ESRCH) {
 		looks->sent.stale++;
 	} else {
 		looks->sent.blind++;
@@ -232,10 +233,11 @@ void looks__turn(struct looks *looks, uint64_t now_ns)
 
 	if (!looks->list || !looks->options.at_calls)
 		return;
+	/* What is open long enough stays so until the next turn. */
 	for (uint32_t i = 1; i < used && now_ns >= looks->next_ns; i++) {
 		look_at_slot(looks, i, now_ns);
-		look_at_gil(looks, i, now_ns);
-		now_ns = looks->next_ns > now_ns ? clock_ns(CLOCK_MONOTONIC) : now_ns;
+		if (now_ns >= looks->next_ns)
+			look_at_gil(looks, i, now_ns);
 	}
 }
 

@@ -120,3 +120,17 @@ void chain_follow(const look_task_vec *tasks, const struct lock_wait *locks,
 		chain->tasks[chain->count++] = next;
 	}
 }
+
+void chain_shorten(const look_task_vec *tasks, const struct lock_wait *locks,
+		   const enum lock_caller *callers, struct chain *chain)
+{
+	struct chain now;
+	size_t same = 0;
+
+	chain_follow(tasks, locks, callers, chain->tasks[0], &now);
+	while (same < now.count && same < chain->count && now.tasks[same] == chain->tasks[same])
+		same++;
+	now.is_cycle &= same == now.count;
+	now.count = same;
+	*chain = now;
+}

@@ -36,4 +36,8 @@ struct chain {
 void chain_follow(const look_task_vec *tasks, const struct lock_wait *locks,
 		  const enum lock_caller *callers, size_t first, struct chain *chain);
 
+/* Cuts off what no longer follows, now that more is known. */
+void chain_shorten(const look_task_vec *tasks, const struct lock_wait *locks,
+		   const enum lock_caller *callers, struct chain *chain);
+
 #endif

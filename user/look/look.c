@@ -16,7 +16,7 @@
 #define STACK_FIRST  16384u
 #define STACK_MOST   FBT_STACK_BYTES
 #define FRAMES_ASKED 6
-/* At a hang, for the stacks of all threads. */
+/* Of CPU time, at a hang, for the stacks of all threads. */
 #define ALL_NS (20 * NS_PER_MS)
 
 struct look {
@@ -196,7 +196,7 @@ static int read_chain(struct look *look, const struct look_wait *wait)
 			look->waits[task].word_count = 0;
 	}
 	if (!err)
-		chain_follow(&look->tasks, look->waits, look->callers, chain->tasks[0], chain);
+		chain_shorten(&look->tasks, look->waits, look->callers, chain);
 	return err;
 }
 
@@ -319,7 +319,7 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 		    struct fbt_look_thread *threads)
 {
 	static const uint32_t sizes[] = {STACK_FIRST, STACK_MOST};
-	uint64_t end_ns = clock_ns(CLOCK_MONOTONIC) + ALL_NS;
+	uint64_t end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + ALL_NS;
 	size_t indices[MEMORY_BYTES / STACK_FIRST];
 	int err = 0;
 
@@ -330,7 +330,7 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 			for (; at < count && some < MEMORY_BYTES / sizes[turn]; at++)
 				if (is_short(&threads[at]))
 					indices[some++] = at;
-			if (clock_ns(CLOCK_MONOTONIC) > end_ns)
+			if (clock_ns(CLOCK_PROCESS_CPUTIME_ID) > end_ns)
 				return 0;
 			if (some)
 				err = read_some(look, wait, indices, some, sizes[turn], threads);
@@ -391,15 +391,15 @@ static int look_at_all(struct look *look, const struct look_wait *wait, bool is_
  * Follows the chain, and where it ends at the lock of an interpreter asks that who has it. The
  * thread that waits for it may be awake just now, between two of its calls.
  */
-static void follow_all(struct look *look, const struct look_wait *wait, size_t first)
+static void follow_all(struct look *look, const struct look_wait *wait)
 {
 	for (uint32_t i = 0; i < FBT_LOOK_HOLDERS; i++) {
 		uint64_t lock;
 		size_t last;
 
-		chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+		chain_follow(&look->tasks, look->waits, NULL, 0, &look->chain);
 		last = look->chain.tasks[look->chain.count - 1];
-		lock = wait->is_gil && last == first ? wait->lock : look->locks[last];
+		lock = wait->is_gil && !last ? wait->lock : look->locks[last];
 		if (!lock || look->waits[last].holder || look->chain.is_cycle)
 			return;
 		look->waits[last].holder = stacks__script_holder(
@@ -408,7 +408,7 @@ static void follow_all(struct look *look, const struct look_wait *wait, size_t f
 			return;
 		look->locks[last] = lock;
 	}
-	chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+	chain_follow(&look->tasks, look->waits, NULL, 0, &look->chain);
 }
 
 /* An interpreter's lock may have been given on meanwhile. */
@@ -427,31 +427,43 @@ static void check_holders(struct look *look, const struct look_wait *wait)
 	chain_follow(&look->tasks, look->waits, look->callers, look->chain.tasks[0], &look->chain);
 }
 
-static int find_chain(struct look *look, const struct look_wait *wait, size_t first)
+static int find_chain(struct look *look, const struct look_wait *wait)
 {
 	int err = read_locks(look, wait);
 
 	if (err)
 		return err;
-	follow_all(look, wait, first);
+	follow_all(look, wait);
 	err = read_chain(look, wait);
 	if (!err)
 		check_holders(look, wait);
 	return err ? err : look->source.list(look->source.ctx, wait->tgid, &look->again);
 }
 
-static int look_once(struct look *look, const struct look_wait *wait)
+/* The threads of the process, that of the step first: of very many, not all are looked at. */
+static int list_tasks(struct look *look, const struct look_wait *wait)
 {
-	int err = look->source.list(look->source.ctx, wait->tgid, &look->tasks), result = 0;
+	int err = look->source.list(look->source.ctx, wait->tgid, &look->tasks);
 	size_t first = look_find(&look->tasks, wait->tid);
+	struct look_task task;
 
-	if (!err)
-		err = make_room(look);
 	if (err)
 		return err;
 	if (first == look->tasks.count)
 		return -EAGAIN;
-	err = look_map_is_locked(&look->tasks) ? -EBUSY : find_chain(look, wait, first);
+	task = look->tasks.items[first];
+	look->tasks.items[first] = look->tasks.items[0];
+	look->tasks.items[0] = task;
+	return make_room(look);
+}
+
+static int look_once(struct look *look, const struct look_wait *wait)
+{
+	int err = list_tasks(look, wait), result = 0;
+
+	if (err)
+		return err;
+	err = look_map_is_locked(&look->tasks) ? -EBUSY : find_chain(look, wait);
 	if (!look->source.is_open(look->source.ctx, wait))
 		return -EAGAIN;
 	if (!err)

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define WAIT_MS	    50
+#define WAIT_MS	    100
 #define STACK_BYTES (64u << 10)
 
 /*

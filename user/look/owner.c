@@ -14,12 +14,13 @@
 #define MUTEX_KIND    4
 #define MUTEX_WAITERS 2u /* the lock: it is held, and somebody waits */
 #define KIND_BITS     0x3ffu
+#define KIND_SHARED   128u
 #define KIND_ROBUST   16u
 #define USERS_MAX     (1u << 20)
 
 /*
- * glibc's rwlock: readers, writers, __wrphase_futex, __writers_futex, two words of 0, and the
- * thread that writes. Readers wait at the third word, writers at the third or the fourth.
+ * glibc's rwlock: readers, writers, __wrphase_futex, __writers_futex, two words of 0, the thread
+ * that writes, and whether processes share it. Readers wait at the third word, writers at the third or the fourth.
  */
 #define RWLOCK_HELD 3u /* the value that is waited for: a writer has it, and somebody waits */
 #define AT_PHASE    4  /* the writer's place, from the third word … */
@@ -104,8 +105,9 @@ static uint32_t mutex_owner(const struct lock_wait *wait)
 {
 	uint32_t users = word(wait, MUTEX_USERS);
 
+	/* Of a lock that processes share the owner may be of another PID namespace. */
 	if (wait->word_count <= MUTEX_KIND || !users || users > USERS_MAX ||
-	    word(wait, MUTEX_KIND) & ~KIND_BITS)
+	    word(wait, MUTEX_KIND) & (~KIND_BITS | KIND_SHARED))
 		return 0;
 	if (word(wait, MUTEX_KIND) & KIND_ROBUST) {
 		/* Its first word is that of the kernel's list of robust locks. */
@@ -123,9 +125,11 @@ static uint32_t rwlock_writer(const struct lock_wait *wait)
 {
 	if (wait->value != RWLOCK_HELD || word(wait, 0) != RWLOCK_HELD)
 		return 0;
-	if (wait->word_count > AT_PHASE && word(wait, AT_PHASE) && !word(wait, 2) && !word(wait, 3))
+	if (wait->word_count > AT_PHASE + 1 && word(wait, AT_PHASE) && !word(wait, 2) &&
+	    !word(wait, 3) && !word(wait, AT_PHASE + 1))
 		return word(wait, AT_PHASE);
-	if (wait->word_count > AT_WRITERS && !word(wait, 1) && !word(wait, 2))
+	if (wait->word_count > AT_WRITERS + 1 && !word(wait, 1) && !word(wait, 2) &&
+	    !word(wait, AT_WRITERS + 1))
 		return word(wait, AT_WRITERS);
 	return 0;
 }
@@ -136,7 +140,7 @@ uint32_t lock_owner(const struct lock_wait *wait, enum lock_caller caller)
 
 	if (op == FUTEX_LOCK_PI || op == LOCK_PI2) {
 		/* The kernel itself demands an owner there, so no stack need tell. */
-		if (word(wait, 0) & FUTEX_OWNER_DIED)
+		if (word(wait, 0) & FUTEX_OWNER_DIED || !(wait->op & FUTEX_PRIVATE_FLAG))
 			return 0;
 		return word(wait, 0) & FUTEX_TID_MASK;
 	}

@@ -330,6 +330,7 @@ void stacks__unwind(struct stacks *stacks, const struct stack_source *source, ui
 	stacks->tgid = source->tgid;
 	stacks->now_ns = now_ns;
 	unwind(stacks->reader, &finder, &registers, &copy, source->step_sp, unwound);
+	explicit_bzero(&registers, sizeof(registers));
 	for (uint32_t i = 0; i < unwound->count; i++)
 		if (!id_of(stacks, &unwound->frames[i]))
 			send_file(stacks, unwound->frames[i].module);

@@ -117,8 +117,14 @@ static void a_lock_counts_only_if_its_waiter_is_in_a_function_that_takes_one(voi
 
 	let_wait(fixture, 0, 2);
 	let_wait(fixture, 1, 3);
-	chain_follow(&fixture->tasks, fixture->locks, callers, 0, &chain);
+	follow(fixture, &chain);
+	assert_int_equal(chain.count, 3);
+	chain_shorten(&fixture->tasks, fixture->locks, callers, &chain);
 	assert_int_equal(chain.count, 2);
+	/* What has another owner now is cut off too. */
+	let_wait(fixture, 0, 4);
+	chain_shorten(&fixture->tasks, fixture->locks, callers, &chain);
+	assert_int_equal(chain.count, 1);
 }
 
 static void what_a_thread_does_is_known_by_its_state(void **state)

@@ -81,9 +81,19 @@ static void with_priority_inheritance_the_word_tells(void **state)
 {
 	assert_int_equal(OWNER(LOCK_CALLER_OTHER, FUTEX_LOCK_PI_PRIVATE, 0, 77 | FUTEX_WAITERS),
 			 77);
-	assert_int_equal(OWNER(LOCK_CALLER_OTHER, 13, 0, 77), 77);
-	assert_int_equal(OWNER(LOCK_CALLER_OTHER, FUTEX_LOCK_PI, 0, FUTEX_OWNER_DIED | 77), 0);
-	assert_int_equal(owner_of(LOCK_CALLER_OTHER, FUTEX_LOCK_PI, 0, NULL, 0), 0);
+	assert_int_equal(OWNER(LOCK_CALLER_OTHER, 13 | FUTEX_PRIVATE_FLAG, 0, 77), 77);
+	assert_int_equal(OWNER(LOCK_CALLER_OTHER, FUTEX_LOCK_PI_PRIVATE, 0, FUTEX_OWNER_DIED | 77),
+			 0);
+	assert_int_equal(owner_of(LOCK_CALLER_OTHER, FUTEX_LOCK_PI_PRIVATE, 0, NULL, 0), 0);
+}
+
+/* Its owner may be of another PID namespace, where the same number is another thread. */
+static void a_lock_that_processes_share_has_no_known_owner(void **state)
+{
+	assert_int_equal(OWNER(LOCK_CALLER_MUTEX, FUTEX_WAIT, 2, 2, 1, 77, 1, 128), 0);
+	assert_int_equal(OWNER(LOCK_CALLER_OTHER, FUTEX_LOCK_PI, 0, 77 | FUTEX_WAITERS), 0);
+	assert_int_equal(OWNER(LOCK_CALLER_RWLOCK, FUTEX_WAIT, 3, 3, 1, 0, 0, 77, 1), 0);
+	assert_int_equal(OWNER(LOCK_CALLER_RWLOCK, FUTEX_WAIT, 3, 3, 0, 0, 77, 1, 0), 0);
 }
 
 /* __wrphase_futex, __writers_futex, two words of 0, the writer; or without the first one. */
@@ -93,7 +103,6 @@ static void a_rwlock_has_its_writer_behind_two_words_of_0(void **state)
 
 	assert_int_equal(OWNER(rwlock, FUTEX_WAIT_PRIVATE, 3, 3, 1, 0, 0, 77, 0), 77);
 	assert_int_equal(OWNER(rwlock, FUTEX_WAIT_PRIVATE, 3, 3, 0, 0, 77, 0, 0), 77);
-	assert_int_equal(OWNER(rwlock, FUTEX_WAIT_PRIVATE, 3, 3, 0, 0, 77, 1, 0), 77);
 	/* Held by readers: the writer waits for them. */
 	assert_int_equal(OWNER(rwlock, FUTEX_WAIT_PRIVATE, 2, 2, 1, 0, 0, 0, 0), 0);
 	assert_int_equal(OWNER(rwlock, FUTEX_WAIT_PRIVATE, 3, 3, 1, 0, 0, 0, 0), 0);
@@ -146,6 +155,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_mutex_has_none),
 		cmocka_unit_test(a_robust_mutex_has_it_in_the_first_word),
 		cmocka_unit_test(with_priority_inheritance_the_word_tells),
+		cmocka_unit_test(a_lock_that_processes_share_has_no_known_owner),
 		cmocka_unit_test(a_rwlock_has_its_writer_behind_two_words_of_0),
 		cmocka_unit_test(the_function_of_libc_tells_what_is_waited_for),
 		cmocka_unit_test(another_function_of_libc_waits_for_no_such_lock),
