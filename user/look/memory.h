@@ -33,8 +33,8 @@ void memory__free(struct memory *memory);
 /*
  * Reads all parts, MEMORY_PARTS and MEMORY_BYTES at most; what is above has got 0. Data lives until
  * the next read, or memory__wipe. 0, also if some parts are not there; -EACCES or -EPERM: it may
- * not be read; -ESRCH; -ETIMEDOUT if it takes longer than 100 ms; -EBUSY while a read that timed out
- * has not ended; or another -errno: then nothing was read.
+ * not be read; -ESRCH; -ETIMEDOUT if it takes longer than 100 ms; -EBUSY while a read that timed
+ * out has not ended; or another -errno: then nothing was read.
  */
 int memory__read(struct memory *memory, struct proc_ref ref, struct memory_part *parts,
 		 size_t count);

@@ -20,7 +20,8 @@
 
 /*
  * glibc's rwlock: readers, writers, __wrphase_futex, __writers_futex, two words of 0, the thread
- * that writes, and whether processes share it. Readers wait at the third word, writers at the third or the fourth.
+ * that writes, and whether processes share it. Readers wait at the third word, writers at the third
+ * or the fourth.
  */
 #define RWLOCK_HELD 3u /* the value that is waited for: a writer has it, and somebody waits */
 #define AT_PHASE    4  /* the writer's place, from the third word … */
