@@ -106,9 +106,8 @@ static uint32_t mutex_owner(const struct lock_wait *wait)
 {
 	uint32_t users = word(wait, MUTEX_USERS);
 
-	/* Of a lock that processes share the owner may be of another PID namespace. */
 	if (wait->word_count <= MUTEX_KIND || !users || users > USERS_MAX ||
-	    word(wait, MUTEX_KIND) & (~KIND_BITS | KIND_SHARED))
+	    word(wait, MUTEX_KIND) & ~KIND_BITS)
 		return 0;
 	if (word(wait, MUTEX_KIND) & KIND_ROBUST) {
 		/* Its first word is that of the kernel's list of robust locks. */
@@ -117,6 +116,12 @@ static uint32_t mutex_owner(const struct lock_wait *wait)
 			return 0;
 		return word(wait, 0) & FUTEX_TID_MASK;
 	}
+	/*
+	 * Of a lock that processes share the owner may be of another PID namespace. Of a robust one
+	 * it is not known whether they do: glibc marks them all.
+	 */
+	if (word(wait, MUTEX_KIND) & KIND_SHARED)
+		return 0;
 	if (wait->value != MUTEX_WAITERS || word(wait, 0) != MUTEX_WAITERS)
 		return 0;
 	return word(wait, MUTEX_OWNER);

@@ -66,7 +66,7 @@ static void a_robust_mutex_has_it_in_the_first_word(void **state)
 {
 	const uint32_t held = 77 | FUTEX_WAITERS;
 
-	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, held, 1, 77, 1, 16), 77);
+	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, held, 1, 77, 1, 16 | 128), 77);
 	assert_int_equal(OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, 77, 1, 77, 1, 16), 0);
 	assert_int_equal(
 		OWNER(LOCK_CALLER_LIBC, FUTEX_WAIT, held, held | FUTEX_OWNER_DIED, 1, 77, 1, 16),
