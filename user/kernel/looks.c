@@ -216,8 +216,8 @@ static void look_at_gil(struct looks *looks, uint32_t index, uint64_t now_ns)
 	    start_ns < wait.step_ns || start_ns >= now_ns)
 		return;
 	waited_ns += now_ns - start_ns;
-	if (row->step_ns != wait.step_ns ||
-	    (waited_ns - row->before_ns) * 4 < (now_ns - row->start_ns) * 3)
+	if (row->step_ns != wait.step_ns || waited_ns < row->before_ns ||
+	    (waited_ns - row->before_ns) * 2 < now_ns - row->start_ns)
 		*row = (struct gil_row){wait.step_ns, start_ns, slot->stalls.gil_ns, false};
 	if (row->was_seen || now_ns - row->start_ns < OPEN_NS)
 		return;

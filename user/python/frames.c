@@ -83,7 +83,7 @@ static uint32_t ask_glibc(const struct python_look *look, uint64_t pthread)
 	uint64_t head[3];
 	uint32_t tid;
 
-	if (pthread % 64 || !memory_read(look->memory, pthread, head, sizeof(head)) ||
+	if (pthread % 8 || !memory_read(look->memory, pthread, head, sizeof(head)) ||
 	    head[0] != pthread || head[2] != pthread ||
 	    !memory_read(look->memory, pthread + PTHREAD_TID, &tid, sizeof(tid)) || tid > TID_MAX)
 		return 0;
