@@ -18,13 +18,18 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static bool is_script(const struct code *code)
+{
+	return code && code->record.header.flags & FBT_CODE_SCRIPT;
+}
+
 /* Of libc, its loader, and the C++ runtime: by the names of their files. */
 static bool is_runtime(const struct code *code)
 {
 	static const char *const names[] = {"libc.so.",	    "libc-2.",	   "ld-linux",
 					    "ld-musl",	    "libc.musl",   "libpthread",
 					    "libstdc++.so", "libgcc_s.so", "libc++.so"};
-	const char *name = code ? file_name(code->path) : "";
+	const char *name = code && !is_script(code) ? file_name(code->path) : "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(name, names[i], strlen(names[i])))
@@ -182,15 +187,16 @@ static bool is_inner(const struct fbt_stack *stack, const struct window *window,
 	return is_runtime(code);
 }
 
+/* What leads to a thread's own first function, or to main(). */
+static bool is_outer(const struct code *code)
+{
+	return is_runtime(code) || (code && !strcmp(code->function, "_start"));
+}
+
 void frames_describe(const struct fbt_stack *stack, const struct window *window, char *text,
 		     size_t size)
 {
 	frames_describe_some(stack, window, FRAMES_SHOWN, text, size);
-}
-
-static bool is_script(const struct code *code)
-{
-	return code && code->record.header.flags & FBT_CODE_SCRIPT;
 }
 
 static bool starts_with_one_of(const char *text, const char *const *words, size_t count)
@@ -335,7 +341,7 @@ void frames_describe_some(const struct fbt_stack *whole, const struct window *wi
 	while (begin + 1 < end && is_inner(&stack, window, begin))
 		begin++;
 	while (!is_cut(&stack) && end > begin + 1 &&
-	       is_runtime(window__code(window, stack.codes[end - 1])))
+	       is_outer(window__code(window, stack.codes[end - 1])))
 		end--;
 	add_part(&line, &stack, window, begin, end, most);
 	if (stack.header.flags & FBT_STACK_LOST)

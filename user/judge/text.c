@@ -277,7 +277,7 @@ static void add_waker(struct line *line, const struct cause *cause, const struct
 		return;
 	if (is_other)
 		line_add(line, is_held(cause) ? "; then by " : "; woken by ");
-	else if (cause->kind == CAUSE_LATE_THREAD)
+	else if (cause->kind == CAUSE_LATE_THREAD && !cause->holder_count)
 		line_add(line, ", for ");
 	else
 		line_add(line, is_held(cause) ? ", held by " : ", woken by ");
