@@ -569,6 +569,8 @@ static void write_look_thread(struct events *events)
 		thread->header.flags |= FBT_LOOK_IN_CALL;
 	if (line_take_number(line, "near", 0))
 		thread->header.flags |= FBT_LOOK_SAMPLE;
+	if (line_take_number(line, "gil", 0))
+		thread->header.flags |= FBT_LOOK_GIL;
 	if (line_take_number(line, "cycle", 0))
 		thread->header.flags |= FBT_LOOK_CYCLE;
 	if (line_take_number(line, "hang", 0) || thread->threads)

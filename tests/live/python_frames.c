@@ -147,7 +147,10 @@ static void show_joined(const struct unwound *unwound, struct code_files *files,
 		char text[512];
 
 		if (joints[i].is_script)
-			python_frame_write(&stack->frames[joints[i].index], text, sizeof(text));
+			snprintf(text, sizeof(text), "%s (%s:%" PRIu32 ")",
+				 stack->frames[joints[i].index].name,
+				 stack->frames[joints[i].index].path,
+				 stack->frames[joints[i].index].line);
 		else
 			snprintf(text, sizeof(text), "%s", native ? native : "?");
 		printf("%s", i ? ", " : "");

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 """What was seen of the slow steps of tests/live/python/slow.py, against its own account.
 
-usage: python_looks.py LABEL TRUTH CAPTURE-JSON PROFILE TEXT"""
+usage: python_looks.py LABEL TRUTH CAPTURE-JSON PROFILE TEXT PID"""
 import json, sys
 
 SCRIPT, HANG, GROUP, APART, GIL = 1, 16, 32, 512, 2048
-label, truth, capture, profile, text = sys.argv[1:]
+label, truth, capture, profile, text, pid = sys.argv[1:]
 failed = False
 
 
@@ -23,6 +23,11 @@ def load(path):
 
 
 truth, events = load(truth), load(capture)
+# In a PID namespace of its own it knows its threads by other numbers: the first one is the process, and there
+# are but two others that stay, the library's and the holder, in the order in which they began.
+if truth['main'] != int(pid):
+    others = sorted({e['owner'] for e in events if e['type'] == 'look' and e['flags'] & HANG} - {int(pid)})
+    truth['main'], truth['holder'] = int(pid), others[-1] if len(others) == 2 else 0
 codes = {e['id']: e for e in events if e['type'] == 'code'}
 steps = [e for e in events if e['type'] == 'step']
 looks = [e for e in events if e['type'] == 'look']

@@ -17,13 +17,18 @@ static const char *file_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
+static bool is_script(const struct code *code)
+{
+	return code && code->record.header.flags & FBT_CODE_SCRIPT;
+}
+
 /* Of libc, its loader, the kernel's vDSO, and the C++ runtime: by the names of their files. */
 static bool is_runtime(const struct code *code)
 {
 	static const char *const names[] = {
 		"libc.so.",   "libc-2.",      "ld-linux",    "ld-musl",	  "libc.musl",
 		"libpthread", "libstdc++.so", "libgcc_s.so", "libc++.so", "[vdso]"};
-	const char *name = code ? file_name(code->path) : "";
+	const char *name = code && !is_script(code) ? file_name(code->path) : "";
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		if (!strncmp(name, names[i], strlen(names[i])))
@@ -247,11 +252,6 @@ void frames_describe(const struct fbt_stack *stack, const struct window *window,
 		     size_t size)
 {
 	frames_describe_some(stack, window, FRAMES_SHOWN, text, size);
-}
-
-static bool is_script(const struct code *code)
-{
-	return code && code->record.header.flags & FBT_CODE_SCRIPT;
 }
 
 static bool starts_with_one_of(const char *text, const char *const *words, size_t count)

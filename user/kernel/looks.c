@@ -216,8 +216,8 @@ static void look_at_gil(struct looks *looks, uint32_t index, uint64_t now_ns)
 	    start_ns < wait.step_ns || start_ns >= now_ns)
 		return;
 	waited_ns += now_ns - start_ns;
-	if (row->step_ns != wait.step_ns ||
-	    (waited_ns - row->before_ns) * 4 < (now_ns - row->start_ns) * 3)
+	if (row->step_ns != wait.step_ns || waited_ns < row->before_ns ||
+	    (waited_ns - row->before_ns) * 2 < now_ns - row->start_ns)
 		*row = (struct gil_row){wait.step_ns, start_ns, slot->stalls.gil_ns, false};
 	if (row->was_seen || now_ns - row->start_ns < OPEN_NS)
 		return;
@@ -236,7 +236,8 @@ void looks__turn(struct looks *looks, uint64_t now_ns)
 	/* What is open long enough stays so until the next turn. */
 	for (uint32_t i = 1; i < used && now_ns >= looks->next_ns; i++) {
 		look_at_slot(looks, i, now_ns);
-		look_at_gil(looks, i, now_ns);
+		if (now_ns >= looks->next_ns)
+			look_at_gil(looks, i, now_ns);
 	}
 }
 

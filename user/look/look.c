@@ -137,16 +137,20 @@ static void add_stack(struct look *look, size_t task, uint32_t size, size_t at)
 	look->part_of[at] = task;
 }
 
-static void unwind_part(struct look *look, uint32_t tgid, size_t at, struct stack_codes *codes)
+/* Of the step's call only up to the step; at a hang all of a thread is wanted. */
+static void unwind_part(struct look *look, const struct look_wait *wait, size_t at,
+			struct stack_codes *codes)
 {
-	const struct fbt_look_task *seen = &look->tasks.items[look->part_of[at]].seen;
+	const struct look_task *task = &look->tasks.items[look->part_of[at]];
+	const struct fbt_look_task *seen = &task->seen;
+	bool is_to_step = !wait->is_hang && seen->tid == wait->tid;
 	const struct memory_part *part = &look->parts[at];
-	const struct stack_source source = {.tgid = tgid,
+	const struct stack_source source = {.tgid = wait->tgid,
 					    .tid = seen->tid,
 					    .registers = seen->registers,
 					    .stack = part->data,
 					    .bytes = part->got,
-					    .step_sp = look->tasks.items[look->part_of[at]].step_sp,
+					    .step_sp = is_to_step ? task->step_sp : 0,
 					    .is_present = true};
 
 	codes->count = 0;
@@ -189,7 +193,7 @@ static int read_chain(struct look *look, const struct look_wait *wait)
 		size_t task = chain->tasks[i];
 		struct lock_wait again = look->waits[task];
 
-		unwind_part(look, wait->tgid, i, &look->stacks_of[i]);
+		unwind_part(look, wait, i, &look->stacks_of[i]);
 		look->callers[task] = find_caller(look, &look->stacks_of[i]);
 		take_words(&again, &look->parts[count + i]);
 		if (memcmp(&again, &look->waits[task], sizeof(again)) != 0)
@@ -301,7 +305,7 @@ static int read_some(struct look *look, const struct look_wait *wait, const size
 		add_stack(look, indices[i], size, i);
 	err = memory__read(look->memory, ref_of(wait), look->parts, count);
 	for (size_t i = 0; i < count && !err; i++) {
-		unwind_part(look, wait->tgid, i, &codes);
+		unwind_part(look, wait, i, &codes);
 		make_thread(look, wait, indices[i], &codes, &threads[indices[i]]);
 	}
 	return err;
@@ -391,15 +395,15 @@ static int look_at_all(struct look *look, const struct look_wait *wait, bool is_
  * Follows the chain, and where it ends at the lock of an interpreter asks that who has it. The
  * thread that waits for it may be awake just now, between two of its calls.
  */
-static void follow_all(struct look *look, const struct look_wait *wait, size_t first)
+static void follow_all(struct look *look, const struct look_wait *wait)
 {
 	for (uint32_t i = 0; i < FBT_LOOK_HOLDERS; i++) {
 		uint64_t lock;
 		size_t last;
 
-		chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+		chain_follow(&look->tasks, look->waits, NULL, 0, &look->chain);
 		last = look->chain.tasks[look->chain.count - 1];
-		lock = wait->is_gil && last == first ? wait->lock : look->locks[last];
+		lock = wait->is_gil && !last ? wait->lock : look->locks[last];
 		if (!lock || look->waits[last].holder || look->chain.is_cycle)
 			return;
 		look->waits[last].holder = stacks__script_holder(
@@ -408,7 +412,7 @@ static void follow_all(struct look *look, const struct look_wait *wait, size_t f
 			return;
 		look->locks[last] = lock;
 	}
-	chain_follow(&look->tasks, look->waits, NULL, first, &look->chain);
+	chain_follow(&look->tasks, look->waits, NULL, 0, &look->chain);
 }
 
 /* An interpreter's lock may have been given on meanwhile. */
@@ -433,7 +437,7 @@ static int find_chain(struct look *look, const struct look_wait *wait)
 
 	if (err)
 		return err;
-	follow_all(look, wait, 0);
+	follow_all(look, wait);
 	err = read_chain(look, wait);
 	if (!err)
 		check_holders(look, wait);

@@ -2,8 +2,6 @@
 #include "python/frames.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,7 +81,7 @@ static uint32_t ask_glibc(const struct python_look *look, uint64_t pthread)
 	uint64_t head[3];
 	uint32_t tid;
 
-	if (pthread % 64 || !memory_read(look->memory, pthread, head, sizeof(head)) ||
+	if (pthread % 8 || !memory_read(look->memory, pthread, head, sizeof(head)) ||
 	    head[0] != pthread || head[2] != pthread ||
 	    !memory_read(look->memory, pthread + PTHREAD_TID, &tid, sizeof(tid)) || tid > TID_MAX)
 		return 0;
@@ -442,26 +440,4 @@ uint32_t python_look__holder(struct python_look *look, uint32_t waiter)
 		if (look->states[i].address == holder)
 			return look->states[i].tid;
 	return 0;
-}
-
-/* "model.py"; of a file that only says that it is a package's, its folder too. */
-static const char *short_path(const char *path)
-{
-	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
-
-	if (strncmp(name, "__", 2) != 0 || name == path)
-		return name;
-	while (slash > path && slash[-1] != '/')
-		slash--;
-	return slash;
-}
-
-void python_frame_write(const struct python_frame *frame, char *to, size_t size)
-{
-	const char *path = *frame->path ? short_path(frame->path) : "?";
-
-	if (frame->line)
-		snprintf(to, size, "%s (%s:%" PRIu32 ")", frame->name, path, frame->line);
-	else
-		snprintf(to, size, "%s (%s)", frame->name, path);
 }

@@ -59,7 +59,4 @@ int python_look__stack(struct python_look *look, uint32_t tid, struct python_sta
 /* The thread that has the GIL that a thread waits for. 0: none has it, or it is not known. */
 uint32_t python_look__holder(struct python_look *look, uint32_t waiter);
 
-/* "load_weights (model.py:214)", cut at size; with the folder for a file like "__init__.py". */
-void python_frame_write(const struct python_frame *frame, char *to, size_t size);
-
 #endif
