@@ -45,7 +45,7 @@ if bpftrace -l tracepoint:syscalls:sys_exit_sched_yield 2>/dev/null | grep -q sc
 		tracepoint:syscalls:sys_exit_sched_yield /pid == $ENGINE/ { @yields = count(); }" \
 		>"$TMP/counts" 2>&1 7>&- </dev/null &
 	counter=$!
-	wait_for 60 grep -q counting "$TMP/counts"
+	wait_for 60 grep -qs counting "$TMP/counts"
 fi
 go
 wait "$ENGINE"

@@ -326,7 +326,10 @@ static void know_step(const struct peers *peers, struct sight *sight)
 	const volatile struct fbt_slot *at = &peers->shared->slots[slot];
 	uint64_t start_ns = slot ? at->step_start_ns : 0;
 
-	sight->record.kind = start_ns ? at->step_kind % FBT_KIND_COUNT : 0;
+	/* It may end before the step that waits for it. */
+	if (!start_ns)
+		return;
+	sight->record.kind = at->step_kind % FBT_KIND_COUNT;
 	sight->record.kind_start_ns = start_ns;
 }
 
