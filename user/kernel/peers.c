@@ -163,15 +163,17 @@ static uint32_t step_slot_of(const struct peers *peers, uint32_t tgid)
 	return best;
 }
 
-static void read_threads(uint32_t tgid, thread_use_vec *threads)
+/* False: these are not all. */
+static bool read_threads(uint32_t tgid, thread_use_vec *threads)
 {
 	struct thread_use one = {.tid = tgid};
 
 	if (processes_count_threads(tgid) <= THREADS_MAX && !thread_use_read(threads, tgid))
-		return;
+		return true;
 	threads->count = 0;
 	if (!thread_use_read_one(&one, (struct proc_ref){.tgid = tgid}))
 		(void)vec_push(threads, one);
+	return false;
 }
 
 static uint64_t cpu_of(const thread_use_vec *threads)
@@ -202,6 +204,7 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 	uint32_t slot = step_slot_of(peers, process->tgid);
 	struct thread_stat stat;
 	uint64_t cpu_ns;
+	bool are_all;
 
 	*sight = (struct sight){
 		.tgid = process->tgid,
@@ -221,9 +224,9 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 		return;
 	(void)proc_comm(processes_ref(process->tgid), sight->record.comm,
 			sizeof(sight->record.comm));
-	read_threads(process->tgid, &sight->first);
+	are_all = read_threads(process->tgid, &sight->first);
 	cpu_ns = cpu_of(&sight->first);
-	sight->is_idle = process->seen_ns && process->seen_ns < watch->step_start_ns &&
+	sight->is_idle = are_all && process->seen_ns && process->seen_ns < watch->step_start_ns &&
 			 process->cpu_ns == cpu_ns;
 	process->cpu_ns = cpu_ns;
 	process->seen_ns = now_ns;
@@ -244,7 +247,7 @@ static void choose_thread(struct sight *sight)
 	thread_use_vec now = {0};
 
 	sight->is_chosen = true;
-	read_threads(sight->tgid, &now);
+	(void)read_threads(sight->tgid, &now);
 	thread_use_since(&now, &sight->first);
 	if (now.count)
 		sight->record.peer_tid = now.items[0].tid;
