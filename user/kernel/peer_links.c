@@ -27,7 +27,7 @@
 
 /* A link, and how far its search has come. */
 struct search {
-	struct peer_link link; /* the first member: peer_links__search gets it back by that */
+	struct peer_link link; /* the first member: peer_link_search gets it back by that */
 	uint32_t tgid;	       /* 0: the place is free */
 	uint64_t key;	       /* which of the process's links of that way */
 	uint64_t begun_ns;
@@ -299,19 +299,17 @@ bool peer_link_is_open(const struct peer_link *link)
 	return search->next < search->order.count && search->spent_ns < SEARCH_MAX_NS;
 }
 
-void peer_links__search(struct peer_links *links, struct peer_link *link, uint64_t until_ns)
+/* By the CPU time that it takes: a tool that has no CPU does not search. */
+void peer_link_search(struct peer_link *link, uint64_t most_ns)
 {
 	struct search *search = (struct search *)link;
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), now_ns = begin_ns;
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), spent_ns = 0;
 
-	(void)links;
-	while (peer_link_is_open(link)) {
+	while (peer_link_is_open(link) && spent_ns < most_ns) {
 		look_at(search, search->order.items[search->next++]);
-		now_ns = clock_ns(CLOCK_MONOTONIC);
-		if (now_ns >= until_ns)
-			break;
+		spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	}
-	search->spent_ns += sub_saturating(now_ns, begin_ns);
+	search->spent_ns += spent_ns;
 	if (!peer_link_is_open(link))
 		vec_free(&search->order);
 }

@@ -425,7 +425,7 @@ static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 	if (!link || slot->step_start_ns != step_start_ns)
 		return false;
 	if (peer_link_is_open(link))
-		peer_links__search(peers->links, link, clock_ns(CLOCK_MONOTONIC) + SEARCH_NS);
+		peer_link_search(link, SEARCH_NS);
 	look_at_all(peers, watch, link, clock_ns(CLOCK_MONOTONIC));
 	return peer_link_is_open(link);
 }
@@ -438,7 +438,7 @@ void peers__look(struct peers *peers, uint64_t now_ns)
 
 	if (now_ns < peers->next_ns)
 		return;
-	begin_ns = clock_ns(CLOCK_MONOTONIC);
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	drop_watches(peers);
 	for (uint32_t i = 1; i < used; i++) {
 		if (!is_late(&peers->shared->slots[i], now_ns))
@@ -448,7 +448,7 @@ void peers__look(struct peers *peers, uint64_t now_ns)
 	}
 	if (!looked)
 		return;
-	spent_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	peers->next_ns =
 		now_ns + max_u64(LOOK_NS, spent_ns * (searches ? SEARCH_SHARE : LOOK_SHARE));
 }
