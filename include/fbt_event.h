@@ -619,10 +619,10 @@ struct fbt_peer {
 	__u64 asleep_ns;
 	__u32 nr; /* the call in which it was seen asleep most often; FBT_PEER_NR_UNKNOWN */
 	__u32 throttled_periods; /* in which its cgroup reached a CPU limit meanwhile */
-	__u32 kind;	     /* of the step that its thread was in at the latest look; 0: none */
-	__u32 stop_reason;   /* enum fbt_stop_reason, if stopped_ns is not 0 */
-	__u64 kind_start_ns; /* when that step began */
-	__u32 tracer;	     /* as in fbt_stop */
+	__u32 kind;		 /* of the step in which its thread was last seen; 0: in none */
+	__u32 stop_reason;	 /* enum fbt_stop_reason, if stopped_ns is not 0 */
+	__u64 kind_start_ns;	 /* when that step began */
+	__u32 tracer;		 /* as in fbt_stop */
 	__u32 reserved;
 	char tracer_comm[16];
 	char comm[16]; /* of the process */

@@ -106,8 +106,10 @@ static void come_late(const struct engine_pair *pair, char trouble)
 
 	if (trouble == SLEEPS)
 		pause_us(LATE_US);
+	/* This clock is read by a system call. */
 	while (trouble == COMPUTES && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns)
-		;
+		for (volatile int busy = 0; busy < 100000; busy = busy + 1)
+			;
 	if (trouble != STOPPED && trouble != STARVED)
 		return;
 	__atomic_store_n(pair->is_on, 0, __ATOMIC_RELEASE);

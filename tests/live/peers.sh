@@ -29,4 +29,38 @@ for way in "${ways[@]}"; do
 		"$(grep '"escalation_prof"' "$OUT.again" | grep -o '"cause_evidence":"[^"]*"')" \
 		"$(grep '"escalation_prof"' "$OUT.profile" | grep -o '"cause_evidence":"[^"]*"')"
 done
+
+# The same with the other process traced too: it is in a step of its own. All calls have a record
+# then, those outside of steps too; an independent tracer counts them.
+rm -f "${OUT:?}".*
+start_program peers yield 1
+peer=$(pgrep -P "$ENGINE" the-peer)
+run_tool -p "$ENGINE" -p "$peer" --step waiting_step --step peer_step --detail all \
+	--record "$OUT.capture"
+wait_attached "$TOOL"
+counter=
+if bpftrace -l tracepoint:syscalls:sys_exit_sched_yield 2>/dev/null | grep -q sched_yield; then
+	bpftrace -e "$(counter_ends "$(counter_code 0)")
+		BEGIN { printf(\"counting\n\"); }
+		tracepoint:syscalls:sys_exit_sched_yield /pid == $ENGINE/ { @yields = count(); }" \
+		>"$TMP/counts" 2>&1 7>&- </dev/null &
+	counter=$!
+	wait_for 60 grep -qs counting "$TMP/counts"
+fi
+go
+wait "$ENGINE"
+end_tool 0 'traced: the tool ends with 0'
+fact 'traced: nothing is lost' 'all(v == 0 for k, v in W.items() if k.startswith("lost_"))'
+fact 'traced: the peer is named with its step' \
+	'{h.get("peer_step") for h in H.values() if h["cause"] == "peer_process" and
+		h["peer_did"] in ("stopped", "asleep")} == {"peer_step"}'
+is 'traced: each call of the table has a record' \
+	"$(python3 tests/live/count_records.py "$OUT.capture")" "$(q 'sum(sum(t.values()) for t in tables.values())')"
+if [ -n "$counter" ]; then
+	end_counter "$(counter_code 0)" $counter
+	is 'traced: the table has as many sched_yield as bpftrace counted' \
+		"$(q 'table["sched_yield"]')" "$(sed -n 's/^@yields: //p' "$TMP/counts")"
+else
+	echo '# bpftrace is not there to count beside'
+fi
 finish

@@ -734,7 +734,8 @@ static const struct step_peer *peer_of(const struct step *step, const struct wai
 }
 
 /* The step waited for another process, unless a thread of its own ended the wait. */
-static void find_peer(const struct step *step, const struct wait *wait, struct cause *cause)
+static void find_peer(const struct window *window, const struct step *step, const struct wait *wait,
+		      struct cause *cause)
 {
 	uint64_t grown_ns = sub_saturating(cause->time_ns, cause->usual_ns);
 	const struct step_peer *peer;
@@ -746,6 +747,8 @@ static void find_peer(const struct step *step, const struct wait *wait, struct c
 		return;
 	cause->kind = CAUSE_PEER_PROCESS;
 	cause->peer = *peer;
+	if (!peer_waited_too(peer, (enum fbt_arch)window->record.arch))
+		cause->peer.beyond = (struct fbt_peer){0};
 	cause->peer_ns = min_u64(wait->ns, cause->time_ns);
 }
 
@@ -938,7 +941,7 @@ void cause_find(const struct window *window, const struct step *step,
 				   cause->kind == CAUSE_LOCK_CONTENTION)) {
 		struct wait longest = find_waits(&scope, cause);
 
-		find_peer(step, &longest, cause);
+		find_peer(window, step, &longest, cause);
 	}
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
 	    cause->kind == CAUSE_STOPPED || cause->kind == CAUSE_LATE_THREAD)

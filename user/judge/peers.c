@@ -3,7 +3,10 @@
 
 #include <stddef.h>
 
+#include <string.h>
+
 #include "base/arith.h"
+#include "model/syscalls.h"
 
 static uint64_t looked_ns(const struct fbt_peer *peer)
 {
@@ -106,4 +109,18 @@ const struct step_peer *peer_find(const struct step *step, bool is_memory, uint6
 			best = peer;
 	}
 	return best;
+}
+
+bool peer_waited_too(const struct step_peer *peer, enum fbt_arch arch)
+{
+	const struct fbt_peer *beyond = &peer->beyond;
+	char buffer[24];
+
+	if (beyond->header.type != FBT_EVENT_PEER || !peer_did(beyond))
+		return false;
+	if (beyond->way != FBT_PEER_MEMORY)
+		return true;
+	return is_held(beyond) &&
+	       (peer->record.nr == FBT_PEER_NR_UNKNOWN ||
+		!strstr(syscall_label(arch, peer->record.nr, buffer), "nanosleep"));
 }

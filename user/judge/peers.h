@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "fbt_event.h"
 #include "model/step.h"
 
 /* What a process did for most of the time in which a step waited for it. */
@@ -35,5 +36,11 @@ uint64_t peer_did_ns(const struct fbt_peer *peer);
  */
 const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
 				  uint64_t end_ns);
+
+/*
+ * Whether the process waited for peer->beyond: by what it reads from or by a futex; or by memory,
+ * if that process was held. One that sleeps may do so for no other one.
+ */
+bool peer_waited_too(const struct step_peer *peer, enum fbt_arch arch);
 
 #endif

@@ -772,7 +772,7 @@ static void add_peer(struct line *line, const struct cause *cause, const struct 
 		[FBT_PEER_SOCKET] = "that have the other end of the socket",
 	};
 	const struct fbt_peer *peer = &cause->peer.record, *beyond = &cause->peer.beyond;
-	bool knows_beyond = beyond->header.type == FBT_EVENT_PEER && peer_did(beyond);
+	bool knows_beyond = beyond->header.type == FBT_EVENT_PEER;
 
 	add_measured(line, "waited", cause);
 	line_add(line, " for ");

@@ -27,7 +27,7 @@
 
 /* A link, and how far its search has come. */
 struct search {
-	struct peer_link link; /* the first member: peer_links__search gets it back by that */
+	struct peer_link link; /* the first member: peer_link_search gets it back by that */
 	uint32_t tgid;	       /* 0: the place is free */
 	uint64_t key;	       /* which of the process's links of that way */
 	uint64_t begun_ns;
@@ -38,6 +38,8 @@ struct search {
 	size_t end_count;
 	pid_vec order; /* of the processes to look at */
 	size_t next;
+	struct peer_process known[PEERS_MAX]; /* from the search before */
+	size_t known_count;
 };
 
 struct peer_links {
@@ -205,10 +207,24 @@ static bool find_memory(struct search *search, const struct target *target)
 	return true;
 }
 
+static bool is_of(const struct search *search, const struct peer_wait *wait,
+		  const struct target *target)
+{
+	return search->tgid == wait->tgid && search->link.way == target->way &&
+	       search->key == target->key;
+}
+
+/* What is known of the processes stays, where the same is searched again. */
 static void begin(struct search *search, const struct peer_wait *wait, const struct target *target,
 		  uint64_t now_ns)
 {
+	struct peer_link old = {.count = 0};
+
+	if (is_of(search, wait, target))
+		old = search->link;
 	clear(search);
+	search->known_count = old.count;
+	memcpy(search->known, old.processes, sizeof(search->known));
 	search->link.way = target->way;
 	search->tgid = wait->tgid;
 	search->key = target->key;
@@ -231,15 +247,15 @@ struct peer_link *peer_links__find(struct peer_links *links, const struct peer_w
 	for (size_t i = 0; i < LINKS_MAX; i++) {
 		struct search *search = &links->searches[i];
 
-		if (search->tgid == wait->tgid && search->link.way == target.way &&
-		    search->key == target.key && now_ns < search->begun_ns + KEPT_NS) {
-			search->used_ns = now_ns;
-			return &search->link;
+		if (is_of(search, wait, &target)) {
+			oldest = search;
+			break;
 		}
 		if (search->used_ns < oldest->used_ns)
 			oldest = search;
 	}
-	begin(oldest, wait, &target, now_ns);
+	if (!is_of(oldest, wait, &target) || now_ns >= oldest->begun_ns + KEPT_NS)
+		begin(oldest, wait, &target, now_ns);
 	oldest->used_ns = now_ns;
 	return &oldest->link;
 }
@@ -249,6 +265,16 @@ static bool is_other_side(const struct search *search, uint32_t tgid)
 	if (search->end_count)
 		return far_ends_are_held(tgid, search->ends, search->end_count);
 	return shared_memory_is_mapped(tgid, search->memory.items, search->memory.count);
+}
+
+static struct peer_process known_process(const struct search *search, uint32_t tgid,
+					 uint64_t start_ticks)
+{
+	for (size_t i = 0; i < search->known_count; i++) {
+		if (search->known[i].tgid == tgid && search->known[i].start_ticks == start_ticks)
+			return search->known[i];
+	}
+	return (struct peer_process){.tgid = tgid, .start_ticks = start_ticks};
 }
 
 static void look_at(struct search *search, uint32_t tgid)
@@ -263,8 +289,7 @@ static void look_at(struct search *search, uint32_t tgid)
 		link->more++;
 		return;
 	}
-	link->processes[link->count++] =
-		(struct peer_process){.tgid = tgid, .start_ticks = stat.start_ticks};
+	link->processes[link->count++] = known_process(search, tgid, stat.start_ticks);
 }
 
 bool peer_link_is_open(const struct peer_link *link)
@@ -274,19 +299,17 @@ bool peer_link_is_open(const struct peer_link *link)
 	return search->next < search->order.count && search->spent_ns < SEARCH_MAX_NS;
 }
 
-void peer_links__search(struct peer_links *links, struct peer_link *link, uint64_t until_ns)
+/* By the CPU time that it takes: a tool that has no CPU does not search. */
+void peer_link_search(struct peer_link *link, uint64_t most_ns)
 {
 	struct search *search = (struct search *)link;
-	uint64_t begin_ns = clock_ns(CLOCK_MONOTONIC), now_ns = begin_ns;
+	uint64_t begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID), spent_ns = 0;
 
-	(void)links;
-	while (peer_link_is_open(link)) {
+	while (peer_link_is_open(link) && spent_ns < most_ns) {
 		look_at(search, search->order.items[search->next++]);
-		now_ns = clock_ns(CLOCK_MONOTONIC);
-		if (now_ns >= until_ns)
-			break;
+		spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	}
-	search->spent_ns += sub_saturating(now_ns, begin_ns);
+	search->spent_ns += spent_ns;
 	if (!peer_link_is_open(link))
 		vec_free(&search->order);
 }

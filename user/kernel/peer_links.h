@@ -49,8 +49,8 @@ struct peer_wait {
 struct peer_link *peer_links__find(struct peer_links *links, const struct peer_wait *wait,
 				   uint64_t now_ns);
 
-/* Searches on for that link until *until_ns, a time of CLOCK_MONOTONIC; at least one process. */
-void peer_links__search(struct peer_links *links, struct peer_link *link, uint64_t until_ns);
+/* Searches on for that link, for so much CPU time of the tool; at least one process. */
+void peer_link_search(struct peer_link *link, uint64_t most_ns);
 
 /* Whether the search of a link has not ended. */
 bool peer_link_is_open(const struct peer_link *link);

@@ -163,15 +163,17 @@ static uint32_t step_slot_of(const struct peers *peers, uint32_t tgid)
 	return best;
 }
 
-static void read_threads(uint32_t tgid, thread_use_vec *threads)
+/* False: these are not all. */
+static bool read_threads(uint32_t tgid, thread_use_vec *threads)
 {
 	struct thread_use one = {.tid = tgid};
 
 	if (processes_count_threads(tgid) <= THREADS_MAX && !thread_use_read(threads, tgid))
-		return;
+		return true;
 	threads->count = 0;
 	if (!thread_use_read_one(&one, (struct proc_ref){.tgid = tgid}))
 		(void)vec_push(threads, one);
+	return false;
 }
 
 static uint64_t cpu_of(const thread_use_vec *threads)
@@ -202,6 +204,7 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 	uint32_t slot = step_slot_of(peers, process->tgid);
 	struct thread_stat stat;
 	uint64_t cpu_ns;
+	bool are_all;
 
 	*sight = (struct sight){
 		.tgid = process->tgid,
@@ -221,9 +224,9 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 		return;
 	(void)proc_comm(processes_ref(process->tgid), sight->record.comm,
 			sizeof(sight->record.comm));
-	read_threads(process->tgid, &sight->first);
+	are_all = read_threads(process->tgid, &sight->first);
 	cpu_ns = cpu_of(&sight->first);
-	sight->is_idle = process->seen_ns && process->seen_ns < watch->step_start_ns &&
+	sight->is_idle = are_all && process->seen_ns && process->seen_ns < watch->step_start_ns &&
 			 process->cpu_ns == cpu_ns;
 	process->cpu_ns = cpu_ns;
 	process->seen_ns = now_ns;
@@ -244,7 +247,7 @@ static void choose_thread(struct sight *sight)
 	thread_use_vec now = {0};
 
 	sight->is_chosen = true;
-	read_threads(sight->tgid, &now);
+	(void)read_threads(sight->tgid, &now);
 	thread_use_since(&now, &sight->first);
 	if (now.count)
 		sight->record.peer_tid = now.items[0].tid;
@@ -326,7 +329,10 @@ static void know_step(const struct peers *peers, struct sight *sight)
 	const volatile struct fbt_slot *at = &peers->shared->slots[slot];
 	uint64_t start_ns = slot ? at->step_start_ns : 0;
 
-	sight->record.kind = start_ns ? at->step_kind % FBT_KIND_COUNT : 0;
+	/* It may end before the step that waits for it. */
+	if (!start_ns)
+		return;
+	sight->record.kind = at->step_kind % FBT_KIND_COUNT;
 	sight->record.kind_start_ns = start_ns;
 }
 
@@ -419,7 +425,7 @@ static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 	if (!link || slot->step_start_ns != step_start_ns)
 		return false;
 	if (peer_link_is_open(link))
-		peer_links__search(peers->links, link, clock_ns(CLOCK_MONOTONIC) + SEARCH_NS);
+		peer_link_search(link, SEARCH_NS);
 	look_at_all(peers, watch, link, clock_ns(CLOCK_MONOTONIC));
 	return peer_link_is_open(link);
 }
@@ -432,7 +438,7 @@ void peers__look(struct peers *peers, uint64_t now_ns)
 
 	if (now_ns < peers->next_ns)
 		return;
-	begin_ns = clock_ns(CLOCK_MONOTONIC);
+	begin_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	drop_watches(peers);
 	for (uint32_t i = 1; i < used; i++) {
 		if (!is_late(&peers->shared->slots[i], now_ns))
@@ -442,7 +448,7 @@ void peers__look(struct peers *peers, uint64_t now_ns)
 	}
 	if (!looked)
 		return;
-	spent_ns = clock_ns(CLOCK_MONOTONIC) - begin_ns;
+	spent_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - begin_ns;
 	peers->next_ns =
 		now_ns + max_u64(LOOK_NS, spent_ns * (searches ? SEARCH_SHARE : LOOK_SHARE));
 }

@@ -316,6 +316,21 @@ static void the_chain_goes_on(void **state)
 			 "which was stopped by a signal (SIGSTOP or alike); spun in 20,001 "
 			 "sched_yield"),
 		CAUSE_PEER_PROCESS);
+	/* A process that sleeps waits for nobody, as far as is known. */
+	first->record.nr = nr_of("clock_nanosleep");
+	assert_int_equal(cause_of(fixture,
+				  "waited 60.0 ms (usually none) for worker (pid 8, in "
+				  "llama_decode), which was in clock_nanosleep; spun in 20,001 "
+				  "sched_yield"),
+			 CAUSE_PEER_PROCESS);
+	/* Nor does one for another that sleeps as well, and shares memory with it. */
+	first->record.nr = nr_of("read");
+	first->beyond.stopped_ns = 0;
+	first->beyond.asleep_ns = 53 * MS;
+	assert_int_equal(cause_of(fixture,
+				  "waited 60.0 ms (usually none) for worker (pid 8, in "
+				  "llama_decode), which was in read; spun in 20,001 sched_yield"),
+			 CAUSE_PEER_PROCESS);
 }
 
 int main(void)

@@ -195,6 +195,14 @@ static void a_process_that_has_done_nothing_since_the_last_wait_is_idle(void **s
 		nanosleep(&(struct timespec){0, 10 * (long)MS}, NULL);
 	}
 	assert_int_equal(fixture->keeper.count, count);
+	/* Nor does it count when peers are searched again. */
+	begin_step(fixture, MS, 6 * MS);
+	for (uint64_t i = 0; i < 10; i++) {
+		peers__look(fixture->peers,
+			    clock_ns(CLOCK_MONOTONIC) + 40 * NS_PER_S + i * NS_PER_S);
+		nanosleep(&(struct timespec){0, 10 * (long)MS}, NULL);
+	}
+	assert_int_equal(fixture->keeper.count, count);
 }
 
 static void the_step_of_a_traced_peer_is_known(void **state)
