@@ -170,8 +170,6 @@ static __always_inline void charge(struct taken *taken, const struct fbt_slot *s
 	}
 	if (tgid == slot->tgid)
 		tid = ran->pid;
-		/* Unrolled: 5.15 takes a loop whose counter it has spilled for one without an end.
-		 */
 #pragma unroll
 	for (int i = 0; i < FBT_TAKERS; i++) {
 		struct fbt_taker *taker = &sum->takers[i];

@@ -57,9 +57,10 @@ static void set_limits(struct explain *explain)
 
 	for (size_t i = 0; i < MACHINE_WIDE; i++) {
 		enum fbt_explain kind = machine_wide[i];
-		uint64_t ps = explain->programs
-				      ? explain_programs__measure_ps(explain->programs, kind)
-				      : 0;
+		uint64_t ps = options->explain_ps[kind];
+
+		if (!ps && explain->programs)
+			ps = explain_programs__measure_ps(explain->programs, kind);
 
 		explain->limits[kind] = (struct demand_limits){
 			.limit_ppm = always ? 0 : options->explain_limit_ppm,
@@ -87,6 +88,21 @@ struct explain *explain__new(const struct live *live)
 			  strerror(-explain->load_err));
 	set_limits(explain);
 	return explain;
+}
+
+void explain_measure(struct loader *loader, uint64_t ps[FBT_EXPLAIN_COUNT])
+{
+	struct explain_programs *programs;
+	int err = explain_programs__load(&programs, loader);
+
+	for (size_t i = 0; i < MACHINE_WIDE; i++) {
+		enum fbt_explain kind = machine_wide[i];
+
+		ps[kind] = err ? 0 : explain_programs__measure_ps(programs, kind);
+		/* Later windows cannot measure it: the tool is confined then. */
+		ps[kind] = ps[kind] ? ps[kind] : EVENT_PS_DEFAULT;
+	}
+	explain_programs__free(programs);
 }
 
 void explain__free(struct explain *explain)

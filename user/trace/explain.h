@@ -13,6 +13,12 @@
 struct explain;
 
 /*
+ * Measures what an event of each kind costs, for options.explain_ps: once for several windows,
+ * before the tool is confined. The loader must be loaded.
+ */
+void explain_measure(struct loader *loader, uint64_t ps[FBT_EXPLAIN_COUNT]);
+
+/*
  * Loads the programs and measures what they cost, which takes some 20 ms, before the tool is
  * confined. live is borrowed, and its loader must be loaded. A kernel that refuses the programs is
  * told about only when they would be needed. NULL: no memory.

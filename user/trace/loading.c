@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "kernel/calibrate.h"
 #include "proc/process.h"
+#include "trace/explain.h"
 
 /*
  * Descriptors for maps, programs, links, one step function, outputs, their folders, and opening
@@ -111,7 +112,8 @@ int loading_attach_syscalls(struct loader *loader, bool with_steps, struct fbt_c
 	return err;
 }
 
-int loading_measure(const struct options *options, struct fbt_cost *cost)
+int loading_measure(const struct options *options, struct fbt_cost *cost,
+		    uint64_t explain_ps[FBT_EXPLAIN_COUNT])
 {
 	struct loader *loader;
 	int err = open_for(&loader, options, 1);
@@ -119,6 +121,8 @@ int loading_measure(const struct options *options, struct fbt_cost *cost)
 	*cost = (struct fbt_cost){0};
 	if (!err)
 		err = loading_attach_syscalls(loader, true, cost);
+	if (!err && options->explain != EXPLAIN_OFF)
+		explain_measure(loader, explain_ps);
 	loader__free(loader);
 	return err;
 }
