@@ -19,9 +19,13 @@
 /* Of its time, at least this part is work. */
 #define WORK_PART 0.5
 
-/* Of all calls, so many last within a factor of eight: prefills and other long ones are few. */
-#define USUAL_PART  0.6
-#define USUAL_SPANS 3
+/*
+ * Of all calls, so many last within a factor of eight, and take at least that part of the time:
+ * prefills and other long ones are few, and what runs many tasks has few that are the work.
+ */
+#define USUAL_PART	0.6
+#define USUAL_SPANS	3
+#define USUAL_TIME_PART 0.2
 
 /* Calls for CPU time in a slice: how far from the usual, in how many of the slices. */
 #define STEADY_FACTOR 2.5
@@ -51,15 +55,28 @@ static uint64_t cpu_ns(const struct choice *choice)
 	return sum(choice->slice_cpu_ns, CHOICE_SLICES);
 }
 
-/* The largest number of calls in neighbouring spans. */
+/* The time of the calls in a few spans, taken for as long as the middle of each. */
+static double spans_ns(const uint64_t *lasted, size_t first, size_t count)
+{
+	double ns = 0;
+
+	for (size_t i = first; i < first + count; i++)
+		ns += (double)lasted[i] * 0.75 * (double)(1ull << (i + FBT_RATE_FIRST_BITS));
+	return ns;
+}
+
+/* The largest number of calls in neighbouring spans that have a part in the work. */
 static uint64_t count_usual(const struct choice *choice)
 {
+	double all_ns = spans_ns(choice->lasted, 0, FBT_RATE_SPANS);
 	uint64_t most = 0;
 
 	for (size_t i = 0; i + USUAL_SPANS <= FBT_RATE_SPANS; i++) {
 		uint64_t calls = sum(choice->lasted + i, USUAL_SPANS);
 
-		most = calls > most ? calls : most;
+		if (calls > most &&
+		    spans_ns(choice->lasted, i, USUAL_SPANS) >= USUAL_TIME_PART * all_ns)
+			most = calls;
 	}
 	return most;
 }

@@ -42,6 +42,9 @@
 #define BATCH	    7
 #define BATCHES_MAX 4
 
+/* Threads whose CPU time is read while functions are measured. */
+#define WATCHED_MAX 256
+
 /* Calls that wait for what clients send. */
 static const char *const event_calls[] = {
 	"libc.so.6:epoll_wait", "libc.so.6:epoll_pwait", "libc.so.6:poll",   "libc.so.6:ppoll",
@@ -302,21 +305,63 @@ static void find_event_calls(struct hunt *hunt)
 	}
 }
 
-/* Counts at the begin of a slice. */
-struct moment {
-	uint64_t calls[BATCH];
-	struct thread_use uses[SHARE_THREADS_MAX]; /* of each sampled thread, so far */
+/* What was read while functions were measured: at the begin of each slice and at the end. */
+struct record {
+	/* The sampled threads, and others, on which the same functions may run. */
+	uint32_t tids[WATCHED_MAX];
+	size_t tid_count;
+	size_t count;
+	uint64_t calls[CHOICE_SLICES + 1][BATCH];
+	uint64_t cpu_ns[CHOICE_SLICES + 1][WATCHED_MAX]; /* of the threads, so far */
 };
 
-static void read_moment(struct moment *moment, const struct hunt *hunt, const struct rates *rates,
+static bool is_sampled(const struct hunt *hunt, uint32_t tid)
+{
+	for (size_t i = 0; i < hunt->thread_count; i++)
+		if (hunt->threads[i].tid == tid)
+			return true;
+	return false;
+}
+
+static void list_threads(struct record *record, const struct hunt *hunt)
+{
+	thread_use_vec threads = {0};
+
+	for (size_t i = 0; i < hunt->thread_count; i++)
+		record->tids[record->tid_count++] = hunt->threads[i].tid;
+	(void)thread_use_read(&threads, hunt->tgid);
+	vec_for_each (thread, &threads)
+		if (record->tid_count < WATCHED_MAX && !is_sampled(hunt, thread->tid))
+			record->tids[record->tid_count++] = thread->tid;
+	vec_free(&threads);
+}
+
+static void read_moment(struct record *record, const struct hunt *hunt, const struct rates *rates,
 			size_t count)
 {
-	memset(moment->uses, 0, sizeof(moment->uses));
-	for (size_t i = 0; i < hunt->thread_count; i++)
-		(void)thread_use_read_one(&moment->uses[i],
-					  (struct proc_ref){hunt->tgid, hunt->threads[i].tid});
+	size_t at = record->count++;
+
+	for (size_t i = 0; i < record->tid_count; i++) {
+		struct thread_use use = {0};
+
+		(void)thread_use_read_one(&use, (struct proc_ref){hunt->tgid, record->tids[i]});
+		record->cpu_ns[at][i] = use.cpu_ns;
+	}
 	for (size_t i = 0; i < count; i++)
-		moment->calls[i] = rates__calls(rates, i);
+		record->calls[at][i] = rates__calls(rates, i);
+}
+
+/*
+ * The part of its CPU time that a thread spends in a function. One that was not sampled, and has
+ * made calls of it, is taken for one like the thread that is looked at: a pool has many.
+ */
+static double part_of(const struct measured *measured, const struct hunt *hunt,
+		      const struct rates *rates, size_t index, const struct record *record,
+		      size_t thread)
+{
+	if (thread < hunt->thread_count)
+		return measured->share.parts[thread];
+	return rates__ended_on(rates, index, record->tids[thread]) ? measured->share.part : 0;
 }
 
 /* A thread that has ended has used nothing. */
@@ -325,21 +370,23 @@ static uint64_t since(uint64_t from, uint64_t to)
 	return to > from ? to - from : 0;
 }
 
-static void add_slice(struct measured *measured, size_t count, size_t slice,
-		      const struct hunt *hunt, const struct moment *from, const struct moment *to)
+static void fill_slices(struct measured *measured, const struct hunt *hunt,
+			const struct rates *rates, size_t index, const struct record *record)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct choice *choice = &measured[i].choice;
-		double cpu_ns = 0;
+	struct choice *choice = &measured->choice;
 
-		for (size_t at = 0; at < hunt->thread_count; at++) {
-			double part = measured[i].share.parts[at];
+	*choice = (struct choice){.calls = 0};
+	for (size_t at = 0; at < record->tid_count; at++) {
+		double part = part_of(measured, hunt, rates, index, record, at);
 
-			cpu_ns += part * (double)since(from->uses[at].cpu_ns, to->uses[at].cpu_ns);
-		}
-		choice->slice_calls[slice] = to->calls[i] - from->calls[i];
-		choice->slice_cpu_ns[slice] = (uint64_t)cpu_ns;
+		for (size_t slice = 0; part > 0 && slice + 1 < record->count; slice++)
+			choice->slice_cpu_ns[slice] +=
+				(uint64_t)(part * (double)since(record->cpu_ns[slice][at],
+								record->cpu_ns[slice + 1][at]));
 	}
+	for (size_t slice = 0; slice + 1 < record->count; slice++)
+		choice->slice_calls[slice] =
+			record->calls[slice + 1][index] - record->calls[slice][index];
 }
 
 static bool is_silent(const struct rates *rates, size_t count)
@@ -351,22 +398,19 @@ static bool is_silent(const struct rates *rates, size_t count)
 	return !calls;
 }
 
-static void watch(const struct hunt *hunt, struct rates *rates, struct measured *measured,
-		  size_t count, uint64_t watch_ns)
+static void watch(const struct hunt *hunt, struct rates *rates, size_t count, uint64_t watch_ns,
+		  struct record *record)
 {
 	uint64_t start_ns = clock_ns(CLOCK_MONOTONIC), now_ns = start_ns;
-	struct moment from, to;
 
-	read_moment(&from, hunt, rates, count);
+	read_moment(record, hunt, rates, count);
 	for (size_t slice = 0; slice < CHOICE_SLICES; slice++) {
 		while (now_ns < start_ns + (slice + 1) * watch_ns / CHOICE_SLICES) {
 			usleep(now_ns < start_ns + FIRST_NS ? FIRST_US : TURN_US);
 			rates__check(rates);
 			now_ns = clock_ns(CLOCK_MONOTONIC);
 		}
-		read_moment(&to, hunt, rates, count);
-		add_slice(measured, count, slice, hunt, &from, &to);
-		from = to;
+		read_moment(record, hunt, rates, count);
 		if (now_ns > start_ns + SILENT_NS && is_silent(rates, count))
 			break;
 	}
@@ -458,10 +502,13 @@ static int measure(struct hunt *hunt, struct measured *measured, size_t count, u
 {
 	struct step_function *functions[BATCH + EVENT_CALLS];
 	struct rate found[BATCH + EVENT_CALLS];
+	struct record *record = calloc(1, sizeof(*record));
 	struct rates *rates = NULL;
 	size_t events = hunt->event_functions.count;
 	int err;
 
+	if (!record)
+		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
 		functions[i] = measured[i].function;
 	events = events < EVENT_CALLS ? events : EVENT_CALLS;
@@ -470,15 +517,20 @@ static int measure(struct hunt *hunt, struct measured *measured, size_t count, u
 	err = rates__open(&rates, functions, count + events, hunt->tgid,
 			  hunt->options->perf_uprobes);
 	if (err)
-		return err;
-	watch(hunt, rates, measured, count, watch_ns);
+		goto out;
+	list_threads(record, hunt);
+	watch(hunt, rates, count, watch_ns, record);
+	for (size_t i = 0; i < count; i++)
+		fill_slices(&measured[i], hunt, rates, i, record);
 	find_waits(rates, measured, count, events, tid);
 	rates__finish(rates, found);
 	take_rates(measured, count, found, count + events);
 	rates__free(rates);
 	for (size_t i = 0; i < count; i++)
 		tell_measured(&measured[i]);
-	return 0;
+out:
+	free(record);
+	return err;
 }
 
 /* Resolves the next few functions of a thread, from *at on, to the end of hunt->measured. */

@@ -149,6 +149,11 @@ LOOK(find_it_short_of_cpus)
 	return -EAGAIN;
 }
 
+LOOK(find_no_regular_step)
+{
+	return -ENODATA;
+}
+
 LOOK(burn_a_cpu)
 {
 	for (volatile uint64_t i = 0;; i++)
@@ -362,6 +367,13 @@ static void an_engine_short_of_cpus_is_left_alone_and_the_command_named(void **s
 	assert_string_equal(run(*state, find_it_short_of_cpus),
 			    "no step was seen yet; candidates are not searched while process 42 is "
 			    "short of CPUs: ferrum-bpftrace --list-steps -p 42 does it\n");
+}
+
+static void without_a_regular_step_none_is_named(void **state)
+{
+	assert_string_equal(run(*state, find_no_regular_step),
+			    "no step was seen yet, and no regular step was found in process 42 by "
+			    "the stacks of its busy threads (--list-steps -p 42 looks again)\n");
 }
 
 static void a_child_that_takes_too_much_of_a_cpu_is_ended_and_counted(void **state)
@@ -621,6 +633,7 @@ int main(void)
 		TEST(a_child_that_fails_is_a_failed_search_whatever_it_found),
 		TEST(a_child_that_crashes_is_a_failed_search),
 		TEST(an_engine_short_of_cpus_is_left_alone_and_the_command_named),
+		TEST(without_a_regular_step_none_is_named),
 		TEST(a_child_that_takes_too_much_of_a_cpu_is_ended_and_counted),
 		TEST(the_cpu_time_of_a_child_that_is_killed_is_counted),
 		TEST(the_child_has_a_low_priority),

@@ -118,6 +118,19 @@ static void polls_are_of_no_usual_length(void **state)
 	assert_doubt(&choice, CHOICE_UNEVEN);
 }
 
+/* A pool runs tasks of all kinds. The steps are among them, and most are small. */
+static void what_runs_all_tasks_is_no_step(void **state)
+{
+	struct choice all[] = {{.calls = 0}, regular(600, 2 * MS), regular(1150, MS)};
+
+	(void)state;
+	add_lasted(&all[0], 600, 2 * MS);
+	add_lasted(&all[0], 1500, 10000);
+	spread(&all[0], 0.65);
+	assert_doubt(&all[0], CHOICE_UNEVEN);
+	assert_int_equal(choice_find(all, 3), 1);
+}
+
 static void doubts(void **state)
 {
 	struct choice loop = not_called(), often = regular(4000, MS / 2),
@@ -230,6 +243,7 @@ int main(void)
 		cmocka_unit_test(jitter_is_no_doubt),
 		cmocka_unit_test(pauses_are_no_doubt),
 		cmocka_unit_test(polls_are_of_no_usual_length),
+		cmocka_unit_test(what_runs_all_tasks_is_no_step),
 		cmocka_unit_test(doubts),
 		cmocka_unit_test(waiting_for_a_cpu_is_no_wait),
 		cmocka_unit_test(of_nested_loops_the_outermost_that_is_steady_is_the_step),
