@@ -15,7 +15,11 @@
 /* There are interpreters in the map runtimes: until then no call is looked at. */
 volatile __u32 has_runtimes = 0;
 
-/* Called at the entry of a futex call. */
+/* Between two calls of one wait: the interpreter looks only whether it has the lock by now. */
+#define GIL_AGAIN_NS  1000000
+#define GIL_TIMED_OUT (-110)
+
+/* Called at the entry of a futex call, when slot->start_ns is set. */
 static __always_inline void enter_gil(struct fbt_slot *slot, struct task_struct *task)
 {
 	struct pt_regs *regs = (struct pt_regs *)bpf_task_pt_regs(task);
@@ -25,11 +29,17 @@ static __always_inline void enter_gil(struct fbt_slot *slot, struct task_struct 
 
 	slot->call_gil = runtime && address >= runtime->start && address < runtime->end &&
 			 op < 32 && (WAIT_OPS >> op & 1);
+	if (slot->call_gil &&
+	    (!slot->gil_again || slot->start_ns - slot->gil_end_ns > GIL_AGAIN_NS))
+		slot->gil_since_ns = slot->start_ns;
 }
 
 /* Called when a wait for the GIL returns; delay: of its duration, waiting for a CPU. */
-static __always_inline void leave_gil(struct fbt_slot *slot, __u64 duration, __u64 delay)
+static __always_inline void leave_gil(struct fbt_slot *slot, __u64 now, long ret, __u64 duration,
+				      __u64 delay)
 {
+	slot->gil_end_ns = now;
+	slot->gil_again = ret == GIL_TIMED_OUT;
 	slot->stalls.gil_ns += duration > delay ? duration - delay : 0;
 	slot->stalls.gil_waits++;
 	slot->call_gil = 0;

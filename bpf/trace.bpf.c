@@ -125,7 +125,7 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		__u8 which = category[nr];
 
 		if (nr == NR_FUTEX && slot->call_gil)
-			leave_gil(slot, duration, delay);
+			leave_gil(slot, now, ret, duration, delay);
 
 		if (which < FBT_CATEGORY_COUNT) {
 			add_call(&slot->sums[which], duration, failed);
@@ -143,7 +143,7 @@ int handle_sys_exit(struct bpf_raw_tracepoint_args *ctx)
 		return 0;
 	}
 	if (nr == NR_FUTEX && slot->call_gil)
-		leave_gil(slot, duration, 0);
+		leave_gil(slot, now, ret, duration, 0);
 	if (call_detail == FBT_DETAIL_ALL && !is_summed(slot, index, start, now, ret, 0, 0))
 		send_call(slot, index, start, duration, ret, 0, 0);
 	return 0;

@@ -77,7 +77,19 @@ static __always_inline void note_wait(struct fbt_slot *slot, __u32 index)
 	wait->tgid = slot->tgid;
 	wait->slot = index;
 	wait->unread = 0;
+	wait->since_ns = slot->call_gil ? slot->gil_since_ns : 0;
 	wait->start_ns = slot->start_ns;
+}
+
+/*
+ * The GIL goes from hand to hand while a thread waits for it. Who held it longest is to blame, not
+ * the last one: that may be a thread that waited as well, and had it for a moment only.
+ */
+static __always_inline bool had_other_longer(const struct fbt_wait *wait, __u64 now)
+{
+	__u64 before = wait->waker.wake_ns;
+
+	return before > wait->since_ns && before - wait->since_ns > now - before;
 }
 
 /* A lock only if the waiter agrees: see is_lock_wait(). */
@@ -113,6 +125,10 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	/* Threads outside of steps may wait at this address for ever. */
 	if (++wait->unread > FBT_UNREAD_MAX)
 		wait->address = 0;
+	if (wait->since_ns && had_other_longer(wait, slot->start_ns)) {
+		*(volatile __u32 *)&wait->busy = 0;
+		return 0;
+	}
 	wait->waker.wake_ns = slot->start_ns;
 	wait->waker.since_ns = slot->born_ns;
 	wait->waker.busy_ns = fbt_busy_ns(slot->busy, slot->start_ns);
@@ -122,7 +138,7 @@ __noinline int note_wake(struct fbt_wait *wait, struct fbt_slot *slot, __u32 ind
 	wait->waker.faults = task->maj_flt;
 	wait->waker.minor_faults = task->min_flt;
 	wait->waker.flags = wake_flags(wait, op, count);
-	if (has_collected(slot, wait->start_ns))
+	if (has_collected(slot, wait->since_ns ? wait->since_ns : wait->start_ns))
 		wait->waker.flags |= FBT_WAKE_GC;
 	if (past->tid == slot->tid)
 		__builtin_memcpy(&wait->waker.past, past, sizeof(*past));

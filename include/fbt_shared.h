@@ -277,7 +277,10 @@ struct fbt_slot {
 	__u64 gc_sp;	 /* the stack pointer at its begin; ~0: USDT */
 	__u64 gc_own_ns; /* the thread's own clock at its begin */
 	__u32 gc_generation;
-	__u32 call_gil; /* the open call waits for the GIL */
+	__u32 call_gil;	    /* the open call waits for the GIL */
+	__u32 gil_again;    /* the latest such call has timed out: its wait goes on with the next */
+	__u64 gil_since_ns; /* when the first call of that wait began */
+	__u64 gil_end_ns;   /* of its latest call */
 } __attribute__((aligned(64)));
 
 /* The syscall time that a slot's busy means at now_ns. */
@@ -540,6 +543,8 @@ struct fbt_wait {
 	__u32 slot;   /* of the waiter, or of the first of several */
 	__u32 busy;   /* the waker is being read or written */
 	__u32 unread; /* wakes since a waiter came or went */
+	/* Of a wait for the GIL: when the first of its calls began; else 0. */
+	__u64 since_ns;
 	struct fbt_waker waker;
 };
 

@@ -83,6 +83,8 @@ kill -INT "$TOOL"
 wait "$TOOL"
 is 'with PyTorch'"'"'s profiler: the tool succeeds' $? 0
 python3 tests/e2e/vllm/torch_trace.py "$DIR" $((ITERATIONS - passes)) || FAILED=1
+read -r _ hta _ < <(tests/e2e/hta/install.sh)
+[ "$hta" = - ] || "$hta/bin/python" tests/e2e/hta/read.py "$DIR"/kineto_*.json 2>"$TMP/hta" || FAILED=1
 ask "$TOKENS" 1 >"$TMP/asked" && ok 'vLLM goes on'
 
 kill -TERM "$PID"

@@ -16,7 +16,11 @@ first=()
 collect='{int(n): (S[int(n)], t) for n, t in T["collect"].items()}'
 wait='{int(n): (S[int(n)], t) for n, t in T["wait"].items()}'
 # shellcheck disable=SC2089
-evidence='{n - 1: e["cause_evidence"] for n, e in G.items() if e["cause"] == "gil"}'
+evidence='{n - 1: e["cause_evidence"] for n, e in H.items() if e["cause"] == "gil"}'
+
+# Of a step: what it took to wake other threads, as its calls say.
+# shellcheck disable=SC2089
+wakes='sum(x["dur"] for x in inside(n + 1) if x["name"] == "futex" and x["args"]["op"] == "wake")'
 
 # shellcheck disable=SC2016
 # trace_stalls INTERPRETER TOOL-OPTION…: one run from the go to the end of both; $preload is loaded
@@ -56,7 +60,7 @@ check_collections()
 		"all(s['us']['gc'] <= t['cpu_ns'] / 1000 + 100 and s['us']['gc'] <= s['us']['own']
 		for s, t in ($collect).values())"
 	fact "$1: a step that mostly collects is named for that" \
-		"all(G[n + 1]['cause'] == 'garbage_collection' for n, (s, t) in ($collect).items()
+		"all(H[n + 1]['cause'] == 'garbage_collection' for n, (s, t) in ($collect).items()
 		if n > 20 and s['us']['gc'] > s['us']['total'] * 3 / 4)"
 	fact "$1: such are all that collect, but for the first and those that had no CPU" \
 		"all(s['us']['gc'] > s['us']['total'] * 3 / 4 for s, t in ($collect).values()
@@ -70,9 +74,9 @@ check_gil()
 		"all(s['us']['gil'] <= s['us']['futex_net'] <= s['us']['total'] for s in S)"
 	fact "$1: they are no longer than by the engine's clock" \
 		"all(s['us']['gil'] <= t['wall_us'] - t['slept_us'] + 200 for s, t in ($wait).values())"
-	fact "$1: nor shorter: it waits for nothing else, but sleeps, and may have no CPU" \
-		"all(s['us']['gil'] + s['us']['cpu_wait'] + s['us']['own'] + s['us']['off_cpu'] +
-		s['us']['other_net'] >= s['us']['total'] - 200 for s, t in ($wait).values())"
+	fact "$1: nor shorter: it waits for nothing else, but sleeps, wakes others, and may have no CPU" \
+		"all(s['us']['gil'] + s['us']['cpu_wait'] + s['us']['own'] + s['us']['off_cpu'] + $wakes +
+		s['us']['other_net'] >= s['us']['total'] - 200 for n, (s, t) in ($wait).items())"
 	fact "$1: and make up most of it" \
 		"sum(s['us']['gil'] for s, t in ($wait).values()) * 2 >
 		sum(t['wall_us'] - t['slept_us'] - s['us']['cpu_wait'] for s, t in ($wait).values())"
@@ -80,7 +84,7 @@ check_gil()
 		"sum(s['us']['gil'] for n, s in enumerate(S) if n not in $wait and n > 0) <
 		sum(s['us']['gil'] for s, t in ($wait).values()) / 10"
 	fact "$1: a step that mostly waits is named for that" \
-		"all(G[n + 1]['cause'] == 'gil' for n, (s, t) in ($wait).items()
+		"all(H[n + 1]['cause'] == 'gil' for n, (s, t) in ($wait).items()
 		if n > 20 and s['us']['gil'] > s['us']['total'] * 3 / 4)"
 	fact "$1: such are most of those that wait, but for those that had no CPU" \
 		"sum(s['us']['gil'] > s['us']['total'] * 3 / 4 for s, t in ($wait).values()) * 2 >=

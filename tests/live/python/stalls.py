@@ -31,10 +31,11 @@ def collect(n):
 
 
 def wait(n):
-    """Lets the other thread have the GIL, which then keeps it for HOLD_US."""
+    """Lets the other thread have the GIL, which then keeps it for HOLD_US. Giving the lock back waits for
+    nothing; an Event has a lock of its own, for which this thread may have to wait."""
     before = len(holds)
     how.append(n % 20)
-    wanted.set()
+    wanted.release()
     sleeps, start = 0, time.monotonic_ns()
     while len(holds) == before:
         time.sleep(SLEEP_US / 1e6)
@@ -58,8 +59,7 @@ def hold():
     truth['holder'] = threading.get_native_id()
     ready.set()
     while True:
-        wanted.wait()
-        wanted.clear()
+        wanted.acquire()
         start = time.monotonic_ns()
         what = how.pop()
         if what == COMPUTE:
@@ -79,7 +79,8 @@ def collections():
 truth = {'collect': {}, 'wait': {}, 'others': 0}
 path, steps = sys.argv[1], int(sys.argv[2])
 usleep = ctypes.PyDLL(None).usleep
-wanted, ready, how, holds = threading.Event(), threading.Event(), [], []
+wanted, ready, how, holds = threading.Lock(), threading.Event(), [], []
+wanted.acquire()
 gc.disable()
 heap = [[i] for i in range(400000)]
 threading.Thread(target=hold, daemon=True).start()
