@@ -417,7 +417,7 @@ static int check_tracing(const struct options *options)
 	if (options->detail == FBT_DETAIL_PROBES && options->interval_given)
 		return usage_error("--interval and --detail probes exclude each other: intervals "
 				   "are made of system calls, which are not traced");
-	if (options->folded && !options_have_stacks(options))
+	if (is_file(options->folded) && !options_have_stacks(options))
 		log_warn(
 			"--folded: stays empty: stacks are of calls, and --detail steps and probes "
 			"record none");

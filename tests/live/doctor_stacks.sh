@@ -86,7 +86,7 @@ doctor_of "$IDLE"
 says 'stripped: it is said' - bare
 says 'stripped: what helps' - --symbols
 "$FBT" doctor "$IDLE" --step engine_step --symbols "$FBT_ENGINE" >"$TMP/doctor" 2>&1
-holds 'stripped, with symbols: it has names' eval '! grep -q "(bare\|, bare" "$TMP/doctor"'
+is 'stripped, with symbols: it has names' "$(grep -cE '[(,] ?bare[,)]' "$TMP/doctor")" 0
 "$FBT" doctor "$IDLE" --detail steps >"$TMP/doctor" 2>&1
 says 'without calls: there are none' - 'record no calls'
 finish

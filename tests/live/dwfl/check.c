@@ -143,47 +143,36 @@ static const Dwfl_Callbacks callbacks = {
 	.find_debuginfo = find_no_debuginfo,
 };
 
-static bool has_maps(uint32_t tgid)
-{
-	char path[64];
-	FILE *maps;
-	bool any;
-
-	snprintf(path, sizeof(path), "/proc/%u/maps", tgid);
-	maps = fopen(path, "re");
-	any = maps && getc(maps) != EOF;
-	if (maps)
-		fclose(maps);
-	return any;
-}
-
-static Dwfl *find_dwfl(uint32_t tgid)
+static struct process *find_process(uint32_t tgid)
 {
 	struct process *process = check.processes;
 
 	while (process < check.processes + PROCESSES_MAX - 1 && process->tgid &&
 	       process->tgid != tgid)
 		process++;
-	if (process->tgid == tgid && process->dwfl) {
-		/* It may have loaded a library; when it has ended, what was known is still true. */
-		if (!has_maps(tgid))
-			return process->dwfl;
-		dwfl_report_begin(process->dwfl);
-		(void)dwfl_linux_proc_report(process->dwfl, (pid_t)tgid);
-		dwfl_report_end(process->dwfl, NULL, NULL);
-		return process->dwfl;
-	}
-	if (process->dwfl)
-		dwfl_end(process->dwfl);
-	process->tgid = tgid;
-	process->dwfl = dwfl_begin(&callbacks);
-	if (!process->dwfl || dwfl_linux_proc_report(process->dwfl, (pid_t)tgid) ||
-	    dwfl_report_end(process->dwfl, NULL, NULL) ||
-	    !dwfl_attach_state(process->dwfl, NULL, (pid_t)tgid, &thread_callbacks, &check)) {
+	if (process->tgid != tgid && process->dwfl) {
 		dwfl_end(process->dwfl);
 		process->dwfl = NULL;
 	}
-	return process->dwfl;
+	process->tgid = tgid;
+	return process;
+}
+
+/* Reads what the process has mapped by now. False: it has ended, what was known stays. */
+static bool read_process(struct process *process)
+{
+	Dwfl *dwfl = dwfl_begin(&callbacks);
+
+	if (!dwfl || dwfl_linux_proc_report(dwfl, (pid_t)process->tgid) ||
+	    dwfl_report_end(dwfl, NULL, NULL) ||
+	    !dwfl_attach_state(dwfl, NULL, (pid_t)process->tgid, &thread_callbacks, &check)) {
+		dwfl_end(dwfl);
+		return false;
+	}
+	if (process->dwfl)
+		dwfl_end(process->dwfl);
+	process->dwfl = dwfl;
+	return true;
 }
 
 static int take_frame(Dwfl_Frame *frame, void *ctx)
@@ -261,12 +250,22 @@ static void write_line(const struct fbt_stack_place *place, const char *verdict,
 	fflush(check.log);
 }
 
+static const char *unwind_theirs(struct process *process, bool has_step, struct found *theirs)
+{
+	theirs->count = 0;
+	if (!process->dwfl)
+		return "gone";
+	dwfl_getthread_frames(process->dwfl, (pid_t)process->tgid, take_frame, theirs);
+	return compare(theirs, has_step);
+}
+
 static void hold_against(const struct fbt_stack_place *place, uint64_t now_ns)
 {
 	struct registers *registers = &check.place.registers;
 	struct code_finder finder = {find_code, NULL};
-	struct found theirs = {.count = 0};
-	Dwfl *dwfl;
+	struct process *process = find_process(place->tgid);
+	struct found theirs;
+	const char *verdict;
 
 	*registers = (struct registers){.arch = syscalls_arch()};
 	memcpy(registers->value, place->registers, sizeof(registers->value));
@@ -276,10 +275,11 @@ static void hold_against(const struct fbt_stack_place *place, uint64_t now_ns)
 					       place->stack, place->bytes};
 	check.now_ns = now_ns;
 	unwind(check.reader, &finder, registers, &check.place.copy, place->step_sp, &check.unwound);
-	dwfl = find_dwfl(place->tgid);
-	if (dwfl)
-		dwfl_getthread_frames(dwfl, (pid_t)place->tgid, take_frame, &theirs);
-	write_line(place, dwfl ? compare(&theirs, place->step_sp) : "gone", &theirs);
+	verdict = unwind_theirs(process, place->step_sp, &theirs);
+	/* It may have loaded a library since it was read. */
+	if (strcmp(verdict, "equal") != 0 && read_process(process))
+		verdict = unwind_theirs(process, place->step_sp, &theirs);
+	write_line(place, verdict, &theirs);
 }
 
 void __wrap_stacks__take(struct stacks *stacks, const struct fbt_stack_place *place,
