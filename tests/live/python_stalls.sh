@@ -105,7 +105,7 @@ while read -r version path; do
 	check_collections "$version"
 	check_gil "$version"
 	fact "$version: and if it collected, with that" \
-		"all(('which collected garbage' in e) == (n % 20 == 16) for n, e in $evidence.items() if 'thread' in e)"
+		"all(('which collected garbage' in e) == (n % 20 == 16) for n, e in $evidence.items() if 'of it for thread' in e)"
 	holds "$version: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
 
 	# Nothing is loaded: steps are intervals.
