@@ -22,7 +22,7 @@
  * - 2: cgroup limits
  * - 1: the arguments of calls
  */
-#define CAPTURE_VERSION 6
+#define CAPTURE_VERSION 7
 
 struct capture_header {
 	uint64_t magic;

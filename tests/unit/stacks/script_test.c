@@ -51,7 +51,7 @@ static int set_up(void **state)
 	struct script_reader reader = {read_frames, NULL, fixture};
 
 	fixture->output = keeper_output(&fixture->keeper);
-	fixture->stacks = stacks__new(&fixture->output);
+	fixture->stacks = stacks__new(&fixture->output, &(struct symbol_files){NULL, 0});
 	stacks__set_script_reader(fixture->stacks, &reader);
 	fixture->registers[pc_of(syscalls_arch())] = (uint64_t)_PyEval_EvalFrameDefault + 1;
 	fixture->registers[sp_of(syscalls_arch())] = 0x1000;
