@@ -37,11 +37,11 @@ agree()
 	done
 }
 
-for way in 'jit 10 ^engine_step;\[by.frame.pointers\];call_generated;\[generated.code\];pause_here;nap_for;.*\[clock_nanosleep\]' \
-	'vdso 10 ^engine_step;read_clock;.*clock_gettime[^;]*;([^;]*vdso[^;]*|clock_gettime);\[clock_gettime\]' \
-	'signal 10 ^engine_step;raise_signal;(.*;)?on_signal;pause_here;nap_for;.*\[clock_nanosleep\]' \
-	'altstack 10 ^engine_step;\[cut.off\];.*;on_signal;pause_here;nap_for;.*\[clock_nanosleep\]' \
-	'alloca 10 ^engine_step;take_room;pause_here;nap_for;.*\[clock_nanosleep\]'; do
+for way in 'jit 8 ^engine_step;\[by.frame.pointers\];call_generated;\[generated.code\];pause_here;nap_for;.*\[clock_nanosleep\]' \
+	'vdso 8 ^engine_step;read_clock;.*clock_gettime[^;]*;([^;]*vdso[^;]*|clock_gettime);\[clock_gettime\]' \
+	'signal 8 ^engine_step;raise_signal;(.*;)?on_signal;pause_here;nap_for;.*\[clock_nanosleep\]' \
+	'altstack 8 ^engine_step;\[cut.off\];.*;on_signal;pause_here;nap_for;.*\[clock_nanosleep\]' \
+	'alloca 8 ^engine_step;take_room;pause_here;nap_for;.*\[clock_nanosleep\]'; do
 	read -r name count pattern <<<"$way"
 	start_program odd_stacks "$name"
 	trace_it "$ENGINE" engine_step
@@ -56,7 +56,7 @@ if g++ -D_GNU_SOURCE -O2 -g -fomit-frame-pointer -Wl,--build-id tests/live/stack
 	-lpthread -ldl 2>"$TMP/g++"; then
 	start_waiting "$TMP/stacks" "$TMP/truth.json" 2
 	trace_it "$ENGINE" engine_step
-	agree 'C++' 15 '^engine_step;take_lock' '^engine_step;deep_frame' '^engine_step;(forward;){9}'
+	agree 'C++' 12 '^engine_step;take_lock' '^engine_step;deep_frame' '^engine_step;(forward;){9}'
 
 	step=$(nm "$TMP/stacks" | sed -n 's/^0*\([0-9a-f]*\) T engine_step$/\1/p')
 	cp "$TMP/stacks" "$TMP/bare"
@@ -88,7 +88,7 @@ fi
 if command -v rustc >/dev/null && rustc -O -C force-frame-pointers=no -o "$TMP/rust" tests/live/stacks.rs 2>"$TMP/rustc"; then
 	start_waiting "$TMP/rust" "$TMP/truth.json"
 	trace_it "$ENGINE" engine_step
-	agree Rust 9 '^engine_step;[^;]*pause_for' '^engine_step;[^;]*call_it;[^;]*pause_for' \
+	agree Rust 7 '^engine_step;[^;]*pause_for' '^engine_step;[^;]*call_it;[^;]*pause_for' \
 		'^engine_step;[^;]*take_lock;.*\[futex\]'
 fi
 finish
