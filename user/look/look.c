@@ -142,7 +142,7 @@ static void unwind_part(struct look *look, uint32_t tgid, size_t at, struct stac
 	const struct fbt_look_task *seen = &look->tasks.items[look->part_of[at]].seen;
 	const struct memory_part *part = &look->parts[at];
 	const struct stack_source source = {.tgid = tgid,
-					    .tid = seen->tid,
+					    .ns_tid = seen->ns_tid,
 					    .registers = seen->registers,
 					    .stack = part->data,
 					    .bytes = part->got};

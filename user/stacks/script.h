@@ -19,11 +19,12 @@ struct script_frame {
 };
 
 /*
- * Reads the functions of a thread, the innermost first: at most max; 0 if there are none, or they
- * cannot be read. Strings live until the next call.
+ * Reads the functions that a thread is in now, the innermost first: at most max; 0 if there are
+ * none, or they cannot be read. ns_tid is the thread's ID in its own PID namespace. Strings live
+ * until the next call.
  */
 struct script_reader {
-	size_t (*read)(void *ctx, uint32_t tgid, uint32_t tid, struct script_frame *frames,
+	size_t (*read)(void *ctx, uint32_t tgid, uint32_t ns_tid, struct script_frame *frames,
 		       size_t max);
 	void *ctx;
 };

@@ -235,7 +235,7 @@ static void add_scripts(struct stacks *stacks, const struct stack_source *source
 	size_t read = 0, next = 0;
 	bool has_read = false;
 
-	if (!reader->read)
+	if (!reader->read || !source->ns_tid)
 		return;
 	memcpy(native, codes->codes, count * sizeof(*native));
 	codes->count = 0;
@@ -245,7 +245,7 @@ static void add_scripts(struct stacks *stacks, const struct stack_source *source
 			       script_is_interpreter(about.function);
 
 		if (is_eval && !has_read)
-			read = reader->read(reader->ctx, source->tgid, source->tid, frames,
+			read = reader->read(reader->ctx, source->tgid, source->ns_tid, frames,
 					    FBT_STACK_FRAMES);
 		has_read |= is_eval;
 		if (!is_eval || next == read) {
@@ -287,7 +287,6 @@ void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, ui
 {
 	uint32_t nr = place->nr < FBT_NR_COUNT ? place->nr : FBT_NR_COUNT - 1;
 	struct stack_source source = {.tgid = place->tgid,
-				      .tid = place->owner,
 				      .registers = place->registers,
 				      .stack = place->stack,
 				      .bytes = place->bytes < FBT_STACK_BYTES ? place->bytes

@@ -22,7 +22,11 @@ void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, ui
 /* A thread of which registers and stack are known. The stack begins at the stack pointer. */
 struct stack_source {
 	uint32_t tgid;
-	uint32_t tid;
+	/*
+	 * The thread's ID in its own PID namespace, if the stack is that of now; 0: it was copied,
+	 * and functions of scripts can no longer be read.
+	 */
+	uint32_t ns_tid;
 	const __u64 *registers; /* FBT_REGISTERS */
 	const uint8_t *stack;
 	size_t bytes;

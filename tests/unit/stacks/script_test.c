@@ -32,12 +32,12 @@ __attribute__((noinline)) void _PyEval_EvalFrameDefault(void)
 	__asm__ volatile("nop\n\tnop" ::: "memory");
 }
 
-static size_t read_frames(void *ctx, uint32_t tgid, uint32_t tid, struct script_frame *frames,
+static size_t read_frames(void *ctx, uint32_t tgid, uint32_t ns_tid, struct script_frame *frames,
 			  size_t max)
 {
 	struct fixture *fixture = ctx;
 
-	assert_int_equal(tid, 8);
+	assert_int_equal(ns_tid, 8);
 	assert_true(fixture->count <= max);
 	memcpy(frames, fixture->frames, sizeof(fixture->frames));
 	return fixture->count;
@@ -66,10 +66,10 @@ static int tear_down(void **state)
 	return 0;
 }
 
-static void unwind_one(struct fixture *fixture, struct stack_codes *codes)
+static void unwind_one(struct fixture *fixture, uint32_t ns_tid, struct stack_codes *codes)
 {
 	struct stack_source source = {
-		.tgid = (uint32_t)getpid(), .tid = 8, .registers = fixture->registers};
+		.tgid = (uint32_t)getpid(), .ns_tid = ns_tid, .registers = fixture->registers};
 
 	stacks__unwind(fixture->stacks, &source, 1, codes);
 }
@@ -86,7 +86,7 @@ static void they_stand_where_the_interpreter_stands(void **state)
 	/* That of another call of the interpreter, which is not on this stack. */
 	fixture->frames[2] = (struct script_frame){"main", "/srv/main.py", 3, true};
 	fixture->count = 3;
-	unwind_one(fixture, &codes);
+	unwind_one(fixture, 8, &codes);
 	assert_int_equal(codes.count, 2);
 	assert_true(stacks__about(fixture->stacks, codes.codes[0], &about));
 	assert_string_equal(about.function, "forward");
@@ -98,8 +98,23 @@ static void they_stand_where_the_interpreter_stands(void **state)
 	assert_int_equal(code->address, 42);
 	assert_string_equal(kept_string(code, sizeof(*code), 1), "/srv/model.py");
 	/* No place is sent twice. */
-	unwind_one(fixture, &codes);
+	unwind_one(fixture, 8, &codes);
 	assert_int_equal(fixture->keeper.count, 3);
+}
+
+/* Of a stack that was copied, the thread may be elsewhere by now. */
+static void those_of_a_copied_stack_are_not_read(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+	struct code_about about;
+
+	fixture->frames[0] = (struct script_frame){"forward", "/srv/model.py", 42, true};
+	fixture->count = 1;
+	unwind_one(fixture, 0, &codes);
+	assert_int_equal(codes.count, 1);
+	assert_true(stacks__about(fixture->stacks, codes.codes[0], &about));
+	assert_string_equal(about.function, "_PyEval_EvalFrameDefault");
 }
 
 static void without_them_the_interpreter_stays(void **state)
@@ -108,7 +123,7 @@ static void without_them_the_interpreter_stays(void **state)
 	struct stack_codes codes;
 	struct code_about about;
 
-	unwind_one(fixture, &codes);
+	unwind_one(fixture, 8, &codes);
 	assert_int_equal(codes.count, 1);
 	assert_true(stacks__about(fixture->stacks, codes.codes[0], &about));
 	assert_string_equal(about.function, "_PyEval_EvalFrameDefault");
@@ -130,6 +145,7 @@ int main(void)
 #define FACT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
 		FACT(they_stand_where_the_interpreter_stands),
+		FACT(those_of_a_copied_stack_are_not_read),
 		FACT(without_them_the_interpreter_stays),
 		cmocka_unit_test(the_interpreter_is_known_by_its_name),
 	};
