@@ -6,6 +6,8 @@
 
 [ "$(nproc)" -ge 2 ] || { echo 'SKIP needs two CPUs' && exit 77; }
 chrt -f 1 true 2>/dev/null || { echo 'SKIP real-time priorities are not allowed' && exit 77; }
+# A tool that has no CPU sees nothing of what others do meanwhile.
+go_first FBT
 rounds=$(at_length 4 16)
 read -ra ways <<<"${PEERS_WAYS:-yield nap poll futex futex_long pipe socket}"
 

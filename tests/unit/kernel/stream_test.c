@@ -301,6 +301,35 @@ static void an_open_call_of_a_step_has_its_arguments(void **state)
 	assert_true(step->header.flags & FBT_STEP_SCHED_UNKNOWN);
 }
 
+static void an_open_row_of_calls_is_sent_before_the_open_call(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_slot *slot = &fixture->loader.shared->slots[SLOT];
+	const struct fbt_call *row;
+
+	add_file(fixture, 1, 1);
+	open_step(fixture);
+	slot->spin_start_ns = 110;
+	slot->spin_end_ns = 190;
+	slot->spin_calls = 7;
+	slot->spin_longest_ns = 9;
+	slot->spin_ns = 50;
+	slot->spin_delay_ns = 3;
+	slot->spin_nr = 24;
+	slot->spin_file = 1;
+	stream__finish(fixture->stream, 1000);
+	row = kept_call(fixture, 1);
+	assert_int_equal(row->header.flags, FBT_CALL_RUN);
+	assert_int_equal(row->run.calls, 7);
+	assert_int_equal(row->run.longest_ns, 9);
+	assert_int_equal(row->run.calls_ns, 50);
+	assert_int_equal(row->start_ns + row->duration_ns, 190);
+	assert_int_equal(row->delay_ns, 3);
+	assert_int_equal(row->nr, 24);
+	assert_int_equal(row->file, 1);
+	assert_int_equal(kept_call(fixture, 2)->header.flags, FBT_CALL_UNFINISHED | FBT_CALL_ARGS);
+}
+
 static void an_open_call_names_no_file_that_was_not_sent(void **state)
 {
 	struct fixture *fixture = *state;
@@ -407,6 +436,7 @@ int main(void)
 		TEST(a_step_that_came_while_calls_were_sent_waits),
 		TEST(an_open_call_of_a_step_has_its_arguments),
 		TEST(a_thread_that_is_gone_is_not_named),
+		TEST(an_open_row_of_calls_is_sent_before_the_open_call),
 		TEST(an_open_call_names_no_file_that_was_not_sent),
 		TEST(an_open_call_that_gave_the_cpu_away_says_so),
 		TEST(an_open_call_outside_of_steps_has_none),
