@@ -13,7 +13,7 @@ explained()
 
 	shift
 	OUT=$TMP/$mode${TAG:-}
-	start_program explain "$mode" "${STEPS:-360}" 40
+	start_program explain "$mode" "${STEPS:-520}" 40
 	run_tool --step explained_step -p "$ENGINE" --record "$OUT.capture" "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "$mode: attached"; }
 	go
