@@ -72,6 +72,20 @@ if mode in ("hog", "own", "always"):
     fact("it is armed at the end", switches.get("state") == "armed", switches)
     fact("the switches that it has cost are counted", switches.get("events", 0) > 100, switches)
     fact("what it missed is counted", switches.get("missed") == len(missed), (switches, len(missed)))
+elif mode == "hog+own":
+    halves = {
+        step: (shape.get("cpu_taken_us", 0), shape["cpu_taken_own_us"], slow[step]["taken_ns"])
+        for step, shape in known.items()
+        # All of the wait was looked at, not only the end of it.
+        if shape["cpu_taken_waited_us"] * 1000 > 0.9 * slow[step]["waited_ns"]
+    }
+    wrong = {
+        step: one
+        for step, one in halves.items()
+        if not near(one[0], one[2] / 2) or not near(one[1], one[2] / 2)
+    }
+    fact_explained(shapes, known, 2)
+    fact("each of them has its own time", halves and not wrong, (halves, wrong))
 elif mode == "dear":
     fact("nothing is explained", not known, known)
     fact("it was refused", switches.get("state") == "refused", switches)

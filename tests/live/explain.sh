@@ -45,6 +45,9 @@ explained own
 judged own
 has 'its own thread is named' "$OUT.err" ', taken by its own thread [0-9]+ "fbt_own"'
 
+explained hog+own
+judged hog+own
+
 TAG=_dear FBT_EXPLAIN_LIMIT_PPM=1 explained hog
 has 'too dear: refused, with the price' "$OUT.err" \
 	'^who takes the CPU is not looked at: that would take [0-9.e-]+ % .* more than 0.0001 %'
