@@ -17,6 +17,8 @@
 /* The least kernel stack of x86-64. An interrupt's stack never lies right behind one. */
 #define KERNEL_STACK_BYTES 16384
 #define IS_KERNEL_THREAD   0x00200000 /* PF_KTHREAD */
+/* Threads of a process that run in the kernel only: PF_IO_WORKER, PF_USER_WORKER. */
+#define IS_WORKER 0x00004010
 /* preempt_count: in an interrupt, or in the part of one that is put off. */
 #define IN_HARD_INTERRUPT 0x00ff0000
 #define IN_SOFT_INTERRUPT 0x00000100
@@ -41,7 +43,7 @@ static __always_inline bool is_in_interrupt(struct task_struct *task, void *ctx)
 	at = *(volatile __u64 *)place;
 	if (at - stack >= KERNEL_STACK_BYTES)
 		return true;
-	if (task->flags & IS_KERNEL_THREAD)
+	if (task->flags & (IS_KERNEL_THREAD | IS_WORKER))
 		return false;
 	return (__s64)((struct pt_regs *)bpf_task_pt_regs(task))->orig_ax < 0;
 }
@@ -86,7 +88,7 @@ static __always_inline void send_woken(struct fbt_slot *slot, __u64 start, __u64
 
 	if (!woken)
 		return;
-	if (!(waker->flags & IS_KERNEL_THREAD))
+	if (!(waker->flags & (IS_KERNEL_THREAD | IS_WORKER)))
 		nr = call_of(waker);
 	context = context_of(waker, ctx, nr);
 	__builtin_memset(woken, 0, sizeof(*woken));

@@ -112,9 +112,10 @@ struct options {
 	bool escalate_now;
 	enum explain_mode explain;
 	uint64_t explain_limit_ppm; /* of the machine's CPU time; not by an option: for tests */
-	/* What one event of each kind costs, where it was measured for several windows; 0: not yet. */
+	/* What one event of each kind costs, where it was measured for several windows; 0: not yet.
+	 */
 	uint64_t explain_ps[FBT_EXPLAIN_COUNT];
-	uint64_t explain_idle_ns;   /* so long after the last need it is detached; the same */
+	uint64_t explain_idle_ns; /* so long after the last need it is detached; the same */
 	bool compute_env_hash;
 	bool perf_uprobes;  /* for tests on kernels that have something better */
 	const char *output; /* -o: the start of all file names, or NULL */

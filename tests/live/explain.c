@@ -8,6 +8,7 @@
  * hog      another process, "fbt_hog", takes the CPU of the step for 40 ms
  * hog6     the same, in the first six slow steps only
  * own      a thread of the engine, "fbt_own", does the same
+ * hog+own  both do, one after the other
  * pipe     the step waits 30 ms for "fbt_feeder", another process, which writes to a pipe
  * socket   the same by TCP, within the machine
  * timer    the step waits as long for a timerfd
@@ -57,6 +58,8 @@ struct shared {
 struct engine {
 	struct shared *shared;
 	int request;
+	int first;  /* the same for the own thread before a hog; 0: there is none */
+	int next;   /* whom that thread asks to go on when it has done */
 	int answer; /* what the step reads from; 0: it does not */
 	int cpu;
 	int pid; /* of who takes the CPU */
@@ -128,6 +131,9 @@ static void take_turns(struct engine *engine)
 	while (read(engine->request, &count, sizeof(count)) == sizeof(count)) {
 		uint64_t start_ns = clock_of(CLOCK_THREAD_CPUTIME_ID);
 
+		/* It has the same priority, so it comes next, before the step does. */
+		if (engine->next)
+			must(write(engine->next, &count, sizeof(count)) == sizeof(count), "write");
 		compute(TAKEN_NS);
 		engine->shared->taken_ns += clock_of(CLOCK_THREAD_CPUTIME_ID) - start_ns;
 	}
@@ -203,6 +209,17 @@ static void begin_taker(struct engine *engine)
 {
 	pthread_t thread;
 
+	if (!strcmp(engine->mode, "hog+own")) {
+		static struct engine own;
+
+		own = *engine;
+		own.next = engine->request;
+		own.request = engine->first = eventfd(0, EFD_CLOEXEC);
+		must(!pthread_create(&thread, NULL, own_thread, &own), "pthread_create");
+		while (!engine->shared->tid)
+			usleep(1000);
+		engine->shared->tid = 0;
+	}
 	if (begin_waker(engine) && !engine->pid)
 		return;
 	if (engine->answer) {
@@ -287,7 +304,9 @@ void explained_step(struct engine *engine, int is_slow)
 		await_answer(engine);
 		return;
 	}
-	if (is_slow && engine->pid)
+	if (is_slow && engine->first)
+		must(write(engine->first, &one, sizeof(one)) == sizeof(one), "write");
+	else if (is_slow && engine->pid)
 		must(write(engine->request, &one, sizeof(one)) == sizeof(one), "write");
 	compute(WORK_NS / 4);
 	STAY();

@@ -13,7 +13,7 @@ explained()
 
 	shift
 	OUT=$TMP/$mode${TAG:-}
-	start_program explain "$mode" "${STEPS:-360}" 40
+	start_program explain "$mode" "${STEPS:-520}" 40
 	run_tool --step explained_step -p "$ENGINE" --record "$OUT.capture" "$@"
 	wait_attached "$TOOL" || { cat "$OUT.err" && not_ok "$mode: attached"; }
 	go
@@ -44,6 +44,9 @@ PY
 explained own
 judged own
 has 'its own thread is named' "$OUT.err" ', taken by its own thread [0-9]+ "fbt_own"'
+
+explained hog+own
+judged hog+own
 
 TAG=_dear FBT_EXPLAIN_LIMIT_PPM=1 explained hog
 has 'too dear: refused, with the price' "$OUT.err" \

@@ -174,7 +174,8 @@ void woken_describe(struct line *line, const struct cause *cause, const struct w
 	}
 	add_name(line, woken);
 	if (woken->nr < FBT_NR_COUNT)
-		line_add(line, " in %s", syscall_label((enum fbt_arch)window->record.arch, woken->nr, label));
+		line_add(line, " in %s",
+			 syscall_label((enum fbt_arch)window->record.arch, woken->nr, label));
 }
 
 bool woken_has_waker(const struct fbt_woken *woken)

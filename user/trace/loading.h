@@ -23,8 +23,8 @@ bool loading_has_room(struct loader *loader, const struct options *options);
 int loading_attach_syscalls(struct loader *loader, bool with_steps, struct fbt_cost *cost);
 
 /*
- * As loading_attach_syscalls, but with a loader of its own: nothing stays attached. explain_ps: as in
- * struct options.
+ * As loading_attach_syscalls, but with a loader of its own: nothing stays attached. explain_ps: as
+ * in struct options.
  */
 int loading_measure(const struct options *options, struct fbt_cost *cost,
 		    uint64_t explain_ps[FBT_EXPLAIN_COUNT]);

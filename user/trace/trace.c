@@ -434,8 +434,7 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 		log_warn("--torch-trace: while a window is open, PyTorch's profiler runs in the "
 			 "engine, and steps take about 5 times as long: they are marked, and not "
 			 "judged");
-	err = err ? err : loading_measure(options, &trace.cost,
-					 trace.window_options.explain_ps);
+	err = err ? err : loading_measure(options, &trace.cost, trace.window_options.explain_ps);
 	err = err ? err : prepare(&trace, false);
 	err = err ? err : loop__new(&trace.loop);
 	if (!err)
