@@ -159,7 +159,7 @@ STEP void first_phase()
 
 STEP void second_phase()
 {
-	for (int i = 0; i < 24; i++)
+	for (int i = 0; i < 32; i++)
 		mix(1);
 	STAY();
 }

@@ -195,6 +195,8 @@ static const char *explain_none(enum step_search_end end)
 	case STEP_SEARCH_COSTLY:
 		return "no step found: the search by stacks takes too much CPU time";
 	case STEP_SEARCH_STARVED:
+		return "no regular step found, but its threads are short of CPUs, and what they do "
+		       "is not regular then: try again";
 	case STEP_SEARCH_PYTHON:
 	case STEP_SEARCH_FOUND:
 		break;

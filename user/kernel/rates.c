@@ -217,13 +217,17 @@ static int watch(struct rates *rates, size_t index, const struct step_function *
 	struct step_probe probe = {function, (uint32_t)index + 1};
 	struct watched *watched = &rates->watched[index];
 
+	int err;
+
 	watched->rate.function = function;
-	watched->start_ns = clock_ns(CLOCK_MONOTONIC);
 	watched->uprobes = uprobes__new(multi);
 	if (!watched->uprobes)
 		return -ENOMEM;
-	return step_probes_attach(watched->uprobes, rates->skel->progs.handle_rate, &probe, 1,
-				  link_tgid);
+	err = step_probes_attach(watched->uprobes, rates->skel->progs.handle_rate, &probe, 1,
+				 link_tgid);
+	/* On a busy machine attaching takes a part of a second, in which no call is seen. */
+	watched->start_ns = clock_ns(CLOCK_MONOTONIC);
+	return err;
 }
 
 int rates__open(struct rates **result, struct step_function *const *functions, size_t count,

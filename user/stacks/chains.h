@@ -12,7 +12,7 @@
 
 /* A function of a file that is mapped in the process. */
 struct chain_function {
-	uint32_t module; /* number of the file (chains__mapping) */
+	uint32_t module; /* number of the file (chains__path) */
 	uint64_t start;	 /* in the file, as nm prints it */
 	uint64_t size;
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "stacks/shares.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 /* On a thread with a smaller part of its samples in a function, that function is not at home. */
@@ -45,6 +46,16 @@ static double part_of(const struct counts *counts, uint32_t function, size_t thr
 	uint32_t samples = counts->samples[thread];
 
 	return samples ? (double)counts->functions[function][thread] / samples : 0;
+}
+
+/* A half has a standard deviation of 0.5 / sqrt(samples): two of them more are no chance. */
+static bool is_most(const struct counts *counts, uint32_t function, size_t thread)
+{
+	uint32_t samples = counts->samples[thread];
+	double part = part_of(counts, function, thread);
+
+	return samples >= SHARE_SAMPLES_MIN && part >= SHARE_MIN &&
+	       part >= 0.5 + 1 / sqrt((double)samples);
 }
 
 static struct share share_of(const struct counts *counts, uint32_t function, size_t tid_count,
@@ -175,8 +186,7 @@ int shares_find(share_vec *shares, const struct chain_set *set, const uint32_t *
 	int err = count_all(&counts, set, tids, tid_count);
 
 	for (size_t i = 0; !err && i < set->function_count; i++)
-		if (counts.samples[which] >= SHARE_SAMPLES_MIN &&
-		    part_of(&counts, (uint32_t)i, which) >= SHARE_MIN &&
+		if (is_most(&counts, (uint32_t)i, which) &&
 		    has_one_caller(set, tids[which], (uint32_t)i))
 			err = vec_push(shares, share_of(&counts, (uint32_t)i, tid_count, which));
 	free(counts.functions);

@@ -11,7 +11,10 @@
 /* Fewer samples of a thread say nothing. */
 #define SHARE_SAMPLES_MIN 20
 
-/* Of a thread's samples, a function that does its work is in at least this part. */
+/*
+ * Of a thread's samples, a function that does its work is in at least this part; and of few, in so
+ * many that it would not be a half by chance.
+ */
 #define SHARE_MIN 0.6
 
 /* And most of these have the same function as its caller: what has several is called by parts. */

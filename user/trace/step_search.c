@@ -96,6 +96,7 @@ struct hunt {
 	const struct options *options;
 	struct step_search *result;
 	uint64_t cpu_end_ns; /* of our CPU time */
+	bool starved;	     /* its threads are short of CPUs */
 	struct chains *chains;
 	struct busy_thread threads[SHARE_THREADS_MAX];
 	size_t thread_count;
@@ -171,7 +172,8 @@ static int choose_threads(struct hunt *hunt, bool yields)
 		period_ns = clock_ns(CLOCK_MONOTONIC) - start_ns;
 		thread_use_since(&threads, &before);
 	}
-	if (!err && yields && thread_use_is_short(&threads, period_ns))
+	hunt->starved = !err && thread_use_is_short(&threads, period_ns);
+	if (hunt->starved && yields)
 		err = end_with(hunt, STEP_SEARCH_STARVED);
 	for (size_t i = 0; i < threads.count && !err; i++) {
 		if (hunt->thread_count == SHARE_THREADS_MAX ||
@@ -654,16 +656,34 @@ static int take_over(struct hunt *hunt, const struct busy_thread *thread, size_t
 	return err;
 }
 
-/* A thread that was not looked at, on which the step is within other functions of the engine. */
-static struct busy_thread *find_caller(struct hunt *hunt, uint32_t function)
+static bool is_on(const struct busy_thread *thread, uint32_t function)
 {
-	for (size_t i = 0; i < hunt->thread_count; i++) {
-		struct busy_thread *thread = &hunt->threads[i];
+	vec_for_each (share, &thread->shares)
+		if (share->function == function)
+			return true;
+	return false;
+}
 
-		for (size_t at = 1; at < thread->shares.count && !thread->done; at++)
-			if (thread->shares.items[at].function == function)
-				return thread;
+/* Whether a thread is in the function within another one that a thread of before is not in. */
+static bool has_other_caller(const struct busy_thread *thread, const struct busy_thread *before,
+			     uint32_t function)
+{
+	bool other = false;
+
+	vec_for_each (share, &thread->shares) {
+		if (share->function == function)
+			return other;
+		other |= !is_on(before, share->function);
 	}
+	return false;
+}
+
+static struct busy_thread *find_caller(struct hunt *hunt, const struct busy_thread *before,
+				       uint32_t function)
+{
+	for (size_t i = 0; i < hunt->thread_count; i++)
+		if (!hunt->threads[i].done && has_other_caller(&hunt->threads[i], before, function))
+			return &hunt->threads[i];
 	return NULL;
 }
 
@@ -671,19 +691,20 @@ static struct busy_thread *find_caller(struct hunt *hunt, uint32_t function)
  * A step of a worker of a pool is a part of that of the thread which gives it its work: of two
  * threads with the same function the one counts on which it is called by a step.
  */
-static int search_callers(struct hunt *hunt, const mapping_vec *maps, uint32_t function)
+static int search_callers(struct hunt *hunt, const mapping_vec *maps,
+			  const struct busy_thread *before, uint32_t function)
 {
 	struct busy_thread *thread;
 	size_t best;
 	int err = 0;
 
-	while (!err && (thread = find_caller(hunt, function))) {
+	while (!err && (thread = find_caller(hunt, before, function))) {
 		err = measure_thread(hunt, thread, maps, &best);
-		if (err || best == hunt->measured.count)
-			continue;
-		if (hunt->measured.items[best].share.function == function)
+		if (err || best == hunt->measured.count ||
+		    hunt->measured.items[best].share.function == function)
 			continue;
 		function = hunt->measured.items[best].share.function;
+		before = thread;
 		err = take_over(hunt, thread, best);
 	}
 	return err;
@@ -703,9 +724,11 @@ static int search_threads(struct hunt *hunt, const mapping_vec *maps)
 			continue;
 		function = hunt->measured.items[best].share.function;
 		err = take_over(hunt, thread, best);
-		return err ? err : search_callers(hunt, maps, function);
+		return err ? err : search_callers(hunt, maps, thread, function);
 	}
-	return err ? err : end_with(hunt, STEP_SEARCH_NONE);
+	if (err)
+		return err;
+	return end_with(hunt, hunt->starved ? STEP_SEARCH_STARVED : STEP_SEARCH_NONE);
 }
 
 static int search_all(struct hunt *hunt, bool yields, bool nice_first)

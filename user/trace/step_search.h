@@ -18,7 +18,7 @@ enum step_search_end {
 	STEP_SEARCH_FOUND = 0,
 	STEP_SEARCH_NONE,    /* no function is called as a step is */
 	STEP_SEARCH_IDLE,    /* no thread is busy */
-	STEP_SEARCH_STARVED, /* the threads are short of CPUs: nothing was searched */
+	STEP_SEARCH_STARVED, /* the threads are short of CPUs: nothing was searched, or found */
 	STEP_SEARCH_COSTLY,  /* STEP_SEARCH_CPU_MS did not suffice */
 	STEP_SEARCH_PYTHON,  /* its steps are Python functions: nothing was searched */
 };

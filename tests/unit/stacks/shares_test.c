@@ -132,6 +132,20 @@ static void samples_of_other_threads_and_empty_ones_are_none_of_a_function(void 
 	clear(&set);
 }
 
+static void a_half_may_look_like_more_by_chance(void **state)
+{
+	struct chain_set set = {.function_count = 0};
+
+	(void)state;
+	ADD(&set, FIRST, 16, MAIN, STEP);
+	ADD(&set, FIRST, 9, MAIN, PREFILL);
+	EXPECT(&set, 0, MAIN);
+	ADD(&set, FIRST, 64, MAIN, STEP);
+	ADD(&set, FIRST, 36, MAIN, PREFILL);
+	EXPECT(&set, 0, MAIN, STEP);
+	clear(&set);
+}
+
 static void a_function_is_at_home_on_each_thread_that_is_in_it(void **state)
 {
 	struct chain_set set = {.function_count = 0};
@@ -164,6 +178,7 @@ int main(void)
 		cmocka_unit_test(what_both_phases_call_is_a_part_of_them),
 		cmocka_unit_test(a_thread_with_few_samples_says_nothing),
 		cmocka_unit_test(samples_of_other_threads_and_empty_ones_are_none_of_a_function),
+		cmocka_unit_test(a_half_may_look_like_more_by_chance),
 		cmocka_unit_test(a_function_is_at_home_on_each_thread_that_is_in_it),
 	};
 
