@@ -95,9 +95,11 @@ open_window 1
 await step 40
 close_window 1
 await disable
+# The first window may have had more.
+steps=$(grep -c '"call": "step"' "$LOG")
 open_window 2
 await enable 2
-await step 80
+await step $((steps + 40))
 close_window 2
 end new
 names='add prepare enable metadata enable_observer disable_observer remove disable save'
