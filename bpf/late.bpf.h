@@ -22,15 +22,18 @@
 __noinline int look_late(__u32 self, __u64 address)
 {
 	struct task_struct *task = (struct task_struct *)address;
-	__u32 tid = BPF_CORE_READ(task, pid), index, own, nr = 0;
-	struct fbt_slot *slot = find_thread(tid, &index), *stepping = find_thread(self, &own);
-	struct fbt_past *past = bpf_map_lookup_elem(&pasts, &index);
+	__u32 tid = BPF_CORE_READ(task, pid), index = 0, own = 0, nr = 0;
+	struct fbt_slot *slot = find_thread(tid, &index), *stepping;
 	__u64 sum = 0, longest = 0;
+	struct fbt_past *past;
 	struct fbt_late *walk;
 
 	/* The list may have changed under the walk: then this is no thread of the process. */
-	if (!slot || !stepping || !past || slot == stepping || slot->tid != tid ||
-	    slot->tgid != stepping->tgid || past->tid != tid || !slot->computes)
+	if (!slot || tid == self || slot->tid != tid || !slot->computes)
+		return 0;
+	stepping = find_thread(self, &own);
+	past = bpf_map_lookup_elem(&pasts, &index);
+	if (!stepping || !past || slot->tgid != stepping->tgid || past->tid != tid)
 		return 0;
 	walk = &stepping->late;
 	for (__u32 i = 0; i < FBT_PAST_CALLS; i++) {
