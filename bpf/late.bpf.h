@@ -8,31 +8,34 @@
 #define FBT_LATE_BPF_H
 
 #include <bpf/bpf_core_read.h>
-#include "maps.bpf.h"
+#include "threads.bpf.h"
 
 /* Whether a thread usually computes is known for stretches of this length or more. */
 #define USE_MIN_NS 20000000
 
-struct late_walk {
-	__u64 start_ns; /* begin of the step; 0: nobody is looked for */
-	__u64 now;
-	__u64 ns; /* of the latest thread: its calls in the step, without their waits for a CPU */
-	__u32 tid;
-	__u32 nr; /* of its longest call */
-};
-
 /*
- * Long calls of a thread within the step. A wait that began before it, or goes on after it, is not
- * what the step has waited for; and who waits in futex, but not for a lock, waits for work.
+ * Long calls of a thread of the process of self, within the step of self. A wait that began before
+ * it, or goes on after it, is not what the step has waited for; and who waits in futex, but not for
+ * a lock, waits for work. What is found is in the slot of self, because older kernels allow 512
+ * bytes of stack in all.
  */
-__noinline int look_at_calls(struct late_walk *walk, struct fbt_slot *slot, __u32 index)
+__noinline int look_late(__u32 self, __u64 address)
 {
-	struct fbt_past *past = bpf_map_lookup_elem(&pasts, &index);
+	struct task_struct *task = (struct task_struct *)address;
+	__u32 tid = BPF_CORE_READ(task, pid), index = 0, own = 0, nr = 0;
+	struct fbt_slot *slot = find_thread(tid, &index), *stepping;
 	__u64 sum = 0, longest = 0;
-	__u32 nr = 0;
+	struct fbt_past *past;
+	struct fbt_late *walk;
 
-	if (!walk || !slot || !past || past->tid != slot->tid)
+	/* The list may have changed under the walk: then this is no thread of the process. */
+	if (!slot || tid == self || slot->tid != tid || !slot->computes)
 		return 0;
+	stepping = find_thread(self, &own);
+	past = bpf_map_lookup_elem(&pasts, &index);
+	if (!stepping || !past || slot->tgid != stepping->tgid || past->tid != tid)
+		return 0;
+	walk = &stepping->late;
 	for (__u32 i = 0; i < FBT_PAST_CALLS; i++) {
 		struct fbt_past_call *call = &past->calls[i];
 		__u64 ns = call->duration_ns;
@@ -50,10 +53,35 @@ __noinline int look_at_calls(struct late_walk *walk, struct fbt_slot *slot, __u3
 	}
 	if (sum > walk->ns && sum <= walk->now - walk->start_ns) {
 		walk->ns = sum;
-		walk->tid = slot->tid;
+		walk->tid = tid;
 		walk->nr = nr;
 	}
 	return 0;
+}
+
+/* A walk of its own, after a long step only: within walk_team() there is no stack left. */
+__noinline int walk_late(__u32 self)
+{
+	struct task_struct *task = bpf_get_current_task_btf(), *other;
+	struct list_head *head, *node;
+
+	head = (void *)task->signal + bpf_core_field_offset(struct signal_struct, thread_head);
+	node = BPF_CORE_READ(head, next);
+	for (int i = 0; i < FBT_TEAM_MAX && node && node != head; i++) {
+		other = (void *)node - bpf_core_field_offset(struct task_struct, thread_node);
+		look_late(self, (__u64)other);
+		node = BPF_CORE_READ(node, next);
+	}
+	return 0;
+}
+
+static __always_inline void begin_late(struct fbt_slot *slot, __u64 start, __u64 now)
+{
+	slot->late.start_ns = start;
+	slot->late.now = now;
+	slot->late.ns = 0;
+	slot->late.tid = 0;
+	slot->late.nr = 0;
 }
 
 /* ran_ns: for how long the thread has been on a CPU or wanted one, in all. */

@@ -63,7 +63,6 @@ struct team_walk {
 	__u64 delay_ns;
 	__u32 threads;
 	__u32 is_whole; /* all threads were looked at, and none was ending */
-	struct late_walk late;
 };
 
 /*
@@ -113,8 +112,6 @@ __noinline int look_at(struct team_walk *walk, __u64 address)
 	}
 	slot->team_delay_ns = delay;
 	slot->team_seen_ns = walk->now;
-	if (walk->late.start_ns && slot->computes)
-		look_at_calls(&walk->late, slot, index);
 	learn_use(slot, cpu + delay, walk->now);
 	return 0;
 }
@@ -248,13 +245,15 @@ static __always_inline void end_team(struct fbt_step *step, struct fbt_slot *slo
 		return;
 	walk = team_walk_of(slot, task, now);
 	walk.since_ns = start - between_walks(slot, TEAM_SEEN_NS);
-	walk.late.start_ns = is_long ? start : 0;
-	walk.late.now = now;
+	begin_late(slot, start, now);
+	/* Before the other walk, which learns what threads do in this step. */
+	if (is_long && has_team(task))
+		walk_late(slot->tid);
 	walk_team(&walk);
 	slot->team_threads = walk.threads;
-	step->late_ns = walk.late.ns;
-	step->late_tid = walk.late.tid;
-	step->late_nr = walk.late.nr;
+	step->late_ns = slot->late.ns;
+	step->late_tid = slot->late.tid;
+	step->late_nr = slot->late.nr;
 	time_team(step, slot, &walk, now);
 	if (before < walk.since_ns)
 		return;

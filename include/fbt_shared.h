@@ -96,6 +96,15 @@ struct fbt_slot_stalls {
 /* In fbt_slot.born_cpu_ns and died_cpu_ns. */
 #define FBT_USE_UNKNOWN (~0ull)
 
+/* Which thread was longest in calls during a step: bpf/late.bpf.h. */
+struct fbt_late {
+	__u64 start_ns; /* begin of the step */
+	__u64 now;	/* its end */
+	__u64 ns;	/* of that thread: its calls in the step, without their waits for a CPU */
+	__u32 tid;
+	__u32 nr; /* of its longest call */
+};
+
 struct fbt_slot {
 	__u64 start_ns; /* when the open syscall was entered; 0 in user mode */
 	/*
@@ -191,6 +200,7 @@ struct fbt_slot {
 	__u64 use_seen_ns;
 	__u64 use_ran_ns;
 	__u64 computes;
+	struct fbt_late late;  /* what its own step has found */
 	__u64 step_lost_calls; /* lost_calls when the step began */
 	__u64 step_others_ns;  /* fbt_target_state sum when the step began */
 	__u64 gap_ns;
