@@ -164,7 +164,7 @@ static void join(struct reader *reader, uint32_t tid)
 	static uint8_t bytes[256 << 10];
 	static struct python_stack stack;
 	static struct unwound unwound;
-	struct code_files *files = code_files__new();
+	struct code_files *files = code_files__new(&(struct symbol_files){NULL, 0});
 	struct native native = {code_maps__new(files), reader->tgid};
 	struct code_finder finder = {find_code, &native};
 	struct cfi_reader *cfi = cfi_reader__new();

@@ -107,8 +107,8 @@ REFUSED(a_pftrace_is_of_no_other_format, "--trace FILE.pftrace", "-p", "1", "--t
 	"--trace-format", "ferrum")
 REFUSED(perfetto_is_no_json, "--trace-format perfetto", "-p", "1", "--trace", "a.json",
 	"--trace-format", "perfetto")
-REFUSED(two_outputs_are_not_one_file, "two of them name the same file", "-p", "1",
-	"--profile", "/tmp/x", "--html", "/tmp/./x")
+REFUSED(two_outputs_are_not_one_file, "two of them name the same file", "-p", "1", "--profile",
+	"/tmp/x", "--html", "/tmp/./x")
 REFUSED(a_flag_refuses_a_page, "--flag excludes --html", "-p", "1", "--flag", "/tmp/flag", "--html",
 	"a.html")
 REFUSED(a_bad_gpu_mode_is_refused, "--gpu: invalid value 'on'", "-p", "1", "--gpu", "on")
