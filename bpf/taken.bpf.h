@@ -55,7 +55,16 @@ struct {
 	__type(value, struct taken);
 } taken_by SEC(".maps");
 
-/* Before Linux 5.14, and before 5.16. */
+/* Since Linux 5.16. */
+struct thread_info___new {
+	__u32 cpu;
+} __attribute__((preserve_access_index));
+
+struct task_struct___new {
+	struct thread_info___new thread_info;
+} __attribute__((preserve_access_index));
+
+/* Before that, and state before 5.14. */
 struct task_struct___old {
 	long state;
 	unsigned int cpu;
@@ -70,11 +79,11 @@ static __always_inline bool is_runnable(struct task_struct *task)
 
 static __always_inline __u32 cpu_of(__u64 task)
 {
-	struct task_struct *of = (struct task_struct *)task;
+	struct task_struct___new *of = (struct task_struct___new *)task;
 
 	if (bpf_core_field_exists(of->thread_info.cpu))
 		return BPF_CORE_READ(of, thread_info.cpu);
-	return BPF_CORE_READ((struct task_struct___old *)of, cpu);
+	return BPF_CORE_READ((struct task_struct___old *)task, cpu);
 }
 
 static __always_inline void leave_list(__u32 cpu, __u32 index)

@@ -826,115 +826,6 @@ struct fbt_gap {
 	__u64 delay_ns; /* waiting for a CPU */
 };
 
-/* Who ran on a CPU while a thread was ready to run, but had to wait for it. */
-struct fbt_taker {
-	__u32 tgid;
-	__u32 tid; /* of a thread of the waiter's own process; else 0: all threads of tgid */
-	__u64 ns;
-	char comm[16];	 /* of the process, or of the thread if tid is not 0 */
-	char cgroup[40]; /* the last names of the path of its cgroup; "": not known */
-};
-
-#define FBT_TAKERS 6
-
-/*
- * Who had the CPUs that the thread of the next step waited for: that step is of this thread and
- * begins at start_ns. Sent right before it, if --explain was looking and the thread has waited. The
- * parts sum up to waited_ns at most; of the rest it is not known who ran.
- */
-struct fbt_taken {
-	struct fbt_header header;
-	__u32 tgid;
-	__u32 tid;
-	__u64 start_ns;	 /* of the step */
-	__u64 waited_ns; /* ready to run, without a CPU, while it was looked at */
-	__u64 idle_ns;	 /* … and that CPU ran nothing */
-	__u64 other_ns;	 /* … it ran others than these: */
-	__u32 count;
-	__u32 reserved;
-	struct fbt_taker takers[FBT_TAKERS]; /* the one with the most time first */
-};
-
-/* In which context a thread was woken. */
-enum fbt_woken_context {
-	FBT_WOKEN_BY_THREAD = 0,    /* by the waker itself */
-	FBT_WOKEN_BY_INTERRUPT = 1, /* a timer or a device: the waker is nobody */
-	/* The same while the waker was sending: a packet to this machine arrives in an interrupt.
-	 */
-	FBT_WOKEN_WHILE_SENDING = 2,
-	FBT_WOKEN_BY_KERNEL = 3, /* by a thread of the kernel */
-	FBT_WOKEN_CONTEXTS = 4,
-};
-
-#define FBT_NR_UNKNOWN (~0u)
-
-/*
- * Who woke a thread in a call of its step. Sent before the step; of waits of at least 1 ms only, if
- * --explain was looking. A thread may be woken several times in one call: the last one ends it.
- */
-struct fbt_woken {
-	struct fbt_header header;
-	__u32 tgid;
-	__u32 tid;
-	__u64 start_ns; /* that of the call */
-	__u64 wake_ns;
-	__u32 waker_tgid; /* 0, as the next, if it is nobody */
-	__u32 waker_tid;
-	__u32 context; /* enum fbt_woken_context */
-	__u32 nr;      /* of the waker's call; FBT_NR_UNKNOWN */
-	char comm[16]; /* of the waker's process, or of the thread if it is of the same process */
-};
-
-#define FBT_SAMPLED_FUNCTIONS 16
-
-/*
- * In which functions a step was found computing, outside of calls, at regular times of its CPU
- * time: of the next step, which is of that thread and begins at start_ns. Sent right before it. A
- * sample counts for the innermost function that has a name.
- */
-struct fbt_samples {
-	struct fbt_header header;
-	__u32 tgid;
-	__u32 tid;
-	__u64 start_ns; /* of the step */
-	__u32 samples;	/* of all functions */
-	__u32 count;
-	struct {
-		__u32 code; /* fbt_code.id of the function; 0: none has a name, or no room */
-		__u32 samples;
-	} functions[FBT_SAMPLED_FUNCTIONS]; /* the ones with most samples */
-};
-
-/* What is looked at only once a step was slow for a reason that it would explain (--explain). */
-enum fbt_explain {
-	FBT_EXPLAIN_SWITCHES = 0, /* who took the CPU */
-	FBT_EXPLAIN_WAKES = 1,	  /* who ended a wait */
-	FBT_EXPLAIN_SAMPLES = 2,  /* which functions a step computed in */
-	FBT_EXPLAIN_COUNT = 3,
-};
-
-enum fbt_explain_state {
-	FBT_EXPLAIN_UNUSED = 0, /* never needed */
-	FBT_EXPLAIN_OFF = 1,	/* no longer needed */
-	FBT_EXPLAIN_ARMED = 2,
-	FBT_EXPLAIN_REFUSED = 3, /* it would have cost more than the limit */
-	FBT_EXPLAIN_FAILED = 4,	 /* this kernel, or the tool's rights, do not allow it */
-	FBT_EXPLAIN_STATES = 5,
-};
-
-/* A later record of the same kind replaces an earlier one. */
-struct fbt_explained {
-	struct fbt_header header;
-	__u32 kind;	 /* enum fbt_explain */
-	__u32 state;	 /* enum fbt_explain_state */
-	__u64 missed;	 /* escalated steps that came before it was armed, or while it was not */
-	__u64 armed_ns;	 /* for how long it was armed, in total */
-	__u64 events;	 /* while it was: context switches of the machine, or samples */
-	__u64 event_ps;	 /* what one of them costs, as measured when the tool attached */
-	__u64 price_ppm; /* of the machine's CPU time, when it was armed last, or refused */
-	__u64 limit_ppm; /* 0: none */
-};
-
 /* What the probes of a kind have cost its threads in the window. */
 struct fbt_probes {
 	struct fbt_header header;
@@ -998,10 +889,5 @@ FBT_ASSERT_SIZE(fbt_gap, 40);
 FBT_ASSERT_SIZE(fbt_look_thread, 616);
 FBT_ASSERT_SIZE(fbt_look, 48);
 FBT_ASSERT_SIZE(fbt_looks, 48);
-FBT_ASSERT_SIZE(fbt_taker, 72);
-FBT_ASSERT_SIZE(fbt_taken, 488);
-FBT_ASSERT_SIZE(fbt_woken, 64);
-FBT_ASSERT_SIZE(fbt_samples, 160);
-FBT_ASSERT_SIZE(fbt_explained, 64);
 
 #endif

@@ -12,6 +12,7 @@
 #define FBT_SHARED_H
 
 #include "fbt_event.h"
+#include "fbt_explain.h"
 
 /* The map thread_ids: the slot of a thread is value tid % FBT_IDS of element tid / FBT_IDS. */
 #define FBT_IDS 4096

@@ -68,7 +68,6 @@ struct thread_info {
 		u32 count;
 	} preempt;
 #endif
-	u32 cpu;
 };
 
 struct sched_info {

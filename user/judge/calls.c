@@ -2,6 +2,7 @@
 #include "judge/calls.h"
 
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -398,6 +399,15 @@ static const struct {
 const char *cause_name(enum cause_kind kind)
 {
 	return (unsigned int)kind < CAUSE_COUNT ? texts[kind].name : "unknown";
+}
+
+const char *cause_words(enum cause_kind kind, char text[CAUSE_WORDS_SIZE])
+{
+	snprintf(text, CAUSE_WORDS_SIZE, "%s", cause_name(kind));
+	for (char *at = text; *at; at++)
+		if (*at == '_')
+			*at = ' ';
+	return text;
 }
 
 const char *cause_advice(enum cause_kind kind)

@@ -43,6 +43,11 @@ enum cause_kind {
 /* "lock_contention", "allocation_churn", … in the order above; "unknown" of any other number. */
 const char *cause_name(enum cause_kind kind);
 
+#define CAUSE_WORDS_SIZE 40
+
+/* "lock contention". Writes to text and returns it. */
+const char *cause_words(enum cause_kind kind, char text[CAUSE_WORDS_SIZE]);
+
 /* One sentence, without a full stop: what to do about it. "" of any other number. */
 const char *cause_advice(enum cause_kind kind);
 

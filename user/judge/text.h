@@ -1,32 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Verdicts and causes in words, as all outputs show them. Pure. */
+/* Causes in words, as all outputs show them. Pure. */
 #ifndef FBT_JUDGE_TEXT_H
 #define FBT_JUDGE_TEXT_H
 
 #include <stdint.h>
 #include "judge/cause.h"
-#include "judge/classify.h"
+#include "judge/verdict.h"
 
-/* Room for the names of all reasons. */
-#define FIRED_SIZE 128
 /* Room for a cause's evidence; a longer one is cut. */
-#define EVIDENCE_SIZE	 1024
-#define CAUSE_WORDS_SIZE 40
-
-/* "cv_exceeded,efficiency_low" of a bit per reason. Writes to text and returns it. */
-const char *escalation_fired_text(uint32_t fired, char text[FIRED_SIZE]);
-
-/*
- * The reason for a person to read: its machine value, but "cv_exceeded and efficiency_low" for
- * ESCALATION_BOTH.
- */
-const char *escalation_reason_text(enum escalation_reason reason);
-
-/*
- * Why alerts and trace do not have an escalation: "rate_limit", "repeated" or "as_usual"
- * (judge/classify.h). NULL: they have it.
- */
-const char *escalation_not_shown_text(const struct escalation *escalation);
+#define EVIDENCE_SIZE 1024
 
 /*
  * One line of evidence: "futex 291 ms (usually 0.10 ms), 3 of 12 calls blocked, lock at 0x7f…". Cut
@@ -34,18 +16,5 @@ const char *escalation_not_shown_text(const struct escalation *escalation);
  */
 void cause_describe(const struct cause *cause, const struct window *window, char *text,
 		    size_t size);
-
-/* The call of a step that took longest, or the category it is of. */
-struct worst {
-	const char *name; /* points into label, or is static; NULL if there was no call */
-	uint64_t ns;	  /* in the step */
-	bool is_category; /* the call itself is not known: not all were sent, or kept */
-	char label[24];
-};
-void escalation_worst(const struct escalation *escalation, const struct window *window,
-		      const struct step *step, struct worst *worst);
-
-/* "lock contention". Writes to text and returns it. */
-const char *cause_words(enum cause_kind kind, char text[CAUSE_WORDS_SIZE]);
 
 #endif

@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "fbt_event.h"
+#include "fbt_explain.h"
 #include "proc/process.h"
 
 /* The longest record in bytes; the longest string in any record is a command line. */

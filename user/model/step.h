@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "fbt_event.h"
+#include "fbt_explain.h"
 #include "base/vec.h"
 
 /* Most calls kept per step. Beyond that, calls_truncated is set; the sums stay exact. */

@@ -310,8 +310,8 @@ void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop, ui
 		json_fields_uint(fields, "stop_tid", stop->tid);
 }
 
-void peer_fields_add(struct json_fields *fields, const struct cause *cause,
-		     const struct window *window, char label[24])
+static void peer_fields_add(struct json_fields *fields, const struct cause *cause,
+			    const struct window *window, char label[24])
 {
 	const struct fbt_peer *peer = &cause->peer.record;
 

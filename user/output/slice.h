@@ -145,14 +145,6 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 			    const struct escalation *escalation);
 
 /*
- * Adds spun_us and spun_calls if waits of the cause spin, and what is known of the process for
- * which the step waited: peer_pid, peer_tid, peer_name, peer_did …; nothing if there is none. label
- * is room for the name of a call, which fields then point to.
- */
-void peer_fields_add(struct json_fields *fields, const struct cause *cause,
-		     const struct window *window, char label[24]);
-
-/*
  * Adds who stopped a thread: stop_reason; stop_tracer and stop_tracer_name, as far as they are
  * known; and stop_tid, if it was not the step's own thread, tid. Nothing if nobody did.
  */

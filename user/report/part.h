@@ -48,6 +48,9 @@ void report_line(const struct report *report, enum report_style style, const cha
 void report_field(const struct report *report, const char *label, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The files that were written. */
+void report_files(const struct report *report);
+
 /* How long count steps, or what they are, took, as a table of one row. */
 void report_durations(const struct report *report, const char *what, uint64_t count,
 		      const struct stats *duration);

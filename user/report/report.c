@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -157,4 +158,18 @@ void report_field(const struct report *report, const char *label, const char *fo
 	print_wrapped(report, text, LABEL_WIDTH, LABEL_WIDTH);
 	fputc('\n', report->out);
 	free(text);
+}
+
+void report_files(const struct report *report)
+{
+	bool has_trace = false;
+
+	for (size_t i = 0; report->files && report->files[i]; i++) {
+		report_field(report, i ? "" : "Files", "%s", report->files[i]);
+		has_trace |= !fnmatch("trace *.json", report->files[i], 0);
+	}
+	if (has_trace)
+		report_field(report, "",
+			     "--trace FILE.pftrace is better to read in Perfetto: it has names, "
+			     "arrows to who ended a wait, and counters");
 }

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include <fnmatch.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -681,20 +680,6 @@ static void write_notes(const struct report *report)
 			     "exceed wall-clock time; compute is everything that is not a syscall");
 }
 
-static void write_files(const struct report *report)
-{
-	bool has_trace = false;
-
-	for (size_t i = 0; report->files && report->files[i]; i++) {
-		report_field(report, i ? "" : "Files", "%s", report->files[i]);
-		has_trace |= !fnmatch("trace *.json", report->files[i], 0);
-	}
-	if (has_trace)
-		report_field(report, "",
-			     "--trace FILE.pftrace is better to read in Perfetto: it has names, "
-			     "arrows to who ended a wait, and counters");
-}
-
 /* Target, step functions, lost records, cost, resolution, notes, files. */
 static void write_about(const struct report *report)
 {
@@ -707,7 +692,7 @@ static void write_about(const struct report *report)
 	report_python(report);
 	write_cost(report);
 	write_notes(report);
-	write_files(report);
+	report_files(report);
 }
 
 static void write_none(const struct report *report, const struct classify_counts *counts)

@@ -3,7 +3,7 @@
 
 #include "base/arith.h"
 
-uint64_t demand_price_ppm(const struct demand_limits *limits, uint64_t events, uint64_t ns)
+static uint64_t demand_price_ppm(const struct demand_limits *limits, uint64_t events, uint64_t ns)
 {
 	double spent_ns = (double)events * (double)limits->event_ps / 1000;
 	double all_ns = (double)ns * (double)(limits->cpus ? limits->cpus : 1);

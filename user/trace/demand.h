@@ -12,7 +12,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "fbt_event.h"
+#include "fbt_explain.h"
 
 /* For how long a rate is measured before its price is known, and while it is armed. */
 #define DEMAND_RATE_NS 200000000ull
@@ -69,8 +69,5 @@ void demand_arm(struct demand *demand, uint64_t now_ns, uint64_t events);
 
 /* The window ends: adds the last stretch. */
 void demand_finish(struct demand *demand, uint64_t now_ns, uint64_t events);
-
-/* Parts per million of the machine's CPU time that so many events in that time take. */
-uint64_t demand_price_ppm(const struct demand_limits *limits, uint64_t events, uint64_t ns);
 
 #endif
