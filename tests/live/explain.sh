@@ -86,6 +86,7 @@ undo()
 	rmdir "$group" 2>/dev/null
 }
 if echo 10000 >"$group/cpu.cfs_quota_us" || echo '10000 100000' >"$group/cpu.max"; then
+	# shellcheck disable=SC2317 # called by name
 	quota_engine()
 	{
 		exec sh -c 'echo $$ >"$0/cgroup.procs" && exec "$@"' "$group" "$@"
