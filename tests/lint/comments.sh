@@ -11,7 +11,7 @@ import subprocess
 import sys
 
 # Foreign files: the kernel's, CUDA's, and those that a build creates.
-FOREIGN = re.compile(r"(include/uapi/)?(linux|asm|sys)/\S+|cu(pti|da)\w*\.h|output_json\.h|decode-insn\.c|groups\.h|nv_escape\.h|nv-ioctl-numbers\.h|uvm_ioctl\.h|torch/\S+|.*\.skel\.h|inject_code\.h")
+FOREIGN = re.compile(r"(include/uapi/)?(linux|asm|sys)/\S+|cu(pti|da)\w*\.h|output_json\.h|decode-insn\.c|groups\.h|nv_escape\.h|nv-ioctl-numbers\.h|uvm_ioctl\.h|torch/\S+|.*\.skel\.h|inject_code\.h|html_page\.h")
 FOREIGN_CALLS = {"prepend_path", "bpf_check_classic", "seccomp_check_filter"}
 COMMENT = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"', re.S)
 

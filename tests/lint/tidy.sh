@@ -10,10 +10,10 @@ cd "$(dirname "$0")/../.." || exit 1
 : "${FBT_BUILD:=build/$(uname -m | sed 's/aarch64/arm64/')-gcc}"
 tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 
-# Warnings about generated skeletons are bpftool's, and the stub is only bytes.
+# Warnings about generated skeletons are bpftool's, and the others are only bytes.
 skeletons=$(mktemp -d)
 trap 'rm -rf "$skeletons"' EXIT
-for skeleton in "$FBT_BUILD"/*.skel.h "$FBT_BUILD"/inject_code.h; do
+for skeleton in "$FBT_BUILD"/*.skel.h "$FBT_BUILD"/inject_code.h "$FBT_BUILD"/html_page.h; do
 	{ echo '// NOLINTBEGIN' && cat "$skeleton" && echo '// NOLINTEND'; } >"$skeletons/${skeleton##*/}"
 done
 
