@@ -106,7 +106,7 @@ fn main() {
     let _ = std::io::stdin().read(&mut [0; 1]);
     let tokens = std::thread::spawn(|| {
         let mut tokens =
-            Tokens { values: vec![1.0; 40000], begun: Instant::now(), account: Vec::new() };
+            Tokens { values: vec![1.0; 160000], begun: Instant::now(), account: Vec::new() };
         drive(&mut tokens);
         tokens
     })
