@@ -18,11 +18,11 @@ wait='{int(n): (S[int(n)], t) for n, t in T["wait"].items()}'
 # shellcheck disable=SC2089
 evidence='{n - 1: e["cause_evidence"] for n, e in H.items() if e["cause"] == "gil"}'
 
-# All that are escalated have that cause, and nearly all are: one may be the first of a class that is
-# not known yet. How many slow steps are found is what judge.sh and judge_all.sh measure.
+# Each of these steps has that cause. One without a verdict must be among those that the report says
+# were not judged, beside the first ten of the window.
 # shellcheck disable=SC2089
-named='lambda slow, cause: sum(n + 1 in H for n in slow) * 10 >= len(slow) * 9 > 0 and
-	all(H[n + 1]["cause"] == cause for n in slow if n + 1 in H)'
+named='lambda slow, cause: len(slow) > 2 and all(H[n + 1]["cause"] == cause for n in slow if n + 1 in H) and
+	sum(n + 1 not in H for n in slow) <= R["escalations"]["unjudged"] - 10'
 
 # Of a step: what it took to wake other threads, as its calls say.
 # shellcheck disable=SC2089
