@@ -330,8 +330,8 @@ const struct option_row option_table[] = {
 
 	TITLE(COMMON, "Output:"),
 	{"output", 'o', OPTION_COMMON, "BASE",
-	 "Name all files: BASE.trace.json, BASE.jsonl, BASE.folded, and BASE.fbt for --replay; "
-	 "with --flag, BASE_TAG.trace.json, BASE_TAG.jsonl and BASE_TAG.folded",
+	 "Name all files: BASE.trace.json, BASE.jsonl, BASE.html, BASE.folded, and BASE.fbt for "
+	 "--replay; with --flag, all but the last as BASE_TAG",
 	 TEXT(output)},
 	{"trace", 0, OPTION_COMMON, "FILE",
 	 "Chrome trace, or none (default: ./ferrum_trace_TAG.json)", TEXT(trace)},
