@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Looks at a real process that shares memory with this one, while a step of ours is late. */
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <setjmp.h>
 #include <stdint.h>
@@ -35,15 +36,21 @@ struct fixture {
 	pid_t child;
 };
 
-static pid_t start_child(const volatile char *what)
+/* Returns when the child has its name: before that it has this program's. */
+static pid_t start_child(volatile char *what)
 {
+	volatile char *named = what + 1;
 	pid_t child = fork();
 
 	assert_true(child >= 0);
-	if (child)
+	if (child) {
+		while (!*named)
+			nanosleep(&(struct timespec){0, (long)MS}, NULL);
 		return child;
+	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	prctl(PR_SET_NAME, "the-child");
+	*named = true;
 	for (;;) {
 		if (*what == 's')
 			nanosleep(&(struct timespec){0, 20 * (long)MS}, NULL);
