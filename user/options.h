@@ -54,7 +54,7 @@ struct option_windows {
 	const char *dir;	   /* directory of files whose names have a tag */
 	uint64_t max_steps;	   /* limit of a window by flag; 0: no limit */
 	uint64_t keep_free;	   /* bytes, see disk_room_of; 0: none */
-	double rate_guard_percent; /* see rate_guard.h; 0: no limit */
+	double rate_guard_percent; /* see targets/rate_guard.h; 0: no limit */
 };
 
 /* --python */

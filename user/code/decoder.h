@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Opens capstone for x86-64 code. */
-#ifndef FBT_STEPS_DECODER_H
-#define FBT_STEPS_DECODER_H
+#ifndef FBT_CODE_DECODER_H
+#define FBT_CODE_DECODER_H
 
 #include <capstone/capstone.h>
 

@@ -4,8 +4,8 @@
  * unlikely code lies elsewhere, with jumps there and back. Jumps between the pieces are no exits;
  * jumps to other functions are.
  */
-#ifndef FBT_STEPS_EXITS_H
-#define FBT_STEPS_EXITS_H
+#ifndef FBT_CODE_EXITS_H
+#define FBT_CODE_EXITS_H
 
 #include <stdbool.h>
 #include <stddef.h>

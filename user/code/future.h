@@ -6,8 +6,8 @@
  * where it awaits something. It panics if it is called in state 1. The byte is used because the
  * return value cannot be: its form depends on the result type, which the program does not tell.
  */
-#ifndef FBT_STEPS_FUTURE_H
-#define FBT_STEPS_FUTURE_H
+#ifndef FBT_CODE_FUTURE_H
+#define FBT_CODE_FUTURE_H
 
 #include <stddef.h>
 #include <stdint.h>

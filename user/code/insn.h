@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Decodes machine code: how each instruction changes control flow. */
-#ifndef FBT_STEPS_INSN_H
-#define FBT_STEPS_INSN_H
+#ifndef FBT_CODE_INSN_H
+#define FBT_CODE_INSN_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Where a jump through a register or memory finds its target: for the kernel side to look there. */
-#ifndef FBT_STEPS_OPERAND_H
-#define FBT_STEPS_OPERAND_H
+#ifndef FBT_CODE_OPERAND_H
+#define FBT_CODE_OPERAND_H
 
 #include <stddef.h>
 #include <stdint.h>

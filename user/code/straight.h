@@ -4,8 +4,8 @@
  * breakpoint; on any other, a single step too, which in a guest costs ten times as much. So the
  * probe is put on the first emulated instruction that is always executed after the given one.
  */
-#ifndef FBT_STEPS_STRAIGHT_H
-#define FBT_STEPS_STRAIGHT_H
+#ifndef FBT_CODE_STRAIGHT_H
+#define FBT_CODE_STRAIGHT_H
 
 #include <stdbool.h>
 #include <stddef.h>

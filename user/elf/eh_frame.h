@@ -3,8 +3,8 @@
  * The entries of .eh_frame, and how values are written in it. All bytes are those of an untrusted
  * file.
  */
-#ifndef FBT_STEPS_EH_FRAME_H
-#define FBT_STEPS_EH_FRAME_H
+#ifndef FBT_ELF_EH_FRAME_H
+#define FBT_ELF_EH_FRAME_H
 
 #include <stdbool.h>
 #include <stddef.h>

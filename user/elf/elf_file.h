@@ -5,8 +5,8 @@
  * used. Nothing is mapped, so a file that shrinks does no harm. libelf is not used because it reads
  * headers several times and allocates whatever size a sparse file claims.
  */
-#ifndef FBT_STEPS_ELF_FILE_H
-#define FBT_STEPS_ELF_FILE_H
+#ifndef FBT_ELF_ELF_FILE_H
+#define FBT_ELF_ELF_FILE_H
 
 #include <elf.h>
 #include <stdbool.h>

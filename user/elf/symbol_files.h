@@ -4,8 +4,8 @@
  * debug-file-directory (.build-id/ab/cdef….debug) or the cache of debuginfod's clients
  * (abcdef…/debuginfo). What is taken is told by build-ids, never by names.
  */
-#ifndef FBT_STEPS_SYMBOL_FILES_H
-#define FBT_STEPS_SYMBOL_FILES_H
+#ifndef FBT_ELF_SYMBOL_FILES_H
+#define FBT_ELF_SYMBOL_FILES_H
 
 #include <stdbool.h>
 #include "elf/elf_file.h"

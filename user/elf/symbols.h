@@ -3,8 +3,8 @@
  * Reads the names in an ELF file: its functions, from .symtab if there is one and else from
  * .dynsym, and its USDT probes, from .note.stapsdt.
  */
-#ifndef FBT_STEPS_SYMBOLS_H
-#define FBT_STEPS_SYMBOLS_H
+#ifndef FBT_ELF_SYMBOLS_H
+#define FBT_ELF_SYMBOLS_H
 
 #include "base/vec.h"
 #include "elf/elf_file.h"

@@ -3,8 +3,8 @@
  * Reads the unwind table (.eh_frame_hdr), which has the extent of each function but no names.
  * Unlike symbols it is not removed by strip.
  */
-#ifndef FBT_STEPS_UNWIND_H
-#define FBT_STEPS_UNWIND_H
+#ifndef FBT_ELF_UNWIND_H
+#define FBT_ELF_UNWIND_H
 
 #include "elf/elf_file.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The BPF maps of fbt_shared.h, mapped by the loader; used by traced, stream and call_ring. */
+/* The BPF maps of fbt_shared.h, mapped by the loader; used by traced and by stream/. */
 #ifndef FBT_KERNEL_SHARED_H
 #define FBT_KERNEL_SHARED_H
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* The functions of a process that may be its step function, and how often each is called. */
-#ifndef FBT_TRACE_CANDIDATES_H
-#define FBT_TRACE_CANDIDATES_H
+#ifndef FBT_SEARCH_CANDIDATES_H
+#define FBT_SEARCH_CANDIDATES_H
 
 #include "kernel/rates.h"
 #include "options.h"

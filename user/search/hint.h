@@ -4,8 +4,8 @@
  * does it while the window continues, at a low priority and for at most HINT_CPU_MS of CPU time.
  * The child writes its results to a pipe.
  */
-#ifndef FBT_TRACE_HINT_H
-#define FBT_TRACE_HINT_H
+#ifndef FBT_SEARCH_HINT_H
+#define FBT_SEARCH_HINT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Which of the functions that a busy thread is always in is the step: what was measured of each
  * decides. Pure. Better none than a wrong one.
  */
-#ifndef FBT_TRACE_STEP_CHOICE_H
-#define FBT_TRACE_STEP_CHOICE_H
+#ifndef FBT_SEARCH_STEP_CHOICE_H
+#define FBT_SEARCH_STEP_CHOICE_H
 
 #include <stdbool.h>
 #include <stddef.h>

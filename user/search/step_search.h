@@ -5,8 +5,8 @@
  * then probed from the outermost on, a few at a time and for two seconds, until one is called and
  * returns as a step does (search/step_choice.h).
  */
-#ifndef FBT_TRACE_STEP_SEARCH_H
-#define FBT_TRACE_STEP_SEARCH_H
+#ifndef FBT_SEARCH_STEP_SEARCH_H
+#define FBT_SEARCH_STEP_SEARCH_H
 
 #include "kernel/rates.h"
 #include "options.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Measures the functions that a text is in, before a window is open. */
-#ifndef FBT_TRACE_TEXT_RATES_H
-#define FBT_TRACE_TEXT_RATES_H
+#ifndef FBT_SEARCH_TEXT_RATES_H
+#define FBT_SEARCH_TEXT_RATES_H
 
 #include <stdbool.h>
 #include "kernel/rates.h"

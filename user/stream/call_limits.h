@@ -4,8 +4,8 @@
  * longest call of that number usually takes in a step of that kind, and 1 ms at least. Usual is the
  * median over the last steps; a step without such a call counts as 0.
  */
-#ifndef FBT_KERNEL_CALL_LIMITS_H
-#define FBT_KERNEL_CALL_LIMITS_H
+#ifndef FBT_STREAM_CALL_LIMITS_H
+#define FBT_STREAM_CALL_LIMITS_H
 
 #include <stdint.h>
 

@@ -3,8 +3,8 @@
  * Reads the per-CPU call rings as one stream, ordered by time of return. Also sends the records of
  * the files that calls name.
  */
-#ifndef FBT_KERNEL_CALL_RING_H
-#define FBT_KERNEL_CALL_RING_H
+#ifndef FBT_STREAM_CALL_RING_H
+#define FBT_STREAM_CALL_RING_H
 
 #include <stdbool.h>
 #include "fbt_shared.h"

@@ -4,8 +4,8 @@
  * limit, once a call, or in which a step hangs: see look/look.h. At most ten looks a second, and
  * two at hangs; together they take at most a twentieth of a CPU.
  */
-#ifndef FBT_KERNEL_LOOKS_H
-#define FBT_KERNEL_LOOKS_H
+#ifndef FBT_STREAM_LOOKS_H
+#define FBT_STREAM_LOOKS_H
 
 #include "kernel/shared.h"
 #include "kernel/task_list.h"

@@ -3,8 +3,8 @@
  * Which processes a thread may wait for, by what it waits in. Found by a search through /proc,
  * which is made in small pieces, and kept for a while.
  */
-#ifndef FBT_KERNEL_PEER_LINKS_H
-#define FBT_KERNEL_PEER_LINKS_H
+#ifndef FBT_STREAM_PEER_LINKS_H
+#define FBT_STREAM_PEER_LINKS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * maps too, shared and writable, and those that have the other end of what it reads from. What they
  * do is sampled from outside, by /proc, and only while a step is late.
  */
-#ifndef FBT_KERNEL_PEERS_H
-#define FBT_KERNEL_PEERS_H
+#ifndef FBT_STREAM_PEERS_H
+#define FBT_STREAM_PEERS_H
 
 #include <stdint.h>
 #include "stream/peer_links.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* Samples what threads compute in their steps, each by an event of its CPU clock. */
-#ifndef FBT_KERNEL_SAMPLER_H
-#define FBT_KERNEL_SAMPLER_H
+/* Samples where threads compute in their steps, each thread by an event of its CPU clock. */
+#ifndef FBT_STREAM_SAMPLER_H
+#define FBT_STREAM_SAMPLER_H
 
 #include <stdbool.h>
 #include <stdint.h>

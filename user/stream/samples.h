@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* The samples of a step, counted by function until it ends. */
-#ifndef FBT_KERNEL_SAMPLES_H
-#define FBT_KERNEL_SAMPLES_H
+#ifndef FBT_STREAM_SAMPLES_H
+#define FBT_STREAM_SAMPLES_H
 
 #include "model/event.h"
 

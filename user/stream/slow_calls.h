@@ -3,8 +3,8 @@
  * Stacks of calls of steps that took longer than usual: sets the limits, and turns what the kernel
  * side has copied into records.
  */
-#ifndef FBT_KERNEL_SLOW_CALLS_H
-#define FBT_KERNEL_SLOW_CALLS_H
+#ifndef FBT_STREAM_SLOW_CALLS_H
+#define FBT_STREAM_SLOW_CALLS_H
 
 #include "kernel/shared.h"
 #include "model/event.h"

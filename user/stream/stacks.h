@@ -3,8 +3,8 @@
  * Samples the stacks of the busy threads of a process: which places of its code are on them. The
  * process is not stopped, probed or written to.
  */
-#ifndef FBT_KERNEL_STACKS_H
-#define FBT_KERNEL_STACKS_H
+#ifndef FBT_STREAM_STACKS_H
+#define FBT_STREAM_STACKS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
  * freezer. The kernel counts that as sleep, like a wait for a page; only its state in /proc tells,
  * as long as it lasts.
  */
-#ifndef FBT_KERNEL_STOPS_H
-#define FBT_KERNEL_STOPS_H
+#ifndef FBT_STREAM_STOPS_H
+#define FBT_STREAM_STOPS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -3,8 +3,8 @@
  * Turns the contents of the BPF rings into records, in the order that model/assemble needs: the
  * calls of a thread in order, and all calls of a step before the step.
  */
-#ifndef FBT_KERNEL_STREAM_H
-#define FBT_KERNEL_STREAM_H
+#ifndef FBT_STREAM_STREAM_H
+#define FBT_STREAM_STREAM_H
 
 #include "kernel/faults.h"
 #include "kernel/loader.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Who had the CPUs that steps waited for: the waits of a step, summed up until it ends. */
-#ifndef FBT_KERNEL_TAKEN_H
-#define FBT_KERNEL_TAKEN_H
+#ifndef FBT_STREAM_TAKEN_H
+#define FBT_STREAM_TAKEN_H
 
 #include "model/event.h"
 

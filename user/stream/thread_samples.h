@@ -4,8 +4,8 @@
  * not stopped, probed or written to. What was on a stack may be the data of users: no copy is left
  * in memory.
  */
-#ifndef FBT_KERNEL_THREAD_SAMPLES_H
-#define FBT_KERNEL_THREAD_SAMPLES_H
+#ifndef FBT_STREAM_THREAD_SAMPLES_H
+#define FBT_STREAM_THREAD_SAMPLES_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Who ended a wait of a step, and what that thread did meanwhile. Pure. */
-#ifndef FBT_KERNEL_WAKES_H
-#define FBT_KERNEL_WAKES_H
+#ifndef FBT_STREAM_WAKES_H
+#define FBT_STREAM_WAKES_H
 
 #include "fbt_shared.h"
 

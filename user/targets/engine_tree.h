@@ -3,8 +3,8 @@
  * The processes of a Python engine, of which -p names one: those with a step are traced, the others
  * are not, and the user is told which they are.
  */
-#ifndef FBT_TRACE_ENGINE_TREE_H
-#define FBT_TRACE_ENGINE_TREE_H
+#ifndef FBT_TARGETS_ENGINE_TREE_H
+#define FBT_TARGETS_ENGINE_TREE_H
 
 #include "targets/live.h"
 

@@ -4,8 +4,8 @@
  * that is restarted, and those that load an engine's modules. Gets the library into them, if
  * --python=inject asked for that, and has their steps traced. Nothing waits for the GIL.
  */
-#ifndef FBT_TRACE_LATE_ENGINES_H
-#define FBT_TRACE_LATE_ENGINES_H
+#ifndef FBT_TARGETS_LATE_ENGINES_H
+#define FBT_TARGETS_LATE_ENGINES_H
 
 #include "targets/live.h"
 

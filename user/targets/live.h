@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* The parts of a window over live processes, which the files of trace/ share. */
-#ifndef FBT_TRACE_LIVE_H
-#define FBT_TRACE_LIVE_H
+/* The parts of a window over live processes, which the files of targets/ and trace/ share. */
+#ifndef FBT_TARGETS_LIVE_H
+#define FBT_TARGETS_LIVE_H
 
 #include "kernel/loader.h"
 #include "stream/stream.h"

@@ -3,8 +3,8 @@
  * Python functions for the stacks of threads that are looked at from outside, of processes in which
  * python_stalls has found an interpreter.
  */
-#ifndef FBT_TRACE_PYTHON_FRAMES_H
-#define FBT_TRACE_PYTHON_FRAMES_H
+#ifndef FBT_TARGETS_PYTHON_FRAMES_H
+#define FBT_TARGETS_PYTHON_FRAMES_H
 
 #include "stacks/script.h"
 #include "targets/python_stalls.h"

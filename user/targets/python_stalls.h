@@ -4,8 +4,8 @@
  * by their addresses, and collections by probes on the interpreter. Nothing is loaded into a
  * process.
  */
-#ifndef FBT_TRACE_PYTHON_STALLS_H
-#define FBT_TRACE_PYTHON_STALLS_H
+#ifndef FBT_TARGETS_PYTHON_STALLS_H
+#define FBT_TARGETS_PYTHON_STALLS_H
 
 #include "python/frames.h"
 #include "targets/live.h"

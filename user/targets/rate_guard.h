@@ -15,8 +15,8 @@
  * so that is what the function costs from then on. The other functions have the rest of the share.
  * Probes that stay within the share during a long slice remain on.
  */
-#ifndef FBT_TRACE_RATE_GUARD_H
-#define FBT_TRACE_RATE_GUARD_H
+#ifndef FBT_TARGETS_RATE_GUARD_H
+#define FBT_TARGETS_RATE_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Which processes come under trace: those of -p, their children with -f, or all with -a. */
-#ifndef FBT_TRACE_SELECTION_H
-#define FBT_TRACE_SELECTION_H
+#ifndef FBT_TARGETS_SELECTION_H
+#define FBT_TARGETS_SELECTION_H
 
 #include "targets/live.h"
 

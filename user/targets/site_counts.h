@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Whether the probes that end steps are worth it, by who has passed them. Pure. */
-#ifndef FBT_TRACE_SITE_COUNTS_H
-#define FBT_TRACE_SITE_COUNTS_H
+#ifndef FBT_TARGETS_SITE_COUNTS_H
+#define FBT_TARGETS_SITE_COUNTS_H
 
 #include <stdbool.h>
 #include <stdint.h>

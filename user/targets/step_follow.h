@@ -4,8 +4,8 @@
  * returns of the functions that they jump to. A jump that cannot be followed is probed itself: a
  * call that leaves by it is not traced, but counted.
  */
-#ifndef FBT_TRACE_STEP_FOLLOW_H
-#define FBT_TRACE_STEP_FOLLOW_H
+#ifndef FBT_TARGETS_STEP_FOLLOW_H
+#define FBT_TARGETS_STEP_FOLLOW_H
 
 #include "targets/live.h"
 

@@ -6,8 +6,8 @@
  * Functions of which one may leave by a jump to another (step_probes_are_joined) form a unit: they
  * are switched together.
  */
-#ifndef FBT_TRACE_STEP_GUARD_H
-#define FBT_TRACE_STEP_GUARD_H
+#ifndef FBT_TARGETS_STEP_GUARD_H
+#define FBT_TARGETS_STEP_GUARD_H
 
 #include <stdbool.h>
 #include <stdint.h>

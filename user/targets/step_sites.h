@@ -9,8 +9,8 @@
  * makes tail calls, and for callers that cannot be probed, these are the exits of what it jumps to
  * (targets/step_follow.h), unless others call that too often.
  */
-#ifndef FBT_TRACE_STEP_SITES_H
-#define FBT_TRACE_STEP_SITES_H
+#ifndef FBT_TARGETS_STEP_SITES_H
+#define FBT_TARGETS_STEP_SITES_H
 
 #include "targets/live.h"
 

@@ -4,8 +4,8 @@
  * kind in all processes. Probes are attached once for all processes or for each process. Kinds are
  * described in the stream.
  */
-#ifndef FBT_TRACE_STEPS_FOUND_H
-#define FBT_TRACE_STEPS_FOUND_H
+#ifndef FBT_TARGETS_STEPS_FOUND_H
+#define FBT_TARGETS_STEPS_FOUND_H
 
 #include <stdint.h>
 #include "python/torch.h"

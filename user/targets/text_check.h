@@ -4,8 +4,8 @@
  * they were found: the engine was idle, or the window was open already. After the first two seconds
  * with calls it warns, once, if they are not called as one step function is.
  */
-#ifndef FBT_TRACE_TEXT_CHECK_H
-#define FBT_TRACE_TEXT_CHECK_H
+#ifndef FBT_TARGETS_TEXT_CHECK_H
+#define FBT_TARGETS_TEXT_CHECK_H
 
 #include <stdbool.h>
 #include "fbt_event.h"
