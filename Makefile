@@ -15,7 +15,8 @@ V             ?= 0
 SAN           ?= 0
 STATIC        ?= 0
 WERROR        ?= 0
-VERSION       := 0.1.0
+# Of the newest tag. Only one file is compiled with it, as it changes with each commit.
+VERSION       := $(shell packaging/version.sh)
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -53,7 +54,7 @@ marked        := $(marked_$(ARCH))
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
             -Wno-unused-parameter -Wno-missing-field-initializers
 CFLAGS   ?= -O2 -g
-cflags   := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"$(VERSION)"' $(warnings) -fno-strict-aliasing \
+cflags   := -std=gnu11 -D_GNU_SOURCE $(warnings) -fno-strict-aliasing \
             -fstack-protector-strong -Iinclude -Iuser -I$(B) $(CFLAGS)
 ldflags  := $(LDFLAGS)
 libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp
@@ -145,6 +146,13 @@ $(B)/user/%.o: user/%.c | $(B)/user $(skels) $(stub)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
+
+$(B)/version: FORCE | $(B)
+	$(Q)echo '$(VERSION)' >$@.tmp
+	$(Q)cmp -s $@.tmp $@ && rm $@.tmp || mv $@.tmp $@
+
+$(B)/user/base/version.o: private cflags += -DFBT_VERSION='"$(VERSION)"'
+$(B)/user/base/version.o: $(B)/version
 
 ifeq ($(STATIC),1)
 $(static_src:%.c=$(O)/%.o): $(O)/user/%.o: user/%.c | $(O)/user $(skels) $(stub)
@@ -522,7 +530,7 @@ comma := ,
 
 define compile_commands
 [
-$(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags) -Icupti)$(comma)
+$(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags) -Icupti $(if $(filter %/version.c,$(file)),-DFBT_VERSION=0))$(comma)
 )$(foreach file,$(shim_src),$(call compile_command,$(file),$(cc) $(shim_cflags))$(comma)
 )$(foreach file,$(live_src) $(e2e_src) $(filter-out $(bench_bpf),$(bench_src)) $(wildcard tests/fake/*.c),$(call \
 	compile_command,$(file),$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -I$(O)/tests)$(comma)

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "judge/evidence.h"
 #include "option_value.h"
 
@@ -445,13 +446,17 @@ static void print(enum option_help shown, unsigned int flags)
 	}
 	if (options)
 		argp_help(&argp, stdout, flags, (char *)"ferrum-bpftrace");
+	if (flags & ARGP_HELP_DOC) {
+		terminal_line(stdout, "%s", "");
+		terminal_line(stdout, "ferrum-bpftrace %s", tool_version());
+	}
 	free(options);
 }
 
 void option_help_end(const char *what)
 {
 	if (!strcmp(what, "version"))
-		terminal_line(stdout, "ferrum-bpftrace %s", FBT_VERSION);
+		terminal_line(stdout, "ferrum-bpftrace %s", tool_version());
 	else if (!strcmp(what, "usage"))
 		print(OPTION_MORE, ARGP_HELP_USAGE);
 	else
