@@ -12,10 +12,11 @@ build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy mandoc man-db)
 kernels_packages=(cpio debian-archive-keyring)
-package_packages=(debhelper dpkg-dev python3 python3-wheel)
+package_packages=(build-essential debhelper dpkg-dev python3 python3-wheel)
 # Tests that need these are skipped if they cannot be installed.
 browser_packages=(chromium chromium-driver python3-selenium)
-optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev zsh fish)
+optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev zsh fish
+	debootstrap lintian buildah)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
@@ -116,6 +117,7 @@ has_optional()
 			2>/dev/null
 		;;
 	chromium-driver) command -v chromedriver >/dev/null ;;
+	libdw-dev) has_header elfutils/libdwfl.h ;;
 	redis-tools) command -v redis-server >/dev/null || command -v redis-check-rdb >/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
