@@ -16,7 +16,7 @@ package_packages=(build-essential debhelper dpkg-dev python3 python3-wheel)
 # Tests that need these are skipped if they cannot be installed.
 browser_packages=(chromium chromium-driver python3-selenium)
 optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev zsh fish
-	debootstrap lintian buildah)
+	debootstrap lintian podman runc)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)

@@ -15,7 +15,7 @@ mkdir "$root/src"
 # As it would be checked out: what git ignores does not come along.
 { git ls-files && git ls-files --others --exclude-standard; } 2>/dev/null | sort -u | while read -r file; do
 	[ ! -e "$file" ] || printf '%s\0' "$file"
-done | tar -cf - --null -T - --no-recursion 2>/dev/null | tar -C "$root/src" -xf -
+done | tar --no-recursion --null -T - -cf - | tar -C "$root/src" -xf -
 holds 'the sources are there' test -e "$root/src/Makefile"
 
 in_src()

@@ -68,3 +68,24 @@ write_entry()
 SHARED=$TMP/shared
 mkdir "$SHARED"
 OUT=$SHARED/out
+
+# The checkers of packages, of known versions, in an environment of their own.
+CHECKERS=(auditwheel==6.8.2 check-wheel-contents==0.6.3 kubernetes-validate==1.37.0 spdx-tools==0.8.5 twine==7.0.0)
+
+# install_checkers: sets BIN to the folder of their programs
+install_checkers()
+{
+	local cache=${FBT_CHECKERS_CACHE:-${XDG_CACHE_HOME:-${HOME:-/root}/.cache}/ferrum-bpftrace/checkers} key
+
+	key=$(printf '%s\n' "${CHECKERS[@]}" | sha256sum | cut -c1-12)
+	BIN=$cache/$key/bin
+	mkdir -p "$cache"
+	(
+		flock 8
+		[ ! -e "$cache/$key/installed" ] || exit 0
+		python3 -m venv --clear "$cache/$key" && "$BIN/pip" -q install "${CHECKERS[@]}" && : >"$cache/$key/installed"
+	) 8>"$cache/lock" >"$TMP/pip" 2>&1 || {
+		tail -n 3 "$TMP/pip" | sed 's/^/# /'
+		skip 'pip cannot install what checks packages'
+	}
+}
