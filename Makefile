@@ -463,7 +463,7 @@ lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
 	$(Q)$(test_env) tests/run.sh lint
 
 fmt: ## rewrite the C files with clang-format 14
-	$(Q)find include bpf cupti python user vmlinux tests -name '*.[ch]' | xargs clang-format-14 -i
+	$(Q)find include bpf cupti python user vmlinux tests packaging -name '*.[ch]' | xargs clang-format-14 -i
 
 bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for a part
 	$(Q)$(deps) test

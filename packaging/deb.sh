@@ -10,7 +10,8 @@ umask 022
 mkdir -p "${1:?usage: deb.sh DIST}"
 dist=$(realpath "$1")
 : "${VERSION:?}" "${EPOCH:?}"
-export SOURCE_DATE_EPOCH=$EPOCH LC_ALL=C DEB_BUILD_OPTIONS="nocheck parallel=$(nproc)"
+jobs=$(nproc)
+export SOURCE_DATE_EPOCH=$EPOCH LC_ALL=C DEB_BUILD_OPTIONS="nocheck parallel=$jobs"
 work=$dist/deb
 source=$work/ferrum-bpftrace-$VERSION
 rm -rf "$work"

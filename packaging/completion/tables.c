@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * Prints the tables of options and sub-commands, a row a line, for generate.sh. Fields are separated
- * by tabs:
+ * Prints the tables of options and sub-commands, a row a line, for generate.sh. Fields are
+ *separated by tabs:
  *
  *	option NAME LETTER VALUE WORDS TEXT
  *	command NAME WORDS TEXT

@@ -83,6 +83,7 @@ else
 fi
 
 # A text that cannot be quoted must end the build, and an empty table too.
+# shellcheck disable=SC2317 # called by name
 refuses()
 {
 	! packaging/completion/generate.sh "$1" 2>/dev/null >/dev/null

@@ -79,10 +79,12 @@ launch "$FBT" "${args[@]}" --step engine_step --ready-fd 6 >"$SHARED/log" 2>"$SH
 touch "$SHARED/trace-now"
 holds 'a window opens when the file is there' wait_attached "$TOOL"
 go
+# shellcheck disable=SC2317 # called by name
 profiles()
 {
 	cat "$SHARED"/ferrum_profile_*.jsonl 2>/dev/null | grep -c '"event":"step_prof".*"kind":"engine_step"'
 }
+# shellcheck disable=SC2317 # called by name
 has_steps()
 {
 	[ "$(profiles)" -ge 1 ]
@@ -125,12 +127,16 @@ in_container()
 		--security-opt seccomp=unconfined --read-only "${more[@]}" fbt:test "$@"
 }
 
+# shellcheck disable=SC2317 # called by lib.sh
 undo()
 {
 	[ -z "${podman[*]:-}" ] || "${podman[@]}" rmi -f fbt:test >/dev/null 2>&1
 }
 
-command -v podman >/dev/null && command -v runc >/dev/null || { echo 'SKIP there is no podman, or no runc' && finish; }
+if ! command -v podman >/dev/null || ! command -v runc >/dev/null; then
+	echo 'SKIP there is no podman, or no runc'
+	finish
+fi
 podman=(podman --runtime runc --storage-driver vfs --root "$TMP/podman" --runroot "$TMP/podman.run" --cgroup-manager cgroupfs)
 "${podman[@]}" build --isolation chroot -t fbt:test "$image" >"$TMP/build" 2>&1
 is 'podman builds the image' $? 0

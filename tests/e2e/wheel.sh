@@ -57,6 +57,7 @@ END
 python3 "$TMP/engine.py" </dev/null >/dev/null 2>&1 &
 engine=$!
 # A version manager's python3 is a script first.
+# shellcheck disable=SC2317 # called by name
 is_python()
 {
 	[[ $(readlink "/proc/$engine/exe") == *python3* ]]

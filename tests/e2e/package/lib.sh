@@ -1,4 +1,4 @@
-# shellcheck shell=bash
+# shellcheck shell=bash disable=SC2034
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Packages, and bare Debian 12 systems to install them in; sourced after tests/live/lib.sh.
 # FBT_ROOT_CACHE is where the bare system is kept.
@@ -29,7 +29,9 @@ build_package()
 # new_root FOLDER: a bare Debian 12, of which nothing is mounted
 new_root()
 {
-	local base=$ROOT_CACHE/bookworm-$(uname -m)
+	local base
+
+	base=$ROOT_CACHE/bookworm-$(uname -m)
 
 	command -v debootstrap >/dev/null || skip 'there is no debootstrap'
 	mkdir -p "$ROOT_CACHE"
