@@ -15,7 +15,8 @@ V             ?= 0
 SAN           ?= 0
 STATIC        ?= 0
 WERROR        ?= 0
-VERSION       := 0.1.0
+# Of the newest tag. Only one file is compiled with it, as it changes with each commit.
+VERSION       := $(shell packaging/version.sh)
 
 ifeq ($(origin CC),default)
 CC := gcc
@@ -53,7 +54,9 @@ marked        := $(marked_$(ARCH))
 warnings := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wformat=2 \
             -Wno-unused-parameter -Wno-missing-field-initializers
 CFLAGS   ?= -O2 -g
-cflags   := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"$(VERSION)"' $(warnings) -fno-strict-aliasing \
+# The folder of the build is in no file, so that two builds give the same bytes.
+same     := -ffile-prefix-map=$(CURDIR)=.
+cflags   := -std=gnu11 -D_GNU_SOURCE $(same) $(warnings) -fno-strict-aliasing \
             -fstack-protector-strong -Iinclude -Iuser -I$(B) $(CFLAGS)
 ldflags  := $(LDFLAGS)
 libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp
@@ -128,7 +131,7 @@ bpf_sys_includes = $(shell $(CLANG) -v -E - </dev/null 2>&1 | sed -n '/<...> sea
 
 $(B)/%.bpf.o: bpf/%.bpf.c | $(B)
 	$(call msg,BPF,$@)
-	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(bpf_arch) -O2 -g -Wall -Wextra -Wno-unused-parameter \
+	$(Q)$(CLANG) -target bpf -mcpu=v3 -D__TARGET_ARCH_$(bpf_arch) -O2 -g $(same) -Wall -Wextra -Wno-unused-parameter \
 		$(bpf_werror) -Iinclude -Ivmlinux $(bpf_sys_includes) -MMD -MP -MT $@ -MF $(@:.o=.d) -c $< -o $@.tmp
 	$(Q)$(BPFTOOL) gen object $@ $@.tmp && rm -f $@.tmp
 
@@ -146,6 +149,13 @@ $(B)/user/%.o: user/%.c | $(B)/user $(skels) $(stub)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
 
+$(B)/version: FORCE | $(B)
+	$(Q)echo '$(VERSION)' >$@.tmp
+	$(Q)cmp -s $@.tmp $@ && rm $@.tmp || mv $@.tmp $@
+
+$(B)/user/base/version.o: private cflags += -DFBT_VERSION='"$(VERSION)"'
+$(B)/user/base/version.o: $(B)/version
+
 ifeq ($(STATIC),1)
 $(static_src:%.c=$(O)/%.o): $(O)/user/%.o: user/%.c | $(O)/user $(skels) $(stub)
 	$(call msg,CC,$@)
@@ -159,11 +169,11 @@ $(O)/libfbt.a: $(lib_obj)
 
 $(tool): $(B)/user/main.o $(O)/libfbt.a
 	$(call msg,LINK,$@)
-	$(Q)$(cc) $(cflags) $(ldflags) $^ $(libs) -o $@
+	$(Q)$(cc) $(cflags) $(ldflags) $^ $(libs) $(if $(filter 1,$(STATIC)),-Wl$(comma)-Map=$@.map) -o $@
 
 # The shim is loaded into processes that are not ours: no sanitizers, nothing bound late, never
 # unloaded, and no symbol of theirs or of its own that the other could meet.
-shim_cflags := -std=gnu11 -D_GNU_SOURCE $(warnings) -fno-strict-aliasing -fstack-protector-strong \
+shim_cflags := -std=gnu11 -D_GNU_SOURCE $(same) $(warnings) -fno-strict-aliasing -fstack-protector-strong \
                -fPIC -fvisibility=hidden -Iinclude $(if $(filter 1,$(WERROR)),-Werror) $(CFLAGS)
 shim_ldflags := -shared -Wl,-soname,libferrum_cupti.so -Wl,-z,nodelete,-z,now,-z,relro,-z,defs \
                 $(LDFLAGS)
@@ -453,7 +463,7 @@ lint: ## formatting, clang-tidy, shellcheck, layers, sizes, headers, man page
 	$(Q)$(test_env) tests/run.sh lint
 
 fmt: ## rewrite the C files with clang-format 14
-	$(Q)find include bpf cupti python user vmlinux tests -name '*.[ch]' | xargs clang-format-14 -i
+	$(Q)find include bpf cupti python user vmlinux tests packaging -name '*.[ch]' | xargs clang-format-14 -i
 
 bench: ## what tracing costs here, one JSON line a figure (root); BENCH=loss for a part
 	$(Q)$(deps) test
@@ -491,28 +501,7 @@ demo-vllm: ## the same with vLLM on the CPU, which pip installs (root): vllm_tra
 	$(Q)tests/e2e/vllm/install.sh >&2
 	$(Q)$(test_env) tests/show_vllm.sh
 
-# README's links lead to the pages where they are installed, too.
-share     := $(DESTDIR)$(prefix)/share
-share_doc := $(share)/doc/ferrum-bpftrace
-installed := $(DESTDIR)$(prefix)/bin/ferrum-bpftrace $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_cupti.so \
-             $(DESTDIR)$(prefix)/lib/ferrum-bpftrace/libferrum_python.so $(share)/man/man8/ferrum-bpftrace.8
-stripped  := install -D -s --strip-program=$(CROSS_COMPILE)strip -m 755
-
-install: $(tool) $(shim) $(guest) ## install the tool, its libraries, man page and documentation under DESTDIR and PREFIX
-	$(call msg,INSTALL,$(DESTDIR)$(prefix))
-	$(Q)$(stripped) $(tool) $(word 1,$(installed))
-	$(Q)$(stripped) $(shim) $(word 2,$(installed))
-	$(Q)$(stripped) $(guest) $(word 3,$(installed))
-	$(Q)install -D -m 644 docs/ferrum-bpftrace.8 $(word 4,$(installed))
-	$(Q)install -D -m 644 -t $(share_doc) LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
-	$(Q)install -D -m 644 -t $(share_doc)/docs $(wildcard docs/*.md)
-
-uninstall: ## remove what install has put under DESTDIR and PREFIX
-	$(call msg,REMOVE,$(DESTDIR)$(prefix))
-	$(Q)rm -rf $(installed) $(share_doc)
-	$(Q)rmdir $(DESTDIR)$(prefix)/lib/ferrum-bpftrace 2>/dev/null || true
-
-include tests/fuzz/fuzz.mk tests/kernels/kernels.mk
+include tests/fuzz/fuzz.mk tests/kernels/kernels.mk packaging/packaging.mk
 
 # One entry of compile_commands.json: file, command.
 define compile_command
@@ -522,7 +511,7 @@ comma := ,
 
 define compile_commands
 [
-$(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags) -Icupti)$(comma)
+$(foreach file,$(user_src) $(unit_src),$(call compile_command,$(file),$(cc) $(cflags) -Icupti $(if $(filter %/version.c,$(file)),-DFBT_VERSION=0))$(comma)
 )$(foreach file,$(shim_src),$(call compile_command,$(file),$(cc) $(shim_cflags))$(comma)
 )$(foreach file,$(live_src) $(e2e_src) $(filter-out $(bench_bpf),$(bench_src)) $(wildcard tests/fake/*.c),$(call \
 	compile_command,$(file),$(cc) -std=gnu11 -D_GNU_SOURCE $(warnings) -I$(O)/tests)$(comma)
@@ -537,4 +526,4 @@ compile_commands.json: FORCE ## for clangd and clang-tidy
 	$(file >$@,$(compile_commands))
 
 FORCE:
-.PHONY: all help deps clean build-tests run-tests test test-all test-engines check lint fmt bench demo demo-gpu demo-llama demo-vllm gpu-kit soak test-faults install uninstall FORCE
+.PHONY: all help deps clean build-tests run-tests test test-all test-engines check lint fmt bench demo demo-gpu demo-llama demo-vllm gpu-kit soak test-faults FORCE

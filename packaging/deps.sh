@@ -2,23 +2,27 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # Installs what building, testing or checking needs, as Debian packages, and only what is missing.
 # Silent when nothing is. usage: deps.sh [build|test|check], each including the one before it, or
-# deps.sh kernels [ARCH] for what test-kernels needs, or deps.sh browser for what tests/e2e/html.sh does
+# deps.sh kernels [ARCH] for what test-kernels needs, deps.sh browser for what tests/e2e/html.sh does,
+# or deps.sh package for what building packages does
 set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
 	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev
 	libcap-ng-dev libseccomp-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
-check_packages=(shellcheck clang-format clang-tidy)
+check_packages=(shellcheck clang-format clang-tidy mandoc man-db)
 kernels_packages=(cpio debian-archive-keyring)
+package_packages=(build-essential debhelper dpkg-dev python3 python3-wheel)
 # Tests that need these are skipped if they cannot be installed.
 browser_packages=(chromium chromium-driver python3-selenium)
-optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev)
+optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev zsh fish
+	debootstrap lintian podman runc)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
-check_commands=(shellcheck clang-format clang-tidy)
+check_commands=(shellcheck clang-format clang-tidy mandoc man)
 kernels_commands=(cpio dpkg-deb apt-get)
+package_commands=(python3)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
 	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
 test_headers=(cmocka.h)
@@ -113,6 +117,7 @@ has_optional()
 			2>/dev/null
 		;;
 	chromium-driver) command -v chromedriver >/dev/null ;;
+	libdw-dev) has_header elfutils/libdwfl.h ;;
 	redis-tools) command -v redis-server >/dev/null || command -v redis-check-rdb >/dev/null ;;
 	*) command -v "$1" >/dev/null ;;
 	esac
@@ -171,9 +176,13 @@ kernels)
 	packages+=("${kernels_packages[@]}")
 	commands+=("${kernels_commands[@]}")
 	;;
+package)
+	packages+=("${package_packages[@]}")
+	commands+=("${package_commands[@]}")
+	;;
 browser) optional_packages=("${browser_packages[@]}") ;;
 *)
-	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser]' >&2
+	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser|package]' >&2
 	exit 2
 	;;
 esac

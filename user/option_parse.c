@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/redact.h"
+#include "command_table.h"
 #include "option_table.h"
 #include "option_value.h"
 
@@ -18,15 +19,6 @@
 
 /* Longer words are not typos of an option. */
 #define WORD_MAX 32
-
-static const struct command {
-	const char *name;
-	enum options_mode mode;
-} commands[] = {
-	{"validate", MODE_VALIDATE},  {"env-hash", MODE_ENV_HASH}, {"engine-env", MODE_ENGINE_ENV},
-	{"gpu-env", MODE_ENGINE_ENV}, /* its name before it was about Python */
-	{"doctor", MODE_DOCTOR},
-};
 
 struct words {
 	struct option names[WORDS_MAX];
@@ -130,8 +122,8 @@ static const char *find_similar_command(const char *word)
 {
 	const char *best = NULL;
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		best = choose_nearer(word, best, commands[i].name);
+	for (size_t i = 0; i < command_table_count; i++)
+		best = choose_nearer(word, best, command_table[i].name);
 	return best;
 }
 
@@ -215,6 +207,8 @@ static int take_doctor_word(struct options *options, const char *word)
 
 static int take_word(struct options *options, char **word)
 {
+	const struct command_row *command;
+
 	/* Files are collected in the part of argv that has been read. */
 	if (options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH) {
 		if (!options->file_count)
@@ -228,13 +222,11 @@ static int take_word(struct options *options, char **word)
 		log_err("engine-env: unexpected '%s': engine-env takes no arguments", *word);
 		return -EINVAL;
 	}
-	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++) {
-		if (strcmp(*word, commands[i].name) != 0)
-			continue;
-		options->mode = commands[i].mode;
-		return 0;
-	}
-	return refuse_word(*word);
+	command = command_find(*word);
+	if (!command)
+		return refuse_word(*word);
+	options->mode = command->mode;
+	return 0;
 }
 
 int options_parse(struct options *options, int argc, char **argv)

@@ -13,6 +13,8 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "base/log.h"
+#include "base/version.h"
+#include "command_table.h"
 #include "judge/evidence.h"
 #include "option_value.h"
 
@@ -406,8 +408,8 @@ const struct option_row option_table[] = {
 
 const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0]);
 
-static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
-			   "doctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
+/* What the usage message says besides the sub-commands. */
+static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
@@ -419,14 +421,29 @@ static const char summary[] =
 	"alone or with us, ms, s, m or h.\n"
 	"\nExit status: 0 done, 1 failed, 2 usage error; with -- COMMAND that of COMMAND.";
 
+static void print_usage(char *out, size_t size)
+{
+	size_t used = (size_t)snprintf(out, size, "%s", uses);
+
+	for (size_t i = 0; i < command_table_count && used < size; i++) {
+		const struct command_row *row = &command_table[i];
+
+		if (row->text)
+			used += (size_t)snprintf(out + used, size - used, "\n%s%s%s", row->name,
+						 *row->words ? " " : "", row->words);
+	}
+}
+
 /* argp(3) is only used to lay out the text. */
 static void print(enum option_help shown, unsigned int flags)
 {
 	struct argp_option *options = calloc(option_table_count + 1, sizeof(*options));
-	const struct argp argp = {options, NULL, uses, summary, NULL, NULL, NULL};
+	char usage[1024];
+	const struct argp argp = {options, NULL, usage, summary, NULL, NULL, NULL};
 	int group = 0;
 	size_t count = 0;
 
+	print_usage(usage, sizeof(usage));
 	for (size_t i = 0; options && i < option_table_count; i++) {
 		const struct option_row *row = &option_table[i];
 
@@ -445,13 +462,17 @@ static void print(enum option_help shown, unsigned int flags)
 	}
 	if (options)
 		argp_help(&argp, stdout, flags, (char *)"ferrum-bpftrace");
+	if (flags & ARGP_HELP_DOC) {
+		terminal_line(stdout, "%s", "");
+		terminal_line(stdout, "ferrum-bpftrace %s", tool_version());
+	}
 	free(options);
 }
 
 void option_help_end(const char *what)
 {
 	if (!strcmp(what, "version"))
-		terminal_line(stdout, "ferrum-bpftrace %s", FBT_VERSION);
+		terminal_line(stdout, "ferrum-bpftrace %s", tool_version());
 	else if (!strcmp(what, "usage"))
 		print(OPTION_MORE, ARGP_HELP_USAGE);
 	else

@@ -128,7 +128,7 @@ unknown_targets()
 	local page target
 
 	while read -r page target; do
-		grep -qE "^$target:" Makefile tests/*/*.mk || echo "$page: make $target: no such target"
+		grep -qE "^$target:" Makefile tests/*/*.mk packaging/*.mk || echo "$page: make $target: no such target"
 	done < <(for page in "${pages[@]}"; do
 		grep -oE '(`|^    |sudo )make( [A-Z]+=[^ `]+)* [a-z][a-z0-9-]+' "$page" | sed "s/.* //; s|^|$page |" |
 			sort -u
@@ -147,11 +147,13 @@ empty_marks()
 
 versions()
 {
-	local version
+	local version page
 
-	version=$(sed -n 's/^VERSION *:= *//p' Makefile)
-	grep -q "\"ferrum.*bpftrace $version\"" docs/ferrum-bpftrace.8 ||
-		echo "docs/ferrum-bpftrace.8: its footer does not say $version, as Makefile does"
+	read -r version <packaging/version.txt
+	for page in docs/*.[1-8]; do
+		grep -q "\"ferrum.*bpftrace $version\"" "$page" ||
+			echo "$page: its footer does not say $version, as packaging/version.txt does"
+	done
 	grep -q "^## $version" CHANGELOG.md || echo "CHANGELOG.md: no section $version"
 }
 
@@ -163,5 +165,5 @@ state 'each name that docs/design.md has is in the sources' < <(dead_names)
 state 'each option that a page names is in the man page' < <(unknown_options)
 state 'each target of make that a page names exists' < <(unknown_targets)
 state 'samples are there, between their marks' < <(empty_marks)
-state 'man page and changelog have the version of the Makefile' < <(versions)
+state 'man pages and changelog have the version of packaging/version.txt' < <(versions)
 exit $status

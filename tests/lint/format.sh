@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 
 # Other versions of clang-format differ in a few places; version 14 decides.
 format=$(command -v clang-format-14 || command -v clang-format)
-if find include bpf cupti python user vmlinux tests -name '*.[ch]' -print0 2>/dev/null |
+if find include bpf cupti python user vmlinux tests packaging -name '*.[ch]' -print0 2>/dev/null |
 	xargs -0 -P "$(nproc)" -n 8 "$format" --dry-run -Werror; then
 	echo 'ok - clang-format changes nothing'
 else

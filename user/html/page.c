@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <openssl/evp.h>
 
+#include "base/version.h"
 #include "html_page.h"
 
 #define DIGEST_BYTES 32
@@ -66,7 +67,7 @@ int page_write(FILE *out, const char *title, const char *data, size_t size)
 		"script-src '%s'; style-src '%s'; base-uri 'none'; form-action 'none'\">\n"
 		"<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
 		"<meta name=\"generator\" content=\"ferrum-bpftrace %s\">\n<title>",
-		script.text, style.text, FBT_VERSION);
+		script.text, style.text, tool_version());
 	write_escaped(out, title);
 	fputs("</title>\n<style>", out);
 	fwrite(page_css, 1, sizeof(page_css), out);

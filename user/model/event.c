@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "base/version.h"
 #include "base/ways.h"
 #include "fbt_gpu.h"
 
@@ -502,7 +503,7 @@ int record_send_window(const struct record_output *output, struct fbt_window *wi
 		       const char *tag)
 {
 	struct utsname name;
-	const char *strings[] = {tag, FBT_VERSION, name.release, name.nodename};
+	const char *strings[] = {tag, tool_version(), name.release, name.nodename};
 
 	if (uname(&name))
 		memset(&name, 0, sizeof(name));

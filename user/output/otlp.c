@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/version.h"
 #include "judge/cause.h"
 #include "judge/escalation.h"
 #include "judge/frames.h"
@@ -275,7 +276,7 @@ uint32_t otlp_span_write(struct json *json, const struct window *window, const s
 	json_object_begin(json, NULL);
 	json_object_begin(json, "scope");
 	json_string(json, "name", "ferrum-bpftrace");
-	json_string(json, "version", FBT_VERSION);
+	json_string(json, "version", tool_version());
 	json_object_end(json);
 	json_array_begin(json, "spans");
 	put_step(json, window, step, escalation, ids);

@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/json_read.h"
 #include "base/log.h"
+#include "base/version.h"
 
 #ifdef FBT_WITHOUT_CURL
 
@@ -233,13 +234,15 @@ static int set_options(struct otlp_request *request, long connect_ms, long whole
 {
 	const struct curl_library *curl = &request->curl;
 	CURL *easy = request->easy;
+	char agent[128];
 	CURLcode failed;
 
+	snprintf(agent, sizeof(agent), "ferrum-bpftrace/%s", tool_version());
 	failed = curl->easy_setopt(easy, CURLOPT_URL, request->endpoint->url);
 	if (!failed)
 		failed = curl->easy_setopt(easy, CURLOPT_HTTPHEADER, request->headers);
 	if (!failed)
-		failed = curl->easy_setopt(easy, CURLOPT_USERAGENT, "ferrum-bpftrace/" FBT_VERSION);
+		failed = curl->easy_setopt(easy, CURLOPT_USERAGENT, agent);
 	curl->easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
 	curl->easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_1_1);
 	curl->easy_setopt(easy, CURLOPT_FOLLOWLOCATION, 0L);

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <sys/wait.h>
 
+#include "base/version.h"
 #include "options_fixture.h"
 
 REFUSED(nothing_to_trace_is_refused, "nothing to trace")
@@ -181,7 +182,12 @@ static void help_all_shows_every_option(void **state)
 
 static void version_ends_with_status_0(void **state)
 {
-	end(state, 0, "ferrum-bpftrace " FBT_VERSION, "--version", NULL);
+	char line[128];
+
+	snprintf(line, sizeof(line), "ferrum-bpftrace %s\n", tool_version());
+	end(state, 0, line, "--version", NULL);
+	end(state, 0, line, "--help", NULL);
+	end(state, 0, line, "--help-all", NULL);
 }
 
 static void defaults_are_those_of_the_manual(void **state)

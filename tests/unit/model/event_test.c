@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/version.h"
 #include "model/event.h"
 #include "stream_fixture.h"
 #include <fcntl.h>
@@ -649,7 +650,7 @@ static void window_names_tag_version_kernel_and_host(void **state)
 	sent = kept(keeper, 0, FBT_EVENT_WINDOW);
 	assert_int_equal(sent->start_ns, 3);
 	assert_string_equal(kept_string(sent, sizeof(window), 0), "pid7_1");
-	assert_string_equal(kept_string(sent, sizeof(window), 1), FBT_VERSION);
+	assert_string_equal(kept_string(sent, sizeof(window), 1), tool_version());
 	assert_string_equal(kept_string(sent, sizeof(window), 2), name.release);
 	assert_string_equal(kept_string(sent, sizeof(window), 3), name.nodename);
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "base/json_read.h"
+#include "base/version.h"
 #include "otlp_fixture.h"
 #include "judge/text.h"
 #include "output/otlp.h"
@@ -208,7 +209,7 @@ static void an_escalation_is_exactly_this(void **state)
 		 "{\"key\":\"syscall.calls\",\"value\":{\"intValue\":\"3\"}},"
 		 "{\"key\":\"syscall.duration_us\",\"value\":{\"intValue\":\"60000\"}},"
 		 "{\"key\":\"syscall.aggregated\",\"value\":{\"boolValue\":true}}]}]}]}",
-		 FBT_VERSION, evidence, escalation_description(ESCALATION_BOTH));
+		 tool_version(), evidence, escalation_description(ESCALATION_BOTH));
 	assert_int_equal(write_text(fixture), 2);
 	assert_string_equal(fixture->text, expected);
 }

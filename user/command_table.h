@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The sub-commands. A new one is a row of command_table.c, a mode of struct options and an entry in
+ * the man page: --help and the completion of the shells come from here.
+ */
+#ifndef FBT_COMMAND_TABLE_H
+#define FBT_COMMAND_TABLE_H
+
+#include "options.h"
+
+struct command_row {
+	const char *name;
+	enum options_mode mode;
+	const char *words; /* what follows the name, as --help shows it: "[PID...]"; "": nothing */
+	const char *text;  /* what it does, a few words; NULL: an old name, which is not shown */
+};
+
+extern const struct command_row command_table[];
+extern const size_t command_table_count;
+
+/* NULL: there is none of this name. */
+const struct command_row *command_find(const char *name);
+
+#endif
