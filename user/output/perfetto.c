@@ -11,7 +11,7 @@
 #include "base/id_map.h"
 #include "base/proto.h"
 #include "base/vec.h"
-#include "output/chrome.h"
+#include "output/trace_slices.h"
 #include "output/trace_encoder.h"
 
 /* Numbers of fields, from protos/perfetto/trace/perfetto_trace.proto. */
@@ -218,11 +218,11 @@ static void put_process(struct proto *packet, const struct window *window, uint3
 static void put_lane(struct proto *packet, const struct window *window, const struct track *track,
 		     uint64_t parent)
 {
-	char name[CHROME_LANE_NAME];
+	char name[LANE_NAME_SIZE];
 	const char *comm;
 	size_t begun;
 
-	if (chrome_lane_name(track->lane, name)) {
+	if (lane_name(track->lane, name)) {
 		proto_uint(packet, TRACK_PARENT, parent);
 		proto_string(packet, TRACK_NAME, name);
 		return;

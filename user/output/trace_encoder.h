@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* How a trace format writes the slices that output/chrome makes of a window. */
+/* How a trace format writes the slices that output/trace_slices makes of a window. */
 #ifndef FBT_OUTPUT_TRACE_ENCODER_H
 #define FBT_OUTPUT_TRACE_ENCODER_H
 
@@ -15,7 +15,7 @@ struct slice {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t pid;
-	uint32_t tid; /* or a lane, see chrome.h */
+	uint32_t tid; /* or a lane, see trace_slices.h */
 };
 
 /*
