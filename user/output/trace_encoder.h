@@ -3,6 +3,7 @@
 #ifndef FBT_OUTPUT_TRACE_ENCODER_H
 #define FBT_OUTPUT_TRACE_ENCODER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "base/json.h"
@@ -16,6 +17,10 @@ struct slice {
 	uint64_t end_ns;
 	uint32_t pid;
 	uint32_t tid; /* or a lane, see trace_slices.h */
+	bool is_leaf; /* there are no slices in it */
+	/* What some formats have besides; NULL: nothing. */
+	const struct step *step;       /* it is the slice of this step */
+	const struct fbt_stack *stack; /* in which functions it was */
 };
 
 /*

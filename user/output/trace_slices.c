@@ -79,8 +79,19 @@ static void put_slice(struct slices_sink *slices, const struct window *window,
 	json_object_end(json);
 }
 
+static const struct fbt_stack *find_stack(const struct step *step, const struct fbt_call *call)
+{
+	vec_for_each (stack, &step->stacks) {
+		if (stack->start_ns == call->start_ns && stack->tid == call->tid &&
+		    !(stack->header.flags & FBT_STACK_WAKER))
+			return stack;
+	}
+	return NULL;
+}
+
+/* step: the one that the call belongs to, or NULL. */
 static void put_call(struct slices_sink *slices, const struct window *window,
-		     const struct fbt_call *call)
+		     const struct step *step, const struct fbt_call *call)
 {
 	struct call_args args;
 	char label[24];
@@ -90,6 +101,8 @@ static void put_call(struct slices_sink *slices, const struct window *window,
 		.start_ns = call->start_ns,
 		.pid = call->tgid,
 		.tid = call->tid,
+		.is_leaf = true,
+		.stack = step ? find_stack(step, call) : NULL,
 	};
 
 	slice.end_ns = add_saturating(call->start_ns, call->duration_ns);
@@ -123,6 +136,7 @@ static void put_step(struct slices_sink *slices, const struct window *window,
 		step_slice(slices, step, window__kind_name(window, step->record.kind), "step");
 	struct step_args args;
 
+	slice.step = step;
 	step_args_fill(&args, window, step);
 	put_slice(slices, window, &slice, &args.fields);
 	if (slices->encoder && slices->encoder->step && !slices->writer.err)
@@ -143,6 +157,7 @@ static void put_escalation(struct slices_sink *slices, const struct window *wind
 
 	snprintf(name, sizeof(name), "escalation: %s",
 		 escalation_otlp_value(escalation->result.reason));
+	slice.stack = &escalation->cause.stack;
 	escalation_fields_fill(&args, window, escalation);
 	if (!step->complete)
 		json_fields_bool(&args.fields, "complete", false);
@@ -180,6 +195,7 @@ static void put_work(struct slices_sink *slices, const struct window *window,
 		.end_ns = work->end_ns,
 		.pid = work->tgid,
 		.tid = work_lane(work),
+		.is_leaf = true,
 	};
 
 	if (work->correlation)
@@ -350,7 +366,7 @@ static int write_calls(struct sink *sink, const struct window *window, const str
 	writer_begin(&slices->writer);
 	put_gpu_of(slices, window, step);
 	for (size_t i = 0; i < step->calls.count; i++)
-		put_call(slices, window, &step->calls.items[i]);
+		put_call(slices, window, step, &step->calls.items[i]);
 	return writer_end(&slices->writer);
 }
 
@@ -359,7 +375,7 @@ static int write_call(struct sink *sink, const struct window *window, const stru
 	struct slices_sink *slices = to_slices(sink);
 
 	writer_begin(&slices->writer);
-	put_call(slices, window, call);
+	put_call(slices, window, NULL, call);
 	return writer_end(&slices->writer);
 }
 
