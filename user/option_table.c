@@ -406,13 +406,16 @@ const struct option_row option_table[] = {
 
 const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0]);
 
-static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
-			   "doctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
+static const char uses[] =
+	"-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
+	"doctor [PID...]\nvalidate FILE...\nmerge TRACE... -o OUT\nenv-hash [FILE]\nengine-env";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
 	"\vdoctor checks what works on this machine (and for a process, as -p would) and how to "
-	"fix the rest. validate checks profiles and traces, env-hash prints the hash of an "
+	"fix the rest. validate checks profiles and traces, merge puts traces of several hosts or "
+	"ranks on one "
+	"clock and tells which rank is late, env-hash prints the hash of an "
 	"environment document, engine-env prints how to start an engine so that it has GPU records "
 	"and Python steps.\n"
 	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
