@@ -183,6 +183,19 @@ static bool choose_place(const collective_vec *a, const collective_vec *b, bool 
 	return !*is_ambiguous || has_guess;
 }
 
+static int compare_doubles(const void *left, const void *right)
+{
+	double a = *(const double *)left, b = *(const double *)right;
+
+	return (a > b) - (a < b);
+}
+
+static double median(double *values, size_t count)
+{
+	qsort(values, count, sizeof(*values), compare_doubles);
+	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
+}
+
 /* A collective in both traces. Differences are times of a less times of b. */
 struct match {
 	double at; /* time of b since from_ns */
@@ -201,6 +214,21 @@ struct walk {
 	size_t count; /* of matches */
 	int64_t last_ns;
 };
+
+/*
+ * A quarter of the usual time between two collectives: the one before and the one after are further
+ * away, while the clocks do not drift so far from one to the next.
+ */
+static double usual_gap(const collective_vec *in)
+{
+	double *gaps = calloc(in->count, sizeof(*gaps)), gap;
+
+	for (size_t i = 0; gaps && i + 1 < in->count; i++)
+		gaps[i] = fmax(0, (double)(in->items[i + 1].begin_ns - in->items[i].end_ns));
+	gap = gaps && in->count > 1 ? median(gaps, in->count - 1) : 0;
+	free(gaps);
+	return gap;
+}
 
 static bool fits(const struct walk *walk, const struct collective *left,
 		 const struct collective *right)
@@ -272,7 +300,8 @@ static int find_matches(const collective_vec *a, const collective_vec *b, const 
 	struct walk walk = {.a = a,
 			    .b = b,
 			    .offset = place->offset,
-			    .tolerance = TIMES_OFF_NS + 2 * place->slack,
+			    .tolerance = fmax(TIMES_OFF_NS + 2 * place->slack,
+					      fmin(usual_gap(a), usual_gap(b)) / 4),
 			    .last_ns = b->items[place->b].end_ns};
 	struct walk back = walk;
 	int err = walk_on(&walk, place->a, place->b, true, from_ns, matches);
@@ -282,19 +311,6 @@ static int find_matches(const collective_vec *a, const collective_vec *b, const 
 	if (matches->count)
 		qsort(matches->items, matches->count, sizeof(*matches->items), compare_matches);
 	return err;
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
-static double median(double *values, size_t count)
-{
-	qsort(values, count, sizeof(*values), compare_doubles);
-	return count % 2 ? values[count / 2] : (values[count / 2 - 1] + values[count / 2]) / 2;
 }
 
 /*
@@ -442,7 +458,7 @@ static void state_error(const struct bounds *bounds, struct alignment *result)
 	const match_vec *matches = bounds->matches;
 	double low_y = -ALIGN_DRIFT_MAX - bounds->slope, high_y = ALIGN_DRIFT_MAX - bounds->slope;
 	double inside = widest(bounds, low_y, high_y);
-	double room = room_at(bounds, inside), slack = room < 0 ? -room / 2 + 1 : 0;
+	double room = room_at(bounds, inside), slack = room < 0 ? -room + 1 : 0;
 	double first = matches->items[0].at, last = matches->items[matches->count - 1].at;
 	double error = 0;
 
@@ -452,7 +468,7 @@ static void state_error(const struct bounds *bounds, struct alignment *result)
 		error = fmax(error,
 			     farthest(bounds, low_y, high_y, i & 1 ? first : last, slack, i & 2));
 	result->error_ns = to_u64_saturating(ceil(fmax(error, 0)));
-	result->slack_ns = to_u64_saturating(ceil(slack));
+	result->slack_ns = to_u64_saturating(ceil(slack / 2));
 	result->drift_error = fmax(fabs(low_y), fabs(high_y));
 }
 

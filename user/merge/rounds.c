@@ -42,8 +42,7 @@ static void name_rank(struct rank_unit *rank, const struct gather_file *file)
 		snprintf(rank->label, sizeof(rank->label), "rank %" PRIu32 ", pid %" PRId64,
 			 file->facts.rank, rank->step_pid);
 	else
-		snprintf(rank->label, sizeof(rank->label), "pid %" PRId64 " of %s", process->pid,
-			 name);
+		snprintf(rank->label, sizeof(rank->label), "%s, pid %" PRId64, name, process->pid);
 }
 
 static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t count)
