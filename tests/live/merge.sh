@@ -28,7 +28,7 @@ trace_rank()
 	# shellcheck disable=SC2086 # options
 	launch "$FBT" --ready-fd 6 -p "$2" $STEPS --rate-guard 0 --report none --profile none \
 		--trace-format kineto --rank "$3" --trace "$OUT.kineto.json" --record "$OUT.capture" >"$OUT.err" 2>&1
-	wait_attached "$TOOL"
+	wait_attached "$TOOL" || { sed "s:^:# :" "$OUT.err" && return 1; }
 }
 
 # again NAME FORMAT FILE

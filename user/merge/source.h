@@ -20,6 +20,7 @@ struct source_facts {
 	bool has_rank;
 	uint32_t rank;
 	uint64_t events;
+	bool is_cut; /* with -EBADMSG: it ends within a packet of Perfetto's format */
 };
 
 /*
@@ -54,7 +55,7 @@ struct source_taker {
 int source_read(const char *path, const struct source_taker *taker, struct source_facts *facts,
 		char error[SOURCE_ERROR]);
 
-/* For readers of a format, inside this folder. */
+/* The same for a file in Perfetto's format that is open. */
 int source_read_perfetto(FILE *in, const struct source_taker *taker, struct source_facts *facts,
 			 char error[SOURCE_ERROR]);
 

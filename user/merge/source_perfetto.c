@@ -621,6 +621,12 @@ static int take_packet(struct reading *reading, const unsigned char *data, size_
 	return err;
 }
 
+static int refuse_cut(struct reading *reading)
+{
+	reading->facts->is_cut = true;
+	return refuse(reading, "the file ends within the next one");
+}
+
 /* The length before a packet. 1: it was read; 0: the file ends; or -EBADMSG. */
 static int take_length(struct reading *reading, FILE *in, uint64_t *size)
 {
@@ -634,7 +640,7 @@ static int take_length(struct reading *reading, FILE *in, uint64_t *size)
 	for (unsigned int shift = 0; shift < 35; shift += 7) {
 		byte = getc(in);
 		if (byte == EOF)
-			return refuse(reading, "the file ends within the next one");
+			return refuse_cut(reading);
 		*size |= (uint64_t)(byte & 0x7f) << shift;
 		if (!(byte & 0x80))
 			return *size <= PACKET_BYTES_MAX ? 1 : refuse(reading, "too large");
@@ -678,7 +684,7 @@ int source_read_perfetto(FILE *in, const struct source_taker *taker, struct sour
 		if (err <= 0)
 			break;
 		if (fread(data, 1, (size_t)size, in) != size)
-			err = refuse(&reading, "the file ends within the next one");
+			err = refuse_cut(&reading);
 		else
 			err = take_packet(&reading, data, (size_t)size);
 		err = err ? err : 1;
