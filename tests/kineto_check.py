@@ -29,6 +29,7 @@ What HTA needs
   gpu        kernel, gpu_memcpy and gpu_memset have stream >= 0 and correlation >= 1
   stream     nothing but work of devices has args.stream
   merge      the inner join of host and device rows by correlation has one host row a correlation
+  sync       waits for an event or for all streams have their correlation, waits for one stream none
   joined     every correlation of work is on a host row; without one the work is
              kernel_uncorrelated, and has none
   index      no launch is the first event: index_correlation > 0
@@ -69,7 +70,9 @@ COPY_KEYS = ["device", "fromDevice", "inDevice", "toDevice", "context", "inConte
              "graph node id"]
 CALL_KEYS = ["cbid", "correlation", "ferrum.correlation", "ferrum.result"]
 SYNC_KEYS = ["cuda_sync_kind", "wait_on_stream", "wait_on_cuda_event_record_corr_id",
-             "wait_on_cuda_event_id", "wait_stream", "ferrum.correlation", "device", "context"]
+             "wait_on_cuda_event_id", "wait_stream", "correlation", "ferrum.correlation", "device", "context"]
+# HTA takes these for work of a device.
+SYNCS = ("Event Sync", "Context Sync")
 LAUNCHES = {"cuLaunchKernel", "cuLaunchKernelEx", "cudaLaunchKernel", "cudaLaunchKernelExC",
             "cudaMemcpy", "cudaMemcpyAsync", "cudaMemcpyFromSymbol", "cudaMemcpyToSymbol"}
 
@@ -137,7 +140,7 @@ class Checker:
         self.slices = [event for event in self.events if event.get("ph") == "X" and
                        all(is_number(event.get(key)) for key in ("ts", "dur", "pid", "tid")) and
                        all(isinstance(event.get(key), str) for key in ("name", "cat"))]
-        for check in (self.check_rounding, self.check_work, self.check_stream, self.check_merge,
+        for check in (self.check_rounding, self.check_work, self.check_syncs, self.check_stream, self.check_merge,
                       self.check_steps, self.check_class, self.check_temporal, self.check_launches,
                       self.check_arrows, self.check_nesting, self.check_names, self.check_order,
                       self.check_bandwidth):
@@ -233,6 +236,13 @@ class Checker:
                 self.fault("lane", f"{event['name']}: device {device}, stream {stream} on "
                                    f"{event['pid']}, {event['tid']}")
 
+    def check_syncs(self):
+        for event in self.slices:
+            if event["cat"] == "cuda_sync":
+                known = "correlation" in args_of(event) or "ferrum.correlation" in args_of(event)
+                if known and ("correlation" in args_of(event)) != (event["name"] in SYNCS):
+                    self.fault("sync", f"{event['name']}: {sorted(args_of(event))}")
+
     def check_stream(self):
         for event in self.events:
             if "stream" in args_of(event) and event.get("cat") not in WORK:
@@ -244,11 +254,15 @@ class Checker:
             args = args_of(event)
             correlation = args.get("correlation", -1)
             if event.get("ph") == "X" and correlation != -1:
-                (work if args.get("stream", -1) != -1 else host)[correlation].append(index)
+                is_work = args.get("stream", -1) != -1 or event["name"] in SYNCS
+                (work if is_work else host)[correlation].append(index)
         for correlation, rows in host.items():
             if len(rows) > 1:
                 self.fault("merge", f"correlation {correlation} is on {len(rows)} host rows")
         for correlation, rows in work.items():
+            rows = [row for row in rows if self.events[row]["name"] not in SYNCS]
+            if not rows:
+                continue
             if correlation not in host:
                 self.fault("joined", f"correlation {correlation} is on no host row")
             elif host[correlation][0] <= 0 or min(rows) <= 0:

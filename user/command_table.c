@@ -6,6 +6,7 @@
 const struct command_row command_table[] = {
 	{"doctor", MODE_DOCTOR, "[PID...]", "Check what works here, and how to fix the rest"},
 	{"validate", MODE_VALIDATE, "FILE...", "Check profiles and traces"},
+	{"merge", MODE_MERGE, "TRACE... -o OUT", "Put the traces of several hosts on one clock"},
 	{"env-hash", MODE_ENV_HASH, "[FILE]", "Print the hash of an environment document"},
 	{"engine-env", MODE_ENGINE_ENV, "",
 	 "Print how to start an engine for GPU records and Python steps"},

@@ -14,6 +14,7 @@
 #include "commands/env_hash.h"
 #include "commands/list_steps.h"
 #include "commands/validate.h"
+#include "merge/merge.h"
 #include "model/metadata.h"
 #include "option_parse.h"
 #include "sandbox/privilege.h"
@@ -117,6 +118,9 @@ static enum exit_code dispatch(const struct options *options, const struct metad
 		is_ok = validate_files(options->files, options->file_count, options->require_events,
 				       stdout, stderr);
 		break;
+	case MODE_MERGE:
+		return end_with(
+			merge_traces(options->files, options->file_count, options->output, stdout));
 	case MODE_ENGINE_ENV:
 		return end_with(engine_env_print(stdout));
 	case MODE_DRY_RUN:
@@ -138,7 +142,8 @@ static int prepare(const struct options *options, struct metadata *metadata, str
 	int err = 0;
 
 	if (options->mode != MODE_VALIDATE && options->mode != MODE_LIST_STEPS &&
-	    options->mode != MODE_DRY_RUN && options->mode != MODE_DOCTOR)
+	    options->mode != MODE_DRY_RUN && options->mode != MODE_DOCTOR &&
+	    options->mode != MODE_MERGE)
 		err = metadata_resolve(metadata, &options->metadata, environ);
 	if (!err && options->windows.flag && !options->windows.disabled)
 		err = flag__new(flag, options->windows.flag);

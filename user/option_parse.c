@@ -205,12 +205,18 @@ static int take_doctor_word(struct options *options, const char *word)
 	return -EINVAL;
 }
 
+static bool takes_files(const struct options *options)
+{
+	return options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH ||
+	       options->mode == MODE_MERGE;
+}
+
 static int take_word(struct options *options, char **word)
 {
 	const struct command_row *command;
 
 	/* Files are collected in the part of argv that has been read. */
-	if (options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH) {
+	if (takes_files(options)) {
 		if (!options->file_count)
 			options->files = word;
 		options->files[options->file_count++] = *word;
@@ -248,7 +254,7 @@ int options_parse(struct options *options, int argc, char **argv)
 			err = row->take(row, optarg, options);
 	}
 	/* After "--" come files, or a COMMAND with options of its own. */
-	if (options->mode != MODE_VALIDATE && options->mode != MODE_ENV_HASH && optind < argc)
+	if (!takes_files(options) && optind < argc)
 		options->command = &argv[optind];
 	else
 		while (!err && optind < argc)

@@ -414,7 +414,9 @@ static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE";
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
 	"\vdoctor checks what works on this machine (and for a process, as -p would) and how to "
-	"fix the rest. validate checks profiles and traces, env-hash prints the hash of an "
+	"fix the rest. validate checks profiles and traces, merge puts traces of several hosts or "
+	"ranks on one "
+	"clock and tells which rank is late, env-hash prints the hash of an "
 	"environment document, engine-env prints how to start an engine so that it has GPU records "
 	"and Python steps.\n"
 	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "

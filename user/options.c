@@ -462,6 +462,25 @@ static int check_replay(const struct options *options)
 	return 0;
 }
 
+#define MERGE_TRACES_MAX 256
+
+static int check_merge(const struct options *options)
+{
+	const char *end;
+
+	if (options->file_count < 2)
+		return usage_error("merge: name two traces at least");
+	if (options->file_count > MERGE_TRACES_MAX)
+		return usage_error("merge: at most 256 traces can be merged at once");
+	if (!options->output)
+		return usage_error("merge: name the file to write with -o OUT.json");
+	end = strstr(options->output, ".pftrace");
+	if (end && (!end[8] || !strcmp(end, ".pftrace.gz")))
+		return usage_error("merge writes JSON, which Perfetto reads as well: choose a name "
+				   "as OUT.json or OUT.json.gz");
+	return 0;
+}
+
 static int check_mode(const struct options *options)
 {
 	if (options->ready_fd && options->mode != MODE_TRACE)
@@ -469,6 +488,8 @@ static int check_mode(const struct options *options)
 	switch (options->mode) {
 	case MODE_VALIDATE:
 		return options->file_count ? 0 : usage_error("validate: name the files to check");
+	case MODE_MERGE:
+		return check_merge(options);
 	case MODE_ENV_HASH:
 		return options->file_count <= 1 ? 0 : usage_error("env-hash: name one file only");
 	case MODE_ENGINE_ENV:

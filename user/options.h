@@ -25,6 +25,7 @@ enum options_mode {
 	MODE_ENGINE_ENV,
 	MODE_DRY_RUN,
 	MODE_DOCTOR,
+	MODE_MERGE,
 };
 
 enum trace_format {
@@ -140,7 +141,7 @@ struct options {
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;
 	const char *require_events;
-	char **files; /* validate, env-hash; inside argv */
+	char **files; /* validate, merge, env-hash; inside argv */
 	size_t file_count;
 };
 

@@ -16,7 +16,7 @@ trap 'rm -rf "$work"' EXIT
 	echo "SKIP pip cannot install perfetto: $(tail -n 1 "$work/pip")"
 	exit 77
 }
-status=0 flows=0 counters=0 slices=0
+status=0 flows=0 counters=0 slices=0 stacks=0
 
 # trace FORMAT FILE CASE
 trace()
@@ -25,7 +25,7 @@ trace()
 
 	[ ! -e "tests/golden/$3.options" ] || read -ra options <"tests/golden/$3.options"
 	"$FBT" --replay "$work/capture" --profile none --report none "${options[@]}" \
-		--trace-format "$1" --trace "$work/$2" >/dev/null 2>&1
+		--trace-format "$1" --trace "$work/$2" --folded "$work/folded" >/dev/null 2>&1
 	return 0
 }
 
@@ -35,10 +35,11 @@ for case in tests/golden/*.events; do
 	! grep -q kineto "tests/golden/$name.options" 2>/dev/null || continue
 	trace ferrum trace.json "$name"
 	trace perfetto trace.pftrace "$name"
-	if count=$(PYTHONPATH=$package python3 tests/perfetto_check.py "$work/trace.json" "$work/trace.pftrace" 2>&1); then
+	if count=$(PYTHONPATH=$package python3 tests/perfetto_check.py "$work/trace.json" "$work/trace.pftrace" \
+		"$work/folded" 2>&1); then
 		echo "ok - $name"
-		read -r s _ c _ f _ <<<"$count"
-		slices=$((slices + s)) counters=$((counters + c)) flows=$((flows + f))
+		read -r s _ c _ f _ k _ <<<"$count"
+		slices=$((slices + s)) counters=$((counters + c)) flows=$((flows + f)) stacks=$((stacks + k))
 	else
 		echo "$count"
 		echo "not ok - $name"
@@ -46,10 +47,10 @@ for case in tests/golden/*.events; do
 	fi
 done
 # The cases have them all.
-if [ $slices -gt 1000 ] && [ $counters -gt 500 ] && [ $flows -gt 2 ]; then
-	echo "ok - $slices slices, $counters counters and $flows flows were compared"
+if [ $slices -gt 1000 ] && [ $counters -gt 500 ] && [ $flows -gt 2 ] && [ $stacks -gt 5 ]; then
+	echo "ok - $slices slices, $counters counters, $flows flows and $stacks stacks were compared"
 else
-	echo "not ok - $slices slices, $counters counters and $flows flows were compared"
+	echo "not ok - $slices slices, $counters counters, $flows flows and $stacks stacks were compared"
 	status=1
 fi
 exit $status

@@ -12,6 +12,7 @@
 #include "base/text.h"
 #include "base/vec.h"
 #include "commands/validate_trace.h"
+#include "merge/source.h"
 #include "output/capture.h"
 
 #define ERROR_SIZE 512
@@ -330,6 +331,27 @@ static bool is_profile_of_arrays(FILE *in, bool is_named_profile)
 	return is;
 }
 
+static int take_nothing(void *ctx, const struct source_event *event)
+{
+	return 0;
+}
+
+/* Whatever its packets need is there: clocks, texts, tracks, and begins of slices that end. */
+static int check_perfetto(FILE *in, bool may_be_partial, struct trace_facts *facts, char *error,
+			  size_t size)
+{
+	const struct source_taker taker = {take_nothing, NULL};
+	struct source_facts source = {.events = 0};
+	char reason[SOURCE_ERROR] = "";
+	int err = source_read_perfetto(in, &taker, &source, reason);
+
+	facts->is_trace = true;
+	facts->events = source.events;
+	facts->is_partial = err == -EBADMSG && source.is_cut && may_be_partial;
+	snprintf(error, size, "%s", reason);
+	return facts->is_partial ? 0 : err;
+}
+
 static int check_file(FILE **in, const struct file_name *name, struct groups *groups,
 		      struct trace_facts *facts, char *error, size_t size)
 {
@@ -339,6 +361,8 @@ static int check_file(FILE **in, const struct file_name *name, struct groups *gr
 		snprintf(error, size, "a capture, not a trace or a profile: read it with --replay");
 		return -EBADMSG;
 	}
+	if (!err && source_is_perfetto(*in))
+		return check_perfetto(*in, name->is_partial, facts, error, size);
 	if (!err && !is_profile_of_arrays(*in, name->is_profile))
 		err = validate_trace(*in, name->is_partial, facts, error, size);
 	if (err || facts->is_trace)

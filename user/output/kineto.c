@@ -225,6 +225,7 @@ static int put_sync(const struct writing *writing, const struct fbt_gpu_sync *sy
 	struct kineto_ids ids = {
 		.device = device_pid(writing->index, device),
 		.correlation = unique_correlation(writing, sync->correlation),
+		.is_linked = sync->kind == FBT_GPU_SYNC_EVENT || sync->kind == FBT_GPU_SYNC_CONTEXT,
 	};
 	struct kineto_slice slice =
 		kineto_file_slice(writing->file, writing->window, sync->start_ns, sync->end_ns);

@@ -45,7 +45,9 @@ void kineto_flow_write(struct json *json, char phase, uint64_t id, const struct 
 /*
  * HTA and Chakra expect one host event per correlation, and take any event with args.stream for
  * work of a device. An event that is not linked has ferrum.correlation instead: a call inside
- * another one with the same correlation, a sync, work whose call is not in the file.
+ * another one with the same correlation, a sync of one stream, work whose call is not in the file.
+ * Syncs of an event or of all streams HTA takes for work by their names, and joins one without a
+ * correlation with every call that has none: they always have theirs.
  */
 struct kineto_ids {
 	int64_t device;

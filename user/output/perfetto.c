@@ -2,32 +2,20 @@
 #include "output/perfetto.h"
 
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arith.h"
 #include "base/clock.h"
+#include "base/format.h"
 #include "base/id_map.h"
-#include "base/proto.h"
+#include "base/log.h"
 #include "base/vec.h"
-#include "output/chrome.h"
+#include "output/perfetto_file.h"
 #include "output/trace_encoder.h"
+#include "output/trace_slices.h"
 
 /* Numbers of fields, from protos/perfetto/trace/perfetto_trace.proto. */
-enum { TRACE_PACKET = 1 };
-enum {
-	PACKET_CLOCK_SNAPSHOT = 6,
-	PACKET_TIMESTAMP = 8,
-	PACKET_SEQUENCE = 10,
-	PACKET_TRACK_EVENT = 11,
-	PACKET_INTERNED_DATA = 12,
-	PACKET_SEQUENCE_FLAGS = 13,
-	PACKET_TIMESTAMP_CLOCK = 58,
-	PACKET_DEFAULTS = 59,
-	PACKET_TRACK_DESCRIPTOR = 60,
-};
-enum { SNAPSHOT_CLOCKS = 1, SNAPSHOT_PRIMARY = 2, CLOCK_ID = 1, CLOCK_TIMESTAMP = 2 };
 enum {
 	TRACK_UUID = 1,
 	TRACK_NAME = 2,
@@ -44,12 +32,14 @@ enum {
 	EVENT_TYPE = 9,
 	EVENT_NAME_IID = 10,
 	EVENT_TRACK = 11,
+	EVENT_COUNTER_VALUES = 12,
 	EVENT_NAME = 23,
-	EVENT_COUNTER_VALUE = 30,
+	EVENT_COUNTER_TRACKS = 31,
 	EVENT_FLOWS = 47,
 	EVENT_ENDING_FLOWS = 48,
+	EVENT_CALLSTACK_IID = 56,
 };
-enum { TYPE_SLICE_BEGIN = 1, TYPE_SLICE_END = 2, TYPE_INSTANT = 3, TYPE_COUNTER = 4 };
+enum { TYPE_SLICE_BEGIN = 1, TYPE_SLICE_END = 2, TYPE_INSTANT = 3 };
 enum {
 	ANNOTATION_NAME_IID = 1,
 	ANNOTATION_BOOL = 2,
@@ -60,150 +50,36 @@ enum {
 	ANNOTATION_NAME = 10,
 	ANNOTATION_STRING_IID = 17,
 };
-enum {
-	INTERNED_CATEGORIES = 1,
-	INTERNED_EVENT_NAMES = 2,
-	INTERNED_ANNOTATION_NAMES = 3,
-	INTERNED_ANNOTATION_STRINGS = 29,
-};
-enum { INTERNED_IID = 1, INTERNED_NAME = 2 };
-enum { FLAG_STATE_CLEARED = 1, FLAG_NEEDS_STATE = 2 };
 
-#define SEQUENCE 1
-
-/* Of ours: nanoseconds since the window began. 64 to 127 belong to a sequence. */
-#define CLOCK_WINDOW 64
-
-/* Beyond that, and of values if they are longer, texts are written out each time. */
-#define INTERNED_MAX   65536
+/* Values that are longer are written out each time. */
 #define VALUE_SIZE_MAX 64
 
-struct name {
-	char *text;
-	uint64_t iid;
-};
-
-/* Texts that are written once and then have a number. */
-struct names {
-	void *tree; /* of struct name, by text; see tsearch(3) */
-	uint64_t count;
-	uint32_t field; /* of InternedData */
-};
+/*
+ * A lane with so many slices gets sequences of its own, in which times and the track take less
+ * room; names are written again. One is for slices that others are in, and one for those that are
+ * in them and come later in the file, so that each goes forward in time. All other lanes share the
+ * first sequence.
+ */
+#define SEQUENCE_SLICES 16
+#define SEQUENCES_MAX	4096
 
 enum track_kind { TRACK_OF_PROCESS, TRACK_OF_LANE, TRACK_OF_DURATION, TRACK_OF_ARGUMENT };
 
 struct track {
 	enum track_kind kind;
 	uint32_t pid;
-	uint32_t lane; /* or the kind of step of a counter */
+	uint32_t lane;	     /* or the kind of step of a counter */
+	uint32_t slices[2];  /* with and without slices in them */
+	size_t sequences[2]; /* of these */
 };
 
 struct perfetto {
 	struct trace_encoder encoder; /* first */
-	FILE *out;
-	struct proto packet;
-	struct proto interned; /* what the packet is the first to use */
-	struct names event_names, categories, keys, values;
+	struct perfetto_file file;
 	struct tid_map *uuids; /* from a track to its index + 1 in tracks, which is its uuid */
 	VEC(struct track) tracks;
 	uint64_t flows;
-	bool begun;
 };
-
-static int compare_names(const void *left, const void *right)
-{
-	return strcmp(((const struct name *)left)->text, ((const struct name *)right)->text);
-}
-
-static void free_name(void *node)
-{
-	struct name *name = node;
-
-	free(name->text);
-	free(name);
-}
-
-/* The number of a text, or 0: too many, or no memory. */
-static uint64_t intern(struct perfetto *perfetto, struct names *names, const char *text)
-{
-	struct name key = {.text = (char *)text}, *name;
-	struct name **found = tfind(&key, &names->tree, compare_names);
-	size_t begun;
-
-	if (found)
-		return (*found)->iid;
-	if (names->count >= INTERNED_MAX)
-		return 0;
-	name = malloc(sizeof(*name));
-	if (!name)
-		return 0;
-	*name = (struct name){.text = strdup(text), .iid = names->count + 1};
-	if (!name->text || !tsearch(name, &names->tree, compare_names)) {
-		free_name(name);
-		return 0;
-	}
-	names->count++;
-	begun = proto_begin(&perfetto->interned, names->field);
-	proto_uint(&perfetto->interned, INTERNED_IID, name->iid);
-	proto_string(&perfetto->interned, INTERNED_NAME, text);
-	proto_end(&perfetto->interned, begun);
-	return name->iid;
-}
-
-/* Ends a packet and writes it. */
-static int put_packet(struct perfetto *perfetto)
-{
-	struct proto *packet = &perfetto->packet;
-	struct proto head = {0};
-	int err;
-
-	proto_uint(packet, PACKET_SEQUENCE, SEQUENCE);
-	proto_uint(packet, PACKET_SEQUENCE_FLAGS,
-		   perfetto->begun ? FLAG_NEEDS_STATE : FLAG_STATE_CLEARED);
-	perfetto->begun = true;
-	if (perfetto->interned.size)
-		proto_message(packet, PACKET_INTERNED_DATA, perfetto->interned.data,
-			      perfetto->interned.size);
-	proto_message(&head, TRACE_PACKET, packet->data, packet->err ? 0 : packet->size);
-	if (!head.err && !packet->err && !perfetto->interned.err)
-		fwrite(head.data, 1, head.size, perfetto->out);
-	else
-		head.err = -ENOMEM;
-	err = head.err;
-	proto_reset(packet);
-	proto_reset(&perfetto->interned);
-	proto_free(&head);
-	return err;
-}
-
-static void put_clock(struct proto *packet, uint64_t id, uint64_t timestamp)
-{
-	size_t clock = proto_begin(packet, SNAPSHOT_CLOCKS);
-
-	proto_uint(packet, CLOCK_ID, id);
-	proto_uint(packet, CLOCK_TIMESTAMP, timestamp);
-	proto_end(packet, clock);
-}
-
-/* The first packet: which clock the others' times are of. */
-static int begin(struct perfetto *perfetto, const struct window *window)
-{
-	struct proto *packet = &perfetto->packet;
-	size_t begun;
-
-	if (perfetto->begun)
-		return 0;
-	begun = proto_begin(packet, PACKET_CLOCK_SNAPSHOT);
-	put_clock(packet, CLOCK_WINDOW, 0);
-	put_clock(packet, 3 /* BUILTIN_CLOCK_MONOTONIC */, window->record.start_ns);
-	put_clock(packet, 1 /* BUILTIN_CLOCK_REALTIME */, window->record.realtime_ns);
-	proto_uint(packet, SNAPSHOT_PRIMARY, 3);
-	proto_end(packet, begun);
-	begun = proto_begin(packet, PACKET_DEFAULTS);
-	proto_uint(packet, PACKET_TIMESTAMP_CLOCK, CLOCK_WINDOW);
-	proto_end(packet, begun);
-	return put_packet(perfetto);
-}
 
 static void put_process(struct proto *packet, const struct window *window, uint32_t pid)
 {
@@ -218,11 +94,11 @@ static void put_process(struct proto *packet, const struct window *window, uint3
 static void put_lane(struct proto *packet, const struct window *window, const struct track *track,
 		     uint64_t parent)
 {
-	char name[CHROME_LANE_NAME];
+	char name[LANE_NAME_SIZE];
 	const char *comm;
 	size_t begun;
 
-	if (chrome_lane_name(track->lane, name)) {
+	if (lane_name(track->lane, name)) {
 		proto_uint(packet, TRACK_PARENT, parent);
 		proto_string(packet, TRACK_NAME, name);
 		return;
@@ -264,9 +140,12 @@ static int describe(struct perfetto *perfetto, const struct window *window, uint
 		    uint64_t parent)
 {
 	const struct track *track = &perfetto->tracks.items[uuid - 1];
-	struct proto *packet = &perfetto->packet;
-	size_t begun = proto_begin(packet, PACKET_TRACK_DESCRIPTOR);
+	struct proto *packet = &perfetto->file.packet;
+	size_t begun;
 
+	if (perfetto_file_begin(&perfetto->file, window, 0))
+		return -ENOMEM;
+	begun = proto_begin(packet, PERFETTO_TRACK_DESCRIPTOR);
 	proto_uint(packet, TRACK_UUID, uuid);
 	switch (track->kind) {
 	case TRACK_OF_PROCESS:
@@ -279,7 +158,7 @@ static int describe(struct perfetto *perfetto, const struct window *window, uint
 		put_counter(packet, window, track, parent);
 	}
 	proto_end(packet, begun);
-	return put_packet(perfetto);
+	return perfetto_file_end(&perfetto->file);
 }
 
 static uint64_t find_track(const struct perfetto *perfetto, enum track_kind kind, uint32_t pid,
@@ -296,7 +175,7 @@ static uint64_t track_of(struct perfetto *perfetto, const struct window *window,
 			 enum track_kind kind, uint32_t pid, uint32_t lane)
 {
 	uint64_t uuid = find_track(perfetto, kind, pid, lane), parent = 0;
-	struct track track = {kind, pid, lane};
+	struct track track = {.kind = kind, .pid = pid, .lane = lane};
 
 	if (uuid)
 		return uuid;
@@ -319,58 +198,94 @@ static uint64_t to_ts(const struct window *window, uint64_t ns)
 	return sub_saturating(ns, window->record.start_ns);
 }
 
-static size_t begin_event(struct perfetto *perfetto, uint64_t ts, unsigned int type, uint64_t track)
+/* The sequence for a slice of a track. */
+static size_t sequence_of(struct perfetto *perfetto, uint64_t uuid, bool is_leaf)
 {
-	struct proto *packet = &perfetto->packet;
-	size_t begun;
+	struct track *track = &perfetto->tracks.items[uuid - 1];
+	int sequence;
 
-	proto_uint(packet, PACKET_TIMESTAMP, ts);
-	begun = proto_begin(packet, PACKET_TRACK_EVENT);
-	proto_uint(packet, EVENT_TYPE, type);
-	proto_uint(packet, EVENT_TRACK, track);
-	return begun;
+	if (track->sequences[is_leaf] || track->slices[is_leaf]++ < SEQUENCE_SLICES ||
+	    perfetto->file.sequences.count >= SEQUENCES_MAX)
+		return track->sequences[is_leaf];
+	sequence = perfetto_file_add(&perfetto->file, uuid);
+	/* Without memory it stays where it is. */
+	track->sequences[is_leaf] = sequence < 0 ? 0 : (size_t)sequence;
+	return track->sequences[is_leaf];
 }
 
-static int end_event(struct perfetto *perfetto, size_t begun)
+struct event {
+	size_t sequence;
+	unsigned int type;
+	uint64_t track;
+	uint64_t ts;	  /* nanoseconds since the window began */
+	bool moves_clock; /* the next one in this sequence is hardly before it */
+	size_t begun;
+};
+
+static int begin_event(struct perfetto *perfetto, const struct window *window, struct event *event)
 {
-	proto_end(&perfetto->packet, begun);
-	return put_packet(perfetto);
+	struct perfetto_file *file = &perfetto->file;
+	struct proto *packet = &file->packet;
+
+	if (perfetto_file_begin(file, window, event->sequence))
+		return -ENOMEM;
+	perfetto_file_time(file, event->ts, event->moves_clock);
+	event->begun = proto_begin(packet, PERFETTO_TRACK_EVENT);
+	proto_uint(packet, EVENT_TYPE, event->type);
+	if (file->sequences.items[event->sequence].track != event->track)
+		proto_uint(packet, EVENT_TRACK, event->track);
+	return 0;
+}
+
+static int end_event(struct perfetto *perfetto, const struct event *event)
+{
+	proto_end(&perfetto->file.packet, event->begun);
+	return perfetto_file_end(&perfetto->file);
 }
 
 static void put_name(struct perfetto *perfetto, const char *name, const char *category)
 {
-	uint64_t iid = intern(perfetto, &perfetto->event_names, name);
+	struct proto *packet = &perfetto->file.packet;
+	uint64_t iid = perfetto_file_text(&perfetto->file, PERFETTO_NAME, name);
 
 	if (iid)
-		proto_uint(&perfetto->packet, EVENT_NAME_IID, iid);
+		proto_uint(packet, EVENT_NAME_IID, iid);
 	else
-		proto_string(&perfetto->packet, EVENT_NAME, name);
-	iid = intern(perfetto, &perfetto->categories, category);
+		proto_string(packet, EVENT_NAME, name);
+	iid = perfetto_file_text(&perfetto->file, PERFETTO_CATEGORY, category);
 	if (iid)
-		proto_uint(&perfetto->packet, EVENT_CATEGORY_IIDS, iid);
+		proto_uint(packet, EVENT_CATEGORY_IIDS, iid);
 }
 
 static void put_value_text(struct perfetto *perfetto, const char *text)
 {
+	struct proto *packet = &perfetto->file.packet;
 	uint64_t iid = strnlen(text, VALUE_SIZE_MAX) < VALUE_SIZE_MAX
-			       ? intern(perfetto, &perfetto->values, text)
+			       ? perfetto_file_text(&perfetto->file, PERFETTO_VALUE, text)
 			       : 0;
 
 	if (iid)
-		proto_uint(&perfetto->packet, ANNOTATION_STRING_IID, iid);
+		proto_uint(packet, ANNOTATION_STRING_IID, iid);
 	else
-		proto_string(&perfetto->packet, ANNOTATION_STRING, text);
+		proto_string(packet, ANNOTATION_STRING, text);
 }
 
-static void put_args(struct perfetto *perfetto, const struct json_fields *args)
+/*
+ * Most sums of a step are 0: they are left out, as parts below a microsecond are in all formats.
+ */
+static void put_args(struct perfetto *perfetto, const struct json_fields *args, bool are_sums)
 {
-	struct proto *packet = &perfetto->packet;
+	struct proto *packet = &perfetto->file.packet;
 
 	for (uint32_t i = 0; i < args->count; i++) {
 		const struct json_field *field = &args->items[i];
-		uint64_t iid = intern(perfetto, &perfetto->keys, field->key);
-		size_t begun = proto_begin(packet, EVENT_ANNOTATIONS);
+		uint64_t iid;
+		size_t begun;
 
+		if (are_sums && field->type == JSON_FIELD_UINT && !field->u)
+			continue;
+		iid = perfetto_file_text(&perfetto->file, PERFETTO_KEY, field->key);
+		begun = proto_begin(packet, EVENT_ANNOTATIONS);
 		if (iid)
 			proto_uint(packet, ANNOTATION_NAME_IID, iid);
 		else
@@ -396,61 +311,118 @@ static void put_args(struct perfetto *perfetto, const struct json_fields *args)
 	}
 }
 
+static void put_stack(struct perfetto *perfetto, const struct window *window,
+		      const struct fbt_stack *stack)
+{
+	uint64_t iid = stack ? perfetto_file_stack(&perfetto->file, window, stack) : 0;
+
+	if (iid)
+		proto_uint(&perfetto->file.packet, EVENT_CALLSTACK_IID, iid);
+}
+
+/* The counters of a step: the length of its step, and its first argument. */
+struct counters {
+	uint64_t tracks[2];
+	int64_t values[2];
+	int count;
+};
+
+/* Writes descriptors of tracks, so no packet is begun yet. 0 or -ENOMEM. */
+static int find_counters(struct perfetto *perfetto, const struct window *window,
+			 const struct step *step, struct counters *counters)
+{
+	const struct fbt_step *record = &step->record;
+	uint64_t *tracks = counters->tracks;
+
+	counters->count = 0;
+	if (record->kind >= FBT_KIND_COUNT)
+		return 0;
+	tracks[0] = track_of(perfetto, window, TRACK_OF_DURATION, record->tgid, record->kind);
+	counters->values[0] = (int64_t)step_total_ns(step);
+	counters->count = 1;
+	if (!(record->arg_mask & 1))
+		return tracks[0] ? 0 : -ENOMEM;
+	tracks[1] = track_of(perfetto, window, TRACK_OF_ARGUMENT, record->tgid, record->kind);
+	counters->values[1] = record->args[0];
+	counters->count = 2;
+	return tracks[0] && tracks[1] ? 0 : -ENOMEM;
+}
+
+/* Counters take the time of the event that has them. */
+static void put_counters(struct perfetto *perfetto, const struct counters *counters)
+{
+	struct proto *packet = &perfetto->file.packet;
+
+	for (int i = 0; i < counters->count; i++)
+		proto_uint(packet, EVENT_COUNTER_TRACKS, counters->tracks[i]);
+	for (int i = 0; i < counters->count; i++)
+		proto_int(packet, EVENT_COUNTER_VALUES, counters->values[i]);
+}
+
 static int write_slice(struct trace_encoder *encoder, const struct window *window,
 		       const struct slice *slice, const struct json_fields *args)
 {
 	struct perfetto *perfetto = (struct perfetto *)encoder;
 	uint64_t start = to_ts(window, slice->start_ns);
 	uint64_t end = max_u64(to_ts(window, slice->end_ns), start);
-	int err = begin(perfetto, window);
-	uint64_t track =
-		err ? 0 : track_of(perfetto, window, TRACK_OF_LANE, slice->pid, slice->tid);
-	size_t event;
+	uint64_t track = track_of(perfetto, window, TRACK_OF_LANE, slice->pid, slice->tid);
+	struct event event = {.track = track, .ts = start, .moves_clock = true};
+	struct counters counters = {.count = 0};
+	int err = track ? 0 : -ENOMEM;
 
-	if (!track)
-		return -ENOMEM;
-	event = begin_event(perfetto, start, TYPE_SLICE_BEGIN, track);
-	put_name(perfetto, slice->name, slice->cat);
-	put_args(perfetto, args);
-	err = end_event(perfetto, event);
+	if (!err && slice->step)
+		err = find_counters(perfetto, window, slice->step, &counters);
 	if (err)
 		return err;
-	event = begin_event(perfetto, end, TYPE_SLICE_END, track);
-	return end_event(perfetto, event);
+	event.sequence = sequence_of(perfetto, track, slice->is_leaf);
+	event.type = TYPE_SLICE_BEGIN;
+	err = begin_event(perfetto, window, &event);
+	if (err)
+		return err;
+	put_name(perfetto, slice->name, slice->cat);
+	put_counters(perfetto, &counters);
+	put_args(perfetto, args, slice->step != NULL);
+	put_stack(perfetto, window, slice->stack);
+	err = end_event(perfetto, &event);
+	event.type = TYPE_SLICE_END;
+	event.ts = end;
+	if (!err)
+		err = begin_event(perfetto, window, &event);
+	return err ? err : end_event(perfetto, &event);
 }
 
-static int put_value(struct perfetto *perfetto, const struct window *window, enum track_kind kind,
-		     const struct step *step, int64_t value)
+/* Of the thread that ended a wait; NULL: none was taken. */
+static const struct fbt_stack *find_waker(const struct step *step, const struct fbt_wake *wake)
 {
-	uint64_t track = track_of(perfetto, window, kind, step->record.tgid, step->record.kind);
-	size_t event;
-
-	if (!track)
-		return -ENOMEM;
-	event = begin_event(perfetto, to_ts(window, step->record.start_ns), TYPE_COUNTER, track);
-	proto_int(&perfetto->packet, EVENT_COUNTER_VALUE, value);
-	return end_event(perfetto, event);
+	vec_for_each (stack, &step->stacks) {
+		if (stack->start_ns == wake->start_ns && stack->tid == wake->tid &&
+		    stack->owner == wake->waker_tid && stack->header.flags & FBT_STACK_WAKER)
+			return stack;
+	}
+	return NULL;
 }
 
-/* One end of an arrow. */
+/* One end of an arrow; stack may be NULL. */
 static int put_flow(struct perfetto *perfetto, const struct window *window,
-		    const struct fbt_wake *wake, bool is_waker, uint32_t lane)
+		    const struct fbt_wake *wake, const struct fbt_stack *stack, bool is_waker,
+		    uint32_t lane)
 {
 	uint64_t track = track_of(perfetto, window, TRACK_OF_LANE, wake->tgid, lane);
+	struct event event = {
+		.type = TYPE_INSTANT, .track = track, .ts = to_ts(window, wake->wake_ns)};
 	struct json_fields args = {.count = 0};
-	size_t event;
 
-	if (!track)
+	if (!track || begin_event(perfetto, window, &event))
 		return -ENOMEM;
 	json_fields_uint(&args, "tid", is_waker ? wake->tid : wake->waker_tid);
 	json_fields_uint(&args, "waited_us",
 			 sub_saturating(wake->wake_ns, wake->start_ns) / NS_PER_US);
-	event = begin_event(perfetto, to_ts(window, wake->wake_ns), TYPE_INSTANT, track);
 	put_name(perfetto, is_waker ? "ends a wait" : "wait is ended", "wake");
-	put_args(perfetto, &args);
-	proto_fixed64(&perfetto->packet, is_waker ? EVENT_FLOWS : EVENT_ENDING_FLOWS,
+	put_args(perfetto, &args, false);
+	proto_fixed64(&perfetto->file.packet, is_waker ? EVENT_FLOWS : EVENT_ENDING_FLOWS,
 		      perfetto->flows);
-	return end_event(perfetto, event);
+	put_stack(perfetto, window, stack);
+	return end_event(perfetto, &event);
 }
 
 static int write_step(struct trace_encoder *encoder, const struct window *window,
@@ -459,18 +431,14 @@ static int write_step(struct trace_encoder *encoder, const struct window *window
 	struct perfetto *perfetto = (struct perfetto *)encoder;
 	int err = 0;
 
-	if (step->record.kind < FBT_KIND_COUNT)
-		err = put_value(perfetto, window, TRACK_OF_DURATION, step,
-				(int64_t)step_total_ns(step));
-	if (!err && step->record.kind < FBT_KIND_COUNT && step->record.arg_mask & 1)
-		err = put_value(perfetto, window, TRACK_OF_ARGUMENT, step, step->record.args[0]);
 	vec_for_each (wake, &step->wakes) {
 		if (err || !wake->waker_tid)
 			continue;
 		perfetto->flows++;
-		err = put_flow(perfetto, window, wake, true, wake->waker_tid);
+		err = put_flow(perfetto, window, wake, find_waker(step, wake), true,
+			       wake->waker_tid);
 		if (!err)
-			err = put_flow(perfetto, window, wake, false, lane);
+			err = put_flow(perfetto, window, wake, NULL, false, lane);
 	}
 	return err;
 }
@@ -479,12 +447,15 @@ static int write_step(struct trace_encoder *encoder, const struct window *window
 static int finish(struct trace_encoder *encoder, const struct window *window)
 {
 	struct perfetto *perfetto = (struct perfetto *)encoder;
-	int err = begin(perfetto, window);
+	int err = perfetto_file_begin(&perfetto->file, window, 0);
 
 	for (size_t i = 0; i < perfetto->tracks.count && !err; i++)
 		err = describe(
 			perfetto, window, i + 1,
 			find_track(perfetto, TRACK_OF_PROCESS, perfetto->tracks.items[i].pid, 0));
+	if (perfetto->file.lost_stacks)
+		log_warn("trace: %s stacks are not in it: too many different ones",
+			 FORMAT_COUNT(perfetto->file.lost_stacks));
 	return err;
 }
 
@@ -492,14 +463,9 @@ static void free_encoder(struct trace_encoder *encoder)
 {
 	struct perfetto *perfetto = (struct perfetto *)encoder;
 
-	tdestroy(perfetto->event_names.tree, free_name);
-	tdestroy(perfetto->categories.tree, free_name);
-	tdestroy(perfetto->keys.tree, free_name);
-	tdestroy(perfetto->values.tree, free_name);
+	perfetto_file_clear(&perfetto->file);
 	tid_map__free(perfetto->uuids);
 	vec_free(&perfetto->tracks);
-	proto_free(&perfetto->packet);
-	proto_free(&perfetto->interned);
 	free(perfetto);
 }
 
@@ -511,13 +477,8 @@ struct sink *sink_perfetto__new(FILE *out)
 		return NULL;
 	perfetto->encoder = (struct trace_encoder){
 		.slice = write_slice, .step = write_step, .finish = finish, .free = free_encoder};
-	perfetto->out = out;
-	perfetto->event_names.field = INTERNED_EVENT_NAMES;
-	perfetto->categories.field = INTERNED_CATEGORIES;
-	perfetto->keys.field = INTERNED_ANNOTATION_NAMES;
-	perfetto->values.field = INTERNED_ANNOTATION_STRINGS;
 	perfetto->uuids = tid_map__new();
-	if (!perfetto->uuids) {
+	if (perfetto_file_init(&perfetto->file, out) || !perfetto->uuids) {
 		free_encoder(&perfetto->encoder);
 		return NULL;
 	}

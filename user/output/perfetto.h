@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
  * The trace as Perfetto's protobuf (https://perfetto.dev/docs/reference/trace-packet-proto): as
- * output/chrome has it, but in nanoseconds, with the names of processes and threads, with arrows
- * from the thread that ended a wait to the one that waited, and with counters of each step
+ * output/trace_slices has it, but in nanoseconds, with the names of processes and threads, with
+ * arrows from the thread that ended a wait to the one that waited, and with counters of each step
  * function: the length of its steps, and their first argument.
  */
 #ifndef FBT_OUTPUT_PERFETTO_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* How a trace format writes the slices that output/chrome makes of a window. */
+/* How a trace format writes the slices that output/trace_slices makes of a window. */
 #ifndef FBT_OUTPUT_TRACE_ENCODER_H
 #define FBT_OUTPUT_TRACE_ENCODER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "base/json.h"
@@ -15,7 +16,11 @@ struct slice {
 	uint64_t start_ns;
 	uint64_t end_ns;
 	uint32_t pid;
-	uint32_t tid; /* or a lane, see chrome.h */
+	uint32_t tid; /* or a lane, see trace_slices.h */
+	bool is_leaf; /* there are no slices in it */
+	/* What some formats have besides; NULL: nothing. */
+	const struct step *step;       /* it is the slice of this step */
+	const struct fbt_stack *stack; /* in which functions it was */
 };
 
 /*

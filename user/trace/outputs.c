@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "html/html.h"
 #include "output/capture.h"
-#include "output/chrome.h"
+#include "output/trace_slices.h"
 #include "output/file.h"
 #include "output/folded.h"
 #include "output/jsonl.h"
@@ -204,7 +204,7 @@ static struct sink *new_file_sink(int index, const struct window_file *file,
 			return new_kineto(file, options, metadata);
 		if (options->trace_format == TRACE_PERFETTO)
 			return sink_perfetto__new(output__file(file->output));
-		return sink_chrome__new(output__file(file->output));
+		return sink_ferrum_trace__new(output__file(file->output));
 	}
 }
 

@@ -60,6 +60,26 @@ def check_gpu(analysis, work):
              abs(rows["idle_time"].sum() - gaps) < near, rows["idle_time"].sum(), gaps)
 
 
+def check_figures(analysis, work):
+    """Each other analysis that is about a GPU gives figures, those that can be told by the file."""
+    begins = analysis.get_cuda_kernel_launch_stats(visualize=False)[0]
+    launched = {e["args"]["correlation"] for e in work if not e["name"].startswith("Memcpy PtoP")}
+    fact("its launch statistics: launches of the file only, each with a delay", len(begins) > 0 and
+         set(begins["correlation"]) <= launched and not begins["launch_delay"].isna().any(), len(begins))
+    bandwidth = analysis.get_memory_bw_summary()
+    copies = {" ".join(e["name"].split(" (")[0].split()[:2]) for e in work if e["cat"] != "kernel"}
+    # Copies that overlap have one figure.
+    fact("its bandwidths: of every kind of copy", set(bandwidth.index.get_level_values("name")) == copies and
+         (bandwidth["memory_bw_gbps"]["max"] > 0).all(), bandwidth, copies)
+    series = analysis.get_queue_length_time_series()
+    queue = analysis.get_queue_length_summary()
+    fact("its queue lengths: two for each piece of work at most, never below 0", len(series[0]) > 0 and
+         len(series[0]) <= 2 * len(work) and queue["queue_length"]["min"].min() >= 0, queue)
+    overlap = analysis.get_comm_comp_overlap(visualize=False)
+    fact("its overlap with communication: a row, without a figure where no kernel is NCCL's", len(overlap) == 1 and
+         overlap["comp_comm_overlap_pctg"].isna().all(), overlap)
+
+
 def check(path):
     with open(path, encoding="utf-8") as file:
         events = json.load(file)["traceEvents"]
@@ -68,14 +88,15 @@ def check(path):
     analysis = TraceAnalysis(trace_files={0: path}, trace_dir=os.path.dirname(path) or ".",
                              include_last_profiler_step=True)
     rows = analysis.t.get_trace(0)
-    # A wait for the device has no correlation in our files: such a row comes once for each call without one.
-    fact("it reads every slice", rows["index"].nunique() == len(slices), rows["index"].nunique(), len(rows),
-         len(slices))
+    # It joins a wait for the device with each call that has the same correlation.
+    fact("it reads every slice, once", rows["index"].nunique() == len(rows) == len(slices),
+         rows["index"].nunique(), len(rows), len(slices))
     fact("it finds every iteration", len(analysis.t.get_iterations()) == len(steps) > 0,
          len(analysis.t.get_iterations()), len(steps))
     work = [e for e in slices if e["cat"] in WORK]
     if work:
         check_gpu(analysis, work)
+        check_figures(analysis, work)
 
 
 for name in sys.argv[1:]:

@@ -420,7 +420,7 @@ static void sync_has_no_stream_and_no_correlation_for_readers(void **state)
 	assert_int_equal(vec_push(&fixture->gpu.syncs, sync), 0);
 	sync.kind = FBT_GPU_SYNC_CONTEXT;
 	sync.stream = FBT_GPU_NO_STREAM;
-	sync.correlation = 0;
+	sync.correlation = 6;
 	assert_int_equal(vec_push(&fixture->gpu.syncs, sync), 0);
 	write_batch(fixture);
 	finish(fixture);
@@ -429,6 +429,9 @@ static void sync_has_no_stream_and_no_correlation_for_readers(void **state)
 	expect(fixture, "\"args\":{\"cuda_sync_kind\":\"Stream Sync\",\"wait_stream\":7,"
 			"\"ferrum.correlation\":5,\"device\":1,\"context\":2}");
 	expect(fixture, "\"name\":\"Context Sync\",\"pid\":1,\"tid\":999999,");
+	expect(fixture,
+	       "\"args\":{\"cuda_sync_kind\":\"Context Sync\",\"correlation\":6,\"device\":1,"
+	       "\"context\":2}");
 	assert_int_equal(count_of(fixture, "ac2g\",\"name"), 2);
 }
 

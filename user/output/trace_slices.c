@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "output/chrome.h"
+#include "output/trace_slices.h"
 
 #include <stdlib.h>
 
@@ -23,7 +23,7 @@
 #define ITERATION_LANES 4000000u
 #define TEAMS_MAX	64
 
-struct chrome_sink {
+struct slices_sink {
 	struct sink sink;
 	struct json json;
 	struct writer writer;
@@ -34,9 +34,9 @@ struct chrome_sink {
 	uint64_t drawn; /* number of the last step whose GPU records were written; 0: none */
 };
 
-static struct chrome_sink *to_chrome(struct sink *sink)
+static struct slices_sink *to_slices(struct sink *sink)
 {
-	return (struct chrome_sink *)sink;
+	return (struct slices_sink *)sink;
 }
 
 /* Microseconds since the window began; 0 for earlier times. */
@@ -54,16 +54,16 @@ static uint64_t to_dur(const struct window *window, uint64_t start_ns, uint64_t 
 	return sub_saturating(to_ts(window, end_ns), to_ts(window, start_ns));
 }
 
-static void put_slice(struct chrome_sink *chrome, const struct window *window,
+static void put_slice(struct slices_sink *slices, const struct window *window,
 		      const struct slice *slice, const struct json_fields *args)
 {
-	struct json *json = &chrome->json;
+	struct json *json = &slices->json;
 
-	if (chrome->encoder) {
-		int err = chrome->encoder->slice(chrome->encoder, window, slice, args);
+	if (slices->encoder) {
+		int err = slices->encoder->slice(slices->encoder, window, slice, args);
 
-		if (err && !chrome->writer.err)
-			chrome->writer.err = err;
+		if (err && !slices->writer.err)
+			slices->writer.err = err;
 		return;
 	}
 	json_object_begin(json, NULL);
@@ -79,8 +79,19 @@ static void put_slice(struct chrome_sink *chrome, const struct window *window,
 	json_object_end(json);
 }
 
-static void put_call(struct chrome_sink *chrome, const struct window *window,
-		     const struct fbt_call *call)
+static const struct fbt_stack *find_stack(const struct step *step, const struct fbt_call *call)
+{
+	vec_for_each (stack, &step->stacks) {
+		if (stack->start_ns == call->start_ns && stack->tid == call->tid &&
+		    !(stack->header.flags & FBT_STACK_WAKER))
+			return stack;
+	}
+	return NULL;
+}
+
+/* step: the one that the call belongs to, or NULL. */
+static void put_call(struct slices_sink *slices, const struct window *window,
+		     const struct step *step, const struct fbt_call *call)
 {
 	struct call_args args;
 	char label[24];
@@ -90,14 +101,16 @@ static void put_call(struct chrome_sink *chrome, const struct window *window,
 		.start_ns = call->start_ns,
 		.pid = call->tgid,
 		.tid = call->tid,
+		.is_leaf = true,
+		.stack = step ? find_stack(step, call) : NULL,
 	};
 
 	slice.end_ns = add_saturating(call->start_ns, call->duration_ns);
 	call_args_fill(&args, window, call);
-	put_slice(chrome, window, &slice, &args.fields);
+	put_slice(slices, window, &slice, &args.fields);
 }
 
-static struct slice step_slice(struct chrome_sink *chrome, const struct step *step,
+static struct slice step_slice(struct slices_sink *slices, const struct step *step,
 			       const char *name, const char *cat)
 {
 	const struct fbt_step *record = &step->record;
@@ -112,41 +125,43 @@ static struct slice step_slice(struct chrome_sink *chrome, const struct step *st
 		 * An interval belongs to no thread; in a thread's lane it would overlap that
 		 * thread's calls.
 		 */
-		.tid = step_lanes_find(&chrome->lanes, step),
+		.tid = step_lanes_find(&slices->lanes, step),
 	};
 }
 
-static void put_step(struct chrome_sink *chrome, const struct window *window,
+static void put_step(struct slices_sink *slices, const struct window *window,
 		     const struct step *step)
 {
 	struct slice slice =
-		step_slice(chrome, step, window__kind_name(window, step->record.kind), "step");
+		step_slice(slices, step, window__kind_name(window, step->record.kind), "step");
 	struct step_args args;
 
+	slice.step = step;
 	step_args_fill(&args, window, step);
-	put_slice(chrome, window, &slice, &args.fields);
-	if (chrome->encoder && chrome->encoder->step && !chrome->writer.err)
-		chrome->writer.err =
-			chrome->encoder->step(chrome->encoder, window, step, slice.tid);
+	put_slice(slices, window, &slice, &args.fields);
+	if (slices->encoder && slices->encoder->step && !slices->writer.err)
+		slices->writer.err =
+			slices->encoder->step(slices->encoder, window, step, slice.tid);
 }
 
 /*
  * Written after the step: of two slices with the same times, viewers take the first one as the
  * outer one.
  */
-static void put_escalation(struct chrome_sink *chrome, const struct window *window,
+static void put_escalation(struct slices_sink *slices, const struct window *window,
 			   const struct step *step, const struct escalation *escalation)
 {
 	struct escalation_fields args;
 	char name[64];
-	struct slice slice = step_slice(chrome, step, name, "escalation");
+	struct slice slice = step_slice(slices, step, name, "escalation");
 
 	snprintf(name, sizeof(name), "escalation: %s",
 		 escalation_otlp_value(escalation->result.reason));
+	slice.stack = &escalation->cause.stack;
 	escalation_fields_fill(&args, window, escalation);
 	if (!step->complete)
 		json_fields_bool(&args.fields, "complete", false);
-	put_slice(chrome, window, &slice, &args.fields);
+	put_slice(slices, window, &slice, &args.fields);
 }
 
 /* Streams with too large a number share the last lane of their device. */
@@ -165,7 +180,7 @@ static void add_size(struct json_fields *fields, const char *key, char text[40],
 	json_fields_string(fields, key, text);
 }
 
-static void put_work(struct chrome_sink *chrome, const struct window *window,
+static void put_work(struct slices_sink *slices, const struct window *window,
 		     const struct gpu_process *process, const struct fbt_gpu_work *work,
 		     uint64_t step)
 {
@@ -180,6 +195,7 @@ static void put_work(struct chrome_sink *chrome, const struct window *window,
 		.end_ns = work->end_ns,
 		.pid = work->tgid,
 		.tid = work_lane(work),
+		.is_leaf = true,
 	};
 
 	if (work->correlation)
@@ -196,10 +212,10 @@ static void put_work(struct chrome_sink *chrome, const struct window *window,
 	}
 	if (work->stream >= GPU_DEVICE_LANES - 1)
 		json_fields_uint(&args, "stream", work->stream);
-	put_slice(chrome, window, &slice, &args);
+	put_slice(slices, window, &slice, &args);
 }
 
-static void put_api(struct chrome_sink *chrome, const struct window *window,
+static void put_api(struct slices_sink *slices, const struct window *window,
 		    const struct gpu_process *process, const struct fbt_gpu_api *api)
 {
 	struct json_fields args = {.count = 0};
@@ -207,7 +223,7 @@ static void put_api(struct chrome_sink *chrome, const struct window *window,
 		.name = gpu_slice_api_name(process, api),
 		.cat = api->header.flags & FBT_GPU_API_DRIVER ? "cuda_driver" : "cuda_runtime",
 		.start_ns = api->start_ns,
-		.end_ns = gpu_slice_api_end_ns(api, &chrome->step),
+		.end_ns = gpu_slice_api_end_ns(api, &slices->step),
 		.pid = api->tgid,
 		.tid = api->tid,
 	};
@@ -216,29 +232,29 @@ static void put_api(struct chrome_sink *chrome, const struct window *window,
 		json_fields_uint(&args, "correlation", api->correlation);
 	if (api->result)
 		json_fields_uint(&args, "result", api->result);
-	put_slice(chrome, window, &slice, &args);
+	put_slice(slices, window, &slice, &args);
 }
 
 static int write_step(struct sink *sink, const struct window *window, const struct step *step)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
-	writer_begin(&chrome->writer);
-	chrome->step = step->record;
-	put_step(chrome, window, step);
-	return writer_end(&chrome->writer);
+	writer_begin(&slices->writer);
+	slices->step = step->record;
+	put_step(slices, window, step);
+	return writer_end(&slices->writer);
 }
 
 static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
 			    const struct escalation *escalation)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
 	if (!escalation_is_shown(escalation))
 		return 0;
-	writer_begin(&chrome->writer);
-	put_escalation(chrome, window, step, escalation);
-	return writer_end(&chrome->writer);
+	writer_begin(&slices->writer);
+	put_escalation(slices, window, step, escalation);
+	return writer_end(&slices->writer);
 }
 
 static void add_late(struct json_fields *args, const struct window *window,
@@ -260,11 +276,11 @@ static void add_late(struct json_fields *args, const struct window *window,
 }
 
 /* The slices of a lane must not overlap: what has no lane is cut off at its begin. */
-static uint32_t find_iteration_lane(struct chrome_sink *chrome, const struct iteration *iteration,
+static uint32_t find_iteration_lane(struct slices_sink *slices, const struct iteration *iteration,
 				    uint64_t *begin_ns)
 {
 	uint32_t team = iteration->team < TEAMS_MAX ? iteration->team : TEAMS_MAX - 1;
-	uint64_t *ends_ns = chrome->iteration_ends_ns[team];
+	uint64_t *ends_ns = slices->iteration_ends_ns[team];
 	int lane = ends_ns[0] <= iteration->begin_ns ? 0 : 1;
 
 	*begin_ns = max_u64(iteration->begin_ns, ends_ns[lane]);
@@ -272,7 +288,7 @@ static uint32_t find_iteration_lane(struct chrome_sink *chrome, const struct ite
 	return ITERATION_LANES + 2 * team + (uint32_t)lane;
 }
 
-static void put_iteration(struct chrome_sink *chrome, const struct window *window,
+static void put_iteration(struct slices_sink *slices, const struct window *window,
 			  const struct iteration *iteration)
 {
 	struct json_fields args = {.count = 0};
@@ -282,7 +298,7 @@ static void put_iteration(struct chrome_sink *chrome, const struct window *windo
 		.cat = "iteration",
 		.end_ns = iteration->end_ns,
 		.pid = iteration->parent ? iteration->parent : iteration->ranks[0].tgid,
-		.tid = find_iteration_lane(chrome, iteration, &slice.start_ns),
+		.tid = find_iteration_lane(slices, iteration, &slice.start_ns),
 	};
 
 	json_fields_uint(&args, "iteration", iteration->number);
@@ -293,37 +309,37 @@ static void put_iteration(struct chrome_sink *chrome, const struct window *windo
 		add_late(&args, window, iteration, title);
 		snprintf(name, sizeof(name), "iteration, late: %s", title);
 	}
-	put_slice(chrome, window, &slice, &args);
+	put_slice(slices, window, &slice, &args);
 }
 
 /* An iteration that is nothing but one step is not drawn again. */
 static int write_iteration(struct sink *sink, const struct window *window,
 			   const struct iteration *iteration)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
 	if (iteration->count == 1 && !iteration->ranks[0].kinds[1].kind)
 		return 0;
-	writer_begin(&chrome->writer);
-	put_iteration(chrome, window, iteration);
-	return writer_end(&chrome->writer);
+	writer_begin(&slices->writer);
+	put_iteration(slices, window, iteration);
+	return writer_end(&slices->writer);
 }
 
 /* A record without an end was not measured, so its place is unknown, and it is left out. */
-static void put_gpu(struct chrome_sink *chrome, const struct window *window,
+static void put_gpu(struct slices_sink *slices, const struct window *window,
 		    const struct gpu_batch *batch)
 {
 	const struct gpu_process *process = gpu_table_find(&window->gpus, batch->tgid);
 
 	if (batch->step)
-		chrome->drawn = batch->step;
+		slices->drawn = batch->step;
 	vec_for_each (api, &batch->records->apis) {
 		if (api->end_ns)
-			put_api(chrome, window, process, api);
+			put_api(slices, window, process, api);
 	}
 	vec_for_each (work, &batch->records->works) {
 		if (work->end_ns && work->kind < FBT_GPU_WORK_KIND_COUNT)
-			put_work(chrome, window, process, work, batch->step);
+			put_work(slices, window, process, work, batch->step);
 	}
 }
 
@@ -331,83 +347,83 @@ static void put_gpu(struct chrome_sink *chrome, const struct window *window,
  * Writes the GPU records of a step. Its syscalls are within its CUDA calls, so the CUDA calls must
  * be written first, even if the batch of the step comes later.
  */
-static void put_gpu_of(struct chrome_sink *chrome, const struct window *window,
+static void put_gpu_of(struct slices_sink *slices, const struct window *window,
 		       const struct step *step)
 {
 	const struct step_gpu *gpu = step->gpu;
 
-	if (!gpu || step->number == chrome->drawn)
+	if (!gpu || step->number == slices->drawn)
 		return;
-	put_gpu(chrome, window,
+	put_gpu(slices, window,
 		&(struct gpu_batch){
 			.tgid = step->record.tgid, .step = step->number, .records = &gpu->records});
 }
 
 static int write_calls(struct sink *sink, const struct window *window, const struct step *step)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
-	writer_begin(&chrome->writer);
-	put_gpu_of(chrome, window, step);
+	writer_begin(&slices->writer);
+	put_gpu_of(slices, window, step);
 	for (size_t i = 0; i < step->calls.count; i++)
-		put_call(chrome, window, &step->calls.items[i]);
-	return writer_end(&chrome->writer);
+		put_call(slices, window, step, &step->calls.items[i]);
+	return writer_end(&slices->writer);
 }
 
 static int write_call(struct sink *sink, const struct window *window, const struct fbt_call *call)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
-	writer_begin(&chrome->writer);
-	put_call(chrome, window, call);
-	return writer_end(&chrome->writer);
+	writer_begin(&slices->writer);
+	put_call(slices, window, NULL, call);
+	return writer_end(&slices->writer);
 }
 
 static int write_gpu(struct sink *sink, const struct window *window, const struct gpu_batch *batch)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
-	if (batch->step && batch->step == chrome->drawn)
+	if (batch->step && batch->step == slices->drawn)
 		return 0;
-	writer_begin(&chrome->writer);
-	put_gpu(chrome, window, batch);
-	return writer_end(&chrome->writer);
+	writer_begin(&slices->writer);
+	put_gpu(slices, window, batch);
+	return writer_end(&slices->writer);
 }
 
 static int finish(struct sink *sink, const struct window *window,
 		  const struct classifier *classifier)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
-	writer_begin(&chrome->writer);
-	if (!chrome->encoder)
-		json_array_end(&chrome->json);
-	else if (chrome->encoder->finish && !chrome->writer.err)
-		chrome->writer.err = chrome->encoder->finish(chrome->encoder, window);
-	return writer_finish(&chrome->writer);
+	writer_begin(&slices->writer);
+	if (!slices->encoder)
+		json_array_end(&slices->json);
+	else if (slices->encoder->finish && !slices->writer.err)
+		slices->writer.err = slices->encoder->finish(slices->encoder, window);
+	return writer_finish(&slices->writer);
 }
 
-static void free_chrome(struct sink *sink)
+static void free_slices(struct sink *sink)
 {
-	struct chrome_sink *chrome = to_chrome(sink);
+	struct slices_sink *slices = to_slices(sink);
 
-	if (chrome->encoder)
-		chrome->encoder->free(chrome->encoder);
-	free(chrome);
+	if (slices->encoder)
+		slices->encoder->free(slices->encoder);
+	free(slices);
 }
 
-bool chrome_lane_name(uint32_t lane, char name[CHROME_LANE_NAME])
+bool lane_name(uint32_t lane, char name[LANE_NAME_SIZE])
 {
 	if (lane >= GPU_LANES)
-		snprintf(name, CHROME_LANE_NAME, "GPU %u stream %u",
+		snprintf(name, LANE_NAME_SIZE, "GPU %u stream %u",
 			 (lane - GPU_LANES) / GPU_DEVICE_LANES,
 			 (lane - GPU_LANES) % GPU_DEVICE_LANES);
 	else if (lane >= FUTURE_LANES)
-		snprintf(name, CHROME_LANE_NAME, "futures %u", lane - FUTURE_LANES + 1);
+		snprintf(name, LANE_NAME_SIZE, "futures %u", lane - FUTURE_LANES + 1);
 	else if (lane >= ITERATION_LANES)
-		snprintf(name, CHROME_LANE_NAME, "iterations %u", (lane - ITERATION_LANES) / 2 + 1);
+		snprintf(name, LANE_NAME_SIZE, "iterations %u", (lane - ITERATION_LANES) / 2 + 1);
 	else if (!lane)
-		snprintf(name, CHROME_LANE_NAME, "intervals");
+		snprintf(name, LANE_NAME_SIZE, "intervals");
 	else
 		return false;
 	return true;
@@ -415,15 +431,15 @@ bool chrome_lane_name(uint32_t lane, char name[CHROME_LANE_NAME])
 
 struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder)
 {
-	struct chrome_sink *chrome = calloc(1, sizeof(*chrome));
+	struct slices_sink *slices = calloc(1, sizeof(*slices));
 
-	if (!chrome) {
+	if (!slices) {
 		if (encoder)
 			encoder->free(encoder);
 		return NULL;
 	}
-	chrome->encoder = encoder;
-	chrome->sink = (struct sink){
+	slices->encoder = encoder;
+	slices->sink = (struct sink){
 		.name = "trace",
 		.is_file = true,
 		.is_document = true,
@@ -434,16 +450,16 @@ struct sink *sink_slices__new(FILE *out, struct trace_encoder *encoder)
 		.write_iteration = write_iteration,
 		.write_gpu = write_gpu,
 		.finish = finish,
-		.free = free_chrome,
+		.free = free_slices,
 	};
-	chrome->json.out = out;
-	chrome->writer.file = out;
+	slices->json.out = out;
+	slices->writer.file = out;
 	if (!encoder)
-		json_array_begin(&chrome->json, NULL);
-	return &chrome->sink;
+		json_array_begin(&slices->json, NULL);
+	return &slices->sink;
 }
 
-struct sink *sink_chrome__new(FILE *out)
+struct sink *sink_ferrum_trace__new(FILE *out)
 {
 	return sink_slices__new(out, NULL);
 }

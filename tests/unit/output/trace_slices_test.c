@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "escalation_fixture.h"
-#include "output/chrome.h"
+#include "output/trace_slices.h"
 
 #define EPOCH_NS 1000000500ull
 
@@ -52,7 +52,7 @@ static int set_up(void **state)
 			   .thread_ns = 999001},
 	};
 	fixture->out = open_memstream(&fixture->text, &fixture->size);
-	fixture->sink = sink_chrome__new(fixture->out);
+	fixture->sink = sink_ferrum_trace__new(fixture->out);
 	assert_non_null(fixture->sink);
 	*state = fixture;
 	return 0;
@@ -130,7 +130,7 @@ static void trace_that_cannot_be_written_gives_the_errno(void **state)
 {
 	struct fixture *fixture = *state;
 	FILE *full = fopen("/dev/full", "w");
-	struct sink *sink = sink_chrome__new(full);
+	struct sink *sink = sink_ferrum_trace__new(full);
 
 	assert_int_equal(sink->finish(sink, fixture->window, fixture->classifier), -ENOSPC);
 	sink->free(sink);
@@ -144,7 +144,7 @@ static void trace_reports_a_full_disk_at_the_step_that_meets_it(void **state)
 	struct sink *sink;
 
 	setvbuf(full, NULL, _IONBF, 0);
-	sink = sink_chrome__new(full);
+	sink = sink_ferrum_trace__new(full);
 	assert_int_equal(sink->write_step(sink, fixture->window, &fixture->step), -ENOSPC);
 	sink->free(sink);
 	fclose(full);

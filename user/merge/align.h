@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * The clock of one trace against that of another one, by the collectives that both have. Pure.
+ *
+ * A collective in which all ranks wait for all (all-reduce, all-gather, reduce-scatter, all-to-all,
+ * barrier) ends on no rank before it has begun on every other one. So each that was found in both
+ * traces is a lower and an upper bound of the difference of the clocks; all of them together leave
+ * a range, which is the error that is stated. Within that range the estimate is the line on which
+ * the ends are at the same time, since these ranks are released together.
+ */
+#ifndef FBT_MERGE_ALIGN_H
+#define FBT_MERGE_ALIGN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/vec.h"
+
+/* A collective. Times are of the trace's own clock. */
+struct collective {
+	int64_t begin_ns;
+	int64_t end_ns;
+	uint32_t name; /* equal for the same operation in all traces */
+	uint32_t rank; /* index of the process */
+};
+
+typedef VEC(struct collective) collective_vec;
+
+/* What is added to the time of one trace to have that of the other: offset + drift * (t - from). */
+struct clock_line {
+	int64_t from_ns;
+	int64_t offset_ns;
+	double drift; /* seconds per second */
+};
+
+enum align_by { ALIGN_REFERENCE, ALIGN_COLLECTIVES, ALIGN_WALL_CLOCK, ALIGN_NOTHING };
+
+struct alignment {
+	enum align_by by;
+	struct clock_line line;
+	uint64_t matched;   /* collectives that were found in both */
+	uint64_t error_ns;  /* of ALIGN_COLLECTIVES: the estimate is no further off, see slack_ns */
+	double drift_error; /* the same of the drift */
+	/*
+	 * By how much bounds had to be widened so that any line is within them: what the traces'
+	 * own times are off, or that the clock did not run evenly. It is in error_ns.
+	 */
+	uint64_t slack_ns;
+	bool is_ambiguous; /* the collectives fit in several places; the wall clock chose */
+};
+
+/* The drift of a clock that is set by NTP is below that; so is that of one which is not. */
+#define ALIGN_DRIFT_MAX 500e-6
+
+/*
+ * Both are sorted by end. guess_ns: about the offset, by the wall clocks; has_guess: it is known.
+ * false: too few collectives match, or they fit in several places and there is no guess; *result
+ * then only has is_ambiguous. Takes at most time proportional to a + b, times a constant.
+ */
+bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
+		       int64_t guess_ns, struct alignment *result);
+
+/* The time of the other trace. */
+int64_t clock_line_apply(const struct clock_line *line, int64_t ns);
+
+/*
+ * Whether an event is such a collective: a kernel of NCCL or RCCL, an operation of gloo, MPI or
+ * UCC, or a step function with the name of one. *kind is which operation, 1, 2, …
+ */
+bool collective_is(const char *cat, const char *name, uint32_t *kind);
+
+#endif

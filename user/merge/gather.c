@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "merge/gather.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/id_map.h"
+
+/* Pids of processes whose own pid another file has. */
+#define NEW_PIDS 2000000000
+
+#define PROFILER_STEP "ProfilerStep#"
+
+struct gathering {
+	struct gather_file *file;
+	char *error;
+};
+
+struct gather_process *gather_find(struct gather_file *file, int64_t pid)
+{
+	if (file->last < file->processes.count && file->processes.items[file->last].pid == pid)
+		return &file->processes.items[file->last];
+	for (size_t i = 0; i < file->processes.count; i++) {
+		if (file->processes.items[i].pid != pid)
+			continue;
+		file->last = i;
+		return &file->processes.items[i];
+	}
+	return NULL;
+}
+
+static int need_process(struct gathering *gathering, int64_t pid, struct gather_process **process)
+{
+	struct gather_file *file = gathering->file;
+	struct gather_process new = {.pid = pid};
+
+	*process = gather_find(file, pid);
+	if (*process)
+		return 0;
+	if (file->processes.count >= GATHER_PROCESSES_MAX) {
+		snprintf(gathering->error, SOURCE_ERROR, "more than %d processes",
+			 GATHER_PROCESSES_MAX);
+		return -EBADMSG;
+	}
+	new.name = strdup("");
+	if (!new.name || vec_push(&file->processes, new)) {
+		free(new.name);
+		return -ENOMEM;
+	}
+	file->last = file->processes.count - 1;
+	*process = &file->processes.items[file->last];
+	return 0;
+}
+
+static struct json_object *arg_of(const struct source_event *event, const char *key)
+{
+	struct json_object *args, *value;
+
+	if (!json_object_object_get_ex(event->whole, "args", &args) ||
+	    !json_object_is_type(args, json_type_object) ||
+	    !json_object_object_get_ex(args, key, &value))
+		return NULL;
+	return value;
+}
+
+uint32_t gather_step_number(const struct source_event *event)
+{
+	struct json_object *value = arg_of(event, "step");
+
+	if (!strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)))
+		return (uint32_t)strtoul(event->name + strlen(PROFILER_STEP), NULL, 10);
+	return value && json_object_is_type(value, json_type_int)
+		       ? (uint32_t)json_object_get_int64(value)
+		       : 0;
+}
+
+static int take_name(struct gather_process *process, const struct source_event *event)
+{
+	struct json_object *value = arg_of(event, "name");
+	char *name;
+
+	if (strcmp(event->name, "process_name") != 0 || !value ||
+	    !json_object_is_type(value, json_type_string))
+		return 0;
+	name = strdup(json_object_get_string(value));
+	if (!name)
+		return -ENOMEM;
+	free(process->name);
+	process->name = name;
+	return 0;
+}
+
+static int take_span(struct gather_file *file, span_vec *spans, const struct source_event *event,
+		     uint32_t name, uint32_t number)
+{
+	struct collective span = {.begin_ns = event->ts_ns,
+				  .end_ns = event->ts_ns + event->dur_ns,
+				  .name = name,
+				  .rank = number};
+
+	if (file->spans >= GATHER_SPANS_MAX) {
+		file->left_out++;
+		return 0;
+	}
+	file->spans++;
+	return vec_push(spans, span);
+}
+
+static int take_event(void *ctx, const struct source_event *event)
+{
+	struct gathering *gathering = ctx;
+	struct gather_file *file = gathering->file;
+	struct gather_process *process;
+	uint32_t kind;
+	int err = need_process(gathering, event->pid, &process);
+
+	if (err)
+		return err;
+	if (event->phase == 'M')
+		return take_name(process, event);
+	if (event->has_time && (event->ts_ns < file->first_ns))
+		file->first_ns = event->ts_ns;
+	if (event->phase != 'X')
+		return 0;
+	if (collective_is(event->cat, event->name, &kind))
+		return take_span(file, &process->collectives, event, kind, 0);
+	if (!strcmp(event->cat, "step") ||
+	    (!strcmp(event->cat, "user_annotation") &&
+	     !strncmp(event->name, PROFILER_STEP, strlen(PROFILER_STEP)))) {
+		/* With kineto, the function is in the arguments: it may be a collective. */
+		struct json_object *step = arg_of(event, "ferrum.step");
+
+		if (step && collective_is("step", json_object_get_string(step), &kind))
+			return take_span(file, &process->collectives, event, kind, 0);
+		return take_span(file, &process->steps, event, 0, gather_step_number(event));
+	}
+	return 0;
+}
+
+static int compare_ends(const void *left, const void *right)
+{
+	const struct collective *a = left, *b = right;
+
+	return (a->end_ns > b->end_ns) - (a->end_ns < b->end_ns);
+}
+
+static void sort_spans(span_vec *spans)
+{
+	if (spans->count)
+		qsort(spans->items, spans->count, sizeof(*spans->items), compare_ends);
+}
+
+int gather_read(struct gather_file *file, const char *path, char error[SOURCE_ERROR])
+{
+	struct gathering gathering = {file, error};
+	struct source_taker taker = {take_event, &gathering};
+	int err;
+
+	*file = (struct gather_file){.path = path, .first_ns = INT64_MAX};
+	err = source_read(path, &taker, &file->facts, error);
+	if (file->first_ns == INT64_MAX)
+		file->first_ns = 0;
+	vec_for_each (process, &file->processes) {
+		sort_spans(&process->collectives);
+		sort_spans(&process->steps);
+	}
+	return err;
+}
+
+void gather_clear(struct gather_file *file)
+{
+	vec_for_each (process, &file->processes) {
+		free(process->name);
+		vec_free(&process->collectives);
+		vec_free(&process->steps);
+	}
+	vec_free(&file->processes);
+}
+
+struct gather_process *gather_most_collectives(struct gather_file *file)
+{
+	struct gather_process *most = NULL;
+
+	vec_for_each (process, &file->processes) {
+		if (process->collectives.count > (most ? most->collectives.count : 0))
+			most = process;
+	}
+	return most;
+}
+
+struct gather_process *gather_step_process(struct gather_file *file)
+{
+	struct gather_process *found = NULL;
+
+	vec_for_each (process, &file->processes) {
+		if (!process->steps.count)
+			continue;
+		if (found)
+			return NULL;
+		found = process;
+	}
+	return found;
+}
+
+static void convert(const struct clock_line *line, span_vec *spans)
+{
+	vec_for_each (span, spans) {
+		span->begin_ns = clock_line_apply(line, span->begin_ns);
+		span->end_ns = clock_line_apply(line, span->end_ns);
+	}
+}
+
+void gather_convert(struct gather_file *file)
+{
+	vec_for_each (process, &file->processes) {
+		convert(&file->alignment.line, &process->collectives);
+		convert(&file->alignment.line, &process->steps);
+	}
+	file->first_ns = clock_line_apply(&file->alignment.line, file->first_ns);
+}
+
+void gather_number(struct gather_file *files, size_t count)
+{
+	int64_t next = NEW_PIDS;
+
+	for (size_t i = 0; i < count; i++) {
+		vec_for_each (process, &files[i].processes) {
+			bool is_taken = process->pid >= NEW_PIDS - 1 || process->pid < 0;
+
+			for (size_t j = 0; j < i && !is_taken; j++)
+				is_taken = gather_find(&files[j], process->pid) != NULL;
+			process->new_pid = is_taken ? next++ : process->pid;
+		}
+	}
+}

@@ -1,0 +1,530 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "merge/rounds.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "base/format.h"
+
+/* Less is noise, as in ranks/late.h. */
+#define LATE_MIN_NS 100000
+
+#define RANK_SPANS_MIN 3
+#define NAMES_MAX      65536
+#define WORST_SHOWN    10
+#define RANKS_SHOWN    64
+#define LABEL_COLUMNS  28
+
+/* A slice that covers less of the time is not what it did. */
+#define DID_PERCENT 10
+
+static const span_vec *spans_of(const struct rounds *rounds, struct gather_file *files,
+				const struct rank_unit *rank)
+{
+	struct gather_process *process = &files[rank->file].processes.items[rank->process];
+
+	return rounds->of_collectives ? &process->collectives : &process->steps;
+}
+
+static void name_rank(struct rank_unit *rank, const struct gather_file *file)
+{
+	const struct gather_process *process = &file->processes.items[rank->process];
+	const char *slash = strrchr(file->path, '/');
+	char name[32];
+
+	shorten_text(name, sizeof(name), slash ? slash + 1 : file->path, 14);
+	if (file->facts.has_rank)
+		snprintf(rank->label, sizeof(rank->label), "rank %" PRIu32 ", pid %" PRId64,
+			 file->facts.rank, rank->step_pid);
+	else
+		snprintf(rank->label, sizeof(rank->label), "%s, pid %" PRId64, name, process->pid);
+}
+
+static int add_ranks(struct rounds *rounds, struct gather_file *files, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		const struct gather_process *host = gather_step_process(&files[i]);
+
+		for (size_t j = 0; j < files[i].processes.count; j++) {
+			const struct gather_process *process = &files[i].processes.items[j];
+			struct rank_unit rank = {.file = i, .process = j, .step_pid = process->pid};
+			size_t spans = rounds->of_collectives ? process->collectives.count
+							      : process->steps.count;
+
+			if (spans < RANK_SPANS_MIN)
+				continue;
+			if (!process->steps.count && host)
+				rank.step_pid = host->pid;
+			name_rank(&rank, &files[i]);
+			if (vec_push(&rounds->ranks, rank))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/*
+ * For each span of the first rank the one of another rank that belongs to it, index + 1, or 0: both
+ * in order, and at the same time. One without a counterpart is passed.
+ */
+static uint32_t *find_twins(const span_vec *first, const span_vec *other, int64_t error_ns)
+{
+	uint32_t *twins = calloc(first->count + 1, sizeof(*twins));
+	size_t i = 0, j = 0;
+
+	while (twins && i < first->count && j < other->count) {
+		const struct collective *left = &first->items[i], *right = &other->items[j];
+
+		if (left->name == right->name && left->begin_ns <= right->end_ns + error_ns &&
+		    right->begin_ns <= left->end_ns + error_ns) {
+			twins[i++] = (uint32_t)++j;
+		} else if (left->end_ns < right->end_ns) {
+			i++;
+		} else {
+			j++;
+		}
+	}
+	return twins;
+}
+
+static void widen(struct round *round, uint32_t rank, int64_t ns)
+{
+	if (!round->last_ns || ns < round->first_ns)
+		round->first_ns = ns;
+	if (!round->last_ns || ns > round->last_ns) {
+		round->last_ns = ns;
+		round->late = rank;
+	}
+}
+
+/* false: not all ranks have it. */
+static bool make_round(const struct rounds *rounds, struct gather_file *files, size_t index,
+		       uint32_t *const *twins, struct round *round)
+{
+	struct round ends = {.is_end = true};
+
+	*round = (struct round){0};
+	for (uint32_t i = 0; i < rounds->ranks.count; i++) {
+		const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[i]);
+		size_t at = i ? twins[i][index] : index + 1;
+
+		if (!at)
+			return false;
+		widen(round, i, spans->items[at - 1].begin_ns);
+		widen(&ends, i, spans->items[at - 1].end_ns);
+	}
+	/* All end a collective at the same time, so only its begin tells who was late. */
+	if (!rounds->of_collectives &&
+	    ends.last_ns - ends.first_ns > round->last_ns - round->first_ns)
+		*round = ends;
+	return true;
+}
+
+/* The number of the step that a time is in, or that was the last one before it; 0: none. */
+static uint32_t step_at(const span_vec *steps, int64_t ns)
+{
+	size_t at = vec_lower_bound(steps, item->end_ns, ns);
+
+	if (at < steps->count && steps->items[at].begin_ns <= ns)
+		return steps->items[at].rank;
+	return at ? steps->items[at - 1].rank : 0;
+}
+
+static int add_all(struct rounds *rounds, struct gather_file *files, uint32_t *const *twins)
+{
+	const struct rank_unit *rank = &rounds->ranks.items[0];
+	const span_vec *spans = spans_of(rounds, files, rank);
+	const struct gather_process *host = gather_find(&files[rank->file], rank->step_pid);
+
+	for (size_t i = 0; i < spans->count; i++) {
+		const struct collective *span = &spans->items[i];
+		struct round round;
+
+		if (!make_round(rounds, files, i, twins, &round)) {
+			rounds->unmatched++;
+			continue;
+		}
+		round.step = !rounds->of_collectives ? span->rank
+			     : host		     ? step_at(&host->steps, span->begin_ns)
+						     : 0;
+		if (vec_push(&rounds->rounds, round))
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int add_rounds(struct rounds *rounds, struct gather_file *files)
+{
+	const span_vec *spans = spans_of(rounds, files, &rounds->ranks.items[0]);
+	int64_t error_ns = rounds->error_known ? (int64_t)rounds->error_ns : 0;
+	uint32_t **twins = calloc(rounds->ranks.count, sizeof(*twins));
+	int err = twins ? 0 : -ENOMEM;
+
+	for (size_t i = 1; i < rounds->ranks.count && !err; i++) {
+		twins[i] = find_twins(spans, spans_of(rounds, files, &rounds->ranks.items[i]),
+				      error_ns);
+		err = twins[i] ? 0 : -ENOMEM;
+	}
+	if (!err)
+		err = add_all(rounds, files, twins);
+	for (size_t i = 1; twins && i < rounds->ranks.count; i++)
+		free(twins[i]);
+	free(twins);
+	return err;
+}
+
+uint64_t round_spread(const struct round *round)
+{
+	return (uint64_t)(round->last_ns - round->first_ns);
+}
+
+bool round_is_late(const struct rounds *rounds, const struct round *round)
+{
+	uint64_t least = rounds->error_known ? max_u64(rounds->error_ns, LATE_MIN_NS) : LATE_MIN_NS;
+
+	return round_spread(round) > least;
+}
+
+/* For each rank the rounds in which it was late. Rounds are in the order of their spans' ends. */
+static int index_rounds(struct rounds *rounds)
+{
+	for (uint32_t rank = 0; rank < rounds->ranks.count; rank++) {
+		if (vec_push(&rounds->by_rank, rounds->order.count))
+			return -ENOMEM;
+		for (uint32_t i = 0; i < rounds->rounds.count; i++) {
+			if (rounds->rounds.items[i].late == rank &&
+			    round_is_late(rounds, &rounds->rounds.items[i]) &&
+			    vec_push(&rounds->order, i))
+				return -ENOMEM;
+		}
+	}
+	return vec_push(&rounds->by_rank, rounds->order.count);
+}
+
+int rounds_find(struct rounds *rounds, struct gather_file *files, size_t count)
+{
+	int err;
+
+	rounds->of_collectives = true;
+	err = add_ranks(rounds, files, count);
+	if (!err && rounds->ranks.count < 2) {
+		rounds->of_collectives = false;
+		rounds->ranks.count = 0;
+		err = add_ranks(rounds, files, count);
+	}
+	if (!err && rounds->ranks.count >= 2)
+		err = add_rounds(rounds, files);
+	return err ? err : index_rounds(rounds);
+}
+
+struct numbered_name {
+	char *text;
+	uint32_t number;
+};
+
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(((const struct numbered_name *)left)->text,
+		      ((const struct numbered_name *)right)->text);
+}
+
+static uint32_t number_name(struct rounds *rounds, const char *text)
+{
+	struct numbered_name key = {.text = (char *)text}, *entry;
+	struct numbered_name **found = tfind(&key, &rounds->name_tree, compare_names);
+	char *copy;
+
+	if (found)
+		return (*found)->number;
+	copy = rounds->names.count < NAMES_MAX ? strdup(text) : NULL;
+	entry = copy ? malloc(sizeof(*entry)) : NULL;
+	if (!entry || vec_push(&rounds->names, copy)) {
+		free(copy);
+		free(entry);
+		return 0;
+	}
+	*entry = (struct numbered_name){copy, (uint32_t)rounds->names.count};
+	return tsearch(entry, &rounds->name_tree, compare_names) ? entry->number : 0;
+}
+
+/* Of more names than there is room for, that with the least time is given up. */
+static void add_did(struct round *round, uint32_t name, int64_t ns)
+{
+	struct meanwhile *least = round->did;
+
+	for (int i = 0; i < ROUND_NAMES; i++) {
+		if (round->did[i].name == name) {
+			round->did[i].ns += ns;
+			return;
+		}
+		if (round->did[i].ns < least->ns)
+			least = &round->did[i];
+	}
+	if (ns > least->ns)
+		*least = (struct meanwhile){name, ns};
+}
+
+static void note_rank(struct rounds *rounds, size_t rank, int64_t begin_ns, int64_t end_ns,
+		      uint32_t name, bool is_cause)
+{
+	const uint32_t *order = rounds->order.items;
+	size_t from = rounds->by_rank.items[rank], to = rounds->by_rank.items[rank + 1];
+	size_t at = from + first_index(i, to - from,
+				       rounds->rounds.items[order[from + i]].last_ns > begin_ns);
+
+	for (; at < to; at++) {
+		struct round *round = &rounds->rounds.items[order[at]];
+		int64_t first = begin_ns > round->first_ns ? begin_ns : round->first_ns;
+		int64_t last = end_ns < round->last_ns ? end_ns : round->last_ns;
+
+		if (round->first_ns >= end_ns)
+			break;
+		if (last <= first)
+			continue;
+		if (!is_cause)
+			add_did(round, name, last - first);
+		else if (2 * (uint64_t)(last - first) > round_spread(round))
+			round->cause = name;
+	}
+}
+
+static const char *cause_of(const struct source_event *event)
+{
+	struct json_object *args, *cause;
+
+	if (!json_object_object_get_ex(event->whole, "args", &args) ||
+	    !json_object_is_type(args, json_type_object) ||
+	    !json_object_object_get_ex(args, "cause", &cause) ||
+	    !json_object_is_type(cause, json_type_string))
+		return NULL;
+	return json_object_get_string(cause);
+}
+
+/* Slices that are around others tell nothing. */
+static bool is_around(const struct source_event *event)
+{
+	static const char *const cats[] = {"step",  "user_annotation",	   "iteration",
+					   "Trace", "gpu_user_annotation", "python_function"};
+	uint32_t kind;
+
+	for (size_t i = 0; i < sizeof(cats) / sizeof(cats[0]); i++) {
+		if (!strcmp(event->cat, cats[i]))
+			return true;
+	}
+	return collective_is(event->cat, event->name, &kind);
+}
+
+/* How long a step waited for a CPU, which is in its arguments; 0: it did not, or is no step. */
+static int64_t cpu_wait_of(const struct source_event *event)
+{
+	struct json_object *args, *wait;
+
+	if (!json_object_object_get_ex(event->whole, "args", &args) ||
+	    !json_object_is_type(args, json_type_object) ||
+	    !json_object_object_get_ex(args, "cpu_wait_us", &wait) ||
+	    !json_object_is_type(wait, json_type_int))
+		return 0;
+	return (int64_t)clamp_u64(json_object_get_uint64(wait) * NS_PER_US, 0,
+				  (uint64_t)event->dur_ns);
+}
+
+int rounds_note(struct rounds *rounds, size_t file, const struct source_event *event,
+		int64_t begin_ns)
+{
+	bool is_cause = !strcmp(event->cat, "escalation");
+	const char *text = is_cause ? cause_of(event) : event->name;
+	int64_t wait_ns = event->phase == 'X' ? cpu_wait_of(event) : 0;
+	uint32_t name = 0;
+
+	/* Where in the step it waited is not known. */
+	if (wait_ns && !is_cause && 2 * wait_ns > event->dur_ns)
+		text = "waiting for a CPU";
+	else if (event->phase != 'X' || !text || !*text || is_around(event))
+		return 0;
+	for (size_t i = 0; i < rounds->ranks.count; i++) {
+		const struct rank_unit *rank = &rounds->ranks.items[i];
+
+		if (rank->file != file || rank->step_pid != event->pid)
+			continue;
+		name = name ? name : number_name(rounds, text);
+		if (name)
+			note_rank(rounds, i, begin_ns, begin_ns + event->dur_ns, name, is_cause);
+	}
+	return 0;
+}
+
+void rounds_describe(const struct rounds *rounds, const struct round *round, char text[ROUND_TEXT])
+{
+	struct line line = {text, ROUND_TEXT, 0};
+	const struct meanwhile *most = round->did;
+	char name[48];
+
+	*text = '\0';
+	for (int i = 1; i < ROUND_NAMES; i++) {
+		if (round->did[i].ns > most->ns)
+			most = &round->did[i];
+	}
+	if (!most->name || (uint64_t)most->ns * 100 < round_spread(round) * DID_PERCENT) {
+		line_add(&line, "its own code, or nothing that is traced");
+	} else {
+		shorten_text(name, sizeof(name), rounds->names.items[most->name - 1], 32);
+		line_add(&line, "%s %s", name, FORMAT_TIME(most->ns));
+	}
+	if (round->cause) {
+		shorten_text(name, sizeof(name), rounds->names.items[round->cause - 1], 32);
+		line_add(&line, " (%s)", name);
+	}
+}
+
+struct late_sum {
+	uint64_t count, total_ns;
+	const struct round *worst;
+};
+
+static struct late_sum sum_up(const struct rounds *rounds, size_t rank)
+{
+	struct late_sum sum = {0};
+
+	for (size_t i = rounds->by_rank.items[rank]; i < rounds->by_rank.items[rank + 1]; i++) {
+		const struct round *round = &rounds->rounds.items[rounds->order.items[i]];
+
+		sum.count++;
+		sum.total_ns = add_saturating(sum.total_ns, round_spread(round));
+		if (!sum.worst || round_spread(round) > round_spread(sum.worst))
+			sum.worst = round;
+	}
+	return sum;
+}
+
+static void print_ranks(const struct rounds *rounds, FILE *out)
+{
+	char text[ROUND_TEXT], label[64];
+
+	terminal_line(out, "  %-*s %6s %9s %9s  meanwhile in the worst", LABEL_COLUMNS, "late rank",
+		      "late", "total", "worst");
+	for (size_t i = 0; i < rounds->ranks.count && i < RANKS_SHOWN; i++) {
+		struct late_sum sum = sum_up(rounds, i);
+
+		shorten_text(label, sizeof(label), rounds->ranks.items[i].label, LABEL_COLUMNS);
+		if (!sum.count) {
+			terminal_line(out, "  %-*s %6s", LABEL_COLUMNS, label, "-");
+			continue;
+		}
+		rounds_describe(rounds, sum.worst, text);
+		terminal_line(out, "  %-*s %6s %9s %9s  %s", LABEL_COLUMNS, label,
+			      FORMAT_COUNT(sum.count), FORMAT_TIME(sum.total_ns),
+			      FORMAT_TIME(round_spread(sum.worst)), text);
+	}
+	if (rounds->ranks.count > RANKS_SHOWN)
+		terminal_line(out, "  and %zu more", rounds->ranks.count - RANKS_SHOWN);
+}
+
+/* A step, or a collective that is in none. */
+struct group {
+	const struct round *worst;
+	uint64_t total_ns; /* for which the others waited */
+};
+
+static int compare_groups(const void *left, const void *right)
+{
+	const struct group *a = left, *b = right;
+
+	return (a->total_ns < b->total_ns) - (a->total_ns > b->total_ns);
+}
+
+static size_t group_rounds(const struct rounds *rounds, struct group *groups)
+{
+	size_t count = 0;
+	uint32_t step = 0;
+
+	vec_for_each (round, &rounds->rounds) {
+		struct group *group = &groups[count ? count - 1 : 0];
+
+		if (!round_is_late(rounds, round))
+			continue;
+		if (!count || !round->step || round->step != step) {
+			group = &groups[count++];
+			*group = (struct group){round, 0};
+		}
+		step = round->step;
+		group->total_ns = add_saturating(group->total_ns, round_spread(round));
+		if (round_spread(round) > round_spread(group->worst))
+			group->worst = round;
+	}
+	return count;
+}
+
+static void print_worst(const struct rounds *rounds, int64_t base_ns, FILE *out)
+{
+	struct group *groups = calloc(rounds->rounds.count + 1, sizeof(*groups));
+	size_t count = groups ? group_rounds(rounds, groups) : 0;
+	char text[ROUND_TEXT], label[64], step[24];
+
+	if (count) {
+		qsort(groups, count, sizeof(*groups), compare_groups);
+		terminal_line(out, "  %-10s %9s %9s  %-*s meanwhile", "worst step", "at", "spread",
+			      LABEL_COLUMNS, "late rank");
+	}
+	for (size_t i = 0; i < count && i < WORST_SHOWN; i++) {
+		const struct round *worst = groups[i].worst;
+
+		snprintf(step, sizeof(step), worst->step ? "#%" PRIu32 : "-", worst->step);
+		rounds_describe(rounds, worst, text);
+		shorten_text(label, sizeof(label), rounds->ranks.items[worst->late].label,
+			     LABEL_COLUMNS);
+		terminal_line(out, "  %-10s %9s %9s  %-*s %s%s", step,
+			      FORMAT_TIME(worst->first_ns - base_ns),
+			      FORMAT_TIME(groups[i].total_ns), LABEL_COLUMNS, label,
+			      worst->is_end ? "at its end: " : "", text);
+	}
+	free(groups);
+}
+
+void rounds_print(const struct rounds *rounds, int64_t base_ns, FILE *out)
+{
+	const char *what = rounds->of_collectives ? "collectives" : "steps";
+
+	if (rounds->ranks.count < 2) {
+		terminal_line(out, "Late ranks: the traces have no steps or collectives of two "
+				   "ranks");
+		return;
+	}
+	terminal_line(out, "Late ranks: %s %s of %zu ranks, late in %s",
+		      FORMAT_COUNT(rounds->rounds.count), what, rounds->ranks.count,
+		      FORMAT_COUNT(rounds->order.count));
+	if (rounds->unmatched)
+		terminal_line(out, "  left out: %s that not all ranks have",
+			      FORMAT_COUNT(rounds->unmatched));
+	if (!rounds->error_known)
+		terminal_line(out,
+			      "! by wall clocks, whose error is not known: who was late may be "
+			      "wrong");
+	else
+		terminal_line(out, "  differences up to %s are not told: %s",
+			      FORMAT_TIME(max_u64(rounds->error_ns, LATE_MIN_NS)),
+			      rounds->error_ns > LATE_MIN_NS ? "the error of the clocks" : "noise");
+	print_ranks(rounds, out);
+	print_worst(rounds, base_ns, out);
+}
+
+static void free_name(void *node)
+{
+	free(node);
+}
+
+void rounds_clear(struct rounds *rounds)
+{
+	tdestroy(rounds->name_tree, free_name);
+	vec_for_each (name, &rounds->names)
+		free(*name);
+	vec_free(&rounds->names);
+	vec_free(&rounds->ranks);
+	vec_free(&rounds->rounds);
+	vec_free(&rounds->order);
+	vec_free(&rounds->by_rank);
+}
