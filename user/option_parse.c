@@ -8,6 +8,8 @@
 
 #include "base/log.h"
 #include "base/redact.h"
+#include "option_config.h"
+#include "option_names.h"
 #include "option_table.h"
 #include "option_value.h"
 
@@ -16,16 +18,13 @@
 #define KEY_WORD  1 /* a word that is not an option */
 #define WORDS_MAX 96
 
-/* Longer words are not typos of an option. */
-#define WORD_MAX 32
-
 static const struct command {
 	const char *name;
 	enum options_mode mode;
 } commands[] = {
 	{"validate", MODE_VALIDATE},  {"env-hash", MODE_ENV_HASH}, {"engine-env", MODE_ENGINE_ENV},
 	{"gpu-env", MODE_ENGINE_ENV}, /* its name before it was about Python */
-	{"doctor", MODE_DOCTOR},
+	{"doctor", MODE_DOCTOR},      {"watch", MODE_WATCH},
 };
 
 struct words {
@@ -71,67 +70,12 @@ static const struct option_row *find_row(int key)
 	return NULL;
 }
 
-static size_t min(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * The number of insertions, deletions, replacements and swaps of neighbours that turn one word into
- * the other.
- */
-static size_t distance(const char *a, const char *b)
-{
-	size_t rows[3][WORD_MAX + 1], a_length = strlen(a), b_length = strlen(b);
-
-	if (a_length > WORD_MAX || b_length > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= b_length; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; i <= a_length; i++) {
-		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b_length; j++) {
-			row[j] = min(min(row[j - 1], above[j]) + 1,
-				     above[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = min(row[j], before[j - 2] + 1);
-		}
-	}
-	return rows[a_length % 3][b_length];
-}
-
-/*
- * Returns name if word is closer to it than to best (NULL: none), and at most a third of the
- * letters differ. Otherwise best.
- */
-static const char *choose_nearer(const char *word, const char *best, const char *name)
-{
-	size_t found = distance(word, name);
-	bool is_near = found <= strlen(name) / 3 && (!best || found < distance(word, best));
-
-	return is_near ? name : best;
-}
-
-/* The option, without its dashes, of which word may be a typo. NULL: none. */
-static const char *find_similar_option(const char *word)
-{
-	const char *best = NULL;
-
-	for (size_t i = 0; i < option_table_count; i++) {
-		if (option_table[i].name)
-			best = choose_nearer(word, best, option_table[i].name);
-	}
-	return best;
-}
-
 static const char *find_similar_command(const char *word)
 {
 	const char *best = NULL;
 
 	for (size_t i = 0; i < sizeof(commands) / sizeof(*commands); i++)
-		best = choose_nearer(word, best, commands[i].name);
+		best = option_choose_nearer(word, best, commands[i].name);
 	return best;
 }
 
@@ -157,7 +101,7 @@ static int refuse_name(const char *word)
 			used += (size_t)snprintf(matches + used, sizeof(matches) - used, "%s--%s",
 						 used ? ", " : "", row->name);
 	}
-	similar = used ? NULL : find_similar_option(name);
+	similar = used ? NULL : option_similar(name);
 	if (used)
 		log_err("ambiguous option '%s': %s", shown, matches);
 	else if (similar)
@@ -188,7 +132,7 @@ static int refuse_option(struct options *options, int answer, char **argv)
 
 static int refuse_word(const char *word)
 {
-	const char *command = find_similar_command(word), *option = find_similar_option(word);
+	const char *command = find_similar_command(word), *option = option_similar(word);
 
 	if (!word[strspn(word, "0123456789,")] && *word)
 		log_err("unknown command '%s': name processes with -p, separated by commas: "
@@ -213,7 +157,7 @@ static int take_doctor_word(struct options *options, const char *word)
 	return -EINVAL;
 }
 
-static int take_word(struct options *options, char **word)
+static int take_word(struct options *options, char **word, char *const *first)
 {
 	/* Files are collected in the part of argv that has been read. */
 	if (options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH) {
@@ -232,18 +176,39 @@ static int take_word(struct options *options, char **word)
 		if (strcmp(*word, commands[i].name) != 0)
 			continue;
 		options->mode = commands[i].mode;
-		return 0;
+		if (options->mode != MODE_WATCH || word == first)
+			return 0;
+		log_err("watch must come first: ferrum-bpftrace watch [OPTIONS]");
+		return -EINVAL;
 	}
 	return refuse_word(*word);
+}
+
+/* The options of the file come first: those of the command line take precedence. */
+static int read_config(struct options *options, int argc, char **argv)
+{
+	static const char name[] = "--config";
+	const char *path = NULL;
+
+	if (argc < 2 || strcmp(argv[1], "watch") != 0)
+		return 0;
+	for (int i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], name) && i + 1 < argc)
+			path = argv[++i];
+		else if (!strncmp(argv[i], name, strlen(name)) && argv[i][strlen(name)] == '=')
+			path = argv[i] + strlen(name) + 1;
+	}
+	return option_config_read(options, path ? path : OPTION_CONFIG_DEFAULT, path);
 }
 
 int options_parse(struct options *options, int argc, char **argv)
 {
 	struct words words;
-	int key, err = 0;
+	int key, err;
 
 	options_init(options);
 	collect_words(&words);
+	err = read_config(options, argc, argv);
 	optind = 0; /* glibc: start again */
 	while (!err && (key = getopt_long(argc, argv, words.letters, words.names, NULL)) != -1) {
 		const struct option_row *row = find_row(key);
@@ -251,15 +216,17 @@ int options_parse(struct options *options, int argc, char **argv)
 		if (key == '?' || key == ':')
 			err = refuse_option(options, key, argv);
 		else if (key == KEY_WORD)
-			err = take_word(options, &argv[optind - 1]);
+			err = take_word(options, &argv[optind - 1], argv + 1);
 		else
 			err = row->take(row, optarg, options);
+		if (!err && row && options->mode == MODE_WATCH)
+			err = option_config_note(options, row->name, row->value ? optarg : NULL);
 	}
 	/* After "--" come files, or a COMMAND with options of its own. */
 	if (options->mode != MODE_VALIDATE && options->mode != MODE_ENV_HASH && optind < argc)
 		options->command = &argv[optind];
 	else
 		while (!err && optind < argc)
-			err = take_word(options, &argv[optind++]);
+			err = take_word(options, &argv[optind++], argv + 1);
 	return err ? err : options_complete(options);
 }

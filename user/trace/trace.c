@@ -24,6 +24,7 @@
 #include "trace/command.h"
 #include "trace/confine.h"
 #include "trace/exports.h"
+#include "trace/flight.h"
 #include "trace/loading.h"
 #include "trace/loop.h"
 #include "trace/outputs.h"
@@ -50,6 +51,7 @@ struct trace {
 	uint64_t end_ns;	      /* of -d; 0: no limit */
 	struct child *command;	      /* COMMAND, after its window has ended; NULL: none */
 	int ready_fd;		      /* --ready-fd; 0: none, or already written to */
+	struct flight *flight;	      /* --flight-fd; NULL: none */
 
 	/* Only by flag: */
 	struct flag *flag;
@@ -150,9 +152,13 @@ static enum ending run_window(struct trace *trace)
 		if (news & LOOP_MANUAL)
 			escalate(trace);
 		exports__poll(trace->exports);
+		if (!flight__turn(trace->flight, trace->session, exports__tag(trace->exports)))
+			break;
 		now_ns = clock_ns(CLOCK_MONOTONIC);
-		if (session__is_over(trace->session))
+		if (session__is_over(trace->session)) {
+			flight__end(trace->flight, trace->session, exports__tag(trace->exports));
 			return ENDED_BY_ITSELF;
+		}
 		if (is_due(trace, now_ns))
 			break;
 		if (trace->flag && flag__look(trace->flag) != trace->served)
@@ -245,10 +251,16 @@ int trace_once(const struct options *options, int *command_status)
 	struct trace trace = {
 		.options = options,
 		.ready_fd = options->ready_fd,
-		.shared = {.options = options, .on_escalation = note_escalation, .ctx = &trace},
+		.shared = {.options = options,
+			   .on_escalation = note_escalation,
+			   .ctx = &trace,
+			   .add_sinks = flight__add_sinks},
 	};
 	int err = begin(&trace);
 
+	if (!err)
+		err = flight__new(&trace.flight, options);
+	trace.shared.sinks_ctx = trace.flight;
 	if (!err)
 		err = session__open(&trace.session, options, &trace.records, NULL, false);
 	if (!err)
@@ -263,6 +275,7 @@ int trace_once(const struct options *options, int *command_status)
 		*command_status = child__status(trace.command);
 	child__free(trace.command);
 	end(&trace);
+	flight__free(trace.flight);
 	return err;
 }
 
