@@ -22,6 +22,7 @@
 #include "output/file.h"
 #include "output/memory_copy.h"
 #include "sandbox/capabilities.h"
+#include "watch/dumps.h"
 
 /* The descriptor that a child is given. */
 #define CHILD_FD 3
@@ -147,12 +148,14 @@ static int plan_writer(argument_vec *arguments, const struct writer_plan *plan)
 	if (!err)
 		err = add_all(arguments, texts);
 	if (!err)
-		err = add(arguments, "--trace=%s/%s%s.%s.gz", plan->dir, plan->stem, plan->part,
-			  trace);
+		err = add(arguments, "--trace=%s/" DUMPS_FOLDER "/%s%s.%s.gz", plan->dir,
+			  plan->stem, plan->part, trace);
 	if (!err)
-		err = add(arguments, "--profile=%s/%s%s.jsonl.gz", plan->dir, plan->stem,
-			  plan->part);
-	return err ? err : add(arguments, "--html=%s/%s%s.html", plan->dir, plan->stem, plan->part);
+		err = add(arguments, "--profile=%s/" DUMPS_FOLDER "/%s%s.jsonl.gz", plan->dir,
+			  plan->stem, plan->part);
+	return err ? err
+		   : add(arguments, "--html=%s/" DUMPS_FOLDER "/%s%s.html", plan->dir, plan->stem,
+			 plan->part);
 }
 
 /* Variables that are about us, or that would change what a child does. */
@@ -264,7 +267,8 @@ static int write_capture(const struct writer_plan *plan)
 	char path[4096];
 	int err;
 
-	snprintf(path, sizeof(path), "%s/%s%s.fbt.gz", plan->dir, plan->stem, plan->part);
+	snprintf(path, sizeof(path), "%s/" DUMPS_FOLDER "/%s%s.fbt.gz", plan->dir, plan->stem,
+		 plan->part);
 	err = output__create(&output, path);
 	if (err)
 		return err;

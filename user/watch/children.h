@@ -30,8 +30,8 @@ struct writer_plan {
 };
 
 /*
- * The writer copies the capture to a file, and replays it to a trace, a profile and a page. Its
- * exit status is 0 if all of them were written.
+ * The writer copies the capture to a file, and replays it to a trace, a profile and a page, all in
+ * DUMPS_FOLDER. Its exit status is 0 if all of them were written.
  */
 int children_start_writer(const struct writer_plan *plan, pid_t *pid);
 

@@ -256,18 +256,71 @@ int dumps_make_room(const char *path, const struct dump_limits *limits, uint64_t
 	return err;
 }
 
+/* The folder of a directory; the text is the caller's. NULL: -ENOMEM. */
+static char *folder_of(const char *path)
+{
+	char *folder;
+
+	return asprintf(&folder, "%s/" DUMPS_FOLDER, path) < 0 ? NULL : folder;
+}
+
+static bool is_capture(const char *name)
+{
+	size_t length = strlen(name), size = strlen(suffixes[0]);
+
+	return length > size && !strcmp(name + length - size, suffixes[0]);
+}
+
+static int move(const struct dump_file *file, int from, int to)
+{
+	int err;
+
+	if (!renameat2(from, file->name, to, file->name, RENAME_NOREPLACE))
+		return 0;
+	err = -errno;
+	/* File systems that cannot do that, as NFS: names have the time to a millisecond. */
+	if (err == -EINVAL && !renameat(from, file->name, to, file->name))
+		return 0;
+	log_err("%s: cannot be moved from " DUMPS_FOLDER ": %s", file->name, strerror(-err));
+	return err;
+}
+
+int dumps_publish(const char *path, bool only_captures)
+{
+	char *folder = folder_of(path);
+	file_vec files = {0};
+	int from, to, err = 0;
+	DIR *source = folder ? list_files(folder, &files, &from) : NULL;
+	DIR *target = source ? open_dir(path, &to) : NULL;
+
+	if (!target)
+		err = folder ? -EIO : -ENOMEM;
+	vec_for_each (file, &files) {
+		if (!err && !file->is_partial && (!only_captures || is_capture(file->name)))
+			keep_first(&err, move(file, from, to));
+	}
+	if (source)
+		closedir(source);
+	if (target)
+		closedir(target);
+	clear_files(&files);
+	free(folder);
+	return err;
+}
+
 void dumps_sweep(const char *path)
 {
+	char *folder = folder_of(path);
 	file_vec files = {0};
 	int dir;
-	DIR *list = list_files(path, &files, &dir);
+	DIR *list = folder ? list_files(folder, &files, &dir) : NULL;
 
-	if (!list)
-		return;
 	vec_for_each (file, &files) {
-		if (file->is_partial && unlinkat(dir, file->name, 0) && errno != ENOENT)
+		if (unlinkat(dir, file->name, 0) && errno != ENOENT)
 			log_warn("%s: cannot be deleted: %s", file->name, strerror(errno));
 	}
-	closedir(list);
+	if (list)
+		closedir(list);
 	clear_files(&files);
+	free(folder);
 }

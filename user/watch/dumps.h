@@ -42,7 +42,19 @@ struct dump_usage {
 int dumps_make_room(const char *dir, const struct dump_limits *limits, uint64_t bytes,
 		    const char *keep, struct dump_usage *usage);
 
-/* Deletes what a killed run has not completed. Call when nobody writes there. */
+/*
+ * A dump is written into this folder in the directory, and moved from there when it is complete: a
+ * writer that is killed leaves nothing that looks like a dump.
+ */
+#define DUMPS_FOLDER "ferrum_watch_unfinished"
+
+/*
+ * Moves files from the folder to the directory: all, or only captures. 0, -EEXIST: there is one of
+ * that name, and what was to be moved stays; or -errno, logged.
+ */
+int dumps_publish(const char *dir, bool only_captures);
+
+/* Deletes what was not completed. Call when nobody writes there. */
 void dumps_sweep(const char *dir);
 
 #endif

@@ -129,20 +129,26 @@ static void tell(const struct writer *writer, const struct dump_job *job)
 bool writer__reap(struct writer *writer, const struct options *options, pid_t pid, int status)
 {
 	const struct dump_limits limits = limits_of(options);
+	const struct dump_job *job;
 	struct dump_usage usage;
 
 	if (!writer->pid || pid != writer->pid)
 		return false;
 	writer->pid = 0;
+	job = &writer->jobs.items[0];
 	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
-		tell(writer, &writer->jobs.items[0]);
-		writer->written += !*writer->jobs.items[0].part;
+		if (!dumps_publish(writer->dir, false))
+			tell(writer, job);
+		writer->written += !*job->part;
 	} else {
-		log_err("dump %s%s: incomplete: its writer %s %d", writer->jobs.items[0].stem,
-			writer->jobs.items[0].part,
+		log_err("dump %s%s: incomplete: its writer %s %d; if there is a .fbt.gz, --replay "
+			"makes the rest",
+			job->stem, job->part,
 			WIFSIGNALED(status) ? "was killed by signal" : "has failed with status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		(void)dumps_publish(writer->dir, true);
 	}
+	dumps_sweep(writer->dir);
 	end_job(writer);
 	(void)dumps_make_room(writer->dir, &limits, 0, NULL, &usage);
 	return true;

@@ -195,15 +195,49 @@ static void files_of_others_are_left_alone(void **state)
 	assert_true(is_there(STEM(3) ".html"));
 }
 
+#define IN_FOLDER(name) DUMPS_FOLDER "/" name
+
+static void make_unfinished(void)
+{
+	assert_int_equal(mkdir(path_of(DUMPS_FOLDER), 0700), 0);
+	make_file(IN_FOLDER(STEM(1) ".html"));
+	make_file(IN_FOLDER(STEM(1) ".fbt.gz"));
+	make_file(IN_FOLDER(STEM(1) ".trace.json.gz.partial"));
+	make_file(IN_FOLDER("other.html"));
+}
+
 static void incomplete_files_are_swept(void **state)
 {
-	make_file(STEM(1) ".html");
-	make_file(STEM(1) ".trace.json.gz.partial");
-	make_file("other.partial");
+	make_unfinished();
+	make_file(STEM(2) ".html");
 	dumps_sweep(dir);
+	assert_true(is_there(STEM(2) ".html"));
+	assert_false(is_there(IN_FOLDER(STEM(1) ".html")));
+	assert_false(is_there(IN_FOLDER(STEM(1) ".trace.json.gz.partial")));
+	assert_true(is_there(IN_FOLDER("other.html")));
+}
+
+static void what_is_complete_is_published(void **state)
+{
+	make_unfinished();
+	assert_int_equal(dumps_publish(dir, true), 0);
+	assert_true(is_there(STEM(1) ".fbt.gz"));
+	assert_false(is_there(STEM(1) ".html"));
+	assert_int_equal(dumps_publish(dir, false), 0);
 	assert_true(is_there(STEM(1) ".html"));
-	assert_false(is_there(STEM(1) ".trace.json.gz.partial"));
-	assert_true(is_there("other.partial"));
+	assert_false(is_there(STEM(1) ".trace.json.gz"));
+	assert_false(is_there("other.html"));
+}
+
+static void nothing_is_published_over_another_file(void **state)
+{
+	char target[8];
+
+	make_unfinished();
+	assert_int_equal(symlink("outside", path_of(STEM(1) ".fbt.gz")), 0);
+	assert_int_equal(dumps_publish(dir, true), -EEXIST);
+	assert_int_equal(readlink(path_of(STEM(1) ".fbt.gz"), target, sizeof(target)), 7);
+	assert_true(is_there(IN_FOLDER(STEM(1) ".fbt.gz")));
 }
 
 static void a_directory_that_is_missing_is_made(void **state)
@@ -229,6 +263,8 @@ int main(void)
 		TEST(nothing_else_is_deleted),
 		TEST(files_of_others_are_left_alone),
 		TEST(incomplete_files_are_swept),
+		TEST(what_is_complete_is_published),
+		TEST(nothing_is_published_over_another_file),
 		TEST(a_directory_that_is_missing_is_made),
 	};
 
