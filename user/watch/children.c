@@ -13,6 +13,7 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -194,9 +195,24 @@ static void become_child(pid_t parent, int signo, int fd)
 	close_range(CHILD_FD + 1, ~0u, 0);
 }
 
-/* Our own file, even if it was replaced or deleted since. */
+/* Whether the path still is our own file. */
+static bool is_self(const char *path)
+{
+	struct stat named, own;
+
+	return !stat(path, &named) && !stat("/proc/self/exe", &own) && named.st_dev == own.st_dev &&
+	       named.st_ino == own.st_ino;
+}
+
+/* Our own file, by its name where it has one; also if it was replaced or deleted since. */
 static void run_self(const argument_vec *arguments)
 {
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[length > 0 ? length : 0] = '\0';
+	if (is_self(path))
+		execv(path, arguments->items);
 	execv("/proc/self/exe", arguments->items);
 	log_err("/proc/self/exe: %s", strerror(errno));
 	_exit(EXIT_FAILURE);

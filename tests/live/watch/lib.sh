@@ -29,6 +29,7 @@ END
 
 python3 tests/live/watch_notify.py "@$COMM" "$NOTICES" &
 NOTIFIED=$!
+wait_for 20 grep -qs listening "$NOTICES"
 
 # start_watch OPTION…: its id is in TOOL
 start_watch()
