@@ -31,11 +31,15 @@ python3 tests/live/watch_notify.py "@$COMM" "$NOTICES" &
 NOTIFIED=$!
 wait_for 20 grep -qs listening "$NOTICES"
 
-# start_watch OPTION…: its id is in TOOL
+# The capabilities that the systemd unit leaves.
+CAPABILITIES=$(sed -n 's/^CapabilityBoundingSet=//p' packaging/ferrum-bpftrace.service |
+	tr '[:upper:]' '[:lower:]' | sed 's/cap_/+/g; s/ /,/g')
+
+# start_watch: as the systemd unit does; its id is in TOOL
 start_watch()
 {
-	NOTIFY_SOCKET=@$COMM WATCHDOG_USEC=3000000 "$FBT" watch --config "$CONFIG" "$@" \
-		>>"$LOG" 2>&1 </dev/null &
+	NOTIFY_SOCKET=@$COMM WATCHDOG_USEC=3000000 setpriv --bounding-set="-all,$CAPABILITIES" \
+		--no-new-privs "$FBT" watch --config "$CONFIG" >>"$LOG" 2>&1 </dev/null &
 	TOOL=$!
 	wait_for 20 grep -q 'runs yet\|watching' "$LOG"
 }
