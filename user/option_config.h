@@ -13,7 +13,8 @@
 #define OPTION_CONFIG_DEFAULT "/etc/ferrum-bpftrace.conf"
 
 /*
- * Reads path into options, which keep its text. If it does not exist and need not, nothing happens.
+ * Reads path into options, which keep its text. /dev/null is no file; if path does not exist and
+ * need not, nothing happens.
  * 0; -EINVAL after one line, "FILE:LINE: reason"; or -ENOMEM.
  */
 int option_config_read(struct options *options, const char *path, bool must_exist);
