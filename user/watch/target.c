@@ -277,14 +277,41 @@ static void look_after_tracer(struct target *target, uint64_t now_ns)
 	kill(target->tracer, SIGKILL);
 }
 
+bool target__hurry(struct target *target)
+{
+	target->trigger.due_ns = 0;
+	if (trigger_is_due(&target->trigger, 0))
+		ask_for_dump(target);
+	return target->trigger.pending;
+}
+
+void target__restart(struct target *target)
+{
+	target->retry_ns = 0;
+	target->failures = 0;
+	target->restarts = target->tracer != 0;
+}
+
+/* Ends the tracer for target__restart(). */
+static void restart_when_free(struct target *target)
+{
+	if (!target->restarts || target__hurry(target))
+		return;
+	target->restarts = false;
+	target->killed = true;
+	kill(target->tracer, SIGTERM);
+}
+
 void target__turn(struct target *target, uint64_t now_ns)
 {
 	const struct option_watch *watch = &target->home->options->watch;
 
-	if (target->tracer)
+	if (target->tracer) {
+		restart_when_free(target);
 		look_after_tracer(target, now_ns);
-	else if (!target->home->stopping && now_ns >= target->retry_ns && is_alive(target))
+	} else if (!target->home->stopping && now_ns >= target->retry_ns && is_alive(target)) {
 		start_tracer(target, now_ns);
+	}
 	if (trigger_is_due(&target->trigger, now_ns))
 		ask_for_dump(target);
 	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns) {
@@ -333,6 +360,7 @@ static void end_tracer(struct target *target, int status, uint64_t now_ns)
 		wait_for_retry(target, now_ns);
 	}
 	target->killed = false;
+	target->restarts = false;
 }
 
 bool target__reap(struct target *target, pid_t pid, int status, uint64_t now_ns)
@@ -352,28 +380,13 @@ void target__escalate(const struct target *target)
 		kill(target->tracer, SIGUSR1);
 }
 
-void target__restart(struct target *target)
-{
-	target->retry_ns = 0;
-	target->failures = 0;
-	if (!target->tracer)
-		return;
-	target->killed = true;
-	kill(target->tracer, SIGTERM);
-}
-
-void target__stop(struct target *target, uint64_t now_ns)
+void target__stop(struct target *target)
 {
 	if (target->calls)
 		kill(target->calls, SIGTERM);
 	if (!target->tracer)
 		return;
-	if (target->trigger.pending && !target->trigger.asked) {
-		target->trigger.due_ns = now_ns;
-		if (trigger_is_due(&target->trigger, now_ns))
-			ask_for_dump(target);
-	}
 	/* It is ended once the dump has come. */
-	if (!target->trigger.pending)
+	if (!target__hurry(target))
 		kill(target->tracer, SIGTERM);
 }

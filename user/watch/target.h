@@ -45,6 +45,7 @@ struct target {
 	int link;     /* to it; -1: none */
 	bool attached;
 	bool killed;	   /* by us, to start it again */
+	bool restarts;	   /* it is ended as soon as no dump is due */
 	uint64_t heard_ns; /* from the tracer */
 	uint64_t retry_ns; /* when to start the next one */
 	unsigned int failures;
@@ -85,10 +86,13 @@ bool target__reap(struct target *target, pid_t pid, int status, uint64_t now_ns)
 /* SIGUSR1: escalates its next step. */
 void target__escalate(const struct target *target);
 
-/* Starts its tracer again, with the present options. */
+/* Asks at once for a dump that is due later. Returns whether one is due. */
+bool target__hurry(struct target *target);
+
+/* Starts its tracer again, with the present options, after a dump that is due. */
 void target__restart(struct target *target);
 
 /* Asks for a dump that is due now, and then ends the tracer. */
-void target__stop(struct target *target, uint64_t now_ns);
+void target__stop(struct target *target);
 
 #endif

@@ -170,7 +170,8 @@ static void drop_unselected(struct watch *watch, const candidate_vec *found)
 		uint64_t start;
 		bool lives = target_find_start(target->tgid, &start) && start == target->start;
 
-		if (!lives || is_selected(found, target)) {
+		/* If a dump is due, it is asked for now, and the target goes the next time. */
+		if (!lives || is_selected(found, target) || target__hurry(target)) {
 			watch->targets.items[kept++] = target;
 			continue;
 		}
@@ -413,7 +414,7 @@ static void turn(struct watch *watch)
 	vec_for_each (target, &watch->targets) {
 		target__turn(*target, now_ns);
 		if (watch->stop_ns)
-			target__stop(*target, now_ns);
+			target__stop(*target);
 	}
 	if (!watch->stop_ns)
 		remove_ended(watch);
