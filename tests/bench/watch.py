@@ -9,15 +9,16 @@ import time
 from harness import TOOL, Worker, figure, note
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "9"))
+PAIRS = 8
 # Steps without a wait, of about 2 and 20 ms: a small model's decode and a large one's.
-STEPS = {"2 ms": "loop getppid 1 200 16000", "20 ms": "loop getppid 1 40 160000"}
+STEPS = {"2 ms": "push getppid 1 60 16000", "20 ms": "push getppid 1 15 160000"}
 CPU_SECONDS = 10
 
 
 class Watch:
     """watch of a process, from when its probes are attached. Nothing is escalated, nor sampled."""
 
-    def __init__(self, pid, step):
+    def __init__(self, pid, step="bench_long_step"):
         self.folder = tempfile.TemporaryDirectory()
         self.process = subprocess.Popen(
             [TOOL, "watch", "-p", str(pid), "--step", step, "--dir", self.folder.name,
@@ -59,6 +60,19 @@ class Watch:
         self.folder.cleanup()
 
 
+def compare(watched, bare, command):
+    """Time of a step in one worker, relative to the other: the median of pairs, taken in turns."""
+    ratios = []
+    for number in range(PAIRS):
+        if number % 2:
+            other = bare.loop(command)
+            ratios.append(watched.loop(command) / other)
+        else:
+            own = watched.loop(command)
+            ratios.append(own / bare.loop(command))
+    return statistics.median(ratios)
+
+
 def added_to_empty_steps(worker):
     """In ns: steps that do nothing show best what the probes of one cost."""
     values = []
@@ -72,37 +86,39 @@ def added_to_empty_steps(worker):
 
 
 def bench_watch():
-    """The same steps with watch and without, in turns."""
-    worker = Worker()
+    """Two workers make the same steps in turns, and one of them is watched: first one, then the
+    other, so that what makes them differ cancels out."""
+    workers = [Worker(), Worker()]
     seen = {name: [] for name in STEPS}
+    noise = {name: [] for name in STEPS}
     for number in range(ROUNDS):
         note("watch: round %d of %d" % (number + 1, ROUNDS))
-        bare, watched = {}, {}
-
-        def measure(into):
+        ratios = {name: 1 for name in STEPS}
+        for watched, bare in (workers, reversed(workers)):
+            watch = Watch(watched.pid)
+            # Until the probes at the exits are replaced by those at the call site.
+            for _ in range(3):
+                watched.loop("push getppid 1 1000 2000")
+                time.sleep(1)
             for name, command in STEPS.items():
-                into[name] = worker.loop(command)
-
-        # What drifts, as the clock of the CPU, must not look like a cost.
-        if number % 2:
-            measure(bare)
-        watch = Watch(worker.pid, "bench_step")
-        measure(watched)
-        if number == ROUNDS - 1:
-            before = watch.cpu_seconds()
-            time.sleep(CPU_SECONDS)
-            cpu = watch.cpu_seconds() - before
-            rss = watch.rss_mib()
-        watch.stop()
-        if not number % 2:
-            measure(bare)
-        for name in STEPS:
-            seen[name].append((watched[name] / bare[name] - 1) * 100)
-    added = added_to_empty_steps(worker)
-    worker.close()
-    figure("watch: added to an empty step", added, "ns/step added")
-    figure("watch: the same, of a step of 2 ms", added / 2e6 * 100, "%", limit=0.5)
+                ratios[name] *= compare(watched, bare, command)
+            if number == ROUNDS - 1:
+                before = watch.cpu_seconds()
+                time.sleep(CPU_SECONDS)
+                cpu = watch.cpu_seconds() - before
+                rss = watch.rss_mib()
+            watch.stop()
+        for name, command in STEPS.items():
+            noise[name].append(abs(compare(*workers, command) - 1) * 100)
+        for name, ratio in ratios.items():
+            seen[name].append((ratio**0.5 - 1) * 100)
+    added = added_to_empty_steps(workers[0])
+    for worker in workers:
+        worker.close()
     for name, values in seen.items():
         figure("watch: added to steps of %s" % name, statistics.median(values), "%", limit=0.5)
+        figure("watch: the same while nobody watches (noise)", statistics.median(noise[name]), "%")
+    figure("watch: added to a step that does nothing", added, "ns/step added")
+    figure("watch: the same, of a step of 2 ms", added / 2e6 * 100, "%", limit=0.5)
     figure("watch: CPU time, of one CPU", cpu / CPU_SECONDS * 100, "%")
     figure("watch: memory beside rings and records", rss, "MiB")

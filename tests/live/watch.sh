@@ -78,8 +78,9 @@ is 'and nothing attached' "$(count_links "$tracer")" 0
 holds 'the engine runs' kill -0 "$ENGINE"
 is 'the files that are there are whole' "$(broken_files)" ''
 start_watch
-await_watching "$ENGINE"
-is 'what was not completed is removed' "$(find "$DIR" -name '*.partial' | wc -l)" 0
+await_log 2 "^watching $ENGINE "
+is 'it can be watched again' $? 0
+is 'what was not completed is removed' "$(find "$DIR"/*/ -type f | wc -l)" 0
 kill -TERM "$TOOL"
 wait "$TOOL"
 is 'it ends with 0' $? 0

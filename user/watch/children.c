@@ -99,8 +99,8 @@ static int add_all(argument_vec *arguments, const char *const *texts)
 
 /* A process has one reader of its GPU records, and a collector wants each escalation once. */
 static const char *const without_in_calls[] = {"gpu",  "gpu-strict",   "inject", "inject-timeout",
-					       "otlp", "trace-format", "follow", NULL};
-static const char *const without_in_flight[] = {"trace-format", "follow", "wait-step", NULL};
+					       "otlp", "trace-format", NULL};
+static const char *const without_in_flight[] = {"trace-format", "wait-step", NULL};
 /* What a replay warns of, or would do again. */
 static const char *const without_in_replay[] = {
 	"otlp",	    "follow", "gpu",	 "inject", "python",	"inject-timeout", "wait-step",
@@ -123,7 +123,7 @@ static int plan_tracer(argument_vec *arguments, const struct tracer_plan *plan)
 
 	if (!err)
 		err = add(arguments, "--pid=%" PRIu32, plan->tgid);
-	if (!err)
+	if (!err && plan->follows)
 		err = add(arguments, "--follow");
 	if (!err)
 		err = add_given(arguments, plan->options,

@@ -11,7 +11,8 @@
 /* A tracer; it gets fd as its descriptor 3. */
 struct tracer_plan {
 	const struct options *options; /* borrowed, as all pointers here */
-	uint32_t tgid;		       /* with its descendants */
+	uint32_t tgid;
+	bool follows;	   /* its descendants too */
 	uint64_t calls_ns; /* 0: times steps and keeps a flight recorder, fd is its socket;
 			      else: traces system calls for so long, and fd takes the capture */
 	int fd;

@@ -137,29 +137,29 @@ bool selector_needs_cgroups(const struct options *options)
 	return watch->cgroups.count || watch->containers.count || watch->units.count;
 }
 
-bool selector_match(const struct options *options, const struct candidate *candidate)
+enum selected selector_match(const struct options *options, const struct candidate *candidate)
 {
 	const struct option_watch *watch = &options->watch;
 
 	if (options_name_process(options, candidate->tgid))
-		return true;
+		return SELECTED_PROCESS;
 	vec_for_each (comm, &watch->comms) {
 		if (!strncmp(*comm, candidate->comm, COMM_MAX))
-			return true;
+			return SELECTED_PROCESS;
 	}
 	vec_for_each (path, &watch->cgroups) {
 		if (cgroups_have_path(candidate->cgroups, *path))
-			return true;
+			return SELECTED_GROUP;
 	}
 	vec_for_each (id, &watch->containers) {
 		if (cgroups_have_container(candidate->cgroups, *id))
-			return true;
+			return SELECTED_GROUP;
 	}
 	vec_for_each (unit, &watch->units) {
 		if (cgroups_have_unit(candidate->cgroups, *unit))
-			return true;
+			return SELECTED_GROUP;
 	}
-	return false;
+	return SELECTED_NOT;
 }
 
 bool candidate_read(struct candidate *candidate, bool with_cgroups)

@@ -18,7 +18,13 @@ struct candidate {
 	char cgroups[CANDIDATE_CGROUPS]; /* "" if not known, or not needed */
 };
 
-bool selector_match(const struct options *options, const struct candidate *candidate);
+enum selected {
+	SELECTED_NOT = 0,
+	SELECTED_PROCESS = 1, /* by PID or name */
+	SELECTED_GROUP = 2, /* by cgroup, container or unit: any process of it may be the engine */
+};
+
+enum selected selector_match(const struct options *options, const struct candidate *candidate);
 
 /* Whether candidates need their cgroups. */
 bool selector_needs_cgroups(const struct options *options);

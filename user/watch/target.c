@@ -115,7 +115,8 @@ static void wait_for_retry(struct target *target, uint64_t now_ns)
 
 static void start_tracer(struct target *target, uint64_t now_ns)
 {
-	struct tracer_plan plan = {.options = target->home->options, .tgid = target->tgid};
+	struct tracer_plan plan = {
+		.options = target->home->options, .tgid = target->tgid, .follows = target->follows};
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = target};
 	int ends[2], err = flight_pair(ends);
 
@@ -147,8 +148,10 @@ static bool traces_calls(const struct target *target, uint64_t ns)
 /* One window of system calls. Only then do other processes of the machine pay anything. */
 static void start_calls(struct target *target, uint64_t ns, bool is_sample)
 {
-	struct tracer_plan plan = {
-		.options = target->home->options, .tgid = target->tgid, .calls_ns = ns};
+	struct tracer_plan plan = {.options = target->home->options,
+				   .tgid = target->tgid,
+				   .follows = target->follows,
+				   .calls_ns = ns};
 
 	if (!traces_calls(target, ns))
 		return;
@@ -290,6 +293,14 @@ void target__restart(struct target *target)
 	target->retry_ns = 0;
 	target->failures = 0;
 	target->restarts = target->tracer != 0;
+}
+
+void target__follow(struct target *target)
+{
+	if (target->follows)
+		return;
+	target->follows = true;
+	target__restart(target);
 }
 
 /* Ends the tracer for target__restart(). */

@@ -40,6 +40,7 @@ struct target {
 	uint32_t tgid;
 	uint64_t start; /* of the process, as /proc has it: with tgid its identity */
 	char comm[16];
+	bool follows; /* its descendants are traced too */
 
 	pid_t tracer; /* 0: none runs */
 	int link;     /* to it; -1: none */
@@ -68,6 +69,10 @@ bool target_find_start(uint32_t tgid, uint64_t *start);
 /* NULL: -ENOMEM. Its tracer is started by target__turn. */
 struct target *target__new(struct target_home *home, uint32_t tgid, uint64_t start,
 			   const char *comm);
+
+/* From now on its descendants are traced too; a tracer that does not do so is started again. */
+void target__follow(struct target *target);
+
 /* Ends what runs for it. */
 void target__free(struct target *target);
 

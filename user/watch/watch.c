@@ -101,13 +101,17 @@ static struct target *find_target(const struct watch *watch, uint32_t tgid, uint
 	return NULL;
 }
 
-static void add_target(struct watch *watch, const struct candidate *candidate)
+static void add_target(struct watch *watch, const struct candidate *candidate, bool follows)
 {
 	struct target *target;
 	uint64_t start;
 
-	if (!target_find_start(candidate->tgid, &start) ||
-	    find_target(watch, candidate->tgid, start))
+	if (!target_find_start(candidate->tgid, &start))
+		return;
+	target = find_target(watch, candidate->tgid, start);
+	if (target && follows)
+		target__follow(target);
+	if (target)
 		return;
 	if (watch->targets.count >= TARGETS_MAX) {
 		if (!watch->too_many)
@@ -122,6 +126,7 @@ static void add_target(struct watch *watch, const struct candidate *candidate)
 		log_err("%u: no memory to watch it", candidate->tgid);
 		return;
 	}
+	target->follows = follows;
 	take_over(watch, target);
 }
 
@@ -150,6 +155,24 @@ static bool is_below_other(const candidate_vec *found, const process_vec *proces
 	vec_for_each (other, found) {
 		if (other->tgid != candidate->tgid &&
 		    processes_descends(processes, candidate->tgid, &other->tgid, 1))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the descendants of a process are traced with it: if any of its group may be the engine,
+ * or if some are selected themselves. Otherwise not, because probes are then in all processes that
+ * run the same file.
+ */
+static bool must_follow(const struct watch *watch, const candidate_vec *found,
+			const process_vec *processes, const struct candidate *candidate)
+{
+	if (watch->options.follow || selector_match(&watch->options, candidate) == SELECTED_GROUP)
+		return true;
+	vec_for_each (other, found) {
+		if (other->tgid != candidate->tgid &&
+		    processes_descends(processes, other->tgid, &candidate->tgid, 1))
 			return true;
 	}
 	return false;
@@ -212,7 +235,8 @@ static void look_for_targets(struct watch *watch)
 		drop_unselected(watch, &found);
 		vec_for_each (candidate, &found) {
 			if (!is_below_other(&found, &processes, candidate))
-				add_target(watch, candidate);
+				add_target(watch, candidate,
+					   must_follow(watch, &found, &processes, candidate));
 		}
 	}
 	vec_free(&found);

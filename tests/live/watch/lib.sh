@@ -124,11 +124,11 @@ have_ended()
 	done
 }
 
-# Files without .partial that cannot be read to their ends.
+# Files that cannot be read to their ends.
 broken_files()
 {
-	find "$DIR" -name '*.gz' -exec gzip -tq {} \; 2>&1
-	find "$DIR" -name '*.html' -print | while read -r page; do
+	find "$DIR" -maxdepth 1 -name '*.gz' -exec gzip -tq {} \; 2>&1
+	find "$DIR" -maxdepth 1 -name '*.html' -print | while read -r page; do
 		tail -c 20 "$page" | grep -q '</html>' || echo "$page"
 	done
 }

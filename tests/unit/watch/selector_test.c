@@ -89,25 +89,25 @@ static void any_selector_selects(void **state)
 	struct options options;
 
 	options_init(&options);
-	assert_false(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
 	assert_false(selector_needs_cgroups(&options));
 	assert_int_equal(vec_push(&options.watch.comms, "llama"), 0);
-	assert_false(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
 	assert_int_equal(vec_push(&options.watch.comms, "llama-server"), 0);
-	assert_true(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_PROCESS);
 	strcpy(candidate.comm, "VLLM::EngineCor");
 	assert_int_equal(vec_push(&options.watch.comms, "VLLM::EngineCore_DP0"), 0);
-	assert_true(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_PROCESS);
 	strcpy(candidate.comm, "python3");
-	assert_false(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
 	assert_int_equal(vec_push(&options.pids, 7u), 0);
-	assert_true(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_PROCESS);
 	candidate.tgid = 8;
 	assert_int_equal(vec_push(&options.watch.units, "llm"), 0);
 	assert_true(selector_needs_cgroups(&options));
-	assert_false(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
 	strcpy(candidate.cgroups, "0::/system.slice/llm.service\n");
-	assert_true(selector_match(&options, &candidate));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_GROUP);
 	options_clear(&options);
 }
 
