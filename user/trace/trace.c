@@ -34,8 +34,10 @@
  * The rings wake nobody, because a wake-up would cost a traced thread 10 us. They are drained at
  * half of the time that a ring must hold.
  */
-#define POLL_NS	  (10 * NS_PER_MS)
-#define STATUS_NS NS_PER_S
+#define POLL_NS (10 * NS_PER_MS)
+/* With a flight recorder no calls come, and the ring holds 6,000 steps. A turn takes some 80 us. */
+#define FLIGHT_POLL_NS (25 * NS_PER_MS)
+#define STATUS_NS      NS_PER_S
 /* Minimum time between two looks for the flag, however busy its folder is. */
 #define LOOK_GAP_US 5000
 #define ROOM_NS	    (10 * NS_PER_S)
@@ -92,7 +94,7 @@ static bool is_due(const struct trace *trace, uint64_t now_ns)
 /* On failure nothing stays attached, and no file is left. */
 static int open_window(struct trace *trace)
 {
-	int err = loop__set_turn(trace->loop, POLL_NS);
+	int err = loop__set_turn(trace->loop, trace->flight ? FLIGHT_POLL_NS : POLL_NS);
 
 	trace->records = exports__records(trace->exports);
 	if (!err)
