@@ -475,10 +475,11 @@ test-faults: ## faults at length (root): 200 kills, each allocation, a tool that
 	$(Q)$(MAKE) $(jobs) build-tests
 	$(Q)TEST_LONG=1 $(test_env) tests/faults.sh
 
-soak: ## what comes in 8 hours, without the pauses: memory, files and maps stay flat (root); SOAK_HOURS=2
+soak: ## what comes in 8 hours, without the pauses: memory, files and maps stay flat (root); SOAK_HOURS=2; then watch for WATCH_HOURS=2
 	$(Q)$(deps) test
-	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(shim) $(gpu_fakes) $(O)/tests/live_soak_target
+	$(Q)$(MAKE) $(jobs) $(tool) $(engine) $(shim) $(gpu_fakes) $(O)/tests/live_soak_target $(O)/tests/bench_worker
 	$(Q)TEST_LONG=1 SOAK_HOURS=$(or $(SOAK_HOURS),8) TEST_SECONDS=7200 $(test_env) tests/run.sh tests/live/soak.sh
+	$(Q)TEST_LONG=1 SOAK_HOURS=$(or $(WATCH_HOURS),2) TEST_SECONDS=$$(($(or $(WATCH_HOURS),2) * 3600 + 1800)) $(test_env) tests/run.sh tests/live/watch_soak.sh
 
 demo: ## trace the embedded engine for 5 s: a report, demo_trace.json and demo_profile.jsonl
 	$(Q)$(deps) build

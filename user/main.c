@@ -21,6 +21,7 @@
 #include "shim/library.h"
 #include "trace/flag.h"
 #include "trace/trace.h"
+#include "watch/watch.h"
 
 /* With -- COMMAND any other number is its status. */
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
@@ -129,6 +130,8 @@ static enum exit_code dispatch(const struct options *options, const struct metad
 	case MODE_DOCTOR:
 		is_ok = doctor(options, stdout);
 		break;
+	case MODE_WATCH: /* main, because it takes the options over */
+		break;
 	case MODE_ENV_HASH:
 		return end_with(
 			env_hash_command(options->file_count ? options->files[0] : NULL, stdout));
@@ -165,7 +168,9 @@ int main(int argc, char **argv)
 	err = options_parse(&options, argc, argv);
 	if (!err)
 		err = prepare(&options, &metadata, &flag);
-	if (!err)
+	if (!err && options.mode == MODE_WATCH)
+		code = end_with(watch_run(&options, argc, argv));
+	else if (!err)
 		code = dispatch(&options, &metadata, flag);
 	else
 		code = err == -ENOMEM ? end_with(err) : EXIT_USAGE;

@@ -9,6 +9,8 @@
 #include "base/log.h"
 #include "base/redact.h"
 #include "command_table.h"
+#include "option_config.h"
+#include "option_names.h"
 #include "option_table.h"
 #include "option_value.h"
 
@@ -16,9 +18,6 @@
 #define KEY_ROWS  256
 #define KEY_WORD  1 /* a word that is not an option */
 #define WORDS_MAX 96
-
-/* Longer words are not typos of an option. */
-#define WORD_MAX 32
 
 struct words {
 	struct option names[WORDS_MAX];
@@ -63,67 +62,12 @@ static const struct option_row *find_row(int key)
 	return NULL;
 }
 
-static size_t min(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/*
- * The number of insertions, deletions, replacements and swaps of neighbours that turn one word into
- * the other.
- */
-static size_t distance(const char *a, const char *b)
-{
-	size_t rows[3][WORD_MAX + 1], a_length = strlen(a), b_length = strlen(b);
-
-	if (a_length > WORD_MAX || b_length > WORD_MAX)
-		return WORD_MAX;
-	for (size_t j = 0; j <= b_length; j++)
-		rows[0][j] = j;
-	for (size_t i = 1; i <= a_length; i++) {
-		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
-
-		row[0] = i;
-		for (size_t j = 1; j <= b_length; j++) {
-			row[j] = min(min(row[j - 1], above[j]) + 1,
-				     above[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				row[j] = min(row[j], before[j - 2] + 1);
-		}
-	}
-	return rows[a_length % 3][b_length];
-}
-
-/*
- * Returns name if word is closer to it than to best (NULL: none), and at most a third of the
- * letters differ. Otherwise best.
- */
-static const char *choose_nearer(const char *word, const char *best, const char *name)
-{
-	size_t found = distance(word, name);
-	bool is_near = found <= strlen(name) / 3 && (!best || found < distance(word, best));
-
-	return is_near ? name : best;
-}
-
-/* The option, without its dashes, of which word may be a typo. NULL: none. */
-static const char *find_similar_option(const char *word)
-{
-	const char *best = NULL;
-
-	for (size_t i = 0; i < option_table_count; i++) {
-		if (option_table[i].name)
-			best = choose_nearer(word, best, option_table[i].name);
-	}
-	return best;
-}
-
 static const char *find_similar_command(const char *word)
 {
 	const char *best = NULL;
 
 	for (size_t i = 0; i < command_table_count; i++)
-		best = choose_nearer(word, best, command_table[i].name);
+		best = option_choose_nearer(word, best, command_table[i].name);
 	return best;
 }
 
@@ -149,7 +93,7 @@ static int refuse_name(const char *word)
 			used += (size_t)snprintf(matches + used, sizeof(matches) - used, "%s--%s",
 						 used ? ", " : "", row->name);
 	}
-	similar = used ? NULL : find_similar_option(name);
+	similar = used ? NULL : option_similar(name);
 	if (used)
 		log_err("ambiguous option '%s': %s", shown, matches);
 	else if (similar)
@@ -180,7 +124,7 @@ static int refuse_option(struct options *options, int answer, char **argv)
 
 static int refuse_word(const char *word)
 {
-	const char *command = find_similar_command(word), *option = find_similar_option(word);
+	const char *command = find_similar_command(word), *option = option_similar(word);
 
 	if (!word[strspn(word, "0123456789,")] && *word)
 		log_err("unknown command '%s': name processes with -p, separated by commas: "
@@ -211,7 +155,7 @@ static bool takes_files(const struct options *options)
 	       options->mode == MODE_MERGE;
 }
 
-static int take_word(struct options *options, char **word)
+static int take_word(struct options *options, char **word, char *const *first)
 {
 	const struct command_row *command;
 
@@ -232,16 +176,37 @@ static int take_word(struct options *options, char **word)
 	if (!command)
 		return refuse_word(*word);
 	options->mode = command->mode;
-	return 0;
+	if (options->mode != MODE_WATCH || word == first)
+		return 0;
+	log_err("watch must come first: ferrum-bpftrace watch [OPTIONS]");
+	return -EINVAL;
+}
+
+/* The options of the file come first: those of the command line take precedence. */
+static int read_config(struct options *options, int argc, char **argv)
+{
+	static const char name[] = "--config";
+	const char *path = NULL;
+
+	if (argc < 2 || strcmp(argv[1], "watch") != 0)
+		return 0;
+	for (int i = 2; i < argc; i++) {
+		if (!strcmp(argv[i], name) && i + 1 < argc)
+			path = argv[++i];
+		else if (!strncmp(argv[i], name, strlen(name)) && argv[i][strlen(name)] == '=')
+			path = argv[i] + strlen(name) + 1;
+	}
+	return option_config_read(options, path ? path : OPTION_CONFIG_DEFAULT, path);
 }
 
 int options_parse(struct options *options, int argc, char **argv)
 {
 	struct words words;
-	int key, err = 0;
+	int key, err;
 
 	options_init(options);
 	collect_words(&words);
+	err = read_config(options, argc, argv);
 	optind = 0; /* glibc: start again */
 	while (!err && (key = getopt_long(argc, argv, words.letters, words.names, NULL)) != -1) {
 		const struct option_row *row = find_row(key);
@@ -249,15 +214,17 @@ int options_parse(struct options *options, int argc, char **argv)
 		if (key == '?' || key == ':')
 			err = refuse_option(options, key, argv);
 		else if (key == KEY_WORD)
-			err = take_word(options, &argv[optind - 1]);
+			err = take_word(options, &argv[optind - 1], argv + 1);
 		else
 			err = row->take(row, optarg, options);
+		if (!err && row && options->mode == MODE_WATCH)
+			err = option_config_note(options, row->name, row->value ? optarg : NULL);
 	}
 	/* After "--" come files, or a COMMAND with options of its own. */
 	if (!takes_files(options) && optind < argc)
 		options->command = &argv[optind];
 	else
 		while (!err && optind < argc)
-			err = take_word(options, &argv[optind++]);
+			err = take_word(options, &argv[optind++], argv + 1);
 	return err ? err : options_complete(options);
 }

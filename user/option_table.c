@@ -16,6 +16,7 @@
 #include "base/version.h"
 #include "command_table.h"
 #include "judge/evidence.h"
+#include "output/segments.h"
 #include "option_value.h"
 
 #define RANK_MAX	   1000000
@@ -110,6 +111,38 @@ static int take_step_arg(const struct option_row *row, const char *text, struct 
 static int take_symbols(const struct option_row *row, const char *text, struct options *options)
 {
 	return vec_push(&options->symbol_files, text);
+}
+
+/* May be repeated; field is a vector of texts. */
+static int take_names(const struct option_row *row, const char *text, struct options *options)
+{
+	VEC(const char *) *names = field_of(row, options);
+
+	if (!*text)
+		return option_refuse(row->name, text, row->value);
+	return vec_push(names, text);
+}
+
+static int take_memory(const struct option_row *row, const char *text, struct options *options)
+{
+	int err = option_bytes(row->name, text, &options->watch.memory);
+
+	if (!err && options->watch.memory < SEGMENTS_BYTES_MIN)
+		return option_refuse(row->name, text, "32M or more");
+	return err;
+}
+
+static int take_flight_fd(const struct option_row *row, const char *text, struct options *options)
+{
+	uint64_t fd = 0;
+	int err = option_count(row->name, text, STDERR_FILENO + 1, INT_MAX, &fd);
+
+	if (err)
+		return err;
+	if (fcntl((int)fd, F_SETFD, FD_CLOEXEC))
+		return option_refuse(row->name, text, "an open descriptor");
+	options->watch.flight_fd = (int)fd;
+	return 0;
 }
 
 static int take_list_steps(const struct option_row *row, const char *text, struct options *options)
@@ -295,6 +328,54 @@ const struct option_row option_table[] = {
 	 "With --flag: end a window after this many steps; the next one opens when the file has "
 	 "been removed and created again",
 	 COUNT(windows.max_steps, 0, OPTION_MAX_STEPS_OPEN - 1)},
+
+	TITLE(MORE, "Flight recorder (watch):"),
+	{"comm", 0, OPTION_MORE, "NAME",
+	 "Watch processes of that name, also later ones; may be repeated, as are the next three",
+	 .take = take_names, FIELD(watch.comms)},
+	{"cgroup", 0, OPTION_MORE, "PATH",
+	 "Watch the processes of a cgroup and those below it, e.g. /system.slice/llm.service",
+	 .take = take_names, FIELD(watch.cgroups)},
+	{"container", 0, OPTION_MORE, "ID",
+	 "Watch the processes of a container, by its id or the "
+	 "first 12 digits of it",
+	 .take = take_names, FIELD(watch.containers)},
+	{"unit", 0, OPTION_MORE, "NAME", "Watch the processes of a systemd unit, e.g. llm.service",
+	 .take = take_names, FIELD(watch.units)},
+	{"config", 0, OPTION_MORE, "FILE",
+	 "Read options from FILE, one a line, before those of the command line (default: "
+	 "/etc/ferrum-bpftrace.conf, if it exists)",
+	 TEXT(watch.config)},
+	{"last", 0, OPTION_MORE, "TIME",
+	 "How much is kept in memory, and is in a dump; a bare number is in seconds (default: 5m)",
+	 TIME(watch.last_ns, NS_PER_S, NS_PER_S, OPTION_TIME_MAX)},
+	{"memory", 0, OPTION_MORE, "SIZE",
+	 "Most memory for that, per engine; the oldest records make room (default: 64M)",
+	 .take = take_memory},
+	{"after", 0, OPTION_MORE, "TIME",
+	 "Time from an escalation to its dump, e.g. 10s; a bare number is in seconds (default: 5)",
+	 TIME(watch.after_ns, NS_PER_S, 0, 600 * NS_PER_S)},
+	{"calls", 0, OPTION_MORE, "TIME",
+	 "How long system calls are traced after an escalation; 0: never; a bare number is in "
+	 "seconds (default: 10)",
+	 TIME(watch.calls_ns, NS_PER_S, 0, 600 * NS_PER_S)},
+	{"sample", 0, OPTION_MORE, "TIME",
+	 "How long they are traced every --sample-every, as something to compare with; 0: never; "
+	 "a bare number is in seconds (default: 2)",
+	 TIME(watch.sample_ns, NS_PER_S, 0, 600 * NS_PER_S)},
+	{"sample-every", 0, OPTION_MORE, "TIME", "See --sample (default: 10m)",
+	 TIME(watch.sample_every_ns, NS_PER_S, 10 * NS_PER_S, OPTION_TIME_MAX)},
+	{"cooldown", 0, OPTION_MORE, "TIME",
+	 "Least time between two dumps of an engine, unless SIGUSR1 asks for one; a bare number is "
+	 "in seconds (default: 10m)",
+	 TIME(watch.cooldown_ns, NS_PER_S, 0, OPTION_TIME_MAX)},
+	{"max-dumps", 0, OPTION_MORE, "N",
+	 "Most dumps that are kept in --dir; the oldest are deleted (default: 20)",
+	 COUNT(watch.max_dumps, 1, 100000)},
+	{"max-disk", 0, OPTION_MORE, "SIZE", "Most space that they take (default: 2G)",
+	 .take = take_size, FIELD(watch.max_disk)},
+	{"flight-fd", 0, OPTION_MORE, "FD", "Of tracers that watch starts: its socket",
+	 .take = take_flight_fd},
 
 	TITLE(COMMON, "GPU:"),
 	{"gpu", 0, OPTION_COMMON, "MODE",

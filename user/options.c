@@ -412,7 +412,8 @@ static int check_tracing(const struct options *options)
 	if (options->uretprobe)
 		log_warn("--uretprobe: a panic or exception that passes through the step function "
 			 "will abort the target");
-	if (options->wait_step && !options->specs.count)
+	/* watch says so in its own words. */
+	if (options->wait_step && !options->specs.count && !options->watch.flight_fd)
 		return usage_error("--wait-step requires a --step to wait for");
 	if (options->detail == FBT_DETAIL_PROBES && options->interval_given)
 		return usage_error("--interval and --detail probes exclude each other: intervals "
@@ -481,6 +482,46 @@ static int check_merge(const struct options *options)
 	return 0;
 }
 
+/* What it does not take, it decides itself. */
+static int check_watch(const struct options *options)
+{
+	const struct option_watch *watch = &options->watch;
+	const struct {
+		bool given;
+		const char *name;
+	} refused[] = {
+		{options->all, "-a"},
+		{options->command, "COMMAND"},
+		{options->duration_ns, "-d"},
+		{options->steps, "-n"},
+		{options->windows.flag, "--flag"},
+		{options->output, "-o"},
+		{options->trace, "--trace"},
+		{options->profile, "--profile"},
+		{options->record, "--record"},
+		{options->html, "--html"},
+		{options->folded, "--folded"},
+		{options->replay, "--replay"},
+		{options->escalate_now, "--escalate-now"},
+		{options->detail != FBT_DETAIL_ESCALATED, "--detail"},
+		{watch->flight_fd, "--flight-fd"},
+	};
+
+	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
+		if (!refused[i].given)
+			continue;
+		log_err("watch takes no %s: it chooses its processes with -p, --comm, --cgroup, "
+			"--container and --unit, and names its files itself (see --help-all)",
+			refused[i].name);
+		return -EINVAL;
+	}
+	if (!options->pids.count && !watch->comms.count && !watch->cgroups.count &&
+	    !watch->containers.count && !watch->units.count)
+		return usage_error("watch: nothing to watch: use -p, --comm, --cgroup, --container "
+				   "or --unit, or a configuration file with one of them");
+	return check_class_by(options);
+}
+
 static int check_mode(const struct options *options)
 {
 	if (options->ready_fd && options->mode != MODE_TRACE)
@@ -498,6 +539,8 @@ static int check_mode(const struct options *options)
 		return options->all || options->command || options->replay
 			       ? usage_error("doctor checks running processes: doctor PID")
 			       : 0;
+	case MODE_WATCH:
+		return check_watch(options);
 	case MODE_LIST_STEPS:
 		if (options->pids.count != 1 || !is_by_pid(options) || options->replay)
 			return usage_error("--list-steps requires one process: -p PID");
@@ -596,6 +639,15 @@ void options_init(struct options *options)
 		.explain_idle_ns = EXPLAIN_IDLE_NS,
 		.hang_ns = HANG_DEFAULT_NS,
 		.gpu.rank = RANK_OPEN,
+		.watch = {.last_ns = 300 * NS_PER_S,
+			  .memory = UINT64_C(64) << 20,
+			  .after_ns = 5 * NS_PER_S,
+			  .calls_ns = 10 * NS_PER_S,
+			  .sample_ns = 2 * NS_PER_S,
+			  .sample_every_ns = 600 * NS_PER_S,
+			  .cooldown_ns = 600 * NS_PER_S,
+			  .max_dumps = 20,
+			  .max_disk = UINT64_C(2) << 30},
 	};
 }
 
@@ -633,6 +685,12 @@ void options_clear(struct options *options)
 	for (size_t i = 0; i < sizeof(options->named) / sizeof(*options->named); i++)
 		free(options->named[i]);
 	otlp_endpoint_clear(&options->collector);
+	vec_free(&options->watch.comms);
+	vec_free(&options->watch.cgroups);
+	vec_free(&options->watch.containers);
+	vec_free(&options->watch.units);
+	vec_free(&options->watch.given);
+	free(options->watch.text);
 }
 
 bool options_name_process(const struct options *options, uint32_t tgid)

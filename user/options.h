@@ -26,6 +26,7 @@ enum options_mode {
 	MODE_DRY_RUN,
 	MODE_DOCTOR,
 	MODE_MERGE,
+	MODE_WATCH,
 };
 
 enum trace_format {
@@ -92,6 +93,34 @@ struct option_torch {
 	bool sync;   /* wait for the GPU at the end of each step */
 };
 
+/* One option as it was given. */
+struct option_given {
+	const char *name;  /* without dashes */
+	const char *value; /* NULL: it has none */
+};
+
+/* watch. Times are in ns, sizes in bytes. */
+struct option_watch {
+	const char *config; /* NULL: the default, if that exists */
+	/* Processes to watch, beside those of -p: */
+	VEC(const char *) comms;
+	VEC(const char *) cgroups;
+	VEC(const char *) containers;
+	VEC(const char *) units;
+	uint64_t last_ns; /* what is kept in memory, and is in a dump */
+	uint64_t memory;
+	uint64_t after_ns;  /* from an escalation to its dump */
+	uint64_t calls_ns;  /* system calls are traced for so long after an escalation; 0: not */
+	uint64_t sample_ns; /* and for so long in each sample_every_ns; 0: not */
+	uint64_t sample_every_ns;
+	uint64_t cooldown_ns;
+	uint32_t max_dumps;
+	uint64_t max_disk;
+	int flight_fd;			/* of a tracer: the socket to watch; 0: none */
+	VEC(struct option_given) given; /* all others, which tracers are started with */
+	char *text;			/* of the configuration file; options point into it */
+};
+
 struct options {
 	enum options_mode mode;
 	pid_vec pids;
@@ -137,6 +166,7 @@ struct options {
 	/* A newline is written to it when the first window is attached, see trace.c; 0: none. */
 	int ready_fd;
 	struct option_torch torch;
+	struct option_watch watch;
 	const char *otlp;		/* URL, or NULL */
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;

@@ -4,6 +4,7 @@
  * (bench_step). Commands on stdin, one answer line each on stdout:
  *
  *	loop getppid|mixed THREADS CHUNKS CALLS	ns per call of each thread, lower quartile of chunks
+ *	push getppid|mixed THREADS CHUNKS CALLS	the same in steps that begin with a push
  *	steps COUNT				ns per call of bench_push_step, which calls
  *					bench_empty_step
  *	slow NS KIB STEPS			steps 6 ms apart, every fourth with a nap of NS, KIB
@@ -46,6 +47,7 @@ struct job {
 	pthread_t thread;
 	pthread_barrier_t *start;
 	loop_fn loop;
+	bool pushes; /* bench_long_step instead of bench_step */
 	long chunks;
 	long calls;
 	double seconds; /* 0: by chunks */
@@ -100,6 +102,14 @@ STEP void bench_step(struct job *job, loop_fn loop, long calls)
 	loop(job, calls);
 	/* Not a tail call: the step would end before the loop begins. */
 	__asm__ volatile("");
+}
+
+/* Needs an argument after the call, so it begins with a push, as most functions do. */
+void bench_long_step(struct job *job, loop_fn loop, long calls);
+STEP void bench_long_step(struct job *job, loop_fn loop, long calls)
+{
+	loop(job, calls);
+	job->done = (uint64_t)calls;
 }
 
 STEP long bench_empty_step(long value)
@@ -181,7 +191,10 @@ static void *run_job(void *arg)
 	}
 	for (long i = 0; job->seconds == 0 && i < job->chunks; i++) {
 		before = now_seconds();
-		bench_step(job, job->loop, job->calls);
+		if (job->pushes)
+			bench_long_step(job, job->loop, job->calls);
+		else
+			bench_step(job, job->loop, job->calls);
 		job->ns[i] = (now_seconds() - before) * 1e9 / (double)job->calls;
 	}
 	job->took = now_seconds() - begin;
@@ -295,11 +308,13 @@ static bool answer(struct job *jobs, const char *line)
 
 	for (int i = 0; i < THREADS_MAX; i++)
 		jobs[i].done = 0;
-	if (sscanf(line, "loop %15s %d %ld %ld", kind, &threads, &chunks, &calls) == 4) {
+	if (sscanf(line, "loop %15s %d %ld %ld", kind, &threads, &chunks, &calls) == 4 ||
+	    sscanf(line, "push %15s %d %ld %ld", kind, &threads, &chunks, &calls) == 4) {
 		if (threads < 1 || threads > THREADS_MAX || chunks < 1 || chunks > CHUNKS_MAX)
 			return false;
 		for (int i = 0; i < threads; i++) {
 			jobs[i].loop = strcmp(kind, "mixed") ? loop_getppid : loop_mixed;
+			jobs[i].pushes = *line == 'p';
 			jobs[i].chunks = chunks;
 			jobs[i].calls = calls;
 			jobs[i].seconds = 0;

@@ -338,6 +338,9 @@ static int check_still_there(const struct output *output)
 
 	if (fstat(output->fd, &file) || !S_ISREG(file.st_mode) || file.st_nlink)
 		return 0;
+	/* The caller has opened it, and may know that it has no name, as a memory file. */
+	if (safe_file_find_own_fd(output->path) >= 0)
+		return 0;
 	/* Something else has the file's name: the rename will fail with -ESTALE. */
 	if (output->partial.path && safe_file_stat(&output->partial, &file) != -ENOENT)
 		return 0;

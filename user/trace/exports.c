@@ -112,6 +112,8 @@ static int add_export(struct exports *exports, uint32_t tgid, struct export_entr
 	if (!err && exports->shared->on_escalation)
 		err = outputs__watch(entry->outputs, exports->shared->on_escalation,
 				     exports->shared->ctx);
+	if (!err && exports->shared->add_sinks)
+		err = exports->shared->add_sinks(exports->shared->sinks_ctx, entry->outputs);
 	if (!err)
 		entry->records = outputs__records(entry->outputs);
 	return err;

@@ -13,6 +13,7 @@
 #include "python/torch.h"
 
 struct env_host;
+struct outputs;
 struct exports;
 
 /*
@@ -30,6 +31,9 @@ struct exports_shared {
 	void (*on_escalation)(void *ctx, const struct step *step,
 			      const struct escalation *escalation);
 	void *ctx;
+	/* Adds further sinks to an export; or NULL. 0 or -errno, logged. */
+	int (*add_sinks)(void *ctx, struct outputs *outputs);
+	void *sinks_ctx;
 };
 
 /*

@@ -451,6 +451,11 @@ int outputs__watch(struct outputs *outputs,
 	return pipeline__add_sink(outputs->pipeline, &self->sink);
 }
 
+int outputs__add_sink(struct outputs *outputs, struct sink *sink)
+{
+	return add_sink(outputs, sink);
+}
+
 static void emit(void *ctx, const void *data, size_t size)
 {
 	outputs__push(ctx, data, size);

@@ -30,6 +30,9 @@ int outputs__watch(struct outputs *outputs,
 					 const struct escalation *escalation),
 		   void *ctx);
 
+/* Adds a sink, which is outputs' from now on, even on failure. NULL: -ENOMEM. 0 or -ENOMEM. */
+int outputs__add_sink(struct outputs *outputs, struct sink *sink);
+
 const struct window *outputs__window(const struct outputs *outputs);
 
 /* Does background work and checks the disks. Call every few milliseconds. */

@@ -638,6 +638,18 @@ static void send_probes(const struct session *session)
 	}
 }
 
+void session__send_totals(struct session *session)
+{
+	uint64_t cpu_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns;
+	struct fbt_cost cost = session->cost;
+
+	stream__send_lost(session->live.stream);
+	send_probes(session);
+	calibrate_finish(&cost, session->live.loader, cpu_ns, stream__steps(session->live.stream));
+	steps_found__charge(session->live.found, &cost);
+	record_send(session->live.output, &cost, sizeof(cost), FBT_EVENT_COST);
+}
+
 static void take_export(void *ctx, const struct torch_export *export)
 {
 	struct session *session = ctx;

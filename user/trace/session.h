@@ -56,6 +56,9 @@ void session__escalate(struct session *session);
 void session__note_escalation(struct session *session, const struct step *step,
 			      const struct escalation *escalation);
 
+/* Sends what the tool has cost so far, of which later records have higher totals. */
+void session__send_totals(struct session *session);
+
 /* Whether all targets have ended, or the last wanted step was seen. */
 bool session__is_over(const struct session *session);
 

@@ -1,0 +1,50 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# Checks the systemd unit and its example configuration: systemd-analyze finds nothing to say, the
+# capabilities are those of docs/privileges.md, and each line of the configuration is accepted.
+set -u
+cd "$(dirname "$0")/../.." || exit 1
+
+: "${FBT_BUILD:=build/$(uname -m | sed 's/aarch64/arm64/')-gcc}"
+: "${FBT:=$FBT_BUILD/ferrum-bpftrace}"
+unit=packaging/ferrum-bpftrace.service
+example=packaging/ferrum-bpftrace.conf
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+status=0
+
+# state NAME: the fact is that standard input, the complaints, is empty
+state()
+{
+	local found
+
+	found=$(cat)
+	[ -z "$found" ] && echo "ok - $1" && return
+	printf '%s\n' "$found"
+	echo "not ok - $1"
+	status=1
+}
+
+if command -v systemd-analyze >/dev/null; then
+	sed "s|/usr/bin/ferrum-bpftrace|$(command -v true)|" "$unit" >"$tmp/ferrum-bpftrace.service"
+	systemd-analyze verify --man=no "$tmp/ferrum-bpftrace.service" 2>&1 |
+		state 'systemd-analyze verify has nothing to say'
+else
+	echo 'ok - # SKIP no systemd-analyze'
+fi
+
+# The first row of "What is kept once a window is open".
+sed -n 's/^| \(CAP_BPF, CAP_PERFMON, .*\) | always |$/\1/p' docs/privileges.md | tr -d , >"$tmp/page"
+sed -n 's/^CapabilityBoundingSet=//p' "$unit" >"$tmp/unit"
+{ [ -s "$tmp/page" ] || echo 'not found in docs/privileges.md'; diff "$tmp/page" "$tmp/unit"; } |
+	state 'its capabilities are those of docs/privileges.md'
+
+grep '^[A-Za-z]' "$example" | state 'the example sets nothing'
+# Each line on its own, beside something to watch. There is no such process: it is not run.
+sed -n 's/^#\([a-z-]* = .*\)/\1/p' "$example" >"$tmp/lines"
+[ -s "$tmp/lines" ] || echo none | state 'the example has lines'
+while read -r line; do
+	printf 'comm = x\n%s\nend = here\n' "$line" >"$tmp/x.conf"
+	"$FBT" watch --config "$tmp/x.conf" 2>&1 | grep -v "x.conf:3: unknown option 'end'"
+done <"$tmp/lines" | state 'each line of the example is accepted'
+exit $status

@@ -1,0 +1,92 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The flight recorder: finds an engine that starts later, dumps a slow step once, dumps on request,
+# reads its configuration again, follows a restart, and leaves nothing when it is killed.
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/watch/lib.sh
+. tests/live/watch/lib.sh
+
+start_watch
+is 'it says that the engine does not run yet' "$(grep -c 'no such process runs yet' "$LOG")" 1
+await_notice 'READY=1'
+is 'systemd is told that it is ready' $? 0
+
+start_watched --slow-futex-every 1200 --slow-us 400000
+await_watching "$ENGINE"
+is 'an engine that starts later is found' $? 0
+tracer=$(tracer_of "$ENGINE")
+is 'no tracepoint of system calls is attached' "$(count_syscall_links)" 0
+go
+await_log 1 'dump .*_escalation\.\*'
+is 'a slow step is dumped' $? 0
+await_log 1 'dump .*_escalation_calls\.\*'
+is 'system calls are traced after it' $? 0
+wait_for 30 no_calls
+is 'and then no more' "$(count_syscall_links)" 0
+await_log 3 'engine_step 4[0-9][0-9] ms'
+is 'more steps are slow' $? 0
+is 'only the first one is dumped, because of the cooldown' "$(count_dumps escalation)" 1
+stem=$(stem_of escalation)
+python3 tests/live/watch_facts.py escalation "$stem" 300 || FAILED=1
+python3 tests/live/watch_facts.py calls "${stem}_calls" 300
+holds 'all files are valid' "$FBT" validate "$stem".jsonl.gz "$stem".trace.json.gz
+is 'they are for the user alone' "$(stat -c %a "$stem"* | sort -u)" 600
+
+kill -USR1 "$TOOL"
+await_log 1 'dump .*_manual\.\*'
+is 'SIGUSR1 dumps in spite of the cooldown' $? 0
+python3 tests/live/watch_facts.py manual "$(stem_of manual)" 300
+
+echo 'cooldown = 2h' >>"$CONFIG"
+kill -USR2 "$TOOL"
+await_log 1 'reload: done$'
+is 'the configuration is read again' $? 0
+await_notice 'RELOADING=1 MONOTONIC_USEC=[0-9]+'
+is 'systemd is told' $? 0
+echo 'cooldwn = 2h' >>"$CONFIG"
+kill -USR2 "$TOOL"
+await_log 1 "watch.conf:$(wc -l <"$CONFIG"): unknown option 'cooldwn': did you mean cooldown"
+is 'a mistake is told with its line' $? 0
+await_log 1 'reload: the configuration stays as it was'
+is 'and changes nothing' $? 0
+sed -i '$d' "$CONFIG"
+is 'the tracer has gone on' "$(tracer_of "$ENGINE")" "$tracer"
+await_notice 'WATCHDOG=1'
+is 'the watchdog is fed' $? 0
+
+first=$ENGINE
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+await_log 1 "^$first .* has ended"
+is 'the end of the engine is told' $? 0
+start_watched --slow-futex-every 1200 --slow-us 400000
+await_watching "$ENGINE"
+is 'it is found again with another PID' $? 0
+go
+await_log 5 'engine_step 4[0-9][0-9] ms'
+is 'the cooldown goes on' "$(count_dumps escalation)" 1
+
+kill -USR1 "$TOOL"
+wait_for 60 has_partial
+children=$(pgrep -P "$TOOL")
+tracer=$(tracer_of "$ENGINE")
+kill -KILL "$TOOL"
+wait "$TOOL" 2>/dev/null
+wait_for 30 have_ended "$children"
+is 'killed, it leaves no process' $? 0
+is 'and nothing attached' "$(count_links "$tracer")" 0
+holds 'the engine runs' kill -0 "$ENGINE"
+is 'the files that are there are whole' "$(broken_files)" ''
+start_watch
+await_log 2 "^watching $ENGINE "
+is 'it can be watched again' $? 0
+is 'what was not completed is removed' "$(find "$DIR"/*/ -type f | wc -l)" 0
+kill -TERM "$TOOL"
+wait "$TOOL"
+is 'it ends with 0' $? 0
+await_notice 'STOPPING=1'
+is 'and has told systemd so' $? 0
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+is 'the filter of the tracers lets them be' "$(grep -c 'by our filter' "$LOG")" 0
+finish

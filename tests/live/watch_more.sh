@@ -1,0 +1,158 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# More of the flight recorder: two engines at once, a hang, the number of dumps, samples of system
+# calls, tracers that die or stop, a change of what is watched, and a cgroup.
+# shellcheck disable=SC2317 # called by name
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests/live/watch/lib.sh
+. tests/live/watch/lib.sh
+
+# set_option NAME VALUE: in the configuration, once
+set_option()
+{
+	sed -i "/^$1 = /d" "$CONFIG"
+	echo "$1 = $2" >>"$CONFIG"
+}
+
+reload()
+{
+	local before
+
+	before=$(grep -c 'reload: done' "$LOG")
+	kill -USR2 "$TOOL"
+	await_log $((before + 1)) 'reload: done'
+}
+
+# Two engines, the dumps of both limited to two.
+set_option max-dumps 2
+set_option calls 0
+start_watched
+first=$ENGINE
+go
+start_watched
+second=$ENGINE
+go
+start_watch
+await_watching "$first"
+await_watching "$second"
+is 'two engines are watched at once' $? 0
+for count in 1 2; do
+	kill -USR1 "$TOOL"
+	await_log $((2 * count)) 'dump .*_manual\.\*'
+done
+is 'each request dumps both' $? 0
+is 'the oldest dumps are deleted' "$(count_dumps manual)" 2
+is 'with all their files' "$(find "$DIR" -type f | wc -l)" 8
+kill -TERM "$second"
+wait "$second"
+await_log 1 "^$second .* has ended"
+is 'one may end' $? 0
+is 'the other is watched on' "$(kill -0 "$(tracer_of "$first")"; echo $?)" 0
+
+# A tracer that is killed, one that is stopped.
+kill -KILL "$(tracer_of "$first")"
+await_log 1 'its tracer has ended with an error; it is started again'
+await_log 2 "^watching $first "
+is 'a tracer that was killed is started again' $? 0
+kill -STOP "$(tracer_of "$first")"
+await_log 1 'its tracer has not answered for 30 s'
+is 'one that is stopped is noticed' $? 0
+await_log 3 "^watching $first "
+is 'and replaced' $? 0
+
+# Samples.
+set_option calls 3s
+set_option sample 1s
+set_option sample-every 10s
+reload
+is 'nothing that tracers know has changed' "$(grep -c 'tracers start again' "$LOG")" 0
+kill -KILL "$(tracer_of "$first")"
+await_log 4 "^watching $first "
+sampled()
+{
+	[ "$(count_syscall_links)" != 0 ]
+}
+wait_for 30 sampled
+is 'system calls are sampled' $? 0
+wait_for 30 no_calls
+is 'for a short time' $? 0
+kill -USR1 "$TOOL"
+await_log 1 'dump .*_manual_sample\.\*'
+is 'the sample is a part of the next dump' $? 0
+holds 'its files are valid' "$FBT" validate "$(stem_of manual_sample)".jsonl.gz
+
+# Options of tracers, and what is watched.
+set_option hang 2s
+reload
+is 'a change that concerns tracers starts them again' "$(grep -c 'tracers start again' "$LOG")" 1
+await_log 5 "^watching $first "
+is 'it is watched again' $? 0
+set_option comm fbt_none
+reload
+await_log 1 "^$first .* is no longer watched"
+is 'what is no longer selected is let go' $? 0
+no_tracer()
+{
+	[ -z "$(tracer_of "$first")" ]
+}
+wait_for 20 no_tracer
+is 'its tracer ends' $? 0
+kill -TERM "$first"
+wait "$first"
+
+# A hang.
+cp "$FBT_BUILD/tests/live_hang" "$TMP/hang$$"
+start_waiting "$TMP/hang$$" "$TMP/truth.json" "$TMP/release"
+set_option comm "hang$$"
+set_option step hang_step
+set_option hang 1s
+reload
+await_watching "$ENGINE"
+go
+await_log 1 'dump .*_hang\.\*: hang_step hangs'
+is 'a hang is dumped while it lasts' $? 0
+kill -0 "$ENGINE"
+is 'in a process that lives' $? 0
+"$FBT" --replay "$(stem_of hang).fbt.gz" --report json --trace none --profile none >"$OUT.json" 2>/dev/null
+is 'the capture has it' "$(grep -o '"hang_count":[0-9]*' "$OUT.json")" '"hang_count":1'
+kill -KILL "$ENGINE"
+wait "$ENGINE" 2>/dev/null
+
+# A cgroup.
+root=$(awk '$3 == "cgroup2" || ($3 == "cgroup" && /pids/) { print $2 }' /proc/mounts | tail -1)
+group=$root/fbt$$
+if [ -n "$root" ] && mkdir "$group" 2>/dev/null; then
+	undo()
+	{
+		rmdir "$group"
+	}
+	sed -i '/^comm = /d' "$CONFIG"
+	set_option cgroup "/fbt$$"
+	set_option step engine_step
+	start_watched
+	reload
+	echo "$ENGINE" >"$group/cgroup.procs"
+	await_watching "$ENGINE"
+	is 'the process of a cgroup is watched' $? 0
+	kill -TERM "$ENGINE"
+	wait "$ENGINE"
+fi
+
+# Nothing fits on the disk.
+set_option max-disk 1K
+set_option comm "$COMM"
+sed -i '/^cgroup = /d' "$CONFIG"
+start_watched
+go
+reload
+await_watching "$ENGINE"
+kill -USR1 "$TOOL"
+await_log 1 'not written: it has no room in --max-disk'
+is 'a dump that is too large is not written' $? 0
+kill -TERM "$TOOL"
+wait "$TOOL"
+is 'it ends with 0' $? 0
+kill -TERM "$ENGINE"
+wait "$ENGINE"
+is 'the filter of the tracers lets them be' "$(grep -c 'by our filter' "$LOG")" 0
+finish

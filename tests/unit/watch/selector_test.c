@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+#include <unistd.h>
+#include "watch/selector.h"
+
+#define ID "3f4e8c0d1b2a9f8e7d6c5b4a39281706f5e4d3c2b1a0998877665544332211ff"
+
+static void a_cgroup_holds_those_below_it(void **state)
+{
+	const char *lines = "0::/system.slice/llm.service/worker\n";
+
+	assert_true(cgroups_have_path(lines, "/system.slice/llm.service"));
+	assert_true(cgroups_have_path(lines, "system.slice/llm.service/"));
+	assert_true(cgroups_have_path(lines, "/system.slice/llm.service/worker"));
+	assert_true(cgroups_have_path(lines, "/"));
+	assert_false(cgroups_have_path(lines, "/system.slice/llm"));
+	assert_false(cgroups_have_path(lines, "/llm.service"));
+	assert_false(cgroups_have_path(lines, "/system.slice/llm.service/worker/1"));
+	assert_false(cgroups_have_path("", "/"));
+}
+
+static void each_hierarchy_of_v1_counts(void **state)
+{
+	const char *lines = "12:pids:/user.slice\n11:cpu,cpuacct:/docker/" ID "\n0::/init.scope";
+
+	assert_true(cgroups_have_path(lines, "/user.slice"));
+	assert_true(cgroups_have_path(lines, "/init.scope"));
+	assert_true(cgroups_have_container(lines, ID));
+	assert_false(cgroups_have_path(lines, "/init"));
+}
+
+static void containers_are_known_by_their_runtimes_names(void **state)
+{
+	static const char *const lines[] = {
+		"0::/docker/" ID "\n",
+		"0::/system.slice/docker-" ID ".scope\n",
+		"0::/kubepods.slice/kubepods-pod1.slice/cri-containerd-" ID ".scope\n",
+		"0::/kubepods/burstable/pod0a1b/" ID "\n",
+		"0::/machine.slice/libpod-" ID ".scope/container\n",
+		"0::/system.slice/crio-" ID ".scope",
+	};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		if (!cgroups_have_container(lines[i], ID) ||
+		    !cgroups_have_container(lines[i], "3f4e8c0d1b2a"))
+			fail_msg("not found in %s", lines[i]);
+		assert_false(cgroups_have_container(lines[i], "4f4e8c0d1b2a"));
+		/* Too short to be one, as docker shows it. */
+		assert_false(cgroups_have_container(lines[i], "3f4e8c"));
+		assert_false(cgroups_have_container(lines[i], ""));
+	}
+	assert_true(cgroups_have_container("0::/lxc.payload.llm\n", "lxc.payload.llm"));
+}
+
+static void units_are_whole_names(void **state)
+{
+	const char *lines =
+		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/llm.service\n";
+
+	assert_true(cgroups_have_unit(lines, "llm.service"));
+	assert_true(cgroups_have_unit(lines, "llm"));
+	assert_true(cgroups_have_unit(lines, "app.slice"));
+	assert_true(cgroups_have_unit(lines, "user@1000"));
+	assert_false(cgroups_have_unit(lines, "lm.service"));
+	assert_false(cgroups_have_unit(lines, "ll"));
+	assert_false(cgroups_have_unit(lines, "app"));
+	assert_false(cgroups_have_unit(lines, ""));
+}
+
+static void odd_lines_match_nothing(void **state)
+{
+	static const char *const lines[] = {"\n", "::", "0", "0:", "0::", "0::\n\n", ":::::\n"};
+
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++) {
+		assert_false(cgroups_have_container(lines[i], ID));
+		assert_false(cgroups_have_unit(lines[i], "llm"));
+		assert_false(cgroups_have_path(lines[i], "/a"));
+	}
+}
+
+static void any_selector_selects(void **state)
+{
+	struct candidate candidate = {.tgid = 7, .comm = "llama-server"};
+	struct options options;
+
+	options_init(&options);
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
+	assert_false(selector_needs_cgroups(&options));
+	assert_int_equal(vec_push(&options.watch.comms, "llama"), 0);
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
+	assert_int_equal(vec_push(&options.watch.comms, "llama-server"), 0);
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_PROCESS);
+	strcpy(candidate.comm, "VLLM::EngineCor");
+	assert_int_equal(vec_push(&options.watch.comms, "VLLM::EngineCore_DP0"), 0);
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_PROCESS);
+	strcpy(candidate.comm, "python3");
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
+	assert_int_equal(vec_push(&options.pids, 7u), 0);
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_PROCESS);
+	candidate.tgid = 8;
+	assert_int_equal(vec_push(&options.watch.units, "llm"), 0);
+	assert_true(selector_needs_cgroups(&options));
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_NOT);
+	strcpy(candidate.cgroups, "0::/system.slice/llm.service\n");
+	assert_int_equal(selector_match(&options, &candidate), SELECTED_GROUP);
+	options_clear(&options);
+}
+
+static void a_process_is_read(void **state)
+{
+	struct candidate candidate = {.tgid = (uint32_t)getpid()};
+
+	assert_true(candidate_read(&candidate, true));
+	assert_true(*candidate.comm);
+	assert_true(*candidate.cgroups);
+	assert_true(candidate_read(&candidate, false));
+	assert_string_equal(candidate.cgroups, "");
+	candidate.tgid = 0x7fffffff;
+	assert_false(candidate_read(&candidate, true));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_cgroup_holds_those_below_it),
+		cmocka_unit_test(each_hierarchy_of_v1_counts),
+		cmocka_unit_test(containers_are_known_by_their_runtimes_names),
+		cmocka_unit_test(units_are_whole_names),
+		cmocka_unit_test(odd_lines_match_nothing),
+		cmocka_unit_test(any_selector_selects),
+		cmocka_unit_test(a_process_is_read),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <string.h>
+#include "watch/trigger.h"
+
+static const struct trigger_limits limits = {.after_ns = 5, .cooldown_ns = 100};
+
+static enum trigger_answer pull(struct trigger *trigger, uint32_t reason, uint64_t now_ns)
+{
+	return trigger_pull(trigger, &limits, reason, "decode 9 ms", now_ns);
+}
+
+static void a_dump_comes_some_time_after(void **state)
+{
+	struct trigger trigger = {0};
+
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1000), TRIGGER_NEW);
+	assert_string_equal(trigger.text, "decode 9 ms");
+	assert_int_equal(trigger.reason, FLIGHT_HANG);
+	assert_false(trigger_is_due(&trigger, 1004));
+	assert_true(trigger_is_due(&trigger, 1005));
+	assert_false(trigger_is_due(&trigger, 1006));
+	trigger_end(&trigger);
+	assert_false(trigger_is_due(&trigger, 2000));
+}
+
+static void what_follows_soon_is_in_the_same_dump(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1002), TRIGGER_JOINED);
+	assert_int_equal(pull(&trigger, FLIGHT_MANUAL, 1003), TRIGGER_JOINED);
+	assert_true(trigger_is_due(&trigger, 1005));
+	/* It is being written. */
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1006), TRIGGER_COOLING);
+	assert_int_equal(trigger.ignored, 1);
+}
+
+static void the_cooldown_counts_from_the_first(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_true(trigger_is_due(&trigger, 1010));
+	trigger_end(&trigger);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1099), TRIGGER_COOLING);
+	assert_int_equal(pull(&trigger, FLIGHT_HANG, 1099), TRIGGER_COOLING);
+	assert_int_equal(pull(&trigger, FLIGHT_ESCALATION, 1100), TRIGGER_NEW);
+	assert_int_equal(trigger.ignored, 2);
+}
+
+static void who_asks_by_hand_does_not_wait(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_true(trigger_is_due(&trigger, 1005));
+	trigger_end(&trigger);
+	assert_int_equal(pull(&trigger, FLIGHT_MANUAL, 1010), TRIGGER_NEW);
+	assert_int_equal(trigger.reason, FLIGHT_MANUAL);
+}
+
+static void times_do_not_wrap_around(void **state)
+{
+	const struct trigger_limits endless = {UINT64_MAX, UINT64_MAX};
+	struct trigger trigger = {0};
+
+	assert_int_equal(trigger_pull(&trigger, &endless, FLIGHT_ESCALATION, "x", 1000),
+			 TRIGGER_NEW);
+	assert_false(trigger_is_due(&trigger, UINT64_MAX - 1));
+	trigger_end(&trigger);
+	assert_int_equal(trigger_pull(&trigger, &endless, FLIGHT_ESCALATION, "x", 1 << 30),
+			 TRIGGER_COOLING);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_dump_comes_some_time_after),
+		cmocka_unit_test(what_follows_soon_is_in_the_same_dump),
+		cmocka_unit_test(the_cooldown_counts_from_the_first),
+		cmocka_unit_test(who_asks_by_hand_does_not_wait),
+		cmocka_unit_test(times_do_not_wrap_around),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "watch/children.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "output/file.h"
+#include "output/memory_copy.h"
+#include "sandbox/capabilities.h"
+#include "watch/dumps.h"
+
+/* The descriptor that a child is given. */
+#define CHILD_FD 3
+/* ioprio_set(2), of <linux/ioprio.h>, which older systems lack. */
+#define IOPRIO_WHO_PROCESS 1
+#define IOPRIO_IDLE	   (3 << 13)
+#define NICE_LOWEST	   19
+
+typedef VEC(char *) argument_vec;
+
+static void clear_arguments(argument_vec *arguments)
+{
+	vec_for_each (argument, arguments)
+		free(*argument);
+	vec_free(arguments);
+}
+
+/* Takes text over; NULL: -ENOMEM. */
+static int take_argument(argument_vec *arguments, char *text)
+{
+	int err = text ? vec_push(arguments, text) : -ENOMEM;
+
+	if (err)
+		free(text);
+	return err;
+}
+
+__attribute__((format(printf, 2, 3))) static int add(argument_vec *arguments, const char *format,
+						     ...)
+{
+	va_list values;
+	char *text = NULL;
+
+	va_start(values, format);
+	if (vasprintf(&text, format, values) < 0)
+		text = NULL;
+	va_end(values);
+	return take_argument(arguments, text);
+}
+
+static bool is_among(const char *name, const char *const *names)
+{
+	for (; *names; names++) {
+		if (!strcmp(name, *names))
+			return true;
+	}
+	return false;
+}
+
+/* The options that were given for tracers, without some. */
+static int add_given(argument_vec *arguments, const struct options *options,
+		     const char *const *without)
+{
+	int err = 0;
+
+	vec_for_each (given, &options->watch.given) {
+		if (err || is_among(given->name, without))
+			continue;
+		err = given->value ? add(arguments, "--%s=%s", given->name, given->value)
+				   : add(arguments, "--%s", given->name);
+	}
+	return err;
+}
+
+static int add_all(argument_vec *arguments, const char *const *texts)
+{
+	int err = 0;
+
+	for (; *texts && !err; texts++)
+		err = add(arguments, "%s", *texts);
+	return err;
+}
+
+/* A process has one reader of its GPU records, and a collector wants each escalation once. */
+static const char *const without_in_calls[] = {"gpu",  "gpu-strict",   "inject", "inject-timeout",
+					       "otlp", "trace-format", NULL};
+static const char *const without_in_flight[] = {"trace-format", "wait-step", NULL};
+/* What a replay warns of, or would do again. */
+static const char *const without_in_replay[] = {
+	"otlp",	    "follow", "gpu",	 "inject", "python",	"inject-timeout", "wait-step",
+	"step-arg", "step",   "verbose", "quiet",  "uretprobe", "ring-records",	  NULL};
+
+static int plan_tracer(argument_vec *arguments, const struct tracer_plan *plan)
+{
+	static const char *const flight[] = {"--wait-step",
+					     "--detail=probes",
+					     "--trace=none",
+					     "--profile=none",
+					     "--report=none",
+					     "--flight-fd=3",
+					     NULL};
+	static const char *const calls[] = {
+		"--detail=escalated", "--trace=none", "--profile=none",	    "--report=none",
+		"--gpu=off",	      "-q",	      "--record=/dev/fd/3", NULL};
+	const struct option_watch *watch = &plan->options->watch;
+	int err = add(arguments, "ferrum-bpftrace");
+
+	if (!err)
+		err = add(arguments, "--pid=%" PRIu32, plan->tgid);
+	if (!err && plan->follows)
+		err = add(arguments, "--follow");
+	if (!err)
+		err = add_given(arguments, plan->options,
+				plan->calls_ns ? without_in_calls : without_in_flight);
+	if (!err)
+		err = add_all(arguments, plan->calls_ns ? calls : flight);
+	if (!err && plan->calls_ns)
+		return add(arguments, "--duration=%" PRIu64 "us", plan->calls_ns / NS_PER_US);
+	if (!err)
+		err = add(arguments, "--last=%" PRIu64 "us", watch->last_ns / NS_PER_US);
+	return err ? err : add(arguments, "--memory=%" PRIu64, watch->memory);
+}
+
+static int plan_writer(argument_vec *arguments, const struct writer_plan *plan)
+{
+	static const char *const texts[] = {"--replay=/dev/fd/3", "--report=none", "-qq", NULL};
+	const char *trace =
+		plan->options->trace_format == TRACE_PERFETTO ? "pftrace" : "trace.json";
+	int err = add(arguments, "ferrum-bpftrace");
+
+	if (!err)
+		err = add_given(arguments, plan->options, without_in_replay);
+	if (!err)
+		err = add_all(arguments, texts);
+	if (!err)
+		err = add(arguments, "--trace=%s/" DUMPS_FOLDER "/%s%s.%s.gz", plan->dir,
+			  plan->stem, plan->part, trace);
+	if (!err)
+		err = add(arguments, "--profile=%s/" DUMPS_FOLDER "/%s%s.jsonl.gz", plan->dir,
+			  plan->stem, plan->part);
+	return err ? err
+		   : add(arguments, "--html=%s/" DUMPS_FOLDER "/%s%s.html", plan->dir, plan->stem,
+			 plan->part);
+}
+
+/* Variables that are about us, or that would change what a child does. */
+static void clear_environment(void)
+{
+	static const char *const names[] = {
+		"NOTIFY_SOCKET",    "WATCHDOG_USEC",	    "WATCHDOG_PID",
+		"FERRUM_BPFTRACE",  "FERRUM_BPFTRACE_FLAG", "FERRUM_BPFTRACE_DIR",
+		"FERRUM_TRACE_OUT", "FERRUM_PROFILE_JSONL", "FERRUM_BPFTRACE_MAX_STEPS",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		unsetenv(names[i]);
+}
+
+/* In the child: it ends when we do, however that happens. */
+static void become_child(pid_t parent, int signo, int fd)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+	sigset_t none;
+
+	prctl(PR_SET_PDEATHSIG, signo);
+	if (getppid() != parent)
+		_exit(EXIT_FAILURE);
+	/* SIGUSR1 stays blocked, as main has it: a request that comes early waits. */
+	sigemptyset(&none);
+	sigaddset(&none, SIGUSR1);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	clear_environment();
+	dup2(nothing, STDIN_FILENO);
+	dup2(nothing, STDOUT_FILENO);
+	if (fd == CHILD_FD)
+		fcntl(fd, F_SETFD, 0);
+	else
+		dup2(fd, CHILD_FD);
+	close_range(CHILD_FD + 1, ~0u, 0);
+}
+
+/* Whether the path still is our own file. */
+static bool is_self(const char *path)
+{
+	struct stat named, own;
+
+	return !stat(path, &named) && !stat("/proc/self/exe", &own) && named.st_dev == own.st_dev &&
+	       named.st_ino == own.st_ino;
+}
+
+/* Our own file, by its name where it has one; also if it was replaced or deleted since. */
+static void run_self(const argument_vec *arguments)
+{
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
+
+	path[length > 0 ? length : 0] = '\0';
+	if (is_self(path))
+		execv(path, arguments->items);
+	execv("/proc/self/exe", arguments->items);
+	log_err("/proc/self/exe: %s", strerror(errno));
+	_exit(EXIT_FAILURE);
+}
+
+static pid_t fork_off(void)
+{
+	pid_t pid;
+
+	fflush(stdout);
+	fflush(stderr);
+	pid = fork();
+	if (pid < 0)
+		log_err("fork: %s", strerror(errno));
+	return pid;
+}
+
+int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
+{
+	argument_vec arguments = {0};
+	pid_t parent = getpid();
+	int err = plan_tracer(&arguments, plan);
+
+	if (!err)
+		err = vec_push(&arguments, (char *)NULL);
+	if (err) {
+		log_err("tracer: %s", strerror(-err));
+		clear_arguments(&arguments);
+		return err;
+	}
+	*pid = fork_off();
+	if (!*pid) {
+		become_child(parent, SIGTERM, plan->fd);
+		run_self(&arguments);
+	}
+	err = *pid < 0 ? -EAGAIN : 0;
+	clear_arguments(&arguments);
+	return err;
+}
+
+/* What the kernel lets the lowest have is enough: watching goes on meanwhile. */
+static void lower_priority(void)
+{
+	const struct sched_param none = {0};
+
+	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
+	(void)sched_setscheduler(0, SCHED_IDLE, &none);
+	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
+}
+
+/* A disk is not filled by a single file. */
+static void limit_files(const struct options *options)
+{
+	const struct rlimit limit = {options->watch.max_disk, options->watch.max_disk};
+
+	if (options->watch.max_disk)
+		(void)setrlimit(RLIMIT_FSIZE, &limit);
+}
+
+static uint64_t wanted_by_writer(const struct sandbox_works *works, uint64_t permitted)
+{
+	return permitted & (1ull << CAP_DAC_OVERRIDE | 1ull << CAP_CHOWN | 1ull << CAP_FOWNER);
+}
+
+static int write_capture(const struct writer_plan *plan)
+{
+	struct output *output;
+	char path[4096];
+	int err;
+
+	snprintf(path, sizeof(path), "%s/" DUMPS_FOLDER "/%s%s.fbt.gz", plan->dir, plan->stem,
+		 plan->part);
+	err = output__create(&output, path);
+	if (err)
+		return err;
+	err = memory_file_copy(CHILD_FD, memory_file_bytes(CHILD_FD), output__file(output));
+	if (err)
+		log_err("%s: %s", path, strerror(-err));
+	else
+		err = output__commit(output);
+	if (err)
+		output__discard(output);
+	else
+		output__free(output);
+	return err;
+}
+
+/* In the child. What it reads comes from an engine, so it keeps no more rights than it needs. */
+static _Noreturn void write_dump(const struct writer_plan *plan, const argument_vec *arguments)
+{
+	lower_priority();
+	limit_files(plan->options);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || sandbox_keep(wanted_by_writer, NULL))
+		log_warn("dump: it is written with all privileges: %s", strerror(errno));
+	if (write_capture(plan))
+		_exit(EXIT_FAILURE);
+	run_self(arguments);
+	_exit(EXIT_FAILURE);
+}
+
+int children_start_writer(const struct writer_plan *plan, pid_t *pid)
+{
+	argument_vec arguments = {0};
+	pid_t parent = getpid();
+	int err = plan_writer(&arguments, plan);
+
+	if (!err)
+		err = vec_push(&arguments, (char *)NULL);
+	if (err) {
+		log_err("dump: %s", strerror(-err));
+		clear_arguments(&arguments);
+		return err;
+	}
+	*pid = fork_off();
+	if (!*pid) {
+		become_child(parent, SIGKILL, plan->fd);
+		write_dump(plan, &arguments);
+	}
+	err = *pid < 0 ? -EAGAIN : 0;
+	clear_arguments(&arguments);
+	return err;
+}

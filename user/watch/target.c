@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "watch/target.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "output/flight.h"
+#include "proc/open.h"
+#include "watch/children.h"
+
+/* A tracer that says nothing for so long is stuck; to start, it may need longer. */
+#define SILENCE_NS	 (30 * NS_PER_S)
+#define START_SILENCE_NS (180 * NS_PER_S)
+#define RETRY_NS	 (5 * NS_PER_S)
+#define RETRY_MAX_NS	 (60 * NS_PER_S)
+/* A sample of more is not kept in memory. */
+#define SAMPLE_BYTES_MAX (UINT64_C(64) << 20)
+
+bool target_find_start(uint32_t tgid, uint64_t *start)
+{
+	FILE *file = proc_fopen((struct proc_ref){.tgid = tgid}, "stat");
+	char line[1024], state;
+	const char *end;
+	bool found = false;
+
+	if (!file)
+		return false;
+	/* The name may have anything in it, also ')'. starttime is the 22nd field (proc(5)). */
+	if (fgets(line, sizeof(line), file) && (end = strrchr(line, ')')))
+		found = sscanf(end + 1,
+			       " %c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d "
+			       "%*d %*d %*d %lu",
+			       &state, start) == 2 &&
+			state != 'Z' && state != 'X';
+	fclose(file);
+	return found;
+}
+
+static bool is_alive(const struct target *target)
+{
+	uint64_t start;
+
+	return target_find_start(target->tgid, &start) && start == target->start;
+}
+
+struct target *target__new(struct target_home *home, uint32_t tgid, uint64_t start,
+			   const char *comm)
+{
+	struct target *target = calloc(1, sizeof(*target));
+
+	if (!target)
+		return NULL;
+	target->home = home;
+	target->tgid = tgid;
+	target->start = start;
+	snprintf(target->comm, sizeof(target->comm), "%s", comm);
+	target->link = target->calls_fd = target->sample_fd = -1;
+	return target;
+}
+
+static void close_fd(int *fd)
+{
+	if (*fd >= 0)
+		close(*fd);
+	*fd = -1;
+}
+
+static void close_link(struct target *target)
+{
+	if (target->link >= 0)
+		epoll_ctl(target->home->epoll_fd, EPOLL_CTL_DEL, target->link, NULL);
+	close_fd(&target->link);
+	target->attached = false;
+}
+
+void target__free(struct target *target)
+{
+	if (!target)
+		return;
+	if (target->tracer)
+		kill(target->tracer, SIGTERM);
+	if (target->calls) {
+		kill(target->calls, SIGTERM);
+		target->home->calls = 0;
+	}
+	close_link(target);
+	close_fd(&target->calls_fd);
+	close_fd(&target->sample_fd);
+	free(target);
+}
+
+bool target__is_over(const struct target *target)
+{
+	return !target->tracer && !target->calls && !is_alive(target);
+}
+
+static void wait_for_retry(struct target *target, uint64_t now_ns)
+{
+	uint64_t wait_ns = RETRY_NS << (target->failures < 4 ? target->failures : 4);
+
+	target->failures++;
+	target->retry_ns = now_ns + min_u64(wait_ns, RETRY_MAX_NS);
+}
+
+static void start_tracer(struct target *target, uint64_t now_ns)
+{
+	struct tracer_plan plan = {
+		.options = target->home->options, .tgid = target->tgid, .follows = target->follows};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = target};
+	int ends[2], err = flight_pair(ends);
+
+	if (err) {
+		log_err("tracer of %u: %s", target->tgid, strerror(-err));
+		wait_for_retry(target, now_ns);
+		return;
+	}
+	plan.fd = ends[1];
+	err = children_start_tracer(&plan, &target->tracer);
+	close(ends[1]);
+	target->link = ends[0];
+	if (!err && epoll_ctl(target->home->epoll_fd, EPOLL_CTL_ADD, target->link, &event))
+		err = -errno;
+	if (err) {
+		target->tracer = err == -EAGAIN ? 0 : target->tracer;
+		close_link(target);
+		wait_for_retry(target, now_ns);
+	}
+	target->heard_ns = now_ns;
+}
+
+static bool traces_calls(const struct target *target, uint64_t ns)
+{
+	return ns && !target->calls && !target->home->calls && !target->home->stopping &&
+	       target->attached;
+}
+
+/* One window of system calls. Only then do other processes of the machine pay anything. */
+static void start_calls(struct target *target, uint64_t ns, bool is_sample)
+{
+	struct tracer_plan plan = {.options = target->home->options,
+				   .tgid = target->tgid,
+				   .follows = target->follows,
+				   .calls_ns = ns};
+
+	if (!traces_calls(target, ns))
+		return;
+	close_fd(&target->calls_fd);
+	target->calls_fd = memfd_create("ferrum-calls", MFD_CLOEXEC);
+	if (target->calls_fd < 0) {
+		log_err("system calls of %u: %s", target->tgid, strerror(errno));
+		return;
+	}
+	plan.fd = target->calls_fd;
+	if (children_start_tracer(&plan, &target->calls)) {
+		target->calls = 0;
+		close_fd(&target->calls_fd);
+		return;
+	}
+	target->home->calls = target->calls;
+	target->is_sample = is_sample;
+	memcpy(target->calls_stem, target->stem, sizeof(target->stem));
+}
+
+static uint64_t bytes_of(int fd)
+{
+	struct stat file;
+
+	return fstat(fd, &file) ? 0 : (uint64_t)file.st_size;
+}
+
+/* Hands a capture over; *fd is -1 afterwards. */
+static void give(struct target *target, int *fd, const char *stem, const char *part,
+		 const struct flight_message *message)
+{
+	struct dump_job job = {.fd = *fd, .bytes = bytes_of(*fd)};
+
+	snprintf(job.stem, sizeof(job.stem), "%s", stem);
+	snprintf(job.part, sizeof(job.part), "%s", part);
+	if (message) {
+		snprintf(job.text, sizeof(job.text), "%s", target->trigger.text);
+		job.steps = message->steps;
+		job.crowded = message->crowded;
+		job.covers_ns = sub_saturating(clock_ns(CLOCK_MONOTONIC), message->time_ns);
+	}
+	*fd = -1;
+	target->home->take_job(target->home->ctx, &job);
+}
+
+static void take_trigger(struct target *target, const struct flight_message *message,
+			 uint64_t now_ns)
+{
+	const struct option_watch *watch = &target->home->options->watch;
+	const struct trigger_limits limits = {watch->after_ns, watch->cooldown_ns};
+	enum trigger_answer answer =
+		trigger_pull(&target->trigger, &limits, message->reason, message->text, now_ns);
+
+	if (answer == TRIGGER_COOLING)
+		log_debug("%u: %s: no dump, because of --cooldown", target->tgid, message->text);
+	if (answer != TRIGGER_NEW)
+		return;
+	dump_stem(target->stem, clock_ns(CLOCK_REALTIME), target->tgid,
+		  flight_reason_name(message->reason));
+	if (target->sample_fd >= 0)
+		give(target, &target->sample_fd, target->stem, "_sample", NULL);
+	start_calls(target, watch->calls_ns, false);
+}
+
+static void take_message(struct target *target, const struct flight_message *message, int *passed,
+			 uint64_t now_ns)
+{
+	target->heard_ns = now_ns;
+	switch (message->type) {
+	case FLIGHT_READY:
+		target->attached = true;
+		target->failures = 0;
+		target->sample_ns = now_ns + target->home->options->watch.sample_every_ns;
+		log_info("watching %u (%s)", target->tgid, target->comm);
+		break;
+	case FLIGHT_BEAT:
+		target->steps = message->steps;
+		break;
+	case FLIGHT_TRIGGER:
+		take_trigger(target, message, now_ns);
+		break;
+	case FLIGHT_DUMP:
+		/* A tracer whose targets have ended sends it unasked. */
+		if (*passed >= 0 && target->trigger.pending)
+			give(target, passed, target->stem, "", message);
+		trigger_end(&target->trigger);
+		break;
+	}
+}
+
+void target__read(struct target *target, uint64_t now_ns)
+{
+	struct flight_message message;
+	int passed, got;
+
+	while (target->link >= 0 && (got = flight_receive(target->link, &message, &passed))) {
+		if (got > 0)
+			take_message(target, &message, &passed, now_ns);
+		close_fd(&passed);
+		if (got < 0 && got != -EBADMSG)
+			close_link(target);
+	}
+}
+
+static void ask_for_dump(struct target *target)
+{
+	const struct flight_message wanted = {.type = FLIGHT_WANTED};
+	int err = target->link < 0 ? -EPIPE : flight_send(target->link, &wanted, -1);
+
+	if (!err)
+		return;
+	log_err("%u: no dump of \"%s\": its tracer has ended", target->tgid, target->trigger.text);
+	trigger_end(&target->trigger);
+}
+
+/* A tracer that is stuck is started again. */
+static void look_after_tracer(struct target *target, uint64_t now_ns)
+{
+	uint64_t limit_ns = target->attached ? SILENCE_NS : START_SILENCE_NS;
+
+	if (now_ns - target->heard_ns <= limit_ns || target->killed)
+		return;
+	log_err("%u: its tracer has not answered for %llu s: it is killed, and started again",
+		target->tgid, (unsigned long long)(limit_ns / NS_PER_S));
+	target->killed = true;
+	kill(target->tracer, SIGKILL);
+}
+
+bool target__hurry(struct target *target)
+{
+	target->trigger.due_ns = 0;
+	if (trigger_is_due(&target->trigger, 0))
+		ask_for_dump(target);
+	return target->trigger.pending;
+}
+
+void target__restart(struct target *target)
+{
+	target->retry_ns = 0;
+	target->failures = 0;
+	target->restarts = target->tracer != 0;
+}
+
+void target__follow(struct target *target)
+{
+	if (target->follows)
+		return;
+	target->follows = true;
+	target__restart(target);
+}
+
+/* Ends the tracer for target__restart(). */
+static void restart_when_free(struct target *target)
+{
+	if (!target->restarts || target__hurry(target))
+		return;
+	target->restarts = false;
+	target->killed = true;
+	kill(target->tracer, SIGTERM);
+}
+
+void target__turn(struct target *target, uint64_t now_ns)
+{
+	const struct option_watch *watch = &target->home->options->watch;
+
+	if (target->tracer) {
+		restart_when_free(target);
+		look_after_tracer(target, now_ns);
+	} else if (!target->home->stopping && now_ns >= target->retry_ns && is_alive(target)) {
+		start_tracer(target, now_ns);
+	}
+	if (trigger_is_due(&target->trigger, now_ns))
+		ask_for_dump(target);
+	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns) {
+		start_calls(target, watch->sample_ns, true);
+		target->sample_ns = now_ns + watch->sample_every_ns;
+	}
+}
+
+static void end_calls(struct target *target, int status)
+{
+	bool is_good = WIFEXITED(status) && !WEXITSTATUS(status);
+
+	target->calls = 0;
+	target->home->calls = 0;
+	if (!is_good || (target->is_sample && bytes_of(target->calls_fd) > SAMPLE_BYTES_MAX)) {
+		close_fd(&target->calls_fd);
+	} else if (target->is_sample) {
+		close_fd(&target->sample_fd);
+		target->sample_fd = target->calls_fd;
+		target->calls_fd = -1;
+	} else {
+		give(target, &target->calls_fd, target->calls_stem, "_calls", NULL);
+	}
+}
+
+static void end_tracer(struct target *target, int status, uint64_t now_ns)
+{
+	bool is_good = WIFEXITED(status) && !WEXITSTATUS(status);
+	bool ended = !is_alive(target);
+
+	/* What it has sent last is still in the link. */
+	target__read(target, now_ns);
+	close_link(target);
+	target->tracer = 0;
+	if (target->trigger.pending) {
+		log_err("%u: no dump of \"%s\": its tracer has ended", target->tgid,
+			target->trigger.text);
+		trigger_end(&target->trigger);
+	}
+	if (ended) {
+		log_info("%u (%s) has ended", target->tgid, target->comm);
+	} else if (!target->killed && !target->home->stopping) {
+		if (!target->failures)
+			log_warn("%u (%s): its tracer has ended%s; it is started again",
+				 target->tgid, target->comm, is_good ? "" : " with an error");
+		wait_for_retry(target, now_ns);
+	}
+	target->killed = false;
+	target->restarts = false;
+}
+
+bool target__reap(struct target *target, pid_t pid, int status, uint64_t now_ns)
+{
+	if (pid == target->calls)
+		end_calls(target, status);
+	else if (pid == target->tracer)
+		end_tracer(target, status, now_ns);
+	else
+		return false;
+	return true;
+}
+
+void target__escalate(const struct target *target)
+{
+	if (target->tracer)
+		kill(target->tracer, SIGUSR1);
+}
+
+void target__stop(struct target *target)
+{
+	if (target->calls)
+		kill(target->calls, SIGTERM);
+	if (!target->tracer)
+		return;
+	/* It is ended once the dump has come. */
+	if (!target__hurry(target))
+		kill(target->tracer, SIGTERM);
+}

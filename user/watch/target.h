@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/*
+ * One process that is watched: its tracer, which is started again if it fails; the windows in which
+ * its system calls are traced; and its dumps.
+ */
+#ifndef FBT_WATCH_TARGET_H
+#define FBT_WATCH_TARGET_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include "options.h"
+#include "watch/dumps.h"
+#include "watch/trigger.h"
+
+/* A capture on its way to files. */
+struct dump_job {
+	int fd; /* a memory file; owned */
+	char stem[DUMP_STEM_MAX];
+	char part[8];					       /* "", "_calls", "_sample" */
+	char text[sizeof(((struct flight_message *)0)->text)]; /* why; "" of the latter two */
+	uint64_t bytes;
+	uint64_t steps;
+	bool crowded;
+	uint64_t covers_ns;
+};
+
+/* What a target needs of watch. */
+struct target_home {
+	const struct options *options; /* the present ones */
+	int epoll_fd;
+	bool stopping; /* nothing is started any more */
+	pid_t calls;   /* of the target whose calls are traced: one at a time; 0: none */
+	void (*take_job)(void *ctx, const struct dump_job *job); /* owns its fd from then on */
+	void *ctx;
+};
+
+struct target {
+	struct target_home *home;
+	uint32_t tgid;
+	uint64_t start; /* of the process, as /proc has it: with tgid its identity */
+	char comm[16];
+	bool follows; /* its descendants are traced too */
+
+	pid_t tracer; /* 0: none runs */
+	int link;     /* to it; -1: none */
+	bool attached;
+	bool killed;	   /* by us, to start it again */
+	bool restarts;	   /* it is ended as soon as no dump is due */
+	uint64_t heard_ns; /* from the tracer */
+	uint64_t retry_ns; /* when to start the next one */
+	unsigned int failures;
+	uint64_t steps;
+
+	pid_t calls;	    /* traces system calls; 0: none runs */
+	int calls_fd;	    /* takes its capture */
+	bool is_sample;	    /* it was not an escalation that started it */
+	int sample_fd;	    /* the latest sample; -1: none */
+	uint64_t sample_ns; /* when the next one is due */
+
+	struct trigger trigger;
+	char stem[DUMP_STEM_MAX];	/* of the dump that is due */
+	char calls_stem[DUMP_STEM_MAX]; /* of the one to which the calls belong */
+};
+
+/* Whether that process runs, and since when. */
+bool target_find_start(uint32_t tgid, uint64_t *start);
+
+/* NULL: -ENOMEM. Its tracer is started by target__turn. */
+struct target *target__new(struct target_home *home, uint32_t tgid, uint64_t start,
+			   const char *comm);
+
+/* From now on its descendants are traced too; a tracer that does not do so is started again. */
+void target__follow(struct target *target);
+
+/* Ends what runs for it. */
+void target__free(struct target *target);
+
+/* Its process has ended, and nothing runs for it any more. */
+bool target__is_over(const struct target *target);
+
+/* Call several times a second. */
+void target__turn(struct target *target, uint64_t now_ns);
+
+/* Its link can be read. */
+void target__read(struct target *target, uint64_t now_ns);
+
+/* A child of watch has ended. Returns whether it was one of this target. */
+bool target__reap(struct target *target, pid_t pid, int status, uint64_t now_ns);
+
+/* SIGUSR1: escalates its next step. */
+void target__escalate(const struct target *target);
+
+/* Asks at once for a dump that is due later. Returns whether one is due. */
+bool target__hurry(struct target *target);
+
+/* Starts its tracer again, with the present options, after a dump that is due. */
+void target__restart(struct target *target);
+
+/* Asks for a dump that is due now, and then ends the tracer. */
+void target__stop(struct target *target);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* When there is a dump: some time after what is worth one, and not too often. Pure: no clock. */
+#ifndef FBT_WATCH_TRIGGER_H
+#define FBT_WATCH_TRIGGER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "output/flight.h"
+
+struct trigger_limits {
+	uint64_t after_ns;    /* so that what follows is in the dump */
+	uint64_t cooldown_ns; /* from a dump's trigger to the next one's */
+};
+
+struct trigger {
+	bool pending;	   /* a dump is due */
+	bool asked;	   /* for it */
+	uint32_t reason;   /* enum flight_reason */
+	uint64_t since_ns; /* when it was pulled last, for a dump; 0: never */
+	uint64_t due_ns;
+	uint64_t ignored; /* in the cooldown after the last dump */
+	char text[sizeof(((struct flight_message *)0)->text)];
+};
+
+enum trigger_answer {
+	TRIGGER_NEW,	 /* there will be a dump */
+	TRIGGER_JOINED,	 /* it will be in the dump that is due */
+	TRIGGER_COOLING, /* there will be none, because of the cooldown */
+};
+
+enum trigger_answer trigger_pull(struct trigger *trigger, const struct trigger_limits *limits,
+				 uint32_t reason, const char *text, uint64_t now_ns);
+
+/* Whether to ask for the dump now; true once. */
+bool trigger_is_due(struct trigger *trigger, uint64_t now_ns);
+
+/* The dump has come, or will not. */
+void trigger_end(struct trigger *trigger);
+
+#endif

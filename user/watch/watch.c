@@ -1,0 +1,585 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "watch/watch.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "option_parse.h"
+#include "proc/process.h"
+#include "sandbox/privilege.h"
+#include "watch/notify.h"
+#include "watch/selector.h"
+#include "watch/target.h"
+#include "watch/writer.h"
+
+#define TURN_NS (200 * NS_PER_MS)
+/* All processes are looked at when one has begun, and for some time after: it may call execve. */
+#define LOOK_NS	     NS_PER_S
+#define LOOK_IDLE_NS (10 * NS_PER_S)
+#define SETTLE_NS    (3 * NS_PER_S)
+#define STATUS_NS    (10 * NS_PER_S)
+#define TARGETS_MAX  16
+#define ENDED_MAX    64
+#define EVENTS_MAX   16
+/* After a request to end: for dumps that are due and their files, then for the rest. */
+#define STOP_NS	 (20 * NS_PER_S)
+#define ABORT_NS (5 * NS_PER_S)
+
+/* The dump of an engine that has ended: one of that name that starts next goes on with it. */
+struct ended {
+	char comm[16];
+	uint64_t since_ns; /* trigger.since_ns */
+};
+
+struct watch {
+	struct options options;
+	int argc;
+	char **argv;
+	int base_level; /* of messages, before options */
+	char *dir;
+	int signal_fd;
+	int timer_fd;
+	struct notify notify;
+	struct target_home home;
+	struct writer *writer;
+	VEC(struct target *) targets;
+	VEC(struct ended) ended;
+	uint32_t last_id; /* processes_last */
+	uint64_t changed_ns;
+	uint64_t look_ns;
+	uint64_t status_ns;
+	uint64_t alive_ns; /* when the watchdog was told last */
+	uint64_t stop_ns;  /* when that was asked for; 0: not yet */
+	bool too_many;	   /* that was said */
+};
+
+static void forget_ended(struct watch *watch, size_t index)
+{
+	watch->ended.items[index] = watch->ended.items[--watch->ended.count];
+}
+
+static void remember_ended(struct watch *watch, const struct target *target)
+{
+	struct ended ended = {.since_ns = target->trigger.since_ns};
+
+	if (!ended.since_ns)
+		return;
+	memcpy(ended.comm, target->comm, sizeof(ended.comm));
+	if (watch->ended.count >= ENDED_MAX)
+		forget_ended(watch, 0);
+	(void)vec_push(&watch->ended, ended);
+}
+
+static void take_over(struct watch *watch, struct target *target)
+{
+	for (size_t i = 0; i < watch->ended.count; i++) {
+		if (strcmp(watch->ended.items[i].comm, target->comm) != 0)
+			continue;
+		target->trigger.since_ns = watch->ended.items[i].since_ns;
+		forget_ended(watch, i);
+		return;
+	}
+}
+
+static struct target *find_target(const struct watch *watch, uint32_t tgid, uint64_t start)
+{
+	vec_for_each (target, &watch->targets) {
+		if ((*target)->tgid == tgid && (*target)->start == start)
+			return *target;
+	}
+	return NULL;
+}
+
+static void add_target(struct watch *watch, const struct candidate *candidate, bool follows)
+{
+	struct target *target;
+	uint64_t start;
+
+	if (!target_find_start(candidate->tgid, &start))
+		return;
+	target = find_target(watch, candidate->tgid, start);
+	if (target && follows)
+		target__follow(target);
+	if (target)
+		return;
+	if (watch->targets.count >= TARGETS_MAX) {
+		if (!watch->too_many)
+			log_warn("%u (%s) is not watched: at most %d processes are; select fewer",
+				 candidate->tgid, candidate->comm, TARGETS_MAX);
+		watch->too_many = true;
+		return;
+	}
+	target = target__new(&watch->home, candidate->tgid, start, candidate->comm);
+	if (!target || vec_push(&watch->targets, target)) {
+		target__free(target);
+		log_err("%u: no memory to watch it", candidate->tgid);
+		return;
+	}
+	target->follows = follows;
+	take_over(watch, target);
+}
+
+typedef VEC(struct candidate) candidate_vec;
+
+static bool is_own(const struct watch *watch, const process_vec *processes, uint32_t tgid)
+{
+	const uint32_t self = (uint32_t)getpid();
+
+	return processes_descends(processes, tgid, &self, 1);
+}
+
+static bool has_tgid(const candidate_vec *found, uint32_t tgid)
+{
+	vec_for_each (candidate, found) {
+		if (candidate->tgid == tgid)
+			return true;
+	}
+	return false;
+}
+
+/* What descends from a process that is watched is traced with it. */
+static bool is_below_other(const candidate_vec *found, const process_vec *processes,
+			   const struct candidate *candidate)
+{
+	vec_for_each (other, found) {
+		if (other->tgid != candidate->tgid &&
+		    processes_descends(processes, candidate->tgid, &other->tgid, 1))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Whether the descendants of a process are traced with it: if any of its group may be the engine,
+ * or if some are selected themselves. Otherwise not, because probes are then in all processes that
+ * run the same file.
+ */
+static bool must_follow(const struct watch *watch, const candidate_vec *found,
+			const process_vec *processes, const struct candidate *candidate)
+{
+	if (watch->options.follow || selector_match(&watch->options, candidate) == SELECTED_GROUP)
+		return true;
+	vec_for_each (other, found) {
+		if (other->tgid != candidate->tgid &&
+		    processes_descends(processes, other->tgid, &candidate->tgid, 1))
+			return true;
+	}
+	return false;
+}
+
+/* Whether the process is still one that the options select. */
+static bool is_selected(const candidate_vec *found, const struct target *target)
+{
+	return has_tgid(found, target->tgid);
+}
+
+static void drop_unselected(struct watch *watch, const candidate_vec *found)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < watch->targets.count; i++) {
+		struct target *target = watch->targets.items[i];
+		uint64_t start;
+		bool lives = target_find_start(target->tgid, &start) && start == target->start;
+
+		/* If a dump is due, it is asked for now, and the target goes the next time. */
+		if (!lives || is_selected(found, target) || target__hurry(target)) {
+			watch->targets.items[kept++] = target;
+			continue;
+		}
+		log_info("%u (%s) is no longer watched", target->tgid, target->comm);
+		target__free(target);
+	}
+	watch->targets.count = kept;
+}
+
+static int find_selected(struct watch *watch, const process_vec *processes, candidate_vec *found)
+{
+	bool with_cgroups = selector_needs_cgroups(&watch->options);
+	struct candidate *candidate = calloc(1, sizeof(*candidate));
+	int err = candidate ? 0 : -ENOMEM;
+
+	vec_for_each (process, processes) {
+		if (err || is_own(watch, processes, process->tgid))
+			continue;
+		candidate->tgid = process->tgid;
+		candidate->parent_tgid = process->parent_tgid;
+		if (candidate_read(candidate, with_cgroups) &&
+		    selector_match(&watch->options, candidate))
+			err = vec_push(found, *candidate);
+	}
+	free(candidate);
+	return err;
+}
+
+static void look_for_targets(struct watch *watch)
+{
+	process_vec processes = {0};
+	candidate_vec found = {0};
+	int err = processes_list(&processes);
+
+	if (!err)
+		err = find_selected(watch, &processes, &found);
+	if (!err) {
+		drop_unselected(watch, &found);
+		vec_for_each (candidate, &found) {
+			if (!is_below_other(&found, &processes, candidate))
+				add_target(watch, candidate,
+					   must_follow(watch, &found, &processes, candidate));
+		}
+	}
+	vec_free(&found);
+	vec_free(&processes);
+}
+
+static void look_when_due(struct watch *watch, uint64_t now_ns)
+{
+	uint32_t last = processes_last();
+
+	if (now_ns < watch->look_ns || watch->home.stopping)
+		return;
+	if (last != watch->last_id || !last)
+		watch->changed_ns = now_ns;
+	else if (now_ns - watch->changed_ns > SETTLE_NS &&
+		 now_ns - watch->look_ns < LOOK_IDLE_NS - LOOK_NS)
+		return;
+	watch->last_id = last;
+	watch->look_ns = now_ns + LOOK_NS;
+	look_for_targets(watch);
+}
+
+static void take_job(void *ctx, const struct dump_job *job)
+{
+	const struct watch *watch = ctx;
+
+	writer__take(watch->writer, job);
+}
+
+static void send_status(struct watch *watch, uint64_t now_ns)
+{
+	char text[256];
+	uint64_t steps = 0;
+	size_t attached = 0;
+
+	if (now_ns < watch->status_ns)
+		return;
+	watch->status_ns = now_ns + STATUS_NS;
+	vec_for_each (target, &watch->targets) {
+		attached += (*target)->attached;
+		steps += (*target)->steps;
+	}
+	snprintf(text, sizeof(text),
+		 "STATUS=watching %zu of %zu processes; %" PRIu64 " steps seen, %" PRIu64
+		 " dumps written",
+		 attached, watch->targets.count, steps, writer__written(watch->writer));
+	(void)notify_send(&watch->notify, text);
+}
+
+static void feed_watchdog(struct watch *watch, uint64_t now_ns)
+{
+	if (!watch->notify.watchdog_ns || now_ns - watch->alive_ns < watch->notify.watchdog_ns)
+		return;
+	watch->alive_ns = now_ns;
+	(void)notify_send(&watch->notify, "WATCHDOG=1");
+}
+
+static void reap(struct watch *watch, uint64_t now_ns)
+{
+	int status;
+	pid_t pid;
+
+	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
+		if (writer__reap(watch->writer, &watch->options, pid, status))
+			continue;
+		vec_for_each (target, &watch->targets) {
+			if (target__reap(*target, pid, status, now_ns))
+				break;
+		}
+	}
+}
+
+static void remove_ended(struct watch *watch)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < watch->targets.count; i++) {
+		struct target *target = watch->targets.items[i];
+
+		if (!target__is_over(target)) {
+			watch->targets.items[kept++] = target;
+			continue;
+		}
+		remember_ended(watch, target);
+		target__free(target);
+	}
+	watch->targets.count = kept;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	return a == b || (a && b && !strcmp(a, b));
+}
+
+/* Whether tracers were started with other options. */
+static bool changes_tracers(const struct options *old, const struct options *fresh)
+{
+	const struct option_watch *a = &old->watch, *b = &fresh->watch;
+
+	if (a->last_ns != b->last_ns || a->memory != b->memory || a->given.count != b->given.count)
+		return true;
+	for (size_t i = 0; i < a->given.count; i++) {
+		if (strcmp(a->given.items[i].name, b->given.items[i].name) != 0 ||
+		    !same_text(a->given.items[i].value, b->given.items[i].value))
+			return true;
+	}
+	return false;
+}
+
+/* A configuration that is wrong changes nothing: the old one stays. */
+static void take_config(struct watch *watch)
+{
+	struct options fresh;
+	enum log_level level = log_level();
+	bool restart;
+
+	log_set_level((enum log_level)watch->base_level);
+	if (options_parse(&fresh, watch->argc, watch->argv)) {
+		options_clear(&fresh);
+		log_set_level(level);
+		log_err("reload: the configuration stays as it was");
+		return;
+	}
+	restart = changes_tracers(&watch->options, &fresh);
+	options_clear(&watch->options);
+	watch->options = fresh;
+	watch->look_ns = 0;
+	watch->last_id = 0;
+	watch->too_many = false;
+	log_info("reload: done%s", restart ? "; tracers start again, with empty memory" : "");
+	vec_for_each (target, &watch->targets) {
+		if (restart)
+			target__restart(*target);
+	}
+}
+
+static void reload(struct watch *watch)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+		 clock_ns(CLOCK_MONOTONIC) / NS_PER_US);
+	(void)notify_send(&watch->notify, text);
+	take_config(watch);
+	(void)notify_send(&watch->notify, "READY=1");
+}
+
+static void escalate(const struct watch *watch)
+{
+	size_t attached = 0;
+
+	vec_for_each (target, &watch->targets) {
+		attached += (*target)->attached;
+		target__escalate(*target);
+	}
+	log_info(attached ? "SIGUSR1: the next step of each process is escalated, and dumped"
+			  : "SIGUSR1: no process is watched, so there is no step to escalate");
+}
+
+static void stop(struct watch *watch, uint64_t now_ns)
+{
+	if (!watch->stop_ns)
+		(void)notify_send(&watch->notify, "STOPPING=1");
+	/* A second request does not wait for files. */
+	watch->stop_ns = watch->stop_ns ? now_ns - STOP_NS : now_ns;
+	watch->home.stopping = true;
+}
+
+static void take_signals(struct watch *watch, uint64_t now_ns)
+{
+	struct signalfd_siginfo signal;
+
+	while (read(watch->signal_fd, &signal, sizeof(signal)) == sizeof(signal)) {
+		if (signal.ssi_signo == SIGUSR1)
+			escalate(watch);
+		else if (signal.ssi_signo == SIGUSR2)
+			reload(watch);
+		else if (signal.ssi_signo != SIGCHLD)
+			stop(watch, now_ns);
+	}
+}
+
+/* Whether everything that was started has ended, or was given up. */
+static bool has_stopped(const struct watch *watch, uint64_t now_ns)
+{
+	bool runs = !writer__is_idle(watch->writer);
+
+	vec_for_each (target, &watch->targets)
+		runs |= (*target)->tracer || (*target)->calls;
+	return !runs || now_ns - watch->stop_ns > STOP_NS + ABORT_NS;
+}
+
+static void turn(struct watch *watch)
+{
+	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+
+	reap(watch, now_ns);
+	look_when_due(watch, now_ns);
+	vec_for_each (target, &watch->targets) {
+		target__turn(*target, now_ns);
+		if (watch->stop_ns)
+			target__stop(*target);
+	}
+	if (!watch->stop_ns)
+		remove_ended(watch);
+	writer__turn(watch->writer, &watch->options, now_ns);
+	feed_watchdog(watch, now_ns);
+	send_status(watch, now_ns);
+}
+
+static int run(struct watch *watch)
+{
+	struct epoll_event events[EVENTS_MAX];
+	uint64_t expirations, now_ns;
+
+	for (;;) {
+		int count = epoll_wait(watch->home.epoll_fd, events, EVENTS_MAX, -1);
+
+		if (count < 0 && errno != EINTR)
+			return -errno;
+		now_ns = clock_ns(CLOCK_MONOTONIC);
+		for (int i = 0; i < count; i++) {
+			if (events[i].data.ptr == &watch->signal_fd)
+				take_signals(watch, now_ns);
+			else if (events[i].data.ptr == &watch->timer_fd)
+				(void)!read(watch->timer_fd, &expirations, sizeof(expirations));
+			else
+				target__read(events[i].data.ptr, now_ns);
+		}
+		turn(watch);
+		if (watch->stop_ns && has_stopped(watch, now_ns))
+			return 0;
+	}
+}
+
+static int add_event(const struct watch *watch, int *fd)
+{
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
+
+	return *fd < 0 || epoll_ctl(watch->home.epoll_fd, EPOLL_CTL_ADD, *fd, &event) ? -errno : 0;
+}
+
+static int open_loop(struct watch *watch)
+{
+	const struct timespec period = clock_timespec(TURN_NS);
+	const struct itimerspec timer = {period, period};
+	sigset_t signals;
+	int err;
+
+	sigemptyset(&signals);
+	sigaddset(&signals, SIGINT);
+	sigaddset(&signals, SIGTERM);
+	sigaddset(&signals, SIGHUP);
+	sigaddset(&signals, SIGUSR1);
+	sigaddset(&signals, SIGUSR2);
+	sigaddset(&signals, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &signals, NULL);
+	watch->home.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (watch->home.epoll_fd < 0)
+		return -errno;
+	watch->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	watch->timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+	err = add_event(watch, &watch->signal_fd);
+	if (!err)
+		err = add_event(watch, &watch->timer_fd);
+	if (!err && timerfd_settime(watch->timer_fd, 0, &timer, NULL))
+		err = -errno;
+	return err;
+}
+
+/* --dir, else what systemd has made for the service (StateDirectory=), else here. */
+static char *choose_dir(const struct options *options)
+{
+	const char *dir = options->windows.dir, *state = getenv("STATE_DIRECTORY");
+
+	if (!dir || !strcmp(dir, "."))
+		dir = state && *state == '/' ? state : ".";
+	return strdup(dir);
+}
+
+static int open_watch(struct watch *watch)
+{
+	int err;
+
+	watch->home.options = &watch->options;
+	watch->home.take_job = take_job;
+	watch->home.ctx = watch;
+	watch->dir = choose_dir(&watch->options);
+	watch->writer = watch->dir ? writer__new(watch->dir) : NULL;
+	if (!watch->writer)
+		return -ENOMEM;
+	err = open_loop(watch);
+	if (err) {
+		log_err("event loop: %s", strerror(-err));
+		return err;
+	}
+	dumps_sweep(watch->dir);
+	return 0;
+}
+
+static void close_watch(struct watch *watch)
+{
+	vec_for_each (target, &watch->targets)
+		target__free(*target);
+	vec_free(&watch->targets);
+	vec_free(&watch->ended);
+	writer__free(watch->writer);
+	if (watch->signal_fd >= 0)
+		close(watch->signal_fd);
+	if (watch->timer_fd >= 0)
+		close(watch->timer_fd);
+	if (watch->home.epoll_fd >= 0)
+		close(watch->home.epoll_fd);
+	notify_close(&watch->notify);
+	options_clear(&watch->options);
+	free(watch->dir);
+}
+
+int watch_run(struct options *options, int argc, char **argv)
+{
+	struct watch watch = {
+		.options = *options,
+		.argc = argc,
+		.argv = argv,
+		.base_level = LOG_INFO,
+		.signal_fd = -1,
+		.timer_fd = -1,
+		.home = {.epoll_fd = -1},
+	};
+	int err;
+
+	options_init(options);
+	err = privilege_check();
+	notify_open(&watch.notify);
+	if (!err)
+		err = open_watch(&watch);
+	if (!err) {
+		look_when_due(&watch, clock_ns(CLOCK_MONOTONIC));
+		if (!watch.targets.count)
+			log_info("no such process runs yet: it is watched as soon as it does");
+		(void)notify_send(&watch.notify, "READY=1");
+		err = run(&watch);
+	}
+	close_watch(&watch);
+	return err;
+}

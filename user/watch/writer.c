@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "watch/writer.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "watch/children.h"
+
+#define JOBS_MAX 16
+/* At the lowest priority it may take long on a busy machine. */
+#define TIME_MAX_NS (1800 * NS_PER_S)
+
+struct writer {
+	const char *dir;
+	VEC(struct dump_job) jobs; /* the first one is being written, if pid is not 0 */
+	pid_t pid;
+	uint64_t started_ns;
+	uint64_t written;
+};
+
+struct writer *writer__new(const char *dir)
+{
+	struct writer *writer = calloc(1, sizeof(*writer));
+
+	if (writer)
+		writer->dir = dir;
+	return writer;
+}
+
+static void say_lost(const struct dump_job *job, const char *why)
+{
+	log_err("dump %s%s: not written: %s", job->stem, job->part, why);
+}
+
+void writer__free(struct writer *writer)
+{
+	if (!writer)
+		return;
+	if (writer->pid)
+		kill(writer->pid, SIGKILL);
+	vec_for_each (job, &writer->jobs) {
+		say_lost(job, "watch ends");
+		close(job->fd);
+	}
+	vec_free(&writer->jobs);
+	free(writer);
+}
+
+void writer__take(struct writer *writer, const struct dump_job *job)
+{
+	if (writer->jobs.count < JOBS_MAX && !vec_push(&writer->jobs, *job))
+		return;
+	say_lost(job, "too many are waiting: the disk is too slow, or --cooldown too short");
+	close(job->fd);
+}
+
+static void end_job(struct writer *writer)
+{
+	close(writer->jobs.items[0].fd);
+	writer->jobs.count--;
+	memmove(writer->jobs.items, writer->jobs.items + 1,
+		writer->jobs.count * sizeof(*writer->jobs.items));
+}
+
+static struct dump_limits limits_of(const struct options *options)
+{
+	return (struct dump_limits){options->watch.max_dumps,
+				    options->watch.max_disk ? options->watch.max_disk : UINT64_MAX};
+}
+
+/* The files are compressed: together they take less than the capture in memory. */
+static bool make_room(const struct writer *writer, const struct options *options,
+		      const struct dump_job *job)
+{
+	const struct dump_limits limits = limits_of(options);
+	struct dump_usage usage;
+	int err = dumps_make_room(writer->dir, &limits, job->bytes + 1, job->stem, &usage);
+
+	if (usage.deleted)
+		log_debug("%" PRIu32 " old dumps were deleted", usage.deleted);
+	if (err == -ENOSPC)
+		say_lost(job, "it has no room in --max-disk");
+	else if (err)
+		say_lost(job, "its directory cannot be read");
+	return !err;
+}
+
+void writer__turn(struct writer *writer, const struct options *options, uint64_t now_ns)
+{
+	if (writer->pid) {
+		if (now_ns - writer->started_ns > TIME_MAX_NS)
+			kill(writer->pid, SIGKILL);
+		return;
+	}
+	while (writer->jobs.count) {
+		const struct dump_job *job = &writer->jobs.items[0];
+		const struct writer_plan plan = {options, writer->dir, job->stem, job->part,
+						 job->fd};
+
+		if (make_room(writer, options, job) &&
+		    !children_start_writer(&plan, &writer->pid)) {
+			writer->started_ns = now_ns;
+			return;
+		}
+		writer->pid = 0;
+		end_job(writer);
+	}
+}
+
+static void tell(const struct writer *writer, const struct dump_job *job)
+{
+	if (*job->part)
+		log_info("dump %s/%s%s.*: its system calls%s", writer->dir, job->stem, job->part,
+			 strcmp(job->part, "_sample") ? " afterwards" : " before, to compare with");
+	else
+		log_info("dump %s/%s.*: %s; the last %s, %s steps%s", writer->dir, job->stem,
+			 job->text, FORMAT_TIME(job->covers_ns), FORMAT_COUNT(job->steps),
+			 job->crowded ? " (--memory has room for no more)" : "");
+}
+
+bool writer__reap(struct writer *writer, const struct options *options, pid_t pid, int status)
+{
+	const struct dump_limits limits = limits_of(options);
+	const struct dump_job *job;
+	struct dump_usage usage;
+
+	if (!writer->pid || pid != writer->pid)
+		return false;
+	writer->pid = 0;
+	job = &writer->jobs.items[0];
+	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
+		if (!dumps_publish(writer->dir, false))
+			tell(writer, job);
+		writer->written += !*job->part;
+	} else {
+		log_err("dump %s%s: incomplete: its writer %s %d; if there is a .fbt.gz, --replay "
+			"makes the rest",
+			job->stem, job->part,
+			WIFSIGNALED(status) ? "was killed by signal" : "has failed with status",
+			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+		(void)dumps_publish(writer->dir, true);
+	}
+	dumps_sweep(writer->dir);
+	end_job(writer);
+	(void)dumps_make_room(writer->dir, &limits, 0, NULL, &usage);
+	return true;
+}
+
+bool writer__is_idle(const struct writer *writer)
+{
+	return !writer->jobs.count;
+}
+
+uint64_t writer__written(const struct writer *writer)
+{
+	return writer->written;
+}
