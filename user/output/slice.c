@@ -324,6 +324,7 @@ static void peer_fields_add(struct json_fields *fields, const struct cause *caus
 	json_fields_uint(fields, "peer_pid", peer->peer);
 	json_fields_uint(fields, "peer_tid", peer->peer_tid);
 	json_fields_string(fields, "peer_name", peer->comm);
+	json_fields_string(fields, "peer_way", peer_way_name((enum fbt_peer_way)peer->way));
 	json_fields_string(fields, "peer_did", peer_did_name(peer_did(peer)));
 	json_fields_uint(fields, "peer_did_us", peer_did_ns(peer) / NS_PER_US);
 	json_fields_uint(fields, "peer_seen_us", (peer->time_ns - peer->first_ns) / NS_PER_US);

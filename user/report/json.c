@@ -172,6 +172,7 @@ static void write_entry(struct json *json, const struct window *window,
 	put_known(json, "usual_ns", entry->judged, entry->usual_ns);
 	put_known(json, "cause_usual_ns", entry->cause_usual_known, entry->cause_usual_ns);
 	write_stop(json, &entry->stop);
+	report_json_peer(json, window, &entry->peer, entry->peer_ns);
 	json_string(json, "not_shown", entry->not_shown);
 	json_bool(json, "complete", entry->complete);
 	json_object_end(json);

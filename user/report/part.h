@@ -98,6 +98,10 @@ void report_json_explained(struct json *json, const struct explained_tally *tall
 void report_explain_cost(const struct report *report);
 void report_json_explain_cost(struct json *json, const struct window *window);
 
+/* The member "peer" of an escalation: nothing if its cause is no wait for another process. */
+void report_json_peer(struct json *json, const struct window *window, const struct step_peer *peer,
+		      uint64_t wait_ns);
+
 /* The ioctls of the GPU driver in steps. Nothing if there were none. */
 void report_driver(const struct report *report);
 void report_json_driver(struct json *json, const struct report *report);

@@ -97,6 +97,10 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 
 	if (cause_has_stop(&escalation->cause))
 		entry.stop = escalation->cause.stop;
+	if (escalation->cause.kind == CAUSE_PEER_PROCESS) {
+		entry.peer = escalation->cause.peer;
+		entry.peer_ns = escalation->cause.peer_ns;
+	}
 	if (tally->entries.count < ESCALATIONS_LISTED)
 		err = vec_push(&tally->entries, entry);
 	else
