@@ -9,7 +9,8 @@ import sys
 DID = {"computes": ("computed",), "sleeps": ("asleep",), "stopped": ("stopped",),
        "starved": ("no_cpu",)}
 LATE_NS = 300e6
-WAYS = {"futex": "futex", "futex_long": "futex", "pipe": "pipe", "socket": "socket"}
+WAYS = {"futex": "futex", "futex_long": "futex", "poll": "pipe", "pipe": "pipe",
+        "socket": "socket"}
 PARTS = ("cpu_ns", "cpu_wait_ns", "stopped_ns", "asleep_ns")
 NAPS = ("nanosleep", "clock_nanosleep")
 failed = False
