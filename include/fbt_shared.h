@@ -576,6 +576,19 @@ struct fbt_answered {
 	__u32 slot[FBT_ANSWERED_SLOTS]; /* 0: none */
 };
 
+/*
+ * The latest signal that stopped a process, in the map stop_notes of bpf/signals.bpf.c at its tgid
+ * modulo FBT_STOP_NOTES. The header of sender is not set.
+ */
+#define FBT_STOP_NOTES 256
+struct fbt_stop_note {
+	__u32 changes; /* odd while the place is written */
+	__u32 reserved;
+	__u64 born_ns;	/* when the process began, by the kernel's own clock */
+	__u64 ended_ns; /* when it was told to go on; 0: not yet */
+	struct fbt_stop_sender sender;
+};
+
 /* A wait and its waker, in the event ring; user/stream/wakes.c turns it into an fbt_wake. */
 struct fbt_ring_wake {
 	struct fbt_header header; /* FBT_EVENT_WAKE */

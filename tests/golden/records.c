@@ -432,6 +432,24 @@ static void write_stop(struct events *events)
 	stop->stopped_ns = line_take_time(&events->line, "stopped", 0);
 }
 
+static void write_stop_sender(struct events *events)
+{
+	static const char *const origins[] = {"process", "terminal", "tracer", "kernel", NULL};
+	struct fbt_stop_sender *sender =
+		record_begin(events, FBT_EVENT_STOP_SENDER, sizeof(*sender));
+
+	sender->tgid = record_take_tgid(events);
+	sender->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	sender->number = (uint32_t)line_take_number(&events->line, "number", 19);
+	sender->origin = line_take_name(&events->line, "origin", origins);
+	sender->sender = (uint32_t)line_take_number(&events->line, "sender", 0);
+	sender->parent = (uint32_t)line_take_number(&events->line, "parent", 0);
+	snprintf(sender->comm, sizeof(sender->comm), "%s",
+		 line_take_text(&events->line, "comm", ""));
+	snprintf(sender->parent_comm, sizeof(sender->parent_comm), "%s",
+		 line_take_text(&events->line, "parent_comm", ""));
+}
+
 static void write_thread_use(struct events *events)
 {
 	struct fbt_thread_use *use = record_begin(events, FBT_EVENT_THREAD_USE, sizeof(*use));
@@ -862,18 +880,43 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window}, {"target", write_target},	{"thread", write_thread},
-	{"kind", write_kind},	  {"step", write_step},		{"call", write_call},
-	{"table", write_table},	  {"lost", write_lost},		{"cost", write_cost},
-	{"exit", write_exit},	  {"end", write_end},		{"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual},	{"hang", write_hang},
-	{"peer", write_peer},	  {"stop", write_stop},		{"thread_use", write_thread_use},
-	{"cpus", write_cpus},	  {"sampling", write_sampling}, {"ends", write_ends},
-	{"tails", write_tails},	  {"probes", write_probes},	{"wake", write_wake},
-	{"python", write_python}, {"stalls", write_stalls},	{"taken", write_taken},
-	{"woken", write_woken},	  {"samples", write_samples},	{"explain", write_explain},
-	{"code", write_code},	  {"stack", write_stack},	{"look_thread", write_look_thread},
-	{"look", write_look},	  {"looks", write_looks},	{"stacks", write_stacks},
+	{"window", write_window},
+	{"target", write_target},
+	{"thread", write_thread},
+	{"kind", write_kind},
+	{"step", write_step},
+	{"call", write_call},
+	{"table", write_table},
+	{"lost", write_lost},
+	{"cost", write_cost},
+	{"exit", write_exit},
+	{"end", write_end},
+	{"unknown", write_unknown},
+	{"file", write_file},
+	{"manual", write_manual},
+	{"hang", write_hang},
+	{"peer", write_peer},
+	{"stop", write_stop},
+	{"stop_sender", write_stop_sender},
+	{"thread_use", write_thread_use},
+	{"cpus", write_cpus},
+	{"sampling", write_sampling},
+	{"ends", write_ends},
+	{"tails", write_tails},
+	{"probes", write_probes},
+	{"wake", write_wake},
+	{"python", write_python},
+	{"stalls", write_stalls},
+	{"taken", write_taken},
+	{"woken", write_woken},
+	{"samples", write_samples},
+	{"explain", write_explain},
+	{"code", write_code},
+	{"stack", write_stack},
+	{"look_thread", write_look_thread},
+	{"look", write_look},
+	{"looks", write_looks},
+	{"stacks", write_stacks},
 	{"gap", write_gap},
 };
 

@@ -121,6 +121,10 @@ for trouble in DID:
     fact("%s: for as long as it was" % trouble,
          [(true["ns"], shape["cause_us"]) for true, shape, step in rows if shape in right and
           not is_as_long(true, step, shape["cause_us"])])
+    if trouble == "stopped":
+        fact("who stopped it is named",
+             [shape for shape in right if shape.get("stop_signal") != "SIGSTOP" or
+              shape.get("stop_sender") != truth["third"]])
     if trouble == "sleeps":
         fact("its call is named", [shape["cause_evidence"] for shape in right
                                    if shape.get("peer_call") not in NAPS])

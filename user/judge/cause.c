@@ -677,6 +677,7 @@ void cause_find(const struct window *window, const struct step *step,
 	name_mapping(step, cause);
 	cause->estimated = is_estimated(times, cause);
 	cause->stop = step->stop;
+	cause->stop_sender = step->stop_sender;
 	cause->stalls = step->stalls.record;
 	cause->step_tid = step->record.tid;
 	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;

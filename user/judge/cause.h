@@ -58,7 +58,9 @@ struct cause {
 	enum fbt_mapping mapping;
 	uint32_t fault_file;  /* window file id; 0: not known, or no file */
 	struct fbt_stop stop; /* who stopped it, or the thread that it waited for: cause_has_stop */
-	uint32_t step_tid;    /* the step's own thread */
+	struct fbt_stop_sender
+		stop_sender;	       /* … and whose signal that was; header.type 0: not known */
+	uint32_t step_tid;	       /* the step's own thread */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
 	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*

@@ -253,6 +253,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	peer_table_join(&assembler->peers, &step);
+	stop_table_join_senders(&assembler->stops, &step);
 	look_table_join(&assembler->looks, &step);
 	woken_table_join(&assembler->wokens, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
@@ -355,7 +356,11 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 
 static int add_hang(struct assembler *assembler, const struct fbt_hang *hang)
 {
-	window__add_hang(assembler->window, hang);
+	struct fbt_stop_sender sender = {.time_ns = 0};
+
+	if (hang->state == 'T')
+		sender = stop_table_sender(&assembler->stops, hang->tgid, hang->time_ns);
+	window__add_hang(assembler->window, hang, &sender);
 	if (!assembler->output.on_hang)
 		return 0;
 	return assembler->output.on_hang(assembler->output.ctx, assembler->window, hang);
@@ -434,6 +439,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
+		return 0;
+	case FBT_EVENT_STOP_SENDER:
+		stop_table_add_sender(&assembler->stops, (const struct fbt_stop_sender *)event);
 		return 0;
 	case FBT_EVENT_PEER:
 		peer_table_add(&assembler->peers, (const struct fbt_peer *)event);

@@ -78,6 +78,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WOKEN] = PROCESS_LAYOUT(fbt_woken, 0),
 	[FBT_EVENT_SAMPLES] = PROCESS_LAYOUT(fbt_samples, 0),
 	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
+	[FBT_EVENT_STOP_SENDER] = PROCESS_LAYOUT(fbt_stop_sender, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -164,6 +165,13 @@ static bool is_stop_sound(const struct fbt_stop *stop)
 {
 	return stop->reason < FBT_STOP_REASON_COUNT &&
 	       memchr(stop->comm, '\0', sizeof(stop->comm)) != NULL;
+}
+
+static bool is_sender_sound(const struct fbt_stop_sender *sender)
+{
+	return sender->origin < FBT_SENDER_ORIGINS &&
+	       memchr(sender->comm, '\0', sizeof(sender->comm)) &&
+	       memchr(sender->parent_comm, '\0', sizeof(sender->parent_comm));
 }
 
 /* The parts are those of the time that it was looked at: others add them up without a check. */
@@ -363,6 +371,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_peer_sound((const struct fbt_peer *)event);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
+	case FBT_EVENT_STOP_SENDER:
+		return is_sender_sound((const struct fbt_stop_sender *)event);
 	case FBT_EVENT_CODE:
 		return ((const struct fbt_code *)event)->id != 0;
 	case FBT_EVENT_STACK:

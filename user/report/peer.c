@@ -1,13 +1,39 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-/* For which other process a step waited, in the JSON report. */
+/* Other processes in the JSON report: for which one a step waited, and which one stopped it. */
 #include "base/arith.h"
 #include "base/json.h"
 #include "judge/peers.h"
+#include "judge/stopper.h"
 #include "judge/text.h"
 #include "model/syscalls.h"
 #include "report/part.h"
 
-static void write_stop(struct json *json, const struct fbt_peer *peer)
+static void put_pid(struct json *json, const char *key, uint32_t pid)
+{
+	if (pid)
+		json_uint(json, key, pid);
+	else
+		json_null(json, key);
+}
+
+void report_json_sender(struct json *json, const struct fbt_stop_sender *sender)
+{
+	const char *signal = stop_signal_name(sender->number);
+
+	if (sender->header.type != FBT_EVENT_STOP_SENDER || !signal)
+		return;
+	json_object_begin(json, "sender");
+	json_string(json, "signal", signal);
+	json_string(json, "origin", sender_origin_name((enum fbt_sender_origin)sender->origin));
+	put_pid(json, "pid", sender->sender);
+	json_string(json, "name", *sender->comm ? sender->comm : NULL);
+	put_pid(json, "parent_pid", sender->parent);
+	json_string(json, "parent_name", *sender->parent_comm ? sender->parent_comm : NULL);
+	json_object_end(json);
+}
+
+static void write_stop(struct json *json, const struct fbt_peer *peer,
+		       const struct fbt_stop_sender *sender)
 {
 	if (peer_did(peer) != PEER_STOPPED) {
 		json_null(json, "stop_reason");
@@ -16,16 +42,14 @@ static void write_stop(struct json *json, const struct fbt_peer *peer)
 		return;
 	}
 	json_string(json, "stop_reason", stop_reason_name((enum fbt_stop_reason)peer->stop_reason));
-	if (peer->tracer)
-		json_uint(json, "tracer", peer->tracer);
-	else
-		json_null(json, "tracer");
+	put_pid(json, "tracer", peer->tracer);
 	json_string(json, "tracer_name", *peer->tracer_comm ? peer->tracer_comm : NULL);
+	report_json_sender(json, sender);
 }
 
 /* The members of a process, without its braces. */
 static void write_members(struct json *json, const struct window *window,
-			  const struct fbt_peer *peer)
+			  const struct fbt_peer *peer, const struct fbt_stop_sender *sender)
 {
 	char label[24];
 	bool has_call = peer->nr != FBT_PEER_NR_UNKNOWN;
@@ -47,7 +71,7 @@ static void write_members(struct json *json, const struct window *window,
 		    has_call ? syscall_label((enum fbt_arch)window->record.arch, peer->nr, label)
 			     : NULL);
 	json_string(json, "step", peer->kind ? window__kind_name(window, peer->kind) : NULL);
-	write_stop(json, peer);
+	write_stop(json, peer, sender);
 }
 
 void report_json_peer(struct json *json, const struct window *window, const struct step_peer *peer,
@@ -57,10 +81,10 @@ void report_json_peer(struct json *json, const struct window *window, const stru
 		return;
 	json_object_begin(json, "peer");
 	json_uint(json, "wait_ns", wait_ns);
-	write_members(json, window, &peer->record);
+	write_members(json, window, &peer->record, &peer->sender);
 	if (peer->beyond.header.type == FBT_EVENT_PEER) {
 		json_object_begin(json, "waited_for");
-		write_members(json, window, &peer->beyond);
+		write_members(json, window, &peer->beyond, &peer->beyond_sender);
 		json_object_end(json);
 	} else {
 		json_null(json, "waited_for");

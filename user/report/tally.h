@@ -64,7 +64,8 @@ struct escalation_entry {
 	bool judged;
 	bool cause_usual_known;
 	bool complete;
-	struct fbt_stop stop;  /* header.type 0: none is part of the cause */
+	struct fbt_stop stop; /* header.type 0: none is part of the cause */
+	struct fbt_stop_sender stop_sender;
 	struct step_peer peer; /* record.header.type 0: its cause is no wait for a process … */
 	uint64_t peer_ns;      /* … else that wait */
 };
