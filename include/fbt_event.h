@@ -84,6 +84,7 @@ enum fbt_event_type {
 	FBT_EVENT_SAMPLES = 49,
 	FBT_EVENT_EXPLAIN = 50,
 	FBT_EVENT_STOP_SENDER = 51,
+	FBT_EVENT_FAULT_SITES = 52,
 };
 
 struct fbt_header {

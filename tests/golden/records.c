@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fbt_event.h"
+#include "fbt_explain.h"
 #include "model/syscalls.h"
 
 uint32_t record_take_tgid(struct events *events)
@@ -450,6 +451,32 @@ static void write_stop_sender(struct events *events)
 		 line_take_text(&events->line, "parent_comm", ""));
 }
 
+/* One more site of the next step. */
+static void write_fault_sites(struct events *events)
+{
+	static const char *const mappings[] = {"unknown", "file", "anon", "stack", NULL};
+	struct fbt_fault_sites *sites = record_begin(events, FBT_EVENT_FAULT_SITES, sizeof(*sites));
+	const char *codes;
+
+	sites->tgid = record_take_tgid(events);
+	sites->tid = (uint32_t)line_take_number(&events->line, "tid", sites->tgid);
+	sites->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	sites->faults = line_take_number(&events->line, "faults", 0);
+	sites->in_calls = line_take_number(&events->line, "in_calls", 0);
+	codes = line_take_text(&events->line, "codes", "");
+	for (int i = 0; i < FBT_FAULT_CALLERS && *codes; i++) {
+		sites->sites[0].codes[i] = (uint32_t)strtoul(codes, (char **)&codes, 10);
+		codes += *codes == ',';
+	}
+	sites->sites[0].faults = (uint32_t)line_take_number(&events->line, "first", 0);
+	sites->sites[0].majors = (uint32_t)line_take_number(&events->line, "majors", 0);
+	sites->sites[0].mapping = line_take_name(&events->line, "mapping", mappings);
+	sites->sites[0].file = (uint32_t)line_take_number(&events->line, "file", 0);
+	sites->sites[1].faults = (uint32_t)line_take_number(&events->line, "second", 0);
+	sites->sites[1].mapping = FBT_MAPPING_ANON;
+	sites->count = sites->sites[1].faults ? 2 : sites->sites[0].faults ? 1 : 0;
+}
+
 static void write_thread_use(struct events *events)
 {
 	struct fbt_thread_use *use = record_begin(events, FBT_EVENT_THREAD_USE, sizeof(*use));
@@ -745,7 +772,7 @@ static void write_explain(struct events *events)
 {
 	struct fbt_explained *explained =
 		record_begin(events, FBT_EVENT_EXPLAIN, sizeof(*explained));
-	static const char *const kinds[] = {"switches", "wakes", "samples", NULL};
+	static const char *const kinds[] = {"switches", "wakes", "samples", "faults", NULL};
 	static const char *const states[] = {"unused", "off", "armed", "refused", "failed", NULL};
 
 	explained->kind = (uint32_t)line_take_name(&events->line, "kind", kinds);
@@ -896,6 +923,7 @@ static const struct {
 	{"manual", write_manual},
 	{"hang", write_hang},
 	{"peer", write_peer},
+	{"fault_sites", write_fault_sites},
 	{"stop", write_stop},
 	{"stop_sender", write_stop_sender},
 	{"thread_use", write_thread_use},

@@ -445,6 +445,7 @@ static void add_memory_limit(struct line *line, const struct cause *cause,
 	add_faults(line, cause, window);
 	line_add(line, ": its cgroup was at its memory limit ");
 	add_times(line, cause->limits.memory_hits);
+	fault_sites_describe(line, cause, window);
 }
 
 /*
@@ -526,6 +527,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 	case CAUSE_PAGE_FAULTS:
 		add_faults(line, cause, window);
 		add_worker(line, cause, window);
+		fault_sites_describe(line, cause, window);
 		break;
 	case CAUSE_STOPPED:
 		add_stopped(line, cause, window);

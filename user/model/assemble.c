@@ -33,10 +33,11 @@ struct assembler {
 	struct peer_table peers;
 	struct stack_table stacks;
 	struct look_table looks;
-	struct fbt_stalls stalls;   /* those of the next step */
-	struct fbt_gap gap;	    /* the one before the next step */
-	struct fbt_taken taken;	    /* that of the next step */
-	struct fbt_samples samples; /* the same */
+	struct fbt_stalls stalls;     /* those of the next step */
+	struct fbt_gap gap;	      /* the one before the next step */
+	struct fbt_taken taken;	      /* that of the next step */
+	struct fbt_samples samples;   /* the same */
+	struct fbt_fault_sites sites; /* the same */
 	struct woken_table wokens;
 };
 
@@ -250,6 +251,7 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	step_join_gap(&step, &assembler->gap);
 	taken_join(&assembler->taken, &step);
 	samples_join(&assembler->samples, &step);
+	fault_sites_join(&assembler->sites, &step);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	peer_table_join(&assembler->peers, &step);
@@ -433,6 +435,9 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 		return woken_table_add(&assembler->wokens, (const struct fbt_woken *)event);
 	case FBT_EVENT_SAMPLES:
 		assembler->samples = *(const struct fbt_samples *)event;
+		return 0;
+	case FBT_EVENT_FAULT_SITES:
+		assembler->sites = *(const struct fbt_fault_sites *)event;
 		return 0;
 	case FBT_EVENT_TAKEN:
 		assembler->taken = *(const struct fbt_taken *)event;

@@ -78,6 +78,7 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WOKEN] = PROCESS_LAYOUT(fbt_woken, 0),
 	[FBT_EVENT_SAMPLES] = PROCESS_LAYOUT(fbt_samples, 0),
 	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
+	[FBT_EVENT_FAULT_SITES] = PROCESS_LAYOUT(fbt_fault_sites, 0),
 	[FBT_EVENT_STOP_SENDER] = PROCESS_LAYOUT(fbt_stop_sender, 0),
 };
 
@@ -248,6 +249,23 @@ static bool are_samples_sound(const struct fbt_samples *samples)
 	return sum <= samples->samples;
 }
 
+/* The same. */
+static bool are_sites_sound(const struct fbt_fault_sites *sites)
+{
+	uint64_t sum = 0;
+
+	if (sites->count > FBT_FAULT_SITES)
+		return false;
+	for (uint32_t i = 0; i < sites->count; i++) {
+		const struct fbt_fault_site *site = &sites->sites[i];
+
+		if (site->mapping >= FBT_MAPPING_COUNT || site->majors > site->faults)
+			return false;
+		sum += site->faults;
+	}
+	return sum <= sites->faults;
+}
+
 static bool is_explained_sound(const struct fbt_explained *explained)
 {
 	return explained->kind < FBT_EXPLAIN_COUNT && explained->state < FBT_EXPLAIN_STATES;
@@ -371,6 +389,8 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_peer_sound((const struct fbt_peer *)event);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
+	case FBT_EVENT_FAULT_SITES:
+		return are_sites_sound((const struct fbt_fault_sites *)event);
 	case FBT_EVENT_STOP_SENDER:
 		return is_sender_sound((const struct fbt_stop_sender *)event);
 	case FBT_EVENT_CODE:

@@ -111,8 +111,9 @@ struct step {
 	struct step_stalls stalls;
 	struct step_gap gap;
 	struct step_spins spins;
-	struct fbt_samples samples; /* where it computed; header.type is 0: not sampled */
-	struct fbt_taken taken;	    /* who had its CPU; header.type is 0: it was not looked at */
+	struct fbt_samples samples;	    /* where it computed; header.type is 0: not sampled */
+	struct fbt_fault_sites fault_sites; /* header.type is 0: not looked at */
+	struct fbt_taken taken; /* who had its CPU; header.type is 0: it was not looked at */
 };
 
 /* Frees what a step has of its own: calls, wakes, stacks, peers and looks. */

@@ -175,6 +175,7 @@ static void write_entry(struct json *json, const struct window *window,
 	put_known(json, "cause_usual_ns", entry->cause_usual_known, entry->cause_usual_ns);
 	write_stop(json, &entry->stop, &entry->stop_sender);
 	report_json_peer(json, window, &entry->peer, entry->peer_ns);
+	report_json_faults(json, window, &entry->faults);
 	json_string(json, "not_shown", entry->not_shown);
 	json_bool(json, "complete", entry->complete);
 	json_object_end(json);

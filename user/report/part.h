@@ -98,6 +98,10 @@ void report_json_explained(struct json *json, const struct explained_tally *tall
 void report_explain_cost(const struct report *report);
 void report_json_explain_cost(struct json *json, const struct window *window);
 
+/* The member "page_faults" of an escalation: where they were; nothing if that was not counted. */
+void report_json_faults(struct json *json, const struct window *window,
+			const struct fbt_fault_sites *sites);
+
 /* The member "sender" of a stop: whose signal it was; nothing if that is not known. */
 void report_json_sender(struct json *json, const struct fbt_stop_sender *sender);
 

@@ -103,6 +103,8 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 		entry.peer = escalation->cause.peer;
 		entry.peer_ns = escalation->cause.peer_ns;
 	}
+	if (!escalation->cause.waker.tid)
+		entry.faults = escalation->cause.fault_sites;
 	if (tally->entries.count < ESCALATIONS_LISTED)
 		err = vec_push(&tally->entries, entry);
 	else

@@ -68,6 +68,7 @@ struct escalation_entry {
 	struct fbt_stop_sender stop_sender;
 	struct step_peer peer; /* record.header.type 0: its cause is no wait for a process … */
 	uint64_t peer_ns;      /* … else that wait */
+	struct fbt_fault_sites faults; /* header.type 0: not counted, or no part of the cause */
 };
 
 struct escalation_tally {

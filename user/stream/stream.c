@@ -111,7 +111,8 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->peers = peers__new(stream->shared, output, stream->senders, options->asks_sockets);
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
-	stream->slow = slow_calls__new(stream->shared, output, &options->symbols);
+	stream->slow = slow_calls__new(stream->shared, output, &options->symbols,
+				       loader__map(loader, "fault_sums"));
 	if (stream->slow)
 		stacks__set_script_reader(slow_calls__stacks(stream->slow), &options->scripts);
 	stream->looks = stream->slow ? new_looks(stream) : NULL;
