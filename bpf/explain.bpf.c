@@ -7,6 +7,7 @@
 #include "vmlinux.h"
 #include <bpf/bpf_helpers.h>
 #include <bpf/bpf_tracing.h>
+#include "fault_sites.bpf.h"
 #include "samples.bpf.h"
 #include "taken.bpf.h"
 #include "woken.bpf.h"
@@ -59,6 +60,21 @@ int BPF_PROG(explain_waking, struct task_struct *task)
 SEC("perf_event")
 int explain_sample(struct bpf_perf_event_data *ctx)
 {
-	take_sample();
+	take_sample(FBT_PLACE_SAMPLE);
+	return 0;
+}
+
+/* The page faults of a thread whose steps have too many, when they have been handled. */
+SEC("perf_event")
+int explain_minor_fault(struct bpf_perf_event_data *ctx)
+{
+	count_fault(ctx, false);
+	return 0;
+}
+
+SEC("perf_event")
+int explain_major_fault(struct bpf_perf_event_data *ctx)
+{
+	count_fault(ctx, true);
 	return 0;
 }

@@ -185,6 +185,14 @@ struct {
 	__type(value, __u32);
 } call_limits SEC(".maps");
 
+/* Threads whose page faults are counted by place: see bpf/fault_sites.bpf.h. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, FBT_FAULT_THREADS);
+	__type(key, __u32); /* tid */
+	__type(value, struct fbt_fault_thread);
+} fault_sums SEC(".maps");
+
 /* Identity of an open file: files of a process with equal keys are one file in the outputs. */
 struct file_key {
 	__u64 ino;

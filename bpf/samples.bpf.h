@@ -13,7 +13,8 @@
 /* More of the stack than this says little about where the step computes. */
 #define SAMPLE_BYTES 16384
 
-static __always_inline void take_sample(void)
+/* nr: FBT_PLACE_SAMPLE or FBT_PLACE_FAULT. Returns whether there was a place for it. */
+static __always_inline bool take_sample(__u32 nr)
 {
 	struct fbt_control *c = bpf_map_lookup_elem(&control, &zero);
 	__u64 wanted = SAMPLE_BYTES, sp, start;
@@ -22,15 +23,15 @@ static __always_inline void take_sample(void)
 	struct fbt_slot *slot = current_slot(&index);
 
 	if (!c || !slot || slot->start_ns)
-		return;
+		return false;
 	start = slot->step_start_ns;
 	place = start ? take_place(c) : NULL;
 	if (!place)
-		return;
+		return false;
 	place->tgid = slot->tgid;
 	place->tid = slot->tid;
 	place->owner = 0;
-	place->nr = FBT_NR_COUNT - 1;
+	place->nr = nr;
 	place->start_ns = start;
 	read_registers(place->registers, bpf_get_current_task_btf());
 	sp = sp_of(place);
@@ -41,6 +42,7 @@ static __always_inline void take_sample(void)
 	place->copy_ns = 0;
 	store_barrier();
 	*(volatile __u32 *)&place->state = FBT_PLACE_READY;
+	return true;
 }
 
 #endif

@@ -84,12 +84,40 @@ struct fbt_samples {
 	} functions[FBT_SAMPLED_FUNCTIONS]; /* the ones with most samples */
 };
 
+#define FBT_FAULT_SITES	  12
+#define FBT_FAULT_CALLERS 4
+
+/*
+ * Where a step had its page faults, if --explain was looking: of the next step, which is of that
+ * thread and begins at start_ns. Sent right before it. Exact, but for faults that the kernel has on
+ * behalf of others: faults and in_calls are all of the step's.
+ */
+struct fbt_fault_sites {
+	struct fbt_header header;
+	__u32 tgid;
+	__u32 tid;
+	__u64 start_ns; /* of the step */
+	__u64 faults;	/* outside of calls, those at no site of these too */
+	__u64 in_calls;
+	__u32 count;
+	__u32 reserved;
+	struct fbt_fault_site {
+		__u32 faults;
+		__u32 majors;  /* of these */
+		__u32 mapping; /* enum fbt_mapping */
+		__u32 file;    /* fbt_file.id; 0: none, or not known */
+		/* fbt_code.id of the function that faulted, and of its callers; 0: no more known */
+		__u32 codes[FBT_FAULT_CALLERS];
+	} sites[FBT_FAULT_SITES]; /* the one with most faults first */
+};
+
 /* What is looked at only once a step was slow for a reason that it would explain (--explain). */
 enum fbt_explain {
 	FBT_EXPLAIN_SWITCHES = 0, /* who took the CPU */
 	FBT_EXPLAIN_WAKES = 1,	  /* who ended a wait */
 	FBT_EXPLAIN_SAMPLES = 2,  /* which functions a step computed in */
-	FBT_EXPLAIN_COUNT = 3,
+	FBT_EXPLAIN_FAULTS = 3,	  /* where a step had page faults */
+	FBT_EXPLAIN_COUNT = 4,
 };
 
 enum fbt_explain_state {
@@ -108,7 +136,7 @@ struct fbt_explained {
 	__u32 state;	 /* enum fbt_explain_state */
 	__u64 missed;	 /* escalated steps that came before it was armed, or while it was not */
 	__u64 armed_ns;	 /* for how long it was armed, in total */
-	__u64 events;	 /* while it was: context switches of the machine, or samples */
+	__u64 events;	 /* while it was: context switches of the machine, samples, or faults */
 	__u64 event_ps;	 /* what one of them costs, as measured when the tool attached */
 	__u64 price_ppm; /* of the machine's CPU time, when it was armed last, or refused */
 	__u64 limit_ppm; /* 0: none */
@@ -118,6 +146,7 @@ FBT_ASSERT_SIZE(fbt_taker, 72);
 FBT_ASSERT_SIZE(fbt_taken, 488);
 FBT_ASSERT_SIZE(fbt_woken, 64);
 FBT_ASSERT_SIZE(fbt_samples, 160);
+FBT_ASSERT_SIZE(fbt_fault_sites, 432);
 FBT_ASSERT_SIZE(fbt_explained, 64);
 
 #endif

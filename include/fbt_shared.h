@@ -576,6 +576,50 @@ struct fbt_answered {
 	__u32 slot[FBT_ANSWERED_SLOTS]; /* 0: none */
 };
 
+/*
+ * The latest signal that stopped a process, in the map stop_notes of bpf/signals.bpf.c at its tgid
+ * modulo FBT_STOP_NOTES. The header of sender is not set.
+ */
+#define FBT_STOP_NOTES 256
+struct fbt_stop_note {
+	__u32 changes; /* odd while the place is written */
+	__u32 reserved;
+	__u64 born_ns;	/* when the process began, by the kernel's own clock */
+	__u64 ended_ns; /* when it was told to go on; 0: not yet */
+	struct fbt_stop_sender sender;
+};
+
+/*
+ * Page faults of a thread's latest steps, in the map fault_sums by tid: see bpf/fault_sites.bpf.h.
+ * A place with faults 0, and all after it, are free. What found no place is in faults only.
+ */
+#define FBT_FAULT_THREADS 4
+#define FBT_FAULT_STEPS	  16
+#define FBT_FAULT_PLACES  12
+
+struct fbt_fault_place {
+	__u64 ip; /* of the instruction that faulted */
+	__u64 sp;
+	__u32 faults;
+	__u32 majors;
+	__u32 mapping; /* enum fbt_mapping */
+	__u32 file;    /* fbt_file.id, FBT_MAPPING_FILE; 0: not known */
+	__u32 named;   /* its stack was copied, in this step or before */
+	__u32 reserved;
+};
+
+struct fbt_fault_sum {
+	__u64 step_ns;	/* when the step began; 0: none */
+	__u64 faults;	/* outside of calls */
+	__u64 in_calls; /* in calls of the step */
+	struct fbt_fault_place places[FBT_FAULT_PLACES];
+};
+
+struct fbt_fault_thread {
+	__u64 latest; /* sums[latest % FBT_FAULT_STEPS] is that of the latest step with a fault */
+	struct fbt_fault_sum sums[FBT_FAULT_STEPS];
+};
+
 /* A wait and its waker, in the event ring; user/stream/wakes.c turns it into an fbt_wake. */
 struct fbt_ring_wake {
 	struct fbt_header header; /* FBT_EVENT_WAKE */
@@ -602,12 +646,15 @@ enum fbt_place_state {
 	FBT_PLACE_READY = 2,
 };
 
+#define FBT_PLACE_SAMPLE (FBT_NR_COUNT - 1)
+#define FBT_PLACE_FAULT	 (FBT_NR_COUNT - 2)
+
 struct fbt_stack_place {
 	__u32 state; /* enum fbt_place_state */
 	__u32 tgid;
-	__u32 tid; /* of the thread that made the call */
-	__u32 nr;
-	__u64 start_ns; /* of the call */
+	__u32 tid;	/* of the thread that made the call */
+	__u32 nr;	/* of the call; of owner 0: FBT_PLACE_SAMPLE, FBT_PLACE_FAULT */
+	__u64 start_ns; /* of the call, or of the step */
 	__u64 step_sp;	/* where the frame of the step's function begins; 0: not known */
 	__u32 bytes;	/* of stack; they begin at the stack pointer */
 	__u32 owner;	/* the thread whose stack it is: tid, or the one that ended the wait */

@@ -272,6 +272,10 @@ struct k_sigaction {
 	struct sigaction sa;
 };
 
+struct sighand_struct {
+	struct k_sigaction action[64];
+};
+
 struct vm_area_struct {
 	unsigned long vm_start;
 	unsigned long vm_end;
@@ -297,6 +301,9 @@ struct task_struct {
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *group_leader;
+	struct task_struct *real_parent;
+	__u64 start_time;
+	struct sighand_struct *sighand;
 	unsigned int flags;
 	int static_prio;
 	struct list_head thread_node;

@@ -3,14 +3,16 @@
  * What is measured: pinned threads in tight syscall loops, each chunk of calls being one step
  * (bench_step). Commands on stdin, one answer line each on stdout:
  *
- *	loop getppid|mixed THREADS CHUNKS CALLS	ns per call of each thread, lower quartile of chunks
+ *	loop getppid|mixed|signal THREADS CHUNKS CALLS	ns per call of each thread, the lower
+ *					quartile of chunks; signal: one that the process
+ *					ignores, to itself
  *	push getppid|mixed THREADS CHUNKS CALLS	the same in steps that begin with a push
  *	steps COUNT				ns per call of bench_push_step, which calls
  *					bench_empty_step
  *	slow NS KIB STEPS			steps 6 ms apart, every fourth with a nap of NS, KIB
  *					below the step's frame: 0
- *	flood THREADS SECONDS			getppid calls made outside of steps, and seconds it
- *took stepflood THREADS SECONDS		the same, the calls in steps of 20000
+ *	flood THREADS SECONDS			getppid calls outside of steps, and the seconds
+ *	stepflood THREADS SECONDS		the same, the calls in steps of 20000
  *
  * Thread I runs on the I-th last of the CPUs it may use. The first line is "ready PID".
  */
@@ -19,6 +21,7 @@
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -95,6 +98,21 @@ static void loop_mixed(struct job *job, long calls)
 		syscall(SYS_pread64, job->zero_fd, &byte, 1, 0);
 		syscall(SYS_mprotect, job->page, 4096, PROT_READ | PROT_WRITE);
 	}
+}
+
+static void loop_signal(struct job *job, long calls)
+{
+	pid_t own = getpid();
+
+	for (long i = 0; i < calls; i++)
+		syscall(SYS_kill, own, SIGURG);
+}
+
+static loop_fn loop_of(const char *kind)
+{
+	if (!strcmp(kind, "mixed"))
+		return loop_mixed;
+	return strcmp(kind, "signal") ? loop_getppid : loop_signal;
 }
 
 STEP void bench_step(struct job *job, loop_fn loop, long calls)
@@ -313,7 +331,7 @@ static bool answer(struct job *jobs, const char *line)
 		if (threads < 1 || threads > THREADS_MAX || chunks < 1 || chunks > CHUNKS_MAX)
 			return false;
 		for (int i = 0; i < threads; i++) {
-			jobs[i].loop = strcmp(kind, "mixed") ? loop_getppid : loop_mixed;
+			jobs[i].loop = loop_of(kind);
 			jobs[i].pushes = *line == 'p';
 			jobs[i].chunks = chunks;
 			jobs[i].calls = calls;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "fbt_event.h"
+#include "fbt_explain.h"
 #include "model/syscalls.h"
 
 uint32_t record_take_tgid(struct events *events)
@@ -432,6 +433,50 @@ static void write_stop(struct events *events)
 	stop->stopped_ns = line_take_time(&events->line, "stopped", 0);
 }
 
+static void write_stop_sender(struct events *events)
+{
+	static const char *const origins[] = {"process", "terminal", "tracer", "kernel", NULL};
+	struct fbt_stop_sender *sender =
+		record_begin(events, FBT_EVENT_STOP_SENDER, sizeof(*sender));
+
+	sender->tgid = record_take_tgid(events);
+	sender->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
+	sender->number = (uint32_t)line_take_number(&events->line, "number", 19);
+	sender->origin = line_take_name(&events->line, "origin", origins);
+	sender->sender = (uint32_t)line_take_number(&events->line, "sender", 0);
+	sender->parent = (uint32_t)line_take_number(&events->line, "parent", 0);
+	snprintf(sender->comm, sizeof(sender->comm), "%s",
+		 line_take_text(&events->line, "comm", ""));
+	snprintf(sender->parent_comm, sizeof(sender->parent_comm), "%s",
+		 line_take_text(&events->line, "parent_comm", ""));
+}
+
+/* One more site of the next step. */
+static void write_fault_sites(struct events *events)
+{
+	static const char *const mappings[] = {"unknown", "file", "anon", "stack", NULL};
+	struct fbt_fault_sites *sites = record_begin(events, FBT_EVENT_FAULT_SITES, sizeof(*sites));
+	const char *codes;
+
+	sites->tgid = record_take_tgid(events);
+	sites->tid = (uint32_t)line_take_number(&events->line, "tid", sites->tgid);
+	sites->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
+	sites->faults = line_take_number(&events->line, "faults", 0);
+	sites->in_calls = line_take_number(&events->line, "in_calls", 0);
+	codes = line_take_text(&events->line, "codes", "");
+	for (int i = 0; i < FBT_FAULT_CALLERS && *codes; i++) {
+		sites->sites[0].codes[i] = (uint32_t)strtoul(codes, (char **)&codes, 10);
+		codes += *codes == ',';
+	}
+	sites->sites[0].faults = (uint32_t)line_take_number(&events->line, "first", 0);
+	sites->sites[0].majors = (uint32_t)line_take_number(&events->line, "majors", 0);
+	sites->sites[0].mapping = line_take_name(&events->line, "mapping", mappings);
+	sites->sites[0].file = (uint32_t)line_take_number(&events->line, "file", 0);
+	sites->sites[1].faults = (uint32_t)line_take_number(&events->line, "second", 0);
+	sites->sites[1].mapping = FBT_MAPPING_ANON;
+	sites->count = sites->sites[1].faults ? 2 : sites->sites[0].faults ? 1 : 0;
+}
+
 static void write_thread_use(struct events *events)
 {
 	struct fbt_thread_use *use = record_begin(events, FBT_EVENT_THREAD_USE, sizeof(*use));
@@ -727,7 +772,7 @@ static void write_explain(struct events *events)
 {
 	struct fbt_explained *explained =
 		record_begin(events, FBT_EVENT_EXPLAIN, sizeof(*explained));
-	static const char *const kinds[] = {"switches", "wakes", "samples", NULL};
+	static const char *const kinds[] = {"switches", "wakes", "samples", "faults", NULL};
 	static const char *const states[] = {"unused", "off", "armed", "refused", "failed", NULL};
 
 	explained->kind = (uint32_t)line_take_name(&events->line, "kind", kinds);
@@ -862,18 +907,44 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window}, {"target", write_target},	{"thread", write_thread},
-	{"kind", write_kind},	  {"step", write_step},		{"call", write_call},
-	{"table", write_table},	  {"lost", write_lost},		{"cost", write_cost},
-	{"exit", write_exit},	  {"end", write_end},		{"unknown", write_unknown},
-	{"file", write_file},	  {"manual", write_manual},	{"hang", write_hang},
-	{"peer", write_peer},	  {"stop", write_stop},		{"thread_use", write_thread_use},
-	{"cpus", write_cpus},	  {"sampling", write_sampling}, {"ends", write_ends},
-	{"tails", write_tails},	  {"probes", write_probes},	{"wake", write_wake},
-	{"python", write_python}, {"stalls", write_stalls},	{"taken", write_taken},
-	{"woken", write_woken},	  {"samples", write_samples},	{"explain", write_explain},
-	{"code", write_code},	  {"stack", write_stack},	{"look_thread", write_look_thread},
-	{"look", write_look},	  {"looks", write_looks},	{"stacks", write_stacks},
+	{"window", write_window},
+	{"target", write_target},
+	{"thread", write_thread},
+	{"kind", write_kind},
+	{"step", write_step},
+	{"call", write_call},
+	{"table", write_table},
+	{"lost", write_lost},
+	{"cost", write_cost},
+	{"exit", write_exit},
+	{"end", write_end},
+	{"unknown", write_unknown},
+	{"file", write_file},
+	{"manual", write_manual},
+	{"hang", write_hang},
+	{"peer", write_peer},
+	{"fault_sites", write_fault_sites},
+	{"stop", write_stop},
+	{"stop_sender", write_stop_sender},
+	{"thread_use", write_thread_use},
+	{"cpus", write_cpus},
+	{"sampling", write_sampling},
+	{"ends", write_ends},
+	{"tails", write_tails},
+	{"probes", write_probes},
+	{"wake", write_wake},
+	{"python", write_python},
+	{"stalls", write_stalls},
+	{"taken", write_taken},
+	{"woken", write_woken},
+	{"samples", write_samples},
+	{"explain", write_explain},
+	{"code", write_code},
+	{"stack", write_stack},
+	{"look_thread", write_look_thread},
+	{"look", write_look},
+	{"looks", write_looks},
+	{"stacks", write_stacks},
 	{"gap", write_gap},
 };
 

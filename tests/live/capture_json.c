@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "../../include/fbt_event.h"
+#include "../../include/fbt_explain.h"
 
 struct capture_start {
 	uint64_t magic;
@@ -182,6 +183,23 @@ static void write_look(const struct fbt_look_thread *look)
 	printf("]}");
 }
 
+static void write_sites(const struct fbt_fault_sites *sites)
+{
+	printf("%s{\"type\": \"fault_sites\", \"tid\": %u, \"start_ns\": %llu, \"faults\": %llu, "
+	       "\"in_calls\": %llu, \"sites\": [",
+	       comma, sites->tid, (unsigned long long)sites->start_ns,
+	       (unsigned long long)sites->faults, (unsigned long long)sites->in_calls);
+	for (unsigned int i = 0; i < sites->count && i < FBT_FAULT_SITES; i++) {
+		const struct fbt_fault_site *site = &sites->sites[i];
+
+		printf("%s{\"faults\": %u, \"majors\": %u, \"mapping\": %u, \"file\": %u, "
+		       "\"codes\": [%u, %u, %u, %u]}",
+		       i ? ", " : "", site->faults, site->majors, site->mapping, site->file,
+		       site->codes[0], site->codes[1], site->codes[2], site->codes[3]);
+	}
+	printf("]}");
+}
+
 static void write_event(const struct fbt_header *event)
 {
 	if (event->type == FBT_EVENT_WINDOW)
@@ -202,6 +220,8 @@ static void write_event(const struct fbt_header *event)
 		write_stack((const struct fbt_stack *)event);
 	else if (event->type == FBT_EVENT_LOOK_THREAD)
 		write_look((const struct fbt_look_thread *)event);
+	else if (event->type == FBT_EVENT_FAULT_SITES)
+		write_sites((const struct fbt_fault_sites *)event);
 	else if (event->type == FBT_EVENT_LOST)
 		write_lost((const struct fbt_lost *)event);
 	else

@@ -43,7 +43,7 @@ static uint64_t now_ns(void)
 	return clock_ns(CLOCK_MONOTONIC);
 }
 
-static void touch(volatile char *at, long pages)
+__attribute__((noinline)) static void touch(volatile char *at, long pages)
 {
 	for (long i = 0; i < pages; i++)
 		at[i * PAGE_BYTES] = 1;

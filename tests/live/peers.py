@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-"""peers.py TRUTH PROFILE CAPTURE TABLE: steps of tests/live/peers.c that wait for another process, as
-the tool judged and counted them, against the program's own account. CAPTURE is JSON, TABLE what the
-report has of calls. One line "ok - …" or "not ok - …" for each fact."""
+"""peers.py TRUTH PROFILE CAPTURE WAY REPORT: steps of tests/live/peers.c that wait by WAY for another
+process, as the tool judged and counted them, against the program's own account. CAPTURE and REPORT
+are JSON. One line "ok - …" or "not ok - …" for each fact."""
 import json
 import sys
 
 DID = {"computes": ("computed",), "sleeps": ("asleep",), "stopped": ("stopped",),
        "starved": ("no_cpu",)}
 LATE_NS = 300e6
+WAYS = {"futex": "futex", "futex_long": "futex", "poll": "pipe", "pipe": "pipe",
+        "socket": "socket"}
+PARTS = ("cpu_ns", "cpu_wait_ns", "stopped_ns", "asleep_ns")
 NAPS = ("nanosleep", "clock_nanosleep")
 failed = False
 
@@ -52,12 +55,23 @@ def is_right(true, shape):
     return shape["cause"] == "peer_process" and shape["peer_did"] in wanted
 
 
+def is_told(shape, peer):
+    """The report has the way that the test took, and the parts of the time sum up."""
+    return (peer is not None and peer["pid"] == truth["peer"] and
+            peer["way"] == WAYS.get(way, "memory") == shape["peer_way"] and
+            peer["did"] == shape["peer_did"] and
+            peer["wait_ns"] // 1000 == shape["peer_wait_us"] and
+            peer["seen_ns"] == sum(peer[part] for part in PARTS))
+
+
 truth = load(sys.argv[1])
 steps = load_lines(sys.argv[2], "step_prof")
 verdicts = {line["shape"]["step"]: line for line in load_lines(sys.argv[2], "escalation_prof")}
 window = load_lines(sys.argv[2], "window_prof")[0]["shape"]
 capture = load(sys.argv[3])
 way = sys.argv[4]
+told = {entry["step"]: entry["peer"] for entry in load(sys.argv[5])["escalations"]["last"]
+        if "peer" in entry}
 
 fact("a record of each step", [] if len(steps) == len(truth["steps"]) else [len(steps)])
 fact("nothing is lost", [key for key, value in window.items()
@@ -101,9 +115,16 @@ for trouble in DID:
     fact("%s: it is that process" % trouble,
          [shape["cause_evidence"] for shape in right if shape["peer_pid"] != truth["peer"] or
           shape["peer_name"] != "the-peer"])
+    fact("%s: the JSON report has the same" % trouble,
+         [(shape["step"], told.get(shape["step"])) for shape in right
+          if not is_told(shape, told.get(shape["step"]))])
     fact("%s: for as long as it was" % trouble,
          [(true["ns"], shape["cause_us"]) for true, shape, step in rows if shape in right and
           not is_as_long(true, step, shape["cause_us"])])
+    if trouble == "stopped":
+        fact("who stopped it is named",
+             [shape for shape in right if shape.get("stop_signal") != "SIGSTOP" or
+              shape.get("stop_sender") != truth["third"]])
     if trouble == "sleeps":
         fact("its call is named", [shape["cause_evidence"] for shape in right
                                    if shape.get("peer_call") not in NAPS])

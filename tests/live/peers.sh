@@ -19,7 +19,8 @@ for way in "${ways[@]}"; do
 	wait "$ENGINE"
 	end_tool 0 "$way: the tool ends with 0"
 	"$FBT_BUILD/tests/live_capture_json" "$OUT.capture" >"$OUT.json" || not_ok "$way: a capture"
-	python3 tests/live/peers.py "$TMP/truth.json" "$OUT.profile" "$OUT.json" "$way" >"$OUT.facts" ||
+	python3 tests/live/peers.py "$TMP/truth.json" "$OUT.profile" "$OUT.json" "$way" \
+		"$OUT.report" >"$OUT.facts" ||
 		FAILED=1
 	sed "s/ok - /ok - $way: /" "$OUT.facts"
 	fact "$way: the table has the program's own number of calls" \

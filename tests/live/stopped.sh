@@ -33,11 +33,45 @@ frozen()
 	group=
 }
 
-stopped signal stop signal:-:step
+stopped signal stop signal:SIGSTOP/judge_stopper:step
 stopped tracer traced tracer:judge_stopper:step
 stopped 'a worker' worker_traced tracer:judge_stopper:other
 frozen 2 cgroup.freeze
 frozen 1 freezer.state
+
+# By a program that has ended when the stop is seen: its parent is named too. A stop may fall into a
+# call, or between two steps, so there are several.
+rm -f "${OUT:?}".*
+start_waiting "$JUDGE" "$TMP/truth.json" steady 2000 "$TMP/file"
+attach_judge
+go
+sleep 2
+# shellcheck disable=SC2016 # it is the other shell's
+sh -c 'for i in 1 2 3 4 5; do
+		/bin/kill -STOP "$0" &
+		echo "$!,"
+		wait
+		sleep 0.2
+		/bin/kill -CONT "$0"
+		sleep 0.1
+	done' "$ENGINE" >"$TMP/killers" &
+shell=$!
+wait "$ENGINE"
+wait "$shell"
+end_tool 0 'kill: the tool ends with 0'
+is 'kill: it is named' "$(ask_python tests/live/judge/stops.py "$OUT.profile")" signal:SIGSTOP/kill:step
+fact 'kill: with its pid, and with who started it' \
+	"(lambda told: bool(told) and all(h['stop_sender'] in {$(cat "$TMP/killers")} and
+		(h['stop_sender_parent'], h['stop_sender_parent_name']) == ($shell, 'sh') for h in told) and
+		len({h['stop_sender'] for h in told}) == len(told))(
+		[h for h in H.values() if h['cause'] == 'stopped'])"
+fact 'kill: the JSON report has the same' \
+	"{(e['step'], e['stop']['sender']['pid'], e['stop']['sender']['signal'])
+		for e in R['escalations']['last'] if e['cause'] == 'stopped'} ==
+		{(n, h['stop_sender'], 'SIGSTOP') for n, h in H.items() if h['cause'] == 'stopped'}"
+killers=$(tr -d '\n' <"$TMP/killers" | sed 's/,$//; s/,/|/g')
+holds 'kill: the alert names both' grep -qE \
+	"stopped .* by SIGSTOP from kill \(pid ($killers)\), started by sh \(pid $shell\)" "$OUT.err"
 
 if command -v gdb >/dev/null; then
 	rm -f "${OUT:?}".*

@@ -677,6 +677,7 @@ void cause_find(const struct window *window, const struct step *step,
 	name_mapping(step, cause);
 	cause->estimated = is_estimated(times, cause);
 	cause->stop = step->stop;
+	cause->stop_sender = step->stop_sender;
 	cause->stalls = step->stalls.record;
 	cause->step_tid = step->record.tid;
 	cause->covered_ns = cause->kind == CAUSE_COMPUTE ? times->covered_ns : 0;
@@ -707,6 +708,8 @@ void cause_find(const struct window *window, const struct step *step,
 	if (cause->kind == CAUSE_RUN_QUEUE || cause->kind == CAUSE_CPU_LIMIT ||
 	    cause->kind == CAUSE_STOPPED || cause->kind == CAUSE_LATE_THREAD)
 		name_spun_for(step, times, cause);
+	if (cause->kind == CAUSE_PAGE_FAULTS || cause->kind == CAUSE_MEMORY_LIMIT)
+		cause->fault_sites = step->fault_sites;
 	if (cause->kind == CAUSE_RUN_QUEUE && !cause->waker.tid)
 		cause->taken = step->taken;
 }

@@ -58,7 +58,9 @@ struct cause {
 	enum fbt_mapping mapping;
 	uint32_t fault_file;  /* window file id; 0: not known, or no file */
 	struct fbt_stop stop; /* who stopped it, or the thread that it waited for: cause_has_stop */
-	uint32_t step_tid;    /* the step's own thread */
+	struct fbt_stop_sender
+		stop_sender;	       /* … and whose signal that was; header.type 0: not known */
+	uint32_t step_tid;	       /* the step's own thread */
 	struct fbt_step_limits limits; /* CPU_LIMIT, MEMORY_LIMIT: of the whole step */
 	struct fbt_stalls stalls;      /* GIL, GARBAGE_COLLECTION: of the whole step */
 	/*
@@ -118,6 +120,8 @@ struct cause {
 	 */
 	bool wants_waker;
 	struct fbt_woken woken;
+	/* PAGE_FAULTS, MEMORY_LIMIT: where, of the whole step; header.type 0: not known. */
+	struct fbt_fault_sites fault_sites;
 	/* RUN_QUEUE: who had the CPU meanwhile, of the whole step; header.type 0: not known. */
 	struct fbt_taken taken;
 	/* GPU_TRANSFER: time_ns of the step's total, and what the step had copied. */

@@ -10,6 +10,7 @@
 
 #define NAME_COLUMNS   15
 #define CGROUP_COLUMNS 39
+#define PATH_COLUMNS   60
 /* Of those that had the CPU, the ones with this part of the time are named, … */
 #define NAMED_PART 20
 /* … and no more than so many. */
@@ -36,6 +37,13 @@ bool cause_explained_by(const struct cause *cause, enum fbt_explain *kind, bool 
 			return false;
 		*kind = FBT_EXPLAIN_SAMPLES;
 		*is_explained = cause->grown_count != 0;
+		return true;
+	case CAUSE_PAGE_FAULTS:
+	case CAUSE_MEMORY_LIMIT:
+		if (cause->waker.tid)
+			return false;
+		*kind = FBT_EXPLAIN_FAULTS;
+		*is_explained = cause->fault_sites.header.type == FBT_EVENT_FAULT_SITES;
 		return true;
 	case CAUSE_LOCK_CONTENTION:
 	case CAUSE_DRIVER_CALLS:
@@ -141,6 +149,57 @@ void grown_describe(struct line *line, const struct cause *cause, const struct w
 	}
 }
 
+const char *fault_mapping_text(const struct fbt_fault_site *site, const struct window *window,
+			       char text[FAULT_MAPPING_SIZE])
+{
+	const struct file *file = site->file ? window__file(window, site->file) : NULL;
+
+	switch ((enum fbt_mapping)site->mapping) {
+	case FBT_MAPPING_ANON:
+		return "anonymous memory (heap)";
+	case FBT_MAPPING_STACK:
+		return "the stack";
+	case FBT_MAPPING_FILE:
+		if (file && *file->path)
+			return shorten_text(text, FAULT_MAPPING_SIZE, file->path, PATH_COLUMNS);
+		return "a mapped file";
+	default:
+		return "memory";
+	}
+}
+
+void fault_functions_text(const struct fbt_fault_site *site, const struct window *window,
+			  char text[FAULT_FUNCTIONS_SIZE])
+{
+	struct line line = {text, FAULT_FUNCTIONS_SIZE, 0};
+	char name[FRAMES_NAME];
+
+	*text = '\0';
+	for (int i = 0; i < FBT_FAULT_CALLERS && site->codes[i]; i++)
+		line_add(&line, "%s%s", i ? " <- " : "",
+			 frames_name(window__code(window, site->codes[i]), name));
+}
+
+void fault_sites_describe(struct line *line, const struct cause *cause, const struct window *window)
+{
+	const struct fbt_fault_sites *sites = &cause->fault_sites;
+	char path[FAULT_MAPPING_SIZE], functions[FAULT_FUNCTIONS_SIZE];
+
+	if (sites->header.type != FBT_EVENT_FAULT_SITES || cause->waker.tid)
+		return;
+	for (uint32_t i = 0; i < sites->count && i < NAMED_MAX; i++) {
+		const struct fbt_fault_site *site = &sites->sites[i];
+
+		if (site->faults < sites->faults / NAMED_PART)
+			break;
+		fault_functions_text(site, window, functions);
+		line_add(line, "%s %s of %s in %s",
+			 i ? "," : "; counted:", FORMAT_COUNT(site->faults),
+			 fault_mapping_text(site, window, path),
+			 *functions ? functions : "a function that is not known");
+	}
+}
+
 /* "redis (pid 8)", "its own thread 71 "w1"", "the kernel thread kworker/0:1" */
 static void add_name(struct line *line, const struct fbt_woken *woken)
 {
@@ -192,6 +251,8 @@ const char *explain_subject(enum fbt_explain kind)
 		return "who ended the wait";
 	case FBT_EXPLAIN_SAMPLES:
 		return "which functions computed";
+	case FBT_EXPLAIN_FAULTS:
+		return "which functions had page faults";
 	case FBT_EXPLAIN_COUNT:
 		break;
 	}

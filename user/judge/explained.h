@@ -34,6 +34,22 @@ void woken_describe(struct line *line, const struct cause *cause, const struct w
  */
 void grown_describe(struct line *line, const struct cause *cause, const struct window *window);
 
+/* Room for a path, and for the functions of a site. */
+#define FAULT_MAPPING_SIZE   256
+#define FAULT_FUNCTIONS_SIZE 512
+
+/* "anonymous memory (heap)", "the stack", a path; text may be used for it. */
+const char *fault_mapping_text(const struct fbt_fault_site *site, const struct window *window,
+			       char text[FAULT_MAPPING_SIZE]);
+
+/* "memset <- load_block <- forward"; "" if they are not known. */
+void fault_functions_text(const struct fbt_fault_site *site, const struct window *window,
+			  char text[FAULT_FUNCTIONS_SIZE]);
+
+/* "; counted: 8,192 of /srv/model.bin in load_block <- forward, 96 of …"; nothing if not known. */
+void fault_sites_describe(struct line *line, const struct cause *cause,
+			  const struct window *window);
+
 /* Whether somebody is named there. */
 bool woken_has_waker(const struct fbt_woken *woken);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/format.h"
+#include "judge/stopper.h"
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
@@ -124,7 +125,7 @@ static const char *state_words(const struct fbt_hang *hang, const struct window 
 			       ? "running, in its own code or from one short call to the next"
 			       : "running, or ready to run";
 	case 'T':
-		return "stopped by a signal";
+		return "stopped";
 	case 't':
 		return "stopped by a tracer";
 	case 'D':
@@ -134,6 +135,17 @@ static const char *state_words(const struct fbt_hang *hang, const struct window 
 	default:
 		return "doing what is not known";
 	}
+}
+
+/* " by SIGSTOP from kill (pid 81)"; NULL: " by a signal" */
+static void add_sender(struct line *line, const struct fbt_stop_sender *sender)
+{
+	const struct fbt_stop stop = {.reason = FBT_STOP_SIGNAL};
+
+	if (sender)
+		stopper_add(line, &stop, sender);
+	else
+		line_add(line, " by a signal");
 }
 
 void hang_describe(const struct fbt_hang *hang, const struct window *window,
@@ -150,6 +162,8 @@ void hang_describe(const struct fbt_hang *hang, const struct window *window,
 	/* A thread that was stopped in a call is both. */
 	if (hang->state == 'T' || hang->state == 't' || !hang->call.header.type)
 		line_add(&line, ": %s", state_words(hang, window));
+	if (hang->state == 'T')
+		add_sender(&line, window__hang_sender(window, hang));
 	if (hang->call.header.type)
 		add_call(&line, hang, window);
 	add_holders(&line, hang, window);

@@ -61,6 +61,18 @@ const char *peer_did_name(enum peer_did did)
 	return (unsigned int)did < PEER_DID_COUNT ? names[did] : "unknown";
 }
 
+const char *peer_way_name(enum fbt_peer_way way)
+{
+	static const char *const names[FBT_PEER_WAY_COUNT] = {
+		[FBT_PEER_MEMORY] = "memory",
+		[FBT_PEER_FUTEX] = "futex",
+		[FBT_PEER_PIPE] = "pipe",
+		[FBT_PEER_SOCKET] = "socket",
+	};
+
+	return (unsigned int)way < FBT_PEER_WAY_COUNT ? names[way] : "unknown";
+}
+
 /* It was looked at for most of the wait, and what it did for most of that is known. */
 static bool explains(const struct fbt_peer *peer, uint64_t start_ns, uint64_t end_ns)
 {

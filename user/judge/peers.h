@@ -24,6 +24,9 @@ const char *peer_did_name(enum peer_did did);
 
 enum peer_did peer_did(const struct fbt_peer *peer);
 
+/* By what it may have kept the step waiting: "memory", "futex", "pipe", "socket"; or "unknown". */
+const char *peer_way_name(enum fbt_peer_way way);
+
 /* The time that it spent so. */
 uint64_t peer_did_ns(const struct fbt_peer *peer);
 

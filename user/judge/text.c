@@ -9,6 +9,7 @@
 #include "judge/peers.h"
 #include "judge/look.h"
 #include "judge/explained.h"
+#include "judge/stopper.h"
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
@@ -343,32 +344,6 @@ static void add_unknown(struct line *line, const struct cause *cause)
 	line_add(line, "; calls were not traced");
 }
 
-/* " by a tracer: gdb (pid 4711)"; its name comes from another process: it is not trusted. */
-static void add_stopper(struct line *line, const struct cause *cause)
-{
-	char comm[4 * sizeof(cause->stop.comm) + 1];
-
-	switch ((enum fbt_stop_reason)cause->stop.reason) {
-	case FBT_STOP_SIGNAL:
-		line_add(line, " by a signal (SIGSTOP or alike)");
-		break;
-	case FBT_STOP_FREEZER:
-		line_add(line, " by the freezer of its cgroup");
-		break;
-	case FBT_STOP_TRACER:
-		line_add(line, " by a tracer");
-		if (*cause->stop.comm)
-			line_add(line, ": %s",
-				 shorten_text(comm, sizeof(comm), cause->stop.comm,
-					      sizeof(cause->stop.comm)));
-		if (cause->stop.tracer)
-			line_add(line, " (pid %" PRIu32 ")", cause->stop.tracer);
-		break;
-	case FBT_STOP_REASON_COUNT:
-		break;
-	}
-}
-
 /* The path comes from the target, so it may contain anything. */
 static void add_mapping(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -470,6 +445,7 @@ static void add_memory_limit(struct line *line, const struct cause *cause,
 	add_faults(line, cause, window);
 	line_add(line, ": its cgroup was at its memory limit ");
 	add_times(line, cause->limits.memory_hits);
+	fault_sites_describe(line, cause, window);
 }
 
 /*
@@ -480,14 +456,14 @@ static void add_stopped(struct line *line, const struct cause *cause, const stru
 {
 	add_measured(line, cause->estimated ? "about" : "stopped", cause);
 	if (!cause->estimated) {
-		add_stopper(line, cause);
+		stopper_add(line, &cause->stop, &cause->stop_sender);
 		add_worker(line, cause, window);
 		return;
 	}
 	line_add(line, ": ");
 	look_add_thread(line, cause->waker.tid, window);
 	line_add(line, " was stopped");
-	add_stopper(line, cause);
+	stopper_add(line, &cause->stop, &cause->stop_sender);
 	line_add(line, ", and the step seems to have spun until it came");
 }
 
@@ -551,6 +527,7 @@ static void add_hidden(struct line *line, const struct cause *cause, const struc
 	case CAUSE_PAGE_FAULTS:
 		add_faults(line, cause, window);
 		add_worker(line, cause, window);
+		fault_sites_describe(line, cause, window);
 		break;
 	case CAUSE_STOPPED:
 		add_stopped(line, cause, window);
@@ -731,9 +708,9 @@ static void add_peer_call(struct line *line, const struct fbt_peer *peer,
 
 /* ", which was stopped by a tracer: gdb (pid 4711)" */
 static void add_peer_did(struct line *line, const struct fbt_peer *peer,
-			 const struct window *window)
+			 const struct fbt_stop_sender *sender, const struct window *window)
 {
-	struct cause stopped = {.stop.reason = peer->stop_reason, .stop.tracer = peer->tracer};
+	struct fbt_stop stop = {.reason = peer->stop_reason, .tracer = peer->tracer};
 
 	line_add(line, ", which ");
 	switch (peer_did(peer)) {
@@ -751,9 +728,9 @@ static void add_peer_did(struct line *line, const struct fbt_peer *peer,
 		add_times(line, peer->throttled_periods);
 		break;
 	case PEER_STOPPED:
-		memcpy(stopped.stop.comm, peer->tracer_comm, sizeof(stopped.stop.comm));
+		memcpy(stop.comm, peer->tracer_comm, sizeof(stop.comm));
 		line_add(line, "was stopped");
-		add_stopper(line, &stopped);
+		stopper_add(line, &stop, sender);
 		break;
 	case PEER_UNKNOWN:
 	case PEER_DID_COUNT:
@@ -777,11 +754,11 @@ static void add_peer(struct line *line, const struct cause *cause, const struct 
 	add_measured(line, "waited", cause);
 	line_add(line, " for ");
 	add_peer_name(line, peer, window);
-	add_peer_did(line, peer, window);
+	add_peer_did(line, peer, &cause->peer.sender, window);
 	if (knows_beyond) {
 		line_add(line, " and waited for ");
 		add_peer_name(line, beyond, window);
-		add_peer_did(line, beyond, window);
+		add_peer_did(line, beyond, &cause->peer.beyond_sender, window);
 	}
 	if (peer->others)
 		line_add(line, "; one of %s processes %s", FORMAT_COUNT(peer->others + 1ull),

@@ -29,6 +29,7 @@ struct explain_programs {
 	int programs[FBT_EXPLAIN_COUNT][PROGRAMS];
 	int links[FBT_EXPLAIN_COUNT][PROGRAMS];
 	int sample;		     /* the program of a thread's CPU clock */
+	int faults[2];		     /* those of its minor and major page faults */
 	struct table tables[TABLES]; /* who waits: emptied before each use */
 };
 
@@ -90,6 +91,10 @@ static int keep_all(struct explain_programs *programs, const struct explain_bpf 
 	if (!err)
 		err = keep(&programs->sample, skel->progs.explain_sample);
 	if (!err)
+		err = keep(&programs->faults[0], skel->progs.explain_minor_fault);
+	if (!err)
+		err = keep(&programs->faults[1], skel->progs.explain_major_fault);
+	if (!err)
 		err = map_table(&programs->tables[0], skel->maps.cpu_waits);
 	if (!err)
 		err = map_table(&programs->tables[1], skel->maps.taken_by);
@@ -123,7 +128,7 @@ int explain_programs__load(struct explain_programs **result, struct loader *load
 		return -ENOMEM;
 	memset(programs->programs, -1, sizeof(programs->programs));
 	memset(programs->links, -1, sizeof(programs->links));
-	programs->sample = -1;
+	programs->sample = programs->faults[0] = programs->faults[1] = -1;
 	err = load(programs, loader);
 	if (err) {
 		explain_programs__free(programs);
@@ -145,6 +150,9 @@ void explain_programs__free(struct explain_programs *programs)
 	}
 	if (programs->sample >= 0)
 		close(programs->sample);
+	for (int i = 0; i < 2; i++)
+		if (programs->faults[i] >= 0)
+			close(programs->faults[i]);
 	for (int i = 0; i < TABLES; i++)
 		if (programs->tables[i].address)
 			munmap(programs->tables[i].address, programs->tables[i].size);
@@ -200,4 +208,10 @@ uint64_t explain_programs__measure_ps(struct explain_programs *programs, enum fb
 int explain_programs__sample(const struct explain_programs *programs)
 {
 	return programs->sample;
+}
+
+void explain_programs__faults(const struct explain_programs *programs, int descriptors[2])
+{
+	descriptors[0] = programs->faults[0];
+	descriptors[1] = programs->faults[1];
 }

@@ -24,6 +24,9 @@ void explain_programs__detach(struct explain_programs *programs, enum fbt_explai
 /* The program for the CPU clock of a thread (stream/sampler.h): a descriptor. */
 int explain_programs__sample(const struct explain_programs *programs);
 
+/* The programs for minor and for major page faults of a thread (stream/fault_sites.h). */
+void explain_programs__faults(const struct explain_programs *programs, int descriptors[2]);
+
 /*
  * What the programs of a kind add to a context switch of any task on this machine, its wake-up
  * included, in picoseconds. Measured with two threads of the tool that wake each other on one CPU:

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "kernel/senders.h"
 #include "kernel/task_list.h"
 #include "kernel/traced.h"
 #include "kernel/uprobes.h"
@@ -102,6 +103,7 @@ struct loader {
 	struct ring_buffer *events;
 	struct uprobes *uprobes;
 	struct task_list *tasks;
+	struct senders *senders;
 	bool multi;
 	struct shared shared;
 	struct mapping mappings[MAPPINGS_MAX];
@@ -239,6 +241,15 @@ static void load_task_list(struct loader *loader)
 		log_debug("load: the list of threads: %s", strerror(-err));
 }
 
+/* On failure nobody is named who stops a process. */
+static void load_senders(struct loader *loader)
+{
+	int err = loader->options.find_senders ? senders__new(&loader->senders) : 0;
+
+	if (err)
+		log_debug("load: who sends signals: %s", strerror(-err));
+}
+
 static int load(struct loader *loader)
 {
 	int err = set_map_sizes(loader);
@@ -286,6 +297,7 @@ int loader__open(struct loader **result, const struct loader_options *options)
 		goto out;
 	slots_init(&loader->shared);
 	load_task_list(loader);
+	load_senders(loader);
 	loader->events = ring_buffer__new(bpf_map__fd(loader->skel->maps.events), handle_event,
 					  loader, NULL);
 	if (!loader->events) {
@@ -307,6 +319,7 @@ void loader__free(struct loader *loader)
 		return;
 	uprobes__free(loader->uprobes);
 	task_list__free(loader->tasks);
+	senders__free(loader->senders);
 	ring_buffer__free(loader->events);
 	for (size_t i = 0; i < loader->mapping_count; i++)
 		munmap(loader->mappings[i].address, loader->mappings[i].size);
@@ -469,6 +482,11 @@ struct task_list *loader__task_list(const struct loader *loader)
 	return loader->tasks;
 }
 
+const struct senders *loader__senders(const struct loader *loader)
+{
+	return loader->senders;
+}
+
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args)
 {
 	return bpf_map_update_elem(bpf_map__fd(loader->skel->maps.kind_args), &kind, args, BPF_ANY);
@@ -513,5 +531,6 @@ void loader__detach(struct loader *loader)
 	/* No step may begin: without the tracepoints it would seem to make no calls. */
 	__atomic_store_n(closed, FBT_CLOSING, __ATOMIC_RELEASE);
 	trace_bpf__detach(loader->skel);
+	senders__detach(loader->senders);
 	__atomic_store_n(closed, FBT_CLOSED, __ATOMIC_RELEASE);
 }

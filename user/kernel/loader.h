@@ -8,6 +8,7 @@
 
 struct bpf_program;
 struct loader;
+struct senders;
 struct task_list;
 struct uprobes;
 
@@ -18,6 +19,7 @@ struct loader_options {
 	uint32_t ring_records; /* places in the call ring of each CPU; 0: the default */
 	uint32_t thread_count; /* threads to trace now; room is made for many more */
 	bool perf_uprobes;     /* use no uprobe_multi links, even if the kernel has them */
+	bool find_senders;     /* who stops processes by signals */
 };
 
 /*
@@ -70,6 +72,9 @@ bool loader__fault_programs(const struct loader *loader, struct fault_programs *
 
 /* Lists the threads of a process from outside; NULL: the kernel refused that. */
 struct task_list *loader__task_list(const struct loader *loader);
+
+/* NULL: it was not asked for, or the kernel refused it. */
+const struct senders *loader__senders(const struct loader *loader);
 
 int loader__set_kind_args(struct loader *loader, uint32_t kind, const struct fbt_kind_args *args);
 

@@ -33,10 +33,11 @@ struct assembler {
 	struct peer_table peers;
 	struct stack_table stacks;
 	struct look_table looks;
-	struct fbt_stalls stalls;   /* those of the next step */
-	struct fbt_gap gap;	    /* the one before the next step */
-	struct fbt_taken taken;	    /* that of the next step */
-	struct fbt_samples samples; /* the same */
+	struct fbt_stalls stalls;     /* those of the next step */
+	struct fbt_gap gap;	      /* the one before the next step */
+	struct fbt_taken taken;	      /* that of the next step */
+	struct fbt_samples samples;   /* the same */
+	struct fbt_fault_sites sites; /* the same */
 	struct woken_table wokens;
 };
 
@@ -250,9 +251,11 @@ static int push_step(struct assembler *assembler, const struct fbt_step *record)
 	step_join_gap(&step, &assembler->gap);
 	taken_join(&assembler->taken, &step);
 	samples_join(&assembler->samples, &step);
+	fault_sites_join(&assembler->sites, &step);
 	stop_table_join(&assembler->stops, &step);
 	stack_table_join(&assembler->stacks, &step);
 	peer_table_join(&assembler->peers, &step);
+	stop_table_join_senders(&assembler->stops, &step);
 	look_table_join(&assembler->looks, &step);
 	woken_table_join(&assembler->wokens, &step);
 	if (!window__traces_calls(window) || !step_calls_known(&step))
@@ -355,7 +358,11 @@ static void push_total(struct assembler *assembler, const struct fbt_header *eve
 
 static int add_hang(struct assembler *assembler, const struct fbt_hang *hang)
 {
-	window__add_hang(assembler->window, hang);
+	struct fbt_stop_sender sender = {.time_ns = 0};
+
+	if (hang->state == 'T')
+		sender = stop_table_sender(&assembler->stops, hang->tgid, hang->time_ns);
+	window__add_hang(assembler->window, hang, &sender);
 	if (!assembler->output.on_hang)
 		return 0;
 	return assembler->output.on_hang(assembler->output.ctx, assembler->window, hang);
@@ -429,11 +436,17 @@ int assembler__push(struct assembler *assembler, const struct fbt_header *event)
 	case FBT_EVENT_SAMPLES:
 		assembler->samples = *(const struct fbt_samples *)event;
 		return 0;
+	case FBT_EVENT_FAULT_SITES:
+		assembler->sites = *(const struct fbt_fault_sites *)event;
+		return 0;
 	case FBT_EVENT_TAKEN:
 		assembler->taken = *(const struct fbt_taken *)event;
 		return 0;
 	case FBT_EVENT_STOP:
 		stop_table_add(&assembler->stops, (const struct fbt_stop *)event);
+		return 0;
+	case FBT_EVENT_STOP_SENDER:
+		stop_table_add_sender(&assembler->stops, (const struct fbt_stop_sender *)event);
 		return 0;
 	case FBT_EVENT_PEER:
 		peer_table_add(&assembler->peers, (const struct fbt_peer *)event);

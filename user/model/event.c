@@ -79,6 +79,8 @@ static const struct layout layouts[] = {
 	[FBT_EVENT_WOKEN] = PROCESS_LAYOUT(fbt_woken, 0),
 	[FBT_EVENT_SAMPLES] = PROCESS_LAYOUT(fbt_samples, 0),
 	[FBT_EVENT_EXPLAIN] = LAYOUT(fbt_explained, 0),
+	[FBT_EVENT_FAULT_SITES] = PROCESS_LAYOUT(fbt_fault_sites, 0),
+	[FBT_EVENT_STOP_SENDER] = PROCESS_LAYOUT(fbt_stop_sender, 0),
 };
 
 static const struct layout *find_layout(uint32_t type)
@@ -167,6 +169,13 @@ static bool is_stop_sound(const struct fbt_stop *stop)
 	       memchr(stop->comm, '\0', sizeof(stop->comm)) != NULL;
 }
 
+static bool is_sender_sound(const struct fbt_stop_sender *sender)
+{
+	return sender->origin < FBT_SENDER_ORIGINS &&
+	       memchr(sender->comm, '\0', sizeof(sender->comm)) &&
+	       memchr(sender->parent_comm, '\0', sizeof(sender->parent_comm));
+}
+
 /* The parts are those of the time that it was looked at: others add them up without a check. */
 static bool is_peer_sound(const struct fbt_peer *peer)
 {
@@ -239,6 +248,23 @@ static bool are_samples_sound(const struct fbt_samples *samples)
 	for (uint32_t i = 0; i < samples->count; i++)
 		sum += samples->functions[i].samples;
 	return sum <= samples->samples;
+}
+
+/* The same. */
+static bool are_sites_sound(const struct fbt_fault_sites *sites)
+{
+	uint64_t sum = 0;
+
+	if (sites->count > FBT_FAULT_SITES)
+		return false;
+	for (uint32_t i = 0; i < sites->count; i++) {
+		const struct fbt_fault_site *site = &sites->sites[i];
+
+		if (site->mapping >= FBT_MAPPING_COUNT || site->majors > site->faults)
+			return false;
+		sum += site->faults;
+	}
+	return sum <= sites->faults;
 }
 
 static bool is_explained_sound(const struct fbt_explained *explained)
@@ -364,6 +390,10 @@ static bool are_fields_sound(const struct fbt_header *event)
 		return is_peer_sound((const struct fbt_peer *)event);
 	case FBT_EVENT_STOP:
 		return is_stop_sound((const struct fbt_stop *)event);
+	case FBT_EVENT_FAULT_SITES:
+		return are_sites_sound((const struct fbt_fault_sites *)event);
+	case FBT_EVENT_STOP_SENDER:
+		return is_sender_sound((const struct fbt_stop_sender *)event);
 	case FBT_EVENT_CODE:
 		return ((const struct fbt_code *)event)->id != 0;
 	case FBT_EVENT_STACK:

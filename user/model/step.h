@@ -21,6 +21,9 @@ typedef VEC(struct fbt_look_thread) look_vec;
 struct step_peer {
 	struct fbt_peer record;
 	struct fbt_peer beyond; /* header.type 0: none is known */
+	/* Whose signals stopped them; header.type 0: it is not known, or none did. */
+	struct fbt_stop_sender sender;
+	struct fbt_stop_sender beyond_sender;
 };
 typedef VEC(struct step_peer) peer_vec;
 typedef VEC(struct fbt_woken) woken_vec;
@@ -48,11 +51,12 @@ struct step_stalls {
  */
 struct step_gap {
 	bool known;
-	uint64_t cpu_ns;      /* on a CPU, in and outside of calls */
-	uint64_t delay_ns;    /* waiting for a CPU */
-	uint64_t stopped_ns;  /* upper bound, of the stop that was seen */
-	uint64_t off_ns;      /* at least: otherwise off its CPU, outside of calls */
-	struct fbt_stop stop; /* header.type is 0 if no stop was seen */
+	uint64_t cpu_ns;	       /* on a CPU, in and outside of calls */
+	uint64_t delay_ns;	       /* waiting for a CPU */
+	uint64_t stopped_ns;	       /* upper bound, of the stop that was seen */
+	uint64_t off_ns;	       /* at least: otherwise off its CPU, outside of calls */
+	struct fbt_stop stop;	       /* header.type is 0 if no stop was seen */
+	struct fbt_stop_sender sender; /* as stop_sender of the step */
 };
 
 /* A wait that spins, see model/spins.h: calls in a row that each came to nothing. */
@@ -101,12 +105,15 @@ struct step {
 	 * header.type is 0 if no stop was seen.
 	 */
 	struct fbt_stop stop;
+	/* Whose signal that was; header.type is 0 if it is not known, or was none. */
+	struct fbt_stop_sender stop_sender;
 	struct step_gpu *gpu; /* set by gpu/merge; NULL: its process has no GPU records */
 	struct step_stalls stalls;
 	struct step_gap gap;
 	struct step_spins spins;
-	struct fbt_samples samples; /* where it computed; header.type is 0: not sampled */
-	struct fbt_taken taken;	    /* who had its CPU; header.type is 0: it was not looked at */
+	struct fbt_samples samples;	    /* where it computed; header.type is 0: not sampled */
+	struct fbt_fault_sites fault_sites; /* header.type is 0: not looked at */
+	struct fbt_taken taken; /* who had its CPU; header.type is 0: it was not looked at */
 };
 
 /* Frees what a step has of its own: calls, wakes, stacks, peers and looks. */

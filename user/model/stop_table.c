@@ -102,3 +102,58 @@ void stop_table_join(const struct stop_table *table, struct step *step)
 	if (stop)
 		step->stop = *stop;
 }
+
+void stop_table_add_sender(struct stop_table *table, const struct fbt_stop_sender *sender)
+{
+	table->senders[table->sender_count++ % SENDERS_KEPT] = *sender;
+}
+
+/* Sets the sender of the signal by which a process was stopped when it was seen, at time_ns. */
+static void know_sender(const struct stop_table *table, uint32_t tgid, uint64_t time_ns,
+			struct fbt_stop_sender *to)
+{
+	for (size_t i = 0; i < SENDERS_KEPT; i++) {
+		const struct fbt_stop_sender *sender = &table->senders[i];
+
+		if (sender->header.type == FBT_EVENT_STOP_SENDER && sender->tgid == tgid &&
+		    sender->time_ns <= time_ns &&
+		    (to->header.type != FBT_EVENT_STOP_SENDER || sender->time_ns >= to->time_ns))
+			*to = *sender;
+	}
+}
+
+struct fbt_stop_sender stop_table_sender(const struct stop_table *table, uint32_t tgid,
+					 uint64_t time_ns)
+{
+	struct fbt_stop_sender sender = {.time_ns = 0};
+
+	know_sender(table, tgid, time_ns, &sender);
+	return sender;
+}
+
+static void know_stop_sender(const struct stop_table *table, const struct fbt_stop *stop,
+			     struct fbt_stop_sender *to)
+{
+	if (stop->header.type == FBT_EVENT_STOP && stop->reason == FBT_STOP_SIGNAL)
+		know_sender(table, stop->tgid, stop->time_ns, to);
+}
+
+static void know_peer_sender(const struct stop_table *table, const struct fbt_peer *peer,
+			     struct fbt_stop_sender *to)
+{
+	if (peer->header.type == FBT_EVENT_PEER && peer->stopped_ns &&
+	    peer->stop_reason == FBT_STOP_SIGNAL)
+		know_sender(table, peer->peer, peer->time_ns, to);
+}
+
+void stop_table_join_senders(const struct stop_table *table, struct step *step)
+{
+	if (!table->sender_count)
+		return;
+	know_stop_sender(table, &step->stop, &step->stop_sender);
+	know_stop_sender(table, &step->gap.stop, &step->gap.sender);
+	vec_for_each (peer, &step->peers) {
+		know_peer_sender(table, &peer->record, &peer->sender);
+		know_peer_sender(table, &peer->beyond, &peer->beyond_sender);
+	}
+}

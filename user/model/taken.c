@@ -27,3 +27,13 @@ void samples_join(struct fbt_samples *next, struct step *step)
 	next->header.type = 0;
 	next->tid = 0;
 }
+
+void fault_sites_join(struct fbt_fault_sites *next, struct step *step)
+{
+	const struct fbt_step *record = &step->record;
+
+	if (is_of(record, next->tgid, next->tid, next->start_ns))
+		step->fault_sites = *next;
+	next->header.type = 0;
+	next->tid = 0;
+}

@@ -12,4 +12,7 @@ void taken_join(struct fbt_taken *next, struct step *step);
 /* The same of step->samples. */
 void samples_join(struct fbt_samples *next, struct step *step);
 
+/* The same of step->fault_sites. */
+void fault_sites_join(struct fbt_fault_sites *next, struct step *step);
+
 #endif

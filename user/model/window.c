@@ -553,11 +553,28 @@ int window__add_file(struct window *window, const struct fbt_file *record, const
 	return file_table_add(&window->files, record, path);
 }
 
-void window__add_hang(struct window *window, const struct fbt_hang *hang)
+void window__add_hang(struct window *window, const struct fbt_hang *hang,
+		      const struct fbt_stop_sender *sender)
 {
-	if (window->hang_count < WINDOW_HANGS_MAX)
+	if (window->hang_count < WINDOW_HANGS_MAX) {
 		window->hangs[window->hang_count] = *hang;
+		window->hang_senders[window->hang_count] = *sender;
+	}
 	window->hang_count++;
+}
+
+const struct fbt_stop_sender *window__hang_sender(const struct window *window,
+						  const struct fbt_hang *hang)
+{
+	for (uint64_t i = 0; i < window->hang_count && i < WINDOW_HANGS_MAX; i++) {
+		const struct fbt_hang *one = &window->hangs[i];
+
+		if (one->tgid == hang->tgid && one->tid == hang->tid &&
+		    one->time_ns == hang->time_ns &&
+		    window->hang_senders[i].header.type == FBT_EVENT_STOP_SENDER)
+			return &window->hang_senders[i];
+	}
+	return NULL;
 }
 
 int window__add_hang_look(struct window *window, struct hang_look *look)

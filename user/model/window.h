@@ -162,6 +162,8 @@ struct window {
 	struct fbt_explained explained[FBT_EXPLAIN_COUNT]; /* header.type 0: not needed */
 	struct fbt_hang hangs[WINDOW_HANGS_MAX];
 	uint64_t hang_count; /* of all */
+	/* Of each that was stopped by a signal: who sent it. header.type 0: not known. */
+	struct fbt_stop_sender hang_senders[WINDOW_HANGS_MAX];
 	VEC(struct hang_look) hang_looks;
 	struct fbt_looks looks;
 	VEC(struct code) codes; /* by id */
@@ -195,7 +197,12 @@ int window__add_process(struct window *window, const struct fbt_target *record, 
 			const char *exe, const char *cmdline);
 int window__add_thread(struct window *window, const struct fbt_thread_name *record);
 int window__add_file(struct window *window, const struct fbt_file *record, const char *path);
-void window__add_hang(struct window *window, const struct fbt_hang *hang);
+void window__add_hang(struct window *window, const struct fbt_hang *hang,
+		      const struct fbt_stop_sender *sender);
+
+/* Whose signal had stopped the thread of a hang; NULL: it is not known. */
+const struct fbt_stop_sender *window__hang_sender(const struct window *window,
+						  const struct fbt_hang *hang);
 /* Takes the threads of the look. If there are many, the last one is replaced. 0 or -ENOMEM. */
 int window__add_hang_look(struct window *window, struct hang_look *look);
 int window__add_code(struct window *window, const struct fbt_code *record,

@@ -50,6 +50,25 @@ static void add_grown(struct json_fields *fields, const struct cause *cause,
 			 cause->grown[0].ns / NS_PER_US);
 }
 
+/* The site with most faults. */
+static void add_fault_site(struct json_fields *fields, const struct cause *cause,
+			   const struct window *window, struct explained_names *names)
+{
+	const struct fbt_fault_sites *sites = &cause->fault_sites;
+	const struct fbt_fault_site *most = &sites->sites[0];
+
+	json_fields_uint(fields, "faults_counted", sites->faults);
+	json_fields_uint(fields, "faults_in_calls", sites->in_calls);
+	if (!sites->count)
+		return;
+	fault_functions_text(most, window, names->faulted);
+	if (*names->faulted)
+		json_fields_string(fields, "faulted_in", names->faulted);
+	json_fields_string(fields, "faulted_memory", fault_mapping_text(most, window, names->path));
+	json_fields_uint(fields, "faulted_count", most->faults);
+	json_fields_uint(fields, "faulted_majors", most->majors);
+}
+
 void explained_fields_add(struct json_fields *fields, const struct cause *cause,
 			  const struct window *window, struct explained_names *names)
 {
@@ -57,6 +76,8 @@ void explained_fields_add(struct json_fields *fields, const struct cause *cause,
 		add_taken(fields, &cause->taken);
 	if (cause->grown_count)
 		add_grown(fields, cause, window, names);
+	if (cause->fault_sites.header.type == FBT_EVENT_FAULT_SITES && !cause->waker.tid)
+		add_fault_site(fields, cause, window, names);
 	if (cause->woken.header.type == FBT_EVENT_WOKEN && !cause->waker.tid)
 		add_woken(fields, &cause->woken);
 }

@@ -10,6 +10,8 @@
 /* Room for names that are no strings of their own yet: as long as the fields. */
 struct explained_names {
 	char function[FRAMES_NAME];
+	char faulted[FAULT_FUNCTIONS_SIZE];
+	char path[FAULT_MAPPING_SIZE];
 };
 
 /*
@@ -18,7 +20,9 @@ struct explained_names {
  * and, if it is known, cpu_taken_cgroup. Adds who ended its wait: woken_context (thread,
  * interrupt, sending, kernel), and unless that is an interrupt woken_by, woken_by_pid and
  * woken_by_tid. Adds grown_function, in which the step computed for longer than usual, and by how
- * much, grown_us; or function_us, all of it, if that is not known. Nothing if that was not looked
+ * much, grown_us; or function_us, all of it, if that is not known. Adds where most page faults
+ * were: faults_counted, faults_in_calls, faulted_in, faulted_memory, faulted_count, faulted_majors.
+ * Nothing if that was not looked
  * at. Strings are borrowed from the cause.
  */
 void explained_fields_add(struct json_fields *fields, const struct cause *cause,

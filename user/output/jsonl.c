@@ -666,7 +666,7 @@ static int put_step_prof(struct jsonl_sink *jsonl, const struct window *window,
 		json_fields_uint(&shape, "major_faults", record->major_faults);
 	}
 	add_limits(&shape, &stage_us, &record->limits);
-	stop_fields_add(&shape, &step->stop, record->tid);
+	stop_fields_add(&shape, &step->stop, &step->stop_sender, record->tid);
 	add_hidden(&shape, &stage_us, record);
 	add_faults(&shape, &stage_us, window, step);
 	add_spins(&shape, &stage_us, &step->spins);

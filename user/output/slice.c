@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/format.h"
 #include "judge/look.h"
+#include "judge/stopper.h"
 #include "model/gpu.h"
 #include "model/syscalls.h"
 #include "output/explained.h"
@@ -296,7 +297,25 @@ static void add_flaws(struct json_fields *fields, const struct step *step)
 		json_fields_bool(fields, "calls_traced", false);
 }
 
-void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop, uint32_t tid)
+static void sender_fields_add(struct json_fields *fields, const struct fbt_stop_sender *sender)
+{
+	if (sender->header.type != FBT_EVENT_STOP_SENDER || !stop_signal_name(sender->number))
+		return;
+	json_fields_string(fields, "stop_signal", stop_signal_name(sender->number));
+	json_fields_string(fields, "stop_origin",
+			   sender_origin_name((enum fbt_sender_origin)sender->origin));
+	if (sender->sender)
+		json_fields_uint(fields, "stop_sender", sender->sender);
+	if (*sender->comm)
+		json_fields_string(fields, "stop_sender_name", sender->comm);
+	if (sender->parent)
+		json_fields_uint(fields, "stop_sender_parent", sender->parent);
+	if (*sender->parent_comm)
+		json_fields_string(fields, "stop_sender_parent_name", sender->parent_comm);
+}
+
+void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop,
+		     const struct fbt_stop_sender *sender, uint32_t tid)
 {
 	if (stop->header.type != FBT_EVENT_STOP)
 		return;
@@ -306,6 +325,7 @@ void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop, ui
 		json_fields_uint(fields, "stop_tracer", stop->tracer);
 	if (*stop->comm)
 		json_fields_string(fields, "stop_tracer_name", stop->comm);
+	sender_fields_add(fields, sender);
 	if (stop->tid != tid)
 		json_fields_uint(fields, "stop_tid", stop->tid);
 }
@@ -324,6 +344,7 @@ static void peer_fields_add(struct json_fields *fields, const struct cause *caus
 	json_fields_uint(fields, "peer_pid", peer->peer);
 	json_fields_uint(fields, "peer_tid", peer->peer_tid);
 	json_fields_string(fields, "peer_name", peer->comm);
+	json_fields_string(fields, "peer_way", peer_way_name((enum fbt_peer_way)peer->way));
 	json_fields_string(fields, "peer_did", peer_did_name(peer_did(peer)));
 	json_fields_uint(fields, "peer_did_us", peer_did_ns(peer) / NS_PER_US);
 	json_fields_uint(fields, "peer_seen_us", (peer->time_ns - peer->first_ns) / NS_PER_US);
@@ -333,6 +354,9 @@ static void peer_fields_add(struct json_fields *fields, const struct cause *caus
 		json_fields_string(
 			fields, "peer_call",
 			syscall_label((enum fbt_arch)window->record.arch, peer->nr, label));
+	/* A cause has the stop of a thread of the process, or that of another process. */
+	if (peer_did(peer) == PEER_STOPPED)
+		sender_fields_add(fields, &cause->peer.sender);
 	if (peer->kind)
 		json_fields_string(fields, "peer_step", window__kind_name(window, peer->kind));
 	if (cause->peer.beyond.header.type == FBT_EVENT_PEER)
@@ -352,7 +376,7 @@ void step_args_fill(struct step_args *args, const struct window *window, const s
 	if (step->gpu)
 		add_gpu(fields, step->gpu);
 	add_flaws(fields, step);
-	stop_fields_add(fields, &step->stop, step->record.tid);
+	stop_fields_add(fields, &step->stop, &step->stop_sender, step->record.tid);
 	if (!strcmp(source, "interval"))
 		json_fields_string(fields, "step_source", source);
 	add_step_args(args, window, &step->record);
@@ -604,7 +628,8 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 	add_holder(fields, window, &escalation->cause);
 	explained_fields_add(to, &escalation->cause, window, &fields->names);
 	if (cause_has_stop(&escalation->cause))
-		stop_fields_add(to, &escalation->cause.stop, escalation->cause.step_tid);
+		stop_fields_add(to, &escalation->cause.stop, &escalation->cause.stop_sender,
+				escalation->cause.step_tid);
 	json_fields_string(to, "fired", escalation_fired_text(escalation->fired, fields->fired));
 	json_fields_uint(to, "class_steps", escalation->class_steps);
 	if (escalation->nearest)

@@ -146,9 +146,12 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 
 /*
  * Adds who stopped a thread: stop_reason; stop_tracer and stop_tracer_name, as far as they are
- * known; and stop_tid, if it was not the step's own thread, tid. Nothing if nobody did.
+ * known; of a signal whose sender is, stop_signal, stop_origin, stop_sender, stop_sender_name,
+ * stop_sender_parent and stop_sender_parent_name; and stop_tid, if it was not the step's own
+ * thread, tid. Nothing if nobody did.
  */
-void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop, uint32_t tid);
+void stop_fields_add(struct json_fields *fields, const struct fbt_stop *stop,
+		     const struct fbt_stop_sender *sender, uint32_t tid);
 
 /* Adds a share in percent with two decimals, unless it is not known (NaN). */
 void escalation_fields_percent(struct json_fields *fields, const char *key, double percent);

@@ -272,7 +272,7 @@ static void add_late(struct json_fields *args, const struct window *window,
 	json_fields_uint(args, "late_ends_us", late->ns[LATE_ENDS] / NS_PER_US);
 	json_fields_string(args, "late_cause", late_cause_name(late->cause, rank->calls_known));
 	json_fields_uint(args, "late_cause_us", late->cause_ns / NS_PER_US);
-	stop_fields_add(args, &late->stop, late->stop.tid);
+	stop_fields_add(args, &late->stop, &late->stop_sender, late->stop.tid);
 }
 
 /* The slices of a lane must not overlap: what has no lane is cut off at its begin. */

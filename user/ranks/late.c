@@ -146,12 +146,15 @@ static struct reason find_gap(const struct tick *tick)
 	return reason;
 }
 
-static void set_cause(struct late *late, const struct reason *reason, const struct fbt_stop *stop)
+static void set_cause(struct late *late, const struct reason *reason, const struct fbt_stop *stop,
+		      const struct fbt_stop_sender *sender)
 {
 	late->cause = reason->cause;
 	late->cause_ns = min_u64(reason->cause_ns, late->ns[late->where]);
-	if (late->cause == (enum tick_part)STEP_STOPPED)
-		late->stop = *stop;
+	if (late->cause != (enum tick_part)STEP_STOPPED)
+		return;
+	late->stop = *stop;
+	late->stop_sender = *sender;
 }
 
 /* A gap whose known causes are less than half of it was spent on a CPU, or in calls. */
@@ -163,7 +166,7 @@ static void find_begin_cause(const struct tick *tick, struct late *late)
 		reason.cause = TICK_BETWEEN;
 		reason.cause_ns = late->ns[LATE_BEGINS];
 	}
-	set_cause(late, &reason, &tick->gap.stop);
+	set_cause(late, &reason, &tick->gap.stop, &tick->gap.sender);
 }
 
 /*
@@ -204,7 +207,7 @@ static void find_one(const struct tick *ranks, size_t count, size_t rank, struct
 	if (late->where == LATE_BEGINS)
 		find_begin_cause(tick, late);
 	else
-		set_cause(late, &held, &tick->stop);
+		set_cause(late, &held, &tick->stop, &tick->stop_sender);
 }
 
 void late_find(const struct tick *ranks, size_t count, struct late *lates)

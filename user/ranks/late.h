@@ -38,6 +38,7 @@ struct late {
 	enum tick_part cause;  /* most of that, or TICK_PARTS: not known */
 	uint64_t cause_ns;     /* by that */
 	struct fbt_stop stop;  /* of STEP_STOPPED, if it was seen; header.type 0: none */
+	struct fbt_stop_sender stop_sender; /* header.type 0: not known */
 };
 
 /* lates[i] is about ranks[i]. Of one rank all is 0. */

@@ -11,10 +11,13 @@ static void add_to(uint64_t *sum, uint64_t ns)
 }
 
 /* The tick has the stop that was seen last. */
-static void note_stop(struct tick *tick, const struct fbt_stop *stop)
+static void note_stop(struct tick *tick, const struct fbt_stop *stop,
+		      const struct fbt_stop_sender *sender)
 {
-	if (stop->header.type == FBT_EVENT_STOP)
-		tick->stop = *stop;
+	if (stop->header.type != FBT_EVENT_STOP)
+		return;
+	tick->stop = *stop;
+	tick->stop_sender = *sender;
 }
 
 static void add_parts(struct tick *tick, const struct step *step)
@@ -39,7 +42,7 @@ static void add_parts(struct tick *tick, const struct step *step)
 	for (int i = 0; i < STEP_PARTS; i++)
 		add_to(&ns[i], parts.ns[i]);
 	if (step->stop.tid == step->record.tid)
-		note_stop(tick, &step->stop);
+		note_stop(tick, &step->stop, &step->stop_sender);
 }
 
 /* The time from the last step of the tick to this one. */
@@ -53,7 +56,7 @@ static void add_between(struct tick *tick, const struct step *step)
 	add_to(&ns[STEP_STOPPED], take_u64(gap->stopped_ns, &left_ns));
 	add_to(&ns[STEP_OFF_CPU], take_u64(gap->off_ns, &left_ns));
 	add_to(&ns[TICK_BETWEEN], left_ns);
-	note_stop(tick, &gap->stop);
+	note_stop(tick, &gap->stop, &gap->sender);
 }
 
 static void count_kind(struct tick *tick, const struct step *step)

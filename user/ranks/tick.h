@@ -39,9 +39,10 @@ struct tick {
 	uint64_t end_ns;
 	uint64_t next_ns; /* begin of the next tick; UINT64_MAX: none came */
 	uint64_t parts_ns[TICK_PARTS];
-	bool parts_known;     /* of all its steps */
-	bool calls_known;     /* the same */
-	struct fbt_stop stop; /* the one that was seen last; header.type 0: none */
+	bool parts_known;		    /* of all its steps */
+	bool calls_known;		    /* the same */
+	struct fbt_stop stop;		    /* the one that was seen last; header.type 0: none */
+	struct fbt_stop_sender stop_sender; /* header.type 0: not known */
 	bool gap_known;
 	uint64_t gap_ns; /* before it */
 	struct step_gap gap;

@@ -24,6 +24,7 @@ static const char *const kind_names[FBT_EXPLAIN_COUNT] = {
 	[FBT_EXPLAIN_SWITCHES] = "switches",
 	[FBT_EXPLAIN_WAKES] = "wakes",
 	[FBT_EXPLAIN_SAMPLES] = "samples",
+	[FBT_EXPLAIN_FAULTS] = "faults",
 };
 
 /* Names come from other processes, so they may contain anything. */
@@ -159,7 +160,10 @@ static void write_explain_cost(const struct report *report, const struct fbt_exp
 	char events[2 * FORMAT_MAX];
 
 	snprintf(events, sizeof(events), "%s%s %s", are_samples ? "up to " : "",
-		 FORMAT_COUNT(explained->events), are_samples ? "samples" : "context switches");
+		 FORMAT_COUNT(explained->events),
+		 are_samples				 ? "samples"
+		 : explained->kind == FBT_EXPLAIN_FAULTS ? "page faults"
+							 : "context switches");
 
 	if (explained->armed_ns)
 		report_field(report, "", "%s: looked at for %s, %s x %s = %s on all CPUs", subject,

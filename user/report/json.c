@@ -75,7 +75,8 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 }
 
 /* Who stopped the step; null if nobody did, or if the stop is no part of the cause. */
-static void write_stop(struct json *json, const struct fbt_stop *stop)
+static void write_stop(struct json *json, const struct fbt_stop *stop,
+		       const struct fbt_stop_sender *sender)
 {
 	if (stop->header.type != FBT_EVENT_STOP) {
 		json_null(json, "stop");
@@ -86,6 +87,7 @@ static void write_stop(struct json *json, const struct fbt_stop *stop)
 	json_uint(json, "tid", stop->tid);
 	put_known(json, "tracer", stop->tracer != 0, stop->tracer);
 	json_string(json, "tracer_name", *stop->comm ? stop->comm : NULL);
+	report_json_sender(json, sender);
 	json_object_end(json);
 }
 
@@ -171,7 +173,9 @@ static void write_entry(struct json *json, const struct window *window,
 	put_known(json, "budget_ns", entry->judged, entry->budget_ns);
 	put_known(json, "usual_ns", entry->judged, entry->usual_ns);
 	put_known(json, "cause_usual_ns", entry->cause_usual_known, entry->cause_usual_ns);
-	write_stop(json, &entry->stop);
+	write_stop(json, &entry->stop, &entry->stop_sender);
+	report_json_peer(json, window, &entry->peer, entry->peer_ns);
+	report_json_faults(json, window, &entry->faults);
 	json_string(json, "not_shown", entry->not_shown);
 	json_bool(json, "complete", entry->complete);
 	json_object_end(json);

@@ -98,6 +98,17 @@ void report_json_explained(struct json *json, const struct explained_tally *tall
 void report_explain_cost(const struct report *report);
 void report_json_explain_cost(struct json *json, const struct window *window);
 
+/* The member "page_faults" of an escalation: where they were; nothing if that was not counted. */
+void report_json_faults(struct json *json, const struct window *window,
+			const struct fbt_fault_sites *sites);
+
+/* The member "sender" of a stop: whose signal it was; nothing if that is not known. */
+void report_json_sender(struct json *json, const struct fbt_stop_sender *sender);
+
+/* The member "peer" of an escalation: nothing if its cause is no wait for another process. */
+void report_json_peer(struct json *json, const struct window *window, const struct step_peer *peer,
+		      uint64_t wait_ns);
+
 /* The ioctls of the GPU driver in steps. Nothing if there were none. */
 void report_driver(const struct report *report);
 void report_json_driver(struct json *json, const struct report *report);

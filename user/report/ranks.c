@@ -5,6 +5,7 @@
 
 #include "base/arith.h"
 #include "base/format.h"
+#include "judge/stopper.h"
 #include "report/part.h"
 
 /* Of text: engines, ranks of one, and causes of one. --report json has all. */
@@ -100,15 +101,6 @@ static int sort_causes(const struct rank_tally *rank, int order[TICK_PARTS + 1])
 	return count;
 }
 
-static const char *stop_words(const struct fbt_stop *stop, char text[64])
-{
-	*text = '\0';
-	if (stop->header.type == FBT_EVENT_STOP)
-		snprintf(text, 64, " by a %s",
-			 stop_reason_name((enum fbt_stop_reason)stop->reason));
-	return text;
-}
-
 /* Where it was late. */
 static const char *where_words(enum late_where where)
 {
@@ -124,7 +116,7 @@ static const char *where_words(enum late_where where)
 static void write_causes(const struct report *report, const struct team_tally *team,
 			 const struct rank_tally *rank, const char *label)
 {
-	char text[512] = "", title[PROCESS_TITLE_MAX], stop[64];
+	char text[640] = "", title[PROCESS_TITLE_MAX];
 	struct line line = {text, sizeof(text), 0};
 	const struct late *worst = &rank->worst;
 	int order[TICK_PARTS + 1], count = sort_causes(rank, order);
@@ -135,10 +127,12 @@ static void write_causes(const struct report *report, const struct team_tally *t
 			 FORMAT_COUNT(rank->cause_count[order[i]]));
 	if (count > CAUSES_SHOWN)
 		line_add(&line, "; and %d more", count - CAUSES_SHOWN);
-	line_add(&line, "; worst %s in iteration %s (step #%" PRIu64 ", at %s), %s: %s%s",
+	line_add(&line, "; worst %s in iteration %s (step #%" PRIu64 ", at %s), %s: %s",
 		 FORMAT_TIME(worst->total_ns), FORMAT_COUNT(rank->worst_number), rank->worst_step,
 		 FORMAT_TIME(rank->worst_ns), where_words(worst->where),
-		 late_cause_words(worst->cause, team->calls_known), stop_words(&worst->stop, stop));
+		 late_cause_words(worst->cause, team->calls_known));
+	if (worst->stop.header.type == FBT_EVENT_STOP)
+		stopper_add(&line, &worst->stop, &worst->stop_sender);
 	if (worst->cause_ns)
 		line_add(&line, " for %s", FORMAT_TIME(worst->cause_ns));
 	report_field(report, label, "%s:%s", rank_title(report, rank->tgid, title), text);

@@ -95,8 +95,16 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 	};
 	int err = 0;
 
-	if (cause_has_stop(&escalation->cause))
+	if (cause_has_stop(&escalation->cause)) {
 		entry.stop = escalation->cause.stop;
+		entry.stop_sender = escalation->cause.stop_sender;
+	}
+	if (escalation->cause.kind == CAUSE_PEER_PROCESS) {
+		entry.peer = escalation->cause.peer;
+		entry.peer_ns = escalation->cause.peer_ns;
+	}
+	if (!escalation->cause.waker.tid)
+		entry.faults = escalation->cause.fault_sites;
 	if (tally->entries.count < ESCALATIONS_LISTED)
 		err = vec_push(&tally->entries, entry);
 	else

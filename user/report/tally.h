@@ -65,6 +65,10 @@ struct escalation_entry {
 	bool cause_usual_known;
 	bool complete;
 	struct fbt_stop stop; /* header.type 0: none is part of the cause */
+	struct fbt_stop_sender stop_sender;
+	struct step_peer peer; /* record.header.type 0: its cause is no wait for a process … */
+	uint64_t peer_ns;      /* … else that wait */
+	struct fbt_fault_sites faults; /* header.type 0: not counted, or no part of the cause */
 };
 
 struct escalation_tally {

@@ -375,10 +375,21 @@ static uint32_t send_function(struct stacks *stacks, uint32_t module, const stru
 uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
 			  uint64_t now_ns)
 {
-	struct stack_source source = source_of(place);
+	uint32_t code;
 
+	stacks__functions(stacks, place, now_ns, &code, 1);
+	return code;
+}
+
+void stacks__functions(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
+		       uint32_t *codes, uint32_t max)
+{
+	struct stack_source source = source_of(place);
+	uint32_t count = 0;
+
+	memset(codes, 0, max * sizeof(*codes));
 	unwind_source(stacks, &source, now_ns);
-	for (uint32_t i = 0; i < stacks->unwound.count; i++) {
+	for (uint32_t i = 0; i < stacks->unwound.count && count < max; i++) {
 		const struct frame *frame = &stacks->unwound.frames[i];
 		struct code_name name = {.address = frame->address};
 
@@ -386,9 +397,8 @@ uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *p
 			continue;
 		code_files__name(stacks->files, frame->module, &name, 1);
 		if (name.name)
-			return send_function(stacks, frame->module, &name);
+			codes[count++] = send_function(stacks, frame->module, &name);
 	}
-	return 0;
 }
 
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns)

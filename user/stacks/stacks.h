@@ -63,6 +63,13 @@ void stacks__set_script_reader(struct stacks *stacks, const struct script_reader
 uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
 			  uint64_t now_ns);
 
+/*
+ * The same with its callers, up to the step's function: max codes, of functions with names; those
+ * that are not there are 0.
+ */
+void stacks__functions(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
+		       uint32_t *codes, uint32_t max);
+
 /* The process has ended, or runs another program. */
 void stacks__forget(struct stacks *stacks, uint32_t tgid);
 

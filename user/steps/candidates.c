@@ -14,6 +14,7 @@
 #include "steps/engines.h"
 #include "steps/find.h"
 #include "steps/image.h"
+#include "steps/near.h"
 #include "steps/resolve.h"
 
 /* Smaller functions only call others. */
@@ -286,11 +287,16 @@ int target_find_candidates(uint32_t tgid, const struct target_options *options,
 	return err ? err : added;
 }
 
+/* Names that are like the wanted one are looked for no longer than this. */
+#define NEAR_NS_MAX (2 * NS_PER_S)
+
 /* The files that were searched for a --step that matched nothing. */
 struct found {
 	size_t files;	/* mapped ELF files that spec applies to */
 	size_t named;	/* those of them that have local symbols too */
 	char path[256]; /* path of the last one */
+	struct near_names near;
+	uint64_t deadline_ns; /* for near */
 };
 
 static void count_file(struct found *found, uint32_t tgid, const struct target_options *options,
@@ -301,8 +307,10 @@ static void count_file(struct found *found, uint32_t tgid, const struct target_o
 	if (!image_open(&image, tgid, mapping)) {
 		snprintf(found->path, sizeof(found->path), "%s", mapping->path);
 		found->files++;
-		if (!image_read(&image, tgid, options->symbol_files, options->symbol_file_count))
+		if (!image_read(&image, tgid, options->symbol_files, options->symbol_file_count)) {
 			found->named += image.symbols.complete;
+			near_names_add(&found->near, &image.symbols, found->deadline_ns);
+		}
 	}
 	image_close(&image);
 }
@@ -333,11 +341,15 @@ static const char *describe_file(uint32_t tgid, const char *path)
 static void explain_spec(uint32_t tgid, const struct target_options *options,
 			 const struct step_spec *spec, mapping_vec *maps)
 {
-	struct found found = {0};
+	bool is_name = spec->form == STEP_SPEC_SYMBOL && !strpbrk(spec->pattern, "*?[");
+	struct found found = {.near.wanted = is_name ? spec->pattern : "",
+			      .deadline_ns = clock_ns(CLOCK_MONOTONIC) + NEAR_NS_MAX};
+	char near[512];
 
 	vec_for_each (mapping, maps)
 		if (target_spec_means(spec, tgid, mapping->path, mapping->inode))
 			count_file(&found, tgid, options, mapping);
+	near_names_text(&found.near, near, sizeof(near));
 	if (spec->form == STEP_SPEC_PYTHON)
 		log_err("--step %s: process %u has no such Python function, or no "
 			"libferrum_python.so, which --python=inject loads",
@@ -356,12 +368,13 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 	else if (found.files == 1 && !found.named)
 		log_err("--step %s: %s is stripped and exports no such function; give --symbols "
 			"FILE of the same build, PATH+0xADDR, or string:TEXT with a message that "
-			"only the step writes",
-			spec->text, found.path);
+			"only the step writes%s",
+			spec->text, found.path, near);
 	else
 		log_err("--step %s: no such function in the %zu files mapped by process %u (%zu of "
-			"them stripped); --list-steps shows candidates",
-			spec->text, found.files, tgid, found.files - found.named);
+			"them stripped)%s%s --list-steps shows candidates",
+			spec->text, found.files, tgid, found.files - found.named, near,
+			*near ? "" : ";");
 }
 
 void target_explain_no_match(uint32_t tgid, const struct target_options *options)

@@ -61,13 +61,14 @@ struct watch {
 struct peers {
 	const struct shared *shared;
 	const struct record_output *output;
+	struct stop_senders *senders;
 	struct peer_links *links;
 	uint64_t next_ns; /* of the next look */
 	struct watch watches[WATCHES_MAX];
 };
 
 struct peers *peers__new(const struct shared *shared, const struct record_output *output,
-			 bool asks_sockets)
+			 struct stop_senders *senders, bool asks_sockets)
 {
 	struct peers *peers = calloc(1, sizeof(*peers));
 
@@ -75,6 +76,7 @@ struct peers *peers__new(const struct shared *shared, const struct record_output
 		return NULL;
 	peers->shared = shared;
 	peers->output = output;
+	peers->senders = senders;
 	peers->links = peer_links__new(asks_sockets);
 	if (!peers->links) {
 		free(peers);
@@ -351,6 +353,8 @@ static void look_at(const struct peers *peers, struct sight *sight, uint64_t now
 	}
 	sight->turns++;
 	add_times(sight, &use, stat.state, now_ns);
+	if (stat.state == 'T')
+		stop_senders__tell(peers->senders, sight->tgid, now_ns);
 	if (stat.state == 'S' || stat.state == 'D')
 		vote(sight, read_call(thread));
 	know_step(peers, sight);

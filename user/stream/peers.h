@@ -11,15 +11,16 @@
 #include "stream/peer_links.h"
 #include "kernel/shared.h"
 #include "model/event.h"
+#include "stream/stop_senders.h"
 
 struct peers;
 
 /*
- * shared and output are borrowed. asks_sockets: the peers of Unix sockets are asked for, which
- * needs a socket that a confined tool may not open. NULL: no memory.
+ * shared, output and senders are borrowed; senders may be NULL. asks_sockets: the peers of Unix
+ * sockets are asked for, which needs a socket that a confined tool may not open. NULL: no memory.
  */
 struct peers *peers__new(const struct shared *shared, const struct record_output *output,
-			 bool asks_sockets);
+			 struct stop_senders *senders, bool asks_sockets);
 void peers__free(struct peers *peers);
 
 /*

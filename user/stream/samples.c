@@ -2,9 +2,8 @@
 #include "stream/samples.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#include "base/vec.h"
+#include "stream/step_sums.h"
 
 /* Steps that are open, or whose record was lost. */
 #define SUMS_MAX 64
@@ -12,7 +11,8 @@
 #define FUNCTIONS_MAX 64
 
 struct sum {
-	struct fbt_samples all; /* functions is not used */
+	struct step_sum of;
+	uint32_t samples; /* of all functions */
 	uint32_t count;
 	struct {
 		uint32_t code;
@@ -22,61 +22,40 @@ struct sum {
 
 struct sample_sums {
 	const struct record_output *output;
-	VEC(struct sum) sums; /* the oldest first */
+	struct step_sums *sums;
 };
 
 struct sample_sums *sample_sums__new(const struct record_output *output)
 {
 	struct sample_sums *sums = calloc(1, sizeof(*sums));
 
-	if (sums)
-		sums->output = output;
-	return sums;
+	if (!sums)
+		return NULL;
+	sums->output = output;
+	sums->sums = step_sums__new(sizeof(struct sum), SUMS_MAX);
+	if (sums->sums)
+		return sums;
+	free(sums);
+	return NULL;
 }
 
 void sample_sums__free(struct sample_sums *sums)
 {
 	if (!sums)
 		return;
-	vec_free(&sums->sums);
+	step_sums__free(sums->sums);
 	free(sums);
-}
-
-static void drop(struct sample_sums *sums, size_t index)
-{
-	sums->sums.count--;
-	memmove(sums->sums.items + index, sums->sums.items + index + 1,
-		(sums->sums.count - index) * sizeof(*sums->sums.items));
-}
-
-static size_t find(const struct sample_sums *sums, uint32_t tid, uint64_t start_ns)
-{
-	size_t i = 0;
-
-	while (i < sums->sums.count &&
-	       (sums->sums.items[i].all.tid != tid || sums->sums.items[i].all.start_ns != start_ns))
-		i++;
-	return i;
 }
 
 void sample_sums__add(struct sample_sums *sums, const struct fbt_samples *of, uint32_t code)
 {
-	size_t at = find(sums, of->tid, of->start_ns);
-	struct sum *sum;
+	const struct step_sum key = {of->tgid, of->tid, of->start_ns};
+	struct sum *sum = step_sums__get(sums->sums, &key);
 	uint32_t i = 0;
 
-	if (at == sums->sums.count) {
-		struct sum fresh = {
-			.all = {.tgid = of->tgid, .tid = of->tid, .start_ns = of->start_ns}};
-
-		if (sums->sums.count == SUMS_MAX)
-			drop(sums, 0);
-		if (vec_push(&sums->sums, fresh))
-			return;
-		at = sums->sums.count - 1;
-	}
-	sum = &sums->sums.items[at];
-	sum->all.samples++;
+	if (!sum)
+		return;
+	sum->samples++;
 	while (i < sum->count && sum->functions[i].code != code)
 		i++;
 	if (i == FUNCTIONS_MAX)
@@ -101,14 +80,15 @@ static void move_most(struct sum *sum, uint32_t index)
 
 void sample_sums__send(struct sample_sums *sums, const struct fbt_step *step)
 {
-	size_t at = find(sums, step->tid, step->start_ns);
+	struct sum *sum = step_sums__find(sums->sums, step->tid, step->start_ns);
 	struct fbt_samples record;
-	struct sum *sum;
 
-	if (at == sums->sums.count)
+	if (!sum)
 		return;
-	sum = &sums->sums.items[at];
-	record = sum->all;
+	record = (struct fbt_samples){.tgid = sum->of.tgid,
+				      .tid = sum->of.tid,
+				      .start_ns = sum->of.start_ns,
+				      .samples = sum->samples};
 	for (uint32_t i = 0; i < sum->count && i < FBT_SAMPLED_FUNCTIONS; i++) {
 		move_most(sum, i);
 		record.functions[i].code = sum->functions[i].code;
@@ -116,5 +96,5 @@ void sample_sums__send(struct sample_sums *sums, const struct fbt_step *step)
 		record.count++;
 	}
 	record_send(sums->output, &record, sizeof(record), FBT_EVENT_SAMPLES);
-	drop(sums, at);
+	step_sums__drop(sums->sums, sum);
 }

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "stream/call_limits.h"
+#include "stream/fault_sites.h"
 #include "stream/samples.h"
 #include "stacks/stacks.h"
 
@@ -15,11 +16,12 @@ struct slow_calls {
 	struct call_limits *limits;
 	struct stacks *stacks;
 	struct sample_sums *samples;
+	struct fault_sites *faults;
 	struct fbt_stacks sent;
 };
 
 struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output,
-				   const struct symbol_files *symbols)
+				   const struct symbol_files *symbols, int fault_sums)
 {
 	struct slow_calls *slow = calloc(1, sizeof(*slow));
 
@@ -30,7 +32,8 @@ struct slow_calls *slow_calls__new(struct shared *shared, const struct record_ou
 	slow->limits = call_limits__new(shared->call_limits);
 	slow->stacks = stacks__new(output, symbols);
 	slow->samples = sample_sums__new(output);
-	if (!slow->limits || !slow->stacks || !slow->samples) {
+	slow->faults = fault_sites__new(fault_sums, output);
+	if (!slow->limits || !slow->stacks || !slow->samples || !slow->faults) {
 		slow_calls__free(slow);
 		return NULL;
 	}
@@ -44,6 +47,7 @@ void slow_calls__free(struct slow_calls *slow)
 	call_limits__free(slow->limits);
 	stacks__free(slow->stacks);
 	sample_sums__free(slow->samples);
+	fault_sites__free(slow->faults);
 	free(slow);
 }
 
@@ -77,9 +81,19 @@ static void take_sample(struct slow_calls *slow, const struct fbt_stack_place *p
 			 stacks__function(slow->stacks, place, clock_ns(CLOCK_MONOTONIC)));
 }
 
+/* The first page fault at a place: bpf/fault_sites.bpf.h. */
+static void take_fault(struct slow_calls *slow, const struct fbt_stack_place *place)
+{
+	uint32_t codes[FBT_FAULT_CALLERS];
+
+	stacks__functions(slow->stacks, place, clock_ns(CLOCK_MONOTONIC), codes, FBT_FAULT_CALLERS);
+	fault_sites__name(slow->faults, place, codes);
+}
+
 void slow_calls__send_samples(struct slow_calls *slow, const struct fbt_step *step)
 {
 	sample_sums__send(slow->samples, step);
+	fault_sites__send(slow->faults, step);
 }
 
 static void take_places(struct slow_calls *slow, bool send)
@@ -89,7 +103,9 @@ static void take_places(struct slow_calls *slow, bool send)
 
 		if (__atomic_load_n(&place->state, __ATOMIC_ACQUIRE) != FBT_PLACE_READY)
 			continue;
-		if (send && !place->owner) {
+		if (send && !place->owner && place->nr == FBT_PLACE_FAULT) {
+			take_fault(slow, place);
+		} else if (send && !place->owner) {
 			take_sample(slow, place);
 		} else if (send) {
 			stacks__take(slow->stacks, place, clock_ns(CLOCK_MONOTONIC));

@@ -15,7 +15,7 @@ struct stacks;
 
 /* shared, output and what symbols names are borrowed. NULL: -ENOMEM. */
 struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output,
-				   const struct symbol_files *symbols);
+				   const struct symbol_files *symbols, int fault_sums);
 void slow_calls__free(struct slow_calls *slow);
 
 /* A call in a step that was sent, and the end of a step. */

@@ -42,6 +42,7 @@ struct waiting {
 struct stops {
 	const struct shared *shared;
 	const struct record_output *output;
+	struct stop_senders *senders;
 	struct waiting waiting[PROCESSES_MAX];
 	uint32_t waiting_count;
 	bool has_long_step; /* a step of any process takes longer than LOOK_NS */
@@ -49,7 +50,8 @@ struct stops {
 	struct seen seen[]; /* one for each slot */
 };
 
-struct stops *stops__new(const struct shared *shared, const struct record_output *output)
+struct stops *stops__new(const struct shared *shared, const struct record_output *output,
+			 struct stop_senders *senders)
 {
 	struct stops *stops =
 		calloc(1, sizeof(*stops) + shared->slot_count * sizeof(stops->seen[0]));
@@ -58,6 +60,7 @@ struct stops *stops__new(const struct shared *shared, const struct record_output
 		return NULL;
 	stops->shared = shared;
 	stops->output = output;
+	stops->senders = senders;
 	return stops;
 }
 
@@ -128,6 +131,8 @@ static void look_at(struct stops *stops, uint32_t index, uint64_t since_ns, uint
 		return;
 	stop.stopped_ns = add_sight(seen, is_stopped, now_ns);
 	seen->is_stopped = is_stopped;
+	if (is_stopped && stop.reason == FBT_STOP_SIGNAL)
+		stop_senders__tell(stops->senders, stop.tgid, now_ns);
 	if (is_stopped)
 		seen->last = stop;
 	else if (!was_stopped)

@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include "kernel/shared.h"
 #include "model/event.h"
+#include "stream/stop_senders.h"
 
 struct stops;
 
@@ -20,8 +21,9 @@ struct stops;
  */
 bool stop_find_reason(struct fbt_stop *stop);
 
-/* shared and output are borrowed. NULL: no memory. */
-struct stops *stops__new(const struct shared *shared, const struct record_output *output);
+/* shared, output and senders are borrowed; senders may be NULL. NULL: no memory. */
+struct stops *stops__new(const struct shared *shared, const struct record_output *output,
+			 struct stop_senders *senders);
 void stops__free(struct stops *stops);
 
 /*

@@ -37,6 +37,7 @@ struct stream {
 	struct traced_set *traced;
 	struct call_ring *ring;
 	struct file_names *files;
+	struct stop_senders *senders;
 	struct stops *stops;
 	struct peers *peers;
 	struct faults *faults;
@@ -105,18 +106,20 @@ struct stream *stream__new(struct loader *loader, struct traced_set *traced,
 	stream->begun = tid_map__new();
 	stream->ring = call_ring__new(stream->shared);
 	stream->files = file_names__new();
-	stream->stops = stops__new(stream->shared, output);
-	stream->peers = peers__new(stream->shared, output, options->asks_sockets);
+	stream->senders = stop_senders__new(loader__senders(loader), output);
+	stream->stops = stops__new(stream->shared, output, stream->senders);
+	stream->peers = peers__new(stream->shared, output, stream->senders, options->asks_sockets);
 	stream->faults = faults__new(loader);
 	stream->hangs = calloc(stream->shared->slot_count, sizeof(*stream->hangs));
-	stream->slow = slow_calls__new(stream->shared, output, &options->symbols);
+	stream->slow = slow_calls__new(stream->shared, output, &options->symbols,
+				       loader__map(loader, "fault_sums"));
 	if (stream->slow)
 		stacks__set_script_reader(slow_calls__stacks(stream->slow), &options->scripts);
 	stream->looks = stream->slow ? new_looks(stream) : NULL;
 	stream->taken = taken_sums__new(output);
-	if (!stream->named || !stream->begun || !stream->ring || !stream->files || !stream->stops ||
-	    !stream->peers || !stream->faults || !stream->hangs || !stream->slow ||
-	    !stream->looks || !stream->taken) {
+	if (!stream->named || !stream->begun || !stream->ring || !stream->files ||
+	    !stream->senders || !stream->stops || !stream->peers || !stream->faults ||
+	    !stream->hangs || !stream->slow || !stream->looks || !stream->taken) {
 		stream__free(stream);
 		return NULL;
 	}
@@ -133,6 +136,7 @@ void stream__free(struct stream *stream)
 	file_names__free(stream->files);
 	stops__free(stream->stops);
 	peers__free(stream->peers);
+	stop_senders__free(stream->senders);
 	faults__free(stream->faults);
 	free(stream->hangs);
 	looks__free(stream->looks);
@@ -446,6 +450,8 @@ static void look_for_hang(struct stream *stream, uint32_t index, uint64_t now_ns
 		return;
 	stream->hangs[index] = start_ns;
 	name_thread(stream, hang.tgid, hang.tid);
+	if (hang.state == 'T')
+		stop_senders__tell(stream->senders, hang.tgid, now_ns);
 	looks__at_hang(stream->looks, &hang);
 	record_send(stream->output, &hang, sizeof(hang), FBT_EVENT_HANG);
 }

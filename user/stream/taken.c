@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "stream/taken.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/arith.h"
-#include "base/vec.h"
 #include "proc/machine_load.h"
+#include "stream/step_sums.h"
 
 /* Steps that are open, or whose record was lost. */
 #define SUMS_MAX 512
@@ -18,7 +17,10 @@
 #define CGROUPS	   32
 
 struct sum {
-	struct fbt_taken all; /* takers is not used */
+	struct step_sum of;
+	uint64_t waited_ns;
+	uint64_t idle_ns;
+	uint64_t other_ns;
 	uint32_t count;
 	struct fbt_taker takers[TAKERS_MAX];
 };
@@ -31,7 +33,7 @@ struct cgroup {
 
 struct taken_sums {
 	const struct record_output *output;
-	VEC(struct sum) sums; /* the oldest first */
+	struct step_sums *sums;
 	struct cgroup cgroups[CGROUPS];
 	uint32_t next_cgroup;
 };
@@ -40,36 +42,22 @@ struct taken_sums *taken_sums__new(const struct record_output *output)
 {
 	struct taken_sums *sums = calloc(1, sizeof(*sums));
 
-	if (sums)
-		sums->output = output;
-	return sums;
+	if (!sums)
+		return NULL;
+	sums->output = output;
+	sums->sums = step_sums__new(sizeof(struct sum), SUMS_MAX);
+	if (sums->sums)
+		return sums;
+	free(sums);
+	return NULL;
 }
 
 void taken_sums__free(struct taken_sums *sums)
 {
 	if (!sums)
 		return;
-	vec_free(&sums->sums);
+	step_sums__free(sums->sums);
 	free(sums);
-}
-
-static void drop(struct taken_sums *sums, size_t index)
-{
-	sums->sums.count--;
-	memmove(sums->sums.items + index, sums->sums.items + index + 1,
-		(sums->sums.count - index) * sizeof(*sums->sums.items));
-	vec_shrink(&sums->sums, 16);
-}
-
-/* The index of a step's sum, or the number of sums. */
-static size_t find(const struct taken_sums *sums, uint32_t tid, uint64_t start_ns)
-{
-	size_t i = 0;
-
-	while (i < sums->sums.count &&
-	       (sums->sums.items[i].all.tid != tid || sums->sums.items[i].all.start_ns != start_ns))
-		i++;
-	return i;
 }
 
 static void add_taker(struct sum *sum, const struct fbt_taker *taker)
@@ -80,7 +68,7 @@ static void add_taker(struct sum *sum, const struct fbt_taker *taker)
 	       (sum->takers[i].tgid != taker->tgid || sum->takers[i].tid != taker->tid))
 		i++;
 	if (i == TAKERS_MAX) {
-		sum->all.other_ns += taker->ns;
+		sum->other_ns += taker->ns;
 		return;
 	}
 	if (i == sum->count) {
@@ -92,24 +80,14 @@ static void add_taker(struct sum *sum, const struct fbt_taker *taker)
 
 void taken_sums__add(struct taken_sums *sums, const struct fbt_taken *taken)
 {
-	size_t at = find(sums, taken->tid, taken->start_ns);
-	struct sum *sum;
+	const struct step_sum key = {taken->tgid, taken->tid, taken->start_ns};
+	struct sum *sum = step_sums__get(sums->sums, &key);
 
-	if (at == sums->sums.count) {
-		struct sum fresh = {.all = {.tgid = taken->tgid,
-					    .tid = taken->tid,
-					    .start_ns = taken->start_ns}};
-
-		if (sums->sums.count == SUMS_MAX)
-			drop(sums, 0);
-		if (vec_push(&sums->sums, fresh))
-			return;
-		at = sums->sums.count - 1;
-	}
-	sum = &sums->sums.items[at];
-	sum->all.waited_ns += taken->waited_ns;
-	sum->all.idle_ns += taken->idle_ns;
-	sum->all.other_ns += taken->other_ns;
+	if (!sum)
+		return;
+	sum->waited_ns += taken->waited_ns;
+	sum->idle_ns += taken->idle_ns;
+	sum->other_ns += taken->other_ns;
 	for (uint32_t i = 0; i < FBT_TAKERS && i < taken->count; i++)
 		add_taker(sum, &taken->takers[i]);
 }
@@ -159,7 +137,12 @@ static void clamp(struct fbt_taken *taken)
 
 static void send(struct taken_sums *sums, struct sum *sum)
 {
-	struct fbt_taken taken = sum->all;
+	struct fbt_taken taken = {.tgid = sum->of.tgid,
+				  .tid = sum->of.tid,
+				  .start_ns = sum->of.start_ns,
+				  .waited_ns = sum->waited_ns,
+				  .idle_ns = sum->idle_ns,
+				  .other_ns = sum->other_ns};
 
 	qsort(sum->takers, sum->count, sizeof(sum->takers[0]), compare_takers);
 	taken.count = sum->count < FBT_TAKERS ? sum->count : FBT_TAKERS;
@@ -178,11 +161,11 @@ static void send(struct taken_sums *sums, struct sum *sum)
 
 void taken_sums__send(struct taken_sums *sums, const struct fbt_step *step)
 {
-	size_t at = find(sums, step->tid, step->start_ns);
+	struct sum *sum = step_sums__find(sums->sums, step->tid, step->start_ns);
 
-	if (at == sums->sums.count)
+	if (!sum)
 		return;
-	if (sums->sums.items[at].all.waited_ns)
-		send(sums, &sums->sums.items[at]);
-	drop(sums, at);
+	if (sum->waited_ns)
+		send(sums, sum);
+	step_sums__drop(sums->sums, sum);
 }

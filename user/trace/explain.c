@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "judge/explained.h"
 #include "kernel/explain_programs.h"
+#include "stream/fault_sites.h"
 #include "stream/sampler.h"
 #include "proc/machine_load.h"
 #include "trace/demand.h"
@@ -20,6 +21,8 @@
 #define EVENT_PS_DEFAULT 500000
 /* On a virtual machine, where the timer's interrupt leaves for the host; less on others. */
 #define SAMPLE_PS 15000000
+/* Of a fault that is counted; the copy of the stack of each new place included. */
+#define FAULT_PS 1000000
 /* A cause that took less than this part of the step arms nothing. */
 #define WORTH_PART	20
 #define PPM_PER_PERCENT 10000.0
@@ -34,6 +37,7 @@ static const char *const subjects[FBT_EXPLAIN_COUNT] = {
 	[FBT_EXPLAIN_SWITCHES] = "who takes the CPU",
 	[FBT_EXPLAIN_WAKES] = "who ends waits",
 	[FBT_EXPLAIN_SAMPLES] = "which functions compute",
+	[FBT_EXPLAIN_FAULTS] = "which functions have page faults",
 };
 
 struct explain {
@@ -46,7 +50,12 @@ struct explain {
 	uint32_t tids[SAMPLER_THREADS];
 	uint32_t tid_count;
 	struct sampler sampler;
-	double samples; /* that there would be, if these threads always had a CPU */
+	/* The same of threads whose steps had too many page faults. */
+	uint32_t fault_tids[FBT_FAULT_THREADS];
+	uint32_t fault_tid_count;
+	struct fault_events fault_events;
+	uint64_t faults; /* of their steps */
+	double samples;	 /* that there would be, if these threads always had a CPU */
 	uint64_t turn_ns;
 };
 
@@ -71,6 +80,8 @@ static void set_limits(struct explain *explain)
 	}
 	explain->limits[FBT_EXPLAIN_SAMPLES] = explain->limits[FBT_EXPLAIN_SWITCHES];
 	explain->limits[FBT_EXPLAIN_SAMPLES].event_ps = SAMPLE_PS;
+	explain->limits[FBT_EXPLAIN_FAULTS] = explain->limits[FBT_EXPLAIN_SWITCHES];
+	explain->limits[FBT_EXPLAIN_FAULTS].event_ps = FAULT_PS;
 }
 
 struct explain *explain__new(const struct live *live)
@@ -105,11 +116,22 @@ void explain_measure(struct loader *loader, uint64_t ps[FBT_EXPLAIN_COUNT])
 	explain_programs__free(programs);
 }
 
+static int fault_map(const struct explain *explain)
+{
+	return loader__map(explain->live->loader, "fault_sums");
+}
+
+static void clear_faults(struct explain *explain)
+{
+	fault_events_clear(&explain->fault_events, fault_map(explain));
+}
+
 void explain__free(struct explain *explain)
 {
 	if (!explain)
 		return;
 	sampler_clear(&explain->sampler);
+	clear_faults(explain);
 	explain_programs__free(explain->programs);
 	free(explain);
 }
@@ -130,12 +152,25 @@ static int sample_threads(struct explain *explain)
 	return err == -ESRCH || err == -ENOSPC ? 0 : err;
 }
 
+static int count_faults(struct explain *explain)
+{
+	int programs[2], err = 0;
+
+	explain_programs__faults(explain->programs, programs);
+	for (uint32_t i = 0; i < explain->fault_tid_count && !err; i++)
+		err = fault_events_add(&explain->fault_events, fault_map(explain), programs,
+				       explain->fault_tids[i]);
+	return err == -ESRCH || err == -ENOSPC ? 0 : err;
+}
+
 static bool attach(struct explain *explain, enum fbt_explain kind)
 {
 	int err = explain->load_err;
 
 	if (!err && kind == FBT_EXPLAIN_SAMPLES)
 		err = sample_threads(explain);
+	else if (!err && kind == FBT_EXPLAIN_FAULTS)
+		err = count_faults(explain);
 	else if (!err)
 		err = explain_programs__attach(explain->programs, kind);
 	if (err)
@@ -147,6 +182,8 @@ static void detach(struct explain *explain, enum fbt_explain kind)
 {
 	if (kind == FBT_EXPLAIN_SAMPLES)
 		sampler_clear(&explain->sampler);
+	else if (kind == FBT_EXPLAIN_FAULTS)
+		clear_faults(explain);
 	else if (explain->programs)
 		explain_programs__detach(explain->programs, kind);
 }
@@ -166,6 +203,8 @@ void explain__begin(struct explain *explain)
 	}
 	if (!explain->load_err)
 		demand_arm(&explain->demands[FBT_EXPLAIN_SAMPLES], explain->turn_ns, 0);
+	if (!explain->load_err)
+		demand_arm(&explain->demands[FBT_EXPLAIN_FAULTS], explain->turn_ns, 0);
 }
 
 /* The latest threads that were slow take the places of the earliest ones while nothing is armed. */
@@ -181,8 +220,32 @@ static void want_samples(struct explain *explain, uint32_t tid)
 		(void)sample_threads(explain);
 }
 
+static void want_faults(struct explain *explain, uint32_t tid)
+{
+	for (uint32_t i = 0; i < explain->fault_tid_count; i++)
+		if (explain->fault_tids[i] == tid)
+			return;
+	if (explain->fault_tid_count == FBT_FAULT_THREADS)
+		return;
+	explain->fault_tids[explain->fault_tid_count++] = tid;
+	if (explain->demands[FBT_EXPLAIN_FAULTS].state == FBT_EXPLAIN_ARMED)
+		(void)count_faults(explain);
+}
+
+/* Faults between steps are not counted; they cost half as much. */
+static void add_faults(struct explain *explain, const struct fbt_step *step)
+{
+	for (uint32_t i = 0; i < explain->fault_tid_count; i++)
+		if (explain->fault_tids[i] == step->tid)
+			explain->faults += (uint64_t)step->minor_faults + step->major_faults;
+}
+
 void explain__take_step(struct explain *explain, const struct fbt_step *step)
 {
+	add_faults(explain, step);
+	if (explain->live->options->explain == EXPLAIN_ALWAYS && step->kind && !explain->load_err)
+		want_faults(explain, step->tid);
+
 	if (explain->live->options->explain == EXPLAIN_ALWAYS && step->kind && !explain->load_err)
 		want_samples(explain, step->tid);
 }
@@ -201,6 +264,8 @@ void explain__note(struct explain *explain, const struct step *step,
 		return;
 	if (kind == FBT_EXPLAIN_SAMPLES)
 		want_samples(explain, step->record.tid);
+	if (kind == FBT_EXPLAIN_FAULTS)
+		want_faults(explain, step->record.tid);
 	demand_want(&explain->demands[kind], is_explained, clock_ns(CLOCK_MONOTONIC));
 }
 
@@ -251,6 +316,8 @@ static void act_on(struct explain *explain, enum fbt_explain kind, enum demand_a
 	/* Later ones may be others. */
 	if (act == DEMAND_DISARM && kind == FBT_EXPLAIN_SAMPLES)
 		explain->tid_count = 0;
+	if (act == DEMAND_DISARM && kind == FBT_EXPLAIN_FAULTS)
+		explain->fault_tid_count = 0;
 	tell(explain, kind, act);
 }
 
@@ -290,6 +357,9 @@ void explain__turn(struct explain *explain, uint64_t now_ns)
 		act_on(explain, kind, demand_turn(demand, &explain->limits[kind], now_ns, count));
 	}
 	turn_samples(explain, now_ns);
+	act_on(explain, FBT_EXPLAIN_FAULTS,
+	       demand_turn(&explain->demands[FBT_EXPLAIN_FAULTS],
+			   &explain->limits[FBT_EXPLAIN_FAULTS], now_ns, explain->faults));
 }
 
 static void send(const struct explain *explain, enum fbt_explain kind)
@@ -325,7 +395,9 @@ void explain__finish(struct explain *explain, uint64_t now_ns)
 		demand_finish(demand, now_ns, count);
 	}
 	sampler_clear(&explain->sampler);
+	clear_faults(explain);
 	demand_finish(&explain->demands[FBT_EXPLAIN_SAMPLES], now_ns, (uint64_t)explain->samples);
+	demand_finish(&explain->demands[FBT_EXPLAIN_FAULTS], now_ns, explain->faults);
 	for (int kind = 0; kind < FBT_EXPLAIN_COUNT; kind++)
 		send(explain, (enum fbt_explain)kind);
 }

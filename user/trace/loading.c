@@ -80,6 +80,7 @@ static int open_for(struct loader **loader, const struct options *options, uint3
 		.ring_records = options->ring_records,
 		.thread_count = thread_count,
 		.perf_uprobes = options->perf_uprobes,
+		.find_senders = options->explain != EXPLAIN_OFF,
 	};
 
 	return loader__open(loader, &loader_options);

@@ -4,7 +4,8 @@
 
     REASON:TRACER:WHOM …
 
-each once. TRACER is the tracer's name, "-" if none is told, "?" if it has no pid; WHOM is "step", or
+each once. TRACER is the tracer's name, "-" if none is told, "?" if it has no pid, or SIGNAL/NAME of
+who sent the signal; WHOM is "step", or
 "other" for another thread of the process. The step's own line must say the same as its escalation."""
 import json
 import sys
@@ -14,6 +15,10 @@ def who(shape):
     name = shape.get("stop_tracer_name", "-")
     if name != "-" and not shape.get("stop_tracer"):
         name = "?"
+    if "stop_signal" in shape:
+        name = f"{shape['stop_signal']}/{shape.get('stop_sender_name', '-')}"
+        if not shape.get("stop_sender"):
+            name += "?"
     whom = "other" if "stop_tid" in shape else "step"
     return f"{shape.get('stop_reason')}:{name}:{whom}"
 

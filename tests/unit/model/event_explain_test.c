@@ -102,6 +102,48 @@ static void the_functions_of_samples_have_no_more_than_there_are(void **state)
 	assert_int_equal(decode_event(&samples, sizeof(samples), &event), -EBADMSG);
 }
 
+static void the_sites_of_faults_have_no_more_than_there_are(void **state)
+{
+	struct fbt_fault_sites sites = {.header = {FBT_EVENT_FAULT_SITES, 0, sizeof(sites)},
+					.tgid = 7,
+					.faults = 10,
+					.count = 2};
+	const struct fbt_header *event;
+
+	sites.sites[0] = (struct fbt_fault_site){.faults = 6, .majors = 6};
+	sites.sites[1] = (struct fbt_fault_site){.faults = 4, .mapping = FBT_MAPPING_STACK};
+	assert_int_equal(decode_event(&sites, sizeof(sites), &event), sizeof(sites));
+	sites.sites[1].faults = 5;
+	assert_int_equal(decode_event(&sites, sizeof(sites), &event), -EBADMSG);
+	sites.sites[1].faults = 4;
+	sites.sites[0].majors = 7;
+	assert_int_equal(decode_event(&sites, sizeof(sites), &event), -EBADMSG);
+	sites.sites[0].majors = 0;
+	sites.sites[1].mapping = FBT_MAPPING_COUNT;
+	assert_int_equal(decode_event(&sites, sizeof(sites), &event), -EBADMSG);
+	sites.sites[1].mapping = 0;
+	sites.count = FBT_FAULT_SITES + 1;
+	assert_int_equal(decode_event(&sites, sizeof(sites), &event), -EBADMSG);
+}
+
+static void a_sender_has_a_known_origin_and_names_that_end(void **state)
+{
+	struct fbt_stop_sender sender = {.header = {FBT_EVENT_STOP_SENDER, 0, sizeof(sender)},
+					 .tgid = 7,
+					 .origin = FBT_SENDER_ORIGINS - 1};
+	const struct fbt_header *event;
+
+	assert_int_equal(decode_event(&sender, sizeof(sender), &event), sizeof(sender));
+	sender.origin = FBT_SENDER_ORIGINS;
+	assert_int_equal(decode_event(&sender, sizeof(sender), &event), -EBADMSG);
+	sender.origin = 0;
+	memset(sender.parent_comm, 'x', sizeof(sender.parent_comm));
+	assert_int_equal(decode_event(&sender, sizeof(sender), &event), -EBADMSG);
+	memset(sender.parent_comm, 0, sizeof(sender.parent_comm));
+	memset(sender.comm, 'x', sizeof(sender.comm));
+	assert_int_equal(decode_event(&sender, sizeof(sender), &event), -EBADMSG);
+}
+
 static void what_was_explained_is_of_a_known_kind(void **state)
 {
 	struct fbt_explained explained = {
@@ -126,6 +168,8 @@ int main(void)
 		cmocka_unit_test(the_takers_of_a_cpu_are_counted_and_named),
 		cmocka_unit_test(a_wake_has_a_known_context_and_call),
 		cmocka_unit_test(the_functions_of_samples_have_no_more_than_there_are),
+		cmocka_unit_test(the_sites_of_faults_have_no_more_than_there_are),
+		cmocka_unit_test(a_sender_has_a_known_origin_and_names_that_end),
 		cmocka_unit_test(what_was_explained_is_of_a_known_kind),
 	};
 

@@ -190,8 +190,60 @@ static void a_gap_was_stopped_as_far_as_its_thread_was_off_its_cpu(void **state)
 	assert_int_equal(fixture->step.stop.stopped_ns, 200);
 }
 
+static void add_sender(struct fixture *fixture, uint32_t tgid, uint64_t time_ns, uint32_t sender)
+{
+	const struct fbt_stop_sender record = {.header.type = FBT_EVENT_STOP_SENDER,
+					       .tgid = tgid,
+					       .time_ns = time_ns,
+					       .number = 19,
+					       .sender = sender};
+
+	stop_table_add_sender(&fixture->table, &record);
+}
+
+static void the_signal_before_it_was_seen_stopped_is_the_one(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step *step = &fixture->step;
+
+	add_sender(fixture, 7, 1100, 1);
+	add_sender(fixture, 7, 1400, 2);
+	add_sender(fixture, 7, 1600, 3);
+	add_sender(fixture, 8, 1450, 4);
+	add(fixture, STEP, 1500, 300);
+	stop_table_join(&fixture->table, step);
+	step->stop.reason = FBT_STOP_TRACER;
+	stop_table_join_senders(&fixture->table, step);
+	assert_int_equal(step->stop_sender.header.type, 0);
+	step->stop.reason = FBT_STOP_SIGNAL;
+	stop_table_join_senders(&fixture->table, step);
+	assert_int_equal(step->stop_sender.sender, 2);
+	assert_int_equal(step->gap.sender.header.type, 0);
+	assert_int_equal(stop_table_sender(&fixture->table, 9, 5000).header.type, 0);
+}
+
+static void a_peer_has_the_sender_of_its_own_stop(void **state)
+{
+	struct fixture *fixture = *state;
+	struct step_peer peer = {.record = {.header.type = FBT_EVENT_PEER,
+					    .peer = 8,
+					    .time_ns = 1500,
+					    .stopped_ns = 100}};
+
+	add_sender(fixture, 7, 1400, 2);
+	add_sender(fixture, 8, 1300, 4);
+	peer.beyond = peer.record;
+	peer.beyond.stopped_ns = 0;
+	assert_int_equal(vec_push(&fixture->step.peers, peer), 0);
+	stop_table_join_senders(&fixture->table, &fixture->step);
+	assert_int_equal(fixture->step.peers.items[0].sender.sender, 4);
+	assert_int_equal(fixture->step.peers.items[0].beyond_sender.header.type, 0);
+	vec_free(&fixture->step.peers);
+}
+
 int main(void)
 {
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(of_several_looks_at_a_step_the_latest_counts),
@@ -202,6 +254,8 @@ int main(void)
 		TEST(the_oldest_stops_are_forgotten),
 		TEST(a_gap_has_the_stop_that_was_seen_in_it),
 		TEST(a_gap_was_stopped_as_far_as_its_thread_was_off_its_cpu),
+		TEST(the_signal_before_it_was_seen_stopped_is_the_one),
+		TEST(a_peer_has_the_sender_of_its_own_stop),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -210,6 +210,66 @@ static void of_what_was_not_judged_nothing_usual_is_known(void **state)
 	json_object_put(root);
 }
 
+static void the_process_that_a_step_waited_for_is_told(void **state)
+{
+	struct fixture *fixture = *state;
+	struct escalation escalation = make_escalation();
+	struct fbt_peer peer = {
+		.header = {.type = FBT_EVENT_PEER},
+		.first_ns = 10 * MS,
+		.time_ns = 70 * MS,
+		.peer = 29118,
+		.peer_tid = 29120,
+		.way = FBT_PEER_SOCKET,
+		.others = 2,
+		.cpu_ns = 8 * MS,
+		.stopped_ns = 52 * MS,
+		.nr = FBT_PEER_NR_UNKNOWN,
+		.stop_reason = FBT_STOP_TRACER,
+		.tracer = 4711,
+		.tracer_comm = "gdb",
+		.comm = "VLLM::Worker",
+	};
+	struct json_object *root, *told, *beyond;
+
+	escalate(fixture, &escalation);
+	escalation.cause.kind = CAUSE_PEER_PROCESS;
+	escalation.cause.peer_ns = 60 * MS;
+	escalation.cause.peer.record = peer;
+	escalate(fixture, &escalation);
+	peer.way = FBT_PEER_PIPE;
+	peer.stopped_ns = 0;
+	peer.asleep_ns = 52 * MS;
+	peer.nr = 0;
+	escalation.cause.peer.beyond = peer;
+	escalate(fixture, &escalation);
+	root = parse(fixture);
+	told = find(root, "escalations", "last", "0", NULL);
+	assert_false(json_object_object_get_ex(told, "peer", NULL));
+	told = find(root, "escalations", "last", "1", "peer", NULL);
+	assert_number(60 * MS, told, "wait_ns");
+	assert_number(29118, told, "pid");
+	assert_number(29120, told, "tid");
+	assert_text("VLLM::Worker", told, "name");
+	assert_text("socket", told, "way");
+	assert_number(2, told, "others");
+	assert_text("stopped", told, "did");
+	assert_number(52 * MS, told, "did_ns");
+	assert_number(60 * MS, told, "seen_ns");
+	assert_number(8 * MS, told, "cpu_ns");
+	assert_null(find(told, "call", NULL));
+	assert_text("tracer", told, "stop_reason");
+	assert_number(4711, told, "tracer");
+	assert_text("gdb", told, "tracer_name");
+	assert_null(find(told, "waited_for", NULL));
+	beyond = find(root, "escalations", "last", "2", "peer", "waited_for", NULL);
+	assert_text("pipe", beyond, "way");
+	assert_text("asleep", beyond, "did");
+	assert_text("read", beyond, "call");
+	assert_null(find(beyond, "stop_reason", NULL));
+	json_object_put(root);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -225,6 +285,7 @@ int main(void)
 		TEST(a_healthy_window_has_no_escalations),
 		TEST(escalations_are_listed_with_their_causes),
 		TEST(of_what_was_not_judged_nothing_usual_is_known),
+		TEST(the_process_that_a_step_waited_for_is_told),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

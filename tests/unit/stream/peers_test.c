@@ -63,7 +63,7 @@ static int setup(void **state)
 
 	fixture->shared = shared_new(SLOTS, 1, 10);
 	fixture->output = keeper_output(&fixture->keeper);
-	fixture->peers = peers__new(fixture->shared, &fixture->output, true);
+	fixture->peers = peers__new(fixture->shared, &fixture->output, NULL, true);
 	assert_non_null(fixture->peers);
 	fixture->memory =
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -22,8 +22,8 @@ static int set_up(void **state)
 
 	fixture->shared = shared_new(16, 1, 4);
 	fixture->output = keeper_output(&fixture->keeper);
-	fixture->slow =
-		slow_calls__new(fixture->shared, &fixture->output, &(struct symbol_files){NULL, 0});
+	fixture->slow = slow_calls__new(fixture->shared, &fixture->output,
+					&(struct symbol_files){NULL, 0}, -1);
 	*state = fixture;
 	return 0;
 }

@@ -62,7 +62,7 @@ static int setup(void **state)
 
 	fixture->shared = shared_new(SLOTS, 1, 10);
 	fixture->output = keeper_output(&fixture->keeper);
-	fixture->stops = stops__new(fixture->shared, &fixture->output);
+	fixture->stops = stops__new(fixture->shared, &fixture->output, NULL);
 	assert_non_null(fixture->stops);
 	fixture->child = start_spinning();
 	*state = fixture;
