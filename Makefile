@@ -219,12 +219,20 @@ $(stub): $(B)/cupti/stub.bin
 	$(Q){ echo 'static const unsigned char inject_code[] = {'; \
 		od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g'; echo '};'; } > $@
 
-# The script and the style of the HTML report.
-$(B)/html_page.h: user/html/page.css user/html/page.js | $(B)
-	$(call msg,GEN,$@)
-	$(Q)for file in $^; do echo "static const unsigned char $$(basename $$file | tr . _)[] = {"; \
-		od -An -v -tx1 $$file | sed 's/ \(..\)/0x\1,/g'; echo '};'; done > $@
+# The scripts and the style of the HTML pages.
+define embed
+	echo 'static const unsigned char $(1)[] = {'; cat $(2) | od -An -v -tx1 | sed 's/ \(..\)/0x\1,/g'; echo '};';
+endef
 
+$(B)/html_page.h: user/html/page.css user/html/common.js user/html/page.js | $(B)
+	$(call msg,GEN,$@)
+	$(Q){ $(call embed,page_css,$<) $(call embed,page_js,$(filter %.js,$^)) } > $@
+
+$(B)/diff_page.h: user/html/common.js user/diff/page.js | $(B)
+	$(call msg,GEN,$@)
+	$(Q){ $(call embed,diff_js,$^) } > $@
+
+$(B)/user/diff/page.o: $(B)/diff_page.h
 $(B)/user/html/page.o: $(B)/html_page.h
 
 # The same once more for its unit tests, as they are built.

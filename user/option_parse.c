@@ -25,7 +25,7 @@ static const struct command {
 } commands[] = {
 	{"validate", MODE_VALIDATE},  {"env-hash", MODE_ENV_HASH}, {"engine-env", MODE_ENGINE_ENV},
 	{"gpu-env", MODE_ENGINE_ENV}, /* its name before it was about Python */
-	{"doctor", MODE_DOCTOR},
+	{"doctor", MODE_DOCTOR},      {"diff", MODE_DIFF},
 };
 
 struct words {
@@ -213,10 +213,16 @@ static int take_doctor_word(struct options *options, const char *word)
 	return -EINVAL;
 }
 
+static bool takes_files(const struct options *options)
+{
+	return options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH ||
+	       options->mode == MODE_DIFF;
+}
+
 static int take_word(struct options *options, char **word)
 {
 	/* Files are collected in the part of argv that has been read. */
-	if (options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH) {
+	if (takes_files(options)) {
 		if (!options->file_count)
 			options->files = word;
 		options->files[options->file_count++] = *word;
@@ -256,7 +262,7 @@ int options_parse(struct options *options, int argc, char **argv)
 			err = row->take(row, optarg, options);
 	}
 	/* After "--" come files, or a COMMAND with options of its own. */
-	if (options->mode != MODE_VALIDATE && options->mode != MODE_ENV_HASH && optind < argc)
+	if (!takes_files(options) && optind < argc)
 		options->command = &argv[optind];
 	else
 		while (!err && optind < argc)

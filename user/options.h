@@ -25,6 +25,7 @@ enum options_mode {
 	MODE_ENGINE_ENV,
 	MODE_DRY_RUN,
 	MODE_DOCTOR,
+	MODE_DIFF,
 };
 
 enum trace_format {
@@ -91,6 +92,12 @@ struct option_torch {
 	bool sync;   /* wait for the GPU at the end of each step */
 };
 
+/* diff A B */
+struct option_diff {
+	double margin_percent;	  /* within that A and B are the same */
+	double threshold_percent; /* from that on what is worse is a regression */
+};
+
 struct options {
 	enum options_mode mode;
 	pid_vec pids;
@@ -140,7 +147,8 @@ struct options {
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;
 	const char *require_events;
-	char **files; /* validate, env-hash; inside argv */
+	struct option_diff diff;
+	char **files; /* validate, env-hash, diff; inside argv */
 	size_t file_count;
 };
 
