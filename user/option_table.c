@@ -414,8 +414,9 @@ const struct option_row option_table[] = {
 
 const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0]);
 
-static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
-			   "diff A B\ndoctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
+static const char uses[] =
+	"-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
+	"diff A B\ndoctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
@@ -426,7 +427,8 @@ static const char summary[] =
 	"and Python steps.\n"
 	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
 	"alone or with us, ms, s, m or h.\n"
-	"\nExit status: 0 done, 1 failed, 2 usage error, 3 diff found a regression; with -- COMMAND "
+	"\nExit status: 0 done, 1 failed, 2 usage error, 3 diff found a regression; with -- "
+	"COMMAND "
 	"that of COMMAND.";
 
 /* argp(3) is only used to lay out the text. */

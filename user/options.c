@@ -469,7 +469,8 @@ static int check_diff(const struct options *options)
 	if (options->pids.count || options->all || options->command || options->replay ||
 	    options->windows.flag || options->record || is_file(options->trace) ||
 	    is_file(options->profile) || is_file(options->folded) || options->output)
-		return usage_error("diff reads two files, and writes a report and --html FILE only");
+		return usage_error(
+			"diff reads two files, and writes a report and --html FILE only");
 	if (options->diff.margin_percent <= 0)
 		return usage_error("diff: --margin must be above 0: no two runs are exactly alike");
 	for (size_t i = 0; i < options->file_count; i++)

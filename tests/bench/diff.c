@@ -2,8 +2,8 @@
 /*
  * How often the verdicts of `diff` are wrong, by simulation: two runs of the same engine, COUNT
  * steps each, RUNS times; SHIFT is by how many percent all steps of B take longer (default: 0), and
- * MARGIN the margin in percent (default: 5). Prints of each quantile how many runs were worse, better,
- * same and not told, and in how many any of the three was worse or better.
+ * MARGIN the margin in percent (default: 5). Prints of each quantile how many runs were worse,
+ *better, same and not told, and in how many any of the three was worse or better.
  *
  *	bench_diff independent|ar50|ar90|ar98|ar995|bursts COUNT RUNS [SHIFT [MARGIN]]
  */
@@ -47,8 +47,8 @@ static void make_bursts(struct weighted *steps, size_t count, double scale)
 	for (size_t i = 0; i < count; i++) {
 		double factor = is_slow ? 3 : 1;
 
-		steps[i] = (struct weighted){
-			(uint64_t)(scale * MS * factor * exp(0.1 * normal())), 1};
+		steps[i] =
+			(struct weighted){(uint64_t)(scale * MS * factor * exp(0.1 * normal())), 1};
 		if (is_slow)
 			is_slow = uniform() > 1 / length;
 		else
@@ -89,6 +89,7 @@ int main(int argc, char **argv)
 	srand48(7);
 	for (long run = 0; run < runs && !failed; run++) {
 		struct quantile found[2][QUANTILES];
+		uint32_t known = 0;
 		int wrong = 0;
 
 		for (int side = 0; side < 2; side++) {
@@ -96,18 +97,23 @@ int main(int argc, char **argv)
 			for (int i = 0; i < QUANTILES; i++)
 				failed |= quantile_find(steps, count, shares[i], &found[side][i]);
 		}
-		for (int i = 0; i < QUANTILES && !failed; i++) {
+		for (int i = 0; i < QUANTILES && !failed; i++)
+			known += found[0][i].state == QUANTILE_KNOWN &&
+				 found[1][i].state == QUANTILE_KNOWN;
+		for (int i = 0; i < QUANTILES && known && !failed; i++) {
 			struct change change =
-				change_find(&found[0][i], &found[1][i], 1, QUANTILES, margin);
+				change_find(&found[0][i], &found[1][i], 1, known, margin);
 
 			seen[i][change.verdict]++;
 			states[i][found[1][i].state]++;
-			wrong |= change.verdict == VERDICT_WORSE || change.verdict == VERDICT_BETTER;
+			wrong |=
+				change.verdict == VERDICT_WORSE || change.verdict == VERDICT_BETTER;
 		}
 		any += wrong;
 	}
 	for (int i = 0; i < QUANTILES && !failed; i++)
-		printf("p%g worse %ld better %ld same %ld cannot_tell %ld (few %ld, correlated %ld)\n",
+		printf("p%g worse %ld better %ld same %ld cannot_tell %ld (few %ld, correlated "
+		       "%ld)\n",
 		       100 * shares[i], seen[i][VERDICT_WORSE], seen[i][VERDICT_BETTER],
 		       seen[i][VERDICT_SAME], seen[i][VERDICT_CANNOT_TELL], states[i][1],
 		       states[i][2]);

@@ -48,8 +48,8 @@ static void smooth(struct density *density)
 		density->both[i] = 0;
 		for (int j = -2; j <= 2; j++)
 			if (i + j >= 0 && i + j < SIZE_BINS)
-				density->both[i] += weights[j + 2] *
-						    (density->a[i + j] + density->b[i + j]);
+				density->both[i] +=
+					weights[j + 2] * (density->a[i + j] + density->b[i + j]);
 	}
 }
 
@@ -229,8 +229,8 @@ int cluster_by_work(const uint64_t a[SIZE_BINS], const uint64_t b[SIZE_BINS],
 			used += cut_octaves(&density, modes[i].from, modes[i].to, true,
 					    &clusters[used], room);
 		else
-			clusters[used++] = (struct cluster){modes[i].from, modes[i].to, false,
-							    false};
+			clusters[used++] =
+				(struct cluster){modes[i].from, modes[i].to, false, false};
 	}
 	return used;
 }

@@ -24,8 +24,9 @@ static int compare_facts(struct result *result)
 		{FACT_ARCH, true, "A and B are from machines of different architectures"},
 		{FACT_KERNEL, false, "A and B ran on different kernels"},
 		{FACT_TOOL, true, "A and B were measured by different versions of ferrum-bpftrace"},
-		{FACT_DETAIL, true, "A and B were measured with different --detail, which adds "
-				    "different times to each step"},
+		{FACT_DETAIL, true,
+		 "A and B were measured with different --detail, which adds "
+		 "different times to each step"},
 		{FACT_MODEL, true, "A and B are of different models"},
 		{FACT_CONCURRENCY, false, "A and B had different numbers of concurrent requests"},
 		{FACT_ENV_HASH, false, "A and B have different environment hashes"},
@@ -48,16 +49,17 @@ static int doubt_windows(struct result *result, const struct side *side, const c
 	int err = 0;
 
 	if (side->lost)
-		err = result__doubt(result, true, "%s: %s record%s lost: steps or calls are missing",
-				    name, FORMAT_COUNT(side->lost), plural(side->lost));
+		err = result__doubt(result, true,
+				    "%s: %s record%s lost: steps or calls are missing", name,
+				    FORMAT_COUNT(side->lost), plural(side->lost));
 	if (!err && side->bad_lines)
 		err = result__doubt(result, true, "%s: %s line%s of the file %s damaged", name,
 				    FORMAT_COUNT(side->bad_lines), plural(side->bad_lines),
 				    side->bad_lines == 1 ? "is" : "are");
 	if (!err && (side->cut_off || side->has_open_end))
-		err = result__doubt(result, true,
-				    "%s: the file ends before its window: what was lost is not known",
-				    name);
+		err = result__doubt(
+			result, true,
+			"%s: the file ends before its window: what was lost is not known", name);
 	if (!err && side->sampled_percent > 0)
 		err = result__doubt(result, true,
 				    "%s: a step function was called so often that its steps were "
@@ -141,10 +143,11 @@ static int doubt_sizes(struct result *result)
 		is_cut |= class->is_cut;
 	}
 	if (by_work)
-		err = result__doubt(result, false,
-				    "what steps had to do is not known, so classes are by work (own "
-				    "code): larger batches look like slower code; trace with "
-				    "--step-arg, such as n_tokens=...");
+		err = result__doubt(
+			result, false,
+			"what steps had to do is not known, so classes are by work (own "
+			"code): larger batches look like slower code; trace with "
+			"--step-arg, such as n_tokens=...");
 	if (!err && is_cut)
 		err = result__doubt(result, false,
 				    "steps of all sizes follow each other without a gap: of such "

@@ -44,8 +44,7 @@ static void fill_step(const struct sink_side *self, const struct window *window,
 		      const struct step *step, const struct step_parts *parts,
 		      struct side_step *filled)
 {
-	const char *const *names =
-		(const char *const *)window->kinds[step->record.kind].arg_names;
+	const char *const *names = (const char *const *)window->kinds[step->record.kind].arg_names;
 	int argument = side_choose_argument(self->side->class_by, names);
 	uint64_t busy_ns = step->gpu ? step->gpu->all.busy_ns : 0;
 
@@ -53,9 +52,8 @@ static void fill_step(const struct sink_side *self, const struct window *window,
 	filled->size[SIZE_BY_WORK] = max_u64(parts->ns[STEP_OWN], busy_ns);
 	if (argument >= 0 && step->record.arg_mask & 1u << argument) {
 		filled->has_argument = true;
-		filled->size[SIZE_BY_ARGUMENT] = step->record.args[argument] > 0
-							 ? (uint64_t)step->record.args[argument]
-							 : 0;
+		filled->size[SIZE_BY_ARGUMENT] =
+			step->record.args[argument] > 0 ? (uint64_t)step->record.args[argument] : 0;
 	}
 }
 
@@ -64,9 +62,8 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	struct sink_side *self = (struct sink_side *)sink;
 	struct side_step filled = {0};
 	struct step_parts parts;
-	int kind = step->record.kind < FBT_KIND_COUNT
-			   ? find_kind(self, window, step->record.kind)
-			   : -ENOSPC;
+	int kind = step->record.kind < FBT_KIND_COUNT ? find_kind(self, window, step->record.kind)
+						      : -ENOSPC;
 	enum left_out why = why_left_out(step);
 
 	self->side->has_last = false;
@@ -87,8 +84,8 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	return side__add(self->side, &filled, parts.known ? parts.ns : NULL);
 }
 
-static int write_escalation(struct sink *sink, const struct window *window,
-			    const struct step *step, const struct escalation *escalation)
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
 {
 	const struct cause *cause = &escalation->cause;
 

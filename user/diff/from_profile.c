@@ -41,7 +41,8 @@ static void find_arguments(struct json_object *shape, const char *names[FBT_ARG_
 {
 	int count = 0;
 
-	json_object_object_foreach(shape, key, value) {
+	json_object_object_foreach(shape, key, value)
+	{
 		(void)value;
 		if (count < FBT_ARG_COUNT && !strncmp(key, "arg.", 4))
 			names[count++] = key + 4;
@@ -158,7 +159,8 @@ static uint64_t count_lost(struct json_object *shape)
 {
 	uint64_t sum = 0, count;
 
-	json_object_object_foreach(shape, key, value) {
+	json_object_object_foreach(shape, key, value)
+	{
 		(void)value;
 		if ((!strncmp(key, "lost_", 5) || !strcmp(key, "skipped_records")) &&
 		    profile_uint(shape, key, &count))
@@ -184,10 +186,10 @@ static int set_facts(struct side *side, const struct profile_event *event)
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows) && !err; i++)
-		err = side__set_fact(side, rows[i].fact,
-				     profile_string(rows[i].in_envelope ? event->envelope
-									: event->shape,
-						    rows[i].key));
+		err = side__set_fact(
+			side, rows[i].fact,
+			profile_string(rows[i].in_envelope ? event->envelope : event->shape,
+				       rows[i].key));
 	if (err || !profile_uint(event->envelope, "concurrency", &count))
 		return err;
 	snprintf(text, sizeof(text), "%" PRIu64, count);

@@ -47,7 +47,8 @@ struct change change_find(const struct quantile *a, const struct quantile *b, do
 /* "same", "better", "worse", "cannot_tell". */
 const char *verdict_name(enum verdict verdict);
 
-/* The value that a Student variable exceeds with probability p, 0 < p < 0.5; freedom at least 10. */
+/* The value that a Student variable exceeds with probability p, 0 < p < 0.5; freedom at least 10.
+ */
 double student_upper(double p, double freedom);
 
 #endif

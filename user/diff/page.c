@@ -36,9 +36,9 @@ int result_write_page(const struct result *result, FILE *out)
 	size_t size = 0;
 	int err = write_data(result, &data, &size);
 
-	if (!err && asprintf(&title, "%s and %s - ferrum-bpftrace diff",
-			     base_name(result->sides[0]->path),
-			     base_name(result->sides[1]->path)) < 0) {
+	if (!err &&
+	    asprintf(&title, "%s and %s - ferrum-bpftrace diff", base_name(result->sides[0]->path),
+		     base_name(result->sides[1]->path)) < 0) {
 		title = NULL;
 		err = -ENOMEM;
 	}

@@ -119,8 +119,8 @@ struct search {
 	double correlated;
 	size_t block_steps;
 	uint32_t blocks;
-	size_t from;  /* where draws begin to walk */
-	double *mass; /* of each block: all, … */
+	size_t from;   /* where draws begin to walk */
+	double *mass;  /* of each block: all, … */
 	double *below; /* … and before from */
 	uint32_t *drawn;
 };
@@ -173,7 +173,8 @@ static int sort_steps(struct search *search, const struct weighted *steps, size_
 /* By the indicator "at most the quantile", averaged in groups if there are many. */
 static int choose_blocks(struct search *search, size_t at)
 {
-	size_t group = (search->count + SERIES_MAX - 1) / SERIES_MAX, groups = search->count / group;
+	size_t group = (search->count + SERIES_MAX - 1) / SERIES_MAX,
+	       groups = search->count / group;
 	double *series = calloc(groups + 1, sizeof(*series));
 	double length, variance = search->share * (1 - search->share), mean = 0, spread = 0;
 
@@ -294,7 +295,8 @@ static enum quantile_state judge(const struct search *search, struct quantile *q
 	quantile->block_steps = (double)search->block_steps;
 	if (steps * tail < QUANTILE_TAIL_MIN || search->count < QUANTILE_BLOCKS_MIN)
 		return QUANTILE_TOO_FEW;
-	if (quantile->effective * tail < QUANTILE_TAIL_MIN || search->blocks < QUANTILE_BLOCKS_MIN)
+	if (quantile->effective * tail < QUANTILE_EFFECTIVE_MIN ||
+	    search->blocks < QUANTILE_BLOCKS_MIN)
 		return QUANTILE_TOO_CORRELATED;
 	return QUANTILE_KNOWN;
 }

@@ -18,16 +18,17 @@
 #include <stdint.h>
 
 /* Without so many blocks an error is not known well enough. */
-#define QUANTILE_BLOCKS_MIN 20
+#define QUANTILE_BLOCKS_MIN 10
 /* More blocks add little: the error's own error is then 6 %. */
 #define QUANTILE_BLOCKS_MAX 128
 #define QUANTILE_LENGTHS    2
 
 /*
- * Of so many independent steps at least that have to lie above a quantile, and below it. n
+ * So many steps have to lie above a quantile, and below it; and so many independent ones: n
  * correlated steps are worth n divided by the sum of their autocorrelations.
  */
-#define QUANTILE_TAIL_MIN 20
+#define QUANTILE_TAIL_MIN      20
+#define QUANTILE_EFFECTIVE_MIN 10
 
 enum quantile_state {
 	QUANTILE_KNOWN = 0,
@@ -44,11 +45,11 @@ struct weighted {
 struct quantile {
 	uint64_t ns; /* the first value with at least its share of the weight; 0 without steps */
 	enum quantile_state state;
-	double error;	      /* standard error of the logarithm of ns; only if it is known */
-	uint32_t blocks;      /* the error is of */
-	double block_steps;   /* length of a block */
-	double correlated;    /* sum of autocorrelations; 1: independent */
-	double effective;     /* steps / correlated */
+	double error;	    /* standard error of the logarithm of ns; only if it is known */
+	uint32_t blocks;    /* the error is of */
+	double block_steps; /* length of a block */
+	double correlated;  /* sum of autocorrelations; 1: independent */
+	double effective;   /* steps / correlated */
 };
 
 /*

@@ -97,6 +97,7 @@ static void fill_sums(const struct pair *pair, const struct cluster *cluster,
 
 	for (int side = 0; side < SIDES; side++) {
 		struct class_side *to = &class->sides[side];
+		const struct size_sums *sums;
 		double weight = 0;
 
 		to->parts_known = pair->kinds[side] != NULL;
@@ -107,10 +108,10 @@ static void fill_sums(const struct pair *pair, const struct cluster *cluster,
 			add_bin(pair, class, side, bin);
 			weight += weight_of(pair, class, side, bin) *
 				  (double)count_of(pair, side, bin);
-			if (is_first || size_bin_low(bin) < class->low)
-				class->low = size_bin_low(bin);
-			if (is_first || size_bin_low(bin + 1) - 1 > class->high)
-				class->high = size_bin_low(bin + 1) - 1;
+			sums = pair->kinds[side]->sums[pair->by][bin];
+			if (is_first || sums->low < class->low)
+				class->low = sums->low;
+			class->high = max_u64(class->high, sums->high);
 			is_first = false;
 		}
 		to->mean_ns = weight > 0 ? to->mean_ns / weight : 0;
@@ -156,8 +157,8 @@ static int fill_quantiles(const struct side *side, const struct pair *pair, int 
 	vec_for_each (step, &side->steps) {
 		uint32_t bin = size_bin(step->size[pair->by]);
 
-		if (step->kind != pair->index[which] || bin < cluster->from ||
-		    bin >= cluster->to || (pair->by == SIZE_BY_ARGUMENT && !step->has_argument))
+		if (step->kind != pair->index[which] || bin < cluster->from || bin >= cluster->to ||
+		    (pair->by == SIZE_BY_ARGUMENT && !step->has_argument))
 			continue;
 		if (count < class->sides[which].steps)
 			steps[count++] = (struct weighted){
@@ -220,8 +221,7 @@ static int add_classes(struct result *result, struct pair *pair)
 static int find_kind(const struct side *side, const char *name)
 {
 	for (size_t i = 0; i < side->kinds.count; i++)
-		if (!side->kinds.items[i]->is_interval &&
-		    !strcmp(side->kinds.items[i]->name, name))
+		if (!side->kinds.items[i]->is_interval && !strcmp(side->kinds.items[i]->name, name))
 			return (int)i;
 	return -1;
 }
@@ -239,8 +239,7 @@ static int add_kinds(struct result *result)
 			if ((*kind)->is_interval || (side && other >= 0))
 				continue;
 			pair.kinds[side] = *kind;
-			pair.index[side] =
-				(uint8_t)(kind - result->sides[side]->kinds.items);
+			pair.index[side] = (uint8_t)(kind - result->sides[side]->kinds.items);
 			if (other >= 0) {
 				pair.kinds[!side] = result->sides[!side]->kinds.items[other];
 				pair.index[!side] = (uint8_t)other;

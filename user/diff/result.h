@@ -10,8 +10,8 @@
 #include "diff/interval.h"
 #include "diff/side.h"
 
-#define SIDES	  2 /* A, B */
-#define QUANTILES 3 /* p50, p95, p99 */
+#define SIDES	  2   /* A, B */
+#define QUANTILES 3   /* p50, p95, p99 */
 #define CURVE	  101 /* points of a distribution */
 
 extern const double diff_shares[QUANTILES];
@@ -92,7 +92,8 @@ int result__find_doubts(struct result *result);
 #define CLASS_LABEL_MAX 160
 const char *class_label(const struct diff_class *class, char text[CLASS_LABEL_MAX]);
 
-/* Why a quantile cannot be told: "too few steps in A", … ; "" if it can, or its interval is wide. */
+/* Why a quantile cannot be told: "too few steps in A", … ; "" if it can, or its interval is wide.
+ */
 const char *change_reason(const struct diff_class *class, int quantile);
 
 #endif

@@ -135,6 +135,9 @@ static int add_to_sums(struct side_kind *kind, enum size_by by, const struct sid
 
 	if (!sums)
 		return -ENOMEM;
+	if (!sums->steps || step->size[by] < sums->low)
+		sums->low = step->size[by];
+	sums->high = max_u64(sums->high, step->size[by]);
 	sums->steps++;
 	sums->ns = add_saturating(sums->ns, step->ns);
 	if (!parts)

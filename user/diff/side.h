@@ -33,7 +33,8 @@ uint64_t size_bin_low(uint32_t bin); /* the smallest size of a bin; UINT64_MAX o
 
 /* What the size of a step is. */
 enum size_by {
-	SIZE_BY_WORK = 0, /* ns of its own code on a CPU, or of the GPU's busy time if that is more */
+	SIZE_BY_WORK =
+		0, /* ns of its own code on a CPU, or of the GPU's busy time if that is more */
 	SIZE_BY_ARGUMENT, /* what its function was asked to do; 0 if that is negative */
 	SIZE_BY_COUNT,
 };
@@ -48,6 +49,7 @@ struct side_step {
 /* Sums of the steps of a size. */
 struct size_sums {
 	uint64_t steps;
+	uint64_t low, high; /* sizes that were seen */
 	uint64_t ns;
 	uint64_t known; /* steps whose parts are known */
 	uint64_t part_ns[STEP_PARTS];
@@ -93,22 +95,23 @@ enum side_fact {
 };
 
 struct side {
-	const char *path; /* borrowed */
-	bool is_capture;  /* else a profile */
+	const char *path;     /* borrowed */
+	bool is_capture;      /* else a profile */
 	const char *class_by; /* name of the argument that is the size, borrowed; NULL: chosen */
 	VEC(struct side_step) steps; /* in the order in which they ended */
 	VEC(struct side_kind *) kinds;
 	uint64_t kinds_left_out; /* steps of further kinds */
 	char *facts[FACT_COUNT];
-	bool facts_vary; /* of its windows: the facts are those of the first */
+	bool facts_vary;  /* of its windows: the facts are those of the first */
 	uint64_t windows; /* whose end is there */
 	uint64_t windows_ns;
 	uint64_t lost;	  /* records */
 	uint64_t cut_off; /* windows */
 	uint64_t bad_lines;
-	bool has_open_end; /* steps after the last window's end: their losses are not known */
-	double sampled_percent; /* of the step function that was watched least; 0: none was sampled */
-	bool has_last; /* the step that was added last, for side__add_cause */
+	bool has_open_end;	/* steps after the last window's end: their losses are not known */
+	double sampled_percent; /* of the step function that was watched least; 0: none was sampled
+				 */
+	bool has_last;		/* the step that was added last, for side__add_cause */
 };
 
 struct side *side__new(const char *path); /* NULL: -ENOMEM */

@@ -39,8 +39,7 @@ static uint32_t count_changes(const struct result *result, enum verdict verdict)
 
 	vec_for_each (class, &result->classes)
 		for (int i = 0; i < QUANTILES; i++)
-			count += class->changes[i].verdict == verdict &&
-				 class_only_in(class) < 0;
+			count += class->changes[i].verdict == verdict && class_only_in(class) < 0;
 	return count;
 }
 
@@ -88,9 +87,11 @@ char *result_headline(const struct result *result)
 
 	headline_begin(result, begin);
 	if (!count_classes(result, VERDICT_CANNOT_TELL))
-		size = asprintf(&text, "%s: A and B have no steps of the same kind and work", begin);
+		size = asprintf(&text, "%s: A and B have no steps of the same kind and work",
+				begin);
 	else
-		size = asprintf(&text, "%s; of %u quantiles %u %s the same within %s, %u cannot be told",
+		size = asprintf(&text,
+				"%s; of %u quantiles %u %s the same within %s, %u cannot be told",
 				begin, count_classes(result, VERDICT_CANNOT_TELL) * QUANTILES, same,
 				same == 1 ? "is" : "are",
 				FORMAT_PERCENT(100 * result->options.margin), open);

@@ -17,9 +17,9 @@
 
 /* An event of ours. All is borrowed until the callback returns. */
 struct profile_event {
-	const char *name;	       /* "step_prof" … */
-	struct json_object *envelope;  /* the whole line */
-	struct json_object *shape;     /* an object, as is stage_us */
+	const char *name;	      /* "step_prof" … */
+	struct json_object *envelope; /* the whole line */
+	struct json_object *shape;    /* an object, as is stage_us */
 	struct json_object *stage_us;
 };
 
@@ -34,12 +34,12 @@ struct profile_reader {
 /* What was read. */
 struct profile_counts {
 	uint64_t lines;
-	uint64_t events;  /* passed on */
-	uint64_t foreign; /* not of this program */
-	uint64_t bad;	  /* neither: damaged */
+	uint64_t events;    /* passed on */
+	uint64_t foreign;   /* not of this program */
+	uint64_t bad;	    /* neither: damaged */
 	uint64_t first_bad; /* number of the first such line */
-	char error[128];  /* what is wrong with it, or "" */
-	bool is_cut;	  /* the last line has no end, so its writer was killed: not counted as bad */
+	char error[128];    /* what is wrong with it, or "" */
+	bool is_cut; /* the last line has no end, so its writer was killed: not counted as bad */
 };
 
 /*
@@ -49,7 +49,8 @@ struct profile_counts {
 int profile_read(FILE *in, const char *name, const struct profile_reader *reader,
 		 struct profile_counts *counts);
 
-/* Whether text, the begin of a file, may be a profile: it begins with an object that is an event. */
+/* Whether text, the begin of a file, may be a profile: it begins with an object that is an event.
+ */
 bool profile_is_begin(const char *text, size_t size);
 
 /* A member of shape or stage_us. false: it is missing, or not of that type; *value then stays. */
