@@ -385,7 +385,7 @@ $(O)/tests/bench_cupti.so: tests/bench/cupti_double.c | $(O)/tests
 	$(Q)$(cc) -std=gnu11 $(warnings) -Wno-missing-prototypes -O2 -g -fPIC -shared -MMD -MP $< -o $@
 
 # They time stages of the tool, so they are linked with them.
-$(patsubst %,$(O)/tests/bench_%,inject judge merge shim): $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
+$(patsubst %,$(O)/tests/bench_%,diff inject judge merge shim): $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) -I$(O)/tests $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
 

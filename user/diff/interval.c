@@ -43,14 +43,6 @@ const char *verdict_name(enum verdict verdict)
 	return names[verdict];
 }
 
-/* Variance of the logarithm. What the resolution adds is that of a uniform distribution. */
-static double variance_of(const struct quantile *quantile, double resolution_ns)
-{
-	double rounding = resolution_ns / sqrt(12) / fmax(1, (double)quantile->ns);
-
-	return quantile->error * quantile->error + rounding * rounding;
-}
-
 static double freedom_of(double a, uint32_t a_blocks, double b, uint32_t b_blocks)
 {
 	return (a + b) * (a + b) / (a * a / (a_blocks - 1) + b * b / (b_blocks - 1));
@@ -69,20 +61,22 @@ struct change change_find(const struct quantile *a, const struct quantile *b, do
 			  uint32_t comparisons, double margin)
 {
 	struct change change = {.ratio = NAN, .low = NAN, .high = NAN};
-	double va, vb, reach, center;
+	double va, vb, reach = 0, center;
 
 	if (!a->ns || !b->ns)
 		return change;
 	change.ratio = (double)b->ns / (double)a->ns - 1;
 	if (a->state != QUANTILE_KNOWN || b->state != QUANTILE_KNOWN)
 		return change;
-	va = variance_of(a, resolution_ns);
-	vb = variance_of(b, resolution_ns);
-	reach = sqrt(va + vb) * student_upper((1 - INTERVAL_CONFIDENCE) / 2 / comparisons,
-					      freedom_of(va, a->blocks, vb, b->blocks));
+	va = a->error * a->error;
+	vb = b->error * b->error;
+	if (va + vb > 0)
+		reach = sqrt(va + vb) * student_upper((1 - INTERVAL_CONFIDENCE) / 2 / comparisons,
+						      freedom_of(va, a->blocks, vb, b->blocks));
 	center = log((double)b->ns / (double)a->ns);
-	change.low = exp(center - reach) - 1;
-	change.high = exp(center + reach) - 1;
+	/* Both were rounded down. */
+	change.low = exp(center - reach - log1p(resolution_ns / (double)a->ns)) - 1;
+	change.high = exp(center + reach + log1p(resolution_ns / (double)b->ns)) - 1;
 	change.verdict = verdict_of(&change, margin);
 	return change;
 }

@@ -37,8 +37,9 @@ struct change {
 };
 
 /*
- * The change from a to b, one of comparisons (at least 1) that are made. Of captures the resolution
- * is 1 ns, of profiles 1000: each value is only known to be in an interval of that length. margin
+ * The change from a to b, one of comparisons (at least 1) that are made. Values are
+ * rounded down to multiples of the resolution (of profiles 1000 ns), by which the interval is wider
+ * at both ends. margin
  * is a share, above 0: within 1 / (1 + margin) and 1 + margin B is as fast as A.
  */
 struct change change_find(const struct quantile *a, const struct quantile *b, double resolution_ns,

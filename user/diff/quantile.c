@@ -34,23 +34,28 @@ static double product(const double *values, size_t count, size_t lag)
 }
 
 /*
- * Covariances of centred values up to twice the lag after which SILENT_LAGS of them in a row are no
- * larger than chance makes them. Returns the number of lags; covariance has room for limit + 1.
+ * Covariances of centred values up to twice the first lag of SILENT_LAGS in a row that are no
+ * larger than chance makes them, as the package arch of Python counts. Returns the number of lags;
+ * covariance has room for limit + 1.
  */
 static size_t find_covariances(const double *values, size_t count, size_t limit, double *covariance)
 {
-	double variance = product(values, count, 0), n = (double)count;
-	double threshold = 2 * sqrt(log10(n) / n);
+	double n = (double)count, threshold = 2 * sqrt(log10(n) / n);
+	double squares = product(values, count, 0);
+	double late = squares - values[0] * values[0]; /* without an end */
+	double early = squares - values[count - 1] * values[count - 1];
 	size_t silent = 0, last = limit;
 
-	covariance[0] = variance / n;
+	covariance[0] = squares / n;
 	for (size_t lag = 1; lag <= last; lag++) {
 		double sum = product(values, count, lag);
 
 		covariance[lag] = sum / n;
-		silent = fabs(sum / variance) < threshold ? silent + 1 : 0;
+		late -= values[lag] * values[lag];
+		early -= values[count - 1 - lag] * values[count - 1 - lag];
+		silent = sum * sum < threshold * threshold * late * early ? silent + 1 : 0;
 		if (silent == SILENT_LAGS && last == limit) {
-			size_t wanted = lag - SILENT_LAGS ? 2 * (lag - SILENT_LAGS) : 2;
+			size_t wanted = 2 * (lag - SILENT_LAGS + 1);
 
 			last = wanted < limit ? wanted : limit;
 		}
@@ -93,8 +98,9 @@ double block_length(double *values, size_t count, double *correlated)
 	covariance = calloc(limit + 1, sizeof(*covariance));
 	if (!covariance)
 		return NAN;
-	lags = find_covariances(values, count, limit < count ? limit : count - 1, covariance);
-	if (covariance[0] > 0)
+	lags = find_covariances(values, count, limit < count - 1 ? limit : count - 2, covariance);
+	/* Equal values may differ from their mean by rounding. */
+	if (covariance[0] > 1e-12 * (1 + mean * mean))
 		length = length_of(covariance, lags, count, correlated);
 	free(covariance);
 	return length;

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Without so many blocks an error is not known well enough. */
-#define QUANTILE_BLOCKS_MIN 10
+#define QUANTILE_BLOCKS_MIN 15
 /* More blocks add little: the error's own error is then 6 %. */
 #define QUANTILE_BLOCKS_MAX 128
 #define QUANTILE_LENGTHS    2
@@ -28,7 +28,7 @@
  * correlated steps are worth n divided by the sum of their autocorrelations.
  */
 #define QUANTILE_TAIL_MIN      20
-#define QUANTILE_EFFECTIVE_MIN 10
+#define QUANTILE_EFFECTIVE_MIN 15
 
 enum quantile_state {
 	QUANTILE_KNOWN = 0,
