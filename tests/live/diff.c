@@ -14,9 +14,7 @@
 #define SMALL_TOKENS 4
 #define LARGE_TOKENS 600
 
-static long loops_per_us;
-
-long diff_step(long tokens, long us, long wait_us);
+long diff_step(long tokens, long ns, long wait_us);
 
 static long long now_ns(clockid_t clock)
 {
@@ -26,37 +24,25 @@ static long long now_ns(clockid_t clock)
 	return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
-static void compute(long loops)
+/* By the clock: the speed of a machine that others use too changes slowly, from run to run. */
+static void compute(long long ns)
 {
-	for (volatile long i = 0; i < loops; i++)
+	long long end = now_ns(CLOCK_MONOTONIC) + ns;
+
+	while (now_ns(CLOCK_MONOTONIC) < end)
 		;
 }
 
-/* A number of loops, not a time, so that what disturbs a step makes it longer. */
-STEP long diff_step(long tokens, long us, long wait_us)
+STEP long diff_step(long tokens, long ns, long wait_us)
 {
 	struct timespec time = {0, wait_us * 1000};
 	int word = 0;
 
 	if (wait_us)
 		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
-	compute(us * loops_per_us);
+	compute(ns);
 	STAY();
 	return tokens;
-}
-
-static void calibrate(void)
-{
-	long long best = 1ll << 62;
-
-	for (int i = 0; i < 20; i++) {
-		long long begin = now_ns(CLOCK_THREAD_CPUTIME_ID), taken;
-
-		compute(1000000);
-		taken = now_ns(CLOCK_THREAD_CPUTIME_ID) - begin;
-		best = taken < best ? taken : best;
-	}
-	loops_per_us = 1000000 * 1000ll / best;
 }
 
 static int compare(const void *left, const void *right)
@@ -75,10 +61,6 @@ int main(int argc, char **argv)
 
 	for (int i = 0; i < 2; i++)
 		taken[i] = calloc((size_t)steps + 1, sizeof(**taken));
-	/* The same speed in each run, or the runs differ by what they were calibrated to. */
-	loops_per_us = getenv("LOOPS_PER_US") ? atol(getenv("LOOPS_PER_US")) : 0;
-	if (!loops_per_us)
-		calibrate();
 	if (!taken[0] || !taken[1])
 		return 1;
 	wait_for_go();
@@ -87,17 +69,15 @@ int main(int argc, char **argv)
 		int sort = lrand48() % every == 0;
 		long long begin = now_ns(CLOCK_MONOTONIC);
 
-		/* Up to 10 % more or less, so that no two steps are alike. */
+		/* Up to 5 % more or less, so that no two steps are alike. */
 		diff_step(sort ? LARGE_TOKENS : SMALL_TOKENS,
-			  us[sort] * (950 + lrand48() % 100) / 1000, sort ? 0 : wait_us);
+			  us[sort] * (950 + lrand48() % 100), sort ? 0 : wait_us);
 		taken[sort][counts[sort]++] = now_ns(CLOCK_MONOTONIC) - begin;
 	}
 	for (int i = 0; i < 2; i++)
 		qsort(taken[i], (size_t)counts[i], sizeof(**taken), compare);
 	fprintf(truth,
-		"{\"small\":%ld,\"large\":%ld,\"small_ns\":%lld,\"large_ns\":%lld,"
-		"\"loops_per_us\":%ld}\n",
-		counts[0], counts[1], taken[0][counts[0] / 2], taken[1][counts[1] / 2],
-		loops_per_us);
+		"{\"small\":%ld,\"large\":%ld,\"small_ns\":%lld,\"large_ns\":%lld}\n", counts[0],
+		counts[1], taken[0][counts[0] / 2], taken[1][counts[1] / 2]);
 	return fclose(truth) != 0;
 }

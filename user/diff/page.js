@@ -82,14 +82,14 @@ function axisSteps(low, high) {
 	const steps = [];
 
 	for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++)
-		for (const factor of high / low < 5 ? [1, 1.5, 2, 3, 4, 5, 7] : high / low < 50 ? [1, 2, 5] : [1])
+		for (const factor of high / low < 5 ? [1, 1.5, 2, 3, 4, 5, 7] : high / low < 500 ? [1, 2, 5] : [1])
 			steps.push(factor * 10 ** power);
 	return steps.filter((step) => step >= low && step <= high);
 }
 
 /* The share of steps that took at most so long, of both. */
 function curves(one) {
-	const width = 560, height = 200, left = 44, bottom = 22, top = 6;
+	const width = 560, height = 200, left = 44, bottom = 22, top = 14;
 	const curve = one.sides.map((side) => side.curve_ns.map((ns) => Math.max(ns, 1)));
 	const low = Math.min(...curve.map((values) => values[0])) * 0.95;
 	const high = Math.max(...curve.map((values) => values.at(-1))) * 1.05;
@@ -100,9 +100,9 @@ function curves(one) {
 	const text = (at, content, anchor) => svg("text", {...at, fill: "var(--dim)", "font-size": 11,
 		"text-anchor": anchor}, content);
 
-	for (const share of [0, 0.5, 0.95, 1])
+	for (const share of [0, 0.5, 0.9, 1])
 		made.append(svg("line", {x1: left, x2: width - 8, y1: y(share), y2: y(share), stroke: "var(--grid)"}),
-			text({x: left - 6, y: y(share) + (share === 1 ? 0 : 6)}, `${100 * share} %`, "end"));
+			text({x: left - 6, y: y(share) + 4}, `${100 * share} %`, "end"));
 	for (const ns of axisSteps(low, high))
 		made.append(svg("line", {x1: x(ns), x2: x(ns), y1: top, y2: height - bottom, stroke: "var(--grid)"}),
 			text({x: x(ns), y: height - 6}, duration(ns), "middle"));
