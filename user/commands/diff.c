@@ -56,9 +56,8 @@ static int settle(const struct result *result, bool *has_regression)
 	*has_regression = result->has_regression;
 	if (result->has_regression || result->is_comparable)
 		return 0;
-	log_err("could not compare: only %.0f %% of the time of A and %.0f %% of that of B is in "
-		"classes of steps whose median is known in both",
-		100 * result->compared[0], 100 * result->compared[1]);
+	log_err("could not compare: too few steps, or no steps of the same work: trace both for "
+		"longer, under the same load");
 	return -ENODATA;
 }
 

@@ -17,7 +17,7 @@
 /* Steps have a size by an argument if so many of each file have it. */
 #define ARGUMENT_SHARE 0.99
 
-/* Comparable: so much of the time of both. */
+/* Comparable: so much of the time of one. The other may have new sorts of steps. */
 #define COMPARABLE 0.5
 
 const double diff_shares[QUANTILES] = {0.5, 0.95, 0.99};
@@ -189,6 +189,9 @@ static int add_class(struct result *result, const struct pair *pair, const struc
 	for (int side = 0; side < SIDES; side++) {
 		bool is_there = false;
 
+		for (int i = 0; i < QUANTILES; i++)
+			class.sides[side].quantiles[i].state = QUANTILE_TOO_FEW;
+
 		for (uint32_t bin = cluster->from; bin < cluster->to; bin++)
 			is_there |= count_of(pair, side, bin) > 0;
 		class.by_bin &= is_there;
@@ -317,10 +320,9 @@ static void judge(struct result *result)
 		}
 	}
 	result->verdict = summarize(counts);
-	result->is_comparable = true;
 	for (int i = 0; i < SIDES; i++) {
 		result->compared[i] = ns[i] > 0 ? compared[i] / ns[i] : 0;
-		result->is_comparable &= result->compared[i] >= COMPARABLE;
+		result->is_comparable |= result->compared[i] >= COMPARABLE;
 	}
 }
 

@@ -69,7 +69,7 @@ struct result {
 	double resolution_ns;
 	double compared[SIDES]; /* share of the time in classes whose median could be compared */
 	enum verdict verdict;	/* of all: as of the quantiles of a class */
-	bool is_comparable;	/* at least half of the time of both could be compared */
+	bool is_comparable;	/* at least half of the time of A, or of B, could be compared */
 	bool has_regression;
 };
 

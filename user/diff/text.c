@@ -13,6 +13,9 @@
 #define CAUSES_SHOWN 4
 #define PARTS_SHOWN  2
 
+/* Less of the time that was compared is told. */
+#define NEARLY_ALL 0.9
+
 /* Parts with less of both means are left out. */
 #define PART_SHARE 0.002
 
@@ -167,10 +170,10 @@ static void write_headline(const struct text *text, const struct result *result)
 	vec_for_each (doubt, &result->doubts)
 		prose(text, doubt->is_serious ? WARN : "", doubt->is_serious ? "!" : "-", 2, "%s",
 		      doubt->text);
-	if (!result->is_comparable)
+	if (result->compared[0] < NEARLY_ALL || result->compared[1] < NEARLY_ALL)
 		prose(text, WARN, "!", 2,
-		      "only %s of the time of A and %s of that of B is in classes whose median can "
-		      "be compared",
+		      "%s of the time of A and %s of that of B is in classes whose median can be "
+		      "compared; the rest is not",
 		      FORMAT_PERCENT(100 * result->compared[0]),
 		      FORMAT_PERCENT(100 * result->compared[1]));
 }
