@@ -70,14 +70,13 @@ int main(int argc, char **argv)
 		long long begin = now_ns(CLOCK_MONOTONIC);
 
 		/* Up to 5 % more or less, so that no two steps are alike. */
-		diff_step(sort ? LARGE_TOKENS : SMALL_TOKENS,
-			  us[sort] * (950 + lrand48() % 100), sort ? 0 : wait_us);
+		diff_step(sort ? LARGE_TOKENS : SMALL_TOKENS, us[sort] * (950 + lrand48() % 100),
+			  sort ? 0 : wait_us);
 		taken[sort][counts[sort]++] = now_ns(CLOCK_MONOTONIC) - begin;
 	}
 	for (int i = 0; i < 2; i++)
 		qsort(taken[i], (size_t)counts[i], sizeof(**taken), compare);
-	fprintf(truth,
-		"{\"small\":%ld,\"large\":%ld,\"small_ns\":%lld,\"large_ns\":%lld}\n", counts[0],
-		counts[1], taken[0][counts[0] / 2], taken[1][counts[1] / 2]);
+	fprintf(truth, "{\"small\":%ld,\"large\":%ld,\"small_ns\":%lld,\"large_ns\":%lld}\n",
+		counts[0], counts[1], taken[0][counts[0] / 2], taken[1][counts[1] / 2]);
 	return fclose(truth) != 0;
 }

@@ -20,7 +20,7 @@
 /* Comparable: so much of the time of one. The other may have new sorts of steps. */
 #define COMPARABLE 0.5
 
-const double diff_shares[QUANTILES] = {0.5, 0.95, 0.99};
+static const double diff_shares[QUANTILES] = {0.5, 0.95, 0.99};
 const char *const diff_share_names[QUANTILES] = {"p50", "p95", "p99"};
 
 /* A step function of both, or of one. */

@@ -14,7 +14,6 @@
 #define QUANTILES 3   /* p50, p95, p99 */
 #define CURVE	  101 /* points of a distribution */
 
-extern const double diff_shares[QUANTILES];
 extern const char *const diff_share_names[QUANTILES]; /* "p50" … */
 
 struct diff_options {
