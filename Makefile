@@ -321,7 +321,7 @@ bench_src := $(sort $(wildcard tests/bench/*.c))
 bench_bpf := $(filter %.bpf.c,$(bench_src))
 bench_so  := tests/bench/cupti_double.c
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf) $(bench_so),$(bench_src)))
-bench_gpu := $(O)/tests/live_load $(inject_fakes) $(shim) $(O)/tests/bench_cupti.so $(O)/tests/gpu_fake_engine $(gpu_fakes)
+bench_gpu := $(O)/tests/live_load $(O)/tests/events $(inject_fakes) $(shim) $(O)/tests/bench_cupti.so $(O)/tests/gpu_fake_engine $(gpu_fakes)
 
 # tests/gpu: what reads a shim there, and what stands for a GPU here.
 gpu_bin   := $(O)/tests/gpu_arm $(O)/tests/gpu_results
