@@ -229,12 +229,20 @@ $(stub): $(B)/cupti/stub.bin
 	$(Q){ echo 'static const unsigned char inject_code[] = {'; \
 		od -An -v -tx1 $< | sed 's/ \(..\)/0x\1,/g'; echo '};'; } > $@
 
-# The script and the style of the HTML report.
-$(B)/html_page.h: user/html/page.css user/html/page.js | $(B)
-	$(call msg,GEN,$@)
-	$(Q)for file in $^; do echo "static const unsigned char $$(basename $$file | tr . _)[] = {"; \
-		od -An -v -tx1 $$file | sed 's/ \(..\)/0x\1,/g'; echo '};'; done > $@
+# The scripts and the style of the HTML pages.
+define embed
+	echo 'static const unsigned char $(1)[] = {'; cat $(2) | od -An -v -tx1 | sed 's/ \(..\)/0x\1,/g'; echo '};';
+endef
 
+$(B)/html_page.h: user/html/page.css user/html/common.js user/html/page.js | $(B)
+	$(call msg,GEN,$@)
+	$(Q){ $(call embed,page_css,$<) $(call embed,page_js,$(filter %.js,$^)) } > $@
+
+$(B)/diff_page.h: user/html/common.js user/diff/page.js | $(B)
+	$(call msg,GEN,$@)
+	$(Q){ $(call embed,diff_js,$^) } > $@
+
+$(B)/user/diff/page.o: $(B)/diff_page.h
 $(B)/user/html/page.o: $(B)/html_page.h
 
 # The same once more for its unit tests, as they are built.
@@ -323,7 +331,7 @@ bench_src := $(sort $(wildcard tests/bench/*.c))
 bench_bpf := $(filter %.bpf.c,$(bench_src))
 bench_so  := tests/bench/cupti_double.c
 bench_bin := $(patsubst tests/bench/%.c,$(O)/tests/bench_%,$(filter-out $(bench_bpf) $(bench_so),$(bench_src)))
-bench_gpu := $(O)/tests/live_load $(inject_fakes) $(shim) $(O)/tests/bench_cupti.so $(O)/tests/gpu_fake_engine $(gpu_fakes)
+bench_gpu := $(O)/tests/live_load $(O)/tests/events $(inject_fakes) $(shim) $(O)/tests/bench_cupti.so $(O)/tests/gpu_fake_engine $(gpu_fakes)
 
 # tests/gpu: what reads a shim there, and what stands for a GPU here.
 gpu_bin   := $(O)/tests/gpu_arm $(O)/tests/gpu_results
@@ -387,7 +395,7 @@ $(O)/tests/bench_cupti.so: tests/bench/cupti_double.c | $(O)/tests
 	$(Q)$(cc) -std=gnu11 $(warnings) -Wno-missing-prototypes -O2 -g -fPIC -shared -MMD -MP $< -o $@
 
 # They time stages of the tool, so they are linked with them.
-$(patsubst %,$(O)/tests/bench_%,inject judge merge shim): $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
+$(patsubst %,$(O)/tests/bench_%,diff inject judge merge shim): $(O)/tests/bench_%: tests/bench/%.c $(O)/libfbt.a | $(O)/tests
 	$(call msg,CC,$@)
 	$(Q)$(cc) -I$(O)/tests $(cflags) $(ldflags) -MMD -MP $< $(O)/libfbt.a $(libs) -o $@
 

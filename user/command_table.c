@@ -6,6 +6,7 @@
 const struct command_row command_table[] = {
 	{"watch", MODE_WATCH, "[--config FILE]",
 	 "Watch engines all the time, and record what went wrong"},
+	{"diff", MODE_DIFF, "A B", "Compare two recordings or profiles"},
 	{"doctor", MODE_DOCTOR, "[PID...]", "Check what works here, and how to fix the rest"},
 	{"validate", MODE_VALIDATE, "FILE...", "Check profiles and traces"},
 	{"merge", MODE_MERGE, "TRACE... -o OUT", "Put the traces of several hosts on one clock"},

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "commands/diff.h"
 #include "commands/doctor.h"
 #include "commands/dry_run.h"
 #include "commands/env_hash.h"
@@ -24,7 +25,7 @@
 #include "watch/watch.h"
 
 /* With -- COMMAND any other number is its status. */
-enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2 };
+enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_REGRESSION = 3 };
 
 /* Free memory that the heap keeps at its end; blocks of half of it and more are mapped. */
 #define HEAP_SPARE_BYTES (2 << 20)
@@ -101,6 +102,14 @@ static enum exit_code trace(const struct options *options, struct flag *flag)
 	return end_with(err) == EXIT_DONE || status ? (enum exit_code)status : EXIT_FAILED;
 }
 
+static enum exit_code compare(const struct options *options)
+{
+	bool has_regression = false;
+	enum exit_code code = end_with(diff(options, stdout, &has_regression));
+
+	return code == EXIT_DONE && has_regression ? EXIT_REGRESSION : code;
+}
+
 static enum exit_code dispatch(const struct options *options, const struct metadata *metadata,
 			       struct flag *flag)
 {
@@ -127,6 +136,8 @@ static enum exit_code dispatch(const struct options *options, const struct metad
 	case MODE_DRY_RUN:
 		is_ok = inject_dry_run(options, stdout);
 		break;
+	case MODE_DIFF:
+		return compare(options);
 	case MODE_DOCTOR:
 		is_ok = doctor(options, stdout);
 		break;
@@ -146,7 +157,7 @@ static int prepare(const struct options *options, struct metadata *metadata, str
 
 	if (options->mode != MODE_VALIDATE && options->mode != MODE_LIST_STEPS &&
 	    options->mode != MODE_DRY_RUN && options->mode != MODE_DOCTOR &&
-	    options->mode != MODE_MERGE)
+	    options->mode != MODE_MERGE && options->mode != MODE_DIFF)
 		err = metadata_resolve(metadata, &options->metadata, environ);
 	if (!err && options->windows.flag && !options->windows.disabled)
 		err = flag__new(flag, options->windows.flag);

@@ -152,7 +152,7 @@ static int take_doctor_word(struct options *options, const char *word)
 static bool takes_files(const struct options *options)
 {
 	return options->mode == MODE_VALIDATE || options->mode == MODE_ENV_HASH ||
-	       options->mode == MODE_MERGE;
+	       options->mode == MODE_MERGE || options->mode == MODE_DIFF;
 }
 
 static int take_word(struct options *options, char **word, char *const *first)

@@ -466,6 +466,14 @@ const struct option_row option_table[] = {
 	 "Compute the environment hash from this host and the target if none is given",
 	 SWITCH(compute_env_hash)},
 
+	TITLE(MORE, "Of diff A B:"),
+	{"margin", 0, OPTION_MORE, "PERCENT",
+	 "Steps are the same if they certainly differ by no more (default: 5)",
+	 PERCENT(diff.margin_percent, 100)},
+	{"threshold", 0, OPTION_MORE, "PERCENT",
+	 "Exit with status 3 if a class of steps is worse by as much (default: 5)",
+	 PERCENT(diff.threshold_percent, 10000)},
+
 	TITLE(COMMON, "Other:"),
 	{"quiet", 'q', OPTION_COMMON, NULL, "Only warnings and errors; -qq only errors",
 	 .take = take_quiet},
@@ -494,15 +502,16 @@ static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
-	"\vdoctor checks what works on this machine (and for a process, as -p would) and how to "
+	"\vdiff compares two recordings or profiles, for example before and after an update. "
+	"doctor checks what works on this machine (and for a process, as -p would) and how to "
 	"fix the rest. validate checks profiles and traces, merge puts traces of several hosts or "
-	"ranks on one "
-	"clock and tells which rank is late, env-hash prints the hash of an "
+	"ranks on one clock and tells which rank is late, env-hash prints the hash of an "
 	"environment document, engine-env prints how to start an engine so that it has GPU records "
 	"and Python steps.\n"
 	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
 	"alone or with us, ms, s, m or h.\n"
-	"\nExit status: 0 done, 1 failed, 2 usage error; with -- COMMAND that of COMMAND.";
+	"\nExit status: 0 done, 1 failed, 2 usage error, 3 diff found a regression; with "
+	"-- COMMAND that of COMMAND.";
 
 static void print_usage(char *out, size_t size)
 {

@@ -522,6 +522,23 @@ static int check_watch(const struct options *options)
 	return check_class_by(options);
 }
 
+static int check_diff(const struct options *options)
+{
+	if (options->file_count != 2)
+		return usage_error("diff: name two files: diff BEFORE AFTER");
+	if (options->pids.count || options->all || options->command || options->replay ||
+	    options->windows.flag || options->record || is_file(options->trace) ||
+	    is_file(options->profile) || is_file(options->folded) || options->output)
+		return usage_error(
+			"diff reads two files, and writes a report and --html FILE only");
+	if (options->diff.margin_percent <= 0)
+		return usage_error("diff: --margin must be above 0: no two runs are exactly alike");
+	for (size_t i = 0; i < options->file_count; i++)
+		if (options->html && is_input(options->files[i], options->html))
+			return usage_error("diff: --html names a file that is read");
+	return 0;
+}
+
 static int check_mode(const struct options *options)
 {
 	if (options->ready_fd && options->mode != MODE_TRACE)
@@ -535,6 +552,8 @@ static int check_mode(const struct options *options)
 		return options->file_count <= 1 ? 0 : usage_error("env-hash: name one file only");
 	case MODE_ENGINE_ENV:
 		return 0;
+	case MODE_DIFF:
+		return check_diff(options);
 	case MODE_DOCTOR:
 		return options->all || options->command || options->replay
 			       ? usage_error("doctor checks running processes: doctor PID")
@@ -648,6 +667,7 @@ void options_init(struct options *options)
 			  .cooldown_ns = 600 * NS_PER_S,
 			  .max_dumps = 20,
 			  .max_disk = UINT64_C(2) << 30},
+		.diff = {.margin_percent = 5, .threshold_percent = 5},
 	};
 }
 

@@ -27,6 +27,7 @@ enum options_mode {
 	MODE_DOCTOR,
 	MODE_MERGE,
 	MODE_WATCH,
+	MODE_DIFF,
 };
 
 enum trace_format {
@@ -121,6 +122,12 @@ struct option_watch {
 	char *text;			/* of the configuration file; options point into it */
 };
 
+/* diff A B */
+struct option_diff {
+	double margin_percent;	  /* within that A and B are the same */
+	double threshold_percent; /* from that on what is worse is a regression */
+};
+
 struct options {
 	enum options_mode mode;
 	pid_vec pids;
@@ -171,7 +178,8 @@ struct options {
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
 	struct metadata_options metadata;
 	const char *require_events;
-	char **files; /* validate, merge, env-hash; inside argv */
+	struct option_diff diff;
+	char **files; /* validate, diff, merge, env-hash; inside argv */
 	size_t file_count;
 };
 

@@ -9,6 +9,7 @@ allowed=$(sed 's/#.*//' <<'END'
 base/format base/log      # they escape
 report/report             # report_line, report_field: by terminal_text
 report/text report/gpu report/kind report/times report/threads report/driver report/ranks # numbers, our words, shorten_text
+diff/text commands/diff   # by terminal_text, numbers, a newline
 commands/doctor_check     # as base/format
 shim/library              # a path that is checked
 commands/env_hash         # a hash

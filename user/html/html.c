@@ -141,6 +141,7 @@ static void write_data(const struct sink_html *self, const struct window *window
 static int write_page(struct sink_html *self, const struct window *window)
 {
 	char *data = NULL, *title = NULL;
+	const struct page_script script = page_report_script();
 	size_t size = 0;
 	FILE *out = open_memstream(&data, &size);
 	int err = -ENOMEM;
@@ -150,7 +151,7 @@ static int write_page(struct sink_html *self, const struct window *window)
 	write_data(self, window, out);
 	if (fclose(out) == 0 &&
 	    asprintf(&title, "%s on %s - ferrum-bpftrace", window->tag, window->host) >= 0)
-		err = page_write(self->out, title, data, size);
+		err = page_write(self->out, title, &script, data, size);
 	free(title);
 	free(data);
 	if (!err && fflush(self->out))

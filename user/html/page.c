@@ -52,10 +52,11 @@ static void write_data(FILE *out, const char *data, size_t size)
 	}
 }
 
-int page_write(FILE *out, const char *title, const char *data, size_t size)
+int page_write(FILE *out, const char *title, const struct page_script *with, const char *data,
+	       size_t size)
 {
 	struct source script, style;
-	int err = source_of(&script, page_js, sizeof(page_js));
+	int err = source_of(&script, with->text, with->size);
 
 	if (!err)
 		err = source_of(&style, page_css, sizeof(page_css));
@@ -77,7 +78,12 @@ int page_write(FILE *out, const char *title, const char *data, size_t size)
 	      out);
 	write_data(out, data, size);
 	fputs("</script>\n<script>", out);
-	fwrite(page_js, 1, sizeof(page_js), out);
+	fwrite(with->text, 1, with->size, out);
 	fputs("</script>\n</body>\n</html>\n", out);
 	return 0;
+}
+
+struct page_script page_report_script(void)
+{
+	return (struct page_script){page_js, sizeof(page_js)};
 }
