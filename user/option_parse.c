@@ -26,6 +26,7 @@ static const struct command {
 	{"validate", MODE_VALIDATE},  {"env-hash", MODE_ENV_HASH}, {"engine-env", MODE_ENGINE_ENV},
 	{"gpu-env", MODE_ENGINE_ENV}, /* its name before it was about Python */
 	{"doctor", MODE_DOCTOR},
+	{"top", MODE_TRACE}, /* and options->top */
 };
 
 struct words {
@@ -232,6 +233,7 @@ static int take_word(struct options *options, char **word)
 		if (strcmp(*word, commands[i].name) != 0)
 			continue;
 		options->mode = commands[i].mode;
+		options->top |= !strcmp(*word, "top");
 		return 0;
 	}
 	return refuse_word(*word);

@@ -7,6 +7,7 @@
 #include "model/metadata.h"
 #include "options.h"
 #include "output/otlp.h"
+#include "output/sink.h"
 
 struct outputs;
 
@@ -29,6 +30,9 @@ int outputs__watch(struct outputs *outputs,
 		   void (*on_escalation)(void *ctx, const struct step *step,
 					 const struct escalation *escalation),
 		   void *ctx);
+
+/* Adds a sink before the window begins; it is owned from now on, even on failure. 0 or -ENOMEM. */
+int outputs__add_sink(struct outputs *outputs, struct sink *sink);
 
 const struct window *outputs__window(const struct outputs *outputs);
 

@@ -24,6 +24,7 @@
 #include "trace/command.h"
 #include "trace/confine.h"
 #include "trace/exports.h"
+#include "trace/live_view.h"
 #include "trace/loading.h"
 #include "trace/loop.h"
 #include "trace/outputs.h"
@@ -50,6 +51,7 @@ struct trace {
 	uint64_t end_ns;	      /* of -d; 0: no limit */
 	struct child *command;	      /* COMMAND, after its window has ended; NULL: none */
 	int ready_fd;		      /* --ready-fd; 0: none, or already written to */
+	struct live_view *view;	      /* NULL: not of the command top */
 
 	/* Only by flag: */
 	struct flag *flag;
@@ -151,6 +153,8 @@ static enum ending run_window(struct trace *trace)
 			escalate(trace);
 		exports__poll(trace->exports);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
+		if (!live_view__turn(trace->view, news, session__cost(trace->session), now_ns))
+			return ENDED_BY_USER;
 		if (session__is_over(trace->session))
 			return ENDED_BY_ITSELF;
 		if (is_due(trace, now_ns))
@@ -203,10 +207,15 @@ static int attach_and_run(struct trace *trace)
 	err = open_window(trace);
 	if (!err) {
 		set_deadline(trace);
+		err = live_view__open(trace->view, trace->loop);
 		confine(trace->options);
-		run_window(trace);
+		if (!err)
+			run_window(trace);
+		live_view__close(trace->view);
+		keep_first(&trace->first_err, err);
 		loop__restore_signals(trace->loop);
 		err = close_window(trace);
+		keep_first(&err, trace->first_err);
 	} else {
 		trace->command = session__take_command(trace->session);
 	}
@@ -236,6 +245,7 @@ static int begin(struct trace *trace)
 static void end(struct trace *trace)
 {
 	session__free(trace->session);
+	live_view__free(trace->view);
 	broker_stop();
 	env_host_clear(&trace->host);
 }
@@ -247,13 +257,19 @@ int trace_once(const struct options *options, int *command_status)
 		.ready_fd = options->ready_fd,
 		.shared = {.options = options, .on_escalation = note_escalation, .ctx = &trace},
 	};
-	int err = begin(&trace);
+	int err = live_view__new(&trace.view, options);
 
+	if (!err)
+		err = begin(&trace);
 	if (!err)
 		err = session__open(&trace.session, options, &trace.records, NULL, false);
 	if (!err)
 		err = exports__open_one(&trace.exports, &trace.shared,
 					session__main_tgid(trace.session));
+	if (!err && live_view__attach(trace.view, trace.exports)) {
+		err = -ENOMEM;
+		exports__discard(trace.exports);
+	}
 	if (!err)
 		err = attach_and_run(&trace);
 	/*
