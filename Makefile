@@ -59,7 +59,7 @@ same     := -ffile-prefix-map=$(CURDIR)=.
 cflags   := -std=gnu11 -D_GNU_SOURCE $(same) $(warnings) -fno-strict-aliasing \
             -fstack-protector-strong -Iinclude -Iuser -I$(B) $(CFLAGS)
 ldflags  := $(LDFLAGS)
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lncursesw -ltinfo
 
 ifeq ($(SAN),1)
 san      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -73,7 +73,7 @@ endif
 # libcurl is loaded when --otlp asks for it: only its header is needed here.
 ifeq ($(STATIC),1)
 ldflags  += -static
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lm
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lncursesw -ltinfo -lm
 else
 libs     += -lm -ldl
 endif

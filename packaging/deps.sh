@@ -8,14 +8,14 @@ set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
 	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev
-	libcap-ng-dev libseccomp-dev)
+	libcap-ng-dev libseccomp-dev libncurses-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy mandoc man-db)
 kernels_packages=(cpio debian-archive-keyring)
 package_packages=(build-essential debhelper dpkg-dev python3 python3-wheel)
 # Tests that need these are skipped if they cannot be installed.
 browser_packages=(chromium chromium-driver python3-selenium)
-optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev zsh fish
+optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev tmux zsh fish
 	debootstrap lintian podman runc)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
@@ -24,7 +24,7 @@ check_commands=(shellcheck clang-format clang-tidy mandoc man)
 kernels_commands=(cpio dpkg-deb apt-get)
 package_commands=(python3)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
-	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
+	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h ncursesw/curses.h curl/curl.h)
 test_headers=(cmocka.h)
 
 # A node from elsewhere, from a version manager or another repository, is as good as Debian's.

@@ -4,6 +4,8 @@
 #include <string.h>
 
 const struct command_row command_table[] = {
+	{"top", MODE_TRACE, "-p PID", "Show a process live, with the options of tracing",
+	 .is_live = true},
 	{"watch", MODE_WATCH, "[--config FILE]",
 	 "Watch engines all the time, and record what went wrong"},
 	{"diff", MODE_DIFF, "A B", "Compare two recordings or profiles"},

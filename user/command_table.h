@@ -13,6 +13,7 @@ struct command_row {
 	enum options_mode mode;
 	const char *words; /* what follows the name, as --help shows it: "[PID...]"; "": nothing */
 	const char *text;  /* what it does, a few words; NULL: an old name, which is not shown */
+	bool is_live;	   /* sets top of struct options */
 };
 
 extern const struct command_row command_table[];

@@ -176,6 +176,7 @@ static int take_word(struct options *options, char **word, char *const *first)
 	if (!command)
 		return refuse_word(*word);
 	options->mode = command->mode;
+	options->top |= command->is_live;
 	if (options->mode != MODE_WATCH || word == first)
 		return 0;
 	log_err("watch must come first: ferrum-bpftrace watch [OPTIONS]");

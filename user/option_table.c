@@ -502,7 +502,8 @@ static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
-	"\vdiff compares two recordings or profiles, for example before and after an update. "
+	"\vtop shows a process live, with the options of tracing. diff compares two recordings or "
+	"profiles, for example before and after an update. "
 	"doctor checks what works on this machine (and for a process, as -p would) and how to "
 	"fix the rest. validate checks profiles and traces, merge puts traces of several hosts or "
 	"ranks on one clock and tells which rank is late, env-hash prints the hash of an "

@@ -646,7 +646,7 @@ void options_init(struct options *options)
 {
 	*options = (struct options){
 		.detail = FBT_DETAIL_ESCALATED,
-		.report = REPORT_TEXT,
+		.report = REPORT_OPEN,
 		.trace_format = TRACE_OPEN,
 		.judging = {.classify = classify_default_options(),
 			    .context = 1,
@@ -671,6 +671,27 @@ void options_init(struct options *options)
 	};
 }
 
+/* The terminal is the view's: what else is written was asked for. */
+static int complete_top(struct options *options)
+{
+	if (options->report == REPORT_OPEN)
+		options->report = options->top ? REPORT_NONE : REPORT_TEXT;
+	if (!options->top)
+		return 0;
+	if (options->mode != MODE_TRACE)
+		return usage_error("top shows processes that run: use it with -p PID or -a only");
+	if (options->command)
+		return usage_error("top cannot share the terminal with COMMAND: start COMMAND first, "
+				   "and name it with -p");
+	if (options->windows.flag)
+		return usage_error("top and --flag exclude each other: top shows one window");
+	if (!options->trace && !options->output)
+		options->trace = "none";
+	if (!options->profile && !options->output)
+		options->profile = "none";
+	return 0;
+}
+
 int options_complete(struct options *options)
 {
 	int err;
@@ -683,7 +704,8 @@ int options_complete(struct options *options)
 	if (options->gpu.dry_run && options->mode == MODE_TRACE)
 		options->mode = MODE_DRY_RUN;
 	apply_environment(options);
-	err = complete_trace_format(options);
+	err = complete_top(options);
+	err = err ? err : complete_trace_format(options);
 	err = err ? err : complete_python(options);
 	err = err ? err : complete_gpu(options);
 	err = err ? err : check_mode(options);

@@ -7,7 +7,8 @@
 #include <stdio.h>
 #include "output/sink.h"
 
-enum report_format { REPORT_NONE = 0, REPORT_TEXT = 1, REPORT_JSON = 2 };
+/* REPORT_OPEN: an option that was not given; options_complete decides. */
+enum report_format { REPORT_NONE = 0, REPORT_TEXT = 1, REPORT_JSON = 2, REPORT_OPEN = 3 };
 
 struct report_options {
 	enum report_format format;

@@ -228,7 +228,7 @@ static int allow_open(scmp_filter_ctx filter, const struct sandbox_calls *calls)
 
 	if (!err)
 		err = allow_masked(filter, "open", 1, writing, O_RDONLY);
-	if (!err && calls->windows)
+	if (!err && (calls->windows || calls->files))
 		err = allow_masked(filter, "openat", 2, O_CREAT | O_EXCL, O_CREAT | O_EXCL);
 	return err;
 }
@@ -289,6 +289,17 @@ static int allow_threads(scmp_filter_ctx filter)
 	return err || nr < 0 ? err : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), nr, 0);
 }
 
+/* Modes only: TIOCSTI would type into the shell. */
+static int allow_terminal(scmp_filter_ctx filter)
+{
+	static const unsigned int modes[] = {TCSETS, TCSETSW, TCSETSF};
+	int err = 0;
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]) && !err; i++)
+		err = allow_value(filter, "ioctl", 1, modes[i]);
+	return err;
+}
+
 static int allow_network(scmp_filter_ctx filter)
 {
 	static const uint32_t families[] = {1 /* AF_UNIX */, 2 /* AF_INET */, 10 /* AF_INET6 */,
@@ -316,8 +327,10 @@ static int add_rules(scmp_filter_ctx filter, const struct sandbox_calls *calls)
 	if (!err && calls->windows)
 		err = allow_bpf(filter, bpf_window_commands,
 				sizeof(bpf_window_commands) / sizeof(int));
-	if (!err && calls->windows)
+	if (!err && (calls->windows || calls->files))
 		err = add_names(filter, SCMP_ACT_ALLOW, of_windows);
+	if (!err && calls->terminal)
+		err = allow_terminal(filter);
 	if (!err)
 		err = allow_own(filter, calls->command);
 	if (!err)

@@ -18,6 +18,8 @@ struct sandbox_calls {
 	bool explains; /* --explain: attach programs that are loaded already */
 	bool network;  /* --otlp: sockets, and libraries that are loaded on first use */
 	bool command;  /* SIGCONT to COMMAND */
+	bool files;    /* create files */
+	bool terminal; /* change the modes of a terminal */
 };
 
 /*

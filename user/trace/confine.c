@@ -146,7 +146,7 @@ static int collect_folders(const struct options *options, folder_vec *folders)
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !err; i++)
 		err = add_file(folders, files[i]);
-	if (!err && (!options->trace || !options->profile || options->windows.flag))
+	if (!err && (!options->trace || !options->profile || options->windows.flag || options->top))
 		err = add_folder(folders, options->windows.dir);
 	return err;
 }
@@ -174,7 +174,7 @@ static void give_up_rights(const struct options *options, const folder_vec *fold
 	struct sandbox_rights rights = {
 		.folders = (const char *const *)folders->items,
 		.folder_count = folders->count,
-		.makes_files = options->windows.flag,
+		.makes_files = options->windows.flag || options->top,
 		.command = options->command,
 		.perf_probes = options->perf_uprobes || !uprobes_have_multi(),
 	};
@@ -193,6 +193,8 @@ static void filter_calls(const struct options *options)
 		.network = options->otlp,
 		.command = options->command,
 		.explains = options->explain != EXPLAIN_OFF,
+		.files = options->top,
+		.terminal = options->top,
 		.loads = options->perf_uprobes || !uprobes_have_multi(),
 	};
 	int err = prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) ? -errno : 0;

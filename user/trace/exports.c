@@ -313,6 +313,26 @@ uint64_t exports__unix_ms(const struct exports *exports)
 	return exports->unix_ms;
 }
 
+int exports__add_sink(struct exports *exports, struct sink *sink)
+{
+	return outputs__add_sink(exports->list.items[0]->outputs, sink);
+}
+
+const struct window *exports__window(const struct exports *exports)
+{
+	return outputs__window(exports->list.items[0]->outputs);
+}
+
+const struct metadata *exports__metadata(const struct exports *exports)
+{
+	return &exports->list.items[0]->metadata;
+}
+
+uint32_t exports__tgid(const struct exports *exports)
+{
+	return exports->list.items[0]->tgid;
+}
+
 void exports__poll(struct exports *exports)
 {
 	vec_for_each (entry, &exports->list) {

@@ -10,6 +10,7 @@
 #include "model/event.h"
 #include "options.h"
 #include "output/otlp.h"
+#include "output/sink.h"
 #include "python/torch.h"
 
 struct env_host;
@@ -68,6 +69,15 @@ void exports__show_status(struct exports *exports, uint64_t now_ns);
 
 /* What PyTorch's profiler has exported in a process; ctx: the exports. Its files are theirs now. */
 void exports__take_torch(void *ctx, const struct torch_export *export);
+
+/*
+ * Of the single export: another sink, owned by the exports from now on, even on failure; 0 or
+ * -ENOMEM. Its window, its metadata, and its process.
+ */
+int exports__add_sink(struct exports *exports, struct sink *sink);
+const struct window *exports__window(const struct exports *exports);
+const struct metadata *exports__metadata(const struct exports *exports);
+uint32_t exports__tgid(const struct exports *exports);
 
 /* Ends all exports: 0, or the first error of any; all are logged. */
 int exports__finish(struct exports *exports);

@@ -108,6 +108,33 @@ int loop__set_turn(struct loop *loop, uint64_t ns)
 	return timerfd_settime(loop->timer_fd, 0, &period, NULL) ? fail() : 0;
 }
 
+static unsigned int news_of(int signo)
+{
+	switch (signo) {
+	case SIGUSR1:
+		return LOOP_MANUAL;
+	case SIGWINCH:
+		return LOOP_RESIZED;
+	case SIGTSTP:
+		return LOOP_SUSPENDED;
+	case SIGCONT:
+		return LOOP_CONTINUED;
+	default:
+		return LOOP_END;
+	}
+}
+
+int loop__watch_terminal(struct loop *loop)
+{
+	static const int signals[] = {SIGWINCH, SIGTSTP, SIGCONT, SIGQUIT};
+
+	for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+		sigaddset(&loop->signals, signals[i]);
+	sigprocmask(SIG_BLOCK, &loop->signals, NULL);
+	return signalfd(loop->signal_fd, &loop->signals, SFD_CLOEXEC | SFD_NONBLOCK) < 0 ? fail()
+											: 0;
+}
+
 /* So that they are not delivered once they have their default action again. */
 unsigned int loop__take(struct loop *loop)
 {
@@ -115,9 +142,11 @@ unsigned int loop__take(struct loop *loop)
 	unsigned int news = 0;
 
 	while (read(loop->signal_fd, &signal, sizeof(signal)) == sizeof(signal)) {
-		if (signal.ssi_signo != SIGUSR1 && !loop->ended_by)
+		unsigned int asked = news_of((int)signal.ssi_signo);
+
+		if (asked == LOOP_END && !loop->ended_by)
 			loop->ended_by = (int)signal.ssi_signo;
-		news |= signal.ssi_signo == SIGUSR1 ? LOOP_MANUAL : LOOP_END;
+		news |= asked;
 	}
 	return news;
 }
@@ -134,12 +163,16 @@ unsigned int loop__wait(struct loop *loop)
 		return LOOP_END;
 	}
 	for (int i = 0; i < count; i++) {
-		if (events[i].data.fd == loop->signal_fd)
+		if (events[i].data.fd == loop->signal_fd) {
 			news |= loop__take(loop);
-		else if (events[i].data.fd == loop->timer_fd &&
+			continue;
+		}
+		if (events[i].data.fd == loop->timer_fd &&
 			 read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
 			 errno != EAGAIN && errno != EINTR)
 			news |= LOOP_END;
+		else if (events[i].data.fd != loop->timer_fd)
+			news |= LOOP_INPUT;
 	}
 	return news;
 }

@@ -9,6 +9,11 @@
 enum loop_news {
 	LOOP_END = 1,	 /* SIGINT, SIGTERM or SIGHUP: end */
 	LOOP_MANUAL = 2, /* SIGUSR1: escalate a step */
+	LOOP_INPUT = 4,	 /* a descriptor of loop__watch is readable */
+	/* After loop__watch_terminal: */
+	LOOP_RESIZED = 8,    /* SIGWINCH */
+	LOOP_SUSPENDED = 16, /* SIGTSTP */
+	LOOP_CONTINUED = 32, /* SIGCONT */
 };
 
 struct loop;
@@ -26,6 +31,12 @@ int loop__set_turn(struct loop *loop, uint64_t ns);
 /* loop__wait returns while fd is readable, until loop__unwatch. 0 or -errno, logged. */
 int loop__watch(struct loop *loop, int fd);
 void loop__unwatch(struct loop *loop, int fd);
+
+/*
+ * Also returns the signals of a program that has the terminal for itself; SIGQUIT is LOOP_END then.
+ * 0 or -errno, logged.
+ */
+int loop__watch_terminal(struct loop *loop);
 
 /* Waits for the next turn. Returns what signals have asked for; also LOOP_END if the loop fails. */
 unsigned int loop__wait(struct loop *loop);

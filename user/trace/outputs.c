@@ -248,7 +248,7 @@ static int add_report(struct outputs *outputs, const struct options *options)
 
 static int add_status(struct outputs *outputs, const struct options *options)
 {
-	if (options->mode != MODE_TRACE || !isatty(STDERR_FILENO) || log_level() < LOG_INFO)
+	if (options->mode != MODE_TRACE || options->top || !isatty(STDERR_FILENO) || log_level() < LOG_INFO)
 		return 0;
 	outputs->status = sink_status__new();
 	return add_sink(outputs, outputs->status);
@@ -386,7 +386,8 @@ int outputs__open(struct outputs **result, const struct options *options,
 		err = check_rooms(outputs);
 	if (!err)
 		err = add_files(outputs, options, metadata);
-	if (!err)
+	/* A live view shows escalations itself. */
+	if (!err && !options->top)
 		err = add_sink(outputs, sink_alert__new(&options->judging.classify.thresholds));
 	if (!err)
 		err = add_report(outputs, options);

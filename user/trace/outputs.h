@@ -7,6 +7,7 @@
 #include "model/metadata.h"
 #include "options.h"
 #include "output/otlp.h"
+#include "output/sink.h"
 
 struct outputs;
 

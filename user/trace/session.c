@@ -612,6 +612,11 @@ void session__poll(struct session *session)
 	session->gpu_err = gpu_link__check(session->gpu, session->child);
 }
 
+const struct fbt_cost *session__cost(const struct session *session)
+{
+	return &session->cost;
+}
+
 bool session__is_over(const struct session *session)
 {
 	uint64_t steps = stream__steps(session->live.stream) + session->intervals.steps;

@@ -25,6 +25,7 @@
 #include "trace/confine.h"
 #include "trace/exports.h"
 #include "trace/flight.h"
+#include "trace/live_view.h"
 #include "trace/loading.h"
 #include "trace/loop.h"
 #include "trace/outputs.h"
@@ -54,6 +55,7 @@ struct trace {
 	struct child *command;	      /* COMMAND, after its window has ended; NULL: none */
 	int ready_fd;		      /* --ready-fd; 0: none, or already written to */
 	struct flight *flight;	      /* --flight-fd; NULL: none */
+	struct live_view *view;	      /* NULL: not of the command top */
 
 	/* Only by flag: */
 	struct flag *flag;
@@ -157,6 +159,8 @@ static enum ending run_window(struct trace *trace)
 		if (!flight__turn(trace->flight, trace->session, exports__tag(trace->exports)))
 			break;
 		now_ns = clock_ns(CLOCK_MONOTONIC);
+		if (!live_view__turn(trace->view, news, session__cost(trace->session), now_ns))
+			return ENDED_BY_USER;
 		if (session__is_over(trace->session)) {
 			flight__end(trace->flight, trace->session, exports__tag(trace->exports));
 			return ENDED_BY_ITSELF;
@@ -211,10 +215,15 @@ static int attach_and_run(struct trace *trace)
 	err = open_window(trace);
 	if (!err) {
 		set_deadline(trace);
+		err = live_view__open(trace->view, trace->loop);
 		confine(trace->options);
-		run_window(trace);
+		if (!err)
+			run_window(trace);
+		live_view__close(trace->view);
+		keep_first(&trace->first_err, err);
 		loop__restore_signals(trace->loop);
 		err = close_window(trace);
+		keep_first(&err, trace->first_err);
 	} else {
 		trace->command = session__take_command(trace->session);
 	}
@@ -244,6 +253,7 @@ static int begin(struct trace *trace)
 static void end(struct trace *trace)
 {
 	session__free(trace->session);
+	live_view__free(trace->view);
 	broker_stop();
 	env_host_clear(&trace->host);
 }
@@ -258,8 +268,10 @@ int trace_once(const struct options *options, int *command_status)
 			   .ctx = &trace,
 			   .add_sinks = flight__add_sinks},
 	};
-	int err = begin(&trace);
+	int err = live_view__new(&trace.view, options);
 
+	if (!err)
+		err = begin(&trace);
 	if (!err)
 		err = flight__new(&trace.flight, options);
 	trace.shared.sinks_ctx = trace.flight;
@@ -268,6 +280,10 @@ int trace_once(const struct options *options, int *command_status)
 	if (!err)
 		err = exports__open_one(&trace.exports, &trace.shared,
 					session__main_tgid(trace.session));
+	if (!err && live_view__attach(trace.view, trace.exports)) {
+		err = -ENOMEM;
+		exports__discard(trace.exports);
+	}
 	if (!err)
 		err = attach_and_run(&trace);
 	/*

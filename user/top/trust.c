@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "top/trust.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/format.h"
+
+/* As in the report. */
+#define UNTRACED_PERCENT 1
+#define COST_PERCENT	 10
+
+static void __attribute__((format(printf, 2, 3)))
+doubt(struct trust *trust, const char *format, ...)
+{
+	va_list args;
+
+	if (trust->count >= TRUST_LINES)
+		return;
+	va_start(args, format);
+	vsnprintf(trust->lines[trust->count++], sizeof(trust->lines[0]), format, args);
+	va_end(args);
+}
+
+static void doubt_lost(struct trust *trust, const struct window *window)
+{
+	static const char *const meaning[FBT_LOST_COUNT] = {
+		[FBT_LOST_CALLS] = "calls: what a slow step waited for may be incomplete",
+		[FBT_LOST_STEPS] = "steps: they are in no figure",
+		[FBT_LOST_THREADS] = "threads: not traced, nothing of them is counted",
+		[FBT_LOST_BEGINS] = "step begins: on threads that are not traced",
+		[FBT_LOST_NAMES] = "processes: not traced, nothing of them is counted",
+		[FBT_LOST_FILES] = "file names: their calls are counted",
+	};
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++) {
+		if (window->lost.count[i])
+			doubt(trust, "lost %s %s", FORMAT_COUNT(window->lost.count[i]), meaning[i]);
+	}
+	if (window->skipped_records)
+		doubt(trust, "%s damaged or unknown records were skipped",
+		      FORMAT_COUNT(window->skipped_records));
+	if (window->incomplete_steps)
+		doubt(trust, "%s of %s steps are incomplete: records were lost, or their thread ended",
+		      FORMAT_COUNT(window->incomplete_steps), FORMAT_COUNT(window->steps));
+	if (window->overflow_processes)
+		doubt(trust, "%s processes have no name here: there are too many",
+		      FORMAT_COUNT(window->overflow_processes));
+}
+
+static void doubt_kinds(struct trust *trust, const struct window *window)
+{
+	char name[64];
+
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		uint64_t missed = window->ends[i].unseen_steps;
+
+		shorten_name(name, sizeof(name), window__kind_name(window, i), 32);
+		if (window->sampling[i].kind)
+			doubt(trust,
+			      "%s is called over %s times a second: its steps are sampled, %s of "
+			      "the time",
+			      name, FORMAT_COUNT(window__sampled_calls_per_s(window, i)),
+			      FORMAT_PERCENT(window__sampled_percent(window, i)));
+		if (percent_of((double)missed, (double)(missed + window->steps)) > UNTRACED_PERCENT)
+			doubt(trust, "%s calls of %s were not traced: no probe was where they end",
+			      FORMAT_COUNT(missed), name);
+	}
+}
+
+static void doubt_figures(struct trust *trust, const struct top_figures *figures)
+{
+	const struct top_sums *all = &figures->all.sums;
+
+	if (figures->sampled)
+		doubt(trust, "percentiles are of a random sample: over %d steps a second",
+		      TOP_SAMPLES);
+	if (all->unknown)
+		doubt(trust, "system calls are not traced, or those of a step were lost: the time in "
+			     "them is not told from other sleep");
+	if (all->profiled)
+		doubt(trust, "PyTorch's profiler is on: steps take several times as long");
+	if (figures->row_count && figures->rows[0].key.kind == 0)
+		doubt(trust, "there is no step function: these are intervals, which are not judged "
+			     "(--list-steps -p PID shows candidates for --step)");
+	if (figures->slow_left_out)
+		doubt(trust, "%s slow steps are not in the list: over %d a second",
+		      FORMAT_COUNT(figures->slow_left_out), TOP_SLOW_PER_S);
+}
+
+/* Intervals have no probes. */
+static double cost_of(const struct fbt_cost *cost, const struct top_figures *figures)
+{
+	double added_ns = 0, total_ns = 0;
+
+	for (size_t i = 0; i < figures->row_count; i++) {
+		const struct top_row *row = &figures->rows[i];
+
+		added_ns += (double)row->sums.calls * (double)cost->call_ps / 1000;
+		if (row->key.kind)
+			added_ns += (double)row->sums.count * (double)cost->step_ns;
+		total_ns += (double)row->sums.total_ns;
+	}
+	return total_ns > 0 && cost->call_ps ? percent_of(added_ns, total_ns) : -1;
+}
+
+void trust_find(struct trust *trust, const struct window *window, const struct fbt_cost *cost,
+		const struct top_model *model, const struct top_figures *figures)
+{
+	const struct top_message *message;
+
+	trust->count = 0;
+	trust->cost_percent = cost_of(cost, figures);
+	doubt_lost(trust, window);
+	doubt_kinds(trust, window);
+	doubt_figures(trust, figures);
+	if (trust->cost_percent > COST_PERCENT)
+		doubt(trust,
+		      "tracing takes up to %s of the steps' time: figures are too high; --detail "
+		      "probes costs less",
+		      FORMAT_PERCENT(trust->cost_percent));
+	for (size_t i = 0; (message = top_model__message(model, i)); i++) {
+		if (message->level <= LOG_WARN)
+			doubt(trust, "%.240s", message->text);
+	}
+}
