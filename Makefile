@@ -25,7 +25,7 @@ ar := $(CROSS_COMPILE)ar
 
 variant := $(ARCH)-$(notdir $(CC))$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(WERROR)),-werror)
 O ?= build/$(variant)$(if $(filter 1,$(STATIC)),-static)
-# A static tool is linked from the objects of the other one, but for that of $(static_src).
+# A static tool is linked from the objects of the other one.
 B := $(if $(filter 1,$(STATIC)),build/$(variant),$(O))
 
 # DEPS=0 is for packagers: nothing is installed, nothing is looked for.
@@ -56,7 +56,7 @@ CFLAGS   ?= -O2 -g
 cflags   := -std=gnu11 -D_GNU_SOURCE -DFBT_VERSION='"$(VERSION)"' $(warnings) -fno-strict-aliasing \
             -fstack-protector-strong -Iinclude -Iuser -I$(B) $(CFLAGS)
 ldflags  := $(LDFLAGS)
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -levent_openssl -levent_extra -levent_core -lssl -lcrypto -lcap-ng -lseccomp -lm
 
 ifeq ($(SAN),1)
 san      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -67,19 +67,15 @@ ifeq ($(WERROR),1)
 cflags   += -Werror
 bpf_werror := -Werror
 endif
-# libcurl is loaded when --otlp asks for it: only its header is needed here.
 ifeq ($(STATIC),1)
 ldflags  += -static
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lm
 else
-libs     += -lm -ldl
+libs     += -ldl
 endif
 
 user_src := $(sort $(wildcard user/*.c user/*/*.c))
 lib_src  := $(filter-out user/main.c,$(user_src))
-# Of the tool's sources the only one that depends on STATIC.
-static_src := user/output/otlp_http.c
-lib_obj  := $(patsubst %.c,$(B)/%.o,$(filter-out $(static_src),$(lib_src))) $(static_src:%.c=$(O)/%.o)
+lib_obj  := $(lib_src:%.c=$(B)/%.o)
 tool     := $(O)/ferrum-bpftrace
 shim_src := $(sort $(wildcard cupti/*.c))
 shim     := $(O)/libferrum_cupti.so
@@ -138,20 +134,13 @@ $(B)/%.bpf.o: bpf/%.bpf.c | $(B)
 
 # --- C -----------------------------------------------------------------------------------------
 
-$(sort $(O) $(B) $(O)/user $(B)/user $(B)/cupti $(B)/cupti/stub $(O)/cupti_test $(O)/tests):
+$(sort $(O) $(B) $(B)/user $(B)/cupti $(B)/cupti/stub $(O)/cupti_test $(O)/tests):
 	$(Q)mkdir -p $@
 
 $(B)/user/%.o: user/%.c | $(B)/user $(skels) $(stub)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
-
-ifeq ($(STATIC),1)
-$(static_src:%.c=$(O)/%.o): $(O)/user/%.o: user/%.c | $(O)/user $(skels) $(stub)
-	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(cc) $(cflags) -DFBT_WITHOUT_CURL -MMD -MP -c $< -o $@
-endif
 
 $(O)/libfbt.a: $(lib_obj)
 	$(call msg,AR,$@)
@@ -264,7 +253,7 @@ sealed := kernel/step_probes stream/stream look/memory output/otlp
 $(O)/tests/unit/%.o: tests/unit/%.c | $(skels) $(stub)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(cc) $(cflags) -Itests/unit -Icupti -Dmain=$(basename $(@F)) $(if $(filter 1,$(STATIC)),-DFBT_WITHOUT_CURL) -Wno-missing-prototypes -MMD -MP -c $< -o $@
+	$(Q)$(cc) $(cflags) -Itests/unit -Icupti -Dmain=$(basename $(@F)) -Wno-missing-prototypes -MMD -MP -c $< -o $@
 	$(if $(filter $(sealed:%=$(O)/tests/unit/%_test.o),$@),$(call seal,$@,$(@:$(O)/tests/unit/%_test.o=$(B)/user/%.o)))
 
 $(sealed:%=$(O)/tests/unit/%_test.o): $(O)/tests/unit/%_test.o: $(B)/user/%.o

@@ -7,11 +7,12 @@ set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
 	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev
-	libcap-ng-dev libseccomp-dev)
+	libevent-dev libcap-ng-dev libseccomp-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy)
 kernels_packages=(cpio debian-archive-keyring)
 # Tests that need these are skipped if they cannot be installed.
+monitor_packages=(prometheus prometheus-node-exporter)
 browser_packages=(chromium chromium-driver python3-selenium)
 optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev)
 
@@ -20,7 +21,7 @@ test_commands=(python3 strace bpftrace perf ps setpriv node npm)
 check_commands=(shellcheck clang-format clang-tidy)
 kernels_commands=(cpio dpkg-deb apt-get)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
-	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h curl/curl.h)
+	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h event2/http.h)
 test_headers=(cmocka.h)
 
 # A node from elsewhere, from a version manager or another repository, is as good as Debian's.
@@ -138,9 +139,6 @@ install_optional()
 }
 
 packages=("${build_packages[@]}")
-# The variants of this library, one for each TLS library, exclude each other. Any will do, and an
-# installed one is kept.
-has_header curl/curl.h || packages+=(libcurl4-openssl-dev)
 commands=("${build_commands[@]}")
 headers=("${build_headers[@]}")
 case ${1:-build} in
@@ -172,8 +170,9 @@ kernels)
 	commands+=("${kernels_commands[@]}")
 	;;
 browser) optional_packages=("${browser_packages[@]}") ;;
+monitor) optional_packages=("${monitor_packages[@]}") ;;
 *)
-	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser]' >&2
+	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser|monitor]' >&2
 	exit 2
 	;;
 esac
@@ -185,7 +184,7 @@ fi
 find_missing
 [ ${#missing[@]} -eq 0 ] || install_missing
 case ${1:-build} in
-test | check | browser) install_optional ;;
+test | check | browser | monitor) install_optional ;;
 esac
 [ "${1:-build}" = check ] || exit 0
 packages=("$(clang_rt_package)")

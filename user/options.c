@@ -17,7 +17,7 @@
 #include "fbt_python.h"
 #include "option_value.h"
 #include "output/file.h"
-#include "output/otlp_http.h"
+#include "output/otlp_tls.h"
 
 /* Longer values in the environment are neither a switch nor a number. */
 #define VALUE_SIZE 32
@@ -533,14 +533,12 @@ static int complete_windows(struct options *options)
 }
 
 /*
- * Also loads libcurl: nothing has to wait for that yet, and the user is told at once if it is
- * missing.
+ * Also initializes OpenSSL: nothing has to wait for that yet, and it may still load libraries.
  */
 static int check_otlp(struct options *options)
 {
 	const char *headers = getenv("OTEL_EXPORTER_OTLP_HEADERS");
 	const char *timeout = getenv("OTEL_EXPORTER_OTLP_TIMEOUT");
-	struct curl_library curl;
 	int err;
 
 	if (!options->otlp)
@@ -552,8 +550,8 @@ static int check_otlp(struct options *options)
 		return err;
 	if (timeout)
 		otlp_endpoint_set_timeout(&options->collector, timeout);
-	err = curl_library_load(&curl);
-	return err && err != -ENOMEM ? -EINVAL : err;
+	otlp_tls_prepare();
+	return 0;
 }
 
 #define INTERVAL_DEFAULT_NS (100 * NS_PER_MS)

@@ -83,7 +83,7 @@ static const char of_windows[] = "mkdir mkdirat fchown fchmod ";
 
 static const char of_network[] =
 	"connect bind sendto sendmmsg recvfrom recvmmsg getsockname getpeername "
-	"getsockopt setsockopt shutdown socketpair pipe mmap mprotect sched_setaffinity ";
+	"getsockopt setsockopt shutdown socketpair ";
 
 /* Commands of bpf(2) that an open window needs, and those that open another one. */
 static const int bpf_commands[] = {
@@ -323,7 +323,9 @@ static int add_rules(scmp_filter_ctx filter, const struct sandbox_calls *calls)
 	if (!err)
 		err = allow_threads(filter);
 	if (!err)
-		err = calls->network ? allow_network(filter) : allow_data(filter);
+		err = allow_data(filter);
+	if (!err && calls->network)
+		err = allow_network(filter);
 	return err;
 }
 

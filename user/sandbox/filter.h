@@ -16,7 +16,7 @@ struct sandbox_calls {
 	/* Load programs: libbpf probes the kernel's features before it attaches a perf uprobe. */
 	bool loads;
 	bool explains; /* --explain: attach programs that are loaded already */
-	bool network;  /* --otlp: sockets, and libraries that are loaded on first use */
+	bool network;  /* --otlp: sockets */
 	bool command;  /* SIGCONT to COMMAND */
 };
 
