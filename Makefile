@@ -142,7 +142,7 @@ $(B)/user/%.o: user/%.c | $(B)/user $(skels) $(stub)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(cc) $(cflags) -MMD -MP -c $< -o $@
 
-$(O)/libfbt.a: $(lib_obj)
+$(O)/libfbt.a: $(lib_obj) | $(O)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@ && $(ar) qcs $@ $^
 

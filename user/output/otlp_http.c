@@ -68,6 +68,8 @@ static void read_success(struct otlp_answer *answer, struct json_object *root)
 	struct json_object *message = get(partial, "errorMessage", json_type_string);
 
 	answer->rejected_spans = get_count(partial, "rejectedSpans");
+	if (!answer->rejected_spans)
+		answer->rejected_spans = get_count(partial, "rejectedDataPoints");
 	if (message && !json_object_get_string_len(message))
 		message = NULL;
 	set_reason(answer, "", message);

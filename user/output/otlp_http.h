@@ -53,7 +53,7 @@ enum otlp_verdict {
 
 struct otlp_answer {
 	enum otlp_verdict verdict;
-	uint64_t rejected_spans; /* claimed by the collector: may be any number */
+	uint64_t rejected_spans; /* or data points; claimed: may be any number */
 	bool foreign;		 /* accepted, but the answer is not that of a collector */
 	char reason[256];	 /* "HTTP 503: message"; "" if there is nothing to say */
 };

@@ -13,6 +13,7 @@
 
 struct sandbox_calls {
 	bool windows; /* --flag: load and attach programs again, create files */
+	bool creates; /* --metrics: create files */
 	/* Load programs: libbpf probes the kernel's features before it attaches a perf uprobe. */
 	bool loads;
 	bool explains; /* --explain: attach programs that are loaded already */
