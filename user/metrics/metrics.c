@@ -206,6 +206,11 @@ void metrics__poll(struct metrics *metrics)
 		metrics_push__poll(metrics->push, now_ns);
 }
 
+void metrics__set_cost(struct metrics *metrics, const struct fbt_cost *cost)
+{
+	metrics->tally->cost = *cost;
+}
+
 void metrics__close_window(struct metrics *metrics)
 {
 	metrics_tally__close(metrics->tally);

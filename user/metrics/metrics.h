@@ -37,6 +37,9 @@ struct sink *metrics__sink(struct metrics *metrics, const struct window *window)
 /* Writes and sends what is due. Call every few milliseconds, between windows less often. */
 void metrics__poll(struct metrics *metrics);
 
+/* What probes cost, as far as it is known before the window has ended. */
+void metrics__set_cost(struct metrics *metrics, const struct fbt_cost *cost);
+
 /* A window was closed. */
 void metrics__close_window(struct metrics *metrics);
 

@@ -111,17 +111,43 @@ static uint64_t to_unix_ns(const struct window *window, uint64_t time_ns)
 			      sub_saturating(time_ns, window->record.start_ns));
 }
 
-/* Intervals have no probes of their own. */
-static void add_cost(struct metrics_tally *tally, const struct window *window,
-		     const struct step *step)
+/* What probes cost is known for sure at the end of the window. Intervals have none of their own. */
+static void count_probes(struct metrics_tally *tally, const struct step *step)
 {
-	uint64_t step_ns = step->record.kind ? window->cost.step_ns : 0, calls_ns = 0;
-
+	tally->window_steps += step->record.kind != 0;
 	if (step_calls_known(step))
-		calls_ns = (uint64_t)((long double)window->cost.call_ps *
-				      (long double)step_calls(step) / 1000);
-	tally->probe_cost_ns =
-		add_saturating(tally->probe_cost_ns, add_saturating(step_ns, calls_ns));
+		tally->window_calls = add_saturating(tally->window_calls, step_calls(step));
+}
+
+static uint64_t estimate_cost_ns(const struct metrics_tally *tally, const struct fbt_cost *cost)
+{
+	uint64_t step_ns = cost->step_ns ? cost->step_ns : cost->site_ns;
+
+	return add_saturating(
+		(uint64_t)((long double)cost->call_ps * (long double)tally->window_calls / 1000),
+		(uint64_t)((long double)step_ns * (long double)tally->window_steps));
+}
+
+static void begin_window(struct metrics_tally *tally, uint64_t start_ns)
+{
+	tally->windows++;
+	tally->is_open = true;
+	tally->window_start_ns = start_ns;
+	memset(tally->window_lost, 0, sizeof(tally->window_lost));
+	tally->window_skipped = 0;
+	tally->window_traced_ns = 0;
+	tally->window_steps = tally->window_calls = tally->window_cost_ns = 0;
+	tally->processes = 0;
+}
+
+/* false: it is not begun, or older than the latest one. */
+static bool touch_window(struct metrics_tally *tally, uint64_t start_ns)
+{
+	if (!start_ns || (tally->windows && start_ns < tally->window_start_ns))
+		return false;
+	if (!tally->windows || start_ns > tally->window_start_ns)
+		begin_window(tally, start_ns);
+	return true;
 }
 
 int metrics_tally__add_step(struct metrics_tally *tally, const struct window *window,
@@ -135,6 +161,7 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 
 	if (!series)
 		return -ENOMEM;
+	touch_window(tally, window->record.start_ns);
 	histogram_add(&series->duration, &tally->bounds, step_total_ns(step));
 	if (is_other(tally, series))
 		tally->folded_steps++;
@@ -149,7 +176,7 @@ int metrics_tally__add_step(struct metrics_tally *tally, const struct window *wi
 	end_ns = to_unix_ns(window, step->record.end_ns);
 	if (end_ns > series->last_step_ns)
 		series->last_step_ns = end_ns;
-	add_cost(tally, window, step);
+	count_probes(tally, step);
 	return 0;
 }
 
@@ -193,27 +220,16 @@ static void grow(uint64_t *sum, uint64_t *before, uint64_t seen)
 	*before = seen;
 }
 
-static void begin_window(struct metrics_tally *tally, uint64_t start_ns)
-{
-	tally->windows++;
-	tally->is_open = true;
-	tally->window_start_ns = start_ns;
-	memset(tally->window_lost, 0, sizeof(tally->window_lost));
-	tally->window_skipped = 0;
-	tally->window_traced_ns = 0;
-	tally->processes = 0;
-}
-
 void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t now_ns)
 {
 	uint64_t start_ns = window->record.start_ns;
 
-	if (!start_ns || (tally->windows && start_ns < tally->window_start_ns))
+	if (!touch_window(tally, start_ns))
 		return;
-	if (!tally->windows || start_ns > tally->window_start_ns)
-		begin_window(tally, start_ns);
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		grow(&tally->lost[i], &tally->window_lost[i], window->lost.count[i]);
+	grow(&tally->probe_cost_ns, &tally->window_cost_ns,
+	     estimate_cost_ns(tally, window->cost.call_ps ? &window->cost : &tally->cost));
 	grow(&tally->skipped, &tally->window_skipped, window->skipped_records);
 	grow(&tally->traced_ns, &tally->window_traced_ns,
 	     sub_saturating(window->end_ns ? window->end_ns : now_ns, start_ns));

@@ -52,6 +52,10 @@ struct metrics_tally {
 	uint64_t window_lost[FBT_LOST_COUNT];
 	uint64_t window_skipped;
 	uint64_t window_traced_ns;
+	uint64_t window_steps; /* with probes of their own */
+	uint64_t window_calls; /* in steps */
+	uint64_t window_cost_ns;
+	struct fbt_cost cost; /* as measured when the tool attached: the window's comes at its end */
 	uint64_t processes;
 };
 

@@ -695,3 +695,8 @@ int session__finish(struct session *session)
 		child__report(session->child);
 	return gpu_link__check(session->gpu, false);
 }
+
+const struct fbt_cost *session__cost(const struct session *session)
+{
+	return &session->cost;
+}

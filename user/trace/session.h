@@ -88,4 +88,7 @@ struct intervals {
 	uint64_t steps;	  /* number sent */
 };
 
+/* What it costs to trace, as measured so far: in full once it has finished. */
+const struct fbt_cost *session__cost(const struct session *session);
+
 #endif

@@ -97,6 +97,8 @@ static int open_window(struct trace *trace)
 	trace->records = exports__records(trace->exports);
 	if (!err)
 		err = session__start(trace->session, exports__tag(trace->exports));
+	if (!err && trace->shared.metrics)
+		metrics__set_cost(trace->shared.metrics, session__cost(trace->session));
 	if (!err)
 		return 0;
 	exports__discard(trace->exports);
