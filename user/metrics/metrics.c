@@ -206,9 +206,10 @@ void metrics__poll(struct metrics *metrics)
 		metrics_push__poll(metrics->push, now_ns);
 }
 
-void metrics__set_cost(struct metrics *metrics, const struct fbt_cost *cost)
+void metrics__set_cost(struct metrics *metrics, uint64_t call_ps, uint64_t probes_ns)
 {
-	metrics->tally->cost = *cost;
+	metrics->tally->call_ps = call_ps;
+	metrics->tally->probes_ns = probes_ns;
 }
 
 void metrics__close_window(struct metrics *metrics)

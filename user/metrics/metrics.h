@@ -37,8 +37,8 @@ struct sink *metrics__sink(struct metrics *metrics, const struct window *window)
 /* Writes and sends what is due. Call every few milliseconds, between windows less often. */
 void metrics__poll(struct metrics *metrics);
 
-/* What probes cost, as far as it is known before the window has ended. */
-void metrics__set_cost(struct metrics *metrics, const struct fbt_cost *cost);
+/* What the probes of the open window have cost by now: each call, and all steps together. */
+void metrics__set_cost(struct metrics *metrics, uint64_t call_ps, uint64_t probes_ns);
 
 /* A window was closed. */
 void metrics__close_window(struct metrics *metrics);

@@ -55,7 +55,9 @@ struct metrics_tally {
 	uint64_t window_steps; /* with probes of their own */
 	uint64_t window_calls; /* in steps */
 	uint64_t window_cost_ns;
-	struct fbt_cost cost; /* as measured when the tool attached: the window's comes at its end */
+	/* As far as it is known; the window's own comes at its end. */
+	uint64_t call_ps;
+	uint64_t probes_ns;
 	uint64_t processes;
 };
 

@@ -97,8 +97,6 @@ static int open_window(struct trace *trace)
 	trace->records = exports__records(trace->exports);
 	if (!err)
 		err = session__start(trace->session, exports__tag(trace->exports));
-	if (!err && trace->shared.metrics)
-		metrics__set_cost(trace->shared.metrics, session__cost(trace->session));
 	if (!err)
 		return 0;
 	exports__discard(trace->exports);
@@ -166,6 +164,10 @@ static enum ending run_window(struct trace *trace)
 		if (now_ns >= status_ns) {
 			sandbox_filter_report();
 			exports__show_status(trace->exports, now_ns);
+			if (trace->shared.metrics)
+				metrics__set_cost(trace->shared.metrics,
+						  session__call_ps(trace->session),
+						  session__probes_ns(trace->session));
 			status_ns += STATUS_NS;
 		}
 	}
