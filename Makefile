@@ -26,7 +26,7 @@ ar := $(CROSS_COMPILE)ar
 
 variant := $(ARCH)-$(notdir $(CC))$(if $(filter 1,$(SAN)),-san)$(if $(filter 1,$(WERROR)),-werror)
 O ?= build/$(variant)$(if $(filter 1,$(STATIC)),-static)
-# A static tool is linked from the objects of the other one, but for that of $(static_src).
+# A static tool is linked from the objects of the other one.
 B := $(if $(filter 1,$(STATIC)),build/$(variant),$(O))
 
 # DEPS=0 is for packagers: nothing is installed, nothing is looked for.
@@ -59,7 +59,8 @@ same     := -ffile-prefix-map=$(CURDIR)=.
 cflags   := -std=gnu11 -D_GNU_SOURCE $(same) $(warnings) -fno-strict-aliasing \
             -fstack-protector-strong -Iinclude -Iuser -I$(B) $(CFLAGS)
 ldflags  := $(LDFLAGS)
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lncursesw -ltinfo
+libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -levent_openssl -levent_extra -levent_core \
+            -lssl -lcrypto -lcap-ng -lseccomp -lncursesw -ltinfo -lm
 
 ifeq ($(SAN),1)
 san      := -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
@@ -70,19 +71,15 @@ ifeq ($(WERROR),1)
 cflags   += -Werror
 bpf_werror := -Werror
 endif
-# libcurl is loaded when --otlp asks for it: only its header is needed here.
 ifeq ($(STATIC),1)
 ldflags  += -static
-libs     := -lbpf -lelf -lz -ljson-c -lcapstone -liberty -lcrypto -lcap-ng -lseccomp -lncursesw -ltinfo -lm
 else
-libs     += -lm -ldl
+libs     += -ldl
 endif
 
 user_src := $(sort $(wildcard user/*.c user/*/*.c))
 lib_src  := $(filter-out user/main.c,$(user_src))
-# Of the tool's sources the only one that depends on STATIC.
-static_src := user/output/otlp_http.c
-lib_obj  := $(patsubst %.c,$(B)/%.o,$(filter-out $(static_src),$(lib_src))) $(static_src:%.c=$(O)/%.o)
+lib_obj  := $(lib_src:%.c=$(B)/%.o)
 tool     := $(O)/ferrum-bpftrace
 shim_src := $(sort $(wildcard cupti/*.c))
 shim     := $(O)/libferrum_cupti.so
@@ -141,7 +138,7 @@ $(B)/%.bpf.o: bpf/%.bpf.c | $(B)
 
 # --- C -----------------------------------------------------------------------------------------
 
-$(sort $(O) $(B) $(O)/user $(B)/user $(B)/cupti $(B)/cupti/stub $(O)/cupti_test $(O)/tests):
+$(sort $(O) $(B) $(B)/user $(B)/cupti $(B)/cupti/stub $(O)/cupti_test $(O)/tests):
 	$(Q)mkdir -p $@
 
 $(B)/user/%.o: user/%.c | $(B)/user $(skels) $(stub)
@@ -156,14 +153,7 @@ $(B)/version: FORCE | $(B)
 $(B)/user/base/version.o: private cflags += -DFBT_VERSION='"$(VERSION)"'
 $(B)/user/base/version.o: $(B)/version
 
-ifeq ($(STATIC),1)
-$(static_src:%.c=$(O)/%.o): $(O)/user/%.o: user/%.c | $(O)/user $(skels) $(stub)
-	$(call msg,CC,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(cc) $(cflags) -DFBT_WITHOUT_CURL -MMD -MP -c $< -o $@
-endif
-
-$(O)/libfbt.a: $(lib_obj)
+$(O)/libfbt.a: $(lib_obj) | $(O)
 	$(call msg,AR,$@)
 	$(Q)rm -f $@ && $(ar) qcs $@ $^
 
@@ -282,7 +272,7 @@ sealed := kernel/step_probes stream/stream look/memory output/otlp
 $(O)/tests/unit/%.o: tests/unit/%.c | $(skels) $(stub)
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(cc) $(cflags) -Itests/unit -Icupti -Dmain=$(basename $(@F)) $(if $(filter 1,$(STATIC)),-DFBT_WITHOUT_CURL) -Wno-missing-prototypes -MMD -MP -c $< -o $@
+	$(Q)$(cc) $(cflags) -Itests/unit -Icupti -Dmain=$(basename $(@F)) -Wno-missing-prototypes -MMD -MP -c $< -o $@
 	$(if $(filter $(sealed:%=$(O)/tests/unit/%_test.o),$@),$(call seal,$@,$(@:$(O)/tests/unit/%_test.o=$(B)/user/%.o)))
 
 $(sealed:%=$(O)/tests/unit/%_test.o): $(O)/tests/unit/%_test.o: $(B)/user/%.o

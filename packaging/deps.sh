@@ -8,12 +8,13 @@ set -euo pipefail
 
 build_packages=(gcc make libc6-dev linux-libc-dev binutils pkg-config clang llvm bpftool libbpf-dev
 	libelf-dev zlib1g-dev libjson-c-dev libcapstone-dev libiberty-dev libssl-dev
-	libcap-ng-dev libseccomp-dev libncurses-dev)
+	libevent-dev libcap-ng-dev libseccomp-dev libncurses-dev)
 test_packages=(libcmocka-dev python3 strace bpftrace linux-perf procps util-linux)
 check_packages=(shellcheck clang-format clang-tidy mandoc man-db)
 kernels_packages=(cpio debian-archive-keyring)
 package_packages=(build-essential debhelper dpkg-dev python3 python3-wheel)
 # Tests that need these are skipped if they cannot be installed.
+monitor_packages=(prometheus prometheus-node-exporter)
 browser_packages=(chromium chromium-driver python3-selenium)
 optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev tmux zsh fish
 	debootstrap lintian podman runc)
@@ -24,7 +25,7 @@ check_commands=(shellcheck clang-format clang-tidy mandoc man)
 kernels_commands=(cpio dpkg-deb apt-get)
 package_commands=(python3)
 build_headers=(bpf/libbpf.h linux/bpf.h libelf.h zlib.h json-c/json.h capstone/capstone.h
-	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h ncursesw/curses.h curl/curl.h)
+	libiberty/demangle.h openssl/evp.h cap-ng.h seccomp.h ncursesw/curses.h event2/http.h)
 test_headers=(cmocka.h)
 
 # A node from elsewhere, from a version manager or another repository, is as good as Debian's.
@@ -143,9 +144,6 @@ install_optional()
 }
 
 packages=("${build_packages[@]}")
-# The variants of this library, one for each TLS library, exclude each other. Any will do, and an
-# installed one is kept.
-has_header curl/curl.h || packages+=(libcurl4-openssl-dev)
 commands=("${build_commands[@]}")
 headers=("${build_headers[@]}")
 case ${1:-build} in
@@ -181,8 +179,9 @@ package)
 	commands+=("${package_commands[@]}")
 	;;
 browser) optional_packages=("${browser_packages[@]}") ;;
+monitor) optional_packages=("${monitor_packages[@]}") ;;
 *)
-	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser|package]' >&2
+	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser|monitor|package]' >&2
 	exit 2
 	;;
 esac
@@ -194,7 +193,7 @@ fi
 find_missing
 [ ${#missing[@]} -eq 0 ] || install_missing
 case ${1:-build} in
-test | check | browser) install_optional ;;
+test | check | browser | monitor) install_optional ;;
 esac
 [ "${1:-build}" = check ] || exit 0
 packages=("$(clang_rt_package)")

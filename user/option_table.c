@@ -432,6 +432,15 @@ const struct option_row option_table[] = {
 	 "Read records from FILE instead of tracing; requires no privileges", TEXT(replay)},
 	{"otlp", 0, OPTION_COMMON, "URL",
 	 "Send escalations to an OpenTelemetry collector, e.g. http://HOST:4318", TEXT(otlp)},
+	{"otlp-metrics", 0, OPTION_MORE, NULL, "Send metrics to that collector too",
+	 SWITCH(otlp_metrics)},
+	{"metrics", 0, OPTION_COMMON, "FILE.prom",
+	 "Metrics for Prometheus, written again and again: a file in the folder of node_exporter's "
+	 "textfile collector",
+	 TEXT(metrics)},
+	{"metrics-interval", 0, OPTION_MORE, "TIME",
+	 "Time between two writes of metrics, e.g. 1m; a bare number is in seconds (default: 15)",
+	 TIME(metrics_interval_ns, NS_PER_S, NS_PER_S, OPTION_TIME_MAX)},
 	{"detail", 0, OPTION_COMMON, "LEVEL",
 	 "System calls to record: steps (none, only counted), escalated (those of steps) or all; "
 	 "or probes: times steps and traces no system call at all (default: escalated)",

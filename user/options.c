@@ -17,7 +17,7 @@
 #include "fbt_python.h"
 #include "option_value.h"
 #include "output/file.h"
-#include "output/otlp_http.h"
+#include "output/otlp_tls.h"
 
 /* Longer values in the environment are neither a switch nor a number. */
 #define VALUE_SIZE 32
@@ -279,7 +279,7 @@ static bool is_input(const char *input, const char *output)
 static int check_outputs(const struct options *options)
 {
 	const char *const files[] = {options->trace, options->profile, options->record,
-				     options->html, options->folded};
+				     options->html, options->folded, options->metrics};
 	const char *trace = options->trace;
 	const size_t count = sizeof(files) / sizeof(*files);
 
@@ -287,8 +287,12 @@ static int check_outputs(const struct options *options)
 	for (size_t i = 0; i < count; i++)
 		for (size_t k = i + 1; k < count; k++)
 			if (is_same_output(files[i], files[k]))
-				return usage_error("--trace, --profile, --record, --html and "
-						   "--folded: two of them name the same file");
+				return usage_error("--trace, --profile, --record, --html, "
+						   "--folded and --metrics: two of them name the "
+						   "same file");
+	if (options->metrics && fnmatch("*.prom", options->metrics, 0))
+		return usage_error("--metrics: node_exporter reads only files named *.prom: choose "
+				   "such a name");
 	/* A recording cannot be made again. */
 	for (size_t i = 0; i < count; i++)
 		if (is_input(options->replay, files[i]))
@@ -615,19 +619,35 @@ static int complete_windows(struct options *options)
 	return 0;
 }
 
+static int complete_otlp_metrics(struct options *options)
+{
+	struct otlp_endpoint *endpoint = &options->metrics_collector;
+	int err = otlp_endpoint_for_metrics(endpoint, &options->collector,
+					    getenv("OTEL_EXPORTER_OTLP_METRICS_ENDPOINT"));
+
+	/* What is wrong with them was said of those of traces. */
+	for (size_t i = 0; i < options->collector.headers.count && !err; i++) {
+		char *copy = strdup(options->collector.headers.items[i]);
+
+		err = copy ? vec_push(&endpoint->headers, copy) : -ENOMEM;
+		if (err)
+			free(copy);
+	}
+	endpoint->timeout_ms = options->collector.timeout_ms;
+	return err;
+}
+
 /*
- * Also loads libcurl: nothing has to wait for that yet, and the user is told at once if it is
- * missing.
+ * Also initializes OpenSSL: nothing has to wait for that yet, and it may still load libraries.
  */
 static int check_otlp(struct options *options)
 {
 	const char *headers = getenv("OTEL_EXPORTER_OTLP_HEADERS");
 	const char *timeout = getenv("OTEL_EXPORTER_OTLP_TIMEOUT");
-	struct curl_library curl;
 	int err;
 
 	if (!options->otlp)
-		return 0;
+		return options->otlp_metrics ? usage_error("--otlp-metrics needs --otlp URL") : 0;
 	err = otlp_endpoint_parse(&options->collector, options->otlp);
 	if (!err && headers)
 		err = otlp_endpoint_add_headers(&options->collector, headers);
@@ -635,12 +655,16 @@ static int check_otlp(struct options *options)
 		return err;
 	if (timeout)
 		otlp_endpoint_set_timeout(&options->collector, timeout);
-	err = curl_library_load(&curl);
-	return err && err != -ENOMEM ? -EINVAL : err;
+	err = options->otlp_metrics ? complete_otlp_metrics(options) : 0;
+	if (err)
+		return err;
+	otlp_tls_prepare();
+	return 0;
 }
 
 #define INTERVAL_DEFAULT_NS (100 * NS_PER_MS)
 #define HANG_DEFAULT_NS	    (10 * NS_PER_S)
+#define METRICS_INTERVAL_NS (15 * NS_PER_S)
 
 void options_init(struct options *options)
 {
@@ -657,6 +681,7 @@ void options_init(struct options *options)
 		.explain_limit_ppm = EXPLAIN_LIMIT_PPM,
 		.explain_idle_ns = EXPLAIN_IDLE_NS,
 		.hang_ns = HANG_DEFAULT_NS,
+		.metrics_interval_ns = METRICS_INTERVAL_NS,
 		.gpu.rank = RANK_OPEN,
 		.watch = {.last_ns = 300 * NS_PER_S,
 			  .memory = UINT64_C(64) << 20,
@@ -733,6 +758,7 @@ void options_clear(struct options *options)
 	vec_free(&options->watch.units);
 	vec_free(&options->watch.given);
 	free(options->watch.text);
+	otlp_endpoint_clear(&options->metrics_collector);
 }
 
 bool options_name_process(const struct options *options, uint32_t tgid)

@@ -177,6 +177,10 @@ struct options {
 	struct option_watch watch;
 	const char *otlp;		/* URL, or NULL */
 	struct otlp_endpoint collector; /* what otlp and the environment say, if otlp was given */
+	bool otlp_metrics;
+	struct otlp_endpoint metrics_collector; /* if otlp_metrics */
+	const char *metrics;			/* path, or NULL */
+	uint64_t metrics_interval_ns;
 	struct metadata_options metadata;
 	const char *require_events;
 	struct option_diff diff;

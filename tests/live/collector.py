@@ -12,6 +12,8 @@ collector.py ask LOG EXPRESSION     prints a Python expression over what came. I
     Q       requests: path, headers, status (our answer), problems, spans, resources
     P       spans of steps (those without a parent) that were answered by 200, by step number;
             attributes in one dict, children by name
+    M       the last request to /v1/metrics that was answered by 200: for each name the points, with
+            attributes in one dict
     G S     escalation_prof that are shown, and step_prof, of $OUT.profile, by step number
 """
 import ast
@@ -51,6 +53,24 @@ MESSAGES = {
     "Event": {"timeUnixNano": "uint64", "name": "string", "attributes": ["KeyValue"],
               "droppedAttributesCount": "uint32"},
     "Status": {"message": "string", "code": "StatusCode"},
+    "MetricsRequest": {"resourceMetrics": ["ResourceMetrics"]},
+    "ResourceMetrics": {"resource": "Resource", "scopeMetrics": ["ScopeMetrics"],
+                        "schemaUrl": "string"},
+    "ScopeMetrics": {"scope": "Scope", "metrics": ["Metric"], "schemaUrl": "string"},
+    "Metric": {"name": "string", "description": "string", "unit": "string", "gauge": "Gauge",
+               "sum": "Sum", "exponentialHistogram": "ExponentialHistogram"},
+    "Gauge": {"dataPoints": ["NumberDataPoint"]},
+    "Sum": {"dataPoints": ["NumberDataPoint"], "aggregationTemporality": "Temporality",
+            "isMonotonic": "bool"},
+    "ExponentialHistogram": {"dataPoints": ["ExponentialHistogramDataPoint"],
+                             "aggregationTemporality": "Temporality"},
+    "NumberDataPoint": {"attributes": ["KeyValue"], "startTimeUnixNano": "uint64",
+                        "timeUnixNano": "uint64", "asDouble": "double", "asInt": "int64"},
+    "ExponentialHistogramDataPoint": {
+        "attributes": ["KeyValue"], "startTimeUnixNano": "uint64", "timeUnixNano": "uint64",
+        "count": "uint64", "sum": "double", "scale": "sint32", "zeroCount": "uint64",
+        "zeroThreshold": "double", "positive": "Buckets", "negative": "Buckets"},
+    "Buckets": {"offset": "sint32", "bucketCounts": ["uint64"]},
     "KeyValue": {"key": "string", "value": "AnyValue"},
     "AnyValue": {"stringValue": "string", "boolValue": "bool", "intValue": "int64",
                  "doubleValue": "double"},
@@ -77,6 +97,8 @@ SCALARS = {
     "bool": lambda value: isinstance(value, bool),
     "double": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
     "uint32": lambda value: is_integer(value, 0, 2**32 - 1),
+    "sint32": lambda value: is_integer(value, -2**31, 2**31 - 1),
+    "Temporality": lambda value: is_integer(value, 1, 2),
     "int64": lambda value: is_decimal(value, -2**63, 2**63 - 1),
     "uint64": lambda value: is_decimal(value, 0, 2**64 - 1),
     "id8": lambda value: is_id(value, 8),
@@ -184,16 +206,39 @@ def check_tree(spans, problems):
             problems.append("%s does not say that it is a sum" % name)
 
 
-def read_body(raw):
+def take_metrics(body, problems):
+    """The points of each metric, after their form was checked."""
+    metrics = {}
+    for resource in body["resourceMetrics"]:
+        for metric in [m for scope in resource["scopeMetrics"] for m in scope["metrics"]]:
+            kinds = metric.keys() & {"gauge", "sum", "exponentialHistogram"}
+            if len(kinds) != 1 or metric["name"] in metrics:
+                problems.append("%s: is %s" % (metric["name"], sorted(kinds)))
+                continue
+            kind = kinds.pop()
+            for point in metric[kind]["dataPoints"]:
+                point["attributes"] = {item["key"]: item["value"]["stringValue"]
+                                       for item in point["attributes"]}
+                if kind == "exponentialHistogram" and int(point["count"]) != int(
+                        point["zeroCount"]) + sum(map(int, point["positive"]["bucketCounts"])):
+                    problems.append("%s: its buckets are not its count" % metric["name"])
+            metrics[metric["name"]] = metric[kind]["dataPoints"]
+    return metrics
+
+
+def read_body(raw, path):
     problems, spans = [], []
     try:
         body = json.loads(raw.decode("utf-8"), object_pairs_hook=refuse_twice,
                           parse_constant=refuse_constant)
     except ValueError as error:
-        return ["not JSON: %s" % error], []
+        return ["not JSON: %s" % error], [], {}
+    if path.endswith("/v1/metrics"):
+        check_type(body, "MetricsRequest", "body", problems)
+        return problems, [], {} if problems else take_metrics(body, problems)
     check_type(body, "Request", "body", problems)
     if problems:
-        return problems, []
+        return problems, [], {}
     try:
         for resource_spans in body["resourceSpans"]:
             spans += take_spans(resource_spans, problems)
@@ -202,7 +247,7 @@ def read_body(raw):
         problems.append("no %s" % error)
     if not spans:
         problems.append("no spans")
-    return problems, spans
+    return problems, spans, {}
 
 
 class Handler(http.server.BaseHTTPRequestHandler):
@@ -232,13 +277,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_POST(self):
         raw = self.rfile.read(int(self.headers["Content-Length"]))
-        problems, spans = read_body(raw)
+        problems, spans, metrics = read_body(raw, self.path)
         answer = self.next_answer()
         if self.headers["Content-Type"] != "application/json":
             problems.append("Content-Type is %s" % self.headers["Content-Type"])
         with open(self.server.log, "a", encoding="utf-8") as log:
             json.dump({"path": self.path, "headers": dict(self.headers), "status": answer,
-                       "problems": problems, "spans": spans}, log)
+                       "problems": problems, "spans": spans, "metrics": metrics}, log)
             log.write("\n")
         if answer == "garbage":
             self.break_off(b"\x16\x03\x01\x02garbage\r\n\r\n")
@@ -308,8 +353,13 @@ def load_steps(log):
     return steps
 
 
+def load_metrics(log):
+    return [q["metrics"] for q in load_requests(log) if q["metrics"] and q["status"] == "200"][-1]
+
+
 def ask(log, expression):
     makers = {"Q": functools.partial(load_requests, log), "P": functools.partial(load_steps, log),
+              "M": functools.partial(load_metrics, log),
               "G": lambda: load_profile("escalation_prof"),
               "S": lambda: load_profile("step_prof")}
     tree = ast.parse(expression.replace("\n", " "), mode="eval")

@@ -14,7 +14,7 @@
 #include "base/format.h"
 #include "kernel/explain_programs.h"
 #include "kernel/step_probes.h"
-#include "output/otlp_http.h"
+#include "output/otlp_tls.h"
 #include "proc/machine_load.h"
 #include "trace/loading.h"
 
@@ -167,17 +167,6 @@ static void read_dirs(struct doctor_room *room, const struct options *options)
 	read_dir_of(room, options, options->record);
 }
 
-static void try_curl(struct doctor_room *room)
-{
-	struct curl_library curl;
-	struct doctor_words words;
-
-	doctor_listen(&words);
-	if (curl_library_load(&curl))
-		snprintf(room->curl, sizeof(room->curl), "%s", words.text);
-	doctor_listen_end();
-}
-
 void doctor_room_read(struct doctor_room *room, const struct options *options)
 {
 	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
@@ -187,7 +176,7 @@ void doctor_room_read(struct doctor_room *room, const struct options *options)
 	room->memory_bytes = read_memory();
 	room->tracers = count_tracers();
 	read_dirs(room, options);
-	try_curl(room);
+	room->authorities = otlp_tls_authorities();
 }
 
 /* Clock sources that are read without a system call. */
@@ -275,10 +264,13 @@ void doctor_room_judge(const struct doctor_room *room, struct findings *checks)
 	for (size_t i = 0; i < room->dir_count; i++)
 		judge_dir(&room->dirs[i], checks);
 	judge_tracers(room, checks);
-	if (*room->curl)
-		findings_add(checks, FINDING_NOTE, "--otlp", "%s", room->curl);
+	if (room->authorities)
+		findings_add(checks, FINDING_OK, "--otlp", "certificate authorities are in %s",
+			     room->authorities);
 	else
-		findings_add(checks, FINDING_OK, "--otlp", "libcurl can be loaded");
+		findings_add(checks, FINDING_NOTE, "--otlp",
+			     "no certificate authorities: https is not possible; install "
+			     "ca-certificates");
 }
 
 static void try_explain(struct doctor_trial *trial)

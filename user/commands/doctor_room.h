@@ -32,7 +32,7 @@ struct doctor_room {
 	int tracers; /* others on the raw syscall tracepoints; -1: not permitted to list */
 	struct doctor_dir dirs[DOCTOR_DIRS_MAX]; /* that the options write to */
 	size_t dir_count;
-	char curl[FINDING_TEXT_MAX]; /* "", or why --otlp cannot send */
+	const char *authorities; /* of https; NULL: --otlp cannot send to it */
 };
 
 /* Writes nothing. Call before our own programs are attached: they would count as tracers. */

@@ -676,8 +676,7 @@ static void free_sink(struct sink *sink)
 	free(sink);
 }
 
-/* Limits all waits to the one that the user has set. */
-static void shorten(struct otlp_limits *limits, long timeout_ms)
+void otlp_limits_shorten(struct otlp_limits *limits, long timeout_ms)
 {
 	uint64_t timeout_ns = (uint64_t)timeout_ms * NS_PER_MS;
 
@@ -699,7 +698,7 @@ struct sink *sink_otlp__new(const struct otlp_endpoint *endpoint, struct otlp_he
 	if (!otlp)
 		return NULL;
 	if (endpoint->timeout_ms)
-		shorten(&limits, endpoint->timeout_ms);
+		otlp_limits_shorten(&limits, endpoint->timeout_ms);
 	if (hurry)
 		limits.finish_ns = limits.finish_failed_ns;
 	otlp->sink = (struct sink){

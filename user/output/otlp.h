@@ -42,6 +42,9 @@ struct otlp_limits {
 
 struct otlp_limits otlp_default_limits(void);
 
+/* Limits all waits to the one that the user has set. */
+void otlp_limits_shorten(struct otlp_limits *limits, long timeout_ms);
+
 /* Counts of items given to otlp_client__queue. Items that are not sent are waiting or lost. */
 struct otlp_counts {
 	uint64_t queued;

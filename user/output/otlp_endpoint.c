@@ -15,6 +15,7 @@
 #define SHOWN_MAX      256
 #define HEADERS_MAX    64
 #define PATH	       "/v1/traces"
+#define METRICS_PATH   "/v1/metrics"
 #define RPC_PORT       4317
 #define ALNUM	       "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 #define HOST_CHARS     ALNUM "-._~"
@@ -122,6 +123,30 @@ int otlp_endpoint_parse(struct otlp_endpoint *endpoint, const char *url)
 	if (endpoint->label && asprintf(&endpoint->url, "%s%s", endpoint->label, query) < 0)
 		endpoint->url = NULL;
 	return endpoint->url ? 0 : -ENOMEM;
+}
+
+int otlp_endpoint_for_metrics(struct otlp_endpoint *endpoint, const struct otlp_endpoint *traces,
+			      const char *given)
+{
+	size_t length = strlen(traces->label), suffix = strlen(PATH);
+	char *url = NULL;
+	int err;
+
+	if (given && *given) {
+		err = otlp_endpoint_parse(endpoint, given);
+		return err;
+	}
+	if (length < suffix || strcmp(traces->label + length - suffix, PATH) != 0) {
+		log_err("--otlp-metrics: the path of --otlp does not end with " PATH
+			"; name that of metrics in OTEL_EXPORTER_OTLP_METRICS_ENDPOINT");
+		return -EINVAL;
+	}
+	if (asprintf(&url, "%.*s" METRICS_PATH "%s", (int)(length - suffix), traces->label,
+		     traces->url + length) < 0)
+		return -ENOMEM;
+	err = otlp_endpoint_parse(endpoint, url);
+	free(url);
+	return err;
 }
 
 /*

@@ -24,6 +24,14 @@ struct otlp_endpoint {
 int otlp_endpoint_parse(struct otlp_endpoint *endpoint, const char *url);
 
 /*
+ * Where metrics go, if traces go to the other one: the same, with /v1/metrics in place of
+ * /v1/traces. given: OTEL_EXPORTER_OTLP_METRICS_ENDPOINT, used as it is; or NULL. 0; -EINVAL,
+ * logged: the path of traces is another one, and nothing is given; -ENOMEM. Add the headers after.
+ */
+int otlp_endpoint_for_metrics(struct otlp_endpoint *endpoint, const struct otlp_endpoint *traces,
+			      const char *given);
+
+/*
  * Adds NAME=VALUE,NAME=VALUE, with values percent-encoded as in the OpenTelemetry specification of
  * exporters. Invalid entries, and headers that we write ourselves, are left out with a warning that
  * does not show them. 0 or -ENOMEM.

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * POST requests to a collector, one at a time, over libcurl's multi interface. Only
- * otlp_request__wait waits. Certificates are checked, redirects are not followed, and an answer is
- * cut off at OTLP_ANSWER_MAX. Proxies are those of the environment, as libcurl reads it
- * (http_proxy, HTTPS_PROXY, ALL_PROXY, NO_PROXY). The process must ignore SIGPIPE.
+ * POST requests to a collector, one at a time, over libevent's evhttp, which is linked into the
+ * static tool too. Only otlp_request__wait waits: names are resolved by evdns, from /etc/hosts and
+ * the name servers of /etc/resolv.conf. Certificates are checked (otlp_tls.h), redirects are not
+ * followed, proxies are not supported, and an answer is cut off at OTLP_ANSWER_MAX. Each request
+ * has a connection of its own. The process must ignore SIGPIPE.
  */
 #ifndef FBT_OUTPUT_OTLP_HTTP_H
 #define FBT_OUTPUT_OTLP_HTTP_H
 
-#include <curl/curl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -53,7 +53,7 @@ enum otlp_verdict {
 
 struct otlp_answer {
 	enum otlp_verdict verdict;
-	uint64_t rejected_spans; /* claimed by the collector: may be any number */
+	uint64_t rejected_spans; /* or data points; claimed: may be any number */
 	bool foreign;		 /* accepted, but the answer is not that of a collector */
 	char reason[256];	 /* "HTTP 503: message"; "" if there is nothing to say */
 };
@@ -69,41 +69,5 @@ void otlp_answer_read(struct otlp_answer *answer, long status, const char *body,
  * exponential from 1 s to 30 s, minus a random part of up to half. random: any number.
  */
 uint64_t otlp_retry_ns(uint32_t failures, int64_t retry_after_s, uint32_t random);
-
-/*
- * libcurl is loaded only when something is to be sent: it pulls in 28 more libraries (LDAP,
- * Kerberos, SSH …), 4 MiB and 7 ms, which a root tool that sends nothing should not carry.
- */
-#define CURL_LIBRARY_FUNCTIONS(X)                                                                  \
-	X(global_init)                                                                             \
-	X(version_info)                                                                            \
-	X(slist_append)                                                                            \
-	X(slist_free_all)                                                                          \
-	X(easy_init)                                                                               \
-	X(easy_cleanup)                                                                            \
-	X(easy_setopt)                                                                             \
-	X(easy_getinfo)                                                                            \
-	X(easy_strerror)                                                                           \
-	X(multi_init)                                                                              \
-	X(multi_cleanup)                                                                           \
-	X(multi_add_handle)                                                                        \
-	X(multi_remove_handle)                                                                     \
-	X(multi_perform)                                                                           \
-	X(multi_poll)                                                                              \
-	X(multi_info_read)
-
-/* curl->easy_init is curl_easy_init, and so on. Numbers passed to easy_setopt must be long. */
-struct curl_library {
-#define CURL_LIBRARY_MEMBER(name) __typeof__(curl_##name) *name;
-	CURL_LIBRARY_FUNCTIONS(CURL_LIBRARY_MEMBER)
-#undef CURL_LIBRARY_MEMBER
-};
-
-/*
- * Loads and initializes libcurl. It stays loaded, because a name that is still being resolved keeps
- * a thread in it. 0; or, all logged: -ENOENT; -ENOSYS a static build (FBT_WITHOUT_CURL), or a
- * libcurl that is too old or resolves names synchronously; -ENOMEM.
- */
-int curl_library_load(struct curl_library *curl);
 
 #endif

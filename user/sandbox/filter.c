@@ -79,11 +79,11 @@
 
 static const char always[] = MEMORY TIME FILES EVENTS SIGNALS PROCESS BROKER "perf_event_open ";
 
-static const char of_windows[] = "mkdir mkdirat fchown fchmod ";
+static const char of_new_files[] = "mkdir mkdirat fchown fchmod ";
 
 static const char of_network[] =
 	"connect bind sendto sendmmsg recvfrom recvmmsg getsockname getpeername "
-	"getsockopt setsockopt shutdown socketpair pipe mmap mprotect sched_setaffinity ";
+	"getsockopt setsockopt shutdown socketpair ";
 
 /* Commands of bpf(2) that an open window needs, and those that open another one. */
 static const int bpf_commands[] = {
@@ -228,7 +228,7 @@ static int allow_open(scmp_filter_ctx filter, const struct sandbox_calls *calls)
 
 	if (!err)
 		err = allow_masked(filter, "open", 1, writing, O_RDONLY);
-	if (!err && (calls->windows || calls->files))
+	if (!err && (calls->windows || calls->creates))
 		err = allow_masked(filter, "openat", 2, O_CREAT | O_EXCL, O_CREAT | O_EXCL);
 	return err;
 }
@@ -327,8 +327,8 @@ static int add_rules(scmp_filter_ctx filter, const struct sandbox_calls *calls)
 	if (!err && calls->windows)
 		err = allow_bpf(filter, bpf_window_commands,
 				sizeof(bpf_window_commands) / sizeof(int));
-	if (!err && (calls->windows || calls->files))
-		err = add_names(filter, SCMP_ACT_ALLOW, of_windows);
+	if (!err && (calls->windows || calls->creates))
+		err = add_names(filter, SCMP_ACT_ALLOW, of_new_files);
 	if (!err && calls->terminal)
 		err = allow_terminal(filter);
 	if (!err)
@@ -336,7 +336,9 @@ static int add_rules(scmp_filter_ctx filter, const struct sandbox_calls *calls)
 	if (!err)
 		err = allow_threads(filter);
 	if (!err)
-		err = calls->network ? allow_network(filter) : allow_data(filter);
+		err = allow_data(filter);
+	if (!err && calls->network)
+		err = allow_network(filter);
 	return err;
 }
 

@@ -13,12 +13,12 @@
 
 struct sandbox_calls {
 	bool windows; /* --flag: load and attach programs again, create files */
+	bool creates; /* --metrics, top: create files */
 	/* Load programs: libbpf probes the kernel's features before it attaches a perf uprobe. */
 	bool loads;
 	bool explains; /* --explain: attach programs that are loaded already */
-	bool network;  /* --otlp: sockets, and libraries that are loaded on first use */
+	bool network;  /* --otlp: sockets */
 	bool command;  /* SIGCONT to COMMAND */
-	bool files;    /* create files */
 	bool terminal; /* change the modes of a terminal */
 };
 

@@ -141,7 +141,7 @@ static int add_file(folder_vec *folders, const char *path)
 static int collect_folders(const struct options *options, folder_vec *folders)
 {
 	const char *const files[] = {options->trace, options->profile, options->record,
-				     options->html, options->folded};
+				     options->html, options->folded, options->metrics};
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !err; i++)
@@ -174,7 +174,7 @@ static void give_up_rights(const struct options *options, const folder_vec *fold
 	struct sandbox_rights rights = {
 		.folders = (const char *const *)folders->items,
 		.folder_count = folders->count,
-		.makes_files = options->windows.flag || options->top,
+		.makes_files = options->windows.flag || options->metrics || options->top,
 		.command = options->command,
 		.perf_probes = options->perf_uprobes || !uprobes_have_multi(),
 	};
@@ -191,9 +191,9 @@ static void filter_calls(const struct options *options)
 	struct sandbox_calls calls = {
 		.windows = options->windows.flag,
 		.network = options->otlp,
+		.creates = options->metrics || options->top,
 		.command = options->command,
 		.explains = options->explain != EXPLAIN_OFF,
-		.files = options->top,
 		.terminal = options->top,
 		.loads = options->perf_uprobes || !uprobes_have_multi(),
 	};

@@ -99,7 +99,7 @@ int dump__start(struct dump **result, struct segments *segments, const struct op
 		log_err("dump: %s", strerror(-err));
 	} else {
 		err = outputs__open(&dump->outputs, &dump->options, metadata, dump->tag,
-				    &dump->health);
+				    &dump->health, NULL);
 		if (err == -EEXIST)
 			log_err("dump: files of %s exist: try again", dump->tag);
 	}

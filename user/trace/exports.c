@@ -80,7 +80,7 @@ static int open_outputs(struct exports *exports, struct export_entry *entry)
 	for (int i = 0; i < TAG_TRIES && err == -EEXIST; i++, exports->unix_ms += err == -EEXIST) {
 		make_tag(tag, entry->tgid, exports->unix_ms);
 		err = outputs__open(&entry->outputs, shared->options, &entry->metadata, tag,
-				    &shared->health);
+				    &shared->health, shared->metrics);
 	}
 	if (err == -EEXIST)
 		log_err("%s: files with this tag and the next %d exist; use another --dir", tag,

@@ -14,6 +14,7 @@
 #include "python/torch.h"
 
 struct env_host;
+struct metrics;
 struct outputs;
 struct exports;
 
@@ -28,6 +29,7 @@ struct exports_shared {
 	const struct options *options;
 	const struct env_host *host; /* as for metadata_for_target */
 	struct otlp_health health;   /* of the collector */
+	struct metrics *metrics;     /* which they feed, or NULL */
 	/* Is told of each escalation, shown or not; on_escalation may be NULL. */
 	void (*on_escalation)(void *ctx, const struct step *step,
 			      const struct escalation *escalation);

@@ -367,7 +367,8 @@ static void settle(struct outputs *outputs)
 }
 
 int outputs__open(struct outputs **result, const struct options *options,
-		  const struct metadata *metadata, const char *tag, struct otlp_health *health)
+		  const struct metadata *metadata, const char *tag, struct otlp_health *health,
+		  struct metrics *metrics)
 {
 	struct outputs *outputs = calloc(1, sizeof(*outputs));
 	int err = -ENOMEM;
@@ -395,6 +396,9 @@ int outputs__open(struct outputs **result, const struct options *options,
 		err = add_status(outputs, options);
 	if (!err)
 		err = add_otlp(outputs, options, health);
+	if (!err && metrics)
+		err = add_sink(outputs,
+			       metrics__sink(metrics, pipeline__window(outputs->pipeline)));
 	if (err) {
 		outputs__discard(outputs);
 		return err;

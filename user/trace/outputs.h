@@ -5,6 +5,7 @@
 
 #include "model/event.h"
 #include "model/metadata.h"
+#include "metrics/metrics.h"
 #include "options.h"
 #include "output/otlp.h"
 #include "output/sink.h"
@@ -13,11 +14,12 @@ struct outputs;
 
 /*
  * Opens what the options ask for. tag is part of the default file names; NULL (replay): there are
- * no default files. options, metadata and health are borrowed. 0 or -errno, logged, and no files
+ * no default files. All are borrowed. metrics: what this export feeds, or NULL. 0 or -errno, logged, and no files
  * are left. -EEXIST is not logged: files with that tag exist, so try another tag.
  */
 int outputs__open(struct outputs **outputs, const struct options *options,
-		  const struct metadata *metadata, const char *tag, struct otlp_health *health);
+		  const struct metadata *metadata, const char *tag, struct otlp_health *health,
+		  struct metrics *metrics);
 
 /* Takes size bytes of whole records. */
 void outputs__push(struct outputs *outputs, const void *data, size_t size);

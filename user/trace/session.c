@@ -712,3 +712,19 @@ int session__finish(struct session *session)
 		child__report(session->child);
 	return gpu_link__check(session->gpu, false);
 }
+
+uint64_t session__call_ps(const struct session *session)
+{
+	return session->cost.call_ps;
+}
+
+uint64_t session__probes_ns(const struct session *session)
+{
+	uint32_t count = (uint32_t)steps_found__count(session->live.found);
+	uint64_t ns = 0;
+
+	for (uint32_t kind = 1; kind <= count; kind++)
+		ns = add_saturating(
+			ns, calibrate_kind_ns(&session->cost, session->live.loader, kind));
+	return ns;
+}

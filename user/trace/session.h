@@ -94,4 +94,8 @@ struct intervals {
 	uint64_t steps;	  /* number sent */
 };
 
+/* What probes cost while the window is open: each call, and all steps by now. */
+uint64_t session__call_ps(const struct session *session);
+uint64_t session__probes_ns(const struct session *session);
+
 #endif

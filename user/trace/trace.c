@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/gzip.h"
 #include "base/log.h"
 #include "fbt_event.h"
+#include "metrics/metrics.h"
 #include "model/env_host.h"
 #include "output/capture.h"
 #include "proc/process.h"
@@ -156,6 +158,8 @@ static enum ending run_window(struct trace *trace)
 		if (news & LOOP_MANUAL)
 			escalate(trace);
 		exports__poll(trace->exports);
+		if (trace->shared.metrics)
+			metrics__poll(trace->shared.metrics);
 		if (!flight__turn(trace->flight, trace->session, exports__tag(trace->exports)))
 			break;
 		now_ns = clock_ns(CLOCK_MONOTONIC);
@@ -172,6 +176,10 @@ static enum ending run_window(struct trace *trace)
 		if (now_ns >= status_ns) {
 			sandbox_filter_report();
 			exports__show_status(trace->exports, now_ns);
+			if (trace->shared.metrics)
+				metrics__set_cost(trace->shared.metrics,
+						  session__call_ps(trace->session),
+						  session__probes_ns(trace->session));
 			status_ns += STATUS_NS;
 		}
 	}
@@ -199,8 +207,38 @@ static int close_window(struct trace *trace)
 	err = exports__finish(trace->exports);
 	exports__free(trace->exports);
 	trace->exports = NULL;
+	if (trace->shared.metrics)
+		metrics__close_window(trace->shared.metrics);
 	sandbox_filter_report();
 	return err ? err : unmet;
+}
+
+/* --metrics, --otlp-metrics. NULL: neither is given. 0 or -ENOMEM. */
+static int open_metrics(struct metrics **metrics, const struct options *options, bool is_replay)
+{
+	struct metrics_options wanted = {
+		.path = options->metrics,
+		.collector = options->otlp_metrics ? &options->metrics_collector : NULL,
+		.service = getenv("OTEL_SERVICE_NAME"),
+		.interval_ns = options->metrics_interval_ns,
+		.keep_free = options->windows.keep_free,
+		.is_replay = is_replay,
+	};
+
+	*metrics = NULL;
+	if (!wanted.path && !wanted.collector)
+		return 0;
+	*metrics = metrics__new(&wanted);
+	return *metrics ? 0 : -ENOMEM;
+}
+
+/* The last values; a failure to write them is one of the run. */
+static void close_metrics(struct metrics *metrics, int *err)
+{
+	if (!metrics)
+		return;
+	keep_first(err, metrics__end(metrics));
+	metrics__free(metrics);
 }
 
 /* Until there is a loop, signals end the tool; nothing is attached yet. */
@@ -245,6 +283,10 @@ static int begin(struct trace *trace)
 		trace->shared.host = &trace->host;
 		err = env_host_collect(&trace->host, &tools);
 	}
+	if (!err)
+		err = open_metrics(&trace->shared.metrics, options, false);
+	if (!err && trace->shared.metrics)
+		metrics__poll(trace->shared.metrics);
 	if (!err)
 		confine_broker_start(options);
 	return err;
@@ -292,6 +334,7 @@ int trace_once(const struct options *options, int *command_status)
 	if (trace.command)
 		*command_status = child__status(trace.command);
 	child__free(trace.command);
+	close_metrics(trace.shared.metrics, &err);
 	end(&trace);
 	flight__free(trace.flight);
 	return err;
@@ -376,6 +419,8 @@ static bool wait_for_flag(struct trace *trace)
 			log_info("waiting for %s", trace->options->windows.flag);
 		told = true;
 		keep_room(trace, now_ns);
+		if (trace->shared.metrics)
+			metrics__poll(trace->shared.metrics);
 		news = wait_a_turn(trace, now_ns);
 	}
 }
@@ -473,6 +518,7 @@ int trace_by_flag(const struct options *options, struct flag *flag)
 	if (!err)
 		err = serve_flags(&trace);
 	loop__free(trace.loop);
+	close_metrics(trace.shared.metrics, &err);
 	end(&trace);
 	pid_set__free(trace.targets);
 	return err;
@@ -547,6 +593,7 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 	struct replay replay = {.escalate = options->escalate_now};
 	struct outputs *outputs = NULL;
 	struct otlp_health health = {0};
+	struct metrics *metrics = NULL;
 	int err = 0, failed;
 	FILE *in = gzip_open_input(options->replay);
 
@@ -560,7 +607,9 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 			 "unknown");
 	err = open_symbols(&replay, options);
 	if (!err)
-		err = outputs__open(&outputs, options, metadata, NULL, &health);
+		err = open_metrics(&metrics, options, true);
+	if (!err)
+		err = outputs__open(&outputs, options, metadata, NULL, &health, metrics);
 	replay.outputs = outputs;
 	if (!err)
 		err = capture_read(in, options->replay, push_records, &replay);
@@ -572,10 +621,12 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 	/* The file is not a capture: there is nothing else to report. */
 	if (err && (!outputs || !outputs__window(outputs)->record.start_ns)) {
 		outputs__discard(outputs);
+		metrics__free(metrics);
 		return err;
 	}
 	failed = outputs__finish(outputs);
 	outputs__wait(outputs);
 	outputs__free(outputs);
+	close_metrics(metrics, &failed);
 	return err ? err : failed;
 }

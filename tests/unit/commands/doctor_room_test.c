@@ -23,6 +23,7 @@ static struct doctor_room good(void)
 		.memory_bytes = 8ull << 30,
 		.dirs = {{.path = ".", .disk = {.free_bytes = 9ull << 30}}},
 		.dir_count = 1,
+		.authorities = "/etc/ssl/certs/ca-certificates.crt",
 	};
 
 	return room;
@@ -116,17 +117,17 @@ static void a_read_only_directory_is_an_obstacle(void **state)
 	end_checks(&checks);
 }
 
-static void other_tracers_and_a_missing_libcurl_are_no_limits(void **state)
+static void other_tracers_and_missing_authorities_are_no_limits(void **state)
 {
 	struct doctor_room room = good();
 	struct findings checks;
 
 	(void)state;
 	room.tracers = 2;
-	strcpy(room.curl, "--otlp: not installed");
+	room.authorities = NULL;
 	checks = judge(&room);
 	assert_check(&checks, "other tracers", FINDING_NOTE, "2 BPF programs", NULL);
-	assert_check(&checks, "--otlp", FINDING_NOTE, "not installed", NULL);
+	assert_check(&checks, "--otlp", FINDING_NOTE, "https is not possible", NULL);
 	end_checks(&checks);
 	room.tracers = -1;
 	checks = judge(&room);
@@ -196,7 +197,7 @@ int main(void)
 		cmocka_unit_test(little_memory_and_disk_are_limits),
 		cmocka_unit_test(less_than_is_kept_free_is_an_obstacle),
 		cmocka_unit_test(a_read_only_directory_is_an_obstacle),
-		cmocka_unit_test(other_tracers_and_a_missing_libcurl_are_no_limits),
+		cmocka_unit_test(other_tracers_and_missing_authorities_are_no_limits),
 		cmocka_unit_test(the_directories_are_those_that_options_name),
 		cmocka_unit_test(a_trial_says_why_it_failed),
 	};

@@ -136,9 +136,6 @@ static void a_url_and_headers_are_a_collector(void **state)
 	struct fixture *fixture = *state;
 	const struct options *options;
 
-#ifdef FBT_WITHOUT_CURL
-	skip();
-#endif
 	setenv("OTEL_EXPORTER_OTLP_HEADERS", "key=secret", 1);
 	options = accept(state, "-p1", "--otlp", "http://box:4318", NULL);
 	unsetenv("OTEL_EXPORTER_OTLP_HEADERS");

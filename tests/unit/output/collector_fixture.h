@@ -46,17 +46,6 @@ struct collector {
 	char *body; /* within request, once the request is complete */
 };
 
-/* Skips the test where nothing can be sent, as in a static build. */
-static inline void skip_without_libcurl(void)
-{
-	struct curl_library curl;
-
-	if (!curl_library_load(&curl))
-		return;
-	puts("SKIP no libcurl here");
-	exit(77);
-}
-
 static inline int collector_setup(void **state)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET};

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "metrics/tally.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/log.h"
+
+#define RANK_DIGITS 5
+
+struct metrics_tally *metrics_tally__new(void)
+{
+	struct metrics_tally *tally = calloc(1, sizeof(*tally));
+
+	if (tally)
+		histogram_bounds_init(&tally->bounds);
+	return tally;
+}
+
+void metrics_tally__free(struct metrics_tally *tally)
+{
+	if (!tally)
+		return;
+	vec_for_each (series, &tally->series)
+		free(*series);
+	vec_free(&tally->series);
+	free(tally);
+}
+
+/*
+ * The rank in a title that an engine gives its process, such as VLLM::Worker_TP1 or
+ * sglang::scheduler_TP0: digits at the end, after what is split. "": there is none.
+ */
+static void find_rank(const char *title, char rank[16])
+{
+	static const char *const words[] = {"TP", "PP", "DP", "EP", "rank", "Rank", "rank_"};
+	size_t length = strlen(title), digits = 0;
+
+	*rank = '\0';
+	while (digits < length && isdigit((unsigned char)title[length - digits - 1]))
+		digits++;
+	if (!digits || digits > RANK_DIGITS)
+		return;
+	length -= digits;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t word = strlen(words[i]);
+
+		if (length >= word && !memcmp(title + length - word, words[i], word))
+			snprintf(rank, 16, "%s", title + length);
+	}
+}
+
+static void name_series(struct metrics_series *name, const struct window *window, uint32_t tgid,
+			uint32_t kind)
+{
+	const struct process *process = window__process(window, tgid);
+	char title[PROCESS_TITLE_MAX];
+
+	log_escape(name->engine, sizeof(name->engine),
+		   process && process->comm && *process->comm ? process->comm : "unknown");
+	log_escape(name->kind, sizeof(name->kind), window__kind_name(window, kind));
+	find_rank(window__process_title(window, tgid, title), name->rank);
+}
+
+static struct metrics_series *find_series(const struct metrics_tally *tally,
+					  const struct metrics_series *name)
+{
+	vec_for_each (series, &tally->series) {
+		if (!strcmp((*series)->engine, name->engine) &&
+		    !strcmp((*series)->kind, name->kind) && !strcmp((*series)->rank, name->rank))
+			return *series;
+	}
+	return NULL;
+}
+
+/* NULL: -ENOMEM. */
+static struct metrics_series *touch_series(struct metrics_tally *tally, const struct window *window,
+					   uint32_t tgid, uint32_t kind)
+{
+	struct metrics_series *name = calloc(1, sizeof(*name)), *series;
+
+	if (!name)
+		return NULL;
+	name_series(name, window, tgid, kind);
+	series = find_series(tally, name);
+	if (!series && tally->series.count >= METRICS_SERIES_MAX) {
+		snprintf(name->engine, sizeof(name->engine), METRICS_OTHER);
+		snprintf(name->kind, sizeof(name->kind), METRICS_OTHER);
+		name->rank[0] = '\0';
+		series = find_series(tally, name);
+	}
+	if (!series && !vec_push(&tally->series, name))
+		return name;
+	free(name);
+	return series;
+}
+
+static bool is_other(const struct metrics_tally *tally, const struct metrics_series *series)
+{
+	return tally->series.count > METRICS_SERIES_MAX &&
+	       tally->series.items[METRICS_SERIES_MAX] == series;
+}
+
+static uint64_t to_unix_ns(const struct window *window, uint64_t time_ns)
+{
+	return add_saturating(window->record.realtime_ns,
+			      sub_saturating(time_ns, window->record.start_ns));
+}
+
+/* What probes cost is known for sure at the end of the window. Intervals have none of their own. */
+static void count_probes(struct metrics_tally *tally, const struct step *step)
+{
+	tally->window_steps += step->record.kind != 0;
+	if (step_calls_known(step))
+		tally->window_calls = add_saturating(tally->window_calls, step_calls(step));
+}
+
+static uint64_t estimate_cost_ns(const struct metrics_tally *tally, const struct fbt_cost *cost)
+{
+	uint64_t call_ps = cost->header.size ? cost->call_ps : tally->call_ps;
+	uint64_t steps_ns = cost->header.size
+				    ? (uint64_t)((long double)cost->step_ns *
+						 (long double)tally->window_steps)
+				    : tally->probes_ns;
+
+	return add_saturating(steps_ns, (uint64_t)((long double)call_ps *
+						   (long double)tally->window_calls / 1000));
+}
+
+static void begin_window(struct metrics_tally *tally, uint64_t start_ns)
+{
+	tally->windows++;
+	tally->is_open = true;
+	tally->window_start_ns = start_ns;
+	memset(tally->window_lost, 0, sizeof(tally->window_lost));
+	tally->window_skipped = 0;
+	tally->window_traced_ns = 0;
+	tally->window_steps = tally->window_calls = tally->window_cost_ns = 0;
+	tally->probes_ns = 0;
+	tally->processes = 0;
+}
+
+/* false: it is not begun, or older than the latest one. */
+static bool touch_window(struct metrics_tally *tally, uint64_t start_ns)
+{
+	if (!start_ns || (tally->windows && start_ns < tally->window_start_ns))
+		return false;
+	if (!tally->windows || start_ns > tally->window_start_ns)
+		begin_window(tally, start_ns);
+	return true;
+}
+
+int metrics_tally__add_step(struct metrics_tally *tally, const struct window *window,
+			    const struct step *step)
+{
+	struct metrics_series *series =
+		touch_series(tally, window, step->record.tgid, step->record.kind);
+	bool known = step_calls_known(step);
+	struct step_parts parts;
+	uint64_t end_ns;
+
+	if (!series)
+		return -ENOMEM;
+	touch_window(tally, window->record.start_ns);
+	histogram_add(&series->duration, &tally->bounds, step_total_ns(step));
+	if (is_other(tally, series))
+		tally->folded_steps++;
+	if (!step->complete)
+		series->incomplete++;
+	step_split(step, &parts);
+	for (int i = 0; i < STEP_PARTS; i++)
+		series->parts_ns[known][i] =
+			add_saturating(series->parts_ns[known][i], parts.ns[i]);
+	if (!(step->record.header.flags & FBT_STEP_NO_GAP))
+		series->gap_ns = add_saturating(series->gap_ns, step->record.gap_ns);
+	end_ns = to_unix_ns(window, step->record.end_ns);
+	if (end_ns > series->last_step_ns)
+		series->last_step_ns = end_ns;
+	count_probes(tally, step);
+	return 0;
+}
+
+int metrics_tally__add_escalation(struct metrics_tally *tally, const struct window *window,
+				  const struct step *step, const struct escalation *escalation)
+{
+	struct metrics_series *series =
+		touch_series(tally, window, step->record.tgid, step->record.kind);
+	const struct cause *cause = &escalation->cause;
+
+	if (!series)
+		return -ENOMEM;
+	series->escalations[escalation->result.reason]++;
+	if (!escalation_is_shown(escalation))
+		series->not_shown++;
+	series->cause_steps[cause->kind]++;
+	if (cause->usual_known)
+		series->cause_extra_ns[cause->kind] =
+			add_saturating(series->cause_extra_ns[cause->kind],
+				       sub_saturating(cause->time_ns, cause->usual_ns));
+	return 0;
+}
+
+int metrics_tally__add_hang(struct metrics_tally *tally, const struct window *window,
+			    const struct fbt_hang *hang)
+{
+	struct metrics_series *series = touch_series(tally, window, hang->tgid, hang->kind);
+
+	if (!series)
+		return -ENOMEM;
+	series->hangs++;
+	return 0;
+}
+
+/* Adds what seen has more than before. */
+static void grow(uint64_t *sum, uint64_t *before, uint64_t seen)
+{
+	if (seen <= *before)
+		return;
+	*sum = add_saturating(*sum, seen - *before);
+	*before = seen;
+}
+
+void metrics_tally__see(struct metrics_tally *tally, const struct window *window, uint64_t now_ns)
+{
+	uint64_t start_ns = window->record.start_ns;
+
+	if (!touch_window(tally, start_ns))
+		return;
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		grow(&tally->lost[i], &tally->window_lost[i], window->lost.count[i]);
+	grow(&tally->probe_cost_ns, &tally->window_cost_ns,
+	     estimate_cost_ns(tally, &window->cost));
+	grow(&tally->skipped, &tally->window_skipped, window->skipped_records);
+	grow(&tally->traced_ns, &tally->window_traced_ns,
+	     sub_saturating(window->end_ns ? window->end_ns : now_ns, start_ns));
+}
+
+void metrics_tally__close(struct metrics_tally *tally)
+{
+	tally->is_open = false;
+	tally->processes = 0;
+}
