@@ -32,8 +32,9 @@ install_root := $(DESTDIR)$(prefix)
 share     := $(install_root)/share
 share_doc := $(share)/doc/ferrum-bpftrace
 man_pages := $(sort $(wildcard docs/*.[1-8]))
-# The unit of the daemon, and its configuration, where they are part of this tree.
+# The unit of the daemon. Its configuration is an example: the unit waits for the real one.
 service   := $(wildcard packaging/ferrum-bpftrace.service)
+examples  := $(wildcard packaging/*.conf packaging/monitor/*)
 service_dir  := $(install_root)/lib/systemd/system
 installed := $(install_root)/bin/ferrum-bpftrace \
              $(addprefix $(install_root)/lib/ferrum-bpftrace/,libferrum_cupti.so libferrum_python.so) \
@@ -64,6 +65,7 @@ install: $(tool) $(shim) $(guest) $(completions) ## install tool, libraries, man
 	$(Q)install -D -m 644 -t $(share_doc) LICENSE README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md
 	$(Q)install -D -m 644 -t $(share_doc)/docs $(wildcard docs/*.md)
 	$(Q)install -D -m 644 -t $(share_doc)/kubernetes packaging/kubernetes/*.yaml
+	$(if $(examples),$(Q)install -D -m 644 -t $(share_doc)/examples $(examples))
 	$(if $(service),$(Q)install -d $(service_dir) && sed 's|/usr/bin/ferrum-bpftrace|$(prefix)/bin/ferrum-bpftrace|g' $(service) >$(service_dir)/$(notdir $(service)) && chmod 644 $(service_dir)/$(notdir $(service)))
 
 install-strip: install_program := install -D -s --strip-program=$(CROSS_COMPILE)strip -m 755
