@@ -5,10 +5,11 @@
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
 rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
-judge idle shim merge gpu-idle inject stacks python pages signals peers watch.
+judge idle shim merge gpu-idle inject stacks python pages signals peers traces watch.
 """
 import json
 import os
+import resource
 import shutil
 import signal
 import statistics
@@ -388,6 +389,46 @@ def bench_peers():
     worker.close()
 
 
+def cpu_of(command):
+    """Seconds of CPU time that a command takes."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def bench_traces():
+    """Writing each format, from a recording of all calls, and merging two of these traces."""
+    folder = tempfile.mkdtemp()
+    engine = subprocess.Popen([BUILD + "/tests/engine", "--steps", "0", "--compute-us", "500", "--sleep-us", "500",
+                               "--calls", "60,50,30,70,60,20"])
+    capture = folder + "/capture"
+    subprocess.run([TOOL, "-q", "-p", str(engine.pid), "--step", "engine_step", "-d", "3", "--detail", "all",
+                    "--rate-guard", "0", "--report", "none", "--profile", "none", "--trace", "none", "--record",
+                    capture], stdout=subprocess.DEVNULL, check=True)
+    engine.kill()
+    engine.wait()
+    replay = [TOOL, "-q", "--replay", capture, "--report", "none", "--profile", "none", "--trace"]
+    bare = statistics.median(cpu_of(replay + ["none"]) for _ in range(3))
+    files = {"ferrum": "t.json", "kineto": "k.json", "perfetto": "t.pftrace", "gzip": "t.json.gz"}
+    slices, sizes = 0, {}
+    for name, file in files.items():
+        path = folder + "/" + file
+        form = "ferrum" if name == "gzip" else name
+        took = statistics.median(cpu_of(replay + [path, "--trace-format", form]) for _ in range(3)) - bare
+        sizes[name] = os.path.getsize(path)
+        if name == "ferrum":
+            with open(path, encoding="utf-8") as text:
+                slices = len(json.load(text))
+        figure("writing a slice of a trace: %s" % name, took / slices * 1e6, "us", limit=20 if name == "gzip" else 5)
+        figure("size of a slice: %s" % name, sizes[name] / slices, "bytes")
+    figure("JSON is larger than Perfetto's format", sizes["ferrum"] / sizes["perfetto"], "times", least=2.5)
+    shutil.copy(folder + "/k.json", folder + "/l.json")
+    took = cpu_of([TOOL, "merge", folder + "/k.json", folder + "/l.json", "-o", folder + "/out.json"])
+    figure("merging traces", 2 * sizes["kineto"] / took / 1e6, "MB/s", least=5)
+    shutil.rmtree(folder)
+
+
 def main():
     parts = {"calls": bench_calls, "loss": bench_loss, "load": bench_load, "attach": bench_attach,
              "text": bench_text,
@@ -395,7 +436,7 @@ def main():
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "python": bench_python,
              "pages": bench_pages, "signals": bench_signals, "peers": bench_peers,
-             "watch": bench_watch}
+             "traces": bench_traces, "watch": bench_watch}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:

@@ -17,11 +17,12 @@ start_ranks()
 	"$FBT_BUILD/tests/live_merge_ranks" 1200 20 4000 <"$work/go" >"$work/pids" 2>&1 7>&- &
 	RANKS=$!
 	exec 7>"$work/go"
-	until_true 60 grep -qs ranks "$work/pids"
+	wait_for 60 grep -qs ranks "$work/pids"
 	read -r _ FIRST SECOND <"$work/pids"
 }
 
 # trace_rank NAME PID RANK: sets TOOL
+# shellcheck disable=SC2317 # called by holds
 trace_rank()
 {
 	OUT=$work/$1

@@ -5,7 +5,7 @@ enum wire { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 
 
 #define FIELD_MAX ((1u << 29) - 1)
 
-bool proto_varint(struct proto_reader *reader, uint64_t *value)
+static bool take_varint(struct proto_reader *reader, uint64_t *value)
 {
 	*value = 0;
 	for (unsigned int shift = 0; shift < 70 && reader->at < reader->end; shift += 7) {
@@ -37,7 +37,7 @@ static bool take_bytes(struct proto_reader *reader, struct proto_field *field)
 {
 	uint64_t size;
 
-	if (!proto_varint(reader, &size))
+	if (!take_varint(reader, &size))
 		return false;
 	if (size > (uint64_t)(reader->end - reader->at)) {
 		reader->bad = true;
@@ -54,7 +54,7 @@ bool proto_next(struct proto_reader *reader, struct proto_field *field)
 	uint64_t tag;
 
 	*field = (struct proto_field){.number = 0};
-	if (reader->bad || reader->at == reader->end || !proto_varint(reader, &tag))
+	if (reader->bad || reader->at == reader->end || !take_varint(reader, &tag))
 		return false;
 	reader->bad = !(tag >> 3) || tag >> 3 > FIELD_MAX;
 	if (reader->bad)
@@ -62,7 +62,7 @@ bool proto_next(struct proto_reader *reader, struct proto_field *field)
 	field->number = (uint32_t)(tag >> 3);
 	switch (tag & 7) {
 	case WIRE_VARINT:
-		return proto_varint(reader, &field->value);
+		return take_varint(reader, &field->value);
 	case WIRE_FIXED64:
 		return take_fixed(reader, 8, &field->value);
 	case WIRE_FIXED32:

@@ -34,7 +34,4 @@ bool proto_next(struct proto_reader *reader, struct proto_field *field);
 /* The fields of a message inside. */
 struct proto_reader proto_inner(const struct proto_field *field);
 
-/* A varint alone. */
-bool proto_varint(struct proto_reader *reader, uint64_t *value);
-
 #endif

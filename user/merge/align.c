@@ -9,9 +9,8 @@
 #include "base/arith.h"
 
 /* Blocks of collectives in a row, by which the place is found where two traces fit. */
-#define BLOCKS	   12
-#define BLOCK_SIZE 48
-#define BLOCK_MIN  8
+#define BLOCKS	  24
+#define BLOCK_MIN 8
 
 /* Places that are tried for a block: those at the end of longer traces are not. */
 #define PLACES_MAX 65536
@@ -156,31 +155,54 @@ static void find_near(struct place *place, const collective_vec *a, const collec
 	}
 }
 
-/* The block that fits most clearly. false: none does, and there is no guess. */
-static bool choose_place(const collective_vec *a, const collective_vec *b, bool has_guess,
-			 int64_t guess_ns, struct place *best, bool *is_ambiguous)
+/* Better is what contradicts itself less, and then what does so more in any other place. */
+static bool is_better(const struct place *place, const struct place *than)
 {
-	size_t count = min_u64(BLOCK_SIZE, min_u64(a->count, b->count));
-	double best_ratio = -1;
+	double slack = fmax(place->slack, TIMES_OFF_NS), other = fmax(than->slack, TIMES_OFF_NS);
 
-	if (count < MATCHED_MIN)
-		return false;
+	return slack < other || (slack == other && place->next > than->next);
+}
+
+/* The block of a size that fits best. */
+static struct place find_best(const collective_vec *a, const collective_vec *b, size_t count)
+{
+	struct place best = {.slack = INFINITY};
+
 	for (size_t block = 0; block < BLOCKS; block++) {
 		struct place place =
 			find_place(a, b, (a->count - count) * block / (BLOCKS - 1), count);
-		double ratio = place.next / fmax(place.slack, TIMES_OFF_NS);
 
-		if (isinf(place.slack) || ratio <= best_ratio)
-			continue;
-		best_ratio = ratio;
-		*best = place;
+		if (is_better(&place, &best))
+			best = place;
 	}
-	if (best_ratio < 0)
+	return best;
+}
+
+/*
+ * Where both fit clearly; else, of several places, that next to the guess. Small blocks are for
+ * traces in which records were lost: one that is missing spoils a block. most: by how much a block
+ * in the right place may contradict itself.
+ */
+static bool choose_place(const collective_vec *a, const collective_vec *b, const double *guess,
+			 double most, struct place *best, bool *is_ambiguous)
+{
+	static const size_t sizes[] = {48, 24, 12};
+	size_t least = min_u64(a->count, b->count);
+
+	if (least < MATCHED_MIN)
 		return false;
-	*is_ambiguous = count < BLOCK_MIN || best_ratio < CLEARLY;
-	if (*is_ambiguous && has_guess)
-		find_near(best, a, b, (double)guess_ns);
-	return !*is_ambiguous || has_guess;
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		*best = find_best(a, b, min_u64(sizes[i], least));
+		if (best->slack <= most)
+			break;
+	}
+	if (best->slack > most)
+		return false;
+	*is_ambiguous =
+		best->count < BLOCK_MIN || best->next < CLEARLY * fmax(best->slack, TIMES_OFF_NS);
+	if (*is_ambiguous && guess)
+		find_near(best, a, b, *guess);
+	return !*is_ambiguous || guess;
 }
 
 static int compare_doubles(const void *left, const void *right)
@@ -216,8 +238,8 @@ struct walk {
 };
 
 /*
- * A quarter of the usual time between two collectives: the one before and the one after are further
- * away, while the clocks do not drift so far from one to the next.
+ * The usual time between two collectives. Those before and after are about as far away, while the
+ * clocks do not drift a quarter of that from one to the next: that is the tolerance.
  */
 static double usual_gap(const collective_vec *in)
 {
@@ -295,13 +317,12 @@ static int compare_matches(const void *left, const void *right)
 }
 
 static int find_matches(const collective_vec *a, const collective_vec *b, const struct place *place,
-			int64_t from_ns, match_vec *matches)
+			double tolerance, int64_t from_ns, match_vec *matches)
 {
 	struct walk walk = {.a = a,
 			    .b = b,
 			    .offset = place->offset,
-			    .tolerance = fmax(TIMES_OFF_NS + 2 * place->slack,
-					      fmin(usual_gap(a), usual_gap(b)) / 4),
+			    .tolerance = tolerance,
 			    .last_ns = b->items[place->b].end_ns};
 	struct walk back = walk;
 	int err = walk_on(&walk, place->a, place->b, true, from_ns, matches);
@@ -478,14 +499,17 @@ bool align_collectives(const collective_vec *a, const collective_vec *b, bool ha
 	struct bounds bounds = {0};
 	match_vec matches = {0};
 	struct place place = {0};
+	double guess = (double)guess_ns, tolerance;
 	int err;
 
 	*result = (struct alignment){.by = ALIGN_NOTHING};
-	if (!choose_place(a, b, has_guess, guess_ns, &place, &result->is_ambiguous))
+	tolerance = fmax(2 * TIMES_OFF_NS, fmin(usual_gap(a), usual_gap(b)) / 4);
+	if (!choose_place(a, b, has_guess ? &guess : NULL, tolerance, &place,
+			  &result->is_ambiguous))
 		return false;
 	/* In the middle the drift matters least. */
 	result->line.from_ns = b->items[b->count / 2].end_ns;
-	err = find_matches(a, b, &place, result->line.from_ns, &matches);
+	err = find_matches(a, b, &place, tolerance, result->line.from_ns, &matches);
 	bounds.matches = &matches;
 	if (!err && matches.count >= MATCHED_MIN)
 		err = fit(&matches, &bounds.offset, &bounds.slope);

@@ -60,7 +60,8 @@ struct alignment {
 bool align_collectives(const collective_vec *a, const collective_vec *b, bool has_guess,
 		       int64_t guess_ns, struct alignment *result);
 
-/* The time of the other trace. */
+/* The time of the other trace; no further from 0 than that, so that differences fit. */
+#define CLOCK_TIME_MAX 4000000000000000000
 int64_t clock_line_apply(const struct clock_line *line, int64_t ns);
 
 /*

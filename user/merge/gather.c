@@ -65,7 +65,8 @@ static struct json_object *arg_of(const struct source_event *event, const char *
 	return value;
 }
 
-uint32_t gather_step_number(const struct source_event *event)
+/* The number in "ProfilerStep#12" or args.step; 0: none. */
+static uint32_t step_number(const struct source_event *event)
 {
 	struct json_object *value = arg_of(event, "step");
 
@@ -134,7 +135,7 @@ static int take_event(void *ctx, const struct source_event *event)
 
 		if (step && collective_is("step", json_object_get_string(step), &kind))
 			return take_span(file, &process->collectives, event, kind, 0);
-		return take_span(file, &process->steps, event, 0, gather_step_number(event));
+		return take_span(file, &process->steps, event, 0, step_number(event));
 	}
 	return 0;
 }

@@ -51,7 +51,4 @@ void gather_convert(struct gather_file *file);
 /* Gives each process a pid that no other file has. */
 void gather_number(struct gather_file *files, size_t count);
 
-/* The number in "ProfilerStep#12" or args.step; 0: none. */
-uint32_t gather_step_number(const struct source_event *event);
-
 #endif

@@ -18,8 +18,8 @@
 /* Times beyond that, in microseconds, are since 1970: torch.profiler before it had a base. */
 #define EPOCH_US 1e14
 
-/* Microseconds that become nanoseconds without overflow. */
-#define MICROS_MAX 9e15
+/* A slice that begins and lasts that long, in microseconds, still has an end in nanoseconds. */
+#define MICROS_MAX 4e15
 
 struct json_source {
 	struct json_reader json;
@@ -162,7 +162,8 @@ static int take_member(struct json_source *source, bool *has_events)
 	}
 	err = json_reader__value(&source->json, &value);
 	if (!err && !strcmp(key, "baseTimeNanoseconds") &&
-	    json_object_is_type(value, json_type_int) && json_object_get_int64(value) > 0)
+	    json_object_is_type(value, json_type_int) && json_object_get_int64(value) > 0 &&
+	    json_object_get_int64(value) <= SOURCE_BASE_MAX)
 		source->facts->base_ns = json_object_get_uint64(value);
 	if (!err && !strcmp(key, "distributedInfo"))
 		take_rank(source, value);

@@ -13,6 +13,9 @@
 
 enum source_format { SOURCE_FERRUM, SOURCE_KINETO, SOURCE_PERFETTO };
 
+/* The year 2096: so that sums and differences of times fit. */
+#define SOURCE_BASE_MAX 4000000000000000000
+
 /* What is known of a file after it was read. */
 struct source_facts {
 	enum source_format format;

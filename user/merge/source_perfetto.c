@@ -142,7 +142,7 @@ static int take_clocks(struct reading *reading, struct sequence *sequence,
 		if (id == CLOCK_REALTIME_ID)
 			realtime = time;
 	}
-	if (realtime > window && !reading->facts->base_ns)
+	if (realtime > window && realtime - window <= SOURCE_BASE_MAX && !reading->facts->base_ns)
 		reading->facts->base_ns = realtime - window;
 	return reader.bad ? refuse(reading, "a clock snapshot that is no message") : 0;
 }

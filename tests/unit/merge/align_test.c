@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include <stdarg.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
+#include "merge/align.h"
+
+/* Two ranks, and the clock of the second one. */
+struct world {
+	uint64_t seed;
+	collective_vec a, b;
+	int64_t offset_ns; /* of a's clock, less b's, when a's is 0 */
+	double drift;	   /* b's clock is slow by that */
+	int64_t step_ns;   /* between two collectives, and up to that much more */
+	int64_t jitter_ns;
+	int64_t wake_ns; /* a rank goes on up to that late */
+	uint32_t lost_percent;
+	int64_t wrong_ns; /* times of b are wrong by up to that */
+};
+
+static int64_t random_below(struct world *world, int64_t limit)
+{
+	world->seed = world->seed * 6364136223846793005ull + 1442695040888963407ull;
+	return limit > 0 ? (int64_t)((world->seed >> 33) % (uint64_t)limit) : 0;
+}
+
+static int64_t to_b(const struct world *world, int64_t ns)
+{
+	return llround((double)(ns - world->offset_ns) / (1 + world->drift));
+}
+
+static void add(struct world *world, collective_vec *to, int64_t begin_ns, int64_t end_ns,
+		uint32_t name)
+{
+	if (random_below(world, 100) < world->lost_percent)
+		return;
+	assert_int_equal(vec_push(to, ((struct collective){begin_ns, end_ns, name, 0})), 0);
+}
+
+/* The second rank is seen from its collective number first_b on. */
+static void make(struct world *world, int count, int first_b)
+{
+	int64_t ready[2] = {1000000, 1000000};
+
+	for (int i = 0; i < count; i++) {
+		int64_t begin[2], end[2], together;
+		uint32_t name = i % 5 ? 1 : 2;
+
+		for (int rank = 0; rank < 2; rank++)
+			begin[rank] = ready[rank] + world->step_ns +
+				      random_below(world, world->jitter_ns);
+		together = begin[0] > begin[1] ? begin[0] : begin[1];
+		for (int rank = 0; rank < 2; rank++)
+			ready[rank] = end[rank] =
+				together + 1000 + random_below(world, world->wake_ns);
+		add(world, &world->a, begin[0], end[0], name);
+		if (i < first_b)
+			continue;
+		add(world, &world->b, to_b(world, begin[1]) + random_below(world, world->wrong_ns),
+		    to_b(world, end[1]) + random_below(world, world->wrong_ns), name);
+	}
+}
+
+static void clear(struct world *world)
+{
+	vec_free(&world->a);
+	vec_free(&world->b);
+}
+
+/* How far a line is off at a time of b. */
+static int64_t off_by(const struct world *world, const struct clock_line *line, int64_t ns)
+{
+	int64_t wanted = llround((double)ns * (1 + world->drift)) + world->offset_ns;
+
+	return llabs(clock_line_apply(line, ns) - wanted);
+}
+
+static void expect_found(struct world *world, const struct alignment *found)
+{
+	const struct collective *b = world->b.items;
+	int64_t most = (int64_t)found->error_ns + 2;
+
+	assert_int_equal(found->by, ALIGN_COLLECTIVES);
+	assert_true(off_by(world, &found->line, b[0].end_ns) <= most);
+	assert_true(off_by(world, &found->line, b[world->b.count - 1].end_ns) <= most);
+	assert_true(off_by(world, &found->line, b[world->b.count / 2].end_ns) <= most);
+	assert_true(fabs(found->line.drift - world->drift) <= found->drift_error + 1e-8);
+}
+
+static void the_clock_is_found_within_the_error(void **state)
+{
+	static const int64_t offsets[] = {0, 1, -7000000, 3600000000000, -86400000000000};
+	static const double drifts[] = {0, 20e-6, -150e-6, 400e-6};
+	int lost = 0;
+
+	for (uint64_t seed = 1; seed <= 200; seed++) {
+		struct world world = {
+			.seed = seed,
+			.offset_ns = offsets[seed % 5],
+			.drift = drifts[seed % 4],
+			.step_ns = seed % 3 ? 900000 : 90000,
+			.jitter_ns = seed % 3 ? 600000 : 60000,
+			.wake_ns = seed % 7 ? 20000 : 300000,
+			.lost_percent = seed % 2 ? 0 : 1,
+		};
+		struct alignment found;
+
+		lost += world.lost_percent != 0;
+		make(&world, 1500, (int)seed % 11 * 40);
+		assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+		assert_false(found.is_ambiguous);
+		expect_found(&world, &found);
+		assert_true(found.error_ns < 100000);
+		assert_true(found.matched * 100 >= world.b.count * 95);
+		clear(&world);
+	}
+	assert_true(lost > 50);
+}
+
+/* CUPTI's clock is off by microseconds: the bounds contradict each other, which is said. */
+static void wrong_times_widen_the_error(void **state)
+{
+	struct world world = {.seed = 3,
+			      .offset_ns = 5000000,
+			      .step_ns = 900000,
+			      .jitter_ns = 600000,
+			      .wake_ns = 2000,
+			      .wrong_ns = 40000};
+	struct alignment found;
+
+	make(&world, 1500, 10);
+	assert_true(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_true(found.slack_ns > 1000);
+	/* What is wrong is 20 us on average. */
+	assert_true(off_by(&world, &found.line, world.b.items[700].end_ns) <=
+		    (int64_t)found.error_ns + 20000);
+	assert_true(found.error_ns >= found.slack_ns);
+	clear(&world);
+}
+
+static void collectives_that_are_all_alike_need_a_guess(void **state)
+{
+	struct world world = {.seed = 9, .offset_ns = 40000000, .step_ns = 1000000, .wake_ns = 1};
+	struct alignment found;
+
+	make(&world, 1000, 0);
+	vec_for_each (span, &world.a)
+		span->name = 1;
+	vec_for_each (span, &world.b)
+		span->name = 1;
+	/* Each takes 200 us, and the next one is 1 ms away. */
+	vec_for_each (span, &world.a)
+		span->begin_ns -= 200000;
+	vec_for_each (span, &world.b)
+		span->begin_ns -= 200000;
+	assert_false(align_collectives(&world.a, &world.b, false, 0, &found));
+	assert_true(found.is_ambiguous);
+	assert_true(align_collectives(&world.a, &world.b, true, 40300000, &found));
+	assert_true(found.is_ambiguous);
+	expect_found(&world, &found);
+	/* By a guess that is wrong it is wrong: but it is said to be a guess. */
+	assert_true(align_collectives(&world.a, &world.b, true, 43300000, &found));
+	assert_true(found.is_ambiguous);
+	clear(&world);
+}
+
+static void strangers_have_no_common_clock(void **state)
+{
+	struct world world = {.seed = 1, .step_ns = 900000, .jitter_ns = 600000, .wake_ns = 20000};
+	struct world other = {.seed = 2, .step_ns = 500000, .jitter_ns = 900000, .wake_ns = 20000};
+	struct alignment found;
+
+	make(&world, 500, 0);
+	make(&other, 500, 0);
+	assert_false(align_collectives(&world.a, &other.b, false, 0, &found));
+	assert_int_equal(found.by, ALIGN_NOTHING);
+	assert_false(align_collectives(&world.a, &(collective_vec){0}, true, 0, &found));
+	clear(&world);
+	clear(&other);
+}
+
+static void times_at_the_ends_of_their_range_do_no_harm(void **state)
+{
+	collective_vec a = {0};
+	struct alignment found;
+
+	for (int i = 0; i < 100; i++)
+		assert_int_equal(vec_push(&a, ((struct collective){0, INT64_MAX / 4, 1, 0})), 0);
+	(void)align_collectives(&a, &a, true, 0, &found);
+	vec_free(&a);
+}
+
+static void only_what_waits_for_all_is_a_collective(void **state)
+{
+	uint32_t kind = 0, other = 0;
+
+	assert_true(collective_is("kernel", "ncclDevKernel_AllReduce_Sum_f16_RING_LL(...)", &kind));
+	assert_true(collective_is("cpu_op", "gloo:all_reduce", &other));
+	assert_int_equal(kind, other);
+	assert_true(collective_is("step", "ProcessGroupGloo::allreduce", &other));
+	assert_int_equal(kind, other);
+	assert_true(collective_is("kernel", "ncclDevKernel_ReduceScatter_Sum_bf16", &other));
+	assert_int_not_equal(kind, other);
+	assert_false(collective_is("kernel", "ncclDevKernel_Broadcast_RING_LL", &kind));
+	assert_false(collective_is("kernel", "ncclDevKernel_SendRecv", &kind));
+	assert_false(collective_is("kernel", "vectorized_all_reduce_fused", &kind));
+	assert_false(collective_is("cpu_op", "c10d::allreduce_", &kind));
+	assert_false(collective_is("syscall", "futex", &kind));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_clock_is_found_within_the_error),
+		cmocka_unit_test(wrong_times_widen_the_error),
+		cmocka_unit_test(collectives_that_are_all_alike_need_a_guess),
+		cmocka_unit_test(strangers_have_no_common_clock),
+		cmocka_unit_test(times_at_the_ends_of_their_range_do_no_harm),
+		cmocka_unit_test(only_what_waits_for_all_is_a_collective),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
