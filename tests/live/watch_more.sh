@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # More of the flight recorder: two engines at once, a hang, the number of dumps, samples of system
 # calls, tracers that die or stop, a change of what is watched, and a cgroup.
-# shellcheck disable=SC2317 # called by name
+# shellcheck disable=SC2119,SC2317 # called by name, and without options
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests/live/watch/lib.sh
 . tests/live/watch/lib.sh

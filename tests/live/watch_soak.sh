@@ -25,12 +25,6 @@ max-dumps = 3
 step = bench_long_step
 END
 
-# watched_tracer: that of the engine, which is started again with it
-watched_tracer()
-{
-	tracer_of "$ENGINE"
-}
-
 # anon PID: KiB of its own memory
 anon()
 {
@@ -118,6 +112,7 @@ is 'they are whole' "$(broken_files)" ''
 sed 's/^/# /' "$TMP/pair"
 # A minute on a machine that does other things tells nothing about half a percent.
 if [ "$seconds" -ge 3600 ]; then
+	# shellcheck disable=SC2016 # awk's
 	holds 'a step takes at most 0.5 % longer' awk 'END { exit !($1 <= 0.5) }' "$TMP/pair"
 fi
 finish

@@ -33,7 +33,7 @@ struct flight_message {
 	uint64_t time_ns; /* CLOCK_MONOTONIC: of the step's end; where a dump begins */
 	uint64_t steps;	  /* seen so far; those in a dump */
 	uint64_t bytes;	  /* of segments; of a dump */
-	char text[256];	  /* FLIGHT_TRIGGER: for people; escaped */
+	char text[256];	  /* FLIGHT_TRIGGER: for people */
 };
 
 /* "escalation", "hang", "manual": as in the names of files. */

@@ -93,15 +93,13 @@ static int write_escalation(struct sink *sink, const struct window *window, cons
 		.tgid = step->record.tgid,
 		.time_ns = step->record.end_ns,
 	};
-	char text[sizeof(message.text) / 4];
 
 	/* What happens again, and what is as usual, is in the dump of the first one. */
 	if (!manual && !escalation_is_shown(escalation))
 		return 0;
-	snprintf(text, sizeof(text), "%s %s, %s", window__kind_name(window, step->record.kind),
-		 FORMAT_TIME(step_total_ns(step)),
+	snprintf(message.text, sizeof(message.text), "%s %s, %s",
+		 window__kind_name(window, step->record.kind), FORMAT_TIME(step_total_ns(step)),
 		 escalation_reason_text(escalation->result.reason));
-	log_escape(message.text, sizeof(message.text), text);
 	tell(self->flight, &message);
 	return 0;
 }
@@ -114,11 +112,10 @@ static int write_hang(struct sink *sink, const struct window *window, const stru
 		.tgid = hang->tgid,
 		.time_ns = hang->time_ns,
 	};
-	char text[sizeof(message.text) / 4];
 
-	snprintf(text, sizeof(text), "%s hangs for %s", window__kind_name(window, hang->kind),
+	snprintf(message.text, sizeof(message.text), "%s hangs for %s",
+		 window__kind_name(window, hang->kind),
 		 FORMAT_TIME(hang->time_ns - hang->step_start_ns));
-	log_escape(message.text, sizeof(message.text), text);
 	tell(self->flight, &message);
 	return 0;
 }

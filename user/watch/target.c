@@ -23,7 +23,9 @@
 #define SILENCE_NS	 (30 * NS_PER_S)
 #define START_SILENCE_NS (180 * NS_PER_S)
 #define RETRY_NS	 (5 * NS_PER_S)
-#define RETRY_MAX_NS	 (60 * NS_PER_S)
+/* For a window of system calls to begin and to end. */
+#define CALLS_GRACE_NS (120 * NS_PER_S)
+#define RETRY_MAX_NS   (60 * NS_PER_S)
 /* A sample of more is not kept in memory. */
 #define SAMPLE_BYTES_MAX (UINT64_C(64) << 20)
 
@@ -168,6 +170,7 @@ static void start_calls(struct target *target, uint64_t ns, bool is_sample)
 		return;
 	}
 	target->home->calls = target->calls;
+	target->calls_end_ns = clock_ns(CLOCK_MONOTONIC) + ns + CALLS_GRACE_NS;
 	target->is_sample = is_sample;
 	memcpy(target->calls_stem, target->stem, sizeof(target->stem));
 }
@@ -325,6 +328,8 @@ void target__turn(struct target *target, uint64_t now_ns)
 	}
 	if (trigger_is_due(&target->trigger, now_ns))
 		ask_for_dump(target);
+	if (target->calls && now_ns > target->calls_end_ns)
+		kill(target->calls, SIGKILL);
 	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns) {
 		start_calls(target, watch->sample_ns, true);
 		target->sample_ns = now_ns + watch->sample_every_ns;
@@ -393,11 +398,12 @@ void target__escalate(const struct target *target)
 
 void target__stop(struct target *target)
 {
+	/* They are ended once the dump has come. */
+	if (target->told_to_end || (target->tracer && target__hurry(target)))
+		return;
+	target->told_to_end = true;
 	if (target->calls)
 		kill(target->calls, SIGTERM);
-	if (!target->tracer)
-		return;
-	/* It is ended once the dump has come. */
-	if (!target__hurry(target))
+	if (target->tracer)
 		kill(target->tracer, SIGTERM);
 }

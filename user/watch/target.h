@@ -47,16 +47,18 @@ struct target {
 	bool attached;
 	bool killed;	   /* by us, to start it again */
 	bool restarts;	   /* it is ended as soon as no dump is due */
+	bool told_to_end;  /* both, once: a second signal would kill them */
 	uint64_t heard_ns; /* from the tracer */
 	uint64_t retry_ns; /* when to start the next one */
 	unsigned int failures;
 	uint64_t steps;
 
-	pid_t calls;	    /* traces system calls; 0: none runs */
-	int calls_fd;	    /* takes its capture */
-	bool is_sample;	    /* it was not an escalation that started it */
-	int sample_fd;	    /* the latest sample; -1: none */
-	uint64_t sample_ns; /* when the next one is due */
+	pid_t calls;	       /* traces system calls; 0: none runs */
+	int calls_fd;	       /* takes its capture */
+	uint64_t calls_end_ns; /* when it must have ended */
+	bool is_sample;	       /* it was not an escalation that started it */
+	int sample_fd;	       /* the latest sample; -1: none */
+	uint64_t sample_ns;    /* when the next one is due */
 
 	struct trigger trigger;
 	char stem[DUMP_STEM_MAX];	/* of the dump that is due */

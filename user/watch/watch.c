@@ -25,9 +25,9 @@
 
 #define TURN_NS (200 * NS_PER_MS)
 /* All processes are looked at when one has begun, and for some time after: it may call execve. */
-#define LOOK_NS	     NS_PER_S
+#define LOOK_NS	     (2 * NS_PER_S)
 #define LOOK_IDLE_NS (10 * NS_PER_S)
-#define SETTLE_NS    (3 * NS_PER_S)
+#define SETTLE_NS    (6 * NS_PER_S)
 #define STATUS_NS    (10 * NS_PER_S)
 #define TARGETS_MAX  16
 #define ENDED_MAX    64
@@ -132,7 +132,8 @@ static void add_target(struct watch *watch, const struct candidate *candidate, b
 
 typedef VEC(struct candidate) candidate_vec;
 
-static bool is_own(const struct watch *watch, const process_vec *processes, uint32_t tgid)
+/* watch and what it has started. */
+static bool is_own(const process_vec *processes, uint32_t tgid)
 {
 	const uint32_t self = (uint32_t)getpid();
 
@@ -211,12 +212,12 @@ static int find_selected(struct watch *watch, const process_vec *processes, cand
 	int err = candidate ? 0 : -ENOMEM;
 
 	vec_for_each (process, processes) {
-		if (err || is_own(watch, processes, process->tgid))
-			continue;
+		if (err)
+			break;
 		candidate->tgid = process->tgid;
 		candidate->parent_tgid = process->parent_tgid;
 		if (candidate_read(candidate, with_cgroups) &&
-		    selector_match(&watch->options, candidate))
+		    selector_match(&watch->options, candidate) && !is_own(processes, process->tgid))
 			err = vec_push(found, *candidate);
 	}
 	free(candidate);
@@ -361,6 +362,8 @@ static void take_config(struct watch *watch)
 		return;
 	}
 	restart = changes_tracers(&watch->options, &fresh);
+	if (!same_text(watch->options.windows.dir, fresh.windows.dir))
+		log_warn("reload: dumps go to %s until watch is started again", watch->dir);
 	options_clear(&watch->options);
 	watch->options = fresh;
 	watch->look_ns = 0;
@@ -472,9 +475,9 @@ static int run(struct watch *watch)
 	}
 }
 
-static int add_event(const struct watch *watch, int *fd)
+static int add_event(const struct watch *watch, const int *fd)
 {
-	struct epoll_event event = {.events = EPOLLIN, .data.ptr = fd};
+	struct epoll_event event = {.events = EPOLLIN, .data.ptr = (void *)fd};
 
 	return *fd < 0 || epoll_ctl(watch->home.epoll_fd, EPOLL_CTL_ADD, *fd, &event) ? -errno : 0;
 }

@@ -1,4 +1,4 @@
-# shellcheck shell=bash disable=SC2034
+# shellcheck shell=bash disable=SC2034,SC2119,SC2120,SC2016
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # A watch of an engine that has a name of its own. Sourced after lib.sh.
 
