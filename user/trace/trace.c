@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -17,6 +18,8 @@
 #include "metrics/metrics.h"
 #include "model/env_host.h"
 #include "output/capture.h"
+#include "profile/profile.h"
+#include "profile/records.h"
 #include "proc/process.h"
 #include "sandbox/broker.h"
 #include "sandbox/filter.h"
@@ -588,6 +591,34 @@ static int open_symbols(struct replay *replay, const struct options *options)
 	return replay->namer ? 0 : -ENOMEM;
 }
 
+/*
+ * Whether the file begins as a profile does. One that cannot be read is none, nor is a pipe, which
+ * could be read only once.
+ */
+static bool is_profile(const char *path)
+{
+	struct stat status;
+	char begin[16];
+	FILE *in;
+	bool is;
+
+	if (stat(path, &status) || !S_ISREG(status.st_mode))
+		return false;
+	in = gzip_open_input(path);
+	is = in && profile_is_begin(begin, fread(begin, 1, sizeof(begin), in));
+	if (in)
+		fclose(in);
+	return is;
+}
+
+static int read_records(const char *path, FILE *in, struct replay *replay)
+{
+	const struct record_output output = {push_records, replay};
+
+	return is_profile(path) ? profile_send_records(path, &output)
+				: capture_read(in, path, push_records, replay);
+}
+
 int replay_run(const struct options *options, const struct metadata *metadata)
 {
 	struct replay replay = {.escalate = options->escalate_now};
@@ -612,7 +643,7 @@ int replay_run(const struct options *options, const struct metadata *metadata)
 		err = outputs__open(&outputs, options, metadata, NULL, &health, metrics);
 	replay.outputs = outputs;
 	if (!err)
-		err = capture_read(in, options->replay, push_records, &replay);
+		err = read_records(options->replay, in, &replay);
 	fclose(in);
 	if (!err && replay.namer)
 		code_namer__tell(replay.namer);

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "profile/records.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/arith.h"
+#include "base/clock.h"
+#include "base/gzip.h"
+#include "base/log.h"
+#include "base/vec.h"
+#include "model/step.h"
+#include "model/syscalls.h"
+#include "profile/profile.h"
+
+/* Longer times than 292 years are no times. */
+#define TIME_MAX_US (INT64_MAX / NS_PER_US)
+#define PIDS_MAX    4096
+
+struct kind_name {
+	char *name;
+	uint32_t kind;
+	uint32_t arg_count;
+	char *args[FBT_ARG_COUNT];
+};
+
+struct records {
+	const struct record_output *output;
+	uint64_t window;  /* the one that is wanted, from 0 */
+	uint64_t current; /* the one that is read */
+	uint64_t start_ns;
+	uint64_t end_ns; /* latest time seen */
+	bool has_end;
+	struct fbt_window record; /* start_ns is 0: not known yet */
+	VEC(struct kind_name) kinds;
+	VEC(uint32_t) pids;
+	struct fbt_step step; /* waits for its syscall_prof; tgid 0: there is none */
+	uint64_t net_ns[FBT_CATEGORY_COUNT];
+	uint64_t own_ns;
+	bool parts_known;
+	uint64_t steps;
+};
+
+/* The first pass: how many windows there are, and the members of the last one. */
+struct survey {
+	uint64_t windows;
+	uint64_t steps_after; /* the last window_prof */
+	struct json_object *shape;
+	uint64_t total_us;
+};
+
+static int survey_event(void *ctx, const struct profile_event *event)
+{
+	struct survey *survey = ctx;
+
+	if (!strcmp(event->name, "step_prof")) {
+		survey->steps_after++;
+		return 0;
+	}
+	survey->windows++;
+	survey->steps_after = 0;
+	json_object_put(survey->shape);
+	survey->shape = json_object_get(event->shape);
+	survey->total_us = 0;
+	profile_uint(event->stage_us, "total", &survey->total_us);
+	return 0;
+}
+
+static bool is_step_or_window(const char *name)
+{
+	return !strcmp(name, "step_prof") || !strcmp(name, "window_prof");
+}
+
+static bool is_replayed(const char *name)
+{
+	return is_step_or_window(name) || !strcmp(name, "syscall_prof");
+}
+
+static uint64_t get_ns(struct json_object *stage_us, const char *key)
+{
+	uint64_t us = 0;
+
+	return profile_uint(stage_us, key, &us) && us <= TIME_MAX_US ? us * NS_PER_US : 0;
+}
+
+static bool has_time(struct json_object *stage_us, const char *key)
+{
+	uint64_t us;
+
+	return profile_uint(stage_us, key, &us);
+}
+
+static uint64_t get_count(struct json_object *shape, const char *key)
+{
+	uint64_t value = 0;
+
+	profile_uint(shape, key, &value);
+	return value;
+}
+
+static uint32_t get_u32(struct json_object *shape, const char *key)
+{
+	return (uint32_t)min_u64(get_count(shape, key), UINT32_MAX);
+}
+
+static int send_window(struct records *records, struct json_object *shape)
+{
+	static const char *const details[] = {"steps", "escalated", "all", "probes"};
+	static const char *const keys[] = {"tag", "tool_version", "kernel", "host"};
+	const char *strings[4], *detail = shape ? profile_string(shape, "detail") : NULL;
+	const char *arch = shape ? profile_string(shape, "arch") : NULL;
+	struct fbt_window *window = &records->record;
+	uint64_t us = 0;
+
+	for (int i = 0; i < 4; i++)
+		strings[i] = shape ? profile_string(shape, keys[i]) : NULL;
+	window->arch = arch && !strcmp(arch, "arm64") ? FBT_ARCH_ARM64 : FBT_ARCH_X86_64;
+	for (uint32_t i = 0; detail && i < 4; i++)
+		if (!strcmp(detail, details[i]))
+			window->detail = i;
+	/* No call of it has a record. */
+	if (window->detail != FBT_DETAIL_PROBES)
+		window->detail = FBT_DETAIL_STEPS;
+	window->start_ns = NS_PER_S;
+	if (shape) {
+		window->realtime_ns = get_ns(shape, "epoch_realtime_us");
+		if (profile_uint(shape, "epoch_monotonic_us", &us) && us && us <= TIME_MAX_US / 2)
+			window->start_ns = us * NS_PER_US;
+		window->interval_ns = get_ns(shape, "interval_us");
+	}
+	records->start_ns = records->end_ns = window->start_ns;
+	return record_send_strings(records->output, window, sizeof(*window), FBT_EVENT_WINDOW,
+				   strings, 4);
+}
+
+static void send_lost(struct records *records, struct json_object *shape)
+{
+	static const char *const keys[FBT_LOST_COUNT] = {"lost_calls",	   "lost_steps",
+							 "lost_threads",   "lost_begins",
+							 "lost_processes", "lost_files"};
+	struct fbt_lost lost = {.header.type = 0};
+
+	for (int i = 0; i < FBT_LOST_COUNT; i++)
+		lost.count[i] = get_count(shape, keys[i]);
+	record_send(records->output, &lost, sizeof(lost), FBT_EVENT_LOST);
+}
+
+static int touch_process(struct records *records, uint32_t tgid)
+{
+	struct fbt_target target = {.tgid = tgid, .start_ns = records->start_ns};
+	const char *const strings[3] = {NULL};
+	int err;
+
+	vec_for_each (pid, &records->pids)
+		if (*pid == tgid)
+			return 0;
+	if (records->pids.count == PIDS_MAX)
+		return 0;
+	err = vec_push(&records->pids, tgid);
+	return err ? err
+		   : record_send_strings(records->output, &target, sizeof(target), FBT_EVENT_TARGET,
+					 strings, 3);
+}
+
+static void clear_kind(struct kind_name *kind)
+{
+	free(kind->name);
+	for (uint32_t i = 0; i < FBT_ARG_COUNT; i++)
+		free(kind->args[i]);
+}
+
+static int fill_kind(struct kind_name *kind, struct json_object *shape, const char *name)
+{
+	kind->name = strdup(name);
+	if (!kind->name)
+		return -ENOMEM;
+	json_object_object_foreach(shape, key, value)
+	{
+		(void)value;
+		if (strncmp(key, "arg.", 4) != 0 || kind->arg_count == FBT_ARG_COUNT)
+			continue;
+		kind->args[kind->arg_count] = strdup(key);
+		if (!kind->args[kind->arg_count++])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int send_kind(const struct records *records, const struct kind_name *kind,
+		     struct json_object *shape, uint32_t tgid)
+{
+	const char *source = profile_string(shape, "step_source");
+	const char *address = profile_string(shape, "step_address");
+	const char *strings[2 + FBT_ARG_COUNT] = {kind->name, ""};
+	struct fbt_kind record = {
+		.kind = kind->kind,
+		.source = source && !strcmp(source, "usdt") ? FBT_SOURCE_USDT : FBT_SOURCE_FUNCTION,
+		.address = address ? strtoull(address, NULL, 16) : 0,
+		.exits = 1,
+		.tgid = tgid,
+		.arg_count = kind->arg_count,
+	};
+
+	for (uint32_t i = 0; i < kind->arg_count; i++)
+		strings[2 + i] = kind->args[i] + strlen("arg.");
+	return record_send_strings(records->output, &record, sizeof(record), FBT_EVENT_KIND,
+				   strings, 2 + kind->arg_count);
+}
+
+/* The kind of a step, which is sent when it is new. *kind is NULL for intervals, or too many. */
+static int find_kind(struct records *records, struct json_object *shape, uint32_t tgid,
+		     const struct kind_name **kind)
+{
+	const char *name = profile_string(shape, "kind"), *source;
+	struct kind_name made = {NULL};
+	int err;
+
+	*kind = NULL;
+	source = profile_string(shape, "step_source");
+	if (!name || (source && !strcmp(source, "interval")))
+		return 0;
+	vec_for_each (known, &records->kinds)
+		if (!strcmp(known->name, name)) {
+			*kind = known;
+			return 0;
+		}
+	if (records->kinds.count == FBT_KIND_COUNT - 1)
+		return 0;
+	made.kind = (uint32_t)records->kinds.count + 1;
+	err = fill_kind(&made, shape, name);
+	if (!err)
+		err = send_kind(records, &made, shape, tgid);
+	if (!err)
+		err = vec_push(&records->kinds, made);
+	if (err)
+		clear_kind(&made);
+	else
+		*kind = &records->kinds.items[records->kinds.count - 1];
+	return err;
+}
+
+static uint32_t find_end(struct json_object *shape)
+{
+	const char *name = profile_string(shape, "end");
+
+	for (uint32_t i = FBT_END_RETURN; name && i <= FBT_END_EXITED; i++)
+		if (!strcmp(name, step_end_name((enum fbt_step_end)i)))
+			return i;
+	return FBT_END_TRUNCATED;
+}
+
+static void fill_args(struct fbt_step *step, const struct kind_name *kind,
+		      struct json_object *shape)
+{
+	int64_t value;
+
+	for (uint32_t i = 0; kind && i < kind->arg_count; i++)
+		if (profile_int(shape, kind->args[i], &value)) {
+			step->args[i] = value;
+			step->arg_mask |= 1u << i;
+		}
+}
+
+static void fill_flags(struct fbt_step *step, const struct profile_event *event, bool with_calls)
+{
+	bool flag = false;
+
+	if (!with_calls)
+		step->header.flags |= FBT_STEP_CALLS_UNKNOWN;
+	if (!has_time(event->stage_us, "gap"))
+		step->header.flags |= FBT_STEP_NO_GAP;
+	if (!has_time(event->stage_us, "other_threads_syscall"))
+		step->header.flags |= FBT_STEP_OTHER_UNKNOWN;
+	if (!has_time(event->stage_us, "run_delay"))
+		step->header.flags |= FBT_STEP_SCHED_UNKNOWN;
+	if (profile_bool(event->shape, "sampled", &flag) && flag)
+		step->header.flags |= FBT_STEP_SAMPLED;
+	/* Why it is not whole is not told. */
+	if (profile_bool(event->shape, "complete", &flag) && !flag)
+		step->header.flags |= FBT_STEP_MAYBE_PART;
+	if (profile_bool(event->shape, "profiled", &flag) && flag)
+		step->header.flags |= FBT_STEP_PROFILED;
+}
+
+/* They are part of the time on a CPU. */
+static void fill_faults(struct fbt_step *step, struct json_object *stage_us)
+{
+	static const char *const names[FBT_MAPPING_COUNT] = {
+		[FBT_MAPPING_UNKNOWN] = "faults_unknown",
+		[FBT_MAPPING_FILE] = "faults_file",
+		[FBT_MAPPING_ANON] = "faults_anon",
+		[FBT_MAPPING_STACK] = "faults_stack",
+	};
+
+	step->header.flags |= FBT_STEP_FAULTS_TIMED;
+	step->faults.cpu_ns = get_ns(stage_us, "faults");
+	step->cpu_ns = add_saturating(step->cpu_ns, step->faults.cpu_ns);
+	for (int i = 0; i < FBT_MAPPING_COUNT; i++)
+		step->faults.ns[i] = get_ns(stage_us, names[i]);
+}
+
+/* The times of the parts, and what the sums of calls are corrected by when they come. */
+static void fill_parts(struct records *records, struct json_object *stage_us, bool with_calls)
+{
+	struct fbt_step *step = &records->step;
+	const char *own = step_part_name(STEP_OWN, with_calls);
+
+	step->run_delay_ns = get_ns(stage_us, with_calls ? "run_delay" : "cpu_wait");
+	step->await_ns = get_ns(stage_us, "await");
+	records->parts_known = has_time(stage_us, own);
+	if (!records->parts_known)
+		return;
+	step->header.flags |= FBT_STEP_CPU_KNOWN;
+	step->cpu_ns = get_ns(stage_us, own);
+	if (!with_calls)
+		return;
+	step->fault_wait_ns = get_ns(stage_us, "disk_wait");
+	if (has_time(stage_us, "faults"))
+		fill_faults(step, stage_us);
+	for (int i = 0; i < FBT_CATEGORY_COUNT; i++)
+		records->net_ns[i] =
+			get_ns(stage_us, step_part_name((enum step_part)(STEP_CALLS + i), true));
+}
+
+static void flush_step(struct records *records)
+{
+	if (!records->step.tgid)
+		return;
+	record_send(records->output, &records->step, sizeof(records->step), FBT_EVENT_STEP);
+	records->step.tgid = 0;
+	records->steps++;
+}
+
+static int take_step(struct records *records, const struct profile_event *event)
+{
+	struct fbt_step *step = &records->step;
+	const struct kind_name *kind;
+	bool with_calls = true;
+	uint32_t tgid = get_u32(event->shape, "pid");
+	int err;
+
+	flush_step(records);
+	if (!tgid)
+		return 0;
+	err = touch_process(records, tgid);
+	if (!err)
+		err = find_kind(records, event->shape, tgid, &kind);
+	if (err)
+		return err;
+	profile_bool(event->shape, "calls_traced", &with_calls);
+	*step = (struct fbt_step){.tgid = tgid, .tid = get_u32(event->shape, "tid")};
+	memset(records->net_ns, 0, sizeof(records->net_ns));
+	step->kind = kind ? kind->kind : 0;
+	step->end = find_end(event->shape);
+	step->threads = get_u32(event->shape, "threads");
+	step->minor_faults = get_u32(event->shape, "minor_faults");
+	step->major_faults = get_u32(event->shape, "major_faults");
+	step->polls = get_u32(event->shape, "polls");
+	step->lost_calls = get_count(event->shape, "lost_calls");
+	fill_args(step, kind, event->shape);
+	fill_flags(step, event, with_calls);
+	step->thread_ns = get_ns(event->stage_us, "total");
+	step->start_ns = add_saturating(records->start_ns, get_ns(event->shape, "start_us"));
+	step->end_ns = add_saturating(step->start_ns,
+				      max_u64(get_ns(event->stage_us, "wall"), step->thread_ns));
+	step->gap_ns = get_ns(event->stage_us, "gap");
+	step->gap_syscall_ns = get_ns(event->stage_us, "gap_syscall");
+	step->other_syscall_ns = get_ns(event->stage_us, "other_threads_syscall");
+	fill_parts(records, event->stage_us, with_calls);
+	records->end_ns = max_u64(records->end_ns, step->end_ns);
+	return 0;
+}
+
+/* The sums of the step before it. */
+static void take_calls(struct records *records, const struct profile_event *event)
+{
+	struct fbt_step *step = &records->step;
+	uint64_t left_ns = step->thread_ns;
+	char key[32];
+
+	for (int i = 0; i < FBT_CATEGORY_COUNT && step->tgid; i++) {
+		const char *name = category_name((enum fbt_category)i);
+		struct fbt_sum *sum = &step->sums[i];
+
+		snprintf(key, sizeof(key), "%s_calls", name);
+		sum->calls = get_count(event->shape, key);
+		snprintf(key, sizeof(key), "%s_errors", name);
+		sum->errors = get_count(event->shape, key);
+		snprintf(key, sizeof(key), "%s_max_us", name);
+		sum->max_ns = get_ns(event->shape, key);
+		sum->ns = take_u64(get_ns(event->stage_us, name), &left_ns);
+		if (!records->parts_known)
+			continue;
+		/* Asleep in all of a call: then the time on a CPU is that of the step's own code.
+		 */
+		step->call_delay_ns[i] = sub_saturating(sum->ns, records->net_ns[i]);
+		step->asleep_ns += sum->ns - step->call_delay_ns[i];
+	}
+}
+
+static int take_event(void *ctx, const struct profile_event *event)
+{
+	struct records *records = ctx;
+
+	if (!strcmp(event->name, "window_prof")) {
+		if (records->current == records->window) {
+			flush_step(records);
+			send_lost(records, event->shape);
+			records->has_end = true;
+		}
+		records->current++;
+		return 0;
+	}
+	if (records->current != records->window)
+		return 0;
+	if (!strcmp(event->name, "step_prof"))
+		return take_step(records, event);
+	take_calls(records, event);
+	return 0;
+}
+
+static int read_file(const char *path, const struct profile_reader *reader,
+		     struct profile_counts *counts)
+{
+	FILE *in = gzip_open_input(path);
+	int err;
+
+	if (!in) {
+		err = -errno;
+		log_err("%s: %s", path, strerror(-err));
+		return err;
+	}
+	err = profile_read(in, path, reader, counts);
+	fclose(in);
+	return err;
+}
+
+static void tell(const char *path, const struct survey *survey, const struct records *records,
+		 const struct profile_counts *counts)
+{
+	log_info("a profile has no calls, stacks, threads and GPU records: causes are told by sums "
+		 "of "
+		 "calls only; its own are in its escalation_prof lines");
+	if (survey->windows > 1)
+		log_warn("%s: %" PRIu64 " windows: only the last one is shown", path,
+			 survey->windows);
+	if (counts->bad)
+		log_warn("%s: %" PRIu64 " damaged lines are left out, the first is line %" PRIu64
+			 ": %s",
+			 path, counts->bad, counts->first_bad, counts->error);
+	if (!records->has_end)
+		log_warn("%s: no end of the window: what was lost is not known", path);
+}
+
+static int send_all(const char *path, struct records *records, const struct survey *survey)
+{
+	const struct profile_reader reader = {is_replayed, take_event, records};
+	struct profile_counts counts;
+	int err = send_window(records, survey->shape);
+
+	if (!err)
+		err = read_file(path, &reader, &counts);
+	if (err)
+		return err;
+	flush_step(records);
+	if (records->has_end) {
+		struct fbt_window_end end = {.end_ns = records->end_ns};
+		uint64_t us = min_u64(survey->total_us, TIME_MAX_US / 2);
+
+		end.end_ns = max_u64(end.end_ns, add_saturating(records->start_ns, us * NS_PER_US));
+		record_send(records->output, &end, sizeof(end), FBT_EVENT_WINDOW_END);
+	}
+	tell(path, survey, records, &counts);
+	return 0;
+}
+
+int profile_send_records(const char *path, const struct record_output *output)
+{
+	struct survey survey = {0};
+	struct records records = {.output = output};
+	const struct profile_reader reader = {is_step_or_window, survey_event, &survey};
+	struct profile_counts counts;
+	int err = read_file(path, &reader, &counts);
+
+	/* A window that has no end is shown if there is no other. */
+	records.window = survey.windows ? survey.windows - 1 : 0;
+	if (!err && !counts.events) {
+		log_err("%s: no steps of ferrum-bpftrace in %" PRIu64 " lines", path, counts.lines);
+		err = -EBADMSG;
+	}
+	if (!err)
+		err = send_all(path, &records, &survey);
+	json_object_put(survey.shape);
+	vec_for_each (kind, &records.kinds)
+		clear_kind(kind);
+	vec_free(&records.kinds);
+	vec_free(&records.pids);
+	return err;
+}
