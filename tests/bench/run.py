@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from explain import bench_signals
+from explain import bench_explain, bench_signals
 from harness import BUILD, TOOL, EmptyPair, Nothing, Tool, Worker, figure, note
 from load import bench_load
 from python import bench_python
@@ -392,7 +392,7 @@ def main():
              "steps": bench_steps, "stacks": bench_stacks, "latency": bench_latency, "judge": bench_judge,
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "python": bench_python,
-             "signals": bench_signals, "peers": bench_peers}
+             "signals": bench_signals, "explain": bench_explain, "peers": bench_peers}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:
