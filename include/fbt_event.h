@@ -587,32 +587,6 @@ struct fbt_stop {
 	__u64 stopped_ns;
 };
 
-/* On whose behalf a signal was sent. */
-enum fbt_sender_origin {
-	FBT_SENT_BY_PROCESS = 0,  /* kill(2) and others: sender is that process */
-	FBT_SENT_BY_TERMINAL = 1, /* job control: ^Z, or a read from the background; no sender */
-	FBT_SENT_BY_TRACER = 2,	  /* ptrace(2) as sender attached */
-	FBT_SENT_BY_KERNEL = 3,	  /* the kernel for another reason; no sender */
-	FBT_SENDER_ORIGINS = 4,
-};
-
-/*
- * Which signal stopped a process, and who sent it. Sent before the FBT_EVENT_STOP or FBT_EVENT_PEER
- * that was seen after it, once for each such signal.
- */
-struct fbt_stop_sender {
-	struct fbt_header header;
-	__u64 time_ns; /* when it was sent */
-	__u32 tgid;    /* of the process that was stopped */
-	__u32 number;  /* SIGSTOP, SIGTSTP, SIGTTIN or SIGTTOU: 19 to 22 on all architectures */
-	__u32 origin;  /* enum fbt_sender_origin */
-	__u32 sender;  /* pid of the process; 0: none */
-	__u32 parent;  /* of the sender, which may have ended since; 0: none */
-	__u32 reserved;
-	char comm[16]; /* of the sender; "": not known */
-	char parent_comm[16];
-};
-
 /* By what a step may wait for another process. */
 enum fbt_peer_way {
 	FBT_PEER_MEMORY =
@@ -906,7 +880,6 @@ FBT_ASSERT_SIZE(fbt_file, 40);
 FBT_ASSERT_SIZE(fbt_manual, 16);
 FBT_ASSERT_SIZE(fbt_stop, 56);
 FBT_ASSERT_SIZE(fbt_peer, 152);
-FBT_ASSERT_SIZE(fbt_stop_sender, 72);
 FBT_ASSERT_SIZE(fbt_hang, 112);
 FBT_ASSERT_SIZE(fbt_sampling, 56);
 FBT_ASSERT_SIZE(fbt_ends, 32);

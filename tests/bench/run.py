@@ -5,7 +5,8 @@
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
 rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
-judge idle shim merge gpu-idle inject stacks python pages signals peers traces watch.
+judge idle shim merge gpu-idle inject stacks python pages signals explain peers
+traces watch.
 """
 import json
 import os
@@ -18,7 +19,7 @@ import sys
 import tempfile
 import time
 
-from explain import bench_signals
+from explain import bench_explain, bench_signals
 from harness import BUILD, TOOL, EmptyPair, Nothing, Tool, Worker, figure, note
 from load import bench_load
 from pages import bench_pages
@@ -435,8 +436,8 @@ def main():
              "steps": bench_steps, "stacks": bench_stacks, "latency": bench_latency, "judge": bench_judge,
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "python": bench_python,
-             "pages": bench_pages, "signals": bench_signals, "peers": bench_peers,
-             "traces": bench_traces, "watch": bench_watch}
+             "pages": bench_pages, "signals": bench_signals, "explain": bench_explain,
+             "peers": bench_peers, "traces": bench_traces, "watch": bench_watch}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:

@@ -3,11 +3,12 @@
  * What is measured: pinned threads in tight syscall loops, each chunk of calls being one step
  * (bench_step). Commands on stdin, one answer line each on stdout:
  *
- *	loop getppid|mixed|signal THREADS CHUNKS CALLS	ns per call of each thread, the lower
- *					quartile of chunks; signal: one that the process
- *					ignores, to itself
+ *	loop getppid|mixed|signal THREADS CHUNKS CALLS	ns per call of each thread, lower
+ *					quartile of chunks; signal: to itself, ignored
  *	push getppid|mixed THREADS CHUNKS CALLS	the same in steps that begin with a push
- *	steps COUNT				ns per call of bench_push_step, which calls
+ *	switches COUNT			ns per context switch of two threads on one CPU
+ *	faults COUNT			ns per page fault of steps that have 1000 each
+ *	steps COUNT			ns per call of bench_push_step, which calls
  *					bench_empty_step
  *	slow NS KIB STEPS			steps 6 ms apart, every fourth with a nap of NS, KIB
  *					below the step's frame: 0
@@ -33,9 +34,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#define THREADS_MAX 16
-#define CHUNKS_MAX  100000
-#define STEP_CHUNK  2000
+#define THREADS_MAX  16
+#define CHUNKS_MAX   100000
+#define CHUNKS_SHOWN 40
+#define FAULTS	     1000
+#define STEP_CHUNK   2000
 
 #if __has_attribute(noipa)
 #define STEP __attribute__((noipa, used))
@@ -47,6 +50,7 @@ struct job;
 typedef void (*loop_fn)(struct job *job, long calls);
 
 struct job {
+	char *area; /* whose pages a step touches */
 	pthread_t thread;
 	pthread_barrier_t *start;
 	loop_fn loop;
@@ -317,6 +321,89 @@ static void answer_slow(struct job *job, long steps)
 	puts("0");
 }
 
+/* Passes a byte on, so that the other thread has to run. */
+struct ring {
+	int from[2];
+	int to[2];
+	int cpu;
+	long turns;
+};
+
+static void *pass_on(void *arg)
+{
+	struct ring *ring = arg;
+	char byte;
+
+	pin(ring->cpu);
+	for (long i = 0; i < ring->turns; i++)
+		if (read(ring->from[0], &byte, 1) != 1 || write(ring->to[1], &byte, 1) != 1)
+			exit(EXIT_FAILURE);
+	return NULL;
+}
+
+static void time_switches(struct job *job, const struct ring *ring, long chunk)
+{
+	char byte = 0;
+
+	for (int i = 0; i < CHUNKS_SHOWN; i++) {
+		double begin = now_seconds();
+
+		for (long j = 0; j < chunk; j++)
+			if (write(ring->from[1], &byte, 1) != 1 || read(ring->to[0], &byte, 1) != 1)
+				exit(EXIT_FAILURE);
+		/* There and back. */
+		job->ns[i] = (now_seconds() - begin) * 1e9 / (double)chunk / 2;
+	}
+}
+
+static void answer_switches(struct job *job, long count)
+{
+	long chunk = count / CHUNKS_SHOWN;
+	struct ring ring = {.cpu = job->cpu, .turns = chunk * CHUNKS_SHOWN};
+	cpu_set_t before;
+	pthread_t other;
+
+	sched_getaffinity(0, sizeof(before), &before);
+	if (pipe(ring.from) || pipe(ring.to) || pthread_create(&other, NULL, pass_on, &ring))
+		exit(EXIT_FAILURE);
+	pin(job->cpu);
+	time_switches(job, &ring, chunk);
+	pthread_join(other, NULL);
+	sched_setaffinity(0, sizeof(before), &before);
+	for (int i = 0; i < 2; i++) {
+		close(ring.from[i]);
+		close(ring.to[i]);
+	}
+	printf("%.2f\n", lower_quartile(job->ns, CHUNKS_SHOWN));
+}
+
+static void loop_touch(struct job *job, long pages)
+{
+	for (long i = 0; i < pages; i++)
+		((volatile char *)job->area)[i * 4096] = 1;
+}
+
+static void answer_faults(struct job *job, long count)
+{
+	long steps = count / FAULTS < CHUNKS_MAX ? count / FAULTS : CHUNKS_MAX;
+	size_t bytes = (size_t)FAULTS * 4096;
+
+	job->area = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (job->area == MAP_FAILED)
+		exit(EXIT_FAILURE);
+	madvise(job->area, bytes, MADV_NOHUGEPAGE);
+	for (long i = 0; i < steps; i++) {
+		double begin;
+
+		madvise(job->area, bytes, MADV_DONTNEED);
+		begin = now_seconds();
+		bench_step(job, loop_touch, FAULTS);
+		job->ns[i] = (now_seconds() - begin) * 1e9 / FAULTS;
+	}
+	munmap(job->area, bytes);
+	printf("%.2f\n", lower_quartile(job->ns, steps));
+}
+
 static bool answer(struct job *jobs, const char *line)
 {
 	char kind[16];
@@ -351,6 +438,14 @@ static bool answer(struct job *jobs, const char *line)
 			jobs[i].outside = line[0] == 'f';
 		}
 		answer_flood(jobs, threads);
+		return true;
+	}
+	if (sscanf(line, "switches %ld", &calls) == 1 && calls >= CHUNKS_SHOWN) {
+		answer_switches(&jobs[0], calls);
+		return true;
+	}
+	if (sscanf(line, "faults %ld", &calls) == 1 && calls >= FAULTS) {
+		answer_faults(&jobs[0], calls);
 		return true;
 	}
 	if (sscanf(line, "slow %lf %ld %ld", &seconds, &chunks, &calls) == 3) {

@@ -4,7 +4,7 @@
 #define FBT_JUDGE_STOPPER_H
 
 #include "base/format.h"
-#include "fbt_event.h"
+#include "fbt_explain.h"
 
 /* "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU"; NULL of any other number. */
 const char *stop_signal_name(uint32_t number);

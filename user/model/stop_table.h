@@ -4,7 +4,7 @@
 #define FBT_MODEL_STOP_TABLE_H
 
 #include <stdint.h>
-#include "fbt_event.h"
+#include "fbt_explain.h"
 #include "model/step.h"
 
 /* Number of stops that are kept, which may all be of one moment. */

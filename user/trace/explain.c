@@ -21,8 +21,8 @@
 #define EVENT_PS_DEFAULT 500000
 /* On a virtual machine, where the timer's interrupt leaves for the host; less on others. */
 #define SAMPLE_PS 15000000
-/* Of a fault that is counted; the copy of the stack of each new place included. */
-#define FAULT_PS 1000000
+/* Of a fault that is counted, on a thread whose faults are timed too, as they are then. */
+#define FAULT_PS 120000
 /* A cause that took less than this part of the step arms nothing. */
 #define WORTH_PART	20
 #define PPM_PER_PERCENT 10000.0

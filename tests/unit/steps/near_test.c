@@ -47,7 +47,7 @@ static void a_mistyped_name_has_the_one_that_was_meant(void **state)
 static void a_part_of_a_name_is_enough(void **state)
 {
 	assert_string_equal(near("decode"),
-			    "; did you mean llama_decode, llama::context::decode, other::decode?");
+			    "; did you mean llama::context::decode, other::decode, llama_decode?");
 	assert_string_equal(near("context::decoed"), "; did you mean llama::context::decode, "
 						     "other::decode?");
 }
