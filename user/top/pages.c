@@ -47,15 +47,20 @@ void top_draw_slow(struct grid *grid, const struct top_view *view, int row, int 
 {
 	const struct top_slow *list[TOP_SLOW];
 	size_t count = top_list(view->state, view->model, list), first = 0, at;
+	const struct top_slow *newest = top_model__slow(view->model, 0);
+	uint64_t total = view->figures->slow_total;
 	bool wide = grid->rows >= 28;
 	int column;
 
 	if (row >= end)
 		return;
+	/* The list is newer than the figures. */
+	if (newest && newest->sequence > total && !view->state->paused)
+		total = newest->sequence;
 	grid_style(grid, row, TOP_HEAD);
 	column = grid_print(grid, row, 0, TOP_HEAD, "SLOW STEPS %s first, %s of %s",
 			    view->state->slowest_first ? "slowest" : "newest", FORMAT_COUNT(count),
-			    FORMAT_COUNT(view->figures->slow_total));
+			    FORMAT_COUNT(total));
 	if (*view->state->filter)
 		grid_print(grid, row, column, TOP_HEAD, "  filter: %s", view->state->filter);
 	row++;

@@ -161,7 +161,7 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 {
 	const struct top_sums *all = &view->figures->all.sums;
 	enum step_part order[STEP_PARTS];
-	bool known = !all->unknown;
+	bool known = !all->unknown, wide = grid->columns >= WIDE_COLUMNS;
 	double own = share(all, all->parts_ns[STEP_OWN]);
 	enum top_style style = 100 - own >= HEAD_ALARM ? TOP_WARN : TOP_GOOD;
 	int column, count, said = 0;
@@ -169,7 +169,10 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 	if (draw_silence(grid, view, row))
 		return;
 	column = grid_print(grid, row, 0, style, "%s of step time is not %s",
-			    FORMAT_PERCENT(100 - own), known ? "the engine's own code" : "on a CPU");
+			    FORMAT_PERCENT(100 - own),
+			    !known ? "on a CPU"
+			    : wide ? "the engine's own code"
+				   : "own code");
 	count = order_parts(all, order);
 	for (int i = 0; i < count && said < HEAD_PARTS; i++) {
 		double percent = share(all, all->parts_ns[order[i]]);
@@ -177,7 +180,10 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 		if (percent < HEAD_PERCENT)
 			break;
 		column = grid_print(grid, row, column, style, "%s %s %s", said++ ? "," : ":",
-				    top_part_words(order[i], known), FORMAT_PERCENT(percent));
+				    !wide && order[i] == STEP_CPU_WAIT
+					    ? "CPU wait"
+					    : top_part_words(order[i], known),
+				    FORMAT_PERCENT(percent));
 		if (order[i] == STEP_CALLS + FBT_FUTEX && all->gil_ns)
 			column = grid_print(grid, row, column, style, " (GIL %s)",
 					    FORMAT_PERCENT(share(all, all->gil_ns)));
@@ -214,6 +220,8 @@ static void draw_rates(struct grid *grid, const struct top_view *view, int row)
 
 		grid_block(grid, row, column + i, (int)((steps * 8 + most - 1) / most), TOP_PLAIN);
 	}
+	if (!figures->all.sums.count)
+		return;
 	grid_print(grid, row, column + width + 1, TOP_BOLD, "p50 %s  p95 %s  p99 %s  max %s",
 		   FORMAT_TIME(figures->all.p50_ns), FORMAT_TIME(figures->all.p95_ns),
 		   FORMAT_TIME(figures->all.p99_ns), FORMAT_TIME(figures->all.sums.max_ns));
@@ -227,9 +235,12 @@ static void draw_parts(struct grid *grid, const struct top_view *view, int row)
 	int width = grid->columns >= WIDE_COLUMNS ? 24 : 12, count = order_parts(all, order);
 	double own = share(all, all->parts_ns[STEP_OWN]);
 	double cpu = share(all, all->parts_ns[STEP_CPU_WAIT]);
-	int column = grid_text(grid, row, 0, -1, TOP_PLAIN, "time ");
+	int column;
 
-	for (int i = 0; i < width && all->total_ns; i++) {
+	if (!all->total_ns)
+		return;
+	column = grid_text(grid, row, 0, -1, TOP_PLAIN, "time ");
+	for (int i = 0; i < width; i++) {
 		double at = (i + 0.5) * 100 / width;
 
 		if (at < own)
@@ -410,7 +421,7 @@ static void draw_strip(struct grid *grid, const struct top_view *view, int row, 
 		high = fmax(high, (double)history[i].p99_ns);
 	}
 	if (low > high)
-		low = high / 10;
+		return;
 	high = fmax(high, low * 10);
 	low /= 1.5;
 	for (int i = 0; i < rows; i++)
