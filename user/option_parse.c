@@ -24,9 +24,8 @@ static const struct command {
 	enum options_mode mode;
 } commands[] = {
 	{"validate", MODE_VALIDATE},  {"env-hash", MODE_ENV_HASH}, {"engine-env", MODE_ENGINE_ENV},
-	{"gpu-env", MODE_ENGINE_ENV}, /* its name before it was about Python */
-	{"doctor", MODE_DOCTOR},
-	{"top", MODE_TRACE}, /* and options->top */
+	{"gpu-env", MODE_ENGINE_ENV},			   /* its name before it was about Python */
+	{"doctor", MODE_DOCTOR},      {"top", MODE_TRACE}, /* and options->top */
 };
 
 struct words {

@@ -406,12 +406,14 @@ const struct option_row option_table[] = {
 
 const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0]);
 
-static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
-			   "top -p PID\ndoctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
+static const char uses[] =
+	"-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE\n"
+	"top -p PID\ndoctor [PID...]\nvalidate FILE...\nenv-hash [FILE]\nengine-env";
 
 static const char summary[] =
 	"Show where each step of a running LLM inference server spends its time."
-	"\vtop shows a process live, with the options of tracing. doctor checks what works on this machine (and for a process, as -p would) and how to "
+	"\vtop shows a process live, with the options of tracing. doctor checks what works on this "
+	"machine (and for a process, as -p would) and how to "
 	"fix the rest. validate checks profiles and traces, env-hash prints the hash of an "
 	"environment document, engine-env prints how to start an engine so that it has GPU records "
 	"and Python steps.\n"

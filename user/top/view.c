@@ -97,21 +97,21 @@ static void draw_title(struct grid *grid, const struct top_view *view)
 				    process->record.tgid);
 	}
 	if (window->processes.count > 1)
-		column = grid_print(grid, 0, column, TOP_BOLD, " +%zu", window->processes.count - 1);
+		column =
+			grid_print(grid, 0, column, TOP_BOLD, " +%zu", window->processes.count - 1);
 	if (view->figures->row_count)
 		shorten_name(kind, sizeof(kind),
 			     window__kind_name(window, view->figures->rows[0].key.kind),
 			     wide ? 24 : 16);
 	column = grid_print(grid, 0, column, TOP_BOLD, " %s", kind);
 	if (wide)
-		grid_print(grid, 0, column, TOP_BOLD,
-			   "  up %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64, up / 3600, up / 60 % 60,
-			   up % 60);
+		grid_print(grid, 0, column, TOP_BOLD, "  up %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64,
+			   up / 3600, up / 60 % 60, up % 60);
 	if (view->trust->cost_percent >= 0)
 		snprintf(cost, sizeof(cost), "cost %s  ",
 			 FORMAT_PERCENT(view->trust->cost_percent));
-	snprintf(text, sizeof(text), "  %s%slost %s  %s", view->state->paused ? "PAUSED  " : "", cost,
-		 FORMAT_COUNT(window__lost_total(window)), sound ? "[ok]" : "");
+	snprintf(text, sizeof(text), "  %s%slost %s  %s", view->state->paused ? "PAUSED  " : "",
+		 cost, FORMAT_COUNT(window__lost_total(window)), sound ? "[ok]" : "");
 	if (!sound)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "[! %zu: w]",
 			 view->trust->count);
@@ -192,9 +192,9 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 		column = grid_print(grid, row, column, style, "; garbage collection %s",
 				    FORMAT_PERCENT(share(all, all->gc_ns)));
 	if (all->gpu_ns)
-		column = grid_print(grid, row, column, style, "; GPU busy %s",
-				    FORMAT_PERCENT(percent_of((double)all->gpu_busy_ns,
-							      (double)all->gpu_ns)));
+		column = grid_print(
+			grid, row, column, style, "; GPU busy %s",
+			FORMAT_PERCENT(percent_of((double)all->gpu_busy_ns, (double)all->gpu_ns)));
 	if (!view->figures->rows[0].key.kind)
 		grid_text(grid, row, column, -1, style, "; intervals: not judged");
 }
@@ -210,9 +210,10 @@ static void draw_rates(struct grid *grid, const struct top_view *view, int row)
 	int width = grid->columns >= WIDE_COLUMNS ? 24 : 12, column;
 	uint64_t most = 1;
 
-	column = grid_print(grid, row, 0, TOP_BOLD, "%s/s %-6s",
-			    figures->row_count && !figures->rows[0].key.kind ? "intervals" : "steps",
-			    FORMAT_NUMBER(rate(figures, figures->all.sums.count)));
+	column =
+		grid_print(grid, row, 0, TOP_BOLD, "%s/s %-6s",
+			   figures->row_count && !figures->rows[0].key.kind ? "intervals" : "steps",
+			   FORMAT_NUMBER(rate(figures, figures->all.sums.count)));
 	for (int i = TOP_HISTORY - width; i < TOP_HISTORY; i++)
 		most = max_u64(most, figures->history[i].steps);
 	for (int i = 0; i < width; i++) {
@@ -258,8 +259,9 @@ static void draw_parts(struct grid *grid, const struct top_view *view, int row)
 		words = order[i] == STEP_CPU_WAIT ? "CPU wait" : words;
 		if (column + 3 + (int)strlen(words) + (int)strlen(figure) > grid->columns)
 			break;
-		column = grid_print(grid, row, column, order[i] == STEP_CPU_WAIT ? TOP_WARN : TOP_BAD,
-				    "  %s %s", words, figure);
+		column = grid_print(grid, row, column,
+				    order[i] == STEP_CPU_WAIT ? TOP_WARN : TOP_BAD, "  %s %s",
+				    words, figure);
 	}
 }
 
@@ -449,8 +451,8 @@ static void draw_causes(struct grid *grid, const struct top_view *view, int row)
 	char words[CAUSE_WORDS_SIZE];
 
 	for (size_t i = 0; i < figures->cause_count && column < grid->columns; i++)
-		column = grid_print(grid, row, column, TOP_PLAIN, "%s %s %s x%" PRIu64, i ? " |" : " ",
-				    cause_words(figures->causes[i].kind, words),
+		column = grid_print(grid, row, column, TOP_PLAIN, "%s %s %s x%" PRIu64,
+				    i ? " |" : " ", cause_words(figures->causes[i].kind, words),
 				    FORMAT_TIME(figures->causes[i].extra_ns),
 				    figures->causes[i].steps);
 	if (!figures->cause_count)
@@ -469,7 +471,8 @@ static void draw_footer(struct grid *grid, const struct top_view *view)
 		grid_text(grid, row, 0, -1, TOP_BOLD, view->notice);
 	else
 		grid_text(grid, row, 0, -1, TOP_DIM,
-			  "q quit  d dump 60 s  p pause  s sort  f filter  e expand  w trust  h help");
+			  "q quit  d dump 60 s  p pause  s sort  f filter  e expand  w trust  h "
+			  "help");
 }
 
 static void draw_main(struct grid *grid, const struct top_view *view)

@@ -4,11 +4,13 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "top/keys.h"
 #include "top/view.h"
 
@@ -25,6 +27,24 @@ struct page {
 };
 
 static const char hostile[] = "ev\x1b[31mil\x07\xc2\x9b\xe2\x80\xae\n\xff\xe6\xbc\xa2\xcc\x81";
+
+/* All rows, without trailing blanks. */
+static void grid_dump(const struct grid *grid, FILE *out)
+{
+	for (int row = 0; row < grid->rows; row++) {
+		const struct cell *cells = &grid->cells[row * grid->columns];
+		int count = grid->columns;
+
+		while (count && cells[count - 1].point == ' ')
+			count--;
+		for (int i = 0; i < count; i++) {
+			char bytes[4];
+
+			fwrite(bytes, 1, utf8_put(bytes, cells[i].point), out);
+		}
+		fputc('\n', out);
+	}
+}
 
 static void setup(struct page *page)
 {
@@ -129,8 +149,9 @@ static void test_cells(void **state)
 	grid_dump(&grid, out);
 	fclose(out);
 	assert_harmless(text, false);
-	assert_int_equal(strncmp(text, "                                      ab\nabc  \xe2\x96\x88\n", 49),
-			 0);
+	assert_int_equal(
+		strncmp(text, "                                      ab\nabc  \xe2\x96\x88\n", 49),
+		0);
 	assert_non_null(strstr(text, "\nev\\x1b[31mil\\x07\\xc2\\x9b"));
 	free(text);
 	grid_clear(&grid);
@@ -147,7 +168,8 @@ static void test_sizes(void **state)
 		for (int columns = 1; columns < 160; columns += 13) {
 			for (int at = TOP_PAGE_MAIN; at <= TOP_PAGE_HELP; at++) {
 				page.state.page = (enum top_page)at;
-				assert_harmless(draw(&page, rows, columns, columns % 2), columns % 2);
+				assert_harmless(draw(&page, rows, columns, columns % 2),
+						columns % 2);
 			}
 		}
 	}
