@@ -510,18 +510,28 @@ const size_t option_table_count = sizeof(option_table) / sizeof(option_table[0])
 static const char uses[] = "-p PID\n-a\n-- COMMAND [ARGS...]\n--replay FILE";
 
 static const char summary[] =
-	"Show where each step of a running LLM inference server spends its time."
-	"\vtop shows a process live, with the options of tracing. diff compares two recordings or "
-	"profiles, for example before and after an update. "
-	"doctor checks what works on this machine (and for a process, as -p would) and how to "
-	"fix the rest. validate checks profiles and traces, merge puts traces of several hosts or "
-	"ranks on one clock and tells which rank is late, env-hash prints the hash of an "
-	"environment document, engine-env prints how to start an engine so that it has GPU records "
-	"and Python steps.\n"
+	"Show where each step of a running LLM inference server spends its time.\v";
+static const char remarks[] =
 	"\nTracing requires root, or CAP_BPF, CAP_PERFMON and CAP_SYS_PTRACE. A TIME is a number, "
 	"alone or with us, ms, s, m or h.\n"
 	"\nExit status: 0 done, 1 failed, 2 usage error, 3 diff found a regression; with "
 	"-- COMMAND that of COMMAND.";
+
+/* The text before and after the options: see argp(3). */
+static void print_doc(char *out, size_t size)
+{
+	size_t used = (size_t)snprintf(out, size, "%sCommands:\n", summary);
+
+	for (size_t i = 0; i < command_table_count && used < size; i++) {
+		const struct command_row *row = &command_table[i];
+
+		if (row->text)
+			used += (size_t)snprintf(out + used, size - used, "  %-12s %s\n", row->name,
+						 row->text);
+	}
+	if (used < size)
+		snprintf(out + used, size - used, "%s", remarks);
+}
 
 static void print_usage(char *out, size_t size)
 {
@@ -540,12 +550,13 @@ static void print_usage(char *out, size_t size)
 static void print(enum option_help shown, unsigned int flags)
 {
 	struct argp_option *options = calloc(option_table_count + 1, sizeof(*options));
-	char usage[1024];
-	const struct argp argp = {options, NULL, usage, summary, NULL, NULL, NULL};
+	char usage[1024], doc[2048];
+	const struct argp argp = {options, NULL, usage, doc, NULL, NULL, NULL};
 	int group = 0;
 	size_t count = 0;
 
 	print_usage(usage, sizeof(usage));
+	print_doc(doc, sizeof(doc));
 	for (size_t i = 0; options && i < option_table_count; i++) {
 		const struct option_row *row = &option_table[i];
 

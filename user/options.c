@@ -706,8 +706,9 @@ static int complete_top(struct options *options)
 	if (options->mode != MODE_TRACE)
 		return usage_error("top shows processes that run: use it with -p PID or -a only");
 	if (options->command)
-		return usage_error("top cannot share the terminal with COMMAND: start COMMAND first, "
-				   "and name it with -p");
+		return usage_error(
+			"top cannot share the terminal with COMMAND: start COMMAND first, "
+			"and name it with -p");
 	if (options->windows.flag)
 		return usage_error("top and --flag exclude each other: top shows one window");
 	if (!options->trace && !options->output)

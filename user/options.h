@@ -133,7 +133,7 @@ struct options {
 	pid_vec pids;
 	bool all;
 	bool follow;
-	bool top; /* a live view of the window */
+	bool top;	      /* a live view of the window */
 	char **command;	      /* NULL, or COMMAND ARGS... NULL: inside argv */
 	uint64_t duration_ns; /* 0: until stopped */
 	uint64_t steps;	      /* 0: no limit */

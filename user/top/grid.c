@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,22 +106,5 @@ void grid_style(struct grid *grid, int row, enum top_style style)
 
 		if (cell)
 			cell->style = (uint8_t)style;
-	}
-}
-
-void grid_dump(const struct grid *grid, FILE *out)
-{
-	for (int row = 0; row < grid->rows; row++) {
-		const struct cell *cells = &grid->cells[row * grid->columns];
-		int count = grid->columns;
-
-		while (count && cells[count - 1].point == ' ')
-			count--;
-		for (int i = 0; i < count; i++) {
-			char bytes[4];
-
-			fwrite(bytes, 1, utf8_put(bytes, cells[i].point), out);
-		}
-		fputc('\n', out);
 	}
 }

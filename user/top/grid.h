@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdio.h>
 
 enum top_style {
 	TOP_PLAIN,
@@ -51,8 +50,5 @@ int grid_print(struct grid *grid, int row, int column, enum top_style style, con
 /* A block of 0 to 8 eighths of a cell. */
 void grid_block(struct grid *grid, int row, int column, int eighths, enum top_style style);
 void grid_style(struct grid *grid, int row, enum top_style style); /* of a whole row */
-
-/* All rows as UTF-8, without trailing blanks: for tests. */
-void grid_dump(const struct grid *grid, FILE *out);
 
 #endif

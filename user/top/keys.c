@@ -108,10 +108,10 @@ static void expand(struct top_state *state, const struct top_model *model)
 static void go(struct top_state *state, const struct top_model *model, uint32_t key)
 {
 	bool scrolls = state->page == TOP_PAGE_TRUST || state->page == TOP_PAGE_HELP;
-	int by = key == TOP_KEY_UP || key == 'k'   ? -1
+	int by = key == TOP_KEY_UP || key == 'k'     ? -1
 		 : key == TOP_KEY_DOWN || key == 'j' ? 1
-		 : key == TOP_KEY_PAGE_UP	   ? -10
-						   : 10;
+		 : key == TOP_KEY_PAGE_UP	     ? -10
+						     : 10;
 
 	if (!scrolls && !(state->page == TOP_PAGE_STEP && (by > 1 || by < -1))) {
 		move(state, model, by);

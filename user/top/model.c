@@ -66,7 +66,6 @@ struct top_model {
 	uint32_t worded;
 	struct top_message messages[TOP_MESSAGES];
 	uint64_t message_count;
-	uint64_t alarms;
 };
 
 struct top_model *top_model__new(void)
@@ -127,9 +126,8 @@ static struct slot *slot_at(struct top_model *model, uint64_t second)
 
 static bool is_same(const struct top_key *a, const struct top_key *b)
 {
-	return a->tgid == b->tgid && a->kind == b->kind &&
-	       a->class.is_known == b->class.is_known && a->class.bits == b->class.bits &&
-	       a->class.by_argument == b->class.by_argument;
+	return a->tgid == b->tgid && a->kind == b->kind && a->class.is_known == b->class.is_known &&
+	       a->class.bits == b->class.bits && a->class.by_argument == b->class.by_argument;
 }
 
 static struct top_key key_of(const struct step *step)
@@ -259,7 +257,8 @@ int top_model__add_step(struct top_model *model, const struct window *window,
 	return add_sample(model, slot, &sample);
 }
 
-/* Makes the order of values such that the one of that rank is in its place (Hoare's quickselect). */
+/* Makes the order of values such that the one of that rank is in its place (Hoare's quickselect).
+ */
 static uint64_t select_rank(uint64_t *values, size_t count, size_t rank)
 {
 	size_t low = 0, high = count - 1;
@@ -376,7 +375,7 @@ static int fill_rows(struct top_model *model, uint64_t first, uint64_t last, uin
 {
 	int err = 0;
 
-	for (uint32_t class = 0; class < TOP_CLASSES && !err; class++) {
+	for (uint32_t class = 0; class < TOP_CLASSES && !err; class ++) {
 		struct top_row row = {.key = model->classes[class].key};
 
 		if (kind != TOP_ALL_KINDS && row.key.kind != kind)
@@ -502,8 +501,7 @@ static void describe(struct top_slow *slow, const struct window *window,
 		 escalation_reason_text(escalation->result.reason));
 }
 
-static void count_cause(struct top_model *model, const struct step *step,
-			const struct cause *cause)
+static void count_cause(struct top_model *model, const struct step *step, const struct cause *cause)
 {
 	struct past *past = past_at(model, second_of(model, step->record.end_ns));
 
@@ -511,9 +509,8 @@ static void count_cause(struct top_model *model, const struct step *step,
 		return;
 	past->figures.slow++;
 	past->cause_steps[cause->kind]++;
-	past->cause_ns[cause->kind] =
-		add_saturating(past->cause_ns[cause->kind],
-			       sub_saturating(cause->time_ns, cause->usual_ns));
+	past->cause_ns[cause->kind] = add_saturating(
+		past->cause_ns[cause->kind], sub_saturating(cause->time_ns, cause->usual_ns));
 }
 
 void top_model__add_escalation(struct top_model *model, const struct window *window,
@@ -580,7 +577,6 @@ void top_model__add_message(struct top_model *model, enum log_level level, const
 {
 	struct top_message *message = &model->messages[model->message_count++ % TOP_MESSAGES];
 
-	model->alarms += level <= LOG_WARN;
 	message->level = level;
 	snprintf(message->text, sizeof(message->text), "%s", text);
 }
@@ -597,9 +593,4 @@ const struct top_message *top_model__message(const struct top_model *model, size
 	if (index >= model->message_count || index >= TOP_MESSAGES)
 		return NULL;
 	return &model->messages[(model->message_count - 1 - index) % TOP_MESSAGES];
-}
-
-uint64_t top_model__messages(const struct top_model *model)
-{
-	return model->alarms;
 }

@@ -83,13 +83,13 @@ struct top_figures {
 	struct top_row all;
 	struct top_row rows[TOP_CLASSES]; /* most time first */
 	size_t row_count;
-	bool sampled;			       /* percentiles are of a random sample */
+	bool sampled;				/* percentiles are of a random sample */
 	struct top_second history[TOP_HISTORY]; /* the newest whole second is the last */
 	uint64_t history_seconds;		/* of them, those since the window began */
 	struct top_cause causes[CAUSE_COUNT];	/* of the history; most time first */
 	size_t cause_count;
-	uint64_t last_step_ns; /* CLOCK_MONOTONIC; 0: no step yet */
-	uint64_t slow_total;   /* ever */
+	uint64_t last_step_ns;	/* CLOCK_MONOTONIC; 0: no step yet */
+	uint64_t slow_total;	/* ever */
 	uint64_t slow_left_out; /* of them, those not put in words */
 };
 
@@ -105,7 +105,7 @@ struct top_slow {
 	struct top_key key;
 	uint32_t tid;
 	uint64_t total_ns; /* 0 of a hang, whose evidence says it */
-	double times; /* of the usual length; 0: not known */
+	double times;	   /* of the usual length; 0: not known */
 	enum cause_kind cause;
 	uint64_t cause_ns;
 	uint64_t extra_ns; /* of it, more than usual */
@@ -155,6 +155,5 @@ const struct top_slow *top_model__slow(const struct top_model *model, size_t ind
 
 /* The newest message is at 0; NULL after the oldest that is kept. */
 const struct top_message *top_model__message(const struct top_model *model, size_t index);
-uint64_t top_model__messages(const struct top_model *model); /* warnings and errors, ever */
 
 #endif

@@ -47,15 +47,20 @@ void top_draw_slow(struct grid *grid, const struct top_view *view, int row, int 
 {
 	const struct top_slow *list[TOP_SLOW];
 	size_t count = top_list(view->state, view->model, list), first = 0, at;
+	const struct top_slow *newest = top_model__slow(view->model, 0);
+	uint64_t total = view->figures->slow_total;
 	bool wide = grid->rows >= 28;
 	int column;
 
 	if (row >= end)
 		return;
+	/* The list is newer than the figures. */
+	if (newest && newest->sequence > total && !view->state->paused)
+		total = newest->sequence;
 	grid_style(grid, row, TOP_HEAD);
 	column = grid_print(grid, row, 0, TOP_HEAD, "SLOW STEPS %s first, %s of %s",
 			    view->state->slowest_first ? "slowest" : "newest", FORMAT_COUNT(count),
-			    FORMAT_COUNT(view->figures->slow_total));
+			    FORMAT_COUNT(total));
 	if (*view->state->filter)
 		grid_print(grid, row, column, TOP_HEAD, "  filter: %s", view->state->filter);
 	row++;
@@ -108,8 +113,8 @@ static int draw_breakdown(struct grid *grid, const struct top_slow *slow, int ro
 
 static int draw_facts(struct grid *grid, const struct top_slow *slow, int row)
 {
-	int column = grid_print(grid, row, 2, TOP_PLAIN, "gap before it %s",
-				FORMAT_TIME(slow->gap_ns));
+	int column =
+		grid_print(grid, row, 2, TOP_PLAIN, "gap before it %s", FORMAT_TIME(slow->gap_ns));
 
 	if (slow->minor_faults || slow->major_faults)
 		column = grid_print(grid, row, column, TOP_PLAIN, ", page faults %s (disk %s)",
@@ -146,8 +151,8 @@ void top_draw_step(struct grid *grid, const struct top_view *view)
 			  "this step is not kept any more: Esc goes back to the list");
 		return;
 	}
-	column = grid_print(grid, row, 0, TOP_BOLD, "%s  %s %s", time_of_day(slow, time), slow->kind,
-			    top_class_words(&slow->key, class));
+	column = grid_print(grid, row, 0, TOP_BOLD, "%s  %s %s", time_of_day(slow, time),
+			    slow->kind, top_class_words(&slow->key, class));
 	if (slow->number)
 		column = grid_print(grid, row, column, TOP_BOLD, "  #%" PRIu64 "  %s", slow->number,
 				    FORMAT_TIME(slow->total_ns));
@@ -179,9 +184,10 @@ void top_draw_trust(struct grid *grid, const struct top_view *view)
 
 	grid_text(grid, row++, 0, -1, TOP_HEAD, "CAN THESE NUMBERS BE TRUSTED?");
 	if (view->trust->cost_percent >= 0)
-		grid_print(grid, row++, 0, TOP_PLAIN,
-			   "tracing adds up to %s to the time of the steps (measured when it began)",
-			   FORMAT_PERCENT(view->trust->cost_percent));
+		grid_print(
+			grid, row++, 0, TOP_PLAIN,
+			"tracing adds up to %s to the time of the steps (measured when it began)",
+			FORMAT_PERCENT(view->trust->cost_percent));
 	if (view->cpu_percent >= 0)
 		grid_print(grid, row++, 0, TOP_PLAIN, "this tool uses %s of a CPU",
 			   FORMAT_PERCENT(view->cpu_percent));

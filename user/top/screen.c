@@ -116,11 +116,8 @@ int screen__page(struct screen *screen, struct grid *grid)
 static attr_t attribute_of(const struct screen *screen, enum top_style style)
 {
 	static const attr_t attributes[TOP_STYLES] = {
-		[TOP_BOLD] = A_BOLD,
-		[TOP_DIM] = A_DIM,
-		[TOP_BAD] = A_BOLD,
-		[TOP_HEAD] = A_BOLD,
-		[TOP_SELECTED] = A_REVERSE,
+		[TOP_BOLD] = A_BOLD, [TOP_DIM] = A_DIM,		 [TOP_BAD] = A_BOLD,
+		[TOP_HEAD] = A_BOLD, [TOP_SELECTED] = A_REVERSE,
 	};
 
 	return style < TOP_STYLES ? attributes[style] : A_NORMAL;
@@ -128,8 +125,8 @@ static attr_t attribute_of(const struct screen *screen, enum top_style style)
 
 static short pair_of(const struct screen *screen, enum top_style style)
 {
-	bool has_pair = style == TOP_GOOD || style == TOP_WARN || style == TOP_BAD ||
-			style == TOP_HEAD;
+	bool has_pair =
+		style == TOP_GOOD || style == TOP_WARN || style == TOP_BAD || style == TOP_HEAD;
 
 	return screen->color && has_pair ? (short)style : 0;
 }
@@ -162,12 +159,9 @@ bool screen__key(struct screen *screen, uint32_t *key)
 		wint_t code;
 		enum top_key_code key;
 	} codes[] = {
-		{KEY_UP, TOP_KEY_UP},
-		{KEY_DOWN, TOP_KEY_DOWN},
-		{KEY_PPAGE, TOP_KEY_PAGE_UP},
-		{KEY_NPAGE, TOP_KEY_PAGE_DOWN},
-		{KEY_ENTER, TOP_KEY_ENTER},
-		{KEY_BACKSPACE, TOP_KEY_BACKSPACE},
+		{KEY_UP, TOP_KEY_UP},	      {KEY_DOWN, TOP_KEY_DOWN},
+		{KEY_PPAGE, TOP_KEY_PAGE_UP}, {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+		{KEY_ENTER, TOP_KEY_ENTER},   {KEY_BACKSPACE, TOP_KEY_BACKSPACE},
 	};
 	wint_t code;
 	int kind = get_wch(&code);

@@ -23,14 +23,16 @@ int screen_check(void)
 	}
 	if (!name || !*name || setupterm(name, STDOUT_FILENO, &found) != OK) {
 		log_err("top: the terminal type TERM=%s is not known here: set TERM=xterm or "
-			"TERM=vt100 (package ncurses-base or ncurses-term has the descriptions), or "
+			"TERM=vt100 (package ncurses-base or ncurses-term has the descriptions), "
+			"or "
 			"trace without top",
 			name ? name : "");
 		return -EINVAL;
 	}
 	found = cursor_address && clear_screen ? 0 : -EINVAL;
 	if (found)
-		log_err("top: a terminal of type TERM=%s cannot place the cursor: set TERM=xterm or "
+		log_err("top: a terminal of type TERM=%s cannot place the cursor: set TERM=xterm "
+			"or "
 			"TERM=vt100, or trace without top",
 			name);
 	del_curterm(cur_term);

@@ -42,7 +42,8 @@ static void doubt_lost(struct trust *trust, const struct window *window)
 		doubt(trust, "%s damaged or unknown records were skipped",
 		      FORMAT_COUNT(window->skipped_records));
 	if (window->incomplete_steps)
-		doubt(trust, "%s of %s steps are incomplete: records were lost, or their thread ended",
+		doubt(trust,
+		      "%s of %s steps are incomplete: records were lost, or their thread ended",
 		      FORMAT_COUNT(window->incomplete_steps), FORMAT_COUNT(window->steps));
 	if (window->overflow_processes)
 		doubt(trust, "%s processes have no name here: there are too many",
@@ -77,8 +78,9 @@ static void doubt_figures(struct trust *trust, const struct top_figures *figures
 		doubt(trust, "percentiles are of a random sample: over %d steps a second",
 		      TOP_SAMPLES);
 	if (all->unknown)
-		doubt(trust, "system calls are not traced, or those of a step were lost: the time in "
-			     "them is not told from other sleep");
+		doubt(trust,
+		      "system calls are not traced, or those of a step were lost: the time in "
+		      "them is not told from other sleep");
 	if (all->profiled)
 		doubt(trust, "PyTorch's profiler is on: steps take several times as long");
 	if (figures->row_count && figures->rows[0].key.kind == 0)

@@ -11,7 +11,8 @@
 struct trust {
 	size_t count;
 	char lines[TRUST_LINES][256];
-	double cost_percent; /* of the time of the steps of the last seconds; less than 0: not known */
+	double cost_percent; /* of the time of the steps of the last seconds; less than 0: not known
+			      */
 };
 
 /* cost is what was measured when the tool attached. */

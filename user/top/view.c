@@ -97,21 +97,21 @@ static void draw_title(struct grid *grid, const struct top_view *view)
 				    process->record.tgid);
 	}
 	if (window->processes.count > 1)
-		column = grid_print(grid, 0, column, TOP_BOLD, " +%zu", window->processes.count - 1);
+		column =
+			grid_print(grid, 0, column, TOP_BOLD, " +%zu", window->processes.count - 1);
 	if (view->figures->row_count)
 		shorten_name(kind, sizeof(kind),
 			     window__kind_name(window, view->figures->rows[0].key.kind),
 			     wide ? 24 : 16);
 	column = grid_print(grid, 0, column, TOP_BOLD, " %s", kind);
 	if (wide)
-		grid_print(grid, 0, column, TOP_BOLD,
-			   "  up %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64, up / 3600, up / 60 % 60,
-			   up % 60);
+		grid_print(grid, 0, column, TOP_BOLD, "  up %02" PRIu64 ":%02" PRIu64 ":%02" PRIu64,
+			   up / 3600, up / 60 % 60, up % 60);
 	if (view->trust->cost_percent >= 0)
 		snprintf(cost, sizeof(cost), "cost %s  ",
 			 FORMAT_PERCENT(view->trust->cost_percent));
-	snprintf(text, sizeof(text), "  %s%slost %s  %s", view->state->paused ? "PAUSED  " : "", cost,
-		 FORMAT_COUNT(window__lost_total(window)), sound ? "[ok]" : "");
+	snprintf(text, sizeof(text), "  %s%slost %s  %s", view->state->paused ? "PAUSED  " : "",
+		 cost, FORMAT_COUNT(window__lost_total(window)), sound ? "[ok]" : "");
 	if (!sound)
 		snprintf(text + strlen(text), sizeof(text) - strlen(text), "[! %zu: w]",
 			 view->trust->count);
@@ -161,7 +161,7 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 {
 	const struct top_sums *all = &view->figures->all.sums;
 	enum step_part order[STEP_PARTS];
-	bool known = !all->unknown;
+	bool known = !all->unknown, wide = grid->columns >= WIDE_COLUMNS;
 	double own = share(all, all->parts_ns[STEP_OWN]);
 	enum top_style style = 100 - own >= HEAD_ALARM ? TOP_WARN : TOP_GOOD;
 	int column, count, said = 0;
@@ -169,7 +169,10 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 	if (draw_silence(grid, view, row))
 		return;
 	column = grid_print(grid, row, 0, style, "%s of step time is not %s",
-			    FORMAT_PERCENT(100 - own), known ? "the engine's own code" : "on a CPU");
+			    FORMAT_PERCENT(100 - own),
+			    !known ? "on a CPU"
+			    : wide ? "the engine's own code"
+				   : "own code");
 	count = order_parts(all, order);
 	for (int i = 0; i < count && said < HEAD_PARTS; i++) {
 		double percent = share(all, all->parts_ns[order[i]]);
@@ -177,7 +180,10 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 		if (percent < HEAD_PERCENT)
 			break;
 		column = grid_print(grid, row, column, style, "%s %s %s", said++ ? "," : ":",
-				    top_part_words(order[i], known), FORMAT_PERCENT(percent));
+				    !wide && order[i] == STEP_CPU_WAIT
+					    ? "CPU wait"
+					    : top_part_words(order[i], known),
+				    FORMAT_PERCENT(percent));
 		if (order[i] == STEP_CALLS + FBT_FUTEX && all->gil_ns)
 			column = grid_print(grid, row, column, style, " (GIL %s)",
 					    FORMAT_PERCENT(share(all, all->gil_ns)));
@@ -186,9 +192,9 @@ static void draw_headline(struct grid *grid, const struct top_view *view, int ro
 		column = grid_print(grid, row, column, style, "; garbage collection %s",
 				    FORMAT_PERCENT(share(all, all->gc_ns)));
 	if (all->gpu_ns)
-		column = grid_print(grid, row, column, style, "; GPU busy %s",
-				    FORMAT_PERCENT(percent_of((double)all->gpu_busy_ns,
-							      (double)all->gpu_ns)));
+		column = grid_print(
+			grid, row, column, style, "; GPU busy %s",
+			FORMAT_PERCENT(percent_of((double)all->gpu_busy_ns, (double)all->gpu_ns)));
 	if (!view->figures->rows[0].key.kind)
 		grid_text(grid, row, column, -1, style, "; intervals: not judged");
 }
@@ -204,9 +210,10 @@ static void draw_rates(struct grid *grid, const struct top_view *view, int row)
 	int width = grid->columns >= WIDE_COLUMNS ? 24 : 12, column;
 	uint64_t most = 1;
 
-	column = grid_print(grid, row, 0, TOP_BOLD, "%s/s %-6s",
-			    figures->row_count && !figures->rows[0].key.kind ? "intervals" : "steps",
-			    FORMAT_NUMBER(rate(figures, figures->all.sums.count)));
+	column =
+		grid_print(grid, row, 0, TOP_BOLD, "%s/s %-6s",
+			   figures->row_count && !figures->rows[0].key.kind ? "intervals" : "steps",
+			   FORMAT_NUMBER(rate(figures, figures->all.sums.count)));
 	for (int i = TOP_HISTORY - width; i < TOP_HISTORY; i++)
 		most = max_u64(most, figures->history[i].steps);
 	for (int i = 0; i < width; i++) {
@@ -214,6 +221,8 @@ static void draw_rates(struct grid *grid, const struct top_view *view, int row)
 
 		grid_block(grid, row, column + i, (int)((steps * 8 + most - 1) / most), TOP_PLAIN);
 	}
+	if (!figures->all.sums.count)
+		return;
 	grid_print(grid, row, column + width + 1, TOP_BOLD, "p50 %s  p95 %s  p99 %s  max %s",
 		   FORMAT_TIME(figures->all.p50_ns), FORMAT_TIME(figures->all.p95_ns),
 		   FORMAT_TIME(figures->all.p99_ns), FORMAT_TIME(figures->all.sums.max_ns));
@@ -227,9 +236,12 @@ static void draw_parts(struct grid *grid, const struct top_view *view, int row)
 	int width = grid->columns >= WIDE_COLUMNS ? 24 : 12, count = order_parts(all, order);
 	double own = share(all, all->parts_ns[STEP_OWN]);
 	double cpu = share(all, all->parts_ns[STEP_CPU_WAIT]);
-	int column = grid_text(grid, row, 0, -1, TOP_PLAIN, "time ");
+	int column;
 
-	for (int i = 0; i < width && all->total_ns; i++) {
+	if (!all->total_ns)
+		return;
+	column = grid_text(grid, row, 0, -1, TOP_PLAIN, "time ");
+	for (int i = 0; i < width; i++) {
 		double at = (i + 0.5) * 100 / width;
 
 		if (at < own)
@@ -247,8 +259,9 @@ static void draw_parts(struct grid *grid, const struct top_view *view, int row)
 		words = order[i] == STEP_CPU_WAIT ? "CPU wait" : words;
 		if (column + 3 + (int)strlen(words) + (int)strlen(figure) > grid->columns)
 			break;
-		column = grid_print(grid, row, column, order[i] == STEP_CPU_WAIT ? TOP_WARN : TOP_BAD,
-				    "  %s %s", words, figure);
+		column = grid_print(grid, row, column,
+				    order[i] == STEP_CPU_WAIT ? TOP_WARN : TOP_BAD, "  %s %s",
+				    words, figure);
 	}
 }
 
@@ -410,7 +423,7 @@ static void draw_strip(struct grid *grid, const struct top_view *view, int row, 
 		high = fmax(high, (double)history[i].p99_ns);
 	}
 	if (low > high)
-		low = high / 10;
+		return;
 	high = fmax(high, low * 10);
 	low /= 1.5;
 	for (int i = 0; i < rows; i++)
@@ -438,8 +451,8 @@ static void draw_causes(struct grid *grid, const struct top_view *view, int row)
 	char words[CAUSE_WORDS_SIZE];
 
 	for (size_t i = 0; i < figures->cause_count && column < grid->columns; i++)
-		column = grid_print(grid, row, column, TOP_PLAIN, "%s %s %s x%" PRIu64, i ? " |" : " ",
-				    cause_words(figures->causes[i].kind, words),
+		column = grid_print(grid, row, column, TOP_PLAIN, "%s %s %s x%" PRIu64,
+				    i ? " |" : " ", cause_words(figures->causes[i].kind, words),
 				    FORMAT_TIME(figures->causes[i].extra_ns),
 				    figures->causes[i].steps);
 	if (!figures->cause_count)
@@ -458,7 +471,8 @@ static void draw_footer(struct grid *grid, const struct top_view *view)
 		grid_text(grid, row, 0, -1, TOP_BOLD, view->notice);
 	else
 		grid_text(grid, row, 0, -1, TOP_DIM,
-			  "q quit  d dump 60 s  p pause  s sort  f filter  e expand  w trust  h help");
+			  "q quit  d dump 60 s  p pause  s sort  f filter  e expand  w trust  h "
+			  "help");
 }
 
 static void draw_main(struct grid *grid, const struct top_view *view)

@@ -136,8 +136,8 @@ static void finish(struct dump *dump)
 		return;
 	if (asprintf(&dump->result, "wrote %s_%s.* (%" PRIu64 " steps%s)", dump->base, dump->tag,
 		     dump->written.steps,
-		     dump->written.crowded ? ", less than a minute: older records had no room" : "") <
-	    0)
+		     dump->written.crowded ? ", less than a minute: older records had no room"
+					   : "") < 0)
 		dump->result = NULL;
 }
 

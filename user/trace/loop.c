@@ -132,7 +132,7 @@ int loop__watch_terminal(struct loop *loop)
 		sigaddset(&loop->signals, signals[i]);
 	sigprocmask(SIG_BLOCK, &loop->signals, NULL);
 	return signalfd(loop->signal_fd, &loop->signals, SFD_CLOEXEC | SFD_NONBLOCK) < 0 ? fail()
-											: 0;
+											 : 0;
 }
 
 /* So that they are not delivered once they have their default action again. */
@@ -168,8 +168,8 @@ unsigned int loop__wait(struct loop *loop)
 			continue;
 		}
 		if (events[i].data.fd == loop->timer_fd &&
-			 read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
-			 errno != EAGAIN && errno != EINTR)
+		    read(loop->timer_fd, &expirations, sizeof(expirations)) < 0 &&
+		    errno != EAGAIN && errno != EINTR)
 			news |= LOOP_END;
 		else if (events[i].data.fd != loop->timer_fd)
 			news |= LOOP_INPUT;

@@ -248,7 +248,8 @@ static int add_report(struct outputs *outputs, const struct options *options)
 
 static int add_status(struct outputs *outputs, const struct options *options)
 {
-	if (options->mode != MODE_TRACE || options->top || !isatty(STDERR_FILENO) || log_level() < LOG_INFO)
+	if (options->mode != MODE_TRACE || options->top || !isatty(STDERR_FILENO) ||
+	    log_level() < LOG_INFO)
 		return 0;
 	outputs->status = sink_status__new();
 	return add_sink(outputs, outputs->status);

@@ -1,0 +1,237 @@
+#!/bin/bash
+# SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
+# The command top in a real terminal (tmux): its figures against the engine's own account, its keys,
+# dumps, sizes and colours, and the terminal as it was after every exit.
+. "$(dirname "$0")/lib.sh"
+command -v tmux >/dev/null || { echo 'SKIP needs tmux' && exit 77; }
+
+export LC_ALL=C.UTF-8 TERM=xterm
+tmux=(tmux -L "ferrum-top-$$" -f /dev/null)
+undo()
+{
+	"${tmux[@]}" kill-server 2>/dev/null
+}
+
+# await COMMAND…: until it succeeds, for 40 s at most
+await()
+{
+	local tries=400
+
+	until "$@" 2>/dev/null; do
+		((tries--)) || return 1
+		sleep 0.1
+	done
+}
+
+page()
+{
+	"${tmux[@]}" capture-pane -p -t t
+}
+
+on_page()
+{
+	page | grep -qE -- "$1"
+}
+
+# not_on_page REGEX
+not_on_page()
+{
+	! on_page "$1"
+}
+
+press()
+{
+	"${tmux[@]}" send-keys -t t "$@"
+}
+
+# The modes of the terminal, without its size.
+modes()
+{
+	stty -a <"$TTY" | grep -v '^speed'
+}
+
+# start COLUMNS ROWS [ENV…]: top in a new terminal, its raw output in $TMP/raw
+start()
+{
+	local columns=$1 rows=$2
+
+	shift 2
+	"${tmux[@]}" kill-server 2>/dev/null
+	await not_running
+	rm -f "$TMP"/{raw,rc,err}
+	"${tmux[@]}" new-session -d -x "$columns" -y "$rows" -s t "exec bash --norc --noprofile"
+	"${tmux[@]}" pipe-pane -t t "cat >'$TMP/raw'"
+	TTY=$("${tmux[@]}" display-message -p -t t '#{pane_tty}')
+	press "cd '$TMP/dumps'; PS1='ready> '; clear" Enter
+	await on_page '^ready>'
+	BEFORE=$(modes)
+	press "env $* $FBT top -p $ENGINE --step engine_step $MORE 2>'$TMP/err'; echo \$? >'$TMP/rc'" Enter
+	await on_page "$PATTERN"
+}
+
+not_running()
+{
+	! "${tmux[@]}" list-sessions
+}
+
+has_ended()
+{
+	[ -s "$TMP/rc" ]
+}
+
+# restored NAME: the terminal is as it was, and the other screen is left
+restored()
+{
+	await has_ended
+	await on_page '^ready>$'
+	is "$1: its exit status is 0" "$(cat "$TMP/rc")" 0
+	is "$1: the modes of the terminal are as before" "$(modes)" "$BEFORE"
+	is "$1: the alternate screen is left" \
+		"$("${tmux[@]}" display-message -p -t t '#{alternate_on} #{cursor_flag}')" '0 1'
+}
+
+new_engine()
+{
+	rm -f "$TMP/truth"
+	start_engine --steps 0 --compute-us 500 --sleep-us 4000 --trouble lock --trouble-every 50 \
+		--trouble-us 60000 --truth "$TMP/truth"
+	go
+}
+
+top_pid()
+{
+	pgrep -f "^$FBT top -p $ENGINE" | head -n 1
+}
+
+MORE=
+PATTERN='SLOW STEPS newest first, [1-9]'
+mkdir "$TMP/dumps"
+new_engine
+start 100 30
+await on_page 'own code: .*futex'
+page >"$TMP/page"
+has 'the title names process and step function' "$TMP/page" "ferrum-bpftrace top +engine\[$ENGINE\] engine_step"
+has 'the headline says what is not own code' "$TMP/page" 'of step time is not the engine.s own code: .*futex'
+has 'percentiles' "$TMP/page" 'steps/s [0-9.]+ .*p50 .* p95 .* p99 .* max '
+has 'the parts of the time' "$TMP/page" '^time .* own [0-9.]+ %'
+has 'a slow step with its cause' "$TMP/page" '#[0-9]+ .* x[0-9]+ .*lock contention futex'
+await on_page 'CAUSES .*lock contention [0-9.]+ (s|ms) x[0-9]+' && ok 'the causes of the last minutes' ||
+	not_ok 'the causes of the last minutes'
+
+press s
+await on_page 'classes by steps/s' && ok 's sorts the classes' || not_ok 's sorts the classes'
+press o
+await on_page 'SLOW STEPS slowest first' && ok 'o sorts the slow steps' || not_ok 'o sorts the slow steps'
+press o f 'lock' Enter
+await on_page 'filter: lock' && ok 'f filters' || not_ok 'f filters'
+press f BSpace BSpace BSpace BSpace 'nosuchcause' Enter
+await on_page 'newest first, 0 of' && ok 'a filter that nothing meets leaves no step' ||
+	not_ok 'a filter that nothing meets leaves no step'
+press f Escape
+await on_page 'newest first, [1-9]'
+press f 'lock' Enter e
+await on_page 'where its time went' && ok 'e expands a step' || not_ok 'e expands a step'
+page >"$TMP/page"
+has 'with its lock' "$TMP/page" 'futex 6[0-9.]+ ms'
+has 'with its breakdown' "$TMP/page" '^ +futex +6[0-9.]+ ms +[0-9]+%'
+has 'with advice' "$TMP/page" '^what to do'
+press Escape f Escape w
+await on_page 'CAN THESE NUMBERS BE TRUSTED' && ok 'w says what can be trusted' ||
+	not_ok 'w says what can be trusted'
+press Escape h
+await on_page 'Ctrl-Z +suspend' && ok 'h helps' || not_ok 'h helps'
+press Escape p
+await on_page PAUSED && ok 'p pauses' || not_ok 'p pauses'
+press p
+await not_on_page PAUSED && ok 'and p goes on' || not_ok 'and p goes on'
+
+press d
+await on_page 'wrote .*ferrum_top_pid' && ok 'd writes files' || not_ok 'd writes files'
+holds 'the trace and the profile are valid' "$FBT" validate "$TMP"/dumps/ferrum_top_*.jsonl \
+	"$TMP"/dumps/ferrum_top_*.trace.json
+holds 'the capture can be replayed' "$FBT" --replay "$TMP"/dumps/ferrum_top_*.fbt --trace none \
+	--profile none
+has 'there is a page' "$(echo "$TMP"/dumps/ferrum_top_*.html)" '<!doctype html>'
+is 'the files are for their owner only' "$(stat -c %a "$TMP"/dumps/ferrum_top_* | sort -u)" 600
+
+"${tmux[@]}" resize-window -t t -x 80 -y 24
+await on_page '^top +engine' && ok 'it follows the size of the terminal' ||
+	not_ok 'it follows the size of the terminal'
+is 'the last line is the 24th' "$(page | sed -n 24p | grep -c .)" 1
+"${tmux[@]}" resize-window -t t -x 50 -y 10
+await on_page '50x10 is too small: 60x16 at least' && ok 'a small terminal is told' ||
+	not_ok 'a small terminal is told'
+"${tmux[@]}" resize-window -t t -x 100 -y 30
+await on_page "$PATTERN"
+
+press C-z
+await on_page 'Stopped' && ok 'Ctrl-Z suspends' || not_ok 'Ctrl-Z suspends'
+is 'while it is suspended the other screen is left' \
+	"$("${tmux[@]}" display-message -p -t t '#{alternate_on}')" 0
+rm "$TMP/rc"
+press 'fg; echo $? >'"'$TMP/rc'" Enter
+await on_page "$PATTERN" && ok 'fg goes on' || not_ok 'fg goes on'
+press q
+restored q
+grep -q $'\e\[[0-9;]*3[1-6]' "$TMP/raw" && ok 'it has colours' || not_ok 'it has colours'
+
+start 100 30 NO_COLOR=1
+press C-c
+restored Ctrl-C
+grep -qE $'\e\[([0-9;]*;)?(3[0-8]|4[0-8]|9[0-7])(;[0-9;]*)?m' "$TMP/raw" && not_ok 'NO_COLOR: no colour' ||
+	ok 'NO_COLOR: no colour'
+
+start 100 30 LC_ALL=C
+page >"$TMP/page"
+is 'another locale: ASCII only' "$(LC_ALL=C grep -c '[^ -~]' "$TMP/page")" 0
+kill -TERM "$(top_pid)"
+restored SIGTERM
+start 100 30
+kill -HUP "$(top_pid)"
+restored SIGHUP
+start 100 30
+kill -QUIT "$(top_pid)"
+restored SIGQUIT
+
+MORE="--profile '$TMP/profile'"
+start 100 30
+MORE=
+await on_page 'lock contention [0-9.]+ m?s x[3-9]'
+kill -STOP "$ENGINE"
+# Figures stand still when the second has ended in which the last step did.
+await on_page '^no step for|HANGS'
+page >"$TMP/page"
+kill -CONT "$ENGINE"
+kill -TERM "$ENGINE"
+restored 'the end of the target'
+cat >"$TMP/counts.py" <<'END'
+import json, re, sys
+page = open(sys.argv[1]).read()
+lines = [json.loads(line) for line in open(sys.argv[2])]
+last = max(map(int, re.findall(r"#(\d+) ", page)))
+seen = [e for e in lines if e["event"] == "escalation_prof" and e["shape"]["step"] <= last
+	and e["shape"].get("not_shown") in (None, "rate_limit")]
+locks = sum(e["shape"]["cause"] == "lock_contention" for e in seen)
+listed = re.search(r"newest first, (\d+) of (\d+)", page)
+shown = re.search(r"lock contention [0-9.]+ m?s x(\d+)", page)
+print(int(listed[2]) - ("HANG " in page) == len(seen), int(shown[1]) == locks, locks >= 3)
+if int(listed[2]) != len(seen):
+	print(page, len(seen), [e["shape"]["step"] for e in seen], file=sys.stderr)
+END
+is 'its counts are those of the profile' "$(python3 "$TMP/counts.py" "$TMP/page" "$TMP/profile")" 'True True True'
+
+# What is no terminal gets one line.
+new_engine
+"$FBT" top -p "$ENGINE" --step engine_step >"$TMP/out" 2>"$TMP/err" </dev/null
+is 'no terminal: exit status' $? 1
+is 'no terminal: one line' "$(wc -l <"$TMP/err") $(wc -c <"$TMP/out")" '1 0'
+has 'no terminal: it says what to do' "$TMP/err" 'top needs a terminal: .* -p PID prints a report'
+script -qec "env TERM=nosuch $FBT top -p $ENGINE --step engine_step" /dev/null >"$TMP/out" </dev/null
+has 'an unknown terminal: it says what to do' "$TMP/out" 'TERM=nosuch is not known here: set'
+for words in "-- true" "--flag x -p $ENGINE" "--replay x"; do
+	# shellcheck disable=SC2086
+	"$FBT" top $words >/dev/null 2>"$TMP/err"
+	is "top $words: exit status" $? 2
+done
+kill "$ENGINE"
+exit $FAILED

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Cells, keys and pages, without a terminal. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/text.h"
+#include "top/keys.h"
+#include "top/view.h"
+
+#define START (1000 * NS_PER_S)
+
+struct page {
+	struct top_model *model;
+	struct window *window;
+	struct top_figures *figures;
+	struct top_state state;
+	struct trust trust;
+	char *text;
+	size_t size;
+};
+
+static const char hostile[] = "ev\x1b[31mil\x07\xc2\x9b\xe2\x80\xae\n\xff\xe6\xbc\xa2\xcc\x81";
+
+/* All rows, without trailing blanks. */
+static void grid_dump(const struct grid *grid, FILE *out)
+{
+	for (int row = 0; row < grid->rows; row++) {
+		const struct cell *cells = &grid->cells[row * grid->columns];
+		int count = grid->columns;
+
+		while (count && cells[count - 1].point == ' ')
+			count--;
+		for (int i = 0; i < count; i++) {
+			char bytes[4];
+
+			fwrite(bytes, 1, utf8_put(bytes, cells[i].point), out);
+		}
+		fputc('\n', out);
+	}
+}
+
+static void setup(struct page *page)
+{
+	*page = (struct page){.model = top_model__new(), .window = window__new()};
+	page->figures = calloc(1, sizeof(*page->figures));
+	assert_true(page->model && page->window && page->figures);
+	page->window->record.start_ns = START;
+	top_state_init(&page->state);
+}
+
+static void teardown(struct page *page)
+{
+	top_model__free(page->model);
+	window__free(page->window);
+	free(page->figures);
+	free(page->text);
+}
+
+static void add_slow(struct page *page, uint64_t number, uint64_t total_ns)
+{
+	const struct escalation escalation = {
+		.judged = true,
+		.usual_ns = 1000,
+		.result.reason = ESCALATION_EFFICIENCY_LOW,
+		.cause = {.kind = number % 2 ? CAUSE_LOCK_CONTENTION : CAUSE_SLEEP,
+			  .time_ns = total_ns},
+	};
+	const struct step step = {
+		.number = number,
+		.complete = true,
+		.record = {.tgid = 7,
+			   .tid = 8,
+			   .kind = 1,
+			   .start_ns = START,
+			   .end_ns = START + total_ns,
+			   .thread_ns = total_ns},
+	};
+
+	assert_int_equal(top_model__add_step(page->model, page->window, &step), 0);
+	top_model__add_escalation(page->model, page->window, &step, &escalation);
+}
+
+static const char *draw(struct page *page, int rows, int columns, bool ascii)
+{
+	const struct fbt_cost cost = {.call_ps = 1000, .step_ns = 10};
+	struct grid grid;
+	FILE *out;
+
+	assert_int_equal(top_model__figures(page->model, START + 3 * NS_PER_S, page->state.kind,
+					    page->figures),
+			 0);
+	trust_find(&page->trust, page->window, &cost, page->model, page->figures);
+	const struct top_view view = {
+		.model = page->model,
+		.figures = page->figures,
+		.state = &page->state,
+		.trust = &page->trust,
+		.window = page->window,
+		.notice = "",
+		.cpu_percent = 1,
+	};
+
+	free(page->text);
+	assert_int_equal(grid_init(&grid, rows, columns, ascii), 0);
+	top_draw(&grid, &view);
+	out = open_memstream(&page->text, &page->size);
+	grid_dump(&grid, out);
+	fclose(out);
+	grid_clear(&grid);
+	return page->text;
+}
+
+/* No byte of a page is a control, whatever the target's names are. */
+static void assert_harmless(const char *text, bool ascii)
+{
+	for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
+		assert_true(*at == '\n' || *at >= ' ');
+		assert_int_not_equal(*at, 0x7f);
+		if (ascii)
+			assert_true(*at < 0x7f);
+	}
+	assert_null(strstr(text, "\xc2\x9b"));
+	assert_null(strstr(text, "\xe2\x80\xae"));
+	assert_null(strstr(text, "\xe6\xbc\xa2"));
+}
+
+static void test_cells(void **state)
+{
+	struct grid grid;
+	char *text = NULL;
+	size_t size;
+	FILE *out = open_memstream(&text, &size);
+
+	assert_int_equal(grid_init(&grid, 3, 40, false), 0);
+	assert_int_equal(grid_text(&grid, 0, 38, -1, TOP_PLAIN, "abcdef"), 40);
+	assert_int_equal(grid_text(&grid, 1, 0, 3, TOP_PLAIN, "abcdef"), 3);
+	grid_text(&grid, 7, 0, -1, TOP_PLAIN, "outside");
+	grid_text(&grid, -1, -5, -1, TOP_PLAIN, "outside");
+	grid_text(&grid, 2, 0, -1, TOP_PLAIN, hostile);
+	grid_block(&grid, 1, 5, 8, TOP_PLAIN);
+	grid_block(&grid, 1, 6, 0, TOP_PLAIN);
+	grid_dump(&grid, out);
+	fclose(out);
+	assert_harmless(text, false);
+	assert_int_equal(
+		strncmp(text, "                                      ab\nabc  \xe2\x96\x88\n", 49),
+		0);
+	assert_non_null(strstr(text, "\nev\\x1b[31mil\\x07\\xc2\\x9b"));
+	free(text);
+	grid_clear(&grid);
+}
+
+static void test_sizes(void **state)
+{
+	struct page page;
+
+	setup(&page);
+	for (uint64_t i = 1; i <= 40; i++)
+		add_slow(&page, i, i * 1000);
+	for (int rows = 1; rows < 60; rows += 1) {
+		for (int columns = 1; columns < 160; columns += 13) {
+			for (int at = TOP_PAGE_MAIN; at <= TOP_PAGE_HELP; at++) {
+				page.state.page = (enum top_page)at;
+				assert_harmless(draw(&page, rows, columns, columns % 2),
+						columns % 2);
+			}
+		}
+	}
+	page.state.page = TOP_PAGE_MAIN;
+	assert_non_null(strstr(draw(&page, 10, 70, false), "70x10 is too small: 60x16 at least"));
+	draw(&page, 24, 80, false);
+	assert_non_null(strstr(page.text, "SLOW STEPS newest first, 40 of 40"));
+	assert_non_null(strstr(page.text, "#40"));
+	assert_non_null(strstr(page.text, "p50 "));
+	assert_non_null(strstr(page.text, "q quit"));
+	teardown(&page);
+}
+
+static void test_no_step(void **state)
+{
+	struct page page;
+
+	setup(&page);
+	assert_non_null(strstr(draw(&page, 24, 80, false), "no step yet"));
+	teardown(&page);
+}
+
+/* One mark in the first line, and the reasons on a page of their own. */
+static void test_trust(void **state)
+{
+	struct page page;
+
+	setup(&page);
+	add_slow(&page, 1, 1000000);
+	assert_non_null(strstr(draw(&page, 24, 80, false), "lost 0  [ok]"));
+	page.window->lost.count[FBT_LOST_STEPS] = 5;
+	top_model__add_message(page.model, LOG_WARN, hostile);
+	assert_non_null(strstr(draw(&page, 24, 80, false), "lost 5  [! 2: w]"));
+	page.state.page = TOP_PAGE_TRUST;
+	assert_non_null(strstr(draw(&page, 24, 80, false), "lost 5 steps: they are in no figure"));
+	assert_harmless(page.text, false);
+	teardown(&page);
+}
+
+static void press(struct page *page, const char *keys)
+{
+	for (; *keys; keys++)
+		assert_int_equal(top_press(&page->state, page->model, (unsigned char)*keys),
+				 TOP_NOTHING);
+}
+
+static void test_keys(void **state)
+{
+	const struct top_slow *list[TOP_SLOW];
+	struct page page;
+
+	setup(&page);
+	for (uint64_t i = 1; i <= 10; i++)
+		add_slow(&page, i, (i * 7 % 11) * 1000);
+	assert_int_equal(top_press(&page.state, page.model, 'q'), TOP_QUIT);
+	assert_int_equal(top_press(&page.state, page.model, 'd'), TOP_DUMP);
+	press(&page, "o");
+	assert_int_equal(top_list(&page.state, page.model, list), 10);
+	assert_int_equal(list[0]->total_ns, 10000);
+	assert_int_equal(list[9]->total_ns, 1000);
+	press(&page, "ofSLEEP");
+	assert_string_equal(page.state.filter, "SLEEP");
+	assert_int_equal(top_list(&page.state, page.model, list), 5);
+	top_press(&page.state, page.model, TOP_KEY_ESCAPE);
+	assert_int_equal(top_list(&page.state, page.model, list), 10);
+	/* The cursor stays on its step when others come. */
+	press(&page, "jj");
+	assert_int_equal(page.state.selected, 9);
+	add_slow(&page, 11, 5000);
+	press(&page, "k");
+	assert_int_equal(page.state.selected, 10);
+	press(&page, "p");
+	add_slow(&page, 12, 5000);
+	assert_int_equal(top_list(&page.state, page.model, list), 11);
+	press(&page, "p");
+	assert_int_equal(top_list(&page.state, page.model, list), 12);
+	press(&page, "e");
+	assert_non_null(strstr(draw(&page, 30, 100, false), "where its time went"));
+	press(&page, "2");
+	assert_int_equal(top_list(&page.state, page.model, list), 0);
+	press(&page, "0");
+	top_press(&page.state, page.model, TOP_KEY_ESCAPE);
+	assert_int_equal(page.state.page, TOP_PAGE_MAIN);
+	teardown(&page);
+}
+
+/* A filter is bounded, whatever is typed. */
+static void test_typing(void **state)
+{
+	struct page page;
+
+	setup(&page);
+	press(&page, "f");
+	for (int i = 0; i < 100; i++)
+		top_press(&page.state, page.model, 'x');
+	top_press(&page.state, page.model, 0x1b2);
+	assert_int_equal(strlen(page.state.filter), TOP_FILTER_MAX - 1);
+	for (int i = 0; i < 100; i++)
+		top_press(&page.state, page.model, TOP_KEY_BACKSPACE);
+	assert_string_equal(page.state.filter, "");
+	teardown(&page);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_cells),	cmocka_unit_test(test_sizes),
+		cmocka_unit_test(test_no_step), cmocka_unit_test(test_trust),
+		cmocka_unit_test(test_keys),	cmocka_unit_test(test_typing),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
