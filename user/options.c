@@ -279,7 +279,7 @@ static bool is_input(const char *input, const char *output)
 static int check_outputs(const struct options *options)
 {
 	const char *const files[] = {options->trace, options->profile, options->record,
-				     options->html, options->folded, options->metrics};
+				     options->html,  options->folded,  options->metrics};
 	const char *trace = options->trace;
 	const size_t count = sizeof(files) / sizeof(*files);
 

@@ -30,10 +30,10 @@ free_port()
 	python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-holds 'promtool accepts the rules' promtool check rules $MONITOR/rules.yml
+holds 'promtool accepts the rules' promtool check rules "$MONITOR"/rules.yml
 holds 'promtool: each alert comes when it should, and not otherwise' \
 	sh -c "cd $MONITOR && promtool test rules rules_test.yml"
-holds 'the dashboard is sound' python3 tests/e2e/monitor_dashboard.py check $MONITOR/dashboard.json
+holds 'the dashboard is sound' python3 tests/e2e/monitor_dashboard.py check "$MONITOR"/dashboard.json
 
 mkdir "$FOLDER"
 chmod 755 "$TMP" "$FOLDER"
@@ -66,9 +66,10 @@ attach --metrics "$FOLDER/second.prom" --metrics-interval 1
 go
 
 # has_all: Prometheus has seen both, and each query of the dashboard has data
+# shellcheck disable=SC2317
 has_all()
 {
-	python3 tests/e2e/monitor_dashboard.py query $MONITOR/dashboard.json "$PROMETHEUS" >"$TMP/queries" 2>&1
+	python3 tests/e2e/monitor_dashboard.py query "$MONITOR"/dashboard.json "$PROMETHEUS" >"$TMP/queries" 2>&1
 }
 
 holds 'each query of the dashboard has data' wait_for 90 has_all || cat "$TMP/queries"

@@ -19,7 +19,7 @@
 struct metrics;
 
 struct metrics_options {
-	const char *path; /* NULL: no file */
+	const char *path;		       /* NULL: no file */
 	const struct otlp_endpoint *collector; /* NULL: none */
 	const char *service;		       /* OTEL_SERVICE_NAME, or NULL */
 	uint64_t interval_ns;

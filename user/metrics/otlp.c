@@ -96,10 +96,7 @@ static void put_metric(struct writer_of_points *writer, const struct metrics_tal
 	json_object_begin(json, NULL);
 	json_string(json, "name", name);
 	json_string(json, "description", metric->help);
-	json_string(json, "unit",
-		    *metric->unit == 's'   ? "s"
-		    : *metric->unit == 'b' ? "By"
-					   : "");
+	json_string(json, "unit", *metric->unit == 's' ? "s" : *metric->unit == 'b' ? "By" : "");
 	json_object_begin(json, members[metric->type]);
 	json_array_begin(json, "dataPoints");
 	metric->list(tally, writer->run, put_point, writer);

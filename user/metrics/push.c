@@ -143,8 +143,8 @@ void metrics_push__poll(struct metrics_push *push, uint64_t now_ns)
 void metrics_push__finish(struct metrics_push *push)
 {
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
-	uint64_t end_ns = now_ns + (push->failures ? push->limits.finish_failed_ns
-						   : push->limits.finish_ns);
+	uint64_t end_ns =
+		now_ns + (push->failures ? push->limits.finish_failed_ns : push->limits.finish_ns);
 
 	push->due_ns = 0;
 	while (!push->is_broken && (push->in_flight || push->waiting) && now_ns < end_ns) {

@@ -122,10 +122,10 @@ static void count_probes(struct metrics_tally *tally, const struct step *step)
 static uint64_t estimate_cost_ns(const struct metrics_tally *tally, const struct fbt_cost *cost)
 {
 	uint64_t call_ps = cost->header.size ? cost->call_ps : tally->call_ps;
-	uint64_t steps_ns = cost->header.size
-				    ? (uint64_t)((long double)cost->step_ns *
-						 (long double)tally->window_steps)
-				    : tally->probes_ns;
+	uint64_t steps_ns =
+		cost->header.size
+			? (uint64_t)((long double)cost->step_ns * (long double)tally->window_steps)
+			: tally->probes_ns;
 
 	return add_saturating(steps_ns, (uint64_t)((long double)call_ps *
 						   (long double)tally->window_calls / 1000));
@@ -232,8 +232,7 @@ void metrics_tally__see(struct metrics_tally *tally, const struct window *window
 		return;
 	for (int i = 0; i < FBT_LOST_COUNT; i++)
 		grow(&tally->lost[i], &tally->window_lost[i], window->lost.count[i]);
-	grow(&tally->probe_cost_ns, &tally->window_cost_ns,
-	     estimate_cost_ns(tally, &window->cost));
+	grow(&tally->probe_cost_ns, &tally->window_cost_ns, estimate_cost_ns(tally, &window->cost));
 	grow(&tally->skipped, &tally->window_skipped, window->skipped_records);
 	grow(&tally->traced_ns, &tally->window_traced_ns,
 	     sub_saturating(window->end_ns ? window->end_ns : now_ns, start_ns));

@@ -110,7 +110,7 @@ uint64_t otlp_retry_ns(uint32_t failures, int64_t retry_after_s, uint32_t random
 	return wait_ns - wait_ns / 2 / 1024 * (random % 1025);
 }
 
-#define REASON_MAX 256
+#define REASON_MAX    256
 #define EVENT_SLACK_S 60 /* evhttp's own limits, beyond ours */
 
 struct otlp_request {
@@ -118,7 +118,7 @@ struct otlp_request {
 	uint64_t connect_ns;
 	uint64_t whole_ns;
 	struct event_base *base;
-	struct event *alarm; /* ends a wait */
+	struct event *alarm;  /* ends a wait */
 	struct otlp_tls *tls; /* NULL: http */
 	char *host;	      /* without brackets */
 	char *authority;      /* the header Host */
@@ -497,9 +497,9 @@ int otlp_request__begin(struct otlp_request *request, char *body, size_t size)
 /* The variable that names a proxy, which is not used; NULL: none is set. */
 static const char *find_proxy(bool is_https)
 {
-	static const char *const names[][4] = {{"http_proxy", "all_proxy", "ALL_PROXY", NULL},
-					       {"https_proxy", "HTTPS_PROXY", "all_proxy",
-						"ALL_PROXY"}};
+	static const char *const names[][4] = {
+		{"http_proxy", "all_proxy", "ALL_PROXY", NULL},
+		{"https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"}};
 
 	for (size_t i = 0; i < 4 && names[is_https][i]; i++) {
 		const char *value = getenv(names[is_https][i]);

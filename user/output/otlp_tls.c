@@ -20,9 +20,12 @@
 
 /* Debian, Alpine; Fedora, Red Hat; openSUSE; OpenELEC; BSD. */
 static const char *const files[] = {
-	"/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt",
-	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem", "/etc/ssl/ca-bundle.pem",
-	"/etc/pki/tls/cacert.pem", "/etc/ssl/cert.pem",
+	"/etc/ssl/certs/ca-certificates.crt",
+	"/etc/pki/tls/certs/ca-bundle.crt",
+	"/etc/pki/ca-trust/extracted/pem/tls-ca-bundle.pem",
+	"/etc/ssl/ca-bundle.pem",
+	"/etc/pki/tls/cacert.pem",
+	"/etc/ssl/cert.pem",
 };
 static const char *const folders[] = {"/etc/ssl/certs", "/etc/pki/tls/certs"};
 

@@ -16,7 +16,8 @@ struct event_base;
 struct otlp_tls;
 
 /*
- * Initializes OpenSSL, whose configuration may load libraries: later, none can be loaded (filter.h).
+ * Initializes OpenSSL, whose configuration may load libraries: later, none can be loaded
+ * (filter.h).
  */
 void otlp_tls_prepare(void);
 

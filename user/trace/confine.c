@@ -141,7 +141,7 @@ static int add_file(folder_vec *folders, const char *path)
 static int collect_folders(const struct options *options, folder_vec *folders)
 {
 	const char *const files[] = {options->trace, options->profile, options->record,
-				     options->html, options->folded, options->metrics};
+				     options->html,  options->folded,  options->metrics};
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(*files) && !err; i++)

@@ -14,8 +14,9 @@ struct outputs;
 
 /*
  * Opens what the options ask for. tag is part of the default file names; NULL (replay): there are
- * no default files. All are borrowed. metrics: what this export feeds, or NULL. 0 or -errno, logged, and no files
- * are left. -EEXIST is not logged: files with that tag exist, so try another tag.
+ * no default files. All are borrowed. metrics: what this export feeds, or NULL. 0 or -errno,
+ * logged, and no files are left. -EEXIST is not logged: files with that tag exist, so try another
+ * tag.
  */
 int outputs__open(struct outputs **outputs, const struct options *options,
 		  const struct metadata *metadata, const char *tag, struct otlp_health *health,

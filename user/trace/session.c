@@ -724,7 +724,7 @@ uint64_t session__probes_ns(const struct session *session)
 	uint64_t ns = 0;
 
 	for (uint32_t kind = 1; kind <= count; kind++)
-		ns = add_saturating(
-			ns, calibrate_kind_ns(&session->cost, session->live.loader, kind));
+		ns = add_saturating(ns,
+				    calibrate_kind_ns(&session->cost, session->live.loader, kind));
 	return ns;
 }

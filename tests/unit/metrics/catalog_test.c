@@ -56,8 +56,8 @@ static void the_page_has_each_metric_and_no_other(void **state)
 
 		metric->list(tally, &run, keep_labels, &labels);
 		snprintf(row, sizeof(row), "\n| `%s` | %s | %s | %s |\n",
-			 metric_full_name(metric, name), metric_type_name(metric->type), labels.text,
-			 metric->help);
+			 metric_full_name(metric, name), metric_type_name(metric->type),
+			 labels.text, metric->help);
 		if (!strstr(page, row))
 			fail_msg("docs/metrics.md has no row %s", row);
 	}

@@ -141,7 +141,8 @@ static void losses_only_grow(void **state)
 	metrics_tally__free(tally);
 }
 
-/* While the window is open it is estimated; what comes at its end may be less, and takes nothing. */
+/* While the window is open it is estimated; what comes at its end may be less, and takes nothing.
+ */
 static void the_cost_only_grows(void **state)
 {
 	struct metrics_tally *tally = metrics_tally__new();
