@@ -231,7 +231,7 @@ int side_read_profile(struct side *side, FILE *in)
 	struct from_profile self = {.side = side};
 	const struct profile_reader reader = {
 		.wants = is_wanted, .on_event = take_event, .ctx = &self};
-	struct profile_counts counts;
+	struct profile_counts counts = {0};
 	int err = profile_read(in, side->path, &reader, &counts);
 
 	if (err)
