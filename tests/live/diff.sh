@@ -132,7 +132,9 @@ says 'waits instead of computing: the futex is named' \
 
 # The same without sizes: classes are the modes of the work.
 compare 3 "$TMP/before.fbt" "$TMP/slower.fbt" --class-by nothing --margin 10 --threshold 10
-says 'by work: two classes' 'len(both) == 2 and all(c["size_by"] == "work" for c in both)'
+# A step that was disturbed may be alone in a class.
+says 'by work: two classes, but for a few steps' \
+	'all(c["size_by"] == "work" for c in both) and all(sum(sorted(c["sides"][i]["steps"] for c in both)[-2:]) > 5940 for i in (0, 1))'
 says 'by work: the small steps are worse, the large ones the same' \
 	'of(200000)["verdict"] == "worse" and of(1500000)["verdict"] == "same"'
 compare 0 "$TMP/before.fbt" "$TMP/mixed.fbt" --class-by nothing --margin 10 --threshold 10

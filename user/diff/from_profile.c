@@ -172,14 +172,14 @@ static uint64_t count_lost(struct json_object *shape)
 static int set_facts(struct side *side, const struct profile_event *event)
 {
 	static const struct {
-		enum side_fact fact;
 		const char *key;
+		enum side_fact fact;
 		bool in_envelope;
 	} rows[] = {
-		{FACT_HOST, "host", false},	   {FACT_ARCH, "arch", false},
-		{FACT_KERNEL, "kernel", false},	   {FACT_TOOL, "tool_version", false},
-		{FACT_DETAIL, "detail", false},	   {FACT_MODEL, "model", true},
-		{FACT_COMMIT, "commit_sha", true}, {FACT_ENV_HASH, "env_hash", true},
+		{"host", FACT_HOST, false},	   {"arch", FACT_ARCH, false},
+		{"kernel", FACT_KERNEL, false},	   {"tool_version", FACT_TOOL, false},
+		{"detail", FACT_DETAIL, false},	   {"model", FACT_MODEL, true},
+		{"commit_sha", FACT_COMMIT, true}, {"env_hash", FACT_ENV_HASH, true},
 	};
 	char text[24];
 	uint64_t count;
@@ -231,7 +231,7 @@ int side_read_profile(struct side *side, FILE *in)
 	struct from_profile self = {.side = side};
 	const struct profile_reader reader = {
 		.wants = is_wanted, .on_event = take_event, .ctx = &self};
-	struct profile_counts counts;
+	struct profile_counts counts = {0};
 	int err = profile_read(in, side->path, &reader, &counts);
 
 	if (err)

@@ -457,7 +457,7 @@ static void tell(const char *path, const struct survey *survey, const struct rec
 static int send_all(const char *path, struct records *records, const struct survey *survey)
 {
 	const struct profile_reader reader = {is_replayed, take_event, records};
-	struct profile_counts counts;
+	struct profile_counts counts = {0};
 	int err = send_window(records, survey->shape);
 
 	if (!err)
@@ -481,7 +481,7 @@ int profile_send_records(const char *path, const struct record_output *output)
 	struct survey survey = {0};
 	struct records records = {.output = output};
 	const struct profile_reader reader = {is_step_or_window, survey_event, &survey};
-	struct profile_counts counts;
+	struct profile_counts counts = {0};
 	int err = read_file(path, &reader, &counts);
 
 	/* A window that has no end is shown if there is no other. */
