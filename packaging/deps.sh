@@ -13,7 +13,7 @@ check_packages=(shellcheck clang-format clang-tidy)
 kernels_packages=(cpio debian-archive-keyring)
 # Tests that need these are skipped if they cannot be installed.
 browser_packages=(chromium chromium-driver python3-selenium)
-optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev)
+optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev systemd)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
