@@ -17,7 +17,7 @@ package_packages=(build-essential debhelper dpkg-dev python3 python3-wheel)
 monitor_packages=(prometheus prometheus-node-exporter)
 browser_packages=(chromium chromium-driver python3-selenium)
 optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev tmux zsh fish
-	debootstrap lintian podman runc)
+	debootstrap lintian podman runc systemd)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
