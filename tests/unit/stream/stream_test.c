@@ -6,7 +6,6 @@
 #include <cmocka.h>
 
 #include <errno.h>
-
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
