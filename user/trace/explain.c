@@ -123,7 +123,8 @@ static int fault_map(const struct explain *explain)
 
 static void clear_faults(struct explain *explain)
 {
-	fault_events_clear(&explain->fault_events, fault_map(explain));
+	if (explain->fault_events.count)
+		fault_events_clear(&explain->fault_events, fault_map(explain));
 }
 
 void explain__free(struct explain *explain)

@@ -5,6 +5,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,16 @@ struct shared *loader__shared(struct loader *loader)
 }
 
 /* There are no looks. */
+const struct senders *loader__senders(const struct loader *loader)
+{
+	return NULL;
+}
+
+int loader__map(const struct loader *loader, const char *name)
+{
+	return -ENOENT;
+}
+
 struct task_list *loader__task_list(const struct loader *loader)
 {
 	return NULL;
