@@ -441,6 +441,8 @@ test-all: ## every test and check, kernels too (root): up to 40 minutes
 	$(Q)$(deps) check
 	$(Q)$(deps) kernels
 	$(Q)$(deps) browser
+	$(Q)$(deps) package
+	$(Q)$(deps) install
 	$(Q)+$(tier) all
 
 test-engines: ## the tests that need a whole engine or its code, by npm, cargo and pip (root)

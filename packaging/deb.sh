@@ -18,7 +18,7 @@ rm -rf "$work"
 mkdir -p "$source"
 
 tar -cf - --exclude=__pycache__ Makefile README.md LICENSE CHANGELOG.md CONTRIBUTING.md SECURITY.md bpf cupti docs \
-	include packaging python user vmlinux tests/fake tests/fuzz/fuzz.mk tests/kernels/kernels.mk |
+	include packaging python user vmlinux tests/fake tests/*/*.mk |
 	tar -C "$source" -xf -
 cp -r packaging/deb "$source/debian"
 [ ! -e packaging/ferrum-bpftrace.service ] || cp packaging/ferrum-bpftrace.service "$source/debian"

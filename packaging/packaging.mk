@@ -16,6 +16,7 @@ $(completion_tables): packaging/completion/tables.c $(O)/libfbt.a | $(O)/complet
 # A build for another architecture cannot run what it has built: it takes TABLES, which
 # build/*/completion/tables of a build for this one has printed.
 $(O)/completion/tables.tsv: $(or $(TABLES),$(completion_tables))
+	$(if $(CROSS_COMPILE),$(if $(TABLES),,$(error completion: what is built for $(ARCH) cannot run here; build for this machine first, and add TABLES=build/.../completion/tables.tsv)))
 	$(Q)$(if $(TABLES),cat $(TABLES),$(completion_tables)) >$@
 
 $(completions): $(O)/completion/ferrum-bpftrace.%: $(O)/completion/tables.tsv packaging/completion/generate.sh packaging/completion/ferrum-bpftrace.%

@@ -12,10 +12,16 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+# Root may build what a user has checked out: its makefile is run all the same.
+git_here()
+{
+	git -c safe.directory='*' "$@" 2>/dev/null
+}
+
 # The work tree must be ours: a package is often built from a tarball inside another repository.
 is_work_tree()
 {
-	[ -e .git ] && command -v git >/dev/null && git rev-parse --git-dir >/dev/null 2>&1
+	[ -e .git ] && command -v git >/dev/null && git_here rev-parse --git-dir >/dev/null
 }
 
 # from_describe TEXT: v0.2.0-12-g1234abc-dirty as a version
@@ -30,7 +36,7 @@ from_describe()
 case ${1:-} in
 --date)
 	if is_work_tree; then
-		git log -1 --format=%ct
+		git_here log -1 --format=%ct
 	else
 		# Of a tarball, that of the file, which git archive sets to the commit's.
 		stat -c %Y packaging/version.txt
@@ -38,9 +44,8 @@ case ${1:-} in
 	;;
 '')
 	text=
-	# Root may build what a user has checked out.
 	if is_work_tree; then
-		text=$(git -c safe.directory='*' describe --tags --match 'v[0-9]*' --dirty 2>/dev/null) || true
+		text=$(git_here describe --tags --match 'v[0-9]*' --dirty) || true
 	elif [[ $archived == v[0-9]* ]]; then
 		text=$archived
 	fi

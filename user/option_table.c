@@ -434,7 +434,7 @@ const struct option_row option_table[] = {
 	 "Send escalations to an OpenTelemetry collector, e.g. http://HOST:4318", TEXT(otlp)},
 	{"otlp-metrics", 0, OPTION_MORE, NULL, "Send metrics to that collector too",
 	 SWITCH(otlp_metrics)},
-	{"metrics", 0, OPTION_COMMON, "FILE.prom",
+	{"metrics", 0, OPTION_MORE, "FILE.prom",
 	 "Metrics for Prometheus, written again and again: a file in the folder of node_exporter's "
 	 "textfile collector",
 	 TEXT(metrics)},

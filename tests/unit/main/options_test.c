@@ -83,7 +83,7 @@ REFUSED(a_typo_of_an_option_names_the_option, "'--durtaion=5': did you mean --du
 	"--durtaion=5")
 REFUSED(a_typo_of_a_command_names_the_command, "'docter': did you mean doctor?", "docter", "5")
 REFUSED(an_option_as_a_command_names_the_option, "'replay': did you mean --replay?", "replay", "f")
-REFUSED(what_is_like_nothing_names_nothing, "unknown command 'top': use -p PID", "top")
+REFUSED(what_is_like_nothing_names_nothing, "unknown command 'quux': use -p PID", "quux")
 REFUSED(an_output_refuses_a_directory, "--output: invalid value 'dir/'", "-p1", "-o", "dir/")
 REFUSED(an_output_refuses_dir, "-o and --dir exclude each other", "-p1", "-o", "b", "--dir", "d")
 REFUSED(two_outputs_in_the_same_file_are_refused, "two of them name the same file", "-p1", "-o",
