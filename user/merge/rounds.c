@@ -23,6 +23,9 @@
 /* A slice that covers less of the time is not what it did. */
 #define DID_PERCENT 10
 
+/* As a name. It is an upper bound, so a call that took half of the time comes first. */
+#define CPU_WAIT "waiting for a CPU"
+
 static const span_vec *spans_of(const struct rounds *rounds, struct gather_file *files,
 				const struct rank_unit *rank)
 {
@@ -343,7 +346,7 @@ int rounds_note(struct rounds *rounds, size_t file, const struct source_event *e
 
 	/* Where in the step it waited is not known. */
 	if (wait_ns && !is_cause && 2 * wait_ns > event->dur_ns)
-		text = "waiting for a CPU";
+		text = CPU_WAIT;
 	else if (event->phase != 'X' || !text || !*text || is_around(event))
 		return 0;
 	for (size_t i = 0; i < rounds->ranks.count; i++) {
@@ -358,6 +361,16 @@ int rounds_note(struct rounds *rounds, size_t file, const struct source_event *e
 	return 0;
 }
 
+static uint64_t weight(const struct rounds *rounds, const struct round *round,
+		       const struct meanwhile *did)
+{
+	uint64_t ns = (uint64_t)did->ns;
+
+	if (did->name && !strcmp(rounds->names.items[did->name - 1], CPU_WAIT))
+		return min_u64(ns, round_spread(round) / 2);
+	return ns;
+}
+
 void rounds_describe(const struct rounds *rounds, const struct round *round, char text[ROUND_TEXT])
 {
 	struct line line = {text, ROUND_TEXT, 0};
@@ -365,8 +378,8 @@ void rounds_describe(const struct rounds *rounds, const struct round *round, cha
 	char name[48];
 
 	*text = '\0';
-	for (int i = 1; i < ROUND_NAMES; i++) {
-		if (round->did[i].ns > most->ns)
+	for (int i = 0; i < ROUND_NAMES; i++) {
+		if (weight(rounds, round, &round->did[i]) > weight(rounds, round, most))
 			most = &round->did[i];
 	}
 	if (!most->name || (uint64_t)most->ns * 100 < round_spread(round) * DID_PERCENT) {

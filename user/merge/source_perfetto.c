@@ -672,12 +672,12 @@ static void clear(struct reading *reading)
 int source_read_perfetto(FILE *in, const struct source_taker *taker, struct source_facts *facts,
 			 char error[SOURCE_ERROR])
 {
-	struct reading reading = {
-		.taker = taker, .facts = facts, .error = error, .by_uuid = tid_map__new()};
+	struct reading reading = {.taker = taker, .facts = facts, .by_uuid = tid_map__new()};
 	unsigned char *data = malloc(PACKET_BYTES_MAX);
 	uint64_t size;
 	int err = data && reading.by_uuid ? 1 : -ENOMEM;
 
+	reading.error = error;
 	facts->format = SOURCE_PERFETTO;
 	while (err > 0) {
 		err = take_length(&reading, in, &size);
