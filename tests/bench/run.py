@@ -5,7 +5,7 @@
 Every figure is a difference or a ratio of measurements made side by side in one run: the variants
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
 rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
-judge idle shim merge gpu-idle inject stacks python peers.
+judge idle shim merge gpu-idle inject stacks python peers top.
 """
 import json
 import os
@@ -20,6 +20,7 @@ import time
 from harness import BUILD, TOOL, EmptyPair, Nothing, Tool, Worker, figure, note
 from load import bench_load
 from python import bench_python
+from top import bench_top
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "9"))
 FLOOD_SECONDS = float(os.environ.get("BENCH_FLOOD_SECONDS", "10"))
@@ -391,7 +392,7 @@ def main():
              "steps": bench_steps, "stacks": bench_stacks, "latency": bench_latency, "judge": bench_judge,
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "python": bench_python,
-             "peers": bench_peers}
+             "peers": bench_peers, "top": bench_top}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:

@@ -173,6 +173,7 @@ press 'fg; echo $? >'"'$TMP/rc'" Enter
 await on_page "$PATTERN" && ok 'fg goes on' || not_ok 'fg goes on'
 press q
 restored q
+is 'its own filter refused nothing' "$(grep -c refused "$TMP/err")" 0
 grep -q $'\e\[[0-9;]*3[1-6]' "$TMP/raw" && ok 'it has colours' || not_ok 'it has colours'
 
 start 100 30 NO_COLOR=1

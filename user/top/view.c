@@ -342,6 +342,11 @@ static void draw_row_wide(struct grid *grid, const struct top_row *row, int at)
 	put_right(grid, at, 63, FORMAT_TIME(row->p99_ns));
 	put_percent(grid, at, 68, share(sums, ns[STEP_OWN]), TOP_PLAIN);
 	put_percent(grid, at, 74, share(sums, ns[STEP_CPU_WAIT]), TOP_WARN);
+	if (sums->unknown) {
+		/* What calls were not traced took is in no column of theirs. */
+		grid_text(grid, at, 76, -1, TOP_PLAIN, "   -    -     -   -   -");
+		return;
+	}
 	put_percent(grid, at, 80, share(sums, ns[STEP_CALLS + FBT_FUTEX]), TOP_BAD);
 	put_percent(grid, at, 85, share(sums, ns[STEP_CALLS + FBT_MMAP]), TOP_BAD);
 	put_percent(grid, at, 91, share(sums, ns[STEP_CALLS + FBT_IOCTL]), TOP_BAD);
