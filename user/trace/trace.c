@@ -153,7 +153,7 @@ static enum ending run_window(struct trace *trace)
 			escalate(trace);
 		exports__poll(trace->exports);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
-		if (!live_view__turn(trace->view, news, session__cost(trace->session), now_ns))
+		if (!live_view__turn(trace->view, news, trace->session, now_ns))
 			return ENDED_BY_USER;
 		if (session__is_over(trace->session))
 			return ENDED_BY_ITSELF;
