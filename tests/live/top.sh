@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # The command top in a real terminal (tmux): its figures against the engine's own account, its keys,
 # dumps, sizes and colours, and the terminal as it was after every exit.
+# Functions that await calls look unreachable.
+# shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 command -v tmux >/dev/null || { echo 'SKIP needs tmux' && exit 77; }
 
