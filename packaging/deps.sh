@@ -14,16 +14,11 @@ check_packages=(shellcheck clang-format clang-tidy mandoc man-db)
 kernels_packages=(cpio debian-archive-keyring)
 package_packages=(build-essential debhelper dpkg-dev python3 python3-wheel)
 # Tests that need these are skipped if they cannot be installed.
-<<<<<<< HEAD
 monitor_packages=(prometheus prometheus-node-exporter)
-browser_packages=(chromium chromium-driver python3-selenium)
-optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev tmux zsh fish
-	debootstrap lintian podman runc systemd)
-=======
 install_packages=(debootstrap lintian podman runc)
 browser_packages=(chromium chromium-driver python3-selenium)
-optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev zsh fish)
->>>>>>> 315f980eb0cbd143d9f6311473f390be9449f544
+optional_packages=(python3-pandas python3-pip g++ redis-tools gdb libdw-dev zsh fish tmux
+	systemd)
 
 build_commands=(gcc make ar pkg-config clang llvm-strip bpftool)
 test_commands=(python3 strace bpftrace perf ps setpriv node npm)
@@ -185,15 +180,10 @@ package)
 	commands+=("${package_commands[@]}")
 	;;
 browser) optional_packages=("${browser_packages[@]}") ;;
-<<<<<<< HEAD
 monitor) optional_packages=("${monitor_packages[@]}") ;;
-*)
-	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser|monitor|package]' >&2
-=======
 install) optional_packages=("${install_packages[@]}") ;;
 *)
-	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser|package|install]' >&2
->>>>>>> 315f980eb0cbd143d9f6311473f390be9449f544
+	echo 'usage: deps.sh [build|test|check|kernels [ARCH]|browser|monitor|package|install]' >&2
 	exit 2
 	;;
 esac
@@ -205,11 +195,7 @@ fi
 find_missing
 [ ${#missing[@]} -eq 0 ] || install_missing
 case ${1:-build} in
-<<<<<<< HEAD
-test | check | browser | monitor) install_optional ;;
-=======
-test | check | browser | install) install_optional ;;
->>>>>>> 315f980eb0cbd143d9f6311473f390be9449f544
+test | check | browser | monitor | install) install_optional ;;
 esac
 [ "${1:-build}" = check ] || exit 0
 packages=("$(clang_rt_package)")

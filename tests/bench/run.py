@@ -6,7 +6,7 @@ Every figure is a difference or a ratio of measurements made side by side in one
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
 rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
 judge idle shim merge gpu-idle inject stacks python pages signals explain peers
-traces watch.
+top traces watch.
 """
 import json
 import os
@@ -24,6 +24,7 @@ from harness import BUILD, TOOL, EmptyPair, Nothing, Tool, Worker, figure, note
 from load import bench_load
 from pages import bench_pages
 from python import bench_python
+from top import bench_top
 from watch import bench_watch
 
 ROUNDS = int(os.environ.get("BENCH_ROUNDS", "9"))
@@ -437,7 +438,8 @@ def main():
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "python": bench_python,
              "pages": bench_pages, "signals": bench_signals, "explain": bench_explain,
-             "peers": bench_peers, "traces": bench_traces, "watch": bench_watch}
+             "peers": bench_peers, "top": bench_top, "traces": bench_traces,
+             "watch": bench_watch}
     if os.geteuid() != 0:
         raise SystemExit("bench: needs root")
     for name in sys.argv[1:] or parts:

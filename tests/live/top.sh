@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
 # The command top in a real terminal (tmux): its figures against the engine's own account, its keys,
 # dumps, sizes and colours, and the terminal as it was after every exit.
+# Functions that await calls look unreachable.
+# shellcheck disable=SC2317
 . "$(dirname "$0")/lib.sh"
 command -v tmux >/dev/null || { echo 'SKIP needs tmux' && exit 77; }
 
@@ -173,6 +175,7 @@ press 'fg; echo $? >'"'$TMP/rc'" Enter
 await on_page "$PATTERN" && ok 'fg goes on' || not_ok 'fg goes on'
 press q
 restored q
+is 'its own filter refused nothing' "$(grep -c refused "$TMP/err")" 0
 grep -q $'\e\[[0-9;]*3[1-6]' "$TMP/raw" && ok 'it has colours' || not_ok 'it has colours'
 
 start 100 30 NO_COLOR=1

@@ -184,10 +184,10 @@ void top_draw_trust(struct grid *grid, const struct top_view *view)
 
 	grid_text(grid, row++, 0, -1, TOP_HEAD, "CAN THESE NUMBERS BE TRUSTED?");
 	if (view->trust->cost_percent >= 0)
-		grid_print(
-			grid, row++, 0, TOP_PLAIN,
-			"tracing adds up to %s to the time of the steps (measured when it began)",
-			FORMAT_PERCENT(view->trust->cost_percent));
+		grid_print(grid, row++, 0, TOP_PLAIN,
+			   "tracing adds up to %s to the time of the steps, by what its probes "
+			   "cost here",
+			   FORMAT_PERCENT(view->trust->cost_percent));
 	if (view->cpu_percent >= 0)
 		grid_print(grid, row++, 0, TOP_PLAIN, "this tool uses %s of a CPU",
 			   FORMAT_PERCENT(view->cpu_percent));

@@ -104,7 +104,8 @@ static double cost_of(const struct fbt_cost *cost, const struct top_figures *fig
 			added_ns += (double)row->sums.count * (double)cost->step_ns;
 		total_ns += (double)row->sums.total_ns;
 	}
-	return total_ns > 0 && cost->call_ps ? percent_of(added_ns, total_ns) : -1;
+	return total_ns > 0 && (cost->call_ps || cost->step_ns) ? percent_of(added_ns, total_ns)
+								: -1;
 }
 
 void trust_find(struct trust *trust, const struct window *window, const struct fbt_cost *cost,

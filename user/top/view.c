@@ -140,7 +140,8 @@ static int order_parts(const struct top_sums *sums, enum step_part order[STEP_PA
 static bool draw_silence(struct grid *grid, const struct top_view *view, int row)
 {
 	const struct top_slow *newest = top_model__slow(view->model, 0);
-	uint64_t now_ns = view->figures->now_ns, last_ns = view->figures->last_step_ns;
+	uint64_t last_ns = view->figures->last_step_ns;
+	uint64_t quiet_ns = sub_saturating(view->figures->now_ns, last_ns);
 
 	if (view->figures->all.sums.count)
 		return false;
@@ -153,7 +154,7 @@ static bool draw_silence(struct grid *grid, const struct top_view *view, int row
 			   view->state->kind);
 	else
 		grid_print(grid, row, 0, TOP_WARN, "no step for %s",
-			   FORMAT_TIME(sub_saturating(now_ns, last_ns) / NS_PER_S * NS_PER_S));
+			   FORMAT_TIME(quiet_ns - quiet_ns % NS_PER_S));
 	return true;
 }
 
@@ -342,6 +343,11 @@ static void draw_row_wide(struct grid *grid, const struct top_row *row, int at)
 	put_right(grid, at, 63, FORMAT_TIME(row->p99_ns));
 	put_percent(grid, at, 68, share(sums, ns[STEP_OWN]), TOP_PLAIN);
 	put_percent(grid, at, 74, share(sums, ns[STEP_CPU_WAIT]), TOP_WARN);
+	if (sums->unknown) {
+		/* What calls were not traced took is in no column of theirs. */
+		grid_text(grid, at, 76, -1, TOP_PLAIN, "   -    -     -   -   -");
+		return;
+	}
 	put_percent(grid, at, 80, share(sums, ns[STEP_CALLS + FBT_FUTEX]), TOP_BAD);
 	put_percent(grid, at, 85, share(sums, ns[STEP_CALLS + FBT_MMAP]), TOP_BAD);
 	put_percent(grid, at, 91, share(sums, ns[STEP_CALLS + FBT_IOCTL]), TOP_BAD);
@@ -477,12 +483,11 @@ static void draw_footer(struct grid *grid, const struct top_view *view)
 
 static void draw_main(struct grid *grid, const struct top_view *view)
 {
-	int tall = grid->rows >= 28, row = 1 + tall;
+	int tall = grid->rows >= 28, row = 2;
 	int classes = grid->rows >= 40 ? 10 : grid->rows >= 28 ? 5 : grid->rows >= 22 ? 4 : 2;
 	int strip = grid->rows >= 40 ? 6 : grid->rows >= 28 ? 4 : grid->rows >= 22 ? 3 : 1;
 
 	draw_headline(grid, view, 1);
-	row = 2;
 	draw_rates(grid, view, row++);
 	draw_parts(grid, view, row++);
 	row = draw_classes(grid, view, row + tall, classes) + tall;

@@ -22,7 +22,8 @@ struct live_view {
 	struct segments *segments;
 	struct exports *exports;
 	struct dump *dump; /* NULL: none is being written */
-	uint64_t turn_ns;  /* of the segments */
+	struct fbt_cost cost;
+	uint64_t turn_ns; /* when the last two were looked after */
 };
 
 int live_view__new(struct live_view **result, const struct options *options)
@@ -121,7 +122,7 @@ static void turn_dump(struct live_view *view, uint64_t now_ns)
 	view->dump = NULL;
 }
 
-bool live_view__turn(struct live_view *view, unsigned int news, const struct fbt_cost *cost,
+bool live_view__turn(struct live_view *view, unsigned int news, const struct session *session,
 		     uint64_t now_ns)
 {
 	const struct top_news top_news = {
@@ -134,14 +135,15 @@ bool live_view__turn(struct live_view *view, unsigned int news, const struct fbt
 
 	if (!view)
 		return true;
-	wish = top__turn(view->top, &top_news, exports__window(view->exports), cost, now_ns);
+	if (now_ns - view->turn_ns >= NS_PER_S) {
+		segments__turn(view->segments, now_ns);
+		session__cost(session, &view->cost);
+		view->turn_ns = now_ns;
+	}
+	wish = top__turn(view->top, &top_news, exports__window(view->exports), &view->cost, now_ns);
 	if (wish == TOP_WISH_DUMP)
 		begin_dump(view, now_ns);
 	turn_dump(view, now_ns);
-	if (now_ns - view->turn_ns >= NS_PER_S) {
-		segments__turn(view->segments, now_ns);
-		view->turn_ns = now_ns;
-	}
 	return wish != TOP_WISH_QUIT;
 }
 

@@ -612,9 +612,12 @@ void session__poll(struct session *session)
 	session->gpu_err = gpu_link__check(session->gpu, session->child);
 }
 
-const struct fbt_cost *session__cost(const struct session *session)
+void session__cost(const struct session *session, struct fbt_cost *cost)
 {
-	return &session->cost;
+	*cost = session->cost;
+	calibrate_finish(cost, session->live.loader,
+			 clock_ns(CLOCK_PROCESS_CPUTIME_ID) - session->start_cpu_ns,
+			 stream__steps(session->live.stream));
 }
 
 bool session__is_over(const struct session *session)

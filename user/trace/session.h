@@ -49,8 +49,8 @@ bool session__is_attached(const struct session *session);
 /* Sends what has come since the last call. Call every few milliseconds. */
 void session__poll(struct session *session);
 
-/* What the tool costs, as it was measured when it attached. */
-const struct fbt_cost *session__cost(const struct session *session);
+/* What the tool costs, by what it has measured so far: as session__finish sends it. */
+void session__cost(const struct session *session, struct fbt_cost *cost);
 
 /* Escalates the next step that ends. Call during the window. */
 void session__escalate(struct session *session);

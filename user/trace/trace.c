@@ -166,7 +166,7 @@ static enum ending run_window(struct trace *trace)
 		if (!flight__turn(trace->flight, trace->session, exports__tag(trace->exports)))
 			break;
 		now_ns = clock_ns(CLOCK_MONOTONIC);
-		if (!live_view__turn(trace->view, news, session__cost(trace->session), now_ns))
+		if (!live_view__turn(trace->view, news, trace->session, now_ns))
 			return ENDED_BY_USER;
 		if (session__is_over(trace->session)) {
 			flight__end(trace->flight, trace->session, exports__tag(trace->exports));

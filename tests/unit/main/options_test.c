@@ -83,7 +83,10 @@ REFUSED(a_typo_of_an_option_names_the_option, "'--durtaion=5': did you mean --du
 	"--durtaion=5")
 REFUSED(a_typo_of_a_command_names_the_command, "'docter': did you mean doctor?", "docter", "5")
 REFUSED(an_option_as_a_command_names_the_option, "'replay': did you mean --replay?", "replay", "f")
-REFUSED(what_is_like_nothing_names_nothing, "unknown command 'quux': use -p PID", "quux")
+REFUSED(what_is_like_nothing_names_nothing, "unknown command 'wibble': use -p PID", "wibble")
+REFUSED(top_refuses_a_command, "top cannot share the terminal", "top", "--", "true")
+REFUSED(top_refuses_a_flag, "top and --flag exclude each other", "top", "-p1", "--flag", "f")
+REFUSED(top_refuses_a_replay, "top shows processes that run", "top", "--replay", "f")
 REFUSED(an_output_refuses_a_directory, "--output: invalid value 'dir/'", "-p1", "-o", "dir/")
 REFUSED(an_output_refuses_dir, "-o and --dir exclude each other", "-p1", "-o", "b", "--dir", "d")
 REFUSED(two_outputs_in_the_same_file_are_refused, "two of them name the same file", "-p1", "-o",
@@ -708,6 +711,9 @@ int main(void)
 		TEST(a_typo_of_a_command_names_the_command),
 		TEST(an_option_as_a_command_names_the_option),
 		TEST(what_is_like_nothing_names_nothing),
+		TEST(top_refuses_a_command),
+		TEST(top_refuses_a_flag),
+		TEST(top_refuses_a_replay),
 		TEST(an_output_refuses_a_directory),
 		TEST(an_output_refuses_dir),
 		TEST(two_outputs_in_the_same_file_are_refused),
