@@ -20,7 +20,7 @@ static bool is_there(const char *path)
 static int open_outputs(struct fixture *fixture, const char *tag)
 {
 	return outputs__open(&fixture->outputs, &fixture->options, &fixture->metadata, tag,
-			     &fixture->shared.health);
+			     &fixture->shared.health, NULL);
 }
 
 static void open_well(struct fixture *fixture, const char *tag)
