@@ -6,7 +6,7 @@ Every figure is a difference or a ratio of measurements made side by side in one
 take turns in rounds, each is compared with the untraced loop of its own round, and the median of the
 rounds counts. Names given as arguments choose parts: calls loss load attach text steps latency
 judge idle shim merge gpu-idle inject stacks python pages signals explain peers
-top traces watch.
+metrics top traces watch.
 """
 import json
 import os
@@ -189,6 +189,28 @@ def bench_steps():
            ok=None if ends.get("exits") == 0 else False)
     figure("step: begins with a push, ends at its exit", exit_, "ns/step added", exit_ / hit)
     figure("step: single-stepped at both ends", worst, "ns/step added", worst / hit)
+
+
+def bench_metrics():
+    """CPU time of --replay of steps with --metrics beside that without: what each step costs the tool
+    more. Nothing is done for metrics in the engine."""
+    with tempfile.TemporaryDirectory() as folder:
+        worker = Worker()
+        tool = Tool(worker.pid, "--step", "bench_push_step", "--detail", "steps", "--record",
+                    folder + "/capture")
+        worker.loop("steps 100000")
+        steps = tool.stop()["steps"]
+        worker.close()
+        seconds = {"without": [], "with": []}
+        for _ in range(5):
+            for name, more in (("without", []), ("with", ["--metrics", folder + "/bench.prom"])):
+                before = resource.getrusage(resource.RUSAGE_CHILDREN)
+                subprocess.run([os.environ["FBT"], "--replay", folder + "/capture", "--report", "none",
+                                *more], check=True, stderr=subprocess.DEVNULL)
+                after = resource.getrusage(resource.RUSAGE_CHILDREN)
+                seconds[name].append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    without, with_ = (statistics.median(seconds[name]) for name in ("without", "with"))
+    figure("a step in --metrics", (with_ - without) * 1e9 / steps, "ns/step", limit=2000)
 
 
 def bench_latency():
@@ -435,6 +457,7 @@ def main():
     parts = {"calls": bench_calls, "loss": bench_loss, "load": bench_load, "attach": bench_attach,
              "text": bench_text,
              "steps": bench_steps, "stacks": bench_stacks, "latency": bench_latency, "judge": bench_judge,
+             "metrics": bench_metrics,
              "idle": bench_idle, "shim": bench_shim, "merge": bench_merge,
              "gpu-idle": bench_gpu_idle, "inject": bench_inject, "python": bench_python,
              "pages": bench_pages, "signals": bench_signals, "explain": bench_explain,

@@ -24,7 +24,8 @@ value()
 	sed -n "s/^ferrum_bpftrace_$1{.*} //p" "$FILE" 2>/dev/null
 }
 
-# is_written EXPRESSION: waits for a file of which it is true
+# is_written EXPRESSION: whether that is true of the file; for wait_for
+# shellcheck disable=SC2317
 is_written()
 {
 	[ "$(python3 tests/live/metrics.py "$FILE" "$1" 2>/dev/null)" = True ]

@@ -240,9 +240,28 @@ static void a_timeout_that_is_none_is_ignored_with_a_warning(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, stderr_setup, stderr_teardown)
 
+static void metrics_have_a_path_beside_that_of_traces(void **state)
+{
+	struct otlp_endpoint traces = {0}, metrics = {0};
+
+	assert_int_equal(otlp_endpoint_parse(&traces, "https://box:1/a/v1/traces?key=x"), 0);
+	assert_int_equal(otlp_endpoint_for_metrics(&metrics, &traces, NULL), 0);
+	assert_string_equal(metrics.url, "https://box:1/a/v1/metrics?key=x");
+	assert_string_equal(metrics.label, "https://box:1/a/v1/metrics");
+	otlp_endpoint_clear(&metrics);
+	assert_int_equal(otlp_endpoint_for_metrics(&metrics, &traces, "http://other/m"), 0);
+	assert_string_equal(metrics.url, "http://other/m");
+	otlp_endpoint_clear(&metrics);
+	otlp_endpoint_clear(&traces);
+	assert_int_equal(otlp_endpoint_parse(&traces, "http://box/in"), 0);
+	assert_int_equal(otlp_endpoint_for_metrics(&metrics, &traces, NULL), -EINVAL);
+	otlp_endpoint_clear(&traces);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(metrics_have_a_path_beside_that_of_traces),
 		TEST(a_bare_host_gets_the_path_of_traces),
 		TEST(a_path_is_taken_as_it_is),
 		TEST(a_query_is_kept_for_the_collector_only),

@@ -37,6 +37,7 @@
 static const struct sandbox_calls one_window = {0};
 static const struct sandbox_calls by_flag = {.windows = true};
 static const struct sandbox_calls sending = {.network = true};
+static const struct sandbox_calls creating = {.creates = true};
 static const struct sandbox_calls commanding = {.command = true};
 
 /* The result of a call: 0 or more, or -errno. */
@@ -212,6 +213,7 @@ static void by_flag_new_files_are_made_and_old_ones_left(void **state)
 {
 	(void)state;
 	assert_int_equal(run(&by_flag, make_files), 0);
+	assert_int_equal(run(&creating, make_files), 0);
 }
 
 static int bring_no_code(void)
@@ -232,6 +234,7 @@ static void no_code_comes_in(void **state)
 	(void)state;
 	assert_int_equal(run(&one_window, bring_no_code), 0);
 	assert_int_equal(run(&by_flag, bring_no_code), 0);
+	assert_int_equal(run(&sending, bring_no_code), 0);
 }
 
 static long bpf(int command)
