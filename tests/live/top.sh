@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause
-# The command top in a real terminal (tmux): its figures against the engine's own account, its keys,
+# The command top in a real terminal (tmux): its figures against those of the profile, its keys,
 # dumps, sizes and colours, and the terminal as it was after every exit.
 # Functions that await calls look unreachable.
 # shellcheck disable=SC2317
@@ -117,38 +117,35 @@ has 'the headline says what is not own code' "$TMP/page" 'of step time is not th
 has 'percentiles' "$TMP/page" 'steps/s [0-9.]+ .*p50 .* p95 .* p99 .* max '
 has 'the parts of the time' "$TMP/page" '^time .* own [0-9.]+ %'
 has 'a slow step with its cause' "$TMP/page" '#[0-9]+ .* x[0-9]+ .*lock contention futex'
-await on_page 'CAUSES .*lock contention [0-9.]+ (s|ms) x[0-9]+' && ok 'the causes of the last minutes' ||
-	not_ok 'the causes of the last minutes'
+holds 'the causes of the last minutes' await on_page 'CAUSES .*lock contention [0-9.]+ (s|ms) x[0-9]+'
 
 press s
-await on_page 'classes by steps/s' && ok 's sorts the classes' || not_ok 's sorts the classes'
+holds 's sorts the classes' await on_page 'classes by steps/s'
 press o
-await on_page 'SLOW STEPS slowest first' && ok 'o sorts the slow steps' || not_ok 'o sorts the slow steps'
+holds 'o sorts the slow steps' await on_page 'SLOW STEPS slowest first'
 press o f 'lock' Enter
-await on_page 'filter: lock' && ok 'f filters' || not_ok 'f filters'
+holds 'f filters' await on_page 'filter: lock'
 press f BSpace BSpace BSpace BSpace 'nosuchcause' Enter
-await on_page 'newest first, 0 of' && ok 'a filter that nothing meets leaves no step' ||
-	not_ok 'a filter that nothing meets leaves no step'
+holds 'a filter that nothing meets leaves no step' await on_page 'newest first, 0 of'
 press f Escape
 await on_page 'newest first, [1-9]'
 press f 'lock' Enter e
-await on_page 'where its time went' && ok 'e expands a step' || not_ok 'e expands a step'
+holds 'e expands a step' await on_page 'where its time went'
 page >"$TMP/page"
 has 'with its lock' "$TMP/page" 'futex 6[0-9.]+ ms'
 has 'with its breakdown' "$TMP/page" '^ +futex +6[0-9.]+ ms +[0-9]+%'
 has 'with advice' "$TMP/page" '^what to do'
 press Escape f Escape w
-await on_page 'CAN THESE NUMBERS BE TRUSTED' && ok 'w says what can be trusted' ||
-	not_ok 'w says what can be trusted'
+holds 'w says what can be trusted' await on_page 'CAN THESE NUMBERS BE TRUSTED'
 press Escape h
-await on_page 'Ctrl-Z +suspend' && ok 'h helps' || not_ok 'h helps'
+holds 'h helps' await on_page 'Ctrl-Z +suspend'
 press Escape p
-await on_page PAUSED && ok 'p pauses' || not_ok 'p pauses'
+holds 'p pauses' await on_page PAUSED
 press p
-await not_on_page PAUSED && ok 'and p goes on' || not_ok 'and p goes on'
+holds 'and p goes on' await not_on_page PAUSED
 
 press d
-await on_page 'wrote .*ferrum_top_pid' && ok 'd writes files' || not_ok 'd writes files'
+holds 'd writes files' await on_page 'wrote .*ferrum_top_pid'
 holds 'the trace and the profile are valid' "$FBT" validate "$TMP"/dumps/ferrum_top_*.jsonl \
 	"$TMP"/dumps/ferrum_top_*.trace.json
 holds 'the capture can be replayed' "$FBT" --replay "$TMP"/dumps/ferrum_top_*.fbt --trace none \
@@ -157,32 +154,29 @@ has 'there is a page' "$(echo "$TMP"/dumps/ferrum_top_*.html)" '<!doctype html>'
 is 'the files are for their owner only' "$(stat -c %a "$TMP"/dumps/ferrum_top_* | sort -u)" 600
 
 "${tmux[@]}" resize-window -t t -x 80 -y 24
-await on_page '^top +engine' && ok 'it follows the size of the terminal' ||
-	not_ok 'it follows the size of the terminal'
+holds 'it follows the size of the terminal' await on_page '^top +engine'
 is 'the last line is the 24th' "$(page | sed -n 24p | grep -c .)" 1
 "${tmux[@]}" resize-window -t t -x 50 -y 10
-await on_page '50x10 is too small: 60x16 at least' && ok 'a small terminal is told' ||
-	not_ok 'a small terminal is told'
+holds 'a small terminal is told' await on_page '50x10 is too small: 60x16 at least'
 "${tmux[@]}" resize-window -t t -x 100 -y 30
 await on_page "$PATTERN"
 
 press C-z
-await on_page 'Stopped' && ok 'Ctrl-Z suspends' || not_ok 'Ctrl-Z suspends'
+holds 'Ctrl-Z suspends' await on_page 'Stopped'
 is 'while it is suspended the other screen is left' \
 	"$("${tmux[@]}" display-message -p -t t '#{alternate_on}')" 0
 rm "$TMP/rc"
 press 'fg; echo $? >'"'$TMP/rc'" Enter
-await on_page "$PATTERN" && ok 'fg goes on' || not_ok 'fg goes on'
+holds 'fg goes on' await on_page "$PATTERN"
 press q
 restored q
 is 'its own filter refused nothing' "$(grep -c refused "$TMP/err")" 0
-grep -q $'\e\[[0-9;]*3[1-6]' "$TMP/raw" && ok 'it has colours' || not_ok 'it has colours'
+holds 'it has colours' grep -q $'\e\[[0-9;]*3[1-6]' "$TMP/raw"
 
 start 100 30 NO_COLOR=1
 press C-c
 restored Ctrl-C
-grep -qE $'\e\[([0-9;]*;)?(3[0-8]|4[0-8]|9[0-7])(;[0-9;]*)?m' "$TMP/raw" && not_ok 'NO_COLOR: no colour' ||
-	ok 'NO_COLOR: no colour'
+is 'NO_COLOR: no colour' "$(grep -acE $'\e\[([0-9;]*;)?(3[0-8]|4[0-8]|9[0-7])(;[0-9;]*)?m' "$TMP/raw")" 0
 
 start 100 30 LC_ALL=C
 page >"$TMP/page"
