@@ -3,7 +3,7 @@
  * Which functions a step computes in: a copy of the thread's stack, as of a slow call
  * (bpf/stacks.bpf.h), each time that its CPU clock has gone on by so much. Its owner is 0, its
  * start_ns that of the step. Samples share the places with slow calls: of four threads, at the rate
- * of user/kernel/sampler.h, they take half of them between two turns of the tool.
+ * of user/stream/sampler.h, they take half of them between two turns of the tool.
  */
 #ifndef FBT_SAMPLES_BPF_H
 #define FBT_SAMPLES_BPF_H

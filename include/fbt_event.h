@@ -729,7 +729,7 @@ struct fbt_cost {
 };
 
 /*
- * A step function that is called too often to be probed all the time (user/trace/rate_guard.h).
+ * A step function that is called too often to be probed all the time (user/targets/rate_guard.h).
  * Totals since the window began; a later record of the same kind replaces an earlier one.
  */
 struct fbt_sampling {

@@ -447,7 +447,7 @@ struct fbt_hits {
 #define FBT_PATH_BYTES 1024
 #define FBT_NAME_BYTES 256 /* the longest name in any file system, and its NUL */
 
-/* A file in the event ring; user/kernel/call_ring.c turns it into an fbt_file. */
+/* A file in the event ring; user/stream/call_ring.c turns it into an fbt_file. */
 struct fbt_ring_file {
 	struct fbt_file file; /* header.size covers the names, rounded up to 8 */
 	__u32 magic;	      /* statfs f_type of its file system */
@@ -576,7 +576,7 @@ struct fbt_answered {
 	__u32 slot[FBT_ANSWERED_SLOTS]; /* 0: none */
 };
 
-/* A wait and its waker, in the event ring; user/kernel/wakes.c turns it into an fbt_wake. */
+/* A wait and its waker, in the event ring; user/stream/wakes.c turns it into an fbt_wake. */
 struct fbt_ring_wake {
 	struct fbt_header header; /* FBT_EVENT_WAKE */
 	__u32 tgid;

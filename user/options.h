@@ -14,7 +14,7 @@
 #include "report/report.h"
 #include "shim/peers.h"
 #include "steps/find.h"
-#include "steps/symbol_files.h"
+#include "elf/symbol_files.h"
 
 enum options_mode {
 	MODE_TRACE,

@@ -3,7 +3,7 @@
  * The memory shared with the kernel side, filled with the input: the rings of calls, and the file
  * records, whose names the target chooses.
  */
-#include "kernel/call_ring.h"
+#include "stream/call_ring.h"
 #include "model/event.h"
 #include "fuzz.h"
 #include "kernel/shared.h"

@@ -13,7 +13,7 @@
 #include "fuzz.h"
 #include "inject/place.h"
 #include "steps/find.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 
 /* The input, under a number that can be named. */
 #define INPUT_FD   100

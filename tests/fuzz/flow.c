@@ -4,8 +4,8 @@
  * input is the architecture, a list of regions, and their code.
  */
 #include <errno.h>
-#include "steps/exits.h"
-#include "steps/insn.h"
+#include "code/exits.h"
+#include "code/insn.h"
 #include "fuzz.h"
 
 #define BASE	    0x10000ull

@@ -8,7 +8,7 @@
 #include <unistd.h>
 #include "fuzz.h"
 #include "stacks/unwind.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 
 #define CODE_BASE  0x400000ull
 #define CODE_BYTES 0x100000ull

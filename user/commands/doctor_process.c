@@ -13,14 +13,14 @@
 #include "base/text.h"
 #include "inject/cuda_use.h"
 #include "inject/python_use.h"
-#include "kernel/stacks.h"
+#include "stream/stacks.h"
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "proc/status.h"
 #include "python/guest.h"
 #include "sandbox/privilege.h"
 #include "steps/find.h"
-#include "trace/candidates.h"
+#include "search/candidates.h"
 
 #define DELETED " (deleted)"
 

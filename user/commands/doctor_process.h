@@ -13,7 +13,7 @@
 #include "options.h"
 #include "proc/cgroup.h"
 #include "steps/resolve.h"
-#include "trace/step_search.h"
+#include "search/step_search.h"
 
 #define DOCTOR_COMM_MAX 64
 

@@ -10,8 +10,8 @@
 #include "base/log.h"
 #include "commands/list_python.h"
 #include "inject/python_use.h"
-#include "trace/candidates.h"
-#include "trace/step_search.h"
+#include "search/candidates.h"
+#include "search/step_search.h"
 
 /* --step takes whole names: only those beyond all reason are cut. */
 #define NAME_BYTES 2048

@@ -18,7 +18,7 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "proc/status.h"
-#include "steps/elf_file.h"
+#include "elf/elf_file.h"
 
 /*
  * Bit of SIGCANCEL (32) in SigCgt: glibc installs its handler when pthread_cancel is first called.

@@ -16,7 +16,7 @@
 #include "proc/namespace.h"
 #include "proc/open.h"
 #include "sandbox/privilege.h"
-#include "steps/elf_file.h"
+#include "elf/elf_file.h"
 
 #if defined(__x86_64__)
 #include <cpuid.h>

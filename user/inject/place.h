@@ -13,7 +13,7 @@
 #include "fbt_inject.h"
 #include "inject/point.h"
 #include "proc/maps.h"
-#include "steps/elf_file.h"
+#include "elf/elf_file.h"
 
 struct inject_libc {
 	const struct mapping *mapping; /* of libc's code, in the vector that was searched */

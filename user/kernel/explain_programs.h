@@ -21,7 +21,7 @@ int explain_programs__attach(struct explain_programs *programs, enum fbt_explain
 /* Nothing if they are not attached. */
 void explain_programs__detach(struct explain_programs *programs, enum fbt_explain kind);
 
-/* The program for the CPU clock of a thread (kernel/sampler.h): a descriptor. */
+/* The program for the CPU clock of a thread (stream/sampler.h): a descriptor. */
 int explain_programs__sample(const struct explain_programs *programs);
 
 /*

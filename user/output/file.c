@@ -31,6 +31,7 @@ struct output {
 	struct safe_file partial; /* the temporary name; path is NULL if there is none */
 	struct gzip *gzip; /* NULL: the name does not end with .gz; else file is its stream */
 	FILE *file;
+	char *buffer; /* of file; stdio takes a size only with memory of ours */
 	int fd;	   /* of file; owned by us if file is NULL, or gzip's */
 	bool made; /* output__append created it */
 };
@@ -159,7 +160,9 @@ static int finish_create(struct output **result, struct output *output, int err)
 		return err;
 	}
 	if (!output->gzip)
-		(void)setvbuf(output->file, NULL, _IOFBF, BUFFER_BYTES);
+		output->buffer = malloc(BUFFER_BYTES);
+	if (output->buffer)
+		(void)setvbuf(output->file, output->buffer, _IOFBF, BUFFER_BYTES);
 	*result = output;
 	return 0;
 }
@@ -452,6 +455,7 @@ void output__free(struct output *output)
 		close(output->fd);
 	safe_file_clear(&output->target);
 	safe_file_clear(&output->partial);
+	free(output->buffer);
 	free(output->path);
 	free(output);
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/vec.h"
-#include "steps/eh_frame.h"
+#include "elf/eh_frame.h"
 
 /*
  * Most FDEs take less than the first read. Those of functions with thousands of saved states are

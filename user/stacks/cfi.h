@@ -8,7 +8,7 @@
 #define FBT_STACKS_CFI_H
 
 #include "stacks/registers.h"
-#include "steps/elf_file.h"
+#include "elf/elf_file.h"
 
 /* Longer expressions are refused; those of the PLT and of signal frames are of 12 bytes at most. */
 #define CFI_EXPRESSION_MAX 64

@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "steps/eh_frame.h"
+#include "elf/eh_frame.h"
 
 #define OPERATIONS_MAX 256
 #define VALUES_MAX     32

@@ -5,7 +5,7 @@
 #include "stacks/files.h"
 #include "stacks/maps.h"
 #include "stacks/unwind.h"
-#include "steps/unwind.h"
+#include "elf/unwind.h"
 
 /* More functions on the stacks of a few threads would be those of a damaged table. */
 #define FUNCTIONS_MAX 65536

@@ -11,7 +11,7 @@
 #include "proc/open.h"
 #include "stacks/functions.h"
 #include "steps/image.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 
 #define FILES_MAX 256
 /* It has 8 KiB on x86-64. */

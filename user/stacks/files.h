@@ -4,8 +4,8 @@
 #define FBT_STACKS_FILES_H
 
 #include "proc/maps.h"
-#include "steps/elf_file.h"
-#include "steps/symbol_files.h"
+#include "elf/elf_file.h"
+#include "elf/symbol_files.h"
 
 struct code_files;
 

@@ -4,7 +4,7 @@
 #define FBT_STACKS_FUNCTIONS_H
 
 #include "base/vec.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 
 struct function {
 	uint64_t start;

@@ -7,7 +7,7 @@
 #define FBT_STACKS_NAMER_H
 
 #include "model/event.h"
-#include "steps/symbol_files.h"
+#include "elf/symbol_files.h"
 
 struct code_namer;
 

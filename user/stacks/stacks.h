@@ -8,7 +8,7 @@
 
 #include "fbt_shared.h"
 #include "model/event.h"
-#include "steps/symbol_files.h"
+#include "elf/symbol_files.h"
 #include "stacks/script.h"
 
 struct stacks;

@@ -21,8 +21,8 @@
 #include "steps/resolve.h"
 #include "steps/search.h"
 #include "steps/spec.h"
-#include "steps/symbol_files.h"
-#include "steps/symbols.h"
+#include "elf/symbol_files.h"
+#include "elf/symbols.h"
 #include "steps/text_users.h"
 
 #define CLOCK_EVERY 256 /* symbols */

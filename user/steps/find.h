@@ -11,7 +11,7 @@
 #include "steps/spec.h"
 #include "steps/target_options.h"
 
-/* A code address that was on the stack of a busy thread (user/kernel/stacks.h). */
+/* A code address that was on the stack of a busy thread (user/stream/stacks.h). */
 struct code_place {
 	uint64_t address; /* in the process's memory */
 	uint32_t samples; /* stacks that it was on */

@@ -204,7 +204,7 @@ static bool is_step(const struct function_rate *rate)
 
 /*
  * Adds all functions that are large enough, since what is never called does no harm. Which of them
- * is the step is seen when the engine computes (user/trace/text_check.h).
+ * is the step is seen when the engine computes (user/targets/text_check.h).
  */
 static int add_unverified(struct search *search, const struct engine_text *known,
 			  function_vec *functions, bool measured)

@@ -12,7 +12,7 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "steps/image.h"
-#include "steps/operand.h"
+#include "code/operand.h"
 #include "steps/tails.h"
 
 /* A file as the process has mapped it. */

@@ -11,7 +11,7 @@
 
 #include "base/log.h"
 #include "proc/open.h"
-#include "steps/symbol_files.h"
+#include "elf/symbol_files.h"
 
 #define DEBUG_FOLDER "/usr/lib/debug"
 

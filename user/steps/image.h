@@ -5,10 +5,10 @@
 
 #include <stdbool.h>
 #include "proc/maps.h"
-#include "steps/elf_file.h"
-#include "steps/exits.h"
-#include "steps/symbols.h"
-#include "steps/unwind.h"
+#include "elf/elf_file.h"
+#include "code/exits.h"
+#include "elf/symbols.h"
+#include "elf/unwind.h"
 
 struct image {
 	int fd;

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/demangle.h"
-#include "steps/insn.h"
+#include "code/insn.h"
 #include "steps/tails.h"
 
 #define PIECES_MAX 16

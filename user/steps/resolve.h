@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include "base/vec.h"
 #include "base/ways.h"
-#include "steps/future.h"
+#include "code/future.h"
 #include "steps/image.h"
 #include "steps/spec.h"
 
@@ -28,7 +28,7 @@ struct step_function {
 	uint64_t size;
 	uint64_t begin_offset; /* on the entry or soon after it */
 	int32_t begin_sp;      /* the stack pointer there, minus that at the entry */
-	bool begin_emulated;   /* see steps/straight.h */
+	bool begin_emulated;   /* see code/straight.h */
 	/* Returns and tail calls; empty with a uretprobe, or if only its callers tell its end. */
 	VEC(uint64_t) exit_offsets;
 	/* Parallel to exit_offsets: address of a direct tail call, else 0. Empty for USDT. */
@@ -50,7 +50,8 @@ struct step_function {
 	bool uretprobe;
 	bool builtin;
 	/*
-	 * Found by a text only, and not measured yet: it may be no step (user/trace/text_check.h).
+	 * Found by a text only, and not measured yet: it may be no step
+	 * (user/targets/text_check.h).
 	 */
 	bool unverified;
 	bool usdt;		/* usdt_begins and exit_offsets are USDT locations */

@@ -11,8 +11,8 @@
 #include "proc/maps.h"
 #include "proc/process.h"
 #include "steps/image.h"
-#include "steps/insn.h"
-#include "steps/straight.h"
+#include "code/insn.h"
+#include "code/straight.h"
 
 /* A caller with more code than this before the call is not decoded. */
 #define CALLER_BYTES_MAX (4u << 20)

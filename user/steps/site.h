@@ -18,7 +18,7 @@ struct step_site {
 	uint64_t inode;
 	uint64_t offset; /* file offset of the probe */
 	int32_t sp;	 /* the stack pointer there, minus that at the function's entry */
-	bool emulated;	 /* see steps/straight.h */
+	bool emulated;	 /* see code/straight.h */
 };
 
 /*

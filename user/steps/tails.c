@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/demangle.h"
-#include "steps/insn.h"
+#include "code/insn.h"
 
 #define NAME_BYTES 1024
 

@@ -3,7 +3,7 @@
 #ifndef FBT_STEPS_TAILS_H
 #define FBT_STEPS_TAILS_H
 
-#include "steps/exits.h"
+#include "code/exits.h"
 #include "steps/image.h"
 
 /*

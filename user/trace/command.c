@@ -14,7 +14,7 @@
 #include "kernel/uprobes.h"
 #include "proc/open.h"
 #include "proc/status.h"
-#include "steps/elf_file.h"
+#include "elf/elf_file.h"
 
 /* As a shell, env(1) and timeout(1) have it. */
 #define STATUS_NOT_EXECUTABLE 126

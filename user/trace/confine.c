@@ -24,7 +24,7 @@
 #include "sandbox/privilege.h"
 #include "shim/library.h"
 #include "shim/ring.h"
-#include "trace/hint.h"
+#include "search/hint.h"
 
 typedef VEC(char *) folder_vec;
 

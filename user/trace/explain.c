@@ -12,7 +12,7 @@
 #include "base/log.h"
 #include "judge/explained.h"
 #include "kernel/explain_programs.h"
-#include "kernel/sampler.h"
+#include "stream/sampler.h"
 #include "proc/machine_load.h"
 #include "trace/demand.h"
 

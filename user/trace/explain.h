@@ -8,7 +8,7 @@
 
 #include "judge/classify.h"
 #include "model/step.h"
-#include "trace/live.h"
+#include "targets/live.h"
 
 struct explain;
 

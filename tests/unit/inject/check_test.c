@@ -11,7 +11,7 @@
 
 #include "child_fixture.h"
 #include "elf_fixture.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 #include "inject/check.h"
 #include "inject/check_program.h"
 #include "inject/place.h"

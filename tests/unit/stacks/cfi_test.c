@@ -8,7 +8,7 @@
 
 #include "elf_fixture.h"
 #include "stacks/cfi.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 
 static struct registers x86_at(uint64_t sp)
 {

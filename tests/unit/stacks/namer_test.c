@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include "record_keeper.h"
 #include "stacks/namer.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 #include "elf_fixture.h"
 
 #define ID "0102030405"

@@ -14,7 +14,7 @@
 #include "record_keeper.h"
 #include "stacks/registers.h"
 #include "stacks/stacks.h"
-#include "steps/symbols.h"
+#include "elf/symbols.h"
 
 struct fixture {
 	struct record_keeper keeper;

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+/* Looks at a real process that shares memory with this one, while a step of ours is late. */
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <setjmp.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "record_keeper.h"
+#include "shared_fixture.h"
+#include "base/clock.h"
+#include "stream/peers.h"
+
+#define MS NS_PER_MS
+
+enum { SLOTS = 128, LOOKS = 400 };
+
+struct fixture {
+	struct shared *shared;
+	struct record_keeper keeper;
+	struct record_output output;
+	struct peers *peers;
+	volatile char *memory; /* what the child does */
+	struct fbt_slot *slot;
+	pid_t child;
+};
+
+/* Returns when the child has its name: before that it has this program's. */
+static pid_t start_child(volatile char *what)
+{
+	volatile char *named = what + 1;
+	pid_t child = fork();
+
+	assert_true(child >= 0);
+	if (child) {
+		while (!*named)
+			nanosleep(&(struct timespec){0, (long)MS}, NULL);
+		return child;
+	}
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	prctl(PR_SET_NAME, "the-child");
+	*named = true;
+	for (;;) {
+		if (*what == 's')
+			nanosleep(&(struct timespec){0, 20 * (long)MS}, NULL);
+	}
+}
+
+static int setup(void **state)
+{
+	struct fixture *fixture = shared_alloc(1, sizeof(*fixture));
+
+	fixture->shared = shared_new(SLOTS, 1, 10);
+	fixture->output = keeper_output(&fixture->keeper);
+	fixture->peers = peers__new(fixture->shared, &fixture->output, true);
+	assert_non_null(fixture->peers);
+	fixture->memory =
+		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	assert_true(fixture->memory != MAP_FAILED);
+	*fixture->memory = 's';
+	fixture->child = start_child(fixture->memory);
+	fixture->shared->control->free_head = 1;
+	fixture->slot = &fixture->shared->slots[1];
+	fixture->slot->state = FBT_SLOT_LIVE;
+	fixture->slot->tgid = fixture->slot->tid = (uint32_t)getpid();
+	fixture->slot->nr = SYS_sched_yield;
+	*state = fixture;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	struct fixture *fixture = *state;
+
+	kill(fixture->child, SIGKILL);
+	waitpid(fixture->child, NULL, 0);
+	peers__free(fixture->peers);
+	munmap((void *)fixture->memory, 4096);
+	shared_free(fixture->shared);
+	free(fixture);
+	return 0;
+}
+
+/* A step of usual_ns that began late_ns ago. */
+static void begin_step(struct fixture *fixture, uint64_t usual_ns, uint64_t late_ns)
+{
+	fixture->slot->step_usual_ns = usual_ns;
+	fixture->slot->step_start_ns = clock_ns(CLOCK_MONOTONIC) - late_ns;
+}
+
+/* The latest record about the child; NULL: none. */
+static const struct fbt_peer *latest(const struct fixture *fixture)
+{
+	for (size_t i = fixture->keeper.count; i-- > 0;) {
+		const struct fbt_peer *peer = kept(&fixture->keeper, i, FBT_EVENT_PEER);
+
+		if (peer->peer == (uint32_t)fixture->child)
+			return peer;
+	}
+	return NULL;
+}
+
+/* Looks until the child was looked at for so long. */
+static const struct fbt_peer *look_for(struct fixture *fixture, uint64_t ns)
+{
+	const struct fbt_peer *peer = NULL;
+
+	for (int i = 0; i < LOOKS && (!peer || peer->time_ns - peer->first_ns < ns); i++) {
+		peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC));
+		nanosleep(&(struct timespec){0, 5 * (long)MS}, NULL);
+		peer = latest(fixture);
+		if (peer && peer->step_start_ns != fixture->slot->step_start_ns)
+			peer = NULL;
+	}
+	return peer;
+}
+
+static void a_step_in_time_waits_for_nobody(void **state)
+{
+	struct fixture *fixture = *state;
+
+	for (int i = 0; i < 10; i++) {
+		begin_step(fixture, 10 * MS, 15 * MS);
+		peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC));
+		nanosleep(&(struct timespec){0, 5 * (long)MS}, NULL);
+	}
+	fixture->slot->step_start_ns = 0;
+	peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC));
+	assert_int_equal(fixture->keeper.count, 0);
+}
+
+static void a_process_that_sleeps_is_seen_asleep(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_peer *peer;
+
+	begin_step(fixture, MS, 6 * MS);
+	peer = look_for(fixture, 100 * MS);
+	assert_non_null(peer);
+	assert_true(peer->asleep_ns > (peer->time_ns - peer->first_ns) / 2);
+	assert_int_equal(peer->stopped_ns, 0);
+	assert_true(peer->nr == SYS_nanosleep || peer->nr == SYS_clock_nanosleep);
+	assert_string_equal(peer->comm, "the-child");
+	assert_int_equal(peer->way, FBT_PEER_MEMORY);
+	assert_int_equal(peer->tid, getpid());
+}
+
+static void a_process_that_computes_is_seen_running_or_ready(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_peer *peer;
+
+	*fixture->memory = 'c';
+	begin_step(fixture, MS, 6 * MS);
+	peer = look_for(fixture, 200 * MS);
+	assert_non_null(peer);
+	/* On a machine that has other things to do it may not have run. */
+	assert_true(peer->cpu_ns + peer->delay_ns > (peer->time_ns - peer->first_ns) / 2);
+}
+
+static void a_process_that_is_stopped_is_seen_so(void **state)
+{
+	struct fixture *fixture = *state;
+	const struct fbt_peer *peer;
+	int status;
+
+	assert_int_equal(kill(fixture->child, SIGSTOP), 0);
+	assert_int_equal(waitpid(fixture->child, &status, WUNTRACED), fixture->child);
+	begin_step(fixture, MS, 6 * MS);
+	peer = look_for(fixture, 50 * MS);
+	assert_non_null(peer);
+	assert_int_equal(peer->stopped_ns, peer->time_ns - peer->first_ns);
+	assert_int_equal(peer->stop_reason, FBT_STOP_SIGNAL);
+}
+
+static void a_process_that_has_done_nothing_since_the_last_wait_is_idle(void **state)
+{
+	struct fixture *fixture = *state;
+	size_t count;
+	int status;
+
+	assert_int_equal(kill(fixture->child, SIGSTOP), 0);
+	assert_int_equal(waitpid(fixture->child, &status, WUNTRACED), fixture->child);
+	begin_step(fixture, MS, 6 * MS);
+	assert_non_null(look_for(fixture, 20 * MS));
+	count = fixture->keeper.count;
+	nanosleep(&(struct timespec){0, 20 * (long)MS}, NULL);
+	begin_step(fixture, MS, 6 * MS);
+	for (int i = 0; i < 10; i++) {
+		peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC));
+		nanosleep(&(struct timespec){0, 10 * (long)MS}, NULL);
+	}
+	assert_int_equal(fixture->keeper.count, count);
+	/* Nor does it count when peers are searched again. */
+	begin_step(fixture, MS, 6 * MS);
+	for (uint64_t i = 0; i < 10; i++) {
+		peers__look(fixture->peers,
+			    clock_ns(CLOCK_MONOTONIC) + 40 * NS_PER_S + i * NS_PER_S);
+		nanosleep(&(struct timespec){0, 10 * (long)MS}, NULL);
+	}
+	assert_int_equal(fixture->keeper.count, count);
+}
+
+static void the_step_of_a_traced_peer_is_known(void **state)
+{
+	struct fixture *fixture = *state;
+	struct fbt_slot *slot = &fixture->shared->slots[2];
+	const struct fbt_peer *peer;
+
+	fixture->shared->control->free_head = 2;
+	slot->tgid = slot->tid = (uint32_t)fixture->child;
+	slot->state = FBT_SLOT_LIVE;
+	slot->step_kind = 3;
+	slot->step_start_ns = clock_ns(CLOCK_MONOTONIC);
+	slot->step_usual_ns = NS_PER_S * 100;
+	begin_step(fixture, MS, 6 * MS);
+	peer = look_for(fixture, 20 * MS);
+	assert_non_null(peer);
+	assert_int_equal(peer->kind, 3);
+	assert_int_equal(peer->kind_start_ns, slot->step_start_ns);
+	assert_int_equal(peer->peer_tid, fixture->child);
+}
+
+static void other_calls_wait_for_no_process(void **state)
+{
+	struct fixture *fixture = *state;
+
+	fixture->slot->nr = SYS_mmap;
+	begin_step(fixture, MS, 6 * MS);
+	for (int i = 0; i < 5; i++)
+		peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC) + (uint64_t)i * 100 * MS);
+	/* A lock of threads of one process. */
+	fixture->slot->nr = SYS_futex;
+	fixture->slot->call_args[0] = (uint64_t)(uintptr_t)fixture->memory;
+	fixture->slot->call_args[1] = 128;
+	peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC) + NS_PER_S);
+	assert_int_equal(fixture->keeper.count, 0);
+	fixture->slot->call_args[1] = 0;
+	assert_non_null(look_for(fixture, 20 * MS));
+	assert_int_equal(latest(fixture)->way, FBT_PEER_FUTEX);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_step_in_time_waits_for_nobody),
+		TEST(a_process_that_sleeps_is_seen_asleep),
+		TEST(a_process_that_computes_is_seen_running_or_ready),
+		TEST(a_process_that_is_stopped_is_seen_so),
+		TEST(a_process_that_has_done_nothing_since_the_last_wait_is_idle),
+		TEST(the_step_of_a_traced_peer_is_known),
+		TEST(other_calls_wait_for_no_process),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

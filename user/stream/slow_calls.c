@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "stream/slow_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "stream/call_limits.h"
+#include "stream/samples.h"
+#include "stacks/stacks.h"
+
+struct slow_calls {
+	struct shared *shared;
+	const struct record_output *output;
+	struct call_limits *limits;
+	struct stacks *stacks;
+	struct sample_sums *samples;
+	struct fbt_stacks sent;
+};
+
+struct slow_calls *slow_calls__new(struct shared *shared, const struct record_output *output,
+				   const struct symbol_files *symbols)
+{
+	struct slow_calls *slow = calloc(1, sizeof(*slow));
+
+	if (!slow)
+		return NULL;
+	slow->shared = shared;
+	slow->output = output;
+	slow->limits = call_limits__new(shared->call_limits);
+	slow->stacks = stacks__new(output, symbols);
+	slow->samples = sample_sums__new(output);
+	if (!slow->limits || !slow->stacks || !slow->samples) {
+		slow_calls__free(slow);
+		return NULL;
+	}
+	return slow;
+}
+
+void slow_calls__free(struct slow_calls *slow)
+{
+	if (!slow)
+		return;
+	call_limits__free(slow->limits);
+	stacks__free(slow->stacks);
+	sample_sums__free(slow->samples);
+	free(slow);
+}
+
+void slow_calls__add_call(struct slow_calls *slow, const struct fbt_call *call)
+{
+	if (call->header.flags & FBT_CALL_ARGS)
+		call_limits__add_call(slow->limits, call->tid, call->nr, call->duration_ns);
+}
+
+void slow_calls__add_step(struct slow_calls *slow, const struct fbt_step *step)
+{
+	call_limits__add_step(slow->limits, step->tid, step->kind);
+}
+
+/* A stack holds what users have sent to the engine: it is gone once it was read. */
+static void give_back(struct fbt_stack_place *place)
+{
+	explicit_bzero(place->registers, sizeof(place->registers));
+	explicit_bzero(place->stack,
+		       place->bytes < FBT_STACK_BYTES ? place->bytes : FBT_STACK_BYTES);
+	__atomic_store_n(&place->state, FBT_PLACE_FREE, __ATOMIC_RELEASE);
+}
+
+/* A sample of what a step computes: bpf/samples.bpf.h. */
+static void take_sample(struct slow_calls *slow, const struct fbt_stack_place *place)
+{
+	const struct fbt_samples of = {
+		.tgid = place->tgid, .tid = place->tid, .start_ns = place->start_ns};
+
+	sample_sums__add(slow->samples, &of,
+			 stacks__function(slow->stacks, place, clock_ns(CLOCK_MONOTONIC)));
+}
+
+void slow_calls__send_samples(struct slow_calls *slow, const struct fbt_step *step)
+{
+	sample_sums__send(slow->samples, step);
+}
+
+static void take_places(struct slow_calls *slow, bool send)
+{
+	for (uint32_t i = 0; i < slow->shared->stack_count; i++) {
+		struct fbt_stack_place *place = &slow->shared->stacks[i];
+
+		if (__atomic_load_n(&place->state, __ATOMIC_ACQUIRE) != FBT_PLACE_READY)
+			continue;
+		if (send && !place->owner) {
+			take_sample(slow, place);
+		} else if (send) {
+			stacks__take(slow->stacks, place, clock_ns(CLOCK_MONOTONIC));
+			slow->sent.taken++;
+			slow->sent.copy_ns += place->copy_ns;
+		}
+		give_back(place);
+	}
+}
+
+void slow_calls__drain(struct slow_calls *slow)
+{
+	take_places(slow, true);
+}
+
+void slow_calls__discard(struct slow_calls *slow)
+{
+	take_places(slow, false);
+	__atomic_store_n(&slow->shared->control->stacks_skipped, 0, __ATOMIC_RELAXED);
+}
+
+void slow_calls__forget_thread(struct slow_calls *slow, uint32_t tid)
+{
+	call_limits__forget(slow->limits, tid);
+}
+
+void slow_calls__forget(struct slow_calls *slow, uint32_t tgid)
+{
+	stacks__forget(slow->stacks, tgid);
+}
+
+struct stacks *slow_calls__stacks(const struct slow_calls *slow)
+{
+	return slow->stacks;
+}
+
+void slow_calls__send_counts(struct slow_calls *slow)
+{
+	slow->sent.skipped =
+		__atomic_load_n(&slow->shared->control->stacks_skipped, __ATOMIC_RELAXED);
+	if (slow->sent.taken || slow->sent.skipped)
+		record_send(slow->output, &slow->sent, sizeof(slow->sent), FBT_EVENT_STACKS);
+}

@@ -1,0 +1,512 @@
+/* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
+#include "targets/step_guard.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/format.h"
+#include "base/log.h"
+#include "kernel/step_probes.h"
+#include "targets/rate_guard.h"
+#include "targets/step_sites.h"
+#include "targets/steps_found.h"
+
+/* Cost of a step's two probes if it was not measured. */
+#define STEP_NS_DEFAULT 20000
+#define PERIOD_NS	NS_PER_S
+/* Period where detaching is slow: each probe takes some 0.1 s. */
+#define SLOW_PERIOD_NS (60 * NS_PER_S)
+/* How long to wait for open steps to end before they are cut off. */
+#define WAIT_TRIES 20
+#define WAIT_US	   100
+/* Number of messages about one function. */
+#define TOLD_MAX 4
+
+/* What the probes of a kind cost on one CPU. */
+struct kind_cost {
+	uint64_t hits; /* the kernel side's counter at the last look, as are the next three */
+	uint64_t emulated;
+	uint64_t walk_ns;
+	uint64_t excess_ns;
+	uint64_t spent_ns; /* between the last two looks */
+};
+
+struct cpu {
+	struct kind_cost kinds[FBT_KIND_COUNT];
+	uint64_t excess_own_ns; /* the kernel side's counter at the last look */
+	int64_t credit_ns;	/* what watched kinds may spend now, see rate_budget_look */
+};
+
+/* A row of the table: one step kind. */
+struct kind_row {
+	uint64_t unit; /* kinds that are switched together with this one, and itself */
+	struct fbt_sampling sampling; /* watched_ns and off_ns count up to since_ns */
+	uint64_t since_ns;	      /* since when the probes are on, or off; 0: not begun */
+	bool off;
+	uint64_t excess_ns; /* on all CPUs, between the last two looks */
+	/* State of a unit, kept in the row of its lowest kind: */
+	uint64_t joined; /* kinds of the unit that are watched; 0: this is not the lowest kind */
+	struct rate_guard rate;
+	unsigned int told;
+};
+
+struct step_guard {
+	const struct live *live;
+	const struct shared *shared;
+	struct rate_limits limits;
+	struct kind_row kinds[FBT_KIND_COUNT];
+	uint32_t kind_count; /* kinds 1 to kind_count have a unit */
+	struct cpu *cpus;
+	uint64_t excess_own_ns; /* on all CPUs, between the last two looks */
+	uint64_t looked_ns;
+	bool acted;
+	bool forgives; /* the excess seen now may be that of a function switched off since */
+};
+
+struct look {
+	uint64_t now_ns;
+	uint64_t time_ns; /* since the last one */
+	uint64_t watched; /* kinds that are RATE_WATCHED */
+	struct kind_row *to_go;
+};
+
+struct step_guard *step_guard__new(const struct live *live, const struct shared *shared, bool quick)
+{
+	struct step_guard *guard = calloc(1, sizeof(*guard));
+
+	if (!guard)
+		return NULL;
+	guard->live = live;
+	guard->shared = shared;
+	guard->limits = (struct rate_limits){
+		.share = live->options->windows.rate_guard_percent / 100,
+		.period_ns = quick ? PERIOD_NS : SLOW_PERIOD_NS,
+	};
+	guard->cpus = calloc(shared->cpu_count, sizeof(*guard->cpus));
+	if (!guard->cpus) {
+		step_guard__free(guard);
+		return NULL;
+	}
+	for (uint32_t cpu = 0; cpu < shared->cpu_count; cpu++)
+		guard->cpus[cpu].credit_ns = RATE_BURST_NS;
+	return guard;
+}
+
+void step_guard__free(struct step_guard *guard)
+{
+	if (!guard)
+		return;
+	free(guard->cpus);
+	free(guard);
+}
+
+static uint64_t load(const __u64 *counter)
+{
+	return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+/* At most time_ns is spent: steps in quick succession take less than step_ns each. */
+static void take_cost(struct step_guard *guard, uint32_t cpu, uint32_t kind,
+		      const struct fbt_cost *probes, uint64_t time_ns)
+{
+	const struct fbt_hits *hits = &guard->shared->hits[cpu];
+	struct kind_cost *cost = &guard->cpus[cpu].kinds[kind];
+	struct kind_cost now = {
+		.hits = load(&hits->begins[kind]) + load(&hits->ends[kind]),
+		.emulated = load(&hits->emulated[kind]),
+		.walk_ns = load(&hits->walk_ns[kind]),
+		.excess_ns = load(&hits->excess_ns[kind]),
+	};
+	uint64_t emulated;
+
+	emulated = now.emulated - cost->emulated;
+	now.spent_ns = ((now.hits - cost->hits - emulated) * probes->step_ns +
+			emulated * probes->site_ns) /
+			       2 +
+		       now.walk_ns - cost->walk_ns;
+	if (now.spent_ns > time_ns)
+		now.spent_ns = time_ns;
+	guard->kinds[kind].excess_ns += now.excess_ns - cost->excess_ns;
+	*cost = now;
+}
+
+void step_guard__look(struct step_guard *guard, uint64_t kinds, uint64_t time_ns,
+		      const struct fbt_cost *probes)
+{
+	guard->excess_own_ns = 0;
+	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++)
+		guard->kinds[kind].excess_ns = 0;
+	for (uint32_t cpu = 0; cpu < guard->shared->cpu_count; cpu++) {
+		uint64_t own_ns = load(&guard->shared->hits[cpu].excess_own_ns);
+
+		for (uint32_t kind = 0; (kind = kind_next(kinds, kind));)
+			take_cost(guard, cpu, kind, probes, time_ns);
+		guard->excess_own_ns += own_ns - guard->cpus[cpu].excess_own_ns;
+		guard->cpus[cpu].excess_own_ns = own_ns;
+	}
+}
+
+void step_guard__charge(const struct step_guard *guard, const struct fbt_cost *probes)
+{
+	struct fbt_control *control = guard->shared->control;
+
+	control->debt_max_ns = RATE_BURST_NS;
+	control->charge_part = (uint64_t)(guard->limits.share * (double)FBT_PART_ONE);
+	control->charge_site_ns = probes->site_ns;
+	__atomic_store_n(&control->charge_ns, probes->step_ns, __ATOMIC_RELEASE);
+}
+
+uint64_t step_guard__spent(const struct step_guard *guard, uint32_t cpu, uint64_t kinds)
+{
+	uint64_t spent_ns = 0;
+
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));)
+		spent_ns += guard->cpus[cpu].kinds[kind].spent_ns;
+	return spent_ns;
+}
+
+struct rate_cost step_guard__worst(const struct step_guard *guard, uint64_t kinds, uint64_t beside)
+{
+	struct rate_cost worst = {0};
+
+	for (uint32_t cpu = 0; cpu < guard->shared->cpu_count; cpu++) {
+		uint64_t spent_ns = step_guard__spent(guard, cpu, kinds);
+
+		if (spent_ns <= worst.spent_ns)
+			continue;
+		worst.spent_ns = spent_ns;
+		worst.beside_ns = step_guard__spent(guard, cpu, beside);
+	}
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));)
+		worst.excess_ns += guard->kinds[kind].excess_ns;
+	return worst;
+}
+
+double step_guard__over_share(const struct step_guard *guard)
+{
+	uint64_t excess_ns = 0;
+	double share;
+
+	for (uint32_t kind = 0; kind < FBT_KIND_COUNT; kind++)
+		excess_ns += guard->kinds[kind].excess_ns;
+	if (!excess_ns)
+		return 0;
+	if (excess_ns >= guard->excess_own_ns)
+		return 1;
+	share = guard->limits.share + (double)excess_ns / (double)guard->excess_own_ns;
+	return share < 1 ? share : 1;
+}
+
+uint64_t step_guard__calls(const struct step_guard *guard, uint32_t kind)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t cpu = 0; cpu < guard->shared->cpu_count; cpu++)
+		calls += load(&guard->shared->hits[cpu].begins[kind]);
+	return calls;
+}
+
+bool step_guard__has_acted(const struct step_guard *guard)
+{
+	return guard->acted;
+}
+
+/* Adds the time since since_ns, in which the probes were on, or off. */
+static void count_time(struct kind_row *row, uint64_t now_ns)
+{
+	uint64_t time_ns = now_ns > row->since_ns ? now_ns - row->since_ns : 0;
+
+	if (row->off)
+		row->sampling.off_ns += time_ns;
+	else
+		row->sampling.watched_ns += time_ns;
+	row->since_ns = now_ns;
+}
+
+static void send_sampling(struct step_guard *guard, uint64_t kinds, uint64_t now_ns)
+{
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
+		struct kind_row *row = &guard->kinds[kind];
+
+		row->sampling.kind = kind;
+		row->sampling.time_ns = now_ns;
+		record_send(guard->live->output, &row->sampling, sizeof(row->sampling),
+			    FBT_EVENT_SAMPLING);
+	}
+}
+
+static void set_off(struct step_guard *guard, uint64_t kinds, bool off, uint64_t now_ns)
+{
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));) {
+		count_time(&guard->kinds[kind], now_ns);
+		guard->kinds[kind].off = off;
+	}
+}
+
+/* The name of the unit's function that is called most. */
+static const char *name_of(const struct step_guard *guard, const struct kind_row *unit)
+{
+	uint32_t busiest = 0;
+
+	for (uint32_t kind = 0; (kind = kind_next(unit->joined, kind));) {
+		if (!busiest ||
+		    guard->kinds[kind].sampling.calls > guard->kinds[busiest].sampling.calls)
+			busiest = kind;
+	}
+	return steps_found__function(guard->live->found, busiest)->name;
+}
+
+/* Counts the calls since the last look. */
+static uint64_t take_calls(struct step_guard *guard, const struct kind_row *unit)
+{
+	uint64_t calls = 0;
+
+	for (uint32_t kind = 0; (kind = kind_next(unit->joined, kind));) {
+		__u64 *seen = &guard->kinds[kind].sampling.calls;
+		uint64_t now = step_guard__calls(guard, kind);
+
+		calls += now - *seen;
+		*seen = now;
+	}
+	return calls;
+}
+
+/* What the unit costs, in percent of a thread's time or of a CPU's, whichever is larger. */
+static double find_percent(const struct step_guard *guard, const struct kind_row *unit,
+			   uint64_t time_ns)
+{
+	struct rate_cost cost = step_guard__worst(guard, unit->joined, 0);
+	double of_cpu = percent_of((double)cost.spent_ns, (double)time_ns);
+	double of_thread = 100 * step_guard__over_share(guard);
+
+	return of_thread > of_cpu ? of_thread : of_cpu;
+}
+
+static void tell_off(struct step_guard *guard, struct kind_row *unit, uint64_t calls,
+		     uint64_t time_ns)
+{
+	double percent = find_percent(guard, unit, time_ns);
+	bool quick = guard->limits.period_ns == PERIOD_NS;
+
+	for (uint32_t kind = 0; (kind = kind_next(unit->joined, kind));) {
+		struct fbt_sampling *sampling = &guard->kinds[kind].sampling;
+
+		if (!sampling->cost_percent)
+			sampling->cost_percent = percent < 1 ? 1 : (uint32_t)percent;
+	}
+	if (unit->told++ >= TOLD_MAX)
+		return;
+	log_warn("%s: called at least %s times a second, its probes take up to %s of the time of "
+		 "its thread: from now on they are on for a moment each %s, and its steps are a "
+		 "sample. It is hardly a step: name another by --step (--list-steps -p PID shows "
+		 "candidates), or bear the cost with --rate-guard 0",
+		 name_of(guard, unit),
+		 FORMAT_COUNT((uint64_t)((double)calls * 1e9 / (double)time_ns)),
+		 FORMAT_PERCENT(percent), quick ? "second" : "minute");
+}
+
+/* Gives open steps a moment to end; no others begin. */
+static void await_ends(const struct step_guard *guard, uint64_t kinds)
+{
+	for (int i = 0; i < WAIT_TRIES; i++) {
+		if (!stream__has_open_steps(guard->live->stream, kinds))
+			return;
+		usleep(WAIT_US);
+	}
+}
+
+static void cut_steps(struct step_guard *guard, uint64_t kinds, uint64_t now_ns)
+{
+	for (uint32_t kind = 0; (kind = kind_next(kinds, kind));)
+		guard->kinds[kind].sampling.cut_steps +=
+			stream__cut_steps(guard->live->stream, kind_bit(kind), now_ns);
+}
+
+static void switch_off(struct step_guard *guard, uint64_t kinds, uint64_t now_ns)
+{
+	struct fbt_control *control = guard->shared->control;
+
+	guard->acted = true;
+	guard->forgives = true;
+	__atomic_or_fetch(&control->off_kinds, kinds, __ATOMIC_SEQ_CST);
+	__atomic_or_fetch(&control->sampled_kinds, kinds, __ATOMIC_SEQ_CST);
+	await_ends(guard, kinds);
+	set_off(guard, kinds, true, now_ns);
+	step_sites__switch_off(guard->live->sites, kinds);
+	steps_found__switch_off(guard->live->found, kinds);
+	now_ns = clock_ns(CLOCK_MONOTONIC);
+	cut_steps(guard, kinds, now_ns);
+	__atomic_store_n(&control->switched_ns, now_ns, __ATOMIC_SEQ_CST);
+	send_sampling(guard, kinds, now_ns);
+}
+
+static void switch_on(struct step_guard *guard, struct kind_row *unit)
+{
+	struct fbt_control *control = guard->shared->control;
+
+	__atomic_store_n(&control->switched_ns, clock_ns(CLOCK_MONOTONIC), __ATOMIC_SEQ_CST);
+	step_sites__switch_on(guard->live->sites, unit->joined);
+	if (steps_found__switch_on(guard->live->found, unit->joined)) {
+		step_sites__switch_off(guard->live->sites, unit->joined);
+		log_warn("%s: its probes cannot be attached again: no more of its steps are seen "
+			 "in this window",
+			 name_of(guard, unit));
+		unit->joined = 0;
+		return;
+	}
+	set_off(guard, unit->joined, false, clock_ns(CLOCK_MONOTONIC));
+}
+
+static void keep_on(struct step_guard *guard, struct kind_row *unit, uint64_t now_ns)
+{
+	struct fbt_control *control = guard->shared->control;
+
+	__atomic_and_fetch(&control->sampled_kinds, ~unit->joined, __ATOMIC_SEQ_CST);
+	set_off(guard, unit->joined, false, now_ns);
+	send_sampling(guard, unit->joined, now_ns);
+	if (unit->told++ < TOLD_MAX)
+		log_info("%s: called less often now: all of its steps are traced again",
+			 name_of(guard, unit));
+}
+
+/*
+ * Watched units share a budget. If it is exceeded, the unit that has spent most must be switched
+ * off.
+ */
+static void look_at_budget(struct step_guard *guard, struct look *look)
+{
+	struct kind_row *most = NULL, *over = NULL;
+	bool is_spent = false;
+
+	guard->limits.sampled = 0;
+	for (uint32_t i = 1; i < FBT_KIND_COUNT; i++) {
+		struct kind_row *unit = &guard->kinds[i];
+		struct rate_cost cost;
+
+		if (!unit->joined)
+			continue;
+		if (unit->rate.state != RATE_WATCHED) {
+			guard->limits.sampled++;
+			continue;
+		}
+		look->watched |= unit->joined;
+		cost = step_guard__worst(guard, unit->joined, 0);
+		rate_guard_spend(&unit->rate, look->time_ns, &cost);
+		if (guard->forgives)
+			rate_guard_forgive(&unit->rate);
+		if (!most || unit->rate.lately_ns > most->rate.lately_ns)
+			most = unit;
+		if (rate_guard_is_over(&unit->rate) &&
+		    (!over || unit->rate.over_ns > over->rate.over_ns))
+			over = unit;
+	}
+	guard->forgives = false;
+	for (uint32_t cpu = 0; cpu < guard->shared->cpu_count; cpu++)
+		is_spent |=
+			rate_budget_look(&guard->cpus[cpu].credit_ns, &guard->limits, look->time_ns,
+					 step_guard__spent(guard, cpu, look->watched));
+	look->to_go = over || !is_spent ? over : most;
+}
+
+static void turn_sampled(struct step_guard *guard, struct kind_row *unit, const struct look *look)
+{
+	struct rate_cost cost = step_guard__worst(guard, unit->joined, look->watched);
+	enum rate_verdict verdict =
+		rate_guard_look(&unit->rate, &guard->limits, look->now_ns, &cost);
+
+	if (verdict == RATE_SWITCH_OFF)
+		switch_off(guard, unit->joined, look->now_ns);
+	else if (verdict == RATE_SWITCH_ON)
+		switch_on(guard, unit);
+	else if (verdict == RATE_KEEP_ON)
+		keep_on(guard, unit, look->now_ns);
+}
+
+static void turn_unit(struct step_guard *guard, struct kind_row *unit, const struct look *look)
+{
+	uint64_t calls = take_calls(guard, unit);
+
+	if (unit == look->to_go) {
+		rate_guard_let_go(&unit->rate, look->now_ns);
+		tell_off(guard, unit, calls, look->time_ns);
+		switch_off(guard, unit->joined, look->now_ns);
+	} else if (!(unit->joined & look->watched)) {
+		turn_sampled(guard, unit, look);
+	}
+}
+
+/* Adds a function that was found since the last turn. It may join units. */
+static void add_to_units(struct step_guard *guard, uint32_t added)
+{
+	const struct steps_found *found = guard->live->found;
+	uint64_t unit = kind_bit(added);
+
+	for (uint32_t kind = 1; kind < added; kind++) {
+		if (step_probes_are_joined(steps_found__function(found, kind),
+					   steps_found__function(found, added)))
+			unit |= guard->kinds[kind].unit;
+	}
+	for (uint32_t kind = 0; (kind = kind_next(unit, kind));)
+		guard->kinds[kind].unit = unit;
+}
+
+static void begin_watch(struct step_guard *guard, uint32_t kind, uint64_t now_ns)
+{
+	struct kind_row *unit = &guard->kinds[kind_next(guard->kinds[kind].unit, 0)];
+
+	guard->kinds[kind].since_ns = now_ns;
+	if (!unit->joined)
+		rate_guard_begin(&unit->rate, now_ns);
+	unit->joined |= guard->kinds[kind].unit;
+}
+
+void step_guard__turn(struct step_guard *guard, uint64_t now_ns, const struct fbt_cost *cost)
+{
+	struct fbt_cost probes = *cost;
+	struct look look = {.now_ns = now_ns, .time_ns = 1};
+	bool is_first = !guard->looked_ns;
+	size_t count = steps_found__count(guard->live->found);
+	uint64_t kinds = 0;
+
+	if (guard->limits.share <= 0)
+		return;
+	if (now_ns > guard->looked_ns)
+		look.time_ns = now_ns - guard->looked_ns;
+	guard->looked_ns = now_ns;
+	while (guard->kind_count < count)
+		add_to_units(guard, ++guard->kind_count);
+	for (uint32_t kind = 1; kind <= count; kind++) {
+		if (!guard->kinds[kind].since_ns)
+			begin_watch(guard, kind, now_ns);
+		kinds |= guard->kinds[kind].joined;
+	}
+	if (!probes.step_ns)
+		probes.step_ns = probes.site_ns = STEP_NS_DEFAULT;
+	step_guard__look(guard, kinds, look.time_ns, &probes);
+	step_guard__charge(guard, &probes);
+	/* Hits before the first look happened in an unknown time and do not count. */
+	if (is_first)
+		return;
+	look_at_budget(guard, &look);
+	for (uint32_t kind = 1; kind <= count; kind++) {
+		if (guard->kinds[kind].joined)
+			turn_unit(guard, &guard->kinds[kind], &look);
+	}
+}
+
+void step_guard__finish(struct step_guard *guard, uint64_t now_ns)
+{
+	uint64_t sampled = 0;
+
+	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
+		struct kind_row *row = &guard->kinds[kind];
+
+		if (!row->since_ns || !row->sampling.cost_percent)
+			continue;
+		count_time(row, now_ns);
+		row->sampling.calls = step_guard__calls(guard, kind);
+		sampled |= kind_bit(kind);
+	}
+	send_sampling(guard, sampled, now_ns);
+}
