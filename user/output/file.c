@@ -32,8 +32,8 @@ struct output {
 	struct gzip *gzip; /* NULL: the name does not end with .gz; else file is its stream */
 	FILE *file;
 	char *buffer; /* of file; stdio takes a size only with memory of ours */
-	int fd;	   /* of file; owned by us if file is NULL, or gzip's */
-	bool made; /* output__append created it */
+	int fd;	      /* of file; owned by us if file is NULL, or gzip's */
+	bool made;    /* output__append created it */
 };
 
 static struct output *new_output(const char *path)
