@@ -383,6 +383,14 @@ static int attach_program(const struct bpf_program *program, struct bpf_link **l
 	return err;
 }
 
+static void attach_senders(struct loader *loader)
+{
+	int err = senders__attach(loader->senders);
+
+	if (err)
+		log_debug("attach: who sends signals: %s", strerror(-err));
+}
+
 int loader__attach_threads(struct loader *loader)
 {
 	struct trace_bpf *skel = loader->skel;
@@ -392,6 +400,8 @@ int loader__attach_threads(struct loader *loader)
 		err = attach_program(skel->progs.handle_exit, &skel->links.handle_exit);
 	if (!err)
 		err = attach_program(skel->progs.handle_exec, &skel->links.handle_exec);
+	if (!err)
+		attach_senders(loader);
 	return err;
 }
 

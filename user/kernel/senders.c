@@ -17,10 +17,9 @@ struct senders {
 #define NOTES_SIZE (FBT_STOP_NOTES * sizeof(struct fbt_stop_note))
 _Static_assert(sizeof(struct fbt_stop_note) % 8 == 0, "the kernel rounds up to 8 bytes");
 
-static int start(struct senders *senders)
+static int load(struct senders *senders)
 {
 	void *address;
-	int err;
 
 	senders->skel = signals_bpf__open_and_load();
 	if (!senders->skel)
@@ -30,8 +29,7 @@ static int start(struct senders *senders)
 	if (address == MAP_FAILED)
 		return -errno;
 	senders->notes = address;
-	err = signals_bpf__attach(senders->skel);
-	return err;
+	return 0;
 }
 
 int senders__new(struct senders **result)
@@ -42,7 +40,7 @@ int senders__new(struct senders **result)
 	*result = NULL;
 	if (!senders)
 		return -ENOMEM;
-	err = start(senders);
+	err = load(senders);
 	if (err) {
 		senders__free(senders);
 		return err;
@@ -59,6 +57,11 @@ void senders__free(struct senders *senders)
 		munmap((void *)senders->notes, NOTES_SIZE);
 	signals_bpf__destroy(senders->skel);
 	free(senders);
+}
+
+int senders__attach(struct senders *senders)
+{
+	return senders ? signals_bpf__attach(senders->skel) : 0;
 }
 
 void senders__detach(struct senders *senders)

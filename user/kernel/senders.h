@@ -9,19 +9,20 @@
 
 struct senders;
 
-/*
- * Loads and attaches the program, for which the tool must have its privileges still. All signals
- * of the machine then cost some ns more. 0, or -errno without a message.
- */
+/* Loads the program. 0, or -errno without a message. */
 int senders__new(struct senders **senders);
 void senders__free(struct senders *senders); /* detaches */
 
-/* What was seen stays readable. senders: NULL, or those of senders__new. */
+/*
+ * senders__attach: from here on all signals of the machine cost some ns more. 0, or -errno without
+ * a message. senders__detach: what was seen stays readable. senders may be NULL.
+ */
+int senders__attach(struct senders *senders);
 void senders__detach(struct senders *senders);
 
 /*
  * The signal that stopped a process which was seen stopped at seen_ns. False: it was sent before
- * senders__new, it is no signal that stops it, or it is not known. The header is not set.
+ * senders__attach, it is no signal that stops it, or it is not known. The header is not set.
  */
 bool senders__find(const struct senders *senders, uint32_t tgid, uint64_t seen_ns,
 		   struct fbt_stop_sender *sender);

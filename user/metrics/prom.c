@@ -4,6 +4,7 @@
 #include <inttypes.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 
 struct prom {
 	FILE *out;
@@ -11,15 +12,20 @@ struct prom {
 	char name[METRIC_NAME_SIZE];
 };
 
+/* A label. Readers refuse the whole file for one that is not UTF-8. */
 static void write_value(FILE *out, const char *value)
 {
-	for (; *value; value++) {
-		if (*value == '\\' || *value == '"')
-			fputc('\\', out);
-		if (*value == '\n')
+	while (*value) {
+		size_t bad = 1, length = utf8_length(value, &bad);
+
+		if (!length)
+			fputs("\xef\xbf\xbd", out);
+		else if (*value == '\n')
 			fputs("\\n", out);
 		else
-			fputc(*value, out);
+			fprintf(out, "%s%.*s", *value == '\\' || *value == '"' ? "\\" : "",
+				(int)length, value);
+		value += length ? length : bad;
 	}
 }
 

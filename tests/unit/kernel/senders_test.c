@@ -27,6 +27,9 @@ static int set_up_all(void **state)
 {
 	int err = senders__new(&senders);
 
+	if (!err)
+		err = senders__attach(senders);
+
 	/* Not root, or a kernel without it. */
 	if (err)
 		fprintf(stderr, "SKIP who sends signals: %s\n", strerror(-err));
