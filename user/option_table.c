@@ -16,7 +16,7 @@
 #include "base/version.h"
 #include "command_table.h"
 #include "judge/evidence.h"
-#include "output/segments.h"
+#include "recorder/segments.h"
 #include "option_value.h"
 
 #define RANK_MAX	   1000000

@@ -17,7 +17,7 @@
 #include "fbt_python.h"
 #include "option_value.h"
 #include "output/file.h"
-#include "output/otlp_tls.h"
+#include "otlp/otlp_tls.h"
 
 /* Longer values in the environment are neither a switch nor a number. */
 #define VALUE_SIZE 32

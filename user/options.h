@@ -8,7 +8,7 @@
 #include "base/vec.h"
 #include "fbt_event.h"
 #include "model/metadata.h"
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_endpoint.h"
 #include "output/pipeline.h"
 #include "proc/process.h"
 #include "report/report.h"

@@ -7,8 +7,8 @@
 #include "fuzz.h"
 #include "base/log.h"
 #include "option_value.h"
-#include "output/otlp_http.h"
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_http.h"
+#include "otlp/otlp_endpoint.h"
 #include "steps/spec.h"
 
 int LLVMFuzzerInitialize(int *argc, char ***argv)

@@ -15,7 +15,7 @@ shim/library              # a path that is checked
 commands/env_hash         # a hash
 base/json base/json_read report/json # JSON; the report's is for terminals (struct json, shown)
 base/text commands/validate output/jsonl output/jsonl_window # into memory, a file
-output/capture output/folded_table output/memory_copy output/otlp output/otlp_http output/perfetto_file html/page # no terminal
+output/capture output/folded_table output/memory_copy otlp/otlp otlp/otlp_http output/perfetto_file html/page # no terminal
 metrics/prom              # escapes as its format asks, into a file
 END
 )

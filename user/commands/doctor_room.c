@@ -14,7 +14,7 @@
 #include "base/format.h"
 #include "kernel/explain_programs.h"
 #include "kernel/step_probes.h"
-#include "output/otlp_tls.h"
+#include "otlp/otlp_tls.h"
 #include "proc/machine_load.h"
 #include "trace/loading.h"
 

@@ -13,7 +13,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_endpoint.h"
 #include "output/sink.h"
 
 struct metrics;

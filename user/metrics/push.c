@@ -9,8 +9,8 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "output/otlp.h"
-#include "output/otlp_http.h"
+#include "otlp/otlp.h"
+#include "otlp/otlp_http.h"
 
 #define FINISH_POLL_MS 50
 

@@ -10,7 +10,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_endpoint.h"
 
 struct metrics_push;
 

@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include "model/metadata.h"
 #include "options.h"
-#include "output/segments.h"
+#include "recorder/segments.h"
 
 struct dump;
 

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include "model/event.h"
 #include "options.h"
-#include "output/otlp.h"
+#include "otlp/otlp.h"
 #include "output/sink.h"
 #include "python/torch.h"
 

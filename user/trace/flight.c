@@ -12,8 +12,8 @@
 #include "base/format.h"
 #include "base/log.h"
 #include "judge/verdict.h"
-#include "output/flight.h"
-#include "output/segments.h"
+#include "recorder/flight.h"
+#include "recorder/segments.h"
 
 #define BEAT_NS	  NS_PER_S
 #define TOTALS_NS (10 * NS_PER_S)

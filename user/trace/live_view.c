@@ -7,7 +7,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "output/segments.h"
+#include "recorder/segments.h"
 #include "top/top.h"
 #include "trace/dump.h"
 #include "trace/outputs.h"

@@ -7,7 +7,7 @@
 #include "model/metadata.h"
 #include "metrics/metrics.h"
 #include "options.h"
-#include "output/otlp.h"
+#include "otlp/otlp.h"
 #include "output/sink.h"
 
 struct outputs;

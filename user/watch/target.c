@@ -15,7 +15,7 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "output/flight.h"
+#include "recorder/flight.h"
 #include "proc/open.h"
 #include "watch/children.h"
 

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "output/flight.h"
+#include "recorder/flight.h"
 
 struct trigger_limits {
 	uint64_t after_ns;    /* so that what follows is in the dump */

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #include "collector_fixture.h"
-#include "output/otlp.h"
+#include "otlp/otlp.h"
 
 static void expect_line(struct collector *collector, const char *part)
 {

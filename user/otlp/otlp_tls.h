@@ -5,8 +5,8 @@
  * file), else of SSL_CERT_DIR and SSL_CERT_FILE (openssl-env(7)), else where distributions have
  * them. TLS 1.2 or newer.
  */
-#ifndef FBT_OUTPUT_OTLP_TLS_H
-#define FBT_OUTPUT_OTLP_TLS_H
+#ifndef FBT_OTLP_TLS_H
+#define FBT_OTLP_TLS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -4,8 +4,8 @@
  * threads, step functions, files, code, GPUs, and totals. Of a fact that changes the latest record
  * is kept. With these records in front, the rest of the stream can be read without its begin.
  */
-#ifndef FBT_OUTPUT_FACTS_H
-#define FBT_OUTPUT_FACTS_H
+#ifndef FBT_RECORDER_FACTS_H
+#define FBT_RECORDER_FACTS_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_endpoint.h"
 
 #include <ctype.h>
 #include <errno.h>

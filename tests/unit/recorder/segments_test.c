@@ -10,8 +10,8 @@
 #include "model/assemble.h"
 #include "model/event.h"
 #include "output/capture.h"
-#include "output/facts.h"
-#include "output/segments.h"
+#include "recorder/facts.h"
+#include "recorder/segments.h"
 #include "stream_fixture.h"
 
 #define SECOND	   NS_PER_S

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "output/otlp_tls.h"
+#include "otlp/otlp_tls.h"
 
 #include <arpa/inet.h>
 #include <dirent.h>

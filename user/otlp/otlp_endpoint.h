@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /* Where spans go: the URL of --otlp, and the headers of OTEL_EXPORTER_OTLP_HEADERS. */
-#ifndef FBT_OUTPUT_OTLP_ENDPOINT_H
-#define FBT_OUTPUT_OTLP_ENDPOINT_H
+#ifndef FBT_OTLP_ENDPOINT_H
+#define FBT_OTLP_ENDPOINT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -21,8 +21,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "output/otlp_http.h"
-#include "output/otlp.h"
+#include "otlp/otlp_http.h"
+#include "otlp/otlp.h"
 #include "stderr_fixture.h"
 
 #define NS_PER_MS UINT64_C(1000000)

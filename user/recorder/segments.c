@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "output/segments.h"
+#include "recorder/segments.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "model/event.h"
 #include "output/capture.h"
-#include "output/excerpt.h"
-#include "output/facts.h"
+#include "recorder/excerpt.h"
+#include "recorder/facts.h"
 
 /* Records are gathered, so that not each of them costs a system call. */
 #define GATHER_BYTES (64u << 10)

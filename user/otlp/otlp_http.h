@@ -6,13 +6,13 @@
  * followed, proxies are not supported, and an answer is cut off at OTLP_ANSWER_MAX. Each request
  * has a connection of its own. The process must ignore SIGPIPE.
  */
-#ifndef FBT_OUTPUT_OTLP_HTTP_H
-#define FBT_OUTPUT_OTLP_HTTP_H
+#ifndef FBT_OTLP_HTTP_H
+#define FBT_OTLP_HTTP_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_endpoint.h"
 
 #define OTLP_ANSWER_MAX 65536
 

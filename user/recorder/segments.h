@@ -5,8 +5,8 @@
  * later records refer to is kept (facts.h), so that a part of the stream is a capture that --replay
  * reads.
  */
-#ifndef FBT_OUTPUT_SEGMENTS_H
-#define FBT_OUTPUT_SEGMENTS_H
+#ifndef FBT_RECORDER_SEGMENTS_H
+#define FBT_RECORDER_SEGMENTS_H
 
 #include <stdint.h>
 #include <stdio.h>

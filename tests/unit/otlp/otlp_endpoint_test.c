@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_endpoint.h"
 #include "stderr_fixture.h"
 
 static void expect_url(const char *text, const char *url, const char *label)

@@ -4,13 +4,13 @@
  * stream is walked twice: first excerpt_look() finds where the part begins, then excerpt_pass()
  * writes it.
  */
-#ifndef FBT_OUTPUT_EXCERPT_H
-#define FBT_OUTPUT_EXCERPT_H
+#ifndef FBT_RECORDER_EXCERPT_H
+#define FBT_RECORDER_EXCERPT_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include "output/facts.h"
+#include "recorder/facts.h"
 
 struct excerpt {
 	/* To be set: */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "output/otlp_http.h"
+#include "otlp/otlp_http.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -20,7 +20,7 @@
 #include "base/json_read.h"
 #include "base/log.h"
 #include "base/version.h"
-#include "output/otlp_tls.h"
+#include "otlp/otlp_tls.h"
 
 #define BACKOFF_MAX_S 30
 

@@ -3,8 +3,8 @@
  * What `watch` and a tracer that it has started tell each other, over a socket that keeps the
  * bounds of messages (SOCK_SEQPACKET). Both are this program, of one version.
  */
-#ifndef FBT_OUTPUT_FLIGHT_H
-#define FBT_OUTPUT_FLIGHT_H
+#ifndef FBT_RECORDER_FLIGHT_H
+#define FBT_RECORDER_FLIGHT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/otlp.h"
+#include "otlp/otlp.h"
 
 static int push(struct otlp_queue *queue, const char *text, uint32_t spans)
 {

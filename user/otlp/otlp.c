@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "output/otlp.h"
+#include "otlp/otlp.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -18,7 +18,7 @@
 #include "judge/frames.h"
 #include "judge/text.h"
 #include "model/syscalls.h"
-#include "output/otlp_http.h"
+#include "otlp/otlp_http.h"
 
 #define CHILD_PERCENT	5 /* of a step; smaller categories get no span */
 #define KIND_INTERNAL	1 /* SpanKind */

@@ -12,10 +12,10 @@
 #include "base/json_read.h"
 #include "base/log.h"
 #include "otlp_fixture.h"
-#include "output/otlp.h"
+#include "otlp/otlp.h"
 
 /*
- * Replaces the clock of this file and of output/otlp.c. With clock_step_ns set, each reading
+ * Replaces the clock of this file and of otlp/otlp.c. With clock_step_ns set, each reading
  * advances the clock by that much, so that waits can be measured on a busy machine too.
  */
 static uint64_t clock_step_ns;

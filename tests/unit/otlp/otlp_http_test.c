@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/otlp_http.h"
+#include "otlp/otlp_http.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 

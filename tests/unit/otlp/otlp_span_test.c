@@ -12,7 +12,7 @@
 #include "base/version.h"
 #include "otlp_fixture.h"
 #include "judge/text.h"
-#include "output/otlp.h"
+#include "otlp/otlp.h"
 
 struct fixture {
 	struct window *window;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
-#include "output/flight.h"
+#include "recorder/flight.h"
 
 #include <errno.h>
 #include <string.h>

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
-#include "output/flight.h"
+#include "recorder/flight.h"
 
 static int ends[2];
 

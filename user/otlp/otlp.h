@@ -4,8 +4,8 @@
  * request at a time, retries as in the OTLP specification. A failing collector is never an error of
  * this sink: the failure is logged once, counted, and reported at the end. Only wait waits.
  */
-#ifndef FBT_OUTPUT_OTLP_H
-#define FBT_OUTPUT_OTLP_H
+#ifndef FBT_OTLP_H
+#define FBT_OTLP_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,7 +15,7 @@
 #include "judge/classify.h"
 #include "model/step.h"
 #include "model/window.h"
-#include "output/otlp_endpoint.h"
+#include "otlp/otlp_endpoint.h"
 #include "output/sink.h"
 
 /* What the clients of one collector share about it. All zero at first. */
