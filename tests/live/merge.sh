@@ -109,7 +109,7 @@ refused()
 
 : >"$work/empty.json"
 head -c 4000 "$work/b.kineto.json" >"$work/cut.json"
-head -c 30001 "$work/b.pftrace" >"$work/cut.pftrace"
+head -c -3 "$work/b.pftrace" >"$work/cut.pftrace"
 echo '{"traceEvents":[{"ph":"X","ts":-1}]}' >"$work/negative.json"
 echo '{"a":1}' >"$work/other.json"
 sed 's/all_reduce/no_collective/g' "$work/b.json" >"$work/no_clock.json"

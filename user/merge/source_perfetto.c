@@ -18,9 +18,11 @@
 
 #define PACKET_BYTES_MAX (16u << 20)
 #define SEQUENCES_MAX	 8192
-#define TEXTS_MAX	 (4u << 20) /* of all sequences together */
-#define TRACKS_MAX	 1000000
-#define DEPTH_MAX	 512
+/* Texts that are moved to make room for those that do not come in order. */
+#define SHIFTS_MAX (1ull << 28)
+#define TEXTS_MAX  (4u << 20) /* of all sequences together */
+#define TRACKS_MAX 1000000
+#define DEPTH_MAX  512
 
 /* Lanes that are no threads: above all thread ids, and all lanes of other formats. */
 #define NAMED_LANES 1000000000
@@ -66,6 +68,7 @@ struct reading {
 	VEC(struct lane *) lanes;
 	struct tid_map *by_uuid;
 	size_t texts;
+	uint64_t shifts;
 	uint64_t packets;
 };
 
@@ -177,8 +180,9 @@ static int take_text(struct reading *reading, struct sequence *sequence, int kin
 			text.text = copy_text(&part);
 	}
 	at = vec_lower_bound(&sequence->texts[kind], item->iid, text.iid);
+	reading->shifts += sequence->texts[kind].count - at;
 	if (reader.bad || !text.text || reading->texts++ >= TEXTS_MAX ||
-	    vec_insert(&sequence->texts[kind], at, text)) {
+	    reading->shifts > SHIFTS_MAX || vec_insert(&sequence->texts[kind], at, text)) {
 		free(text.text);
 		return refuse(reading, "an interned text that is none, or too many");
 	}

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "base/clock.h"
@@ -18,8 +19,9 @@ struct metrics_push {
 	const struct otlp_endpoint *endpoint;
 	struct otlp_limits limits;
 	struct otlp_request *request; /* NULL until there is something to send */
-	char *waiting;		      /* NULL: none */
+	char *waiting;		      /* until it is taken or refused; NULL: none */
 	size_t waiting_size;
+	bool is_sent; /* waiting, as it is */
 	bool in_flight;
 	bool is_broken; /* no request can be made: logged */
 	bool has_warned;
@@ -55,6 +57,7 @@ void metrics_push__set(struct metrics_push *push, char *body, size_t size)
 	free(push->waiting);
 	push->waiting = body;
 	push->waiting_size = size;
+	push->is_sent = false;
 }
 
 static void warn_once(struct metrics_push *push, const char *what, const char *then)
@@ -75,12 +78,24 @@ static void take_failure(struct metrics_push *push, uint64_t now_ns, int64_t ret
 	warn_once(push, push->reason, ": metrics are sent again later");
 }
 
+/* There was an answer to what was sent: it is not sent again. */
+static void drop_sent(struct metrics_push *push)
+{
+	if (!push->is_sent)
+		return;
+	free(push->waiting);
+	push->waiting = NULL;
+	push->is_sent = false;
+}
+
 static void take_answer(struct metrics_push *push, uint64_t now_ns,
 			const struct otlp_result *result)
 {
 	struct otlp_answer answer;
 
 	otlp_answer_read(&answer, result->status, result->answer, result->answer_size);
+	if (answer.verdict != OTLP_RETRY)
+		drop_sent(push);
 	if (answer.verdict == OTLP_TAKEN) {
 		push->failures = 0;
 		push->due_ns = 0;
@@ -89,6 +104,8 @@ static void take_answer(struct metrics_push *push, uint64_t now_ns,
 		else if (answer.foreign)
 			warn_once(push, "accepted, but the answer is not a collector's: is it one?",
 				  "");
+		else
+			push->has_warned = false;
 		return;
 	}
 	snprintf(push->reason, sizeof(push->reason), "%s", answer.reason);
@@ -108,34 +125,52 @@ static void go_on(struct metrics_push *push, uint64_t now_ns)
 	} else {
 		take_answer(push, now_ns, &result);
 	}
+	push->is_sent = false;
 }
 
-static void begin(struct metrics_push *push)
+/* A copy is sent, as the collector may ask for it again. */
+static int send_copy(struct metrics_push *push)
+{
+	char *copy = malloc(push->waiting_size);
+
+	if (!copy)
+		return -ENOMEM;
+	memcpy(copy, push->waiting, push->waiting_size);
+	return otlp_request__begin(push->request, copy, push->waiting_size);
+}
+
+static void begin(struct metrics_push *push, uint64_t now_ns)
 {
 	int err = 0;
 
 	if (!push->request)
 		err = otlp_request__new(&push->request, push->endpoint, push->limits.connect_ms,
 					push->limits.request_ms);
-	if (!err) {
-		err = otlp_request__begin(push->request, push->waiting, push->waiting_size);
-		push->waiting = NULL;
-	}
-	push->in_flight = !err;
-	push->is_broken = err;
-	if (err)
+	if (!err)
+		err = send_copy(push);
+	push->in_flight = push->is_sent = !err;
+	push->is_broken = err && err != -ENOMEM;
+	if (push->is_broken) {
 		snprintf(push->reason, sizeof(push->reason), "nothing can be sent");
-	if (err == -ENOMEM)
-		log_err("otlp: no memory to send metrics");
+	} else if (err) {
+		snprintf(push->reason, sizeof(push->reason), "no memory");
+		take_failure(push, now_ns, 0);
+	}
+}
+
+/* There is something that is neither on its way nor taken. */
+static bool is_to_send(const struct metrics_push *push)
+{
+	return push->waiting && !push->is_sent && !push->is_broken;
 }
 
 void metrics_push__poll(struct metrics_push *push, uint64_t now_ns)
 {
 	if (push->in_flight)
 		go_on(push, now_ns);
-	if (push->in_flight || !push->waiting || push->is_broken || now_ns < push->due_ns)
+	if (push->in_flight || !is_to_send(push) || now_ns < push->due_ns)
 		return;
-	begin(push);
+	begin(push, now_ns);
 	if (push->in_flight)
 		go_on(push, now_ns);
 }
@@ -147,11 +182,11 @@ void metrics_push__finish(struct metrics_push *push)
 		now_ns + (push->failures ? push->limits.finish_failed_ns : push->limits.finish_ns);
 
 	push->due_ns = 0;
-	while (!push->is_broken && (push->in_flight || push->waiting) && now_ns < end_ns) {
+	while ((push->in_flight || is_to_send(push)) && now_ns < end_ns) {
 		metrics_push__poll(push, now_ns);
 		if (push->failures && !push->in_flight && push->due_ns > end_ns)
 			break;
-		if (push->in_flight || push->waiting)
+		if (push->request && (push->in_flight || is_to_send(push)))
 			otlp_request__wait(push->request, FINISH_POLL_MS);
 		now_ns = clock_ns(CLOCK_MONOTONIC);
 	}

@@ -380,6 +380,9 @@ static void take_calls(struct records *records, const struct profile_event *even
 	uint64_t left_ns = step->thread_ns;
 	char key[32];
 
+	/* A second line about the step replaces the first. */
+	step->asleep_ns = 0;
+
 	for (int i = 0; i < FBT_CATEGORY_COUNT && step->tgid; i++) {
 		const char *name = category_name((enum fbt_category)i);
 		struct fbt_sum *sum = &step->sums[i];

@@ -148,9 +148,11 @@ static int sample_threads(struct explain *explain)
 {
 	int program = explain_programs__sample(explain->programs), err = 0;
 
-	for (uint32_t i = 0; i < explain->tid_count && !err; i++)
+	for (uint32_t i = 0; i < explain->tid_count && !err; i++) {
 		err = sampler_add(&explain->sampler, program, explain->tids[i]);
-	return err == -ESRCH || err == -ENOSPC ? 0 : err;
+		err = err == -ESRCH ? 0 : err;
+	}
+	return err == -ENOSPC ? 0 : err;
 }
 
 static int count_faults(struct explain *explain)
@@ -158,10 +160,22 @@ static int count_faults(struct explain *explain)
 	int programs[2], err = 0;
 
 	explain_programs__faults(explain->programs, programs);
-	for (uint32_t i = 0; i < explain->fault_tid_count && !err; i++)
+	for (uint32_t i = 0; i < explain->fault_tid_count && !err; i++) {
 		err = fault_events_add(&explain->fault_events, fault_map(explain), programs,
 				       explain->fault_tids[i]);
-	return err == -ESRCH || err == -ENOSPC ? 0 : err;
+		err = err == -ESRCH ? 0 : err;
+	}
+	return err == -ENOSPC ? 0 : err;
+}
+
+static void detach(struct explain *explain, enum fbt_explain kind)
+{
+	if (kind == FBT_EXPLAIN_SAMPLES)
+		sampler_clear(&explain->sampler);
+	else if (kind == FBT_EXPLAIN_FAULTS)
+		clear_faults(explain);
+	else if (explain->programs)
+		explain_programs__detach(explain->programs, kind);
 }
 
 static bool attach(struct explain *explain, enum fbt_explain kind)
@@ -174,19 +188,12 @@ static bool attach(struct explain *explain, enum fbt_explain kind)
 		err = count_faults(explain);
 	else if (!err)
 		err = explain_programs__attach(explain->programs, kind);
-	if (err)
-		fail(explain, kind, err);
-	return !err;
-}
-
-static void detach(struct explain *explain, enum fbt_explain kind)
-{
-	if (kind == FBT_EXPLAIN_SAMPLES)
-		sampler_clear(&explain->sampler);
-	else if (kind == FBT_EXPLAIN_FAULTS)
-		clear_faults(explain);
-	else if (explain->programs)
-		explain_programs__detach(explain->programs, kind);
+	if (!err)
+		return true;
+	/* Threads before the one that failed. */
+	detach(explain, kind);
+	fail(explain, kind, err);
+	return false;
 }
 
 void explain__begin(struct explain *explain)
