@@ -4,18 +4,19 @@
 #include <string.h>
 
 const struct command_row command_table[] = {
-	{"top", MODE_TRACE, "-p PID", "Show a process live, with the options of tracing",
-	 .is_live = true},
-	{"watch", MODE_WATCH, "[--config FILE]",
-	 "Watch engines all the time, and record what went wrong"},
-	{"diff", MODE_DIFF, "A B", "Compare two recordings or profiles"},
-	{"doctor", MODE_DOCTOR, "[PID...]", "Check what works here, and how to fix the rest"},
-	{"validate", MODE_VALIDATE, "FILE...", "Check profiles and traces"},
-	{"merge", MODE_MERGE, "TRACE... -o OUT", "Put the traces of several hosts on one clock"},
-	{"env-hash", MODE_ENV_HASH, "[FILE]", "Print the hash of an environment document"},
-	{"engine-env", MODE_ENGINE_ENV, "",
-	 "Print how to start an engine for GPU records and Python steps"},
-	{"gpu-env", MODE_ENGINE_ENV, "", NULL}, /* its name before it was about Python */
+	{"top", "-p PID", "Show a process live, with the options of tracing", MODE_TRACE, true},
+	{"watch", "[--config FILE]", "Watch engines all the time, and record what went wrong",
+	 MODE_WATCH, false},
+	{"diff", "A B", "Compare two recordings or profiles", MODE_DIFF, false},
+	{"doctor", "[PID...]", "Check what works here, and how to fix the rest", MODE_DOCTOR,
+	 false},
+	{"validate", "FILE...", "Check profiles and traces", MODE_VALIDATE, false},
+	{"merge", "TRACE... -o OUT", "Put the traces of several hosts on one clock", MODE_MERGE,
+	 false},
+	{"env-hash", "[FILE]", "Print the hash of an environment document", MODE_ENV_HASH, false},
+	{"engine-env", "", "Print how to start an engine for GPU records and Python steps",
+	 MODE_ENGINE_ENV, false},
+	{"gpu-env", "", NULL, MODE_ENGINE_ENV, false}, /* its name before it was about Python */
 };
 
 const size_t command_table_count = sizeof(command_table) / sizeof(command_table[0]);

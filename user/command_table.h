@@ -10,10 +10,10 @@
 
 struct command_row {
 	const char *name;
-	enum options_mode mode;
 	const char *words; /* what follows the name, as --help shows it: "[PID...]"; "": nothing */
 	const char *text;  /* what it does, a few words; NULL: an old name, which is not shown */
-	bool is_live;	   /* sets top of struct options */
+	enum options_mode mode;
+	bool is_live; /* sets top of struct options */
 };
 
 extern const struct command_row command_table[];

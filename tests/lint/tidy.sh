@@ -13,7 +13,7 @@ tidy=$(command -v clang-tidy-14 || command -v clang-tidy)
 # Warnings about generated skeletons are bpftool's, and the others are only bytes.
 skeletons=$(mktemp -d)
 trap 'rm -rf "$skeletons"' EXIT
-for skeleton in "$FBT_BUILD"/*.skel.h "$FBT_BUILD"/inject_code.h "$FBT_BUILD"/html_page.h; do
+for skeleton in "$FBT_BUILD"/*.skel.h "$FBT_BUILD"/inject_code.h "$FBT_BUILD"/html_page.h "$FBT_BUILD"/diff_page.h; do
 	{ echo '// NOLINTBEGIN' && cat "$skeleton" && echo '// NOLINTEND'; } >"$skeletons/${skeleton##*/}"
 done
 
