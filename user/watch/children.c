@@ -230,6 +230,15 @@ static pid_t fork_off(void)
 	return pid;
 }
 
+/* 0: no limit. It counts for memory files too (setrlimit(2)). */
+static void limit_files(uint64_t bytes)
+{
+	const struct rlimit limit = {bytes, bytes};
+
+	if (bytes)
+		(void)setrlimit(RLIMIT_FSIZE, &limit);
+}
+
 int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 {
 	argument_vec arguments = {0};
@@ -246,6 +255,11 @@ int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 	*pid = fork_off();
 	if (!*pid) {
 		become_child(parent, SIGTERM, plan->fd);
+		/* Its capture is in memory: it fails rather than that the machine runs out. */
+		if (plan->calls_ns) {
+			signal(SIGXFSZ, SIG_IGN);
+			limit_files(plan->options->watch.memory);
+		}
 		run_self(&arguments);
 	}
 	err = *pid < 0 ? -EAGAIN : 0;
@@ -261,15 +275,6 @@ static void lower_priority(void)
 	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
 	(void)sched_setscheduler(0, SCHED_IDLE, &none);
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
-}
-
-/* A disk is not filled by a single file. */
-static void limit_files(const struct options *options)
-{
-	const struct rlimit limit = {options->watch.max_disk, options->watch.max_disk};
-
-	if (options->watch.max_disk)
-		(void)setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 static uint64_t wanted_by_writer(const struct sandbox_works *works, uint64_t permitted)
@@ -304,7 +309,8 @@ static int write_capture(const struct writer_plan *plan)
 static _Noreturn void write_dump(const struct writer_plan *plan, const argument_vec *arguments)
 {
 	lower_priority();
-	limit_files(plan->options);
+	/* A disk is not filled by a single file. */
+	limit_files(plan->options->watch.max_disk);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || sandbox_keep(wanted_by_writer, NULL))
 		log_warn("dump: it is written with all privileges: %s", strerror(errno));
 	if (write_capture(plan))

@@ -23,6 +23,8 @@
 #define SILENCE_NS	 (30 * NS_PER_S)
 #define START_SILENCE_NS (180 * NS_PER_S)
 #define RETRY_NS	 (5 * NS_PER_S)
+/* A tracer that beats answers within a second or two, also with the largest memory. */
+#define DUMP_NS (60 * NS_PER_S)
 /* For a window of system calls to begin and to end. */
 #define CALLS_GRACE_NS (120 * NS_PER_S)
 #define RETRY_MAX_NS   (60 * NS_PER_S)
@@ -219,6 +221,11 @@ static void take_trigger(struct target *target, const struct flight_message *mes
 	start_calls(target, watch->calls_ns, false);
 }
 
+static void say_no_dump(const struct target *target, const char *why)
+{
+	log_err("%u: no dump of \"%s\": %s", target->tgid, target->trigger.text, why);
+}
+
 static void take_message(struct target *target, const struct flight_message *message, int *passed,
 			 uint64_t now_ns)
 {
@@ -240,6 +247,8 @@ static void take_message(struct target *target, const struct flight_message *mes
 		/* A tracer whose targets have ended sends it unasked. */
 		if (*passed >= 0 && target->trigger.pending)
 			give(target, passed, target->stem, "", message);
+		else if (target->trigger.pending)
+			say_no_dump(target, "its tracer could not make it");
 		trigger_end(&target->trigger);
 		break;
 	}
@@ -264,9 +273,21 @@ static void ask_for_dump(struct target *target)
 	const struct flight_message wanted = {.type = FLIGHT_WANTED};
 	int err = target->link < 0 ? -EPIPE : flight_send(target->link, &wanted, -1);
 
-	if (!err)
+	if (err == -EAGAIN)
+		trigger_ask_again(&target->trigger);
+	if (!err || err == -EAGAIN)
 		return;
-	log_err("%u: no dump of \"%s\": its tracer has ended", target->tgid, target->trigger.text);
+	say_no_dump(target, err == -EPIPE ? "its tracer has ended" : strerror(-err));
+	trigger_end(&target->trigger);
+}
+
+static void look_after_dump(struct target *target, uint64_t now_ns)
+{
+	if (trigger_is_due(&target->trigger, now_ns))
+		ask_for_dump(target);
+	if (!trigger_is_late(&target->trigger, DUMP_NS, now_ns))
+		return;
+	say_no_dump(target, "its tracer does not send it");
 	trigger_end(&target->trigger);
 }
 
@@ -286,7 +307,7 @@ static void look_after_tracer(struct target *target, uint64_t now_ns)
 bool target__hurry(struct target *target)
 {
 	target->trigger.due_ns = 0;
-	if (trigger_is_due(&target->trigger, 0))
+	if (trigger_is_due(&target->trigger, clock_ns(CLOCK_MONOTONIC)))
 		ask_for_dump(target);
 	return target->trigger.pending;
 }
@@ -326,8 +347,7 @@ void target__turn(struct target *target, uint64_t now_ns)
 	} else if (!target->home->stopping && now_ns >= target->retry_ns && is_alive(target)) {
 		start_tracer(target, now_ns);
 	}
-	if (trigger_is_due(&target->trigger, now_ns))
-		ask_for_dump(target);
+	look_after_dump(target, now_ns);
 	if (target->calls && now_ns > target->calls_end_ns)
 		kill(target->calls, SIGKILL);
 	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns) {
@@ -363,8 +383,7 @@ static void end_tracer(struct target *target, int status, uint64_t now_ns)
 	close_link(target);
 	target->tracer = 0;
 	if (target->trigger.pending) {
-		log_err("%u: no dump of \"%s\": its tracer has ended", target->tgid,
-			target->trigger.text);
+		say_no_dump(target, "its tracer has ended");
 		trigger_end(&target->trigger);
 	}
 	if (ended) {
