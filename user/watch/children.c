@@ -195,24 +195,9 @@ static void become_child(pid_t parent, int signo, int fd)
 	close_range(CHILD_FD + 1, ~0u, 0);
 }
 
-/* Whether the path still is our own file. */
-static bool is_self(const char *path)
-{
-	struct stat named, own;
-
-	return !stat(path, &named) && !stat("/proc/self/exe", &own) && named.st_dev == own.st_dev &&
-	       named.st_ino == own.st_ino;
-}
-
-/* Our own file, by its name where it has one; also if it was replaced or deleted since. */
+/* Our own file, also if it was replaced or deleted since. main gives the process its name. */
 static void run_self(const argument_vec *arguments)
 {
-	char path[4096];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	path[length > 0 ? length : 0] = '\0';
-	if (is_self(path))
-		execv(path, arguments->items);
 	execv("/proc/self/exe", arguments->items);
 	log_err("/proc/self/exe: %s", strerror(errno));
 	_exit(EXIT_FAILURE);
@@ -308,11 +293,20 @@ static int write_capture(const struct writer_plan *plan)
 /* In the child. What it reads comes from an engine, so it keeps no more rights than it needs. */
 static _Noreturn void write_dump(const struct writer_plan *plan, const argument_vec *arguments)
 {
+	int err = 0;
+
 	lower_priority();
 	/* A disk is not filled by a single file. */
 	limit_files(plan->options->watch.max_disk);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || sandbox_keep(wanted_by_writer, NULL))
-		log_warn("dump: it is written with all privileges: %s", strerror(errno));
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err = -errno;
+	if (!err)
+		err = sandbox_keep(wanted_by_writer, NULL);
+	if (err) {
+		log_err("dump: not written, because privileges cannot be dropped: %s",
+			strerror(-err));
+		_exit(EXIT_FAILURE);
+	}
 	if (write_capture(plan))
 		_exit(EXIT_FAILURE);
 	run_self(arguments);

@@ -27,7 +27,9 @@
 #define DUMP_NS (60 * NS_PER_S)
 /* For a window of system calls to begin and to end. */
 #define CALLS_GRACE_NS (120 * NS_PER_S)
-#define RETRY_MAX_NS   (60 * NS_PER_S)
+/* Who has run for so long has not failed before. */
+#define GOOD_NS	     (300 * NS_PER_S)
+#define RETRY_MAX_NS (60 * NS_PER_S)
 /* A sample of more is not kept in memory. */
 #define SAMPLE_BYTES_MAX (UINT64_C(64) << 20)
 
@@ -88,16 +90,32 @@ static void close_link(struct target *target)
 	target->attached = false;
 }
 
+/* A second SIGTERM would kill it. */
+static void end_child(const struct target *target, pid_t pid, bool was_told)
+{
+	if (!pid)
+		return;
+	if (!was_told)
+		kill(pid, SIGTERM);
+	dying_add(&target->home->dying, pid, clock_ns(CLOCK_MONOTONIC));
+}
+
+bool target_home_reap(struct target_home *home, pid_t pid)
+{
+	if (!dying_reap(&home->dying, pid))
+		return false;
+	if (home->calls == pid)
+		home->calls = 0;
+	return true;
+}
+
 void target__free(struct target *target)
 {
 	if (!target)
 		return;
-	if (target->tracer)
-		kill(target->tracer, SIGTERM);
-	if (target->calls) {
-		kill(target->calls, SIGTERM);
-		target->home->calls = 0;
-	}
+	end_child(target, target->tracer, target->told_to_end || target->told_ns);
+	/* home->calls stays until it has ended: its probes are in the kernel as long. */
+	end_child(target, target->calls, target->told_to_end);
 	close_link(target);
 	close_fd(&target->calls_fd);
 	close_fd(&target->sample_fd);
@@ -233,12 +251,15 @@ static void take_message(struct target *target, const struct flight_message *mes
 	switch (message->type) {
 	case FLIGHT_READY:
 		target->attached = true;
-		target->failures = 0;
+		target->ready_ns = now_ns;
 		target->sample_ns = now_ns + target->home->options->watch.sample_every_ns;
 		log_info("watching %u (%s)", target->tgid, target->comm);
 		break;
 	case FLIGHT_BEAT:
 		target->steps = message->steps;
+		/* Attaching is what costs: one that then fails each time is started ever later. */
+		if (target->attached && now_ns - target->ready_ns > GOOD_NS)
+			target->failures = 0;
 		break;
 	case FLIGHT_TRIGGER:
 		take_trigger(target, message, now_ns);
@@ -296,7 +317,18 @@ static void look_after_tracer(struct target *target, uint64_t now_ns)
 {
 	uint64_t limit_ns = target->attached ? SILENCE_NS : START_SILENCE_NS;
 
-	if (now_ns - target->heard_ns <= limit_ns || target->killed)
+	if (target->killed)
+		return;
+	if (target->told_ns) {
+		if (now_ns - target->told_ns <= DYING_NS)
+			return;
+		log_warn("%u: its tracer does not end when it is told to: it is killed",
+			 target->tgid);
+		target->killed = true;
+		kill(target->tracer, SIGKILL);
+		return;
+	}
+	if (now_ns - target->heard_ns <= limit_ns)
 		return;
 	log_err("%u: its tracer has not answered for %llu s: it is killed, and started again",
 		target->tgid, (unsigned long long)(limit_ns / NS_PER_S));
@@ -328,12 +360,15 @@ void target__follow(struct target *target)
 }
 
 /* Ends the tracer for target__restart(). */
-static void restart_when_free(struct target *target)
+static void restart_when_free(struct target *target, uint64_t now_ns)
 {
 	if (!target->restarts || target__hurry(target))
 		return;
 	target->restarts = false;
-	target->killed = true;
+	/* One that is killed already ends anyway. */
+	if (target->killed)
+		return;
+	target->told_ns = now_ns;
 	kill(target->tracer, SIGTERM);
 }
 
@@ -342,7 +377,7 @@ void target__turn(struct target *target, uint64_t now_ns)
 	const struct option_watch *watch = &target->home->options->watch;
 
 	if (target->tracer) {
-		restart_when_free(target);
+		restart_when_free(target, now_ns);
 		look_after_tracer(target, now_ns);
 	} else if (!target->home->stopping && now_ns >= target->retry_ns && is_alive(target)) {
 		start_tracer(target, now_ns);
@@ -388,13 +423,14 @@ static void end_tracer(struct target *target, int status, uint64_t now_ns)
 	}
 	if (ended) {
 		log_info("%u (%s) has ended", target->tgid, target->comm);
-	} else if (!target->killed && !target->home->stopping) {
-		if (!target->failures)
+	} else if (!target->told_ns && !target->home->stopping) {
+		if (!target->failures && !target->killed)
 			log_warn("%u (%s): its tracer has ended%s; it is started again",
 				 target->tgid, target->comm, is_good ? "" : " with an error");
 		wait_for_retry(target, now_ns);
 	}
 	target->killed = false;
+	target->told_ns = 0;
 	target->restarts = false;
 }
 
@@ -423,6 +459,6 @@ void target__stop(struct target *target)
 	target->told_to_end = true;
 	if (target->calls)
 		kill(target->calls, SIGTERM);
-	if (target->tracer)
+	if (target->tracer && !target->told_ns)
 		kill(target->tracer, SIGTERM);
 }

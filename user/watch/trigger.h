@@ -19,7 +19,7 @@ struct trigger {
 	uint64_t since_ns; /* when it was pulled last, for a dump; 0: never */
 	uint64_t due_ns;
 	uint64_t asked_ns; /* when it was asked for */
-	uint64_t ignored; /* in the cooldown after the last dump */
+	uint64_t ignored;  /* in the cooldown after the last dump */
 	char text[sizeof(((struct flight_message *)0)->text)];
 };
 

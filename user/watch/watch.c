@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "option_parse.h"
@@ -303,6 +304,8 @@ static void reap(struct watch *watch, uint64_t now_ns)
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (writer__reap(watch->writer, &watch->options, pid, status))
 			continue;
+		if (target_home_reap(&watch->home, pid))
+			continue;
 		vec_for_each (target, &watch->targets) {
 			if (target__reap(*target, pid, status, now_ns))
 				break;
@@ -404,7 +407,8 @@ static void stop(struct watch *watch, uint64_t now_ns)
 	if (!watch->stop_ns)
 		(void)notify_send(&watch->notify, "STOPPING=1");
 	/* A second request does not wait for files. */
-	watch->stop_ns = watch->stop_ns ? now_ns - STOP_NS : now_ns;
+	watch->stop_ns =
+		watch->stop_ns ? min_u64(watch->stop_ns, sub_saturating(now_ns, STOP_NS)) : now_ns;
 	watch->home.stopping = true;
 }
 
@@ -425,7 +429,7 @@ static void take_signals(struct watch *watch, uint64_t now_ns)
 /* Whether everything that was started has ended, or was given up. */
 static bool has_stopped(const struct watch *watch, uint64_t now_ns)
 {
-	bool runs = !writer__is_idle(watch->writer);
+	bool runs = !writer__is_idle(watch->writer) || watch->home.dying.children.count;
 
 	vec_for_each (target, &watch->targets)
 		runs |= (*target)->tracer || (*target)->calls;
@@ -437,6 +441,7 @@ static void turn(struct watch *watch)
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	reap(watch, now_ns);
+	dying_turn(&watch->home.dying, now_ns);
 	look_when_due(watch, now_ns);
 	vec_for_each (target, &watch->targets) {
 		target__turn(*target, now_ns);
@@ -536,6 +541,8 @@ static int open_watch(struct watch *watch)
 		log_err("event loop: %s", strerror(-err));
 		return err;
 	}
+	/* What a watch that was killed has left: its captures are complete. */
+	(void)dumps_publish(watch->dir, true);
 	dumps_sweep(watch->dir);
 	return 0;
 }
@@ -545,6 +552,7 @@ static void close_watch(struct watch *watch)
 	vec_for_each (target, &watch->targets)
 		target__free(*target);
 	vec_free(&watch->targets);
+	dying_clear(&watch->home.dying);
 	vec_free(&watch->ended);
 	writer__free(watch->writer);
 	if (watch->signal_fd >= 0)
