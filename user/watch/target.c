@@ -25,6 +25,8 @@
 #define RETRY_NS	 (5 * NS_PER_S)
 /* A tracer that beats answers within a second or two, also with the largest memory. */
 #define DUMP_NS (60 * NS_PER_S)
+/* An escalation while another window of system calls runs. */
+#define CALLS_WAIT_NS (15 * NS_PER_S)
 /* For a window of system calls to begin and to end. */
 #define CALLS_GRACE_NS (120 * NS_PER_S)
 /* Who has run for so long has not failed before. */
@@ -236,7 +238,8 @@ static void take_trigger(struct target *target, const struct flight_message *mes
 		  flight_reason_name(message->reason));
 	if (target->sample_fd >= 0)
 		give(target, &target->sample_fd, target->stem, "_sample", NULL);
-	start_calls(target, watch->calls_ns, false);
+	/* Started by look_after_calls, at once unless another window runs. */
+	target->calls_wait_ns = watch->calls_ns ? now_ns + CALLS_WAIT_NS : 0;
 }
 
 static void say_no_dump(const struct target *target, const char *why)
@@ -351,11 +354,11 @@ void target__restart(struct target *target)
 	target->restarts = target->tracer != 0;
 }
 
-void target__follow(struct target *target)
+void target__follow(struct target *target, bool follows)
 {
-	if (target->follows)
+	if (target->follows == follows)
 		return;
-	target->follows = true;
+	target->follows = follows;
 	target__restart(target);
 }
 
@@ -372,10 +375,31 @@ static void restart_when_free(struct target *target, uint64_t now_ns)
 	kill(target->tracer, SIGTERM);
 }
 
-void target__turn(struct target *target, uint64_t now_ns)
+static void look_after_calls(struct target *target, uint64_t now_ns)
 {
 	const struct option_watch *watch = &target->home->options->watch;
 
+	if (target->calls && now_ns > target->calls_end_ns)
+		kill(target->calls, SIGKILL);
+	if (target->calls_wait_ns && traces_calls(target, watch->calls_ns)) {
+		target->calls_wait_ns = 0;
+		start_calls(target, watch->calls_ns, false);
+	}
+	if (target->calls_wait_ns && now_ns > target->calls_wait_ns) {
+		target->calls_wait_ns = 0;
+		log_warn("dump %s has no _calls: its tracer has ended, or those of another were "
+			 "traced",
+			 target->stem);
+	}
+	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns &&
+	    !target->calls_wait_ns) {
+		start_calls(target, watch->sample_ns, true);
+		target->sample_ns = now_ns + watch->sample_every_ns;
+	}
+}
+
+void target__turn(struct target *target, uint64_t now_ns)
+{
 	if (target->tracer) {
 		restart_when_free(target, now_ns);
 		look_after_tracer(target, now_ns);
@@ -383,12 +407,7 @@ void target__turn(struct target *target, uint64_t now_ns)
 		start_tracer(target, now_ns);
 	}
 	look_after_dump(target, now_ns);
-	if (target->calls && now_ns > target->calls_end_ns)
-		kill(target->calls, SIGKILL);
-	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns) {
-		start_calls(target, watch->sample_ns, true);
-		target->sample_ns = now_ns + watch->sample_every_ns;
-	}
+	look_after_calls(target, now_ns);
 }
 
 static void end_calls(struct target *target, int status)
@@ -397,6 +416,8 @@ static void end_calls(struct target *target, int status)
 
 	target->calls = 0;
 	target->home->calls = 0;
+	if (!is_good && !target->is_sample)
+		log_warn("dump %s has no _calls: its second tracer has failed", target->calls_stem);
 	if (!is_good || (target->is_sample && bytes_of(target->calls_fd) > SAMPLE_BYTES_MAX)) {
 		close_fd(&target->calls_fd);
 	} else if (target->is_sample) {

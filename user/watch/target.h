@@ -57,12 +57,13 @@ struct target {
 	unsigned int failures;
 	uint64_t steps;
 
-	pid_t calls;	       /* traces system calls; 0: none runs */
-	int calls_fd;	       /* takes its capture */
-	uint64_t calls_end_ns; /* when it must have ended */
-	bool is_sample;	       /* it was not an escalation that started it */
-	int sample_fd;	       /* the latest sample; -1: none */
-	uint64_t sample_ns;    /* when the next one is due */
+	pid_t calls;		/* traces system calls; 0: none runs */
+	uint64_t calls_wait_ns; /* an escalation waits so long to start it; 0: none does */
+	int calls_fd;		/* takes its capture */
+	uint64_t calls_end_ns;	/* when it must have ended */
+	bool is_sample;		/* it was not an escalation that started it */
+	int sample_fd;		/* the latest sample; -1: none */
+	uint64_t sample_ns;	/* when the next one is due */
 
 	struct trigger trigger;
 	char stem[DUMP_STEM_MAX];	/* of the dump that is due */
@@ -76,8 +77,8 @@ bool target_find_start(uint32_t tgid, uint64_t *start);
 struct target *target__new(struct target_home *home, uint32_t tgid, uint64_t start,
 			   const char *comm);
 
-/* From now on its descendants are traced too; a tracer that does not do so is started again. */
-void target__follow(struct target *target);
+/* Whether its descendants are traced too; a tracer that does otherwise is started again. */
+void target__follow(struct target *target, bool follows);
 
 /* Has what runs for it end: it is in home->dying until it has. */
 void target__free(struct target *target);

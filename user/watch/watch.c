@@ -63,6 +63,7 @@ struct watch {
 	uint64_t alive_ns; /* when the watchdog was told last */
 	uint64_t stop_ns;  /* when that was asked for; 0: not yet */
 	bool too_many;	   /* that was said */
+	bool reloaded;	   /* since all processes were looked at */
 };
 
 static void forget_ended(struct watch *watch, size_t index)
@@ -110,8 +111,9 @@ static void add_target(struct watch *watch, const struct candidate *candidate, b
 	if (!target_find_start(candidate->tgid, &start))
 		return;
 	target = find_target(watch, candidate->tgid, start);
-	if (target && follows)
-		target__follow(target);
+	/* If children come and go, the tracer is not started again each time. */
+	if (target && (follows || watch->reloaded))
+		target__follow(target, follows);
 	if (target)
 		return;
 	if (watch->targets.count >= TARGETS_MAX) {
@@ -151,12 +153,10 @@ static bool has_tgid(const candidate_vec *found, uint32_t tgid)
 }
 
 /* What descends from a process that is watched is traced with it. */
-static bool is_below_other(const candidate_vec *found, const process_vec *processes,
-			   const struct candidate *candidate)
+static bool is_below_other(const candidate_vec *found, const process_vec *processes, uint32_t tgid)
 {
 	vec_for_each (other, found) {
-		if (other->tgid != candidate->tgid &&
-		    processes_descends(processes, candidate->tgid, &other->tgid, 1))
+		if (other->tgid != tgid && processes_descends(processes, tgid, &other->tgid, 1))
 			return true;
 	}
 	return false;
@@ -180,13 +180,15 @@ static bool must_follow(const struct watch *watch, const candidate_vec *found,
 	return false;
 }
 
-/* Whether the process is still one that the options select. */
-static bool is_selected(const candidate_vec *found, const struct target *target)
+/* Whether the process is still one that the options select, and no other tracer has it. */
+static bool is_selected(const candidate_vec *found, const process_vec *processes,
+			const struct target *target)
 {
-	return has_tgid(found, target->tgid);
+	return has_tgid(found, target->tgid) && !is_below_other(found, processes, target->tgid);
 }
 
-static void drop_unselected(struct watch *watch, const candidate_vec *found)
+static void drop_unselected(struct watch *watch, const candidate_vec *found,
+			    const process_vec *processes)
 {
 	size_t kept = 0;
 
@@ -196,7 +198,7 @@ static void drop_unselected(struct watch *watch, const candidate_vec *found)
 		bool lives = target_find_start(target->tgid, &start) && start == target->start;
 
 		/* If a dump is due, it is asked for now, and the target goes the next time. */
-		if (!lives || is_selected(found, target) || target__hurry(target)) {
+		if (!lives || is_selected(found, processes, target) || target__hurry(target)) {
 			watch->targets.items[kept++] = target;
 			continue;
 		}
@@ -234,13 +236,14 @@ static void look_for_targets(struct watch *watch)
 	if (!err)
 		err = find_selected(watch, &processes, &found);
 	if (!err) {
-		drop_unselected(watch, &found);
+		drop_unselected(watch, &found, &processes);
 		vec_for_each (candidate, &found) {
-			if (!is_below_other(&found, &processes, candidate))
+			if (!is_below_other(&found, &processes, candidate->tgid))
 				add_target(watch, candidate,
 					   must_follow(watch, &found, &processes, candidate));
 		}
 	}
+	watch->reloaded &= err != 0;
 	vec_free(&found);
 	vec_free(&processes);
 }
@@ -372,6 +375,7 @@ static void take_config(struct watch *watch)
 	watch->look_ns = 0;
 	watch->last_id = 0;
 	watch->too_many = false;
+	watch->reloaded = true;
 	log_info("reload: done%s", restart ? "; tracers start again, with empty memory" : "");
 	vec_for_each (target, &watch->targets) {
 		if (restart)
