@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -174,6 +175,8 @@ int main(int argc, char **argv)
 
 	if (err)
 		return EXIT_FAILED;
+	/* What watch starts is run as /proc/self/exe, and would be named exe. */
+	(void)prctl(PR_SET_NAME, "ferrum-bpftrace");
 	set_signals();
 	bound_heap();
 	err = options_parse(&options, argc, argv);

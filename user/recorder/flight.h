@@ -13,8 +13,9 @@ enum flight_type {
 	FLIGHT_READY = 1,   /* to watch: all probes are attached */
 	FLIGHT_BEAT = 2,    /* to watch, about once a second: the tracer is alive */
 	FLIGHT_TRIGGER = 3, /* to watch: something that is worth a dump */
-	FLIGHT_DUMP = 4,    /* to watch: a capture, in the descriptor that comes with it */
-	FLIGHT_WANTED = 5,  /* to the tracer: send a dump now */
+	FLIGHT_DUMP = 4, /* to watch, the answer to FLIGHT_WANTED: a capture, in the descriptor that
+			    comes with it; without one it could not be made */
+	FLIGHT_WANTED = 5, /* to the tracer: send a dump now */
 	FLIGHT_TYPES = 6,
 };
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -18,6 +19,8 @@
 #define BEAT_NS	  NS_PER_S
 #define TOTALS_NS (10 * NS_PER_S)
 #define LOOK_NS	  (50 * NS_PER_MS)
+/* At the end of the targets, for a dump that watch does not take: 2 s. */
+#define END_TRIES 40
 
 struct flight {
 	int fd;
@@ -29,6 +32,10 @@ struct flight {
 	uint64_t steps;
 	bool told;    /* that it is ready */
 	bool pending; /* something was told of, and not dumped yet */
+
+	/* A dump that watch has not taken yet; dump.type is 0: none. */
+	struct flight_message dump;
+	int dump_fd; /* -1: it could not be made */
 };
 
 int flight__new(struct flight **result, const struct options *options)
@@ -48,6 +55,7 @@ int flight__new(struct flight **result, const struct options *options)
 		return -ENOMEM;
 	flight->fd = options->watch.flight_fd;
 	flight->last_ns = options->watch.last_ns;
+	flight->dump_fd = -1;
 	err = segments__new(&flight->segments, &limits);
 	if (err) {
 		free(flight);
@@ -61,6 +69,8 @@ void flight__free(struct flight *flight)
 {
 	if (!flight)
 		return;
+	if (flight->dump_fd >= 0)
+		close(flight->dump_fd);
 	segments__free(flight->segments);
 	free(flight);
 }
@@ -196,23 +206,51 @@ static int make_dump(struct flight *flight, const char *tag, struct segments_wri
 	return err ? err : fd;
 }
 
+/*
+ * Sends the dump that waits; watch is told as well if there is none, since it waits for an answer.
+ * false: watch does not read, so it is to be tried again.
+ */
+static bool send_dump(struct flight *flight)
+{
+	int err = 0;
+
+	if (!flight->dump.type)
+		return true;
+	err = flight_send(flight->fd, &flight->dump, flight->dump_fd);
+	if (err && err != -EAGAIN && err != -EPIPE && flight->dump_fd >= 0) {
+		log_err("flight recorder: no dump: %s", strerror(-err));
+		err = flight_send(flight->fd, &flight->dump, -1);
+	}
+	if (err == -EAGAIN)
+		return false;
+	if (flight->dump_fd >= 0)
+		close(flight->dump_fd);
+	flight->dump_fd = -1;
+	flight->dump.type = 0;
+	return true;
+}
+
 static void dump(struct flight *flight, struct session *session, const char *tag)
 {
-	struct flight_message message = {.type = FLIGHT_DUMP};
 	struct segments_written written = {0};
-	int fd, err;
+	int fd;
 
+	/* One that still waits is of a request that watch has given up. */
+	if (flight->dump_fd >= 0)
+		close(flight->dump_fd);
 	session__send_totals(session);
 	fd = make_dump(flight, tag, &written);
-	message.time_ns = written.start_ns;
-	message.steps = written.steps;
-	message.crowded = written.crowded;
-	err = fd < 0 ? fd : flight_send(flight->fd, &message, fd);
-	if (err && err != -EPIPE)
-		log_err("flight recorder: no dump: %s", strerror(-err));
-	if (fd >= 0)
-		close(fd);
+	if (fd < 0)
+		log_err("flight recorder: no dump: %s", strerror(-fd));
+	flight->dump_fd = fd < 0 ? -1 : fd;
+	flight->dump = (struct flight_message){
+		.type = FLIGHT_DUMP,
+		.time_ns = written.start_ns,
+		.steps = written.steps,
+		.crowded = written.crowded,
+	};
 	flight->pending = false;
+	send_dump(flight);
 }
 
 static void beat(struct flight *flight, uint64_t now_ns)
@@ -265,6 +303,7 @@ bool flight__turn(struct flight *flight, struct session *session, const char *ta
 		session__send_totals(session);
 		flight->totals_ns = now_ns + TOTALS_NS;
 	}
+	(void)send_dump(flight);
 	if (now_ns >= flight->beat_ns)
 		beat(flight, now_ns);
 	return take_orders(flight, session, tag);
@@ -272,6 +311,13 @@ bool flight__turn(struct flight *flight, struct session *session, const char *ta
 
 void flight__end(struct flight *flight, struct session *session, const char *tag)
 {
-	if (flight && flight->pending)
+	const struct timespec pause = clock_timespec(LOOK_NS);
+
+	if (!flight)
+		return;
+	if (flight->pending)
 		dump(flight, session, tag);
+	/* watch reads several times a second, unless it is stopped itself. */
+	for (int i = 0; i < END_TRIES && !send_dump(flight); i++)
+		nanosleep(&pause, NULL);
 }

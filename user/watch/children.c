@@ -195,24 +195,9 @@ static void become_child(pid_t parent, int signo, int fd)
 	close_range(CHILD_FD + 1, ~0u, 0);
 }
 
-/* Whether the path still is our own file. */
-static bool is_self(const char *path)
-{
-	struct stat named, own;
-
-	return !stat(path, &named) && !stat("/proc/self/exe", &own) && named.st_dev == own.st_dev &&
-	       named.st_ino == own.st_ino;
-}
-
-/* Our own file, by its name where it has one; also if it was replaced or deleted since. */
+/* Our own file, also if it was replaced or deleted since. main gives the process its name. */
 static void run_self(const argument_vec *arguments)
 {
-	char path[4096];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof(path) - 1);
-
-	path[length > 0 ? length : 0] = '\0';
-	if (is_self(path))
-		execv(path, arguments->items);
 	execv("/proc/self/exe", arguments->items);
 	log_err("/proc/self/exe: %s", strerror(errno));
 	_exit(EXIT_FAILURE);
@@ -228,6 +213,15 @@ static pid_t fork_off(void)
 	if (pid < 0)
 		log_err("fork: %s", strerror(errno));
 	return pid;
+}
+
+/* 0: no limit. It counts for memory files too (setrlimit(2)). */
+static void limit_files(uint64_t bytes)
+{
+	const struct rlimit limit = {bytes, bytes};
+
+	if (bytes)
+		(void)setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
@@ -246,6 +240,11 @@ int children_start_tracer(const struct tracer_plan *plan, pid_t *pid)
 	*pid = fork_off();
 	if (!*pid) {
 		become_child(parent, SIGTERM, plan->fd);
+		/* Its capture is in memory: it fails rather than that the machine runs out. */
+		if (plan->calls_ns) {
+			signal(SIGXFSZ, SIG_IGN);
+			limit_files(plan->options->watch.memory);
+		}
 		run_self(&arguments);
 	}
 	err = *pid < 0 ? -EAGAIN : 0;
@@ -261,15 +260,6 @@ static void lower_priority(void)
 	(void)setpriority(PRIO_PROCESS, 0, NICE_LOWEST);
 	(void)sched_setscheduler(0, SCHED_IDLE, &none);
 	(void)syscall(SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, IOPRIO_IDLE);
-}
-
-/* A disk is not filled by a single file. */
-static void limit_files(const struct options *options)
-{
-	const struct rlimit limit = {options->watch.max_disk, options->watch.max_disk};
-
-	if (options->watch.max_disk)
-		(void)setrlimit(RLIMIT_FSIZE, &limit);
 }
 
 static uint64_t wanted_by_writer(const struct sandbox_works *works, uint64_t permitted)
@@ -303,10 +293,20 @@ static int write_capture(const struct writer_plan *plan)
 /* In the child. What it reads comes from an engine, so it keeps no more rights than it needs. */
 static _Noreturn void write_dump(const struct writer_plan *plan, const argument_vec *arguments)
 {
+	int err = 0;
+
 	lower_priority();
-	limit_files(plan->options);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) || sandbox_keep(wanted_by_writer, NULL))
-		log_warn("dump: it is written with all privileges: %s", strerror(errno));
+	/* A disk is not filled by a single file. */
+	limit_files(plan->options->watch.max_disk);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		err = -errno;
+	if (!err)
+		err = sandbox_keep(wanted_by_writer, NULL);
+	if (err) {
+		log_err("dump: not written, because privileges cannot be dropped: %s",
+			strerror(-err));
+		_exit(EXIT_FAILURE);
+	}
 	if (write_capture(plan))
 		_exit(EXIT_FAILURE);
 	run_self(arguments);

@@ -120,9 +120,26 @@ static bool is_unit_part(const char *part, size_t length, const char *unit)
 	       !memcmp(part + size, service, suffix);
 }
 
+/*
+ * The length of a path down to user.slice: below it users make cgroups of any name (systemd
+ * delegates user@UID.service to them).
+ */
+static size_t system_part(const char *path, size_t length)
+{
+	static const char users[] = "user.slice";
+	const size_t size = sizeof(users) - 1;
+
+	for (size_t at = 0; at + size <= length; at++) {
+		if ((!at || path[at - 1] == '/') && !memcmp(path + at, users, size) &&
+		    (at + size == length || path[at + size] == '/'))
+			return at + size;
+	}
+	return length;
+}
+
 static bool has_unit(const char *path, size_t length, const char *unit)
 {
-	return any_part(path, length, is_unit_part, unit);
+	return any_part(path, system_part(path, length), is_unit_part, unit);
 }
 
 bool cgroups_have_unit(const char *lines, const char *unit)

@@ -32,7 +32,7 @@ bool selector_needs_cgroups(const struct options *options);
 /*
  * The three that look into the lines of /proc/PID/cgroup, "0::/system.slice/llm.service". A cgroup
  * holds those below it. A container is named by its id, or at least 12 digits of it; a unit
- * without a suffix is a service.
+ * without a suffix is a service. Below user.slice no unit is found: users make cgroups there.
  */
 bool cgroups_have_path(const char *lines, const char *path);
 bool cgroups_have_container(const char *lines, const char *id);

@@ -23,9 +23,15 @@
 #define SILENCE_NS	 (30 * NS_PER_S)
 #define START_SILENCE_NS (180 * NS_PER_S)
 #define RETRY_NS	 (5 * NS_PER_S)
+/* A tracer that beats answers within a second or two, also with the largest memory. */
+#define DUMP_NS (60 * NS_PER_S)
+/* An escalation while another window of system calls runs. */
+#define CALLS_WAIT_NS (15 * NS_PER_S)
 /* For a window of system calls to begin and to end. */
 #define CALLS_GRACE_NS (120 * NS_PER_S)
-#define RETRY_MAX_NS   (60 * NS_PER_S)
+/* Who has run for so long has not failed before. */
+#define GOOD_NS	     (300 * NS_PER_S)
+#define RETRY_MAX_NS (60 * NS_PER_S)
 /* A sample of more is not kept in memory. */
 #define SAMPLE_BYTES_MAX (UINT64_C(64) << 20)
 
@@ -86,16 +92,32 @@ static void close_link(struct target *target)
 	target->attached = false;
 }
 
+/* A second SIGTERM would kill it. */
+static void end_child(const struct target *target, pid_t pid, bool was_told)
+{
+	if (!pid)
+		return;
+	if (!was_told)
+		kill(pid, SIGTERM);
+	dying_add(&target->home->dying, pid, clock_ns(CLOCK_MONOTONIC));
+}
+
+bool target_home_reap(struct target_home *home, pid_t pid)
+{
+	if (!dying_reap(&home->dying, pid))
+		return false;
+	if (home->calls == pid)
+		home->calls = 0;
+	return true;
+}
+
 void target__free(struct target *target)
 {
 	if (!target)
 		return;
-	if (target->tracer)
-		kill(target->tracer, SIGTERM);
-	if (target->calls) {
-		kill(target->calls, SIGTERM);
-		target->home->calls = 0;
-	}
+	end_child(target, target->tracer, target->told_to_end || target->told_ns);
+	/* home->calls stays until it has ended: its probes are in the kernel as long. */
+	end_child(target, target->calls, target->told_to_end);
 	close_link(target);
 	close_fd(&target->calls_fd);
 	close_fd(&target->sample_fd);
@@ -216,7 +238,13 @@ static void take_trigger(struct target *target, const struct flight_message *mes
 		  flight_reason_name(message->reason));
 	if (target->sample_fd >= 0)
 		give(target, &target->sample_fd, target->stem, "_sample", NULL);
-	start_calls(target, watch->calls_ns, false);
+	/* Started by look_after_calls, at once unless another window runs. */
+	target->calls_wait_ns = watch->calls_ns ? now_ns + CALLS_WAIT_NS : 0;
+}
+
+static void say_no_dump(const struct target *target, const char *why)
+{
+	log_err("%u: no dump of \"%s\": %s", target->tgid, target->trigger.text, why);
 }
 
 static void take_message(struct target *target, const struct flight_message *message, int *passed,
@@ -226,12 +254,15 @@ static void take_message(struct target *target, const struct flight_message *mes
 	switch (message->type) {
 	case FLIGHT_READY:
 		target->attached = true;
-		target->failures = 0;
+		target->ready_ns = now_ns;
 		target->sample_ns = now_ns + target->home->options->watch.sample_every_ns;
 		log_info("watching %u (%s)", target->tgid, target->comm);
 		break;
 	case FLIGHT_BEAT:
 		target->steps = message->steps;
+		/* Attaching is what costs: one that then fails each time is started ever later. */
+		if (target->attached && now_ns - target->ready_ns > GOOD_NS)
+			target->failures = 0;
 		break;
 	case FLIGHT_TRIGGER:
 		take_trigger(target, message, now_ns);
@@ -240,6 +271,8 @@ static void take_message(struct target *target, const struct flight_message *mes
 		/* A tracer whose targets have ended sends it unasked. */
 		if (*passed >= 0 && target->trigger.pending)
 			give(target, passed, target->stem, "", message);
+		else if (target->trigger.pending)
+			say_no_dump(target, "its tracer could not make it");
 		trigger_end(&target->trigger);
 		break;
 	}
@@ -264,9 +297,21 @@ static void ask_for_dump(struct target *target)
 	const struct flight_message wanted = {.type = FLIGHT_WANTED};
 	int err = target->link < 0 ? -EPIPE : flight_send(target->link, &wanted, -1);
 
-	if (!err)
+	if (err == -EAGAIN)
+		trigger_ask_again(&target->trigger);
+	if (!err || err == -EAGAIN)
 		return;
-	log_err("%u: no dump of \"%s\": its tracer has ended", target->tgid, target->trigger.text);
+	say_no_dump(target, err == -EPIPE ? "its tracer has ended" : strerror(-err));
+	trigger_end(&target->trigger);
+}
+
+static void look_after_dump(struct target *target, uint64_t now_ns)
+{
+	if (trigger_is_due(&target->trigger, now_ns))
+		ask_for_dump(target);
+	if (!trigger_is_late(&target->trigger, DUMP_NS, now_ns))
+		return;
+	say_no_dump(target, "its tracer does not send it");
 	trigger_end(&target->trigger);
 }
 
@@ -275,7 +320,18 @@ static void look_after_tracer(struct target *target, uint64_t now_ns)
 {
 	uint64_t limit_ns = target->attached ? SILENCE_NS : START_SILENCE_NS;
 
-	if (now_ns - target->heard_ns <= limit_ns || target->killed)
+	if (target->killed)
+		return;
+	if (target->told_ns) {
+		if (now_ns - target->told_ns <= DYING_NS)
+			return;
+		log_warn("%u: its tracer does not end when it is told to: it is killed",
+			 target->tgid);
+		target->killed = true;
+		kill(target->tracer, SIGKILL);
+		return;
+	}
+	if (now_ns - target->heard_ns <= limit_ns)
 		return;
 	log_err("%u: its tracer has not answered for %llu s: it is killed, and started again",
 		target->tgid, (unsigned long long)(limit_ns / NS_PER_S));
@@ -286,7 +342,7 @@ static void look_after_tracer(struct target *target, uint64_t now_ns)
 bool target__hurry(struct target *target)
 {
 	target->trigger.due_ns = 0;
-	if (trigger_is_due(&target->trigger, 0))
+	if (trigger_is_due(&target->trigger, clock_ns(CLOCK_MONOTONIC)))
 		ask_for_dump(target);
 	return target->trigger.pending;
 }
@@ -298,42 +354,60 @@ void target__restart(struct target *target)
 	target->restarts = target->tracer != 0;
 }
 
-void target__follow(struct target *target)
+void target__follow(struct target *target, bool follows)
 {
-	if (target->follows)
+	if (target->follows == follows)
 		return;
-	target->follows = true;
+	target->follows = follows;
 	target__restart(target);
 }
 
 /* Ends the tracer for target__restart(). */
-static void restart_when_free(struct target *target)
+static void restart_when_free(struct target *target, uint64_t now_ns)
 {
 	if (!target->restarts || target__hurry(target))
 		return;
 	target->restarts = false;
-	target->killed = true;
+	/* One that is killed already ends anyway. */
+	if (target->killed)
+		return;
+	target->told_ns = now_ns;
 	kill(target->tracer, SIGTERM);
+}
+
+static void look_after_calls(struct target *target, uint64_t now_ns)
+{
+	const struct option_watch *watch = &target->home->options->watch;
+
+	if (target->calls && now_ns > target->calls_end_ns)
+		kill(target->calls, SIGKILL);
+	if (target->calls_wait_ns && traces_calls(target, watch->calls_ns)) {
+		target->calls_wait_ns = 0;
+		start_calls(target, watch->calls_ns, false);
+	}
+	if (target->calls_wait_ns && now_ns > target->calls_wait_ns) {
+		target->calls_wait_ns = 0;
+		log_warn("dump %s has no _calls: its tracer has ended, or those of another were "
+			 "traced",
+			 target->stem);
+	}
+	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns &&
+	    !target->calls_wait_ns) {
+		start_calls(target, watch->sample_ns, true);
+		target->sample_ns = now_ns + watch->sample_every_ns;
+	}
 }
 
 void target__turn(struct target *target, uint64_t now_ns)
 {
-	const struct option_watch *watch = &target->home->options->watch;
-
 	if (target->tracer) {
-		restart_when_free(target);
+		restart_when_free(target, now_ns);
 		look_after_tracer(target, now_ns);
 	} else if (!target->home->stopping && now_ns >= target->retry_ns && is_alive(target)) {
 		start_tracer(target, now_ns);
 	}
-	if (trigger_is_due(&target->trigger, now_ns))
-		ask_for_dump(target);
-	if (target->calls && now_ns > target->calls_end_ns)
-		kill(target->calls, SIGKILL);
-	if (target->attached && watch->sample_ns && now_ns >= target->sample_ns) {
-		start_calls(target, watch->sample_ns, true);
-		target->sample_ns = now_ns + watch->sample_every_ns;
-	}
+	look_after_dump(target, now_ns);
+	look_after_calls(target, now_ns);
 }
 
 static void end_calls(struct target *target, int status)
@@ -342,6 +416,8 @@ static void end_calls(struct target *target, int status)
 
 	target->calls = 0;
 	target->home->calls = 0;
+	if (!is_good && !target->is_sample)
+		log_warn("dump %s has no _calls: its second tracer has failed", target->calls_stem);
 	if (!is_good || (target->is_sample && bytes_of(target->calls_fd) > SAMPLE_BYTES_MAX)) {
 		close_fd(&target->calls_fd);
 	} else if (target->is_sample) {
@@ -363,19 +439,19 @@ static void end_tracer(struct target *target, int status, uint64_t now_ns)
 	close_link(target);
 	target->tracer = 0;
 	if (target->trigger.pending) {
-		log_err("%u: no dump of \"%s\": its tracer has ended", target->tgid,
-			target->trigger.text);
+		say_no_dump(target, "its tracer has ended");
 		trigger_end(&target->trigger);
 	}
 	if (ended) {
 		log_info("%u (%s) has ended", target->tgid, target->comm);
-	} else if (!target->killed && !target->home->stopping) {
-		if (!target->failures)
+	} else if (!target->told_ns && !target->home->stopping) {
+		if (!target->failures && !target->killed)
 			log_warn("%u (%s): its tracer has ended%s; it is started again",
 				 target->tgid, target->comm, is_good ? "" : " with an error");
 		wait_for_retry(target, now_ns);
 	}
 	target->killed = false;
+	target->told_ns = 0;
 	target->restarts = false;
 }
 
@@ -404,6 +480,6 @@ void target__stop(struct target *target)
 	target->told_to_end = true;
 	if (target->calls)
 		kill(target->calls, SIGTERM);
-	if (target->tracer)
+	if (target->tracer && !target->told_ns)
 		kill(target->tracer, SIGTERM);
 }

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 #include "options.h"
 #include "watch/dumps.h"
+#include "watch/dying.h"
 #include "watch/trigger.h"
 
 /* A capture on its way to files. */
@@ -29,8 +30,9 @@ struct dump_job {
 struct target_home {
 	const struct options *options; /* the present ones */
 	int epoll_fd;
-	bool stopping; /* nothing is started any more */
-	pid_t calls;   /* of the target whose calls are traced: one at a time; 0: none */
+	bool stopping;	    /* nothing is started any more */
+	pid_t calls;	    /* of the target whose calls are traced: one at a time; 0: none */
+	struct dying dying; /* what ran for targets that are no more */
 	void (*take_job)(void *ctx, const struct dump_job *job); /* owns its fd from then on */
 	void *ctx;
 };
@@ -45,7 +47,9 @@ struct target {
 	pid_t tracer; /* 0: none runs */
 	int link;     /* to it; -1: none */
 	bool attached;
-	bool killed;	   /* by us, to start it again */
+	bool killed;	   /* by us, because it was stuck */
+	uint64_t ready_ns; /* since when it is attached */
+	uint64_t told_ns;  /* when it was told to end, to be started again; 0: it was not */
 	bool restarts;	   /* it is ended as soon as no dump is due */
 	bool told_to_end;  /* both, once: a second signal would kill them */
 	uint64_t heard_ns; /* from the tracer */
@@ -53,12 +57,13 @@ struct target {
 	unsigned int failures;
 	uint64_t steps;
 
-	pid_t calls;	       /* traces system calls; 0: none runs */
-	int calls_fd;	       /* takes its capture */
-	uint64_t calls_end_ns; /* when it must have ended */
-	bool is_sample;	       /* it was not an escalation that started it */
-	int sample_fd;	       /* the latest sample; -1: none */
-	uint64_t sample_ns;    /* when the next one is due */
+	pid_t calls;		/* traces system calls; 0: none runs */
+	uint64_t calls_wait_ns; /* an escalation waits so long to start it; 0: none does */
+	int calls_fd;		/* takes its capture */
+	uint64_t calls_end_ns;	/* when it must have ended */
+	bool is_sample;		/* it was not an escalation that started it */
+	int sample_fd;		/* the latest sample; -1: none */
+	uint64_t sample_ns;	/* when the next one is due */
 
 	struct trigger trigger;
 	char stem[DUMP_STEM_MAX];	/* of the dump that is due */
@@ -72,10 +77,10 @@ bool target_find_start(uint32_t tgid, uint64_t *start);
 struct target *target__new(struct target_home *home, uint32_t tgid, uint64_t start,
 			   const char *comm);
 
-/* From now on its descendants are traced too; a tracer that does not do so is started again. */
-void target__follow(struct target *target);
+/* Whether its descendants are traced too; a tracer that does otherwise is started again. */
+void target__follow(struct target *target, bool follows);
 
-/* Ends what runs for it. */
+/* Has what runs for it end: it is in home->dying until it has. */
 void target__free(struct target *target);
 
 /* Its process has ended, and nothing runs for it any more. */
@@ -86,6 +91,9 @@ void target__turn(struct target *target, uint64_t now_ns);
 
 /* Its link can be read. */
 void target__read(struct target *target, uint64_t now_ns);
+
+/* A child of watch has ended that no target has: whether it was one of a former target. */
+bool target_home_reap(struct target_home *home, pid_t pid);
 
 /* A child of watch has ended. Returns whether it was one of this target. */
 bool target__reap(struct target *target, pid_t pid, int status, uint64_t now_ns);

@@ -32,7 +32,19 @@ bool trigger_is_due(struct trigger *trigger, uint64_t now_ns)
 	if (!trigger->pending || trigger->asked || now_ns < trigger->due_ns)
 		return false;
 	trigger->asked = true;
+	trigger->asked_ns = now_ns;
 	return true;
+}
+
+void trigger_ask_again(struct trigger *trigger)
+{
+	trigger->asked = false;
+}
+
+bool trigger_is_late(const struct trigger *trigger, uint64_t limit_ns, uint64_t now_ns)
+{
+	return trigger->pending && trigger->asked &&
+	       now_ns > add_saturating(trigger->asked_ns, limit_ns);
 }
 
 void trigger_end(struct trigger *trigger)

@@ -18,7 +18,8 @@ struct trigger {
 	uint32_t reason;   /* enum flight_reason */
 	uint64_t since_ns; /* when it was pulled last, for a dump; 0: never */
 	uint64_t due_ns;
-	uint64_t ignored; /* in the cooldown after the last dump */
+	uint64_t asked_ns; /* when it was asked for */
+	uint64_t ignored;  /* in the cooldown after the last dump */
 	char text[sizeof(((struct flight_message *)0)->text)];
 };
 
@@ -33,6 +34,12 @@ enum trigger_answer trigger_pull(struct trigger *trigger, const struct trigger_l
 
 /* Whether to ask for the dump now; true once. */
 bool trigger_is_due(struct trigger *trigger, uint64_t now_ns);
+
+/* The tracer does not take the request yet: trigger_is_due is true once more. */
+void trigger_ask_again(struct trigger *trigger);
+
+/* Whether the dump was asked for longer than limit_ns ago. */
+bool trigger_is_late(const struct trigger *trigger, uint64_t limit_ns, uint64_t now_ns);
 
 /* The dump has come, or will not. */
 void trigger_end(struct trigger *trigger);

@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/arith.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "option_parse.h"
@@ -62,6 +63,7 @@ struct watch {
 	uint64_t alive_ns; /* when the watchdog was told last */
 	uint64_t stop_ns;  /* when that was asked for; 0: not yet */
 	bool too_many;	   /* that was said */
+	bool reloaded;	   /* since all processes were looked at */
 };
 
 static void forget_ended(struct watch *watch, size_t index)
@@ -109,8 +111,9 @@ static void add_target(struct watch *watch, const struct candidate *candidate, b
 	if (!target_find_start(candidate->tgid, &start))
 		return;
 	target = find_target(watch, candidate->tgid, start);
-	if (target && follows)
-		target__follow(target);
+	/* If children come and go, the tracer is not started again each time. */
+	if (target && (follows || watch->reloaded))
+		target__follow(target, follows);
 	if (target)
 		return;
 	if (watch->targets.count >= TARGETS_MAX) {
@@ -150,12 +153,10 @@ static bool has_tgid(const candidate_vec *found, uint32_t tgid)
 }
 
 /* What descends from a process that is watched is traced with it. */
-static bool is_below_other(const candidate_vec *found, const process_vec *processes,
-			   const struct candidate *candidate)
+static bool is_below_other(const candidate_vec *found, const process_vec *processes, uint32_t tgid)
 {
 	vec_for_each (other, found) {
-		if (other->tgid != candidate->tgid &&
-		    processes_descends(processes, candidate->tgid, &other->tgid, 1))
+		if (other->tgid != tgid && processes_descends(processes, tgid, &other->tgid, 1))
 			return true;
 	}
 	return false;
@@ -179,13 +180,15 @@ static bool must_follow(const struct watch *watch, const candidate_vec *found,
 	return false;
 }
 
-/* Whether the process is still one that the options select. */
-static bool is_selected(const candidate_vec *found, const struct target *target)
+/* Whether the process is still one that the options select, and no other tracer has it. */
+static bool is_selected(const candidate_vec *found, const process_vec *processes,
+			const struct target *target)
 {
-	return has_tgid(found, target->tgid);
+	return has_tgid(found, target->tgid) && !is_below_other(found, processes, target->tgid);
 }
 
-static void drop_unselected(struct watch *watch, const candidate_vec *found)
+static void drop_unselected(struct watch *watch, const candidate_vec *found,
+			    const process_vec *processes)
 {
 	size_t kept = 0;
 
@@ -195,7 +198,7 @@ static void drop_unselected(struct watch *watch, const candidate_vec *found)
 		bool lives = target_find_start(target->tgid, &start) && start == target->start;
 
 		/* If a dump is due, it is asked for now, and the target goes the next time. */
-		if (!lives || is_selected(found, target) || target__hurry(target)) {
+		if (!lives || is_selected(found, processes, target) || target__hurry(target)) {
 			watch->targets.items[kept++] = target;
 			continue;
 		}
@@ -233,13 +236,14 @@ static void look_for_targets(struct watch *watch)
 	if (!err)
 		err = find_selected(watch, &processes, &found);
 	if (!err) {
-		drop_unselected(watch, &found);
+		drop_unselected(watch, &found, &processes);
 		vec_for_each (candidate, &found) {
-			if (!is_below_other(&found, &processes, candidate))
+			if (!is_below_other(&found, &processes, candidate->tgid))
 				add_target(watch, candidate,
 					   must_follow(watch, &found, &processes, candidate));
 		}
 	}
+	watch->reloaded &= err != 0;
 	vec_free(&found);
 	vec_free(&processes);
 }
@@ -302,6 +306,8 @@ static void reap(struct watch *watch, uint64_t now_ns)
 
 	while ((pid = waitpid(-1, &status, WNOHANG)) > 0) {
 		if (writer__reap(watch->writer, &watch->options, pid, status))
+			continue;
+		if (target_home_reap(&watch->home, pid))
 			continue;
 		vec_for_each (target, &watch->targets) {
 			if (target__reap(*target, pid, status, now_ns))
@@ -369,6 +375,7 @@ static void take_config(struct watch *watch)
 	watch->look_ns = 0;
 	watch->last_id = 0;
 	watch->too_many = false;
+	watch->reloaded = true;
 	log_info("reload: done%s", restart ? "; tracers start again, with empty memory" : "");
 	vec_for_each (target, &watch->targets) {
 		if (restart)
@@ -404,7 +411,8 @@ static void stop(struct watch *watch, uint64_t now_ns)
 	if (!watch->stop_ns)
 		(void)notify_send(&watch->notify, "STOPPING=1");
 	/* A second request does not wait for files. */
-	watch->stop_ns = watch->stop_ns ? now_ns - STOP_NS : now_ns;
+	watch->stop_ns =
+		watch->stop_ns ? min_u64(watch->stop_ns, sub_saturating(now_ns, STOP_NS)) : now_ns;
 	watch->home.stopping = true;
 }
 
@@ -425,7 +433,7 @@ static void take_signals(struct watch *watch, uint64_t now_ns)
 /* Whether everything that was started has ended, or was given up. */
 static bool has_stopped(const struct watch *watch, uint64_t now_ns)
 {
-	bool runs = !writer__is_idle(watch->writer);
+	bool runs = !writer__is_idle(watch->writer) || watch->home.dying.children.count;
 
 	vec_for_each (target, &watch->targets)
 		runs |= (*target)->tracer || (*target)->calls;
@@ -437,6 +445,7 @@ static void turn(struct watch *watch)
 	uint64_t now_ns = clock_ns(CLOCK_MONOTONIC);
 
 	reap(watch, now_ns);
+	dying_turn(&watch->home.dying, now_ns);
 	look_when_due(watch, now_ns);
 	vec_for_each (target, &watch->targets) {
 		target__turn(*target, now_ns);
@@ -536,6 +545,8 @@ static int open_watch(struct watch *watch)
 		log_err("event loop: %s", strerror(-err));
 		return err;
 	}
+	/* What a watch that was killed has left: its captures are complete. */
+	(void)dumps_publish(watch->dir, true);
 	dumps_sweep(watch->dir);
 	return 0;
 }
@@ -545,6 +556,7 @@ static void close_watch(struct watch *watch)
 	vec_for_each (target, &watch->targets)
 		target__free(*target);
 	vec_free(&watch->targets);
+	dying_clear(&watch->home.dying);
 	vec_free(&watch->ended);
 	writer__free(watch->writer);
 	if (watch->signal_fd >= 0)

@@ -44,8 +44,11 @@ void writer__free(struct writer *writer)
 {
 	if (!writer)
 		return;
-	if (writer->pid)
+	/* A capture that is complete is kept: the rest can be made from it. */
+	if (writer->pid) {
 		kill(writer->pid, SIGKILL);
+		(void)dumps_publish(writer->dir, true);
+	}
 	vec_for_each (job, &writer->jobs) {
 		say_lost(job, "watch ends");
 		close(job->fd);

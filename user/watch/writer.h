@@ -10,7 +10,8 @@ struct writer;
 
 /* dir is borrowed. NULL: -ENOMEM. */
 struct writer *writer__new(const char *dir);
-void writer__free(struct writer *writer); /* what is not written yet is lost, and said */
+void writer__free(struct writer *writer); /* what is not written yet is lost, and said; a whole
+					     capture is kept */
 
 /* Owns the job's descriptor from now on. If too many wait, it is dropped, and said. */
 void writer__take(struct writer *writer, const struct dump_job *job);

@@ -60,7 +60,7 @@ static void containers_are_known_by_their_runtimes_names(void **state)
 static void units_are_whole_names(void **state)
 {
 	const char *lines =
-		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/llm.service\n";
+		"0::/system.slice/system-1000.slice/user@1000.service/app.slice/llm.service\n";
 
 	assert_true(cgroups_have_unit(lines, "llm.service"));
 	assert_true(cgroups_have_unit(lines, "llm"));
@@ -70,6 +70,19 @@ static void units_are_whole_names(void **state)
 	assert_false(cgroups_have_unit(lines, "ll"));
 	assert_false(cgroups_have_unit(lines, "app"));
 	assert_false(cgroups_have_unit(lines, ""));
+}
+
+static void users_cannot_make_units(void **state)
+{
+	const char *lines =
+		"0::/user.slice/user-1000.slice/user@1000.service/app.slice/llm.service\n";
+
+	assert_false(cgroups_have_unit(lines, "llm.service"));
+	assert_false(cgroups_have_unit(lines, "llm"));
+	assert_true(cgroups_have_unit(lines, "user.slice"));
+	assert_false(cgroups_have_unit("0::/a/user.slice/llm.service\n", "llm"));
+	assert_true(cgroups_have_unit("0::/xuser.slice/user.slices/llm.service\n", "llm"));
+	assert_true(cgroups_have_unit("0::/llm.slice/llm.service\n", "llm"));
 }
 
 static void odd_lines_match_nothing(void **state)
@@ -131,6 +144,7 @@ int main(void)
 		cmocka_unit_test(each_hierarchy_of_v1_counts),
 		cmocka_unit_test(containers_are_known_by_their_runtimes_names),
 		cmocka_unit_test(units_are_whole_names),
+		cmocka_unit_test(users_cannot_make_units),
 		cmocka_unit_test(odd_lines_match_nothing),
 		cmocka_unit_test(any_selector_selects),
 		cmocka_unit_test(a_process_is_read),

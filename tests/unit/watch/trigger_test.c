@@ -78,6 +78,33 @@ static void times_do_not_wrap_around(void **state)
 			 TRIGGER_COOLING);
 }
 
+static void an_answer_that_does_not_come_is_late(void **state)
+{
+	struct trigger trigger = {0};
+
+	assert_false(trigger_is_late(&trigger, 50, UINT64_MAX));
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_false(trigger_is_late(&trigger, 50, UINT64_MAX));
+	assert_true(trigger_is_due(&trigger, 1010));
+	assert_false(trigger_is_late(&trigger, 50, 1060));
+	assert_true(trigger_is_late(&trigger, 50, 1061));
+	trigger_end(&trigger);
+	assert_false(trigger_is_late(&trigger, 50, 1061));
+}
+
+static void a_request_that_was_not_taken_is_made_again(void **state)
+{
+	struct trigger trigger = {0};
+
+	pull(&trigger, FLIGHT_ESCALATION, 1000);
+	assert_true(trigger_is_due(&trigger, 1010));
+	assert_false(trigger_is_due(&trigger, 1011));
+	trigger_ask_again(&trigger);
+	assert_false(trigger_is_late(&trigger, 50, 2000));
+	assert_true(trigger_is_due(&trigger, 1012));
+	assert_false(trigger_is_late(&trigger, 50, 1062));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -86,6 +113,8 @@ int main(void)
 		cmocka_unit_test(the_cooldown_counts_from_the_first),
 		cmocka_unit_test(who_asks_by_hand_does_not_wait),
 		cmocka_unit_test(times_do_not_wrap_around),
+		cmocka_unit_test(an_answer_that_does_not_come_is_late),
+		cmocka_unit_test(a_request_that_was_not_taken_is_made_again),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
