@@ -26,7 +26,7 @@ start_server()
 {
 	PORT=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
 	rm -f "$TMP/own.jsonl"
-	HOME=$TMP "$1" serve --model "$TMP/model" --backend cpu --host 127.0.0.1 --port "$PORT" \
+	HOME=$TMP env -C "$TMP" "$1" serve --model "$TMP/model" --backend cpu --host 127.0.0.1 --port "$PORT" \
 		--profile-jsonl "$TMP/own.jsonl" "${@:2}" >"$TMP/server" 2>&1 </dev/null 7>&- &
 	PID=$!
 	wait_for 120 answers && return
