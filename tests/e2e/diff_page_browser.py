@@ -2,37 +2,11 @@
 """Drives the page of diff_page.sh in headless Chromium: PAGE FOLDER. Screenshots are left in FOLDER, or in
 $HTML_SHOTS if that is set."""
 import json
-import os
-import shutil
 import sys
 
-from selenium import webdriver
-from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
 
-page, folder = sys.argv[1:]
-url = 'file://' + page
-shots = os.environ.get('HTML_SHOTS', folder)
-failed = False
-
-
-def fact(name, holds, seen=''):
-    global failed
-    if not holds:
-        print(f'# {name}: {seen!r}')
-        failed = True
-    print(('ok - ' if holds else 'not ok - ') + name)
-
-
-def start(dark):
-    options = webdriver.ChromeOptions()
-    for argument in ('--headless=new', '--no-sandbox', '--disable-gpu', '--window-size=1240,900',
-                     '--host-resolver-rules=MAP * ~NOTFOUND', f'--user-data-dir={folder}/profile{dark}'):
-        options.add_argument(argument)
-    if dark:
-        options.add_argument('--force-dark-mode')
-    options.set_capability('goog:loggingPrefs', {'browser': 'ALL', 'performance': 'ALL'})
-    return webdriver.Chrome(options=options, service=Service(shutil.which('chromedriver')))
+from browser import fact, failures, shots, start, url
 
 
 def look(driver):
@@ -74,7 +48,7 @@ def quiet(driver):
 
 
 for dark in (False, True):
-    driver = start(dark)
+    driver = start(dark, 900)
     try:
         look(driver)
         if not dark:
@@ -84,4 +58,4 @@ for dark in (False, True):
         quiet(driver)
     finally:
         driver.quit()
-sys.exit(failed)
+sys.exit(bool(failures))
