@@ -104,6 +104,17 @@ trace_engine '--steps 50 --compute-us 300' --record "$TMP/capture"
 "$FBT" --replay "$TMP/capture" --report none --metrics "$FILE" 2>"$OUT.err"
 metric 'replay: the steps of the capture' 'V("steps_total") == len(P["step_prof"]) == 50 and V("up") == 0'
 
+# A collector that is busy is asked again, also for the last values.
+start_collector 503 503 200
+timeout 60 "$FBT" --replay "$TMP/capture" --report none --otlp "$URL" --otlp-metrics 2>"$OUT.err"
+is 'a busy collector: the replay ends with 0' $? 0
+end_collector 'a busy collector'
+sent 'a busy collector: it gets the last values after all' '[int(p["asInt"]) for p in M["ferrum_bpftrace_steps"]] == [50]'
+is 'a busy collector: and is asked no more' "$(grep -c '"path": "/v1/metrics"' "$SENT")" 3
+timeout 60 "$FBT" --replay "$TMP/capture" --report none --otlp https://127.0.0.1:9 --otlp-metrics 2>"$OUT.err"
+is 'nobody there: the replay ends by itself' "$(($? < 124))" 1
+has 'nobody there: a line says so' "$OUT.err" 'the last metrics were not sent: .*Connection refused'
+
 # What cannot be written: tracing goes on, one line says why, the status says so at the end.
 rm -f "${OUT:?}".*
 ln -s "$TMP/elsewhere" "$TMP/node/link.prom"

@@ -236,6 +236,13 @@ static void on_answer(struct evhttp_request *http, void *ctx)
 	request->is_over = true;
 }
 
+/* There is no connection, so TLS has nothing to say. */
+static bool is_unreachable(int os_error)
+{
+	return os_error == ECONNREFUSED || os_error == EHOSTUNREACH || os_error == ENETUNREACH ||
+	       os_error == ETIMEDOUT;
+}
+
 /* Before evhttp, which does not pass on why there is no connection. */
 static void on_event(struct bufferevent *stream, short what, void *ctx)
 {
@@ -249,8 +256,9 @@ static void on_event(struct bufferevent *stream, short what, void *ctx)
 		dns_error = bufferevent_socket_get_dns_error(stream);
 		if (dns_error)
 			fail(request, evutil_gai_strerror(dns_error));
-		else if (!request->tls || !otlp_tls_describe(request->tls, stream, request->error,
-							     sizeof(request->error)))
+		else if (is_unreachable(os_error) || !request->tls ||
+			 !otlp_tls_describe(request->tls, stream, request->error,
+					    sizeof(request->error)))
 			fail(request, os_error ? strerror(os_error) : "the connection was closed");
 		request->is_over = true;
 	} else if (what & BEV_EVENT_EOF) {
