@@ -38,7 +38,9 @@ Q :=
 msg = @true
 else
 Q := @
-msg = @printf '  %-8s %s\n' "$(1)" "$(patsubst $(O)/%,%,$(2))"
+# make -s says nothing of what it makes.
+silent := $(findstring s,$(filter-out --%,$(firstword -$(MAKEFLAGS))))
+msg = @$(if $(silent),true,printf '  %-8s %s\n' "$(1)" "$(patsubst $(O)/%,%,$(2))")
 MAKEFLAGS += --no-print-directory
 endif
 

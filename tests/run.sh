@@ -170,6 +170,7 @@ end_test()
 	if [ "$bad" != 0 ]; then
 		echo "----- $name failed; $log ends:"
 		tail -n "${TEST_LOG_LINES:-60}" "$log" | sed 's/^/    /'
+		sed -nE "s|^not ok( [0-9]+)? - ($name: )?|  FAIL     $name: |p" "$log"
 	elif [ "${V:-0}" = 1 ]; then
 		grep -E '^(ok|SKIP)' "$log" | sed "s|^|$name: |"
 	else

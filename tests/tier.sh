@@ -25,7 +25,7 @@ niceness=${KERNEL_NICE:-10}
 passed=0
 failed=0
 skipped=0
-reasons=() stages=() side=
+reasons=() failures=() stages=() side=
 work=$(mktemp -d) || exit 1
 
 # shellcheck disable=SC2317 # it is called by the trap
@@ -45,9 +45,10 @@ add()
 	line=$(tail -n 5 "$4" | grep -E '^[0-9]+ passed, [0-9]+ failed(, [0-9]+ skipped)?$' | tail -n 1)
 	read -r good _ bad _ skips _ <<<"${line:-0 passed, 0 failed}"
 	if [ "$2" != 0 ] && [ "$bad" = 0 ]; then
-		echo "not ok - $1: exit status $2"
+		echo "  FAIL     $1: exit status $2" | tee -a "$4"
 		bad=1
 	fi
+	mapfile -t -O ${#failures[@]} failures < <(sed -nE 's/^ *FAIL +/  /p' "$4")
 	passed=$((passed + good))
 	failed=$((failed + bad))
 	skipped=$((skipped + ${skips:-0}))
@@ -96,13 +97,15 @@ join()
 	add "$1, beside these" "$status" "${seconds:-0}" "$work/side"
 }
 
-# finish: prints the stages' durations, what was left out, and the sum
+# finish: prints the stages' durations, what was left out, what failed, and the sum. A failure is
+# told again here because the end of a long output is what is kept of it.
 finish()
 {
 	echo '== stages'
 	printf '%s\n' "${stages[@]}"
 	[ ${#reasons[@]} = 0 ] || { echo 'skipped:' && printf '%s\n' "${reasons[@]}" | sort | uniq -c |
 		sed -E 's/^ +1 /  /; s/^ +([0-9]+) (.*)/  \2 (\1 times)/; s/^ +/  /'; }
+	[ ${#failures[@]} = 0 ] || { echo 'failed:' && printf '%s\n' "${failures[@]}" | sort -u; }
 	echo "$passed passed, $failed failed$([ "$skipped" = 0 ] || echo ", $skipped skipped")"
 	[ "$failed" = 0 ]
 	exit

@@ -96,7 +96,8 @@ run_kernel()
 		return
 	fi
 	if [ "$bad" != 0 ] || [ "${V:-0}" = 1 ]; then
-		sed -n '/^FBT-BEGIN/,$p' "$console" | tr -d '\r' | sed 's/^/    /'
+		sed -n '/^FBT-BEGIN/,$p' "$console" | tr -d '\r' |
+			sed -E "s|^  FAIL +|&kernels/$name: |; s/^/    /"
 	fi
 	tr -d '\r' <"$console" | sed -nE 's/^  SKIP +([^ ]+) .*skipped: (.*)/\1: \2/p' >"$own/$name.skips"
 	row "$name" "$release" "$(outcome "$runs" "$bad")" "$good" $((SECONDS - start))
