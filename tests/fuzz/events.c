@@ -36,9 +36,7 @@ static void write_line(const char *text, FILE *out)
 
 	if (!type)
 		return;
-	writer = gpu_record_writer(type);
-	if (!writer)
-		writer = record_writer_of(type);
+	writer = record_writer_of(type);
 	if (!writer)
 		return;
 	writer(&events);

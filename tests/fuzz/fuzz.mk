@@ -17,7 +17,7 @@ TARGETS   ?= $(fuzz_src:tests/fuzz/%.c=%)
 fuzz_bin   = $(TARGETS:%=$(O)/fuzz/%)
 fuzz_lib  := $(O)/fuzz/libfbt.a
 fuzz_obj  := $(lib_src:%.c=$(O)/fuzz/%.o) \
-             $(patsubst %,$(O)/fuzz/golden/%.o,line records gpu_records)
+             $(patsubst %,$(O)/fuzz/golden/%.o,line records stack_records explain_records gpu_records)
 
 # The sanitizers find what is wrong, -O1 and line tables keep the build short.
 fuzz_san    := -fsanitize=address,undefined -fno-sanitize-recover=all

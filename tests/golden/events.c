@@ -11,13 +11,6 @@
 #include "fbt_event.h"
 #include "records.h"
 
-static record_writer find_writer(const char *type)
-{
-	record_writer writer = gpu_record_writer(type);
-
-	return writer ? writer : record_writer_of(type);
-}
-
 static void begin_block(struct events *events)
 {
 	if (events->block_text)
@@ -43,7 +36,7 @@ static void convert_line(struct events *events, const char *text, FILE *out)
 		begin_block(events);
 		return;
 	}
-	write = find_writer(type);
+	write = record_writer_of(type);
 	if (!write)
 		line_stop(&events->line, "unknown record: %s", type);
 	write(events);

@@ -13,7 +13,7 @@ uint32_t record_take_tgid(struct events *events)
 	return events->tgid;
 }
 
-static uint32_t take_syscall(struct events *events)
+uint32_t record_take_syscall(struct events *events)
 {
 	const char *name = line_take(&events->line, "name");
 
@@ -325,7 +325,7 @@ static void write_call(struct events *events)
 	call->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
 	call->duration_ns = line_take_time(&events->line, "dur", 0);
 	call->ret = (int64_t)line_take_number(&events->line, "ret", 0);
-	call->nr = take_syscall(events);
+	call->nr = record_take_syscall(events);
 	call->delay_ns = line_take_time(&events->line, "delay", 0);
 	if (line_take_number(&events->line, "unfinished", 0))
 		call->header.flags |= FBT_CALL_UNFINISHED;
@@ -367,7 +367,7 @@ static void write_peer(struct events *events)
 	peer->asleep_ns = line_take_time(&events->line, "asleep", 0);
 	peer->time_ns =
 		peer->first_ns + peer->cpu_ns + peer->delay_ns + peer->stopped_ns + peer->asleep_ns;
-	peer->nr = peer->asleep_ns ? take_syscall(events) : FBT_PEER_NR_UNKNOWN;
+	peer->nr = peer->asleep_ns ? record_take_syscall(events) : FBT_PEER_NR_UNKNOWN;
 	peer->throttled_periods = (uint32_t)line_take_number(&events->line, "throttled", 0);
 	peer->kind = (uint32_t)line_take_number(&events->line, "kind", 0);
 	peer->stop_reason = line_take_name(&events->line, "reason", reasons);
@@ -413,7 +413,7 @@ static void write_hang(struct events *events)
 	hang->call.tid = hang->tid;
 	hang->call.start_ns = hang->time_ns - call_ns;
 	hang->call.duration_ns = call_ns;
-	hang->call.nr = take_syscall(events);
+	hang->call.nr = record_take_syscall(events);
 	hang->call.file = (uint32_t)line_take_number(&events->line, "file", 0);
 	hang->call.args[0] = line_take_number(&events->line, "a0", 0);
 	hang->call.args[1] = line_take_number(&events->line, "a1", 0);
@@ -431,50 +431,6 @@ static void write_stop(struct events *events)
 	stop->tracer = (uint32_t)line_take_number(&events->line, "tracer", 0);
 	snprintf(stop->comm, sizeof(stop->comm), "%s", line_take_text(&events->line, "comm", ""));
 	stop->stopped_ns = line_take_time(&events->line, "stopped", 0);
-}
-
-static void write_stop_sender(struct events *events)
-{
-	static const char *const origins[] = {"process", "terminal", "tracer", "kernel", NULL};
-	struct fbt_stop_sender *sender =
-		record_begin(events, FBT_EVENT_STOP_SENDER, sizeof(*sender));
-
-	sender->tgid = record_take_tgid(events);
-	sender->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
-	sender->number = (uint32_t)line_take_number(&events->line, "number", 19);
-	sender->origin = line_take_name(&events->line, "origin", origins);
-	sender->sender = (uint32_t)line_take_number(&events->line, "sender", 0);
-	sender->parent = (uint32_t)line_take_number(&events->line, "parent", 0);
-	snprintf(sender->comm, sizeof(sender->comm), "%s",
-		 line_take_text(&events->line, "comm", ""));
-	snprintf(sender->parent_comm, sizeof(sender->parent_comm), "%s",
-		 line_take_text(&events->line, "parent_comm", ""));
-}
-
-/* One more site of the next step. */
-static void write_fault_sites(struct events *events)
-{
-	static const char *const mappings[] = {"unknown", "file", "anon", "stack", NULL};
-	struct fbt_fault_sites *sites = record_begin(events, FBT_EVENT_FAULT_SITES, sizeof(*sites));
-	const char *codes;
-
-	sites->tgid = record_take_tgid(events);
-	sites->tid = (uint32_t)line_take_number(&events->line, "tid", sites->tgid);
-	sites->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
-	sites->faults = line_take_number(&events->line, "faults", 0);
-	sites->in_calls = line_take_number(&events->line, "in_calls", 0);
-	codes = line_take_text(&events->line, "codes", "");
-	for (int i = 0; i < FBT_FAULT_CALLERS && *codes; i++) {
-		sites->sites[0].codes[i] = (uint32_t)strtoul(codes, (char **)&codes, 10);
-		codes += *codes == ',';
-	}
-	sites->sites[0].faults = (uint32_t)line_take_number(&events->line, "first", 0);
-	sites->sites[0].majors = (uint32_t)line_take_number(&events->line, "majors", 0);
-	sites->sites[0].mapping = line_take_name(&events->line, "mapping", mappings);
-	sites->sites[0].file = (uint32_t)line_take_number(&events->line, "file", 0);
-	sites->sites[1].faults = (uint32_t)line_take_number(&events->line, "second", 0);
-	sites->sites[1].mapping = FBT_MAPPING_ANON;
-	sites->count = sites->sites[1].faults ? 2 : sites->sites[0].faults ? 1 : 0;
 }
 
 static void write_thread_use(struct events *events)
@@ -531,7 +487,7 @@ static void write_wake(struct events *events)
 	wake->wake_ns = wake->start_ns + wake->cpu_ns + wake->delay_ns + wake->call_ns +
 			wake->unknown_ns + wake->fault_wait_ns + wake->off_ns;
 	wake->nr_ns = line_take_time(&events->line, "longest", wake->call_ns);
-	wake->nr = take_syscall(events);
+	wake->nr = record_take_syscall(events);
 	wake->waker_tid = (uint32_t)line_take_number(&events->line, "waker", 0);
 	if (line_take_number(&events->line, "lock", 0))
 		wake->flags |= FBT_WAKE_LOCK;
@@ -556,131 +512,6 @@ static void write_python(struct events *events)
 	record_add_string(events, path, strlen(path));
 }
 
-static void write_code(struct events *events)
-{
-	struct fbt_code *code = record_begin(events, FBT_EVENT_CODE, sizeof(*code));
-	const char *function = line_take_text(&events->line, "function", "");
-	const char *path = line_take_text(&events->line, "path", "/usr/bin/engine");
-	const char *build_id = line_take_text(&events->line, "build_id", "");
-
-	code->tgid = record_take_tgid(events);
-	code->id = (uint32_t)line_take_number(&events->line, "id", 1);
-	code->address = line_take_number(&events->line, "address", 0);
-	code->offset = line_take_number(&events->line, "offset", 0);
-	if (line_take_number(&events->line, "script", 0))
-		code->header.flags = FBT_CODE_SCRIPT;
-	record_add_string(events, function, strlen(function));
-	record_add_string(events, path, strlen(path));
-	record_add_string(events, build_id, strlen(build_id));
-}
-
-/* codes is a list of ids, the innermost first. */
-static uint32_t take_codes(struct events *events, __u32 to[FBT_STACK_FRAMES])
-{
-	const char *codes = line_take_text(&events->line, "codes", "1");
-	uint32_t count = 0;
-
-	while (*codes && count < FBT_STACK_FRAMES) {
-		char *end;
-
-		to[count++] = (uint32_t)strtoul(codes, &end, 10);
-		codes = *end ? end + 1 : end;
-	}
-	return count;
-}
-
-/* A thread of a chain, or with threads=N a group at a hang. */
-static void write_look_thread(struct events *events)
-{
-	static const char *const doings[] = {"unknown", "call",	  "cpu", "cpu_wait",
-					     "stopped", "kernel", NULL};
-	struct fbt_look_thread *thread =
-		record_begin(events, FBT_EVENT_LOOK_THREAD, sizeof(*thread));
-	struct line *line = &events->line;
-
-	thread->tgid = record_take_tgid(events);
-	thread->tid = (uint32_t)line_take_number(line, "tid", thread->tgid);
-	thread->owner = (uint32_t)line_take_number(line, "owner", thread->tid);
-	thread->start_ns = events->window_ns + line_take_time(line, "start", 0);
-	thread->time_ns = events->window_ns + line_take_time(line, "time", 0);
-	thread->depth = (uint32_t)line_take_number(line, "depth", 0);
-	thread->threads = (uint32_t)line_take_number(line, "threads", 0);
-	thread->doing = line_take_name(line, "doing", doings);
-	thread->call_ns = line_take_time(line, "call", 0);
-	thread->lock = line_take_number(line, "lock", 0);
-	thread->nr = take_syscall(events);
-	thread->count = take_codes(events, thread->codes);
-	if (thread->doing == FBT_DOING_CALL || thread->call_ns)
-		thread->header.flags |= FBT_LOOK_IN_CALL;
-	if (line_take_number(line, "near", 0))
-		thread->header.flags |= FBT_LOOK_SAMPLE;
-	if (line_take_number(line, "gil", 0))
-		thread->header.flags |= FBT_LOOK_GIL;
-	if (line_take_number(line, "cycle", 0))
-		thread->header.flags |= FBT_LOOK_CYCLE;
-	if (line_take_number(line, "hang", 0) || thread->threads)
-		thread->header.flags |= FBT_LOOK_HANG;
-	if (thread->threads)
-		thread->header.flags |= FBT_LOOK_GROUP;
-	thread->tids[0] = thread->owner;
-	if (!thread->threads)
-		thread->threads = 1;
-}
-
-static void write_look(struct events *events)
-{
-	struct fbt_look *look = record_begin(events, FBT_EVENT_LOOK, sizeof(*look));
-
-	look->tgid = record_take_tgid(events);
-	look->tid = (uint32_t)line_take_number(&events->line, "tid", look->tgid);
-	look->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
-	look->time_ns = events->window_ns + line_take_time(&events->line, "time", 0);
-	look->threads = (uint32_t)line_take_number(&events->line, "threads", 1);
-	look->groups = (uint32_t)line_take_number(&events->line, "groups", 1);
-}
-
-static void write_looks(struct events *events)
-{
-	struct fbt_looks *looks = record_begin(events, FBT_EVENT_LOOKS, sizeof(*looks));
-
-	looks->taken = line_take_number(&events->line, "taken", 0);
-	looks->skipped = line_take_number(&events->line, "skipped", 0);
-	looks->stale = line_take_number(&events->line, "stale", 0);
-	looks->blind = line_take_number(&events->line, "blind", 0);
-	looks->cost_ns = line_take_time(&events->line, "cost", 0);
-}
-
-static void write_stack(struct events *events)
-{
-	struct fbt_stack *stack = record_begin(events, FBT_EVENT_STACK, sizeof(*stack));
-	static const char *const reaches[] = {"whole", "cut", "lost", NULL};
-
-	stack->tgid = record_take_tgid(events);
-	stack->tid = (uint32_t)line_take_number(&events->line, "tid", stack->tgid);
-	stack->owner = (uint32_t)line_take_number(&events->line, "owner", stack->tid);
-	stack->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
-	stack->nr = take_syscall(events);
-	if (stack->owner != stack->tid)
-		stack->header.flags |= FBT_STACK_WAKER;
-	stack->header.flags |= line_take_name(&events->line, "reach", reaches);
-	if (line_take_number(&events->line, "guessed", 0))
-		stack->header.flags |= FBT_STACK_GUESSED;
-	if (line_take_number(&events->line, "apart", 0))
-		stack->header.flags |= FBT_STACK_APART;
-	if (line_take_number(&events->line, "moved", 0))
-		stack->header.flags |= FBT_STACK_MOVED;
-	stack->count = take_codes(events, stack->codes);
-}
-
-static void write_stacks(struct events *events)
-{
-	struct fbt_stacks *stacks = record_begin(events, FBT_EVENT_STACKS, sizeof(*stacks));
-
-	stacks->taken = line_take_number(&events->line, "taken", 0);
-	stacks->skipped = line_take_number(&events->line, "skipped", 0);
-	stacks->copy_ns = line_take_time(&events->line, "copy", 0);
-}
-
 static void write_stalls(struct events *events)
 {
 	struct fbt_stalls *stalls = record_begin(events, FBT_EVENT_STALLS, sizeof(*stalls));
@@ -696,93 +527,6 @@ static void write_stalls(struct events *events)
 	stalls->gc_count = (uint32_t)line_take_number(&events->line, "collections", 0);
 	stalls->gc_generation =
 		(uint32_t)line_take_number(&events->line, "generation", FBT_GENERATION_UNKNOWN);
-}
-
-/* by is a list NAME:PID[:TID]:TIME in us[:CGROUP], the one with the most time first. */
-static void add_taker(struct fbt_taken *taken, const char *text)
-{
-	struct fbt_taker *taker = &taken->takers[taken->count];
-	unsigned long long us = 0;
-
-	if (sscanf(text, "%15[^:]:%u:%u:%llu:%39[^,]", taker->comm, &taker->tgid, &taker->tid, &us,
-		   taker->cgroup) < 4)
-		return;
-	taker->ns = us * 1000;
-	taken->count++;
-}
-
-static void write_taken(struct events *events)
-{
-	struct fbt_taken *taken = record_begin(events, FBT_EVENT_TAKEN, sizeof(*taken));
-	const char *by = line_take_text(&events->line, "by", "");
-
-	taken->tgid = record_take_tgid(events);
-	taken->tid = (uint32_t)line_take_number(&events->line, "tid", taken->tgid);
-	taken->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
-	taken->waited_ns = line_take_time(&events->line, "waited", 0);
-	taken->idle_ns = line_take_time(&events->line, "idle", 0);
-	taken->other_ns = line_take_time(&events->line, "other", 0);
-	while (by && *by && taken->count < FBT_TAKERS) {
-		add_taker(taken, by);
-		by = strchr(by, ',');
-		by = by ? by + 1 : NULL;
-	}
-}
-
-static void write_woken(struct events *events)
-{
-	struct fbt_woken *woken = record_begin(events, FBT_EVENT_WOKEN, sizeof(*woken));
-	static const char *const contexts[] = {"thread", "interrupt", "sending", "kernel", NULL};
-	const char *name = line_take_text(&events->line, "by", "");
-
-	woken->tgid = record_take_tgid(events);
-	woken->tid = (uint32_t)line_take_number(&events->line, "tid", woken->tgid);
-	woken->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
-	woken->wake_ns = woken->start_ns + line_take_time(&events->line, "after", 0);
-	woken->context = (uint32_t)line_take_name(&events->line, "context", contexts);
-	woken->waker_tgid = (uint32_t)line_take_number(&events->line, "pid", 0);
-	woken->waker_tid = (uint32_t)line_take_number(&events->line, "waker", woken->waker_tgid);
-	woken->nr = (uint32_t)line_take_number(&events->line, "nr", FBT_NR_UNKNOWN);
-	snprintf(woken->comm, sizeof(woken->comm), "%s", name);
-}
-
-/* by is a list CODE:SAMPLES,… */
-static void write_samples(struct events *events)
-{
-	struct fbt_samples *samples = record_begin(events, FBT_EVENT_SAMPLES, sizeof(*samples));
-	const char *by = line_take_text(&events->line, "by", "");
-
-	samples->tgid = record_take_tgid(events);
-	samples->tid = (uint32_t)line_take_number(&events->line, "tid", samples->tgid);
-	samples->start_ns = events->window_ns + line_take_time(&events->line, "start", 0);
-	while (by && samples->count < FBT_SAMPLED_FUNCTIONS) {
-		unsigned int code = 0, count = 0;
-
-		if (sscanf(by, "%u:%u", &code, &count) != 2)
-			break;
-		samples->functions[samples->count].code = code;
-		samples->functions[samples->count++].samples = count;
-		samples->samples += count;
-		by = strchr(by, ',');
-		by = by ? by + 1 : NULL;
-	}
-}
-
-static void write_explain(struct events *events)
-{
-	struct fbt_explained *explained =
-		record_begin(events, FBT_EVENT_EXPLAIN, sizeof(*explained));
-	static const char *const kinds[] = {"switches", "wakes", "samples", "faults", NULL};
-	static const char *const states[] = {"unused", "off", "armed", "refused", "failed", NULL};
-
-	explained->kind = (uint32_t)line_take_name(&events->line, "kind", kinds);
-	explained->state = (uint32_t)line_take_name(&events->line, "state", states);
-	explained->missed = line_take_number(&events->line, "missed", 0);
-	explained->armed_ns = line_take_time(&events->line, "armed", 0);
-	explained->events = line_take_number(&events->line, "events", 0);
-	explained->event_ps = line_take_number(&events->line, "event_ps", 0);
-	explained->price_ppm = line_take_number(&events->line, "price_ppm", 0);
-	explained->limit_ppm = line_take_number(&events->line, "limit_ppm", 2000);
 }
 
 static void write_gap(struct events *events)
@@ -850,7 +594,7 @@ static void write_table(struct events *events)
 	struct fbt_table *row = record_begin(events, FBT_EVENT_TABLE, sizeof(*row));
 
 	row->tgid = record_take_tgid(events);
-	row->nr = take_syscall(events);
+	row->nr = record_take_syscall(events);
 	take_sum(events, "sum", &row->sum);
 	row->unfinished = line_take_number(&events->line, "unfinished", 0);
 }
@@ -907,52 +651,34 @@ static const struct {
 	const char *type;
 	record_writer write;
 } writers[] = {
-	{"window", write_window},
-	{"target", write_target},
-	{"thread", write_thread},
-	{"kind", write_kind},
-	{"step", write_step},
-	{"call", write_call},
-	{"table", write_table},
-	{"lost", write_lost},
-	{"cost", write_cost},
-	{"exit", write_exit},
-	{"end", write_end},
-	{"unknown", write_unknown},
-	{"file", write_file},
-	{"manual", write_manual},
-	{"hang", write_hang},
-	{"peer", write_peer},
-	{"fault_sites", write_fault_sites},
-	{"stop", write_stop},
-	{"stop_sender", write_stop_sender},
-	{"thread_use", write_thread_use},
-	{"cpus", write_cpus},
-	{"sampling", write_sampling},
-	{"ends", write_ends},
-	{"tails", write_tails},
-	{"probes", write_probes},
-	{"wake", write_wake},
-	{"python", write_python},
-	{"stalls", write_stalls},
-	{"taken", write_taken},
-	{"woken", write_woken},
-	{"samples", write_samples},
-	{"explain", write_explain},
-	{"code", write_code},
-	{"stack", write_stack},
-	{"look_thread", write_look_thread},
-	{"look", write_look},
-	{"looks", write_looks},
-	{"stacks", write_stacks},
-	{"gap", write_gap},
+	{"window", write_window}, {"target", write_target},	{"thread", write_thread},
+	{"kind", write_kind},	  {"step", write_step},		{"call", write_call},
+	{"table", write_table},	  {"lost", write_lost},		{"cost", write_cost},
+	{"exit", write_exit},	  {"end", write_end},		{"unknown", write_unknown},
+	{"file", write_file},	  {"manual", write_manual},	{"hang", write_hang},
+	{"peer", write_peer},	  {"stop", write_stop},		{"thread_use", write_thread_use},
+	{"cpus", write_cpus},	  {"sampling", write_sampling}, {"ends", write_ends},
+	{"tails", write_tails},	  {"probes", write_probes},	{"wake", write_wake},
+	{"python", write_python}, {"stalls", write_stalls},	{"gap", write_gap},
 };
 
 record_writer record_writer_of(const char *type)
 {
+	static record_writer (*const others[])(const char *type) = {
+		stack_record_writer,
+		explain_record_writer,
+		gpu_record_writer,
+	};
+
 	for (size_t i = 0; i < sizeof(writers) / sizeof(writers[0]); i++) {
 		if (!strcmp(writers[i].type, type))
 			return writers[i].write;
+	}
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+		record_writer write = others[i](type);
+
+		if (write)
+			return write;
 	}
 	return NULL;
 }

@@ -26,12 +26,17 @@ struct events {
 typedef void (*record_writer)(struct events *events);
 
 /* The writer for the line's first word, or NULL. */
-record_writer record_writer_of(const char *type);  /* of fbt_event.h */
-record_writer gpu_record_writer(const char *type); /* of fbt_gpu.h */
+record_writer record_writer_of(const char *type);
+
+/* For record_writer_of: those of one subject. */
+record_writer stack_record_writer(const char *type);   /* code, looks and stacks */
+record_writer explain_record_writer(const char *type); /* of fbt_explain.h */
+record_writer gpu_record_writer(const char *type);     /* of fbt_gpu.h */
 
 /* For writers. */
 void *record_begin(struct events *events, uint16_t type, size_t bytes);
 void record_add_string(struct events *events, const char *text, size_t length);
-uint32_t record_take_tgid(struct events *events); /* that of the line before by default */
+uint32_t record_take_syscall(struct events *events); /* name= or nr= */
+uint32_t record_take_tgid(struct events *events);    /* that of the line before by default */
 
 #endif
