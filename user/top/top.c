@@ -12,12 +12,12 @@
 #include "base/log.h"
 #include "top/keys.h"
 #include "top/model.h"
+#include "top/notice.h"
 #include "top/screen.h"
 #include "top/trust.h"
 #include "top/view.h"
 
-#define DRAW_NS	  NS_PER_S
-#define NOTICE_NS (8 * NS_PER_S)
+#define DRAW_NS NS_PER_S
 /* After the end of a second its last steps are still on their way. */
 #define SETTLE_NS (100 * NS_PER_MS)
 
@@ -29,8 +29,7 @@ struct top {
 	struct trust trust;
 	uint64_t draw_ns; /* when to take figures again */
 	bool stale;	  /* the page must be drawn */
-	char notice[512];
-	uint64_t notice_until_ns;
+	struct notice notice;
 	uint64_t cpu_ns; /* of this process, cpu_at_ns */
 	uint64_t cpu_at_ns;
 	double cpu_percent;
@@ -125,9 +124,8 @@ static void take_message(void *ctx, enum log_level level, const char *message)
 	struct top *top = ctx;
 
 	top_model__add_message(top->model, level, message);
-	snprintf(top->notice, sizeof(top->notice), "%s", message);
-	top->notice_until_ns = clock_ns(CLOCK_MONOTONIC) + NOTICE_NS;
-	top->stale = true;
+	if (notice_message(&top->notice, clock_ns(CLOCK_MONOTONIC), level, message))
+		top->stale = true;
 }
 
 int top__open(struct top *top)
@@ -178,9 +176,8 @@ void top__tell(struct top *top, uint64_t now_ns, const char *format, ...)
 	va_list args;
 
 	va_start(args, format);
-	vsnprintf(top->notice, sizeof(top->notice), format, args);
+	notice_answer(&top->notice, now_ns, format, args);
 	va_end(args);
-	top->notice_until_ns = now_ns + NOTICE_NS;
 	top->stale = true;
 }
 
@@ -219,7 +216,7 @@ static void draw(struct top *top, const struct window *window)
 		.state = &top->state,
 		.trust = &top->trust,
 		.window = window,
-		.notice = top->notice,
+		.notice = top->notice.text,
 		.cpu_percent = top->cpu_percent,
 	};
 	struct grid grid;
@@ -276,10 +273,8 @@ enum top_wish top__turn(struct top *top, const struct top_news *news, const stru
 		top->stale = true;
 	if (news->keys)
 		wish = take_keys(top, window, cost, now_ns);
-	if (*top->notice && now_ns >= top->notice_until_ns) {
-		*top->notice = '\0';
+	if (notice_turn(&top->notice, now_ns))
 		top->stale = true;
-	}
 	if (now_ns >= top->draw_ns && !top->state.paused)
 		take_figures(top, window, cost, now_ns);
 	if (top->stale && wish != TOP_WISH_QUIT)

@@ -44,7 +44,7 @@ enum top_wish { TOP_WISH_NONE, TOP_WISH_QUIT, TOP_WISH_DUMP };
 enum top_wish top__turn(struct top *top, const struct top_news *news, const struct window *window,
 			const struct fbt_cost *cost, uint64_t now_ns);
 
-/* Shows a line at the bottom for some seconds. */
+/* The answer to a key: a line at the bottom for some seconds. */
 void top__tell(struct top *top, uint64_t now_ns, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
