@@ -4,7 +4,8 @@
  * about SMALL and LARGE microseconds of the thread's own time; each EVERY-th is large, at random.
  * What a step is asked to do, its argument, is 4 or 600 tokens whatever that takes. WAIT: each
  * small step also sleeps for so many microseconds in a futex. Writes how many of each sort there
- * were, and the median time of each as measured here.
+ * were, and the median time of each as measured here: inside, without the probes at its begin and
+ * end.
  */
 #include <linux/futex.h>
 #include <string.h>
@@ -24,6 +25,8 @@ static long long now_ns(clockid_t clock)
 	return now.tv_sec * 1000000000ll + now.tv_nsec;
 }
 
+static long long inside_ns;
+
 /* By the clock: the speed of a machine that others use too changes slowly, from run to run. */
 static void compute(long long ns)
 {
@@ -35,12 +38,14 @@ static void compute(long long ns)
 
 STEP long diff_step(long tokens, long ns, long wait_us)
 {
+	long long begin = now_ns(CLOCK_MONOTONIC);
 	struct timespec time = {0, wait_us * 1000};
 	int word = 0;
 
 	if (wait_us)
 		syscall(SYS_futex, &word, FUTEX_WAIT_PRIVATE, 0, &time, NULL, 0);
 	compute(ns);
+	inside_ns = now_ns(CLOCK_MONOTONIC) - begin;
 	STAY();
 	return tokens;
 }
@@ -67,12 +72,11 @@ int main(int argc, char **argv)
 	srand48(steps + every);
 	for (long i = 0; i < steps; i++) {
 		int sort = lrand48() % every == 0;
-		long long begin = now_ns(CLOCK_MONOTONIC);
 
 		/* Up to 5 % more or less, so that no two steps are alike. */
 		diff_step(sort ? LARGE_TOKENS : SMALL_TOKENS, us[sort] * (950 + lrand48() % 100),
 			  sort ? 0 : wait_us);
-		taken[sort][counts[sort]++] = now_ns(CLOCK_MONOTONIC) - begin;
+		taken[sort][counts[sort]++] = inside_ns;
 	}
 	for (int i = 0; i < 2; i++)
 		qsort(taken[i], (size_t)counts[i], sizeof(**taken), compare);

@@ -19,7 +19,7 @@ run()
 		shift
 	done
 	shift
-	rm -f "${OUT:?}".*
+	rm -f "${OUT:?}".* "$TMP/$name".*
 	start_waiting "$diff_first" "$TMP/truth.json" "$@"
 	launch env --default-signal=INT "$FBT" --ready-fd 6 --report none --trace none --rate-guard 0 \
 		--profile "$TMP/$name.jsonl.gz" --record "$TMP/$name.fbt" -p "$ENGINE" --step diff_step \
