@@ -138,6 +138,20 @@ fact()
 	fi
 }
 
+# none NAME EXPRESSION: like fact, with a list of what contradicts it; it is printed.
+none()
+{
+	local got
+
+	got=$(q "$2")
+	if [ "$got" = '[]' ]; then
+		ok "$1"
+	else
+		echo "# ${2//[[:space:]]/ }: $got"
+		not_ok "$1"
+	fi
+}
+
 # start_waiting COMMAND…: COMMAND prints ready and waits for its go; its id is in ENGINE
 start_waiting()
 {
