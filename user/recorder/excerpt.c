@@ -276,6 +276,10 @@ static uint64_t time_of(const struct fbt_header *record)
 		return ((const struct fbt_woken *)record)->start_ns;
 	case FBT_EVENT_SAMPLES:
 		return ((const struct fbt_samples *)record)->start_ns;
+	case FBT_EVENT_FAULT_SITES:
+		return ((const struct fbt_fault_sites *)record)->start_ns;
+	case FBT_EVENT_STOP_SENDER:
+		return ((const struct fbt_stop_sender *)record)->time_ns;
 	case FBT_EVENT_LOOK:
 		return ((const struct fbt_look *)record)->start_ns;
 	case FBT_EVENT_LOOK_THREAD:
