@@ -453,20 +453,23 @@ struct fbt_code {
  */
 #define FBT_STACK_APART 512
 #define FBT_STACK_MOVED 1024
+/* It is not of a call: the step was found computing so, outside of calls. */
+#define FBT_STACK_SAMPLED 2048
 
 /*
  * The calls that a thread was in when it returned from a system call of a step that took longer
- * than its limit, or when it ended such a call of another thread. Sent before the step.
+ * than its limit, or when it ended such a call of another thread. Or, FBT_STACK_SAMPLED, a way by
+ * which samples (fbt_explain.h) came to the innermost function with a name. Sent before the step.
  */
 struct fbt_stack {
 	struct fbt_header header;
 	__u32 tgid;
 	__u32 tid;
-	__u64 start_ns; /* that of the call */
+	__u64 start_ns; /* that of the call, or of a sampled step */
 	__u32 nr;
 	__u32 owner; /* the thread whose stack it is: tid, or with FBT_STACK_WAKER another one */
 	__u32 count;
-	__u32 reserved;
+	__u32 samples;		       /* FBT_STACK_SAMPLED: how many */
 	__u32 codes[FBT_STACK_FRAMES]; /* fbt_code.id, the innermost first; 0: no room for it */
 };
 

@@ -118,6 +118,9 @@ static void write_stack(struct events *events)
 		stack->header.flags |= FBT_STACK_APART;
 	if (line_take_number(&events->line, "moved", 0))
 		stack->header.flags |= FBT_STACK_MOVED;
+	stack->samples = (uint32_t)line_take_number(&events->line, "samples", 0);
+	if (stack->samples)
+		stack->header.flags |= FBT_STACK_SAMPLED;
 	stack->count = take_codes(events, stack->codes);
 }
 

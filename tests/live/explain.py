@@ -124,6 +124,15 @@ elif mode == "compute":
     fact("all of them are slow ones", set(told) <= set(slow), told)
     names = {shape["grown_function"] for shape in told.values()}
     fact("the function that others do not call", names == {"slow_part"}, names)
+    callers = {shape.get("grown_callers") for shape in told.values()}
+    fact("and who calls it", callers == {"explained_step"}, callers)
+    folded = dict(line.rsplit(" ", 1) for line in open(out + ".folded"))
+    on_cpu = {stack: int(us) for stack, us in folded.items() if stack.endswith(";[on CPU]")}
+    # Each of them computes for 80 ms there.
+    slowly = on_cpu.get("explained_step;slow_part;[on CPU]", 0) / max(len(told), 1)
+    fact("the stack has its time, within 10 %", 72000 < slowly < 88000, (folded, len(told)))
+    usually = sum(us for stack, us in on_cpu.items() if "usual_part" in stack)
+    fact("the rest of these steps is the usual part", usually < slowly * len(told) / 10, on_cpu)
     # Until other steps have samples it is not known what is usual.
     grown = {s: shape["grown_us"] for s, shape in told.items() if "grown_us" in shape}
     fact("by how much, within 10 %", all(72000 < us < 88000 for us in grown.values()), grown)

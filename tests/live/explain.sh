@@ -70,9 +70,9 @@ for mode in pipe socket timer; do
 done
 
 # Only a budget names steps that compute for longer.
-STEPS=700 explained compute --budget-us 10000
+STEPS=700 explained compute --budget-us 10000 --folded "$TMP/compute.folded"
 judged compute
-has 'an alert names the function' "$OUT.err" '; grew: slow_part \+[78][0-9.]* ms'
+has 'an alert names the function and its caller' "$OUT.err" '; grew: slow_part <- explained_step \+[78][0-9.]* ms'
 
 # The cgroup is at its limit of CPU time: there is no hog.
 for group in /sys/fs/cgroup/cpu /sys/fs/cgroup; do

@@ -308,7 +308,8 @@ static const struct fbt_stack *stack_of(const struct step *step, const struct fb
 	vec_for_each (stack, &step->stacks) {
 		bool is_waker = stack->header.flags & FBT_STACK_WAKER;
 
-		if (stack->start_ns == call->start_ns && is_waker == (wake != NULL) &&
+		if (!(stack->header.flags & FBT_STACK_SAMPLED) &&
+		    stack->start_ns == call->start_ns && is_waker == (wake != NULL) &&
 		    (!wake || stack->owner == wake->waker_tid))
 			return stack;
 	}

@@ -20,6 +20,8 @@
 #include "model/window.h"
 
 #define CAUSE_GROWN 3
+/* The function, and those that called it. */
+#define CAUSE_GROWN_CODES 3
 
 /* The evidence. Counts are of the calls of that cause in this step. */
 struct cause {
@@ -111,7 +113,8 @@ struct cause {
 	bool grown_usual;
 	uint32_t grown_count;
 	struct {
-		uint32_t code; /* window code id */
+		/* Window code ids, the function first: of most of its samples; 0: no more known. */
+		uint32_t codes[CAUSE_GROWN_CODES];
 		uint64_t ns;
 	} grown[CAUSE_GROWN];
 	/*

@@ -135,17 +135,29 @@ void taken_describe(struct line *line, const struct fbt_taken *taken)
 		line_add(line, ", while the CPU ran nothing for %s", FORMAT_TIME(taken->idle_ns));
 }
 
-void grown_describe(struct line *line, const struct cause *cause, const struct window *window)
+void functions_text(const uint32_t *codes, uint32_t count, const struct window *window,
+		    char text[FUNCTIONS_SIZE])
 {
+	struct line line = {text, FUNCTIONS_SIZE, 0};
 	char name[FRAMES_NAME];
 
+	*text = '\0';
+	for (uint32_t i = 0; i < count && codes[i]; i++)
+		line_add(&line, "%s%s", i ? " <- " : "",
+			 frames_name(window__code(window, codes[i]), name));
+}
+
+void grown_describe(struct line *line, const struct cause *cause, const struct window *window)
+{
+	char functions[FUNCTIONS_SIZE];
+
 	for (uint32_t i = 0; i < cause->grown_count; i++) {
+		functions_text(cause->grown[i].codes, i ? 1 : CAUSE_GROWN_CODES, window, functions);
 		line_add(line, "%s%s %s%s",
 			 i		      ? ", "
 			 : cause->grown_usual ? "; grew: "
 					      : "; most in ",
-			 frames_name(window__code(window, cause->grown[i].code), name),
-			 cause->grown_usual ? "+" : "", FORMAT_TIME(cause->grown[i].ns));
+			 functions, cause->grown_usual ? "+" : "", FORMAT_TIME(cause->grown[i].ns));
 	}
 }
 
@@ -168,22 +180,10 @@ const char *fault_mapping_text(const struct fbt_fault_site *site, const struct w
 	}
 }
 
-void fault_functions_text(const struct fbt_fault_site *site, const struct window *window,
-			  char text[FAULT_FUNCTIONS_SIZE])
-{
-	struct line line = {text, FAULT_FUNCTIONS_SIZE, 0};
-	char name[FRAMES_NAME];
-
-	*text = '\0';
-	for (int i = 0; i < FBT_FAULT_CALLERS && site->codes[i]; i++)
-		line_add(&line, "%s%s", i ? " <- " : "",
-			 frames_name(window__code(window, site->codes[i]), name));
-}
-
 void fault_sites_describe(struct line *line, const struct cause *cause, const struct window *window)
 {
 	const struct fbt_fault_sites *sites = &cause->fault_sites;
-	char path[FAULT_MAPPING_SIZE], functions[FAULT_FUNCTIONS_SIZE];
+	char path[FAULT_MAPPING_SIZE], functions[FUNCTIONS_SIZE];
 
 	if (sites->header.type != FBT_EVENT_FAULT_SITES || cause->waker.tid)
 		return;
@@ -192,7 +192,7 @@ void fault_sites_describe(struct line *line, const struct cause *cause, const st
 
 		if (site->faults < sites->faults / NAMED_PART)
 			break;
-		fault_functions_text(site, window, functions);
+		functions_text(site->codes, FBT_FAULT_CALLERS, window, functions);
 		line_add(line, "%s %s of %s in %s",
 			 i ? "," : "; counted:", FORMAT_COUNT(site->faults),
 			 fault_mapping_text(site, window, path),

@@ -29,22 +29,26 @@ void taken_describe(struct line *line, const struct fbt_taken *taken);
 void woken_describe(struct line *line, const struct cause *cause, const struct window *window);
 
 /*
- * "; grew: gemm_f32 +62.0 ms, memcpy +20.0 ms": the functions in which the step computed for longer
- * than usual; "; most in gemm_f32 62.0 ms" if that is not known. Nothing if it was not sampled.
+ * "; grew: gemm_f32 <- matmul <- forward +62.0 ms, memcpy +20.0 ms": the functions in which the
+ * step computed for longer than usual, the first with those that called it; "; most in
+ * gemm_f32 62.0 ms" if that is not known. Nothing if it was not sampled.
  */
 void grown_describe(struct line *line, const struct cause *cause, const struct window *window);
 
-/* Room for a path, and for the functions of a site. */
-#define FAULT_MAPPING_SIZE   256
-#define FAULT_FUNCTIONS_SIZE 512
+/* Room for a path, and for functions. */
+#define FAULT_MAPPING_SIZE 256
+#define FUNCTIONS_SIZE	   512
 
 /* "anonymous memory (heap)", "the stack", a path; text may be used for it. */
 const char *fault_mapping_text(const struct fbt_fault_site *site, const struct window *window,
 			       char text[FAULT_MAPPING_SIZE]);
 
-/* "memset <- load_block <- forward"; "" if they are not known. */
-void fault_functions_text(const struct fbt_fault_site *site, const struct window *window,
-			  char text[FAULT_FUNCTIONS_SIZE]);
+/*
+ * "memset <- load_block <- forward": a function and its callers, up to a code that is 0 or the
+ * count; "" if they are not known.
+ */
+void functions_text(const uint32_t *codes, uint32_t count, const struct window *window,
+		    char text[FUNCTIONS_SIZE]);
 
 /* "; counted: 8,192 of /srv/model.bin in load_block <- forward, 96 of …"; nothing if not known. */
 void fault_sites_describe(struct line *line, const struct cause *cause,

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/arith.h"
+
 #define PROFILES_MAX  64
 #define FUNCTIONS_MAX 128
 /* From so many samples on all are halved, so that it follows what the engine does now. */
@@ -134,8 +136,26 @@ static void keep_grown(struct cause *cause, uint32_t code, uint64_t ns)
 		cause->grown_count++;
 	memmove(&cause->grown[place + 1], &cause->grown[place],
 		(cause->grown_count - 1 - place) * sizeof(cause->grown[0]));
-	cause->grown[place].code = code;
-	cause->grown[place].ns = ns;
+	cause->grown[place] = (typeof(cause->grown[0])){.codes = {code}, .ns = ns};
+}
+
+/* Who called the functions that have grown: the way to each that has most samples. */
+static void find_callers(const struct step *step, struct cause *cause)
+{
+	for (uint32_t i = 0; i < cause->grown_count; i++) {
+		uint32_t *codes = cause->grown[i].codes, most = 0;
+
+		vec_for_each (stack, &step->stacks) {
+			uint32_t count = min_u64(stack->count, CAUSE_GROWN_CODES);
+
+			if (!(stack->header.flags & FBT_STACK_SAMPLED) ||
+			    stack->codes[0] != codes[0] || stack->samples <= most)
+				continue;
+			most = stack->samples;
+			memset(codes + 1, 0, (CAUSE_GROWN_CODES - 1) * sizeof(*codes));
+			memcpy(codes, stack->codes, count * sizeof(*codes));
+		}
+	}
 }
 
 /* By the step's own samples, or by those of all slow steps if they are too few. */
@@ -190,4 +210,6 @@ void profiles__judge(struct profiles *profiles, uint64_t key, const struct step 
 	/* Another step says nothing of one that was not sampled. */
 	if (cause && has_samples)
 		find_grown(profile, samples, cause);
+	if (cause)
+		find_callers(step, cause);
 }

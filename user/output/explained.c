@@ -43,9 +43,13 @@ static void add_woken(struct json_fields *fields, const struct fbt_woken *woken)
 static void add_grown(struct json_fields *fields, const struct cause *cause,
 		      const struct window *window, struct explained_names *names)
 {
-	const char *name = frames_name(window__code(window, cause->grown[0].code), names->function);
+	const uint32_t *codes = cause->grown[0].codes;
 
-	json_fields_string(fields, "grown_function", name);
+	json_fields_string(fields, "grown_function",
+			   frames_name(window__code(window, codes[0]), names->function));
+	functions_text(codes + 1, CAUSE_GROWN_CODES - 1, window, names->callers);
+	if (*names->callers)
+		json_fields_string(fields, "grown_callers", names->callers);
 	json_fields_uint(fields, cause->grown_usual ? "grown_us" : "function_us",
 			 cause->grown[0].ns / NS_PER_US);
 }
@@ -61,7 +65,7 @@ static void add_fault_site(struct json_fields *fields, const struct cause *cause
 	json_fields_uint(fields, "faults_in_calls", sites->in_calls);
 	if (!sites->count)
 		return;
-	fault_functions_text(most, window, names->faulted);
+	functions_text(most->codes, FBT_FAULT_CALLERS, window, names->faulted);
 	if (*names->faulted)
 		json_fields_string(fields, "faulted_in", names->faulted);
 	json_fields_string(fields, "faulted_memory", fault_mapping_text(most, window, names->path));

@@ -16,6 +16,11 @@ struct folded_sink {
 	uint64_t timeless; /* stacks of calls whose records were lost */
 };
 
+static uint64_t part_of(uint64_t ns, uint32_t samples, uint32_t all)
+{
+	return (uint64_t)((unsigned __int128)ns * samples / all);
+}
+
 static const struct fbt_call *find_call(const struct step *step, const struct fbt_stack *stack)
 {
 	size_t at = vec_lower_bound(&step->calls, item->start_ns, stack->start_ns);
@@ -51,9 +56,57 @@ static int write_step(struct sink *sink, const struct window *window, const stru
 	int err = 0;
 
 	for (size_t i = 0; i < step->stacks.count && !err; i++)
-		if (!(step->stacks.items[i].header.flags & FBT_STACK_WAKER))
+		if (!(step->stacks.items[i].header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED)))
 			err = add_stack(folded, window, step, &step->stacks.items[i]);
 	return err;
+}
+
+/* A part of the time that a sampled step computed; stack is NULL if it is not known where. */
+static int add_samples(struct folded_sink *folded, const struct window *window,
+		       const struct step *step, const struct fbt_stack *stack, uint64_t ns)
+{
+	static const uint32_t unknown = 0;
+	struct folded_stack line = {
+		.kind = window__kind_name(window, step->record.kind),
+		.codes = &unknown,
+		.count = 1,
+		.end = "on CPU",
+		.ns = ns,
+	};
+
+	/* A function without a name has been left out. */
+	if (stack) {
+		line.codes = stack->codes + !stack->codes[0];
+		line.count = stack->count - !stack->codes[0];
+		line.flags = stack->header.flags;
+	}
+	return folded_table__add(folded->table, window, &line);
+}
+
+/* Where steps that are slow compute, if that was sampled; that others do would hide it. */
+static int write_escalation(struct sink *sink, const struct window *window, const struct step *step,
+			    const struct escalation *escalation)
+{
+	struct folded_sink *folded = (struct folded_sink *)sink;
+	uint32_t all = step->samples.samples, samples = all;
+	struct step_parts parts;
+	int err = 0;
+
+	if (step->samples.header.type != FBT_EVENT_SAMPLES || !all)
+		return 0;
+	step_split(step, &parts);
+	for (size_t i = 0; i < step->stacks.count && !err; i++) {
+		const struct fbt_stack *stack = &step->stacks.items[i];
+
+		if (!(stack->header.flags & FBT_STACK_SAMPLED) || stack->samples > samples)
+			continue;
+		samples -= stack->samples;
+		err = add_samples(folded, window, step, stack,
+				  part_of(parts.ns[STEP_OWN], stack->samples, all));
+	}
+	return err || !samples ? err
+			       : add_samples(folded, window, step, NULL,
+					     part_of(parts.ns[STEP_OWN], samples, all));
 }
 
 static int finish(struct sink *sink, const struct window *window,
@@ -88,6 +141,7 @@ struct sink *sink_folded__new(FILE *out)
 		.is_file = true,
 		.is_document = true,
 		.write_step = write_step,
+		.write_escalation = write_escalation,
 		.finish = finish,
 		.free = free_sink,
 	};

@@ -83,7 +83,7 @@ static const struct fbt_stack *find_stack(const struct step *step, const struct 
 {
 	vec_for_each (stack, &step->stacks) {
 		if (stack->start_ns == call->start_ns && stack->tid == call->tid &&
-		    !(stack->header.flags & FBT_STACK_WAKER))
+		    !(stack->header.flags & (FBT_STACK_WAKER | FBT_STACK_SAMPLED)))
 			return stack;
 	}
 	return NULL;

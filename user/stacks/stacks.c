@@ -142,13 +142,13 @@ static void send_native(struct stacks *stacks, const struct frame *frame,
 				 known);
 }
 
-/* Sends the places of one file that are new, named together. */
-static void send_file(struct stacks *stacks, uint32_t module)
+/* Sends the places of one file that are new, named together, from a frame on outwards. */
+static void send_file(struct stacks *stacks, uint32_t module, uint32_t first)
 {
 	struct code_name names[FBT_STACK_FRAMES];
 	size_t count = 0;
 
-	for (uint32_t i = 0; i < stacks->unwound.count; i++) {
+	for (uint32_t i = first; i < stacks->unwound.count; i++) {
 		const struct frame *frame = &stacks->unwound.frames[i];
 
 		if (frame->module == module && !id_of(stacks, frame))
@@ -339,7 +339,7 @@ void stacks__unwind(struct stacks *stacks, const struct stack_source *source, ui
 	unwind_source(stacks, source, now_ns);
 	for (uint32_t i = 0; i < unwound->count; i++)
 		if (!id_of(stacks, &unwound->frames[i]))
-			send_file(stacks, unwound->frames[i].module);
+			send_file(stacks, unwound->frames[i].module, 0);
 	codes->flags = flags_of(unwound);
 	codes->count = unwound->count;
 	for (uint32_t i = 0; i < unwound->count; i++)
@@ -372,13 +372,45 @@ static uint32_t send_function(struct stacks *stacks, uint32_t module, const stru
 	return id_of(stacks, &begin);
 }
 
-uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
-			  uint64_t now_ns)
+/* Sets code to that of the innermost function with a name, from frame *at on outwards. */
+static bool find_function(struct stacks *stacks, uint32_t *at, uint32_t *code)
 {
-	uint32_t code;
+	for (; *at < stacks->unwound.count; ++*at) {
+		const struct frame *frame = &stacks->unwound.frames[*at];
+		struct code_name name = {.address = frame->address};
 
-	stacks__functions(stacks, place, now_ns, &code, 1);
-	return code;
+		if (!frame->module)
+			continue;
+		code_files__name(stacks->files, frame->module, &name, 1);
+		if (name.name) {
+			*code = send_function(stacks, frame->module, &name);
+			return true;
+		}
+	}
+	return false;
+}
+
+void stacks__sample(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
+		    struct stack_codes *codes)
+{
+	struct stack_source source = source_of(place);
+	struct unwound *unwound = &stacks->unwound;
+	uint32_t at = 0, function = 0;
+
+	unwind_source(stacks, &source, now_ns);
+	codes->flags = flags_of(unwound);
+	codes->count = 0;
+	/* The place itself is another one in each sample. */
+	if (!find_function(stacks, &at, &function))
+		at = 0;
+	put_code(codes, function);
+	for (uint32_t i = at + 1; i < unwound->count; i++) {
+		const struct frame *frame = &unwound->frames[i];
+
+		if (!id_of(stacks, frame))
+			send_file(stacks, frame->module, at + 1);
+		put_code(codes, id_of(stacks, frame));
+	}
 }
 
 void stacks__functions(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
@@ -389,16 +421,8 @@ void stacks__functions(struct stacks *stacks, const struct fbt_stack_place *plac
 
 	memset(codes, 0, max * sizeof(*codes));
 	unwind_source(stacks, &source, now_ns);
-	for (uint32_t i = 0; i < stacks->unwound.count && count < max; i++) {
-		const struct frame *frame = &stacks->unwound.frames[i];
-		struct code_name name = {.address = frame->address};
-
-		if (!frame->module)
-			continue;
-		code_files__name(stacks->files, frame->module, &name, 1);
-		if (name.name)
-			codes[count++] = send_function(stacks, frame->module, &name);
-	}
+	for (uint32_t at = 0; count < max && find_function(stacks, &at, &codes[count]); at++)
+		count++;
 }
 
 void stacks__take(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns)

@@ -56,16 +56,18 @@ uint32_t stacks__script_holder(const struct stacks *stacks, uint32_t tgid, uint3
 
 /* From now on functions of scripts are put where those of their interpreter stand. */
 void stacks__set_script_reader(struct stacks *stacks, const struct script_reader *reader);
-/*
- * The innermost function with a name on the stack of a place: the id of its FBT_EVENT_CODE, which
- * is sent if it is new. 0: none has a name, or there is no room.
- */
-uint32_t stacks__function(struct stacks *stacks, const struct fbt_stack_place *place,
-			  uint64_t now_ns);
 
 /*
- * The same with its callers, up to the step's function: max codes, of functions with names; those
- * that are not there are 0.
+ * Where a place that was sampled is: first the innermost function with a name, by its begin, so
+ * that all samples in it are alike; 0 if there is none. Then the calls that led to it. Sends an
+ * FBT_EVENT_CODE for each that is new.
+ */
+void stacks__sample(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
+		    struct stack_codes *codes);
+
+/*
+ * The innermost function with a name on the stack of a place and its callers, up to the step's
+ * function, each by its begin: max codes, of functions with names; those that are not there are 0.
  */
 void stacks__functions(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
 		       uint32_t *codes, uint32_t max);

@@ -2,6 +2,7 @@
 #include "stream/samples.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "stream/step_sums.h"
 
@@ -9,6 +10,16 @@
 #define SUMS_MAX 64
 /* Functions of one step that are told apart. */
 #define FUNCTIONS_MAX 64
+/* Ways to them, and functions of a way. */
+#define WAYS_MAX   32
+#define FRAMES_MAX 64
+
+struct way {
+	uint32_t samples;
+	uint32_t flags; /* FBT_STACK_* */
+	uint32_t count;
+	uint32_t codes[FRAMES_MAX];
+};
 
 struct sum {
 	struct step_sum of;
@@ -18,6 +29,8 @@ struct sum {
 		uint32_t code;
 		uint32_t samples;
 	} functions[FUNCTIONS_MAX];
+	uint32_t way_count;
+	struct way ways[WAYS_MAX];
 };
 
 struct sample_sums {
@@ -47,15 +60,31 @@ void sample_sums__free(struct sample_sums *sums)
 	free(sums);
 }
 
-void sample_sums__add(struct sample_sums *sums, const struct fbt_samples *of, uint32_t code)
+static void add_way(struct sum *sum, const struct stack_codes *codes)
 {
-	const struct step_sum key = {of->tgid, of->tid, of->start_ns};
-	struct sum *sum = step_sums__get(sums->sums, &key);
+	uint32_t count = codes->count < FRAMES_MAX ? codes->count : FRAMES_MAX, i = 0;
+	struct way *way;
+
+	while (i < sum->way_count &&
+	       (sum->ways[i].count != count ||
+		memcmp(sum->ways[i].codes, codes->codes, count * sizeof(codes->codes[0])) != 0))
+		i++;
+	if (i == WAYS_MAX)
+		return;
+	way = &sum->ways[i];
+	if (i == sum->way_count) {
+		sum->way_count++;
+		way->count = count;
+		memcpy(way->codes, codes->codes, count * sizeof(codes->codes[0]));
+	}
+	way->samples++;
+	way->flags |= codes->flags | (codes->count > count ? FBT_STACK_CUT : 0);
+}
+
+static void add_function(struct sum *sum, uint32_t code)
+{
 	uint32_t i = 0;
 
-	if (!sum)
-		return;
-	sum->samples++;
 	while (i < sum->count && sum->functions[i].code != code)
 		i++;
 	if (i == FUNCTIONS_MAX)
@@ -63,6 +92,19 @@ void sample_sums__add(struct sample_sums *sums, const struct fbt_samples *of, ui
 	if (i == sum->count)
 		sum->functions[sum->count++].code = code;
 	sum->functions[i].samples++;
+}
+
+void sample_sums__add(struct sample_sums *sums, const struct fbt_samples *of,
+		      const struct stack_codes *codes)
+{
+	const struct step_sum key = {of->tgid, of->tid, of->start_ns};
+	struct sum *sum = step_sums__get(sums->sums, &key);
+
+	if (!sum)
+		return;
+	sum->samples++;
+	add_function(sum, codes->codes[0]);
+	add_way(sum, codes);
 }
 
 /* Moves the one with most samples among those from index on to index. */
@@ -76,6 +118,24 @@ static void move_most(struct sum *sum, uint32_t index)
 			most = i;
 	sum->functions[index] = sum->functions[most];
 	sum->functions[most] = other;
+}
+
+static void send_ways(const struct sample_sums *sums, const struct sum *sum)
+{
+	for (uint32_t i = 0; i < sum->way_count; i++) {
+		const struct way *way = &sum->ways[i];
+		struct fbt_stack record = {.header.flags = (__u16)(way->flags | FBT_STACK_SAMPLED),
+					   .tgid = sum->of.tgid,
+					   .tid = sum->of.tid,
+					   .owner = sum->of.tid,
+					   .start_ns = sum->of.start_ns,
+					   .nr = FBT_NR_COUNT - 1,
+					   .samples = way->samples,
+					   .count = way->count};
+
+		memcpy(record.codes, way->codes, way->count * sizeof(way->codes[0]));
+		record_send(sums->output, &record, sizeof(record), FBT_EVENT_STACK);
+	}
 }
 
 void sample_sums__send(struct sample_sums *sums, const struct fbt_step *step)
@@ -95,6 +155,7 @@ void sample_sums__send(struct sample_sums *sums, const struct fbt_step *step)
 		record.functions[i].samples = sum->functions[i].samples;
 		record.count++;
 	}
+	send_ways(sums, sum);
 	record_send(sums->output, &record, sizeof(record), FBT_EVENT_SAMPLES);
 	step_sums__drop(sums->sums, sum);
 }

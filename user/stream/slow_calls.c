@@ -76,9 +76,10 @@ static void take_sample(struct slow_calls *slow, const struct fbt_stack_place *p
 {
 	const struct fbt_samples of = {
 		.tgid = place->tgid, .tid = place->tid, .start_ns = place->start_ns};
+	struct stack_codes codes;
 
-	sample_sums__add(slow->samples, &of,
-			 stacks__function(slow->stacks, place, clock_ns(CLOCK_MONOTONIC)));
+	stacks__sample(slow->stacks, place, clock_ns(CLOCK_MONOTONIC), &codes);
+	sample_sums__add(slow->samples, &of, &codes);
 }
 
 /* The first page fault at a place: bpf/fault_sites.bpf.h. */

@@ -65,10 +65,42 @@ static void what_has_grown_is_named_with_the_difference(void **state)
 	assert_true(cause.grown_usual);
 	/* Of 10 ms half is in USUAL, and half in COPY. */
 	assert_int_equal(cause.grown_count, 2);
-	assert_int_equal(cause.grown[0].code, SLOWLY);
+	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
 	assert_int_equal(cause.grown[0].ns, 80 * MS);
-	assert_int_equal(cause.grown[1].code, COPY);
+	assert_int_equal(cause.grown[1].codes[0], COPY);
 	assert_int_equal(cause.grown[1].ns, 10 * MS);
+}
+
+static void the_callers_are_those_of_most_samples(void **state)
+{
+	struct fbt_stack stacks[] = {
+		{.header.flags = FBT_STACK_SAMPLED,
+		 .samples = 20,
+		 .count = 2,
+		 .codes = {SLOWLY, 9}},
+		{.header.flags = FBT_STACK_SAMPLED,
+		 .samples = 50,
+		 .count = 4,
+		 .codes = {SLOWLY, 6, 7, 8}},
+		{.header.flags = FBT_STACK_SAMPLED,
+		 .samples = 10,
+		 .count = 2,
+		 .codes = {SLOWLY, 5}},
+		{.header.flags = FBT_STACK_SAMPLED, .samples = 15, .count = 1, .codes = {COPY}},
+		{.count = 2, .codes = {COPY, 4}}, /* of a call */
+	};
+	struct step step = sampled(5, 80, 15);
+	struct cause cause;
+
+	step.stacks = (stack_vec){.items = stacks, .count = 5};
+	add_normal(*state, 10);
+	cause = judge(*state, &step, 100 * MS);
+	assert_int_equal(cause.grown_count, 2);
+	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
+	assert_int_equal(cause.grown[0].codes[1], 6);
+	assert_int_equal(cause.grown[0].codes[2], 7);
+	assert_int_equal(cause.grown[1].codes[0], COPY);
+	assert_int_equal(cause.grown[1].codes[1], 0);
 }
 
 static void few_samples_of_slow_steps_say_nothing(void **state)
@@ -88,7 +120,7 @@ static void samples_of_several_slow_steps_count_together(void **state)
 	judge(*state, &step, 100 * MS);
 	cause = judge(*state, &step, 100 * MS);
 	assert_int_equal(cause.grown_count, 1);
-	assert_int_equal(cause.grown[0].code, SLOWLY);
+	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
 	assert_int_equal(cause.grown[0].ns, 100 * MS);
 }
 
@@ -131,7 +163,7 @@ static void steps_that_are_slow_for_another_reason_count_for_nothing(void **stat
 		profiles__judge(*state, KEY, &step, &waits);
 	assert_int_equal(waits.grown_count, 0);
 	step = sampled(0, 20, 0);
-	assert_int_equal(judge(*state, &step, 100 * MS).grown[0].code, SLOWLY);
+	assert_int_equal(judge(*state, &step, 100 * MS).grown[0].codes[0], SLOWLY);
 }
 
 static void samples_without_a_name_are_not_named(void **state)
@@ -142,7 +174,7 @@ static void samples_without_a_name_are_not_named(void **state)
 	step.samples.functions[1].code = 0;
 	cause = judge(*state, &step, 100 * MS);
 	assert_int_equal(cause.grown_count, 1);
-	assert_int_equal(cause.grown[0].code, COPY);
+	assert_int_equal(cause.grown[0].codes[0], COPY);
 	assert_int_equal(cause.grown[0].ns, 20 * MS);
 }
 
@@ -157,7 +189,7 @@ static void old_samples_are_forgotten_by_halves(void **state)
 		profiles__judge(*state, KEY, &usual, NULL);
 	cause = judge(*state, &step, 100 * MS);
 	assert_int_equal(cause.grown_count, 1);
-	assert_int_equal(cause.grown[0].code, SLOWLY);
+	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
 }
 
 static void a_record_with_more_samples_than_possible_is_dropped(void **state)
@@ -184,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(what_has_grown_is_named_with_the_difference),
+		TEST(the_callers_are_those_of_most_samples),
 		TEST(few_samples_of_slow_steps_say_nothing),
 		TEST(samples_of_several_slow_steps_count_together),
 		TEST(without_normal_samples_it_is_where_most_time_is),

@@ -101,6 +101,41 @@ static void a_place_that_is_no_code_is_sent_as_it_is(void **state)
 	assert_int_equal(stack->nr, FBT_NR_COUNT - 1);
 }
 
+static void samples_of_one_function_are_alike(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes[2];
+	const struct fbt_code *code;
+
+	fixture->place.registers[sp_of(syscalls_arch())] = 0x1000;
+	for (uint64_t i = 0; i < 2; i++) {
+		fixture->place.registers[pc_of(syscalls_arch())] =
+			(uint64_t)stacks_test_place + 1 + i;
+		stacks__sample(fixture->stacks, &fixture->place, 1, &codes[i]);
+		assert_int_equal(codes[i].count, 1);
+		assert_int_equal(codes[i].flags, FBT_STACK_CUT);
+	}
+	assert_int_equal(fixture->keeper.count, 1);
+	code = kept(&fixture->keeper, 0, FBT_EVENT_CODE);
+	assert_string_equal(kept_string(code, sizeof(*code), 0), "stacks_test_place");
+	assert_int_equal(code->offset, 0);
+	assert_int_equal(codes[0].codes[0], code->id);
+	assert_int_equal(codes[1].codes[0], code->id);
+}
+
+static void a_sample_in_no_function_has_no_code(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+
+	fixture->place.registers[pc_of(syscalls_arch())] = 12;
+	fixture->place.registers[sp_of(syscalls_arch())] = 0x1000;
+	stacks__sample(fixture->stacks, &fixture->place, 1, &codes);
+	assert_int_equal(codes.count, 1);
+	assert_int_equal(codes.codes[0], 0);
+	assert_int_equal(fixture->keeper.count, 0);
+}
+
 /* Where a function of the kernel's vDSO lies in it; 0: it has none. */
 static uint64_t find_in_vdso(const void *vdso, const char *name)
 {
@@ -167,6 +202,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		FACT(a_place_of_code_is_sent_once_with_its_name),
 		FACT(a_place_that_is_no_code_is_sent_as_it_is),
+		FACT(samples_of_one_function_are_alike),
+		FACT(a_sample_in_no_function_has_no_code),
 		FACT(the_kernels_own_code_has_names),
 		FACT(a_process_that_is_gone_has_no_names),
 	};
