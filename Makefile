@@ -89,6 +89,8 @@ shim_lib := $(O)/libferrum_cupti_test.a
 guest_src := $(sort $(wildcard python/*.c))
 # Of the shim, in both libraries.
 guest_shared := cupti/only_one.c cupti/own_memfd.c
+# Of the tool, compiled as a part of the library.
+guest_base := similar
 guest    := $(O)/libferrum_python.so
 stub     := $(B)/inject_code.h
 engine   := $(O)/tests/engine
@@ -182,12 +184,19 @@ $(shim): $(shim_src:cupti/%.c=$(B)/cupti/%.o)
 # function, where a probe must not find a red zone.
 guest_ldflags := $(subst cupti,python,$(shim_ldflags))
 
+guest_cflags := $(shim_cflags) $(if $(filter x86_64,$(ARCH)),-mno-red-zone) -Icupti -Iuser
+
 $(B)/python/%.o: python/%.c
 	$(call msg,CC,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(cc) $(shim_cflags) $(if $(filter x86_64,$(ARCH)),-mno-red-zone) -Icupti -MMD -MP -c $< -o $@
+	$(Q)$(cc) $(guest_cflags) -MMD -MP -c $< -o $@
 
-$(guest): $(patsubst %.c,$(B)/%.o,$(guest_src) $(guest_shared))
+$(B)/python/base/%.o: user/base/%.c
+	$(call msg,CC,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(cc) $(guest_cflags) -MMD -MP -c $< -o $@
+
+$(guest): $(patsubst %.c,$(B)/%.o,$(guest_src) $(guest_shared)) $(guest_base:%=$(B)/python/base/%.o)
 	$(call msg,LINK,$@)
 	$(Q)$(cc) $(shim_cflags) $(guest_ldflags) $^ -lpthread -ldl -o $@
 

@@ -61,8 +61,10 @@ enum fbt_python_found {
 	FBT_PYTHON_UNKNOWN = 0,
 	FBT_PYTHON_FOUND = 1,
 	FBT_PYTHON_ARMED = 2,
-	FBT_PYTHON_NO_MODULE = 3,   /* the module is not loaded */
-	FBT_PYTHON_NO_NAME = 4,	    /* it has no such function; text: the part that is missing */
+	/* The module is not loaded; text: its name, with those that are like it. */
+	FBT_PYTHON_NO_MODULE = 3,
+	FBT_PYTHON_NO_NAME =
+		4, /* it has no such function; text: the part that is missing, the same */
 	FBT_PYTHON_NOT_PLAIN = 5,   /* not a function in Python: built in, compiled, any object */
 	FBT_PYTHON_GENERATOR = 6,   /* a generator or coroutine: a call only makes the object */
 	FBT_PYTHON_WRAPPED = 7,	    /* wrapped by too many decorators */

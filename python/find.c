@@ -3,6 +3,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "near.h"
 
 #define WRAPPERS_MAX 16
 /* Classes that derive from the one that is named, however far. */
@@ -142,7 +143,7 @@ enum fbt_python_found python_find(const struct python *python, const char *name,
 	char parts[sizeof(((struct fbt_python_slot *)NULL)->function)];
 	char *part, *next, *save = NULL;
 	enum fbt_python_found result;
-	py_object *type = NULL, *object = NULL, *dict, *function;
+	py_object *type = NULL, *object = NULL, *dict, **type_dict, *function;
 	int budget = DERIVED_MAX;
 
 	*found = (struct python_found){0};
@@ -155,17 +156,21 @@ enum fbt_python_found python_find(const struct python *python, const char *name,
 	*next++ = '\0';
 	dict = module_dict(python, parts);
 	if (!dict) {
-		snprintf(text, size, "%s", parts);
+		python_near(python, python->PyImport_GetModuleDict(), parts, text, size);
 		return FBT_PYTHON_NO_MODULE;
 	}
 	part = strtok_r(next, ".", &save);
 	for (next = NULL; part; part = next) {
-		if (!object)
+		if (!object) {
 			object = python->PyDict_GetItemString(dict, part);
-		else if (python_is(python, object, python->PyType_Type))
+		} else if (python_is(python, object, python->PyType_Type)) {
+			/* The names of its bases are not among these. */
+			type_dict = python->_PyObject_GetDictPtr(object);
+			dict = type_dict ? *type_dict : NULL;
 			object = look_up(python, type = object, part);
-		else
-			object = NULL;
+		} else {
+			object = dict = NULL;
+		}
 		if (!object)
 			break;
 		next = strtok_r(NULL, ".", &save);
@@ -173,7 +178,7 @@ enum fbt_python_found python_find(const struct python *python, const char *name,
 			break;
 	}
 	if (!object) {
-		snprintf(text, size, "%s", part ? part : "");
+		python_near(python, dict, part ? part : "", text, size);
 		return FBT_PYTHON_NO_NAME;
 	}
 	result = innermost(python, object, &function);

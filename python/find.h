@@ -19,7 +19,8 @@ struct python_found {
 
 /*
  * name: "module:Qualified.name". Decorators are followed by __wrapped__, down to the innermost
- * function. text: the part of the name that is missing, or "". FBT_PYTHON_FOUND, or why not.
+ * function. text: the part of the name that is missing, with those that are like it, or "".
+ * FBT_PYTHON_FOUND, or why not.
  */
 enum fbt_python_found python_find(const struct python *python, const char *name,
 				  struct python_found *found, char *text, size_t size);

@@ -130,6 +130,9 @@ fact('a call that was in flight at the end has ended', seen['begun'] == seen['en
 
 for wish, found, text in (('nowhere:f', NO_MODULE, 'nowhere'), ('__main__:Core.absent', NO_NAME, 'absent'),
                           ('__main__:absent.step', NO_NAME, 'absent'), ('__main__', NO_NAME, '__main__'),
+                          ('__main__:Core.stpe', NO_NAME, 'stpe (did you mean step?)'),
+                          ('__main__:Croe.step', NO_NAME, 'Croe (did you mean Core?)'),
+                          ('threadign:Thread', NO_MODULE, 'threadign (did you mean threading?)'),
                           ('__main__:Core', NOT_PLAIN, ''), ('time:sleep', NOT_PLAIN, ''),
                           ('__main__:partial', NOT_PLAIN, ''), ('__main__:Core.generator', GENERATOR, ''),
                           ('__main__:Core.coroutine', GENERATOR, ''),

@@ -295,7 +295,7 @@ static void read_alternatives(struct doctor_steps *steps, uint32_t thread,
 
 	if (steps->named && !steps->waits) {
 		doctor_listen(&steps->words);
-		target_explain_no_match(thread, options);
+		target_explain_no_match(thread, options, python_guest_is_there(thread));
 		doctor_listen_end();
 	}
 	/* Of names like "decode" in the libraries of a Python program none is its step. */

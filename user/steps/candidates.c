@@ -339,7 +339,7 @@ static const char *describe_file(uint32_t tgid, const char *path)
 }
 
 static void explain_spec(uint32_t tgid, const struct target_options *options,
-			 const struct step_spec *spec, mapping_vec *maps)
+			 const struct step_spec *spec, mapping_vec *maps, bool has_python)
 {
 	bool is_name = spec->form == STEP_SPEC_SYMBOL && !strpbrk(spec->pattern, "*?[");
 	struct found found = {.near.wanted = is_name ? spec->pattern : "",
@@ -351,9 +351,9 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 			count_file(&found, tgid, options, mapping);
 	near_names_text(&found.near, near, sizeof(near));
 	if (spec->form == STEP_SPEC_PYTHON)
-		log_err("--step %s: process %u has no such Python function, or no "
-			"libferrum_python.so, which --python=inject loads",
-			spec->text, tgid);
+		log_err("--step %s: process %u has no %s", spec->text, tgid,
+			has_python ? "such Python function"
+				   : "libferrum_python.so, which --python=inject loads");
 	else if (spec->path && !found.files)
 		log_err("--step %s: process %u has no code mapped from %s%s; see "
 			"/proc/%u/maps",
@@ -377,7 +377,7 @@ static void explain_spec(uint32_t tgid, const struct target_options *options,
 			*near ? "" : ";");
 }
 
-void target_explain_no_match(uint32_t tgid, const struct target_options *options)
+void target_explain_no_match(uint32_t tgid, const struct target_options *options, bool has_python)
 {
 	mapping_vec maps = {0};
 
@@ -391,6 +391,6 @@ void target_explain_no_match(uint32_t tgid, const struct target_options *options
 	if (maps_read(tgid, &maps))
 		return;
 	for (size_t i = 0; i < options->spec_count; i++)
-		explain_spec(tgid, options, &options->specs[i], &maps);
+		explain_spec(tgid, options, &options->specs[i], &maps, has_python);
 	maps_free(&maps);
 }

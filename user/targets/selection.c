@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proc/process.h"
+#include "python/guest.h"
 #include "steps/find.h"
 #include "targets/engine_tree.h"
 #include "targets/step_sites.h"
@@ -106,7 +107,7 @@ static void explain_no_match(const struct options *options)
 	uint32_t tgid = options->pids.items[0];
 
 	if (options->specs.count)
-		target_explain_no_match(tgid, &target_options);
+		target_explain_no_match(tgid, &target_options, python_guest_is_there(tgid));
 	else
 		log_err("--detail probes measures steps only, and process %u has no known step "
 			"function: name one with --step (--list-steps -p %u shows candidates), or "
