@@ -656,9 +656,10 @@ static bool is_wait(enum cause_kind kind)
 	       kind == CAUSE_OTHER_CALLS;
 }
 
-void cause_find(const struct window *window, const struct step *step,
-		const struct cause_times *times, const struct cause_times *usual,
-		struct cause *cause)
+/* over_ns: of a step that takes as long as is usual; else 0. */
+static void find(const struct window *window, const struct step *step,
+		 const struct cause_times *times, const struct cause_times *usual, uint64_t over_ns,
+		 struct cause *cause)
 {
 	static const struct cause_times nothing;
 	struct scope scope = {.window = window, .step = step};
@@ -666,12 +667,13 @@ void cause_find(const struct window *window, const struct step *step,
 	struct step_parts parts;
 
 	step_split(step, &parts);
-	*cause = (struct cause){.usual_known = usual != NULL};
+	*cause = (struct cause){
+		.usual_known = usual != NULL, .is_usual = over_ns != 0, .over_ns = over_ns};
 	usual = usual ? usual : &nothing;
 	scope.claims = times->threads_made > usual->threads_made;
 	if (scope.claims)
 		claim(window, step, usual, &own);
-	cause->kind = scope.cause = find_winner(&own, usual);
+	cause->kind = scope.cause = over_ns ? find_largest(&own) : find_winner(&own, usual);
 	cause->time_ns = own.ns[cause->kind];
 	cause->usual_ns = usual->ns[cause->kind];
 	cause->fault_wait_ns = add_saturating(parts.ns[STEP_DISK_WAIT], times->worker_fault_ns);
@@ -713,6 +715,29 @@ void cause_find(const struct window *window, const struct step *step,
 		cause->fault_sites = step->fault_sites;
 	if (cause->kind == CAUSE_RUN_QUEUE && !cause->waker.tid)
 		cause->taken = step->taken;
+}
+
+void cause_find(const struct window *window, const struct step *step,
+		const struct cause_times *times, const struct cause_times *usual,
+		struct cause *cause)
+{
+	find(window, step, times, usual, 0, cause);
+}
+
+void cause_find_largest(const struct window *window, const struct step *step,
+			const struct cause_times *times, const struct cause_times *usual,
+			uint64_t over_ns, struct cause *cause)
+{
+	find(window, step, times, usual, over_ns, cause);
+}
+
+uint64_t cause_extra_ns(const struct cause *cause)
+{
+	if (!cause->usual_known)
+		return 0;
+	if (cause->is_usual)
+		return min_u64(cause->over_ns, cause->time_ns);
+	return sub_saturating(cause->time_ns, cause->usual_ns);
 }
 
 bool cause_has_stop(const struct cause *cause)

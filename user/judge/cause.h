@@ -6,7 +6,8 @@
  * without its wait for a CPU, belongs to one of the first parts, by the number of the call and the
  * file it worked on. The other parts are those waits for a CPU, time stopped, other sleep outside
  * of calls, page faults, and work: what is left. The cause of a step is the part that has grown
- * most against what is usual in its class.
+ * most against what is usual in its class; or, if the step took as long as is usual but must not,
+ * the largest part.
  */
 #ifndef FBT_JUDGE_CAUSE_H
 #define FBT_JUDGE_CAUSE_H
@@ -32,6 +33,12 @@ struct cause {
 	bool calls_partial; /* some of the step's calls were lost: counts are of the others */
 	uint64_t time_ns;   /* of this part of the step */
 	uint64_t usual_ns;  /* the class's median of it */
+	/*
+	 * The step took about as long as is usual, which is over the budget: this part is the
+	 * largest one, not what has grown, and over_ns what the step took beyond the budget.
+	 */
+	bool is_usual;
+	uint64_t over_ns;
 	uint64_t calls;
 	bool blocked_known; /* of each call it is known whether it blocked */
 	uint64_t blocked;   /* of them */
@@ -162,6 +169,17 @@ struct cause {
 void cause_find(const struct window *window, const struct step *step,
 		const struct cause_times *times, const struct cause_times *usual,
 		struct cause *cause);
+
+/* The same of a step that is over a budget by over_ns, but takes about as long as is usual. */
+void cause_find_largest(const struct window *window, const struct step *step,
+			const struct cause_times *times, const struct cause_times *usual,
+			uint64_t over_ns, struct cause *cause);
+
+/*
+ * Its time above the usual, or of a step that is as long as usual, above the budget; 0 if it is not
+ * known what is usual.
+ */
+uint64_t cause_extra_ns(const struct cause *cause);
 
 /* Whether somebody stopped a thread, and that is part of the cause. */
 bool cause_has_stop(const struct cause *cause);

@@ -14,7 +14,9 @@
 #include "model/gpu.h"
 #include "model/syscalls.h"
 
-#define BIT(n) (1u << (n))
+/* A step that is longer than usual by less than this part takes about as long as is usual. */
+#define USUAL_PART 10
+#define BIT(n)	   (1u << (n))
 
 struct classifier {
 	struct classify_options options;
@@ -276,12 +278,27 @@ static struct fbt_call longest_call(const struct step *step)
 	return longest;
 }
 
+/*
+ * By how much a step is over a budget that was given although it takes about as long as is usual:
+ * its class is the problem, and what has grown by little explains nothing. Else 0.
+ */
+static uint64_t usually_over_ns(const struct class_history *history, const struct verdict *verdict)
+{
+	uint64_t over_ns = sub_saturating(verdict->actual_ns, verdict->budget_ns);
+	uint64_t usual_ns = class_history__usual_ns(history);
+	uint64_t grown_ns = sub_saturating(verdict->actual_ns, usual_ns);
+
+	return verdict->budget_given && grown_ns < usual_ns / USUAL_PART && grown_ns < over_ns / 2
+		       ? over_ns
+		       : 0;
+}
+
 static void find_cause(const struct window *window, const struct step *step,
 		       const struct cause_times *times, const struct class_history *history,
 		       const struct verdict *verdict, struct cause *cause)
 {
 	struct cause_times usual;
-	uint64_t usual_work_ns;
+	uint64_t usual_work_ns, over_ns;
 
 	if (precedence(verdict->fired & ~BIT(ESCALATION_MANUAL)) ==
 	    ESCALATION_GPU_TRANSFER_OVERHEAD) {
@@ -297,7 +314,11 @@ static void find_cause(const struct window *window, const struct step *step,
 	/* Its own work is part of its budget: more work is not what was found wrong. */
 	if (!verdict->budget_given && verdict->fired != BIT(ESCALATION_MANUAL))
 		usual.ns[CAUSE_COMPUTE] = cause_work_ns(times);
-	cause_find(window, step, times, &usual, cause);
+	over_ns = usually_over_ns(history, verdict);
+	if (over_ns)
+		cause_find_largest(window, step, times, &usual, over_ns, cause);
+	else
+		cause_find(window, step, times, &usual, cause);
 	if (cause->kind == CAUSE_COMPUTE || cause->kind == CAUSE_UNKNOWN)
 		cause->usual_ns = usual_work_ns;
 }

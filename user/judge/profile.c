@@ -174,7 +174,8 @@ static uint64_t slow_share_of(const struct profile *profile, uint32_t index,
 static void find_grown(const struct profile *profile, const struct fbt_samples *own,
 		       struct cause *cause)
 {
-	uint64_t usual_ns = profile->samples[NORMAL] >= PROFILE_LEAST ? cause->usual_ns : 0;
+	bool has_usual = profile->samples[NORMAL] >= PROFILE_LEAST && !cause->is_usual;
+	uint64_t usual_ns = has_usual ? cause->usual_ns : 0;
 	uint64_t least_ns = (cause->time_ns - usual_ns) / GROWN_PART;
 
 	if (profile->samples[SLOW] < PROFILE_LEAST || cause->time_ns <= usual_ns)

@@ -47,7 +47,8 @@ static void add_usual(struct line *line, const struct cause *cause)
 {
 	if (!cause->usual_known)
 		return;
-	line_add(line, " (usually %s)", cause->usual_ns ? FORMAT_TIME(cause->usual_ns) : "none");
+	line_add(line, " (usually %s%s)", cause->usual_ns ? FORMAT_TIME(cause->usual_ns) : "none",
+		 cause->is_usual ? ": such steps are over the budget as a rule" : "");
 }
 
 /* "read 120 ms (usually 1.00 ms)" */

@@ -197,10 +197,8 @@ int metrics_tally__add_escalation(struct metrics_tally *tally, const struct wind
 	if (!escalation_is_shown(escalation))
 		series->not_shown++;
 	series->cause_steps[cause->kind]++;
-	if (cause->usual_known)
-		series->cause_extra_ns[cause->kind] =
-			add_saturating(series->cause_extra_ns[cause->kind],
-				       sub_saturating(cause->time_ns, cause->usual_ns));
+	series->cause_extra_ns[cause->kind] =
+		add_saturating(series->cause_extra_ns[cause->kind], cause_extra_ns(cause));
 	return 0;
 }
 

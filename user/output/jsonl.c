@@ -295,6 +295,8 @@ static void fill_escalation(struct escalation_event *event, const struct window 
 	json_fields_uint(shape, "cause_us", cause->time_ns / NS_PER_US);
 	if (cause->usual_known)
 		json_fields_uint(shape, "cause_usual_us", cause->usual_ns / NS_PER_US);
+	if (cause->is_usual)
+		json_fields_bool(shape, "cause_is_usual", true);
 	if (escalation->judged)
 		json_fields_uint(shape, "usual_us", escalation->usual_ns / NS_PER_US);
 	escalation_fields_percent(shape, "drop_percent", escalation->drop_percent);

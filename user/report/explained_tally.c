@@ -95,7 +95,8 @@ static void add_grown(struct explained_tally *tally, const struct window *window
 	char name[FRAMES_NAME];
 
 	for (uint32_t i = 0; i < cause->grown_count; i++)
-		add_function(tally, frames_name(window__code(window, cause->grown[i].codes[0]), name),
+		add_function(tally,
+			     frames_name(window__code(window, cause->grown[i].codes[0]), name),
 			     cause->grown[i].ns);
 }
 

@@ -390,10 +390,10 @@ static void write_cause(const struct report *report, const struct report_finding
 	char words[CAUSE_WORDS_SIZE];
 
 	cause_words(finding->cause, words);
-	report_line(report, STYLE_WARN,
-		    "! %s%s: %s%s more than usual in %s escalated %s (%s#%" PRIu64 ")", words,
-		    finding->cause == CAUSE_UNKNOWN ? " cause" : "",
+	report_line(report, STYLE_WARN, "! %s%s: %s%s %s in %s escalated %s (%s#%" PRIu64 ")",
+		    words, finding->cause == CAUSE_UNKNOWN ? " cause" : "",
 		    cause->estimated ? "about " : "", FORMAT_TIME(finding->ns),
+		    cause->is_usual * 2 > cause->steps ? "over the budget" : "more than usual",
 		    FORMAT_COUNT(cause->steps), cause->steps == 1 ? "step" : "steps",
 		    cause->steps == 1 ? "" : "most in ", cause->worst_step);
 }

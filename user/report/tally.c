@@ -44,15 +44,14 @@ static void add_to_cause(struct cause_tally *to, const struct window *window,
 {
 	const struct cause *cause = &escalation->cause;
 	struct fbt_stack holder = {.count = 0};
-	uint64_t extra_ns = 0;
+	uint64_t extra_ns = cause_extra_ns(cause);
 
-	if (cause->usual_known)
-		extra_ns = sub_saturating(cause->time_ns, cause->usual_ns);
 	/* This cause is found by its share of the step, however usual that is. */
 	if (cause->kind == CAUSE_GPU_TRANSFER)
 		extra_ns = cause->time_ns;
 	to->steps++;
 	to->usual_known += cause->usual_known;
+	to->is_usual += cause->is_usual;
 	add_stack(to, window, &cause->stack);
 	explained_tally_add(&to->explained, window, cause);
 	to->extra_ns = add_saturating(to->extra_ns, extra_ns);

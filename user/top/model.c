@@ -509,8 +509,8 @@ static void count_cause(struct top_model *model, const struct step *step, const 
 		return;
 	past->figures.slow++;
 	past->cause_steps[cause->kind]++;
-	past->cause_ns[cause->kind] = add_saturating(
-		past->cause_ns[cause->kind], sub_saturating(cause->time_ns, cause->usual_ns));
+	past->cause_ns[cause->kind] =
+		add_saturating(past->cause_ns[cause->kind], cause_extra_ns(cause));
 }
 
 void top_model__add_escalation(struct top_model *model, const struct window *window,
@@ -535,7 +535,7 @@ void top_model__add_escalation(struct top_model *model, const struct window *win
 		slow->times = (double)slow->total_ns / (double)escalation->usual_ns;
 	slow->cause = escalation->cause.kind;
 	slow->cause_ns = escalation->cause.time_ns;
-	slow->extra_ns = sub_saturating(escalation->cause.time_ns, escalation->cause.usual_ns);
+	slow->extra_ns = cause_extra_ns(&escalation->cause);
 	slow->suppressed = escalation->suppressed;
 	slow->complete = step->complete;
 	step_split(step, &slow->parts);

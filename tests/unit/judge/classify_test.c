@@ -411,6 +411,18 @@ static void a_budget_that_is_given_is_the_budget(void **state)
 	/* A drop is one against the class all the same. */
 	assert_true(last->drop_percent == 0.0);
 	assert_int_equal(last->cause.kind, CAUSE_COMPUTE);
+	assert_true(last->cause.is_usual);
+	assert_int_equal(last->cause.over_ns, 16100 * US);
+	/* A lock that has grown by little is not why it is over the budget. */
+	assert_true(push_lock(fixture, 20 * MS, 1900 * US));
+	assert_int_equal(last->cause.kind, CAUSE_COMPUTE);
+	assert_true(last->cause.is_usual);
+	assert_int_equal(cause_extra_ns(&last->cause), 17900 * US);
+	/* A lock that has grown by more is what is new. */
+	assert_true(push_lock(fixture, 20 * MS, 3 * MS));
+	assert_int_equal(last->cause.kind, CAUSE_LOCK_CONTENTION);
+	assert_false(last->cause.is_usual);
+	assert_int_equal(cause_extra_ns(&last->cause), 2900 * US);
 	assert_true(push_lock(fixture, 30 * MS, 2 * MS));
 	assert_int_equal(last->cause.kind, CAUSE_COMPUTE);
 	assert_int_equal(last->cause.time_ns, 30 * MS);
