@@ -100,19 +100,27 @@ elif mode in ("pipe", "socket", "timer"):
         if event["event"] == "escalation_prof" and event["shape"]["cause"] == "socket_io"
     }
     told = {step: waits[step] for step in slow if "woken_context" in waits.get(step, {})}
-    fact_explained(waits, told, 2)
+    # The other end of a pipe or socket may be seen to sleep meanwhile: then nothing is left to explain.
+    peers = {
+        event["shape"]["step"]: event["shape"]
+        for event in events
+        if event["event"] == "escalation_prof" and event["shape"]["cause"] == "peer_process"
+    }
+    fact("a process that is waited for is the sender", {s["peer_pid"] for s in peers.values()} <= {truth["taker_pid"]}, peers)
+    fact("and has slept", mode != "timer" and all("clock_nanosleep" in s["cause_evidence"] for s in peers.values()) or not peers, peers)
+    fact_explained({**waits, **peers}, {**told, **peers}, 2)
     # A packet arrives in an interrupt of the sender: that it is the sender's is not sure.
     context = {"pipe": "thread", "socket": "sending", "timer": "interrupt"}[mode]
     kinds = {step: shape["woken_context"] for step, shape in told.items()}
-    fact("in which context it was woken", set(kinds.values()) == {context}, kinds)
+    fact("in which context it was woken", set(kinds.values()) == {context} or not told and peers, kinds)
     who = {(shape.get("woken_by"), shape.get("woken_by_pid")) for shape in told.values()}
     wanted = (None, None) if mode == "timer" else ("fbt_feeder", truth["taker_pid"])
-    fact("who woke it", who == {wanted}, who)
+    fact("who woke it", who == {wanted} or not told and peers, who)
     wakes = explain.get("wakes", {})
     missed = [shape for shape in waits.values() if "woken_context" not in shape]
-    fact("it is armed at the end", wakes.get("state") == "armed", explain)
-    fact("what it missed is counted", wakes.get("missed") == len(missed), (wakes, len(missed)))
-    fact("nothing else was armed", set(explain) == {"wakes"}, explain)
+    fact("it is armed at the end", wakes.get("state") == "armed" or not waits, explain)
+    fact("what it missed is counted", wakes.get("missed", 0) == len(missed), (wakes, len(missed)))
+    fact("nothing else was armed", set(explain) <= {"wakes"}, explain)
 elif mode == "compute":
     computed = {
         event["shape"]["step"]: event["shape"]
@@ -122,6 +130,8 @@ elif mode == "compute":
     told = {s: shape for s, shape in computed.items() if "grown_function" in shape}
     fact("some steps are explained", len(told) >= 2, computed)
     fact("all of them are slow ones", set(told) <= set(slow), told)
+    judged = [e["shape"] for e in events if e["event"] == "escalation_prof" and e["shape"]["step"] in slow]
+    fact("the cause of each slow one is its work", {s["cause"] for s in judged} == {"compute"}, judged)
     names = {shape["grown_function"] for shape in told.values()}
     fact("the function that others do not call", names == {"slow_part"}, names)
     callers = {shape.get("grown_callers") for shape in told.values()}
@@ -136,7 +146,12 @@ elif mode == "compute":
     # Until other steps have samples it is not known what is usual.
     grown = {s: shape["grown_us"] for s, shape in told.items() if "grown_us" in shape}
     fact("by how much, within 10 %", all(72000 < us < 88000 for us in grown.values()), grown)
-    fact("what is usual is known in the end", max(told, default=0) in grown, told)
+    fact("others are known", len(grown) > 2, told)
+    # Then there are enough slow steps for a class of their own, which is over the budget as a rule.
+    usual = {s: shape for s, shape in told.items() if shape.get("cause_is_usual")}
+    fact("slow steps become usual", max(told, default=0) in usual, told)
+    whole = {s: shape.get("function_us", 0) for s, shape in usual.items()}
+    fact("such are told by all of their time", all(72000 < us < 88000 for us in whole.values()), usual)
     samples = explain.get("samples", {})
     fact("it is armed at the end", samples.get("state") == "armed", explain)
 elif mode == "idle":
