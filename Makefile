@@ -88,7 +88,7 @@ shim     := $(O)/libferrum_cupti.so
 shim_lib := $(O)/libferrum_cupti_test.a
 guest_src := $(sort $(wildcard python/*.c))
 # Of the shim, in both libraries.
-guest_shared := cupti/only_one.c cupti/own_memfd.c
+guest_shared := cupti/only_one.c cupti/own_memfd.c cupti/own_thread.c
 # Of the tool, compiled as a part of the library.
 guest_base := similar
 guest    := $(O)/libferrum_python.so

@@ -25,6 +25,7 @@
 #include "collect.h"
 #include "exit_guard.h"
 #include "only_one.h"
+#include "own_thread.h"
 
 #define TURN_MS	 250
 #define IDLE_MS	 2000  /* a missed wake-up costs at most this */
@@ -156,7 +157,7 @@ static void *run(void *arg)
 
 	if (shim->late)
 		adopt_main_thread();
-	prctl(PR_SET_NAME, "ferrum-cupti");
+	own_thread_begin("ferrum-cupti");
 	while (shim__is_alive(shim)) {
 		uint32_t armed = read_armed(shim);
 

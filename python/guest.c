@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "callers.h"
 #include "only_one.h"
+#include "own_thread.h"
 #include "page.h"
 
 #define STACK_BYTES (2u << 20) /* PyTorch may export its trace on it */
@@ -227,7 +227,7 @@ static void *run(void *arg)
 {
 	struct guest *guest = arg;
 
-	prctl(PR_SET_NAME, "ferrum-python");
+	own_thread_begin("ferrum-python");
 	guest->is_loaded =
 		python_api_load(&guest->python, guest->page->text, sizeof(guest->page->text));
 	guest->page->python = 3u << 8 | (uint32_t)guest->python.minor;

@@ -4,7 +4,7 @@
 usage: python_lib.py INTERPRETER LIBRARY DRIVE CYCLES DOUBLES
 
 DOUBLES: the folder with tests/fake/interpreter.c, early.so and threaded.so"""
-import pathlib, sys, time
+import os, pathlib, sys, time
 
 HERE = pathlib.Path(__file__).parent / 'python'
 sys.path.insert(0, str(HERE))
@@ -51,6 +51,11 @@ target.ask('hot')
 before = target.ask('state')['answer']
 tool = drive.Tool(driver, target.pid)
 fact('the page is found', tool.opened == 0, tool.opened)
+
+threads = {(task / 'comm').read_text().strip(): int((task / 'stat').read_text().rsplit(')')[1].split()[16])
+           for task in pathlib.Path(f'/proc/{target.pid}/task').iterdir()}
+fact("the library's thread comes after those of the program",
+     threads.get('ferrum-python') == os.getpriority(os.PRIO_PROCESS, target.pid) + 1, threads)
 
 wishes = ['__main__:Core.step', '__main__:Core.decorated', '__main__:Core.static', '__main__:Core.of_class',
           '__main__:plain', '__main__:Core.fails', '__main__:Core.deep']

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 
 #include "shim_fixture.h"
@@ -554,6 +555,9 @@ static void test_at_rest(void **state)
 	/* Time for a second thread to start, if the shim has one. */
 	peer_sleep_ms(200);
 	assert_int_equal(count_threads(task), 1);
+	/* It comes after the engine's own threads. */
+	assert_int_equal(getpriority(PRIO_PROCESS, (id_t)atoi(task)),
+			 getpriority(PRIO_PROCESS, (id_t)fixture.engine) + 1);
 	check_thread(task);
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)fixture.engine);
 	assert_non_null(strstr(read_file(path), "libferrum_cupti.so"));
