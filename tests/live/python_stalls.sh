@@ -81,7 +81,8 @@ check_gil()
 	fact "$1: they are no longer than by the engine's clock" \
 		"all(s['us']['gil'] <= t['wall_us'] - t['slept_us'] + 200 for s, t in ($wait).values())"
 	none "$1: nor shorter: it waits for nothing else, but sleeps, wakes others, and may have no CPU" \
-		"[(n, s, t) for n, (s, t) in ($wait).items()
+		"[(n, s['us'], t, [(x['dur'], x['args']) for x in inside(n + 1) if x['name'] == 'futex'])
+		for n, (s, t) in ($wait).items()
 		if s['us']['gil'] + s['us']['cpu_wait'] + s['us']['own'] + s['us']['off_cpu'] + $wakes +
 		s['us']['other_net'] < s['us']['total'] - 200]"
 	fact "$1: and make up most of it" \

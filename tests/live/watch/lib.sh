@@ -51,10 +51,11 @@ start_watched()
 		--sleep-us 2000 "$@"
 }
 
-# await_log COUNT REGEX
+# await_log COUNT REGEX: at least so many lines. What writes a dump has the lowest priority there is: on a
+# machine without a free CPU it takes a minute.
 await_log()
 {
-	local count tries=4500
+	local count tries=15000
 
 	while [ $((tries -= 1)) -gt 0 ]; do
 		count=$(grep -cE -- "$2" "$LOG")
