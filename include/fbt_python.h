@@ -16,7 +16,13 @@
 
 #include <linux/types.h>
 
-#define FBT_PYTHON_MEMFD   "ferrum-python"
+#define FBT_PYTHON_MEMFD "ferrum-python"
+/*
+ * The file of the functions by which the library calls a step's function on CPython 3.11.
+ * torch.compile cannot compile a call of a built-in function that is a constant, and fails. It goes
+ * around functions whose file begins like this (SKIP_DIRS of torch/_dynamo/trace_rules.py).
+ */
+#define FBT_PYTHON_FILE	   "<frozen importlib.ferrum_python>"
 #define FBT_PYTHON_MAGIC   0x4e4f48544d525246ull /* "FRRMTHON" as bytes, little-endian */
 #define FBT_PYTHON_VERSION 2
 

@@ -6,11 +6,6 @@
 #define CO_FLAGS     0x0f /* OPTIMIZED, NEWLOCALS, VARARGS, VARKEYWORDS */
 #define CO_NESTED    0x10
 #define STACK_NEEDED 6
-/*
- * torch.compile cannot compile a call of a built-in function that is a constant, and fails. It goes
- * around functions whose file begins like this (SKIP_DIRS of torch/_dynamo/trace_rules.py).
- */
-#define FILE_NAME "<frozen importlib.ferrum_python>"
 
 /* Makes a function with the original's code, which the trampoline calls. A new reference. */
 static py_object *make_clone(const struct python *python, py_object *function, py_object *code)
@@ -43,7 +38,7 @@ static py_object *changes(const struct python *python, py_object *method, bool i
 
 	return python->Py_BuildValue(
 		"{s:s,s:i,s:i,s:i,s:i,s:i,s:i,s:N,s:(O),s:(),s:(ss),s:(),s:N,s:N}", "co_filename",
-		FILE_NAME, "co_argcount", 0, "co_posonlyargcount", 0, "co_kwonlyargcount", 0,
+		FBT_PYTHON_FILE, "co_argcount", 0, "co_posonlyargcount", 0, "co_kwonlyargcount", 0,
 		"co_nlocals", 2, "co_stacksize", STACK_NEEDED, "co_flags",
 		CO_FLAGS | (is_nested ? CO_NESTED : 0), "co_code",
 		python->PyBytes_FromStringAndSize((const char *)code, sizeof(code)), "co_consts",

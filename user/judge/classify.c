@@ -480,7 +480,7 @@ int classifier__judge(struct classifier *classifier, const struct window *window
 		*escalation = &classifier->escalation;
 	}
 	if (record->kind)
-		profiles__judge(classifier->profiles, profile_key(record, key), step,
+		profiles__judge(classifier->profiles, window, profile_key(record, key), step,
 				verdict.fired ? &classifier->escalation.cause : NULL);
 	if (!is_memorable(record))
 		return 0;

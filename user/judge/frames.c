@@ -403,3 +403,30 @@ void frames_describe_some(const struct fbt_stack *whole, const struct window *wi
 		line_add(&line, " (by frame pointers)");
 	add_apart(&line, &stack, window, apart, most);
 }
+
+static const char *last_part(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
+bool frames_is_kind(const struct code *code, const char *kind)
+{
+	/* Before CPython 3.11 a function does not know the class that it is in. */
+	if (is_script(code))
+		return !strcmp(last_part(code->function), last_part(kind));
+	return !strcmp(code->function, kind);
+}
+
+uint32_t frames_of_step(const struct window *window, const char *kind, const uint32_t *codes,
+			uint32_t count)
+{
+	for (uint32_t i = count; i; i--) {
+		const struct code *code = window__code(window, codes[i - 1]);
+
+		if (is_script(code) && frames_is_kind(code, kind))
+			return i;
+	}
+	return count;
+}

@@ -3,6 +3,7 @@
 #ifndef FBT_JUDGE_FRAMES_H
 #define FBT_JUDGE_FRAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "model/window.h"
 
@@ -39,6 +40,16 @@ void frames_list_unnamed(const struct fbt_stack *stack, const struct window *win
 /* The same, with so many functions named at most. */
 void frames_describe_some(const struct fbt_stack *stack, const struct window *window,
 			  uint32_t shown, char *text, size_t size);
+/* Whether it is the function of a kind of step. */
+bool frames_is_kind(const struct code *code, const char *kind);
+
+/*
+ * How many of these codes, the innermost first, are of the step: those of a script go on to the
+ * thread's first function, and end with the function of that name, a kind of step.
+ */
+uint32_t frames_of_step(const struct window *window, const char *kind, const uint32_t *codes,
+			uint32_t count);
+
 /* Room for the name of a function, and it: as above. Writes to name and returns it. */
 #define FRAMES_NAME 512
 const char *frames_name(const struct code *code, char name[FRAMES_NAME]);

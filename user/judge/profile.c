@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/arith.h"
+#include "judge/frames.h"
 
 #define PROFILES_MAX  64
 #define FUNCTIONS_MAX 128
@@ -140,13 +141,17 @@ static void keep_grown(struct cause *cause, uint32_t code, uint64_t ns)
 }
 
 /* Who called the functions that have grown: the way to each that has most samples. */
-static void find_callers(const struct step *step, struct cause *cause)
+static void find_callers(const struct window *window, const struct step *step, struct cause *cause)
 {
+	const char *kind = window__kind_name(window, step->record.kind);
+
 	for (uint32_t i = 0; i < cause->grown_count; i++) {
 		uint32_t *codes = cause->grown[i].codes, most = 0;
 
 		vec_for_each (stack, &step->stacks) {
-			uint32_t count = min_u64(stack->count, CAUSE_GROWN_CODES);
+			uint32_t count =
+				min_u64(frames_of_step(window, kind, stack->codes, stack->count),
+					CAUSE_GROWN_CODES);
 
 			if (!(stack->header.flags & FBT_STACK_SAMPLED) ||
 			    stack->codes[0] != codes[0] || stack->samples <= most)
@@ -191,8 +196,8 @@ static void find_grown(const struct profile *profile, const struct fbt_samples *
 	}
 }
 
-void profiles__judge(struct profiles *profiles, uint64_t key, const struct step *step,
-		     struct cause *cause)
+void profiles__judge(struct profiles *profiles, const struct window *window, uint64_t key,
+		     const struct step *step, struct cause *cause)
 {
 	const struct fbt_samples *samples = &step->samples;
 	bool has_samples = samples->header.type == FBT_EVENT_SAMPLES && samples->samples;
@@ -212,5 +217,5 @@ void profiles__judge(struct profiles *profiles, uint64_t key, const struct step 
 	if (cause && has_samples)
 		find_grown(profile, samples, cause);
 	if (cause)
-		find_callers(step, cause);
+		find_callers(window, step, cause);
 }

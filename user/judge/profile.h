@@ -25,7 +25,7 @@ void profiles__free(struct profiles *profiles);
  * A step was judged. cause: that of its escalation, which gets what grew; NULL: it is a normal one.
  * A step that is slow for another reason counts for neither. Without memory it does not count.
  */
-void profiles__judge(struct profiles *profiles, uint64_t key, const struct step *step,
-		     struct cause *cause);
+void profiles__judge(struct profiles *profiles, const struct window *window, uint64_t key,
+		     const struct step *step, struct cause *cause);
 
 #endif

@@ -3,6 +3,7 @@
 #ifndef FBT_KERNEL_SHARED_H
 #define FBT_KERNEL_SHARED_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include "fbt_shared.h"
 
@@ -26,5 +27,21 @@ struct shared {
 	uint32_t cpu_count;
 	uint32_t ring_shift; /* log2 of the places per CPU */
 };
+
+/* NULL: the thread has no slot. The thread itself writes it meanwhile. */
+static inline const volatile struct fbt_slot *shared_slot_of(const struct shared *shared,
+							     uint32_t tid)
+{
+	const struct fbt_slot *slot;
+	uint32_t index;
+
+	if (tid / FBT_IDS >= shared->id_chunks)
+		return NULL;
+	index = shared->ids[tid / FBT_IDS].slot[tid % FBT_IDS];
+	if (!index || index >= shared->slot_count)
+		return NULL;
+	slot = &shared->slots[index];
+	return slot->state == FBT_SLOT_LIVE && slot->tid == tid ? slot : NULL;
+}
 
 #endif

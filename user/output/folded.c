@@ -6,6 +6,7 @@
 
 #include "base/format.h"
 #include "base/log.h"
+#include "judge/frames.h"
 #include "model/syscalls.h"
 #include "output/folded_table.h"
 
@@ -77,7 +78,8 @@ static int add_samples(struct folded_sink *folded, const struct window *window,
 	/* A function without a name has been left out. */
 	if (stack) {
 		line.codes = stack->codes + !stack->codes[0];
-		line.count = stack->count - !stack->codes[0];
+		line.count = frames_of_step(window, line.kind, line.codes,
+					    stack->count - !stack->codes[0]);
 		line.flags = stack->header.flags;
 	}
 	return folded_table__add(folded->table, window, &line);

@@ -9,6 +9,7 @@
 #include "base/arith.h"
 #include "base/clock.h"
 #include "base/text.h"
+#include "judge/frames.h"
 
 /* The rest of a longer name is cut off: template arguments can be of any length. */
 #define NAME_BYTES_MAX 1024
@@ -101,7 +102,7 @@ static uint32_t count_callees(const struct window *window, const struct folded_s
 	const struct code *code =
 		stack->count ? window__code(window, stack->codes[stack->count - 1]) : NULL;
 
-	return code && !strcmp(code->function, stack->kind) ? stack->count - 1 : stack->count;
+	return code && frames_is_kind(code, stack->kind) ? stack->count - 1 : stack->count;
 }
 
 static void put_end(FILE *out, const struct folded_stack *stack)

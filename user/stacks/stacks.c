@@ -2,6 +2,7 @@
 #include "stacks/stacks.h"
 
 #include "base/vec.h"
+#include "fbt_python.h"
 #include "model/syscalls.h"
 #include "stacks/files.h"
 #include "stacks/joined.h"
@@ -390,8 +391,56 @@ static bool find_function(struct stacks *stacks, uint32_t *at, uint32_t *code)
 	return false;
 }
 
-void stacks__sample(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
-		    struct stack_codes *codes)
+/* The index of the innermost call of the interpreter; count: there is none. */
+static uint32_t find_interpreter(const struct stacks *stacks, const struct stack_codes *codes,
+				 struct code_about *interpreter)
+{
+	uint32_t at = 0;
+
+	while (at < codes->count && !(stacks__about(stacks, codes->codes[at], interpreter) &&
+				      script_is_interpreter(interpreter->function)))
+		at++;
+	return at;
+}
+
+/* What the script had called, but for the interpreter's own functions, and the script itself. */
+static void put_script(struct stacks *stacks, const struct fbt_stack_place *place,
+		       struct stack_codes *codes)
+{
+	const struct script_reader *reader = &stacks->script_reader;
+	struct script_frame frames[FBT_STACK_FRAMES / 2];
+	struct code_about interpreter, about;
+	uint32_t flags = 0, end, kept = 0;
+	size_t count;
+
+	end = reader->read ? find_interpreter(stacks, codes, &interpreter) : codes->count;
+	if (end == codes->count)
+		return;
+	count = reader->read(reader->ctx, place->tgid, place->tid, frames,
+			     sizeof(frames) / sizeof(frames[0]), &flags);
+	if (!count)
+		return;
+	for (uint32_t i = 0; i < end; i++) {
+		bool is_own = stacks__about(stacks, codes->codes[i], &about) && about.path &&
+			      interpreter.path && !strcmp(about.path, interpreter.path);
+
+		if (!is_own)
+			codes->codes[kept++] = codes->codes[i];
+	}
+	codes->count = kept;
+	/* Its own line is another one in each sample. */
+	if (!kept)
+		frames[0].line = 0;
+	for (size_t i = 0; i < count; i++)
+		if (!frames[i].file || strcmp(frames[i].file, FBT_PYTHON_FILE) != 0)
+			put_code(codes, id_of_script(stacks, &frames[i]));
+	/* The script is whole though the copy of the native stack was not. */
+	codes->flags = (uint16_t)((codes->flags & FBT_STACK_GUESSED) |
+				  (flags & SCRIPT_PARTIAL ? FBT_STACK_CUT : 0));
+}
+
+void stacks__sample(struct stacks *stacks, const struct fbt_stack_place *place, bool is_present,
+		    uint64_t now_ns, struct stack_codes *codes)
 {
 	struct stack_source source = source_of(place);
 	struct unwound *unwound = &stacks->unwound;
@@ -411,6 +460,8 @@ void stacks__sample(struct stacks *stacks, const struct fbt_stack_place *place, 
 			send_file(stacks, frame->module, at + 1);
 		put_code(codes, id_of(stacks, frame));
 	}
+	if (is_present)
+		put_script(stacks, place, codes);
 }
 
 void stacks__functions(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,

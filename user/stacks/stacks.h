@@ -61,9 +61,13 @@ void stacks__set_script_reader(struct stacks *stacks, const struct script_reader
  * Where a place that was sampled is: first the innermost function with a name, by its begin, so
  * that all samples in it are alike; 0 if there is none. Then the calls that led to it. Sends an
  * FBT_EVENT_CODE for each that is new.
+ *
+ * is_present: the thread is in the same step still. Then those of the interpreter's own functions
+ * give way to the functions of the script that it is in now, a few milliseconds later: as good a
+ * sample of the step.
  */
-void stacks__sample(struct stacks *stacks, const struct fbt_stack_place *place, uint64_t now_ns,
-		    struct stack_codes *codes);
+void stacks__sample(struct stacks *stacks, const struct fbt_stack_place *place, bool is_present,
+		    uint64_t now_ns, struct stack_codes *codes);
 
 /*
  * The innermost function with a name on the stack of a place and its callers, up to the step's

@@ -44,27 +44,12 @@ struct looks {
 	} seen[];
 };
 
-/* NULL: the thread has no slot. */
-static const volatile struct fbt_slot *slot_of(const struct shared *shared, uint32_t tid)
-{
-	const struct fbt_slot *slot;
-	uint32_t index;
-
-	if (tid / FBT_IDS >= shared->id_chunks)
-		return NULL;
-	index = shared->ids[tid / FBT_IDS].slot[tid % FBT_IDS];
-	if (!index || index >= shared->slot_count)
-		return NULL;
-	slot = &shared->slots[index];
-	return slot->state == FBT_SLOT_LIVE && slot->tid == tid ? slot : NULL;
-}
-
 static void know_call(const struct looks *looks, struct look_task *task)
 {
 	const volatile struct fbt_slot *slot = NULL;
 
 	if (looks->options.calls_known)
-		slot = slot_of(looks->shared, task->seen.tid);
+		slot = shared_slot_of(looks->shared, task->seen.tid);
 	if (!slot)
 		return;
 	task->call_ns = slot->start_ns;
@@ -94,7 +79,7 @@ static int list(void *ctx, uint32_t tgid, look_task_vec *tasks)
 static bool is_open(void *ctx, const struct look_wait *wait)
 {
 	const struct looks *looks = ctx;
-	const volatile struct fbt_slot *slot = slot_of(looks->shared, wait->tid);
+	const volatile struct fbt_slot *slot = shared_slot_of(looks->shared, wait->tid);
 
 	if (slot && wait->is_gil)
 		return slot->step_start_ns == wait->step_ns;

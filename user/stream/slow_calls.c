@@ -71,14 +71,25 @@ static void give_back(struct fbt_stack_place *place)
 	__atomic_store_n(&place->state, FBT_PLACE_FREE, __ATOMIC_RELEASE);
 }
 
+static bool step_is_open(const struct slow_calls *slow, const struct fbt_stack_place *place)
+{
+	const volatile struct fbt_slot *slot = shared_slot_of(slow->shared, place->tid);
+
+	return slot && slot->tgid == place->tgid && slot->step_start_ns == place->start_ns;
+}
+
 /* A sample of what a step computes: bpf/samples.bpf.h. */
 static void take_sample(struct slow_calls *slow, const struct fbt_stack_place *place)
 {
 	const struct fbt_samples of = {
 		.tgid = place->tgid, .tid = place->tid, .start_ns = place->start_ns};
+	bool is_open = step_is_open(slow, place);
 	struct stack_codes codes;
 
-	stacks__sample(slow->stacks, place, clock_ns(CLOCK_MONOTONIC), &codes);
+	stacks__sample(slow->stacks, place, is_open, clock_ns(CLOCK_MONOTONIC), &codes);
+	/* It may have ended while the script was read. */
+	if (is_open && !step_is_open(slow, place))
+		stacks__sample(slow->stacks, place, false, clock_ns(CLOCK_MONOTONIC), &codes);
 	sample_sums__add(slow->samples, &of, &codes);
 }
 

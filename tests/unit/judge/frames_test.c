@@ -83,6 +83,35 @@ static void no_place_is_cut(void **state)
 	assert_string_equal(text + length - 2, "a)");
 }
 
+static void know_script(struct window *window, uint32_t id, const char *function)
+{
+	struct fbt_code code = {.header.flags = FBT_CODE_SCRIPT, .id = id, .address = id};
+
+	assert_int_equal(window__add_code(window, &code,
+					  (const char *const[]){function, "/srv/model.py", ""}),
+			 0);
+}
+
+static void a_script_ends_with_the_function_of_its_step(void **state)
+{
+	const uint32_t codes[] = {1, 2, 3, 2, 4, 99};
+	struct window *window = *state;
+
+	know(window, 1, "gemm", "/opt/liba.so", "0a");
+	know_script(window, 2, "Engine.step");
+	know_script(window, 3, "forward");
+	know_script(window, 4, "<module>");
+	/* It calls itself: the outer call is that of the step. */
+	assert_int_equal(frames_of_step(window, "Engine.step", codes, 6), 4);
+	/* CPython 3.10 says step, or the kind is that of a class that inherits it. */
+	assert_int_equal(frames_of_step(window, "step", codes, 6), 4);
+	assert_int_equal(frames_of_step(window, "Core.forward", codes, 6), 3);
+	assert_int_equal(frames_of_step(window, "Engine.other", codes, 6), 6);
+	/* What is native was unwound up to the step only. */
+	assert_int_equal(frames_of_step(window, "gemm", codes, 6), 6);
+	assert_int_equal(frames_of_step(window, "gemm", codes, 0), 0);
+}
+
 int main(void)
 {
 #define FACT(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -90,6 +119,7 @@ int main(void)
 		FACT(places_without_a_name_are_listed_once),
 		FACT(what_has_names_gives_nothing),
 		FACT(no_place_is_cut),
+		FACT(a_script_ends_with_the_function_of_its_step),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,15 +12,19 @@
 #define SLOWLY 2
 #define COPY   3
 
+static struct window *window;
+
 static int begin(void **state)
 {
 	*state = profiles__new();
-	return *state ? 0 : -1;
+	window = window__new();
+	return *state && window ? 0 : -1;
 }
 
 static int end(void **state)
 {
 	profiles__free(*state);
+	window__free(window);
 	return 0;
 }
 
@@ -44,14 +48,14 @@ static void add_normal(struct profiles *profiles, int count)
 	struct step step = sampled(1, 0, 1);
 
 	for (int i = 0; i < count; i++)
-		profiles__judge(profiles, KEY, &step, NULL);
+		profiles__judge(profiles, window, KEY, &step, NULL);
 }
 
 static struct cause judge(struct profiles *profiles, const struct step *step, uint64_t ns)
 {
 	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = ns, .usual_ns = 10 * MS};
 
-	profiles__judge(profiles, KEY, step, &cause);
+	profiles__judge(profiles, window, KEY, step, &cause);
 	return cause;
 }
 
@@ -149,7 +153,7 @@ static void other_classes_count_for_nothing(void **state)
 	struct cause cause;
 
 	for (int i = 0; i < 10; i++)
-		profiles__judge(*state, KEY + 1, &copies, NULL);
+		profiles__judge(*state, window, KEY + 1, &copies, NULL);
 	cause = judge(*state, &step, 100 * MS);
 	assert_false(cause.grown_usual);
 }
@@ -160,7 +164,7 @@ static void steps_that_are_slow_for_another_reason_count_for_nothing(void **stat
 	struct cause waits = {.kind = CAUSE_RUN_QUEUE};
 
 	for (int i = 0; i < 10; i++)
-		profiles__judge(*state, KEY, &step, &waits);
+		profiles__judge(*state, window, KEY, &step, &waits);
 	assert_int_equal(waits.grown_count, 0);
 	step = sampled(0, 20, 0);
 	assert_int_equal(judge(*state, &step, 100 * MS).grown[0].codes[0], SLOWLY);
@@ -184,9 +188,9 @@ static void old_samples_are_forgotten_by_halves(void **state)
 	struct step step = sampled(0, 100, 0);
 	struct cause cause;
 
-	profiles__judge(*state, KEY, &copies, NULL);
+	profiles__judge(*state, window, KEY, &copies, NULL);
 	for (int i = 0; i < 40; i++)
-		profiles__judge(*state, KEY, &usual, NULL);
+		profiles__judge(*state, window, KEY, &usual, NULL);
 	cause = judge(*state, &step, 100 * MS);
 	assert_int_equal(cause.grown_count, 1);
 	assert_int_equal(cause.grown[0].codes[0], SLOWLY);
@@ -205,8 +209,8 @@ static void there_is_room_for_so_many_classes_only(void **state)
 	struct cause cause = {.kind = CAUSE_COMPUTE, .time_ns = 100 * MS};
 
 	for (uint64_t key = 0; key < 1000; key++)
-		profiles__judge(*state, key, &step, NULL);
-	profiles__judge(*state, 5000, &step, &cause);
+		profiles__judge(*state, window, key, &step, NULL);
+	profiles__judge(*state, window, 5000, &step, &cause);
 	assert_int_equal(cause.grown_count, 1);
 }
 

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fbt_python.h"
 #include "model/syscalls.h"
 #include "record_keeper.h"
 #include "stacks/registers.h"
@@ -97,6 +98,65 @@ static void be_in_two_functions(struct fixture *fixture)
 	fixture->frames[0] = (struct script_frame){"forward", "/srv/model.py", 42, true};
 	fixture->frames[1] = (struct script_frame){"step", "/srv/model.py", 7, true};
 	fixture->count = 2;
+}
+
+static void sample(struct fixture *fixture, bool is_present, struct stack_codes *codes)
+{
+	static struct fbt_stack_place place;
+
+	place = (struct fbt_stack_place){.tgid = (uint32_t)getpid(), .tid = 8};
+	memcpy(place.registers, fixture->registers, sizeof(place.registers));
+	stacks__sample(fixture->stacks, &place, is_present, 1, codes);
+}
+
+static void a_sample_in_the_interpreter_is_one_in_its_script(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+	const struct fbt_code *code;
+
+	be_in_two_functions(fixture);
+	sample(fixture, true, &codes);
+	assert_int_equal(codes.count, 2);
+	is_function(fixture, codes.codes[0], "forward");
+	is_function(fixture, codes.codes[1], "step");
+	/* The script is whole, whatever the copy of the native stack was. */
+	assert_int_equal(codes.flags, 0);
+	/* The function itself has no line: it would be another one in each sample. */
+	code = kept(&fixture->keeper, 1, FBT_EVENT_CODE);
+	assert_int_equal(code->address, 0);
+	code = kept(&fixture->keeper, 2, FBT_EVENT_CODE);
+	assert_int_equal(code->address, 7);
+	fixture->flags = SCRIPT_PARTIAL;
+	sample(fixture, true, &codes);
+	assert_int_equal(codes.flags, FBT_STACK_CUT);
+}
+
+static void the_librarys_own_function_is_left_out_of_a_sample(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+
+	be_in_two_functions(fixture);
+	fixture->frames[1].file = FBT_PYTHON_FILE;
+	sample(fixture, true, &codes);
+	assert_int_equal(codes.count, 1);
+	is_function(fixture, codes.codes[0], "forward");
+}
+
+static void a_sample_of_an_earlier_step_has_no_script(void **state)
+{
+	struct fixture *fixture = *state;
+	struct stack_codes codes;
+
+	be_in_two_functions(fixture);
+	sample(fixture, false, &codes);
+	assert_int_equal(codes.count, 1);
+	is_function(fixture, codes.codes[0], "_PyEval_EvalFrameDefault");
+	fixture->count = 0;
+	sample(fixture, true, &codes);
+	assert_int_equal(codes.count, 1);
+	is_function(fixture, codes.codes[0], "_PyEval_EvalFrameDefault");
 }
 
 static void what_was_copied_earlier_has_none(void **state)
@@ -201,6 +261,9 @@ int main(void)
 		FACT(they_stand_where_the_interpreter_stands),
 		FACT(without_them_the_interpreter_stays),
 		FACT(what_was_copied_earlier_has_none),
+		FACT(a_sample_in_the_interpreter_is_one_in_its_script),
+		FACT(the_librarys_own_function_is_left_out_of_a_sample),
+		FACT(a_sample_of_an_earlier_step_has_no_script),
 		FACT(of_a_thread_that_went_on_they_stand_apart),
 		FACT(those_that_do_not_fit_stand_apart),
 		cmocka_unit_test(the_interpreter_is_known_by_its_name),

@@ -111,7 +111,7 @@ static void samples_of_one_function_are_alike(void **state)
 	for (uint64_t i = 0; i < 2; i++) {
 		fixture->place.registers[pc_of(syscalls_arch())] =
 			(uint64_t)stacks_test_place + 1 + i;
-		stacks__sample(fixture->stacks, &fixture->place, 1, &codes[i]);
+		stacks__sample(fixture->stacks, &fixture->place, false, 1, &codes[i]);
 		assert_int_equal(codes[i].count, 1);
 		assert_int_equal(codes[i].flags, FBT_STACK_CUT);
 	}
@@ -130,7 +130,7 @@ static void a_sample_in_no_function_has_no_code(void **state)
 
 	fixture->place.registers[pc_of(syscalls_arch())] = 12;
 	fixture->place.registers[sp_of(syscalls_arch())] = 0x1000;
-	stacks__sample(fixture->stacks, &fixture->place, 1, &codes);
+	stacks__sample(fixture->stacks, &fixture->place, false, 1, &codes);
 	assert_int_equal(codes.count, 1);
 	assert_int_equal(codes.codes[0], 0);
 	assert_int_equal(fixture->keeper.count, 0);
