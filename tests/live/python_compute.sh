@@ -30,10 +30,10 @@ while read -r version path; do
 	end_tool
 	fact "$version: slow steps are told" "len($told) > 4 and all(e['step'] in T['slow'] for e in $told)"
 	none "$version: with the Python function that others do not call" \
-		"[e for e in $told[-4:] if e['grown_function'] != 'slow_part (compute.py)']"
+		"[e for e in ${told}[-4:] if e['grown_function'] != 'slow_part (compute.py)']"
 	fact "$version: and the line that calls it" \
-		"all(e['grown_callers'].startswith(('Engine.step (compute.py:', 'step (compute.py:')) for e in $told[-4:])"
-	fact "$version: which is the last of the step" "all('<-' not in e['grown_callers'] for e in $told[-4:])"
+		"all(e['grown_callers'].startswith(('Engine.step (compute.py:', 'step (compute.py:')) for e in ${told}[-4:])"
+	fact "$version: which is the last of the step" "all('<-' not in e['grown_callers'] for e in ${told}[-4:])"
 	holds "$version: its stack has most of their time" \
 		[ $(($(on_cpu '^Engine.step;slow_part;') * 10)) -ge $((7 * $(on_cpu .))) ]
 	is "$version: no stack goes on beyond the step" "$(on_cpu '<module>')" 0
