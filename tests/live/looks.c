@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 /*
- * looks TRUTH ROUNDS: steps (look_step) of which every twentieth waits for another thread, each in
- * another way. That thread has what is waited for until the step has waited for HOLD_MS. The
- * account has of each such step who has it, and in which function. With a third argument only that
- * way is taken, once, and the step waits for six seconds.
+ * looks TRUTH ROUNDS: steps (look_step) of which, after WARM, every twentieth waits for another
+ * thread, each in another way. That thread has what is waited for until the step has waited for
+ * HOLD_MS. The account has of each such step who has it, and in which function. With a third
+ * argument only that way is taken, once, and the step waits for six seconds.
  */
 #include <errno.h>
 #include <linux/futex.h>
@@ -16,6 +16,7 @@
 #include <time.h>
 #include "program.h"
 
+#define WARM	40
 #define EVERY	20
 #define HOLD_MS 200
 
@@ -366,8 +367,19 @@ static void wait_without_owner(enum way way)
 	}
 }
 
+/*
+ * What all steps do: much more than what waiting costs. A step is held against those with as much
+ * work, and those that wait must not be of a class of their own, where that is usual.
+ */
+static void work(void)
+{
+	for (int i = 0; i < 400000; i++)
+		__asm__ volatile("" ::: "memory");
+}
+
 STEP void look_step(int way)
 {
+	work();
 	begun = 1;
 	switch (way) {
 	case SLEEPS:
@@ -469,6 +481,8 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[3], names[i]))
 			run_way((enum way)i);
 	}
+	for (int i = 0; argc <= 3 && i < WARM; i++)
+		look_step(-1);
 	for (long i = 1; argc <= 3 && i <= number_at(argv, 2, 1) * WAYS * EVERY; i++) {
 		if (i % EVERY)
 			look_step(-1);

@@ -8,6 +8,7 @@ import json
 import re
 import sys
 
+WARM = 40
 EVERY = 20
 HOLDS_IN = {"computes": ("cpu", "cpu_wait"), "chain": ("futex",), "reads": ("read",),
             "starved": ("cpu_wait",)}
@@ -52,7 +53,7 @@ def check(truth, events, by_tid):
     waits = truth["waits"]
     fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 15, waits)
     for i, wait in enumerate(waits):
-        shape = escalations.get((i + 1) * EVERY, {})
+        shape = escalations.get(WARM + (i + 1) * EVERY, {})
         if not wait["function"]:
             fact("%s: nobody is seen to hold it" % wait["way"],
                  shape and not any(k.startswith("holder") for k in shape), shape)

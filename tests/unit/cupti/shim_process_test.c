@@ -391,7 +391,7 @@ static int check_late_thread(void)
 	}
 	if (sched_getaffinity(tid, sizeof(after), &after) || !CPU_EQUAL(&before, &after))
 		return __LINE__;
-	return getpriority(PRIO_PROCESS, (id_t)tid) == 3 && !strcmp(text, "50000\n") ? 0 : __LINE__;
+	return getpriority(PRIO_PROCESS, (id_t)tid) == 4 && !strcmp(text, "50000\n") ? 0 : __LINE__;
 }
 
 /* Loads a second copy of the shim from a file of its own. Returns its entry; NULL: it failed. */
