@@ -418,7 +418,8 @@ static void put_script(struct stacks *stacks, const struct fbt_stack_place *plac
 		return;
 	count = reader->read(reader->ctx, place->tgid, place->tid, frames,
 			     sizeof(frames) / sizeof(frames[0]), &flags);
-	if (!count)
+	/* The library's own function calls that of the step next: nothing is left of the step. */
+	if (!count || (count == 1 && frames[0].file && !strcmp(frames[0].file, FBT_PYTHON_FILE)))
 		return;
 	for (uint32_t i = 0; i < end; i++) {
 		bool is_own = stacks__about(stacks, codes->codes[i], &about) && about.path &&

@@ -142,6 +142,12 @@ static void the_librarys_own_function_is_left_out_of_a_sample(void **state)
 	sample(fixture, true, &codes);
 	assert_int_equal(codes.count, 1);
 	is_function(fixture, codes.codes[0], "forward");
+	/* A sample is never without any function. */
+	fixture->frames[0].file = FBT_PYTHON_FILE;
+	fixture->count = 1;
+	sample(fixture, true, &codes);
+	assert_int_equal(codes.count, 1);
+	is_function(fixture, codes.codes[0], "_PyEval_EvalFrameDefault");
 }
 
 static void a_sample_of_an_earlier_step_has_no_script(void **state)
