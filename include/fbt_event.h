@@ -628,7 +628,11 @@ struct fbt_peer {
 	__u32 stop_reason;	 /* enum fbt_stop_reason, if stopped_ns is not 0 */
 	__u64 kind_start_ns;	 /* when that step began */
 	__u32 tracer;		 /* as in fbt_stop */
-	__u32 reserved;
+	/*
+	 * The thread of the step's process that waited for it, and held the lock that the step
+	 * waited for; 0: the step itself waited.
+	 */
+	__u32 via;
 	char tracer_comm[16];
 	char comm[16]; /* of the process */
 };

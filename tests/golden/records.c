@@ -372,6 +372,7 @@ static void write_peer(struct events *events)
 	peer->kind = (uint32_t)line_take_number(&events->line, "kind", 0);
 	peer->stop_reason = line_take_name(&events->line, "reason", reasons);
 	peer->tracer = (uint32_t)line_take_number(&events->line, "tracer", 0);
+	peer->via = (uint32_t)line_take_number(&events->line, "via", 0);
 	snprintf(peer->tracer_comm, sizeof(peer->tracer_comm), "%s",
 		 line_take_text(&events->line, "tracer_comm", ""));
 	snprintf(peer->comm, sizeof(peer->comm), "%s", line_take_text(&events->line, "comm", ""));

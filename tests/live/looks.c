@@ -2,17 +2,21 @@
 /*
  * looks TRUTH ROUNDS: steps (look_step) of which, after WARM, every twentieth waits for another
  * thread, each in another way. That thread has what is waited for until the step has waited for
- * HOLD_MS. The account has of each such step who has it, and in which function. With a third
- * argument only that way is taken, once, and the step waits for six seconds.
+ * HOLD_MS. The account has of each such step who has it, in which function, and for which process
+ * that thread waits. With a third argument only that way is taken, once, and the step waits for six
+ * seconds.
  */
 #include <errno.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
 #include <time.h>
 #include "program.h"
 
@@ -30,6 +34,9 @@ static pthread_rwlock_t rwlock = PTHREAD_RWLOCK_INITIALIZER;
 static pthread_cond_t condition = PTHREAD_COND_INITIALIZER;
 static sem_t semaphore;
 static int pipe_fds[2];
+/* Another process, and the ways to ask it and to hear from it. */
+static pid_t server;
+static int requests[2], answers[2], sockets[2];
 /* As a mutex of glibc looks like, but of another make: nobody says that the second word is a
  * thread. */
 static _Atomic int own_lock[8];
@@ -88,6 +95,36 @@ HOLDER(hold_reading)
 	is_held = true;
 	if (read(pipe_fds[0], &byte, 1) != 1)
 		exit(EXIT_FAILURE);
+	STAY();
+}
+
+/* A part of the function that holds the lock. */
+static inline __attribute__((always_inline)) void ask(char what)
+{
+	char byte;
+
+	if (write(requests[1], &what, 1) != 1)
+		exit(EXIT_FAILURE);
+	is_held = true;
+	if (read(what == 's' ? sockets[0] : answers[0], &byte, 1) != 1)
+		exit(EXIT_FAILURE);
+}
+
+HOLDER(hold_asking)
+{
+	ask('p');
+	STAY();
+}
+
+HOLDER(hold_asking_socket)
+{
+	ask('s');
+	STAY();
+}
+
+HOLDER(hold_asking_stopped)
+{
+	ask('t');
 	STAY();
 }
 
@@ -153,12 +190,16 @@ enum way {
 	SEMAPHORE,
 	MANY_READERS,
 	OWN,
+	ASKS,
+	ASKS_SOCKET,
+	ASKS_STOPPED,
 	WAYS
 };
 
 static const char *const names[] = {"sleeps", "computes",  "chain",	"reads",	"starved",
 				    "reader", "writer",	   "inherits",	"recurses",	"robust",
-				    "timed",  "condition", "semaphore", "many_readers", "own"};
+				    "timed",  "condition", "semaphore", "many_readers", "own",
+				    "asks",   "asks_socket", "asks_stopped"};
 
 /* The function that has the lock, "" if no owner is known; and the chain's second one. */
 static const char *const functions[][2] = {{"hold_sleeping", ""},
@@ -175,7 +216,10 @@ static const char *const functions[][2] = {{"hold_sleeping", ""},
 					   {"", ""},
 					   {"", ""},
 					   {"", ""},
-					   {"", ""}};
+					   {"", ""},
+					   {"hold_asking", ""},
+					   {"hold_asking_socket", ""},
+					   {"hold_asking_stopped", ""}};
 
 struct holder {
 	enum way way;
@@ -201,6 +245,48 @@ static void *feed(void *unused)
 	if (write(pipe_fds[1], "", 1) != 1)
 		exit(EXIT_FAILURE);
 	return unused;
+}
+
+static void *wake_server(void *unused)
+{
+	await_step();
+	nap(hold_ms);
+	kill(server, SIGCONT);
+	return unused;
+}
+
+/* The other process: answers after a while, because it sleeps or is stopped. */
+static _Noreturn void serve(void)
+{
+	char byte;
+
+	prctl(PR_SET_NAME, "the-server");
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (read(requests[0], &byte, 1) == 1) {
+		if (byte == 't')
+			raise(SIGSTOP);
+		else
+			nap(hold_ms);
+		if (write(byte == 's' ? sockets[1] : answers[1], &byte, 1) != 1)
+			break;
+	}
+	_exit(EXIT_SUCCESS);
+}
+
+static bool start_server(void)
+{
+	if (pipe(requests) || pipe(answers) || socketpair(AF_UNIX, SOCK_STREAM, 0, sockets))
+		return false;
+	server = fork();
+	if (!server) {
+		close(pipe_fds[1]);
+		close(requests[1]);
+		close(sockets[0]);
+		serve();
+	}
+	close(answers[1]);
+	close(sockets[1]);
+	return server > 0;
 }
 
 static void hold_pinned(void)
@@ -296,6 +382,15 @@ static void *run_holder(void *ctx)
 	case ROBUST:
 		hold_mutex(&robust, hold_sleeping, 1);
 		break;
+	case ASKS:
+		hold_mutex(&lock, hold_asking, 1);
+		break;
+	case ASKS_SOCKET:
+		hold_mutex(&lock, hold_asking_socket, 1);
+		break;
+	case ASKS_STOPPED:
+		hold_mutex(&lock, hold_asking_stopped, 1);
+		break;
 	default:
 		hold_without_owner(self->way);
 	}
@@ -387,6 +482,9 @@ STEP void look_step(int way)
 	case CHAIN:
 	case READS:
 	case STARVED:
+	case ASKS:
+	case ASKS_SOCKET:
+	case ASKS_STOPPED:
 		take(&lock);
 		break;
 	case READER:
@@ -418,9 +516,9 @@ static void write_truth(enum way way)
 
 	fprintf(truth,
 		"%s{\"way\": \"%s\", \"holder\": %d, \"function\": \"%s\", \"second\": %d, "
-		"\"second_function\": \"%s\"}",
+		"\"second_function\": \"%s\", \"peer\": %d}",
 		separator, names[way], first.tid, functions[way][0], way == CHAIN ? other.tid : 0,
-		functions[way][1]);
+		functions[way][1], way >= ASKS ? (int)server : 0);
 }
 
 /* Has the lock held, and then waits for it in a step. */
@@ -435,6 +533,8 @@ static void run_way(enum way way)
 		make(&hogging, hog, "hog");
 	if (way == CHAIN)
 		make(&other, keep_second, "h-second");
+	if (way == ASKS_STOPPED)
+		make(&feeder, wake_server, "feeder");
 	make(&first, run_holder, "h-first");
 	while (!is_held)
 		nap(1);
@@ -443,7 +543,7 @@ static void run_way(enum way way)
 		nap(10);
 	look_step((int)way);
 	pthread_join(first.thread, NULL);
-	if (way == READS)
+	if (way == READS || way == ASKS_STOPPED)
 		pthread_join(feeder.thread, NULL);
 	if (way == STARVED)
 		pthread_join(hogging.thread, NULL);
@@ -471,7 +571,7 @@ static void make_locks(void)
 int main(int argc, char **argv)
 {
 	truth = open_truth(argv);
-	if (pipe(pipe_fds))
+	if (pipe(pipe_fds) || !start_server())
 		return EXIT_FAILURE;
 	make_locks();
 	fprintf(truth, "{\"waits\": [");

@@ -11,7 +11,11 @@ import sys
 WARM = 40
 EVERY = 20
 HOLDS_IN = {"computes": ("cpu", "cpu_wait"), "chain": ("futex",), "reads": ("read",),
-            "starved": ("cpu_wait",)}
+            "starved": ("cpu_wait",), "asks": ("read",), "asks_socket": ("read",),
+            "asks_stopped": ("read",)}
+# What the other process did for which the holder waited, and by what.
+PEERS = {"asks": ("asleep", "pipe"), "asks_socket": ("asleep", "socket"),
+         "asks_stopped": ("stopped", "pipe")}
 failed = False
 
 
@@ -47,11 +51,29 @@ def check_chain(wait, shape, by_tid):
          '"h-second": clock_nanosleep' in chain and "in hold_sleeping <- keep_second" in chain, shape)
 
 
+def check_peer(wait, shape, by_tid):
+    way = wait["way"]
+    if way not in PEERS:
+        fact("%s: no other process" % way, "peer_pid" not in shape, shape)
+        return
+    if by_tid:
+        fact("%s: for which process, and whose wait it was" % way,
+             (shape.get("peer_pid"), shape.get("peer_via_tid")) == (wait["peer"], wait["holder"]), shape)
+    fact("%s: what that did" % way,
+         (shape.get("peer_did"), shape.get("peer_way")) == PEERS[way] and
+         shape.get("peer_name") == "the-server", shape)
+    fact("%s: it is no verdict on the process" % way, shape.get("cause") == "lock_contention", shape)
+    fact("%s: in words" % way,
+         re.search(r"in read for [0-9.]+ ms, in hold_asking\S* <- run_holder \(seen [0-9.]+ ms into the wait\), "
+                   r"waiting for the-server \(pid \d+\), which was (in clock_nanosleep|stopped by SIGSTOP)",
+                   shape.get("cause_evidence", "")), shape)
+
+
 def check(truth, events, by_tid):
     escalations = {e["shape"]["step"]: e["shape"] for e in events if e["event"] == "escalation_prof"}
     # A holder that waits for a CPU is that for which the step waits.
     waits = truth["waits"]
-    fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 15, waits)
+    fact("all ways were gone", len({w["way"] for w in waits}) == len(waits) == 18, waits)
     for i, wait in enumerate(waits):
         shape = escalations.get(WARM + (i + 1) * EVERY, {})
         if not wait["function"]:
@@ -63,6 +85,7 @@ def check(truth, events, by_tid):
             check_chain(wait, shape, by_tid)
         else:
             fact("%s: no chain" % wait["way"], "holder_chain" not in shape, shape)
+        check_peer(wait, shape, by_tid)
 
 
 def check_gdb(text, report):

@@ -25,7 +25,7 @@ wait "$ENGINE"
 end_tool
 check 'same namespace' tids
 has 'the alert says who, what and where' "$OUT.err" \
-	'held by thread [0-9]+ "h-first".*: read for [0-9.]+ ms in hold_reading <- run_holder \(seen [0-9.]+ ms into the wait\)'
+	'held by thread [0-9]+ "h-first", which was in read for [0-9.]+ ms, in hold_reading <- run_holder \(seen [0-9.]+ ms into the wait\)'
 fact 'the trace has it too' \
 	"any(e.get('args', {}).get('holder_stack', '').startswith('hold_sleeping') for e in X)"
 fact 'a look takes few ms' "0 < R['looks_ns'] < R['looks'] * 5e6 and not R['looks_blind']"

@@ -107,6 +107,14 @@ void line_add(struct line *line, const char *format, ...)
 		line->length += (size_t)length < room ? (size_t)length : room - 1;
 }
 
+void line_add_times(struct line *line, uint64_t count)
+{
+	if (count == 1)
+		line_add(line, "once");
+	else
+		line_add(line, "%s times", FORMAT_COUNT(count));
+}
+
 double percent_of(double part, double whole)
 {
 	return whole > 0 ? part / whole * 100 : 0;

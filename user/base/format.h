@@ -38,6 +38,9 @@ struct line {
 /* Appends; what does not fit is cut off. */
 void line_add(struct line *line, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Appends "once", "2 times". */
+void line_add_times(struct line *line, uint64_t count);
+
 /* The ending of a noun after its number. */
 static inline const char *plural(uint64_t count)
 {

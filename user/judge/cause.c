@@ -327,6 +327,32 @@ static bool has_script(const struct window *window, const struct fbt_look_thread
 	return false;
 }
 
+static void set_peer(const struct window *window, const struct step_peer *peer, uint64_t wait_ns,
+		     struct cause *cause)
+{
+	cause->peer = *peer;
+	if (!peer_waited_too(peer, (enum fbt_arch)window->record.arch))
+		cause->peer.beyond = (struct fbt_peer){0};
+	cause->peer_ns = min_u64(wait_ns, cause->time_ns);
+}
+
+/* The process for which the last of the holders waited. */
+static void set_holders_peer(const struct step *step, const struct window *window,
+			     const struct fbt_call *call, struct cause *cause)
+{
+	const struct fbt_look_thread *last;
+	uint64_t end_ns = add_saturating(call->start_ns, call->duration_ns);
+	const struct step_peer *peer;
+
+	cause->peer = (struct step_peer){.record = {.tgid = 0}};
+	if (!cause->holder_count)
+		return;
+	last = &cause->holders[cause->holder_count - 1];
+	peer = peer_find_of(step, last->owner, last->start_ns, end_ns);
+	if (peer)
+		set_peer(window, peer, end_ns - last->start_ns, cause);
+}
+
 /* What was seen while the call was open. Its stack then stands in for one at its end. */
 static void set_looks(const struct step *step, const struct window *window,
 		      const struct fbt_call *call, struct cause *cause)
@@ -344,6 +370,7 @@ static void set_looks(const struct step *step, const struct window *window,
 		if (look->depth && look->depth == cause->holder_count + 1)
 			cause->holders[cause->holder_count++] = *look;
 	}
+	set_holders_peer(step, window, call, cause);
 }
 
 static void set_stacks(const struct scope *scope, const struct call_walk *walk, struct cause *cause)
@@ -508,10 +535,7 @@ static void find_peer(const struct window *window, const struct step *step, cons
 	if (!peer)
 		return;
 	cause->kind = CAUSE_PEER_PROCESS;
-	cause->peer = *peer;
-	if (!peer_waited_too(peer, (enum fbt_arch)window->record.arch))
-		cause->peer.beyond = (struct fbt_peer){0};
-	cause->peer_ns = min_u64(wait->ns, cause->time_ns);
+	set_peer(window, peer, wait->ns, cause);
 }
 
 /*

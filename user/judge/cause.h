@@ -100,7 +100,10 @@ struct cause {
 		uint32_t nr;  /* of the longest one */
 		bool partial; /* some calls in them have no record */
 	} spin;
-	/* PEER_PROCESS: for which the step waited, and of time_ns the wait. */
+	/*
+	 * PEER_PROCESS: for which the step waited, and of time_ns the wait. With record.via, for
+	 * which the thread waited that holds the lock.
+	 */
 	struct step_peer peer;
 	uint64_t peer_ns;
 	/* The stack of the longest call of that part of the step; count 0: not known. */

@@ -44,20 +44,20 @@ static void add_call(struct line *line, const struct fbt_hang *hang, const struc
 static void add_holders(struct line *line, const struct fbt_hang *hang, const struct window *window)
 {
 	const struct hang_look *look = window__hang_look(window, hang);
-	struct fbt_look_thread holders[FBT_LOOK_HOLDERS];
-	uint32_t count = 0;
+	struct fbt_look_thread threads[FBT_LOOK_HOLDERS];
+	struct look_holders holders = {.threads = threads};
 
 	if (!look)
 		return;
 	vec_for_each (thread, &look->threads)
-		if (!(thread->header.flags & FBT_LOOK_GROUP) && thread->depth == count + 1 &&
-		    count < FBT_LOOK_HOLDERS)
-			holders[count++] = *thread;
-	if (!count)
+		if (!(thread->header.flags & FBT_LOOK_GROUP) &&
+		    thread->depth == holders.count + 1 && holders.count < FBT_LOOK_HOLDERS)
+			threads[holders.count++] = *thread;
+	if (!holders.count)
 		return;
 	line_add(line, ", held by ");
-	look_add_thread(line, holders[0].owner, window);
-	look_add_holders(line, holders, count, window);
+	look_add_thread(line, threads[0].owner, window);
+	look_add_holders(line, &holders, window);
 }
 
 const struct fbt_look_thread *hang_group(const struct fbt_hang *hang, const struct window *window,

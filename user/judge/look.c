@@ -2,9 +2,9 @@
 #include "judge/look.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <string.h>
 
+#include "judge/peers.h"
 #include "model/syscalls.h"
 
 #define THREAD_COLUMNS 15
@@ -100,34 +100,42 @@ static void add_stack(struct line *line, const struct fbt_look_thread *thread, u
 		 frames);
 }
 
-/* "clock_nanosleep for 19.8 ms in evict <- run" */
-static void add_holder(struct line *line, const struct fbt_look_thread *holder,
+/* ": clock_nanosleep for 19.8 ms in evict <- run", or where its call is known ", in evict <- run" */
+static void add_holder(struct line *line, const struct fbt_look_thread *holder, bool is_call_said,
 		       const struct window *window)
 {
 	bool is_near = holder->header.flags & FBT_LOOK_SAMPLE;
 
-	line_add(line, ": ");
-	add_doing(line, holder, window);
-	add_stack(line, holder, FRAMES_SHORT, is_near ? " " : " in ", window);
+	if (!is_call_said) {
+		line_add(line, ": ");
+		add_doing(line, holder, window);
+	}
+	add_stack(line, holder, FRAMES_SHORT,
+		  is_call_said ? (is_near ? ", " : ", in ") : (is_near ? " " : " in "), window);
+	if (holder->depth == 1 && !(holder->header.flags & FBT_LOOK_HANG))
+		line_add(line, " (seen %s into the wait)",
+			 FORMAT_TIME(holder->time_ns - holder->start_ns));
 }
 
-void look_add_holders(struct line *line, const struct fbt_look_thread *holders, uint32_t count,
+void look_add_holders(struct line *line, const struct look_holders *holders,
 		      const struct window *window)
 {
-	for (uint32_t i = 0; i < count; i++) {
-		const struct fbt_look_thread *holder = &holders[i];
-		bool is_last = i + 1 == count;
+	for (uint32_t i = 0; i < holders->count; i++) {
+		const struct fbt_look_thread *holder = &holders->threads[i];
+		const struct step_peer *peer = holders->peer;
+		bool is_last = i + 1 == holders->count;
 
-		add_holder(line, holder, window);
-		if (holder->depth == 1 && !(holder->header.flags & FBT_LOOK_HANG))
-			line_add(line, " (seen %s into the wait)",
-				 FORMAT_TIME(holder->time_ns - holder->start_ns));
+		add_holder(line, holder, !i && holders->is_call_said, window);
 		if (holder->header.flags & FBT_LOOK_CYCLE)
 			line_add(line, ", for a lock that one of these threads holds: a deadlock");
 		else if (!is_last)
 			line_add(line, ", lock at 0x%" PRIx64 " held by ", (uint64_t)holder->lock);
-		if (!is_last)
-			look_add_thread(line, holders[i + 1].owner, window);
+		if (!is_last) {
+			look_add_thread(line, holder[1].owner, window);
+		} else if (peer && peer->record.via == holder->owner) {
+			line_add(line, ", waiting for ");
+			peer_describe(line, peer, window);
+		}
 	}
 }
 

@@ -3,9 +3,11 @@
 #ifndef FBT_JUDGE_LOOK_H
 #define FBT_JUDGE_LOOK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/format.h"
 #include "judge/frames.h"
+#include "model/step.h"
 #include "model/window.h"
 
 /* Room for a line about one group of threads. */
@@ -16,12 +18,20 @@
 /* "thread 7331 "kv-evict""; the name comes from the target: it is escaped. */
 void look_add_thread(struct line *line, uint32_t tid, const struct window *window);
 
+/* Threads that hold locks: the first one that of the waiter, each next one that of the one before. */
+struct look_holders {
+	const struct fbt_look_thread *threads;
+	uint32_t count;
+	bool is_call_said; /* the text before has named the call of the first one */
+	/* The process for which the last one waited; NULL, or of another thread: none is known. */
+	const struct step_peer *peer;
+};
+
 /*
- * Of count threads that hold locks, the first for the waiter, each next one for the one before:
  * ": clock_nanosleep for 19.8 ms in evict <- run (seen 20.0 ms into the wait), lock at 0x7f… held
  * by thread …". A stack that was taken of a thread that ran is "near" its functions.
  */
-void look_add_holders(struct line *line, const struct fbt_look_thread *holders, uint32_t count,
+void look_add_holders(struct line *line, const struct look_holders *holders,
 		      const struct window *window);
 
 /* "12 threads in futex: a <- b <- c", or of one "thread 7331 "node" on a CPU: near f <- g". */

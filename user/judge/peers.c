@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: LGPL-2.1 OR BSD-2-Clause */
 #include "judge/peers.h"
 
+#include <inttypes.h>
 #include <stddef.h>
-
 #include <string.h>
 
 #include "base/arith.h"
+#include "judge/stopper.h"
 #include "model/syscalls.h"
+
+#define NAME_COLUMNS 15
+#define STEP_COLUMNS 40
 
 static uint64_t looked_ns(const struct fbt_peer *peer)
 {
@@ -104,6 +108,20 @@ static bool is_memory_way(const struct fbt_peer *peer)
 	return peer->way == FBT_PEER_MEMORY || peer->way == FBT_PEER_FUTEX;
 }
 
+/* It may sleep because it has nothing to do. */
+static bool may_be_idle(const struct step_peer *peer)
+{
+	const struct fbt_peer *record = &peer->record;
+
+	return peer_did(record) == PEER_ASLEEP && record->others && !record->kind &&
+	       !peer->beyond.header.type;
+}
+
+static const struct step_peer *better_of(const struct step_peer *peer, const struct step_peer *best)
+{
+	return !best || is_better(&peer->record, &best->record) ? peer : best;
+}
+
 const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
 				  uint64_t end_ns)
 {
@@ -112,13 +130,22 @@ const struct step_peer *peer_find(const struct step *step, bool is_memory, uint6
 	vec_for_each (peer, &step->peers) {
 		const struct fbt_peer *record = &peer->record;
 
-		if (is_memory != is_memory_way(record) || !explains(record, start_ns, end_ns))
-			continue;
-		if (peer_did(record) == PEER_ASLEEP && record->others && !record->kind &&
-		    !peer->beyond.header.type)
-			continue;
-		if (!best || is_better(record, &best->record))
-			best = peer;
+		if (!record->via && is_memory == is_memory_way(record) && !may_be_idle(peer) &&
+		    explains(record, start_ns, end_ns))
+			best = better_of(peer, best);
+	}
+	return best;
+}
+
+const struct step_peer *peer_find_of(const struct step *step, uint32_t holder, uint64_t start_ns,
+				     uint64_t end_ns)
+{
+	const struct step_peer *best = NULL;
+
+	vec_for_each (peer, &step->peers) {
+		if (holder && peer->record.via == holder && !may_be_idle(peer) &&
+		    explains(&peer->record, start_ns, end_ns))
+			best = better_of(peer, best);
 	}
 	return best;
 }
@@ -135,4 +162,76 @@ bool peer_waited_too(const struct step_peer *peer, enum fbt_arch arch)
 	return is_held(beyond) &&
 	       (peer->record.nr == FBT_PEER_NR_UNKNOWN ||
 		!strstr(syscall_label(arch, peer->record.nr, buffer), "nanosleep"));
+}
+
+/* "worker (pid 29118, in execute_model)". Both names come from other processes. */
+static void add_name(struct line *line, const struct fbt_peer *peer,
+			  const struct window *window)
+{
+	char comm[4 * sizeof(peer->comm) + 1], step[4 * STEP_COLUMNS + 1];
+
+	line_add(line, "%s (pid %" PRIu32,
+		 shorten_text(comm, sizeof(comm), *peer->comm ? peer->comm : "?", NAME_COLUMNS),
+		 peer->peer);
+	if (peer->kind)
+		line_add(line, ", in %s",
+			 shorten_name(step, sizeof(step), window__kind_name(window, peer->kind),
+				      STEP_COLUMNS));
+	line_add(line, ")");
+}
+
+static void add_call(struct line *line, const struct fbt_peer *peer,
+			  const struct window *window)
+{
+	char buffer[24];
+
+	if (peer->nr == FBT_PEER_NR_UNKNOWN)
+		line_add(line, "was asleep");
+	else
+		line_add(line, "was in %s",
+			 syscall_label((enum fbt_arch)window->record.arch, peer->nr, buffer));
+}
+
+/* ", which was stopped by a tracer: gdb (pid 4711)" */
+static void add_did(struct line *line, const struct fbt_peer *peer,
+			 const struct fbt_stop_sender *sender, const struct window *window)
+{
+	struct fbt_stop stop = {.reason = peer->stop_reason, .tracer = peer->tracer};
+
+	line_add(line, ", which ");
+	switch (peer_did(peer)) {
+	case PEER_COMPUTED:
+		line_add(line, "computed");
+		break;
+	case PEER_ASLEEP:
+		add_call(line, peer, window);
+		break;
+	case PEER_NO_CPU:
+		line_add(line, "had no CPU");
+		break;
+	case PEER_CPU_LIMIT:
+		line_add(line, "had no CPU: the CPU limit of its cgroup was reached ");
+		line_add_times(line, peer->throttled_periods);
+		break;
+	case PEER_STOPPED:
+		memcpy(stop.comm, peer->tracer_comm, sizeof(stop.comm));
+		line_add(line, "was stopped");
+		stopper_add(line, &stop, sender);
+		break;
+	case PEER_UNKNOWN:
+	case PEER_DID_COUNT:
+		line_add(line, "did what is not known");
+		break;
+	}
+}
+
+void peer_describe(struct line *line, const struct step_peer *peer, const struct window *window)
+{
+	add_name(line, &peer->record, window);
+	add_did(line, &peer->record, &peer->sender, window);
+	if (peer->beyond.header.type != FBT_EVENT_PEER)
+		return;
+	line_add(line, " and waited for ");
+	add_name(line, &peer->beyond, window);
+	add_did(line, &peer->beyond, &peer->beyond_sender, window);
 }

@@ -5,8 +5,10 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/format.h"
 #include "fbt_event.h"
 #include "model/step.h"
+#include "model/window.h"
 
 /* What a process did for most of the time in which a step waited for it. */
 enum peer_did {
@@ -40,10 +42,21 @@ uint64_t peer_did_ns(const struct fbt_peer *peer);
 const struct step_peer *peer_find(const struct step *step, bool is_memory, uint64_t start_ns,
 				  uint64_t end_ns);
 
+/* The same for a thread that held the lock for which the step waited, however it waited itself. */
+const struct step_peer *peer_find_of(const struct step *step, uint32_t holder, uint64_t start_ns,
+				     uint64_t end_ns);
+
 /*
  * Whether the process waited for peer->beyond: by what it reads from or by a futex; or by memory,
  * if that process was held. One that sleeps may do so for no other one.
  */
 bool peer_waited_too(const struct step_peer *peer, enum fbt_arch arch);
+
+/*
+ * "worker (pid 29118, in execute_model), which was stopped by a tracer: gdb (pid 4711)", and if it
+ * waited for another process itself " and waited for …". The names come from those processes: they
+ * are escaped.
+ */
+void peer_describe(struct line *line, const struct step_peer *peer, const struct window *window);
 
 #endif

@@ -14,8 +14,6 @@
 #include "model/syscalls.h"
 
 #define PATH_COLUMNS	  72
-#define THREAD_COLUMNS	  15
-#define PEER_STEP_COLUMNS 40
 
 /* Removes a UTF-8 character that was cut in the middle. */
 static void end_line(struct line *line)
@@ -232,8 +230,8 @@ static void add_signals(struct line *line, const struct cause *cause, const stru
 	add_usual(line, cause);
 }
 
-/* What the waker did most of the time. */
-static void add_doing(struct line *line, const struct cause *cause, const struct window *window)
+/* What the waker did most of the time. True: it was in the call waker.nr. */
+static bool add_doing(struct line *line, const struct cause *cause, const struct window *window)
 {
 	char buffer[24];
 	const struct {
@@ -258,13 +256,35 @@ static void add_doing(struct line *line, const struct cause *cause, const struct
 		line_add(line, ", which was in %s for %s",
 			 syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer),
 			 FORMAT_TIME(parts[most].ns));
+	return !parts[most].words && parts[most].ns;
 }
 
-/* What the thread that ended the wait was seen doing, if it is the one that was looked at. */
-static void add_seen(struct line *line, const struct cause *cause, const struct window *window)
+/* The threads that were seen to hold locks, and for which process the last of them waited. */
+static void add_holders(struct line *line, const struct cause *cause, bool is_call_said,
+			const struct window *window)
 {
-	if (cause->holder_count && cause->holders[0].owner == cause->waker.tid)
-		look_add_holders(line, cause->holders, cause->holder_count, window);
+	const struct look_holders holders = {.threads = cause->holders,
+					     .count = cause->holder_count,
+					     .is_call_said = is_call_said,
+					     .peer = &cause->peer};
+
+	look_add_holders(line, &holders, window);
+}
+
+/*
+ * What the thread that ended the wait was seen doing, if it is the one that was looked at.
+ * call_said: the text before names the call waker.nr.
+ */
+static void add_seen(struct line *line, const struct cause *cause, bool call_said,
+		     const struct window *window)
+{
+	const struct fbt_look_thread *holder = &cause->holders[0];
+
+	if (cause->holder_count && holder->owner == cause->waker.tid)
+		add_holders(line, cause,
+			    call_said && holder->doing == FBT_DOING_CALL &&
+				    holder->nr == cause->waker.nr,
+			    window);
 }
 
 /* A lock may have been given on: then it is named who had it when it was looked at. */
@@ -282,7 +302,7 @@ static bool is_held(const struct cause *cause)
 
 /*
  * ", held by thread 7331 "worker", which was in clock_nanosleep for 38.0 ms", and if it was looked
- * at while it held the lock ": clock_nanosleep for 20.0 ms in evict <- run (seen 20.0 ms into …)".
+ * at while it held the lock ", in evict <- run (seen 20.0 ms into the wait)".
  */
 static void add_waker(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -291,7 +311,7 @@ static void add_waker(struct line *line, const struct cause *cause, const struct
 	if (is_other) {
 		line_add(line, ", held by ");
 		look_add_thread(line, cause->holders[0].owner, window);
-		look_add_holders(line, cause->holders, cause->holder_count, window);
+		add_holders(line, cause, false, window);
 	}
 	if (!cause->waker.tid)
 		return;
@@ -302,8 +322,7 @@ static void add_waker(struct line *line, const struct cause *cause, const struct
 	else
 		line_add(line, is_held(cause) ? ", held by " : ", woken by ");
 	look_add_thread(line, cause->waker.tid, window);
-	add_doing(line, cause, window);
-	add_seen(line, cause, window);
+	add_seen(line, cause, add_doing(line, cause, window), window);
 }
 
 /* ", 57.0 ms of it by thread 7331 "worker", for which the step waited" */
@@ -314,7 +333,7 @@ static void add_worker(struct line *line, const struct cause *cause, const struc
 	line_add(line, ", %s of it by ", FORMAT_TIME(cause->waker.ns));
 	look_add_thread(line, cause->waker.tid, window);
 	line_add(line, ", for which the step waited");
-	add_seen(line, cause, window);
+	add_seen(line, cause, false, window);
 }
 
 static void add_major_faults(struct line *line, const struct cause *cause)
@@ -415,14 +434,6 @@ static void add_wait(struct line *line, const struct cause *cause)
 	add_usual(line, cause);
 }
 
-static void add_times(struct line *line, uint32_t count)
-{
-	if (count == 1)
-		line_add(line, "once");
-	else
-		line_add(line, "%s times", FORMAT_COUNT(count));
-}
-
 /* ": the CPU limit of its cgroup, 2.00 CPUs in each 100 ms, was reached 3 times" */
 static void add_cpu_limit(struct line *line, const struct cause *cause)
 {
@@ -436,7 +447,7 @@ static void add_cpu_limit(struct line *line, const struct cause *cause)
 	else
 		line_add(line, ": a CPU limit of its cgroups was reached ");
 	/* A stretch that is shorter than its period may not have been counted. */
-	add_times(line, limits->throttled_periods ? limits->throttled_periods : 1);
+	line_add_times(line, limits->throttled_periods ? limits->throttled_periods : 1);
 }
 
 /* "about 31.0 ms in 1,024 page faults …: its cgroup was at its memory limit 512 times" */
@@ -445,7 +456,7 @@ static void add_memory_limit(struct line *line, const struct cause *cause,
 {
 	add_faults(line, cause, window);
 	line_add(line, ": its cgroup was at its memory limit ");
-	add_times(line, cause->limits.memory_hits);
+	line_add_times(line, cause->limits.memory_hits);
 	fault_sites_describe(line, cause, window);
 }
 
@@ -607,7 +618,7 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 	if (has_other_holder(cause)) {
 		line_add(line, ", held by ");
 		look_add_thread(line, cause->holders[0].owner, window);
-		look_add_holders(line, cause->holders, cause->holder_count, window);
+		add_holders(line, cause, false, window);
 	}
 	if (!cause->waker.tid)
 		return;
@@ -619,7 +630,7 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 		line_add(
 			line, ", which was in %s",
 			syscall_label((enum fbt_arch)window->record.arch, cause->waker.nr, buffer));
-	add_seen(line, cause, window);
+	add_seen(line, cause, !words, window);
 }
 
 /* "3,482 sched_yield", "at least 96 calls, most of them epoll_wait" */
@@ -679,67 +690,6 @@ static void add_spun(struct line *line, const struct cause *cause, const struct 
 	add_spin_calls(line, cause, window);
 }
 
-/* "worker (pid 29118, in execute_model)". Both names come from other processes. */
-static void add_peer_name(struct line *line, const struct fbt_peer *peer,
-			  const struct window *window)
-{
-	char comm[4 * sizeof(peer->comm) + 1], step[4 * PEER_STEP_COLUMNS + 1];
-
-	line_add(line, "%s (pid %" PRIu32,
-		 shorten_text(comm, sizeof(comm), *peer->comm ? peer->comm : "?", THREAD_COLUMNS),
-		 peer->peer);
-	if (peer->kind)
-		line_add(line, ", in %s",
-			 shorten_name(step, sizeof(step), window__kind_name(window, peer->kind),
-				      PEER_STEP_COLUMNS));
-	line_add(line, ")");
-}
-
-static void add_peer_call(struct line *line, const struct fbt_peer *peer,
-			  const struct window *window)
-{
-	char buffer[24];
-
-	if (peer->nr == FBT_PEER_NR_UNKNOWN)
-		line_add(line, "was asleep");
-	else
-		line_add(line, "was in %s",
-			 syscall_label((enum fbt_arch)window->record.arch, peer->nr, buffer));
-}
-
-/* ", which was stopped by a tracer: gdb (pid 4711)" */
-static void add_peer_did(struct line *line, const struct fbt_peer *peer,
-			 const struct fbt_stop_sender *sender, const struct window *window)
-{
-	struct fbt_stop stop = {.reason = peer->stop_reason, .tracer = peer->tracer};
-
-	line_add(line, ", which ");
-	switch (peer_did(peer)) {
-	case PEER_COMPUTED:
-		line_add(line, "computed");
-		break;
-	case PEER_ASLEEP:
-		add_peer_call(line, peer, window);
-		break;
-	case PEER_NO_CPU:
-		line_add(line, "had no CPU");
-		break;
-	case PEER_CPU_LIMIT:
-		line_add(line, "had no CPU: the CPU limit of its cgroup was reached ");
-		add_times(line, peer->throttled_periods);
-		break;
-	case PEER_STOPPED:
-		memcpy(stop.comm, peer->tracer_comm, sizeof(stop.comm));
-		line_add(line, "was stopped");
-		stopper_add(line, &stop, sender);
-		break;
-	case PEER_UNKNOWN:
-	case PEER_DID_COUNT:
-		line_add(line, "did what is not known");
-		break;
-	}
-}
-
 /* "waited 302 ms (usually none) for worker (pid 29118), which was stopped by a signal …" */
 static void add_peer(struct line *line, const struct cause *cause, const struct window *window)
 {
@@ -749,18 +699,11 @@ static void add_peer(struct line *line, const struct cause *cause, const struct 
 		[FBT_PEER_PIPE] = "that may write to the pipe",
 		[FBT_PEER_SOCKET] = "that have the other end of the socket",
 	};
-	const struct fbt_peer *peer = &cause->peer.record, *beyond = &cause->peer.beyond;
-	bool knows_beyond = beyond->header.type == FBT_EVENT_PEER;
+	const struct fbt_peer *peer = &cause->peer.record;
 
 	add_measured(line, "waited", cause);
 	line_add(line, " for ");
-	add_peer_name(line, peer, window);
-	add_peer_did(line, peer, &cause->peer.sender, window);
-	if (knows_beyond) {
-		line_add(line, " and waited for ");
-		add_peer_name(line, beyond, window);
-		add_peer_did(line, beyond, &cause->peer.beyond_sender, window);
-	}
+	peer_describe(line, &cause->peer, window);
 	if (peer->others)
 		line_add(line, "; one of %s processes %s", FORMAT_COUNT(peer->others + 1ull),
 			 ways[peer->way % FBT_PEER_WAY_COUNT]);

@@ -14,9 +14,9 @@
 
 /* Where the arguments of a call are, in the order of DWARF. */
 #ifdef __aarch64__
-static const unsigned int arguments[] = {0, 1, 2};
+static const unsigned int argument_registers[] = {0, 1, 2};
 #else
-static const unsigned int arguments[] = {5, 4, 1};
+static const unsigned int argument_registers[] = {5, 4, 1};
 #endif
 
 bool look_in_call(const struct look_task *task)
@@ -33,14 +33,23 @@ enum fbt_look_doing look_doing(const struct look_task *task)
 	return look_in_call(task) ? FBT_DOING_CALL : FBT_DOING_KERNEL;
 }
 
+void look_arguments(const struct look_task *task, uint64_t *arguments, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		arguments[i] = task->seen.registers[argument_registers[i]];
+}
+
 bool look_at_lock(const struct look_task *task, uint64_t *address, struct lock_wait *wait)
 {
+	uint64_t arguments[3];
+
 	*wait = (struct lock_wait){.op = 0};
 	if (look_doing(task) != FBT_DOING_CALL || task->seen.nr != SYS_futex)
 		return false;
-	*address = task->seen.registers[arguments[0]];
-	wait->op = (uint32_t)task->seen.registers[arguments[1]];
-	wait->value = (uint32_t)task->seen.registers[arguments[2]];
+	look_arguments(task, arguments, 3);
+	*address = arguments[0];
+	wait->op = (uint32_t)arguments[1];
+	wait->value = (uint32_t)arguments[2];
 	return true;
 }
 

@@ -11,6 +11,9 @@
 enum fbt_look_doing look_doing(const struct look_task *task);
 bool look_in_call(const struct look_task *task);
 
+/* The first arguments of the call that it is in, three at most. */
+void look_arguments(const struct look_task *task, uint64_t *arguments, size_t count);
+
 /* Whether it is asleep in futex; sets the address and the arguments, not the words. */
 bool look_at_lock(const struct look_task *task, uint64_t *address, struct lock_wait *wait);
 

@@ -266,6 +266,20 @@ static void send_thread(const struct look *look, struct fbt_look_thread *thread)
 	record_send(look->output, thread, sizeof(*thread), FBT_EVENT_LOOK_THREAD);
 }
 
+/* Of the last thread of a chain, which has not gone on. */
+static void tell_held(struct look *look, const struct look_wait *wait, size_t index)
+{
+	const struct look_task *task = &look->tasks.items[index];
+	struct look_held held = {.tid = task->seen.tid,
+				 .nr = (uint32_t)task->seen.nr,
+				 .call_ns = task->call_ns};
+
+	if (look_doing(task) != FBT_DOING_CALL || !task->call_ns)
+		return;
+	look_arguments(task, held.args, sizeof(held.args) / sizeof(held.args[0]));
+	look->source.held(look->source.ctx, wait, &held);
+}
+
 /*
  * Each link holds only if those before it do. What a holder did is left out if it has gone on
  * meanwhile: that it holds the lock is known all the same.
@@ -290,8 +304,10 @@ static void send_chain(struct look *look, const struct look_wait *wait)
 		}
 		send_thread(look, &thread);
 		if (is_over)
-			break;
+			return;
 	}
+	if (chain->count > 1 && !chain->is_cycle)
+		tell_held(look, wait, chain->tasks[chain->count - 1]);
 }
 
 /* Unwinds the stacks of count threads from first on, whose size is read, into threads. */

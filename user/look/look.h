@@ -30,6 +30,14 @@ struct look_wait {
 	uint64_t lock;
 };
 
+/* The call that the last thread of a chain is in: it may wait for another process. */
+struct look_held {
+	uint32_t tid;
+	uint32_t nr;
+	uint64_t call_ns; /* when the call began */
+	uint64_t args[2];
+};
+
 struct look_source {
 	/* Replaces tasks by the threads of a process, FBT_SLOTS_MAX at most. 0 or -errno. */
 	int (*list)(void *ctx, uint32_t tgid, look_task_vec *tasks);
@@ -37,6 +45,8 @@ struct look_source {
 	bool (*is_open)(void *ctx, const struct look_wait *wait);
 	/* A thread will be named in a record. */
 	void (*name)(void *ctx, uint32_t tgid, uint32_t tid);
+	/* A thread that holds a lock is in that call. */
+	void (*held)(void *ctx, const struct look_wait *wait, const struct look_held *held);
 	void *ctx;
 };
 

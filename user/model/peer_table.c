@@ -9,7 +9,7 @@
 static bool is_same(const struct fbt_peer *a, const struct fbt_peer *b)
 {
 	return a->tgid == b->tgid && a->tid == b->tid && a->step_start_ns == b->step_start_ns &&
-	       a->peer == b->peer;
+	       a->peer == b->peer && a->via == b->via;
 }
 
 void peer_table_add(struct peer_table *table, const struct fbt_peer *peer)

@@ -339,10 +339,12 @@ static void peer_fields_add(struct json_fields *fields, const struct cause *caus
 		json_fields_uint(fields, "spun_us", cause->spin.ns / NS_PER_US);
 		json_fields_uint(fields, "spun_calls", cause->spin.calls);
 	}
-	if (cause->kind != CAUSE_PEER_PROCESS)
+	if (peer->header.type != FBT_EVENT_PEER)
 		return;
 	json_fields_uint(fields, "peer_pid", peer->peer);
 	json_fields_uint(fields, "peer_tid", peer->peer_tid);
+	if (peer->via)
+		json_fields_uint(fields, "peer_via_tid", peer->via);
 	json_fields_string(fields, "peer_name", peer->comm);
 	json_fields_string(fields, "peer_way", peer_way_name((enum fbt_peer_way)peer->way));
 	json_fields_string(fields, "peer_did", peer_did_name(peer_did(peer)));
@@ -572,6 +574,7 @@ static void add_holder(struct escalation_fields *fields, const struct window *wi
 	const char *name = window__thread_name(window, holder->owner);
 	struct line chain = {fields->holder_chain, sizeof(fields->holder_chain), 0};
 	struct json_fields *to = &fields->fields;
+	struct look_holders holders;
 	struct fbt_stack stack;
 
 	if (!cause->holder_count)
@@ -592,8 +595,11 @@ static void add_holder(struct escalation_fields *fields, const struct window *wi
 		json_fields_bool(to, "holder_deadlock", true);
 	if (cause->holder_count < 2)
 		return;
+	holders = (struct look_holders){.threads = cause->holders + 1,
+					.count = cause->holder_count - 1,
+					.peer = &cause->peer};
 	look_add_thread(&chain, cause->holders[1].owner, window);
-	look_add_holders(&chain, cause->holders + 1, cause->holder_count - 1, window);
+	look_add_holders(&chain, &holders, window);
 	json_fields_string(to, "holder_chain", fields->holder_chain);
 }
 

@@ -81,6 +81,7 @@ void report_json_peer(struct json *json, const struct window *window, const stru
 		return;
 	json_object_begin(json, "peer");
 	json_uint(json, "wait_ns", wait_ns);
+	put_pid(json, "via_tid", peer->record.via);
 	write_members(json, window, &peer->record, &peer->sender);
 	if (peer->beyond.header.type == FBT_EVENT_PEER) {
 		json_object_begin(json, "waited_for");

@@ -98,7 +98,7 @@ static int add_entry(struct escalation_tally *tally, const struct window *window
 		entry.stop = escalation->cause.stop;
 		entry.stop_sender = escalation->cause.stop_sender;
 	}
-	if (escalation->cause.kind == CAUSE_PEER_PROCESS) {
+	if (escalation->cause.peer.record.header.type == FBT_EVENT_PEER) {
 		entry.peer = escalation->cause.peer;
 		entry.peer_ns = escalation->cause.peer_ns;
 	}

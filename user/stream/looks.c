@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "kernel/traced.h"
 #include "look/look.h"
+#include "stream/peers.h"
 
 #define OPEN_NS	      (20 * NS_PER_MS)
 #define LOOKS_PER_S   10
@@ -93,13 +94,25 @@ static void name(void *ctx, uint32_t tgid, uint32_t tid)
 	looks->options.name(looks->options.ctx, tgid, tid);
 }
 
+static void held(void *ctx, const struct look_wait *wait, const struct look_held *seen)
+{
+	const struct looks *looks = ctx;
+	const struct peer_wait call = {.tgid = wait->tgid,
+				       .tid = seen->tid,
+				       .call_ns = seen->call_ns,
+				       .nr = seen->nr,
+				       .args = {seen->args[0], seen->args[1]}};
+
+	peers__know_holder(looks->options.peers, wait->tid, &call);
+}
+
 struct looks *looks__new(const struct shared *shared, struct task_list *tasks,
 			 struct stacks *stacks, const struct record_output *output,
 			 const struct looks_options *options)
 {
 	struct looks *looks =
 		calloc(1, sizeof(*looks) + shared->slot_count * sizeof(looks->seen[0]));
-	struct look_source source = {list, is_open, name, looks};
+	struct look_source source = {list, is_open, name, held, looks};
 
 	if (!looks)
 		return NULL;

@@ -136,6 +136,8 @@ static bool find_target(const struct peer_links *links, const struct peer_wait *
 	if (how && find_ends(links, wait, fds, count, target))
 		return true;
 	/* A wait for nothing that is known, again and again, may be one for memory. */
+	if (!wait->may_spin)
+		return false;
 	return how == FBT_FD_EPOLLS || how == FBT_FD_POLLS || !strcmp(name, "sched_yield") ||
 	       !strcmp(name, "nanosleep") || !strcmp(name, "clock_nanosleep") ||
 	       !strcmp(name, "select") || !strcmp(name, "pselect6");

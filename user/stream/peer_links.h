@@ -38,7 +38,10 @@ void peer_links__free(struct peer_links *links);
 /* What a thread waits in: the call that is open, or was last. */
 struct peer_wait {
 	uint32_t tgid;
+	uint32_t tid;
 	uint32_t nr;
+	uint64_t call_ns; /* when the call began */
+	bool may_spin;	  /* it may look at memory, again and again */
 	uint64_t args[2];
 };
 

@@ -36,6 +36,7 @@
 /* What was seen of a peer since the step is watched. */
 struct sight {
 	uint32_t tgid;
+	uint32_t via; /* see struct fbt_peer */
 	bool is_gone;
 	bool is_idle;	/* it has done nothing since the last wait, so this one is not for it */
 	bool is_chosen; /* record.peer_tid is final */
@@ -54,6 +55,8 @@ struct watch {
 	uint32_t tid;
 	uint64_t step_start_ns;
 	uint64_t sent_ns;
+	uint64_t call_ns;	 /* the step's call in which it waits for the holder */
+	struct peer_wait holder; /* tid 0: none is known */
 	size_t count;
 	struct sight sights[PEERS_MAX];
 };
@@ -201,7 +204,8 @@ static uint64_t read_throttled(uint32_t tgid, bool *known)
  * since: it is stopped or asleep for good.
  */
 static void begin_sight(const struct peers *peers, const struct watch *watch, struct sight *sight,
-			const struct peer_link *link, struct peer_process *process, uint64_t now_ns)
+			const struct peer_link *link, uint32_t via, struct peer_process *process,
+			uint64_t now_ns)
 {
 	uint32_t slot = step_slot_of(peers, process->tgid);
 	struct thread_stat stat;
@@ -210,6 +214,7 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 
 	*sight = (struct sight){
 		.tgid = process->tgid,
+		.via = via,
 		.record = {.tgid = watch->tgid,
 			   .tid = watch->tid,
 			   .step_start_ns = watch->step_start_ns,
@@ -218,7 +223,8 @@ static void begin_sight(const struct peers *peers, const struct watch *watch, st
 			   .peer = process->tgid,
 			   .peer_tid = process->tgid,
 			   .way = link->way,
-			   .nr = FBT_PEER_NR_UNKNOWN},
+			   .nr = FBT_PEER_NR_UNKNOWN,
+			   .via = via},
 	};
 	sight->is_gone = thread_stat_read(&stat, processes_ref(process->tgid)) ||
 			 stat.start_ticks != process->start_ticks || stat.state == 'Z';
@@ -375,33 +381,33 @@ static void send(const struct peers *peers, struct watch *watch, const struct pe
 		record.throttled_periods = (uint32_t)sub_saturating(throttled, sight->throttled);
 		record.others = (uint32_t)link->more;
 		for (size_t j = 0; j < watch->count; j++)
-			record.others +=
-				j != i && !watch->sights[j].is_gone && !watch->sights[j].is_idle;
+			record.others += j != i && watch->sights[j].via == sight->via &&
+					 !watch->sights[j].is_gone && !watch->sights[j].is_idle;
 		record_send(peers->output, &record, sizeof(record), FBT_EVENT_PEER);
 	}
 }
 
-static struct sight *sight_of(struct watch *watch, uint32_t tgid)
+static struct sight *sight_of(struct watch *watch, uint32_t tgid, uint32_t via)
 {
 	for (size_t i = 0; i < watch->count; i++) {
-		if (watch->sights[i].tgid == tgid)
+		if (watch->sights[i].tgid == tgid && watch->sights[i].via == via)
 			return &watch->sights[i];
 	}
 	return NULL;
 }
 
 static void look_at_all(struct peers *peers, struct watch *watch, struct peer_link *link,
-			uint64_t now_ns)
+			uint32_t via, uint64_t now_ns)
 {
 	uint64_t watched_ns = now_ns - watch->step_start_ns;
 
 	for (size_t i = 0; i < link->count; i++) {
 		struct peer_process *process = &link->processes[i];
-		struct sight *sight = sight_of(watch, process->tgid);
+		struct sight *sight = sight_of(watch, process->tgid, via);
 
 		if (!sight && watch->count < PEERS_MAX) {
-			begin_sight(peers, watch, &watch->sights[watch->count++], link, process,
-				    now_ns);
+			begin_sight(peers, watch, &watch->sights[watch->count++], link, via,
+				    process, now_ns);
 		} else if (sight && !sight->is_gone && !sight->is_idle) {
 			look_at(peers, sight, now_ns);
 			process->seen_ns = now_ns;
@@ -413,24 +419,62 @@ static void look_at_all(struct peers *peers, struct watch *watch, struct peer_li
 	send(peers, watch, link);
 }
 
+/* Whether the step and the holder of its lock are still in the calls in which they were seen. */
+static bool holder_waits(const struct peers *peers, const struct watch *watch)
+{
+	const volatile struct fbt_slot *slot = &peers->shared->slots[watch->slot], *holder;
+
+	if (!watch->holder.tid || slot->start_ns != watch->call_ns)
+		return false;
+	holder = shared_slot_of(peers->shared, watch->holder.tid);
+	return holder && holder->start_ns == watch->holder.call_ns;
+}
+
+void peers__know_holder(struct peers *peers, uint32_t tid, const struct peer_wait *holder)
+{
+	const volatile struct fbt_slot *slot = shared_slot_of(peers->shared, tid);
+	struct watch *watch;
+	uint64_t step_start_ns;
+
+	if (!slot)
+		return;
+	step_start_ns = slot->step_start_ns;
+	watch = step_start_ns ? watch_of(peers, (uint32_t)(slot - peers->shared->slots),
+					 step_start_ns)
+			      : NULL;
+	if (!watch)
+		return;
+	watch->call_ns = slot->start_ns;
+	watch->holder = *holder;
+}
+
 /* Returns whether peers are still searched. */
 static bool look_at_step(struct peers *peers, uint32_t index, uint64_t now_ns)
 {
 	const volatile struct fbt_slot *slot = &peers->shared->slots[index];
 	uint64_t step_start_ns = slot->step_start_ns;
-	struct peer_wait wait = {slot->tgid, slot->nr, {slot->call_args[0], slot->call_args[1]}};
+	const struct peer_wait wait = {.tgid = slot->tgid,
+				       .tid = slot->tid,
+				       .nr = slot->nr,
+				       .may_spin = true,
+				       .args = {slot->call_args[0], slot->call_args[1]}};
 	struct watch *watch = watch_of(peers, index, step_start_ns);
 	struct peer_link *link;
+	uint32_t via = 0;
 
 	if (!watch)
 		return false;
 	link = peer_links__find(peers->links, &wait, now_ns);
+	if (!link && holder_waits(peers, watch)) {
+		link = peer_links__find(peers->links, &watch->holder, now_ns);
+		via = watch->holder.tid;
+	}
 	/* The thread writes its slot meanwhile: what was read counts only for the same step. */
 	if (!link || slot->step_start_ns != step_start_ns)
 		return false;
 	if (peer_link_is_open(link))
 		peer_link_search(link, SEARCH_NS);
-	look_at_all(peers, watch, link, clock_ns(CLOCK_MONOTONIC));
+	look_at_all(peers, watch, link, via, clock_ns(CLOCK_MONOTONIC));
 	return peer_link_is_open(link);
 }
 

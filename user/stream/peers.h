@@ -24,6 +24,12 @@ struct peers *peers__new(const struct shared *shared, const struct record_output
 void peers__free(struct peers *peers);
 
 /*
+ * The step of the thread tid waits for a lock, whose holder was seen in that call. As long as both
+ * wait on, and the step itself waits for no process, it waits for those that the holder waits for.
+ */
+void peers__know_holder(struct peers *peers, uint32_t tid, const struct peer_wait *holder);
+
+/*
  * To be called every few ms. Looks every 5 ms at the peers of each step that has been open for 5 ms
  * and twice as long as usual (20 ms where that is not known), of 8 steps at most, and sends an
  * FBT_EVENT_PEER of each peer that has done anything since another step waited. It takes up to a

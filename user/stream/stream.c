@@ -82,6 +82,7 @@ static struct looks *new_looks(struct stream *stream)
 	const struct looks_options options = {
 		.at_calls = detail == FBT_DETAIL_ESCALATED || detail == FBT_DETAIL_ALL,
 		.calls_known = loader__traces_calls(stream->loader),
+		.peers = stream->peers,
 		.name = name_looked_at,
 		.ctx = stream,
 	};

@@ -33,6 +33,7 @@ struct fixture {
 	struct peers *peers;
 	volatile char *memory; /* what the child does */
 	struct fbt_slot *slot;
+	int pipe; /* to which only the child may write */
 	pid_t child;
 };
 
@@ -60,6 +61,7 @@ static pid_t start_child(volatile char *what)
 static int setup(void **state)
 {
 	struct fixture *fixture = shared_alloc(1, sizeof(*fixture));
+	int fds[2];
 
 	fixture->shared = shared_new(SLOTS, 1, 10);
 	fixture->output = keeper_output(&fixture->keeper);
@@ -69,7 +71,10 @@ static int setup(void **state)
 		mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	assert_true(fixture->memory != MAP_FAILED);
 	*fixture->memory = 's';
+	assert_int_equal(pipe(fds), 0);
+	fixture->pipe = fds[0];
 	fixture->child = start_child(fixture->memory);
+	close(fds[1]);
 	fixture->shared->control->free_head = 1;
 	fixture->slot = &fixture->shared->slots[1];
 	fixture->slot->state = FBT_SLOT_LIVE;
@@ -85,6 +90,7 @@ static int teardown(void **state)
 
 	kill(fixture->child, SIGKILL);
 	waitpid(fixture->child, NULL, 0);
+	close(fixture->pipe);
 	peers__free(fixture->peers);
 	munmap((void *)fixture->memory, 4096);
 	shared_free(fixture->shared);
@@ -251,6 +257,76 @@ static void other_calls_wait_for_no_process(void **state)
 	assert_int_equal(latest(fixture)->way, FBT_PEER_FUTEX);
 }
 
+/* A thread of this process, which holds the lock that the step waits for, reads from the child. */
+static struct peer_wait read_in_holder(struct fixture *fixture, int fd)
+{
+	struct fbt_slot *holder = &fixture->shared->slots[2];
+
+	fixture->slot->nr = SYS_futex;
+	fixture->slot->call_args[0] = (uint64_t)(uintptr_t)fixture->memory;
+	fixture->slot->call_args[1] = 128; /* FUTEX_PRIVATE_FLAG */
+	fixture->slot->start_ns = clock_ns(CLOCK_MONOTONIC);
+	fixture->shared->control->free_head = 2;
+	holder->state = FBT_SLOT_LIVE;
+	holder->tgid = (uint32_t)getpid();
+	holder->start_ns = clock_ns(CLOCK_MONOTONIC);
+	/* Numbers for which the fixture has a place. */
+	fixture->slot->tid = 101;
+	holder->tid = 102;
+	fixture->shared->ids[0].slot[101] = 1;
+	fixture->shared->ids[0].slot[102] = 2;
+	return (struct peer_wait){.tgid = holder->tgid,
+				  .tid = holder->tid,
+				  .nr = SYS_read,
+				  .call_ns = holder->start_ns,
+				  .args = {(uint64_t)fd}};
+}
+
+static void count_looks(struct fixture *fixture, size_t wanted)
+{
+	for (uint64_t i = 0; i < 10; i++) {
+		peers__look(fixture->peers, clock_ns(CLOCK_MONOTONIC) + i * 100 * MS);
+		nanosleep(&(struct timespec){0, 5 * (long)MS}, NULL);
+	}
+	assert_int_equal(fixture->keeper.count, wanted);
+}
+
+static void a_step_waits_for_whom_the_holder_of_its_lock_waits_for(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_wait holder = read_in_holder(fixture, fixture->pipe);
+	const struct fbt_peer *peer;
+	size_t count;
+
+	begin_step(fixture, MS, 6 * MS);
+	count_looks(fixture, 0);
+	peers__know_holder(fixture->peers, fixture->slot->tid, &holder);
+	peer = look_for(fixture, 20 * MS);
+	assert_non_null(peer);
+	assert_int_equal(peer->way, FBT_PEER_PIPE);
+	assert_int_equal(peer->via, holder.tid);
+	assert_true(peer->asleep_ns > (peer->time_ns - peer->first_ns) / 2);
+	/* The holder goes on: this is another call. */
+	count = fixture->keeper.count;
+	fixture->shared->slots[2].start_ns++;
+	count_looks(fixture, count);
+	/* And so does the step. */
+	fixture->shared->slots[2].start_ns--;
+	fixture->slot->start_ns++;
+	count_looks(fixture, count);
+}
+
+static void a_holder_that_sleeps_waits_for_nobody(void **state)
+{
+	struct fixture *fixture = *state;
+	struct peer_wait holder = read_in_holder(fixture, fixture->pipe);
+
+	holder.nr = SYS_nanosleep;
+	begin_step(fixture, MS, 6 * MS);
+	peers__know_holder(fixture->peers, fixture->slot->tid, &holder);
+	count_looks(fixture, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -262,6 +338,8 @@ int main(void)
 		TEST(a_process_that_has_done_nothing_since_the_last_wait_is_idle),
 		TEST(the_step_of_a_traced_peer_is_known),
 		TEST(other_calls_wait_for_no_process),
+		TEST(a_step_waits_for_whom_the_holder_of_its_lock_waits_for),
+		TEST(a_holder_that_sleeps_waits_for_nobody),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
