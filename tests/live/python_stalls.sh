@@ -61,7 +61,7 @@ check_collections()
 		"all(s['us']['gc_longest'] <= t['wall_ns'] / 1000 + 1 for s, t in ($collect).values())"
 	none "$1: nor shorter, but for what kept the thread off its CPU" \
 		"[(n, s, t) for n, (s, t) in ($collect).items()
-		if s['us']['gc_longest'] + s['us']['cpu_wait'] + s['us']['off_cpu'] < t['wall_ns'] / 1000 - 500]"
+		if s['us']['gc_longest'] + s['us']['cpu_wait'] + s['us']['off_cpu'] < t['inner_ns'] / 1000 - 200]"
 	fact "$1: on a CPU no longer than the thread was" \
 		"all(s['us']['gc'] <= t['cpu_ns'] / 1000 + 100 and s['us']['gc'] <= s['us']['own']
 		for s, t in ($collect).values())"
@@ -112,8 +112,9 @@ while read -r version path; do
 	fact "$version: each call is a step" "len(S) == $steps"
 	check_collections "$version"
 	check_gil "$version"
-	fact "$version: and if it collected, with that" \
-		"all(('which collected garbage' in e) == (n % 20 == 16) for n, e in $evidence.items() if 'of it for thread' in e)"
+	none "$version: and if it collected, with that" \
+		"[(n, e) for n, e in $evidence.items() if 'of it for thread' in e and 'waited for a CPU' not in e and
+		('which collected garbage' in e) != (n % 20 == 16)]"
 	holds "$version: outputs are valid" "$FBT" validate "$OUT.profile" "$OUT.trace"
 
 	# Nothing is loaded: steps are intervals.

@@ -57,13 +57,15 @@ function show(note, step) {
 const overlap = (step, episode) =>
 	Math.min(step.end, episode.end) - Math.max(step.begin, episode.begin);
 
-// How long an episode held a step up. A limit does so for a part of its time.
+// How long an episode held a step up. A limit does so for a part of its time: as long as the step's own
+// thread waited for a CPU, since cpu.stat adds up what all CPUs of the group were throttled for.
 function heldUp(step, episode) {
 	const us = overlap(step, episode);
+	const by = episode.kind === 'quota' && us > 0 ? moved(samples, step) : null;
 
-	if (episode.kind === 'quota' && us > 0)
-		return Math.min(us, moved(samples, step)?.throttled ?? 0);
-	return us;
+	if (episode.kind !== 'quota')
+		return us;
+	return by ? Math.min(us, by.throttled, by.delays.get(step.tid) ?? 0) : 0;
 }
 
 function isDue(step, episode) {
@@ -75,7 +77,7 @@ function isDue(step, episode) {
 // The verdict that each trouble deserves, by what was done, and by the counters where there is one.
 const rights = {
 	freeze: (step, shape) =>
-		shape.cause === 'stopped' && shape.cause_evidence.includes('by a signal'),
+		shape.cause === 'stopped' && / by SIGSTOP from python3 /.test(shape.cause_evidence),
 	gdb: (step, shape) =>
 		shape.cause === 'stopped' && shape.cause_evidence.includes('by a tracer: gdb'),
 	hog: (step, shape) => shape.cause === 'run_queue' && isConfirmed(samples, step, shape),
