@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "fbt_explain.h"
 #include "model/syscalls.h"
 

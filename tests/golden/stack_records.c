@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include "fbt_event.h"
+#include "fbt_look.h"
 
 static void write_code(struct events *events)
 {
@@ -67,7 +67,7 @@ static void write_look_thread(struct events *events)
 		thread->header.flags |= FBT_LOOK_GIL;
 	if (line_take_number(line, "cycle", 0))
 		thread->header.flags |= FBT_LOOK_CYCLE;
-	if (line_take_number(line, "hang", 0) || thread->threads)
+	if (line_take_number(line, "hang", thread->threads != 0))
 		thread->header.flags |= FBT_LOOK_HANG;
 	if (thread->threads)
 		thread->header.flags |= FBT_LOOK_GROUP;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include "../../include/fbt_event.h"
 #include "../../include/fbt_explain.h"
+#include "../../include/fbt_look.h"
 
 struct capture_start {
 	uint64_t magic;

@@ -196,10 +196,10 @@ enum way {
 	WAYS
 };
 
-static const char *const names[] = {"sleeps", "computes",  "chain",	"reads",	"starved",
-				    "reader", "writer",	   "inherits",	"recurses",	"robust",
-				    "timed",  "condition", "semaphore", "many_readers", "own",
-				    "asks",   "asks_socket", "asks_stopped"};
+static const char *const names[] = {
+	"sleeps",    "computes",     "chain",	 "reads",  "starved",	  "reader",
+	"writer",    "inherits",     "recurses", "robust", "timed",	  "condition",
+	"semaphore", "many_readers", "own",	 "asks",   "asks_socket", "asks_stopped"};
 
 /* The function that has the lock, "" if no owner is known; and the chain's second one. */
 static const char *const functions[][2] = {{"hold_sleeping", ""},

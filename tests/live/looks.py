@@ -79,7 +79,11 @@ def check(truth, events, by_tid):
         if not wait["function"]:
             fact("%s: nobody is seen to hold it" % wait["way"],
                  shape and not any(k.startswith("holder") for k in shape), shape)
+            fact("%s: what the other threads are in" % wait["way"],
+                 re.fullmatch(r'thread \d+ "h-first" in clock_nanosleep for [0-9.]+ ms: '
+                              r'hold_sleeping <- run_holder( <- .*)?', shape.get("others_seen", "")), shape)
             continue
+        fact("%s: the others do not matter" % wait["way"], "others_seen" not in shape, shape)
         check_holder(wait, shape, by_tid)
         if wait["second"]:
             check_chain(wait, shape, by_tid)

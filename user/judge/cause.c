@@ -358,12 +358,19 @@ static void set_looks(const struct step *step, const struct window *window,
 		      const struct fbt_call *call, struct cause *cause)
 {
 	cause->holder_count = 0;
+	cause->other_count = 0;
 	vec_for_each (look, &step->looks) {
 		bool is_of_it = cause->kind == CAUSE_GIL ? look->header.flags & FBT_LOOK_GIL
 							 : look->start_ns == call->start_ns;
 
 		if (!is_of_it)
 			continue;
+		if (look->header.flags & FBT_LOOK_GROUP) {
+			if (look->depth == cause->other_count &&
+			    cause->other_count < FBT_LOOK_OTHERS)
+				cause->others[cause->other_count++] = *look;
+			continue;
+		}
 		/* A copy of the end of the call does not have the functions of scripts. */
 		if (!look->depth && (!cause->stack.count || has_script(window, look)))
 			look_stack(look, &cause->stack);

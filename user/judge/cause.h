@@ -116,6 +116,9 @@ struct cause {
 	 */
 	struct fbt_look_thread holders[FBT_LOOK_HOLDERS];
 	uint32_t holder_count;
+	/* What groups of the other threads were in, if nobody was seen to hold a lock. */
+	struct fbt_look_thread others[FBT_LOOK_OTHERS];
+	uint32_t other_count;
 	/*
 	 * COMPUTE: in which functions the step computed for longer than usual, most first; without
 	 * grown_usual it is not known what is usual, and ns is all of the time in them.

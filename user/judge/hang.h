@@ -4,7 +4,7 @@
 #define FBT_JUDGE_HANG_H
 
 #include <stddef.h>
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "judge/look.h"
 #include "model/window.h"
 

@@ -100,7 +100,8 @@ static void add_stack(struct line *line, const struct fbt_look_thread *thread, u
 		 frames);
 }
 
-/* ": clock_nanosleep for 19.8 ms in evict <- run", or where its call is known ", in evict <- run" */
+/* ": clock_nanosleep for 19.8 ms in evict <- run", or where its call is known ", in evict <- run"
+ */
 static void add_holder(struct line *line, const struct fbt_look_thread *holder, bool is_call_said,
 		       const struct window *window)
 {
@@ -152,6 +153,25 @@ void look_describe_group(const struct fbt_look_thread *group, const struct windo
 	line_add(&line, group->doing == FBT_DOING_CALL ? " in " : " ");
 	add_doing(&line, group, window);
 	add_stack(&line, group, FRAMES_SHOWN, ": ", window);
+}
+
+void look_describe_others(const struct fbt_look_thread *others, uint32_t count,
+			  const struct window *window, char text[LOOK_OTHERS_SIZE])
+{
+	struct line line = {text, LOOK_OTHERS_SIZE, 0};
+	char described[LOOK_GROUP_SIZE];
+
+	*text = '\0';
+	for (uint32_t i = 0; i < count; i++) {
+		line_add(&line, "%s", i ? "; " : "");
+		if (others[i].doing == FBT_DOING_UNKNOWN) {
+			line_add(&line, "%s other%s", FORMAT_COUNT(others[i].threads),
+				 plural(others[i].threads));
+			continue;
+		}
+		look_describe_group(&others[i], window, described);
+		line_add(&line, "%s", described);
+	}
 }
 
 const char *look_doing_name(const struct fbt_look_thread *thread, const struct window *window,

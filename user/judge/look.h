@@ -18,7 +18,8 @@
 /* "thread 7331 "kv-evict""; the name comes from the target: it is escaped. */
 void look_add_thread(struct line *line, uint32_t tid, const struct window *window);
 
-/* Threads that hold locks: the first one that of the waiter, each next one that of the one before. */
+/* Threads that hold locks: the first one that of the waiter, each next one that of the one before.
+ */
 struct look_holders {
 	const struct fbt_look_thread *threads;
 	uint32_t count;
@@ -37,6 +38,13 @@ void look_add_holders(struct line *line, const struct look_holders *holders,
 /* "12 threads in futex: a <- b <- c", or of one "thread 7331 "node" on a CPU: near f <- g". */
 void look_describe_group(const struct fbt_look_thread *group, const struct window *window,
 			 char text[LOOK_GROUP_SIZE]);
+
+/* Room for those that are shown of a cause. */
+#define LOOK_OTHERS_SIZE 2048
+
+/* Groups of the other threads: "thread 7340 "io" in read for 180 ms: load_block; 12 others". */
+void look_describe_others(const struct fbt_look_thread *others, uint32_t count,
+			  const struct window *window, char text[LOOK_OTHERS_SIZE]);
 
 /* The name of its call, "cpu", "cpu_wait", "stopped", "kernel", or "unknown". */
 const char *look_doing_name(const struct fbt_look_thread *thread, const struct window *window,

@@ -165,8 +165,7 @@ bool peer_waited_too(const struct step_peer *peer, enum fbt_arch arch)
 }
 
 /* "worker (pid 29118, in execute_model)". Both names come from other processes. */
-static void add_name(struct line *line, const struct fbt_peer *peer,
-			  const struct window *window)
+static void add_name(struct line *line, const struct fbt_peer *peer, const struct window *window)
 {
 	char comm[4 * sizeof(peer->comm) + 1], step[4 * STEP_COLUMNS + 1];
 
@@ -180,8 +179,7 @@ static void add_name(struct line *line, const struct fbt_peer *peer,
 	line_add(line, ")");
 }
 
-static void add_call(struct line *line, const struct fbt_peer *peer,
-			  const struct window *window)
+static void add_call(struct line *line, const struct fbt_peer *peer, const struct window *window)
 {
 	char buffer[24];
 
@@ -194,7 +192,7 @@ static void add_call(struct line *line, const struct fbt_peer *peer,
 
 /* ", which was stopped by a tracer: gdb (pid 4711)" */
 static void add_did(struct line *line, const struct fbt_peer *peer,
-			 const struct fbt_stop_sender *sender, const struct window *window)
+		    const struct fbt_stop_sender *sender, const struct window *window)
 {
 	struct fbt_stop stop = {.reason = peer->stop_reason, .tracer = peer->tracer};
 

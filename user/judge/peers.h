@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/format.h"
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "model/step.h"
 #include "model/window.h"
 

@@ -5,6 +5,7 @@
 
 #include "base/format.h"
 #include "fbt_explain.h"
+#include "fbt_look.h"
 
 /* "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU"; NULL of any other number. */
 const char *stop_signal_name(uint32_t number);

@@ -13,7 +13,7 @@
 #include "model/driver_calls.h"
 #include "model/syscalls.h"
 
-#define PATH_COLUMNS	  72
+#define PATH_COLUMNS 72
 
 /* Removes a UTF-8 character that was cut in the middle. */
 static void end_line(struct line *line)

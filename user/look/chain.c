@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/syscall.h>
 
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "model/syscalls.h"
 
 /* task_struct.__state */

@@ -4,6 +4,7 @@
 #define FBT_LOOK_CHAIN_H
 
 #include <stdbool.h>
+#include "fbt_look.h"
 #include "look/owner.h"
 #include "look/task.h"
 

@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FIRST 1u /* in fbt_look_thread.depth while groups are sorted */
-
 static bool is_same(const struct fbt_look_thread *a, const struct fbt_look_thread *b)
 {
 	return a->header.flags == b->header.flags && a->doing == b->doing && a->nr == b->nr &&
@@ -22,7 +20,8 @@ static void add(struct fbt_look_thread *group, const struct fbt_look_thread *thr
 		group->lock = 0;
 	if (thread->call_ns > group->call_ns)
 		group->call_ns = thread->call_ns;
-	group->depth |= thread->depth;
+	if (thread->depth > group->depth)
+		group->depth = thread->depth;
 }
 
 static int compare(const void *left, const void *right)
@@ -36,7 +35,7 @@ static int compare(const void *left, const void *right)
 	return a->owner < b->owner ? -1 : a->owner > b->owner;
 }
 
-size_t look_group(struct fbt_look_thread *threads, size_t count, uint32_t first_tid)
+size_t look_group(struct fbt_look_thread *threads, size_t count)
 {
 	size_t groups = 0;
 
@@ -44,7 +43,6 @@ size_t look_group(struct fbt_look_thread *threads, size_t count, uint32_t first_
 		struct fbt_look_thread thread = threads[i];
 		size_t at = 0;
 
-		thread.depth = thread.owner == first_tid ? FIRST : 0;
 		while (at < groups && !is_same(&threads[at], &thread))
 			at++;
 		if (at < groups) {

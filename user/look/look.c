@@ -16,8 +16,11 @@
 #define STACK_FIRST  16384u
 #define STACK_MOST   FBT_STACK_BYTES
 #define FRAMES_ASKED 6
-/* Of CPU time, at a hang, for the stacks of all threads. */
-#define ALL_NS (20 * NS_PER_MS)
+/* Of CPU time for the stacks of all threads, at a hang and at a call. */
+#define HANG_NS	  (20 * NS_PER_MS)
+#define OTHERS_NS (5 * NS_PER_MS)
+/* fbt_look_thread.depth, for look_group() */
+#define LISTED_FIRST 1
 
 struct look {
 	struct stacks *stacks;
@@ -270,9 +273,8 @@ static void send_thread(const struct look *look, struct fbt_look_thread *thread)
 static void tell_held(struct look *look, const struct look_wait *wait, size_t index)
 {
 	const struct look_task *task = &look->tasks.items[index];
-	struct look_held held = {.tid = task->seen.tid,
-				 .nr = (uint32_t)task->seen.nr,
-				 .call_ns = task->call_ns};
+	struct look_held held = {
+		.tid = task->seen.tid, .nr = (uint32_t)task->seen.nr, .call_ns = task->call_ns};
 
 	if (look_doing(task) != FBT_DOING_CALL || !task->call_ns)
 		return;
@@ -339,7 +341,8 @@ static int read_all(struct look *look, const struct look_wait *wait, size_t coun
 		    struct fbt_look_thread *threads)
 {
 	static const uint32_t sizes[] = {STACK_FIRST, STACK_MOST};
-	uint64_t end_ns = clock_ns(CLOCK_PROCESS_CPUTIME_ID) + ALL_NS;
+	uint64_t end_ns =
+		clock_ns(CLOCK_PROCESS_CPUTIME_ID) + (wait->is_hang ? HANG_NS : OTHERS_NS);
 	size_t indices[MEMORY_BYTES / STACK_FIRST];
 	int err = 0;
 
@@ -373,18 +376,19 @@ static size_t check_all(const struct look *look, const struct look_wait *wait, s
 	return stackless;
 }
 
-static int look_at_all(struct look *look, const struct look_wait *wait, bool is_blind)
+/*
+ * The records of all threads, FBT_LOOK_THREADS at most, as far as stacks can be read. The caller
+ * frees them.
+ */
+static int make_threads(struct look *look, const struct look_wait *wait, bool is_blind,
+			struct fbt_look_thread **made, size_t *made_count)
 {
 	size_t count = min_u64(look->tasks.count, FBT_LOOK_THREADS);
 	struct fbt_look_thread *threads = calloc(count + 1, sizeof(*threads));
-	struct fbt_look record = {.tgid = wait->tgid,
-				  .tid = wait->tid,
-				  .start_ns = wait->start_ns,
-				  .time_ns = wait->now_ns,
-				  .threads = (uint32_t)look->tasks.count};
-	size_t groups;
 	int err = 0;
 
+	*made = threads;
+	*made_count = count;
 	if (!threads)
 		return -ENOMEM;
 	for (size_t i = 0; i < count; i++)
@@ -393,8 +397,26 @@ static int look_at_all(struct look *look, const struct look_wait *wait, bool is_
 		err = read_all(look, wait, count, threads);
 	if (!err && !is_blind)
 		err = look->source.list(look->source.ctx, wait->tgid, &look->again);
+	return err;
+}
+
+static int look_at_all(struct look *look, const struct look_wait *wait, bool is_blind)
+{
+	struct fbt_look record = {.tgid = wait->tgid,
+				  .tid = wait->tid,
+				  .start_ns = wait->start_ns,
+				  .time_ns = wait->now_ns,
+				  .threads = (uint32_t)look->tasks.count};
+	struct fbt_look_thread *threads;
+	size_t count, groups;
+	int err = make_threads(look, wait, is_blind, &threads, &count);
+
+	if (!threads)
+		return err;
 	record.stackless = (uint32_t)check_all(look, wait, count, threads);
-	groups = look_group(threads, count, wait->tid);
+	/* The thread of the step is the first of the list. */
+	threads[0].depth = LISTED_FIRST;
+	groups = look_group(threads, count);
 	for (size_t i = 0; i < groups; i++) {
 		if (i < FBT_LOOK_GROUPS)
 			send_thread(look, &threads[i]);
@@ -403,6 +425,68 @@ static int look_at_all(struct look *look, const struct look_wait *wait, bool is_
 	}
 	record.groups = (uint32_t)min_u64(groups, FBT_LOOK_GROUPS);
 	record_send(look->output, &record, sizeof(record), FBT_EVENT_LOOK);
+	free(threads);
+	return err;
+}
+
+/* It has done something since the step waits, so it may be what the step waits for. */
+static bool is_active(const struct look_wait *wait, const struct fbt_look_thread *thread)
+{
+	return thread->doing != FBT_DOING_CALL ||
+	       (thread->call_ns && thread->call_ns < wait->now_ns - wait->start_ns);
+}
+
+/* Threads of which no more is told than their number. */
+static void make_rest(struct fbt_look_thread *rest, uint32_t threads)
+{
+	rest->header.flags = FBT_LOOK_GROUP;
+	rest->doing = FBT_DOING_UNKNOWN;
+	rest->threads = threads;
+	rest->call_ns = 0;
+	rest->lock = 0;
+	rest->nr = 0;
+	rest->count = 0;
+}
+
+/* groups has room for one more. unlisted: threads that are in none of them. */
+static void send_others(struct look *look, struct fbt_look_thread *groups, size_t count,
+			uint32_t unlisted)
+{
+	if (unlisted) {
+		groups[count] = groups[0];
+		make_rest(&groups[count++], unlisted);
+	}
+	if (count > FBT_LOOK_OTHERS) {
+		uint32_t rest = 0;
+
+		for (size_t i = FBT_LOOK_OTHERS - 1; i < count; i++)
+			rest += groups[i].threads;
+		make_rest(&groups[FBT_LOOK_OTHERS - 1], rest);
+		count = FBT_LOOK_OTHERS;
+	}
+	for (size_t i = 0; i < count; i++) {
+		groups[i].depth = (uint32_t)i;
+		send_thread(look, &groups[i]);
+	}
+}
+
+/* What the other threads are in, where no lock tells which of them the step waits for. */
+static int look_at_others(struct look *look, const struct look_wait *wait)
+{
+	struct fbt_look_thread *threads;
+	size_t count, groups;
+	int err;
+
+	if (look->tasks.count < 2)
+		return 0;
+	err = make_threads(look, wait, false, &threads, &count);
+	if (!err && look->source.is_open(look->source.ctx, wait)) {
+		check_all(look, wait, count, threads);
+		for (size_t i = 1; i < count; i++)
+			threads[i].depth = is_active(wait, &threads[i]) ? LISTED_FIRST : 0;
+		groups = look_group(threads + 1, count - 1);
+		send_others(look, threads + 1, groups, (uint32_t)(look->tasks.count - count));
+	}
 	free(threads);
 	return err;
 }
@@ -490,6 +574,8 @@ static int look_once(struct look *look, const struct look_wait *wait)
 		send_chain(look, wait);
 	if (wait->is_hang)
 		result = look_at_all(look, wait, err != 0);
+	else if (!err && look->chain.count == 1 && !wait->is_gil)
+		result = look_at_others(look, wait);
 	return err ? err : result;
 }
 

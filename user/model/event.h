@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "fbt_event.h"
 #include "fbt_explain.h"
+#include "fbt_look.h"
 #include "proc/process.h"
 
 /* The longest record in bytes; the longest string in any record is a command line. */

@@ -4,7 +4,7 @@
 #define FBT_MODEL_PEER_TABLE_H
 
 #include <stdint.h>
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "model/step.h"
 
 /* The latest records of so many pairs of a step and a process. */

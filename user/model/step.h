@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "fbt_explain.h"
 #include "base/vec.h"
 

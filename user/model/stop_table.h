@@ -5,6 +5,7 @@
 
 #include <stdint.h>
 #include "fbt_explain.h"
+#include "fbt_look.h"
 #include "model/step.h"
 
 /* Number of stops that are kept, which may all be of one moment. */

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include "base/vec.h"
 #include "base/ways.h"
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "model/gpu.h"
 #include "model/step.h"
 

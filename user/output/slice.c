@@ -603,6 +603,17 @@ static void add_holder(struct escalation_fields *fields, const struct window *wi
 	json_fields_string(to, "holder_chain", fields->holder_chain);
 }
 
+static void add_others_seen(struct escalation_fields *fields, const struct window *window,
+			    const struct cause *cause)
+{
+	if (!cause->other_count)
+		return;
+	look_describe_others(cause->others, cause->other_count, window, fields->others);
+	json_fields_string(&fields->fields, "others_seen", fields->others);
+	json_fields_uint(&fields->fields, "others_seen_us",
+			 (cause->others[0].time_ns - cause->others[0].start_ns) / NS_PER_US);
+}
+
 void escalation_fields_fill(struct escalation_fields *fields, const struct window *window,
 			    const struct escalation *escalation)
 {
@@ -632,6 +643,7 @@ void escalation_fields_fill(struct escalation_fields *fields, const struct windo
 	}
 	peer_fields_add(to, &escalation->cause, window, fields->peer_call);
 	add_holder(fields, window, &escalation->cause);
+	add_others_seen(fields, window, &escalation->cause);
 	explained_fields_add(to, &escalation->cause, window, &fields->names);
 	if (cause_has_stop(&escalation->cause))
 		stop_fields_add(to, &escalation->cause.stop, &escalation->cause.stop_sender,

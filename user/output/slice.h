@@ -11,6 +11,7 @@
 #include "fbt_gpu.h"
 #include "judge/classify.h"
 #include "judge/frames.h"
+#include "judge/look.h"
 #include "judge/peers.h"
 #include "judge/text.h"
 #include "model/driver_calls.h"
@@ -131,6 +132,7 @@ struct escalation_fields {
 	char holder_in[24];
 	char holder[FRAMES_SIZE];
 	char holder_chain[EVIDENCE_SIZE];
+	char others[LOOK_OTHERS_SIZE];
 	struct explained_names names;
 };
 

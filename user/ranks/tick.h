@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "fbt_event.h"
+#include "fbt_look.h"
 #include "model/step.h"
 
 /* Where the time of a tick went: enum step_part without what these are, and these. */

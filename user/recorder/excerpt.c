@@ -7,6 +7,7 @@
 
 #include "base/arith.h"
 #include "fbt_explain.h"
+#include "fbt_look.h"
 #include "fbt_gpu.h"
 #include "model/event.h"
 

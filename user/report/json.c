@@ -67,6 +67,8 @@ static void write_causes(struct json *json, const struct escalation_tally *tally
 			    *cause->worst_waker ? cause->worst_waker : NULL);
 		json_string(json, "worst_holder_stack",
 			    *cause->worst_holder ? cause->worst_holder : NULL);
+		json_string(json, "worst_others",
+			    *cause->worst_others ? cause->worst_others : NULL);
 		report_json_explained(json, &cause->explained);
 		json_string(json, "advice", cause_advice(order[i]));
 		json_object_end(json);

@@ -9,6 +9,7 @@
 #include "base/vec.h"
 #include "judge/classify.h"
 #include "judge/frames.h"
+#include "judge/look.h"
 #include "judge/text.h"
 #include "model/gpu.h"
 #include "model/step.h"
@@ -38,6 +39,9 @@ struct cause_tally {
 	char worst_evidence[EVIDENCE_SIZE];
 	char worst_waker[FRAMES_SIZE];	/* what ended its wait; "": not known */
 	char worst_holder[FRAMES_SIZE]; /* what its lock was held in; "": not known */
+	/* What the other threads were in meanwhile; "": it was not looked at, or had a lock. */
+	char worst_others[LOOK_OTHERS_SIZE];
+	bool worst_has_waker; /* it is known for which thread or process it waited */
 	struct explained_tally explained;
 	struct cause_stack {
 		uint64_t steps; /* 0: none */

@@ -794,6 +794,7 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	const struct cause_tally *cause = &report->tally->escalations.causes[kind];
 	char words[CAUSE_WORDS_SIZE];
 	char about[FORMAT_MAX + 1], worst[FORMAT_MAX + 1], evidence[4 * EVIDENCE_SIZE];
+	char others[4 * LOOK_OTHERS_SIZE];
 
 	cause_words(kind, words);
 	snprintf(about, sizeof(about), "%s%s", cause->estimated ? "~" : "",
@@ -810,6 +811,9 @@ static void write_cause(const struct report *report, int rank, enum cause_kind k
 	shorten_text(evidence, sizeof(evidence), cause->worst_holder, FRAMES_SIZE);
 	if (*evidence)
 		report_field(report, "     held in", "%s", evidence);
+	shorten_text(others, sizeof(others), cause->worst_others, LOOK_OTHERS_SIZE);
+	if (*others && !cause->worst_has_waker)
+		report_field(report, "     meanwhile", "%s", others);
 	report_explained(report, &cause->explained);
 	report_field(report, "     advice", "%s", cause_advice(kind));
 }

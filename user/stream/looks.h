@@ -16,8 +16,8 @@ struct peers;
 struct stacks;
 
 struct looks_options {
-	bool at_calls;	  /* calls of steps are recorded */
-	bool calls_known; /* slots have the calls of all threads */
+	bool at_calls;	     /* calls of steps are recorded */
+	bool calls_known;    /* slots have the calls of all threads */
 	struct peers *peers; /* is told what threads that hold locks wait in */
 	/* Sends the name of a thread, if it was not sent yet. */
 	void (*name)(void *ctx, uint32_t tgid, uint32_t tid);

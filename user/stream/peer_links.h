@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "fbt_look.h"
 #include "fbt_shared.h"
 
 #define PEERS_MAX 8 /* of one link; more are counted */

@@ -439,9 +439,9 @@ void peers__know_holder(struct peers *peers, uint32_t tid, const struct peer_wai
 	if (!slot)
 		return;
 	step_start_ns = slot->step_start_ns;
-	watch = step_start_ns ? watch_of(peers, (uint32_t)(slot - peers->shared->slots),
-					 step_start_ns)
-			      : NULL;
+	watch = step_start_ns
+			? watch_of(peers, (uint32_t)(slot - peers->shared->slots), step_start_ns)
+			: NULL;
 	if (!watch)
 		return;
 	watch->call_ns = slot->start_ns;

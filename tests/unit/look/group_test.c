@@ -25,8 +25,9 @@ static void threads_in_the_same_place_are_a_group(void **state)
 	struct fbt_look_thread threads[] = {thread(1, 202, 5), thread(2, 202, 5), thread(3, 0, 5),
 					    thread(4, 202, 6), thread(5, 202, 5)};
 
-	assert_int_equal(look_group(threads, 5, 4), 3);
-	/* That of the step first, then the larger ones. */
+	threads[3].depth = 1;
+	assert_int_equal(look_group(threads, 5), 3);
+	/* That of greater depth first, then the larger ones. */
 	assert_int_equal(threads[0].owner, 4);
 	assert_int_equal(threads[0].threads, 1);
 	assert_int_equal(threads[1].owner, 1);
@@ -45,7 +46,7 @@ static void a_group_has_its_first_threads_and_its_longest_call(void **state)
 	for (uint32_t i = 0; i < 20; i++)
 		threads[i] = thread(100 + i, 202, 5);
 	threads[7].lock = 0x2000;
-	assert_int_equal(look_group(threads, 20, 103), 1);
+	assert_int_equal(look_group(threads, 20), 1);
 	assert_int_equal(threads[0].threads, 20);
 	assert_int_equal(threads[0].call_ns, 119);
 	assert_int_equal(threads[0].lock, 0);
@@ -63,8 +64,8 @@ static void what_differs_makes_another_group(void **state)
 	threads[2].count = 1;
 	threads[3].header.flags |= FBT_STACK_CUT;
 	threads[4].codes[1] = 10;
-	assert_int_equal(look_group(threads, 5, 0), 5);
-	assert_int_equal(look_group(threads, 0, 0), 0);
+	assert_int_equal(look_group(threads, 5), 5);
+	assert_int_equal(look_group(threads, 0), 0);
 }
 
 int main(void)
