@@ -86,11 +86,11 @@ struct fbt_python_slot {
 	char function[256]; /* "module:Qualified.name"; "": the slot is not used */
 	char attributes[FBT_PYTHON_ATTRIBUTES]
 		       [96]; /* "argument.part" or "len(argument.part)"; "" */
+	__u32 suggests;	     /* if there is no such name, text is to have those that are like it */
 	/* Written by the library. */
 	__u32 found; /* enum fbt_python_found */
 	__u32 own;   /* definitions that are armed */
 	__u32 line;  /* of the first definition */
-	__u32 reserved;
 	char file[256];
 	char text[128];
 	/* Addresses in the process. */

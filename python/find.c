@@ -137,7 +137,7 @@ static py_object *module_dict(const struct python *python, const char *name)
 	return dict;
 }
 
-enum fbt_python_found python_find(const struct python *python, const char *name,
+enum fbt_python_found python_find(const struct python *python, const char *name, bool suggests,
 				  struct python_found *found, char *text, size_t size)
 {
 	char parts[sizeof(((struct fbt_python_slot *)NULL)->function)];
@@ -156,7 +156,8 @@ enum fbt_python_found python_find(const struct python *python, const char *name,
 	*next++ = '\0';
 	dict = module_dict(python, parts);
 	if (!dict) {
-		python_near(python, python->PyImport_GetModuleDict(), parts, text, size);
+		python_near(python, suggests ? python->PyImport_GetModuleDict() : NULL, parts, text,
+			    size);
 		return FBT_PYTHON_NO_MODULE;
 	}
 	part = strtok_r(next, ".", &save);
@@ -178,7 +179,7 @@ enum fbt_python_found python_find(const struct python *python, const char *name,
 			break;
 	}
 	if (!object) {
-		python_near(python, dict, part ? part : "", text, size);
+		python_near(python, suggests ? dict : NULL, part ? part : "", text, size);
 		return FBT_PYTHON_NO_NAME;
 	}
 	result = innermost(python, object, &function);

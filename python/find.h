@@ -19,10 +19,10 @@ struct python_found {
 
 /*
  * name: "module:Qualified.name". Decorators are followed by __wrapped__, down to the innermost
- * function. text: the part of the name that is missing, with those that are like it, or "".
- * FBT_PYTHON_FOUND, or why not.
+ * function. text: the part of the name that is missing, or ""; if suggests is set, with those that
+ * are like it. FBT_PYTHON_FOUND, or why not.
  */
-enum fbt_python_found python_find(const struct python *python, const char *name,
+enum fbt_python_found python_find(const struct python *python, const char *name, bool suggests,
 				  struct python_found *found, char *text, size_t size);
 
 #endif

@@ -3,10 +3,12 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include "base/similar.h"
 
-#define SHOWN	     2
-#define COMPARED_MAX 2000
+#define SHOWN	       2
+#define HELD_NS	       1000000
+#define KEYS_PER_CLOCK 16
 
 struct near {
 	char name[SIMILAR_MAX + 1];
@@ -27,24 +29,41 @@ static void keep(struct near near[SHOWN], const char *name, size_t distance)
 	snprintf(near[place].name, sizeof(near[place].name), "%s", name);
 }
 
+static long long now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000000000ll + now.tv_nsec;
+}
+
+/* A name that is mistyped at both ends is not found: comparing takes microseconds for each name. */
+static bool may_be_like(const char *name, size_t length, const char *wanted, size_t wanted_length)
+{
+	return name[0] == wanted[0] || name[length - 1] == wanted[wanted_length - 1];
+}
+
 static void find(const struct python *python, py_object *dict, const char *wanted,
 		 struct near near[SHOWN])
 {
 	size_t length = strlen(wanted), most = length / 3;
 	py_object *key, *value;
+	long long end_ns = now_ns() + HELD_NS;
+	unsigned int seen = 0;
 	ssize_t place = 0;
-	int compared = 0;
 
-	while (compared < COMPARED_MAX && python->PyDict_Next(dict, &place, &key, &value)) {
+	while (python->PyDict_Next(dict, &place, &key, &value)) {
+		if (!(++seen % KEYS_PER_CLOCK) && now_ns() > end_ns)
+			return;
 		const char *name = python->PyUnicode_AsUTF8(key);
 		size_t its = name ? strlen(name) : 0;
 
 		/* Words of other lengths need no closer look; a key may be of any type. */
 		if (!name)
 			python->PyErr_Clear();
-		if (!its || its > SIMILAR_MAX || its > length + most || its + most < length)
+		if (!its || its > SIMILAR_MAX || its > length + most || its + most < length ||
+		    !may_be_like(name, its, wanted, length))
 			continue;
-		compared++;
 		keep(near, name, similar_distance(wanted, name));
 	}
 }

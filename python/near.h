@@ -8,8 +8,8 @@
 
 /*
  * Writes a name that a dictionary does not have, with those of its keys that are like it: "stpe
- * (did you mean step?)". dict: a dictionary, or NULL. Needs the GIL; compares some 2,000 keys of
- * similar length at most, so that the GIL is held for 2 ms at most.
+ * (did you mean step?)". dict: a dictionary, or NULL. Needs the GIL, and holds it for some 1 ms at
+ * most: of very many keys, as sys.modules of a server has them, not all are compared.
  */
 void python_near(const struct python *python, py_object *dict, const char *wanted, char *text,
 		 size_t size);

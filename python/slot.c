@@ -135,7 +135,8 @@ void python_slot_resolve(const struct python *python, struct python_slot *slot,
 		return;
 	}
 	forget(python, slot);
-	result = python_find(python, name, &found, shared->text, sizeof(shared->text));
+	result = python_find(python, name, shared->suggests, &found, shared->text,
+			     sizeof(shared->text));
 	if (!take_found(python, slot, &found, before, count) && result == FBT_PYTHON_FOUND)
 		result = FBT_PYTHON_SAME;
 	for (size_t i = 0; i < slot->own_count && result == FBT_PYTHON_FOUND; i++)

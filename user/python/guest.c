@@ -263,6 +263,7 @@ bool python_guest__wish(struct python_guest *guest, unsigned int slot, const cha
 	if (slot >= FBT_PYTHON_SLOTS || attribute_count > FBT_PYTHON_ATTRIBUTES)
 		return false;
 	shared = &guest->page->slots[slot];
+	shared->suggests = 0;
 	fits = set_text(shared->function, sizeof(shared->function), function);
 	for (size_t i = 0; i < FBT_PYTHON_ATTRIBUTES; i++)
 		fits &= set_text(shared->attributes[i], sizeof(shared->attributes[i]),
@@ -270,6 +271,12 @@ bool python_guest__wish(struct python_guest *guest, unsigned int slot, const cha
 	if (!fits)
 		shared->function[0] = '\0';
 	return fits;
+}
+
+void python_guest__suggest(struct python_guest *guest, unsigned int slot)
+{
+	if (slot < FBT_PYTHON_SLOTS)
+		guest->page->slots[slot].suggests = 1;
 }
 
 void python_guest__beat(struct python_guest *guest)

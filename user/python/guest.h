@@ -44,6 +44,12 @@ bool python_guest__wish(struct python_guest *guest, unsigned int slot, const cha
 			const char *const *attributes, size_t attribute_count);
 
 /*
+ * Whether names that are like it are wanted if there is none: each time the function is looked for
+ * that holds the GIL for up to 1 ms. A wish has none.
+ */
+void python_guest__suggest(struct python_guest *guest, unsigned int slot);
+
+/*
  * Gives an order and waits for the answer, at most until deadline_ns (CLOCK_MONOTONIC). The library
  * needs the GIL for all but FBT_PYTHON_COUNT. 0; -ETIMEDOUT, and the order was withdrawn; -EPIPE
  * the library serves no orders (python_guest__text says why). Extends the lease.

@@ -153,6 +153,9 @@ static void write_wishes(const struct python_steps *steps, const struct engine *
 		for (size_t k = 0; k < wish->count; k++)
 			expressions[k] = wish->expressions[k];
 		python_guest__wish(engine->guest, i, wish->function, expressions, wish->count);
+		/* An engine's version has some of the table's functions only. */
+		if (!steps->from_table)
+			python_guest__suggest(engine->guest, i);
 	}
 }
 

@@ -24,6 +24,6 @@ start_server()
 	python3 tests/e2e/ferrum/model.py "$TMP/model"
 	serve vLLM /metrics '^vllm:' VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1 PATH="$VENV/bin:$PATH" \
 		"$VENV/bin/python" "$VENV/bin/vllm" serve "$TMP/model" --served-model-name model \
-		--load-format dummy --port "$PORT" --max-model-len 1024 --dtype bfloat16 --enforce-eager \
+		--load-format dummy --port "$PORT" --max-model-len 1024 --dtype bfloat16 ${EAGER---enforce-eager} \
 		--no-enable-prefix-caching "$@"
 }
