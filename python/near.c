@@ -38,15 +38,16 @@ static long long now_ns(void)
 }
 
 /* A name that is mistyped at both ends is not found: comparing takes microseconds for each name. */
-static bool may_be_like(const char *name, size_t length, const char *wanted, size_t wanted_length)
+static bool may_be_like(const char *name, const char *wanted)
 {
-	return name[0] == wanted[0] || name[length - 1] == wanted[wanted_length - 1];
+	return name[0] == wanted[0] || name[strlen(name) - 1] == wanted[strlen(wanted) - 1];
 }
 
 static void find(const struct python *python, py_object *dict, const char *wanted,
 		 struct near near[SHOWN])
 {
-	size_t length = strlen(wanted), most = length / 3;
+	size_t length = strlen(wanted), most = length / 3, its;
+	const char *name;
 	py_object *key, *value;
 	long long end_ns = now_ns() + HELD_NS;
 	unsigned int seen = 0;
@@ -55,14 +56,14 @@ static void find(const struct python *python, py_object *dict, const char *wante
 	while (python->PyDict_Next(dict, &place, &key, &value)) {
 		if (!(++seen % KEYS_PER_CLOCK) && now_ns() > end_ns)
 			return;
-		const char *name = python->PyUnicode_AsUTF8(key);
-		size_t its = name ? strlen(name) : 0;
+		name = python->PyUnicode_AsUTF8(key);
+		its = name ? strlen(name) : 0;
 
 		/* Words of other lengths need no closer look; a key may be of any type. */
 		if (!name)
 			python->PyErr_Clear();
 		if (!its || its > SIMILAR_MAX || its > length + most || its + most < length ||
-		    !may_be_like(name, its, wanted, length))
+		    !may_be_like(name, wanted))
 			continue;
 		keep(near, name, similar_distance(wanted, name));
 	}

@@ -79,6 +79,12 @@ static enum fbt_python_command command_of(const char *word)
 	return 0;
 }
 
+static const char *suggest(struct python_guest *guest, const char *slot)
+{
+	python_guest__suggest(guest, (unsigned int)atoi(slot));
+	return "{}";
+}
+
 static void serve(struct python_guest *guest, char *line)
 {
 	char *words[WORDS_MAX], *save = NULL;
@@ -99,6 +105,8 @@ static void serve(struct python_guest *guest, char *line)
 		printf("{\"wish\": %d}\n",
 		       python_guest__wish(guest, (unsigned int)atoi(words[1]), words[2],
 					  (const char *const *)words + 3, count - 3));
+	else if (!strcmp(words[0], "suggest") && count == 2)
+		puts(suggest(guest, words[1]));
 	else
 		puts("{\"err\": \"what?\"}");
 }

@@ -144,7 +144,10 @@ for wish, found, text in (('nowhere:f', NO_MODULE, 'nowhere'), ('__main__:Core.a
                           ('__main__:Core.step nothing.tokens', NO_ARGUMENT, 'nothing.tokens')):
     tool.ask(f'wish 0 {wish}')
     answer = slot(tool.ask('resolve'))
-    fact(f'refused: {wish}', (answer['found'], answer['text']) == (found, text), answer)
+    fact(f'refused: {wish}', (answer['found'], answer['text']) == (found, text.split(' ')[0]), answer)
+    tool.ask('suggest 0')
+    answer = slot(tool.ask('resolve'))
+    fact(f'and what it may be: {wish}', (answer['found'], answer['text']) == (found, text), answer)
 tool.ask('disarm')
 
 # Under load, again and again: nothing stays.
@@ -173,6 +176,14 @@ fact('nor any page', resident[-1] - resident[-2] <= 64, resident)
 if references[0] is not None:
     fact('no reference to any object stays', references[-1] - references[-2] <= int(cycles) // 4, references)
 fact('no reference stays', target.ask('state')['answer'] == before)
+
+# As many modules as a server has: all threads wait while they are compared.
+target.ask('crowd')
+tool.ask('wish 0 package_of_many.subpackge_01234.implementation:f')
+fact('many modules are not compared', min(tool.ask('resolve')['hold_ns'] for _ in range(5)) < 200e3)
+tool.ask('suggest 0')
+holds = [tool.ask('resolve')['hold_ns'] for _ in range(5)]
+fact('and if it is asked for, not for long', min(holds) < 3e6, holds)
 
 # A tool that is killed.
 tool.arm('__main__:Core.step')

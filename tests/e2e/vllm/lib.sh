@@ -17,6 +17,10 @@ metric()
 	ask get /metrics | awk -v name="$1" 'index($1, name "{") == 1 { sum += $2 } END { printf "%d\n", sum }'
 }
 
+# COMPILED: the model is compiled, as it is by default.
+eager=(--enforce-eager)
+[ -z "${COMPILED:-}" ] || eager=()
+
 # start_server OPTION…: PID is its API server
 start_server()
 {
@@ -24,6 +28,6 @@ start_server()
 	python3 tests/e2e/ferrum/model.py "$TMP/model"
 	serve vLLM /metrics '^vllm:' VLLM_CPU_KVCACHE_SPACE=1 VLLM_NO_USAGE_STATS=1 PATH="$VENV/bin:$PATH" \
 		"$VENV/bin/python" "$VENV/bin/vllm" serve "$TMP/model" --served-model-name model \
-		--load-format dummy --port "$PORT" --max-model-len 1024 --dtype bfloat16 ${EAGER---enforce-eager} \
+		--load-format dummy --port "$PORT" --max-model-len 1024 --dtype bfloat16 "${eager[@]}" \
 		--no-enable-prefix-caching "$@"
 }

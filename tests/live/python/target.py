@@ -279,6 +279,11 @@ def resident_kb():
 busy = []
 
 
+def crowd():
+    for i in range(20000):
+        sys.modules[f'package_of_many.subpackage_{i:05}.implementation'] = sys
+
+
 def start_busy(n=4):
     stop = threading.Event()
 
