@@ -208,12 +208,16 @@ static void warn_of_sampling(const struct report *report)
 		if (!window->sampling[i].kind)
 			continue;
 		shorten_name(name, sizeof(name), window__kind_name(window, i), 32);
+		/* What the built-in table names is a step, even if it is a short one. */
 		report_line(report, STYLE_WARN,
 			    "! %s is called over %s times a second: steps are sampled, %s of "
-			    "the time. It is probably not a step: --list-steps -p PID shows "
-			    "candidates, --step SPEC selects one",
+			    "the time.%s",
 			    name, FORMAT_COUNT(window__sampled_calls_per_s(window, i)),
-			    FORMAT_PERCENT(window__sampled_percent(window, i)));
+			    FORMAT_PERCENT(window__sampled_percent(window, i)),
+			    window->kinds[i].record.builtin
+				    ? " --rate-guard sets how much tracing may cost"
+				    : " It is probably not a step: --list-steps -p PID shows "
+				      "candidates, --step SPEC selects one");
 	}
 }
 
