@@ -51,6 +51,12 @@ void report_field(const struct report *report, const char *label, const char *fo
 /* The files that were written. */
 void report_files(const struct report *report);
 
+/* Steps that hang or hung, and what all threads of the process were in. */
+void report_hangs(const struct report *report);
+
+/* Reasons to doubt the figures. */
+void report_warnings(const struct report *report);
+
 /* How long count steps, or what they are, took, as a table of one row. */
 void report_durations(const struct report *report, const char *what, uint64_t count,
 		      const struct stats *duration);
