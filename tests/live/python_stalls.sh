@@ -18,11 +18,12 @@ wait='{int(n): (S[int(n)], t) for n, t in T["wait"].items()}'
 # shellcheck disable=SC2089
 evidence='{n - 1: e["cause_evidence"] for n, e in H.items() if e["cause"] == "gil"}'
 
-# Each of these steps has that cause. One without a verdict must be among those that the report says
-# were not judged, beside the first ten of the window.
+# Those of these steps that have another cause. One without a verdict must be among those that the
+# report says were not judged, beside the first ten of the window.
 # shellcheck disable=SC2089
-named='lambda slow, cause: len(slow) > 2 and all(H[n + 1]["cause"] == cause for n in slow if n + 1 in H) and
-	sum(n + 1 not in H for n in slow) <= R["escalations"]["unjudged"] - 10'
+misnamed='lambda slow, cause: [(n, H[n + 1]["cause"], H[n + 1]["cause_evidence"], S[n]["us"]) for n in slow
+	if n + 1 in H and H[n + 1]["cause"] != cause] + [("no verdict", n, S[n]["us"]) for n in slow if n + 1 not in H][
+	max(R["escalations"]["unjudged"] - 10, 0):] + ["few"][:len(slow) <= 2]'
 
 # Of a step: what it took to wake other threads, as its calls say.
 # shellcheck disable=SC2089
@@ -59,14 +60,18 @@ check_collections()
 		"all(s['gc_generation'] == 2 for s, t in ($collect).values())"
 	fact "$1: none takes longer than by the engine's clock" \
 		"all(s['us']['gc_longest'] <= t['wall_ns'] / 1000 + 1 for s, t in ($collect).values())"
-	none "$1: nor shorter, but for what kept the thread off its CPU" \
+	# The host of a virtual machine may take the CPU between the engine's clock and the probe.
+	none "$1: nor is one cut, but for what kept the thread off its CPU" \
 		"[(n, s, t) for n, (s, t) in ($collect).items()
-		if s['us']['gc_longest'] + s['us']['cpu_wait'] + s['us']['off_cpu'] < t['inner_ns'] / 1000 - 200]"
+		if s['us']['gc_longest'] + s['us']['cpu_wait'] + s['us']['off_cpu'] < t['inner_ns'] / 1100 - 200]"
+	fact "$1: and most are as long as by the engine's clock" \
+		"sorted(t['inner_ns'] / 1000 - s['us']['gc_longest'] - s['us']['cpu_wait'] - s['us']['off_cpu']
+		for s, t in ($collect).values())[len($collect) // 2] < 120"
 	fact "$1: on a CPU no longer than the thread was" \
 		"all(s['us']['gc'] <= t['cpu_ns'] / 1000 + 100 and s['us']['gc'] <= s['us']['own']
 		for s, t in ($collect).values())"
-	fact "$1: a step that mostly collects is named for that" \
-		"($named)([n for n, (s, t) in ($collect).items()
+	none "$1: a step that mostly collects is named for that" \
+		"($misnamed)([n for n, (s, t) in ($collect).items()
 		if n > 20 and s['us']['gc'] > s['us']['total'] * 3 / 4], 'garbage_collection')"
 	fact "$1: such are all that collect, but for the first and those that had no CPU" \
 		"all(s['us']['gc'] > s['us']['total'] * 3 / 4 for s, t in ($collect).values()
@@ -91,8 +96,8 @@ check_gil()
 	fact "$1: other steps hardly wait" \
 		"sum(s['us']['gil'] for n, s in enumerate(S) if n not in $wait and n > 0) <
 		sum(s['us']['gil'] for s, t in ($wait).values()) / 10"
-	fact "$1: a step that mostly waits is named for that" \
-		"($named)([n for n, (s, t) in ($wait).items()
+	none "$1: a step that mostly waits is named for that" \
+		"($misnamed)([n for n, (s, t) in ($wait).items()
 		if n > 20 and s['us']['gil'] > s['us']['total'] * 3 / 4], 'gil')"
 	fact "$1: such are most of those that wait, but for those that had no CPU" \
 		"sum(s['us']['gil'] > s['us']['total'] * 3 / 4 for s, t in ($wait).values()) * 2 >=

@@ -414,7 +414,7 @@ static struct search among_neighbours(const struct search *search,
 }
 
 /*
- * The recursion ends, because only a class that is twice as common can show an anomaly. The answer
+ * The recursion ends, because only a class that is more common can show an anomaly. The answer
  * is kept until the next step, because each of many classes could ask about all others.
  */
 static bool is_anomaly(const struct search *search, struct class_history *history, uint64_t key)
@@ -442,16 +442,41 @@ static bool is_anomaly(const struct search *search, struct class_history *histor
 }
 
 /*
- * Whether a class can show that another one is an anomaly. A class far away must be what the kind
- * mostly does, by time as well: short steps that find nothing to do say nothing about long ones.
+ * Number of steps of all classes per inefficient step of this one, by the budget of a standard, or
+ * per step if most are efficient. Where the usual steps lie across the edge of two classes, some of
+ * them are among the few slow ones beyond it, and make that class no more usual.
  */
-static bool is_common(const struct class_table *table, const struct class_history *history,
-		      const struct class_history *rare, bool is_far)
+static double bad_interval_of(const struct search *search, const struct class_history *history,
+			      const struct class_history *standard)
 {
-	double interval = interval_of(table, history), rare_interval = interval_of(table, rare);
+	uint64_t work_ns = class_history__usual_work_ns(history);
+	double budget_ns = (double)work_ns + (double)class_history__rest_for_ns(standard, work_ns);
+	uint32_t efficient = (uint32_t)first_index(
+		i, history->count,
+		is_inefficient(budget_ns, (double)work_ns + (double)history->rests[i],
+			       search->efficiency_percent));
+	uint32_t bad = history->count - efficient;
 
-	if (!is_far)
+	if (bad <= history->count / 2)
+		bad = history->count;
+	return interval_of(search->table, history) * history->count / bad;
+}
+
+/*
+ * Whether a class can show that another one is an anomaly: it is always more common. A class far
+ * away must be what the kind mostly does, by time as well: short steps that find nothing to do say
+ * nothing about long ones.
+ */
+static bool is_common(const struct search *search, const struct class_history *history, bool is_far)
+{
+	const struct class_history *rare = search->rare;
+	double interval = interval_of(search->table, history);
+	double rare_interval = interval_of(search->table, rare);
+
+	if (is_disturbed_class(rare))
 		return interval * COMMON_FACTOR <= rare_interval;
+	if (!is_far)
+		return interval * COMMON_FACTOR <= bad_interval_of(search, rare, history);
 	return interval * FAR_FACTOR <= rare_interval &&
 	       (double)class_history__usual_work_ns(history) * rare_interval >=
 		       (double)class_history__usual_work_ns(rare) * interval;
@@ -460,12 +485,10 @@ static bool is_common(const struct class_table *table, const struct class_histor
 static struct class_history *find_standard(const struct search *search, uint64_t key, uint64_t far)
 {
 	struct class_history *history = class_table__find(search->table, key);
-	const struct class_history *rare = search->rare;
 
 	if (!class_history__is_known(history))
 		return NULL;
-	if (rare && !is_common(search->table, history, rare,
-			       far > NEIGHBOUR_REACH && !is_disturbed_class(rare)))
+	if (search->rare && !is_common(search, history, far > NEIGHBOUR_REACH))
 		return NULL;
 	return is_anomaly(search, history, key) ? NULL : history;
 }

@@ -192,6 +192,31 @@ static void anomalies_of_several_sizes_vouch_for_none_of_them(void **state)
 	assert_int_equal(named, 300);
 }
 
+/*
+ * Usual steps on both sides of the edge at 33.55 ms: those beyond it share a class with the slow
+ * ones. That class is more than half as common as its neighbours; its slow steps are not.
+ */
+static void usual_steps_beyond_an_edge_vouch_for_no_anomaly(void **state)
+{
+	static const uint64_t works[] = {30, 12, 43, 30, 12, 30, 34, 30, 12, 43,
+					 30, 12, 30, 34, 30, 12, 43, 30, 12, 30};
+	struct fixture *fixture = *state;
+	uint64_t named = 0;
+
+	fixture->options.thresholds.rate_limit = UINT32_MAX;
+	begin(fixture);
+	push_steady(fixture, 20);
+	for (size_t i = 0; i < 2000; i++) {
+		uint64_t work_ns = works[i % 20] * MS;
+
+		if (work_ns == 43 * MS)
+			named += push_lock(fixture, work_ns, 400 * MS);
+		else
+			assert_false(push_lock(fixture, work_ns, 100 * US));
+	}
+	assert_int_equal(named, 300);
+}
+
 static void what_every_second_step_does_is_usual(void **state)
 {
 	assert_in_range(push_recurring(*state, 2000, 2, 43 * MS, 400 * MS), 0, 60);
@@ -584,6 +609,7 @@ int main(void)
 		TEST(an_anomaly_with_far_more_work_never_becomes_usual),
 		TEST(far_away_what_is_not_rare_is_usual),
 		TEST(anomalies_of_several_sizes_vouch_for_none_of_them),
+		TEST(usual_steps_beyond_an_edge_vouch_for_no_anomaly),
 		TEST(what_every_second_step_does_is_usual),
 		TEST(a_class_that_all_steps_move_to_becomes_usual),
 		TEST(waits_that_grow_with_the_work_are_usual),
