@@ -442,24 +442,24 @@ static bool is_anomaly(const struct search *search, struct class_history *histor
 }
 
 /*
- * Number of steps of all classes per inefficient step of this one, by the budget of a standard, or
- * per step if most are efficient. Where the usual steps lie across the edge of two classes, some of
- * them are among the few slow ones beyond it, and make that class no more usual.
+ * Number of steps of all classes per inefficient step of the rare one, by the budget of a standard,
+ * or per step if most are efficient. Where the usual steps lie across the edge of two classes, some
+ * of them are among the few slow ones beyond it, and make that class no more usual.
  */
-static double bad_interval_of(const struct search *search, const struct class_history *history,
-			      const struct class_history *standard)
+static double bad_interval_of(const struct search *search, const struct class_history *standard)
 {
-	uint64_t work_ns = class_history__usual_work_ns(history);
+	const struct class_history *rare = search->rare;
+	uint64_t work_ns = class_history__usual_work_ns(rare);
 	double budget_ns = (double)work_ns + (double)class_history__rest_for_ns(standard, work_ns);
 	uint32_t efficient = (uint32_t)first_index(
-		i, history->count,
-		is_inefficient(budget_ns, (double)work_ns + (double)history->rests[i],
+		i, rare->count,
+		is_inefficient(budget_ns, (double)work_ns + (double)rare->rests[i],
 			       search->efficiency_percent));
-	uint32_t bad = history->count - efficient;
+	uint32_t bad = rare->count - efficient;
 
-	if (bad <= history->count / 2)
-		bad = history->count;
-	return interval_of(search->table, history) * history->count / bad;
+	if (bad <= rare->count / 2)
+		bad = rare->count;
+	return interval_of(search->table, rare) * rare->count / bad;
 }
 
 /*
@@ -476,7 +476,7 @@ static bool is_common(const struct search *search, const struct class_history *h
 	if (is_disturbed_class(rare))
 		return interval * COMMON_FACTOR <= rare_interval;
 	if (!is_far)
-		return interval * COMMON_FACTOR <= bad_interval_of(search, rare, history);
+		return interval * COMMON_FACTOR <= bad_interval_of(search, history);
 	return interval * FAR_FACTOR <= rare_interval &&
 	       (double)class_history__usual_work_ns(history) * rare_interval >=
 		       (double)class_history__usual_work_ns(rare) * interval;
