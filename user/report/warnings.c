@@ -124,6 +124,15 @@ static void warn_of_untraced(const struct report *report, uint32_t kind)
 		    FORMAT_COUNT(missed), name, FORMAT_PERCENT(percent));
 }
 
+/* How to pay less for steps of a kind. What the built-in table names is the right function. */
+static const char *remedy_for_steps(const struct report *report, uint32_t kind)
+{
+	return report->window->kinds[kind].record.builtin
+		       ? "--rate-guard 1 lowers it"
+		       : "--step names a function that is called less often "
+			 "(--list-steps -p PID)";
+}
+
 /* Share of the time of a step, and of the process, that tracing may take without a warning. */
 #define COST_OF_STEP_PERCENT   10
 #define COST_OF_WINDOW_PERCENT 1
@@ -149,14 +158,13 @@ static void warn_of_probes(const struct report *report, uint32_t kind)
 		    "! the probes of %s take up to %s of its time (%s a step): its figures are too "
 		    "high",
 		    name, FORMAT_PERCENT(percent > 100 ? 100 : percent), FORMAT_TIME(cost_ns));
-	report_line(report, STYLE_WARN,
-		    "  --step names a function that is called less often "
-		    "(--list-steps -p PID)");
+	report_line(report, STYLE_WARN, "  %s", remedy_for_steps(report, kind));
 }
 
 static void warn_of_cost(const struct report *report)
 {
 	const struct window *window = report->window;
+	int main_kind = tally_main_kind(report->tally);
 	struct tally_cost cost;
 
 	for (uint32_t kind = 1; kind < FBT_KIND_COUNT; kind++) {
@@ -172,9 +180,8 @@ static void warn_of_cost(const struct report *report)
 		report_line(report, STYLE_WARN,
 			    "  most of it for timing its page faults: --rate-guard 1 lowers it");
 	else if (cost.call_ns <= cost.step_ns)
-		report_line(report, STYLE_WARN,
-			    "  most of it for its steps: --step names a function "
-			    "that is called less often");
+		report_line(report, STYLE_WARN, "  most of it for its steps: %s",
+			    remedy_for_steps(report, main_kind < 0 ? 0 : (uint32_t)main_kind));
 	else if (!report->tally->kinds[0])
 		report_line(report, STYLE_WARN,
 			    "  most of it for its system calls: --detail probes times steps alone");
