@@ -622,6 +622,12 @@ static void add_gil(struct line *line, const struct cause *cause, const struct w
 	}
 	if (!cause->waker.tid)
 		return;
+	/* The wait was not for that thread alone, which waited for the GIL itself meanwhile. */
+	if (has_other_holder(cause)) {
+		line_add(line, "; then by ");
+		look_add_thread(line, cause->waker.tid, window);
+		return;
+	}
 	line_add(line, ", %s of it for ", FORMAT_TIME(cause->waker.ns));
 	look_add_thread(line, cause->waker.tid, window);
 	if (words)
