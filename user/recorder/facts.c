@@ -185,25 +185,27 @@ static void compact(struct facts *facts)
 	vec_shrink(&facts->items, 1024);
 }
 
-static bool is_name(const struct fact *fact)
-{
-	return fact->record &&
-	       (fact->record->type == FBT_EVENT_FILE || fact->record->type == FBT_EVENT_CODE ||
-		fact->record->type == FBT_EVENT_THREAD || fact->record->type == FBT_EVENT_GPU_NAME);
-}
+/*
+ * Names, those first that are dropped first. Code is last: what has been sent once is never sent
+ * again, and all processes that map the same file share it.
+ */
+static const uint32_t names[] = {FBT_EVENT_FILE, FBT_EVENT_THREAD, FBT_EVENT_GPU_NAME,
+				 FBT_EVENT_CODE};
 
 /* Drops names, to an eighth below the limit, so that not every record walks all facts. */
 static void make_room(struct facts *facts, size_t size)
 {
 	size_t goal = facts->bytes_max - facts->bytes_max / 8;
 
-	vec_for_each (fact, &facts->items) {
-		if (facts->bytes + size <= goal)
-			break;
-		if (!is_name(fact))
-			continue;
-		remove_fact(facts, fact);
-		facts->dropped++;
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		vec_for_each (fact, &facts->items) {
+			if (facts->bytes + size <= goal)
+				break;
+			if (!fact->record || fact->record->type != names[i])
+				continue;
+			remove_fact(facts, fact);
+			facts->dropped++;
+		}
 	}
 	compact(facts);
 }
@@ -253,21 +255,45 @@ static bool has_ended(const struct facts *facts, uint32_t tgid)
 	return false;
 }
 
+/* A step function, and code, are those of other processes too. */
+static bool is_of_process(const struct fact *fact)
+{
+	return fact->record && fact->record->type != FBT_EVENT_KIND &&
+	       fact->record->type != FBT_EVENT_CODE;
+}
+
 static void forget_process(struct facts *facts, uint32_t tgid)
 {
 	vec_for_each (fact, &facts->items) {
-		/* A step function is that of later processes too. */
-		if (fact->record && fact->record->type != FBT_EVENT_KIND &&
-		    decode_tgid(fact->record) == tgid)
+		if (is_of_process(fact) && decode_tgid(fact->record) == tgid)
 			remove_fact(facts, fact);
 	}
 	compact(facts);
 }
 
+static int compare_tgids(const void *left, const void *right)
+{
+	const uint32_t *a = left, *b = right;
+
+	return (*a > *b) - (*a < *b);
+}
+
+static bool is_among(const struct facts *facts, uint32_t tgid)
+{
+	return bsearch(&tgid, facts->ended.items, facts->ended.count, sizeof(tgid), compare_tgids);
+}
+
+/* One walk for all: a server may have started a program for each request. */
 void facts__forget_ended(struct facts *facts)
 {
-	vec_for_each (tgid, &facts->ended)
-		forget_process(facts, *tgid);
+	if (!facts->ended.count)
+		return;
+	vec_sort(&facts->ended, compare_tgids);
+	vec_for_each (fact, &facts->items) {
+		if (is_of_process(fact) && is_among(facts, decode_tgid(fact->record)))
+			remove_fact(facts, fact);
+	}
+	compact(facts);
 	vec_free(&facts->ended);
 }
 

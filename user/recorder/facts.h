@@ -22,15 +22,16 @@ void facts__free(struct facts *facts);
 bool facts_is_type(uint32_t type);
 
 /*
- * Takes a copy of a fact that decode_event() accepted. If there is no room, names of files, code
- * and threads are dropped, the oldest first, and counted. 0 or -ENOMEM, which drops the fact.
+ * Takes a copy of a fact that decode_event() accepted. If there is no room, names of files,
+ * threads, GPU work and, last, code are dropped, the oldest first, and counted. 0 or -ENOMEM, which
+ * drops the fact.
  */
 int facts__put(struct facts *facts, const struct fbt_header *record);
 
 /* The fact that record would replace; NULL: there is none. */
 const struct fbt_header *facts__find(const struct facts *facts, const struct fbt_header *record);
 
-/* Forgets all about processes that had ended when this was called before. */
+/* Forgets processes that had ended when this was called before, but not step functions and code. */
 void facts__forget_ended(struct facts *facts);
 void facts__clear(struct facts *facts);
 

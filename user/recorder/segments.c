@@ -39,6 +39,8 @@ struct segments {
 	struct facts *facts; /* as they were before the oldest segment */
 	char *gathered;	     /* of the last segment */
 	size_t gathered_size;
+	uint64_t gathered_records; /* the last segment counts them already, and its steps */
+	uint64_t gathered_steps;
 	char *block; /* for reading */
 	bool opened; /* a window has begun */
 	struct segments_figures totals;
@@ -167,6 +169,13 @@ static bool keep_fact(void *ctx, const struct fbt_header *record)
 	return true;
 }
 
+static void clear_gathered(struct segments *segments)
+{
+	segments->gathered_size = 0;
+	segments->gathered_records = 0;
+	segments->gathered_steps = 0;
+}
+
 /* What the oldest segment says about later ones is kept. */
 static void drop_oldest(struct segments *segments, uint64_t now_ns)
 {
@@ -189,7 +198,20 @@ static void drop_oldest(struct segments *segments, uint64_t now_ns)
 	segments->count--;
 }
 
-/* Writes all of it, or nothing: the file is cut back. */
+/* What could not be written is counted, and told once: it is missing in a dump. */
+static int lose_gathered(struct segments *segments, struct segment *segment, int err)
+{
+	if (!segments->totals.failed_records)
+		log_warn("flight recorder: %s: records are missing in the next dumps",
+			 strerror(-err));
+	segments->totals.failed_records += segments->gathered_records;
+	segment->records -= segments->gathered_records;
+	segment->steps -= segments->gathered_steps;
+	clear_gathered(segments);
+	return err;
+}
+
+/* Writes all of it, or nothing: what was written of it is written over by what follows. */
 static int write_gathered(struct segments *segments)
 {
 	struct segment *segment = segment_at(segments, segments->count - 1);
@@ -203,14 +225,12 @@ static int write_gathered(struct segments *segments)
 
 		if (size < 0 && err == -EINTR)
 			continue;
-		if (size <= 0) {
-			segments->gathered_size = 0;
-			return size ? err : -EIO;
-		}
+		if (size <= 0)
+			return lose_gathered(segments, segment, size ? err : -EIO);
 		done += (size_t)size;
 	}
 	segment->size += done;
-	segments->gathered_size = 0;
+	clear_gathered(segments);
 	return 0;
 }
 
@@ -278,12 +298,16 @@ static int push_record(struct segments *segments, const struct fbt_header *recor
 	last->last_ns = now_ns;
 	last->records++;
 	last->steps += record->type == FBT_EVENT_STEP;
+	if (segments->gathered_size) {
+		segments->gathered_records++;
+		segments->gathered_steps += record->type == FBT_EVENT_STEP;
+	}
 	return 0;
 }
 
 static void begin_anew(struct segments *segments)
 {
-	segments->gathered_size = 0;
+	clear_gathered(segments);
 	for (size_t i = 0; i < SEGMENTS_COUNT; i++)
 		reset(&segments->items[i]);
 	segments->oldest = 0;
@@ -325,8 +349,8 @@ void segments__turn(struct segments *segments, uint64_t now_ns)
 
 		if (sub_saturating(now_ns, oldest->last_ns) <= segments->options.span_ns)
 			return;
-		if (segments->count == 1 && write_gathered(segments))
-			segments->totals.failed_records++;
+		if (segments->count == 1)
+			(void)write_gathered(segments);
 		drop_oldest(segments, now_ns);
 	}
 }

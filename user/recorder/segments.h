@@ -52,8 +52,8 @@ struct segments_figures {
 	uint64_t dropped_records; /* ever: too old */
 	uint64_t crowded_records; /* ever: dropped while they were younger than span_ns */
 	uint64_t crowded_ns;	  /* when the youngest of them came; 0: there are none */
-	uint64_t failed_records;  /* ever: no memory */
-	uint64_t dropped_names;	  /* of files, code and threads, to stay within the bytes */
+	uint64_t failed_records;  /* ever: no memory; told once */
+	uint64_t dropped_names;	  /* as in facts__put, to stay within the bytes */
 };
 
 struct segments_figures segments__figures(const struct segments *segments);

@@ -328,6 +328,15 @@ static void the_old_are_dropped(void **state)
 	assert_int_equal(fixture->steps, 1);
 }
 
+static void add_code(struct stream *stream, uint32_t tgid, uint32_t id, const char *function)
+{
+	const char *const strings[] = {function, "/usr/bin/python3.11", ""};
+	struct fbt_code *code = stream_add(stream, FBT_EVENT_CODE, sizeof(*code), strings, 3);
+
+	code->tgid = tgid;
+	code->id = id;
+}
+
 static void ended_processes_are_forgotten(void **state)
 {
 	struct fixture *fixture = *state;
@@ -336,6 +345,8 @@ static void ended_processes_are_forgotten(void **state)
 	record(fixture, 15 * SECOND);
 	begin(fixture, FBT_DETAIL_PROBES);
 	add_target(&fixture->stream, 8, "other");
+	/* Of a file that both map: it is sent once, with the process that was there first. */
+	add_code(&fixture->stream, 7, 1, "take_gil");
 	add_exit(&fixture->stream, 7, 2000);
 	push(fixture, 2000);
 	segments__turn(fixture->segments, 20 * SECOND);
@@ -346,6 +357,7 @@ static void ended_processes_are_forgotten(void **state)
 	window = replay(fixture, UINT64_MAX, 61 * SECOND, NULL);
 	assert_null(window__process(window, 7));
 	assert_string_equal(window__process(window, 8)->comm, "other");
+	assert_string_equal(window__code(window, 1)->function, "take_gil");
 }
 
 static void a_new_window_begins_anew(void **state)
@@ -448,6 +460,9 @@ static void names_make_room_for_names(void **state)
 	assert_non_null(facts);
 	add_kind(&fixture->stream, 1, "decode", NULL);
 	assert_int_equal(facts__put(facts, (struct fbt_header *)fixture->stream.bytes), 0);
+	fixture->stream.size = 0;
+	add_code(&fixture->stream, 7, 1, "take_gil");
+	assert_int_equal(facts__put(facts, (struct fbt_header *)fixture->stream.bytes), 0);
 	for (uint32_t id = 1; id <= 500; id++) {
 		fixture->stream.size = 0;
 		file = stream_add(&fixture->stream, FBT_EVENT_FILE, sizeof(*file), strings, 1);
@@ -456,6 +471,8 @@ static void names_make_room_for_names(void **state)
 		assert_true(facts__bytes(facts) <= 4096);
 	}
 	assert_int_equal(facts__at(facts, 0)->type, FBT_EVENT_KIND);
+	/* Code is sent once: files go first, though they came later. */
+	assert_int_equal(facts__at(facts, 1)->type, FBT_EVENT_CODE);
 	assert_non_null(facts__find(facts, &file->header));
 	file->id = 1;
 	assert_null(facts__find(facts, &file->header));
