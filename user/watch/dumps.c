@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -28,6 +29,10 @@ static const char *const reasons[] = {"escalation", "hang", "manual"};
 static const char *const parts[] = {"_calls", "_sample", ""};
 static const char *const suffixes[] = {".fbt.gz", ".trace.json.gz", ".pftrace.gz", ".jsonl.gz",
 				       ".html"};
+
+/* Half a second: who has the folder alone deletes some files. */
+#define SHARE_TRIES    50
+#define SHARE_PAUSE_NS (10 * NS_PER_MS)
 
 #define COUNT_OF(array) (sizeof(array) / sizeof((array)[0]))
 
@@ -236,17 +241,24 @@ int dumps_make_room(const char *path, const struct dump_limits *limits, uint64_t
 	size_t i = 0;
 	int dir, err = 0;
 	DIR *list = list_files(path, &files, &dir);
+	uint64_t wanted = bytes;
 
 	*usage = (struct dump_usage){0};
 	if (!list)
 		return -EIO;
 	count_all(&files, usage);
 	vec_for_each (file, &files) {
-		if (is_kept(file, keep))
-			more = 0; /* it has files already */
+		if (!is_kept(file, keep))
+			continue;
+		more = 0; /* it has files already */
+		wanted = add_saturating(wanted, file->bytes);
 	}
-	while (i < files.count && (usage->dumps + more > limits->dumps ||
-				   add_saturating(usage->bytes, bytes) > limits->bytes))
+	/* No dump is deleted for one that has no room even alone. */
+	if (bytes && wanted > limits->bytes)
+		err = -ENOSPC;
+	while (!err && i < files.count &&
+	       (usage->dumps + more > limits->dumps ||
+		add_saturating(usage->bytes, bytes) > limits->bytes))
 		i = is_kept(&files.items[i], keep) ? after_dump(&files, i)
 						   : delete_dump(&files, i, dir, usage);
 	if (add_saturating(usage->bytes, bytes) > limits->bytes)
@@ -262,6 +274,11 @@ static char *folder_of(const char *path)
 	char *folder;
 
 	return asprintf(&folder, "%s/" DUMPS_FOLDER, path) < 0 ? NULL : folder;
+}
+
+static bool is_of(const struct dump_file *file, const char *stem)
+{
+	return !stem || is_kept(file, stem);
 }
 
 static bool is_capture(const char *name)
@@ -285,7 +302,7 @@ static int move(const struct dump_file *file, int from, int to)
 	return err;
 }
 
-int dumps_publish(const char *path, bool only_captures)
+int dumps_publish(const char *path, const char *stem, bool only_captures)
 {
 	char *folder = folder_of(path);
 	file_vec files = {0};
@@ -296,7 +313,8 @@ int dumps_publish(const char *path, bool only_captures)
 	if (!target)
 		err = folder ? -EIO : -ENOMEM;
 	vec_for_each (file, &files) {
-		if (!err && !file->is_partial && (!only_captures || is_capture(file->name)))
+		if (!err && is_of(file, stem) && !file->is_partial &&
+		    (!only_captures || is_capture(file->name)))
 			keep_first(&err, move(file, from, to));
 	}
 	if (source)
@@ -308,7 +326,7 @@ int dumps_publish(const char *path, bool only_captures)
 	return err;
 }
 
-void dumps_sweep(const char *path)
+void dumps_sweep(const char *path, const char *stem)
 {
 	char *folder = folder_of(path);
 	file_vec files = {0};
@@ -316,11 +334,46 @@ void dumps_sweep(const char *path)
 	DIR *list = folder ? list_files(folder, &files, &dir) : NULL;
 
 	vec_for_each (file, &files) {
-		if (unlinkat(dir, file->name, 0) && errno != ENOENT)
+		if (is_of(file, stem) && unlinkat(dir, file->name, 0) && errno != ENOENT)
 			log_warn("%s: cannot be deleted: %s", file->name, strerror(errno));
 	}
 	if (list)
 		closedir(list);
 	clear_files(&files);
 	free(folder);
+}
+
+/* Shares the folder. Anybody who may read it can lock it, so nobody is waited for for long. */
+static void share(int fd)
+{
+	const struct timespec pause = {.tv_nsec = SHARE_PAUSE_NS};
+
+	for (int i = 0; i < SHARE_TRIES; i++) {
+		if (!flock(fd, LOCK_SH | LOCK_NB))
+			return;
+		nanosleep(&pause, NULL);
+	}
+	log_warn(DUMPS_FOLDER ": is locked: if another watch begins in the same directory, dumps "
+			      "that are being written may be lost");
+}
+
+int dumps_enter(const char *path)
+{
+	char *folder = folder_of(path);
+	DIR *list = NULL;
+	int dir, fd = -1;
+
+	if (folder)
+		list = open_dir(folder, &dir);
+	if (list) {
+		fd = fcntl(dir, F_DUPFD_CLOEXEC, 0);
+		closedir(list);
+	}
+	free(folder);
+	if (fd < 0)
+		return -1;
+	if (!flock(fd, LOCK_EX | LOCK_NB) && !dumps_publish(path, NULL, true))
+		dumps_sweep(path, NULL);
+	share(fd);
+	return fd;
 }

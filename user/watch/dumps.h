@@ -37,7 +37,7 @@ struct dump_usage {
  * Deletes the oldest dumps in a directory until the limits are met with bytes and one dump more:
  * what is about to be written; with neither, the limits themselves. The dump keep (NULL: none) is
  * not deleted. Only regular files of ours are, and no link is followed. 0, -ENOSPC: that much will
- * not fit; or -errno, logged.
+ * not fit, and if it would not even alone, nothing is deleted; or -errno, logged.
  */
 int dumps_make_room(const char *dir, const struct dump_limits *limits, uint64_t bytes,
 		    const char *keep, struct dump_usage *usage);
@@ -49,12 +49,20 @@ int dumps_make_room(const char *dir, const struct dump_limits *limits, uint64_t 
 #define DUMPS_FOLDER "ferrum_watch_unfinished"
 
 /*
- * Moves files from the folder to the directory: all, or only captures. 0, -EEXIST: there is one of
- * that name, and what was to be moved stays; or -errno, logged.
+ * Moves files from the folder to the directory: all, or only captures; those of the dump stem, or
+ * with NULL those of any. 0, -EEXIST: there is one of that name, and what was to be moved stays; or
+ * -errno, logged.
  */
-int dumps_publish(const char *dir, bool only_captures);
+int dumps_publish(const char *dir, const char *stem, bool only_captures);
 
-/* Deletes what was not completed. Call when nobody writes there. */
-void dumps_sweep(const char *dir);
+/* Deletes what was not completed, of the dump stem, or with NULL of any. */
+void dumps_sweep(const char *dir, const char *stem);
+
+/*
+ * Says to others who write dumps to the directory that we do, until the descriptor that it returns
+ * is closed. Without others, what a watch has left that was killed is published (its captures) or
+ * deleted. -1: logged, nobody is told.
+ */
+int dumps_enter(const char *dir);
 
 #endif

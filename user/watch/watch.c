@@ -51,6 +51,7 @@ struct watch {
 	char *dir;
 	int signal_fd;
 	int timer_fd;
+	int dumps_fd; /* dumps_enter */
 	struct notify notify;
 	struct target_home home;
 	struct writer *writer;
@@ -545,9 +546,7 @@ static int open_watch(struct watch *watch)
 		log_err("event loop: %s", strerror(-err));
 		return err;
 	}
-	/* What a watch that was killed has left: its captures are complete. */
-	(void)dumps_publish(watch->dir, true);
-	dumps_sweep(watch->dir);
+	watch->dumps_fd = dumps_enter(watch->dir);
 	return 0;
 }
 
@@ -563,6 +562,8 @@ static void close_watch(struct watch *watch)
 		close(watch->signal_fd);
 	if (watch->timer_fd >= 0)
 		close(watch->timer_fd);
+	if (watch->dumps_fd >= 0)
+		close(watch->dumps_fd);
 	if (watch->home.epoll_fd >= 0)
 		close(watch->home.epoll_fd);
 	notify_close(&watch->notify);
@@ -579,6 +580,7 @@ int watch_run(struct options *options, int argc, char **argv)
 		.base_level = LOG_INFO,
 		.signal_fd = -1,
 		.timer_fd = -1,
+		.dumps_fd = -1,
 		.home = {.epoll_fd = -1},
 	};
 	int err;

@@ -18,11 +18,17 @@
 /* At the lowest priority it may take long on a busy machine. */
 #define TIME_MAX_NS (1800 * NS_PER_S)
 
+/* If no process can be started: for a minute. */
+#define RETRY_NS (5 * NS_PER_S)
+#define TRIES	 12
+
 struct writer {
 	const char *dir;
 	VEC(struct dump_job) jobs; /* the first one is being written, if pid is not 0 */
 	pid_t pid;
 	uint64_t started_ns;
+	uint32_t failures; /* to start one for the first job, in a row */
+	uint64_t wait_ns;  /* none is started before */
 	uint64_t written;
 };
 
@@ -47,7 +53,7 @@ void writer__free(struct writer *writer)
 	/* A capture that is complete is kept: the rest can be made from it. */
 	if (writer->pid) {
 		kill(writer->pid, SIGKILL);
-		(void)dumps_publish(writer->dir, true);
+		(void)dumps_publish(writer->dir, writer->jobs.items[0].stem, true);
 	}
 	vec_for_each (job, &writer->jobs) {
 		say_lost(job, "watch ends");
@@ -96,6 +102,18 @@ static bool make_room(const struct writer *writer, const struct options *options
 	return !err;
 }
 
+/* A machine that has no memory or no process left is often the one that a dump is about. */
+static void try_later(struct writer *writer, const struct dump_job *job, uint64_t now_ns)
+{
+	writer->wait_ns = now_ns + RETRY_NS;
+	if (++writer->failures < TRIES)
+		return;
+	writer->failures = 0;
+	writer->wait_ns = 0;
+	say_lost(job, "no process can be started for it");
+	end_job(writer);
+}
+
 void writer__turn(struct writer *writer, const struct options *options, uint64_t now_ns)
 {
 	if (writer->pid) {
@@ -108,13 +126,19 @@ void writer__turn(struct writer *writer, const struct options *options, uint64_t
 		const struct writer_plan plan = {options, writer->dir, job->stem, job->part,
 						 job->fd};
 
-		if (make_room(writer, options, job) &&
-		    !children_start_writer(&plan, &writer->pid)) {
+		if (now_ns < writer->wait_ns)
+			return;
+		if (!make_room(writer, options, job)) {
+			end_job(writer);
+			continue;
+		}
+		if (!children_start_writer(&plan, &writer->pid)) {
 			writer->started_ns = now_ns;
+			writer->failures = 0;
 			return;
 		}
 		writer->pid = 0;
-		end_job(writer);
+		try_later(writer, job, now_ns);
 	}
 }
 
@@ -134,13 +158,15 @@ bool writer__reap(struct writer *writer, const struct options *options, pid_t pi
 	const struct dump_limits limits = limits_of(options);
 	const struct dump_job *job;
 	struct dump_usage usage;
+	int err;
 
 	if (!writer->pid || pid != writer->pid)
 		return false;
 	writer->pid = 0;
 	job = &writer->jobs.items[0];
 	if (WIFEXITED(status) && !WEXITSTATUS(status)) {
-		if (!dumps_publish(writer->dir, false))
+		err = dumps_publish(writer->dir, job->stem, false);
+		if (!err)
 			tell(writer, job);
 		writer->written += !*job->part;
 	} else {
@@ -149,9 +175,11 @@ bool writer__reap(struct writer *writer, const struct options *options, pid_t pi
 			job->stem, job->part,
 			WIFSIGNALED(status) ? "was killed by signal" : "has failed with status",
 			WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
-		(void)dumps_publish(writer->dir, true);
+		err = dumps_publish(writer->dir, job->stem, true);
 	}
-	dumps_sweep(writer->dir);
+	/* What could not be moved stays where it is. */
+	if (!err)
+		dumps_sweep(writer->dir, job->stem);
 	end_job(writer);
 	(void)dumps_make_room(writer->dir, &limits, 0, NULL, &usage);
 	return true;

@@ -146,8 +146,11 @@ static void the_space_is_limited(void **state)
 	assert_int_equal(dumps_make_room(dir, &limits, BLOCK + 1, NULL, &usage), 0);
 	assert_int_equal(usage.deleted, 2);
 	assert_true(is_there(STEM(3) ".html"));
-	/* More than all of it: what would be written is not, but the others are gone. */
-	assert_int_equal(dumps_make_room(dir, &limits, 3 * BLOCK, STEM(3), &usage), -ENOSPC);
+	/* More than all of it, with what it has already: nothing is deleted for it. */
+	make_file(STEM(4) ".html");
+	assert_int_equal(dumps_make_room(dir, &limits, 2 * BLOCK + 1, STEM(4), &usage), -ENOSPC);
+	assert_int_equal(dumps_make_room(dir, &limits, 3 * BLOCK + 1, NULL, &usage), -ENOSPC);
+	assert_int_equal(usage.deleted, 0);
 	assert_true(is_there(STEM(3) ".html"));
 }
 
@@ -210,7 +213,7 @@ static void incomplete_files_are_swept(void **state)
 {
 	make_unfinished();
 	make_file(STEM(2) ".html");
-	dumps_sweep(dir);
+	dumps_sweep(dir, NULL);
 	assert_true(is_there(STEM(2) ".html"));
 	assert_false(is_there(IN_FOLDER(STEM(1) ".html")));
 	assert_false(is_there(IN_FOLDER(STEM(1) ".trace.json.gz.partial")));
@@ -220,13 +223,39 @@ static void incomplete_files_are_swept(void **state)
 static void what_is_complete_is_published(void **state)
 {
 	make_unfinished();
-	assert_int_equal(dumps_publish(dir, true), 0);
+	assert_int_equal(dumps_publish(dir, NULL, true), 0);
 	assert_true(is_there(STEM(1) ".fbt.gz"));
 	assert_false(is_there(STEM(1) ".html"));
-	assert_int_equal(dumps_publish(dir, false), 0);
+	assert_int_equal(dumps_publish(dir, NULL, false), 0);
 	assert_true(is_there(STEM(1) ".html"));
 	assert_false(is_there(STEM(1) ".trace.json.gz"));
 	assert_false(is_there("other.html"));
+}
+
+/* Of two that write into one directory, none touches what the other has not completed. */
+static void another_watch_is_left_alone(void **state)
+{
+	int first, second;
+
+	make_unfinished();
+	make_file(IN_FOLDER(STEM(2) ".html"));
+	assert_int_equal(dumps_publish(dir, STEM(2), false), 0);
+	assert_true(is_there(STEM(2) ".html"));
+	assert_true(is_there(IN_FOLDER(STEM(1) ".fbt.gz")));
+	dumps_sweep(dir, STEM(2));
+	assert_true(is_there(IN_FOLDER(STEM(1) ".trace.json.gz.partial")));
+	first = dumps_enter(dir);
+	assert_in_range(first, 0, 1000);
+	assert_true(is_there(STEM(1) ".fbt.gz"));
+	assert_false(is_there(IN_FOLDER(STEM(1) ".html")));
+	make_file(IN_FOLDER(STEM(1) ".html"));
+	second = dumps_enter(dir);
+	assert_in_range(second, 0, 1000);
+	assert_true(is_there(IN_FOLDER(STEM(1) ".html")));
+	close(first);
+	close(second);
+	close(dumps_enter(dir));
+	assert_false(is_there(IN_FOLDER(STEM(1) ".html")));
 }
 
 static void nothing_is_published_over_another_file(void **state)
@@ -235,7 +264,7 @@ static void nothing_is_published_over_another_file(void **state)
 
 	make_unfinished();
 	assert_int_equal(symlink("outside", path_of(STEM(1) ".fbt.gz")), 0);
-	assert_int_equal(dumps_publish(dir, true), -EEXIST);
+	assert_int_equal(dumps_publish(dir, NULL, true), -EEXIST);
 	assert_int_equal(readlink(path_of(STEM(1) ".fbt.gz"), target, sizeof(target)), 7);
 	assert_true(is_there(IN_FOLDER(STEM(1) ".fbt.gz")));
 }
@@ -264,6 +293,7 @@ int main(void)
 		TEST(files_of_others_are_left_alone),
 		TEST(incomplete_files_are_swept),
 		TEST(what_is_complete_is_published),
+		TEST(another_watch_is_left_alone),
 		TEST(nothing_is_published_over_another_file),
 		TEST(a_directory_that_is_missing_is_made),
 	};
