@@ -107,7 +107,7 @@ struct fbt_python_slot {
  * PyTorch's own profiler (--torch-trace): Kineto and the observer of its execution trace. While the
  * tool wants a window, the library starts them on the thread of a step, before the begin of that
  * step, and stops and exports them after the end of one, once a window. What they export are
- * memfds of this name, which stay open until the next order but FBT_PYTHON_COUNT.
+ * memfds of this name, which stay open until the next RESOLVE or DISARM.
  */
 #define FBT_TORCH_MEMFD "ferrum-torch"
 

@@ -63,6 +63,8 @@ static void begin_call(struct call *call, unsigned int index, py_object *functio
 	call->guest = guest;
 	call->index = index;
 	call->slot = &guest->slots[index];
+	if (python->threaded)
+		__atomic_fetch_add(&call->slot->inside, 1, __ATOMIC_SEQ_CST);
 	own = find_own(call->slot, function);
 	if (own) {
 		call->go = own->old;
@@ -79,6 +81,8 @@ static void begin_call(struct call *call, unsigned int index, py_object *functio
 			call->values[i] = python_attribute_read(python, &own->attributes[i], args,
 								count, names);
 	}
+	if (python->threaded)
+		__atomic_fetch_sub(&call->slot->inside, 1, __ATOMIC_SEQ_CST);
 	count_one(python, &call->slot->begun);
 }
 

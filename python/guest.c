@@ -95,8 +95,8 @@ static void act(struct guest *guest, uint32_t command)
 			python_slot_release(&guest->python, &guest->slots[i], i,
 					    &guest->page->slots[i]);
 	}
-	if (command != FBT_PYTHON_ARM && !python_torch_is_on(&guest->torch))
-		python_torch_close(&guest->torch);
+	if (command == FBT_PYTHON_RESOLVE || command == FBT_PYTHON_DISARM)
+		python_torch_forget(&guest->torch);
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++) {
 		struct fbt_python_slot *shared = &guest->page->slots[i];
 		struct python_slot *slot = &guest->slots[i];

@@ -2,12 +2,15 @@
 #include "slot.h"
 
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "callers.h"
 #include "find.h"
 #include "trampoline.h"
+
+#define LEAVE_TRIES 1000
 
 /* func_version of a function whose version was cleared; 3.14 has 0 for one that never had any. */
 static uint32_t cleared_version(const struct python *python)
@@ -79,12 +82,29 @@ static enum fbt_python_found parse_attributes(const struct python *python, struc
 	return FBT_PYTHON_FOUND;
 }
 
+/*
+ * Without a GIL, calls of what was just disarmed may still look at own[], for some nanoseconds of
+ * CPU time. false: one of them has no CPU.
+ */
+static bool is_left_alone(const struct python *python, const struct python_slot *slot)
+{
+	for (int i = 0; python->threaded && i < LEAVE_TRIES; i++) {
+		if (!__atomic_load_n(&slot->inside, __ATOMIC_SEQ_CST))
+			return true;
+		sched_yield();
+	}
+	return !python->threaded;
+}
+
 static void forget(const struct python *python, struct python_slot *slot)
 {
+	/* Else what names the attributes stays for ever: some strings of the program's own. */
+	bool is_free = !slot->own_count || is_left_alone(python, slot);
+
 	for (size_t i = 0; i < slot->own_count; i++) {
 		struct python_own *own = &slot->own[i];
 
-		for (size_t k = 0; k < FBT_PYTHON_ATTRIBUTES; k++)
+		for (size_t k = 0; k < FBT_PYTHON_ATTRIBUTES && is_free; k++)
 			python_attribute_clear(python, &own->attributes[k]);
 		python->Py_DecRef(own->function);
 		own->function = NULL;
@@ -112,8 +132,13 @@ static bool take_found(const struct python *python, struct python_slot *slot,
 		if (has_function(before, count, found->functions[i]))
 			python->Py_DecRef(found->functions[i]);
 		else
-			slot->own[slot->own_count++] =
-				(struct python_own){.function = found->functions[i]};
+			slot->own[slot->own_count++] = (struct python_own){
+				.function = found->functions[i],
+				/* For a call that is still on its way to an earlier caller. */
+				.old = python->minor == 11
+					       ? NULL
+					       : *pointer_of(python, found->functions[i]),
+			};
 	}
 	return slot->own_count;
 }

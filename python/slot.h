@@ -37,6 +37,7 @@ struct python_slot {
 	bool is_pinned; /* see python_slot_release */
 	/* Written by whoever holds the GIL; in a free-threaded build several threads count at once.
 	 */
+	uint32_t inside; /* calls that look at own[] right now; free-threaded builds only */
 	uint64_t begun;
 	uint64_t ended;
 	uint64_t raised;

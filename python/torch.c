@@ -29,6 +29,12 @@ void python_torch_close(struct python_torch *torch)
 	own_memfd_close(&torch->kineto);
 }
 
+void python_torch_forget(struct python_torch *torch)
+{
+	if (!python_torch_is_on(torch) && !__atomic_load_n(&torch->is_busy, __ATOMIC_ACQUIRE))
+		python_torch_close(torch);
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec now;

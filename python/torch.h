@@ -54,6 +54,12 @@ void python_torch_stop_idle(struct guest *guest);
 /* The tool is gone. */
 void python_torch_cancel(struct guest *guest);
 
+/*
+ * Closes what was exported, unless the profiler is on, or a thread is just about to start or stop
+ * it, and has let go of the GIL meanwhile.
+ */
+void python_torch_forget(struct python_torch *torch);
+
 /* Closes what was exported; in a forked child too. */
 void python_torch_close(struct python_torch *torch);
 

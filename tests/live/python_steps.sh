@@ -73,6 +73,24 @@ done
 run_tool -p "$ENGINE" --python=off --step 'py:__main__:EngineCore.step'
 end_tool 1 '--python=off: no step function'
 
+# The tool has no CPU for longer than its lease: the library disarms, and is asked again afterwards.
+rm -f "${OUT:?}".*
+start_waiting env LD_PRELOAD="$LIBRARY" "$path" tests/live/python/engine.py "$TMP/truth.json" 12000
+run_tool -p "$ENGINE"
+wait_attached "$TOOL"
+go
+sleep 0.5
+kill -STOP "$TOOL"
+sleep 6.5
+kill -CONT "$TOOL"
+wait "$ENGINE"
+is 'the tool is stopped for long: the engine ends as ever' $? 0
+end_tool
+has 'that steps are missing is said' "$OUT.err" 'Python steps are missing'
+fact 'steps are missing' "1000 < len($core) < T['core_calls'] - 500"
+fact 'and those after it are there' "$core[-1]['arg.n_requests'] == 11999 % 5 and
+	$core[-1]['start_us'] - $core[0]['start_us'] > 10e6"
+
 # The tool is killed while functions are armed.
 run_tool -p "$ENGINE"
 wait_attached "$TOOL"

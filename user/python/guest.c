@@ -34,7 +34,10 @@
 
 struct python_guest {
 	struct fbt_python_page *page; /* shared with the process */
+	uint32_t pid;		      /* the process's, in its own namespace */
 	uint32_t number;	      /* of the last order */
+	uint32_t lapses;	      /* of the page, when we took it */
+	bool is_lost;		      /* another tool has the page */
 	int64_t clock_ahead_ns;	      /* the process's CLOCK_MONOTONIC, in a time namespace */
 };
 
@@ -125,7 +128,14 @@ static int open_candidate(uint32_t thread, int folder, const char *number, dev_t
 	return broker_open(BROKER_PYTHON, thread, (uint32_t)strtoul(number, NULL, 10), NULL);
 }
 
-static int try_candidate(int fd, uint32_t pid, struct python_guest *guest, uint32_t *holder)
+/* What an earlier tool has left in the page. */
+static void take_state(struct python_guest *guest)
+{
+	guest->number = load(&guest->page->order) >> 2;
+	guest->lapses = load(&guest->page->lapses);
+}
+
+static int try_candidate(int fd, struct python_guest *guest, uint32_t *holder)
 {
 	int err;
 
@@ -135,7 +145,7 @@ static int try_candidate(int fd, uint32_t pid, struct python_guest *guest, uint3
 	close(fd);
 	if (err)
 		return err;
-	err = take_page(guest->page, pid, guest->clock_ahead_ns, holder);
+	err = take_page(guest->page, guest->pid, guest->clock_ahead_ns, holder);
 	if (err) {
 		munmap(guest->page, FBT_PYTHON_PAGE_BYTES);
 		guest->page = NULL;
@@ -156,13 +166,13 @@ static uint32_t inner_pid(uint32_t tgid)
 static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 {
 	struct proc_ref process = {.tgid = processes_live_thread(tgid)};
-	uint32_t pid = inner_pid(tgid);
 	int tried = 0, err = -ENOENT;
 	struct dirent *entry;
 	dev_t device;
 	DIR *folder;
 	int fd;
 
+	guest->pid = inner_pid(tgid);
 	err = memfd_device(&device);
 	if (err)
 		return err;
@@ -181,8 +191,8 @@ static int search(uint32_t tgid, struct python_guest *guest, uint32_t *holder)
 		if (memfd_is_named(fd, entry->d_name, FBT_PYTHON_MEMFD) <= 0)
 			continue;
 		tried++;
-		own = try_candidate(open_candidate(process.tgid, fd, entry->d_name, device), pid,
-				    guest, holder);
+		own = try_candidate(open_candidate(process.tgid, fd, entry->d_name, device), guest,
+				    holder);
 		/* What is special about one file says more than that there is none. */
 		err = !own || own != -ENOENT ? own : err;
 	}
@@ -226,7 +236,7 @@ int python_guest__open(struct python_guest **result, uint32_t tgid, uint32_t *ho
 		free(guest);
 		return err ? err : -ESRCH;
 	}
-	guest->number = load(&guest->page->order) >> 2;
+	take_state(guest);
 	/* What an earlier tool wished for is not ours. */
 	for (unsigned int i = 0; i < FBT_PYTHON_SLOTS; i++)
 		guest->page->slots[i].function[0] = '\0';
@@ -287,6 +297,37 @@ void python_guest__beat(struct python_guest *guest)
 			 __ATOMIC_RELEASE);
 }
 
+/* After a lapse another tool may have taken the page, before that was seen. */
+static bool is_of_another(struct python_guest *guest)
+{
+	uint32_t tool = load(&guest->page->tool);
+
+	guest->is_lost |= tool && tool != (uint32_t)getpid();
+	return guest->is_lost;
+}
+
+int python_guest__keep(struct python_guest *guest)
+{
+	uint32_t holder;
+
+	if (guest->is_lost)
+		return -EPIPE;
+	if (is_of_another(guest))
+		return -EBUSY;
+	if (load(&guest->page->tool) == (uint32_t)getpid() &&
+	    load(&guest->page->lapses) == guest->lapses) {
+		python_guest__beat(guest);
+		return 0;
+	}
+	if (take_page(guest->page, guest->pid, guest->clock_ahead_ns, &holder)) {
+		guest->is_lost = true;
+		return -EBUSY;
+	}
+	take_state(guest);
+	python_guest__beat(guest);
+	return -ESTALE;
+}
+
 bool python_guest__withdraw(struct python_guest *guest)
 {
 	uint32_t asked = FBT_PYTHON_ORDER(guest->number, FBT_PYTHON_ASKED);
@@ -298,7 +339,7 @@ bool python_guest__withdraw(struct python_guest *guest)
 
 int python_guest__ask(struct python_guest *guest, enum fbt_python_command command)
 {
-	if (load(&guest->page->phase) == FBT_PYTHON_DEAD)
+	if (load(&guest->page->phase) == FBT_PYTHON_DEAD || is_of_another(guest))
 		return -EPIPE;
 	/* The answer to an order that was taken would be written over this one. */
 	if (!python_guest__withdraw(guest) && (load(&guest->page->order) & 3) == FBT_PYTHON_TAKEN)

@@ -68,8 +68,16 @@ int python_guest__poll(const struct python_guest *guest);
 /* false: the library has begun with the order, so it will be answered. */
 bool python_guest__withdraw(struct python_guest *guest);
 
-/* Tells the library that the tool lives. Call at least once a second while functions are armed. */
+/* Tells the library that the tool lives. */
 void python_guest__beat(struct python_guest *guest);
+
+/*
+ * The same; call at least once a second while functions are armed. 0; -ESTALE the lease had ended,
+ * because the tool had no CPU for so long: the library has disarmed and forgotten all functions,
+ * and the page was taken again; -EBUSY another tool has it by now, and no order is given any more;
+ * -EPIPE that was told before.
+ */
+int python_guest__keep(struct python_guest *guest);
 
 /* Wants PyTorch's profiler to run, from the begin of the next step on (struct fbt_python_torch). */
 struct python_torch_wish {

@@ -36,6 +36,7 @@ struct engine {
 	bool is_late;	   /* a window is open, so nothing is waited for */
 	bool is_resolved;  /* its functions were looked up before, so only what is new is */
 	bool is_asked;	   /* of a late one: an order waits for its answer */
+	bool is_told;	   /* that steps are missing */
 	uint64_t limit_ns; /* until when */
 	struct answer answers[FBT_PYTHON_SLOTS];
 };
@@ -508,10 +509,35 @@ void python_steps__count(const struct python_steps *steps,
 	}
 }
 
+/* Functions are looked up and armed again as those of a late engine: nothing is waited for. */
+static void after_lapse(const struct python_steps *steps, struct engine *engine, int err)
+{
+	if (err == -EBUSY) {
+		log_warn("process %u: its Python functions are steps of another tracer now: this "
+			 "one had no CPU for over 5 s",
+			 engine->tgid);
+		engine->is_armed = false;
+	}
+	if (err != -ESTALE || !engine->is_armed)
+		return;
+	if (!engine->is_told)
+		log_warn("process %u: Python steps are missing: this tool had no CPU for over 5 s, "
+			 "and they end then; they are traced again from now on",
+			 engine->tgid);
+	engine->is_told = true;
+	engine->is_late = true;
+	engine->is_asked = false;
+	write_wishes(steps, engine);
+	(void)ask(engine, FBT_PYTHON_RESOLVE);
+}
+
 static void beat(const struct python_steps *steps, struct engine *engine)
 {
 	/* What is not armed may be looked at again: it stays ours. */
-	python_guest__beat(engine->guest);
+	int err = python_guest__keep(engine->guest);
+
+	if (err)
+		after_lapse(steps, engine, err);
 	if (!engine->is_armed || !engine->is_late || !count_found(steps, engine))
 		return;
 	/* Its order to arm was not taken yet, or had to be withdrawn. */

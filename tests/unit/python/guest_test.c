@@ -130,6 +130,39 @@ static void a_page_whose_tool_is_gone_is_taken(void **state)
 	assert_int_equal(fixture->page->tool, 0);
 }
 
+static void a_lease_that_has_ended_is_taken_again(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	assert_int_equal(python_guest__keep(fixture->guest), 0);
+	fixture->page->lease_ns = 1;
+	fixture->page->lapses++;
+	fixture->page->tool = 0;
+	assert_int_equal(python_guest__keep(fixture->guest), -ESTALE);
+	assert_int_equal(fixture->page->tool, getpid());
+	assert_true(fixture->page->lease_ns > in_ms(4000));
+	assert_int_equal(python_guest__keep(fixture->guest), 0);
+}
+
+static void the_lease_of_another_tool_is_left_alone(void **state)
+{
+	struct fixture *fixture = *state;
+
+	assert_int_equal(open_sealed(fixture), 0);
+	fixture->page->lapses++;
+	fixture->page->tool = 4711;
+	fixture->page->lease_ns = in_ms(1000);
+	assert_int_equal(python_guest__keep(fixture->guest), -EBUSY);
+	assert_int_equal(python_guest__keep(fixture->guest), -EPIPE);
+	assert_int_equal(python_guest__ask(fixture->guest, FBT_PYTHON_ARM), -EPIPE);
+	assert_int_equal(fixture->page->order & 3, 0);
+	assert_true(fixture->page->lease_ns < in_ms(2000));
+	python_guest__free(fixture->guest);
+	fixture->guest = NULL;
+	assert_int_equal(fixture->page->tool, 4711);
+}
+
 static void an_order_that_nobody_takes_is_withdrawn(void **state)
 {
 	struct fixture *fixture = *state;
@@ -210,6 +243,8 @@ int main(void)
 		CASE(a_page_that_a_child_has_inherited_is_none),
 		CASE(a_page_whose_tool_is_alive_is_busy),
 		CASE(a_page_whose_tool_is_gone_is_taken),
+		CASE(a_lease_that_has_ended_is_taken_again),
+		CASE(the_lease_of_another_tool_is_left_alone),
 		CASE(an_order_that_nobody_takes_is_withdrawn),
 		CASE(a_dead_library_takes_no_order),
 		CASE(an_order_is_answered),
